@@ -5,7 +5,7 @@ PLATFORMS := linux/amd64 linux/arm64 windows/amd64 darwin/arm64 js/wasm
 # Packages with a promise about goroutines; the race detector needs cgo.
 RACE      := ./simd ./compute ./quant ./batch ./simd/internal/pool ./simd/internal/gemm ./gpu ./cuda ./cuda/internal/softgpu ./cuda/internal/libcuda ./ptx/sim .
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
-PORTABLE  := ./compute ./quant ./quant/gguf ./internal/op ./batch ./simd/... ./ptx/eval .
+PORTABLE  := ./compute ./quant ./quant/gguf ./internal/program ./internal/catalogue ./internal/memplan ./batch ./simd/... ./ptx/eval .
 # Modules of their own, so that what they depend on stays out of the main one.
 MODULES   := simd/internal/asmgen simd/blas internal/browser internal/randomprograms wasm/browser bench
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)

@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/measured"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Sizes of what is measured: large enough to tell a rate from the clock's grain, small enough for slow devices.
@@ -27,7 +28,7 @@ const (
 
 // calibration measures a device by running small programs on it until its time is over.
 type calibration struct {
-	device op.Executor
+	device program.Executor
 	end    time.Time
 	err    error // the first; nothing is measured after it
 }
@@ -36,14 +37,14 @@ var errOutOfTime = errors.New("out of time")
 
 // calibrate replaces costs by measured ones; on the host itself, nothing is transferred. An error tells why some of them are still
 // what they were.
-func (c *Costs) calibrate(d op.Executor, host bool, end time.Time) error {
+func (c *Costs) calibrate(d program.Executor, host bool, end time.Time) error {
 	m := &calibration{device: d, end: end}
-	launch, step := m.step(op.Add, op.Attr{}, fewElements)
+	launch, step := m.step(catalogue.Add, program.Attr{}, fewElements)
 	if m.err != nil {
 		return m.err
 	}
 	c.Step, c.Launch = step, max(0, launch-step)
-	one, step := m.step(op.Add, op.Attr{}, manyElements)
+	one, step := m.step(catalogue.Add, program.Attr{}, manyElements)
 	if m.err != nil {
 		return m.err
 	}
@@ -55,12 +56,12 @@ func (c *Costs) calibrate(d op.Executor, host bool, end time.Time) error {
 	if !host {
 		c.Transfer = rate(8*manyElements, max(one-step-c.Launch, one/noise))
 	}
-	if _, step = m.step(op.MatMul, op.Attr{Options: compute.MatMulOptions{}}, matrixEdge, matrixEdge); m.err == nil {
+	if _, step = m.step(catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{}}, matrixEdge, matrixEdge); m.err == nil {
 		c.Product = rate(2*matrixEdge*matrixEdge*matrixEdge, step)
 	}
-	if _, step = m.step(op.Softmax, op.Attr{}, manyElements/rowLength, rowLength); m.err == nil {
-		x := []op.Type{op.F32(manyElements)}
-		c.Math = rate(op.Softmax.Flops(x, x, op.Attr{}), step)
+	if _, step = m.step(catalogue.Softmax, program.Attr{}, manyElements/rowLength, rowLength); m.err == nil {
+		x := []program.Type{program.F32(manyElements)}
+		c.Math = rate(catalogue.Softmax.Flops(x, x, program.Attr{}), step)
 	}
 	return m.err
 }
@@ -70,25 +71,25 @@ func (c *Costs) calibrate(d op.Executor, host bool, end time.Time) error {
 const noise = 4
 
 // step is the time of a program of one step on an operand of a shape, which all its operands are, and what a further step adds.
-func (m *calibration) step(e *op.Entry, a op.Attr, shape ...int) (one, more time.Duration) {
+func (m *calibration) step(e *program.Entry, a program.Attr, shape ...int) (one, more time.Duration) {
 	one = m.run(chain(e, a, 1, shape...))
 	all := m.run(chain(e, a, 1+moreSteps, shape...))
 	return one, max(all-one, all/noise) / moreSteps
 }
 
 // chain is a program that applies an entry to its results again and again.
-func chain(e *op.Entry, a op.Attr, steps int, shape ...int) *op.Program {
-	p := &op.Program{}
-	x := p.Add(op.F32(shape...), op.FromHost)
+func chain(e *program.Entry, a program.Attr, steps int, shape ...int) *program.Program {
+	p := &program.Program{}
+	x := p.Add(program.F32(shape...), program.FromHost)
 	y := x
 	for range steps {
-		in := []op.Slot{y, x}
+		in := []program.Slot{y, x}
 		var err error
 		if y, err = p.Apply(e, a, in[:min(2, len(e.Inputs))]...); err != nil {
 			panic(fmt.Sprint("calibration: ", err)) // the shapes are written above
 		}
 	}
-	p.Read = []op.Slot{y}
+	p.Read = []program.Slot{y}
 	return p
 }
 
@@ -98,7 +99,7 @@ func rate(n float64, took time.Duration) float64 {
 }
 
 // run is the time of a program on slices: the least of several runs after the first, which compiles kernels.
-func (m *calibration) run(p *op.Program) time.Duration {
+func (m *calibration) run(p *program.Program) time.Duration {
 	if m.err != nil {
 		return 0
 	}
@@ -108,7 +109,7 @@ func (m *calibration) run(p *op.Program) time.Duration {
 		return 0
 	}
 	defer x.Close()
-	io := &op.IO{}
+	io := &program.IO{}
 	for _, s := range p.Host {
 		data := make([]float32, p.Values[s].Len())
 		for i := range data {

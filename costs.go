@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Costs is what programs take on a device: Launch and the transfer of slices, and for each step the largest of Step and of its work
@@ -50,8 +50,8 @@ type stepLoad struct {
 	product      bool
 }
 
-func loadOf(p *op.Program) load {
-	bytes := func(slots []op.Slot) (n float64) {
+func loadOf(p *program.Program) load {
+	bytes := func(slots []program.Slot) (n float64) {
 		for _, s := range slots {
 			n += float64(p.Values[s].Bytes())
 		}

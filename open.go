@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/device"
 )
 
 // Option configures [Open].
@@ -126,7 +126,7 @@ func (c *config) open(ctx context.Context) (*Device, error) {
 				}
 				info.Routed = true
 			}
-			return &Device{Ops: op.NewOps(b), backend: b, info: info}, nil
+			return &Device{Ops: device.NewOps(b), backend: b, info: info}, nil
 		}
 		// Only absence lets the next candidate have a try: a device that exists and fails is reported.
 		if c.kind != "" || !errors.Is(err, compute.ErrUnavailable) {

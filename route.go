@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // router gives each program to the device that, by the costs of all, is done with it first. Tensors are on its first device, so
@@ -43,12 +43,14 @@ type routed struct {
 }
 
 // Compile compiles a program for the device that it is placed on.
-func (r *router) Compile(p *op.Program) (op.Executable, error) { return r.Place(p).Compile(p) }
+func (r *router) Compile(p *program.Program) (program.Executable, error) {
+	return r.Place(p).Compile(p)
+}
 
 // Place chooses the device of a program.
-func (r *router) Place(p *op.Program) op.Executor { return r.choose(p).backend }
+func (r *router) Place(p *program.Program) program.Executor { return r.choose(p).backend }
 
-func (r *router) choose(p *op.Program) *routed {
+func (r *router) choose(p *program.Program) *routed {
 	best := r.devices[0]
 	if bound(p) != "" {
 		return best
@@ -67,20 +69,20 @@ func (r *router) choose(p *op.Program) *routed {
 func (r *router) ready() { r.once.Do(func() { r.measure(r) }) }
 
 // bound says what binds a program to the device of tensors, or nothing.
-func bound(p *op.Program) string {
+func bound(p *program.Program) string {
 	switch {
 	case len(p.Tensor) > 0:
 		return "tensors that the program uses are there"
 	case len(p.Keep) > 0:
 		return "tensors that the program makes stay there"
-	case slices.ContainsFunc(p.Steps, func(s op.Step) bool { return s.Kernel != nil }):
+	case slices.ContainsFunc(p.Steps, func(s program.Step) bool { return s.Kernel != nil }):
 		return "the program has a kernel for it"
 	}
 	return ""
 }
 
 // ExplainPlace says where a program runs, and what it would take elsewhere.
-func (r *router) ExplainPlace(p *op.Program) string {
+func (r *router) ExplainPlace(p *program.Program) string {
 	best := r.choose(p)
 	if why := bound(p); why != "" {
 		return best.info.Kind + ": " + why

@@ -15,7 +15,10 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -27,7 +30,7 @@ type named struct {
 	fail     error // of compiling
 }
 
-func (n *named) Compile(p *op.Program) (op.Executable, error) {
+func (n *named) Compile(p *program.Program) (program.Executable, error) {
 	n.compiled++
 	if n.fail != nil {
 		return nil, n.fail
@@ -67,44 +70,46 @@ var (
 	atHand    = Costs{Launch: time.Microsecond, Step: time.Microsecond, Memory: 10, Math: 10, Product: 100}
 )
 
-func unaryChain(e *op.Entry, n, steps int) *op.Program { return chain(e, op.Attr{}, steps, n) }
+func unaryChain(e *program.Entry, n, steps int) *program.Program {
+	return chain(e, program.Attr{}, steps, n)
+}
 
-func matmul(n int) *op.Program {
-	return chain(op.MatMul, op.Attr{Options: compute.MatMulOptions{}}, 1, n, n)
+func matmul(n int) *program.Program {
+	return chain(catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{}}, 1, n, n)
 }
 
 func TestRouting(t *testing.T) {
 	r := newPair(t, slowStart, atHand)
 	for _, c := range []struct {
 		name string
-		p    *op.Program
+		p    *program.Program
 		want *named
 	}{
-		{"nothing", &op.Program{}, r.cpu},
-		{"a hundred elements", unaryChain(op.Neg, 100, 1), r.cpu},
-		{"a hundred steps on a hundred elements", unaryChain(op.Neg, 100, 100), r.cpu}, // 600 µs against 101 µs
-		{"one step, held up by the transfer", unaryChain(op.Neg, 1<<20, 1), r.cpu},     // 839 + 84 + 100 µs against 840 µs
-		{"many steps by memory", unaryChain(op.Neg, 1<<20, 8), r.gpu},
-		{"one step by arithmetic", unaryChain(op.Exp, 1<<22, 2), r.gpu},
+		{"nothing", &program.Program{}, r.cpu},
+		{"a hundred elements", unaryChain(catalogue.Neg, 100, 1), r.cpu},
+		{"a hundred steps on a hundred elements", unaryChain(catalogue.Neg, 100, 100), r.cpu}, // 600 µs against 101 µs
+		{"one step, held up by the transfer", unaryChain(catalogue.Neg, 1<<20, 1), r.cpu},     // 839 + 84 + 100 µs against 840 µs
+		{"many steps by memory", unaryChain(catalogue.Neg, 1<<20, 8), r.gpu},
+		{"one step by arithmetic", unaryChain(catalogue.Exp, 1<<22, 2), r.gpu},
 		{"a small product", matmul(32), r.cpu},
 		{"a large product", matmul(1024), r.gpu},
 	} {
 		require.Same(t, c.want, r.Place(c.p), c.name)
 		require.Contains(t, r.ExplainPlace(c.p), map[*named]string{r.cpu: "cpu: the least", r.gpu: "gpu: the least"}[c.want])
 	}
-	require.Contains(t, r.ExplainPlace(unaryChain(op.Neg, 1<<20, 1)), "of which transfer 839µs")
+	require.Contains(t, r.ExplainPlace(unaryChain(catalogue.Neg, 1<<20, 1)), "of which transfer 839µs")
 }
 
 // Tensors decide whatever the costs.
 func TestRoutingFollowsTensors(t *testing.T) {
 	r := newPair(t, slowStart, atHand)
-	uses := &op.Program{}
-	uses.Add(op.F32(1), op.FromTensor)
-	makes := &op.Program{}
-	makes.Keep = []op.Slot{makes.Add(op.F32(1), op.FromHost)}
-	own := unaryChain(op.Neg, 1, 1)
+	uses := &program.Program{}
+	uses.Add(program.F32(1), program.FromTensor)
+	makes := &program.Program{}
+	makes.Keep = []program.Slot{makes.Add(program.F32(1), program.FromHost)}
+	own := unaryChain(catalogue.Neg, 1, 1)
 	own.Steps[0].Kernel = (*simd.Kernel)(nil)
-	for _, p := range []*op.Program{uses, makes, own} {
+	for _, p := range []*program.Program{uses, makes, own} {
 		require.Same(t, r.gpu, r.Place(p))
 		require.Contains(t, r.ExplainPlace(p), "gpu: ")
 	}
@@ -113,7 +118,7 @@ func TestRoutingFollowsTensors(t *testing.T) {
 func TestRoutedDevice(t *testing.T) {
 	ctx := context.Background()
 	r := newPair(t, slowStart, atHand)
-	d := &Device{Ops: op.NewOps(r), backend: r.router, info: r.devices[0].info}
+	d := &Device{Ops: device.NewOps(r), backend: r.router, info: r.devices[0].info}
 	y := make([]float32, 2)
 	require.NoError(t, d.Neg(ctx, y, []float32{1, 2}))
 	require.Equal(t, []float32{-1, -2}, y)
@@ -131,7 +136,7 @@ func TestRoutedDevice(t *testing.T) {
 	require.Contains(t, plan.Explain(), "cpu: the least")
 	require.Equal(t, [2]int{0, 2}, [2]int{r.gpu.compiled, r.cpu.compiled})
 
-	require.Equal(t, op.Peaks{Memory: 10e9, Math: 10e9, Product: 100e9}, d.Peaks(r.cpu))
+	require.Equal(t, program.Peaks{Memory: 10e9, Math: 10e9, Product: 100e9}, d.Peaks(r.cpu))
 	require.Zero(t, d.Peaks(nil))
 
 	x, err := d.Upload(ctx, []float32{3})
@@ -147,7 +152,7 @@ func TestRoutedDevice(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, only.Neg(ctx, y, []float32{1, 2}))
 	require.Same(t, r.gpu, only.Unwrap())
-	require.Same(t, r.gpu, only.Place(unaryChain(op.Neg, 1, 1)))
+	require.Same(t, r.gpu, only.Place(unaryChain(catalogue.Neg, 1, 1)))
 	require.NoError(t, only.Close())
 	require.Equal(t, [2]int{3, 2}, [2]int{r.gpu.compiled, r.cpu.compiled})
 	require.Zero(t, r.gpu.closed)
@@ -239,7 +244,7 @@ func TestDefaultCosts(t *testing.T) {
 
 func BenchmarkPlace(b *testing.B) {
 	r := &router{devices: []*routed{{info: Info{Kind: "gpu"}, costs: slowStart}, {info: Info{Kind: "cpu"}, costs: atHand}}, measure: func(*router) {}}
-	p := unaryChain(op.Neg, 100, 1)
+	p := unaryChain(catalogue.Neg, 100, 1)
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Place(p)

@@ -6,7 +6,8 @@ import (
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Errors, the same values as in every package of this module; see package compute.
@@ -36,7 +37,7 @@ type Device struct {
 
 // backend is what a device of any kind offers here.
 type backend interface {
-	op.Executor
+	program.Executor
 	Close() error
 }
 
@@ -70,10 +71,10 @@ func (d *Device) Explain() string {
 }
 
 // Compile prepares a program; batches call it.
-func (d *Device) Compile(p *op.Program) (op.Executable, error) { return d.backend.Compile(p) }
+func (d *Device) Compile(p *program.Program) (program.Executable, error) { return d.backend.Compile(p) }
 
 // Place returns the device that a program is for; batches call it.
-func (d *Device) Place(p *op.Program) op.Executor {
+func (d *Device) Place(p *program.Program) program.Executor {
 	switch b := d.backend.(type) {
 	case *router:
 		return b.Place(p)
@@ -84,7 +85,7 @@ func (d *Device) Place(p *op.Program) op.Executor {
 }
 
 // ExplainPlace says where a program runs, and why; batches call it.
-func (d *Device) ExplainPlace(p *op.Program) string {
+func (d *Device) ExplainPlace(p *program.Program) string {
 	if r, ok := d.backend.(*router); ok {
 		return r.ExplainPlace(p)
 	}
@@ -92,18 +93,18 @@ func (d *Device) ExplainPlace(p *op.Program) string {
 }
 
 // Peaks returns the rates by which programs are routed to a device, for profiles; batches call it.
-func (d *Device) Peaks(of op.Executor) op.Peaks {
+func (d *Device) Peaks(of program.Executor) program.Peaks {
 	r, ok := d.backend.(*router)
 	if !ok {
-		return op.Peaks{}
+		return program.Peaks{}
 	}
 	r.ready()
 	for _, x := range r.devices {
 		if x.backend == of {
-			return op.Peaks{Memory: 1e9 * x.costs.Memory, Math: 1e9 * x.costs.Math, Product: 1e9 * x.costs.Product}
+			return program.Peaks{Memory: 1e9 * x.costs.Memory, Math: 1e9 * x.costs.Math, Product: 1e9 * x.costs.Product}
 		}
 	}
-	return op.Peaks{}
+	return program.Peaks{}
 }
 
 // Costs returns the costs by which programs are routed, by kind of device, nil where they are not; see [WithoutRouting]. It
@@ -131,7 +132,7 @@ func (d *Device) On(kind string) (*Device, error) {
 	}
 	for _, x := range all {
 		if x.info.Kind == kind {
-			return &Device{Ops: op.NewOps(x.backend), backend: borrowed{x.backend}, info: x.info}, nil
+			return &Device{Ops: device.NewOps(x.backend), backend: borrowed{x.backend}, info: x.info}, nil
 		}
 	}
 	return nil, fmt.Errorf("no %q behind %s: %w", kind, d.info.Kind, compute.ErrUnavailable)
@@ -146,7 +147,7 @@ func (borrowed) Close() error { return nil }
 // []compute.BF16, or []uint16 for Float16 bits. Without a shape it is a vector. The tensor can be used at once, in work that will run after the
 // copy; the slice belongs to the upload until the future is done. The tensor is nil if the upload could not begin.
 func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
-	return op.Upload(d.backend, data, shape...)
+	return device.Upload(d.backend, data, shape...)
 }
 
 // Unwrap returns the device behind this one, a *cuda.Device, *gpu.Device or *simd.Device, for what only that kind offers. Closing either

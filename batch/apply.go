@@ -4,14 +4,14 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 // Apply records the operation of that name in the catalogue, as the method that is written for it does: for programs that learn
 // the name when they run. Scalars and options are those of the method; nil options are the zero value. It returns as many values as
 // the operation has results.
 func (b *Batch) Apply(entry string, in []Value, scalars []float32, options any) []Value {
-	e := op.Lookup(entry)
+	e := catalogue.Lookup(entry)
 	if e == nil {
 		b.fail(fmt.Errorf("no operation is named %q: %w", entry, compute.ErrArgument))
 		return []Value{{}}

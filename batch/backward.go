@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // MatMulBackward computes the gradients of a and b where MatMul(a, b, options) has the gradient dy: each of its operand's shape
@@ -41,8 +42,8 @@ func (rec *Batch) BiasBackward(dy Value) Value {
 }
 
 // sumRows adds up the rows of a value: a row of ones times them.
-func (rec *Batch) sumRows(x Value, t op.Type) Value {
-	rows, cols := op.RowsCols(t.Shape)
+func (rec *Batch) sumRows(x Value, t program.Type) Value {
+	rows, cols := program.RowsCols(t.Shape)
 	return rec.VecMat(rec.Fill(1, rows), rec.Reshape(x, rows, cols))
 }
 
@@ -51,8 +52,8 @@ type gradients struct {
 	*Batch
 	o          compute.MatMulOptions
 	a, b, dy   Value
-	tA, tB     op.Type
-	tY         op.Type
+	tA, tB     program.Type
+	tY         program.Type
 	lead       []int // axes of the batch
 	toA, toB   compute.DType
 	batchA     bool // a has the axes of the batch
@@ -76,11 +77,11 @@ func (rec *Batch) newGradients(a, b, dy Value, options []compute.MatMulOptions) 
 	if g.o.Act != compute.NoActivation {
 		return nil, fmt.Errorf("activation %d: take its gradient first: %w", g.o.Act, compute.ErrArgument)
 	}
-	out, err := op.MatMul.Check(t[:2], op.Attr{Options: g.o})
+	out, err := catalogue.MatMul.Check(t[:2], program.Attr{Options: g.o})
 	if err != nil {
 		return nil, err
 	}
-	if !op.EqualShape(out[0].Shape, g.tY.Shape) || !slices.Contains([]compute.DType{g.tA.DType, compute.Float32}, g.tY.DType) {
+	if !program.EqualShape(out[0].Shape, g.tY.Shape) || !slices.Contains([]compute.DType{g.tA.DType, compute.Float32}, g.tY.DType) {
 		return nil, fmt.Errorf("gradient %v of a product %v: %w", g.tY, out[0], compute.ErrShape)
 	}
 	if g.tY.DType != g.tA.DType {
@@ -88,7 +89,7 @@ func (rec *Batch) newGradients(a, b, dy Value, options []compute.MatMulOptions) 
 		g.tA.DType, g.tB.DType = compute.Float32, compute.Float32
 	}
 	g.lead = g.tY.Shape[:len(g.tY.Shape)-2]
-	g.batchCount = op.Len(g.lead)
+	g.batchCount = program.Len(g.lead)
 	g.batchA, g.batchB = len(g.tA.Shape) > 2, len(g.tB.Shape) > 2
 	return g, nil
 }
@@ -107,7 +108,7 @@ func (g *gradients) ofB() Value {
 	a, dy := g.a, g.dy
 	if shared && !g.o.TransA { // all rows of the batch are those of one product
 		k, n := g.tA.Shape[len(g.tA.Shape)-1], g.tY.Shape[len(g.tY.Shape)-1]
-		rows := op.Len(g.tY.Shape[:len(g.tY.Shape)-1])
+		rows := program.Len(g.tY.Shape[:len(g.tY.Shape)-1])
 		a, dy, shared = g.Reshape(a, rows, k), g.Reshape(dy, rows, n), false
 	}
 	// (aᵀ·dy), or transposed dyᵀ·a; a may itself be stored transposed.
@@ -126,7 +127,7 @@ func (g *gradients) product(x, y Value, o compute.MatMulOptions, shape []int, to
 	}
 	o.Result = compute.Float32 // until the sum is complete
 	each := g.MatMul(x, y, o)
-	sum := g.Reshape(g.sumRows(each, op.F32(g.batchCount, op.Len(shape))), shape...)
+	sum := g.Reshape(g.sumRows(each, program.F32(g.batchCount, program.Len(shape))), shape...)
 	if to == compute.Float32 {
 		return sum
 	}

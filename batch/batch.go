@@ -7,24 +7,24 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Device executes programs. The devices of this module implement it; it cannot be implemented outside.
 type Device interface {
-	Compile(p *op.Program) (op.Executable, error)
+	Compile(p *program.Program) (program.Executable, error)
 }
 
 // Kernel is a user's kernel, made by the device that runs the batch.
 type Kernel interface {
-	op.Kernel
+	program.Kernel
 }
 
 // Batch records operations on values.
 type Batch struct {
 	device  Device
 	options options
-	program op.Program
+	program program.Program
 	host    []any            // data of program.Host
 	tensors []compute.Tensor // of program.Tensor
 	results []*Result        // one per program.Read
@@ -35,15 +35,15 @@ type Batch struct {
 	sources [][]string     // by step, see [WithSources]
 	err     error
 
-	parameters []op.Slot // values that including batches give
-	returns    []op.Slot
+	parameters []program.Slot // values that including batches give
+	returns    []program.Slot
 	uploads    map[Value]Value // of batches that are included
 }
 
 // Value is a handle of what an operation of a batch will compute. It belongs to its batch.
 type Value struct {
 	batch *Batch
-	slot  op.Slot
+	slot  program.Slot
 }
 
 // New returns an empty batch for a device.
@@ -75,22 +75,22 @@ func (b *Batch) Upload(data any, shape ...int) Value {
 	if b.err != nil {
 		return Value{}
 	}
-	d, n, err := op.TypeOf(data)
+	d, n, err := program.TypeOf(data)
 	if err != nil {
 		return b.fail(fmt.Errorf("upload: %w", err))
 	}
 	if shape == nil { // an empty one is that of a scalar
 		shape = []int{n}
 	}
-	t := op.Type{DType: d, Shape: slices.Clone(shape)}
+	t := program.Type{DType: d, Shape: slices.Clone(shape)}
 	if err := t.Check(); err != nil {
 		return b.fail(fmt.Errorf("upload: %w", err))
 	}
-	if err := op.CheckSlice(data, t); err != nil {
+	if err := program.CheckSlice(data, t); err != nil {
 		return b.fail(fmt.Errorf("upload: %w", err))
 	}
 	b.host = append(b.host, data)
-	return Value{b, b.program.Add(t, op.FromHost)}
+	return Value{b, b.program.Add(t, program.FromHost)}
 }
 
 // Scalar makes a value of shape [] that holds x; operands of shape [] are broadcast.
@@ -106,11 +106,11 @@ func (b *Batch) Import(t compute.Tensor) Value {
 	if t == nil {
 		return b.fail(fmt.Errorf("import of a nil tensor: %w", compute.ErrArgument))
 	}
-	if i := slices.IndexFunc(b.tensors, func(o compute.Tensor) bool { return op.SameTensor(o, t) }); i >= 0 {
+	if i := slices.IndexFunc(b.tensors, func(o compute.Tensor) bool { return program.SameTensor(o, t) }); i >= 0 {
 		return Value{b, b.program.Tensor[i]}
 	}
 	b.tensors = append(b.tensors, t)
-	return Value{b, b.program.Add(op.Type{DType: t.DType(), Shape: slices.Clone(t.Shape())}, op.FromTensor)}
+	return Value{b, b.program.Add(program.Type{DType: t.DType(), Shape: slices.Clone(t.Shape())}, program.FromTensor)}
 }
 
 // Kernel runs a user's kernel on values. Launch says how, in the device's own terms (such as gpu.Launch); the result has the
@@ -123,8 +123,8 @@ func (b *Batch) Kernel(k Kernel, launch any, result compute.DType, shape []int, 
 	if k == nil {
 		return b.fail(fmt.Errorf("nil kernel: %w", compute.ErrArgument))
 	}
-	out := op.Type{DType: result, Shape: slices.Clone(shape)}
-	s, err := b.program.ApplyKernel(k, op.Attr{Options: launch}, out, slots...)
+	out := program.Type{DType: result, Shape: slices.Clone(shape)}
+	s, err := b.program.ApplyKernel(k, program.Attr{Options: launch}, out, slots...)
 	if err != nil {
 		return b.fail(err)
 	}
@@ -153,7 +153,7 @@ func (b *Batch) read(v Value, dst any) *Result {
 	}
 	r.typ = b.program.Values[slots[0]].Type
 	if dst != nil {
-		if err := op.CheckSlice(dst, r.typ); err != nil {
+		if err := program.CheckSlice(dst, r.typ); err != nil {
 			b.fail(fmt.Errorf("read: %w", err))
 			return r
 		}
@@ -175,18 +175,18 @@ func (b *Batch) Keep(v Value) *Kept {
 }
 
 // apply records a step of the catalogue with one result; the generated methods call it.
-func (b *Batch) apply(e *op.Entry, scalars []float32, options any, in ...Value) Value {
+func (b *Batch) apply(e *program.Entry, scalars []float32, options any, in ...Value) Value {
 	return b.applyAll(e, scalars, options, in...)[0]
 }
 
 // applyAll is apply for any number of results.
-func (b *Batch) applyAll(e *op.Entry, scalars []float32, options any, in ...Value) []Value {
+func (b *Batch) applyAll(e *program.Entry, scalars []float32, options any, in ...Value) []Value {
 	values := make([]Value, e.ResultCount())
 	slots, ok := b.slots(in)
 	if !ok {
 		return values
 	}
-	out, err := b.program.ApplyAll(e, op.Attr{Scalars: scalars, Options: options}, slots...)
+	out, err := b.program.ApplyAll(e, program.Attr{Scalars: scalars, Options: options}, slots...)
 	if err != nil {
 		b.fail(err)
 		return values
@@ -199,11 +199,11 @@ func (b *Batch) applyAll(e *op.Entry, scalars []float32, options any, in ...Valu
 }
 
 // slots returns the slots of operands, or false if recording is over.
-func (b *Batch) slots(in []Value) ([]op.Slot, bool) {
+func (b *Batch) slots(in []Value) ([]program.Slot, bool) {
 	if b.err != nil {
 		return nil, false
 	}
-	slots := make([]op.Slot, len(in))
+	slots := make([]program.Slot, len(in))
 	for i, v := range in {
 		switch {
 		case v.batch == nil:

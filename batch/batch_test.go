@@ -10,7 +10,8 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -171,7 +172,7 @@ type counting struct {
 	steps int
 }
 
-func (c *counting) Compile(p *op.Program) (op.Executable, error) {
+func (c *counting) Compile(p *program.Program) (program.Executable, error) {
 	c.steps += len(p.Steps)
 	return c.Device.Compile(p)
 }

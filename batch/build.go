@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Limits of a step with expressions. WebGPU grants 8 storage buffers per shader stage; the bound on nodes keeps the values of an
@@ -16,7 +17,7 @@ const (
 
 // collect finds what elementwise steps as one expression use and compute: operands from outside in the order of their first use,
 // and results that are wanted outside. The lists are valid until the next call.
-func (g *graph) collect(members []int32) (operands, results []op.Slot) {
+func (g *graph) collect(members []int32) (operands, results []program.Slot) {
 	g.round++
 	for _, m := range members {
 		g.inRound[m] = g.round
@@ -39,7 +40,7 @@ func (g *graph) collect(members []int32) (operands, results []op.Slot) {
 }
 
 // wanted reports whether a value is used outside the members of this round.
-func (g *graph) wanted(v op.Slot) bool {
+func (g *graph) wanted(v program.Slot) bool {
 	if g.asked[v] {
 		return true
 	}
@@ -52,9 +53,9 @@ func (g *graph) wanted(v op.Slot) bool {
 }
 
 // expressionOf is what members compute of operands, with their scalars.
-func (g *graph) expressionOf(members []int32, operands, results []op.Slot) (op.Expression, op.Attr) {
-	x := op.Expression{Inputs: len(operands), Nodes: make([]op.Node, 0, len(members)+1), Results: make([]int, len(results))}
-	var scalars op.Attr
+func (g *graph) expressionOf(members []int32, operands, results []program.Slot) (program.Expression, program.Attr) {
+	x := program.Expression{Inputs: len(operands), Nodes: make([]program.Node, 0, len(members)+1), Results: make([]int, len(results))}
+	var scalars program.Attr
 	for i, v := range operands {
 		g.number[v] = i
 	}
@@ -66,13 +67,13 @@ func (g *graph) expressionOf(members []int32, operands, results []op.Slot) (op.E
 			args = append(args, g.number[in])
 		}
 		e := s.Entry
-		if e == op.BiasActivation {
-			e = op.Add
+		if e == catalogue.BiasActivation {
+			e = catalogue.Add
 		}
-		x.Nodes = append(x.Nodes, op.Node{Entry: e, Args: args[from:len(args):len(args)]})
-		if s.Entry == op.BiasActivation {
-			if act, _ := op.ActivationEntry(s.Attr.Activation()); act != nil { // checked when it was recorded
-				x.Nodes = append(x.Nodes, op.Node{Entry: act, Args: []int{x.Inputs + len(x.Nodes) - 1}})
+		x.Nodes = append(x.Nodes, program.Node{Entry: e, Args: args[from:len(args):len(args)]})
+		if s.Entry == catalogue.BiasActivation {
+			if act, _ := catalogue.ActivationEntry(s.Attr.Activation()); act != nil { // checked when it was recorded
+				x.Nodes = append(x.Nodes, program.Node{Entry: act, Args: []int{x.Inputs + len(x.Nodes) - 1}})
 			}
 		}
 		if len(s.Attr.Scalars) > 0 {
@@ -87,14 +88,14 @@ func (g *graph) expressionOf(members []int32, operands, results []op.Slot) (op.E
 }
 
 // build makes the step of a unit.
-func (g *graph) build(u *unit) op.Step {
+func (g *graph) build(u *unit) program.Step {
 	if u.core == none {
 		if len(u.behind) == 1 {
 			return g.steps[u.behind[0]]
 		}
 		in, out := g.collect(u.behind)
-		s := op.Step{Entry: op.Fused, In: slices.Clone(in), Out: slices.Clone(out)}
-		var x op.Expression
+		s := program.Step{Entry: program.Fused, In: slices.Clone(in), Out: slices.Clone(out)}
+		var x program.Expression
 		x, s.Attr = g.expressionOf(u.behind, s.In, s.Out)
 		s.Attr.Options = x
 		return s
@@ -134,12 +135,14 @@ func (g *graph) agrees(u *unit) bool {
 }
 
 // valid reports whether a step computes values of the types that its results have in the program.
-func (g *graph) valid(s *op.Step) bool {
+func (g *graph) valid(s *program.Step) bool {
 	types, err := s.Entry.Check(g.p.Types(s.In), s.Attr)
-	return err == nil && slices.EqualFunc(types, s.Out, func(t op.Type, v op.Slot) bool { return equalTypes(t, g.p.Values[v].Type) })
+	return err == nil && slices.EqualFunc(types, s.Out, func(t program.Type, v program.Slot) bool { return equalTypes(t, g.p.Values[v].Type) })
 }
 
-func equalTypes(a, b op.Type) bool { return a.DType == b.DType && op.EqualShape(a.Shape, b.Shape) }
+func equalTypes(a, b program.Type) bool {
+	return a.DType == b.DType && program.EqualShape(a.Shape, b.Shape)
+}
 
 // single reports that a value is Float32.
-func (g *graph) single(v op.Slot) bool { return g.p.Values[v].DType == compute.Float32 }
+func (g *graph) single(v program.Slot) bool { return g.p.Values[v].DType == compute.Float32 }

@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // replace makes one step of the units at a and b, which each are one, if it is valid and its place is.
-func (g *graph) replace(a, b int32, s op.Step) bool {
+func (g *graph) replace(a, b int32, s program.Step) bool {
 	at, ok := g.order(a, b)
 	if !ok || !g.valid(&s) {
 		return false
@@ -25,7 +26,7 @@ func (g *graph) replace(a, b int32, s op.Step) bool {
 }
 
 // plain returns the step at a place if its unit is that alone and the step one of these entries, else nil.
-func (g *graph) plain(at int32, entries ...*op.Entry) *op.Step {
+func (g *graph) plain(at int32, entries ...*program.Entry) *program.Step {
 	u := &g.units[at]
 	if u.gone || len(u.before)+len(u.behind) > 1 {
 		return nil
@@ -39,7 +40,7 @@ func (g *graph) plain(at int32, entries ...*op.Entry) *op.Step {
 }
 
 // made returns the place and the step of a value's maker, as plain does.
-func (g *graph) made(v op.Slot, entries ...*op.Entry) (int32, *op.Step) {
+func (g *graph) made(v program.Slot, entries ...*program.Entry) (int32, *program.Step) {
 	if g.maker[v] == none {
 		return none, nil
 	}
@@ -48,32 +49,32 @@ func (g *graph) made(v op.Slot, entries ...*op.Entry) (int32, *op.Step) {
 }
 
 // activationOf is the option that stands for an entry.
-var activationOf = map[*op.Entry]compute.Activation{op.ReLU: compute.ReLU, op.GELU: compute.GELU, op.GELUErf: compute.GELUErf,
-	op.Swish: compute.SiLU, op.Sigmoid: compute.Sigmoid, op.Tanh: compute.Tanh}
+var activationOf = map[*program.Entry]compute.Activation{catalogue.ReLU: compute.ReLU, catalogue.GELU: compute.GELU, catalogue.GELUErf: compute.GELUErf,
+	catalogue.Swish: compute.SiLU, catalogue.Sigmoid: compute.Sigmoid, catalogue.Tanh: compute.Tanh}
 
 // activations makes biases and activations behind products and convolutions options of theirs.
 func (g *graph) activations() {
 	for i := range g.units {
 		b := int32(i)
-		s := g.plain(b, op.Add, op.BiasActivation, op.ReLU, op.GELU, op.GELUErf, op.Swish, op.Sigmoid, op.Tanh)
+		s := g.plain(b, catalogue.Add, catalogue.BiasActivation, catalogue.ReLU, catalogue.GELU, catalogue.GELUErf, catalogue.Swish, catalogue.Sigmoid, catalogue.Tanh)
 		if s == nil {
 			continue
 		}
 		for k, in := range s.In {
-			a, product := g.made(in, op.MatMul, op.Conv2D, op.Conv1D)
-			if product == nil || product.Attr.Activation() != compute.NoActivation || !g.only(in, b) || s.Entry == op.BiasActivation && k > 0 {
+			a, product := g.made(in, catalogue.MatMul, catalogue.Conv2D, catalogue.Conv1D)
+			if product == nil || product.Attr.Activation() != compute.NoActivation || !g.only(in, b) || s.Entry == catalogue.BiasActivation && k > 0 {
 				continue
 			}
 			next := *product
 			next.Out = s.Out
 			if len(s.In) == 2 {
-				if s.In[0] == s.In[1] || product.Entry != op.MatMul || len(product.In) != 2 {
+				if s.In[0] == s.In[1] || product.Entry != catalogue.MatMul || len(product.In) != 2 {
 					continue
 				}
 				next.In = append(slices.Clone(product.In), s.In[1-k])
 			}
 			act := activationOf[s.Entry]
-			if s.Entry == op.BiasActivation {
+			if s.Entry == catalogue.BiasActivation {
 				act = s.Attr.Activation()
 			}
 			switch o := product.Attr.Options.(type) {
@@ -94,15 +95,15 @@ func (g *graph) activations() {
 	}
 }
 
-// fewRows is up to how many rows the products of package op's fused entries read each weight once: see op.GateUpSwiGLU.
+// fewRows is up to how many rows the products of package op's fused entries read each weight once: see catalogue.GateUpSwiGLU.
 const fewRows = 8
 
 // rowsTimes returns x and w if a step is x·wᵀ of few rows and nothing more.
-func (g *graph) rowsTimes(s *op.Step) (x, w op.Slot, ok bool) {
+func (g *graph) rowsTimes(s *program.Step) (x, w program.Slot, ok bool) {
 	if s == nil {
 		return 0, 0, false
 	}
-	if s.Entry == op.MatVec {
+	if s.Entry == catalogue.MatVec {
 		x, w = s.In[1], s.In[0]
 	} else {
 		if s.Attr.Options != (compute.MatMulOptions{TransB: true}) || len(s.In) != 2 {
@@ -110,7 +111,7 @@ func (g *graph) rowsTimes(s *op.Step) (x, w op.Slot, ok bool) {
 		}
 		x, w = s.In[0], s.In[1]
 	}
-	rows, _ := op.RowsCols(g.p.Values[x].Shape)
+	rows, _ := program.RowsCols(g.p.Values[x].Shape)
 	return x, w, rows <= fewRows && len(g.p.Values[w].Shape) == 2
 }
 
@@ -118,19 +119,19 @@ func (g *graph) rowsTimes(s *op.Step) (x, w op.Slot, ok bool) {
 func (g *graph) gateUp() {
 	for i := range g.units {
 		c := int32(i)
-		s := g.plain(c, op.SwiGLU)
+		s := g.plain(c, catalogue.SwiGLU)
 		if s == nil {
 			continue
 		}
-		a, gate := g.made(s.In[0], op.MatVec, op.MatMul)
-		b, up := g.made(s.In[1], op.MatVec, op.MatMul)
+		a, gate := g.made(s.In[0], catalogue.MatVec, catalogue.MatMul)
+		b, up := g.made(s.In[1], catalogue.MatVec, catalogue.MatMul)
 		x, first, ok := g.rowsTimes(gate)
 		y, second, too := g.rowsTimes(up)
 		if !ok || !too || a == b || x != y || !g.only(s.In[0], c) || !g.only(s.In[1], c) {
 			continue
 		}
 		if at, _ := g.order(b, c); at == c { // then the second product is out of the way of the first
-			fused := op.Step{Entry: op.GateUpSwiGLU, In: []op.Slot{x, first, second}, Out: s.Out}
+			fused := program.Step{Entry: catalogue.GateUpSwiGLU, In: []program.Slot{x, first, second}, Out: s.Out}
 			if at, _ := g.order(a, c); at == c && g.replace(a, c, fused) {
 				g.join(b, c, c, g.units[c])
 			}
@@ -140,19 +141,19 @@ func (g *graph) gateUp() {
 
 // addNorm makes one step of a sum and its norm, where the sum is used otherwise too.
 func (g *graph) addNorm() {
-	entries := map[*op.Entry]*op.Entry{op.RMSNorm: op.AddRMSNorm, op.LayerNorm: op.AddLayerNorm}
+	entries := map[*program.Entry]*program.Entry{catalogue.RMSNorm: catalogue.AddRMSNorm, catalogue.LayerNorm: catalogue.AddLayerNorm}
 	for i := range g.units {
 		b := int32(i)
-		norm := g.plain(b, op.RMSNorm, op.LayerNorm)
+		norm := g.plain(b, catalogue.RMSNorm, catalogue.LayerNorm)
 		if norm == nil {
 			continue
 		}
-		a, sum := g.made(norm.In[0], op.Add)
+		a, sum := g.made(norm.In[0], catalogue.Add)
 		if sum == nil || slices.Contains(norm.In[1:], norm.In[0]) {
 			continue
 		}
-		g.replace(a, b, op.Step{Entry: entries[norm.Entry], In: slices.Concat(sum.In, norm.In[1:]),
-			Out: []op.Slot{sum.Out[0], norm.Out[0]}, Attr: norm.Attr})
+		g.replace(a, b, program.Step{Entry: entries[norm.Entry], In: slices.Concat(sum.In, norm.In[1:]),
+			Out: []program.Slot{sum.Out[0], norm.Out[0]}, Attr: norm.Attr})
 	}
 }
 
@@ -160,13 +161,13 @@ func (g *graph) addNorm() {
 func (g *graph) normProduct() {
 	for i := range g.units {
 		b := int32(i)
-		product := g.plain(b, op.MatVec, op.MatMul)
+		product := g.plain(b, catalogue.MatVec, catalogue.MatMul)
 		x, w, ok := g.rowsTimes(product)
 		if !ok || x == w {
 			continue
 		}
-		if a, norm := g.made(x, op.RMSNorm); norm != nil && g.only(x, b) {
-			g.replace(a, b, op.Step{Entry: op.RMSNormMatVec, In: []op.Slot{norm.In[0], norm.In[1], w}, Out: product.Out, Attr: norm.Attr})
+		if a, norm := g.made(x, catalogue.RMSNorm); norm != nil && g.only(x, b) {
+			g.replace(a, b, program.Step{Entry: catalogue.RMSNormMatVec, In: []program.Slot{norm.In[0], norm.In[1], w}, Out: product.Out, Attr: norm.Attr})
 		}
 	}
 }

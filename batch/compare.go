@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // DivergenceError tells where two runs differ that should agree: on two devices, see [Compare], or one after the other on one, see
@@ -50,41 +51,41 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 		return fmt.Errorf("compare: first device: %w", err)
 	}
 	// On the second device every operand is an input, and results are values of their own.
-	q := &op.Program{}
-	given := map[op.Slot]op.Slot{}
+	q := &program.Program{}
+	given := map[program.Slot]program.Slot{}
 	var host []any
-	results := map[op.Slot]op.Slot{}
+	results := map[program.Slot]program.Slot{}
 	for i := range p.Steps {
 		s := p.Steps[i]
 		s.In, s.Out = slices.Clone(s.In), slices.Clone(s.Out)
 		for k, in := range s.In {
 			if _, ok := given[in]; !ok {
-				given[in] = q.Add(p.Values[in].Type, op.FromHost)
+				given[in] = q.Add(p.Values[in].Type, program.FromHost)
 				host = append(host, values[in])
 			}
 			s.In[k] = given[in]
 		}
 		for k, out := range s.Out {
-			s.Out[k] = q.Add(p.Values[out].Type, op.FromStep)
+			s.Out[k] = q.Add(p.Values[out].Type, program.FromStep)
 			results[out] = s.Out[k]
 		}
 		q.Steps = append(q.Steps, s)
 	}
 	q.Variables = p.Variables
-	others, err := runAll(ctx, second, q, op.IO{Host: host, Scalars: data.Scalars})
+	others, err := runAll(ctx, second, q, program.IO{Host: host, Scalars: data.Scalars})
 	if err != nil {
 		return fmt.Errorf("compare: second device: %w", err)
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		in := make([]op.Array, len(s.In))
+		in := make([]program.Array, len(s.In))
 		for k, slot := range s.In {
-			in[k] = op.ArrayOf(values[slot], p.Values[slot].Shape)
+			in[k] = catalogue.ArrayOf(values[slot], p.Values[slot].Shape)
 		}
 		types := p.Types(s.Out)
 		for k, out := range s.Out {
-			x, y := op.ArrayOf(values[out], types[k].Shape), op.ArrayOf(others[results[out]], types[k].Shape)
-			if at := op.Disagreement(s.Entry, in, s.Attr.At(data.Scalars), types, k, x.Data, y.Data); at >= 0 {
+			x, y := catalogue.ArrayOf(values[out], types[k].Shape), catalogue.ArrayOf(others[results[out]], types[k].Shape)
+			if at := catalogue.Disagreement(s.Entry, in, s.Attr.At(data.Scalars), types, k, x.Data, y.Data); at >= 0 {
 				return b.divergence(p, out, at, x.Data[at], y.Data[at])
 			}
 		}
@@ -93,8 +94,8 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 }
 
 // onHost returns the recorded program without dead steps, with host memory in place of tensors.
-func (b *Batch) onHost(ctx context.Context) (*op.Program, op.IO, error) {
-	io := op.IO{Host: slices.Clone(b.host), Scalars: slices.Clone(b.scalars)}
+func (b *Batch) onHost(ctx context.Context) (*program.Program, program.IO, error) {
+	io := program.IO{Host: slices.Clone(b.host), Scalars: slices.Clone(b.scalars)}
 	p, err := removeDead(&compiler{device: b.device}, b.snapshot())
 	if err != nil {
 		return nil, io, err
@@ -104,33 +105,33 @@ func (b *Batch) onHost(ctx context.Context) (*op.Program, op.IO, error) {
 			return nil, io, fmt.Errorf("step %s is a kernel of one device: %w", p.Steps[i].Name(), compute.ErrUnsupported)
 		}
 	}
-	q := &op.Program{Values: p.Values, Steps: p.Steps, Host: slices.Concat(p.Host, p.Tensor), Variables: p.Variables}
+	q := &program.Program{Values: p.Values, Steps: p.Steps, Host: slices.Concat(p.Host, p.Tensor), Variables: p.Variables}
 	if len(p.Tensor) == 0 {
 		return q, io, nil
 	}
 	q.Values = slices.Clone(p.Values)
-	copying := &op.Program{}
-	var copies op.IO
+	copying := &program.Program{}
+	var copies program.IO
 	for i, s := range p.Tensor {
 		t := p.Values[s].Type
-		q.Values[s].Source = op.FromHost
-		copying.Read = append(copying.Read, copying.Add(t, op.FromTensor))
+		q.Values[s].Source = program.FromHost
+		copying.Read = append(copying.Read, copying.Add(t, program.FromTensor))
 		copies.Tensors = append(copies.Tensors, b.tensors[i])
-		copies.Read = append(copies.Read, op.MakeSlice(t))
+		copies.Read = append(copies.Read, program.MakeSlice(t))
 	}
 	io.Host = append(io.Host, copies.Read...)
 	return q, io, runOn(ctx, b.device, copying, &copies)
 }
 
 // runAll runs a program and returns all its values.
-func runAll(ctx context.Context, d Device, p *op.Program, io op.IO) (map[op.Slot]any, error) {
-	q, values := *p, map[op.Slot]any{}
+func runAll(ctx context.Context, d Device, p *program.Program, io program.IO) (map[program.Slot]any, error) {
+	q, values := *p, map[program.Slot]any{}
 	for i, s := range p.Host {
 		values[s] = io.Host[i]
 	}
 	for i := range p.Steps {
 		for _, s := range p.Steps[i].Out {
-			values[s] = op.MakeSlice(p.Values[s].Type)
+			values[s] = program.MakeSlice(p.Values[s].Type)
 			q.Read, io.Read = append(q.Read, s), append(io.Read, values[s])
 		}
 	}
@@ -138,7 +139,7 @@ func runAll(ctx context.Context, d Device, p *op.Program, io op.IO) (map[op.Slot
 }
 
 // runOn compiles and runs a program once.
-func runOn(ctx context.Context, d Device, p *op.Program, io *op.IO) error {
+func runOn(ctx context.Context, d Device, p *program.Program, io *program.IO) error {
 	x, err := d.Compile(p)
 	if err != nil {
 		return err
@@ -148,7 +149,7 @@ func runOn(ctx context.Context, d Device, p *op.Program, io *op.IO) error {
 }
 
 // divergence describes element at of a value of p that differs.
-func (b *Batch) divergence(p *op.Program, v op.Slot, at int, first, second float64) *DivergenceError {
+func (b *Batch) divergence(p *program.Program, v program.Slot, at int, first, second float64) *DivergenceError {
 	shape := p.Values[v].Shape
 	e := &DivergenceError{Step: recordedStep(b.program.Steps, v), Operation: "input", Shape: shape, Index: at, Position: position(at, shape),
 		First: first, Second: second}
@@ -159,8 +160,8 @@ func (b *Batch) divergence(p *op.Program, v op.Slot, at int, first, second float
 }
 
 // recordedStep is the number of the step that computes a value, −1 if none does.
-func recordedStep(steps []op.Step, v op.Slot) int {
-	return slices.IndexFunc(steps, func(s op.Step) bool { return slices.Contains(s.Out, v) })
+func recordedStep(steps []program.Step, v program.Slot) int {
+	return slices.IndexFunc(steps, func(s program.Step) bool { return slices.Contains(s.Out, v) })
 }
 
 // position is an index in row-major order as one for each axis.
@@ -172,7 +173,7 @@ func position(i int, shape []int) []int {
 	return at
 }
 
-func shapes(p *op.Program, slots []op.Slot) (all [][]int) {
+func shapes(p *program.Program, slots []program.Slot) (all [][]int) {
 	for _, t := range p.Types(slots) {
 		all = append(all, t.Shape)
 	}

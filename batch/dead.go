@@ -3,17 +3,17 @@ package batch
 import (
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // removeDead drops steps that no result depends on, and that change no tensor. Inputs stay, since runs are given data for all
 // of them.
-func removeDead(c *compiler, p *op.Program) (*op.Program, error) {
+func removeDead(c *compiler, p *program.Program) (*program.Program, error) {
 	live := c.asked(p)
 	keep := make([]bool, len(p.Steps))
 	n := 0
 	for i := len(p.Steps) - 1; i >= 0; i-- {
-		if !slices.ContainsFunc(p.Steps[i].Out, func(s op.Slot) bool { return live[s] }) {
+		if !slices.ContainsFunc(p.Steps[i].Out, func(s program.Slot) bool { return live[s] }) {
 			continue
 		}
 		keep[i] = true
@@ -26,7 +26,7 @@ func removeDead(c *compiler, p *op.Program) (*op.Program, error) {
 		return p, nil
 	}
 	q := *p
-	q.Steps = make([]op.Step, 0, n)
+	q.Steps = make([]program.Step, 0, n)
 	for i, s := range p.Steps {
 		if keep[i] {
 			q.Steps = append(q.Steps, s)

@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // WithDeterminismCheck runs the plan twice each time and compares the bits of everything that is read or kept. Where they differ
@@ -18,32 +19,32 @@ func WithDeterminismCheck() Option { return func(o *options) { o.repeated = (*Ba
 
 // twiceRun is the executable of a program that runs twice. Kept values are among those that it reads, behind the others.
 type twiceRun struct {
-	op.Executable
+	program.Executable
 	batch   *Batch // as it was when the plan was compiled, for the names of values
-	program *op.Program
+	program *program.Program
 }
 
-func (x *twiceRun) unwrap() op.Executable { return x.Executable }
+func (x *twiceRun) unwrap() program.Executable { return x.Executable }
 
 // repeated makes a program one that can be compared with itself.
-func (b *Batch) repeated(p *op.Program) (*op.Program, wrap, error) {
+func (b *Batch) repeated(p *program.Program) (*program.Program, wrap, error) {
 	if len(p.Changed()) > 0 {
 		return nil, nil, fmt.Errorf("determinism check of a batch that updates tensors in place: %w", compute.ErrUnsupported)
 	}
 	q := *p
 	q.Read = slices.Concat(p.Read, p.Keep)
 	then := &Batch{program: *b.snapshot(), sites: maps.Clone(b.sites)}
-	return &q, func(x op.Executable) op.Executable { return &twiceRun{x, then, &q} }, nil
+	return &q, func(x program.Executable) program.Executable { return &twiceRun{x, then, &q} }, nil
 }
 
 // Start runs the program, then runs it again.
-func (x *twiceRun) Start(io *op.IO) *compute.Future {
-	runs := [2]op.IO{*io, *io}
+func (x *twiceRun) Start(io *program.IO) *compute.Future {
+	runs := [2]program.IO{*io, *io}
 	for i := range runs {
 		r := &runs[i]
 		r.Read, r.Keep = nil, nil
 		for _, s := range x.program.Read {
-			r.Read = append(r.Read, op.MakeSlice(x.program.Values[s].Type))
+			r.Read = append(r.Read, program.MakeSlice(x.program.Values[s].Type))
 		}
 	}
 	read := slices.Clone(io.Read)
@@ -65,7 +66,7 @@ func (x *twiceRun) Start(io *op.IO) *compute.Future {
 		}
 		return func() {
 			for i, to := range read {
-				copy(op.Bytes(to), op.Bytes(runs[0].Read[i]))
+				copy(program.Bytes(to), program.Bytes(runs[0].Read[i]))
 			}
 		}, err
 	})
@@ -74,7 +75,7 @@ func (x *twiceRun) Start(io *op.IO) *compute.Future {
 // compare returns where two runs differ.
 func (x *twiceRun) compare(first, second []any) (found *DivergenceError) {
 	for i, s := range x.program.Read {
-		a, b := op.Bytes(first[i]), op.Bytes(second[i])
+		a, b := program.Bytes(first[i]), program.Bytes(second[i])
 		if bytes.Equal(a, b) {
 			continue
 		}
@@ -84,7 +85,7 @@ func (x *twiceRun) compare(first, second []any) (found *DivergenceError) {
 		}
 		t := x.program.Values[s].Type
 		at := byteAt / t.DType.Size()
-		d := x.batch.divergence(x.program, s, at, op.ArrayOf(first[i], t.Shape).Data[at], op.ArrayOf(second[i], t.Shape).Data[at])
+		d := x.batch.divergence(x.program, s, at, catalogue.ArrayOf(first[i], t.Shape).Data[at], catalogue.ArrayOf(second[i], t.Shape).Data[at])
 		if found == nil || d.Step < found.Step {
 			found = d
 		}

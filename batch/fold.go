@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // fold simplifies a step by what its operands are known to be: it returns a step to take instead, or as it is, and a value that
 // already is the result, −1 for none. No rule changes a bit of a result but that of numbers which a device may flush, the kind of
 // a NaN, and, where the operands are constants, what the entry's tolerance permits: those are computed in float64 and rounded once.
-func (s *simplifier) fold(step *op.Step) (*op.Step, op.Slot) {
+func (s *simplifier) fold(step *program.Step) (*program.Step, program.Slot) {
 	if len(step.In) == 0 || len(step.Out) != 1 || step.Attr.Varies() {
 		return step, none
 	}
@@ -20,17 +21,17 @@ func (s *simplifier) fold(step *op.Step) (*op.Step, op.Slot) {
 		return step, x
 	}
 	switch step.Entry {
-	case op.Copy:
+	case catalogue.Copy:
 		return step, x
-	case op.Cast:
+	case catalogue.Cast:
 		return step, s.foldCast(step)
-	case op.Reshape:
+	case catalogue.Reshape:
 		return s.foldReshape(step)
-	case op.Neg:
-		if twice := s.producer(x, op.Neg); twice != nil {
+	case catalogue.Neg:
+		if twice := s.producer(x, catalogue.Neg); twice != nil {
 			return step, twice.In[0]
 		}
-	case op.Clip:
+	case catalogue.Clip:
 		step = s.foldClip(step)
 	}
 	if !step.Entry.Class.Elementwise() || step.Entry.F == nil {
@@ -38,7 +39,7 @@ func (s *simplifier) fold(step *op.Step) (*op.Step, op.Slot) {
 	}
 	constants := 0
 	for _, in := range step.In {
-		if s.producer(in, op.Fill) != nil {
+		if s.producer(in, catalogue.Fill) != nil {
 			constants++
 		}
 	}
@@ -48,47 +49,47 @@ func (s *simplifier) fold(step *op.Step) (*op.Step, op.Slot) {
 	case constants > 0:
 		step = s.scalarForm(step)
 	}
-	if step.Entry == op.Scale {
+	if step.Entry == catalogue.Scale {
 		return s.foldScale(step)
 	}
 	return step, none
 }
 
 // idempotent are functions with f(f(x)) = f(x).
-var idempotent = map[*op.Entry]bool{op.Abs: true, op.ReLU: true, op.Floor: true, op.Ceil: true,
-	op.Round: true, op.Trunc: true, op.Sign: true}
+var idempotent = map[*program.Entry]bool{catalogue.Abs: true, catalogue.ReLU: true, catalogue.Floor: true, catalogue.Ceil: true,
+	catalogue.Round: true, catalogue.Trunc: true, catalogue.Sign: true}
 
 // with is a step with another operand and scalars instead of its own.
-func with(step *op.Step, e *op.Entry, x op.Slot, scalars ...float32) *op.Step {
-	return &op.Step{Entry: e, In: []op.Slot{x}, Out: step.Out, Attr: op.Attr{Scalars: scalars, Options: step.Attr.Options}}
+func with(step *program.Step, e *program.Entry, x program.Slot, scalars ...float32) *program.Step {
+	return &program.Step{Entry: e, In: []program.Slot{x}, Out: step.Out, Attr: program.Attr{Scalars: scalars, Options: step.Attr.Options}}
 }
 
 // foldCast knows that conversion to the same type changes nothing, nor that to more bits and back.
-func (s *simplifier) foldCast(step *op.Step) op.Slot {
+func (s *simplifier) foldCast(step *program.Step) program.Slot {
 	x, to := step.In[0], s.p.Values[step.Out[0]].DType
 	if s.p.Values[x].DType == to {
 		return x
 	}
-	if first := s.producer(x, op.Cast); first != nil && s.p.Values[x].DType == compute.Float32 && s.p.Values[first.In[0]].DType == to {
+	if first := s.producer(x, catalogue.Cast); first != nil && s.p.Values[x].DType == compute.Float32 && s.p.Values[first.In[0]].DType == to {
 		return first.In[0]
 	}
 	return none
 }
 
 // foldReshape looks through reshapes.
-func (s *simplifier) foldReshape(step *op.Step) (*op.Step, op.Slot) {
-	if first := s.producer(step.In[0], op.Reshape); first != nil && s.updated[first.In[0]] < 0 {
-		step = with(step, op.Reshape, first.In[0])
+func (s *simplifier) foldReshape(step *program.Step) (*program.Step, program.Slot) {
+	if first := s.producer(step.In[0], catalogue.Reshape); first != nil && s.updated[first.In[0]] < 0 {
+		step = with(step, catalogue.Reshape, first.In[0])
 	}
-	if x := step.In[0]; op.EqualShape(s.p.Values[x].Shape, s.p.Values[step.Out[0]].Shape) {
+	if x := step.In[0]; program.EqualShape(s.p.Values[x].Shape, s.p.Values[step.Out[0]].Shape) {
 		return step, x
 	}
 	return step, none
 }
 
 // foldClip makes one clip of two: the later bounds limit the earlier ones.
-func (s *simplifier) foldClip(step *op.Step) *op.Step {
-	first := s.producer(step.In[0], op.Clip)
+func (s *simplifier) foldClip(step *program.Step) *program.Step {
+	first := s.producer(step.In[0], catalogue.Clip)
 	if first == nil || s.updated[first.In[0]] >= 0 {
 		return step
 	}
@@ -96,15 +97,15 @@ func (s *simplifier) foldClip(step *op.Step) *op.Step {
 	if !(a[0] <= a[1] && b[0] <= b[1]) { // in the wrong order, or NaN
 		return step
 	}
-	return with(step, op.Clip, first.In[0], min(max(a[0], b[0]), b[1]), min(max(a[1], b[0]), b[1]))
+	return with(step, catalogue.Clip, first.In[0], min(max(a[0], b[0]), b[1]), min(max(a[1], b[0]), b[1]))
 }
 
 // foldScale makes one factor of two where that rounds and overflows alike: a factor of ±1, or powers of two from 1 on.
-func (s *simplifier) foldScale(step *op.Step) (*op.Step, op.Slot) {
-	if first := s.producer(step.In[0], op.Scale); first != nil && s.updated[first.In[0]] < 0 {
+func (s *simplifier) foldScale(step *program.Step) (*program.Step, program.Slot) {
+	if first := s.producer(step.In[0], catalogue.Scale); first != nil && s.updated[first.In[0]] < 0 {
 		a, b := first.Attr.Scalars[0], step.Attr.Scalars[0]
 		if sign(a) || sign(b) || grows(a) && grows(b) && !math.IsInf(float64(a*b), 0) {
-			step = with(step, op.Scale, first.In[0], a*b)
+			step = with(step, catalogue.Scale, first.In[0], a*b)
 		}
 	}
 	if step.Attr.Scalars[0] == 1 {
@@ -128,24 +129,24 @@ func grows(f float32) bool {
 }
 
 // scalarForm turns an operand that is one constant into a scalar, for entries that have such a form.
-func (s *simplifier) scalarForm(step *op.Step) *op.Step {
+func (s *simplifier) scalarForm(step *program.Step) *program.Step {
 	if len(step.In) != 2 {
 		return step
 	}
 	for k, in := range step.In {
-		c, x := s.producer(in, op.Fill), step.In[1-k]
-		if c == nil || !op.EqualShape(s.p.Values[x].Shape, s.p.Values[step.Out[0]].Shape) {
+		c, x := s.producer(in, catalogue.Fill), step.In[1-k]
+		if c == nil || !program.EqualShape(s.p.Values[x].Shape, s.p.Values[step.Out[0]].Shape) {
 			continue
 		}
 		v := c.Attr.Scalars[0]
 		switch {
-		case step.Entry == op.Mul:
-			return with(step, op.Scale, x, v)
-		case step.Entry == op.Pow && k == 1:
-			return with(step, op.PowScalar, x, v)
-		case step.Entry == op.Div && k == 1:
+		case step.Entry == catalogue.Mul:
+			return with(step, catalogue.Scale, x, v)
+		case step.Entry == catalogue.Pow && k == 1:
+			return with(step, catalogue.PowScalar, x, v)
+		case step.Entry == catalogue.Div && k == 1:
 			if n, ok := power(v); ok && -125 < n && n < 126 { // neither it nor its inverse is subnormal
-				return with(step, op.Scale, x, 1/v)
+				return with(step, catalogue.Scale, x, 1/v)
 			}
 		}
 	}
@@ -153,14 +154,14 @@ func (s *simplifier) scalarForm(step *op.Step) *op.Step {
 }
 
 // foldConstants makes a constant of a function of constants.
-func (s *simplifier) foldConstants(step *op.Step) *op.Step {
+func (s *simplifier) foldConstants(step *program.Step) *program.Step {
 	var args, scalars []float64
 	for _, in := range step.In {
-		args = append(args, float64(s.producer(in, op.Fill).Attr.Scalars[0]))
+		args = append(args, float64(s.producer(in, catalogue.Fill).Attr.Scalars[0]))
 	}
 	for _, v := range step.Attr.Scalars {
 		scalars = append(scalars, float64(v))
 	}
-	return &op.Step{Entry: op.Fill, Out: step.Out, Attr: op.Attr{Scalars: []float32{float32(step.Entry.F(args, scalars))},
+	return &program.Step{Entry: catalogue.Fill, Out: step.Out, Attr: program.Attr{Scalars: []float32{float32(step.Entry.F(args, scalars))},
 		Options: compute.FillOptions{Shape: slices.Clone(s.p.Values[step.Out[0]].Shape)}}}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func TestFuseGroups(t *testing.T) {
@@ -193,13 +193,13 @@ func TestWithoutFusion(t *testing.T) {
 	require.Equal(t, []string{"fused(matmul, exp, neg)", "sum"}, names(t, idle{}, record))
 	want = []string{"matmul", "exp", "neg", "sum"}
 	require.Equal(t, want, names(t, ignorant{idle{}}, record))
-	require.Equal(t, want, names(t, idle{refuses: func(*op.Step) bool { return true }}, record))
+	require.Equal(t, want, names(t, idle{refuses: func(*program.Step) bool { return true }}, record))
 }
 
 // A device that refuses a long expression gets shorter ones.
 func TestFuseWhatTheDeviceTakes(t *testing.T) {
-	short := idle{refuses: func(s *op.Step) bool {
-		x, ok := s.Attr.Options.(op.Expression)
+	short := idle{refuses: func(s *program.Step) bool {
+		x, ok := s.Attr.Options.(program.Expression)
 		return ok && len(x.Nodes) > 2
 	}}
 	require.Equal(t, []string{"fused(exp, neg)", "fused(sin, cos)", "tanh"}, names(t, short, func(b *batch.Batch) {
@@ -222,7 +222,7 @@ func TestFuseLimits(t *testing.T) {
 	nodes := 0
 	for _, s := range p.Steps {
 		require.LessOrEqual(t, len(s.In)+len(s.Out), 8)
-		x, ok := s.Attr.Options.(op.Expression)
+		x, ok := s.Attr.Options.(program.Expression)
 		require.True(t, ok, s.Name())
 		require.LessOrEqual(t, len(x.Nodes), 32)
 		nodes += len(x.Nodes)

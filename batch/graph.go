@@ -4,15 +4,16 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // graph is a program while its steps are put together. Each step is in a unit, which will be one step; units run in the order of
 // their places, which at first are the steps' own.
 type graph struct {
-	p       *op.Program
-	fuser   op.Fuser  // nil: the device knows no expressions
-	steps   []op.Step // those of the program, or, changed, what they have become
+	p       *program.Program
+	fuser   program.Fuser  // nil: the device knows no expressions
+	steps   []program.Step // those of the program, or, changed, what they have become
 	changed bool
 	units   []unit  // by place; without any step where one has gone into another
 	place   []int32 // by step: the place of its unit, through the places that this one went into
@@ -27,8 +28,8 @@ type graph struct {
 	inRound  []int32 // by step: the round that it was a member in
 	numbered []int32 // by slot: the round that it got its number in
 	number   []int
-	operands []op.Slot
-	results  []op.Slot
+	operands []program.Slot
+	results  []program.Slot
 }
 
 // unit is what becomes one step: a step with expressions before and behind it, or only an expression, behind.
@@ -39,18 +40,18 @@ type unit struct {
 	gone   bool    // it went into another
 
 	// For an expression:
-	widest op.Slot             // a value of its shape
-	ports  [maxBuffers]op.Slot // operands, then results that are wanted outside
-	in, io int                 // number of operands, and of both
+	widest program.Slot             // a value of its shape
+	ports  [maxBuffers]program.Slot // operands, then results that are wanted outside
+	in, io int                      // number of operands, and of both
 }
 
 const none = -1
 
-func newGraph(c *compiler, p *op.Program) *graph {
+func newGraph(c *compiler, p *program.Program) *graph {
 	g := &graph{p: p, steps: p.Steps, units: make([]unit, len(p.Steps)), place: make([]int32, len(p.Steps)),
 		maker: make([]int32, len(p.Values)), first: make([]int32, len(p.Values)+1), updater: updated(p), asked: c.asked(p),
 		inRound: make([]int32, len(p.Steps)), numbered: make([]int32, len(p.Values)), number: make([]int, len(p.Values))}
-	g.fuser, _ = c.device.(op.Fuser)
+	g.fuser, _ = c.device.(program.Fuser)
 	for i := range g.maker {
 		g.maker[i] = none
 	}
@@ -89,11 +90,11 @@ func newGraph(c *compiler, p *op.Program) *graph {
 }
 
 // elementwise reports whether a step can be part of an expression.
-func (g *graph) elementwise(s *op.Step) bool {
-	if !(s.Entry.Class.Elementwise() && s.Entry.F != nil) && s.Entry != op.BiasActivation || len(s.Out) != 1 {
+func (g *graph) elementwise(s *program.Step) bool {
+	if !(s.Entry.Class.Elementwise() && s.Entry.F != nil) && s.Entry != catalogue.BiasActivation || len(s.Out) != 1 {
 		return false
 	}
-	single := func(v op.Slot) bool { return g.p.Values[v].DType != compute.Float32 }
+	single := func(v program.Slot) bool { return g.p.Values[v].DType != compute.Float32 }
 	return !slices.ContainsFunc(s.In, single) && !single(s.Out[0])
 }
 
@@ -107,13 +108,13 @@ func (g *graph) at(step int32) int32 {
 }
 
 // readers are the steps that use a value.
-func (g *graph) readers(v op.Slot) []int32 { return g.reader[g.first[v]:g.first[v+1]] }
+func (g *graph) readers(v program.Slot) []int32 { return g.reader[g.first[v]:g.first[v+1]] }
 
 // expression reports whether the unit at a place is nothing else.
 func (g *graph) expression(at int32) bool { return !g.units[at].gone && g.units[at].core == none }
 
 // only reports whether nothing but the unit at a place uses a value.
-func (g *graph) only(v op.Slot, at int32) bool {
+func (g *graph) only(v program.Slot, at int32) bool {
 	if g.asked[v] {
 		return false
 	}
@@ -126,7 +127,7 @@ func (g *graph) only(v op.Slot, at int32) bool {
 }
 
 // use makes a value an operand of an expression, once; result makes it a result. They report whether there is room.
-func (u *unit) use(v op.Slot) bool {
+func (u *unit) use(v program.Slot) bool {
 	if slices.Contains(u.ports[:u.in], v) {
 		return true
 	}
@@ -135,7 +136,7 @@ func (u *unit) use(v op.Slot) bool {
 	return ok
 }
 
-func (u *unit) result(v op.Slot) bool {
+func (u *unit) result(v program.Slot) bool {
 	if u.io == maxBuffers {
 		return false
 	}
@@ -144,13 +145,13 @@ func (u *unit) result(v op.Slot) bool {
 	return true
 }
 
-func (u *unit) operands() []op.Slot { return u.ports[:u.in] }
-func (u *unit) results() []op.Slot  { return u.ports[u.in:u.io] }
+func (u *unit) operands() []program.Slot { return u.ports[:u.in] }
+func (u *unit) results() []program.Slot  { return u.ports[u.in:u.io] }
 
 // check calls in for what a unit uses and out for what it computes, until one returns false, and reports whether none did.
-func (g *graph) check(u *unit, in, out func(v op.Slot) bool) bool {
-	all := func(values []op.Slot, ok func(v op.Slot) bool) bool {
-		return !slices.ContainsFunc(values, func(v op.Slot) bool { return !ok(v) })
+func (g *graph) check(u *unit, in, out func(v program.Slot) bool) bool {
+	all := func(values []program.Slot, ok func(v program.Slot) bool) bool {
+		return !slices.ContainsFunc(values, func(v program.Slot) bool { return !ok(v) })
 	}
 	if u.core == none {
 		return all(u.operands(), in) && all(u.results(), out)
@@ -180,14 +181,14 @@ func (g *graph) order(a, b int32) (int32, bool) {
 		at := g.at(step)
 		return a < at && at < b
 	}
-	unread := func(v op.Slot) bool {
+	unread := func(v program.Slot) bool {
 		readers := g.readers(v)
 		return len(readers) <= manyReaders && !slices.ContainsFunc(readers, between)
 	}
-	if g.check(&g.units[a], func(v op.Slot) bool { return !between(g.updater[v]) }, unread) {
+	if g.check(&g.units[a], func(v program.Slot) bool { return !between(g.updater[v]) }, unread) {
 		return b, true
 	}
-	return a, g.check(&g.units[b], func(v op.Slot) bool { return !between(g.maker[v]) }, func(op.Slot) bool { return true })
+	return a, g.check(&g.units[b], func(v program.Slot) bool { return !between(g.maker[v]) }, func(program.Slot) bool { return true })
 }
 
 // join makes one unit of those at a and b, at one of these places.
@@ -198,9 +199,9 @@ func (g *graph) join(a, b, at int32, u unit) {
 }
 
 // program returns the program of the units.
-func (g *graph) program() *op.Program {
+func (g *graph) program() *program.Program {
 	q := *g.p
-	q.Steps = make([]op.Step, 0, len(g.steps))
+	q.Steps = make([]program.Step, 0, len(g.steps))
 	for i := range g.units {
 		if !g.units[i].gone {
 			q.Steps = append(q.Steps, g.build(&g.units[i]))

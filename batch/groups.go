@@ -3,7 +3,8 @@ package batch
 import (
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // groups makes expressions of elementwise steps, greedily in one pass over consumers: each joins the expressions that compute its
@@ -107,7 +108,7 @@ func (g *graph) union(a, b int32) unit {
 
 func (g *graph) shape(at int32) []int { return g.p.Values[g.units[at].widest].Shape }
 
-func (g *graph) sameShape(a, b int32) bool { return op.EqualShape(g.shape(a), g.shape(b)) }
+func (g *graph) sameShape(a, b int32) bool { return program.EqualShape(g.shape(a), g.shape(b)) }
 
 // fits reports whether the expression at a, of which the one at b uses a value, may become part of it: they have one shape, or
 // a's is a smaller one that nobody else needs and that costs next to nothing to be computed for each element of b's.
@@ -117,12 +118,12 @@ func (g *graph) fits(a, b int32) bool { return g.sameShape(a, b) || g.cheap(a, b
 // is its only user.
 func (g *graph) cheap(a, b int32, shape []int) bool {
 	u := &g.units[a]
-	if len(u.behind) > 1 && op.Len(g.shape(a)) != op.Len(shape) {
+	if len(u.behind) > 1 && program.Len(g.shape(a)) != program.Len(shape) {
 		return false
 	}
 	for _, m := range u.behind {
 		s := &g.steps[m]
-		if op.Len(g.shape(a)) != op.Len(shape) && !trivial[s.Entry] {
+		if program.Len(g.shape(a)) != program.Len(shape) && !trivial[s.Entry] {
 			return false
 		}
 		for _, r := range g.readers(s.Out[0]) {
@@ -134,12 +135,12 @@ func (g *graph) cheap(a, b int32, shape []int) bool {
 			return false
 		}
 	}
-	common, err := op.Broadcast(g.shape(a), shape)
-	return err == nil && op.EqualShape(common, shape)
+	common, err := program.Broadcast(g.shape(a), shape)
+	return err == nil && program.EqualShape(common, shape)
 }
 
 // trivial are functions of one operand that take an instruction or two.
-var trivial = map[*op.Entry]bool{op.Neg: true, op.Abs: true, op.Scale: true, op.Clip: true, op.ReLU: true}
+var trivial = map[*program.Entry]bool{catalogue.Neg: true, catalogue.Abs: true, catalogue.Scale: true, catalogue.Clip: true, catalogue.ReLU: true}
 
 // merged merges two ascending lists; the room behind a is nobody else's.
 func merged(a, b []int32) []int32 {

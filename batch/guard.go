@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Check is what a guard looks for; checks are combined with |.
@@ -74,13 +74,13 @@ func (b *Batch) Guard(v Value, checks Check, action Action) Value {
 
 // guard is a request to check a value, or everything.
 type guard struct {
-	slot   op.Slot
+	slot   program.Slot
 	checks Check
 	action Action
 	site   string // of the call of Guard
 }
 
-const everything op.Slot = -1
+const everything program.Slot = -1
 
 func (g *guard) check() error {
 	if g.checks == 0 || g.checks&^allChecks != 0 || g.action > Report {
@@ -109,7 +109,7 @@ func (e *GuardError) Error() string {
 	if e.Step >= 0 {
 		where = fmt.Sprintf("step %d, %s %v", e.Step, e.Operation, e.Operands)
 	}
-	s := fmt.Sprintf("guard: %s: %d of %d elements of %v fail the check for %v, the first at %d %v", where, e.Count, op.Len(e.Shape),
+	s := fmt.Sprintf("guard: %s: %d of %d elements of %v fail the check for %v, the first at %d %v", where, e.Count, program.Len(e.Shape),
 		e.Shape, e.Check, e.Index, e.Position)
 	if e.Site != "" {
 		s += " (recorded at " + e.Site + ")"

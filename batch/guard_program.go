@@ -6,33 +6,34 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // watch is the guards of a plan, with what it takes to tell what they find.
 type watch struct {
 	device   Device
 	guards   []guard
-	recorded *op.Program // without dead steps
-	steps    []op.Step   // all as recorded, for their numbers
+	recorded *program.Program // without dead steps
+	steps    []program.Step   // all as recorded, for their numbers
 	sites    map[int]string
 	coarse   bool // values within fused steps are not looked at: if something is found, the recorded program has to run
-	program  *op.Program
+	program  *program.Program
 	looks    []look
-	alias    map[op.Slot]op.Slot // values in the program for those of guards, where they are others
+	alias    map[program.Slot]program.Slot // values in the program for those of guards, where they are others
 }
 
-// look is a value that a program is to tell the words of [op.Inspect] about; they are read behind the program's results.
+// look is a value that a program is to tell the words of [catalogue.Inspect] about; they are read behind the program's results.
 type look struct {
-	at   op.Slot // in the program that runs
-	slot op.Slot // what guards call it
+	at   program.Slot // in the program that runs
+	slot program.Slot // what guards call it
 }
 
-// words are those of op.Inspect, by what guards call the values.
-type words map[op.Slot][]int32
+// words are those of catalogue.Inspect, by what guards call the values.
+type words map[program.Slot][]int32
 
 // guarded passes the recorded program through the rewrites, and adds what guards need if there are any.
-func (b *Batch) guarded(c *compiler, p *op.Program) (*op.Program, wrap, error) {
+func (b *Batch) guarded(c *compiler, p *program.Program) (*program.Program, wrap, error) {
 	w := &watch{device: c.device, steps: p.Steps, sites: maps.Clone(b.sites)}
 	for _, g := range b.guards {
 		if int(g.slot) < len(p.Values) { // the batch may have been recorded further since
@@ -47,7 +48,7 @@ func (b *Batch) guarded(c *compiler, p *op.Program) (*op.Program, wrap, error) {
 		p, err := c.rewrite(p)
 		return p, nil, err
 	}
-	var pinned []op.Slot // values that have to be in memory
+	var pinned []program.Slot // values that have to be in memory
 	for _, g := range w.guards {
 		if err := g.check(); err != nil {
 			return nil, nil, err
@@ -72,7 +73,7 @@ func (b *Batch) guarded(c *compiler, p *op.Program) (*op.Program, wrap, error) {
 	if p, err = c.rewrite(p); err != nil {
 		return nil, nil, err
 	}
-	w.alias = map[op.Slot]op.Slot{}
+	w.alias = map[program.Slot]program.Slot{}
 	for i, s := range pinned {
 		at := p.Read[asked+i]
 		if w.coarse {
@@ -93,25 +94,25 @@ func (b *Batch) guarded(c *compiler, p *op.Program) (*op.Program, wrap, error) {
 		return again || !visible(p, l.at)
 	})
 	w.program, err = inspect(p, w.looks)
-	return w.program, func(x op.Executable) op.Executable { return &guardedRun{Executable: x, watch: w} }, err
+	return w.program, func(x program.Executable) program.Executable { return &guardedRun{Executable: x, watch: w} }, err
 }
 
 // without returns the program without the results behind the first n.
-func without(p *op.Program, n int) *op.Program {
+func without(p *program.Program, n int) *program.Program {
 	q := *p
 	q.Read = q.Read[:n:n]
 	return &q
 }
 
 // visible reports whether a value can be anything but finite.
-func visible(p *op.Program, s op.Slot) bool {
+func visible(p *program.Program, s program.Slot) bool {
 	t := p.Values[s].Type
 	return slices.Contains([]compute.DType{compute.Float32, compute.Float16, compute.BFloat16}, t.DType) && t.Len() > 0
 }
 
 // needs lists the values that a guard of one value looks at.
-func (w *watch) needs(p *op.Program, g *guard) []op.Slot {
-	slots := []op.Slot{g.slot}
+func (w *watch) needs(p *program.Program, g *guard) []program.Slot {
+	slots := []program.Slot{g.slot}
 	if s := computes(p.Steps, g.slot); s != nil && g.checks&Overflow != 0 {
 		slots = append(slots, s.In...)
 	}
@@ -119,7 +120,7 @@ func (w *watch) needs(p *op.Program, g *guard) []op.Slot {
 }
 
 // values lists all values of a program.
-func values(p *op.Program) []op.Slot {
+func values(p *program.Program) []program.Slot {
 	slots := slices.Concat(p.Host, p.Tensor)
 	for i := range p.Steps {
 		slots = append(slots, p.Steps[i].Out...)
@@ -129,9 +130,9 @@ func values(p *op.Program) []op.Slot {
 
 // worth lists the values that have to be looked at lest something is missed: inputs matter to overflows only, and what has only
 // been moved is as it was.
-func (w *watch) worth(p *op.Program) (slots []op.Slot) {
+func (w *watch) worth(p *program.Program) (slots []program.Slot) {
 	known := make([]bool, len(p.Values))
-	take := func(s op.Slot) {
+	take := func(s program.Slot) {
 		known[s] = true
 		slots = append(slots, s)
 	}
@@ -142,8 +143,8 @@ func (w *watch) worth(p *op.Program) (slots []op.Slot) {
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		moved := slices.Contains([]*op.Entry{op.Reshape, op.Transpose, op.Copy, op.Slice, op.Concat}, s.Entry)
-		if moved && !slices.ContainsFunc(s.In, func(in op.Slot) bool { return !known[in] }) {
+		moved := slices.Contains([]*program.Entry{catalogue.Reshape, catalogue.Transpose, catalogue.Copy, catalogue.Slice, catalogue.Concat}, s.Entry)
+		if moved && !slices.ContainsFunc(s.In, func(in program.Slot) bool { return !known[in] }) {
 			known[s.Out[0]] = true
 			continue
 		}
@@ -154,23 +155,23 @@ func (w *watch) worth(p *op.Program) (slots []op.Slot) {
 	return slots
 }
 
-// inspect returns a program that also reads the words of op.Inspect of values, as soon as they are there.
-func inspect(p *op.Program, looks []look) (*op.Program, error) {
+// inspect returns a program that also reads the words of catalogue.Inspect of values, as soon as they are there.
+func inspect(p *program.Program, looks []look) (*program.Program, error) {
 	q := *p
 	q.Values, q.Steps, q.Read = slices.Clone(p.Values), nil, slices.Clone(p.Read)
-	read := make([]op.Slot, len(looks))
-	behind := func(made []op.Slot) error {
+	read := make([]program.Slot, len(looks))
+	behind := func(made []program.Slot) error {
 		for i, l := range looks {
 			if !slices.Contains(made, l.at) {
 				continue
 			}
 			s, err := l.at, error(nil)
 			if q.Values[s].DType != compute.Float32 {
-				if s, err = q.Apply(op.Cast, op.Attr{Options: compute.CastOptions{To: compute.Float32}}, s); err != nil {
+				if s, err = q.Apply(catalogue.Cast, program.Attr{Options: compute.CastOptions{To: compute.Float32}}, s); err != nil {
 					return err
 				}
 			}
-			if read[i], err = q.Apply(op.Inspect, op.Attr{Options: compute.AllAxes}, s); err != nil {
+			if read[i], err = q.Apply(catalogue.Inspect, program.Attr{Options: compute.AllAxes}, s); err != nil {
 				return err
 			}
 		}
@@ -190,9 +191,9 @@ func inspect(p *op.Program, looks []look) (*op.Program, error) {
 }
 
 // find returns what the guards find of a program whose values have these words, by the numbers of the steps.
-func (w *watch) find(p *op.Program, of words) *GuardError {
+func (w *watch) find(p *program.Program, of words) *GuardError {
 	var all []*GuardError
-	look := func(s *op.Step, out op.Slot) {
+	look := func(s *program.Step, out program.Slot) {
 		for i := range w.guards {
 			g := &w.guards[i]
 			if g.slot == everything && s == nil || g.slot != everything && g.slot != out && (p != w.program || w.alias[g.slot] != out) {
@@ -220,7 +221,7 @@ func (w *watch) find(p *op.Program, of words) *GuardError {
 }
 
 // fails says what a guard finds in a value: of several checks the one that fails first.
-func (w *watch) fails(g *guard, p *op.Program, s *op.Step, out op.Slot, of words) *GuardError {
+func (w *watch) fails(g *guard, p *program.Program, s *program.Step, out program.Slot, of words) *GuardError {
 	word := of[out]
 	if word == nil {
 		return nil
@@ -232,7 +233,7 @@ func (w *watch) fails(g *guard, p *op.Program, s *op.Step, out op.Slot, of words
 				Delivered: g.action == Report}
 		}
 	}
-	finite := s != nil && !slices.ContainsFunc(s.In, func(in op.Slot) bool { return of[in] != nil && of[in][0]+of[in][1] > 0 })
+	finite := s != nil && !slices.ContainsFunc(s.In, func(in program.Slot) bool { return of[in] != nil && of[in][0]+of[in][1] > 0 })
 	try(NaN, 0, true)
 	try(Overflow, 1, finite)
 	try(Inf, 1, true)

@@ -6,12 +6,13 @@ import (
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // guardedRun is the executable of a program with guards.
 type guardedRun struct {
-	op.Executable
+	program.Executable
 	*watch
 
 	mu   sync.Mutex
@@ -20,12 +21,12 @@ type guardedRun struct {
 
 // guardMemory is where a run reads to.
 type guardMemory struct {
-	io    op.IO
+	io    program.IO
 	words [][]int32
 	of    words
 }
 
-func (x *guardedRun) unwrap() op.Executable { return x.Executable }
+func (x *guardedRun) unwrap() program.Executable { return x.Executable }
 
 // take returns memory for a run whose results go to read.
 func (x *guardedRun) take() *guardMemory {
@@ -43,7 +44,7 @@ func (x *guardedRun) take() *guardMemory {
 			m.io.Read = append(m.io.Read, nil) // the caller's
 			continue
 		}
-		m.io.Read = append(m.io.Read, op.MakeSlice(x.program.Values[s].Type))
+		m.io.Read = append(m.io.Read, program.MakeSlice(x.program.Values[s].Type))
 	}
 	for i, l := range x.looks {
 		m.of[l.slot] = m.io.Read[asked+i].([]int32)
@@ -63,7 +64,7 @@ func (w *watch) delivers() bool {
 }
 
 // Start runs the program, looks at what the guards tell and delivers the results.
-func (x *guardedRun) Start(io *op.IO) *compute.Future {
+func (x *guardedRun) Start(io *program.IO) *compute.Future {
 	m := x.take()
 	own := m.io.Read
 	read := slices.Clone(io.Read)
@@ -91,7 +92,7 @@ func (x *guardedRun) Start(io *op.IO) *compute.Future {
 		return func() {
 			if !x.delivers() {
 				for i := range read {
-					copy(op.Bytes(read[i]), op.Bytes(own[i]))
+					copy(program.Bytes(read[i]), program.Bytes(own[i]))
 				}
 			}
 			x.give(m)
@@ -115,7 +116,7 @@ func (x *guardedRun) verdict(m *guardMemory) *GuardError {
 }
 
 // again runs the recorded program, with all values in memory. It returns nil if that finds nothing, or cannot be done.
-func (x *guardedRun) again(io *op.IO) *GuardError {
+func (x *guardedRun) again(io *program.IO) *GuardError {
 	p := without(x.recorded, 0)
 	p.Keep = nil
 	var looks []look
@@ -133,9 +134,9 @@ func (x *guardedRun) again(io *op.IO) *GuardError {
 		return nil
 	}
 	defer run.Close()
-	of, data := words{}, op.IO{Host: io.Host, Tensors: io.Tensors, Scalars: io.Scalars}
+	of, data := words{}, program.IO{Host: io.Host, Tensors: io.Tensors, Scalars: io.Scalars}
 	for _, l := range looks {
-		of[l.slot] = make([]int32, op.InspectWords)
+		of[l.slot] = make([]int32, catalogue.InspectWords)
 		data.Read = append(data.Read, of[l.slot])
 	}
 	if run.Start(&data).Await(context.Background()) != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // A batch can be a part of others: what it takes are its parameters, what it gives are the values named by Return.
@@ -15,12 +15,12 @@ func (b *Batch) Parameter(dtype compute.DType, shape ...int) Value {
 	if b.err != nil {
 		return Value{}
 	}
-	t := op.Type{DType: dtype, Shape: slices.Clone(shape)}
+	t := program.Type{DType: dtype, Shape: slices.Clone(shape)}
 	if err := t.Check(); err != nil {
 		return b.fail(fmt.Errorf("parameter: %w", err))
 	}
 	b.host = append(b.host, nil)
-	s := b.program.Add(t, op.FromHost)
+	s := b.program.Add(t, program.FromHost)
 	b.parameters = append(b.parameters, s)
 	return Value{b, s}
 }
@@ -75,7 +75,7 @@ func (b *Batch) Loop(n int, body *Batch, state ...Value) []Value {
 	return state
 }
 
-func (b *Batch) include(part *Batch, args []op.Slot) ([]op.Slot, error) {
+func (b *Batch) include(part *Batch, args []program.Slot) ([]program.Slot, error) {
 	switch {
 	case part == nil:
 		return nil, fmt.Errorf("nil batch: %w", compute.ErrArgument)
@@ -89,13 +89,13 @@ func (b *Batch) include(part *Batch, args []op.Slot) ([]op.Slot, error) {
 		return nil, fmt.Errorf("%d arguments for %d parameters: %w", len(args), len(part.parameters), compute.ErrArgument)
 	}
 	p := &part.program
-	here := make([]op.Slot, len(p.Values)) // by slot there
+	here := make([]program.Slot, len(p.Values)) // by slot there
 	for i, s := range part.parameters {
 		want, got := p.Values[s].Type, b.program.Values[args[i]].Type
 		if want.DType != got.DType {
 			return nil, fmt.Errorf("argument %d is %v, the parameter %v: %w", i, got, want, compute.ErrDType)
 		}
-		if !op.EqualShape(want.Shape, got.Shape) {
+		if !program.EqualShape(want.Shape, got.Shape) {
 			return nil, fmt.Errorf("argument %d is %v, the parameter %v: %w", i, got, want, compute.ErrShape)
 		}
 		here[s] = args[i]
@@ -124,7 +124,7 @@ func (b *Batch) include(part *Batch, args []op.Slot) ([]op.Slot, error) {
 			return nil, err
 		}
 	}
-	out := make([]op.Slot, len(part.returns))
+	out := make([]program.Slot, len(part.returns))
 	for i, s := range part.returns {
 		out[i] = here[s]
 	}
@@ -132,8 +132,8 @@ func (b *Batch) include(part *Batch, args []op.Slot) ([]op.Slot, error) {
 }
 
 // includeStep records a step of another batch, whose values are here.
-func (b *Batch) includeStep(part *Batch, s *op.Step, here []op.Slot) error {
-	in := make([]op.Slot, len(s.In))
+func (b *Batch) includeStep(part *Batch, s *program.Step, here []program.Slot) error {
+	in := make([]program.Slot, len(s.In))
 	for i, x := range s.In {
 		in[i] = here[x]
 	}

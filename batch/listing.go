@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // String lists what the plan runs: inputs, steps with the steps as recorded that each stands for, results, memory. Values are
@@ -18,7 +18,7 @@ func (p *Plan) String() string {
 	fmt.Fprintf(&b, "plan of %d steps, for %d recorded\n", len(q.Steps), len(p.recorded.Steps))
 	for _, list := range []struct {
 		what  string
-		slots []op.Slot
+		slots []program.Slot
 	}{{"upload", q.Host}, {"tensor", q.Tensor}} {
 		for _, s := range list.slots {
 			fmt.Fprintf(&b, "      v%d = %s %v\n", s, list.what, q.Values[s].Type)
@@ -30,7 +30,7 @@ func (p *Plan) String() string {
 	}
 	for _, list := range []struct {
 		what  string
-		slots []op.Slot
+		slots []program.Slot
 	}{{"read", q.Read}, {"keep", q.Keep}} {
 		if len(list.slots) > 0 {
 			fmt.Fprintf(&b, "      %s %s\n", list.what, slotNames(list.slots))
@@ -52,7 +52,7 @@ func (p *Plan) apart() (n int) {
 	return n
 }
 
-func slotNames(slots []op.Slot) string {
+func slotNames(slots []program.Slot) string {
 	list := make([]string, len(slots))
 	for i, s := range slots {
 		list[i] = fmt.Sprintf("v%d", s)
@@ -60,7 +60,7 @@ func slotNames(slots []op.Slot) string {
 	return strings.Join(list, ", ")
 }
 
-func typedNames(q *op.Program, slots []op.Slot) string {
+func typedNames(q *program.Program, slots []program.Slot) string {
 	list := make([]string, len(slots))
 	for i, s := range slots {
 		list[i] = fmt.Sprintf("v%d %v", s, q.Values[s].Type)
@@ -69,12 +69,12 @@ func typedNames(q *op.Program, slots []op.Slot) string {
 }
 
 // attributes are scalars and options, unless they say nothing.
-func attributes(s *op.Step) string {
+func attributes(s *program.Step) string {
 	text := ""
 	if len(s.Attr.Scalars) > 0 {
 		text += fmt.Sprintf(" %v", s.Attr.Scalars)
 	}
-	_, expression := s.Attr.Options.(op.Expression)
+	_, expression := s.Attr.Options.(program.Expression)
 	if s.Attr.Options != nil && !expression && s.Kernel == nil && !reflect.ValueOf(s.Attr.Options).IsZero() {
 		text += fmt.Sprintf(" %+v", s.Attr.Options)
 	}
@@ -82,7 +82,7 @@ func attributes(s *op.Step) string {
 }
 
 // origin names the recorded steps that a step stands for, where it is not obvious.
-func (p *Plan) origin(s *op.Step) string {
+func (p *Plan) origin(s *program.Step) string {
 	numbers := p.recordedAs(s)
 	if len(numbers) == 0 {
 		return "  ; added"
@@ -103,7 +103,7 @@ func (p *Plan) Dot() string {
 	from := make([]string, len(q.Values)) // the node that gives a value
 	for _, list := range []struct {
 		what  string
-		slots []op.Slot
+		slots []program.Slot
 	}{{"upload", q.Host}, {"tensor", q.Tensor}} {
 		for _, s := range list.slots {
 			from[s] = fmt.Sprintf("v%d", s)
@@ -127,7 +127,7 @@ func (p *Plan) Dot() string {
 	}
 	for _, list := range []struct {
 		what  string
-		slots []op.Slot
+		slots []program.Slot
 	}{{"read", q.Read}, {"keep", q.Keep}} {
 		for i, s := range list.slots {
 			fmt.Fprintf(&b, "  %s%d [shape=ellipse, peripheries=2, label=%s];\n", list.what, i, dotText(fmt.Sprintf("%s v%d\n%v", list.what, s,
@@ -147,7 +147,7 @@ func dotText(s string) string {
 // Code writes the sources of the kernels that each step runs: WGSL or PTX. The CPU device's are part of the library, which is
 // compute.ErrUnsupported.
 func (p *Plan) Code(w io.Writer) error {
-	d, ok := placed(p.exec.device, p.recorded).(op.Coder)
+	d, ok := placed(p.exec.device, p.recorded).(program.Coder)
 	if !ok {
 		return fmt.Errorf("code of a plan: the device runs functions that are compiled already: %w", compute.ErrUnsupported)
 	}

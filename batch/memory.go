@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Memory tells what one run of a plan needs, in bytes, beside the tensors that were imported.
@@ -33,8 +33,8 @@ func (p *Plan) Memory() Memory {
 }
 
 // memoryOf asks the executable; all of this module's devices know.
-func memoryOf(x op.Executable, p *op.Program) Memory {
-	sized, ok := innermost(x).(op.Sized)
+func memoryOf(x program.Executable, p *program.Program) Memory {
+	sized, ok := innermost(x).(program.Sized)
 	if !ok {
 		return Memory{Step: -1}
 	}
@@ -47,18 +47,18 @@ func memoryOf(x op.Executable, p *op.Program) Memory {
 }
 
 // describe names a step and its shapes.
-func describe(p *op.Program, step int) string {
+func describe(p *program.Program, step int) string {
 	s := &p.Steps[step]
 	return fmt.Sprintf("%s %v to %v", s.Name(), p.Types(s.In), p.Types(s.Out))
 }
 
 // checkMemory holds a compiled program against the limit. The error names the step of the peak, and where it was recorded.
-func (b *Batch) checkMemory(x op.Executable, p, recorded *op.Program) error {
+func (b *Batch) checkMemory(x program.Executable, p, recorded *program.Program) error {
 	o := &b.options
 	if o.memoryLimit == 0 {
 		return nil
 	}
-	if _, ok := x.(op.Sized); !ok {
+	if _, ok := x.(program.Sized); !ok {
 		return fmt.Errorf("the device does not tell how much memory programs need, which a limit asks for: %w", compute.ErrUnsupported)
 	}
 	if m := memoryOf(x, p); uint64(m.Peak) > o.memoryLimit {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // wide records a step that needs much more memory than those before and behind it.
@@ -74,15 +74,15 @@ func TestMemoryLimit(t *testing.T) {
 // silent is a device whose programs do not tell what memory they need.
 type silent struct{ batch.Device }
 
-type silentProgram struct{ x op.Executable }
+type silentProgram struct{ x program.Executable }
 
-func (s silent) Compile(p *op.Program) (op.Executable, error) {
+func (s silent) Compile(p *program.Program) (program.Executable, error) {
 	x, err := s.Device.Compile(p)
 	return silentProgram{x}, err
 }
 
-func (s silentProgram) Start(io *op.IO) *compute.Future { return s.x.Start(io) }
-func (s silentProgram) Close() error                    { return s.x.Close() }
+func (s silentProgram) Start(io *program.IO) *compute.Future { return s.x.Start(io) }
+func (s silentProgram) Close() error                         { return s.x.Close() }
 
 func TestMemoryLimitOfADeviceThatDoesNotTell(t *testing.T) {
 	b := batch.New(silent{open(t)}, batch.WithMemoryLimit(1<<40))

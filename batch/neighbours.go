@@ -3,7 +3,7 @@ package batch
 import (
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // epilogues puts expressions behind the steps whose result they alone use, in its shape.
@@ -32,11 +32,11 @@ func (g *graph) epilogue(at int32) int32 {
 		return none
 	}
 	b := g.at(readers[0])
-	if b == at || !g.expression(b) || !g.only(result, b) || !op.EqualShape(g.shape(b), g.p.Values[result].Shape) {
+	if b == at || !g.expression(b) || !g.only(result, b) || !program.EqualShape(g.shape(b), g.p.Values[result].Shape) {
 		return none
 	}
 	out := g.units[b].results()
-	if len(out) != 1 || !op.EqualShape(g.p.Values[out[0]].Shape, g.shape(b)) {
+	if len(out) != 1 || !program.EqualShape(g.p.Values[out[0]].Shape, g.shape(b)) {
 		return none
 	}
 	to, ok := g.order(at, b)
@@ -69,7 +69,7 @@ func (g *graph) prologue(at int32) int32 {
 		return none
 	}
 	x := g.steps[u.core].In[0]
-	operands := []op.Slot{x}
+	operands := []program.Slot{x}
 	if len(u.before) > 0 {
 		in, _ := g.collect(u.before)
 		operands = slices.Clone(in)
@@ -82,7 +82,7 @@ func (g *graph) prologue(at int32) int32 {
 		if a == at || !g.expression(a) || !g.only(v, at) || !g.enters(v, u) {
 			continue
 		}
-		if shape := g.p.Values[x].Shape; !op.EqualShape(g.shape(a), shape) && !g.cheap(a, at, shape) {
+		if shape := g.p.Values[x].Shape; !program.EqualShape(g.shape(a), shape) && !g.cheap(a, at, shape) {
 			continue
 		}
 		if len(g.units[a].results()) != 1 {
@@ -105,7 +105,7 @@ func (g *graph) prologue(at int32) int32 {
 
 // enters reports whether a unit uses a value only as an operand of its prologue, or as the first operand of its step where that
 // has none.
-func (g *graph) enters(v op.Slot, u *unit) bool {
+func (g *graph) enters(v program.Slot, u *unit) bool {
 	in := g.steps[u.core].In
 	if slices.Contains(in[1:], v) || len(u.before) > 0 && in[0] == v {
 		return false

@@ -1,6 +1,6 @@
 package batch
 
-import "github.com/wavelane/wavelane/internal/op"
+import "github.com/wavelane/wavelane/internal/program"
 
 // Option changes how a batch is compiled; see [New].
 type Option func(*options)
@@ -14,9 +14,9 @@ type options struct {
 
 	// What the options that bring much code along do: programs without them are linked without it.
 	sources  func() []string
-	guarded  func(*Batch, *compiler, *op.Program) (*op.Program, wrap, error)
-	repeated func(*Batch, *op.Program) (*op.Program, wrap, error)
-	profiled func(o *options, x op.Executable, p *op.Program, d, batches op.Executor) op.Executable
+	guarded  func(*Batch, *compiler, *program.Program) (*program.Program, wrap, error)
+	repeated func(*Batch, *program.Program) (*program.Program, wrap, error)
+	profiled func(o *options, x program.Executable, p *program.Program, d, batches program.Executor) program.Executable
 }
 
 // WithoutFusion keeps the steps of a batch apart, each in memory of its own, as they were recorded. Results may differ within the

@@ -1,10 +1,10 @@
 package batch
 
-import "github.com/wavelane/wavelane/internal/op"
+import "github.com/wavelane/wavelane/internal/program"
 
 // placed returns the device that a program runs on: the batch's, or the one to which that gives the program.
-func placed(d Device, p *op.Program) Device {
-	if r, ok := d.(op.Placer); ok {
+func placed(d Device, p *program.Program) Device {
+	if r, ok := d.(program.Placer); ok {
 		return r.Place(p)
 	}
 	return d
@@ -14,7 +14,7 @@ func placed(d Device, p *op.Program) Device {
 func (p *Plan) Explain() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r, ok := p.exec.device.(op.Placer); ok {
+	if r, ok := p.exec.device.(program.Placer); ok {
 		return r.ExplainPlace(p.recorded)
 	}
 	return "the batch's device"

@@ -8,19 +8,19 @@ import (
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Plan is a compiled batch. It replays with the slices and tensors that the batch was recorded with, whose contents may
 // have changed, or with others set since. One run may be in flight; [Plan.Fork] makes a plan for another at the same time.
 type Plan struct {
-	recorded *op.Program // before rewrites
-	batch    *Batch      // whose values name inputs
+	recorded *program.Program // before rewrites
+	batch    *Batch           // whose values name inputs
 
 	mu      sync.Mutex // guards what follows
 	exec    *shared
-	program *op.Program // that it executes
-	io      op.IO
+	program *program.Program // that it executes
+	io      program.IO
 	results []*Result
 	kept    []*Kept
 	closed  bool
@@ -28,7 +28,7 @@ type Plan struct {
 
 // shared is the compiled program of a plan and its forks.
 type shared struct {
-	op.Executable
+	program.Executable
 	device Device
 	plans  atomic.Int32
 }
@@ -55,15 +55,15 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 	}
 	for _, r := range b.results {
 		if r.data == nil {
-			r.data = op.MakeSlice(r.typ)
+			r.data = program.MakeSlice(r.typ)
 		}
 	}
-	return newPlan(exec, p, recorded, b, op.IO{Host: b.host, Tensors: b.tensors, Scalars: b.scalars},
+	return newPlan(exec, p, recorded, b, program.IO{Host: b.host, Tensors: b.tensors, Scalars: b.scalars},
 		slices.Clone(b.results), slices.Clone(b.kept)), nil
 }
 
 // compile prepares what was recorded for a device.
-func (b *Batch) compile(device Device, recorded *op.Program) (*shared, *op.Program, error) {
+func (b *Batch) compile(device Device, recorded *program.Program) (*shared, *program.Program, error) {
 	d := placed(device, recorded)
 	p, wraps, err := b.rewritten(recorded, d)
 	if err != nil {
@@ -88,9 +88,9 @@ func (b *Batch) compile(device Device, recorded *op.Program) (*shared, *op.Progr
 }
 
 // newPlan makes a plan with these inputs.
-func newPlan(x *shared, p, recorded *op.Program, b *Batch, io op.IO, results []*Result, kept []*Kept) *Plan {
+func newPlan(x *shared, p, recorded *program.Program, b *Batch, io program.IO, results []*Result, kept []*Kept) *Plan {
 	x.plans.Add(1)
-	io = op.IO{Host: slices.Clone(io.Host), Tensors: slices.Clone(io.Tensors), Scalars: slices.Clone(io.Scalars),
+	io = program.IO{Host: slices.Clone(io.Host), Tensors: slices.Clone(io.Tensors), Scalars: slices.Clone(io.Scalars),
 		Keep: make([]compute.Tensor, len(kept))}
 	for _, r := range results {
 		io.Read = append(io.Read, r.data)
@@ -110,7 +110,7 @@ func (p *Plan) Fork() (*Plan, error) {
 	}
 	results, kept := make([]*Result, len(p.results)), make([]*Kept, len(p.kept))
 	for i, r := range p.results {
-		results[i] = &Result{typ: r.typ, data: op.MakeSlice(r.typ), asked: r.origin()}
+		results[i] = &Result{typ: r.typ, data: program.MakeSlice(r.typ), asked: r.origin()}
 	}
 	for i, k := range p.kept {
 		kept[i] = &Kept{asked: k.origin()}
@@ -144,7 +144,7 @@ func (p *Plan) Kept(k *Kept) (*Kept, error) {
 
 // Program returns what a device would be given to compile, for devices that look at programs in other ways, such as
 // gpu.Device.Tune.
-func (b *Batch) Program() (*op.Program, error) {
+func (b *Batch) Program() (*program.Program, error) {
 	if err := b.complete(); err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (b *Batch) complete() error {
 }
 
 // rewritten passes a program through all rewrites, for a device. What is compiled of it has to be wrapped, the first innermost.
-func (b *Batch) rewritten(p *op.Program, device Device) (q *op.Program, wraps []wrap, err error) {
+func (b *Batch) rewritten(p *program.Program, device Device) (q *program.Program, wraps []wrap, err error) {
 	c := &compiler{device: device, options: b.options}
 	var guard wrap
 	if b.options.guarded != nil {
@@ -186,9 +186,9 @@ func (b *Batch) rewritten(p *op.Program, device Device) (q *op.Program, wraps []
 	return q, wraps, err
 }
 
-func (b *Batch) snapshot() *op.Program {
+func (b *Batch) snapshot() *program.Program {
 	p := &b.program
-	return &op.Program{Values: slices.Clone(p.Values), Steps: slices.Clone(p.Steps), Host: slices.Clone(p.Host),
+	return &program.Program{Values: slices.Clone(p.Values), Steps: slices.Clone(p.Steps), Host: slices.Clone(p.Host),
 		Tensor: slices.Clone(p.Tensor), Read: slices.Clone(p.Read), Keep: slices.Clone(p.Keep), Variables: p.Variables}
 }
 
@@ -199,7 +199,7 @@ func (p *Plan) SetInput(v Value, data any) error {
 	if err != nil {
 		return err
 	}
-	if err := op.CheckSlice(data, p.recorded.Values[v.slot].Type); err != nil {
+	if err := program.CheckSlice(data, p.recorded.Values[v.slot].Type); err != nil {
 		return fmt.Errorf("set input: %w", err)
 	}
 	p.mu.Lock()
@@ -217,8 +217,8 @@ func (p *Plan) SetTensor(v Value, t compute.Tensor) error {
 	if t == nil {
 		return fmt.Errorf("set tensor: nil: %w", compute.ErrArgument)
 	}
-	if want := p.recorded.Values[v.slot].Type; t.DType() != want.DType || !op.EqualShape(t.Shape(), want.Shape) {
-		return fmt.Errorf("set tensor: %v for %v: %w", op.Type{DType: t.DType(), Shape: t.Shape()}, want, compute.ErrShape)
+	if want := p.recorded.Values[v.slot].Type; t.DType() != want.DType || !program.EqualShape(t.Shape(), want.Shape) {
+		return fmt.Errorf("set tensor: %v for %v: %w", program.Type{DType: t.DType(), Shape: t.Shape()}, want, compute.ErrShape)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -226,7 +226,7 @@ func (p *Plan) SetTensor(v Value, t compute.Tensor) error {
 	return nil
 }
 
-func (p *Plan) input(v Value, slots []op.Slot) (int, error) {
+func (p *Plan) input(v Value, slots []program.Slot) (int, error) {
 	if v.batch != p.batch {
 		return 0, fmt.Errorf("value of another batch: %w", compute.ErrForeignTensor)
 	}

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Peaks are the rates that a device can reach, in bytes and floating-point operations a second; 0 where they are not known.
-type Peaks = op.Peaks
+type Peaks = program.Peaks
 
 // WithProfile measures the steps of every run of the plan, for [Plan.Profile]: by timestamps on WebGPU, by events on NVIDIA GPUs,
 // by the processor's clock on the CPU device. Runs become slower, as steps no longer overlap. Devices without a clock fail each run
@@ -71,17 +71,17 @@ func (p *Plan) Profile() (*Profile, error) {
 }
 
 // recordedAs lists the recorded steps whose results a step of the compiled program computes.
-func (p *Plan) recordedAs(s *op.Step) []int {
+func (p *Plan) recordedAs(s *program.Step) []int {
 	numbers := []int{}
 	for i := range p.recorded.Steps {
-		if slices.ContainsFunc(p.recorded.Steps[i].Out, func(out op.Slot) bool { return slices.Contains(s.Out, out) }) {
+		if slices.ContainsFunc(p.recorded.Steps[i].Out, func(out program.Slot) bool { return slices.Contains(s.Out, out) }) {
 			numbers = append(numbers, i)
 		}
 	}
 	return numbers
 }
 
-func stepProfile(p *op.Program, i int, took time.Duration, peaks Peaks) StepProfile {
+func stepProfile(p *program.Program, i int, took time.Duration, peaks Peaks) StepProfile {
 	step := &p.Steps[i]
 	in, out := p.Types(step.In), p.Types(step.Out)
 	s := StepProfile{Operation: step.Name(), Operands: names(in), Results: names(out), Time: took,
@@ -105,7 +105,7 @@ func stepProfile(p *op.Program, i int, took time.Duration, peaks Peaks) StepProf
 	return s
 }
 
-func names(types []op.Type) []string {
+func names(types []program.Type) []string {
 	list := make([]string, len(types))
 	for i, t := range types {
 		list[i] = t.String()
@@ -149,7 +149,7 @@ func (p *Profile) String() string {
 
 // profiledRun is the executable of a program whose steps are measured.
 type profiledRun struct {
-	op.Executable
+	program.Executable
 	steps int
 	peaks Peaks
 
@@ -158,21 +158,21 @@ type profiledRun struct {
 	wall  time.Duration
 }
 
-func (x *profiledRun) unwrap() op.Executable { return x.Executable }
+func (x *profiledRun) unwrap() program.Executable { return x.Executable }
 
 // profile measures an executable for the device d, on which the batch's has placed it.
-func (o *options) profile(x op.Executable, p *op.Program, d, batches op.Executor) op.Executable {
+func (o *options) profile(x program.Executable, p *program.Program, d, batches program.Executor) program.Executable {
 	r := &profiledRun{Executable: x, steps: len(p.Steps)}
 	if len(o.peaks) > 0 {
 		r.peaks = o.peaks[0]
-	} else if rated, ok := batches.(op.Rated); ok {
+	} else if rated, ok := batches.(program.Rated); ok {
 		r.peaks = rated.Peaks(d)
 	}
 	return r
 }
 
 // Start is that of the program, with times.
-func (x *profiledRun) Start(io *op.IO) *compute.Future {
+func (x *profiledRun) Start(io *program.IO) *compute.Future {
 	timed := *io
 	timed.Times = make([]time.Duration, x.steps)
 	begin := time.Now()

@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Result is what Read asked for. It holds data once its batch or plan has run, and each further run overwrites it.
 type Result struct {
-	typ   op.Type
+	typ   program.Type
 	data  any
 	run   atomic.Pointer[compute.Future] // the latest
 	asked *Result                        // in the batch; nil if this is it

@@ -8,18 +8,20 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // idle compiles programs to nothing and agrees to every fusion but those that it refuses.
 type idle struct {
-	refuses func(s *op.Step) bool
+	refuses func(s *program.Step) bool
 }
 
-func (d idle) Fuses(s *op.Step, _, _ []op.Type) bool    { return d.refuses == nil || !d.refuses(s) }
-func (idle) Compile(*op.Program) (op.Executable, error) { return idle{}, nil }
-func (idle) Start(*op.IO) *compute.Future               { return compute.Failed(nil) }
-func (idle) Close() error                               { return nil }
+func (d idle) Fuses(s *program.Step, _, _ []program.Type) bool {
+	return d.refuses == nil || !d.refuses(s)
+}
+func (idle) Compile(*program.Program) (program.Executable, error) { return idle{}, nil }
+func (idle) Start(*program.IO) *compute.Future                    { return compute.Failed(nil) }
+func (idle) Close() error                                         { return nil }
 
 // ignorant knows no expressions.
 type ignorant struct{ batch.Device }
@@ -43,7 +45,7 @@ func names(t *testing.T, dev batch.Device, record func(b *batch.Batch), options 
 	return stepNames(p)
 }
 
-func stepNames(p *op.Program) []string {
+func stepNames(p *program.Program) []string {
 	list := []string{}
 	for i := range p.Steps {
 		list = append(list, p.Steps[i].Name())
@@ -52,7 +54,7 @@ func stepNames(p *op.Program) []string {
 }
 
 func vector(b *batch.Batch, shape ...int) batch.Value {
-	return b.Upload(make([]float32, op.Len(shape)), shape...)
+	return b.Upload(make([]float32, program.Len(shape)), shape...)
 }
 
 // rewriting is a batch and what becomes of it on a device that agrees to everything.
@@ -154,7 +156,7 @@ func TestSimplifiedConstants(t *testing.T) {
 	scalars := map[string][]float32{}
 	for _, s := range p.Steps {
 		scalars[s.Entry.Name] = append(scalars[s.Entry.Name], s.Attr.Scalars...)
-		if x, ok := s.Attr.Options.(op.Expression); ok {
+		if x, ok := s.Attr.Options.(program.Expression); ok {
 			scalars[x.Nodes[0].Entry.Name] = s.Attr.Scalars
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Run compiles and runs everything recorded: one submission, one readback. When ctx ends first it returns ctx.Err(), and
@@ -27,7 +27,7 @@ func (p *Plan) Run(ctx context.Context) error {
 		return err
 	}
 	p.mu.Lock()
-	direct, ok := p.exec.Executable.(op.Direct)
+	direct, ok := p.exec.Executable.(program.Direct)
 	if !ok || p.closed {
 		p.mu.Unlock()
 		return p.Start().AwaitOrAbandon(ctx)

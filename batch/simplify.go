@@ -5,19 +5,19 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // simplify computes no value twice and folds what is known, in one pass over the steps: value numbering (Cocke and Schwartz,
 // "Programming Languages and Their Compilers", 1970). A step equal to an earlier one, or that copies, is left out, and what used
 // its result uses the other.
-func simplify(c *compiler, p *op.Program) (*op.Program, error) {
-	s := simplifier{c: c, p: p, fixed: make([]bool, len(p.Values)), same: make([]op.Slot, len(p.Values)),
-		maker: make([]int32, len(p.Values)), steps: make([]*op.Step, 0, len(p.Steps)), next: make([]int32, 0, len(p.Steps)),
+func simplify(c *compiler, p *program.Program) (*program.Program, error) {
+	s := simplifier{c: c, p: p, fixed: make([]bool, len(p.Values)), same: make([]program.Slot, len(p.Values)),
+		maker: make([]int32, len(p.Values)), steps: make([]*program.Step, 0, len(p.Steps)), next: make([]int32, 0, len(p.Steps)),
 		known: make(map[valueKey]int32, len(p.Steps)),
 		read:  make([]bool, len(p.Values)), updated: updated(p)}
 	for i := range p.Values {
-		s.same[i], s.maker[i] = op.Slot(i), -1
+		s.same[i], s.maker[i] = program.Slot(i), -1
 	}
 	for _, r := range p.Read {
 		s.read[r] = true
@@ -36,7 +36,7 @@ func simplify(c *compiler, p *op.Program) (*op.Program, error) {
 		return p, nil
 	}
 	q := *p
-	q.Steps = make([]op.Step, len(s.steps))
+	q.Steps = make([]program.Step, len(s.steps))
 	for i, step := range s.steps {
 		q.Steps[i] = *step
 	}
@@ -50,11 +50,11 @@ func simplify(c *compiler, p *op.Program) (*op.Program, error) {
 // simplifier holds the steps that remain so far.
 type simplifier struct {
 	c       *compiler
-	p       *op.Program
-	steps   []*op.Step
-	next    []int32   // by step: the one before of the same key, −1 for none
-	same    []op.Slot // by slot: the one to use instead
-	maker   []int32   // by slot: which of steps computes it, −1 for none
+	p       *program.Program
+	steps   []*program.Step
+	next    []int32        // by step: the one before of the same key, −1 for none
+	same    []program.Slot // by slot: the one to use instead
+	maker   []int32        // by slot: which of steps computes it, −1 for none
 	updated []int32
 	read    []bool // values that are read at the end
 	fixed   []bool // values that have to be in memory of their own
@@ -63,14 +63,14 @@ type simplifier struct {
 
 // valueKey is equal for equal steps; others may share it.
 type valueKey struct {
-	entry  *op.Entry
-	in     [3]op.Slot
+	entry  *program.Entry
+	in     [3]program.Slot
 	inputs int
 	scalar uint32
 }
 
 // add puts a step behind the others, and reports whether it is not as it was.
-func (s *simplifier) add(old *op.Step) bool {
+func (s *simplifier) add(old *program.Step) bool {
 	step := s.renamed(old)
 	link := int32(-1)
 	if old.Entry.Updates == 0 && old.Kernel == nil {
@@ -99,8 +99,8 @@ func (s *simplifier) add(old *op.Step) bool {
 }
 
 // renamed is a step with the operands to be used instead of its own.
-func (s *simplifier) renamed(step *op.Step) *op.Step {
-	if !slices.ContainsFunc(step.In, func(in op.Slot) bool { return s.same[in] != in }) {
+func (s *simplifier) renamed(step *program.Step) *program.Step {
+	if !slices.ContainsFunc(step.In, func(in program.Slot) bool { return s.same[in] != in }) {
 		return step
 	}
 	to := *step
@@ -113,8 +113,8 @@ func (s *simplifier) renamed(step *op.Step) *op.Step {
 
 // replace has another value used for v from now on, if both may: what is updated in place is nobody else's, and what is kept has
 // memory of its own.
-func (s *simplifier) replace(v, by op.Slot) bool {
-	if s.fixed[v] || s.updated[v] >= 0 || s.updated[by] >= 0 || s.read[v] && s.p.Values[by].Source != op.FromStep {
+func (s *simplifier) replace(v, by program.Slot) bool {
+	if s.fixed[v] || s.updated[v] >= 0 || s.updated[by] >= 0 || s.read[v] && s.p.Values[by].Source != program.FromStep {
 		return false
 	}
 	s.read[by] = s.read[by] || s.read[v]
@@ -123,7 +123,7 @@ func (s *simplifier) replace(v, by op.Slot) bool {
 }
 
 // replaceAll is replace for the results of a step: all or none.
-func (s *simplifier) replaceAll(v, by []op.Slot) bool {
+func (s *simplifier) replaceAll(v, by []program.Slot) bool {
 	for i := range v {
 		if s.fixed[v[i]] || s.updated[v[i]] >= 0 || s.updated[by[i]] >= 0 {
 			return false
@@ -136,14 +136,14 @@ func (s *simplifier) replaceAll(v, by []op.Slot) bool {
 }
 
 // producer returns the step that computes a value if it is one of entry e, else nil.
-func (s *simplifier) producer(v op.Slot, e *op.Entry) *op.Step {
+func (s *simplifier) producer(v program.Slot, e *program.Entry) *program.Step {
 	if i := s.maker[v]; i >= 0 && s.steps[i].Entry == e && !s.steps[i].Attr.Varies() {
 		return s.steps[i]
 	}
 	return nil
 }
 
-func keyOf(s *op.Step) valueKey {
+func keyOf(s *program.Step) valueKey {
 	k := valueKey{entry: s.Entry, inputs: len(s.In)}
 	copy(k.in[:], s.In)
 	if len(s.Attr.Scalars) > 0 {
@@ -153,7 +153,7 @@ func keyOf(s *op.Step) valueKey {
 }
 
 // equalSteps reports whether two steps compute the same values.
-func equalSteps(a, b *op.Step) bool {
+func equalSteps(a, b *program.Step) bool {
 	return a.Entry == b.Entry && slices.Equal(a.In, b.In) && sameScalars(a.Attr.Scalars, b.Attr.Scalars) &&
 		!a.Attr.Varies() && !b.Attr.Varies() && (a.Attr.Options == nil || reflect.DeepEqual(a.Attr.Options, b.Attr.Options))
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Step is a step of a compiled plan.
@@ -24,12 +24,12 @@ type Step struct {
 }
 
 // Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.
-type Launch = op.Launch
+type Launch = program.Launch
 
 // Steps lists what a run of the plan does: the steps that are left after all rewrites, and the launches of each. Only CUDA
 // tells launches: on other devices it is [compute.ErrUnsupported].
 func (p *Plan) Steps() ([]Step, error) {
-	x, ok := innermost(p.exec.Executable).(op.Launcher)
+	x, ok := innermost(p.exec.Executable).(program.Launcher)
 	if !ok {
 		return nil, fmt.Errorf("steps of a plan: the device does not tell what it launches: %w", compute.ErrUnsupported)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Vary marks the step that computes v: its scalars, such as the factor of Scale, may change between the runs of a plan, see
@@ -35,7 +35,7 @@ func (b *Batch) Vary(v Value) Value {
 }
 
 // computes returns the step that computes a value.
-func computes(steps []op.Step, v op.Slot) *op.Step {
+func computes(steps []program.Step, v program.Slot) *program.Step {
 	for i := range steps {
 		if slices.Contains(steps[i].Out, v) {
 			return &steps[i]

@@ -4,17 +4,17 @@ import (
 	"context"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // wrapper is an executable around another one, which is the device's or again a wrapper.
-type wrapper interface{ unwrap() op.Executable }
+type wrapper interface{ unwrap() program.Executable }
 
 // wrap puts one around an executable.
-type wrap func(op.Executable) op.Executable
+type wrap func(program.Executable) program.Executable
 
 // innermost is the device's own executable.
-func innermost(x op.Executable) op.Executable {
+func innermost(x program.Executable) program.Executable {
 	for {
 		w, ok := x.(wrapper)
 		if !ok {
@@ -25,7 +25,7 @@ func innermost(x op.Executable) op.Executable {
 }
 
 // wrapperOf is the wrapper of that type; its zero value if there is none.
-func wrapperOf[W op.Executable](x op.Executable) (none W) {
+func wrapperOf[W program.Executable](x program.Executable) (none W) {
 	for {
 		if w, ok := x.(W); ok {
 			return w

@@ -4,349 +4,13 @@ package batch
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 // ReLUBackward computes dy where x > 0, else 0: the gradient of relu. 0 where x is 0, and where it is negative
 // whatever dy is; NaN where x is.
 func (rec *Batch) ReLUBackward(x, dy Value) Value {
-	return rec.apply(op.Lookup("relu_backward"), nil, nil, x, dy)
-}
-
-// AttentionBackward computes the gradients of attention for q, k and v, where dy is that of y, and y and lse are
-// what attention_lse gave for the same options, without the matrix of weights in memory (Dao, "FlashAttention-2",
-// 2023); sums have one order, always the same. Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch,
-// keys, kvheads, d], lse is [batch, heads, n], or all without batch; all are Float32: cast operands of 16 bits
-// before. Heads of queries that share one of keys add to the same gradient. Lengths are those of attention, also of
-// rings. Keys that are not in use or that no query sees have gradients of zeros, as have queries that see no key or
-// whose lse is −Inf; keys not in use are not read. What is NaN or infinite may make NaN of any gradient of its
-// sequence.
-func (rec *Batch) AttentionBackward(q, k, v, y, lse, dy Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
-	r := rec.applyAll(op.Lookup("attention_backward"), nil, optional(options), q, k, v, y, lse, dy)
-	return r[0], r[1], r[2]
-}
-
-// AttentionBackwardLengths is [Batch.AttentionBackward] with lengths.
-func (rec *Batch) AttentionBackwardLengths(q, k, v, y, lse, dy, lengths Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
-	r := rec.applyAll(op.Lookup("attention_backward"), nil, optional(options), q, k, v, y, lse, dy, lengths)
-	return r[0], r[1], r[2]
-}
-
-// Neg computes −x.
-func (rec *Batch) Neg(x Value) Value {
-	return rec.apply(op.Lookup("neg"), nil, nil, x)
-}
-
-// Abs computes |x|.
-func (rec *Batch) Abs(x Value) Value {
-	return rec.apply(op.Lookup("abs"), nil, nil, x)
-}
-
-// Sqrt computes √x. Negative x gives NaN.
-func (rec *Batch) Sqrt(x Value) Value {
-	return rec.apply(op.Lookup("sqrt"), nil, nil, x)
-}
-
-// Recip computes 1/x.
-func (rec *Batch) Recip(x Value) Value {
-	return rec.apply(op.Lookup("recip"), nil, nil, x)
-}
-
-// Exp computes eˣ.
-func (rec *Batch) Exp(x Value) Value {
-	return rec.apply(op.Lookup("exp"), nil, nil, x)
-}
-
-// Log computes the natural logarithm of x. 0 gives −Inf, negative x NaN.
-func (rec *Batch) Log(x Value) Value {
-	return rec.apply(op.Lookup("log"), nil, nil, x)
-}
-
-// Log2 computes the base-2 logarithm of x. 0 gives −Inf, negative x NaN.
-func (rec *Batch) Log2(x Value) Value {
-	return rec.apply(op.Lookup("log2"), nil, nil, x)
-}
-
-// Sin computes the sine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.
-func (rec *Batch) Sin(x Value) Value {
-	return rec.apply(op.Lookup("sin"), nil, nil, x)
-}
-
-// Cos computes the cosine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.
-func (rec *Batch) Cos(x Value) Value {
-	return rec.apply(op.Lookup("cos"), nil, nil, x)
-}
-
-// Tanh computes the hyperbolic tangent of x.
-func (rec *Batch) Tanh(x Value) Value {
-	return rec.apply(op.Lookup("tanh"), nil, nil, x)
-}
-
-// Floor computes the largest integer not above x.
-func (rec *Batch) Floor(x Value) Value {
-	return rec.apply(op.Lookup("floor"), nil, nil, x)
-}
-
-// Ceil computes the smallest integer not below x.
-func (rec *Batch) Ceil(x Value) Value {
-	return rec.apply(op.Lookup("ceil"), nil, nil, x)
-}
-
-// Round computes the integer nearest to x, halves to even.
-func (rec *Batch) Round(x Value) Value {
-	return rec.apply(op.Lookup("round"), nil, nil, x)
-}
-
-// Trunc computes x without its fraction.
-func (rec *Batch) Trunc(x Value) Value {
-	return rec.apply(op.Lookup("trunc"), nil, nil, x)
-}
-
-// Sign computes −1, 0 or 1 by the sign of x. ±0 gives 0.
-func (rec *Batch) Sign(x Value) Value {
-	return rec.apply(op.Lookup("sign"), nil, nil, x)
-}
-
-// ReLU computes max(x, 0).
-func (rec *Batch) ReLU(x Value) Value {
-	return rec.apply(op.Lookup("relu"), nil, nil, x)
-}
-
-// LeakyReLU computes x where x ≥ 0, else alpha·x.
-func (rec *Batch) LeakyReLU(x Value, alpha float32) Value {
-	return rec.apply(op.Lookup("leaky_relu"), []float32{alpha}, nil, x)
-}
-
-// ELU computes x where x > 0, else alpha·(eˣ − 1).
-func (rec *Batch) ELU(x Value, alpha float32) Value {
-	return rec.apply(op.Lookup("elu"), []float32{alpha}, nil, x)
-}
-
-// SELU computes ELU with the self-normalising constants of Klambauer et al. (2017).
-func (rec *Batch) SELU(x Value) Value {
-	return rec.apply(op.Lookup("selu"), nil, nil, x)
-}
-
-// Sigmoid computes 1/(1+e⁻ˣ).
-func (rec *Batch) Sigmoid(x Value) Value {
-	return rec.apply(op.Lookup("sigmoid"), nil, nil, x)
-}
-
-// GELU computes x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))). −Inf gives 0, its limit.
-func (rec *Batch) GELU(x Value) Value {
-	return rec.apply(op.Lookup("gelu"), nil, nil, x)
-}
-
-// GELUErf computes x·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit.
-func (rec *Batch) GELUErf(x Value) Value {
-	return rec.apply(op.Lookup("gelu_erf"), nil, nil, x)
-}
-
-// Swish computes x·sigmoid(x), also known as SiLU. −Inf gives 0, its limit.
-func (rec *Batch) Swish(x Value) Value {
-	return rec.apply(op.Lookup("swish"), nil, nil, x)
-}
-
-// HardSwish computes x·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit.
-func (rec *Batch) HardSwish(x Value) Value {
-	return rec.apply(op.Lookup("hardswish"), nil, nil, x)
-}
-
-// Mish computes x·tanh(softplus(x)). −Inf gives 0, its limit.
-func (rec *Batch) Mish(x Value) Value {
-	return rec.apply(op.Lookup("mish"), nil, nil, x)
-}
-
-// Softplus computes log(1+eˣ).
-func (rec *Batch) Softplus(x Value) Value {
-	return rec.apply(op.Lookup("softplus"), nil, nil, x)
-}
-
-// Clip computes x limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN.
-func (rec *Batch) Clip(x Value, low, high float32) Value {
-	return rec.apply(op.Lookup("clip"), []float32{low, high}, nil, x)
-}
-
-// Scale computes x·factor.
-func (rec *Batch) Scale(x Value, factor float32) Value {
-	return rec.apply(op.Lookup("scale"), []float32{factor}, nil, x)
-}
-
-// PowScalar computes x to the power exponent. Special values as C's pow: a negative base takes integer exponents,
-// else NaN; x⁰ and 1ʸ are 1.
-func (rec *Batch) PowScalar(x Value, exponent float32) Value {
-	return rec.apply(op.Lookup("pow_scalar"), []float32{exponent}, nil, x)
-}
-
-// Add computes a + b.
-func (rec *Batch) Add(a, b Value) Value {
-	return rec.apply(op.Lookup("add"), nil, nil, a, b)
-}
-
-// Sub computes a − b.
-func (rec *Batch) Sub(a, b Value) Value {
-	return rec.apply(op.Lookup("sub"), nil, nil, a, b)
-}
-
-// Mul computes a·b.
-func (rec *Batch) Mul(a, b Value) Value {
-	return rec.apply(op.Lookup("mul"), nil, nil, a, b)
-}
-
-// GELUBackward computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
-// tanh(√(2/π)·(x+0.044715x³)). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-func (rec *Batch) GELUBackward(x, dy Value) Value {
-	return rec.apply(op.Lookup("gelu_backward"), nil, nil, x, dy)
-}
-
-// GELUErfBackward computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
-// density φ. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-func (rec *Batch) GELUErfBackward(x, dy Value) Value {
-	return rec.apply(op.Lookup("gelu_erf_backward"), nil, nil, x, dy)
-}
-
-// SiLUBackward computes the gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope
-// at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-func (rec *Batch) SiLUBackward(x, dy Value) Value {
-	return rec.apply(op.Lookup("silu_backward"), nil, nil, x, dy)
-}
-
-// Div computes a/b.
-func (rec *Batch) Div(a, b Value) Value {
-	return rec.apply(op.Lookup("div"), nil, nil, a, b)
-}
-
-// Maximum computes the larger of a and b. NaN if either is NaN.
-func (rec *Batch) Maximum(a, b Value) Value {
-	return rec.apply(op.Lookup("maximum"), nil, nil, a, b)
-}
-
-// Minimum computes the smaller of a and b. NaN if either is NaN.
-func (rec *Batch) Minimum(a, b Value) Value {
-	return rec.apply(op.Lookup("minimum"), nil, nil, a, b)
-}
-
-// Pow computes a to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰
-// and 1ʸ are 1.
-func (rec *Batch) Pow(a, b Value) Value {
-	return rec.apply(op.Lookup("pow"), nil, nil, a, b)
-}
-
-// Less computes 1 where a < b, else 0. 0 if either is NaN; −0 equals 0.
-func (rec *Batch) Less(a, b Value) Value {
-	return rec.apply(op.Lookup("less"), nil, nil, a, b)
-}
-
-// LessEqual computes 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0.
-func (rec *Batch) LessEqual(a, b Value) Value {
-	return rec.apply(op.Lookup("less_equal"), nil, nil, a, b)
-}
-
-// Equal computes 1 where a = b, else 0. 0 if either is NaN; −0 equals 0.
-func (rec *Batch) Equal(a, b Value) Value {
-	return rec.apply(op.Lookup("equal"), nil, nil, a, b)
-}
-
-// FMA computes a·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN.
-func (rec *Batch) FMA(a, b, c Value) Value {
-	return rec.apply(op.Lookup("fma"), nil, nil, a, b, c)
-}
-
-// Lerp computes a + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
-func (rec *Batch) Lerp(a, b, t Value) Value {
-	return rec.apply(op.Lookup("lerp"), nil, nil, a, b, t)
-}
-
-// Select computes a where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side
-// that is not chosen have no effect.
-func (rec *Batch) Select(cond, a, b Value) Value {
-	return rec.apply(op.Lookup("select"), nil, nil, cond, a, b)
-}
-
-// SwiGLU computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of
-// −Inf counts as its limit, 0. Where silu(gate) is below the least normal number, it may be 0.
-func (rec *Batch) SwiGLU(a, b Value) Value {
-	return rec.apply(op.Lookup("swiglu"), nil, nil, a, b)
-}
-
-// BiasActivation computes act(x + bias), bias being a vector along the last axis of x. Activations are the
-// operations of the same name; no activation leaves the sum.
-func (rec *Batch) BiasActivation(x, bias Value, options ...compute.BiasActivationOptions) Value {
-	return rec.apply(op.Lookup("bias_activation"), nil, optional(options), x, bias)
-}
-
-// Inspect computes four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and
-// the lowest of an Inf. Without an axis everything is reduced, to shape []. The words, Int32, are the last axis of
-// the result. An index is −1 where there is no such element. An empty tensor has none.
-func (rec *Batch) Inspect(x Value, axis ...compute.Axis) Value {
-	return rec.apply(op.Lookup("inspect"), nil, optional(axis), x)
-}
-
-// SoftmaxBackward computes the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what
-// softmax gave.
-func (rec *Batch) SoftmaxBackward(p, dy Value) Value {
-	return rec.apply(op.Lookup("softmax_backward"), nil, nil, p, dy)
-}
-
-// CrossEntropy computes the cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes]
-// against the class that targets [...] names, without forming the softmax; with label smoothing ε, logits[target]
-// becomes (1−ε)·logits[target] + ε·mean(logits). A target outside [0, classes) makes NaN of its row. Ignored rows
-// are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN.
-func (rec *Batch) CrossEntropy(logits, targets Value, options ...compute.CrossEntropyOptions) Value {
-	return rec.apply(op.Lookup("cross_entropy"), nil, optional(options), logits, targets)
-}
-
-// CrossEntropyBackward computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p),
-// where p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of
-// each row's loss. A target outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are;
-// elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN. Options must be those of the loss.
-func (rec *Batch) CrossEntropyBackward(logits, targets, dloss Value, options ...compute.CrossEntropyOptions) Value {
-	return rec.apply(op.Lookup("cross_entropy_backward"), nil, optional(options), logits, targets, dloss)
-}
-
-// LZ4Compress computes pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its
-// row of blocks [pages, 1024], with the rest zeros, and their sizes [pages] in bytes: the same bytes on every
-// device. Size 4096 says that a page does not get smaller: then the block is the page itself. A page of zeros has 26
-// bytes.
-func (rec *Batch) LZ4Compress(pages Value) (blocks, sizes Value) {
-	r := rec.applyAll(op.Lookup("lz4_compress"), nil, nil, pages)
-	return r[0], r[1]
-}
-
-// LZ4Decompress computes the pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the
-// LZ4 block format, of so many bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status
-// [pages] is the number of their bytes. Where a block is malformed, its page is zeros and its status says what is
-// wrong: −1 the size is not from 1 to 4096, −2 the block ends within a sequence or with a match, −3 a match begins
-// before the page or at offset 0, −4 there is more than a page. What lies behind a block is not looked at.
-func (rec *Batch) LZ4Decompress(blocks, sizes Value) (pages, status Value) {
-	r := rec.applyAll(op.Lookup("lz4_decompress"), nil, nil, blocks, sizes)
-	return r[0], r[1]
-}
-
-// Conv1D computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the
-// length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
-// Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
-func (rec *Batch) Conv1D(x, weights Value, options ...compute.Conv1DOptions) Value {
-	return rec.apply(op.Lookup("conv1d"), nil, optional(options), x, weights)
-}
-
-// Conv1DBias is [Batch.Conv1D] with bias.
-func (rec *Batch) Conv1DBias(x, weights, bias Value, options ...compute.Conv1DOptions) Value {
-	return rec.apply(op.Lookup("conv1d"), nil, optional(options), x, weights, bias)
-}
-
-// Gather computes the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of
-// indices in the place of the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements
-// are integers.
-func (rec *Batch) Gather(x, indices Value, options ...compute.GatherOptions) Value {
-	return rec.apply(op.Lookup("gather"), nil, optional(options), x, indices)
-}
-
-// TakeAlong computes for each element of indices the element of x in the same row of the last axis that it names
-// (NumPy's take_along_axis); the other axes are equal. An index outside the axis, negative ones too, gives NaN, and
-// 0 where elements are integers.
-func (rec *Batch) TakeAlong(x, indices Value) Value {
-	return rec.apply(op.Lookup("take_along"), nil, nil, x, indices)
+	return rec.apply(catalogue.Lookup("relu_backward"), nil, nil, x, dy)
 }
 
 // Attention computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
@@ -359,12 +23,12 @@ func (rec *Batch) TakeAlong(x, indices Value) Value {
 // that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among its scores gives NaN. Values that are NaN
 // or infinite may reach queries that do not see them.
 func (rec *Batch) Attention(q, k, v Value, options ...compute.AttentionOptions) Value {
-	return rec.apply(op.Lookup("attention"), nil, optional(options), q, k, v)
+	return rec.apply(catalogue.Lookup("attention"), nil, optional(options), q, k, v)
 }
 
 // AttentionLengths is [Batch.Attention] with lengths.
 func (rec *Batch) AttentionLengths(q, k, v, lengths Value, options ...compute.AttentionOptions) Value {
-	return rec.apply(op.Lookup("attention"), nil, optional(options), q, k, v, lengths)
+	return rec.apply(catalogue.Lookup("attention"), nil, optional(options), q, k, v, lengths)
 }
 
 // AttentionLSE computes attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the
@@ -378,14 +42,33 @@ func (rec *Batch) AttentionLengths(q, k, v, lengths Value, options ...compute.At
 // that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among its scores gives NaN. Values that are NaN
 // or infinite may reach queries that do not see them.
 func (rec *Batch) AttentionLSE(q, k, v Value, options ...compute.AttentionOptions) (y, lse Value) {
-	r := rec.applyAll(op.Lookup("attention_lse"), nil, optional(options), q, k, v)
+	r := rec.applyAll(catalogue.Lookup("attention_lse"), nil, optional(options), q, k, v)
 	return r[0], r[1]
 }
 
 // AttentionLSELengths is [Batch.AttentionLSE] with lengths.
 func (rec *Batch) AttentionLSELengths(q, k, v, lengths Value, options ...compute.AttentionOptions) (y, lse Value) {
-	r := rec.applyAll(op.Lookup("attention_lse"), nil, optional(options), q, k, v, lengths)
+	r := rec.applyAll(catalogue.Lookup("attention_lse"), nil, optional(options), q, k, v, lengths)
 	return r[0], r[1]
+}
+
+// AttentionBackward computes the gradients of attention for q, k and v, where dy is that of y, and y and lse are
+// what attention_lse gave for the same options, without the matrix of weights in memory (Dao, "FlashAttention-2",
+// 2023); sums have one order, always the same. Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch,
+// keys, kvheads, d], lse is [batch, heads, n], or all without batch; all are Float32: cast operands of 16 bits
+// before. Heads of queries that share one of keys add to the same gradient. Lengths are those of attention, also of
+// rings. Keys that are not in use or that no query sees have gradients of zeros, as have queries that see no key or
+// whose lse is −Inf; keys not in use are not read. What is NaN or infinite may make NaN of any gradient of its
+// sequence.
+func (rec *Batch) AttentionBackward(q, k, v, y, lse, dy Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
+	r := rec.applyAll(catalogue.Lookup("attention_backward"), nil, optional(options), q, k, v, y, lse, dy)
+	return r[0], r[1], r[2]
+}
+
+// AttentionBackwardLengths is [Batch.AttentionBackward] with lengths.
+func (rec *Batch) AttentionBackwardLengths(q, k, v, y, lse, dy, lengths Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
+	r := rec.applyAll(catalogue.Lookup("attention_backward"), nil, optional(options), q, k, v, y, lse, dy, lengths)
+	return r[0], r[1], r[2]
 }
 
 // PagedAttention computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for
@@ -395,7 +78,7 @@ func (rec *Batch) AttentionLSELengths(q, k, v, lengths Value, options ...compute
 // or from pages on, are not seen. Lengths beyond entries·pagesize mean that many keys. All else is as attention has
 // it.
 func (rec *Batch) PagedAttention(q, kpages, vpages, table, lengths Value, options ...compute.AttentionOptions) Value {
-	return rec.apply(op.Lookup("paged_attention"), nil, optional(options), q, kpages, vpages, table, lengths)
+	return rec.apply(catalogue.Lookup("paged_attention"), nil, optional(options), q, kpages, vpages, table, lengths)
 }
 
 // KVAppend computes a cache of keys or values with new rows in it, in place: each goes to the slot of its position
@@ -406,7 +89,7 @@ func (rec *Batch) PagedAttention(q, kpages, vpages, table, lengths Value, option
 // heads, d]: once positions exceed its capacity, the newest rows take the place of the oldest, and of more rows than
 // slots the last ones stay.
 func (rec *Batch) KVAppend(cache, rows, positions Value) Value {
-	return rec.apply(op.Lookup("kv_append"), nil, nil, cache, rows, positions)
+	return rec.apply(catalogue.Lookup("kv_append"), nil, nil, cache, rows, positions)
 }
 
 // KVAppendPaged computes pages of keys or values with new rows in them, in place: each goes to the page that a table
@@ -418,120 +101,373 @@ func (rec *Batch) KVAppend(cache, rows, positions Value) Value {
 // mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not exist, with ids below 0 or from
 // pages on, are not written. What two rows leave in one slot is undefined.
 func (rec *Batch) KVAppendPaged(pages, rows, positions, table Value) Value {
-	return rec.apply(op.Lookup("kv_append_paged"), nil, nil, pages, rows, positions, table)
+	return rec.apply(catalogue.Lookup("kv_append_paged"), nil, nil, pages, rows, positions, table)
 }
 
-// QKV computes the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
-// none. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums
-// up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is the matmuls.
-func (rec *Batch) QKV(x, wq, wk, wv Value) (q, k, v Value) {
-	r := rec.applyAll(op.Lookup("qkv"), nil, nil, x, wq, wk, wv)
-	return r[0], r[1], r[2]
+// Neg computes −x.
+func (rec *Batch) Neg(x Value) Value {
+	return rec.apply(catalogue.Lookup("neg"), nil, nil, x)
 }
 
-// QKVBq is [Batch.QKV] with bq.
-func (rec *Batch) QKVBq(x, wq, wk, wv, bq Value) (q, k, v Value) {
-	r := rec.applyAll(op.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq)
-	return r[0], r[1], r[2]
+// Abs computes |x|.
+func (rec *Batch) Abs(x Value) Value {
+	return rec.apply(catalogue.Lookup("abs"), nil, nil, x)
 }
 
-// QKVBk is [Batch.QKV] with bk.
-func (rec *Batch) QKVBk(x, wq, wk, wv, bq, bk Value) (q, k, v Value) {
-	r := rec.applyAll(op.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq, bk)
-	return r[0], r[1], r[2]
+// Sqrt computes √x. Negative x gives NaN.
+func (rec *Batch) Sqrt(x Value) Value {
+	return rec.apply(catalogue.Lookup("sqrt"), nil, nil, x)
 }
 
-// QKVBv is [Batch.QKV] with bv.
-func (rec *Batch) QKVBv(x, wq, wk, wv, bq, bk, bv Value) (q, k, v Value) {
-	r := rec.applyAll(op.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq, bk, bv)
-	return r[0], r[1], r[2]
+// Recip computes 1/x.
+func (rec *Batch) Recip(x Value) Value {
+	return rec.apply(catalogue.Lookup("recip"), nil, nil, x)
+}
+
+// Exp computes eˣ.
+func (rec *Batch) Exp(x Value) Value {
+	return rec.apply(catalogue.Lookup("exp"), nil, nil, x)
+}
+
+// Log computes the natural logarithm of x. 0 gives −Inf, negative x NaN.
+func (rec *Batch) Log(x Value) Value {
+	return rec.apply(catalogue.Lookup("log"), nil, nil, x)
+}
+
+// Log2 computes the base-2 logarithm of x. 0 gives −Inf, negative x NaN.
+func (rec *Batch) Log2(x Value) Value {
+	return rec.apply(catalogue.Lookup("log2"), nil, nil, x)
+}
+
+// Sin computes the sine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.
+func (rec *Batch) Sin(x Value) Value {
+	return rec.apply(catalogue.Lookup("sin"), nil, nil, x)
+}
+
+// Cos computes the cosine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.
+func (rec *Batch) Cos(x Value) Value {
+	return rec.apply(catalogue.Lookup("cos"), nil, nil, x)
+}
+
+// Tanh computes the hyperbolic tangent of x.
+func (rec *Batch) Tanh(x Value) Value {
+	return rec.apply(catalogue.Lookup("tanh"), nil, nil, x)
+}
+
+// Floor computes the largest integer not above x.
+func (rec *Batch) Floor(x Value) Value {
+	return rec.apply(catalogue.Lookup("floor"), nil, nil, x)
+}
+
+// Ceil computes the smallest integer not below x.
+func (rec *Batch) Ceil(x Value) Value {
+	return rec.apply(catalogue.Lookup("ceil"), nil, nil, x)
+}
+
+// Round computes the integer nearest to x, halves to even.
+func (rec *Batch) Round(x Value) Value {
+	return rec.apply(catalogue.Lookup("round"), nil, nil, x)
+}
+
+// Trunc computes x without its fraction.
+func (rec *Batch) Trunc(x Value) Value {
+	return rec.apply(catalogue.Lookup("trunc"), nil, nil, x)
+}
+
+// Sign computes −1, 0 or 1 by the sign of x. ±0 gives 0.
+func (rec *Batch) Sign(x Value) Value {
+	return rec.apply(catalogue.Lookup("sign"), nil, nil, x)
+}
+
+// ReLU computes max(x, 0).
+func (rec *Batch) ReLU(x Value) Value {
+	return rec.apply(catalogue.Lookup("relu"), nil, nil, x)
+}
+
+// LeakyReLU computes x where x ≥ 0, else alpha·x.
+func (rec *Batch) LeakyReLU(x Value, alpha float32) Value {
+	return rec.apply(catalogue.Lookup("leaky_relu"), []float32{alpha}, nil, x)
+}
+
+// ELU computes x where x > 0, else alpha·(eˣ − 1).
+func (rec *Batch) ELU(x Value, alpha float32) Value {
+	return rec.apply(catalogue.Lookup("elu"), []float32{alpha}, nil, x)
+}
+
+// SELU computes ELU with the self-normalising constants of Klambauer et al. (2017).
+func (rec *Batch) SELU(x Value) Value {
+	return rec.apply(catalogue.Lookup("selu"), nil, nil, x)
+}
+
+// Sigmoid computes 1/(1+e⁻ˣ).
+func (rec *Batch) Sigmoid(x Value) Value {
+	return rec.apply(catalogue.Lookup("sigmoid"), nil, nil, x)
+}
+
+// GELU computes x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))). −Inf gives 0, its limit.
+func (rec *Batch) GELU(x Value) Value {
+	return rec.apply(catalogue.Lookup("gelu"), nil, nil, x)
+}
+
+// GELUErf computes x·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit.
+func (rec *Batch) GELUErf(x Value) Value {
+	return rec.apply(catalogue.Lookup("gelu_erf"), nil, nil, x)
+}
+
+// Swish computes x·sigmoid(x), also known as SiLU. −Inf gives 0, its limit.
+func (rec *Batch) Swish(x Value) Value {
+	return rec.apply(catalogue.Lookup("swish"), nil, nil, x)
+}
+
+// HardSwish computes x·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit.
+func (rec *Batch) HardSwish(x Value) Value {
+	return rec.apply(catalogue.Lookup("hardswish"), nil, nil, x)
+}
+
+// Mish computes x·tanh(softplus(x)). −Inf gives 0, its limit.
+func (rec *Batch) Mish(x Value) Value {
+	return rec.apply(catalogue.Lookup("mish"), nil, nil, x)
+}
+
+// Softplus computes log(1+eˣ).
+func (rec *Batch) Softplus(x Value) Value {
+	return rec.apply(catalogue.Lookup("softplus"), nil, nil, x)
+}
+
+// Clip computes x limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN.
+func (rec *Batch) Clip(x Value, low, high float32) Value {
+	return rec.apply(catalogue.Lookup("clip"), []float32{low, high}, nil, x)
+}
+
+// Scale computes x·factor.
+func (rec *Batch) Scale(x Value, factor float32) Value {
+	return rec.apply(catalogue.Lookup("scale"), []float32{factor}, nil, x)
+}
+
+// PowScalar computes x to the power exponent. Special values as C's pow: a negative base takes integer exponents,
+// else NaN; x⁰ and 1ʸ are 1.
+func (rec *Batch) PowScalar(x Value, exponent float32) Value {
+	return rec.apply(catalogue.Lookup("pow_scalar"), []float32{exponent}, nil, x)
+}
+
+// Add computes a + b.
+func (rec *Batch) Add(a, b Value) Value {
+	return rec.apply(catalogue.Lookup("add"), nil, nil, a, b)
+}
+
+// Sub computes a − b.
+func (rec *Batch) Sub(a, b Value) Value {
+	return rec.apply(catalogue.Lookup("sub"), nil, nil, a, b)
+}
+
+// Mul computes a·b.
+func (rec *Batch) Mul(a, b Value) Value {
+	return rec.apply(catalogue.Lookup("mul"), nil, nil, a, b)
+}
+
+// GELUBackward computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
+// tanh(√(2/π)·(x+0.044715x³)). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (rec *Batch) GELUBackward(x, dy Value) Value {
+	return rec.apply(catalogue.Lookup("gelu_backward"), nil, nil, x, dy)
+}
+
+// GELUErfBackward computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
+// density φ. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (rec *Batch) GELUErfBackward(x, dy Value) Value {
+	return rec.apply(catalogue.Lookup("gelu_erf_backward"), nil, nil, x, dy)
+}
+
+// SiLUBackward computes the gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope
+// at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (rec *Batch) SiLUBackward(x, dy Value) Value {
+	return rec.apply(catalogue.Lookup("silu_backward"), nil, nil, x, dy)
+}
+
+// Div computes a/b.
+func (rec *Batch) Div(a, b Value) Value {
+	return rec.apply(catalogue.Lookup("div"), nil, nil, a, b)
+}
+
+// Maximum computes the larger of a and b. NaN if either is NaN.
+func (rec *Batch) Maximum(a, b Value) Value {
+	return rec.apply(catalogue.Lookup("maximum"), nil, nil, a, b)
+}
+
+// Minimum computes the smaller of a and b. NaN if either is NaN.
+func (rec *Batch) Minimum(a, b Value) Value {
+	return rec.apply(catalogue.Lookup("minimum"), nil, nil, a, b)
+}
+
+// Pow computes a to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰
+// and 1ʸ are 1.
+func (rec *Batch) Pow(a, b Value) Value {
+	return rec.apply(catalogue.Lookup("pow"), nil, nil, a, b)
+}
+
+// Less computes 1 where a < b, else 0. 0 if either is NaN; −0 equals 0.
+func (rec *Batch) Less(a, b Value) Value {
+	return rec.apply(catalogue.Lookup("less"), nil, nil, a, b)
+}
+
+// LessEqual computes 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0.
+func (rec *Batch) LessEqual(a, b Value) Value {
+	return rec.apply(catalogue.Lookup("less_equal"), nil, nil, a, b)
+}
+
+// Equal computes 1 where a = b, else 0. 0 if either is NaN; −0 equals 0.
+func (rec *Batch) Equal(a, b Value) Value {
+	return rec.apply(catalogue.Lookup("equal"), nil, nil, a, b)
+}
+
+// FMA computes a·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN.
+func (rec *Batch) FMA(a, b, c Value) Value {
+	return rec.apply(catalogue.Lookup("fma"), nil, nil, a, b, c)
+}
+
+// Lerp computes a + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
+func (rec *Batch) Lerp(a, b, t Value) Value {
+	return rec.apply(catalogue.Lookup("lerp"), nil, nil, a, b, t)
+}
+
+// Select computes a where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side
+// that is not chosen have no effect.
+func (rec *Batch) Select(cond, a, b Value) Value {
+	return rec.apply(catalogue.Lookup("select"), nil, nil, cond, a, b)
+}
+
+// SwiGLU computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of
+// −Inf counts as its limit, 0. Where silu(gate) is below the least normal number, it may be 0.
+func (rec *Batch) SwiGLU(a, b Value) Value {
+	return rec.apply(catalogue.Lookup("swiglu"), nil, nil, a, b)
+}
+
+// BiasActivation computes act(x + bias), bias being a vector along the last axis of x. Activations are the
+// operations of the same name; no activation leaves the sum.
+func (rec *Batch) BiasActivation(x, bias Value, options ...compute.BiasActivationOptions) Value {
+	return rec.apply(catalogue.Lookup("bias_activation"), nil, optional(options), x, bias)
 }
 
 // GateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are
 // [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows of
 // x it is one kernel that reads each weight once; beyond, it is the matmuls.
 func (rec *Batch) GateUpSwiGLU(x, gate, up Value) Value {
-	return rec.apply(op.Lookup("gate_up_swiglu"), nil, nil, x, gate, up)
+	return rec.apply(catalogue.Lookup("gate_up_swiglu"), nil, nil, x, gate, up)
 }
 
-// MatMul computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The
-// element types of a and b are the same, that of the result is an option; sums and bias are Float32. K = 0 gives
-// act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
-func (rec *Batch) MatMul(a, b Value, options ...compute.MatMulOptions) Value {
-	return rec.apply(op.Lookup("matmul"), nil, optional(options), a, b)
+// Gather computes the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of
+// indices in the place of the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements
+// are integers.
+func (rec *Batch) Gather(x, indices Value, options ...compute.GatherOptions) Value {
+	return rec.apply(catalogue.Lookup("gather"), nil, optional(options), x, indices)
 }
 
-// MatMulBias is [Batch.MatMul] with bias.
-func (rec *Batch) MatMulBias(a, b, bias Value, options ...compute.MatMulOptions) Value {
-	return rec.apply(op.Lookup("matmul"), nil, optional(options), a, b, bias)
+// TakeAlong computes for each element of indices the element of x in the same row of the last axis that it names
+// (NumPy's take_along_axis); the other axes are equal. An index outside the axis, negative ones too, gives NaN, and
+// 0 where elements are integers.
+func (rec *Batch) TakeAlong(x, indices Value) Value {
+	return rec.apply(catalogue.Lookup("take_along"), nil, nil, x, indices)
 }
 
-// MatVec computes the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows,
-// m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves
-// may count as 0.
-func (rec *Batch) MatVec(a, x Value) Value {
-	return rec.apply(op.Lookup("matvec"), nil, nil, a, x)
+// Inspect computes four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and
+// the lowest of an Inf. Without an axis everything is reduced, to shape []. The words, Int32, are the last axis of
+// the result. An index is −1 where there is no such element. An empty tensor has none.
+func (rec *Batch) Inspect(x Value, axis ...compute.Axis) Value {
+	return rec.apply(catalogue.Lookup("inspect"), nil, optional(axis), x)
 }
 
-// VecMat computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows,
-// n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves
-// may count as 0.
-func (rec *Batch) VecMat(x, a Value) Value {
-	return rec.apply(op.Lookup("vecmat"), nil, nil, x, a)
+// SoftmaxBackward computes the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what
+// softmax gave.
+func (rec *Batch) SoftmaxBackward(p, dy Value) Value {
+	return rec.apply(catalogue.Lookup("softmax_backward"), nil, nil, p, dy)
+}
+
+// CrossEntropy computes the cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes]
+// against the class that targets [...] names, without forming the softmax; with label smoothing ε, logits[target]
+// becomes (1−ε)·logits[target] + ε·mean(logits). A target outside [0, classes) makes NaN of its row. Ignored rows
+// are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN.
+func (rec *Batch) CrossEntropy(logits, targets Value, options ...compute.CrossEntropyOptions) Value {
+	return rec.apply(catalogue.Lookup("cross_entropy"), nil, optional(options), logits, targets)
+}
+
+// CrossEntropyBackward computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p),
+// where p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of
+// each row's loss. A target outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are;
+// elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN. Options must be those of the loss.
+func (rec *Batch) CrossEntropyBackward(logits, targets, dloss Value, options ...compute.CrossEntropyOptions) Value {
+	return rec.apply(catalogue.Lookup("cross_entropy_backward"), nil, optional(options), logits, targets, dloss)
+}
+
+// LZ4Compress computes pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its
+// row of blocks [pages, 1024], with the rest zeros, and their sizes [pages] in bytes: the same bytes on every
+// device. Size 4096 says that a page does not get smaller: then the block is the page itself. A page of zeros has 26
+// bytes.
+func (rec *Batch) LZ4Compress(pages Value) (blocks, sizes Value) {
+	r := rec.applyAll(catalogue.Lookup("lz4_compress"), nil, nil, pages)
+	return r[0], r[1]
+}
+
+// LZ4Decompress computes the pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the
+// LZ4 block format, of so many bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status
+// [pages] is the number of their bytes. Where a block is malformed, its page is zeros and its status says what is
+// wrong: −1 the size is not from 1 to 4096, −2 the block ends within a sequence or with a match, −3 a match begins
+// before the page or at offset 0, −4 there is more than a page. What lies behind a block is not looked at.
+func (rec *Batch) LZ4Decompress(blocks, sizes Value) (pages, status Value) {
+	r := rec.applyAll(catalogue.Lookup("lz4_decompress"), nil, nil, blocks, sizes)
+	return r[0], r[1]
 }
 
 // Transpose computes x with its axes in another order.
 func (rec *Batch) Transpose(x Value, options ...compute.TransposeOptions) Value {
-	return rec.apply(op.Lookup("transpose"), nil, optional(options), x)
+	return rec.apply(catalogue.Lookup("transpose"), nil, optional(options), x)
 }
 
 // Slice computes a strided box of x.
 func (rec *Batch) Slice(x Value, options compute.SliceOptions) Value {
-	return rec.apply(op.Lookup("slice"), nil, options, x)
+	return rec.apply(catalogue.Lookup("slice"), nil, options, x)
 }
 
 // Pad computes x with elements of one value added around it.
 func (rec *Batch) Pad(x Value, options compute.PadOptions) Value {
-	return rec.apply(op.Lookup("pad"), nil, options, x)
+	return rec.apply(catalogue.Lookup("pad"), nil, options, x)
 }
 
 // Concat computes the operands joined along one axis. A negative axis counts from the end.
 func (rec *Batch) Concat(axis int, x ...Value) Value {
-	return rec.apply(op.Lookup("concat"), nil, compute.ConcatOptions{Axis: axis}, x...)
+	return rec.apply(catalogue.Lookup("concat"), nil, compute.ConcatOptions{Axis: axis}, x...)
 }
 
 // Embedding computes the rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width
 // appended. An id outside the vocabulary gives a row of NaN.
 func (rec *Batch) Embedding(table, ids Value) Value {
-	return rec.apply(op.Lookup("embedding"), nil, nil, table, ids)
+	return rec.apply(catalogue.Lookup("embedding"), nil, nil, table, ids)
 }
 
 // Copy computes x in memory of its own.
 func (rec *Batch) Copy(x Value) Value {
-	return rec.apply(op.Lookup("copy"), nil, nil, x)
+	return rec.apply(catalogue.Lookup("copy"), nil, nil, x)
 }
 
 // Reshape computes x's elements, in order, under another shape. One dimension may be -1.
 func (rec *Batch) Reshape(x Value, shape ...int) Value {
-	return rec.apply(op.Lookup("reshape"), nil, compute.ReshapeOptions{Shape: shape}, x)
+	return rec.apply(catalogue.Lookup("reshape"), nil, compute.ReshapeOptions{Shape: shape}, x)
 }
 
 // Fill computes a tensor of one value.
 func (rec *Batch) Fill(value float32, shape ...int) Value {
-	return rec.apply(op.Lookup("fill"), []float32{value}, compute.FillOptions{Shape: shape})
+	return rec.apply(catalogue.Lookup("fill"), []float32{value}, compute.FillOptions{Shape: shape})
 }
 
 // Cast computes x converted between Float32, Float16 and BFloat16, or copied. To a type of fewer bits rounds to
 // nearest even; what rounds beyond its largest value (65504; 3.39e38) gives ±Inf. NaN stays NaN, of any bits.
 // Subnormal numbers, of either type, may become 0.
 func (rec *Batch) Cast(x Value, to compute.DType) Value {
-	return rec.apply(op.Lookup("cast"), nil, compute.CastOptions{To: to}, x)
+	return rec.apply(catalogue.Lookup("cast"), nil, compute.CastOptions{To: to}, x)
 }
 
 // L2Norm computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled
 // by in delta-rule attention.
 func (rec *Batch) L2Norm(x Value, eps float32) Value {
-	return rec.apply(op.Lookup("l2_norm"), []float32{eps}, nil, x)
+	return rec.apply(catalogue.Lookup("l2_norm"), []float32{eps}, nil, x)
 }
 
 // Dequantize computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of
@@ -539,12 +475,12 @@ func (rec *Batch) L2Norm(x Value, eps float32) Value {
 // quant.Dequantize, bit for bit; halves are the nearest to them, and subnormal ones may be 0. A row outside the
 // table, negative ones too, gives NaN.
 func (rec *Batch) Dequantize(w Value, options ...compute.DequantizeOptions) Value {
-	return rec.apply(op.Lookup("dequantize"), nil, optional(options), w)
+	return rec.apply(catalogue.Lookup("dequantize"), nil, optional(options), w)
 }
 
 // DequantizeRows is [Batch.Dequantize] with rows.
 func (rec *Batch) DequantizeRows(w, rows Value, options ...compute.DequantizeOptions) Value {
-	return rec.apply(op.Lookup("dequantize"), nil, optional(options), w, rows)
+	return rec.apply(catalogue.Lookup("dequantize"), nil, optional(options), w, rows)
 }
 
 // QuantMatMulRowMajor computes x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as
@@ -552,7 +488,7 @@ func (rec *Batch) DequantizeRows(w, rows Value, options ...compute.DequantizeOpt
 // 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize.
 // For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
 func (rec *Batch) QuantMatMulRowMajor(x, w Value, options ...compute.QuantOptions) Value {
-	return rec.apply(op.Lookup("quant_matmul_row_major"), nil, optional(options), x, w)
+	return rec.apply(catalogue.Lookup("quant_matmul_row_major"), nil, optional(options), x, w)
 }
 
 // QuantMatMulColMajor computes x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n];
@@ -561,7 +497,7 @@ func (rec *Batch) QuantMatMulRowMajor(x, w Value, options ...compute.QuantOption
 // count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With
 // Q8, Inf or NaN in a row of x makes the row's results NaN.
 func (rec *Batch) QuantMatMulColMajor(x, w Value, options ...compute.QuantOptions) Value {
-	return rec.apply(op.Lookup("quant_matmul_col_major"), nil, optional(options), x, w)
+	return rec.apply(catalogue.Lookup("quant_matmul_col_major"), nil, optional(options), x, w)
 }
 
 // QuantQKV computes the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv;
@@ -570,25 +506,25 @@ func (rec *Batch) QuantMatMulColMajor(x, w Value, options ...compute.QuantOption
 // quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's
 // results NaN.
 func (rec *Batch) QuantQKV(x, wq, wk, wv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
-	r := rec.applyAll(op.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv)
+	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv)
 	return r[0], r[1], r[2]
 }
 
 // QuantQKVBq is [Batch.QuantQKV] with bq.
 func (rec *Batch) QuantQKVBq(x, wq, wk, wv, bq Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
-	r := rec.applyAll(op.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq)
+	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq)
 	return r[0], r[1], r[2]
 }
 
 // QuantQKVBk is [Batch.QuantQKV] with bk.
 func (rec *Batch) QuantQKVBk(x, wq, wk, wv, bq, bk Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
-	r := rec.applyAll(op.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk)
+	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk)
 	return r[0], r[1], r[2]
 }
 
 // QuantQKVBv is [Batch.QuantQKV] with bv.
 func (rec *Batch) QuantQKVBv(x, wq, wk, wv, bq, bk, bv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
-	r := rec.applyAll(op.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk, bv)
+	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk, bv)
 	return r[0], r[1], r[2]
 }
 
@@ -597,7 +533,7 @@ func (rec *Batch) QuantQKVBv(x, wq, wk, wv, bq, bk, bv Value, options ...compute
 // gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For
 // up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
 func (rec *Batch) QuantGateUpSwiGLU(x, gate, up Value, options ...compute.QuantOptions) Value {
-	return rec.apply(op.Lookup("quant_gate_up_swiglu"), nil, optional(options), x, gate, up)
+	return rec.apply(catalogue.Lookup("quant_gate_up_swiglu"), nil, optional(options), x, gate, up)
 }
 
 // RandomUniform computes random numbers from 0 to below 1, the same on every device. The seed is Uint32 [2]. They
@@ -605,7 +541,7 @@ func (rec *Batch) QuantGateUpSwiGLU(x, gate, up Value, options ...compute.QuantO
 // of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have
 // nothing to do with each other.
 func (rec *Batch) RandomUniform(seed Value, stream int, shape ...int) Value {
-	return rec.apply(op.Lookup("random_uniform"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
+	return rec.apply(catalogue.Lookup("random_uniform"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
 }
 
 // RandomNormal computes random numbers of the normal distribution, of mean 0 and variance 1. The seed is Uint32 [2].
@@ -613,67 +549,67 @@ func (rec *Batch) RandomUniform(seed Value, stream int, shape ...int) Value {
 // Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same
 // on every device.
 func (rec *Batch) RandomNormal(seed Value, stream int, shape ...int) Value {
-	return rec.apply(op.Lookup("random_normal"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
+	return rec.apply(catalogue.Lookup("random_normal"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
 }
 
 // Sum computes the sum of the elements. Without an axis everything is reduced, to shape []. 0 for an empty tensor.
 // Summed by trees or blocks, never one running sum.
 func (rec *Batch) Sum(x Value, axis ...compute.Axis) Value {
-	return rec.apply(op.Lookup("sum"), nil, optional(axis), x)
+	return rec.apply(catalogue.Lookup("sum"), nil, optional(axis), x)
 }
 
 // Mean computes the mean of the elements. Without an axis everything is reduced, to shape []. NaN for an empty
 // tensor.
 func (rec *Batch) Mean(x Value, axis ...compute.Axis) Value {
-	return rec.apply(op.Lookup("mean"), nil, optional(axis), x)
+	return rec.apply(catalogue.Lookup("mean"), nil, optional(axis), x)
 }
 
 // Max computes the largest element. Without an axis everything is reduced, to shape []. NaN if any element is. An
 // empty tensor is ErrShape.
 func (rec *Batch) Max(x Value, axis ...compute.Axis) Value {
-	return rec.apply(op.Lookup("max"), nil, optional(axis), x)
+	return rec.apply(catalogue.Lookup("max"), nil, optional(axis), x)
 }
 
 // Min computes the smallest element. Without an axis everything is reduced, to shape []. NaN if any element is. An
 // empty tensor is ErrShape.
 func (rec *Batch) Min(x Value, axis ...compute.Axis) Value {
-	return rec.apply(op.Lookup("min"), nil, optional(axis), x)
+	return rec.apply(catalogue.Lookup("min"), nil, optional(axis), x)
 }
 
 // ArgMax computes the index of the largest element. Without an axis everything is reduced, to shape []. The lowest
 // index among equals; the lowest index of a NaN if there is one. An empty tensor is ErrShape.
 func (rec *Batch) ArgMax(x Value, axis ...compute.Axis) Value {
-	return rec.apply(op.Lookup("argmax"), nil, optional(axis), x)
+	return rec.apply(catalogue.Lookup("argmax"), nil, optional(axis), x)
 }
 
 // ArgMin computes the index of the smallest element. Without an axis everything is reduced, to shape []. The lowest
 // index among equals; the lowest index of a NaN if there is one. An empty tensor is ErrShape.
 func (rec *Batch) ArgMin(x Value, axis ...compute.Axis) Value {
-	return rec.apply(op.Lookup("argmin"), nil, optional(axis), x)
+	return rec.apply(catalogue.Lookup("argmin"), nil, optional(axis), x)
 }
 
 // NormL1 computes the sum of the absolute values. Without an axis everything is reduced, to shape []. 0 for an empty
 // tensor.
 func (rec *Batch) NormL1(x Value, axis ...compute.Axis) Value {
-	return rec.apply(op.Lookup("norm_l1"), nil, optional(axis), x)
+	return rec.apply(catalogue.Lookup("norm_l1"), nil, optional(axis), x)
 }
 
 // NormL2 computes the square root of the sum of squares. Without an axis everything is reduced, to shape []. 0 for
 // an empty tensor. Squares beyond float32's range give +Inf.
 func (rec *Batch) NormL2(x Value, axis ...compute.Axis) Value {
-	return rec.apply(op.Lookup("norm_l2"), nil, optional(axis), x)
+	return rec.apply(catalogue.Lookup("norm_l2"), nil, optional(axis), x)
 }
 
 // NormLInf computes the largest absolute value. Without an axis everything is reduced, to shape []. 0 for an empty
 // tensor, NaN if any element is.
 func (rec *Batch) NormLInf(x Value, axis ...compute.Axis) Value {
-	return rec.apply(op.Lookup("norm_linf"), nil, optional(axis), x)
+	return rec.apply(catalogue.Lookup("norm_linf"), nil, optional(axis), x)
 }
 
 // Dot computes the sum of the products of a and b. Without an axis everything is reduced, to shape []. 0 for empty
 // tensors.
 func (rec *Batch) Dot(a, b Value, axis ...compute.Axis) Value {
-	return rec.apply(op.Lookup("dot"), nil, optional(axis), a, b)
+	return rec.apply(catalogue.Lookup("dot"), nil, optional(axis), a, b)
 }
 
 // Rope computes x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; x is [… n heads d],
@@ -681,12 +617,12 @@ func (rec *Batch) Dot(a, b Value, axis ...compute.Axis) Value {
 // Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result
 // may be x in place.
 func (rec *Batch) Rope(x, positions Value, options ...compute.RopeOptions) Value {
-	return rec.apply(op.Lookup("rope"), nil, optional(options), x, positions)
+	return rec.apply(catalogue.Lookup("rope"), nil, optional(options), x, positions)
 }
 
 // RopeFactors is [Batch.Rope] with factors.
 func (rec *Batch) RopeFactors(x, positions, factors Value, options ...compute.RopeOptions) Value {
-	return rec.apply(op.Lookup("rope"), nil, optional(options), x, positions, factors)
+	return rec.apply(catalogue.Lookup("rope"), nil, optional(options), x, positions, factors)
 }
 
 // RopeBackward computes the gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d],
@@ -694,74 +630,74 @@ func (rec *Batch) RopeFactors(x, positions, factors Value, options ...compute.Ro
 // where x is dy. Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs
 // NaN. The result may be x in place.
 func (rec *Batch) RopeBackward(dy, positions Value, options ...compute.RopeOptions) Value {
-	return rec.apply(op.Lookup("rope_backward"), nil, optional(options), dy, positions)
+	return rec.apply(catalogue.Lookup("rope_backward"), nil, optional(options), dy, positions)
 }
 
 // RopeBackwardFactors is [Batch.RopeBackward] with factors.
 func (rec *Batch) RopeBackwardFactors(dy, positions, factors Value, options ...compute.RopeOptions) Value {
-	return rec.apply(op.Lookup("rope_backward"), nil, optional(options), dy, positions, factors)
+	return rec.apply(catalogue.Lookup("rope_backward"), nil, optional(options), dy, positions, factors)
 }
 
 // Softmax computes exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing
 // but −Inf, becomes NaN wherever IEEE arithmetic makes it so.
 func (rec *Batch) Softmax(x Value) Value {
-	return rec.apply(op.Lookup("softmax"), nil, nil, x)
+	return rec.apply(catalogue.Lookup("softmax"), nil, nil, x)
 }
 
 // LogSoftmax computes x − max − log Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or
 // nothing but −Inf, becomes NaN wherever IEEE arithmetic makes it so.
 func (rec *Batch) LogSoftmax(x Value) Value {
-	return rec.apply(op.Lookup("log_softmax"), nil, nil, x)
+	return rec.apply(catalogue.Lookup("log_softmax"), nil, nil, x)
 }
 
 // LayerNorm computes (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis, with the biased
 // variance. The variance is computed from deviations (two passes or Welford's merge), never as E[x²] − E[x]².
 func (rec *Batch) LayerNorm(x, gamma, beta Value, eps float32) Value {
-	return rec.apply(op.Lookup("layer_norm"), []float32{eps}, nil, x, gamma, beta)
+	return rec.apply(catalogue.Lookup("layer_norm"), []float32{eps}, nil, x, gamma, beta)
 }
 
 // AddLayerNorm computes x + residual and layer_norm of that with gamma and beta, in one pass.
 func (rec *Batch) AddLayerNorm(x, residual, gamma, beta Value, eps float32) (sum, normed Value) {
-	r := rec.applyAll(op.Lookup("add_layer_norm"), []float32{eps}, nil, x, residual, gamma, beta)
+	r := rec.applyAll(catalogue.Lookup("add_layer_norm"), []float32{eps}, nil, x, residual, gamma, beta)
 	return r[0], r[1]
 }
 
 // LayerNormBackward computes the gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums
 // over rows have one order, always the same. Where a row of dy holds infinities, those and NaN take turns in its dx.
 func (rec *Batch) LayerNormBackward(x, gamma, beta, dy Value, eps float32) (dx, dgamma, dbeta Value) {
-	r := rec.applyAll(op.Lookup("layer_norm_backward"), []float32{eps}, nil, x, gamma, beta, dy)
+	r := rec.applyAll(catalogue.Lookup("layer_norm_backward"), []float32{eps}, nil, x, gamma, beta, dy)
 	return r[0], r[1], r[2]
 }
 
 // RMSNorm computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
-	return rec.apply(op.Lookup("rms_norm"), []float32{eps}, nil, x, gamma)
+	return rec.apply(catalogue.Lookup("rms_norm"), []float32{eps}, nil, x, gamma)
 }
 
 // RMSNormMatVec computes rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. x is [… k], weights
 // are [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows
 // of x it is one kernel that reads each weight once; beyond, it is the matmuls.
 func (rec *Batch) RMSNormMatVec(x, gamma, w Value, eps float32) Value {
-	return rec.apply(op.Lookup("rms_norm_matvec"), []float32{eps}, nil, x, gamma, w)
+	return rec.apply(catalogue.Lookup("rms_norm_matvec"), []float32{eps}, nil, x, gamma, w)
 }
 
 // GatedRMSNorm computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and
 // gate have one shape, gamma is a row. A gate of −Inf counts as its limit, 0.
 func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
-	return rec.apply(op.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
+	return rec.apply(catalogue.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
 }
 
 // AddRMSNorm computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a
 // transformer.
 func (rec *Batch) AddRMSNorm(x, residual, gamma Value, eps float32) (sum, normed Value) {
-	r := rec.applyAll(op.Lookup("add_rms_norm"), []float32{eps}, nil, x, residual, gamma)
+	r := rec.applyAll(catalogue.Lookup("add_rms_norm"), []float32{eps}, nil, x, residual, gamma)
 	return r[0], r[1]
 }
 
 // RMSNormBackward computes the gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows
 // have one order, always the same.
 func (rec *Batch) RMSNormBackward(x, gamma, dy Value, eps float32) (dx, dgamma Value) {
-	r := rec.applyAll(op.Lookup("rms_norm_backward"), []float32{eps}, nil, x, gamma, dy)
+	r := rec.applyAll(catalogue.Lookup("rms_norm_backward"), []float32{eps}, nil, x, gamma, dy)
 	return r[0], r[1]
 }
 
@@ -770,20 +706,20 @@ func (rec *Batch) RMSNormBackward(x, gamma, dy Value, eps float32) (dx, dgamma V
 // zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to
 // 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
 func (rec *Batch) QuantRMSNormMatVec(x, gamma, w Value, eps float32, options ...compute.QuantOptions) Value {
-	return rec.apply(op.Lookup("quant_rms_norm_matvec"), []float32{eps}, optional(options), x, gamma, w)
+	return rec.apply(catalogue.Lookup("quant_rms_norm_matvec"), []float32{eps}, optional(options), x, gamma, w)
 }
 
 // SumSquares computes the sum of the squares of the elements, the square of norm_l2. Without an axis everything is
 // reduced, to shape []. 0 for an empty tensor. Squares beyond float32's range give +Inf.
 func (rec *Batch) SumSquares(x Value, axis ...compute.Axis) Value {
-	return rec.apply(op.Lookup("sum_squares"), nil, optional(axis), x)
+	return rec.apply(catalogue.Lookup("sum_squares"), nil, optional(axis), x)
 }
 
 // CumSum computes the sums of the elements up to each one, along the last axis. From an Inf or NaN on, sums are what
 // IEEE arithmetic makes of them. Each sum is formed from blocks, whose sums are formed likewise: its error is
 // bounded by 2e-6 of the sum of the absolute values, for rows of any length.
 func (rec *Batch) CumSum(x Value, options ...compute.CumSumOptions) Value {
-	return rec.apply(op.Lookup("cumsum"), nil, optional(options), x)
+	return rec.apply(catalogue.Lookup("cumsum"), nil, optional(options), x)
 }
 
 // Scatter computes x, changed in place, with rows along the first axis replaced: the row that indices[j] names by
@@ -791,7 +727,7 @@ func (rec *Batch) CumSum(x Value, options ...compute.CumSumOptions) Value {
 // tensor, the tensor changes. Later steps must use the result. Of several updates of a row the last one wins. An
 // index outside the axis, negative ones too, leaves its row of updates unused.
 func (rec *Batch) Scatter(x, indices, updates Value) Value {
-	return rec.apply(op.Lookup("scatter"), nil, nil, x, indices, updates)
+	return rec.apply(catalogue.Lookup("scatter"), nil, nil, x, indices, updates)
 }
 
 // ScatterAdd computes x, changed in place, with updates[j] added to the row along the first axis that indices[j]
@@ -800,21 +736,85 @@ func (rec *Batch) Scatter(x, indices, updates Value) Value {
 // in their order, the same in every run; the time for that grows with the square of the number of updates of one
 // row. An index outside the axis, negative ones too, leaves its row of updates unused.
 func (rec *Batch) ScatterAdd(x, indices, updates Value) Value {
-	return rec.apply(op.Lookup("scatter_add"), nil, nil, x, indices, updates)
+	return rec.apply(catalogue.Lookup("scatter_add"), nil, nil, x, indices, updates)
 }
 
 // EmbeddingBackward computes the gradient of embedding with respect to table [vocabulary, width]: for each row the
 // sum of the rows of dy, of ids' shape with width appended, whose id names it. Of table only the shape counts. Rows
 // are added in their order, as scatter_add does. An id outside the vocabulary leaves its row unused.
 func (rec *Batch) EmbeddingBackward(table, ids, dy Value) Value {
-	return rec.apply(op.Lookup("embedding_backward"), nil, nil, table, ids, dy)
+	return rec.apply(catalogue.Lookup("embedding_backward"), nil, nil, table, ids, dy)
+}
+
+// Conv1D computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the
+// length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
+// Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
+func (rec *Batch) Conv1D(x, weights Value, options ...compute.Conv1DOptions) Value {
+	return rec.apply(catalogue.Lookup("conv1d"), nil, optional(options), x, weights)
+}
+
+// Conv1DBias is [Batch.Conv1D] with bias.
+func (rec *Batch) Conv1DBias(x, weights, bias Value, options ...compute.Conv1DOptions) Value {
+	return rec.apply(catalogue.Lookup("conv1d"), nil, optional(options), x, weights, bias)
+}
+
+// QKV computes the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
+// none. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums
+// up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is the matmuls.
+func (rec *Batch) QKV(x, wq, wk, wv Value) (q, k, v Value) {
+	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv)
+	return r[0], r[1], r[2]
+}
+
+// QKVBq is [Batch.QKV] with bq.
+func (rec *Batch) QKVBq(x, wq, wk, wv, bq Value) (q, k, v Value) {
+	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq)
+	return r[0], r[1], r[2]
+}
+
+// QKVBk is [Batch.QKV] with bk.
+func (rec *Batch) QKVBk(x, wq, wk, wv, bq, bk Value) (q, k, v Value) {
+	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq, bk)
+	return r[0], r[1], r[2]
+}
+
+// QKVBv is [Batch.QKV] with bv.
+func (rec *Batch) QKVBv(x, wq, wk, wv, bq, bk, bv Value) (q, k, v Value) {
+	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq, bk, bv)
+	return r[0], r[1], r[2]
+}
+
+// MatVec computes the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows,
+// m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves
+// may count as 0.
+func (rec *Batch) MatVec(a, x Value) Value {
+	return rec.apply(catalogue.Lookup("matvec"), nil, nil, a, x)
+}
+
+// VecMat computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows,
+// n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves
+// may count as 0.
+func (rec *Batch) VecMat(x, a Value) Value {
+	return rec.apply(catalogue.Lookup("vecmat"), nil, nil, x, a)
+}
+
+// MatMul computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The
+// element types of a and b are the same, that of the result is an option; sums and bias are Float32. K = 0 gives
+// act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
+func (rec *Batch) MatMul(a, b Value, options ...compute.MatMulOptions) Value {
+	return rec.apply(catalogue.Lookup("matmul"), nil, optional(options), a, b)
+}
+
+// MatMulBias is [Batch.MatMul] with bias.
+func (rec *Batch) MatMulBias(a, b, bias Value, options ...compute.MatMulOptions) Value {
+	return rec.apply(catalogue.Lookup("matmul"), nil, optional(options), a, b, bias)
 }
 
 // TopK computes the K largest elements of each row of the last axis in descending order, and their indices in the
 // row, Int32; both results have K as their last axis. Of equal elements, which zeros of either sign are, those of
 // lower index come first. NaN counts as larger than every number, +Inf too.
 func (rec *Batch) TopK(x Value, options ...compute.TopKOptions) (values, indices Value) {
-	r := rec.applyAll(op.Lookup("top_k"), nil, optional(options), x)
+	r := rec.applyAll(catalogue.Lookup("top_k"), nil, optional(options), x)
 	return r[0], r[1]
 }
 
@@ -822,7 +822,7 @@ func (rec *Batch) TopK(x Value, options ...compute.TopKOptions) (values, indices
 // sigmoid(gate), and for up, which is dy·swish(gate); all operands have one shape. At gate = ±Inf swish and its
 // slope are their limits.
 func (rec *Batch) SwiGLUBackward(gate, up, dy Value) (dgate, dup Value) {
-	r := rec.applyAll(op.Lookup("swiglu_backward"), nil, nil, gate, up, dy)
+	r := rec.applyAll(catalogue.Lookup("swiglu_backward"), nil, nil, gate, up, dy)
 	return r[0], r[1]
 }
 
@@ -830,7 +830,7 @@ func (rec *Batch) SwiGLUBackward(gate, up, dy Value) (dgate, dup Value) {
 // is 0, NaN where it is NaN or negative. The sum of the squares of several tensors clips all of them by their common
 // norm.
 func (rec *Batch) ClipByNorm(x, sumsq Value, limit float32) Value {
-	return rec.apply(op.Lookup("clip_by_norm"), []float32{limit}, nil, x, sumsq)
+	return rec.apply(catalogue.Lookup("clip_by_norm"), []float32{limit}, nil, x, sumsq)
 }
 
 // Adam computes one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019): m
@@ -839,13 +839,13 @@ func (rec *Batch) ClipByNorm(x, sumsq Value, limit float32) Value {
 // Updated in place: p, m, v; where that is a tensor, the tensor changes. Later steps must use the result. With step,
 // an Int32 of shape [1], a compiled plan trains on: t is read when it runs. It must be at least 1.
 func (rec *Batch) Adam(p, m, v, grad Value, options ...compute.AdamOptions) (pNew, mNew, vNew Value) {
-	r := rec.applyAll(op.Lookup("adam"), nil, optional(options), p, m, v, grad)
+	r := rec.applyAll(catalogue.Lookup("adam"), nil, optional(options), p, m, v, grad)
 	return r[0], r[1], r[2]
 }
 
 // AdamStep is [Batch.Adam] with step.
 func (rec *Batch) AdamStep(p, m, v, grad, step Value, options ...compute.AdamOptions) (pNew, mNew, vNew Value) {
-	r := rec.applyAll(op.Lookup("adam"), nil, optional(options), p, m, v, grad, step)
+	r := rec.applyAll(catalogue.Lookup("adam"), nil, optional(options), p, m, v, grad, step)
 	return r[0], r[1], r[2]
 }
 
@@ -853,20 +853,20 @@ func (rec *Batch) AdamStep(p, m, v, grad, step Value, options ...compute.AdamOpt
 // [h, w] with [kh, kw]. Padding is zeros: an infinite weight over padding gives NaN only where the input has
 // elements.
 func (rec *Batch) Conv2D(x, weights Value, options ...compute.Conv2DOptions) Value {
-	return rec.apply(op.Lookup("conv2d"), nil, optional(options), x, weights)
+	return rec.apply(catalogue.Lookup("conv2d"), nil, optional(options), x, weights)
 }
 
 // Conv2DBias is [Batch.Conv2D] with bias.
 func (rec *Batch) Conv2DBias(x, weights, bias Value, options ...compute.Conv2DOptions) Value {
-	return rec.apply(op.Lookup("conv2d"), nil, optional(options), x, weights, bias)
+	return rec.apply(catalogue.Lookup("conv2d"), nil, optional(options), x, weights, bias)
 }
 
 // MaxPool2D computes the largest element of each window over the last two axes. NaN if any element of the window is.
 func (rec *Batch) MaxPool2D(x Value, options compute.PoolOptions) Value {
-	return rec.apply(op.Lookup("max_pool2d"), nil, options, x)
+	return rec.apply(catalogue.Lookup("max_pool2d"), nil, options, x)
 }
 
 // AvgPool2D computes the mean of the elements of each window over the last two axes. Padding is not counted.
 func (rec *Batch) AvgPool2D(x Value, options compute.PoolOptions) Value {
-	return rec.apply(op.Lookup("avg_pool2d"), nil, options, x)
+	return rec.apply(catalogue.Lookup("avg_pool2d"), nil, options, x)
 }

@@ -8,6 +8,44 @@ func (o Ops) ReLUBackwardAsync(y, x, dy []float32) *Future {
 	return o.run.Run("relu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
+// AttentionAsync computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
+// "FlashAttention-2", 2023). The length of y must be that of the result. Q is [batch, n, heads, d], k and v are
+// [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of kvheads, of which
+// each serves as many neighbouring heads of q (grouped queries). K and v have one type; scores and sums are Float32
+// whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in use, all without
+// it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the newest have
+// taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
+// AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or
+// +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
+func (o Ops) AttentionAsync(y any, q, k, v Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention", destinations(y), []Operand{q, k, v}, nil, optional(options))
+}
+
+// AttentionLengthsAsync is [Ops.AttentionAsync] with lengths.
+func (o Ops) AttentionLengthsAsync(y any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention", destinations(y), []Operand{q, k, v, lengths}, nil, optional(options))
+}
+
+// AttentionLSEAsync computes attention, and with it lse [batch, heads, n], for each query the logarithm of the sum
+// of the exponentials of its scores, which the gradients of attention need. The lengths of y, lse must be those of
+// the results. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is [batch, n, heads, d], k
+// and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of
+// kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type; scores and
+// sums are Float32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
+// use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and
+// the newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key
+// in use; see AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives
+// zeros; NaN or +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see
+// them.
+func (o Ops) AttentionLSEAsync(y, lse any, q, k, v Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v}, nil, optional(options))
+}
+
+// AttentionLSELengthsAsync is [Ops.AttentionLSEAsync] with lengths.
+func (o Ops) AttentionLSELengthsAsync(y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v, lengths}, nil, optional(options))
+}
+
 // AttentionBackwardAsync computes the gradients of attention for q, k and v, where dy is that of y, and y and lse
 // are what attention_lse gave for the same options, without the matrix of weights in memory (Dao,
 // "FlashAttention-2", 2023); sums have one order, always the same. The lengths of dq, dk, dv must be those of the
@@ -23,6 +61,37 @@ func (o Ops) AttentionBackwardAsync(dq, dk, dv any, q, k, v, y, lse, dy Operand,
 // AttentionBackwardLengthsAsync is [Ops.AttentionBackwardAsync] with lengths.
 func (o Ops) AttentionBackwardLengthsAsync(dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) *Future {
 	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy, lengths}, nil, optional(options))
+}
+
+// PagedAttentionAsync computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names
+// for each sequence (Kwon and others, "PagedAttention", 2023). The length of y must be that of the result. Q is
+// [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d] of one type, table is
+// [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize; keys
+// of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond entries·pagesize mean
+// that many keys. All else is as attention has it.
+func (o Ops) PagedAttentionAsync(y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("paged_attention", destinations(y), []Operand{q, kpages, vpages, table, lengths}, nil, optional(options))
+}
+
+// KVAppendAsync computes a cache of keys or values with new rows in it, in place: each goes to the slot of its
+// position mod capacity. cache: overwritten. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of
+// the cache's type, taken over bit for bit. Positions [batch] are those of first rows: row i of a sequence has
+// position positions + i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay
+// as they are. The cache is [batch, capacity, heads, d]: once positions exceed its capacity, the newest rows take
+// the place of the oldest, and of more rows than slots the last ones stay.
+func (o Ops) KVAppendAsync(cache, rows, positions Operand) *Future {
+	return o.run.Run("kv_append", destinations(cache.Data), []Operand{cache, rows, positions}, nil, nil)
+}
+
+// KVAppendPagedAsync computes pages of keys or values with new rows in them, in place: each goes to the page that a
+// table names for its position. pages: overwritten. Rows [batch, n, heads, d] are Float32, rounded to nearest even,
+// or of the cache's type, taken over bit for bit. Positions [batch] are those of first rows: row i of a sequence has
+// position positions + i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay
+// as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in
+// page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not
+// exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is undefined.
+func (o Ops) KVAppendPagedAsync(pages, rows, positions, table Operand) *Future {
+	return o.run.Run("kv_append_paged", destinations(pages.Data), []Operand{pages, rows, positions, table}, nil, nil)
 }
 
 // NegAsync computes −x.
@@ -280,6 +349,28 @@ func (o Ops) BiasActivationAsync(y any, x, bias Operand, options ...BiasActivati
 	return o.run.Run("bias_activation", destinations(y), []Operand{x, bias}, nil, optional(options))
 }
 
+// GateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. The length of y
+// must be that of the result. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums
+// are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is
+// the matmuls.
+func (o Ops) GateUpSwiGLUAsync(y any, x, gate, up Operand) *Future {
+	return o.run.Run("gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, nil)
+}
+
+// GatherAsync computes the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that
+// of indices in the place of the axis. The length of y must be that of the result. An index outside the axis,
+// negative ones too, gives NaN, and 0 where elements are integers.
+func (o Ops) GatherAsync(y any, x, indices Operand, options ...GatherOptions) *Future {
+	return o.run.Run("gather", destinations(y), []Operand{x, indices}, nil, optional(options))
+}
+
+// TakeAlongAsync computes for each element of indices the element of x in the same row of the last axis that it
+// names (NumPy's take_along_axis); the other axes are equal. The length of y must be that of the result. An index
+// outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+func (o Ops) TakeAlongAsync(y any, x, indices Operand) *Future {
+	return o.run.Run("take_along", destinations(y), []Operand{x, indices}, nil, nil)
+}
+
 // InspectAsync computes four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a
 // NaN and the lowest of an Inf. The operand is taken as len(y) rows of equal length, each reduced to one element of
 // y. The words, Int32, are the last axis of the result. An index is −1 where there is no such element. An empty
@@ -328,165 +419,6 @@ func (o Ops) LZ4CompressAsync(blocks, sizes any, pages Operand) *Future {
 // than a page. What lies behind a block is not looked at.
 func (o Ops) LZ4DecompressAsync(pages, status any, blocks, sizes Operand) *Future {
 	return o.run.Run("lz4_decompress", destinations(pages, status), []Operand{blocks, sizes}, nil, nil)
-}
-
-// Conv1DAsync computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along
-// the length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
-// The length of y must be that of the result. Padding is zeros: an infinite weight over padding gives NaN only where
-// the input has elements.
-func (o Ops) Conv1DAsync(y []float32, x, weights Operand, options ...Conv1DOptions) *Future {
-	return o.run.Run("conv1d", destinations(y), []Operand{x, weights}, nil, optional(options))
-}
-
-// Conv1DBiasAsync is [Ops.Conv1DAsync] with bias.
-func (o Ops) Conv1DBiasAsync(y []float32, x, weights, bias Operand, options ...Conv1DOptions) *Future {
-	return o.run.Run("conv1d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
-}
-
-// GatherAsync computes the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that
-// of indices in the place of the axis. The length of y must be that of the result. An index outside the axis,
-// negative ones too, gives NaN, and 0 where elements are integers.
-func (o Ops) GatherAsync(y any, x, indices Operand, options ...GatherOptions) *Future {
-	return o.run.Run("gather", destinations(y), []Operand{x, indices}, nil, optional(options))
-}
-
-// TakeAlongAsync computes for each element of indices the element of x in the same row of the last axis that it
-// names (NumPy's take_along_axis); the other axes are equal. The length of y must be that of the result. An index
-// outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
-func (o Ops) TakeAlongAsync(y any, x, indices Operand) *Future {
-	return o.run.Run("take_along", destinations(y), []Operand{x, indices}, nil, nil)
-}
-
-// AttentionAsync computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
-// "FlashAttention-2", 2023). The length of y must be that of the result. Q is [batch, n, heads, d], k and v are
-// [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of kvheads, of which
-// each serves as many neighbouring heads of q (grouped queries). K and v have one type; scores and sums are Float32
-// whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in use, all without
-// it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the newest have
-// taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-// AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or
-// +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
-func (o Ops) AttentionAsync(y any, q, k, v Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention", destinations(y), []Operand{q, k, v}, nil, optional(options))
-}
-
-// AttentionLengthsAsync is [Ops.AttentionAsync] with lengths.
-func (o Ops) AttentionLengthsAsync(y any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention", destinations(y), []Operand{q, k, v, lengths}, nil, optional(options))
-}
-
-// AttentionLSEAsync computes attention, and with it lse [batch, heads, n], for each query the logarithm of the sum
-// of the exponentials of its scores, which the gradients of attention need. The lengths of y, lse must be those of
-// the results. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is [batch, n, heads, d], k
-// and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of
-// kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type; scores and
-// sums are Float32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-// use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and
-// the newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key
-// in use; see AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives
-// zeros; NaN or +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see
-// them.
-func (o Ops) AttentionLSEAsync(y, lse any, q, k, v Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v}, nil, optional(options))
-}
-
-// AttentionLSELengthsAsync is [Ops.AttentionLSEAsync] with lengths.
-func (o Ops) AttentionLSELengthsAsync(y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v, lengths}, nil, optional(options))
-}
-
-// PagedAttentionAsync computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names
-// for each sequence (Kwon and others, "PagedAttention", 2023). The length of y must be that of the result. Q is
-// [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d] of one type, table is
-// [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize; keys
-// of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond entries·pagesize mean
-// that many keys. All else is as attention has it.
-func (o Ops) PagedAttentionAsync(y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("paged_attention", destinations(y), []Operand{q, kpages, vpages, table, lengths}, nil, optional(options))
-}
-
-// KVAppendAsync computes a cache of keys or values with new rows in it, in place: each goes to the slot of its
-// position mod capacity. cache: overwritten. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of
-// the cache's type, taken over bit for bit. Positions [batch] are those of first rows: row i of a sequence has
-// position positions + i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay
-// as they are. The cache is [batch, capacity, heads, d]: once positions exceed its capacity, the newest rows take
-// the place of the oldest, and of more rows than slots the last ones stay.
-func (o Ops) KVAppendAsync(cache, rows, positions Operand) *Future {
-	return o.run.Run("kv_append", destinations(cache.Data), []Operand{cache, rows, positions}, nil, nil)
-}
-
-// KVAppendPagedAsync computes pages of keys or values with new rows in them, in place: each goes to the page that a
-// table names for its position. pages: overwritten. Rows [batch, n, heads, d] are Float32, rounded to nearest even,
-// or of the cache's type, taken over bit for bit. Positions [batch] are those of first rows: row i of a sequence has
-// position positions + i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay
-// as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in
-// page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not
-// exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is undefined.
-func (o Ops) KVAppendPagedAsync(pages, rows, positions, table Operand) *Future {
-	return o.run.Run("kv_append_paged", destinations(pages.Data), []Operand{pages, rows, positions, table}, nil, nil)
-}
-
-// QKVAsync computes the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all
-// or none. The lengths of q, k, v must be those of the results. x is [… k], weights are [n k] in Float32, Float16 or
-// BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads
-// each weight once; beyond, it is the matmuls.
-func (o Ops) QKVAsync(q, k, v any, x, wq, wk, wv Operand) *Future {
-	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, nil)
-}
-
-// QKVBqAsync is [Ops.QKVAsync] with bq.
-func (o Ops) QKVBqAsync(q, k, v any, x, wq, wk, wv, bq Operand) *Future {
-	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq}, nil, nil)
-}
-
-// QKVBkAsync is [Ops.QKVAsync] with bk.
-func (o Ops) QKVBkAsync(q, k, v any, x, wq, wk, wv, bq, bk Operand) *Future {
-	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk}, nil, nil)
-}
-
-// QKVBvAsync is [Ops.QKVAsync] with bv.
-func (o Ops) QKVBvAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) *Future {
-	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, nil)
-}
-
-// GateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. The length of y
-// must be that of the result. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums
-// are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is
-// the matmuls.
-func (o Ops) GateUpSwiGLUAsync(y any, x, gate, up Operand) *Future {
-	return o.run.Run("gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, nil)
-}
-
-// MatMulAsync computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one
-// side. The element types of a and b are the same, that of the result is an option; sums and bias are Float32. Here
-// a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias. K = 0 gives
-// act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
-func (o Ops) MatMulAsync(c, a, b []float32, m, k, n int, options ...MatMulOptions) *Future {
-	return o.matmul(c, a, b, nil, nil, m, k, n, options)
-}
-
-// MatMulBiasAsync is [Ops.MatMulAsync] with bias [n] added to each row before the activation.
-func (o Ops) MatMulBiasAsync(c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) *Future {
-	return o.matmulBias(c, a, b, bias, m, k, n, options)
-}
-
-// BatchedMatMulAsync is [Ops.MatMulAsync] on batch matrices one after the other in each operand.
-func (o Ops) BatchedMatMulAsync(c, a, b []float32, batch, m, k, n int, options ...MatMulOptions) *Future {
-	return o.matmul(c, a, b, nil, []int{batch}, m, k, n, options)
-}
-
-// MatVecAsync computes the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives
-// [rows, m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
-// halves may count as 0.
-func (o Ops) MatVecAsync(y, a, x []float32, m, k int) *Future {
-	return o.run.Run("matvec", []Operand{Of(y, m)}, []Operand{Of(a, m, k), Of(x, k)}, nil, nil)
-}
-
-// VecMatAsync computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or
-// [rows, n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
-// halves may count as 0.
-func (o Ops) VecMatAsync(y, x, a []float32, k, n int) *Future {
-	return o.run.Run("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)
 }
 
 // TransposeAsync computes x with its axes in another order. The length of y must be that of the result.
@@ -815,6 +747,74 @@ func (o Ops) ScatterAddAsync(x, indices, updates Operand) *Future {
 // vocabulary leaves its row unused.
 func (o Ops) EmbeddingBackwardAsync(y any, table, ids, dy Operand) *Future {
 	return o.run.Run("embedding_backward", destinations(y), []Operand{table, ids, dy}, nil, nil)
+}
+
+// Conv1DAsync computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along
+// the length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
+// The length of y must be that of the result. Padding is zeros: an infinite weight over padding gives NaN only where
+// the input has elements.
+func (o Ops) Conv1DAsync(y []float32, x, weights Operand, options ...Conv1DOptions) *Future {
+	return o.run.Run("conv1d", destinations(y), []Operand{x, weights}, nil, optional(options))
+}
+
+// Conv1DBiasAsync is [Ops.Conv1DAsync] with bias.
+func (o Ops) Conv1DBiasAsync(y []float32, x, weights, bias Operand, options ...Conv1DOptions) *Future {
+	return o.run.Run("conv1d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
+}
+
+// QKVAsync computes the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all
+// or none. The lengths of q, k, v must be those of the results. x is [… k], weights are [n k] in Float32, Float16 or
+// BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads
+// each weight once; beyond, it is the matmuls.
+func (o Ops) QKVAsync(q, k, v any, x, wq, wk, wv Operand) *Future {
+	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, nil)
+}
+
+// QKVBqAsync is [Ops.QKVAsync] with bq.
+func (o Ops) QKVBqAsync(q, k, v any, x, wq, wk, wv, bq Operand) *Future {
+	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq}, nil, nil)
+}
+
+// QKVBkAsync is [Ops.QKVAsync] with bk.
+func (o Ops) QKVBkAsync(q, k, v any, x, wq, wk, wv, bq, bk Operand) *Future {
+	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk}, nil, nil)
+}
+
+// QKVBvAsync is [Ops.QKVAsync] with bv.
+func (o Ops) QKVBvAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) *Future {
+	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, nil)
+}
+
+// MatVecAsync computes the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives
+// [rows, m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
+// halves may count as 0.
+func (o Ops) MatVecAsync(y, a, x []float32, m, k int) *Future {
+	return o.run.Run("matvec", []Operand{Of(y, m)}, []Operand{Of(a, m, k), Of(x, k)}, nil, nil)
+}
+
+// VecMatAsync computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or
+// [rows, n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
+// halves may count as 0.
+func (o Ops) VecMatAsync(y, x, a []float32, k, n int) *Future {
+	return o.run.Run("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)
+}
+
+// MatMulAsync computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one
+// side. The element types of a and b are the same, that of the result is an option; sums and bias are Float32. Here
+// a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias. K = 0 gives
+// act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
+func (o Ops) MatMulAsync(c, a, b []float32, m, k, n int, options ...MatMulOptions) *Future {
+	return o.matmul(c, a, b, nil, nil, m, k, n, options)
+}
+
+// MatMulBiasAsync is [Ops.MatMulAsync] with bias [n] added to each row before the activation.
+func (o Ops) MatMulBiasAsync(c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) *Future {
+	return o.matmulBias(c, a, b, bias, m, k, n, options)
+}
+
+// BatchedMatMulAsync is [Ops.MatMulAsync] on batch matrices one after the other in each operand.
+func (o Ops) BatchedMatMulAsync(c, a, b []float32, batch, m, k, n int, options ...MatMulOptions) *Future {
+	return o.matmul(c, a, b, nil, []int{batch}, m, k, n, options)
 }
 
 // TopKAsync computes the K largest elements of each row of the last axis in descending order, and their indices in

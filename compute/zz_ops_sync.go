@@ -12,6 +12,30 @@ func (o Ops) ReLUBackward(ctx context.Context, y, x, dy []float32) error {
 	return o.ReLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
+// Attention is [Ops.AttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Attention(ctx context.Context, y any, q, k, v Operand, options ...AttentionOptions) error {
+	return o.AttentionAsync(y, q, k, v, options...).AwaitOrAbandon(ctx)
+}
+
+// AttentionLengths is [Ops.AttentionLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AttentionLengths(ctx context.Context, y any, q, k, v, lengths Operand, options ...AttentionOptions) error {
+	return o.AttentionLengthsAsync(y, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
+}
+
+// AttentionLSE is [Ops.AttentionLSEAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AttentionLSE(ctx context.Context, y, lse any, q, k, v Operand, options ...AttentionOptions) error {
+	return o.AttentionLSEAsync(y, lse, q, k, v, options...).AwaitOrAbandon(ctx)
+}
+
+// AttentionLSELengths is [Ops.AttentionLSELengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AttentionLSELengths(ctx context.Context, y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) error {
+	return o.AttentionLSELengthsAsync(y, lse, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
+}
+
 // AttentionBackward is [Ops.AttentionBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) AttentionBackward(ctx context.Context, dq, dk, dv any, q, k, v, y, lse, dy Operand, options ...AttentionOptions) error {
@@ -22,6 +46,24 @@ func (o Ops) AttentionBackward(ctx context.Context, dq, dk, dv any, q, k, v, y, 
 // caller's again.
 func (o Ops) AttentionBackwardLengths(ctx context.Context, dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) error {
 	return o.AttentionBackwardLengthsAsync(dq, dk, dv, q, k, v, y, lse, dy, lengths, options...).AwaitOrAbandon(ctx)
+}
+
+// PagedAttention is [Ops.PagedAttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) PagedAttention(ctx context.Context, y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) error {
+	return o.PagedAttentionAsync(y, q, kpages, vpages, table, lengths, options...).AwaitOrAbandon(ctx)
+}
+
+// KVAppend is [Ops.KVAppendAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) KVAppend(ctx context.Context, cache, rows, positions Operand) error {
+	return o.KVAppendAsync(cache, rows, positions).AwaitOrAbandon(ctx)
+}
+
+// KVAppendPaged is [Ops.KVAppendPagedAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) KVAppendPaged(ctx context.Context, pages, rows, positions, table Operand) error {
+	return o.KVAppendPagedAsync(pages, rows, positions, table).AwaitOrAbandon(ctx)
 }
 
 // Neg is [Ops.NegAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -306,6 +348,24 @@ func (o Ops) BiasActivation(ctx context.Context, y any, x, bias Operand, options
 	return o.BiasActivationAsync(y, x, bias, options...).AwaitOrAbandon(ctx)
 }
 
+// GateUpSwiGLU is [Ops.GateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) GateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand) error {
+	return o.GateUpSwiGLUAsync(y, x, gate, up).AwaitOrAbandon(ctx)
+}
+
+// Gather is [Ops.GatherAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Gather(ctx context.Context, y any, x, indices Operand, options ...GatherOptions) error {
+	return o.GatherAsync(y, x, indices, options...).AwaitOrAbandon(ctx)
+}
+
+// TakeAlong is [Ops.TakeAlongAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) TakeAlong(ctx context.Context, y any, x, indices Operand) error {
+	return o.TakeAlongAsync(y, x, indices).AwaitOrAbandon(ctx)
+}
+
 // Inspect is [Ops.InspectAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Inspect(ctx context.Context, y, x []float32) error {
@@ -340,132 +400,6 @@ func (o Ops) LZ4Compress(ctx context.Context, blocks, sizes any, pages Operand) 
 // caller's again.
 func (o Ops) LZ4Decompress(ctx context.Context, pages, status any, blocks, sizes Operand) error {
 	return o.LZ4DecompressAsync(pages, status, blocks, sizes).AwaitOrAbandon(ctx)
-}
-
-// Conv1D is [Ops.Conv1DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Conv1D(ctx context.Context, y []float32, x, weights Operand, options ...Conv1DOptions) error {
-	return o.Conv1DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
-}
-
-// Conv1DBias is [Ops.Conv1DBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Conv1DBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv1DOptions) error {
-	return o.Conv1DBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
-}
-
-// Gather is [Ops.GatherAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Gather(ctx context.Context, y any, x, indices Operand, options ...GatherOptions) error {
-	return o.GatherAsync(y, x, indices, options...).AwaitOrAbandon(ctx)
-}
-
-// TakeAlong is [Ops.TakeAlongAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) TakeAlong(ctx context.Context, y any, x, indices Operand) error {
-	return o.TakeAlongAsync(y, x, indices).AwaitOrAbandon(ctx)
-}
-
-// Attention is [Ops.AttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Attention(ctx context.Context, y any, q, k, v Operand, options ...AttentionOptions) error {
-	return o.AttentionAsync(y, q, k, v, options...).AwaitOrAbandon(ctx)
-}
-
-// AttentionLengths is [Ops.AttentionLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) AttentionLengths(ctx context.Context, y any, q, k, v, lengths Operand, options ...AttentionOptions) error {
-	return o.AttentionLengthsAsync(y, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
-}
-
-// AttentionLSE is [Ops.AttentionLSEAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) AttentionLSE(ctx context.Context, y, lse any, q, k, v Operand, options ...AttentionOptions) error {
-	return o.AttentionLSEAsync(y, lse, q, k, v, options...).AwaitOrAbandon(ctx)
-}
-
-// AttentionLSELengths is [Ops.AttentionLSELengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) AttentionLSELengths(ctx context.Context, y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) error {
-	return o.AttentionLSELengthsAsync(y, lse, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
-}
-
-// PagedAttention is [Ops.PagedAttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) PagedAttention(ctx context.Context, y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) error {
-	return o.PagedAttentionAsync(y, q, kpages, vpages, table, lengths, options...).AwaitOrAbandon(ctx)
-}
-
-// KVAppend is [Ops.KVAppendAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) KVAppend(ctx context.Context, cache, rows, positions Operand) error {
-	return o.KVAppendAsync(cache, rows, positions).AwaitOrAbandon(ctx)
-}
-
-// KVAppendPaged is [Ops.KVAppendPagedAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) KVAppendPaged(ctx context.Context, pages, rows, positions, table Operand) error {
-	return o.KVAppendPagedAsync(pages, rows, positions, table).AwaitOrAbandon(ctx)
-}
-
-// QKV is [Ops.QKVAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand) error {
-	return o.QKVAsync(q, k, v, x, wq, wk, wv).AwaitOrAbandon(ctx)
-}
-
-// QKVBq is [Ops.QKVBqAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QKVBq(ctx context.Context, q, k, v any, x, wq, wk, wv, bq Operand) error {
-	return o.QKVBqAsync(q, k, v, x, wq, wk, wv, bq).AwaitOrAbandon(ctx)
-}
-
-// QKVBk is [Ops.QKVBkAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QKVBk(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk Operand) error {
-	return o.QKVBkAsync(q, k, v, x, wq, wk, wv, bq, bk).AwaitOrAbandon(ctx)
-}
-
-// QKVBv is [Ops.QKVBvAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QKVBv(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) error {
-	return o.QKVBvAsync(q, k, v, x, wq, wk, wv, bq, bk, bv).AwaitOrAbandon(ctx)
-}
-
-// GateUpSwiGLU is [Ops.GateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) GateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand) error {
-	return o.GateUpSwiGLUAsync(y, x, gate, up).AwaitOrAbandon(ctx)
-}
-
-// MatMul is [Ops.MatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) MatMul(ctx context.Context, c, a, b []float32, m, k, n int, options ...MatMulOptions) error {
-	return o.MatMulAsync(c, a, b, m, k, n, options...).AwaitOrAbandon(ctx)
-}
-
-// MatMulBias is [Ops.MatMulBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) MatMulBias(ctx context.Context, c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) error {
-	return o.MatMulBiasAsync(c, a, b, bias, m, k, n, options...).AwaitOrAbandon(ctx)
-}
-
-// BatchedMatMul is [Ops.BatchedMatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) BatchedMatMul(ctx context.Context, c, a, b []float32, batch, m, k, n int, options ...MatMulOptions) error {
-	return o.BatchedMatMulAsync(c, a, b, batch, m, k, n, options...).AwaitOrAbandon(ctx)
-}
-
-// MatVec is [Ops.MatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) MatVec(ctx context.Context, y, a, x []float32, m, k int) error {
-	return o.MatVecAsync(y, a, x, m, k).AwaitOrAbandon(ctx)
-}
-
-// VecMat is [Ops.VecMatAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) VecMat(ctx context.Context, y, x, a []float32, k, n int) error {
-	return o.VecMatAsync(y, x, a, k, n).AwaitOrAbandon(ctx)
 }
 
 // Transpose is [Ops.TransposeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -766,6 +700,72 @@ func (o Ops) ScatterAdd(ctx context.Context, x, indices, updates Operand) error 
 // caller's again.
 func (o Ops) EmbeddingBackward(ctx context.Context, y any, table, ids, dy Operand) error {
 	return o.EmbeddingBackwardAsync(y, table, ids, dy).AwaitOrAbandon(ctx)
+}
+
+// Conv1D is [Ops.Conv1DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Conv1D(ctx context.Context, y []float32, x, weights Operand, options ...Conv1DOptions) error {
+	return o.Conv1DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
+}
+
+// Conv1DBias is [Ops.Conv1DBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Conv1DBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv1DOptions) error {
+	return o.Conv1DBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
+}
+
+// QKV is [Ops.QKVAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand) error {
+	return o.QKVAsync(q, k, v, x, wq, wk, wv).AwaitOrAbandon(ctx)
+}
+
+// QKVBq is [Ops.QKVBqAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QKVBq(ctx context.Context, q, k, v any, x, wq, wk, wv, bq Operand) error {
+	return o.QKVBqAsync(q, k, v, x, wq, wk, wv, bq).AwaitOrAbandon(ctx)
+}
+
+// QKVBk is [Ops.QKVBkAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QKVBk(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk Operand) error {
+	return o.QKVBkAsync(q, k, v, x, wq, wk, wv, bq, bk).AwaitOrAbandon(ctx)
+}
+
+// QKVBv is [Ops.QKVBvAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QKVBv(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) error {
+	return o.QKVBvAsync(q, k, v, x, wq, wk, wv, bq, bk, bv).AwaitOrAbandon(ctx)
+}
+
+// MatVec is [Ops.MatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) MatVec(ctx context.Context, y, a, x []float32, m, k int) error {
+	return o.MatVecAsync(y, a, x, m, k).AwaitOrAbandon(ctx)
+}
+
+// VecMat is [Ops.VecMatAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) VecMat(ctx context.Context, y, x, a []float32, k, n int) error {
+	return o.VecMatAsync(y, x, a, k, n).AwaitOrAbandon(ctx)
+}
+
+// MatMul is [Ops.MatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) MatMul(ctx context.Context, c, a, b []float32, m, k, n int, options ...MatMulOptions) error {
+	return o.MatMulAsync(c, a, b, m, k, n, options...).AwaitOrAbandon(ctx)
+}
+
+// MatMulBias is [Ops.MatMulBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) MatMulBias(ctx context.Context, c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) error {
+	return o.MatMulBiasAsync(c, a, b, bias, m, k, n, options...).AwaitOrAbandon(ctx)
+}
+
+// BatchedMatMul is [Ops.BatchedMatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) BatchedMatMul(ctx context.Context, c, a, b []float32, batch, m, k, n int, options ...MatMulOptions) error {
+	return o.BatchedMatMulAsync(c, a, b, batch, m, k, n, options...).AwaitOrAbandon(ctx)
 }
 
 // TopK is [Ops.TopKAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

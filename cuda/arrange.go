@@ -3,14 +3,15 @@ package cuda
 import (
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/lower"
 )
 
 // arrange gives every value its place: in the arena of a run, where memory whose last reader has run serves again, unless the
 // value is a tensor's or is kept. Inputs of more than large bytes have no place in the staging memory. Uses are those of the
 // program's steps.
-func (pl *plan) arrange(uses []op.Use, large uint64) {
+func (pl *plan) arrange(uses []memplan.Use, large uint64) {
 	p := pl.prog
 	for i, v := range p.Values {
 		pl.places[i].bytes = uint64(v.Bytes())
@@ -19,7 +20,7 @@ func (pl *plan) arrange(uses []op.Use, large uint64) {
 		pl.places[s].kind, pl.places[s].index = inTensor, i
 	}
 	for i, home := range pl.homes {
-		if home != op.Slot(i) {
+		if home != program.Slot(i) {
 			pl.places[i].kind, pl.places[i].index = inTensor, pl.places[home].index
 		}
 	}
@@ -28,7 +29,7 @@ func (pl *plan) arrange(uses []op.Use, large uint64) {
 			pl.places[s].kind, pl.places[s].index = inKept, i
 		}
 	}
-	d := op.Demand{Bytes: make([]int, len(p.Values)), After: p.Read, Steps: uses, Align: lower.Align, Apart: p.Apart}
+	d := memplan.Demand{Bytes: make([]int, len(p.Values)), After: p.Read, Steps: uses, Align: lower.Align, Apart: p.Apart}
 	for s := range d.Bytes {
 		if pl.places[s].kind == inArena {
 			d.Bytes[s] = int(max(pl.places[s].bytes, 1)) // an address of their own also for empty ones
@@ -40,7 +41,7 @@ func (pl *plan) arrange(uses []op.Use, large uint64) {
 		}
 	}
 	// Inputs lie one behind the other, here and in the staging memory, so that one copy brings them; large ones behind them.
-	var behind []op.Slot
+	var behind []program.Slot
 	for _, s := range p.Host {
 		x := &pl.places[s]
 		pl.large = append(pl.large, x.bytes > large)
@@ -110,16 +111,16 @@ func (pl *plan) layStaging() {
 
 // use is what a step does with memory. What it changes in place, or only copies, stays where it is if nobody else needs it, and
 // so may what is computed element by element.
-func use(p *op.Program, s *op.Step, l lower.Lowering) op.Use {
-	u := op.Use{In: s.In, Out: s.Out, Scratch: slices.Clone(l.Scratch)}
+func use(p *program.Program, s *program.Step, l lower.Lowering) memplan.Use {
+	u := memplan.Use{In: s.In, Out: s.Out, Scratch: slices.Clone(l.Scratch)}
 	for k := range s.Entry.Updates {
-		u.Over = append(u.Over, []op.Slot{s.In[k]})
+		u.Over = append(u.Over, []program.Slot{s.In[k]})
 	}
 	if operands := lower.InPlace(s); operands != nil {
-		u.Over = make([][]op.Slot, len(s.Out))
+		u.Over = make([][]program.Slot, len(s.Out))
 		for k, out := range s.Out {
 			for _, i := range operands {
-				if x, y := p.Values[s.In[i]], p.Values[out]; y.Len() > 1 && x.DType == y.DType && op.EqualShape(x.Shape, y.Shape) {
+				if x, y := p.Values[s.In[i]], p.Values[out]; y.Len() > 1 && x.DType == y.DType && program.EqualShape(x.Shape, y.Shape) {
 					u.Over[k] = append(u.Over[k], s.In[i])
 				}
 			}
@@ -129,7 +130,7 @@ func use(p *op.Program, s *op.Step, l lower.Lowering) op.Use {
 		c := l.Actions[0].Copy
 		whole := c.From.Offset == 0 && c.To.Offset == 0 && c.Bytes == p.Values[s.Out[0]].Bytes() && c.Bytes == p.Values[s.In[c.From.Index]].Bytes()
 		if c.From.Role == lower.Operand && c.To.Role == lower.Result && whole {
-			u.Over = [][]op.Slot{{s.In[c.From.Index]}}
+			u.Over = [][]program.Slot{{s.In[c.From.Index]}}
 		}
 	}
 	return u
@@ -138,9 +139,9 @@ func use(p *op.Program, s *op.Step, l lower.Lowering) op.Use {
 // aligned is the room that so many bytes take.
 func aligned(n uint64) uint64 { return (n + lower.Align - 1) &^ (lower.Align - 1) }
 
-// Memory implements op.Sized.
-func (e *executable) Memory() op.Memory {
-	m := op.Memory{Peak: int(e.arena), Step: e.fullest}
+// Memory implements program.Sized.
+func (e *executable) Memory() program.Memory {
+	m := program.Memory{Peak: int(e.arena), Step: e.fullest}
 	m.Inputs, m.Results = e.prog.Traffic()
 	return m
 }

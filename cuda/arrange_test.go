@@ -7,30 +7,33 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/lower"
 )
 
 // randomProgram draws values of all sources and steps that read any of them, and scratch memory for each step.
-func randomProgram(t *rapid.T) (*op.Program, [][]int) {
-	p := &op.Program{}
-	typ := func() op.Type {
-		return op.Type{DType: compute.Float32, Shape: []int{rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 2000)).Draw(t, "elements")}}
+func randomProgram(t *rapid.T) (*program.Program, [][]int) {
+	p := &program.Program{}
+	typ := func() program.Type {
+		return program.Type{DType: compute.Float32, Shape: []int{rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 2000)).Draw(t, "elements")}}
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "inputs") {
-		p.Add(typ(), rapid.SampledFrom([]op.Source{op.FromHost, op.FromHost, op.FromTensor}).Draw(t, "source"))
+		p.Add(typ(), rapid.SampledFrom([]program.Source{program.FromHost, program.FromHost, program.FromTensor}).Draw(t, "source"))
 	}
 	if len(p.Values) == 0 {
-		p.Add(typ(), op.FromHost)
+		p.Add(typ(), program.FromHost)
 	}
-	any := func() op.Slot { return op.Slot(rapid.IntRange(0, len(p.Values)-1).Draw(t, "slot")) }
+	any := func() program.Slot { return program.Slot(rapid.IntRange(0, len(p.Values)-1).Draw(t, "slot")) }
 	var scratch [][]int
 	for range rapid.IntRange(0, 20).Draw(t, "steps") {
-		var in []op.Slot
+		var in []program.Slot
 		for range rapid.IntRange(0, 3).Draw(t, "operands") {
 			in = append(in, any())
 		}
-		p.Steps = append(p.Steps, op.Step{In: in, Out: []op.Slot{p.Add(typ(), op.FromStep)}})
+		p.Steps = append(p.Steps, program.Step{In: in, Out: []program.Slot{p.Add(typ(), program.FromStep)}})
 		scratch = append(scratch, rapid.SliceOfN(rapid.IntRange(0, 5000), 0, 3).Draw(t, "scratch"))
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "reads") {
@@ -68,13 +71,13 @@ func TestArrange(t *testing.T) {
 				pl.places = append(pl.places, place{bytes: uint64(n)})
 			}
 		}
-		var uses []op.Use
+		var uses []memplan.Use
 		for i, s := range p.Steps {
-			uses = append(uses, op.Use{In: s.In, Out: s.Out, Scratch: scratch[i]})
+			uses = append(uses, memplan.Use{In: s.In, Out: s.Out, Scratch: scratch[i]})
 		}
 		pl.arrange(uses, large)
 
-		kept, tensor := map[op.Slot]bool{}, map[op.Slot]bool{}
+		kept, tensor := map[program.Slot]bool{}, map[program.Slot]bool{}
 		for _, s := range p.Tensor {
 			tensor[s] = true
 		}
@@ -100,9 +103,9 @@ func TestArrange(t *testing.T) {
 		for s := range p.Values {
 			want := inArena
 			switch {
-			case tensor[op.Slot(s)]:
+			case tensor[program.Slot(s)]:
 				want = inTensor
-			case kept[op.Slot(s)]:
+			case kept[program.Slot(s)]:
 				want = inKept
 			}
 			require.Equal(t, want, pl.places[s].kind)
@@ -167,12 +170,12 @@ func TestArrange(t *testing.T) {
 func TestArrangeReuses(t *testing.T) {
 	d := softDevice(t)
 	for name, values := range map[string]uint64{"relu": 1, "softmax": 1, "transpose": 2} {
-		p := &op.Program{}
-		x := p.Add(f32(300, 1000), op.FromHost)
+		p := &program.Program{}
+		x := p.Add(f32(300, 1000), program.FromHost)
 		for range 12 {
-			x = with(t, p, name, op.Attr{Options: op.Lookup(name).Options}, x)
+			x = with(t, p, name, program.Attr{Options: catalogue.Lookup(name).Options}, x)
 		}
-		p.Read = []op.Slot{x}
+		p.Read = []program.Slot{x}
 		e := compiled(t, d, p)
 		require.Len(t, e.actions, 12)
 		require.Equal(t, values*aligned(1_200_000), e.arena, name)
@@ -186,23 +189,23 @@ func TestInPlace(t *testing.T) {
 	d := softDevice(t)
 	rng := randomSource(t)
 	const n = 4000
-	p := &op.Program{}
-	x := p.Add(f32(n), op.FromHost)
-	row := p.Add(f32(40), op.FromHost)
-	y := with(t, p, "reshape", op.Attr{Options: compute.ReshapeOptions{Shape: []int{100, 40}}}, x)
-	y = with(t, p, "neg", op.Attr{}, y)
-	y = with(t, p, "mul", op.Attr{}, row, y)
-	early := with(t, p, "softmax", op.Attr{}, y)
-	both := op.Expression{Inputs: 3, Nodes: []op.Node{{Entry: op.Sub, Args: []int{0, 1}}, {Entry: op.Mul, Args: []int{3, 2}}}, Results: []int{3, 4}}
-	out, err := p.ApplyAll(op.Fused, op.Attr{Options: both}, early, y, row)
+	p := &program.Program{}
+	x := p.Add(f32(n), program.FromHost)
+	row := p.Add(f32(40), program.FromHost)
+	y := with(t, p, "reshape", program.Attr{Options: compute.ReshapeOptions{Shape: []int{100, 40}}}, x)
+	y = with(t, p, "neg", program.Attr{}, y)
+	y = with(t, p, "mul", program.Attr{}, row, y)
+	early := with(t, p, "softmax", program.Attr{}, y)
+	both := program.Expression{Inputs: 3, Nodes: []program.Node{{Entry: catalogue.Sub, Args: []int{0, 1}}, {Entry: catalogue.Mul, Args: []int{3, 2}}}, Results: []int{3, 4}}
+	out, err := p.ApplyAll(program.Fused, program.Attr{Options: both}, early, y, row)
 	require.NoError(t, err)
-	last := with(t, p, "add", op.Attr{}, out[1], out[0])
-	p.Read = []op.Slot{last, out[0]}
+	last := with(t, p, "add", program.Attr{}, out[1], out[0])
+	p.Read = []program.Slot{last, out[0]}
 	q := *p
 	q.Apart = true
 	exec, apart := compiled(t, d, p), compiled(t, d, &q)
 	for range 4 { // also as a graph
-		io := &op.IO{Host: []any{randomFloats(rng, n), randomFloats(rng, 40)}, Read: []any{make([]float32, n), make([]float32, n)}}
+		io := &program.IO{Host: []any{randomFloats(rng, n), randomFloats(rng, 40)}, Read: []any{make([]float32, n), make([]float32, n)}}
 		ran(t, exec, io)
 		require.Equal(t, direct(t, d, &q, io), io.Read)
 	}

@@ -124,11 +124,11 @@ func (b *Buffer[T]) Slice(from, to int) (*Buffer[T], error) {
 }
 
 // acquire returns the memory with one more user. The buffer has to be one of d, if that is not nil.
-func (b *Buffer[T]) acquire(d *device) (*block, error) {
+func (b *Buffer[T]) acquire(d *state) (*block, error) {
 	if b == nil {
 		return nil, fmt.Errorf("nil buffer: %w", compute.ErrArgument)
 	}
-	if d != nil && b.dev.device != d {
+	if d != nil && b.dev.state != d {
 		return nil, fmt.Errorf("buffer of %d elements: %w", b.n, compute.ErrForeignTensor)
 	}
 	b.mu.Lock()

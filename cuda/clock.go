@@ -6,7 +6,7 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
-// clock measures the steps of a run for who asks, see op.IO: by events before the first step and behind each. A nil one does
+// clock measures the steps of a run for who asks, see program.IO: by events before the first step and behind each. A nil one does
 // nothing.
 type clock struct {
 	times  []time.Duration
@@ -39,7 +39,7 @@ func (c *clock) reach(e *executable, i int, s driver.Stream) error {
 }
 
 // read sets the times once the run is done.
-func (c *clock) read(d *device) (err error) {
+func (c *clock) read(d *state) (err error) {
 	if c == nil {
 		return nil
 	}

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Code writes the PTX of the kernels that each step of a program runs on this device. Users' kernels are named only.
-func (d *Device) Code(w io.Writer, p *op.Program) error {
+func (d *Device) Code(w io.Writer, p *program.Program) error {
 	shown := map[string]bool{}
 	for i := range p.Steps {
 		s := &p.Steps[i]

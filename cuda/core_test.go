@@ -10,7 +10,9 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/args"
 )
 
@@ -172,35 +174,35 @@ func randomFloats(r *rand.Rand, n int) []float32 {
 }
 
 // with applies an operation of the catalogue to slots of a program.
-func with(t testing.TB, p *op.Program, name string, a op.Attr, in ...op.Slot) op.Slot {
+func with(t testing.TB, p *program.Program, name string, a program.Attr, in ...program.Slot) program.Slot {
 	t.Helper()
-	s, err := p.Apply(op.Lookup(name), a, in...)
+	s, err := p.Apply(catalogue.Lookup(name), a, in...)
 	require.NoError(t, err)
 	return s
 }
 
-func f32(shape ...int) op.Type { return op.Type{DType: compute.Float32, Shape: shape} }
+func f32(shape ...int) program.Type { return program.Type{DType: compute.Float32, Shape: shape} }
 
-func compiled(t testing.TB, d *Device, p *op.Program) *Executable {
+func compiled(t testing.TB, d *Device, p *program.Program) *Executable {
 	t.Helper()
 	x, err := d.Compile(p)
 	require.NoError(t, err)
 	return x.(*Executable)
 }
 
-func ran(t testing.TB, x *Executable, io *op.IO) {
+func ran(t testing.TB, x *Executable, io *program.IO) {
 	t.Helper()
 	require.NoError(t, x.Start(io).Await(context.Background()))
 }
 
 // scaleStep is the launch of the kernel scale as a step.
-func scaleStep(n int, a, add float32) op.Attr {
+func scaleStep(n int, a, add float32) program.Attr {
 	l := over(n)
 	l.Args = []Arg{Result(), Operand(0), args.F32(a), args.F32(add), args.U32(uint32(n))}
-	return op.Attr{Options: l}
+	return program.Attr{Options: l}
 }
 
-func applied(t testing.TB, p *op.Program, k *Kernel, a op.Attr, out op.Type, in ...op.Slot) op.Slot {
+func applied(t testing.TB, p *program.Program, k *Kernel, a program.Attr, out program.Type, in ...program.Slot) program.Slot {
 	t.Helper()
 	s, err := p.ApplyKernel(k, a, out, in...)
 	require.NoError(t, err)

@@ -12,7 +12,8 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/ptx/lower"
 )
 
@@ -20,12 +21,12 @@ import (
 type Device struct {
 	compute.Ops // one method per operation of the catalogue, on slices of host memory
 
-	*device
+	*state
 }
 
 // device is what runs in flight and everything made from a Device refer to. It is apart from Device so that a Device that was
 // forgotten can be found unreachable.
-type device struct {
+type state struct {
 	*primary
 	info     Info
 	log      *slog.Logger
@@ -134,7 +135,7 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 		p.debug.Store(true)
 	}
 	grid := info.MaxGrid
-	d := &device{
+	d := &state{
 		primary: p, info: info, log: c.log, streams: map[*Stream]bool{}, modules: map[*Module]bool{},
 		graphs: map[*graph]bool{}, executables: map[*executable]bool{}, events: events{p: p}, large: largeInput,
 		caps: lower.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])},
@@ -144,15 +145,15 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 		d.teardown()
 		return nil, err
 	}
-	dev := &Device{device: d}
-	dev.Ops = op.NewOps(dev)
-	runtime.AddCleanup(dev, func(d *device) { d.forgotten() }, d)
+	dev := &Device{state: d}
+	dev.Ops = device.NewOps(dev)
+	runtime.AddCleanup(dev, func(d *state) { d.forgotten() }, d)
 	d.log.Debug("cuda: device open", "device", info.String())
 	return dev, nil
 }
 
 // start makes what a device always has.
-func (d *device) start(c *config) (err error) {
+func (d *state) start(c *config) (err error) {
 	if d.home, err = d.newStream(StreamOptions{}); err != nil {
 		return err
 	}
@@ -167,17 +168,17 @@ func (d *device) start(c *config) (err error) {
 }
 
 // Info describes the GPU.
-func (d *device) Info() Info { return d.info }
+func (d *state) Info() Info { return d.info }
 
 // Stats returns counters.
-func (d *device) Stats() Stats {
+func (d *state) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.stats
 }
 
 // Synchronize waits until all work that was submitted to the device so far is done. It returns the first fault if there was one.
-func (d *device) Synchronize() error {
+func (d *state) Synchronize() error {
 	// Events, because the context must not be synchronised while anybody captures.
 	return d.settled(context.Background(), func() error { return nil })
 }
@@ -186,13 +187,13 @@ func (d *device) Synchronize() error {
 // them fails with compute.ErrClosed. Work in flight finishes and delivers its results, and a recording that is open can still be
 // submitted; the memory is freed after that. Close does not wait for it, and is idempotent.
 func (d *Device) Close() error {
-	d.device.close()
+	d.state.close()
 	return nil
 }
 
 // forgotten is the net under a forgotten Close. Streams, modules and graphs may be in use without their Device: while there are
 // any, nothing is closed.
-func (d *device) forgotten() {
+func (d *state) forgotten() {
 	d.submit.Lock()
 	own := 1 // home
 	if d.captures != nil {
@@ -207,7 +208,7 @@ func (d *device) forgotten() {
 	}
 }
 
-func (d *device) close() {
+func (d *state) close() {
 	d.mu.Lock()
 	first := !d.closed
 	d.closed = true
@@ -219,7 +220,7 @@ func (d *device) close() {
 }
 
 // begin reserves the driver for a call or a run; end gives it back.
-func (d *device) begin() error {
+func (d *state) begin() error {
 	if err := d.hold(); err != nil {
 		return err
 	}
@@ -231,7 +232,7 @@ func (d *device) begin() error {
 }
 
 // hold is begin for calls that give something back, which a dead context takes as well.
-func (d *device) hold() error {
+func (d *state) hold() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -242,13 +243,13 @@ func (d *device) hold() error {
 }
 
 // more is a further reservation by who has one, for work that goes on after the call.
-func (d *device) more() {
+func (d *state) more() {
 	d.mu.Lock()
 	d.holders++
 	d.mu.Unlock()
 }
 
-func (d *device) end() {
+func (d *state) end() {
 	d.mu.Lock()
 	d.holders--
 	last := d.closed && d.holders == 0
@@ -259,7 +260,7 @@ func (d *device) end() {
 }
 
 // dropIdle frees the graphs that compiled programs keep for their next runs. It reports whether there were any.
-func (d *device) dropIdle() bool {
+func (d *state) dropIdle() bool {
 	d.mu.Lock()
 	all := slices.Collect(maps.Keys(d.executables))
 	d.mu.Unlock()
@@ -271,7 +272,7 @@ func (d *device) dropIdle() bool {
 }
 
 // teardown destroys everything. Nobody uses the device any more.
-func (d *device) teardown() {
+func (d *state) teardown() {
 	d.mu.Lock()
 	streams, modules, graphs, executables := d.streams, d.modules, d.graphs, d.executables
 	d.streams, d.modules, d.graphs, d.executables, d.closed = nil, nil, nil, nil, true

@@ -10,7 +10,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func TestOpen(t *testing.T) {
@@ -56,9 +56,9 @@ func TestDevicesShareAContext(t *testing.T) {
 	require.Equal(t, 1, m.Live().Contexts)
 	tensor, err := a.Upload(t.Context(), []float32{1})
 	require.NoError(t, err)
-	p := &op.Program{}
-	p.Read = []op.Slot{p.Add(f32(1), op.FromTensor)}
-	io := &op.IO{Tensors: []compute.Tensor{tensor}, Read: []any{make([]float32, 1)}}
+	p := &program.Program{}
+	p.Read = []program.Slot{p.Add(f32(1), program.FromTensor)}
+	io := &program.IO{Tensors: []compute.Tensor{tensor}, Read: []any{make([]float32, 1)}}
 	require.ErrorIs(t, b.once(p, io).Await(t.Context()), compute.ErrForeignTensor)
 	require.NoError(t, a.Close())
 	require.NoError(t, a.Close())

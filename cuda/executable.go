@@ -8,7 +8,8 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
@@ -20,7 +21,7 @@ type Executable struct {
 
 // executable is an Executable as runs in flight see it.
 type executable struct {
-	d *device
+	d *state
 	*plan
 
 	mu       sync.Mutex
@@ -34,7 +35,7 @@ type executable struct {
 }
 
 func newExecutable(dev *Device, pl *plan) *Executable {
-	e := &executable{d: dev.device, plan: pl}
+	e := &executable{d: dev.state, plan: pl}
 	x := &Executable{dev, e}
 	e.d.mu.Lock()
 	if e.d.executables != nil {
@@ -167,7 +168,7 @@ func (m *memory) releaseDevice() {
 }
 
 // where is the part of a block that a value has.
-func (e *executable) where(m *memory, s op.Slot) spotted {
+func (e *executable) where(m *memory, s program.Slot) spotted {
 	switch p := e.places[s]; p.kind {
 	case inTensor:
 		return m.tensors[p.index]
@@ -180,16 +181,16 @@ func (e *executable) where(m *memory, s op.Slot) spotted {
 
 func (e *executable) address(m *memory, s spot) driver.Ptr {
 	if s.place < len(e.prog.Values) {
-		return e.where(m, op.Slot(s.place)).ptr() + driver.Ptr(s.offset)
+		return e.where(m, program.Slot(s.place)).ptr() + driver.Ptr(s.offset)
 	}
 	return m.arena.ptr + driver.Ptr(e.places[s.place].at+s.offset)
 }
 
 // bindTensors takes hold of the tensors of a run.
-func (e *executable) bindTensors(m *memory, io *op.IO) error {
+func (e *executable) bindTensors(m *memory, io *program.IO) error {
 	for i := range e.prog.Tensor {
 		t, ok := io.Tensors[i].(*Tensor)
-		if !ok || t.dev.device != e.d {
+		if !ok || t.dev.state != e.d {
 			return fmt.Errorf("tensor %d of shape %v: %w", i, io.Tensors[i].Shape(), compute.ErrForeignTensor)
 		}
 		b, err := t.acquire()
@@ -202,25 +203,25 @@ func (e *executable) bindTensors(m *memory, io *op.IO) error {
 }
 
 // fillUpload copies the inputs to the staging memory.
-func (e *executable) fillUpload(m *memory, io *op.IO) {
+func (e *executable) fillUpload(m *memory, io *program.IO) {
 	if m.scalars = io.Scalars; m.scalars == nil {
 		m.scalars = e.plan.scalars
 	}
 	e.fillWords(m, m.scalars)
 	for i := range e.prog.Host {
-		if data := op.Bytes(io.Host[i]); len(data) > 0 && !e.large[i] {
+		if data := program.Bytes(io.Host[i]); len(data) > 0 && !e.large[i] {
 			copy(m.upload.bytes()[e.uploadAt[i]:], data)
 		}
 	}
 }
 
 // stage brings the large inputs to the device, ahead of the program on the home stream. The caller has entered the context.
-func (e *executable) stage(m *memory, io *op.IO) error {
+func (e *executable) stage(m *memory, io *program.IO) error {
 	for i, v := range e.prog.Host {
 		if !e.large[i] {
 			continue
 		}
-		if err := e.d.stager.upload(e.where(m, v).ptr(), op.Bytes(io.Host[i]), e.d.home.handle); err != nil {
+		if err := e.d.stager.upload(e.where(m, v).ptr(), program.Bytes(io.Host[i]), e.d.home.handle); err != nil {
 			return fmt.Errorf("input %d: %w", i, err)
 		}
 	}
@@ -320,15 +321,15 @@ func (e *executable) launches() (n int) {
 	return n
 }
 
-// Launches lists for each step what a run does; see [op.Launcher].
-func (x *Executable) Launches() [][]op.Launch {
-	steps, at := make([][]op.Launch, len(x.ends)), 0
+// Launches lists for each step what a run does; see [program.Launcher].
+func (x *Executable) Launches() [][]program.Launch {
+	steps, at := make([][]program.Launch, len(x.ends)), 0
 	for i, end := range x.ends {
 		for ; at < end; at++ {
-			l := op.Launch{Kernel: "copy"}
+			l := program.Launch{Kernel: "copy"}
 			switch a := &x.actions[at]; a.kind {
 			case launching:
-				l = op.Launch{Kernel: a.name, Grid: a.launch.Grid, Block: a.launch.Block}
+				l = program.Launch{Kernel: a.name, Grid: a.launch.Grid, Block: a.launch.Block}
 			case filling:
 				l.Kernel = "fill"
 			}
@@ -341,7 +342,7 @@ func (x *Executable) Launches() [][]op.Launch {
 // deliver copies the results to the caller.
 func (e *executable) deliver(read *hostBlock, dst []any) {
 	for i := range e.prog.Read {
-		if to := op.Bytes(dst[i]); len(to) > 0 {
+		if to := program.Bytes(dst[i]); len(to) > 0 {
 			copy(to, read.bytes()[e.readAt[i]:])
 		}
 	}

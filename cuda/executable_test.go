@@ -14,37 +14,37 @@ import (
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // chain is softmax(relu(x·w + y) + x) with sums over all of it: steps with scratch memory, inputs of all kinds.
-func chain(t testing.TB, n int) *op.Program {
-	p := &op.Program{}
-	x, y := p.Add(f32(n, 7), op.FromHost), p.Add(f32(n, 7), op.FromHost)
-	w := p.Add(f32(7, 7), op.FromTensor)
-	a := with(t, p, "matmul", op.Attr{Options: compute.MatMulOptions{}}, x, w)
-	a = with(t, p, "add", op.Attr{}, a, y)
-	a = with(t, p, "relu", op.Attr{}, a)
-	b := with(t, p, "softmax", op.Attr{}, with(t, p, "add", op.Attr{}, a, x))
-	sum := with(t, p, "sum", op.Attr{Options: compute.AllAxes}, b)
-	p.Read = []op.Slot{b, sum, a}
+func chain(t testing.TB, n int) *program.Program {
+	p := &program.Program{}
+	x, y := p.Add(f32(n, 7), program.FromHost), p.Add(f32(n, 7), program.FromHost)
+	w := p.Add(f32(7, 7), program.FromTensor)
+	a := with(t, p, "matmul", program.Attr{Options: compute.MatMulOptions{}}, x, w)
+	a = with(t, p, "add", program.Attr{}, a, y)
+	a = with(t, p, "relu", program.Attr{}, a)
+	b := with(t, p, "softmax", program.Attr{}, with(t, p, "add", program.Attr{}, a, x))
+	sum := with(t, p, "sum", program.Attr{Options: compute.AllAxes}, b)
+	p.Read = []program.Slot{b, sum, a}
 	return p
 }
 
 // chainIO is random data for a chain.
-func chainIO(rng *rand.Rand, n int, w compute.Tensor) *op.IO {
-	return &op.IO{Host: []any{randomFloats(rng, 7*n), randomFloats(rng, 7*n)}, Tensors: []compute.Tensor{w},
+func chainIO(rng *rand.Rand, n int, w compute.Tensor) *program.IO {
+	return &program.IO{Host: []any{randomFloats(rng, 7*n), randomFloats(rng, 7*n)}, Tensors: []compute.Tensor{w},
 		Read: []any{make([]float32, 7*n), make([]float32, 1), make([]float32, 7*n)}}
 }
 
 // direct is what the program gives without graphs.
-func direct(t testing.TB, d *Device, p *op.Program, io *op.IO) []any {
+func direct(t testing.TB, d *Device, p *program.Program, io *program.IO) []any {
 	t.Helper()
 	x := compiled(t, d, p)
 	defer x.Close()
-	want := &op.IO{Host: io.Host, Tensors: io.Tensors, Scalars: io.Scalars}
+	want := &program.IO{Host: io.Host, Tensors: io.Tensors, Scalars: io.Scalars}
 	for _, s := range p.Read {
-		want.Read = append(want.Read, op.MakeSlice(p.Values[s].Type))
+		want.Read = append(want.Read, program.MakeSlice(p.Values[s].Type))
 	}
 	x.refused = true
 	ran(t, x, want)
@@ -154,7 +154,7 @@ func TestRunsOverlap(t *testing.T) {
 	w := uploadRandom(t, d, rng, 7, 7)
 	for range 2 {
 		d.in(t, func() { g.shut(d.home.handle) })
-		var ios []*op.IO
+		var ios []*program.IO
 		var futures []*compute.Future
 		for range 8 {
 			io := chainIO(rng, 9, w)
@@ -180,18 +180,18 @@ func TestRunsOverlap(t *testing.T) {
 // What is kept is new memory in each run.
 func TestKeep(t *testing.T) {
 	d := softDevice(t)
-	p := &op.Program{}
-	x, w := p.Add(f32(4), op.FromHost), p.Add(f32(4), op.FromTensor)
-	y := with(t, p, "add", op.Attr{}, x, w)
-	z := with(t, p, "add", op.Attr{}, y, w)
-	p.Keep = []op.Slot{z, x, w, z}
+	p := &program.Program{}
+	x, w := p.Add(f32(4), program.FromHost), p.Add(f32(4), program.FromTensor)
+	y := with(t, p, "add", program.Attr{}, x, w)
+	z := with(t, p, "add", program.Attr{}, y, w)
+	p.Keep = []program.Slot{z, x, w, z}
 	e := compiled(t, d, p)
 	tensor, err := d.Upload(t.Context(), []float32{1, 1, 1, 1})
 	require.NoError(t, err)
-	var all []*op.IO
+	var all []*program.IO
 	for i := range 5 {
 		v := float32(i)
-		io := &op.IO{Host: []any{[]float32{v, v + 1, v + 2, v + 3}}, Tensors: []compute.Tensor{tensor}}
+		io := &program.IO{Host: []any{[]float32{v, v + 1, v + 2, v + 3}}, Tensors: []compute.Tensor{tensor}}
 		ran(t, e, io)
 		all = append(all, io)
 	}
@@ -216,13 +216,13 @@ func TestIdleGraphsGiveWay(t *testing.T) {
 	d := m.device(t)
 	rng := randomSource(t)
 	const n = 500_000
-	p := &op.Program{}
-	s := p.Add(f32(n), op.FromHost)
+	p := &program.Program{}
+	s := p.Add(f32(n), program.FromHost)
 	for range worthwhile + 1 { // the last need not be made
-		p.Read = []op.Slot{with(t, p, "copy", op.Attr{}, s)}
+		p.Read = []program.Slot{with(t, p, "copy", program.Attr{}, s)}
 	}
 	x := compiled(t, d, p)
-	io := &op.IO{Host: []any{randomFloats(rng, n)}, Read: []any{make([]float32, n)}}
+	io := &program.IO{Host: []any{randomFloats(rng, n)}, Read: []any{make([]float32, n)}}
 	use := func() {
 		t.Helper()
 		for range warmUp + 1 {
@@ -287,19 +287,19 @@ func TestLargeInputs(t *testing.T) {
 // Closing a program while others start it fails those that come late, and nothing else.
 func TestExecutableClosesWhileStarted(t *testing.T) {
 	c := newCore(t)
-	p := &op.Program{}
-	s := p.Add(f32(5), op.FromHost)
+	p := &program.Program{}
+	s := p.Add(f32(5), program.FromHost)
 	for range worthwhile {
 		s = applied(t, p, c.scale, scaleStep(5, 2, 0), f32(5), s)
 	}
-	p.Read = []op.Slot{s}
+	p.Read = []program.Slot{s}
 	for range 10 {
 		x := compiled(t, c.Device, p)
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
 				for {
-					io := &op.IO{Host: []any{[]float32{1, 2, 3, 4, 5}}, Read: []any{make([]float32, 5)}}
+					io := &program.IO{Host: []any{[]float32{1, 2, 3, 4, 5}}, Read: []any{make([]float32, 5)}}
 					if err := x.Start(io).Await(context.Background()); err != nil {
 						noError(t, onlyClosed(err))
 						return
@@ -330,9 +330,9 @@ func onlyClosed(err error) error {
 func TestForgottenExecutable(t *testing.T) {
 	c := newCore(t)
 	func() {
-		p := &op.Program{}
-		s := p.Add(f32(5), op.FromHost)
-		p.Read = []op.Slot{applied(t, p, c.scale, scaleStep(5, 2, 0), f32(5), s)}
+		p := &program.Program{}
+		s := p.Add(f32(5), program.FromHost)
+		p.Read = []program.Slot{applied(t, p, c.scale, scaleStep(5, 2, 0), f32(5), s)}
 		compiled(t, c.Device, p)
 	}()
 	require.Eventually(t, func() bool { runtime.GC(); return c.module.holders.Load() == 1 }, time.Minute, time.Millisecond)
@@ -361,12 +361,12 @@ func TestModuleOfAnOpenProgram(t *testing.T) {
 // theirs.
 func TestLaunches(t *testing.T) {
 	d := softDevice(t)
-	p := &op.Program{}
-	x := with(t, p, "relu", op.Attr{}, p.Add(f32(4, 6), op.FromHost))
+	p := &program.Program{}
+	x := with(t, p, "relu", program.Attr{}, p.Add(f32(4, 6), program.FromHost))
 	for _, shape := range [][]int{{24}, {6, 4}, {2, 12}} {
-		x = with(t, p, "reshape", op.Attr{Options: compute.ReshapeOptions{Shape: shape}}, x)
+		x = with(t, p, "reshape", program.Attr{Options: compute.ReshapeOptions{Shape: shape}}, x)
 	}
-	p.Read = []op.Slot{with(t, p, "softmax", op.Attr{}, x)}
+	p.Read = []program.Slot{with(t, p, "softmax", program.Attr{}, x)}
 	e := compiled(t, d, p)
 	defer e.Close()
 	steps := e.Launches()
@@ -381,7 +381,7 @@ func TestLaunches(t *testing.T) {
 		require.NotZero(t, steps[i][0].Grid[0]*steps[i][0].Block[0])
 	}
 	before := d.Stats().Launches
-	io := &op.IO{Host: []any{make([]float32, 24)}, Read: []any{make([]float32, 24)}, Times: make([]time.Duration, 5)}
+	io := &program.IO{Host: []any{make([]float32, 24)}, Read: []any{make([]float32, 24)}, Times: make([]time.Duration, 5)}
 	ran(t, e, io)
 	require.EqualValues(t, 2, d.Stats().Launches-before)
 	require.NotZero(t, io.Times[0]*io.Times[4], "%v", io.Times)

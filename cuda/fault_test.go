@@ -16,7 +16,9 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/args"
 )
 
@@ -123,35 +125,35 @@ func useStreams(ctx context.Context, d *Device, k *Kernel, closes func(interface
 
 // usePrograms runs one with a user's kernel and another that uses all kinds of values, the latter often enough for replays.
 func usePrograms(ctx context.Context, d *Device, k *Kernel) error {
-	p := &op.Program{}
-	x, w := p.Add(f32(3), op.FromHost), p.Add(f32(3), op.FromTensor)
+	p := &program.Program{}
+	x, w := p.Add(f32(3), program.FromHost), p.Add(f32(3), program.FromTensor)
 	y := w
-	for _, in := range []op.Slot{x, y} {
+	for _, in := range []program.Slot{x, y} {
 		z, err := p.ApplyKernel(k, scaleStep(3, 2, 1), f32(3), in)
 		if err != nil {
 			return err
 		}
-		if y, err = p.Apply(op.Copy, op.Attr{}, z); err != nil {
+		if y, err = p.Apply(catalogue.Copy, program.Attr{}, z); err != nil {
 			return err
 		}
 	}
-	p.Read = []op.Slot{y}
+	p.Read = []program.Slot{y}
 	keeping := *p
-	keeping.Keep = []op.Slot{y, x}
+	keeping.Keep = []program.Slot{y, x}
 
 	t, err := d.Upload(ctx, []float32{2, 3, 4})
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	for _, p := range []*op.Program{p, &keeping} {
+	for _, p := range []*program.Program{p, &keeping} {
 		e, err := d.Compile(p)
 		if err != nil {
 			return err
 		}
 		defer e.Close()
 		for range 4 {
-			io := &op.IO{Host: []any{[]float32{1, 1, 1}}, Tensors: []compute.Tensor{t}, Read: []any{make([]float32, 3)}}
+			io := &program.IO{Host: []any{[]float32{1, 1, 1}}, Tensors: []compute.Tensor{t}, Read: []any{make([]float32, 3)}}
 			if err := e.Start(io).Await(ctx); err != nil {
 				return err
 			}
@@ -306,16 +308,16 @@ func lifeOf(t *testing.T, g *softgpu.GPU, f *nth, use func(*Device) error) error
 func large(d *Device) (err error) {
 	const n = 600_000
 	ctx := context.Background()
-	p := &op.Program{}
-	x, w := p.Add(f32(n), op.FromHost), p.Add(f32(n), op.FromTensor)
-	a, _ := p.Apply(op.Copy, op.Attr{}, x)
+	p := &program.Program{}
+	x, w := p.Add(f32(n), program.FromHost), p.Add(f32(n), program.FromTensor)
+	a, _ := p.Apply(catalogue.Copy, program.Attr{}, x)
 	for range worthwhile {
-		a, _ = p.Apply(op.Copy, op.Attr{}, a)
+		a, _ = p.Apply(catalogue.Copy, program.Attr{}, a)
 	}
-	b, _ := p.Apply(op.Copy, op.Attr{}, w)
-	p.Read = []op.Slot{a}
+	b, _ := p.Apply(catalogue.Copy, program.Attr{}, w)
+	p.Read = []program.Slot{a}
 	keeping := *p
-	keeping.Keep = []op.Slot{a, x, b}
+	keeping.Keep = []program.Slot{a, x, b}
 	data := make([]float32, n)
 	data[n-1] = 7
 	t, err := d.Upload(ctx, data)
@@ -323,14 +325,14 @@ func large(d *Device) (err error) {
 		return err
 	}
 	defer t.Close()
-	for _, p := range []*op.Program{p, &keeping} {
+	for _, p := range []*program.Program{p, &keeping} {
 		e, err := d.Compile(p)
 		if err != nil {
 			return err
 		}
 		defer e.Close()
 		for range warmUp + 1 {
-			io := &op.IO{Host: []any{data}, Tensors: []compute.Tensor{t}, Read: []any{make([]float32, n)}}
+			io := &program.IO{Host: []any{data}, Tensors: []compute.Tensor{t}, Read: []any{make([]float32, n)}}
 			if err := e.Start(io).Await(ctx); err != nil {
 				return err
 			}
@@ -434,8 +436,8 @@ func TestErrors(t *testing.T) {
 }
 
 // astrayStep makes the kernel poke write where no memory is.
-func astrayStep(offset uint64) op.Attr {
-	return op.Attr{Options: Launch{Block: xyz(1), Args: []Arg{Result(), Operand(0), args.U64(offset)}}}
+func astrayStep(offset uint64) program.Attr {
+	return program.Attr{Options: Launch{Block: xyz(1), Args: []Arg{Result(), Operand(0), args.U64(offset)}}}
 }
 
 // A kernel goes astray in the middle of a batch: all that is under way fails with the reason, all that comes later at once.

@@ -61,7 +61,7 @@ func (c *Capture) Launch(k *Kernel, l Launch, a ...Arg) (Node, error) {
 type Graph struct{ *graph }
 
 type graph struct {
-	d       *device
+	d       *state
 	capture *Capture // identity of the nodes
 
 	mu     sync.Mutex
@@ -147,7 +147,7 @@ func (s *Stream) capture(f func(c *Capture) error) (*graph, error) {
 }
 
 // endCapture returns the graph of a capture. Whatever happens, the stream does not capture any more.
-func (d *device) endCapture(s driver.Stream) (driver.Graph, error) {
+func (d *state) endCapture(s driver.Stream) (driver.Graph, error) {
 	graph, r := d.drv.StreamEndCapture(s)
 	if r != driver.Success {
 		if g, again := d.drv.StreamEndCapture(s); again == driver.Success { // it goes on otherwise

@@ -57,11 +57,11 @@ func (b *HostBuffer[T]) Slice() []T {
 }
 
 // acquire returns the memory with one more user.
-func (b *HostBuffer[T]) acquire(d *device) (*hostBlock, error) {
+func (b *HostBuffer[T]) acquire(d *state) (*hostBlock, error) {
 	if b == nil {
 		return nil, fmt.Errorf("nil host buffer: %w", compute.ErrArgument)
 	}
-	if b.dev.device != d {
+	if b.dev.state != d {
 		return nil, fmt.Errorf("host buffer of %d elements: %w", b.n, compute.ErrForeignTensor)
 	}
 	b.mu.Lock()

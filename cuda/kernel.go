@@ -107,7 +107,7 @@ func (k *Kernel) RequiredBlock() [3]uint32 { return k.required }
 
 // prepare makes of a launch what the driver takes, but for the parameters, and checks it against the limits of the kernel and
 // of the device. Unless it fails, it retains the kernel's module, for the caller to release. It allocates nothing.
-func (k *Kernel) prepare(d *device, l *Launch, out *driver.Launch) error {
+func (k *Kernel) prepare(d *state, l *Launch, out *driver.Launch) error {
 	switch {
 	case k == nil:
 		return fmt.Errorf("nil kernel: %w", compute.ErrArgument)

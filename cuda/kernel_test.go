@@ -108,7 +108,7 @@ func TestPrepare(t *testing.T) {
 	} {
 		k := d.kernel(t, c.text, "k")
 		out := driver.Launch{Params: []byte{1}}
-		err := k.prepare(d.device, &c.l, &out)
+		err := k.prepare(d.state, &c.l, &out)
 		if c.err != nil {
 			require.ErrorIs(t, err, c.err, name)
 			require.Contains(t, err.Error(), "kernel k: ", name)
@@ -125,12 +125,12 @@ func TestPrepare(t *testing.T) {
 	other, _ := openSoft(t, softgpu.Config{SM: 80})
 	k := other.kernel(t, strings.Replace(anyBlock, "sm_90", "sm_80", 1), "k")
 	var out driver.Launch
-	require.ErrorIs(t, k.prepare(d.device, &Launch{Block: xyz(1)}, &out), compute.ErrForeignTensor)
-	require.ErrorIs(t, k.prepare(other.device, &Launch{Block: xyz(1), Cluster: xyz(1)}, &out), compute.ErrUnsupported)
-	require.ErrorIs(t, (*Kernel)(nil).prepare(d.device, &Launch{}, &out), compute.ErrArgument)
+	require.ErrorIs(t, k.prepare(d.state, &Launch{Block: xyz(1)}, &out), compute.ErrForeignTensor)
+	require.ErrorIs(t, k.prepare(other.state, &Launch{Block: xyz(1), Cluster: xyz(1)}, &out), compute.ErrUnsupported)
+	require.ErrorIs(t, (*Kernel)(nil).prepare(d.state, &Launch{}, &out), compute.ErrArgument)
 	require.Equal(t, xyz(8, 4, 1), d.kernel(t, required, "k").RequiredBlock())
 	require.NoError(t, k.module.Close())
-	require.ErrorIs(t, k.prepare(other.device, &Launch{Block: xyz(1)}, &out), compute.ErrClosed)
+	require.ErrorIs(t, k.prepare(other.state, &Launch{Block: xyz(1)}, &out), compute.ErrClosed)
 	k.module.l.info.Cooperative = false
 	require.ErrorIs(t, k.fill(&Launch{Block: xyz(1), Cooperative: true}, &out), compute.ErrUnsupported)
 }
@@ -142,7 +142,7 @@ func TestEnabledOnDemand(t *testing.T) {
 	k := d.kernel(t, kernelText("", 64), "k")
 	set := func(l Launch) (int, error) {
 		before := g.Calls()["FuncSetAttribute"]
-		err := k.prepare(d.device, &l, &driver.Launch{})
+		err := k.prepare(d.state, &l, &driver.Launch{})
 		if err == nil {
 			k.module.release()
 		}
@@ -172,7 +172,7 @@ func TestEnabledOnDemand(t *testing.T) {
 	l := &Launch{Grid: xyz(3), Block: xyz(128), Shared: 100 << 10}
 	out := &driver.Launch{}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if k.prepare(d.device, l, out) == nil {
+		if k.prepare(d.state, l, out) == nil {
 			k.module.release()
 		}
 	}))

@@ -10,21 +10,22 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // powers is a program of steps, each an expression of its own: x·p, x·p·p …, of which number first has first factors.
-func powers(t *testing.T, first, steps int) *op.Program {
-	p := &op.Program{}
-	x := p.Add(op.F32(4), op.FromHost)
+func powers(t *testing.T, first, steps int) *program.Program {
+	p := &program.Program{}
+	x := p.Add(program.F32(4), program.FromHost)
 	for i := range steps {
-		e := op.Expression{Inputs: 1, Results: []int{first + i + 1}}
+		e := program.Expression{Inputs: 1, Results: []int{first + i + 1}}
 		var scalars []float32
 		for n := range first + i + 1 {
-			e.Nodes = append(e.Nodes, op.Node{Entry: op.Scale, Args: []int{n}})
+			e.Nodes = append(e.Nodes, program.Node{Entry: catalogue.Scale, Args: []int{n}})
 			scalars = append(scalars, 1.5)
 		}
-		y, err := p.Apply(op.Fused, op.Attr{Options: e, Scalars: scalars}, x)
+		y, err := p.Apply(program.Fused, program.Attr{Options: e, Scalars: scalars}, x)
 		require.NoError(t, err)
 		p.Read = append(p.Read, y)
 	}
@@ -32,9 +33,9 @@ func powers(t *testing.T, first, steps int) *op.Program {
 }
 
 // checkPowers runs a compiled program.
-func checkPowers(t *testing.T, x op.Executable, first, steps int) {
+func checkPowers(t *testing.T, x program.Executable, first, steps int) {
 	t.Helper()
-	io := &op.IO{Host: []any{[]float32{1, 2, 3, 4}}}
+	io := &program.IO{Host: []any{[]float32{1, 2, 3, 4}}}
 	for range steps {
 		io.Read = append(io.Read, make([]float32, 4))
 	}
@@ -52,7 +53,7 @@ func checkPowers(t *testing.T, x op.Executable, first, steps int) {
 // Kernels of expressions are loaded when a program needs them: those of one program as one module, and each once.
 func TestMadeKernels(t *testing.T) {
 	d, g := openSoft(t, softgpu.Config{})
-	require.Implements(t, (*op.Fuser)(nil), d)
+	require.Implements(t, (*program.Fuser)(nil), d)
 	before := g.Live().Modules
 	x, err := d.Compile(powers(t, 0, 3))
 	require.NoError(t, err)
@@ -69,8 +70,8 @@ func TestMadeKernels(t *testing.T) {
 
 	long := powers(t, 0, 1)
 	for n := range 200 {
-		e := long.Steps[0].Attr.Options.(op.Expression)
-		e.Nodes = append(e.Nodes, op.Node{Entry: op.Scale, Args: []int{n + 1}})
+		e := long.Steps[0].Attr.Options.(program.Expression)
+		e.Nodes = append(e.Nodes, program.Node{Entry: catalogue.Scale, Args: []int{n + 1}})
 		e.Results = []int{n + 2}
 		long.Steps[0].Attr.Options = e
 	}
@@ -118,7 +119,7 @@ func TestMadeKernelsAtOnce(t *testing.T) {
 					errs <- err
 					return
 				}
-				io := &op.IO{Host: []any{[]float32{2, 2, 2, 2}}, Read: []any{make([]float32, 4), make([]float32, 4)}}
+				io := &program.IO{Host: []any{[]float32{2, 2, 2, 2}}, Read: []any{make([]float32, 4), make([]float32, 4)}}
 				if err = x.Start(io).Await(t.Context()); err == nil {
 					err = x.Close()
 				}

@@ -77,7 +77,7 @@ func softDevice(t testing.TB, opts ...Option) *Device {
 }
 
 // in runs f with the device's context on the thread.
-func (d *device) in(t testing.TB, f func()) {
+func (d *state) in(t testing.TB, f func()) {
 	t.Helper()
 	require.NoError(t, d.enter())
 	defer d.leave()
@@ -130,7 +130,7 @@ const moveText = `.version 7.0
 // gate holds streams up until it is opened, and has a kernel for what comes behind.
 type gate struct {
 	t       testing.TB
-	d       *device
+	d       *state
 	moving  driver.Function
 	mu      sync.Mutex
 	release []func()
@@ -138,7 +138,7 @@ type gate struct {
 
 func newGate(t testing.TB, d *Device) *gate {
 	t.Helper()
-	g := &gate{t: t, d: d.device}
+	g := &gate{t: t, d: d.state}
 	var m driver.Module
 	d.in(t, func() {
 		var r driver.Result

@@ -8,7 +8,8 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/args"
 )
 
@@ -46,7 +47,7 @@ func TestOperandBelowZero(t *testing.T) {
 	c := newCore(t)
 	l := over(1)
 	l.Args = append([]Arg{Result(), Operand(-7)}, scaleArgs(nil, c.numbers(1), 1, 1)[2:]...)
-	require.ErrorContains(t, c.scale.Check(nil, op.Type{}, op.Attr{Options: l}), "argument 1 is an operand below 0")
+	require.ErrorContains(t, c.scale.Check(nil, program.Type{}, program.Attr{Options: l}), "argument 1 is an operand below 0")
 }
 
 // TestNothing: what is nil is an error where it is given, and nothing to close.

@@ -14,7 +14,7 @@ import (
 // Module is PTX that is compiled and on the device: kernels and variables. Everything in it is loaded when the module is, so
 // that nothing is compiled or loaded while work runs. It is safe for concurrent use.
 type Module struct {
-	d         *device // nil for the catalogue's own
+	d         *state // nil for the catalogue's own
 	l         *loader
 	handle    driver.Module
 	name      string
@@ -68,7 +68,7 @@ func (d *Device) LoadModule(m *ir.Module, opts ...LoadOption) (*Module, error) {
 	return d.load(m, []byte(m.String()), opts)
 }
 
-func (d *device) load(m *ir.Module, text []byte, opts []LoadOption) (*Module, error) {
+func (d *state) load(m *ir.Module, text []byte, opts []LoadOption) (*Module, error) {
 	s := source{name: nameOf(m), text: text, m: m}
 	for _, o := range opts {
 		if o == nil {

@@ -86,7 +86,7 @@ func CopyPeer[T Element](r *Recording, dst, src *Buffer[T]) error {
 	if src.dev.primary == dst.dev.primary && overlap(dst, src) {
 		return w.refused("peer copy", errOverlap)
 	}
-	return w.note(w.copyPeer(dst.at, src.at, src.dev.device, dst.Bytes()))
+	return w.note(w.copyPeer(dst.at, src.at, src.dev.state, dst.Bytes()))
 }
 
 // peer is a buffer of another device.
@@ -98,7 +98,7 @@ func (p peer[T]) keptBy(w *work) error {
 	if err != nil {
 		return err
 	}
-	d := p.dev.device
+	d := p.dev.state
 	if d.drv != w.s.d.drv {
 		err = fmt.Errorf("devices of different drivers: %w", compute.ErrForeignTensor)
 	} else {
@@ -114,12 +114,12 @@ func (p peer[T]) keptBy(w *work) error {
 }
 
 // reservation keeps a device open.
-type reservation struct{ d *device }
+type reservation struct{ d *state }
 
 func (r reservation) release() { r.d.end() }
 
 // copyPeer makes the stream wait for the streams of the source's device.
-func (w *work) copyPeer(dst, src driver.Ptr, from *device, bytes uint64) error {
+func (w *work) copyPeer(dst, src driver.Ptr, from *state, bytes uint64) error {
 	events, err := from.mark()
 	if err != nil {
 		return err

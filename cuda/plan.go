@@ -5,21 +5,23 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/lower"
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
-	prog    *op.Program
-	homes   []op.Slot // by value: in whose place it lies, see op.Program.Homes
-	modules []*Module // of users' kernels and those made on demand, retained
+	prog    *program.Program
+	homes   []program.Slot // by value: in whose place it lies, see program.Program.Homes
+	modules []*Module      // of users' kernels and those made on demand, retained
 	actions []action
 	ends    []int   // how many actions there are after each step
 	places  []place // of the values, then of scratch memory
 
-	scalars  []float32 // of a run that is given none, see op.IO.Scalars
+	scalars  []float32 // of a run that is given none, see program.IO.Scalars
 	fixed    bool      // it makes no graph, because that could not be given the scalars of a run
 	arena    uint64    // bytes of the memory of a run
 	fullest  int       // step during which most of it is in use, −1 if there is none
@@ -84,7 +86,7 @@ type patch struct {
 // scalarPatch is a number in a parameter block, or the word of a fill, that differs from run to run.
 type scalarPatch struct {
 	at       int
-	variable int // index in op.IO.Scalars
+	variable int // index in program.IO.Scalars
 }
 
 // mapPatch is a tensor map in a parameter block. Its Address is the one that is encoded there; 0 at first.
@@ -101,7 +103,7 @@ type spot struct {
 
 // Compile validates a program and prepares it: code and memory plan. Errors wrap compute.ErrUnsupported, compute.ErrTooLarge,
 // compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
-func (d *Device) Compile(p *op.Program) (op.Executable, error) {
+func (d *Device) Compile(p *program.Program) (program.Executable, error) {
 	if err := d.begin(); err != nil {
 		return nil, err
 	}
@@ -113,7 +115,7 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 	return newExecutable(d, pl), nil
 }
 
-func (d *device) plan(p *op.Program) (*plan, error) {
+func (d *state) plan(p *program.Program) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 	for _, k := range kernels {
 		pl.modules = append(pl.modules, k.module)
 	}
-	var uses []op.Use
+	var uses []memplan.Use
 	for i := range p.Steps {
 		s, l := &p.Steps[i], steps[i]
 		err = d.addStep(pl, p, s, l, kernels)
@@ -145,7 +147,7 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 }
 
 // lowerAll is the code of all steps, and those of its kernels that were made on demand, by name; the caller releases their modules.
-func (d *device) lowerAll(p *op.Program) ([]lower.Lowering, map[string]*Kernel, error) {
+func (d *state) lowerAll(p *program.Program) ([]lower.Lowering, map[string]*Kernel, error) {
 	steps, wanted := make([]lower.Lowering, len(p.Steps)), map[string]*lower.Kernel{}
 	for i := range p.Steps {
 		var err error
@@ -170,7 +172,7 @@ func (pl *plan) release() {
 	pl.modules = nil
 }
 
-func stepName(s *op.Step) string {
+func stepName(s *program.Step) string {
 	if s.Kernel != nil {
 		return s.Kernel.Name()
 	}
@@ -178,7 +180,7 @@ func stepName(s *op.Step) string {
 }
 
 // lower returns the code of a step of the catalogue; a user's kernel has its code already.
-func (d *device) lower(p *op.Program, s *op.Step) (lower.Lowering, error) {
+func (d *state) lower(p *program.Program, s *program.Step) (lower.Lowering, error) {
 	if s.Kernel != nil {
 		return lower.Lowering{}, nil
 	}
@@ -186,7 +188,7 @@ func (d *device) lower(p *op.Program, s *op.Step) (lower.Lowering, error) {
 }
 
 // addStep appends the actions of a step.
-func (d *device) addStep(pl *plan, p *op.Program, s *op.Step, l lower.Lowering, made map[string]*Kernel) error {
+func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l lower.Lowering, made map[string]*Kernel) error {
 	if s.Kernel != nil {
 		a, err := d.custom(pl, p, s)
 		if err != nil {
@@ -246,7 +248,7 @@ func (d *device) addStep(pl *plan, p *op.Program, s *op.Step, l lower.Lowering, 
 }
 
 // custom is the launch of a user's kernel.
-func (d *device) custom(pl *plan, p *op.Program, s *op.Step) (action, error) {
+func (d *state) custom(pl *plan, p *program.Program, s *program.Step) (action, error) {
 	k, ok := s.Kernel.(*Kernel)
 	if !ok || k.module.d != d {
 		return action{}, fmt.Errorf("kernel %s: %w", s.Kernel.Name(), compute.ErrForeignTensor)
@@ -280,7 +282,7 @@ func (d *device) custom(pl *plan, p *op.Program, s *op.Step) (action, error) {
 }
 
 // Check validates a call of the kernel as a step of a program, where a.Options is a [Launch].
-func (k *Kernel) Check(in []op.Type, out op.Type, a op.Attr) error {
+func (k *Kernel) Check(in []program.Type, out program.Type, a program.Attr) error {
 	l, ok := a.Options.(Launch)
 	switch {
 	case k == nil:
@@ -325,5 +327,7 @@ func (k *Kernel) Check(in []op.Type, out op.Type, a op.Attr) error {
 	return nil
 }
 
-// Fuses reports whether the device computes a step with expressions in one kernel; see op.Fuser.
-func (d *Device) Fuses(s *op.Step, in, out []op.Type) bool { return lower.Fuses(s, in, out, &d.caps) }
+// Fuses reports whether the device computes a step with expressions in one kernel; see program.Fuser.
+func (d *Device) Fuses(s *program.Step, in, out []program.Type) bool {
+	return lower.Fuses(s, in, out, &d.caps)
+}

@@ -17,7 +17,7 @@ import (
 )
 
 // write puts words into device memory in the order of a stream; the caller has entered the context and keeps the block.
-func (d *device) write(t testing.TB, at driver.Ptr, words []uint32, s driver.Stream) *hostBlock {
+func (d *state) write(t testing.TB, at driver.Ptr, words []uint32, s driver.Stream) *hostBlock {
 	t.Helper()
 	h, err := d.host.get(uint64(4 * len(words)))
 	require.NoError(t, err)
@@ -27,7 +27,7 @@ func (d *device) write(t testing.TB, at driver.Ptr, words []uint32, s driver.Str
 }
 
 // read returns words once the stream's work is done.
-func (d *device) read(t testing.TB, at driver.Ptr, n int, s driver.Stream) []uint32 {
+func (d *state) read(t testing.TB, at driver.Ptr, n int, s driver.Stream) []uint32 {
 	t.Helper()
 	h, err := d.host.get(uint64(4 * n))
 	require.NoError(t, err)

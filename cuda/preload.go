@@ -61,7 +61,7 @@ func (f *family) get(l *loader) (*Module, error) {
 
 // catalogueKernel is a kernel of the catalogue on the device. It may load the kernel's family: it is for preparations, such as
 // compiling a program, never for a run.
-func (d *device) catalogueKernel(k *lower.Kernel) (driver.Function, error) {
+func (d *state) catalogueKernel(k *lower.Kernel) (driver.Function, error) {
 	m, err := d.loader.families[k.Family].get(d.loader)
 	if err != nil {
 		return 0, err

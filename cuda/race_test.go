@@ -18,7 +18,7 @@ import (
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // crowd is what goroutines share.
@@ -46,7 +46,7 @@ func (x *crowd) jobs() []func(rng *rand.Rand) error {
 	want := direct(x.t, d, x.exec.prog, io)
 	return []func(rng *rand.Rand) error{
 		func(*rand.Rand) error { // the shared program
-			mine := &op.IO{Host: io.Host, Tensors: io.Tensors, Read: []any{make([]float32, 35), make([]float32, 1), make([]float32, 35)}}
+			mine := &program.IO{Host: io.Host, Tensors: io.Tensors, Read: []any{make([]float32, 35), make([]float32, 1), make([]float32, 35)}}
 			if err := x.exec.Start(mine).Await(ctx); err != nil {
 				return err
 			}
@@ -278,16 +278,16 @@ func TestNoGrowth(t *testing.T) {
 	s := c.stream(StreamOptions{Timed: true})
 	b := c.numbers(1)
 	g, _ := c.captured(s, b, b, [2]float32{1, 0}, [2]float32{1, 0}, [2]float32{1, 0}, [2]float32{1, 0})
-	p := &op.Program{}
-	v := p.Add(f32(1), op.FromHost)
+	p := &program.Program{}
+	v := p.Add(f32(1), program.FromHost)
 	for range worthwhile {
 		v = applied(t, p, c.scale, scaleStep(1, 1, 0), f32(1), v)
 	}
-	p.Read = []op.Slot{v}
+	p.Read = []program.Slot{v}
 	replayed := compiled(t, c.Device, p)
-	single := &op.Program{}
-	v = single.Add(f32(1), op.FromHost)
-	single.Keep = []op.Slot{applied(t, single, c.scale, scaleStep(1, 1, 0), f32(1), v)}
+	single := &program.Program{}
+	v = single.Add(f32(1), program.FromHost)
+	single.Keep = []program.Slot{applied(t, single, c.scale, scaleStep(1, 1, 0), f32(1), v)}
 	launched := compiled(t, c.Device, single)
 	host, result := []any{[]float32{1}}, []any{make([]float32, 1)}
 	turn := func() (launches int) {
@@ -297,8 +297,8 @@ func TestNoGrowth(t *testing.T) {
 		}
 		require.NoError(t, r.Replay(g))
 		finished(t, submitted(t, r))
-		ran(t, replayed, &op.IO{Host: host, Read: result})
-		kept := &op.IO{Host: host}
+		ran(t, replayed, &program.IO{Host: host, Read: result})
+		kept := &program.IO{Host: host}
 		ran(t, launched, kept)
 		require.NoError(t, kept.Keep[0].Close())
 		return 20 + g.Nodes() + worthwhile + 1

@@ -286,7 +286,7 @@ func (h *held) discard() {
 
 // Submitted is work under way.
 type Submitted struct {
-	d           *device
+	d           *state
 	event       driver.Event // behind the work, until it is done
 	start, stop driver.Event // 0 unless the stream is timed
 	elapsed     time.Duration

@@ -7,11 +7,11 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Start copies the inputs, gives the program to the GPU and returns; see [op.Executable]. Slices in io.Host may be reused at once.
-func (x *Executable) Start(io *op.IO) *compute.Future {
+// Start copies the inputs, gives the program to the GPU and returns; see [program.Executable]. Slices in io.Host may be reused at once.
+func (x *Executable) Start(io *program.IO) *compute.Future {
 	fut, resolve := compute.NewFuture(nil)
 	if err := x.start(x.dev, io, resolve); err != nil {
 		return compute.Failed(err)
@@ -20,7 +20,7 @@ func (x *Executable) Start(io *op.IO) *compute.Future {
 	return fut
 }
 
-func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err error) {
+func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
 	if err := e.d.begin(); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err
 }
 
 // run gives the program to the home stream, call by call.
-func (e *executable) run(dev *Device, m *memory, io *op.IO, resolve compute.Resolve) error {
+func (e *executable) run(dev *Device, m *memory, io *program.IO, resolve compute.Resolve) error {
 	if err := e.bindTensors(m, io); err != nil {
 		m.release()
 		return err
@@ -77,7 +77,7 @@ func (e *executable) run(dev *Device, m *memory, io *op.IO, resolve compute.Reso
 	return nil
 }
 
-func (e *executable) submit(dev *Device, m *memory, io *op.IO, resolve compute.Resolve) error {
+func (e *executable) submit(dev *Device, m *memory, io *program.IO, resolve compute.Resolve) error {
 	e.d.submit.Lock()
 	defer e.d.submit.Unlock()
 	if err := e.enqueue(m, e.d.home.handle, nil); err != nil {
@@ -98,7 +98,7 @@ func (e *executable) submit(dev *Device, m *memory, io *op.IO, resolve compute.R
 }
 
 // settleHome waits for the home stream after a failure that is known.
-func (d *device) settleHome() {
+func (d *state) settleHome() {
 	_ = d.check("cuStreamSynchronize", d.drv.StreamSynchronize(d.home.handle))
 }
 
@@ -111,7 +111,7 @@ func (e *executable) count(launches, replays uint64) {
 }
 
 // finish is called when a run is done.
-func (e *executable) finish(m *memory, io *op.IO, resolve compute.Resolve, err error) {
+func (e *executable) finish(m *memory, io *program.IO, resolve compute.Resolve, err error) {
 	if err != nil {
 		err = fmt.Errorf("run of a program of %d steps: %w", len(e.prog.Steps), err)
 	}
@@ -149,7 +149,7 @@ func (e *executable) replayable() bool {
 }
 
 // replay runs the program as a graph if it can: done is false if not, and then nothing has happened.
-func (e *executable) replay(io *op.IO, resolve compute.Resolve) (done bool, err error) {
+func (e *executable) replay(io *program.IO, resolve compute.Resolve) (done bool, err error) {
 	bound := &memory{}
 	// What comes later on the home stream may have the tensors' memory.
 	defer bound.releaseDevice()
@@ -173,7 +173,7 @@ func (e *executable) replay(io *op.IO, resolve compute.Resolve) (done bool, err 
 	return true, nil
 }
 
-func (e *executable) launch(g *replay, bound *memory, io *op.IO, resolve compute.Resolve) error {
+func (e *executable) launch(g *replay, bound *memory, io *program.IO, resolve compute.Resolve) error {
 	e.d.submit.Lock()
 	defer e.d.submit.Unlock()
 	if err := e.varyNodes(g, bound.tensors); err != nil {
@@ -292,7 +292,7 @@ func (e *executable) capture(g *replay) error {
 }
 
 // captureStream is a stream on which nothing ever runs; the caller holds the submit lock.
-func (d *device) captureStream() (driver.Stream, error) {
+func (d *state) captureStream() (driver.Stream, error) {
 	if d.captures == nil {
 		s, err := d.newStream(StreamOptions{})
 		if err != nil {
@@ -304,7 +304,7 @@ func (d *device) captureStream() (driver.Stream, error) {
 }
 
 // replayed is called when a replay is done.
-func (e *executable) replayed(g *replay, io *op.IO, resolve compute.Resolve, err error) {
+func (e *executable) replayed(g *replay, io *program.IO, resolve compute.Resolve, err error) {
 	if err != nil {
 		err = fmt.Errorf("replay of a program of %d steps: %w", len(e.prog.Steps), err)
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/args"
 )
@@ -84,7 +85,7 @@ func TestKernelStepsAreChecked(t *testing.T) {
 		require.ErrorIs(t, err, x.err, name)
 		require.ErrorContains(t, err, x.says, name)
 	}
-	require.ErrorIs(t, c.scale.Check([]op.Type{f32(2)}, f32(2), op.Attr{Options: good, Scalars: []float32{1}}), compute.ErrArgument)
+	require.ErrorIs(t, c.scale.Check([]program.Type{f32(2)}, f32(2), program.Attr{Options: good, Scalars: []float32{1}}), compute.ErrArgument)
 	require.EqualValues(t, 1, c.module.holders.Load(), "what failed holds nothing")
 	require.EqualValues(t, 1, other.module.holders.Load())
 }

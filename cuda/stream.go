@@ -14,7 +14,7 @@ import (
 // makes of it a [Submitted], and [Submitted.Wait] a [Finished]. A stream has one recording at a time. It is safe for concurrent
 // use.
 type Stream struct {
-	d      *device
+	d      *state
 	handle driver.Stream
 	timed  bool
 
@@ -51,7 +51,7 @@ func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 	return s, nil
 }
 
-func (d *device) newStream(o StreamOptions) (*Stream, error) {
+func (d *state) newStream(o StreamOptions) (*Stream, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
 	}

@@ -8,13 +8,14 @@ import (
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Tensor is data that stays on a device; see [compute.Tensor].
 type Tensor struct {
 	dev *Device
-	typ op.Type
+	typ program.Type
 
 	mu      sync.Mutex
 	at      spotted // the block is nil once closed
@@ -24,8 +25,8 @@ type Tensor struct {
 var _ compute.Tensor = (*Tensor)(nil)
 
 // newTensor takes over one reference to the block.
-func newTensor(dev *Device, t op.Type, at spotted) *Tensor {
-	x := &Tensor{dev: dev, typ: op.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, at: at}
+func newTensor(dev *Device, t program.Type, at spotted) *Tensor {
+	x := &Tensor{dev: dev, typ: program.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, at: at}
 	x.cleanup = runtime.AddCleanup(x, func(b *block) { b.release() }, at.block) // a net under a forgotten Close
 	return x
 }
@@ -61,16 +62,16 @@ func (t *Tensor) Close() error {
 
 // ReadAsync copies the elements to dst; see [compute.Tensor].
 func (t *Tensor) ReadAsync(dst any) *compute.Future {
-	p := &op.Program{}
-	p.Read = []op.Slot{p.Add(t.typ, op.FromTensor)}
-	return t.dev.once(p, &op.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
+	p := &program.Program{}
+	p.Read = []program.Slot{p.Add(t.typ, program.FromTensor)}
+	return t.dev.once(p, &program.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
 }
 
 // UploadAsync copies a slice of any type in [compute.Tensor] to the device. Without a shape the tensor is a vector. The tensor
 // can be used at once, in work that will run after the copy; if the future fails, so does that work. The slice may be changed
 // as soon as UploadAsync returns.
 func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
-	return op.Upload(d, data, shape...)
+	return device.Upload(d, data, shape...)
 }
 
 // Upload is [Device.UploadAsync] and waits until the copy is done.
@@ -86,7 +87,7 @@ func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Te
 }
 
 // once compiles, starts and closes a program.
-func (d *Device) once(p *op.Program, io *op.IO) *compute.Future {
+func (d *Device) once(p *program.Program, io *program.IO) *compute.Future {
 	x, err := d.Compile(p)
 	if err != nil {
 		return compute.Failed(err)

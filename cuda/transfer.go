@@ -13,7 +13,7 @@ import (
 // until it is done. If ctx ends while earlier work is awaited, nothing is copied. Where waiting is too slow, see
 // [CopyToDevice].
 func (b *Buffer[T]) Upload(ctx context.Context, data []T) error {
-	return b.transfer(ctx, "upload", data, func(d *device, bytes []byte) error {
+	return b.transfer(ctx, "upload", data, func(d *state, bytes []byte) error {
 		if err := d.stager.upload(b.at, bytes, d.stager.stream); err != nil {
 			return err
 		}
@@ -25,12 +25,12 @@ func (b *Buffer[T]) Upload(ctx context.Context, data []T) error {
 // waits until it is done. If ctx ends while earlier work is awaited, nothing is copied. Where waiting is too slow, see
 // [CopyToHost].
 func (b *Buffer[T]) Download(ctx context.Context, data []T) error {
-	return b.transfer(ctx, "download", data, func(d *device, bytes []byte) error {
+	return b.transfer(ctx, "download", data, func(d *state, bytes []byte) error {
 		return d.stager.download(bytes, b.at, d.stager.stream)
 	})
 }
 
-func (b *Buffer[T]) transfer(ctx context.Context, what string, data []T, move func(d *device, bytes []byte) error) error {
+func (b *Buffer[T]) transfer(ctx context.Context, what string, data []T, move func(d *state, bytes []byte) error) error {
 	m, err := b.acquire(nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -39,7 +39,7 @@ func (b *Buffer[T]) transfer(ctx context.Context, what string, data []T, move fu
 	if len(data) != b.n {
 		return fmt.Errorf("%s: %d elements for a buffer of %d: %w", what, len(data), b.n, compute.ErrShape)
 	}
-	d := b.dev.device
+	d := b.dev.state
 	err = d.settled(ctx, func() error {
 		if err := d.enter(); err != nil {
 			return err
@@ -54,7 +54,7 @@ func (b *Buffer[T]) transfer(ctx context.Context, what string, data []T, move fu
 }
 
 // settled waits until all that was submitted to the device so far is done, then runs f.
-func (d *device) settled(ctx context.Context, f func() error) error {
+func (d *state) settled(ctx context.Context, f func() error) error {
 	if err := d.begin(); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (d *device) settled(ctx context.Context, f func() error) error {
 }
 
 // mark returns events behind what all streams have been given, for awaitEvents.
-func (d *device) mark() ([]driver.Event, error) {
+func (d *state) mark() ([]driver.Event, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (d *device) mark() ([]driver.Event, error) {
 }
 
 // awaitEvents waits for events of the pool, which then has them back, or until ctx ends.
-func (d *device) awaitEvents(ctx context.Context, events []driver.Event) error {
+func (d *state) awaitEvents(ctx context.Context, events []driver.Event) error {
 	wait := func() (err error) {
 		for _, e := range events {
 			if err == nil {

@@ -36,5 +36,5 @@ func variable[T Element](m *Module, name string) (*Buffer[T], error) {
 	}
 	b := &block{ptr: driver.Ptr(at), bytes: uint64(size), module: m}
 	b.users.Store(1)
-	return newBuffer[T](&Device{device: m.d}, b, b.ptr, size/element), nil
+	return newBuffer[T](&Device{state: m.d}, b, b.ptr, size/element), nil
 }

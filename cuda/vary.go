@@ -8,12 +8,13 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/lower"
 )
 
 // findScalars notes where the actions of a step take scalars from that differ from run to run.
-func (d *device) findScalars(p *op.Program, s *op.Step, l lower.Lowering, actions []action) error {
+func (d *state) findScalars(p *program.Program, s *program.Step, l lower.Lowering, actions []action) error {
 	probe, marks := s.Probe()
 	other, err := d.lower(p, &probe)
 	if err != nil {
@@ -28,9 +29,9 @@ func (d *device) findScalars(p *op.Program, s *op.Step, l lower.Lowering, action
 		switch {
 		case x.Launch != nil && y.Launch != nil:
 			same = x.Launch.Kernel.Name == y.Launch.Kernel.Name && x.Launch.Grid == y.Launch.Grid &&
-				op.Moved(wordsOf(x.Launch.Params), wordsOf(y.Launch.Params), marks, found)
+				program.Moved(wordsOf(x.Launch.Params), wordsOf(y.Launch.Params), marks, found)
 		case x.Fill != nil && y.Fill != nil:
-			same = op.Moved([]uint32{x.Fill.Word}, []uint32{y.Fill.Word}, marks, found)
+			same = program.Moved([]uint32{x.Fill.Word}, []uint32{y.Fill.Word}, marks, found)
 		}
 	}
 	if !same {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func BenchmarkOpen(b *testing.B) {
@@ -72,7 +72,7 @@ func BenchmarkRecord(b *testing.B) {
 	runs := 0
 	for b.Loop() {
 		t := time.Now()
-		f := x.Start(&op.IO{Host: []any{in}, Read: []any{out}})
+		f := x.Start(&program.IO{Host: []any{in}, Read: []any{out}})
 		start += time.Since(t)
 		runs++
 		require.NoError(b, f.Await(ctx))

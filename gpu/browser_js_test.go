@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -100,7 +102,7 @@ func TestLateErrors(t *testing.T) {
 	d.pool.maxBuffer = 1 << 50 // let what the browser must refuse get there
 	b, err := d.pool.get(storageBuffer, 1<<45)
 	require.NoError(t, err)
-	x := newTensor(d, op.F32(3), b)
+	x := newTensor(d, program.F32(3), b)
 	y := make([]float32, 3)
 	err = k.Run(ctx, affineLaunch(3, 1, 0), y, x)
 	require.ErrorContains(t, err, "create a storage buffer of 35184372088832 bytes")
@@ -111,7 +113,7 @@ func TestLateErrors(t *testing.T) {
 	require.Zero(t, d.Memory().Cached&(1<<45), "what failed is not kept")
 
 	real := d.lowerStep
-	d.lowerStep = func(s *op.Step, in, out []op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
+	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
 		l, err := real(s, in, out, caps, choose)
 		broken := *l.Actions[0].Dispatch.Kernel
 		broken.Key, broken.Source = "broken", "\n  fn f( {"+broken.Source
@@ -269,7 +271,7 @@ func TestNoLeak(t *testing.T) {
 		for range n / together {
 			var all []*compute.Future
 			for range together {
-				all = append(all, x.Start(&op.IO{Host: []any{in}, Read: []any{out}}))
+				all = append(all, x.Start(&program.IO{Host: []any{in}, Read: []any{out}}))
 			}
 			for _, f := range all {
 				require.NoError(t, f.Await(ctx))
@@ -316,7 +318,7 @@ func BenchmarkDispatch(b *testing.B) {
 		b.Cleanup(func() { x.Close() })
 		return func() time.Duration {
 			t := time.Now()
-			f := x.Start(&op.IO{Host: []any{in}, Read: []any{out}})
+			f := x.Start(&program.IO{Host: []any{in}, Read: []any{out}})
 			took := time.Since(t)
 			require.NoError(b, f.Await(ctx))
 			return took
@@ -342,10 +344,10 @@ func BenchmarkDispatchRebound(b *testing.B) {
 	const steps = 500
 	d := open(b)
 	k := affine(b, d)
-	p := &op.Program{}
-	s := p.Add(op.F32(64), op.FromTensor)
+	p := &program.Program{}
+	s := p.Add(program.F32(64), program.FromTensor)
 	for range steps {
-		_, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(64, 2, 1)}, op.F32(64), s)
+		_, err := p.ApplyKernel(k, program.Attr{Options: affineLaunch(64, 2, 1)}, program.F32(64), s)
 		require.NoError(b, err)
 	}
 	x, err := d.Compile(p)
@@ -360,7 +362,7 @@ func BenchmarkDispatchRebound(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		t := time.Now()
-		f := x.Start(&op.IO{Tensors: []compute.Tensor{tensors[n%2]}})
+		f := x.Start(&program.IO{Tensors: []compute.Tensor{tensors[n%2]}})
 		took += time.Since(t)
 		require.NoError(b, f.Await(ctx))
 		n++
@@ -371,10 +373,10 @@ func BenchmarkDispatchRebound(b *testing.B) {
 // In a browser tuning does not wait; its clock is coarse, so that short kernels are measured in rows.
 func TestTuneAsync(t *testing.T) {
 	d := open(t, WithAutotune(TuneCached))
-	p := &op.Program{}
-	y, err := p.Apply(op.Lookup("softmax"), op.Attr{}, p.Add(op.F32(8, 1000), op.FromHost))
+	p := &program.Program{}
+	y, err := p.Apply(catalogue.Lookup("softmax"), program.Attr{}, p.Add(program.F32(8, 1000), program.FromHost))
 	require.NoError(t, err)
-	p.Read = []op.Slot{y}
+	p.Read = []program.Slot{y}
 	tuning, f := d.TuneAsync(ctx, p)
 	require.NoError(t, f.Await(ctx))
 	list := tuning.Measurements()
@@ -407,13 +409,13 @@ func TestOutOfMemory(t *testing.T) {
 	n := int(d.Info().Limits.MaxBuffer / 4)
 	require.Equal(t, uint64(1<<30), d.Info().Limits.MaxBuffer)
 	fill := func(n int) ([]compute.Tensor, error) {
-		p := &op.Program{}
-		y, err := p.Apply(op.Fill, op.Attr{Scalars: []float32{7}, Options: compute.FillOptions{Shape: []int{n}}})
+		p := &program.Program{}
+		y, err := p.Apply(catalogue.Fill, program.Attr{Scalars: []float32{7}, Options: compute.FillOptions{Shape: []int{n}}})
 		require.NoError(t, err)
-		p.Keep = []op.Slot{y}
+		p.Keep = []program.Slot{y}
 		x, err := d.Compile(p)
 		require.NoError(t, err)
-		io := &op.IO{Keep: make([]compute.Tensor, 1)}
+		io := &program.IO{Keep: make([]compute.Tensor, 1)}
 		err = x.Start(io).Await(ctx)
 		require.NoError(t, x.Close())
 		return io.Keep, err

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Code writes the WGSL of the kernels that each step of a program runs on this device, in the variants that it would take now.
-func (d *Device) Code(w io.Writer, p *op.Program) error {
+func (d *Device) Code(w io.Writer, p *program.Program) error {
 	shown := map[string]bool{}
 	c := &choosing{t: d.tuner}
 	for i := range p.Steps {

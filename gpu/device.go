@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -16,12 +18,12 @@ import (
 type Device struct {
 	compute.Ops // one method per operation of the catalogue, on slices of host memory
 
-	*device
+	*core
 }
 
 // device is what runs in flight and everything made from a Device refer to. It is apart from Device so that a Device that
 // was forgotten can be found unreachable.
-type device struct {
+type core struct {
 	drv        driver
 	info       AdapterInfo
 	kernelCaps wgsl.Caps // of info
@@ -30,8 +32,8 @@ type device struct {
 	pipelines  *pipelines
 	tuner      *tuner
 	timed      bool
-	threshold  uint64                                                                                           // dispatches of a command buffer
-	lowerStep  func(s *op.Step, in, out []op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
+	threshold  uint64                                                                                                     // dispatches of a command buffer
+	lowerStep  func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
 
 	mu          sync.Mutex
 	closed      bool
@@ -52,27 +54,27 @@ type Stats struct {
 }
 
 func newDevice(drv driver, info AdapterInfo, c *config) *Device {
-	d := &device{
+	d := &core{
 		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, timed: c.timestamps, threshold: uint64(c.threshold),
 		lowerStep: wgsl.Lower, executables: map[*executable]bool{}, pipelines: newPipelines(drv, mostPipelines),
 	}
 	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)
-	dev := &Device{device: d}
+	dev := &Device{core: d}
 	d.tuner = newTuner(d, c)
-	dev.Ops = op.NewOps(dev)
-	runtime.AddCleanup(dev, func(d *device) { d.close() }, d) // a net under a forgotten Close
+	dev.Ops = device.NewOps(dev)
+	runtime.AddCleanup(dev, func(d *core) { d.close() }, d) // a net under a forgotten Close
 	d.log.Debug("gpu: device open", "adapter", info.String())
 	return dev
 }
 
 // Info describes the adapter, with the limits and features that were granted.
-func (d *device) Info() AdapterInfo { return d.info }
+func (d *core) Info() AdapterInfo { return d.info }
 
 // Memory returns the current use of device memory.
-func (d *device) Memory() Memory { return d.pool.memory() }
+func (d *core) Memory() Memory { return d.pool.memory() }
 
 // Trim gives memory that is kept for reuse back to the machine.
-func (d *device) Trim() {
+func (d *core) Trim() {
 	if d.enter() != nil {
 		return // closing has given everything back
 	}
@@ -82,7 +84,7 @@ func (d *device) Trim() {
 }
 
 // Stats returns counters.
-func (d *device) Stats() Stats {
+func (d *core) Stats() Stats {
 	d.mu.Lock()
 	s := d.stats
 	d.mu.Unlock()
@@ -94,11 +96,11 @@ func (d *device) Stats() Stats {
 // compute.ErrClosed. Work in flight finishes and delivers its results; the memory is freed after that. Close does not wait
 // and is idempotent.
 func (d *Device) Close() error {
-	d.device.close()
+	d.core.close()
 	return nil
 }
 
-func (d *device) close() {
+func (d *core) close() {
 	d.mu.Lock()
 	first := !d.closed
 	d.closed = true
@@ -110,7 +112,7 @@ func (d *device) close() {
 }
 
 // begin reserves the driver for a call or a run; end gives it back.
-func (d *device) begin() error {
+func (d *core) begin() error {
 	if err := d.enter(); err != nil {
 		return err
 	}
@@ -122,7 +124,7 @@ func (d *device) begin() error {
 }
 
 // enter is begin for calls that only free something, which a lost device can do as well.
-func (d *device) enter() error {
+func (d *core) enter() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -132,7 +134,7 @@ func (d *device) enter() error {
 	return nil
 }
 
-func (d *device) lostReason() error {
+func (d *core) lostReason() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.lost == nil {
@@ -141,7 +143,7 @@ func (d *device) lostReason() error {
 	return d.lost
 }
 
-func (d *device) end() {
+func (d *core) end() {
 	d.mu.Lock()
 	d.users--
 	last := d.closed && d.users == 0
@@ -151,7 +153,7 @@ func (d *device) end() {
 	}
 }
 
-func (d *device) teardown() {
+func (d *core) teardown() {
 	d.mu.Lock()
 	executables := d.executables
 	d.executables = nil
@@ -166,7 +168,7 @@ func (d *device) teardown() {
 }
 
 // dropIdle makes compiled programs give up the memory that they keep between runs.
-func (d *device) dropIdle() {
+func (d *core) dropIdle() {
 	d.mu.Lock()
 	list := make([]*executable, 0, len(d.executables))
 	for e := range d.executables {
@@ -179,7 +181,7 @@ func (d *device) dropIdle() {
 }
 
 // failed latches a loss of the device that a driver call reported.
-func (d *device) failed(err error) error {
+func (d *core) failed(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -198,4 +200,4 @@ func (d *device) failed(err error) error {
 	return err
 }
 
-func (d *device) caps() *wgsl.Caps { return &d.kernelCaps }
+func (d *core) caps() *wgsl.Caps { return &d.kernelCaps }

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -73,10 +74,10 @@ func TestTensors(t *testing.T) {
 			}
 			x, err := d.Upload(ctx, data)
 			require.NoError(t, err)
-			dt, _, _ := op.TypeOf(data)
+			dt, _, _ := program.TypeOf(data)
 			require.Equal(t, []int{n}, x.Shape())
 			require.Equal(t, dt, x.DType())
-			got := op.MakeSlice(op.Type{DType: dt, Shape: []int{n}})
+			got := program.MakeSlice(program.Type{DType: dt, Shape: []int{n}})
 			require.NoError(t, fetch(ctx, x, got))
 			require.Equal(t, data, got)
 			require.NoError(t, x.Close())
@@ -313,9 +314,9 @@ func TestTooLarge(t *testing.T) {
 func TestStagingSplits(t *testing.T) {
 	d := open(t, WithLimits(wgsl.Caps{MaxBuffer: 1 << 16, MaxBinding: 1 << 16}))
 	r := random(t)
-	p, io := &op.Program{}, &op.IO{}
+	p, io := &program.Program{}, &program.IO{}
 	for range 5 {
-		s := p.Add(op.F32(10_000), op.FromHost)
+		s := p.Add(program.F32(10_000), program.FromHost)
 		p.Read = append(p.Read, s)
 		io.Host = append(io.Host, floats(r, 10_000))
 		io.Read = append(io.Read, make([]float32, 10_000))

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Executable is a compiled program; see [Device.Compile]. It is safe for concurrent use; runs may overlap.
@@ -17,7 +17,7 @@ type Executable struct {
 
 // executable is an Executable as runs in flight see it.
 type executable struct {
-	d *device
+	d *core
 	*plan
 	timed bool
 
@@ -45,7 +45,7 @@ type group struct {
 const maxIdle = 2
 
 func newExecutable(dev *Device, pl *plan) *Executable {
-	e := &executable{d: dev.device, plan: pl, timed: dev.timed}
+	e := &executable{d: dev.core, plan: pl, timed: dev.timed}
 	x := &Executable{dev, e}
 	e.d.mu.Lock()
 	if e.d.executables != nil {
@@ -139,7 +139,7 @@ func (e *executable) acquire() (*instance, error) {
 }
 
 // begin makes the instance's run ready for another start.
-func (in *instance) begin(io *op.IO, resolve compute.Resolve) *run {
+func (in *instance) begin(io *program.IO, resolve compute.Resolve) *run {
 	r := &in.run
 	r.io, r.resolve = io, resolve
 	r.uploads, r.readback = r.uploads[:0], r.readback[:0]

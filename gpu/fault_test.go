@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -319,18 +320,18 @@ func TestFaults(t *testing.T) {
 }
 
 // faultRun runs a program that uploads, dispatches with a uniform, keeps a tensor and reads back.
-func faultRun(d *Device, k *Kernel, arm func()) (*op.IO, error) {
-	p := &op.Program{}
-	s := p.Add(op.F32(100), op.FromHost)
-	y, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(100, 2, 1)}, op.F32(100), s)
+func faultRun(d *Device, k *Kernel, arm func()) (*program.IO, error) {
+	p := &program.Program{}
+	s := p.Add(program.F32(100), program.FromHost)
+	y, err := p.ApplyKernel(k, program.Attr{Options: affineLaunch(100, 2, 1)}, program.F32(100), s)
 	if err != nil {
 		return nil, err
 	}
-	z, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(100, 3, 1)}, op.F32(100), y)
+	z, err := p.ApplyKernel(k, program.Attr{Options: affineLaunch(100, 3, 1)}, program.F32(100), y)
 	if err != nil {
 		return nil, err
 	}
-	p.Keep, p.Read = []op.Slot{y}, []op.Slot{z}
+	p.Keep, p.Read = []program.Slot{y}, []program.Slot{z}
 	x, err := d.Compile(p)
 	if err != nil {
 		return nil, err
@@ -338,7 +339,7 @@ func faultRun(d *Device, k *Kernel, arm func()) (*op.IO, error) {
 	defer x.Close()
 	arm()
 	got := make([]float32, 100)
-	io := &op.IO{Host: []any{make([]float32, 100)}, Read: []any{got}}
+	io := &program.IO{Host: []any{make([]float32, 100)}, Read: []any{got}}
 	if err := x.Start(io).Await(context.Background()); err != nil {
 		return io, err
 	}

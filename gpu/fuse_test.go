@@ -13,14 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
-	"github.com/wavelane/wavelane/internal/op/optest"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/optest"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
 // elementwiseEntries are those that expressions are made of.
-func elementwiseEntries() (all []*op.Entry) {
-	for _, e := range op.All() {
+func elementwiseEntries() (all []*program.Entry) {
+	for _, e := range catalogue.All() {
 		if e.Class.Elementwise() {
 			all = append(all, e)
 		}
@@ -29,12 +31,12 @@ func elementwiseEntries() (all []*op.Entry) {
 }
 
 // randomExpression has nodes of any entries, with scalars for them.
-func randomExpression(r *rand.Rand, inputs, nodes, results int) (x op.Expression, scalars []float32) {
+func randomExpression(r *rand.Rand, inputs, nodes, results int) (x program.Expression, scalars []float32) {
 	entries := elementwiseEntries()
 	x.Inputs = inputs
 	for i := range nodes {
 		e := entries[r.IntN(len(entries))]
-		n := op.Node{Entry: e}
+		n := program.Node{Entry: e}
 		for range e.Inputs {
 			a := r.IntN(inputs + i)
 			if i > 0 && r.IntN(2) == 0 {
@@ -70,12 +72,12 @@ func tensorOf(r *rand.Rand, n int, special bool) []float32 {
 }
 
 // execute runs a program of one step.
-func execute[T any](t *testing.T, d *Device, e *op.Entry, a op.Attr, in []op.Type, data [][]float32) ([]op.Type, [][]T) {
+func execute[T any](t *testing.T, d *Device, e *program.Entry, a program.Attr, in []program.Type, data [][]float32) ([]program.Type, [][]T) {
 	t.Helper()
-	p, io := &op.Program{}, &op.IO{}
-	var slots []op.Slot
+	p, io := &program.Program{}, &program.IO{}
+	var slots []program.Slot
 	for i := range in {
-		slots, io.Host = append(slots, p.Add(in[i], op.FromHost)), append(io.Host, data[i])
+		slots, io.Host = append(slots, p.Add(in[i], program.FromHost)), append(io.Host, data[i])
 	}
 	out, err := p.ApplyAll(e, a, slots...)
 	require.NoError(t, err)
@@ -114,12 +116,12 @@ func TestFused(t *testing.T) {
 						continue
 					}
 					x, scalars := randomExpression(r, len(s), 1+r.IntN(8), 1+(i+round)%3)
-					in, data := make([]op.Type, len(s)), make([][]float32, len(s))
+					in, data := make([]program.Type, len(s)), make([][]float32, len(s))
 					for k := range s {
-						in[k] = op.F32(s[k]...)
+						in[k] = program.F32(s[k]...)
 						data[k] = tensorOf(r, in[k].Len(), round == 1)
 					}
-					types, got := execute[float32](t, d, op.Fused, op.Attr{Options: x, Scalars: scalars}, in, data)
+					types, got := execute[float32](t, d, program.Fused, program.Attr{Options: x, Scalars: scalars}, in, data)
 					if name == "usual" && round == i%2 {
 						for k, want := range apart(t, d, &x, scalars, in, data) {
 							for j, w := range want {
@@ -136,32 +138,32 @@ func TestFused(t *testing.T) {
 }
 
 // apart computes an expression by a step for each node.
-func apart(t *testing.T, d *Device, x *op.Expression, scalars []float32, in []op.Type, data [][]float32) [][]float32 {
-	p, io := &op.Program{}, &op.IO{}
-	var slots []op.Slot
+func apart(t *testing.T, d *Device, x *program.Expression, scalars []float32, in []program.Type, data [][]float32) [][]float32 {
+	p, io := &program.Program{}, &program.IO{}
+	var slots []program.Slot
 	shapes := make([][]int, len(in))
 	for i := range in {
-		slots, io.Host = append(slots, p.Add(in[i], op.FromHost)), append(io.Host, data[i])
+		slots, io.Host = append(slots, p.Add(in[i], program.FromHost)), append(io.Host, data[i])
 		shapes[i] = in[i].Shape
 	}
 	for _, n := range x.Nodes {
-		var args []op.Slot
+		var args []program.Slot
 		for _, a := range n.Args {
 			args = append(args, slots[a])
 		}
-		y, err := p.Apply(n.Entry, op.Attr{Scalars: scalars[:len(n.Entry.Scalars)]}, args...)
+		y, err := p.Apply(n.Entry, program.Attr{Scalars: scalars[:len(n.Entry.Scalars)]}, args...)
 		require.NoError(t, err)
 		slots, scalars = append(slots, y), scalars[len(n.Entry.Scalars):]
 	}
-	shape, err := op.Broadcast(shapes...)
+	shape, err := program.Broadcast(shapes...)
 	require.NoError(t, err)
 	var got [][]float32
 	for _, r := range x.Results {
 		y := make([]float32, p.Values[slots[r]].Len())
 		p.Read, io.Read = append(p.Read, slots[r]), append(io.Read, y)
-		all, st := make([]float32, op.Len(shape)), op.BroadcastStrides(p.Values[slots[r]].Shape, shape)
+		all, st := make([]float32, program.Len(shape)), program.BroadcastStrides(p.Values[slots[r]].Shape, shape)
 		got = append(got, all)
-		defer func() { op.Walk(shape, func(i int, index []int) { all[i] = y[op.Dot(index, st)] }) }()
+		defer func() { program.Walk(shape, func(i int, index []int) { all[i] = y[program.Dot(index, st)] }) }()
 	}
 	e, err := d.Compile(p)
 	require.NoError(t, err)
@@ -171,15 +173,15 @@ func apart(t *testing.T, d *Device, x *op.Expression, scalars []float32, in []op
 }
 
 // judge compares results with estimates.
-func judge(t *testing.T, x *op.Expression, scalars []float32, shape []int, in []op.Type, data, got [][]float32) {
+func judge(t *testing.T, x *program.Expression, scalars []float32, shape []int, in []program.Type, data, got [][]float32) {
 	t.Helper()
 	strides, v := make([][]int, len(in)), make([]float64, len(in))
 	for k := range in {
-		strides[k] = op.BroadcastStrides(in[k].Shape, shape)
+		strides[k] = program.BroadcastStrides(in[k].Shape, shape)
 	}
-	op.Walk(shape, func(i int, index []int) {
+	program.Walk(shape, func(i int, index []int) {
 		for k := range in {
-			v[k] = float64(data[k][op.Dot(index, strides[k])])
+			v[k] = float64(data[k][program.Dot(index, strides[k])])
 		}
 		for k, y := range optest.Expression(x, v, scalars) {
 			require.True(t, y.Accepts(got[k][i]), "%v %v %v at %v: %v of %v, want %+v", x, scalars, in, index, got[k][i], v, y)
@@ -190,7 +192,7 @@ func judge(t *testing.T, x *op.Expression, scalars []float32, shape []int, in []
 // fusion is an operation with an expression before or behind it. Values of those are tame, so that the operation's own tolerance is what
 // counts.
 type fusion struct {
-	entry      *op.Entry
+	entry      *program.Entry
 	options    any
 	scalars    []float32
 	in         [][]int // of the operation
@@ -200,18 +202,18 @@ type fusion struct {
 }
 
 // tame is (x0·½ + x1 − x2 …), then clipped.
-func tame(inputs int) (op.Expression, []float32) {
-	x := op.Expression{Inputs: inputs, Nodes: []op.Node{{Entry: op.Scale, Args: []int{0}}}}
+func tame(inputs int) (program.Expression, []float32) {
+	x := program.Expression{Inputs: inputs, Nodes: []program.Node{{Entry: catalogue.Scale, Args: []int{0}}}}
 	last := inputs
 	for i := 1; i < inputs; i++ {
-		e := op.Add
+		e := catalogue.Add
 		if i%2 == 0 {
-			e = op.Sub
+			e = catalogue.Sub
 		}
-		x.Nodes = append(x.Nodes, op.Node{Entry: e, Args: []int{last, i}})
+		x.Nodes = append(x.Nodes, program.Node{Entry: e, Args: []int{last, i}})
 		last++
 	}
-	x.Nodes = append(x.Nodes, op.Node{Entry: op.Clip, Args: []int{last}})
+	x.Nodes = append(x.Nodes, program.Node{Entry: catalogue.Clip, Args: []int{last}})
 	x.Results = []int{last + 1}
 	return x, []float32{0.5, -7, 9}
 }
@@ -227,15 +229,15 @@ func fusions() (all []fusion) {
 		column := append(append([]int{}, s[:len(s)-1]...), 1)
 		operands := [][]int{s, cols, column, s, {}}
 		all = append(all,
-			fusion{op.RMSNorm, nil, []float32{1e-5}, [][]int{s, cols}, true, [][]int{s, s}, false}, // residual + norm
-			fusion{op.Softmax, nil, nil, [][]int{s}, true, operands, false},
-			fusion{op.LayerNorm, nil, []float32{1e-3}, [][]int{s, cols, cols}, true, operands[:2], false},
-			fusion{op.L2Norm, nil, []float32{1e-3}, [][]int{s}, false, [][]int{s, cols, column, {1}}, false},
-			fusion{op.Sum, last, nil, [][]int{s}, true, operands, false},
-			fusion{op.DotProduct, last, nil, [][]int{s, s}, true, operands[:3], false},
-			fusion{op.ArgMax, last, nil, [][]int{s}, true, operands, false},
-			fusion{op.Mean, last, nil, [][]int{s}, false, [][]int{s[:len(s)-1], {}}, false},
-			fusion{op.NormL2, compute.AllAxes, nil, [][]int{s}, true, [][]int{s, {1}}, false})
+			fusion{catalogue.RMSNorm, nil, []float32{1e-5}, [][]int{s, cols}, true, [][]int{s, s}, false}, // residual + norm
+			fusion{catalogue.Softmax, nil, nil, [][]int{s}, true, operands, false},
+			fusion{catalogue.LayerNorm, nil, []float32{1e-3}, [][]int{s, cols, cols}, true, operands[:2], false},
+			fusion{catalogue.L2Norm, nil, []float32{1e-3}, [][]int{s}, false, [][]int{s, cols, column, {1}}, false},
+			fusion{catalogue.Sum, last, nil, [][]int{s}, true, operands, false},
+			fusion{catalogue.DotProduct, last, nil, [][]int{s, s}, true, operands[:3], false},
+			fusion{catalogue.ArgMax, last, nil, [][]int{s}, true, operands, false},
+			fusion{catalogue.Mean, last, nil, [][]int{s}, false, [][]int{s[:len(s)-1], {}}, false},
+			fusion{catalogue.NormL2, compute.AllAxes, nil, [][]int{s}, true, [][]int{s, {1}}, false})
 	}
 	for _, o := range []compute.MatMulOptions{{}, {TransB: true}, {TransA: true, Act: compute.ReLU}} {
 		for _, s := range [][4]int{{1, 33, 20, 37}, {1, 64, 40, 64}, {3, 20, 17, 24}, {1, 4, 1500, 12}, {1, 1, 700, 40}, {1, 40, 1030, 1}} {
@@ -249,20 +251,20 @@ func fusions() (all []fusion) {
 			if s[0] > 1 {
 				a, y = append([]int{s[0]}, a...), append([]int{s[0]}, y...)
 			}
-			all = append(all, fusion{op.MatMul, o, nil, [][]int{a, b, {s[3]}}, false, [][]int{y, {s[3]}, {s[1], 1}, {}}, false})
+			all = append(all, fusion{catalogue.MatMul, o, nil, [][]int{a, b, {s[3]}}, false, [][]int{y, {s[3]}, {s[1], 1}, {}}, false})
 		}
 	}
 	conv := compute.Conv2DOptions{Pad: [2]int{1, 1}, Act: compute.ReLU}
 	return append(all,
-		fusion{op.MatMul, compute.MatMulOptions{}, nil, [][]int{{3, 5, 4}, {4, 6}}, false, [][]int{{3, 1, 6}}, true},
-		fusion{op.Softmax, nil, nil, [][]int{{3, 5, 4}}, true, [][]int{{3, 1, 4}, {3, 5, 4}}, true},
-		fusion{op.MaxPool2D, compute.PoolOptions{Size: [2]int{2, 2}}, nil, [][]int{{3, 6, 6}}, false, [][]int{{1}}, true},
-		fusion{op.MatVec, nil, nil, [][]int{{50, 33}, {33}}, false, [][]int{{50}, {}}, false},
-		fusion{op.VecMat, nil, nil, [][]int{{3, 33}, {33, 48}}, false, [][]int{{48}, {3, 1}}, false},
-		fusion{op.Conv2D, conv, nil, [][]int{{2, 3, 9, 10}, {6, 3, 3, 3}, {6}}, false, [][]int{{2, 6, 9, 10}, {6, 1, 1}, {9, 10}, {}}, false},
-		fusion{op.Conv2D, compute.Conv2DOptions{}, nil, [][]int{{2, 3, 9, 10}, {6, 3, 1, 1}, {6}}, false, [][]int{{2, 6, 9, 10}, {6, 1, 1}, {9, 10}}, false},
-		fusion{op.Conv2D, compute.Conv2DOptions{}, nil, [][]int{{12, 10}, {3, 3}}, false, [][]int{{10, 8}, {}}, false},
-		fusion{op.Conv1D, compute.Conv1DOptions{}, nil, [][]int{{2, 3, 30}, {4, 3, 5}}, false, [][]int{{4, 1}, {26}}, false})
+		fusion{catalogue.MatMul, compute.MatMulOptions{}, nil, [][]int{{3, 5, 4}, {4, 6}}, false, [][]int{{3, 1, 6}}, true},
+		fusion{catalogue.Softmax, nil, nil, [][]int{{3, 5, 4}}, true, [][]int{{3, 1, 4}, {3, 5, 4}}, true},
+		fusion{catalogue.MaxPool2D, compute.PoolOptions{Size: [2]int{2, 2}}, nil, [][]int{{3, 6, 6}}, false, [][]int{{1}}, true},
+		fusion{catalogue.MatVec, nil, nil, [][]int{{50, 33}, {33}}, false, [][]int{{50}, {}}, false},
+		fusion{catalogue.VecMat, nil, nil, [][]int{{3, 33}, {33, 48}}, false, [][]int{{48}, {3, 1}}, false},
+		fusion{catalogue.Conv2D, conv, nil, [][]int{{2, 3, 9, 10}, {6, 3, 3, 3}, {6}}, false, [][]int{{2, 6, 9, 10}, {6, 1, 1}, {9, 10}, {}}, false},
+		fusion{catalogue.Conv2D, compute.Conv2DOptions{}, nil, [][]int{{2, 3, 9, 10}, {6, 3, 1, 1}, {6}}, false, [][]int{{2, 6, 9, 10}, {6, 1, 1}, {9, 10}}, false},
+		fusion{catalogue.Conv2D, compute.Conv2DOptions{}, nil, [][]int{{12, 10}, {3, 3}}, false, [][]int{{10, 8}, {}}, false},
+		fusion{catalogue.Conv1D, compute.Conv1DOptions{}, nil, [][]int{{2, 3, 30}, {4, 3, 5}}, false, [][]int{{4, 1}, {26}}, false})
 }
 
 // Expressions before and behind operations agree with the reference. What the device does not fuse it refuses to run.
@@ -282,9 +284,9 @@ func TestPrologueAndEpilogue(t *testing.T) {
 
 // The expression behind a product or a convolution comes in wherever a variant stores its results.
 func TestEpilogueOfVariants(t *testing.T) {
-	product, vector := fusion{entry: op.MatMul, options: compute.MatMulOptions{}, in: [][]int{{64, 1030}, {1030, 68}}, more: [][]int{{64, 68}, {68}, {64, 1}}},
-		fusion{entry: op.MatMul, options: compute.MatMulOptions{}, in: [][]int{{64, 1030}, {1030, 1}}, more: [][]int{{64, 1}, {1}}}
-	image := fusion{entry: op.Conv2D, options: compute.Conv2DOptions{}, in: [][]int{{1, 3, 12, 13}, {16, 3, 3, 3}}, more: [][]int{{16, 1, 1}, {1, 16, 10, 11}}}
+	product, vector := fusion{entry: catalogue.MatMul, options: compute.MatMulOptions{}, in: [][]int{{64, 1030}, {1030, 68}}, more: [][]int{{64, 68}, {68}, {64, 1}}},
+		fusion{entry: catalogue.MatMul, options: compute.MatMulOptions{}, in: [][]int{{64, 1030}, {1030, 1}}, more: [][]int{{64, 1}, {1}}}
+	image := fusion{entry: catalogue.Conv2D, options: compute.Conv2DOptions{}, in: [][]int{{1, 3, 12, 13}, {16, 3, 3, 3}}, more: [][]int{{16, 1, 1}, {1, 16, 10, 11}}}
 	for _, c := range []struct {
 		class, name string
 		f           fusion
@@ -295,31 +297,31 @@ func TestEpilogueOfVariants(t *testing.T) {
 }
 
 func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
-	var in []op.Type
+	var in []program.Type
 	own := f.in
-	attr := op.Attr{Options: f.options, Scalars: f.scalars}
+	attr := program.Attr{Options: f.options, Scalars: f.scalars}
 	if f.prologue {
 		x, scalars := tame(len(f.more))
 		attr.Prologue, attr.Scalars = x, append(scalars, f.scalars...)
 		for _, s := range f.more {
-			in = append(in, op.F32(s...))
+			in = append(in, program.F32(s...))
 		}
 		own = own[1:]
 	}
 	for _, s := range own {
-		in = append(in, op.F32(s...))
+		in = append(in, program.F32(s...))
 	}
 	if !f.prologue {
 		x, scalars := tame(1 + len(f.more))
 		attr.Epilogue, attr.Scalars = x, append(append([]float32{}, f.scalars...), scalars...)
 		for _, s := range f.more {
-			in = append(in, op.F32(s...))
+			in = append(in, program.F32(s...))
 		}
 	}
-	data, arrays := make([][]float32, len(in)), make([]op.Array, len(in))
+	data, arrays := make([][]float32, len(in)), make([]program.Array, len(in))
 	for k, x := range in {
 		data[k] = tensorOf(r, x.Len(), false)
-		arrays[k] = op.Array{Shape: x.Shape}
+		arrays[k] = program.Array{Shape: x.Shape}
 		for _, v := range data[k] {
 			arrays[k].Data = append(arrays[k].Data, float64(v))
 		}
@@ -327,13 +329,13 @@ func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
 	out, err := f.entry.Check(in, attr)
 	require.NoError(t, err, f)
 	if f.impossible {
-		s := &op.Step{Entry: f.entry, Attr: attr}
+		s := &program.Step{Entry: f.entry, Attr: attr}
 		require.False(t, d.Fuses(s, in, out), f)
 		_, err := wgsl.Lower(s, in, out, d.caps(), nil)
 		require.ErrorIs(t, err, compute.ErrUnsupported, f)
 		return
 	}
-	if f.entry == op.ArgMax {
+	if f.entry == catalogue.ArgMax {
 		checkPlaces(t, d, attr, in, data, arrays)
 		return
 	}
@@ -349,12 +351,12 @@ func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
 }
 
 // checkPlaces judges the places of the largest elements of rows, of which in float32 another may be as large.
-func checkPlaces(t *testing.T, d *Device, attr op.Attr, in []op.Type, data [][]float32, arrays []op.Array) {
-	_, got := execute[int32](t, d, op.ArgMax, attr, in, data)
-	f := op.Attr{Options: attr.Prologue, Scalars: attr.Scalars}
-	out, err := op.Fused.Check(in, f)
+func checkPlaces(t *testing.T, d *Device, attr program.Attr, in []program.Type, data [][]float32, arrays []program.Array) {
+	_, got := execute[int32](t, d, catalogue.ArgMax, attr, in, data)
+	f := program.Attr{Options: attr.Prologue, Scalars: attr.Scalars}
+	out, err := program.Fused.Check(in, f)
 	require.NoError(t, err)
-	rows := op.Fused.Reference(arrays, f, out)[0].Data
+	rows := program.Fused.Reference(arrays, f, out)[0].Data
 	cols := len(rows) / len(got[0])
 	for i, place := range got[0] {
 		for j := range cols {
@@ -368,21 +370,21 @@ func TestPipelinesAreBounded(t *testing.T) {
 	d, r := open(t), random(t)
 	const limit, programs = 4, 40
 	d.pipelines = newPipelines(d.drv, limit)
-	compile := func(nodes int) op.Executable {
-		x := op.Expression{Inputs: 1, Results: []int{nodes}}
+	compile := func(nodes int) program.Executable {
+		x := program.Expression{Inputs: 1, Results: []int{nodes}}
 		for i := range nodes {
-			x.Nodes = append(x.Nodes, op.Node{Entry: op.Neg, Args: []int{i}})
+			x.Nodes = append(x.Nodes, program.Node{Entry: catalogue.Neg, Args: []int{i}})
 		}
-		p := &op.Program{}
-		s := p.Add(op.F32(5), op.FromHost)
-		y, err := p.Apply(op.Fused, op.Attr{Options: x}, s)
+		p := &program.Program{}
+		s := p.Add(program.F32(5), program.FromHost)
+		y, err := p.Apply(program.Fused, program.Attr{Options: x}, s)
 		require.NoError(t, err)
-		p.Read = []op.Slot{y}
+		p.Read = []program.Slot{y}
 		e, err := d.Compile(p)
 		require.NoError(t, err)
 		return e
 	}
-	check := func(e op.Executable, sign float32) {
+	check := func(e program.Executable, sign float32) {
 		x, y := floats(r, 5), make([]float32, 5)
 		require.NoError(t, runOnce(e, x, y))
 		for i := range x {

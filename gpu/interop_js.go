@@ -6,7 +6,8 @@ import (
 	"syscall/js"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -46,7 +47,7 @@ func (d *Device) GPUDevice() js.Value { return d.drv.(*browser).device }
 // that uses it is done. Errors wrap compute.ErrArgument, compute.ErrShape, compute.ErrTooLarge, compute.ErrClosed or
 // compute.ErrDeviceLost.
 func (d *Device) ImportBuffer(buffer js.Value, offset uint64, dtype compute.DType, shape ...int) (*Tensor, error) {
-	t := op.Type{DType: dtype, Shape: slices.Clone(shape)}
+	t := program.Type{DType: dtype, Shape: slices.Clone(shape)}
 	fail := func(err error) (*Tensor, error) {
 		return nil, fmt.Errorf("gpu: import a buffer as %v: %w", t, err)
 	}

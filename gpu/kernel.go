@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -37,7 +38,7 @@ type Kernel struct {
 	lbl string
 }
 
-var _ op.Kernel = (*Kernel)(nil)
+var _ program.Kernel = (*Kernel)(nil)
 
 // maxNesting bounds brackets within brackets and runs of prefix operators: the compiler recurses on both, and its stack
 // cannot grow. Chromium's stops at 128.
@@ -146,7 +147,7 @@ func nesting(src string) int {
 func (k *Kernel) Name() string { return k.lbl }
 
 // Check validates a call: the number of operands, and a.Options, which must be a [Launch].
-func (k *Kernel) Check(in []op.Type, out op.Type, a op.Attr) error {
+func (k *Kernel) Check(in []program.Type, out program.Type, a program.Attr) error {
 	l, ok := a.Options.(Launch)
 	switch {
 	case !ok:
@@ -185,26 +186,26 @@ func (k *Kernel) lower(operands int, l Launch) wgsl.Lowering {
 // same device. Dst is a slice that receives the result; what the kernel does not write of it is undefined. To chain kernels,
 // or to leave the result on the device, record a batch or use [Kernel.ApplyAsync].
 func (k *Kernel) RunAsync(l Launch, dst any, args ...any) *compute.Future {
-	dt, n, err := op.TypeOf(dst)
+	dt, n, err := program.TypeOf(dst)
 	if err != nil {
 		return compute.Failed(fmt.Errorf("kernel %s: destination: %w", k.lbl, err))
 	}
-	p, io, out, err := k.program(l, op.Type{DType: dt, Shape: []int{n}}, args)
+	p, io, out, err := k.program(l, program.Type{DType: dt, Shape: []int{n}}, args)
 	if err != nil {
 		return compute.Failed(err)
 	}
-	p.Read, io.Read = []op.Slot{out}, []any{dst}
+	p.Read, io.Read = []program.Slot{out}, []any{dst}
 	return k.dev.once(p, io)
 }
 
 // ApplyAsync is RunAsync with a result that stays on the device, a tensor of the given type and shape. The tensor can be
 // used at once, in work that will run after this; it is nil if the future has failed already.
 func (k *Kernel) ApplyAsync(l Launch, dt compute.DType, shape []int, args ...any) (compute.Tensor, *compute.Future) {
-	p, io, out, err := k.program(l, op.Type{DType: dt, Shape: slices.Clone(shape)}, args)
+	p, io, out, err := k.program(l, program.Type{DType: dt, Shape: slices.Clone(shape)}, args)
 	if err != nil {
 		return nil, compute.Failed(err)
 	}
-	p.Keep = []op.Slot{out}
+	p.Keep = []program.Slot{out}
 	f := k.dev.once(p, io)
 	if io.Keep == nil {
 		return nil, f
@@ -213,12 +214,12 @@ func (k *Kernel) ApplyAsync(l Launch, dt compute.DType, shape []int, args ...any
 }
 
 // program is a program of one custom step.
-func (k *Kernel) program(l Launch, out op.Type, args []any) (*op.Program, *op.IO, op.Slot, error) {
-	p, io := &op.Program{}, &op.IO{}
-	in := make([]op.Slot, len(args))
+func (k *Kernel) program(l Launch, out program.Type, args []any) (*program.Program, *program.IO, program.Slot, error) {
+	p, io := &program.Program{}, &program.IO{}
+	in := make([]program.Slot, len(args))
 	for i, x := range args {
 		if t, ok := x.(compute.Tensor); ok {
-			in[i] = p.Add(op.Type{DType: t.DType(), Shape: t.Shape()}, op.FromTensor)
+			in[i] = p.Add(program.Type{DType: t.DType(), Shape: t.Shape()}, program.FromTensor)
 			io.Tensors = append(io.Tensors, t)
 			continue
 		}
@@ -226,20 +227,20 @@ func (k *Kernel) program(l Launch, out op.Type, args []any) (*op.Program, *op.IO
 		if !ok {
 			operand.Data = x
 		}
-		dt, n, err := op.TypeOf(operand.Data)
+		dt, n, err := program.TypeOf(operand.Data)
 		if err != nil {
 			return nil, nil, 0, fmt.Errorf("kernel %s: operand %d: %w", k.lbl, i, err)
 		}
 		if !ok {
 			operand.Shape = []int{n}
 		}
-		t := op.Type{DType: dt, Shape: slices.Clone(operand.Shape)}
+		t := program.Type{DType: dt, Shape: slices.Clone(operand.Shape)}
 		if err := t.Check(); err != nil {
 			return nil, nil, 0, fmt.Errorf("kernel %s: operand %d: %w", k.lbl, i, err)
 		}
-		in[i] = p.Add(t, op.FromHost)
+		in[i] = p.Add(t, program.FromHost)
 		io.Host = append(io.Host, operand.Data)
 	}
-	slot, err := p.ApplyKernel(k, op.Attr{Options: Launch{l.Grid, slices.Clone(l.Params)}}, out, in...)
+	slot, err := p.ApplyKernel(k, program.Attr{Options: Launch{l.Grid, slices.Clone(l.Params)}}, out, in...)
 	return p, io, slot, err
 }

@@ -4,16 +4,16 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
-// What op.IO asks of times: a lap ends before the first step and behind each.
+// What program.IO asks of times: a lap ends before the first step and behind each.
 
 // mostLaps is what a query set of WebGPU has room for, besides the two stamps of the submission.
 const mostLaps = 4096 - 2
 
 // checkTimes reports a run whose steps cannot be measured.
-func (e *executable) checkTimes(io *op.IO) error {
+func (e *executable) checkTimes(io *program.IO) error {
 	switch {
 	case io.Times == nil:
 	case !e.d.info.has(featureTimestamps):

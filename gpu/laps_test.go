@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Steps of a program are measured on request, whatever the device was opened with.
@@ -24,7 +24,7 @@ func TestTimesOfSteps(t *testing.T) {
 	defer x.Close()
 	times := make([]time.Duration, len(p.Steps))
 	for range 3 {
-		io := &op.IO{Host: []any{make([]float32, 100_000)}, Read: []any{make([]float32, 100_000)}, Times: times}
+		io := &program.IO{Host: []any{make([]float32, 100_000)}, Read: []any{make([]float32, 100_000)}, Times: times}
 		require.NoError(t, x.Start(io).Await(ctx))
 	}
 	total := time.Duration(0)
@@ -33,6 +33,6 @@ func TestTimesOfSteps(t *testing.T) {
 		total += took
 	}
 	require.Positive(t, total)
-	io := &op.IO{Host: []any{make([]float32, 100_000)}, Read: []any{make([]float32, 100_000)}, Times: times[1:]}
+	io := &program.IO{Host: []any{make([]float32, 100_000)}, Read: []any{make([]float32, 100_000)}, Times: times[1:]}
 	require.ErrorIs(t, x.Start(io).Await(ctx), compute.ErrArgument)
 }

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -19,9 +21,9 @@ func TestEntriesUnderNarrowLimits(t *testing.T) {
 	narrow := wgsl.DefaultCaps
 	narrow.MaxWorkgroups, narrow.MaxInvocations, narrow.MaxBinding = 500, 64, 8<<10
 	d := open(t, WithLimits(narrow))
-	var entries []*op.Entry
-	for _, e := range op.All() {
-		if e.Class.Elementwise() || e.Class == op.Reduce || e.Class == op.Rows {
+	var entries []*program.Entry
+	for _, e := range catalogue.All() {
+		if e.Class.Elementwise() || e.Class == program.Reduce || e.Class == program.Rows {
 			entries = append(entries, e)
 		}
 	}

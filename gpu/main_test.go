@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -118,15 +118,15 @@ func idle(t testing.TB, d *Device) {
 }
 
 // chain is a program: a host vector, steps of scale·x + add, one result.
-func chain(t testing.TB, k *Kernel, n, steps int) *op.Program {
+func chain(t testing.TB, k *Kernel, n, steps int) *program.Program {
 	t.Helper()
-	p := &op.Program{}
-	s := p.Add(op.F32(n), op.FromHost)
+	p := &program.Program{}
+	s := p.Add(program.F32(n), program.FromHost)
 	for i := range steps {
 		var err error
-		s, err = p.ApplyKernel(k, op.Attr{Options: affineLaunch(n, 1, float32(i+1))}, op.F32(n), s)
+		s, err = p.ApplyKernel(k, program.Attr{Options: affineLaunch(n, 1, float32(i+1))}, program.F32(n), s)
 		require.NoError(t, err)
 	}
-	p.Read = []op.Slot{s}
+	p.Read = []program.Slot{s}
 	return p
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Measurement is the outcome of measuring the variants of one problem.
@@ -37,7 +37,7 @@ type question struct {
 }
 
 // measureProgram measures what the cache does not know about a program's steps.
-func (t *tuner) measureProgram(p *op.Program) error {
+func (t *tuner) measureProgram(p *program.Program) error {
 	for i := range p.Steps {
 		if s := &p.Steps[i]; s.Kernel == nil {
 			if _, err := t.measureStep(context.Background(), p, s, false); err != nil {
@@ -50,7 +50,7 @@ func (t *tuner) measureProgram(p *op.Program) error {
 
 // measureStep measures the variants of a step: all of them if again, else those of questions without an answer. A choice
 // may lead to further questions, so it asks until there is none.
-func (t *tuner) measureStep(ctx context.Context, p *op.Program, s *op.Step, again bool) ([]Measurement, error) {
+func (t *tuner) measureStep(ctx context.Context, p *program.Program, s *program.Step, again bool) ([]Measurement, error) {
 	var list []Measurement
 	answered := map[string]bool{}
 	for {
@@ -70,7 +70,7 @@ func (t *tuner) measureStep(ctx context.Context, p *op.Program, s *op.Step, agai
 }
 
 // open returns a question of a step that nobody has answered, or nil.
-func (t *tuner) open(p *op.Program, s *op.Step, answered map[string]bool, again bool) (*question, error) {
+func (t *tuner) open(p *program.Program, s *program.Step, answered map[string]bool, again bool) (*question, error) {
 	var found *question
 	_, err := t.d.lower(p, s, func(class, problem string, candidates []string) int {
 		key := t.key(class, problem, candidates)
@@ -99,12 +99,12 @@ func (c *contender) median() float64 {
 }
 
 // measure runs each variant on made-up data, in turns so that what disturbs the machine disturbs all of them.
-func (t *tuner) measure(ctx context.Context, p *op.Program, s *op.Step, q *question) (Measurement, error) {
+func (t *tuner) measure(ctx context.Context, p *program.Program, s *program.Step, q *question) (Measurement, error) {
 	t.measuring.Lock()
 	defer t.measuring.Unlock()
 	m := Measurement{Class: q.class, Problem: roundSizes(q.problem), Variants: q.candidates,
 		Median: make([]time.Duration, len(q.candidates))}
-	dev := &Device{device: t.d}
+	dev := &Device{core: t.d}
 	alone, io, err := single(ctx, dev, p, s)
 	if err != nil {
 		return m, err
@@ -205,7 +205,7 @@ func fastest(list []*contender) int {
 }
 
 // contender compiles variant i and runs it once.
-func (t *tuner) contender(ctx context.Context, dev *Device, p *op.Program, io *op.IO, q *question, i int) (*contender, error) {
+func (t *tuner) contender(ctx context.Context, dev *Device, p *program.Program, io *program.IO, q *question, i int) (*contender, error) {
 	pl, err := t.planOf(p, q, i)
 	if err != nil {
 		return nil, err
@@ -225,7 +225,7 @@ func (t *tuner) contender(ctx context.Context, dev *Device, p *op.Program, io *o
 }
 
 // planOf plans a program with variant i.
-func (t *tuner) planOf(p *op.Program, q *question, i int) (*plan, error) {
+func (t *tuner) planOf(p *program.Program, q *question, i int) (*plan, error) {
 	key := t.key(q.class, q.problem, q.candidates)
 	return t.d.plan(p, func(class, problem string, candidates []string) int {
 		if t.key(class, problem, candidates) == key {
@@ -236,7 +236,7 @@ func (t *tuner) planOf(p *op.Program, q *question, i int) (*plan, error) {
 	})
 }
 
-func (c *contender) sample(ctx context.Context, io *op.IO) error {
+func (c *contender) sample(ctx context.Context, io *program.IO) error {
 	run := *io
 	start := time.Now()
 	if err := c.x.Start(&run).Await(ctx); err != nil {

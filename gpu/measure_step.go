@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // single returns the program of one step by itself, on tensors of made-up data.
-func single(ctx context.Context, dev *Device, p *op.Program, s *op.Step) (*op.Program, *op.IO, error) {
-	alone, io := &op.Program{}, &op.IO{}
+func single(ctx context.Context, dev *Device, p *program.Program, s *program.Step) (*program.Program, *program.IO, error) {
+	alone, io := &program.Program{}, &program.IO{}
 	step := *s
 	step.In, step.Attr.Vary = nil, nil
-	slots := map[op.Slot]op.Slot{}
+	slots := map[program.Slot]program.Slot{}
 	for _, in := range s.In {
 		slot, ok := slots[in]
 		if !ok {
@@ -28,22 +28,22 @@ func single(ctx context.Context, dev *Device, p *op.Program, s *op.Step) (*op.Pr
 				return nil, nil, err
 			}
 			io.Tensors = append(io.Tensors, x)
-			slot = alone.Add(t, op.FromTensor)
+			slot = alone.Add(t, program.FromTensor)
 			slots[in] = slot
 		}
 		step.In = append(step.In, slot)
 	}
 	step.Out = nil
 	for _, t := range p.Types(s.Out) {
-		step.Out = append(step.Out, alone.Add(t, op.FromStep))
+		step.Out = append(step.Out, alone.Add(t, program.FromStep))
 	}
-	alone.Steps = []op.Step{step}
+	alone.Steps = []program.Step{step}
 	return alone, io, nil
 }
 
 // madeUp uploads small numbers; integers are zero, which every index may be.
-func madeUp(ctx context.Context, dev *Device, t op.Type) (compute.Tensor, error) {
-	data := op.MakeSlice(t)
+func madeUp(ctx context.Context, dev *Device, t program.Type) (compute.Tensor, error) {
+	data := program.MakeSlice(t)
 	switch s := data.(type) {
 	case []float32:
 		for i := range s {
@@ -75,7 +75,7 @@ const (
 )
 
 // copies is how many times a step has to run one after the other for the clock to tell variants apart.
-func (t *tuner) copies(ctx context.Context, dev *Device, alone *op.Program, io *op.IO, q *question) (int, error) {
+func (t *tuner) copies(ctx context.Context, dev *Device, alone *program.Program, io *program.IO, q *question) (int, error) {
 	if t.d.info.Backend != "browser" || !t.d.info.has(featureTimestamps) || alone.Steps[0].Entry.Updates > 0 {
 		return 1, nil
 	}
@@ -91,14 +91,14 @@ func (t *tuner) copies(ctx context.Context, dev *Device, alone *op.Program, io *
 }
 
 // repeated is a program with its only step so many times.
-func repeated(alone *op.Program, copies int) *op.Program {
+func repeated(alone *program.Program, copies int) *program.Program {
 	p := *alone
 	p.Values, p.Steps = slices.Clone(p.Values), slices.Clone(p.Steps)
 	for range copies - 1 {
 		s := alone.Steps[0]
 		s.Out = nil
 		for _, out := range alone.Types(alone.Steps[0].Out) {
-			s.Out = append(s.Out, p.Add(out, op.FromStep))
+			s.Out = append(s.Out, p.Add(out, program.FromStep))
 		}
 		p.Steps = append(p.Steps, s)
 	}
@@ -106,7 +106,7 @@ func repeated(alone *op.Program, copies int) *op.Program {
 }
 
 // results runs variant i once and returns what it computes, unless that depends on what was computed before.
-func (t *tuner) results(ctx context.Context, dev *Device, alone *op.Program, io *op.IO, q *question, i int) ([]any, error) {
+func (t *tuner) results(ctx context.Context, dev *Device, alone *program.Program, io *program.IO, q *question, i int) ([]any, error) {
 	if alone.Steps[0].Entry.Updates > 0 {
 		return nil, nil
 	}
@@ -114,7 +114,7 @@ func (t *tuner) results(ctx context.Context, dev *Device, alone *op.Program, io 
 	p.Read = p.Steps[0].Out
 	run.Read = nil
 	for _, out := range p.Types(p.Read) {
-		run.Read = append(run.Read, op.MakeSlice(out))
+		run.Read = append(run.Read, program.MakeSlice(out))
 	}
 	pl, err := t.planOf(&p, q, i)
 	if err != nil {

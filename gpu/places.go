@@ -5,24 +5,27 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
 // arrange gives every value a place, and scratch memory blocks: blocks serve again when their last reader has run.
-func (d *device) arrange(pl *plan, lowerings []wgsl.Lowering) error {
+func (d *core) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 	p := pl.prog
-	m := &op.Demand{Bytes: make([]int, len(p.Values)), Before: p.Host, Apart: p.Apart}
+	m := &memplan.Demand{Bytes: make([]int, len(p.Values)), Before: p.Host, Apart: p.Apart}
 	kept := make([]bool, len(p.Values))
 	for _, s := range p.Keep {
 		kept[s] = true
 	}
 	for i, v := range p.Values {
-		n := pl.bytes(op.Slot(i))
+		n := pl.bytes(program.Slot(i))
 		if err := d.checkBuffer(n, fmt.Sprintf("a value of type %v", v.Type)); err != nil {
 			return err
 		}
-		if v.Source != op.FromTensor && pl.homes[i] == op.Slot(i) && !kept[i] {
+		if v.Source != program.FromTensor && pl.homes[i] == program.Slot(i) && !kept[i] {
 			m.Bytes[i] = int(n)
 		}
 	}
@@ -31,7 +34,7 @@ func (d *device) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		u := op.Use{Out: s.Out}
+		u := memplan.Use{Out: s.Out}
 		for _, in := range s.In {
 			u.In = append(u.In, pl.homes[in])
 		}
@@ -56,8 +59,8 @@ func (d *device) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 	}
 	pl.place = pl.blocks.Values
 	for i := range p.Values {
-		if m.Bytes[i] == 0 && pl.homes[i] == op.Slot(i) {
-			pl.place[i] = pl.addPlace(pl.bytes(op.Slot(i)), false)
+		if m.Bytes[i] == 0 && pl.homes[i] == program.Slot(i) {
+			pl.place[i] = pl.addPlace(pl.bytes(program.Slot(i)), false)
 		}
 	}
 	for i, home := range pl.homes {
@@ -92,7 +95,7 @@ func (pl *plan) view() []bool {
 	views := make([]bool, len(p.Steps))
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if s.Entry != op.Reshape {
+		if s.Entry != catalogue.Reshape {
 			continue
 		}
 		in, out := pl.homes[s.In[0]], s.Out[0]
@@ -110,18 +113,18 @@ func (pl *plan) addPlace(bytes uint64, stable bool) int {
 }
 
 // bytes is the room of a value.
-func (pl *plan) bytes(s op.Slot) uint64 { return wgsl.BufferSize(pl.prog.Values[s].Bytes()) }
+func (pl *plan) bytes(s program.Slot) uint64 { return wgsl.BufferSize(pl.prog.Values[s].Bytes()) }
 
-func (d *device) checkBuffer(n uint64, what string) error {
+func (d *core) checkBuffer(n uint64, what string) error {
 	if n > d.info.Limits.MaxBuffer {
 		return fmt.Errorf("%s needs a buffer of %d bytes, the device allows %d: %w", what, n, d.info.Limits.MaxBuffer, compute.ErrTooLarge)
 	}
 	return nil
 }
 
-// Memory tells what one run needs; see [op.Sized].
-func (pl *plan) Memory() op.Memory {
-	m := op.Memory{Peak: pl.blocks.Peak, Step: pl.blocks.Step}
+// Memory tells what one run needs; see [program.Sized].
+func (pl *plan) Memory() program.Memory {
+	m := program.Memory{Peak: pl.blocks.Peak, Step: pl.blocks.Step}
 	m.Inputs, m.Results = pl.prog.Traffic()
 	return m
 }

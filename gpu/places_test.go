@@ -9,7 +9,8 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // A deep network needs no more memory between its layers than a shallow one, and computes what it does with memory of its own for
@@ -58,15 +59,15 @@ func TestDeepNetworkMemory(t *testing.T) {
 func TestUpdatesOfValues(t *testing.T) {
 	d := open(t)
 	shape := []int{1, 4, 1, 3}
-	program := func(read bool) (*plan, *op.IO) {
-		p := &op.Program{}
-		cache := p.Add(op.F32(shape...), op.FromHost)
-		row := p.Add(op.F32(1, 1, 1, 3), op.FromHost)
-		at := p.Add(op.Type{DType: compute.Int32, Shape: []int{1}}, op.FromHost)
-		y, err := p.Apply(op.KVAppend, op.Attr{}, cache, row, at)
+	program := func(read bool) (*plan, *program.IO) {
+		p := &program.Program{}
+		cache := p.Add(program.F32(shape...), program.FromHost)
+		row := p.Add(program.F32(1, 1, 1, 3), program.FromHost)
+		at := p.Add(program.Type{DType: compute.Int32, Shape: []int{1}}, program.FromHost)
+		y, err := p.Apply(catalogue.KVAppend, program.Attr{}, cache, row, at)
 		require.NoError(t, err)
-		p.Read = []op.Slot{y}
-		io := &op.IO{Host: []any{[]float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, []float32{-1, -2, -3}, []int32{2}}, Read: []any{make([]float32, 12)}}
+		p.Read = []program.Slot{y}
+		io := &program.IO{Host: []any{[]float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, []float32{-1, -2, -3}, []int32{2}}, Read: []any{make([]float32, 12)}}
 		if read {
 			p.Read, io.Read = append(p.Read, cache), append(io.Read, make([]float32, 12))
 		}
@@ -97,32 +98,32 @@ func TestUpdatesOfValues(t *testing.T) {
 // A reshape costs nothing, unless memory of its own is asked for.
 func TestReshapesAreViews(t *testing.T) {
 	d := open(t)
-	shape := func(s ...int) op.Attr { return op.Attr{Options: compute.ReshapeOptions{Shape: s}} }
+	shape := func(s ...int) program.Attr { return program.Attr{Options: compute.ReshapeOptions{Shape: s}} }
 	for _, own := range []string{"", "kept", "updated"} {
-		p := &op.Program{}
-		apply := func(e *op.Entry, a op.Attr, in ...op.Slot) op.Slot {
+		p := &program.Program{}
+		apply := func(e *program.Entry, a program.Attr, in ...program.Slot) program.Slot {
 			s, err := p.Apply(e, a, in...)
 			require.NoError(t, err)
 			return s
 		}
-		x := p.Add(op.F32(2, 6), op.FromHost)
-		a := apply(op.Reshape, shape(1, 4, 1, 3), x)
-		b := apply(op.Reshape, shape(12), a)
-		y := apply(op.Neg, op.Attr{}, b)
+		x := p.Add(program.F32(2, 6), program.FromHost)
+		a := apply(catalogue.Reshape, shape(1, 4, 1, 3), x)
+		b := apply(catalogue.Reshape, shape(12), a)
+		y := apply(catalogue.Neg, program.Attr{}, b)
 		in := []float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
-		io := &op.IO{Host: []any{in}}
+		io := &program.IO{Host: []any{in}}
 		copies := 0
 		switch own {
 		case "kept":
-			p.Keep, copies = []op.Slot{a}, 1
+			p.Keep, copies = []program.Slot{a}, 1
 		case "updated":
-			row, at := p.Add(op.F32(1, 1, 1, 3), op.FromHost), p.Add(op.Type{DType: compute.Int32, Shape: []int{1}}, op.FromHost)
-			p.Read = append(p.Read, apply(op.KVAppend, op.Attr{}, a, row, at))
+			row, at := p.Add(program.F32(1, 1, 1, 3), program.FromHost), p.Add(program.Type{DType: compute.Int32, Shape: []int{1}}, program.FromHost)
+			p.Read = append(p.Read, apply(catalogue.KVAppend, program.Attr{}, a, row, at))
 			io.Host, copies = append(io.Host, []float32{7, 7, 7}, []int32{1}), 2 // the first reshape, and the second, of what changes
 		}
 		p.Read = append(p.Read, y, b, x)
 		for _, s := range p.Read {
-			io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
+			io.Read = append(io.Read, program.MakeSlice(p.Values[s].Type))
 		}
 		exec, err := d.Compile(p)
 		require.NoError(t, err)
@@ -150,13 +151,13 @@ func TestReshapesAreViews(t *testing.T) {
 // What no step computes cannot be used.
 func TestUncomputed(t *testing.T) {
 	d := open(t)
-	p := &op.Program{}
-	x := p.Add(op.F32(3), op.FromStep)
-	p.Read = []op.Slot{x}
+	p := &program.Program{}
+	x := p.Add(program.F32(3), program.FromStep)
+	p.Read = []program.Slot{x}
 	_, err := d.Compile(p)
 	require.ErrorIs(t, err, compute.ErrArgument)
 	p.Read = nil
-	_, err = p.Apply(op.ReLU, op.Attr{}, x)
+	_, err = p.Apply(catalogue.ReLU, program.Attr{}, x)
 	require.NoError(t, err)
 	_, err = d.Compile(p)
 	require.ErrorIs(t, err, compute.ErrArgument)

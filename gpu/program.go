@@ -5,14 +5,16 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
-	prog    *op.Program
-	homes   []op.Slot // by value: whose place it has, see op.Program.Homes and view
+	prog    *program.Program
+	homes   []program.Slot // by value: whose place it has, see program.Program.Homes and view
 	actions []action
 	ends    []int // how many actions there are after each step
 
@@ -23,7 +25,7 @@ type plan struct {
 	varying  int    // where those begin
 	own      []byte // they
 	variable []variable
-	scalars  []float32 // of a run that is given none, see op.IO.Scalars
+	scalars  []float32 // of a run that is given none, see program.IO.Scalars
 
 	dispatches uint64
 	piece      uint64 // dispatches in a command buffer
@@ -32,7 +34,7 @@ type plan struct {
 	place  []int    // by value
 	sizes  []uint64 // bytes of each place
 	stable []bool   // the same buffer in every run of an instance, as opposed to tensors and kept results
-	blocks *op.Arrangement
+	blocks *memplan.Arrangement
 
 	uploads, reads packing // of the host values and of the results
 }
@@ -59,7 +61,7 @@ const uniformSlot = 256
 
 // Compile validates a program and prepares it: code, pipelines and memory plan. Errors wrap compute.ErrUnsupported,
 // compute.ErrTooLarge, compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
-func (d *Device) Compile(p *op.Program) (op.Executable, error) {
+func (d *Device) Compile(p *program.Program) (program.Executable, error) {
 	if err := d.begin(); err != nil {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 }
 
 // plan prepares a program, with choose deciding between variants of kernels.
-func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
+func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -143,7 +145,7 @@ func (k *packing) add(n, maxBuffer uint64) {
 	k.sizes[last] += n
 }
 
-func name(s *op.Step) string {
+func name(s *program.Step) string {
 	if s.Kernel != nil {
 		return s.Kernel.Name()
 	}
@@ -151,13 +153,13 @@ func name(s *op.Step) string {
 }
 
 // lower returns the code of a step: of the user's kernel, or of the catalogue's.
-func (d *device) lower(p *op.Program, s *op.Step, choose wgsl.Chooser) (wgsl.Lowering, error) {
+func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (wgsl.Lowering, error) {
 	in, out := p.Types(s.In), p.Types(s.Out)
 	if s.Kernel == nil {
 		return d.lowerStep(s, in, out, d.caps(), choose)
 	}
 	k, ok := s.Kernel.(*Kernel)
-	if !ok || k.dev.device != d {
+	if !ok || k.dev.core != d {
 		return wgsl.Lowering{}, fmt.Errorf("kernel %s: %w", s.Kernel.Name(), compute.ErrForeignTensor)
 	}
 	if err := k.Check(in, out[0], s.Attr); err != nil {
@@ -168,11 +170,11 @@ func (d *device) lower(p *op.Program, s *op.Step, choose wgsl.Chooser) (wgsl.Low
 
 // addStep appends the actions of a step after checking them against the device's limits: what gets past here may not make
 // the library fail, because some of its failures end the process.
-func (d *device) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, probe probe) error {
+func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, probe probe) error {
 	s := &pl.prog.Steps[step]
 	locate := func(b wgsl.Buffer) (region, error) {
 		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the place may be larger than what it is used for
-		value := func(v op.Slot) { r.place, size = pl.place[v], pl.bytes(v) }
+		value := func(v program.Slot) { r.place, size = pl.place[v], pl.bytes(v) }
 		switch {
 		case b.Role == wgsl.Operand && b.Index < len(s.In):
 			value(s.In[b.Index])
@@ -277,7 +279,7 @@ func checkCopy(from, to region) error {
 	return nil
 }
 
-func (d *device) checkDispatch(x *wgsl.Dispatch, bind []region) error {
+func (d *core) checkDispatch(x *wgsl.Dispatch, bind []region) error {
 	k, l := x.Kernel, d.caps()
 	if err := checkKernel(k, l); err != nil {
 		return err

@@ -8,12 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func runOnce(x op.Executable, in, out []float32) error {
-	return x.Start(&op.IO{Host: []any{in}, Read: []any{out}}).Await(ctx)
+func runOnce(x program.Executable, in, out []float32) error {
+	return x.Start(&program.IO{Host: []any{in}, Read: []any{out}}).Await(ctx)
 }
 
 func TestReplay(t *testing.T) {
@@ -42,19 +44,19 @@ func TestReplay(t *testing.T) {
 func TestOverlap(t *testing.T) {
 	d := open(t)
 	k, l := slow(t, d)
-	p := &op.Program{}
-	s := p.Add(op.F32(1), op.FromHost)
-	busy, err := p.ApplyKernel(k, op.Attr{Options: l}, op.F32(64), s)
+	p := &program.Program{}
+	s := p.Add(program.F32(1), program.FromHost)
+	busy, err := p.ApplyKernel(k, program.Attr{Options: l}, program.F32(64), s)
 	require.NoError(t, err)
-	y, err := p.ApplyKernel(affine(t, d), op.Attr{Options: affineLaunch(1, 1, 1)}, op.F32(1), s)
+	y, err := p.ApplyKernel(affine(t, d), program.Attr{Options: affineLaunch(1, 1, 1)}, program.F32(1), s)
 	require.NoError(t, err)
-	p.Read = []op.Slot{busy, y}
+	p.Read = []program.Slot{busy, y}
 	x, err := d.Compile(p)
 	require.NoError(t, err)
 	var futures []*compute.Future
-	var outs []*op.IO
+	var outs []*program.IO
 	for i := range 5 {
-		io := &op.IO{Host: []any{[]float32{float32(i)}}, Read: []any{make([]float32, 64), make([]float32, 1)}}
+		io := &program.IO{Host: []any{[]float32{float32(i)}}, Read: []any{make([]float32, 64), make([]float32, 1)}}
 		futures, outs = append(futures, x.Start(io)), append(outs, io)
 	}
 	require.NoError(t, x.Close(), "runs in flight finish")
@@ -71,28 +73,28 @@ func TestReadAndKeepAnything(t *testing.T) {
 	k := affine(t, d)
 	res, err := d.Upload(ctx, []float32{1, 2, 3})
 	require.NoError(t, err)
-	p := &op.Program{}
-	host := p.Add(op.F32(3), op.FromHost)
-	tensor := p.Add(op.F32(3), op.FromTensor)
-	empty := p.Add(op.F32(0, 7), op.FromHost)
-	half := p.Add(op.Type{DType: compute.Float16, Shape: []int{3}}, op.FromHost)
-	step, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(3, 2, 0)}, op.F32(3), tensor)
+	p := &program.Program{}
+	host := p.Add(program.F32(3), program.FromHost)
+	tensor := p.Add(program.F32(3), program.FromTensor)
+	empty := p.Add(program.F32(0, 7), program.FromHost)
+	half := p.Add(program.Type{DType: compute.Float16, Shape: []int{3}}, program.FromHost)
+	step, err := p.ApplyKernel(k, program.Attr{Options: affineLaunch(3, 2, 0)}, program.F32(3), tensor)
 	require.NoError(t, err)
-	all := []op.Slot{host, tensor, empty, half, step, step, tensor}
+	all := []program.Slot{host, tensor, empty, half, step, step, tensor}
 	p.Read, p.Keep = all, all
 	x, err := d.Compile(p)
 	require.NoError(t, err)
 	for range 2 {
-		io := &op.IO{Host: []any{[]float32{7, 8, 9}, []float32{}, []uint16{1, 2, 3}}, Tensors: []compute.Tensor{res}}
+		io := &program.IO{Host: []any{[]float32{7, 8, 9}, []float32{}, []uint16{1, 2, 3}}, Tensors: []compute.Tensor{res}}
 		for _, s := range all {
-			io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
+			io.Read = append(io.Read, program.MakeSlice(p.Values[s].Type))
 		}
 		require.NoError(t, x.Start(io).Await(ctx))
 		want := []any{[]float32{7, 8, 9}, []float32{1, 2, 3}, []float32{}, []uint16{1, 2, 3}, []float32{2, 4, 6}, []float32{2, 4, 6},
 			[]float32{1, 2, 3}}
 		require.Equal(t, want, io.Read)
 		for i, kept := range io.Keep {
-			got := op.MakeSlice(p.Values[all[i]].Type)
+			got := program.MakeSlice(p.Values[all[i]].Type)
 			require.NoError(t, fetch(ctx, kept, got))
 			require.Equal(t, want[i], got)
 			require.NoError(t, kept.Close())
@@ -106,11 +108,11 @@ func TestReadAndKeepAnything(t *testing.T) {
 func TestStartErrors(t *testing.T) {
 	d, other := open(t), open(t)
 	k := affine(t, d)
-	p := &op.Program{}
-	s := p.Add(op.F32(3), op.FromTensor)
-	y, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(3, 1, 1)}, op.F32(3), s)
+	p := &program.Program{}
+	s := p.Add(program.F32(3), program.FromTensor)
+	y, err := p.ApplyKernel(k, program.Attr{Options: affineLaunch(3, 1, 1)}, program.F32(3), s)
 	require.NoError(t, err)
-	p.Read = []op.Slot{y}
+	p.Read = []program.Slot{y}
 	_, err = other.Compile(p)
 	require.ErrorIs(t, err, compute.ErrForeignTensor)
 	require.ErrorContains(t, err, "affine")
@@ -128,19 +130,19 @@ func TestStartErrors(t *testing.T) {
 	closed.Close()
 	out := make([]float32, 3)
 	for _, c := range []struct {
-		io *op.IO
+		io *program.IO
 		is error
 	}{
-		{&op.IO{}, compute.ErrArgument},
-		{&op.IO{Tensors: []compute.Tensor{nil}, Read: []any{out}}, compute.ErrArgument},
-		{&op.IO{Tensors: []compute.Tensor{theirs}, Read: []any{out}}, compute.ErrForeignTensor},
-		{&op.IO{Tensors: []compute.Tensor{wrong}, Read: []any{out}}, compute.ErrShape},
-		{&op.IO{Tensors: []compute.Tensor{closed}, Read: []any{out}}, compute.ErrClosed},
-		{&op.IO{Tensors: []compute.Tensor{mine}, Read: []any{nil}}, compute.ErrArgument},
-		{&op.IO{Tensors: []compute.Tensor{mine}, Read: []any{out[:2]}}, compute.ErrShape},
+		{&program.IO{}, compute.ErrArgument},
+		{&program.IO{Tensors: []compute.Tensor{nil}, Read: []any{out}}, compute.ErrArgument},
+		{&program.IO{Tensors: []compute.Tensor{theirs}, Read: []any{out}}, compute.ErrForeignTensor},
+		{&program.IO{Tensors: []compute.Tensor{wrong}, Read: []any{out}}, compute.ErrShape},
+		{&program.IO{Tensors: []compute.Tensor{closed}, Read: []any{out}}, compute.ErrClosed},
+		{&program.IO{Tensors: []compute.Tensor{mine}, Read: []any{nil}}, compute.ErrArgument},
+		{&program.IO{Tensors: []compute.Tensor{mine}, Read: []any{out[:2]}}, compute.ErrShape},
 	} {
 		require.ErrorIs(t, x.Start(c.io).Await(ctx), c.is)
-		require.NoError(t, x.Start(&op.IO{Tensors: []compute.Tensor{mine}, Read: []any{out}}).Await(ctx))
+		require.NoError(t, x.Start(&program.IO{Tensors: []compute.Tensor{mine}, Read: []any{out}}).Await(ctx))
 		require.Equal(t, []float32{2, 3, 4}, out)
 	}
 	mine.Close()
@@ -152,7 +154,7 @@ func TestStartErrors(t *testing.T) {
 // Lowerings may copy, use scratch memory and bind parts of buffers; whatever is wrong with them is an error, not an abort.
 func TestLowerings(t *testing.T) {
 	d := open(t)
-	e := op.Lookup("relu")
+	e := catalogue.Lookup("relu")
 	require.NotNil(t, e)
 	align := d.Info().Limits.StorageAlign
 	n := int(max(align, 256)) // elements: any part's offset is aligned
@@ -172,15 +174,15 @@ func TestLowerings(t *testing.T) {
 	}
 	result := wgsl.Buffer{Role: wgsl.Result}
 	part := func(offset uint64) wgsl.Buffer { return wgsl.Buffer{Role: wgsl.Result, Offset: offset, Size: half} }
-	compile := func(actions ...wgsl.Action) (op.Executable, error) {
-		d.lowerStep = func(*op.Step, []op.Type, []op.Type, *wgsl.Caps, wgsl.Chooser) (wgsl.Lowering, error) {
+	compile := func(actions ...wgsl.Action) (program.Executable, error) {
+		d.lowerStep = func(*program.Step, []program.Type, []program.Type, *wgsl.Caps, wgsl.Chooser) (wgsl.Lowering, error) {
 			return wgsl.Lowering{Actions: actions, Scratch: []uint64{16, uint64(4 * n)}}, nil
 		}
-		p := &op.Program{}
-		s := p.Add(op.F32(n), op.FromHost)
-		y, err := p.Apply(e, op.Attr{}, s)
+		p := &program.Program{}
+		s := p.Add(program.F32(n), program.FromHost)
+		y, err := p.Apply(e, program.Attr{}, s)
 		require.NoError(t, err)
-		p.Read = []op.Slot{y}
+		p.Read = []program.Slot{y}
 		return d.Compile(p)
 	}
 	// The halves change places on their way.

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Replays make bind groups only for what has changed, and no buffers.
@@ -19,21 +20,21 @@ func TestReplayBindsWhatChanged(t *testing.T) {
 		require.NoError(t, err)
 		return y
 	}
-	p := &op.Program{}
-	apply := func(e *op.Entry, in ...op.Slot) op.Slot {
-		s, err := p.Apply(e, op.Attr{}, in...)
+	p := &program.Program{}
+	apply := func(e *program.Entry, in ...program.Slot) program.Slot {
+		s, err := p.Apply(e, program.Attr{}, in...)
 		require.NoError(t, err)
 		return s
 	}
-	x, w := p.Add(op.F32(3), op.FromHost), p.Add(op.F32(3), op.FromTensor)
-	y := apply(op.Mul, apply(op.Neg, apply(op.Add, x, w)), x)
-	p.Read, p.Keep = []op.Slot{y}, []op.Slot{apply(op.Neg, y)}
+	x, w := p.Add(program.F32(3), program.FromHost), p.Add(program.F32(3), program.FromTensor)
+	y := apply(catalogue.Mul, apply(catalogue.Neg, apply(catalogue.Add, x, w)), x)
+	p.Read, p.Keep = []program.Slot{y}, []program.Slot{apply(catalogue.Neg, y)}
 	exec, err := d.Compile(p)
 	require.NoError(t, err)
 	a, b := tensor(1, 2, 3), tensor(10, 20, 30)
 	run := func(w compute.Tensor, want ...float32) map[string]int {
 		f.reset()
-		io := &op.IO{Host: []any{[]float32{1, -1, 2}}, Tensors: []compute.Tensor{w}, Read: []any{make([]float32, 3)}}
+		io := &program.IO{Host: []any{[]float32{1, -1, 2}}, Tensors: []compute.Tensor{w}, Read: []any{make([]float32, 3)}}
 		require.NoError(t, exec.Start(io).Await(ctx))
 		require.Equal(t, want, io.Read[0])
 		require.NoError(t, io.Keep[0].Close())
@@ -63,20 +64,20 @@ func TestReplayBindsWhatChanged(t *testing.T) {
 // Scalars that vary are uploaded when they have changed, and nothing else of the parameters. Overlapping runs have their own.
 func TestReplayUploadsWhatVaries(t *testing.T) {
 	d, f := openFaulty(t)
-	p := &op.Program{Variables: 3}
-	x := p.Add(op.F32(3), op.FromHost)
-	apply := func(e *op.Entry, a op.Attr, in ...op.Slot) op.Slot {
+	p := &program.Program{Variables: 3}
+	x := p.Add(program.F32(3), program.FromHost)
+	apply := func(e *program.Entry, a program.Attr, in ...program.Slot) program.Slot {
 		s, err := p.Apply(e, a, in...)
 		require.NoError(t, err)
 		return s
 	}
-	rate := apply(op.Fill, op.Attr{Scalars: []float32{2}, Vary: []int{3}, Options: compute.FillOptions{}})
-	y := apply(op.Clip, op.Attr{Scalars: []float32{-1, 3}, Vary: []int{2, 1}}, apply(op.Mul, op.Attr{}, x, rate))
-	p.Read = []op.Slot{y}
+	rate := apply(catalogue.Fill, program.Attr{Scalars: []float32{2}, Vary: []int{3}, Options: compute.FillOptions{}})
+	y := apply(catalogue.Clip, program.Attr{Scalars: []float32{-1, 3}, Vary: []int{2, 1}}, apply(catalogue.Mul, program.Attr{}, x, rate))
+	p.Read = []program.Slot{y}
 	exec, err := d.Compile(p)
 	require.NoError(t, err)
-	start := func(scalars ...float32) (*compute.Future, *op.IO) {
-		io := &op.IO{Host: []any{[]float32{-2, 1, 7}}, Read: []any{make([]float32, 3)}, Scalars: scalars}
+	start := func(scalars ...float32) (*compute.Future, *program.IO) {
+		io := &program.IO{Host: []any{[]float32{-2, 1, 7}}, Read: []any{make([]float32, 3)}, Scalars: scalars}
 		future := exec.Start(io)
 		clear(scalars) // the run has its own
 		return future, io
@@ -100,7 +101,7 @@ func TestReplayUploadsWhatVaries(t *testing.T) {
 		require.Equal(t, c.written, f.written)
 	}
 	var futures []*compute.Future
-	var ios []*op.IO
+	var ios []*program.IO
 	for i := range 10 {
 		future, io := start(100, -100, float32(i))
 		futures, ios = append(futures, future), append(ios, io)

@@ -6,14 +6,14 @@ import (
 	"runtime"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // run is one execution, from Start to completion. Its memory is the instance's, whose next run has it again.
 type run struct {
 	*executable
 	in       *instance
-	io       *op.IO
+	io       *program.IO
 	resolve  compute.Resolve
 	filling  *buffer // brings the arena's contents; nil if it has them
 	uploads  []*buffer
@@ -21,9 +21,9 @@ type run struct {
 	sub      submission
 }
 
-// Start copies the inputs, submits the program as one submission and returns; see [op.Executable]. Slices in io.Host may be
+// Start copies the inputs, submits the program as one submission and returns; see [program.Executable]. Slices in io.Host may be
 // reused at once.
-func (x *Executable) Start(io *op.IO) *compute.Future {
+func (x *Executable) Start(io *program.IO) *compute.Future {
 	fut, resolve := compute.NewFuture(nil)
 	if err := x.start(x.dev, io, resolve); err != nil {
 		return compute.Failed(err)
@@ -32,7 +32,7 @@ func (x *Executable) Start(io *op.IO) *compute.Future {
 	return fut
 }
 
-func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err error) {
+func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
 	if err := e.d.begin(); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err
 func (r *run) bindTensors() error {
 	for i, s := range r.prog.Tensor {
 		t, ok := r.io.Tensors[i].(*Tensor)
-		if !ok || t.dev.device != r.d {
+		if !ok || t.dev.core != r.d {
 			return fmt.Errorf("tensor %d of shape %v: %w", i, r.io.Tensors[i].Shape(), compute.ErrForeignTensor)
 		}
 		b, err := t.acquire()
@@ -183,7 +183,7 @@ func (r *run) stage() error {
 		r.uploads = append(r.uploads, b)
 	}
 	for i, s := range r.prog.Host {
-		if data := op.Bytes(r.io.Host[i]); len(data) > 0 {
+		if data := program.Bytes(r.io.Host[i]); len(data) > 0 {
 			at := r.plan.uploads.at[i]
 			r.d.drv.write(r.uploads[at.buffer].object, at.offset, data)
 			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[r.place[s]], 0, uint64(len(data)))
@@ -322,7 +322,7 @@ func (r *run) verdict(err error) error {
 // spoil marks what a failed run was to fill, of which others may have taken hold already.
 func (r *run) spoil(err error) {
 	for _, s := range r.prog.Keep {
-		if r.prog.Values[s].Source != op.FromTensor {
+		if r.prog.Values[s].Source != program.FromTensor {
 			r.in.buffers[r.place[s]].spoil(err)
 		}
 	}
@@ -350,7 +350,7 @@ func (r *run) giveBack(success bool) {
 // deliver copies the results to the caller.
 func (r *run) deliver() {
 	for i := range r.prog.Read {
-		if dst := op.Bytes(r.io.Read[i]); len(dst) > 0 {
+		if dst := program.Bytes(r.io.Read[i]); len(dst) > 0 {
 			at := r.reads.at[i]
 			r.d.drv.read(r.readback[at.buffer].object, at.offset, dst)
 		}

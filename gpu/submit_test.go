@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Long programs are cut into equal command buffers of at most so many kernels, in any number, and compute the same.
@@ -43,21 +43,21 @@ func TestSubmitThreshold(t *testing.T) {
 func TestRunsInFlight(t *testing.T) {
 	d, f := openFaulty(t)
 	k := affine(t, d)
-	p := &op.Program{}
-	x := p.Add(op.F32(1), op.FromHost)
-	y, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(1, 2, 1)}, op.F32(1), x)
+	p := &program.Program{}
+	x := p.Add(program.F32(1), program.FromHost)
+	y, err := p.ApplyKernel(k, program.Attr{Options: affineLaunch(1, 2, 1)}, program.F32(1), x)
 	require.NoError(t, err)
-	z, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(1, 1, 1)}, op.F32(1), y)
+	z, err := p.ApplyKernel(k, program.Attr{Options: affineLaunch(1, 1, 1)}, program.F32(1), y)
 	require.NoError(t, err)
-	p.Read = []op.Slot{z, y, x}
+	p.Read = []program.Slot{z, y, x}
 	exec, err := d.Compile(p)
 	require.NoError(t, err)
-	start := func(v float32) (*compute.Future, *op.IO) {
-		io := &op.IO{Host: []any{[]float32{v}}, Read: []any{make([]float32, 1), make([]float32, 1), make([]float32, 1)}}
+	start := func(v float32) (*compute.Future, *program.IO) {
+		io := &program.IO{Host: []any{[]float32{v}}, Read: []any{make([]float32, 1), make([]float32, 1), make([]float32, 1)}}
 		return exec.Start(io), io
 	}
 	var gates []chan struct{}
-	both := func() (a, b *compute.Future, one, two *op.IO) {
+	both := func() (a, b *compute.Future, one, two *program.IO) {
 		gates = []chan struct{}{make(chan struct{}), make(chan struct{})}
 		f.gates = slices.Clone(gates)
 		f.reset()
@@ -92,9 +92,9 @@ func BenchmarkRunsInFlight(b *testing.B) {
 	require.NoError(b, err)
 	defer x.Close()
 	in := make([]float32, n)
-	var ios [2]*op.IO
+	var ios [2]*program.IO
 	for i := range ios {
-		ios[i] = &op.IO{Host: []any{in}, Read: []any{make([]float32, n)}}
+		ios[i] = &program.IO{Host: []any{in}, Read: []any{make([]float32, n)}}
 	}
 	for _, flights := range []int{1, 2} {
 		b.Run(map[int]string{1: "one", 2: "two"}[flights], func(b *testing.B) {

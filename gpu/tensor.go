@@ -7,13 +7,14 @@ import (
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Tensor is data that stays on a device; see [compute.Tensor].
 type Tensor struct {
 	dev *Device
-	typ op.Type
+	typ program.Type
 
 	mu      sync.Mutex
 	buf     *buffer // nil once closed
@@ -23,8 +24,8 @@ type Tensor struct {
 var _ compute.Tensor = (*Tensor)(nil)
 
 // newTensor takes over one reference to b.
-func newTensor(dev *Device, t op.Type, b *buffer) *Tensor {
-	x := &Tensor{dev: dev, typ: op.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, buf: b}
+func newTensor(dev *Device, t program.Type, b *buffer) *Tensor {
+	x := &Tensor{dev: dev, typ: program.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, buf: b}
 	x.cleanup = runtime.AddCleanup(x, func(b *buffer) { b.release() }, b) // a net under a forgotten Close
 	return x
 }
@@ -59,20 +60,20 @@ func (t *Tensor) Close() error {
 
 // ReadAsync copies the elements to dst; see [compute.Tensor].
 func (t *Tensor) ReadAsync(dst any) *compute.Future {
-	p := &op.Program{}
-	p.Read = []op.Slot{p.Add(t.typ, op.FromTensor)}
-	return t.dev.once(p, &op.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
+	p := &program.Program{}
+	p.Read = []program.Slot{p.Add(t.typ, program.FromTensor)}
+	return t.dev.once(p, &program.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
 }
 
 // UploadAsync copies a slice of any type in [compute.Tensor] to the device. Without a shape the tensor is a vector. The
 // tensor can be used at once, in work that will run after the copy; if the future fails, so does that work. The slice may
 // be changed as soon as UploadAsync returns.
 func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
-	return op.Upload(d, data, shape...)
+	return device.Upload(d, data, shape...)
 }
 
 // once compiles, starts and closes a program.
-func (d *Device) once(p *op.Program, io *op.IO) *compute.Future {
+func (d *Device) once(p *program.Program, io *program.IO) *compute.Future {
 	x, err := d.Compile(p)
 	if err != nil {
 		return compute.Failed(err)

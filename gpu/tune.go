@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // TuneMode says when kernel variants are measured.
@@ -36,7 +36,7 @@ type Choice struct {
 
 // tuner decides between variants.
 type tuner struct {
-	d      *device
+	d      *core
 	mode   TuneMode
 	forced map[string]string // variant by class
 	cache  *tuneCache
@@ -48,7 +48,7 @@ type tuner struct {
 	keys    map[[2]string]string
 }
 
-func newTuner(d *device, c *config) *tuner {
+func newTuner(d *core, c *config) *tuner {
 	return &tuner{
 		d: d, mode: c.tune, forced: c.variants, cache: newTuneCache(c.tuneDir, fingerprint(d.info), c.log),
 		choices: map[string]*Choice{}, keys: map[[2]string]string{},
@@ -56,7 +56,7 @@ func newTuner(d *device, c *config) *tuner {
 }
 
 // Choices lists the decisions between kernel variants that compilations have taken, by class and problem.
-func (d *device) Choices() []Choice {
+func (d *core) Choices() []Choice {
 	t := d.tuner
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +71,7 @@ func (d *device) Choices() []Choice {
 }
 
 // plan prepares a program with the variants that are chosen for it, which are measured first if the mode says so.
-func (t *tuner) plan(p *op.Program) (*plan, error) {
+func (t *tuner) plan(p *program.Program) (*plan, error) {
 	if t.mode == TuneFirstUse {
 		if err := t.measureProgram(p); err != nil {
 			return nil, err

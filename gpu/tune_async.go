@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Tuning is what [Device.TuneAsync] has measured: valid when its future is done.
@@ -17,7 +17,7 @@ func (t *Tuning) Measurements() []Measurement { return t.list }
 // TuneAsync measures the kernel variants of every step of the programs, and keeps the fastest ones for later compilations: as Tune
 // does where functions may wait, and in browsers, where what was measured lasts as long as the page. The future is done when all is
 // measured, or when ctx has ended. The device may be used meanwhile, at the price of worse measurements.
-func (d *Device) TuneAsync(ctx context.Context, programs ...*op.Program) (*Tuning, *compute.Future) {
+func (d *Device) TuneAsync(ctx context.Context, programs ...*program.Program) (*Tuning, *compute.Future) {
 	t := &Tuning{}
 	f, resolve := compute.NewFuture(nil)
 	go func() {
@@ -28,7 +28,7 @@ func (d *Device) TuneAsync(ctx context.Context, programs ...*op.Program) (*Tunin
 	return t, f
 }
 
-func (d *Device) tune(ctx context.Context, programs []*op.Program) ([]Measurement, error) {
+func (d *Device) tune(ctx context.Context, programs []*program.Program) ([]Measurement, error) {
 	if err := d.begin(); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -28,7 +30,7 @@ func variants(d *Device) {
 		return &wgsl.Kernel{Key: "test " + name, Source: source, Entry: "main", Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}}
 	}
 	kernels := []*wgsl.Kernel{kernel("plain", 5), kernel("broken", 1), kernel("quick", 1)}
-	d.lowerStep = func(s *op.Step, in, out []op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
+	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
 		k := kernels[choose("relu", "n1000", []string{"plain", "broken", "quick"})]
 		return wgsl.Lowering{Actions: []wgsl.Action{{Dispatch: &wgsl.Dispatch{
 			Kernel: k, Bind: []wgsl.Buffer{{Role: wgsl.Operand}, {Role: wgsl.Result}}, Params: []uint32{uint32(out[0].Len())},
@@ -37,11 +39,11 @@ func variants(d *Device) {
 	}
 }
 
-func reluProgram(t *testing.T) *op.Program {
-	p := &op.Program{}
-	y, err := p.Apply(op.Lookup("relu"), op.Attr{}, p.Add(op.F32(1000), op.FromHost))
+func reluProgram(t *testing.T) *program.Program {
+	p := &program.Program{}
+	y, err := p.Apply(catalogue.Lookup("relu"), program.Attr{}, p.Add(program.F32(1000), program.FromHost))
 	require.NoError(t, err)
-	p.Read = []op.Slot{y}
+	p.Read = []program.Slot{y}
 	return p
 }
 
@@ -120,7 +122,7 @@ func TestTuneWrong(t *testing.T) {
 	d := open(t, WithTuneCache(t.TempDir()))
 	variants(d)
 	real := d.lowerStep
-	d.lowerStep = func(s *op.Step, in, out []op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
+	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
 		l, err := real(s, in, out, caps, choose)
 		if k := l.Actions[0].Dispatch.Kernel; strings.HasSuffix(k.Key, "quick") {
 			wrong := *k

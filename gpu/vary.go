@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -18,7 +19,7 @@ type probe struct {
 }
 
 // probe lowers a step for it; without actions if nothing varies.
-func (d *device) probe(p *op.Program, s *op.Step, choose wgsl.Chooser) (probe, error) {
+func (d *core) probe(p *program.Program, s *program.Step, choose wgsl.Chooser) (probe, error) {
 	if !s.Attr.Varies() {
 		return probe{}, nil
 	}
@@ -27,7 +28,7 @@ func (d *device) probe(p *op.Program, s *op.Step, choose wgsl.Chooser) (probe, e
 	return probe{l, marks}, err
 }
 
-// variable is a word of the arena that is one of op.IO.Scalars.
+// variable is a word of the arena that is one of program.IO.Scalars.
 type variable struct{ at, index int }
 
 // varyingParams gives a dispatch a parameter block of its own if some of its scalars vary.
@@ -39,7 +40,7 @@ func (pl *plan) varyingParams(a *action, x *wgsl.Dispatch, probe probe, i int) (
 	same := i < len(probe.Actions) && probe.Actions[i].Dispatch != nil
 	if same {
 		y := probe.Actions[i].Dispatch
-		same = x.Kernel.Key == y.Kernel.Key && x.Grid == y.Grid && op.Moved(x.Params, y.Params, probe.marks, func(at, index int) {
+		same = x.Kernel.Key == y.Kernel.Key && x.Grid == y.Grid && program.Moved(x.Params, y.Params, probe.marks, func(at, index int) {
 			found = append(found, variable{len(pl.own) + 4*at, index})
 		})
 	}

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // stage arranges a copy of a host input where a destination overlaps it and would be written while the input is still
 // needed: results are as if all inputs had been copied. Inputs of a detached program are copied here and now.
-func (r *run) stage(s op.Slot) error {
+func (r *run) stage(s program.Slot) error {
 	x := r.x
 	t := x.p.Values[s]
 	if t.Len() == 0 || x.last[s] < 0 && !x.detached() || !x.detached() && !r.conflict(s) {
@@ -31,7 +31,7 @@ func (r *run) stage(s op.Slot) error {
 }
 
 // conflict reports whether any destination is written at a bad time for host input s.
-func (r *run) conflict(s op.Slot) bool {
+func (r *run) conflict(s program.Slot) bool {
 	x := r.x
 	h, size := r.views[s], x.p.Values[s].DType.Size()
 	for i := range x.steps {
@@ -56,8 +56,8 @@ func (r *run) conflict(s op.Slot) bool {
 }
 
 // over reports whether the step may write its result over operand s while it reads it.
-func (c *step) over(s op.Slot, shape []int) bool {
-	if !c.inPlace || !op.EqualShape(shape, c.outs[0].Shape) {
+func (c *step) over(s program.Slot, shape []int) bool {
+	if !c.inPlace || !program.EqualShape(shape, c.outs[0].Shape) {
 		return false
 	}
 	// The vectors of a row operation are read for every row; with the shape of the result they still are no place to write.

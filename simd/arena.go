@@ -3,13 +3,14 @@ package simd
 import (
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // layOut gives temporaries offsets in the arena.
 func (x *executable) layOut(settled []bool) {
 	x.fullest = -1
-	temporary := func(s op.Slot) bool { return !settled[s] }
+	temporary := func(s program.Slot) bool { return !settled[s] }
 	if slices.ContainsFunc(x.steps, func(c step) bool { return c.scratch > 0 || slices.ContainsFunc(c.results, temporary) }) {
 		x.layOutArena(temporary)
 	}
@@ -24,9 +25,9 @@ func (x *executable) layOut(settled []bool) {
 	}
 }
 
-func (x *executable) layOutArena(temporary func(op.Slot) bool) {
+func (x *executable) layOutArena(temporary func(program.Slot) bool) {
 	const line = 64 // a cache line
-	d := op.Demand{Bytes: make([]int, len(x.p.Values)), Align: line, Apart: x.p.Apart, Steps: make([]op.Use, len(x.steps))}
+	d := memplan.Demand{Bytes: make([]int, len(x.p.Values)), Align: line, Apart: x.p.Apart, Steps: make([]memplan.Use, len(x.steps))}
 	for i := range x.steps {
 		c := &x.steps[i]
 		u := &d.Steps[i]
@@ -41,7 +42,7 @@ func (x *executable) layOutArena(temporary func(op.Slot) bool) {
 			}
 		}
 		if over := c.overwrites(); over != nil {
-			u.Over = [][]op.Slot{over}
+			u.Over = [][]program.Slot{over}
 		}
 	}
 	for _, i := range x.copies { // read after all steps
@@ -65,7 +66,7 @@ func (x *executable) layOutArena(temporary func(op.Slot) bool) {
 }
 
 // overwrites lists operands whose memory the result may have.
-func (c *step) overwrites() (over []op.Slot) {
+func (c *step) overwrites() (over []program.Slot) {
 	if len(c.outs) != 1 {
 		return nil
 	}
@@ -77,9 +78,9 @@ func (c *step) overwrites() (over []op.Slot) {
 	return over
 }
 
-// Memory implements op.Sized. Inputs that Start copies count among the memory of the device.
-func (x *executable) Memory() op.Memory {
-	m := op.Memory{Peak: x.arena, Step: x.fullest}
+// Memory implements program.Sized. Inputs that Start copies count among the memory of the device.
+func (x *executable) Memory() program.Memory {
+	m := program.Memory{Peak: x.arena, Step: x.fullest}
 	m.Inputs, m.Results = x.p.Traffic()
 	if x.detached() {
 		m.Peak += m.Inputs

@@ -9,39 +9,40 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // calls are what random programs are made of: with and without scratch memory, in place, updating, of several results, skipped.
 var calls = []struct {
-	e *op.Entry
-	a op.Attr
+	e *program.Entry
+	a program.Attr
 	n int // operands
 }{
-	{op.Add, op.Attr{}, 2}, {op.Mul, op.Attr{}, 2}, {op.FMA, op.Attr{}, 3}, {op.ReLU, op.Attr{}, 1}, {op.Neg, op.Attr{}, 1},
-	{op.Softmax, op.Attr{}, 1}, {op.RMSNorm, op.Attr{Scalars: []float32{1e-6}}, 2}, {op.AddRMSNorm, op.Attr{Scalars: []float32{1e-6}}, 3},
-	{op.MatMul, op.Attr{Options: compute.MatMulOptions{}}, 2}, {op.Transpose, op.Attr{Options: compute.TransposeOptions{}}, 1},
-	{op.Sum, op.Attr{Options: compute.AllAxes}, 1},
-	{op.Reshape, op.Attr{Options: compute.ReshapeOptions{Shape: []int{-1}}}, 1},
-	{op.Reshape, op.Attr{Options: compute.ReshapeOptions{Shape: []int{24, -1}}}, 1},
-	{op.Reshape, op.Attr{Options: compute.ReshapeOptions{Shape: []int{-1, 24}}}, 1},
-	{op.RMSNormMatVec, op.Attr{Scalars: []float32{1e-6}}, 3}, {op.GateUpSwiGLU, op.Attr{}, 3},
-	{op.Adam, op.Attr{Options: compute.AdamOptions{LR: 0.1, Step: 1}}, 4},
+	{catalogue.Add, program.Attr{}, 2}, {catalogue.Mul, program.Attr{}, 2}, {catalogue.FMA, program.Attr{}, 3}, {catalogue.ReLU, program.Attr{}, 1}, {catalogue.Neg, program.Attr{}, 1},
+	{catalogue.Softmax, program.Attr{}, 1}, {catalogue.RMSNorm, program.Attr{Scalars: []float32{1e-6}}, 2}, {catalogue.AddRMSNorm, program.Attr{Scalars: []float32{1e-6}}, 3},
+	{catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{}}, 2}, {catalogue.Transpose, program.Attr{Options: compute.TransposeOptions{}}, 1},
+	{catalogue.Sum, program.Attr{Options: compute.AllAxes}, 1},
+	{catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{-1}}}, 1},
+	{catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{24, -1}}}, 1},
+	{catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{-1, 24}}}, 1},
+	{catalogue.RMSNormMatVec, program.Attr{Scalars: []float32{1e-6}}, 3}, {catalogue.GateUpSwiGLU, program.Attr{}, 3},
+	{catalogue.Adam, program.Attr{Options: compute.AdamOptions{LR: 0.1, Step: 1}}, 4},
 }
 
 // randomCalls draws a program; whatever operands do not fit is left out.
-func randomCalls(t *rapid.T) *op.Program {
-	p := &op.Program{}
+func randomCalls(t *rapid.T) *program.Program {
+	p := &program.Program{}
 	for range rapid.IntRange(1, 3).Draw(t, "inputs") {
 		shape := rapid.SampledFrom([][]int{{24, 24}, {24}, {1, 24}, {48, 24}, {24, 48}}).Draw(t, "shape")
-		p.Add(op.F32(shape...), rapid.SampledFrom([]op.Source{op.FromHost, op.FromHost, op.FromTensor}).Draw(t, "source"))
+		p.Add(program.F32(shape...), rapid.SampledFrom([]program.Source{program.FromHost, program.FromHost, program.FromTensor}).Draw(t, "source"))
 	}
-	slot := func() op.Slot {
-		return op.Slot(rapid.IntRange(max(0, len(p.Values)-12), len(p.Values)-1).Draw(t, "operand"))
+	slot := func() program.Slot {
+		return program.Slot(rapid.IntRange(max(0, len(p.Values)-12), len(p.Values)-1).Draw(t, "operand"))
 	}
 	for range rapid.IntRange(1, 40).Draw(t, "steps") {
 		c := rapid.SampledFrom(calls).Draw(t, "call")
-		in := make([]op.Slot, c.n)
+		in := make([]program.Slot, c.n)
 		for i := range in {
 			in[i] = slot()
 		}
@@ -50,7 +51,7 @@ func randomCalls(t *rapid.T) *op.Program {
 	for range rapid.IntRange(1, 4).Draw(t, "results") {
 		p.Read = append(p.Read, slot())
 	}
-	if p.Keep = []op.Slot{slot()}; rapid.IntRange(0, 3).Draw(t, "keep") > 0 || p.Check() != nil {
+	if p.Keep = []program.Slot{slot()}; rapid.IntRange(0, 3).Draw(t, "keep") > 0 || p.Check() != nil {
 		p.Keep = nil
 	}
 	if p.Check() != nil { // a result that has changed since
@@ -59,7 +60,7 @@ func randomCalls(t *rapid.T) *op.Program {
 			p.Read = append(p.Read, p.Steps[i].Out...)
 		}
 		homes := p.Homes()
-		var read []op.Slot
+		var read []program.Slot
 		for _, s := range p.Read {
 			if homes[s] == s {
 				read = append(read, s)
@@ -83,14 +84,14 @@ func TestSharedMemoryDoesNotShow(t *testing.T) {
 		for i := range results {
 			p.Apart = i == 0
 			r := rand.New(rand.NewPCG(seed, 0))
-			data := func(s op.Slot) []float32 {
+			data := func(s program.Slot) []float32 {
 				x := make([]float32, p.Values[s].Len())
 				for i := range x {
 					x[i] = 2*r.Float32() - 1
 				}
 				return x
 			}
-			io := &op.IO{}
+			io := &program.IO{}
 			for _, s := range p.Host {
 				io.Host = append(io.Host, data(s))
 			}
@@ -110,7 +111,7 @@ func TestSharedMemoryDoesNotShow(t *testing.T) {
 			for _, k := range io.Keep {
 				require.NoError(t, k.Close())
 			}
-			peak[i] = x.(op.Sized).Memory().Peak
+			peak[i] = x.(program.Sized).Memory().Peak
 			require.NoError(t, x.Close())
 		}
 		require.LessOrEqual(t, peak[1], peak[0])

@@ -4,7 +4,8 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/gemm"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
@@ -21,10 +22,10 @@ const (
 
 // attending is an attention over the call's operands.
 type attending struct {
-	op.AttentionDims
+	catalogue.AttentionDims
 	lengths int // operand, 0 for none
 	table   int // operand, 0 for caches that are not in pages
-	op.Paging
+	catalogue.Paging
 	lse bool // is wanted too
 
 	rows   int // of one head of keys: N·Group
@@ -33,7 +34,7 @@ type attending struct {
 }
 
 func attention(c *call) work {
-	d, _ := op.AttentionShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.attr.Options.(compute.AttentionOptions)) // checked
+	d, _ := catalogue.AttentionShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.attr.Options.(compute.AttentionOptions)) // checked
 	x := &attending{AttentionDims: d, lse: len(c.outs) > 1}
 	if len(c.in) > 3 {
 		x.lengths = 3

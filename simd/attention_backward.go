@@ -4,7 +4,8 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/gemm"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
@@ -25,7 +26,7 @@ const (
 // attendingBack goes over the weights twice, in tiles of attentionRows rows and attentionKeys keys: for blocks of rows, whose
 // gradients it adds up, and for tiles of keys. Rows are the queries of all heads that share a head of keys.
 type attendingBack struct {
-	op.AttentionDims
+	catalogue.AttentionDims
 	lengths bool
 	rows    int // of one head of keys: N·Group, none without heads
 	blocks  int // of attentionRows
@@ -34,7 +35,7 @@ type attendingBack struct {
 }
 
 func attentionBackward(c *call) work {
-	d, _ := op.AttentionShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.attr.Options.(compute.AttentionOptions)) // checked
+	d, _ := catalogue.AttentionShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.attr.Options.(compute.AttentionOptions)) // checked
 	x := &attendingBack{AttentionDims: d, lengths: len(c.in) > backLengths, rows: d.N * d.Heads / max(d.KVHeads, 1), scale: d.Scale}
 	if x.SoftCap > 0 {
 		x.scale /= x.SoftCap

@@ -2,14 +2,15 @@ package simd
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
 func init() { lowerings["paged_attention"] = pagedAttention }
 
 func pagedAttention(c *call) work {
-	d, p, _ := op.PagedShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.in[3].Shape, c.in[4].Shape,
+	d, p, _ := catalogue.PagedShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.in[3].Shape, c.in[4].Shape,
 		c.attr.Options.(compute.AttentionOptions)) // checked
 	return (&attending{AttentionDims: d, Paging: p, table: 3, lengths: 4}).work(c)
 }

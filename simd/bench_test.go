@@ -8,12 +8,14 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 )
 
 // measure replays one operation; work is in the unit per run.
-func measure(b *testing.B, work float64, unit string, e *op.Entry, a op.Attr, in ...op.Type) {
+func measure(b *testing.B, work float64, unit string, e *program.Entry, a program.Attr, in ...program.Type) {
 	for _, workers := range []int{1, 0} {
 		name := "workers=all"
 		var opts []simd.Option
@@ -23,10 +25,10 @@ func measure(b *testing.B, work float64, unit string, e *op.Entry, a op.Attr, in
 		}
 		b.Run(name, func(b *testing.B) {
 			d := open(b, opts...)
-			p, io := &op.Program{}, &op.IO{}
-			var slots []op.Slot
+			p, io := &program.Program{}, &program.IO{}
+			var slots []program.Slot
 			for _, t := range in {
-				slots = append(slots, p.Add(t, op.FromHost))
+				slots = append(slots, p.Add(t, program.FromHost))
 				x := make([]float32, t.Len())
 				for i := range x {
 					x[i] = float32(i*7919%2001)/1000 - 1
@@ -35,8 +37,8 @@ func measure(b *testing.B, work float64, unit string, e *op.Entry, a op.Attr, in
 			}
 			y, err := p.Apply(e, a, slots...)
 			require.NoError(b, err)
-			p.Read = []op.Slot{y}
-			io.Read = []any{op.MakeSlice(p.Values[y].Type)}
+			p.Read = []program.Slot{y}
+			io.Read = []any{program.MakeSlice(p.Values[y].Type)}
 			x, err := d.Compile(p)
 			require.NoError(b, err)
 			require.NoError(b, wait(x.Start(io)))
@@ -53,40 +55,40 @@ func measure(b *testing.B, work float64, unit string, e *op.Entry, a op.Attr, in
 
 func BenchmarkElementwise(b *testing.B) {
 	for _, n := range []int{1 << 10, 1 << 16, 1 << 22} {
-		for _, e := range []*op.Entry{op.Add, op.Mul, op.ReLU, op.Exp, op.Tanh, op.GELU, op.GELUErf} {
+		for _, e := range []*program.Entry{catalogue.Add, catalogue.Mul, catalogue.ReLU, catalogue.Exp, catalogue.Tanh, catalogue.GELU, catalogue.GELUErf} {
 			b.Run(fmt.Sprintf("op=%s/n=%d", e.Name, n), func(b *testing.B) {
-				in := []op.Type{op.F32(n), op.F32(n)}[:len(e.Inputs)]
-				measure(b, float64(4*n*(1+len(in))), "GB/s", e, op.Attr{}, in...)
+				in := []program.Type{program.F32(n), program.F32(n)}[:len(e.Inputs)]
+				measure(b, float64(4*n*(1+len(in))), "GB/s", e, program.Attr{}, in...)
 			})
 		}
 	}
 	b.Run("op=add/shape=4096x1024+1024", func(b *testing.B) {
-		measure(b, 8*4096*1024, "GB/s", op.Add, op.Attr{}, op.F32(4096, 1024), op.F32(1024))
+		measure(b, 8*4096*1024, "GB/s", catalogue.Add, program.Attr{}, program.F32(4096, 1024), program.F32(1024))
 	})
 	b.Run("op=add/shape=4096x1024+4096x1", func(b *testing.B) {
-		measure(b, 8*4096*1024, "GB/s", op.Add, op.Attr{}, op.F32(4096, 1024), op.F32(4096, 1))
+		measure(b, 8*4096*1024, "GB/s", catalogue.Add, program.Attr{}, program.F32(4096, 1024), program.F32(4096, 1))
 	})
 }
 
 func BenchmarkReduce(b *testing.B) {
 	const n = 1 << 22
-	for _, e := range []*op.Entry{op.Sum, op.Max, op.ArgMax, op.NormL2} {
+	for _, e := range []*program.Entry{catalogue.Sum, catalogue.Max, catalogue.ArgMax, catalogue.NormL2} {
 		b.Run("op="+e.Name, func(b *testing.B) {
-			measure(b, 4*n, "GB/s", e, op.Attr{Options: compute.AllAxes}, op.F32(n))
+			measure(b, 4*n, "GB/s", e, program.Attr{Options: compute.AllAxes}, program.F32(n))
 		})
 	}
 	b.Run("op=dot", func(b *testing.B) {
-		measure(b, 8*n, "GB/s", op.DotProduct, op.Attr{Options: compute.AllAxes}, op.F32(n), op.F32(n))
+		measure(b, 8*n, "GB/s", catalogue.DotProduct, program.Attr{Options: compute.AllAxes}, program.F32(n), program.F32(n))
 	})
 }
 
 func BenchmarkRows(b *testing.B) {
 	for _, shape := range [][]int{{4096, 128}, {1, 1_000_000}} {
 		b.Run(fmt.Sprintf("op=softmax/shape=%dx%d", shape[0], shape[1]), func(b *testing.B) {
-			measure(b, float64(8*op.Len(shape)), "GB/s", op.Softmax, op.Attr{}, op.F32(shape...))
+			measure(b, float64(8*program.Len(shape)), "GB/s", catalogue.Softmax, program.Attr{}, program.F32(shape...))
 		})
 		b.Run(fmt.Sprintf("op=layer_norm/shape=%dx%d", shape[0], shape[1]), func(b *testing.B) {
-			measure(b, float64(8*op.Len(shape)), "GB/s", op.LayerNorm, op.Attr{Scalars: []float32{1e-5}}, op.F32(shape...), op.F32(shape[1]), op.F32(shape[1]))
+			measure(b, float64(8*program.Len(shape)), "GB/s", catalogue.LayerNorm, program.Attr{Scalars: []float32{1e-5}}, program.F32(shape...), program.F32(shape[1]), program.F32(shape[1]))
 		})
 	}
 }
@@ -114,41 +116,41 @@ func BenchmarkMatMul(b *testing.B) {
 	for _, d := range [][3]int{{16, 16, 16}, {64, 64, 64}, {256, 256, 256}, {1024, 1024, 1024}, {1, 4096, 4096}, {4096, 4096, 1}, {32, 65536, 32}} {
 		m, k, n := d[0], d[1], d[2]
 		b.Run(fmt.Sprintf("shape=%dx%dx%d", m, k, n), func(b *testing.B) {
-			measure(b, 2*float64(m*k)*float64(n), "GFLOPS", op.MatMul, op.Attr{Options: compute.MatMulOptions{}}, op.F32(m, k), op.F32(k, n))
+			measure(b, 2*float64(m*k)*float64(n), "GFLOPS", catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{}}, program.F32(m, k), program.F32(k, n))
 		})
 	}
 	for _, d := range []compute.DType{compute.Float16, compute.BFloat16} {
 		for _, s := range [][3]int{{256, 256, 256}, {1024, 1024, 1024}, {1, 4096, 4096}, {4096, 4096, 1}} {
 			b.Run(fmt.Sprintf("shape=%dx%dx%d/%v", s[0], s[1], s[2], d), func(b *testing.B) {
-				measure(b, 2*float64(s[0]*s[1])*float64(s[2]), "GFLOPS", op.MatMul, op.Attr{Options: compute.MatMulOptions{}},
-					op.Type{DType: d, Shape: []int{s[0], s[1]}}, op.Type{DType: d, Shape: []int{s[1], s[2]}})
+				measure(b, 2*float64(s[0]*s[1])*float64(s[2]), "GFLOPS", catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{}},
+					program.Type{DType: d, Shape: []int{s[0], s[1]}}, program.Type{DType: d, Shape: []int{s[1], s[2]}})
 			})
 		}
 	}
 	b.Run("shape=512x512x512/transposed", func(b *testing.B) {
-		measure(b, 2*512*512*512, "GFLOPS", op.MatMul, op.Attr{Options: compute.MatMulOptions{TransA: true, TransB: true}}, op.F32(512, 512), op.F32(512, 512))
+		measure(b, 2*512*512*512, "GFLOPS", catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{TransA: true, TransB: true}}, program.F32(512, 512), program.F32(512, 512))
 	})
 }
 
 func BenchmarkConv2D(b *testing.B) {
 	pad := compute.Conv2DOptions{Pad: [2]int{1, 1}}
 	b.Run("channels=64to64/size=56/filter=3", func(b *testing.B) {
-		measure(b, 2*64*64*9*56*56, "GFLOPS", op.Conv2D, op.Attr{Options: pad}, op.F32(1, 64, 56, 56), op.F32(64, 64, 3, 3))
+		measure(b, 2*64*64*9*56*56, "GFLOPS", catalogue.Conv2D, program.Attr{Options: pad}, program.F32(1, 64, 56, 56), program.F32(64, 64, 3, 3))
 	})
 	b.Run("channels=1to1/size=1080x1920/filter=3", func(b *testing.B) {
-		measure(b, 2*9*1080*1920, "GFLOPS", op.Conv2D, op.Attr{Options: pad}, op.F32(1080, 1920), op.F32(3, 3))
+		measure(b, 2*9*1080*1920, "GFLOPS", catalogue.Conv2D, program.Attr{Options: pad}, program.F32(1080, 1920), program.F32(3, 3))
 	})
 	pad.Groups = 64
 	b.Run("channels=64/size=56/filter=3/depthwise", func(b *testing.B) {
-		measure(b, 2*64*9*56*56, "GFLOPS", op.Conv2D, op.Attr{Options: pad}, op.F32(1, 64, 56, 56), op.F32(64, 1, 3, 3))
+		measure(b, 2*64*9*56*56, "GFLOPS", catalogue.Conv2D, program.Attr{Options: pad}, program.F32(1, 64, 56, 56), program.F32(64, 1, 3, 3))
 	})
 }
 
 func BenchmarkMove(b *testing.B) {
 	b.Run("op=transpose", func(b *testing.B) {
-		measure(b, 8*2048*2048, "GB/s", op.Transpose, op.Attr{Options: compute.TransposeOptions{}}, op.F32(2048, 2048))
+		measure(b, 8*2048*2048, "GB/s", catalogue.Transpose, program.Attr{Options: compute.TransposeOptions{}}, program.F32(2048, 2048))
 	})
-	b.Run("op=copy", func(b *testing.B) { measure(b, 8<<22, "GB/s", op.Copy, op.Attr{}, op.F32(1<<22)) })
+	b.Run("op=copy", func(b *testing.B) { measure(b, 8<<22, "GB/s", catalogue.Copy, program.Attr{}, program.F32(1<<22)) })
 }
 
 // BenchmarkCall is a single small operation through the slice methods: compiling, running and delivering.

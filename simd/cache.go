@@ -3,18 +3,18 @@ package simd
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 func init() {
 	lowerings["kv_append"] = func(c *call) work {
-		r, _ := op.KVAppendShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape) // checked
+		r, _ := catalogue.KVAppendShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape) // checked
 		return appendRows(c, r, max(0, r.N-r.Capacity), func(_ *args, sequence, position int) (int, bool) {
 			return sequence*r.Capacity + position%r.Capacity, true
 		})
 	}
 	lowerings["kv_append_paged"] = func(c *call) work {
-		r, p, _ := op.KVAppendPagedShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.in[3].Shape) // checked
+		r, p, _ := catalogue.KVAppendPagedShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.in[3].Shape) // checked
 		return appendRows(c, r, 0, func(a *args, sequence, position int) (int, bool) {
 			return p.Slot(a.in[3].i32(), sequence, position)
 		})
@@ -22,7 +22,7 @@ func init() {
 }
 
 // appendRows writes rows from number first on to their slots in the result, which holds the cache already.
-func appendRows(c *call, r op.CacheRows, first int, place func(a *args, sequence, position int) (slot int, ok bool)) work {
+func appendRows(c *call, r catalogue.CacheRows, first int, place func(a *args, sequence, position int) (slot int, ok bool)) work {
 	n := r.N - first
 	from, to := c.in[1].DType, c.out.DType
 	return one(r.Batch*n, 10+float64(r.Width), func(a *args, lo, hi int) {

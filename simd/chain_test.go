@@ -7,20 +7,21 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 )
 
 // What a link would do with limits that are no numbers is not what Clip does.
 func TestClipToNaNInAChain(t *testing.T) {
 	nan := float32(math.NaN())
-	nodes := []op.Node{{Entry: op.Neg, Args: []int{0}}, {Entry: op.Clip, Args: []int{1}}}
-	x := op.Expression{Inputs: 1, Results: []int{2}, Nodes: nodes}
+	nodes := []program.Node{{Entry: catalogue.Neg, Args: []int{0}}, {Entry: catalogue.Clip, Args: []int{1}}}
+	x := program.Expression{Inputs: 1, Results: []int{2}, Nodes: nodes}
 	onEveryTier(t, func(t *testing.T) {
 		for _, limits := range [][]float32{{nan, 1}, {-1, nan}, {-1, 1}} {
-			c := calculation{e: op.Fused, attr: op.Attr{Options: x, Scalars: limits}, own: 1, in: []op.Type{op.F32(300)}}
+			c := calculation{e: program.Fused, attr: program.Attr{Options: x, Scalars: limits}, own: 1, in: []program.Type{program.F32(300)}}
 			whole, apart := c.programs(t)
-			io := &op.IO{Host: []any{newExpressions(t).data(300)}, Read: destinations(apart)}
+			io := &program.IO{Host: []any{newExpressions(t).data(300)}, Read: destinations(apart)}
 			want := results(t, open(t), apart, io)
 			io.Read = destinations(whole)
 			requireBits(t, want, results(t, open(t), whole, io), "limits %v", limits)
@@ -34,10 +35,10 @@ func TestLongChains(t *testing.T) {
 	repeated(t, 20, func(t *testing.T, d *simd.Device) {
 		const n = 40_000
 		x, scalars := r.expression(1+r.IntN(4), 20+r.IntN(30), 1+r.IntN(5))
-		c := calculation{e: op.Fused, attr: op.Attr{Options: x, Scalars: scalars}, own: x.Inputs}
-		io := &op.IO{}
+		c := calculation{e: program.Fused, attr: program.Attr{Options: x, Scalars: scalars}, own: x.Inputs}
+		io := &program.IO{}
 		for range x.Inputs {
-			c.in = append(c.in, op.F32(n))
+			c.in = append(c.in, program.F32(n))
 			io.Host = append(io.Host, r.data(n))
 		}
 		whole, apart := c.programs(t)

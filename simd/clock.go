@@ -2,7 +2,7 @@ package simd
 
 import "time"
 
-// clock measures the steps of a run for who asks, see op.IO.
+// clock measures the steps of a run for who asks, see program.IO.
 type clock struct {
 	times []time.Duration
 	done  int // steps of the program

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // sequence puts the work of several entries behind each other: a step that is made of others.
@@ -34,13 +34,13 @@ func (s *sequence) temporary(n int) source {
 
 // value is an operand of a piece.
 type value struct {
-	op.Type
+	program.Type
 	source
 }
 
 // call appends an entry, whose result is out. All temporaries must have been made.
-func (s *sequence) call(e *op.Entry, a op.Attr, out source, in ...value) {
-	types := make([]op.Type, len(in))
+func (s *sequence) call(e *program.Entry, a program.Attr, out source, in ...value) {
+	types := make([]program.Type, len(in))
 	for i, v := range in {
 		types[i] = v.Type
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Pieces without scratch memory, and temporaries without elements, have no pointers: those would point behind the scratch memory's end.
@@ -16,9 +17,9 @@ func TestNoPointersBehindScratch(t *testing.T) {
 	first, none := s.temporary(16), s.temporary(0)
 	var seen []view
 	piece := one(1, 1, func(a *args, _, _ int) { seen = append(seen, a.scratch, a.in[0], a.out) })
-	s.append(piece, none, value{op.F32(16), first})
+	s.append(piece, none, value{program.F32(16), first})
 	piece.scratch = 64
-	s.append(piece, first, value{op.F32(0), none})
+	s.append(piece, first, value{program.F32(0), none})
 	w := s.done()
 	require.Equal(t, 128, w.scratch)
 	memory := make([]uint64, 16)
@@ -33,10 +34,10 @@ func TestNoPointersBehindScratch(t *testing.T) {
 func TestFusedMatmulReadsHalves(t *testing.T) {
 	const k, n = 1024, 512
 	for _, d := range []compute.DType{compute.Float16, compute.BFloat16} {
-		w := op.Type{DType: d, Shape: []int{n, k}}
-		row, gamma := op.F32(1, k), op.F32(k)
-		for e, in := range map[*op.Entry][]op.Type{op.RMSNormMatVec: {row, gamma, w}, op.QKV: {row, w, w, w}, op.GateUpSwiGLU: {row, w, w}} {
-			attr := op.Attr{Scalars: make([]float32, len(e.Scalars))}
+		w := program.Type{DType: d, Shape: []int{n, k}}
+		row, gamma := program.F32(1, k), program.F32(k)
+		for e, in := range map[*program.Entry][]program.Type{catalogue.RMSNormMatVec: {row, gamma, w}, catalogue.QKV: {row, w, w, w}, catalogue.GateUpSwiGLU: {row, w, w}} {
+			attr := program.Attr{Scalars: make([]float32, len(e.Scalars))}
 			outs, err := e.Check(in, attr)
 			require.NoError(t, err)
 			work, err := lower(e, &call{in: in, outs: outs, out: outs[0], attr: attr})

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
@@ -43,7 +44,7 @@ func TestConformanceOfEveryTier(t *testing.T) {
 			require.NoError(t, kernels.SetTier(tier))
 			d := open(t)
 			require.Equal(t, tier.String(), d.Info().Tier)
-			conformance.RunEntries(t, fmt.Sprintf("cpu (%s, %d workers)", tier, d.Info().Workers), d, op.All()...)
+			conformance.RunEntries(t, fmt.Sprintf("cpu (%s, %d workers)", tier, d.Info().Workers), d, catalogue.All()...)
 		})
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/gemm"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
@@ -22,7 +23,7 @@ import (
 // stride, dilation and padding are. The result is a product of the weights with those rows of elements, of which only a panel
 // at a time exists; with few channels it is a sum of rows.
 type convolution struct {
-	op.ConvDims
+	catalogue.ConvDims
 	perGroup int // input channels of a group
 	outs     int // output channels of a group
 	taps     int // weights of an output channel
@@ -53,18 +54,18 @@ type convData struct {
 }
 
 func conv2d(c *call) work {
-	d, _ := op.ConvShape(c.in[0].Shape, c.in[1].Shape, c.attr.Options.(compute.Conv2DOptions)) // checked
+	d, _ := catalogue.ConvShape(c.in[0].Shape, c.in[1].Shape, c.attr.Options.(compute.Conv2DOptions)) // checked
 	return convolve(c, d)
 }
 
 // conv1d lowers a convolution of sequences as one of planes of one line.
 func conv1d(c *call) work {
-	d, _ := op.Conv1DShape(c.in[0].Shape, c.in[1].Shape, c.attr.Options.(compute.Conv1DOptions)) // checked
+	d, _ := catalogue.Conv1DShape(c.in[0].Shape, c.in[1].Shape, c.attr.Options.(compute.Conv1DOptions)) // checked
 	return convolve(c, d)
 }
 
 // convolve lowers a convolution with its bias and activation.
-func convolve(c *call, d op.ConvDims) work {
+func convolve(c *call, d catalogue.ConvDims) work {
 	v := &convolution{}
 	v.plan(d, c.attr.Activation(), runtime.GOMAXPROCS(0))
 	if c.behind != nil {
@@ -93,7 +94,7 @@ func convolve(c *call, d op.ConvDims) work {
 var convDatas = sync.Pool{New: func() any { return new(convData) }}
 
 // plan fills v in for a number of threads. All of v that can be used again is.
-func (v *convolution) plan(d op.ConvDims, act compute.Activation, threads int) {
+func (v *convolution) plan(d catalogue.ConvDims, act compute.Activation, threads int) {
 	*v = convolution{ConvDims: d, rests: v.rests, offsets: v.offsets}
 	v.perGroup, v.outs, v.pixels = d.C/d.Groups, d.OutC/d.Groups, d.OutH*d.OutW
 	v.taps = v.perGroup * d.KH * d.KW

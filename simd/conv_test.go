@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -18,23 +20,23 @@ func TestConvolutionWithInfiniteWeights(t *testing.T) {
 	d := open(t)
 	x, w := random(t, 2*3*9*7), random(t, 8*3*3*3)
 	w[4], w[40], w[100] = float32(math.Inf(1)), float32(math.NaN()), float32(math.Inf(-1))
-	shapes := []op.Type{op.F32(2, 3, 9, 7), op.F32(8, 3, 3, 3)}
+	shapes := []program.Type{program.F32(2, 3, 9, 7), program.F32(8, 3, 3, 3)}
 	for _, o := range []compute.Conv2DOptions{
 		{Pad: [2]int{1, 1}},
 		{Pad: [2]int{2, 3}, Stride: [2]int{2, 1}, Act: compute.ReLU},
 		{Dilation: [2]int{2, 3}, Pad: [2]int{1, 2}, Stride: [2]int{1, 2}},
 	} {
-		p, a := &op.Program{}, op.Attr{Options: o}
-		y, err := p.Apply(op.Conv2D, a, p.Add(shapes[0], op.FromHost), p.Add(shapes[1], op.FromHost))
+		p, a := &program.Program{}, program.Attr{Options: o}
+		y, err := p.Apply(catalogue.Conv2D, a, p.Add(shapes[0], program.FromHost), p.Add(shapes[1], program.FromHost))
 		require.NoError(t, err)
-		p.Read = []op.Slot{y}
+		p.Read = []program.Slot{y}
 		out := p.Values[y].Type
 		got := make([]float32, out.Len())
 		e, err := d.Compile(p)
 		require.NoError(t, err)
-		require.NoError(t, wait(e.Start(&op.IO{Host: []any{x, w}, Read: []any{got}})))
+		require.NoError(t, wait(e.Start(&program.IO{Host: []any{x, w}, Read: []any{got}})))
 		require.NoError(t, e.Close())
-		want := op.Conv2D.Reference([]op.Array{array(shapes[0], x), array(shapes[1], w)}, a, []op.Type{out})[0].Data
+		want := catalogue.Conv2D.Reference([]program.Array{array(shapes[0], x), array(shapes[1], w)}, a, []program.Type{out})[0].Data
 		special := 0
 		for i, v := range want {
 			switch {
@@ -53,8 +55,8 @@ func TestConvolutionWithInfiniteWeights(t *testing.T) {
 	}
 }
 
-func array(t op.Type, x []float32) op.Array {
-	a := op.Array{Shape: t.Shape, Data: make([]float64, len(x))}
+func array(t program.Type, x []float32) program.Array {
+	a := program.Array{Shape: t.Shape, Data: make([]float64, len(x))}
 	for i, v := range x {
 		a.Data[i] = float64(v)
 	}
@@ -101,12 +103,12 @@ func (c *convCase) check(t *testing.T, x, w, bias, dst []float32) {
 
 // reference returns the result in float64 and the sums of the absolute values of what is added up.
 func (c *convCase) reference(x, w, bias []float32) (want, size []float64) {
-	in := []op.Array{array(op.F32(c.x[:]...), x), array(op.F32(c.w[:]...), w)}
+	in := []program.Array{array(program.F32(c.x[:]...), x), array(program.F32(c.w[:]...), w)}
 	if bias != nil {
-		in = append(in, array(op.F32(len(bias)), bias))
+		in = append(in, array(program.F32(len(bias)), bias))
 	}
-	a, out := op.Attr{Options: c.o}, op.F32(c.out[:]...)
-	return op.Conv2D.Reference(in, a, []op.Type{out})[0].Data, op.Conv2D.Magnitude(in, a, out)
+	a, out := program.Attr{Options: c.o}, program.F32(c.out[:]...)
+	return catalogue.Conv2D.Reference(in, a, []program.Type{out})[0].Data, catalogue.Conv2D.Magnitude(in, a, out)
 }
 
 func (c *convCase) compare(t *testing.T, want, size []float64, x, w, bias, dst []float32) {

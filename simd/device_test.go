@@ -15,7 +15,9 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -93,13 +95,13 @@ func TestForeignTensors(t *testing.T) {
 		tensor compute.Tensor
 		want   error
 	}{{x, compute.ErrForeignTensor}, {foreign{}, compute.ErrForeignTensor}, {nil, compute.ErrArgument}, {(*simd.Tensor)(nil), compute.ErrArgument}} {
-		p := &op.Program{}
-		y, err := p.Apply(op.ReLU, op.Attr{}, p.Add(op.F32(2), op.FromTensor))
+		p := &program.Program{}
+		y, err := p.Apply(catalogue.ReLU, program.Attr{}, p.Add(program.F32(2), program.FromTensor))
 		require.NoError(t, err)
-		p.Read = []op.Slot{y}
+		p.Read = []program.Slot{y}
 		e, err := d.Compile(p)
 		require.NoError(t, err)
-		require.ErrorIs(t, wait(e.Start(&op.IO{Tensors: []compute.Tensor{c.tensor}, Read: []any{make([]float32, 2)}})), c.want)
+		require.ErrorIs(t, wait(e.Start(&program.IO{Tensors: []compute.Tensor{c.tensor}, Read: []any{make([]float32, 2)}})), c.want)
 	}
 	require.NoError(t, wait(d.ReLUAsync(make([]float32, 2), []float32{1, 2})))
 }
@@ -131,23 +133,25 @@ func TestUploadErrors(t *testing.T) {
 // A program that nobody built with Apply is refused, not executed.
 func TestInvalidPrograms(t *testing.T) {
 	d := open(t)
-	f := op.F32(2)
-	values := []op.Value{{Type: f, Source: op.FromHost}, {Type: f, Source: op.FromStep}}
-	relu := func(in, out op.Slot) op.Step { return op.Step{Entry: op.ReLU, In: []op.Slot{in}, Out: []op.Slot{out}} }
-	for name, p := range map[string]*op.Program{
-		"operand out of range":    {Values: values, Host: []op.Slot{0}, Steps: []op.Step{relu(7, 1)}},
-		"operand before its step": {Values: values, Host: []op.Slot{0}, Steps: []op.Step{relu(1, 1)}},
-		"result out of range":     {Values: values, Host: []op.Slot{0}, Steps: []op.Step{relu(0, -1)}},
-		"result twice":            {Values: values, Host: []op.Slot{0}, Steps: []op.Step{relu(0, 1), relu(0, 1)}},
-		"result never":            {Values: values, Host: []op.Slot{0}, Read: []op.Slot{1}},
-		"input out of range":      {Values: values, Host: []op.Slot{9}},
-		"no entry":                {Values: values, Host: []op.Slot{0}, Steps: []op.Step{{In: []op.Slot{0}, Out: []op.Slot{1}}}},
+	f := program.F32(2)
+	values := []program.Value{{Type: f, Source: program.FromHost}, {Type: f, Source: program.FromStep}}
+	relu := func(in, out program.Slot) program.Step {
+		return program.Step{Entry: catalogue.ReLU, In: []program.Slot{in}, Out: []program.Slot{out}}
+	}
+	for name, p := range map[string]*program.Program{
+		"operand out of range":    {Values: values, Host: []program.Slot{0}, Steps: []program.Step{relu(7, 1)}},
+		"operand before its step": {Values: values, Host: []program.Slot{0}, Steps: []program.Step{relu(1, 1)}},
+		"result out of range":     {Values: values, Host: []program.Slot{0}, Steps: []program.Step{relu(0, -1)}},
+		"result twice":            {Values: values, Host: []program.Slot{0}, Steps: []program.Step{relu(0, 1), relu(0, 1)}},
+		"result never":            {Values: values, Host: []program.Slot{0}, Read: []program.Slot{1}},
+		"input out of range":      {Values: values, Host: []program.Slot{9}},
+		"no entry":                {Values: values, Host: []program.Slot{0}, Steps: []program.Step{{In: []program.Slot{0}, Out: []program.Slot{1}}}},
 	} {
 		_, err := d.Compile(p)
 		require.ErrorIs(t, err, compute.ErrArgument, name)
 	}
-	wrong := []op.Value{{Type: f, Source: op.FromHost}, {Type: op.F32(3), Source: op.FromStep}}
-	_, err := d.Compile(&op.Program{Values: wrong, Host: []op.Slot{0}, Steps: []op.Step{relu(0, 1)}})
+	wrong := []program.Value{{Type: f, Source: program.FromHost}, {Type: program.F32(3), Source: program.FromStep}}
+	_, err := d.Compile(&program.Program{Values: wrong, Host: []program.Slot{0}, Steps: []program.Step{relu(0, 1)}})
 	require.ErrorIs(t, err, compute.ErrShape)
 }
 
@@ -313,13 +317,13 @@ func TestManyGoroutinesShareADevice(t *testing.T) {
 	b := batch.New(d)
 	v := b.Upload(x)
 	b.Read(b.Sum(b.Mul(v, v), compute.AllAxes))
-	p := &op.Program{}
-	in := p.Add(op.F32(len(x)), op.FromHost)
-	square, err := p.Apply(op.Mul, op.Attr{}, in, in)
+	p := &program.Program{}
+	in := p.Add(program.F32(len(x)), program.FromHost)
+	square, err := p.Apply(catalogue.Mul, program.Attr{}, in, in)
 	require.NoError(t, err)
-	sum, err := p.Apply(op.Sum, op.Attr{Options: compute.AllAxes}, square)
+	sum, err := p.Apply(catalogue.Sum, program.Attr{Options: compute.AllAxes}, square)
 	require.NoError(t, err)
-	p.Read, p.Keep = []op.Slot{sum}, []op.Slot{square}
+	p.Read, p.Keep = []program.Slot{sum}, []program.Slot{square}
 	e, err := d.Compile(p)
 	require.NoError(t, err)
 	want := 0.0
@@ -331,7 +335,7 @@ func TestManyGoroutinesShareADevice(t *testing.T) {
 		wg.Go(func() {
 			got, y := make([]float32, 1), make([]float32, len(x))
 			for i := range 30 {
-				io := &op.IO{Host: []any{x}, Read: []any{got}}
+				io := &program.IO{Host: []any{x}, Read: []any{got}}
 				f := e.Start(io)
 				kept := io.Keep[0]
 				if (g+i)%2 == 0 { // used before it is computed
@@ -351,7 +355,7 @@ func TestManyGoroutinesShareADevice(t *testing.T) {
 	}
 	wg.Wait()
 	require.NoError(t, e.Close())
-	require.ErrorIs(t, wait(e.Start(&op.IO{Host: []any{x}, Read: []any{make([]float32, 1)}})), compute.ErrClosed)
+	require.ErrorIs(t, wait(e.Start(&program.IO{Host: []any{x}, Read: []any{make([]float32, 1)}})), compute.ErrClosed)
 	require.Eventually(t, func() bool { return d.Memory().InUse == 0 }, time.Minute, time.Millisecond)
 }
 
@@ -374,19 +378,19 @@ func TestReplayAllocations(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection takes what pools keep, in emulation between two calls
 	d := open(t)
 	for _, n := range []int{100, 150_000} {
-		p := &op.Program{}
-		v := p.Add(op.F32(n), op.FromHost)
+		p := &program.Program{}
+		v := p.Add(program.F32(n), program.FromHost)
 		for range 10 {
 			var err error
-			v, err = p.Apply(op.Scale, op.Attr{Scalars: []float32{1.5}}, v)
+			v, err = p.Apply(catalogue.Scale, program.Attr{Scalars: []float32{1.5}}, v)
 			require.NoError(t, err)
 		}
-		s, err := p.Apply(op.Softmax, op.Attr{}, v)
+		s, err := p.Apply(catalogue.Softmax, program.Attr{}, v)
 		require.NoError(t, err)
-		p.Read = []op.Slot{s}
+		p.Read = []program.Slot{s}
 		e, err := d.Compile(p)
 		require.NoError(t, err)
-		io := &op.IO{Host: []any{make([]float32, n)}, Read: []any{make([]float32, n)}}
+		io := &program.IO{Host: []any{make([]float32, n)}, Read: []any{make([]float32, n)}}
 		run := func() { require.NoError(t, wait(e.Start(io))) }
 		run()
 		require.LessOrEqual(t, testing.AllocsPerRun(50, run), 8.0)

@@ -3,15 +3,15 @@ package simd
 import (
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // elementwise lowers an entry of one to three operands with broadcasting.
-func elementwise(e *op.Entry, s *spanOp, c *call) work {
+func elementwise(e *program.Entry, s *spanOp, c *call) work {
 	var p numbers
 	copy(p[:], c.attr.Scalars)
 	// As many elements as the result has, which no operand exceeds, are in the result's order.
-	if !slices.ContainsFunc(c.in, func(t op.Type) bool { return t.Len() != c.out.Len() }) {
+	if !slices.ContainsFunc(c.in, func(t program.Type) bool { return t.Len() != c.out.Len() }) {
 		return one(c.out.Len(), s.cost.ns(), func(a *args, lo, hi int) {
 			var x [3][]float32
 			for k, v := range a.in {
@@ -20,6 +20,6 @@ func elementwise(e *op.Entry, s *spanOp, c *call) work {
 			s.f(a.out.f32()[lo:hi], x[0], x[1], x[2], p)
 		})
 	}
-	x := op.Expression{Inputs: len(c.in), Results: []int{len(c.in)}, Nodes: []op.Node{{Entry: e, Args: []int{0, 1, 2}[:len(c.in)]}}}
+	x := program.Expression{Inputs: len(c.in), Results: []int{len(c.in)}, Nodes: []program.Node{{Entry: e, Args: []int{0, 1, 2}[:len(c.in)]}}}
 	return fused(newFormula(&x, c.attr.Scalars, c.in, c.out.Shape, false), c)
 }

@@ -3,7 +3,7 @@ package simd
 import (
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
@@ -139,7 +139,7 @@ func (e *evaluation) operandsAt(lo, n int) {
 func (e *evaluation) spread(k int, v *blockValue, lo, n int) {
 	x, strides := e.view(k).f32(), e.operands[k].strides
 	last := len(e.shape) - 1
-	var index [op.MaxRank]int
+	var index [program.MaxRank]int
 	at := 0
 	for d, rest := last, lo; d >= 0; d-- {
 		index[d] = rest % e.shape[d]

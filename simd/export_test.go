@@ -1,6 +1,6 @@
 package simd
 
-import "github.com/wavelane/wavelane/internal/op"
+import "github.com/wavelane/wavelane/internal/program"
 
 // SplitEarly makes slice functions use several threads for little work, until the function that it returns is called.
 func SplitEarly() (restore func()) {
@@ -13,4 +13,4 @@ func SplitEarly() (restore func()) {
 func (d *Device) Poison() { d.memory.poison = true }
 
 // Linked reports whether chains have links for an entry.
-func Linked(e *op.Entry) bool { return links[e.Name] != 0 }
+func Linked(e *program.Entry) bool { return links[e.Name] != 0 }

@@ -1,7 +1,7 @@
 package simd
 
 import (
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
@@ -28,7 +28,7 @@ func swiglu(y, gate, up []float32) {
 }
 
 func biasActivation(c *call) work {
-	rows, cols := op.RowsCols(c.out.Shape)
+	rows, cols := program.RowsCols(c.out.Shape)
 	act, ns := inPlace(c.attr.Activation())
 	return one(rows, 10+(ns+cheap.ns())*float64(cols), func(a *args, lo, hi int) {
 		for r := lo; r < hi; r++ {

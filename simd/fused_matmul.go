@@ -1,33 +1,34 @@
 package simd
 
 import (
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/gemm"
 )
 
 func init() {
-	for _, e := range []*op.Entry{op.RMSNormMatVec, op.QKV, op.GateUpSwiGLU} {
+	for _, e := range []*program.Entry{catalogue.RMSNormMatVec, catalogue.QKV, catalogue.GateUpSwiGLU} {
 		lowerings[e.Name] = func(c *call) work { return fusedMatmul(e, c) }
 	}
 }
 
 // fusedMatmul composes: beside the weights, what goes through memory in between is little, and they are read once either way.
-func fusedMatmul(e *op.Entry, c *call) work {
-	m, k := op.RowsCols(c.in[0].Shape)
+func fusedMatmul(e *program.Entry, c *call) work {
+	m, k := program.RowsCols(c.in[0].Shape)
 	s := &sequence{}
 	operand := func(i int) value { return value{c.in[i], operandOf(i)} }
-	x := value{op.F32(m, k), operandOf(0)}
+	x := value{program.F32(m, k), operandOf(0)}
 	switch e {
-	case op.RMSNormMatVec:
+	case catalogue.RMSNormMatVec:
 		normed := value{x.Type, s.temporary(m * k)}
-		s.call(op.RMSNorm, c.attr, normed.source, x, operand(1))
+		s.call(catalogue.RMSNorm, c.attr, normed.source, x, operand(1))
 		s.linear(resultOf(0), normed, operand(2))
-	case op.GateUpSwiGLU:
-		wide := op.F32(c.out.Len())
+	case catalogue.GateUpSwiGLU:
+		wide := program.F32(c.out.Len())
 		gate, up := value{wide, s.temporary(wide.Len())}, value{wide, s.temporary(wide.Len())}
 		s.linear(gate.source, x, operand(1))
 		s.linear(up.source, x, operand(2))
-		s.call(op.SwiGLU, op.Attr{}, resultOf(0), gate, up)
+		s.call(catalogue.SwiGLU, program.Attr{}, resultOf(0), gate, up)
 	default:
 		for i := range 3 {
 			in := []value{x, operand(1 + i)}
@@ -48,7 +49,7 @@ func (s *sequence) linear(out source, in ...value) {
 		return
 	}
 	p := &gemm.Product{M: m, N: n, K: k, AM: k, AK: 1, BK: 1, BN: k, LDC: n, Alpha: 1, Batch: 1, StrideC: m * n}
-	c := &call{out: op.F32(m, n)}
+	c := &call{out: program.F32(m, n)}
 	for _, v := range in {
 		c.in = append(c.in, v.Type)
 	}

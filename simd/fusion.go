@@ -3,7 +3,7 @@ package simd
 import (
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
@@ -67,7 +67,7 @@ const (
 
 // newFormula lowers a checked expression with results of a shape, of which there are some elements. With own the first operand
 // is the first result.
-func newFormula(x *op.Expression, scalars []float32, in []op.Type, shape []int, own bool) *formula {
+func newFormula(x *program.Expression, scalars []float32, in []program.Type, shape []int, own bool) *formula {
 	f := &formula{results: len(x.Results), own: own}
 	for _, node := range x.Nodes {
 		t := term{spanOp: spans[node.Entry.Name], link: links[node.Entry.Name], args: node.Args}
@@ -115,9 +115,9 @@ func (f *formula) cost() float64 {
 }
 
 // shapes finds how operands are read.
-func (f *formula) shapes(in []op.Type, shape []int) {
+func (f *formula) shapes(in []program.Type, shape []int) {
 	f.operands = make([]operandForm, len(in))
-	n := op.Len(shape)
+	n := program.Len(shape)
 	var strides [][]int
 	for k, t := range in {
 		o := &f.operands[k]
@@ -125,9 +125,9 @@ func (f *formula) shapes(in []op.Type, shape []int) {
 		if !o.single && !o.dense {
 			f.byRow = true
 		}
-		strides = append(strides, op.BroadcastStrides(t.Shape, shape))
+		strides = append(strides, program.BroadcastStrides(t.Shape, shape))
 	}
-	f.shape, strides = op.Collapse(shape, strides...)
+	f.shape, strides = program.Collapse(shape, strides...)
 	for k := range in {
 		f.operands[k].strides = strides[k]
 	}

@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
@@ -30,9 +31,9 @@ var usual = []string{"log", "log2", "sin", "cos", "pow", "pow_scalar"}
 // shorter than the operands of separate steps.
 var exactKernels = []string{"neg", "abs", "sqrt", "recip", "floor", "ceil", "round", "trunc", "leaky_relu", "scale", "add", "sub", "mul", "div"}
 
-var elementwise = slices.DeleteFunc(op.All(), func(e *op.Entry) bool { return !e.Class.Elementwise() })
+var elementwise = slices.DeleteFunc(catalogue.All(), func(e *program.Entry) bool { return !e.Class.Elementwise() })
 
-func (r *expressions) expression(inputs, nodes, results int) (x op.Expression, scalars []float32) {
+func (r *expressions) expression(inputs, nodes, results int) (x program.Expression, scalars []float32) {
 	x.Inputs = inputs
 	for len(x.Nodes) < nodes {
 		e := elementwise[r.IntN(len(elementwise))]
@@ -43,7 +44,7 @@ func (r *expressions) expression(inputs, nodes, results int) (x op.Expression, s
 		if first && (r.special || r.plain) {
 			continue
 		}
-		node := op.Node{Entry: e}
+		node := program.Node{Entry: e}
 		for range e.Inputs {
 			a := r.IntN(inputs + len(x.Nodes))
 			switch {
@@ -99,40 +100,40 @@ func (r *expressions) data(n int) []float32 {
 
 // calculation is a step with expressions and the same in separate steps.
 type calculation struct {
-	e            *op.Entry
-	attr         op.Attr // without expressions
-	before, x    op.Expression
+	e            *program.Entry
+	attr         program.Attr // without expressions
+	before, x    program.Expression
 	first, last  []float32 // scalars of the expressions
-	in           []op.Type
+	in           []program.Type
 	own, preface int // operands of the entry, those before it
 }
 
 // separate appends an expression node by node.
-func separate(t testing.TB, p *op.Program, x *op.Expression, scalars []float32, in []op.Slot) []op.Slot {
+func separate(t testing.TB, p *program.Program, x *program.Expression, scalars []float32, in []program.Slot) []program.Slot {
 	values := slices.Clone(in)
 	for _, node := range x.Nodes {
-		var args []op.Slot
+		var args []program.Slot
 		for _, a := range node.Args {
 			args = append(args, values[a])
 		}
 		n := len(node.Entry.Scalars)
-		v, err := p.Apply(node.Entry, op.Attr{Scalars: scalars[:n]}, args...)
+		v, err := p.Apply(node.Entry, program.Attr{Scalars: scalars[:n]}, args...)
 		require.NoError(t, err)
 		values, scalars = append(values, v), scalars[n:]
 	}
-	var out []op.Slot
+	var out []program.Slot
 	for _, r := range x.Results {
 		out = append(out, values[r])
 	}
 	return out
 }
 
-func (c *calculation) programs(t testing.TB) (whole, apart *op.Program) {
-	whole, apart = &op.Program{}, &op.Program{}
-	var in []op.Slot
+func (c *calculation) programs(t testing.TB) (whole, apart *program.Program) {
+	whole, apart = &program.Program{}, &program.Program{}
+	var in []program.Slot
 	for _, s := range c.in {
-		in = append(in, whole.Add(s, op.FromHost))
-		apart.Add(s, op.FromHost)
+		in = append(in, whole.Add(s, program.FromHost))
+		apart.Add(s, program.FromHost)
 	}
 	a := c.attr
 	a.Prologue, a.Epilogue = c.before, c.x
@@ -141,7 +142,7 @@ func (c *calculation) programs(t testing.TB) (whole, apart *op.Program) {
 	whole.Read, err = whole.ApplyAll(c.e, a, in...)
 	require.NoError(t, err)
 
-	if x, ok := c.attr.Options.(op.Expression); ok {
+	if x, ok := c.attr.Options.(program.Expression); ok {
 		apart.Read = separate(t, apart, &x, c.attr.Scalars, in)
 		return whole, apart
 	}
@@ -157,7 +158,7 @@ func (c *calculation) programs(t testing.TB) (whole, apart *op.Program) {
 	return whole, apart
 }
 
-func results(t *testing.T, d *simd.Device, p *op.Program, io *op.IO) [][]float32 {
+func results(t *testing.T, d *simd.Device, p *program.Program, io *program.IO) [][]float32 {
 	x, err := d.Compile(p)
 	require.NoError(t, err)
 	require.NoError(t, wait(x.Start(io)))
@@ -175,9 +176,9 @@ func results(t *testing.T, d *simd.Device, p *op.Program, io *op.IO) [][]float32
 	return out
 }
 
-func destinations(p *op.Program) (read []any) {
+func destinations(p *program.Program) (read []any) {
 	for _, s := range p.Read {
-		read = append(read, op.MakeSlice(p.Values[s].Type))
+		read = append(read, program.MakeSlice(p.Values[s].Type))
 	}
 	return read
 }

@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // fused is the work of a formula whose results are the step's.
@@ -24,7 +25,7 @@ type expressions struct {
 }
 
 // takeApart makes the call one of the entry alone, beside its expressions.
-func (c *call) takeApart(e *op.Entry) error {
+func (c *call) takeApart(e *program.Entry) error {
 	c.own = len(c.in)
 	if c.attr.Prologue.None() && c.attr.Epilogue.None() {
 		return nil
@@ -41,7 +42,7 @@ func (c *call) takeApart(e *op.Entry) error {
 		if !takesEpilogue(e) {
 			return fmt.Errorf("%s with an expression behind it: %w", e.Name, compute.ErrUnsupported)
 		}
-		in := append([]op.Type{c.out}, p.EpilogueIn...)
+		in := append([]program.Type{c.out}, p.EpilogueIn...)
 		c.behind = newFormula(&p.Epilogue, p.EpilogueScalars, in, c.out.Shape, true)
 	}
 	c.in, c.attr, c.own = p.In, p.Attr, len(p.In)
@@ -49,12 +50,12 @@ func (c *call) takeApart(e *op.Entry) error {
 }
 
 // takesEpilogue reports whether an expression behind steps of an entry is computed while their results are in the cache.
-func takesEpilogue(e *op.Entry) bool {
+func takesEpilogue(e *program.Entry) bool {
 	switch e {
-	case op.MatMul, op.MatVec, op.VecMat, op.Conv2D, op.Conv1D:
+	case catalogue.MatMul, catalogue.MatVec, catalogue.VecMat, catalogue.Conv2D, catalogue.Conv1D:
 		return true
 	}
-	return e.TakesEpilogue() && (e.Class == op.Rows || e.Class == op.Reduce)
+	return e.TakesEpilogue() && (e.Class == program.Rows || e.Class == program.Reduce)
 }
 
 // operand is an operand of the entry, other than one that is computed before it.
@@ -86,9 +87,9 @@ func (x *expressions) ns() (before, behind float64) {
 // Fuses reports whether the device computes a step of several operations in fewer passes over memory than those, and in less time:
 // intermediate values that are smaller than the result would be computed again and again. Results are the same bits either way,
 // except that log, sin, cos and pow of neighbours of elements beyond their usual range may differ in the last one.
-func (d *Device) Fuses(s *op.Step, in, out []op.Type) bool {
-	if s.Entry == op.Fused {
-		x, ok := s.Attr.Options.(op.Expression)
+func (d *Device) Fuses(s *program.Step, in, out []program.Type) bool {
+	if s.Entry == program.Fused {
+		x, ok := s.Attr.Options.(program.Expression)
 		return ok && len(x.Nodes) > 1 && pays(&x, in, out[0])
 	}
 	p, err := s.Entry.Parts(in, s.Attr)
@@ -98,11 +99,11 @@ func (d *Device) Fuses(s *op.Step, in, out []op.Type) bool {
 	if !p.Prologue.None() && !pays(&p.Prologue, p.PrologueIn, p.In[0]) {
 		return false
 	}
-	return p.Epilogue.None() || takesEpilogue(s.Entry) && pays(&p.Epilogue, append([]op.Type{out[0]}, p.EpilogueIn...), out[0])
+	return p.Epilogue.None() || takesEpilogue(s.Entry) && pays(&p.Epilogue, append([]program.Type{out[0]}, p.EpilogueIn...), out[0])
 }
 
 // pays reports whether an expression with results of a type is computed faster than its nodes one by one.
-func pays(x *op.Expression, in []op.Type, out op.Type) bool {
+func pays(x *program.Expression, in []program.Type, out program.Type) bool {
 	shapes := make([][]int, 0, len(in)+len(x.Nodes))
 	for _, t := range in {
 		shapes = append(shapes, t.Shape)
@@ -113,7 +114,7 @@ func pays(x *op.Expression, in []op.Type, out op.Type) bool {
 		for k, a := range node.Args {
 			args[k] = shapes[a]
 		}
-		shape, err := op.Broadcast(args[:len(node.Args)]...)
+		shape, err := program.Broadcast(args[:len(node.Args)]...)
 		s := spans[node.Entry.Name]
 		if err != nil || s == nil {
 			return false
@@ -121,9 +122,9 @@ func pays(x *op.Expression, in []op.Type, out op.Type) bool {
 		shapes = append(shapes, shape)
 		const step = 500 // what a step costs at least
 		whole += s.cost.near() * float64(out.Len())
-		apart += s.cost.ns()*float64(op.Len(shape)) + step
+		apart += s.cost.ns()*float64(program.Len(shape)) + step
 	}
 	return whole < apart
 }
 
-var _ op.Fuser = (*Device)(nil)
+var _ program.Fuser = (*Device)(nil)

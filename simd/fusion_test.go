@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -21,12 +23,12 @@ func TestFusedIsExact(t *testing.T) {
 		r.special = r.IntN(2) == 0
 		shape := fusedShapes[r.IntN(len(fusedShapes))]
 		x, scalars := r.expression(1+r.IntN(4), 1+r.IntN(12), 1+r.IntN(3))
-		c := calculation{e: op.Fused, attr: op.Attr{Options: x, Scalars: scalars}, own: x.Inputs}
-		io := &op.IO{}
+		c := calculation{e: program.Fused, attr: program.Attr{Options: x, Scalars: scalars}, own: x.Inputs}
+		io := &program.IO{}
 		for k := range x.Inputs {
-			s := op.F32(shape...)
+			s := program.F32(shape...)
 			if k > 0 {
-				s = op.F32(r.operand(shape)...)
+				s = program.F32(r.operand(shape)...)
 			}
 			c.in = append(c.in, s)
 			io.Host = append(io.Host, r.data(s.Len()))
@@ -43,7 +45,7 @@ func TestFusedIsExact(t *testing.T) {
 		// In place: results take the memory of operands, in any order.
 		at := r.Perm(len(c.in))
 		for k := range io.Read {
-			if k < len(at) && op.EqualShape(c.in[at[k]].Shape, shape) {
+			if k < len(at) && program.EqualShape(c.in[at[k]].Shape, shape) {
 				io.Read[k] = io.Host[at[k]]
 			}
 		}
@@ -53,9 +55,9 @@ func TestFusedIsExact(t *testing.T) {
 
 // expanded repeats elements so that x has a larger shape.
 func expanded(x []float32, shape, to []int) []float32 {
-	y := make([]float32, 0, op.Len(to))
-	strides := op.BroadcastStrides(shape, to)
-	op.Walk(to, func(_ int, index []int) { y = append(y, x[op.Dot(index, strides)]) })
+	y := make([]float32, 0, program.Len(to))
+	strides := program.BroadcastStrides(shape, to)
+	program.Walk(to, func(_ int, index []int) { y = append(y, x[program.Dot(index, strides)]) })
 	return y
 }
 
@@ -66,35 +68,35 @@ func TestFusedAgainstTheReference(t *testing.T) {
 	for range 50 {
 		shape := fusedShapes[r.IntN(len(fusedShapes))]
 		x, scalars := r.expression(1+r.IntN(3), 1+r.IntN(6), 1)
-		if slices.ContainsFunc(x.Nodes, func(n op.Node) bool { return !slices.Contains(smooth, n.Entry.Name) }) {
+		if slices.ContainsFunc(x.Nodes, func(n program.Node) bool { return !slices.Contains(smooth, n.Entry.Name) }) {
 			continue
 		}
-		p, io := &op.Program{}, &op.IO{}
-		var in []op.Slot
-		var arrays []op.Array
+		p, io := &program.Program{}, &program.IO{}
+		var in []program.Slot
+		var arrays []program.Array
 		for range x.Inputs {
-			s := op.F32(shape...)
+			s := program.F32(shape...)
 			data := r.data(s.Len())
-			in = append(in, p.Add(s, op.FromHost))
+			in = append(in, p.Add(s, program.FromHost))
 			io.Host = append(io.Host, data)
 			wide := make([]float64, len(data))
 			for i, v := range data {
 				wide[i] = float64(v)
 			}
-			arrays = append(arrays, op.Array{Shape: shape, Data: wide})
+			arrays = append(arrays, program.Array{Shape: shape, Data: wide})
 		}
-		y, err := p.Apply(op.Fused, op.Attr{Options: x, Scalars: scalars}, in...)
+		y, err := p.Apply(program.Fused, program.Attr{Options: x, Scalars: scalars}, in...)
 		require.NoError(t, err)
-		p.Read, io.Read = []op.Slot{y}, []any{make([]float32, op.Len(shape))}
+		p.Read, io.Read = []program.Slot{y}, []any{make([]float32, program.Len(shape))}
 		got := results(t, d, p, io)[0]
 		all := x
 		all.Results = nil
 		for v := range x.Inputs + len(x.Nodes) {
 			all.Results = append(all.Results, v)
 		}
-		types, err := op.Fused.Check(p.Types(in), op.Attr{Options: all, Scalars: scalars})
+		types, err := program.Fused.Check(p.Types(in), program.Attr{Options: all, Scalars: scalars})
 		require.NoError(t, err)
-		values := op.Fused.Reference(arrays, op.Attr{Options: all, Scalars: scalars}, types)
+		values := program.Fused.Reference(arrays, program.Attr{Options: all, Scalars: scalars}, types)
 		for i, g := range got {
 			most := 1.0
 			for _, v := range values {
@@ -111,22 +113,22 @@ var smooth = []string{"neg", "abs", "relu", "leaky_relu", "elu", "selu", "sigmoi
 // What the device agrees to fuse are steps whose operations are of the result's size.
 func TestFuses(t *testing.T) {
 	d := open(t)
-	chain := op.Expression{Inputs: 2, Results: []int{3}, Nodes: []op.Node{{Entry: op.Tanh, Args: []int{1}}, {Entry: op.Add, Args: []int{0, 2}}}}
-	fuses := func(e *op.Entry, a op.Attr, in ...op.Type) bool {
+	chain := program.Expression{Inputs: 2, Results: []int{3}, Nodes: []program.Node{{Entry: catalogue.Tanh, Args: []int{1}}, {Entry: catalogue.Add, Args: []int{0, 2}}}}
+	fuses := func(e *program.Entry, a program.Attr, in ...program.Type) bool {
 		out, err := e.Check(in, a)
 		require.NoError(t, err)
-		return d.Fuses(&op.Step{Entry: e, Attr: a}, in, out)
+		return d.Fuses(&program.Step{Entry: e, Attr: a}, in, out)
 	}
-	whole, row := op.F32(1000, 1000), op.F32(1000)
-	require.True(t, fuses(op.Fused, op.Attr{Options: chain}, whole, whole))
-	require.False(t, fuses(op.Fused, op.Attr{Options: chain}, whole, row), "a thousand times the tanh of a row")
+	whole, row := program.F32(1000, 1000), program.F32(1000)
+	require.True(t, fuses(program.Fused, program.Attr{Options: chain}, whole, whole))
+	require.False(t, fuses(program.Fused, program.Attr{Options: chain}, whole, row), "a thousand times the tanh of a row")
 	single := chain
 	single.Nodes, single.Results = chain.Nodes[:1], []int{2}
-	require.False(t, fuses(op.Fused, op.Attr{Options: single}, whole, whole), "one operation")
-	require.True(t, fuses(op.Softmax, op.Attr{Prologue: chain}, whole, whole))
-	require.True(t, fuses(op.Sum, op.Attr{Options: compute.LastAxis, Epilogue: chain}, whole, row))
-	require.True(t, fuses(op.MatMul, op.Attr{Options: compute.MatMulOptions{}, Epilogue: chain}, whole, whole, whole))
-	require.False(t, fuses(op.MatMul, op.Attr{Options: compute.MatMulOptions{}}, whole, whole), "no expression")
-	pool := op.Attr{Options: compute.PoolOptions{Size: [2]int{1, 1}}, Epilogue: chain}
-	require.False(t, fuses(op.MaxPool2D, pool, whole, whole), "a separate pass as good")
+	require.False(t, fuses(program.Fused, program.Attr{Options: single}, whole, whole), "one operation")
+	require.True(t, fuses(catalogue.Softmax, program.Attr{Prologue: chain}, whole, whole))
+	require.True(t, fuses(catalogue.Sum, program.Attr{Options: compute.LastAxis, Epilogue: chain}, whole, row))
+	require.True(t, fuses(catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{}, Epilogue: chain}, whole, whole, whole))
+	require.False(t, fuses(catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{}}, whole, whole), "no expression")
+	pool := program.Attr{Options: compute.PoolOptions{Size: [2]int{1, 1}}, Epilogue: chain}
+	require.False(t, fuses(catalogue.MaxPool2D, pool, whole, whole), "a separate pass as good")
 }

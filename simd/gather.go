@@ -4,7 +4,8 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
@@ -15,19 +16,21 @@ func init() {
 }
 
 func gather(c *call) work {
-	d, _ := op.GatherAxis(c.in[0].Shape, c.in[1].Shape, c.attr.Options.(compute.GatherOptions)) // checked
+	d, _ := catalogue.GatherAxis(c.in[0].Shape, c.in[1].Shape, c.attr.Options.(compute.GatherOptions)) // checked
 	return gatherWork(c, d)
 }
 
 func takeAlong(c *call) work {
-	d, _ := op.TakeAlongDims(c.in[0].Shape, c.in[1].Shape) // checked
+	d, _ := catalogue.TakeAlongDims(c.in[0].Shape, c.in[1].Shape) // checked
 	return gatherWork(c, d)
 }
 
-func embedding(c *call) work { return gatherWork(c, op.GatherRows(c.in[0].Shape, c.in[1].Shape)) }
+func embedding(c *call) work {
+	return gatherWork(c, catalogue.GatherRows(c.in[0].Shape, c.in[1].Shape))
+}
 
 // gatherWork has a unit for each row of the result.
-func gatherWork(c *call, d op.GatherDims) work {
+func gatherWork(c *call, d catalogue.GatherDims) work {
 	other := uint32(0)
 	if c.out.DType == compute.Float32 {
 		other = math.Float32bits(float32(math.NaN()))
@@ -65,7 +68,7 @@ type rowLists struct{ start, order []int32 }
 func (l *rowLists) of(row int) []int32 { return l.order[l.start[row]:l.start[row+1]] }
 
 // listed is the lists in a step's scratch memory.
-func listed(a *args, d op.GatherDims) *rowLists {
+func listed(a *args, d catalogue.GatherDims) *rowLists {
 	w := cells[int32](a.scratch, d.Rows+2+d.Count)
 	return &rowLists{w[:d.Rows+2], w[d.Rows+2:]}
 }
@@ -92,8 +95,8 @@ func (l *rowLists) fill(ids []int32) {
 
 // scatterWork sorts the updates, then has a unit for each row of the result: row changes y, given the numbers of its updates.
 // ns is the time for an element of an update.
-func scatterWork(c *call, ns float64, row func(y, updates view, at int, d op.GatherDims, own []int32)) work {
-	d := op.GatherRows(c.in[0].Shape, c.in[1].Shape)
+func scatterWork(c *call, ns float64, row func(y, updates view, at int, d catalogue.GatherDims, own []int32)) work {
+	d := catalogue.GatherRows(c.in[0].Shape, c.in[1].Shape)
 	return work{scratch: 8 * ((d.Rows + 3 + d.Count) / 2), phases: []phase{
 		{units: 1, ns: 4 * float64(d.Rows+d.Count), do: func(a *args, _, _ int) { listed(a, d).fill(a.in[1].i32()) }},
 		{units: d.Rows, ns: 5 + ns*float64(d.Count*d.Inner)/float64(max(d.Rows, 1)), do: func(a *args, lo, hi int) {
@@ -106,7 +109,7 @@ func scatterWork(c *call, ns float64, row func(y, updates view, at int, d op.Gat
 }
 
 func scatter(c *call) work {
-	return scatterWork(c, moveNS, func(y, updates view, at int, d op.GatherDims, own []int32) {
+	return scatterWork(c, moveNS, func(y, updates view, at int, d catalogue.GatherDims, own []int32) {
 		if n := len(own); n > 0 {
 			copy(y.u32()[at:][:d.Inner], updates.u32()[int(own[n-1])*d.Inner:])
 		}
@@ -116,7 +119,7 @@ func scatter(c *call) work {
 func scatterAdd(c *call) work { return scatterWork(c, moveNS, addRows) }
 
 func embeddingBackward(c *call) work {
-	return scatterWork(c, moveNS, func(y, updates view, at int, d op.GatherDims, own []int32) {
+	return scatterWork(c, moveNS, func(y, updates view, at int, d catalogue.GatherDims, own []int32) {
 		clear(y.f32()[at:][:d.Inner])
 		addRows(y, updates, at, d, own)
 	})
@@ -126,7 +129,7 @@ func embeddingBackward(c *call) work {
 const partRows = 32
 
 // addRows adds updates in their order: the first few to y, then sums of as many.
-func addRows(y, updates view, at int, d op.GatherDims, own []int32) {
+func addRows(y, updates view, at int, d catalogue.GatherDims, own []int32) {
 	row, u := y.f32()[at:][:d.Inner], updates.f32()
 	update := func(j int32) []float32 { return u[int(j)*d.Inner:][:d.Inner] }
 	if len(own) <= partRows {

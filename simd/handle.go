@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // handle is what outlives a run: its starter's side.
@@ -54,7 +54,7 @@ func (h *handle) abandon() {
 }
 
 // Start begins one run. Small programs are done when it returns.
-func (x *executable) Start(io *op.IO) *compute.Future {
+func (x *executable) Start(io *program.IO) *compute.Future {
 	h := &handle{x: x}
 	h.future, h.resolve = compute.NewFuture(h.abandon)
 	if err := x.start(io, h); err != nil {
@@ -63,8 +63,8 @@ func (x *executable) Start(io *op.IO) *compute.Future {
 	return h.future
 }
 
-// Begin implements op.Direct. Runs that outlive their waiters, those of detached programs, have futures all the same.
-func (x *executable) Begin(io *op.IO) (op.Waiter, error) {
+// Begin implements program.Direct. Runs that outlive their waiters, those of detached programs, have futures all the same.
+func (x *executable) Begin(io *program.IO) (program.Waiter, error) {
 	if x.detached() {
 		return future{x.Start(io)}, nil
 	}
@@ -78,7 +78,7 @@ func (x *executable) Begin(io *op.IO) (op.Waiter, error) {
 // future is a compute.Future as a Waiter.
 type future struct{ *compute.Future }
 
-// Wait implements op.Waiter.
+// Wait implements program.Waiter.
 func (f future) Wait(ctx context.Context) error { return f.AwaitOrAbandon(ctx) }
 
 // handle returns an idle handle without a future, or a new one.
@@ -95,7 +95,7 @@ func (x *executable) handle() *handle {
 	return &handle{x: x, ended: make(chan error, 1)}
 }
 
-// Wait implements op.Waiter.
+// Wait implements program.Waiter.
 func (h *handle) Wait(ctx context.Context) error {
 	var err error
 	select {

@@ -3,12 +3,12 @@ package simd
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
 // special is a result of inspect: how many NaN and Inf, and where the first of each is.
-type special [op.InspectWords]int32
+type special [catalogue.InspectWords]int32
 
 // specialFold looks at elements one by one only where the largest absolute value of a block is not finite.
 var specialFold = fold[special]{cost: maxAbsFold.cost,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // KernelFunc computes one call of a user's kernel: it fills all of out.Data from the operands. Slices are of the types that
@@ -34,7 +34,7 @@ func NewKernel(d *Device, name string, f KernelFunc) (*Kernel, error) {
 func (k *Kernel) Name() string { return k.name }
 
 // Check accepts any operands; the function itself says what it cannot do.
-func (k *Kernel) Check(_ []op.Type, _ op.Type, _ op.Attr) error { return nil }
+func (k *Kernel) Check(_ []program.Type, _ program.Type, _ program.Attr) error { return nil }
 
 func (k *Kernel) run(s *step, a *args) (err error) {
 	out := operand(a.out, s.outs[0])
@@ -53,7 +53,7 @@ func (k *Kernel) run(s *step, a *args) (err error) {
 	return k.f(out, in, s.attr.Options)
 }
 
-func operand(v view, t op.Type) compute.Operand {
+func operand(v view, t program.Type) compute.Operand {
 	o := compute.Operand{Shape: append([]int{}, t.Shape...)}
 	switch t.DType {
 	case compute.Int32:

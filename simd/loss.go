@@ -5,7 +5,8 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
@@ -75,7 +76,7 @@ func (p rowPass[S]) work() work {
 }
 
 func softmaxBackward(c *call) work {
-	rows, cols := op.RowsCols(c.in[0].Shape)
+	rows, cols := program.RowsCols(c.in[0].Shape)
 	part := func(a *args, i, row, lo, hi int) []float32 { return a.in[i].f32()[row*cols+lo : row*cols+hi] }
 	return rowPass[float64]{rows: rows, cols: cols, ns: dotFold.cost.ns(), merge: add64,
 		gather: func(a *args, row, lo, hi int) float64 {
@@ -96,8 +97,8 @@ type scored struct {
 
 func scoredRows(c *call) scored {
 	s := scored{CrossEntropyOptions: c.attr.Options.(compute.CrossEntropyOptions)}
-	s.rows, s.classes = op.RowsCols(c.in[0].Shape)
-	_, s.sequence = op.RowsCols(c.in[1].Shape)
+	s.rows, s.classes = program.RowsCols(c.in[0].Shape)
+	_, s.sequence = program.RowsCols(c.in[1].Shape)
 	return s
 }
 

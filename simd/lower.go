@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // call is one step as the lowerings see it. Some result has at least one element.
 type call struct {
-	in   []op.Type
-	outs []op.Type
-	out  op.Type // the first of outs
-	attr op.Attr
+	in   []program.Type
+	outs []program.Type
+	out  program.Type // the first of outs
+	attr program.Attr
 	expressions
 }
 
@@ -62,15 +62,15 @@ var lowerings = map[string]func(*call) work{
 }
 
 // lower returns the code of a step.
-func lower(e *op.Entry, c *call) (work, error) {
+func lower(e *program.Entry, c *call) (work, error) {
 	var w work
 	if err := c.takeApart(e); err != nil {
 		return w, err
 	}
 	if s, ok := spans[e.Name]; ok {
 		w = elementwise(e, s, c)
-	} else if e == op.Fused {
-		x := c.attr.Options.(op.Expression)
+	} else if e == program.Fused {
+		x := c.attr.Options.(program.Expression)
 		w = fused(newFormula(&x, c.attr.Scalars, c.in, c.out.Shape, false), c)
 	} else if f := lowerings[e.Name]; f != nil {
 		w = f(c)

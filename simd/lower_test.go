@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 func TestEveryEntryHasAKernel(t *testing.T) {
 	named := map[string]bool{}
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		named[e.Name] = true
 		_, elementwise := spans[e.Name]
 		_, other := lowerings[e.Name]

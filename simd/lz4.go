@@ -1,6 +1,6 @@
 package simd
 
-import "github.com/wavelane/wavelane/internal/op"
+import "github.com/wavelane/wavelane/internal/catalogue"
 
 func init() {
 	lowerings["lz4_compress"], lowerings["lz4_decompress"] = lz4Compress, lz4Decompress
@@ -18,7 +18,7 @@ func lz4Compress(c *call) work {
 	return one(c.in[0].Shape[0], lz4CompressNS, func(a *args, lo, hi int) {
 		pages, blocks, sizes := a.in[0].bytes(c.in[0].DType), a.outs[0].bytes(c.outs[0].DType), a.outs[1].i32()
 		for i := lo; i < hi; i++ {
-			sizes[i] = int32(op.CompressLZ4(blocks[i*op.LZ4Page:], pages[i*op.LZ4Page:]))
+			sizes[i] = int32(catalogue.CompressLZ4(blocks[i*catalogue.LZ4Page:], pages[i*catalogue.LZ4Page:]))
 		}
 	})
 }
@@ -28,8 +28,8 @@ func lz4Decompress(c *call) work {
 		blocks, sizes := a.in[0].bytes(c.in[0].DType), a.in[1].i32()
 		pages, status := a.outs[0].bytes(c.outs[0].DType), a.outs[1].i32()
 		for i := lo; i < hi; i++ {
-			block := blocks[i*op.LZ4Page:][:op.LZ4Page]
-			status[i] = int32(op.DecompressLZ4(pages[i*op.LZ4Page:], block, int(sizes[i])))
+			block := blocks[i*catalogue.LZ4Page:][:catalogue.LZ4Page]
+			status[i] = int32(catalogue.DecompressLZ4(pages[i*catalogue.LZ4Page:], block, int(sizes[i])))
 		}
 	})
 }

@@ -5,14 +5,15 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/gemm"
 )
 
 // product returns the lowering of an entry that is a product of matrices.
 func product(name string) func(c *call) work {
 	return func(c *call) work {
-		d, _ := op.ProductOf(op.Lookup(name), c.in, c.attr) // checked
+		d, _ := catalogue.ProductOf(catalogue.Lookup(name), c.in, c.attr) // checked
 		p := &gemm.Product{M: d.M, N: d.N, K: d.K, AM: d.K, AK: 1, BK: d.N, BN: 1, LDC: d.N, Alpha: 1,
 			Batch: d.Batch, StrideA: d.StrideA, StrideB: d.StrideB, StrideC: d.M * d.N}
 		if d.TransA {

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Memory tells how much memory a device holds, in bytes.
@@ -26,7 +26,7 @@ type view struct {
 }
 
 func viewOf(data any, n int) view {
-	b := op.Bytes(data)
+	b := program.Bytes(data)
 	if len(b) == 0 {
 		return view{}
 	}

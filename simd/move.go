@@ -4,7 +4,9 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
@@ -13,18 +15,18 @@ import (
 const moveNS = 0.5 // per word
 
 func transpose(c *call) work {
-	v, _ := op.TransposeView(c.in[0].Shape, c.attr.Options.(compute.TransposeOptions)) // checked
+	v, _ := catalogue.TransposeView(c.in[0].Shape, c.attr.Options.(compute.TransposeOptions)) // checked
 	return strided(v)
 }
 
 func slice(c *call) work {
-	v, _ := op.SliceView(c.in[0].Shape, c.attr.Options.(compute.SliceOptions)) // checked
+	v, _ := catalogue.SliceView(c.in[0].Shape, c.attr.Options.(compute.SliceOptions)) // checked
 	return strided(v)
 }
 
 // strided lowers the copy of a view to contiguous memory.
-func strided(v op.View) work {
-	shape, strides := op.Collapse(v.Shape, v.Strides)
+func strided(v catalogue.View) work {
+	shape, strides := program.Collapse(v.Shape, v.Strides)
 	if len(shape) == 0 {
 		shape, strides = []int{1}, [][]int{{1}}
 	}
@@ -38,7 +40,7 @@ func strided(v op.View) work {
 		}
 	}
 	inner := shape[last]
-	return one(op.Len(shape), moveNS+20/float64(inner), func(a *args, lo, hi int) {
+	return one(program.Len(shape), moveNS+20/float64(inner), func(a *args, lo, hi int) {
 		x, y := a.in[0].u32(), a.out.u32()
 		for lo < hi {
 			j := lo % inner
@@ -73,7 +75,7 @@ func exchanged(shape, st []int, axis, start int) work {
 	const band = 64
 	last := len(shape) - 1
 	var outer, outerX, outerY []int // the other axes and their strides
-	own := op.Strides(shape)
+	own := program.Strides(shape)
 	for d := range last {
 		if d != axis {
 			outer, outerX, outerY = append(outer, shape[d]), append(outerX, st[d]), append(outerY, own[d])
@@ -82,7 +84,7 @@ func exchanged(shape, st []int, axis, start int) work {
 	bands := ceilDiv(shape[axis], band)
 	down, across := own[axis], st[last]
 	cost := 0.5 * float64(min(band, shape[axis])*shape[last])
-	return one(op.Len(outer)*bands, cost, func(a *args, lo, hi int) {
+	return one(program.Len(outer)*bands, cost, func(a *args, lo, hi int) {
 		x, y := a.in[0].u32(), a.out.u32()
 		for u := lo; u < hi; u++ {
 			i := u % bands * band
@@ -99,7 +101,7 @@ func pad(c *call) work {
 	if len(out) == 0 {
 		in, out, before = []int{1}, []int{1}, []int{0}
 	}
-	rows, width := op.RowsCols(out)
+	rows, width := program.RowsCols(out)
 	return one(rows, 20+moveNS*float64(width), func(a *args, lo, hi int) {
 		padRows(a.out.u32(), a.in[0].u32(), in, out, before, math.Float32bits(o.Value), lo, hi)
 	})
@@ -137,12 +139,12 @@ func fillWith[T float32 | uint32](y []T, v T) {
 
 // concat has a phase for each operand, which puts its rows (from the axis on) into those of the result.
 func concat(c *call) work {
-	axis, _ := op.ConcatAxis(len(c.out.Shape), c.attr.Options.(compute.ConcatOptions)) // checked
-	width := op.Len(c.out.Shape[axis:])
+	axis, _ := catalogue.ConcatAxis(len(c.out.Shape), c.attr.Options.(compute.ConcatOptions)) // checked
+	width := program.Len(c.out.Shape[axis:])
 	var w work
 	at := 0
 	for k, t := range c.in {
-		own, start := op.Len(t.Shape[axis:]), at
+		own, start := program.Len(t.Shape[axis:]), at
 		at += own
 		if own == 0 {
 			continue

@@ -3,7 +3,7 @@ package simd
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
@@ -13,7 +13,7 @@ const normParts = 64
 // normBackward is the gradient of a norm: for x row by row, and for the vectors, gamma and, of layer_norm, beta, in parts of the
 // rows, whose sums are added up in order.
 func normBackward(c *call) work {
-	rows, cols := op.RowsCols(c.in[0].Shape)
+	rows, cols := program.RowsCols(c.in[0].Shape)
 	vectors := len(c.outs) - 1
 	perPart := max(1, ceilDiv(rows, normParts))
 	parts := ceilDiv(rows, perPart)

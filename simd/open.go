@@ -8,7 +8,8 @@ import (
 	"weak"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 	"github.com/wavelane/wavelane/simd/internal/pool"
 )
@@ -101,7 +102,7 @@ func Open(opts ...Option) (*Device, error) {
 		log:  c.log, workers: pool.New(c.workers), memory: newMemory(c.memory),
 		tensors: map[weak.Pointer[Tensor]]struct{}{},
 	}
-	d.Ops = op.NewOps(d)
+	d.Ops = device.NewOps(d)
 	runtime.AddCleanup(d, func(p *pool.Pool) { p.Close() }, d.workers) // a net under a forgotten Close
 	d.log.Debug("simd: device open", "name", d.info.Name, "tier", d.info.Tier, "workers", d.info.Workers)
 	return d, nil

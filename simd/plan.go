@@ -6,7 +6,8 @@ import (
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // place says where a value lies during a run.
@@ -29,13 +30,13 @@ const (
 // step is a compiled step of a program, or a copy that delivers a value which does not lie in its destination already.
 type step struct {
 	phases  []phase
-	entry   *op.Entry // of a step that varies from run to run
-	kernel  *Kernel   // instead of phases
-	attr    op.Attr
-	in      []op.Slot
-	types   []op.Type
-	results []op.Slot // values that it computes; none for a delivery
-	outs    []op.Type
+	entry   *program.Entry // of a step that varies from run to run
+	kernel  *Kernel        // instead of phases
+	attr    program.Attr
+	in      []program.Slot
+	types   []program.Type
+	results []program.Slot // values that it computes; none for a delivery
+	outs    []program.Type
 	to      []place // of each of outs
 	inPlace bool    // may write over an operand of the result's shape
 	rows    bool    // only over the first operand
@@ -50,21 +51,21 @@ type step struct {
 // executable is a compiled program.
 type executable struct {
 	d       *Device
-	p       *op.Program
+	p       *program.Program
 	steps   []step
-	ends    []int     // how many of steps there are after each step of the program
-	places  []place   // by slot
-	homes   []op.Slot // see op.Program.Homes
-	last    []int     // step that reads a slot last, −1 if none does
-	arena   int       // bytes of temporaries of one run
-	varying []int     // steps whose scalars differ from run to run
-	scalars []float32 // as recorded
-	fullest int       // step of the program during which most of them are in use, −1 if there are none
-	changes []int     // tensors that it updates in place
-	copies  []int     // results that are delivered from copies, in a detached program
-	ns      float64   // estimated cost
-	user    bool      // has kernels of the user's
-	keeps   bool      // makes tensors: runs to the end whatever happens
+	ends    []int          // how many of steps there are after each step of the program
+	places  []place        // by slot
+	homes   []program.Slot // see program.Program.Homes
+	last    []int          // step that reads a slot last, −1 if none does
+	arena   int            // bytes of temporaries of one run
+	varying []int          // steps whose scalars differ from run to run
+	scalars []float32      // as recorded
+	fullest int            // step of the program during which most of them are in use, −1 if there are none
+	changes []int          // tensors that it updates in place
+	copies  []int          // results that are delivered from copies, in a detached program
+	ns      float64        // estimated cost
+	user    bool           // has kernels of the user's
+	keeps   bool           // makes tensors: runs to the end whatever happens
 
 	mu      sync.Mutex
 	closed  bool
@@ -77,7 +78,7 @@ type executable struct {
 func (x *executable) detached() bool { return x.user || x.keeps }
 
 // Compile prepares a program for this device.
-func (d *Device) Compile(p *op.Program) (op.Executable, error) {
+func (d *Device) Compile(p *program.Program) (program.Executable, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 	x := &executable{d: d, p: p, homes: p.Homes(), changes: p.Changed(), scalars: p.Recorded(), steps: make([]step, 0, len(p.Steps)),
 		keeps: len(p.Keep) > 0}
 	defined := make([]bool, len(p.Values))
-	for _, given := range [][]op.Slot{p.Host, p.Tensor} {
+	for _, given := range [][]program.Slot{p.Host, p.Tensor} {
 		for _, s := range given {
 			if s < 0 || int(s) >= len(p.Values) {
 				return nil, fmt.Errorf("input in slot %d of %d: %w", s, len(p.Values), compute.ErrArgument)
@@ -105,7 +106,7 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 			x.steps[first+k].from = i
 		}
 	}
-	for _, asked := range [][]op.Slot{p.Read, p.Keep} {
+	for _, asked := range [][]program.Slot{p.Read, p.Keep} {
 		for _, s := range asked {
 			if s < 0 || int(s) >= len(p.Values) || !defined[s] {
 				return nil, fmt.Errorf("result in slot %d, which no step computes: %w", s, compute.ErrArgument)
@@ -117,14 +118,14 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 }
 
 // add validates and lowers a step.
-func (x *executable) add(s *op.Step, defined []bool) error {
+func (x *executable) add(s *program.Step, defined []bool) error {
 	p := x.p
 	for _, in := range s.In {
 		if in < 0 || int(in) >= len(p.Values) || !defined[in] {
 			return fmt.Errorf("operand in slot %d is not computed before: %w", in, compute.ErrArgument)
 		}
 	}
-	if s.Entry == nil || s.Entry != op.Fused && len(s.Out) != s.Entry.ResultCount() {
+	if s.Entry == nil || s.Entry != program.Fused && len(s.Out) != s.Entry.ResultCount() {
 		return fmt.Errorf("no entry, or %d results: %w", len(s.Out), compute.ErrArgument)
 	}
 	for _, out := range s.Out {
@@ -134,7 +135,7 @@ func (x *executable) add(s *op.Step, defined []bool) error {
 		defined[out] = true
 	}
 	c := step{attr: s.Attr, in: s.In, types: p.Types(s.In), results: s.Out, outs: p.Types(s.Out)}
-	if s.Entry.Class == op.Custom {
+	if s.Entry.Class == program.Custom {
 		k, ok := s.Kernel.(*Kernel)
 		if !ok || k.d != x.d {
 			return fmt.Errorf("kernel of another device: %w", compute.ErrForeignTensor)
@@ -148,14 +149,14 @@ func (x *executable) add(s *op.Step, defined []bool) error {
 	if err != nil {
 		return err
 	}
-	if !slices.EqualFunc(want, c.outs, func(a, b op.Type) bool { return a.DType == b.DType && op.EqualShape(a.Shape, b.Shape) }) {
+	if !slices.EqualFunc(want, c.outs, func(a, b program.Type) bool { return a.DType == b.DType && program.EqualShape(a.Shape, b.Shape) }) {
 		return fmt.Errorf("%s %v gives %v, not %v: %w", s.Entry.Name, c.types, want, c.outs, compute.ErrShape)
 	}
 	x.update(s, &c)
-	c.rows = s.Entry.Class == op.Rows
-	c.inPlace = c.rows || s.Entry == op.Fused || s.Entry.Class.Elementwise()
-	c.reshape = s.Entry == op.Reshape
-	if slices.ContainsFunc(c.outs, func(t op.Type) bool { return t.Len() > 0 }) {
+	c.rows = s.Entry.Class == program.Rows
+	c.inPlace = c.rows || s.Entry == program.Fused || s.Entry.Class.Elementwise()
+	c.reshape = s.Entry == catalogue.Reshape
+	if slices.ContainsFunc(c.outs, func(t program.Type) bool { return t.Len() > 0 }) {
 		w, err := lower(s.Entry, &call{in: c.types, outs: c.outs, out: c.outs[0], attr: s.Attr})
 		if err != nil {
 			return err
@@ -172,7 +173,7 @@ func (x *executable) add(s *op.Step, defined []bool) error {
 
 // update gives the results that are operands changed in place the operands' elements: by a copy, unless the operand is a tensor,
 // whose memory they have. Either way the step works on its results alone.
-func (x *executable) update(s *op.Step, c *step) {
+func (x *executable) update(s *program.Step, c *step) {
 	if s.Entry.Updates > 0 {
 		c.in = slices.Clone(c.in)
 	}
@@ -196,7 +197,7 @@ func (x *executable) settle() {
 	p := x.p
 	x.places = make([]place, len(p.Values))
 	settled := make([]bool, len(p.Values))
-	put := func(s op.Slot, in home, index int) {
+	put := func(s program.Slot, in home, index int) {
 		if !settled[s] {
 			settled[s] = true
 			x.places[s] = place{in: in, index: index}
@@ -209,8 +210,8 @@ func (x *executable) settle() {
 		put(s, atTensor, i)
 	}
 	for s, home := range x.homes {
-		if home != op.Slot(s) {
-			put(op.Slot(s), atTensor, x.places[home].index)
+		if home != program.Slot(s) {
+			put(program.Slot(s), atTensor, x.places[home].index)
 		}
 	}
 	// A value that stays is computed in its tensor, a value that is read in its destination; every further use is a copy.
@@ -249,14 +250,14 @@ func (x *executable) settle() {
 }
 
 // deliver adds a step that copies a value to its destination.
-func (x *executable) deliver(s op.Slot, to place) { x.copyTo(s, to) }
+func (x *executable) deliver(s program.Slot, to place) { x.copyTo(s, to) }
 
 // copyTo adds a step that copies a value: to a place, or to where a result lies.
-func (x *executable) copyTo(s op.Slot, to place, result ...op.Slot) {
+func (x *executable) copyTo(s program.Slot, to place, result ...program.Slot) {
 	t := x.p.Values[s].Type
-	c := step{in: []op.Slot{s}, types: []op.Type{t}, results: result, outs: []op.Type{t}, to: []place{to}, inPlace: len(result) > 0, moves: len(result) > 0}
+	c := step{in: []program.Slot{s}, types: []program.Type{t}, results: result, outs: []program.Type{t}, to: []place{to}, inPlace: len(result) > 0, moves: len(result) > 0}
 	if t.Len() > 0 {
-		w, _ := lower(op.Copy, &call{in: c.types, outs: c.outs, out: t})
+		w, _ := lower(catalogue.Copy, &call{in: c.types, outs: c.outs, out: t})
 		x.emit(&c, w)
 	}
 	x.steps = append(x.steps, c)
@@ -268,9 +269,9 @@ func (x *executable) skipReshapes() {
 	if !slices.ContainsFunc(x.steps, func(s step) bool { return s.reshape }) {
 		return
 	}
-	root := make([]op.Slot, len(p.Values))
+	root := make([]program.Slot, len(p.Values))
 	for s := range root {
-		root[s] = op.Slot(s)
+		root[s] = program.Slot(s)
 	}
 	for i := range x.steps {
 		c := &x.steps[i]

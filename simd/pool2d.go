@@ -4,20 +4,21 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
 // pooling is a max_pool2d or avg_pool2d. Its units are the rows of all planes of the result.
 type pooling struct {
-	op.ConvDims
+	catalogue.ConvDims
 	mean bool
 }
 
 // pool2d lowers a pooling.
 func pool2d(mean bool) func(*call) work {
 	return func(c *call) work {
-		d, _ := op.PoolShape(c.in[0].Shape, c.attr.Options.(compute.PoolOptions)) // checked
+		d, _ := catalogue.PoolShape(c.in[0].Shape, c.attr.Options.(compute.PoolOptions)) // checked
 		p := &pooling{d, mean}
 		return one(d.N*d.OutH, p.ns(), func(a *args, lo, hi int) { p.do(a.out.f32(), a.in[0].f32(), lo, hi) })
 	}

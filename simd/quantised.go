@@ -5,7 +5,9 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/blocks"
 	"github.com/wavelane/wavelane/simd/internal/gemm"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
@@ -41,7 +43,7 @@ func (c *call) weightsOf(i int, f compute.BlockFormat) blocks.Weights {
 func dequantize(c *call) work {
 	o := c.attr.Options.(compute.DequantizeOptions)
 	w := c.weightsOf(0, o.Format)
-	rows, _ := op.RowsCols(c.out.Shape)
+	rows, _ := program.RowsCols(c.out.Shape)
 	parts := ceilDiv(w.Cols, blocks.Piece)
 	ns := (dequantizing.ns() + narrowing.ns()) * float64(min(w.Cols, blocks.Piece))
 	return one(rows*parts, ns, func(a *args, lo, hi int) {
@@ -87,10 +89,10 @@ type quantised struct {
 }
 
 // newQuantised makes the temporaries of products with weights.
-func newQuantised(c *call, q8 bool, weights ...op.Type) *quantised {
+func newQuantised(c *call, q8 bool, weights ...program.Type) *quantised {
 	q := &quantised{step: c}
-	q.m, q.k = op.RowsCols(c.in[0].Shape)
-	q.x = value{op.F32(q.m, q.k), operandOf(0)}
+	q.m, q.k = program.RowsCols(c.in[0].Shape)
+	q.x = value{program.F32(q.m, q.k), operandOf(0)}
 	if q8 {
 		q.rounded = q.temporary(q.m * blocks.RoundedWords(q.k))
 	}
@@ -189,7 +191,7 @@ func (q *quantised) panels(out source, i, bias int, w blocks.Weights) {
 			}})
 		}
 		p := &gemm.Product{M: m, N: rows, K: k, AM: k, AK: 1, BK: 1, BN: k, LDC: n, Alpha: 1, Batch: 1, StrideC: m * n}
-		q.times(p, behind(out, from), value{op.F32(m, k), q.values}, value{op.F32(rows, k), panel}, bias, from)
+		q.times(p, behind(out, from), value{program.F32(m, k), q.values}, value{program.F32(rows, k), panel}, bias, from)
 	}
 }
 
@@ -197,9 +199,9 @@ func (q *quantised) panels(out source, i, bias int, w blocks.Weights) {
 func (q *quantised) times(p *gemm.Product, out source, x, w value, bias, from int) {
 	in := []value{x, w}
 	if bias >= 0 {
-		in = append(in, value{op.F32(p.N), behind(operandOf(bias), from)})
+		in = append(in, value{program.F32(p.N), behind(operandOf(bias), from)})
 	}
-	c := &call{out: op.F32(p.M, p.N)}
+	c := &call{out: program.F32(p.M, p.N)}
 	for _, v := range in {
 		c.in = append(c.in, v.Type)
 	}
@@ -217,7 +219,7 @@ func behind(s source, from int) source {
 // quantisedColumns has units of strips of columns for few rows of x, and panels of columns for many.
 func quantisedColumns(c *call) work {
 	w := c.weightsOf(1, c.attr.Options.(compute.QuantOptions).Format)
-	m, k := op.RowsCols(c.in[0].Shape)
+	m, k := program.RowsCols(c.in[0].Shape)
 	n := w.Cols
 	if m <= blocks.Most {
 		strips := ceilDiv(n, blocks.Strip)
@@ -244,7 +246,7 @@ func quantisedColumns(c *call) work {
 			}})
 		}
 		p := &gemm.Product{M: m, N: cols, K: k, AM: k, AK: 1, BK: cols, BN: 1, LDC: n, Alpha: 1, Batch: 1, StrideC: m * n}
-		q.times(p, behind(resultOf(0), from), value{op.F32(m, k), operandOf(0)}, value{op.F32(k, cols), panel}, -1, 0)
+		q.times(p, behind(resultOf(0), from), value{program.F32(m, k), operandOf(0)}, value{program.F32(k, cols), panel}, -1, 0)
 	}
 	return q.done()
 }
@@ -253,7 +255,7 @@ func quantisedNorm(c *call) work {
 	o := c.attr.Options.(compute.QuantOptions)
 	q := newQuantised(c, o.Q8, c.in[2])
 	normed := value{q.x.Type, q.temporary(q.m * q.k)}
-	q.call(op.RMSNorm, op.Attr{Scalars: c.attr.Scalars}, normed.source, q.x, value{c.in[1], operandOf(1)})
+	q.call(catalogue.RMSNorm, program.Attr{Scalars: c.attr.Scalars}, normed.source, q.x, value{c.in[1], operandOf(1)})
 	q.round(normed)
 	q.linear(resultOf(0), 2, -1, o.Format)
 	return q.done()
@@ -262,7 +264,7 @@ func quantisedNorm(c *call) work {
 func quantisedQKV(c *call) work {
 	q := newQuantised(c, c.attr.Options.(compute.QuantQKVOptions).Q8, c.in[1:4]...)
 	q.round(q.x)
-	for i, f := range op.QKVFormats(c.attr) {
+	for i, f := range catalogue.QKVFormats(c.attr) {
 		bias := -1
 		if len(c.in) == 7 {
 			bias = 4 + i
@@ -275,11 +277,11 @@ func quantisedQKV(c *call) work {
 func quantisedGateUp(c *call) work {
 	o := c.attr.Options.(compute.QuantOptions)
 	q := newQuantised(c, o.Q8, c.in[1])
-	wide := op.F32(c.out.Len())
+	wide := program.F32(c.out.Len())
 	gate, up := value{wide, q.temporary(wide.Len())}, value{wide, q.temporary(wide.Len())}
 	q.round(q.x)
 	q.linear(gate.source, 1, -1, o.Format)
 	q.linear(up.source, 2, -1, o.Format)
-	q.call(op.SwiGLU, op.Attr{}, resultOf(0), gate, up)
+	q.call(catalogue.SwiGLU, program.Attr{}, resultOf(0), gate, up)
 	return q.done()
 }

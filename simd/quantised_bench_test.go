@@ -10,22 +10,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/simd"
 )
 
 // replay compiles one operation on tensors that stay on the device, and returns what runs it.
-func replay(t testing.TB, d *simd.Device, e *op.Entry, a op.Attr, in ...compute.Tensor) func() time.Duration {
-	p, io := &op.Program{}, &op.IO{Tensors: in}
-	var slots []op.Slot
+func replay(t testing.TB, d *simd.Device, e *program.Entry, a program.Attr, in ...compute.Tensor) func() time.Duration {
+	p, io := &program.Program{}, &program.IO{Tensors: in}
+	var slots []program.Slot
 	for _, x := range in {
-		slots = append(slots, p.Add(op.Type{DType: x.DType(), Shape: x.Shape()}, op.FromTensor))
+		slots = append(slots, p.Add(program.Type{DType: x.DType(), Shape: x.Shape()}, program.FromTensor))
 	}
 	y, err := p.Apply(e, a, slots...)
 	require.NoError(t, err)
-	p.Read = []op.Slot{y}
-	io.Read = []any{op.MakeSlice(p.Values[y].Type)}
+	p.Read = []program.Slot{y}
+	io.Read = []any{program.MakeSlice(p.Values[y].Type)}
 	x, err := d.Compile(p)
 	require.NoError(t, err)
 	return func() time.Duration {
@@ -60,7 +62,7 @@ func BenchmarkQuantised(b *testing.B) {
 		for i := range plain {
 			plain[i] = rand.Float32()
 		}
-		read := replay(b, d, op.Sum, op.Attr{Options: compute.AllAxes}, upload(plain, len(plain)))
+		read := replay(b, d, catalogue.Sum, program.Attr{Options: compute.AllAxes}, upload(plain, len(plain)))
 		for _, m := range []int{1, 8} {
 			x := make([]float32, m*k)
 			for i := range x {
@@ -70,7 +72,7 @@ func BenchmarkQuantised(b *testing.B) {
 			for _, q8 := range []bool{true, false} {
 				b.Run(fmt.Sprintf("format=%v/m=%d/q8=%v", format, m, q8), func(b *testing.B) {
 					o := compute.QuantOptions{Format: compute.BlockFormat(format), Q8: q8}
-					run := replay(b, d, op.QuantMatMulRowMajor, op.Attr{Options: o}, in, w)
+					run := replay(b, d, catalogue.QuantMatMulRowMajor, program.Attr{Options: o}, in, w)
 					var reads, runs []time.Duration
 					run()
 					for b.Loop() {

@@ -5,7 +5,8 @@ import (
 	"math/bits"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
@@ -20,15 +21,15 @@ func random(ns float64, make func(y []float32, p philox)) func(c *call) work {
 		n, stream := c.out.Len(), uint32(c.attr.Options.(compute.RandomOptions).Stream)
 		return one(ceilDiv(n, 4), ns, func(a *args, lo, hi int) {
 			seed := a.in[0].u32()
-			make(a.out.f32()[4*lo:min(4*hi, n)], philox{uint32(lo), stream, [op.RandomSeed]uint32{seed[0], seed[1]}})
+			make(a.out.f32()[4*lo:min(4*hi, n)], philox{uint32(lo), stream, [catalogue.RandomSeed]uint32{seed[0], seed[1]}})
 		})
 	}
 }
 
-// philox is a place in the words of Philox4x32-10: see [op.Philox].
+// philox is a place in the words of Philox4x32-10: see [catalogue.Philox].
 type philox struct {
 	counter, stream uint32
-	key             [op.RandomSeed]uint32
+	key             [catalogue.RandomSeed]uint32
 }
 
 // next is the words of two counters, whose chains of multiplications run side by side, and moves on behind them.
@@ -36,14 +37,14 @@ func (p *philox) next() (w [8]uint32) {
 	a0, a1, a2, a3 := p.counter, uint32(0), p.stream, uint32(0)
 	b0, b1, b2, b3 := p.counter+1, uint32(0), p.stream, uint32(0)
 	k0, k1 := p.key[0], p.key[1]
-	for range op.PhiloxRounds {
-		ah0, al0 := bits.Mul32(op.PhiloxFactor0, a0)
-		bh0, bl0 := bits.Mul32(op.PhiloxFactor0, b0)
-		ah2, al2 := bits.Mul32(op.PhiloxFactor1, a2)
-		bh2, bl2 := bits.Mul32(op.PhiloxFactor1, b2)
+	for range catalogue.PhiloxRounds {
+		ah0, al0 := bits.Mul32(catalogue.PhiloxFactor0, a0)
+		bh0, bl0 := bits.Mul32(catalogue.PhiloxFactor0, b0)
+		ah2, al2 := bits.Mul32(catalogue.PhiloxFactor1, a2)
+		bh2, bl2 := bits.Mul32(catalogue.PhiloxFactor1, b2)
 		a0, a1, a2, a3 = ah2^a1^k0, al2, ah0^a3^k1, al0
 		b0, b1, b2, b3 = bh2^b1^k0, bl2, bh0^b3^k1, bl0
-		k0, k1 = k0+op.PhiloxWeyl0, k1+op.PhiloxWeyl1
+		k0, k1 = k0+catalogue.PhiloxWeyl0, k1+catalogue.PhiloxWeyl1
 	}
 	p.counter += 2
 	return [8]uint32{a0, a1, a2, a3, b0, b1, b2, b3}

@@ -5,7 +5,8 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 	"github.com/wavelane/wavelane/simd/internal/pool"
 )
@@ -110,7 +111,7 @@ func cells[P any](v view, n int) []P { return unsafe.Slice((*P)(v.p), n) }
 // its fold.
 func reduction[P any, R float32 | int32 | special](f *fold[P], finish func(p P, r *reducedRow) R) func(*call) work {
 	return func(c *call) work {
-		rows, cols := op.ReduceRows(c.in[0].Shape, c.attr.Options.(compute.Axis))
+		rows, cols := program.ReduceRows(c.in[0].Shape, c.attr.Options.(compute.Axis))
 		size := blockLen()
 		perRow := max(1, ceilDiv(cols, size))
 		before, behind := c.expressions.ns()

@@ -4,7 +4,8 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
@@ -18,8 +19,8 @@ func init() {
 func rope(direction float64) func(c *call) work {
 	return func(c *call) work {
 		o := c.attr.Options.(compute.RopeOptions)
-		d, _ := op.RopeShape(c.in[0].Shape, c.in[1].Shape, o) // checked
-		turns := make([]float64, d.Dims/2)                    // per position, of pairs without factors
+		d, _ := catalogue.RopeShape(c.in[0].Shape, c.in[1].Shape, o) // checked
+		turns := make([]float64, d.Dims/2)                           // per position, of pairs without factors
 		for i := range turns {
 			turns[i] = direction * d.Frequency(i) / (2 * math.Pi)
 		}
@@ -46,7 +47,7 @@ func rope(direction float64) func(c *call) work {
 
 // rotation turns heads by the angles of one position.
 type rotation struct {
-	op.RopeDims
+	catalogue.RopeDims
 	neox               bool
 	turns              []float64
 	factors            []float32 // or nil

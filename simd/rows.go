@@ -4,7 +4,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 	"github.com/wavelane/wavelane/simd/internal/pool"
 )
@@ -150,7 +150,7 @@ func (f rowsForm) between(c *call) rowsForm {
 func rowwiseAs[S any](o *rowOp[S], form rowsForm) func(*call) work {
 	return func(c *call) work {
 		form := form.between(c)
-		rows, cols := op.RowsCols(c.in[0].Shape)
+		rows, cols := program.RowsCols(c.in[0].Shape)
 		var eps float64
 		if len(c.attr.Scalars) > 0 {
 			eps = float64(c.attr.Scalars[0])

@@ -9,7 +9,8 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/pool"
 )
 
@@ -54,12 +55,12 @@ func (l *loop) Do(chunk int) {
 
 // staged is an input that a destination overlaps in a way that would change the result.
 type staged struct {
-	slot op.Slot
+	slot program.Slot
 	to   view
 }
 
 // start begins a run.
-func (x *executable) start(io *op.IO, h *handle) error {
+func (x *executable) start(io *program.IO, h *handle) error {
 	r, err := x.prepare(io, h)
 	if err == nil {
 		r.ready(true)
@@ -68,7 +69,7 @@ func (x *executable) start(io *op.IO, h *handle) error {
 }
 
 // prepare validates the data of a run and takes everything that it needs.
-func (x *executable) prepare(io *op.IO, h *handle) (r *run, err error) {
+func (x *executable) prepare(io *program.IO, h *handle) (r *run, err error) {
 	if err := x.d.check(); err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (x *executable) take() (*run, error) {
 }
 
 // bind finds the memory of every value.
-func (r *run) bind(io *op.IO) (err error) {
+func (r *run) bind(io *program.IO) (err error) {
 	x, p := r.x, r.x.p
 	if r.arena, err = x.d.memory.take(x.arena); err != nil {
 		return fmt.Errorf("temporaries: %w", err)
@@ -167,7 +168,7 @@ func (r *run) bind(io *op.IO) (err error) {
 }
 
 // bindTensors takes hold of the tensors, all at once: two runs that both wait for each other cannot be.
-func (r *run) bindTensors(io *op.IO) error {
+func (r *run) bindTensors(io *program.IO) error {
 	x, p := r.x, r.x.p
 	if len(p.Tensor) == 0 {
 		return nil
@@ -196,7 +197,7 @@ func (r *run) bindTensors(io *op.IO) error {
 }
 
 // keep makes the tensors that the program leaves on the device.
-func (r *run) keep(io *op.IO) error {
+func (r *run) keep(io *program.IO) error {
 	x, p := r.x, r.x.p
 	r.made = &origin{}
 	blocks := make([]*block, len(p.Keep))

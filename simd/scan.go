@@ -2,7 +2,8 @@ package simd
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
@@ -11,7 +12,7 @@ func init() { lowerings["cumsum"] = cumSum }
 // cumSum sums blocks, adds up these sums, and scans each block from what comes before it. Sums between elements are float64.
 func cumSum(c *call) work {
 	o := c.attr.Options.(compute.CumSumOptions)
-	rows, cols := op.RowsCols(c.in[0].Shape)
+	rows, cols := program.RowsCols(c.in[0].Shape)
 	size := blockLen()
 	perRow := ceilDiv(cols, size)
 	const ns = 0.5

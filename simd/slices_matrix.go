@@ -5,7 +5,8 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/gemm"
 	"github.com/wavelane/wavelane/simd/internal/pool"
 )
@@ -101,7 +102,7 @@ func Gemm(dst, a, b []float32, p Product) {
 	}
 	if p.Act != compute.NoActivation {
 		if int(p.Act) >= len(epilogues) {
-			_, err := op.ActivationEntry(p.Act)
+			_, err := catalogue.ActivationEntry(p.Act)
 			panic(fmt.Errorf("simd.%s: %w", name, err))
 		}
 		e := &epilogues[p.Act]

@@ -8,7 +8,9 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 	"github.com/wavelane/wavelane/simd/internal/pool"
 )
@@ -55,12 +57,12 @@ func Identity(dst []float32, n int) {
 // Pad sets dst to x, of the given shape, with elements of one value added around it: the result's size along each axis is the
 // shape's plus Before and After. They must not overlap.
 func Pad(dst, x []float32, shape []int, o compute.PadOptions) {
-	if len(o.Before) != len(shape) || len(o.After) != len(shape) || len(shape) > op.MaxRank {
+	if len(o.Before) != len(shape) || len(o.After) != len(shape) || len(shape) > program.MaxRank {
 		badPad(shape, o)
 	}
-	in, out, before := [op.MaxRank + 1]int{1}, [op.MaxRank + 1]int{1}, [op.MaxRank + 1]int{} // an axis more, for no axes
+	in, out, before := [program.MaxRank + 1]int{1}, [program.MaxRank + 1]int{1}, [program.MaxRank + 1]int{} // an axis more, for no axes
 	for i, d := range shape {
-		if o.Before[i] < 0 || o.After[i] < 0 || o.Before[i] > op.MaxElements || o.After[i] > op.MaxElements {
+		if o.Before[i] < 0 || o.After[i] < 0 || o.Before[i] > program.MaxElements || o.After[i] > program.MaxElements {
 			badPad(shape, o)
 		}
 		in[i+1], out[i+1], before[i+1] = d, d+o.Before[i]+o.After[i], o.Before[i]
@@ -135,16 +137,16 @@ func Conv2DShape(x, weights [4]int, o compute.Conv2DOptions) ([4]int, error) {
 	return [4]int{d.N, d.OutC, d.OutH, d.OutW}, nil
 }
 
-func convShape(x, weights [4]int, o compute.Conv2DOptions) (op.ConvDims, error) {
+func convShape(x, weights [4]int, o compute.Conv2DOptions) (catalogue.ConvDims, error) {
 	for i := range x {
 		if x[i] < 0 || weights[i] < 0 {
-			return op.ConvDims{}, compute.ErrShape
+			return catalogue.ConvDims{}, compute.ErrShape
 		}
 	}
-	if _, err := op.ActivationEntry(o.Act); err != nil {
-		return op.ConvDims{}, err
+	if _, err := catalogue.ActivationEntry(o.Act); err != nil {
+		return catalogue.ConvDims{}, err
 	}
-	return op.ConvShape(x[:], weights[:], o)
+	return catalogue.ConvShape(x[:], weights[:], o)
 }
 
 // Conv2D cross-correlates x, of shape [n, c, h, w], with weights [o, c/groups, kh, kw], adds the bias, one element for each
@@ -208,12 +210,12 @@ func Pool2DShape(h, w int, o compute.PoolOptions) (outH, outW int, err error) {
 	return d.OutH, d.OutW, nil
 }
 
-func poolShape(planes, h, w int, o compute.PoolOptions) (op.ConvDims, error) {
+func poolShape(planes, h, w int, o compute.PoolOptions) (catalogue.ConvDims, error) {
 	if planes < 0 || h < 0 || w < 0 {
-		return op.ConvDims{}, compute.ErrShape
+		return catalogue.ConvDims{}, compute.ErrShape
 	}
 	shape := [3]int{planes, h, w}
-	return op.PoolShape(shape[:], o)
+	return catalogue.PoolShape(shape[:], o)
 }
 
 // MaxPool2D sets dst to the largest element of each window over planes of h×w elements, NaN where a window has NaN. The

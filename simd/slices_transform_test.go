@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -101,11 +103,11 @@ func TestPadGatherEmbedding(t *testing.T) {
 		for i := range shape {
 			shape[i], o.Before[i], o.After[i] = r.IntN(5), r.IntN(3), r.IntN(3)
 		}
-		in := op.F32(shape...)
-		out, err := op.Pad.Infer([]op.Type{in}, op.Attr{Options: o})
+		in := program.F32(shape...)
+		out, err := catalogue.Pad.Infer([]program.Type{in}, program.Attr{Options: o})
 		require.NoError(t, err)
 		x, dst := numbers(r, in.Len(), false), poisoned(out.Len())
-		want := op.Pad.Reference([]op.Array{array(in, x)}, op.Attr{Options: o}, []op.Type{out})[0].Data
+		want := catalogue.Pad.Reference([]program.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
 		simd.Pad(dst, x, shape, o)
 		same(t, rounded(want), dst, shape, o)
 	}
@@ -217,18 +219,18 @@ func TestPooling(t *testing.T) {
 			h, w, o := randomPool(r)
 			outH, outW, err := simd.Pool2DShape(h, w, o)
 			require.NoError(t, err)
-			in, out := op.F32(planes, h, w), op.F32(planes, outH, outW)
+			in, out := program.F32(planes, h, w), program.F32(planes, outH, outW)
 			x := numbers(r, in.Len(), r.IntN(3) == 0)
 			dst := poisoned(out.Len())
 			simd.MaxPool2D(dst, x, planes, h, w, o)
-			want := op.MaxPool2D.Reference([]op.Array{array(in, x)}, op.Attr{Options: o}, []op.Type{out})[0].Data
+			want := catalogue.MaxPool2D.Reference([]program.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
 			for i, v := range want {
 				require.True(t, float32(v) == dst[i] || v != v && dst[i] != dst[i],
 					"max %dx%d %+v: element %d is %v, want %v", h, w, o, i, dst[i], v)
 			}
 			dst = poisoned(out.Len())
 			simd.AvgPool2D(dst, x, planes, h, w, o)
-			want = op.AvgPool2D.Reference([]op.Array{array(in, x)}, op.Attr{Options: o}, []op.Type{out})[0].Data
+			want = catalogue.AvgPool2D.Reference([]program.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
 			for i, v := range want {
 				if v != v || math.IsInf(v, 0) {
 					same(t, rounded(want[i:i+1]), dst[i:i+1], "mean", h, w, o, i)

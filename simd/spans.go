@@ -2,7 +2,8 @@ package simd
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 	"github.com/wavelane/wavelane/simd/internal/pool"
 )
@@ -208,7 +209,7 @@ var spans = map[string]*spanOp{
 
 // activation returns the span of an epilogue and its cost; nil for none.
 func activation(a compute.Activation) (span, float64) {
-	e, err := op.ActivationEntry(a)
+	e, err := catalogue.ActivationEntry(a)
 	if err != nil || e == nil { // errors were found when the call was checked
 		return nil, 0
 	}

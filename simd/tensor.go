@@ -9,14 +9,14 @@ import (
 	"weak"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Tensor is data that stays in the device's memory. It is safe for concurrent use; only operations that update it in place
 // change it.
 type Tensor struct {
 	d      *Device
-	typ    op.Type
+	typ    program.Type
 	origin *origin // of a tensor that a program computes; nil after Upload
 
 	mu      sync.Mutex
@@ -48,8 +48,8 @@ func (o *origin) resolve(err error) {
 }
 
 // newTensor makes a tensor that owns one reference to data.
-func (d *Device) newTensor(t op.Type, data *block, o *origin) (*Tensor, error) {
-	x := &Tensor{d: d, typ: op.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, origin: o, data: data}
+func (d *Device) newTensor(t program.Type, data *block, o *origin) (*Tensor, error) {
+	x := &Tensor{d: d, typ: program.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, origin: o, data: data}
 	w := weak.Make(x)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,17 +77,17 @@ func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Te
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	dtype, n, err := op.TypeOf(data)
+	dtype, n, err := program.TypeOf(data)
 	if err != nil {
 		return nil, fmt.Errorf("upload: %w", err)
 	}
 	if shape == nil {
 		shape = []int{n}
 	}
-	t := op.Type{DType: dtype, Shape: shape}
+	t := program.Type{DType: dtype, Shape: shape}
 	err = t.Check()
 	if err == nil {
-		err = op.CheckSlice(data, t)
+		err = program.CheckSlice(data, t)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("upload: %w", err)
@@ -96,7 +96,7 @@ func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Te
 	if err != nil {
 		return nil, fmt.Errorf("upload %v: %w", t, err)
 	}
-	copy(b.view(0, n).bytes(dtype), op.Bytes(data))
+	copy(b.view(0, n).bytes(dtype), program.Bytes(data))
 	x, err := d.newTensor(t, b, nil)
 	if err != nil {
 		return nil, fmt.Errorf("upload %v: %w", t, err)
@@ -113,17 +113,17 @@ func (t *Tensor) DType() compute.DType { return t.typ.DType }
 // ReadAsync copies the elements to dst, a slice of the tensor's type and length. It waits for the program that computes
 // the tensor.
 func (t *Tensor) ReadAsync(dst any) *compute.Future {
-	if err := op.CheckSlice(dst, t.typ); err != nil {
+	if err := program.CheckSlice(dst, t.typ); err != nil {
 		return compute.Failed(fmt.Errorf("read tensor %v: %w", t.typ, err))
 	}
-	p := &op.Program{}
-	p.Read = []op.Slot{p.Add(t.typ, op.FromTensor)}
+	p := &program.Program{}
+	p.Read = []program.Slot{p.Add(t.typ, program.FromTensor)}
 	x, err := t.d.Compile(p)
 	if err != nil {
 		return compute.Failed(fmt.Errorf("read tensor %v: %w", t.typ, err))
 	}
 	defer x.Close()
-	return x.Start(&op.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
+	return x.Start(&program.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
 }
 
 // Close frees the tensor's memory once runs in flight no longer need it. It is idempotent.

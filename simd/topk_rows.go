@@ -2,7 +2,7 @@ package simd
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() { lowerings["top_k"] = topK }
@@ -11,7 +11,7 @@ func init() { lowerings["top_k"] = topK }
 // earlier part have lower indices, and within a part they come in their order.
 func topK(c *call) work {
 	k := c.attr.Options.(compute.TopKOptions).K
-	rows, cols := op.RowsCols(c.in[0].Shape)
+	rows, cols := program.RowsCols(c.in[0].Shape)
 	part := max(1<<16, 4*k)
 	parts := ceilDiv(cols, part)
 	const ns = 0.5

@@ -4,7 +4,8 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
@@ -53,7 +54,7 @@ func adam(c *call) work {
 		if len(a.in) == 5 {
 			step = float64(a.in[4].i32()[0])
 		}
-		k := op.AdamOf(o, step)
+		k := catalogue.AdamOf(o, step)
 		t, u := memory[0], memory[1]
 		p, m, v := a.outs[0].f32()[lo:hi], a.outs[1].f32()[lo:hi], a.outs[2].f32()[lo:hi]
 		g := a.in[3].f32()[lo:hi]

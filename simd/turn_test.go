@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Runs that change one tensor and read another, and the reverse, started by many goroutines at once: none waits for ever, and no
@@ -22,23 +23,23 @@ func TestTurns(t *testing.T) {
 		return x
 	}
 	a, b := upload(), upload()
-	p := &op.Program{}
-	changed, other := p.Add(op.F32(shape...), op.FromTensor), p.Add(op.F32(shape...), op.FromTensor)
-	one := op.Attr{Options: compute.SliceOptions{Start: []int{0, 0, 0, 0}, Size: []int{1, 1, 1, width}}}
-	old, err := p.Apply(op.Slice, one, changed)
+	p := &program.Program{}
+	changed, other := p.Add(program.F32(shape...), program.FromTensor), p.Add(program.F32(shape...), program.FromTensor)
+	one := program.Attr{Options: compute.SliceOptions{Start: []int{0, 0, 0, 0}, Size: []int{1, 1, 1, width}}}
+	old, err := p.Apply(catalogue.Slice, one, changed)
 	require.NoError(t, err)
-	read, err := p.Apply(op.Slice, one, other)
+	read, err := p.Apply(catalogue.Slice, one, other)
 	require.NoError(t, err)
-	zero, err := p.Apply(op.Sub, op.Attr{}, read, read)
+	zero, err := p.Apply(catalogue.Sub, program.Attr{}, read, read)
 	require.NoError(t, err)
-	ones, err := p.Apply(op.Fill, op.Attr{Scalars: []float32{1}, Options: compute.FillOptions{Shape: []int{1, 1, 1, width}}})
+	ones, err := p.Apply(catalogue.Fill, program.Attr{Scalars: []float32{1}, Options: compute.FillOptions{Shape: []int{1, 1, 1, width}}})
 	require.NoError(t, err)
-	row, err := p.Apply(op.FMA, op.Attr{}, ones, old, ones)
+	row, err := p.Apply(catalogue.FMA, program.Attr{}, ones, old, ones)
 	require.NoError(t, err)
-	row, err = p.Apply(op.Add, op.Attr{}, row, zero)
+	row, err = p.Apply(catalogue.Add, program.Attr{}, row, zero)
 	require.NoError(t, err)
-	position := p.Add(op.Type{DType: compute.Int32, Shape: []int{1}}, op.FromHost)
-	_, err = p.Apply(op.KVAppend, op.Attr{}, changed, row, position)
+	position := p.Add(program.Type{DType: compute.Int32, Shape: []int{1}}, program.FromHost)
+	_, err = p.Apply(catalogue.KVAppend, program.Attr{}, changed, row, position)
 	require.NoError(t, err)
 	x, err := d.Compile(p)
 	require.NoError(t, err)
@@ -53,7 +54,7 @@ func TestTurns(t *testing.T) {
 		wg.Go(func() {
 			var futures []*compute.Future
 			for range each {
-				futures = append(futures, x.Start(&op.IO{Host: []any{[]int32{0}}, Tensors: tensors}))
+				futures = append(futures, x.Start(&program.IO{Host: []any{[]int32{0}}, Tensors: tensors}))
 			}
 			for _, f := range futures {
 				if err := wait(f); err != nil {

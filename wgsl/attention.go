@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-func init() { lowerings[op.Attention], lowerings[op.AttentionLSE] = attention, attention }
+func init() { lowerings[catalogue.Attention], lowerings[catalogue.AttentionLSE] = attention, attention }
 
 // attentionKernel describes one specialisation of attention.wgsl.
 type attentionKernel struct {
@@ -83,7 +83,7 @@ func attentionText(name, buffer string, d compute.DType, vec bool) string {
 }
 
 func attention(s *step) error {
-	d, err := op.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
+	d, err := catalogue.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
 	if err != nil {
 		return err
 	}

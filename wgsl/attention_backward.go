@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-func init() { lowerings[op.AttentionBackward] = attentionBackward }
+func init() { lowerings[catalogue.AttentionBackward] = attentionBackward }
 
 // backwardKernel describes one specialisation of attention_backward.wgsl.
 type backwardKernel struct {
@@ -69,7 +69,7 @@ func attentionStats(vec bool) *Kernel {
 }
 
 func attentionBackward(s *step) error {
-	d, err := op.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
+	d, err := catalogue.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-func init() { lowerings[op.PagedAttention] = pagedAttention }
+func init() { lowerings[catalogue.PagedAttention] = pagedAttention }
 
 func pagedAttention(s *step) error {
-	d, p, err := op.PagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape, s.in[4].Shape,
+	d, p, err := catalogue.PagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape, s.in[4].Shape,
 		s.Attr.Options.(compute.AttentionOptions))
 	if err != nil {
 		return err
@@ -20,8 +20,8 @@ func pagedAttention(s *step) error {
 
 // splitAttention is an attention whose keys are split among workgroups, and over dispatches where no binding holds them.
 type splitAttention struct {
-	op.AttentionDims
-	op.Paging
+	catalogue.AttentionDims
+	catalogue.Paging
 	q              Buffer // f32
 	k, v           int    // operands
 	table, lengths int    // operands, 0 for none
@@ -35,7 +35,7 @@ const (
 )
 
 // decodes reports whether so few queries share a head of keys that their keys had best be split among workgroups.
-func decodes(d op.AttentionDims) bool { return d.N*d.Group() <= 2*decodeRows }
+func decodes(d catalogue.AttentionDims) bool { return d.N*d.Group() <= 2*decodeRows }
 
 // attendSplit is attention by attention_decode.wgsl: for few queries, and correct for any number.
 func (s *step) attendSplit(c splitAttention) error {

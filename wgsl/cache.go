@@ -4,19 +4,19 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 func init() {
-	lowerings[op.KVAppend] = func(s *step) error {
-		r, err := op.KVAppendShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape)
+	lowerings[catalogue.KVAppend] = func(s *step) error {
+		r, err := catalogue.KVAppendShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape)
 		if err != nil {
 			return err
 		}
 		return s.appendRows(appending{CacheRows: r, first: max(0, r.N-r.Capacity), total: r.Batch * r.Capacity})
 	}
-	lowerings[op.KVAppendPaged] = func(s *step) error {
-		r, p, err := op.KVAppendPagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape)
+	lowerings[catalogue.KVAppendPaged] = func(s *step) error {
+		r, p, err := catalogue.KVAppendPagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape)
 		if err != nil || p.PerSequence == 0 {
 			return err
 		}
@@ -26,8 +26,8 @@ func init() {
 
 // appending is an append of rows to a cache of total slots.
 type appending struct {
-	op.CacheRows
-	op.Paging
+	catalogue.CacheRows
+	catalogue.Paging
 	first int // row of each sequence that is written
 	total int
 	way   string

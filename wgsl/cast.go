@@ -4,11 +4,11 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 func init() {
-	lowerings[op.Cast] = func(s *step) error {
+	lowerings[catalogue.Cast] = func(s *step) error {
 		if s.in[0].DType == s.out.DType {
 			return copyAll(s)
 		}

@@ -3,24 +3,24 @@ package wgsl
 import (
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // tensor is a value of a step that is made of others: a whole buffer and what it holds.
 type tensor struct {
 	Buffer
-	op.Type
+	program.Type
 }
 
 // operandTensor is operand i.
 func (s *step) operandTensor(i int) tensor { return tensor{operand(i), s.in[i]} }
 
 // temporary is room for a value.
-func (s *step) temporary(t op.Type) tensor { return tensor{s.scratch(t.Bytes()), t} }
+func (s *step) temporary(t program.Type) tensor { return tensor{s.scratch(t.Bytes()), t} }
 
 // call appends the code of another entry, which writes its results to out, whole buffers all.
-func (s *step) call(e *op.Entry, a op.Attr, out []Buffer, in ...tensor) error {
-	types := make([]op.Type, len(in))
+func (s *step) call(e *program.Entry, a program.Attr, out []Buffer, in ...tensor) error {
+	types := make([]program.Type, len(in))
 	for i, x := range in {
 		types[i] = x.Type
 	}
@@ -28,7 +28,7 @@ func (s *step) call(e *op.Entry, a op.Attr, out []Buffer, in ...tensor) error {
 	if err != nil {
 		return err
 	}
-	l, err := Lower(&op.Step{Entry: e, Attr: a}, types, results, s.caps, s.choose)
+	l, err := Lower(&program.Step{Entry: e, Attr: a}, types, results, s.caps, s.choose)
 	if err != nil {
 		return err
 	}

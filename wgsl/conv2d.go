@@ -5,20 +5,21 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
-	takesEpilogue[op.Conv2D], takesEpilogue[op.Conv1D] = true, true
-	lowerings[op.Conv2D] = func(s *step) error {
-		d, err := op.ConvShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
+	takesEpilogue[catalogue.Conv2D], takesEpilogue[catalogue.Conv1D] = true, true
+	lowerings[catalogue.Conv2D] = func(s *step) error {
+		d, err := catalogue.ConvShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
 		if err != nil {
 			return err
 		}
 		return s.convolve(d, 2)
 	}
-	lowerings[op.Conv1D] = func(s *step) error { // of planes of one line
-		d, err := op.Conv1DShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
+	lowerings[catalogue.Conv1D] = func(s *step) error { // of planes of one line
+		d, err := catalogue.Conv1DShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
 		if err != nil {
 			return err
 		}
@@ -85,10 +86,10 @@ var convBlocks = []convBlock{
 }
 
 // convolve lowers a convolution with its bias and activation; planes are the result's last so many axes.
-func (s *step) convolve(d op.ConvDims, axes int) error {
-	var bias []op.Type
+func (s *step) convolve(d catalogue.ConvDims, axes int) error {
+	var bias []program.Type
 	if len(s.in) == 3 {
-		bias = append(bias, op.F32(append([]int{d.OutC}, slices.Repeat([]int{1}, axes)...)...))
+		bias = append(bias, program.F32(append([]int{d.OutC}, slices.Repeat([]int{1}, axes)...)...))
 	}
 	behind, err := s.finishing(s.biased(bias...), axes)
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *step) convolve(d op.ConvDims, axes int) error {
 }
 
 // convBlock chooses among the blocks that are not wider than a group has channels.
-func (s *step) convBlock(d op.ConvDims) convBlock {
+func (s *step) convBlock(d catalogue.ConvDims) convBlock {
 	var names []string
 	var blocks []convBlock
 	for _, b := range convBlocks {
@@ -155,10 +156,10 @@ func (s *step) convBlock(d op.ConvDims) convBlock {
 }
 
 // pointwise is a filter of one element: for each image the product of the weights [o c] and the planes [c h·w].
-func (s *step) pointwise(d op.ConvDims, behind epilogue) error {
+func (s *step) pointwise(d catalogue.ConvDims, behind epilogue) error {
 	size := d.H * d.W
 	m := matmul{step: s, a: operand(1), b: operand(0), c: result, product: product{finish: behind},
-		MatMulDims: op.MatMulDims{Batch: d.N, M: d.OutC, K: d.C, N: size, StrideB: d.C * size}}
+		MatMulDims: catalogue.MatMulDims{Batch: d.N, M: d.OutC, K: d.C, N: size, StrideB: d.C * size}}
 	return m.lower()
 }
 

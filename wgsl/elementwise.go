@@ -5,18 +5,19 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
 	for e := range expressions {
 		lowerings[e] = elementwise
 	}
-	lowerings[op.BiasActivation] = func(s *step) error {
-		return s.evaluate(call(op.Add, nil, s.in, []Buffer{operand(0), operand(1)}).activated(s.Attr.Activation()))
+	lowerings[catalogue.BiasActivation] = func(s *step) error {
+		return s.evaluate(call(catalogue.Add, nil, s.in, []Buffer{operand(0), operand(1)}).activated(s.Attr.Activation()))
 	}
-	lowerings[op.Fused] = func(s *step) error {
-		f := &formula{s.Attr.Options.(op.Expression), s.Attr.Scalars, s.in, operands(0, len(s.in))}
+	lowerings[program.Fused] = func(s *step) error {
+		f := &formula{s.Attr.Options.(program.Expression), s.Attr.Scalars, s.in, operands(0, len(s.in))}
 		return s.evaluate(f.distinct(s.In, 0))
 	}
 }
@@ -154,7 +155,7 @@ const infBits = 0x7f800000
 func (s *step) evaluate(f *formula) error {
 	e := &elementwiseKernel{name: s.Entry.Name, f: f, workgroup: s.workgroup()}
 	n := s.out.Len()
-	var walks []op.Type // operands that are neither as large as the results nor a single element
+	var walks []program.Type // operands that are neither as large as the results nor a single element
 	for _, t := range f.in {
 		switch t.Len() {
 		case n:
@@ -206,12 +207,12 @@ func (s *step) evaluateFlat(e *elementwiseKernel) error {
 }
 
 // evaluateStrided cuts the outermost axis where tensors exceed a binding. walked are the types of the operands on walks.
-func (s *step) evaluateStrided(e *elementwiseKernel, walked []op.Type) error {
+func (s *step) evaluateStrided(e *elementwiseKernel, walked []program.Type) error {
 	strides := make([][]int, len(walked))
 	for i, t := range walked {
-		strides[i] = op.BroadcastStrides(t.Shape, s.out.Shape)
+		strides[i] = program.BroadcastStrides(t.Shape, s.out.Shape)
 	}
-	shape, strides := op.Collapse(s.out.Shape, strides...)
+	shape, strides := program.Collapse(s.out.Shape, strides...)
 	last := len(shape) - 1 // at least 1: what has one axis is flat
 	e.rank = len(shape)
 	var walks [][]int // the different ones
@@ -242,7 +243,7 @@ func (s *step) evaluateStrided(e *elementwiseKernel, walked []op.Type) error {
 		group *= 2
 	}
 	indices := func(first, end int) (int, int) { return first * group, min(end*group, shape[0]) }
-	all := append([][]int{op.Strides(shape)}, walks...) // the results', then the walks
+	all := append([][]int{program.Strides(shape)}, walks...) // the results', then the walks
 	extents := make([]extent, len(all))
 	for k, st := range all {
 		slice := 1 // elements from the first to the last of one index of the outermost axis

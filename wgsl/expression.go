@@ -7,61 +7,62 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // expressions gives each elementwise entry as WGSL over its operands a, b and c and its scalars s0, s1 …, all of type f32. Functions
 // come from math.wgsl.
-var expressions = map[*op.Entry]string{
-	op.Neg:   "-a",
-	op.Abs:   "abs(a)",
-	op.Sqrt:  "ieee_sqrt(a)",
-	op.Recip: "1.0 / a",
-	op.Exp:   "ieee_exp(a)",
-	op.Log:   "ieee_log(a)",
-	op.Log2:  "ieee_log2(a)",
-	op.Sin:   "sine(a, 0.0)",
-	op.Cos:   "sine(a, 1.0)",
-	op.Tanh:  "safe_tanh(a)",
-	op.Floor: "floor(a)",
-	op.Ceil:  "ceil(a)",
-	op.Round: "round(a)",
-	op.Trunc: "trunc(a)",
-	op.Sign:  "select(sign(a), a, is_nan(a))",
+var expressions = map[*program.Entry]string{
+	catalogue.Neg:   "-a",
+	catalogue.Abs:   "abs(a)",
+	catalogue.Sqrt:  "ieee_sqrt(a)",
+	catalogue.Recip: "1.0 / a",
+	catalogue.Exp:   "ieee_exp(a)",
+	catalogue.Log:   "ieee_log(a)",
+	catalogue.Log2:  "ieee_log2(a)",
+	catalogue.Sin:   "sine(a, 0.0)",
+	catalogue.Cos:   "sine(a, 1.0)",
+	catalogue.Tanh:  "safe_tanh(a)",
+	catalogue.Floor: "floor(a)",
+	catalogue.Ceil:  "ceil(a)",
+	catalogue.Round: "round(a)",
+	catalogue.Trunc: "trunc(a)",
+	catalogue.Sign:  "select(sign(a), a, is_nan(a))",
 
-	op.ReLU:      "select(max(a, 0.0), a, is_nan(a))",
-	op.LeakyReLU: "a * select(1.0, s0, a < 0.0)",
-	op.ELU:       "select(s0 * ieee_expm1(a), a, a > 0.0)",
-	op.SELU:      fmt.Sprintf("%.9g * select(%.9g * ieee_expm1(a), a, a > 0.0)", op.SELUScale, op.SELUAlpha),
-	op.Sigmoid:   "sigmoid(a)",
-	op.GELU:      "gelu(a)",
-	op.GELUErf:   "gelu_erf(a)",
-	op.Swish:     "swish(a)",
-	op.HardSwish: "select(a * (min(a + 3.0, 6.0) / 6.0), 0.0, a <= -3.0)",
-	op.Mish:      "mish(a)",
-	op.Softplus:  "softplus(a)",
-	op.Clip:      "nan_clip(a, s0, s1)",
-	op.Scale:     "a * s0",
-	op.PowScalar: "ieee_pow(a, s0)",
+	catalogue.ReLU:      "select(max(a, 0.0), a, is_nan(a))",
+	catalogue.LeakyReLU: "a * select(1.0, s0, a < 0.0)",
+	catalogue.ELU:       "select(s0 * ieee_expm1(a), a, a > 0.0)",
+	catalogue.SELU:      fmt.Sprintf("%.9g * select(%.9g * ieee_expm1(a), a, a > 0.0)", catalogue.SELUScale, catalogue.SELUAlpha),
+	catalogue.Sigmoid:   "sigmoid(a)",
+	catalogue.GELU:      "gelu(a)",
+	catalogue.GELUErf:   "gelu_erf(a)",
+	catalogue.Swish:     "swish(a)",
+	catalogue.HardSwish: "select(a * (min(a + 3.0, 6.0) / 6.0), 0.0, a <= -3.0)",
+	catalogue.Mish:      "mish(a)",
+	catalogue.Softplus:  "softplus(a)",
+	catalogue.Clip:      "nan_clip(a, s0, s1)",
+	catalogue.Scale:     "a * s0",
+	catalogue.PowScalar: "ieee_pow(a, s0)",
 
-	op.Add:     "a + b",
-	op.Sub:     "a - b",
-	op.Mul:     "a * b",
-	op.Div:     "a / b",
-	op.Maximum: "nan_max(a, b)",
-	op.Minimum: "nan_min(a, b)",
-	op.Pow:     "ieee_pow(a, b)",
+	catalogue.Add:     "a + b",
+	catalogue.Sub:     "a - b",
+	catalogue.Mul:     "a * b",
+	catalogue.Div:     "a / b",
+	catalogue.Maximum: "nan_max(a, b)",
+	catalogue.Minimum: "nan_min(a, b)",
+	catalogue.Pow:     "ieee_pow(a, b)",
 
 	// By bits: WGSL may flush subnormals, and take it that there is no NaN.
-	op.Less:      "select(0.0, 1.0, order_key(a) < order_key(b) && !is_nan(b))",
-	op.LessEqual: "select(0.0, 1.0, order_key(a) <= order_key(b) && !is_nan(b))",
-	op.Equal:     "select(0.0, 1.0, order_key(a) == order_key(b) && !is_nan(b))",
-	op.Select:    "select(b, c, (bitcast<u32>(a) & 0x7fffffffu) == 0u)",
+	catalogue.Less:      "select(0.0, 1.0, order_key(a) < order_key(b) && !is_nan(b))",
+	catalogue.LessEqual: "select(0.0, 1.0, order_key(a) <= order_key(b) && !is_nan(b))",
+	catalogue.Equal:     "select(0.0, 1.0, order_key(a) == order_key(b) && !is_nan(b))",
+	catalogue.Select:    "select(b, c, (bitcast<u32>(a) & 0x7fffffffu) == 0u)",
 
-	op.SwiGLU: "swiglu(a, b)",
+	catalogue.SwiGLU: "swiglu(a, b)",
 
-	op.FMA:  "fma(a, b, c)",
-	op.Lerp: "fma(c, b - a, a)",
+	catalogue.FMA:  "fma(a, b, c)",
+	catalogue.Lerp: "fma(c, b - a, a)",
 }
 
 // library holds functions by name: those of math.wgsl, and for each elementwise entry one named op_ and as the entry.

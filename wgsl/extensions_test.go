@@ -7,34 +7,35 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Variants that need extensions of WGSL are offered where a device has them, never first but for integer dot products, and say what they
 // use.
 func TestExtensions(t *testing.T) {
-	half := func(shape ...int) op.Type { return op.Type{DType: compute.Float16, Shape: shape} }
-	calls := map[*op.Entry][][]op.Type{
-		op.MatMul:    {{half(5, 8), half(8, 12)}, {half(5, 7), half(7, 11)}, {half(40, 600), half(600, 3)}},
-		op.MatVec:    {{op.F32(300, 1000), op.F32(1000)}, {half(3, 70), op.F32(70)}},
-		op.Cast:      {{half(1000)}},
-		op.LayerNorm: {{op.F32(3, 64), op.F32(64), op.F32(64)}, {op.F32(200003), op.F32(200003), op.F32(200003)}},
+	half := func(shape ...int) program.Type { return program.Type{DType: compute.Float16, Shape: shape} }
+	calls := map[*program.Entry][][]program.Type{
+		catalogue.MatMul:    {{half(5, 8), half(8, 12)}, {half(5, 7), half(7, 11)}, {half(40, 600), half(600, 3)}},
+		catalogue.MatVec:    {{program.F32(300, 1000), program.F32(1000)}, {half(3, 70), program.F32(70)}},
+		catalogue.Cast:      {{half(1000)}},
+		catalogue.LayerNorm: {{program.F32(3, 64), program.F32(64), program.F32(64)}, {program.F32(200003), program.F32(200003), program.F32(200003)}},
 	}
 	for e := range reductions {
 		for _, n := range []int{5, 100, 100000} {
-			calls[e] = append(calls[e], []op.Type{op.F32(3, n), op.F32(3, n)}[:len(e.Inputs)])
+			calls[e] = append(calls[e], []program.Type{program.F32(3, n), program.F32(3, n)}[:len(e.Inputs)])
 		}
 	}
 	for e := range statistics {
 		if len(e.Inputs) == 1 || statistics[e].second == gradient {
-			calls[e] = [][]op.Type{rowsOperands(t, e, []int{3, 1000})}
+			calls[e] = [][]program.Type{rowsOperands(t, e, []int{3, 1000})}
 		}
 	}
-	calls[op.SoftmaxBackward] = [][]op.Type{{op.F32(3, 100), op.F32(3, 100)}}
+	calls[catalogue.SoftmaxBackward] = [][]program.Type{{program.F32(3, 100), program.F32(3, 100)}}
 	packed := packedType(t, compute.Q4_K, 5, 512)
-	calls[op.QuantMatMulRowMajor] = [][]op.Type{{op.F32(1, 512), packed}, {op.F32(7, 512), packed}}
-	calls[op.QuantRMSNormMatVec] = [][]op.Type{{op.F32(1, 512), op.F32(512), packed}}
-	calls[op.QuantGateUpSwiGLU] = [][]op.Type{{op.F32(1, 512), packed, packed}}
+	calls[catalogue.QuantMatMulRowMajor] = [][]program.Type{{program.F32(1, 512), packed}, {program.F32(7, 512), packed}}
+	calls[catalogue.QuantRMSNormMatVec] = [][]program.Type{{program.F32(1, 512), program.F32(512), packed}}
+	calls[catalogue.QuantGateUpSwiGLU] = [][]program.Type{{program.F32(1, 512), packed, packed}}
 	plain, extended := DefaultCaps, DefaultCaps
 	extended.Subgroups, extended.F16, extended.IntegerDots = true, true, true
 	usual, seen := texts{}, texts{}
@@ -44,7 +45,7 @@ func TestExtensions(t *testing.T) {
 		switch {
 		case reductions[e].value != "":
 			options = compute.LastAxis
-		case e == op.Cast:
+		case e == catalogue.Cast:
 			options = compute.CastOptions{To: compute.Float32}
 		case options == any(compute.QuantOptions{}):
 			options = compute.QuantOptions{Format: compute.Q4_K, Q8: true}

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // epilogue is the formula behind an operation whose result is matrices: what becomes of each element before it is stored. The zero value
@@ -28,10 +29,10 @@ func (s *step) finishing(own *formula, columns int) (epilogue, error) {
 }
 
 // biased is act(x + bias) of a step's result; without a bias there is none of its type.
-func (s *step) biased(bias ...op.Type) *formula {
+func (s *step) biased(bias ...program.Type) *formula {
 	f := identity(s.out, Buffer{})
 	if len(bias) > 0 {
-		f = call(op.Add, nil, []op.Type{s.out, bias[0]}, []Buffer{{}, operand(2)})
+		f = call(catalogue.Add, nil, []program.Type{s.out, bias[0]}, []Buffer{{}, operand(2)})
 	}
 	return f.activated(s.Attr.Activation())
 }

@@ -6,29 +6,30 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // formula is an expression in a step, with what it is computed of.
 type formula struct {
-	op.Expression
+	program.Expression
 	scalars []float32
-	in      []op.Type // operands; that of an epilogue's operand 0 is the type of what it follows
-	bind    []Buffer  // where they are, in the same order; an epilogue's operand 0 is nowhere
+	in      []program.Type // operands; that of an epilogue's operand 0 is the type of what it follows
+	bind    []Buffer       // where they are, in the same order; an epilogue's operand 0 is nowhere
 }
 
 // identity is the formula of what stands before an operation where nothing does.
-func identity(t op.Type, b Buffer) *formula {
-	return &formula{op.Expression{Inputs: 1, Results: []int{0}}, nil, []op.Type{t}, []Buffer{b}}
+func identity(t program.Type, b Buffer) *formula {
+	return &formula{program.Expression{Inputs: 1, Results: []int{0}}, nil, []program.Type{t}, []Buffer{b}}
 }
 
 // call is a formula that applies one entry.
-func call(e *op.Entry, scalars []float32, in []op.Type, bind []Buffer) *formula {
+func call(e *program.Entry, scalars []float32, in []program.Type, bind []Buffer) *formula {
 	args := make([]int, len(in))
 	for i := range args {
 		args[i] = i
 	}
-	x := op.Expression{Inputs: len(in), Nodes: []op.Node{{Entry: e, Args: args}}, Results: []int{len(in)}}
+	x := program.Expression{Inputs: len(in), Nodes: []program.Node{{Entry: e, Args: args}}, Results: []int{len(in)}}
 	return &formula{x, scalars, in, bind}
 }
 
@@ -44,9 +45,9 @@ func (f *formula) then(g *formula) *formula {
 		}
 		return a + more
 	}
-	nodes := make([]op.Node, 0, len(f.Nodes)+len(g.Nodes))
+	nodes := make([]program.Node, 0, len(f.Nodes)+len(g.Nodes))
 	for _, n := range f.Nodes {
-		nodes = append(nodes, op.Node{Entry: n.Entry, Args: mapped(n.Args, moved)})
+		nodes = append(nodes, program.Node{Entry: n.Entry, Args: mapped(n.Args, moved)})
 	}
 	of := func(a int) int { // a value of g
 		switch {
@@ -58,9 +59,9 @@ func (f *formula) then(g *formula) *formula {
 		return f.Inputs + more + len(f.Nodes) + a - g.Inputs
 	}
 	for _, n := range g.Nodes {
-		nodes = append(nodes, op.Node{Entry: n.Entry, Args: mapped(n.Args, of)})
+		nodes = append(nodes, program.Node{Entry: n.Entry, Args: mapped(n.Args, of)})
 	}
-	x := op.Expression{Inputs: f.Inputs + more, Nodes: nodes, Results: mapped(g.Results, of)}
+	x := program.Expression{Inputs: f.Inputs + more, Nodes: nodes, Results: mapped(g.Results, of)}
 	return &formula{x, slices.Concat(f.scalars, g.scalars), slices.Concat(f.in, g.in[1:]), slices.Concat(f.bind, g.bind[1:])}
 }
 
@@ -73,7 +74,7 @@ func mapped(values []int, f func(int) int) []int {
 }
 
 // distinct takes operands that are one value as one operand, since bindings are few. slots names the values, from operand first on.
-func (f *formula) distinct(slots []op.Slot, first int) *formula {
+func (f *formula) distinct(slots []program.Slot, first int) *formula {
 	if len(slots) != len(f.in)-first { // nobody knows
 		return f
 	}
@@ -97,7 +98,7 @@ func (f *formula) distinct(slots []op.Slot, first int) *formula {
 	}
 	g.Inputs, g.Results = len(g.in), mapped(f.Results, of)
 	for _, n := range f.Nodes {
-		g.Nodes = append(g.Nodes, op.Node{Entry: n.Entry, Args: mapped(n.Args, of)})
+		g.Nodes = append(g.Nodes, program.Node{Entry: n.Entry, Args: mapped(n.Args, of)})
 	}
 	return g
 }
@@ -154,13 +155,13 @@ func (f *formula) function(name string, first int, more ...string) string {
 
 // calculates reports whether a node calculates with a value, and so may have an inverse to it, or a factor or a term in common.
 func (f *formula) calculates(value int) bool {
-	return slices.ContainsFunc(f.Nodes, func(n op.Node) bool { return slices.Contains(n.Args, value) && !comparing[n.Entry] })
+	return slices.ContainsFunc(f.Nodes, func(n program.Node) bool { return slices.Contains(n.Args, value) && !comparing[n.Entry] })
 }
 
 // comparing are entries that do no arithmetic with what they are given.
-var comparing = map[*op.Entry]bool{
-	op.Neg: true, op.Abs: true, op.Sign: true, op.Floor: true, op.Ceil: true, op.Round: true, op.Trunc: true, op.ReLU: true, op.Clip: true,
-	op.Maximum: true, op.Minimum: true, op.Less: true, op.LessEqual: true, op.Equal: true, op.Select: true,
+var comparing = map[*program.Entry]bool{
+	catalogue.Neg: true, catalogue.Abs: true, catalogue.Sign: true, catalogue.Floor: true, catalogue.Ceil: true, catalogue.Round: true, catalogue.Trunc: true, catalogue.ReLU: true, catalogue.Clip: true,
+	catalogue.Maximum: true, catalogue.Minimum: true, catalogue.Less: true, catalogue.LessEqual: true, catalogue.Equal: true, catalogue.Select: true,
 }
 
 // definition is the function of that name, where [formula.applied] calls it.
@@ -182,14 +183,14 @@ func (f *formula) uniforms() []uint32 {
 
 // activated follows f by an activation, which is one of the catalogue.
 func (f *formula) activated(act compute.Activation) *formula {
-	e, err := op.ActivationEntry(act)
+	e, err := catalogue.ActivationEntry(act)
 	if err != nil {
 		panic(err) // the catalogue's check has admitted it
 	}
 	if e == nil {
 		return f
 	}
-	return f.then(call(e, nil, []op.Type{{}}, []Buffer{{}}))
+	return f.then(call(e, nil, []program.Type{{}}, []Buffer{{}}))
 }
 
 // roundUniform is the size of a uniform of so many words.

@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
-	lowerings[op.RMSNormMatVec], lowerings[op.QKV], lowerings[op.GateUpSwiGLU] = fusedMatmul, fusedMatmul, fusedMatmul
+	lowerings[catalogue.RMSNormMatVec], lowerings[catalogue.QKV], lowerings[catalogue.GateUpSwiGLU] = fusedMatmul, fusedMatmul, fusedMatmul
 }
 
 const (
@@ -20,9 +21,9 @@ const (
 // fusedMatmul is one kernel for few rows of x, and composed of others for many, and where the kernel's units of four or one
 // binding do not suffice.
 func fusedMatmul(s *step) error {
-	m, k := op.RowsCols(s.in[0].Shape)
-	fits := func(t op.Type) bool { return BufferSize(t.Bytes()) <= s.caps.MaxBinding }
-	whole := !slices.ContainsFunc(slices.Concat(s.in, s.outs), func(t op.Type) bool { return !fits(t) || t.Len() == 0 })
+	m, k := program.RowsCols(s.in[0].Shape)
+	fits := func(t program.Type) bool { return BufferSize(t.Bytes()) <= s.caps.MaxBinding }
+	whole := !slices.ContainsFunc(slices.Concat(s.in, s.outs), func(t program.Type) bool { return !fits(t) || t.Len() == 0 })
 	if m > fusedRows || k%4 != 0 || k/4/fusedLanes > loopBudget || !whole || s.workgroup() < fusedLanes {
 		return s.composedMatmul(m, k)
 	}
@@ -33,9 +34,9 @@ func fusedMatmul(s *step) error {
 func (s *step) fusedMatmul(m, k int) error {
 	first, weights, form := 1, len(s.outs), "three"
 	switch s.Entry {
-	case op.RMSNormMatVec:
+	case catalogue.RMSNormMatVec:
 		first, form = 2, "norm"
-	case op.GateUpSwiGLU:
+	case catalogue.GateUpSwiGLU:
 		weights, form = 2, "gate"
 	}
 	kind, room, biases := s.in[first].DType, 1, len(s.in) == 7
@@ -93,34 +94,34 @@ func (s *step) fusedMatmul(m, k int) error {
 
 // composedMatmul is matmul for each of the weights, in float32.
 func (s *step) composedMatmul(m, k int) error {
-	x := tensor{operand(0), op.F32(m, k)}
+	x := tensor{operand(0), program.F32(m, k)}
 	product := func(x tensor, i int, y Buffer, bias ...tensor) error {
 		w := s.operandTensor(i)
 		if w.DType != compute.Float32 {
-			wide := s.temporary(op.F32(w.Shape...))
-			if err := s.call(op.Cast, op.Attr{Options: compute.CastOptions{To: compute.Float32}}, []Buffer{wide.Buffer}, w); err != nil {
+			wide := s.temporary(program.F32(w.Shape...))
+			if err := s.call(catalogue.Cast, program.Attr{Options: compute.CastOptions{To: compute.Float32}}, []Buffer{wide.Buffer}, w); err != nil {
 				return err
 			}
 			w = wide
 		}
-		return s.call(op.MatMul, op.Attr{Options: compute.MatMulOptions{TransB: true}}, []Buffer{y}, append([]tensor{x, w}, bias...)...)
+		return s.call(catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{TransB: true}}, []Buffer{y}, append([]tensor{x, w}, bias...)...)
 	}
 	switch s.Entry {
-	case op.RMSNormMatVec:
+	case catalogue.RMSNormMatVec:
 		normed := s.temporary(x.Type)
-		if err := s.call(op.RMSNorm, s.Attr, []Buffer{normed.Buffer}, x, s.operandTensor(1)); err != nil {
+		if err := s.call(catalogue.RMSNorm, s.Attr, []Buffer{normed.Buffer}, x, s.operandTensor(1)); err != nil {
 			return err
 		}
 		return product(normed, 2, result)
-	case op.GateUpSwiGLU:
-		gate, up := s.temporary(op.F32(s.out.Len())), s.temporary(op.F32(s.out.Len()))
+	case catalogue.GateUpSwiGLU:
+		gate, up := s.temporary(program.F32(s.out.Len())), s.temporary(program.F32(s.out.Len()))
 		if err := product(x, 1, gate.Buffer); err != nil {
 			return err
 		}
 		if err := product(x, 2, up.Buffer); err != nil {
 			return err
 		}
-		return s.call(op.SwiGLU, op.Attr{}, []Buffer{result}, gate, up)
+		return s.call(catalogue.SwiGLU, program.Attr{}, []Buffer{result}, gate, up)
 	}
 	for i := range 3 {
 		var bias []tensor

@@ -5,20 +5,20 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 func init() {
-	lowerings[op.Embedding] = func(s *step) error { return s.take(op.GatherRows(s.in[0].Shape, s.in[1].Shape)) }
-	lowerings[op.Gather] = func(s *step) error {
-		d, err := op.GatherAxis(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.GatherOptions))
+	lowerings[catalogue.Embedding] = func(s *step) error { return s.take(catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)) }
+	lowerings[catalogue.Gather] = func(s *step) error {
+		d, err := catalogue.GatherAxis(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.GatherOptions))
 		if err != nil {
 			return err
 		}
 		return s.take(d)
 	}
-	lowerings[op.TakeAlong] = func(s *step) error {
-		d, err := op.TakeAlongDims(s.in[0].Shape, s.in[1].Shape)
+	lowerings[catalogue.TakeAlong] = func(s *step) error {
+		d, err := catalogue.TakeAlongDims(s.in[0].Shape, s.in[1].Shape)
 		if err != nil {
 			return err
 		}
@@ -27,7 +27,7 @@ func init() {
 }
 
 // take makes the result of rows that indices name.
-func (s *step) take(d op.GatherDims) error {
+func (s *step) take(d catalogue.GatherDims) error {
 	lanes, vec := s.workgroup(), d.Inner%4 == 0
 	k := cached(fmt.Sprintf("gather/%v/%d", vec, lanes), func() *Kernel {
 		return &Kernel{Bindings: []Access{Read, Read, ReadWrite}, Uniform: 48, Workgroup: [3]uint32{uint32(lanes), 1, 1},

@@ -3,16 +3,16 @@ package wgsl
 import (
 	"fmt"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 // What puts rows by index finds the updates of each row with integer atomics, whose outcome does not depend on their order, or
 // (the links of a list) is put in order afterwards.
 
 func init() {
-	lowerings[op.Scatter] = func(s *step) error { return s.scatter(false) }
-	lowerings[op.ScatterAdd] = func(s *step) error { return s.scatter(true) }
-	lowerings[op.EmbeddingBackward] = func(s *step) error {
+	lowerings[catalogue.Scatter] = func(s *step) error { return s.scatter(false) }
+	lowerings[catalogue.ScatterAdd] = func(s *step) error { return s.scatter(true) }
+	lowerings[catalogue.EmbeddingBackward] = func(s *step) error {
 		s.fill(0)
 		return s.scatter(true)
 	}
@@ -23,7 +23,7 @@ const scatterPart = 32
 
 // scatter puts the updates into rows of the result, which hold what was there before, or adds them.
 func (s *step) scatter(add bool) error {
-	d := op.GatherRows(s.in[0].Shape, s.in[1].Shape)
+	d := catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)
 	if d.Count == 0 {
 		return nil
 	}

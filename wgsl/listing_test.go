@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -21,14 +23,14 @@ var update = flag.Bool("update", false, "write the list of kernels")
 // The list has every kernel that the suite's calls make, in every variant.
 func TestListing(t *testing.T) {
 	kernels, users := map[string]*wgsl.Kernel{}, map[string]map[string]bool{}
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		calls, err := conformance.Calls(e)
 		require.NoError(t, err)
 		for _, c := range calls {
 			out, err := e.Check(c.In, c.Attr)
 			require.NoError(t, err)
 			for variant, variants := 0, 1; variant < variants; variant++ {
-				l, err := wgsl.Lower(&op.Step{Entry: e, Attr: c.Attr}, c.In, out, &wgsl.DefaultCaps, func(_, _ string, names []string) int {
+				l, err := wgsl.Lower(&program.Step{Entry: e, Attr: c.Attr}, c.In, out, &wgsl.DefaultCaps, func(_, _ string, names []string) int {
 					variants = max(variants, len(names))
 					return min(variant, len(names)-1)
 				})

@@ -5,15 +5,16 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
-	reductions[op.SumSquares] = reduction{sums, "a * a", "a", "f32"}
-	lowerings[op.SumSquares] = reduce
-	lowerings[op.SoftmaxBackward] = softmaxBackward
-	lowerings[op.CrossEntropy] = crossEntropy
-	lowerings[op.CrossEntropyBackward] = crossEntropyBackward
+	reductions[catalogue.SumSquares] = reduction{sums, "a * a", "a", "f32"}
+	lowerings[catalogue.SumSquares] = reduce
+	lowerings[catalogue.SoftmaxBackward] = softmaxBackward
+	lowerings[catalogue.CrossEntropy] = crossEntropy
+	lowerings[catalogue.CrossEntropyBackward] = crossEntropyBackward
 }
 
 // pass gathers something of rows and finishes them by it: see pass.wgsl.
@@ -137,7 +138,7 @@ func (s *step) passStage(d pass, stage string, w work, states, lanes int) error 
 }
 
 func softmaxBackward(s *step) error {
-	rows, cols := op.RowsCols(s.in[0].Shape)
+	rows, cols := program.RowsCols(s.in[0].Shape)
 	dx := full("dx", result, "whole finish")
 	dx.Written = true
 	return s.pass(pass{name: "softmax_backward", file: "softmax_backward.wgsl", acc: "f32", bytes: 4, result: dx,
@@ -147,8 +148,8 @@ func softmaxBackward(s *step) error {
 // scores is what cross-entropy and its gradient have in common.
 func (s *step) scores() (d pass, rows, cols int) {
 	o := s.Attr.Options.(compute.CrossEntropyOptions)
-	rows, cols = op.RowsCols(s.in[0].Shape)
-	_, sequence := op.RowsCols(s.in[1].Shape)
+	rows, cols = program.RowsCols(s.in[0].Shape)
+	_, sequence := program.RowsCols(s.in[1].Shape)
 	flag := func(b bool) uint32 {
 		if b {
 			return 1

@@ -6,15 +6,15 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // step is what a lowering works on: a checked call with all shapes known.
 type step struct {
-	*op.Step
-	in     []op.Type
-	outs   []op.Type
-	out    op.Type // the first of outs
+	*program.Step
+	in     []program.Type
+	outs   []program.Type
+	out    program.Type // the first of outs
 	caps   *Caps
 	choose Chooser
 	Lowering
@@ -24,18 +24,18 @@ type step struct {
 }
 
 // lowerings holds the code of each catalogue entry; files register their own in init.
-var lowerings = map[*op.Entry]func(s *step) error{}
+var lowerings = map[*program.Entry]func(s *step) error{}
 
 // Lower returns the code of one step. The operands have the types in, the results have the types out, as the catalogue's check
 // gave them. A nil choose takes every default. Where no result has elements there is no code. A result that is an operand
-// changed in place (see op.Entry) has to hold that operand's elements before.
+// changed in place (see program.Entry) has to hold that operand's elements before.
 // Errors wrap [compute.ErrUnsupported] or [compute.ErrTooLarge].
-func Lower(s *op.Step, in, out []op.Type, caps *Caps, choose Chooser) (Lowering, error) {
+func Lower(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser) (Lowering, error) {
 	lower, ok := lowerings[s.Entry]
 	if !ok {
 		return Lowering{}, fmt.Errorf("%s has no WGSL kernel: %w", s.Entry.Name, compute.ErrUnsupported)
 	}
-	if !slices.ContainsFunc(out, func(t op.Type) bool { return t.Len() > 0 }) {
+	if !slices.ContainsFunc(out, func(t program.Type) bool { return t.Len() > 0 }) {
 		return Lowering{}, nil
 	}
 	if choose == nil {
@@ -53,7 +53,7 @@ func Lower(s *op.Step, in, out []op.Type, caps *Caps, choose Chooser) (Lowering,
 }
 
 // Entries whose lowerings have a place for an expression before or behind the operation.
-var takesPrologue, takesEpilogue = map[*op.Entry]bool{}, map[*op.Entry]bool{}
+var takesPrologue, takesEpilogue = map[*program.Entry]bool{}, map[*program.Entry]bool{}
 
 // takeApart leaves of a step with expressions the operation itself, with before and behind beside it.
 func (s *step) takeApart() error {
@@ -80,7 +80,7 @@ func (s *step) takeApart() error {
 	}
 	if !p.Epilogue.None() {
 		first := len(s.in) - len(p.EpilogueIn)
-		f := &formula{p.Epilogue, p.EpilogueScalars, append([]op.Type{s.out}, p.EpilogueIn...),
+		f := &formula{p.Epilogue, p.EpilogueScalars, append([]program.Type{s.out}, p.EpilogueIn...),
 			append([]Buffer{{}}, operands(first, len(p.EpilogueIn))...)}
 		s.behind = f.distinct(slots[min(first, len(slots)):], 1)
 	}
@@ -95,7 +95,7 @@ func (s *step) own(i int) Buffer { return operand(i + s.moved) }
 
 // Fuses reports whether [Lower] has code for a step that computes an expression or has one before or behind it, within the limits of a
 // device. Such code reads and writes less than that of the steps apart.
-func Fuses(s *op.Step, in, out []op.Type, caps *Caps) bool {
+func Fuses(s *program.Step, in, out []program.Type, caps *Caps) bool {
 	l, err := Lower(s, in, out, caps, nil)
 	if err != nil {
 		return false

@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/recent"
 )
 
@@ -32,7 +34,7 @@ func someCaps() map[string]*Caps {
 type texts map[string]string
 
 // lower lowers a call with nothing cached, and checks all that can be known without a GPU.
-func (seen texts) lower(t *testing.T, e *op.Entry, a op.Attr, caps *Caps, in ...op.Type) Lowering {
+func (seen texts) lower(t *testing.T, e *program.Entry, a program.Attr, caps *Caps, in ...program.Type) Lowering {
 	t.Helper()
 	if a.Options == nil {
 		a.Options = e.Options
@@ -43,7 +45,7 @@ func (seen texts) lower(t *testing.T, e *op.Entry, a op.Attr, caps *Caps, in ...
 	out, err := e.Check(in, a)
 	require.NoError(t, err)
 	kernels.kept = recent.New[*Kernel](mostKernels)
-	l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, nil)
+	l, err := Lower(&program.Step{Entry: e, Attr: a}, in, out, caps, nil)
 	require.NoError(t, err)
 	seen.check(t, l, caps, in, out)
 	requireCovered(t, l, BufferSize(out[0].Bytes()))
@@ -51,7 +53,7 @@ func (seen texts) lower(t *testing.T, e *op.Entry, a op.Attr, caps *Caps, in ...
 }
 
 // check checks the actions of a lowering against the operands, the result and the limits.
-func (seen texts) check(t *testing.T, l Lowering, caps *Caps, in, out []op.Type) {
+func (seen texts) check(t *testing.T, l Lowering, caps *Caps, in, out []program.Type) {
 	t.Helper()
 	for _, action := range l.Actions {
 		d := action.Dispatch
@@ -174,7 +176,7 @@ func requireCovered(t *testing.T, l Lowering, size uint64) {
 }
 
 func TestEveryEntryHasItsKernel(t *testing.T) {
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		require.Contains(t, lowerings, e, e.Name)
 	}
 }
@@ -187,14 +189,14 @@ func TestElementwiseLowering(t *testing.T) {
 				if !e.Class.Elementwise() {
 					continue // an activation of something else
 				}
-				operands := func(shapes ...[]int) (in []op.Type) {
+				operands := func(shapes ...[]int) (in []program.Type) {
 					for i := range e.Inputs {
-						in = append(in, op.F32(shapes[i%len(shapes)]...))
+						in = append(in, program.F32(shapes[i%len(shapes)]...))
 					}
 					return in
 				}
 				for _, n := range []int{1, 3, 1000, 1024, 1025, 20000} {
-					l := seen.lower(t, e, op.Attr{}, caps, operands([]int{n})...)
+					l := seen.lower(t, e, program.Attr{}, caps, operands([]int{n})...)
 					require.Len(t, l.Actions, ceilDiv(4*n, int(caps.MaxBinding)))
 				}
 				if len(e.Inputs) == 1 {
@@ -202,7 +204,7 @@ func TestElementwiseLowering(t *testing.T) {
 				}
 				for _, s := range [][][]int{{{7}, {}}, {{}, {7}}, {{30, 8}, {8}}, {{30, 8}, {30, 1}}, {{30, 7}, {7}}, {{7, 1}, {1, 9}},
 					{{400, 1, 8}, {3, 1}}, {{2, 1, 2, 1, 2, 1, 2, 1}, {1, 3, 1, 3, 1, 3, 1, 3}}, {{2, 1, 2, 1, 2, 1, 2, 4}, {1, 3, 1, 3, 1, 3, 1, 4}}} {
-					seen.lower(t, e, op.Attr{}, caps, operands(s...)...)
+					seen.lower(t, e, program.Attr{}, caps, operands(s...)...)
 				}
 			}
 		})
@@ -216,13 +218,13 @@ func TestReduceLowering(t *testing.T) {
 			for e := range reductions {
 				for _, s := range [][]int{{1}, {3}, {300}, {70000, 3}, {7, 4}, {30, 1000}, {3, 5000}, {200003}, {2, 65537}} {
 					for _, axis := range []compute.Axis{compute.AllAxes, compute.LastAxis} {
-						in := []op.Type{op.F32(s...), op.F32(s...)}[:len(e.Inputs)]
-						seen.lower(t, e, op.Attr{Options: axis}, caps, in...)
+						in := []program.Type{program.F32(s...), program.F32(s...)}[:len(e.Inputs)]
+						seen.lower(t, e, program.Attr{Options: axis}, caps, in...)
 					}
 				}
 			}
-			for _, e := range []*op.Entry{op.Sum, op.Mean, op.NormL1, op.NormL2, op.NormLInf} {
-				seen.lower(t, e, op.Attr{Options: compute.LastAxis}, caps, op.F32(3, 0))
+			for _, e := range []*program.Entry{catalogue.Sum, catalogue.Mean, catalogue.NormL1, catalogue.NormL2, catalogue.NormLInf} {
+				seen.lower(t, e, program.Attr{Options: compute.LastAxis}, caps, program.F32(3, 0))
 			}
 		})
 	}
@@ -237,7 +239,7 @@ func TestRowsLowering(t *testing.T) {
 					if statistics[e].second == gradient && uint64(4*s[len(s)-1]) > caps.MaxBinding {
 						continue // whole rows of partial sums have to fit a binding
 					}
-					seen.lower(t, e, op.Attr{}, caps, rowsOperands(t, e, s)...)
+					seen.lower(t, e, program.Attr{}, caps, rowsOperands(t, e, s)...)
 				}
 			}
 		})
@@ -245,19 +247,19 @@ func TestRowsLowering(t *testing.T) {
 }
 
 // rowsOperands are operands that the entry takes where the first has this shape: each is as large, or a vector as long as its rows.
-func rowsOperands(t *testing.T, e *op.Entry, shape []int) []op.Type {
+func rowsOperands(t *testing.T, e *program.Entry, shape []int) []program.Type {
 	t.Helper()
-	operands := func(matrices int, shape []int) (in []op.Type) {
+	operands := func(matrices int, shape []int) (in []program.Type) {
 		for i := range e.Inputs {
 			if matrices>>i&1 == 1 {
-				in = append(in, op.F32(shape...))
+				in = append(in, program.F32(shape...))
 			} else {
-				in = append(in, op.F32(shape[len(shape)-1]))
+				in = append(in, program.F32(shape[len(shape)-1]))
 			}
 		}
 		return in
 	}
-	a := op.Attr{Scalars: make([]float32, len(e.Scalars)), Options: e.Options}
+	a := program.Attr{Scalars: make([]float32, len(e.Scalars)), Options: e.Options}
 	var possible []int
 	for matrices := 1; matrices < 1<<len(e.Inputs); matrices += 2 {
 		if _, err := e.Check(operands(matrices, []int{3, 5}), a); err == nil {
@@ -271,16 +273,18 @@ func rowsOperands(t *testing.T, e *op.Entry, shape []int) []op.Type {
 func TestLargestTensors(t *testing.T) {
 	seen := texts{}
 	caps := DefaultCaps
-	all, last := op.Attr{Options: compute.AllAxes}, op.Attr{Options: compute.LastAxis}
-	n := op.MaxElements
-	seen.lower(t, op.ReLU, op.Attr{}, &caps, op.F32(n))
-	seen.lower(t, op.Add, op.Attr{}, &caps, op.F32(n), op.F32(1))
-	seen.lower(t, op.Add, op.Attr{}, &caps, op.F32(46340, 46340), op.F32(46340))
-	seen.lower(t, op.Add, op.Attr{}, &caps, op.F32(46337, 46337), op.F32(46337, 1))
+	all, last := program.Attr{Options: compute.AllAxes}, program.Attr{Options: compute.LastAxis}
+	n := program.MaxElements
+	seen.lower(t, catalogue.ReLU, program.Attr{}, &caps, program.F32(n))
+	seen.lower(t, catalogue.Add, program.Attr{}, &caps, program.F32(n), program.F32(1))
+	seen.lower(t, catalogue.Add, program.Attr{}, &caps, program.F32(46340, 46340), program.F32(46340))
+	seen.lower(t, catalogue.Add, program.Attr{}, &caps, program.F32(46337, 46337), program.F32(46337, 1))
 	for e := range reductions {
-		in := func(s ...int) []op.Type { return []op.Type{op.F32(s...), op.F32(s...)}[:len(e.Inputs)] }
+		in := func(s ...int) []program.Type {
+			return []program.Type{program.F32(s...), program.F32(s...)}[:len(e.Inputs)]
+		}
 		seen.lower(t, e, all, &caps, in(n)...)
-		if e != op.Inspect { // four words for each row
+		if e != catalogue.Inspect { // four words for each row
 			seen.lower(t, e, last, &caps, in(n, 1)...)
 		}
 		seen.lower(t, e, last, &caps, in(2, n/2)...)
@@ -288,17 +292,17 @@ func TestLargestTensors(t *testing.T) {
 	}
 	for e := range statistics {
 		for _, s := range [][]int{{n}, {n, 1}, {2, n / 2}, {46340, 46340}, {4096, 50257}} {
-			seen.lower(t, e, op.Attr{}, &caps, rowsOperands(t, e, s)...)
+			seen.lower(t, e, program.Attr{}, &caps, rowsOperands(t, e, s)...)
 		}
 	}
 }
 
 func TestTooLargeForOneBinding(t *testing.T) {
-	in := []op.Type{op.F32(1, 5000), op.F32(4, 1)} // one row of the result is more than a binding, and the operand repeats
+	in := []program.Type{program.F32(1, 5000), program.F32(4, 1)} // one row of the result is more than a binding, and the operand repeats
 	in[0].Shape = []int{3, 1, 5000}
-	out, err := op.Add.Check(in, op.Attr{})
+	out, err := catalogue.Add.Check(in, program.Attr{})
 	require.NoError(t, err)
-	_, err = Lower(&op.Step{Entry: op.Add}, in, out, narrow(), nil)
+	_, err = Lower(&program.Step{Entry: catalogue.Add}, in, out, narrow(), nil)
 	require.ErrorIs(t, err, compute.ErrTooLarge)
 	require.ErrorContains(t, err, "4096 bytes")
 	require.ErrorContains(t, err, "add [[3 1 5000] [4 1]]")

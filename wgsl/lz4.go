@@ -4,25 +4,26 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // A page is a workgroup's: with page, table and block it has 12 KiB of workgroup memory.
 
 func init() {
-	lowerings[op.LZ4Compress] = func(s *step) error { return s.lz4("lz4_compress.wgsl", 3*op.LZ4Page+16) }
-	lowerings[op.LZ4Decompress] = func(s *step) error { return s.lz4("lz4_decompress.wgsl", 2*op.LZ4Page+16) }
+	lowerings[catalogue.LZ4Compress] = func(s *step) error { return s.lz4("lz4_compress.wgsl", 3*catalogue.LZ4Page+16) }
+	lowerings[catalogue.LZ4Decompress] = func(s *step) error { return s.lz4("lz4_decompress.wgsl", 2*catalogue.LZ4Page+16) }
 }
 
 // lz4 runs a kernel over pages. Every operand and result has a page or a word of each.
 func (s *step) lz4(file string, shared int) error {
-	if s.caps.MaxInvocations < op.LZ4Lanes || s.caps.MaxWorkgroupSize[0] < op.LZ4Lanes || int(s.caps.MaxShared) < shared {
-		return fmt.Errorf("needs workgroups of %d with %d bytes: %w", op.LZ4Lanes, shared, compute.ErrUnsupported)
+	if s.caps.MaxInvocations < catalogue.LZ4Lanes || s.caps.MaxWorkgroupSize[0] < catalogue.LZ4Lanes || int(s.caps.MaxShared) < shared {
+		return fmt.Errorf("needs workgroups of %d with %d bytes: %w", catalogue.LZ4Lanes, shared, compute.ErrUnsupported)
 	}
 	k := cached(file, func() *Kernel {
-		k := &Kernel{Uniform: 16, Workgroup: [3]uint32{op.LZ4Lanes, 1, 1}, Shared: shared, Source: render(file, map[string]int{
-			"Last": op.LZ4Last, "End": op.LZ4End, "Hash": op.LZ4Hash, "Shift": op.LZ4Shift, "Truncated": -op.LZ4Truncated,
-			"BadSize": -op.LZ4BadSize, "BadOffset": -op.LZ4BadOffset, "Overflow": -op.LZ4Overflow})}
+		k := &Kernel{Uniform: 16, Workgroup: [3]uint32{catalogue.LZ4Lanes, 1, 1}, Shared: shared, Source: render(file, map[string]int{
+			"Last": catalogue.LZ4Last, "End": catalogue.LZ4End, "Hash": catalogue.LZ4Hash, "Shift": catalogue.LZ4Shift, "Truncated": -catalogue.LZ4Truncated,
+			"BadSize": -catalogue.LZ4BadSize, "BadOffset": -catalogue.LZ4BadOffset, "Overflow": -catalogue.LZ4Overflow})}
 		for range s.in {
 			k.Bindings = append(k.Bindings, Read)
 		}
@@ -31,7 +32,7 @@ func (s *step) lz4(file string, shared int) error {
 		}
 		return k
 	})
-	const words = op.LZ4Page / 4
+	const words = catalogue.LZ4Page / 4
 	pages := s.in[0].Shape[0]
 	some, err := s.planes(pages, words, words, "a page", "open the device with larger limits")
 	if err != nil {
@@ -41,7 +42,7 @@ func (s *step) lz4(file string, shared int) error {
 		n := min(some, pages-i)
 		params := []uint32{uint32(n), 0}
 		var bind []Buffer
-		add := func(b Buffer, t op.Type) {
+		add := func(b Buffer, t program.Type) {
 			if len(t.Shape) == 2 {
 				b, _ = s.window(b, i*words, n*words) // pages are aligned to any offset
 			} else {

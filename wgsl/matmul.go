@@ -5,19 +5,21 @@ import (
 	mathbits "math/bits"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/quant"
 )
 
 func init() {
-	for _, e := range []*op.Entry{op.MatMul, op.MatVec, op.VecMat} {
+	for _, e := range []*program.Entry{catalogue.MatMul, catalogue.MatVec, catalogue.VecMat} {
 		lowerings[e], takesEpilogue[e] = matmulStep, true
 	}
 }
 
 // matmulStep lowers what the catalogue calls a product.
 func matmulStep(s *step) error {
-	p, err := op.ProductOf(s.Entry, s.in, s.Attr)
+	p, err := catalogue.ProductOf(s.Entry, s.in, s.Attr)
 	if err != nil {
 		return err
 	}
@@ -45,7 +47,7 @@ func matmulStep(s *step) error {
 // matmul lowers a batch of products; conv2d with 1×1 filters comes here too.
 type matmul struct {
 	*step
-	op.MatMulDims
+	catalogue.MatMulDims
 	product
 	a, b, c Buffer
 }

@@ -5,43 +5,44 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
-	lowerings[op.Transpose] = func(s *step) error {
-		v, err := op.TransposeView(s.in[0].Shape, s.Attr.Options.(compute.TransposeOptions))
+	lowerings[catalogue.Transpose] = func(s *step) error {
+		v, err := catalogue.TransposeView(s.in[0].Shape, s.Attr.Options.(compute.TransposeOptions))
 		if err != nil {
 			return err
 		}
 		return s.gather(v)
 	}
-	lowerings[op.Slice] = func(s *step) error {
-		v, err := op.SliceView(s.in[0].Shape, s.Attr.Options.(compute.SliceOptions))
+	lowerings[catalogue.Slice] = func(s *step) error {
+		v, err := catalogue.SliceView(s.in[0].Shape, s.Attr.Options.(compute.SliceOptions))
 		if err != nil {
 			return err
 		}
 		return s.gather(v)
 	}
-	lowerings[op.Pad] = func(s *step) error {
+	lowerings[catalogue.Pad] = func(s *step) error {
 		o := s.Attr.Options.(compute.PadOptions)
 		s.fill(bits(o.Value))
 		if s.in[0].Len() == 0 {
 			return nil
 		}
-		shape, strides := s.in[0].Shape, op.Strides(s.out.Shape)
-		return s.strided(0, shape, op.Strides(shape), strides, 0, op.Dot(o.Before, strides))
+		shape, strides := s.in[0].Shape, program.Strides(s.out.Shape)
+		return s.strided(0, shape, program.Strides(shape), strides, 0, program.Dot(o.Before, strides))
 	}
-	lowerings[op.Concat] = func(s *step) error {
-		axis, err := op.ConcatAxis(len(s.out.Shape), s.Attr.Options.(compute.ConcatOptions))
+	lowerings[catalogue.Concat] = func(s *step) error {
+		axis, err := catalogue.ConcatAxis(len(s.out.Shape), s.Attr.Options.(compute.ConcatOptions))
 		if err != nil {
 			return err
 		}
-		strides := op.Strides(s.out.Shape)
+		strides := program.Strides(s.out.Shape)
 		at := 0
 		for i, x := range s.in {
 			if x.Len() > 0 {
-				if err := s.strided(i, x.Shape, op.Strides(x.Shape), strides, 0, at*strides[axis]); err != nil {
+				if err := s.strided(i, x.Shape, program.Strides(x.Shape), strides, 0, at*strides[axis]); err != nil {
 					return err
 				}
 			}
@@ -49,12 +50,12 @@ func init() {
 		}
 		return nil
 	}
-	lowerings[op.Fill] = func(s *step) error {
+	lowerings[catalogue.Fill] = func(s *step) error {
 		s.fill(bits(s.Attr.Scalars[0]))
 		return nil
 	}
-	lowerings[op.Copy] = copyAll
-	lowerings[op.Reshape] = copyAll
+	lowerings[catalogue.Copy] = copyAll
+	lowerings[catalogue.Reshape] = copyAll
 }
 
 func copyAll(s *step) error {
@@ -72,8 +73,8 @@ func (s *step) copyWords(from, first, to, n int) {
 }
 
 // gather fills the result from a strided view of its operand.
-func (s *step) gather(v op.View) error {
-	return s.strided(0, v.Shape, v.Strides, op.Strides(v.Shape), v.Offset, 0)
+func (s *step) gather(v catalogue.View) error {
+	return s.strided(0, v.Shape, v.Strides, program.Strides(v.Shape), v.Offset, 0)
 }
 
 // fill writes a word everywhere in the result.
@@ -113,10 +114,10 @@ const (
 
 // strided moves a box of words from an operand to the result.
 func (s *step) strided(operand int, shape, from, to []int, x0, y0 int) error {
-	shape, st := op.Collapse(shape, from, to)
+	shape, st := program.Collapse(shape, from, to)
 	b := box{operand, shape, st[0], st[1], x0, y0}
 	if last := len(shape) - 1; last < 0 || b.from[last] == 1 && b.to[last] == 1 {
-		rows, cols := op.RowsCols(shape)
+		rows, cols := program.RowsCols(shape)
 		if len(shape) <= 2 && rows <= manyCopies {
 			for i := range rows {
 				at := [2]int{x0, y0}
@@ -200,7 +201,7 @@ func (s *step) generalBox(b box, x, y Buffer, x0, y0 int) {
 		return &Kernel{Bindings: []Access{Read, ReadWrite}, Uniform: 16 + 16*rank, Workgroup: [3]uint32{uint32(lanes), 1, 1},
 			Source: render("strided.wgsl", struct{ Rank, Unit, Lanes int }{rank, unit, lanes})}
 	})
-	total := op.Len(b.shape) / unit
+	total := program.Len(b.shape) / unit
 	params := words(total, x0/unit, y0/unit, 0)
 	for d := rank - 1; d >= 0; d-- {
 		if d == rank-1 {

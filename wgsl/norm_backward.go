@@ -3,12 +3,13 @@ package wgsl
 import (
 	"fmt"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
-	lowerings[op.AddRMSNorm], lowerings[op.AddLayerNorm] = addNorm, addNorm
-	lowerings[op.RMSNormBackward], lowerings[op.LayerNormBackward] = normBackward, normBackward
+	lowerings[catalogue.AddRMSNorm], lowerings[catalogue.AddLayerNorm] = addNorm, addNorm
+	lowerings[catalogue.RMSNormBackward], lowerings[catalogue.LayerNormBackward] = normBackward, normBackward
 }
 
 func addNorm(s *step) error { return (&rowsStep{step: s, y: resultAt(1)}).lower() }
@@ -17,7 +18,7 @@ func addNorm(s *step) error { return (&rowsStep{step: s, y: resultAt(1)}).lower(
 const rowsOfPart = 64
 
 func normBackward(s *step) error {
-	rows, cols := op.RowsCols(s.in[0].Shape)
+	rows, cols := program.RowsCols(s.in[0].Shape)
 	dy := operand(len(s.in) - 1)
 	r := &rowsStep{step: s, y: result, norms: s.scratch(8 * max(rows, 1))}
 	if rows > 0 {

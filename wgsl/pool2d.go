@@ -4,18 +4,18 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 func init() {
-	lowerings[op.MaxPool2D] = func(s *step) error { return pool2d(s, true) }
-	lowerings[op.AvgPool2D] = func(s *step) error { return pool2d(s, false) }
+	lowerings[catalogue.MaxPool2D] = func(s *step) error { return pool2d(s, true) }
+	lowerings[catalogue.AvgPool2D] = func(s *step) error { return pool2d(s, false) }
 }
 
 const largeWindow = 256 // elements from which two passes, across and down, are faster than one
 
 func pool2d(s *step, largest bool) error {
-	d, err := op.PoolShape(s.in[0].Shape, s.Attr.Options.(compute.PoolOptions))
+	d, err := catalogue.PoolShape(s.in[0].Shape, s.Attr.Options.(compute.PoolOptions))
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func pool2d(s *step, largest bool) error {
 	return nil
 }
 
-func (s *step) poolPass(d op.ConvDims, largest bool, planes int, x, y Buffer, x0, y0 int) {
+func (s *step) poolPass(d catalogue.ConvDims, largest bool, planes int, x, y Buffer, x0, y0 int) {
 	lanes := s.workgroup()
 	k := cached(fmt.Sprintf("pool2d/%v/%d", largest, lanes), func() *Kernel {
 		return &Kernel{Bindings: []Access{Read, ReadWrite}, Uniform: 64, Workgroup: [3]uint32{uint32(lanes), 1, 1},

@@ -2,7 +2,9 @@ package wgsl
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/quant"
 )
 
@@ -66,46 +68,46 @@ func blocksOf(f compute.BlockFormat, wide bool, weights ...string) *blocks {
 }
 
 func init() {
-	lowerings[op.Dequantize] = dequantize
-	lowerings[op.QuantMatMulRowMajor] = func(s *step) error {
+	lowerings[catalogue.Dequantize] = dequantize
+	lowerings[catalogue.QuantMatMulRowMajor] = func(s *step) error {
 		o := s.Attr.Options.(compute.QuantOptions)
 		return s.timesQuantised(operand(0), o.Q8, quantProduct{[]quantised{{operand(1), s.in[1], o.Format}}, nil, result})
 	}
-	lowerings[op.QuantMatMulColMajor] = func(s *step) error {
+	lowerings[catalogue.QuantMatMulColMajor] = func(s *step) error {
 		o := s.Attr.Options.(compute.QuantOptions)
 		return s.quantisedTiles(operand(0), quantised{operand(1), s.in[1], o.Format}, nil, result, true)
 	}
-	lowerings[op.QuantRMSNormMatVec] = func(s *step) error {
+	lowerings[catalogue.QuantRMSNormMatVec] = func(s *step) error {
 		o := s.Attr.Options.(compute.QuantOptions)
 		product := quantProduct{[]quantised{{operand(2), s.in[2], o.Format}}, nil, result}
 		v := quantRows{form: "norm", q8: o.Q8, x: operand(0), gamma: operand(1), of: []quantProduct{product}}
 		if done, err := s.quantRows(&v); done {
 			return err
 		}
-		m, k := op.RowsCols(s.in[0].Shape)
-		normed := s.temporary(op.F32(m, k))
-		err := s.call(op.RMSNorm, op.Attr{Scalars: s.Attr.Scalars}, []Buffer{normed.Buffer}, tensor{operand(0), normed.Type}, s.operandTensor(1))
+		m, k := program.RowsCols(s.in[0].Shape)
+		normed := s.temporary(program.F32(m, k))
+		err := s.call(catalogue.RMSNorm, program.Attr{Scalars: s.Attr.Scalars}, []Buffer{normed.Buffer}, tensor{operand(0), normed.Type}, s.operandTensor(1))
 		if err != nil {
 			return err
 		}
 		return s.timesQuantised(normed.Buffer, o.Q8, product)
 	}
-	lowerings[op.QuantGateUpSwiGLU] = func(s *step) error {
+	lowerings[catalogue.QuantGateUpSwiGLU] = func(s *step) error {
 		o := s.Attr.Options.(compute.QuantOptions)
 		w := []quantised{{operand(1), s.in[1], o.Format}, {operand(2), s.in[2], o.Format}}
 		v := quantRows{form: "gate", q8: o.Q8, x: operand(0), of: []quantProduct{{w, nil, result}}}
 		if done, err := s.quantRows(&v); done {
 			return err
 		}
-		gate, up := s.temporary(op.F32(s.out.Len())), s.temporary(op.F32(s.out.Len()))
+		gate, up := s.temporary(program.F32(s.out.Len())), s.temporary(program.F32(s.out.Len()))
 		if err := s.timesQuantised(v.x, o.Q8, quantProduct{w[:1], nil, gate.Buffer}, quantProduct{w[1:], nil, up.Buffer}); err != nil {
 			return err
 		}
-		return s.call(op.SwiGLU, op.Attr{}, []Buffer{result}, gate, up)
+		return s.call(catalogue.SwiGLU, program.Attr{}, []Buffer{result}, gate, up)
 	}
-	lowerings[op.QuantQKV] = func(s *step) error {
+	lowerings[catalogue.QuantQKV] = func(s *step) error {
 		var of []quantProduct
-		for i, f := range op.QKVFormats(s.Attr) {
+		for i, f := range catalogue.QKVFormats(s.Attr) {
 			p := quantProduct{[]quantised{{operand(1 + i), s.in[1+i], f}}, nil, resultAt(i)}
 			if len(s.in) == 7 {
 				b := operand(4 + i)
@@ -122,7 +124,7 @@ func init() {
 // quantised are packed weights.
 type quantised struct {
 	Buffer
-	op.Type
+	program.Type
 	format compute.BlockFormat
 }
 
@@ -141,7 +143,7 @@ func (s *step) timesQuantised(x Buffer, q8 bool, of ...quantProduct) error {
 	if done, err := s.quantRows(&quantRows{form: "plain", q8: q8, x: x, of: of}); done {
 		return err
 	}
-	if m, k := op.RowsCols(s.in[0].Shape); q8 {
+	if m, k := program.RowsCols(s.in[0].Shape); q8 {
 		var err error
 		if x, err = s.spoil(x, m, k); err != nil {
 			return err
@@ -157,19 +159,19 @@ func (s *step) timesQuantised(x Buffer, q8 bool, of ...quantProduct) error {
 
 // quantisedTiles is a product of many rows of x: the kernels of matmul, which take weights apart as they load them.
 func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, colMajor bool) error {
-	rows, cols, err := op.PackedShape(w.Type, w.format)
+	rows, cols, err := catalogue.PackedShape(w.Type, w.format)
 	if err != nil {
 		return err
 	}
-	m, _ := op.RowsCols(s.in[0].Shape)
-	d := op.MatMulDims{Batch: 1, M: m, K: rows, N: cols}
+	m, _ := program.RowsCols(s.in[0].Shape)
+	d := catalogue.MatMulDims{Batch: 1, M: m, K: rows, N: cols}
 	if !colMajor {
 		d.K, d.N = cols, rows
 	}
-	out := op.F32(m, d.N)
+	out := program.F32(m, d.N)
 	behind := identity(out, Buffer{})
 	if bias != nil {
-		behind = behind.then(call(op.Add, nil, []op.Type{out, op.F32(d.N)}, []Buffer{{}, *bias}))
+		behind = behind.then(call(catalogue.Add, nil, []program.Type{out, program.F32(d.N)}, []Buffer{{}, *bias}))
 	}
 	p := product{B: compute.Uint32, TransB: !colMajor, Format: w.format}
 	if !behind.nothing() {
@@ -184,13 +186,13 @@ func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, col
 
 // spoil is x, m × k, in which rows with Inf or NaN are NaN: added to them is the sum of 0·x.
 func (s *step) spoil(x Buffer, m, k int) (Buffer, error) {
-	of := tensor{x, op.F32(m, k)}
-	sums, y := s.temporary(op.F32(m)), s.temporary(of.Type)
-	zero := op.Expression{Inputs: 1, Nodes: []op.Node{{Entry: op.Scale, Args: []int{0}}}, Results: []int{1}}
-	err := s.call(op.Sum, op.Attr{Options: compute.LastAxis, Scalars: []float32{0}, Prologue: zero}, []Buffer{sums.Buffer}, of)
+	of := tensor{x, program.F32(m, k)}
+	sums, y := s.temporary(program.F32(m)), s.temporary(of.Type)
+	zero := program.Expression{Inputs: 1, Nodes: []program.Node{{Entry: catalogue.Scale, Args: []int{0}}}, Results: []int{1}}
+	err := s.call(catalogue.Sum, program.Attr{Options: compute.LastAxis, Scalars: []float32{0}, Prologue: zero}, []Buffer{sums.Buffer}, of)
 	if err != nil {
 		return x, err
 	}
 	sums.Shape = []int{m, 1}
-	return y.Buffer, s.call(op.Add, op.Attr{}, []Buffer{y.Buffer}, of, sums)
+	return y.Buffer, s.call(catalogue.Add, program.Attr{}, []Buffer{y.Buffer}, of, sums)
 }

@@ -4,14 +4,15 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/quant"
 )
 
 // dequantize makes all rows, or those that indices name.
 func dequantize(s *step) error {
 	o := s.Attr.Options.(compute.DequantizeOptions)
-	n, k, err := op.PackedShape(s.in[0], o.Format)
+	n, k, err := catalogue.PackedShape(s.in[0], o.Format)
 	if err != nil {
 		return err
 	}

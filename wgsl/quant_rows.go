@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/quant"
 )
 
@@ -35,7 +35,7 @@ func (v *quantRows) rows() int { return 4 / len(v.of[0].w) }
 
 // quantRows reports false where it cannot do it.
 func (s *step) quantRows(v *quantRows) (done bool, err error) {
-	m, k := op.RowsCols(s.in[0].Shape)
+	m, k := program.RowsCols(s.in[0].Shape)
 	if k == 0 && v.of[0].bias == nil {
 		for _, p := range v.of {
 			s.fillWords(p.y, m*p.w[0].rows(), 0)
@@ -145,7 +145,7 @@ func (s *step) quantPieces(v *quantRows, m, k, together int) error {
 
 // vectors is how many of 16 bytes a row of x takes.
 func (v *quantRows) vectors(s *step) int {
-	_, k := op.RowsCols(s.in[0].Shape)
+	_, k := program.RowsCols(s.in[0].Shape)
 	if v.dots {
 		return k / 32 * 3
 	}

@@ -6,7 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/quant"
 )
 
@@ -14,10 +16,10 @@ var blockFormats = []compute.BlockFormat{compute.Q4_0, compute.Q4_1, compute.Q5_
 	compute.Q3_K, compute.Q4_K, compute.Q5_K, compute.Q6_K}
 
 // packedType is the type of weights of so many rows and columns.
-func packedType(t *testing.T, f compute.BlockFormat, rows, cols int) op.Type {
+func packedType(t *testing.T, f compute.BlockFormat, rows, cols int) program.Type {
 	words, err := quant.PackedWords(quant.Type(f), cols)
 	require.NoError(t, err)
-	return op.Type{DType: compute.Uint32, Shape: []int{rows, words}}
+	return program.Type{DType: compute.Uint32, Shape: []int{rows, words}}
 }
 
 // Every format in every entry, by devices with room for much and for little.
@@ -26,30 +28,30 @@ func TestQuantisedLowering(t *testing.T) {
 		t.Run(capsName, func(t *testing.T) {
 			seen, least := texts{}, 0
 			for _, f := range blockFormats {
-				w := func(rows, cols int) op.Type { return packedType(t, f, rows, cols) }
+				w := func(rows, cols int) program.Type { return packedType(t, f, rows, cols) }
 				for _, q8 := range []bool{false, true} {
 					o := compute.QuantOptions{Format: f, Q8: q8}
 					for _, m := range []int{0, 1, 3, 8, 9, 40} {
-						seen.variants(t, op.QuantMatMulRowMajor, o, caps, op.F32(m, 512), w(33, 512))
-						seen.variants(t, op.QuantMatMulRowMajor, o, caps, op.F32(m, 256), w(3000, 256))
-						seen.variants(t, op.QuantRMSNormMatVec, o, caps, op.F32(m, 512), op.F32(512), w(33, 512))
-						seen.variants(t, op.QuantGateUpSwiGLU, o, caps, op.F32(m, 512), w(33, 512), w(33, 512))
+						seen.variants(t, catalogue.QuantMatMulRowMajor, o, caps, program.F32(m, 512), w(33, 512))
+						seen.variants(t, catalogue.QuantMatMulRowMajor, o, caps, program.F32(m, 256), w(3000, 256))
+						seen.variants(t, catalogue.QuantRMSNormMatVec, o, caps, program.F32(m, 512), program.F32(512), w(33, 512))
+						seen.variants(t, catalogue.QuantGateUpSwiGLU, o, caps, program.F32(m, 512), w(33, 512), w(33, 512))
 						three := compute.QuantQKVOptions{Q: f, K: compute.Q8_0, V: compute.Q6_K, Q8: q8}
-						in := []op.Type{op.F32(m, 512), w(33, 512), packedType(t, compute.Q8_0, 5, 512), packedType(t, compute.Q6_K, 7, 512),
-							op.F32(33), op.F32(5), op.F32(7)}
-						seen.variants(t, op.QuantQKV, three, caps, in[:4]...)
-						seen.variants(t, op.QuantQKV, three, caps, in...)
-						seen.variants(t, op.QuantMatMulRowMajor, o, caps, op.F32(m, 0), w(3, 0))
+						in := []program.Type{program.F32(m, 512), w(33, 512), packedType(t, compute.Q8_0, 5, 512), packedType(t, compute.Q6_K, 7, 512),
+							program.F32(33), program.F32(5), program.F32(7)}
+						seen.variants(t, catalogue.QuantQKV, three, caps, in[:4]...)
+						seen.variants(t, catalogue.QuantQKV, three, caps, in...)
+						seen.variants(t, catalogue.QuantMatMulRowMajor, o, caps, program.F32(m, 0), w(3, 0))
 						if !q8 {
-							seen.variants(t, op.QuantMatMulColMajor, o, caps, op.F32(m, 70), w(70, 512))
+							seen.variants(t, catalogue.QuantMatMulColMajor, o, caps, program.F32(m, 70), w(70, 512))
 						}
 					}
 				}
 				for _, d := range []compute.DType{compute.Float32, compute.Float16} {
 					o := compute.DequantizeOptions{Format: f, Result: d}
 					for _, n := range []int{0, 3, 500} {
-						seen.variants(t, op.Dequantize, o, caps, w(n, 768))
-						seen.variants(t, op.Dequantize, o, caps, w(n, 256), op.Type{DType: compute.Int32, Shape: []int{2, 70}})
+						seen.variants(t, catalogue.Dequantize, o, caps, w(n, 768))
+						seen.variants(t, catalogue.Dequantize, o, caps, w(n, 256), program.Type{DType: compute.Int32, Shape: []int{2, 70}})
 					}
 				}
 				least += 5 // two of results, and of one row: plain, norm, gate
@@ -63,11 +65,11 @@ func TestQuantisedLowering(t *testing.T) {
 func TestQuantisedDispatches(t *testing.T) {
 	caps := DefaultCaps
 	count := func(m, n, k int) int {
-		in := []op.Type{op.F32(m, k), packedType(t, compute.Q4_K, n, k)}
-		a := op.Attr{Options: compute.QuantOptions{Format: compute.Q4_K, Q8: true}}
-		out, err := op.QuantMatMulRowMajor.Check(in, a)
+		in := []program.Type{program.F32(m, k), packedType(t, compute.Q4_K, n, k)}
+		a := program.Attr{Options: compute.QuantOptions{Format: compute.Q4_K, Q8: true}}
+		out, err := catalogue.QuantMatMulRowMajor.Check(in, a)
 		require.NoError(t, err)
-		l, err := Lower(&op.Step{Entry: op.QuantMatMulRowMajor, Attr: a}, in, out, &caps, nil)
+		l, err := Lower(&program.Step{Entry: catalogue.QuantMatMulRowMajor, Attr: a}, in, out, &caps, nil)
 		require.NoError(t, err)
 		texts{}.check(t, l, &caps, in, out)
 		return len(l.Actions)
@@ -84,15 +86,15 @@ func TestQuantisedDispatches(t *testing.T) {
 func TestQuantisedTogether(t *testing.T) {
 	caps := DefaultCaps
 	count := func(q8, biased bool, m, n int) int {
-		w := func(f compute.BlockFormat, n int) op.Type { return packedType(t, f, n, 512) }
-		in := []op.Type{op.F32(m, 512), w(compute.Q4_K, n), w(compute.Q5_K, 40), w(compute.Q6_K, 40)}
+		w := func(f compute.BlockFormat, n int) program.Type { return packedType(t, f, n, 512) }
+		in := []program.Type{program.F32(m, 512), w(compute.Q4_K, n), w(compute.Q5_K, 40), w(compute.Q6_K, 40)}
 		if biased {
-			in = append(in, op.F32(n), op.F32(40), op.F32(40))
+			in = append(in, program.F32(n), program.F32(40), program.F32(40))
 		}
-		a := op.Attr{Options: compute.QuantQKVOptions{Q: compute.Q4_K, K: compute.Q5_K, V: compute.Q6_K, Q8: q8}}
-		out, err := op.QuantQKV.Check(in, a)
+		a := program.Attr{Options: compute.QuantQKVOptions{Q: compute.Q4_K, K: compute.Q5_K, V: compute.Q6_K, Q8: q8}}
+		out, err := catalogue.QuantQKV.Check(in, a)
 		require.NoError(t, err)
-		l, err := Lower(&op.Step{Entry: op.QuantQKV, Attr: a}, in, out, &caps, nil)
+		l, err := Lower(&program.Step{Entry: catalogue.QuantQKV, Attr: a}, in, out, &caps, nil)
 		require.NoError(t, err)
 		texts{}.check(t, l, &caps, in, out)
 		return len(l.Actions)

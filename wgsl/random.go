@@ -4,15 +4,15 @@ import (
 	"strconv"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 func init() {
-	lowerings[op.RandomUniform], lowerings[op.RandomNormal] = random, random
+	lowerings[catalogue.RandomUniform], lowerings[catalogue.RandomNormal] = random, random
 }
 
 func random(s *step) error {
-	lanes, normal := s.workgroup(), s.Entry == op.RandomNormal
+	lanes, normal := s.workgroup(), s.Entry == catalogue.RandomNormal
 	k := cached(s.Entry.Name+"/"+strconv.Itoa(lanes), func() *Kernel {
 		functions := ""
 		if normal {
@@ -24,7 +24,7 @@ func random(s *step) error {
 				Functions                      string
 				Lanes, Rounds                  int
 				Factor0, Factor1, Weyl0, Weyl1 uint32
-			}{normal, functions, lanes, op.PhiloxRounds, op.PhiloxFactor0, op.PhiloxFactor1, op.PhiloxWeyl0, op.PhiloxWeyl1})}
+			}{normal, functions, lanes, catalogue.PhiloxRounds, catalogue.PhiloxFactor0, catalogue.PhiloxFactor1, catalogue.PhiloxWeyl0, catalogue.PhiloxWeyl1})}
 	})
 	stream := s.Attr.Options.(compute.RandomOptions).Stream
 	y, n, chunk := result, s.out.Len(), s.chunk()

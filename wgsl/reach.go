@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // reach says which elements of matrices, that a kernel works on, an operand of a formula has one element for. Text, for templates.
@@ -23,7 +23,7 @@ const (
 func (f *formula) reaches(first int, shape []int, row, column int) ([]reach, error) {
 	all := make([]reach, 0, len(f.in)-first)
 	for _, t := range f.in[first:] {
-		st := op.BroadcastStrides(t.Shape, shape)
+		st := program.BroadcastStrides(t.Shape, shape)
 		repeats := func(from, to int) bool { // along the axes outside of from … to, and nowhere else
 			for d, n := range shape {
 				if n > 1 && (st[d] != 0) != (from <= d && d < to) {
@@ -33,7 +33,7 @@ func (f *formula) reaches(first int, shape []int, row, column int) ([]reach, err
 			return true
 		}
 		switch {
-		case t.Len() == op.Len(shape):
+		case t.Len() == program.Len(shape):
 			all = append(all, each)
 		case t.Len() == 1:
 			all = append(all, allOver)

@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // reduction is the code of an entry: value maps an element a (and b) at index i of its row to an accumulator, merge joins
@@ -30,18 +31,18 @@ var (
 	specials = accumulator{"vec4<u32>", "0u, 0u, 0xffffffffu, 0xffffffffu", "vec4(a.xy + b.xy, min(a.zw, b.zw))", 16}
 )
 
-var reductions = map[*op.Entry]reduction{
-	op.Sum:        {sums, "a", "a", "f32"},
-	op.Mean:       {sums, "a", "select(a / p.count, nan(), p.count == 0.0)", "f32"},
-	op.NormL1:     {sums, "abs(a)", "a", "f32"},
-	op.NormL2:     {sums, "a * a", "ieee_sqrt(a)", "f32"},
-	op.DotProduct: {sums, "a * b", "a", "f32"},
-	op.Max:        {maxima, "order_key(a)", "order_value(a)", "f32"},
-	op.Min:        {maxima, "order_key(-a)", "-order_value(a)", "f32"},
-	op.NormLInf:   {maxima, "bitcast<u32>(a) & 0x7fffffffu", "bitcast<f32>(a)", "f32"},
-	op.ArgMax:     {places, "vec2(order_key(a), i)", "a.y", "u32"},
-	op.ArgMin:     {places, "vec2(order_key(-a), i)", "a.y", "u32"},
-	op.Inspect:    {specials, "special_number(a, i)", "a", "vec4<u32>"},
+var reductions = map[*program.Entry]reduction{
+	catalogue.Sum:        {sums, "a", "a", "f32"},
+	catalogue.Mean:       {sums, "a", "select(a / p.count, nan(), p.count == 0.0)", "f32"},
+	catalogue.NormL1:     {sums, "abs(a)", "a", "f32"},
+	catalogue.NormL2:     {sums, "a * a", "ieee_sqrt(a)", "f32"},
+	catalogue.DotProduct: {sums, "a * b", "a", "f32"},
+	catalogue.Max:        {maxima, "order_key(a)", "order_value(a)", "f32"},
+	catalogue.Min:        {maxima, "order_key(-a)", "-order_value(a)", "f32"},
+	catalogue.NormLInf:   {maxima, "bitcast<u32>(a) & 0x7fffffffu", "bitcast<f32>(a)", "f32"},
+	catalogue.ArgMax:     {places, "vec2(order_key(a), i)", "a.y", "u32"},
+	catalogue.ArgMin:     {places, "vec2(order_key(-a), i)", "a.y", "u32"},
+	catalogue.Inspect:    {specials, "special_number(a, i)", "a", "vec4<u32>"},
 }
 
 func init() {
@@ -121,7 +122,7 @@ func (r *reduceKernel) kernel(bindings []binding) *Kernel {
 
 // of makes x what is reduced, an operand or the values of parts.
 func (r *reduceKernel) of(x Buffer) *reduceKernel {
-	r.before, r.reads, r.in = identity(op.Type{}, x), []reach{each}, []binding{{Name: "x0", Type: r.element, Buffer: x, reach: each}}
+	r.before, r.reads, r.in = identity(program.Type{}, x), []reach{each}, []binding{{Name: "x0", Type: r.element, Buffer: x, reach: each}}
 	return r
 }
 
@@ -131,7 +132,7 @@ const results reach = "result"
 func reduce(s *step) error {
 	axis := s.Attr.Options.(compute.Axis)
 	shape := s.in[0].Shape
-	rows, cols := op.ReduceRows(shape, axis)
+	rows, cols := program.ReduceRows(shape, axis)
 	k := (&reduceKernel{name: s.Entry.Name, reduction: reductions[s.Entry], element: "vec4<f32>", workgroup: s.workgroup()}).of(operand(0))
 	if s.before != nil {
 		column := 0

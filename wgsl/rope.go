@@ -5,17 +5,17 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 func init() {
-	lowerings[op.Rope] = func(s *step) error { return s.rope(1) }
-	lowerings[op.RopeBackward] = func(s *step) error { return s.rope(-1) }
+	lowerings[catalogue.Rope] = func(s *step) error { return s.rope(1) }
+	lowerings[catalogue.RopeBackward] = func(s *step) error { return s.rope(-1) }
 }
 
 func (s *step) rope(direction float32) error {
 	o := s.Attr.Options.(compute.RopeOptions)
-	d, err := op.RopeShape(s.in[0].Shape, s.in[1].Shape, o)
+	d, err := catalogue.RopeShape(s.in[0].Shape, s.in[1].Shape, o)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *step) rope(direction float32) error {
 			Precise         bool
 			Functions       string
 			Workgroup, Bits int
-		}{o.Precise, functions, lanes, op.RopeBits})
+		}{o.Precise, functions, lanes, catalogue.RopeBits})
 		return k
 	})
 	units := d.D - d.Dims/2
@@ -69,7 +69,7 @@ func (s *step) rope(direction float32) error {
 }
 
 // ropeSteps are frequencies as rope.wgsl has them.
-func ropeSteps(d op.RopeDims, precise bool) (w []uint32) {
+func ropeSteps(d catalogue.RopeDims, precise bool) (w []uint32) {
 	if !precise {
 		w = append(w, bits(float32(d.Scale)))
 		for _, f := range d.Steps() {

@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // statistic says which file of kernels holds the functions of an entry, and the type that they accumulate.
@@ -30,20 +31,20 @@ const (
 	gradient second = "gradient"
 )
 
-var gatedBy = op.Expression{Inputs: 2, Nodes: []op.Node{{Entry: op.Swish, Args: []int{1}}, {Entry: op.Mul, Args: []int{0, 2}}}, Results: []int{3}}
+var gatedBy = program.Expression{Inputs: 2, Nodes: []program.Node{{Entry: catalogue.Swish, Args: []int{1}}, {Entry: catalogue.Mul, Args: []int{0, 2}}}, Results: []int{3}}
 
-var statistics = map[*op.Entry]statistic{
-	op.Softmax:      {"softmax.wgsl", "", "vec2<f32>", 8, ""},
-	op.LogSoftmax:   {"softmax.wgsl", "log", "vec2<f32>", 8, ""},
-	op.LayerNorm:    {"layer_norm.wgsl", "", "vec4<f32>", 16, ""},
-	op.RMSNorm:      {"rms_norm.wgsl", "", "f32", 4, ""},
-	op.L2Norm:       {"rms_norm.wgsl", "l2", "f32", 4, ""},
-	op.GatedRMSNorm: {"rms_norm.wgsl", "", "f32", 4, gate},
-	op.AddRMSNorm:   {"rms_norm.wgsl", "", "f32", 4, added},
-	op.AddLayerNorm: {"layer_norm.wgsl", "", "vec4<f32>", 16, added},
+var statistics = map[*program.Entry]statistic{
+	catalogue.Softmax:      {"softmax.wgsl", "", "vec2<f32>", 8, ""},
+	catalogue.LogSoftmax:   {"softmax.wgsl", "log", "vec2<f32>", 8, ""},
+	catalogue.LayerNorm:    {"layer_norm.wgsl", "", "vec4<f32>", 16, ""},
+	catalogue.RMSNorm:      {"rms_norm.wgsl", "", "f32", 4, ""},
+	catalogue.L2Norm:       {"rms_norm.wgsl", "l2", "f32", 4, ""},
+	catalogue.GatedRMSNorm: {"rms_norm.wgsl", "", "f32", 4, gate},
+	catalogue.AddRMSNorm:   {"rms_norm.wgsl", "", "f32", 4, added},
+	catalogue.AddLayerNorm: {"layer_norm.wgsl", "", "vec4<f32>", 16, added},
 
-	op.RMSNormBackward:   {"rms_norm_backward.wgsl", "", "vec2<f32>", 8, gradient},
-	op.LayerNormBackward: {"layer_norm_backward.wgsl", "", "Moments", 32, gradient},
+	catalogue.RMSNormBackward:   {"rms_norm_backward.wgsl", "", "vec2<f32>", 8, gradient},
+	catalogue.LayerNormBackward: {"layer_norm_backward.wgsl", "", "Moments", 32, gradient},
 }
 
 func init() {
@@ -62,7 +63,7 @@ const (
 
 // rowsKernel describes one specialisation of rows.wgsl.
 type rowsKernel struct {
-	entry     *op.Entry
+	entry     *program.Entry
 	before    *formula // of x
 	behind    *formula // of the result
 	reads     []reach  // of the operands of before
@@ -96,7 +97,7 @@ func accesses(bindings []binding) (a []Access) {
 }
 
 // vectors is the number of operands as long as a row.
-func (s statistic) vectors(e *op.Entry) int {
+func (s statistic) vectors(e *program.Entry) int {
 	if s.second == "" {
 		return len(e.Inputs) - 1
 	}
@@ -170,13 +171,13 @@ func rowwise(s *step) error { return (&rowsStep{step: s, y: result}).lower() }
 
 func (s *rowsStep) lower() error {
 	shape := s.in[0].Shape
-	rows, cols := op.RowsCols(shape)
+	rows, cols := program.RowsCols(shape)
 	k := &rowsKernel{entry: s.Entry, stage: "whole", width: 1, workgroup: s.workgroup()}
 	k.before, k.behind = s.before, s.behind
 	if k.before == nil {
 		k.before = identity(s.in[0], operand(0))
 		if statistics[s.Entry].second == added {
-			k.before = call(op.Add, nil, s.in[:2], operands(0, 2))
+			k.before = call(catalogue.Add, nil, s.in[:2], operands(0, 2))
 		}
 	}
 	if k.behind == nil {

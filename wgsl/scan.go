@@ -4,16 +4,17 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
-func init() { lowerings[op.CumSum] = cumSum }
+func init() { lowerings[catalogue.CumSum] = cumSum }
 
 // longestScan bounds the tiles that a task adds up one after the other.
 const longestScan = 32
 
 func cumSum(s *step) error {
-	rows, cols := op.RowsCols(s.in[0].Shape)
+	rows, cols := program.RowsCols(s.in[0].Shape)
 	o := s.Attr.Options.(compute.CumSumOptions)
 	return s.scan(operand(0), result, rows, cols, o.Exclusive, o.Reverse)
 }
@@ -27,7 +28,7 @@ func (s *step) scan(x, y Buffer, rows, cols int, exclusive, backwards bool) erro
 		return s.scanTasks(x, y, Buffer{}, false, w, lanes(rows, cols, 4, 1, workgroup), exclusive, backwards)
 	}
 	before := s.scratch(4 * w.tasks())
-	sum := (&reduceKernel{name: "cumsum/part", reduction: reductions[op.Sum], element: "vec4<f32>", workgroup: workgroup}).of(x)
+	sum := (&reduceKernel{name: "cumsum/part", reduction: reductions[catalogue.Sum], element: "vec4<f32>", workgroup: workgroup}).of(x)
 	if err := s.reduceStage(sum, w, 4, 4, cols, before); err != nil {
 		return err
 	}

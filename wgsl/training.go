@@ -6,17 +6,17 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 func init() {
-	expressions[op.ClipByNorm] = "a * select(nan_min(1.0, s0 / ieee_sqrt(b)), 1.0, b == 0.0)"
-	lowerings[op.ClipByNorm] = elementwise
-	lowerings[op.SwiGLUBackward] = func(s *step) error {
+	expressions[catalogue.ClipByNorm] = "a * select(nan_min(1.0, s0 / ieee_sqrt(b)), 1.0, b == 0.0)"
+	lowerings[catalogue.ClipByNorm] = elementwise
+	lowerings[catalogue.SwiGLUBackward] = func(s *step) error {
 		return s.severalResults(pointwise{file: "swiglu_backward.wgsl", reads: []string{"gate", "up", "dy"}, writes: []string{"dgate", "dup"},
 			buffers: []Buffer{operand(0), operand(1), operand(2), resultAt(0), resultAt(1)}})
 	}
-	lowerings[op.Adam] = adam
+	lowerings[catalogue.Adam] = adam
 }
 
 // pointwise is an entry of several results: see pointwise.wgsl.
@@ -86,7 +86,7 @@ func (s *step) severalResults(d pointwise) error {
 
 func adam(s *step) error {
 	o := s.Attr.Options.(compute.AdamOptions)
-	c := op.AdamOf(o, 0)
+	c := catalogue.AdamOf(o, 0)
 	d := pointwise{file: "adam.wgsl", reads: []string{"w", "m", "v", "grad"}, writes: []string{"w", "m", "v"},
 		buffers:  []Buffer{resultAt(0), resultAt(1), resultAt(2), operand(3)},
 		uniforms: []string{"beta1", "rest1", "beta2", "rest2", "eps", "decay", "rate", "root", "log_beta1"}, step: len(s.in) == 5}

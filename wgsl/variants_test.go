@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/recent"
 )
 
@@ -28,9 +30,9 @@ func force(t *testing.T, of, name string) Chooser {
 
 // variants lowers a call once by every variant that it offers and checks each; it returns their names, none where there is
 // no choice. An error of the limits must say so, and must not depend on the variant.
-func (seen texts) variants(t *testing.T, e *op.Entry, options any, caps *Caps, in ...op.Type) []string {
+func (seen texts) variants(t *testing.T, e *program.Entry, options any, caps *Caps, in ...program.Type) []string {
 	t.Helper()
-	a := op.Attr{Options: options}
+	a := program.Attr{Options: options}
 	for range e.Scalars {
 		a.Scalars = append(a.Scalars, 1)
 	}
@@ -41,7 +43,7 @@ func (seen texts) variants(t *testing.T, e *op.Entry, options any, caps *Caps, i
 	}
 	var names []string
 	classes := map[string]string{} // by name
-	l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, func(class, problem string, candidates []string) int {
+	l, err := Lower(&program.Step{Entry: e, Attr: a}, in, out, caps, func(class, problem string, candidates []string) int {
 		require.Equal(t, slices.Compact(slices.Sorted(slices.Values(candidates))), slices.Sorted(slices.Values(candidates)), "a name twice")
 		names = append(names, candidates...)
 		for _, name := range candidates {
@@ -57,7 +59,7 @@ func (seen texts) variants(t *testing.T, e *op.Entry, options any, caps *Caps, i
 	require.Equal(t, out[0].Len() == 0, len(l.Actions) == 0)
 	seen.check(t, l, caps, in, out)
 	for _, name := range names {
-		l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, force(t, classes[name], name))
+		l, err := Lower(&program.Step{Entry: e, Attr: a}, in, out, caps, force(t, classes[name], name))
 		require.NoError(t, err)
 		seen.check(t, l, caps, in, out)
 	}
@@ -84,12 +86,12 @@ func TestMatMulLowering(t *testing.T) {
 					if s[0] > 1 {
 						x = append([]int{s[0]}, x...)
 					}
-					in := []op.Type{op.F32(x...), op.F32(y...), op.F32(s[3])}[:2+f/4%2]
-					for _, name := range seen.variants(t, op.MatMul, o, caps, in...) {
+					in := []program.Type{program.F32(x...), program.F32(y...), program.F32(s[3])}[:2+f/4%2]
+					for _, name := range seen.variants(t, catalogue.MatMul, o, caps, in...) {
 						all[name] = true
 					}
 				}
-				seen.variants(t, op.MatVec, nil, caps, op.F32(s[1], s[2]), op.F32(s[2]))
+				seen.variants(t, catalogue.MatVec, nil, caps, program.F32(s[1], s[2]), program.F32(s[2]))
 			}
 		})
 	}
@@ -106,7 +108,7 @@ func TestMatMulPieces(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 2000 {
-		d := op.MatMulDims{Batch: 1 + r.IntN(3), M: 1 + r.IntN(80), K: r.IntN(80), N: 1 + r.IntN(80)}
+		d := catalogue.MatMulDims{Batch: 1 + r.IntN(3), M: 1 + r.IntN(80), K: r.IntN(80), N: 1 + r.IntN(80)}
 		o := compute.MatMulOptions{TransA: r.IntN(2) == 0, TransB: r.IntN(2) == 0}
 		x, y := []int{d.Batch, d.M, d.K}, []int{d.K, d.N}
 		if o.TransA {
@@ -115,10 +117,10 @@ func TestMatMulPieces(t *testing.T) {
 		if o.TransB {
 			slices.Reverse(y)
 		}
-		in := []op.Type{op.F32(x...), op.F32(y...)}
-		d, err := op.MatMulShape(x, y, o)
+		in := []program.Type{program.F32(x...), program.F32(y...)}
+		d, err := catalogue.MatMulShape(x, y, o)
 		require.NoError(t, err)
-		s := &step{in: in, out: op.F32(d.Batch, d.M, d.N), caps: &caps}
+		s := &step{in: in, out: program.F32(d.Batch, d.M, d.N), caps: &caps}
 		m := &matmul{step: s, MatMulDims: d, a: operand(0), b: operand(1), c: result, product: product{TransA: o.TransA, TransB: o.TransB}}
 		lda, ldb := x[2], y[1]
 		groups, err := m.pieces(lda, ldb)
@@ -171,19 +173,19 @@ func TestConvolutionLowering(t *testing.T) {
 						o.Groups = 2
 						s.w = []int{s.w[0], s.x[1] / 2, s.w[2], s.w[3]}
 					}
-					in := []op.Type{op.F32(s.x...), op.F32(s.w...), op.F32(1)}
+					in := []program.Type{program.F32(s.x...), program.F32(s.w...), program.F32(1)}
 					if len(s.w) == 4 {
-						in[2] = op.F32(s.w[0])
+						in[2] = program.F32(s.w[0])
 					}
-					for _, name := range seen.variants(t, op.Conv2D, o, caps, in[:2+f>>2&1]...) {
+					for _, name := range seen.variants(t, catalogue.Conv2D, o, caps, in[:2+f>>2&1]...) {
 						all[name] = true
 					}
 				}
 			}
-			for _, e := range []*op.Entry{op.MaxPool2D, op.AvgPool2D} {
+			for _, e := range []*program.Entry{catalogue.MaxPool2D, catalogue.AvgPool2D} {
 				for _, x := range [][]int{{20, 30}, {300, 3, 21, 20}, {70000, 20, 20}} {
 					for _, size := range [][2]int{{2, 2}, {1, 5}, {20, 20}} {
-						seen.variants(t, e, compute.PoolOptions{Size: size, Pad: [2]int{size[0] / 2, 0}, Stride: [2]int{1, 2}}, caps, op.F32(x...))
+						seen.variants(t, e, compute.PoolOptions{Size: size, Pad: [2]int{size[0] / 2, 0}, Stride: [2]int{1, 2}}, caps, program.F32(x...))
 					}
 				}
 			}
@@ -195,16 +197,16 @@ func TestConvolutionLowering(t *testing.T) {
 }
 
 func TestMoveLowering(t *testing.T) {
-	i32 := func(shape ...int) op.Type { return op.Type{DType: compute.Int32, Shape: shape} }
-	f16 := func(shape ...int) op.Type { return op.Type{DType: compute.Float16, Shape: shape} }
+	i32 := func(shape ...int) program.Type { return program.Type{DType: compute.Int32, Shape: shape} }
+	f16 := func(shape ...int) program.Type { return program.Type{DType: compute.Float16, Shape: shape} }
 	for capsName, caps := range someCaps() {
 		t.Run(capsName, func(t *testing.T) {
 			seen := texts{}
 			for _, s := range [][]int{{3, 5}, {33, 50}, {1, 7}, {200, 100}, {4, 5, 6}, {40, 5, 60}, {2, 2, 3, 2, 2, 3, 2, 2}, {0, 3}} {
 				perm := rand.Perm(len(s))
 				t.Logf("%v by %v", s, perm)
-				seen.variants(t, op.Transpose, compute.TransposeOptions{Perm: perm}, caps, i32(s...))
-				seen.variants(t, op.Transpose, compute.TransposeOptions{}, caps, op.F32(s...))
+				seen.variants(t, catalogue.Transpose, compute.TransposeOptions{Perm: perm}, caps, i32(s...))
+				seen.variants(t, catalogue.Transpose, compute.TransposeOptions{}, caps, program.F32(s...))
 				half, back, pad := make([]int, len(s)), make([]int, len(s)), make([]int, len(s))
 				for d := range s {
 					half[d], back[d], pad[d] = (s[d]+1)/2, -2, d
@@ -213,26 +215,26 @@ func TestMoveLowering(t *testing.T) {
 				for d := range s {
 					start[d] = max(0, s[d]-1)
 				}
-				if op.Len(s) > 0 {
-					seen.variants(t, op.Slice, compute.SliceOptions{Start: make([]int, len(s)), Size: half}, caps, op.F32(s...))
+				if program.Len(s) > 0 {
+					seen.variants(t, catalogue.Slice, compute.SliceOptions{Start: make([]int, len(s)), Size: half}, caps, program.F32(s...))
 					if !slices.Contains(s, 1) {
-						seen.variants(t, op.Slice, compute.SliceOptions{Start: start, Size: half, Step: back}, caps, op.F32(s...))
+						seen.variants(t, catalogue.Slice, compute.SliceOptions{Start: start, Size: half, Step: back}, caps, program.F32(s...))
 					}
 				}
-				seen.variants(t, op.Pad, compute.PadOptions{Before: pad, After: half}, caps, op.F32(s...))
+				seen.variants(t, catalogue.Pad, compute.PadOptions{Before: pad, After: half}, caps, program.F32(s...))
 				for axis := range s {
-					seen.variants(t, op.Concat, compute.ConcatOptions{Axis: axis}, caps, i32(s...), i32(s...), i32(s...))
+					seen.variants(t, catalogue.Concat, compute.ConcatOptions{Axis: axis}, caps, i32(s...), i32(s...), i32(s...))
 				}
-				seen.variants(t, op.Reshape, compute.ReshapeOptions{Shape: []int{op.Len(s)}}, caps, f16(s...))
-				seen.variants(t, op.Fill, compute.FillOptions{Shape: s}, caps)
+				seen.variants(t, catalogue.Reshape, compute.ReshapeOptions{Shape: []int{program.Len(s)}}, caps, f16(s...))
+				seen.variants(t, catalogue.Fill, compute.FillOptions{Shape: s}, caps)
 			}
 			for _, n := range []int{0, 1, 2, 3, 5, 7000, 70001} {
-				seen.variants(t, op.Copy, nil, caps, f16(n))
-				seen.variants(t, op.Cast, compute.CastOptions{To: compute.Float16}, caps, op.F32(n))
-				seen.variants(t, op.Cast, compute.CastOptions{To: compute.Float32}, caps, f16(n))
-				seen.variants(t, op.Cast, compute.CastOptions{To: compute.Float32}, caps, op.F32(n))
-				seen.variants(t, op.Embedding, nil, caps, op.F32(n, 3), i32(n%100))
-				seen.variants(t, op.Embedding, nil, caps, op.F32(n%10, 8), i32(2, n))
+				seen.variants(t, catalogue.Copy, nil, caps, f16(n))
+				seen.variants(t, catalogue.Cast, compute.CastOptions{To: compute.Float16}, caps, program.F32(n))
+				seen.variants(t, catalogue.Cast, compute.CastOptions{To: compute.Float32}, caps, f16(n))
+				seen.variants(t, catalogue.Cast, compute.CastOptions{To: compute.Float32}, caps, program.F32(n))
+				seen.variants(t, catalogue.Embedding, nil, caps, program.F32(n, 3), i32(n%100))
+				seen.variants(t, catalogue.Embedding, nil, caps, program.F32(n%10, 8), i32(2, n))
 			}
 		})
 	}
@@ -244,27 +246,27 @@ func TestLargestMatricesAndMoves(t *testing.T) {
 	caps.MaxBinding, caps.MaxBuffer = 1<<33, 1<<33
 	seen := texts{}
 	for _, s := range [][3]int{{46340, 3, 46340}, {1 << 30, 1, 1}, {1, 1, 1 << 30}, {1, 1 << 30, 1}, {4, 1 << 28, 4}} {
-		seen.variants(t, op.MatMul, compute.MatMulOptions{}, &caps, op.F32(s[0], s[1]), op.F32(s[1], s[2]))
-		seen.variants(t, op.MatMul, compute.MatMulOptions{TransA: true, TransB: true}, &caps, op.F32(s[1], s[0]), op.F32(s[2], s[1]))
+		seen.variants(t, catalogue.MatMul, compute.MatMulOptions{}, &caps, program.F32(s[0], s[1]), program.F32(s[1], s[2]))
+		seen.variants(t, catalogue.MatMul, compute.MatMulOptions{TransA: true, TransB: true}, &caps, program.F32(s[1], s[0]), program.F32(s[2], s[1]))
 	}
-	seen.variants(t, op.MatMul, compute.MatMulOptions{}, &caps, op.F32(1<<28, 2, 1), op.F32(1<<28, 1, 2))
-	seen.variants(t, op.Conv2D, compute.Conv2DOptions{}, &caps, op.F32(46340, 46340), op.F32(3, 3))
-	seen.variants(t, op.MaxPool2D, compute.PoolOptions{Size: [2]int{1, 1}}, &caps, op.F32(46340, 46340))
-	seen.variants(t, op.Transpose, compute.TransposeOptions{}, &caps, op.F32(46340, 46340))
-	seen.variants(t, op.Transpose, compute.TransposeOptions{Perm: []int{2, 1, 0}}, &caps, op.F32(1290, 1290, 1290))
-	seen.variants(t, op.Fill, compute.FillOptions{Shape: []int{op.MaxElements}}, &caps)
-	seen.variants(t, op.Cast, compute.CastOptions{To: compute.Float16}, &caps, op.F32(op.MaxElements))
-	seen.variants(t, op.Embedding, nil, &caps, op.F32(50257, 4096), op.Type{DType: compute.Int32, Shape: []int{500000}})
+	seen.variants(t, catalogue.MatMul, compute.MatMulOptions{}, &caps, program.F32(1<<28, 2, 1), program.F32(1<<28, 1, 2))
+	seen.variants(t, catalogue.Conv2D, compute.Conv2DOptions{}, &caps, program.F32(46340, 46340), program.F32(3, 3))
+	seen.variants(t, catalogue.MaxPool2D, compute.PoolOptions{Size: [2]int{1, 1}}, &caps, program.F32(46340, 46340))
+	seen.variants(t, catalogue.Transpose, compute.TransposeOptions{}, &caps, program.F32(46340, 46340))
+	seen.variants(t, catalogue.Transpose, compute.TransposeOptions{Perm: []int{2, 1, 0}}, &caps, program.F32(1290, 1290, 1290))
+	seen.variants(t, catalogue.Fill, compute.FillOptions{Shape: []int{program.MaxElements}}, &caps)
+	seen.variants(t, catalogue.Cast, compute.CastOptions{To: compute.Float16}, &caps, program.F32(program.MaxElements))
+	seen.variants(t, catalogue.Embedding, nil, &caps, program.F32(50257, 4096), program.Type{DType: compute.Int32, Shape: []int{500000}})
 }
 
 func TestMoveThatNoBindingHolds(t *testing.T) {
 	caps := DefaultCaps // 128 MiB
 	for _, perm := range [][]int{{1, 0, 2}, {2, 0, 1}, {2, 1, 0}} {
-		in := []op.Type{op.F32(600, 500, 400)}
-		e, a := op.Transpose, op.Attr{Options: compute.TransposeOptions{Perm: perm}}
+		in := []program.Type{program.F32(600, 500, 400)}
+		e, a := catalogue.Transpose, program.Attr{Options: compute.TransposeOptions{Perm: perm}}
 		out, err := e.Check(in, a)
 		require.NoError(t, err)
-		l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, &caps, nil)
+		l, err := Lower(&program.Step{Entry: e, Attr: a}, in, out, &caps, nil)
 		require.NoError(t, err)
 		texts{}.check(t, l, &caps, in, out)
 		require.Greater(t, len(l.Actions), 3)
@@ -295,13 +297,13 @@ func TestSharedMemory(t *testing.T) {
 func TestMatMulDefaults(t *testing.T) {
 	first := func(m, k, n int, o compute.MatMulOptions, x, y []int) string {
 		var name string
-		in := []op.Type{op.F32(x...), op.F32(y...)}
-		a := op.Attr{Options: o}
-		out, err := op.MatMul.Check(in, a)
+		in := []program.Type{program.F32(x...), program.F32(y...)}
+		a := program.Attr{Options: o}
+		out, err := catalogue.MatMul.Check(in, a)
 		require.NoError(t, err)
 		require.Equal(t, []int{m, n}, out[0].Shape)
 		caps := DefaultCaps
-		_, err = Lower(&op.Step{Entry: op.MatMul, Attr: a}, in, out, &caps, func(_, _ string, c []string) int { name = c[0]; return 0 })
+		_, err = Lower(&program.Step{Entry: catalogue.MatMul, Attr: a}, in, out, &caps, func(_, _ string, c []string) int { name = c[0]; return 0 })
 		require.NoError(t, err, k)
 		return name
 	}
@@ -321,13 +323,13 @@ func TestKernelsAreBounded(t *testing.T) {
 	kernels.kept = recent.New[*Kernel](limit)
 	defer func() { kernels.kept = recent.New[*Kernel](mostKernels) }()
 	caps := DefaultCaps
-	in := []op.Type{op.F32(5)}
+	in := []program.Type{program.F32(5)}
 	for i := range 10 * limit {
-		x := op.Expression{Inputs: 1, Results: []int{8}}
+		x := program.Expression{Inputs: 1, Results: []int{8}}
 		for bit := range 8 {
-			x.Nodes = append(x.Nodes, op.Node{Entry: []*op.Entry{op.Neg, op.Abs}[i>>bit&1], Args: []int{bit}})
+			x.Nodes = append(x.Nodes, program.Node{Entry: []*program.Entry{catalogue.Neg, catalogue.Abs}[i>>bit&1], Args: []int{bit}})
 		}
-		_, err := Lower(&op.Step{Entry: op.Fused, Attr: op.Attr{Options: x}}, in, in, &caps, nil)
+		_, err := Lower(&program.Step{Entry: program.Fused, Attr: program.Attr{Options: x}}, in, in, &caps, nil)
 		require.NoError(t, err)
 		require.LessOrEqual(t, kernels.kept.Len(), 2*limit)
 	}
@@ -335,33 +337,33 @@ func TestKernelsAreBounded(t *testing.T) {
 
 // What limits do not allow is not fused.
 func TestFusesWithinLimits(t *testing.T) {
-	sum := func(inputs, results int, scales int) (*op.Step, []op.Type, []op.Type) {
-		x := op.Expression{Inputs: inputs}
-		var in, out []op.Type
+	sum := func(inputs, results int, scales int) (*program.Step, []program.Type, []program.Type) {
+		x := program.Expression{Inputs: inputs}
+		var in, out []program.Type
 		for i := range inputs {
-			in = append(in, op.F32(10))
+			in = append(in, program.F32(10))
 			if i > 0 {
-				x.Nodes = append(x.Nodes, op.Node{Entry: op.Add, Args: []int{inputs + i - 2, i}})
+				x.Nodes = append(x.Nodes, program.Node{Entry: catalogue.Add, Args: []int{inputs + i - 2, i}})
 			}
 		}
 		if inputs > 1 {
 			x.Nodes[0].Args[0] = 0
 		}
 		for range scales {
-			x.Nodes = append(x.Nodes, op.Node{Entry: op.Scale, Args: []int{inputs + len(x.Nodes) - 1}})
+			x.Nodes = append(x.Nodes, program.Node{Entry: catalogue.Scale, Args: []int{inputs + len(x.Nodes) - 1}})
 		}
 		for i := range results {
 			x.Results = append(x.Results, i)
-			out = append(out, op.F32(10))
+			out = append(out, program.F32(10))
 		}
-		s := &op.Step{Entry: op.Fused, Attr: op.Attr{Options: x, Scalars: make([]float32, scales)}}
+		s := &program.Step{Entry: program.Fused, Attr: program.Attr{Options: x, Scalars: make([]float32, scales)}}
 		for i := range inputs {
-			s.In = append(s.In, op.Slot(i))
+			s.In = append(s.In, program.Slot(i))
 		}
 		return s, in, out
 	}
 	caps := DefaultCaps
-	fuses := func(s *op.Step, in, out []op.Type) bool { return Fuses(s, in, out, &caps) }
+	fuses := func(s *program.Step, in, out []program.Type) bool { return Fuses(s, in, out, &caps) }
 	require.True(t, fuses(sum(7, 1, 0)))
 	require.False(t, fuses(sum(7, 2, 0)), "nine buffers")
 	s, in, out := sum(8, 1, 0)
@@ -370,15 +372,15 @@ func TestFusesWithinLimits(t *testing.T) {
 	require.True(t, fuses(s, in, out), "of which two are one")
 	require.True(t, fuses(sum(2, 1, 60)))
 	require.False(t, fuses(sum(2, 1, 70)), "more scalars than a uniform holds")
-	x := op.F32(9, 8)
-	prologue := op.Expression{Inputs: 2, Nodes: []op.Node{{Entry: op.Add, Args: []int{0, 1}}}, Results: []int{2}}
-	for _, e := range []*op.Entry{op.Softmax, op.Sum} {
-		s := &op.Step{Entry: e, Attr: op.Attr{Options: e.Options, Prologue: prologue}}
-		out, err := e.Check([]op.Type{x, x}, s.Attr)
+	x := program.F32(9, 8)
+	prologue := program.Expression{Inputs: 2, Nodes: []program.Node{{Entry: catalogue.Add, Args: []int{0, 1}}}, Results: []int{2}}
+	for _, e := range []*program.Entry{catalogue.Softmax, catalogue.Sum} {
+		s := &program.Step{Entry: e, Attr: program.Attr{Options: e.Options, Prologue: prologue}}
+		out, err := e.Check([]program.Type{x, x}, s.Attr)
 		require.NoError(t, err)
-		require.True(t, fuses(s, []op.Type{x, x}, out))
+		require.True(t, fuses(s, []program.Type{x, x}, out))
 		small := caps
 		small.MaxStorageBuffers = 2
-		require.False(t, Fuses(s, []op.Type{x, x}, out, &small))
+		require.False(t, Fuses(s, []program.Type{x, x}, out, &small))
 	}
 }

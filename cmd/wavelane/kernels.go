@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx/lower"
 	"github.com/wavelane/wavelane/simd"
 	"github.com/wavelane/wavelane/wgsl"
@@ -108,7 +108,7 @@ func listedKernels() (list []listedKernel, err error) {
 		s := &shaders[i]
 		list = append(list, listedKernel{Device: "gpu", Family: familyOf(s.Entries), Name: s.Name, Entries: s.Entries, WebGPU: s})
 	}
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		list = append(list, listedKernel{Device: "cpu", Family: e.Class.String(), Name: e.Name, Doc: e.Doc, Entries: []string{e.Name},
 			Tiers: simd.Tiers()})
 	}
@@ -121,7 +121,7 @@ func listedKernels() (list []listedKernel, err error) {
 // familyOf is the class of entries that share a kernel.
 func familyOf(entries []string) string {
 	for _, name := range entries {
-		if e := op.Lookup(name); e != nil {
+		if e := catalogue.Lookup(name); e != nil {
 			return e.Class.String()
 		}
 	}
@@ -132,7 +132,7 @@ func familyOf(entries []string) string {
 func dtypesOf(entries []string) []string {
 	types := []string{}
 	for _, name := range entries {
-		e := op.Lookup(name)
+		e := catalogue.Lookup(name)
 		if e == nil {
 			continue
 		}

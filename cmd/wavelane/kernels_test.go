@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx/lower"
 )
 
@@ -30,7 +30,7 @@ func TestKernels(t *testing.T) {
 		require.NotEmpty(t, k.Name)
 		require.NotEmpty(t, k.Family, k.Name)
 		for _, e := range k.Entries {
-			require.NotNil(t, op.Lookup(e), "%s of %s is no entry", e, k.Name)
+			require.NotNil(t, catalogue.Lookup(e), "%s of %s is no entry", e, k.Name)
 			uses[k.Device][e] = true
 		}
 		switch k.Device {
@@ -55,7 +55,7 @@ func TestKernels(t *testing.T) {
 	}
 	require.Equal(t, n, ptx)
 	// What only moves memory as a whole needs no kernel.
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		for device, used := range uses {
 			copies := slices.Contains([]string{"copy", "reshape", "fill"}, e.Name)
 			require.True(t, used[e.Name] || copies, "%s has no kernel on %s: go generate ./ptx/lower ./wgsl", e.Name, device)

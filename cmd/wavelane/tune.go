@@ -17,7 +17,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/internal/benchmarks"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // commonShapes of matmul, M×K×N: squares, one row (as in decoding), a few rows, a long inner dimension.
@@ -53,7 +54,7 @@ user's cache directory, where programs on this machine find them. Shapes of simi
 }
 
 func tune(ctx context.Context, out, errOut io.Writer, f tuneFlags) error {
-	var programs []*op.Program
+	var programs []*program.Program
 	for _, s := range f.shapes {
 		p, err := product(s)
 		if err != nil {
@@ -92,7 +93,7 @@ func tune(ctx context.Context, out, errOut io.Writer, f tuneFlags) error {
 }
 
 // product is the program of a matmul on resident tensors.
-func product(shape string) (*op.Program, error) {
+func product(shape string) (*program.Program, error) {
 	var dims []int
 	for _, text := range strings.Split(shape, "x") {
 		n, err := strconv.Atoi(text)
@@ -104,13 +105,13 @@ func product(shape string) (*op.Program, error) {
 	if len(dims) != 3 {
 		return nil, fmt.Errorf("%q is not of the form 64x4096x4096", shape)
 	}
-	a, b := op.F32(dims[0], dims[1]), op.F32(dims[1], dims[2])
+	a, b := program.F32(dims[0], dims[1]), program.F32(dims[1], dims[2])
 	if err := errors.Join(a.Check(), b.Check()); err != nil {
 		return nil, err
 	}
-	p := &op.Program{}
-	out, err := p.Apply(op.MatMul, op.Attr{Options: compute.MatMulOptions{}}, p.Add(a, op.FromTensor), p.Add(b, op.FromTensor))
-	p.Keep = []op.Slot{out}
+	p := &program.Program{}
+	out, err := p.Apply(catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{}}, p.Add(a, program.FromTensor), p.Add(b, program.FromTensor))
+	p.Keep = []program.Slot{out}
 	return p, err
 }
 

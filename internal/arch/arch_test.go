@@ -20,43 +20,46 @@ import (
 
 const module = "github.com/wavelane/wavelane"
 
-// house is a package with everything below it. Inside a house imports are free.
-type house struct {
+// subtree is a package with everything below it. Inside a subtree imports are free.
+type subtree struct {
 	name  string // path in the module; "." is the root package alone
-	floor int
+	layer int
 	deps  []string // third-party import paths allowed, each with everything below it
 }
 
-// houses says on which floor each house stands. Packages may import houses on lower floors, nothing else.
-var houses = []house{
-	{name: "compute", floor: 0},
-	{name: "internal/measured", floor: 0},
-	{name: "internal/recent", floor: 0},
-	{name: "quant", floor: 1, deps: []string{"github.com/x448/float16"}},
-	{name: "internal/op", floor: 2, deps: []string{"github.com/x448/float16"}},
-	{name: "wgsl", floor: 3},
-	{name: "ptx", floor: 3},
-	{name: "simd", floor: 3, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16", "github.com/cespare/xxhash/v2"}},
-	{name: "gpu", floor: 4, deps: []string{"github.com/cogentcore/webgpu"}},
-	{name: "cuda", floor: 4, deps: []string{"github.com/ebitengine/purego"}},
-	{name: "batch", floor: 5},
-	{name: "lz4", floor: 5},
-	{name: ".", floor: 6},
-	{name: "internal/benchmarks", floor: 7},
-	{name: "internal/decoder", floor: 7},
-	{name: "cmd", floor: 8, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
-	{name: "examples", floor: 8, deps: []string{"github.com/schollz/progressbar/v3", "golang.org/x/term"}},
-	{name: "wasm", floor: 8},
+// layers says on which layer each subtree is. Packages may import subtrees of lower layers, nothing else.
+var layers = []subtree{
+	{name: "compute", layer: 0},
+	{name: "internal/measured", layer: 0},
+	{name: "internal/recent", layer: 0},
+	{name: "quant", layer: 1, deps: []string{"github.com/x448/float16"}},
+	{name: "internal/program", layer: 2},
+	{name: "internal/catalogue", layer: 3, deps: []string{"github.com/x448/float16"}},
+	{name: "internal/memplan", layer: 3},
+	{name: "internal/device", layer: 4},
+	{name: "wgsl", layer: 4},
+	{name: "ptx", layer: 4},
+	{name: "simd", layer: 5, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16", "github.com/cespare/xxhash/v2"}},
+	{name: "gpu", layer: 5, deps: []string{"github.com/cogentcore/webgpu"}},
+	{name: "cuda", layer: 5, deps: []string{"github.com/ebitengine/purego"}},
+	{name: "batch", layer: 6},
+	{name: "lz4", layer: 6},
+	{name: ".", layer: 7},
+	{name: "internal/benchmarks", layer: 8},
+	{name: "internal/decoder", layer: 8},
+	{name: "cmd", layer: 9, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
+	{name: "examples", layer: 9, deps: []string{"github.com/schollz/progressbar/v3", "golang.org/x/term"}},
+	{name: "wasm", layer: 9},
 }
 
-// outside names what stands beside the house: suites and generators, which may import anything and nobody imports.
+// outside are suites and generators, which may import anything and which nobody imports.
 var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "wasm/internal/jstest"}
 
-// devices are what batch must not know: it reaches them through the interfaces of internal/op only.
+// devices are what batch must not know: it reaches them through the interfaces of internal/program only.
 var devices = []string{"gpu", "cuda", "simd"}
 
-// pure are the houses whose importers must get neither cgo nor purego into their binary.
-var pure = []string{"compute", "quant", "internal/op", "wgsl", "ptx", "simd", "batch", "lz4"}
+// pure are the subtrees whose importers must get neither cgo nor purego into their binary.
+var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "batch", "lz4"}
 
 // imports are the packages that one package of the module imports, over all platforms and build tags, without its tests.
 type imports struct {
@@ -64,7 +67,7 @@ type imports struct {
 	from map[string]string
 }
 
-func TestArrowsPointDown(t *testing.T) {
+func TestImportsPointDown(t *testing.T) {
 	for _, p := range readModule(t) {
 		if slices.ContainsFunc(outside, func(o string) bool { return within(p.pkg, o) }) {
 			continue
@@ -81,7 +84,7 @@ func TestArrowsPointDown(t *testing.T) {
 func check(pkg, imported string) error {
 	from := find(pkg)
 	if from == nil {
-		return fmt.Errorf("%s stands on no floor: give it one in this test", pkg)
+		return fmt.Errorf("%s is on no layer: give it one in this test", pkg)
 	}
 	target, internal := inModule(imported)
 	if !internal {
@@ -93,13 +96,13 @@ func check(pkg, imported string) error {
 	to := find(target)
 	switch {
 	case to == nil:
-		return fmt.Errorf("%s imports %s, which is on no floor", pkg, target)
+		return fmt.Errorf("%s imports %s, which is on no layer", pkg, target)
 	case to == from:
 		return nil
-	case to.floor > from.floor:
-		return fmt.Errorf("%s (floor %d) imports upward: %s (floor %d)", pkg, from.floor, target, to.floor)
-	case to.floor == from.floor:
-		return fmt.Errorf("%s imports sideways on floor %d: %s", pkg, from.floor, target)
+	case to.layer > from.layer:
+		return fmt.Errorf("%s (layer %d) imports upward: %s (layer %d)", pkg, from.layer, target, to.layer)
+	case to.layer == from.layer:
+		return fmt.Errorf("%s imports sideways on layer %d: %s", pkg, from.layer, target)
 	case from.name == "batch" && slices.Contains(devices, to.name):
 		return fmt.Errorf("batch knows a device by name: %s", target)
 	}
@@ -110,7 +113,7 @@ func check(pkg, imported string) error {
 func TestCheck(t *testing.T) {
 	for _, bad := range [][2]string{
 		{"wgsl", module + "/gpu"},
-		{"internal/op", module},
+		{"internal/program", module},
 		{"gpu", module + "/cuda"},
 		{"wgsl", module + "/simd/internal/kernels"},
 		{"batch", module + "/gpu"},
@@ -134,7 +137,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestPureHouses follows the imports of the houses that promise it, standard library included, down to the leaves.
+// TestPureHouses follows the imports of the layers that promise it, standard library included, down to the leaves.
 func TestPureHouses(t *testing.T) {
 	graph := map[string]map[string]string{}
 	for _, p := range readModule(t) {
@@ -263,11 +266,11 @@ func nestedModule(dir string) bool {
 	return err == nil
 }
 
-// find returns the house that a package of the module belongs to, or nil.
-func find(pkg string) *house {
-	for i, h := range houses {
+// find returns the subtree that a package of the module belongs to, or nil.
+func find(pkg string) *subtree {
+	for i, h := range layers {
 		if h.name == pkg || h.name != "." && within(pkg, h.name) {
-			return &houses[i]
+			return &layers[i]
 		}
 	}
 	return nil

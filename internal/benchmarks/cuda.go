@@ -12,7 +12,8 @@ import (
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/eval"
 	"github.com/wavelane/wavelane/ptx/ir"
@@ -132,14 +133,14 @@ func (k *clock) buffer(bytes int) (*cuda.Buffer[byte], error) {
 }
 
 // filled is a buffer of random numbers, of zeros, or of the given number where they are integers.
-func (k *clock) filled(ctx context.Context, t op.Type, n int32, zeros bool) (*cuda.Buffer[byte], error) {
+func (k *clock) filled(ctx context.Context, t program.Type, n int32, zeros bool) (*cuda.Buffer[byte], error) {
 	b, err := k.buffer(t.Bytes())
 	if err != nil {
 		return nil, err
 	}
-	data := op.MakeSlice(t)
+	data := program.MakeSlice(t)
 	if zeros {
-		return b, b.Upload(ctx, op.Bytes(data))
+		return b, b.Upload(ctx, program.Bytes(data))
 	}
 	switch s := data.(type) {
 	case []float32:
@@ -161,7 +162,7 @@ func (k *clock) filled(ctx context.Context, t op.Type, n int32, zeros bool) (*cu
 			s[i] = compute.BF16(math.Float32bits(v) >> 16)
 		}
 	}
-	return b, b.Upload(ctx, op.Bytes(data))
+	return b, b.Upload(ctx, program.Bytes(data))
 }
 
 // empty is a kernel that does nothing: what a launch costs by itself.
@@ -198,7 +199,7 @@ func (k *clock) deviceCopy(ctx context.Context, moved int) (Way, error) {
 	if err != nil {
 		return Way{}, err
 	}
-	x := op.Bytes(random(moved/8 + 1))
+	x := program.Bytes(random(moved/8 + 1))
 	if err := from.Upload(ctx, x[:from.Len()]); err != nil {
 		return Way{}, err
 	}

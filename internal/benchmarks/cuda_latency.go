@@ -8,7 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/cuda"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 // transfer is what copies between the host and the device are measured with.
@@ -90,7 +90,7 @@ func moves(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]Way, error
 		return nil, err
 	}
 	by.peer = &Request{Op: "copy", Shapes: [][]int{{n}}, DTypes: []string{"f32"}, Calls: by.calls}
-	o, err := k.operation(ctx, measured{entry: op.Neg, in: f32s([]int{n})}, "")
+	o, err := k.operation(ctx, measured{entry: catalogue.Neg, in: f32s([]int{n})}, "")
 	if err != nil {
 		return nil, err
 	}

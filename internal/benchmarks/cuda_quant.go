@@ -7,14 +7,16 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/quant"
 )
 
 // quantisedOn is m rows of x times weights of n rows of k values.
-func quantisedOn(f compute.BlockFormat, m, k, n int) []op.Type {
+func quantisedOn(f compute.BlockFormat, m, k, n int) []program.Type {
 	words, _ := quant.PackedWords(quant.Type(f), k)
-	return []op.Type{op.F32(m, k), {DType: compute.Uint32, Shape: []int{n, words}}}
+	return []program.Type{program.F32(m, k), {DType: compute.Uint32, Shape: []int{n, words}}}
 }
 
 func quantisedProduct(name string, f compute.BlockFormat, eight bool, m, k, n int) measured {
@@ -22,8 +24,8 @@ func quantisedProduct(name string, f compute.BlockFormat, eight bool, m, k, n in
 	if eight {
 		kind = "8-bit"
 	}
-	return measured{name: strings.ToLower(fmt.Sprintf(name, f)), entry: op.QuantMatMulRowMajor,
-		attr: op.Attr{Options: compute.QuantOptions{Format: f, Q8: eight}}, in: quantisedOn(f, m, k, n), small: quantisedOn(f, m, 512, 48),
+	return measured{name: strings.ToLower(fmt.Sprintf(name, f)), entry: catalogue.QuantMatMulRowMajor,
+		attr: program.Attr{Options: compute.QuantOptions{Format: f, Q8: eight}}, in: quantisedOn(f, m, k, n), small: quantisedOn(f, m, 512, 48),
 		doc: fmt.Sprintf("%s weights %d × %d with %d rows of %s activations", f, n, k, m, kind)}
 }
 
@@ -47,7 +49,7 @@ var quantisedMany = func() (all []measured) {
 			}
 			p := quantisedProduct(name, f, eight, 512, 8192, 8192)
 			p.small = quantisedOn(f, 34, 256, 48)
-			p.flops = func(in []op.Type) float64 { // those of the same product of float32
+			p.flops = func(in []program.Type) float64 { // those of the same product of float32
 				return 2 * float64(in[0].Len()) * float64(in[1].Shape[0])
 			}
 			all = append(all, p)

@@ -9,7 +9,8 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/args"
 	"github.com/wavelane/wavelane/ptx/lower"
 )
@@ -37,10 +38,10 @@ func (o *operation) capture(c *cuda.Capture) error {
 // operation prepares one for graphs, by a variant of its kernel or by default. A program would do the same, but has no clock on
 // the GPU.
 func (k *clock) operation(ctx context.Context, m measured, variant string) (*operation, error) {
-	p := &op.Program{}
-	var slots []op.Slot
+	p := &program.Program{}
+	var slots []program.Slot
 	for _, t := range m.in {
-		slots = append(slots, p.Add(t, op.FromHost))
+		slots = append(slots, p.Add(t, program.FromHost))
 	}
 	results, err := p.ApplyAll(m.entry, m.attr, slots...)
 	if err != nil {

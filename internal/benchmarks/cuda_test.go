@@ -12,7 +12,8 @@ import (
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func software(t *testing.T) *wavelane.Device {
@@ -26,11 +27,11 @@ func software(t *testing.T) *wavelane.Device {
 func TestMeasuredIsWhatRuns(t *testing.T) {
 	dev := software(t)
 	all := slices.Concat(memoryBound, computeBound, quantisedFew, quantisedMany)
-	halves := func(shape ...int) op.Type { return op.Type{DType: compute.Float16, Shape: shape} }
-	all = append(all, measured{name: "matmul", entry: op.MatMul, attr: op.Attr{Options: compute.MatMulOptions{}},
+	halves := func(shape ...int) program.Type { return program.Type{DType: compute.Float16, Shape: shape} }
+	all = append(all, measured{name: "matmul", entry: catalogue.MatMul, attr: program.Attr{Options: compute.MatMulOptions{}},
 		small: f32s([]int{70, 90}, []int{90, 33})},
-		measured{name: "wgmma", entry: op.MatMul, attr: op.Attr{Options: compute.MatMulOptions{}},
-			small: []op.Type{halves(128, 1024), halves(1024, 256)}})
+		measured{name: "wgmma", entry: catalogue.MatMul, attr: program.Attr{Options: compute.MatMulOptions{}},
+			small: []program.Type{halves(128, 1024), halves(1024, 256)}})
 	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {
 			m.in = m.small
@@ -41,12 +42,12 @@ func TestMeasuredIsWhatRuns(t *testing.T) {
 			o, err := k.operation(t.Context(), m, "")
 			require.NoError(t, err)
 			require.Equal(t, m.name == "wgmma", strings.HasPrefix(o.variant, "wgmma"), o.variant)
-			p, io := &op.Program{}, &op.IO{}
-			var slots []op.Slot
+			p, io := &program.Program{}, &program.IO{}
+			var slots []program.Slot
 			for i, b := range o.in { // before the operation changes them, if it does
-				x := op.MakeSlice(m.in[i])
-				require.NoError(t, b.Download(t.Context(), op.Bytes(x)))
-				slots = append(slots, p.Add(m.in[i], op.FromHost))
+				x := program.MakeSlice(m.in[i])
+				require.NoError(t, b.Download(t.Context(), program.Bytes(x)))
+				slots = append(slots, p.Add(m.in[i], program.FromHost))
 				io.Host = append(io.Host, x)
 			}
 			g, err := k.repeat(1, o.capture)
@@ -60,7 +61,7 @@ func TestMeasuredIsWhatRuns(t *testing.T) {
 			require.NoError(t, err)
 			p.Read = out
 			for _, s := range out {
-				io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
+				io.Read = append(io.Read, program.MakeSlice(p.Values[s].Type))
 			}
 			x, err := dev.Compile(p)
 			require.NoError(t, err)
@@ -69,7 +70,7 @@ func TestMeasuredIsWhatRuns(t *testing.T) {
 			for i, b := range o.out {
 				got := make([]byte, b.Len())
 				require.NoError(t, b.Download(t.Context(), got))
-				require.Equal(t, op.Bytes(io.Read[i]), got, "result %d", i)
+				require.Equal(t, program.Bytes(io.Read[i]), got, "result %d", i)
 			}
 		})
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
@@ -28,11 +28,11 @@ type attentionTypes struct{ q, kv compute.DType }
 
 // attend adds a case of random operands, with lengths if there are any.
 func (b *builder) attend(note string, s attentionSizes, o compute.AttentionOptions, t attentionTypes, lengths ...int32) *testCase {
-	return b.add(note, op.Attr{Options: o}, func(r *source) []operand {
+	return b.add(note, program.Attr{Options: o}, func(r *source) []operand {
 		q, k := s.shapes()
 		in := []operand{r.domain(b.Entry, q...).as(t.q), r.domain(b.Entry, k...).as(t.kv), r.domain(b.Entry, k...).as(t.kv)}
 		if lengths != nil {
-			in = append(in, operand{op.Type{DType: compute.Int32, Shape: []int{s.b}}, append([]int32{}, lengths...)})
+			in = append(in, operand{program.Type{DType: compute.Int32, Shape: []int{s.b}}, append([]int32{}, lengths...)})
 		}
 		return in
 	})
@@ -60,7 +60,7 @@ func attentionCases(b *builder) {
 	b.attend("scores of hundreds, bent", attentionSizes{1, 9, 40, 2, 2, 20}, compute.AttentionOptions{Scale: 20, SoftCap: 50}, f32)
 	b.attend("one new query", attentionSizes{2, 1, 120, 8, 2, 64}, causal, f32, 120, 101)
 	b.attend("a window of one", attentionSizes{1, 9, 9, 1, 1, 5}, compute.AttentionOptions{Causal: true, Window: 1}, f32)
-	b.add("without batch", op.Attr{Options: causal}, func(r *source) []operand {
+	b.add("without batch", program.Attr{Options: causal}, func(r *source) []operand {
 		return []operand{r.domain(b.Entry, 9, 6, 24), r.domain(b.Entry, 12, 3, 24), r.domain(b.Entry, 12, 3, 24)}
 	})
 
@@ -90,7 +90,7 @@ func attentionCases(b *builder) {
 		b.attend("a ring", attentionSizes{1, 20, 100, 1, 1, 64}, causal, all, 130)
 		b.attend("", attentionSizes{1, 18, 65, 1, 1, 256}, causal, all)
 		for _, n := range []int{64, 128, 256} {
-			b.add("keys that are not in use are not read", op.Attr{Options: plain}, func(r *source) []operand {
+			b.add("keys that are not in use are not read", program.Attr{Options: plain}, func(r *source) []operand {
 				k, v := r.domain(b.Entry, 1, 70, 1, n), r.domain(b.Entry, 1, 70, 1, n)
 				for i := 50 * n; i < 70*n; i++ {
 					k.set(float32(math.NaN()), i)
@@ -131,10 +131,10 @@ func lseCases(b *builder) {
 	b.attend("empty", attentionSizes{2, 3, 0, 2, 1, 4}, causal, f32)
 	b.attend("empty", attentionSizes{2, 3, 0, 2, 1, 4}, causal, f32, 0, 9)
 	b.attend("empty", attentionSizes{2, 0, 3, 2, 1, 4}, causal, f32)
-	b.add("without batch", op.Attr{Options: causal}, func(r *source) []operand {
+	b.add("without batch", program.Attr{Options: causal}, func(r *source) []operand {
 		return []operand{r.domain(b.Entry, 9, 6, 24), r.domain(b.Entry, 12, 3, 24), r.domain(b.Entry, 12, 3, 24)}
 	})
-	b.add("NaN and infinite queries", op.Attr{Options: causal}, func(r *source) []operand {
+	b.add("NaN and infinite queries", program.Attr{Options: causal}, func(r *source) []operand {
 		nan, inf := float32(math.NaN()), float32(math.Inf(1))
 		return []operand{r.domain(b.Entry, 1, 6, 2, 8).set(nan, 5).set(inf, 40), r.domain(b.Entry, 1, 6, 2, 8), r.domain(b.Entry, 1, 6, 2, 8)}
 	})
@@ -142,11 +142,11 @@ func lseCases(b *builder) {
 
 // attentionSpecials adds cases of special values.
 func attentionSpecials(b *builder) {
-	causal := op.Attr{Options: compute.AttentionOptions{Causal: true}}
+	causal := program.Attr{Options: compute.AttentionOptions{Causal: true}}
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, s := range []attentionSizes{{1, 3, 16, 2, 1, 8}, {1, 40, 64, 1, 1, 64}, {2, 1, 128, 4, 2, 32}} {
 		q, k := s.shapes()
-		b.add("queries of zeros average the values", op.Attr{Options: compute.AttentionOptions{}}, func(r *source) []operand {
+		b.add("queries of zeros average the values", program.Attr{Options: compute.AttentionOptions{}}, func(r *source) []operand {
 			return []operand{r.integers(0, 0, q...), r.integers(-4, 4, k...), r.integers(-4, 4, k...)}
 		}).exact = true
 	}
@@ -168,7 +168,7 @@ func attentionSpecials(b *builder) {
 			k.set(nan, i)
 			v.set(inf, i)
 		}
-		return []operand{queries(r), k, v, {op.Type{DType: compute.Int32, Shape: []int{1}}, []int32{11}}}
+		return []operand{queries(r), k, v, {program.Type{DType: compute.Int32, Shape: []int{1}}, []int32{11}}}
 	})
 	b.add("an infinite value of the oldest key", causal, func(r *source) []operand {
 		return []operand{queries(r), keys(r), keys(r).set(inf, 0).set(nan, 9)}
@@ -177,7 +177,7 @@ func attentionSpecials(b *builder) {
 		q, k := r.floats(1, 2, 1, 3, 1, 4), r.floats(1, 2, 1, 3, 1, 4)
 		return []operand{q, k.set(-inf, 0).set(-inf, 5), r.floats(-2, 2, 1, 3, 1, 4)}
 	})
-	b.add("an infinite score under a cap", op.Attr{Options: compute.AttentionOptions{SoftCap: 2}}, func(r *source) []operand {
+	b.add("an infinite score under a cap", program.Attr{Options: compute.AttentionOptions{SoftCap: 2}}, func(r *source) []operand {
 		q, k := r.floats(1, 2, 1, 3, 1, 4), r.floats(1, 2, 1, 3, 1, 4)
 		return []operand{q, k.set(-inf, 0).set(inf, 5), r.floats(-2, 2, 1, 3, 1, 4)}
 	})

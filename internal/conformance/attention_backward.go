@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
@@ -18,11 +19,11 @@ func init() {
 
 // attendBack adds a case of random operands, and of what the reference of attention_lse makes of them.
 func (b *builder) attendBack(note string, s attentionSizes, o compute.AttentionOptions, lengths ...int32) *testCase {
-	return b.add(note, op.Attr{Options: o}, func(r *source) []operand {
+	return b.add(note, program.Attr{Options: o}, func(r *source) []operand {
 		q, k := s.shapes()
 		in := []operand{r.domain(b.Entry, q...), r.domain(b.Entry, k...), r.domain(b.Entry, k...)}
 		if lengths != nil {
-			in = append(in, operand{op.Type{DType: compute.Int32, Shape: []int{s.b}}, slices.Clone(lengths)})
+			in = append(in, operand{program.Type{DType: compute.Int32, Shape: []int{s.b}}, slices.Clone(lengths)})
 		}
 		return b.backward(r, o, in)
 	})
@@ -30,12 +31,12 @@ func (b *builder) attendBack(note string, s attentionSizes, o compute.AttentionO
 
 // backward makes operands of attention's gradient from those of attention.
 func (b *builder) backward(r *source, o compute.AttentionOptions, in []operand) []operand {
-	out, err := op.AttentionLSE.Check(types(in), op.Attr{Options: o})
+	out, err := catalogue.AttentionLSE.Check(types(in), program.Attr{Options: o})
 	if err != nil {
 		panic(err) // our own cases
 	}
 	all := slices.Clone(in[:3])
-	for i, x := range op.AttentionLSE.Reference(arrays(in), op.Attr{Options: o}, out) {
+	for i, x := range catalogue.AttentionLSE.Reference(arrays(in), program.Attr{Options: o}, out) {
 		rounded := make([]float32, len(x.Data))
 		for j, v := range x.Data {
 			rounded[j] = float32(v)
@@ -70,17 +71,17 @@ func attentionBackwardCases(b *builder) {
 		b.attendBack("empty", s, causal)
 	}
 	b.attendBack("empty", attentionSizes{2, 3, 0, 2, 1, 4}, plain, 0, 9)
-	b.add("without batch", op.Attr{Options: causal}, func(r *source) []operand {
+	b.add("without batch", program.Attr{Options: causal}, func(r *source) []operand {
 		return b.backward(r, causal, []operand{r.domain(b.Entry, 9, 6, 24), r.domain(b.Entry, 12, 3, 24), r.domain(b.Entry, 12, 3, 24)})
 	})
-	b.add("what is not in use is not read", op.Attr{Options: plain}, func(r *source) []operand {
+	b.add("what is not in use is not read", program.Attr{Options: plain}, func(r *source) []operand {
 		nan, row := float32(math.NaN()), 2*8 // two heads of eight
 		k, v := r.domain(b.Entry, 1, 20, 2, 8), r.domain(b.Entry, 1, 20, 2, 8)
 		for i := 11 * row; i < 20*row; i++ {
 			k.set(nan, i)
 			v.set(nan, i)
 		}
-		lengths := operand{op.Type{DType: compute.Int32, Shape: []int{1}}, []int32{11}}
+		lengths := operand{program.Type{DType: compute.Int32, Shape: []int{1}}, []int32{11}}
 		return b.backward(r, plain, []operand{r.domain(b.Entry, 1, 6, 4, 8), k, v, lengths})
 	})
 	c := b.attendBack("", attentionSizes{1, 12, 12, 2, 2, 8}, causal)

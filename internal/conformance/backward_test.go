@@ -11,7 +11,8 @@ import (
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Gradients of products on every kind of device, against sums in float64: each product of an element of a with one of b gives
@@ -29,7 +30,7 @@ func TestMatMulBackward(t *testing.T) {
 			r := newSource(Seed(), "backward", 4*i+j)
 			shapes := matmulShapes([3]int{5, 9, 7}, o, l[0], l[1])
 			a, b := r.floats(-1, 1, shapes[0]...).as(d), r.floats(-1, 1, shapes[1]...).as(d)
-			out, err := op.MatMul.Check(types([]operand{a, b}), op.Attr{Options: o})
+			out, err := catalogue.MatMul.Check(types([]operand{a, b}), program.Attr{Options: o})
 			require.NoError(t, err)
 			dy := r.floats(-1, 1, out[0].Shape...)
 			if j%2 == 0 {
@@ -60,7 +61,7 @@ func TestMatMulBackward(t *testing.T) {
 
 // slopes are the gradients of Σ dy·(a·b).
 func slopes(a, b, dy operand, o compute.MatMulOptions) (da, db []float64) {
-	d, _ := op.MatMulShape(a.Shape, b.Shape, o)
+	d, _ := catalogue.MatMulShape(a.Shape, b.Shape, o)
 	in := arrays([]operand{a, b, dy})
 	da, db = make([]float64, len(in[0].Data)), make([]float64, len(in[1].Data))
 	at := func(transposed bool, rows, cols, i, j int) int {

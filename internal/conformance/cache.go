@@ -4,20 +4,21 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
 	byName["kv_append"], byName["kv_append_paged"] = appendCases, appendCases
 	byName["paged_attention"] = pagedCases
 	largeByName["kv_append"] = func(b *builder) {
-		b.add("", op.Attr{}, func(r *source) []operand {
+		b.add("", program.Attr{}, func(r *source) []operand {
 			return []operand{r.words(compute.Float16, 70_000, 2, 1, 3), r.floats(-9, 9, 70_000, 1, 1, 3),
-				{op.Type{DType: compute.Int32, Shape: []int{70_000}}, r.words(compute.Int32, 70_000).data}}
+				{program.Type{DType: compute.Int32, Shape: []int{70_000}}, r.words(compute.Int32, 70_000).data}}
 		})
 	}
 	largeByName["kv_append_paged"] = func(b *builder) {
-		b.add("", op.Attr{}, func(r *source) []operand {
+		b.add("", program.Attr{}, func(r *source) []operand {
 			return []operand{r.words(compute.Float32, 300, 256, 1, 4), r.floats(-9, 9, 1, 70_000, 1, 4), lengthsOf([]int32{11}), r.table(300, 1, 280)}
 		})
 	}
@@ -33,7 +34,7 @@ type pagedSizes struct{ n, heads, kv, d, page, entries int }
 
 // paged adds a case of one sequence for each length, whose pages lie in no order and leave a few unused.
 func (b *builder) paged(note string, s pagedSizes, o compute.AttentionOptions, t attentionTypes, lengths ...int32) *testCase {
-	return b.add(note, op.Attr{Options: o}, func(r *source) []operand {
+	return b.add(note, program.Attr{Options: o}, func(r *source) []operand {
 		batch := len(lengths)
 		pages := []int{batch*s.entries + 3, s.page, s.kv, s.d}
 		return []operand{r.domain(b.Entry, batch, s.n, s.heads, s.d).as(t.q), r.domain(b.Entry, pages...).as(t.kv),
@@ -47,11 +48,11 @@ func (r *source) table(pages, batch, entries int) operand {
 	for i, id := range r.Perm(pages)[:len(ids)] {
 		ids[i] = int32(id)
 	}
-	return operand{op.Type{DType: compute.Int32, Shape: []int{batch, entries}}, ids}
+	return operand{program.Type{DType: compute.Int32, Shape: []int{batch, entries}}, ids}
 }
 
 func lengthsOf(n []int32) operand {
-	return operand{op.Type{DType: compute.Int32, Shape: []int{len(n)}}, append([]int32{}, n...)}
+	return operand{program.Type{DType: compute.Int32, Shape: []int{len(n)}}, append([]int32{}, n...)}
 }
 
 // decodeCases are of attention of few queries over caches: groups of several heads, lengths, rings.
@@ -87,24 +88,24 @@ func pagedCases(b *builder) {
 	b.paged("no elements in pages", pagedSizes{2, 2, 1, 8, 0, 4}, causal, f32, 3)
 	b.paged("no sequences", pagedSizes{2, 2, 1, 8, 4, 2}, causal, f32)
 	b.paged("halves of queries", pagedSizes{1, 4, 2, 64, 16, 6}, causal, attentionTypes{compute.Float16, compute.Float16}, 90, 77)
-	b.add("pages that do not exist", op.Attr{Options: causal}, func(r *source) []operand {
-		table := operand{op.Type{DType: compute.Int32, Shape: []int{2, 4}},
+	b.add("pages that do not exist", program.Attr{Options: causal}, func(r *source) []operand {
+		table := operand{program.Type{DType: compute.Int32, Shape: []int{2, 4}},
 			[]int32{2, -1, 0, 7, math.MinInt32, math.MaxInt32, 8, -8}}
 		return []operand{r.domain(b.Entry, 2, 2, 2, 12), r.domain(b.Entry, 7, 3, 1, 12), r.domain(b.Entry, 7, 3, 1, 12), table,
 			lengthsOf([]int32{12, 10})}
 	})
-	b.add("sequences share pages", op.Attr{Options: plain}, func(r *source) []operand {
-		table := operand{op.Type{DType: compute.Int32, Shape: []int{3, 3}}, []int32{2, 0, 1, 2, 0, 3, 2, 2, 2}}
+	b.add("sequences share pages", program.Attr{Options: plain}, func(r *source) []operand {
+		table := operand{program.Type{DType: compute.Int32, Shape: []int{3, 3}}, []int32{2, 0, 1, 2, 0, 3, 2, 2, 2}}
 		return []operand{r.domain(b.Entry, 3, 1, 4, 32), r.domain(b.Entry, 4, 6, 4, 32), r.domain(b.Entry, 4, 6, 4, 32), table,
 			lengthsOf([]int32{18, 14, 17})}
 	})
-	b.add("without batch, not in use is not read", op.Attr{Options: causal}, func(r *source) []operand {
+	b.add("without batch, not in use is not read", program.Attr{Options: causal}, func(r *source) []operand {
 		k, v := r.domain(b.Entry, 3, 4, 2, 8), r.domain(b.Entry, 3, 4, 2, 8)
 		for i := (4 + 2) * 16; i < 8*16; i++ { // page 1 from its third key on
 			k.set(float32(math.NaN()), i)
 			v.set(float32(math.Inf(1)), i)
 		}
-		return []operand{r.domain(b.Entry, 2, 4, 8), k, v, {op.Type{DType: compute.Int32, Shape: []int{1, 2}}, []int32{2, 1}}, lengthsOf([]int32{6})}
+		return []operand{r.domain(b.Entry, 2, 4, 8), k, v, {program.Type{DType: compute.Int32, Shape: []int{1, 2}}, []int32{2, 1}}, lengthsOf([]int32{6})}
 	})
 	c := b.paged("", pagedSizes{5, 1, 1, 7, 5, 1}, plain, f32, 5)
 	b.again(c, inPlace)
@@ -119,10 +120,10 @@ var storedTypes = [][2]compute.DType{{compute.Float32, compute.Float32}, {comput
 	{compute.BFloat16, compute.Float32}, {compute.Float16, compute.Float16}, {compute.BFloat16, compute.BFloat16}}
 
 func appendCases(b *builder) {
-	paged := b.Entry == op.KVAppendPaged
+	paged := b.Entry == catalogue.KVAppendPaged
 	add := func(note string, s appendSizes, types [][2]compute.DType, positions ...int32) (c *testCase) {
 		for _, t := range types {
-			c = b.add(note, op.Attr{}, func(r *source) []operand {
+			c = b.add(note, program.Attr{}, func(r *source) []operand {
 				cache := []int{s.b, s.slots, s.heads, s.d}
 				if paged {
 					cache[0] = s.b*s.entries + 2
@@ -149,12 +150,12 @@ func appendCases(b *builder) {
 	add("positions out of range", appendSizes{6, 3, 5, 2, 1, 6}, storedTypes[:2], -1, -3, math.MinInt32, math.MaxInt32-1, 1000, 8)
 	if paged { // eight elements of a row are written at once, or one
 		for i, t := range storedTypes {
-			b.add("pages that do not exist", op.Attr{}, func(r *source) []operand {
+			b.add("pages that do not exist", program.Attr{}, func(r *source) []operand {
 				n := 3 + 5*(i%2)
-				table := operand{op.Type{DType: compute.Int32, Shape: []int{2, 2}}, []int32{5, 0, -1, math.MaxInt32}}
+				table := operand{program.Type{DType: compute.Int32, Shape: []int{2, 2}}, []int32{5, 0, -1, math.MaxInt32}}
 				return []operand{r.words(t[0], 5, 4, 1, n), r.words(t[1], 2, 6, 1, n), lengthsOf([]int32{1, 0}), table}
 			})
-			b.add("positions behind the table", op.Attr{}, func(r *source) []operand {
+			b.add("positions behind the table", program.Attr{}, func(r *source) []operand {
 				return []operand{r.words(t[0], 5, 4, 1, 8), r.words(t[1], 2, 6, 1, 8), lengthsOf([]int32{5, 7}), r.table(5, 2, 2)}
 			})
 		}
@@ -167,7 +168,7 @@ func appendCases(b *builder) {
 	edges := []float32{nan, inf, -inf, 65504, 65519.996, 65520, -65520, 0x1p-14, 0x1p-24, 0x1p-25, 0x1.8p-25, 1 + 0x1p-11, 1 + 3*0x1p-11,
 		1 + 0x1p-9, 1 + 0x1p-8, 1 + 3*0x1p-9, math.MaxFloat32, 0x1p-130}
 	for _, t := range storedTypes[1:3] {
-		b.add("edges", op.Attr{}, func(r *source) []operand {
+		b.add("edges", program.Attr{}, func(r *source) []operand {
 			in := []operand{r.words(t[0], 2, 3, 1, len(edges)), f32s([]int{1, 1, 1, len(edges)}, edges...), lengthsOf([]int32{2})}
 			if paged {
 				return append(in, r.table(2, 1, 1))
@@ -179,8 +180,8 @@ func appendCases(b *builder) {
 		add("rows beyond the capacity", appendSizes{2, 11, 4, 0, 1, 5}, storedTypes, 3, 0)
 		add("far behind a wrap", appendSizes{2, 3, 7, 0, 1, 4}, storedTypes[:3], 1_000_003, math.MaxInt32-2)
 	} else {
-		b.add("pages that do not exist", op.Attr{}, func(r *source) []operand {
-			table := operand{op.Type{DType: compute.Int32, Shape: []int{2, 4}}, []int32{1, -1, 5, 0, math.MinInt32, math.MaxInt32, 4, 3}}
+		b.add("pages that do not exist", program.Attr{}, func(r *source) []operand {
+			table := operand{program.Type{DType: compute.Int32, Shape: []int{2, 4}}, []int32{1, -1, 5, 0, math.MinInt32, math.MaxInt32, 4, 3}}
 			return []operand{r.words(compute.Float16, 5, 2, 1, 3), r.floats(-9, 9, 2, 8, 1, 3), lengthsOf([]int32{0, 1}), table}
 		})
 	}

@@ -9,21 +9,21 @@ import (
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // operand is one input of a case.
 type operand struct {
-	op.Type
+	program.Type
 	data any
 }
 
 // testCase is one call of an entry. It is the same on every device.
 type testCase struct {
-	entry  *op.Entry
+	entry  *program.Entry
 	number int // among the cases of its entry
 	note   string
-	attr   op.Attr
+	attr   program.Attr
 	exact  bool    // rounding has no excuse: the inputs are small integers
 	loose  float64 // multiplies the tolerance where inputs leave the entry's domain; 0 means 1
 	same   bool    // all operands are one value
@@ -60,7 +60,7 @@ func (c *testCase) expectations(in []operand) ([]*expectation, error) {
 	all, size := expect(c.entry, c.attr, in, out), 0
 	for _, x := range all {
 		if c.exact {
-			x.tol = op.Tolerance{}
+			x.tol = program.Tolerance{}
 		}
 		if c.loose > 0 {
 			x.tol.Abs, x.tol.Rel, x.tol.Mag = x.tol.Abs*c.loose, x.tol.Rel*c.loose, x.tol.Mag*c.loose
@@ -87,8 +87,8 @@ func (c *testCase) describe(in []operand) string {
 	return s
 }
 
-func types(in []operand) []op.Type {
-	ts := make([]op.Type, len(in))
+func types(in []operand) []program.Type {
+	ts := make([]program.Type, len(in))
 	for i, o := range in {
 		ts[i] = o.Type
 	}
@@ -114,7 +114,7 @@ func (r *source) between(low, high float64) float32 {
 }
 
 func (r *source) floats(low, high float64, shape ...int) operand {
-	data := make([]float32, op.Len(shape))
+	data := make([]float32, program.Len(shape))
 	const cycle = 99991 // prime; long enough to look random, short enough to be quick at any size
 	for i := range min(cycle, len(data)) {
 		data[i] = r.between(low, high)
@@ -122,16 +122,16 @@ func (r *source) floats(low, high float64, shape ...int) operand {
 	for i := cycle; i < len(data); {
 		i += copy(data[i:], data[:i])
 	}
-	return operand{op.F32(shape...), data}
+	return operand{program.F32(shape...), data}
 }
 
 // domain draws from the interval for which an entry promises its tolerance.
-func (r *source) domain(e *op.Entry, shape ...int) operand {
+func (r *source) domain(e *program.Entry, shape ...int) operand {
 	low, high := domainOf(e)
 	return r.floats(low, high, shape...)
 }
 
-func domainOf(e *op.Entry) (low, high float64) {
+func domainOf(e *program.Entry) (low, high float64) {
 	if e.Domain != [2]float64{} {
 		return e.Domain[0], e.Domain[1]
 	}
@@ -149,8 +149,8 @@ func (r *source) integers(low, high int, shape ...int) operand {
 
 // words returns arbitrary values of any element type; words that would be NaN as floats are among the integers.
 func (r *source) words(d compute.DType, shape ...int) operand {
-	t := op.Type{DType: d, Shape: shape}
-	data := op.MakeSlice(t)
+	t := program.Type{DType: d, Shape: shape}
+	data := program.MakeSlice(t)
 	switch s := data.(type) {
 	case []float32:
 		return r.floats(-1e6, 1e6, shape...)
@@ -189,7 +189,7 @@ func (r *source) word() uint32 {
 	return 0
 }
 
-func f32s(shape []int, data ...float32) operand { return operand{op.F32(shape...), data} }
+func f32s(shape []int, data ...float32) operand { return operand{program.F32(shape...), data} }
 
 func vector(data ...float32) operand { return f32s([]int{len(data)}, data...) }
 
@@ -219,18 +219,18 @@ func (o operand) clone() operand {
 
 // builder collects the cases of one entry.
 type builder struct {
-	*op.Entry
+	*program.Entry
 	cases []*testCase
 }
 
-func (b *builder) add(note string, a op.Attr, inputs func(r *source) []operand) *testCase {
+func (b *builder) add(note string, a program.Attr, inputs func(r *source) []operand) *testCase {
 	c := &testCase{entry: b.Entry, number: len(b.cases), note: note, attr: a, inputs: inputs}
 	b.cases = append(b.cases, c)
 	return c
 }
 
 // given adds a case of fixed operands.
-func (b *builder) given(note string, a op.Attr, in ...operand) *testCase {
+func (b *builder) given(note string, a program.Attr, in ...operand) *testCase {
 	return b.add(note, a, func(*source) []operand { return clones(in) })
 }
 
@@ -243,7 +243,7 @@ func clones(in []operand) []operand {
 }
 
 // random adds a case of float32 operands of these shapes from the entry's domain.
-func (b *builder) random(note string, a op.Attr, shapes ...[]int) *testCase {
+func (b *builder) random(note string, a program.Attr, shapes ...[]int) *testCase {
 	return b.add(note, a, func(r *source) []operand {
 		in := make([]operand, len(shapes))
 		for i, s := range shapes {
@@ -260,12 +260,12 @@ func (b *builder) again(c *testCase, a alias) {
 }
 
 // attrs returns attributes with the scalars that the entry wants tried: the first value of each together, then the next.
-func attrs(e *op.Entry, options any) []op.Attr {
+func attrs(e *program.Entry, options any) []program.Attr {
 	variants := 1
 	for _, s := range e.Scalars {
 		variants = max(variants, len(s.Test))
 	}
-	out := make([]op.Attr, variants)
+	out := make([]program.Attr, variants)
 	for i := range out {
 		out[i].Options = options
 		for _, s := range e.Scalars {
@@ -278,14 +278,14 @@ func attrs(e *op.Entry, options any) []op.Attr {
 // generators make the cases of an entry, by name or else by class.
 var (
 	byName  = map[string]func(b *builder){}
-	byClass = map[op.Class]func(b *builder){}
+	byClass = map[program.Class]func(b *builder){}
 )
 
 // leastCases is the number below which an entry counts as untested.
 const leastCases = 12
 
 // casesOf returns the cases of an entry, shared by all devices so that references are computed once.
-func casesOf(e *op.Entry) ([]*testCase, error) {
+func casesOf(e *program.Entry) ([]*testCase, error) {
 	v, _ := allCases.LoadOrStore(e, sync.OnceValue(func() []*testCase {
 		generate := byName[e.Name]
 		if generate == nil {
@@ -304,17 +304,17 @@ func casesOf(e *op.Entry) ([]*testCase, error) {
 	return cases, nil
 }
 
-var allCases sync.Map // *op.Entry → func() []*testCase
+var allCases sync.Map // *program.Entry → func() []*testCase
 
 // Call is a call of an entry: the types of the operands, and the attributes.
 type Call struct {
-	In   []op.Type
-	Attr op.Attr
+	In   []program.Type
+	Attr program.Attr
 }
 
 // Calls returns the calls that the suite's cases of an entry make, without the large ones: for tests of what devices prepare,
 // which execute nothing.
-func Calls(e *op.Entry) ([]Call, error) {
+func Calls(e *program.Entry) ([]Call, error) {
 	cases, err := casesOf(e)
 	if err != nil {
 		return nil, err

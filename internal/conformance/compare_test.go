@@ -11,19 +11,21 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 )
 
 // faulty is a device that computes another operation in place of one.
 type faulty struct {
 	batch.Device
-	from, to *op.Entry
+	from, to *program.Entry
 }
 
-func (d faulty) Compile(p *op.Program) (op.Executable, error) {
+func (d faulty) Compile(p *program.Program) (program.Executable, error) {
 	q := *p
-	q.Steps = append([]op.Step{}, p.Steps...)
+	q.Steps = append([]program.Step{}, p.Steps...)
 	for i := range q.Steps {
 		if q.Steps[i].Entry == d.from {
 			q.Steps[i].Entry = d.to
@@ -70,9 +72,9 @@ func testCompare(t *testing.T, dev batch.Device) {
 	require.NoError(t, batch.Compare(ctx, b, dev, cpu))
 	var e *batch.DivergenceError
 	for _, c := range []struct {
-		from, to *op.Entry
+		from, to *program.Entry
 		step     int
-	}{{op.Sub, op.Add, 3}, {op.Sqrt, op.Abs, 11}, {op.Softmax, op.LogSoftmax, 4}, {op.ArgMax, op.ArgMin, 10}} {
+	}{{catalogue.Sub, catalogue.Add, 3}, {catalogue.Sqrt, catalogue.Abs, 11}, {catalogue.Softmax, catalogue.LogSoftmax, 4}, {catalogue.ArgMax, catalogue.ArgMin, 10}} {
 		err := batch.Compare(ctx, b, cpu, faulty{dev, c.from, c.to})
 		require.ErrorAs(t, err, &e)
 		require.ErrorIs(t, err, compute.ErrDiverged)

@@ -13,7 +13,8 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func TestMain(m *testing.M) {
@@ -55,13 +56,13 @@ func record(r *recorder, part func(t require.TestingT)) []string {
 	return r.failures
 }
 
-func (r *reference) device() *device {
-	return &device{Executor: r, name: "reference", count: &atomic.Int64{}}
+func (r *reference) device() *testDevice {
+	return &testDevice{Executor: r, name: "reference", count: &atomic.Int64{}}
 }
 
 func TestReferencePasses(t *testing.T) {
 	d := (&reference{}).device()
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		require.Empty(t, failures(func(t require.TestingT) { d.entry(t, e) }), e.Name)
 	}
 	for _, p := range programs {
@@ -72,8 +73,8 @@ func TestReferencePasses(t *testing.T) {
 
 // An entry that nobody says how to test is a failure.
 func TestEntryWithoutCases(t *testing.T) {
-	e := *op.Copy
-	e.Name, e.Class = "unheard_of", op.Matrix
+	e := *catalogue.Copy
+	e.Name, e.Class = "unheard_of", program.Matrix
 	got := failures(func(t require.TestingT) { (&reference{}).device().entry(t, &e) })
 	require.Len(t, got, 1)
 	require.Contains(t, got[0], "unheard_of has 0 cases")
@@ -81,8 +82,8 @@ func TestEntryWithoutCases(t *testing.T) {
 
 // One element of every result moved by ten times the tolerance, or for exact entries to the next number, is noticed.
 func TestPerturbationIsNoticed(t *testing.T) {
-	for _, e := range op.All() {
-		dev := &reference{mutate: func(s op.Step, in []operand, result any) {
+	for _, e := range catalogue.All() {
+		dev := &reference{mutate: func(s program.Step, in []operand, result any) {
 			r, ok := result.([]float32)
 			if !ok || len(r) == 0 {
 				perturbWords(result)
@@ -123,7 +124,7 @@ func perturbWords(result any) {
 
 // A destination that the device leaves alone, wholly or in its last element, is noticed even where NaN is right.
 func TestUnwrittenIsNoticed(t *testing.T) {
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		got := firstFailure(func(t require.TestingT) { (&reference{skip: true}).device().entry(t, e) })
 		require.Contains(t, got, "never written", e.Name)
 	}
@@ -134,10 +135,10 @@ func TestKnownMistakesAreNoticed(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, c := range []struct {
 		name  string
-		entry *op.Entry
-		bend  func(s op.Step, in []operand, result any)
+		entry *program.Entry
+		bend  func(s program.Step, in []operand, result any)
 	}{
-		{"the last of equals", op.ArgMax, func(s op.Step, in []operand, result any) {
+		{"the last of equals", catalogue.ArgMax, func(s program.Step, in []operand, result any) {
 			x := in[0].data.([]float32)
 			r := result.([]int32)
 			cols := len(x) / max(len(r), 1)
@@ -149,28 +150,28 @@ func TestKnownMistakesAreNoticed(t *testing.T) {
 				}
 			}
 		}},
-		{"a maximum that ignores NaN", op.Max, func(s op.Step, in []operand, result any) {
+		{"a maximum that ignores NaN", catalogue.Max, func(s program.Step, in []operand, result any) {
 			for i, v := range result.([]float32) {
 				if v != v {
 					result.([]float32)[i] = 8
 				}
 			}
 		}},
-		{"relu that drops NaN", op.ReLU, func(s op.Step, in []operand, result any) {
+		{"relu that drops NaN", catalogue.ReLU, func(s program.Step, in []operand, result any) {
 			for i, v := range result.([]float32) {
 				if v != v {
 					result.([]float32)[i] = 0
 				}
 			}
 		}},
-		{"softmax of -Inf as zeros", op.Softmax, func(s op.Step, in []operand, result any) {
+		{"softmax of -Inf as zeros", catalogue.Softmax, func(s program.Step, in []operand, result any) {
 			for i := range result.([]float32) {
 				if math.IsInf(float64(in[0].data.([]float32)[i]), -1) {
 					result.([]float32)[i] = 0
 				}
 			}
 		}},
-		{"a variance of E[x²] − E[x]²", op.LayerNorm, func(s op.Step, in []operand, result any) {
+		{"a variance of E[x²] − E[x]²", catalogue.LayerNorm, func(s program.Step, in []operand, result any) {
 			x, r := in[0].data.([]float32), result.([]float32)
 			cols := in[0].Shape[len(in[0].Shape)-1]
 			for i := range r {
@@ -184,16 +185,16 @@ func TestKnownMistakesAreNoticed(t *testing.T) {
 				r[i] = (x[i]-mean)*float32(rstd)*in[1].data.([]float32)[i%cols] + in[2].data.([]float32)[i%cols]
 			}
 		}},
-		{"K rounded down to a multiple of four", op.MatMul, func(s op.Step, in []operand, result any) {
+		{"K rounded down to a multiple of four", catalogue.MatMul, func(s program.Step, in []operand, result any) {
 			o := s.Attr.Options.(compute.MatMulOptions)
-			if d, _ := op.MatMulShape(in[0].Shape, in[1].Shape, o); d.K%4 != 0 && d.K > 4 && o.Act == 0 && !o.TransA && !o.TransB && d.Batch == 1 {
+			if d, _ := catalogue.MatMulShape(in[0].Shape, in[1].Shape, o); d.K%4 != 0 && d.K > 4 && o.Act == 0 && !o.TransA && !o.TransB && d.Batch == 1 {
 				r := result.([]float32)
 				for i := range r {
 					r[i] -= in[0].data.([]float32)[i/d.N*d.K+d.K-1] * in[1].data.([]float32)[(d.K-1)*d.N+i%d.N]
 				}
 			}
 		}},
-		{"a running float32 sum", op.Sum, func(s op.Step, in []operand, result any) {
+		{"a running float32 sum", catalogue.Sum, func(s program.Step, in []operand, result any) {
 			if r := result.([]float32); len(r) == 1 {
 				r[0] = 0
 				for _, v := range in[0].data.([]float32) {
@@ -202,30 +203,30 @@ func TestKnownMistakesAreNoticed(t *testing.T) {
 				r[0] *= 1 + 1e-5
 			}
 		}},
-		{"padding that wins", op.MaxPool2D, func(s op.Step, in []operand, result any) {
+		{"padding that wins", catalogue.MaxPool2D, func(s program.Step, in []operand, result any) {
 			for i, v := range result.([]float32) {
 				result.([]float32)[i] = max(v, 0)
 			}
 		}},
-		{"padding that counts", op.AvgPool2D, func(s op.Step, in []operand, result any) {
+		{"padding that counts", catalogue.AvgPool2D, func(s program.Step, in []operand, result any) {
 			o := s.Attr.Options.(compute.PoolOptions)
 			if r := result.([]float32); o.Pad[0] > 0 && len(r) > 0 {
 				r[0] *= 0.75
 			}
 		}},
-		{"ids clamped", op.Embedding, func(s op.Step, in []operand, result any) {
+		{"ids clamped", catalogue.Embedding, func(s program.Step, in []operand, result any) {
 			for i, v := range result.([]float32) {
 				if v != v && len(in[0].data.([]float32)) > 0 {
 					result.([]float32)[i] = in[0].data.([]float32)[0]
 				}
 			}
 		}},
-		{"halves rounded away from zero", op.Round, func(s op.Step, in []operand, result any) {
+		{"halves rounded away from zero", catalogue.Round, func(s program.Step, in []operand, result any) {
 			for i, v := range in[0].data.([]float32) {
 				result.([]float32)[i] = float32(math.Round(float64(v)))
 			}
 		}},
-		{"halves cut off", op.Cast, func(s op.Step, in []operand, result any) {
+		{"halves cut off", catalogue.Cast, func(s program.Step, in []operand, result any) {
 			if r, ok := result.([]uint16); ok && in[0].DType == compute.Float32 {
 				for i, v := range in[0].data.([]float32) {
 					if math.Abs(element(r, i)) > math.Abs(float64(v)) && math.Abs(float64(v)) < 65504 {
@@ -234,7 +235,7 @@ func TestKnownMistakesAreNoticed(t *testing.T) {
 				}
 			}
 		}},
-		{"words moved as floats", op.Copy, func(s op.Step, in []operand, result any) {
+		{"words moved as floats", catalogue.Copy, func(s program.Step, in []operand, result any) {
 			if r, ok := result.([]uint32); ok {
 				for i, v := range r {
 					if f := math.Float32frombits(v); f != 0 && math.Abs(float64(f)) < smallestNormal {
@@ -243,7 +244,7 @@ func TestKnownMistakesAreNoticed(t *testing.T) {
 				}
 			}
 		}},
-		{"NaN for NaN's neighbour", op.Add, func(s op.Step, in []operand, result any) {
+		{"NaN for NaN's neighbour", catalogue.Add, func(s program.Step, in []operand, result any) {
 			r := result.([]float32)
 			for i := len(r) - 1; i > 0; i-- {
 				if r[i-1] != r[i-1] {
@@ -262,7 +263,7 @@ func TestLimitsAreNoticed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("large cases run without -short")
 	}
-	dev := &reference{mutate: func(s op.Step, in []operand, result any) {
+	dev := &reference{mutate: func(s program.Step, in []operand, result any) {
 		if r := result.([]float32); len(r) > 65535*256 {
 			r[65535*256] = 0
 		} else if len(r) == 1 {
@@ -271,7 +272,7 @@ func TestLimitsAreNoticed(t *testing.T) {
 			}
 		}
 	}}
-	for _, e := range []*op.Entry{op.Exp, op.Sum} {
+	for _, e := range []*program.Entry{catalogue.Exp, catalogue.Sum} {
 		got := firstFailure(func(t require.TestingT) { dev.device().large(t, e) })
 		require.Contains(t, got, e.Name)
 		require.Contains(t, got, "elements wrong")
@@ -280,7 +281,7 @@ func TestLimitsAreNoticed(t *testing.T) {
 
 // Programs notice a device that gets a step wrong only when it is not the first.
 func TestProgramsNoticeWrongSteps(t *testing.T) {
-	dev := &reference{mutate: func(s op.Step, in []operand, result any) {
+	dev := &reference{mutate: func(s program.Step, in []operand, result any) {
 		if r, ok := result.([]float32); ok && s.Out[0] > 12 && len(r) > 0 {
 			r[len(r)-1] += 0.5
 		}
@@ -297,28 +298,28 @@ func TestProgramsNoticeWrongSteps(t *testing.T) {
 // Devices may flush subnormals and must do nothing else to small numbers.
 func TestAccepts(t *testing.T) {
 	inf := math.Inf(1)
-	check := func(e *op.Entry, x float32, got float64, want bool) {
+	check := func(e *program.Entry, x float32, got float64, want bool) {
 		t.Helper()
 		o := vector(x)
-		require.Equal(t, want, expect(e, attrs(e, nil)[0], []operand{o}, []op.Type{o.Type})[0].accepts(0, got), "%s(%v) = %v", e.Name, x, got)
+		require.Equal(t, want, expect(e, attrs(e, nil)[0], []operand{o}, []program.Type{o.Type})[0].accepts(0, got), "%s(%v) = %v", e.Name, x, got)
 	}
-	check(op.Neg, 1e-40, float64(-float32(1e-40)), true)
-	check(op.Neg, 1e-40, 0, true)
-	check(op.Neg, 1e-37, 0, false)
-	check(op.Recip, 1e-40, inf, true)
-	check(op.Recip, 0, inf, true)
-	check(op.Recip, 0, -inf, false)
-	check(op.Sign, 1e-40, 1, true)
-	check(op.Sign, 1e-40, 0, true)
-	check(op.Log, 1e-40, -inf, true)
-	check(op.Exp, 89, inf, true)
-	check(op.Exp, 88, inf, false)
-	check(op.Exp, 1, math.NaN(), false)
-	check(op.Sqrt, -1, math.NaN(), true)
-	check(op.Sqrt, -1, 0, false)
-	check(op.Exp, -104, 0, true)
-	check(op.Neg, 1, -1, true)
-	check(op.Neg, 1, float64(math.Nextafter32(-1, 0)), false)
+	check(catalogue.Neg, 1e-40, float64(-float32(1e-40)), true)
+	check(catalogue.Neg, 1e-40, 0, true)
+	check(catalogue.Neg, 1e-37, 0, false)
+	check(catalogue.Recip, 1e-40, inf, true)
+	check(catalogue.Recip, 0, inf, true)
+	check(catalogue.Recip, 0, -inf, false)
+	check(catalogue.Sign, 1e-40, 1, true)
+	check(catalogue.Sign, 1e-40, 0, true)
+	check(catalogue.Log, 1e-40, -inf, true)
+	check(catalogue.Exp, 89, inf, true)
+	check(catalogue.Exp, 88, inf, false)
+	check(catalogue.Exp, 1, math.NaN(), false)
+	check(catalogue.Sqrt, -1, math.NaN(), true)
+	check(catalogue.Sqrt, -1, 0, false)
+	check(catalogue.Exp, -104, 0, true)
+	check(catalogue.Neg, 1, -1, true)
+	check(catalogue.Neg, 1, float64(math.Nextafter32(-1, 0)), false)
 }
 
 // A result of 16 bits that is rounded to the wrong side is noticed: only where the exact number lies close to the middle between two
@@ -327,14 +328,14 @@ func TestRoundingIsNoticed(t *testing.T) {
 	t.Logf("seed %d", Seed())
 	r := newSource(Seed(), "rounding", 0)
 	for _, d := range []compute.DType{compute.Float16, compute.BFloat16} {
-		a := op.Attr{Options: compute.MatMulOptions{Result: d}}
+		a := program.Attr{Options: compute.MatMulOptions{Result: d}}
 		in := []operand{r.floats(-1, 1, 40, 30), r.floats(-1, 1, 30, 50)}
-		out, err := op.MatMul.Check(types(in), a)
+		out, err := catalogue.MatMul.Check(types(in), a)
 		require.NoError(t, err)
-		x := expect(op.MatMul, a, in, out)[0]
+		x := expect(catalogue.MatMul, a, in, out)[0]
 		large, either := 0, 0
 		for i, want := range x.want {
-			right := op.Rounded(want, d)
+			right := catalogue.Rounded(want, d)
 			require.True(t, x.accepts(i, right))
 			if math.Abs(want) < 0.25 { // what adding up may be off by is no small part of a unit of the last place
 				continue

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -26,7 +26,7 @@ func TestCPU(t *testing.T) {
 func TestCPUWorkers(t *testing.T) {
 	for _, n := range []int{1, 13} {
 		name, d := openCPU(t, simd.WithWorkers(n))
-		RunEntries(t, name, d, op.All()...)
+		RunEntries(t, name, d, catalogue.All()...)
 	}
 }
 

@@ -4,13 +4,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
-	programs = append(programs, program{"decoding with a ring", func(g *graph) { decode(g, false) }},
-		program{"decoding with pages", func(g *graph) { decode(g, true) }},
-		program{"appending in one program", appendInside})
+	programs = append(programs, testProgram{"decoding with a ring", func(g *graph) { decode(g, false) }},
+		testProgram{"decoding with pages", func(g *graph) { decode(g, true) }},
+		testProgram{"appending in one program", appendInside})
 }
 
 // decode appends a token at a time to resident caches, in as many runs of one program as make a ring wrap, and compares what
@@ -18,25 +19,25 @@ func init() {
 func decode(g *graph, paged bool) {
 	const batch, heads, kv, d, capacity = 2, 4, 2, 20, 6
 	const pageSize, entries = 4, 3 // room for more than the runs
-	causal := op.Attr{Options: compute.AttentionOptions{Causal: true}}
+	causal := program.Attr{Options: compute.AttentionOptions{Causal: true}}
 	runs, shape := 10, []int{batch, capacity, kv, d}
 	if paged {
 		shape = []int{batch*entries + 1, pageSize, kv, d}
 	}
-	half := op.Type{DType: compute.Float16, Shape: shape}
-	keys, values := g.Add(half, op.FromTensor), g.Add(half, op.FromTensor)
+	half := program.Type{DType: compute.Float16, Shape: shape}
+	keys, values := g.Add(half, program.FromTensor), g.Add(half, program.FromTensor)
 	q := g.upload(g.floats(-2, 2, batch, 1, heads, d))
 	k, v := g.upload(g.floats(-2, 2, batch, 1, kv, d)), g.upload(g.floats(-2, 2, batch, 1, kv, d))
 	positions, lengths := g.upload(lengthsOf(make([]int32, batch))), g.upload(lengthsOf(make([]int32, batch)))
-	var y op.Slot
+	var y program.Slot
 	if paged {
 		table := g.upload(g.table(shape[0], batch, entries))
-		keys = g.apply(op.KVAppendPaged, op.Attr{}, keys, k, positions, table)
-		values = g.apply(op.KVAppendPaged, op.Attr{}, values, v, positions, table)
-		y = g.apply(op.PagedAttention, causal, q, keys, values, table, lengths)
+		keys = g.apply(catalogue.KVAppendPaged, program.Attr{}, keys, k, positions, table)
+		values = g.apply(catalogue.KVAppendPaged, program.Attr{}, values, v, positions, table)
+		y = g.apply(catalogue.PagedAttention, causal, q, keys, values, table, lengths)
 	} else {
-		keys, values = g.apply(op.KVAppend, op.Attr{}, keys, k, positions), g.apply(op.KVAppend, op.Attr{}, values, v, positions)
-		y = g.apply(op.Attention, causal, q, keys, values, lengths)
+		keys, values = g.apply(catalogue.KVAppend, program.Attr{}, keys, k, positions), g.apply(catalogue.KVAppend, program.Attr{}, values, v, positions)
+		y = g.apply(catalogue.Attention, causal, q, keys, values, lengths)
 	}
 	g.read(y)
 	ex := g.compile()
@@ -69,11 +70,11 @@ func decode(g *graph, paged bool) {
 			if !paged {
 				seen = seen[max(0, len(seen)-capacity):]
 			}
-			in := []op.Array{{Shape: []int{1, heads, d}, Data: queries.Data[b*heads*d:][:heads*d]}, {Shape: []int{len(seen), kv, d}}, {Shape: []int{len(seen), kv, d}}}
+			in := []program.Array{{Shape: []int{1, heads, d}, Data: queries.Data[b*heads*d:][:heads*d]}, {Shape: []int{len(seen), kv, d}}, {Shape: []int{len(seen), kv, d}}}
 			for _, t := range seen {
 				in[1].Data, in[2].Data = append(in[1].Data, t.k...), append(in[2].Data, t.v...)
 			}
-			want := op.Attention.Reference(in, causal, []op.Type{op.F32(1, heads, d)})[0]
+			want := catalogue.Attention.Reference(in, causal, []program.Type{program.F32(1, heads, d)})[0]
 			for i, w := range want.Data {
 				require.InDelta(g, w, got[b*heads*d+i], 1e-4, "%s: run %d, sequence %d, element %d, seed %d", g.d.name, step, b, i, Seed())
 			}
@@ -85,7 +86,7 @@ func decode(g *graph, paged bool) {
 	}
 }
 
-func floatsOf(a op.Array) operand {
+func floatsOf(a program.Array) operand {
 	x := make([]float32, len(a.Data))
 	for i, v := range a.Data {
 		x[i] = float32(v)
@@ -96,18 +97,18 @@ func floatsOf(a op.Array) operand {
 // appendInside appends several times in one program to caches that are uploaded, which stay as they are, and attends in between.
 func appendInside(g *graph) {
 	const batch, kv, d, capacity = 2, 1, 9, 5
-	causal := op.Attr{Options: compute.AttentionOptions{Causal: true}}
+	causal := program.Attr{Options: compute.AttentionOptions{Causal: true}}
 	start := g.upload(g.floats(-2, 2, batch, capacity, kv, d).as(compute.BFloat16))
 	keys, values := start, g.upload(g.floats(-2, 2, batch, capacity, kv, d).as(compute.BFloat16))
 	for i := range 3 {
 		positions := g.upload(lengthsOf([]int32{int32(3 + 2*i), int32(2 * i)}))
 		lengths := g.upload(lengthsOf([]int32{int32(5 + 2*i), int32(2*i + 2)}))
-		keys = g.apply(op.KVAppend, op.Attr{}, keys, g.upload(g.floats(-2, 2, batch, 2, kv, d)), positions)
-		values = g.apply(op.KVAppend, op.Attr{}, values, g.upload(g.floats(-2, 2, batch, 2, kv, d)), positions)
-		g.read(g.apply(op.Attention, causal, g.upload(g.floats(-2, 2, batch, 2, 2*kv, d)), keys, values, lengths))
+		keys = g.apply(catalogue.KVAppend, program.Attr{}, keys, g.upload(g.floats(-2, 2, batch, 2, kv, d)), positions)
+		values = g.apply(catalogue.KVAppend, program.Attr{}, values, g.upload(g.floats(-2, 2, batch, 2, kv, d)), positions)
+		g.read(g.apply(catalogue.Attention, causal, g.upload(g.floats(-2, 2, batch, 2, 2*kv, d)), keys, values, lengths))
 	}
 	g.read(keys, values)
 	g.run()
-	_, err := g.ApplyAll(op.Copy, op.Attr{}, start)
+	_, err := g.ApplyAll(catalogue.Copy, program.Attr{}, start)
 	require.ErrorIs(g, err, compute.ErrArgument, "what has changed in place is no operand any more")
 }

@@ -3,18 +3,19 @@ package conformance
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
-	byClass[op.Unary] = unaryCases
-	byClass[op.Binary] = func(b *builder) { broadcastCases(b, binaryShapes, specials(b.Entry)) }
-	byClass[op.Ternary] = func(b *builder) {
+	byClass[program.Unary] = unaryCases
+	byClass[program.Binary] = func(b *builder) { broadcastCases(b, binaryShapes, specials(b.Entry)) }
+	byClass[program.Ternary] = func(b *builder) {
 		inf := float32(math.Inf(1))
 		// Nothing here overflows on the way to a finite result or to an infinity of the other sign.
 		broadcastCases(b, ternaryShapes, []float32{float32(math.NaN()), inf, -inf, 0, 1, -1, 0.5, 3, 1e19, -1e19, 1e-40, 0x1p-126})
 		const largest = math.MaxFloat32
-		b.given("FLT_MAX", op.Attr{}, vector(largest, -largest, largest, 1, largest), vector(1, 1, largest, largest, 0), vector(0, 1, 0.5, 0, 1)).loose = 16
+		b.given("FLT_MAX", program.Attr{}, vector(largest, -largest, largest, 1, largest), vector(1, 1, largest, largest, 0), vector(0, 1, 0.5, 0, 1)).loose = 16
 	}
 }
 
@@ -22,7 +23,7 @@ func init() {
 var lengths = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2048, 4099, 65537}
 
 // specials are values at which functions, formats and machines change their behaviour.
-func specials(e *op.Entry) []float32 {
+func specials(e *program.Entry) []float32 {
 	inf := float32(math.Inf(1))
 	s := []float32{float32(math.NaN()), inf, -inf, 0, float32(math.Copysign(0, -1)), 1, -1, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 2, -2,
 		3, -3, 6, 1e-4, -1e-4, 0.1, -0.1, math.Pi, 20, -20, 1000, -1000, 1e-20, -1e-20, 0x1p-126, -0x1p-126}
@@ -36,12 +37,12 @@ func specials(e *op.Entry) []float32 {
 func unaryCases(b *builder) {
 	all := attrs(b.Entry, nil)
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	if b.Entry == op.Clip {
-		all = append(all, op.Attr{Scalars: []float32{2, 1}}, op.Attr{Scalars: []float32{-inf, inf}}, op.Attr{Scalars: []float32{0.25, 0.25}})
+	if b.Entry == catalogue.Clip {
+		all = append(all, program.Attr{Scalars: []float32{2, 1}}, program.Attr{Scalars: []float32{-inf, inf}}, program.Attr{Scalars: []float32{0.25, 0.25}})
 	}
-	if b.Entry == op.Clip {
+	if b.Entry == catalogue.Clip {
 		for _, bounds := range [][]float32{{nan, 1}, {0, nan}, {nan, nan}} {
-			b.given("bounds that are NaN", op.Attr{Scalars: bounds}, vector(specials(b.Entry)...))
+			b.given("bounds that are NaN", program.Attr{Scalars: bounds}, vector(specials(b.Entry)...))
 		}
 	}
 	for i, a := range all {
@@ -86,7 +87,7 @@ var ternaryShapes = [][][]int{
 }
 
 func broadcastCases(b *builder, shapes [][][]int, special []float32) {
-	none := op.Attr{}
+	none := program.Attr{}
 	arity := len(b.Inputs)
 	for _, n := range lengths {
 		equal := make([][]int, arity)
@@ -113,13 +114,13 @@ func broadcastCases(b *builder, shapes [][][]int, special []float32) {
 	b.given("special values", none, crossed...).loose = 16
 	flat := make([]operand, arity)
 	for i := range flat {
-		x := make([]float32, op.Len(shape))
-		strides := op.BroadcastStrides(crossed[i].Shape, shape)
-		op.Walk(shape, func(at int, index []int) { x[at] = special[op.Dot(index, strides)] })
+		x := make([]float32, program.Len(shape))
+		strides := program.BroadcastStrides(crossed[i].Shape, shape)
+		program.Walk(shape, func(at int, index []int) { x[at] = special[program.Dot(index, strides)] })
 		flat[i] = vector(x...)
 	}
 	b.given("special values", none, flat...).loose = 16
-	if b.Entry == op.Pow {
+	if b.Entry == catalogue.Pow {
 		b.add("integer exponents", none, func(r *source) []operand {
 			return []operand{r.floats(-4, 4, 300), r.integers(-5, 5, 300)}
 		})

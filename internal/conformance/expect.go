@@ -7,14 +7,15 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // expectation is what the reference says of one result of a call, and how far a device may be from it.
 type expectation struct {
-	entry *op.Entry
-	out   op.Type
-	tol   op.Tolerance
+	entry *program.Entry
+	out   program.Type
+	tol   program.Tolerance
 	bits  bool // movement of words: not even flushing subnormals is allowed
 	half  bool // the result is Float16, or converted from it
 
@@ -29,9 +30,9 @@ type expectation struct {
 const smallestNormal = 0x1p-126
 
 // expect computes what a call should give, for each of its results.
-func expect(e *op.Entry, a op.Attr, operands []operand, out []op.Type) []*expectation {
+func expect(e *program.Entry, a program.Attr, operands []operand, out []program.Type) []*expectation {
 	in := arrays(operands)
-	flushed := make([]op.Array, len(in))
+	flushed := make([]program.Array, len(in))
 	subnormal, allFinite := false, true
 	for i, v := range in {
 		var s, finite bool
@@ -40,11 +41,11 @@ func expect(e *op.Entry, a op.Attr, operands []operand, out []op.Type) []*expect
 		allFinite = allFinite && finite
 	}
 	want := e.Reference(in, a, out)
-	var wantFlushed []op.Array
+	var wantFlushed []program.Array
 	if subnormal {
 		wantFlushed = e.Reference(flushed, a, out)
 	}
-	tol := op.ToleranceOf(e, a)
+	tol := catalogue.ToleranceOf(e, a)
 	var mags [][]float64
 	if tol.Mag > 0 {
 		mags = e.Magnitudes(in, a, out)
@@ -58,11 +59,11 @@ func expect(e *op.Entry, a op.Attr, operands []operand, out []op.Type) []*expect
 		if mags != nil {
 			x.mag = mags[i]
 		}
-		if e == op.Cast {
-			x.tol = op.Tolerance{} // rounding to nearest even is promised
+		if e == catalogue.Cast {
+			x.tol = program.Tolerance{} // rounding to nearest even is promised
 		}
-		x.half = t.DType == compute.Float16 || e == op.Cast && operands[0].DType == compute.Float16
-		x.bits = e.Class == op.Move && e != op.Cast && t.DType != compute.Float32
+		x.half = t.DType == compute.Float16 || e == catalogue.Cast && operands[0].DType == compute.Float16
+		x.bits = e.Class == program.Move && e != catalogue.Cast && t.DType != compute.Float32
 		x.bits = x.bits || t.DType == compute.Int32 || t.DType == compute.Uint32
 		all[i] = x
 	}
@@ -78,7 +79,7 @@ func smallest(d compute.DType) float64 {
 }
 
 // flush returns v with zeros for what is below the smallest normal number, and whether there is any and all is finite.
-func flush(v op.Array, smallest float64) (flushed op.Array, subnormal, finite bool) {
+func flush(v program.Array, smallest float64) (flushed program.Array, subnormal, finite bool) {
 	finite = true
 	for _, f := range v.Data {
 		switch a := math.Abs(f); {
@@ -92,7 +93,7 @@ func flush(v op.Array, smallest float64) (flushed op.Array, subnormal, finite bo
 	if !subnormal {
 		return v, false, finite
 	}
-	flushed = op.Array{Shape: v.Shape, Data: make([]float64, len(v.Data))}
+	flushed = program.Array{Shape: v.Shape, Data: make([]float64, len(v.Data))}
 	for i, f := range v.Data {
 		if flushed.Data[i] = f; math.Abs(f) < smallest {
 			flushed.Data[i] = math.Copysign(0, f)
@@ -113,7 +114,7 @@ func (x *expectation) near(want, got float64, i int) bool {
 	if x.bits {
 		return got == want
 	}
-	if got == want || got == op.Rounded(want, x.out.DType) {
+	if got == want || got == catalogue.Rounded(want, x.out.DType) {
 		return true
 	}
 	if x.half && got == 0 && math.Abs(want) < 0x1p-14 { // subnormal halves may become 0
@@ -122,7 +123,7 @@ func (x *expectation) near(want, got float64, i int) bool {
 	if got == 0 && math.Abs(want) < smallestNormal {
 		return true
 	}
-	if x.tol == (op.Tolerance{}) {
+	if x.tol == (program.Tolerance{}) {
 		return false
 	}
 	slack := x.slack(i)
@@ -133,7 +134,7 @@ func (x *expectation) near(want, got float64, i int) bool {
 		return math.Copysign(math.Abs(want)+slack, want)*math.Copysign(1, got) > math.MaxFloat32
 	}
 	if x.out.DType.Size() == 2 { // what one rounding makes of the numbers that are near enough
-		return op.Rounded(want-slack, x.out.DType) <= got && got <= op.Rounded(want+slack, x.out.DType)
+		return catalogue.Rounded(want-slack, x.out.DType) <= got && got <= catalogue.Rounded(want+slack, x.out.DType)
 	}
 	return math.Abs(got-want) <= slack
 }
@@ -185,8 +186,8 @@ func (x *expectation) judge(data any) error {
 }
 
 func (x *expectation) explain(i int, data any) string {
-	s := fmt.Sprintf("got %v, want %v", element(data, i), op.Rounded(x.want[i], x.out.DType))
-	if x.tol != (op.Tolerance{}) {
+	s := fmt.Sprintf("got %v, want %v", element(data, i), catalogue.Rounded(x.want[i], x.out.DType))
+	if x.tol != (program.Tolerance{}) {
 		s += fmt.Sprintf(" ± %.3g", x.slack(i))
 	}
 	return s
@@ -225,17 +226,17 @@ func element(data any, i int) float64 {
 	return math.NaN()
 }
 
-func arrays(in []operand) []op.Array {
-	out := make([]op.Array, len(in))
+func arrays(in []operand) []program.Array {
+	out := make([]program.Array, len(in))
 	for i, o := range in {
 		out[i] = array(o.data, o.Shape)
 	}
 	return out
 }
 
-func array(data any, shape []int) op.Array {
-	_, n, _ := op.TypeOf(data)
-	a := op.Array{Shape: shape, Data: make([]float64, n)}
+func array(data any, shape []int) program.Array {
+	_, n, _ := program.TypeOf(data)
+	a := program.Array{Shape: shape, Data: make([]float64, n)}
 	if f, ok := data.([]float32); ok { // by far the most frequent
 		for i, v := range f {
 			a.Data[i] = float64(v)

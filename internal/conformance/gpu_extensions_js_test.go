@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -49,7 +50,7 @@ func TestExtensionsCompile(t *testing.T) {
 	device := settled(t, adapter.Call("requestDevice", map[string]any{"requiredFeatures": ask}))
 	defer device.Call("destroy")
 	kernels := map[string]*wgsl.Kernel{}
-	for _, e := range op.All() { // all calls: few need some of the extensions
+	for _, e := range catalogue.All() { // all calls: few need some of the extensions
 		calls, err := Calls(e)
 		require.NoError(t, err)
 		for _, c := range calls {
@@ -81,12 +82,12 @@ func needs(text string) bool {
 }
 
 // extended collects the kernels with extensions that a call may be compiled to: with all its variants where elements are f16.
-func extended(t *testing.T, e *op.Entry, c Call, caps *wgsl.Caps, kernels map[string]*wgsl.Kernel) {
+func extended(t *testing.T, e *program.Entry, c Call, caps *wgsl.Caps, kernels map[string]*wgsl.Kernel) {
 	out, err := e.Check(c.In, c.Attr)
 	require.NoError(t, err)
 	for variant, variants := 0, 1; variant < variants; variant++ {
 		halves := false
-		l, err := wgsl.Lower(&op.Step{Entry: e, Attr: c.Attr}, c.In, out, caps, func(class, _ string, names []string) int {
+		l, err := wgsl.Lower(&program.Step{Entry: e, Attr: c.Attr}, c.In, out, caps, func(class, _ string, names []string) int {
 			if halves = halves || class == "f16"; halves && class == "matmul" {
 				variants = max(variants, len(names))
 				return min(variant, len(names)-1)

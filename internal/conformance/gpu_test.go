@@ -15,7 +15,9 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -41,7 +43,7 @@ func TestWebGPUParity(t *testing.T) {
 // The limits that every WebGPU grants are enough.
 func TestWebGPUDefaultLimits(t *testing.T) {
 	name, d := openSoftware(t, ", default limits", gpu.WithDefaultLimits())
-	RunEntries(t, name, d, op.All()...)
+	RunEntries(t, name, d, catalogue.All()...)
 }
 
 // Small grids and bindings: what is split on big problems is split here on small ones.
@@ -51,11 +53,11 @@ func TestWebGPUTinyLimits(t *testing.T) {
 	tiny.MaxBinding = 1 << 16
 	name, dev := openSoftware(t, ", tiny limits", gpu.WithLimits(tiny))
 	d := newDevice(name, dev)
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		t.Run(e.Name, func(t *testing.T) {
 			cases, err := casesOf(e)
 			require.NoError(t, err)
-			if e.Class == op.Matrix {
+			if e.Class == program.Matrix {
 				cases = d.refused(t, cases, tiny.MaxBinding)
 			}
 			d.cases(t, sample(cases, again))
@@ -66,14 +68,14 @@ func TestWebGPUTinyLimits(t *testing.T) {
 
 // refused returns the cases of matrices that fit these limits. The others, where rows or whole operands that cannot be cut
 // are larger than a binding, must be few and must be refused with an error that says what to do.
-func (d *device) refused(t *testing.T, cases []*testCase, binding uint64) (fit []*testCase) {
+func (d *testDevice) refused(t *testing.T, cases []*testCase, binding uint64) (fit []*testCase) {
 	for _, c := range cases {
 		in := c.inputs(newSource(Seed(), c.entry.Name, c.number))
 		large := slices.ContainsFunc(in, func(o operand) bool { return uint64(o.Bytes()) > binding })
-		p := &op.Program{}
-		var slots []op.Slot
+		p := &program.Program{}
+		var slots []program.Slot
 		for _, o := range in {
-			slots = append(slots, p.Add(o.Type, op.FromHost))
+			slots = append(slots, p.Add(o.Type, program.FromHost))
 		}
 		_, err := p.Apply(c.entry, c.attr, slots...)
 		require.NoError(t, err)
@@ -103,7 +105,7 @@ func runVariants(t *testing.T, asked func(v [2]string) bool) map[string]int {
 	caps := probe.Info().Caps()
 	offered := map[[2]string][]*testCase{} // by class and variant
 	classes := map[string]int{}
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		cases, err := casesOf(e)
 		require.NoError(t, err)
 		for _, c := range cases {
@@ -126,7 +128,7 @@ func runVariants(t *testing.T, asked func(v [2]string) bool) map[string]int {
 		t.Run(v[0]+"/"+v[1], func(t *testing.T) {
 			t.Parallel()
 			name, dev := openSoftware(t, ", "+v[0]+" by "+v[1], gpu.WithVariant(v[0], v[1]))
-			d := &device{Executor: dev, name: name, count: all.count}
+			d := &testDevice{Executor: dev, name: name, count: all.count}
 			d.cases(t, sample(offered[v], again))
 		})
 	}
@@ -139,7 +141,7 @@ func variants(t *testing.T, c *testCase, caps *wgsl.Caps) map[[2]string]bool {
 	out, err := c.entry.Check(in, c.attr)
 	require.NoError(t, err)
 	times, found := map[string]int{}, map[[2]string]int{}
-	_, err = wgsl.Lower(&op.Step{Entry: c.entry, Attr: c.attr}, in, out, caps, func(class, _ string, candidates []string) int {
+	_, err = wgsl.Lower(&program.Step{Entry: c.entry, Attr: c.attr}, in, out, caps, func(class, _ string, candidates []string) int {
 		times[class]++
 		for _, v := range candidates[1:] {
 			found[[2]string{class, v}]++

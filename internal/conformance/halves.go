@@ -7,21 +7,21 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
 	byName["vecmat"] = func(b *builder) { vectorCases(b, false) }
 	largeByName["vecmat"] = func(b *builder) {
-		b.integers(op.Attr{}, []int{2_000_000}, []int{2_000_000, 3})
-		b.typed("", op.Attr{}, b.numbers(true, []int{3, 4001}, []int{4001, 5000}), compute.Float32, compute.Float16).exact = true
+		b.integers(program.Attr{}, []int{2_000_000}, []int{2_000_000, 3})
+		b.typed("", program.Attr{}, b.numbers(true, []int{3, 4001}, []int{4001, 5000}), compute.Float32, compute.Float16).exact = true
 	}
 }
 
 // as rounds float32 values to another element type.
 func (o operand) as(d compute.DType) operand {
 	x := o.data.([]float32)
-	out := operand{Type: op.Type{DType: d, Shape: o.Shape}}
+	out := operand{Type: program.Type{DType: d, Shape: o.Shape}}
 	switch d {
 	case compute.Float16:
 		halves := make([]uint16, len(x))
@@ -42,7 +42,7 @@ func (o operand) as(d compute.DType) operand {
 }
 
 // typed is a case whose operands have these element types; those that types does not name stay Float32.
-func (b *builder) typed(note string, a op.Attr, inputs func(r *source) []operand, types ...compute.DType) *testCase {
+func (b *builder) typed(note string, a program.Attr, inputs func(r *source) []operand, types ...compute.DType) *testCase {
 	return b.add(note, a, func(r *source) []operand {
 		in := inputs(r)
 		for i, d := range types {
@@ -73,7 +73,7 @@ func halfMatmulCases(b *builder) {
 	tn, tt := compute.MatMulOptions{TransA: true}, compute.MatMulOptions{TransA: true, TransB: true}
 	for _, d := range []compute.DType{compute.Float16, compute.BFloat16} {
 		add := func(note string, o compute.MatMulOptions, exact bool, shapes ...[]int) *testCase {
-			c := b.typed(note, op.Attr{Options: o}, b.numbers(exact, shapes...), d, d)
+			c := b.typed(note, program.Attr{Options: o}, b.numbers(exact, shapes...), d, d)
 			c.exact = exact
 			return c
 		}
@@ -104,22 +104,22 @@ func halfMatmulCases(b *builder) {
 		b.again(c, inPlace)
 		b.again(c, shifted)
 		inf, nan := float32(math.Inf(1)), float32(math.NaN())
-		b.typed("NaN and Inf stay in their rows and columns", op.Attr{Options: nn}, func(r *source) []operand {
+		b.typed("NaN and Inf stay in their rows and columns", program.Attr{Options: nn}, func(r *source) []operand {
 			return []operand{r.integers(1, 4, 9, 33).set(inf, 8*33+32).set(nan, 16), r.integers(1, 4, 33, 11).set(-inf, 32*11+1)}
 		}, d, d).exact = true
-		b.typed("subnormal halves", op.Attr{Options: nn}, func(r *source) []operand {
+		b.typed("subnormal halves", program.Attr{Options: nn}, func(r *source) []operand {
 			return []operand{r.floats(-6e-5, 6e-5, 3, 40), r.floats(-1, 1, 40, 5)}
 		}, d, d)
 		for _, s := range [][]int{{5, 6, 7}, {1, 100, 35}, {66, 40, 65}} { // of Float32
-			b.random("", op.Attr{Options: o}, matmulShapes([3]int(s), o, nil, nil)...)
+			b.random("", program.Attr{Options: o}, matmulShapes([3]int(s), o, nil, nil)...)
 		}
 	}
 	for _, p := range []compute.Precision{compute.TF32, compute.FP32Tensor} {
 		for i, s := range [][3]int{{65, 66, 67}, {128, 64, 96}, {1, 64, 33}, {3, 1030, 17}, {65, 325, 70}} {
 			o := []compute.MatMulOptions{nn, nt, tn, tt}[i%4]
 			o.Precision = p
-			b.random("", op.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
-			b.integers(op.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
+			b.random("", program.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
+			b.integers(program.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
 		}
 	}
 }
@@ -147,13 +147,13 @@ func vectorCases(b *builder, transposed bool) {
 		for i, s := range [][3]int{{0, 1, 1}, {0, 5, 3}, {0, 3, 5}, {0, 64, 33}, {0, 33, 64}, {0, 129, 130}, {0, 257, 256}, {0, 0, 4}, {0, 4, 0},
 			{0, 1030, 7}, {0, 7, 1030}, {0, 2052, 12}, {1, 40, 41}, {2, 63, 34}, {3, 64, 65}, {4, 256, 20}, {5, 33, 19}, {8, 136, 72}, {7, 12, 300}, {9, 50, 51}, {17, 24, 33}} {
 			for _, exact := range []bool{i%2 == 0, true} {
-				b.typed("", op.Attr{}, b.numbers(exact, shapes(s[0], s[1], s[2])...), types(d)...).exact = exact
+				b.typed("", program.Attr{}, b.numbers(exact, shapes(s[0], s[1], s[2])...), types(d)...).exact = exact
 				if exact {
 					break
 				}
 			}
 		}
-		b.typed("NaN and Inf stay where they are", op.Attr{}, func(r *source) []operand {
+		b.typed("NaN and Inf stay where they are", program.Attr{}, func(r *source) []operand {
 			in := b.numbers(true, shapes(2, 70, 37)...)(r)
 			matrix := in[slices.Index([]bool{true, false}, transposed)]
 			for i := range matrix.data.([]float32) {
@@ -168,7 +168,7 @@ func vectorCases(b *builder, transposed bool) {
 		}, types(d)...).exact = true
 	}
 	if !transposed {
-		c := b.integers(op.Attr{}, shapes(0, 66, 66)...)
+		c := b.integers(program.Attr{}, shapes(0, 66, 66)...)
 		b.again(c, inPlace)
 		b.again(c, shifted)
 	}
@@ -176,7 +176,7 @@ func vectorCases(b *builder, transposed bool) {
 
 // halfCastCases are of every pair of element types with BFloat16 or two halves, beyond what castCases has.
 func halfCastCases(b *builder) {
-	to := func(d compute.DType) op.Attr { return op.Attr{Options: compute.CastOptions{To: d}} }
+	to := func(d compute.DType) program.Attr { return program.Attr{Options: compute.CastOptions{To: d}} }
 	types := []compute.DType{compute.Float32, compute.Float16, compute.BFloat16}
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	edges := []float32{nan, math.Float32frombits(0x7f800001), math.Float32frombits(0xffffffff), inf, -inf, 0, 1, -1, math.MaxFloat32, -math.MaxFloat32,
@@ -208,8 +208,8 @@ func halfCastCases(b *builder) {
 	for i := range all {
 		all[i], halves[i] = compute.BF16(i), uint16(i)
 	}
-	every := operand{op.Type{DType: compute.BFloat16, Shape: []int{65536}}, all}
+	every := operand{program.Type{DType: compute.BFloat16, Shape: []int{65536}}, all}
 	b.given("every bf16", to(compute.Float32), every)
 	b.given("every bf16", to(compute.Float16), every)
-	b.given("every half", to(compute.BFloat16), operand{op.Type{DType: compute.Float16, Shape: []int{65536}}, halves})
+	b.given("every half", to(compute.BFloat16), operand{program.Type{DType: compute.Float16, Shape: []int{65536}}, halves})
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Sizes beyond 65,535 workgroups of 256.
@@ -19,13 +20,13 @@ const (
 
 // withLarge are the entries whose large cases run this time, drawn by the seed: one in n, but of those elementwise, which share their
 // kernels and differ in an expression only, at most a dozen.
-func withLarge(n int) []*op.Entry {
+func withLarge(n int) []*program.Entry {
 	const dozen = 12
-	var chosen, elementwise []*op.Entry
+	var chosen, elementwise []*program.Entry
 	r := newSource(Seed(), "large", 0)
 	n = sampleOf(n)
 	one := r.IntN(n)
-	for i, e := range op.All() {
+	for i, e := range catalogue.All() {
 		switch {
 		case e.Class.Elementwise():
 			elementwise = append(elementwise, e)
@@ -40,7 +41,7 @@ func withLarge(n int) []*op.Entry {
 }
 
 // large runs the cases of an entry at the limits of devices.
-func (d *device) large(t require.TestingT, e *op.Entry) {
+func (d *testDevice) large(t require.TestingT, e *program.Entry) {
 	generate := largeByName[e.Name]
 	if e.Class.Elementwise() && generate == nil {
 		d.largeElementwise(t, e)
@@ -68,13 +69,13 @@ func (d *device) large(t require.TestingT, e *op.Entry) {
 // no kernel's stride hides in it.
 const period = 65521
 
-func (d *device) largeElementwise(t require.TestingT, e *op.Entry) {
+func (d *testDevice) largeElementwise(t require.TestingT, e *program.Entry) {
 	d.count.Add(1)
 	r := newSource(Seed(), e.Name, -1)
 	a := attrs(e, nil)[0]
 	g := d.graph(t, e.Name)
 	var tables []operand
-	var slots []op.Slot
+	var slots []program.Slot
 	for range e.Inputs {
 		table := r.domain(e, period)
 		tables = append(tables, table)
@@ -82,17 +83,17 @@ func (d *device) largeElementwise(t require.TestingT, e *op.Entry) {
 		for i := 0; i < elements; {
 			i += copy(data[i:], table.data.([]float32))
 		}
-		s := g.Add(op.F32(elements), op.FromHost)
-		g.data[s] = operand{op.F32(elements), data}
+		s := g.Add(program.F32(elements), program.FromHost)
+		g.data[s] = operand{program.F32(elements), data}
 		slots = append(slots, s)
 	}
-	want := expect(e, a, tables, []op.Type{op.F32(period)})[0]
+	want := expect(e, a, tables, []program.Type{program.F32(period)})[0]
 	out, err := g.Apply(e, a, slots...)
 	require.NoError(g, err)
 	dst := make([]float32, elements)
 	poisonAll(dst)
 	g.read(out)
-	io := &op.IO{Read: []any{dst}}
+	io := &program.IO{Read: []any{dst}}
 	for _, s := range slots {
 		io.Host = append(io.Host, g.data[s].data)
 	}
@@ -112,68 +113,68 @@ func (d *device) largeElementwise(t require.TestingT, e *op.Entry) {
 }
 
 var (
-	largeCases   sync.Map // *op.Entry → []*testCase
-	largeByClass = map[op.Class]func(b *builder){op.Reduce: largeReductions, op.Rows: largeRows}
+	largeCases   sync.Map // *program.Entry → []*testCase
+	largeByClass = map[program.Class]func(b *builder){program.Reduce: largeReductions, program.Rows: largeRows}
 	largeByName  = map[string]func(b *builder){
 		"dot": func(b *builder) {
 			largeReductions(b)
-			b.random("", op.Attr{Options: compute.AllAxes}, []int{1_000_003}, []int{1_000_003})
-			b.integers(op.Attr{Options: compute.AllAxes}, []int{1_000_003}, []int{1_000_003})
+			b.random("", program.Attr{Options: compute.AllAxes}, []int{1_000_003}, []int{1_000_003})
+			b.integers(program.Attr{Options: compute.AllAxes}, []int{1_000_003}, []int{1_000_003})
 		},
 		"matmul": largeMatmul,
 		"matvec": func(b *builder) {
 			for _, s := range [][2]int{{2_000_000, 3}, {3, 2_000_000}, {5000, 4001}} {
-				b.integers(op.Attr{}, []int{s[0], s[1]}, []int{s[1]})
+				b.integers(program.Attr{}, []int{s[0], s[1]}, []int{s[1]})
 			}
 		},
 		"conv2d": func(b *builder) {
-			b.integers(op.Attr{Options: compute.Conv2DOptions{}}, []int{70000, 1, 3, 3}, []int{2, 1, 2, 2})
-			b.integers(op.Attr{Options: compute.Conv2DOptions{}}, []int{1, 3, 2, 1}, []int{70000, 3, 1, 1}, []int{70000})
-			b.random("", op.Attr{Options: compute.Conv2DOptions{Pad: [2]int{1, 1}}}, []int{2000, 2500}, []int{3, 3})
+			b.integers(program.Attr{Options: compute.Conv2DOptions{}}, []int{70000, 1, 3, 3}, []int{2, 1, 2, 2})
+			b.integers(program.Attr{Options: compute.Conv2DOptions{}}, []int{1, 3, 2, 1}, []int{70000, 3, 1, 1}, []int{70000})
+			b.random("", program.Attr{Options: compute.Conv2DOptions{Pad: [2]int{1, 1}}}, []int{2000, 2500}, []int{3, 3})
 		},
 		"max_pool2d": largePool, "avg_pool2d": largePool,
 		"transpose": func(b *builder) {
-			b.floats(op.Attr{Options: compute.TransposeOptions{}}, []int{4001, 4201})
-			b.floats(op.Attr{Options: compute.TransposeOptions{}}, []int{beyond / 2, 2})
-			b.floats(op.Attr{Options: compute.TransposeOptions{Perm: []int{1, 2, 0}}}, []int{70001, 3, 80})
+			b.floats(program.Attr{Options: compute.TransposeOptions{}}, []int{4001, 4201})
+			b.floats(program.Attr{Options: compute.TransposeOptions{}}, []int{beyond / 2, 2})
+			b.floats(program.Attr{Options: compute.TransposeOptions{Perm: []int{1, 2, 0}}}, []int{70001, 3, 80})
 		},
 		"slice": func(b *builder) {
-			b.floats(op.Attr{Options: compute.SliceOptions{Start: []int{beyond - 1}, Size: []int{beyond}, Step: []int{-1}}}, []int{beyond})
-			b.floats(op.Attr{Options: compute.SliceOptions{Start: []int{1, 2}, Size: []int{2000, 4000}, Step: []int{2, 1}}}, []int{4001, 4201})
+			b.floats(program.Attr{Options: compute.SliceOptions{Start: []int{beyond - 1}, Size: []int{beyond}, Step: []int{-1}}}, []int{beyond})
+			b.floats(program.Attr{Options: compute.SliceOptions{Start: []int{1, 2}, Size: []int{2000, 4000}, Step: []int{2, 1}}}, []int{4001, 4201})
 		},
 		"pad": func(b *builder) {
-			b.floats(op.Attr{Options: compute.PadOptions{Before: []int{1}, After: []int{2}, Value: 3}}, []int{beyond})
+			b.floats(program.Attr{Options: compute.PadOptions{Before: []int{1}, After: []int{2}, Value: 3}}, []int{beyond})
 		},
 		"concat": func(b *builder) {
-			b.floats(op.Attr{Options: compute.ConcatOptions{}}, []int{beyond}, []int{1}, []int{3_000_001})
-			b.floats(op.Attr{Options: compute.ConcatOptions{Axis: 1}}, []int{1_000_003, 3}, []int{1_000_003, 4})
+			b.floats(program.Attr{Options: compute.ConcatOptions{}}, []int{beyond}, []int{1}, []int{3_000_001})
+			b.floats(program.Attr{Options: compute.ConcatOptions{Axis: 1}}, []int{1_000_003, 3}, []int{1_000_003, 4})
 		},
 		"embedding": func(b *builder) {
-			b.add("", op.Attr{}, func(r *source) []operand {
+			b.add("", program.Attr{}, func(r *source) []operand {
 				ids := make([]int32, 1_000_003)
 				for i := range ids {
 					ids[i] = r.Int32N(30_003) - 2
 				}
-				return []operand{r.floats(-4, 4, 30_000, 17), {op.Type{DType: compute.Int32, Shape: []int{len(ids)}}, ids}}
+				return []operand{r.floats(-4, 4, 30_000, 17), {program.Type{DType: compute.Int32, Shape: []int{len(ids)}}, ids}}
 			})
 		},
-		"copy": func(b *builder) { b.floats(op.Attr{}, []int{beyond}) },
+		"copy": func(b *builder) { b.floats(program.Attr{}, []int{beyond}) },
 		"reshape": func(b *builder) {
-			b.floats(op.Attr{Options: compute.ReshapeOptions{Shape: []int{2, -1}}}, []int{beyond})
+			b.floats(program.Attr{Options: compute.ReshapeOptions{Shape: []int{2, -1}}}, []int{beyond})
 		},
 		"fill": func(b *builder) {
-			b.given("", op.Attr{Scalars: []float32{-2.5}, Options: compute.FillOptions{Shape: []int{beyond}}})
+			b.given("", program.Attr{Scalars: []float32{-2.5}, Options: compute.FillOptions{Shape: []int{beyond}}})
 		},
 		"cast": func(b *builder) {
-			b.random("", op.Attr{Options: compute.CastOptions{To: compute.Float16}}, []int{beyond + 1})
-			b.add("", op.Attr{Options: compute.CastOptions{To: compute.Float32}}, func(r *source) []operand {
+			b.random("", program.Attr{Options: compute.CastOptions{To: compute.Float16}}, []int{beyond + 1})
+			b.add("", program.Attr{Options: compute.CastOptions{To: compute.Float32}}, func(r *source) []operand {
 				return []operand{r.words(compute.Float16, beyond+1)}
 			})
 		},
 	}
 )
 
-func (b *builder) floats(a op.Attr, shapes ...[]int) {
+func (b *builder) floats(a program.Attr, shapes ...[]int) {
 	b.add("", a, func(r *source) []operand {
 		var in []operand
 		for _, s := range shapes {
@@ -184,8 +185,8 @@ func (b *builder) floats(a op.Attr, shapes ...[]int) {
 }
 
 func largeReductions(b *builder) {
-	all, last := op.Attr{Options: compute.AllAxes}, op.Attr{Options: compute.LastAxis}
-	one := func(a op.Attr, s ...int) {
+	all, last := program.Attr{Options: compute.AllAxes}, program.Attr{Options: compute.LastAxis}
+	one := func(a program.Attr, s ...int) {
 		shapes := [][]int{s}
 		for range len(b.Inputs) - 1 {
 			shapes = append(shapes, s)
@@ -238,18 +239,18 @@ func largeRows(b *builder) {
 func largeMatmul(b *builder) {
 	for _, s := range [][3]int{{1, 1_000_003, 1}, {70_000, 3, 5}, {3, 2, 300_000}, {300_000, 1, 1}, {1, 1, 300_000}, {500, 512, 513}, {1, 3001, 4003}, {4003, 3001, 1}} {
 		for _, o := range []compute.MatMulOptions{{}, {TransB: true}} {
-			b.integers(op.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
+			b.integers(program.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
 		}
 	}
 	o := compute.MatMulOptions{}
-	b.random("", op.Attr{Options: o}, matmulShapes([3]int{1, 1_000_003, 1}, o, nil, nil)...)
-	b.integers(op.Attr{Options: o}, matmulShapes([3]int{2, 3, 2}, o, []int{70_000}, []int{70_000})...)
-	b.integers(op.Attr{Options: o}, matmulShapes([3]int{1, 5, 1}, o, []int{70_000}, nil)...)
-	b.integers(op.Attr{Options: o}, append(matmulShapes([3]int{3, 1, 2}, o, nil, []int{70_000}), []int{2})...)
+	b.random("", program.Attr{Options: o}, matmulShapes([3]int{1, 1_000_003, 1}, o, nil, nil)...)
+	b.integers(program.Attr{Options: o}, matmulShapes([3]int{2, 3, 2}, o, []int{70_000}, []int{70_000})...)
+	b.integers(program.Attr{Options: o}, matmulShapes([3]int{1, 5, 1}, o, []int{70_000}, nil)...)
+	b.integers(program.Attr{Options: o}, append(matmulShapes([3]int{3, 1, 2}, o, nil, []int{70_000}), []int{2})...)
 }
 
 func largePool(b *builder) {
-	b.random("", op.Attr{Options: compute.PoolOptions{Size: [2]int{2, 2}}}, []int{70_000, 3, 5})
-	b.random("", op.Attr{Options: compute.PoolOptions{Size: [2]int{3, 3}, Stride: [2]int{1, 1}, Pad: [2]int{1, 1}}}, []int{1500, 2003})
-	b.random("", op.Attr{Options: compute.PoolOptions{Size: [2]int{60, 70}, Stride: [2]int{50, 1}}}, []int{300, 2003})
+	b.random("", program.Attr{Options: compute.PoolOptions{Size: [2]int{2, 2}}}, []int{70_000, 3, 5})
+	b.random("", program.Attr{Options: compute.PoolOptions{Size: [2]int{3, 3}, Stride: [2]int{1, 1}, Pad: [2]int{1, 1}}}, []int{1500, 2003})
+	b.random("", program.Attr{Options: compute.PoolOptions{Size: [2]int{60, 70}, Stride: [2]int{50, 1}}}, []int{300, 2003})
 }

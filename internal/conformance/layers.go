@@ -7,7 +7,7 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
@@ -35,8 +35,8 @@ func init() {
 	}
 	largeByName["rope_backward"] = func(b *builder) { b.rope("", compute.RopeOptions{}, 5000, true, 20_000, 3, 12) }
 	largeByName["bias_activation"] = func(b *builder) {
-		b.random("", op.Attr{Options: compute.BiasActivationOptions{Act: compute.ReLU}}, []int{70_000, 9}, []int{9})
-		b.random("", op.Attr{Options: compute.BiasActivationOptions{}}, []int{3, 100_000}, []int{100_000})
+		b.random("", program.Attr{Options: compute.BiasActivationOptions{Act: compute.ReLU}}, []int{70_000, 9}, []int{9})
+		b.random("", program.Attr{Options: compute.BiasActivationOptions{}}, []int{3, 100_000}, []int{100_000})
 	}
 	largeByName["rms_norm_matvec"] = func(b *builder) { b.fused("", compute.Float32, false, 1, 8, 70_000) }
 	largeByName["qkv"] = func(b *builder) { b.fused("", compute.Float16, true, 2, 16, 5000, 700, 3) }
@@ -50,19 +50,19 @@ func init() {
 
 // rope adds a case of positions up to a largest one, for each token of a batch or for the tokens of all.
 func (b *builder) rope(note string, o compute.RopeOptions, largest int32, each bool, shape ...int) *testCase {
-	return b.add(note, op.Attr{Options: o}, func(r *source) []operand {
+	return b.add(note, program.Attr{Options: o}, func(r *source) []operand {
 		lead := shape[:len(shape)-2]
 		if !each {
 			lead = lead[len(lead)-1:]
 		}
-		positions := make([]int32, op.Len(lead))
+		positions := make([]int32, program.Len(lead))
 		for i := range positions {
 			positions[i] = r.Int32N(2*largest+1) - largest
 		}
 		if len(positions) > 0 {
 			positions[0] = largest
 		}
-		return []operand{r.domain(b.Entry, shape...), {op.Type{DType: compute.Int32, Shape: lead}, positions}}
+		return []operand{r.domain(b.Entry, shape...), {program.Type{DType: compute.Int32, Shape: lead}, positions}}
 	})
 }
 
@@ -96,9 +96,9 @@ func ropeCases(b *builder) {
 	b.rope("many heads", o{NeoX: true}, 100, false, 3, 65, 8)
 	b.rope("no token", o{}, 1, false, 0, 2, 4)
 	b.rope("no batch", o{}, 1, true, 0, 2, 2, 4)
-	b.add("NaN and Inf stay in their pairs", op.Attr{Options: o{}}, func(r *source) []operand {
+	b.add("NaN and Inf stay in their pairs", program.Attr{Options: o{}}, func(r *source) []operand {
 		x := r.domain(b.Entry, 2, 2, 8).set(float32(math.NaN()), 3).set(float32(math.Inf(1)), 17)
-		return []operand{x, {op.Type{DType: compute.Int32, Shape: []int{2}}, []int32{1, 2}}}
+		return []operand{x, {program.Type{DType: compute.Int32, Shape: []int{2}}, []int32{1, 2}}}
 	})
 	c := b.rope("", o{Dims: 12}, 40, false, 5, 3, 16)
 	b.again(c, inPlace)
@@ -108,11 +108,11 @@ func ropeCases(b *builder) {
 
 func biasCases(b *builder) {
 	for i, act := range append(activations, compute.NoActivation) {
-		a := op.Attr{Options: compute.BiasActivationOptions{Act: act}}
+		a := program.Attr{Options: compute.BiasActivationOptions{Act: act}}
 		b.random("", a, []int{3, 2 + i}, []int{2 + i})
 		b.random("", a, []int{2, 33, 16}, []int{16})
 	}
-	relu := op.Attr{Options: compute.BiasActivationOptions{Act: compute.ReLU}}
+	relu := program.Attr{Options: compute.BiasActivationOptions{Act: compute.ReLU}}
 	for _, s := range [][]int{{1}, {5}, {0}, {0, 4}, {3, 0}, {1, 1025}, {257, 1}, {2, 4096}} {
 		b.random("", relu, s, s[len(s)-1:])
 	}
@@ -125,7 +125,7 @@ func biasCases(b *builder) {
 }
 
 // norm adds a case of so many matrices and vectors; an operand of number last, if there is one, is a matrix again.
-func (b *builder) norm(note string, a op.Attr, matrices, vectors int, change func(in []operand), shape ...int) *testCase {
+func (b *builder) norm(note string, a program.Attr, matrices, vectors int, change func(in []operand), shape ...int) *testCase {
 	return b.add(note, a, func(r *source) (in []operand) {
 		for i := range b.Inputs {
 			s := shape
@@ -183,7 +183,7 @@ func (b *builder) fused(note string, d compute.DType, biases bool, m, k int, row
 		}
 		for _, n := range rows {
 			w := r.domain(b.Entry, n, k)
-			in = append(in, operand{op.Type{DType: d, Shape: []int{n, k}}, rounded(w.data.([]float32), d)})
+			in = append(in, operand{program.Type{DType: d, Shape: []int{n, k}}, rounded(w.data.([]float32), d)})
 		}
 		for _, n := range rows {
 			if biases {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
@@ -13,18 +13,18 @@ func init() {
 	byName["scatter"], byName["scatter_add"] = scatterCases, scatterCases
 	byName["embedding_backward"] = scatterCases
 	largeByName["gather"] = func(b *builder) {
-		b.indexed("", op.Attr{Options: compute.GatherOptions{Axis: 1}}, 7, []int{300_001}, compute.Float32, []int{7, 5, 3})
+		b.indexed("", program.Attr{Options: compute.GatherOptions{Axis: 1}}, 7, []int{300_001}, compute.Float32, []int{7, 5, 3})
 	}
 	largeByName["take_along"] = func(b *builder) {
-		b.indexed("", op.Attr{}, 60, []int{70_001, 5}, compute.Float32, []int{70_001, 60})
+		b.indexed("", program.Attr{}, 60, []int{70_001, 5}, compute.Float32, []int{70_001, 60})
 	}
 	for _, name := range []string{"scatter", "scatter_add", "embedding_backward"} {
 		largeByName[name] = func(b *builder) {
-			b.indexed("", op.Attr{}, 50_001, []int{70_003}, compute.Float32, []int{50_001, 5}, []int{70_003, 5})
+			b.indexed("", program.Attr{}, 50_001, []int{70_003}, compute.Float32, []int{50_001, 5}, []int{70_003, 5})
 		}
 	}
 	largeByName["conv1d"] = func(b *builder) {
-		b.integers(op.Attr{Options: compute.Conv1DOptions{Causal: true, Groups: 600}}, []int{2, 600, 1001}, []int{600, 1, 4}, []int{600})
+		b.integers(program.Attr{Options: compute.Conv1DOptions{Causal: true, Groups: 600}}, []int{2, 600, 1001}, []int{600, 1, 4}, []int{600})
 	}
 }
 
@@ -52,38 +52,38 @@ func conv1dCases(b *builder) {
 		{[]int{1, 1, 0}, []int{1, 1, 2}, compute.Conv1DOptions{Causal: true}},
 	}
 	for i, s := range all {
-		b.integers(op.Attr{Options: s.o}, s.x, s.w)
+		b.integers(program.Attr{Options: s.o}, s.x, s.w)
 		s.o.Act = append(slices.Clone(activations), compute.NoActivation)[i%(len(activations)+1)]
-		b.random("", op.Attr{Options: s.o}, s.x, s.w, s.w[:1])
+		b.random("", program.Attr{Options: s.o}, s.x, s.w, s.w[:1])
 	}
 	silu := compute.Conv1DOptions{Causal: true, Groups: 5, Act: compute.SiLU}
-	b.random("", op.Attr{Options: silu}, all[5].x, all[5].w)
-	b.random("", op.Attr{Options: silu}, all[5].x, all[5].w, []int{5})
+	b.random("", program.Attr{Options: silu}, all[5].x, all[5].w)
+	b.random("", program.Attr{Options: silu}, all[5].x, all[5].w, []int{5})
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, s := range []sizes{all[2], all[4], all[5], all[7]} {
-		b.add("NaN and Inf reach only their windows", op.Attr{Options: s.o}, func(r *source) []operand {
-			x := r.integers(1, 4, s.x...).set(nan, 0).set(inf, op.Len(s.x)-1)
+		b.add("NaN and Inf reach only their windows", program.Attr{Options: s.o}, func(r *source) []operand {
+			x := r.integers(1, 4, s.x...).set(nan, 0).set(inf, program.Len(s.x)-1)
 			return []operand{x, r.integers(1, 4, s.w...)}
 		}).exact = true
-		b.add("an infinite weight over padding", op.Attr{Options: s.o}, func(r *source) []operand {
+		b.add("an infinite weight over padding", program.Attr{Options: s.o}, func(r *source) []operand {
 			return []operand{r.integers(1, 4, s.x...), r.integers(1, 4, s.w...).set(inf, 0)}
 		}).exact = true
 	}
-	b.bothAliases(b.integers(op.Attr{Options: compute.Conv1DOptions{Causal: true, Groups: 3}}, []int{2, 3, 40}, []int{3, 1, 4}))
+	b.bothAliases(b.integers(program.Attr{Options: compute.Conv1DOptions{Causal: true, Groups: 3}}, []int{2, 3, 40}, []int{3, 1, 4}))
 }
 
 // indexed adds a case of x, random indices of a shape (up to those of an axis of so many, and a few outside) and maybe
 // updates, all of an element type.
-func (b *builder) indexed(note string, a op.Attr, axis int, indices []int, d compute.DType, x []int, updates ...[]int) *testCase {
+func (b *builder) indexed(note string, a program.Attr, axis int, indices []int, d compute.DType, x []int, updates ...[]int) *testCase {
 	return b.add(note, a, func(r *source) []operand {
-		ids := make([]int32, op.Len(indices))
+		ids := make([]int32, program.Len(indices))
 		for i := range ids {
 			ids[i] = int32(r.IntN(axis+2+axis/8)) - 1
 			if r.IntN(50) == 0 {
 				ids[i] = []int32{math.MinInt32, math.MaxInt32, -5}[r.IntN(3)]
 			}
 		}
-		in := []operand{r.words(d, x...), {op.Type{DType: compute.Int32, Shape: indices}, ids}}
+		in := []operand{r.words(d, x...), {program.Type{DType: compute.Int32, Shape: indices}, ids}}
 		for _, s := range updates {
 			in = append(in, r.words(d, s...))
 		}
@@ -103,14 +103,14 @@ func gatherCases(b *builder) {
 		{[]int{3, 5}, 1, []int{0}}, {[]int{700, 40}, 0, []int{900}}, {[]int{40, 700}, 1, []int{901}}, {[]int{1000, 3}, 0, []int{30_000}},
 	} {
 		d := []compute.DType{compute.Float32, compute.Int32, compute.Uint32}[i%3]
-		a := op.Attr{Options: compute.GatherOptions{Axis: c.axis}}
+		a := program.Attr{Options: compute.GatherOptions{Axis: c.axis}}
 		axis := c.axis
 		if axis < 0 {
 			axis += len(c.x)
 		}
 		b.indexed("", a, c.x[axis], c.indices, d, c.x)
 	}
-	b.bothAliases(b.indexed("", op.Attr{Options: compute.GatherOptions{Axis: 1}}, 20, []int{20}, compute.Int32, []int{6, 20}))
+	b.bothAliases(b.indexed("", program.Attr{Options: compute.GatherOptions{Axis: 1}}, 20, []int{20}, compute.Int32, []int{6, 20}))
 }
 
 func takeAlongCases(b *builder) {
@@ -120,9 +120,9 @@ func takeAlongCases(b *builder) {
 		{[]int{3, 9000}, []int{3, 20_000}}, {[]int{2, 1, 2, 3, 1, 2, 2, 9}, []int{2, 1, 2, 3, 1, 2, 2, 5}},
 	} {
 		d := []compute.DType{compute.Float32, compute.Int32, compute.Uint32}[i%3]
-		b.indexed("", op.Attr{}, c.x[len(c.x)-1], c.indices, d, c.x)
+		b.indexed("", program.Attr{}, c.x[len(c.x)-1], c.indices, d, c.x)
 	}
-	b.bothAliases(b.indexed("", op.Attr{}, 20, []int{6, 20}, compute.Uint32, []int{6, 20}))
+	b.bothAliases(b.indexed("", program.Attr{}, 20, []int{6, 20}, compute.Uint32, []int{6, 20}))
 }
 
 // scatterCases are of rows of all widths, of no, one and many updates for each.
@@ -140,22 +140,22 @@ func scatterCases(b *builder) {
 			d = types[i%len(types)]
 		}
 		u := append(slices.Clone(c.indices), c.x[1:]...)
-		b.indexed("", op.Attr{}, c.x[0], c.indices, d, c.x, u)
+		b.indexed("", program.Attr{}, c.x[0], c.indices, d, c.x, u)
 	}
 	if b.Name != "embedding_backward" {
-		b.indexed("one axis", op.Attr{}, 12, []int{30}, compute.Float32, []int{12}, []int{30})
-		b.indexed("many axes", op.Attr{}, 3, []int{2, 2}, compute.Float32, []int{3, 2, 1, 4}, []int{2, 2, 2, 1, 4})
+		b.indexed("one axis", program.Attr{}, 12, []int{30}, compute.Float32, []int{12}, []int{30})
+		b.indexed("many axes", program.Attr{}, 3, []int{2, 2}, compute.Float32, []int{3, 2, 1, 4}, []int{2, 2, 2, 1, 4})
 	}
-	b.add("NaN and Inf stay in their rows", op.Attr{}, func(r *source) []operand {
-		ids := operand{op.Type{DType: compute.Int32, Shape: []int{6}}, []int32{3, 0, 3, 4, 1, 3}}
+	b.add("NaN and Inf stay in their rows", program.Attr{}, func(r *source) []operand {
+		ids := operand{program.Type{DType: compute.Int32, Shape: []int{6}}, []int32{3, 0, 3, 4, 1, 3}}
 		return []operand{r.integers(-9, 9, 5, 4).set(float32(math.Inf(1)), 0), ids,
 			r.integers(-9, 9, 6, 4).set(float32(math.NaN()), 0).set(float32(math.Inf(-1)), 13)}
 	})
-	b.add("small integers", op.Attr{}, func(r *source) []operand {
+	b.add("small integers", program.Attr{}, func(r *source) []operand {
 		ids := make([]int32, 500)
 		for i := range ids {
 			ids[i] = r.Int32N(7)
 		}
-		return []operand{r.integers(-9, 9, 7, 12), {op.Type{DType: compute.Int32, Shape: []int{500}}, ids}, r.integers(-9, 9, 500, 12)}
+		return []operand{r.integers(-9, 9, 7, 12), {program.Type{DType: compute.Int32, Shape: []int{500}}, ids}, r.integers(-9, 9, 500, 12)}
 	}).exact = true
 }

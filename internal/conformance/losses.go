@@ -4,27 +4,27 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
 	byName["sum_squares"] = sumSquaresCases
-	largeByName["sum_squares"] = func(b *builder) { b.random("", op.Attr{Options: compute.AllAxes}, []int{3_000_017}) }
+	largeByName["sum_squares"] = func(b *builder) { b.random("", program.Attr{Options: compute.AllAxes}, []int{3_000_017}) }
 	byName["cumsum"] = cumSumCases
 	largeByName["cumsum"] = func(b *builder) {
-		b.integers(op.Attr{Options: compute.CumSumOptions{}}, []int{1_500_017})
-		b.random("", op.Attr{Options: compute.CumSumOptions{Reverse: true}}, []int{2, 300_001})
-		b.integers(op.Attr{Options: compute.CumSumOptions{Exclusive: true}}, []int{300_001, 3})
+		b.integers(program.Attr{Options: compute.CumSumOptions{}}, []int{1_500_017})
+		b.random("", program.Attr{Options: compute.CumSumOptions{Reverse: true}}, []int{2, 300_001})
+		b.integers(program.Attr{Options: compute.CumSumOptions{Exclusive: true}}, []int{300_001, 3})
 	}
 	byName["top_k"] = topKCases
 	largeByName["top_k"] = func(b *builder) {
-		b.random("", op.Attr{Options: compute.TopKOptions{K: 64}}, []int{1, 300_007})
-		b.random("", op.Attr{Options: compute.TopKOptions{K: 4}}, []int{3000, 64})
+		b.random("", program.Attr{Options: compute.TopKOptions{K: 64}}, []int{1, 300_007})
+		b.random("", program.Attr{Options: compute.TopKOptions{K: 4}}, []int{3000, 64})
 	}
 	byName["softmax_backward"] = softmaxBackwardCases
 	largeByName["softmax_backward"] = func(b *builder) {
 		for _, s := range [][]int{{1_000_003}, {2000, 257}} {
-			b.random("", op.Attr{}, s, s)
+			b.random("", program.Attr{}, s, s)
 		}
 	}
 	for _, name := range []string{"cross_entropy", "cross_entropy_backward"} {
@@ -39,7 +39,7 @@ func init() {
 
 // sumSquaresCases leave to norm_l2 what both have in common.
 func sumSquaresCases(b *builder) {
-	all, last := op.Attr{Options: compute.AllAxes}, op.Attr{Options: compute.LastAxis}
+	all, last := program.Attr{Options: compute.AllAxes}, program.Attr{Options: compute.LastAxis}
 	for _, s := range [][]int{{}, {1}, {5}, {257}, {4099}, {65537}, {3, 1000}, {300, 17}, {0}, {2, 3, 4, 5}} {
 		b.random("", all, s)
 	}
@@ -52,7 +52,7 @@ func sumSquaresCases(b *builder) {
 }
 
 func softmaxBackwardCases(b *builder) {
-	none := op.Attr{}
+	none := program.Attr{}
 	for _, s := range [][]int{{1}, {3, 5}, {4, 64}, {3, 257}, {2, 1025}, {3, 4099}, {2, 100_001}, {1000, 3}, {129, 130}, {2, 3, 4, 5}, {0, 4}, {4, 0}} {
 		b.random("", none, s, s)
 	}
@@ -73,12 +73,12 @@ func (b *builder) scores(note string, o compute.CrossEntropyOptions, shape ...in
 }
 
 func (b *builder) scoresOf(note string, o compute.CrossEntropyOptions, change func(logits operand), shape ...int) *testCase {
-	return b.add(note, op.Attr{Options: o}, func(r *source) []operand {
+	return b.add(note, program.Attr{Options: o}, func(r *source) []operand {
 		x := r.domain(b.Entry, shape...)
 		change(x)
 		rows := shape[:len(shape)-1]
 		classes := shape[len(shape)-1]
-		targets := make([]int32, op.Len(rows))
+		targets := make([]int32, program.Len(rows))
 		for i := range targets {
 			switch r.IntN(20) {
 			case 0:
@@ -87,7 +87,7 @@ func (b *builder) scoresOf(note string, o compute.CrossEntropyOptions, change fu
 				targets[i] = r.Int32N(int32(max(classes, 1)))
 			}
 		}
-		in := []operand{x, {op.Type{DType: compute.Int32, Shape: rows}, targets}}
+		in := []operand{x, {program.Type{DType: compute.Int32, Shape: rows}, targets}}
 		if len(b.Inputs) == 3 {
 			in = append(in, r.floats(-2, 2, rows...))
 		}
@@ -111,7 +111,7 @@ func crossEntropyCases(b *builder) {
 	for _, o := range []compute.CrossEntropyOptions{plain, {LabelSmoothing: 0.1}} {
 		b.scoresOf("NaN and Inf", o, func(x operand) {
 			x.set(nan, 3).set(inf, 75).set(-inf, 144, 145, 150)
-			fillWith(operand{op.F32(70), x.data.([]float32)[210:280]}, -inf)
+			fillWith(operand{program.F32(70), x.data.([]float32)[210:280]}, -inf)
 		}, 6, 70)
 		b.scoresOf("large base, small spread", o, func(x operand) {
 			for i := range x.data.([]float32) {
@@ -132,7 +132,7 @@ func crossEntropyCases(b *builder) {
 }
 
 func cumSumCases(b *builder) {
-	all := []op.Attr{{Options: compute.CumSumOptions{}}, {Options: compute.CumSumOptions{Exclusive: true}},
+	all := []program.Attr{{Options: compute.CumSumOptions{}}, {Options: compute.CumSumOptions{Exclusive: true}},
 		{Options: compute.CumSumOptions{Reverse: true}}, {Options: compute.CumSumOptions{Exclusive: true, Reverse: true}}}
 	for i, n := range []int{0, 1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 255, 257, 1023, 1024, 1025, 4099, 65537} {
 		b.random("", all[i%4], []int{n})
@@ -155,7 +155,7 @@ func cumSumCases(b *builder) {
 }
 
 func topKCases(b *builder) {
-	attr := func(k int) op.Attr { return op.Attr{Options: compute.TopKOptions{K: k}} }
+	attr := func(k int) program.Attr { return program.Attr{Options: compute.TopKOptions{K: k}} }
 	for _, c := range []struct{ rows, cols, k int }{{1, 1, 1}, {3, 5, 2}, {7, 33, 33}, {5, 64, 8}, {3, 257, 50}, {2, 1023, 1}, {2, 1025, 300},
 		{1, 3000, 1024}, {2, 4099, 40}, {1, 20_011, 7}, {1, 20_011, 1000}, {2, 100_003, 50}, {0, 5, 3}} {
 		b.random("", attr(c.k), []int{c.rows, c.cols})

@@ -4,23 +4,24 @@ import (
 	"encoding/binary"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
 	byName["lz4_compress"], byName["lz4_decompress"] = lz4Cases, lz4Blocks
 	largeByName["lz4_compress"] = func(b *builder) {
-		b.add("", op.Attr{}, func(r *source) []operand { return []operand{lz4Operand(r.pages(200))} })
+		b.add("", program.Attr{}, func(r *source) []operand { return []operand{lz4Operand(r.pages(200))} })
 	}
 	largeByName["lz4_decompress"] = func(b *builder) {
-		b.add("", op.Attr{}, func(r *source) []operand { return r.blocks(200, func([]byte, *int) {}) })
+		b.add("", program.Attr{}, func(r *source) []operand { return r.blocks(200, func([]byte, *int) {}) })
 	}
 }
 
 // page is a page of a kind: zeros, noise, a short or long pattern, text-like pieces repeated, words of few values, noise that
 // ends in a run, a run that ends in noise.
 func (r *source) page(kind int) []byte {
-	p := make([]byte, op.LZ4Page)
+	p := make([]byte, catalogue.LZ4Page)
 	noise := func(p []byte) {
 		for i := range p {
 			p[i] = byte(r.Uint32())
@@ -81,17 +82,17 @@ func lz4Operand(b []byte) operand {
 	for i := range w {
 		w[i] = binary.LittleEndian.Uint32(b[4*i:])
 	}
-	return operand{op.Type{DType: compute.Uint32, Shape: []int{len(b) / op.LZ4Page, op.LZ4Page / 4}}, w}
+	return operand{program.Type{DType: compute.Uint32, Shape: []int{len(b) / catalogue.LZ4Page, catalogue.LZ4Page / 4}}, w}
 }
 
 func lz4Cases(b *builder) {
 	for kind := range 8 {
-		b.add("", op.Attr{}, func(r *source) []operand { return []operand{lz4Operand(r.page(kind))} })
+		b.add("", program.Attr{}, func(r *source) []operand { return []operand{lz4Operand(r.page(kind))} })
 	}
 	for _, n := range []int{0, 2, 7} {
-		b.add("", op.Attr{}, func(r *source) []operand { return []operand{lz4Operand(r.pages(n))} })
+		b.add("", program.Attr{}, func(r *source) []operand { return []operand{lz4Operand(r.pages(n))} })
 	}
-	b.bothAliases(b.add("", op.Attr{}, func(r *source) []operand { return []operand{lz4Operand(r.pages(18))} }))
+	b.bothAliases(b.add("", program.Attr{}, func(r *source) []operand { return []operand{lz4Operand(r.pages(18))} }))
 }
 
 // blocks are compressed pages, changed by a function.
@@ -99,26 +100,26 @@ func (r *source) blocks(n int, change func(block []byte, size *int)) []operand {
 	var all []byte
 	sizes := make([]int32, n)
 	for i := range n {
-		block := make([]byte, op.LZ4Page)
-		size := op.CompressLZ4(block, r.page(i))
+		block := make([]byte, catalogue.LZ4Page)
+		size := catalogue.CompressLZ4(block, r.page(i))
 		change(block, &size)
 		sizes[i], all = int32(size), append(all, block...)
 	}
-	return []operand{lz4Operand(all), {op.Type{DType: compute.Int32, Shape: []int{n}}, sizes}}
+	return []operand{lz4Operand(all), {program.Type{DType: compute.Int32, Shape: []int{n}}, sizes}}
 }
 
 func lz4Blocks(b *builder) {
 	add := func(note string, n int, change func(r *source, block []byte, size *int)) {
-		b.add(note, op.Attr{}, func(r *source) []operand {
+		b.add(note, program.Attr{}, func(r *source) []operand {
 			return r.blocks(n, func(block []byte, size *int) { change(r, block, size) })
 		})
 	}
 	for _, n := range []int{0, 1, 2, 8, 17} {
 		add("", n, func(*source, []byte, *int) {})
 	}
-	add("any sizes", 16, func(r *source, _ []byte, size *int) { *size = r.IntN(2*op.LZ4Page) - op.LZ4Page/2 })
+	add("any sizes", 16, func(r *source, _ []byte, size *int) { *size = r.IntN(2*catalogue.LZ4Page) - catalogue.LZ4Page/2 })
 	add("truncated", 16, func(r *source, _ []byte, size *int) { *size = r.IntN(*size + 1) })
-	add("longer than they are", 8, func(r *source, _ []byte, size *int) { *size = min(*size+1+r.IntN(9), op.LZ4Page) })
+	add("longer than they are", 8, func(r *source, _ []byte, size *int) { *size = min(*size+1+r.IntN(9), catalogue.LZ4Page) })
 	for range 3 {
 		add("some bytes changed", 16, func(r *source, block []byte, size *int) {
 			for range 1 + r.IntN(4) {
@@ -129,12 +130,12 @@ func lz4Blocks(b *builder) {
 	add("bits flipped near the beginning", 16, func(r *source, block []byte, _ *int) { block[r.IntN(12)] ^= 1 << r.IntN(8) })
 	add("noise", 16, func(r *source, block []byte, size *int) {
 		copy(block, r.page(1))
-		*size = 1 + r.IntN(op.LZ4Page-1)
+		*size = 1 + r.IntN(catalogue.LZ4Page-1)
 	})
 	add("lengths without end", 4, func(r *source, block []byte, size *int) {
 		for i := range block {
 			block[i] = 255
 		}
-		*size = 1 + r.IntN(op.LZ4Page-1)
+		*size = 1 + r.IntN(catalogue.LZ4Page-1)
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
@@ -35,38 +35,38 @@ func matmulCases(b *builder) {
 			if s[0]*s[1]*s[2] > 1e6 && i%3 != 0 {
 				continue
 			}
-			b.random("", op.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
-			b.integers(op.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
+			b.random("", program.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
+			b.integers(program.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
 		}
 	}
 	leading := []struct{ a, b []int }{{[]int{2}, []int{2}}, {[]int{3, 2}, []int{3, 2}}, {[]int{1}, []int{1}}, {[]int{3}, nil}, {nil, []int{3}},
 		{[]int{2, 1, 2}, nil}, {[]int{0}, []int{0}}, {[]int{0}, nil}, {[]int{2, 1, 1, 2, 1, 3}, []int{2, 1, 1, 2, 1, 3}}}
 	for _, l := range leading {
 		for _, o := range transposed {
-			b.integers(op.Attr{Options: o}, matmulShapes([3]int{5, 7, 6}, o, l.a, l.b)...)
-			b.random("", op.Attr{Options: o}, matmulShapes([3]int{33, 17, 34}, o, l.a, l.b)...)
-			b.random("", op.Attr{Options: o}, append(matmulShapes([3]int{4, 8, 12}, o, l.a, l.b), []int{12})...)
+			b.integers(program.Attr{Options: o}, matmulShapes([3]int{5, 7, 6}, o, l.a, l.b)...)
+			b.random("", program.Attr{Options: o}, matmulShapes([3]int{33, 17, 34}, o, l.a, l.b)...)
+			b.random("", program.Attr{Options: o}, append(matmulShapes([3]int{4, 8, 12}, o, l.a, l.b), []int{12})...)
 		}
 	}
 	for _, s := range [][3]int{{1, 65, 1}, {300, 17, 1}, {1, 300, 33}, {3, 0, 4}} { // batches of vectors
-		b.integers(op.Attr{Options: compute.MatMulOptions{}}, matmulShapes(s, compute.MatMulOptions{}, []int{4}, []int{4})...)
-		b.integers(op.Attr{Options: compute.MatMulOptions{}}, matmulShapes(s, compute.MatMulOptions{}, []int{4}, nil)...)
+		b.integers(program.Attr{Options: compute.MatMulOptions{}}, matmulShapes(s, compute.MatMulOptions{}, []int{4}, []int{4})...)
+		b.integers(program.Attr{Options: compute.MatMulOptions{}}, matmulShapes(s, compute.MatMulOptions{}, []int{4}, nil)...)
 	}
-	b.random("a batch of many", op.Attr{Options: compute.MatMulOptions{}}, []int{1000, 3, 2}, []int{1000, 2, 3})
-	b.integers(op.Attr{Options: compute.MatMulOptions{}}, []int{33, 9}, []int{9, 34}, []int{34})
+	b.random("a batch of many", program.Attr{Options: compute.MatMulOptions{}}, []int{1000, 3, 2}, []int{1000, 2, 3})
+	b.integers(program.Attr{Options: compute.MatMulOptions{}}, []int{33, 9}, []int{9, 34}, []int{34})
 	for _, act := range append(activations, compute.NoActivation) {
 		for _, s := range [][3]int{{5, 6, 7}, {1, 300, 33}, {66, 65, 68}, {300, 17, 1}, {3, 0, 5}, {2, 5000, 3}, {64, 64, 64}} {
 			o := compute.MatMulOptions{Act: act}
-			b.random("", op.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
-			b.random("", op.Attr{Options: o}, append(matmulShapes(s, o, nil, nil), []int{s[2]})...)
+			b.random("", program.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
+			b.random("", program.Attr{Options: o}, append(matmulShapes(s, o, nil, nil), []int{s[2]})...)
 		}
 		o := compute.MatMulOptions{Act: act, TransB: true}
-		b.random("", op.Attr{Options: o}, append(matmulShapes([3]int{9, 10, 11}, o, []int{3}, []int{3}), []int{11})...)
+		b.random("", program.Attr{Options: o}, append(matmulShapes([3]int{9, 10, 11}, o, []int{3}, []int{3}), []int{11})...)
 	}
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, s := range [][3]int{{5, 7, 6}, {33, 65, 35}, {1, 70, 67}, {67, 70, 1}, {130, 6, 130}, {2, 5000, 3}} {
 		for _, act := range []compute.Activation{compute.NoActivation, compute.ReLU, compute.GELU} {
-			b.add("NaN and Inf stay in their rows and columns", op.Attr{Options: compute.MatMulOptions{Act: act}}, func(r *source) []operand {
+			b.add("NaN and Inf stay in their rows and columns", program.Attr{Options: compute.MatMulOptions{Act: act}}, func(r *source) []operand {
 				m, k, n := s[0], s[1], s[2]
 				x, y := r.integers(1, 4, m, k), r.integers(1, 4, k, n)
 				x.set(inf, (m-1)*k+k-1)
@@ -80,10 +80,10 @@ func matmulCases(b *builder) {
 			}).exact = act == compute.NoActivation
 		}
 	}
-	b.random("one value for both operands", op.Attr{Options: compute.MatMulOptions{}}, []int{33, 33}, []int{33, 33}).same = true
-	b.random("one value for both operands", op.Attr{Options: compute.MatMulOptions{TransB: true}}, []int{21, 34}, []int{21, 34}).same = true
+	b.random("one value for both operands", program.Attr{Options: compute.MatMulOptions{}}, []int{33, 33}, []int{33, 33}).same = true
+	b.random("one value for both operands", program.Attr{Options: compute.MatMulOptions{TransB: true}}, []int{21, 34}, []int{21, 34}).same = true
 	halfMatmulCases(b)
-	c := b.integers(op.Attr{Options: compute.MatMulOptions{}}, []int{20, 20}, []int{20, 20})
+	c := b.integers(program.Attr{Options: compute.MatMulOptions{}}, []int{20, 20}, []int{20, 20})
 	b.again(c, inPlace)
 	b.again(c, shifted)
 }
@@ -100,7 +100,7 @@ func matmulShapes(s [3]int, o compute.MatMulOptions, leadA, leadB []int) [][]int
 }
 
 // integers adds a case whose sums of products are exact.
-func (b *builder) integers(a op.Attr, shapes ...[]int) *testCase {
+func (b *builder) integers(a program.Attr, shapes ...[]int) *testCase {
 	c := b.add("small integers", a, func(r *source) []operand {
 		in := make([]operand, len(shapes))
 		for i, s := range shapes {
@@ -113,7 +113,7 @@ func (b *builder) integers(a op.Attr, shapes ...[]int) *testCase {
 }
 
 func matvecCases(b *builder) {
-	none := op.Attr{}
+	none := program.Attr{}
 	for i, n := range lengths {
 		if n > 5000 {
 			continue
@@ -175,7 +175,7 @@ func convCases(b *builder) {
 		return []int{s.w[0]}
 	}
 	for _, s := range all {
-		a := op.Attr{Options: s.o}
+		a := program.Attr{Options: s.o}
 		b.random("", a, s.x, s.w)
 		b.integers(a, s.x, s.w)
 		b.integers(a, s.x, s.w, bias(s))
@@ -183,24 +183,24 @@ func convCases(b *builder) {
 	for _, act := range append(activations, compute.NoActivation) {
 		for _, s := range []sizes{all[1], all[10], all[14], all[18], all[23]} {
 			s.o.Act = act
-			b.random("", op.Attr{Options: s.o}, s.x, s.w)
-			b.random("", op.Attr{Options: s.o}, s.x, s.w, bias(s))
+			b.random("", program.Attr{Options: s.o}, s.x, s.w)
+			b.random("", program.Attr{Options: s.o}, s.x, s.w, bias(s))
 		}
 	}
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, s := range []sizes{all[1], all[10], all[13], all[18], all[7]} {
-		b.add("NaN and Inf reach only their windows", op.Attr{Options: s.o}, func(r *source) []operand {
-			x := r.integers(1, 4, s.x...).set(nan, 0).set(inf, op.Len(s.x)-1)
+		b.add("NaN and Inf reach only their windows", program.Attr{Options: s.o}, func(r *source) []operand {
+			x := r.integers(1, 4, s.x...).set(nan, 0).set(inf, program.Len(s.x)-1)
 			return []operand{x, r.integers(1, 4, s.w...)}
 		}).exact = true
-		b.add("an infinite weight over padding", op.Attr{Options: s.o}, func(r *source) []operand {
+		b.add("an infinite weight over padding", program.Attr{Options: s.o}, func(r *source) []operand {
 			return []operand{r.integers(1, 4, s.x...), r.integers(1, 4, s.w...).set(inf, 0)}
 		}).exact = true
 	}
-	c := b.integers(op.Attr{Options: compute.Conv2DOptions{Pad: [2]int{1, 1}}}, []int{12, 12}, []int{3, 3})
+	c := b.integers(program.Attr{Options: compute.Conv2DOptions{Pad: [2]int{1, 1}}}, []int{12, 12}, []int{3, 3})
 	b.again(c, inPlace)
 	b.again(c, shifted)
-	b.random("one value for both operands", op.Attr{Options: compute.Conv2DOptions{}}, []int{7, 7}, []int{7, 7}).same = true
+	b.random("one value for both operands", program.Attr{Options: compute.Conv2DOptions{}}, []int{7, 7}, []int{7, 7}).same = true
 }
 
 func poolCases(b *builder) {
@@ -213,25 +213,25 @@ func poolCases(b *builder) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, s := range shapes {
 		for _, o := range options {
-			a := op.Attr{Options: o}
-			if _, err := b.Check([]op.Type{op.F32(s...)}, a); err != nil {
+			a := program.Attr{Options: o}
+			if _, err := b.Check([]program.Type{program.F32(s...)}, a); err != nil {
 				continue // the window does not fit
 			}
 			b.random("", a, s)
 			b.add("all negative", a, func(r *source) []operand { return []operand{r.floats(-4, -1, s...)} }) // padding must not win
 			b.add("NaN and Inf", a, func(r *source) []operand {
 				x := r.integers(-8, 8, s...)
-				if n := op.Len(s); n > 0 {
+				if n := program.Len(s); n > 0 {
 					x.set(nan, n/3).set(inf, n-1).set(-inf, 0)
 				}
 				return []operand{x}
 			})
 		}
 	}
-	whole := op.Attr{Options: compute.PoolOptions{Size: [2]int{64, 65}}}
+	whole := program.Attr{Options: compute.PoolOptions{Size: [2]int{64, 65}}}
 	b.random("one window", whole, []int{3, 64, 65})
-	b.add("all -Inf", op.Attr{Options: options[3]}, func(r *source) []operand { return []operand{fillWith(r.floats(0, 1, 9, 9), -inf)} })
-	c := b.random("", op.Attr{Options: options[3]}, []int{33, 35})
+	b.add("all -Inf", program.Attr{Options: options[3]}, func(r *source) []operand { return []operand{fillWith(r.floats(0, 1, 9, 9), -inf)} })
+	c := b.random("", program.Attr{Options: options[3]}, []int{33, 35})
 	b.again(c, inPlace)
 	b.again(c, shifted)
 }

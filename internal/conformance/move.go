@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
@@ -16,7 +17,7 @@ func init() {
 }
 
 // words adds one case for each element type that the entry's last input takes.
-func (b *builder) words(a op.Attr, shapes ...[]int) (f32 *testCase) {
+func (b *builder) words(a program.Attr, shapes ...[]int) (f32 *testCase) {
 	dtypes := b.Inputs[len(b.Inputs)-1].Types
 	if dtypes == nil {
 		dtypes = []compute.DType{compute.Float32}
@@ -45,20 +46,20 @@ func (b *builder) bothAliases(c *testCase) {
 func transposeCases(b *builder) {
 	for _, s := range [][]int{{1, 1}, {1, 5}, {5, 1}, {0, 3}, {3, 0}, {3, 4}, {7, 8}, {8, 9}, {15, 17}, {16, 16}, {31, 33}, {32, 32}, {33, 31},
 		{63, 65}, {64, 64}, {65, 63}, {2, 1000}, {1000, 3}, {2, 3, 4}, {5, 33, 34}, {2, 3, 4, 5}, {70000, 2}} {
-		b.words(op.Attr{Options: compute.TransposeOptions{}}, s)
+		b.words(program.Attr{Options: compute.TransposeOptions{}}, s)
 	}
 	for _, p := range [][]int{{0}, {0, 1}, {1, 0}, {2, 0, 1}, {1, 2, 0}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}, {3, 1, 2, 0}, {1, 0, 3, 2}, {2, 3, 0, 1},
 		{4, 3, 2, 1, 0}, {7, 6, 5, 4, 3, 2, 1, 0}, {1, 0, 3, 2, 5, 4, 7, 6}, {0, 7, 1, 6, 2, 5, 3, 4}} {
 		dims := []int{3, 4, 2, 5, 1, 3, 2, 2}[:len(p)]
-		b.words(op.Attr{Options: compute.TransposeOptions{Perm: p}}, dims)
+		b.words(program.Attr{Options: compute.TransposeOptions{Perm: p}}, dims)
 	}
 	for _, heads := range [][]int{{9, 4, 8}, {5, 3, 64}} { // [n, heads, d] and [heads, n, d]
-		b.words(op.Attr{Options: compute.TransposeOptions{Perm: []int{1, 0, 2}}}, heads)
+		b.words(program.Attr{Options: compute.TransposeOptions{Perm: []int{1, 0, 2}}}, heads)
 	}
-	b.words(op.Attr{Options: compute.TransposeOptions{Perm: []int{0, 2, 1, 3}}}, []int{2, 7, 3, 20})
-	b.words(op.Attr{Options: compute.TransposeOptions{Perm: []int{}}}, []int{})
-	b.words(op.Attr{Options: compute.TransposeOptions{Perm: []int{1, 0}}}, []int{257, 129})
-	b.bothAliases(b.words(op.Attr{Options: compute.TransposeOptions{}}, []int{33, 34}))
+	b.words(program.Attr{Options: compute.TransposeOptions{Perm: []int{0, 2, 1, 3}}}, []int{2, 7, 3, 20})
+	b.words(program.Attr{Options: compute.TransposeOptions{Perm: []int{}}}, []int{})
+	b.words(program.Attr{Options: compute.TransposeOptions{Perm: []int{1, 0}}}, []int{257, 129})
+	b.bothAliases(b.words(program.Attr{Options: compute.TransposeOptions{}}, []int{33, 34}))
 }
 
 func sliceCases(b *builder) {
@@ -76,9 +77,9 @@ func sliceCases(b *builder) {
 		{[]int{2, 3, 2, 3, 2, 3, 2, 3}, []int{1, 0, 0, 2, 1, 2, 0, 0}, []int{2, 2, 1, 3, 1, 2, 2, 2}, []int{-1, 2, 1, -1, 1, -2, 1, 2}},
 		{[]int{70000, 3}, []int{69999, 1}, []int{70000, 2}, []int{-1, 1}},
 	} {
-		b.words(op.Attr{Options: compute.SliceOptions{Start: c.start, Size: c.size, Step: c.step}}, c.shape)
+		b.words(program.Attr{Options: compute.SliceOptions{Start: c.start, Size: c.size, Step: c.step}}, c.shape)
 	}
-	b.bothAliases(b.words(op.Attr{Options: compute.SliceOptions{Start: []int{299}, Size: []int{300}, Step: []int{-1}}}, []int{300}))
+	b.bothAliases(b.words(program.Attr{Options: compute.SliceOptions{Start: []int{299}, Size: []int{300}, Step: []int{-1}}}, []int{300}))
 }
 
 func padCases(b *builder) {
@@ -93,12 +94,12 @@ func padCases(b *builder) {
 	} {
 		for _, v := range []float32{0, -1.5, nan, inf, -inf, math.MaxFloat32, float32(math.Copysign(0, -1))} {
 			if v == 0 || i%3 == 1 {
-				b.words(op.Attr{Options: compute.PadOptions{Before: f.before, After: f.after, Value: v}}, f.shape)
+				b.words(program.Attr{Options: compute.PadOptions{Before: f.before, After: f.after, Value: v}}, f.shape)
 			}
 		}
 	}
-	b.given("special values", op.Attr{Options: compute.PadOptions{Before: []int{1}, After: []int{2}, Value: 7}}, vector(specials(op.Neg)...))
-	b.bothAliases(b.words(op.Attr{Options: compute.PadOptions{Before: []int{2}, After: []int{3}, Value: 9}}, []int{300}))
+	b.given("special values", program.Attr{Options: compute.PadOptions{Before: []int{1}, After: []int{2}, Value: 7}}, vector(specials(catalogue.Neg)...))
+	b.bothAliases(b.words(program.Attr{Options: compute.PadOptions{Before: []int{2}, After: []int{3}, Value: 9}}, []int{300}))
 }
 
 func concatCases(b *builder) {
@@ -112,10 +113,10 @@ func concatCases(b *builder) {
 		{3, [][]int{{2, 1, 2, 1, 2, 1, 2, 1}, {2, 1, 2, 3, 2, 1, 2, 1}}}, {-1, [][]int{{70000, 1}, {70000, 2}}},
 		{1, slices.Repeat([][]int{{3, 5}}, 9)}, {0, slices.Repeat([][]int{{7}}, 40)}, // more operands than bindings
 	} {
-		b.words(op.Attr{Options: compute.ConcatOptions{Axis: c.axis}}, c.shapes...)
+		b.words(program.Attr{Options: compute.ConcatOptions{Axis: c.axis}}, c.shapes...)
 	}
-	b.words(op.Attr{Options: compute.ConcatOptions{Axis: 1}}, []int{4, 5}, []int{4, 5}, []int{4, 5}).same = true
-	b.bothAliases(b.words(op.Attr{Options: compute.ConcatOptions{}}, []int{100}, []int{57}))
+	b.words(program.Attr{Options: compute.ConcatOptions{Axis: 1}}, []int{4, 5}, []int{4, 5}, []int{4, 5}).same = true
+	b.bothAliases(b.words(program.Attr{Options: compute.ConcatOptions{}}, []int{100}, []int{57}))
 }
 
 func embeddingCases(b *builder) {
@@ -133,36 +134,36 @@ func embeddingCases(b *builder) {
 	b.shaped("one id", 7, 6, []int{}, 3)
 	b.shaped("", 7, 6, []int{2, 3}, 0, 6, 5, 1, 1, -7)
 	b.shaped("", 3, 4, []int{1, 2, 1, 2, 1, 1, 1}, 2, 1, 0, 3)
-	b.add("many ids", op.Attr{}, func(r *source) []operand {
+	b.add("many ids", program.Attr{}, func(r *source) []operand {
 		ids := make([]int32, 70000)
 		for i := range ids {
 			ids[i] = r.Int32N(1100) - 50
 		}
-		return []operand{r.floats(-4, 4, 1000, 3), {op.Type{DType: compute.Int32, Shape: []int{70000}}, ids}}
+		return []operand{r.floats(-4, 4, 1000, 3), {program.Type{DType: compute.Int32, Shape: []int{70000}}, ids}}
 	})
 	c := b.shaped("", 20, 3, []int{20}, 19, 0, 1, 18, 2, 2, 2, 17, 5, 4, 3, 11, 12, 13, 14, 6, 7, 8, 9, 10)
 	b.bothAliases(c)
 }
 
 func (b *builder) shaped(note string, vocabulary, width int, shape []int, ids ...int32) *testCase {
-	return b.add(note, op.Attr{}, func(r *source) []operand {
+	return b.add(note, program.Attr{}, func(r *source) []operand {
 		table := r.floats(-4, 4, vocabulary, width)
-		if op.Len(table.Shape) > 3 {
+		if program.Len(table.Shape) > 3 {
 			table.set(float32(math.Inf(1)), 0).set(0x1p-149, 2)
 		}
-		return []operand{table, {op.Type{DType: compute.Int32, Shape: shape}, slices.Clone(ids)}}
+		return []operand{table, {program.Type{DType: compute.Int32, Shape: shape}, slices.Clone(ids)}}
 	})
 }
 
 func copyCases(b *builder) {
 	for _, n := range lengths {
-		b.words(op.Attr{}, []int{n})
+		b.words(program.Attr{}, []int{n})
 	}
 	for _, s := range [][]int{{}, {3, 5}, {0, 4}, {1, 2, 1, 3, 2, 1, 2, 1}} {
-		b.words(op.Attr{}, s)
+		b.words(program.Attr{}, s)
 	}
-	b.given("special values", op.Attr{}, vector(specials(op.Neg)...))
-	b.bothAliases(b.words(op.Attr{}, []int{1001}))
+	b.given("special values", program.Attr{}, vector(specials(catalogue.Neg)...))
+	b.bothAliases(b.words(program.Attr{}, []int{1001}))
 }
 
 func reshapeCases(b *builder) {
@@ -171,9 +172,9 @@ func reshapeCases(b *builder) {
 		{[]int{4, 5, 6}, []int{5, -1, 2}}, {[]int{0, 3}, []int{3, 0}}, {[]int{0}, []int{5, 0}}, {[]int{3, 0}, []int{0}}, {[]int{7, 11}, []int{11, 7}},
 		{[]int{256}, []int{2, 2, 2, 2, 2, 2, 2, 2}}, {[]int{1025}, []int{1, -1, 1}}, {[]int{65537}, []int{65537, 1}},
 	} {
-		b.words(op.Attr{Options: compute.ReshapeOptions{Shape: c.to}}, c.from)
+		b.words(program.Attr{Options: compute.ReshapeOptions{Shape: c.to}}, c.from)
 	}
-	b.bothAliases(b.words(op.Attr{Options: compute.ReshapeOptions{Shape: []int{-1, 11}}}, []int{11, 13}))
+	b.bothAliases(b.words(program.Attr{Options: compute.ReshapeOptions{Shape: []int{-1, 11}}}, []int{11, 13}))
 }
 
 func fillCases(b *builder) {
@@ -182,17 +183,17 @@ func fillCases(b *builder) {
 	for i, s := range [][]int{nil, {}, {1}, {3}, {4}, {5}, {255}, {257}, {1025}, {65537}, {0}, {3, 0}, {3, 5}, {64, 65}, {1, 2, 1, 3, 2, 1, 2, 1}} {
 		for _, v := range values {
 			if i%4 == 1 || v == 1 {
-				b.given("", op.Attr{Scalars: []float32{v}, Options: compute.FillOptions{Shape: s}})
+				b.given("", program.Attr{Scalars: []float32{v}, Options: compute.FillOptions{Shape: s}})
 			}
 		}
 	}
 }
 
 func castCases(b *builder) {
-	half, single := op.Attr{Options: compute.CastOptions{To: compute.Float16}}, op.Attr{Options: compute.CastOptions{To: compute.Float32}}
+	half, single := program.Attr{Options: compute.CastOptions{To: compute.Float16}}, program.Attr{Options: compute.CastOptions{To: compute.Float32}}
 	for _, n := range lengths {
 		b.random("", half, []int{n})
-		for _, a := range []op.Attr{half, single} {
+		for _, a := range []program.Attr{half, single} {
 			b.add("", a, func(r *source) []operand { return []operand{r.words(compute.Float16, n)} })
 		}
 		b.random("", single, []int{n})
@@ -205,7 +206,7 @@ func castCases(b *builder) {
 	for i := range all {
 		all[i] = uint16(i)
 	}
-	b.given("every half", single, operand{op.Type{DType: compute.Float16, Shape: []int{65536}}, all})
+	b.given("every half", single, operand{program.Type{DType: compute.Float16, Shape: []int{65536}}, all})
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	edges := []float32{nan, inf, -inf, 0, 1, -1, 65504, -65504, 65505, 65519, 65519.996, 65520, 65536, -65520, 1e6, math.MaxFloat32, -math.MaxFloat32,
 		0x1p-14, 0x1p-14 * 1.5, 0x1p-15, 0x1p-24, 0x1p-25, 0x1.8p-25, 0x1p-26, 0x1p-149, -0x1p-24, // subnormal halves and below

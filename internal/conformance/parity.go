@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Pairing is a call over a batch and the same call of one item, each of which has to give what the batch gives for it.
 type Pairing struct {
 	Call
-	Entry   *op.Entry
+	Entry   *program.Entry
 	Batched []bool // operands whose first axis is the batch; others are shared, as weights are
 	// Exact says that no device may give other bits: nothing is summed, or always in one order. Elsewhere both are within
 	// the entry's tolerance of the reference.
@@ -36,11 +37,11 @@ func (p Pairing) Single() Call {
 // few vectors, and attention.
 func Pairings() (all []Pairing) {
 	add := func(entry string, options any, exact bool, shared int, shapes ...[]int) {
-		e := op.Lookup(entry)
+		e := catalogue.Lookup(entry)
 		p := Pairing{Entry: e, Exact: exact}
 		p.Attr = attrs(e, options)[0]
 		for i, s := range shapes {
-			p.In = append(p.In, op.F32(s...))
+			p.In = append(p.In, program.F32(s...))
 			p.Batched = append(p.Batched, i < len(shapes)-shared)
 		}
 		all = append(all, p)
@@ -64,7 +65,7 @@ func Pairings() (all []Pairing) {
 }
 
 // RunParity executes every pairing on a device, and compares.
-func RunParity(t *testing.T, name string, dev op.Executor) {
+func RunParity(t *testing.T, name string, dev program.Executor) {
 	d := newDevice(name, dev)
 	t.Cleanup(func() { d.log(t) })
 	for i, p := range Pairings() {
@@ -72,11 +73,11 @@ func RunParity(t *testing.T, name string, dev op.Executor) {
 	}
 }
 
-func (d *device) parity(t *testing.T, p Pairing, number int) {
+func (d *testDevice) parity(t *testing.T, p Pairing, number int) {
 	r := newSource(Seed(), "parity "+p.Entry.Name, number)
 	var in []operand
 	for _, x := range p.In {
-		o := operand{Type: x, data: op.MakeSlice(x)}
+		o := operand{Type: x, data: program.MakeSlice(x)}
 		if ids, ok := o.data.([]int32); ok {
 			for i := range ids {
 				ids[i] = int32(r.IntN(1000))
@@ -104,24 +105,24 @@ func (d *device) parity(t *testing.T, p Pairing, number int) {
 
 // item is one of a batch.
 func (o operand) item(i int) operand {
-	n := op.Len(o.Shape[1:])
-	return operand{op.Type{DType: o.DType, Shape: append([]int{1}, o.Shape[1:]...)}, subslice(o.data, i*n, n)}
+	n := program.Len(o.Shape[1:])
+	return operand{program.Type{DType: o.DType, Shape: append([]int{1}, o.Shape[1:]...)}, subslice(o.data, i*n, n)}
 }
 
 // apply executes a step by itself and judges its results.
-func (d *device) apply(t *testing.T, e *op.Entry, a op.Attr, in []operand) (results []operand) {
+func (d *testDevice) apply(t *testing.T, e *program.Entry, a program.Attr, in []operand) (results []operand) {
 	d.count.Add(1)
-	p, io := &op.Program{}, &op.IO{}
-	var slots []op.Slot
+	p, io := &program.Program{}, &program.IO{}
+	var slots []program.Slot
 	for _, o := range in {
-		slots = append(slots, p.Add(o.Type, op.FromHost))
+		slots = append(slots, p.Add(o.Type, program.FromHost))
 		io.Host = append(io.Host, o.clone().data)
 	}
 	out, err := p.ApplyAll(e, a, slots...)
 	require.NoError(t, err)
 	p.Read = out
 	for _, s := range out {
-		results = append(results, operand{p.Values[s].Type, op.MakeSlice(p.Values[s].Type)})
+		results = append(results, operand{p.Values[s].Type, program.MakeSlice(p.Values[s].Type)})
 		io.Read = append(io.Read, results[len(results)-1].data)
 	}
 	require.NoError(t, d.execute(p, io))

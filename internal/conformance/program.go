@@ -8,26 +8,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // program is a test of many steps, runs or values, the same for every device.
-type program struct {
+type testProgram struct {
 	name string
 	run  func(g *graph)
 }
 
-func (d *device) program(t require.TestingT, p program) {
+func (d *testDevice) program(t require.TestingT, p testProgram) {
 	d.count.Add(1)
 	p.run(d.graph(t, p.name))
 }
 
-var programs = []program{
+var programs = []testProgram{
 	{"nothing at all", func(g *graph) { g.run() }},
-	{"nothing read", func(g *graph) { g.apply(op.ReLU, op.Attr{}, g.upload(g.floats(-1, 1, 100))); g.run() }},
+	{"nothing read", func(g *graph) { g.apply(catalogue.ReLU, program.Attr{}, g.upload(g.floats(-1, 1, 100))); g.run() }},
 	{"an unused input", func(g *graph) {
 		g.upload(g.floats(-1, 1, 100))
-		g.read(g.apply(op.ReLU, op.Attr{}, g.upload(g.floats(-1, 1, 50))))
+		g.read(g.apply(catalogue.ReLU, program.Attr{}, g.upload(g.floats(-1, 1, 50))))
 		g.run()
 	}},
 	{"uploaded and read back", func(g *graph) {
@@ -40,62 +41,62 @@ var programs = []program{
 	}},
 	{"read twice", func(g *graph) {
 		x := g.upload(g.floats(-1, 1, 77))
-		y := g.apply(op.Neg, op.Attr{}, x)
+		y := g.apply(catalogue.Neg, program.Attr{}, x)
 		g.read(y, x, y, x, y)
 		g.run()
 	}},
 	{"forty results", func(g *graph) {
 		x := g.upload(g.floats(-4, 4, 1025))
 		for i := range 40 {
-			g.read(g.apply(op.Scale, op.Attr{Scalars: []float32{float32(i) - 20}}, x))
+			g.read(g.apply(catalogue.Scale, program.Attr{Scalars: []float32{float32(i) - 20}}, x))
 		}
 		g.run()
 	}},
 	{"a value used before, between and after others", func(g *graph) {
 		x := g.upload(g.floats(-4, 4, 5, 67))
-		y := g.apply(op.ReLU, op.Attr{}, x)
-		z := g.apply(op.Add, op.Attr{}, x, y)
-		w := g.apply(op.Mul, op.Attr{}, z, z)
-		v := g.apply(op.FMA, op.Attr{}, w, x, y)
+		y := g.apply(catalogue.ReLU, program.Attr{}, x)
+		z := g.apply(catalogue.Add, program.Attr{}, x, y)
+		w := g.apply(catalogue.Mul, program.Attr{}, z, z)
+		v := g.apply(catalogue.FMA, program.Attr{}, w, x, y)
 		g.read(v, w, z, y, x)
 		g.run()
 	}},
 	{"views share no fate", func(g *graph) {
 		x := g.upload(g.floats(-4, 4, 6, 10))
-		flat := g.apply(op.Reshape, op.Attr{Options: compute.ReshapeOptions{Shape: []int{-1}}}, x)
-		twin := g.apply(op.Copy, op.Attr{}, flat)
-		square := g.apply(op.Mul, op.Attr{}, flat, twin)
-		back := g.apply(op.Reshape, op.Attr{Options: compute.ReshapeOptions{Shape: []int{10, 6}}}, square)
-		g.read(x, flat, twin, square, back, g.apply(op.Neg, op.Attr{}, flat))
+		flat := g.apply(catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{-1}}}, x)
+		twin := g.apply(catalogue.Copy, program.Attr{}, flat)
+		square := g.apply(catalogue.Mul, program.Attr{}, flat, twin)
+		back := g.apply(catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{10, 6}}}, square)
+		g.read(x, flat, twin, square, back, g.apply(catalogue.Neg, program.Attr{}, flat))
 		g.run()
 	}},
 	{"values made from nothing", func(g *graph) {
-		one := g.apply(op.Fill, op.Attr{Scalars: []float32{1}, Options: compute.FillOptions{Shape: []int{3, 1}}})
-		two := g.apply(op.Fill, op.Attr{Scalars: []float32{2}, Options: compute.FillOptions{Shape: []int{1, 5}}})
-		g.read(g.apply(op.Add, op.Attr{}, one, two), one, two)
+		one := g.apply(catalogue.Fill, program.Attr{Scalars: []float32{1}, Options: compute.FillOptions{Shape: []int{3, 1}}})
+		two := g.apply(catalogue.Fill, program.Attr{Scalars: []float32{2}, Options: compute.FillOptions{Shape: []int{1, 5}}})
+		g.read(g.apply(catalogue.Add, program.Attr{}, one, two), one, two)
 		g.run()
 	}},
 	{"empty values on the way", func(g *graph) {
 		x := g.upload(g.floats(-1, 1, 0, 4))
-		y := g.apply(op.Softmax, op.Attr{}, g.apply(op.Exp, op.Attr{}, x))
-		z := g.apply(op.Concat, op.Attr{Options: compute.ConcatOptions{}}, y, g.upload(g.floats(-1, 1, 2, 4)))
-		s := g.apply(op.Sum, op.Attr{Options: compute.AllAxes}, y)
-		g.read(y, z, s, g.apply(op.Add, op.Attr{}, z, s))
+		y := g.apply(catalogue.Softmax, program.Attr{}, g.apply(catalogue.Exp, program.Attr{}, x))
+		z := g.apply(catalogue.Concat, program.Attr{Options: compute.ConcatOptions{}}, y, g.upload(g.floats(-1, 1, 2, 4)))
+		s := g.apply(catalogue.Sum, program.Attr{Options: compute.AllAxes}, y)
+		g.read(y, z, s, g.apply(catalogue.Add, program.Attr{}, z, s))
 		g.run()
 	}},
 	{"halves as storage", func(g *graph) {
-		half, single := op.Attr{Options: compute.CastOptions{To: compute.Float16}}, op.Attr{Options: compute.CastOptions{To: compute.Float32}}
+		half, single := program.Attr{Options: compute.CastOptions{To: compute.Float16}}, program.Attr{Options: compute.CastOptions{To: compute.Float32}}
 		for _, n := range []int{1, 7, 256, 1023} {
-			h := g.apply(op.Cast, half, g.upload(g.floats(-100, 100, n)))
-			c := g.apply(op.Reshape, op.Attr{Options: compute.ReshapeOptions{Shape: []int{1, n}}}, g.apply(op.Copy, op.Attr{}, h))
-			g.read(h, c, g.apply(op.Cast, single, c))
+			h := g.apply(catalogue.Cast, half, g.upload(g.floats(-100, 100, n)))
+			c := g.apply(catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{1, n}}}, g.apply(catalogue.Copy, program.Attr{}, h))
+			g.read(h, c, g.apply(catalogue.Cast, single, c))
 		}
 		g.run()
 	}},
 	{"indices feed an embedding", func(g *graph) {
 		scores := g.upload(g.floats(-4, 4, 33, 19))
-		ids := g.apply(op.ArgMax, op.Attr{Options: compute.LastAxis}, scores)
-		g.read(ids, g.apply(op.Embedding, op.Attr{}, g.upload(g.floats(-1, 1, 19, 5)), ids))
+		ids := g.apply(catalogue.ArgMax, program.Attr{Options: compute.LastAxis}, scores)
+		g.read(ids, g.apply(catalogue.Embedding, program.Attr{}, g.upload(g.floats(-1, 1, 19, 5)), ids))
 		g.run()
 	}},
 	{"a chain of thirty random steps", randomChain},
@@ -103,7 +104,7 @@ var programs = []program{
 		x := g.upload(g.floats(-1, 1, 1000))
 		y := x
 		for i := range 100 {
-			y = g.apply(op.Tanh, op.Attr{}, g.apply(op.Add, op.Attr{}, g.apply(op.Scale, op.Attr{Scalars: []float32{float32(i%3) - 1}}, y), x))
+			y = g.apply(catalogue.Tanh, program.Attr{}, g.apply(catalogue.Add, program.Attr{}, g.apply(catalogue.Scale, program.Attr{Scalars: []float32{float32(i%3) - 1}}, y), x))
 		}
 		g.read(y)
 		io := g.run()
@@ -116,9 +117,9 @@ var programs = []program{
 	{"many goroutines", concurrent},
 	{"closed with runs in flight", func(g *graph) {
 		x := g.upload(g.floats(-4, 4, 100000))
-		g.read(g.apply(op.Exp, op.Attr{}, x))
+		g.read(g.apply(catalogue.Exp, program.Attr{}, x))
 		ex := g.compile()
-		io := []*op.IO{g.io(), g.io(), g.io()}
+		io := []*program.IO{g.io(), g.io(), g.io()}
 		var futures []*compute.Future
 		for _, x := range io {
 			futures = append(futures, ex.Start(x))
@@ -148,7 +149,7 @@ func randomChain(g *graph) {
 	all := g.run()
 	want := all.Read[len(all.Read)-1].([]float32)
 
-	g.Read = []op.Slot{last}
+	g.Read = []program.Slot{last}
 	ex := g.compile()
 	var first []float32
 	for range 3 {
@@ -169,13 +170,13 @@ func randomChain(g *graph) {
 // replay compiles once and runs with other data, one after the other and at the same time.
 func replay(g *graph) {
 	shapes := [][]int{{33, 65}, {65, 17}, {17}}
-	var in []op.Slot
+	var in []program.Slot
 	for _, s := range shapes {
 		in = append(in, g.upload(g.floats(-1, 1, s...)))
 	}
-	y := g.apply(op.MatMul, op.Attr{Options: compute.MatMulOptions{Act: compute.ReLU}}, in...)
-	s := g.apply(op.Softmax, op.Attr{}, y)
-	g.read(y, s, g.apply(op.Sum, op.Attr{Options: compute.LastAxis}, s))
+	y := g.apply(catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{Act: compute.ReLU}}, in...)
+	s := g.apply(catalogue.Softmax, program.Attr{}, y)
+	g.read(y, s, g.apply(catalogue.Sum, program.Attr{Options: compute.LastAxis}, s))
 	fresh := func() {
 		for i, slot := range in {
 			g.data[slot] = g.floats(-1, 1, shapes[i]...)
@@ -189,14 +190,14 @@ func replay(g *graph) {
 		g.verify(io)
 	}
 	type run struct {
-		data   map[op.Slot]operand
-		io     *op.IO
+		data   map[program.Slot]operand
+		io     *program.IO
 		future *compute.Future
 	}
 	var runs []run
 	for range 4 {
 		fresh()
-		data := map[op.Slot]operand{}
+		data := map[program.Slot]operand{}
 		for _, slot := range in {
 			data[slot] = g.data[slot]
 		}
@@ -215,8 +216,8 @@ func replay(g *graph) {
 // concurrent shares a device and an executable between goroutines.
 func concurrent(g *graph) {
 	x := g.upload(g.floats(-4, 4, 64, 65))
-	y := g.apply(op.Softmax, op.Attr{}, g.apply(op.GELU, op.Attr{}, x))
-	g.read(y, g.apply(op.ArgMax, op.Attr{Options: compute.LastAxis}, y))
+	y := g.apply(catalogue.Softmax, program.Attr{}, g.apply(catalogue.GELU, program.Attr{}, x))
+	g.read(y, g.apply(catalogue.ArgMax, program.Attr{Options: compute.LastAxis}, y))
 	shared := g.compile()
 	want := g.io()
 	require.NoError(g, await(shared.Start(want)))
@@ -225,7 +226,7 @@ func concurrent(g *graph) {
 	same := make([]bool, workers)
 	var wait sync.WaitGroup
 	for w := range workers {
-		ios := make([]*op.IO, 6)
+		ios := make([]*program.IO, 6)
 		for i := range ios {
 			ios[i] = g.io()
 		}
@@ -262,7 +263,7 @@ func concurrent(g *graph) {
 // abandoned gives up on a run: its destinations are the caller's again at once, and the device goes on.
 func abandoned(g *graph) {
 	x := g.upload(g.floats(-4, 4, 300000))
-	g.read(g.apply(op.Tanh, op.Attr{}, x))
+	g.read(g.apply(catalogue.Tanh, program.Attr{}, x))
 	ex := g.compile()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -288,8 +289,8 @@ func abandoned(g *graph) {
 // wrongData checks that bad arguments of a run are errors of the right kind and leave the device usable.
 func wrongData(g *graph) {
 	x := g.upload(g.floats(-1, 1, 3, 4))
-	t := g.Add(op.F32(4), op.FromTensor)
-	g.read(g.apply(op.Add, op.Attr{}, x, t))
+	t := g.Add(program.F32(4), program.FromTensor)
+	g.read(g.apply(catalogue.Add, program.Attr{}, x, t))
 	ex := g.compile()
 	good := g.resident(g.floats(-1, 1, 4))
 	integers := g.resident(g.words(compute.Int32, 4))
@@ -297,22 +298,22 @@ func wrongData(g *graph) {
 	for _, c := range []struct {
 		name string
 		want error
-		bend func(io *op.IO)
+		bend func(io *program.IO)
 	}{
-		{"no input", compute.ErrArgument, func(io *op.IO) { io.Host = nil }},
-		{"too many inputs", compute.ErrArgument, func(io *op.IO) { io.Host = append(io.Host, io.Host[0]) }},
-		{"nil input", compute.ErrArgument, func(io *op.IO) { io.Host[0] = nil }},
-		{"nil slice", compute.ErrShape, func(io *op.IO) { io.Host[0] = []float32(nil) }},
-		{"short input", compute.ErrShape, func(io *op.IO) { io.Host[0] = make([]float32, 11) }},
-		{"input of another type", compute.ErrDType, func(io *op.IO) { io.Host[0] = make([]int32, 12) }},
-		{"input of no type", compute.ErrDType, func(io *op.IO) { io.Host[0] = "twelve bytes" }},
-		{"no destination", compute.ErrArgument, func(io *op.IO) { io.Read = nil }},
-		{"long destination", compute.ErrShape, func(io *op.IO) { io.Read[0] = make([]float32, 13) }},
-		{"destination of another type", compute.ErrDType, func(io *op.IO) { io.Read[0] = make([]uint32, 12) }},
-		{"no tensor", compute.ErrArgument, func(io *op.IO) { io.Tensors = nil }},
-		{"nil tensor", compute.ErrArgument, func(io *op.IO) { io.Tensors[0] = nil }},
-		{"tensor of another shape", compute.ErrShape, func(io *op.IO) { io.Tensors[0] = longer }},
-		{"tensor of another type", compute.ErrShape, func(io *op.IO) { io.Tensors[0] = integers }},
+		{"no input", compute.ErrArgument, func(io *program.IO) { io.Host = nil }},
+		{"too many inputs", compute.ErrArgument, func(io *program.IO) { io.Host = append(io.Host, io.Host[0]) }},
+		{"nil input", compute.ErrArgument, func(io *program.IO) { io.Host[0] = nil }},
+		{"nil slice", compute.ErrShape, func(io *program.IO) { io.Host[0] = []float32(nil) }},
+		{"short input", compute.ErrShape, func(io *program.IO) { io.Host[0] = make([]float32, 11) }},
+		{"input of another type", compute.ErrDType, func(io *program.IO) { io.Host[0] = make([]int32, 12) }},
+		{"input of no type", compute.ErrDType, func(io *program.IO) { io.Host[0] = "twelve bytes" }},
+		{"no destination", compute.ErrArgument, func(io *program.IO) { io.Read = nil }},
+		{"long destination", compute.ErrShape, func(io *program.IO) { io.Read[0] = make([]float32, 13) }},
+		{"destination of another type", compute.ErrDType, func(io *program.IO) { io.Read[0] = make([]uint32, 12) }},
+		{"no tensor", compute.ErrArgument, func(io *program.IO) { io.Tensors = nil }},
+		{"nil tensor", compute.ErrArgument, func(io *program.IO) { io.Tensors[0] = nil }},
+		{"tensor of another shape", compute.ErrShape, func(io *program.IO) { io.Tensors[0] = longer }},
+		{"tensor of another type", compute.ErrShape, func(io *program.IO) { io.Tensors[0] = integers }},
 	} {
 		io := g.io(good)
 		c.bend(io)

@@ -7,7 +7,9 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/quant"
 )
 
@@ -85,7 +87,7 @@ func (r *source) packed(f compute.BlockFormat, rows, cols int) operand {
 	if err != nil {
 		panic(err)
 	}
-	return operand{op.Type{DType: compute.Uint32, Shape: p.Shape()}, p.Words}
+	return operand{program.Type{DType: compute.Uint32, Shape: p.Shape()}, p.Words}
 }
 
 func q8(f compute.BlockFormat, on bool) compute.QuantOptions {
@@ -110,7 +112,7 @@ func (b *builder) quantised(note string, options any, m, k int, n ...int) *testC
 		if o, ok := options.(compute.QuantOptions); ok {
 			formats = [3]compute.BlockFormat{o.Format, o.Format}
 		} else {
-			formats = op.QKVFormats(op.Attr{Options: options})
+			formats = catalogue.QKVFormats(program.Attr{Options: options})
 		}
 		for i, n := range n {
 			if b.Name == "quant_matmul_col_major" {
@@ -124,16 +126,16 @@ func (b *builder) quantised(note string, options any, m, k int, n ...int) *testC
 }
 
 func (b *builder) dequantize(note string, o compute.DequantizeOptions, n, k int, rows []int) *testCase {
-	return b.add(note, op.Attr{Options: o}, func(r *source) []operand {
+	return b.add(note, program.Attr{Options: o}, func(r *source) []operand {
 		in := []operand{r.packed(o.Format, n, k)}
 		if rows == nil {
 			return in
 		}
-		which := make([]int32, op.Len(rows))
+		which := make([]int32, program.Len(rows))
 		for i := range which {
 			which[i] = r.Int32N(int32(n))
 		}
-		return append(in, operand{op.Type{DType: compute.Int32, Shape: rows}, which})
+		return append(in, operand{program.Type{DType: compute.Int32, Shape: rows}, which})
 	})
 }
 

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/quant"
 )
 
@@ -21,7 +23,7 @@ func TestQuantAccuracyCPU(t *testing.T) {
 // testQuantAccuracy compares products with what float64 gives for the same weights and activations that are not rounded: ordinary
 // ones in the first row, ones with outliers in the second. The cosine is that of the results of all formats, each of which counts the
 // same: with outliers it is not far from its bound, and that of few results varies.
-func testQuantAccuracy(t *testing.T, name string, dev op.Executor) {
+func testQuantAccuracy(t *testing.T, name string, dev program.Executor) {
 	const n, k = 64, 4096
 	d := newDevice(name, dev)
 	t.Logf("%s: seed %d", name, Seed())
@@ -37,13 +39,13 @@ func testQuantAccuracy(t *testing.T, name string, dev op.Executor) {
 			values[k+r.IntN(k)] = float32(math.Copysign(50, r.Float64()-0.5))
 		}
 		in := []operand{x, r.normal(t, f.BlockFormat, n, k)}
-		exact := op.QuantMatMulRowMajor.Ref(arrays(in), op.Attr{Options: q8(f.BlockFormat, false)}, op.F32(2, n))
+		exact := catalogue.QuantMatMulRowMajor.Ref(arrays(in), program.Attr{Options: q8(f.BlockFormat, false)}, program.F32(2, n))
 		for _, o := range []compute.QuantOptions{q8(f.BlockFormat, false), q8(f.BlockFormat, true)} {
 			most := 1e-6
 			if o.Q8 {
 				most = 5e-4
 			}
-			got := d.apply(t, op.QuantMatMulRowMajor, op.Attr{Options: o}, in)[0].data.([]float32)
+			got := d.apply(t, catalogue.QuantMatMulRowMajor, program.Attr{Options: o}, in)[0].data.([]float32)
 			for row, kind := range []string{"ordinary activations", "activations with outliers"} {
 				var wrong, norm, own, both float64
 				for j, want := range exact[row*n : row*n+n] {
@@ -77,19 +79,19 @@ func (r *source) normal(t *testing.T, f compute.BlockFormat, rows, cols int) ope
 	require.NoError(t, quant.Quantize(m.Data, m.Type, values))
 	p, err := quant.Pack(m)
 	require.NoError(t, err)
-	return operand{op.Type{DType: compute.Uint32, Shape: p.Shape()}, p.Words}
+	return operand{program.Type{DType: compute.Uint32, Shape: p.Shape()}, p.Words}
 }
 
 // testQuantOrders shows that weights as rows and as columns are two operations: on the same square of blocks each gives what its own
 // reference says, as apply asserts, and these are far apart.
-func testQuantOrders(t *testing.T, d *device) {
+func testQuantOrders(t *testing.T, d *testDevice) {
 	const n = 256
 	for i, f := range blockFormats {
 		r := newSource(Seed(), "orders", i)
 		in := []operand{r.floats(-1, 1, n), r.packed(f.BlockFormat, n, n)}
-		a := op.Attr{Options: q8(f.BlockFormat, false)}
-		rows := d.apply(t, op.QuantMatMulRowMajor, a, in)[0].data.([]float32)
-		cols := d.apply(t, op.QuantMatMulColMajor, a, in)[0].data.([]float32)
+		a := program.Attr{Options: q8(f.BlockFormat, false)}
+		rows := d.apply(t, catalogue.QuantMatMulRowMajor, a, in)[0].data.([]float32)
+		cols := d.apply(t, catalogue.QuantMatMulColMajor, a, in)[0].data.([]float32)
 		size := float64(slices.Max(rows))
 		apart := 0
 		for k, v := range rows {

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
@@ -15,13 +15,13 @@ func init() {
 
 // seeded adds a case of numbers drawn with any seed.
 func (b *builder) seeded(note string, stream int, shape ...int) {
-	b.add(note, op.Attr{Options: compute.RandomOptions{Shape: shape, Stream: stream}}, func(r *source) []operand {
+	b.add(note, program.Attr{Options: compute.RandomOptions{Shape: shape, Stream: stream}}, func(r *source) []operand {
 		return []operand{seedOf(r.Uint32(), r.Uint32())}
 	})
 }
 
 func seedOf(words ...uint32) operand {
-	return operand{op.Type{DType: compute.Uint32, Shape: []int{len(words)}}, words}
+	return operand{program.Type{DType: compute.Uint32, Shape: []int{len(words)}}, words}
 }
 
 func randomCases(b *builder) {
@@ -31,8 +31,8 @@ func randomCases(b *builder) {
 	for i, s := range [][]int{{}, {3, 5}, {2, 0, 3}, {64, 65}, {1, 2, 1, 3, 2, 1, 2, 2}} {
 		b.seeded("", 1<<(7*i), s...)
 	}
-	b.given("known answer", op.Attr{Options: compute.RandomOptions{Shape: []int{4}}}, seedOf(0, 0))
-	b.given("all bits", op.Attr{Options: compute.RandomOptions{Shape: []int{9}, Stream: math.MaxInt32}}, seedOf(math.MaxUint32, math.MaxUint32))
+	b.given("known answer", program.Attr{Options: compute.RandomOptions{Shape: []int{4}}}, seedOf(0, 0))
+	b.given("all bits", program.Attr{Options: compute.RandomOptions{Shape: []int{9}, Stream: math.MaxInt32}}, seedOf(math.MaxUint32, math.MaxUint32))
 	// Among so many are those whose first word is next to the largest, where the logarithm vanishes.
 	b.seeded("tails", 0, 300_000)
 }

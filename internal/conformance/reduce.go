@@ -5,25 +5,25 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
-	byClass[op.Reduce] = reduceCases
-	byClass[op.Rows] = rowCases
+	byClass[program.Reduce] = reduceCases
+	byClass[program.Rows] = rowCases
 }
 
 // exactOnIntegers are the reductions whose results on small integers no rounding may touch.
 var exactOnIntegers = []string{"sum", "dot", "norm_l1"}
 
 func reduceCases(b *builder) {
-	all, last := op.Attr{Options: compute.AllAxes}, op.Attr{Options: compute.LastAxis}
-	both := []op.Attr{all, last}
+	all, last := program.Attr{Options: compute.AllAxes}, program.Attr{Options: compute.LastAxis}
+	both := []program.Attr{all, last}
 	repeat := func(s []int) [][]int { return slices.Repeat([][]int{s}, len(b.Inputs)) }
-	legal := func(a op.Attr, s []int) bool {
-		in := make([]op.Type, len(b.Inputs))
+	legal := func(a program.Attr, s []int) bool {
+		in := make([]program.Type, len(b.Inputs))
 		for i := range in {
-			in[i] = op.F32(s...)
+			in[i] = program.F32(s...)
 		}
 		_, err := b.Check(in, a)
 		return err == nil // nothing to choose from in an empty row; tested with the shape rules
@@ -43,7 +43,7 @@ func reduceCases(b *builder) {
 			}
 		}
 	}
-	integers := func(a op.Attr, s []int) {
+	integers := func(a program.Attr, s []int) {
 		b.add("small integers", a, func(r *source) []operand {
 			in := make([]operand, len(b.Inputs))
 			for i := range in {

@@ -6,25 +6,26 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // reference is a device that computes by the catalogue's references. It passes the suite by construction, and with a
 // mutation it must not: that shows that the suite can fail.
 type reference struct {
 	// mutate, when set, may change the result of a step before it is stored.
-	mutate func(s op.Step, in []operand, result any)
+	mutate func(s program.Step, in []operand, result any)
 	// skip leaves destinations as they are.
 	skip bool
 }
 
-func (r *reference) Compile(p *op.Program) (op.Executable, error) {
+func (r *reference) Compile(p *program.Program) (program.Executable, error) {
 	return &referenceExecutable{device: r, p: p}, p.Check()
 }
 
 type referenceExecutable struct {
 	device *reference
-	p      *op.Program
+	p      *program.Program
 	mu     sync.Mutex
 	closed bool
 }
@@ -36,7 +37,7 @@ func (x *referenceExecutable) Close() error {
 	return nil
 }
 
-func (x *referenceExecutable) Start(io *op.IO) *compute.Future {
+func (x *referenceExecutable) Start(io *program.IO) *compute.Future {
 	x.mu.Lock()
 	closed := x.closed
 	x.mu.Unlock()
@@ -69,7 +70,7 @@ func (x *referenceExecutable) Start(io *op.IO) *compute.Future {
 		for k, y := range s.Entry.Reference(arrays(in), s.Attr.At(io.Scalars), out) {
 			data[s.Out[k]] = narrow(y.Data, out[k])
 		}
-		if s.Entry == op.Copy || s.Entry == op.Reshape {
+		if s.Entry == catalogue.Copy || s.Entry == catalogue.Reshape {
 			data[s.Out[0]] = in[0].clone().data // words that are NaN as floats stay what they are
 		}
 		if x.device.mutate != nil {
@@ -77,8 +78,8 @@ func (x *referenceExecutable) Start(io *op.IO) *compute.Future {
 		}
 	}
 	for s, home := range x.p.Homes() {
-		if home != op.Slot(s) {
-			copy(op.Bytes(data[home]), op.Bytes(data[s])) // the tensor itself; steps are in order, so the last one stays
+		if home != program.Slot(s) {
+			copy(program.Bytes(data[home]), program.Bytes(data[s])) // the tensor itself; steps are in order, so the last one stays
 		}
 	}
 	io.Keep = nil
@@ -89,15 +90,15 @@ func (x *referenceExecutable) Start(io *op.IO) *compute.Future {
 	resolve(nil, func() {
 		for i, s := range x.p.Read {
 			if !x.device.skip {
-				copy(op.Bytes(io.Read[i]), op.Bytes(data[s]))
+				copy(program.Bytes(io.Read[i]), program.Bytes(data[s]))
 			}
 		}
 	})
 	return f
 }
 
-func narrow(v []float64, t op.Type) any {
-	out := op.MakeSlice(t)
+func narrow(v []float64, t program.Type) any {
+	out := program.MakeSlice(t)
 	for i, f := range v {
 		switch s := out.(type) {
 		case []float32:
@@ -116,7 +117,7 @@ func narrow(v []float64, t op.Type) any {
 }
 
 type referenceTensor struct {
-	t      op.Type
+	t      program.Type
 	data   any
 	mu     sync.Mutex
 	closed bool
@@ -142,10 +143,10 @@ func (t *referenceTensor) ReadAsync(dst any) *compute.Future {
 	if t.isClosed() {
 		return compute.Failed(compute.ErrClosed)
 	}
-	if err := op.CheckSlice(dst, t.t); err != nil {
+	if err := program.CheckSlice(dst, t.t); err != nil {
 		return compute.Failed(err)
 	}
 	f, resolve := compute.NewFuture(nil)
-	resolve(nil, func() { copy(op.Bytes(dst), op.Bytes(t.data)) })
+	resolve(nil, func() { copy(program.Bytes(dst), program.Bytes(t.data)) })
 	return f
 }

@@ -6,7 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestCPUReplaysAllocateNothing(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		name, d := openCPU(t, simd.WithWorkers(workers))
-		for _, e := range op.All() {
+		for _, e := range catalogue.All() {
 			cases, err := casesOf(e)
 			require.NoError(t, err)
 			for _, c := range sample(cases, max(1, len(cases)/4)) {
@@ -31,10 +32,10 @@ func TestCPUReplaysAllocateNothing(t *testing.T) {
 
 // replayAllocations counts the allocations of a run of a case that is compiled and warm.
 func replayAllocations(d *simd.Device, c *testCase) (float64, error) {
-	p, io := &op.Program{}, &op.IO{}
-	var slots []op.Slot
+	p, io := &program.Program{}, &program.IO{}
+	var slots []program.Slot
 	for _, o := range c.inputs(newSource(Seed(), c.entry.Name, c.number)) {
-		slots = append(slots, p.Add(o.Type, op.FromHost))
+		slots = append(slots, p.Add(o.Type, program.FromHost))
 		io.Host = append(io.Host, o.data)
 	}
 	out, err := p.ApplyAll(c.entry, c.attr, slots...)
@@ -43,7 +44,7 @@ func replayAllocations(d *simd.Device, c *testCase) (float64, error) {
 	}
 	p.Read = out
 	for _, s := range out {
-		io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
+		io.Read = append(io.Read, program.MakeSlice(p.Values[s].Type))
 	}
 	x, err := d.Compile(p)
 	if err != nil {
@@ -51,7 +52,7 @@ func replayAllocations(d *simd.Device, c *testCase) (float64, error) {
 	}
 	defer x.Close()
 	n := testing.AllocsPerRun(10, func() {
-		run, e := x.(op.Direct).Begin(io)
+		run, e := x.(program.Direct).Begin(io)
 		if e == nil {
 			e = run.Wait(context.Background())
 		}

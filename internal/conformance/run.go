@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Seed of the random inputs of this process: WAVELANE_SEED, or a fresh one.
@@ -33,19 +34,19 @@ var Seed = sync.OnceValue(func() uint64 {
 
 // Run runs the whole suite on a device: every entry of the catalogue, programs, errors and, unless testing.Short, the limits.
 // Name tells devices apart in reports, such as "cpu (go, 2 workers)".
-func Run(t *testing.T, name string, dev op.Executor) { run(t, name, dev, 1) }
+func Run(t *testing.T, name string, dev program.Executor) { run(t, name, dev, 1) }
 
 // RunSampled is Run with the limits of one entry in [limitsOf], for devices that compute on the processor: they take long at limits.
-func RunSampled(t *testing.T, name string, dev op.Executor) { run(t, name, dev, limitsOf) }
+func RunSampled(t *testing.T, name string, dev program.Executor) { run(t, name, dev, limitsOf) }
 
 // limitsOf is of how many entries such a device runs the large cases of one, the same on each and other ones by each seed;
 // WAVELANE_SAMPLE is another number.
 const limitsOf = 3
 
-func run(t *testing.T, name string, dev op.Executor, limits int) {
+func run(t *testing.T, name string, dev program.Executor, limits int) {
 	d := newDevice(name, dev)
 	t.Cleanup(func() { d.log(t) })
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		t.Run(e.Name, func(t *testing.T) { d.entry(t, e) })
 	}
 	for _, p := range programs {
@@ -76,7 +77,7 @@ var overlapping = make(chan struct{}, 2)
 const again = 2
 
 // RunEntries runs cases of some entries and nothing else, one in [again].
-func RunEntries(t *testing.T, name string, dev op.Executor, entries ...*op.Entry) {
+func RunEntries(t *testing.T, name string, dev program.Executor, entries ...*program.Entry) {
 	d := newDevice(name, dev)
 	t.Cleanup(func() { d.log(t) })
 	for _, e := range entries {
@@ -89,7 +90,7 @@ func RunEntries(t *testing.T, name string, dev op.Executor, entries ...*op.Entry
 }
 
 // RunEach runs one in n cases of some entries, other ones by each seed, in parallel and with a device for each entry.
-func RunEach(t *testing.T, name string, n int, open func(t *testing.T) op.Executor, entries ...*op.Entry) {
+func RunEach(t *testing.T, name string, n int, open func(t *testing.T) program.Executor, entries ...*program.Entry) {
 	all := newDevice(name, nil)
 	t.Cleanup(func() { all.log(t) })
 	for _, e := range entries {
@@ -97,15 +98,15 @@ func RunEach(t *testing.T, name string, n int, open func(t *testing.T) op.Execut
 			t.Parallel()
 			cases, err := casesOf(e)
 			require.NoError(t, err)
-			d := &device{Executor: open(t), name: name, count: all.count}
+			d := &testDevice{Executor: open(t), name: name, count: all.count}
 			d.cases(t, sample(cases, n))
 		})
 	}
 }
 
-// device is a device under test.
-type device struct {
-	op.Executor
+// testDevice is a device under test.
+type testDevice struct {
+	program.Executor
 	name  string
 	count *atomic.Int64 // of cases that ran
 }
@@ -120,15 +121,15 @@ type count struct {
 	n    atomic.Int64
 }
 
-func newDevice(name string, dev op.Executor) *device {
+func newDevice(name string, dev program.Executor) *testDevice {
 	countsMu.Lock()
 	defer countsMu.Unlock()
 	c := &count{name: name}
 	counts = append(counts, c)
-	return &device{Executor: dev, name: name, count: &c.n}
+	return &testDevice{Executor: dev, name: name, count: &c.n}
 }
 
-func (d *device) log(t *testing.T) {
+func (d *testDevice) log(t *testing.T) {
 	t.Logf("conformance: %d cases on %s, seed %d", d.count.Load(), d.name, Seed())
 }
 
@@ -142,7 +143,7 @@ func Summary() string {
 }
 
 // entry runs the cases of an entry. It goes on after failures, but reports only the first few.
-func (d *device) entry(t require.TestingT, e *op.Entry) {
+func (d *testDevice) entry(t require.TestingT, e *program.Entry) {
 	cases, err := casesOf(e)
 	if err != nil {
 		t.Errorf("%v", err)
@@ -181,7 +182,7 @@ func sampleOf(n int) int {
 
 const reported = 8
 
-func (d *device) cases(t require.TestingT, cases []*testCase) {
+func (d *testDevice) cases(t require.TestingT, cases []*testCase) {
 	failed := 0
 	for _, c := range cases {
 		if err := d.run(c); err != nil {
@@ -200,7 +201,7 @@ func (d *device) cases(t require.TestingT, cases []*testCase) {
 }
 
 // run executes one case as a program of one step and judges its result.
-func (d *device) run(c *testCase) error {
+func (d *testDevice) run(c *testCase) error {
 	d.count.Add(1)
 	in := c.inputs(newSource(Seed(), c.entry.Name, c.number))
 	if c.same {
@@ -218,10 +219,10 @@ func (d *device) run(c *testCase) error {
 	return nil
 }
 
-func (d *device) compare(c *testCase, in []operand, x []*expectation) error {
-	p := &op.Program{}
-	io := &op.IO{}
-	slots := make([]op.Slot, len(in))
+func (d *testDevice) compare(c *testCase, in []operand, x []*expectation) error {
+	p := &program.Program{}
+	io := &program.IO{}
+	slots := make([]program.Slot, len(in))
 	var checks []func() error
 	for _, result := range x {
 		dst, check := destination(result.out)
@@ -233,7 +234,7 @@ func (d *device) compare(c *testCase, in []operand, x []*expectation) error {
 			slots[i] = slots[0]
 			continue
 		}
-		slots[i] = p.Add(o.Type, op.FromHost)
+		slots[i] = p.Add(o.Type, program.FromHost)
 		io.Host = append(io.Host, o.clone().data)
 	}
 	aliased := -1
@@ -271,7 +272,7 @@ func (d *device) compare(c *testCase, in []operand, x []*expectation) error {
 }
 
 // execute compiles a program and runs it once.
-func (d *device) execute(p *op.Program, io *op.IO) error {
+func (d *testDevice) execute(p *program.Program, io *program.IO) error {
 	ex, err := d.Compile(p)
 	if err != nil {
 		return err
@@ -301,9 +302,9 @@ func await(f *compute.Future) error {
 const guard = 9
 
 // destination returns a poisoned slice for the elements of t, not aligned to anything, and a check of what lies around it.
-func destination(t op.Type) (dst any, check func() error) {
+func destination(t program.Type) (dst any, check func() error) {
 	n := t.Len()
-	whole := op.MakeSlice(op.Type{DType: t.DType, Shape: []int{n + 2*guard}})
+	whole := program.MakeSlice(program.Type{DType: t.DType, Shape: []int{n + 2*guard}})
 	poisonAll(whole)
 	return subslice(whole, guard, n), func() error {
 		for i := range guard {
@@ -316,16 +317,16 @@ func destination(t op.Type) (dst any, check func() error) {
 }
 
 // overlap lays the destination and the first operand of its element type over each other and returns the former.
-func overlap(host []any, out op.Type, a alias) (dst any, operand int) {
+func overlap(host []any, out program.Type, a alias) (dst any, operand int) {
 	for i, h := range host {
-		if d, n, _ := op.TypeOf(h); d == out.DType {
+		if d, n, _ := program.TypeOf(h); d == out.DType {
 			at := 0
 			if a == shifted {
 				at = out.Len() / 2
 			}
-			whole := op.MakeSlice(op.Type{DType: d, Shape: []int{at + max(n, out.Len())}})
+			whole := program.MakeSlice(program.Type{DType: d, Shape: []int{at + max(n, out.Len())}})
 			poisonAll(whole)
-			copy(op.Bytes(subslice(whole, at, n)), op.Bytes(h))
+			copy(program.Bytes(subslice(whole, at, n)), program.Bytes(h))
 			host[i] = subslice(whole, at, n)
 			return subslice(whole, 0, out.Len()), i
 		}
@@ -374,4 +375,4 @@ func poisonAll(s any) {
 	}
 }
 
-func sameBits(a, b any) bool { return string(op.Bytes(a)) == string(op.Bytes(b)) }
+func sameBits(a, b any) bool { return string(program.Bytes(a)) == string(program.Bytes(b)) }

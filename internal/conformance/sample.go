@@ -4,18 +4,18 @@ import (
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Case is one case of an entry, for tests that choose theirs.
 type Case struct {
 	Call
-	Entry *op.Entry
+	Entry *program.Entry
 	c     *testCase
 }
 
 // Cases returns the suite's cases of an entry, without the large ones.
-func Cases(e *op.Entry) ([]Case, error) {
+func Cases(e *program.Entry) ([]Case, error) {
 	calls, err := Calls(e)
 	if err != nil {
 		return nil, err
@@ -33,8 +33,8 @@ func Cases(e *op.Entry) ([]Case, error) {
 
 // Run executes the case on a device as a program of one step and judges its results, as [Run] does. It is safe for concurrent
 // use.
-func (c Case) Run(dev op.Executor) error {
-	d := &device{Executor: dev, count: new(atomic.Int64)}
+func (c Case) Run(dev program.Executor) error {
+	d := &testDevice{Executor: dev, count: new(atomic.Int64)}
 	return d.run(c.c)
 }
 
@@ -44,7 +44,7 @@ func (c Case) String() string {
 
 // NewCase is a case of numbers at random from the entry's domain, for tests that need calls for which the suite has no use.
 // The element types are those of numbers with fractions.
-func NewCase(e *op.Entry, a op.Attr, in ...op.Type) Case {
+func NewCase(e *program.Entry, a program.Attr, in ...program.Type) Case {
 	shapes, types := make([][]int, len(in)), make([]compute.DType, len(in))
 	for i, t := range in {
 		shapes[i], types[i] = t.Shape, t.DType

@@ -4,19 +4,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // resident uploads data in a program of its own and keeps it.
 func (g *graph) resident(o operand) compute.Tensor {
 	up := g.d.graph(g, "upload")
-	up.Keep = []op.Slot{up.upload(o)}
+	up.Keep = []program.Slot{up.upload(o)}
 	return up.run().Keep[0]
 }
 
 // contents reads a tensor back.
 func (g *graph) contents(t compute.Tensor) any {
-	dst, check := destination(op.Type{DType: t.DType(), Shape: t.Shape()})
+	dst, check := destination(program.Type{DType: t.DType(), Shape: t.Shape()})
 	require.NoError(g, await(t.ReadAsync(dst)))
 	require.NoError(g, check())
 	return dst
@@ -29,7 +30,7 @@ func tensors(g *graph) {
 			o := g.words(d, shape...)
 			t := g.resident(o)
 			require.Equal(g, o.DType, t.DType())
-			require.True(g, op.EqualShape(o.Shape, t.Shape()), "%v and %v", o.Shape, t.Shape())
+			require.True(g, program.EqualShape(o.Shape, t.Shape()), "%v and %v", o.Shape, t.Shape())
 			require.True(g, sameBits(o.data, g.contents(t)), "%s: %v came back changed", g.d.name, o.Type)
 			require.NoError(g, t.Close())
 		}
@@ -37,11 +38,11 @@ func tensors(g *graph) {
 
 	// Kept and read at once, from steps and from views of inputs; closing one does not touch the others.
 	x := g.upload(g.floats(-4, 4, 6, 10))
-	y := g.apply(op.ReLU, op.Attr{}, x)
-	flat := g.apply(op.Reshape, op.Attr{Options: compute.ReshapeOptions{Shape: []int{60}}}, x)
-	twin := g.apply(op.Copy, op.Attr{}, y)
+	y := g.apply(catalogue.ReLU, program.Attr{}, x)
+	flat := g.apply(catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{60}}}, x)
+	twin := g.apply(catalogue.Copy, program.Attr{}, y)
 	g.read(y, flat)
-	g.Keep = []op.Slot{y, x, flat, twin, y}
+	g.Keep = []program.Slot{y, x, flat, twin, y}
 	io := g.run()
 	kept := io.Keep
 	want := []any{io.Read[0], io.Read[1], io.Read[1], io.Read[0], io.Read[0]}
@@ -57,10 +58,10 @@ func tensors(g *graph) {
 
 	// A program that uses a tensor does not change it, in any number of runs.
 	use := g.d.graph(g, "use")
-	in := use.Add(op.F32(60), op.FromTensor)
-	use.data[in] = operand{op.F32(60), want[2]}
-	z := use.apply(op.Exp, op.Attr{}, in)
-	use.read(z, in, use.apply(op.Mul, op.Attr{}, z, in))
+	in := use.Add(program.F32(60), program.FromTensor)
+	use.data[in] = operand{program.F32(60), want[2]}
+	z := use.apply(catalogue.Exp, program.Attr{}, in)
+	use.read(z, in, use.apply(catalogue.Mul, program.Attr{}, z, in))
 	for range 2 {
 		use.run(kept[2])
 	}
@@ -72,8 +73,8 @@ func tensors(g *graph) {
 
 // tensorsAtOnce feeds what one run keeps to the next without waiting, as training loops do, closing behind it.
 func tensorsAtOnce(g *graph) {
-	in := g.Add(op.F32(1000), op.FromTensor)
-	g.Keep = []op.Slot{g.apply(op.Add, op.Attr{}, in, g.upload(fillWith(g.floats(0, 0, 1000), 1)))}
+	in := g.Add(program.F32(1000), program.FromTensor)
+	g.Keep = []program.Slot{g.apply(catalogue.Add, program.Attr{}, in, g.upload(fillWith(g.floats(0, 0, 1000), 1)))}
 	ex := g.compile()
 	t := g.resident(g.integers(-8, 8, 1000))
 	start := g.contents(t).([]float32)
@@ -102,8 +103,8 @@ func closedTensors(g *graph) {
 	require.ErrorIs(g, await(t.ReadAsync(make([]float32, 4))), compute.ErrShape)
 	require.ErrorIs(g, await(t.ReadAsync(make([]int32, 5))), compute.ErrDType)
 	require.ErrorIs(g, await(t.ReadAsync(nil)), compute.ErrArgument)
-	in := g.Add(op.F32(5), op.FromTensor)
-	g.read(g.apply(op.Neg, op.Attr{}, in))
+	in := g.Add(program.F32(5), program.FromTensor)
+	g.read(g.apply(catalogue.Neg, program.Attr{}, in))
 	ex := g.compile()
 	require.ErrorIs(g, await(ex.Start(g.io(foreign{}))), compute.ErrForeignTensor)
 	require.NoError(g, await(ex.Start(g.io(t))))

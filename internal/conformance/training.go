@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
@@ -15,7 +16,7 @@ func init() {
 		largeByName[name] = largeActivationGradient
 	}
 	byName["swiglu_backward"] = swigluBackwardCases
-	largeByName["swiglu_backward"] = func(b *builder) { b.random("", op.Attr{}, []int{1_000_003}, []int{1_000_003}, []int{1_000_003}) }
+	largeByName["swiglu_backward"] = func(b *builder) { b.random("", program.Attr{}, []int{1_000_003}, []int{1_000_003}, []int{1_000_003}) }
 	byName["clip_by_norm"] = clipByNormCases
 	largeByName["clip_by_norm"] = func(b *builder) { b.clipped(1, []int{3_000_017}, []int{}) }
 	byName["adam"] = adamCases
@@ -24,7 +25,7 @@ func init() {
 
 // activationGradientCases leave to other binary entries what all have in common.
 func activationGradientCases(b *builder) {
-	none := op.Attr{}
+	none := program.Attr{}
 	for _, n := range []int{0, 1, 3, 4, 5, 64, 257, 1025, 4099} {
 		b.random("", none, []int{n}, []int{n})
 	}
@@ -46,10 +47,12 @@ func activationGradientCases(b *builder) {
 	b.random("one value for both operands", none, []int{259}, []int{259}).same = true
 }
 
-func largeActivationGradient(b *builder) { b.random("", op.Attr{}, []int{1_000_003}, []int{1_000_003}) }
+func largeActivationGradient(b *builder) {
+	b.random("", program.Attr{}, []int{1_000_003}, []int{1_000_003})
+}
 
 func swigluBackwardCases(b *builder) {
-	none := op.Attr{}
+	none := program.Attr{}
 	for _, s := range [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {255}, {1025}, {4099}, {3, 7}, {}, {2, 3, 4}} {
 		b.random("", none, s, s, s)
 	}
@@ -69,7 +72,7 @@ func swigluBackwardCases(b *builder) {
 
 // clipped adds a case of x and positive squares of norms, above and below the limit's.
 func (b *builder) clipped(limit float32, x, sumsq []int) *testCase {
-	return b.add("", op.Attr{Scalars: []float32{limit}}, func(r *source) []operand {
+	return b.add("", program.Attr{Scalars: []float32{limit}}, func(r *source) []operand {
 		return []operand{r.floats(-4, 4, x...), r.floats(1e-3, 4, sumsq...)}
 	})
 }
@@ -81,11 +84,11 @@ func clipByNormCases(b *builder) {
 		b.clipped(0.25, s[0], s[1])
 	}
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	b.given("special values", op.Attr{Scalars: []float32{2}}, f32s([]int{5, 1}, 1, -3, nan, inf, 0), vector(0, 1, 4, 16, 1e-40, 1e30, nan, -1, 1e-30))
+	b.given("special values", program.Attr{Scalars: []float32{2}}, f32s([]int{5, 1}, 1, -3, nan, inf, 0), vector(0, 1, 4, 16, 1e-40, 1e30, nan, -1, 1e-30))
 	for _, limit := range []float32{2, 0} {
-		b.given("no norm", op.Attr{Scalars: []float32{limit}}, f32s([]int{3, 1}, 1, -3, 0), vector(0, float32(math.Copysign(0, -1))))
+		b.given("no norm", program.Attr{Scalars: []float32{limit}}, f32s([]int{3, 1}, 1, -3, 0), vector(0, float32(math.Copysign(0, -1))))
 	}
-	b.given("an infinite norm", op.Attr{Scalars: []float32{2}}, vector(1, -3, 0), vector(inf))
+	b.given("an infinite norm", program.Attr{Scalars: []float32{2}}, vector(1, -3, 0), vector(inf))
 	c := b.clipped(1, []int{5, 129}, []int{})
 	b.again(c, inPlace)
 	b.again(c, shifted)
@@ -93,10 +96,10 @@ func clipByNormCases(b *builder) {
 
 // optimised adds a case of adam; with the number of the step as an operand where it is not 0.
 func (b *builder) optimised(note string, o compute.AdamOptions, step int32, shape ...int) *testCase {
-	return b.add(note, op.Attr{Options: o}, func(r *source) []operand {
+	return b.add(note, program.Attr{Options: o}, func(r *source) []operand {
 		in := []operand{r.floats(-2, 2, shape...), r.floats(-0.5, 0.5, shape...), r.floats(0, 1, shape...), r.floats(-4, 4, shape...)}
 		if step > 0 {
-			in = append(in, operand{op.Type{DType: compute.Int32, Shape: []int{1}}, []int32{step}})
+			in = append(in, operand{program.Type{DType: compute.Int32, Shape: []int{1}}, []int32{step}})
 		}
 		return in
 	})
@@ -116,15 +119,15 @@ func adamCases(b *builder) {
 	b.optimised("more than a small GPU takes in one turn", plain, 0, 16_500)
 	zeros := f32s([]int{9}, make([]float32, 9)...)
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	b.given("the first step", op.Attr{Options: plain}, vector(1, 2, 3, 4, 5, 6, 7, 8, 9), zeros, zeros, vector(0, 1, -1, 1e-6, -1e-3, 100, nan, 1e3, -20))
-	b.given("an infinite gradient", op.Attr{Options: plain}, vector(1), vector(1), vector(1), vector(inf))
+	b.given("the first step", program.Attr{Options: plain}, vector(1, 2, 3, 4, 5, 6, 7, 8, 9), zeros, zeros, vector(0, 1, -1, 1e-6, -1e-3, 100, nan, 1e3, -20))
+	b.given("an infinite gradient", program.Attr{Options: plain}, vector(1), vector(1), vector(1), vector(inf))
 	c := b.optimised("", plain, 3, 259)
 	b.again(c, inPlace)
 	b.again(c, shifted)
 }
 
 func init() {
-	programs = append(programs, program{"a network that learns", learn})
+	programs = append(programs, testProgram{"a network that learns", learn})
 }
 
 // learn trains a network of two layers to tell in which of four quadrants points lie, 30 steps of Adam in one program: the loss falls
@@ -144,28 +147,28 @@ func learn(g *graph) {
 		}
 	}
 	in := g.upload(f32s([]int{points, 2}, x...))
-	want := g.upload(operand{op.Type{DType: compute.Int32, Shape: []int{points}}, targets})
-	dloss := g.apply(op.Fill, op.Attr{Scalars: []float32{1.0 / points}, Options: compute.FillOptions{Shape: []int{points}}})
-	scored := op.Attr{Options: compute.CrossEntropyOptions{}}
-	product := func(o compute.MatMulOptions, a, b op.Slot) op.Slot {
-		return g.apply(op.MatMul, op.Attr{Options: o}, a, b)
+	want := g.upload(operand{program.Type{DType: compute.Int32, Shape: []int{points}}, targets})
+	dloss := g.apply(catalogue.Fill, program.Attr{Scalars: []float32{1.0 / points}, Options: compute.FillOptions{Shape: []int{points}}})
+	scored := program.Attr{Options: compute.CrossEntropyOptions{}}
+	product := func(o compute.MatMulOptions, a, b program.Slot) program.Slot {
+		return g.apply(catalogue.MatMul, program.Attr{Options: o}, a, b)
 	}
-	parameter := func(rows, cols int) []op.Slot {
+	parameter := func(rows, cols int) []program.Slot {
 		zeros := func() operand { return f32s([]int{rows, cols}, make([]float32, rows*cols)...) }
-		return []op.Slot{g.upload(g.floats(-1, 1, rows, cols)), g.upload(zeros()), g.upload(zeros())}
+		return []program.Slot{g.upload(g.floats(-1, 1, rows, cols)), g.upload(zeros()), g.upload(zeros())}
 	}
 	first, second := parameter(2, hidden), parameter(hidden, classes)
 	for step := range steps {
 		before := product(compute.MatMulOptions{}, in, first[0])
-		between := g.apply(op.ReLU, op.Attr{}, before)
+		between := g.apply(catalogue.ReLU, program.Attr{}, before)
 		logits := product(compute.MatMulOptions{}, between, second[0])
-		g.read(g.apply(op.Mean, op.Attr{Options: compute.AllAxes}, g.apply(op.CrossEntropy, scored, logits, want)))
-		dlogits := g.apply(op.CrossEntropyBackward, scored, logits, want, dloss)
+		g.read(g.apply(catalogue.Mean, program.Attr{Options: compute.AllAxes}, g.apply(catalogue.CrossEntropy, scored, logits, want)))
+		dlogits := g.apply(catalogue.CrossEntropyBackward, scored, logits, want, dloss)
 		dsecond := product(compute.MatMulOptions{TransA: true}, between, dlogits)
 		dbetween := product(compute.MatMulOptions{TransB: true}, dlogits, second[0])
-		dfirst := product(compute.MatMulOptions{TransA: true}, in, g.apply(op.ReLUBackward, op.Attr{}, before, dbetween))
-		adam := op.Attr{Options: compute.AdamOptions{LR: 0.1, Step: step + 1}}
-		first, second = g.applyAll(op.Adam, adam, append(first, dfirst)...), g.applyAll(op.Adam, adam, append(second, dsecond)...)
+		dfirst := product(compute.MatMulOptions{TransA: true}, in, g.apply(catalogue.ReLUBackward, program.Attr{}, before, dbetween))
+		adam := program.Attr{Options: compute.AdamOptions{LR: 0.1, Step: step + 1}}
+		first, second = g.applyAll(catalogue.Adam, adam, append(first, dfirst)...), g.applyAll(catalogue.Adam, adam, append(second, dsecond)...)
 	}
 	io := g.run()
 	begin, end := io.Read[0].([]float32)[0], io.Read[steps-1].([]float32)[0]

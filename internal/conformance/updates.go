@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // updatesInOrder starts runs that change a tensor, and runs that only read it, without waiting for any: each sees what those
@@ -17,24 +18,24 @@ func updatesInOrder(g *graph) {
 	first := g.floats(-1, 1, shape...)
 	cache := g.resident(first)
 
-	in := g.Add(op.F32(shape...), op.FromTensor)
-	rows := g.Add(op.F32(1, 1, 1, width), op.FromHost)
-	position := g.Add(op.Type{DType: compute.Int32, Shape: []int{1}}, op.FromHost)
-	g.read(g.apply(op.KVAppend, op.Attr{}, in, rows, position))
+	in := g.Add(program.F32(shape...), program.FromTensor)
+	rows := g.Add(program.F32(1, 1, 1, width), program.FromHost)
+	position := g.Add(program.Type{DType: compute.Int32, Shape: []int{1}}, program.FromHost)
+	g.read(g.apply(catalogue.KVAppend, program.Attr{}, in, rows, position))
 	update := g.compile()
 	look := g.d.graph(g, "look")
-	look.read(look.apply(op.Copy, op.Attr{}, look.Add(op.F32(shape...), op.FromTensor)))
+	look.read(look.apply(catalogue.Copy, program.Attr{}, look.Add(program.F32(shape...), program.FromTensor)))
 	read := look.compile()
 
 	var futures []*compute.Future
 	var seen [][2]any // of each pair of runs
 	for i := range runs {
 		row := fillWith(g.floats(0, 0, width), float32(i)+2)
-		changed, _ := destination(op.F32(shape...))
-		looked, _ := destination(op.F32(shape...))
+		changed, _ := destination(program.F32(shape...))
+		looked, _ := destination(program.F32(shape...))
 		futures = append(futures,
-			update.Start(&op.IO{Host: []any{row.data, []int32{int32(i)}}, Tensors: []compute.Tensor{cache}, Read: []any{changed}}),
-			read.Start(&op.IO{Tensors: []compute.Tensor{cache}, Read: []any{looked}}))
+			update.Start(&program.IO{Host: []any{row.data, []int32{int32(i)}}, Tensors: []compute.Tensor{cache}, Read: []any{changed}}),
+			read.Start(&program.IO{Tensors: []compute.Tensor{cache}, Read: []any{looked}}))
 		seen = append(seen, [2]any{changed, looked})
 	}
 	want := slices.Clone(first.data.([]float32))
@@ -51,9 +52,9 @@ func updatesInOrder(g *graph) {
 
 	// The tensor cannot be another operand, or become another tensor, of the run that changes it.
 	twice := g.d.graph(g, "twice")
-	a, b := twice.Add(op.F32(shape...), op.FromTensor), twice.Add(op.F32(1, 1, 1, width), op.FromTensor)
-	out := twice.apply(op.KVAppend, op.Attr{}, a, b, twice.upload(operand{op.Type{DType: compute.Int32, Shape: []int{1}}, []int32{0}}))
-	twice.Keep = []op.Slot{out}
+	a, b := twice.Add(program.F32(shape...), program.FromTensor), twice.Add(program.F32(1, 1, 1, width), program.FromTensor)
+	out := twice.apply(catalogue.KVAppend, program.Attr{}, a, b, twice.upload(operand{program.Type{DType: compute.Int32, Shape: []int{1}}, []int32{0}}))
+	twice.Keep = []program.Slot{out}
 	_, err := g.d.Compile(&twice.Program)
 	require.ErrorIs(g, err, compute.ErrArgument)
 

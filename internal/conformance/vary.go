@@ -3,13 +3,14 @@ package conformance
 import (
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // varying gives every scalar of every entry other values in later runs of one compiled program. The results are those, bit by bit,
 // of programs that have these scalars from the beginning.
 func varying(g *graph) {
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		if len(e.Scalars) == 0 {
 			continue
 		}
@@ -17,30 +18,30 @@ func varying(g *graph) {
 		require.NoError(g, err)
 		c := cases[int(Seed()%uint64(len(cases)))]
 		in := c.inputs(newSource(Seed(), e.Name, c.number))
-		program := func(a op.Attr) (*op.Program, *op.IO) {
-			p, io := &op.Program{Variables: len(e.Scalars) + 1}, &op.IO{}
-			var slots []op.Slot
+		record := func(a program.Attr) (*program.Program, *program.IO) {
+			p, io := &program.Program{Variables: len(e.Scalars) + 1}, &program.IO{}
+			var slots []program.Slot
 			for _, o := range in {
-				slots = append(slots, p.Add(o.Type, op.FromHost))
+				slots = append(slots, p.Add(o.Type, program.FromHost))
 				io.Host = append(io.Host, o.data)
 			}
 			out, err := p.ApplyAll(e, a, slots...)
 			require.NoError(g, err)
 			p.Read = out
 			for _, s := range out {
-				io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
+				io.Read = append(io.Read, program.MakeSlice(p.Values[s].Type))
 			}
 			return p, io
 		}
-		a := op.Attr{Scalars: c.attr.Scalars, Options: c.attr.Options, Vary: make([]int, len(e.Scalars))}
+		a := program.Attr{Scalars: c.attr.Scalars, Options: c.attr.Options, Vary: make([]int, len(e.Scalars))}
 		for i := range e.Scalars {
 			a.Vary[i] = len(e.Scalars) - i
 		}
-		p, io := program(a)
+		p, io := record(a)
 		x, err := g.d.Compile(p)
 		require.NoError(g, err, e.Name)
 		for run := range 5 {
-			plain := op.Attr{Scalars: append([]float32{}, c.attr.Scalars...), Options: c.attr.Options}
+			plain := program.Attr{Scalars: append([]float32{}, c.attr.Scalars...), Options: c.attr.Options}
 			if run > 0 {
 				io.Scalars = make([]float32, p.Variables)
 				for i, s := range e.Scalars {
@@ -52,7 +53,7 @@ func varying(g *graph) {
 				}
 			}
 			require.NoError(g, await(x.Start(io)), e.Name)
-			q, want := program(plain)
+			q, want := record(plain)
 			require.NoError(g, g.d.execute(q, want))
 			for k := range want.Read {
 				require.True(g, sameBits(want.Read[k], io.Read[k]), "%s: %s: result %d of run %d with %v", g.d.name, c.describe(in), k, run,

@@ -4,33 +4,34 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // batchMethods returns the recording methods of one entry.
-func batchMethods(e *op.Entry) []Method {
-	entry := "op.Lookup(" + fmt.Sprintf("%q", e.Name) + ")"
+func batchMethods(e *program.Entry) []Method {
+	entry := "catalogue.Lookup(" + fmt.Sprintf("%q", e.Name) + ")"
 	switch e {
-	case op.Reshape:
+	case catalogue.Reshape:
 		return []Method{simple(e.Method, doc(e.Method, e, "One dimension may be -1."), []Param{{"x", "Value"}, {"shape", "...int"}},
 			fmt.Sprintf("rec.apply(%s, nil, compute.ReshapeOptions{Shape: shape}, x)", entry))}
-	case op.Fill:
+	case catalogue.Fill:
 		return []Method{simple(e.Method, doc(e.Method, e), []Param{{"value", "float32"}, {"shape", "...int"}},
 			fmt.Sprintf("rec.apply(%s, []float32{value}, compute.FillOptions{Shape: shape})", entry))}
-	case op.RandomUniform, op.RandomNormal:
+	case catalogue.RandomUniform, catalogue.RandomNormal:
 		return []Method{simple(e.Method, doc(e.Method, e, "The seed is Uint32 [2]."),
 			[]Param{{"seed", "Value"}, {"stream", "int"}, {"shape", "...int"}},
 			fmt.Sprintf("rec.apply(%s, nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)", entry))}
-	case op.Cast:
+	case catalogue.Cast:
 		return []Method{simple(e.Method, doc(e.Method, e), []Param{{"x", "Value"}, {"to", "compute.DType"}},
 			fmt.Sprintf("rec.apply(%s, nil, compute.CastOptions{To: to}, x)", entry))}
-	case op.Concat:
+	case catalogue.Concat:
 		return []Method{simple(e.Method, doc(e.Method, e, "A negative axis counts from the end."), []Param{{"axis", "int"}, {"x", "...Value"}},
 			fmt.Sprintf("rec.apply(%s, nil, compute.ConcatOptions{Axis: axis}, x...)", entry))}
 	}
 	scalars, scalarArg := scalarParams(e)
 	options, optionArg := optionParam(e, "compute.")
-	method := func(name, doc string, inputs []op.Input) Method {
+	method := func(name, doc string, inputs []program.Input) Method {
 		var params []Param
 		var in []string
 		for _, x := range inputs {
@@ -50,7 +51,7 @@ func batchMethods(e *op.Entry) []Method {
 	if names := updated(e); names != "" {
 		more = append(more, "Updated in place: "+names+"; where that is a tensor, the tensor changes. Later steps must use the result.")
 	}
-	if e.Class == op.Reduce {
+	if e.Class == program.Reduce {
 		more = append(more, "Without an axis everything is reduced, to shape [].")
 	}
 	least, most := e.Arity()
@@ -63,7 +64,7 @@ func batchMethods(e *op.Entry) []Method {
 }
 
 // resultsOf names the results of a recording method so that they do not hide its parameters.
-func resultsOf(e *op.Entry) []string {
+func resultsOf(e *program.Entry) []string {
 	if e.Results == nil {
 		return nil
 	}

@@ -4,31 +4,32 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 const floats = "[]float32"
 
 // deviceMethods returns the methods of one entry on slices of host memory.
-func deviceMethods(e *op.Entry) []Method {
+func deviceMethods(e *program.Entry) []Method {
 	switch e {
-	case op.MatMul:
+	case catalogue.MatMul:
 		return matmulMethods(e)
-	case op.MatVec:
+	case catalogue.MatVec:
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"a", floats}, {"x", floats}, {"m", "int"}, {"k", "int"}},
 			`o.run.Run("matvec", []Operand{Of(y, m)}, []Operand{Of(a, m, k), Of(x, k)}, nil, nil)`)}
-	case op.VecMat:
+	case catalogue.VecMat:
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"x", floats}, {"a", floats}, {"k", "int"}, {"n", "int"}},
 			`o.run.Run("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)`)}
-	case op.Reshape: // a slice has no shape to change
+	case catalogue.Reshape: // a slice has no shape to change
 		return nil
-	case op.Fill:
+	case catalogue.Fill:
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"value", "float32"}},
 			`o.run.Run("fill", []Operand{Of(y)}, nil, []float32{value}, FillOptions{Shape: []int{len(y)}})`)}
-	case op.RandomUniform, op.RandomNormal:
+	case catalogue.RandomUniform, catalogue.RandomNormal:
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"seed", "[2]uint32"}, {"stream", "int"}},
 			fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})`, e.Name))}
-	case op.Concat:
+	case catalogue.Concat:
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", "any"}, {"options", "ConcatOptions"}, {"x", "...Operand"}},
 			`o.run.Run("concat", destinations(y), x, nil, options)`)}
 	}
@@ -36,17 +37,17 @@ func deviceMethods(e *op.Entry) []Method {
 		return shapedMethods(e)
 	}
 	switch e.Class {
-	case op.Unary, op.Binary, op.Ternary:
+	case program.Unary, program.Binary, program.Ternary:
 		return []Method{elementwiseMethod(e)}
-	case op.Reduce:
+	case program.Reduce:
 		return []Method{reduceMethod(e)}
-	case op.Rows:
+	case program.Rows:
 		return []Method{rowsMethod(e)}
 	}
 	return shapedMethods(e)
 }
 
-func elementwiseMethod(e *op.Entry) Method {
+func elementwiseMethod(e *program.Entry) Method {
 	params := []Param{{"y", floats}}
 	var in []string
 	for _, x := range e.Inputs {
@@ -62,7 +63,7 @@ func elementwiseMethod(e *op.Entry) Method {
 		fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y)}, []Operand{%s}, %s, nil)`, e.Name, strings.Join(in, ", "), scalarArg))
 }
 
-func reduceMethod(e *op.Entry) Method {
+func reduceMethod(e *program.Entry) Method {
 	out := floats
 	if strings.HasPrefix(e.Name, "arg") {
 		out = "[]int32"
@@ -77,7 +78,7 @@ func reduceMethod(e *op.Entry) Method {
 		params, fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y)}, []Operand{%s}, nil, LastAxis)`, e.Name, strings.Join(in, ", ")))
 }
 
-func rowsMethod(e *op.Entry) Method {
+func rowsMethod(e *program.Entry) Method {
 	params := []Param{{"y", floats}, {"x", floats}}
 	in := []string{"Of(x, rows, cols)"}
 	for _, v := range e.Inputs[1:] {
@@ -90,7 +91,7 @@ func rowsMethod(e *op.Entry) Method {
 		fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y, rows, cols)}, []Operand{%s}, %s, nil)`, e.Name, strings.Join(in, ", "), scalarArg))
 }
 
-func matmulMethods(e *op.Entry) []Method {
+func matmulMethods(e *program.Entry) []Method {
 	dims := []Param{{"m", "int"}, {"k", "int"}, {"n", "int"}, {"options", "...MatMulOptions"}}
 	operands := []Param{{"c", floats}, {"a", floats}, {"b", floats}}
 	return []Method{
@@ -104,15 +105,15 @@ func matmulMethods(e *op.Entry) []Method {
 }
 
 // shapedMethods take operands with shapes, see compute.Of. Operands that are updated in place are their own destinations.
-func shapedMethods(e *op.Entry) []Method {
+func shapedMethods(e *program.Entry) []Method {
 	out := "any"
-	if e.Class == op.Window || e == op.Embedding || e == op.Pad {
+	if e.Class == program.Window || e == catalogue.Embedding || e == catalogue.Pad {
 		out = floats
 	}
 	options, optionArg := optionParam(e, "")
 	scalars, scalarArg := scalarParams(e)
 	results := resultNames(e)
-	method := func(name, doc string, inputs []op.Input) Method {
+	method := func(name, doc string, inputs []program.Input) Method {
 		var params []Param
 		var in, to []string
 		for i, y := range results {
@@ -140,7 +141,7 @@ func shapedMethods(e *op.Entry) []Method {
 	return ms
 }
 
-func destinationDoc(e *op.Entry) []string {
+func destinationDoc(e *program.Entry) []string {
 	var parts []string
 	if names := updated(e); names != "" {
 		parts = append(parts, names+": overwritten.")

@@ -9,12 +9,13 @@ import (
 	"text/template"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Generate returns the generated files by path.
 func Generate() (map[string][]byte, error) {
-	device, batch := methods(op.All())
+	device, batch := methods(catalogue.All())
 	files, err := javascriptFiles()
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (m Method) Arguments() string {
 	return strings.Join(names, ", ")
 }
 
-func methods(entries []*op.Entry) (device, batch []Method) {
+func methods(entries []*program.Entry) (device, batch []Method) {
 	for _, e := range entries {
 		device = append(device, deviceMethods(e)...)
 		batch = append(batch, batchMethods(e)...)
@@ -109,7 +110,7 @@ func methods(entries []*op.Entry) (device, batch []Method) {
 }
 
 // resultNames are the names of all results.
-func resultNames(e *op.Entry) []string {
+func resultNames(e *program.Entry) []string {
 	if e.Results == nil {
 		return []string{"y"}
 	}
@@ -117,7 +118,7 @@ func resultNames(e *op.Entry) []string {
 }
 
 // updated names the operands that an entry updates in place.
-func updated(e *op.Entry) string {
+func updated(e *program.Entry) string {
 	var names []string
 	for _, x := range e.Inputs[:e.Updates] {
 		names = append(names, x.Name)
@@ -126,7 +127,7 @@ func updated(e *op.Entry) string {
 }
 
 // scalarParams are an entry's scalars as parameters, and as the argument that carries them.
-func scalarParams(e *op.Entry) (params []Param, argument string) {
+func scalarParams(e *program.Entry) (params []Param, argument string) {
 	if len(e.Scalars) == 0 {
 		return nil, "nil"
 	}
@@ -139,7 +140,7 @@ func scalarParams(e *op.Entry) (params []Param, argument string) {
 }
 
 // optionParam is an entry's option parameter: optional wherever the zero value means something.
-func optionParam(e *op.Entry, pkg string) (params []Param, argument string) {
+func optionParam(e *program.Entry, pkg string) (params []Param, argument string) {
 	if e.Options == nil {
 		return nil, "nil"
 	}
@@ -153,7 +154,7 @@ func optionParam(e *op.Entry, pkg string) (params []Param, argument string) {
 	return []Param{{"options", "..." + typ}}, "optional(options)"
 }
 
-func doc(name string, e *op.Entry, more ...string) string {
+func doc(name string, e *program.Entry, more ...string) string {
 	parts := append([]string{name + " computes " + e.Doc + "."}, more...)
 	if e.Special != "" {
 		parts = append(parts, e.Special)
@@ -208,7 +209,7 @@ var batchFile = template.Must(template.New("batch").Parse(header + `package batc
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 {{range .}}
 {{.Doc}}

@@ -17,12 +17,13 @@ import (
 	"unicode"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // jsOp is an entry as JavaScript sees it.
 type jsOp struct {
-	*op.Entry
+	*program.Entry
 	Index    int
 	Name     string
 	Operands []string // the least there must be
@@ -82,7 +83,7 @@ func javascriptFiles() (map[string][]byte, error) {
 		Enums   []jsEnum
 	}{}
 	structs := map[reflect.Type]*jsStruct{}
-	for i, e := range op.All() {
+	for i, e := range catalogue.All() {
 		x := &jsOp{Entry: e, Index: i, Name: snakeToCamel(e.Name)}
 		for _, in := range e.Inputs {
 			switch {
@@ -124,15 +125,15 @@ func javascriptFiles() (map[string][]byte, error) {
 }
 
 // dimsOf names the sizes that make matrices of plain typed arrays; package wasm/bridge lays operands out accordingly.
-func dimsOf(e *op.Entry) []string {
+func dimsOf(e *program.Entry) []string {
 	switch {
-	case e == op.MatMul:
+	case e == catalogue.MatMul:
 		return []string{"m", "k", "n"}
-	case e == op.MatVec:
+	case e == catalogue.MatVec:
 		return []string{"m", "k"}
-	case e == op.VecMat:
+	case e == catalogue.VecMat:
 		return []string{"k", "n"}
-	case e.Class == op.Rows:
+	case e.Class == program.Rows:
 		return []string{"rows", "cols"}
 	}
 	return nil
@@ -227,7 +228,7 @@ func (s *source) enum(t reflect.Type) jsEnum {
 			name = compute.DType(value).String()
 		case reflect.TypeFor[compute.Activation]():
 			name = "none"
-			if a, err := op.ActivationEntry(compute.Activation(value)); err == nil && a != nil {
+			if a, err := catalogue.ActivationEntry(compute.Activation(value)); err == nil && a != nil {
 				name = snakeToCamel(a.Name)
 			}
 		}

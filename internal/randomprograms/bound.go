@@ -5,19 +5,20 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // estimate is a value of the float64 reference with, for each element, how far a device may be from it. An infinite bound is no
 // claim: what follows from a comparison that could have gone either way, from a pole, from an overflow.
 type estimate struct {
-	op.Array
+	program.Array
 	bound []float64
 }
 
 // estimates computes every value of a program. The bound of a step's result is what its entry's tolerance allows, and what the
 // bounds of its operands make of that: see spread.
-func (p *program) estimates() []estimate {
+func (p *randomProgram) estimates() []estimate {
 	values := make([]estimate, len(p.Values))
 	for s, a := range p.arrays() {
 		values[s] = estimate{a, make([]float64, len(a.Data))}
@@ -41,14 +42,14 @@ const (
 	tiny = 0x1p-125
 )
 
-func estimateStep(e *op.Entry, in []estimate, a op.Attr, out []op.Type) []estimate {
-	arrays := make([]op.Array, len(in))
+func estimateStep(e *program.Entry, in []estimate, a program.Attr, out []program.Type) []estimate {
+	arrays := make([]program.Array, len(in))
 	for k := range in {
 		arrays[k] = in[k].Array
 	}
 	want := e.Reference(arrays, a, out)
 	all := spread(e, in, a, out, want)
-	tol := op.ToleranceOf(e, a)
+	tol := catalogue.ToleranceOf(e, a)
 	var yardstick [][]float64
 	if tol.Mag > 0 {
 		yardstick = e.Magnitudes(widened(in), a, out)
@@ -73,7 +74,7 @@ func estimateStep(e *op.Entry, in []estimate, a op.Attr, out []op.Type) []estima
 				slack += tiny
 			}
 			b += slack
-			if !(math.Abs(w)+b < huge) || e.Class != op.Move && !finiteInputs(in) {
+			if !(math.Abs(w)+b < huge) || e.Class != program.Move && !finiteInputs(in) {
 				b = math.Inf(1)
 			}
 			all[k][i] = b
@@ -96,11 +97,11 @@ func finiteInputs(in []estimate) bool {
 }
 
 // beyond reports whether an operand may lie where the entry promises nothing. Tolerances of a rounding hold everywhere.
-func beyond(e *op.Entry, in []estimate, tol op.Tolerance) bool {
-	if tol.Abs == 0 && tol.Rel < 1e-6 || e.Class != op.Unary && e.Class != op.Binary && e.Class != op.Ternary && e.Domain == [2]float64{} {
+func beyond(e *program.Entry, in []estimate, tol program.Tolerance) bool {
+	if tol.Abs == 0 && tol.Rel < 1e-6 || e.Class != program.Unary && e.Class != program.Binary && e.Class != program.Ternary && e.Domain == [2]float64{} {
 		return false
 	}
-	if e.Class == op.Matrix || e.Class == op.Window {
+	if e.Class == program.Matrix || e.Class == program.Window {
 		return false
 	}
 	low, high := e.Domain[0], e.Domain[1]
@@ -118,10 +119,10 @@ func beyond(e *op.Entry, in []estimate, tol op.Tolerance) bool {
 }
 
 // widened are the operands as far from zero as they may be.
-func widened(in []estimate) []op.Array {
-	y := make([]op.Array, len(in))
+func widened(in []estimate) []program.Array {
+	y := make([]program.Array, len(in))
 	for k, x := range in {
-		y[k] = op.Array{Shape: x.Shape, Data: slices.Clone(x.Data)}
+		y[k] = program.Array{Shape: x.Shape, Data: slices.Clone(x.Data)}
 		for i, b := range x.bound {
 			if !math.IsInf(b, 0) {
 				y[k].Data[i] = math.Copysign(math.Abs(x.Data[i])+b, x.Data[i])

@@ -11,7 +11,9 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/gpu"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -19,7 +21,7 @@ import (
 type tally struct{ compared, unclaimed int }
 
 // judge compares what a device gave with the estimates.
-func (n *tally) judge(t *rapid.T, p *program, values []estimate, how string, got [][]float64, err error) {
+func (n *tally) judge(t *rapid.T, p *randomProgram, values []estimate, how string, got [][]float64, err error) {
 	if err != nil {
 		t.Fatalf("%s: %v\n%v\n%s", how, err, p, listing(p))
 	}
@@ -102,10 +104,10 @@ func TestMistakesShow(t *testing.T) {
 		p := generate(t, false)
 		values := p.estimates()
 		at := rapid.IntRange(0, len(p.Steps)-1).Draw(t, "wrong step")
-		wrong := exact{spoil: func(step int, y []op.Array) {
+		wrong := exact{spoil: func(step int, y []program.Array) {
 			for i := range y[0].Data {
 				if v := y[0].Data[i]; step == at && math.Trunc(v) != v {
-					y[0].Data[i] = op.Rounded(v*1.001, compute.Float32)
+					y[0].Data[i] = catalogue.Rounded(v*1.001, compute.Float32)
 				}
 			}
 		}}

@@ -6,25 +6,27 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // exact is a device that computes every operation by its reference and rounds each value, also those within expressions and
 // within entries that are several operations, to its type. Whatever a program is rewritten to, results must not change by a bit.
 // It checks the programs that it is given.
 type exact struct {
-	refuses func(s *op.Step) bool // nil: it agrees to everything
-	steps   *[]op.Step            // nil, or where it notes what it was given
-	spoil   func(step int, y []op.Array)
+	refuses func(s *program.Step) bool // nil: it agrees to everything
+	steps   *[]program.Step            // nil, or where it notes what it was given
+	spoil   func(step int, y []program.Array)
 }
 
-func (d exact) Fuses(s *op.Step, in, out []op.Type) bool { return d.refuses == nil || !d.refuses(s) }
+func (d exact) Fuses(s *program.Step, in, out []program.Type) bool {
+	return d.refuses == nil || !d.refuses(s)
+}
 
 var errProgram = errors.New("the program is wrong")
 
 // Compile checks that operands are computed before they are used and not updated before, that results are computed once, and
 // that they are of their types.
-func (d exact) Compile(p *op.Program) (op.Executable, error) {
+func (d exact) Compile(p *program.Program) (program.Executable, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -48,7 +50,7 @@ func (d exact) Compile(p *op.Program) (op.Executable, error) {
 		}
 		for k, out := range s.Out {
 			want := p.Values[out].Type
-			if defined[out] || len(types) != len(s.Out) || types[k].DType != want.DType || !op.EqualShape(types[k].Shape, want.Shape) {
+			if defined[out] || len(types) != len(s.Out) || types[k].DType != want.DType || !program.EqualShape(types[k].Shape, want.Shape) {
 				return nil, fmt.Errorf("step %d, %s: result %d is %v, types %v: %w", i, s.Name(), out, want, types, errProgram)
 			}
 			defined[out] = true
@@ -66,20 +68,20 @@ func (d exact) Compile(p *op.Program) (op.Executable, error) {
 }
 
 type exactExecutable struct {
-	p     *op.Program
-	spoil func(step int, y []op.Array)
+	p     *program.Program
+	spoil func(step int, y []program.Array)
 }
 
 func (x *exactExecutable) Close() error { return nil }
 
-func (x *exactExecutable) Start(io *op.IO) *compute.Future {
+func (x *exactExecutable) Start(io *program.IO) *compute.Future {
 	p := x.p
 	if err := p.CheckIO(io); err != nil {
 		return compute.Failed(err)
 	}
-	values := make([]op.Array, len(p.Values))
+	values := make([]program.Array, len(p.Values))
 	for i, s := range p.Host {
-		values[s] = op.Array{Shape: p.Values[s].Shape, Data: numbers(io.Host[i])}
+		values[s] = program.Array{Shape: p.Values[s].Shape, Data: numbers(io.Host[i])}
 	}
 	for i, s := range p.Tensor {
 		values[s] = io.Tensors[i].(*exactTensor).Array
@@ -118,7 +120,7 @@ func write(to any, from []float64) {
 }
 
 type exactTensor struct {
-	op.Array
+	program.Array
 	d compute.DType
 }
 

@@ -7,13 +7,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // generator builds a program.
 type generator struct {
 	*rapid.T
-	p     *program
+	p     *randomProgram
 	spent []bool // values that were updated in place
 }
 
@@ -26,8 +27,8 @@ const (
 )
 
 // generate draws a program. Data with NaN and infinities is for comparisons that are exact.
-func generate(t *rapid.T, special bool) *program {
-	g := &generator{T: t, p: &program{integers: map[op.Slot][]int32{}, special: special}}
+func generate(t *rapid.T, special bool) *randomProgram {
+	g := &generator{T: t, p: &randomProgram{integers: map[program.Slot][]int32{}, special: special}}
 	g.p.seed = rapid.Uint64().Draw(t, "seed")
 	for range g.number("inputs", 1, 3) {
 		g.input(g.shape())
@@ -64,39 +65,39 @@ func (g *generator) shape() []int {
 }
 
 // input adds an input of numbers: a slice, or a tensor.
-func (g *generator) input(shape []int) op.Slot {
-	from := op.FromHost
+func (g *generator) input(shape []int) program.Slot {
+	from := program.FromHost
 	if g.chance("tensor", 4) {
-		from = op.FromTensor
+		from = program.FromTensor
 	}
-	s := g.p.Add(op.F32(shape...), from)
+	s := g.p.Add(program.F32(shape...), from)
 	g.named(s, "input")
 	return s
 }
 
 // indices adds an input of integers.
-func (g *generator) indices(values []int32, shape ...int) op.Slot {
+func (g *generator) indices(values []int32, shape ...int) program.Slot {
 	return g.integers(compute.Int32, values, shape...)
 }
 
-func (g *generator) integers(d compute.DType, values []int32, shape ...int) op.Slot {
-	s := g.p.Add(op.Type{DType: d, Shape: shape}, op.FromHost)
+func (g *generator) integers(d compute.DType, values []int32, shape ...int) program.Slot {
+	s := g.p.Add(program.Type{DType: d, Shape: shape}, program.FromHost)
 	g.p.integers[s] = values
 	g.named(s, fmt.Sprint(values))
 	return s
 }
 
-func (g *generator) named(s op.Slot, text string) {
+func (g *generator) named(s program.Slot, text string) {
 	g.p.text = append(g.p.text, text)
 	g.spent = append(g.spent, false)
 }
 
 // value draws a value of Float32 that the condition holds for, if there is one. Late ones are what programs go on with.
-func (g *generator) value(label string, ok func(shape []int) bool) (op.Slot, bool) {
-	var found []op.Slot
+func (g *generator) value(label string, ok func(shape []int) bool) (program.Slot, bool) {
+	var found []program.Slot
 	for s := len(g.p.Values) - 1; s >= 0; s-- {
 		if v := &g.p.Values[s]; v.DType == compute.Float32 && !g.spent[s] && (ok == nil || ok(v.Shape)) {
-			found = append(found, op.Slot(s))
+			found = append(found, program.Slot(s))
 		}
 	}
 	if len(found) == 0 {
@@ -109,25 +110,25 @@ func (g *generator) value(label string, ok func(shape []int) bool) (op.Slot, boo
 }
 
 // of is a value of a shape: one that is there, or an input.
-func (g *generator) of(label string, shape ...int) op.Slot {
-	if s, ok := g.value(label, func(has []int) bool { return op.EqualShape(has, shape) }); ok && !g.chance(label+" new", 3) {
+func (g *generator) of(label string, shape ...int) program.Slot {
+	if s, ok := g.value(label, func(has []int) bool { return program.EqualShape(has, shape) }); ok && !g.chance(label+" new", 3) {
 		return s
 	}
 	return g.input(shape)
 }
 
 // apply adds a step if its operands are right and its results not too large.
-func (g *generator) apply(e *op.Entry, options any, in ...op.Slot) (op.Slot, bool) {
-	a := op.Attr{Options: options}
+func (g *generator) apply(e *program.Entry, options any, in ...program.Slot) (program.Slot, bool) {
+	a := program.Attr{Options: options}
 	for _, s := range e.Scalars {
 		a.Scalars = append(a.Scalars, pick(g, s.Name, s.Test))
 	}
 	return g.applyScalars(e, a, in...)
 }
 
-func (g *generator) applyScalars(e *op.Entry, a op.Attr, in ...op.Slot) (op.Slot, bool) {
+func (g *generator) applyScalars(e *program.Entry, a program.Attr, in ...program.Slot) (program.Slot, bool) {
 	types, err := e.Check(g.p.Types(in), a)
-	if err != nil || slices.ContainsFunc(types, func(t op.Type) bool { return t.Len() > maxElements }) {
+	if err != nil || slices.ContainsFunc(types, func(t program.Type) bool { return t.Len() > maxElements }) {
 		return 0, false
 	}
 	out, err := g.p.ApplyAll(e, a, in...)
@@ -153,20 +154,20 @@ func (g *generator) applyScalars(e *op.Entry, a op.Attr, in ...op.Slot) (op.Slot
 // ask draws what is read and kept, at least the last value.
 func (g *generator) ask() {
 	homes := g.p.Homes()
-	states := map[op.Slot]op.Slot{} // by tensor: its last state
+	states := map[program.Slot]program.Slot{} // by tensor: its last state
 	for s, home := range homes {
-		if g.p.Values[home].Source == op.FromTensor {
-			states[home] = op.Slot(s)
+		if g.p.Values[home].Source == program.FromTensor {
+			states[home] = program.Slot(s)
 		}
 	}
 	every := g.number("read every", 1, 6)
 	for s := len(g.p.Values) - 1; s >= 0; s-- {
-		slot := op.Slot(s)
+		slot := program.Slot(s)
 		last, isState := states[homes[s]]
 		if isState && last != slot { // an earlier state: it is gone
 			continue
 		}
-		if g.p.Values[s].Source != op.FromStep && !g.chance("input", 8) {
+		if g.p.Values[s].Source != program.FromStep && !g.chance("input", 8) {
 			continue
 		}
 		if len(g.p.Read) == 0 || g.chance("read", every) || every == 1 {
@@ -178,9 +179,9 @@ func (g *generator) ask() {
 }
 
 // entries of a class that take nothing but numbers.
-func entries(class func(op.Class) bool) []*op.Entry {
-	var found []*op.Entry
-	for _, e := range op.All() {
+func entries(class func(program.Class) bool) []*program.Entry {
+	var found []*program.Entry
+	for _, e := range catalogue.All() {
 		plain := class(e.Class) && e.Updates == 0 && len(e.Inputs) > 0
 		for _, in := range e.Inputs {
 			plain = plain && in.Types == nil && !in.Optional
@@ -193,7 +194,7 @@ func entries(class func(op.Class) bool) []*op.Entry {
 }
 
 var (
-	elementwise = entries(op.Class.Elementwise)
-	reductions  = entries(func(c op.Class) bool { return c == op.Reduce })
-	rows        = entries(func(c op.Class) bool { return c == op.Rows })
+	elementwise = entries(program.Class.Elementwise)
+	reductions  = entries(func(c program.Class) bool { return c == program.Reduce })
+	rows        = entries(func(c program.Class) bool { return c == program.Rows })
 )

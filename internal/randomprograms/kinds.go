@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // kinds are what a generator adds next, the frequent ones several times.
@@ -19,9 +20,9 @@ var kinds = []func(g *generator){
 func (g *generator) elementwise() {
 	e := pick(g, "entry", elementwise)
 	x, _ := g.value("x", nil)
-	in := []op.Slot{x}
-	if e == op.ClipByNorm { // its second operand is no number at will
-		if squares, ok := g.apply(op.SumSquares, compute.AllAxes, x); ok {
+	in := []program.Slot{x}
+	if e == catalogue.ClipByNorm { // its second operand is no number at will
+		if squares, ok := g.apply(catalogue.SumSquares, compute.AllAxes, x); ok {
 			g.apply(e, nil, x, squares)
 		}
 		return
@@ -29,11 +30,11 @@ func (g *generator) elementwise() {
 	shape := g.p.Values[x].Shape
 	for range e.Inputs[1:] {
 		y, _ := g.value("y", func(has []int) bool {
-			common, err := op.Broadcast(shape, has)
-			return err == nil && op.Len(common) <= maxElements
+			common, err := program.Broadcast(shape, has)
+			return err == nil && program.Len(common) <= maxElements
 		})
 		in = append(in, y)
-		shape, _ = op.Broadcast(shape, g.p.Values[y].Shape)
+		shape, _ = program.Broadcast(shape, g.p.Values[y].Shape)
 	}
 	if len(in) > 1 && g.chance("exchange", 3) {
 		slices.Reverse(in)
@@ -51,7 +52,7 @@ func (g *generator) again() {
 
 // twice adds an operation on itself.
 func (g *generator) twice() {
-	e := pick(g, "entry", []*op.Entry{op.Scale, op.Clip, op.Neg, op.Abs, op.ReLU, op.Sign, op.Copy})
+	e := pick(g, "entry", []*program.Entry{catalogue.Scale, catalogue.Clip, catalogue.Neg, catalogue.Abs, catalogue.ReLU, catalogue.Sign, catalogue.Copy})
 	x, ok := g.value("x", nil)
 	for i := 0; i < 2 && ok; i++ {
 		x, ok = g.apply(e, e.Options, x)
@@ -61,7 +62,7 @@ func (g *generator) twice() {
 func (g *generator) reduce() {
 	e := pick(g, "entry", reductions)
 	x, _ := g.value("x", nil)
-	in := []op.Slot{x}
+	in := []program.Slot{x}
 	for range e.Inputs[1:] {
 		in = append(in, g.of("y", g.p.Values[x].Shape...))
 	}
@@ -74,14 +75,14 @@ func lines(shape []int) bool { return len(shape) > 0 }
 func (g *generator) row() {
 	e := pick(g, "entry", rows)
 	if x, ok := g.value("x", lines); ok {
-		g.apply(e, e.Options, append([]op.Slot{x}, g.vectors(x, len(e.Inputs)-1)...)...)
+		g.apply(e, e.Options, append([]program.Slot{x}, g.vectors(x, len(e.Inputs)-1)...)...)
 	}
 }
 
 // vectors are so many as long as the rows of x.
-func (g *generator) vectors(x op.Slot, n int) []op.Slot {
-	var v []op.Slot
-	_, cols := op.RowsCols(g.p.Values[x].Shape)
+func (g *generator) vectors(x program.Slot, n int) []program.Slot {
+	var v []program.Slot
+	_, cols := program.RowsCols(g.p.Values[x].Shape)
 	for range n {
 		v = append(v, g.of("vector", cols))
 	}
@@ -96,9 +97,9 @@ func (g *generator) product() {
 	if !ok {
 		return
 	}
-	rows, k := op.RowsCols(g.p.Values[x].Shape)
+	rows, k := program.RowsCols(g.p.Values[x].Shape)
 	n := pick(g, "n", sizes)
-	var y op.Slot
+	var y program.Slot
 	switch matrix := len(g.p.Values[x].Shape) == 2; g.number("product", 0, 3) {
 	case 0:
 		if matrix {
@@ -107,20 +108,20 @@ func (g *generator) product() {
 			if o.TransB {
 				w = []int{n, k}
 			}
-			in := []op.Slot{x, g.of("w", w...)}
+			in := []program.Slot{x, g.of("w", w...)}
 			if g.chance("bias", 3) {
 				in = append(in, g.of("bias", n))
 			}
-			y, ok = g.apply(op.MatMul, o, in...)
+			y, ok = g.apply(catalogue.MatMul, o, in...)
 		}
 	case 1:
-		y, ok = g.apply(op.MatVec, nil, g.of("w", n, k), x)
+		y, ok = g.apply(catalogue.MatVec, nil, g.of("w", n, k), x)
 	case 2:
-		y, ok = g.apply(op.VecMat, nil, x, g.of("w", k, n))
+		y, ok = g.apply(catalogue.VecMat, nil, x, g.of("w", k, n))
 	case 3:
 		if matrix && rows > 2 && k > 2 {
 			o := compute.Conv2DOptions{Pad: [2]int{g.number("pad", 0, 1), 1}, Act: pick(g, "act", acts)}
-			y, ok = g.apply(op.Conv2D, o, x, g.of("w", 3, 2))
+			y, ok = g.apply(catalogue.Conv2D, o, x, g.of("w", 3, 2))
 		}
 	}
 	if ok && g.chance("activation", 3) {
@@ -128,17 +129,17 @@ func (g *generator) product() {
 	}
 }
 
-var activations = []*op.Entry{op.ReLU, op.GELU, op.GELUErf, op.Swish, op.Sigmoid, op.Tanh}
+var activations = []*program.Entry{catalogue.ReLU, catalogue.GELU, catalogue.GELUErf, catalogue.Swish, catalogue.Sigmoid, catalogue.Tanh}
 
 // constant adds numbers that come of no value: equal ones, or random ones.
 func (g *generator) constant() {
 	if g.chance("random", 3) {
-		seed := g.integers(compute.Uint32, []int32{int32(g.number("seed", -1, 1)), 7}, op.RandomSeed)
-		e := pick(g, "entry", []*op.Entry{op.RandomUniform, op.RandomNormal})
+		seed := g.integers(compute.Uint32, []int32{int32(g.number("seed", -1, 1)), 7}, catalogue.RandomSeed)
+		e := pick(g, "entry", []*program.Entry{catalogue.RandomUniform, catalogue.RandomNormal})
 		g.apply(e, compute.RandomOptions{Shape: g.shape(), Stream: g.number("stream", 0, 1)}, seed)
 		return
 	}
-	g.apply(op.Fill, compute.FillOptions{Shape: g.shape()})
+	g.apply(catalogue.Fill, compute.FillOptions{Shape: g.shape()})
 }
 
 // move adds movement, some of which does nothing.
@@ -147,29 +148,29 @@ func (g *generator) move() {
 	shape := g.p.Values[x].Shape
 	switch g.number("move", 0, 6) {
 	case 0:
-		g.apply(op.Copy, nil, x)
+		g.apply(catalogue.Copy, nil, x)
 	case 1:
-		if y, ok := g.apply(op.Reshape, compute.ReshapeOptions{Shape: []int{op.Len(shape)}}, x); ok && g.chance("back", 2) {
-			g.apply(op.Reshape, compute.ReshapeOptions{Shape: slices.Clone(shape)}, y)
+		if y, ok := g.apply(catalogue.Reshape, compute.ReshapeOptions{Shape: []int{program.Len(shape)}}, x); ok && g.chance("back", 2) {
+			g.apply(catalogue.Reshape, compute.ReshapeOptions{Shape: slices.Clone(shape)}, y)
 		}
 	case 2:
-		g.apply(op.Transpose, compute.TransposeOptions{}, x)
+		g.apply(catalogue.Transpose, compute.TransposeOptions{}, x)
 	case 3:
-		g.apply(op.Concat, compute.ConcatOptions{}, x, g.of("y", shape...))
+		g.apply(catalogue.Concat, compute.ConcatOptions{}, x, g.of("y", shape...))
 	case 4:
 		half := pick(g, "type", []compute.DType{compute.Float16, compute.BFloat16, compute.Float32})
-		if y, ok := g.apply(op.Cast, compute.CastOptions{To: half}, x); ok && half != compute.Float32 {
-			z, _ := g.apply(op.Cast, compute.CastOptions{To: compute.Float32}, y)
+		if y, ok := g.apply(catalogue.Cast, compute.CastOptions{To: half}, x); ok && half != compute.Float32 {
+			z, _ := g.apply(catalogue.Cast, compute.CastOptions{To: compute.Float32}, y)
 			if g.chance("once more", 2) {
-				z, _ = g.apply(op.Cast, compute.CastOptions{To: half}, z)
-				g.apply(op.Cast, compute.CastOptions{To: compute.Float32}, z)
+				z, _ = g.apply(catalogue.Cast, compute.CastOptions{To: half}, z)
+				g.apply(catalogue.Cast, compute.CastOptions{To: compute.Float32}, z)
 			}
 		}
 	case 5:
-		g.apply(op.Reshape, compute.ReshapeOptions{Shape: append([]int{1}, shape...)}, x)
+		g.apply(catalogue.Reshape, compute.ReshapeOptions{Shape: append([]int{1}, shape...)}, x)
 	case 6:
 		if len(shape) == 2 && shape[0] > 1 && shape[1] > 0 {
-			g.apply(op.Slice, compute.SliceOptions{Start: []int{1, 0}, Size: []int{shape[0] - 1, shape[1]}}, x)
+			g.apply(catalogue.Slice, compute.SliceOptions{Start: []int{1, 0}, Size: []int{shape[0] - 1, shape[1]}}, x)
 		}
 	}
 }
@@ -180,10 +181,10 @@ func (g *generator) update() {
 		shape := []int{pick(g, "size", sizes)}
 		p := g.of("p", shape...)
 		before, _ := g.apply(pick(g, "before", readers), nil, p)
-		if positive, ok := g.apply(op.Abs, nil, g.of("v", shape...)); ok {
+		if positive, ok := g.apply(catalogue.Abs, nil, g.of("v", shape...)); ok {
 			o := compute.AdamOptions{LR: 0.1, Beta1: 0.9, Beta2: 0.99, Eps: 1e-3, Step: 1}
-			if next, ok := g.apply(op.Adam, o, p, g.of("m", shape...), positive, g.of("grad", shape...)); ok {
-				g.apply(op.Sub, nil, next, before)
+			if next, ok := g.apply(catalogue.Adam, o, p, g.of("m", shape...), positive, g.of("grad", shape...)); ok {
+				g.apply(catalogue.Sub, nil, next, before)
 			}
 		}
 		return
@@ -191,12 +192,12 @@ func (g *generator) update() {
 	cache := g.of("cache", 1, 4, 1, 3)
 	before, _ := g.apply(pick(g, "before", readers), nil, cache)
 	position := g.indices([]int32{int32(g.number("position", 0, 5))}, 1)
-	if next, ok := g.apply(op.KVAppend, nil, cache, g.of("rows", 1, 1, 1, 3), position); ok {
-		g.apply(op.Sub, nil, next, before)
+	if next, ok := g.apply(catalogue.KVAppend, nil, cache, g.of("rows", 1, 1, 1, 3), position); ok {
+		g.apply(catalogue.Sub, nil, next, before)
 	}
 }
 
-var readers = []*op.Entry{op.Neg, op.Copy, op.Exp}
+var readers = []*program.Entry{catalogue.Neg, catalogue.Copy, catalogue.Exp}
 
 // layer adds steps that a compiler looks for.
 func (g *generator) layer() {
@@ -205,34 +206,34 @@ func (g *generator) layer() {
 		return
 	}
 	shape := g.p.Values[x].Shape
-	_, k := op.RowsCols(shape)
+	_, k := program.RowsCols(shape)
 	n := pick(g, "n", sizes)
-	product := func(of op.Slot) op.Slot {
+	product := func(of program.Slot) program.Slot {
 		if len(shape) == 2 && g.chance("matmul", 2) {
-			y, _ := g.apply(op.MatMul, compute.MatMulOptions{TransB: true}, of, g.of("w", n, k))
+			y, _ := g.apply(catalogue.MatMul, compute.MatMulOptions{TransB: true}, of, g.of("w", n, k))
 			return y
 		}
-		y, _ := g.apply(op.MatVec, nil, g.of("w", n, k), of)
+		y, _ := g.apply(catalogue.MatVec, nil, g.of("w", n, k), of)
 		return y
 	}
 	switch g.number("layer", 0, 3) {
 	case 0:
 		gate, up := product(x), product(x)
-		g.apply(op.SwiGLU, nil, gate, up)
+		g.apply(catalogue.SwiGLU, nil, gate, up)
 	case 1:
-		if y, ok := g.apply(op.RMSNorm, nil, append([]op.Slot{x}, g.vectors(x, 1)...)...); ok {
+		if y, ok := g.apply(catalogue.RMSNorm, nil, append([]program.Slot{x}, g.vectors(x, 1)...)...); ok {
 			product(y)
 		}
 	case 2:
-		if sum, ok := g.apply(op.Add, nil, x, g.of("residual", shape...)); ok {
-			norm := pick(g, "norm", []*op.Entry{op.RMSNorm, op.LayerNorm})
-			g.apply(norm, nil, append([]op.Slot{sum}, g.vectors(sum, len(norm.Inputs)-1)...)...)
+		if sum, ok := g.apply(catalogue.Add, nil, x, g.of("residual", shape...)); ok {
+			norm := pick(g, "norm", []*program.Entry{catalogue.RMSNorm, catalogue.LayerNorm})
+			g.apply(norm, nil, append([]program.Slot{sum}, g.vectors(sum, len(norm.Inputs)-1)...)...)
 		}
 	case 3:
 		y := product(x)
 		if g.chance("in one", 2) {
-			g.apply(op.BiasActivation, compute.BiasActivationOptions{Act: pick(g, "act", acts)}, y, g.of("bias", n))
-		} else if z, ok := g.apply(op.Add, nil, y, g.of("bias", n)); ok {
+			g.apply(catalogue.BiasActivation, compute.BiasActivationOptions{Act: pick(g, "act", acts)}, y, g.of("bias", n))
+		} else if z, ok := g.apply(catalogue.Add, nil, y, g.of("bias", n)); ok {
 			g.apply(pick(g, "act", activations), nil, z)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wavelane/wavelane/batch"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // TestPasses runs programs as they are and as batches rewrite them, on a device on which nothing changes by that.
@@ -17,14 +17,16 @@ func TestPasses(t *testing.T) {
 		p := generate(t, rapid.IntRange(0, 3).Draw(t, "special") == 3)
 		values := p.arrays()
 		computeAll(&p.Program, values, nil)
-		moody := exact{refuses: func(s *op.Step) bool { return (uint64(len(s.In)*7+len(s.Name()))*0x9e3779b97f4a7c15^p.seed)>>40&3 == 0 }}
+		moody := exact{refuses: func(s *program.Step) bool {
+			return (uint64(len(s.In)*7+len(s.Name()))*0x9e3779b97f4a7c15^p.seed)>>40&3 == 0
+		}}
 		for name, run := range map[string]func() ([][]float64, error){
 			"fused":       func() ([][]float64, error) { return p.run(exact{}) },
 			"unfused":     func() ([][]float64, error) { return p.run(exact{}, batch.WithoutFusion()) },
 			"some fused":  func() ([][]float64, error) { return p.run(moody) },
 			"catalogue's": func() ([][]float64, error) { return p.run(knowsNone{exact{}}) },
 		} {
-			var steps []op.Step
+			var steps []program.Step
 			got, err := run()
 			if err != nil {
 				t.Fatalf("%s: %v\n%v\n%v", name, err, p, steps)
@@ -44,8 +46,8 @@ func TestPasses(t *testing.T) {
 type knowsNone struct{ batch.Device }
 
 // listing is what a batch makes of the program.
-func listing(p *program) string {
-	var steps []op.Step
+func listing(p *randomProgram) string {
+	var steps []program.Step
 	_, err := p.run(exact{steps: &steps})
 	text := fmt.Sprintln("becomes, with error", err)
 	for i := range steps {

@@ -9,20 +9,21 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // program is a program with data: what a test runs in several ways.
-type program struct {
-	op.Program
+type randomProgram struct {
+	program.Program
 	text     []string // of every slot, for people
-	integers map[op.Slot][]int32
+	integers map[program.Slot][]int32
 	special  bool // NaN, infinities and subnormal numbers are among the data
 	seed     uint64
 }
 
 // data returns what an input holds, the same each time.
-func (p *program) data(s op.Slot) any {
+func (p *randomProgram) data(s program.Slot) any {
 	if x, ok := p.integers[s]; ok && p.Values[s].DType == compute.Uint32 {
 		words := make([]uint32, len(x))
 		for i, v := range x {
@@ -41,7 +42,7 @@ func (p *program) data(s op.Slot) any {
 }
 
 // number is mostly small and sometimes one that functions have an edge or a tie at.
-func (p *program) number(rng *rand.Rand) float32 {
+func (p *randomProgram) number(rng *rand.Rand) float32 {
 	switch k := rng.IntN(16); {
 	case k < 3:
 		return edges[rng.IntN(len(edges))]
@@ -52,16 +53,16 @@ func (p *program) number(rng *rand.Rand) float32 {
 }
 
 // arrays gives every input as the reference takes it.
-func (p *program) arrays() []op.Array {
-	values := make([]op.Array, len(p.Values))
+func (p *randomProgram) arrays() []program.Array {
+	values := make([]program.Array, len(p.Values))
 	for _, s := range slices.Concat(p.Host, p.Tensor) {
-		values[s] = op.Array{Shape: p.Values[s].Shape, Data: numbers(p.data(s))}
+		values[s] = program.Array{Shape: p.Values[s].Shape, Data: numbers(p.data(s))}
 	}
 	return values
 }
 
 // record records the program and returns its values by slot.
-func (p *program) record(b *batch.Batch, tensors []compute.Tensor) []batch.Value {
+func (p *randomProgram) record(b *batch.Batch, tensors []compute.Tensor) []batch.Value {
 	values := make([]batch.Value, len(p.Values))
 	for _, s := range p.Host {
 		values[s] = b.Upload(p.data(s), append([]int{}, p.Values[s].Shape...)...)
@@ -82,7 +83,7 @@ func (p *program) record(b *batch.Batch, tensors []compute.Tensor) []batch.Value
 }
 
 // run runs the program as a batch and returns what it gives: values read, values kept, and the tensors' contents behind it.
-func (p *program) run(dev batch.Device, options ...batch.Option) ([][]float64, error) {
+func (p *randomProgram) run(dev batch.Device, options ...batch.Option) ([][]float64, error) {
 	ctx := context.Background()
 	var tensors []compute.Tensor
 	defer func() {
@@ -91,7 +92,7 @@ func (p *program) run(dev batch.Device, options ...batch.Option) ([][]float64, e
 		}
 	}()
 	for _, s := range p.Tensor {
-		t, f := op.Upload(dev, p.data(s), append([]int{}, p.Values[s].Shape...)...)
+		t, f := device.Upload(dev, p.data(s), append([]int{}, p.Values[s].Shape...)...)
 		if err := f.Await(ctx); err != nil {
 			return nil, fmt.Errorf("upload of %s: %w", p.text[s], err)
 		}
@@ -119,7 +120,7 @@ func (p *program) run(dev batch.Device, options ...batch.Option) ([][]float64, e
 		out = append(out, numbers(data))
 	}
 	for i, t := range slices.Concat(keptTensors(kept), tensors) {
-		data := op.MakeSlice(op.Type{DType: t.DType(), Shape: t.Shape()})
+		data := program.MakeSlice(program.Type{DType: t.DType(), Shape: t.Shape()})
 		if err := t.ReadAsync(data).Await(ctx); err != nil {
 			return nil, fmt.Errorf("reading tensor %d: %w", i, err)
 		}
@@ -140,14 +141,14 @@ func keptTensors(kept []*batch.Kept) []compute.Tensor {
 }
 
 // results are the slots of what run returns.
-func (p *program) results() []op.Slot {
+func (p *randomProgram) results() []program.Slot {
 	out := slices.Concat(p.Read, p.Keep)
 	homes := p.Homes()
 	for _, home := range p.Tensor {
 		last := home
 		for s, h := range homes {
 			if h == home {
-				last = op.Slot(s)
+				last = program.Slot(s)
 			}
 		}
 		out = append(out, last)
@@ -155,7 +156,7 @@ func (p *program) results() []op.Slot {
 	return out
 }
 
-func (p *program) String() string {
+func (p *randomProgram) String() string {
 	var b strings.Builder
 	for s := range p.Values {
 		fmt.Fprintf(&b, "v%d %v = %s\n", s, p.Values[s].Type, p.text[s])

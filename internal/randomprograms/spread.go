@@ -4,7 +4,8 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // spread bounds by how much results change when operands change within their bounds.
@@ -17,7 +18,7 @@ import (
 //   - Norms: see norm. Softmax changes by a factor of at most exp(±2b).
 //
 // Of other entries nothing is claimed unless their operands are exact.
-func spread(e *op.Entry, in []estimate, a op.Attr, out []op.Type, want []op.Array) [][]float64 {
+func spread(e *program.Entry, in []estimate, a program.Attr, out []program.Type, want []program.Array) [][]float64 {
 	y := make([][]float64, len(out))
 	for k := range y {
 		y[k] = make([]float64, out[k].Len())
@@ -28,22 +29,22 @@ func spread(e *op.Entry, in []estimate, a op.Attr, out []op.Type, want []op.Arra
 	switch {
 	case e.Class.Elementwise():
 		y[0] = overBox(e, in, a, out[0].Shape)
-	case e == op.ArgMax || e == op.ArgMin:
-		overIndices(y[0], in[0], a, want[0], e == op.ArgMin)
-	case e == op.Max || e == op.Min || e == op.NormLInf:
-		y[0] = op.Max.Reference([]op.Array{{Shape: in[0].Shape, Data: in[0].bound}}, a, out)[0].Data
-	case e == op.NormL2 || e == op.L2Norm || e == op.RMSNorm || e == op.LayerNorm:
+	case e == catalogue.ArgMax || e == catalogue.ArgMin:
+		overIndices(y[0], in[0], a, want[0], e == catalogue.ArgMin)
+	case e == catalogue.Max || e == catalogue.Min || e == catalogue.NormLInf:
+		y[0] = catalogue.Max.Reference([]program.Array{{Shape: in[0].Shape, Data: in[0].bound}}, a, out)[0].Data
+	case e == catalogue.NormL2 || e == catalogue.L2Norm || e == catalogue.RMSNorm || e == catalogue.LayerNorm:
 		norm(e, y[0], in, a, want[0])
-	case e == op.Softmax || e == op.LogSoftmax:
+	case e == catalogue.Softmax || e == catalogue.LogSoftmax:
 		overRows(e, y[0], in[0], want[0])
 	case positive(e, a):
 		y = expansion(e, in, a, out)
-	case e == op.AddRMSNorm || e == op.AddLayerNorm:
-		inner := map[*op.Entry]*op.Entry{op.AddRMSNorm: op.RMSNorm, op.AddLayerNorm: op.LayerNorm}[e]
-		sum := estimateStep(op.Add, in[:2], op.Attr{}, out[:1])
+	case e == catalogue.AddRMSNorm || e == catalogue.AddLayerNorm:
+		inner := map[*program.Entry]*program.Entry{catalogue.AddRMSNorm: catalogue.RMSNorm, catalogue.AddLayerNorm: catalogue.LayerNorm}[e]
+		sum := estimateStep(catalogue.Add, in[:2], program.Attr{}, out[:1])
 		y[0] = sum[0].bound
 		y[1] = spread(inner, append(sum, in[2:]...), a, out[1:], want[1:])[0]
-	case a.Activation() != compute.NoActivation || e == op.BiasActivation:
+	case a.Activation() != compute.NoActivation || e == catalogue.BiasActivation:
 		y[0] = throughActivation(e, in, a, out)
 	default:
 		for k := range y {
@@ -65,21 +66,21 @@ func areExact(in []estimate) bool {
 }
 
 // positive reports whether results are sums of products of operands with coefficients that are not negative.
-func positive(e *op.Entry, a op.Attr) bool {
+func positive(e *program.Entry, a program.Attr) bool {
 	switch e {
-	case op.Sum, op.Mean, op.NormL1, op.SumSquares, op.DotProduct, op.MatMul, op.MatVec, op.VecMat, op.Conv2D, op.Conv1D, op.CumSum:
+	case catalogue.Sum, catalogue.Mean, catalogue.NormL1, catalogue.SumSquares, catalogue.DotProduct, catalogue.MatMul, catalogue.MatVec, catalogue.VecMat, catalogue.Conv2D, catalogue.Conv1D, catalogue.CumSum:
 		return a.Activation() == compute.NoActivation
-	case op.Cast, op.Copy, op.Reshape, op.Transpose, op.Slice, op.Concat, op.Pad, op.KVAppend:
+	case catalogue.Cast, catalogue.Copy, catalogue.Reshape, catalogue.Transpose, catalogue.Slice, catalogue.Concat, catalogue.Pad, catalogue.KVAppend:
 		return true
 	}
 	return false
 }
 
-func expansion(e *op.Entry, in []estimate, a op.Attr, out []op.Type) [][]float64 {
-	inner, outer := make([]op.Array, len(in)), make([]op.Array, len(in))
+func expansion(e *program.Entry, in []estimate, a program.Attr, out []program.Type) [][]float64 {
+	inner, outer := make([]program.Array, len(in)), make([]program.Array, len(in))
 	for k, x := range in {
-		inner[k] = op.Array{Shape: x.Shape, Data: make([]float64, len(x.Data))}
-		outer[k] = op.Array{Shape: x.Shape, Data: make([]float64, len(x.Data))}
+		inner[k] = program.Array{Shape: x.Shape, Data: make([]float64, len(x.Data))}
+		outer[k] = program.Array{Shape: x.Shape, Data: make([]float64, len(x.Data))}
 		for i, v := range x.Data {
 			inner[k].Data[i], outer[k].Data[i] = math.Abs(v), math.Abs(v)+x.bound[i]
 		}
@@ -99,32 +100,32 @@ func expansion(e *op.Entry, in []estimate, a op.Attr, out []op.Type) [][]float64
 }
 
 // throughActivation bounds a sum and what an activation makes of it.
-func throughActivation(e *op.Entry, in []estimate, a op.Attr, out []op.Type) []float64 {
-	act, _ := op.ActivationEntry(a.Activation())
+func throughActivation(e *program.Entry, in []estimate, a program.Attr, out []program.Type) []float64 {
+	act, _ := catalogue.ActivationEntry(a.Activation())
 	var sum []estimate
 	switch o := a.Options.(type) {
 	case compute.MatMulOptions:
 		o.Act = compute.NoActivation
-		sum = estimateStep(e, in, op.Attr{Options: o}, out)
+		sum = estimateStep(e, in, program.Attr{Options: o}, out)
 	case compute.Conv2DOptions:
 		o.Act = compute.NoActivation
-		sum = estimateStep(e, in, op.Attr{Options: o}, out)
+		sum = estimateStep(e, in, program.Attr{Options: o}, out)
 	default:
-		sum = estimateStep(op.Add, in, op.Attr{}, out)
+		sum = estimateStep(catalogue.Add, in, program.Attr{}, out)
 	}
 	if act != nil {
-		sum = estimateStep(act, sum, op.Attr{}, out)
+		sum = estimateStep(act, sum, program.Attr{}, out)
 	}
 	return sum[0].bound
 }
 
 // overRows is for softmax and its logarithm.
-func overRows(e *op.Entry, y []float64, x estimate, want op.Array) {
-	rows, cols := op.RowsCols(x.Shape)
+func overRows(e *program.Entry, y []float64, x estimate, want program.Array) {
+	rows, cols := program.RowsCols(x.Shape)
 	for r := range rows {
 		b := largest(x.bound[r*cols : (r+1)*cols])
 		for i := r * cols; i < (r+1)*cols; i++ {
-			if y[i] = 2 * b; e == op.Softmax {
+			if y[i] = 2 * b; e == catalogue.Softmax {
 				y[i] = want.Data[i] * math.Expm1(2*b)
 			}
 			if b > 1 {
@@ -136,15 +137,15 @@ func overRows(e *op.Entry, y []float64, x estimate, want op.Array) {
 
 // norm is for quotients by a root of squares, s = √(Σx²·w + eps), of x or of what x differs from its mean. The root is a norm, so
 // that it changes by at most the norm of the bounds.
-func norm(e *op.Entry, y []float64, in []estimate, a op.Attr, want op.Array) {
+func norm(e *program.Entry, y []float64, in []estimate, a program.Attr, want program.Array) {
 	x := in[0]
-	rows, cols := op.RowsCols(x.Shape)
+	rows, cols := program.RowsCols(x.Shape)
 	if axis, ok := a.Options.(compute.Axis); ok {
-		rows, cols = op.ReduceRows(x.Shape, axis)
+		rows, cols = program.ReduceRows(x.Shape, axis)
 	}
 	for r := range rows {
 		v, b := append([]float64{}, x.Data[r*cols:(r+1)*cols]...), append([]float64{}, x.bound[r*cols:(r+1)*cols]...)
-		if e == op.LayerNorm {
+		if e == catalogue.LayerNorm {
 			m, bm := mean(v), mean(b)
 			for i := range v {
 				v[i] -= m
@@ -152,12 +153,12 @@ func norm(e *op.Entry, y []float64, in []estimate, a op.Attr, want op.Array) {
 			}
 		}
 		d := math.Sqrt(squares(b))
-		if e == op.NormL2 {
+		if e == catalogue.NormL2 {
 			y[r] = d
 			continue
 		}
 		n := 1.0
-		if e != op.L2Norm {
+		if e != catalogue.L2Norm {
 			n = float64(cols)
 		}
 		s := math.Sqrt(squares(v)/n + float64(a.Scalars[0]))
@@ -170,12 +171,12 @@ func norm(e *op.Entry, y []float64, in []estimate, a op.Attr, want op.Array) {
 			}
 			quotient := math.Abs(v[i])/s + b[i]
 			change := (b[i] + math.Abs(v[i])*d/s) / (s - d)
-			if e == op.L2Norm {
+			if e == catalogue.L2Norm {
 				y[at] = change
 				continue
 			}
 			y[at] = change*(math.Abs(in[1].Data[i])+in[1].bound[i]) + quotient*in[1].bound[i]
-			if e == op.LayerNorm {
+			if e == catalogue.LayerNorm {
 				y[at] += in[2].bound[i]
 			}
 		}
@@ -189,8 +190,8 @@ func norm(e *op.Entry, y []float64, in []estimate, a op.Attr, want op.Array) {
 }
 
 // overIndices claims an index where no other number can be the best.
-func overIndices(y []float64, x estimate, a op.Attr, want op.Array, least bool) {
-	rows, cols := op.ReduceRows(x.Shape, a.Options.(compute.Axis))
+func overIndices(y []float64, x estimate, a program.Attr, want program.Array, least bool) {
+	rows, cols := program.ReduceRows(x.Shape, a.Options.(compute.Axis))
 	for r := range rows {
 		best := r*cols + int(want.Data[r])
 		for i := r * cols; i < (r+1)*cols; i++ {

@@ -2,14 +2,15 @@ package randomprograms
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // computeAll fills in the results of all steps of a program. Spoil, unless nil, may change them.
-func computeAll(p *op.Program, values []op.Array, spoil func(step int, y []op.Array)) {
+func computeAll(p *program.Program, values []program.Array, spoil func(step int, y []program.Array)) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		in := make([]op.Array, len(s.In))
+		in := make([]program.Array, len(s.In))
 		for k, slot := range s.In {
 			in[k] = values[slot]
 		}
@@ -24,14 +25,14 @@ func computeAll(p *op.Program, values []op.Array, spoil func(step int, y []op.Ar
 }
 
 // apart computes a step as the steps that it may have been made of.
-func apart(e *op.Entry, in []op.Array, types []op.Type, a op.Attr, out []op.Type) []op.Array {
+func apart(e *program.Entry, in []program.Array, types []program.Type, a program.Attr, out []program.Type) []program.Array {
 	if !a.Prologue.None() || !a.Epilogue.None() {
 		return aroundExpressions(e, in, types, a, out)
 	}
-	one := func(e *op.Entry, a op.Attr, in ...op.Array) op.Array {
-		t := make([]op.Type, len(in))
+	one := func(e *program.Entry, a program.Attr, in ...program.Array) program.Array {
+		t := make([]program.Type, len(in))
 		for i, x := range in {
-			t[i] = op.F32(x.Shape...)
+			t[i] = program.F32(x.Shape...)
 		}
 		types, err := e.Check(t, a)
 		if err != nil {
@@ -39,80 +40,80 @@ func apart(e *op.Entry, in []op.Array, types []op.Type, a op.Attr, out []op.Type
 		}
 		return apart(e, in, t, a, types)[0]
 	}
-	eps := op.Attr{Scalars: a.Scalars}
+	eps := program.Attr{Scalars: a.Scalars}
 	switch e {
-	case op.Fused:
-		return expression(a.Options.(op.Expression), in, a.Scalars, out[0].Shape)
-	case op.BiasActivation:
-		return []op.Array{activated(one(op.Add, op.Attr{}, in[0], in[1]), a.Activation())}
-	case op.AddRMSNorm:
-		sum := one(op.Add, op.Attr{}, in[0], in[1])
-		return []op.Array{sum, one(op.RMSNorm, eps, sum, in[2])}
-	case op.AddLayerNorm:
-		sum := one(op.Add, op.Attr{}, in[0], in[1])
-		return []op.Array{sum, one(op.LayerNorm, eps, sum, in[2], in[3])}
-	case op.RMSNormMatVec:
-		return []op.Array{{Shape: out[0].Shape, Data: one(op.MatVec, op.Attr{}, in[2], flat(one(op.RMSNorm, eps, in[0], in[1]))).Data}}
-	case op.GateUpSwiGLU:
-		y := one(op.SwiGLU, op.Attr{}, one(op.MatVec, op.Attr{}, in[1], flat(in[0])), one(op.MatVec, op.Attr{}, in[2], flat(in[0])))
-		return []op.Array{{Shape: out[0].Shape, Data: y.Data}}
+	case program.Fused:
+		return expression(a.Options.(program.Expression), in, a.Scalars, out[0].Shape)
+	case catalogue.BiasActivation:
+		return []program.Array{activated(one(catalogue.Add, program.Attr{}, in[0], in[1]), a.Activation())}
+	case catalogue.AddRMSNorm:
+		sum := one(catalogue.Add, program.Attr{}, in[0], in[1])
+		return []program.Array{sum, one(catalogue.RMSNorm, eps, sum, in[2])}
+	case catalogue.AddLayerNorm:
+		sum := one(catalogue.Add, program.Attr{}, in[0], in[1])
+		return []program.Array{sum, one(catalogue.LayerNorm, eps, sum, in[2], in[3])}
+	case catalogue.RMSNormMatVec:
+		return []program.Array{{Shape: out[0].Shape, Data: one(catalogue.MatVec, program.Attr{}, in[2], flat(one(catalogue.RMSNorm, eps, in[0], in[1]))).Data}}
+	case catalogue.GateUpSwiGLU:
+		y := one(catalogue.SwiGLU, program.Attr{}, one(catalogue.MatVec, program.Attr{}, in[1], flat(in[0])), one(catalogue.MatVec, program.Attr{}, in[2], flat(in[0])))
+		return []program.Array{{Shape: out[0].Shape, Data: y.Data}}
 	}
 	switch o := a.Options.(type) {
 	case compute.MatMulOptions:
 		if o.Act != compute.NoActivation || len(in) == 3 {
 			act := o.Act
 			o.Act = compute.NoActivation
-			y := apart(e, in[:2], types[:2], op.Attr{Options: o}, out)[0]
+			y := apart(e, in[:2], types[:2], program.Attr{Options: o}, out)[0]
 			if len(in) == 3 {
-				y = one(op.Add, op.Attr{}, y, in[2])
+				y = one(catalogue.Add, program.Attr{}, y, in[2])
 			}
-			return []op.Array{activated(y, act)}
+			return []program.Array{activated(y, act)}
 		}
 	case compute.Conv2DOptions:
 		if act := o.Act; act != compute.NoActivation {
 			o.Act = compute.NoActivation
-			return []op.Array{activated(apart(e, in, types, op.Attr{Options: o}, out)[0], act)}
+			return []program.Array{activated(apart(e, in, types, program.Attr{Options: o}, out)[0], act)}
 		}
 	}
 	y := e.Reference(in, a, out)
 	for k := range y {
 		for i, v := range y[k].Data {
-			y[k].Data[i] = op.Rounded(v, out[k].DType)
+			y[k].Data[i] = catalogue.Rounded(v, out[k].DType)
 		}
 	}
 	return y
 }
 
 // flat is x as rows.
-func flat(x op.Array) op.Array {
-	rows, cols := op.RowsCols(x.Shape)
-	return op.Array{Shape: []int{rows, cols}, Data: x.Data}
+func flat(x program.Array) program.Array {
+	rows, cols := program.RowsCols(x.Shape)
+	return program.Array{Shape: []int{rows, cols}, Data: x.Data}
 }
 
-func activated(x op.Array, act compute.Activation) op.Array {
-	e, err := op.ActivationEntry(act)
+func activated(x program.Array, act compute.Activation) program.Array {
+	e, err := catalogue.ActivationEntry(act)
 	if err != nil || e == nil {
 		return x
 	}
-	t := []op.Type{op.F32(x.Shape...)}
-	return apart(e, []op.Array{x}, t, op.Attr{}, t)[0]
+	t := []program.Type{program.F32(x.Shape...)}
+	return apart(e, []program.Array{x}, t, program.Attr{}, t)[0]
 }
 
 // expression computes the results of an expression, rounding every node.
-func expression(x op.Expression, in []op.Array, scalars []float32, shape []int) []op.Array {
+func expression(x program.Expression, in []program.Array, scalars []float32, shape []int) []program.Array {
 	p := numbers(scalars)
 	strides := make([][]int, len(in))
 	for k := range in {
-		strides[k] = op.BroadcastStrides(in[k].Shape, shape)
+		strides[k] = program.BroadcastStrides(in[k].Shape, shape)
 	}
-	y := make([]op.Array, len(x.Results))
+	y := make([]program.Array, len(x.Results))
 	for k := range y {
-		y[k] = op.Array{Shape: shape, Data: make([]float64, op.Len(shape))}
+		y[k] = program.Array{Shape: shape, Data: make([]float64, program.Len(shape))}
 	}
 	v := make([]float64, x.Inputs+len(x.Nodes))
-	op.Walk(shape, func(i int, index []int) {
+	program.Walk(shape, func(i int, index []int) {
 		for k := range in {
-			v[k] = in[k].Data[op.Dot(index, strides[k])]
+			v[k] = in[k].Data[program.Dot(index, strides[k])]
 		}
 		var args [3]float64
 		rest := p
@@ -121,7 +122,7 @@ func expression(x op.Expression, in []op.Array, scalars []float32, shape []int) 
 				args[k] = v[a]
 			}
 			own := len(node.Entry.Scalars)
-			v[x.Inputs+n] = op.Rounded(node.Entry.F(args[:len(node.Args)], rest[:own]), compute.Float32)
+			v[x.Inputs+n] = catalogue.Rounded(node.Entry.F(args[:len(node.Args)], rest[:own]), compute.Float32)
 			rest = rest[own:]
 		}
 		for k, r := range x.Results {
@@ -132,7 +133,7 @@ func expression(x op.Expression, in []op.Array, scalars []float32, shape []int) 
 }
 
 // aroundExpressions computes prologue, entry and epilogue.
-func aroundExpressions(e *op.Entry, in []op.Array, types []op.Type, a op.Attr, out []op.Type) []op.Array {
+func aroundExpressions(e *program.Entry, in []program.Array, types []program.Type, a program.Attr, out []program.Type) []program.Array {
 	parts, err := e.Parts(types, a)
 	if err != nil {
 		panic(err) // checked
@@ -141,11 +142,11 @@ func aroundExpressions(e *op.Entry, in []op.Array, types []op.Type, a op.Attr, o
 	own := in[before : len(in)-behind]
 	if !parts.Prologue.None() {
 		x := expression(parts.Prologue, in[:before], parts.PrologueScalars, parts.In[0].Shape)[0]
-		own = append([]op.Array{x}, own...)
+		own = append([]program.Array{x}, own...)
 	}
 	y := apart(e, own, parts.In, parts.Attr, out)
 	if !parts.Epilogue.None() {
-		all := append([]op.Array{y[0]}, in[len(in)-behind:]...)
+		all := append([]program.Array{y[0]}, in[len(in)-behind:]...)
 		y = expression(parts.Epilogue, all, parts.EpilogueScalars, out[0].Shape)
 	}
 	return y

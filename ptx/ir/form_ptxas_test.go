@@ -17,8 +17,8 @@ import (
 )
 
 // versions are those of PTX, in order.
-var versions = []ir.Version{{4, 0}, {4, 1}, {4, 2}, {4, 3}, {5, 0}, {5, 1}, {6, 0}, {6, 1}, {6, 2}, {6, 3}, {6, 4}, {6, 5}, {7, 0}, {7, 1},
-	{7, 2}, {7, 3}, {7, 4}, {7, 5}, {7, 6}, {7, 7}, {7, 8}, {8, 0}, {8, 1}, {8, 2}, {8, 3}, {8, 4}, {8, 5}, {8, 6}, {8, 7}, {8, 8}}
+var versions = []ir.Version{{Major: 4, Minor: 0}, {Major: 4, Minor: 1}, {Major: 4, Minor: 2}, {Major: 4, Minor: 3}, {Major: 5, Minor: 0}, {Major: 5, Minor: 1}, {Major: 6, Minor: 0}, {Major: 6, Minor: 1}, {Major: 6, Minor: 2}, {Major: 6, Minor: 3}, {Major: 6, Minor: 4}, {Major: 6, Minor: 5}, {Major: 7, Minor: 0}, {Major: 7, Minor: 1},
+	{Major: 7, Minor: 2}, {Major: 7, Minor: 3}, {Major: 7, Minor: 4}, {Major: 7, Minor: 5}, {Major: 7, Minor: 6}, {Major: 7, Minor: 7}, {Major: 7, Minor: 8}, {Major: 8, Minor: 0}, {Major: 8, Minor: 1}, {Major: 8, Minor: 2}, {Major: 8, Minor: 3}, {Major: 8, Minor: 4}, {Major: 8, Minor: 5}, {Major: 8, Minor: 6}, {Major: 8, Minor: 7}, {Major: 8, Minor: 8}}
 
 // sample is an instruction and what the table says it needs.
 type sample struct {

@@ -2,7 +2,8 @@ package lower
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -40,4 +41,4 @@ func activate(k *ptx.Kernel, code ptx.Reg[uint32], x []float) []float {
 }
 
 // activationCode is the argument for [activate]: the activation that a matmul or convolution asks for.
-func activationCode(a op.Attr) uint32 { return uint32(a.Activation()) }
+func activationCode(a program.Attr) uint32 { return uint32(a.Activation()) }

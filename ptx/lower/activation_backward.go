@@ -3,18 +3,19 @@ package lower
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
 func init() {
-	gradient := func(e *op.Entry, slope func(c calc, x float) float) {
+	gradient := func(e *program.Entry, slope func(c calc, x float) float) {
 		newElementwise(e, func(c calc, x, _ []float) float { return c.mul(x[1], slope(c, x[0])) })
 	}
-	gradient(op.GELUBackward, calc.geluSlope)
-	gradient(op.GELUErfBackward, calc.geluErfSlope)
-	gradient(op.SiLUBackward, calc.siluSlope)
-	newElementwise(op.ReLUBackward, func(c calc, x, _ []float) float {
+	gradient(catalogue.GELUBackward, calc.geluSlope)
+	gradient(catalogue.GELUErfBackward, calc.geluErfSlope)
+	gradient(catalogue.SiLUBackward, calc.siluSlope)
+	newElementwise(catalogue.ReLUBackward, func(c calc, x, _ []float) float {
 		known := c.where(ptx.Gt(c.k, x[0], num(0)), x[1], x[0]) // dy, or NaN
 		return c.where(ptx.Le(c.k, x[0], num(0)), num(0), known)
 	})

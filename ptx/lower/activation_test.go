@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"
@@ -48,7 +50,7 @@ func TestActivate(t *testing.T) {
 
 	tried := 0
 	for act := compute.NoActivation; ; act++ {
-		e, err := op.ActivationEntry(act)
+		e, err := catalogue.ActivationEntry(act)
 		if err != nil {
 			break
 		}
@@ -56,8 +58,8 @@ func TestActivate(t *testing.T) {
 		data, err := binary.Append(nil, binary.LittleEndian, x)
 		require.NoError(t, err)
 		require.NoError(t, gpu.Write(at, data))
-		arg := activationCode(op.Attr{Options: compute.MatMulOptions{Act: act}})
-		require.Equal(t, arg, activationCode(op.Attr{Options: compute.Conv2DOptions{Act: act}}))
+		arg := activationCode(program.Attr{Options: compute.MatMulOptions{Act: act}})
+		require.Equal(t, arg, activationCode(program.Attr{Options: compute.Conv2DOptions{Act: act}}))
 		params, err := kernel.Pack(arg, at)
 		require.NoError(t, err)
 		launch := sim.Launch{Grid: sim.Dim3{X: len(x) / 256}, Block: sim.Dim3{X: 128}, Params: params}
@@ -66,7 +68,7 @@ func TestActivate(t *testing.T) {
 		require.NoError(t, gpu.Read(data, at))
 		for i, v := range x {
 			got, want := float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))), float64(v)
-			tol := op.Tolerance{}
+			tol := program.Tolerance{}
 			if e != nil {
 				want, tol = e.F([]float64{want}, nil), e.Tol
 			}
@@ -81,5 +83,5 @@ func TestActivate(t *testing.T) {
 		}
 	}
 	require.Equal(t, len(activations)+1, tried)
-	require.Zero(t, activationCode(op.Attr{}))
+	require.Zero(t, activationCode(program.Attr{}))
 }

@@ -6,13 +6,13 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-func init() { lowerings[op.Attention], lowerings[op.AttentionLSE] = attention, attention }
+func init() { lowerings[catalogue.Attention], lowerings[catalogue.AttentionLSE] = attention, attention }
 
 func attention(s *step) error {
-	d, err := op.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
+	d, err := catalogue.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,12 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
-func init() { lowerings[op.AttentionBackward] = attentionBackward }
+func init() { lowerings[catalogue.AttentionBackward] = attentionBackward }
 
 var attentionStats = register(Kernel{Family: "attention_backward", Name: "attention_stats", Block: [3]int{flashThreads, 1, 1},
 	Doc: "What the gradients of attention need of each query, a warp for each: the logarithm of its sum to base 2, +Inf in place of " +
@@ -45,7 +46,7 @@ var attentionStats = register(Kernel{Family: "attention_backward", Name: "attent
 	}})
 
 func attentionBackward(s *step) error {
-	d, err := op.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
+	d, err := catalogue.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
 	if err != nil {
 		return err
 	}

@@ -4,20 +4,20 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-// cacheOf says where attention finds keys and values beside the sizes of [op.AttentionDims].
+// cacheOf says where attention finds keys and values beside the sizes of [catalogue.AttentionDims].
 type cacheOf struct {
 	q, k, v int // operands
 	lengths int // 0 for none
 	table   int // 0 for caches without pages
-	op.AttentionDims
-	op.Paging
+	catalogue.AttentionDims
+	catalogue.Paging
 }
 
 // decodes reports whether so few queries share a head of keys that it is best to split their keys among blocks.
-func decodes(d op.AttentionDims) bool { return d.N*d.Group() <= 2*decodeRows[len(decodeRows)-1] }
+func decodes(d catalogue.AttentionDims) bool { return d.N*d.Group() <= 2*decodeRows[len(decodeRows)-1] }
 
 // attendSplit is attention with the keys of each head split among blocks: for few queries, and correct for any number.
 func (s *step) attendSplit(c cacheOf) {

@@ -7,8 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Each way of attention is right for whatever calls have it, also where it is not the default: half of those calls, other ones by
@@ -18,7 +19,7 @@ func TestAttentionVariants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var chosen atomic.Int64
 			t.Cleanup(func() { require.NotZero(t, chosen.Load()) })
-			conformance.RunEach(t, "software GPU, "+name, 2, func(t *testing.T) op.Executor {
+			conformance.RunEach(t, "software GPU, "+name, 2, func(t *testing.T) program.Executor {
 				r := newRig(t, everyCheck(conformance.Seed()))
 				r.pick = func(_, _ string, names []string) int {
 					i := slices.Index(names, name)
@@ -28,7 +29,7 @@ func TestAttentionVariants(t *testing.T) {
 					return max(i, 0)
 				}
 				return r
-			}, op.Attention, op.AttentionLSE)
+			}, catalogue.Attention, catalogue.AttentionLSE)
 		})
 	}
 }

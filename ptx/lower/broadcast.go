@@ -3,7 +3,7 @@ package lower
 import (
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -36,7 +36,7 @@ func (b broadcast) quads() (broadcast, bool) {
 			return b, false
 		}
 	}
-	shape, strides = op.Collapse(shape, strides...)
+	shape, strides = program.Collapse(shape, strides...)
 	return broadcast{shape, strides, wide}, true
 }
 
@@ -44,7 +44,9 @@ func (b broadcast) quads() (broadcast, bool) {
 func strideWords(operands int) int { return divisorWords + operands }
 
 // broadcastWords is the words of a walk.
-func broadcastWords(operands int) int { return 2 + operands + (op.MaxRank-1)*strideWords(operands) }
+func broadcastWords(operands int) int {
+	return 2 + operands + (program.MaxRank-1)*strideWords(operands)
+}
 
 // arguments is the walk for [locate]: the number of axes, the mask of wide operands, the strides of the outermost axis, then
 // the other axes from the innermost on.
@@ -75,7 +77,7 @@ func locate(k *ptx.Kernel, walk ptx.Array[uint32], steps []ptx.Reg[uint32], oper
 	}
 	var axis func(d int)
 	axis = func(d int) {
-		if d == op.MaxRank-1 {
+		if d == program.MaxRank-1 {
 			return
 		}
 		k.If(ptx.Gt(k, rank, ptx.Imm(uint32(d+1))), func() {
@@ -196,9 +198,9 @@ func (w *elementwise) buildQuads(k *ptx.Kernel) {
 func (w *elementwise) lowerStrided(s *step, kernelOf func(way) *Kernel, tensors []any) {
 	var b broadcast
 	for _, t := range s.in {
-		b.strides = append(b.strides, op.BroadcastStrides(t.Shape, s.out.Shape))
+		b.strides = append(b.strides, program.BroadcastStrides(t.Shape, s.out.Shape))
 	}
-	b.shape, b.strides = op.Collapse(s.out.Shape, b.strides...)
+	b.shape, b.strides = program.Collapse(s.out.Shape, b.strides...)
 	v, count, each := elements, s.out.Len(), w.elements
 	if q, ok := b.quads(); ok {
 		b, v, count, each = q, quads, count/4, 1

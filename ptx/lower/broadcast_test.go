@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
 
@@ -23,7 +24,7 @@ func TestBroadcast(t *testing.T) {
 	}
 	launched := map[*Kernel]int{}
 	for range trials {
-		shape := make([]int, 2+rng.IntN(op.MaxRank-1))
+		shape := make([]int, 2+rng.IntN(program.MaxRank-1))
 		for i, n := 0, 50_000; i < len(shape); i++ {
 			shape[i] = 1 + rng.IntN(min(n, 9))
 			if i == len(shape)-1 && rng.IntN(2) == 0 {
@@ -31,8 +32,8 @@ func TestBroadcast(t *testing.T) {
 			}
 			n = max(1, n/shape[i])
 		}
-		p, io := &op.Program{}, &op.IO{}
-		var in []op.Slot
+		p, io := &program.Program{}, &program.IO{}
+		var in []program.Slot
 		var data, strides = make([][]float32, 3), make([][]int, 3)
 		for o, base := range []float32{1, 1, 0} {
 			own := slices.Clone(shape[rng.IntN(len(shape)):])
@@ -44,18 +45,18 @@ func TestBroadcast(t *testing.T) {
 			if o == 0 {
 				own = shape
 			}
-			x := make([]float32, op.Len(own))
+			x := make([]float32, program.Len(own))
 			for i := range x {
 				x[i] = base + float32(rng.IntN(1<<10))
 			}
-			data[o], strides[o] = x, op.BroadcastStrides(own, shape)
-			in = append(in, p.Add(op.F32(own...), op.FromHost))
+			data[o], strides[o] = x, program.BroadcastStrides(own, shape)
+			in = append(in, p.Add(program.F32(own...), program.FromHost))
 			io.Host = append(io.Host, x)
 		}
-		out, err := p.Apply(op.FMA, op.Attr{}, in...)
+		out, err := p.Apply(catalogue.FMA, program.Attr{}, in...)
 		require.NoError(t, err)
 		p.Read = append(p.Read, out)
-		y := make([]float32, op.Len(shape))
+		y := make([]float32, program.Len(shape))
 		io.Read = append(io.Read, y)
 		x, err := r.Compile(p)
 		require.NoError(t, err)
@@ -63,8 +64,8 @@ func TestBroadcast(t *testing.T) {
 		require.NoError(t, x.Start(io).Await(context.Background()))
 
 		wrong := 0
-		op.Walk(shape, func(i int, index []int) {
-			at := func(o int) float32 { return data[o][op.Dot(index, strides[o])] }
+		program.Walk(shape, func(i int, index []int) {
+			at := func(o int) float32 { return data[o][program.Dot(index, strides[o])] }
 			if y[i] != at(0)*at(1)+at(2) { // integers: exact
 				wrong++
 			}

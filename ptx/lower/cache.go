@@ -5,20 +5,21 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
 func init() {
-	lowerings[op.KVAppend] = func(s *step) error {
-		r, err := op.KVAppendShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape)
+	lowerings[catalogue.KVAppend] = func(s *step) error {
+		r, err := catalogue.KVAppendShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape)
 		if err == nil {
-			s.appendRows(r, op.Paging{}, max(0, r.N-r.Capacity), operand(2))
+			s.appendRows(r, catalogue.Paging{}, max(0, r.N-r.Capacity), operand(2))
 		}
 		return err
 	}
-	lowerings[op.KVAppendPaged] = func(s *step) error {
-		r, p, err := op.KVAppendPagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape)
+	lowerings[catalogue.KVAppendPaged] = func(s *step) error {
+		r, p, err := catalogue.KVAppendPagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape)
 		if err == nil && p.PerSequence > 0 {
 			s.appendRows(r, p, 0, operand(3))
 		}
@@ -27,7 +28,7 @@ func init() {
 }
 
 // appendRows writes rows from number first on to their slots in the result, which holds the cache already.
-func (s *step) appendRows(r op.CacheRows, p op.Paging, first int, table Buffer) {
+func (s *step) appendRows(r catalogue.CacheRows, p catalogue.Paging, first int, table Buffer) {
 	kernel, width := appendKernels[s.out.DType], r.Width
 	if from := s.in[1].DType; from == s.out.DType {
 		kernel, width = appendKernels[compute.Float32], width*from.Size()/2 // in words of two bytes

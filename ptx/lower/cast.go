@@ -2,14 +2,15 @@ package lower
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
 const castBlock = 256
 
 func init() {
-	lowerings[op.Cast] = func(s *step) error {
+	lowerings[catalogue.Cast] = func(s *step) error {
 		s.cast(operand(0), s.in[0].DType, result, s.out.DType, s.out.Len())
 		return nil
 	}

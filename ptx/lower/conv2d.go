@@ -4,21 +4,22 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
 func init() {
-	takesEpilogue[op.Conv2D], takesEpilogue[op.Conv1D] = true, true
-	lowerings[op.Conv2D] = func(s *step) error {
-		d, err := op.ConvShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
+	takesEpilogue[catalogue.Conv2D], takesEpilogue[catalogue.Conv1D] = true, true
+	lowerings[catalogue.Conv2D] = func(s *step) error {
+		d, err := catalogue.ConvShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
 		if err != nil {
 			return err
 		}
 		return s.convolve(d)
 	}
-	lowerings[op.Conv1D] = func(s *step) error { // of planes of one line
-		d, err := op.Conv1DShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
+	lowerings[catalogue.Conv1D] = func(s *step) error { // of planes of one line
+		d, err := catalogue.Conv1DShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
 		if err != nil {
 			return err
 		}
@@ -27,7 +28,7 @@ func init() {
 }
 
 // convolve lowers a convolution with its bias and activation.
-func (s *step) convolve(d op.ConvDims) error {
+func (s *step) convolve(d catalogue.ConvDims) error {
 	c := convolution{step: s, ConvDims: d, act: activationCode(s.Attr)}
 	if len(s.in) == 3 {
 		c.bias, c.biasOf = operand(2), biasOfRows
@@ -45,7 +46,7 @@ func (s *step) convolve(d op.ConvDims) error {
 // convolution lowers conv2d.
 type convolution struct {
 	*step
-	op.ConvDims
+	catalogue.ConvDims
 	bias   Buffer
 	biasOf uint32 // biasOfRows, or 0 for none: the buffer is then never read
 	act    uint32
@@ -56,7 +57,7 @@ type convolution struct {
 func (c *convolution) pointwise() error {
 	size := c.H * c.W
 	m := matmul{step: c.step, a: operand(1), b: operand(0), c: result, act: c.act, bias: c.bias, biasOf: c.biasOf,
-		MatMulDims: op.MatMulDims{Batch: c.N, M: c.OutC, K: c.C, N: size, StrideB: c.C * size}}
+		MatMulDims: catalogue.MatMulDims{Batch: c.N, M: c.OutC, K: c.C, N: size, StrideB: c.C * size}}
 	return m.lower()
 }
 

@@ -1,7 +1,8 @@
 package lower
 
 import (
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -15,7 +16,7 @@ type formula struct {
 type function func(c calc, x, p []float) float
 
 // functions are those of the catalogue's elementwise entries.
-var functions = map[*op.Entry]function{}
+var functions = map[*program.Entry]function{}
 
 // elementwise is the kernels of a formula: y[i] = f(x[i], …), four elements at a time. Those of the last four of a
 // tensor may lie beyond its end: buffers have room for them. y may be an operand that is as large.
@@ -33,7 +34,7 @@ type way int
 
 const (
 	flat     way = iota // each operand is as large as the result, or a single element
-	quads               // by strides along up to op.MaxRank axes, of which the innermost consists of quads
+	quads               // by strides along up to program.MaxRank axes, of which the innermost consists of quads
 	elements            // by strides
 	ways
 )
@@ -45,7 +46,7 @@ const (
 )
 
 // newElementwise registers the kernels of an entry. Where there is one operand it is never strided.
-func newElementwise(e *op.Entry, f function) {
+func newElementwise(e *program.Entry, f function) {
 	functions[e] = f
 	w := &elementwise{family: "unary", name: e.Name, doc: "y is " + e.Doc + ".", ahead: quadsPerThread,
 		elements: elementsPerThread}
@@ -68,9 +69,9 @@ func newElementwise(e *op.Entry, f function) {
 
 // InPlace lists the operands of a step, by number, in whose memory results may lie that have their type and more than one element:
 // each thread reads nothing of them that another writes, and reads all before it writes.
-func InPlace(s *op.Step) (operands []int) {
+func InPlace(s *program.Step) (operands []int) {
 	switch k, rows := rowsKernels[s.Entry]; {
-	case s.Entry.Class.Elementwise(), s.Entry == op.Fused, s.Entry == op.BiasActivation:
+	case s.Entry.Class.Elementwise(), s.Entry == program.Fused, s.Entry == catalogue.BiasActivation:
 		for i := range s.In {
 			operands = append(operands, i)
 		}

@@ -4,18 +4,18 @@ import (
 	"testing"
 
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Tolerances hold where approximate instructions err as far as PTX says they may. Exact entries have none.
 func TestElementwisePerturbed(t *testing.T) {
-	var entries []*op.Entry
+	var entries []*program.Entry
 	for _, e := range lowered() {
-		if e.Class.Elementwise() && e.Tol != (op.Tolerance{}) {
+		if e.Class.Elementwise() && e.Tol != (program.Tolerance{}) {
 			entries = append(entries, e)
 		}
 	}
 	c := everyCheck(conformance.Seed())
 	c.Perturb = true
-	conformance.RunEach(t, "software GPU, errors as documented", 2, func(t *testing.T) op.Executor { return newRig(t, c) }, entries...)
+	conformance.RunEach(t, "software GPU, errors as documented", 2, func(t *testing.T) program.Executor { return newRig(t, c) }, entries...)
 }

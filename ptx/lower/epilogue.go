@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -42,7 +43,7 @@ func (s *step) tail(products, rows, cols int) (*tail, error) {
 	}
 	t := &tail{formula: f, text: x.String(), values: s.parts.EpilogueScalars}
 	for _, in := range s.parts.EpilogueIn {
-		strides, ok := regroup(s.out.Shape, op.BroadcastStrides(in.Shape, s.out.Shape), []int{products, rows, cols})
+		strides, ok := regroup(s.out.Shape, program.BroadcastStrides(in.Shape, s.out.Shape), []int{products, rows, cols})
 		if !ok {
 			return nil, fmt.Errorf("epilogue %v: %v is repeated along other axes than those of %d products of %d×%d: %w", x, in,
 				products, rows, cols, compute.ErrUnsupported)

@@ -9,14 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
 
 // fusable is a step with a result that an epilogue may stand behind.
 type fusable struct {
-	*op.Entry
-	op.Attr
+	*program.Entry
+	program.Attr
 	shapes [][]int
 	halves int // so many operands
 }
@@ -24,10 +26,10 @@ type fusable struct {
 // products are matmuls and convolutions that take every kernel of theirs: tiles that are full and not, vectors, both ways to
 // transpose, several products, depths that are cut up, biases and activations.
 func products() (all []fusable) {
-	add := func(e *op.Entry, options any, shapes ...[]int) {
-		all = append(all, fusable{e, op.Attr{Options: options}, shapes, 0})
+	add := func(e *program.Entry, options any, shapes ...[]int) {
+		all = append(all, fusable{e, program.Attr{Options: options}, shapes, 0})
 	}
-	mm := func(o compute.MatMulOptions, shapes ...[]int) { add(op.MatMul, o, shapes...) }
+	mm := func(o compute.MatMulOptions, shapes ...[]int) { add(catalogue.MatMul, o, shapes...) }
 	mm(compute.MatMulOptions{}, []int{5, 7}, []int{7, 6})
 	mm(compute.MatMulOptions{}, []int{70, 33}, []int{33, 68})
 	mm(compute.MatMulOptions{Act: compute.ReLU}, []int{2, 33, 12}, []int{2, 12, 20}, []int{20})
@@ -43,9 +45,9 @@ func products() (all []fusable) {
 	halves(compute.MatMulOptions{TransB: true}, []int{70, 64}, []int{80, 64}, []int{80})
 	halves(compute.MatMulOptions{}, []int{40, 560}, []int{560, 72})
 	halves(compute.MatMulOptions{}, []int{3, 60}, []int{60, 72})
-	add(op.MatVec, op.MatVec.Options, []int{50, 40}, []int{40})
-	add(op.VecMat, op.VecMat.Options, []int{40}, []int{40, 52})
-	conv := func(o compute.Conv2DOptions, shapes ...[]int) { add(op.Conv2D, o, shapes...) }
+	add(catalogue.MatVec, catalogue.MatVec.Options, []int{50, 40}, []int{40})
+	add(catalogue.VecMat, catalogue.VecMat.Options, []int{40}, []int{40, 52})
+	conv := func(o compute.Conv2DOptions, shapes ...[]int) { add(catalogue.Conv2D, o, shapes...) }
 	conv(compute.Conv2DOptions{}, []int{2, 3, 6, 7}, []int{5, 3, 3, 2}, []int{5})
 	conv(compute.Conv2DOptions{Groups: 2, Pad: [2]int{1, 1}}, []int{2, 4, 6, 6}, []int{6, 2, 3, 3})
 	conv(compute.Conv2DOptions{Act: compute.ReLU}, []int{2, 64, 4, 4}, []int{40, 64, 3, 3}, []int{40})
@@ -56,17 +58,17 @@ func products() (all []fusable) {
 // overRows are reductions and norms, of rows that registers hold and longer ones, and of parts of rows; in fours and singly.
 func overRows(rng *rand.Rand) (all []fusable) {
 	shapes := [][]int{{3, 5}, {1, 68}, {2, 2, 67}, {5, 128}, {300, 3}, {3, 1028}, {2, 9000 + rng.IntN(4)}}
-	for _, e := range op.All() {
-		if e.Class != op.Reduce && e.Class != op.Rows || !takesEpilogue[e] {
+	for _, e := range catalogue.All() {
+		if e.Class != program.Reduce && e.Class != program.Rows || !takesEpilogue[e] {
 			continue
 		}
 		s := shapes[rng.IntN(len(shapes))]
-		if e == op.Sum || e == op.Max || e == op.LayerNorm { // whatever the seed
+		if e == catalogue.Sum || e == catalogue.Max || e == catalogue.LayerNorm { // whatever the seed
 			s = shapes[len(shapes)-1]
 		}
-		f := fusable{e, op.Attr{Options: e.Options, Scalars: testScalars(e)}, [][]int{s}, 0}
+		f := fusable{e, program.Attr{Options: e.Options, Scalars: testScalars(e)}, [][]int{s}, 0}
 		for _, in := range e.Inputs[1:] {
-			if e.Class == op.Reduce || in.Name == "gate" {
+			if e.Class == program.Reduce || in.Name == "gate" {
 				f.shapes = append(f.shapes, s)
 			} else {
 				f.shapes = append(f.shapes, s[len(s)-1:])
@@ -79,9 +81,9 @@ func overRows(rng *rand.Rand) (all []fusable) {
 
 // withEpilogue puts a random expression behind the step, with operands that are repeated along some axes of the result.
 func (f fusable) withEpilogue(t *testing.T, rng *rand.Rand, r *rig, special bool) call {
-	in := make([]op.Type, len(f.shapes))
+	in := make([]program.Type, len(f.shapes))
 	for i, s := range f.shapes {
-		if in[i] = op.F32(s...); i < f.halves {
+		if in[i] = program.F32(s...); i < f.halves {
 			in[i].DType = compute.Float16
 		}
 	}
@@ -93,10 +95,10 @@ func (f fusable) withEpilogue(t *testing.T, rng *rand.Rand, r *rig, special bool
 		for range x.Inputs - 1 {
 			shapes = append(shapes, repeated(rng, out[0].Shape))
 		}
-		a := op.Attr{Options: f.Attr.Options, Epilogue: x, Scalars: slices.Concat(f.Attr.Scalars, scalars)}
+		a := program.Attr{Options: f.Attr.Options, Epilogue: x, Scalars: slices.Concat(f.Attr.Scalars, scalars)}
 		c := newCall(rng, f.Entry, a, special, shapes...)
 		c.halve(f.halves)
-		if Fuses(&op.Step{Entry: f.Entry, Attr: c.Attr}, c.in, out, &r.caps) {
+		if Fuses(&program.Step{Entry: f.Entry, Attr: c.Attr}, c.in, out, &r.caps) {
 			return c
 		}
 	}
@@ -107,9 +109,9 @@ func (c *call) loosely(t *testing.T, got [][]float32, tolerance float64) {
 	t.Helper()
 	out, err := c.Check(c.in, c.Attr)
 	require.NoError(t, err)
-	in := make([]op.Array, len(c.in))
+	in := make([]program.Array, len(c.in))
 	for i, d := range c.data {
-		in[i] = op.Array{Shape: c.in[i].Shape, Data: wide(floats(d))}
+		in[i] = program.Array{Shape: c.in[i].Shape, Data: wide(floats(d))}
 	}
 	for k, want := range c.Reference(in, c.Attr, out) {
 		for i, w := range want.Data {

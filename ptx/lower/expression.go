@@ -5,15 +5,15 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Expressions become kernels when they are first asked for: their number has no bound. What is baked into such a kernel is the
 // text of the expression; scalars are parameters.
 
 func init() {
-	lowerings[op.Fused] = func(s *step) error {
-		x := s.Attr.Options.(op.Expression)
+	lowerings[program.Fused] = func(s *step) error {
+		x := s.Attr.Options.(program.Expression)
 		w, err := fusedOf(&x)
 		if err != nil {
 			return err
@@ -36,7 +36,7 @@ const (
 )
 
 // formulaOf is an expression as a formula.
-func formulaOf(x *op.Expression) (formula, error) {
+func formulaOf(x *program.Expression) (formula, error) {
 	var f formula
 	if x.Inputs > expressionOperands || len(x.Nodes) > expressionNodes || len(x.Results) > expressionOperands {
 		return f, fmt.Errorf("expression of %d operands, %d nodes and %d results, at most %d, %d and %d are possible: %w", x.Inputs,
@@ -82,7 +82,7 @@ func formulaOf(x *op.Expression) (formula, error) {
 }
 
 // lastReaders is, by value, the last node that uses it: their number for results, −1 for what nobody uses.
-func lastReaders(x *op.Expression) []int {
+func lastReaders(x *program.Expression) []int {
 	last := make([]int, x.Inputs+len(x.Nodes))
 	for i := range last {
 		last[i] = -1
@@ -99,7 +99,7 @@ func lastReaders(x *op.Expression) []int {
 }
 
 // pressure is how many values an expression has at a time: those between operands and results, the latter included.
-func pressure(x *op.Expression) int {
+func pressure(x *program.Expression) int {
 	last := lastReaders(x)
 	live, most := 0, 0
 	for i, n := range x.Nodes {
@@ -115,7 +115,7 @@ func pressure(x *op.Expression) int {
 }
 
 // fusedOf is the kernels of an expression.
-func fusedOf(x *op.Expression) (*elementwise, error) {
+func fusedOf(x *program.Expression) (*elementwise, error) {
 	f, err := formulaOf(x)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/flow"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
@@ -18,20 +19,20 @@ import (
 const expressionFigures = "testdata/expressions.tsv"
 
 // chain16 is four times f(x·s + a)·b: 16 operations on three operands.
-func chain16() (op.Expression, []float32) {
-	x := op.Expression{Inputs: 3}
+func chain16() (program.Expression, []float32) {
+	x := program.Expression{Inputs: 3}
 	var scalars []float32
 	v := 0
-	next := func(e *op.Entry, more ...int) {
-		x.Nodes = append(x.Nodes, op.Node{Entry: e, Args: append([]int{v}, more...)})
+	next := func(e *program.Entry, more ...int) {
+		x.Nodes = append(x.Nodes, program.Node{Entry: e, Args: append([]int{v}, more...)})
 		v = x.Inputs + len(x.Nodes) - 1
 	}
 	for i := range 4 {
 		scalars = append(scalars, 0.5)
-		next(op.Scale)
-		next(op.Add, 1)
-		next([]*op.Entry{op.GELU, op.ReLU}[i%2])
-		next(op.Mul, 2)
+		next(catalogue.Scale)
+		next(catalogue.Add, 1)
+		next([]*program.Entry{catalogue.GELU, catalogue.ReLU}[i%2])
+		next(catalogue.Mul, 2)
 	}
 	x.Results = []int{v}
 	return x, scalars
@@ -62,7 +63,7 @@ func TestExpressionFigures(t *testing.T) {
 	require.NoError(t, err)
 	apart, bytes := 0.0, 0
 	for _, n := range x.Nodes {
-		one := op.Expression{Inputs: len(n.Args), Nodes: []op.Node{{Entry: n.Entry}}, Results: []int{len(n.Args)}}
+		one := program.Expression{Inputs: len(n.Args), Nodes: []program.Node{{Entry: n.Entry}}, Results: []int{len(n.Args)}}
 		for i := range n.Args {
 			one.Nodes[0].Args = append(one.Nodes[0].Args, i)
 		}
@@ -129,7 +130,7 @@ func TestExpressionSass(t *testing.T) {
 		t.Skip("nvdisasm is not in PATH, and NVDISASM is not set (the README says how to get it)")
 	}
 	x, _ := chain16()
-	count := func(x *op.Expression) float64 {
+	count := func(x *program.Expression) float64 {
 		w, err := fusedOf(x)
 		require.NoError(t, err)
 		k := w.kernel(flat)
@@ -143,13 +144,13 @@ func TestExpressionSass(t *testing.T) {
 		}
 		return float64(most) / float64(4*w.ahead)
 	}
-	fused, apart, of := count(&x), 0.0, map[*op.Entry]float64{}
+	fused, apart, of := count(&x), 0.0, map[*program.Entry]float64{}
 	for _, n := range x.Nodes {
 		if of[n.Entry] > 0 {
 			apart += of[n.Entry]
 			continue
 		}
-		one := op.Expression{Inputs: len(n.Args), Nodes: []op.Node{{Entry: n.Entry}}, Results: []int{len(n.Args)}}
+		one := program.Expression{Inputs: len(n.Args), Nodes: []program.Node{{Entry: n.Entry}}, Results: []int{len(n.Args)}}
 		for i := range n.Args {
 			one.Nodes[0].Args = append(one.Nodes[0].Args, i)
 		}

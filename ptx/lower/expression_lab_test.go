@@ -11,7 +11,9 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/analyze"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
@@ -25,27 +27,27 @@ type example struct {
 // examples stand for the kernels of expressions where kernels are judged one by one.
 func examples() (all []*call) {
 	rng := ptxtest.Replay(conformance.Seed())
-	add := func(e *op.Entry, a op.Attr, shapes ...[]int) {
+	add := func(e *program.Entry, a program.Attr, shapes ...[]int) {
 		c := newCall(rng, e, a, false, shapes...)
 		all = append(all, &c)
 	}
 	// relu(x·s + a)·b and x·s + a.
-	x := op.Expression{Inputs: 3, Results: []int{6, 4}, Nodes: []op.Node{{Entry: op.Scale, Args: []int{0}},
-		{Entry: op.Add, Args: []int{3, 1}}, {Entry: op.ReLU, Args: []int{4}}, {Entry: op.Mul, Args: []int{5, 2}}}}
-	a := op.Attr{Options: x, Scalars: []float32{0.5}}
-	add(op.Fused, a, []int{37}, []int{37}, []int{1})
-	add(op.Fused, a, []int{2100}, []int{2100}, []int{1})
-	add(op.Fused, a, []int{5, 3, 8}, []int{8}, []int{3, 1})
-	add(op.Fused, a, []int{5, 3, 3}, []int{3}, []int{5, 1, 1})
-	add(op.Fused, a, []int{90, 25}, []int{25}, []int{90, 1})
+	x := program.Expression{Inputs: 3, Results: []int{6, 4}, Nodes: []program.Node{{Entry: catalogue.Scale, Args: []int{0}},
+		{Entry: catalogue.Add, Args: []int{3, 1}}, {Entry: catalogue.ReLU, Args: []int{4}}, {Entry: catalogue.Mul, Args: []int{5, 2}}}}
+	a := program.Attr{Options: x, Scalars: []float32{0.5}}
+	add(program.Fused, a, []int{37}, []int{37}, []int{1})
+	add(program.Fused, a, []int{2100}, []int{2100}, []int{1})
+	add(program.Fused, a, []int{5, 3, 8}, []int{8}, []int{3, 1})
+	add(program.Fused, a, []int{5, 3, 3}, []int{3}, []int{5, 1, 1})
+	add(program.Fused, a, []int{90, 25}, []int{25}, []int{90, 1})
 	x.Results = []int{6}
-	behind := op.Attr{Options: compute.MatMulOptions{}, Epilogue: x, Scalars: []float32{0.5}}
-	add(op.MatMul, behind, []int{5, 9}, []int{9, 12}, []int{12}, []int{5, 12})
-	add(op.MatMul, behind, []int{3, 40}, []int{40, 33}, []int{3, 1}, []int{33})
-	before := op.Attr{Options: compute.LastAxis, Prologue: x, Scalars: []float32{0.5}}
-	add(op.Sum, before, []int{6, 70}, []int{6, 70}, []int{1})
-	add(op.Sum, before, []int{4, 72}, []int{72}, []int{4, 1})
-	add(op.Max, before, []int{9, 5}, []int{5}, []int{9, 5})
+	behind := program.Attr{Options: compute.MatMulOptions{}, Epilogue: x, Scalars: []float32{0.5}}
+	add(catalogue.MatMul, behind, []int{5, 9}, []int{9, 12}, []int{12}, []int{5, 12})
+	add(catalogue.MatMul, behind, []int{3, 40}, []int{40, 33}, []int{3, 1}, []int{33})
+	before := program.Attr{Options: compute.LastAxis, Prologue: x, Scalars: []float32{0.5}}
+	add(catalogue.Sum, before, []int{6, 70}, []int{6, 70}, []int{1})
+	add(catalogue.Sum, before, []int{4, 72}, []int{72}, []int{4, 1})
+	add(catalogue.Max, before, []int{9, 5}, []int{5}, []int{9, 5})
 	return all
 }
 
@@ -86,7 +88,7 @@ func exampleTrials(add func(t trial, l Lowering)) error {
 }
 
 // Run executes the step and compares with what single steps give, to the last bit.
-func (e *example) Run(dev op.Executor) error {
+func (e *example) Run(dev program.Executor) error {
 	p, slots := e.program()
 	out, err := p.ApplyAll(e.Entry, e.Attr, slots...)
 	if err != nil {

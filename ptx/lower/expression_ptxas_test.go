@@ -7,21 +7,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
 // heavy is an expression that has as many values at a time as possible, all of them results of long functions.
-func heavy(operands, values int) op.Expression {
-	x := op.Expression{Inputs: operands}
+func heavy(operands, values int) program.Expression {
+	x := program.Expression{Inputs: operands}
 	for i := range values {
-		e := []*op.Entry{op.Mish, op.GELUErf, op.Sin, op.Tanh}[i%4]
-		x.Nodes = append(x.Nodes, op.Node{Entry: e, Args: []int{i % operands}})
+		e := []*program.Entry{catalogue.Mish, catalogue.GELUErf, catalogue.Sin, catalogue.Tanh}[i%4]
+		x.Nodes = append(x.Nodes, program.Node{Entry: e, Args: []int{i % operands}})
 	}
 	v := operands
 	for i := 1; i < values; i++ {
-		x.Nodes = append(x.Nodes, op.Node{Entry: op.Pow, Args: []int{v, operands + i}})
+		x.Nodes = append(x.Nodes, program.Node{Entry: catalogue.Pow, Args: []int{v, operands + i}})
 		v = operands + len(x.Nodes) - 1
 	}
 	x.Results = []int{v}
@@ -29,14 +30,14 @@ func heavy(operands, values int) op.Expression {
 }
 
 // tailOf is an epilogue for any result.
-func tailOf(x *op.Expression) (*tail, error) {
+func tailOf(x *program.Expression) (*tail, error) {
 	f, err := formulaOf(x)
 	return &tail{formula: f, text: x.String(), strides: make([][3]int, x.Inputs-1)}, err
 }
 
 // rowsWith reports whether steps with an expression, of the entries that take one, launch a kernel of rows or reductions with it. The
 // kernel that joins parts of a reduction has none before it.
-func rowsWith(takes map[*op.Entry]bool, k *Kernel, joins bool) bool {
+func rowsWith(takes map[*program.Entry]bool, k *Kernel, joins bool) bool {
 	for e, r := range reductions {
 		if takes[e] && (k.Name == r.kernel.Name || joins && k.Name == r.join.Name) {
 			return true

@@ -11,14 +11,16 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
-	"github.com/wavelane/wavelane/internal/op/optest"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/optest"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
 // elementwiseEntries are those that expressions are made of.
-func elementwiseEntries() (entries []*op.Entry) {
-	for _, e := range op.All() {
+func elementwiseEntries() (entries []*program.Entry) {
+	for _, e := range catalogue.All() {
 		if functions[e] != nil {
 			entries = append(entries, e)
 		}
@@ -27,13 +29,13 @@ func elementwiseEntries() (entries []*op.Entry) {
 }
 
 // tame are entries whose errors stay small.
-var tame = []*op.Entry{op.Add, op.Sub, op.Mul, op.Maximum, op.Scale, op.ReLU, op.Sigmoid, op.Tanh, op.Abs, op.FMA,
-	op.Clip, op.GELU}
+var tame = []*program.Entry{catalogue.Add, catalogue.Sub, catalogue.Mul, catalogue.Maximum, catalogue.Scale, catalogue.ReLU, catalogue.Sigmoid, catalogue.Tanh, catalogue.Abs, catalogue.FMA,
+	catalogue.Clip, catalogue.GELU}
 
 // randomExpression has so many operands and nodes, each of which is used, and results that are what no node uses. Scalars are
 // those that entries are tested with.
-func randomExpression(rng *rand.Rand, entries []*op.Entry, operands, nodes, results int) (op.Expression, []float32) {
-	x := op.Expression{Inputs: operands}
+func randomExpression(rng *rand.Rand, entries []*program.Entry, operands, nodes, results int) (program.Expression, []float32) {
+	x := program.Expression{Inputs: operands}
 	var scalars []float32
 	idle := make([]int, operands) // values that nobody uses yet
 	for i := range idle {
@@ -47,9 +49,9 @@ func randomExpression(rng *rand.Rand, entries []*op.Entry, operands, nodes, resu
 		}
 		e := entries[rng.IntN(len(entries))]
 		if last {
-			e = op.Add // which joins two
+			e = catalogue.Add // which joins two
 		}
-		node := op.Node{Entry: e}
+		node := program.Node{Entry: e}
 		for range e.Inputs {
 			a := rng.IntN(x.Inputs + len(x.Nodes))
 			if len(idle) > 0 && (last || rng.IntN(2) == 0) {
@@ -67,7 +69,7 @@ func randomExpression(rng *rand.Rand, entries []*op.Entry, operands, nodes, resu
 }
 
 // randomData has all kinds of numbers in it if special.
-func randomData(rng *rand.Rand, t op.Type, special bool) []float32 {
+func randomData(rng *rand.Rand, t program.Type, special bool) []float32 {
 	x := make([]float32, t.Len())
 	rare := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1)), 1, 1e-41,
 		math.MaxFloat32}
@@ -82,17 +84,17 @@ func randomData(rng *rand.Rand, t op.Type, special bool) []float32 {
 
 // call is a step with its operands.
 type call struct {
-	*op.Entry
-	op.Attr
-	in   []op.Type
+	*program.Entry
+	program.Attr
+	in   []program.Type
 	data []any
 }
 
-func newCall(rng *rand.Rand, e *op.Entry, a op.Attr, special bool, shapes ...[]int) call {
+func newCall(rng *rand.Rand, e *program.Entry, a program.Attr, special bool, shapes ...[]int) call {
 	c := call{Entry: e, Attr: a}
 	for _, s := range shapes {
-		c.in = append(c.in, op.F32(s...))
-		c.data = append(c.data, randomData(rng, op.F32(s...), special))
+		c.in = append(c.in, program.F32(s...))
+		c.data = append(c.data, randomData(rng, program.F32(s...), special))
 	}
 	return c
 }
@@ -126,7 +128,7 @@ func floats(data any) (x []float32) {
 }
 
 // fused executes the call as one step.
-func (c *call) fused(t *testing.T, r *rig) ([]op.Type, [][]float32) {
+func (c *call) fused(t *testing.T, r *rig) ([]program.Type, [][]float32) {
 	p, slots := c.program()
 	out, err := p.ApplyAll(c.Entry, c.Attr, slots...)
 	require.NoError(t, err)
@@ -134,24 +136,24 @@ func (c *call) fused(t *testing.T, r *rig) ([]op.Type, [][]float32) {
 }
 
 // apart executes it as the steps that it stands for.
-func (c *call) apart(t *testing.T, r *rig) ([]op.Type, [][]float32) {
+func (c *call) apart(t *testing.T, r *rig) ([]program.Type, [][]float32) {
 	p, out, err := c.split()
 	require.NoError(t, err)
 	return p.Types(out), c.run(t, r, p, out)
 }
 
 // split is the program of the steps that the call stands for.
-func (c *call) split() (p *op.Program, out []op.Slot, err error) {
+func (c *call) split() (p *program.Program, out []program.Slot, err error) {
 	p, slots := c.program()
-	all := func(x *op.Expression, scalars []float32, slots []op.Slot) (out []op.Slot) {
+	all := func(x *program.Expression, scalars []float32, slots []program.Slot) (out []program.Slot) {
 		v := slices.Clone(slots)
 		for _, n := range x.Nodes {
-			args := make([]op.Slot, len(n.Args))
+			args := make([]program.Slot, len(n.Args))
 			for i, a := range n.Args {
 				args[i] = v[a]
 			}
 			of := len(n.Entry.Scalars)
-			y, failed := p.Apply(n.Entry, op.Attr{Scalars: scalars[:of:of]}, args...)
+			y, failed := p.Apply(n.Entry, program.Attr{Scalars: scalars[:of:of]}, args...)
 			if failed != nil {
 				err = failed
 				return slots
@@ -163,7 +165,7 @@ func (c *call) split() (p *op.Program, out []op.Slot, err error) {
 		}
 		return out
 	}
-	if x, ok := c.Attr.Options.(op.Expression); ok {
+	if x, ok := c.Attr.Options.(program.Expression); ok {
 		return p, all(&x, c.Attr.Scalars, slots), err
 	}
 	parts, err := c.Parts(c.in, c.Attr)
@@ -181,32 +183,32 @@ func (c *call) split() (p *op.Program, out []op.Slot, err error) {
 	}
 	out = slices.Clone(own)
 	if !parts.Epilogue.None() {
-		out[0] = all(&parts.Epilogue, parts.EpilogueScalars, append([]op.Slot{out[0]}, behind...))[0]
+		out[0] = all(&parts.Epilogue, parts.EpilogueScalars, append([]program.Slot{out[0]}, behind...))[0]
 	}
 	return p, out, err
 }
 
-func (c *call) program() (*op.Program, []op.Slot) {
-	p := &op.Program{}
-	var slots []op.Slot
+func (c *call) program() (*program.Program, []program.Slot) {
+	p := &program.Program{}
+	var slots []program.Slot
 	for _, t := range c.in {
-		slots = append(slots, p.Add(t, op.FromHost))
+		slots = append(slots, p.Add(t, program.FromHost))
 	}
 	return p, slots
 }
 
-func (c *call) run(t *testing.T, r *rig, p *op.Program, out []op.Slot) [][]float32 {
+func (c *call) run(t *testing.T, r *rig, p *program.Program, out []program.Slot) [][]float32 {
 	results, err := c.execute(r, p, out)
 	require.NoError(t, err, "%s %+v %v", c.Name, c.Attr, c.in)
 	return results
 }
 
-func (c *call) execute(r op.Executor, p *op.Program, out []op.Slot) (results [][]float32, err error) {
-	io := &op.IO{}
+func (c *call) execute(r program.Executor, p *program.Program, out []program.Slot) (results [][]float32, err error) {
+	io := &program.IO{}
 	io.Host = c.data
 	p.Read = out
 	for _, s := range out {
-		io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
+		io.Read = append(io.Read, program.MakeSlice(p.Values[s].Type))
 	}
 	x, err := r.Compile(p)
 	if err == nil {
@@ -227,10 +229,10 @@ func (c *call) same(t *testing.T, r *rig) [][]float32 {
 	types, got := c.fused(t, r)
 	of, want := c.apart(t, r)
 	for k := range got {
-		strides := op.BroadcastStrides(of[k].Shape, types[k].Shape)
+		strides := program.BroadcastStrides(of[k].Shape, types[k].Shape)
 		wrong := 0
-		op.Walk(types[k].Shape, func(i int, index []int) {
-			g, w := got[k][i], want[k][op.Dot(index, strides)]
+		program.Walk(types[k].Shape, func(i int, index []int) {
+			g, w := got[k][i], want[k][program.Dot(index, strides)]
 			if math.Float32bits(g) != math.Float32bits(w) && (g == g || w == w) {
 				if wrong++; wrong <= 3 {
 					t.Errorf("result %d at %v is %v, of single steps %v", k, index, g, w)
@@ -247,20 +249,20 @@ func (c *call) same(t *testing.T, r *rig) [][]float32 {
 // checkReference compares results of an expression with the reference where that can be done; it counts where.
 func (c *call) checkReference(t *testing.T, got [][]float32) (known, all int) {
 	t.Helper()
-	x := c.Attr.Options.(op.Expression)
+	x := c.Attr.Options.(program.Expression)
 	out, err := c.Check(c.in, c.Attr)
 	require.NoError(t, err)
-	in := make([]op.Array, len(c.in))
+	in := make([]program.Array, len(c.in))
 	strides := make([][]int, len(c.in))
 	for i, d := range c.data {
-		in[i] = op.Array{Shape: c.in[i].Shape, Data: wide(floats(d))}
-		strides[i] = op.BroadcastStrides(c.in[i].Shape, out[0].Shape)
+		in[i] = program.Array{Shape: c.in[i].Shape, Data: wide(floats(d))}
+		strides[i] = program.BroadcastStrides(c.in[i].Shape, out[0].Shape)
 	}
 	reference := c.Reference(in, c.Attr, out)
-	op.Walk(out[0].Shape, func(i int, index []int) {
+	program.Walk(out[0].Shape, func(i int, index []int) {
 		v := make([]float64, len(in))
 		for k := range in {
-			v[k] = in[k].Data[op.Dot(index, strides[k])]
+			v[k] = in[k].Data[program.Dot(index, strides[k])]
 		}
 		for k, y := range optest.Expression(&x, v, c.Attr.Scalars) {
 			w, g := reference[k].Data[i], got[k][i]

@@ -6,7 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
 
@@ -19,7 +20,7 @@ func TestExpressions(t *testing.T) {
 	r := newExpressionRig(t, rng)
 	shapes := [][]int{{1}, {7}, {1025}, {33, 8}, {5, 3, 4}, {2, 3, 1, 5}, {3, 1, 2, 2, 4}, {0, 4}, {}}
 	known, all := 0, 0
-	used := map[*op.Entry]bool{}
+	used := map[*program.Entry]bool{}
 	for i := range 60 {
 		x, scalars := randomExpression(rng, entries, 1+rng.IntN(5), 1+rng.IntN(8), 1+rng.IntN(3))
 		for _, n := range x.Nodes {
@@ -33,8 +34,8 @@ func TestExpressions(t *testing.T) {
 				in[k] = repeated(rng, shape)
 			}
 		}
-		c := newCall(rng, op.Fused, op.Attr{Options: x, Scalars: scalars}, i%4 == 0, in...)
-		require.True(t, Fuses(&op.Step{Entry: op.Fused, Attr: c.Attr}, c.in, c.in, &r.caps), "%v", &x)
+		c := newCall(rng, program.Fused, program.Attr{Options: x, Scalars: scalars}, i%4 == 0, in...)
+		require.True(t, Fuses(&program.Step{Entry: program.Fused, Attr: c.Attr}, c.in, c.in, &r.caps), "%v", &x)
 		k, n := c.checkReference(t, c.same(t, r))
 		known, all = known+k, all+n
 	}
@@ -48,8 +49,8 @@ func TestExpressionsOfOneNode(t *testing.T) {
 	rng := ptxtest.Random(t)
 	r := newExpressionRig(t, rng)
 	for _, e := range elementwiseEntries() {
-		x := op.Expression{Inputs: len(e.Inputs), Results: []int{len(e.Inputs)}}
-		node := op.Node{Entry: e}
+		x := program.Expression{Inputs: len(e.Inputs), Results: []int{len(e.Inputs)}}
+		node := program.Node{Entry: e}
 		var scalars []float32
 		shapes := [][]int{{3, 20}}
 		for i := range e.Inputs {
@@ -61,48 +62,48 @@ func TestExpressionsOfOneNode(t *testing.T) {
 		for _, s := range e.Scalars {
 			scalars = append(scalars, s.Test[0])
 		}
-		x.Nodes = []op.Node{node}
-		c := newCall(rng, op.Fused, op.Attr{Options: x, Scalars: scalars}, true, shapes...)
+		x.Nodes = []program.Node{node}
+		c := newCall(rng, program.Fused, program.Attr{Options: x, Scalars: scalars}, true, shapes...)
 		c.same(t, r)
 	}
 }
 
 // What does not fit the registers, or is too long, stays apart, and is an error if somebody asks for it all the same.
 func TestExpressionLimits(t *testing.T) {
-	sum := func(operands int) op.Expression { // all operands are there before any is used
-		x := op.Expression{Inputs: operands}
+	sum := func(operands int) program.Expression { // all operands are there before any is used
+		x := program.Expression{Inputs: operands}
 		v := 0
 		for i := 1; i < operands; i++ {
-			x.Nodes = append(x.Nodes, op.Node{Entry: op.Add, Args: []int{v, i}})
+			x.Nodes = append(x.Nodes, program.Node{Entry: catalogue.Add, Args: []int{v, i}})
 			v = operands + i - 1
 		}
 		x.Results = []int{v}
 		return x
 	}
-	long := op.Expression{Inputs: 1, Results: []int{expressionNodes + 1}}
+	long := program.Expression{Inputs: 1, Results: []int{expressionNodes + 1}}
 	for i := range expressionNodes + 1 {
-		long.Nodes = append(long.Nodes, op.Node{Entry: op.Neg, Args: []int{i}})
+		long.Nodes = append(long.Nodes, program.Node{Entry: catalogue.Neg, Args: []int{i}})
 	}
-	wide := op.Expression{Inputs: 1} // that many values live at once
+	wide := program.Expression{Inputs: 1} // that many values live at once
 	for range expressionNodes - 1 {
-		wide.Nodes = append(wide.Nodes, op.Node{Entry: op.Neg, Args: []int{0}})
+		wide.Nodes = append(wide.Nodes, program.Node{Entry: catalogue.Neg, Args: []int{0}})
 	}
-	idle := op.Expression{Inputs: 2, Results: []int{2}, Nodes: []op.Node{{Entry: op.Neg, Args: []int{0}}}}
+	idle := program.Expression{Inputs: 2, Results: []int{2}, Nodes: []program.Node{{Entry: catalogue.Neg, Args: []int{0}}}}
 	for i := range wide.Nodes {
 		wide.Results = append(wide.Results, 1+i)
 	}
 	for name, c := range map[string]struct {
-		x  op.Expression
+		x  program.Expression
 		ok bool
 	}{
 		"most operands": {sum(expressionOperands), true}, "too many operands": {sum(expressionOperands + 1), false},
 		"too long": {long, false}, "too many values": {wide, false}, "an operand of no use": {idle, false},
 	} {
-		in := slices.Repeat([]op.Type{op.F32(4)}, c.x.Inputs)
-		a := op.Attr{Options: c.x}
-		out, err := op.Fused.Check(in, a)
+		in := slices.Repeat([]program.Type{program.F32(4)}, c.x.Inputs)
+		a := program.Attr{Options: c.x}
+		out, err := program.Fused.Check(in, a)
 		require.NoError(t, err, name)
-		s := &op.Step{Entry: op.Fused, Attr: a}
+		s := &program.Step{Entry: program.Fused, Attr: a}
 		require.Equal(t, c.ok, Fuses(s, in, out, &DefaultCaps), name)
 		_, err = Lower(s, in, out, &DefaultCaps, nil)
 		if c.ok {

@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
@@ -53,17 +55,17 @@ func TestFamilies(t *testing.T) {
 
 // Every entry of the catalogue has code.
 func TestCatalogue(t *testing.T) {
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		require.Contains(t, lowerings, e, e.Name)
 	}
 }
 
 // lowerCall lowers a call, with a chooser that takes the variant of that number, or the last.
-func lowerCall(e *op.Entry, c conformance.Call, caps *Caps, variant int) (l Lowering, variants int, err error) {
-	p := &op.Program{}
-	var slots []op.Slot
+func lowerCall(e *program.Entry, c conformance.Call, caps *Caps, variant int) (l Lowering, variants int, err error) {
+	p := &program.Program{}
+	var slots []program.Slot
 	for _, t := range c.In {
-		slots = append(slots, p.Add(t, op.FromHost))
+		slots = append(slots, p.Add(t, program.FromHost))
 	}
 	out, err := p.ApplyAll(e, c.Attr, slots...)
 	if err != nil {

@@ -8,21 +8,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
 // evaluate runs one operation on vectors of one length.
-func evaluate(t *testing.T, r *rig, e *op.Entry, scalars []float32, in ...[]float32) []float32 {
-	p := &op.Program{}
-	io := &op.IO{}
-	var slots []op.Slot
+func evaluate(t *testing.T, r *rig, e *program.Entry, scalars []float32, in ...[]float32) []float32 {
+	p := &program.Program{}
+	io := &program.IO{}
+	var slots []program.Slot
 	for _, x := range in {
-		slots = append(slots, p.Add(op.F32(len(x)), op.FromHost))
+		slots = append(slots, p.Add(program.F32(len(x)), program.FromHost))
 		io.Host = append(io.Host, x)
 	}
-	out, err := p.Apply(e, op.Attr{Scalars: scalars}, slots...)
+	out, err := p.Apply(e, program.Attr{Scalars: scalars}, slots...)
 	require.NoError(t, err)
 	p.Read = append(p.Read, out)
 	y := make([]float32, len(in[0]))
@@ -56,29 +57,29 @@ func TestFunctionErrors(t *testing.T) {
 	rng := ptxtest.Random(t)
 	r := newRig(t, sim.Config{Seed: rng.Uint64(), Perturb: true})
 	for _, c := range []struct {
-		e         *op.Entry
+		e         *program.Entry
 		low, high float64
-		tol       op.Tolerance
+		tol       program.Tolerance
 	}{
-		{op.Exp, -87, 88, op.Tolerance{Rel: 6e-6}},
-		{op.Exp, -1, 1, op.Tolerance{Rel: 4e-7}},
-		{op.Log, 0.5, 2, op.Tolerance{Rel: 1.2e-7}},
-		{op.Log, 0.999, 1.001, op.Tolerance{Rel: 1.2e-7}},
-		{op.Log, 1e-44, 1e-38, op.Tolerance{Rel: 1.2e-7}},
-		{op.Log, 1e-44, 1e38, op.Tolerance{Rel: 1.2e-7}},
-		{op.Log2, 0.5, 2, op.Tolerance{Rel: 2e-7}},
-		{op.Log2, 1e-44, 1e38, op.Tolerance{Rel: 2e-7}},
-		{op.Tanh, -1, 1, op.Tolerance{Rel: 6e-7}},
-		{op.Sin, -1e6, 1e6, op.Tolerance{Abs: 1e-7}},
-		{op.Cos, -1e6, 1e6, op.Tolerance{Abs: 1e-7}},
-		{op.Sin, -0.7, 0.7, op.Tolerance{Rel: 1.2e-7}},
-		{op.SELU, -1, 0, op.Tolerance{Rel: 7e-7}},
-		{op.Softplus, -80, 80, op.Tolerance{Rel: 7e-6}},
-		{op.Mish, -80, 80, op.Tolerance{Rel: 7e-6}},
-		{op.Swish, -80, 80, op.Tolerance{Rel: 7e-6}},
-		{op.Sigmoid, -80, 80, op.Tolerance{Rel: 7e-6}},
-		{op.GELU, -3, 3, op.Tolerance{Rel: 1.2e-6}},
-		{op.GELUErf, -30, 30, op.Tolerance{Abs: 4e-7, Rel: 2e-7}},
+		{catalogue.Exp, -87, 88, program.Tolerance{Rel: 6e-6}},
+		{catalogue.Exp, -1, 1, program.Tolerance{Rel: 4e-7}},
+		{catalogue.Log, 0.5, 2, program.Tolerance{Rel: 1.2e-7}},
+		{catalogue.Log, 0.999, 1.001, program.Tolerance{Rel: 1.2e-7}},
+		{catalogue.Log, 1e-44, 1e-38, program.Tolerance{Rel: 1.2e-7}},
+		{catalogue.Log, 1e-44, 1e38, program.Tolerance{Rel: 1.2e-7}},
+		{catalogue.Log2, 0.5, 2, program.Tolerance{Rel: 2e-7}},
+		{catalogue.Log2, 1e-44, 1e38, program.Tolerance{Rel: 2e-7}},
+		{catalogue.Tanh, -1, 1, program.Tolerance{Rel: 6e-7}},
+		{catalogue.Sin, -1e6, 1e6, program.Tolerance{Abs: 1e-7}},
+		{catalogue.Cos, -1e6, 1e6, program.Tolerance{Abs: 1e-7}},
+		{catalogue.Sin, -0.7, 0.7, program.Tolerance{Rel: 1.2e-7}},
+		{catalogue.SELU, -1, 0, program.Tolerance{Rel: 7e-7}},
+		{catalogue.Softplus, -80, 80, program.Tolerance{Rel: 7e-6}},
+		{catalogue.Mish, -80, 80, program.Tolerance{Rel: 7e-6}},
+		{catalogue.Swish, -80, 80, program.Tolerance{Rel: 7e-6}},
+		{catalogue.Sigmoid, -80, 80, program.Tolerance{Rel: 7e-6}},
+		{catalogue.GELU, -3, 3, program.Tolerance{Rel: 1.2e-6}},
+		{catalogue.GELUErf, -30, 30, program.Tolerance{Abs: 4e-7, Rel: 2e-7}},
 	} {
 		x := between(rng, c.low, c.high, 16384)
 		worst, at := 0.0, float32(0)
@@ -98,7 +99,7 @@ func TestPow(t *testing.T) {
 	rng := ptxtest.Random(t)
 	r := newRig(t, sim.Config{Seed: rng.Uint64(), Perturb: true})
 	a, b := between(rng, 1e-3, 1000, 8192), between(rng, -12, 12, 8192)
-	for i, y := range evaluate(t, r, op.Pow, nil, a, b) {
+	for i, y := range evaluate(t, r, catalogue.Pow, nil, a, b) {
 		x, e := float64(a[i]), float64(b[i])
 		want := math.Pow(x, e)
 		if want > math.MaxFloat32 || want < 0x1p-126 {
@@ -116,7 +117,7 @@ func TestPow(t *testing.T) {
 		for i := range bases {
 			bases[i] = base
 		}
-		for i, y := range evaluate(t, r, op.Pow, nil, bases, exponents) {
+		for i, y := range evaluate(t, r, catalogue.Pow, nil, bases, exponents) {
 			want := float32(math.Pow(float64(base), float64(exponents[i])))
 			if want != want {
 				require.True(t, y != y, "%v to the power %v is %v", base, exponents[i], y)

@@ -1,14 +1,15 @@
 package lower
 
 import (
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
 func init() {
-	newElementwise(op.SwiGLU, func(c calc, x, _ []float) float { return c.mul(c.swish(x[0]), x[1]) })
-	lowerings[op.BiasActivation] = func(s *step) error {
-		rows, cols := op.RowsCols(s.in[0].Shape)
+	newElementwise(catalogue.SwiGLU, func(c calc, x, _ []float) float { return c.mul(c.swish(x[0]), x[1]) })
+	lowerings[catalogue.BiasActivation] = func(s *step) error {
+		rows, cols := program.RowsCols(s.in[0].Shape)
 		kernel, unit := biasActivation, 1
 		if cols%4 == 0 {
 			kernel, unit = biasActivation4, 4

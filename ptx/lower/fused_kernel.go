@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -21,14 +23,14 @@ const (
 )
 
 // fusedKernels are those of each entry, by element type of the weights: for one row of x, and for up to fusedRows.
-var fusedKernels = map[*op.Entry]struct {
+var fusedKernels = map[*program.Entry]struct {
 	form           fusedForm
 	first, weights int // operands that are weights
 	kernel         map[compute.DType][2]*Kernel
 }{
-	op.RMSNormMatVec: {fusedNorm, 2, 1, fusedKernelsOf("rms_norm_matvec", fusedNorm)},
-	op.QKV:           {fusedThree, 1, 3, fusedKernelsOf("qkv", fusedThree)},
-	op.GateUpSwiGLU:  {fusedGate, 1, 2, fusedKernelsOf("gate_up_swiglu", fusedGate)},
+	catalogue.RMSNormMatVec: {fusedNorm, 2, 1, fusedKernelsOf("rms_norm_matvec", fusedNorm)},
+	catalogue.QKV:           {fusedThree, 1, 3, fusedKernelsOf("qkv", fusedThree)},
+	catalogue.GateUpSwiGLU:  {fusedGate, 1, 2, fusedKernelsOf("gate_up_swiglu", fusedGate)},
 }
 
 // fusedUnit is how many neighbouring weights a lane reads at once: 16 bytes.

@@ -2,16 +2,17 @@ package lower
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
-	lowerings[op.RMSNormMatVec], lowerings[op.QKV], lowerings[op.GateUpSwiGLU] = fusedMatmul, fusedMatmul, fusedMatmul
+	lowerings[catalogue.RMSNormMatVec], lowerings[catalogue.QKV], lowerings[catalogue.GateUpSwiGLU] = fusedMatmul, fusedMatmul, fusedMatmul
 }
 
 // fusedMatmul is one kernel for few rows of x, and composed of others for many.
 func fusedMatmul(s *step) error {
-	m, k := op.RowsCols(s.in[0].Shape)
+	m, k := program.RowsCols(s.in[0].Shape)
 	if m == 0 {
 		return nil
 	}
@@ -72,27 +73,27 @@ func fusedMatmul(s *step) error {
 
 // composedMatmul is matmul for each of the weights, in float32.
 func (s *step) composedMatmul(m, k int) error {
-	x := tensor{operand(0), op.F32(m, k)}
+	x := tensor{operand(0), program.F32(m, k)}
 	product := func(x tensor, i int, y Buffer, bias ...tensor) error {
-		w := tensor{s.inFloat32(operand(i)), op.F32(s.in[i].Shape...)}
-		return s.call(op.MatMul, op.Attr{Options: compute.MatMulOptions{TransB: true}}, []Buffer{y}, append([]tensor{x, w}, bias...)...)
+		w := tensor{s.inFloat32(operand(i)), program.F32(s.in[i].Shape...)}
+		return s.call(catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{TransB: true}}, []Buffer{y}, append([]tensor{x, w}, bias...)...)
 	}
 	switch s.Entry {
-	case op.RMSNormMatVec:
+	case catalogue.RMSNormMatVec:
 		normed := s.temporary(x.Type)
-		if err := s.call(op.RMSNorm, s.Attr, []Buffer{normed.Buffer}, x, s.operandTensor(1)); err != nil {
+		if err := s.call(catalogue.RMSNorm, s.Attr, []Buffer{normed.Buffer}, x, s.operandTensor(1)); err != nil {
 			return err
 		}
 		return product(normed, 2, result)
-	case op.GateUpSwiGLU:
-		gate, up := s.temporary(op.F32(s.out.Len())), s.temporary(op.F32(s.out.Len()))
+	case catalogue.GateUpSwiGLU:
+		gate, up := s.temporary(program.F32(s.out.Len())), s.temporary(program.F32(s.out.Len()))
 		if err := product(x, 1, gate.Buffer); err != nil {
 			return err
 		}
 		if err := product(x, 2, up.Buffer); err != nil {
 			return err
 		}
-		return s.call(op.SwiGLU, op.Attr{}, []Buffer{result}, gate, up)
+		return s.call(catalogue.SwiGLU, program.Attr{}, []Buffer{result}, gate, up)
 	}
 	for i := range 3 {
 		var bias []tensor

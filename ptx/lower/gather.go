@@ -4,21 +4,22 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
 func init() {
-	lowerings[op.Embedding] = func(s *step) error { return s.take(op.GatherRows(s.in[0].Shape, s.in[1].Shape)) }
-	lowerings[op.Gather] = func(s *step) error {
-		d, err := op.GatherAxis(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.GatherOptions))
+	lowerings[catalogue.Embedding] = func(s *step) error { return s.take(catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)) }
+	lowerings[catalogue.Gather] = func(s *step) error {
+		d, err := catalogue.GatherAxis(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.GatherOptions))
 		if err != nil {
 			return err
 		}
 		return s.take(d)
 	}
-	lowerings[op.TakeAlong] = func(s *step) error {
-		d, err := op.TakeAlongDims(s.in[0].Shape, s.in[1].Shape)
+	lowerings[catalogue.TakeAlong] = func(s *step) error {
+		d, err := catalogue.TakeAlongDims(s.in[0].Shape, s.in[1].Shape)
 		if err != nil {
 			return err
 		}
@@ -27,7 +28,7 @@ func init() {
 }
 
 // take makes the result of rows that indices name.
-func (s *step) take(d op.GatherDims) error {
+func (s *step) take(d catalogue.GatherDims) error {
 	kernel, unit := gather, 1
 	if d.Inner%4 == 0 {
 		kernel, unit = gather4, 4

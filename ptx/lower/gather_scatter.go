@@ -1,7 +1,7 @@
 package lower
 
 import (
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -9,9 +9,9 @@ import (
 // (the links of a list) is put in order afterwards. Words about updates count them from 1; 0 means none.
 
 func init() {
-	lowerings[op.Scatter] = (*step).scatter
-	lowerings[op.ScatterAdd] = (*step).scatterAdd
-	lowerings[op.EmbeddingBackward] = func(s *step) error {
+	lowerings[catalogue.Scatter] = (*step).scatter
+	lowerings[catalogue.ScatterAdd] = (*step).scatterAdd
+	lowerings[catalogue.EmbeddingBackward] = func(s *step) error {
 		s.fillWords(result, 0, s.out.Len())
 		return s.scatterAdd()
 	}
@@ -19,7 +19,7 @@ func init() {
 
 // scatter puts the last update of each row of the result there.
 func (s *step) scatter() error {
-	d := op.GatherRows(s.in[0].Shape, s.in[1].Shape)
+	d := catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)
 	if d.Count == 0 {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (s *step) scatter() error {
 
 // scatterAdd adds the updates to the rows of the result.
 func (s *step) scatterAdd() error {
-	d := op.GatherRows(s.in[0].Shape, s.in[1].Shape)
+	d := catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)
 	if d.Count == 0 {
 		return nil
 	}

@@ -4,7 +4,9 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -20,18 +22,18 @@ const scoreDoc = "f32 smoothing; u32 shift, 1 if row i has target i+1; u32 seque
 	"i32 ignored; f32* x; i32* targets; "
 
 func init() {
-	reductions[op.SumSquares] = summing(squareKernel, plain)
-	lowerings[op.SumSquares] = reduceRows
-	lowerings[op.SoftmaxBackward] = func(s *step) error {
-		rows, cols := op.RowsCols(s.in[0].Shape)
+	reductions[catalogue.SumSquares] = summing(squareKernel, plain)
+	lowerings[catalogue.SumSquares] = reduceRows
+	lowerings[catalogue.SoftmaxBackward] = func(s *step) error {
+		rows, cols := program.RowsCols(s.in[0].Shape)
 		s.pass(softmaxBackwardKernel, rows, cols, 1, false, operand(0), operand(1), result)
 		return nil
 	}
-	lowerings[op.CrossEntropy] = func(s *step) error {
+	lowerings[catalogue.CrossEntropy] = func(s *step) error {
 		s.scores(crossEntropyKernel, true, result)
 		return nil
 	}
-	lowerings[op.CrossEntropyBackward] = func(s *step) error {
+	lowerings[catalogue.CrossEntropyBackward] = func(s *step) error {
 		s.scores(crossEntropyBackwardKernel, false, operand(2), result)
 		return nil
 	}
@@ -39,8 +41,8 @@ func init() {
 
 func (s *step) scores(k *Kernel, perRow bool, more ...any) {
 	o := s.Attr.Options.(compute.CrossEntropyOptions)
-	rows, cols := op.RowsCols(s.in[0].Shape)
-	_, sequence := op.RowsCols(s.in[1].Shape)
+	rows, cols := program.RowsCols(s.in[0].Shape)
+	_, sequence := program.RowsCols(s.in[1].Shape)
 	flag := func(b bool) uint32 {
 		if b {
 			return 1

@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/args"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/tensormap"
@@ -111,37 +112,37 @@ type Chooser func(class, problem string, candidates []string) int
 
 // step is what a lowering works on: a checked call with all shapes known.
 type step struct {
-	*op.Step
-	in     []op.Type
-	outs   []op.Type
-	out    op.Type // the first of outs
+	*program.Step
+	in     []program.Type
+	outs   []program.Type
+	out    program.Type // the first of outs
 	caps   *Caps
 	choose Chooser
-	parts  op.Parts // what stands before and behind the entry: Step and in are its own
-	dry    bool     // nobody wants the code, only whether there is some
+	parts  program.Parts // what stands before and behind the entry: Step and in are its own
+	dry    bool          // nobody wants the code, only whether there is some
 	Lowering
 	err error // the first one of launch
 }
 
 // lowerings holds the code of each catalogue entry; files register their own in init.
-var lowerings = map[*op.Entry]func(s *step) error{}
+var lowerings = map[*program.Entry]func(s *step) error{}
 
 // Lower returns the code of one step. The operands have the types in, the results have the types out, as the catalogue's check
 // gave them. A nil choose takes every default. Where no result has elements there is no code. A result that is an operand
-// changed in place (see op.Entry) has to hold that operand's elements before.
+// changed in place (see program.Entry) has to hold that operand's elements before.
 // Errors wrap [compute.ErrUnsupported] or [compute.ErrTooLarge].
-func Lower(s *op.Step, in, out []op.Type, caps *Caps, choose Chooser) (Lowering, error) {
+func Lower(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser) (Lowering, error) {
 	return lowerStep(s, in, out, caps, choose, false)
 }
 
 // Fuses reports whether there is code for a step with expressions: those of the classes unary, binary and ternary alone, before
-// reductions, and behind products and convolutions. See [op.Fuser].
-func Fuses(s *op.Step, in, out []op.Type, caps *Caps) bool {
+// reductions, and behind products and convolutions. See [program.Fuser].
+func Fuses(s *program.Step, in, out []program.Type, caps *Caps) bool {
 	_, err := lowerStep(s, in, out, caps, nil, true)
 	return err == nil
 }
 
-func lowerStep(s *op.Step, in, out []op.Type, caps *Caps, choose Chooser, dry bool) (Lowering, error) {
+func lowerStep(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser, dry bool) (Lowering, error) {
 	lower, ok := lowerings[s.Entry]
 	if !ok {
 		return Lowering{}, fmt.Errorf("%s has no PTX kernel: %w", s.Entry.Name, compute.ErrUnsupported)
@@ -156,7 +157,7 @@ func lowerStep(s *op.Step, in, out []op.Type, caps *Caps, choose Chooser, dry bo
 	if err != nil {
 		return Lowering{}, fmt.Errorf("%s %v: %w", s.Entry.Name, in, err)
 	}
-	if !slices.ContainsFunc(out, func(t op.Type) bool { return t.Len() > 0 }) {
+	if !slices.ContainsFunc(out, func(t program.Type) bool { return t.Len() > 0 }) {
 		return Lowering{}, nil
 	}
 	if choose == nil {
@@ -176,7 +177,7 @@ func lowerStep(s *op.Step, in, out []op.Type, caps *Caps, choose Chooser, dry bo
 }
 
 // Entries that take expressions.
-var takesPrologue, takesEpilogue = map[*op.Entry]bool{}, map[*op.Entry]bool{}
+var takesPrologue, takesEpilogue = map[*program.Entry]bool{}, map[*program.Entry]bool{}
 
 // number names the operands as the step has them, which are so many: those of its prologue, its entry and its epilogue.
 func (s *step) number(operands int) {

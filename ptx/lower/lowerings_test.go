@@ -3,13 +3,14 @@ package lower
 import (
 	"testing"
 
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // lowered are the entries that have code, in the order of the catalogue.
-func lowered() (entries []*op.Entry) {
-	for _, e := range op.All() {
+func lowered() (entries []*program.Entry) {
+	for _, e := range catalogue.All() {
 		if lowerings[e] != nil {
 			entries = append(entries, e)
 		}
@@ -23,7 +24,7 @@ const checkedOf = 4
 
 // TestLowerings executes every lowering over the suite's cases with every check of the software GPU on.
 func TestLowerings(t *testing.T) {
-	conformance.RunEach(t, "software GPU, every check", checkedOf, func(t *testing.T) op.Executor {
+	conformance.RunEach(t, "software GPU, every check", checkedOf, func(t *testing.T) program.Executor {
 		return newRig(t, everyCheck(conformance.Seed()))
 	}, lowered()...)
 }

@@ -1,24 +1,24 @@
 package lower
 
 import (
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
 // A page is a warp's, which is a block: with page, table and block it has 12 KiB of shared memory.
 
 func init() {
-	lowerings[op.LZ4Compress] = func(s *step) error {
+	lowerings[catalogue.LZ4Compress] = func(s *step) error {
 		s.launch(lz4Compress, [3]int{s.in[0].Shape[0], 1, 1}, operand(0), resultAt(0), resultAt(1))
 		return nil
 	}
-	lowerings[op.LZ4Decompress] = func(s *step) error {
+	lowerings[catalogue.LZ4Decompress] = func(s *step) error {
 		s.launch(lz4Decompress, [3]int{s.in[0].Shape[0], 1, 1}, operand(0), operand(1), resultAt(0), resultAt(1))
 		return nil
 	}
 }
 
-const lz4Words = op.LZ4Page / 4
+const lz4Words = catalogue.LZ4Page / 4
 
 // lz4Kernel is what both kernels have: the warp, and two pages in shared memory.
 type lz4Kernel struct {
@@ -44,7 +44,7 @@ func (z *lz4Kernel) quads(f func(at ptx.Reg[uint32])) {
 
 // row is the block's row of pages in global memory.
 func (z *lz4Kernel) row(p ptx.Ptr[ptx.Global, uint32]) ptx.Ptr[ptx.Global, uint32] {
-	return ptx.AtByte(z.k, p, ptx.MulWideU32(z.k, z.k.Ctaid(ptx.X), u32(op.LZ4Page)))
+	return ptx.AtByte(z.k, p, ptx.MulWideU32(z.k, z.k.Ctaid(ptx.X), u32(catalogue.LZ4Page)))
 }
 
 // read fills what is read from global memory, and what is made with zeros.

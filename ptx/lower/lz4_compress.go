@@ -1,17 +1,17 @@
 package lower
 
 import (
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
-var lz4Compress = register(Kernel{Family: "lz4", Name: "lz4_compress", Block: [3]int{op.LZ4Lanes, 1, 1},
+var lz4Compress = register(Kernel{Family: "lz4", Name: "lz4_compress", Block: [3]int{catalogue.LZ4Lanes, 1, 1},
 	Doc: "One block for each page of 4 KiB: what op.CompressLZ4 does. Parameters: u32* pages, u32* blocks, u32* sizes.",
 	build: func(k *ptx.Kernel) {
 		pages, blocks := ptx.PointerParam[uint32](k, "pages", ptx.Align(16)), ptx.PointerParam[uint32](k, "blocks", ptx.Align(16))
 		sizes := ptx.PointerParam[uint32](k, "sizes")
 		z := &lz4Compressor{lz4Kernel: newLZ4(k, "page", "block"),
-			table: ptx.SharedArray[uint32](k, "table", op.LZ4Table, ptx.Align(16))}
+			table: ptx.SharedArray[uint32](k, "table", catalogue.LZ4Table, ptx.Align(16))}
 		z.read(pages)
 		zero := u32(0)
 		z.quads(func(at ptx.Reg[uint32]) {
@@ -20,15 +20,15 @@ var lz4Compress = register(Kernel{Family: "lz4", Name: "lz4_compress", Block: [3
 		z.size, z.anchor = ptx.VarOf(k, zero), ptx.VarOf(k, zero)
 		z.sync()
 		z.search()
-		k.If(ptx.Lt(k, z.size.Get(), u32(op.LZ4Page)), func() {
+		k.If(ptx.Lt(k, z.size.Get(), u32(catalogue.LZ4Page)), func() {
 			anchor := z.anchor.Get()
-			z.sequence(anchor, ptx.Sub(k, u32(op.LZ4Page), anchor), zero, zero, false)
+			z.sequence(anchor, ptx.Sub(k, u32(catalogue.LZ4Page), anchor), zero, zero, false)
 		})
 		z.sync()
-		whole := ptx.Ge(k, z.size.Get(), u32(op.LZ4Page))
+		whole := ptx.Ge(k, z.size.Get(), u32(catalogue.LZ4Page))
 		z.write(blocks, whole)
 		k.When(ptx.Eq(k, z.lane, zero), func() {
-			ptx.Store(k, ptx.At(k, sizes, k.Ctaid(ptx.X)), ptx.Min(k, z.size.Get(), u32(op.LZ4Page)))
+			ptx.Store(k, ptx.At(k, sizes, k.Ctaid(ptx.X)), ptx.Min(k, z.size.Get(), u32(catalogue.LZ4Page)))
 		})
 	}})
 
@@ -48,7 +48,7 @@ func (z *lz4Compressor) word(at ptx.Reg[uint32]) ptx.Reg[uint32] {
 
 // slot is the entry of the table for four bytes.
 func (z *lz4Compressor) slot(word ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, uint32] {
-	hash := ptx.Shr(z.k, ptx.Mul(z.k, word, ptx.Imm(uint32(op.LZ4Hash))), u32(op.LZ4Shift))
+	hash := ptx.Shr(z.k, ptx.Mul(z.k, word, ptx.Imm(uint32(catalogue.LZ4Hash))), u32(catalogue.LZ4Shift))
 	return ptx.At(z.k, z.table, hash)
 }
 
@@ -61,11 +61,11 @@ func (z *lz4Compressor) enter(ok ptx.Reg[bool], slot ptx.Ptr[ptx.Shared, uint32]
 func (z *lz4Compressor) search() {
 	k, all := z.k, ptx.FullWarp()
 	at := ptx.VarOf(k, u32(0))
-	k.While(func() ptx.Reg[bool] { return ptx.Le(k, at.Get(), u32(op.LZ4Last)) }, func() {
+	k.While(func() ptx.Reg[bool] { return ptx.Le(k, at.Get(), u32(catalogue.LZ4Last)) }, func() {
 		begin := ptx.Copy(k, at.Get())
 		p := ptx.Add(k, begin, z.lane)
-		active := ptx.Le(k, p, u32(op.LZ4Last))
-		p = ptx.Min(k, p, u32(op.LZ4Last))
+		active := ptx.Le(k, p, u32(catalogue.LZ4Last))
+		p = ptx.Min(k, p, u32(catalogue.LZ4Last))
 		word := z.word(p)
 		slot := z.slot(word)
 		seen := ptx.Load(k, slot)
@@ -80,7 +80,7 @@ func (z *lz4Compressor) search() {
 		z.sync()
 		z.enter(ptx.And(k, active, ptx.Le(k, z.lane, first)), slot, p)
 		z.sync()
-		k.If(ptx.Eq(k, hits, u32(0)), func() { at.Set(ptx.Add(k, begin, u32(op.LZ4Lanes))) }, func() {
+		k.If(ptx.Eq(k, hits, u32(0)), func() { at.Set(ptx.Add(k, begin, u32(catalogue.LZ4Lanes))) }, func() {
 			p := ptx.Add(k, begin, first)
 			q := ptx.Shuffle(k, ptx.ShuffleIndex, q, first, 32, all)
 			n := z.match(p, q)
@@ -89,13 +89,13 @@ func (z *lz4Compressor) search() {
 			end := ptx.Add(k, p, n)
 			at.Set(end)
 			z.anchor.Set(end)
-			k.If(ptx.Ge(k, z.size.Get(), u32(op.LZ4Page)), func() { k.Break() })
+			k.If(ptx.Ge(k, z.size.Get(), u32(catalogue.LZ4Page)), func() { k.Break() })
 			// The last positions inside the match; end is more than LZ4Lanes wherever there are so many.
 			least := ptx.Add(k, p, u32(1))
-			i := ptx.Max(k, ptx.Bitcast[int32](k, least), ptx.Bitcast[int32](k, ptx.Sub(k, end, u32(op.LZ4Lanes))))
+			i := ptx.Max(k, ptx.Bitcast[int32](k, least), ptx.Bitcast[int32](k, ptx.Sub(k, end, u32(catalogue.LZ4Lanes))))
 			inside := ptx.Add(k, ptx.Bitcast[uint32](k, i), z.lane)
-			ok := ptx.And(k, ptx.Lt(k, inside, end), ptx.Le(k, inside, u32(op.LZ4Last)))
-			inside = ptx.Min(k, inside, u32(op.LZ4Last))
+			ok := ptx.And(k, ptx.Lt(k, inside, end), ptx.Le(k, inside, u32(catalogue.LZ4Last)))
+			inside = ptx.Min(k, inside, u32(catalogue.LZ4Last))
 			z.enter(ok, z.slot(z.word(inside)), inside)
 			z.sync()
 		})
@@ -109,8 +109,8 @@ func (z *lz4Compressor) match(p, q ptx.Reg[uint32]) ptx.Reg[uint32] {
 	n := ptx.VarOf(k, u32(4))
 	k.Loop(func() {
 		at := ptx.Add(k, ptx.Add(k, p, n.Get()), ptx.Shl(k, z.lane, u32(2)))
-		inside := ptx.Lt(k, at, u32(op.LZ4End))
-		at = ptx.Min(k, at, u32(op.LZ4End)) // the last one whose word can be read
+		inside := ptx.Lt(k, at, u32(catalogue.LZ4End))
+		at = ptx.Min(k, at, u32(catalogue.LZ4End)) // the last one whose word can be read
 		differ := ptx.Xor(k, z.word(at), z.word(ptx.Sub(k, at, distance)))
 		equal := ptx.Select(k, inside, ptx.Min(k, ptx.Shr(k, lowest(k, differ), u32(3)), u32(4)), u32(0))
 		ends := k.Ballot(ptx.Lt(k, equal, u32(4)), all)
@@ -121,7 +121,7 @@ func (z *lz4Compressor) match(p, q ptx.Reg[uint32]) ptx.Reg[uint32] {
 		n.Set(ptx.Add(k, ptx.Mad(k, last, u32(4), rest), n.Get()))
 		k.BreakIf(some)
 	})
-	return ptx.Min(k, n.Get(), ptx.Sub(k, u32(op.LZ4End), p))
+	return ptx.Min(k, n.Get(), ptx.Sub(k, u32(catalogue.LZ4End), p))
 }
 
 // more is the number of bytes behind the token that a length takes.
@@ -159,10 +159,10 @@ func (z *lz4Compressor) sequence(anchor, literals, offset, match ptx.Reg[uint32]
 		token = ptx.Or(k, token, ptx.Min(k, rest, u32(15)))
 	}
 	z.size.Set(total)
-	k.If(ptx.Lt(k, total, u32(op.LZ4Page)), func() {
+	k.If(ptx.Lt(k, total, u32(catalogue.LZ4Page)), func() {
 		k.If(ptx.Eq(k, z.lane, u32(0)), func() { z.put(begin, token) })
 		z.length(ptx.Add(k, begin, u32(1)), literals, moreLiterals)
-		ptx.For(k, z.lane, literals, u32(op.LZ4Lanes), func(i ptx.Reg[uint32]) {
+		ptx.For(k, z.lane, literals, u32(catalogue.LZ4Lanes), func(i ptx.Reg[uint32]) {
 			z.put(ptx.Add(k, at, i), z.load(z.from, ptx.Add(k, anchor, i)))
 		}, ptx.NoUnroll())
 		if matches {

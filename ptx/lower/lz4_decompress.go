@@ -1,11 +1,11 @@
 package lower
 
 import (
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
-var lz4Decompress = register(Kernel{Family: "lz4", Name: "lz4_decompress", Block: [3]int{op.LZ4Lanes, 1, 1},
+var lz4Decompress = register(Kernel{Family: "lz4", Name: "lz4_decompress", Block: [3]int{catalogue.LZ4Lanes, 1, 1},
 	Doc: "One block for each page of 4 KiB: what op.DecompressLZ4 does. Every length is compared with what is left on either side " +
 		"before anything is read or written, and every turn of the loop consumes bytes of the block, so that none is without end. " +
 		"Parameters: u32* blocks, u32* sizes, u32* pages, u32* status.",
@@ -16,13 +16,13 @@ var lz4Decompress = register(Kernel{Family: "lz4", Name: "lz4_decompress", Block
 		z.read(blocks)
 		z.size = ptx.Load(k, ptx.At(k, sizes, k.Ctaid(ptx.X)))
 		z.at, z.made = ptx.VarOf(k, u32(0)), ptx.VarOf(k, u32(0))
-		z.status = ptx.VarOf(k, lz4Code(op.LZ4BadSize))
+		z.status = ptx.VarOf(k, lz4Code(catalogue.LZ4BadSize))
 		z.sync()
-		k.If(ptx.Lt(k, ptx.Sub(k, z.size, u32(1)), u32(op.LZ4Page-1)), z.sequences)
+		k.If(ptx.Lt(k, ptx.Sub(k, z.size, u32(1)), u32(catalogue.LZ4Page-1)), z.sequences)
 		z.sync()
-		whole := ptx.Eq(k, z.size, u32(op.LZ4Page))
-		k.If(whole, func() { z.status.Set(u32(op.LZ4Page)) })
-		k.If(ptx.Gt(k, z.status.Get(), u32(op.LZ4Page)), func() { // what was made before the error
+		whole := ptx.Eq(k, z.size, u32(catalogue.LZ4Page))
+		k.If(whole, func() { z.status.Set(u32(catalogue.LZ4Page)) })
+		k.If(ptx.Gt(k, z.status.Get(), u32(catalogue.LZ4Page)), func() { // what was made before the error
 			zero := u32(0)
 			z.quads(func(at ptx.Reg[uint32]) {
 				ptx.Store4(k, ptx.At(k, z.to, at), [4]ptx.Reg[uint32]{zero, zero, zero, zero})
@@ -79,15 +79,15 @@ const lz4Endless = 1 << 30
 
 func (z *lz4Decompressor) sequences() {
 	k := z.k
-	truncated, overflow := lz4Code(op.LZ4Truncated), lz4Code(op.LZ4Overflow)
+	truncated, overflow := lz4Code(catalogue.LZ4Truncated), lz4Code(catalogue.LZ4Overflow)
 	k.Loop(func() {
 		z.endIf(ptx.Ge(k, z.at.Get(), z.size), truncated)
 		token := z.next()
 		literals := z.length(ptx.Shr(k, token, u32(4))).Get()
 		at, made := ptx.Copy(k, z.at.Get()), ptx.Copy(k, z.made.Get())
 		z.endIf(ptx.Gt(k, literals, ptx.Sub(k, z.size, at)), truncated)
-		z.endIf(ptx.Gt(k, literals, ptx.Sub(k, u32(op.LZ4Page), made)), overflow)
-		ptx.For(k, z.lane, literals, u32(op.LZ4Lanes), func(i ptx.Reg[uint32]) {
+		z.endIf(ptx.Gt(k, literals, ptx.Sub(k, u32(catalogue.LZ4Page), made)), overflow)
+		ptx.For(k, z.lane, literals, u32(catalogue.LZ4Lanes), func(i ptx.Reg[uint32]) {
 			z.put(ptx.Add(k, made, i), z.load(z.from, ptx.Add(k, at, i)))
 		}, ptx.NoUnroll())
 		made = ptx.Add(k, made, literals)
@@ -99,12 +99,12 @@ func (z *lz4Decompressor) sequences() {
 		length := z.length(ptx.And(k, token, u32(15))).Get()
 		z.endIf(ptx.Eq(k, length, u32(lz4Endless)), truncated)
 		length = ptx.Add(k, length, u32(4))
-		z.endIf(ptx.Ge(k, ptx.Sub(k, offset, u32(1)), made), lz4Code(op.LZ4BadOffset)) // 0 wraps
-		z.endIf(ptx.Gt(k, length, ptx.Sub(k, u32(op.LZ4Page), made)), overflow)
+		z.endIf(ptx.Ge(k, ptx.Sub(k, offset, u32(1)), made), lz4Code(catalogue.LZ4BadOffset)) // 0 wraps
+		z.endIf(ptx.Gt(k, length, ptx.Sub(k, u32(catalogue.LZ4Page), made)), overflow)
 		z.sync()
 		// Every byte comes from what was there before: the offset is the period of what is repeated.
 		begin := ptx.Sub(k, made, offset)
-		ptx.For(k, z.lane, length, u32(op.LZ4Lanes), func(i ptx.Reg[uint32]) {
+		ptx.For(k, z.lane, length, u32(catalogue.LZ4Lanes), func(i ptx.Reg[uint32]) {
 			z.put(ptx.Add(k, made, i), z.load(z.to, ptx.Add(k, begin, ptx.Rem(k, i, offset))))
 		}, ptx.NoUnroll())
 		z.made.Set(ptx.Add(k, made, length))

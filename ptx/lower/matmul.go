@@ -4,18 +4,19 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func init() {
-	for _, e := range []*op.Entry{op.MatMul, op.MatVec, op.VecMat} {
+	for _, e := range []*program.Entry{catalogue.MatMul, catalogue.MatVec, catalogue.VecMat} {
 		lowerings[e], takesEpilogue[e] = matmulStep, true
 	}
 }
 
 // matmulStep lowers what the catalogue calls a product.
 func matmulStep(s *step) error {
-	p, err := op.ProductOf(s.Entry, s.in, s.Attr)
+	p, err := catalogue.ProductOf(s.Entry, s.in, s.Attr)
 	if err != nil {
 		return err
 	}
@@ -30,7 +31,7 @@ func matmulStep(s *step) error {
 // matmul lowers a batch of products; conv2d with filters of 1×1 comes here too.
 type matmul struct {
 	*step
-	op.MatMulDims
+	catalogue.MatMulDims
 	transA, transB      bool
 	a, b, bias, c       Buffer
 	typeA, typeB, typeC compute.DType

@@ -10,16 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
 // ofHalves is a product a lowering of which is to be chosen.
 func ofHalves(t *testing.T, caps Caps, batch, m, k, n int) (names []string, first Lowering) {
-	s := &op.Step{Entry: op.MatMul, Attr: op.Attr{Options: compute.MatMulOptions{}}}
-	in := []op.Type{{DType: compute.Float16, Shape: []int{batch, m, k}}, {DType: compute.Float16, Shape: []int{batch, k, n}}}
-	out, err := op.MatMul.Check(in, s.Attr)
+	s := &program.Step{Entry: catalogue.MatMul, Attr: program.Attr{Options: compute.MatMulOptions{}}}
+	in := []program.Type{{DType: compute.Float16, Shape: []int{batch, m, k}}, {DType: compute.Float16, Shape: []int{batch, k, n}}}
+	out, err := catalogue.MatMul.Check(in, s.Attr)
 	require.NoError(t, err)
 	first, err = Lower(s, in, out, &caps, func(_, _ string, c []string) int {
 		names = c

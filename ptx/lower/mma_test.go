@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"
@@ -91,9 +93,9 @@ func (e exact) check(t *testing.T, r *rig, rng *rand.Rand) {
 	x, a := e.fill(rng, e.batch*e.m*e.k)
 	y, b := e.fill(rng, ofB*e.k*e.n)
 	dtypes := map[string]compute.DType{"f16": compute.Float16, "bf16": compute.BFloat16} // else float32
-	s := &step{caps: &r.caps, in: []op.Type{{DType: dtypes[e.kind], Shape: []int{len(x)}}, {DType: dtypes[e.kind], Shape: []int{len(y)}}}}
+	s := &step{caps: &r.caps, in: []program.Type{{DType: dtypes[e.kind], Shape: []int{len(x)}}, {DType: dtypes[e.kind], Shape: []int{len(y)}}}}
 	p := matmul{step: s, transA: e.transA, transB: e.transB, a: operand(0), b: operand(1),
-		MatMulDims: op.MatMulDims{Batch: e.batch, M: e.m, N: e.n, K: e.k, StrideA: e.m * e.k, StrideB: strideB}}
+		MatMulDims: catalogue.MatMulDims{Batch: e.batch, M: e.m, N: e.n, K: e.k, StrideA: e.m * e.k, StrideB: strideB}}
 	e.emit(&p)
 	require.NoError(t, s.err)
 	got := r.perform(t, s.Lowering, 4*e.batch*e.m*e.n, a, b)

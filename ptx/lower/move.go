@@ -4,39 +4,40 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Movement takes elements as words of four bytes and never computes with them: every bit of a NaN arrives.
 
 func init() {
-	lowerings[op.Transpose] = func(s *step) error {
-		v, err := op.TransposeView(s.in[0].Shape, s.Attr.Options.(compute.TransposeOptions))
+	lowerings[catalogue.Transpose] = func(s *step) error {
+		v, err := catalogue.TransposeView(s.in[0].Shape, s.Attr.Options.(compute.TransposeOptions))
 		if err != nil {
 			return err
 		}
 		s.gather(v)
 		return nil
 	}
-	lowerings[op.Slice] = func(s *step) error {
-		v, err := op.SliceView(s.in[0].Shape, s.Attr.Options.(compute.SliceOptions))
+	lowerings[catalogue.Slice] = func(s *step) error {
+		v, err := catalogue.SliceView(s.in[0].Shape, s.Attr.Options.(compute.SliceOptions))
 		if err != nil {
 			return err
 		}
 		s.gather(v)
 		return nil
 	}
-	lowerings[op.Pad] = pad
-	lowerings[op.Concat] = func(s *step) error {
-		axis, err := op.ConcatAxis(len(s.out.Shape), s.Attr.Options.(compute.ConcatOptions))
+	lowerings[catalogue.Pad] = pad
+	lowerings[catalogue.Concat] = func(s *step) error {
+		axis, err := catalogue.ConcatAxis(len(s.out.Shape), s.Attr.Options.(compute.ConcatOptions))
 		if err != nil {
 			return err
 		}
-		strides := op.Strides(s.out.Shape)
+		strides := program.Strides(s.out.Shape)
 		at := 0
 		for i, x := range s.in {
 			if x.Len() > 0 {
-				s.move(boxOf(operand(i), x.Shape, op.Strides(x.Shape), strides, 0, at*strides[axis]))
+				s.move(boxOf(operand(i), x.Shape, program.Strides(x.Shape), strides, 0, at*strides[axis]))
 			}
 			at += x.Shape[axis]
 		}
@@ -53,8 +54,8 @@ func pad(s *step) error {
 		s.fillWords(result, word, n)
 		return nil
 	}
-	shape, strides := s.in[0].Shape, op.Strides(s.out.Shape)
-	b := boxOf(operand(0), shape, op.Strides(shape), strides, 0, op.Dot(o.Before, strides))
+	shape, strides := s.in[0].Shape, program.Strides(s.out.Shape)
+	b := boxOf(operand(0), shape, program.Strides(shape), strides, 0, program.Dot(o.Before, strides))
 	if first, end := b.y0, b.y0+s.in[0].Len(); b.rows() == 1 {
 		s.fillWords(result, word, first)
 		s.fillWords(result.Plus(4*end), word, n-end)
@@ -66,8 +67,8 @@ func pad(s *step) error {
 }
 
 // gather makes the result from a strided view of the operand.
-func (s *step) gather(v op.View) {
-	s.move(boxOf(operand(0), v.Shape, v.Strides, op.Strides(v.Shape), v.Offset, 0))
+func (s *step) gather(v catalogue.View) {
+	s.move(boxOf(operand(0), v.Shape, v.Strides, program.Strides(v.Shape), v.Offset, 0))
 }
 
 // box is a set of words at a strided place of an operand and of the result. Strides and offsets are in words.
@@ -80,7 +81,7 @@ type box struct {
 }
 
 func boxOf(operand Buffer, shape, from, to []int, x0, y0 int) box {
-	shape, st := op.Collapse(shape, from, to)
+	shape, st := program.Collapse(shape, from, to)
 	return box{operand, shape, st[0], st[1], x0, y0}
 }
 
@@ -90,7 +91,7 @@ func (b box) rows() int {
 	if last >= 0 && (b.from[last] != 1 || b.to[last] != 1) {
 		return 0
 	}
-	rows, _ := op.RowsCols(b.shape)
+	rows, _ := program.RowsCols(b.shape)
 	return rows
 }
 
@@ -103,7 +104,7 @@ const (
 // move moves a box of words from an operand to the result.
 func (s *step) move(b box) {
 	rows := b.rows()
-	_, cols := op.RowsCols(b.shape)
+	_, cols := program.RowsCols(b.shape)
 	switch p := b.exchanged(); {
 	case rows == 1 || len(b.shape) == 2 && 0 < rows && rows <= fewCopies && 4*cols >= longCopy:
 		for i := range rows {

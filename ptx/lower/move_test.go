@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
 
@@ -63,7 +63,7 @@ func TestMove(t *testing.T) {
 			y[i] = 0xdeadbeef
 		}
 		want := slices.Clone(y)
-		op.Walk(shape, func(_ int, index []int) { want[y0+op.Dot(index, to)] = x[x0+op.Dot(index, from)] })
+		program.Walk(shape, func(_ int, index []int) { want[y0+program.Dot(index, to)] = x[x0+program.Dot(index, from)] })
 
 		s := &step{caps: &rig.caps}
 		s.move(boxOf(operand(0), shape, from, to, x0, y0))
@@ -85,7 +85,7 @@ func TestMove(t *testing.T) {
 	}
 
 	for range 150 {
-		shape := make([]int, r.IntN(op.MaxRank+1))
+		shape := make([]int, r.IntN(program.MaxRank+1))
 		unit := []int{1, 4}[r.IntN(2)]
 		for d, room := 0, 2000; d < len(shape); d++ {
 			shape[d] = 1 + r.IntN(min(room, 6))
@@ -105,7 +105,7 @@ func TestMove(t *testing.T) {
 	for _, m := range [][2]int{{2, 700}, {3, 341}, {7, 200}, {16, 64}, {17, 61}, {33, 65}, {70, 40}, {90, 30}, {128, 15}, {300, 8},
 		{400, 4}, {1100, 2}, {4, 257}, {2, 1025}} {
 		move([]int{m[0], m[1]}, []int{0, 1}, []int{1, 0}, 1, r.IntN(2) == 0)
-		rank := 3 + r.IntN(op.MaxRank-2)
+		rank := 3 + r.IntN(program.MaxRank-2)
 		order := r.Perm(rank)
 		orderX := slices.DeleteFunc(r.Perm(rank), func(d int) bool { return d == order[1] })
 		orderX = append([]int{order[1]}, orderX...)

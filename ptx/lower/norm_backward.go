@@ -1,7 +1,7 @@
 package lower
 
 import (
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -72,7 +72,7 @@ const (
 
 // normBackward is the gradient for x, then for the vectors: partial sums over some rows, and the sums of these.
 func (s *step) normBackward() {
-	rows, cols := op.RowsCols(s.in[0].Shape)
+	rows, cols := program.RowsCols(s.in[0].Shape)
 	vectors := len(s.outs) - 1
 	if rows == 0 {
 		for i := range vectors {

@@ -2,13 +2,13 @@ package lower
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-func init() { lowerings[op.PagedAttention] = pagedAttention }
+func init() { lowerings[catalogue.PagedAttention] = pagedAttention }
 
 func pagedAttention(s *step) error {
-	d, p, err := op.PagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape, s.in[4].Shape,
+	d, p, err := catalogue.PagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape, s.in[4].Shape,
 		s.Attr.Options.(compute.AttentionOptions))
 	if err != nil {
 		return err

@@ -1,6 +1,9 @@
 package lower
 
-import "github.com/wavelane/wavelane/internal/op"
+import (
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
+)
 
 // Dispatch is how a kernel that works on a batch spreads it.
 type Dispatch uint8
@@ -15,8 +18,8 @@ const (
 )
 
 // KernelParity says, for entries whose batched kernels have a reference of one item, how the batch is dispatched.
-var KernelParity = map[*op.Entry]Dispatch{
-	op.RMSNorm: GridOverItems, op.LayerNorm: GridOverItems, op.Softmax: GridOverItems, op.AddRMSNorm: GridOverItems,
-	op.SwiGLU: GridOverItems, op.Add: GridOverItems, op.Rope: GridOverItems, op.Attention: GridOverItems,
-	op.MatMul: RegistersOverItems,
+var KernelParity = map[*program.Entry]Dispatch{
+	catalogue.RMSNorm: GridOverItems, catalogue.LayerNorm: GridOverItems, catalogue.Softmax: GridOverItems, catalogue.AddRMSNorm: GridOverItems,
+	catalogue.SwiGLU: GridOverItems, catalogue.Add: GridOverItems, catalogue.Rope: GridOverItems, catalogue.Attention: GridOverItems,
+	catalogue.MatMul: RegistersOverItems,
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Batched kernels give what those of one item give, on GPUs of every size.
@@ -17,7 +17,7 @@ func TestKernelParity(t *testing.T) {
 
 // What a batch and an item launch is of the declared structure, and addresses shared memory in 32 bits.
 func TestKernelParityStructure(t *testing.T) {
-	paired := map[*op.Entry]bool{}
+	paired := map[*program.Entry]bool{}
 	for _, p := range conformance.Pairings() {
 		paired[p.Entry] = true
 		strategy, ok := KernelParity[p.Entry]

@@ -4,13 +4,14 @@ import (
 	"math/bits"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
 func init() {
-	lowerings[op.MaxPool2D] = func(s *step) error { return s.pool(maxPool) }
-	lowerings[op.AvgPool2D] = func(s *step) error { return s.pool(avgPool) }
+	lowerings[catalogue.MaxPool2D] = func(s *step) error { return s.pool(maxPool) }
+	lowerings[catalogue.AvgPool2D] = func(s *step) error { return s.pool(avgPool) }
 }
 
 // poolThreads of a block.
@@ -36,7 +37,7 @@ const (
 
 // pool runs a kernel over planes of the last two axes.
 func (s *step) pool(k *Kernel) error {
-	d, err := op.PoolShape(s.in[0].Shape, s.Attr.Options.(compute.PoolOptions))
+	d, err := catalogue.PoolShape(s.in[0].Shape, s.Attr.Options.(compute.PoolOptions))
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -39,7 +40,7 @@ func (s *step) head(rows, cols int) (*head, error) {
 	}
 	h := &head{formula: f, text: x.String(), values: s.parts.PrologueScalars}
 	for _, in := range s.parts.PrologueIn {
-		strides, ok := regroup(s.in[0].Shape, op.BroadcastStrides(in.Shape, s.in[0].Shape), []int{rows, cols})
+		strides, ok := regroup(s.in[0].Shape, program.BroadcastStrides(in.Shape, s.in[0].Shape), []int{rows, cols})
 		if !ok || strides[1] > 1 {
 			return nil, fmt.Errorf("prologue %v: %v is repeated along other axes than those of %d rows of %d: %w", x, in, rows, cols,
 				compute.ErrUnsupported)

@@ -7,13 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
 
 // withPrologue puts a random expression before an entry over rows of that shape, and sometimes one behind it; behind the first come
 // the entry's other operands.
-func withPrologue(t *testing.T, rng *rand.Rand, r *rig, e *op.Entry, options any, special bool, shape []int) (c call, ok bool) {
+func withPrologue(t *testing.T, rng *rand.Rand, r *rig, e *program.Entry, options any, special bool, shape []int) (c call, ok bool) {
 	for range 100 {
 		x, scalars := randomExpression(rng, tame, 1+rng.IntN(headOperands), 1+rng.IntN(4), 1)
 		in := [][]int{shape}
@@ -22,13 +24,13 @@ func withPrologue(t *testing.T, rng *rand.Rand, r *rig, e *op.Entry, options any
 		}
 		rng.Shuffle(len(in), func(i, j int) { in[i], in[j] = in[j], in[i] })
 		for range e.Inputs[1:] {
-			if e.Class == op.Reduce {
+			if e.Class == program.Reduce {
 				in = append(in, shape)
 			} else {
 				in = append(in, shape[len(shape)-1:])
 			}
 		}
-		a := op.Attr{Options: options, Prologue: x, Scalars: append(scalars, testScalars(e)...)}
+		a := program.Attr{Options: options, Prologue: x, Scalars: append(scalars, testScalars(e)...)}
 		if takesEpilogue[e] && rng.IntN(2) == 0 {
 			behind, more := randomExpression(rng, tame, 1, 1+rng.IntN(3), 1)
 			a.Epilogue, a.Scalars = behind, append(a.Scalars, more...)
@@ -36,14 +38,14 @@ func withPrologue(t *testing.T, rng *rand.Rand, r *rig, e *op.Entry, options any
 		c = newCall(rng, e, a, special, in...)
 		out, err := e.Check(c.in, c.Attr)
 		require.NoError(t, err, "%s %v", e.Name, in)
-		if Fuses(&op.Step{Entry: e, Attr: c.Attr}, c.in, out, &r.caps) {
+		if Fuses(&program.Step{Entry: e, Attr: c.Attr}, c.in, out, &r.caps) {
 			return c, true
 		}
 	}
 	return c, false
 }
 
-func testScalars(e *op.Entry) (all []float32) {
+func testScalars(e *program.Entry) (all []float32) {
 	for _, s := range e.Scalars {
 		all = append(all, s.Test[0])
 	}
@@ -54,8 +56,8 @@ func testScalars(e *op.Entry) (all []float32) {
 func (c *call) shifted(t *testing.T) bool {
 	p, err := c.Parts(c.in, c.Attr)
 	require.NoError(t, err)
-	s := &step{Step: &op.Step{Entry: c.Entry, Attr: p.Attr}, in: p.In, parts: p}
-	rows, cols := op.ReduceRows(p.In[0].Shape, p.Attr.Options.(compute.Axis))
+	s := &step{Step: &program.Step{Entry: c.Entry, Attr: p.Attr}, in: p.In, parts: p}
+	rows, cols := program.ReduceRows(p.In[0].Shape, p.Attr.Options.(compute.Axis))
 	h, err := s.head(rows, cols)
 	require.NoError(t, err)
 	return h.shifted(cols)
@@ -68,7 +70,7 @@ func TestPrologues(t *testing.T) {
 	r := newExpressionRig(t, rng)
 	shapes := [][]int{{3, 5}, {1}, {2, 2, 67}, {5, 128}, {1, 700}, {3, 1028}}
 	n := 0
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		if !takesPrologue[e] || !e.TakesPrologue() {
 			continue
 		}
@@ -83,17 +85,17 @@ func TestPrologues(t *testing.T) {
 			require.True(t, ok, "%s fuses with nothing", e.Name)
 			n++
 			var got [][]float32
-			if e.Class == op.Reduce && c.shifted(t) { // its sums are in another order
+			if e.Class == program.Reduce && c.shifted(t) { // its sums are in another order
 				_, got = c.fused(t, r)
 			} else {
 				got = c.same(t, r)
 			}
-			if !special && e.Tol != (op.Tolerance{}) {
+			if !special && e.Tol != (program.Tolerance{}) {
 				c.loosely(t, got, 1e-3)
 			}
 		}
 	}
-	for _, e := range []*op.Entry{op.Sum, op.Softmax, op.LayerNorm} { // too long for registers
+	for _, e := range []*program.Entry{catalogue.Sum, catalogue.Softmax, catalogue.LayerNorm} { // too long for registers
 		c, ok := withPrologue(t, rng, r, e, e.Options, false, []int{2, 9000 + rng.IntN(2)*3})
 		require.True(t, ok)
 		c.same(t, r)

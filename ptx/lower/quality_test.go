@@ -10,7 +10,8 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -29,7 +30,7 @@ type trial struct {
 }
 
 // Run is that of the case or the example.
-func (t trial) Run(dev op.Executor) error {
+func (t trial) Run(dev program.Executor) error {
 	if t.example == nil {
 		return t.Case.Run(dev)
 	}
@@ -91,7 +92,7 @@ type loweredTrial struct {
 }
 
 // trialsOfEntry are the suite's cases of an entry and those that tell more, each in all ways to lower it.
-func trialsOfEntry(e *op.Entry) (trials []loweredTrial, err error) {
+func trialsOfEntry(e *program.Entry) (trials []loweredTrial, err error) {
 	cases, err := conformance.Cases(e)
 	ofSuite := len(cases)
 	for i, c := range append(cases, telling(e)...) {
@@ -152,7 +153,7 @@ type recorder struct {
 	results []byte
 }
 
-func (r *recorder) Compile(p *op.Program) (op.Executable, error) {
+func (r *recorder) Compile(p *program.Program) (program.Executable, error) {
 	x, err := r.rig.Compile(p)
 	if err != nil {
 		return nil, err
@@ -161,16 +162,16 @@ func (r *recorder) Compile(p *op.Program) (op.Executable, error) {
 }
 
 type recording struct {
-	op.Executable
+	program.Executable
 	r *recorder
 }
 
-func (x recording) Start(io *op.IO) *compute.Future {
+func (x recording) Start(io *program.IO) *compute.Future {
 	f := x.Executable.Start(io)
 	x.r.results = nil
 	if f.Err() == nil {
 		for _, y := range io.Read {
-			x.r.results = append(x.r.results, op.Bytes(y)...)
+			x.r.results = append(x.r.results, program.Bytes(y)...)
 		}
 	}
 	return f

@@ -5,21 +5,23 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
 func init() {
-	for _, e := range []*op.Entry{op.QuantMatMulRowMajor, op.QuantRMSNormMatVec, op.QuantQKV, op.QuantGateUpSwiGLU} {
+	for _, e := range []*program.Entry{catalogue.QuantMatMulRowMajor, catalogue.QuantRMSNormMatVec, catalogue.QuantQKV, catalogue.QuantGateUpSwiGLU} {
 		lowerings[e] = quantised
 	}
-	lowerings[op.QuantMatMulColMajor] = quantisedColumns
+	lowerings[catalogue.QuantMatMulColMajor] = quantisedColumns
 }
 
 // quantWeight is a matrix of packed weights, n rows of them, and what becomes of its product with x.
 type quantWeight struct {
 	*blockFormat
-	op.Type
+	program.Type
 	w, y Buffer
 	bias Buffer // if there are biases
 }
@@ -42,14 +44,14 @@ type quantCall struct {
 
 func quantised(s *step) error {
 	c := &quantCall{step: s, x: operand(0), gamma: operand(0)}
-	c.m, c.k = op.RowsCols(s.in[0].Shape)
+	c.m, c.k = program.RowsCols(s.in[0].Shape)
 	add := func(i int, f compute.BlockFormat, y Buffer) {
 		c.weights = append(c.weights, quantWeight{blockFormat: blockFormatOf(f), Type: s.in[i], w: operand(i), y: y, bias: operand(0)})
 	}
 	switch o := s.Attr.Options.(type) {
 	case compute.QuantQKVOptions:
 		c.bytes, c.biased = o.Q8, len(s.in) == 7
-		for i, f := range op.QKVFormats(s.Attr) {
+		for i, f := range catalogue.QKVFormats(s.Attr) {
 			add(1+i, f, resultAt(i))
 			if c.biased {
 				c.weights[i].bias = operand(4 + i)
@@ -58,10 +60,10 @@ func quantised(s *step) error {
 	case compute.QuantOptions:
 		c.bytes = o.Q8
 		switch s.Entry {
-		case op.QuantRMSNormMatVec:
+		case catalogue.QuantRMSNormMatVec:
 			c.norm, c.gamma, c.eps = true, operand(1), float32(s.Attr.Scalars[0])
 			add(2, o.Format, result)
-		case op.QuantGateUpSwiGLU:
+		case catalogue.QuantGateUpSwiGLU:
 			c.gate = true
 			add(1, o.Format, result)
 			add(2, o.Format, result)
@@ -165,10 +167,10 @@ type quantActivations struct {
 func (c *quantCall) many() error {
 	x, kind := c.x, c.kind()
 	if c.norm && (kind == nil || !kind.bytes()) {
-		normed := c.temporary(op.F32(c.m, c.k))
+		normed := c.temporary(program.F32(c.m, c.k))
 		attr := c.Attr
 		attr.Options = nil
-		if err := c.call(op.RMSNorm, attr, []Buffer{normed.Buffer}, tensor{x, normed.Type}, c.operandTensor(1)); err != nil {
+		if err := c.call(catalogue.RMSNorm, attr, []Buffer{normed.Buffer}, tensor{x, normed.Type}, c.operandTensor(1)); err != nil {
 			return err
 		}
 		x = normed.Buffer
@@ -194,7 +196,7 @@ func (c *quantCall) many() error {
 	}
 	if c.gate {
 		gate, up := c.weights[0], c.weights[1]
-		t := op.F32(c.m, gate.rows())
+		t := program.F32(c.m, gate.rows())
 		if kind == nil && t.Len()%4 == 0 { // so that the second result begins where fours of it may be read
 			both := c.scratch(2 * t.Bytes())
 			gate.y, up.y = both, both.Plus(t.Bytes())
@@ -204,7 +206,7 @@ func (c *quantCall) many() error {
 			each(gate, nil)
 			each(up, nil)
 		}
-		return c.call(op.SwiGLU, op.Attr{}, []Buffer{result}, tensor{gate.y, t}, tensor{up.y, t})
+		return c.call(catalogue.SwiGLU, program.Attr{}, []Buffer{result}, tensor{gate.y, t}, tensor{up.y, t})
 	}
 	for _, w := range c.weights {
 		each(w, nil)
@@ -292,8 +294,8 @@ func (c *quantCall) launchGemv(kernel *Kernel, blocks int, weights []quantWeight
 // quantisedColumns is for weights whose rows are along the result.
 func quantisedColumns(s *step) error {
 	f := s.Attr.Options.(compute.QuantOptions).Format
-	m, k := op.RowsCols(s.in[0].Shape)
-	_, n, err := op.PackedShape(s.in[1], f)
+	m, k := program.RowsCols(s.in[0].Shape)
+	_, n, err := catalogue.PackedShape(s.in[1], f)
 	if err != nil {
 		return err
 	}

@@ -5,11 +5,13 @@ import (
 	"math/bits"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
-func init() { lowerings[op.Dequantize] = dequantize }
+func init() { lowerings[catalogue.Dequantize] = dequantize }
 
 var dequantizeKernels = ofFormats(func(f *blockFormat) *Kernel {
 	return register(Kernel{Family: "quant_" + f.name(), Name: "dequantize_" + f.name(), Block: [3]int{partThreads, 1, 1},
@@ -78,7 +80,7 @@ func (f *blockFormat) four(k *ptx.Kernel, blocks ptx.Reg[uint32], p ptx.Ptr[ptx.
 
 func dequantize(s *step) error {
 	o := s.Attr.Options.(compute.DequantizeOptions)
-	n, cols, err := op.PackedShape(s.in[0], o.Format)
+	n, cols, err := catalogue.PackedShape(s.in[0], o.Format)
 	if err != nil {
 		return err
 	}
@@ -106,7 +108,7 @@ func dequantize(s *step) error {
 }
 
 // packedSizes are the words and the blocks of a row of weights.
-func packedSizes(f *blockFormat, w op.Type, cols int) []uint32 {
+func packedSizes(f *blockFormat, w program.Type, cols int) []uint32 {
 	return []uint32{uint32(w.Shape[1]), uint32(cols / f.len())}
 }
 

@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -19,7 +21,7 @@ func TestQuantisedVariants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var chosen atomic.Int64
 			t.Cleanup(func() { require.NotZero(t, chosen.Load()) })
-			conformance.RunEach(t, "software GPU, "+name, 8, func(t *testing.T) op.Executor {
+			conformance.RunEach(t, "software GPU, "+name, 8, func(t *testing.T) program.Executor {
 				r := newRig(t, everyCheck(conformance.Seed()))
 				r.pick = func(_, _ string, names []string) int {
 					i := slices.Index(names, name)
@@ -29,7 +31,7 @@ func TestQuantisedVariants(t *testing.T) {
 					return max(i, 0)
 				}
 				return r
-			}, op.QuantMatMulRowMajor, op.QuantRMSNormMatVec, op.QuantQKV, op.QuantGateUpSwiGLU)
+			}, catalogue.QuantMatMulRowMajor, catalogue.QuantRMSNormMatVec, catalogue.QuantQKV, catalogue.QuantGateUpSwiGLU)
 		})
 	}
 }
@@ -38,11 +40,11 @@ func TestQuantisedVariants(t *testing.T) {
 func TestQuantisedOldGPUs(t *testing.T) {
 	for _, sm := range []int{50, 75} {
 		t.Run(ir.Target{SM: sm}.String(), func(t *testing.T) {
-			conformance.RunEach(t, "software GPU", 12, func(t *testing.T) op.Executor {
+			conformance.RunEach(t, "software GPU", 12, func(t *testing.T) program.Executor {
 				r := newRig(t, everyCheck(conformance.Seed()))
 				r.caps.Target = ir.Target{SM: sm}
 				return r
-			}, op.QuantMatMulRowMajor, op.QuantQKV, op.QuantGateUpSwiGLU)
+			}, catalogue.QuantMatMulRowMajor, catalogue.QuantQKV, catalogue.QuantGateUpSwiGLU)
 		})
 	}
 }

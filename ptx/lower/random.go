@@ -4,13 +4,14 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
 func init() {
-	lowerings[op.RandomUniform] = func(s *step) error { return s.random(uniformKernel) }
-	lowerings[op.RandomNormal] = func(s *step) error { return s.random(normalKernel) }
+	lowerings[catalogue.RandomUniform] = func(s *step) error { return s.random(uniformKernel) }
+	lowerings[catalogue.RandomNormal] = func(s *step) error { return s.random(normalKernel) }
 }
 
 func (s *step) random(k *Kernel) error {
@@ -39,9 +40,9 @@ func randomKernel(name string, f func(c calc, w [4]ptx.Reg[uint32]) [4]float) *K
 		Doc: "y is random numbers, four at a time, those behind the end too. Parameters: u32 quads, u32 stream, u32* seed, f32* y.",
 		build: func(k *ptx.Kernel) {
 			quads, stream := ptx.Param[uint32](k, "quads"), ptx.Param[uint32](k, "stream")
-			seed := ptx.PointerParam[uint32](k, "seed", ptx.Align(4*op.RandomSeed))
+			seed := ptx.PointerParam[uint32](k, "seed", ptx.Align(4*catalogue.RandomSeed))
 			y := ptx.PointerParam[float32](k, "y", ptx.Align(16))
-			key := [op.RandomSeed]ptx.Reg[uint32]{ptx.Load(k, seed), ptx.Load(k, seed.At(1))}
+			key := [catalogue.RandomSeed]ptx.Reg[uint32]{ptx.Load(k, seed), ptx.Load(k, seed.At(1))}
 			ptx.For(k, k.GlobalID(ptx.X), quads, ptx.Mul(k, k.Nctaid(ptx.X), u32(elementwiseBlock)), func(i ptx.Reg[uint32]) {
 				words := philox(k, [4]ptx.Reg[uint32]{i, u32(0), stream, u32(0)}, key)
 				ptx.Store4(k, ptx.AtByte(k, y, ptx.MulWideU32(k, i, u32(16))), f(calc{k}, words))
@@ -49,12 +50,12 @@ func randomKernel(name string, f func(c calc, w [4]ptx.Reg[uint32]) [4]float) *K
 		}})
 }
 
-// philox is op.Philox.
+// philox is catalogue.Philox.
 func philox(k *ptx.Kernel, c [4]ptx.Reg[uint32], key [2]ptx.Reg[uint32]) [4]ptx.Reg[uint32] {
-	factor0, factor1 := ptx.Imm[uint32](op.PhiloxFactor0), ptx.Imm[uint32](op.PhiloxFactor1)
-	for round := range op.PhiloxRounds {
+	factor0, factor1 := ptx.Imm[uint32](catalogue.PhiloxFactor0), ptx.Imm[uint32](catalogue.PhiloxFactor1)
+	for round := range catalogue.PhiloxRounds {
 		if round > 0 {
-			key[0], key[1] = ptx.Add(k, key[0], ptx.Imm[uint32](op.PhiloxWeyl0)), ptx.Add(k, key[1], ptx.Imm[uint32](op.PhiloxWeyl1))
+			key[0], key[1] = ptx.Add(k, key[0], ptx.Imm[uint32](catalogue.PhiloxWeyl0)), ptx.Add(k, key[1], ptx.Imm[uint32](catalogue.PhiloxWeyl1))
 		}
 		c = [4]ptx.Reg[uint32]{
 			ptx.Xor(k, ptx.Xor(k, ptx.MulHi(k, c[2], factor1), c[1]), key[0]), ptx.Mul(k, c[2], factor1),

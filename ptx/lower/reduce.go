@@ -4,7 +4,9 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -178,18 +180,18 @@ func placing(sign float32) reducing {
 	}, none}
 }
 
-var reductions = map[*op.Entry]reducing{
-	op.Sum:        summing(sumKernel, plain),
-	op.Mean:       summing(sumKernel, divided),
-	op.NormL1:     summing(absKernel, plain),
-	op.NormL2:     summing(squareKernel, rooted),
-	op.DotProduct: summing(productKernel, plain),
-	op.Max:        extreme(1),
-	op.Min:        extreme(-1),
-	op.NormLInf:   {largestAbsKernel, largestAbsKernel, 4, none, none},
-	op.ArgMax:     placing(1),
-	op.ArgMin:     placing(-1),
-	op.Inspect:    {inspectKernel, inspectJoinKernel, 16, none, none},
+var reductions = map[*program.Entry]reducing{
+	catalogue.Sum:        summing(sumKernel, plain),
+	catalogue.Mean:       summing(sumKernel, divided),
+	catalogue.NormL1:     summing(absKernel, plain),
+	catalogue.NormL2:     summing(squareKernel, rooted),
+	catalogue.DotProduct: summing(productKernel, plain),
+	catalogue.Max:        extreme(1),
+	catalogue.Min:        extreme(-1),
+	catalogue.NormLInf:   {largestAbsKernel, largestAbsKernel, 4, none, none},
+	catalogue.ArgMax:     placing(1),
+	catalogue.ArgMin:     placing(-1),
+	catalogue.Inspect:    {inspectKernel, inspectJoinKernel, 16, none, none},
 }
 
 func init() {
@@ -200,7 +202,7 @@ func init() {
 
 func reduceRows(s *step) error {
 	r := reductions[s.Entry]
-	rows, cols := op.ReduceRows(s.in[0].Shape, s.Attr.Options.(compute.Axis))
+	rows, cols := program.ReduceRows(s.in[0].Shape, s.Attr.Options.(compute.Axis))
 	h, err := s.head(rows, cols)
 	if err != nil {
 		return err

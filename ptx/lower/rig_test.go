@@ -12,7 +12,8 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -66,7 +67,7 @@ func (r *rig) kernel(k *Kernel) (*sim.Kernel, error) {
 	return m.Kernel(k.Name)
 }
 
-func (r *rig) Compile(p *op.Program) (op.Executable, error) {
+func (r *rig) Compile(p *program.Program) (program.Executable, error) {
 	x := &rigProgram{rig: r, Program: p}
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -81,7 +82,7 @@ func (r *rig) Compile(p *op.Program) (op.Executable, error) {
 
 type rigProgram struct {
 	*rig
-	*op.Program
+	*program.Program
 	code   []Lowering
 	closed bool
 }
@@ -91,7 +92,7 @@ func (x *rigProgram) Close() error {
 	return nil
 }
 
-func (x *rigProgram) Start(io *op.IO) *compute.Future {
+func (x *rigProgram) Start(io *program.IO) *compute.Future {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
@@ -104,13 +105,13 @@ func (x *rigProgram) Start(io *op.IO) *compute.Future {
 	}
 	resolve(nil, func() {
 		for i := range results {
-			copy(op.Bytes(io.Read[i]), results[i])
+			copy(program.Bytes(io.Read[i]), results[i])
 		}
 	})
 	return f
 }
 
-func (x *rigProgram) run(io *op.IO) (results [][]byte, err error) {
+func (x *rigProgram) run(io *program.IO) (results [][]byte, err error) {
 	if err := x.CheckIO(io); err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func (x *rigProgram) run(io *op.IO) (results [][]byte, err error) {
 		return nil, err
 	}
 	for i, s := range x.Host {
-		if err := x.gpu.Write(values[s], op.Bytes(io.Host[i])); err != nil {
+		if err := x.gpu.Write(values[s], program.Bytes(io.Host[i])); err != nil {
 			return nil, err
 		}
 	}
@@ -195,7 +196,7 @@ func (x *rigProgram) wholeQuads() bool {
 }
 
 // copyUpdated gives results that are operands changed in place the operands' elements.
-func (x *rigProgram) copyUpdated(s *op.Step, values []uint64) error {
+func (x *rigProgram) copyUpdated(s *program.Step, values []uint64) error {
 	for k := range s.Entry.Updates {
 		p := make([]byte, x.Values[s.In[k]].Bytes())
 		if err := x.gpu.Read(p, values[s.In[k]]); err != nil {

@@ -4,12 +4,12 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 func init() {
-	lowerings[op.Rope] = func(s *step) error { return s.rope(1) }
-	lowerings[op.RopeBackward] = func(s *step) error { return s.rope(-1) }
+	lowerings[catalogue.Rope] = func(s *step) error { return s.rope(1) }
+	lowerings[catalogue.RopeBackward] = func(s *step) error { return s.rope(-1) }
 }
 
 // ropeBusy is the number of threads for each multiprocessor from which on they take more than one head each.
@@ -17,7 +17,7 @@ const ropeBusy = 2048
 
 func (s *step) rope(direction float64) error {
 	o := s.Attr.Options.(compute.RopeOptions)
-	d, err := op.RopeShape(s.in[0].Shape, s.in[1].Shape, o)
+	d, err := catalogue.RopeShape(s.in[0].Shape, s.in[1].Shape, o)
 	if err != nil {
 		return err
 	}

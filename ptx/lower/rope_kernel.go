@@ -3,7 +3,7 @@ package lower
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -64,7 +64,7 @@ type ropeAngles[T float32 | float64] struct {
 
 func buildRope[T float32 | float64](k *ptx.Kernel, angles ropeAngles[T]) {
 	sizes := ptx.ParamArray[uint32](k, "sizes", ropeWords)
-	steps := ptx.ParamArray[T](k, "steps", op.RopeBits+1)
+	steps := ptx.ParamArray[T](k, "steps", catalogue.RopeBits+1)
 	x, positions := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[int32](k, "positions")
 	factors, y := ptx.PointerParam[float32](k, "factors", ptx.Align(16)), ptx.PointerParam[float32](k, "y", ptx.Align(16))
 	size := func(i int) ptx.Reg[uint32] { return sizes.At(k, i) }
@@ -159,7 +159,7 @@ func buildRope[T float32 | float64](k *ptx.Kernel, angles ropeAngles[T]) {
 // frequencyOf is that of a pair whose number has no bits below bit low.
 func frequencyOf[T float32 | float64](k *ptx.Kernel, steps ptx.Array[T], pair ptx.Reg[uint32], low int) ptx.Reg[T] {
 	f := steps.At(k, 0)
-	for j := low; j < op.RopeBits; j++ {
+	for j := low; j < catalogue.RopeBits; j++ {
 		bit := ptx.Ne(k, ptx.And(k, pair, ptx.Imm(uint32(1)<<j)), u32(0))
 		f = ptx.Select(k, bit, ptx.Mul(k, f, steps.At(k, j+1)), f)
 	}

@@ -1,23 +1,26 @@
 package lower
 
-import "github.com/wavelane/wavelane/internal/op"
+import (
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
+)
 
-var rowsKernels = map[*op.Entry]struct {
+var rowsKernels = map[*program.Entry]struct {
 	*Kernel
 	size int // words of a partial result
 	second
 }{
-	op.Softmax:      {softmaxKernel, 2, noSecond},
-	op.LogSoftmax:   {logSoftmaxKernel, 2, noSecond},
-	op.LayerNorm:    {layerNormKernel, 3, noSecond},
-	op.RMSNorm:      {rmsNormKernel, 1, noSecond},
-	op.L2Norm:       {l2NormKernel, 1, noSecond},
-	op.GatedRMSNorm: {gatedRMSNormKernel, 1, gated},
-	op.AddRMSNorm:   {addRMSNormKernel, 1, added},
-	op.AddLayerNorm: {addLayerNormKernel, 3, added},
+	catalogue.Softmax:      {softmaxKernel, 2, noSecond},
+	catalogue.LogSoftmax:   {logSoftmaxKernel, 2, noSecond},
+	catalogue.LayerNorm:    {layerNormKernel, 3, noSecond},
+	catalogue.RMSNorm:      {rmsNormKernel, 1, noSecond},
+	catalogue.L2Norm:       {l2NormKernel, 1, noSecond},
+	catalogue.GatedRMSNorm: {gatedRMSNormKernel, 1, gated},
+	catalogue.AddRMSNorm:   {addRMSNormKernel, 1, added},
+	catalogue.AddLayerNorm: {addLayerNormKernel, 3, added},
 
-	op.RMSNormBackward:   {rmsNormBackwardKernel, 2, gradient},
-	op.LayerNormBackward: {layerNormBackwardKernel, 5, gradient},
+	catalogue.RMSNormBackward:   {rmsNormBackwardKernel, 2, gradient},
+	catalogue.LayerNormBackward: {layerNormBackwardKernel, 5, gradient},
 }
 
 func init() {
@@ -35,7 +38,7 @@ func rowwise(s *step) error {
 		s.normBackward()
 		return nil
 	}
-	rows, cols := op.RowsCols(s.in[0].Shape)
+	rows, cols := program.RowsCols(s.in[0].Shape)
 	h, err := s.head(rows, cols)
 	if err == nil {
 		s.rows(h, s.tensors())
@@ -45,7 +48,7 @@ func rowwise(s *step) error {
 
 // rows launches the step's kernel of rows on those tensors, in the order of the kernel's parameters.
 func (s *step) rows(h *head, tensors []any) {
-	rows, cols := op.RowsCols(s.in[0].Shape)
+	rows, cols := program.RowsCols(s.in[0].Shape)
 	const blocks = 4 // per multiprocessor
 	w := work{rows: rows, cols: cols, parts: 1, chunk: ceilDiv(cols, 4) * 4}
 	if cols > 4*keptUnits*teamThreads {

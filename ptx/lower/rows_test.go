@@ -11,15 +11,17 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
 // rowEntries are those of families reduce and rows.
-func rowEntries() (entries []*op.Entry) {
-	for _, e := range op.All() {
-		if e.Class == op.Reduce || e.Class == op.Rows {
+func rowEntries() (entries []*program.Entry) {
+	for _, e := range catalogue.All() {
+		if e.Class == program.Reduce || e.Class == program.Rows {
 			entries = append(entries, e)
 		}
 	}
@@ -33,25 +35,25 @@ func TestRowsPerturbed(t *testing.T) {
 	require.NotContains(t, module.String(), ".approx", "reductions are exact but for rounding: nothing to perturb")
 	seed := conformance.Seed()
 	conformance.RunEntries(t, "software GPU, approximations err", newRig(t, sim.Config{Seed: seed, Perturb: true}),
-		op.Softmax, op.LogSoftmax, op.LayerNorm, op.RMSNorm)
+		catalogue.Softmax, catalogue.LogSoftmax, catalogue.LayerNorm, catalogue.RMSNorm)
 }
 
 // apply runs one operation over rows on a rig.
-func apply(t require.TestingT, r *rig, e *op.Entry, a op.Attr, operands [][]float32, shape ...int) any {
-	p, io := &op.Program{}, &op.IO{}
-	var slots []op.Slot
+func apply(t require.TestingT, r *rig, e *program.Entry, a program.Attr, operands [][]float32, shape ...int) any {
+	p, io := &program.Program{}, &program.IO{}
+	var slots []program.Slot
 	for i, x := range operands {
 		s := shape
-		if i > 0 && e.Class == op.Rows {
+		if i > 0 && e.Class == program.Rows {
 			s = shape[len(shape)-1:]
 		}
-		slots = append(slots, p.Add(op.F32(s...), op.FromHost))
+		slots = append(slots, p.Add(program.F32(s...), program.FromHost))
 		io.Host = append(io.Host, x)
 	}
 	out, err := p.Apply(e, a, slots...)
 	require.NoError(t, err)
-	p.Read = []op.Slot{out}
-	y := op.MakeSlice(p.Values[out].Type)
+	p.Read = []program.Slot{out}
+	y := program.MakeSlice(p.Values[out].Type)
 	io.Read = []any{y}
 	x, err := r.Compile(p)
 	require.NoError(t, err)
@@ -60,35 +62,35 @@ func apply(t require.TestingT, r *rig, e *op.Entry, a op.Attr, operands [][]floa
 	return y
 }
 
-func attrOf(e *op.Entry) op.Attr {
-	a := op.Attr{}
+func attrOf(e *program.Entry) program.Attr {
+	a := program.Attr{}
 	for _, s := range e.Scalars {
 		a.Scalars = append(a.Scalars, s.Test[0])
 	}
-	if e.Class == op.Reduce {
+	if e.Class == program.Reduce {
 		a.Options = compute.LastAxis
 	}
 	return a
 }
 
 // judge compares with the reference.
-func judge(t require.TestingT, e *op.Entry, a op.Attr, operands [][]float32, shape []int, got any) {
-	var in []op.Array
-	var types []op.Type
+func judge(t require.TestingT, e *program.Entry, a program.Attr, operands [][]float32, shape []int, got any) {
+	var in []program.Array
+	var types []program.Type
 	for i, x := range operands {
 		s := shape
-		if i > 0 && e.Class == op.Rows {
+		if i > 0 && e.Class == program.Rows {
 			s = shape[len(shape)-1:]
 		}
-		v := op.Array{Shape: s}
+		v := program.Array{Shape: s}
 		for _, f := range x {
 			v.Data = append(v.Data, float64(f))
 		}
-		in, types = append(in, v), append(types, op.F32(s...))
+		in, types = append(in, v), append(types, program.F32(s...))
 	}
 	out, err := e.Check(types, a)
 	require.NoError(t, err)
-	want, tol := e.Reference(in, a, out)[0].Data, op.ToleranceOf(e, a)
+	want, tol := e.Reference(in, a, out)[0].Data, catalogue.ToleranceOf(e, a)
 	magnitudes := make([]float64, len(want))
 	if tol.Mag > 0 {
 		magnitudes = e.Magnitudes(in, a, out)[0]
@@ -118,10 +120,10 @@ func random(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-func inputs(r *rand.Rand, e *op.Entry, rows, cols int) (operands [][]float32) {
+func inputs(r *rand.Rand, e *program.Entry, rows, cols int) (operands [][]float32) {
 	for i := range e.Inputs {
 		n := rows * cols
-		if i > 0 && e.Class == op.Rows {
+		if i > 0 && e.Class == program.Rows {
 			n = cols
 		}
 		operands = append(operands, random(r, n))
@@ -142,7 +144,7 @@ func TestRowsOfEveryLength(t *testing.T) {
 				rows, cols := shape[0], shape[1]+4*r.IntN(2)
 				in, a := inputs(r, e, rows, cols), attrOf(e)
 				judge(t, e, a, in, []int{rows, cols}, apply(t, g, e, a, in, rows, cols))
-				if e.Class == op.Rows {
+				if e.Class == program.Rows {
 					seen[waysOf(t, g, e, rows, cols)] = true
 				}
 			}
@@ -154,12 +156,12 @@ func TestRowsOfEveryLength(t *testing.T) {
 }
 
 // waysOf says how a lowering treats rows.
-func waysOf(t *testing.T, g *rig, e *op.Entry, rows, cols int) string {
-	in := []op.Type{op.F32(rows, cols)}
+func waysOf(t *testing.T, g *rig, e *program.Entry, rows, cols int) string {
+	in := []program.Type{program.F32(rows, cols)}
 	for range e.Inputs[1:] {
-		in = append(in, op.F32(cols))
+		in = append(in, program.F32(cols))
 	}
-	l, err := Lower(&op.Step{Entry: e, Attr: attrOf(e)}, in, in[:1], &g.caps, nil)
+	l, err := Lower(&program.Step{Entry: e, Attr: attrOf(e)}, in, in[:1], &g.caps, nil)
 	require.NoError(t, err)
 	layout, err := l.Actions[0].Launch.Kernel.Layout()
 	require.NoError(t, err)
@@ -181,7 +183,7 @@ func TestRowsOnAnySchedule(t *testing.T) {
 	for _, e := range rowEntries() {
 		in, a := inputs(r, e, 2, 9001), attrOf(e)
 		first, second := apply(t, one, e, a, in, 2, 9001), apply(t, other, e, a, in, 2, 9001)
-		require.Equal(t, op.Bytes(first), op.Bytes(second), e.Name)
+		require.Equal(t, program.Bytes(first), program.Bytes(second), e.Name)
 	}
 }
 
@@ -189,7 +191,7 @@ func TestRowsOnAnySchedule(t *testing.T) {
 func TestNegativeNaN(t *testing.T) {
 	r, g := ptxtest.Random(t), newRig(t, fast())
 	for _, bits := range []uint32{0xffc00000, 0x7fc00000, 0xff800001, 0x7f800001, 0xffffffff, 0x7fffffff} {
-		for _, e := range []*op.Entry{op.Max, op.Min, op.NormLInf, op.ArgMax, op.ArgMin, op.Sum, op.Softmax} {
+		for _, e := range []*program.Entry{catalogue.Max, catalogue.Min, catalogue.NormLInf, catalogue.ArgMax, catalogue.ArgMin, catalogue.Sum, catalogue.Softmax} {
 			for _, cols := range []int{1, 3, 70, 5000} {
 				x := random(r, cols)
 				first, second := r.IntN(cols), r.IntN(cols)
@@ -205,8 +207,8 @@ func TestNegativeNaN(t *testing.T) {
 func TestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := step{caps: &Caps{Multiprocessors: rapid.IntRange(1, 200).Draw(t, "multiprocessors")}}
-		rows := rapid.IntRange(1, op.MaxElements).Draw(t, "rows")
-		cols := rapid.IntRange(0, op.MaxElements/rows).Draw(t, "cols")
+		rows := rapid.IntRange(1, program.MaxElements).Draw(t, "rows")
+		cols := rapid.IntRange(0, program.MaxElements/rows).Draw(t, "cols")
 		blocks, longest := rapid.IntRange(1, 8).Draw(t, "blocks"), 4*rapid.IntRange(1024, 1<<17).Draw(t, "longest")
 		w := s.split(rows, cols, blocks, longest)
 		w.lanes = s.lanes(w, 1, 4, 4)

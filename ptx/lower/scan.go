@@ -2,13 +2,15 @@ package lower
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
 func init() {
-	lowerings[op.CumSum] = func(s *step) error {
-		rows, cols := op.RowsCols(s.in[0].Shape)
+	lowerings[catalogue.CumSum] = func(s *step) error {
+		rows, cols := program.RowsCols(s.in[0].Shape)
 		o := s.Attr.Options.(compute.CumSumOptions)
 		s.scan(operand(0), result, rows, cols, o.Exclusive, o.Reverse)
 		return nil

@@ -3,7 +3,7 @@ package lower
 import (
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -22,7 +22,7 @@ func stridedKernel(name string, unit int) *Kernel {
 			"the axes (see boxParams; strides in units), u32* x, u32* y.",
 		build: func(k *ptx.Kernel) {
 			total := ptx.Param[uint32](k, "total")
-			axes := boxParamsOf(k, op.MaxRank)
+			axes := boxParamsOf(k, program.MaxRank)
 			x := ptx.PointerParam[uint32](k, "x", ptx.Align(4*unit))
 			y := ptx.PointerParam[uint32](k, "y", ptx.Align(4*unit))
 			index, inside := unitsOf(k, total)
@@ -49,8 +49,8 @@ func (s *step) strided(b box) {
 	for d := range last {
 		from[d], to[d] = from[d]/unit, to[d]/unit
 	}
-	total := op.Len(shape)
-	inner, outer, axes := boxArgs(op.MaxRank, shape, from, to)
+	total := program.Len(shape)
+	inner, outer, axes := boxArgs(program.MaxRank, shape, from, to)
 	s.launch(kernel, moveGrid(total), total, inner, outer, axes, b.operand.Plus(4*b.x0), result.Plus(4*b.y0))
 }
 

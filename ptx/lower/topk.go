@@ -4,7 +4,9 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -15,11 +17,11 @@ const (
 	topKLeast = 8192            // elements that are worth a block
 )
 
-func init() { lowerings[op.TopK] = topK }
+func init() { lowerings[catalogue.TopK] = topK }
 
 // topK chooses among parts of rows where rows are few and long, then among what these gave.
 func topK(s *step) error {
-	rows, cols := op.RowsCols(s.in[0].Shape)
+	rows, cols := program.RowsCols(s.in[0].Shape)
 	k := s.Attr.Options.(compute.TopKOptions).K
 	x, pairs := operand(0), 0
 	for {

@@ -4,7 +4,8 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -24,17 +25,17 @@ var (
 )
 
 func init() {
-	newElementwise(op.ClipByNorm, func(c calc, x, p []float) float {
+	newElementwise(catalogue.ClipByNorm, func(c calc, x, p []float) float {
 		by := c.nanMin(num(1), c.mul(p[0], ptx.Rsqrt(c.k, x[1])))
 		return c.mul(x[0], c.where(ptx.Eq(c.k, x[1], num(0)), num(1), by)) // 1/√−0 is −Inf
 	})
-	lowerings[op.SwiGLUBackward] = func(s *step) error {
+	lowerings[catalogue.SwiGLUBackward] = func(s *step) error {
 		quads := ceilDiv(s.out.Len(), 4)
 		s.launch(swigluBackwardKernel, s.strides(quads, elementwiseBlock), quads, operand(0), operand(1), operand(2), resultAt(0), resultAt(1))
 		return nil
 	}
-	lowerings[op.Adam] = func(s *step) error {
-		c := op.AdamOf(s.Attr.Options.(compute.AdamOptions), 0)
+	lowerings[catalogue.Adam] = func(s *step) error {
+		c := catalogue.AdamOf(s.Attr.Options.(compute.AdamOptions), 0)
 		rate, root, device, number := c.Rate, c.Root, 0, resultAt(0)
 		if len(s.in) == 5 {
 			rate, root, device, number = c.LR, 0, 1, operand(4)

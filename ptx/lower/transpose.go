@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -49,8 +49,8 @@ func (s *step) transposed(b box, p int) {
 	down, across := ceilDiv(rows, 1<<log), ceilDiv(cols, 1<<(tileLog-log))
 	others := func(s []int) []int { return slices.Delete(slices.Clone(s[:last]), p, p+1) }
 	shape := others(b.shape)
-	inner, outer, axes := boxArgs(op.MaxRank-2, shape, others(b.from), others(b.to))
-	s.launch(transpose, [3]int{op.Len(shape) * down * across, 1, 1}, rows, cols, uint32(b.from[last]), uint32(b.to[p]), log,
+	inner, outer, axes := boxArgs(program.MaxRank-2, shape, others(b.from), others(b.to))
+	s.launch(transpose, [3]int{program.Len(shape) * down * across, 1, 1}, rows, cols, uint32(b.from[last]), uint32(b.to[p]), log,
 		append(divisorOf(down), divisorOf(across)...), inner, outer, axes, b.operand.Plus(4*b.x0), result.Plus(4*b.y0))
 }
 
@@ -64,7 +64,7 @@ func buildTranspose(k *ptx.Kernel) {
 	xCol, yRow := ptx.Param[uint32](k, "x_col"), ptx.Param[uint32](k, "y_row")
 	log := ptx.Param[uint32](k, "log")
 	tiles := ptx.ParamArray[uint32](k, "tiles", 2*divisorWords)
-	axes := boxParamsOf(k, op.MaxRank-2)
+	axes := boxParamsOf(k, program.MaxRank-2)
 	x, y := ptx.PointerParam[uint32](k, "x"), ptx.PointerParam[uint32](k, "y")
 	// Each column of a matrix is a row of the tile, with a word left free behind it, so that neither side meets one bank twice.
 	tile := ptx.SharedArray[uint32](k, "tile", 1<<tileLog+1<<(tileLog-1))

@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -30,14 +32,14 @@ func forcing(t *testing.T, variant string, seed uint64) (r *rig, chosen *int) {
 }
 
 // check compares a call with the reference: of numbers random in [-1, 1], some of them infinite or NaN if wild.
-func (r *rig) check(t *testing.T, rng *rand.Rand, e *op.Entry, a op.Attr, wild bool, shapes ...[]int) {
-	p, io := &op.Program{}, &op.IO{}
-	var slots []op.Slot
-	var in, absolute []op.Array
+func (r *rig) check(t *testing.T, rng *rand.Rand, e *program.Entry, a program.Attr, wild bool, shapes ...[]int) {
+	p, io := &program.Program{}, &program.IO{}
+	var slots []program.Slot
+	var in, absolute []program.Array
 	for _, s := range shapes {
-		data := make([]float32, op.Len(s))
-		x := op.Array{Shape: s, Data: make([]float64, len(data))}
-		y := op.Array{Shape: s, Data: make([]float64, len(data))}
+		data := make([]float32, program.Len(s))
+		x := program.Array{Shape: s, Data: make([]float64, len(data))}
+		y := program.Array{Shape: s, Data: make([]float64, len(data))}
 		for i := range data {
 			data[i] = 2*rng.Float32() - 1
 			if wild && rng.IntN(2*len(data)) == 0 {
@@ -46,11 +48,11 @@ func (r *rig) check(t *testing.T, rng *rand.Rand, e *op.Entry, a op.Attr, wild b
 			x.Data[i], y.Data[i] = float64(data[i]), math.Abs(float64(data[i]))
 		}
 		in, absolute = append(in, x), append(absolute, y)
-		slots, io.Host = append(slots, p.Add(op.F32(s...), op.FromHost)), append(io.Host, data)
+		slots, io.Host = append(slots, p.Add(program.F32(s...), program.FromHost)), append(io.Host, data)
 	}
 	out, err := p.Apply(e, a, slots...)
 	require.NoError(t, err)
-	p.Read = []op.Slot{out}
+	p.Read = []program.Slot{out}
 	got := make([]float32, p.Values[out].Type.Len())
 	io.Read = []any{got}
 	x, err := r.Compile(p)
@@ -61,7 +63,7 @@ func (r *rig) check(t *testing.T, rng *rand.Rand, e *op.Entry, a op.Attr, wild b
 	if e.Magnitude != nil {
 		magnitude = e.Magnitude(absolute, a, p.Values[out].Type)
 	}
-	tol := op.ToleranceOf(e, a)
+	tol := catalogue.ToleranceOf(e, a)
 	for i, w := range want {
 		g := float64(got[i])
 		if math.IsNaN(w) && math.IsNaN(g) || g == w {
@@ -127,7 +129,7 @@ func TestMatMulVariants(t *testing.T) {
 					if rng.IntN(2) == 0 {
 						shapes = append(shapes, []int{n})
 					}
-					r.check(t, rng, op.MatMul, op.Attr{Options: o}, rng.IntN(4) == 0, shapes...)
+					r.check(t, rng, catalogue.MatMul, program.Attr{Options: o}, rng.IntN(4) == 0, shapes...)
 				}
 				require.NotZero(t, *chosen, "calls that have the variant")
 			})
@@ -163,7 +165,7 @@ func TestConv2DVariants(t *testing.T) {
 				if rng.IntN(2) == 0 {
 					shapes = append(shapes, []int{out * o.Groups})
 				}
-				r.check(t, rng, op.Conv2D, op.Attr{Options: o}, rng.IntN(3) == 0, shapes...)
+				r.check(t, rng, catalogue.Conv2D, program.Attr{Options: o}, rng.IntN(3) == 0, shapes...)
 			}
 			require.NotZero(t, *chosen, "calls that have the variant")
 		})

@@ -3,15 +3,15 @@ package lower
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 // What concerns tensors as a whole: bytes are copied and words filled without a kernel.
 
 func init() {
-	lowerings[op.Copy] = copyAll
-	lowerings[op.Reshape] = copyAll
-	lowerings[op.Fill] = func(s *step) error {
+	lowerings[catalogue.Copy] = copyAll
+	lowerings[catalogue.Reshape] = copyAll
+	lowerings[catalogue.Fill] = func(s *step) error {
 		s.fillWords(result, math.Float32bits(s.Attr.Scalars[0]), s.out.Len())
 		return nil
 	}

@@ -9,7 +9,9 @@ import (
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -41,8 +43,8 @@ func (c *call) open(m *message, extra js.Value) {
 }
 
 // received gives the device of a message that was read to its end.
-func received(handle int, m *message) (*device, error) {
-	d, err := held[*device](handle)
+func received(handle int, m *message) (*opened, error) {
+	d, err := held[*d](handle)
 	if m.err != nil {
 		return nil, m.err
 	}
@@ -57,7 +59,7 @@ func (c *call) upload(m *message, _ js.Value) {
 		return
 	}
 	c.start(d, func() (*compute.Future, func() ([]any, error), func()) {
-		t, f := op.Upload(d, x.data, x.shape...)
+		t, f := device.Upload(d, x.data, x.shape...)
 		return f, func() ([]any, error) { return []any{tensorResult(d, t)}, nil }, func() { closeAll(t) }
 	})
 }
@@ -65,14 +67,14 @@ func (c *call) upload(m *message, _ js.Value) {
 func (c *call) readTensor(m *message, _ js.Value) {
 	t, err := held[*tensor](m.int())
 	if err == nil {
-		err = reserve(op.Type{DType: t.DType(), Shape: t.Shape()}.Bytes())
+		err = reserve(program.Type{DType: t.DType(), Shape: t.Shape()}.Bytes())
 	}
 	if err != nil {
 		c.reject(err)
 		return
 	}
 	c.start(t.device, func() (*compute.Future, func() ([]any, error), func()) {
-		data := op.MakeSlice(op.Type{DType: t.DType(), Shape: t.Shape()})
+		data := program.MakeSlice(program.Type{DType: t.DType(), Shape: t.Shape()})
 		return t.ReadAsync(data), func() ([]any, error) { return []any{arrayResult(t.DType(), data)}, nil }, func() {}
 	})
 }
@@ -127,7 +129,7 @@ func (r *record) want(v batch.Value, keep bool) {
 		r.outputs = append(r.outputs, output{keep: r.batch.Keep(v)})
 		return
 	}
-	if t := (op.Type{DType: r.batch.DType(v), Shape: r.batch.Shape(v)}); r.batch.Err() == nil && r.failed == nil {
+	if t := (program.Type{DType: r.batch.DType(v), Shape: r.batch.Shape(v)}); r.batch.Err() == nil && r.failed == nil {
 		r.failed = reserve(t.Bytes())
 	}
 	r.outputs = append(r.outputs, output{read: r.batch.Read(v)})
@@ -159,7 +161,7 @@ func (c *call) runOnce(r *record, change func([]any) []any) {
 }
 
 // collect makes results of what a batch was asked for.
-func collect(d *device, outputs []output) ([]any, error) {
+func collect(d *opened, outputs []output) ([]any, error) {
 	results := make([]any, len(outputs))
 	for i, o := range outputs {
 		if o.keep != nil {
@@ -192,14 +194,14 @@ func closeAll(t compute.Tensor) {
 
 // arrayResult is a result: element type and bytes.
 func arrayResult(d compute.DType, data any) any {
-	b := op.Bytes(data)
+	b := program.Bytes(data)
 	to := page.uint8Array.New(len(b))
 	js.CopyBytesToJS(to, b)
 	return []any{int(d), to}
 }
 
 // tensorResult is a tensor as a result: element type, handle and shape.
-func tensorResult(d *device, t compute.Tensor) any {
+func tensorResult(d *opened, t compute.Tensor) any {
 	result := []any{int(t.DType()), hold(&tensor{t, d})}
 	for _, n := range t.Shape() {
 		result = append(result, n)
@@ -334,7 +336,7 @@ func (c *call) newKernel(m *message, _ js.Value) {
 type launch struct {
 	kernel *gpu.Kernel
 	gpu.Launch
-	result op.Type
+	result program.Type
 }
 
 func (m *message) launch() launch {
@@ -349,7 +351,7 @@ func (m *message) launch() launch {
 	l.result.Shape = m.shape()
 	bytes := m.bytes()
 	l.Params = make([]uint32, len(bytes)/4)
-	copy(op.Bytes(l.Params), bytes)
+	copy(program.Bytes(l.Params), bytes)
 	return l
 }
 

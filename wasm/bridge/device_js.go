@@ -11,13 +11,15 @@ import (
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu"
-	"github.com/wavelane/wavelane/internal/op"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
 )
 
-// device is an open device and the queue of what is to be started on it. All goroutines of a page share one thread, and give it up only
+// opened is an open device and the queue of what is to be started on it. All goroutines of a page share one thread, and give it up only
 // where they wait, so that nothing here needs a lock.
-type device struct {
+type opened struct {
 	executor
 	gpu      *gpu.Device // nil on the CPU
 	queue    []func()
@@ -45,7 +47,7 @@ const (
 )
 
 // openDevice opens a device and says what it is, in the form of Info in wavelane.d.ts.
-func openDevice(ctx context.Context, w wish) (*device, map[string]any, error) {
+func openDevice(ctx context.Context, w wish) (*opened, map[string]any, error) {
 	reason := "asked for"
 	if w.kind != cpu {
 		d, err := openGPU(ctx, w)
@@ -54,7 +56,7 @@ func openDevice(ctx context.Context, w wish) (*device, map[string]any, error) {
 			if w.kind == auto {
 				reason = "chosen as the best device available"
 			}
-			return &device{executor: d, gpu: d}, gpuInfo(d.Info(), reason), nil
+			return &opened{executor: d, gpu: d}, gpuInfo(d.Info(), reason), nil
 		case w.kind == webGPU || !errors.Is(err, compute.ErrUnavailable): // a device that exists and fails is reported
 			return nil, nil, err
 		}
@@ -64,7 +66,7 @@ func openDevice(ctx context.Context, w wish) (*device, map[string]any, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &device{executor: d}, cpuInfo(reason), nil
+	return &opened{executor: d}, cpuInfo(reason), nil
 }
 
 func openGPU(ctx context.Context, w wish) (*gpu.Device, error) {
@@ -120,7 +122,7 @@ func cpuInfo(reason string) map[string]any {
 }
 
 // memory is in the form of Memory in wavelane.d.ts.
-func (d *device) memory() map[string]any {
+func (d *opened) memory() map[string]any {
 	if d.gpu != nil {
 		m := d.gpu.Memory()
 		return map[string]any{"inUse": m.InUse, "cached": m.Cached}
@@ -130,7 +132,7 @@ func (d *device) memory() map[string]any {
 }
 
 // own reports a tensor of another device.
-func (d *device) own(in []operand) error {
+func (d *opened) own(in []operand) error {
 	for i, x := range in {
 		if x.tensor != nil && x.tensor.device != d {
 			return fmt.Errorf("operand %d %v: %w", i, x.tensor.Shape(), compute.ErrForeignTensor)
@@ -139,12 +141,12 @@ func (d *device) own(in []operand) error {
 	return nil
 }
 
-var catalogue = op.All()
+var entries = catalogue.All()
 
 // entry is the operation of an index in the catalogue, whose order JavaScript shares.
-func entry(index int) (*op.Entry, error) {
-	if index < 0 || index >= len(catalogue) {
+func entry(index int) (*program.Entry, error) {
+	if index < 0 || index >= len(entries) {
 		return nil, fmt.Errorf("operation %d: %w", index, compute.ErrArgument)
 	}
-	return catalogue[index], nil
+	return entries[index], nil
 }

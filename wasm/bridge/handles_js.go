@@ -11,12 +11,12 @@ import (
 // tensor is a resident tensor and the device that it belongs to.
 type tensor struct {
 	compute.Tensor
-	device *device
+	device *opened
 }
 
 // record is a batch while it is recorded.
 type record struct {
-	device  *device
+	device  *opened
 	batch   *batch.Batch
 	values  []batch.Value
 	outputs []output // in the order of read and keep
@@ -26,7 +26,7 @@ type record struct {
 // plan is a compiled batch.
 type plan struct {
 	*batch.Plan
-	device  *device
+	device  *opened
 	values  []batch.Value
 	outputs []output
 	latest  <-chan struct{} // closed when the latest run has delivered its results, which belong to the plan; nil before the first
@@ -68,7 +68,7 @@ func release(handle int) {
 		x.device.enqueue(func() { x.Close() })
 	case *plan:
 		x.device.enqueue(func() { x.Close() })
-	case *device:
+	case *d:
 		x.enqueue(func() { x.executor.Close() })
 	}
 	delete(handles, handle)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // message is what JavaScript says in a call: numbers, read one after the other, and the byte arrays that operands refer to. Its
@@ -176,8 +176,8 @@ func (m *message) slice(d compute.DType) any {
 		m.fail(err)
 		return nil
 	}
-	s := op.MakeSlice(op.Type{DType: d, Shape: []int{n / d.Size()}})
-	js.CopyBytesToGo(op.Bytes(s), a)
+	s := program.MakeSlice(program.Type{DType: d, Shape: []int{n / d.Size()}})
+	js.CopyBytesToGo(program.Bytes(s), a)
 	return s
 }
 
@@ -195,7 +195,7 @@ func (x operand) record(b *batch.Batch, values []batch.Value) batch.Value {
 }
 
 // options reads options of the type of an entry's, field by field in their order.
-func (m *message) options(e *op.Entry) any {
+func (m *message) options(e *program.Entry) any {
 	if e.Options == nil {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // enqueue runs f after all that was enqueued on the device before. F starts work and may wait for compilers, but not for the work.
-func (d *device) enqueue(f func()) {
+func (d *opened) enqueue(f func()) {
 	d.queue = append(d.queue, f)
 	if !d.draining {
 		d.draining = true
@@ -22,7 +22,7 @@ func (d *device) enqueue(f func()) {
 	}
 }
 
-func (d *device) drain() {
+func (d *opened) drain() {
 	for len(d.queue) > 0 {
 		f := d.queue[0]
 		d.queue[0] = nil
@@ -71,7 +71,7 @@ func (c *call) guard() {
 
 // start enqueues the start of work. Begin returns what is to be awaited, and what then makes the results, or undoes the start if the
 // work failed or nobody waits any more.
-func (c *call) start(d *device, begin func() (f *compute.Future, deliver func() ([]any, error), undo func())) {
+func (c *call) start(d *opened, begin func() (f *compute.Future, deliver func() ([]any, error), undo func())) {
 	d.enqueue(func() {
 		defer c.guard()
 		if c.ctx.Err() != nil {

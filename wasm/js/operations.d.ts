@@ -268,6 +268,31 @@ export interface DeviceOperations {
   reluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   reluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
+   * Softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, "FlashAttention-2", 2023). Q is
+   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
+   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
+   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
+   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
+   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
+   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
+   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
+   */
+  attention(q: Operand, k: Operand, v: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<Tensor>;
+  attention(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<Result>;
+  /**
+   * Attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the exponentials of its scores,
+   * which the gradients of attention need. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is
+   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
+   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
+   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
+   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
+   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
+   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
+   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
+   */
+  attentionLse(q: Operand, k: Operand, v: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<[y: Tensor, lse: Tensor]>;
+  attentionLse(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<[y: Result, lse: Result]>;
+  /**
    * The gradients of attention for q, k and v, where dy is that of y, and y and lse are what attention_lse gave for the same
    * options, without the matrix of weights in memory (Dao, "FlashAttention-2", 2023); sums have one order, always the same.
    * Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch, keys, kvheads, d], lse is [batch, heads, n], or all
@@ -278,6 +303,36 @@ export interface DeviceOperations {
    */
   attentionBackward(q: Operand, k: Operand, v: Operand, y: Operand, lse: Operand, dy: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<[dq: Tensor, dk: Tensor, dv: Tensor]>;
   attentionBackward(q: Operand, k: Operand, v: Operand, y: Operand, lse: Operand, dy: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<[dq: Float32Array<ArrayBuffer>, dk: Float32Array<ArrayBuffer>, dv: Float32Array<ArrayBuffer>]>;
+  /**
+   * Softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence (Kwon and others,
+   * "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d]
+   * of one type, table is [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod
+   * pagesize; keys of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond
+   * entries·pagesize mean that many keys. All else is as attention has it.
+   */
+  pagedAttention(q: Operand, kpages: Operand, vpages: Operand, table: Operand, lengths: Operand, options: AttentionOptions & CallOptions & Keep): Promise<Tensor>;
+  pagedAttention(q: Operand, kpages: Operand, vpages: Operand, table: Operand, lengths: Operand, options?: AttentionOptions & CallOptions): Promise<Result>;
+  /**
+   * A cache of keys or values with new rows in it, in place: each goes to the slot of its position mod capacity. Rows [batch,
+   * n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch] are
+   * those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
+   * written. Slots that no row goes to stay as they are. The cache is [batch, capacity, heads, d]: once positions exceed its
+   * capacity, the newest rows take the place of the oldest, and of more rows than slots the last ones stay. Updated in place
+   * where it is a resident tensor, else copied: cache.
+   */
+  kvAppend<X0 extends Operand>(cache: X0, rows: Operand, positions: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  kvAppend<X0 extends Operand>(cache: X0, rows: Operand, positions: Operand, options?: CallOptions): Promise<Updated<X0>>;
+  /**
+   * Pages of keys or values with new rows in them, in place: each goes to the page that a table names for its position. Rows
+   * [batch, n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch]
+   * are those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
+   * written. Slots that no row goes to stay as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]:
+   * position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on,
+   * and in pages that do not exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is
+   * undefined. Updated in place where it is a resident tensor, else copied: pages.
+   */
+  kvAppendPaged<X0 extends Operand>(pages: X0, rows: Operand, positions: Operand, table: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  kvAppendPaged<X0 extends Operand>(pages: X0, rows: Operand, positions: Operand, table: Operand, options?: CallOptions): Promise<Updated<X0>>;
   /** −x. */
   neg(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   neg(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
@@ -440,6 +495,25 @@ export interface DeviceOperations {
   biasActivation(x: Operand, bias: Operand, options: BiasActivationOptions & CallOptions & Keep): Promise<Tensor>;
   biasActivation(x: Operand, bias: Operand, options?: BiasActivationOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
+   * Silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are [n k] in f32, f16 or bf16,
+   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
+   * beyond, it is the matmuls.
+   */
+  gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the place of
+   * the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   */
+  gather(x: Operand, indices: Operand, options: GatherOptions & CallOptions & Keep): Promise<Tensor>;
+  gather(x: Operand, indices: Operand, options?: GatherOptions & CallOptions): Promise<Result>;
+  /**
+   * For each element of indices the element of x in the same row of the last axis that it names (NumPy's take_along_axis);
+   * the other axes are equal. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   */
+  takeAlong(x: Operand, indices: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  takeAlong(x: Operand, indices: Operand, options?: CallOptions): Promise<Result>;
+  /**
    * Four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf.
    * The words, i32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has none.
    */
@@ -480,119 +554,6 @@ export interface DeviceOperations {
    */
   lz4Decompress(blocks: Operand, sizes: Operand, options: CallOptions & Keep): Promise<[pages: Tensor, status: Tensor]>;
   lz4Decompress(blocks: Operand, sizes: Operand, options?: CallOptions): Promise<[pages: Uint32Array<ArrayBuffer>, status: Int32Array<ArrayBuffer>]>;
-  /**
-   * act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal,
-   * depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models. Padding is zeros: an infinite
-   * weight over padding gives NaN only where the input has elements.
-   */
-  conv1d(x: Operand, weights: Operand, options: Conv1DOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  conv1d(x: Operand, weights: Operand, options?: Conv1DOptions & { bias?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * The elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the place of
-   * the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
-   */
-  gather(x: Operand, indices: Operand, options: GatherOptions & CallOptions & Keep): Promise<Tensor>;
-  gather(x: Operand, indices: Operand, options?: GatherOptions & CallOptions): Promise<Result>;
-  /**
-   * For each element of indices the element of x in the same row of the last axis that it names (NumPy's take_along_axis);
-   * the other axes are equal. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
-   */
-  takeAlong(x: Operand, indices: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  takeAlong(x: Operand, indices: Operand, options?: CallOptions): Promise<Result>;
-  /**
-   * Softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, "FlashAttention-2", 2023). Q is
-   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
-   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
-   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
-   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
-   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
-   */
-  attention(q: Operand, k: Operand, v: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  attention(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<Result>;
-  /**
-   * Attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the exponentials of its scores,
-   * which the gradients of attention need. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is
-   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
-   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
-   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
-   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
-   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
-   */
-  attentionLse(q: Operand, k: Operand, v: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<[y: Tensor, lse: Tensor]>;
-  attentionLse(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<[y: Result, lse: Result]>;
-  /**
-   * Softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence (Kwon and others,
-   * "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d]
-   * of one type, table is [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod
-   * pagesize; keys of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond
-   * entries·pagesize mean that many keys. All else is as attention has it.
-   */
-  pagedAttention(q: Operand, kpages: Operand, vpages: Operand, table: Operand, lengths: Operand, options: AttentionOptions & CallOptions & Keep): Promise<Tensor>;
-  pagedAttention(q: Operand, kpages: Operand, vpages: Operand, table: Operand, lengths: Operand, options?: AttentionOptions & CallOptions): Promise<Result>;
-  /**
-   * A cache of keys or values with new rows in it, in place: each goes to the slot of its position mod capacity. Rows [batch,
-   * n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch] are
-   * those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
-   * written. Slots that no row goes to stay as they are. The cache is [batch, capacity, heads, d]: once positions exceed its
-   * capacity, the newest rows take the place of the oldest, and of more rows than slots the last ones stay. Updated in place
-   * where it is a resident tensor, else copied: cache.
-   */
-  kvAppend<X0 extends Operand>(cache: X0, rows: Operand, positions: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  kvAppend<X0 extends Operand>(cache: X0, rows: Operand, positions: Operand, options?: CallOptions): Promise<Updated<X0>>;
-  /**
-   * Pages of keys or values with new rows in them, in place: each goes to the page that a table names for its position. Rows
-   * [batch, n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch]
-   * are those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
-   * written. Slots that no row goes to stay as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]:
-   * position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on,
-   * and in pages that do not exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is
-   * undefined. Updated in place where it is a resident tensor, else copied: pages.
-   */
-  kvAppendPaged<X0 extends Operand>(pages: X0, rows: Operand, positions: Operand, table: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  kvAppendPaged<X0 extends Operand>(pages: X0, rows: Operand, positions: Operand, table: Operand, options?: CallOptions): Promise<Updated<X0>>;
-  /**
-   * The products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none. x is [… k],
-   * weights are [n k] in f32, f16 or bf16, all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one
-   * kernel that reads each weight once; beyond, it is the matmuls.
-   */
-  qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions & Keep): Promise<[q: Tensor, k: Tensor, v: Tensor]>;
-  qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options?: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions): Promise<[q: Float32Array<ArrayBuffer>, k: Float32Array<ArrayBuffer>, v: Float32Array<ArrayBuffer>]>;
-  /**
-   * Silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are [n k] in f32, f16 or bf16,
-   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
-   * beyond, it is the matmuls.
-   */
-  gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of a and
-   * b are the same, that of the result is an option; sums and bias are f32. K = 0 gives act(bias). NaN and Inf propagate as
-   * the sums of products make them. Subnormal halves may count as 0.
-   */
-  matmul(a: Operand, b: Operand, options: MatMulOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  matmul(a: Operand, b: Operand, options?: MatMulOptions & { bias?: Operand } & CallOptions): Promise<Result>;
-  matmul(a: TypedArray, b: TypedArray, m: number, k: number, n: number, options: MatMulOptions & { bias?: TypedArray } & CallOptions & Keep): Promise<Tensor>;
-  matmul(a: TypedArray, b: TypedArray, m: number, k: number, n: number, options?: MatMulOptions & { bias?: TypedArray } & CallOptions): Promise<Result>;
-  /**
-   * The matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be
-   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
-   */
-  matvec(a: Operand, x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  matvec(a: Operand, x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  matvec(a: TypedArray, x: TypedArray, m: number, k: number, options: CallOptions & Keep): Promise<Tensor>;
-  matvec(a: TypedArray, x: TypedArray, m: number, k: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * The vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be
-   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
-   */
-  vecmat(x: Operand, a: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  vecmat(x: Operand, a: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options: CallOptions & Keep): Promise<Tensor>;
-  vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X with its axes in another order. */
   transpose(x: Operand, options: TransposeOptions & CallOptions & Keep): Promise<Tensor>;
   transpose(x: Operand, options?: TransposeOptions & CallOptions): Promise<Result>;
@@ -843,6 +804,45 @@ export interface DeviceOperations {
   embeddingBackward(table: Operand, ids: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   embeddingBackward(table: Operand, ids: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
+   * act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal,
+   * depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models. Padding is zeros: an infinite
+   * weight over padding gives NaN only where the input has elements.
+   */
+  conv1d(x: Operand, weights: Operand, options: Conv1DOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
+  conv1d(x: Operand, weights: Operand, options?: Conv1DOptions & { bias?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none. x is [… k],
+   * weights are [n k] in f32, f16 or bf16, all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one
+   * kernel that reads each weight once; beyond, it is the matmuls.
+   */
+  qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions & Keep): Promise<[q: Tensor, k: Tensor, v: Tensor]>;
+  qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options?: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions): Promise<[q: Float32Array<ArrayBuffer>, k: Float32Array<ArrayBuffer>, v: Float32Array<ArrayBuffer>]>;
+  /**
+   * The matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be
+   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   */
+  matvec(a: Operand, x: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  matvec(a: Operand, x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  matvec(a: TypedArray, x: TypedArray, m: number, k: number, options: CallOptions & Keep): Promise<Tensor>;
+  matvec(a: TypedArray, x: TypedArray, m: number, k: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be
+   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   */
+  vecmat(x: Operand, a: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  vecmat(x: Operand, a: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options: CallOptions & Keep): Promise<Tensor>;
+  vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of a and
+   * b are the same, that of the result is an option; sums and bias are f32. K = 0 gives act(bias). NaN and Inf propagate as
+   * the sums of products make them. Subnormal halves may count as 0.
+   */
+  matmul(a: Operand, b: Operand, options: MatMulOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
+  matmul(a: Operand, b: Operand, options?: MatMulOptions & { bias?: Operand } & CallOptions): Promise<Result>;
+  matmul(a: TypedArray, b: TypedArray, m: number, k: number, n: number, options: MatMulOptions & { bias?: TypedArray } & CallOptions & Keep): Promise<Tensor>;
+  matmul(a: TypedArray, b: TypedArray, m: number, k: number, n: number, options?: MatMulOptions & { bias?: TypedArray } & CallOptions): Promise<Result>;
+  /**
    * The k largest elements of each row of the last axis in descending order, and their indices in the row, i32; both results
    * have k as their last axis. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts
    * as larger than every number, +Inf too.
@@ -891,6 +891,29 @@ export interface BatchOperations {
    */
   reluBackward(x: BatchOperand, dy: BatchOperand): Value;
   /**
+   * Softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, "FlashAttention-2", 2023). Q is
+   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
+   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
+   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
+   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
+   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
+   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
+   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
+   */
+  attention(q: BatchOperand, k: BatchOperand, v: BatchOperand, options?: AttentionOptions & { lengths?: BatchOperand }): Value;
+  /**
+   * Attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the exponentials of its scores,
+   * which the gradients of attention need. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is
+   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
+   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
+   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
+   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
+   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
+   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
+   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
+   */
+  attentionLse(q: BatchOperand, k: BatchOperand, v: BatchOperand, options?: AttentionOptions & { lengths?: BatchOperand }): [y: Value, lse: Value];
+  /**
    * The gradients of attention for q, k and v, where dy is that of y, and y and lse are what attention_lse gave for the same
    * options, without the matrix of weights in memory (Dao, "FlashAttention-2", 2023); sums have one order, always the same.
    * Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch, keys, kvheads, d], lse is [batch, heads, n], or all
@@ -900,6 +923,33 @@ export interface BatchOperations {
    * make NaN of any gradient of its sequence.
    */
   attentionBackward(q: BatchOperand, k: BatchOperand, v: BatchOperand, y: BatchOperand, lse: BatchOperand, dy: BatchOperand, options?: AttentionOptions & { lengths?: BatchOperand }): [dq: Value, dk: Value, dv: Value];
+  /**
+   * Softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence (Kwon and others,
+   * "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d]
+   * of one type, table is [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod
+   * pagesize; keys of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond
+   * entries·pagesize mean that many keys. All else is as attention has it.
+   */
+  pagedAttention(q: BatchOperand, kpages: BatchOperand, vpages: BatchOperand, table: BatchOperand, lengths: BatchOperand, options?: AttentionOptions): Value;
+  /**
+   * A cache of keys or values with new rows in it, in place: each goes to the slot of its position mod capacity. Rows [batch,
+   * n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch] are
+   * those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
+   * written. Slots that no row goes to stay as they are. The cache is [batch, capacity, heads, d]: once positions exceed its
+   * capacity, the newest rows take the place of the oldest, and of more rows than slots the last ones stay. Updated in place
+   * where it is a resident tensor, else copied: cache.
+   */
+  kvAppend(cache: BatchOperand, rows: BatchOperand, positions: BatchOperand): Value;
+  /**
+   * Pages of keys or values with new rows in them, in place: each goes to the page that a table names for its position. Rows
+   * [batch, n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch]
+   * are those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
+   * written. Slots that no row goes to stay as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]:
+   * position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on,
+   * and in pages that do not exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is
+   * undefined. Updated in place where it is a resident tensor, else copied: pages.
+   */
+  kvAppendPaged(pages: BatchOperand, rows: BatchOperand, positions: BatchOperand, table: BatchOperand): Value;
   /** −x. */
   neg(x: BatchOperand): Value;
   /** |x|. */
@@ -1015,6 +1065,22 @@ export interface BatchOperations {
    */
   biasActivation(x: BatchOperand, bias: BatchOperand, options?: BiasActivationOptions): Value;
   /**
+   * Silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are [n k] in f32, f16 or bf16,
+   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
+   * beyond, it is the matmuls.
+   */
+  gateUpSwiglu(x: BatchOperand, gate: BatchOperand, up: BatchOperand): Value;
+  /**
+   * The elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the place of
+   * the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   */
+  gather(x: BatchOperand, indices: BatchOperand, options?: GatherOptions): Value;
+  /**
+   * For each element of indices the element of x in the same row of the last axis that it names (NumPy's take_along_axis);
+   * the other axes are equal. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   */
+  takeAlong(x: BatchOperand, indices: BatchOperand): Value;
+  /**
    * Four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf.
    * The words, i32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has none.
    */
@@ -1049,100 +1115,6 @@ export interface BatchOperations {
    * a page. What lies behind a block is not looked at.
    */
   lz4Decompress(blocks: BatchOperand, sizes: BatchOperand): [pages: Value, status: Value];
-  /**
-   * act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal,
-   * depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models. Padding is zeros: an infinite
-   * weight over padding gives NaN only where the input has elements.
-   */
-  conv1d(x: BatchOperand, weights: BatchOperand, options?: Conv1DOptions & { bias?: BatchOperand }): Value;
-  /**
-   * The elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the place of
-   * the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
-   */
-  gather(x: BatchOperand, indices: BatchOperand, options?: GatherOptions): Value;
-  /**
-   * For each element of indices the element of x in the same row of the last axis that it names (NumPy's take_along_axis);
-   * the other axes are equal. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
-   */
-  takeAlong(x: BatchOperand, indices: BatchOperand): Value;
-  /**
-   * Softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, "FlashAttention-2", 2023). Q is
-   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
-   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
-   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
-   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
-   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
-   */
-  attention(q: BatchOperand, k: BatchOperand, v: BatchOperand, options?: AttentionOptions & { lengths?: BatchOperand }): Value;
-  /**
-   * Attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the exponentials of its scores,
-   * which the gradients of attention need. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is
-   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
-   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
-   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
-   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
-   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
-   */
-  attentionLse(q: BatchOperand, k: BatchOperand, v: BatchOperand, options?: AttentionOptions & { lengths?: BatchOperand }): [y: Value, lse: Value];
-  /**
-   * Softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence (Kwon and others,
-   * "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d]
-   * of one type, table is [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod
-   * pagesize; keys of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond
-   * entries·pagesize mean that many keys. All else is as attention has it.
-   */
-  pagedAttention(q: BatchOperand, kpages: BatchOperand, vpages: BatchOperand, table: BatchOperand, lengths: BatchOperand, options?: AttentionOptions): Value;
-  /**
-   * A cache of keys or values with new rows in it, in place: each goes to the slot of its position mod capacity. Rows [batch,
-   * n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch] are
-   * those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
-   * written. Slots that no row goes to stay as they are. The cache is [batch, capacity, heads, d]: once positions exceed its
-   * capacity, the newest rows take the place of the oldest, and of more rows than slots the last ones stay. Updated in place
-   * where it is a resident tensor, else copied: cache.
-   */
-  kvAppend(cache: BatchOperand, rows: BatchOperand, positions: BatchOperand): Value;
-  /**
-   * Pages of keys or values with new rows in them, in place: each goes to the page that a table names for its position. Rows
-   * [batch, n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch]
-   * are those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
-   * written. Slots that no row goes to stay as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]:
-   * position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on,
-   * and in pages that do not exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is
-   * undefined. Updated in place where it is a resident tensor, else copied: pages.
-   */
-  kvAppendPaged(pages: BatchOperand, rows: BatchOperand, positions: BatchOperand, table: BatchOperand): Value;
-  /**
-   * The products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none. x is [… k],
-   * weights are [n k] in f32, f16 or bf16, all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one
-   * kernel that reads each weight once; beyond, it is the matmuls.
-   */
-  qkv(x: BatchOperand, wq: BatchOperand, wk: BatchOperand, wv: BatchOperand, options?: { bq?: BatchOperand; bk?: BatchOperand; bv?: BatchOperand }): [q: Value, k: Value, v: Value];
-  /**
-   * Silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are [n k] in f32, f16 or bf16,
-   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
-   * beyond, it is the matmuls.
-   */
-  gateUpSwiglu(x: BatchOperand, gate: BatchOperand, up: BatchOperand): Value;
-  /**
-   * act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of a and
-   * b are the same, that of the result is an option; sums and bias are f32. K = 0 gives act(bias). NaN and Inf propagate as
-   * the sums of products make them. Subnormal halves may count as 0.
-   */
-  matmul(a: BatchOperand, b: BatchOperand, options?: MatMulOptions & { bias?: BatchOperand }): Value;
-  /**
-   * The matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be
-   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
-   */
-  matvec(a: BatchOperand, x: BatchOperand): Value;
-  /**
-   * The vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be
-   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
-   */
-  vecmat(x: BatchOperand, a: BatchOperand): Value;
   /** X with its axes in another order. */
   transpose(x: BatchOperand, options?: TransposeOptions): Value;
   /** A strided box of x. */
@@ -1337,6 +1309,34 @@ export interface BatchOperations {
    * scatter_add does. An id outside the vocabulary leaves its row unused.
    */
   embeddingBackward(table: BatchOperand, ids: BatchOperand, dy: BatchOperand): Value;
+  /**
+   * act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal,
+   * depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models. Padding is zeros: an infinite
+   * weight over padding gives NaN only where the input has elements.
+   */
+  conv1d(x: BatchOperand, weights: BatchOperand, options?: Conv1DOptions & { bias?: BatchOperand }): Value;
+  /**
+   * The products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none. x is [… k],
+   * weights are [n k] in f32, f16 or bf16, all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one
+   * kernel that reads each weight once; beyond, it is the matmuls.
+   */
+  qkv(x: BatchOperand, wq: BatchOperand, wk: BatchOperand, wv: BatchOperand, options?: { bq?: BatchOperand; bk?: BatchOperand; bv?: BatchOperand }): [q: Value, k: Value, v: Value];
+  /**
+   * The matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be
+   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   */
+  matvec(a: BatchOperand, x: BatchOperand): Value;
+  /**
+   * The vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be
+   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   */
+  vecmat(x: BatchOperand, a: BatchOperand): Value;
+  /**
+   * act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of a and
+   * b are the same, that of the result is an option; sums and bias are f32. K = 0 gives act(bias). NaN and Inf propagate as
+   * the sums of products make them. Subnormal halves may count as 0.
+   */
+  matmul(a: BatchOperand, b: BatchOperand, options?: MatMulOptions & { bias?: BatchOperand }): Value;
   /**
    * The k largest elements of each row of the last axis in descending order, and their indices in the row, i32; both results
    * have k as their last axis. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts

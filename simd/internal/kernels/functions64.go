@@ -3,7 +3,7 @@ package kernels
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
 // exp64 is eˣ within 2⁻³¹ for |x| up to 200, where every float32 result is 0 or +Inf already; beyond, it is that of ±200.
@@ -97,7 +97,7 @@ func mish64(x float64) float64 {
 // selu64: Klambauer et al., "Self-Normalizing Neural Networks", 2017.
 func selu64(x float64) float64 {
 	if x > 0 {
-		return op.SELUScale * x
+		return catalogue.SELUScale * x
 	}
-	return op.SELUScale * op.SELUAlpha * math.Expm1(x)
+	return catalogue.SELUScale * catalogue.SELUAlpha * math.Expm1(x)
 }

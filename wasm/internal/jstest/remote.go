@@ -19,7 +19,8 @@ import (
 	"testing"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Files are the modules that run in Node.js and in pages.
@@ -127,8 +128,8 @@ type answer struct {
 	Results []Value `json:"results"`
 }
 
-// Compile implements op.Executor for programs of one step.
-func (r *Remote) Compile(p *op.Program) (op.Executable, error) {
+// Compile implements program.Executor for programs of one step.
+func (r *Remote) Compile(p *program.Program) (program.Executable, error) {
 	if len(p.Steps) != 1 {
 		return nil, fmt.Errorf("%d steps: %w", len(p.Steps), compute.ErrUnsupported)
 	}
@@ -137,22 +138,22 @@ func (r *Remote) Compile(p *op.Program) (op.Executable, error) {
 
 type executable struct {
 	remote  *Remote
-	program *op.Program
+	program *program.Program
 }
 
 func (x executable) Close() error { return nil }
 
 // Start sends the call.
-func (x executable) Start(data *op.IO) *compute.Future {
+func (x executable) Start(data *program.IO) *compute.Future {
 	step := &x.program.Steps[0]
 	r := x.remote
 	r.mu.Lock()
 	r.number++
-	c := Call{Operands: []Value{}, Operation: slices.Index(op.All(), step.Entry), Number: r.number}
+	c := Call{Operands: []Value{}, Operation: slices.Index(catalogue.All(), step.Entry), Number: r.number}
 	r.mu.Unlock()
 	for i, s := range x.program.Host {
 		t := x.program.Values[s]
-		c.Operands = append(c.Operands, Value{t.DType.String(), append([]int{}, t.Shape...), len(op.Bytes(data.Host[i]))})
+		c.Operands = append(c.Operands, Value{t.DType.String(), append([]int{}, t.Shape...), len(program.Bytes(data.Host[i]))})
 	}
 	for _, s := range step.In {
 		c.Same = append(c.Same, slices.Index(x.program.Host, s))
@@ -216,7 +217,7 @@ func encode(header any, arrays []any) ([]byte, error) {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(len(text)))
 	b = append(b, text...)
 	for _, a := range arrays {
-		b = append(pad(b), op.Bytes(a)...)
+		b = append(pad(b), program.Bytes(a)...)
 	}
 	return b, nil
 }
@@ -254,11 +255,11 @@ func deliver(body []byte, read []any) error {
 	at := int(4 + n)
 	for i, v := range a.Results {
 		at += -at & 7
-		d, _, err := op.TypeOf(read[i])
+		d, _, err := program.TypeOf(read[i])
 		if err != nil {
 			return err
 		}
-		to := op.Bytes(read[i])
+		to := program.Bytes(read[i])
 		if name := d.String(); v.DType != name || v.Bytes != len(to) {
 			return fmt.Errorf("result %d is %d bytes of %s, want %d of %s", i, v.Bytes, v.DType, len(to), name)
 		}

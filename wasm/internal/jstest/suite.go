@@ -6,15 +6,15 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/internal/op"
 )
 
 // Conform runs the conformance cases of every entry through the API that answers, at most perEntry of each: which ones is up to the
 // seed. It returns their number.
 func (r *Remote) Conform(t *testing.T, perEntry int) int {
 	count := 0
-	for _, e := range op.All() {
+	for _, e := range catalogue.All() {
 		cases, err := conformance.Cases(e)
 		if err != nil {
 			t.Fatal(err)

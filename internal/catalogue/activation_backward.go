@@ -1,0 +1,68 @@
+package catalogue
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/internal/program"
+)
+
+// backward registers the gradient of an elementwise function: dy·slope(x). The slope is bounded, and where rounding matters in
+// it, it does so in units of 1, not of its own size: terms cancel.
+func backward(name, method, doc string, slope func(x float64) float64) *program.Entry {
+	e := broadcasting(program.Binary, name, method, doc, program.Tolerance{Rel: 1e-5, Mag: 4e-6}, []program.Input{{Name: "x"}, {Name: "dy"}},
+		func(x, _ []float64) float64 { return x[1] * slope(x[0]) })
+	e.Magnitude = func(in []program.Array, a program.Attr, out program.Type) []float64 { // |dy|
+		ones := program.MapArray(in[0], func(float64) float64 { return 1 })
+		return Mul.Reference([]program.Array{ones, program.MapArray(in[1], math.Abs)}, a, []program.Type{out})[0].Data
+	}
+	return e.WithSpecial("The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.")
+}
+
+// limited is f, with its limits at ±Inf, 0 and 1.
+func limited(f func(x float64) float64) func(x float64) float64 {
+	return func(x float64) float64 {
+		if math.IsInf(x, 0) {
+			return max(math.Copysign(1, x), 0)
+		}
+		return f(x)
+	}
+}
+
+func geluSlope(x float64) float64 {
+	k := math.Sqrt(2 / math.Pi)
+	t := math.Tanh(k * (x + 0.044715*x*x*x))
+	if t*t == 1 { // the rest overflows
+		return 0.5 * (1 + t)
+	}
+	return 0.5*(1+t) + 0.5*x*(1-t*t)*k*(1+3*0.044715*x*x)
+}
+
+func geluErfSlope(x float64) float64 {
+	return 0.5*math.Erfc(-x/math.Sqrt2) + x*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi)
+}
+
+func siluSlope(x float64) float64 {
+	s := sigmoid(x)
+	return s * (1 + x*sigmoid(-x))
+}
+
+// Gradients of activations with respect to x.
+var (
+	ReLUBackward = broadcasting(program.Binary, "relu_backward", "ReLUBackward", "dy where x > 0, else 0: the gradient of relu",
+		exact, []program.Input{{Name: "x"}, {Name: "dy"}}, func(x, _ []float64) float64 {
+			switch {
+			case x[0] > 0:
+				return x[1]
+			case x[0] <= 0:
+				return 0
+			}
+			return x[0]
+		}).WithSpecial("0 where x is 0, and where it is negative whatever dy is; NaN where x is.")
+	GELUBackward = backward("gelu_backward", "GELUBackward",
+		"the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³))",
+		limited(geluSlope)).WithDomain(-8, 8)
+	GELUErfBackward = backward("gelu_erf_backward", "GELUErfBackward",
+		"the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ", limited(geluErfSlope)).WithDomain(-8, 8)
+	SiLUBackward = backward("silu_backward", "SiLUBackward", "the gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x)",
+		limited(siluSlope)).WithDomain(-20, 20)
+)

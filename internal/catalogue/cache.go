@@ -1,0 +1,112 @@
+package catalogue
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
+)
+
+// Paging says where the keys of sequences lie in pages: key t of sequence b in page table[b, t/PageSize], at t mod PageSize.
+type Paging struct {
+	Pages, PageSize int
+	PerSequence     int // entries of the table for each sequence
+}
+
+// Slot returns the place of key t of a sequence among those of all pages; false where the table has no page for it.
+func (p Paging) Slot(table []int32, sequence, t int) (int, bool) {
+	entry := t / max(p.PageSize, 1)
+	if t < 0 || p.PageSize == 0 || entry >= p.PerSequence {
+		return 0, false
+	}
+	id := int(table[sequence*p.PerSequence+entry])
+	if id < 0 || id >= p.Pages {
+		return 0, false
+	}
+	return id*p.PageSize + t%p.PageSize, true
+}
+
+// pagingOf checks pages [pages, pagesize, heads, d] against a table [batch, entries].
+func pagingOf(pages, table []int, batch int) (Paging, error) {
+	if len(pages) != 4 || len(table) != 2 || table[0] != batch {
+		return Paging{}, fmt.Errorf("needs pages [pages pagesize heads d] and a table [%d entries]: %w", batch, compute.ErrShape)
+	}
+	p := Paging{pages[0], pages[1], table[1]}
+	if p.PageSize > 0 && p.PerSequence > program.MaxElements/p.PageSize {
+		return p, fmt.Errorf("%d pages of %d keys for a sequence, at most %d keys: %w", p.PerSequence, p.PageSize, program.MaxElements, compute.ErrTooLarge)
+	}
+	return p, nil
+}
+
+// PagedShape derives the sizes of an attention over pages; NK is the keys that a sequence has room for.
+func PagedShape(q, k, v, table, lengths []int, o compute.AttentionOptions) (AttentionDims, Paging, error) {
+	batch := 1
+	if len(q) == 4 {
+		batch = q[0]
+	}
+	p, err := pagingOf(k, table, batch)
+	if err != nil {
+		return AttentionDims{}, p, err
+	}
+	if !program.EqualShape(k, v) {
+		return AttentionDims{}, p, fmt.Errorf("pages of keys and of values differ: %w", compute.ErrShape)
+	}
+	if !program.EqualShape(lengths, []int{batch}) {
+		return AttentionDims{}, p, fmt.Errorf("lengths must have shape [%d]: %w", batch, compute.ErrShape)
+	}
+	rows := []int{batch, p.PerSequence * p.PageSize, k[2], k[3]}
+	if len(q) == 3 {
+		rows = rows[1:]
+	}
+	d, err := AttentionShape(q, rows, rows, o)
+	return d, p, err
+}
+
+const pagedSpecial = "Q is [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d] of one type, table is " +
+	"[batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize; keys of pages " +
+	"that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond entries·pagesize mean that many keys. " +
+	"All else is as attention has it."
+
+// PagedAttention is attention over a cache in pages.
+var PagedAttention = register(&program.Entry{Name: "paged_attention", Method: "PagedAttention", Class: program.Matrix, Dots: attentionFlops(4),
+	Doc: "softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence " +
+		"(Kwon and others, \"PagedAttention\", 2023)",
+	Special: pagedSpecial,
+	Inputs: []program.Input{{Name: "q", Types: floats}, {Name: "kpages", Types: floats}, {Name: "vpages", Types: floats},
+		{Name: "table", Types: []compute.DType{compute.Int32}}, {Name: "lengths", Types: []compute.DType{compute.Int32}}},
+	Options: compute.AttentionOptions{},
+	Tol:     attentionTol, Domain: [2]float64{-2, 2},
+	Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
+		_, _, err := PagedShape(in[0].Shape, in[1].Shape, in[2].Shape, in[3].Shape, in[4].Shape, a.Options.(compute.AttentionOptions))
+		if err == nil && in[1].DType != in[2].DType {
+			err = fmt.Errorf("pages are %v and %v, must be one type: %w", in[1].DType, in[2].DType, compute.ErrDType)
+		}
+		return in[0], err
+	},
+	Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
+		return attended(out, in[2], func(f func(r queryRow)) { eachPagedQuery(in, a, f) })
+	},
+	Magnitude: func(in []program.Array, a program.Attr, out program.Type) []float64 {
+		return attendedMagnitude(out, in[2], func(f func(r queryRow)) { eachPagedQuery(in, a, f) })
+	}})
+
+// eachPagedQuery is eachQuery over pages.
+func eachPagedQuery(in []program.Array, a program.Attr, f func(r queryRow)) {
+	d, p, _ := PagedShape(in[0].Shape, in[1].Shape, in[2].Shape, in[3].Shape, in[4].Shape, a.Options.(compute.AttentionOptions)) // checked
+	table := integers(in[3])
+	for b := range d.Batch {
+		used := min(max(int(in[4].Data[b]), 0), d.NK)
+		d.eachOf(b, used, in[0], in[1], func(head, t int) (int, bool) {
+			slot, ok := p.Slot(table, b, t)
+			return (slot*d.KVHeads + head) * d.D, ok
+		}, f)
+	}
+}
+
+func integers(x program.Array) []int32 {
+	n := make([]int32, len(x.Data))
+	for i, v := range x.Data {
+		n[i] = int32(v)
+	}
+	return n
+}

@@ -1,0 +1,39 @@
+package catalogue
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
+)
+
+func swish(x float64) float64 { return limitAtMinusInf(x, x*sigmoid(x)) }
+
+// Elementwise layers. A matmul with bias and activation in one kernel is matmul itself: see compute.MatMulOptions.
+var (
+	SwiGLU = binary("swiglu", "SwiGLU", "silu(gate)·up (Shazeer, \"GLU Variants Improve Transformer\", 2020), where a is the gate",
+		program.Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 1e-6}, func(gate, up float64) float64 { return swish(gate) * up }).
+		WithSpecial("A gate of −Inf counts as its limit, 0. Where silu(gate) is below the least normal number, it may be 0.").WithDomain(-20, 20)
+
+	BiasActivation = register(&program.Entry{Name: "bias_activation", Method: "BiasActivation", Class: program.Layer,
+		Doc:     "act(x + bias), bias being a vector along the last axis of x",
+		Special: "Activations are the operations of the same name; no activation leaves the sum.",
+		Inputs:  []program.Input{{Name: "x"}, {Name: "bias"}}, Options: compute.BiasActivationOptions{}, Tol: program.Tolerance{Mag: 2e-7},
+		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
+			if len(in[0].Shape) == 0 {
+				return program.Type{}, fmt.Errorf("a scalar has no last axis: %w", compute.ErrShape)
+			}
+			if _, cols := program.RowsCols(in[0].Shape); !program.EqualShape(in[1].Shape, []int{cols}) {
+				return program.Type{}, fmt.Errorf("bias must have shape [%d]: %w", cols, compute.ErrShape)
+			}
+			_, err := ActivationEntry(a.Activation())
+			return in[0], err
+		},
+		Ref: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
+			return activate(addArrays(in[0], in[1]).Data, a.Activation())
+		},
+		Magnitude: func(in []program.Array, _ program.Attr, _ program.Type) []float64 {
+			in = program.Absolute(in)
+			return addArrays(in[0], in[1]).Data
+		}})
+)

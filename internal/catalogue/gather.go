@@ -1,0 +1,119 @@
+package catalogue
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
+)
+
+// GatherDims are the sizes of what takes or puts rows by index: y[o, j, i] = x[o, index, i] with o < Outer, j < Count,
+// i < Inner and indices below Rows. The index is the one at j, or with Own the one at o·Count + j.
+type GatherDims struct {
+	Outer, Rows, Count, Inner int
+	Own                       bool
+}
+
+// TakeAlongDims derives the sizes of a take_along.
+func TakeAlongDims(x, indices []int) (GatherDims, error) {
+	last := len(x) - 1
+	if last < 0 || len(indices) != len(x) || !program.EqualShape(indices[:last], x[:last]) {
+		return GatherDims{}, fmt.Errorf("operands differ before the last axis: %w", compute.ErrShape)
+	}
+	return GatherDims{Outer: program.Len(x[:last]), Rows: x[last], Count: indices[last], Inner: 1, Own: true}, nil
+}
+
+// GatherAxis derives the sizes of a gather.
+func GatherAxis(x, indices []int, o compute.GatherOptions) (GatherDims, error) {
+	axis, err := axisOf(o.Axis, len(x))
+	if err != nil {
+		return GatherDims{}, err
+	}
+	return GatherDims{Outer: program.Len(x[:axis]), Rows: x[axis], Count: program.Len(indices), Inner: program.Len(x[axis+1:])}, nil
+}
+
+// GatherRows are the sizes of what takes rows of the first axis or puts them there: embedding, scatter, scatter_add.
+func GatherRows(x, indices []int) GatherDims {
+	return GatherDims{Outer: 1, Rows: x[0], Count: program.Len(indices), Inner: program.Len(x[1:])}
+}
+
+// axisOf is an axis counted from the front.
+func axisOf(axis, rank int) (int, error) {
+	at := axis
+	if at < 0 {
+		at += rank
+	}
+	if at < 0 || at >= rank {
+		return 0, fmt.Errorf("axis %d of %d: %w", axis, rank, compute.ErrArgument)
+	}
+	return at, nil
+}
+
+var indexType = []compute.DType{compute.Int32}
+
+const outsideSpecial = "An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers."
+
+// Entries that take elements by index.
+var (
+	Gather = register(&program.Entry{Name: "gather", Method: "Gather", Class: program.Move,
+		Doc: "the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the " +
+			"place of the axis",
+		Special: outsideSpecial,
+		Inputs:  []program.Input{{Name: "x", Types: words}, {Name: "indices", Types: indexType}}, Options: compute.GatherOptions{},
+		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
+			axis, err := axisOf(a.Options.(compute.GatherOptions).Axis, len(in[0].Shape))
+			if err != nil {
+				return program.Type{}, err
+			}
+			shape := slices.Concat(in[0].Shape[:axis], in[1].Shape, in[0].Shape[axis+1:])
+			if len(shape) > program.MaxRank {
+				return program.Type{}, fmt.Errorf("result has %d axes, at most %d are possible: %w", len(shape), program.MaxRank, compute.ErrShape)
+			}
+			return program.Type{DType: in[0].DType, Shape: shape}, nil
+		},
+		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
+			d, _ := GatherAxis(in[0].Shape, in[1].Shape, a.Options.(compute.GatherOptions))
+			return gatherReference(d, in, Missing(out.DType))
+		}})
+	TakeAlong = register(&program.Entry{Name: "take_along", Method: "TakeAlong", Class: program.Move,
+		Doc: "for each element of indices the element of x in the same row of the last axis that it names (NumPy's " +
+			"take_along_axis); the other axes are equal",
+		Special: outsideSpecial,
+		Inputs:  []program.Input{{Name: "x", Types: words}, {Name: "indices", Types: indexType}},
+		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
+			_, err := TakeAlongDims(in[0].Shape, in[1].Shape)
+			return program.Type{DType: in[0].DType, Shape: in[1].Shape}, err
+		},
+		Ref: func(in []program.Array, _ program.Attr, out program.Type) []float64 {
+			d, _ := TakeAlongDims(in[0].Shape, in[1].Shape)
+			return gatherReference(d, in, Missing(out.DType))
+		}})
+)
+
+// Missing is the element that stands where an index is outside.
+func Missing(t compute.DType) float64 {
+	if t == compute.Int32 || t == compute.Uint32 {
+		return 0
+	}
+	return math.NaN()
+}
+
+func gatherReference(d GatherDims, in []program.Array, missing float64) []float64 {
+	y := make([]float64, 0, d.Outer*d.Count*d.Inner)
+	for o := range d.Outer {
+		ids := in[1].Data
+		if d.Own {
+			ids = ids[o*d.Count:]
+		}
+		for _, id := range ids[:d.Count] {
+			if id < 0 || int(id) >= d.Rows {
+				y = append(y, slices.Repeat([]float64{missing}, d.Inner)...)
+				continue
+			}
+			y = append(y, in[0].Data[(o*d.Rows+int(id))*d.Inner:][:d.Inner]...)
+		}
+	}
+	return y
+}

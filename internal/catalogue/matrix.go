@@ -1,0 +1,203 @@
+package catalogue
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
+)
+
+// MatMulDims are the sizes of a matmul. Strides are the distances in elements between successive matrices of a batch; an
+// operand without leading axes is shared by the whole batch and has stride 0.
+type MatMulDims struct {
+	Batch, M, K, N   int
+	StrideA, StrideB int
+}
+
+// MatMulShape derives the sizes of a checked matmul.
+func MatMulShape(a, b []int, o compute.MatMulOptions) (MatMulDims, error) {
+	var d MatMulDims
+	if len(a) < 2 || len(b) < 2 {
+		return d, fmt.Errorf("operands need two axes: %w", compute.ErrShape)
+	}
+	la, lb := a[:len(a)-2], b[:len(b)-2]
+	if len(la) > 0 && len(lb) > 0 && !slices.Equal(la, lb) {
+		return d, fmt.Errorf("leading axes %v and %v differ: %w", la, lb, compute.ErrShape)
+	}
+	d.M, d.K = a[len(a)-2], a[len(a)-1]
+	if o.TransA {
+		d.M, d.K = d.K, d.M
+	}
+	kb := b[len(b)-2]
+	d.N = b[len(b)-1]
+	if o.TransB {
+		kb, d.N = d.N, kb
+	}
+	if d.K != kb {
+		return d, fmt.Errorf("inner dimensions %d and %d differ: %w", d.K, kb, compute.ErrShape)
+	}
+	d.Batch = max(program.Len(la), 1)
+	if len(la) > 0 {
+		d.Batch, d.StrideA = program.Len(la), d.M*d.K
+	}
+	if len(lb) > 0 {
+		d.Batch, d.StrideB = program.Len(lb), d.K*d.N
+	}
+	return d, nil
+}
+
+// Matrix entries.
+var (
+	MatMul = register(&program.Entry{Name: "matmul", Method: "MatMul", Class: program.Matrix, Dots: matmulFlops,
+		Doc: "act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of " +
+			"a and b are the same, that of the result is an option; sums and bias are Float32",
+		Special: "K = 0 gives act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.",
+		Inputs:  []program.Input{{Name: "a", Types: floats}, {Name: "b", Types: floats}, {Name: "bias", Optional: true}},
+		Options: compute.MatMulOptions{}, Tol: sumTol, Domain: [2]float64{-1, 1},
+		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
+			o := a.Options.(compute.MatMulOptions)
+			d, err := MatMulShape(in[0].Shape, in[1].Shape, o)
+			if err != nil {
+				return program.Type{}, err
+			}
+			if in[0].DType != in[1].DType || !slices.Contains(floats, o.Result) {
+				return program.Type{}, fmt.Errorf("%v times %v to %v: %w", in[0].DType, in[1].DType, o.Result, compute.ErrDType)
+			}
+			if _, ok := precisions[o.Precision]; !ok {
+				return program.Type{}, fmt.Errorf("precision %d: %w", o.Precision, compute.ErrArgument)
+			}
+			if len(in) == 3 && !program.EqualShape(in[2].Shape, []int{d.N}) {
+				return program.Type{}, fmt.Errorf("bias must have shape [%d]: %w", d.N, compute.ErrShape)
+			}
+			if _, err := ActivationEntry(o.Act); err != nil {
+				return program.Type{}, err
+			}
+			lead := in[0].Shape[:len(in[0].Shape)-2]
+			if len(lead) == 0 {
+				lead = in[1].Shape[:len(in[1].Shape)-2]
+			}
+			return program.Type{DType: o.Result, Shape: append(slices.Clone(lead), d.M, d.N)}, nil
+		},
+		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
+			return activate(matmulReference(in, a.Options.(compute.MatMulOptions), out), a.Options.(compute.MatMulOptions).Act)
+		},
+		Magnitude: func(in []program.Array, a program.Attr, out program.Type) []float64 {
+			return matmulReference(program.Absolute(in), a.Options.(compute.MatMulOptions), out)
+		}})
+	MatVec = register(&program.Entry{Name: "matvec", Method: "MatVec", Class: program.Matrix, Dots: matrixFlops(0),
+		Doc: "the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be " +
+			"Float16 or BFloat16 and is read once for up to 8 rows",
+		Special: "K = 0 gives zeros. Subnormal halves may count as 0.",
+		Inputs:  []program.Input{{Name: "a", Types: floats}, {Name: "x"}}, Tol: sumTol, Domain: [2]float64{-1, 1},
+		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
+			return vectorTimes(in[1].Shape, in[0].Shape, true)
+		},
+		Ref: func(in []program.Array, _ program.Attr, out program.Type) []float64 {
+			return matmulReference([]program.Array{asRows(in[1]), in[0]}, compute.MatMulOptions{TransB: true}, out)
+		}})
+	VecMat = register(&program.Entry{Name: "vecmat", Method: "VecMat", Class: program.Matrix, Dots: matrixFlops(1),
+		Doc: "the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be " +
+			"Float16 or BFloat16 and is read once for up to 8 rows",
+		Special: "K = 0 gives zeros. Subnormal halves may count as 0.",
+		Inputs:  []program.Input{{Name: "x"}, {Name: "a", Types: floats}}, Tol: sumTol, Domain: [2]float64{-1, 1},
+		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
+			return vectorTimes(in[0].Shape, in[1].Shape, false)
+		},
+		Ref: func(in []program.Array, _ program.Attr, out program.Type) []float64 {
+			return matmulReference([]program.Array{asRows(in[0]), in[1]}, compute.MatMulOptions{}, out)
+		}})
+)
+
+// vectorTimes is the type of vectors, the rows of x, times a matrix.
+func vectorTimes(x, a []int, transposed bool) (program.Type, error) {
+	if len(a) != 2 || len(x) != 1 && len(x) != 2 {
+		return program.Type{}, fmt.Errorf("needs a matrix, and a vector or rows of them: %w", compute.ErrShape)
+	}
+	k, n := a[0], a[1]
+	if transposed {
+		k, n = n, k
+	}
+	if x[len(x)-1] != k {
+		return program.Type{}, fmt.Errorf("inner dimensions %d and %d differ: %w", x[len(x)-1], k, compute.ErrShape)
+	}
+	return program.F32(append(slices.Clone(x[:len(x)-1]), n)...), nil
+}
+
+func asRows(x program.Array) program.Array {
+	rows, cols := program.RowsCols(x.Shape)
+	return program.Array{Shape: []int{rows, cols}, Data: x.Data}
+}
+
+// Product is a matmul, matvec or vecmat as a product of matrices.
+type Product struct {
+	MatMulDims
+	A, B int // which operands they are
+	compute.MatMulOptions
+}
+
+// ProductOf is the product that a checked step is; a third operand is its bias.
+func ProductOf(e *program.Entry, in []program.Type, a program.Attr) (Product, error) {
+	p := Product{A: 0, B: 1}
+	switch e {
+	case MatMul:
+		p.MatMulOptions = a.Options.(compute.MatMulOptions)
+	case MatVec:
+		p.A, p.B, p.TransB = 1, 0, true
+	}
+	left := in[p.A].Shape
+	if len(left) == 1 {
+		left = []int{1, left[0]}
+	}
+	var err error
+	p.MatMulDims, err = MatMulShape(left, in[p.B].Shape, p.MatMulOptions)
+	return p, err
+}
+
+func matmulReference(in []program.Array, o compute.MatMulOptions, out program.Type) []float64 {
+	d, _ := MatMulShape(in[0].Shape, in[1].Shape, o)
+	y := make([]float64, out.Len())
+	// Strides of A along m and k, of B along k and n.
+	am, ak, bk, bn := d.K, 1, d.N, 1
+	if o.TransA {
+		am, ak = 1, d.M
+	}
+	if o.TransB {
+		bk, bn = 1, d.K
+	}
+	for z := range d.Batch {
+		a, b := in[0].Data[z*d.StrideA:], in[1].Data[z*d.StrideB:]
+		for i := range d.M {
+			row := y[(z*d.M+i)*d.N : (z*d.M+i+1)*d.N]
+			if ak == 1 && bk == 1 { // as both lie in memory
+				for j := range row {
+					row[j] = dot(a[i*d.K:(i+1)*d.K], b[j*d.K:(j+1)*d.K])
+				}
+			} else {
+				for k := range d.K {
+					x := a[i*am+k*ak]
+					for j := range row {
+						row[j] += x * b[k*bk+j*bn]
+					}
+				}
+			}
+			if len(in) == 3 {
+				for j := range row {
+					row[j] += in[2].Data[j]
+				}
+			}
+		}
+	}
+	return y
+}
+
+func activate(y []float64, act compute.Activation) []float64 {
+	e, _ := ActivationEntry(act)
+	if e == nil {
+		return y
+	}
+	for i := range y {
+		y[i] = e.F(y[i:i+1], nil)
+	}
+	return y
+}

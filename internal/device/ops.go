@@ -1,0 +1,80 @@
+package device
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
+)
+
+// NewOps returns the operations of a device on slices of host memory. Each is a program of one step, so there is no second
+// path beside programs.
+func NewOps(d program.Executor) compute.Ops { return compute.NewOps(runner{d}) }
+
+type runner struct{ device program.Executor }
+
+func (r runner) Run(entry string, out []compute.Operand, in []compute.Operand, scalars []float32, options any) *compute.Future {
+	p, io, err := single(entry, out, in, program.Attr{Scalars: scalars, Options: options})
+	if err != nil {
+		return compute.Failed(err)
+	}
+	x, err := r.device.Compile(p)
+	if err != nil {
+		return compute.Failed(fmt.Errorf("%s %v: %w", entry, p.Types(p.Host), err))
+	}
+	f := x.Start(io)
+	x.Close() // the run in flight finishes
+	return f
+}
+
+// single builds the program of one operation on host slices.
+func single(entry string, out []compute.Operand, in []compute.Operand, a program.Attr) (*program.Program, *program.IO, error) {
+	e := catalogue.Lookup(entry)
+	if e == nil {
+		return nil, nil, fmt.Errorf("no operation is named %q: %w", entry, compute.ErrArgument)
+	}
+	p, io := &program.Program{}, &program.IO{}
+	slots := make([]program.Slot, len(in))
+	for i, x := range in {
+		t, err := operandType(x)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: operand %d: %w", entry, i, err)
+		}
+		slots[i] = p.Add(t, program.FromHost)
+		io.Host = append(io.Host, x.Data)
+	}
+	results, err := p.ApplyAll(e, a, slots...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(out) != len(results) {
+		return nil, nil, fmt.Errorf("%s %v: %d results, %d destinations: %w", entry, p.Types(slots), len(results), len(out),
+			compute.ErrArgument)
+	}
+	for i, y := range results {
+		want := p.Values[y].Type
+		if out[i].Shape != nil && !slices.Equal(out[i].Shape, want.Shape) {
+			return nil, nil, fmt.Errorf("%s %v: result is %v, destination %v: %w", entry, p.Types(slots), want, out[i].Shape, compute.ErrShape)
+		}
+		if err := program.CheckSlice(out[i].Data, want); err != nil {
+			return nil, nil, fmt.Errorf("%s %v: destination: %w", entry, p.Types(slots), err)
+		}
+		io.Read = append(io.Read, out[i].Data)
+	}
+	p.Read = results
+	return p, io, nil
+}
+
+func operandType(x compute.Operand) (program.Type, error) {
+	d, _, err := program.TypeOf(x.Data)
+	if err != nil {
+		return program.Type{}, err
+	}
+	if err := program.CheckShape(x.Shape); err != nil {
+		return program.Type{}, err
+	}
+	t := program.Type{DType: d, Shape: x.Shape}
+	return t, program.CheckSlice(x.Data, t)
+}

@@ -1,0 +1,59 @@
+package program
+
+import "io"
+
+// Peaks are the rates that a device can reach, in bytes and floating-point operations a second; 0 where they are not known.
+type Peaks struct {
+	Memory  float64 `json:"memory_bytes_s"` // of operands and results in the device's memory
+	Math    float64 `json:"math_flop_s"`    // of steps that compute anything but products
+	Product float64 `json:"product_flop_s"` // of matrix products, convolutions and attention
+}
+
+// Rated is a device that knows the peaks of those on which it places programs, see [Placer].
+type Rated interface {
+	Peaks(of Executor) Peaks
+}
+
+// Coder is a device that can show the code of a program.
+type Coder interface {
+	// Code writes the sources of what each step runs.
+	Code(w io.Writer, p *Program) error
+}
+
+// Launcher is an Executable that tells what it launches.
+type Launcher interface {
+	// Launches lists for each step what a run does, in order.
+	Launches() [][]Launch
+}
+
+// Launch is a kernel on so many blocks of so many threads, or "copy" or "fill" for memory without a kernel, on none.
+type Launch struct {
+	Kernel string    `json:"kernel"`
+	Grid   [3]uint32 `json:"grid"`
+	Block  [3]uint32 `json:"block"`
+}
+
+// Traffic is the number of bytes that a step has to read and write: its operands and results, of tables only what rows are taken
+// from or put into.
+func (e *Entry) Traffic(in, out []Type) float64 {
+	results := 0.0
+	for _, t := range out {
+		results += float64(t.Bytes())
+	}
+	if e.Class == Move && e.Updates > 0 { // the rest of what is updated stays as it is
+		results = 0
+		for _, t := range in[e.Updates:] {
+			results += float64(t.Bytes())
+		}
+		return 2 * results
+	}
+	n := results
+	for _, t := range in {
+		if b := float64(t.Bytes()); e.Class == Move {
+			n += min(b, results)
+		} else {
+			n += b
+		}
+	}
+	return n
+}

@@ -1,0 +1,320 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// Slot is the index of a value in a program.
+type Slot int
+
+// Source says where a value comes from.
+type Source uint8
+
+// Sources.
+const (
+	FromHost   Source = iota // uploaded from the caller's slice when the program starts
+	FromTensor               // resident on the device already
+	FromStep                 // the result of a step
+)
+
+// Value is a slot's type and origin. Every value is written once; a step that updates an operand in place makes a new value in
+// the same memory, see [Program.Homes].
+type Value struct {
+	Type
+	Source Source
+}
+
+// Step applies an operation. For the class Custom, Kernel is the device's own compiled kernel and its only result has any type.
+type Step struct {
+	Entry  *Entry
+	In     []Slot
+	Out    []Slot
+	Attr   Attr
+	Kernel Kernel
+}
+
+// Kernel is a user's kernel, made and checked by the device that will run it.
+type Kernel interface {
+	// Check validates a call and returns the type of the result, as [Entry.Check] does.
+	Check(in []Type, out Type, a Attr) error
+	Name() string
+}
+
+// Program is what a device executes: steps in order over value slots, all shapes known. It is immutable once built, and
+// the same program may run many times with other data.
+type Program struct {
+	Values []Value
+	Steps  []Step
+	Host   []Slot // FromHost values, in the order of IO.Host
+	Tensor []Slot // FromTensor values, in the order of IO.Tensors
+	Read   []Slot // values copied to the caller when the program ends, in the order of IO.Read
+	Keep   []Slot // values that stay on the device as tensors, in the order of IO.Keep
+
+	Variables int  // number of IO.Scalars, see Attr.Vary
+	Apart     bool // every value has memory of its own, so that tests can find values which should not share any
+
+	// While it is built: the steps that update operands among those searched for them so far.
+	updaters []int
+	searched int
+}
+
+// IO is the data of one run.
+type IO struct {
+	Host    []any            // slices, one per Program.Host
+	Tensors []compute.Tensor // one per Program.Tensor
+	Read    []any            // destination slices, one per Program.Read; must not overlap each other
+	Keep    []compute.Tensor // filled by Start, one per Program.Keep; valid to use in later programs at once
+	Scalars []float32        // one per Program.Variables, not used after Start; nil for those in the steps
+
+	// Times, if not nil, has one element per step, which a run sets to the step's time by the device's clock. Such runs are slower;
+	// devices without a clock fail with compute.ErrUnsupported.
+	Times []time.Duration
+}
+
+// Executor is a device as programs see it.
+type Executor interface {
+	// Compile validates and prepares a program. Compiling is pure preparation: nothing runs.
+	Compile(p *Program) (Executable, error)
+}
+
+// Executable is a compiled program. Start may be called again while earlier runs are in flight.
+type Executable interface {
+	// Start begins one run and returns at once. Errors, also of arguments, come through the future. Host and Tensors are not read
+	// any more once it has returned, and Read is not before the run is done; what the slices hold is in use until then.
+	Start(io *IO) *compute.Future
+	// Close releases what the executable holds. Runs in flight finish.
+	Close() error
+}
+
+// Direct is an Executable which makes no future for callers that wait at once.
+type Direct interface {
+	// Begin is Start for such a caller.
+	Begin(io *IO) (Waiter, error)
+}
+
+// Waiter is a run that was begun. Wait is called once and does what compute.Future.AwaitOrAbandon does.
+type Waiter interface {
+	Wait(ctx context.Context) error
+}
+
+// Add appends a value and returns its slot.
+func (p *Program) Add(t Type, from Source) Slot {
+	s := Slot(len(p.Values))
+	p.Values = append(p.Values, Value{t, from})
+	switch from {
+	case FromHost:
+		p.Host = append(p.Host, s)
+	case FromTensor:
+		p.Tensor = append(p.Tensor, s)
+	}
+	return s
+}
+
+// Apply is [Program.ApplyAll] for an operation of one result; of several it returns the first.
+func (p *Program) Apply(e *Entry, a Attr, in ...Slot) (Slot, error) {
+	out, err := p.ApplyAll(e, a, in...)
+	if err != nil {
+		return 0, err
+	}
+	return out[0], nil
+}
+
+// ApplyAll checks a call, appends it as a step and returns the slots of its results.
+func (p *Program) ApplyAll(e *Entry, a Attr, in ...Slot) ([]Slot, error) {
+	types, err := e.Check(p.Types(in), a)
+	if err == nil {
+		err = p.unchanged(e, in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Slot, len(types))
+	for i, t := range types {
+		out[i] = p.Add(t, FromStep)
+	}
+	p.Steps = append(p.Steps, Step{Entry: e, In: in, Out: out, Attr: a})
+	return out, nil
+}
+
+// unchanged reports operands that an earlier step updated in place, and those that this one would update and read as well.
+func (p *Program) unchanged(e *Entry, in []Slot) error {
+	for ; p.searched < len(p.Steps); p.searched++ {
+		if p.Steps[p.searched].updates() > 0 {
+			p.updaters = append(p.updaters, p.searched)
+		}
+	}
+	for _, i := range p.updaters {
+		s := &p.Steps[i]
+		for k := range s.updates() {
+			if slices.Contains(in, s.In[k]) {
+				return fmt.Errorf("%s %v: an operand was updated in place by step %d (%s), whose result has to be used instead: %w", e.Name,
+					p.Types(in), i, s.Entry.Name, compute.ErrArgument)
+			}
+		}
+	}
+	for k := range e.Updates {
+		if slices.Contains(in[:k], in[k]) || slices.Contains(in[k+1:], in[k]) {
+			return fmt.Errorf("%s %v: %s is updated in place and cannot be another operand as well: %w", e.Name, p.Types(in),
+				e.Inputs[k].Name, compute.ErrArgument)
+		}
+	}
+	return nil
+}
+
+func (s *Step) updates() int {
+	if s.Entry == nil {
+		return 0
+	}
+	return s.Entry.Updates
+}
+
+// Homes tells for every slot in whose memory its value lies: its own, or that of the tensor which steps update in place on the
+// way to it.
+func (p *Program) Homes() []Slot {
+	homes := make([]Slot, len(p.Values))
+	for i := range homes {
+		homes[i] = Slot(i)
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		for k := range s.updates() {
+			if home := homes[s.In[k]]; p.Values[home].Source == FromTensor {
+				homes[s.Out[k]] = home
+			}
+		}
+	}
+	return homes
+}
+
+// Changed lists the tensors, as indices of IO.Tensors, that the program updates in place.
+func (p *Program) Changed() []int {
+	homes := p.Homes()
+	var changed []int
+	for i, s := range p.Tensor {
+		for v, home := range homes {
+			if home == s && v != int(s) {
+				changed = append(changed, i)
+				break
+			}
+		}
+	}
+	return changed
+}
+
+// ApplyKernel appends a user's kernel as a step with a result of type out.
+func (p *Program) ApplyKernel(k Kernel, a Attr, out Type, in ...Slot) (Slot, error) {
+	if err := CheckShape(out.Shape); err != nil {
+		return 0, fmt.Errorf("%s: %w", k.Name(), err)
+	}
+	if err := k.Check(p.Types(in), out, a); err != nil {
+		return 0, err
+	}
+	if err := p.unchanged(UserKernel, in); err != nil {
+		return 0, err
+	}
+	s := p.Add(out, FromStep)
+	p.Steps = append(p.Steps, Step{Entry: UserKernel, In: in, Out: []Slot{s}, Attr: a, Kernel: k})
+	return s, nil
+}
+
+// Types returns the types of slots.
+func (p *Program) Types(slots []Slot) []Type {
+	ts := make([]Type, len(slots))
+	for i, s := range slots {
+		ts[i] = p.Values[s].Type
+	}
+	return ts
+}
+
+// CheckIO validates the data of a run against the program: counts, element types and lengths.
+func (p *Program) CheckIO(io *IO) error {
+	if len(io.Host) != len(p.Host) || len(io.Tensors) != len(p.Tensor) || len(io.Read) != len(p.Read) {
+		return fmt.Errorf("program of %d inputs, %d tensors and %d results was given %d, %d and %d: %w", len(p.Host),
+			len(p.Tensor), len(p.Read), len(io.Host), len(io.Tensors), len(io.Read), compute.ErrArgument)
+	}
+	if io.Times != nil && len(io.Times) != len(p.Steps) {
+		return fmt.Errorf("program of %d steps was given room for %d times: %w", len(p.Steps), len(io.Times), compute.ErrArgument)
+	}
+	if io.Scalars != nil && len(io.Scalars) != p.Variables {
+		return fmt.Errorf("program of %d variable scalars was given %d: %w", p.Variables, len(io.Scalars), compute.ErrArgument)
+	}
+	for i, s := range p.Host {
+		if err := CheckSlice(io.Host[i], p.Values[s].Type); err != nil {
+			return fmt.Errorf("input %d: %w", i, err)
+		}
+	}
+	for i, s := range p.Read {
+		if err := CheckSlice(io.Read[i], p.Values[s].Type); err != nil {
+			return fmt.Errorf("result %d: %w", i, err)
+		}
+	}
+	for i, s := range p.Tensor {
+		t, want := io.Tensors[i], p.Values[s].Type
+		if t == nil {
+			return fmt.Errorf("tensor %d is nil: %w", i, compute.ErrArgument)
+		}
+		if t.DType() != want.DType || !EqualShape(t.Shape(), want.Shape) {
+			return fmt.Errorf("tensor %d is %v, the program needs %v: %w", i, Type{t.DType(), t.Shape()}, want, compute.ErrShape)
+		}
+	}
+	return p.checkChanged(io)
+}
+
+// checkChanged reports a tensor given twice of which one is updated in place: its other reader would see either state.
+func (p *Program) checkChanged(io *IO) error {
+	for j, t := range io.Tensors {
+		for i, u := range io.Tensors[:j] {
+			if !SameTensor(t, u) {
+				continue
+			}
+			if changed := p.Changed(); slices.Contains(changed, i) || slices.Contains(changed, j) {
+				return fmt.Errorf("tensor %d is tensor %d as well, and is updated in place: %w", j, i, compute.ErrArgument)
+			}
+		}
+	}
+	return nil
+}
+
+// Check validates what no single step shows: the marks of variable scalars, and what the program asks of values that lie in
+// tensors which it updates in place. Such a tensor cannot be kept as another, and what is read at the end is its last state.
+func (p *Program) Check() error {
+	for i := range p.Steps {
+		if err := p.checkVary(&p.Steps[i]); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+	}
+	homes, changed := p.Homes(), p.Changed()
+	for _, t := range changed {
+		home := p.Tensor[t]
+		last := home
+		for s, h := range homes {
+			if h == home {
+				last = Slot(s) // slots are in the order of steps
+			}
+		}
+		for i, s := range p.Keep {
+			if homes[s] == home {
+				return fmt.Errorf("kept value %d %v lies in a tensor that the program updates in place: use that tensor: %w", i,
+					p.Values[s].Type, compute.ErrArgument)
+			}
+		}
+		for i, s := range p.Read {
+			if homes[s] == home && s != last {
+				return fmt.Errorf("result %d %v is an earlier state of a tensor that the program updates in place: copy it before: %w", i,
+					p.Values[s].Type, compute.ErrArgument)
+			}
+		}
+	}
+	return nil
+}
+
+// SameTensor reports whether two tensors are one.
+func SameTensor(a, b compute.Tensor) bool {
+	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && a == b
+}

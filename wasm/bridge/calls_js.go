@@ -44,7 +44,7 @@ func (c *call) open(m *message, extra js.Value) {
 
 // received gives the device of a message that was read to its end.
 func received(handle int, m *message) (*opened, error) {
-	d, err := held[*d](handle)
+	d, err := held[*opened](handle)
 	if m.err != nil {
 		return nil, m.err
 	}

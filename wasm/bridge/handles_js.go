@@ -68,7 +68,7 @@ func release(handle int) {
 		x.device.enqueue(func() { x.Close() })
 	case *plan:
 		x.device.enqueue(func() { x.Close() })
-	case *d:
+	case *opened:
 		x.enqueue(func() { x.executor.Close() })
 	}
 	delete(handles, handle)

@@ -46,7 +46,7 @@ func bufferOf(m *message) (any, error) {
 }
 
 func gpuDevice(m *message) (any, error) {
-	d, err := held[*d](m.int())
+	d, err := held[*opened](m.int())
 	if err != nil || d.gpu == nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func releaseHandle(m *message) (any, error) {
 }
 
 func newBatch(m *message) (any, error) {
-	d, err := held[*d](m.int())
+	d, err := held[*opened](m.int())
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func setInput(m *message) (any, error) {
 }
 
 func deviceMemory(m *message) (any, error) {
-	d, err := held[*d](m.int())
+	d, err := held[*opened](m.int())
 	if err != nil {
 		return nil, err
 	}

@@ -49,19 +49,6 @@ func gatherWork(c *call, d catalogue.GatherDims) work {
 	})
 }
 
-// embed copies the rows of table that ids name; elements of those that it does not have become other.
-func embed[T float32 | uint32](y, table []T, ids []int32, width int, other T) {
-	rows := len(table) / width
-	for i, id := range ids {
-		row := y[i*width:][:width]
-		if uint(id) < uint(rows) {
-			copy(row, table[int(id)*width:])
-		} else {
-			fillWith(row, other)
-		}
-	}
-}
-
 // rowLists are the updates of each row in their order: those of row r are order[start[r]] … order[start[r+1]−1].
 type rowLists struct{ start, order []int32 }
 

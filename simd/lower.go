@@ -49,8 +49,8 @@ func (p *phase) cut() { p.grain = max(1, min(p.units, int(chunkTime/max(p.ns, 0.
 // lowerings are the kernels of the entries that are not elementwise; those are in spans.
 var lowerings = map[string]func(*call) work{
 	"sum": reduction(&sumFold, rounded), "mean": reduction(&sumFold, meanOf), "norm_l1": reduction(&sumAbsFold, rounded),
-	"norm_l2": reduction(&squaresFold, norm2), "norm_linf": reduction(&maxAbsFold, itself), "dot": reduction(&dotFold, rounded),
-	"max": reduction(&maxFold, first.in), "min": reduction(&minFold, first.in),
+	"norm_l2": reduction(&squaresFold, rootOf), "norm_linf": reduction(&maxAbsFold, itself), "dot": reduction(&dotFold, rounded),
+	"max": reduction(&maxFold, valueOf), "min": reduction(&minFold, valueOf),
 	"argmax": reduction(&maxFold, indexOf), "argmin": reduction(&minFold, indexOf),
 	"inspect": reduction(&specialFold, specialIn),
 	"softmax": rowwise(&softmaxRow), "log_softmax": rowwise(&logSoftmaxRow),
@@ -90,8 +90,3 @@ func one(units int, ns float64, do func(a *args, lo, hi int)) work {
 
 // words32 is the scratch memory as float32.
 func words32(a *args) []float32 { return view{a.scratch.p, 2 * a.scratch.n}.f32() }
-
-func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
-// padded rounds a number of elements up to whole groups of a width.
-func padded(n, width int) int { return ceilDiv(n, width) * width }

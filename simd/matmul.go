@@ -90,12 +90,3 @@ func (c *call) multiplication(p *gemm.Product, left, right int) work {
 	}
 	return w
 }
-
-// inPlace returns an activation as an epilogue runs it, and its cost; nil for none.
-func inPlace(a compute.Activation) (func(y []float32), float64) {
-	f, ns := activation(a)
-	if f == nil {
-		return nil, 0
-	}
-	return func(y []float32) { f(y, y, nil, nil, numbers{}) }, ns
-}

@@ -107,36 +107,6 @@ func pad(c *call) work {
 	})
 }
 
-// padRows computes rows of the last axis of the result, of shape out, from x, of shape in, and a value around it.
-func padRows(y, x []uint32, in, out, before []int, value uint32, lo, hi int) {
-	last := len(out) - 1
-	width, inner, left := out[last], in[last], before[last]
-	for r := lo; r < hi; r++ {
-		row := y[r*width : (r+1)*width]
-		from, step, inside := 0, inner, true
-		for d, rest := last-1, r; d >= 0; d-- {
-			i := rest%out[d] - before[d]
-			rest /= out[d]
-			inside = inside && i >= 0 && i < in[d]
-			from += i * step
-			step *= in[d]
-		}
-		if !inside {
-			fillWith(row, value)
-			continue
-		}
-		fillWith(row[:left], value)
-		copy(row[left:left+inner], x[from:from+inner])
-		fillWith(row[left+inner:], value)
-	}
-}
-
-func fillWith[T float32 | uint32](y []T, v T) {
-	for i := range y {
-		y[i] = v
-	}
-}
-
 // concat has a phase for each operand, which puts its rows (from the axis on) into those of the result.
 func concat(c *call) work {
 	axis, _ := catalogue.ConcatAxis(len(c.out.Shape), c.attr.Options.(compute.ConcatOptions)) // checked

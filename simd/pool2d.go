@@ -3,8 +3,6 @@ package simd
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
@@ -13,15 +11,6 @@ import (
 type pooling struct {
 	catalogue.ConvDims
 	mean bool
-}
-
-// pool2d lowers a pooling.
-func pool2d(mean bool) func(*call) work {
-	return func(c *call) work {
-		d, _ := catalogue.PoolShape(c.in[0].Shape, c.attr.Options.(compute.PoolOptions)) // checked
-		p := &pooling{d, mean}
-		return one(d.N*d.OutH, p.ns(), func(a *args, lo, hi int) { p.do(a.out.f32(), a.in[0].f32(), lo, hi) })
-	}
 }
 
 // ns is the estimated cost of a unit.

@@ -38,7 +38,7 @@ func Dot(a, b []float32) float32 {
 func NormL1(x []float32) float32 { return float32(sumAbsFold.of(x, nil)) }
 
 // NormL2 returns √Σx[i]², 0 of none; squares beyond float32's range give +Inf.
-func NormL2(x []float32) float32 { return norm2(squaresFold.of(x, nil), nil) }
+func NormL2(x []float32) float32 { return norm2(squaresFold.of(x, nil)) }
 
 // NormLInf returns the largest |x[i]|: 0 of none, NaN if any element is.
 func NormLInf(x []float32) float32 { return maxAbsFold.of(x, nil) }

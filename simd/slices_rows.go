@@ -79,7 +79,7 @@ var standardRow = rowOp[moments]{cost: cost{2, 0.14}, merge: moments.plus, block
 
 var unitRow = rowOp[squares]{cost: cost{1, 0.09}, merge: squares.plus, block: squaresOf,
 	write: func(y, x, _, _ []float32, _, row squares, _ float64) {
-		kernels.Scale(y, x, 1/norm2(row.sum, nil))
+		kernels.Scale(y, x, 1/norm2(row.sum))
 	}}
 
 // bounds are the smallest and the largest of some elements.

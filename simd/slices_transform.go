@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
 
@@ -38,11 +37,6 @@ func Transpose(dst, x []float32, rows, cols int) {
 		return
 	}
 	kernels.Transpose(words(dst), rows, words(x), cols, rows, cols)
-}
-
-// words is x as 4-byte words, which moves change on no machine.
-func words(x []float32) []uint32 {
-	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
 // Identity sets dst to the n×n matrix with ones on its diagonal and zeros elsewhere.
@@ -263,20 +257,3 @@ func elements(name string, sizes ...int) int {
 	}
 	return n
 }
-
-// threadsFor is the number of threads for work of so many ns.
-func threadsFor(ns float64) int {
-	if ns < splitTime {
-		return 1
-	}
-	return pool.Limit()
-}
-
-// inParts does parts of a loop on several threads.
-func inParts(parts, threads int, do func(part int)) {
-	pool.Shared().EachN(partFunc(do), parts, threads)
-}
-
-type partFunc func(part int)
-
-func (f partFunc) Do(part int) { f(part) }

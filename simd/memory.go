@@ -161,15 +161,3 @@ func (m *memory) close() {
 	m.closed = true
 	m.drop()
 }
-
-// scratch lends kernels the float32 memory that one part of their work needs.
-var scratch = sync.Pool{New: func() any { return new([]float32) }}
-
-func borrow(n int) *[]float32 {
-	s := scratch.Get().(*[]float32)
-	if cap(*s) < n {
-		*s = make([]float32, n)
-	}
-	*s = (*s)[:n]
-	return s
-}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 var cpuCandidate = candidate{"cpu", openCPU}
 
 func openCPU(context.Context, *config) (backend, Info, error) {
-	d, err := simd.Open()
+	d, err := cpu.Open()
 	if err != nil {
 		return nil, Info{}, err
 	}

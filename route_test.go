@@ -15,11 +15,10 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 // named is a CPU device under another name that knows what it was given.
@@ -49,9 +48,9 @@ type pair struct {
 	gpu, cpu *named
 }
 
-func newPair(t *testing.T, gpu, cpu Costs) pair {
+func newPair(t *testing.T, gpu, host Costs) pair {
 	open := func() *named {
-		d, err := simd.Open()
+		d, err := cpu.Open()
 		require.NoError(t, err)
 		return &named{backend: d}
 	}
@@ -59,7 +58,7 @@ func newPair(t *testing.T, gpu, cpu Costs) pair {
 	c := &config{log: slog.New(slog.DiscardHandler), costsDir: t.TempDir()}
 	p.router = newRouter(c, &routed{backend: p.gpu, info: Info{Kind: "gpu", identity: "one"}}, &routed{backend: p.cpu, info: Info{Kind: "cpu", identity: "two"}})
 	p.limit = time.Minute // machines that run tests are busy
-	p.measure = func(*router) { p.devices[0].costs, p.devices[1].costs = gpu, cpu }
+	p.measure = func(*router) { p.devices[0].costs, p.devices[1].costs = gpu, host }
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p
 }
@@ -108,7 +107,7 @@ func TestRoutingFollowsTensors(t *testing.T) {
 	makes := &program.Program{}
 	makes.Keep = []program.Slot{makes.Add(program.F32(1), program.FromHost)}
 	own := unaryChain(catalogue.Neg, 1, 1)
-	own.Steps[0].Kernel = (*simd.Kernel)(nil)
+	own.Steps[0].Kernel = (*cpu.Kernel)(nil)
 	for _, p := range []*program.Program{uses, makes, own} {
 		require.Same(t, r.gpu, r.Place(p))
 		require.Contains(t, r.ExplainPlace(p), "gpu: ")

@@ -150,7 +150,7 @@ func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.F
 	return device.Upload(d.backend, data, shape...)
 }
 
-// Unwrap returns the device behind this one, a *cuda.Device, *gpu.Device or *simd.Device, for what only that kind offers. Closing either
+// Unwrap returns the device behind this one, a *cuda.Device, *gpu.Device or *cpu.Device, for what only that kind offers. Closing either
 // closes both.
 func (d *Device) Unwrap() any {
 	switch b := d.backend.(type) {

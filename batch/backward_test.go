@@ -10,11 +10,11 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 func TestMatMulBackwardErrors(t *testing.T) {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	require.NoError(t, err)
 	defer dev.Close()
 	record := func(want error, f func(b *batch.Batch)) {
@@ -35,7 +35,7 @@ func TestMatMulBackwardErrors(t *testing.T) {
 
 // The gradients against finite differences of the device's own product: f = Σ dy·(a·b) is linear in each operand.
 func TestMatMulBackwardIsTheSlope(t *testing.T) {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	require.NoError(t, err)
 	defer dev.Close()
 	seed := rand.Uint64()

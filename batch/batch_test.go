@@ -10,14 +10,13 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/simd/cpu"
 )
 
-func open(t *testing.T) *simd.Device {
+func open(t *testing.T) *cpu.Device {
 	t.Helper()
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	require.NoError(t, err)
 	t.Cleanup(func() { dev.Close() })
 	return dev

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/lz4"
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 // lz4Corpora are pages of several kinds, 10,000 together.
@@ -68,7 +68,7 @@ func lz4Corpora(t *testing.T, rng *rand.Rand) map[string][]byte {
 func TestLZ4Peer(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	d, err := simd.Open()
+	d, err := cpu.Open()
 	require.NoError(t, err)
 	defer d.Close()
 	ctx := context.Background()

@@ -10,6 +10,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 // Subjects of products with quantised weights. Those of ggml round x to 8 bits, as ours does.
@@ -70,7 +71,7 @@ func quantised(t quant.Type, rows int) Case {
 		for i := range data {
 			data[i] = r.Uint32() & 0x3bff3bff // halves below 1
 		}
-		d, err := simd.Open()
+		d, err := cpu.Open()
 		must(err)
 		ctx := context.Background()
 		w, err := d.Upload(ctx, data, n, words)

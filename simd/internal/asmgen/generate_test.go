@@ -17,7 +17,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 		require.NoError(t, err, "run make generate")
 		require.True(t, string(got) == string(want), "%s is stale: run make generate", name)
 	}
-	committed, err := filepath.Glob(filepath.Join(root, "*", "zz_*"))
+	committed, err := filepath.Glob(filepath.Join(root, "*", "*_gen*"))
 	require.NoError(t, err)
 	for _, path := range committed {
 		name, err := filepath.Rel(root, path)

@@ -12,7 +12,7 @@ import (
 // Go's compiler emits no SIMD for WebAssembly, so kernels are in a second module, the side module, which imports the memory
 // of the Go program. Its source are the definitions in simd/internal/asmgen.
 
-//go:embed zz_kernels.wasm
+//go:embed kernels_gen.wasm
 var moduleCode []byte
 
 // loadErr says why there is no side module, or not yet.

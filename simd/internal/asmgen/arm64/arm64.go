@@ -60,8 +60,8 @@ func Translate(ks []*ir.Kernel) (map[string][]byte, error) {
 		return nil, fmt.Errorf("arm64 stubs: %w", err)
 	}
 	return map[string][]byte{
-		"kernels/zz_kernels_arm64.s": []byte(header + include + data.b.String() + code.String()),
-		"kernels/zz_stubs_arm64.go":  stub,
+		"kernels/kernels_gen_arm64.s": []byte(header + include + data.b.String() + code.String()),
+		"kernels/stubs_gen_arm64.go":  stub,
 	}, nil
 }
 

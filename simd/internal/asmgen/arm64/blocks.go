@@ -31,8 +31,8 @@ func blocksFiles() map[string][]byte {
 	b.expand(true)
 	b.weigh()
 	return map[string][]byte{
-		"blocks/zz_blocks_arm64.s":        []byte(header + include + b.tables.b.String() + b.b.String()),
-		"blocks/zz_blocks_stubs_arm64.go": []byte(header + "package blocks\n" + b.stubs.String()),
+		"blocks/blocks_gen_arm64.s":        []byte(header + include + b.tables.b.String() + b.b.String()),
+		"blocks/blocks_stubs_gen_arm64.go": []byte(header + "package blocks\n" + b.stubs.String()),
 	}
 }
 

@@ -35,7 +35,7 @@ func gemmFiles() map[string][]byte {
 	t.b.WriteString(header + "#include \"go_asm.h\"\n" + include)
 	tileKernels(t)
 	packKernel(t)
-	return map[string][]byte{"gemm/zz_micro_arm64.s": []byte(t.b.String())}
+	return map[string][]byte{"gemm/micro_gen_arm64.s": []byte(t.b.String())}
 }
 
 // tileKernels writes the function with a micro-kernel for each shape of a tile, and for both ways in which A may lie. With

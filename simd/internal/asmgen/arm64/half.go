@@ -53,7 +53,7 @@ func halfFiles() map[string][]byte {
 		t.vec("shrn", 0, 0)
 	})
 	return map[string][]byte{
-		"kernels/zz_half_arm64.s":        []byte(t.b.String()),
-		"kernels/zz_half_stubs_arm64.go": []byte(stubs.String()),
+		"kernels/half_gen_arm64.s":        []byte(t.b.String()),
+		"kernels/half_stubs_gen_arm64.go": []byte(stubs.String()),
 	}
 }

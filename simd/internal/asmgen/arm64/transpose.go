@@ -32,8 +32,8 @@ func transposeFiles() map[string][]byte {
 	t.label("done")
 	t.ins("RET")
 	return map[string][]byte{
-		"kernels/zz_transpose_arm64.s": []byte(t.b.String()),
-		"kernels/zz_transpose_stubs_arm64.go": []byte(header + `package kernels
+		"kernels/transpose_gen_arm64.s": []byte(t.b.String()),
+		"kernels/transpose_stubs_gen_arm64.go": []byte(header + `package kernels
 
 //go:noescape
 func transposeNEON(dst, src *uint32, ldd, lds, n int)

@@ -31,7 +31,7 @@ func TestExecution(t *testing.T) {
 	require.NoError(t, err)
 	checkWords(t, files)
 
-	stubs := regexp.MustCompile(`package kernels`).ReplaceAll(files["kernels/zz_stubs_arm64.go"], []byte("package trial"))
+	stubs := regexp.MustCompile(`package kernels`).ReplaceAll(files["kernels/stubs_gen_arm64.go"], []byte("package trial"))
 	functions := "package trial\n\nvar functions = map[string]any{\n"
 	for _, k := range kernels {
 		functions += fmt.Sprintf("%q: %s,\n", k.Name, k.Func(suffix))
@@ -41,9 +41,9 @@ func TestExecution(t *testing.T) {
 	require.NoError(t, err)
 	overlay := map[string]string{}
 	for name, b := range map[string][]byte{
-		"zz_kernels_arm64.s": files["kernels/zz_kernels_arm64.s"],
-		"zz_stubs_arm64.go":  stubs,
-		"zz_functions.go":    []byte(functions + "}\n"),
+		"kernels_gen_arm64.s": files["kernels/kernels_gen_arm64.s"],
+		"stubs_gen_arm64.go":  stubs,
+		"functions_gen.go":    []byte(functions + "}\n"),
 	} {
 		overlay[filepath.Join(here, name)] = filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), b, 0o600))

@@ -68,7 +68,7 @@ func ChainFiles(kernels []*ir.Kernel) (map[string][]byte, error) {
 	}
 	names.WriteString("}\n")
 	files := map[string][]byte{}
-	for name, source := range map[string][]byte{"zz_chain.go": w.Bytes(), "zz_chain_test.go": names.Bytes()} {
+	for name, source := range map[string][]byte{"chain_gen.go": w.Bytes(), "chain_gen_test.go": names.Bytes()} {
 		text, err := format.Source(source)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

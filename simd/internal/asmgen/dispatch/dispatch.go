@@ -50,12 +50,12 @@ func Files(kernels []*ir.Kernel) (map[string][]byte, error) {
 		all = append(all, s)
 	}
 	files := map[string]string{
-		"kernels/zz_dispatch_other.go": dispatch(Portable, Arch{}, all),
-		"kernels/zz_table_test.go":     table(all),
+		"kernels/dispatch_gen_other.go": dispatch(Portable, Arch{}, all),
+		"kernels/table_gen_test.go":     table(all),
 	}
 	for _, a := range Archs {
-		files["kernels/zz_dispatch_"+a.Name+".go"] = dispatch("", a, all)
-		files["kernels/zz_raw_"+a.Name+"_test.go"] = raw(a, all)
+		files["kernels/dispatch_gen_"+a.Name+".go"] = dispatch("", a, all)
+		files["kernels/raw_gen_"+a.Name+"_test.go"] = raw(a, all)
 	}
 	formatted := map[string][]byte{}
 	for name, source := range files {

@@ -25,8 +25,8 @@ func generate(t *testing.T, k *ir.Kernel) (amd64, other, table, raw string) {
 	for name, b := range files {
 		require.True(t, strings.HasPrefix(string(b), header), name)
 	}
-	return string(files["kernels/zz_dispatch_amd64.go"]), string(files["kernels/zz_dispatch_other.go"]),
-		string(files["kernels/zz_table_test.go"]), string(files["kernels/zz_raw_amd64_test.go"])
+	return string(files["kernels/dispatch_gen_amd64.go"]), string(files["kernels/dispatch_gen_other.go"]),
+		string(files["kernels/table_gen_test.go"]), string(files["kernels/raw_gen_amd64_test.go"])
 }
 
 func TestPlain(t *testing.T) {

@@ -20,7 +20,7 @@ func Files() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{"kernels/zz_kernels.wasm": module, "kernels/zz_stubs_js.go": stubs}, nil
+	return map[string][]byte{"kernels/kernels_gen.wasm": module, "kernels/stubs_gen_js.go": stubs}, nil
 }
 
 // stubs are Go functions with the signatures that assembly has on other platforms.

@@ -52,7 +52,7 @@ func blocksFiles() (map[string][]byte, error) {
 			b.products("productsSigned", 32, rows, 8)
 		}
 	}
-	return assembled(c, "blocks", "zz_blocks")
+	return assembled(c, "blocks", "blocks")
 }
 
 type blocks struct {

@@ -52,7 +52,7 @@ func chainFiles() (map[string][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("x86 %s: %w", s.name, err)
 		}
-		files["kernels/zz_chain_"+strings.ToLower(s.name)+"_amd64.s"] = text
+		files["kernels/chain_"+strings.ToLower(s.name)+"_gen_amd64.s"] = text
 	}
 	return files, nil
 }

@@ -34,7 +34,7 @@ func float64Files() (map[string][]byte, error) {
 		d.rank2()
 		d.turn()
 	}
-	return assembled(c, "kernels", "zz_float64")
+	return assembled(c, "kernels", "float64")
 }
 
 // double emits the functions of a tier.

@@ -42,7 +42,7 @@ func halfFiles() (map[string][]byte, error) {
 		})
 		h.function("narrowBF16", "uint16", "float32", h.narrowBF16)
 	}
-	return assembled(c, "kernels", "zz_half")
+	return assembled(c, "kernels", "half")
 }
 
 // half emits the functions of a tier.

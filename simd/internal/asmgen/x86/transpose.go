@@ -35,7 +35,7 @@ func transposeFiles() (map[string][]byte, error) {
 		t.transpose(c)
 		t.evens(c)
 	}
-	return assembled(c, "kernels", "zz_transpose")
+	return assembled(c, "kernels", "transpose")
 }
 
 // transpose emits the function of one tier.
@@ -195,8 +195,8 @@ func assembled(c *build.Context, pkg, name string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	config := printer.Config{Name: "simd/internal/asmgen", Pkg: pkg}
 	for suffix, p := range map[string]printer.Printer{
-		"_amd64.s":        printer.NewGoAsm(config),
-		"_stubs_amd64.go": printer.NewStubs(config),
+		"_gen_amd64.s":        printer.NewGoAsm(config),
+		"_stubs_gen_amd64.go": printer.NewStubs(config),
 	} {
 		text, err := p.Print(file)
 		if err != nil {

@@ -26,7 +26,7 @@ func windowFiles() (map[string][]byte, error) {
 		t.gather()
 		t.taps()
 	}
-	return assembled(c, "gemm", "zz_window")
+	return assembled(c, "gemm", "window")
 }
 
 func (t *windowTier) begin(name, signature, doc string) {

@@ -57,7 +57,7 @@ func kernelFiles(all []*ir.Kernel) (map[string][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("x86 %s: %w", s.name, err)
 		}
-		files["kernels/zz_"+strings.ToLower(s.name)+"_amd64.s"] = text
+		files["kernels/"+strings.ToLower(s.name)+"_gen_amd64.s"] = text
 		declared, err := printer.NewStubs(config).Print(file)
 		if err != nil {
 			return nil, fmt.Errorf("x86 %s: %w", s.name, err)
@@ -72,6 +72,6 @@ func kernelFiles(all []*ir.Kernel) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("x86: %w", err)
 	}
-	files["kernels/zz_stubs_amd64.go"] = text
+	files["kernels/stubs_gen_amd64.go"] = text
 	return files, nil
 }

@@ -44,7 +44,7 @@ func TestExecution(t *testing.T) {
 		}
 		functions += "},\n"
 	}
-	laid := map[string][]byte{"zz_functions.go": []byte(functions + "}[os.Getenv(\"TRIAL_SET\")]\n")}
+	laid := map[string][]byte{"functions_gen.go": []byte(functions + "}[os.Getenv(\"TRIAL_SET\")]\n")}
 	for name, text := range files {
 		laid[filepath.Base(name)] = bytes.Replace(text, []byte("package kernels"), []byte("package trial"), 1)
 	}

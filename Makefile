@@ -3,11 +3,11 @@
 GO        ?= go
 PLATFORMS := linux/amd64 linux/arm64 windows/amd64 darwin/arm64 js/wasm
 # Packages with a promise about goroutines; the race detector needs cgo.
-RACE      := ./simd ./compute ./quant ./batch ./simd/internal/pool ./simd/internal/gemm ./gpu ./cuda ./cuda/internal/softgpu ./cuda/internal/libcuda ./ptx/sim .
+RACE      := ./simd ./cpu ./compute ./quant ./batch ./internal/simd/pool ./internal/simd/gemm ./gpu ./cuda ./cuda/internal/softgpu ./cuda/internal/libcuda ./ptx/sim .
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
-PORTABLE  := ./compute ./quant ./quant/gguf ./internal/program ./internal/catalogue ./internal/memplan ./batch ./simd/... ./ptx/eval .
+PORTABLE  := ./compute ./quant ./quant/gguf ./internal/program ./internal/catalogue ./internal/memplan ./batch ./simd ./cpu ./internal/simd/... ./ptx/eval .
 # Modules of their own, so that what they depend on stays out of the main one.
-MODULES   := simd/internal/asmgen simd/blas internal/browser internal/randomprograms wasm/browser bench
+MODULES   := internal/simd/asmgen simd/blas internal/browser internal/randomprograms wasm/browser bench
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 # Of the suite's cases for each operation, one in so many runs in the browser, other ones by each seed.
@@ -88,7 +88,7 @@ cross: ## build and vet without cgo for every platform
 # lint and cross have vetted what go test would vet again, for each way of building.
 TEST := $(GO) test -vet=off -timeout 20m
 
-# The CPU's conformance run in ./simd is that of ./internal/conformance again. What tests of the packed program depend on is more than
+# The CPU's conformance run in ./cpu is that of ./internal/conformance again. What tests of the packed program depend on is more than
 # go test knows of, so that their results must not come from its cache.
 unit: # all but the conformance suite, what takes longest first
 	$(TEST) -skip '^TestConformance$$' ./ptx/lower $$($(GO) list ./... | grep -v -e /internal/conformance -e '/wasm$$')
@@ -141,8 +141,8 @@ generate: ## write what is generated from the catalogue and the kernels; tests f
 # WAVELANE_MUTANTS is how many mistakes are made in each kernel, 0 for all that a list has: about 0.15 s of a core each.
 proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device (an hour of a core)
 	WAVELANE_PROOFS=all WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./ptx/lower -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed)$$' -v | grep -v '^ *\(===\|---\)'
-	WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/conformance ./simd
-	cd simd/internal/asmgen && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m ./kernels
+	WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/conformance ./cpu
+	cd internal/simd/asmgen && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m ./kernels
 	cd internal/randomprograms && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m .
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wavelane/wavelane/simd/cpu"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 var cpuCandidate = candidate{"cpu", openCPU}

@@ -15,10 +15,10 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 // named is a CPU device under another name that knows what it was given.

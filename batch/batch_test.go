@@ -10,8 +10,8 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 func open(t *testing.T) *cpu.Device {

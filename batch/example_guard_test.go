@@ -9,7 +9,7 @@ import (
 	"log"
 
 	"github.com/wavelane/wavelane/batch"
-	"github.com/wavelane/wavelane/simd/cpu"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 // A guard names the step at which numbers went wrong, and the first element that did.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd/cpu"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 // Dropout zeroes elements at random and scales the others, so that the mean stays. The seed is an input, so that every run of the plan

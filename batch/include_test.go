@@ -10,7 +10,7 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd/cpu"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 // residual is a batch of x → relu(x·w) + x.

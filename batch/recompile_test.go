@@ -8,7 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd/cpu"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 // A plan moves to another device with its inputs, scalars and results; its tensors have to be uploaded there.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd/cpu"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 // layered records a network on x, whose weights are on the device: y and the sums of its rows are results.

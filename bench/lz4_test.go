@@ -12,8 +12,8 @@ import (
 	peer "github.com/pierrec/lz4/v4"
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/lz4"
-	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 // lz4Corpora are pages of several kinds, 10,000 together.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/simd"
-	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 // Subjects of products with quantised weights. Those of ggml round x to 8 bits, as ours does.

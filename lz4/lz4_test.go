@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/lz4"
-	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 func Example() {

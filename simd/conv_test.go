@@ -10,8 +10,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
-	"github.com/wavelane/wavelane/simd/internal/simdtest"
 )
 
 func array(t program.Type, x []float32) program.Array {

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd/internal/engine"
+	"github.com/wavelane/wavelane/internal/simd/engine"
 )
 
 // Eigen is the eigen-decomposition of a real symmetric matrix A of n×n elements: A = Vᵀ·diag(λ)·V, where the rows of V are

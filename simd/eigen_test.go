@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
-	"github.com/wavelane/wavelane/simd/internal/simdtest"
 )
 
 // symmetric is a symmetric matrix of normally distributed numbers.

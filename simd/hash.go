@@ -3,7 +3,7 @@ package simd
 import (
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/wavelane/wavelane/simd/internal/engine"
+	"github.com/wavelane/wavelane/internal/simd/engine"
 )
 
 // Hashes are XXH64 with seed 0: the same in every process, on every machine and at every tier. They are for tables and

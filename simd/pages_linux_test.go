@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
-	"github.com/wavelane/wavelane/simd/internal/simdtest"
 )
 
 // paged returns n floats that end, or begin, at a page that faults when touched.

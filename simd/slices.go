@@ -1,8 +1,8 @@
 package simd
 
 import (
-	"github.com/wavelane/wavelane/simd/internal/kernels"
-	"github.com/wavelane/wavelane/simd/internal/pool"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
+	"github.com/wavelane/wavelane/internal/simd/pool"
 )
 
 // Tier returns the name of the instruction set that kernels run on: "scalar", "sse", "avx2", "avx512", "neon" or "simd128".

@@ -1,7 +1,7 @@
 package simd
 
 import (
-	"github.com/wavelane/wavelane/simd/internal/engine"
+	"github.com/wavelane/wavelane/internal/simd/engine"
 )
 
 // Arithmetic.

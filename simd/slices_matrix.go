@@ -6,9 +6,9 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
-	"github.com/wavelane/wavelane/simd/internal/engine"
-	"github.com/wavelane/wavelane/simd/internal/gemm"
-	"github.com/wavelane/wavelane/simd/internal/pool"
+	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/gemm"
+	"github.com/wavelane/wavelane/internal/simd/pool"
 )
 
 // Products of matrices, in row-major order. The destination must not overlap operands. Sums run in float32, in an order that

@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd/internal/engine"
-	"github.com/wavelane/wavelane/simd/internal/kernels"
+	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
 // Sums. The error of a sum is at most 2e-6 of the sum of the absolute values of what is added, however long the slices.

@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd/internal/engine"
-	"github.com/wavelane/wavelane/simd/internal/kernels"
+	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
 // Functions of a whole vector. The aliasing rule is that of elementwise functions. Nothing happens to empty slices.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
-	"github.com/wavelane/wavelane/simd/internal/simdtest"
 )
 
 // TestEverySliceFunctionIsInTheTable reads the package's source, so that a new function cannot be forgotten.

@@ -9,9 +9,9 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/simd/internal/engine"
-	"github.com/wavelane/wavelane/simd/internal/kernels"
-	"github.com/wavelane/wavelane/simd/internal/pool"
+	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
+	"github.com/wavelane/wavelane/internal/simd/pool"
 )
 
 // Functions that move elements, and those over windows. Matrices and images are in row-major order. Options and shapes that do

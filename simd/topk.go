@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd/internal/engine"
-	"github.com/wavelane/wavelane/simd/internal/kernels"
+	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
 // TopK finds the k = len(values) = len(indices) largest elements of x, k at most len(x), in descending order, with their

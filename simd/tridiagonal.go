@@ -3,8 +3,8 @@ package simd
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/simd/internal/engine"
-	"github.com/wavelane/wavelane/simd/internal/kernels"
+	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
 // tridiagonal is the workspace of an eigen-decomposition in float64.

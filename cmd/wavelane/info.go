@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/simd"
-	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 func infoCommand() *cobra.Command {

@@ -39,27 +39,29 @@ var layers = []subtree{
 	{name: "internal/device", layer: 4},
 	{name: "wgsl", layer: 4},
 	{name: "ptx", layer: 4},
-	{name: "simd", layer: 5, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16", "github.com/cespare/xxhash/v2"}},
-	{name: "gpu", layer: 5, deps: []string{"github.com/cogentcore/webgpu"}},
-	{name: "cuda", layer: 5, deps: []string{"github.com/ebitengine/purego"}},
-	{name: "batch", layer: 6},
-	{name: "lz4", layer: 6},
-	{name: ".", layer: 7},
-	{name: "internal/benchmarks", layer: 8},
-	{name: "internal/decoder", layer: 8},
-	{name: "cmd", layer: 9, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
-	{name: "examples", layer: 9, deps: []string{"github.com/schollz/progressbar/v3", "golang.org/x/term"}},
-	{name: "wasm", layer: 9},
+	{name: "internal/simd", layer: 4, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16"}},
+	{name: "simd", layer: 5, deps: []string{"github.com/cespare/xxhash/v2"}},
+	{name: "gpu", layer: 6, deps: []string{"github.com/cogentcore/webgpu"}},
+	{name: "cpu", layer: 6},
+	{name: "cuda", layer: 6, deps: []string{"github.com/ebitengine/purego"}},
+	{name: "batch", layer: 7},
+	{name: "lz4", layer: 7},
+	{name: ".", layer: 8},
+	{name: "internal/benchmarks", layer: 9},
+	{name: "internal/decoder", layer: 9},
+	{name: "cmd", layer: 10, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
+	{name: "examples", layer: 10, deps: []string{"github.com/schollz/progressbar/v3", "golang.org/x/term"}},
+	{name: "wasm", layer: 10},
 }
 
 // outside are suites and generators, which may import anything and which nobody imports.
-var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "wasm/internal/jstest"}
+var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "internal/simd/simdtest", "wasm/internal/jstest"}
 
 // devices are what batch must not know: it reaches them through the interfaces of internal/program only.
-var devices = []string{"gpu", "cuda", "simd"}
+var devices = []string{"gpu", "cuda", "cpu"}
 
 // pure are the subtrees whose importers must get neither cgo nor purego into their binary.
-var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "batch", "lz4"}
+var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "cpu", "batch", "lz4"}
 
 // imports are the packages that one package of the module imports, over all platforms and build tags, without its tests.
 type imports struct {
@@ -115,9 +117,9 @@ func TestCheck(t *testing.T) {
 		{"wgsl", module + "/gpu"},
 		{"internal/program", module},
 		{"gpu", module + "/cuda"},
-		{"wgsl", module + "/simd/internal/kernels"},
+		{"wgsl", module + "/internal/simd/kernels"},
 		{"batch", module + "/gpu"},
-		{"batch", module + "/simd"},
+		{"batch", module + "/cpu"},
 		{"batch", "github.com/cogentcore/webgpu/wgpu"},
 		{"simd", "github.com/ebitengine/purego"},
 		{"examples/edges", module + "/cmd/wavelane"},

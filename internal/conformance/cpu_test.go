@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
-	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 func openCPU(t testing.TB, opts ...cpu.Option) (string, *cpu.Device) {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
-	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 // opened is an open device and the queue of what is to be started on it. All goroutines of a page share one thread, and give it up only

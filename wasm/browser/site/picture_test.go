@@ -16,8 +16,8 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/browser"
-	"github.com/wavelane/wavelane/simd/cpu"
 )
 
 const pictureWidth = 240

@@ -2,9 +2,10 @@ package batch_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,9 +39,7 @@ func TestMatMulBackwardIsTheSlope(t *testing.T) {
 	dev, err := cpu.Open()
 	require.NoError(t, err)
 	defer dev.Close()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := testseed.Rand(t)
 	random := func(n int) []float32 {
 		x := make([]float32, n)
 		for i := range x {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/wavelane/wavelane/internal/testseed"
+
 	peer "github.com/pierrec/lz4/v4"
 	"github.com/stretchr/testify/require"
 
@@ -66,8 +68,7 @@ func lz4Corpora(t *testing.T, rng *rand.Rand) map[string][]byte {
 
 // What one side compresses the other decompresses, and ours is not much larger.
 func TestLZ4Peer(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testseed.Of(t)
 	d, err := cpu.Open()
 	require.NoError(t, err)
 	defer d.Close()

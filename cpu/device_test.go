@@ -3,13 +3,14 @@ package cpu_test
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,9 +23,7 @@ import (
 )
 
 func random(t testing.TB, n int) []float32 {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := testseed.Rand(t)
 	x := make([]float32, n)
 	for i := range x {
 		x[i] = 2*r.Float32() - 1

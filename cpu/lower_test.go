@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,10 +24,4 @@ func TestEveryEntryHasAKernel(t *testing.T) {
 	for name := range lowerings {
 		require.True(t, named[name], "kernel %s has no entry", name)
 	}
-}
-
-func seeded(t *testing.T) *rand.Rand {
-	a, b := rand.Uint64(), rand.Uint64()
-	t.Logf("seed %d, %d", a, b)
-	return rand.New(rand.NewPCG(a, b))
 }

@@ -55,7 +55,7 @@ var layers = []subtree{
 }
 
 // outside are suites and generators, which may import anything and which nobody imports.
-var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "internal/simd/simdtest", "wasm/internal/jstest"}
+var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "internal/simd/simdtest", "internal/testseed", "ptx/internal/ptxtest", "wasm/internal/jstest"}
 
 // devices are what batch must not know: it reaches them through the interfaces of internal/program only.
 var devices = []string{"gpu", "cuda", "cpu"}

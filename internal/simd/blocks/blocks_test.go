@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"unsafe"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,12 +18,7 @@ import (
 )
 
 func source(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	if s, err := strconv.ParseUint(os.Getenv("WAVELANE_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("repeat with WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	return testseed.Rand(t)
 }
 
 // everyTier runs a test on every tier, and without products of bytes where it has them.

@@ -4,31 +4,17 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
-	"time"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// random returns a source whose seed is printed when the test fails; WAVELANE_SEED replays one.
-func random(t testing.TB) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		v, err := strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-		seed = v
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("WAVELANE_SEED=%d", seed)
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 1))
-}
+// random returns the random numbers of a test.
+func random(t testing.TB) *rand.Rand { return testseed.Rand(t) }
 
 // tiers runs a test on every tier of the machine; under the race detector on Go alone, as it does not see what assembly does.
 func tiers(t *testing.T, test func(t *testing.T)) {

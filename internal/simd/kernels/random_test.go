@@ -3,32 +3,13 @@ package kernels
 import (
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 )
 
-// random returns fresh numbers for each run. WAVELANE_SEED repeats one.
-func random(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, nameHash(t.Name())))
-}
-
-// nameHash keeps tests that repeat one seed apart.
-func nameHash(name string) uint64 {
-	h := uint64(14695981039346656037) // FNV-1a
-	for _, c := range []byte(name) {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return h
-}
+// random returns the random numbers of a test.
+func random(t testing.TB) *rand.Rand { return testseed.Rand(t) }
 
 // mix says what inputs are made of.
 type mix int

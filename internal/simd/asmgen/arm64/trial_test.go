@@ -3,14 +3,14 @@ package arm64
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strconv"
 	"testing"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,13 +19,7 @@ import (
 
 // TestExecution executes kernels made at random, under qemu but on arm64. WAVELANE_SEED repeats a run.
 func TestExecution(t *testing.T) {
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
+	seed := testseed.Of(t)
 	kernels := trial.Kernels(seed)
 	files, err := Translate(kernels)
 	require.NoError(t, err)

@@ -5,10 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,13 +43,7 @@ const block = 1024
 
 // seed is fresh each run; WAVELANE_SEED replays one.
 func seed(t *testing.T) uint64 {
-	s := uint64(time.Now().UnixNano())
-	if v := os.Getenv("WAVELANE_SEED"); v != "" {
-		var err error
-		s, err = strconv.ParseUint(v, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAVELANE_SEED=%d", s)
+	s := testseed.Of(t)
 	return s
 }
 

@@ -5,10 +5,11 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero"
@@ -20,14 +21,7 @@ import (
 
 // random returns a source with a new seed, which it logs, or that of WAVELANE_SEED.
 func random(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("repeat with WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	return testseed.Rand(t)
 }
 
 const (

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"testing"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/cpu"
@@ -20,13 +20,7 @@ import (
 
 // TestExecution executes kernels made at random, in each set that the machine has. WAVELANE_SEED repeats a run.
 func TestExecution(t *testing.T) {
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
+	seed := testseed.Of(t)
 	kernels := trial.Kernels(seed)
 	files, err := kernelFiles(kernels)
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ DAWN      := node --stack-size=8192 $(CURDIR)/wasm/npm/dawn.mjs
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser dawn generate proofs ptxas-check
+.PHONY: check arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser dawn generate proofs ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,10 +36,29 @@ bench: ## measure the CPU's kernels beside gonum, vek and OpenBLAS (to bench/res
 	cd bench && $(GO) run . -out results
 	$(GO) run ./cmd/wavelane bench --software
 
-# Where devices take long, the suite's cases are sampled by the seed of the run, which is printed and is another each time.
-# WAVELANE_SAMPLE=1 make test takes all of them everywhere; make proofs does what takes longest.
+# All random inputs of a run follow from one seed, see internal/testseed. It is always the same, so that a run fails only for what has
+# changed; WAVELANE_SEED=2 make test takes another, make proofs draws one.
+export WAVELANE_SEED ?= 1
+
+# What contributors run while they work. It leaves out what make test has beside it: the other processors and the browser, the race
+# detector, the modules of their own, WebGPU, most cases of the conformance suite and of the tests of PTX kernels.
+check: ## what to run between edits, in under three minutes: format, vet, builds for js and Windows, short tests, a sample of conformance on the CPU and the software GPU
+	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
+	$(GO) vet ./...
+	CGO_ENABLED=0 GOOS=windows $(GO) build ./...
+	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build $(TRIM) ./...
+	WAVELANE_SAMPLE=64 $(TEST) -short -skip '$(SLOW)' $$($(GO) list ./... | grep -v -e /internal/conformance -e '/wasm$$')
+	cd internal/conformance && WAVELANE_SAMPLE=256 $(TEST) -short -run '^(TestCPU|TestCUDASoftware)$$'
+
+# Tests that take long, of packages that make check tests for the rest.
+SLOW := ^(TestConformance|TestConformanceOfEveryTier|TestSchedules|TestMutants|TestLowerings|TestVerdicts|TestStrict|TestOptimised|TestAttentionVariants|TestQuantisedVariants)$$
+
+# Where devices take long, the suite's cases are sampled by the seed; WAVELANE_SAMPLE=1 make test takes all of them everywhere, and
+# make proofs does what takes longest.
 test: ## run every test: format, vet, all platforms, conformance on every device, race detector, arm64, js/wasm, Chromium
 	scripts/setup test
+	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
 	@# Each waits for something at times, a browser or one long test: two at once keep the cores busy. JOBS=1 needs less memory.
 	$(MAKE) -j$(JOBS) $(STAGES)
 	@echo "all tests passed"
@@ -139,7 +158,11 @@ generate: ## write what is generated from the catalogue and the kernels; tests f
 	$(GO) generate ./...
 
 # WAVELANE_MUTANTS is how many mistakes are made in each kernel, 0 for all that a list has: about 0.15 s of a core each.
-proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device (an hour of a core)
+ifeq ($(origin WAVELANE_SEED),file) # not given by the caller
+proofs: export WAVELANE_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d " ")
+endif
+proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device, by a new seed (an hour of a core)
+	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
 	WAVELANE_PROOFS=all WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./ptx/lower -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed)$$' -v | grep -v '^ *\(===\|---\)'
 	WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/conformance ./cpu
 	cd internal/simd/asmgen && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m ./kernels

@@ -45,6 +45,7 @@ var layers = []subtree{
 	{name: "internal/rewrite", layer: 6},
 	{name: "batch", layer: 7},
 	{name: "lz4", layer: 7},
+	{name: "internal/route", layer: 7},
 	{name: ".", layer: 8},
 	{name: "internal/benchmarks", layer: 9},
 	{name: "internal/decoder", layer: 9},
@@ -56,8 +57,11 @@ var layers = []subtree{
 // outside are suites and generators, which may import anything and which nobody imports.
 var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "wasm/internal/jstest"}
 
-// devices are what batch and its passes must not know: they reach them through the interfaces of internal/program only.
+// devices are what the packages of anyDevice must not know: they reach them through the interfaces of internal/program only.
 var devices = []string{"gpu", "cuda", "simd"}
+
+// anyDevice are the packages that work with every device through those interfaces.
+var anyDevice = []string{"batch", "internal/rewrite", "internal/route"}
 
 // pure are the subtrees whose importers must get neither cgo nor purego into their binary.
 var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "internal/rewrite", "batch", "lz4"}
@@ -104,7 +108,7 @@ func check(pkg, imported string) error {
 		return fmt.Errorf("%s (layer %d) imports upward: %s (layer %d)", pkg, from.layer, target, to.layer)
 	case to.layer == from.layer:
 		return fmt.Errorf("%s imports sideways on layer %d: %s", pkg, from.layer, target)
-	case slices.Contains([]string{"batch", "internal/rewrite"}, from.name) && slices.Contains(devices, to.name):
+	case slices.Contains(anyDevice, from.name) && slices.Contains(devices, to.name):
 		return fmt.Errorf("%s knows a device by name: %s", pkg, target)
 	}
 	return nil
@@ -121,6 +125,7 @@ func TestCheck(t *testing.T) {
 		{"batch", module + "/simd"},
 		{"internal/rewrite", module + "/gpu"},
 		{"internal/rewrite", module + "/batch"},
+		{"internal/route", module + "/simd"},
 		{"batch", "github.com/cogentcore/webgpu/wgpu"},
 		{"simd", "github.com/ebitengine/purego"},
 		{"examples/edges", module + "/cmd/wavelane"},

@@ -9,11 +9,11 @@ import (
 
 var cpuCandidate = candidate{"cpu", openCPU}
 
-func openCPU(context.Context, *config) (backend, Info, error) {
+func openCPU(context.Context, *config) (*opened, error) {
 	d, err := cpu.Open()
 	if err != nil {
-		return nil, Info{}, err
+		return nil, err
 	}
 	i := d.Info()
-	return d, Info{Name: i.Name, Backend: i.Tier, identity: fmt.Sprintf("%+v", i)}, nil
+	return &opened{d, Info{Name: i.Name, Backend: i.Tier}, fmt.Sprintf("%+v", i)}, nil
 }

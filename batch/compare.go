@@ -8,6 +8,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/rewrite"
 )
 
 // DivergenceError tells where two runs differ that should agree: on two devices, see [Compare], or one after the other on one, see
@@ -96,10 +97,7 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 // onHost returns the recorded program without dead steps, with host memory in place of tensors.
 func (b *Batch) onHost(ctx context.Context) (*program.Program, program.IO, error) {
 	io := program.IO{Host: slices.Clone(b.host), Scalars: slices.Clone(b.scalars)}
-	p, err := removeDead(&compiler{device: b.device}, b.snapshot())
-	if err != nil {
-		return nil, io, err
-	}
+	p := rewrite.RemoveDead(b.snapshot())
 	for i := range p.Steps {
 		if p.Steps[i].Kernel != nil {
 			return nil, io, fmt.Errorf("step %s is a kernel of one device: %w", p.Steps[i].Name(), compute.ErrUnsupported)

@@ -8,6 +8,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/rewrite"
 )
 
 // watch is the guards of a plan, with what it takes to tell what they find.
@@ -33,8 +34,8 @@ type look struct {
 type words map[program.Slot][]int32
 
 // guarded passes the recorded program through the rewrites, and adds what guards need if there are any.
-func (b *Batch) guarded(c *compiler, p *program.Program) (*program.Program, wrap, error) {
-	w := &watch{device: c.device, steps: p.Steps, sites: maps.Clone(b.sites)}
+func (b *Batch) guarded(device Device, p *program.Program) (*program.Program, wrap, error) {
+	w := &watch{device: device, steps: p.Steps, sites: maps.Clone(b.sites)}
 	for _, g := range b.guards {
 		if int(g.slot) < len(p.Values) { // the batch may have been recorded further since
 			w.guards = append(w.guards, g)
@@ -45,8 +46,7 @@ func (b *Batch) guarded(c *compiler, p *program.Program) (*program.Program, wrap
 		w.guards = append(w.guards, *b.options.guard)
 	}
 	if len(w.guards) == 0 {
-		p, err := c.rewrite(p)
-		return p, nil, err
+		return b.rewrite(p, device), nil, nil
 	}
 	var pinned []program.Slot // values that have to be in memory
 	for _, g := range w.guards {
@@ -57,31 +57,26 @@ func (b *Batch) guarded(c *compiler, p *program.Program) (*program.Program, wrap
 			pinned = append(pinned, w.needs(p, &g)...)
 		}
 	}
-	asked, own := len(p.Read), *p
+	read, own := len(p.Read), *p
 	p = &own
 	p.Read = slices.Concat(p.Read, pinned)
-	recorded, err := removeDead(c, p)
-	if err != nil {
-		return nil, nil, err
-	}
-	w.recorded = without(recorded, asked)
+	recorded := rewrite.RemoveDead(p)
+	w.recorded = without(recorded, read)
 	w.coarse = whole && len(p.Changed()) == 0
 	if whole && !w.coarse {
 		pinned = values(recorded)
-		p.Read = slices.Concat(p.Read[:asked], pinned)
+		p.Read = slices.Concat(p.Read[:read], pinned)
 	}
-	if p, err = c.rewrite(p); err != nil {
-		return nil, nil, err
-	}
+	p = b.rewrite(p, device)
 	w.alias = map[program.Slot]program.Slot{}
 	for i, s := range pinned {
-		at := p.Read[asked+i]
+		at := p.Read[read+i]
 		if w.coarse {
 			w.alias[s], s = at, at
 		}
 		w.looks = append(w.looks, look{at, s})
 	}
-	p = without(p, asked)
+	p = without(p, read)
 	if w.coarse {
 		for _, s := range w.worth(p) {
 			w.looks = append(w.looks, look{s, s})
@@ -93,6 +88,7 @@ func (b *Batch) guarded(c *compiler, p *program.Program) (*program.Program, wrap
 		seen[l] = true
 		return again || !visible(p, l.at)
 	})
+	var err error
 	w.program, err = inspect(p, w.looks)
 	return w.program, func(x program.Executable) program.Executable { return &guardedRun{Executable: x, watch: w} }, err
 }

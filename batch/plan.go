@@ -9,6 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/rewrite"
 )
 
 // Plan is a compiled batch. It replays with the slices and tensors that the batch was recorded with, whose contents may
@@ -163,12 +164,11 @@ func (b *Batch) complete() error {
 
 // rewritten passes a program through all rewrites, for a device. What is compiled of it has to be wrapped, the first innermost.
 func (b *Batch) rewritten(p *program.Program, device Device) (q *program.Program, wraps []wrap, err error) {
-	c := &compiler{device: device, options: b.options}
 	var guard wrap
 	if b.options.guarded != nil {
-		q, guard, err = b.options.guarded(b, c, p)
+		q, guard, err = b.options.guarded(b, device, p)
 	} else {
-		q, err = c.rewrite(p)
+		q = b.rewrite(p, device)
 	}
 	if err == nil && b.options.repeated != nil {
 		var twice wrap
@@ -184,6 +184,12 @@ func (b *Batch) rewritten(p *program.Program, device Device) (q *program.Program
 		q = &apart
 	}
 	return q, wraps, err
+}
+
+// rewrite runs the passes for a device.
+func (b *Batch) rewrite(p *program.Program, device Device) *program.Program {
+	fuser, _ := device.(program.Fuser)
+	return rewrite.Program(p, rewrite.Options{Fuser: fuser, Unfused: b.options.unfused})
 }
 
 func (b *Batch) snapshot() *program.Program {

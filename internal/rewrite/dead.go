@@ -1,4 +1,4 @@
-package batch
+package rewrite
 
 import (
 	"slices"
@@ -6,10 +6,10 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// removeDead drops steps that no result depends on, and that change no tensor. Inputs stay, since runs are given data for all
-// of them.
-func removeDead(c *compiler, p *program.Program) (*program.Program, error) {
-	live := c.asked(p)
+// RemoveDead drops the steps that no result depends on and that update no tensor. Inputs stay, because each run gets data for all of
+// them.
+func RemoveDead(p *program.Program) *program.Program {
+	live := liveOut(p)
 	keep := make([]bool, len(p.Steps))
 	n := 0
 	for i := len(p.Steps) - 1; i >= 0; i-- {
@@ -23,7 +23,7 @@ func removeDead(c *compiler, p *program.Program) (*program.Program, error) {
 		}
 	}
 	if n == len(p.Steps) {
-		return p, nil
+		return p
 	}
 	q := *p
 	q.Steps = make([]program.Step, 0, n)
@@ -32,5 +32,5 @@ func removeDead(c *compiler, p *program.Program) (*program.Program, error) {
 			q.Steps = append(q.Steps, s)
 		}
 	}
-	return &q, nil
+	return &q
 }

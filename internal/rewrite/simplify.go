@@ -1,4 +1,4 @@
-package batch
+package rewrite
 
 import (
 	"math"
@@ -8,16 +8,16 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// simplify computes no value twice and folds what is known, in one pass over the steps: value numbering (Cocke and Schwartz,
-// "Programming Languages and Their Compilers", 1970). A step equal to an earlier one, or that copies, is left out, and what used
-// its result uses the other.
-func simplify(c *compiler, p *program.Program) (*program.Program, error) {
-	s := simplifier{c: c, p: p, fixed: make([]bool, len(p.Values)), same: make([]program.Slot, len(p.Values)),
+// Simplify computes no value twice and folds what is known, in one pass over the steps: value numbering (Cocke and Schwartz,
+// "Programming Languages and Their Compilers", 1970). A step that copies, or is equal to an earlier one, is left out, and what used
+// its result uses the other value.
+func Simplify(p *program.Program) *program.Program {
+	s := simplifier{p: p, fixed: make([]bool, len(p.Values)), same: make([]program.Slot, len(p.Values)),
 		maker: make([]int32, len(p.Values)), steps: make([]*program.Step, 0, len(p.Steps)), next: make([]int32, 0, len(p.Steps)),
 		known: make(map[valueKey]int32, len(p.Steps)),
 		read:  make([]bool, len(p.Values)), updated: updated(p)}
 	for i := range p.Values {
-		s.same[i], s.maker[i] = program.Slot(i), -1
+		s.same[i], s.maker[i] = program.Slot(i), none
 	}
 	for _, r := range p.Read {
 		s.read[r] = true
@@ -25,15 +25,12 @@ func simplify(c *compiler, p *program.Program) (*program.Program, error) {
 	for _, k := range p.Keep {
 		s.fixed[k] = true
 	}
-	for k := range c.pinned {
-		s.fixed[k] = true
-	}
 	changed := false
 	for i := range p.Steps {
 		changed = s.add(&p.Steps[i]) || changed
 	}
 	if !changed {
-		return p, nil
+		return p
 	}
 	q := *p
 	q.Steps = make([]program.Step, len(s.steps))
@@ -44,24 +41,23 @@ func simplify(c *compiler, p *program.Program) (*program.Program, error) {
 	for i, r := range q.Read {
 		q.Read[i] = s.same[r]
 	}
-	return &q, nil
+	return &q
 }
 
-// simplifier holds the steps that remain so far.
+// simplifier holds the steps that remain.
 type simplifier struct {
-	c       *compiler
 	p       *program.Program
 	steps   []*program.Step
-	next    []int32        // by step: the one before of the same key, −1 for none
+	next    []int32        // by step: the previous one of the same key, or none
 	same    []program.Slot // by slot: the one to use instead
-	maker   []int32        // by slot: which of steps computes it, −1 for none
+	maker   []int32        // by slot: the index in steps of the one that computes it, or none
 	updated []int32
 	read    []bool // values that are read at the end
-	fixed   []bool // values that have to be in memory of their own
+	fixed   []bool // values that need memory of their own
 	known   map[valueKey]int32
 }
 
-// valueKey is equal for equal steps; others may share it.
+// valueKey is equal for equal steps. Different steps may share a key.
 type valueKey struct {
 	entry  *program.Entry
 	in     [3]program.Slot
@@ -69,10 +65,10 @@ type valueKey struct {
 	scalar uint32
 }
 
-// add puts a step behind the others, and reports whether it is not as it was.
+// add appends a step, and reports whether that changes the program.
 func (s *simplifier) add(old *program.Step) bool {
 	step := s.renamed(old)
-	link := int32(-1)
+	link := int32(none)
 	if old.Entry.Updates == 0 && old.Kernel == nil {
 		folded, same := s.fold(step)
 		if same >= 0 && s.replace(step.Out[0], same) {
@@ -98,7 +94,7 @@ func (s *simplifier) add(old *program.Step) bool {
 	return step != old
 }
 
-// renamed is a step with the operands to be used instead of its own.
+// renamed returns the step with its operands replaced.
 func (s *simplifier) renamed(step *program.Step) *program.Step {
 	if !slices.ContainsFunc(step.In, func(in program.Slot) bool { return s.same[in] != in }) {
 		return step
@@ -111,8 +107,8 @@ func (s *simplifier) renamed(step *program.Step) *program.Step {
 	return &to
 }
 
-// replace has another value used for v from now on, if both may: what is updated in place is nobody else's, and what is kept has
-// memory of its own.
+// replace lets every later step use another value instead of v, if both permit it: a value that is updated in place has one name only,
+// and a retained output needs memory of its own.
 func (s *simplifier) replace(v, by program.Slot) bool {
 	if s.fixed[v] || s.updated[v] >= 0 || s.updated[by] >= 0 || s.read[v] && s.p.Values[by].Source != program.FromStep {
 		return false
@@ -122,7 +118,7 @@ func (s *simplifier) replace(v, by program.Slot) bool {
 	return true
 }
 
-// replaceAll is replace for the results of a step: all or none.
+// replaceAll replaces all results of a step, or none.
 func (s *simplifier) replaceAll(v, by []program.Slot) bool {
 	for i := range v {
 		if s.fixed[v[i]] || s.updated[v[i]] >= 0 || s.updated[by[i]] >= 0 {

@@ -1,6 +1,6 @@
 //go:build !js
 
-package wavelane
+package route
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Sizes of what is measured: large enough to tell a rate from the clock's grain, small enough for slow devices.
+// Sizes of the measured programs: large enough for the clock's resolution, small enough for slow devices.
 const (
 	fewElements  = 64
 	manyElements = 1 << 19
@@ -26,17 +26,16 @@ const (
 	moreSteps    = 4
 )
 
-// calibration measures a device by running small programs on it until its time is over.
+// calibration measures a device by running small programs on it, until end.
 type calibration struct {
 	device program.Executor
 	end    time.Time
-	err    error // the first; nothing is measured after it
+	err    error // the first one, after which nothing is measured
 }
 
 var errOutOfTime = errors.New("out of time")
 
-// calibrate replaces costs by measured ones; on the host itself, nothing is transferred. An error tells why some of them are still
-// what they were.
+// calibrate replaces costs by measured ones; the host itself has no transfer. If it returns an error, some of them are unchanged.
 func (c *Costs) calibrate(d program.Executor, host bool, end time.Time) error {
 	m := &calibration{device: d, end: end}
 	launch, step := m.step(catalogue.Add, program.Attr{}, fewElements)
@@ -48,9 +47,9 @@ func (c *Costs) calibrate(d program.Executor, host bool, end time.Time) error {
 	if m.err != nil {
 		return m.err
 	}
-	// A step has 12 bytes per element: two operands, which are one here, and the result. Both are transferred.
+	// A step moves 12 bytes per element: two operands and the result. The operands are the same slice here, so 8 are transferred.
 	memory := rate(12*manyElements, step)
-	// What there is no time to measure is as much faster or slower as memory is.
+	// Rates that there is no time to measure change by the same factor as that of memory.
 	c.Product, c.Math = c.Product*memory/c.Memory, c.Math*memory/c.Memory
 	c.Memory, c.Transfer = memory, 0
 	if !host {
@@ -66,18 +65,18 @@ func (c *Costs) calibrate(d program.Executor, host bool, end time.Time) error {
 	return m.err
 }
 
-// noise bounds how much faster than a whole run on average a part of it may look, because other work has disturbed one of two
-// measurements: what is measured on a busy machine is kept for long.
+// noise bounds how much faster the difference of two measurements may look than their mean, since other work may have disturbed one
+// of them, and costs measured on a busy machine stay in the file.
 const noise = 4
 
-// step is the time of a program of one step on an operand of a shape, which all its operands are, and what a further step adds.
+// step returns the time of a program of one step, whose operands have the given shape, and the time that each further step adds.
 func (m *calibration) step(e *program.Entry, a program.Attr, shape ...int) (one, more time.Duration) {
 	one = m.run(chain(e, a, 1, shape...))
 	all := m.run(chain(e, a, 1+moreSteps, shape...))
 	return one, max(all-one, all/noise) / moreSteps
 }
 
-// chain is a program that applies an entry to its results again and again.
+// chain returns a program that applies an entry to its own result so many times.
 func chain(e *program.Entry, a program.Attr, steps int, shape ...int) *program.Program {
 	p := &program.Program{}
 	x := p.Add(program.F32(shape...), program.FromHost)
@@ -93,12 +92,12 @@ func chain(e *program.Entry, a program.Attr, steps int, shape ...int) *program.P
 	return p
 }
 
-// rate is in 10⁹ a second. What has taken no time that can be measured has taken a little.
+// rate returns n per nanosecond. Times too short to measure count as a microsecond.
 func rate(n float64, took time.Duration) float64 {
 	return n / float64(max(took, time.Microsecond))
 }
 
-// run is the time of a program on slices: the least of several runs after the first, which compiles kernels.
+// run returns the time of a program on slices: the least of several runs after the first, which compiles kernels.
 func (m *calibration) run(p *program.Program) time.Duration {
 	if m.err != nil {
 		return 0
@@ -138,42 +137,43 @@ func (m *calibration) run(p *program.Program) time.Duration {
 	return least
 }
 
-// A program runs so often, but no further time after it has run long enough.
+// A program runs at most mostRuns times, and not again once enough time has passed.
 const (
 	mostRuns = 8
 	enough   = 40 * time.Millisecond
 )
 
-// costsVersion is raised when kernels, or what is measured, change so much that old costs mislead.
+// costsVersion is raised when kernels or measurements change so much that old costs mislead.
 const costsVersion = 1
 
-// measureCosts measures the costs of a router's devices, unless they were measured before on this machine.
-func measureCosts(r *router) {
+// measure measures the costs of all devices, unless a file has those of an earlier process.
+func (r *Router) measure() {
+	log := r.config.Log
 	identity, kinds := []string{}, map[string]bool{}
 	for _, d := range r.devices {
-		identity = append(identity, d.info.Kind+": "+d.info.identity)
-		kinds[d.info.Kind] = true
+		identity = append(identity, d.Kind+": "+d.Identity)
+		kinds[d.Kind] = true
 	}
-	file, err := measured.New[map[string]Costs](r.dir, "costs", costsVersion, strings.Join(identity, "; "))
+	file, err := measured.New[map[string]Costs](r.config.Dir, "costs", costsVersion, strings.Join(identity, "; "))
 	if err != nil {
-		r.log.Debug("wavelane: costs of devices are not kept", "error", err)
+		log.Debug("wavelane: costs of devices are not kept", "error", err)
 	} else if known, ok, err := file.Read(); err != nil {
-		r.log.Warn("wavelane: costs of devices are measured anew", "file", file.Path(), "error", err)
+		log.Warn("wavelane: costs of devices are measured anew", "file", file.Path(), "error", err)
 	} else if ok && len(known) == len(kinds) {
 		r.source = "measured"
 		for _, d := range r.devices {
-			d.costs = known[d.info.Kind]
+			d.costs = known[d.Kind]
 		}
 		return
 	}
 	costs, end, complete := map[string]Costs{}, time.Now().Add(r.limit), true
 	for _, d := range slices.Backward(r.devices) { // the last is the host, which is fast at this
-		if err := d.costs.calibrate(d, d.info.Kind == "cpu", end); err != nil {
-			r.log.Warn("wavelane: costs of a device are not all measured", "device", d.info.Kind, "error", err)
+		if err := d.costs.calibrate(d, d.Kind == "cpu", end); err != nil {
+			log.Warn("wavelane: costs of a device are not all measured", "device", d.Kind, "error", err)
 			complete = false
 		}
-		costs[d.info.Kind] = d.costs
-		r.log.Debug("wavelane: costs", "device", d.info.Kind, "costs", d.costs)
+		costs[d.Kind] = d.costs
+		log.Debug("wavelane: costs", "device", d.Kind, "costs", d.costs)
 	}
 	if r.source = "measured"; !complete {
 		r.source = "measured and default"
@@ -181,7 +181,7 @@ func measureCosts(r *router) {
 	}
 	if file != nil {
 		if err := file.Write(costs); err != nil {
-			r.log.Warn("wavelane: costs of devices are not kept", "file", file.Path(), "error", err)
+			log.Warn("wavelane: costs of devices are not kept", "file", file.Path(), "error", err)
 		}
 	}
 }

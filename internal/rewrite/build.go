@@ -1,4 +1,4 @@
-package batch
+package rewrite
 
 import (
 	"slices"
@@ -15,8 +15,8 @@ const (
 	maxNodes   = 32
 )
 
-// collect finds what elementwise steps as one expression use and compute: operands from outside in the order of their first use,
-// and results that are wanted outside. The lists are valid until the next call.
+// collect returns the operands and results of elementwise steps taken as one expression: the values from outside in the order of first
+// use, and the values that are used outside. The lists are valid until the next call.
 func (g *graph) collect(members []int32) (operands, results []program.Slot) {
 	g.round++
 	for _, m := range members {
@@ -41,7 +41,7 @@ func (g *graph) collect(members []int32) (operands, results []program.Slot) {
 
 // wanted reports whether a value is used outside the members of this round.
 func (g *graph) wanted(v program.Slot) bool {
-	if g.asked[v] {
+	if g.liveOut[v] {
 		return true
 	}
 	for _, r := range g.readers(v) {
@@ -52,7 +52,7 @@ func (g *graph) wanted(v program.Slot) bool {
 	return false
 }
 
-// expressionOf is what members compute of operands, with their scalars.
+// expressionOf returns the expression of elementwise steps, with their scalars.
 func (g *graph) expressionOf(members []int32, operands, results []program.Slot) (program.Expression, program.Attr) {
 	x := program.Expression{Inputs: len(operands), Nodes: make([]program.Node, 0, len(members)+1), Results: make([]int, len(results))}
 	var scalars program.Attr
@@ -87,33 +87,33 @@ func (g *graph) expressionOf(members []int32, operands, results []program.Slot) 
 	return x, scalars
 }
 
-// build makes the step of a unit.
+// build returns the step of a unit.
 func (g *graph) build(u *unit) program.Step {
 	if u.core == none {
-		if len(u.behind) == 1 {
-			return g.steps[u.behind[0]]
+		if len(u.epilogue) == 1 {
+			return g.steps[u.epilogue[0]]
 		}
-		in, out := g.collect(u.behind)
+		in, out := g.collect(u.epilogue)
 		s := program.Step{Entry: program.Fused, In: slices.Clone(in), Out: slices.Clone(out)}
 		var x program.Expression
-		x, s.Attr = g.expressionOf(u.behind, s.In, s.Out)
+		x, s.Attr = g.expressionOf(u.epilogue, s.In, s.Out)
 		s.Attr.Options = x
 		return s
 	}
 	s := g.steps[u.core]
-	if len(u.before) > 0 {
-		in, out := g.collect(u.before)
-		x, scalars := g.expressionOf(u.before, in, out)
+	if len(u.prologue) > 0 {
+		in, out := g.collect(u.prologue)
+		x, scalars := g.expressionOf(u.prologue, in, out)
 		scalars.AppendScalars(s.Attr)
 		s.Attr.Scalars, s.Attr.Vary = scalars.Scalars, scalars.Vary
 		s.Attr.Prologue = x
 		s.In = slices.Concat(in, s.In[1:])
 	}
-	if len(u.behind) > 0 {
-		in, out := g.collect(u.behind)
+	if len(u.epilogue) > 0 {
+		in, out := g.collect(u.epilogue)
 		of := slices.Index(in, s.Out[0])
 		in[0], in[of] = in[of], in[0]
-		x, scalars := g.expressionOf(u.behind, in, out)
+		x, scalars := g.expressionOf(u.epilogue, in, out)
 		s.Attr.AppendScalars(scalars)
 		s.Attr.Epilogue = x
 		s.In = slices.Concat(s.In, in[1:])
@@ -122,19 +122,19 @@ func (g *graph) build(u *unit) program.Step {
 	return s
 }
 
-// agrees reports whether a unit with expressions can be a step, and the device wants it.
+// agrees reports whether a unit can be one step for which the device has a kernel.
 func (g *graph) agrees(u *unit) bool {
 	if g.fuser == nil {
 		return false
 	}
 	s := g.build(u)
-	if len(s.In)+len(s.Out) > maxBuffers || len(u.before) > maxNodes || len(u.behind) > maxNodes {
+	if len(s.In)+len(s.Out) > maxBuffers || len(u.prologue) > maxNodes || len(u.epilogue) > maxNodes {
 		return false
 	}
 	return g.valid(&s) && g.fuser.Fuses(&s, g.p.Types(s.In), g.p.Types(s.Out))
 }
 
-// valid reports whether a step computes values of the types that its results have in the program.
+// valid reports whether a step computes values of the types that the program says.
 func (g *graph) valid(s *program.Step) bool {
 	types, err := s.Entry.Check(g.p.Types(s.In), s.Attr)
 	return err == nil && slices.EqualFunc(types, s.Out, func(t program.Type, v program.Slot) bool { return equalTypes(t, g.p.Values[v].Type) })
@@ -144,5 +144,5 @@ func equalTypes(a, b program.Type) bool {
 	return a.DType == b.DType && program.EqualShape(a.Shape, b.Shape)
 }
 
-// single reports that a value is Float32.
+// single reports whether a value is Float32.
 func (g *graph) single(v program.Slot) bool { return g.p.Values[v].DType == compute.Float32 }

@@ -1,4 +1,4 @@
-package batch
+package rewrite
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// replace makes one step of the units at a and b, which each are one, if it is valid and its place is.
+// replace joins units a and b, which are one step each, into step s, if that is valid and order permits it.
 func (g *graph) replace(a, b int32, s program.Step) bool {
 	at, ok := g.order(a, b)
 	if !ok || !g.valid(&s) {
@@ -25,21 +25,21 @@ func (g *graph) replace(a, b int32, s program.Step) bool {
 	return true
 }
 
-// plain returns the step at a place if its unit is that alone and the step one of these entries, else nil.
+// plain returns the only step of a unit if it is of one of these entries, else nil.
 func (g *graph) plain(at int32, entries ...*program.Entry) *program.Step {
 	u := &g.units[at]
-	if u.gone || len(u.before)+len(u.behind) > 1 {
+	if u.gone || len(u.prologue)+len(u.epilogue) > 1 {
 		return nil
 	}
 	s := &g.steps[at]
-	if u.core == none && u.behind[0] != at || u.core != none && (u.core != at || len(u.behind) > 0 || len(u.before) > 0) ||
+	if u.core == none && u.epilogue[0] != at || u.core != none && (u.core != at || len(u.epilogue) > 0 || len(u.prologue) > 0) ||
 		!slices.Contains(entries, s.Entry) {
 		return nil
 	}
 	return s
 }
 
-// made returns the place and the step of a value's maker, as plain does.
+// made returns the unit that computes a value, and its step as plain does.
 func (g *graph) made(v program.Slot, entries ...*program.Entry) (int32, *program.Step) {
 	if g.maker[v] == none {
 		return none, nil
@@ -48,11 +48,11 @@ func (g *graph) made(v program.Slot, entries ...*program.Entry) (int32, *program
 	return at, g.plain(at, entries...)
 }
 
-// activationOf is the option that stands for an entry.
+// activationOf is the option that means the same as an entry.
 var activationOf = map[*program.Entry]compute.Activation{catalogue.ReLU: compute.ReLU, catalogue.GELU: compute.GELU, catalogue.GELUErf: compute.GELUErf,
 	catalogue.Swish: compute.SiLU, catalogue.Sigmoid: compute.Sigmoid, catalogue.Tanh: compute.Tanh}
 
-// activations makes biases and activations behind products and convolutions options of theirs.
+// activations makes the biases and activations after products and convolutions operands and options of these.
 func (g *graph) activations() {
 	for i := range g.units {
 		b := int32(i)
@@ -95,10 +95,10 @@ func (g *graph) activations() {
 	}
 }
 
-// fewRows is up to how many rows the products of package op's fused entries read each weight once: see catalogue.GateUpSwiGLU.
+// fewRows is the largest number of rows for which the fused entries read each weight once: see [catalogue.GateUpSwiGLU].
 const fewRows = 8
 
-// rowsTimes returns x and w if a step is x·wᵀ of few rows and nothing more.
+// rowsTimes returns x and w if a step is x·wᵀ with few rows and without bias or activation.
 func (g *graph) rowsTimes(s *program.Step) (x, w program.Slot, ok bool) {
 	if s == nil {
 		return 0, 0, false
@@ -115,7 +115,7 @@ func (g *graph) rowsTimes(s *program.Step) (x, w program.Slot, ok bool) {
 	return x, w, rows <= fewRows && len(g.p.Values[w].Shape) == 2
 }
 
-// gateUp makes gate_up_swiglu of two products of one vector and the swiglu of them.
+// gateUp joins two products of one vector and their swiglu into gate_up_swiglu.
 func (g *graph) gateUp() {
 	for i := range g.units {
 		c := int32(i)
@@ -130,7 +130,7 @@ func (g *graph) gateUp() {
 		if !ok || !too || a == b || x != y || !g.only(s.In[0], c) || !g.only(s.In[1], c) {
 			continue
 		}
-		if at, _ := g.order(b, c); at == c { // then the second product is out of the way of the first
+		if at, _ := g.order(b, c); at == c { // then the second product does not keep the first from moving
 			fused := program.Step{Entry: catalogue.GateUpSwiGLU, In: []program.Slot{x, first, second}, Out: s.Out}
 			if at, _ := g.order(a, c); at == c && g.replace(a, c, fused) {
 				g.join(b, c, c, g.units[c])
@@ -139,7 +139,7 @@ func (g *graph) gateUp() {
 	}
 }
 
-// addNorm makes one step of a sum and its norm, where the sum is used otherwise too.
+// addNorm joins a sum and its norm into one step that computes both.
 func (g *graph) addNorm() {
 	entries := map[*program.Entry]*program.Entry{catalogue.RMSNorm: catalogue.AddRMSNorm, catalogue.LayerNorm: catalogue.AddLayerNorm}
 	for i := range g.units {
@@ -157,7 +157,7 @@ func (g *graph) addNorm() {
 	}
 }
 
-// normProduct makes one step of a norm and the product that alone uses it.
+// normProduct joins a norm and the only product that uses it.
 func (g *graph) normProduct() {
 	for i := range g.units {
 		b := int32(i)

@@ -1,4 +1,4 @@
-package batch
+package rewrite
 
 import (
 	"slices"
@@ -10,19 +10,19 @@ import (
 // groups makes expressions of elementwise steps, greedily in one pass over consumers: each joins the expressions that compute its
 // operands, the nearest first, and then one that reads the same operand. That is the producer-consumer and multi-output fusion
 // of XLA; see Boehm et al., "On Optimizing Operator Fusion Plans for Large-Scale Machine Learning in SystemML", 2018, for why
-// finding the best plan is hard. Every joining saves reading one value at least, and no value is computed again, so that none
-// makes traffic worse.
+// finding the best plan is hard. Every union saves reading at least one value and computes none twice, so that none increases memory
+// traffic.
 //
-// The device is asked when all is done. If it refuses an expression, all is done again with a question for each joining.
+// The device is asked about the final expressions. If it refuses one, grouping starts over and asks before each union.
 func (g *graph) groups() {
 	if g.fuser == nil {
 		return
 	}
-	place, units := slices.Clone(g.place), slices.Clone(g.units)
+	parent, units := slices.Clone(g.parent), slices.Clone(g.units)
 	g.group(func(*unit) bool { return true })
 	for i := range g.units {
-		if u := &g.units[i]; g.expression(int32(i)) && len(u.behind) > 1 && !g.agrees(u) {
-			g.place, g.units = place, units
+		if u := &g.units[i]; g.expression(int32(i)) && len(u.epilogue) > 1 && !g.agrees(u) {
+			g.parent, g.units = parent, units
 			g.group(g.agrees)
 			return
 		}
@@ -38,7 +38,7 @@ func (g *graph) group(agrees func(*unit) bool) {
 		if !g.expression(int32(i)) {
 			continue
 		}
-		step := g.units[i].behind[0]
+		step := g.units[i].epilogue[0]
 		at := int32(i)
 		var from [3]int32
 		makers := from[:0]
@@ -60,9 +60,9 @@ func (g *graph) group(agrees func(*unit) bool) {
 	}
 }
 
-// unite makes one expression of two if that is legal, and returns the place of b's.
+// unite makes one expression of two if that is legal, and returns the index of the one that has b's steps.
 func (g *graph) unite(a, b int32, agrees func(*unit) bool) int32 {
-	if a == b || len(g.units[a].behind)+len(g.units[b].behind) > maxNodes || !g.fits(a, b) {
+	if a == b || len(g.units[a].epilogue)+len(g.units[b].epilogue) > maxNodes || !g.fits(a, b) {
 		return b
 	}
 	at, ok := g.order(a, b)
@@ -77,7 +77,7 @@ func (g *graph) unite(a, b int32, agrees func(*unit) bool) int32 {
 	return at
 }
 
-// union is the expression of two in which the first may lose its shape; without results where it has too many operands.
+// union returns the expression of two, with the shape of the second. It has no results if it would need too many buffers.
 func (g *graph) union(a, b int32) unit {
 	u := unit{core: none, widest: g.units[b].widest}
 	inside := func(step int32) bool {
@@ -96,13 +96,13 @@ func (g *graph) union(a, b int32) unit {
 	}
 	for _, part := range []int32{a, b} {
 		for _, v := range g.units[part].results() {
-			outside := g.asked[v] || slices.ContainsFunc(g.readers(v), func(r int32) bool { return !inside(r) })
+			outside := g.liveOut[v] || slices.ContainsFunc(g.readers(v), func(r int32) bool { return !inside(r) })
 			if outside && !u.result(v) {
 				return unit{}
 			}
 		}
 	}
-	u.behind = merged(g.units[a].behind, g.units[b].behind)
+	u.epilogue = merged(g.units[a].epilogue, g.units[b].epilogue)
 	return u
 }
 
@@ -110,18 +110,17 @@ func (g *graph) shape(at int32) []int { return g.p.Values[g.units[at].widest].Sh
 
 func (g *graph) sameShape(a, b int32) bool { return program.EqualShape(g.shape(a), g.shape(b)) }
 
-// fits reports whether the expression at a, of which the one at b uses a value, may become part of it: they have one shape, or
-// a's is a smaller one that nobody else needs and that costs next to nothing to be computed for each element of b's.
+// fits reports whether expression a may become part of expression b: they have the same shape, or a is smaller, used by nothing else
+// and cheap enough to be computed for each element of b.
 func (g *graph) fits(a, b int32) bool { return g.sameShape(a, b) || g.cheap(a, b, g.shape(b)) }
 
-// cheap reports whether the expression at a is one that may be computed again for each element of a shape, by the unit at b, which
-// is its only user.
+// cheap reports whether expression a, with b as its only user, may be computed for each element of a shape.
 func (g *graph) cheap(a, b int32, shape []int) bool {
 	u := &g.units[a]
-	if len(u.behind) > 1 && program.Len(g.shape(a)) != program.Len(shape) {
+	if len(u.epilogue) > 1 && program.Len(g.shape(a)) != program.Len(shape) {
 		return false
 	}
-	for _, m := range u.behind {
+	for _, m := range u.epilogue {
 		s := &g.steps[m]
 		if program.Len(g.shape(a)) != program.Len(shape) && !trivial[s.Entry] {
 			return false
@@ -131,7 +130,7 @@ func (g *graph) cheap(a, b int32, shape []int) bool {
 				return false
 			}
 		}
-		if g.asked[s.Out[0]] {
+		if g.liveOut[s.Out[0]] {
 			return false
 		}
 	}
@@ -142,7 +141,7 @@ func (g *graph) cheap(a, b int32, shape []int) bool {
 // trivial are functions of one operand that take an instruction or two.
 var trivial = map[*program.Entry]bool{catalogue.Neg: true, catalogue.Abs: true, catalogue.Scale: true, catalogue.Clip: true, catalogue.ReLU: true}
 
-// merged merges two ascending lists; the room behind a is nobody else's.
+// merged merges two ascending lists. It may append to a, whose spare capacity nobody else uses.
 func merged(a, b []int32) []int32 {
 	if len(a) > 0 && len(b) > 0 && a[len(a)-1] < b[0] {
 		return append(a, b...)

@@ -1,4 +1,4 @@
-package batch
+package rewrite
 
 import (
 	"slices"
@@ -8,36 +8,37 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// graph is a program while its steps are put together. Each step is in a unit, which will be one step; units run in the order of
-// their places, which at first are the steps' own.
+// graph is a program while its steps are joined. Each step is in a unit, which will become one step. Units run in the order of their
+// indices; at first every step is the unit of its own index.
 type graph struct {
 	p       *program.Program
-	fuser   program.Fuser  // nil: the device knows no expressions
-	steps   []program.Step // those of the program, or, changed, what they have become
+	fuser   program.Fuser  // nil: the device computes no expressions
+	steps   []program.Step // those of the program until changed is set, then a copy
 	changed bool
-	units   []unit  // by place; without any step where one has gone into another
-	place   []int32 // by step: the place of its unit, through the places that this one went into
-	maker   []int32 // by slot: the step that computes it, −1 for none
-	first   []int32 // by slot: where in reader those that use it begin
+	units   []unit
+	parent  []int32 // by step: union-find parent of its unit
+	maker   []int32 // by slot: the step that computes it, or none
+	first   []int32 // by slot: where its readers begin in reader
 	reader  []int32 // steps
-	updater []int32 // by slot: the step that updates it in place, −1 for none
-	asked   []bool  // by slot: wanted for itself, see compiler.asked
+	updater []int32 // by slot: the step that updates it in place, or none
+	liveOut []bool  // by slot: see liveOut
 
-	// Room for lists: see collect.
+	// Buffers of collect.
 	round    int32
-	inRound  []int32 // by step: the round that it was a member in
-	numbered []int32 // by slot: the round that it got its number in
+	inRound  []int32 // by step: the last round in which it was a member
+	numbered []int32 // by slot: the last round in which it got a number
 	number   []int
 	operands []program.Slot
 	results  []program.Slot
 }
 
-// unit is what becomes one step: a step with expressions before and behind it, or only an expression, behind.
+// unit is a set of steps that becomes one step: a core with an expression before it and one after it, or one expression alone. The
+// latter has no core and its steps are in epilogue.
 type unit struct {
-	core   int32 // the step that is no expression, or none
-	before []int32
-	behind []int32 // steps in their order
-	gone   bool    // it went into another
+	core     int32   // the step that is in no expression, or none
+	prologue []int32 // steps in order
+	epilogue []int32
+	gone     bool // joined another unit
 
 	// For an expression:
 	widest program.Slot             // a value of its shape
@@ -47,22 +48,21 @@ type unit struct {
 
 const none = -1
 
-func newGraph(c *compiler, p *program.Program) *graph {
-	g := &graph{p: p, steps: p.Steps, units: make([]unit, len(p.Steps)), place: make([]int32, len(p.Steps)),
-		maker: make([]int32, len(p.Values)), first: make([]int32, len(p.Values)+1), updater: updated(p), asked: c.asked(p),
+func newGraph(p *program.Program, fuser program.Fuser) *graph {
+	g := &graph{p: p, fuser: fuser, steps: p.Steps, units: make([]unit, len(p.Steps)), parent: make([]int32, len(p.Steps)),
+		maker: make([]int32, len(p.Values)), first: make([]int32, len(p.Values)+1), updater: updated(p), liveOut: liveOut(p),
 		inRound: make([]int32, len(p.Steps)), numbered: make([]int32, len(p.Values)), number: make([]int, len(p.Values))}
-	g.fuser, _ = c.device.(program.Fuser)
 	for i := range g.maker {
 		g.maker[i] = none
 	}
 	singles := make([]int32, len(g.steps))
 	for i := range g.steps {
 		s := &g.steps[i]
-		g.place[i], singles[i] = int32(i), int32(i)
+		g.parent[i], singles[i] = int32(i), int32(i)
 		g.units[i].core = int32(i)
 		if g.elementwise(s) {
 			u := &g.units[i]
-			*u = unit{core: none, behind: singles[i : i+1 : i+1], widest: s.Out[0]}
+			*u = unit{core: none, epilogue: singles[i : i+1 : i+1], widest: s.Out[0]}
 			for _, in := range s.In {
 				u.use(in)
 			}
@@ -98,24 +98,24 @@ func (g *graph) elementwise(s *program.Step) bool {
 	return !slices.ContainsFunc(s.In, single) && !single(s.Out[0])
 }
 
-// at returns the place of the unit that a step is in.
+// at returns the index of the unit that a step is in.
 func (g *graph) at(step int32) int32 {
-	for g.place[step] != step {
-		g.place[step] = g.place[g.place[step]]
-		step = g.place[step]
+	for g.parent[step] != step {
+		g.parent[step] = g.parent[g.parent[step]]
+		step = g.parent[step]
 	}
 	return step
 }
 
-// readers are the steps that use a value.
+// readers returns the steps that use a value.
 func (g *graph) readers(v program.Slot) []int32 { return g.reader[g.first[v]:g.first[v+1]] }
 
-// expression reports whether the unit at a place is nothing else.
+// expression reports whether a unit is one expression alone.
 func (g *graph) expression(at int32) bool { return !g.units[at].gone && g.units[at].core == none }
 
-// only reports whether nothing but the unit at a place uses a value.
+// only reports whether a value is used by one unit and by nothing else.
 func (g *graph) only(v program.Slot, at int32) bool {
-	if g.asked[v] {
+	if g.liveOut[v] {
 		return false
 	}
 	for _, r := range g.readers(v) {
@@ -126,7 +126,7 @@ func (g *graph) only(v program.Slot, at int32) bool {
 	return true
 }
 
-// use makes a value an operand of an expression, once; result makes it a result. They report whether there is room.
+// use adds an operand to an expression unless it has it, and result adds a result. They report whether maxBuffers permits it.
 func (u *unit) use(v program.Slot) bool {
 	if slices.Contains(u.ports[:u.in], v) {
 		return true
@@ -148,7 +148,7 @@ func (u *unit) result(v program.Slot) bool {
 func (u *unit) operands() []program.Slot { return u.ports[:u.in] }
 func (u *unit) results() []program.Slot  { return u.ports[u.in:u.io] }
 
-// check calls in for what a unit uses and out for what it computes, until one returns false, and reports whether none did.
+// check reports whether in holds for all values that a unit uses, and out for all that it computes.
 func (g *graph) check(u *unit, in, out func(v program.Slot) bool) bool {
 	all := func(values []program.Slot, ok func(v program.Slot) bool) bool {
 		return !slices.ContainsFunc(values, func(v program.Slot) bool { return !ok(v) })
@@ -156,7 +156,7 @@ func (g *graph) check(u *unit, in, out func(v program.Slot) bool) bool {
 	if u.core == none {
 		return all(u.operands(), in) && all(u.results(), out)
 	}
-	for _, list := range [][]int32{u.before, u.behind, {u.core}} {
+	for _, list := range [][]int32{u.prologue, u.epilogue, {u.core}} {
 		for _, s := range list {
 			if !all(g.steps[s].In, in) || !all(g.steps[s].Out, out) {
 				return false
@@ -166,12 +166,12 @@ func (g *graph) check(u *unit, in, out func(v program.Slot) bool) bool {
 	return true
 }
 
-// manyReaders bounds the search for one of a value that stands in the way.
+// manyReaders is the number of readers of a value above which order does not search them.
 const manyReaders = 64
 
-// order returns the place where units at a and b can run as one, if at one of the two: at the later, if none between uses what the
-// earlier computes or updates what it uses; at the earlier, if none between computes what the later uses. So every unit comes
-// after those whose results it uses, and no cycle can arise.
+// order returns the index at which units a and b can run as one: the later one if no unit between them uses what the earlier computes
+// or updates what it uses, else the earlier one if no unit between them computes what the later uses. So every unit stays after those
+// whose results it uses, and no cycle can arise.
 func (g *graph) order(a, b int32) (int32, bool) {
 	a, b = min(a, b), max(a, b)
 	between := func(step int32) bool {
@@ -191,14 +191,14 @@ func (g *graph) order(a, b int32) (int32, bool) {
 	return a, g.check(&g.units[b], func(v program.Slot) bool { return !between(g.maker[v]) }, func(program.Slot) bool { return true })
 }
 
-// join makes one unit of those at a and b, at one of these places.
+// join replaces units a and b by u, which gets the index at, one of theirs.
 func (g *graph) join(a, b, at int32, u unit) {
 	gone := a + b - at
-	g.place[gone] = at
+	g.parent[gone] = at
 	g.units[at], g.units[gone] = u, unit{core: none, gone: true}
 }
 
-// program returns the program of the units.
+// program returns the program with one step for each unit.
 func (g *graph) program() *program.Program {
 	q := *g.p
 	q.Steps = make([]program.Step, 0, len(g.steps))

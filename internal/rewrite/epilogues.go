@@ -1,4 +1,4 @@
-package batch
+package rewrite
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// epilogues puts expressions behind the steps whose result they alone use, in its shape.
+// epilogues makes expressions of the shape of a result, which is used by nothing else, epilogues of the step that computes it.
 func (g *graph) epilogues() {
 	for i := range g.units {
 		at := int32(i)
@@ -16,15 +16,16 @@ func (g *graph) epilogues() {
 	}
 }
 
-// epilogue lengthens the epilogue of the unit at a place, and returns the place of what it has become; none if it stays.
+// epilogue adds an expression to the epilogue of a unit, and returns the index that the unit has then, or none if there is nothing to
+// add.
 func (g *graph) epilogue(at int32) int32 {
 	u := &g.units[at]
 	if g.fuser == nil || u.gone || u.core == none || !g.steps[u.core].Entry.TakesEpilogue() || len(g.steps[u.core].Out) != 1 {
 		return none
 	}
 	result := g.steps[u.core].Out[0]
-	if len(u.behind) > 0 {
-		_, out := g.collect(u.behind)
+	if len(u.epilogue) > 0 {
+		_, out := g.collect(u.epilogue)
 		result = out[0]
 	}
 	readers := g.readers(result)
@@ -44,7 +45,7 @@ func (g *graph) epilogue(at int32) int32 {
 		return none
 	}
 	next := *u
-	next.behind = merged(u.behind, g.units[b].behind)
+	next.epilogue = merged(u.epilogue, g.units[b].epilogue)
 	if !g.agrees(&next) {
 		return none
 	}
@@ -52,7 +53,7 @@ func (g *graph) epilogue(at int32) int32 {
 	return to
 }
 
-// prologues puts expressions before the row and reduce steps that alone use what they compute, as their first operand.
+// prologues makes expressions that only the first operand of one step uses prologues of that step.
 func (g *graph) prologues() {
 	for i := range g.units {
 		at := int32(i)
@@ -62,7 +63,8 @@ func (g *graph) prologues() {
 	}
 }
 
-// prologue lengthens the prologue of the unit at a place, and returns the place of what it has become; none if it stays.
+// prologue adds an expression to the prologue of a unit, and returns the index that the unit has then, or none if there is nothing to
+// add.
 func (g *graph) prologue(at int32) int32 {
 	u := &g.units[at]
 	if g.fuser == nil || u.gone || u.core == none || !g.steps[u.core].Entry.TakesPrologue() {
@@ -70,8 +72,8 @@ func (g *graph) prologue(at int32) int32 {
 	}
 	x := g.steps[u.core].In[0]
 	operands := []program.Slot{x}
-	if len(u.before) > 0 {
-		in, _ := g.collect(u.before)
+	if len(u.prologue) > 0 {
+		in, _ := g.collect(u.prologue)
 		operands = slices.Clone(in)
 	}
 	for _, v := range operands {
@@ -93,7 +95,7 @@ func (g *graph) prologue(at int32) int32 {
 			continue
 		}
 		next := *u
-		next.before = merged(g.units[a].behind, u.before)
+		next.prologue = merged(g.units[a].epilogue, u.prologue)
 		if !g.agrees(&next) {
 			continue
 		}
@@ -103,12 +105,12 @@ func (g *graph) prologue(at int32) int32 {
 	return none
 }
 
-// enters reports whether a unit uses a value only as an operand of its prologue, or as the first operand of its step where that
-// has none.
+// enters reports whether a unit uses a value only as an operand of its prologue, or, if it has no prologue, as the first operand of its
+// core.
 func (g *graph) enters(v program.Slot, u *unit) bool {
 	in := g.steps[u.core].In
-	if slices.Contains(in[1:], v) || len(u.before) > 0 && in[0] == v {
+	if slices.Contains(in[1:], v) || len(u.prologue) > 0 && in[0] == v {
 		return false
 	}
-	return !slices.ContainsFunc(u.behind, func(m int32) bool { return slices.Contains(g.steps[m].In, v) })
+	return !slices.ContainsFunc(u.epilogue, func(m int32) bool { return slices.Contains(g.steps[m].In, v) })
 }

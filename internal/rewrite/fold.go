@@ -1,4 +1,4 @@
-package batch
+package rewrite
 
 import (
 	"math"
@@ -9,9 +9,9 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// fold simplifies a step by what its operands are known to be: it returns a step to take instead, or as it is, and a value that
-// already is the result, −1 for none. No rule changes a bit of a result but that of numbers which a device may flush, the kind of
-// a NaN, and, where the operands are constants, what the entry's tolerance permits: those are computed in float64 and rounded once.
+// fold simplifies a step by what is known of its operands. It returns the step to take instead, which may be the same, and the value
+// that already is the result, or none. A rule may change results only as follows: subnormal numbers that a device may flush, the payload
+// of a NaN, and within the entry's tolerance where all operands are constants, since those are computed in float64 and rounded once.
 func (s *simplifier) fold(step *program.Step) (*program.Step, program.Slot) {
 	if len(step.In) == 0 || len(step.Out) != 1 || step.Attr.Varies() {
 		return step, none
@@ -59,12 +59,12 @@ func (s *simplifier) fold(step *program.Step) (*program.Step, program.Slot) {
 var idempotent = map[*program.Entry]bool{catalogue.Abs: true, catalogue.ReLU: true, catalogue.Floor: true, catalogue.Ceil: true,
 	catalogue.Round: true, catalogue.Trunc: true, catalogue.Sign: true}
 
-// with is a step with another operand and scalars instead of its own.
+// with returns a step of entry e with one operand and these scalars, and the result and options of another.
 func with(step *program.Step, e *program.Entry, x program.Slot, scalars ...float32) *program.Step {
 	return &program.Step{Entry: e, In: []program.Slot{x}, Out: step.Out, Attr: program.Attr{Scalars: scalars, Options: step.Attr.Options}}
 }
 
-// foldCast knows that conversion to the same type changes nothing, nor that to more bits and back.
+// foldCast removes conversions to the same type, and to a wider type and back.
 func (s *simplifier) foldCast(step *program.Step) program.Slot {
 	x, to := step.In[0], s.p.Values[step.Out[0]].DType
 	if s.p.Values[x].DType == to {
@@ -76,7 +76,7 @@ func (s *simplifier) foldCast(step *program.Step) program.Slot {
 	return none
 }
 
-// foldReshape looks through reshapes.
+// foldReshape removes reshapes of reshapes and reshapes to the same shape.
 func (s *simplifier) foldReshape(step *program.Step) (*program.Step, program.Slot) {
 	if first := s.producer(step.In[0], catalogue.Reshape); first != nil && s.updated[first.In[0]] < 0 {
 		step = with(step, catalogue.Reshape, first.In[0])
@@ -87,7 +87,7 @@ func (s *simplifier) foldReshape(step *program.Step) (*program.Step, program.Slo
 	return step, none
 }
 
-// foldClip makes one clip of two: the later bounds limit the earlier ones.
+// foldClip makes one clip of two: the later bounds clip the earlier ones.
 func (s *simplifier) foldClip(step *program.Step) *program.Step {
 	first := s.producer(step.In[0], catalogue.Clip)
 	if first == nil || s.updated[first.In[0]] >= 0 {
@@ -100,7 +100,7 @@ func (s *simplifier) foldClip(step *program.Step) *program.Step {
 	return with(step, catalogue.Clip, first.In[0], min(max(a[0], b[0]), b[1]), min(max(a[1], b[0]), b[1]))
 }
 
-// foldScale makes one factor of two where that rounds and overflows alike: a factor of ±1, or powers of two from 1 on.
+// foldScale multiplies two factors into one where that rounds and overflows the same: if one is ±1, or both are powers of two ≥ 1.
 func (s *simplifier) foldScale(step *program.Step) (*program.Step, program.Slot) {
 	if first := s.producer(step.In[0], catalogue.Scale); first != nil && s.updated[first.In[0]] < 0 {
 		a, b := first.Attr.Scalars[0], step.Attr.Scalars[0]
@@ -128,7 +128,7 @@ func grows(f float32) bool {
 	return ok && n >= 0
 }
 
-// scalarForm turns an operand that is one constant into a scalar, for entries that have such a form.
+// scalarForm makes a constant operand a scalar, for entries that have such a form.
 func (s *simplifier) scalarForm(step *program.Step) *program.Step {
 	if len(step.In) != 2 {
 		return step
@@ -153,7 +153,7 @@ func (s *simplifier) scalarForm(step *program.Step) *program.Step {
 	return step
 }
 
-// foldConstants makes a constant of a function of constants.
+// foldConstants computes a function of constants.
 func (s *simplifier) foldConstants(step *program.Step) *program.Step {
 	var args, scalars []float64
 	for _, in := range step.In {

@@ -1,4 +1,4 @@
-package batch_test
+package rewrite_test
 
 import (
 	"slices"

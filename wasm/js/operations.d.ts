@@ -47,7 +47,7 @@ export interface AttentionOptions {
   /** causal hides from a query the keys behind its position. */
   causal?: boolean;
   /**
-   * window, if not 0, hides keys that are so many positions or more away from the query: with causal, a query sees its own
+   * window, if not 0, hides keys that are that many positions or more away from the query: with causal, a query sees its own
    * position and the window − 1 before it. At most 2³⁰.
    */
   window?: number;
@@ -89,7 +89,7 @@ export interface Conv1DOptions {
   dilation?: number;
   /** as many as channels: each channel has filters of its own (depthwise) */
   groups?: number;
-  /** (k − 1)·dilation zeros before and none behind: no element of the result sees later ones. pad must be 0. */
+  /** (k − 1)·dilation zeros before and none after it: no element of the result sees later ones. pad must be 0. */
   causal?: boolean;
   act?: Activation;
 }

@@ -12,12 +12,12 @@ const (
 	ReLU
 	GELU    // tanh form
 	GELUErf // erf form
-	SiLU    // x·sigmoid(x), the swish operation
+	SiLU    // x·sigmoid(x)
 	Sigmoid
 	Tanh
 )
 
-var activations = [...]string{"none", "relu", "gelu", "gelu_erf", "swish", "sigmoid", "tanh"}
+var activations = [...]string{"none", "relu", "gelu", "gelu_erf", "silu", "sigmoid", "tanh"}
 
 // String returns the name of the unary operation, or "none".
 func (a Activation) String() string { return nameOf(activations[:], "Activation", uint8(a)) }

@@ -23,7 +23,7 @@ func swiglu(y, gate, up []float32) {
 	for lo := 0; lo < len(y); lo += repeat {
 		hi := min(lo+repeat, len(y))
 		silu := (*buffer)[:hi-lo]
-		kernels.Swish(silu, gate[lo:hi])
+		kernels.SiLU(silu, gate[lo:hi])
 		kernels.Mul(y[lo:hi], silu, up[lo:hi])
 	}
 }

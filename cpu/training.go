@@ -42,7 +42,7 @@ func swigluBackward(c *call) work {
 		siluSlope(s, u, gate)
 		kernels.Mul(u, dy, up)
 		kernels.Mul(dgate, s, u)
-		kernels.Swish(s, gate)
+		kernels.SiLU(s, gate)
 		kernels.Mul(dup, s, dy)
 	})
 }

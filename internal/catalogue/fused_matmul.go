@@ -75,7 +75,7 @@ var (
 		Ref: func(in []program.Array, _ program.Attr, _ program.Type) []float64 {
 			y := rowsTimes(in[0], in[1])
 			for i, up := range rowsTimes(in[0], in[2]) {
-				y[i] = swish(y[i]) * up
+				y[i] = silu(y[i]) * up
 			}
 			return y
 		},

@@ -183,7 +183,7 @@ var (
 			x := activations8(in[0], o.Q8)
 			y := rowsTimes(x, dequantized(in[1], o.Format))
 			for i, up := range rowsTimes(x, dequantized(in[2], o.Format)) {
-				y[i] = swish(y[i]) * up
+				y[i] = silu(y[i]) * up
 			}
 			return y
 		},

@@ -180,7 +180,7 @@ var (
 	SigmoidOp  = unaryOp("Sigmoid", Cost{10, 0.35}, kernels.Sigmoid)
 	GeluOp     = unaryOp("GELU", Cost{16, 0.55}, kernels.GELU)
 	GeluErfOp  = unaryOp("GELUErf", Cost{10, 0.8}, kernels.GELUErf)
-	SwishOp    = unaryOp("Swish", Cost{10, 0.37}, kernels.Swish)
+	SiLUOp     = unaryOp("SiLU", Cost{10, 0.37}, kernels.SiLU)
 	MishOp     = unaryOp("Mish", Cost{6, 0.6}, kernels.Mish)
 	SoftplusOp = unaryOp("Softplus", Cost{30, 0.55}, kernels.Softplus)
 	SeluOp     = unaryOp("SELU", Cost{5, 0.22}, kernels.SELU)
@@ -201,7 +201,7 @@ var Spans = map[string]*SpanOp{
 	"trunc": &TruncOp, "sign": &SignOp, "relu": &ReluOp, "leaky_relu": &LeakyOp, "clip": &ClipOp, "scale": &ScaleOp,
 	"hardswish": &HardSwishOp, "add": &AddOp, "sub": &SubOp, "mul": &MulOp, "div": &DivOp, "maximum": &MaximumOp,
 	"minimum": &MinimumOp, "fma": &FmaOp, "lerp": &LerpOp, "exp": &ExpOp, "log": &LogOp, "log2": &Log2Op, "sin": &SinOp,
-	"cos": &CosOp, "tanh": &TanhOp, "sigmoid": &SigmoidOp, "gelu": &GeluOp, "gelu_erf": &GeluErfOp, "swish": &SwishOp,
+	"cos": &CosOp, "tanh": &TanhOp, "sigmoid": &SigmoidOp, "gelu": &GeluOp, "gelu_erf": &GeluErfOp, "silu": &SiLUOp,
 	"mish": &MishOp, "softplus": &SoftplusOp, "selu": &SeluOp, "elu": &EluOp, "pow_scalar": &PowScalarOp, "pow": &PowOp,
 	"less": &LessOp, "less_equal": &LessEqOp, "equal": &EqualOp, "select": &SelectOp,
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/conformance"
-
 	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )

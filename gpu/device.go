@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
@@ -23,7 +24,7 @@ type Device struct {
 // device is what runs in flight and everything made from a Device refer to. It is apart from Device so that a Device that
 // was forgotten can be found unreachable.
 type core struct {
-	drv        driver
+	drv        webgpu.Driver
 	info       AdapterInfo
 	kernelCaps wgsl.Caps // of info
 	log        compute.Logger
@@ -52,7 +53,7 @@ type Stats struct {
 	Pipelines      int           `json:"pipelines"`       // compiled and kept
 }
 
-func newDevice(drv driver, info AdapterInfo, c *config) *Device {
+func newDevice(drv webgpu.Driver, info AdapterInfo, c *config) *Device {
 	d := &core{
 		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, timed: c.timestamps, threshold: uint64(c.threshold),
 		lowerStep: wgsl.Lower, executables: map[*executable]bool{}, pipelines: newPipelines(drv, mostPipelines),
@@ -137,7 +138,7 @@ func (d *core) lostReason() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.lost == nil {
-		d.lost = d.drv.lost()
+		d.lost = d.drv.Lost()
 	}
 	return d.lost
 }
@@ -162,7 +163,7 @@ func (d *core) teardown() {
 	}
 	d.pool.close()
 	d.pipelines.close()
-	d.drv.close()
+	d.drv.Close()
 	d.log.Debug("gpu: device closed", "adapter", d.info.Name)
 }
 
@@ -184,7 +185,7 @@ func (d *core) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	lost := d.drv.lost()
+	lost := d.drv.Lost()
 	if lost == nil && errors.Is(err, compute.ErrDeviceLost) {
 		lost = err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -40,11 +41,14 @@ type AdapterInfo struct {
 	Architecture string `json:"architecture,omitempty"` // "ampere"
 	SubgroupMin  uint32 `json:"subgroup_min,omitempty"` // sizes of subgroups that kernels may meet
 	SubgroupMax  uint32 `json:"subgroup_max,omitempty"`
-
-	way int // of asking the browser for it
 }
 
-const packedDots = "packed_4x8_integer_dot_product"
+// infoOf returns what the driver tells about an adapter.
+func infoOf(a webgpu.Adapter) AdapterInfo {
+	return AdapterInfo{Index: a.Index, Name: a.Name, Vendor: a.Vendor, Device: a.Device, Driver: a.Driver, DriverInfo: a.DriverInfo,
+		Type: AdapterType(a.Type), Backend: a.Backend, Limits: a.Limits, Features: a.Features, LanguageFeatures: a.LanguageFeatures,
+		VendorName: a.VendorName, Architecture: a.Architecture, SubgroupMin: a.SubgroupMin, SubgroupMax: a.SubgroupMax}
+}
 
 func (a AdapterInfo) has(feature string) bool {
 	for _, f := range a.Features {
@@ -59,7 +63,7 @@ func (a AdapterInfo) has(feature string) bool {
 func (a AdapterInfo) Caps() wgsl.Caps {
 	c := a.Limits
 	c.Subgroups, c.F16 = a.has("subgroups"), a.has("shader-f16")
-	c.IntegerDots = slices.Contains(a.LanguageFeatures, packedDots)
+	c.IntegerDots = slices.Contains(a.LanguageFeatures, webgpu.FeaturePackedDots)
 	return c
 }
 
@@ -69,15 +73,4 @@ func (a AdapterInfo) String() string {
 		s += ", " + driver
 	}
 	return s + ")"
-}
-
-// Vendors of software rasterisers: Mesa (Vulkan's vendor number), Google, Microsoft.
-var softwareVendors = map[uint32]bool{0x10005: true, 0x1AE0: true, 0x1414: true}
-
-// cpuType tells software from virtual GPUs, which the native library reports as one kind.
-func cpuType(vendor uint32) AdapterType {
-	if vendor <= 0xffff && vendor != 0 && !softwareVendors[vendor] {
-		return Virtual
-	}
-	return Software
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -211,7 +212,7 @@ func (t *tuner) contender(ctx context.Context, dev *Device, p *program.Program, 
 		return nil, err
 	}
 	c := &contender{x: newExecutable(dev, pl)}
-	c.x.timed = t.d.info.has(featureTimestamps)
+	c.x.timed = t.d.info.has(webgpu.FeatureTimestamps)
 	err = c.sample(ctx, io)
 	if errors.Is(err, compute.ErrUnsupported) && c.x.timed { // the GPU's clock does not work: use ours
 		c.x.timed = false

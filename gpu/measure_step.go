@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -76,7 +77,7 @@ const (
 
 // copies is how many times a step has to run one after the other for the clock to tell variants apart.
 func (t *tuner) copies(ctx context.Context, dev *Device, alone *program.Program, io *program.IO, q *question) (int, error) {
-	if t.d.info.Backend != "browser" || !t.d.info.has(featureTimestamps) || alone.Steps[0].Entry.Updates > 0 {
+	if t.d.info.Backend != "browser" || !t.d.info.has(webgpu.FeatureTimestamps) || alone.Steps[0].Entry.Updates > 0 {
 		return 1, nil
 	}
 	c, err := t.contender(ctx, dev, alone, io, q, 0)

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -18,7 +19,7 @@ type run struct {
 	filling  *buffer // brings the arena's contents; nil if it has them
 	uploads  []*buffer
 	readback []*buffer
-	sub      submission
+	sub      webgpu.Submission
 }
 
 // Start copies the inputs, submits the program as one submission and returns; see [program.Executable]. Slices in io.Host may be
@@ -74,7 +75,7 @@ func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve)
 	}
 	r.record()
 	kept := r.keep(dev)
-	if err := e.d.drv.submit(&r.sub); err != nil {
+	if err := e.d.drv.Submit(&r.sub); err != nil {
 		for _, t := range kept {
 			t.Close()
 		}
@@ -111,7 +112,7 @@ func (r *run) bindTensors() error {
 	}
 	for _, s := range r.prog.Keep {
 		if r.in.buffers[r.place[s]] == nil {
-			b, err := r.d.pool.get(storageBuffer, r.bytes(s))
+			b, err := r.d.pool.get(webgpu.StorageBuffer, r.bytes(s))
 			if err != nil {
 				return fmt.Errorf("result of shape %v: %w", r.prog.Values[s].Shape, err)
 			}
@@ -126,19 +127,19 @@ func (r *run) bindGroups() error {
 	var needed []int // actions
 	for i := range r.actions {
 		a, g := &r.actions[i], &r.in.groups[i]
-		if a.pipeline == nil || g.object != nil && (!a.volatile || r.bound(a, g)) {
+		if a.pipeline == nil || g.Object != nil && (!a.volatile || r.bound(a, g)) {
 			continue
 		}
-		if g.object != nil {
-			g.free()
-			g.object = nil
+		if g.Object != nil {
+			g.Free()
+			g.Object = nil
 		}
 		needed = append(needed, i)
 	}
 	if needed == nil {
 		return nil
 	}
-	return r.d.drv.together(func() error { return r.makeGroups(needed) })
+	return r.d.drv.Together(func() error { return r.makeGroups(needed) })
 }
 
 // makeGroups makes the bind groups of some actions.
@@ -146,18 +147,18 @@ func (r *run) makeGroups(actions []int) (err error) {
 	for _, i := range actions {
 		a, g := &r.actions[i], &r.in.groups[i]
 		g.ids = g.ids[:0]
-		var few [16]binding
+		var few [16]webgpu.Binding
 		bind := few[:0]
 		for _, x := range a.bind {
 			b := r.in.buffers[x.place]
 			g.ids = append(g.ids, b.id)
-			bind = append(bind, binding{b.object, b.base + x.offset, x.size})
+			bind = append(bind, webgpu.Binding{Buffer: b.Object, Offset: b.base + x.offset, Size: x.size})
 		}
 		if a.kernel.Uniform > 0 {
-			bind = append(bind, binding{r.in.buffers[r.arena].object, 0, uint64(a.kernel.Uniform)})
+			bind = append(bind, webgpu.Binding{Buffer: r.in.buffers[r.arena].Object, Offset: 0, Size: uint64(a.kernel.Uniform)})
 		}
-		if g.object, err = r.d.drv.newGroup(a.pipeline.object, bind); err != nil {
-			g.object = nil
+		if g.Object, err = r.d.drv.NewGroup(a.pipeline.Object, bind); err != nil {
+			g.Object = nil
 			return fmt.Errorf("kernel %s: %w", a.kernel.Key, err)
 		}
 	}
@@ -176,7 +177,7 @@ func (r *run) bound(a *action, g *group) bool {
 // stage copies the inputs into upload buffers and reserves readback buffers.
 func (r *run) stage() error {
 	for _, n := range r.plan.uploads.sizes {
-		b, err := r.d.pool.get(uploadBuffer, n)
+		b, err := r.d.pool.get(webgpu.UploadBuffer, n)
 		if err != nil {
 			return fmt.Errorf("upload: %w", err)
 		}
@@ -185,7 +186,7 @@ func (r *run) stage() error {
 	for i, s := range r.prog.Host {
 		if data := program.Bytes(r.io.Host[i]); len(data) > 0 {
 			at := r.plan.uploads.at[i]
-			r.d.drv.write(r.uploads[at.buffer].object, at.offset, data)
+			r.d.drv.Write(r.uploads[at.buffer].Object, at.offset, data)
 			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[r.place[s]], 0, uint64(len(data)))
 		}
 	}
@@ -193,7 +194,7 @@ func (r *run) stage() error {
 		return err
 	}
 	for _, n := range r.reads.sizes {
-		b, err := r.d.pool.get(readbackBuffer, n)
+		b, err := r.d.pool.get(webgpu.ReadbackBuffer, n)
 		if err != nil {
 			return fmt.Errorf("readback: %w", err)
 		}
@@ -202,7 +203,7 @@ func (r *run) stage() error {
 	for _, list := range [][]*buffer{r.uploads, r.readback, {r.filling}} {
 		for _, b := range list {
 			if b != nil {
-				r.sub.staging = append(r.sub.staging, b.object)
+				r.sub.Staging = append(r.sub.Staging, b.Object)
 			}
 		}
 	}
@@ -211,8 +212,8 @@ func (r *run) stage() error {
 
 // copy records a copy of n bytes, rounded up to what copies can do; buffers are long enough for that.
 func (r *run) copy(from *buffer, fromAt uint64, to *buffer, toAt, n uint64) {
-	r.sub.commands = append(r.sub.commands, command{
-		from: from.object, to: to.object, fromOffset: from.base + fromAt, toOffset: to.base + toAt, size: (n + 3) &^ 3,
+	r.sub.Commands = append(r.sub.Commands, webgpu.Command{
+		From: from.Object, To: to.Object, FromOffset: from.base + fromAt, ToOffset: to.base + toAt, Size: (n + 3) &^ 3,
 	})
 }
 
@@ -223,7 +224,7 @@ func (r *run) record() {
 		r.reach(i)
 		a := &r.actions[i]
 		if dispatches == r.piece {
-			r.sub.cuts = append(r.sub.cuts, len(r.sub.commands))
+			r.sub.Cuts = append(r.sub.Cuts, len(r.sub.Commands))
 			dispatches = 0
 		}
 		if a.pipeline == nil {
@@ -232,8 +233,8 @@ func (r *run) record() {
 			continue
 		}
 		dispatches++
-		r.sub.commands = append(r.sub.commands, command{
-			pipeline: a.pipeline.object, group: r.in.groups[i].object, dynamic: a.dynamic, grid: a.grid,
+		r.sub.Commands = append(r.sub.Commands, webgpu.Command{
+			Pipeline: a.pipeline.Object, Group: r.in.groups[i].Object, Dynamic: a.dynamic, Grid: a.grid,
 		})
 	}
 	r.reach(len(r.actions))
@@ -243,7 +244,7 @@ func (r *run) record() {
 			r.copy(r.in.buffers[r.place[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
 		}
 	}
-	r.sub.timed = r.timed || r.sub.laps > 0
+	r.sub.Timed = r.timed || r.sub.Timestamps > 0
 }
 
 // keep makes the tensors of kept results.
@@ -281,12 +282,12 @@ func (r *run) finish(err error) {
 		resolve(err, nil)
 		return
 	}
-	copy(r.io.Times, r.sub.times)
+	copy(r.io.Times, r.sub.Times)
 	r.executable.mu.Lock()
-	r.executable.gpuTime = r.sub.gpuTime
+	r.executable.gpuTime = r.sub.GPUTime
 	r.executable.mu.Unlock()
 	r.d.mu.Lock()
-	r.d.stats.GPUTime += r.sub.gpuTime
+	r.d.stats.GPUTime += r.sub.GPUTime
 	r.d.mu.Unlock()
 	delivered := false
 	resolve(nil, func() {
@@ -336,7 +337,7 @@ func (r *run) spoil(err error) {
 func (r *run) giveBack(success bool) {
 	if success {
 		for _, b := range r.readback {
-			if err := r.d.failed(r.d.drv.unmap(b.object)); err != nil {
+			if err := r.d.failed(r.d.drv.Unmap(b.Object)); err != nil {
 				r.d.log.Warn("gpu: staging buffers given up", "error", err)
 				success = false
 			}
@@ -352,7 +353,7 @@ func (r *run) deliver() {
 	for i := range r.prog.Read {
 		if dst := program.Bytes(r.io.Read[i]); len(dst) > 0 {
 			at := r.reads.at[i]
-			r.d.drv.read(r.readback[at.buffer].object, at.offset, dst)
+			r.d.drv.Read(r.readback[at.buffer].Object, at.offset, dst)
 		}
 	}
 }

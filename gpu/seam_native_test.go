@@ -12,19 +12,9 @@ func tuneDir(t testing.TB) string { return t.TempDir() }
 
 // lose makes the device count as lost, and returns what its error says.
 func lose(d *Device) string {
-	d.drv.(*native).lose("unplugged")
+	d.drv.(interface{ Lose(string) }).Lose("unplugged")
 	return "unplugged"
 }
-
-// quiet reports whether nothing polls the device.
-func quiet(d *Device) bool {
-	drv := d.drv.(*native)
-	drv.mu.Lock()
-	defer drv.mu.Unlock()
-	return !drv.polling
-}
-
-func isGroup(o object) bool { _, ok := o.(*nativeGroup); return ok }
 
 // many is how often tests repeat what a race could spoil.
 const many = 2000

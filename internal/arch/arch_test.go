@@ -139,7 +139,7 @@ func TestCheck(t *testing.T) {
 	for _, good := range [][2]string{
 		{"batch", "context"},
 		{"gpu", module + "/wgsl"},
-		{"gpu/internal/native", module + "/gpu"},
+		{"gpu/internal/webgpu", module + "/wgsl"},
 		{".", module + "/batch"},
 		{"cmd/wavelane", "github.com/spf13/cobra"},
 	} {

@@ -1,6 +1,6 @@
 //go:build cgo && !js
 
-package gpu
+package webgpu
 
 import (
 	"regexp"

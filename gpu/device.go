@@ -11,6 +11,7 @@ import (
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/tune"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -30,7 +31,8 @@ type core struct {
 	log        compute.Logger
 	pool       *pool
 	pipelines  *pipelines
-	tuner      *tuner
+	tuner      *tune.Tuner
+	firstUse   bool // measure variants when a program is compiled
 	timed      bool
 	threshold  uint64                                                                                                     // dispatches of a command buffer
 	lowerStep  func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
@@ -55,12 +57,12 @@ type Stats struct {
 
 func newDevice(drv webgpu.Driver, info AdapterInfo, c *config) *Device {
 	d := &core{
-		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, timed: c.timestamps, threshold: uint64(c.threshold),
+		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, tuner: newTuner(info, c), firstUse: c.tune == TuneFirstUse, timed: c.timestamps, threshold: uint64(c.threshold),
 		lowerStep: wgsl.Lower, executables: map[*executable]bool{}, pipelines: newPipelines(drv, mostPipelines),
 	}
 	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)
 	dev := &Device{core: d}
-	d.tuner = newTuner(d, c)
+
 	dev.Ops = device.NewOps(dev)
 	runtime.AddCleanup(dev, func(d *core) { d.close() }, d) // a net under a forgotten Close
 	d.log.Debug("gpu: device open", "adapter", info.String())

@@ -1,6 +1,8 @@
 package gpu
 
 import (
+	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 
@@ -65,8 +67,14 @@ func (d *Device) Compile(p *program.Program) (program.Executable, error) {
 		return nil, err
 	}
 	defer d.end()
-	pl, err := d.tuner.plan(p)
-	if err != nil {
+	if d.firstUse {
+		if _, err := d.measure(context.Background(), p, false); err != nil {
+			return nil, d.failed(err)
+		}
+	}
+	choices := d.tuner.Compilation()
+	pl, err := d.plan(p, choices.Choose)
+	if err := cmp.Or(choices.Err(), err); err != nil {
 		return nil, d.failed(err)
 	}
 	return newExecutable(d, pl), nil

@@ -36,6 +36,7 @@ var layers = []subtree{
 	{name: "internal/program", layer: 2},
 	{name: "internal/catalogue", layer: 3, deps: []string{"github.com/x448/float16"}},
 	{name: "internal/memplan", layer: 3},
+	{name: "internal/tune", layer: 3},
 	{name: "internal/device", layer: 4},
 	{name: "wgsl", layer: 4},
 	{name: "ptx", layer: 4},

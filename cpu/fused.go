@@ -6,11 +6,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() {
-	engine.Spans["swiglu"] = &swigluOp
-	lowerings["bias_activation"] = biasActivation
-}
-
 var swigluOp = engine.BinaryOp("SwiGLU", engine.Cost{Scalar: 10.5, AVX512: 0.5}, swiglu)
 
 // repeat is the longest run of elements for which swiglu needs room.

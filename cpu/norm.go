@@ -7,14 +7,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() {
-	lowerings["l2_normalize"] = rowwise(&l2NormalizeRow)
-	lowerings["gated_rms_norm"] = rowwiseAs(&engine.RmsNormRow, gatedRows)
-	lowerings["add_rms_norm"] = rowwiseAs(&engine.RmsNormRow, addedRows)
-	lowerings["add_layer_norm"] = rowwiseAs(&engine.LayerNormRow, addedRows)
-	lowerings["rms_norm_backward"], lowerings["layer_norm_backward"] = normBackward, normBackward
-}
-
 // gatedRows multiplies the result by silu(gate).
 var gatedRows = rowsForm{gamma: 2, ns: swigluOp.Cost.Ns(),
 	x:     func(a *args) []float32 { return a.in[0].f32() },

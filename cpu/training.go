@@ -9,12 +9,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() {
-	lowerings["swiglu_backward"] = swigluBackward
-	lowerings["adam"] = adam
-	engine.Spans["clip_by_norm"] = &clipByNormOp
-}
-
 // trainingBlock is the number of elements that kernels are applied to one after the other: their operands stay in the first cache.
 const trainingBlock = 512
 

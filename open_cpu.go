@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 var cpuCandidate = candidate{"cpu", openCPU}
 
 func openCPU(context.Context, *config) (*opened, error) {
-	d, err := simd.Open()
+	d, err := cpu.Open()
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/route"
-	"github.com/wavelane/wavelane/simd"
 )
 
 // named is a CPU device under another name that counts its programs.
@@ -41,7 +41,7 @@ var (
 func TestRoutedDevice(t *testing.T) {
 	ctx := context.Background()
 	open := func(kind string) (*opened, *named) {
-		d, err := simd.Open()
+		d, err := cpu.Open()
 		require.NoError(t, err)
 		n := &named{backend: d}
 		return &opened{backend: n, info: Info{Kind: kind}}, n

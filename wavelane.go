@@ -141,7 +141,7 @@ func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.F
 	return device.Upload(d.devices[0], data, shape...)
 }
 
-// Unwrap returns the device under this one, a *cuda.Device, *gpu.Device or *simd.Device, for what only that kind offers. Closing either
+// Unwrap returns the device under this one, a *cuda.Device, *gpu.Device or *cpu.Device, for what only that kind offers. Closing either
 // closes both.
 func (d *Device) Unwrap() any { return d.devices[0].backend }
 

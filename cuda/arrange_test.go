@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/memplan"
 	"github.com/wavelane/wavelane/internal/program"

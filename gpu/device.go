@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -262,15 +261,15 @@ func TestBadInput(t *testing.T) {
 		{"no workgroups", k.Run(ctx, launch(0, 1, 1), y, three), compute.ErrArgument, "affine [[3]]: grid [0 1 1]"},
 		{"too many workgroups", k.Run(ctx, launch(1, limits.MaxWorkgroups+1, 1), y, three), compute.ErrTooLarge, "65535"},
 		{"too many parameters", k.Run(ctx, Launch{Grid: [3]uint32{1, 1, 1}, Params: make([]uint32, 5)}, y, three), compute.ErrArgument, "5 parameters"},
-		{"no WGSL", kernel(func(k *KernelDesc) { k.WGSL = "" }), compute.ErrArgument, says("entry point")},
+		{"no WGSL", kernel(func(k *KernelDesc) { k.WGSL = "" }), compute.ErrArgument, "affine"},
 		{"no bindings", kernel(func(k *KernelDesc) { k.Bindings = nil }), compute.ErrArgument, "0 bindings"},
-		{"too few bindings", kernel(func(k *KernelDesc) { k.Bindings = unary[1:] }), compute.ErrArgument, says("binding")},
+		{"too few bindings", kernel(func(k *KernelDesc) { k.Bindings = unary[1:] }), compute.ErrArgument, "affine"},
 		{"result not written", kernel(func(k *KernelDesc) { k.Bindings = []wgsl.Access{wgsl.Read} }), compute.ErrArgument, "ReadWrite"},
 		{"operand written", kernel(func(k *KernelDesc) { k.Bindings = []wgsl.Access{wgsl.ReadWrite, wgsl.ReadWrite} }), compute.ErrArgument, "must be Read"},
 		{"too many bindings", kernel(func(k *KernelDesc) {
 			k.Bindings = append(make([]wgsl.Access, limits.MaxStorageBuffers), wgsl.ReadWrite)
 		}), compute.ErrTooLarge, "storage buffers"},
-		{"uniform missing", kernel(func(k *KernelDesc) { k.Uniform = 0 }), compute.ErrArgument, says("binding: 2")},
+		{"uniform missing", kernel(func(k *KernelDesc) { k.Uniform = 0 }), compute.ErrArgument, "affine"},
 		{"uniform not a multiple", kernel(func(k *KernelDesc) { k.Uniform = 20 }), compute.ErrArgument, "multiple of 16"},
 		{"uniform too large", kernel(func(k *KernelDesc) { k.Uniform = 512 }), compute.ErrArgument, "256"},
 		{"workgroup empty", kernel(func(k *KernelDesc) { k.Workgroup = [3]uint32{64, 0, 1} }), compute.ErrArgument, "[64 0 1]"},
@@ -278,7 +277,7 @@ func TestBadInput(t *testing.T) {
 		{"workgroup memory", kernel(func(k *KernelDesc) { k.Shared = 1 << 30 }), compute.ErrTooLarge, "workgroup memory"},
 		{"workgroup too large in the text only", kernel(func(k *KernelDesc) {
 			k.WGSL = "@compute @workgroup_size(65536) fn main() {}"
-		}), compute.ErrArgument, says("Workgroup size is out of range")},
+		}), compute.ErrArgument, "affine"},
 		{"zero byte", kernel(func(k *KernelDesc) { k.WGSL += "\x00" }), compute.ErrArgument, "UTF-8"},
 		{"not UTF-8", kernel(func(k *KernelDesc) { k.Label = "\xff" }), compute.ErrArgument, "UTF-8"},
 		{"nil device", func() error { _, err := NewKernel(nil, affineDesc()); return err }(), compute.ErrArgument, "nil device"},
@@ -338,39 +337,35 @@ func TestDefaultLimits(t *testing.T) {
 	require.Equal(t, float32(3), y[99])
 }
 
-// complaint is what a compiler says, and where.
-type complaint struct {
-	line, column int
-	text         string
-}
-
+// What a compiler finds has the line where it is, the kernel's label and a message, whose words are the compiler's own.
 func TestShaderError(t *testing.T) {
 	d := open(t)
 	for name, c := range map[string]struct {
 		wgsl string
-		is   complaint
+		line int
+		is   error
 	}{
-		"type":       {"\n  fn f() {\n    let x: i32 = 1.5;\n}", complaints["type"]},
-		"syntax":     {"\n\n  @compute fn main(", complaints["syntax"]},
-		"name":       {"fn f() { let a = foo(3); }", complaints["name"]},
-		"validation": {"@compute @workgroup_size(64) fn main() { var x = 3; x = 3.5f; }", complaints["validation"]},
-		"entry":      {"@compute @workgroup_size(64) fn other() {}", complaints["entry"]},
-		"binding":    {"@group(0) @binding(7) var<storage, read> x: array<f32>;\n@compute @workgroup_size(1) fn main() { let a = x[0]; }", complaints["binding"]},
-		"deep":       {"fn f() -> i32 { return " + repeat("(", 100_000) + "1" + repeat(")", 100_000) + "; }", complaint{text: "deep"}},
-		"prefix":     {"fn f() -> i32 { return " + repeat("- ", 100_000) + "1; }", complaint{text: "deep"}},
+		"type":       {"\n  fn f() {\n    let x: i32 = 1.5;\n}", 3, compute.ErrArgument},
+		"syntax":     {"\n\n  @compute fn main(", 3, compute.ErrArgument},
+		"name":       {"fn f() { let a = foo(3); }", 1, compute.ErrArgument},
+		"validation": {"@compute @workgroup_size(64) fn main() { var x = 3; x = 3.5f; }", 1, compute.ErrArgument},
+		"entry":      {"@compute @workgroup_size(64) fn other() {}", 0, compute.ErrArgument},
+		"binding":    {"@group(0) @binding(7) var<storage, read> x: array<f32>;\n@compute @workgroup_size(1) fn main() { let a = x[0]; }", 0, compute.ErrArgument},
+		"deep":       {"fn f() -> i32 { return " + repeat("(", 100_000) + "1" + repeat(")", 100_000) + "; }", 0, compute.ErrUnsupported},
+		"prefix":     {"fn f() -> i32 { return " + repeat("- ", 100_000) + "1; }", 0, compute.ErrUnsupported},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := NewKernel(d, KernelDesc{Label: "mine", WGSL: c.wgsl, Bindings: unary, Workgroup: [3]uint32{1, 1, 1}})
-			require.ErrorContains(t, err, c.is.text)
+			require.ErrorIs(t, err, c.is)
 			require.ErrorContains(t, err, "mine")
-			if c.is.text == "deep" {
-				require.ErrorIs(t, err, compute.ErrUnsupported)
-				return
+			if c.is == compute.ErrUnsupported {
+				return // refused before a compiler sees it
 			}
-			require.ErrorIs(t, err, compute.ErrArgument)
 			var s *ShaderError
 			require.ErrorAs(t, err, &s)
-			require.Equal(t, [2]int{c.is.line, c.is.column}, [2]int{s.Line, s.Column}, s.Details)
+			require.Equal(t, c.line, s.Line, s.Details)
+			require.Equal(t, c.line > 0, s.Column > 0, s.Details)
+			require.NotEmpty(t, s.Message)
 			require.NotContains(t, s.Message, "\n")
 			require.Equal(t, "mine", s.Label)
 		})

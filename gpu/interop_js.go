@@ -6,7 +6,6 @@ import (
 	"syscall/js"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )

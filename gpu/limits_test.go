@@ -5,9 +5,8 @@ package gpu
 import (
 	"testing"
 
-	"github.com/wavelane/wavelane/internal/conformance"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wavelane/wavelane/internal/testseed"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/program"
@@ -27,9 +29,7 @@ func open(t testing.TB, opts ...Option) *Device {
 
 // random returns a fresh source and logs its seed.
 func random(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
+	return testseed.Rand(t)
 }
 
 func floats(r *rand.Rand, n int) []float32 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/memplan"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"

@@ -58,20 +58,3 @@ const slowRounds = 500
 
 // breathe gives the thread to the event loop.
 func breathe() { time.Sleep(20 * time.Millisecond) }
-
-// says is what the compiler calls what the native one calls s.
-func says(s string) string {
-	return map[string]string{
-		"entry point": "Entry point", "binding": "@binding(0)", "binding: 2": "@binding(2)",
-		"Workgroup size is out of range": "exceeds the maximum allowed",
-	}[s]
-}
-
-var complaints = map[string]complaint{
-	"type":       {3, 18, "cannot convert value of type 'abstract-float' to type 'i32'"},
-	"syntax":     {3, 20, "expected ')'"},
-	"name":       {1, 18, "unresolved call target 'foo'"},
-	"validation": {1, 55, "cannot assign 'f32' to 'i32'"},
-	"entry":      {0, 0, "Entry point"},
-	"binding":    {0, 0, "@binding(7)"},
-}

@@ -24,15 +24,3 @@ const slowRounds = 4000
 
 // breathe lets others run where there is one thread.
 func breathe() {}
-
-// says is what the compiler calls it.
-func says(s string) string { return s }
-
-var complaints = map[string]complaint{
-	"type":       {3, 9, "expected to be `i32`"},
-	"syntax":     {3, 20, "expected identifier"},
-	"name":       {1, 18, "no definition in scope for identifier: 'foo'"},
-	"validation": {1, 57, "type"},
-	"entry":      {0, 0, "Unable to find entry point 'main'"},
-	"binding":    {0, 0, "binding: 7"},
-}

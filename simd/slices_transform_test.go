@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -56,7 +56,7 @@ func manyThreads(t *testing.T, n int) {
 func TestTranspose(t *testing.T) {
 	r := newRand(t)
 	manyThreads(t, 3)
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		sizes := [][2]int{{0, 0}, {0, 5}, {1, 1}, {1, 9}, {9, 1}, {3, 200}, {17, 33}, {64, 64}, {100, 101}, {600, 300}}
 		for _, s := range sizes {
 			rows, cols := s[0], s[1]
@@ -158,7 +158,7 @@ func rounded(x []float64) []float32 {
 
 func TestTopK(t *testing.T) {
 	r := newRand(t)
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		for range 300 {
 			x := numbers(r, r.IntN(700), r.IntN(2) == 0)
 			if r.IntN(2) == 0 {
@@ -213,7 +213,7 @@ func randomPool(r *rand.Rand) (h, w int, o compute.PoolOptions) {
 func TestPooling(t *testing.T) {
 	r := newRand(t)
 	manyThreads(t, 2)
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		for range 150 {
 			planes := r.IntN(4)
 			h, w, o := randomPool(r)
@@ -286,7 +286,7 @@ func TestTransformAllocations(t *testing.T) {
 		},
 	} {
 		f()
-		if n := testing.AllocsPerRun(20, f); !racing {
+		if n := testing.AllocsPerRun(20, f); !simdtest.Racing {
 			require.Zero(t, n, name)
 		}
 	}

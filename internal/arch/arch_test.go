@@ -40,32 +40,34 @@ var layers = []subtree{
 	{name: "internal/device", layer: 4},
 	{name: "wgsl", layer: 4},
 	{name: "ptx", layer: 4},
-	{name: "simd", layer: 5, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16", "github.com/cespare/xxhash/v2"}},
-	{name: "gpu", layer: 5, deps: []string{"github.com/cogentcore/webgpu"}},
-	{name: "cuda", layer: 5, deps: []string{"github.com/ebitengine/purego"}},
-	{name: "internal/rewrite", layer: 6},
-	{name: "batch", layer: 7},
-	{name: "lz4", layer: 7},
-	{name: "internal/route", layer: 7},
-	{name: ".", layer: 8},
-	{name: "internal/benchmarks", layer: 9},
-	{name: "internal/decoder", layer: 9},
-	{name: "cmd", layer: 10, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
-	{name: "examples", layer: 10, deps: []string{"github.com/schollz/progressbar/v3", "golang.org/x/term"}},
-	{name: "wasm", layer: 10},
+	{name: "internal/simd", layer: 4, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16"}},
+	{name: "simd", layer: 5, deps: []string{"github.com/cespare/xxhash/v2"}},
+	{name: "gpu", layer: 6, deps: []string{"github.com/cogentcore/webgpu"}},
+	{name: "cpu", layer: 6},
+	{name: "cuda", layer: 6, deps: []string{"github.com/ebitengine/purego"}},
+	{name: "internal/rewrite", layer: 7},
+	{name: "batch", layer: 8},
+	{name: "lz4", layer: 8},
+	{name: "internal/route", layer: 8},
+	{name: ".", layer: 9},
+	{name: "internal/benchmarks", layer: 10},
+	{name: "internal/decoder", layer: 10},
+	{name: "cmd", layer: 11, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
+	{name: "examples", layer: 11, deps: []string{"github.com/schollz/progressbar/v3", "golang.org/x/term"}},
+	{name: "wasm", layer: 11},
 }
 
 // outside are suites and generators, which may import anything and which nobody imports.
-var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "wasm/internal/jstest"}
+var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "internal/simd/simdtest", "internal/testseed", "ptx/internal/ptxtest", "wasm/internal/jstest"}
 
 // devices are what the packages of anyDevice must not know: they reach them through the interfaces of internal/program only.
-var devices = []string{"gpu", "cuda", "simd"}
+var devices = []string{"gpu", "cuda", "cpu"}
 
 // anyDevice are the packages that work with every device through those interfaces.
 var anyDevice = []string{"batch", "internal/rewrite", "internal/route"}
 
 // pure are the subtrees whose importers must get neither cgo nor purego into their binary.
-var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "internal/rewrite", "batch", "lz4"}
+var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "cpu", "internal/rewrite", "batch", "lz4"}
 
 // imports are the packages that one package of the module imports, over all platforms and build tags, without its tests.
 type imports struct {
@@ -121,12 +123,12 @@ func TestCheck(t *testing.T) {
 		{"wgsl", module + "/gpu"},
 		{"internal/program", module},
 		{"gpu", module + "/cuda"},
-		{"wgsl", module + "/simd/internal/kernels"},
+		{"wgsl", module + "/internal/simd/kernels"},
 		{"batch", module + "/gpu"},
-		{"batch", module + "/simd"},
+		{"batch", module + "/cpu"},
 		{"internal/rewrite", module + "/gpu"},
 		{"internal/rewrite", module + "/batch"},
-		{"internal/route", module + "/simd"},
+		{"internal/route", module + "/cpu"},
 		{"batch", "github.com/cogentcore/webgpu/wgpu"},
 		{"simd", "github.com/ebitengine/purego"},
 		{"examples/edges", module + "/cmd/wavelane"},

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wavelane/wavelane/internal/testseed"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
@@ -120,9 +122,7 @@ func TestGradients(t *testing.T) {
 
 func (g *gradient) check(t *testing.T) {
 	forward, backward := catalogue.Lookup(g.forward), catalogue.Lookup(g.backward)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := testseed.Rand(t)
 	in := make([]program.Array, len(g.in))
 	for i, typ := range g.in {
 		x := randomArray(rng, typ)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/wavelane/wavelane/internal/testseed"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
@@ -200,9 +202,7 @@ func random(r *rand.Rand, shape ...int) program.Array {
 }
 
 func fresh(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	return testseed.Rand(t)
 }
 
 // Matrices obey their algebra.

@@ -2,8 +2,9 @@ package catalogue_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 	"github.com/x448/float16"
@@ -29,8 +30,9 @@ func TestRounded(t *testing.T) {
 			check(-x)
 		}
 	}
+	r := testseed.Rand(t)
 	for range 100_000 {
-		check(math.Float32frombits(rand.Uint32()))
+		check(math.Float32frombits(r.Uint32()))
 	}
 	for _, v := range []float64{1.0000001, -0.1, 1e-50, 1e50, math.Inf(-1)} {
 		require.Equal(t, float64(float32(v)), catalogue.Rounded(v, compute.Float32))

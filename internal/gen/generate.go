@@ -24,9 +24,9 @@ func Generate() (map[string][]byte, error) {
 		text *template.Template
 		data any
 	}{
-		"compute/zz_ops.go":      {asyncFile, device},
-		"compute/zz_ops_sync.go": {syncFile, device},
-		"batch/zz_ops.go":        {batchFile, batch},
+		"compute/ops_gen.go":      {asyncFile, device},
+		"compute/ops_sync_gen.go": {syncFile, device},
+		"batch/ops_gen.go":        {batchFile, batch},
 	} {
 		var b bytes.Buffer
 		if err := f.text.Execute(&b, f.data); err != nil {

@@ -9,12 +9,11 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/gpu"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/simd"
 )
 
 // tally counts results that were compared and those of which, for most elements, nothing was claimed.
@@ -67,7 +66,7 @@ var variants = map[string][]batch.Option{
 }
 
 func TestCPU(t *testing.T) {
-	d, err := simd.Open()
+	d, err := cpu.Open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,14 +14,14 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/simd"
 )
 
 // named is a CPU device under another name that counts its programs.
 type named struct {
-	*simd.Device
+	*cpu.Device
 	compiled int
 	fail     error // of compiling
 }
@@ -43,7 +43,7 @@ type pair struct {
 // newPair returns a router with these costs, or one that measures them in this directory.
 func newPair(t *testing.T, c Config, identity string) pair {
 	open := func() *named {
-		d, err := simd.Open()
+		d, err := cpu.Open()
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, d.Close()) })
 		return &named{Device: d}
@@ -102,7 +102,7 @@ func TestRoutingFollowsTensors(t *testing.T) {
 	makes := &program.Program{}
 	makes.Keep = []program.Slot{makes.Add(program.F32(1), program.FromHost)}
 	own := unaryChain(catalogue.Neg, 1, 1)
-	own.Steps[0].Kernel = (*simd.Kernel)(nil)
+	own.Steps[0].Kernel = (*cpu.Kernel)(nil)
 	for _, p := range []*program.Program{uses, makes, own} {
 		require.Same(t, r.gpu, r.Place(p))
 		require.Contains(t, r.ExplainPlace(p), "gpu: ")

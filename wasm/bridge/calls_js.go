@@ -9,7 +9,6 @@ import (
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu"
-
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"

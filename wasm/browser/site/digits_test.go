@@ -18,8 +18,8 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/browser"
-	"github.com/wavelane/wavelane/simd"
 )
 
 type model struct {
@@ -33,7 +33,7 @@ type model struct {
 
 // probabilities are those of the network, computed natively.
 func (m *model) probabilities(t *testing.T, picture []float32) []float32 {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	require.NoError(t, err)
 	defer dev.Close()
 	b := batch.New(dev)

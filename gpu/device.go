@@ -22,8 +22,8 @@ type Device struct {
 	*core
 }
 
-// device is what runs in flight and everything made from a Device refer to. It is apart from Device so that a Device that
-// was forgotten can be found unreachable.
+// core is the part of a Device that runs in flight, tensors and compiled programs refer to. It is separate so that the garbage
+// collector finds a Device unreachable that was not closed.
 type core struct {
 	drv        webgpu.Driver
 	info       AdapterInfo
@@ -34,7 +34,7 @@ type core struct {
 	tuner      *tune.Tuner
 	firstUse   bool // measure variants when a program is compiled
 	timed      bool
-	threshold  uint64                                                                                                     // dispatches of a command buffer
+	threshold  uint64                                                                                                     // maximal number of dispatches in a command buffer
 	lowerStep  func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
 
 	mu          sync.Mutex
@@ -64,7 +64,7 @@ func newDevice(drv webgpu.Driver, info AdapterInfo, c *config) *Device {
 	dev := &Device{core: d}
 
 	dev.Ops = device.NewOps(dev)
-	runtime.AddCleanup(dev, func(d *core) { d.close() }, d) // a net under a forgotten Close
+	runtime.AddCleanup(dev, func(d *core) { d.close() }, d) // in case Close is forgotten
 	d.log.Debug("gpu: device open", "adapter", info.String())
 	return dev
 }
@@ -75,7 +75,7 @@ func (d *core) Info() AdapterInfo { return d.info }
 // Memory returns the current use of device memory.
 func (d *core) Memory() Memory { return d.pool.memory() }
 
-// Trim gives memory that is kept for reuse back to the machine.
+// Trim frees the memory that is cached for reuse.
 func (d *core) Trim() {
 	if d.enter() != nil {
 		return // closing has given everything back
@@ -113,7 +113,7 @@ func (d *core) close() {
 	}
 }
 
-// begin reserves the driver for a call or a run; end gives it back.
+// begin keeps the driver open for a call or a run, until end.
 func (d *core) begin() error {
 	if err := d.enter(); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (d *core) begin() error {
 	return nil
 }
 
-// enter is begin for calls that only free something, which a lost device can do as well.
+// enter is begin for calls that only free something, which is possible on a lost device too.
 func (d *core) enter() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -169,7 +169,7 @@ func (d *core) teardown() {
 	d.log.Debug("gpu: device closed", "adapter", d.info.Name)
 }
 
-// dropIdle makes compiled programs give up the memory that they keep between runs.
+// dropIdle makes compiled programs free the memory that they hold between runs.
 func (d *core) dropIdle() {
 	d.mu.Lock()
 	list := make([]*executable, 0, len(d.executables))
@@ -182,7 +182,7 @@ func (d *core) dropIdle() {
 	}
 }
 
-// failed latches a loss of the device that a driver call reported.
+// failed returns the error of a driver call, and records a loss of the device.
 func (d *core) failed(err error) error {
 	if err == nil {
 		return nil

@@ -20,7 +20,7 @@ type ShaderError struct {
 // Error names the kernel and, if known, the position.
 func (e *ShaderError) Error() string { return (*webgpu.ShaderError)(e).Error() }
 
-// explained turns what the driver says about WGSL into a ShaderError.
+// explained converts a driver's error about WGSL into a [ShaderError].
 func explained(err error) error {
 	if e := (*webgpu.ShaderError)(nil); errors.As(err, &e) {
 		return (*ShaderError)(e)

@@ -53,7 +53,7 @@ func newExecutable(dev *Device, pl *plan) *Executable {
 		e.d.executables[e] = true
 	}
 	e.d.mu.Unlock()
-	runtime.AddCleanup(x, func(e *executable) { e.close() }, e) // a net under a forgotten Close
+	runtime.AddCleanup(x, func(e *executable) { e.close() }, e) // in case Close is forgotten
 	return x
 }
 
@@ -149,7 +149,7 @@ func (in *instance) begin(io *program.IO, resolve compute.Resolve) *run {
 	return r
 }
 
-// recycle takes an instance back after a run; not to be used again if the run failed, whatever of it was at fault.
+// recycle takes an instance back after a run. After a failed run it is not used again, since any part of it may be at fault.
 func (e *executable) recycle(in *instance, reusable bool) {
 	for i, b := range in.buffers {
 		if b != nil && !e.stable[i] {

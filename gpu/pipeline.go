@@ -10,9 +10,9 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// pipelines caches compiled kernels by key. Kernels of one key are compiled once, however many goroutines ask at the same time;
-// failures are not given out again. There is no end to expressions, so those that no program has asked for lately are forgotten: they
-// are freed when no program that has them is left.
+// pipelines caches compiled kernels by key. Kernels of one key are compiled once, however many goroutines need them at the same time.
+// Failures are not cached. Since there is no limit to the number of expressions, the cache forgets the least recently used ones, which
+// are freed when no program has them.
 type pipelines struct {
 	drv webgpu.Driver
 
@@ -33,7 +33,7 @@ type pipeline struct {
 	webgpu.Object
 	ready chan struct{}
 	err   error
-	late  atomic.Pointer[error] // that the driver reported after ready
+	late  atomic.Pointer[error] // reported by the driver after ready
 }
 
 // fault returns why the pipeline does not work, as far as that is known.
@@ -65,7 +65,7 @@ func (c *pipelines) get(k *wgsl.Kernel) (*pipeline, error) {
 		c.mu.Lock()
 		c.made[p.Object] = true
 		c.mu.Unlock()
-		// Programs hold on to p as long as they may run: whoever still has it is in nobody's way.
+		// Programs hold p as long as they may run.
 		runtime.AddCleanup(p, c.free, p.Object)
 		c.drv.Ready(p.Object, func(err error) {
 			if err == nil {
@@ -95,7 +95,7 @@ func (c *pipelines) forget(key string, p *pipeline) {
 	}
 }
 
-// free frees what was compiled, if closing has not done so.
+// free frees a pipeline unless close has.
 func (c *pipelines) free(o webgpu.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *pipelines) free(o webgpu.Object) {
 func (c *pipelines) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for o := range c.made { // nobody needs them any more
+	for o := range c.made {
 		o.Free()
 	}
 	clear(c.made)

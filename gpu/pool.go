@@ -30,9 +30,9 @@ type buffer struct {
 	kind webgpu.BufferKind
 	size uint64 // of the bucket
 	refs atomic.Int32
-	pool *pool                 // nil: the memory is somebody else's
-	base uint64                // where it begins in the object
-	bad  atomic.Pointer[error] // why what it holds is not what it should hold
+	pool *pool                 // nil: the memory is not the pool's
+	base uint64                // offset in the object
+	bad  atomic.Pointer[error] // why its contents are not valid
 	idle *list.Element         // place among the free ones
 }
 
@@ -47,8 +47,8 @@ func (b *buffer) release() {
 	}
 }
 
-// spoil marks a buffer that did not come into being, or that a failed run was to fill. Runs that use it fail.
-func (b *buffer) spoil(err error) { b.bad.CompareAndSwap(nil, &err) }
+// poison marks a buffer that was not created, or that a failed run should have filled. Runs that use it fail.
+func (b *buffer) poison(err error) { b.bad.CompareAndSwap(nil, &err) }
 
 // fault returns why the buffer must not be used, or nil.
 func (b *buffer) fault() error {
@@ -58,7 +58,7 @@ func (b *buffer) fault() error {
 	return nil
 }
 
-// discard is release for a buffer that nobody may use again.
+// discard releases a buffer that must not be used again.
 func (b *buffer) discard() {
 	if b.refs.Add(-1) == 0 && b.pool != nil {
 		b.pool.put(b, false)
@@ -163,7 +163,7 @@ func (p *pool) tryGet(kind webgpu.BufferKind, size uint64) (*buffer, error) {
 	if err == nil {
 		p.drv.Ready(object, func(err error) {
 			if err != nil {
-				b.spoil(err)
+				b.poison(err)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ type run struct {
 	in       *instance
 	io       *program.IO
 	resolve  compute.Resolve
-	filling  *buffer // brings the arena's contents; nil if it has them
+	filling  *buffer // upload buffer of the uniforms; nil if they are current
 	uploads  []*buffer
 	readback []*buffer
 	sub      webgpu.Submission
@@ -74,9 +74,9 @@ func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve)
 		return err
 	}
 	r.record()
-	kept := r.keep(dev)
+	retained := r.retain(dev)
 	if err := e.d.drv.Submit(&r.sub); err != nil {
-		for _, t := range kept {
+		for _, t := range retained {
 			t.Close()
 		}
 		return fmt.Errorf("submit a program of %d steps: %w", len(e.prog.Steps), err)
@@ -85,16 +85,16 @@ func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve)
 	e.d.stats.Runs++
 	e.d.stats.Dispatches += e.dispatches
 	e.d.mu.Unlock()
-	if len(kept) > 0 {
+	if len(retained) > 0 {
 		io.Keep = io.Keep[:0]
-		for _, t := range kept {
+		for _, t := range retained {
 			io.Keep = append(io.Keep, t)
 		}
 	}
 	return nil
 }
 
-// bindTensors puts the buffers of tensors into their places, and new ones into those of kept results.
+// bindTensors takes the buffers of tensors into the instance, and new ones for retained outputs.
 func (r *run) bindTensors() error {
 	for i, s := range r.prog.Tensor {
 		t, ok := r.io.Tensors[i].(*Tensor)
@@ -122,7 +122,7 @@ func (r *run) bindTensors() error {
 	return nil
 }
 
-// bindGroups makes the bind groups that the instance does not have already for the buffers it has now.
+// bindGroups makes the bind groups that the instance does not have yet for its current buffers.
 func (r *run) bindGroups() error {
 	var needed []int // actions
 	for i := range r.actions {
@@ -247,8 +247,8 @@ func (r *run) record() {
 	r.sub.Timed = r.timed || r.sub.Timestamps > 0
 }
 
-// keep makes the tensors of kept results.
-func (r *run) keep(dev *Device) []*Tensor {
+// retain makes the tensors of retained outputs.
+func (r *run) retain(dev *Device) []*Tensor {
 	var list []*Tensor
 	for _, s := range r.prog.Keep {
 		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[r.place[s]].retain()))
@@ -256,11 +256,11 @@ func (r *run) keep(dev *Device) []*Tensor {
 	return list
 }
 
-// inline is up to how many bytes of results are delivered by the goroutine that completes runs; copying more would make
-// other runs wait.
+// inline is the number of bytes of results up to which the goroutine that completes runs delivers them. Copying more would delay other
+// runs.
 const inline = 64 << 10
 
-// done ends a run. It is called once by the driver. Whoever waits finds the memory given back already.
+// done ends a run. The driver calls it once. The memory is released before waiting callers go on.
 func (r *run) done(err error) {
 	total := uint64(0)
 	for _, n := range r.reads.sizes {
@@ -274,9 +274,9 @@ func (r *run) done(err error) {
 }
 
 func (r *run) finish(err error) {
-	resolve := r.resolve // the run may be another's as soon as its memory is given back
+	resolve := r.resolve // another run may use r as soon as its memory is released
 	if err = r.verdict(err); err != nil {
-		r.spoil(err)
+		r.poison(err)
 		err = fmt.Errorf("program of %d steps: %w", len(r.prog.Steps), r.d.failed(err))
 		r.giveBack(false)
 		resolve(err, nil)
@@ -295,12 +295,12 @@ func (r *run) finish(err error) {
 		r.deliver()
 		r.giveBack(true)
 	})
-	if !delivered { // nobody waits any more
+	if !delivered { // the caller has stopped waiting
 		r.giveBack(true)
 	}
 }
 
-// verdict returns the error of a run whose submission ended with err: something that it used may have failed since.
+// verdict returns the error of a run whose submission ended with err. An object that it used may have failed since it started.
 func (r *run) verdict(err error) error {
 	for _, list := range [][]*buffer{r.in.buffers, r.uploads, r.readback, {r.filling}} {
 		for _, b := range list {
@@ -320,20 +320,20 @@ func (r *run) verdict(err error) error {
 	return err
 }
 
-// spoil marks what a failed run was to fill, of which others may have taken hold already.
-func (r *run) spoil(err error) {
+// poison poisons the retained outputs of a failed run, which later runs may use already.
+func (r *run) poison(err error) {
 	for _, s := range r.prog.Keep {
 		if r.prog.Values[s].Source != program.FromTensor {
-			r.in.buffers[r.place[s]].spoil(err)
+			r.in.buffers[r.place[s]].poison(err)
 		}
 	}
-	if errors.Is(err, compute.ErrOutOfMemory) { // told too late for this run, but the next one may find room
+	if errors.Is(err, compute.ErrOutOfMemory) { // too late for this run, but the next one may find memory
 		r.d.dropIdle()
 		r.d.pool.trim(0)
 	}
 }
 
-// giveBack releases what the run holds, after a success or a failure of its submission.
+// giveBack releases everything that the run holds after its submission has succeeded or failed.
 func (r *run) giveBack(success bool) {
 	if success {
 		for _, b := range r.readback {
@@ -358,8 +358,8 @@ func (r *run) deliver() {
 	}
 }
 
-// release gives everything back that the run holds. Staging buffers can be used again only if their mappings are in order:
-// after a success, and before a submission. The run is over then, and the instance has its memory.
+// release releases everything that the run holds, which ends the run. Staging buffers are reusable only if their mappings are valid:
+// after a success, or before the submission.
 func (r *run) release(reusable bool) {
 	for _, list := range [][]*buffer{r.uploads, r.readback, {r.filling}} {
 		for _, b := range list {

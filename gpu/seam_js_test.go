@@ -50,11 +50,11 @@ func lose(d *Device) string {
 	return "destroyed"
 }
 
-// many is how often tests repeat what a race could spoil: there is one thread, and each time takes milliseconds.
+// many is how often tests repeat what a race could break: there is one thread, and each time takes milliseconds.
 const many = 30
 
 // slowRounds keeps the software device busy for a good part of a second.
 const slowRounds = 500
 
-// breathe gives the thread to the event loop.
-func breathe() { time.Sleep(20 * time.Millisecond) }
+// yield gives the thread to the event loop.
+func yield() { time.Sleep(20 * time.Millisecond) }

@@ -16,11 +16,11 @@ func lose(d *Device) string {
 	return "unplugged"
 }
 
-// many is how often tests repeat what a race could spoil.
+// many is how often tests repeat what a race could break.
 const many = 2000
 
 // slowRounds keeps the software device busy for a good part of a second.
 const slowRounds = 4000
 
-// breathe lets others run where there is one thread.
-func breathe() {}
+// yield lets others run where there is one thread.
+func yield() {}

@@ -57,7 +57,7 @@ func (pl *plan) varyingParams(a *action, x *wgsl.Dispatch, probe probe, i int) (
 	return true, nil
 }
 
-// addArena puts the parameter blocks that vary behind the others.
+// addArena appends the parameter blocks that vary to the others.
 func (pl *plan) addArena() {
 	pl.varying = len(pl.uniform)
 	pl.uniform = append(pl.uniform, pl.own...)

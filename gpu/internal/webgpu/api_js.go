@@ -10,8 +10,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// The browser's functions, found once: what is called here is a value, not a name that is looked up in an object each time.
-// A method takes its object as first argument.
+// functions are the browser's functions, looked up once, so that calls do not look them up by name. Methods take their object as first
+// argument.
 type functions struct {
 	object, uint8, uint32, promise js.Value // constructors
 	outOfMemory                    js.Value // GPUOutOfMemoryError
@@ -127,7 +127,7 @@ func reason(v js.Value) error {
 		return errors.New(js.Global().Get("String").Invoke(v).String())
 	}
 	name, message := v.Get("name").String(), v.Get("message").String()
-	if name == "RangeError" { // no room for a mapping
+	if name == "RangeError" { // no memory for a mapping
 		return fmt.Errorf("%s: %s: %w", name, message, compute.ErrOutOfMemory)
 	}
 	return fmt.Errorf("%s: %s", name, message)

@@ -110,7 +110,7 @@ func (d *browser) Close() {
 	}
 }
 
-// creation is something whose outcome comes later.
+// creation is the creation of an object, whose outcome comes later.
 type creation struct {
 	known bool
 	err   error

@@ -121,7 +121,7 @@ func TestDriverErrors(t *testing.T) {
 	again := &Submission{Commands: []Command{{From: a, To: b, Size: 256}}, Staging: []Object{b}, Done: never}
 	require.Error(t, d.Submit(again), "still mapped")
 	require.NoError(t, d.Unmap(b))
-	// What is wrong behind a cut is told when the work before it is done.
+	// An error after a cut is told when the work before it is done.
 	require.NoError(t, d.Submit(&Submission{Commands: []Command{{From: a, To: b, Size: 256}, {From: a, To: b, FromOffset: 128, Size: 256}},
 		Cuts: []int{1}, Staging: []Object{b}, Done: func(err error) { done <- err }}))
 	require.ErrorContains(t, <-done, "submit")

@@ -95,7 +95,7 @@ func TestFusedAgainstTheReference(t *testing.T) {
 		}
 		types, err := program.Fused.Check(p.Types(in), program.Attr{Options: all, Scalars: scalars})
 		require.NoError(t, err)
-		values := program.Fused.Reference(arrays, program.Attr{Options: all, Scalars: scalars}, types)
+		values := catalogue.Of(program.Fused, arrays, program.Attr{Options: all, Scalars: scalars}, types)
 		for i, g := range got {
 			most := 1.0
 			for _, v := range values {

@@ -338,7 +338,7 @@ func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
 		checkPlaces(t, d, attr, in, data, arrays)
 		return
 	}
-	want := f.entry.Reference(arrays, attr, out)[0].Data
+	want := catalogue.Of(f.entry, arrays, attr, out)[0].Data
 	_, got := execute[float32](t, d, f.entry, attr, in, data)
 	largest := 1.0
 	for _, w := range want {
@@ -355,7 +355,7 @@ func checkPlaces(t *testing.T, d *Device, attr program.Attr, in []program.Type, 
 	f := program.Attr{Options: attr.Prologue, Scalars: attr.Scalars}
 	out, err := program.Fused.Check(in, f)
 	require.NoError(t, err)
-	rows := program.Fused.Reference(arrays, f, out)[0].Data
+	rows := catalogue.Of(program.Fused, arrays, f, out)[0].Data
 	cols := len(rows) / len(got[0])
 	for i, place := range got[0] {
 		for j := range cols {

@@ -66,8 +66,8 @@ func (c *convCase) reference(x, w, bias []float32) (want, size []float64) {
 	if bias != nil {
 		in = append(in, array(program.F32(len(bias)), bias))
 	}
-	a, out := program.Attr{Options: c.o}, program.F32(c.out[:]...)
-	return catalogue.Conv2D.Reference(in, a, []program.Type{out})[0].Data, catalogue.Conv2D.Magnitude(in, a, out)
+	a, out := program.Attr{Options: c.o}, []program.Type{program.F32(c.out[:]...)}
+	return catalogue.Of(catalogue.Conv2D, in, a, out)[0].Data, catalogue.Magnitudes(catalogue.Conv2D, in, a, out)[0]
 }
 
 func (c *convCase) compare(t *testing.T, want, size []float64, x, w, bias, dst []float32) {

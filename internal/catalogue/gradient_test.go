@@ -87,7 +87,7 @@ func attentionGradient(o compute.AttentionOptions, batch, n, keys, heads, kvhead
 		}
 	}
 	g.operands = func(in, _, d []program.Array) []program.Array {
-		out := catalogue.AttentionLSE.Reference(in, a, []program.Type{q, program.F32(batch, heads, n)})
+		out := catalogue.Of(catalogue.AttentionLSE, in, a, []program.Type{q, program.F32(batch, heads, n)})
 		return slices.Concat(in[:3], out, d, in[3:])
 	}
 	return g
@@ -133,7 +133,7 @@ func (g *gradient) check(t *testing.T) {
 	}
 	out, err := forward.Check(g.in, g.attr)
 	require.NoError(t, err)
-	y := forward.Reference(in, g.attr, out)
+	y := catalogue.Of(forward, in, g.attr, out)
 	d := make([]program.Array, len(y))
 	for i, typ := range out {
 		d[i] = randomArray(rng, typ)
@@ -148,7 +148,7 @@ func (g *gradient) check(t *testing.T) {
 	}
 	results, err := backward.Check(types, g.back)
 	require.NoError(t, err)
-	for i, got := range backward.Reference(operands, g.back, results) {
+	for i, got := range catalogue.Of(backward, operands, g.back, results) {
 		k := i
 		if g.wrt != nil {
 			k = g.wrt[i]
@@ -156,7 +156,7 @@ func (g *gradient) check(t *testing.T) {
 		require.Equal(t, in[k].Shape, got.Shape)
 		for j := range in[k].Data {
 			want := difference(in[k].Data, j, func() (loss float64) {
-				for r, y := range forward.Reference(in, g.attr, out) {
+				for r, y := range catalogue.Of(forward, in, g.attr, out) {
 					for e, v := range y.Data {
 						loss += d[r].Data[e] * v
 					}

@@ -23,11 +23,11 @@ func TestInspect(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, compute.Int32, out[0].DType)
 		require.Equal(t, len(want), out[0].Len())
-		require.Equal(t, want, catalogue.Inspect.Reference([]program.Array{x}, a, out)[0].Data)
+		require.Equal(t, want, catalogue.Of(catalogue.Inspect, []program.Array{x}, a, out)[0].Data)
 	}
 	out, err := catalogue.Inspect.Check([]program.Type{program.F32(0)}, program.Attr{Options: compute.AllAxes})
 	require.NoError(t, err)
-	require.Equal(t, []float64{0, 0, -1, -1}, catalogue.Inspect.Reference([]program.Array{{Shape: []int{0}}}, program.Attr{Options: compute.AllAxes}, out)[0].Data)
+	require.Equal(t, []float64{0, 0, -1, -1}, catalogue.Of(catalogue.Inspect, []program.Array{{Shape: []int{0}}}, program.Attr{Options: compute.AllAxes}, out)[0].Data)
 	_, err = catalogue.Inspect.Check([]program.Type{program.F32()}, program.Attr{Options: compute.LastAxis})
 	require.ErrorIs(t, err, compute.ErrShape)
 }

@@ -48,7 +48,7 @@ func TestRandomStatistics(t *testing.T) {
 	const n = 1 << 20
 	draw := func(e *program.Entry, stream int) []float64 {
 		o := program.Attr{Options: compute.RandomOptions{Shape: []int{n}, Stream: stream}}
-		return e.Reference([]program.Array{vec(2026, 11)}, o, []program.Type{program.F32(n)})[0].Data
+		return catalogue.Of(e, []program.Array{vec(2026, 11)}, o, []program.Type{program.F32(n)})[0].Data
 	}
 	for _, c := range []struct {
 		e              *program.Entry

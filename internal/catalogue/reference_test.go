@@ -38,7 +38,7 @@ func eval(t *testing.T, e *program.Entry, options any, scalars []float32, in ...
 	}
 	out, err := e.Check(types, a)
 	require.NoError(t, err)
-	y := e.Reference(in, a, out)[0]
+	y := catalogue.Of(e, in, a, out)[0]
 	require.Equal(t, program.Len(y.Shape), len(y.Data))
 	return y
 }
@@ -263,11 +263,11 @@ func TestMagnitudes(t *testing.T) {
 		a := attr(e, nil)
 		out, err := e.Check(types, a)
 		require.NoError(t, err)
-		want, mag := e.Reference(ops, a, out)[0].Data, e.Magnitudes(ops, a, out)[0]
+		want, mag := catalogue.Of(e, ops, a, out)[0].Data, catalogue.Magnitudes(e, ops, a, out)[0]
 		for i := range want {
 			require.GreaterOrEqual(t, mag[i], math.Abs(want[i])-1e-12, e.Name)
 		}
 	}
-	m := catalogue.Lerp.Magnitudes([]program.Array{vec(5), vec(5), vec(1)}, program.Attr{}, []program.Type{program.F32(1)})[0]
+	m := catalogue.Magnitudes(catalogue.Lerp, []program.Array{vec(5), vec(5), vec(1)}, program.Attr{}, []program.Type{program.F32(1)})[0]
 	require.InDelta(t, 15, m[0], 1e-9)
 }

@@ -43,7 +43,7 @@ func apply(t *rapid.T, e *program.Entry, options any, in ...program.Array) progr
 	}
 	out, err := e.Check(types, program.Attr{Options: options})
 	require.NoError(t, err)
-	return e.Reference(in, program.Attr{Options: options}, out)[0]
+	return catalogue.Of(e, in, program.Attr{Options: options}, out)[0]
 }
 
 // Broadcasting by the definition: shapes are padded with ones in front, and axes of size 1 repeat.

@@ -74,7 +74,7 @@ func decode(g *graph, paged bool) {
 			for _, t := range seen {
 				in[1].Data, in[2].Data = append(in[1].Data, t.k...), append(in[2].Data, t.v...)
 			}
-			want := catalogue.Attention.Reference(in, causal, []program.Type{program.F32(1, heads, d)})[0]
+			want := catalogue.Of(catalogue.Attention, in, causal, []program.Type{program.F32(1, heads, d)})[0]
 			for i, w := range want.Data {
 				require.InDelta(g, w, got[b*heads*d+i], 1e-4, "%s: run %d, sequence %d, element %d, seed %d", g.d.name, step, b, i, Seed())
 			}

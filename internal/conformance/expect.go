@@ -40,15 +40,15 @@ func expect(e *program.Entry, a program.Attr, operands []operand, out []program.
 		subnormal = subnormal || s
 		allFinite = allFinite && finite
 	}
-	want := e.Reference(in, a, out)
+	want := catalogue.Of(e, in, a, out)
 	var wantFlushed []program.Array
 	if subnormal {
-		wantFlushed = e.Reference(flushed, a, out)
+		wantFlushed = catalogue.Of(e, flushed, a, out)
 	}
 	tol := catalogue.ToleranceOf(e, a)
 	var mags [][]float64
 	if tol.Mag > 0 {
-		mags = e.Magnitudes(in, a, out)
+		mags = catalogue.Magnitudes(e, in, a, out)
 	}
 	all := make([]*expectation, len(out))
 	for i, t := range out {

@@ -49,7 +49,7 @@ func (g *graph) applyAll(e *program.Entry, a program.Attr, in ...program.Slot) [
 			return out
 		}
 	}
-	for i, y := range e.Reference(known, a, g.Types(out)) {
+	for i, y := range catalogue.Of(e, known, a, g.Types(out)) {
 		g.approx[out[i]] = y
 	}
 	return out

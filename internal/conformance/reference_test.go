@@ -67,7 +67,7 @@ func (x *referenceExecutable) Start(io *program.IO) *compute.Future {
 			in[i] = operand{x.p.Values[slot].Type, data[slot]}
 		}
 		out := x.p.Types(s.Out)
-		for k, y := range s.Entry.Reference(arrays(in), s.Attr.At(io.Scalars), out) {
+		for k, y := range catalogue.Of(s.Entry, arrays(in), s.Attr.At(io.Scalars), out) {
 			data[s.Out[k]] = narrow(y.Data, out[k])
 		}
 		if s.Entry == catalogue.Copy || s.Entry == catalogue.Reshape {

@@ -47,12 +47,12 @@ func estimateStep(e *program.Entry, in []estimate, a program.Attr, out []program
 	for k := range in {
 		arrays[k] = in[k].Array
 	}
-	want := e.Reference(arrays, a, out)
+	want := catalogue.Of(e, arrays, a, out)
 	all := spread(e, in, a, out, want)
 	tol := catalogue.ToleranceOf(e, a)
 	var yardstick [][]float64
 	if tol.Mag > 0 {
-		yardstick = e.Magnitudes(widened(in), a, out)
+		yardstick = catalogue.Magnitudes(e, widened(in), a, out)
 	}
 	if beyond(e, in, tol) {
 		for k := range all {

@@ -32,7 +32,7 @@ func spread(e *program.Entry, in []estimate, a program.Attr, out []program.Type,
 	case e == catalogue.ArgMax || e == catalogue.ArgMin:
 		overIndices(y[0], in[0], a, want[0], e == catalogue.ArgMin)
 	case e == catalogue.Max || e == catalogue.Min || e == catalogue.NormLInf:
-		y[0] = catalogue.Max.Reference([]program.Array{{Shape: in[0].Shape, Data: in[0].bound}}, a, out)[0].Data
+		y[0] = catalogue.Of(catalogue.Max, []program.Array{{Shape: in[0].Shape, Data: in[0].bound}}, a, out)[0].Data
 	case e == catalogue.NormL2 || e == catalogue.L2Norm || e == catalogue.RMSNorm || e == catalogue.LayerNorm:
 		norm(e, y[0], in, a, want[0])
 	case e == catalogue.Softmax || e == catalogue.LogSoftmax:
@@ -85,7 +85,7 @@ func expansion(e *program.Entry, in []estimate, a program.Attr, out []program.Ty
 			inner[k].Data[i], outer[k].Data[i] = math.Abs(v), math.Abs(v)+x.bound[i]
 		}
 	}
-	small, large := e.Reference(inner, a, out), e.Reference(outer, a, out)
+	small, large := catalogue.Of(e, inner, a, out), catalogue.Of(e, outer, a, out)
 	y := make([][]float64, len(out))
 	for k := range y {
 		y[k] = make([]float64, out[k].Len())

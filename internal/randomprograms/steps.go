@@ -75,7 +75,7 @@ func apart(e *program.Entry, in []program.Array, types []program.Type, a program
 			return []program.Array{activated(apart(e, in, types, program.Attr{Options: o}, out)[0], act)}
 		}
 	}
-	y := e.Reference(in, a, out)
+	y := catalogue.Of(e, in, a, out)
 	for k := range y {
 		for i, v := range y[k].Data {
 			y[k].Data[i] = catalogue.Rounded(v, out[k].DType)

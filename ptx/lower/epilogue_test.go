@@ -112,7 +112,7 @@ func (c *call) loosely(t *testing.T, got [][]float32, tolerance float64) {
 	for i, d := range c.data {
 		in[i] = program.Array{Shape: c.in[i].Shape, Data: wide(floats(d))}
 	}
-	for k, want := range c.Reference(in, c.Attr, out) {
+	for k, want := range catalogue.Of(c.Entry, in, c.Attr, out) {
 		for i, w := range want.Data {
 			if g := float64(got[k][i]); !(math.Abs(g-w) <= tolerance*(1+math.Abs(w))) {
 				t.Fatalf("element %d is %v, want %v: %s %+v %v", i, g, w, c.Name, c.Attr, c.in)

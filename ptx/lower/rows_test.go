@@ -89,10 +89,10 @@ func judge(t require.TestingT, e *program.Entry, a program.Attr, operands [][]fl
 	}
 	out, err := e.Check(types, a)
 	require.NoError(t, err)
-	want, tol := e.Reference(in, a, out)[0].Data, catalogue.ToleranceOf(e, a)
+	want, tol := catalogue.Of(e, in, a, out)[0].Data, catalogue.ToleranceOf(e, a)
 	magnitudes := make([]float64, len(want))
 	if tol.Mag > 0 {
-		magnitudes = e.Magnitudes(in, a, out)[0]
+		magnitudes = catalogue.Magnitudes(e, in, a, out)[0]
 	}
 	for i, w := range want {
 		var g float64

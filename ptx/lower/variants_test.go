@@ -57,11 +57,8 @@ func (r *rig) check(t *testing.T, rng *rand.Rand, e *program.Entry, a program.At
 	x, err := r.Compile(p)
 	require.NoError(t, err)
 	require.NoError(t, x.Start(io).Err())
-	want := e.Ref(in, a, p.Values[out].Type)
-	magnitude := e.Ref(absolute, a, p.Values[out].Type)
-	if e.Magnitude != nil {
-		magnitude = e.Magnitude(absolute, a, p.Values[out].Type)
-	}
+	types := []program.Type{p.Values[out].Type}
+	want, magnitude := catalogue.Of(e, in, a, types)[0].Data, catalogue.Magnitudes(e, absolute, a, types)[0]
 	tol := catalogue.ToleranceOf(e, a)
 	for i, w := range want {
 		g := float64(got[i])

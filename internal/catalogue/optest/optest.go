@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -102,7 +103,7 @@ func magnitude(e *program.Entry, x, b []float64, scalars []float32) float64 {
 	for i, v := range x {
 		in[i] = program.Array{Shape: []int{1}, Data: []float64{math.Copysign(math.Abs(v)+b[i], v)}}
 	}
-	return e.Magnitudes(in, program.Attr{Scalars: scalars}, []program.Type{program.F32(1)})[0][0]
+	return catalogue.Magnitudes(e, in, program.Attr{Scalars: scalars}, []program.Type{program.F32(1)})[0][0]
 }
 
 func wide(x []float32) []float64 {

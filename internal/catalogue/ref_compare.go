@@ -72,7 +72,7 @@ func Disagreement(e *program.Entry, in []program.Array, a program.Attr, out []pr
 			continue
 		}
 		if tol.Mag > 0 && magnitudes == nil {
-			magnitudes = e.Magnitudes(in, a, out)[k]
+			magnitudes = Magnitudes(e, in, a, out)[k]
 		}
 		size := math.Max(math.Abs(v), math.Abs(w))
 		if math.IsInf(size, 0) { // at the edge of overflow

@@ -22,7 +22,7 @@ var AttentionBackward = register(&program.Entry{Name: "attention_backward", Meth
 	Results: []string{"dq", "dk", "dv"}, Options: compute.AttentionOptions{},
 	Tol: program.Tolerance{Abs: 1e-30, Mag: 3e-6}, Domain: [2]float64{-2, 2},
 	InferAll: func(in []program.Type, a program.Attr) ([]program.Type, error) {
-		d, err := inferAttention(attentionOperands(in), a)
+		d, err := inferAttention(AttentionOperands(in), a)
 		if err != nil {
 			return nil, err
 		}
@@ -35,5 +35,5 @@ var AttentionBackward = register(&program.Entry{Name: "attention_backward", Meth
 		return in[:3], nil
 	}})
 
-// attentionOperands are those of attention among those of its gradient.
-func attentionOperands[T any](in []T) []T { return append(append([]T{}, in[:3]...), in[6:]...) }
+// AttentionOperands are those of attention among those of its gradient.
+func AttentionOperands[T any](in []T) []T { return append(append([]T{}, in[:3]...), in[6:]...) }

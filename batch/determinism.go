@@ -18,7 +18,7 @@ import (
 // compute.ErrUnsupported.
 func WithDeterminismCheck() Option { return func(o *options) { o.repeated = (*Batch).repeated } }
 
-// twiceRun is the executable of a program that runs twice. Kept values are among those that it reads, behind the others.
+// twiceRun is the executable of a program that runs twice. It also reads the retained outputs, after the others.
 type twiceRun struct {
 	program.Executable
 	batch   *Batch // as it was when the plan was compiled, for the names of values

@@ -24,7 +24,7 @@ type watch struct {
 	alias    map[program.Slot]program.Slot // values in the program for those of guards, where they are others
 }
 
-// look is a value that a program is to tell the words of [catalogue.Inspect] about; they are read behind the program's results.
+// look is a value for which a program also reads the words of [catalogue.Inspect], after its own results.
 type look struct {
 	at   program.Slot // in the program that runs
 	slot program.Slot // what guards call it
@@ -93,14 +93,14 @@ func (b *Batch) guarded(device Device, p *program.Program) (*program.Program, wr
 	return w.program, func(x program.Executable) program.Executable { return &guardedRun{Executable: x, watch: w} }, err
 }
 
-// without returns the program without the results behind the first n.
+// without returns the program with the first n results only.
 func without(p *program.Program, n int) *program.Program {
 	q := *p
 	q.Read = q.Read[:n:n]
 	return &q
 }
 
-// visible reports whether a value can be anything but finite.
+// visible reports whether a value can have elements that are not finite.
 func visible(p *program.Program, s program.Slot) bool {
 	t := p.Values[s].Type
 	return slices.Contains([]compute.DType{compute.Float32, compute.Float16, compute.BFloat16}, t.DType) && t.Len() > 0
@@ -124,8 +124,7 @@ func values(p *program.Program) []program.Slot {
 	return slots
 }
 
-// worth lists the values that have to be looked at lest something is missed: inputs matter to overflows only, and what has only
-// been moved is as it was.
+// worth lists the values that have to be inspected to miss nothing. Inputs matter to overflows only, and moving data does not change it.
 func (w *watch) worth(p *program.Program) (slots []program.Slot) {
 	known := make([]bool, len(p.Values))
 	take := func(s program.Slot) {
@@ -156,7 +155,7 @@ func inspect(p *program.Program, looks []look) (*program.Program, error) {
 	q := *p
 	q.Values, q.Steps, q.Read = slices.Clone(p.Values), nil, slices.Clone(p.Read)
 	read := make([]program.Slot, len(looks))
-	behind := func(made []program.Slot) error {
+	inspect := func(made []program.Slot) error {
 		for i, l := range looks {
 			if !slices.Contains(made, l.at) {
 				continue
@@ -173,12 +172,12 @@ func inspect(p *program.Program, looks []look) (*program.Program, error) {
 		}
 		return nil
 	}
-	if err := behind(slices.Concat(p.Host, p.Tensor)); err != nil {
+	if err := inspect(slices.Concat(p.Host, p.Tensor)); err != nil {
 		return nil, err
 	}
 	for _, s := range p.Steps {
 		q.Steps = append(q.Steps, s)
-		if err := behind(s.Out); err != nil {
+		if err := inspect(s.Out); err != nil {
 			return nil, err
 		}
 	}

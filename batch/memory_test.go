@@ -11,7 +11,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// wide records a step that needs much more memory than those before and behind it.
+// wide records a step that needs much more memory than those before and after it.
 func wide(b *batch.Batch) *batch.Result {
 	x := b.Upload(make([]float32, 64), 64, 1)
 	y := b.Upload(make([]float32, 64), 1, 64)

@@ -214,9 +214,9 @@ func (rec *Batch) GELUErf(x Value) Value {
 	return rec.apply(catalogue.Lookup("gelu_erf"), nil, nil, x)
 }
 
-// Swish computes x·sigmoid(x), also known as SiLU. −Inf gives 0, its limit.
-func (rec *Batch) Swish(x Value) Value {
-	return rec.apply(catalogue.Lookup("swish"), nil, nil, x)
+// SiLU computes x·sigmoid(x), also known as swish. −Inf gives 0, its limit.
+func (rec *Batch) SiLU(x Value) Value {
+	return rec.apply(catalogue.Lookup("silu"), nil, nil, x)
 }
 
 // HardSwish computes x·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit.
@@ -277,8 +277,8 @@ func (rec *Batch) GELUErfBackward(x, dy Value) Value {
 	return rec.apply(catalogue.Lookup("gelu_erf_backward"), nil, nil, x, dy)
 }
 
-// SiLUBackward computes the gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope
-// at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+// SiLUBackward computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its
+// limit, 0 or 1; NaN if x or dy is.
 func (rec *Batch) SiLUBackward(x, dy Value) Value {
 	return rec.apply(catalogue.Lookup("silu_backward"), nil, nil, x, dy)
 }
@@ -464,10 +464,10 @@ func (rec *Batch) Cast(x Value, to compute.DType) Value {
 	return rec.apply(catalogue.Lookup("cast"), nil, compute.CastOptions{To: to}, x)
 }
 
-// L2Norm computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled
-// by in delta-rule attention.
-func (rec *Batch) L2Norm(x Value, eps float32) Value {
-	return rec.apply(catalogue.Lookup("l2_norm"), []float32{eps}, nil, x)
+// L2Normalize computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are
+// scaled by in delta-rule attention.
+func (rec *Batch) L2Normalize(x Value, eps float32) Value {
+	return rec.apply(catalogue.Lookup("l2_normalize"), []float32{eps}, nil, x)
 }
 
 // Dequantize computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of
@@ -818,9 +818,9 @@ func (rec *Batch) TopK(x Value, options ...compute.TopKOptions) (values, indices
 	return r[0], r[1]
 }
 
-// SwiGLUBackward computes the gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s =
-// sigmoid(gate), and for up, which is dy·swish(gate); all operands have one shape. At gate = ±Inf swish and its
-// slope are their limits.
+// SwiGLUBackward computes the gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s =
+// sigmoid(gate), and for up, which is dy·silu(gate); all operands have one shape. At gate = ±Inf silu and its slope
+// are their limits.
 func (rec *Batch) SwiGLUBackward(gate, up, dy Value) (dgate, dup Value) {
 	r := rec.applyAll(catalogue.Lookup("swiglu_backward"), nil, nil, gate, up, dy)
 	return r[0], r[1]

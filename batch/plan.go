@@ -111,10 +111,10 @@ func (p *Plan) Fork() (*Plan, error) {
 	}
 	results, kept := make([]*Result, len(p.results)), make([]*Kept, len(p.kept))
 	for i, r := range p.results {
-		results[i] = &Result{typ: r.typ, data: program.MakeSlice(r.typ), asked: r.origin()}
+		results[i] = &Result{typ: r.typ, data: program.MakeSlice(r.typ), recorded: r.origin()}
 	}
 	for i, k := range p.kept {
-		kept[i] = &Kept{asked: k.origin()}
+		kept[i] = &Kept{recorded: k.origin()}
 	}
 	return newPlan(p.exec, p.program, p.recorded, p.batch, p.io, results, kept), nil
 }
@@ -162,7 +162,7 @@ func (b *Batch) complete() error {
 	return b.err
 }
 
-// rewritten passes a program through all rewrites, for a device. What is compiled of it has to be wrapped, the first innermost.
+// rewritten runs all passes on a program for a device. The wraps apply to its executable in order, the first innermost.
 func (b *Batch) rewritten(p *program.Program, device Device) (q *program.Program, wraps []wrap, err error) {
 	var guard wrap
 	if b.options.guarded != nil {

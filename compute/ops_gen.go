@@ -204,9 +204,9 @@ func (o Ops) GELUErfAsync(y, x []float32) *Future {
 	return o.run.Run("gelu_erf", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// SwishAsync computes x·sigmoid(x), also known as SiLU. −Inf gives 0, its limit.
-func (o Ops) SwishAsync(y, x []float32) *Future {
-	return o.run.Run("swish", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+// SiLUAsync computes x·sigmoid(x), also known as swish. −Inf gives 0, its limit.
+func (o Ops) SiLUAsync(y, x []float32) *Future {
+	return o.run.Run("silu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // HardSwishAsync computes x·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit.
@@ -269,9 +269,8 @@ func (o Ops) GELUErfBackwardAsync(y, x, dy []float32) *Future {
 	return o.run.Run("gelu_erf_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
-// SiLUBackwardAsync computes the gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x).
-// Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its limit, 0 or
-// 1; NaN if x or dy is.
+// SiLUBackwardAsync computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). Operands of one element
+// are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
 func (o Ops) SiLUBackwardAsync(y, x, dy []float32) *Future {
 	return o.run.Run("silu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
@@ -464,10 +463,10 @@ func (o Ops) CastAsync(y any, x Operand, options CastOptions) *Future {
 	return o.run.Run("cast", destinations(y), []Operand{x}, nil, options)
 }
 
-// L2NormAsync computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are
-// scaled by in delta-rule attention.
-func (o Ops) L2NormAsync(y, x []float32, rows, cols int, eps float32) *Future {
-	return o.run.Run("l2_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
+// L2NormalizeAsync computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys
+// are scaled by in delta-rule attention.
+func (o Ops) L2NormalizeAsync(y, x []float32, rows, cols int, eps float32) *Future {
+	return o.run.Run("l2_normalize", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
 }
 
 // DequantizeAsync computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows,
@@ -825,9 +824,9 @@ func (o Ops) TopKAsync(values, indices any, x Operand, options ...TopKOptions) *
 	return o.run.Run("top_k", destinations(values, indices), []Operand{x}, nil, optional(options))
 }
 
-// SwiGLUBackwardAsync computes the gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s =
-// sigmoid(gate), and for up, which is dy·swish(gate); all operands have one shape. The lengths of dgate, dup must be
-// those of the results. At gate = ±Inf swish and its slope are their limits.
+// SwiGLUBackwardAsync computes the gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s =
+// sigmoid(gate), and for up, which is dy·silu(gate); all operands have one shape. The lengths of dgate, dup must be
+// those of the results. At gate = ±Inf silu and its slope are their limits.
 func (o Ops) SwiGLUBackwardAsync(dgate, dup any, gate, up, dy Operand) *Future {
 	return o.run.Run("swiglu_backward", destinations(dgate, dup), []Operand{gate, up, dy}, nil, nil)
 }

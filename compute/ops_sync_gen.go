@@ -198,10 +198,10 @@ func (o Ops) GELUErf(ctx context.Context, y, x []float32) error {
 	return o.GELUErfAsync(y, x).AwaitOrAbandon(ctx)
 }
 
-// Swish is [Ops.SwishAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// SiLU is [Ops.SiLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) Swish(ctx context.Context, y, x []float32) error {
-	return o.SwishAsync(y, x).AwaitOrAbandon(ctx)
+func (o Ops) SiLU(ctx context.Context, y, x []float32) error {
+	return o.SiLUAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // HardSwish is [Ops.HardSwishAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -450,10 +450,10 @@ func (o Ops) Cast(ctx context.Context, y any, x Operand, options CastOptions) er
 	return o.CastAsync(y, x, options).AwaitOrAbandon(ctx)
 }
 
-// L2Norm is [Ops.L2NormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// L2Normalize is [Ops.L2NormalizeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) L2Norm(ctx context.Context, y, x []float32, rows, cols int, eps float32) error {
-	return o.L2NormAsync(y, x, rows, cols, eps).AwaitOrAbandon(ctx)
+func (o Ops) L2Normalize(ctx context.Context, y, x []float32, rows, cols int, eps float32) error {
+	return o.L2NormalizeAsync(y, x, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
 // Dequantize is [Ops.DequantizeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

@@ -32,13 +32,6 @@ var (
 	siluBackwardOp    = backwardOp("SiLUBackward", engine.Cost{Scalar: 25, AVX512: 1.1}, siluSlope)
 )
 
-func init() {
-	engine.Spans["relu_backward"] = &reluBackwardOp
-	engine.Spans["gelu_backward"] = &geluBackwardOp
-	engine.Spans["gelu_erf_backward"] = &geluErfBackwardOp
-	engine.Spans["silu_backward"] = &siluBackwardOp
-}
-
 // reluBackward chooses between bit patterns: signs are hard to predict.
 func reluBackward(y, x, dy []float32) {
 	x, dy = x[:len(y)], dy[:len(y)]

@@ -10,8 +10,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() { lowerings["attention"], lowerings["attention_lse"] = attention, attention }
-
 // Attention goes over blocks of queries; for each it walks over tiles of the keys that some query of the block sees, with the
 // maximum and the sum of what was seen so far (see shiftedSum). Rows of a block are the queries of all heads that share a head
 // of keys, so that few queries of many heads make one product too.

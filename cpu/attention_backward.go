@@ -10,8 +10,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() { lowerings["attention_backward"] = attentionBackward }
-
 // Places of attention_backward's operands.
 const (
 	backQ = iota

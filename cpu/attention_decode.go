@@ -7,8 +7,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() { lowerings["paged_attention"] = pagedAttention }
-
 func pagedAttention(c *call) work {
 	d, p, _ := catalogue.PagedShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.in[3].Shape, c.in[4].Shape,
 		c.attr.Options.(compute.AttentionOptions)) // checked

@@ -6,19 +6,18 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-func init() {
-	lowerings["kv_append"] = func(c *call) work {
-		r, _ := catalogue.KVAppendShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape) // checked
-		return appendRows(c, r, max(0, r.N-r.Capacity), func(_ *args, sequence, position int) (int, bool) {
-			return sequence*r.Capacity + position%r.Capacity, true
-		})
-	}
-	lowerings["kv_append_paged"] = func(c *call) work {
-		r, p, _ := catalogue.KVAppendPagedShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.in[3].Shape) // checked
-		return appendRows(c, r, 0, func(a *args, sequence, position int) (int, bool) {
-			return p.Slot(a.in[3].i32(), sequence, position)
-		})
-	}
+func kvAppend(c *call) work {
+	r, _ := catalogue.KVAppendShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape) // checked
+	return appendRows(c, r, max(0, r.N-r.Capacity), func(_ *args, sequence, position int) (int, bool) {
+		return sequence*r.Capacity + position%r.Capacity, true
+	})
+}
+
+func kvAppendPaged(c *call) work {
+	r, p, _ := catalogue.KVAppendPagedShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.in[3].Shape) // checked
+	return appendRows(c, r, 0, func(a *args, sequence, position int) (int, bool) {
+		return p.Slot(a.in[3].i32(), sequence, position)
+	})
 }
 
 // appendRows writes rows from number first on to their slots in the result, which holds the cache already.

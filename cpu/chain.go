@@ -47,7 +47,7 @@ var links = map[string]kernels.LinkOp{
 	"div": kernels.LinkDiv, "maximum": kernels.LinkMaximum, "minimum": kernels.LinkMinimum, "fma": kernels.LinkMulAdd,
 	"lerp": kernels.LinkLerp, "less": kernels.LinkLess, "less_equal": kernels.LinkLessEqual, "equal": kernels.LinkEqual,
 	"select": kernels.LinkSelect, "exp": kernels.LinkExp, "tanh": kernels.LinkTanh, "sigmoid": kernels.LinkSigmoid,
-	"gelu": kernels.LinkGELU, "gelu_erf": kernels.LinkGELUErf, "swish": kernels.LinkSwish, "mish": kernels.LinkMish,
+	"gelu": kernels.LinkGELU, "gelu_erf": kernels.LinkGELUErf, "silu": kernels.LinkSiLU, "mish": kernels.LinkMish,
 	"softplus": kernels.LinkSoftplus, "selu": kernels.LinkSELU, "elu": kernels.LinkELU,
 }
 

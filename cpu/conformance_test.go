@@ -8,10 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/conformance"
-
-	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 

@@ -6,11 +6,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() {
-	engine.Spans["swiglu"] = &swigluOp
-	lowerings["bias_activation"] = biasActivation
-}
-
 var swigluOp = engine.BinaryOp("SwiGLU", engine.Cost{Scalar: 10.5, AVX512: 0.5}, swiglu)
 
 // repeat is the longest run of elements for which swiglu needs room.
@@ -23,7 +18,7 @@ func swiglu(y, gate, up []float32) {
 	for lo := 0; lo < len(y); lo += repeat {
 		hi := min(lo+repeat, len(y))
 		silu := (*buffer)[:hi-lo]
-		kernels.Swish(silu, gate[lo:hi])
+		kernels.SiLU(silu, gate[lo:hi])
 		kernels.Mul(y[lo:hi], silu, up[lo:hi])
 	}
 }

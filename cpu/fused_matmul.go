@@ -6,14 +6,12 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/gemm"
 )
 
-func init() {
-	for _, e := range []*program.Entry{catalogue.RMSNormMatVec, catalogue.QKV, catalogue.GateUpSwiGLU} {
-		lowerings[e.Name] = func(c *call) work { return fusedMatmul(e, c) }
-	}
+// fusedMatMul composes: beside the weights, what goes through memory in between is little, and they are read once either way.
+func fusedMatMul(e *program.Entry) func(c *call) work {
+	return func(c *call) work { return composeMatMul(e, c) }
 }
 
-// fusedMatmul composes: beside the weights, what goes through memory in between is little, and they are read once either way.
-func fusedMatmul(e *program.Entry, c *call) work {
+func composeMatMul(e *program.Entry, c *call) work {
 	m, k := program.RowsCols(c.in[0].Shape)
 	s := &sequence{}
 	operand := func(i int) value { return value{c.in[i], operandOf(i)} }

@@ -71,7 +71,7 @@ const (
 func newFormula(x *program.Expression, scalars []float32, in []program.Type, shape []int, own bool) *formula {
 	f := &formula{results: len(x.Results), own: own}
 	for _, node := range x.Nodes {
-		t := term{SpanOp: engine.Spans[node.Entry.Name], link: links[node.Entry.Name], args: node.Args}
+		t := term{SpanOp: spanOf(node.Entry), link: links[node.Entry.Name], args: node.Args}
 		n := copy(t.p[:], scalars[:len(node.Entry.Scalars)])
 		scalars = scalars[n:]
 		f.terms = append(f.terms, t)

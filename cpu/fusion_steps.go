@@ -116,7 +116,7 @@ func pays(x *program.Expression, in []program.Type, out program.Type) bool {
 			args[k] = shapes[a]
 		}
 		shape, err := program.Broadcast(args[:len(node.Args)]...)
-		s := engine.Spans[node.Entry.Name]
+		s := spanOf(node.Entry)
 		if err != nil || s == nil {
 			return false
 		}

@@ -107,7 +107,7 @@ func TestFusedAgainstTheReference(t *testing.T) {
 	}
 }
 
-var smooth = []string{"neg", "abs", "relu", "leaky_relu", "elu", "selu", "sigmoid", "tanh", "gelu", "gelu_erf", "swish", "hardswish", "mish", "softplus", "clip",
+var smooth = []string{"neg", "abs", "relu", "leaky_relu", "elu", "selu", "sigmoid", "tanh", "gelu", "gelu_erf", "silu", "hardswish", "mish", "softplus", "clip",
 	"scale", "add", "sub", "mul", "maximum", "minimum", "fma", "lerp", "sin", "cos"}
 
 // What the device agrees to fuse are steps whose operations are of the result's size.

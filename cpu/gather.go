@@ -9,12 +9,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() {
-	lowerings["gather"], lowerings["take_along"], lowerings["embedding"] = gather, takeAlong, embedding
-	lowerings["scatter"], lowerings["scatter_add"] = scatter, scatterAdd
-	lowerings["embedding_backward"] = embeddingBackward
-}
-
 func gather(c *call) work {
 	d, _ := catalogue.GatherAxis(c.in[0].Shape, c.in[1].Shape, c.attr.Options.(compute.GatherOptions)) // checked
 	return gatherWork(c, d)

@@ -10,13 +10,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() {
-	lowerings["sum_squares"] = reduction(&engine.SquaresFold, rounded)
-	lowerings["softmax_backward"] = softmaxBackward
-	lowerings["cross_entropy"] = crossEntropy
-	lowerings["cross_entropy_backward"] = crossEntropyBackward
-}
-
 // rowPass gathers something of each row, block by block, and then finishes the row.
 type rowPass[S any] struct {
 	rows, cols int

@@ -6,7 +6,6 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/internal/simd/engine"
 )
 
 // call is one step as the lowerings see it. Some result has at least one element.
@@ -47,33 +46,18 @@ const chunkTime = 25_000
 
 func (p *phase) cut() { p.grain = max(1, min(p.units, int(chunkTime/max(p.ns, 0.01)))) }
 
-// lowerings are the kernels of the entries that are not elementwise; those are in spans.
-var lowerings = map[string]func(*call) work{
-	"sum": reduction(&engine.SumFold, rounded), "mean": reduction(&engine.SumFold, meanOf), "norm_l1": reduction(&engine.SumAbsFold, rounded),
-	"norm_l2": reduction(&engine.SquaresFold, rootOf), "norm_linf": reduction(&engine.MaxAbsFold, itself), "dot": reduction(&engine.DotFold, rounded),
-	"max": reduction(&engine.MaxFold, valueOf), "min": reduction(&engine.MinFold, valueOf),
-	"argmax": reduction(&engine.MaxFold, indexOf), "argmin": reduction(&engine.MinFold, indexOf),
-	"inspect": reduction(&specialFold, specialIn),
-	"softmax": rowwise(&engine.SoftmaxRow), "log_softmax": rowwise(&engine.LogSoftmaxRow),
-	"layer_norm": rowwise(&engine.LayerNormRow), "rms_norm": rowwise(&engine.RmsNormRow),
-	"matmul": product("matmul"), "matvec": product("matvec"), "vecmat": product("vecmat"),
-	"conv2d": conv2d, "conv1d": conv1d, "max_pool2d": pool2d(false), "avg_pool2d": pool2d(true),
-	"transpose": transpose, "slice": slice, "pad": pad, "concat": concat,
-	"copy": copyAll, "reshape": copyAll, "fill": fill, "cast": cast,
-}
-
 // lower returns the code of a step.
 func lower(e *program.Entry, c *call) (work, error) {
 	var w work
 	if err := c.takeApart(e); err != nil {
 		return w, err
 	}
-	if s, ok := engine.Spans[e.Name]; ok {
+	if s := spanOf(e); s != nil {
 		w = elementwise(e, s, c)
 	} else if e == program.Fused {
 		x := c.attr.Options.(program.Expression)
 		w = fused(newFormula(&x, c.attr.Scalars, c.in, c.out.Shape, false), c)
-	} else if f := lowerings[e.Name]; f != nil {
+	} else if f := loweringOf(e); f != nil {
 		w = f(c)
 	} else {
 		return w, fmt.Errorf("%s has no CPU kernel: %w", e.Name, compute.ErrUnsupported)

@@ -2,10 +2,6 @@ package cpu
 
 import "github.com/wavelane/wavelane/internal/catalogue"
 
-func init() {
-	lowerings["lz4_compress"], lowerings["lz4_decompress"] = lz4Compress, lz4Decompress
-}
-
 // Estimated times for a page, in ns.
 const (
 	lz4CompressNS   = 12_000

@@ -7,14 +7,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() {
-	lowerings["l2_norm"] = rowwise(&l2NormRow)
-	lowerings["gated_rms_norm"] = rowwiseAs(&engine.RmsNormRow, gatedRows)
-	lowerings["add_rms_norm"] = rowwiseAs(&engine.RmsNormRow, addedRows)
-	lowerings["add_layer_norm"] = rowwiseAs(&engine.LayerNormRow, addedRows)
-	lowerings["rms_norm_backward"], lowerings["layer_norm_backward"] = normBackward, normBackward
-}
-
 // gatedRows multiplies the result by silu(gate).
 var gatedRows = rowsForm{gamma: 2, ns: swigluOp.Cost.Ns(),
 	x:     func(a *args) []float32 { return a.in[0].f32() },
@@ -22,7 +14,7 @@ var gatedRows = rowsForm{gamma: 2, ns: swigluOp.Cost.Ns(),
 	after: func(a *args, lo, hi int) { swiglu(a.out.f32()[lo:hi], a.in[1].f32()[lo:hi], a.out.f32()[lo:hi]) },
 }
 
-var l2NormRow = engine.RowOp[engine.Squares]{Cost: engine.Cost{Scalar: 1.2, AVX512: 0.09}, Merge: engine.Squares.Plus, Block: engine.SquaresOf,
+var l2NormalizeRow = engine.RowOp[engine.Squares]{Cost: engine.Cost{Scalar: 1.2, AVX512: 0.09}, Merge: engine.Squares.Plus, Block: engine.SquaresOf,
 	Write: func(y, x, _, _ []float32, _, row engine.Squares, eps float64) {
 		kernels.Scale(y, x, float32(1/math.Sqrt(row.Sum+eps)))
 	}}

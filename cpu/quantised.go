@@ -13,19 +13,12 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() {
-	lowerings["dequantize"] = dequantize
-	lowerings["quant_matmul_row_major"] = func(c *call) work {
-		o := c.attr.Options.(compute.QuantOptions)
-		q := newQuantised(c, o.Q8, c.in[1])
-		q.round(q.x)
-		q.linear(resultOf(0), 1, -1, o.Format)
-		return q.done()
-	}
-	lowerings["quant_matmul_col_major"] = quantisedColumns
-	lowerings["quant_rms_norm_matvec"] = quantisedNorm
-	lowerings["quant_qkv"] = quantisedQKV
-	lowerings["quant_gate_up_swiglu"] = quantisedGateUp
+func quantisedRows(c *call) work {
+	o := c.attr.Options.(compute.QuantOptions)
+	q := newQuantised(c, o.Q8, c.in[1])
+	q.round(q.x)
+	q.linear(resultOf(0), 1, -1, o.Format)
+	return q.done()
 }
 
 // Costs of a quantised weight: of one that becomes a float32, of its product with one, and of that with 8 bits.

@@ -10,11 +10,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() {
-	lowerings["random_uniform"] = random(10, uniform)
-	lowerings["random_normal"] = random(20, normal)
-}
-
 // random has a unit for each counter, of ns nanoseconds. Make computes the elements whose first is that of a counter.
 func random(ns float64, make func(y []float32, p philox)) func(c *call) work {
 	return func(c *call) work {

@@ -9,11 +9,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() {
-	lowerings["rope"] = rope(1)
-	lowerings["rope_backward"] = rope(-1)
-}
-
 // rope turns the pairs of each token's heads. Angles are reduced in float64, whichever variant is asked for: beside the heads
 // that share them they cost little.
 func rope(direction float64) func(c *call) work {

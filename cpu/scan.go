@@ -7,8 +7,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() { lowerings["cumsum"] = cumSum }
-
 // cumSum sums blocks, adds up these sums, and scans each block from what comes before it. Sums between elements are float64.
 func cumSum(c *call) work {
 	o := c.attr.Options.(compute.CumSumOptions)

@@ -7,8 +7,6 @@ import (
 	"github.com/wavelane/wavelane/simd"
 )
 
-func init() { lowerings["top_k"] = topK }
-
 // topK lowers top_k: each row by itself or, if it is long, by parts, whose largest are then chosen among. Of equal ones those of an
 // earlier part have lower indices, and within a part they come in their order.
 func topK(c *call) work {

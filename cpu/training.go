@@ -9,12 +9,6 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-func init() {
-	lowerings["swiglu_backward"] = swigluBackward
-	lowerings["adam"] = adam
-	engine.Spans["clip_by_norm"] = &clipByNormOp
-}
-
 // trainingBlock is the number of elements that kernels are applied to one after the other: their operands stay in the first cache.
 const trainingBlock = 512
 
@@ -42,7 +36,7 @@ func swigluBackward(c *call) work {
 		siluSlope(s, u, gate)
 		kernels.Mul(u, dy, up)
 		kernels.Mul(dgate, s, u)
-		kernels.Swish(s, gate)
+		kernels.SiLU(s, gate)
 		kernels.Mul(dup, s, dy)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
@@ -100,7 +101,7 @@ func TestLateErrors(t *testing.T) {
 	d := open(t)
 	k := affine(t, d)
 	d.pool.maxBuffer = 1 << 50 // let what the browser must refuse get there
-	b, err := d.pool.get(storageBuffer, 1<<45)
+	b, err := d.pool.get(webgpu.StorageBuffer, 1<<45)
 	require.NoError(t, err)
 	x := newTensor(d, program.F32(3), b)
 	y := make([]float32, 3)
@@ -137,7 +138,9 @@ func TestLateErrors(t *testing.T) {
 func TestErrorsSpread(t *testing.T) {
 	d := open(t)
 	k := affine(t, d)
-	d.drv.(*browser).strayed(compute.ErrOutOfMemory) // with the next submission
+	event := js.Global().Get("GPUUncapturedErrorEvent").New("uncapturederror",
+		map[string]any{"error": js.Global().Get("GPUOutOfMemoryError").New("injected")})
+	d.GPUDevice().Call("dispatchEvent", event) // told with the next submission
 	x, f := d.UploadAsync([]float32{1, 2, 3})
 	y, g := k.ApplyAsync(affineLaunch(3, 1, 1), compute.Float32, []int{3}, x)
 	require.ErrorIs(t, f.Await(ctx), compute.ErrOutOfMemory)
@@ -154,26 +157,41 @@ func TestErrorsSpread(t *testing.T) {
 // Errors that no scope catches come with the next run.
 func TestUncaptured(t *testing.T) {
 	d := open(t)
-	d.GPUDevice().Call("createBuffer", map[string]any{"size": 16, "usage": usageMapRead | usageMapWrite})
+	d.GPUDevice().Call("createBuffer", map[string]any{"size": 16, "usage": bufferMapRead | bufferMapWrite})
 	y := make([]float32, 1)
 	require.Error(t, d.ReLU(ctx, y, []float32{1}))
 	require.NoError(t, d.ReLU(ctx, y, []float32{1}))
 }
 
+// await waits for a promise.
+func await(t *testing.T, promise js.Value) js.Value {
+	kept := make(chan js.Value, 1)
+	resolved := js.FuncOf(func(_ js.Value, args []js.Value) any { kept <- args[0]; return nil })
+	rejected := js.FuncOf(func(_ js.Value, args []js.Value) any {
+		t.Error("promise rejected: ", args[0].Call("toString").String())
+		kept <- js.Null()
+		return nil
+	})
+	defer resolved.Release()
+	defer rejected.Release()
+	promise.Call("then", resolved, rejected)
+	return <-kept
+}
+
+// WebGPU's usage flags of buffers.
+const (
+	bufferMapRead, bufferMapWrite, bufferCopySrc, bufferCopyDst, bufferStorage = 1, 2, 4, 8, 128
+)
+
 // requestDevice opens a device as a page does.
 func requestDevice(t *testing.T) js.Value {
-	gpu, err := entrance()
-	require.NoError(t, err)
-	adapter, err := api().await(ctx, gpu.Call("requestAdapter"))
-	require.NoError(t, err)
-	device, err := api().await(ctx, adapter.Call("requestDevice"))
-	require.NoError(t, err)
-	return device
+	adapter := await(t, js.Global().Get("navigator").Get("gpu").Call("requestAdapter"))
+	return await(t, adapter.Call("requestDevice"))
 }
 
 func TestInterop(t *testing.T) {
 	page := requestDevice(t)
-	before := live
+	before := webgpu.Live()
 	d, err := AdoptDevice(page, WithTuneCache(tuneDir(t)))
 	require.NoError(t, err)
 	require.True(t, d.GPUDevice().Equal(page))
@@ -181,7 +199,7 @@ func TestInterop(t *testing.T) {
 	k := affine(t, d)
 
 	// Elements in the page's buffer, from byte 256 on.
-	buffer := page.Call("createBuffer", map[string]any{"size": 512, "usage": usageStorage | usageCopySrc | usageCopyDst})
+	buffer := page.Call("createBuffer", map[string]any{"size": 512, "usage": bufferStorage | bufferCopySrc | bufferCopyDst})
 	words := js.Global().Get("Float32Array").New(3)
 	for i := range 3 {
 		words.SetIndex(i, i+5)
@@ -199,12 +217,11 @@ func TestInterop(t *testing.T) {
 	out, offset, size, err := y.(*Tensor).GPUBuffer()
 	require.NoError(t, err)
 	require.EqualValues(t, 12, size)
-	staging := page.Call("createBuffer", map[string]any{"size": 16, "usage": usageMapRead | usageCopyDst})
+	staging := page.Call("createBuffer", map[string]any{"size": 16, "usage": bufferMapRead | bufferCopyDst})
 	encoder := page.Call("createCommandEncoder")
 	encoder.Call("copyBufferToBuffer", out, float64(offset), staging, 0, 12)
 	page.Get("queue").Call("submit", []any{encoder.Call("finish")})
-	_, err = api().await(ctx, staging.Call("mapAsync", mapRead))
-	require.NoError(t, err)
+	await(t, staging.Call("mapAsync", 1)) // for reading
 	result := js.Global().Get("Float32Array").New(staging.Call("getMappedRange"))
 	for i, want := range []float64{11, 13, 15} {
 		require.Equal(t, want, result.Index(i).Float())
@@ -229,7 +246,7 @@ func TestInterop(t *testing.T) {
 		"too short":   {buffer, 256, []int{65}, compute.ErrShape},
 		"beyond":      {buffer, 1024, []int{1}, compute.ErrShape},
 		"mapped":      {staging, 0, []int{1}, compute.ErrArgument},
-		"wrong usage": {page.Call("createBuffer", map[string]any{"size": 512, "usage": usageStorage}), 0, []int{1}, compute.ErrArgument},
+		"wrong usage": {page.Call("createBuffer", map[string]any{"size": 512, "usage": bufferStorage}), 0, []int{1}, compute.ErrArgument},
 	} {
 		_, err := d.ImportBuffer(c.buffer, c.offset, compute.Float32, c.shape...)
 		require.ErrorIs(t, err, c.is, name)
@@ -244,12 +261,10 @@ func TestInterop(t *testing.T) {
 
 	// The page's device lives on, and its loss is nobody's business any more.
 	page.Call("pushErrorScope", "validation")
-	page.Call("createBuffer", map[string]any{"size": 16, "usage": usageStorage})
-	problem, err := api().await(ctx, page.Call("popErrorScope"))
-	require.NoError(t, err)
-	require.True(t, problem.IsNull())
+	page.Call("createBuffer", map[string]any{"size": 16, "usage": bufferStorage})
+	require.True(t, await(t, page.Call("popErrorScope")).IsNull())
 	page.Call("destroy")
-	require.Eventually(t, func() bool { return live == before }, time.Minute, time.Millisecond, "%d functions, %d before", live, before)
+	require.Eventually(t, func() bool { return webgpu.Live() == before }, time.Minute, time.Millisecond, "%d functions, %d before", webgpu.Live(), before)
 }
 
 // held counts the JavaScript values that Go holds.
@@ -282,7 +297,7 @@ func TestNoLeak(t *testing.T) {
 		var m runtime.MemStats
 		values = held()
 		runtime.ReadMemStats(&m)
-		return values, int(m.HeapAlloc), live
+		return values, int(m.HeapAlloc), webgpu.Live()
 	}
 	runs(1000)
 	idle := d.Memory()
@@ -303,7 +318,7 @@ func TestOpenGivesUp(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, time.Nanosecond)
 	defer cancel()
 	time.Sleep(time.Millisecond)
-	_, err := builtin.adapters(short)
+	_, err := webgpu.Adapters(short)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 

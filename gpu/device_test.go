@@ -123,7 +123,7 @@ func TestReadbackUnderGC(t *testing.T) {
 				if i%256 == 0 {
 					keep = nil
 					runtime.GC()
-					breathe()
+					yield()
 				}
 			}
 		}()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -37,7 +38,7 @@ type instance struct {
 }
 
 type group struct {
-	object
+	webgpu.Object
 	ids []uint64 // of the buffers that it binds
 }
 
@@ -52,7 +53,7 @@ func newExecutable(dev *Device, pl *plan) *Executable {
 		e.d.executables[e] = true
 	}
 	e.d.mu.Unlock()
-	runtime.AddCleanup(x, func(e *executable) { e.close() }, e) // a net under a forgotten Close
+	runtime.AddCleanup(x, func(e *executable) { e.close() }, e) // in case Close is forgotten
 	return x
 }
 
@@ -96,8 +97,8 @@ func (e *executable) dropIdle() {
 
 func (in *instance) free() {
 	for i := range in.groups {
-		if g := in.groups[i].object; g != nil {
-			g.free()
+		if g := in.groups[i].Object; g != nil {
+			g.Free()
 		}
 	}
 	for _, b := range in.buffers {
@@ -119,14 +120,14 @@ func (e *executable) acquire() (*instance, error) {
 	e.mu.Unlock()
 	in := &instance{buffers: make([]*buffer, len(e.sizes)), groups: make([]group, len(e.actions))}
 	in.run = run{executable: e, in: in}
-	in.run.sub.done = in.run.done
+	in.run.sub.Done = in.run.done
 	for i, n := range e.sizes {
 		if !e.stable[i] {
 			continue
 		}
-		kind := storageBuffer
+		kind := webgpu.StorageBuffer
 		if i == e.arena {
-			kind = uniformBuffer
+			kind = webgpu.UniformBuffer
 		}
 		b, err := e.d.pool.get(kind, n)
 		if err != nil {
@@ -143,12 +144,12 @@ func (in *instance) begin(io *program.IO, resolve compute.Resolve) *run {
 	r := &in.run
 	r.io, r.resolve = io, resolve
 	r.uploads, r.readback = r.uploads[:0], r.readback[:0]
-	r.sub.commands, r.sub.cuts, r.sub.staging, r.sub.gpuTime = r.sub.commands[:0], r.sub.cuts[:0], r.sub.staging[:0], 0
-	r.sub.laps, r.sub.times = 0, r.sub.times[:0]
+	r.sub.Commands, r.sub.Cuts, r.sub.Staging, r.sub.GPUTime = r.sub.Commands[:0], r.sub.Cuts[:0], r.sub.Staging[:0], 0
+	r.sub.Timestamps, r.sub.Times = 0, r.sub.Times[:0]
 	return r
 }
 
-// recycle takes an instance back after a run; not to be used again if the run failed, whatever of it was at fault.
+// recycle takes an instance back after a run. After a failed run it is not used again, since any part of it may be at fault.
 func (e *executable) recycle(in *instance, reusable bool) {
 	for i, b := range in.buffers {
 		if b != nil && !e.stable[i] {

@@ -232,7 +232,7 @@ func fusions() (all []fusion) {
 			fusion{catalogue.RMSNorm, nil, []float32{1e-5}, [][]int{s, cols}, true, [][]int{s, s}, false}, // residual + norm
 			fusion{catalogue.Softmax, nil, nil, [][]int{s}, true, operands, false},
 			fusion{catalogue.LayerNorm, nil, []float32{1e-3}, [][]int{s, cols, cols}, true, operands[:2], false},
-			fusion{catalogue.L2Norm, nil, []float32{1e-3}, [][]int{s}, false, [][]int{s, cols, column, {1}}, false},
+			fusion{catalogue.L2Normalize, nil, []float32{1e-3}, [][]int{s}, false, [][]int{s, cols, column, {1}}, false},
 			fusion{catalogue.Sum, last, nil, [][]int{s}, true, operands, false},
 			fusion{catalogue.DotProduct, last, nil, [][]int{s, s}, true, operands[:3], false},
 			fusion{catalogue.ArgMax, last, nil, [][]int{s}, true, operands, false},

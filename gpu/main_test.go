@@ -117,6 +117,9 @@ func idle(t testing.TB, d *Device) {
 	require.Eventually(t, func() bool { return d.Memory().InUse == 0 }, time.Minute, time.Millisecond, "memory in use: %+v", d.Memory())
 }
 
+// quiet reports whether the driver has nothing in flight.
+func quiet(d *Device) bool { return d.drv.(interface{ Idle() bool }).Idle() }
+
 // chain is a program: a host vector, steps of scale·x + add, one result.
 func chain(t testing.TB, k *Kernel, n, steps int) *program.Program {
 	t.Helper()

@@ -129,13 +129,9 @@ func TestForgottenDevice(t *testing.T) {
 	f2 := func() *faulty {
 		c, err := newConfig([]Option{WithSoftware(), WithTuneCache(tuneDir(t))})
 		require.NoError(t, err)
-		list, err := Adapters(ctx)
+		drv, info, err := openDriver(ctx, c)
 		require.NoError(t, err)
-		want, err := choose(list, c)
-		require.NoError(t, err)
-		drv, info, err := builtin.open(ctx, want)
-		require.NoError(t, err)
-		f := &faulty{driver: drv, t: t, live: map[*watched]bool{}, inFlight: map[*watched]int{}}
+		f := &faulty{Driver: drv, t: t, live: map[*watched]bool{}, inFlight: map[*watched]int{}}
 		d := newDevice(f, info, c)
 		_, err = NewKernel(d, affineDesc())
 		require.NoError(t, err)

@@ -99,7 +99,7 @@ func TestUpdatesOfValues(t *testing.T) {
 func TestReshapesAreViews(t *testing.T) {
 	d := open(t)
 	shape := func(s ...int) program.Attr { return program.Attr{Options: compute.ReshapeOptions{Shape: s}} }
-	for _, own := range []string{"", "kept", "updated"} {
+	for _, own := range []string{"", "retained", "updated"} {
 		p := &program.Program{}
 		apply := func(e *program.Entry, a program.Attr, in ...program.Slot) program.Slot {
 			s, err := p.Apply(e, a, in...)
@@ -114,7 +114,7 @@ func TestReshapesAreViews(t *testing.T) {
 		io := &program.IO{Host: []any{in}}
 		copies := 0
 		switch own {
-		case "kept":
+		case "retained":
 			p.Keep, copies = []program.Slot{a}, 1
 		case "updated":
 			row, at := p.Add(program.F32(1, 1, 1, 3), program.FromHost), p.Add(program.Type{DType: compute.Int32, Shape: []int{1}}, program.FromHost)

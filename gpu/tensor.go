@@ -26,7 +26,7 @@ var _ compute.Tensor = (*Tensor)(nil)
 // newTensor takes over one reference to b.
 func newTensor(dev *Device, t program.Type, b *buffer) *Tensor {
 	x := &Tensor{dev: dev, typ: program.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, buf: b}
-	x.cleanup = runtime.AddCleanup(x, func(b *buffer) { b.release() }, b) // a net under a forgotten Close
+	x.cleanup = runtime.AddCleanup(x, func(b *buffer) { b.release() }, b) // in case Close is forgotten
 	return x
 }
 
@@ -46,7 +46,7 @@ func (t *Tensor) acquire() (*buffer, error) {
 	return t.buf.retain(), nil
 }
 
-// Close gives the memory back once the runs that use it have finished. It is idempotent.
+// Close frees the memory once the runs that use it have finished. It is idempotent.
 func (t *Tensor) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -176,11 +176,3 @@ func TestTuneCacheUnwritable(t *testing.T) {
 	compile(t, d)
 	require.Equal(t, "quick", d.Choices()[0].Variant, "in memory at least")
 }
-
-func TestRoundSizes(t *testing.T) {
-	require.Equal(t, "1x4096x4096", roundSizes("1x4096x4095"))
-	require.Equal(t, "8x16x16", roundSizes("8x9x23"))
-	require.Equal(t, "32x1024", roundSizes("24x1535"))
-	require.Equal(t, "2048", roundSizes("1536"))
-	require.Equal(t, "1*512x512x64--44-//0", roundSizes("1*500x512x64--44-//0"))
-}

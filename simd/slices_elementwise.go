@@ -182,8 +182,8 @@ func GELU(dst, x []float32) { engine.GeluOp.Unary(dst, x, engine.Numbers{}) }
 // GELUErf computes x·Φ(x) = ½x·(1 + erf(x/√2)); 0 of −Inf.
 func GELUErf(dst, x []float32) { engine.GeluErfOp.Unary(dst, x, engine.Numbers{}) }
 
-// Swish computes x·sigmoid(x), also known as SiLU; 0 of −Inf.
-func Swish(dst, x []float32) { engine.SwishOp.Unary(dst, x, engine.Numbers{}) }
+// SiLU computes x·sigmoid(x), also known as swish; 0 of −Inf.
+func SiLU(dst, x []float32) { engine.SiLUOp.Unary(dst, x, engine.Numbers{}) }
 
 // HardSwish computes x·min(max(x + 3, 0), 6)/6; 0 of −Inf.
 func HardSwish(dst, x []float32) { engine.HardSwishOp.Unary(dst, x, engine.Numbers{}) }

@@ -23,8 +23,8 @@ func Sum(x []float32) float32 {
 // elements of either sign cancel; 0 of none.
 func SumKahan(x []float32) float32 { return float32(engine.KahanFold.Of(x, nil)) }
 
-// SumOfSquares returns Σx[i]², 0 of none.
-func SumOfSquares(x []float32) float32 { return float32(engine.SquaresFold.Of(x, nil)) }
+// SumSquares returns Σx[i]², 0 of none.
+func SumSquares(x []float32) float32 { return float32(engine.SquaresFold.Of(x, nil)) }
 
 // Dot returns Σa[i]·b[i], 0 of none.
 func Dot(a, b []float32) float32 {

@@ -377,7 +377,7 @@ func TestSumsStayWithinTheirBound(t *testing.T) {
 			require.InEpsilon(t, want, simd.Sum(x[:n]), 2e-6)
 			require.InEpsilon(t, want, simd.NormL1(x[:n]), 2e-6)
 			require.InEpsilon(t, want*float64(v), simd.Dot(x[:n], x[:n]), 2e-6)
-			require.InEpsilon(t, want*float64(v), simd.SumOfSquares(x[:n]), 2e-6)
+			require.InEpsilon(t, want*float64(v), simd.SumSquares(x[:n]), 2e-6)
 			require.InEpsilon(t, want, simd.SumKahan(x[:n]), 1.2e-7)
 			require.InEpsilon(t, v, simd.Mean(x[:n]), 2e-6)
 			require.Zero(t, simd.Variance(x[:n]), "of %d times %v", n, v)

@@ -36,6 +36,7 @@ var layers = []subtree{
 	{name: "internal/program", layer: 2},
 	{name: "internal/catalogue", layer: 3, deps: []string{"github.com/x448/float16"}},
 	{name: "internal/memplan", layer: 3},
+	{name: "internal/tune", layer: 3},
 	{name: "internal/device", layer: 4},
 	{name: "wgsl", layer: 4},
 	{name: "ptx", layer: 4},
@@ -139,7 +140,7 @@ func TestCheck(t *testing.T) {
 	for _, good := range [][2]string{
 		{"batch", "context"},
 		{"gpu", module + "/wgsl"},
-		{"gpu/internal/native", module + "/gpu"},
+		{"gpu/internal/webgpu", module + "/wgsl"},
 		{".", module + "/batch"},
 		{"cmd/wavelane", "github.com/spf13/cobra"},
 	} {
@@ -205,6 +206,18 @@ func TestLeftOut(t *testing.T) {
 	require.NotContains(t, list(module+"/batch"), purego)
 	require.NotContains(t, list(module+"/ptx/..."), purego)
 	require.NotContains(t, list(module, "nocuda"), module+"/cuda\n")
+}
+
+// TestReferencesAreNotLinked builds a program with batches and looks for the float64 references of the catalogue, which are for tests
+// and for batch.Compare.
+func TestReferencesAreNotLinked(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	out, err := exec.Command("go", "build", "-o", program, module+"/examples/quickstart").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	symbols, err := exec.Command("go", "tool", "nm", program).Output()
+	require.NoError(t, err)
+	require.Contains(t, string(symbols), module+"/internal/catalogue.All")
+	require.NotContains(t, string(symbols), module+"/internal/catalogue/reference.")
 }
 
 // standardImports returns what a package of the standard library imports on this platform with cgo enabled.

@@ -59,6 +59,6 @@ var (
 		limited(geluSlope)).WithDomain(-8, 8)
 	GELUErfBackward = backward("gelu_erf_backward", "GELUErfBackward",
 		"the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ", limited(geluErfSlope)).WithDomain(-8, 8)
-	SiLUBackward = backward("silu_backward", "SiLUBackward", "the gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x)",
+	SiLUBackward = backward("silu_backward", "SiLUBackward", "the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x)",
 		limited(siluSlope)).WithDomain(-20, 20)
 )

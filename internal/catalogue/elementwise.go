@@ -90,7 +90,7 @@ var (
 	GELUErf = unary("gelu_erf", "GELUErf", "x·Φ(x) exactly, ½x·(1+erf(x/√2))", nearExact,
 		func(x float64) float64 { return limitAtMinusInf(x, 0.5*x*math.Erfc(-x/math.Sqrt2)) }).
 		WithSpecial(minusInfGivesZero).WithDomain(-8, 8)
-	Swish = unary("swish", "Swish", "x·sigmoid(x), also known as SiLU", nearExact,
+	SiLU = unary("silu", "SiLU", "x·sigmoid(x), also known as swish", nearExact,
 		func(x float64) float64 { return limitAtMinusInf(x, x*sigmoid(x)) }).WithSpecial(minusInfGivesZero).WithDomain(-20, 20)
 	HardSwish = unary("hardswish", "HardSwish", "x·min(max(x+3, 0), 6)/6", nearExact,
 		func(x float64) float64 { return limitAtMinusInf(x, x*math.Min(math.Max(x+3, 0), 6)/6) }).

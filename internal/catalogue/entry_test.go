@@ -62,7 +62,7 @@ func TestCatalogueIsWellFormed(t *testing.T) {
 
 func TestIssueCatalogueIsComplete(t *testing.T) {
 	for name := range strings.FieldsSeq(`neg abs sqrt recip exp log log2 sin cos tanh floor ceil round trunc sign relu leaky_relu elu selu
-		sigmoid gelu gelu_erf swish hardswish mish softplus clip scale pow_scalar add sub mul div minimum maximum pow fma lerp
+		sigmoid gelu gelu_erf silu hardswish mish softplus clip scale pow_scalar add sub mul div minimum maximum pow fma lerp
 		sum mean max min argmax argmin dot norm_l1 norm_l2 norm_linf softmax log_softmax layer_norm rms_norm
 		matmul matvec transpose conv2d max_pool2d avg_pool2d embedding concat slice pad copy fill`) {
 		require.NotNil(t, catalogue.Lookup(name), name)
@@ -74,7 +74,7 @@ func TestActivations(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, e)
 	for a, want := range map[compute.Activation]*program.Entry{compute.ReLU: catalogue.ReLU, compute.GELU: catalogue.GELU, compute.GELUErf: catalogue.GELUErf,
-		compute.SiLU: catalogue.Swish, compute.Sigmoid: catalogue.Sigmoid, compute.Tanh: catalogue.Tanh} {
+		compute.SiLU: catalogue.SiLU, compute.Sigmoid: catalogue.Sigmoid, compute.Tanh: catalogue.Tanh} {
 		e, err := catalogue.ActivationEntry(a)
 		require.NoError(t, err)
 		require.Same(t, want, e)

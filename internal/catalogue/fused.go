@@ -7,12 +7,12 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-func swish(x float64) float64 { return limitAtMinusInf(x, x*sigmoid(x)) }
+func silu(x float64) float64 { return limitAtMinusInf(x, x*sigmoid(x)) }
 
 // Elementwise layers. A matmul with bias and activation in one kernel is matmul itself: see compute.MatMulOptions.
 var (
 	SwiGLU = binary("swiglu", "SwiGLU", "silu(gate)·up (Shazeer, \"GLU Variants Improve Transformer\", 2020), where a is the gate",
-		program.Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 1e-6}, func(gate, up float64) float64 { return swish(gate) * up }).
+		program.Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 1e-6}, func(gate, up float64) float64 { return silu(gate) * up }).
 		WithSpecial("A gate of −Inf counts as its limit, 0. Where silu(gate) is below the least normal number, it may be 0.").WithDomain(-20, 20)
 
 	BiasActivation = register(&program.Entry{Name: "bias_activation", Method: "BiasActivation", Class: program.Layer,

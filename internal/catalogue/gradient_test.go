@@ -34,7 +34,7 @@ var gradients = []gradient{
 	{forward: "relu", backward: "relu_backward", in: []program.Type{program.F32(3, 7)}, prepare: awayFrom0},
 	{forward: "gelu", backward: "gelu_backward", in: []program.Type{program.F32(40)}},
 	{forward: "gelu_erf", backward: "gelu_erf_backward", in: []program.Type{program.F32(40)}},
-	{forward: "swish", backward: "silu_backward", in: []program.Type{program.F32(40)}},
+	{forward: "silu", backward: "silu_backward", in: []program.Type{program.F32(40)}},
 	{forward: "swiglu", backward: "swiglu_backward", in: []program.Type{program.F32(3, 7), program.F32(3, 7)}},
 	{forward: "softmax", backward: "softmax_backward", in: []program.Type{program.F32(3, 7)},
 		operands: func(_, out, d []reference.Array) []reference.Array { return append(out, d...) }},

@@ -7,8 +7,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// L2Norm is over rows, as those of rows.go.
-var L2Norm = rowwise(&program.Entry{Name: "l2_norm", Method: "L2Norm",
+// L2Normalize is over rows, as those of rows.go.
+var L2Normalize = rowwise(&program.Entry{Name: "l2_normalize", Method: "L2Normalize",
 	Doc:    "x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled by in delta-rule attention",
 	Inputs: []program.Input{{Name: "x"}}, Scalars: []program.Scalar{scalar("eps", 1e-6, 1e-3)}, Tol: program.Tolerance{Abs: 1e-7, Rel: 1e-5}})
 

@@ -92,7 +92,7 @@ func TestElementwiseReferences(t *testing.T) {
 		{catalogue.Sigmoid, nil, []float64{0, 2, -inf}, []float64{0.5, 0.8807970779778823, 0}},
 		{catalogue.GELU, nil, []float64{0, 1, -1, -inf, inf}, []float64{0, 0.8411919906082768, -0.15880800939172324, 0, inf}},
 		{catalogue.GELUErf, nil, []float64{0, 1, -1, -inf, inf}, []float64{0, 0.8413447460685429, -0.15865525393145707, 0, inf}},
-		{catalogue.Swish, nil, []float64{0, 1, -inf, n}, []float64{0, 0.7310585786300049, 0, n}},
+		{catalogue.SiLU, nil, []float64{0, 1, -inf, n}, []float64{0, 0.7310585786300049, 0, n}},
 		{catalogue.HardSwish, nil, []float64{-4, -1, 1, 4, -inf}, []float64{0, -1.0 / 3, 2.0 / 3, 4, 0}},
 		{catalogue.Mish, nil, []float64{0, 1, -inf, inf}, []float64{0, 0.8650983882673103, 0, inf}},
 		{catalogue.Softplus, nil, []float64{0, 100, -inf, inf}, []float64{math.Ln2, 100, 0, inf}},

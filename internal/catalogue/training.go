@@ -8,11 +8,11 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// SwiGLUBackward is that of swish(gate)·up.
+// SwiGLUBackward is that of silu(gate)·up.
 var SwiGLUBackward = register(&program.Entry{Name: "swiglu_backward", Method: "SwiGLUBackward", Class: program.Layer,
-	Doc: "the gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is " +
-		"dy·swish(gate); all operands have one shape",
-	Special: "At gate = ±Inf swish and its slope are their limits.",
+	Doc: "the gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is " +
+		"dy·silu(gate); all operands have one shape",
+	Special: "At gate = ±Inf silu and its slope are their limits.",
 	Inputs:  []program.Input{{Name: "gate"}, {Name: "up"}, {Name: "dy"}}, Results: []string{"dgate", "dup"}, Tol: program.Tolerance{Abs: 1e-30, Rel: 1e-5, Mag: 4e-6},
 	InferAll: func(in []program.Type, _ program.Attr) ([]program.Type, error) {
 		if !program.EqualShape(in[0].Shape, in[1].Shape) || !program.EqualShape(in[0].Shape, in[2].Shape) {

@@ -152,7 +152,7 @@ func (g *graph) largest(s program.Slot) float64 {
 func (g *graph) randomSteps(n int) {
 	pool := []program.Slot{g.upload(g.floats(-2, 2, 7, 9)), g.upload(g.floats(-2, 2, 7, 9)), g.upload(g.floats(-2, 2, 1, 9)), g.upload(g.floats(-2, 2, 33, 65))}
 	pick := func() program.Slot { return pool[g.IntN(len(pool))] }
-	elementwise := []*program.Entry{catalogue.Neg, catalogue.Abs, catalogue.ReLU, catalogue.LeakyReLU, catalogue.Tanh, catalogue.Sigmoid, catalogue.GELU, catalogue.GELUErf, catalogue.Swish, catalogue.Mish, catalogue.Softplus,
+	elementwise := []*program.Entry{catalogue.Neg, catalogue.Abs, catalogue.ReLU, catalogue.LeakyReLU, catalogue.Tanh, catalogue.Sigmoid, catalogue.GELU, catalogue.GELUErf, catalogue.SiLU, catalogue.Mish, catalogue.Softplus,
 		catalogue.ELU, catalogue.SELU, catalogue.HardSwish, catalogue.Scale, catalogue.Sin, catalogue.Cos, catalogue.Add, catalogue.Sub, catalogue.Mul, catalogue.Maximum, catalogue.Minimum, catalogue.FMA, catalogue.Lerp,
 		catalogue.Less, catalogue.LessEqual, catalogue.Equal, catalogue.Select}
 	rows := []*program.Entry{catalogue.Softmax, catalogue.LogSoftmax, catalogue.RMSNorm, catalogue.LayerNorm}

@@ -34,7 +34,7 @@ func spread(e *program.Entry, in []estimate, a program.Attr, out []program.Type,
 		overIndices(y[0], in[0], a, want[0], e == catalogue.ArgMin)
 	case e == catalogue.Max || e == catalogue.Min || e == catalogue.NormLInf:
 		y[0] = reference.Of(catalogue.Max, []reference.Array{{Shape: in[0].Shape, Data: in[0].bound}}, a, out)[0].Data
-	case e == catalogue.NormL2 || e == catalogue.L2Norm || e == catalogue.RMSNorm || e == catalogue.LayerNorm:
+	case e == catalogue.NormL2 || e == catalogue.L2Normalize || e == catalogue.RMSNorm || e == catalogue.LayerNorm:
 		norm(e, y[0], in, a, want[0])
 	case e == catalogue.Softmax || e == catalogue.LogSoftmax:
 		overRows(e, y[0], in[0], want[0])
@@ -159,7 +159,7 @@ func norm(e *program.Entry, y []float64, in []estimate, a program.Attr, want ref
 			continue
 		}
 		n := 1.0
-		if e != catalogue.L2Norm {
+		if e != catalogue.L2Normalize {
 			n = float64(cols)
 		}
 		s := math.Sqrt(squares(v)/n + float64(a.Scalars[0]))
@@ -172,7 +172,7 @@ func norm(e *program.Entry, y []float64, in []estimate, a program.Attr, want ref
 			}
 			quotient := math.Abs(v[i])/s + b[i]
 			change := (b[i] + math.Abs(v[i])*d/s) / (s - d)
-			if e == catalogue.L2Norm {
+			if e == catalogue.L2Normalize {
 				y[at] = change
 				continue
 			}

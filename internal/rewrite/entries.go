@@ -50,13 +50,13 @@ func (g *graph) made(v program.Slot, entries ...*program.Entry) (int32, *program
 
 // activationOf is the option that means the same as an entry.
 var activationOf = map[*program.Entry]compute.Activation{catalogue.ReLU: compute.ReLU, catalogue.GELU: compute.GELU, catalogue.GELUErf: compute.GELUErf,
-	catalogue.Swish: compute.SiLU, catalogue.Sigmoid: compute.Sigmoid, catalogue.Tanh: compute.Tanh}
+	catalogue.SiLU: compute.SiLU, catalogue.Sigmoid: compute.Sigmoid, catalogue.Tanh: compute.Tanh}
 
 // activations makes the biases and activations after products and convolutions operands and options of these.
 func (g *graph) activations() {
 	for i := range g.units {
 		b := int32(i)
-		s := g.plain(b, catalogue.Add, catalogue.BiasActivation, catalogue.ReLU, catalogue.GELU, catalogue.GELUErf, catalogue.Swish, catalogue.Sigmoid, catalogue.Tanh)
+		s := g.plain(b, catalogue.Add, catalogue.BiasActivation, catalogue.ReLU, catalogue.GELU, catalogue.GELUErf, catalogue.SiLU, catalogue.Sigmoid, catalogue.Tanh)
 		if s == nil {
 			continue
 		}

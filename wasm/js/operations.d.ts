@@ -9,7 +9,7 @@ export type DType = "f32" | "i32" | "u32" | "f16" | "bf16";
  * Activation is an elementwise function applied to the result of a matmul or convolution before it is stored. Each is exactly
  * the unary operation of the same name.
  */
-export type Activation = "none" | "relu" | "gelu" | "geluErf" | "swish" | "sigmoid" | "tanh";
+export type Activation = "none" | "relu" | "gelu" | "geluErf" | "silu" | "sigmoid" | "tanh";
 
 /** Axis says along what a reduction runs. */
 export type Axis = "all" | "last";
@@ -47,7 +47,7 @@ export interface AttentionOptions {
   /** causal hides from a query the keys behind its position. */
   causal?: boolean;
   /**
-   * window, if not 0, hides keys that are so many positions or more away from the query: with causal, a query sees its own
+   * window, if not 0, hides keys that are that many positions or more away from the query: with causal, a query sees its own
    * position and the window − 1 before it. At most 2³⁰.
    */
   window?: number;
@@ -89,7 +89,7 @@ export interface Conv1DOptions {
   dilation?: number;
   /** as many as channels: each channel has filters of its own (depthwise) */
   groups?: number;
-  /** (k − 1)·dilation zeros before and none behind: no element of the result sees later ones. pad must be 0. */
+  /** (k − 1)·dilation zeros before and none after it: no element of the result sees later ones. pad must be 0. */
   causal?: boolean;
   act?: Activation;
 }
@@ -399,9 +399,9 @@ export interface DeviceOperations {
   /** X·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit. */
   geluErf(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   geluErf(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X·sigmoid(x), also known as SiLU. −Inf gives 0, its limit. */
-  swish(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  swish(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** X·sigmoid(x), also known as swish. −Inf gives 0, its limit. */
+  silu(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  silu(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit. */
   hardswish(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   hardswish(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
@@ -444,8 +444,7 @@ export interface DeviceOperations {
   geluErfBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   geluErfBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or
-   * 1; NaN if x or dy is.
+   * The gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
    */
   siluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   siluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
@@ -591,10 +590,10 @@ export interface DeviceOperations {
    * X/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled by in delta-rule
    * attention.
    */
-  l2Norm(x: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  l2Norm(x: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  l2Norm(x: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  l2Norm(x: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  l2Normalize(x: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
+  l2Normalize(x: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  l2Normalize(x: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
+  l2Normalize(x: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The values of weights w [n words], which are [n k] in f32 or f16; with rows, i32 of any shape, those of these rows only:
    * […rows k], the embedding of quantised tables. f32 values are those of quant.Dequantize, bit for bit; halves are the
@@ -850,8 +849,8 @@ export interface DeviceOperations {
   topK(x: Operand, options: TopKOptions & CallOptions & Keep): Promise<[values: Tensor, indices: Tensor]>;
   topK(x: Operand, options: TopKOptions & CallOptions): Promise<[values: Float32Array<ArrayBuffer>, indices: Int32Array<ArrayBuffer>]>;
   /**
-   * The gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is
-   * dy·swish(gate); all operands have one shape. At gate = ±Inf swish and its slope are their limits.
+   * The gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is
+   * dy·silu(gate); all operands have one shape. At gate = ±Inf silu and its slope are their limits.
    */
   swigluBackward(gate: Operand, up: Operand, dy: Operand, options: CallOptions & Keep): Promise<[dgate: Tensor, dup: Tensor]>;
   swigluBackward(gate: Operand, up: Operand, dy: Operand, options?: CallOptions): Promise<[dgate: Float32Array<ArrayBuffer>, dup: Float32Array<ArrayBuffer>]>;
@@ -994,8 +993,8 @@ export interface BatchOperations {
   gelu(x: BatchOperand): Value;
   /** X·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit. */
   geluErf(x: BatchOperand): Value;
-  /** X·sigmoid(x), also known as SiLU. −Inf gives 0, its limit. */
-  swish(x: BatchOperand): Value;
+  /** X·sigmoid(x), also known as swish. −Inf gives 0, its limit. */
+  silu(x: BatchOperand): Value;
   /** X·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit. */
   hardswish(x: BatchOperand): Value;
   /** X·tanh(softplus(x)). −Inf gives 0, its limit. */
@@ -1027,8 +1026,7 @@ export interface BatchOperations {
    */
   geluErfBackward(x: BatchOperand, dy: BatchOperand): Value;
   /**
-   * The gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or
-   * 1; NaN if x or dy is.
+   * The gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
    */
   siluBackward(x: BatchOperand, dy: BatchOperand): Value;
   /** A/b. */
@@ -1143,7 +1141,7 @@ export interface BatchOperations {
    * X/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled by in delta-rule
    * attention.
    */
-  l2Norm(x: BatchOperand, eps: number): Value;
+  l2Normalize(x: BatchOperand, eps: number): Value;
   /**
    * The values of weights w [n words], which are [n k] in f32 or f16; with rows, i32 of any shape, those of these rows only:
    * […rows k], the embedding of quantised tables. f32 values are those of quant.Dequantize, bit for bit; halves are the
@@ -1344,8 +1342,8 @@ export interface BatchOperations {
    */
   topK(x: BatchOperand, options: TopKOptions): [values: Value, indices: Value];
   /**
-   * The gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is
-   * dy·swish(gate); all operands have one shape. At gate = ±Inf swish and its slope are their limits.
+   * The gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is
+   * dy·silu(gate); all operands have one shape. At gate = ±Inf silu and its slope are their limits.
    */
   swigluBackward(gate: BatchOperand, up: BatchOperand, dy: BatchOperand): [dgate: Value, dup: Value];
   /**

@@ -3,7 +3,7 @@
 /** Enumerations: what JavaScript calls a constant, and its value. */
 export const enums = {
   DType: {f32: 0, i32: 1, u32: 2, f16: 3, bf16: 4},
-  Activation: {none: 0, relu: 1, gelu: 2, geluErf: 3, swish: 4, sigmoid: 5, tanh: 6},
+  Activation: {none: 0, relu: 1, gelu: 2, geluErf: 3, silu: 4, sigmoid: 5, tanh: 6},
   Axis: {all: 0, last: 1},
   Precision: {full: 0, tf32: 1, fp32Tensor: 2},
   BlockFormat: {Q4_0: 2, Q4_1: 3, Q5_0: 6, Q5_1: 7, Q8_0: 8, Q2_K: 10, Q3_K: 11, Q4_K: 12, Q5_K: 13, Q6_K: 14},
@@ -71,7 +71,7 @@ export const operations = [
   { name: "sigmoid", operands: ["x"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: [] },
   { name: "gelu", operands: ["x"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: [] },
   { name: "geluErf", operands: ["x"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: [] },
-  { name: "swish", operands: ["x"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: [] },
+  { name: "silu", operands: ["x"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: [] },
   { name: "hardswish", operands: ["x"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: [] },
   { name: "mish", operands: ["x"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: [] },
   { name: "softplus", operands: ["x"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: [] },
@@ -114,7 +114,7 @@ export const operations = [
   { name: "reshape", operands: ["x"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: options.ReshapeOptions },
   { name: "fill", operands: [], variadic: false, extra: [], dims: [], numbers: ["value"], results: 1, updates: 0, options: options.FillOptions },
   { name: "cast", operands: ["x"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: options.CastOptions },
-  { name: "l2Norm", operands: ["x"], variadic: false, extra: [], dims: ["rows", "cols"], numbers: ["eps"], results: 1, updates: 0, options: [] },
+  { name: "l2Normalize", operands: ["x"], variadic: false, extra: [], dims: ["rows", "cols"], numbers: ["eps"], results: 1, updates: 0, options: [] },
   { name: "dequantize", operands: ["w"], variadic: false, extra: ["rows"], dims: [], numbers: [], results: 1, updates: 0, options: options.DequantizeOptions },
   { name: "quantMatmulRowMajor", operands: ["x", "w"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: options.QuantOptions },
   { name: "quantMatmulColMajor", operands: ["x", "w"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: options.QuantOptions },

@@ -30,7 +30,7 @@ func lerpMagnitude(in []Array, a program.Attr, out program.Type) []float64 {
 	return elementwise(catalogue.FMA, []Array{x[1], x[2], x[0]}, a, out)
 }
 
-func silu(x float64) float64 { return catalogue.Swish.F([]float64{x}, nil) }
+func silu(x float64) float64 { return catalogue.SiLU.F([]float64{x}, nil) }
 
 // addArrays adds with broadcasting; the shapes are known to fit.
 func addArrays(a, b Array) Array {

@@ -25,7 +25,7 @@ func rowsTable() table {
 		}))},
 		catalogue.LayerNorm: {values: one(layerNorm), magnitudes: one(layerNormMagnitude)},
 		catalogue.RMSNorm:   {values: one(rmsNorm)},
-		catalogue.L2Norm: {values: one(eachRowOf(func(y, x []float64, _ [][]float64, p []float32) {
+		catalogue.L2Normalize: {values: one(eachRowOf(func(y, x []float64, _ [][]float64, p []float32) {
 			r := 1 / math.Sqrt(dot(x, x)+float64(p[0]))
 			for i := range y {
 				y[i] = x[i] * r

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"sync"
 
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
@@ -19,12 +20,13 @@ func (a Moments) Plus(b Moments) Moments {
 func (a Moments) Variance() float64 { return a.squares / a.N }
 
 // ones has as many elements as a block has at most.
-var ones = func() (x [8192]float32) {
+var ones = sync.OnceValue(func() []float32 {
+	x := make([]float32, 8192)
 	for i := range x {
 		x[i] = 1
 	}
 	return x
-}()
+})
 
 // momentsOf returns the moments of a block, in two passes.
 func momentsOf(x []float32) Moments {
@@ -38,7 +40,7 @@ func momentsOf(x []float32) Moments {
 	}
 	// The elements differ little against the mean, whose own error now counts: what is left of it shows in the sum of the
 	// differences.
-	d := float64(kernels.SumProdDiff(x, ones[:len(x)], around, 0)) / n
+	d := float64(kernels.SumProdDiff(x, ones()[:len(x)], around, 0)) / n
 	return Moments{n, float64(around) + d, max(0, s-n*d*d)}
 }
 

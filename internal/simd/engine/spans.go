@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 	"github.com/wavelane/wavelane/internal/simd/pool"
 )
@@ -180,7 +179,7 @@ var (
 	SigmoidOp  = unaryOp("Sigmoid", Cost{10, 0.35}, kernels.Sigmoid)
 	GeluOp     = unaryOp("GELU", Cost{16, 0.55}, kernels.GELU)
 	GeluErfOp  = unaryOp("GELUErf", Cost{10, 0.8}, kernels.GELUErf)
-	SwishOp    = unaryOp("Swish", Cost{10, 0.37}, kernels.Swish)
+	SiLUOp     = unaryOp("SiLU", Cost{10, 0.37}, kernels.SiLU)
 	MishOp     = unaryOp("Mish", Cost{6, 0.6}, kernels.Mish)
 	SoftplusOp = unaryOp("Softplus", Cost{30, 0.55}, kernels.Softplus)
 	SeluOp     = unaryOp("SELU", Cost{5, 0.22}, kernels.SELU)
@@ -195,24 +194,16 @@ var (
 	FastGELUOp    = unaryOp("FastGELU", Cost{5, 0.3}, kernels.FastGELU)
 )
 
-// Spans are the elementwise operations of the catalogue, by entry.
-var Spans = map[string]*SpanOp{
-	"neg": &NegOp, "abs": &AbsOp, "sqrt": &SqrtOp, "recip": &RecipOp, "floor": &FloorOp, "ceil": &CeilOp, "round": &RoundOp,
-	"trunc": &TruncOp, "sign": &SignOp, "relu": &ReluOp, "leaky_relu": &LeakyOp, "clip": &ClipOp, "scale": &ScaleOp,
-	"hardswish": &HardSwishOp, "add": &AddOp, "sub": &SubOp, "mul": &MulOp, "div": &DivOp, "maximum": &MaximumOp,
-	"minimum": &MinimumOp, "fma": &FmaOp, "lerp": &LerpOp, "exp": &ExpOp, "log": &LogOp, "log2": &Log2Op, "sin": &SinOp,
-	"cos": &CosOp, "tanh": &TanhOp, "sigmoid": &SigmoidOp, "gelu": &GeluOp, "gelu_erf": &GeluErfOp, "swish": &SwishOp,
-	"mish": &MishOp, "softplus": &SoftplusOp, "selu": &SeluOp, "elu": &EluOp, "pow_scalar": &PowScalarOp, "pow": &PowOp,
-	"less": &LessOp, "less_equal": &LessEqOp, "equal": &EqualOp, "select": &SelectOp,
-}
+// activations are the spans of compute's activations.
+var activations = [...]*SpanOp{compute.ReLU: &ReluOp, compute.GELU: &GeluOp, compute.GELUErf: &GeluErfOp, compute.SiLU: &SiLUOp,
+	compute.Sigmoid: &SigmoidOp, compute.Tanh: &TanhOp}
 
-// activation returns the span of an epilogue and its cost; nil for none.
+// activation returns the span of an epilogue and its cost; nil for none. The call was checked.
 func activation(a compute.Activation) (span, float64) {
-	e, err := catalogue.ActivationEntry(a)
-	if err != nil || e == nil { // errors were found when the call was checked
+	s := activations[a]
+	if s == nil {
 		return nil, 0
 	}
-	s := Spans[e.Name]
 	return s.F, s.Cost.Ns()
 }
 

@@ -6566,9 +6566,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func swishAVX2(y *float32, x *float32, n int)
+// func siLUAVX2(y *float32, x *float32, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·swishAVX2(SB), NOSPLIT, $0-24
+TEXT ·siLUAVX2(SB), NOSPLIT, $0-24
 	MOVQ    y+0(FP), DI
 	MOVQ    x+8(FP), SI
 	MOVQ    n+16(FP), CX

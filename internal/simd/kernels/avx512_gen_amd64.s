@@ -6620,9 +6620,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func swishAVX512(y *float32, x *float32, n int)
+// func siLUAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·swishAVX512(SB), NOSPLIT, $0-24
+TEXT ·siLUAVX512(SB), NOSPLIT, $0-24
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         n+16(FP), CX

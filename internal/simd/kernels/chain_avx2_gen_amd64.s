@@ -1296,9 +1296,9 @@ TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         $0x18, SI
 	JMP          BX
 
-// func linkSwishAVX2<>()
+// func linkSiLUAVX2<>()
 // Requires: AVX, AVX2, FMA3
-TEXT ·linkSwishAVX2<>(SB), NOSPLIT|NOFRAME, $0
+TEXT ·linkSiLUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVAPS      constants<>+1248(SB), Y0
 	VMAXPS       Y15, Y0, Y1
 	VMAXPS       Y14, Y0, Y2
@@ -2461,7 +2461,7 @@ DATA ·linksAVX2+328(SB)/8, $·linkTanhAVX2<>(SB)
 DATA ·linksAVX2+336(SB)/8, $·linkSigmoidAVX2<>(SB)
 DATA ·linksAVX2+344(SB)/8, $·linkGELUAVX2<>(SB)
 DATA ·linksAVX2+352(SB)/8, $·linkGELUErfAVX2<>(SB)
-DATA ·linksAVX2+360(SB)/8, $·linkSwishAVX2<>(SB)
+DATA ·linksAVX2+360(SB)/8, $·linkSiLUAVX2<>(SB)
 DATA ·linksAVX2+368(SB)/8, $·linkMishAVX2<>(SB)
 DATA ·linksAVX2+376(SB)/8, $·linkSoftplusAVX2<>(SB)
 DATA ·linksAVX2+384(SB)/8, $·linkSELUAVX2<>(SB)

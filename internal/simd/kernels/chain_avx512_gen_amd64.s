@@ -2225,9 +2225,9 @@ TEXT ·linkGELUErfAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              $0x18, SI
 	JMP               BX
 
-// func linkSwishAVX512<>()
+// func linkSiLUAVX512<>()
 // Requires: AVX512DQ, AVX512F
-TEXT ·linkSwishAVX512<>(SB), NOSPLIT|NOFRAME, $0
+TEXT ·linkSiLUAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      constants<>+144(SB), Z0
 	VMAXPS            Z31, Z0, Z1
 	VMAXPS            Z30, Z0, Z2
@@ -3825,7 +3825,7 @@ DATA ·linksAVX512+328(SB)/8, $·linkTanhAVX512<>(SB)
 DATA ·linksAVX512+336(SB)/8, $·linkSigmoidAVX512<>(SB)
 DATA ·linksAVX512+344(SB)/8, $·linkGELUAVX512<>(SB)
 DATA ·linksAVX512+352(SB)/8, $·linkGELUErfAVX512<>(SB)
-DATA ·linksAVX512+360(SB)/8, $·linkSwishAVX512<>(SB)
+DATA ·linksAVX512+360(SB)/8, $·linkSiLUAVX512<>(SB)
 DATA ·linksAVX512+368(SB)/8, $·linkMishAVX512<>(SB)
 DATA ·linksAVX512+376(SB)/8, $·linkSoftplusAVX512<>(SB)
 DATA ·linksAVX512+384(SB)/8, $·linkSELUAVX512<>(SB)

@@ -49,7 +49,7 @@ const (
 	LinkSigmoid
 	LinkGELU
 	LinkGELUErf
-	LinkSwish
+	LinkSiLU
 	LinkMish
 	LinkSoftplus
 	LinkSELU

@@ -34,7 +34,7 @@ var linkNames = map[string]LinkOp{
 	"Sigmoid":   LinkSigmoid,
 	"GELU":      LinkGELU,
 	"GELUErf":   LinkGELUErf,
-	"Swish":     LinkSwish,
+	"SiLU":      LinkSiLU,
 	"Mish":      LinkMish,
 	"Softplus":  LinkSoftplus,
 	"SELU":      LinkSELU,

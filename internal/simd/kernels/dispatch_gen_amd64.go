@@ -1091,23 +1091,23 @@ func Sigmoid(y, x []float32) {
 	}
 }
 
-// Swish computes
+// SiLU computes
 //
 //	for i := range y {
 //		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
 //	}
 //
 // Within 1.8 ULP. −Inf gives 0, its limit.
-func Swish(y, x []float32) {
+func SiLU(y, x []float32) {
 	switch active {
 	case AVX512:
-		swishAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+		siLUAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 	case AVX2:
-		swishAVX2(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+		siLUAVX2(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 	case SSE:
-		swishSSE(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+		siLUSSE(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 	default:
-		swishGo(y, x)
+		siLUGo(y, x)
 	}
 }
 

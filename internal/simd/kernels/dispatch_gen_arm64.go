@@ -887,19 +887,19 @@ func Sigmoid(y, x []float32) {
 	}
 }
 
-// Swish computes
+// SiLU computes
 //
 //	for i := range y {
 //		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
 //	}
 //
 // Within 1.8 ULP. −Inf gives 0, its limit.
-func Swish(y, x []float32) {
+func SiLU(y, x []float32) {
 	switch active {
 	case NEON:
-		swishNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+		siLUNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 	default:
-		swishGo(y, x)
+		siLUGo(y, x)
 	}
 }
 

@@ -1089,23 +1089,23 @@ func Sigmoid(y, x []float32) {
 	}
 }
 
-// Swish computes
+// SiLU computes
 //
 //	for i := range y {
 //		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
 //	}
 //
 // Within 1.8 ULP. −Inf gives 0, its limit.
-func Swish(y, x []float32) {
+func SiLU(y, x []float32) {
 	if len(y) < 16 {
-		swishGo(y, x)
+		siLUGo(y, x)
 		return
 	}
 	switch active {
 	case SIMD128:
-		swishSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+		siLUSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 	default:
-		swishGo(y, x)
+		siLUGo(y, x)
 	}
 }
 

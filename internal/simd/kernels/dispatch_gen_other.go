@@ -533,15 +533,15 @@ func Sigmoid(y, x []float32) {
 	sigmoidGo(y, x)
 }
 
-// Swish computes
+// SiLU computes
 //
 //	for i := range y {
 //		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
 //	}
 //
 // Within 1.8 ULP. −Inf gives 0, its limit.
-func Swish(y, x []float32) {
-	swishGo(y, x)
+func SiLU(y, x []float32) {
+	siLUGo(y, x)
 }
 
 // GELU computes

@@ -44,7 +44,7 @@ func sigmoidGo(y, x []float32)  { each(y, x, sigmoidf) }
 func geluGo(y, x []float32)     { each(y, x, geluf) }
 func geluErfGo(y, x []float32)  { each(y, x, geluErff) }
 func erfGo(y, x []float32)      { each(y, x, erff) }
-func swishGo(y, x []float32)    { each(y, x, swishf) }
+func siLUGo(y, x []float32)     { each(y, x, siluf) }
 func mishGo(y, x []float32)     { each(y, x, mishf) }
 func softplusGo(y, x []float32) { each(y, x, softplusf) }
 func seluGo(y, x []float32)     { each(y, x, seluf) }
@@ -69,7 +69,7 @@ func sigmoidf(v float32) float32  { return float32(sigmoid64(float64(v))) }
 func geluf(v float32) float32     { return float32(gelu64(float64(v))) }
 func geluErff(v float32) float32  { return float32(geluErf64(float64(v))) }
 func erff(v float32) float32      { return float32(math.Erf(float64(v))) }
-func swishf(v float32) float32    { return float32(swish64(float64(v))) }
+func siluf(v float32) float32     { return float32(silu64(float64(v))) }
 func mishf(v float32) float32     { return float32(mish64(float64(v))) }
 func softplusf(v float32) float32 { return float32(softplus64(float64(v))) }
 func seluf(v float32) float32     { return float32(selu64(float64(v))) }

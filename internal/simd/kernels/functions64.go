@@ -61,7 +61,7 @@ func softplus64(x float64) float64 {
 // limited reports −Inf, at which x·f(x) with f → 0 is not what IEEE arithmetic makes of it.
 func limited(x float64) bool { return x < -math.MaxFloat64 }
 
-func swish64(x float64) float64 {
+func silu64(x float64) float64 {
 	if limited(x) {
 		return 0
 	}

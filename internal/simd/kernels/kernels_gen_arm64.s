@@ -6608,8 +6608,8 @@ stored:
 done:
 	RET
 
-// func swishNEON(y, x *float32, n int)
-TEXT ·swishNEON(SB), NOSPLIT, $0-24
+// func siLUNEON(y, x *float32, n int)
+TEXT ·siLUNEON(SB), NOSPLIT, $0-24
 	MOVD $constants<>(SB), R9
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1

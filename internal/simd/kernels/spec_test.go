@@ -127,7 +127,7 @@ var specs = map[string]spec{
 	"Asinh": function(math.Asinh, -100, 100), "Acosh": function(math.Acosh, 1, 100), "Atanh": function(math.Atanh, -0.999, 0.999),
 	"Sigmoid": function(sigmoidRef, -105, 20), "Softplus": function(softplusRef, -105, 20), "Erf": function(math.Erf, -5, 5),
 	"GELU": activation(geluRef, -15, 10), "GELUErf": activation(geluErfRef, -15, 10), "SELU": activation(seluRef, -20, 20),
-	"Swish": activation(swishRef, -105, 20), "Mish": activation(mishRef, -105, 20),
+	"SiLU": activation(siluRef, -105, 20), "Mish": activation(mishRef, -105, 20),
 	"ELU": {ulp: 2, looseZero: true, low: -20, high: 20, params: params(1, 0.5, 1.7),
 		ref: func(x [3]float64, p [2]float64) float64 {
 			if x[0] > 0 {
@@ -201,7 +201,7 @@ func geluRef(x float64) float64 {
 	return atMinusInf(x, x/(1+math.Exp(-2*u)))
 }
 func geluErfRef(x float64) float64 { return atMinusInf(x, 0.5*x*math.Erfc(-x/math.Sqrt2)) }
-func swishRef(x float64) float64   { return atMinusInf(x, x*sigmoidRef(x)) }
+func siluRef(x float64) float64    { return atMinusInf(x, x*sigmoidRef(x)) }
 func softplusRef(x float64) float64 {
 	return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
 }

@@ -7936,9 +7936,9 @@ store5:
 done:
 	RET
 
-// func swishSSE(y *float32, x *float32, n int)
+// func siLUSSE(y *float32, x *float32, n int)
 // Requires: SSE, SSE2
-TEXT ·swishSSE(SB), NOSPLIT, $0-24
+TEXT ·siLUSSE(SB), NOSPLIT, $0-24
 	MOVQ    y+0(FP), DI
 	MOVQ    x+8(FP), SI
 	MOVQ    n+16(FP), CX

@@ -531,7 +531,7 @@ func atanhSSE(y *float32, x *float32, n int) (done int)
 //go:noescape
 func sigmoidSSE(y *float32, x *float32, n int)
 
-// swishSSE computes
+// siLUSSE computes
 //
 //	for i := range y {
 //		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
@@ -540,7 +540,7 @@ func sigmoidSSE(y *float32, x *float32, n int)
 // Within 1.8 ULP. −Inf gives 0, its limit.
 //
 //go:noescape
-func swishSSE(y *float32, x *float32, n int)
+func siLUSSE(y *float32, x *float32, n int)
 
 // geluSSE computes
 //
@@ -1370,7 +1370,7 @@ func atanhAVX2(y *float32, x *float32, n int) (done int)
 //go:noescape
 func sigmoidAVX2(y *float32, x *float32, n int)
 
-// swishAVX2 computes
+// siLUAVX2 computes
 //
 //	for i := range y {
 //		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
@@ -1379,7 +1379,7 @@ func sigmoidAVX2(y *float32, x *float32, n int)
 // Within 1.8 ULP. −Inf gives 0, its limit.
 //
 //go:noescape
-func swishAVX2(y *float32, x *float32, n int)
+func siLUAVX2(y *float32, x *float32, n int)
 
 // geluAVX2 computes
 //
@@ -2209,7 +2209,7 @@ func atanhAVX512(y *float32, x *float32, n int) (done int)
 //go:noescape
 func sigmoidAVX512(y *float32, x *float32, n int)
 
-// swishAVX512 computes
+// siLUAVX512 computes
 //
 //	for i := range y {
 //		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
@@ -2218,7 +2218,7 @@ func sigmoidAVX512(y *float32, x *float32, n int)
 // Within 1.8 ULP. −Inf gives 0, its limit.
 //
 //go:noescape
-func swishAVX512(y *float32, x *float32, n int)
+func siLUAVX512(y *float32, x *float32, n int)
 
 // geluAVX512 computes
 //

@@ -156,7 +156,7 @@ func atanhNEON(y, x *float32, n int) (done int)
 func sigmoidNEON(y, x *float32, n int)
 
 //go:noescape
-func swishNEON(y, x *float32, n int)
+func siLUNEON(y, x *float32, n int)
 
 //go:noescape
 func geluNEON(y, x *float32, n int)

@@ -57,7 +57,7 @@ const (
 	acoshOp       = 48
 	atanhOp       = 49
 	sigmoidOp     = 50
-	swishOp       = 51
+	siLUOp        = 51
 	geluOp        = 52
 	geluErfOp     = 53
 	erfOp         = 54
@@ -543,8 +543,8 @@ func sigmoidSIMD128(y, x *float32, n int) {
 	closeBox()
 }
 
-func swishSIMD128(y, x *float32, n int) {
-	openBox(swishOp, n)
+func siLUSIMD128(y, x *float32, n int) {
+	openBox(siLUOp, n)
 	box.pointers[0] = unsafe.Pointer(y)
 	box.pointers[1] = unsafe.Pointer(x)
 	runBox()

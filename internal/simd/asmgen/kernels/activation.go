@@ -11,7 +11,7 @@ var activations = []*ir.Kernel{
 		n, d := gate(b, b.Neg(clamp(b, x, -110, 30)), nil)
 		return b.Div(n, d)
 	}, "Within 1.8 ULP."),
-	unary("Swish", "float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))", 2, func(b *builder, x f) f {
+	unary("SiLU", "float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))", 2, func(b *builder, x f) f {
 		c := b.MaxNaN(x, b.Const(-110))
 		n, d := gate(b, b.Neg(b.MinNaN(c, b.Const(30))), nil)
 		return b.Div(b.Mul(n, c), d)

@@ -57,7 +57,7 @@ var functions = []function{
 		points: []float64{0x1p-12}},
 	{name: "Sigmoid", ulp: 1.8, f: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
 		points: []float64{17.3, 30, 88.72, 103.97, 87.33, 110}},
-	{name: "Swish", ulp: 1.8, f: zeroAtMinusInf(func(x float64) float64 { return x / (1 + math.Exp(-x)) }),
+	{name: "SiLU", ulp: 1.8, f: zeroAtMinusInf(func(x float64) float64 { return x / (1 + math.Exp(-x)) }),
 		points: []float64{17.3, 30, 92, 103.97, 108.4, 110}},
 	{name: "GELU", ulp: 1.8, f: zeroAtMinusInf(geluRef), points: []float64{6, 5, 10.05, 10.8, 11}},
 	{name: "GELUErf", ulp: 2, f: zeroAtMinusInf(func(x float64) float64 { return 0.5 * x * math.Erfc(-x/math.Sqrt2) }),

@@ -1,6 +1,6 @@
 //go:build cgo && !js
 
-package gpu
+package webgpu
 
 import (
 	"regexp"
@@ -10,15 +10,15 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// place matches the compiler's mark of a position, after the name of the text: "┌─ wgsl:3:5".
-var place = regexp.MustCompile(`┌─ [^\n]*:(\d+):(\d+)\n`)
+// position matches the compiler's mark of a position, after the name of the text: "┌─ wgsl:3:5".
+var position = regexp.MustCompile(`┌─ [^\n]*:(\d+):(\d+)\n`)
 
 // newShaderError reads the native compiler's report: a chain of causes, one per line, and if the text itself is wrong an
 // excerpt of it drawn in box characters.
 func newShaderError(k *wgsl.Kernel, report string) *ShaderError {
 	label, _, _ := strings.Cut(k.Key, "#") // what follows tells texts of the same label apart
 	e := &ShaderError{Label: label, Details: strings.TrimSpace(report)}
-	if m := place.FindStringSubmatch(report); m != nil {
+	if m := position.FindStringSubmatch(report); m != nil {
 		e.Line, _ = strconv.Atoi(m[1])
 		e.Column, _ = strconv.Atoi(m[2])
 	}

@@ -1,6 +1,6 @@
 //go:build cgo && !js
 
-package gpu
+package webgpu
 
 /*
 #include <stdlib.h>
@@ -23,7 +23,7 @@ import (
 
 // flight is a submission that has not completed.
 type flight struct {
-	s      *submission
+	s      *Submission
 	words  []int32 // C memory, which callbacks write to; see shim.h
 	stamps C.wl_stamps
 	failed error // why some of it was not recorded
@@ -32,33 +32,33 @@ type flight struct {
 // commandBuffers recycles the C commands of submissions; handles in them are integers, so the collector skips them.
 var commandBuffers = sync.Pool{New: func() any { return new([]C.wl_command) }}
 
-func (d *native) submit(s *submission) error {
+func (d *native) Submit(s *Submission) error {
 	list := commandBuffers.Get().(*[]C.wl_command)
 	defer commandBuffers.Put(list)
 	cs := (*list)[:0]
 	if err := checkMapped(s); err != nil {
 		return err
 	}
-	for i := range s.commands {
-		c := &s.commands[i]
-		if c.lap {
-			cs = append(cs, C.wl_command{kind: C.WL_LAP})
+	for i := range s.Commands {
+		c := &s.Commands[i]
+		if c.Timestamp {
+			cs = append(cs, C.wl_command{kind: C.WL_TIMESTAMP})
 			continue
 		}
-		if c.pipeline == nil {
+		if c.Pipeline == nil {
 			cs = append(cs, C.wl_command{
-				kind: C.WL_COPY, a: c.from.(*nativeBuffer).ref, b: c.to.(*nativeBuffer).ref,
-				from: C.uint64_t(c.fromOffset), to: C.uint64_t(c.toOffset), size: C.uint64_t(c.size),
+				kind: C.WL_COPY, a: c.From.(*nativeBuffer).ref, b: c.To.(*nativeBuffer).ref,
+				from: C.uint64_t(c.FromOffset), to: C.uint64_t(c.ToOffset), size: C.uint64_t(c.Size),
 			})
 			continue
 		}
-		p := c.pipeline.(*nativePipeline)
+		p := c.Pipeline.(*nativePipeline)
 		x := C.wl_command{
-			kind: C.WL_DISPATCH, a: p.c.pipeline, b: c.group.(*nativeGroup).ref,
-			x: C.uint32_t(c.grid[0]), y: C.uint32_t(c.grid[1]), z: C.uint32_t(c.grid[2]),
+			kind: C.WL_DISPATCH, a: p.c.pipeline, b: c.Group.(*nativeGroup).ref,
+			x: C.uint32_t(c.Grid[0]), y: C.uint32_t(c.Grid[1]), z: C.uint32_t(c.Grid[2]),
 		}
 		if p.uniform {
-			x.has_dynamic, x.dynamic = 1, C.uint32_t(c.dynamic)
+			x.has_dynamic, x.dynamic = 1, C.uint32_t(c.Dynamic)
 		}
 		cs = append(cs, x)
 	}
@@ -66,26 +66,26 @@ func (d *native) submit(s *submission) error {
 
 	var few [8]C.wl_staging
 	staging := few[:0]
-	for _, o := range s.staging {
+	for _, o := range s.Staging {
 		b := o.(*nativeBuffer)
 		staging = append(staging, C.wl_staging{
-			buffer: b.ref, size: C.uint64_t(b.size), upload: C.uint32_t(b2i(b.kind == uploadBuffer)),
+			buffer: b.ref, size: C.uint64_t(b.size), upload: C.uint32_t(b2i(b.kind == UploadBuffer)),
 		})
 	}
 	f := &flight{s: s}
-	if s.timed {
+	if s.Timed {
 		err := d.calibrated()
 		if err != nil {
 			return fmt.Errorf("%w: %w", err, compute.ErrUnsupported)
 		}
-		if f.stamps, err = d.takeStamps(2 + s.laps); err != nil {
+		if f.stamps, err = d.takeStamps(2 + s.Timestamps); err != nil {
 			return err
 		}
 	}
-	for _, o := range s.staging {
+	for _, o := range s.Staging {
 		o.(*nativeBuffer).at = nil // until land
 	}
-	if err := d.launch(f, cs, s.cuts, staging); err != nil {
+	if err := d.launch(f, cs, s.Cuts, staging); err != nil {
 		d.giveStamps(f.stamps)
 		return err
 	}
@@ -102,16 +102,16 @@ func (d *native) submit(s *submission) error {
 
 // checkMapped refuses buffers that would be mapped when they reach the queue, which ends the process: upload buffers that
 // are not handed over with the submission, and readback buffers that nobody has unmapped.
-func checkMapped(s *submission) error {
-	for _, o := range s.staging {
-		if b := o.(*nativeBuffer); (b.kind == uploadBuffer) != (b.at != nil) {
+func checkMapped(s *Submission) error {
+	for _, o := range s.Staging {
+		if b := o.(*nativeBuffer); (b.kind == UploadBuffer) != (b.at != nil) {
 			return fmt.Errorf("internal error: %v buffer with mapping %v submitted", b.kind, b.at)
 		}
 	}
-	for i := range s.commands {
-		for _, o := range []object{s.commands[i].from, s.commands[i].to} {
+	for i := range s.Commands {
+		for _, o := range []Object{s.Commands[i].From, s.Commands[i].To} {
 			b, _ := o.(*nativeBuffer)
-			if b != nil && (b.kind == uploadBuffer || b.kind == readbackBuffer) && !slices.Contains(s.staging, o) {
+			if b != nil && (b.kind == UploadBuffer || b.kind == ReadbackBuffer) && !slices.Contains(s.Staging, o) {
 				return fmt.Errorf("internal error: %v buffer used without being handed over", b.kind)
 			}
 		}
@@ -128,14 +128,14 @@ func (d *native) poll() {
 	pause := time.Duration(0)
 	var e C.wl_error // of which C sees the address: one for all questions
 	for {
-		lost := d.lost()
+		lost := d.Lost()
 		if lost == nil { // asking a lost device aborts the process
 			C.wl_device_poll(d.dev, C.int64_t(pause), &e)
 			lost = callError("wait for the device", &e)
 		}
 		if done := d.completed(lost); len(done) > 0 {
 			for _, f := range done {
-				f.s.done(d.land(f, lost))
+				f.s.Done(d.land(f, lost))
 			}
 			waiting = time.Now()
 		}
@@ -188,11 +188,11 @@ func (d *native) land(f *flight, lost error) error {
 			return fmt.Errorf("submission failed: %s", [...]string{"work", "timestamps", "mapping"}[min(i, C.WL_STAGING)])
 		}
 	}
-	for _, o := range f.s.staging {
+	for _, o := range f.s.Staging {
 		b := o.(*nativeBuffer)
-		b.at = C.wl_buffer_mapped(b.ref, C.uint64_t(b.size), b2i(b.kind == uploadBuffer))
+		b.at = C.wl_buffer_mapped(b.ref, C.uint64_t(b.size), b2i(b.kind == UploadBuffer))
 	}
-	if !f.s.timed {
+	if !f.s.Timed {
 		return nil
 	}
 	defer d.giveStamps(f.stamps)
@@ -203,9 +203,9 @@ func (d *native) land(f *flight, lost error) error {
 		}
 		return time.Duration(float64(to-from) * d.period)
 	}
-	f.s.gpuTime = between(t[0], t[1])
-	for i := 1; i < f.s.laps; i++ {
-		f.s.times = append(f.s.times, between(t[1+i], t[2+i]))
+	f.s.GPUTime = between(t[0], t[1])
+	for i := 1; i < f.s.Timestamps; i++ {
+		f.s.Times = append(f.s.Times, between(t[1+i], t[2+i]))
 	}
 	var e C.wl_error
 	C.wl_buffer_unmap(d.dev, f.stamps.staging, &e)
@@ -265,7 +265,7 @@ func (d *native) giveStamps(s C.wl_stamps) {
 	case 0:
 		return
 	case 2:
-	default: // of laps, of which the next run may have more or fewer
+	default: // the next run may need more or fewer
 		C.wl_stamps_free(s)
 		return
 	}

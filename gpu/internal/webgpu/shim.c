@@ -400,7 +400,7 @@ static void on_mapped(WGPUBufferMapAsyncStatus status, void *word) {
 
 // record makes a command buffer; the first and the last of a submission take the time, if stamps are given.
 static WGPUCommandBuffer record(
-    wl_device *d, const wl_command *commands, size_t count, wl_stamps stamps, uint32_t *lap, int first, int last, wl_error *err) {
+    wl_device *d, const wl_command *commands, size_t count, wl_stamps stamps, uint32_t *stamp, int first, int last, wl_error *err) {
     WGPUCommandEncoderDescriptor desc = {0};
     WGPUCommandEncoder enc = wgpuDeviceCreateCommandEncoder(d->device, &desc);
     WGPUQuerySet queries = (WGPUQuerySet)stamps.queries;
@@ -414,8 +414,8 @@ static WGPUCommandBuffer record(
             wgpuComputePassEncoderRelease(pass);
             pass = NULL;
         }
-        if (c->kind == WL_LAP) {
-            wgpuCommandEncoderWriteTimestamp(enc, queries, (*lap)++);
+        if (c->kind == WL_TIMESTAMP) {
+            wgpuCommandEncoderWriteTimestamp(enc, queries, (*stamp)++);
             continue;
         }
         if (c->kind == WL_COPY) {
@@ -457,10 +457,10 @@ int wl_submit(wl_device *d, const wl_command *commands, size_t count, const size
     const wl_staging *staging, size_t staging_count, wl_stamps stamps, int32_t *words, wl_error *err) {
     begin(err);
     int submitted = 0;
-    uint32_t lap = 2; // stamp
+    uint32_t stamp = 2; // the first two are those of the submission
     for (size_t i = 0, from = 0; i <= cut_count; i++) {
         size_t to = i < cut_count ? cuts[i] : count;
-        WGPUCommandBuffer cb = record(d, commands + from, to - from, stamps, &lap, i == 0, i == cut_count, err);
+        WGPUCommandBuffer cb = record(d, commands + from, to - from, stamps, &stamp, i == 0, i == cut_count, err);
         // A buffer still mapped, or a command buffer that failed to finish, must never reach the queue: it aborts the process.
         for (size_t j = 0; i == 0 && j < staging_count && err->kind == WGPUErrorType_NoError; j++)
             if (staging[j].upload) wgpuBufferUnmap((WGPUBuffer)staging[j].buffer);

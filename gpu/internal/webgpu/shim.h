@@ -39,7 +39,7 @@ typedef struct {
     uint64_t offset, size;
 } wl_binding;
 
-enum { WL_DISPATCH = 0, WL_COPY = 1, WL_LAP = 2 };
+enum { WL_DISPATCH = 0, WL_COPY = 1, WL_TIMESTAMP = 2 };
 
 typedef struct {
     uint32_t kind;
@@ -56,7 +56,7 @@ enum { WL_WORK = 0, WL_STAMPS = 1, WL_STAGING = 2 };
 
 typedef struct {
     wl_handle queries, resolve, staging;
-    uint32_t count; // the first and the last of a submission, then those of its laps
+    uint32_t count; // the first and the last of a submission, then its commands WL_TIMESTAMP
 } wl_stamps;
 
 typedef struct {

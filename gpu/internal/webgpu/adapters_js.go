@@ -1,4 +1,4 @@
-package gpu
+package webgpu
 
 import (
 	"context"
@@ -11,43 +11,39 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// builtin is the platform of builds for the browser.
-var builtin platform = browserPlatform{}
-
-type browserPlatform struct{}
-
 // entrance returns navigator.gpu, which pages and workers have, or says why there is none.
 func entrance() (js.Value, error) {
 	navigator := js.Global().Get("navigator")
 	if !navigator.Truthy() || !navigator.Get("gpu").Truthy() || api() == nil {
-		return js.Undefined(), fmt.Errorf("gpu: no WebGPU here: navigator.gpu is missing, as in browsers without it and on pages "+
+		return js.Undefined(), fmt.Errorf("no WebGPU here: navigator.gpu is missing, as in browsers without it and on pages "+
 			"that came neither by https nor from localhost: %w", compute.ErrUnavailable)
 	}
 	return navigator.Get("gpu"), nil
 }
 
-// ways are the questions that a browser answers with an adapter. There is no list of adapters; several questions may lead to
+// queries are the questions that a browser answers with an adapter. There is no list of adapters; several questions may lead to
 // the same one.
-var ways = []map[string]any{
+var queries = []map[string]any{
 	{"powerPreference": "high-performance"}, {"powerPreference": "low-power"}, {"forceFallbackAdapter": true},
 }
 
-func (browserPlatform) request(ctx context.Context, way int) (js.Value, error) {
+func request(ctx context.Context, query int) (js.Value, error) {
 	gpu, err := entrance()
 	if err != nil {
 		return gpu, err
 	}
-	adapter, err := api().await(ctx, gpu.Call("requestAdapter", ways[way]))
+	adapter, err := api().await(ctx, gpu.Call("requestAdapter", queries[query]))
 	if err != nil {
-		return adapter, fmt.Errorf("gpu: ask the browser for an adapter: %w", err)
+		return adapter, fmt.Errorf("ask the browser for an adapter: %w", err)
 	}
 	return adapter, nil
 }
 
-func (p browserPlatform) adapters(ctx context.Context) ([]AdapterInfo, error) {
-	var list []AdapterInfo
-	for way := range ways {
-		adapter, err := p.request(ctx, way)
+// Adapters lists the adapters, software ones included.
+func Adapters(ctx context.Context) ([]Adapter, error) {
+	var list []Adapter
+	for query := range queries {
+		adapter, err := request(ctx, query)
 		if err != nil {
 			return nil, err
 		}
@@ -55,15 +51,15 @@ func (p browserPlatform) adapters(ctx context.Context) ([]AdapterInfo, error) {
 			continue
 		}
 		a := describe(adapter.Get("info"), adapter)
-		a.way = way
-		same := func(b AdapterInfo) bool {
+		a.query = query
+		same := func(b Adapter) bool {
 			return a.Name == b.Name && a.VendorName == b.VendorName && a.Architecture == b.Architecture && a.Type == b.Type
 		}
 		if slices.ContainsFunc(list, same) {
 			continue
 		}
-		if len(list) == 1 && a.Type == Virtual && list[0].Type == Virtual { // the browser knows which is which
-			list[0].Type, a.Type = Discrete, Integrated
+		if len(list) == 1 && a.Type == virtualAdapter && list[0].Type == virtualAdapter { // the browser knows which is which
+			list[0].Type, a.Type = discreteAdapter, integratedAdapter
 		}
 		a.Index = len(list)
 		list = append(list, a)
@@ -72,10 +68,10 @@ func (p browserPlatform) adapters(ctx context.Context) ([]AdapterInfo, error) {
 }
 
 // features are those that are asked for wherever they are offered: for measuring, and for kernels of ours and the user's.
-var features = []string{featureTimestamps, "shader-f16", "subgroups"}
+var features = []string{FeatureTimestamps, "shader-f16", "subgroups"}
 
 // describe reads the information of an adapter or a device, and its limits and features.
-func describe(info, of js.Value) AdapterInfo {
+func describe(info, of js.Value) Adapter {
 	text := func(name string) string {
 		if v := info.Get(name); info.Truthy() && v.Type() == js.TypeString {
 			return v.String()
@@ -85,8 +81,8 @@ func describe(info, of js.Value) AdapterInfo {
 	if !info.Truthy() { // devices of older browsers have none
 		info = js.ValueOf(map[string]any{})
 	}
-	a := AdapterInfo{
-		Type: Virtual, Backend: "browser", VendorName: text("vendor"), Architecture: text("architecture"), Features: []string{},
+	a := Adapter{
+		Type: virtualAdapter, Backend: "browser", VendorName: text("vendor"), Architecture: text("architecture"), Features: []string{},
 	}
 	a.Name = text("description")
 	if a.Name == "" {
@@ -100,7 +96,7 @@ func describe(info, of js.Value) AdapterInfo {
 	}
 	fallback := info.Get("isFallbackAdapter").Truthy() || of.Get("isFallbackAdapter").Truthy()
 	if fallback || slices.Contains(softwareArchitectures, a.Architecture) {
-		a.Type = Software
+		a.Type = softwareAdapter
 	}
 	if v := info.Get("subgroupMinSize"); v.Type() == js.TypeNumber {
 		a.SubgroupMin, a.SubgroupMax = uint32(v.Int()), uint32(info.Get("subgroupMaxSize").Int())
@@ -110,8 +106,8 @@ func describe(info, of js.Value) AdapterInfo {
 			a.Features = append(a.Features, f)
 		}
 	}
-	if known := js.Global().Get("navigator").Get("gpu").Get("wgslLanguageFeatures"); known.Truthy() && known.Call("has", packedDots).Bool() {
-		a.LanguageFeatures = []string{packedDots}
+	if known := js.Global().Get("navigator").Get("gpu").Get("wgslLanguageFeatures"); known.Truthy() && known.Call("has", FeaturePackedDots).Bool() {
+		a.LanguageFeatures = []string{FeaturePackedDots}
 	}
 	offered := of.Get("limits")
 	for name, field := range limitFields(&a.Limits) {
@@ -161,13 +157,14 @@ func limitFields(c *wgsl.Caps) map[string]limitField {
 	}
 }
 
-func (p browserPlatform) open(ctx context.Context, want AdapterInfo) (driver, AdapterInfo, error) {
-	adapter, err := p.request(ctx, want.way)
+// Open opens an adapter of the list, with the limits that it has there. It returns the adapter with what was granted.
+func Open(ctx context.Context, want Adapter) (Driver, Adapter, error) {
+	adapter, err := request(ctx, want.query)
 	if err != nil {
-		return nil, AdapterInfo{}, err
+		return nil, Adapter{}, err
 	}
 	if adapter.IsNull() {
-		return nil, AdapterInfo{}, fmt.Errorf("the adapter has disappeared: %w", compute.ErrUnavailable)
+		return nil, Adapter{}, fmt.Errorf("the adapter has disappeared: %w", compute.ErrUnavailable)
 	}
 	required := map[string]any{}
 	for name, field := range limitFields(&want.Limits) {
@@ -179,13 +176,13 @@ func (p browserPlatform) open(ctx context.Context, want AdapterInfo) (driver, Ad
 	}
 	device, err := api().await(ctx, adapter.Call("requestDevice", map[string]any{"requiredLimits": required, "requiredFeatures": ask}))
 	if err != nil {
-		return nil, AdapterInfo{}, fmt.Errorf("open the device: %w", err)
+		return nil, Adapter{}, fmt.Errorf("open the device: %w", err)
 	}
 	// Browsers grant no less than WebGPU's defaults, whatever is asked for: what is below is up to our own checks.
 	granted := describe(adapter.Get("info"), device)
-	if _, err := limits(granted.Limits, want.Limits); err != nil {
+	if _, err := Limits(granted.Limits, want.Limits); err != nil {
 		device.Call("destroy")
-		return nil, AdapterInfo{}, fmt.Errorf("the browser granted less: %w", err)
+		return nil, Adapter{}, fmt.Errorf("the browser granted less: %w", err)
 	}
 	want.Features = granted.Features
 	return newBrowserDriver(device, true), want, nil

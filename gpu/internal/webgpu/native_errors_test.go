@@ -1,6 +1,6 @@
 //go:build cgo && !js
 
-package gpu
+package webgpu
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// Whatever the compiler prints, an error comes of it, and its place is inside what was printed.
+// Whatever the compiler prints, it becomes an error, and its position is inside what was printed.
 func FuzzShaderError(f *testing.F) {
 	f.Add("Validation Error\n\nCaused by:\n  Shader 'x' parsing error: expected `;`, found \"}\"\n  ┌─ wgsl:3:5\n  │\n")
 	f.Add("In wgpuDeviceCreateComputePipeline\n  note: label = `x`\n  Workgroup size is out of range\n")

@@ -1,4 +1,4 @@
-package gpu
+package tune
 
 import (
 	"maps"
@@ -7,9 +7,9 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// tuneCache keeps measured choices, in memory and in one file per fingerprint.
-type tuneCache struct {
-	file *cacheFile // nil: memory only
+// cache keeps measured choices, in memory and in one file per fingerprint.
+type cache struct {
+	file *file // nil: memory only
 	log  compute.Logger
 
 	mu      sync.Mutex
@@ -17,18 +17,18 @@ type tuneCache struct {
 	choices map[string]string // variant by key
 }
 
-// tuneVersion is raised when kernels change so much that old measurements mislead.
-const tuneVersion = 1
+// version is raised when kernels change so much that old measurements mislead.
+const version = 1
 
-func newTuneCache(dir, fingerprint string, log compute.Logger) *tuneCache {
-	file, err := newCacheFile(dir, fingerprint)
+func newCache(dir, fingerprint string, log compute.Logger) *cache {
+	file, err := newFile(dir, fingerprint)
 	if err != nil {
-		log.Debug("gpu: no directory for the tune cache", "error", err)
+		log.Debug("tune: no directory for the cache", "error", err)
 	}
-	return &tuneCache{file: file, log: log, choices: map[string]string{}}
+	return &cache{file: file, log: log, choices: map[string]string{}}
 }
 
-func (c *tuneCache) lookup(key string) (string, bool) {
+func (c *cache) lookup(key string) (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.loaded {
@@ -40,20 +40,20 @@ func (c *tuneCache) lookup(key string) (string, bool) {
 }
 
 // read returns the choices in the file, or none.
-func (c *tuneCache) read() map[string]string {
+func (c *cache) read() map[string]string {
 	if c.file == nil {
 		return nil
 	}
 	choices, _, err := c.file.Read()
 	if err != nil {
-		c.log.Warn("gpu: tune cache ignored", "file", c.file.Path(), "error", err)
+		c.log.Warn("tune: cache ignored", "file", c.file.Path(), "error", err)
 	}
 	return choices
 }
 
 // store adds a choice. Other processes may have added theirs in the meantime, so the file is read again before it is
 // replaced; of two that write at the same moment one may lose its last choice, and will measure it again.
-func (c *tuneCache) store(key, variant string) {
+func (c *cache) store(key, variant string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.choices[key] = variant
@@ -64,6 +64,6 @@ func (c *tuneCache) store(key, variant string) {
 	maps.Copy(merged, c.read())
 	maps.Copy(merged, c.choices)
 	if err := c.file.Write(merged); err != nil {
-		c.log.Warn("gpu: tune cache not written", "file", c.file.Path(), "error", err)
+		c.log.Warn("tune: cache not written", "file", c.file.Path(), "error", err)
 	}
 }

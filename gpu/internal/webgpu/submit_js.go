@@ -1,4 +1,4 @@
-package gpu
+package webgpu
 
 import (
 	"encoding/binary"
@@ -11,7 +11,7 @@ import (
 // flight is a submission that has not completed.
 type flight struct {
 	d        *browser
-	s        *submission
+	s        *Submission
 	stamps   stamps
 	waiting  int   // for how many outcomes
 	err      error // the first that went wrong
@@ -24,7 +24,7 @@ func (f *flight) fail(err error) {
 	}
 }
 
-func (d *browser) submit(s *submission) error {
+func (d *browser) Submit(s *Submission) error {
 	if d.lostErr != nil {
 		return d.lostErr
 	}
@@ -33,30 +33,30 @@ func (d *browser) submit(s *submission) error {
 	}
 	f := &flight{d: d, s: s, err: d.stray}
 	d.stray = nil
-	if s.timed {
-		f.stamps = d.takeStamps(2 + s.laps)
+	if s.Timed {
+		f.stamps = d.takeStamps(2 + s.Timestamps)
 	}
 	var mappings []any
 	submitted := false
 	scope, thrown := d.scoped([]js.Value{d.w.validation}, nil, func(*creation) {
 		d.record(s, f.stamps, func(commands js.Value) {
-			for _, o := range s.staging {
-				if b := o.(*browserBuffer); b.kind == uploadBuffer && !submitted {
+			for _, o := range s.Staging {
+				if b := o.(*browserBuffer); b.kind == UploadBuffer && !submitted {
 					b.closeMapping()
 				}
 			}
 			d.w.submit.Invoke(d.queue, d.w.arrayOf.Invoke(commands))
 			submitted = true
 		})
-		for _, o := range s.staging {
+		for _, o := range s.Staging {
 			mode := mapRead
 			b := o.(*browserBuffer)
-			if b.kind == uploadBuffer {
+			if b.kind == UploadBuffer {
 				mode = mapWrite
 			}
 			mappings = append(mappings, d.w.mapAsync.Invoke(b.ref, mode))
 		}
-		if s.timed {
+		if s.Timed {
 			mappings = append(mappings, d.w.mapAsync.Invoke(f.stamps.staging, mapRead))
 		}
 	})
@@ -82,7 +82,7 @@ func (d *browser) submit(s *submission) error {
 	}
 	d.w.settle(d.w.all.Invoke(d.w.arrayOf.Invoke(mappings...)), func(_ js.Value, err error) {
 		if f.rejected = err; err == nil {
-			for _, o := range s.staging {
+			for _, o := range s.Staging {
 				o.(*browserBuffer).mapped = true
 			}
 		}
@@ -93,16 +93,16 @@ func (d *browser) submit(s *submission) error {
 
 // checkMapped refuses buffers that would be mapped when they reach the queue: upload buffers that are not handed over with
 // the submission, and readback buffers that nobody has unmapped.
-func checkMapped(s *submission) error {
-	for _, o := range s.staging {
-		if b := o.(*browserBuffer); (b.kind == uploadBuffer) != b.mapped {
+func checkMapped(s *Submission) error {
+	for _, o := range s.Staging {
+		if b := o.(*browserBuffer); (b.kind == UploadBuffer) != b.mapped {
 			return fmt.Errorf("internal error: %v buffer with mapping %v submitted", b.kind, b.mapped)
 		}
 	}
-	for i := range s.commands {
-		for _, o := range []object{s.commands[i].from, s.commands[i].to} {
+	for i := range s.Commands {
+		for _, o := range []Object{s.Commands[i].From, s.Commands[i].To} {
 			b, _ := o.(*browserBuffer)
-			if b != nil && (b.kind == uploadBuffer || b.kind == readbackBuffer) && !slices.Contains(s.staging, o) {
+			if b != nil && (b.kind == UploadBuffer || b.kind == ReadbackBuffer) && !slices.Contains(s.Staging, o) {
 				return fmt.Errorf("internal error: %v buffer used without being handed over", b.kind)
 			}
 		}
@@ -112,26 +112,26 @@ func checkMapped(s *submission) error {
 
 // record makes the command buffers of a submission and submits each before it goes on. A pass is held open from dispatch to
 // dispatch.
-func (d *browser) record(s *submission, t stamps, submit func(commands js.Value)) {
+func (d *browser) record(s *Submission, t stamps, submit func(commands js.Value)) {
 	w := d.w
-	cut := func(i int) bool { return slices.Contains(s.cuts, i) }
+	cut := func(i int) bool { return slices.Contains(s.Cuts, i) }
 	first, last := -1, -1 // where the first and the last pass begin
-	for i := range s.commands {
-		if s.commands[i].pipeline != nil && (i == 0 || s.commands[i-1].pipeline == nil || cut(i)) {
+	for i := range s.Commands {
+		if s.Commands[i].Pipeline != nil && (i == 0 || s.Commands[i-1].Pipeline == nil || cut(i)) {
 			last = i
 			if first < 0 {
 				first = i
 			}
 		}
 	}
-	offsets := d.dynamic.fill(w, s.commands)
+	offsets := d.dynamic.fill(w, s.Commands)
 	encoder := w.createCommandEncoder.Invoke(d.device)
 	var pass js.Value
-	var pipeline object
-	open, uniforms, lap := false, 0, 2
-	for i := range s.commands {
-		c := &s.commands[i]
-		if open && (c.pipeline == nil || cut(i)) {
+	var pipeline Object
+	open, uniforms, stamp := false, 0, 2
+	for i := range s.Commands {
+		c := &s.Commands[i]
+		if open && (c.Pipeline == nil || cut(i)) {
 			w.end.Invoke(pass)
 			open = false
 		}
@@ -139,41 +139,41 @@ func (d *browser) record(s *submission, t stamps, submit func(commands js.Value)
 			submit(w.finish.Invoke(encoder))
 			encoder = w.createCommandEncoder.Invoke(d.device)
 		}
-		if c.pipeline == nil {
-			if c.lap { // only passes write timestamps
-				w.end.Invoke(w.beginComputePass.Invoke(encoder, t.lap(w, lap)))
-				lap++
+		if c.Pipeline == nil {
+			if c.Timestamp { // only passes write timestamps
+				w.end.Invoke(w.beginComputePass.Invoke(encoder, t.one(w, stamp)))
+				stamp++
 				continue
 			}
-			w.copyBufferToBuffer.Invoke(encoder, c.from.(*browserBuffer).ref, float64(c.fromOffset), c.to.(*browserBuffer).ref,
-				float64(c.toOffset), float64(c.size))
+			w.copyBufferToBuffer.Invoke(encoder, c.From.(*browserBuffer).ref, float64(c.FromOffset), c.To.(*browserBuffer).ref,
+				float64(c.ToOffset), float64(c.Size))
 			continue
 		}
 		if !open {
-			if s.timed && (i == first || i == last) {
+			if s.Timed && (i == first || i == last) {
 				pass = w.beginComputePass.Invoke(encoder, t.writes(w, i == first, i == last))
 			} else {
 				pass = w.beginComputePass.Invoke(encoder)
 			}
 			open, pipeline = true, nil
 		}
-		p := c.pipeline.(*browserPipeline)
-		if c.pipeline != pipeline {
+		p := c.Pipeline.(*browserPipeline)
+		if c.Pipeline != pipeline {
 			w.setPipeline.Invoke(pass, p.ref)
-			pipeline = c.pipeline
+			pipeline = c.Pipeline
 		}
-		if group := c.group.(*browserGroup).ref; p.uniform {
+		if group := c.Group.(*browserGroup).ref; p.uniform {
 			w.setBindGroup.Invoke(pass, 0, group, offsets, uniforms, 1)
 			uniforms++
 		} else {
 			w.setBindGroup.Invoke(pass, 0, group)
 		}
-		w.dispatchWorkgroups.Invoke(pass, int(c.grid[0]), int(c.grid[1]), int(c.grid[2]))
+		w.dispatchWorkgroups.Invoke(pass, int(c.Grid[0]), int(c.Grid[1]), int(c.Grid[2]))
 	}
 	if open {
 		w.end.Invoke(pass)
 	}
-	if s.timed {
+	if s.Timed {
 		w.resolveQuerySet.Invoke(encoder, t.queries, 0, t.count, t.resolve, 0)
 		w.copyBufferToBuffer.Invoke(encoder, t.resolve, 0, t.staging, 0, 8*t.count)
 	}
@@ -188,11 +188,11 @@ type dynamicOffsets struct {
 }
 
 // fill returns a Uint32Array that begins with the offsets of the dispatches that have one.
-func (o *dynamicOffsets) fill(w *webgpu, commands []command) js.Value {
+func (o *dynamicOffsets) fill(w *functions, commands []Command) js.Value {
 	o.local = o.local[:0]
 	for i := range commands {
-		if p, _ := commands[i].pipeline.(*browserPipeline); p != nil && p.uniform {
-			o.local = binary.LittleEndian.AppendUint32(o.local, commands[i].dynamic) // as every browser's processor
+		if p, _ := commands[i].Pipeline.(*browserPipeline); p != nil && p.uniform {
+			o.local = binary.LittleEndian.AppendUint32(o.local, commands[i].Dynamic) // as every browser's processor
 		}
 	}
 	if o.words.IsUndefined() || o.words.Length()*4 < len(o.local) {
@@ -239,20 +239,20 @@ func (f *flight) end() {
 	if f.d.lostErr != nil {
 		err = f.d.lostErr
 	}
-	if f.s.timed {
+	if f.s.Timed {
 		if err == nil {
-			f.stamps.read(f.d.w, f.s)
+			f.stamps.Read(f.d.w, f.s)
 		}
 		if err == nil && f.stamps.count == 2 {
 			f.d.stamps = append(f.d.stamps, f.stamps)
 		} else {
-			f.stamps.free(f.d)
+			f.stamps.Free(f.d)
 		}
 	}
-	f.s.done(err)
+	f.s.Done(err)
 }
 
-// stamps are timestamps, the first and the last of a submission and those of its laps, with the buffers that bring them here.
+// stamps are timestamps, the first and the last of a submission and its commands that are timestamps, with the buffers to read them.
 type stamps struct {
 	queries, resolve, staging js.Value
 	count                     int
@@ -274,14 +274,14 @@ func (d *browser) takeStamps(count int) stamps {
 	}
 }
 
-func (s stamps) free(d *browser) {
+func (s stamps) Free(d *browser) {
 	s.queries.Call("destroy")
 	d.w.destroy.Invoke(s.resolve)
 	d.w.destroy.Invoke(s.staging)
 }
 
 // writes describes a pass that writes the first or the second timestamp, or both.
-func (s stamps) writes(w *webgpu, first, last bool) js.Value {
+func (s stamps) writes(w *functions, first, last bool) js.Value {
 	writes := w.literal("querySet", s.queries)
 	if first {
 		writes.Set("beginningOfPassWriteIndex", 0)
@@ -292,13 +292,13 @@ func (s stamps) writes(w *webgpu, first, last bool) js.Value {
 	return w.literal("timestampWrites", writes)
 }
 
-// lap describes a pass that writes a timestamp and nothing else.
-func (s stamps) lap(w *webgpu, i int) js.Value {
+// one describes a pass that writes a timestamp and nothing else.
+func (s stamps) one(w *functions, i int) js.Value {
 	return w.literal("timestampWrites", w.literal("querySet", s.queries, "beginningOfPassWriteIndex", i))
 }
 
-// read tells a submission the times between the stamps, which browsers give in nanoseconds and round for the sake of privacy.
-func (s stamps) read(w *webgpu, sub *submission) {
+// Read tells a submission the times between the stamps, which browsers give in nanoseconds and round for the sake of privacy.
+func (s stamps) Read(w *functions, sub *Submission) {
 	bytes := make([]byte, 8*s.count)
 	js.CopyBytesToGo(bytes, w.uint8.New(w.getMappedRange.Invoke(s.staging)))
 	w.unmap.Invoke(s.staging)
@@ -306,8 +306,8 @@ func (s stamps) read(w *webgpu, sub *submission) {
 		a, b := binary.LittleEndian.Uint64(bytes[8*from:]), binary.LittleEndian.Uint64(bytes[8*to:])
 		return time.Duration(max(a, b) - a)
 	}
-	sub.gpuTime = between(0, 1)
-	for i := 1; i < sub.laps; i++ {
-		sub.times = append(sub.times, between(1+i, 2+i))
+	sub.GPUTime = between(0, 1)
+	for i := 1; i < sub.Timestamps; i++ {
+		sub.Times = append(sub.Times, between(1+i, 2+i))
 	}
 }

@@ -1,6 +1,6 @@
 //go:build cgo && !js
 
-package gpu
+package webgpu
 
 /*
 #include <stdlib.h>
@@ -26,11 +26,6 @@ import (
 	_ "github.com/cogentcore/webgpu/wgpu"
 )
 
-// builtin is the platform of native builds.
-var builtin platform = nativePlatform{}
-
-type nativePlatform struct{}
-
 // nativeMu serialises enumeration over the process, as it touches the environment.
 var nativeMu sync.Mutex
 
@@ -51,13 +46,14 @@ func enumerate(instance C.wl_handle, f func(i int, handle C.wl_handle)) {
 	}
 }
 
-func (nativePlatform) adapters(context.Context) ([]AdapterInfo, error) {
+// Adapters lists the adapters, software ones included.
+func Adapters(context.Context) ([]Adapter, error) {
 	nativeMu.Lock()
 	defer nativeMu.Unlock()
 	if listing == 0 {
 		listing = C.wl_instance_new()
 	}
-	var list []AdapterInfo
+	var list []Adapter
 	enumerate(listing, func(i int, h C.wl_handle) {
 		var info C.wl_adapter_info
 		C.wl_adapter_describe(h, &info)
@@ -66,8 +62,8 @@ func (nativePlatform) adapters(context.Context) ([]AdapterInfo, error) {
 	return list, nil
 }
 
-func adapterInfo(index int, c *C.wl_adapter_info) AdapterInfo {
-	a := AdapterInfo{
+func adapterInfo(index int, c *C.wl_adapter_info) Adapter {
+	a := Adapter{
 		Index: index, Name: C.GoString(&c.name[0]), Vendor: uint32(c.vendor_id), Device: uint32(c.device_id),
 		Driver: C.GoString(&c.driver[0]), DriverInfo: C.GoString(&c.driver_info[0]),
 		Limits: wgsl.Caps{
@@ -82,13 +78,13 @@ func adapterInfo(index int, c *C.wl_adapter_info) AdapterInfo {
 	}
 	switch c._type {
 	case C.WGPUAdapterType_DiscreteGPU:
-		a.Type = Discrete
+		a.Type = discreteAdapter
 	case C.WGPUAdapterType_IntegratedGPU:
-		a.Type = Integrated
+		a.Type = integratedAdapter
 	case C.WGPUAdapterType_CPU:
 		a.Type = cpuType(a.Vendor)
 	default:
-		a.Type = Virtual
+		a.Type = virtualAdapter
 	}
 	switch c.backend {
 	case C.WGPUBackendType_Vulkan:
@@ -101,12 +97,13 @@ func adapterInfo(index int, c *C.wl_adapter_info) AdapterInfo {
 		a.Backend = fmt.Sprint(uint32(c.backend))
 	}
 	if c.timestamps != 0 {
-		a.Features = append(a.Features, featureTimestamps)
+		a.Features = append(a.Features, FeatureTimestamps)
 	}
 	return a
 }
 
-func (nativePlatform) open(_ context.Context, want AdapterInfo) (driver, AdapterInfo, error) {
+// Open opens an adapter of the list, with the limits that it has there. It returns the adapter with what was granted.
+func Open(_ context.Context, want Adapter) (Driver, Adapter, error) {
 	nativeMu.Lock()
 	defer nativeMu.Unlock()
 	instance := C.wl_instance_new()
@@ -138,7 +135,7 @@ func (nativePlatform) open(_ context.Context, want AdapterInfo) (driver, Adapter
 	})
 	if err != nil {
 		C.wl_instance_release(instance)
-		return nil, AdapterInfo{}, err
+		return nil, Adapter{}, err
 	}
 	return d, want, nil
 }
@@ -171,12 +168,12 @@ type native struct {
 	stamps   []C.wl_stamps // free
 }
 
-func (d *native) together(f func() error) error { return f() }
+func (d *native) Together(f func() error) error { return f() }
 
-// ready has nothing to wait for: every call reports its errors itself.
-func (d *native) ready(_ object, f func(error)) { f(nil) }
+// Ready has nothing to wait for: every call reports its errors itself.
+func (d *native) Ready(_ Object, f func(error)) { f(nil) }
 
-func (d *native) lost() error {
+func (d *native) Lost() error {
 	if C.wl_device_lost(d.dev, nil, 0) == 0 {
 		return nil
 	}
@@ -185,19 +182,26 @@ func (d *native) lost() error {
 	return fmt.Errorf("%s: %w", C.GoString(&text[0]), compute.ErrDeviceLost)
 }
 
-// lose makes the device count as lost, as its callback does: the library cannot be made to lose one.
-func (d *native) lose(reason string) {
+// Idle reports whether nothing polls the device, for tests.
+func (d *native) Idle() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.polling
+}
+
+// Lose makes the device count as lost, as its callback does, for tests: the library cannot be made to lose one.
+func (d *native) Lose(reason string) {
 	c := C.CString(reason)
 	defer C.free(unsafe.Pointer(c))
 	C.wl_device_lose(d.dev, c)
 }
 
-func (d *native) close() {
+func (d *native) Close() {
 	for _, s := range d.stamps {
 		C.wl_stamps_free(s)
 	}
 	d.stamps = nil
-	if d.lost() != nil {
+	if d.Lost() != nil {
 		C.wl_device_abandon(d.dev)
 		return
 	}
@@ -207,24 +211,24 @@ func (d *native) close() {
 // nativeBuffer is a buffer of any kind.
 type nativeBuffer struct {
 	ref  C.wl_handle
-	kind bufferKind
+	kind BufferKind
 	size uint64
 	at   unsafe.Pointer // C memory while mapped
 }
 
-func (b *nativeBuffer) free() { C.wl_buffer_free(b.ref) }
+func (b *nativeBuffer) Free() { C.wl_buffer_free(b.ref) }
 
-var usages = [bufferKinds]C.uint32_t{
-	storageBuffer:  C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst,
-	uniformBuffer:  C.WGPUBufferUsage_Uniform | C.WGPUBufferUsage_CopyDst,
-	uploadBuffer:   C.WGPUBufferUsage_MapWrite | C.WGPUBufferUsage_CopySrc,
-	readbackBuffer: C.WGPUBufferUsage_MapRead | C.WGPUBufferUsage_CopyDst,
+var usages = [BufferKinds]C.uint32_t{
+	StorageBuffer:  C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst,
+	UniformBuffer:  C.WGPUBufferUsage_Uniform | C.WGPUBufferUsage_CopyDst,
+	UploadBuffer:   C.WGPUBufferUsage_MapWrite | C.WGPUBufferUsage_CopySrc,
+	ReadbackBuffer: C.WGPUBufferUsage_MapRead | C.WGPUBufferUsage_CopyDst,
 }
 
-func (d *native) newBuffer(kind bufferKind, size uint64) (object, error) {
+func (d *native) NewBuffer(kind BufferKind, size uint64) (Object, error) {
 	b := &nativeBuffer{kind: kind, size: size}
 	var mapped C.int
-	if kind == uploadBuffer {
+	if kind == UploadBuffer {
 		mapped = 1
 	}
 	var e C.wl_error
@@ -237,17 +241,17 @@ func (d *native) newBuffer(kind bufferKind, size uint64) (object, error) {
 	return b, nil
 }
 
-func (d *native) write(upload object, offset uint64, data []byte) {
+func (d *native) Write(upload Object, offset uint64, data []byte) {
 	b := upload.(*nativeBuffer)
 	copy(unsafe.Slice((*byte)(b.at), b.size)[offset:], data)
 }
 
-func (d *native) read(readback object, offset uint64, dst []byte) {
+func (d *native) Read(readback Object, offset uint64, dst []byte) {
 	b := readback.(*nativeBuffer)
 	copy(dst, unsafe.Slice((*byte)(b.at), b.size)[offset:])
 }
 
-func (d *native) unmap(readback object) error {
+func (d *native) Unmap(readback Object) error {
 	b := readback.(*nativeBuffer)
 	b.at = nil
 	var e C.wl_error
@@ -260,9 +264,9 @@ type nativePipeline struct {
 	uniform bool
 }
 
-func (p *nativePipeline) free() { C.wl_pipeline_free(p.c) }
+func (p *nativePipeline) Free() { C.wl_pipeline_free(p.c) }
 
-func (d *native) newPipeline(k *wgsl.Kernel) (object, error) {
+func (d *native) NewPipeline(k *wgsl.Kernel) (Object, error) {
 	entries := make([]C.wl_layout_entry, 0, len(k.Bindings)+1)
 	for i, a := range k.Bindings {
 		kind := C.uint32_t(C.WGPUBufferBindingType_ReadOnlyStorage)
@@ -296,13 +300,13 @@ func (d *native) newPipeline(k *wgsl.Kernel) (object, error) {
 // nativeGroup is a bind group.
 type nativeGroup struct{ ref C.wl_handle }
 
-func (g *nativeGroup) free() { C.wl_group_free(g.ref) }
+func (g *nativeGroup) Free() { C.wl_group_free(g.ref) }
 
-func (d *native) newGroup(pipeline object, bind []binding) (object, error) {
+func (d *native) NewGroup(pipeline Object, bind []Binding) (Object, error) {
 	var few [16]C.wl_binding
 	list := few[:0]
 	for _, b := range bind {
-		list = append(list, C.wl_binding{b.buffer.(*nativeBuffer).ref, C.uint64_t(b.offset), C.uint64_t(b.size)})
+		list = append(list, C.wl_binding{b.Buffer.(*nativeBuffer).ref, C.uint64_t(b.Offset), C.uint64_t(b.Size)})
 	}
 	var e C.wl_error
 	ref := C.wl_group_new(d.dev, pipeline.(*nativePipeline).c.layout, unsafe.SliceData(list), C.size_t(len(list)), &e)

@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Steps of a program are measured on request, whatever the device was opened with.
 func TestTimesOfSteps(t *testing.T) {
 	d := open(t)
-	if !d.Info().has(featureTimestamps) {
+	if !d.Info().has(webgpu.FeatureTimestamps) {
 		t.Fatal("the software adapter has timestamps")
 	}
 	p := chain(t, affine(t, d), 100_000, 4)

@@ -1,4 +1,4 @@
-package gpu
+package webgpu
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// The browser's functions, found once: what is called here is a value, not a name that is looked up in an object each time.
-// A method takes its object as first argument.
-type webgpu struct {
+// functions are the browser's functions, looked up once, so that calls do not look them up by name. Methods take their object as first
+// argument.
+type functions struct {
 	object, uint8, uint32, promise js.Value // constructors
 	outOfMemory                    js.Value // GPUOutOfMemoryError
 
@@ -30,7 +30,7 @@ type webgpu struct {
 }
 
 // api returns the browser's functions, or nil where there is no WebGPU.
-var api = sync.OnceValue(func() *webgpu {
+var api = sync.OnceValue(func() *functions {
 	global := js.Global()
 	if global.Get("GPUDevice").IsUndefined() {
 		return nil
@@ -43,7 +43,7 @@ var api = sync.OnceValue(func() *webgpu {
 	static := func(class, name string) js.Value {
 		return bind.Call("call", global.Get(class).Get(name), global.Get(class))
 	}
-	return &webgpu{
+	return &functions{
 		object: global.Get("Object"), uint8: global.Get("Uint8Array"), uint32: global.Get("Uint32Array"),
 		promise: global.Get("Promise"), outOfMemory: global.Get("GPUOutOfMemoryError"),
 		all: static("Promise", "all"), arrayOf: static("Array", "of"), then: method("Promise", "then"),
@@ -88,7 +88,7 @@ func releaseFunc(f js.Func) {
 
 // settle calls f with the value of a promise, or with the error that it was rejected with. F runs within JavaScript's event
 // loop, so it must not block; what takes its time it gives to a goroutine.
-func (w *webgpu) settle(promise js.Value, f func(v js.Value, err error)) {
+func (w *functions) settle(promise js.Value, f func(v js.Value, err error)) {
 	var kept, broken js.Func
 	release := func() {
 		releaseFunc(kept)
@@ -106,7 +106,7 @@ func (w *webgpu) settle(promise js.Value, f func(v js.Value, err error)) {
 }
 
 // await waits for a promise. Only goroutines may call it: inside a function that JavaScript has called it would wait for ever.
-func (w *webgpu) await(ctx context.Context, promise js.Value) (js.Value, error) {
+func (w *functions) await(ctx context.Context, promise js.Value) (js.Value, error) {
 	type outcome struct {
 		v   js.Value
 		err error
@@ -127,7 +127,7 @@ func reason(v js.Value) error {
 		return errors.New(js.Global().Get("String").Invoke(v).String())
 	}
 	name, message := v.Get("name").String(), v.Get("message").String()
-	if name == "RangeError" { // no room for a mapping
+	if name == "RangeError" { // no memory for a mapping
 		return fmt.Errorf("%s: %s: %w", name, message, compute.ErrOutOfMemory)
 	}
 	return fmt.Errorf("%s: %s", name, message)
@@ -149,7 +149,7 @@ func attempt(f func()) (err error) {
 }
 
 // gpuError is the error of an error scope, or nil.
-func (w *webgpu) gpuError(v js.Value) error {
+func (w *functions) gpuError(v js.Value) error {
 	if v.IsNull() || v.IsUndefined() {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (w *webgpu) gpuError(v js.Value) error {
 }
 
 // literal makes an object of names and values in turn.
-func (w *webgpu) literal(pairs ...any) js.Value {
+func (w *functions) literal(pairs ...any) js.Value {
 	o := w.object.New()
 	for i := 0; i < len(pairs); i += 2 {
 		o.Set(pairs[i].(string), pairs[i+1])

@@ -1,4 +1,4 @@
-package gpu
+package webgpu
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 // before it is known. All of it runs on one thread without preemption, so pushing a scope, the call, and popping the scope are
 // never torn apart, and no lock is needed.
 type browser struct {
-	w             *webgpu
+	w             *functions
 	device, queue js.Value
 	owned         bool // destroyed by close
 
@@ -79,7 +79,10 @@ func (d *browser) strayed(err error) {
 	}
 }
 
-func (d *browser) lost() error { return d.lostErr }
+func (d *browser) Lost() error { return d.lostErr }
+
+// Idle reports whether no submission is in flight and no outcome is waited for, for tests.
+func (d *browser) Idle() bool { return len(d.inFlight)+len(d.making) == 0 }
 
 // lose ends everything in flight.
 func (d *browser) lose(err error) {
@@ -94,9 +97,9 @@ func (d *browser) lose(err error) {
 	d.land()
 }
 
-func (d *browser) close() {
+func (d *browser) Close() {
 	for _, s := range d.stamps {
-		s.free(d)
+		s.Free(d)
 	}
 	d.stamps = nil
 	d.noMoreLost.Invoke()
@@ -107,7 +110,7 @@ func (d *browser) close() {
 	}
 }
 
-// creation is something whose outcome comes later.
+// creation is the creation of an object, whose outcome comes later.
 type creation struct {
 	known bool
 	err   error
@@ -175,7 +178,7 @@ func (c *creation) after(f func(error)) {
 // made is what every object has.
 type made interface{ outcome() *creation }
 
-func (d *browser) ready(o object, f func(error)) { o.(made).outcome().after(f) }
+func (d *browser) Ready(o Object, f func(error)) { o.(made).outcome().after(f) }
 
 // WebGPU's usage flags.
 const (
@@ -185,11 +188,11 @@ const (
 	mapRead, mapWrite = 1, 2
 )
 
-var usages = [bufferKinds]int{
-	storageBuffer:  usageStorage | usageCopySrc | usageCopyDst,
-	uniformBuffer:  usageUniform | usageCopyDst,
-	uploadBuffer:   usageMapWrite | usageCopySrc,
-	readbackBuffer: usageMapRead | usageCopyDst,
+var usages = [BufferKinds]int{
+	StorageBuffer:  usageStorage | usageCopySrc | usageCopyDst,
+	UniformBuffer:  usageUniform | usageCopyDst,
+	UploadBuffer:   usageMapWrite | usageCopySrc,
+	ReadbackBuffer: usageMapRead | usageCopyDst,
 }
 
 // browserBuffer is a buffer of any kind.
@@ -197,7 +200,7 @@ type browserBuffer struct {
 	*creation
 	d      *browser
 	ref    js.Value
-	kind   bufferKind
+	kind   BufferKind
 	size   uint64
 	mapped bool
 	memory js.Value // of the mapping, once somebody needs it: an ArrayBuffer
@@ -206,10 +209,10 @@ type browserBuffer struct {
 
 func (b *browserBuffer) outcome() *creation { return b.creation }
 
-func (b *browserBuffer) free() { b.d.w.destroy.Invoke(b.ref) }
+func (b *browserBuffer) Free() { b.d.w.destroy.Invoke(b.ref) }
 
-func (d *browser) newBuffer(kind bufferKind, size uint64) (object, error) {
-	b := &browserBuffer{d: d, kind: kind, size: size, mapped: kind == uploadBuffer}
+func (d *browser) NewBuffer(kind BufferKind, size uint64) (Object, error) {
+	b := &browserBuffer{d: d, kind: kind, size: size, mapped: kind == UploadBuffer}
 	explain := func(err error, tell func(error)) {
 		tell(fmt.Errorf("create a %v buffer of %d bytes: %w", kind, size, err))
 	}
@@ -217,7 +220,7 @@ func (d *browser) newBuffer(kind bufferKind, size uint64) (object, error) {
 	b.creation, thrown = d.scoped([]js.Value{d.w.validation, d.w.memory}, explain, func(*creation) {
 		d.bufferDesc.Set("size", float64(size))
 		d.bufferDesc.Set("usage", usages[kind])
-		d.bufferDesc.Set("mappedAtCreation", kind == uploadBuffer)
+		d.bufferDesc.Set("mappedAtCreation", kind == UploadBuffer)
 		b.ref = d.w.createBuffer.Invoke(d.device, d.bufferDesc)
 	})
 	if thrown != nil {
@@ -244,15 +247,15 @@ func (b *browserBuffer) closeMapping() {
 	b.d.w.unmap.Invoke(b.ref)
 }
 
-func (d *browser) write(upload object, offset uint64, data []byte) {
+func (d *browser) Write(upload Object, offset uint64, data []byte) {
 	js.CopyBytesToJS(upload.(*browserBuffer).bytes(offset, len(data)), data)
 }
 
-func (d *browser) read(readback object, offset uint64, dst []byte) {
+func (d *browser) Read(readback Object, offset uint64, dst []byte) {
 	js.CopyBytesToGo(dst, readback.(*browserBuffer).bytes(offset, len(dst)))
 }
 
-func (d *browser) unmap(readback object) error {
+func (d *browser) Unmap(readback Object) error {
 	b := readback.(*browserBuffer)
 	if !b.mapped {
 		return fmt.Errorf("internal error: %v buffer is not mapped", b.kind)
@@ -269,9 +272,9 @@ type browserPipeline struct {
 
 func (p *browserPipeline) outcome() *creation { return p.creation }
 
-func (p *browserPipeline) free() { p.ref, p.layout = js.Undefined(), js.Undefined() }
+func (p *browserPipeline) Free() { p.ref, p.layout = js.Undefined(), js.Undefined() }
 
-func (d *browser) newPipeline(k *wgsl.Kernel) (object, error) {
+func (d *browser) NewPipeline(k *wgsl.Kernel) (Object, error) {
 	p := &browserPipeline{uniform: k.Uniform > 0}
 	label, _, _ := strings.Cut(k.Key, "#")
 	var module js.Value
@@ -372,9 +375,9 @@ type browserGroup struct {
 
 func (g *browserGroup) outcome() *creation { return g.creation }
 
-func (g *browserGroup) free() { g.ref = js.Undefined() }
+func (g *browserGroup) Free() { g.ref = js.Undefined() }
 
-func (d *browser) newGroup(pipeline object, bind []binding) (object, error) {
+func (d *browser) NewGroup(pipeline Object, bind []Binding) (Object, error) {
 	for len(d.bindingLists) <= len(bind) { // lists of 0, 1, 2 … bindings share their entries
 		n := len(d.bindings)
 		d.bindingLists = append(d.bindingLists, js.ValueOf(values(d.bindings)))
@@ -387,14 +390,14 @@ func (d *browser) newGroup(pipeline object, bind []binding) (object, error) {
 		g.creation = c
 		for i, b := range bind {
 			r := &d.resources[i]
-			r.Set("buffer", b.buffer.(*browserBuffer).ref)
-			if r.offset != b.offset {
-				r.Set("offset", float64(b.offset))
+			r.Set("buffer", b.Buffer.(*browserBuffer).ref)
+			if r.offset != b.Offset {
+				r.Set("offset", float64(b.Offset))
 			}
-			if r.size != b.size {
-				r.Set("size", float64(b.size))
+			if r.size != b.Size {
+				r.Set("size", float64(b.Size))
 			}
-			r.offset, r.size = b.offset, b.size
+			r.offset, r.size = b.Offset, b.Size
 		}
 		d.groupDesc.Set("layout", pipeline.(*browserPipeline).layout)
 		d.groupDesc.Set("entries", d.bindingLists[len(bind)])
@@ -412,7 +415,7 @@ func (d *browser) newGroup(pipeline object, bind []binding) (object, error) {
 	return g, nil
 }
 
-func (d *browser) together(f func() error) (err error) {
+func (d *browser) Together(f func() error) (err error) {
 	_, thrown := d.scoped([]js.Value{d.w.validation}, nil, func(c *creation) {
 		d.shared = c
 		defer func() { d.shared = nil }()

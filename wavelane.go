@@ -112,13 +112,6 @@ func (d *Device) On(kind string) (*Device, error) {
 	return nil, fmt.Errorf("no device %q under %s: %w", kind, d.Info().Kind, compute.ErrUnavailable)
 }
 
-// UploadAsync copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32,
-// []compute.BF16, or []uint16 for Float16 bits. Without a shape it is a vector. The tensor can be used at once, in work that will run after the
-// copy; the slice belongs to the upload until the future is done. The tensor is nil if the upload could not begin.
-func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
-	return device.Upload(d.devices[0], data, shape...)
-}
-
 // Unwrap returns the device under this one, a *cuda.Device, *gpu.Device or *cpu.Device, for what only that kind offers. Closing either
 // closes both.
 func (d *Device) Unwrap() any { return d.devices[0].backend }

@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -71,41 +70,8 @@ func (d *Device) forget(w weak.Pointer[Tensor]) {
 	delete(d.tensors, w)
 }
 
-// Upload copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32,
-// []compute.BF16, or []uint16 for Float16 bits. Without a shape it is a vector.
-func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	dtype, n, err := program.TypeOf(data)
-	if err != nil {
-		return nil, fmt.Errorf("upload: %w", err)
-	}
-	if shape == nil {
-		shape = []int{n}
-	}
-	t := program.Type{DType: dtype, Shape: shape}
-	err = t.Check()
-	if err == nil {
-		err = program.CheckSlice(data, t)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("upload: %w", err)
-	}
-	b, err := d.memory.Take(t.Bytes())
-	if err != nil {
-		return nil, fmt.Errorf("upload %v: %w", t, err)
-	}
-	copy(b.view(0, n).bytes(dtype), program.Bytes(data))
-	x, err := d.newTensor(t, b, nil)
-	if err != nil {
-		return nil, fmt.Errorf("upload %v: %w", t, err)
-	}
-	return x, nil
-}
-
-// Shape returns the shape; the caller must not change it.
-func (t *Tensor) Shape() []int { return t.typ.Shape }
+// Shape returns a copy of the shape.
+func (t *Tensor) Shape() []int { return slices.Clone(t.typ.Shape) }
 
 // DType returns the element type.
 func (t *Tensor) DType() compute.DType { return t.typ.DType }

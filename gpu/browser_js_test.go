@@ -23,7 +23,7 @@ func TestBrowserInfo(t *testing.T) {
 	t.Logf("%+v", i)
 	require.Equal(t, Software, i.Type)
 	require.Equal(t, "browser", i.Backend)
-	require.Equal(t, "swiftshader", i.Architecture)
+	require.NotEmpty(t, i.Architecture)
 	require.NotEmpty(t, i.VendorName)
 	require.Contains(t, i.Name, i.VendorName)
 	if i.has("subgroups") {

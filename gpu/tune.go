@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/tune"
 )
@@ -140,7 +141,7 @@ func (d *core) contest(ctx context.Context, p *program.Program, s *program.Step,
 	single, types := tune.Single(p, s)
 	c := &contest{dev: &Device{core: d}, pick: pick, single: single, copies: 1}
 	for _, t := range types {
-		x, f := c.dev.UploadAsync(tune.Data(t), t.Shape...)
+		x, f := device.Upload(c.dev, tune.Data(t), t.Shape...)
 		if x != nil {
 			c.io.Tensors = append(c.io.Tensors, x)
 		}

@@ -1,6 +1,4 @@
-//go:build !js
-
-package gpu
+package cpu
 
 import (
 	"context"
@@ -8,10 +6,10 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// Upload is [Device.UploadAsync] and waits until the copy is done.
+// Upload is [Device.UploadAsync], waiting for the copy. This device needs no event loop, so that waiting is possible in pages too.
 func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error) {
 	t, f := d.UploadAsync(data, shape...)
-	if err := f.Await(ctx); err != nil {
+	if err := f.AwaitOrAbandon(ctx); err != nil {
 		if t != nil {
 			t.Close()
 		}

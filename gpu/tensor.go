@@ -69,12 +69,12 @@ func (t *Tensor) ReadAsync(dst any) *compute.Future {
 // tensor can be used at once, in work that will run after the copy; if the future fails, so does that work. The slice may
 // be changed as soon as UploadAsync returns.
 func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
-	return device.Upload(d, data, shape...)
+	return device.Upload(executor{d}, data, shape...)
 }
 
 // once compiles, starts and closes a program.
 func (d *Device) once(p *program.Program, io *program.IO) *compute.Future {
-	x, err := d.Compile(p)
+	x, err := executor{d}.Compile(p)
 	if err != nil {
 		return compute.Failed(err)
 	}

@@ -224,7 +224,7 @@ func (c *contest) results(ctx context.Context, i int) ([]any, error) {
 }
 
 // timed compiles variant i to be timed, by the GPU's clock where that works.
-func (c *contest) timed(i int) (*Executable, *tune.Variant, error) {
+func (c *contest) timed(i int) (*executable, *tune.Variant, error) {
 	pl, err := c.dev.plan(tune.Repeated(c.single, c.copies), c.pick(i))
 	if err != nil {
 		return nil, nil, err

@@ -45,7 +45,9 @@ func TestPasses(t *testing.T) {
 // knowsNone hides that a device knows expressions.
 type knowsNone struct{ batch.Device }
 
-func (d knowsNone) Executor() program.Executor { return struct{ program.Executor }{d.Device.Executor()} }
+func (d knowsNone) Executor() program.Executor {
+	return struct{ program.Executor }{d.Device.Executor()}
+}
 
 // listing is what a batch makes of the program.
 func listing(p *randomProgram) string {

@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
+
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/rewrite"
 )
@@ -79,14 +80,14 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		in := make([]program.Array, len(s.In))
+		in := make([]reference.Array, len(s.In))
 		for k, slot := range s.In {
-			in[k] = catalogue.ArrayOf(values[slot], p.Values[slot].Shape)
+			in[k] = reference.ArrayOf(values[slot], p.Values[slot].Shape)
 		}
 		types := p.Types(s.Out)
 		for k, out := range s.Out {
-			x, y := catalogue.ArrayOf(values[out], types[k].Shape), catalogue.ArrayOf(others[results[out]], types[k].Shape)
-			if at := catalogue.Disagreement(s.Entry, in, s.Attr.At(data.Scalars), types, k, x.Data, y.Data); at >= 0 {
+			x, y := reference.ArrayOf(values[out], types[k].Shape), reference.ArrayOf(others[results[out]], types[k].Shape)
+			if at := reference.Disagreement(s.Entry, in, s.Attr.At(data.Scalars), types, k, x.Data, y.Data); at >= 0 {
 				return b.divergence(p, out, at, x.Data[at], y.Data[at])
 			}
 		}

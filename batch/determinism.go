@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
+
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -85,7 +86,7 @@ func (x *twiceRun) compare(first, second []any) (found *DivergenceError) {
 		}
 		t := x.program.Values[s].Type
 		at := byteAt / t.DType.Size()
-		d := x.batch.divergence(x.program, s, at, catalogue.ArrayOf(first[i], t.Shape).Data[at], catalogue.ArrayOf(second[i], t.Shape).Data[at])
+		d := x.batch.divergence(x.program, s, at, reference.ArrayOf(first[i], t.Shape).Data[at], reference.ArrayOf(second[i], t.Shape).Data[at])
 		if found == nil || d.Step < found.Step {
 			found = d
 		}

@@ -13,6 +13,24 @@ func (rec *Batch) ReLUBackward(x, dy Value) Value {
 	return rec.apply(catalogue.Lookup("relu_backward"), nil, nil, x, dy)
 }
 
+// GELUBackward computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
+// tanh(√(2/π)·(x+0.044715x³)). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (rec *Batch) GELUBackward(x, dy Value) Value {
+	return rec.apply(catalogue.Lookup("gelu_backward"), nil, nil, x, dy)
+}
+
+// GELUErfBackward computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
+// density φ. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (rec *Batch) GELUErfBackward(x, dy Value) Value {
+	return rec.apply(catalogue.Lookup("gelu_erf_backward"), nil, nil, x, dy)
+}
+
+// SiLUBackward computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its
+// limit, 0 or 1; NaN if x or dy is.
+func (rec *Batch) SiLUBackward(x, dy Value) Value {
+	return rec.apply(catalogue.Lookup("silu_backward"), nil, nil, x, dy)
+}
+
 // Attention computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
 // "FlashAttention-2", 2023). Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
 // batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
@@ -265,24 +283,6 @@ func (rec *Batch) Mul(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("mul"), nil, nil, a, b)
 }
 
-// GELUBackward computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
-// tanh(√(2/π)·(x+0.044715x³)). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-func (rec *Batch) GELUBackward(x, dy Value) Value {
-	return rec.apply(catalogue.Lookup("gelu_backward"), nil, nil, x, dy)
-}
-
-// GELUErfBackward computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
-// density φ. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-func (rec *Batch) GELUErfBackward(x, dy Value) Value {
-	return rec.apply(catalogue.Lookup("gelu_erf_backward"), nil, nil, x, dy)
-}
-
-// SiLUBackward computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its
-// limit, 0 or 1; NaN if x or dy is.
-func (rec *Batch) SiLUBackward(x, dy Value) Value {
-	return rec.apply(catalogue.Lookup("silu_backward"), nil, nil, x, dy)
-}
-
 // Div computes a/b.
 func (rec *Batch) Div(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("div"), nil, nil, a, b)
@@ -468,6 +468,12 @@ func (rec *Batch) Cast(x Value, to compute.DType) Value {
 // scaled by in delta-rule attention.
 func (rec *Batch) L2Normalize(x Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("l2_normalize"), []float32{eps}, nil, x)
+}
+
+// GatedRMSNorm computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and
+// gate have one shape, gamma is a row. A gate of −Inf counts as its limit, 0.
+func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
+	return rec.apply(catalogue.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
 }
 
 // Dequantize computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of
@@ -679,12 +685,6 @@ func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
 // of x it is one kernel that reads each weight once; beyond, it is the matmuls.
 func (rec *Batch) RMSNormMatVec(x, gamma, w Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("rms_norm_matvec"), []float32{eps}, nil, x, gamma, w)
-}
-
-// GatedRMSNorm computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and
-// gate have one shape, gamma is a row. A gate of −Inf counts as its limit, 0.
-func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
-	return rec.apply(catalogue.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
 }
 
 // AddRMSNorm computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a

@@ -8,6 +8,26 @@ func (o Ops) ReLUBackwardAsync(y, x, dy []float32) *Future {
 	return o.run.Run("relu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
+// GELUBackwardAsync computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
+// tanh(√(2/π)·(x+0.044715x³)). Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The
+// slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (o Ops) GELUBackwardAsync(y, x, dy []float32) *Future {
+	return o.run.Run("gelu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
+}
+
+// GELUErfBackwardAsync computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
+// density φ. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its
+// limit, 0 or 1; NaN if x or dy is.
+func (o Ops) GELUErfBackwardAsync(y, x, dy []float32) *Future {
+	return o.run.Run("gelu_erf_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
+}
+
+// SiLUBackwardAsync computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). Operands of one element
+// are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (o Ops) SiLUBackwardAsync(y, x, dy []float32) *Future {
+	return o.run.Run("silu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
+}
+
 // AttentionAsync computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
 // "FlashAttention-2", 2023). The length of y must be that of the result. Q is [batch, n, heads, d], k and v are
 // [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of kvheads, of which
@@ -255,26 +275,6 @@ func (o Ops) MulAsync(y, a, b []float32) *Future {
 	return o.run.Run("mul", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
-// GELUBackwardAsync computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
-// tanh(√(2/π)·(x+0.044715x³)). Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The
-// slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-func (o Ops) GELUBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("gelu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
-}
-
-// GELUErfBackwardAsync computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
-// density φ. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its
-// limit, 0 or 1; NaN if x or dy is.
-func (o Ops) GELUErfBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("gelu_erf_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
-}
-
-// SiLUBackwardAsync computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). Operands of one element
-// are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-func (o Ops) SiLUBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("silu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
-}
-
 // DivAsync computes a/b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) DivAsync(y, a, b []float32) *Future {
 	return o.run.Run("div", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
@@ -467,6 +467,13 @@ func (o Ops) CastAsync(y any, x Operand, options CastOptions) *Future {
 // are scaled by in delta-rule attention.
 func (o Ops) L2NormalizeAsync(y, x []float32, rows, cols int, eps float32) *Future {
 	return o.run.Run("l2_normalize", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
+}
+
+// GatedRMSNormAsync computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets);
+// x and gate have one shape, gamma is a row. The length of y must be that of the result. A gate of −Inf counts as
+// its limit, 0.
+func (o Ops) GatedRMSNormAsync(y any, x, gate, gamma Operand, eps float32) *Future {
+	return o.run.Run("gated_rms_norm", destinations(y), []Operand{x, gate, gamma}, []float32{eps}, nil)
 }
 
 // DequantizeAsync computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows,
@@ -679,13 +686,6 @@ func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *F
 // the matmuls.
 func (o Ops) RMSNormMatVecAsync(y any, x, gamma, w Operand, eps float32) *Future {
 	return o.run.Run("rms_norm_matvec", destinations(y), []Operand{x, gamma, w}, []float32{eps}, nil)
-}
-
-// GatedRMSNormAsync computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets);
-// x and gate have one shape, gamma is a row. The length of y must be that of the result. A gate of −Inf counts as
-// its limit, 0.
-func (o Ops) GatedRMSNormAsync(y any, x, gate, gamma Operand, eps float32) *Future {
-	return o.run.Run("gated_rms_norm", destinations(y), []Operand{x, gate, gamma}, []float32{eps}, nil)
 }
 
 // AddRMSNormAsync computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers

@@ -12,6 +12,24 @@ func (o Ops) ReLUBackward(ctx context.Context, y, x, dy []float32) error {
 	return o.ReLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
+// GELUBackward is [Ops.GELUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) GELUBackward(ctx context.Context, y, x, dy []float32) error {
+	return o.GELUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
+}
+
+// GELUErfBackward is [Ops.GELUErfBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) GELUErfBackward(ctx context.Context, y, x, dy []float32) error {
+	return o.GELUErfBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
+}
+
+// SiLUBackward is [Ops.SiLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) SiLUBackward(ctx context.Context, y, x, dy []float32) error {
+	return o.SiLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
+}
+
 // Attention is [Ops.AttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Attention(ctx context.Context, y any, q, k, v Operand, options ...AttentionOptions) error {
@@ -258,24 +276,6 @@ func (o Ops) Mul(ctx context.Context, y, a, b []float32) error {
 	return o.MulAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
-// GELUBackward is [Ops.GELUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) GELUBackward(ctx context.Context, y, x, dy []float32) error {
-	return o.GELUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
-}
-
-// GELUErfBackward is [Ops.GELUErfBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) GELUErfBackward(ctx context.Context, y, x, dy []float32) error {
-	return o.GELUErfBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
-}
-
-// SiLUBackward is [Ops.SiLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) SiLUBackward(ctx context.Context, y, x, dy []float32) error {
-	return o.SiLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
-}
-
 // Div is [Ops.DivAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Div(ctx context.Context, y, a, b []float32) error {
@@ -454,6 +454,12 @@ func (o Ops) Cast(ctx context.Context, y any, x Operand, options CastOptions) er
 // caller's again.
 func (o Ops) L2Normalize(ctx context.Context, y, x []float32, rows, cols int, eps float32) error {
 	return o.L2NormalizeAsync(y, x, rows, cols, eps).AwaitOrAbandon(ctx)
+}
+
+// GatedRMSNorm is [Ops.GatedRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) GatedRMSNorm(ctx context.Context, y any, x, gate, gamma Operand, eps float32) error {
+	return o.GatedRMSNormAsync(y, x, gate, gamma, eps).AwaitOrAbandon(ctx)
 }
 
 // Dequantize is [Ops.DequantizeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -646,12 +652,6 @@ func (o Ops) RMSNorm(ctx context.Context, y, x, gamma []float32, rows, cols int,
 // caller's again.
 func (o Ops) RMSNormMatVec(ctx context.Context, y any, x, gamma, w Operand, eps float32) error {
 	return o.RMSNormMatVecAsync(y, x, gamma, w, eps).AwaitOrAbandon(ctx)
-}
-
-// GatedRMSNorm is [Ops.GatedRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) GatedRMSNorm(ctx context.Context, y any, x, gate, gamma Operand, eps float32) error {
-	return o.GatedRMSNormAsync(y, x, gate, gamma, eps).AwaitOrAbandon(ctx)
 }
 
 // AddRMSNorm is [Ops.AddRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

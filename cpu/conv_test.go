@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -33,7 +34,7 @@ func TestConvolutionWithInfiniteWeights(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, wait(e.Start(&program.IO{Host: []any{x, w}, Read: []any{got}})))
 		require.NoError(t, e.Close())
-		want := catalogue.Conv2D.Reference([]program.Array{array(shapes[0], x), array(shapes[1], w)}, a, []program.Type{out})[0].Data
+		want := reference.Of(catalogue.Conv2D, []reference.Array{array(shapes[0], x), array(shapes[1], w)}, a, []program.Type{out})[0].Data
 		special := 0
 		for i, v := range want {
 			switch {
@@ -53,4 +54,4 @@ func TestConvolutionWithInfiniteWeights(t *testing.T) {
 }
 
 // array is x as an operand of a reference.
-func array(t program.Type, x []float32) program.Array { return catalogue.ArrayOf(x, t.Shape) }
+func array(t program.Type, x []float32) reference.Array { return reference.ArrayOf(x, t.Shape) }

@@ -10,6 +10,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -72,7 +73,7 @@ func TestFusedAgainstTheReference(t *testing.T) {
 		}
 		p, io := &program.Program{}, &program.IO{}
 		var in []program.Slot
-		var arrays []program.Array
+		var arrays []reference.Array
 		for range x.Inputs {
 			s := program.F32(shape...)
 			data := r.data(s.Len())
@@ -82,7 +83,7 @@ func TestFusedAgainstTheReference(t *testing.T) {
 			for i, v := range data {
 				wide[i] = float64(v)
 			}
-			arrays = append(arrays, program.Array{Shape: shape, Data: wide})
+			arrays = append(arrays, reference.Array{Shape: shape, Data: wide})
 		}
 		y, err := p.Apply(program.Fused, program.Attr{Options: x, Scalars: scalars}, in...)
 		require.NoError(t, err)
@@ -95,7 +96,7 @@ func TestFusedAgainstTheReference(t *testing.T) {
 		}
 		types, err := program.Fused.Check(p.Types(in), program.Attr{Options: all, Scalars: scalars})
 		require.NoError(t, err)
-		values := program.Fused.Reference(arrays, program.Attr{Options: all, Scalars: scalars}, types)
+		values := reference.Of(program.Fused, arrays, program.Attr{Options: all, Scalars: scalars}, types)
 		for i, g := range got {
 			most := 1.0
 			for _, v := range values {

@@ -15,6 +15,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/catalogue/optest"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -317,10 +318,10 @@ func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
 			in = append(in, program.F32(s...))
 		}
 	}
-	data, arrays := make([][]float32, len(in)), make([]program.Array, len(in))
+	data, arrays := make([][]float32, len(in)), make([]reference.Array, len(in))
 	for k, x := range in {
 		data[k] = tensorOf(r, x.Len(), false)
-		arrays[k] = program.Array{Shape: x.Shape}
+		arrays[k] = reference.Array{Shape: x.Shape}
 		for _, v := range data[k] {
 			arrays[k].Data = append(arrays[k].Data, float64(v))
 		}
@@ -338,7 +339,7 @@ func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
 		checkPlaces(t, d, attr, in, data, arrays)
 		return
 	}
-	want := f.entry.Reference(arrays, attr, out)[0].Data
+	want := reference.Of(f.entry, arrays, attr, out)[0].Data
 	_, got := execute[float32](t, d, f.entry, attr, in, data)
 	largest := 1.0
 	for _, w := range want {
@@ -350,12 +351,12 @@ func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
 }
 
 // checkPlaces judges the places of the largest elements of rows, of which in float32 another may be as large.
-func checkPlaces(t *testing.T, d *Device, attr program.Attr, in []program.Type, data [][]float32, arrays []program.Array) {
+func checkPlaces(t *testing.T, d *Device, attr program.Attr, in []program.Type, data [][]float32, arrays []reference.Array) {
 	_, got := execute[int32](t, d, catalogue.ArgMax, attr, in, data)
 	f := program.Attr{Options: attr.Prologue, Scalars: attr.Scalars}
 	out, err := program.Fused.Check(in, f)
 	require.NoError(t, err)
-	rows := program.Fused.Reference(arrays, f, out)[0].Data
+	rows := reference.Of(program.Fused, arrays, f, out)[0].Data
 	cols := len(rows) / len(got[0])
 	for i, place := range got[0] {
 		for j := range cols {

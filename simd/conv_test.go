@@ -9,13 +9,14 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
 )
 
-func array(t program.Type, x []float32) program.Array {
-	a := program.Array{Shape: t.Shape, Data: make([]float64, len(x))}
+func array(t program.Type, x []float32) reference.Array {
+	a := reference.Array{Shape: t.Shape, Data: make([]float64, len(x))}
 	for i, v := range x {
 		a.Data[i] = float64(v)
 	}
@@ -62,12 +63,12 @@ func (c *convCase) check(t *testing.T, x, w, bias, dst []float32) {
 
 // reference returns the result in float64 and the sums of the absolute values of what is added up.
 func (c *convCase) reference(x, w, bias []float32) (want, size []float64) {
-	in := []program.Array{array(program.F32(c.x[:]...), x), array(program.F32(c.w[:]...), w)}
+	in := []reference.Array{array(program.F32(c.x[:]...), x), array(program.F32(c.w[:]...), w)}
 	if bias != nil {
 		in = append(in, array(program.F32(len(bias)), bias))
 	}
-	a, out := program.Attr{Options: c.o}, program.F32(c.out[:]...)
-	return catalogue.Conv2D.Reference(in, a, []program.Type{out})[0].Data, catalogue.Conv2D.Magnitude(in, a, out)
+	a, out := program.Attr{Options: c.o}, []program.Type{program.F32(c.out[:]...)}
+	return reference.Of(catalogue.Conv2D, in, a, out)[0].Data, reference.Magnitudes(catalogue.Conv2D, in, a, out)[0]
 }
 
 func (c *convCase) compare(t *testing.T, want, size []float64, x, w, bias, dst []float32) {

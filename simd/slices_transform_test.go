@@ -11,6 +11,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
@@ -107,7 +108,7 @@ func TestPadGatherEmbedding(t *testing.T) {
 		out, err := catalogue.Pad.Infer([]program.Type{in}, program.Attr{Options: o})
 		require.NoError(t, err)
 		x, dst := numbers(r, in.Len(), false), poisoned(out.Len())
-		want := catalogue.Pad.Reference([]program.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
+		want := reference.Of(catalogue.Pad, []reference.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
 		simd.Pad(dst, x, shape, o)
 		same(t, rounded(want), dst, shape, o)
 	}
@@ -223,14 +224,14 @@ func TestPooling(t *testing.T) {
 			x := numbers(r, in.Len(), r.IntN(3) == 0)
 			dst := poisoned(out.Len())
 			simd.MaxPool2D(dst, x, planes, h, w, o)
-			want := catalogue.MaxPool2D.Reference([]program.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
+			want := reference.Of(catalogue.MaxPool2D, []reference.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
 			for i, v := range want {
 				require.True(t, float32(v) == dst[i] || v != v && dst[i] != dst[i],
 					"max %dx%d %+v: element %d is %v, want %v", h, w, o, i, dst[i], v)
 			}
 			dst = poisoned(out.Len())
 			simd.AvgPool2D(dst, x, planes, h, w, o)
-			want = catalogue.AvgPool2D.Reference([]program.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
+			want = reference.Of(catalogue.AvgPool2D, []reference.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
 			for i, v := range want {
 				if v != v || math.IsInf(v, 0) {
 					same(t, rounded(want[i:i+1]), dst[i:i+1], "mean", h, w, o, i)

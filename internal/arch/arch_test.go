@@ -208,6 +208,18 @@ func TestLeftOut(t *testing.T) {
 	require.NotContains(t, list(module, "nocuda"), module+"/cuda\n")
 }
 
+// TestReferencesAreNotLinked builds a program with batches and looks for the float64 references of the catalogue, which are for tests
+// and for batch.Compare.
+func TestReferencesAreNotLinked(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	out, err := exec.Command("go", "build", "-o", program, module+"/examples/quickstart").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	symbols, err := exec.Command("go", "tool", "nm", program).Output()
+	require.NoError(t, err)
+	require.Contains(t, string(symbols), module+"/internal/catalogue.All")
+	require.NotContains(t, string(symbols), module+"/internal/catalogue/reference.")
+}
+
 // standardImports returns what a package of the standard library imports on this platform with cgo enabled.
 func standardImports(t *testing.T, pkg string) []string {
 	context := build.Default

@@ -9,13 +9,9 @@ import (
 // backward registers the gradient of an elementwise function: dy·slope(x). The slope is bounded, and where rounding matters in
 // it, it does so in units of 1, not of its own size: terms cancel.
 func backward(name, method, doc string, slope func(x float64) float64) *program.Entry {
-	e := broadcasting(program.Binary, name, method, doc, program.Tolerance{Rel: 1e-5, Mag: 4e-6}, []program.Input{{Name: "x"}, {Name: "dy"}},
-		func(x, _ []float64) float64 { return x[1] * slope(x[0]) })
-	e.Magnitude = func(in []program.Array, a program.Attr, out program.Type) []float64 { // |dy|
-		ones := program.MapArray(in[0], func(float64) float64 { return 1 })
-		return Mul.Reference([]program.Array{ones, program.MapArray(in[1], math.Abs)}, a, []program.Type{out})[0].Data
-	}
-	return e.WithSpecial("The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.")
+	return broadcasting(program.Binary, name, method, doc, program.Tolerance{Rel: 1e-5, Mag: 4e-6}, []program.Input{{Name: "x"}, {Name: "dy"}},
+		func(x, _ []float64) float64 { return x[1] * slope(x[0]) }).
+		WithSpecial("The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.")
 }
 
 // limited is f, with its limits at ±Inf, 0 and 1.

@@ -157,15 +157,6 @@ var (
 		}).WithSpecial("−0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no effect.")
 )
 
-func init() {
-	Lerp.Magnitude = func(in []program.Array, a program.Attr, out program.Type) []float64 {
-		// b − a cancels; the yardstick is |a| + |t|·(|b| + |a|).
-		x := program.Absolute(in)
-		x[1] = addArrays(x[0], x[1])
-		return FMA.Reference([]program.Array{x[1], x[2], x[0]}, a, []program.Type{out})[0].Data
-	}
-}
-
 // larger is math.Max, but for (+Inf, NaN), where that is +Inf; ours, as NumPy's, is NaN.
 func larger(a, b float64) float64 {
 	if a != a || b != b {

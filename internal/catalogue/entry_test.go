@@ -43,8 +43,6 @@ func TestCatalogueIsWellFormed(t *testing.T) {
 		require.Equal(t, several, e.InferAll != nil, e.Name)
 		require.LessOrEqual(t, e.Updates, min(e.ResultCount(), len(e.Inputs)), e.Name)
 		require.Equal(t, e.Class.Elementwise(), e.F != nil, "%s: F is for elementwise entries", e.Name)
-		require.Equal(t, several, e.RefAll != nil, e.Name)
-		require.Equal(t, e.Class.Elementwise() || several, e.Ref == nil, "%s: Ref is for all others", e.Name)
 		require.GreaterOrEqual(t, e.Domain[1], e.Domain[0], e.Name)
 		for i, in := range e.Inputs {
 			require.NotEmpty(t, in.Name, e.Name)

@@ -28,12 +28,5 @@ var (
 			}
 			_, err := ActivationEntry(a.Activation())
 			return in[0], err
-		},
-		Ref: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-			return activate(addArrays(in[0], in[1]).Data, a.Activation())
-		},
-		Magnitude: func(in []program.Array, _ program.Attr, _ program.Type) []float64 {
-			in = program.Absolute(in)
-			return addArrays(in[0], in[1]).Data
 		}})
 )

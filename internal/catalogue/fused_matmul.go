@@ -22,13 +22,6 @@ var (
 				return program.Type{}, err
 			}
 			return inferProduct(in[0], in[2])
-		},
-		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			return rowsTimes(program.Array{Shape: in[0].Shape, Data: RMSNorm.Ref(in[:2], a, program.Type{})}, in[2])
-		},
-		Magnitude: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			in = program.Absolute(in)
-			return rowsTimes(program.Array{Shape: in[0].Shape, Data: RMSNorm.Ref(in[:2], a, program.Type{})}, in[2])
 		}})
 	QKV = register(&program.Entry{Name: "qkv", Method: "QKV", Class: program.Layer, Dots: qkvFlops,
 		Doc: "the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none", Special: fusedSpecial,
@@ -54,10 +47,6 @@ var (
 				out = append(out, t)
 			}
 			return out, nil
-		},
-		RefAll: func(in []program.Array, _ program.Attr, _ []program.Type) [][]float64 { return threeProducts(in) },
-		MagnitudeAll: func(in []program.Array, _ program.Attr, _ []program.Type) [][]float64 {
-			return threeProducts(program.Absolute(in))
 		}})
 	GateUpSwiGLU = register(&program.Entry{Name: "gate_up_swiglu", Method: "GateUpSwiGLU", Class: program.Layer, Dots: gateUpFlops,
 		Doc: "silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer", Special: fusedSpecial,
@@ -71,21 +60,6 @@ var (
 				return program.Type{}, fmt.Errorf("weights %v and %v differ: %w", in[1].Shape, in[2].Shape, compute.ErrShape)
 			}
 			return inferProduct(in[0], in[1])
-		},
-		Ref: func(in []program.Array, _ program.Attr, _ program.Type) []float64 {
-			y := rowsTimes(in[0], in[1])
-			for i, up := range rowsTimes(in[0], in[2]) {
-				y[i] = silu(y[i]) * up
-			}
-			return y
-		},
-		Magnitude: func(in []program.Array, _ program.Attr, _ program.Type) []float64 {
-			in = program.Absolute(in)
-			y := rowsTimes(in[0], in[1])
-			for i, up := range rowsTimes(in[0], in[2]) {
-				y[i] *= up
-			}
-			return y
 		}})
 )
 
@@ -95,31 +69,4 @@ func inferProduct(x, w program.Type) (program.Type, error) {
 		return program.Type{}, fmt.Errorf("needs x [… k] and weights [n k]: %w", compute.ErrShape)
 	}
 	return program.F32(append(slices.Clone(x.Shape[:len(x.Shape)-1]), w.Shape[0])...), nil
-}
-
-func threeProducts(in []program.Array) [][]float64 {
-	var out [][]float64
-	for i, w := range in[1:4] {
-		y := rowsTimes(in[0], w)
-		if len(in) == 7 {
-			for j := range y {
-				y[j] += in[4+i].Data[j%w.Shape[0]]
-			}
-		}
-		out = append(out, y)
-	}
-	return out
-}
-
-// rowsTimes is x·wᵀ.
-func rowsTimes(x, w program.Array) []float64 {
-	rows, k := program.RowsCols(x.Shape)
-	n := w.Shape[0]
-	y := make([]float64, rows*n)
-	for r := range rows {
-		for j := range n {
-			y[r*n+j] = dot(x.Data[r*k:(r+1)*k], w.Data[j*k:(j+1)*k])
-		}
-	}
-	return y
 }

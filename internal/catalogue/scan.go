@@ -9,7 +9,7 @@ import (
 
 // SumSquares is norm_l2 without its root.
 var SumSquares = reduction("sum_squares", "SumSquares", "the sum of the squares of the elements, the square of norm_l2", reduceTol,
-	compute.Float32, true, func(x []float64) float64 { return dot(x, x) }).WithSpecial("0 for an empty tensor. Squares beyond float32's range give +Inf.")
+	compute.Float32, true).WithSpecial("0 for an empty tensor. Squares beyond float32's range give +Inf.")
 
 // CumSum is summed by trees of blocks: no partial sum has more than some forty additions behind it.
 var CumSum = register(&program.Entry{Name: "cumsum", Method: "CumSum", Class: program.Layer,
@@ -22,25 +22,5 @@ var CumSum = register(&program.Entry{Name: "cumsum", Method: "CumSum", Class: pr
 			return program.Type{}, fmt.Errorf("a scalar has no last axis: %w", compute.ErrShape)
 		}
 		return in[0], nil
-	},
-	Ref: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-		o := a.Options.(compute.CumSumOptions)
-		rows, cols := program.RowsCols(in[0].Shape)
-		y := make([]float64, rows*cols)
-		for r := range rows {
-			s := 0.0
-			for j := range cols {
-				i := r*cols + j
-				if o.Reverse {
-					i = r*cols + cols - 1 - j
-				}
-				before := s
-				s += in[0].Data[i]
-				if y[i] = s; o.Exclusive {
-					y[i] = before
-				}
-			}
-		}
-		return y
 	},
 })

@@ -20,26 +20,7 @@ var SwiGLUBackward = register(&program.Entry{Name: "swiglu_backward", Method: "S
 		}
 		return in[:2:2], nil
 	},
-	RefAll: func(in []program.Array, _ program.Attr, _ []program.Type) [][]float64 {
-		return swigluGradients(in, func(gate float64) (slope, value float64) {
-			return limited(siluSlope)(gate), limitAtMinusInf(gate, gate*sigmoid(gate))
-		})
-	},
-	MagnitudeAll: func(in []program.Array, _ program.Attr, _ []program.Type) [][]float64 {
-		in = program.Absolute(in)
-		return swigluGradients(in, func(gate float64) (slope, value float64) { return 1, math.Min(gate, 1) })
-	},
 })
-
-func swigluGradients(in []program.Array, f func(gate float64) (slope, value float64)) [][]float64 {
-	dgate, dup := make([]float64, len(in[0].Data)), make([]float64, len(in[0].Data))
-	for i, gate := range in[0].Data {
-		slope, value := f(gate)
-		dy := in[2].Data[i]
-		dgate[i], dup[i] = dy*in[1].Data[i]*slope, dy*value
-	}
-	return [][]float64{dgate, dup}
-}
 
 // ClipByNorm takes the norm from the device: sum_squares and clip_by_norm need no round trip.
 var ClipByNorm = func() *program.Entry {
@@ -112,24 +93,4 @@ var Adam = register(&program.Entry{Name: "adam", Method: "Adam", Class: program.
 		}
 		return in[:3:3], nil
 	},
-	RefAll: func(in []program.Array, a program.Attr, _ []program.Type) [][]float64 { return adam(in, a, in, -1) },
-	MagnitudeAll: func(in []program.Array, a program.Attr, _ []program.Type) [][]float64 {
-		return adam(append(program.Absolute(in[:4:4]), in[4:]...), a, in, 1)
-	},
 })
-
-// adam is the step from in; what divides is that of from.
-func adam(in []program.Array, a program.Attr, from []program.Array, sign float64) [][]float64 {
-	t := 0.0
-	if len(in) == 5 {
-		t = in[4].Data[0]
-	}
-	c := AdamOf(a.Options.(compute.AdamOptions), t)
-	p, m, v := make([]float64, len(in[0].Data)), make([]float64, len(in[0].Data)), make([]float64, len(in[0].Data))
-	for i, g := range in[3].Data {
-		m[i] = c.Beta1*in[1].Data[i] + (1-c.Beta1)*g
-		v[i] = c.Beta2*in[2].Data[i] + (1-c.Beta2)*g*g
-		p[i] = c.Decay*in[0].Data[i] + sign*c.Rate*m[i]/(c.Root*math.Sqrt(c.Beta2*from[2].Data[i]+(1-c.Beta2)*g*g)+c.Eps)
-	}
-	return [][]float64{p, m, v}
-}

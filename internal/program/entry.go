@@ -60,12 +60,6 @@ func Len(shape []int) int {
 	return n
 }
 
-// Array is a tensor of the float64 reference. Integer values are held as their float64 equals.
-type Array struct {
-	Shape []int
-	Data  []float64
-}
-
 // Input describes one operand of an entry.
 type Input struct {
 	Name     string
@@ -116,21 +110,14 @@ type Entry struct {
 	Infer    func(in []Type, a Attr) (Type, error)
 	InferAll func(in []Type, a Attr) ([]Type, error)
 
-	// F is the float64 function of an elementwise entry: x holds one value per input, p the scalars.
+	// F is the float64 function of an elementwise entry: x holds one value per input, p the scalars. The float64 references of all
+	// other entries are in package reference.
 	F func(x []float64, p []float64) float64
-	// Ref is the float64 reference of every other entry; in are the operands after Check, out is the inferred type.
-	// Data of the result may hold NaN and Inf. Entries of several results have RefAll instead.
-	Ref    func(in []Array, a Attr, out Type) []float64
-	RefAll func(in []Array, a Attr, out []Type) [][]float64
 
 	// Dots counts the floating-point operations of an entry that is made of dot products; nil for all others.
 	Dots func(in, out []Type, a Attr) float64
 
 	Tol Tolerance
-	// Magnitude gives the yardstick of Tol.Mag where the reference on absolute values is not it. Entries of several results
-	// have MagnitudeAll instead.
-	Magnitude    func(in []Array, a Attr, out Type) []float64
-	MagnitudeAll func(in []Array, a Attr, out []Type) [][]float64
 	// Domain bounds the random inputs for which Tol is promised; the zero value means [-4, 4].
 	Domain [2]float64
 }

@@ -268,6 +268,23 @@ export interface DeviceOperations {
   reluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   reluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
+   * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)). The slope at
+   * ±Inf is its limit, 0 or 1; NaN if x or dy is.
+   */
+  geluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  geluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ. The slope at ±Inf is its
+   * limit, 0 or 1; NaN if x or dy is.
+   */
+  geluErfBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  geluErfBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+   */
+  siluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  siluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
    * Softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, "FlashAttention-2", 2023). Q is
    * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
    * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
@@ -431,23 +448,6 @@ export interface DeviceOperations {
   /** A·b. */
   mul(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   mul(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)). The slope at
-   * ±Inf is its limit, 0 or 1; NaN if x or dy is.
-   */
-  geluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  geluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ. The slope at ±Inf is its
-   * limit, 0 or 1; NaN if x or dy is.
-   */
-  geluErfBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  geluErfBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * The gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-   */
-  siluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  siluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A/b. */
   div(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   div(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
@@ -594,6 +594,12 @@ export interface DeviceOperations {
   l2Normalize(x: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   l2Normalize(x: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   l2Normalize(x: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * Rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and gate have one shape, gamma
+   * is a row. A gate of −Inf counts as its limit, 0.
+   */
+  gatedRmsNorm(x: Operand, gate: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
+  gatedRmsNorm(x: Operand, gate: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The values of weights w [n words], which are [n k] in f32 or f16; with rows, i32 of any shape, those of these rows only:
    * […rows k], the embedding of quantised tables. f32 values are those of quant.Dequantize, bit for bit; halves are the
@@ -743,12 +749,6 @@ export interface DeviceOperations {
    */
   rmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   rmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * Rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and gate have one shape, gamma
-   * is a row. A gate of −Inf counts as its limit, 0.
-   */
-  gatedRmsNorm(x: Operand, gate: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  gatedRmsNorm(x: Operand, gate: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a transformer. */
   addRmsNorm(x: Operand, residual: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<[sum: Tensor, normed: Tensor]>;
   addRmsNorm(x: Operand, residual: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<[sum: Float32Array<ArrayBuffer>, normed: Float32Array<ArrayBuffer>]>;
@@ -890,6 +890,20 @@ export interface BatchOperations {
    */
   reluBackward(x: BatchOperand, dy: BatchOperand): Value;
   /**
+   * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)). The slope at
+   * ±Inf is its limit, 0 or 1; NaN if x or dy is.
+   */
+  geluBackward(x: BatchOperand, dy: BatchOperand): Value;
+  /**
+   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ. The slope at ±Inf is its
+   * limit, 0 or 1; NaN if x or dy is.
+   */
+  geluErfBackward(x: BatchOperand, dy: BatchOperand): Value;
+  /**
+   * The gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+   */
+  siluBackward(x: BatchOperand, dy: BatchOperand): Value;
+  /**
    * Softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, "FlashAttention-2", 2023). Q is
    * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
    * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
@@ -1015,20 +1029,6 @@ export interface BatchOperations {
   sub(a: BatchOperand, b: BatchOperand): Value;
   /** A·b. */
   mul(a: BatchOperand, b: BatchOperand): Value;
-  /**
-   * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)). The slope at
-   * ±Inf is its limit, 0 or 1; NaN if x or dy is.
-   */
-  geluBackward(x: BatchOperand, dy: BatchOperand): Value;
-  /**
-   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ. The slope at ±Inf is its
-   * limit, 0 or 1; NaN if x or dy is.
-   */
-  geluErfBackward(x: BatchOperand, dy: BatchOperand): Value;
-  /**
-   * The gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-   */
-  siluBackward(x: BatchOperand, dy: BatchOperand): Value;
   /** A/b. */
   div(a: BatchOperand, b: BatchOperand): Value;
   /** The larger of a and b. NaN if either is NaN. */
@@ -1142,6 +1142,11 @@ export interface BatchOperations {
    * attention.
    */
   l2Normalize(x: BatchOperand, eps: number): Value;
+  /**
+   * Rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and gate have one shape, gamma
+   * is a row. A gate of −Inf counts as its limit, 0.
+   */
+  gatedRmsNorm(x: BatchOperand, gate: BatchOperand, gamma: BatchOperand, eps: number): Value;
   /**
    * The values of weights w [n words], which are [n k] in f32 or f16; with rows, i32 of any shape, those of these rows only:
    * […rows k], the embedding of quantised tables. f32 values are those of quant.Dequantize, bit for bit; halves are the
@@ -1257,11 +1262,6 @@ export interface BatchOperations {
    * beyond, it is the matmuls.
    */
   rmsNormMatvec(x: BatchOperand, gamma: BatchOperand, w: BatchOperand, eps: number): Value;
-  /**
-   * Rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and gate have one shape, gamma
-   * is a row. A gate of −Inf counts as its limit, 0.
-   */
-  gatedRmsNorm(x: BatchOperand, gate: BatchOperand, gamma: BatchOperand, eps: number): Value;
   /** X + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a transformer. */
   addRmsNorm(x: BatchOperand, residual: BatchOperand, gamma: BatchOperand, eps: number): [sum: Value, normed: Value];
   /**

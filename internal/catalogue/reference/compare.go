@@ -1,16 +1,17 @@
-package catalogue
+package reference
 
 import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
 // ArrayOf returns the elements of a slice accepted by [TypeOf] as float64.
-func ArrayOf(data any, shape []int) program.Array {
+func ArrayOf(data any, shape []int) Array {
 	_, n, _ := program.TypeOf(data)
-	a := program.Array{Shape: shape, Data: make([]float64, n)}
+	a := Array{Shape: shape, Data: make([]float64, n)}
 	for i := range a.Data {
 		switch s := data.(type) {
 		case []float32:
@@ -48,8 +49,8 @@ func half(b uint16) float64 {
 
 // Disagreement returns the first element at which two devices' answers to one call differ by more than either may be off from the
 // reference, taken together; −1 if there is none. Result k of the call is x on one device and y on the other.
-func Disagreement(e *program.Entry, in []program.Array, a program.Attr, out []program.Type, k int, x, y []float64) int {
-	tol := ToleranceOf(e, a)
+func Disagreement(e *program.Entry, in []Array, a program.Attr, out []program.Type, k int, x, y []float64) int {
+	tol := catalogue.ToleranceOf(e, a)
 	tiny, ulp := 0x1p-126, 0.0 // what may be flushed to zero, and the distance of neighbours by their size
 	switch out[k].DType {
 	case compute.Float16:
@@ -72,7 +73,7 @@ func Disagreement(e *program.Entry, in []program.Array, a program.Attr, out []pr
 			continue
 		}
 		if tol.Mag > 0 && magnitudes == nil {
-			magnitudes = e.Magnitudes(in, a, out)[k]
+			magnitudes = Magnitudes(e, in, a, out)[k]
 		}
 		size := math.Max(math.Abs(v), math.Abs(w))
 		if math.IsInf(size, 0) { // at the edge of overflow

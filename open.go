@@ -147,7 +147,7 @@ func (c *config) routed(ctx context.Context, d *opened) (*Device, error) {
 
 func routes(devices ...*opened) (to []route.Device) {
 	for _, d := range devices {
-		to = append(to, route.Device{Executor: d.backend, Kind: d.info.Kind, Identity: d.identity})
+		to = append(to, route.Device{Executor: d.Executor(), Kind: d.info.Kind, Identity: d.identity})
 	}
 	return to
 }

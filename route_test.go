@@ -22,9 +22,11 @@ type named struct {
 	closed   int
 }
 
+func (n *named) Executor() program.Executor { return n }
+
 func (n *named) Compile(p *program.Program) (program.Executable, error) {
 	n.compiled++
-	return n.backend.Compile(p)
+	return n.backend.Executor().Compile(p)
 }
 
 func (n *named) Close() error {

@@ -45,7 +45,7 @@ type opened struct {
 }
 
 type backend interface {
-	program.Executor
+	program.Device
 	Close() error
 }
 
@@ -61,14 +61,17 @@ func (d *Device) Executor() program.Executor {
 	if d.router != nil {
 		return d.router
 	}
-	return only{d.devices[0]}
+	return only{d.devices[0].Executor(), d.devices[0].info.Kind}
 }
 
 // only is the executor of a device that does everything itself.
-type only struct{ *opened }
+type only struct {
+	program.Executor
+	kind string
+}
 
-func (o only) Place(*program.Program) program.Executor { return o.backend }
-func (o only) ExplainPlace(*program.Program) string    { return o.info.Kind + ": the only device" }
+func (o only) Place(*program.Program) program.Executor { return o.Executor }
+func (o only) ExplainPlace(*program.Program) string    { return o.kind + ": the only device" }
 
 // Info describes an open device.
 type Info struct {

@@ -8,7 +8,7 @@ import (
 )
 
 // Code writes the WGSL of the kernels that each step of a program runs on this device, in the variants that it would take now.
-func (d *Device) Code(w io.Writer, p *program.Program) error {
+func (d executor) Code(w io.Writer, p *program.Program) error {
 	shown := map[string]bool{}
 	choices := d.tuner.Compilation()
 	for i := range p.Steps {

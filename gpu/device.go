@@ -41,7 +41,7 @@ type core struct {
 	closed      bool
 	lost        error
 	users       int // calls and runs that need the driver; it is closed when none is left
-	executables map[*executable]bool
+	executables map[*compiled]bool
 	stats       Stats
 }
 
@@ -58,12 +58,12 @@ type Stats struct {
 func newDevice(drv webgpu.Driver, info AdapterInfo, c *config) *Device {
 	d := &core{
 		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, tuner: newTuner(info, c), firstUse: c.tune == TuneFirstUse, timed: c.timestamps, threshold: uint64(c.threshold),
-		lowerStep: wgsl.Lower, executables: map[*executable]bool{}, pipelines: newPipelines(drv, mostPipelines),
+		lowerStep: wgsl.Lower, executables: map[*compiled]bool{}, pipelines: newPipelines(drv, mostPipelines),
 	}
 	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)
 	dev := &Device{core: d}
 
-	dev.Ops = device.NewOps(dev)
+	dev.Ops = device.NewOps(executor{dev})
 	runtime.AddCleanup(dev, func(d *core) { d.close() }, d) // in case Close is forgotten
 	d.log.Debug("gpu: device open", "adapter", info.String())
 	return dev
@@ -172,7 +172,7 @@ func (d *core) teardown() {
 // dropIdle makes compiled programs free the memory that they hold between runs.
 func (d *core) dropIdle() {
 	d.mu.Lock()
-	list := make([]*executable, 0, len(d.executables))
+	list := make([]*compiled, 0, len(d.executables))
 	for e := range d.executables {
 		list = append(list, e)
 	}

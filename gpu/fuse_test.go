@@ -83,8 +83,8 @@ func execute[T any](t *testing.T, d *Device, e *program.Entry, a program.Attr, i
 	require.NoError(t, err)
 	p.Read = out
 	types := p.Types(out)
-	require.True(t, d.Fuses(&p.Steps[0], in, types), "%v %+v", in, a)
-	x, err := d.Compile(p)
+	require.True(t, executor{d}.Fuses(&p.Steps[0], in, types), "%v %+v", in, a)
+	x, err := d.Executor().Compile(p)
 	require.NoError(t, err)
 	defer x.Close()
 	var got [][]T
@@ -165,7 +165,7 @@ func apart(t *testing.T, d *Device, x *program.Expression, scalars []float32, in
 		got = append(got, all)
 		defer func() { program.Walk(shape, func(i int, index []int) { all[i] = y[program.Dot(index, st)] }) }()
 	}
-	e, err := d.Compile(p)
+	e, err := d.Executor().Compile(p)
 	require.NoError(t, err)
 	defer e.Close()
 	require.NoError(t, e.Start(io).Await(ctx))
@@ -330,7 +330,7 @@ func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
 	require.NoError(t, err, f)
 	if f.impossible {
 		s := &program.Step{Entry: f.entry, Attr: attr}
-		require.False(t, d.Fuses(s, in, out), f)
+		require.False(t, executor{d}.Fuses(s, in, out), f)
 		_, err := wgsl.Lower(s, in, out, d.caps(), nil)
 		require.ErrorIs(t, err, compute.ErrUnsupported, f)
 		return
@@ -380,7 +380,7 @@ func TestPipelinesAreBounded(t *testing.T) {
 		y, err := p.Apply(program.Fused, program.Attr{Options: x}, s)
 		require.NoError(t, err)
 		p.Read = []program.Slot{y}
-		e, err := d.Compile(p)
+		e, err := d.Executor().Compile(p)
 		require.NoError(t, err)
 		return e
 	}

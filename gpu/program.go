@@ -61,11 +61,19 @@ type region struct {
 const uniformSlot = 256
 
 // Executor is for package batch. It has no use outside of this module.
-func (d *Device) Executor() program.Executor { return d }
+func (d *Device) Executor() program.Executor { return executor{d} }
+
+// executor is a device as batches see it.
+type executor struct{ *Device }
+
+var _ interface {
+	program.Fuser
+	program.Coder
+} = executor{}
 
 // Compile validates a program and prepares it: code, pipelines and memory plan. Errors wrap compute.ErrUnsupported,
 // compute.ErrTooLarge, compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
-func (d *Device) Compile(p *program.Program) (program.Executable, error) {
+func (d executor) Compile(p *program.Program) (program.Executable, error) {
 	if err := d.begin(); err != nil {
 		return nil, err
 	}
@@ -80,7 +88,7 @@ func (d *Device) Compile(p *program.Program) (program.Executable, error) {
 	if err := cmp.Or(choices.Err(), err); err != nil {
 		return nil, d.failed(err)
 	}
-	return newExecutable(d, pl), nil
+	return newExecutable(d.Device, pl), nil
 }
 
 // plan prepares a program, with choose deciding between variants of kernels.

@@ -12,7 +12,7 @@ import (
 
 // run is one execution, from Start to completion. Its memory is the instance's, whose next run has it again.
 type run struct {
-	*executable
+	*compiled
 	in       *instance
 	io       *program.IO
 	resolve  compute.Resolve
@@ -24,7 +24,7 @@ type run struct {
 
 // Start copies the inputs, submits the program as one submission and returns; see [program.Executable]. Slices in io.Host may be
 // reused at once.
-func (x *Executable) Start(io *program.IO) *compute.Future {
+func (x *executable) Start(io *program.IO) *compute.Future {
 	fut, resolve := compute.NewFuture(nil)
 	if err := x.start(x.dev, io, resolve); err != nil {
 		return compute.Failed(err)
@@ -33,7 +33,7 @@ func (x *Executable) Start(io *program.IO) *compute.Future {
 	return fut
 }
 
-func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
+func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
 	if err := e.d.begin(); err != nil {
 		return err
 	}
@@ -283,9 +283,9 @@ func (r *run) finish(err error) {
 		return
 	}
 	copy(r.io.Times, r.sub.Times)
-	r.executable.mu.Lock()
-	r.executable.gpuTime = r.sub.GPUTime
-	r.executable.mu.Unlock()
+	r.compiled.mu.Lock()
+	r.compiled.gpuTime = r.sub.GPUTime
+	r.compiled.mu.Unlock()
 	r.d.mu.Lock()
 	r.d.stats.GPUTime += r.sub.GPUTime
 	r.d.mu.Unlock()

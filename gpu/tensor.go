@@ -67,7 +67,7 @@ func (t *Tensor) ReadAsync(dst any) *compute.Future {
 
 // once runs a program that is made for it.
 func (d *Device) once(p *program.Program, io *program.IO) *compute.Future {
-	f, err := device.Start(d, p, io)
+	f, err := device.Start(executor{d}, p, io)
 	if err != nil {
 		return compute.Failed(err)
 	}

@@ -12,7 +12,7 @@ import (
 const maxTimestamps = 4096 - 2
 
 // checkTimes reports a run whose steps cannot be measured.
-func (e *executable) checkTimes(io *program.IO) error {
+func (e *compiled) checkTimes(io *program.IO) error {
 	switch {
 	case io.Times == nil:
 	case !e.d.info.has(webgpu.FeatureTimestamps):

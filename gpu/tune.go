@@ -141,7 +141,7 @@ func (d *core) contest(ctx context.Context, p *program.Program, s *program.Step,
 	single, types := tune.Single(p, s)
 	c := &contest{dev: &Device{core: d}, pick: pick, single: single, copies: 1}
 	for _, t := range types {
-		x, f := device.Upload(c.dev, tune.Data(t), t.Shape...)
+		x, f := device.Upload(executor{c.dev}, tune.Data(t), t.Shape...)
 		if x != nil {
 			c.io.Tensors = append(c.io.Tensors, x)
 		}
@@ -225,7 +225,7 @@ func (c *contest) results(ctx context.Context, i int) ([]any, error) {
 }
 
 // timed compiles variant i to be timed, by the GPU's clock where that works.
-func (c *contest) timed(i int) (*Executable, *tune.Variant, error) {
+func (c *contest) timed(i int) (*executable, *tune.Variant, error) {
 	pl, err := c.dev.plan(tune.Repeated(c.single, c.copies), c.pick(i))
 	if err != nil {
 		return nil, nil, err

@@ -129,12 +129,6 @@ type Tolerance struct {
 	Abs, Rel, Mag float64
 }
 
-// WithSpecial sets Special and returns the entry, for declarations.
-func (e *Entry) WithSpecial(text string) *Entry { e.Special = text; return e }
-
-// WithDomain sets Domain and returns the entry, for declarations.
-func (e *Entry) WithDomain(low, high float64) *Entry { e.Domain = [2]float64{low, high}; return e }
-
 // Arithmetic is the tolerance of a single operation that is rounded once. What computes more per element has a wider one.
 var Arithmetic = Tolerance{Rel: 5e-7}
 

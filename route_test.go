@@ -67,8 +67,9 @@ func TestRoutedDevice(t *testing.T) {
 	require.Contains(t, plan.Explain(), "cpu: the least")
 	require.Equal(t, [2]int{0, 2}, [2]int{gpu.compiled, cpu.compiled})
 
-	require.Equal(t, program.Peaks{Memory: 10e9, Math: 10e9, Product: 100e9}, d.Peaks(cpu))
-	require.Zero(t, d.Peaks(nil))
+	rated := d.Executor().(program.Rated)
+	require.Equal(t, program.Peaks{Memory: 10e9, Math: 10e9, Product: 100e9}, rated.Peaks(cpu))
+	require.Zero(t, rated.Peaks(nil))
 
 	x, err := d.Upload(ctx, []float32{3})
 	require.NoError(t, err)
@@ -83,7 +84,7 @@ func TestRoutedDevice(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, only.Neg(ctx, y, []float32{1, 2}))
 	require.Same(t, gpu, only.Unwrap())
-	require.Same(t, gpu, only.Place(&program.Program{}))
+	require.Same(t, gpu, only.Executor().(program.Placer).Place(&program.Program{}))
 	require.NoError(t, only.Close())
 	require.Equal(t, [2]int{3, 2}, [2]int{gpu.compiled, cpu.compiled})
 	require.Zero(t, gpu.closed)

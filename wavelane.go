@@ -52,16 +52,23 @@ type backend interface {
 // newDevice returns a device that routes programs between these.
 func newDevice(router *route.Router, devices ...*opened) *Device {
 	d := &Device{devices: devices, router: router}
-	d.Ops = device.NewOps(d.executor())
+	d.Ops = device.NewOps(d.Executor())
 	return d
 }
 
-func (d *Device) executor() program.Executor {
+// Executor is for package batch. It has no use outside of this module.
+func (d *Device) Executor() program.Executor {
 	if d.router != nil {
 		return d.router
 	}
-	return d.devices[0].backend
+	return only{d.devices[0]}
 }
+
+// only is the executor of a device that does everything itself.
+type only struct{ *opened }
+
+func (o only) Place(*program.Program) program.Executor { return o.backend }
+func (o only) ExplainPlace(*program.Program) string    { return o.info.Kind + ": the only device" }
 
 // Info describes an open device.
 type Info struct {
@@ -89,35 +96,6 @@ func (d *Device) Explain() string {
 		b.WriteString("\nprograms on slices run on the CPU where they are done first")
 	}
 	return b.String()
-}
-
-// Compile prepares a program; batches call it.
-func (d *Device) Compile(p *program.Program) (program.Executable, error) {
-	return d.executor().Compile(p)
-}
-
-// Place returns the device that a program is for; batches call it.
-func (d *Device) Place(p *program.Program) program.Executor {
-	if d.router != nil {
-		return d.router.Place(p)
-	}
-	return d.devices[0].backend
-}
-
-// ExplainPlace says where a program runs, and why; batches call it.
-func (d *Device) ExplainPlace(p *program.Program) string {
-	if d.router != nil {
-		return d.router.ExplainPlace(p)
-	}
-	return d.Info().Kind + ": the only device"
-}
-
-// Peaks returns the rates by which programs are routed to a device, for profiles; batches call it.
-func (d *Device) Peaks(of program.Executor) program.Peaks {
-	if d.router != nil {
-		return d.router.Peaks(of)
-	}
-	return program.Peaks{}
 }
 
 // On returns the device of the given kind, such as "cpu", among those that programs are routed to: for batches and operations that

@@ -171,9 +171,11 @@ type counting struct {
 	steps int
 }
 
+func (c *counting) Executor() program.Executor { return c }
+
 func (c *counting) Compile(p *program.Program) (program.Executable, error) {
 	c.steps += len(p.Steps)
-	return c.Device.Compile(p)
+	return c.Device.Executor().Compile(p)
 }
 
 func TestDeadStepsDoNotRun(t *testing.T) {

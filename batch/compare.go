@@ -48,7 +48,7 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 	if err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}
-	values, err := runAll(ctx, first, p, data)
+	values, err := runAll(ctx, first.Executor(), p, data)
 	if err != nil {
 		return fmt.Errorf("compare: first device: %w", err)
 	}
@@ -74,7 +74,7 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 		q.Steps = append(q.Steps, s)
 	}
 	q.Variables = p.Variables
-	others, err := runAll(ctx, second, q, program.IO{Host: host, Scalars: data.Scalars})
+	others, err := runAll(ctx, second.Executor(), q, program.IO{Host: host, Scalars: data.Scalars})
 	if err != nil {
 		return fmt.Errorf("compare: second device: %w", err)
 	}
@@ -123,7 +123,7 @@ func (b *Batch) onHost(ctx context.Context) (*program.Program, program.IO, error
 }
 
 // runAll runs a program and returns all its values.
-func runAll(ctx context.Context, d Device, p *program.Program, io program.IO) (map[program.Slot]any, error) {
+func runAll(ctx context.Context, d program.Executor, p *program.Program, io program.IO) (map[program.Slot]any, error) {
 	q, values := *p, map[program.Slot]any{}
 	for i, s := range p.Host {
 		values[s] = io.Host[i]
@@ -138,7 +138,7 @@ func runAll(ctx context.Context, d Device, p *program.Program, io program.IO) (m
 }
 
 // runOn compiles and runs a program once.
-func runOn(ctx context.Context, d Device, p *program.Program, io *program.IO) error {
+func runOn(ctx context.Context, d program.Executor, p *program.Program, io *program.IO) error {
 	x, err := d.Compile(p)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ type idle struct{}
 
 func (idle) Fuses(*program.Step, []program.Type, []program.Type) bool { return true }
 func (idle) Compile(*program.Program) (program.Executable, error)     { return idle{}, nil }
+func (idle) Executor() program.Executor                               { return idle{} }
 func (idle) Start(*program.IO) *compute.Future                        { return compute.Failed(nil) }
 func (idle) Close() error                                             { return nil }
 

@@ -13,7 +13,7 @@ import (
 
 // watch is the guards of a plan, with what it takes to tell what they find.
 type watch struct {
-	device   Device
+	device   program.Executor
 	guards   []guard
 	recorded *program.Program // without dead steps
 	steps    []program.Step   // all as recorded, for their numbers
@@ -34,7 +34,7 @@ type look struct {
 type words map[program.Slot][]int32
 
 // guarded passes the recorded program through the rewrites, and adds what guards need if there are any.
-func (b *Batch) guarded(device Device, p *program.Program) (*program.Program, wrap, error) {
+func (b *Batch) guarded(device program.Executor, p *program.Program) (*program.Program, wrap, error) {
 	w := &watch{device: device, steps: p.Steps, sites: maps.Clone(b.sites)}
 	for _, g := range b.guards {
 		if int(g.slot) < len(p.Values) { // the batch may have been recorded further since

@@ -76,8 +76,10 @@ type silent struct{ batch.Device }
 
 type silentProgram struct{ x program.Executable }
 
+func (s silent) Executor() program.Executor { return s }
+
 func (s silent) Compile(p *program.Program) (program.Executable, error) {
-	x, err := s.Device.Compile(p)
+	x, err := s.Device.Executor().Compile(p)
 	return silentProgram{x}, err
 }
 

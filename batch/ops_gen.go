@@ -413,8 +413,8 @@ func (rec *Batch) MatMul(a, b Value, options ...compute.MatMulOptions) Value {
 	return rec.apply(catalogue.Lookup("matmul"), nil, optional(options), a, b)
 }
 
-// MatMulBias is [Batch.MatMul] with bias.
-func (rec *Batch) MatMulBias(a, b, bias Value, options ...compute.MatMulOptions) Value {
+// MatMulWithBias is [Batch.MatMul] with bias.
+func (rec *Batch) MatMulWithBias(a, b, bias Value, options ...compute.MatMulOptions) Value {
 	return rec.apply(catalogue.Lookup("matmul"), nil, optional(options), a, b, bias)
 }
 
@@ -447,20 +447,8 @@ func (rec *Batch) QKV(x, wq, wk, wv Value) (q, k, v Value) {
 	return r[0], r[1], r[2]
 }
 
-// QKVBq is [Batch.QKV] with bq.
-func (rec *Batch) QKVBq(x, wq, wk, wv, bq Value) (q, k, v Value) {
-	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq)
-	return r[0], r[1], r[2]
-}
-
-// QKVBk is [Batch.QKV] with bk.
-func (rec *Batch) QKVBk(x, wq, wk, wv, bq, bk Value) (q, k, v Value) {
-	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq, bk)
-	return r[0], r[1], r[2]
-}
-
-// QKVBv is [Batch.QKV] with bv.
-func (rec *Batch) QKVBv(x, wq, wk, wv, bq, bk, bv Value) (q, k, v Value) {
+// QKVWithBiases is [Batch.QKV] with biases.
+func (rec *Batch) QKVWithBiases(x, wq, wk, wv, bq, bk, bv Value) (q, k, v Value) {
 	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq, bk, bv)
 	return r[0], r[1], r[2]
 }
@@ -520,20 +508,8 @@ func (rec *Batch) QuantQKV(x, wq, wk, wv Value, options ...compute.QuantQKVOptio
 	return r[0], r[1], r[2]
 }
 
-// QuantQKVBq is [Batch.QuantQKV] with bq.
-func (rec *Batch) QuantQKVBq(x, wq, wk, wv, bq Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
-	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq)
-	return r[0], r[1], r[2]
-}
-
-// QuantQKVBk is [Batch.QuantQKV] with bk.
-func (rec *Batch) QuantQKVBk(x, wq, wk, wv, bq, bk Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
-	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk)
-	return r[0], r[1], r[2]
-}
-
-// QuantQKVBv is [Batch.QuantQKV] with bv.
-func (rec *Batch) QuantQKVBv(x, wq, wk, wv, bq, bk, bv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
+// QuantQKVWithBiases is [Batch.QuantQKV] with biases.
+func (rec *Batch) QuantQKVWithBiases(x, wq, wk, wv, bq, bk, bv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
 	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk, bv)
 	return r[0], r[1], r[2]
 }
@@ -553,8 +529,8 @@ func (rec *Batch) Conv2D(x, weights Value, options ...compute.Conv2DOptions) Val
 	return rec.apply(catalogue.Lookup("conv2d"), nil, optional(options), x, weights)
 }
 
-// Conv2DBias is [Batch.Conv2D] with bias.
-func (rec *Batch) Conv2DBias(x, weights, bias Value, options ...compute.Conv2DOptions) Value {
+// Conv2DWithBias is [Batch.Conv2D] with bias.
+func (rec *Batch) Conv2DWithBias(x, weights, bias Value, options ...compute.Conv2DOptions) Value {
 	return rec.apply(catalogue.Lookup("conv2d"), nil, optional(options), x, weights, bias)
 }
 
@@ -575,8 +551,8 @@ func (rec *Batch) Conv1D(x, weights Value, options ...compute.Conv1DOptions) Val
 	return rec.apply(catalogue.Lookup("conv1d"), nil, optional(options), x, weights)
 }
 
-// Conv1DBias is [Batch.Conv1D] with bias.
-func (rec *Batch) Conv1DBias(x, weights, bias Value, options ...compute.Conv1DOptions) Value {
+// Conv1DWithBias is [Batch.Conv1D] with bias.
+func (rec *Batch) Conv1DWithBias(x, weights, bias Value, options ...compute.Conv1DOptions) Value {
 	return rec.apply(catalogue.Lookup("conv1d"), nil, optional(options), x, weights, bias)
 }
 
@@ -679,8 +655,8 @@ func (rec *Batch) Attention(q, k, v Value, options ...compute.AttentionOptions) 
 	return rec.apply(catalogue.Lookup("attention"), nil, optional(options), q, k, v)
 }
 
-// AttentionLengths is [Batch.Attention] with lengths.
-func (rec *Batch) AttentionLengths(q, k, v, lengths Value, options ...compute.AttentionOptions) Value {
+// AttentionWithLengths is [Batch.Attention] with lengths.
+func (rec *Batch) AttentionWithLengths(q, k, v, lengths Value, options ...compute.AttentionOptions) Value {
 	return rec.apply(catalogue.Lookup("attention"), nil, optional(options), q, k, v, lengths)
 }
 
@@ -699,8 +675,8 @@ func (rec *Batch) AttentionLSE(q, k, v Value, options ...compute.AttentionOption
 	return r[0], r[1]
 }
 
-// AttentionLSELengths is [Batch.AttentionLSE] with lengths.
-func (rec *Batch) AttentionLSELengths(q, k, v, lengths Value, options ...compute.AttentionOptions) (y, lse Value) {
+// AttentionLSEWithLengths is [Batch.AttentionLSE] with lengths.
+func (rec *Batch) AttentionLSEWithLengths(q, k, v, lengths Value, options ...compute.AttentionOptions) (y, lse Value) {
 	r := rec.applyAll(catalogue.Lookup("attention_lse"), nil, optional(options), q, k, v, lengths)
 	return r[0], r[1]
 }
@@ -718,8 +694,8 @@ func (rec *Batch) AttentionBackward(q, k, v, y, lse, dy Value, options ...comput
 	return r[0], r[1], r[2]
 }
 
-// AttentionBackwardLengths is [Batch.AttentionBackward] with lengths.
-func (rec *Batch) AttentionBackwardLengths(q, k, v, y, lse, dy, lengths Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
+// AttentionBackwardWithLengths is [Batch.AttentionBackward] with lengths.
+func (rec *Batch) AttentionBackwardWithLengths(q, k, v, y, lse, dy, lengths Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
 	r := rec.applyAll(catalogue.Lookup("attention_backward"), nil, optional(options), q, k, v, y, lse, dy, lengths)
 	return r[0], r[1], r[2]
 }
@@ -765,8 +741,8 @@ func (rec *Batch) Rope(x, positions Value, options ...compute.RopeOptions) Value
 	return rec.apply(catalogue.Lookup("rope"), nil, optional(options), x, positions)
 }
 
-// RopeFactors is [Batch.Rope] with factors.
-func (rec *Batch) RopeFactors(x, positions, factors Value, options ...compute.RopeOptions) Value {
+// RopeWithFactors is [Batch.Rope] with factors.
+func (rec *Batch) RopeWithFactors(x, positions, factors Value, options ...compute.RopeOptions) Value {
 	return rec.apply(catalogue.Lookup("rope"), nil, optional(options), x, positions, factors)
 }
 
@@ -778,8 +754,8 @@ func (rec *Batch) RopeBackward(dy, positions Value, options ...compute.RopeOptio
 	return rec.apply(catalogue.Lookup("rope_backward"), nil, optional(options), dy, positions)
 }
 
-// RopeBackwardFactors is [Batch.RopeBackward] with factors.
-func (rec *Batch) RopeBackwardFactors(dy, positions, factors Value, options ...compute.RopeOptions) Value {
+// RopeBackwardWithFactors is [Batch.RopeBackward] with factors.
+func (rec *Batch) RopeBackwardWithFactors(dy, positions, factors Value, options ...compute.RopeOptions) Value {
 	return rec.apply(catalogue.Lookup("rope_backward"), nil, optional(options), dy, positions, factors)
 }
 
@@ -830,8 +806,8 @@ func (rec *Batch) Adam(p, m, v, grad Value, options ...compute.AdamOptions) (pNe
 	return r[0], r[1], r[2]
 }
 
-// AdamStep is [Batch.Adam] with step.
-func (rec *Batch) AdamStep(p, m, v, grad, step Value, options ...compute.AdamOptions) (pNew, mNew, vNew Value) {
+// AdamWithStep is [Batch.Adam] with step.
+func (rec *Batch) AdamWithStep(p, m, v, grad, step Value, options ...compute.AdamOptions) (pNew, mNew, vNew Value) {
 	r := rec.applyAll(catalogue.Lookup("adam"), nil, optional(options), p, m, v, grad, step)
 	return r[0], r[1], r[2]
 }

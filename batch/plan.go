@@ -30,7 +30,7 @@ type Plan struct {
 // shared is the compiled program of a plan and its forks.
 type shared struct {
 	program.Executable
-	device Device
+	device program.Executor
 	plans  atomic.Int32
 }
 
@@ -64,7 +64,7 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 }
 
 // compile prepares what was recorded for a device.
-func (b *Batch) compile(device Device, recorded *program.Program) (*shared, *program.Program, error) {
+func (b *Batch) compile(device program.Executor, recorded *program.Program) (*shared, *program.Program, error) {
 	d := placed(device, recorded)
 	p, wraps, err := b.rewritten(recorded, d)
 	if err != nil {
@@ -163,7 +163,7 @@ func (b *Batch) complete() error {
 }
 
 // rewritten runs all passes on a program for a device. The wraps apply to its executable in order, the first innermost.
-func (b *Batch) rewritten(p *program.Program, device Device) (q *program.Program, wraps []wrap, err error) {
+func (b *Batch) rewritten(p *program.Program, device program.Executor) (q *program.Program, wraps []wrap, err error) {
 	var guard wrap
 	if b.options.guarded != nil {
 		q, guard, err = b.options.guarded(b, device, p)
@@ -187,7 +187,7 @@ func (b *Batch) rewritten(p *program.Program, device Device) (q *program.Program
 }
 
 // rewrite runs the passes for a device.
-func (b *Batch) rewrite(p *program.Program, device Device) *program.Program {
+func (b *Batch) rewrite(p *program.Program, device program.Executor) *program.Program {
 	fuser, _ := device.(program.Fuser)
 	return rewrite.Program(p, rewrite.Options{Fuser: fuser, Unfused: b.options.unfused})
 }

@@ -424,8 +424,8 @@ func (o Ops) MatMulAsync(c, a, b []float32, m, k, n int, options ...MatMulOption
 	return o.matmul(c, a, b, nil, nil, m, k, n, options)
 }
 
-// MatMulBiasAsync is [Ops.MatMulAsync] with bias [n] added to each row before the activation.
-func (o Ops) MatMulBiasAsync(c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) *Future {
+// MatMulWithBiasAsync is [Ops.MatMulAsync] with bias [n] added to each row before the activation.
+func (o Ops) MatMulWithBiasAsync(c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) *Future {
 	return o.matmulBias(c, a, b, bias, m, k, n, options)
 }
 
@@ -464,18 +464,8 @@ func (o Ops) QKVAsync(q, k, v any, x, wq, wk, wv Operand) *Future {
 	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, nil)
 }
 
-// QKVBqAsync is [Ops.QKVAsync] with bq.
-func (o Ops) QKVBqAsync(q, k, v any, x, wq, wk, wv, bq Operand) *Future {
-	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq}, nil, nil)
-}
-
-// QKVBkAsync is [Ops.QKVAsync] with bk.
-func (o Ops) QKVBkAsync(q, k, v any, x, wq, wk, wv, bq, bk Operand) *Future {
-	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk}, nil, nil)
-}
-
-// QKVBvAsync is [Ops.QKVAsync] with bv.
-func (o Ops) QKVBvAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) *Future {
+// QKVWithBiasesAsync is [Ops.QKVAsync] with biases.
+func (o Ops) QKVWithBiasesAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) *Future {
 	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, nil)
 }
 
@@ -536,18 +526,8 @@ func (o Ops) QuantQKVAsync(q, k, v any, x, wq, wk, wv Operand, options ...QuantQ
 	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, optional(options))
 }
 
-// QuantQKVBqAsync is [Ops.QuantQKVAsync] with bq.
-func (o Ops) QuantQKVBqAsync(q, k, v any, x, wq, wk, wv, bq Operand, options ...QuantQKVOptions) *Future {
-	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq}, nil, optional(options))
-}
-
-// QuantQKVBkAsync is [Ops.QuantQKVAsync] with bk.
-func (o Ops) QuantQKVBkAsync(q, k, v any, x, wq, wk, wv, bq, bk Operand, options ...QuantQKVOptions) *Future {
-	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk}, nil, optional(options))
-}
-
-// QuantQKVBvAsync is [Ops.QuantQKVAsync] with bv.
-func (o Ops) QuantQKVBvAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, options ...QuantQKVOptions) *Future {
+// QuantQKVWithBiasesAsync is [Ops.QuantQKVAsync] with biases.
+func (o Ops) QuantQKVWithBiasesAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, options ...QuantQKVOptions) *Future {
 	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, optional(options))
 }
 
@@ -567,8 +547,8 @@ func (o Ops) Conv2DAsync(y []float32, x, weights Operand, options ...Conv2DOptio
 	return o.run.Run("conv2d", destinations(y), []Operand{x, weights}, nil, optional(options))
 }
 
-// Conv2DBiasAsync is [Ops.Conv2DAsync] with bias.
-func (o Ops) Conv2DBiasAsync(y []float32, x, weights, bias Operand, options ...Conv2DOptions) *Future {
+// Conv2DWithBiasAsync is [Ops.Conv2DAsync] with bias.
+func (o Ops) Conv2DWithBiasAsync(y []float32, x, weights, bias Operand, options ...Conv2DOptions) *Future {
 	return o.run.Run("conv2d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
 }
 
@@ -592,8 +572,8 @@ func (o Ops) Conv1DAsync(y []float32, x, weights Operand, options ...Conv1DOptio
 	return o.run.Run("conv1d", destinations(y), []Operand{x, weights}, nil, optional(options))
 }
 
-// Conv1DBiasAsync is [Ops.Conv1DAsync] with bias.
-func (o Ops) Conv1DBiasAsync(y []float32, x, weights, bias Operand, options ...Conv1DOptions) *Future {
+// Conv1DWithBiasAsync is [Ops.Conv1DAsync] with bias.
+func (o Ops) Conv1DWithBiasAsync(y []float32, x, weights, bias Operand, options ...Conv1DOptions) *Future {
 	return o.run.Run("conv1d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
 }
 
@@ -691,8 +671,8 @@ func (o Ops) AttentionAsync(y any, q, k, v Operand, options ...AttentionOptions)
 	return o.run.Run("attention", destinations(y), []Operand{q, k, v}, nil, optional(options))
 }
 
-// AttentionLengthsAsync is [Ops.AttentionAsync] with lengths.
-func (o Ops) AttentionLengthsAsync(y any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
+// AttentionWithLengthsAsync is [Ops.AttentionAsync] with lengths.
+func (o Ops) AttentionWithLengthsAsync(y any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
 	return o.run.Run("attention", destinations(y), []Operand{q, k, v, lengths}, nil, optional(options))
 }
 
@@ -711,8 +691,8 @@ func (o Ops) AttentionLSEAsync(y, lse any, q, k, v Operand, options ...Attention
 	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v}, nil, optional(options))
 }
 
-// AttentionLSELengthsAsync is [Ops.AttentionLSEAsync] with lengths.
-func (o Ops) AttentionLSELengthsAsync(y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
+// AttentionLSEWithLengthsAsync is [Ops.AttentionLSEAsync] with lengths.
+func (o Ops) AttentionLSEWithLengthsAsync(y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
 	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v, lengths}, nil, optional(options))
 }
 
@@ -728,8 +708,8 @@ func (o Ops) AttentionBackwardAsync(dq, dk, dv any, q, k, v, y, lse, dy Operand,
 	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy}, nil, optional(options))
 }
 
-// AttentionBackwardLengthsAsync is [Ops.AttentionBackwardAsync] with lengths.
-func (o Ops) AttentionBackwardLengthsAsync(dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) *Future {
+// AttentionBackwardWithLengthsAsync is [Ops.AttentionBackwardAsync] with lengths.
+func (o Ops) AttentionBackwardWithLengthsAsync(dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) *Future {
 	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy, lengths}, nil, optional(options))
 }
 
@@ -772,8 +752,8 @@ func (o Ops) RopeAsync(y any, x, positions Operand, options ...RopeOptions) *Fut
 	return o.run.Run("rope", destinations(y), []Operand{x, positions}, nil, optional(options))
 }
 
-// RopeFactorsAsync is [Ops.RopeAsync] with factors.
-func (o Ops) RopeFactorsAsync(y any, x, positions, factors Operand, options ...RopeOptions) *Future {
+// RopeWithFactorsAsync is [Ops.RopeAsync] with factors.
+func (o Ops) RopeWithFactorsAsync(y any, x, positions, factors Operand, options ...RopeOptions) *Future {
 	return o.run.Run("rope", destinations(y), []Operand{x, positions, factors}, nil, optional(options))
 }
 
@@ -785,8 +765,8 @@ func (o Ops) RopeBackwardAsync(y any, dy, positions Operand, options ...RopeOpti
 	return o.run.Run("rope_backward", destinations(y), []Operand{dy, positions}, nil, optional(options))
 }
 
-// RopeBackwardFactorsAsync is [Ops.RopeBackwardAsync] with factors.
-func (o Ops) RopeBackwardFactorsAsync(y any, dy, positions, factors Operand, options ...RopeOptions) *Future {
+// RopeBackwardWithFactorsAsync is [Ops.RopeBackwardAsync] with factors.
+func (o Ops) RopeBackwardWithFactorsAsync(y any, dy, positions, factors Operand, options ...RopeOptions) *Future {
 	return o.run.Run("rope_backward", destinations(y), []Operand{dy, positions, factors}, nil, optional(options))
 }
 
@@ -837,8 +817,8 @@ func (o Ops) AdamAsync(p, m, v, grad Operand, options ...AdamOptions) *Future {
 	return o.run.Run("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad}, nil, optional(options))
 }
 
-// AdamStepAsync is [Ops.AdamAsync] with step.
-func (o Ops) AdamStepAsync(p, m, v, grad, step Operand, options ...AdamOptions) *Future {
+// AdamWithStepAsync is [Ops.AdamAsync] with step.
+func (o Ops) AdamWithStepAsync(p, m, v, grad, step Operand, options ...AdamOptions) *Future {
 	return o.run.Run("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad, step}, nil, optional(options))
 }
 

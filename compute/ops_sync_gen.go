@@ -444,10 +444,10 @@ func (o Ops) MatMul(ctx context.Context, c, a, b []float32, m, k, n int, options
 	return o.MatMulAsync(c, a, b, m, k, n, options...).AwaitOrAbandon(ctx)
 }
 
-// MatMulBias is [Ops.MatMulBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// MatMulWithBias is [Ops.MatMulWithBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) MatMulBias(ctx context.Context, c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) error {
-	return o.MatMulBiasAsync(c, a, b, bias, m, k, n, options...).AwaitOrAbandon(ctx)
+func (o Ops) MatMulWithBias(ctx context.Context, c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) error {
+	return o.MatMulWithBiasAsync(c, a, b, bias, m, k, n, options...).AwaitOrAbandon(ctx)
 }
 
 // BatchedMatMul is [Ops.BatchedMatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -480,22 +480,10 @@ func (o Ops) QKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand) error 
 	return o.QKVAsync(q, k, v, x, wq, wk, wv).AwaitOrAbandon(ctx)
 }
 
-// QKVBq is [Ops.QKVBqAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// QKVWithBiases is [Ops.QKVWithBiasesAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) QKVBq(ctx context.Context, q, k, v any, x, wq, wk, wv, bq Operand) error {
-	return o.QKVBqAsync(q, k, v, x, wq, wk, wv, bq).AwaitOrAbandon(ctx)
-}
-
-// QKVBk is [Ops.QKVBkAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QKVBk(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk Operand) error {
-	return o.QKVBkAsync(q, k, v, x, wq, wk, wv, bq, bk).AwaitOrAbandon(ctx)
-}
-
-// QKVBv is [Ops.QKVBvAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QKVBv(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) error {
-	return o.QKVBvAsync(q, k, v, x, wq, wk, wv, bq, bk, bv).AwaitOrAbandon(ctx)
+func (o Ops) QKVWithBiases(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) error {
+	return o.QKVWithBiasesAsync(q, k, v, x, wq, wk, wv, bq, bk, bv).AwaitOrAbandon(ctx)
 }
 
 // GateUpSwiGLU is [Ops.GateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -540,22 +528,10 @@ func (o Ops) QuantQKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand, o
 	return o.QuantQKVAsync(q, k, v, x, wq, wk, wv, options...).AwaitOrAbandon(ctx)
 }
 
-// QuantQKVBq is [Ops.QuantQKVBqAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// QuantQKVWithBiases is [Ops.QuantQKVWithBiasesAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) QuantQKVBq(ctx context.Context, q, k, v any, x, wq, wk, wv, bq Operand, options ...QuantQKVOptions) error {
-	return o.QuantQKVBqAsync(q, k, v, x, wq, wk, wv, bq, options...).AwaitOrAbandon(ctx)
-}
-
-// QuantQKVBk is [Ops.QuantQKVBkAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QuantQKVBk(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk Operand, options ...QuantQKVOptions) error {
-	return o.QuantQKVBkAsync(q, k, v, x, wq, wk, wv, bq, bk, options...).AwaitOrAbandon(ctx)
-}
-
-// QuantQKVBv is [Ops.QuantQKVBvAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QuantQKVBv(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, options ...QuantQKVOptions) error {
-	return o.QuantQKVBvAsync(q, k, v, x, wq, wk, wv, bq, bk, bv, options...).AwaitOrAbandon(ctx)
+func (o Ops) QuantQKVWithBiases(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, options ...QuantQKVOptions) error {
+	return o.QuantQKVWithBiasesAsync(q, k, v, x, wq, wk, wv, bq, bk, bv, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantGateUpSwiGLU is [Ops.QuantGateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -570,10 +546,10 @@ func (o Ops) Conv2D(ctx context.Context, y []float32, x, weights Operand, option
 	return o.Conv2DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
 }
 
-// Conv2DBias is [Ops.Conv2DBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// Conv2DWithBias is [Ops.Conv2DWithBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) Conv2DBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv2DOptions) error {
-	return o.Conv2DBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
+func (o Ops) Conv2DWithBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv2DOptions) error {
+	return o.Conv2DWithBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
 }
 
 // MaxPool2D is [Ops.MaxPool2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -594,10 +570,10 @@ func (o Ops) Conv1D(ctx context.Context, y []float32, x, weights Operand, option
 	return o.Conv1DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
 }
 
-// Conv1DBias is [Ops.Conv1DBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// Conv1DWithBias is [Ops.Conv1DWithBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) Conv1DBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv1DOptions) error {
-	return o.Conv1DBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
+func (o Ops) Conv1DWithBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv1DOptions) error {
+	return o.Conv1DWithBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
 }
 
 // Transpose is [Ops.TransposeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -684,10 +660,10 @@ func (o Ops) Attention(ctx context.Context, y any, q, k, v Operand, options ...A
 	return o.AttentionAsync(y, q, k, v, options...).AwaitOrAbandon(ctx)
 }
 
-// AttentionLengths is [Ops.AttentionLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// AttentionWithLengths is [Ops.AttentionWithLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) AttentionLengths(ctx context.Context, y any, q, k, v, lengths Operand, options ...AttentionOptions) error {
-	return o.AttentionLengthsAsync(y, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
+func (o Ops) AttentionWithLengths(ctx context.Context, y any, q, k, v, lengths Operand, options ...AttentionOptions) error {
+	return o.AttentionWithLengthsAsync(y, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
 }
 
 // AttentionLSE is [Ops.AttentionLSEAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -696,10 +672,10 @@ func (o Ops) AttentionLSE(ctx context.Context, y, lse any, q, k, v Operand, opti
 	return o.AttentionLSEAsync(y, lse, q, k, v, options...).AwaitOrAbandon(ctx)
 }
 
-// AttentionLSELengths is [Ops.AttentionLSELengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// AttentionLSEWithLengths is [Ops.AttentionLSEWithLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) AttentionLSELengths(ctx context.Context, y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) error {
-	return o.AttentionLSELengthsAsync(y, lse, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
+func (o Ops) AttentionLSEWithLengths(ctx context.Context, y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) error {
+	return o.AttentionLSEWithLengthsAsync(y, lse, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
 }
 
 // AttentionBackward is [Ops.AttentionBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -708,10 +684,10 @@ func (o Ops) AttentionBackward(ctx context.Context, dq, dk, dv any, q, k, v, y, 
 	return o.AttentionBackwardAsync(dq, dk, dv, q, k, v, y, lse, dy, options...).AwaitOrAbandon(ctx)
 }
 
-// AttentionBackwardLengths is [Ops.AttentionBackwardLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// AttentionBackwardWithLengths is [Ops.AttentionBackwardWithLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) AttentionBackwardLengths(ctx context.Context, dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) error {
-	return o.AttentionBackwardLengthsAsync(dq, dk, dv, q, k, v, y, lse, dy, lengths, options...).AwaitOrAbandon(ctx)
+func (o Ops) AttentionBackwardWithLengths(ctx context.Context, dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) error {
+	return o.AttentionBackwardWithLengthsAsync(dq, dk, dv, q, k, v, y, lse, dy, lengths, options...).AwaitOrAbandon(ctx)
 }
 
 // PagedAttention is [Ops.PagedAttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -738,10 +714,10 @@ func (o Ops) Rope(ctx context.Context, y any, x, positions Operand, options ...R
 	return o.RopeAsync(y, x, positions, options...).AwaitOrAbandon(ctx)
 }
 
-// RopeFactors is [Ops.RopeFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// RopeWithFactors is [Ops.RopeWithFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) RopeFactors(ctx context.Context, y any, x, positions, factors Operand, options ...RopeOptions) error {
-	return o.RopeFactorsAsync(y, x, positions, factors, options...).AwaitOrAbandon(ctx)
+func (o Ops) RopeWithFactors(ctx context.Context, y any, x, positions, factors Operand, options ...RopeOptions) error {
+	return o.RopeWithFactorsAsync(y, x, positions, factors, options...).AwaitOrAbandon(ctx)
 }
 
 // RopeBackward is [Ops.RopeBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -750,10 +726,10 @@ func (o Ops) RopeBackward(ctx context.Context, y any, dy, positions Operand, opt
 	return o.RopeBackwardAsync(y, dy, positions, options...).AwaitOrAbandon(ctx)
 }
 
-// RopeBackwardFactors is [Ops.RopeBackwardFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// RopeBackwardWithFactors is [Ops.RopeBackwardWithFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) RopeBackwardFactors(ctx context.Context, y any, dy, positions, factors Operand, options ...RopeOptions) error {
-	return o.RopeBackwardFactorsAsync(y, dy, positions, factors, options...).AwaitOrAbandon(ctx)
+func (o Ops) RopeBackwardWithFactors(ctx context.Context, y any, dy, positions, factors Operand, options ...RopeOptions) error {
+	return o.RopeBackwardWithFactorsAsync(y, dy, positions, factors, options...).AwaitOrAbandon(ctx)
 }
 
 // SoftmaxBackward is [Ops.SoftmaxBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -792,10 +768,10 @@ func (o Ops) Adam(ctx context.Context, p, m, v, grad Operand, options ...AdamOpt
 	return o.AdamAsync(p, m, v, grad, options...).AwaitOrAbandon(ctx)
 }
 
-// AdamStep is [Ops.AdamStepAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// AdamWithStep is [Ops.AdamWithStepAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) AdamStep(ctx context.Context, p, m, v, grad, step Operand, options ...AdamOptions) error {
-	return o.AdamStepAsync(p, m, v, grad, step, options...).AwaitOrAbandon(ctx)
+func (o Ops) AdamWithStep(ctx context.Context, p, m, v, grad, step Operand, options ...AdamOptions) error {
+	return o.AdamWithStepAsync(p, m, v, grad, step, options...).AwaitOrAbandon(ctx)
 }
 
 // RandomUniform is [Ops.RandomUniformAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

@@ -77,6 +77,9 @@ type executable struct {
 // abandoned.
 func (x *executable) detached() bool { return x.user || x.keeps }
 
+// Executor is for package batch. It has no use outside of this module.
+func (d *Device) Executor() program.Executor { return d }
+
 // Compile prepares a program for this device.
 func (d *Device) Compile(p *program.Program) (program.Executable, error) {
 	if err := d.check(); err != nil {

@@ -100,6 +100,9 @@ type spot struct {
 	offset uint64
 }
 
+// Executor is for package batch. It has no use outside of this module.
+func (d *Device) Executor() program.Executor { return d }
+
 // Compile validates a program and prepares it: code and memory plan. Errors wrap compute.ErrUnsupported, compute.ErrTooLarge,
 // compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
 func (d *Device) Compile(p *program.Program) (program.Executable, error) {

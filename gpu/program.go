@@ -60,6 +60,9 @@ type region struct {
 // uniformSlot is the room of one parameter block: every WebGPU implementation allows dynamic offsets at its multiples.
 const uniformSlot = 256
 
+// Executor is for package batch. It has no use outside of this module.
+func (d *Device) Executor() program.Executor { return d }
+
 // Compile validates a program and prepares it: code, pipelines and memory plan. Errors wrap compute.ErrUnsupported,
 // compute.ErrTooLarge, compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
 func (d *Device) Compile(p *program.Program) (program.Executable, error) {

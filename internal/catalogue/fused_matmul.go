@@ -27,12 +27,9 @@ var (
 		Doc: "the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none", Special: fusedSpecial,
 		Inputs: []program.Input{{Name: "x"}, {Name: "wq", Types: floats}, {Name: "wk", Types: floats}, {Name: "wv", Types: floats},
 			{Name: "bq", Optional: true}, {Name: "bk", Optional: true}, {Name: "bv", Optional: true}},
-		Results: []string{"q", "k", "v"}, Tol: sumTol, Domain: [2]float64{-1, 1},
+		Together: true, Results: []string{"q", "k", "v"}, Tol: sumTol, Domain: [2]float64{-1, 1},
 		InferAll: func(in []program.Type, _ program.Attr) ([]program.Type, error) {
 			var out []program.Type
-			if len(in) != 4 && len(in) != 7 {
-				return nil, fmt.Errorf("takes three biases or none: %w", compute.ErrArgument)
-			}
 			for i, w := range in[1:4] {
 				t, err := inferProduct(in[0], w)
 				if err != nil {

@@ -88,11 +88,8 @@ var (
 			"[n], all or none; formats may differ", Special: quantSpecial,
 		Inputs: []program.Input{{Name: "x"}, {Name: "wq", Types: packed}, {Name: "wk", Types: packed}, {Name: "wv", Types: packed},
 			{Name: "bq", Optional: true}, {Name: "bk", Optional: true}, {Name: "bv", Optional: true}},
-		Options: compute.QuantQKVOptions{}, Results: []string{"q", "k", "v"}, Tol: quantTol, Domain: [2]float64{-1, 1},
+		Together: true, Options: compute.QuantQKVOptions{}, Results: []string{"q", "k", "v"}, Tol: quantTol, Domain: [2]float64{-1, 1},
 		InferAll: func(in []program.Type, a program.Attr) ([]program.Type, error) {
-			if len(in) != 4 && len(in) != 7 {
-				return nil, fmt.Errorf("takes three biases or none: %w", compute.ErrArgument)
-			}
 			var out []program.Type
 			for i, f := range QKVFormats(a) {
 				t, err := quantProduct(in[0], in[1+i], f)

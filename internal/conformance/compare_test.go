@@ -22,6 +22,8 @@ type faulty struct {
 	from, to *program.Entry
 }
 
+func (d faulty) Executor() program.Executor { return d }
+
 func (d faulty) Compile(p *program.Program) (program.Executable, error) {
 	q := *p
 	q.Steps = append([]program.Step{}, p.Steps...)
@@ -30,7 +32,7 @@ func (d faulty) Compile(p *program.Program) (program.Executable, error) {
 			q.Steps[i].Entry = d.to
 		}
 	}
-	return d.Device.Compile(&q)
+	return d.Device.Executor().Compile(&q)
 }
 
 // compared is a batch of steps of many kinds, with a tensor that it updates and one that it reads.

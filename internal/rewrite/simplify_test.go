@@ -20,11 +20,17 @@ func (d idle) Fuses(s *program.Step, _, _ []program.Type) bool {
 	return d.refuses == nil || !d.refuses(s)
 }
 func (idle) Compile(*program.Program) (program.Executable, error) { return idle{}, nil }
+func (d idle) Executor() program.Executor                         { return d }
 func (idle) Start(*program.IO) *compute.Future                    { return compute.Failed(nil) }
 func (idle) Close() error                                         { return nil }
 
 // ignorant knows no expressions.
-type ignorant struct{ batch.Device }
+type ignorant struct{ idle }
+
+func (i ignorant) Executor() program.Executor { return compiler{i} }
+
+// compiler hides all methods but that of program.Executor.
+type compiler struct{ program.Executor }
 
 // names records on a device and returns the names of the steps that it would be given.
 func names(t *testing.T, dev batch.Device, record func(b *batch.Batch), options ...batch.Option) []string {

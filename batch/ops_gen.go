@@ -7,121 +7,6 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-// ReLUBackward computes dy where x > 0, else 0: the gradient of relu. 0 where x is 0, and where it is negative
-// whatever dy is; NaN where x is.
-func (rec *Batch) ReLUBackward(x, dy Value) Value {
-	return rec.apply(catalogue.Lookup("relu_backward"), nil, nil, x, dy)
-}
-
-// GELUBackward computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
-// tanh(√(2/π)·(x+0.044715x³)). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-func (rec *Batch) GELUBackward(x, dy Value) Value {
-	return rec.apply(catalogue.Lookup("gelu_backward"), nil, nil, x, dy)
-}
-
-// GELUErfBackward computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
-// density φ. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-func (rec *Batch) GELUErfBackward(x, dy Value) Value {
-	return rec.apply(catalogue.Lookup("gelu_erf_backward"), nil, nil, x, dy)
-}
-
-// SiLUBackward computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its
-// limit, 0 or 1; NaN if x or dy is.
-func (rec *Batch) SiLUBackward(x, dy Value) Value {
-	return rec.apply(catalogue.Lookup("silu_backward"), nil, nil, x, dy)
-}
-
-// Attention computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
-// "FlashAttention-2", 2023). Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
-// batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
-// (grouped queries). K and v have one type; scores and sums are Float32 whatever the types; the result has q's type
-// and shape. Lengths [batch] says how many keys are in use, all without it; a length beyond keys means that k and v
-// are rings, in which position p lies at p mod keys and the newest have taken the place of the oldest. Keys not in
-// use are not read. Positions count from the oldest key in use; see AttentionOptions for which a query sees. A query
-// that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among its scores gives NaN. Values that are NaN
-// or infinite may reach queries that do not see them.
-func (rec *Batch) Attention(q, k, v Value, options ...compute.AttentionOptions) Value {
-	return rec.apply(catalogue.Lookup("attention"), nil, optional(options), q, k, v)
-}
-
-// AttentionLengths is [Batch.Attention] with lengths.
-func (rec *Batch) AttentionLengths(q, k, v, lengths Value, options ...compute.AttentionOptions) Value {
-	return rec.apply(catalogue.Lookup("attention"), nil, optional(options), q, k, v, lengths)
-}
-
-// AttentionLSE computes attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the
-// exponentials of its scores, which the gradients of attention need. Without batch, lse is [heads, n]. It is −Inf
-// where the result is zeros. Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
-// batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
-// (grouped queries). K and v have one type; scores and sums are Float32 whatever the types; the result has q's type
-// and shape. Lengths [batch] says how many keys are in use, all without it; a length beyond keys means that k and v
-// are rings, in which position p lies at p mod keys and the newest have taken the place of the oldest. Keys not in
-// use are not read. Positions count from the oldest key in use; see AttentionOptions for which a query sees. A query
-// that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among its scores gives NaN. Values that are NaN
-// or infinite may reach queries that do not see them.
-func (rec *Batch) AttentionLSE(q, k, v Value, options ...compute.AttentionOptions) (y, lse Value) {
-	r := rec.applyAll(catalogue.Lookup("attention_lse"), nil, optional(options), q, k, v)
-	return r[0], r[1]
-}
-
-// AttentionLSELengths is [Batch.AttentionLSE] with lengths.
-func (rec *Batch) AttentionLSELengths(q, k, v, lengths Value, options ...compute.AttentionOptions) (y, lse Value) {
-	r := rec.applyAll(catalogue.Lookup("attention_lse"), nil, optional(options), q, k, v, lengths)
-	return r[0], r[1]
-}
-
-// AttentionBackward computes the gradients of attention for q, k and v, where dy is that of y, and y and lse are
-// what attention_lse gave for the same options, without the matrix of weights in memory (Dao, "FlashAttention-2",
-// 2023); sums have one order, always the same. Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch,
-// keys, kvheads, d], lse is [batch, heads, n], or all without batch; all are Float32: cast operands of 16 bits
-// before. Heads of queries that share one of keys add to the same gradient. Lengths are those of attention, also of
-// rings. Keys that are not in use or that no query sees have gradients of zeros, as have queries that see no key or
-// whose lse is −Inf; keys not in use are not read. What is NaN or infinite may make NaN of any gradient of its
-// sequence.
-func (rec *Batch) AttentionBackward(q, k, v, y, lse, dy Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
-	r := rec.applyAll(catalogue.Lookup("attention_backward"), nil, optional(options), q, k, v, y, lse, dy)
-	return r[0], r[1], r[2]
-}
-
-// AttentionBackwardLengths is [Batch.AttentionBackward] with lengths.
-func (rec *Batch) AttentionBackwardLengths(q, k, v, y, lse, dy, lengths Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
-	r := rec.applyAll(catalogue.Lookup("attention_backward"), nil, optional(options), q, k, v, y, lse, dy, lengths)
-	return r[0], r[1], r[2]
-}
-
-// PagedAttention computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for
-// each sequence (Kwon and others, "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and
-// vpages are [pages, pagesize, kvheads, d] of one type, table is [batch, entries], lengths [batch]. Key t of
-// sequence b lies in page table[b, t/pagesize] at t mod pagesize; keys of pages that do not exist, with ids below 0
-// or from pages on, are not seen. Lengths beyond entries·pagesize mean that many keys. All else is as attention has
-// it.
-func (rec *Batch) PagedAttention(q, kpages, vpages, table, lengths Value, options ...compute.AttentionOptions) Value {
-	return rec.apply(catalogue.Lookup("paged_attention"), nil, optional(options), q, kpages, vpages, table, lengths)
-}
-
-// KVAppend computes a cache of keys or values with new rows in it, in place: each goes to the slot of its position
-// mod capacity. Updated in place: cache; where that is a tensor, the tensor changes. Later steps must use the
-// result. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of the cache's type, taken over bit for
-// bit. Positions [batch] are those of first rows: row i of a sequence has position positions + i. Rows at positions
-// below 0 or from 2³¹ on are not written. Slots that no row goes to stay as they are. The cache is [batch, capacity,
-// heads, d]: once positions exceed its capacity, the newest rows take the place of the oldest, and of more rows than
-// slots the last ones stay.
-func (rec *Batch) KVAppend(cache, rows, positions Value) Value {
-	return rec.apply(catalogue.Lookup("kv_append"), nil, nil, cache, rows, positions)
-}
-
-// KVAppendPaged computes pages of keys or values with new rows in them, in place: each goes to the page that a table
-// names for its position. Updated in place: pages; where that is a tensor, the tensor changes. Later steps must use
-// the result. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of the cache's type, taken over bit
-// for bit. Positions [batch] are those of first rows: row i of a sequence has position positions + i. Rows at
-// positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay as they are. Pages are [pages,
-// pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in page table[b, t/pagesize] at t
-// mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not exist, with ids below 0 or from
-// pages on, are not written. What two rows leave in one slot is undefined.
-func (rec *Batch) KVAppendPaged(pages, rows, positions, table Value) Value {
-	return rec.apply(catalogue.Lookup("kv_append_paged"), nil, nil, pages, rows, positions, table)
-}
-
 // Neg computes −x.
 func (rec *Batch) Neg(x Value) Value {
 	return rec.apply(catalogue.Lookup("neg"), nil, nil, x)
@@ -347,215 +232,28 @@ func (rec *Batch) BiasActivation(x, bias Value, options ...compute.BiasActivatio
 	return rec.apply(catalogue.Lookup("bias_activation"), nil, optional(options), x, bias)
 }
 
-// GateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are
-// [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows of
-// x it is one kernel that reads each weight once; beyond, it is the matmuls.
-func (rec *Batch) GateUpSwiGLU(x, gate, up Value) Value {
-	return rec.apply(catalogue.Lookup("gate_up_swiglu"), nil, nil, x, gate, up)
+// ReLUBackward computes dy where x > 0, else 0: the gradient of relu. 0 where x is 0, and where it is negative
+// whatever dy is; NaN where x is.
+func (rec *Batch) ReLUBackward(x, dy Value) Value {
+	return rec.apply(catalogue.Lookup("relu_backward"), nil, nil, x, dy)
 }
 
-// Gather computes the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of
-// indices in the place of the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements
-// are integers.
-func (rec *Batch) Gather(x, indices Value, options ...compute.GatherOptions) Value {
-	return rec.apply(catalogue.Lookup("gather"), nil, optional(options), x, indices)
+// GELUBackward computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
+// tanh(√(2/π)·(x+0.044715x³)). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (rec *Batch) GELUBackward(x, dy Value) Value {
+	return rec.apply(catalogue.Lookup("gelu_backward"), nil, nil, x, dy)
 }
 
-// TakeAlong computes for each element of indices the element of x in the same row of the last axis that it names
-// (NumPy's take_along_axis); the other axes are equal. An index outside the axis, negative ones too, gives NaN, and
-// 0 where elements are integers.
-func (rec *Batch) TakeAlong(x, indices Value) Value {
-	return rec.apply(catalogue.Lookup("take_along"), nil, nil, x, indices)
+// GELUErfBackward computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
+// density φ. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (rec *Batch) GELUErfBackward(x, dy Value) Value {
+	return rec.apply(catalogue.Lookup("gelu_erf_backward"), nil, nil, x, dy)
 }
 
-// Inspect computes four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and
-// the lowest of an Inf. Without an axis everything is reduced, to shape []. The words, Int32, are the last axis of
-// the result. An index is −1 where there is no such element. An empty tensor has none.
-func (rec *Batch) Inspect(x Value, axis ...compute.Axis) Value {
-	return rec.apply(catalogue.Lookup("inspect"), nil, optional(axis), x)
-}
-
-// SoftmaxBackward computes the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what
-// softmax gave.
-func (rec *Batch) SoftmaxBackward(p, dy Value) Value {
-	return rec.apply(catalogue.Lookup("softmax_backward"), nil, nil, p, dy)
-}
-
-// CrossEntropy computes the cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes]
-// against the class that targets [...] names, without forming the softmax; with label smoothing ε, logits[target]
-// becomes (1−ε)·logits[target] + ε·mean(logits). A target outside [0, classes) makes NaN of its row. Ignored rows
-// are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN.
-func (rec *Batch) CrossEntropy(logits, targets Value, options ...compute.CrossEntropyOptions) Value {
-	return rec.apply(catalogue.Lookup("cross_entropy"), nil, optional(options), logits, targets)
-}
-
-// CrossEntropyBackward computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p),
-// where p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of
-// each row's loss. A target outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are;
-// elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN. Options must be those of the loss.
-func (rec *Batch) CrossEntropyBackward(logits, targets, dloss Value, options ...compute.CrossEntropyOptions) Value {
-	return rec.apply(catalogue.Lookup("cross_entropy_backward"), nil, optional(options), logits, targets, dloss)
-}
-
-// LZ4Compress computes pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its
-// row of blocks [pages, 1024], with the rest zeros, and their sizes [pages] in bytes: the same bytes on every
-// device. Size 4096 says that a page does not get smaller: then the block is the page itself. A page of zeros has 26
-// bytes.
-func (rec *Batch) LZ4Compress(pages Value) (blocks, sizes Value) {
-	r := rec.applyAll(catalogue.Lookup("lz4_compress"), nil, nil, pages)
-	return r[0], r[1]
-}
-
-// LZ4Decompress computes the pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the
-// LZ4 block format, of so many bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status
-// [pages] is the number of their bytes. Where a block is malformed, its page is zeros and its status says what is
-// wrong: −1 the size is not from 1 to 4096, −2 the block ends within a sequence or with a match, −3 a match begins
-// before the page or at offset 0, −4 there is more than a page. What lies behind a block is not looked at.
-func (rec *Batch) LZ4Decompress(blocks, sizes Value) (pages, status Value) {
-	r := rec.applyAll(catalogue.Lookup("lz4_decompress"), nil, nil, blocks, sizes)
-	return r[0], r[1]
-}
-
-// Transpose computes x with its axes in another order.
-func (rec *Batch) Transpose(x Value, options ...compute.TransposeOptions) Value {
-	return rec.apply(catalogue.Lookup("transpose"), nil, optional(options), x)
-}
-
-// Slice computes a strided box of x.
-func (rec *Batch) Slice(x Value, options compute.SliceOptions) Value {
-	return rec.apply(catalogue.Lookup("slice"), nil, options, x)
-}
-
-// Pad computes x with elements of one value added around it.
-func (rec *Batch) Pad(x Value, options compute.PadOptions) Value {
-	return rec.apply(catalogue.Lookup("pad"), nil, options, x)
-}
-
-// Concat computes the operands joined along one axis. A negative axis counts from the end.
-func (rec *Batch) Concat(axis int, x ...Value) Value {
-	return rec.apply(catalogue.Lookup("concat"), nil, compute.ConcatOptions{Axis: axis}, x...)
-}
-
-// Embedding computes the rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width
-// appended. An id outside the vocabulary gives a row of NaN.
-func (rec *Batch) Embedding(table, ids Value) Value {
-	return rec.apply(catalogue.Lookup("embedding"), nil, nil, table, ids)
-}
-
-// Copy computes x in memory of its own.
-func (rec *Batch) Copy(x Value) Value {
-	return rec.apply(catalogue.Lookup("copy"), nil, nil, x)
-}
-
-// Reshape computes x's elements, in order, under another shape. One dimension may be -1.
-func (rec *Batch) Reshape(x Value, shape ...int) Value {
-	return rec.apply(catalogue.Lookup("reshape"), nil, compute.ReshapeOptions{Shape: shape}, x)
-}
-
-// Fill computes a tensor of one value.
-func (rec *Batch) Fill(value float32, shape ...int) Value {
-	return rec.apply(catalogue.Lookup("fill"), []float32{value}, compute.FillOptions{Shape: shape})
-}
-
-// Cast computes x converted between Float32, Float16 and BFloat16, or copied. To a type of fewer bits rounds to
-// nearest even; what rounds beyond its largest value (65504; 3.39e38) gives ±Inf. NaN stays NaN, of any bits.
-// Subnormal numbers, of either type, may become 0.
-func (rec *Batch) Cast(x Value, to compute.DType) Value {
-	return rec.apply(catalogue.Lookup("cast"), nil, compute.CastOptions{To: to}, x)
-}
-
-// L2Normalize computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are
-// scaled by in delta-rule attention.
-func (rec *Batch) L2Normalize(x Value, eps float32) Value {
-	return rec.apply(catalogue.Lookup("l2_normalize"), []float32{eps}, nil, x)
-}
-
-// GatedRMSNorm computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and
-// gate have one shape, gamma is a row. A gate of −Inf counts as its limit, 0.
-func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
-	return rec.apply(catalogue.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
-}
-
-// Dequantize computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of
-// any shape, those of these rows only: […rows k], the embedding of quantised tables. Float32 values are those of
-// quant.Dequantize, bit for bit; halves are the nearest to them, and subnormal ones may be 0. A row outside the
-// table, negative ones too, gives NaN.
-func (rec *Batch) Dequantize(w Value, options ...compute.DequantizeOptions) Value {
-	return rec.apply(catalogue.Lookup("dequantize"), nil, optional(options), w)
-}
-
-// DequantizeRows is [Batch.Dequantize] with rows.
-func (rec *Batch) DequantizeRows(w, rows Value, options ...compute.DequantizeOptions) Value {
-	return rec.apply(catalogue.Lookup("dequantize"), nil, optional(options), w, rows)
-}
-
-// QuantMatMulRowMajor computes x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as
-// model files have them: [… n]. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K =
-// 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize.
-// For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
-func (rec *Batch) QuantMatMulRowMajor(x, w Value, options ...compute.QuantOptions) Value {
-	return rec.apply(catalogue.Lookup("quant_matmul_row_major"), nil, optional(options), x, w)
-}
-
-// QuantMatMulColMajor computes x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n];
-// Q8 is not possible, since the values that a result sums up have scales of their own. Weights are packed by
-// quant.Pack: Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
-// count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With
-// Q8, Inf or NaN in a row of x makes the row's results NaN.
-func (rec *Batch) QuantMatMulColMajor(x, w Value, options ...compute.QuantOptions) Value {
-	return rec.apply(catalogue.Lookup("quant_matmul_col_major"), nil, optional(options), x, w)
-}
-
-// QuantQKV computes the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv;
-// biases are [n], all or none; formats may differ. Weights are packed by quant.Pack: Uint32, a row of words for each
-// row of values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
-// quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's
-// results NaN.
-func (rec *Batch) QuantQKV(x, wq, wk, wv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
-	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv)
-	return r[0], r[1], r[2]
-}
-
-// QuantQKVBq is [Batch.QuantQKV] with bq.
-func (rec *Batch) QuantQKVBq(x, wq, wk, wv, bq Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
-	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq)
-	return r[0], r[1], r[2]
-}
-
-// QuantQKVBk is [Batch.QuantQKV] with bk.
-func (rec *Batch) QuantQKVBk(x, wq, wk, wv, bq, bk Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
-	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk)
-	return r[0], r[1], r[2]
-}
-
-// QuantQKVBv is [Batch.QuantQKV] with bv.
-func (rec *Batch) QuantQKVBv(x, wq, wk, wv, bq, bk, bv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
-	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk, bv)
-	return r[0], r[1], r[2]
-}
-
-// QuantGateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of
-// a gated feed-forward layer. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0
-// gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For
-// up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
-func (rec *Batch) QuantGateUpSwiGLU(x, gate, up Value, options ...compute.QuantOptions) Value {
-	return rec.apply(catalogue.Lookup("quant_gate_up_swiglu"), nil, optional(options), x, gate, up)
-}
-
-// RandomUniform computes random numbers from 0 to below 1, the same on every device. The seed is Uint32 [2]. They
-// are the upper 24 bits of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4
-// of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have
-// nothing to do with each other.
-func (rec *Batch) RandomUniform(seed Value, stream int, shape ...int) Value {
-	return rec.apply(catalogue.Lookup("random_uniform"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
-}
-
-// RandomNormal computes random numbers of the normal distribution, of mean 0 and variance 1. The seed is Uint32 [2].
-// They are made of the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and
-// Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same
-// on every device.
-func (rec *Batch) RandomNormal(seed Value, stream int, shape ...int) Value {
-	return rec.apply(catalogue.Lookup("random_normal"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
+// SiLUBackward computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its
+// limit, 0 or 1; NaN if x or dy is.
+func (rec *Batch) SiLUBackward(x, dy Value) Value {
+	return rec.apply(catalogue.Lookup("silu_backward"), nil, nil, x, dy)
 }
 
 // Sum computes the sum of the elements. Without an axis everything is reduced, to shape []. 0 for an empty tensor.
@@ -618,30 +316,32 @@ func (rec *Batch) Dot(a, b Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("dot"), nil, optional(axis), a, b)
 }
 
-// Rope computes x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; x is [… n heads d],
-// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
-// Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result
-// may be x in place.
-func (rec *Batch) Rope(x, positions Value, options ...compute.RopeOptions) Value {
-	return rec.apply(catalogue.Lookup("rope"), nil, optional(options), x, positions)
+// SumSquares computes the sum of the squares of the elements, the square of norm_l2. Without an axis everything is
+// reduced, to shape []. 0 for an empty tensor. Squares beyond float32's range give +Inf.
+func (rec *Batch) SumSquares(x Value, axis ...compute.Axis) Value {
+	return rec.apply(catalogue.Lookup("sum_squares"), nil, optional(axis), x)
 }
 
-// RopeFactors is [Batch.Rope] with factors.
-func (rec *Batch) RopeFactors(x, positions, factors Value, options ...compute.RopeOptions) Value {
-	return rec.apply(catalogue.Lookup("rope"), nil, optional(options), x, positions, factors)
+// CumSum computes the sums of the elements up to each one, along the last axis. From an Inf or NaN on, sums are what
+// IEEE arithmetic makes of them. Each sum is formed from blocks, whose sums are formed likewise: its error is
+// bounded by 2e-6 of the sum of the absolute values, for rows of any length.
+func (rec *Batch) CumSum(x Value, options ...compute.CumSumOptions) Value {
+	return rec.apply(catalogue.Lookup("cumsum"), nil, optional(options), x)
 }
 
-// RopeBackward computes the gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d],
-// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN),
-// where x is dy. Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs
-// NaN. The result may be x in place.
-func (rec *Batch) RopeBackward(dy, positions Value, options ...compute.RopeOptions) Value {
-	return rec.apply(catalogue.Lookup("rope_backward"), nil, optional(options), dy, positions)
+// Inspect computes four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and
+// the lowest of an Inf. Without an axis everything is reduced, to shape []. The words, Int32, are the last axis of
+// the result. An index is −1 where there is no such element. An empty tensor has none.
+func (rec *Batch) Inspect(x Value, axis ...compute.Axis) Value {
+	return rec.apply(catalogue.Lookup("inspect"), nil, optional(axis), x)
 }
 
-// RopeBackwardFactors is [Batch.RopeBackward] with factors.
-func (rec *Batch) RopeBackwardFactors(dy, positions, factors Value, options ...compute.RopeOptions) Value {
-	return rec.apply(catalogue.Lookup("rope_backward"), nil, optional(options), dy, positions, factors)
+// TopK computes the K largest elements of each row of the last axis in descending order, and their indices in the
+// row, Int32; both results have K as their last axis. Of equal elements, which zeros of either sign are, those of
+// lower index come first. NaN counts as larger than every number, +Inf too.
+func (rec *Batch) TopK(x Value, options ...compute.TopKOptions) (values, indices Value) {
+	r := rec.applyAll(catalogue.Lookup("top_k"), nil, optional(options), x)
+	return r[0], r[1]
 }
 
 // Softmax computes exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing
@@ -662,35 +362,33 @@ func (rec *Batch) LayerNorm(x, gamma, beta Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("layer_norm"), []float32{eps}, nil, x, gamma, beta)
 }
 
-// AddLayerNorm computes x + residual and layer_norm of that with gamma and beta, in one pass.
-func (rec *Batch) AddLayerNorm(x, residual, gamma, beta Value, eps float32) (sum, normed Value) {
-	r := rec.applyAll(catalogue.Lookup("add_layer_norm"), []float32{eps}, nil, x, residual, gamma, beta)
-	return r[0], r[1]
-}
-
-// LayerNormBackward computes the gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums
-// over rows have one order, always the same. Where a row of dy holds infinities, those and NaN take turns in its dx.
-func (rec *Batch) LayerNormBackward(x, gamma, beta, dy Value, eps float32) (dx, dgamma, dbeta Value) {
-	r := rec.applyAll(catalogue.Lookup("layer_norm_backward"), []float32{eps}, nil, x, gamma, beta, dy)
-	return r[0], r[1], r[2]
-}
-
 // RMSNorm computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("rms_norm"), []float32{eps}, nil, x, gamma)
 }
 
-// RMSNormMatVec computes rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. x is [… k], weights
-// are [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows
-// of x it is one kernel that reads each weight once; beyond, it is the matmuls.
-func (rec *Batch) RMSNormMatVec(x, gamma, w Value, eps float32) Value {
-	return rec.apply(catalogue.Lookup("rms_norm_matvec"), []float32{eps}, nil, x, gamma, w)
+// L2Normalize computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are
+// scaled by in delta-rule attention.
+func (rec *Batch) L2Normalize(x Value, eps float32) Value {
+	return rec.apply(catalogue.Lookup("l2_normalize"), []float32{eps}, nil, x)
+}
+
+// GatedRMSNorm computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and
+// gate have one shape, gamma is a row. A gate of −Inf counts as its limit, 0.
+func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
+	return rec.apply(catalogue.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
 }
 
 // AddRMSNorm computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a
 // transformer.
 func (rec *Batch) AddRMSNorm(x, residual, gamma Value, eps float32) (sum, normed Value) {
 	r := rec.applyAll(catalogue.Lookup("add_rms_norm"), []float32{eps}, nil, x, residual, gamma)
+	return r[0], r[1]
+}
+
+// AddLayerNorm computes x + residual and layer_norm of that with gamma and beta, in one pass.
+func (rec *Batch) AddLayerNorm(x, residual, gamma, beta Value, eps float32) (sum, normed Value) {
+	r := rec.applyAll(catalogue.Lookup("add_layer_norm"), []float32{eps}, nil, x, residual, gamma, beta)
 	return r[0], r[1]
 }
 
@@ -701,6 +399,97 @@ func (rec *Batch) RMSNormBackward(x, gamma, dy Value, eps float32) (dx, dgamma V
 	return r[0], r[1]
 }
 
+// LayerNormBackward computes the gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums
+// over rows have one order, always the same. Where a row of dy holds infinities, those and NaN take turns in its dx.
+func (rec *Batch) LayerNormBackward(x, gamma, beta, dy Value, eps float32) (dx, dgamma, dbeta Value) {
+	r := rec.applyAll(catalogue.Lookup("layer_norm_backward"), []float32{eps}, nil, x, gamma, beta, dy)
+	return r[0], r[1], r[2]
+}
+
+// MatMul computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The
+// element types of a and b are the same, that of the result is an option; sums and bias are Float32. K = 0 gives
+// act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
+func (rec *Batch) MatMul(a, b Value, options ...compute.MatMulOptions) Value {
+	return rec.apply(catalogue.Lookup("matmul"), nil, optional(options), a, b)
+}
+
+// MatMulWithBias is [Batch.MatMul] with bias.
+func (rec *Batch) MatMulWithBias(a, b, bias Value, options ...compute.MatMulOptions) Value {
+	return rec.apply(catalogue.Lookup("matmul"), nil, optional(options), a, b, bias)
+}
+
+// MatVec computes the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows,
+// m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves
+// may count as 0.
+func (rec *Batch) MatVec(a, x Value) Value {
+	return rec.apply(catalogue.Lookup("matvec"), nil, nil, a, x)
+}
+
+// VecMat computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows,
+// n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves
+// may count as 0.
+func (rec *Batch) VecMat(x, a Value) Value {
+	return rec.apply(catalogue.Lookup("vecmat"), nil, nil, x, a)
+}
+
+// RMSNormMatVec computes rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. x is [… k], weights
+// are [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows
+// of x it is one kernel that reads each weight once; beyond, it is the matmuls.
+func (rec *Batch) RMSNormMatVec(x, gamma, w Value, eps float32) Value {
+	return rec.apply(catalogue.Lookup("rms_norm_matvec"), []float32{eps}, nil, x, gamma, w)
+}
+
+// QKV computes the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
+// none. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums
+// up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is the matmuls.
+func (rec *Batch) QKV(x, wq, wk, wv Value) (q, k, v Value) {
+	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv)
+	return r[0], r[1], r[2]
+}
+
+// QKVWithBiases is [Batch.QKV] with biases.
+func (rec *Batch) QKVWithBiases(x, wq, wk, wv, bq, bk, bv Value) (q, k, v Value) {
+	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq, bk, bv)
+	return r[0], r[1], r[2]
+}
+
+// GateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are
+// [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows of
+// x it is one kernel that reads each weight once; beyond, it is the matmuls.
+func (rec *Batch) GateUpSwiGLU(x, gate, up Value) Value {
+	return rec.apply(catalogue.Lookup("gate_up_swiglu"), nil, nil, x, gate, up)
+}
+
+// Dequantize computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of
+// any shape, those of these rows only: […rows k], the embedding of quantised tables. Float32 values are those of
+// quant.Dequantize, bit for bit; halves are the nearest to them, and subnormal ones may be 0. A row outside the
+// table, negative ones too, gives NaN.
+func (rec *Batch) Dequantize(w Value, options ...compute.DequantizeOptions) Value {
+	return rec.apply(catalogue.Lookup("dequantize"), nil, optional(options), w)
+}
+
+// DequantizeRows is [Batch.Dequantize] with rows.
+func (rec *Batch) DequantizeRows(w, rows Value, options ...compute.DequantizeOptions) Value {
+	return rec.apply(catalogue.Lookup("dequantize"), nil, optional(options), w, rows)
+}
+
+// QuantMatMulRowMajor computes x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as
+// model files have them: [… n]. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K =
+// 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize.
+// For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (rec *Batch) QuantMatMulRowMajor(x, w Value, options ...compute.QuantOptions) Value {
+	return rec.apply(catalogue.Lookup("quant_matmul_row_major"), nil, optional(options), x, w)
+}
+
+// QuantMatMulColMajor computes x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n];
+// Q8 is not possible, since the values that a result sums up have scales of their own. Weights are packed by
+// quant.Pack: Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
+// count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With
+// Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (rec *Batch) QuantMatMulColMajor(x, w Value, options ...compute.QuantOptions) Value {
+	return rec.apply(catalogue.Lookup("quant_matmul_col_major"), nil, optional(options), x, w)
+}
+
 // QuantRMSNormMatVec computes rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last
 // axis with gamma [k]. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives
 // zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to
@@ -709,17 +498,124 @@ func (rec *Batch) QuantRMSNormMatVec(x, gamma, w Value, eps float32, options ...
 	return rec.apply(catalogue.Lookup("quant_rms_norm_matvec"), []float32{eps}, optional(options), x, gamma, w)
 }
 
-// SumSquares computes the sum of the squares of the elements, the square of norm_l2. Without an axis everything is
-// reduced, to shape []. 0 for an empty tensor. Squares beyond float32's range give +Inf.
-func (rec *Batch) SumSquares(x Value, axis ...compute.Axis) Value {
-	return rec.apply(catalogue.Lookup("sum_squares"), nil, optional(axis), x)
+// QuantQKV computes the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv;
+// biases are [n], all or none; formats may differ. Weights are packed by quant.Pack: Uint32, a row of words for each
+// row of values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
+// quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's
+// results NaN.
+func (rec *Batch) QuantQKV(x, wq, wk, wv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
+	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv)
+	return r[0], r[1], r[2]
 }
 
-// CumSum computes the sums of the elements up to each one, along the last axis. From an Inf or NaN on, sums are what
-// IEEE arithmetic makes of them. Each sum is formed from blocks, whose sums are formed likewise: its error is
-// bounded by 2e-6 of the sum of the absolute values, for rows of any length.
-func (rec *Batch) CumSum(x Value, options ...compute.CumSumOptions) Value {
-	return rec.apply(catalogue.Lookup("cumsum"), nil, optional(options), x)
+// QuantQKVWithBiases is [Batch.QuantQKV] with biases.
+func (rec *Batch) QuantQKVWithBiases(x, wq, wk, wv, bq, bk, bv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
+	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk, bv)
+	return r[0], r[1], r[2]
+}
+
+// QuantGateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of
+// a gated feed-forward layer. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0
+// gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For
+// up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (rec *Batch) QuantGateUpSwiGLU(x, gate, up Value, options ...compute.QuantOptions) Value {
+	return rec.apply(catalogue.Lookup("quant_gate_up_swiglu"), nil, optional(options), x, gate, up)
+}
+
+// Conv2D computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of
+// [h, w] with [kh, kw]. Padding is zeros: an infinite weight over padding gives NaN only where the input has
+// elements.
+func (rec *Batch) Conv2D(x, weights Value, options ...compute.Conv2DOptions) Value {
+	return rec.apply(catalogue.Lookup("conv2d"), nil, optional(options), x, weights)
+}
+
+// Conv2DWithBias is [Batch.Conv2D] with bias.
+func (rec *Batch) Conv2DWithBias(x, weights, bias Value, options ...compute.Conv2DOptions) Value {
+	return rec.apply(catalogue.Lookup("conv2d"), nil, optional(options), x, weights, bias)
+}
+
+// MaxPool2D computes the largest element of each window over the last two axes. NaN if any element of the window is.
+func (rec *Batch) MaxPool2D(x Value, options compute.PoolOptions) Value {
+	return rec.apply(catalogue.Lookup("max_pool2d"), nil, options, x)
+}
+
+// AvgPool2D computes the mean of the elements of each window over the last two axes. Padding is not counted.
+func (rec *Batch) AvgPool2D(x Value, options compute.PoolOptions) Value {
+	return rec.apply(catalogue.Lookup("avg_pool2d"), nil, options, x)
+}
+
+// Conv1D computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the
+// length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
+// Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
+func (rec *Batch) Conv1D(x, weights Value, options ...compute.Conv1DOptions) Value {
+	return rec.apply(catalogue.Lookup("conv1d"), nil, optional(options), x, weights)
+}
+
+// Conv1DWithBias is [Batch.Conv1D] with bias.
+func (rec *Batch) Conv1DWithBias(x, weights, bias Value, options ...compute.Conv1DOptions) Value {
+	return rec.apply(catalogue.Lookup("conv1d"), nil, optional(options), x, weights, bias)
+}
+
+// Transpose computes x with its axes in another order.
+func (rec *Batch) Transpose(x Value, options ...compute.TransposeOptions) Value {
+	return rec.apply(catalogue.Lookup("transpose"), nil, optional(options), x)
+}
+
+// Slice computes a strided box of x.
+func (rec *Batch) Slice(x Value, options compute.SliceOptions) Value {
+	return rec.apply(catalogue.Lookup("slice"), nil, options, x)
+}
+
+// Pad computes x with elements of one value added around it.
+func (rec *Batch) Pad(x Value, options compute.PadOptions) Value {
+	return rec.apply(catalogue.Lookup("pad"), nil, options, x)
+}
+
+// Concat computes the operands joined along one axis. A negative axis counts from the end.
+func (rec *Batch) Concat(axis int, x ...Value) Value {
+	return rec.apply(catalogue.Lookup("concat"), nil, compute.ConcatOptions{Axis: axis}, x...)
+}
+
+// Embedding computes the rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width
+// appended. An id outside the vocabulary gives a row of NaN.
+func (rec *Batch) Embedding(table, ids Value) Value {
+	return rec.apply(catalogue.Lookup("embedding"), nil, nil, table, ids)
+}
+
+// Copy computes x in memory of its own.
+func (rec *Batch) Copy(x Value) Value {
+	return rec.apply(catalogue.Lookup("copy"), nil, nil, x)
+}
+
+// Reshape computes x's elements, in order, under another shape. One dimension may be -1.
+func (rec *Batch) Reshape(x Value, shape ...int) Value {
+	return rec.apply(catalogue.Lookup("reshape"), nil, compute.ReshapeOptions{Shape: shape}, x)
+}
+
+// Fill computes a tensor of one value.
+func (rec *Batch) Fill(value float32, shape ...int) Value {
+	return rec.apply(catalogue.Lookup("fill"), []float32{value}, compute.FillOptions{Shape: shape})
+}
+
+// Cast computes x converted between Float32, Float16 and BFloat16, or copied. To a type of fewer bits rounds to
+// nearest even; what rounds beyond its largest value (65504; 3.39e38) gives ±Inf. NaN stays NaN, of any bits.
+// Subnormal numbers, of either type, may become 0.
+func (rec *Batch) Cast(x Value, to compute.DType) Value {
+	return rec.apply(catalogue.Lookup("cast"), nil, compute.CastOptions{To: to}, x)
+}
+
+// Gather computes the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of
+// indices in the place of the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements
+// are integers.
+func (rec *Batch) Gather(x, indices Value, options ...compute.GatherOptions) Value {
+	return rec.apply(catalogue.Lookup("gather"), nil, optional(options), x, indices)
+}
+
+// TakeAlong computes for each element of indices the element of x in the same row of the last axis that it names
+// (NumPy's take_along_axis); the other axes are equal. An index outside the axis, negative ones too, gives NaN, and
+// 0 where elements are integers.
+func (rec *Batch) TakeAlong(x, indices Value) Value {
+	return rec.apply(catalogue.Lookup("take_along"), nil, nil, x, indices)
 }
 
 // Scatter computes x, changed in place, with rows along the first axis replaced: the row that indices[j] names by
@@ -746,76 +642,143 @@ func (rec *Batch) EmbeddingBackward(table, ids, dy Value) Value {
 	return rec.apply(catalogue.Lookup("embedding_backward"), nil, nil, table, ids, dy)
 }
 
-// Conv1D computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the
-// length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
-// Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
-func (rec *Batch) Conv1D(x, weights Value, options ...compute.Conv1DOptions) Value {
-	return rec.apply(catalogue.Lookup("conv1d"), nil, optional(options), x, weights)
+// Attention computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
+// "FlashAttention-2", 2023). Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
+// batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
+// (grouped queries). K and v have one type; scores and sums are Float32 whatever the types; the result has q's type
+// and shape. Lengths [batch] says how many keys are in use, all without it; a length beyond keys means that k and v
+// are rings, in which position p lies at p mod keys and the newest have taken the place of the oldest. Keys not in
+// use are not read. Positions count from the oldest key in use; see AttentionOptions for which a query sees. A query
+// that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among its scores gives NaN. Values that are NaN
+// or infinite may reach queries that do not see them.
+func (rec *Batch) Attention(q, k, v Value, options ...compute.AttentionOptions) Value {
+	return rec.apply(catalogue.Lookup("attention"), nil, optional(options), q, k, v)
 }
 
-// Conv1DBias is [Batch.Conv1D] with bias.
-func (rec *Batch) Conv1DBias(x, weights, bias Value, options ...compute.Conv1DOptions) Value {
-	return rec.apply(catalogue.Lookup("conv1d"), nil, optional(options), x, weights, bias)
+// AttentionWithLengths is [Batch.Attention] with lengths.
+func (rec *Batch) AttentionWithLengths(q, k, v, lengths Value, options ...compute.AttentionOptions) Value {
+	return rec.apply(catalogue.Lookup("attention"), nil, optional(options), q, k, v, lengths)
 }
 
-// QKV computes the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
-// none. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums
-// up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is the matmuls.
-func (rec *Batch) QKV(x, wq, wk, wv Value) (q, k, v Value) {
-	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv)
-	return r[0], r[1], r[2]
-}
-
-// QKVBq is [Batch.QKV] with bq.
-func (rec *Batch) QKVBq(x, wq, wk, wv, bq Value) (q, k, v Value) {
-	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq)
-	return r[0], r[1], r[2]
-}
-
-// QKVBk is [Batch.QKV] with bk.
-func (rec *Batch) QKVBk(x, wq, wk, wv, bq, bk Value) (q, k, v Value) {
-	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq, bk)
-	return r[0], r[1], r[2]
-}
-
-// QKVBv is [Batch.QKV] with bv.
-func (rec *Batch) QKVBv(x, wq, wk, wv, bq, bk, bv Value) (q, k, v Value) {
-	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq, bk, bv)
-	return r[0], r[1], r[2]
-}
-
-// MatVec computes the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows,
-// m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves
-// may count as 0.
-func (rec *Batch) MatVec(a, x Value) Value {
-	return rec.apply(catalogue.Lookup("matvec"), nil, nil, a, x)
-}
-
-// VecMat computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows,
-// n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves
-// may count as 0.
-func (rec *Batch) VecMat(x, a Value) Value {
-	return rec.apply(catalogue.Lookup("vecmat"), nil, nil, x, a)
-}
-
-// MatMul computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The
-// element types of a and b are the same, that of the result is an option; sums and bias are Float32. K = 0 gives
-// act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
-func (rec *Batch) MatMul(a, b Value, options ...compute.MatMulOptions) Value {
-	return rec.apply(catalogue.Lookup("matmul"), nil, optional(options), a, b)
-}
-
-// MatMulBias is [Batch.MatMul] with bias.
-func (rec *Batch) MatMulBias(a, b, bias Value, options ...compute.MatMulOptions) Value {
-	return rec.apply(catalogue.Lookup("matmul"), nil, optional(options), a, b, bias)
-}
-
-// TopK computes the K largest elements of each row of the last axis in descending order, and their indices in the
-// row, Int32; both results have K as their last axis. Of equal elements, which zeros of either sign are, those of
-// lower index come first. NaN counts as larger than every number, +Inf too.
-func (rec *Batch) TopK(x Value, options ...compute.TopKOptions) (values, indices Value) {
-	r := rec.applyAll(catalogue.Lookup("top_k"), nil, optional(options), x)
+// AttentionLSE computes attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the
+// exponentials of its scores, which the gradients of attention need. Without batch, lse is [heads, n]. It is −Inf
+// where the result is zeros. Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
+// batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
+// (grouped queries). K and v have one type; scores and sums are Float32 whatever the types; the result has q's type
+// and shape. Lengths [batch] says how many keys are in use, all without it; a length beyond keys means that k and v
+// are rings, in which position p lies at p mod keys and the newest have taken the place of the oldest. Keys not in
+// use are not read. Positions count from the oldest key in use; see AttentionOptions for which a query sees. A query
+// that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among its scores gives NaN. Values that are NaN
+// or infinite may reach queries that do not see them.
+func (rec *Batch) AttentionLSE(q, k, v Value, options ...compute.AttentionOptions) (y, lse Value) {
+	r := rec.applyAll(catalogue.Lookup("attention_lse"), nil, optional(options), q, k, v)
 	return r[0], r[1]
+}
+
+// AttentionLSEWithLengths is [Batch.AttentionLSE] with lengths.
+func (rec *Batch) AttentionLSEWithLengths(q, k, v, lengths Value, options ...compute.AttentionOptions) (y, lse Value) {
+	r := rec.applyAll(catalogue.Lookup("attention_lse"), nil, optional(options), q, k, v, lengths)
+	return r[0], r[1]
+}
+
+// AttentionBackward computes the gradients of attention for q, k and v, where dy is that of y, and y and lse are
+// what attention_lse gave for the same options, without the matrix of weights in memory (Dao, "FlashAttention-2",
+// 2023); sums have one order, always the same. Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch,
+// keys, kvheads, d], lse is [batch, heads, n], or all without batch; all are Float32: cast operands of 16 bits
+// before. Heads of queries that share one of keys add to the same gradient. Lengths are those of attention, also of
+// rings. Keys that are not in use or that no query sees have gradients of zeros, as have queries that see no key or
+// whose lse is −Inf; keys not in use are not read. What is NaN or infinite may make NaN of any gradient of its
+// sequence.
+func (rec *Batch) AttentionBackward(q, k, v, y, lse, dy Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
+	r := rec.applyAll(catalogue.Lookup("attention_backward"), nil, optional(options), q, k, v, y, lse, dy)
+	return r[0], r[1], r[2]
+}
+
+// AttentionBackwardWithLengths is [Batch.AttentionBackward] with lengths.
+func (rec *Batch) AttentionBackwardWithLengths(q, k, v, y, lse, dy, lengths Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
+	r := rec.applyAll(catalogue.Lookup("attention_backward"), nil, optional(options), q, k, v, y, lse, dy, lengths)
+	return r[0], r[1], r[2]
+}
+
+// PagedAttention computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for
+// each sequence (Kwon and others, "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and
+// vpages are [pages, pagesize, kvheads, d] of one type, table is [batch, entries], lengths [batch]. Key t of
+// sequence b lies in page table[b, t/pagesize] at t mod pagesize; keys of pages that do not exist, with ids below 0
+// or from pages on, are not seen. Lengths beyond entries·pagesize mean that many keys. All else is as attention has
+// it.
+func (rec *Batch) PagedAttention(q, kpages, vpages, table, lengths Value, options ...compute.AttentionOptions) Value {
+	return rec.apply(catalogue.Lookup("paged_attention"), nil, optional(options), q, kpages, vpages, table, lengths)
+}
+
+// KVAppend computes a cache of keys or values with new rows in it, in place: each goes to the slot of its position
+// mod capacity. Updated in place: cache; where that is a tensor, the tensor changes. Later steps must use the
+// result. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of the cache's type, taken over bit for
+// bit. Positions [batch] are those of first rows: row i of a sequence has position positions + i. Rows at positions
+// below 0 or from 2³¹ on are not written. Slots that no row goes to stay as they are. The cache is [batch, capacity,
+// heads, d]: once positions exceed its capacity, the newest rows take the place of the oldest, and of more rows than
+// slots the last ones stay.
+func (rec *Batch) KVAppend(cache, rows, positions Value) Value {
+	return rec.apply(catalogue.Lookup("kv_append"), nil, nil, cache, rows, positions)
+}
+
+// KVAppendPaged computes pages of keys or values with new rows in them, in place: each goes to the page that a table
+// names for its position. Updated in place: pages; where that is a tensor, the tensor changes. Later steps must use
+// the result. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of the cache's type, taken over bit
+// for bit. Positions [batch] are those of first rows: row i of a sequence has position positions + i. Rows at
+// positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay as they are. Pages are [pages,
+// pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in page table[b, t/pagesize] at t
+// mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not exist, with ids below 0 or from
+// pages on, are not written. What two rows leave in one slot is undefined.
+func (rec *Batch) KVAppendPaged(pages, rows, positions, table Value) Value {
+	return rec.apply(catalogue.Lookup("kv_append_paged"), nil, nil, pages, rows, positions, table)
+}
+
+// Rope computes x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; x is [… n heads d],
+// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+// Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result
+// may be x in place.
+func (rec *Batch) Rope(x, positions Value, options ...compute.RopeOptions) Value {
+	return rec.apply(catalogue.Lookup("rope"), nil, optional(options), x, positions)
+}
+
+// RopeWithFactors is [Batch.Rope] with factors.
+func (rec *Batch) RopeWithFactors(x, positions, factors Value, options ...compute.RopeOptions) Value {
+	return rec.apply(catalogue.Lookup("rope"), nil, optional(options), x, positions, factors)
+}
+
+// RopeBackward computes the gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d],
+// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN),
+// where x is dy. Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs
+// NaN. The result may be x in place.
+func (rec *Batch) RopeBackward(dy, positions Value, options ...compute.RopeOptions) Value {
+	return rec.apply(catalogue.Lookup("rope_backward"), nil, optional(options), dy, positions)
+}
+
+// RopeBackwardWithFactors is [Batch.RopeBackward] with factors.
+func (rec *Batch) RopeBackwardWithFactors(dy, positions, factors Value, options ...compute.RopeOptions) Value {
+	return rec.apply(catalogue.Lookup("rope_backward"), nil, optional(options), dy, positions, factors)
+}
+
+// SoftmaxBackward computes the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what
+// softmax gave.
+func (rec *Batch) SoftmaxBackward(p, dy Value) Value {
+	return rec.apply(catalogue.Lookup("softmax_backward"), nil, nil, p, dy)
+}
+
+// CrossEntropy computes the cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes]
+// against the class that targets [...] names, without forming the softmax; with label smoothing ε, logits[target]
+// becomes (1−ε)·logits[target] + ε·mean(logits). A target outside [0, classes) makes NaN of its row. Ignored rows
+// are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN.
+func (rec *Batch) CrossEntropy(logits, targets Value, options ...compute.CrossEntropyOptions) Value {
+	return rec.apply(catalogue.Lookup("cross_entropy"), nil, optional(options), logits, targets)
+}
+
+// CrossEntropyBackward computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p),
+// where p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of
+// each row's loss. A target outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are;
+// elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN. Options must be those of the loss.
+func (rec *Batch) CrossEntropyBackward(logits, targets, dloss Value, options ...compute.CrossEntropyOptions) Value {
+	return rec.apply(catalogue.Lookup("cross_entropy_backward"), nil, optional(options), logits, targets, dloss)
 }
 
 // SwiGLUBackward computes the gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s =
@@ -843,30 +806,43 @@ func (rec *Batch) Adam(p, m, v, grad Value, options ...compute.AdamOptions) (pNe
 	return r[0], r[1], r[2]
 }
 
-// AdamStep is [Batch.Adam] with step.
-func (rec *Batch) AdamStep(p, m, v, grad, step Value, options ...compute.AdamOptions) (pNew, mNew, vNew Value) {
+// AdamWithStep is [Batch.Adam] with step.
+func (rec *Batch) AdamWithStep(p, m, v, grad, step Value, options ...compute.AdamOptions) (pNew, mNew, vNew Value) {
 	r := rec.applyAll(catalogue.Lookup("adam"), nil, optional(options), p, m, v, grad, step)
 	return r[0], r[1], r[2]
 }
 
-// Conv2D computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of
-// [h, w] with [kh, kw]. Padding is zeros: an infinite weight over padding gives NaN only where the input has
-// elements.
-func (rec *Batch) Conv2D(x, weights Value, options ...compute.Conv2DOptions) Value {
-	return rec.apply(catalogue.Lookup("conv2d"), nil, optional(options), x, weights)
+// RandomUniform computes random numbers from 0 to below 1, the same on every device. The seed is Uint32 [2]. They
+// are the upper 24 bits of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4
+// of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have
+// nothing to do with each other.
+func (rec *Batch) RandomUniform(seed Value, stream int, shape ...int) Value {
+	return rec.apply(catalogue.Lookup("random_uniform"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
 }
 
-// Conv2DBias is [Batch.Conv2D] with bias.
-func (rec *Batch) Conv2DBias(x, weights, bias Value, options ...compute.Conv2DOptions) Value {
-	return rec.apply(catalogue.Lookup("conv2d"), nil, optional(options), x, weights, bias)
+// RandomNormal computes random numbers of the normal distribution, of mean 0 and variance 1. The seed is Uint32 [2].
+// They are made of the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and
+// Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same
+// on every device.
+func (rec *Batch) RandomNormal(seed Value, stream int, shape ...int) Value {
+	return rec.apply(catalogue.Lookup("random_normal"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
 }
 
-// MaxPool2D computes the largest element of each window over the last two axes. NaN if any element of the window is.
-func (rec *Batch) MaxPool2D(x Value, options compute.PoolOptions) Value {
-	return rec.apply(catalogue.Lookup("max_pool2d"), nil, options, x)
+// LZ4Compress computes pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its
+// row of blocks [pages, 1024], with the rest zeros, and their sizes [pages] in bytes: the same bytes on every
+// device. Size 4096 says that a page does not get smaller: then the block is the page itself. A page of zeros has 26
+// bytes.
+func (rec *Batch) LZ4Compress(pages Value) (blocks, sizes Value) {
+	r := rec.applyAll(catalogue.Lookup("lz4_compress"), nil, nil, pages)
+	return r[0], r[1]
 }
 
-// AvgPool2D computes the mean of the elements of each window over the last two axes. Padding is not counted.
-func (rec *Batch) AvgPool2D(x Value, options compute.PoolOptions) Value {
-	return rec.apply(catalogue.Lookup("avg_pool2d"), nil, options, x)
+// LZ4Decompress computes the pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the
+// LZ4 block format, of so many bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status
+// [pages] is the number of their bytes. Where a block is malformed, its page is zeros and its status says what is
+// wrong: −1 the size is not from 1 to 4096, −2 the block ends within a sequence or with a match, −3 a match begins
+// before the page or at offset 0, −4 there is more than a page. What lies behind a block is not looked at.
+func (rec *Batch) LZ4Decompress(blocks, sizes Value) (pages, status Value) {
+	r := rec.applyAll(catalogue.Lookup("lz4_decompress"), nil, nil, blocks, sizes)
+	return r[0], r[1]
 }

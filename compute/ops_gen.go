@@ -2,118 +2,6 @@
 
 package compute
 
-// ReLUBackwardAsync computes dy where x > 0, else 0: the gradient of relu. Operands of one element are repeated; for
-// other shapes see [Ops.ApplyAsync]. 0 where x is 0, and where it is negative whatever dy is; NaN where x is.
-func (o Ops) ReLUBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("relu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
-}
-
-// GELUBackwardAsync computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
-// tanh(√(2/π)·(x+0.044715x³)). Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The
-// slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-func (o Ops) GELUBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("gelu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
-}
-
-// GELUErfBackwardAsync computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
-// density φ. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its
-// limit, 0 or 1; NaN if x or dy is.
-func (o Ops) GELUErfBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("gelu_erf_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
-}
-
-// SiLUBackwardAsync computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). Operands of one element
-// are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
-func (o Ops) SiLUBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("silu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
-}
-
-// AttentionAsync computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
-// "FlashAttention-2", 2023). The length of y must be that of the result. Q is [batch, n, heads, d], k and v are
-// [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of kvheads, of which
-// each serves as many neighbouring heads of q (grouped queries). K and v have one type; scores and sums are Float32
-// whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in use, all without
-// it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the newest have
-// taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-// AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or
-// +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
-func (o Ops) AttentionAsync(y any, q, k, v Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention", destinations(y), []Operand{q, k, v}, nil, optional(options))
-}
-
-// AttentionLengthsAsync is [Ops.AttentionAsync] with lengths.
-func (o Ops) AttentionLengthsAsync(y any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention", destinations(y), []Operand{q, k, v, lengths}, nil, optional(options))
-}
-
-// AttentionLSEAsync computes attention, and with it lse [batch, heads, n], for each query the logarithm of the sum
-// of the exponentials of its scores, which the gradients of attention need. The lengths of y, lse must be those of
-// the results. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is [batch, n, heads, d], k
-// and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of
-// kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type; scores and
-// sums are Float32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-// use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and
-// the newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key
-// in use; see AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives
-// zeros; NaN or +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see
-// them.
-func (o Ops) AttentionLSEAsync(y, lse any, q, k, v Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v}, nil, optional(options))
-}
-
-// AttentionLSELengthsAsync is [Ops.AttentionLSEAsync] with lengths.
-func (o Ops) AttentionLSELengthsAsync(y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v, lengths}, nil, optional(options))
-}
-
-// AttentionBackwardAsync computes the gradients of attention for q, k and v, where dy is that of y, and y and lse
-// are what attention_lse gave for the same options, without the matrix of weights in memory (Dao,
-// "FlashAttention-2", 2023); sums have one order, always the same. The lengths of dq, dk, dv must be those of the
-// results. Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch, keys, kvheads, d], lse is [batch,
-// heads, n], or all without batch; all are Float32: cast operands of 16 bits before. Heads of queries that share one
-// of keys add to the same gradient. Lengths are those of attention, also of rings. Keys that are not in use or that
-// no query sees have gradients of zeros, as have queries that see no key or whose lse is −Inf; keys not in use are
-// not read. What is NaN or infinite may make NaN of any gradient of its sequence.
-func (o Ops) AttentionBackwardAsync(dq, dk, dv any, q, k, v, y, lse, dy Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy}, nil, optional(options))
-}
-
-// AttentionBackwardLengthsAsync is [Ops.AttentionBackwardAsync] with lengths.
-func (o Ops) AttentionBackwardLengthsAsync(dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy, lengths}, nil, optional(options))
-}
-
-// PagedAttentionAsync computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names
-// for each sequence (Kwon and others, "PagedAttention", 2023). The length of y must be that of the result. Q is
-// [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d] of one type, table is
-// [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize; keys
-// of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond entries·pagesize mean
-// that many keys. All else is as attention has it.
-func (o Ops) PagedAttentionAsync(y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("paged_attention", destinations(y), []Operand{q, kpages, vpages, table, lengths}, nil, optional(options))
-}
-
-// KVAppendAsync computes a cache of keys or values with new rows in it, in place: each goes to the slot of its
-// position mod capacity. cache: overwritten. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of
-// the cache's type, taken over bit for bit. Positions [batch] are those of first rows: row i of a sequence has
-// position positions + i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay
-// as they are. The cache is [batch, capacity, heads, d]: once positions exceed its capacity, the newest rows take
-// the place of the oldest, and of more rows than slots the last ones stay.
-func (o Ops) KVAppendAsync(cache, rows, positions Operand) *Future {
-	return o.run.Run("kv_append", destinations(cache.Data), []Operand{cache, rows, positions}, nil, nil)
-}
-
-// KVAppendPagedAsync computes pages of keys or values with new rows in them, in place: each goes to the page that a
-// table names for its position. pages: overwritten. Rows [batch, n, heads, d] are Float32, rounded to nearest even,
-// or of the cache's type, taken over bit for bit. Positions [batch] are those of first rows: row i of a sequence has
-// position positions + i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay
-// as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in
-// page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not
-// exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is undefined.
-func (o Ops) KVAppendPagedAsync(pages, rows, positions, table Operand) *Future {
-	return o.run.Run("kv_append_paged", destinations(pages.Data), []Operand{pages, rows, positions, table}, nil, nil)
-}
-
 // NegAsync computes −x.
 func (o Ops) NegAsync(y, x []float32) *Future {
 	return o.run.Run("neg", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
@@ -348,212 +236,30 @@ func (o Ops) BiasActivationAsync(y any, x, bias Operand, options ...BiasActivati
 	return o.run.Run("bias_activation", destinations(y), []Operand{x, bias}, nil, optional(options))
 }
 
-// GateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. The length of y
-// must be that of the result. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums
-// are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is
-// the matmuls.
-func (o Ops) GateUpSwiGLUAsync(y any, x, gate, up Operand) *Future {
-	return o.run.Run("gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, nil)
+// ReLUBackwardAsync computes dy where x > 0, else 0: the gradient of relu. Operands of one element are repeated; for
+// other shapes see [Ops.ApplyAsync]. 0 where x is 0, and where it is negative whatever dy is; NaN where x is.
+func (o Ops) ReLUBackwardAsync(y, x, dy []float32) *Future {
+	return o.run.Run("relu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
-// GatherAsync computes the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that
-// of indices in the place of the axis. The length of y must be that of the result. An index outside the axis,
-// negative ones too, gives NaN, and 0 where elements are integers.
-func (o Ops) GatherAsync(y any, x, indices Operand, options ...GatherOptions) *Future {
-	return o.run.Run("gather", destinations(y), []Operand{x, indices}, nil, optional(options))
+// GELUBackwardAsync computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
+// tanh(√(2/π)·(x+0.044715x³)). Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The
+// slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (o Ops) GELUBackwardAsync(y, x, dy []float32) *Future {
+	return o.run.Run("gelu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
-// TakeAlongAsync computes for each element of indices the element of x in the same row of the last axis that it
-// names (NumPy's take_along_axis); the other axes are equal. The length of y must be that of the result. An index
-// outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
-func (o Ops) TakeAlongAsync(y any, x, indices Operand) *Future {
-	return o.run.Run("take_along", destinations(y), []Operand{x, indices}, nil, nil)
+// GELUErfBackwardAsync computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
+// density φ. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its
+// limit, 0 or 1; NaN if x or dy is.
+func (o Ops) GELUErfBackwardAsync(y, x, dy []float32) *Future {
+	return o.run.Run("gelu_erf_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
-// InspectAsync computes four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a
-// NaN and the lowest of an Inf. The operand is taken as len(y) rows of equal length, each reduced to one element of
-// y. The words, Int32, are the last axis of the result. An index is −1 where there is no such element. An empty
-// tensor has none.
-func (o Ops) InspectAsync(y, x []float32) *Future {
-	return o.run.Run("inspect", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
-}
-
-// SoftmaxBackwardAsync computes the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is
-// what softmax gave. The length of y must be that of the result.
-func (o Ops) SoftmaxBackwardAsync(y any, p, dy Operand) *Future {
-	return o.run.Run("softmax_backward", destinations(y), []Operand{p, dy}, nil, nil)
-}
-
-// CrossEntropyAsync computes the cross-entropy log Σexp(logits) − logits[target] of each row of logits [...,
-// classes] against the class that targets [...] names, without forming the softmax; with label smoothing ε,
-// logits[target] becomes (1−ε)·logits[target] + ε·mean(logits). The length of y must be that of the result. A target
-// outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are; elsewhere NaN, +Inf or
-// nothing but −Inf among the logits makes NaN.
-func (o Ops) CrossEntropyAsync(y any, logits, targets Operand, options ...CrossEntropyOptions) *Future {
-	return o.run.Run("cross_entropy", destinations(y), []Operand{logits, targets}, nil, optional(options))
-}
-
-// CrossEntropyBackwardAsync computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) −
-// p), where p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε, and dloss [...] is the
-// gradient of each row's loss. The length of y must be that of the result. A target outside [0, classes) makes NaN
-// of its row. Ignored rows are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf among the logits
-// makes NaN. Options must be those of the loss.
-func (o Ops) CrossEntropyBackwardAsync(y any, logits, targets, dloss Operand, options ...CrossEntropyOptions) *Future {
-	return o.run.Run("cross_entropy_backward", destinations(y), []Operand{logits, targets, dloss}, nil, optional(options))
-}
-
-// LZ4CompressAsync computes pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of
-// its row of blocks [pages, 1024], with the rest zeros, and their sizes [pages] in bytes: the same bytes on every
-// device. The lengths of blocks, sizes must be those of the results. Size 4096 says that a page does not get
-// smaller: then the block is the page itself. A page of zeros has 26 bytes.
-func (o Ops) LZ4CompressAsync(blocks, sizes any, pages Operand) *Future {
-	return o.run.Run("lz4_compress", destinations(blocks, sizes), []Operand{pages}, nil, nil)
-}
-
-// LZ4DecompressAsync computes the pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024]
-// of the LZ4 block format, of so many bytes as sizes [pages] say (4096: the page itself), with the rest zeros;
-// status [pages] is the number of their bytes. The lengths of pages, status must be those of the results. Where a
-// block is malformed, its page is zeros and its status says what is wrong: −1 the size is not from 1 to 4096, −2 the
-// block ends within a sequence or with a match, −3 a match begins before the page or at offset 0, −4 there is more
-// than a page. What lies behind a block is not looked at.
-func (o Ops) LZ4DecompressAsync(pages, status any, blocks, sizes Operand) *Future {
-	return o.run.Run("lz4_decompress", destinations(pages, status), []Operand{blocks, sizes}, nil, nil)
-}
-
-// TransposeAsync computes x with its axes in another order. The length of y must be that of the result.
-func (o Ops) TransposeAsync(y any, x Operand, options ...TransposeOptions) *Future {
-	return o.run.Run("transpose", destinations(y), []Operand{x}, nil, optional(options))
-}
-
-// SliceAsync computes a strided box of x. The length of y must be that of the result.
-func (o Ops) SliceAsync(y any, x Operand, options SliceOptions) *Future {
-	return o.run.Run("slice", destinations(y), []Operand{x}, nil, options)
-}
-
-// PadAsync computes x with elements of one value added around it. The length of y must be that of the result.
-func (o Ops) PadAsync(y []float32, x Operand, options PadOptions) *Future {
-	return o.run.Run("pad", destinations(y), []Operand{x}, nil, options)
-}
-
-// ConcatAsync computes the operands joined along one axis.
-func (o Ops) ConcatAsync(y any, options ConcatOptions, x ...Operand) *Future {
-	return o.run.Run("concat", destinations(y), x, nil, options)
-}
-
-// EmbeddingAsync computes the rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width
-// appended. The length of y must be that of the result. An id outside the vocabulary gives a row of NaN.
-func (o Ops) EmbeddingAsync(y []float32, table, ids Operand) *Future {
-	return o.run.Run("embedding", destinations(y), []Operand{table, ids}, nil, nil)
-}
-
-// CopyAsync computes x in memory of its own. The length of y must be that of the result.
-func (o Ops) CopyAsync(y any, x Operand) *Future {
-	return o.run.Run("copy", destinations(y), []Operand{x}, nil, nil)
-}
-
-// FillAsync computes a tensor of one value.
-func (o Ops) FillAsync(y []float32, value float32) *Future {
-	return o.run.Run("fill", []Operand{Of(y)}, nil, []float32{value}, FillOptions{Shape: []int{len(y)}})
-}
-
-// CastAsync computes x converted between Float32, Float16 and BFloat16, or copied. The length of y must be that of
-// the result. To a type of fewer bits rounds to nearest even; what rounds beyond its largest value (65504; 3.39e38)
-// gives ±Inf. NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.
-func (o Ops) CastAsync(y any, x Operand, options CastOptions) *Future {
-	return o.run.Run("cast", destinations(y), []Operand{x}, nil, options)
-}
-
-// L2NormalizeAsync computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys
-// are scaled by in delta-rule attention.
-func (o Ops) L2NormalizeAsync(y, x []float32, rows, cols int, eps float32) *Future {
-	return o.run.Run("l2_normalize", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
-}
-
-// GatedRMSNormAsync computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets);
-// x and gate have one shape, gamma is a row. The length of y must be that of the result. A gate of −Inf counts as
-// its limit, 0.
-func (o Ops) GatedRMSNormAsync(y any, x, gate, gamma Operand, eps float32) *Future {
-	return o.run.Run("gated_rms_norm", destinations(y), []Operand{x, gate, gamma}, []float32{eps}, nil)
-}
-
-// DequantizeAsync computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows,
-// Int32 of any shape, those of these rows only: […rows k], the embedding of quantised tables. The length of y must
-// be that of the result. Float32 values are those of quant.Dequantize, bit for bit; halves are the nearest to them,
-// and subnormal ones may be 0. A row outside the table, negative ones too, gives NaN.
-func (o Ops) DequantizeAsync(y any, w Operand, options ...DequantizeOptions) *Future {
-	return o.run.Run("dequantize", destinations(y), []Operand{w}, nil, optional(options))
-}
-
-// DequantizeRowsAsync is [Ops.DequantizeAsync] with rows.
-func (o Ops) DequantizeRowsAsync(y any, w, rows Operand, options ...DequantizeOptions) *Future {
-	return o.run.Run("dequantize", destinations(y), []Operand{w, rows}, nil, optional(options))
-}
-
-// QuantMatMulRowMajorAsync computes x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as
-// model files have them: [… n]. The length of y must be that of the result. Weights are packed by quant.Pack:
-// Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves count; those
-// that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or
-// NaN in a row of x makes the row's results NaN.
-func (o Ops) QuantMatMulRowMajorAsync(y any, x, w Operand, options ...QuantOptions) *Future {
-	return o.run.Run("quant_matmul_row_major", destinations(y), []Operand{x, w}, nil, optional(options))
-}
-
-// QuantMatMulColMajorAsync computes x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: […
-// n]; Q8 is not possible, since the values that a result sums up have scales of their own. The length of y must be
-// that of the result. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives
-// zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to
-// 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
-func (o Ops) QuantMatMulColMajorAsync(y any, x, w Operand, options ...QuantOptions) *Future {
-	return o.run.Run("quant_matmul_col_major", destinations(y), []Operand{x, w}, nil, optional(options))
-}
-
-// QuantQKVAsync computes the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ
-// + bv; biases are [n], all or none; formats may differ. The lengths of q, k, v must be those of the results.
-// Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that
-// are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights
-// are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
-func (o Ops) QuantQKVAsync(q, k, v any, x, wq, wk, wv Operand, options ...QuantQKVOptions) *Future {
-	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, optional(options))
-}
-
-// QuantQKVBqAsync is [Ops.QuantQKVAsync] with bq.
-func (o Ops) QuantQKVBqAsync(q, k, v any, x, wq, wk, wv, bq Operand, options ...QuantQKVOptions) *Future {
-	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq}, nil, optional(options))
-}
-
-// QuantQKVBkAsync is [Ops.QuantQKVAsync] with bk.
-func (o Ops) QuantQKVBkAsync(q, k, v any, x, wq, wk, wv, bq, bk Operand, options ...QuantQKVOptions) *Future {
-	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk}, nil, optional(options))
-}
-
-// QuantQKVBvAsync is [Ops.QuantQKVAsync] with bv.
-func (o Ops) QuantQKVBvAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, options ...QuantQKVOptions) *Future {
-	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, optional(options))
-}
-
-// QuantGateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide
-// half of a gated feed-forward layer. The length of y must be that of the result. Weights are packed by quant.Pack:
-// Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves count; those
-// that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or
-// NaN in a row of x makes the row's results NaN.
-func (o Ops) QuantGateUpSwiGLUAsync(y any, x, gate, up Operand, options ...QuantOptions) *Future {
-	return o.run.Run("quant_gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, optional(options))
-}
-
-// RandomUniformAsync computes random numbers from 0 to below 1, the same on every device. They are the upper 24 bits
-// of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0,
-// stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have nothing to do with each
-// other.
-func (o Ops) RandomUniformAsync(y []float32, seed [2]uint32, stream int) *Future {
-	return o.run.Run("random_uniform", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
-}
-
-// RandomNormalAsync computes random numbers of the normal distribution, of mean 0 and variance 1. They are made of
-// the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958):
-// √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same on every
-// device.
-func (o Ops) RandomNormalAsync(y []float32, seed [2]uint32, stream int) *Future {
-	return o.run.Run("random_normal", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
+// SiLUBackwardAsync computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). Operands of one element
+// are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (o Ops) SiLUBackwardAsync(y, x, dy []float32) *Future {
+	return o.run.Run("silu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
 // SumAsync computes the sum of the elements. The operand is taken as len(y) rows of equal length, each reduced to
@@ -618,30 +324,35 @@ func (o Ops) DotAsync(y, a, b []float32) *Future {
 	return o.run.Run("dot", []Operand{Of(y)}, []Operand{rowsOf(a, len(y)), rowsOf(b, len(y))}, nil, LastAxis)
 }
 
-// RopeAsync computes x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; x is [… n heads
-// d], positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
-// The length of y must be that of the result. Elements from Dims on are copied. Positions may be negative. A factor
-// of 0 or NaN makes its pairs NaN. The result may be x in place.
-func (o Ops) RopeAsync(y any, x, positions Operand, options ...RopeOptions) *Future {
-	return o.run.Run("rope", destinations(y), []Operand{x, positions}, nil, optional(options))
+// SumSquaresAsync computes the sum of the squares of the elements, the square of norm_l2. The operand is taken as
+// len(y) rows of equal length, each reduced to one element of y. 0 for an empty tensor. Squares beyond float32's
+// range give +Inf.
+func (o Ops) SumSquaresAsync(y, x []float32) *Future {
+	return o.run.Run("sum_squares", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// RopeFactorsAsync is [Ops.RopeAsync] with factors.
-func (o Ops) RopeFactorsAsync(y any, x, positions, factors Operand, options ...RopeOptions) *Future {
-	return o.run.Run("rope", destinations(y), []Operand{x, positions, factors}, nil, optional(options))
+// CumSumAsync computes the sums of the elements up to each one, along the last axis. The length of y must be that of
+// the result. From an Inf or NaN on, sums are what IEEE arithmetic makes of them. Each sum is formed from blocks,
+// whose sums are formed likewise: its error is bounded by 2e-6 of the sum of the absolute values, for rows of any
+// length.
+func (o Ops) CumSumAsync(y any, x Operand, options ...CumSumOptions) *Future {
+	return o.run.Run("cumsum", destinations(y), []Operand{x}, nil, optional(options))
 }
 
-// RopeBackwardAsync computes the gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d],
-// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN),
-// where x is dy. The length of y must be that of the result. Elements from Dims on are copied. Positions may be
-// negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
-func (o Ops) RopeBackwardAsync(y any, dy, positions Operand, options ...RopeOptions) *Future {
-	return o.run.Run("rope_backward", destinations(y), []Operand{dy, positions}, nil, optional(options))
+// InspectAsync computes four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a
+// NaN and the lowest of an Inf. The operand is taken as len(y) rows of equal length, each reduced to one element of
+// y. The words, Int32, are the last axis of the result. An index is −1 where there is no such element. An empty
+// tensor has none.
+func (o Ops) InspectAsync(y, x []float32) *Future {
+	return o.run.Run("inspect", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// RopeBackwardFactorsAsync is [Ops.RopeBackwardAsync] with factors.
-func (o Ops) RopeBackwardFactorsAsync(y any, dy, positions, factors Operand, options ...RopeOptions) *Future {
-	return o.run.Run("rope_backward", destinations(y), []Operand{dy, positions, factors}, nil, optional(options))
+// TopKAsync computes the K largest elements of each row of the last axis in descending order, and their indices in
+// the row, Int32; both results have K as their last axis. The lengths of values, indices must be those of the
+// results. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts as larger
+// than every number, +Inf too.
+func (o Ops) TopKAsync(values, indices any, x Operand, options ...TopKOptions) *Future {
+	return o.run.Run("top_k", destinations(values, indices), []Operand{x}, nil, optional(options))
 }
 
 // SoftmaxAsync computes exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or
@@ -662,10 +373,40 @@ func (o Ops) LayerNormAsync(y, x, gamma, beta []float32, rows, cols int, eps flo
 	return o.run.Run("layer_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols), Of(beta, cols)}, []float32{eps}, nil)
 }
 
+// RMSNormAsync computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
+func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *Future {
+	return o.run.Run("rms_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols)}, []float32{eps}, nil)
+}
+
+// L2NormalizeAsync computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys
+// are scaled by in delta-rule attention.
+func (o Ops) L2NormalizeAsync(y, x []float32, rows, cols int, eps float32) *Future {
+	return o.run.Run("l2_normalize", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
+}
+
+// GatedRMSNormAsync computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets);
+// x and gate have one shape, gamma is a row. The length of y must be that of the result. A gate of −Inf counts as
+// its limit, 0.
+func (o Ops) GatedRMSNormAsync(y any, x, gate, gamma Operand, eps float32) *Future {
+	return o.run.Run("gated_rms_norm", destinations(y), []Operand{x, gate, gamma}, []float32{eps}, nil)
+}
+
+// AddRMSNormAsync computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers
+// of a transformer. The lengths of sum, normed must be those of the results.
+func (o Ops) AddRMSNormAsync(sum, normed any, x, residual, gamma Operand, eps float32) *Future {
+	return o.run.Run("add_rms_norm", destinations(sum, normed), []Operand{x, residual, gamma}, []float32{eps}, nil)
+}
+
 // AddLayerNormAsync computes x + residual and layer_norm of that with gamma and beta, in one pass. The lengths of
 // sum, normed must be those of the results.
 func (o Ops) AddLayerNormAsync(sum, normed any, x, residual, gamma, beta Operand, eps float32) *Future {
 	return o.run.Run("add_layer_norm", destinations(sum, normed), []Operand{x, residual, gamma, beta}, []float32{eps}, nil)
+}
+
+// RMSNormBackwardAsync computes the gradients of rms_norm for x and gamma, where dy is that of its result; sums over
+// rows have one order, always the same. The lengths of dx, dgamma must be those of the results.
+func (o Ops) RMSNormBackwardAsync(dx, dgamma any, x, gamma, dy Operand, eps float32) *Future {
+	return o.run.Run("rms_norm_backward", destinations(dx, dgamma), []Operand{x, gamma, dy}, []float32{eps}, nil)
 }
 
 // LayerNormBackwardAsync computes the gradients of layer_norm for x, gamma and beta, where dy is that of its result;
@@ -675,9 +416,36 @@ func (o Ops) LayerNormBackwardAsync(dx, dgamma, dbeta any, x, gamma, beta, dy Op
 	return o.run.Run("layer_norm_backward", destinations(dx, dgamma, dbeta), []Operand{x, gamma, beta, dy}, []float32{eps}, nil)
 }
 
-// RMSNormAsync computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
-func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *Future {
-	return o.run.Run("rms_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols)}, []float32{eps}, nil)
+// MatMulAsync computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one
+// side. The element types of a and b are the same, that of the result is an option; sums and bias are Float32. Here
+// a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias. K = 0 gives
+// act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
+func (o Ops) MatMulAsync(c, a, b []float32, m, k, n int, options ...MatMulOptions) *Future {
+	return o.matmul(c, a, b, nil, nil, m, k, n, options)
+}
+
+// MatMulWithBiasAsync is [Ops.MatMulAsync] with bias [n] added to each row before the activation.
+func (o Ops) MatMulWithBiasAsync(c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) *Future {
+	return o.matmulBias(c, a, b, bias, m, k, n, options)
+}
+
+// BatchedMatMulAsync is [Ops.MatMulAsync] on batch matrices one after the other in each operand.
+func (o Ops) BatchedMatMulAsync(c, a, b []float32, batch, m, k, n int, options ...MatMulOptions) *Future {
+	return o.matmul(c, a, b, nil, []int{batch}, m, k, n, options)
+}
+
+// MatVecAsync computes the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives
+// [rows, m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
+// halves may count as 0.
+func (o Ops) MatVecAsync(y, a, x []float32, m, k int) *Future {
+	return o.run.Run("matvec", []Operand{Of(y, m)}, []Operand{Of(a, m, k), Of(x, k)}, nil, nil)
+}
+
+// VecMatAsync computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or
+// [rows, n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
+// halves may count as 0.
+func (o Ops) VecMatAsync(y, x, a []float32, k, n int) *Future {
+	return o.run.Run("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)
 }
 
 // RMSNormMatVecAsync computes rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. The length of y
@@ -688,16 +456,56 @@ func (o Ops) RMSNormMatVecAsync(y any, x, gamma, w Operand, eps float32) *Future
 	return o.run.Run("rms_norm_matvec", destinations(y), []Operand{x, gamma, w}, []float32{eps}, nil)
 }
 
-// AddRMSNormAsync computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers
-// of a transformer. The lengths of sum, normed must be those of the results.
-func (o Ops) AddRMSNormAsync(sum, normed any, x, residual, gamma Operand, eps float32) *Future {
-	return o.run.Run("add_rms_norm", destinations(sum, normed), []Operand{x, residual, gamma}, []float32{eps}, nil)
+// QKVAsync computes the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all
+// or none. The lengths of q, k, v must be those of the results. x is [… k], weights are [n k] in Float32, Float16 or
+// BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads
+// each weight once; beyond, it is the matmuls.
+func (o Ops) QKVAsync(q, k, v any, x, wq, wk, wv Operand) *Future {
+	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, nil)
 }
 
-// RMSNormBackwardAsync computes the gradients of rms_norm for x and gamma, where dy is that of its result; sums over
-// rows have one order, always the same. The lengths of dx, dgamma must be those of the results.
-func (o Ops) RMSNormBackwardAsync(dx, dgamma any, x, gamma, dy Operand, eps float32) *Future {
-	return o.run.Run("rms_norm_backward", destinations(dx, dgamma), []Operand{x, gamma, dy}, []float32{eps}, nil)
+// QKVWithBiasesAsync is [Ops.QKVAsync] with biases.
+func (o Ops) QKVWithBiasesAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) *Future {
+	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, nil)
+}
+
+// GateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. The length of y
+// must be that of the result. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums
+// are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is
+// the matmuls.
+func (o Ops) GateUpSwiGLUAsync(y any, x, gate, up Operand) *Future {
+	return o.run.Run("gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, nil)
+}
+
+// DequantizeAsync computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows,
+// Int32 of any shape, those of these rows only: […rows k], the embedding of quantised tables. The length of y must
+// be that of the result. Float32 values are those of quant.Dequantize, bit for bit; halves are the nearest to them,
+// and subnormal ones may be 0. A row outside the table, negative ones too, gives NaN.
+func (o Ops) DequantizeAsync(y any, w Operand, options ...DequantizeOptions) *Future {
+	return o.run.Run("dequantize", destinations(y), []Operand{w}, nil, optional(options))
+}
+
+// DequantizeRowsAsync is [Ops.DequantizeAsync] with rows.
+func (o Ops) DequantizeRowsAsync(y any, w, rows Operand, options ...DequantizeOptions) *Future {
+	return o.run.Run("dequantize", destinations(y), []Operand{w, rows}, nil, optional(options))
+}
+
+// QuantMatMulRowMajorAsync computes x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as
+// model files have them: [… n]. The length of y must be that of the result. Weights are packed by quant.Pack:
+// Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves count; those
+// that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or
+// NaN in a row of x makes the row's results NaN.
+func (o Ops) QuantMatMulRowMajorAsync(y any, x, w Operand, options ...QuantOptions) *Future {
+	return o.run.Run("quant_matmul_row_major", destinations(y), []Operand{x, w}, nil, optional(options))
+}
+
+// QuantMatMulColMajorAsync computes x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: […
+// n]; Q8 is not possible, since the values that a result sums up have scales of their own. The length of y must be
+// that of the result. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives
+// zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to
+// 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (o Ops) QuantMatMulColMajorAsync(y any, x, w Operand, options ...QuantOptions) *Future {
+	return o.run.Run("quant_matmul_col_major", destinations(y), []Operand{x, w}, nil, optional(options))
 }
 
 // QuantRMSNormMatVecAsync computes rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the
@@ -709,19 +517,121 @@ func (o Ops) QuantRMSNormMatVecAsync(y any, x, gamma, w Operand, eps float32, op
 	return o.run.Run("quant_rms_norm_matvec", destinations(y), []Operand{x, gamma, w}, []float32{eps}, optional(options))
 }
 
-// SumSquaresAsync computes the sum of the squares of the elements, the square of norm_l2. The operand is taken as
-// len(y) rows of equal length, each reduced to one element of y. 0 for an empty tensor. Squares beyond float32's
-// range give +Inf.
-func (o Ops) SumSquaresAsync(y, x []float32) *Future {
-	return o.run.Run("sum_squares", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+// QuantQKVAsync computes the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ
+// + bv; biases are [n], all or none; formats may differ. The lengths of q, k, v must be those of the results.
+// Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that
+// are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights
+// are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (o Ops) QuantQKVAsync(q, k, v any, x, wq, wk, wv Operand, options ...QuantQKVOptions) *Future {
+	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, optional(options))
 }
 
-// CumSumAsync computes the sums of the elements up to each one, along the last axis. The length of y must be that of
-// the result. From an Inf or NaN on, sums are what IEEE arithmetic makes of them. Each sum is formed from blocks,
-// whose sums are formed likewise: its error is bounded by 2e-6 of the sum of the absolute values, for rows of any
-// length.
-func (o Ops) CumSumAsync(y any, x Operand, options ...CumSumOptions) *Future {
-	return o.run.Run("cumsum", destinations(y), []Operand{x}, nil, optional(options))
+// QuantQKVWithBiasesAsync is [Ops.QuantQKVAsync] with biases.
+func (o Ops) QuantQKVWithBiasesAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, options ...QuantQKVOptions) *Future {
+	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, optional(options))
+}
+
+// QuantGateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide
+// half of a gated feed-forward layer. The length of y must be that of the result. Weights are packed by quant.Pack:
+// Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves count; those
+// that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or
+// NaN in a row of x makes the row's results NaN.
+func (o Ops) QuantGateUpSwiGLUAsync(y any, x, gate, up Operand, options ...QuantOptions) *Future {
+	return o.run.Run("quant_gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, optional(options))
+}
+
+// Conv2DAsync computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]),
+// or of [h, w] with [kh, kw]. The length of y must be that of the result. Padding is zeros: an infinite weight over
+// padding gives NaN only where the input has elements.
+func (o Ops) Conv2DAsync(y []float32, x, weights Operand, options ...Conv2DOptions) *Future {
+	return o.run.Run("conv2d", destinations(y), []Operand{x, weights}, nil, optional(options))
+}
+
+// Conv2DWithBiasAsync is [Ops.Conv2DAsync] with bias.
+func (o Ops) Conv2DWithBiasAsync(y []float32, x, weights, bias Operand, options ...Conv2DOptions) *Future {
+	return o.run.Run("conv2d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
+}
+
+// MaxPool2DAsync computes the largest element of each window over the last two axes. The length of y must be that of
+// the result. NaN if any element of the window is.
+func (o Ops) MaxPool2DAsync(y []float32, x Operand, options PoolOptions) *Future {
+	return o.run.Run("max_pool2d", destinations(y), []Operand{x}, nil, options)
+}
+
+// AvgPool2DAsync computes the mean of the elements of each window over the last two axes. The length of y must be
+// that of the result. Padding is not counted.
+func (o Ops) AvgPool2DAsync(y []float32, x Operand, options PoolOptions) *Future {
+	return o.run.Run("avg_pool2d", destinations(y), []Operand{x}, nil, options)
+}
+
+// Conv1DAsync computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along
+// the length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
+// The length of y must be that of the result. Padding is zeros: an infinite weight over padding gives NaN only where
+// the input has elements.
+func (o Ops) Conv1DAsync(y []float32, x, weights Operand, options ...Conv1DOptions) *Future {
+	return o.run.Run("conv1d", destinations(y), []Operand{x, weights}, nil, optional(options))
+}
+
+// Conv1DWithBiasAsync is [Ops.Conv1DAsync] with bias.
+func (o Ops) Conv1DWithBiasAsync(y []float32, x, weights, bias Operand, options ...Conv1DOptions) *Future {
+	return o.run.Run("conv1d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
+}
+
+// TransposeAsync computes x with its axes in another order. The length of y must be that of the result.
+func (o Ops) TransposeAsync(y any, x Operand, options ...TransposeOptions) *Future {
+	return o.run.Run("transpose", destinations(y), []Operand{x}, nil, optional(options))
+}
+
+// SliceAsync computes a strided box of x. The length of y must be that of the result.
+func (o Ops) SliceAsync(y any, x Operand, options SliceOptions) *Future {
+	return o.run.Run("slice", destinations(y), []Operand{x}, nil, options)
+}
+
+// PadAsync computes x with elements of one value added around it. The length of y must be that of the result.
+func (o Ops) PadAsync(y []float32, x Operand, options PadOptions) *Future {
+	return o.run.Run("pad", destinations(y), []Operand{x}, nil, options)
+}
+
+// ConcatAsync computes the operands joined along one axis.
+func (o Ops) ConcatAsync(y any, options ConcatOptions, x ...Operand) *Future {
+	return o.run.Run("concat", destinations(y), x, nil, options)
+}
+
+// EmbeddingAsync computes the rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width
+// appended. The length of y must be that of the result. An id outside the vocabulary gives a row of NaN.
+func (o Ops) EmbeddingAsync(y []float32, table, ids Operand) *Future {
+	return o.run.Run("embedding", destinations(y), []Operand{table, ids}, nil, nil)
+}
+
+// CopyAsync computes x in memory of its own. The length of y must be that of the result.
+func (o Ops) CopyAsync(y any, x Operand) *Future {
+	return o.run.Run("copy", destinations(y), []Operand{x}, nil, nil)
+}
+
+// FillAsync computes a tensor of one value.
+func (o Ops) FillAsync(y []float32, value float32) *Future {
+	return o.run.Run("fill", []Operand{Of(y)}, nil, []float32{value}, FillOptions{Shape: []int{len(y)}})
+}
+
+// CastAsync computes x converted between Float32, Float16 and BFloat16, or copied. The length of y must be that of
+// the result. To a type of fewer bits rounds to nearest even; what rounds beyond its largest value (65504; 3.39e38)
+// gives ±Inf. NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.
+func (o Ops) CastAsync(y any, x Operand, options CastOptions) *Future {
+	return o.run.Run("cast", destinations(y), []Operand{x}, nil, options)
+}
+
+// GatherAsync computes the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that
+// of indices in the place of the axis. The length of y must be that of the result. An index outside the axis,
+// negative ones too, gives NaN, and 0 where elements are integers.
+func (o Ops) GatherAsync(y any, x, indices Operand, options ...GatherOptions) *Future {
+	return o.run.Run("gather", destinations(y), []Operand{x, indices}, nil, optional(options))
+}
+
+// TakeAlongAsync computes for each element of indices the element of x in the same row of the last axis that it
+// names (NumPy's take_along_axis); the other axes are equal. The length of y must be that of the result. An index
+// outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+func (o Ops) TakeAlongAsync(y any, x, indices Operand) *Future {
+	return o.run.Run("take_along", destinations(y), []Operand{x, indices}, nil, nil)
 }
 
 // ScatterAsync computes x, changed in place, with rows along the first axis replaced: the row that indices[j] names
@@ -748,80 +658,140 @@ func (o Ops) EmbeddingBackwardAsync(y any, table, ids, dy Operand) *Future {
 	return o.run.Run("embedding_backward", destinations(y), []Operand{table, ids, dy}, nil, nil)
 }
 
-// Conv1DAsync computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along
-// the length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
-// The length of y must be that of the result. Padding is zeros: an infinite weight over padding gives NaN only where
-// the input has elements.
-func (o Ops) Conv1DAsync(y []float32, x, weights Operand, options ...Conv1DOptions) *Future {
-	return o.run.Run("conv1d", destinations(y), []Operand{x, weights}, nil, optional(options))
+// AttentionAsync computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
+// "FlashAttention-2", 2023). The length of y must be that of the result. Q is [batch, n, heads, d], k and v are
+// [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of kvheads, of which
+// each serves as many neighbouring heads of q (grouped queries). K and v have one type; scores and sums are Float32
+// whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in use, all without
+// it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the newest have
+// taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
+// AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or
+// +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
+func (o Ops) AttentionAsync(y any, q, k, v Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention", destinations(y), []Operand{q, k, v}, nil, optional(options))
 }
 
-// Conv1DBiasAsync is [Ops.Conv1DAsync] with bias.
-func (o Ops) Conv1DBiasAsync(y []float32, x, weights, bias Operand, options ...Conv1DOptions) *Future {
-	return o.run.Run("conv1d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
+// AttentionWithLengthsAsync is [Ops.AttentionAsync] with lengths.
+func (o Ops) AttentionWithLengthsAsync(y any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention", destinations(y), []Operand{q, k, v, lengths}, nil, optional(options))
 }
 
-// QKVAsync computes the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all
-// or none. The lengths of q, k, v must be those of the results. x is [… k], weights are [n k] in Float32, Float16 or
-// BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads
-// each weight once; beyond, it is the matmuls.
-func (o Ops) QKVAsync(q, k, v any, x, wq, wk, wv Operand) *Future {
-	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, nil)
+// AttentionLSEAsync computes attention, and with it lse [batch, heads, n], for each query the logarithm of the sum
+// of the exponentials of its scores, which the gradients of attention need. The lengths of y, lse must be those of
+// the results. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is [batch, n, heads, d], k
+// and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of
+// kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type; scores and
+// sums are Float32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
+// use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and
+// the newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key
+// in use; see AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives
+// zeros; NaN or +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see
+// them.
+func (o Ops) AttentionLSEAsync(y, lse any, q, k, v Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v}, nil, optional(options))
 }
 
-// QKVBqAsync is [Ops.QKVAsync] with bq.
-func (o Ops) QKVBqAsync(q, k, v any, x, wq, wk, wv, bq Operand) *Future {
-	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq}, nil, nil)
+// AttentionLSEWithLengthsAsync is [Ops.AttentionLSEAsync] with lengths.
+func (o Ops) AttentionLSEWithLengthsAsync(y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v, lengths}, nil, optional(options))
 }
 
-// QKVBkAsync is [Ops.QKVAsync] with bk.
-func (o Ops) QKVBkAsync(q, k, v any, x, wq, wk, wv, bq, bk Operand) *Future {
-	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk}, nil, nil)
+// AttentionBackwardAsync computes the gradients of attention for q, k and v, where dy is that of y, and y and lse
+// are what attention_lse gave for the same options, without the matrix of weights in memory (Dao,
+// "FlashAttention-2", 2023); sums have one order, always the same. The lengths of dq, dk, dv must be those of the
+// results. Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch, keys, kvheads, d], lse is [batch,
+// heads, n], or all without batch; all are Float32: cast operands of 16 bits before. Heads of queries that share one
+// of keys add to the same gradient. Lengths are those of attention, also of rings. Keys that are not in use or that
+// no query sees have gradients of zeros, as have queries that see no key or whose lse is −Inf; keys not in use are
+// not read. What is NaN or infinite may make NaN of any gradient of its sequence.
+func (o Ops) AttentionBackwardAsync(dq, dk, dv any, q, k, v, y, lse, dy Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy}, nil, optional(options))
 }
 
-// QKVBvAsync is [Ops.QKVAsync] with bv.
-func (o Ops) QKVBvAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) *Future {
-	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, nil)
+// AttentionBackwardWithLengthsAsync is [Ops.AttentionBackwardAsync] with lengths.
+func (o Ops) AttentionBackwardWithLengthsAsync(dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy, lengths}, nil, optional(options))
 }
 
-// MatVecAsync computes the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives
-// [rows, m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
-// halves may count as 0.
-func (o Ops) MatVecAsync(y, a, x []float32, m, k int) *Future {
-	return o.run.Run("matvec", []Operand{Of(y, m)}, []Operand{Of(a, m, k), Of(x, k)}, nil, nil)
+// PagedAttentionAsync computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names
+// for each sequence (Kwon and others, "PagedAttention", 2023). The length of y must be that of the result. Q is
+// [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d] of one type, table is
+// [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize; keys
+// of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond entries·pagesize mean
+// that many keys. All else is as attention has it.
+func (o Ops) PagedAttentionAsync(y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("paged_attention", destinations(y), []Operand{q, kpages, vpages, table, lengths}, nil, optional(options))
 }
 
-// VecMatAsync computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or
-// [rows, n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
-// halves may count as 0.
-func (o Ops) VecMatAsync(y, x, a []float32, k, n int) *Future {
-	return o.run.Run("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)
+// KVAppendAsync computes a cache of keys or values with new rows in it, in place: each goes to the slot of its
+// position mod capacity. cache: overwritten. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of
+// the cache's type, taken over bit for bit. Positions [batch] are those of first rows: row i of a sequence has
+// position positions + i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay
+// as they are. The cache is [batch, capacity, heads, d]: once positions exceed its capacity, the newest rows take
+// the place of the oldest, and of more rows than slots the last ones stay.
+func (o Ops) KVAppendAsync(cache, rows, positions Operand) *Future {
+	return o.run.Run("kv_append", destinations(cache.Data), []Operand{cache, rows, positions}, nil, nil)
 }
 
-// MatMulAsync computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one
-// side. The element types of a and b are the same, that of the result is an option; sums and bias are Float32. Here
-// a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias. K = 0 gives
-// act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
-func (o Ops) MatMulAsync(c, a, b []float32, m, k, n int, options ...MatMulOptions) *Future {
-	return o.matmul(c, a, b, nil, nil, m, k, n, options)
+// KVAppendPagedAsync computes pages of keys or values with new rows in them, in place: each goes to the page that a
+// table names for its position. pages: overwritten. Rows [batch, n, heads, d] are Float32, rounded to nearest even,
+// or of the cache's type, taken over bit for bit. Positions [batch] are those of first rows: row i of a sequence has
+// position positions + i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay
+// as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in
+// page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not
+// exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is undefined.
+func (o Ops) KVAppendPagedAsync(pages, rows, positions, table Operand) *Future {
+	return o.run.Run("kv_append_paged", destinations(pages.Data), []Operand{pages, rows, positions, table}, nil, nil)
 }
 
-// MatMulBiasAsync is [Ops.MatMulAsync] with bias [n] added to each row before the activation.
-func (o Ops) MatMulBiasAsync(c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) *Future {
-	return o.matmulBias(c, a, b, bias, m, k, n, options)
+// RopeAsync computes x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; x is [… n heads
+// d], positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+// The length of y must be that of the result. Elements from Dims on are copied. Positions may be negative. A factor
+// of 0 or NaN makes its pairs NaN. The result may be x in place.
+func (o Ops) RopeAsync(y any, x, positions Operand, options ...RopeOptions) *Future {
+	return o.run.Run("rope", destinations(y), []Operand{x, positions}, nil, optional(options))
 }
 
-// BatchedMatMulAsync is [Ops.MatMulAsync] on batch matrices one after the other in each operand.
-func (o Ops) BatchedMatMulAsync(c, a, b []float32, batch, m, k, n int, options ...MatMulOptions) *Future {
-	return o.matmul(c, a, b, nil, []int{batch}, m, k, n, options)
+// RopeWithFactorsAsync is [Ops.RopeAsync] with factors.
+func (o Ops) RopeWithFactorsAsync(y any, x, positions, factors Operand, options ...RopeOptions) *Future {
+	return o.run.Run("rope", destinations(y), []Operand{x, positions, factors}, nil, optional(options))
 }
 
-// TopKAsync computes the K largest elements of each row of the last axis in descending order, and their indices in
-// the row, Int32; both results have K as their last axis. The lengths of values, indices must be those of the
-// results. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts as larger
-// than every number, +Inf too.
-func (o Ops) TopKAsync(values, indices any, x Operand, options ...TopKOptions) *Future {
-	return o.run.Run("top_k", destinations(values, indices), []Operand{x}, nil, optional(options))
+// RopeBackwardAsync computes the gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d],
+// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN),
+// where x is dy. The length of y must be that of the result. Elements from Dims on are copied. Positions may be
+// negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
+func (o Ops) RopeBackwardAsync(y any, dy, positions Operand, options ...RopeOptions) *Future {
+	return o.run.Run("rope_backward", destinations(y), []Operand{dy, positions}, nil, optional(options))
+}
+
+// RopeBackwardWithFactorsAsync is [Ops.RopeBackwardAsync] with factors.
+func (o Ops) RopeBackwardWithFactorsAsync(y any, dy, positions, factors Operand, options ...RopeOptions) *Future {
+	return o.run.Run("rope_backward", destinations(y), []Operand{dy, positions, factors}, nil, optional(options))
+}
+
+// SoftmaxBackwardAsync computes the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is
+// what softmax gave. The length of y must be that of the result.
+func (o Ops) SoftmaxBackwardAsync(y any, p, dy Operand) *Future {
+	return o.run.Run("softmax_backward", destinations(y), []Operand{p, dy}, nil, nil)
+}
+
+// CrossEntropyAsync computes the cross-entropy log Σexp(logits) − logits[target] of each row of logits [...,
+// classes] against the class that targets [...] names, without forming the softmax; with label smoothing ε,
+// logits[target] becomes (1−ε)·logits[target] + ε·mean(logits). The length of y must be that of the result. A target
+// outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are; elsewhere NaN, +Inf or
+// nothing but −Inf among the logits makes NaN.
+func (o Ops) CrossEntropyAsync(y any, logits, targets Operand, options ...CrossEntropyOptions) *Future {
+	return o.run.Run("cross_entropy", destinations(y), []Operand{logits, targets}, nil, optional(options))
+}
+
+// CrossEntropyBackwardAsync computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) −
+// p), where p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε, and dloss [...] is the
+// gradient of each row's loss. The length of y must be that of the result. A target outside [0, classes) makes NaN
+// of its row. Ignored rows are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf among the logits
+// makes NaN. Options must be those of the loss.
+func (o Ops) CrossEntropyBackwardAsync(y any, logits, targets, dloss Operand, options ...CrossEntropyOptions) *Future {
+	return o.run.Run("cross_entropy_backward", destinations(y), []Operand{logits, targets, dloss}, nil, optional(options))
 }
 
 // SwiGLUBackwardAsync computes the gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s =
@@ -847,31 +817,41 @@ func (o Ops) AdamAsync(p, m, v, grad Operand, options ...AdamOptions) *Future {
 	return o.run.Run("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad}, nil, optional(options))
 }
 
-// AdamStepAsync is [Ops.AdamAsync] with step.
-func (o Ops) AdamStepAsync(p, m, v, grad, step Operand, options ...AdamOptions) *Future {
+// AdamWithStepAsync is [Ops.AdamAsync] with step.
+func (o Ops) AdamWithStepAsync(p, m, v, grad, step Operand, options ...AdamOptions) *Future {
 	return o.run.Run("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad, step}, nil, optional(options))
 }
 
-// Conv2DAsync computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]),
-// or of [h, w] with [kh, kw]. The length of y must be that of the result. Padding is zeros: an infinite weight over
-// padding gives NaN only where the input has elements.
-func (o Ops) Conv2DAsync(y []float32, x, weights Operand, options ...Conv2DOptions) *Future {
-	return o.run.Run("conv2d", destinations(y), []Operand{x, weights}, nil, optional(options))
+// RandomUniformAsync computes random numbers from 0 to below 1, the same on every device. They are the upper 24 bits
+// of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0,
+// stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have nothing to do with each
+// other.
+func (o Ops) RandomUniformAsync(y []float32, seed [2]uint32, stream int) *Future {
+	return o.run.Run("random_uniform", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
 }
 
-// Conv2DBiasAsync is [Ops.Conv2DAsync] with bias.
-func (o Ops) Conv2DBiasAsync(y []float32, x, weights, bias Operand, options ...Conv2DOptions) *Future {
-	return o.run.Run("conv2d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
+// RandomNormalAsync computes random numbers of the normal distribution, of mean 0 and variance 1. They are made of
+// the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958):
+// √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same on every
+// device.
+func (o Ops) RandomNormalAsync(y []float32, seed [2]uint32, stream int) *Future {
+	return o.run.Run("random_normal", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
 }
 
-// MaxPool2DAsync computes the largest element of each window over the last two axes. The length of y must be that of
-// the result. NaN if any element of the window is.
-func (o Ops) MaxPool2DAsync(y []float32, x Operand, options PoolOptions) *Future {
-	return o.run.Run("max_pool2d", destinations(y), []Operand{x}, nil, options)
+// LZ4CompressAsync computes pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of
+// its row of blocks [pages, 1024], with the rest zeros, and their sizes [pages] in bytes: the same bytes on every
+// device. The lengths of blocks, sizes must be those of the results. Size 4096 says that a page does not get
+// smaller: then the block is the page itself. A page of zeros has 26 bytes.
+func (o Ops) LZ4CompressAsync(blocks, sizes any, pages Operand) *Future {
+	return o.run.Run("lz4_compress", destinations(blocks, sizes), []Operand{pages}, nil, nil)
 }
 
-// AvgPool2DAsync computes the mean of the elements of each window over the last two axes. The length of y must be
-// that of the result. Padding is not counted.
-func (o Ops) AvgPool2DAsync(y []float32, x Operand, options PoolOptions) *Future {
-	return o.run.Run("avg_pool2d", destinations(y), []Operand{x}, nil, options)
+// LZ4DecompressAsync computes the pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024]
+// of the LZ4 block format, of so many bytes as sizes [pages] say (4096: the page itself), with the rest zeros;
+// status [pages] is the number of their bytes. The lengths of pages, status must be those of the results. Where a
+// block is malformed, its page is zeros and its status says what is wrong: −1 the size is not from 1 to 4096, −2 the
+// block ends within a sequence or with a match, −3 a match begins before the page or at offset 0, −4 there is more
+// than a page. What lies behind a block is not looked at.
+func (o Ops) LZ4DecompressAsync(pages, status any, blocks, sizes Operand) *Future {
+	return o.run.Run("lz4_decompress", destinations(pages, status), []Operand{blocks, sizes}, nil, nil)
 }

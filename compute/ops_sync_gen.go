@@ -6,84 +6,6 @@ package compute
 
 import "context"
 
-// ReLUBackward is [Ops.ReLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) ReLUBackward(ctx context.Context, y, x, dy []float32) error {
-	return o.ReLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
-}
-
-// GELUBackward is [Ops.GELUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) GELUBackward(ctx context.Context, y, x, dy []float32) error {
-	return o.GELUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
-}
-
-// GELUErfBackward is [Ops.GELUErfBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) GELUErfBackward(ctx context.Context, y, x, dy []float32) error {
-	return o.GELUErfBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
-}
-
-// SiLUBackward is [Ops.SiLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) SiLUBackward(ctx context.Context, y, x, dy []float32) error {
-	return o.SiLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
-}
-
-// Attention is [Ops.AttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Attention(ctx context.Context, y any, q, k, v Operand, options ...AttentionOptions) error {
-	return o.AttentionAsync(y, q, k, v, options...).AwaitOrAbandon(ctx)
-}
-
-// AttentionLengths is [Ops.AttentionLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) AttentionLengths(ctx context.Context, y any, q, k, v, lengths Operand, options ...AttentionOptions) error {
-	return o.AttentionLengthsAsync(y, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
-}
-
-// AttentionLSE is [Ops.AttentionLSEAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) AttentionLSE(ctx context.Context, y, lse any, q, k, v Operand, options ...AttentionOptions) error {
-	return o.AttentionLSEAsync(y, lse, q, k, v, options...).AwaitOrAbandon(ctx)
-}
-
-// AttentionLSELengths is [Ops.AttentionLSELengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) AttentionLSELengths(ctx context.Context, y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) error {
-	return o.AttentionLSELengthsAsync(y, lse, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
-}
-
-// AttentionBackward is [Ops.AttentionBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) AttentionBackward(ctx context.Context, dq, dk, dv any, q, k, v, y, lse, dy Operand, options ...AttentionOptions) error {
-	return o.AttentionBackwardAsync(dq, dk, dv, q, k, v, y, lse, dy, options...).AwaitOrAbandon(ctx)
-}
-
-// AttentionBackwardLengths is [Ops.AttentionBackwardLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) AttentionBackwardLengths(ctx context.Context, dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) error {
-	return o.AttentionBackwardLengthsAsync(dq, dk, dv, q, k, v, y, lse, dy, lengths, options...).AwaitOrAbandon(ctx)
-}
-
-// PagedAttention is [Ops.PagedAttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) PagedAttention(ctx context.Context, y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) error {
-	return o.PagedAttentionAsync(y, q, kpages, vpages, table, lengths, options...).AwaitOrAbandon(ctx)
-}
-
-// KVAppend is [Ops.KVAppendAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) KVAppend(ctx context.Context, cache, rows, positions Operand) error {
-	return o.KVAppendAsync(cache, rows, positions).AwaitOrAbandon(ctx)
-}
-
-// KVAppendPaged is [Ops.KVAppendPagedAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) KVAppendPaged(ctx context.Context, pages, rows, positions, table Operand) error {
-	return o.KVAppendPagedAsync(pages, rows, positions, table).AwaitOrAbandon(ctx)
-}
-
 // Neg is [Ops.NegAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Neg(ctx context.Context, y, x []float32) error {
@@ -348,184 +270,28 @@ func (o Ops) BiasActivation(ctx context.Context, y any, x, bias Operand, options
 	return o.BiasActivationAsync(y, x, bias, options...).AwaitOrAbandon(ctx)
 }
 
-// GateUpSwiGLU is [Ops.GateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// ReLUBackward is [Ops.ReLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) GateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand) error {
-	return o.GateUpSwiGLUAsync(y, x, gate, up).AwaitOrAbandon(ctx)
+func (o Ops) ReLUBackward(ctx context.Context, y, x, dy []float32) error {
+	return o.ReLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
-// Gather is [Ops.GatherAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// GELUBackward is [Ops.GELUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) Gather(ctx context.Context, y any, x, indices Operand, options ...GatherOptions) error {
-	return o.GatherAsync(y, x, indices, options...).AwaitOrAbandon(ctx)
+func (o Ops) GELUBackward(ctx context.Context, y, x, dy []float32) error {
+	return o.GELUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
-// TakeAlong is [Ops.TakeAlongAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// GELUErfBackward is [Ops.GELUErfBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) TakeAlong(ctx context.Context, y any, x, indices Operand) error {
-	return o.TakeAlongAsync(y, x, indices).AwaitOrAbandon(ctx)
+func (o Ops) GELUErfBackward(ctx context.Context, y, x, dy []float32) error {
+	return o.GELUErfBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
-// Inspect is [Ops.InspectAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// SiLUBackward is [Ops.SiLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) Inspect(ctx context.Context, y, x []float32) error {
-	return o.InspectAsync(y, x).AwaitOrAbandon(ctx)
-}
-
-// SoftmaxBackward is [Ops.SoftmaxBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) SoftmaxBackward(ctx context.Context, y any, p, dy Operand) error {
-	return o.SoftmaxBackwardAsync(y, p, dy).AwaitOrAbandon(ctx)
-}
-
-// CrossEntropy is [Ops.CrossEntropyAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) CrossEntropy(ctx context.Context, y any, logits, targets Operand, options ...CrossEntropyOptions) error {
-	return o.CrossEntropyAsync(y, logits, targets, options...).AwaitOrAbandon(ctx)
-}
-
-// CrossEntropyBackward is [Ops.CrossEntropyBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) CrossEntropyBackward(ctx context.Context, y any, logits, targets, dloss Operand, options ...CrossEntropyOptions) error {
-	return o.CrossEntropyBackwardAsync(y, logits, targets, dloss, options...).AwaitOrAbandon(ctx)
-}
-
-// LZ4Compress is [Ops.LZ4CompressAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) LZ4Compress(ctx context.Context, blocks, sizes any, pages Operand) error {
-	return o.LZ4CompressAsync(blocks, sizes, pages).AwaitOrAbandon(ctx)
-}
-
-// LZ4Decompress is [Ops.LZ4DecompressAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) LZ4Decompress(ctx context.Context, pages, status any, blocks, sizes Operand) error {
-	return o.LZ4DecompressAsync(pages, status, blocks, sizes).AwaitOrAbandon(ctx)
-}
-
-// Transpose is [Ops.TransposeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Transpose(ctx context.Context, y any, x Operand, options ...TransposeOptions) error {
-	return o.TransposeAsync(y, x, options...).AwaitOrAbandon(ctx)
-}
-
-// Slice is [Ops.SliceAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Slice(ctx context.Context, y any, x Operand, options SliceOptions) error {
-	return o.SliceAsync(y, x, options).AwaitOrAbandon(ctx)
-}
-
-// Pad is [Ops.PadAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Pad(ctx context.Context, y []float32, x Operand, options PadOptions) error {
-	return o.PadAsync(y, x, options).AwaitOrAbandon(ctx)
-}
-
-// Concat is [Ops.ConcatAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Concat(ctx context.Context, y any, options ConcatOptions, x ...Operand) error {
-	return o.ConcatAsync(y, options, x...).AwaitOrAbandon(ctx)
-}
-
-// Embedding is [Ops.EmbeddingAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Embedding(ctx context.Context, y []float32, table, ids Operand) error {
-	return o.EmbeddingAsync(y, table, ids).AwaitOrAbandon(ctx)
-}
-
-// Copy is [Ops.CopyAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Copy(ctx context.Context, y any, x Operand) error {
-	return o.CopyAsync(y, x).AwaitOrAbandon(ctx)
-}
-
-// Fill is [Ops.FillAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Fill(ctx context.Context, y []float32, value float32) error {
-	return o.FillAsync(y, value).AwaitOrAbandon(ctx)
-}
-
-// Cast is [Ops.CastAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Cast(ctx context.Context, y any, x Operand, options CastOptions) error {
-	return o.CastAsync(y, x, options).AwaitOrAbandon(ctx)
-}
-
-// L2Normalize is [Ops.L2NormalizeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) L2Normalize(ctx context.Context, y, x []float32, rows, cols int, eps float32) error {
-	return o.L2NormalizeAsync(y, x, rows, cols, eps).AwaitOrAbandon(ctx)
-}
-
-// GatedRMSNorm is [Ops.GatedRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) GatedRMSNorm(ctx context.Context, y any, x, gate, gamma Operand, eps float32) error {
-	return o.GatedRMSNormAsync(y, x, gate, gamma, eps).AwaitOrAbandon(ctx)
-}
-
-// Dequantize is [Ops.DequantizeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) Dequantize(ctx context.Context, y any, w Operand, options ...DequantizeOptions) error {
-	return o.DequantizeAsync(y, w, options...).AwaitOrAbandon(ctx)
-}
-
-// DequantizeRows is [Ops.DequantizeRowsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) DequantizeRows(ctx context.Context, y any, w, rows Operand, options ...DequantizeOptions) error {
-	return o.DequantizeRowsAsync(y, w, rows, options...).AwaitOrAbandon(ctx)
-}
-
-// QuantMatMulRowMajor is [Ops.QuantMatMulRowMajorAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QuantMatMulRowMajor(ctx context.Context, y any, x, w Operand, options ...QuantOptions) error {
-	return o.QuantMatMulRowMajorAsync(y, x, w, options...).AwaitOrAbandon(ctx)
-}
-
-// QuantMatMulColMajor is [Ops.QuantMatMulColMajorAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QuantMatMulColMajor(ctx context.Context, y any, x, w Operand, options ...QuantOptions) error {
-	return o.QuantMatMulColMajorAsync(y, x, w, options...).AwaitOrAbandon(ctx)
-}
-
-// QuantQKV is [Ops.QuantQKVAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QuantQKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand, options ...QuantQKVOptions) error {
-	return o.QuantQKVAsync(q, k, v, x, wq, wk, wv, options...).AwaitOrAbandon(ctx)
-}
-
-// QuantQKVBq is [Ops.QuantQKVBqAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QuantQKVBq(ctx context.Context, q, k, v any, x, wq, wk, wv, bq Operand, options ...QuantQKVOptions) error {
-	return o.QuantQKVBqAsync(q, k, v, x, wq, wk, wv, bq, options...).AwaitOrAbandon(ctx)
-}
-
-// QuantQKVBk is [Ops.QuantQKVBkAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QuantQKVBk(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk Operand, options ...QuantQKVOptions) error {
-	return o.QuantQKVBkAsync(q, k, v, x, wq, wk, wv, bq, bk, options...).AwaitOrAbandon(ctx)
-}
-
-// QuantQKVBv is [Ops.QuantQKVBvAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QuantQKVBv(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, options ...QuantQKVOptions) error {
-	return o.QuantQKVBvAsync(q, k, v, x, wq, wk, wv, bq, bk, bv, options...).AwaitOrAbandon(ctx)
-}
-
-// QuantGateUpSwiGLU is [Ops.QuantGateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) QuantGateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand, options ...QuantOptions) error {
-	return o.QuantGateUpSwiGLUAsync(y, x, gate, up, options...).AwaitOrAbandon(ctx)
-}
-
-// RandomUniform is [Ops.RandomUniformAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) RandomUniform(ctx context.Context, y []float32, seed [2]uint32, stream int) error {
-	return o.RandomUniformAsync(y, seed, stream).AwaitOrAbandon(ctx)
-}
-
-// RandomNormal is [Ops.RandomNormalAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) RandomNormal(ctx context.Context, y []float32, seed [2]uint32, stream int) error {
-	return o.RandomNormalAsync(y, seed, stream).AwaitOrAbandon(ctx)
+func (o Ops) SiLUBackward(ctx context.Context, y, x, dy []float32) error {
+	return o.SiLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
 // Sum is [Ops.SumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -588,28 +354,28 @@ func (o Ops) Dot(ctx context.Context, y, a, b []float32) error {
 	return o.DotAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
-// Rope is [Ops.RopeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// SumSquares is [Ops.SumSquaresAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) Rope(ctx context.Context, y any, x, positions Operand, options ...RopeOptions) error {
-	return o.RopeAsync(y, x, positions, options...).AwaitOrAbandon(ctx)
+func (o Ops) SumSquares(ctx context.Context, y, x []float32) error {
+	return o.SumSquaresAsync(y, x).AwaitOrAbandon(ctx)
 }
 
-// RopeFactors is [Ops.RopeFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// CumSum is [Ops.CumSumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) RopeFactors(ctx context.Context, y any, x, positions, factors Operand, options ...RopeOptions) error {
-	return o.RopeFactorsAsync(y, x, positions, factors, options...).AwaitOrAbandon(ctx)
+func (o Ops) CumSum(ctx context.Context, y any, x Operand, options ...CumSumOptions) error {
+	return o.CumSumAsync(y, x, options...).AwaitOrAbandon(ctx)
 }
 
-// RopeBackward is [Ops.RopeBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// Inspect is [Ops.InspectAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) RopeBackward(ctx context.Context, y any, dy, positions Operand, options ...RopeOptions) error {
-	return o.RopeBackwardAsync(y, dy, positions, options...).AwaitOrAbandon(ctx)
+func (o Ops) Inspect(ctx context.Context, y, x []float32) error {
+	return o.InspectAsync(y, x).AwaitOrAbandon(ctx)
 }
 
-// RopeBackwardFactors is [Ops.RopeBackwardFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// TopK is [Ops.TopKAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) RopeBackwardFactors(ctx context.Context, y any, dy, positions, factors Operand, options ...RopeOptions) error {
-	return o.RopeBackwardFactorsAsync(y, dy, positions, factors, options...).AwaitOrAbandon(ctx)
+func (o Ops) TopK(ctx context.Context, values, indices any, x Operand, options ...TopKOptions) error {
+	return o.TopKAsync(values, indices, x, options...).AwaitOrAbandon(ctx)
 }
 
 // Softmax is [Ops.SoftmaxAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -630,28 +396,22 @@ func (o Ops) LayerNorm(ctx context.Context, y, x, gamma, beta []float32, rows, c
 	return o.LayerNormAsync(y, x, gamma, beta, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
-// AddLayerNorm is [Ops.AddLayerNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) AddLayerNorm(ctx context.Context, sum, normed any, x, residual, gamma, beta Operand, eps float32) error {
-	return o.AddLayerNormAsync(sum, normed, x, residual, gamma, beta, eps).AwaitOrAbandon(ctx)
-}
-
-// LayerNormBackward is [Ops.LayerNormBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) LayerNormBackward(ctx context.Context, dx, dgamma, dbeta any, x, gamma, beta, dy Operand, eps float32) error {
-	return o.LayerNormBackwardAsync(dx, dgamma, dbeta, x, gamma, beta, dy, eps).AwaitOrAbandon(ctx)
-}
-
 // RMSNorm is [Ops.RMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) RMSNorm(ctx context.Context, y, x, gamma []float32, rows, cols int, eps float32) error {
 	return o.RMSNormAsync(y, x, gamma, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
-// RMSNormMatVec is [Ops.RMSNormMatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// L2Normalize is [Ops.L2NormalizeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) RMSNormMatVec(ctx context.Context, y any, x, gamma, w Operand, eps float32) error {
-	return o.RMSNormMatVecAsync(y, x, gamma, w, eps).AwaitOrAbandon(ctx)
+func (o Ops) L2Normalize(ctx context.Context, y, x []float32, rows, cols int, eps float32) error {
+	return o.L2NormalizeAsync(y, x, rows, cols, eps).AwaitOrAbandon(ctx)
+}
+
+// GatedRMSNorm is [Ops.GatedRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) GatedRMSNorm(ctx context.Context, y any, x, gate, gamma Operand, eps float32) error {
+	return o.GatedRMSNormAsync(y, x, gate, gamma, eps).AwaitOrAbandon(ctx)
 }
 
 // AddRMSNorm is [Ops.AddRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -660,10 +420,100 @@ func (o Ops) AddRMSNorm(ctx context.Context, sum, normed any, x, residual, gamma
 	return o.AddRMSNormAsync(sum, normed, x, residual, gamma, eps).AwaitOrAbandon(ctx)
 }
 
+// AddLayerNorm is [Ops.AddLayerNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AddLayerNorm(ctx context.Context, sum, normed any, x, residual, gamma, beta Operand, eps float32) error {
+	return o.AddLayerNormAsync(sum, normed, x, residual, gamma, beta, eps).AwaitOrAbandon(ctx)
+}
+
 // RMSNormBackward is [Ops.RMSNormBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) RMSNormBackward(ctx context.Context, dx, dgamma any, x, gamma, dy Operand, eps float32) error {
 	return o.RMSNormBackwardAsync(dx, dgamma, x, gamma, dy, eps).AwaitOrAbandon(ctx)
+}
+
+// LayerNormBackward is [Ops.LayerNormBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) LayerNormBackward(ctx context.Context, dx, dgamma, dbeta any, x, gamma, beta, dy Operand, eps float32) error {
+	return o.LayerNormBackwardAsync(dx, dgamma, dbeta, x, gamma, beta, dy, eps).AwaitOrAbandon(ctx)
+}
+
+// MatMul is [Ops.MatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) MatMul(ctx context.Context, c, a, b []float32, m, k, n int, options ...MatMulOptions) error {
+	return o.MatMulAsync(c, a, b, m, k, n, options...).AwaitOrAbandon(ctx)
+}
+
+// MatMulWithBias is [Ops.MatMulWithBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) MatMulWithBias(ctx context.Context, c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) error {
+	return o.MatMulWithBiasAsync(c, a, b, bias, m, k, n, options...).AwaitOrAbandon(ctx)
+}
+
+// BatchedMatMul is [Ops.BatchedMatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) BatchedMatMul(ctx context.Context, c, a, b []float32, batch, m, k, n int, options ...MatMulOptions) error {
+	return o.BatchedMatMulAsync(c, a, b, batch, m, k, n, options...).AwaitOrAbandon(ctx)
+}
+
+// MatVec is [Ops.MatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) MatVec(ctx context.Context, y, a, x []float32, m, k int) error {
+	return o.MatVecAsync(y, a, x, m, k).AwaitOrAbandon(ctx)
+}
+
+// VecMat is [Ops.VecMatAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) VecMat(ctx context.Context, y, x, a []float32, k, n int) error {
+	return o.VecMatAsync(y, x, a, k, n).AwaitOrAbandon(ctx)
+}
+
+// RMSNormMatVec is [Ops.RMSNormMatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RMSNormMatVec(ctx context.Context, y any, x, gamma, w Operand, eps float32) error {
+	return o.RMSNormMatVecAsync(y, x, gamma, w, eps).AwaitOrAbandon(ctx)
+}
+
+// QKV is [Ops.QKVAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand) error {
+	return o.QKVAsync(q, k, v, x, wq, wk, wv).AwaitOrAbandon(ctx)
+}
+
+// QKVWithBiases is [Ops.QKVWithBiasesAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QKVWithBiases(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) error {
+	return o.QKVWithBiasesAsync(q, k, v, x, wq, wk, wv, bq, bk, bv).AwaitOrAbandon(ctx)
+}
+
+// GateUpSwiGLU is [Ops.GateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) GateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand) error {
+	return o.GateUpSwiGLUAsync(y, x, gate, up).AwaitOrAbandon(ctx)
+}
+
+// Dequantize is [Ops.DequantizeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Dequantize(ctx context.Context, y any, w Operand, options ...DequantizeOptions) error {
+	return o.DequantizeAsync(y, w, options...).AwaitOrAbandon(ctx)
+}
+
+// DequantizeRows is [Ops.DequantizeRowsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) DequantizeRows(ctx context.Context, y any, w, rows Operand, options ...DequantizeOptions) error {
+	return o.DequantizeRowsAsync(y, w, rows, options...).AwaitOrAbandon(ctx)
+}
+
+// QuantMatMulRowMajor is [Ops.QuantMatMulRowMajorAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QuantMatMulRowMajor(ctx context.Context, y any, x, w Operand, options ...QuantOptions) error {
+	return o.QuantMatMulRowMajorAsync(y, x, w, options...).AwaitOrAbandon(ctx)
+}
+
+// QuantMatMulColMajor is [Ops.QuantMatMulColMajorAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QuantMatMulColMajor(ctx context.Context, y any, x, w Operand, options ...QuantOptions) error {
+	return o.QuantMatMulColMajorAsync(y, x, w, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantRMSNormMatVec is [Ops.QuantRMSNormMatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -672,16 +522,118 @@ func (o Ops) QuantRMSNormMatVec(ctx context.Context, y any, x, gamma, w Operand,
 	return o.QuantRMSNormMatVecAsync(y, x, gamma, w, eps, options...).AwaitOrAbandon(ctx)
 }
 
-// SumSquares is [Ops.SumSquaresAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// QuantQKV is [Ops.QuantQKVAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) SumSquares(ctx context.Context, y, x []float32) error {
-	return o.SumSquaresAsync(y, x).AwaitOrAbandon(ctx)
+func (o Ops) QuantQKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand, options ...QuantQKVOptions) error {
+	return o.QuantQKVAsync(q, k, v, x, wq, wk, wv, options...).AwaitOrAbandon(ctx)
 }
 
-// CumSum is [Ops.CumSumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// QuantQKVWithBiases is [Ops.QuantQKVWithBiasesAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) CumSum(ctx context.Context, y any, x Operand, options ...CumSumOptions) error {
-	return o.CumSumAsync(y, x, options...).AwaitOrAbandon(ctx)
+func (o Ops) QuantQKVWithBiases(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, options ...QuantQKVOptions) error {
+	return o.QuantQKVWithBiasesAsync(q, k, v, x, wq, wk, wv, bq, bk, bv, options...).AwaitOrAbandon(ctx)
+}
+
+// QuantGateUpSwiGLU is [Ops.QuantGateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QuantGateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand, options ...QuantOptions) error {
+	return o.QuantGateUpSwiGLUAsync(y, x, gate, up, options...).AwaitOrAbandon(ctx)
+}
+
+// Conv2D is [Ops.Conv2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Conv2D(ctx context.Context, y []float32, x, weights Operand, options ...Conv2DOptions) error {
+	return o.Conv2DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
+}
+
+// Conv2DWithBias is [Ops.Conv2DWithBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Conv2DWithBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv2DOptions) error {
+	return o.Conv2DWithBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
+}
+
+// MaxPool2D is [Ops.MaxPool2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) MaxPool2D(ctx context.Context, y []float32, x Operand, options PoolOptions) error {
+	return o.MaxPool2DAsync(y, x, options).AwaitOrAbandon(ctx)
+}
+
+// AvgPool2D is [Ops.AvgPool2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AvgPool2D(ctx context.Context, y []float32, x Operand, options PoolOptions) error {
+	return o.AvgPool2DAsync(y, x, options).AwaitOrAbandon(ctx)
+}
+
+// Conv1D is [Ops.Conv1DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Conv1D(ctx context.Context, y []float32, x, weights Operand, options ...Conv1DOptions) error {
+	return o.Conv1DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
+}
+
+// Conv1DWithBias is [Ops.Conv1DWithBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Conv1DWithBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv1DOptions) error {
+	return o.Conv1DWithBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
+}
+
+// Transpose is [Ops.TransposeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Transpose(ctx context.Context, y any, x Operand, options ...TransposeOptions) error {
+	return o.TransposeAsync(y, x, options...).AwaitOrAbandon(ctx)
+}
+
+// Slice is [Ops.SliceAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Slice(ctx context.Context, y any, x Operand, options SliceOptions) error {
+	return o.SliceAsync(y, x, options).AwaitOrAbandon(ctx)
+}
+
+// Pad is [Ops.PadAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Pad(ctx context.Context, y []float32, x Operand, options PadOptions) error {
+	return o.PadAsync(y, x, options).AwaitOrAbandon(ctx)
+}
+
+// Concat is [Ops.ConcatAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Concat(ctx context.Context, y any, options ConcatOptions, x ...Operand) error {
+	return o.ConcatAsync(y, options, x...).AwaitOrAbandon(ctx)
+}
+
+// Embedding is [Ops.EmbeddingAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Embedding(ctx context.Context, y []float32, table, ids Operand) error {
+	return o.EmbeddingAsync(y, table, ids).AwaitOrAbandon(ctx)
+}
+
+// Copy is [Ops.CopyAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Copy(ctx context.Context, y any, x Operand) error {
+	return o.CopyAsync(y, x).AwaitOrAbandon(ctx)
+}
+
+// Fill is [Ops.FillAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Fill(ctx context.Context, y []float32, value float32) error {
+	return o.FillAsync(y, value).AwaitOrAbandon(ctx)
+}
+
+// Cast is [Ops.CastAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Cast(ctx context.Context, y any, x Operand, options CastOptions) error {
+	return o.CastAsync(y, x, options).AwaitOrAbandon(ctx)
+}
+
+// Gather is [Ops.GatherAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Gather(ctx context.Context, y any, x, indices Operand, options ...GatherOptions) error {
+	return o.GatherAsync(y, x, indices, options...).AwaitOrAbandon(ctx)
+}
+
+// TakeAlong is [Ops.TakeAlongAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) TakeAlong(ctx context.Context, y any, x, indices Operand) error {
+	return o.TakeAlongAsync(y, x, indices).AwaitOrAbandon(ctx)
 }
 
 // Scatter is [Ops.ScatterAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -702,76 +654,100 @@ func (o Ops) EmbeddingBackward(ctx context.Context, y any, table, ids, dy Operan
 	return o.EmbeddingBackwardAsync(y, table, ids, dy).AwaitOrAbandon(ctx)
 }
 
-// Conv1D is [Ops.Conv1DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// Attention is [Ops.AttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) Conv1D(ctx context.Context, y []float32, x, weights Operand, options ...Conv1DOptions) error {
-	return o.Conv1DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
+func (o Ops) Attention(ctx context.Context, y any, q, k, v Operand, options ...AttentionOptions) error {
+	return o.AttentionAsync(y, q, k, v, options...).AwaitOrAbandon(ctx)
 }
 
-// Conv1DBias is [Ops.Conv1DBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// AttentionWithLengths is [Ops.AttentionWithLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) Conv1DBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv1DOptions) error {
-	return o.Conv1DBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
+func (o Ops) AttentionWithLengths(ctx context.Context, y any, q, k, v, lengths Operand, options ...AttentionOptions) error {
+	return o.AttentionWithLengthsAsync(y, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
 }
 
-// QKV is [Ops.QKVAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// AttentionLSE is [Ops.AttentionLSEAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) QKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand) error {
-	return o.QKVAsync(q, k, v, x, wq, wk, wv).AwaitOrAbandon(ctx)
+func (o Ops) AttentionLSE(ctx context.Context, y, lse any, q, k, v Operand, options ...AttentionOptions) error {
+	return o.AttentionLSEAsync(y, lse, q, k, v, options...).AwaitOrAbandon(ctx)
 }
 
-// QKVBq is [Ops.QKVBqAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// AttentionLSEWithLengths is [Ops.AttentionLSEWithLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) QKVBq(ctx context.Context, q, k, v any, x, wq, wk, wv, bq Operand) error {
-	return o.QKVBqAsync(q, k, v, x, wq, wk, wv, bq).AwaitOrAbandon(ctx)
+func (o Ops) AttentionLSEWithLengths(ctx context.Context, y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) error {
+	return o.AttentionLSEWithLengthsAsync(y, lse, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
 }
 
-// QKVBk is [Ops.QKVBkAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// AttentionBackward is [Ops.AttentionBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) QKVBk(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk Operand) error {
-	return o.QKVBkAsync(q, k, v, x, wq, wk, wv, bq, bk).AwaitOrAbandon(ctx)
+func (o Ops) AttentionBackward(ctx context.Context, dq, dk, dv any, q, k, v, y, lse, dy Operand, options ...AttentionOptions) error {
+	return o.AttentionBackwardAsync(dq, dk, dv, q, k, v, y, lse, dy, options...).AwaitOrAbandon(ctx)
 }
 
-// QKVBv is [Ops.QKVBvAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// AttentionBackwardWithLengths is [Ops.AttentionBackwardWithLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) QKVBv(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) error {
-	return o.QKVBvAsync(q, k, v, x, wq, wk, wv, bq, bk, bv).AwaitOrAbandon(ctx)
+func (o Ops) AttentionBackwardWithLengths(ctx context.Context, dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) error {
+	return o.AttentionBackwardWithLengthsAsync(dq, dk, dv, q, k, v, y, lse, dy, lengths, options...).AwaitOrAbandon(ctx)
 }
 
-// MatVec is [Ops.MatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// PagedAttention is [Ops.PagedAttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) MatVec(ctx context.Context, y, a, x []float32, m, k int) error {
-	return o.MatVecAsync(y, a, x, m, k).AwaitOrAbandon(ctx)
+func (o Ops) PagedAttention(ctx context.Context, y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) error {
+	return o.PagedAttentionAsync(y, q, kpages, vpages, table, lengths, options...).AwaitOrAbandon(ctx)
 }
 
-// VecMat is [Ops.VecMatAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// KVAppend is [Ops.KVAppendAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) VecMat(ctx context.Context, y, x, a []float32, k, n int) error {
-	return o.VecMatAsync(y, x, a, k, n).AwaitOrAbandon(ctx)
+func (o Ops) KVAppend(ctx context.Context, cache, rows, positions Operand) error {
+	return o.KVAppendAsync(cache, rows, positions).AwaitOrAbandon(ctx)
 }
 
-// MatMul is [Ops.MatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// KVAppendPaged is [Ops.KVAppendPagedAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) MatMul(ctx context.Context, c, a, b []float32, m, k, n int, options ...MatMulOptions) error {
-	return o.MatMulAsync(c, a, b, m, k, n, options...).AwaitOrAbandon(ctx)
+func (o Ops) KVAppendPaged(ctx context.Context, pages, rows, positions, table Operand) error {
+	return o.KVAppendPagedAsync(pages, rows, positions, table).AwaitOrAbandon(ctx)
 }
 
-// MatMulBias is [Ops.MatMulBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// Rope is [Ops.RopeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) MatMulBias(ctx context.Context, c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) error {
-	return o.MatMulBiasAsync(c, a, b, bias, m, k, n, options...).AwaitOrAbandon(ctx)
+func (o Ops) Rope(ctx context.Context, y any, x, positions Operand, options ...RopeOptions) error {
+	return o.RopeAsync(y, x, positions, options...).AwaitOrAbandon(ctx)
 }
 
-// BatchedMatMul is [Ops.BatchedMatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// RopeWithFactors is [Ops.RopeWithFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) BatchedMatMul(ctx context.Context, c, a, b []float32, batch, m, k, n int, options ...MatMulOptions) error {
-	return o.BatchedMatMulAsync(c, a, b, batch, m, k, n, options...).AwaitOrAbandon(ctx)
+func (o Ops) RopeWithFactors(ctx context.Context, y any, x, positions, factors Operand, options ...RopeOptions) error {
+	return o.RopeWithFactorsAsync(y, x, positions, factors, options...).AwaitOrAbandon(ctx)
 }
 
-// TopK is [Ops.TopKAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// RopeBackward is [Ops.RopeBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) TopK(ctx context.Context, values, indices any, x Operand, options ...TopKOptions) error {
-	return o.TopKAsync(values, indices, x, options...).AwaitOrAbandon(ctx)
+func (o Ops) RopeBackward(ctx context.Context, y any, dy, positions Operand, options ...RopeOptions) error {
+	return o.RopeBackwardAsync(y, dy, positions, options...).AwaitOrAbandon(ctx)
+}
+
+// RopeBackwardWithFactors is [Ops.RopeBackwardWithFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RopeBackwardWithFactors(ctx context.Context, y any, dy, positions, factors Operand, options ...RopeOptions) error {
+	return o.RopeBackwardWithFactorsAsync(y, dy, positions, factors, options...).AwaitOrAbandon(ctx)
+}
+
+// SoftmaxBackward is [Ops.SoftmaxBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) SoftmaxBackward(ctx context.Context, y any, p, dy Operand) error {
+	return o.SoftmaxBackwardAsync(y, p, dy).AwaitOrAbandon(ctx)
+}
+
+// CrossEntropy is [Ops.CrossEntropyAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) CrossEntropy(ctx context.Context, y any, logits, targets Operand, options ...CrossEntropyOptions) error {
+	return o.CrossEntropyAsync(y, logits, targets, options...).AwaitOrAbandon(ctx)
+}
+
+// CrossEntropyBackward is [Ops.CrossEntropyBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) CrossEntropyBackward(ctx context.Context, y any, logits, targets, dloss Operand, options ...CrossEntropyOptions) error {
+	return o.CrossEntropyBackwardAsync(y, logits, targets, dloss, options...).AwaitOrAbandon(ctx)
 }
 
 // SwiGLUBackward is [Ops.SwiGLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -792,32 +768,32 @@ func (o Ops) Adam(ctx context.Context, p, m, v, grad Operand, options ...AdamOpt
 	return o.AdamAsync(p, m, v, grad, options...).AwaitOrAbandon(ctx)
 }
 
-// AdamStep is [Ops.AdamStepAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// AdamWithStep is [Ops.AdamWithStepAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) AdamStep(ctx context.Context, p, m, v, grad, step Operand, options ...AdamOptions) error {
-	return o.AdamStepAsync(p, m, v, grad, step, options...).AwaitOrAbandon(ctx)
+func (o Ops) AdamWithStep(ctx context.Context, p, m, v, grad, step Operand, options ...AdamOptions) error {
+	return o.AdamWithStepAsync(p, m, v, grad, step, options...).AwaitOrAbandon(ctx)
 }
 
-// Conv2D is [Ops.Conv2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// RandomUniform is [Ops.RandomUniformAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) Conv2D(ctx context.Context, y []float32, x, weights Operand, options ...Conv2DOptions) error {
-	return o.Conv2DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
+func (o Ops) RandomUniform(ctx context.Context, y []float32, seed [2]uint32, stream int) error {
+	return o.RandomUniformAsync(y, seed, stream).AwaitOrAbandon(ctx)
 }
 
-// Conv2DBias is [Ops.Conv2DBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// RandomNormal is [Ops.RandomNormalAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) Conv2DBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv2DOptions) error {
-	return o.Conv2DBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
+func (o Ops) RandomNormal(ctx context.Context, y []float32, seed [2]uint32, stream int) error {
+	return o.RandomNormalAsync(y, seed, stream).AwaitOrAbandon(ctx)
 }
 
-// MaxPool2D is [Ops.MaxPool2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// LZ4Compress is [Ops.LZ4CompressAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) MaxPool2D(ctx context.Context, y []float32, x Operand, options PoolOptions) error {
-	return o.MaxPool2DAsync(y, x, options).AwaitOrAbandon(ctx)
+func (o Ops) LZ4Compress(ctx context.Context, blocks, sizes any, pages Operand) error {
+	return o.LZ4CompressAsync(blocks, sizes, pages).AwaitOrAbandon(ctx)
 }
 
-// AvgPool2D is [Ops.AvgPool2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// LZ4Decompress is [Ops.LZ4DecompressAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) AvgPool2D(ctx context.Context, y []float32, x Operand, options PoolOptions) error {
-	return o.AvgPool2DAsync(y, x, options).AwaitOrAbandon(ctx)
+func (o Ops) LZ4Decompress(ctx context.Context, pages, status any, blocks, sizes Operand) error {
+	return o.LZ4DecompressAsync(pages, status, blocks, sizes).AwaitOrAbandon(ctx)
 }

@@ -113,17 +113,17 @@ func inferAttention(in []program.Type, a program.Attr) (AttentionDims, error) {
 var attentionTol = program.Tolerance{Abs: 1e-30, Mag: 3e-6}
 
 // Attention entries.
-var Attention = register(&program.Entry{Name: "attention", Method: "Attention", Class: program.Matrix, Dots: attentionFlops(4),
+var Attention = &program.Entry{Name: "attention", Method: "Attention", Class: program.Matrix, Dots: attentionFlops(4),
 	Doc:     "softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, \"FlashAttention-2\", 2023)",
 	Special: attentionSpecial, Inputs: attentionInputs, Options: compute.AttentionOptions{},
 	Tol: attentionTol, Domain: [2]float64{-2, 2},
 	Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 		_, err := inferAttention(in, a)
 		return in[0], err
-	}})
+	}}
 
 // AttentionLSE is what training keeps of attention.
-var AttentionLSE = register(&program.Entry{Name: "attention_lse", Method: "AttentionLSE", Class: program.Layer, Dots: attentionFlops(4),
+var AttentionLSE = &program.Entry{Name: "attention_lse", Method: "AttentionLSE", Class: program.Layer, Dots: attentionFlops(4),
 	Doc: "attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the exponentials of its scores, " +
 		"which the gradients of attention need",
 	Special: "Without batch, lse is [heads, n]. It is −Inf where the result is zeros. " + attentionSpecial,
@@ -132,7 +132,7 @@ var AttentionLSE = register(&program.Entry{Name: "attention_lse", Method: "Atten
 	InferAll: func(in []program.Type, a program.Attr) ([]program.Type, error) {
 		d, err := inferAttention(in, a)
 		return []program.Type{in[0], d.lseType(in[0])}, err
-	}})
+	}}
 
 // lseType is the type of the logarithms of the sums of queries q.
 func (d AttentionDims) lseType(q program.Type) program.Type {

@@ -9,7 +9,7 @@ import (
 
 // AttentionBackward is the gradient of attention. With scores s of a query, weights p = exp(s − lse) and dp = dy·vᵀ, the
 // gradient of s is p·(dp − Σdy·y), which spares the sum Σp·dp.
-var AttentionBackward = register(&program.Entry{Name: "attention_backward", Method: "AttentionBackward", Class: program.Layer, Dots: attentionFlops(10),
+var AttentionBackward = &program.Entry{Name: "attention_backward", Method: "AttentionBackward", Class: program.Layer, Dots: attentionFlops(10),
 	Doc: "the gradients of attention for q, k and v, where dy is that of y, and y and lse are what attention_lse gave for the same " +
 		"options, without the matrix of weights in memory (Dao, \"FlashAttention-2\", 2023); sums have one order, always the same",
 	Special: "Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch, keys, kvheads, d], lse is [batch, heads, n], or " +
@@ -33,7 +33,7 @@ var AttentionBackward = register(&program.Entry{Name: "attention_backward", Meth
 			return nil, fmt.Errorf("lse must have shape %v: %w", lse.Shape, compute.ErrShape)
 		}
 		return in[:3], nil
-	}})
+	}}
 
 // AttentionOperands are those of attention among those of its gradient.
 func AttentionOperands[T any](in []T) []T { return append(append([]T{}, in[:3]...), in[6:]...) }

@@ -68,7 +68,7 @@ const pagedSpecial = "Q is [batch, n, heads, d], or without batch; kpages and vp
 	"All else is as attention has it."
 
 // PagedAttention is attention over a cache in pages.
-var PagedAttention = register(&program.Entry{Name: "paged_attention", Method: "PagedAttention", Class: program.Matrix, Dots: attentionFlops(4),
+var PagedAttention = &program.Entry{Name: "paged_attention", Method: "PagedAttention", Class: program.Matrix, Dots: attentionFlops(4),
 	Doc: "softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence " +
 		"(Kwon and others, \"PagedAttention\", 2023)",
 	Special: pagedSpecial,
@@ -82,4 +82,4 @@ var PagedAttention = register(&program.Entry{Name: "paged_attention", Method: "P
 			err = fmt.Errorf("pages are %v and %v, must be one type: %w", in[1].DType, in[2].DType, compute.ErrDType)
 		}
 		return in[0], err
-	}})
+	}}

@@ -54,7 +54,7 @@ const appendSpecial = "Rows [batch, n, heads, d] are Float32, rounded to nearest
 
 // Entries of caches.
 var (
-	KVAppend = register(&program.Entry{Name: "kv_append", Method: "KVAppend", Class: program.Move, Updates: 1,
+	KVAppend = &program.Entry{Name: "kv_append", Method: "KVAppend", Class: program.Move, Updates: 1,
 		Doc: "a cache of keys or values with new rows in it, in place: each goes to the slot of its position mod capacity",
 		Special: appendSpecial + "The cache is [batch, capacity, heads, d]: once positions exceed its capacity, the newest rows take " +
 			"the place of the oldest, and of more rows than slots the last ones stay.",
@@ -63,9 +63,9 @@ var (
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 			_, err := KVAppendShape(in[0].Shape, in[1].Shape, in[2].Shape)
 			return checkRows(in[0], in[1], err)
-		}})
+		}}
 
-	KVAppendPaged = register(&program.Entry{Name: "kv_append_paged", Method: "KVAppendPaged", Class: program.Move, Updates: 1,
+	KVAppendPaged = &program.Entry{Name: "kv_append_paged", Method: "KVAppendPaged", Class: program.Move, Updates: 1,
 		Doc: "pages of keys or values with new rows in them, in place: each goes to the page that a table names for its position",
 		Special: appendSpecial + "Pages are [pages, pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in " +
 			"page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not exist, " +
@@ -75,5 +75,5 @@ var (
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 			_, _, err := KVAppendPagedShape(in[0].Shape, in[1].Shape, in[2].Shape, in[3].Shape)
 			return checkRows(in[0], in[1], err)
-		}})
+		}}
 )

@@ -30,7 +30,7 @@ func Conv1DShape(x, w []int, o compute.Conv1DOptions) (ConvDims, error) {
 }
 
 // Conv1D is the convolution of sequences.
-var Conv1D = register(&program.Entry{Name: "conv1d", Method: "Conv1D", Class: program.Window, Dots: windowFlops,
+var Conv1D = &program.Entry{Name: "conv1d", Method: "Conv1D", Class: program.Window, Dots: windowFlops,
 	Doc: "act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal, depthwise " +
 		"(groups = c = o) and with SiLU it is the short convolution of state-space models",
 	Special: "Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.",
@@ -49,4 +49,4 @@ var Conv1D = register(&program.Entry{Name: "conv1d", Method: "Conv1D", Class: pr
 			return program.Type{}, err
 		}
 		return program.F32(d.N, d.OutC, d.OutW), nil
-	}})
+	}}

@@ -2,6 +2,10 @@ package catalogue_test
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -266,5 +270,35 @@ func TestShapeRules(t *testing.T) {
 	for _, eps := range []float32{-1, nan} {
 		_, err := catalogue.RMSNorm.Check(in(program.F32(2, 3), program.F32(3)), program.Attr{Scalars: []float32{eps}})
 		require.ErrorIs(t, err, compute.ErrArgument)
+	}
+}
+
+// Every entry that is declared is in the list, once.
+func TestListIsWhole(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	declared := 0
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		require.NoError(t, err)
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.VAR || strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, s := range g.Specs {
+				for _, name := range s.(*ast.ValueSpec).Names {
+					if name.IsExported() {
+						declared++
+					}
+				}
+			}
+		}
+	}
+	require.Len(t, catalogue.All(), declared, "exported variables are entries")
+	names := map[string]bool{}
+	for _, e := range catalogue.All() {
+		require.False(t, names[e.Name], "two entries named %s", e.Name)
+		names[e.Name] = true
 	}
 }

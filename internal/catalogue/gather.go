@@ -56,7 +56,7 @@ const outsideSpecial = "An index outside the axis, negative ones too, gives NaN,
 
 // Entries that take elements by index.
 var (
-	Gather = register(&program.Entry{Name: "gather", Method: "Gather", Class: program.Move,
+	Gather = &program.Entry{Name: "gather", Method: "Gather", Class: program.Move,
 		Doc: "the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the " +
 			"place of the axis",
 		Special: outsideSpecial,
@@ -71,8 +71,8 @@ var (
 				return program.Type{}, fmt.Errorf("result has %d axes, at most %d are possible: %w", len(shape), program.MaxRank, compute.ErrShape)
 			}
 			return program.Type{DType: in[0].DType, Shape: shape}, nil
-		}})
-	TakeAlong = register(&program.Entry{Name: "take_along", Method: "TakeAlong", Class: program.Move,
+		}}
+	TakeAlong = &program.Entry{Name: "take_along", Method: "TakeAlong", Class: program.Move,
 		Doc: "for each element of indices the element of x in the same row of the last axis that it names (NumPy's " +
 			"take_along_axis); the other axes are equal",
 		Special: outsideSpecial,
@@ -80,5 +80,5 @@ var (
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			_, err := TakeAlongDims(in[0].Shape, in[1].Shape)
 			return program.Type{DType: in[0].DType, Shape: in[1].Shape}, err
-		}})
+		}}
 )

@@ -9,7 +9,7 @@ import (
 const InspectWords = 4
 
 // Inspect finds what is no finite number. Guards of batches are made of it.
-var Inspect = register(&program.Entry{Name: "inspect", Method: "Inspect", Class: program.Reduce, Tol: exact, Options: compute.AllAxes,
+var Inspect = &program.Entry{Name: "inspect", Method: "Inspect", Class: program.Reduce, Options: compute.AllAxes,
 	Doc: "four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf",
 	Special: "The words, Int32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has " +
 		"none.",
@@ -19,4 +19,4 @@ var Inspect = register(&program.Entry{Name: "inspect", Method: "Inspect", Class:
 		t.Shape = append(t.Shape[:len(t.Shape):len(t.Shape)], InspectWords)
 		return t, err
 	},
-})
+}

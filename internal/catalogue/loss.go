@@ -8,7 +8,7 @@ import (
 )
 
 // SoftmaxBackward needs the result of softmax, not its operand.
-var SoftmaxBackward = register(&program.Entry{Name: "softmax_backward", Method: "SoftmaxBackward", Class: program.Layer,
+var SoftmaxBackward = &program.Entry{Name: "softmax_backward", Method: "SoftmaxBackward", Class: program.Layer,
 	Doc:    "the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what softmax gave",
 	Inputs: []program.Input{{Name: "p"}, {Name: "dy"}}, Tol: program.Tolerance{Mag: 4e-6}, Domain: [2]float64{-1, 1},
 	Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
@@ -20,14 +20,14 @@ var SoftmaxBackward = register(&program.Entry{Name: "softmax_backward", Method: 
 		}
 		return in[0], nil
 	},
-})
+}
 
 const targetSpecial = "A target outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are; " +
 	"elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN."
 
 // Losses against class numbers.
 var (
-	CrossEntropy = register(&program.Entry{Name: "cross_entropy", Method: "CrossEntropy", Class: program.Layer,
+	CrossEntropy = &program.Entry{Name: "cross_entropy", Method: "CrossEntropy", Class: program.Layer,
 		Doc: "the cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes] against the class that " +
 			"targets [...] names, without forming the softmax; with label smoothing ε, logits[target] becomes " +
 			"(1−ε)·logits[target] + ε·mean(logits)",
@@ -39,8 +39,8 @@ var (
 			}
 			return program.F32(in[1].Shape...), nil
 		},
-	})
-	CrossEntropyBackward = register(&program.Entry{Name: "cross_entropy_backward", Method: "CrossEntropyBackward", Class: program.Layer,
+	}
+	CrossEntropyBackward = &program.Entry{Name: "cross_entropy_backward", Method: "CrossEntropyBackward", Class: program.Layer,
 		Doc: "the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p), where p is 1−ε at the target plus " +
 			"ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of each row's loss",
 		Special: targetSpecial + " Options must be those of the loss.",
@@ -55,7 +55,7 @@ var (
 			}
 			return in[0], nil
 		},
-	})
+	}
 )
 
 func checkTargets(in []program.Type, a program.Attr) error {

@@ -49,7 +49,7 @@ func MatMulShape(a, b []int, o compute.MatMulOptions) (MatMulDims, error) {
 
 // Matrix entries.
 var (
-	MatMul = register(&program.Entry{Name: "matmul", Method: "MatMul", Class: program.Matrix, Dots: matmulFlops,
+	MatMul = &program.Entry{Name: "matmul", Method: "MatMul", Class: program.Matrix, Dots: matmulFlops,
 		Doc: "act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of " +
 			"a and b are the same, that of the result is an option; sums and bias are Float32",
 		Special: "K = 0 gives act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.",
@@ -78,23 +78,23 @@ var (
 				lead = in[1].Shape[:len(in[1].Shape)-2]
 			}
 			return program.Type{DType: o.Result, Shape: append(slices.Clone(lead), d.M, d.N)}, nil
-		}})
-	MatVec = register(&program.Entry{Name: "matvec", Method: "MatVec", Class: program.Matrix, Dots: matrixFlops(0),
+		}}
+	MatVec = &program.Entry{Name: "matvec", Method: "MatVec", Class: program.Matrix, Dots: matrixFlops(0),
 		Doc: "the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be " +
 			"Float16 or BFloat16 and is read once for up to 8 rows",
 		Special: "K = 0 gives zeros. Subnormal halves may count as 0.",
 		Inputs:  []program.Input{{Name: "a", Types: floats}, {Name: "x"}}, Tol: sumTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 			return vectorTimes(in[1].Shape, in[0].Shape, true)
-		}})
-	VecMat = register(&program.Entry{Name: "vecmat", Method: "VecMat", Class: program.Matrix, Dots: matrixFlops(1),
+		}}
+	VecMat = &program.Entry{Name: "vecmat", Method: "VecMat", Class: program.Matrix, Dots: matrixFlops(1),
 		Doc: "the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be " +
 			"Float16 or BFloat16 and is read once for up to 8 rows",
 		Special: "K = 0 gives zeros. Subnormal halves may count as 0.",
 		Inputs:  []program.Input{{Name: "x"}, {Name: "a", Types: floats}}, Tol: sumTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 			return vectorTimes(in[0].Shape, in[1].Shape, false)
-		}})
+		}}
 )
 
 // vectorTimes is the type of vectors, the rows of x, times a matrix.

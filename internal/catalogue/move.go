@@ -97,12 +97,12 @@ func ConcatAxis(rank int, o compute.ConcatOptions) (int, error) {
 }
 
 func viewEntry(name, method, doc string, options any, view func(x []int, a program.Attr) (View, error)) *program.Entry {
-	return register(&program.Entry{Name: name, Method: method, Class: program.Move, Doc: doc, Options: options,
+	return &program.Entry{Name: name, Method: method, Class: program.Move, Doc: doc, Options: options,
 		Inputs: []program.Input{{Name: "x", Types: words}},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			v, err := view(in[0].Shape, a)
 			return program.Type{DType: in[0].DType, Shape: v.Shape}, err
-		}})
+		}}
 }
 
 // Movement entries.
@@ -113,7 +113,7 @@ var (
 		})
 	Slice = viewEntry("slice", "Slice", "a strided box of x", compute.SliceOptions{},
 		func(x []int, a program.Attr) (View, error) { return SliceView(x, a.Options.(compute.SliceOptions)) })
-	Pad = register(&program.Entry{Name: "pad", Method: "Pad", Class: program.Move, Doc: "x with elements of one value added around it",
+	Pad = &program.Entry{Name: "pad", Method: "Pad", Class: program.Move, Doc: "x with elements of one value added around it",
 		Inputs: []program.Input{{Name: "x"}}, Options: compute.PadOptions{},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			o := a.Options.(compute.PadOptions)
@@ -129,8 +129,8 @@ var (
 				out[i] += o.Before[i] + o.After[i]
 			}
 			return program.F32(out...), nil
-		}})
-	Concat = register(&program.Entry{Name: "concat", Method: "Concat", Class: program.Move, Doc: "the operands joined along one axis",
+		}}
+	Concat = &program.Entry{Name: "concat", Method: "Concat", Class: program.Move, Doc: "the operands joined along one axis",
 		Inputs: []program.Input{{Name: "x", Types: words, Variadic: true}}, Options: compute.ConcatOptions{},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			out := program.Type{DType: in[0].DType, Shape: slices.Clone(in[0].Shape)}
@@ -152,8 +152,8 @@ var (
 				}
 			}
 			return out, nil
-		}})
-	Embedding = register(&program.Entry{Name: "embedding", Method: "Embedding", Class: program.Move,
+		}}
+	Embedding = &program.Entry{Name: "embedding", Method: "Embedding", Class: program.Move,
 		Doc:     "the rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width appended",
 		Special: "An id outside the vocabulary gives a row of NaN.",
 		Inputs:  []program.Input{{Name: "table"}, {Name: "ids", Types: []compute.DType{compute.Int32}}},
@@ -162,17 +162,17 @@ var (
 				return program.Type{}, fmt.Errorf("table must have two axes: %w", compute.ErrShape)
 			}
 			return program.F32(append(slices.Clone(in[1].Shape), in[0].Shape[1])...), nil
-		}})
-	Copy = register(&program.Entry{Name: "copy", Method: "Copy", Class: program.Move, Doc: "x in memory of its own",
+		}}
+	Copy = &program.Entry{Name: "copy", Method: "Copy", Class: program.Move, Doc: "x in memory of its own",
 		Inputs: []program.Input{{Name: "x", Types: anyType}},
-		Infer:  func(in []program.Type, _ program.Attr) (program.Type, error) { return in[0], nil }})
-	Reshape = register(&program.Entry{Name: "reshape", Method: "Reshape", Class: program.Move, Doc: "x's elements, in order, under another shape",
+		Infer:  func(in []program.Type, _ program.Attr) (program.Type, error) { return in[0], nil }}
+	Reshape = &program.Entry{Name: "reshape", Method: "Reshape", Class: program.Move, Doc: "x's elements, in order, under another shape",
 		Inputs: []program.Input{{Name: "x", Types: anyType}}, Options: compute.ReshapeOptions{},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			s, err := inferReshape(in[0].Len(), a.Options.(compute.ReshapeOptions).Shape)
 			return program.Type{DType: in[0].DType, Shape: s}, err
-		}})
-	Fill = register(&program.Entry{Name: "fill", Method: "Fill", Class: program.Move, Doc: "a tensor of one value",
+		}}
+	Fill = &program.Entry{Name: "fill", Method: "Fill", Class: program.Move, Doc: "a tensor of one value",
 		Scalars: []program.Scalar{scalar("value", 0, 1, -2.5)}, Options: compute.FillOptions{},
 		Infer: func(_ []program.Type, a program.Attr) (program.Type, error) {
 			s := a.Options.(compute.FillOptions).Shape
@@ -180,8 +180,8 @@ var (
 				return program.Type{}, fmt.Errorf("%d axes, at most %d are possible: %w", len(s), program.MaxRank, compute.ErrShape)
 			}
 			return program.F32(s...), nil
-		}})
-	Cast = register(&program.Entry{Name: "cast", Method: "Cast", Class: program.Move, Doc: "x converted between Float32, Float16 and BFloat16, or copied",
+		}}
+	Cast = &program.Entry{Name: "cast", Method: "Cast", Class: program.Move, Doc: "x converted between Float32, Float16 and BFloat16, or copied",
 		Special: "To a type of fewer bits rounds to nearest even; what rounds beyond its largest value (65504; 3.39e38) gives ±Inf. " +
 			"NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.",
 		Inputs: []program.Input{{Name: "x", Types: floats}}, Options: compute.CastOptions{},
@@ -192,7 +192,7 @@ var (
 				return program.Type{}, fmt.Errorf("cannot convert to %v: %w", to, compute.ErrDType)
 			}
 			return program.Type{DType: to, Shape: in[0].Shape}, nil
-		}})
+		}}
 )
 
 func inferReshape(n int, shape []int) ([]int, error) {

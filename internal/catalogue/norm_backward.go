@@ -7,17 +7,17 @@ import (
 // Gradients of norms. With x̂ = (x − mean)·r, where r is 1/√(variance + eps) and the mean of rms_norm is 0, and g = gamma·dy:
 // dx = r·(g − mean(g) − x̂·mean(g·x̂)), where rms_norm lacks mean(g), and dgamma = Σdy·x̂ over all rows.
 var (
-	RMSNormBackward = register(&program.Entry{Name: "rms_norm_backward", Method: "RMSNormBackward", Class: program.Layer,
+	RMSNormBackward = &program.Entry{Name: "rms_norm_backward", Method: "RMSNormBackward", Class: program.Layer,
 		Doc:    "the gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows have one order, always the same",
 		Inputs: []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "dy"}}, Results: []string{"dx", "dgamma"}, Scalars: RMSNorm.Scalars,
-		Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 3e-6}, InferAll: inferNormBackward(1)})
-	LayerNormBackward = register(&program.Entry{Name: "layer_norm_backward", Method: "LayerNormBackward", Class: program.Layer,
+		Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 3e-6}, InferAll: inferNormBackward(1)}
+	LayerNormBackward = &program.Entry{Name: "layer_norm_backward", Method: "LayerNormBackward", Class: program.Layer,
 		Doc: "the gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums over rows have one order, " +
 			"always the same",
 		Special: "Where a row of dy holds infinities, those and NaN take turns in its dx.",
 		Inputs:  []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "beta"}, {Name: "dy"}},
 		Results: []string{"dx", "dgamma", "dbeta"}, Scalars: LayerNorm.Scalars,
-		Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 3e-6}, InferAll: inferNormBackward(2)})
+		Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 3e-6}, InferAll: inferNormBackward(2)}
 )
 
 func inferNormBackward(vectors int) func(in []program.Type, a program.Attr) ([]program.Type, error) {

@@ -18,7 +18,7 @@ var packed = []compute.DType{compute.Uint32}
 // Products with weights in GGML's block formats. As rows of w, weights are what model files have; as columns they are another
 // operation, since a shape alone does not tell.
 var (
-	Dequantize = register(&program.Entry{Name: "dequantize", Method: "Dequantize", Class: program.Layer,
+	Dequantize = &program.Entry{Name: "dequantize", Method: "Dequantize", Class: program.Layer,
 		Doc: "the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of any shape, those " +
 			"of these rows only: […rows k], the embedding of quantised tables",
 		Special: "Float32 values are those of quant.Dequantize, bit for bit; halves are the nearest to them, and subnormal " +
@@ -39,18 +39,18 @@ var (
 				lead = in[1].Shape
 			}
 			return program.Type{DType: o.Result, Shape: append(slices.Clone(lead), k)}, nil
-		}})
+		}}
 
-	QuantMatMulRowMajor = register(&program.Entry{Name: "quant_matmul_row_major", Method: "QuantMatMulRowMajor", Class: program.Layer, Dots: quantFlops,
+	QuantMatMulRowMajor = &program.Entry{Name: "quant_matmul_row_major", Method: "QuantMatMulRowMajor", Class: program.Layer, Dots: quantFlops,
 		Doc: "x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: " +
 			"[… n]", Special: quantSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "w", Types: packed}},
 		Options: compute.QuantOptions{}, Tol: quantTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			return quantProduct(in[0], in[1], a.Options.(compute.QuantOptions).Format)
-		}})
+		}}
 
-	QuantMatMulColMajor = register(&program.Entry{Name: "quant_matmul_col_major", Method: "QuantMatMulColMajor", Class: program.Layer, Dots: quantFlops,
+	QuantMatMulColMajor = &program.Entry{Name: "quant_matmul_col_major", Method: "QuantMatMulColMajor", Class: program.Layer, Dots: quantFlops,
 		Doc: "x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; Q8 is not possible, since " +
 			"the values that a result sums up have scales of their own", Special: quantSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "w", Types: packed}},
@@ -68,9 +68,9 @@ var (
 				return program.Type{}, fmt.Errorf("needs x [… k] and weights of %d rows: %w", k, compute.ErrShape)
 			}
 			return program.F32(append(slices.Clone(in[0].Shape[:len(in[0].Shape)-1]), n)...), nil
-		}})
+		}}
 
-	QuantRMSNormMatVec = register(&program.Entry{Name: "quant_rms_norm_matvec", Method: "QuantRMSNormMatVec", Class: program.Layer, Dots: quantFlops,
+	QuantRMSNormMatVec = &program.Entry{Name: "quant_rms_norm_matvec", Method: "QuantRMSNormMatVec", Class: program.Layer, Dots: quantFlops,
 		Doc: "rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with " +
 			"gamma [k]", Special: quantSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "w", Types: packed}},
@@ -81,18 +81,15 @@ var (
 				return program.Type{}, err
 			}
 			return quantProduct(in[0], in[2], a.Options.(compute.QuantOptions).Format)
-		}})
+		}}
 
-	QuantQKV = register(&program.Entry{Name: "quant_qkv", Method: "QuantQKV", Class: program.Layer, Dots: quantFlops,
+	QuantQKV = &program.Entry{Name: "quant_qkv", Method: "QuantQKV", Class: program.Layer, Dots: quantFlops,
 		Doc: "the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are " +
 			"[n], all or none; formats may differ", Special: quantSpecial,
 		Inputs: []program.Input{{Name: "x"}, {Name: "wq", Types: packed}, {Name: "wk", Types: packed}, {Name: "wv", Types: packed},
 			{Name: "bq", Optional: true}, {Name: "bk", Optional: true}, {Name: "bv", Optional: true}},
-		Options: compute.QuantQKVOptions{}, Results: []string{"q", "k", "v"}, Tol: quantTol, Domain: [2]float64{-1, 1},
+		Together: true, Options: compute.QuantQKVOptions{}, Results: []string{"q", "k", "v"}, Tol: quantTol, Domain: [2]float64{-1, 1},
 		InferAll: func(in []program.Type, a program.Attr) ([]program.Type, error) {
-			if len(in) != 4 && len(in) != 7 {
-				return nil, fmt.Errorf("takes three biases or none: %w", compute.ErrArgument)
-			}
 			var out []program.Type
 			for i, f := range QKVFormats(a) {
 				t, err := quantProduct(in[0], in[1+i], f)
@@ -105,9 +102,9 @@ var (
 				out = append(out, t)
 			}
 			return out, nil
-		}})
+		}}
 
-	QuantGateUpSwiGLU = register(&program.Entry{Name: "quant_gate_up_swiglu", Method: "QuantGateUpSwiGLU", Class: program.Layer, Dots: quantGateUpFlops,
+	QuantGateUpSwiGLU = &program.Entry{Name: "quant_gate_up_swiglu", Method: "QuantGateUpSwiGLU", Class: program.Layer, Dots: quantGateUpFlops,
 		Doc: "silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a " +
 			"gated feed-forward layer", Special: quantSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "gate", Types: packed}, {Name: "up", Types: packed}},
@@ -117,7 +114,7 @@ var (
 				return program.Type{}, fmt.Errorf("weights %v and %v differ: %w", in[1].Shape, in[2].Shape, compute.ErrShape)
 			}
 			return quantProduct(in[0], in[1], a.Options.(compute.QuantOptions).Format)
-		}})
+		}}
 )
 
 // quantTol bounds rounding in units of Σ|w·x|, with what Q8 adds in the yardstick of x. So without Q8 activations need 18 bits or

@@ -33,7 +33,7 @@ var (
 )
 
 func random(name, method, doc string, tol program.Tolerance, special string) *program.Entry {
-	return register(&program.Entry{Name: name, Method: method, Class: program.Layer, Doc: doc, Special: special, Tol: tol,
+	return &program.Entry{Name: name, Method: method, Class: program.Layer, Doc: doc, Special: special, Tol: tol,
 		Inputs: []program.Input{{Name: "seed", Types: []compute.DType{compute.Uint32}}}, Options: compute.RandomOptions{},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			o := a.Options.(compute.RandomOptions)
@@ -45,5 +45,5 @@ func random(name, method, doc string, tol program.Tolerance, special string) *pr
 			}
 			t := program.F32(o.Shape...)
 			return t, t.Check()
-		}})
+		}}
 }

@@ -94,7 +94,7 @@ var (
 )
 
 func rope(name, method, doc, x string) *program.Entry {
-	return register(&program.Entry{Name: name, Method: method, Class: program.Layer, Doc: doc, Special: ropeSpecial,
+	return &program.Entry{Name: name, Method: method, Class: program.Layer, Doc: doc, Special: ropeSpecial,
 		Inputs:  []program.Input{{Name: x}, {Name: "positions", Types: []compute.DType{compute.Int32}}, {Name: "factors", Optional: true}},
 		Options: compute.RopeOptions{}, Tol: program.Tolerance{Mag: 1e-6},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
@@ -103,5 +103,5 @@ func rope(name, method, doc, x string) *program.Entry {
 				err = fmt.Errorf("factors must have shape [%d]: %w", r.Dims/2, compute.ErrShape)
 			}
 			return in[0], err
-		}})
+		}}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// rowwise registers an entry over each row of x's last axis; the other inputs are vectors of a row's length.
-func rowwise(e *program.Entry) *program.Entry {
+// rowwise completes an entry over each row of x's last axis; the other inputs are vectors of a row's length.
+func rowwise(e program.Entry) *program.Entry {
 	e.Class = program.Rows
 	e.Infer = func(in []program.Type, a program.Attr) (program.Type, error) {
 		if len(in[0].Shape) == 0 {
@@ -27,23 +27,23 @@ func rowwise(e *program.Entry) *program.Entry {
 		}
 		return in[0], nil
 	}
-	return register(e)
+	return &e
 }
 
 const softmaxSpecial = "A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN wherever IEEE arithmetic makes it so."
 
 // Row entries.
 var (
-	Softmax = rowwise(&program.Entry{Name: "softmax", Method: "Softmax", Doc: "exp(x − max)/Σexp(x − max) of each row of the last axis",
+	Softmax = rowwise(program.Entry{Name: "softmax", Method: "Softmax", Doc: "exp(x − max)/Σexp(x − max) of each row of the last axis",
 		Special: softmaxSpecial, Inputs: []program.Input{{Name: "x"}}, Tol: program.Tolerance{Abs: 1e-30, Rel: 2e-5}, Domain: [2]float64{-10, 10}})
-	LogSoftmax = rowwise(&program.Entry{Name: "log_softmax", Method: "LogSoftmax", Doc: "x − max − log Σexp(x − max) of each row of the last axis",
+	LogSoftmax = rowwise(program.Entry{Name: "log_softmax", Method: "LogSoftmax", Doc: "x − max − log Σexp(x − max) of each row of the last axis",
 		Special: softmaxSpecial, Inputs: []program.Input{{Name: "x"}}, Tol: program.Tolerance{Abs: 1e-5, Rel: 2e-6}, Domain: [2]float64{-10, 10}})
-	LayerNorm = rowwise(&program.Entry{Name: "layer_norm", Method: "LayerNorm",
+	LayerNorm = rowwise(program.Entry{Name: "layer_norm", Method: "LayerNorm",
 		Doc:     "(x − mean)/√(variance + eps)·gamma + beta of each row of the last axis, with the biased variance",
 		Special: "The variance is computed from deviations (two passes or Welford's merge), never as E[x²] − E[x]².",
 		Inputs:  []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "beta"}}, Scalars: []program.Scalar{scalar("eps", 1e-5, 1e-3)},
 		Tol: program.Tolerance{Abs: 1e-5, Rel: 1e-5, Mag: 1e-6}})
-	RMSNorm = rowwise(&program.Entry{Name: "rms_norm", Method: "RMSNorm", Doc: "x/√(mean(x²) + eps)·gamma of each row of the last axis",
+	RMSNorm = rowwise(program.Entry{Name: "rms_norm", Method: "RMSNorm", Doc: "x/√(mean(x²) + eps)·gamma of each row of the last axis",
 		Inputs: []program.Input{{Name: "x"}, {Name: "gamma"}}, Scalars: []program.Scalar{scalar("eps", 1e-6, 1e-3)},
 		Tol: program.Tolerance{Abs: 1e-7, Rel: 1e-5}})
 )

@@ -12,7 +12,7 @@ import (
 const MostTopK = 1024
 
 // TopK of rows.
-var TopK = register(&program.Entry{Name: "top_k", Method: "TopK", Class: program.Layer,
+var TopK = &program.Entry{Name: "top_k", Method: "TopK", Class: program.Layer,
 	Doc: "the K largest elements of each row of the last axis in descending order, and their indices in the row, Int32; both results " +
 		"have K as their last axis",
 	Special: "Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts as larger than every " +
@@ -32,4 +32,4 @@ var TopK = register(&program.Entry{Name: "top_k", Method: "TopK", Class: program
 		shape := append(slices.Clone(s[:len(s)-1]), k)
 		return []program.Type{program.F32(shape...), {DType: compute.Int32, Shape: shape}}, nil
 	},
-})
+}

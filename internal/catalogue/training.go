@@ -9,7 +9,7 @@ import (
 )
 
 // SwiGLUBackward is that of silu(gate)·up.
-var SwiGLUBackward = register(&program.Entry{Name: "swiglu_backward", Method: "SwiGLUBackward", Class: program.Layer,
+var SwiGLUBackward = &program.Entry{Name: "swiglu_backward", Method: "SwiGLUBackward", Class: program.Layer,
 	Doc: "the gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is " +
 		"dy·silu(gate); all operands have one shape",
 	Special: "At gate = ±Inf silu and its slope are their limits.",
@@ -20,25 +20,24 @@ var SwiGLUBackward = register(&program.Entry{Name: "swiglu_backward", Method: "S
 		}
 		return in[:2:2], nil
 	},
-})
+}
 
 // ClipByNorm takes the norm from the device: sum_squares and clip_by_norm need no round trip.
-var ClipByNorm = func() *program.Entry {
-	e := broadcasting(program.Binary, "clip_by_norm", "ClipByNorm", "x·min(1, limit/√sumsq): x with its norm, of which sumsq is the square, limited",
-		program.Tolerance{Rel: 2e-6}, []program.Input{{Name: "x"}, {Name: "sumsq"}}, func(x, p []float64) float64 {
-			if x[1] == 0 {
-				return x[0]
-			}
-			f := p[0] / math.Sqrt(x[1])
-			if f > 1 {
-				f = 1
-			}
-			return x[0] * f
-		})
-	e.Scalars = []program.Scalar{scalar("limit", 1, 0.5)}
-	return e.WithSpecial("x where sumsq is 0, NaN where it is NaN or negative. The sum of the squares of several tensors clips all of them by " +
-		"their common norm.")
-}()
+var ClipByNorm = elementwise(program.Entry{Name: "clip_by_norm", Method: "ClipByNorm", Class: program.Binary,
+	Doc: "x·min(1, limit/√sumsq): x with its norm, of which sumsq is the square, limited",
+	Special: "x where sumsq is 0, NaN where it is NaN or negative. The sum of the squares of several tensors clips all of them by " +
+		"their common norm.",
+	Inputs: []program.Input{{Name: "x"}, {Name: "sumsq"}}, Scalars: []program.Scalar{scalar("limit", 1, 0.5)}, Tol: program.Tolerance{Rel: 2e-6},
+	F: func(x, p []float64) float64 {
+		if x[1] == 0 {
+			return x[0]
+		}
+		f := p[0] / math.Sqrt(x[1])
+		if f > 1 {
+			f = 1
+		}
+		return x[0] * f
+	}})
 
 // AdamCoefficients are what a step of adam multiplies by: p' = Decay·p − Rate·m'/(Root·√v' + Eps).
 type AdamCoefficients struct {
@@ -65,7 +64,7 @@ func AdamOf(o compute.AdamOptions, t float64) AdamCoefficients {
 }
 
 // Adam is AdamW where it decays weights.
-var Adam = register(&program.Entry{Name: "adam", Method: "Adam", Class: program.Layer,
+var Adam = &program.Entry{Name: "adam", Method: "Adam", Class: program.Layer,
 	Doc: "one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019): m = Beta1·m + " +
 		"(1−Beta1)·grad, v = Beta2·v + (1−Beta2)·grad², p = p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) + Eps) + WeightDecay·p), where t " +
 		"is the number of the step, from 1 on; m and v begin as 0, and all four have one shape",
@@ -93,4 +92,4 @@ var Adam = register(&program.Entry{Name: "adam", Method: "Adam", Class: program.
 		}
 		return in[:3:3], nil
 	},
-})
+}

@@ -110,7 +110,7 @@ func (d *ConvDims) Taps(oy, ox int, visit func(ky, kx, y, x int)) {
 
 // Window entries.
 var (
-	Conv2D = register(&program.Entry{Name: "conv2d", Method: "Conv2D", Class: program.Window, Dots: windowFlops,
+	Conv2D = &program.Entry{Name: "conv2d", Method: "Conv2D", Class: program.Window, Dots: windowFlops,
 		Doc:     "act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of [h, w] with [kh, kw]",
 		Special: "Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.",
 		Inputs:  []program.Input{{Name: "x"}, {Name: "weights"}, {Name: "bias", Optional: true}},
@@ -131,22 +131,23 @@ var (
 				return program.F32(d.OutH, d.OutW), nil
 			}
 			return program.F32(d.N, d.OutC, d.OutH, d.OutW), nil
-		}})
-	MaxPool2D = pool("max_pool2d", "MaxPool2D", "the largest element of each window over the last two axes", exact,
-		"NaN if any element of the window is.")
-	AvgPool2D = pool("avg_pool2d", "AvgPool2D", "the mean of the elements of each window over the last two axes", sumTol,
-		"Padding is not counted.")
+		}}
+	MaxPool2D = pool(program.Entry{Name: "max_pool2d", Method: "MaxPool2D",
+		Doc: "the largest element of each window over the last two axes", Special: "NaN if any element of the window is."})
+	AvgPool2D = pool(program.Entry{Name: "avg_pool2d", Method: "AvgPool2D",
+		Doc: "the mean of the elements of each window over the last two axes", Special: "Padding is not counted.",
+		Tol: sumTol})
 )
 
-func pool(name, method, doc string, tol program.Tolerance, special string) *program.Entry {
-	return register(&program.Entry{Name: name, Method: method, Class: program.Window, Doc: doc, Special: special, Tol: tol,
-		Inputs: []program.Input{{Name: "x"}}, Options: compute.PoolOptions{},
-		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
-			s := in[0].Shape
-			d, err := PoolShape(s, a.Options.(compute.PoolOptions))
-			if err != nil {
-				return program.Type{}, err
-			}
-			return program.F32(append(append([]int{}, s[:len(s)-2]...), d.OutH, d.OutW)...), nil
-		}})
+func pool(e program.Entry) *program.Entry {
+	e.Class, e.Inputs, e.Options = program.Window, []program.Input{{Name: "x"}}, compute.PoolOptions{}
+	e.Infer = func(in []program.Type, a program.Attr) (program.Type, error) {
+		s := in[0].Shape
+		d, err := PoolShape(s, a.Options.(compute.PoolOptions))
+		if err != nil {
+			return program.Type{}, err
+		}
+		return program.F32(append(append([]int{}, s[:len(s)-2]...), d.OutH, d.OutW)...), nil
+	}
+	return &e
 }

@@ -109,6 +109,29 @@ func methods(entries []*program.Entry) (device, batch []Method) {
 	return device, batch
 }
 
+// variant is an entry with optional operands.
+type variant struct {
+	name, what string
+	inputs     []program.Input
+}
+
+// withOptional returns an entry's calls with optional operands: each number of them that is valid.
+func withOptional(e *program.Entry) (all []variant) {
+	least, most := e.Arity()
+	for n := least + 1; n <= most; n++ {
+		what := e.Inputs[n-1].Name
+		if e.Together {
+			n, what = most, "biases" // of the three products
+		}
+		with := "With"
+		if e == catalogue.Dequantize { // rows are what is dequantised
+			with = ""
+		}
+		all = append(all, variant{e.Method + with + title(what), what, e.Inputs[:n]})
+	}
+	return all
+}
+
 // resultNames are the names of all results.
 func resultNames(e *program.Entry) []string {
 	if e.Results == nil {

@@ -95,8 +95,10 @@ type Entry struct {
 	Doc     string // what it computes, completing "LeakyReLU computes …", in one sentence
 	Special string // NaN, Inf, ties and empty tensors, where IEEE arithmetic does not already say it
 	Inputs  []Input
-	Scalars []Scalar
-	Options any // zero value of the option type, or nil
+	// Together says that the optional inputs are all there or none.
+	Together bool
+	Scalars  []Scalar
+	Options  any // zero value of the option type, or nil
 
 	// Results names the results where there are several, in order; nil means one.
 	Results []string
@@ -128,12 +130,6 @@ type Entry struct {
 type Tolerance struct {
 	Abs, Rel, Mag float64
 }
-
-// WithSpecial sets Special and returns the entry, for declarations.
-func (e *Entry) WithSpecial(text string) *Entry { e.Special = text; return e }
-
-// WithDomain sets Domain and returns the entry, for declarations.
-func (e *Entry) WithDomain(low, high float64) *Entry { e.Domain = [2]float64{low, high}; return e }
 
 // Arithmetic is the tolerance of a single operation that is rounded once. What computes more per element has a wider one.
 var Arithmetic = Tolerance{Rel: 5e-7}
@@ -167,6 +163,9 @@ func (e *Entry) checkOwn(in []Type, a Attr) ([]Type, error) {
 	least, most := e.Arity()
 	if len(in) < least || most >= 0 && len(in) > most {
 		return nil, fmt.Errorf("takes %d to %d operands, got %d: %w", least, most, len(in), compute.ErrArgument)
+	}
+	if e.Together && len(in) > least && len(in) < most {
+		return nil, fmt.Errorf("takes %d or %d operands, got %d: %w", least, most, len(in), compute.ErrArgument)
 	}
 	for i, t := range in {
 		want := &e.Inputs[min(i, len(e.Inputs)-1)]

@@ -56,7 +56,7 @@ func (m *model) probabilities(t *testing.T, picture []float32) []float32 {
 		if i > 0 {
 			x = b.ReLU(x)
 		}
-		x = b.MatMulBias(x, weights, bias)
+		x = b.MatMulWithBias(x, weights, bias)
 	}
 	m.Weights = all
 	p := b.Read(b.Softmax(x))

@@ -70,8 +70,8 @@ func (d *Device) forget(w weak.Pointer[Tensor]) {
 	delete(d.tensors, w)
 }
 
-// Shape returns a copy of the shape.
-func (t *Tensor) Shape() []int { return slices.Clone(t.typ.Shape) }
+// Shape returns the shape; the caller must not change it. It is no copy, since replays, which allocate nothing, compare shapes.
+func (t *Tensor) Shape() []int { return t.typ.Shape }
 
 // DType returns the element type.
 func (t *Tensor) DType() compute.DType { return t.typ.DType }

@@ -3,11 +3,11 @@
 GO        ?= go
 PLATFORMS := linux/amd64 linux/arm64 windows/amd64 darwin/arm64 js/wasm
 # Packages with a promise about goroutines; the race detector needs cgo.
-RACE      := ./simd ./compute ./quant ./batch ./simd/internal/pool ./simd/internal/gemm ./gpu ./cuda ./cuda/internal/softgpu ./cuda/internal/libcuda ./ptx/sim .
+RACE      := ./simd ./cpu ./compute ./quant ./batch ./internal/simd/pool ./internal/simd/gemm ./gpu ./cuda ./cuda/internal/softgpu ./cuda/internal/libcuda ./ptx/sim .
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
-PORTABLE  := ./compute ./quant ./quant/gguf ./internal/program ./internal/catalogue ./internal/memplan ./batch ./simd/... ./ptx/eval .
+PORTABLE  := ./compute ./quant ./quant/gguf ./internal/program ./internal/catalogue ./internal/memplan ./batch ./simd ./cpu ./internal/simd/... ./ptx/eval .
 # Modules of their own, so that what they depend on stays out of the main one.
-MODULES   := simd/internal/asmgen simd/blas internal/browser internal/randomprograms wasm/browser bench
+MODULES   := internal/simd/asmgen simd/blas internal/browser internal/randomprograms wasm/browser bench
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 # Of the suite's cases for each operation, one in so many runs in the browser, other ones by each seed.
@@ -17,7 +17,7 @@ DAWN      := node --stack-size=8192 $(CURDIR)/wasm/npm/dawn.mjs
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser dawn generate proofs ptxas-check
+.PHONY: check arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser dawn generate proofs ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,10 +36,29 @@ bench: ## measure the CPU's kernels beside gonum, vek and OpenBLAS (to bench/res
 	cd bench && $(GO) run . -out results
 	$(GO) run ./cmd/wavelane bench --software
 
-# Where devices take long, the suite's cases are sampled by the seed of the run, which is printed and is another each time.
-# WAVELANE_SAMPLE=1 make test takes all of them everywhere; make proofs does what takes longest.
+# All random inputs of a run follow from one seed, see internal/testseed. It is always the same, so that a run fails only for what has
+# changed; WAVELANE_SEED=2 make test takes another, make proofs draws one.
+export WAVELANE_SEED ?= 1
+
+# What contributors run while they work. It leaves out what make test has beside it: the other processors and the browser, the race
+# detector, the modules of their own, WebGPU, most cases of the conformance suite and of the tests of PTX kernels.
+check: ## what to run between edits, in under three minutes: format, vet, builds for js and Windows, short tests, a sample of conformance on the CPU and the software GPU
+	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
+	$(GO) vet ./...
+	CGO_ENABLED=0 GOOS=windows $(GO) build ./...
+	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build $(TRIM) ./...
+	WAVELANE_SAMPLE=64 $(TEST) -short -skip '$(SLOW)' $$($(GO) list ./... | grep -v -e /internal/conformance -e '/wasm$$')
+	cd internal/conformance && WAVELANE_SAMPLE=256 $(TEST) -short -run '^(TestCPU|TestCUDASoftware)$$'
+
+# Tests that take long, of packages that make check tests for the rest.
+SLOW := ^(TestConformance|TestConformanceOfEveryTier|TestSchedules|TestMutants|TestLowerings|TestVerdicts|TestStrict|TestOptimised|TestAttentionVariants|TestQuantisedVariants)$$
+
+# Where devices take long, the suite's cases are sampled by the seed; WAVELANE_SAMPLE=1 make test takes all of them everywhere, and
+# make proofs does what takes longest.
 test: ## run every test: format, vet, all platforms, conformance on every device, race detector, arm64, js/wasm, Chromium
 	scripts/setup test
+	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
 	@# Each waits for something at times, a browser or one long test: two at once keep the cores busy. JOBS=1 needs less memory.
 	$(MAKE) -j$(JOBS) $(STAGES)
 	@echo "all tests passed"
@@ -88,7 +107,7 @@ cross: ## build and vet without cgo for every platform
 # lint and cross have vetted what go test would vet again, for each way of building.
 TEST := $(GO) test -vet=off -timeout 20m
 
-# The CPU's conformance run in ./simd is that of ./internal/conformance again. What tests of the packed program depend on is more than
+# The CPU's conformance run in ./cpu is that of ./internal/conformance again. What tests of the packed program depend on is more than
 # go test knows of, so that their results must not come from its cache.
 unit: # all but the conformance suite, what takes longest first
 	$(TEST) -skip '^TestConformance$$' ./ptx/lower $$($(GO) list ./... | grep -v -e /internal/conformance -e '/wasm$$')
@@ -139,10 +158,14 @@ generate: ## write what is generated from the catalogue and the kernels; tests f
 	$(GO) generate ./...
 
 # WAVELANE_MUTANTS is how many mistakes are made in each kernel, 0 for all that a list has: about 0.15 s of a core each.
-proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device (an hour of a core)
+ifeq ($(origin WAVELANE_SEED),file) # not given by the caller
+proofs: export WAVELANE_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d " ")
+endif
+proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device, by a new seed (an hour of a core)
+	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
 	WAVELANE_PROOFS=all WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./ptx/lower -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed)$$' -v | grep -v '^ *\(===\|---\)'
-	WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/conformance ./simd
-	cd simd/internal/asmgen && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m ./kernels
+	WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/conformance ./cpu
+	cd internal/simd/asmgen && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m ./kernels
 	cd internal/randomprograms && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m .
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table

@@ -20,7 +20,7 @@ func TestDeviceOperationsAndLifetime(t *testing.T) {
 	c := make([]float32, 4)
 	require.NoError(t, d.MatMul(ctx, c, []float32{1, 2, 3, 4}, []float32{5, 6, 7, 8}, 2, 2, 2))
 	require.Equal(t, []float32{19, 22, 43, 50}, c)
-	require.NoError(t, d.MatMulBias(ctx, c, []float32{1, 2, 3, 4}, []float32{5, 6, 7, 8}, []float32{-100, 1}, 2, 2, 2,
+	require.NoError(t, d.MatMulWithBias(ctx, c, []float32{1, 2, 3, 4}, []float32{5, 6, 7, 8}, []float32{-100, 1}, 2, 2, 2,
 		compute.MatMulOptions{TransB: true, Act: compute.ReLU}))
 	require.Equal(t, []float32{0, 24, 0, 54}, c)
 
@@ -29,7 +29,7 @@ func TestDeviceOperationsAndLifetime(t *testing.T) {
 	require.ErrorContains(t, err, "matmul [[2 2] [2 2]]")
 	require.ErrorIs(t, d.ReLU(ctx, make([]float32, 2), nil), ErrShape)
 	require.ErrorIs(t, d.Max(ctx, make([]float32, 1), nil), ErrShape)
-	require.ErrorIs(t, d.MatMulBias(ctx, c, c, c, nil, 2, 2, 2), ErrShape)
+	require.ErrorIs(t, d.MatMulWithBias(ctx, c, c, c, nil, 2, 2, 2), ErrShape)
 	require.ErrorIs(t, d.ApplyAsync("no_such_op", c, nil, nil, nil).Await(ctx), ErrArgument)
 
 	row := make([]float32, 2)

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/route"
 )
 
 // Option configures [Open].
@@ -23,7 +23,6 @@ type config struct {
 	log      *slog.Logger
 	wish     string // who asked for kind
 	alone    bool   // no routing
-	costsDir string // of measured costs, "" for that of the user
 }
 
 // WithDevice asks for one device, and Open fails if it is not to be had: "cpu"; "cuda" for NVIDIA's first GPU, or
@@ -80,7 +79,7 @@ const environment = "WAVELANE_DEVICE"
 // candidate is a kind of device that Open may choose.
 type candidate struct {
 	kind string
-	open func(ctx context.Context, c *config) (backend, Info, error)
+	open func(ctx context.Context, c *config) (*opened, error)
 }
 
 // candidates are tried in this order.
@@ -112,8 +111,9 @@ func (c *config) open(ctx context.Context) (*Device, error) {
 		if c.kind != "" && c.kind != cand.kind {
 			continue
 		}
-		b, info, err := cand.open(ctx, c)
+		d, err := cand.open(ctx, c)
 		if err == nil {
+			info := &d.info
 			info.Kind = cand.kind
 			info.Reason = strings.Join(append(passed, "chosen as the best device available"), "\n")
 			if c.kind != "" {
@@ -121,12 +121,10 @@ func (c *config) open(ctx context.Context) (*Device, error) {
 			}
 			c.log.Info("device opened", "kind", info.Kind, "name", info.Name, "backend", info.Backend, "reason", info.Reason)
 			if c.kind == "" && !c.alone && cand.kind != "cpu" {
-				if b, err = c.beside(ctx, b, info); err != nil {
-					return nil, fmt.Errorf("wavelane.Open: %w", err)
-				}
 				info.Routed = true
+				return c.routed(ctx, d)
 			}
-			return &Device{Ops: device.NewOps(b), backend: b, info: info}, nil
+			return newDevice(nil, d), nil
 		}
 		// Only absence lets the next candidate have a try: a device that exists and fails is reported.
 		if c.kind != "" || !errors.Is(err, compute.ErrUnavailable) {
@@ -137,12 +135,19 @@ func (c *config) open(ctx context.Context) (*Device, error) {
 	return nil, fmt.Errorf("wavelane.Open: %s: %w", strings.Join(passed, "; "), compute.ErrUnavailable)
 }
 
-// beside opens the CPU beside a device, for the programs that are done there first.
-func (c *config) beside(ctx context.Context, b backend, info Info) (backend, error) {
-	cpu, cpuInfo, err := cpuCandidate.open(ctx, c)
+// routed also opens the CPU, and routes programs between it and a device.
+func (c *config) routed(ctx context.Context, d *opened) (*Device, error) {
+	cpu, err := cpuCandidate.open(ctx, c)
 	if err != nil {
-		return nil, errors.Join(err, b.Close())
+		return nil, fmt.Errorf("wavelane.Open: %w", errors.Join(err, d.Close()))
 	}
-	cpuInfo.Kind = cpuCandidate.kind
-	return newRouter(c, &routed{backend: b, info: info}, &routed{backend: cpu, info: cpuInfo}), nil
+	cpu.info.Kind = cpuCandidate.kind
+	return newDevice(route.New(route.Config{Log: c.log}, routes(d, cpu)...), d, cpu), nil
+}
+
+func routes(devices ...*opened) (to []route.Device) {
+	for _, d := range devices {
+		to = append(to, route.Device{Executor: d.Executor(), Kind: d.info.Kind, Identity: d.identity})
+	}
+	return to
 }

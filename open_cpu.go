@@ -4,16 +4,16 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 var cpuCandidate = candidate{"cpu", openCPU}
 
-func openCPU(context.Context, *config) (backend, Info, error) {
-	d, err := simd.Open()
+func openCPU(context.Context, *config) (*opened, error) {
+	d, err := cpu.Open()
 	if err != nil {
-		return nil, Info{}, err
+		return nil, err
 	}
 	i := d.Info()
-	return d, Info{Name: i.Name, Backend: i.Tier, identity: fmt.Sprintf("%+v", i)}, nil
+	return &opened{d, Info{Name: i.Name, Backend: i.Tier}, fmt.Sprintf("%+v", i)}, nil
 }

@@ -11,7 +11,7 @@ import (
 
 var cudaCandidate = candidate{"cuda", openCUDA}
 
-func openCUDA(ctx context.Context, c *config) (backend, Info, error) {
+func openCUDA(ctx context.Context, c *config) (*opened, error) {
 	opts := []cuda.Option{cuda.WithLogger(c.log)}
 	if c.index >= 0 {
 		opts = append(opts, cuda.WithDevice(c.index))
@@ -22,9 +22,9 @@ func openCUDA(ctx context.Context, c *config) (backend, Info, error) {
 	}
 	d, err := cuda.Open(ctx, opts...)
 	if err != nil {
-		return nil, Info{}, err
+		return nil, err
 	}
 	i := d.Info()
-	return d, Info{Name: i.Name, Backend: i.Target().String() + ", CUDA " + i.Driver, Software: i.Software,
-		identity: fmt.Sprintf("%+v", i)}, nil
+	return &opened{d, Info{Name: i.Name, Backend: i.Target().String() + ", CUDA " + i.Driver, Software: i.Software},
+		fmt.Sprintf("%+v", i)}, nil
 }

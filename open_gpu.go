@@ -13,7 +13,7 @@ import (
 
 var gpuCandidate = candidate{"gpu", openGPU}
 
-func openGPU(ctx context.Context, c *config) (backend, Info, error) {
+func openGPU(ctx context.Context, c *config) (*opened, error) {
 	opts := []gpu.Option{gpu.WithLogger(c.log)}
 	if c.index >= 0 { // naming an adapter is asking for it, software or not
 		opts = append(opts, gpu.WithAdapter(c.index), gpu.WithSoftware())
@@ -23,8 +23,8 @@ func openGPU(ctx context.Context, c *config) (backend, Info, error) {
 		d, err = gpu.Open(ctx, append(opts, gpu.WithSoftware())...)
 	}
 	if err != nil {
-		return nil, Info{}, err
+		return nil, err
 	}
 	a := d.Info()
-	return d, Info{Name: a.Name, Backend: a.Backend, Software: a.Type == gpu.Software, identity: fmt.Sprintf("%s %+v", a, a.Limits)}, nil
+	return &opened{d, Info{Name: a.Name, Backend: a.Backend, Software: a.Type == gpu.Software}, fmt.Sprintf("%s %+v", a, a.Limits)}, nil
 }

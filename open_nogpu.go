@@ -9,6 +9,6 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-var gpuCandidate = candidate{"gpu", func(context.Context, *config) (backend, Info, error) {
-	return nil, Info{}, fmt.Errorf("left out of this build by -tags nogpu: %w", compute.ErrUnavailable)
+var gpuCandidate = candidate{"gpu", func(context.Context, *config) (*opened, error) {
+	return nil, fmt.Errorf("left out of this build by -tags nogpu: %w", compute.ErrUnavailable)
 }}

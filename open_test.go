@@ -18,19 +18,19 @@ func withCandidates(t *testing.T, cs ...candidate) {
 }
 
 func absent(kind string) candidate {
-	return candidate{kind, func(context.Context, *config) (backend, Info, error) {
-		return nil, Info{}, fmt.Errorf("no such hardware: %w", ErrUnavailable)
+	return candidate{kind, func(context.Context, *config) (*opened, error) {
+		return nil, fmt.Errorf("no such hardware: %w", ErrUnavailable)
 	}}
 }
 
 func broken(kind string) candidate {
-	return candidate{kind, func(context.Context, *config) (backend, Info, error) {
-		return nil, Info{}, errors.New("driver crashed")
+	return candidate{kind, func(context.Context, *config) (*opened, error) {
+		return nil, errors.New("driver crashed")
 	}}
 }
 
 func present(kind string) candidate {
-	return candidate{kind, func(ctx context.Context, c *config) (backend, Info, error) { return openCPU(ctx, c) }}
+	return candidate{kind, openCPU}
 }
 
 func TestOpenTakesTheFirstThatExists(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,14 +49,37 @@ func readme(ctx context.Context, a, b []float32, m, k, n int) error {
 	return nil
 }
 
-// TestReadme compares the README's code with the function above.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("README.md")
+// TestGuides looks for each block of Go in the README and the guides in the tests and examples, where it is compiled and run.
+func TestGuides(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("docs", "*.md"))
 	require.NoError(t, err)
-	_, block, ok := strings.Cut(string(text), "```go\n")
-	require.True(t, ok, "the README has a block of Go")
-	block, _, _ = strings.Cut(block, "```")
-	source, err := os.ReadFile("readme_test.go")
-	require.NoError(t, err)
-	require.Contains(t, strings.ReplaceAll(string(source), "\n\t", "\n"), block)
+	require.NotEmpty(t, pages)
+	var sources strings.Builder
+	for _, pattern := range []string{"*_test.go", "*/*_test.go", "*/*/*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			sources.WriteString(unindented(string(text)))
+		}
+	}
+	for _, page := range append(pages, "README.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		parts := strings.Split(string(text), "```go\n")
+		for _, part := range parts[1:] {
+			block, _, _ := strings.Cut(part, "```")
+			require.True(t, strings.Contains(sources.String(), unindented(block)), "%s: no test has this code:\n%s", page, block)
+		}
+	}
+}
+
+// unindented is a text without the tabs at the beginnings of its lines.
+func unindented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimLeft(line, "\t")
+	}
+	return strings.Join(lines, "\n")
 }

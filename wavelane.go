@@ -8,6 +8,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/route"
 )
 
 // Errors, the same values as in every package of this module; see package compute.
@@ -29,17 +30,48 @@ var (
 type Device struct {
 	compute.Ops // every operation of the catalogue on slices
 
-	backend backend
-	info    Info
-	close   sync.Once
-	err     error
+	devices  []*opened     // the first has the tensors
+	router   *route.Router // between several devices, else nil
+	borrowed bool          // devices belong to another Device
+	close    sync.Once
+	err      error
 }
 
-// backend is what a device of any kind offers here.
+// opened is an open device of one kind.
+type opened struct {
+	backend
+	info     Info
+	identity string // of hardware and driver, for which costs hold
+}
+
 type backend interface {
-	program.Executor
+	program.Device
 	Close() error
 }
+
+// newDevice returns a device that routes programs between these.
+func newDevice(router *route.Router, devices ...*opened) *Device {
+	d := &Device{devices: devices, router: router}
+	d.Ops = device.NewOps(d.Executor())
+	return d
+}
+
+// Executor is for package batch. It has no use outside of this module.
+func (d *Device) Executor() program.Executor {
+	if d.router != nil {
+		return d.router
+	}
+	return only{d.devices[0].Executor(), d.devices[0].info.Kind}
+}
+
+// only is the executor of a device that does everything itself.
+type only struct {
+	program.Executor
+	kind string
+}
+
+func (o only) Place(*program.Program) program.Executor { return o.Executor }
+func (o only) ExplainPlace(*program.Program) string    { return o.kind + ": the only device" }
 
 // Info describes an open device.
 type Info struct {
@@ -49,121 +81,55 @@ type Info struct {
 	Software bool   `json:"software"` // a GPU interface computed by the CPU
 	Reason   string `json:"reason"`   // why this one was chosen
 	Routed   bool   `json:"routed"`   // programs on slices run on the CPU where they are done there first; see [WithoutRouting]
-
-	identity string // what costs depend on: hardware, driver
 }
 
 // Info returns what the device is.
-func (d *Device) Info() Info { return d.info }
+func (d *Device) Info() Info { return d.devices[0].info }
 
-// Explain says in a few lines which device was chosen and why the ones before it in order were not.
+// Explain says in a few lines which device was chosen, and why those that come before it were not.
 func (d *Device) Explain() string {
+	info := d.Info()
 	var b strings.Builder
-	b.WriteString(d.info.Kind + ": " + d.info.Name + " (" + d.info.Backend)
-	if d.info.Software {
+	b.WriteString(info.Kind + ": " + info.Name + " (" + info.Backend)
+	if info.Software {
 		b.WriteString(", software")
 	}
-	b.WriteString(")\n" + d.info.Reason)
-	if d.info.Routed {
+	b.WriteString(")\n" + info.Reason)
+	if info.Routed {
 		b.WriteString("\nprograms on slices run on the CPU where they are done first")
 	}
 	return b.String()
 }
 
-// Compile prepares a program; batches call it.
-func (d *Device) Compile(p *program.Program) (program.Executable, error) { return d.backend.Compile(p) }
-
-// Place returns the device that a program is for; batches call it.
-func (d *Device) Place(p *program.Program) program.Executor {
-	switch b := d.backend.(type) {
-	case *router:
-		return b.Place(p)
-	case borrowed:
-		return b.backend
-	}
-	return d.backend
-}
-
-// ExplainPlace says where a program runs, and why; batches call it.
-func (d *Device) ExplainPlace(p *program.Program) string {
-	if r, ok := d.backend.(*router); ok {
-		return r.ExplainPlace(p)
-	}
-	return d.info.Kind + ": the only device"
-}
-
-// Peaks returns the rates by which programs are routed to a device, for profiles; batches call it.
-func (d *Device) Peaks(of program.Executor) program.Peaks {
-	r, ok := d.backend.(*router)
-	if !ok {
-		return program.Peaks{}
-	}
-	r.ready()
-	for _, x := range r.devices {
-		if x.backend == of {
-			return program.Peaks{Memory: 1e9 * x.costs.Memory, Math: 1e9 * x.costs.Math, Product: 1e9 * x.costs.Product}
-		}
-	}
-	return program.Peaks{}
-}
-
-// Costs returns the costs by which programs are routed, by kind of device, nil where they are not; see [WithoutRouting]. It
-// measures them if no program has needed them yet.
-func (d *Device) Costs() map[string]Costs {
-	r, ok := d.backend.(*router)
-	if !ok {
-		return nil
-	}
-	r.ready()
-	costs := map[string]Costs{}
-	for _, x := range r.devices {
-		costs[x.info.Kind] = x.costs
-	}
-	return costs
-}
-
-// On returns the one of the devices that programs are routed to which is of that kind, "cpu" for example, for programs that are to run
-// there whatever they cost: batches are made for it instead of d. Tensors of one are of no use to the other. It lives as long as d,
-// and closing it does nothing. A kind that there is not is [ErrUnavailable].
+// On returns the device of the given kind, such as "cpu", among those that programs are routed to: for batches and operations that
+// should run there whatever they cost. The device is valid as long as d, closing it does nothing, and neither can use tensors of the
+// other. If d has no device of that kind, the error is [ErrUnavailable].
 func (d *Device) On(kind string) (*Device, error) {
-	all := []*routed{{backend: d.backend, info: d.info}}
-	if r, ok := d.backend.(*router); ok {
-		all = r.devices
-	}
-	for _, x := range all {
+	for _, x := range d.devices {
 		if x.info.Kind == kind {
-			return &Device{Ops: device.NewOps(x.backend), backend: borrowed{x.backend}, info: x.info}, nil
+			on := newDevice(nil, x)
+			on.borrowed = true
+			return on, nil
 		}
 	}
-	return nil, fmt.Errorf("no %q behind %s: %w", kind, d.info.Kind, compute.ErrUnavailable)
+	return nil, fmt.Errorf("no device %q under %s: %w", kind, d.Info().Kind, compute.ErrUnavailable)
 }
 
-// borrowed is a backend that belongs to another device.
-type borrowed struct{ backend }
-
-func (borrowed) Close() error { return nil }
-
-// UploadAsync copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32,
-// []compute.BF16, or []uint16 for Float16 bits. Without a shape it is a vector. The tensor can be used at once, in work that will run after the
-// copy; the slice belongs to the upload until the future is done. The tensor is nil if the upload could not begin.
-func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
-	return device.Upload(d.backend, data, shape...)
-}
-
-// Unwrap returns the device behind this one, a *cuda.Device, *gpu.Device or *simd.Device, for what only that kind offers. Closing either
+// Unwrap returns the device under this one, a *cuda.Device, *gpu.Device or *cpu.Device, for what only that kind offers. Closing either
 // closes both.
-func (d *Device) Unwrap() any {
-	switch b := d.backend.(type) {
-	case *router:
-		return b.devices[0].backend
-	case borrowed:
-		return b.backend
-	}
-	return d.backend
-}
+func (d *Device) Unwrap() any { return d.devices[0].backend }
 
 // Close frees the device and its tensors. It is idempotent; later use is [ErrClosed].
 func (d *Device) Close() error {
-	d.close.Do(func() { d.err = d.backend.Close() })
+	d.close.Do(func() {
+		if d.borrowed {
+			return
+		}
+		for _, x := range d.devices {
+			if err := x.Close(); d.err == nil {
+				d.err = err
+			}
+		}
+	})
 	return d.err
 }

@@ -2,19 +2,20 @@ package batch_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 func TestMatMulBackwardErrors(t *testing.T) {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	require.NoError(t, err)
 	defer dev.Close()
 	record := func(want error, f func(b *batch.Batch)) {
@@ -35,12 +36,10 @@ func TestMatMulBackwardErrors(t *testing.T) {
 
 // The gradients against finite differences of the device's own product: f = Σ dy·(a·b) is linear in each operand.
 func TestMatMulBackwardIsTheSlope(t *testing.T) {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	require.NoError(t, err)
 	defer dev.Close()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := testseed.Rand(t)
 	random := func(n int) []float32 {
 		x := make([]float32, n)
 		for i := range x {

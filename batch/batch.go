@@ -10,9 +10,10 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Device executes programs. The devices of this module implement it; it cannot be implemented outside.
+// Device is a device of this module: [github.com/wavelane/wavelane.Device], or one of package gpu, cuda or cpu. The interface is sealed:
+// programs can hold its values, and not implement it.
 type Device interface {
-	Compile(p *program.Program) (program.Executable, error)
+	program.Device
 }
 
 // Kernel is a user's kernel, made by the device that runs the batch.
@@ -22,7 +23,7 @@ type Kernel interface {
 
 // Batch records operations on values.
 type Batch struct {
-	device  Device
+	device  program.Executor // nil for a batch that will not run
 	options options
 	program program.Program
 	host    []any            // data of program.Host
@@ -48,7 +49,10 @@ type Value struct {
 
 // New returns an empty batch for a device.
 func New(device Device, options ...Option) *Batch {
-	b := &Batch{device: device}
+	b := &Batch{}
+	if device != nil {
+		b.device = device.Executor()
+	}
 	for _, o := range options {
 		o(&b.options)
 	}

@@ -10,14 +10,13 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/simd"
 )
 
-func open(t *testing.T) *simd.Device {
+func open(t *testing.T) *cpu.Device {
 	t.Helper()
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	require.NoError(t, err)
 	t.Cleanup(func() { dev.Close() })
 	return dev
@@ -172,9 +171,11 @@ type counting struct {
 	steps int
 }
 
+func (c *counting) Executor() program.Executor { return c }
+
 func (c *counting) Compile(p *program.Program) (program.Executable, error) {
 	c.steps += len(p.Steps)
-	return c.Device.Compile(p)
+	return c.Device.Executor().Compile(p)
 }
 
 func TestDeadStepsDoNotRun(t *testing.T) {

@@ -6,8 +6,10 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
+
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/rewrite"
 )
 
 // DivergenceError tells where two runs differ that should agree: on two devices, see [Compare], or one after the other on one, see
@@ -46,7 +48,7 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 	if err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}
-	values, err := runAll(ctx, first, p, data)
+	values, err := runAll(ctx, first.Executor(), p, data)
 	if err != nil {
 		return fmt.Errorf("compare: first device: %w", err)
 	}
@@ -72,20 +74,20 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 		q.Steps = append(q.Steps, s)
 	}
 	q.Variables = p.Variables
-	others, err := runAll(ctx, second, q, program.IO{Host: host, Scalars: data.Scalars})
+	others, err := runAll(ctx, second.Executor(), q, program.IO{Host: host, Scalars: data.Scalars})
 	if err != nil {
 		return fmt.Errorf("compare: second device: %w", err)
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		in := make([]program.Array, len(s.In))
+		in := make([]reference.Array, len(s.In))
 		for k, slot := range s.In {
-			in[k] = catalogue.ArrayOf(values[slot], p.Values[slot].Shape)
+			in[k] = reference.ArrayOf(values[slot], p.Values[slot].Shape)
 		}
 		types := p.Types(s.Out)
 		for k, out := range s.Out {
-			x, y := catalogue.ArrayOf(values[out], types[k].Shape), catalogue.ArrayOf(others[results[out]], types[k].Shape)
-			if at := catalogue.Disagreement(s.Entry, in, s.Attr.At(data.Scalars), types, k, x.Data, y.Data); at >= 0 {
+			x, y := reference.ArrayOf(values[out], types[k].Shape), reference.ArrayOf(others[results[out]], types[k].Shape)
+			if at := reference.Disagreement(s.Entry, in, s.Attr.At(data.Scalars), types, k, x.Data, y.Data); at >= 0 {
 				return b.divergence(p, out, at, x.Data[at], y.Data[at])
 			}
 		}
@@ -96,10 +98,7 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 // onHost returns the recorded program without dead steps, with host memory in place of tensors.
 func (b *Batch) onHost(ctx context.Context) (*program.Program, program.IO, error) {
 	io := program.IO{Host: slices.Clone(b.host), Scalars: slices.Clone(b.scalars)}
-	p, err := removeDead(&compiler{device: b.device}, b.snapshot())
-	if err != nil {
-		return nil, io, err
-	}
+	p := rewrite.RemoveDead(b.snapshot())
 	for i := range p.Steps {
 		if p.Steps[i].Kernel != nil {
 			return nil, io, fmt.Errorf("step %s is a kernel of one device: %w", p.Steps[i].Name(), compute.ErrUnsupported)
@@ -124,7 +123,7 @@ func (b *Batch) onHost(ctx context.Context) (*program.Program, program.IO, error
 }
 
 // runAll runs a program and returns all its values.
-func runAll(ctx context.Context, d Device, p *program.Program, io program.IO) (map[program.Slot]any, error) {
+func runAll(ctx context.Context, d program.Executor, p *program.Program, io program.IO) (map[program.Slot]any, error) {
 	q, values := *p, map[program.Slot]any{}
 	for i, s := range p.Host {
 		values[s] = io.Host[i]
@@ -139,7 +138,7 @@ func runAll(ctx context.Context, d Device, p *program.Program, io program.IO) (m
 }
 
 // runOn compiles and runs a program once.
-func runOn(ctx context.Context, d Device, p *program.Program, io *program.IO) error {
+func runOn(ctx context.Context, d program.Executor, p *program.Program, io *program.IO) error {
 	x, err := d.Compile(p)
 	if err != nil {
 		return err

@@ -6,7 +6,18 @@ import (
 	"testing"
 
 	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
 )
+
+// idle compiles programs to nothing and agrees to every fusion.
+type idle struct{}
+
+func (idle) Fuses(*program.Step, []program.Type, []program.Type) bool { return true }
+func (idle) Compile(*program.Program) (program.Executable, error)     { return idle{}, nil }
+func (idle) Executor() program.Executor                               { return idle{} }
+func (idle) Start(*program.IO) *compute.Future                        { return compute.Failed(nil) }
+func (idle) Close() error                                             { return nil }
 
 // recordElementwise records so many elementwise steps, as a chain that another operand enters now and then.
 func recordElementwise(steps int) *batch.Batch {

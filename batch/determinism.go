@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
+
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -17,7 +18,7 @@ import (
 // compute.ErrUnsupported.
 func WithDeterminismCheck() Option { return func(o *options) { o.repeated = (*Batch).repeated } }
 
-// twiceRun is the executable of a program that runs twice. Kept values are among those that it reads, behind the others.
+// twiceRun is the executable of a program that runs twice. It also reads the retained outputs, after the others.
 type twiceRun struct {
 	program.Executable
 	batch   *Batch // as it was when the plan was compiled, for the names of values
@@ -85,7 +86,7 @@ func (x *twiceRun) compare(first, second []any) (found *DivergenceError) {
 		}
 		t := x.program.Values[s].Type
 		at := byteAt / t.DType.Size()
-		d := x.batch.divergence(x.program, s, at, catalogue.ArrayOf(first[i], t.Shape).Data[at], catalogue.ArrayOf(second[i], t.Shape).Data[at])
+		d := x.batch.divergence(x.program, s, at, reference.ArrayOf(first[i], t.Shape).Data[at], reference.ArrayOf(second[i], t.Shape).Data[at])
 		if found == nil || d.Step < found.Step {
 			found = d
 		}

@@ -21,7 +21,7 @@
 // Equal steps are computed once, steps that nobody reads not at all. Chains and trees of elementwise steps become one pass over memory,
 // and are computed before reductions and rows or behind products where the device can do that: [Plan.String] lists what was made,
 // [Plan.Dot] draws it, [Plan.Code] shows the code of GPUs, and [WithoutFusion] leaves steps as they were recorded. A device that has
-// others behind it chooses one for each plan; [Plan.Explain] says why.
+// others under it chooses one for each plan; [Plan.Explain] says why.
 //
 // # Watching
 //

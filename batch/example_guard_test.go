@@ -9,12 +9,12 @@ import (
 	"log"
 
 	"github.com/wavelane/wavelane/batch"
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 // A guard names the step at which numbers went wrong, and the first element that did.
 func ExampleWithGuard() {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func ExampleWithGuard() {
 
 // A profile tells what each step took. Its trace is for ui.perfetto.dev.
 func ExampleWithProfile() {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func ExampleWithProfile() {
 
 // A plan prints as a listing of what runs.
 func ExamplePlan_String() {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,11 +10,11 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 func Example() {
-	dev, err := simd.Open() // or any other device
+	dev, err := cpu.Open() // or any other device
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func Example() {
 
 // A plan is compiled once; each run reads its inputs anew.
 func ExampleBatch_Compile() {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func ExampleBatch_Compile() {
 
 // A kept value stays on the device as a tensor, for other batches to import.
 func ExampleBatch_Keep() {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func ExampleBatch_Keep() {
 
 // A plan may be given other slices and tensors than it was recorded with.
 func ExamplePlan_SetInput() {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func ExamplePlan_SetInput() {
 
 // The first mistake is kept, with the line that made it, and everything after it is ignored.
 func ExampleBatch_Err() {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/rewrite"
 )
 
 // watch is the guards of a plan, with what it takes to tell what they find.
 type watch struct {
-	device   Device
+	device   program.Executor
 	guards   []guard
 	recorded *program.Program // without dead steps
 	steps    []program.Step   // all as recorded, for their numbers
@@ -23,7 +24,7 @@ type watch struct {
 	alias    map[program.Slot]program.Slot // values in the program for those of guards, where they are others
 }
 
-// look is a value that a program is to tell the words of [catalogue.Inspect] about; they are read behind the program's results.
+// look is a value for which a program also reads the words of [catalogue.Inspect], after its own results.
 type look struct {
 	at   program.Slot // in the program that runs
 	slot program.Slot // what guards call it
@@ -33,8 +34,8 @@ type look struct {
 type words map[program.Slot][]int32
 
 // guarded passes the recorded program through the rewrites, and adds what guards need if there are any.
-func (b *Batch) guarded(c *compiler, p *program.Program) (*program.Program, wrap, error) {
-	w := &watch{device: c.device, steps: p.Steps, sites: maps.Clone(b.sites)}
+func (b *Batch) guarded(device program.Executor, p *program.Program) (*program.Program, wrap, error) {
+	w := &watch{device: device, steps: p.Steps, sites: maps.Clone(b.sites)}
 	for _, g := range b.guards {
 		if int(g.slot) < len(p.Values) { // the batch may have been recorded further since
 			w.guards = append(w.guards, g)
@@ -45,8 +46,7 @@ func (b *Batch) guarded(c *compiler, p *program.Program) (*program.Program, wrap
 		w.guards = append(w.guards, *b.options.guard)
 	}
 	if len(w.guards) == 0 {
-		p, err := c.rewrite(p)
-		return p, nil, err
+		return b.rewrite(p, device), nil, nil
 	}
 	var pinned []program.Slot // values that have to be in memory
 	for _, g := range w.guards {
@@ -57,31 +57,26 @@ func (b *Batch) guarded(c *compiler, p *program.Program) (*program.Program, wrap
 			pinned = append(pinned, w.needs(p, &g)...)
 		}
 	}
-	asked, own := len(p.Read), *p
+	read, own := len(p.Read), *p
 	p = &own
 	p.Read = slices.Concat(p.Read, pinned)
-	recorded, err := removeDead(c, p)
-	if err != nil {
-		return nil, nil, err
-	}
-	w.recorded = without(recorded, asked)
+	recorded := rewrite.RemoveDead(p)
+	w.recorded = without(recorded, read)
 	w.coarse = whole && len(p.Changed()) == 0
 	if whole && !w.coarse {
 		pinned = values(recorded)
-		p.Read = slices.Concat(p.Read[:asked], pinned)
+		p.Read = slices.Concat(p.Read[:read], pinned)
 	}
-	if p, err = c.rewrite(p); err != nil {
-		return nil, nil, err
-	}
+	p = b.rewrite(p, device)
 	w.alias = map[program.Slot]program.Slot{}
 	for i, s := range pinned {
-		at := p.Read[asked+i]
+		at := p.Read[read+i]
 		if w.coarse {
 			w.alias[s], s = at, at
 		}
 		w.looks = append(w.looks, look{at, s})
 	}
-	p = without(p, asked)
+	p = without(p, read)
 	if w.coarse {
 		for _, s := range w.worth(p) {
 			w.looks = append(w.looks, look{s, s})
@@ -93,18 +88,19 @@ func (b *Batch) guarded(c *compiler, p *program.Program) (*program.Program, wrap
 		seen[l] = true
 		return again || !visible(p, l.at)
 	})
+	var err error
 	w.program, err = inspect(p, w.looks)
 	return w.program, func(x program.Executable) program.Executable { return &guardedRun{Executable: x, watch: w} }, err
 }
 
-// without returns the program without the results behind the first n.
+// without returns the program with the first n results only.
 func without(p *program.Program, n int) *program.Program {
 	q := *p
 	q.Read = q.Read[:n:n]
 	return &q
 }
 
-// visible reports whether a value can be anything but finite.
+// visible reports whether a value can have elements that are not finite.
 func visible(p *program.Program, s program.Slot) bool {
 	t := p.Values[s].Type
 	return slices.Contains([]compute.DType{compute.Float32, compute.Float16, compute.BFloat16}, t.DType) && t.Len() > 0
@@ -128,8 +124,7 @@ func values(p *program.Program) []program.Slot {
 	return slots
 }
 
-// worth lists the values that have to be looked at lest something is missed: inputs matter to overflows only, and what has only
-// been moved is as it was.
+// worth lists the values that have to be inspected to miss nothing. Inputs matter to overflows only, and moving data does not change it.
 func (w *watch) worth(p *program.Program) (slots []program.Slot) {
 	known := make([]bool, len(p.Values))
 	take := func(s program.Slot) {
@@ -160,7 +155,7 @@ func inspect(p *program.Program, looks []look) (*program.Program, error) {
 	q := *p
 	q.Values, q.Steps, q.Read = slices.Clone(p.Values), nil, slices.Clone(p.Read)
 	read := make([]program.Slot, len(looks))
-	behind := func(made []program.Slot) error {
+	inspect := func(made []program.Slot) error {
 		for i, l := range looks {
 			if !slices.Contains(made, l.at) {
 				continue
@@ -177,12 +172,12 @@ func inspect(p *program.Program, looks []look) (*program.Program, error) {
 		}
 		return nil
 	}
-	if err := behind(slices.Concat(p.Host, p.Tensor)); err != nil {
+	if err := inspect(slices.Concat(p.Host, p.Tensor)); err != nil {
 		return nil, err
 	}
 	for _, s := range p.Steps {
 		q.Steps = append(q.Steps, s)
-		if err := behind(s.Out); err != nil {
+		if err := inspect(s.Out); err != nil {
 			return nil, err
 		}
 	}

@@ -38,16 +38,16 @@ func (x *guardedRun) take() *guardMemory {
 		return m
 	}
 	m := &guardMemory{of: words{}}
-	asked := len(x.program.Read) - len(x.looks)
+	reads := len(x.program.Read) - len(x.looks)
 	for i, s := range x.program.Read {
-		if i < asked && x.delivers() {
+		if i < reads && x.delivers() {
 			m.io.Read = append(m.io.Read, nil) // the caller's
 			continue
 		}
 		m.io.Read = append(m.io.Read, program.MakeSlice(x.program.Values[s].Type))
 	}
 	for i, l := range x.looks {
-		m.of[l.slot] = m.io.Read[asked+i].([]int32)
+		m.of[l.slot] = m.io.Read[reads+i].([]int32)
 	}
 	return m
 }

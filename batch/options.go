@@ -14,7 +14,7 @@ type options struct {
 
 	// What the options that bring much code along do: programs without them are linked without it.
 	sources  func() []string
-	guarded  func(*Batch, *compiler, *program.Program) (*program.Program, wrap, error)
+	guarded  func(*Batch, program.Executor, *program.Program) (*program.Program, wrap, error)
 	repeated func(*Batch, *program.Program) (*program.Program, wrap, error)
 	profiled func(o *options, x program.Executable, p *program.Program, d, batches program.Executor) program.Executable
 }

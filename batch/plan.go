@@ -9,6 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/rewrite"
 )
 
 // Plan is a compiled batch. It replays with the slices and tensors that the batch was recorded with, whose contents may
@@ -29,7 +30,7 @@ type Plan struct {
 // shared is the compiled program of a plan and its forks.
 type shared struct {
 	program.Executable
-	device Device
+	device program.Executor
 	plans  atomic.Int32
 }
 
@@ -63,7 +64,7 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 }
 
 // compile prepares what was recorded for a device.
-func (b *Batch) compile(device Device, recorded *program.Program) (*shared, *program.Program, error) {
+func (b *Batch) compile(device program.Executor, recorded *program.Program) (*shared, *program.Program, error) {
 	d := placed(device, recorded)
 	p, wraps, err := b.rewritten(recorded, d)
 	if err != nil {
@@ -110,10 +111,10 @@ func (p *Plan) Fork() (*Plan, error) {
 	}
 	results, kept := make([]*Result, len(p.results)), make([]*Kept, len(p.kept))
 	for i, r := range p.results {
-		results[i] = &Result{typ: r.typ, data: program.MakeSlice(r.typ), asked: r.origin()}
+		results[i] = &Result{typ: r.typ, data: program.MakeSlice(r.typ), recorded: r.origin()}
 	}
 	for i, k := range p.kept {
-		kept[i] = &Kept{asked: k.origin()}
+		kept[i] = &Kept{recorded: k.origin()}
 	}
 	return newPlan(p.exec, p.program, p.recorded, p.batch, p.io, results, kept), nil
 }
@@ -161,14 +162,13 @@ func (b *Batch) complete() error {
 	return b.err
 }
 
-// rewritten passes a program through all rewrites, for a device. What is compiled of it has to be wrapped, the first innermost.
-func (b *Batch) rewritten(p *program.Program, device Device) (q *program.Program, wraps []wrap, err error) {
-	c := &compiler{device: device, options: b.options}
+// rewritten runs all passes on a program for a device. The wraps apply to its executable in order, the first innermost.
+func (b *Batch) rewritten(p *program.Program, device program.Executor) (q *program.Program, wraps []wrap, err error) {
 	var guard wrap
 	if b.options.guarded != nil {
-		q, guard, err = b.options.guarded(b, c, p)
+		q, guard, err = b.options.guarded(b, device, p)
 	} else {
-		q, err = c.rewrite(p)
+		q = b.rewrite(p, device)
 	}
 	if err == nil && b.options.repeated != nil {
 		var twice wrap
@@ -184,6 +184,12 @@ func (b *Batch) rewritten(p *program.Program, device Device) (q *program.Program
 		q = &apart
 	}
 	return q, wraps, err
+}
+
+// rewrite runs the passes for a device.
+func (b *Batch) rewrite(p *program.Program, device program.Executor) *program.Program {
+	fuser, _ := device.(program.Fuser)
+	return rewrite.Program(p, rewrite.Options{Fuser: fuser, Unfused: b.options.unfused})
 }
 
 func (b *Batch) snapshot() *program.Program {

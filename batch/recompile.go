@@ -24,7 +24,7 @@ func (p *Plan) Recompile(ctx context.Context, device Device) error {
 	if p.closed {
 		return fmt.Errorf("recompile a plan: %w", compute.ErrClosed)
 	}
-	exec, program, err := p.batch.compile(device, p.recorded)
+	exec, program, err := p.batch.compile(device.Executor(), p.recorded)
 	if err != nil {
 		return err
 	}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 // A plan moves to another device with its inputs, scalars and results; its tensors have to be uploaded there.
 func TestRecompile(t *testing.T) {
 	first, second := open(t), open(t)
-	upload := func(d *simd.Device) compute.Tensor {
+	upload := func(d *cpu.Device) compute.Tensor {
 		x, err := d.Upload(t.Context(), []float32{10, 20})
 		require.NoError(t, err)
 		return x

@@ -13,11 +13,11 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 // layered records a network on x, whose weights are on the device: y and the sums of its rows are results.
-func layered(t *testing.T, b *batch.Batch, dev *simd.Device, x batch.Value, n int) (y, sums *batch.Result) {
+func layered(t *testing.T, b *batch.Batch, dev *cpu.Device, x batch.Value, n int) (y, sums *batch.Result) {
 	t.Helper()
 	w := make([]float32, n*n)
 	for i := range w {
@@ -39,7 +39,7 @@ func TestReplaysAllocateNothing(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection takes what pools keep, in emulation between two calls
 	for _, workers := range []int{1, 4} {
 		for _, n := range []int{8, 192} {
-			dev, err := simd.Open(simd.WithWorkers(workers))
+			dev, err := cpu.Open(cpu.WithWorkers(workers))
 			require.NoError(t, err)
 			defer dev.Close()
 			ctx, cancel := context.WithCancel(t.Context())
@@ -130,7 +130,7 @@ func TestForksRunAtTheSameTime(t *testing.T) {
 					return
 				}
 				got := make([]float32, n*n)
-				if err := k.Tensor().(*simd.Tensor).ReadAsync(got).Await(context.Background()); err != nil || got[n] != float32(2*(i+1)) {
+				if err := k.Tensor().(*cpu.Tensor).ReadAsync(got).Await(context.Background()); err != nil || got[n] != float32(2*(i+1)) {
 					t.Errorf("kept %v, %v", got[n], err)
 				}
 				k.Tensor().Close()
@@ -183,11 +183,11 @@ func equal(a, b []float32) bool {
 
 // A fork that is started while another run is in flight does not wait for it, and leaves its results alone.
 func TestTwoRunsInFlight(t *testing.T) {
-	dev, err := simd.Open(simd.WithWorkers(2))
+	dev, err := cpu.Open(cpu.WithWorkers(2))
 	require.NoError(t, err)
 	t.Cleanup(func() { dev.Close() })
 	entered, leave := make(chan struct{}), make(chan struct{})
-	slow, err := simd.NewKernel(dev, "slow", func(out compute.Operand, in []compute.Operand, _ any) error {
+	slow, err := cpu.NewKernel(dev, "slow", func(out compute.Operand, in []compute.Operand, _ any) error {
 		x := in[0].Data.([]float32)
 		if x[0] == 1 {
 			close(entered)

@@ -11,15 +11,15 @@ import (
 
 // Result is what Read asked for. It holds data once its batch or plan has run, and each further run overwrites it.
 type Result struct {
-	typ   program.Type
-	data  any
-	run   atomic.Pointer[compute.Future] // the latest
-	asked *Result                        // in the batch; nil if this is it
+	typ      program.Type
+	data     any
+	run      atomic.Pointer[compute.Future] // the latest
+	recorded *Result                        // the one that the batch returned; nil if this is it
 }
 
 func (r *Result) origin() *Result {
-	if r.asked != nil {
-		return r.asked
+	if r.recorded != nil {
+		return r.recorded
 	}
 	return r
 }
@@ -94,13 +94,13 @@ func elements[E any](r *Result) []E {
 
 // Kept is what Keep asked for.
 type Kept struct {
-	tensor compute.Tensor
-	asked  *Kept // in the batch; nil if this is it
+	tensor   compute.Tensor
+	recorded *Kept // the one that the batch returned; nil if this is it
 }
 
 func (k *Kept) origin() *Kept {
-	if k.asked != nil {
-		return k.asked
+	if k.recorded != nil {
+		return k.recorded
 	}
 	return k
 }

@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/wavelane/wavelane/internal/testseed"
+
 	peer "github.com/pierrec/lz4/v4"
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/lz4"
-	"github.com/wavelane/wavelane/simd"
 )
 
 // lz4Corpora are pages of several kinds, 10,000 together.
@@ -66,9 +68,8 @@ func lz4Corpora(t *testing.T, rng *rand.Rand) map[string][]byte {
 
 // What one side compresses the other decompresses, and ours is not much larger.
 func TestLZ4Peer(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	d, err := simd.Open()
+	seed := testseed.Of(t)
+	d, err := cpu.Open()
 	require.NoError(t, err)
 	defer d.Close()
 	ctx := context.Background()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/simd"
 )
@@ -70,7 +71,7 @@ func quantised(t quant.Type, rows int) Case {
 		for i := range data {
 			data[i] = r.Uint32() & 0x3bff3bff // halves below 1
 		}
-		d, err := simd.Open()
+		d, err := cpu.Open()
 		must(err)
 		ctx := context.Background()
 		w, err := d.Upload(ctx, data, n, words)

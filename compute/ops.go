@@ -23,6 +23,8 @@ func Of[E float32 | int32 | uint32 | uint16 | BF16](data []E, shape ...int) Oper
 type Runner interface {
 	// Run applies the named entry. Shapes of out may be nil: then only lengths are checked.
 	Run(entry string, out []Operand, in []Operand, scalars []float32, options any) *Future
+	// Upload is [Ops.UploadAsync].
+	Upload(data any, shape ...int) (Tensor, *Future)
 }
 
 // Ops carries one asynchronous method per operation of the catalogue, on slices of host memory, and natively a blocking
@@ -37,6 +39,15 @@ type Ops struct{ run Runner }
 
 // NewOps is for devices.
 func NewOps(r Runner) Ops { return Ops{r} }
+
+// UploadAsync copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32, []BF16, or
+// []uint16 for the bits of Float16. Without a shape the tensor is a vector.
+//
+// The tensor can be used at once, in work that runs after the copy; if the future fails, so does that work. The slice may be changed as
+// soon as UploadAsync returns. If the upload could not begin, the tensor is nil and the future says why.
+func (o Ops) UploadAsync(data any, shape ...int) (Tensor, *Future) {
+	return o.run.Upload(data, shape...)
+}
 
 // ApplyAsync runs the operation of that name in the catalogue on operands of any shape, with everything that operation
 // offers: broadcasting, batches, axes. Scalars and options are those of the batch method of that operation; where it has several

@@ -12,12 +12,12 @@ const (
 	ReLU
 	GELU    // tanh form
 	GELUErf // erf form
-	SiLU    // x·sigmoid(x), the swish operation
+	SiLU    // x·sigmoid(x)
 	Sigmoid
 	Tanh
 )
 
-var activations = [...]string{"none", "relu", "gelu", "gelu_erf", "swish", "sigmoid", "tanh"}
+var activations = [...]string{"none", "relu", "gelu", "gelu_erf", "silu", "sigmoid", "tanh"}
 
 // String returns the name of the unary operation, or "none".
 func (a Activation) String() string { return nameOf(activations[:], "Activation", uint8(a)) }
@@ -127,4 +127,109 @@ type RandomOptions struct {
 // ReshapeOptions gives a new shape over the same elements; one entry may be -1.
 type ReshapeOptions struct {
 	Shape []int
+}
+
+// GatherOptions names the axis along which gather takes; negative counts from the end.
+type GatherOptions struct {
+	Axis int
+}
+
+// Conv1DOptions parametrises conv1d, which cross-correlates input [n, c, length] with weights [o, c/groups, k].
+// Zero stride, dilation and groups mean 1.
+type Conv1DOptions struct {
+	Stride   int
+	Pad      int // zeros added on either side
+	Dilation int
+	Groups   int  // as many as channels: each channel has filters of its own (depthwise)
+	Causal   bool // (k − 1)·dilation zeros before and none after it: no element of the result sees later ones. Pad must be 0.
+	Act      Activation
+}
+
+// BiasActivationOptions names the function that follows the addition.
+type BiasActivationOptions struct {
+	Act Activation
+}
+
+// AttentionOptions parametrises attention. With L keys in use, query i of n stands at position L − n + i, so that the last
+// query stands at the last key.
+type AttentionOptions struct {
+	// Causal hides from a query the keys behind its position.
+	Causal bool
+	// Window, if not 0, hides keys that are that many positions or more away from the query: with Causal, a query sees its own
+	// position and the Window − 1 before it. At most 2³⁰.
+	Window int
+	// SoftCap, if not 0, bends scores s to SoftCap·tanh(s/SoftCap) before they are masked.
+	SoftCap float32
+	// Scale multiplies scores; 0 stands for 1/√d.
+	Scale float32
+}
+
+// RopeOptions parametrises rope. The zero value is the original: interleaved pairs over the whole head, base 10000.
+type RopeOptions struct {
+	// NeoX pairs element i with element i + Dims/2 instead of 2i with 2i + 1.
+	NeoX bool
+	// Dims is the number of leading elements of each head that are rotated, even; 0 means all.
+	Dims int
+	// Base of the frequencies, Base^(−2i/Dims) for pair i; 0 means 10000, else at least 1.
+	Base float32
+	// Scale multiplies all frequencies (position interpolation by a factor f is 1/f); 0 means 1.
+	Scale float32
+	// Precise reduces angles so that the error does not grow with the position, up to 2²⁰ and beyond. The default computes
+	// them in float32 where that is faster: its error is up to 2e-6 of the angle, as in most implementations.
+	Precise bool
+}
+
+// CumSumOptions parametrises cumsum over the last axis. The zero value sums from the first element up to and with each.
+type CumSumOptions struct {
+	Exclusive bool // without the element itself: the first sum is 0
+	Reverse   bool // from the last element down
+}
+
+// TopKOptions parametrises top_k.
+type TopKOptions struct {
+	K int // elements of each row, 1 to 1024 and at most as many as the row has
+}
+
+// CrossEntropyOptions parametrises cross_entropy and its gradient. The zero value scores every row against its own target.
+type CrossEntropyOptions struct {
+	// LabelSmoothing ε in [0, 1] gives the target the probability 1−ε and spreads ε evenly over all classes.
+	LabelSmoothing float32
+	// Shift scores row i of each sequence, which are the last axis of targets, against target i+1, as language models are
+	// trained. The last row of a sequence has no target: its loss and gradient are 0.
+	Shift bool
+	// Ignore leaves out rows whose target is IgnoreIndex: their loss and gradient are 0.
+	Ignore      bool
+	IgnoreIndex int32
+}
+
+// AdamOptions parametrises adam. A field of 0 takes the default that it names; WeightDecay has none.
+type AdamOptions struct {
+	LR          float32 // learning rate; 0 means 1e-3
+	Beta1       float32 // decay of the mean of gradients, below 1; 0 means 0.9
+	Beta2       float32 // decay of the mean of their squares, below 1; 0 means 0.999
+	Eps         float32 // keeps the quotient finite; 0 means 1e-8
+	WeightDecay float32 // per step and learning rate, decoupled from the gradient (AdamW)
+	Step        int     // number of this step, from 1 on; 0 means 1. An operand step replaces it
+}
+
+// QuantOptions are for products with quantised weights.
+type QuantOptions struct {
+	Format BlockFormat // of the weights
+	// Q8 lets a device round the activations x to 8 bits before they are multiplied, in blocks of 32 values that have the scale
+	// max|x| / 127, where it multiplies integers faster than floats. The squared error is below 1e-4 of the result's for
+	// ordinary activations, and more where outliers stand in a block with small values. A device may round less, as to float16
+	// for tensor cores. The default multiplies the float32 activations, to the accuracy of float32.
+	Q8 bool
+}
+
+// QuantQKVOptions are [QuantOptions] of three weights, whose formats may differ.
+type QuantQKVOptions struct {
+	Q, K, V BlockFormat
+	Q8      bool // see QuantOptions
+}
+
+// DequantizeOptions tell what weights become.
+type DequantizeOptions struct {
+	Format BlockFormat // of the weights
+	Result DType       // Float32 (the zero value) or Float16
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
-
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/ptx/lower"
 )

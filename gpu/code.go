@@ -8,12 +8,12 @@ import (
 )
 
 // Code writes the WGSL of the kernels that each step of a program runs on this device, in the variants that it would take now.
-func (d *Device) Code(w io.Writer, p *program.Program) error {
+func (d executor) Code(w io.Writer, p *program.Program) error {
 	shown := map[string]bool{}
-	c := &choosing{t: d.tuner}
+	choices := d.tuner.Compilation()
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		l, err := d.lower(p, s, c.choose)
+		l, err := d.lower(p, s, choices.Choose)
 		if err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
@@ -34,5 +34,5 @@ func (d *Device) Code(w io.Writer, p *program.Program) error {
 			}
 		}
 	}
-	return c.err
+	return choices.Err()
 }

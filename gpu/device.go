@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
-
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/tune"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -21,25 +22,26 @@ type Device struct {
 	*core
 }
 
-// device is what runs in flight and everything made from a Device refer to. It is apart from Device so that a Device that
-// was forgotten can be found unreachable.
+// core is the part of a Device that runs in flight, tensors and compiled programs refer to. It is separate so that the garbage
+// collector finds a Device unreachable that was not closed.
 type core struct {
-	drv        driver
+	drv        webgpu.Driver
 	info       AdapterInfo
 	kernelCaps wgsl.Caps // of info
 	log        compute.Logger
 	pool       *pool
 	pipelines  *pipelines
-	tuner      *tuner
+	tuner      *tune.Tuner
+	firstUse   bool // measure variants when a program is compiled
 	timed      bool
-	threshold  uint64                                                                                                     // dispatches of a command buffer
+	threshold  uint64                                                                                                     // maximal number of dispatches in a command buffer
 	lowerStep  func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
 
 	mu          sync.Mutex
 	closed      bool
 	lost        error
 	users       int // calls and runs that need the driver; it is closed when none is left
-	executables map[*executable]bool
+	executables map[*compiled]bool
 	stats       Stats
 }
 
@@ -53,16 +55,16 @@ type Stats struct {
 	Pipelines      int           `json:"pipelines"`       // compiled and kept
 }
 
-func newDevice(drv driver, info AdapterInfo, c *config) *Device {
+func newDevice(drv webgpu.Driver, info AdapterInfo, c *config) *Device {
 	d := &core{
-		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, timed: c.timestamps, threshold: uint64(c.threshold),
-		lowerStep: wgsl.Lower, executables: map[*executable]bool{}, pipelines: newPipelines(drv, mostPipelines),
+		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, tuner: newTuner(info, c), firstUse: c.tune == TuneFirstUse, timed: c.timestamps, threshold: uint64(c.threshold),
+		lowerStep: wgsl.Lower, executables: map[*compiled]bool{}, pipelines: newPipelines(drv, mostPipelines),
 	}
 	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)
 	dev := &Device{core: d}
-	d.tuner = newTuner(d, c)
-	dev.Ops = device.NewOps(dev)
-	runtime.AddCleanup(dev, func(d *core) { d.close() }, d) // a net under a forgotten Close
+
+	dev.Ops = device.NewOps(executor{dev})
+	runtime.AddCleanup(dev, func(d *core) { d.close() }, d) // in case Close is forgotten
 	d.log.Debug("gpu: device open", "adapter", info.String())
 	return dev
 }
@@ -73,7 +75,7 @@ func (d *core) Info() AdapterInfo { return d.info }
 // Memory returns the current use of device memory.
 func (d *core) Memory() Memory { return d.pool.memory() }
 
-// Trim gives memory that is kept for reuse back to the machine.
+// Trim frees the memory that is cached for reuse.
 func (d *core) Trim() {
 	if d.enter() != nil {
 		return // closing has given everything back
@@ -111,7 +113,7 @@ func (d *core) close() {
 	}
 }
 
-// begin reserves the driver for a call or a run; end gives it back.
+// begin keeps the driver open for a call or a run, until end.
 func (d *core) begin() error {
 	if err := d.enter(); err != nil {
 		return err
@@ -123,7 +125,7 @@ func (d *core) begin() error {
 	return nil
 }
 
-// enter is begin for calls that only free something, which a lost device can do as well.
+// enter is begin for calls that only free something, which is possible on a lost device too.
 func (d *core) enter() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,7 +140,7 @@ func (d *core) lostReason() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.lost == nil {
-		d.lost = d.drv.lost()
+		d.lost = d.drv.Lost()
 	}
 	return d.lost
 }
@@ -163,14 +165,14 @@ func (d *core) teardown() {
 	}
 	d.pool.close()
 	d.pipelines.close()
-	d.drv.close()
+	d.drv.Close()
 	d.log.Debug("gpu: device closed", "adapter", d.info.Name)
 }
 
-// dropIdle makes compiled programs give up the memory that they keep between runs.
+// dropIdle makes compiled programs free the memory that they hold between runs.
 func (d *core) dropIdle() {
 	d.mu.Lock()
-	list := make([]*executable, 0, len(d.executables))
+	list := make([]*compiled, 0, len(d.executables))
 	for e := range d.executables {
 		list = append(list, e)
 	}
@@ -180,12 +182,12 @@ func (d *core) dropIdle() {
 	}
 }
 
-// failed latches a loss of the device that a driver call reported.
+// failed returns the error of a driver call, and records a loss of the device.
 func (d *core) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	lost := d.drv.lost()
+	lost := d.drv.Lost()
 	if lost == nil && errors.Is(err, compute.ErrDeviceLost) {
 		lost = err
 	}

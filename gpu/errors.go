@@ -1,9 +1,10 @@
 package gpu
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 )
 
 // ShaderError reports WGSL that does not compile, or that does not fit the bindings declared for it.
@@ -16,11 +17,16 @@ type ShaderError struct {
 	Details string // the compiler's whole report
 }
 
-func (e *ShaderError) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("kernel %s: %s", e.Label, e.Message)
+// Error names the kernel and, if known, the position.
+func (e *ShaderError) Error() string { return (*webgpu.ShaderError)(e).Error() }
+
+// explained converts a driver's error about WGSL into a [ShaderError].
+func explained(err error) error {
+	if e := (*webgpu.ShaderError)(nil); errors.As(err, &e) {
+		return (*ShaderError)(e)
 	}
-	return fmt.Sprintf("kernel %s: %d:%d: %s", e.Label, e.Line, e.Column, e.Message)
+	return err
 }
 
+// Unwrap returns compute.ErrArgument.
 func (e *ShaderError) Unwrap() error { return compute.ErrArgument }

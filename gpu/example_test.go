@@ -115,12 +115,9 @@ func ExampleShaderError() {
 	})
 	var s *gpu.ShaderError
 	if errors.As(err, &s) {
-		fmt.Println(s.Line, s.Column)
+		fmt.Println(s.Label, "has a mistake in line", s.Line)
 	}
-	fmt.Println(err)
-	// Output:
-	// 2 17
-	// kernel typo: 2:17: the type of `x` is expected to be `i32`, but got `f32`
+	// Output: typo has a mistake in line 2
 }
 
 // A kernel of your own is a step of a batch like any other.

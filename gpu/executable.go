@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Executable is a compiled program; see [Device.Compile]. It is safe for concurrent use; runs may overlap.
-type Executable struct {
+// executable is a compiled program. It is safe for concurrent use; runs may overlap.
+type executable struct {
 	dev *Device
-	*executable
+	*compiled
 }
 
-// executable is an Executable as runs in flight see it.
-type executable struct {
+// compiled is the part of an executable that runs in flight refer to.
+type compiled struct {
 	d *core
 	*plan
 	timed bool
@@ -37,40 +38,40 @@ type instance struct {
 }
 
 type group struct {
-	object
+	webgpu.Object
 	ids []uint64 // of the buffers that it binds
 }
 
-// maxIdle is how many instances an executable keeps between runs.
+// maxIdle is how many instances an compiled keeps between runs.
 const maxIdle = 2
 
-func newExecutable(dev *Device, pl *plan) *Executable {
-	e := &executable{d: dev.core, plan: pl, timed: dev.timed}
-	x := &Executable{dev, e}
+func newExecutable(dev *Device, pl *plan) *executable {
+	e := &compiled{d: dev.core, plan: pl, timed: dev.timed}
+	x := &executable{dev, e}
 	e.d.mu.Lock()
 	if e.d.executables != nil {
 		e.d.executables[e] = true
 	}
 	e.d.mu.Unlock()
-	runtime.AddCleanup(x, func(e *executable) { e.close() }, e) // a net under a forgotten Close
+	runtime.AddCleanup(x, func(e *compiled) { e.close() }, e) // in case Close is forgotten
 	return x
 }
 
-// Close releases the memory that the executable keeps. Runs in flight finish. It is idempotent.
-func (x *Executable) Close() error {
+// Close releases the memory that the compiled keeps. Runs in flight finish. It is idempotent.
+func (x *executable) Close() error {
 	x.close()
 	return nil
 }
 
 // GPUTime returns the GPU's time for the last completed run, 0 if none has completed or the device was opened without
 // [WithTimestamps].
-func (x *Executable) GPUTime() time.Duration {
+func (x *executable) GPUTime() time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.gpuTime
 }
 
-func (e *executable) close() {
+func (e *compiled) close() {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
@@ -84,7 +85,7 @@ func (e *executable) close() {
 	e.d.end()
 }
 
-func (e *executable) dropIdle() {
+func (e *compiled) dropIdle() {
 	e.mu.Lock()
 	idle := e.idle
 	e.idle = nil
@@ -96,8 +97,8 @@ func (e *executable) dropIdle() {
 
 func (in *instance) free() {
 	for i := range in.groups {
-		if g := in.groups[i].object; g != nil {
-			g.free()
+		if g := in.groups[i].Object; g != nil {
+			g.Free()
 		}
 	}
 	for _, b := range in.buffers {
@@ -108,7 +109,7 @@ func (in *instance) free() {
 }
 
 // acquire returns an instance with memory for every stable place.
-func (e *executable) acquire() (*instance, error) {
+func (e *compiled) acquire() (*instance, error) {
 	e.mu.Lock()
 	if n := len(e.idle); n > 0 {
 		in := e.idle[n-1]
@@ -118,15 +119,15 @@ func (e *executable) acquire() (*instance, error) {
 	}
 	e.mu.Unlock()
 	in := &instance{buffers: make([]*buffer, len(e.sizes)), groups: make([]group, len(e.actions))}
-	in.run = run{executable: e, in: in}
-	in.run.sub.done = in.run.done
+	in.run = run{compiled: e, in: in}
+	in.run.sub.Done = in.run.done
 	for i, n := range e.sizes {
 		if !e.stable[i] {
 			continue
 		}
-		kind := storageBuffer
+		kind := webgpu.StorageBuffer
 		if i == e.arena {
-			kind = uniformBuffer
+			kind = webgpu.UniformBuffer
 		}
 		b, err := e.d.pool.get(kind, n)
 		if err != nil {
@@ -143,13 +144,13 @@ func (in *instance) begin(io *program.IO, resolve compute.Resolve) *run {
 	r := &in.run
 	r.io, r.resolve = io, resolve
 	r.uploads, r.readback = r.uploads[:0], r.readback[:0]
-	r.sub.commands, r.sub.cuts, r.sub.staging, r.sub.gpuTime = r.sub.commands[:0], r.sub.cuts[:0], r.sub.staging[:0], 0
-	r.sub.laps, r.sub.times = 0, r.sub.times[:0]
+	r.sub.Commands, r.sub.Cuts, r.sub.Staging, r.sub.GPUTime = r.sub.Commands[:0], r.sub.Cuts[:0], r.sub.Staging[:0], 0
+	r.sub.Timestamps, r.sub.Times = 0, r.sub.Times[:0]
 	return r
 }
 
-// recycle takes an instance back after a run; not to be used again if the run failed, whatever of it was at fault.
-func (e *executable) recycle(in *instance, reusable bool) {
+// recycle takes an instance back after a run. After a failed run it is not used again, since any part of it may be at fault.
+func (e *compiled) recycle(in *instance, reusable bool) {
 	for i, b := range in.buffers {
 		if b != nil && !e.stable[i] {
 			b.release()

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -21,7 +21,7 @@ import (
 // faulty wraps the real driver. It fails the call that it was told to fail, and checks that objects are used and freed as
 // the seam demands.
 type faulty struct {
-	driver
+	webgpu.Driver
 	t testing.TB
 
 	mu       sync.Mutex
@@ -45,39 +45,36 @@ func (f *faulty) reset() {
 }
 
 type watched struct {
-	object
+	webgpu.Object
 	f     *faulty
+	group bool
 	freed bool
 }
 
-func (w *watched) free() {
+func (w *watched) Free() {
 	w.f.mu.Lock()
 	defer w.f.mu.Unlock()
 	if w.freed || w.f.closed {
-		w.f.t.Errorf("%T freed twice, or after its driver", w.object)
+		w.f.t.Errorf("%T freed twice, or after its driver", w.Object)
 		return
 	}
 	if w.f.inFlight[w] > 0 {
-		if !isGroup(w.object) { // submissions hold bind groups themselves
-			w.f.t.Errorf("%T freed while a submission uses it", w.object)
+		if !w.group { // submissions hold bind groups themselves
+			w.f.t.Errorf("%T freed while a submission uses it", w.Object)
 		}
 	}
 	w.freed = true
 	delete(w.f.live, w)
-	w.object.free()
+	w.Object.Free()
 }
 
 // openFaulty opens the software device behind a faulty driver.
 func openFaulty(t testing.TB, opts ...Option) (*Device, *faulty) {
 	c, err := newConfig(append([]Option{WithSoftware(), WithTuneCache(tuneDir(t))}, opts...))
 	require.NoError(t, err)
-	list, err := Adapters(ctx)
-	require.NoError(t, err)
-	want, err := choose(list, c)
+	drv, info, err := openDriver(ctx, c)
 	require.NoError(t, err, noAdapter)
-	drv, info, err := builtin.open(ctx, want)
-	require.NoError(t, err)
-	f := &faulty{driver: drv, t: t, live: map[*watched]bool{}, inFlight: map[*watched]int{}}
+	f := &faulty{Driver: drv, t: t, live: map[*watched]bool{}, inFlight: map[*watched]int{}}
 	d := newDevice(f, info, c)
 	t.Cleanup(func() { d.Close() })
 	return d, f
@@ -109,15 +106,15 @@ func (f *faulty) hit(call string) error {
 	return fmt.Errorf("injected: %w", f.with)
 }
 
-func (f *faulty) watch(o object) object {
-	w := &watched{object: o, f: f}
+func (f *faulty) watch(o webgpu.Object) *watched {
+	w := &watched{Object: o, f: f}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.live[w] = true
 	return w
 }
 
-func (f *faulty) unwrap(o object) object {
+func (f *faulty) unwrap(o webgpu.Object) webgpu.Object {
 	if o == nil {
 		return nil
 	}
@@ -125,95 +122,97 @@ func (f *faulty) unwrap(o object) object {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if w.freed {
-		f.t.Errorf("%T used after free", w.object)
+		f.t.Errorf("%T used after free", w.Object)
 	}
-	return w.object
+	return w.Object
 }
 
-func (f *faulty) newBuffer(kind bufferKind, size uint64) (object, error) {
+func (f *faulty) NewBuffer(kind webgpu.BufferKind, size uint64) (webgpu.Object, error) {
 	if err := f.hit("newBuffer " + kind.String()); err != nil {
 		return nil, err
 	}
-	o, err := f.driver.newBuffer(kind, size)
+	o, err := f.Driver.NewBuffer(kind, size)
 	if err != nil {
 		return nil, err
 	}
 	return f.watch(o), nil
 }
 
-func (f *faulty) newPipeline(k *wgsl.Kernel) (object, error) {
+func (f *faulty) NewPipeline(k *wgsl.Kernel) (webgpu.Object, error) {
 	if err := f.hit("newPipeline"); err != nil {
 		return nil, err
 	}
-	o, err := f.driver.newPipeline(k)
+	o, err := f.Driver.NewPipeline(k)
 	if err != nil {
 		return nil, err
 	}
 	return f.watch(o), nil
 }
 
-func (f *faulty) newGroup(pipeline object, bind []binding) (object, error) {
+func (f *faulty) NewGroup(pipeline webgpu.Object, bind []webgpu.Binding) (webgpu.Object, error) {
 	if err := f.hit("newGroup"); err != nil {
 		return nil, err
 	}
-	raw := make([]binding, len(bind))
+	raw := make([]webgpu.Binding, len(bind))
 	for i, b := range bind {
-		raw[i] = binding{f.unwrap(b.buffer), b.offset, b.size}
+		raw[i] = webgpu.Binding{Buffer: f.unwrap(b.Buffer), Offset: b.Offset, Size: b.Size}
 	}
-	o, err := f.driver.newGroup(f.unwrap(pipeline), raw)
+	o, err := f.Driver.NewGroup(f.unwrap(pipeline), raw)
 	if err != nil {
 		return nil, err
 	}
-	return f.watch(o), nil
+	w := f.watch(o)
+	w.group = true
+	return w, nil
 }
 
-func (f *faulty) together(g func() error) error { return f.driver.together(g) }
+func (f *faulty) Together(g func() error) error { return f.Driver.Together(g) }
 
-func (f *faulty) ready(o object, g func(error)) { f.driver.ready(f.unwrap(o), g) }
+func (f *faulty) Ready(o webgpu.Object, g func(error)) { f.Driver.Ready(f.unwrap(o), g) }
 
-func (f *faulty) write(o object, at uint64, data []byte) {
+func (f *faulty) Write(o webgpu.Object, at uint64, data []byte) {
 	f.mu.Lock()
 	f.written, f.order = append(f.written, len(data)), append(f.order, "write")
 	f.mu.Unlock()
-	f.driver.write(f.unwrap(o), at, data)
+	f.Driver.Write(f.unwrap(o), at, data)
 }
 
-func (f *faulty) read(o object, at uint64, dst []byte) {
+func (f *faulty) Read(o webgpu.Object, at uint64, dst []byte) {
 	f.mu.Lock()
 	f.order = append(f.order, "read")
 	f.mu.Unlock()
-	f.driver.read(f.unwrap(o), at, dst)
+	f.Driver.Read(f.unwrap(o), at, dst)
 }
 
-func (f *faulty) unmap(o object) error {
+func (f *faulty) Unmap(o webgpu.Object) error {
 	if err := f.hit("unmap"); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	f.order = append(f.order, "unmap")
 	f.mu.Unlock()
-	return f.driver.unmap(f.unwrap(o))
+	return f.Driver.Unmap(f.unwrap(o))
 }
 
-func (f *faulty) submit(s *submission) error {
+func (f *faulty) Submit(s *webgpu.Submission) error {
 	if err := f.hit("submit"); err != nil {
 		return err
 	}
 	raw := *s
-	raw.commands, raw.staging = nil, nil
+	raw.Commands, raw.Staging = nil, nil
 	var used []*watched
-	use := func(o object) object {
+	use := func(o webgpu.Object) webgpu.Object {
 		if o != nil {
 			used = append(used, o.(*watched))
 		}
 		return f.unwrap(o)
 	}
-	for _, c := range s.commands {
-		c.pipeline, c.group, c.from, c.to = use(c.pipeline), use(c.group), use(c.from), use(c.to)
-		raw.commands = append(raw.commands, c)
+	for _, c := range s.Commands {
+		c.Pipeline, c.Group, c.From, c.To = use(c.Pipeline), use(c.Group), use(c.From), use(c.To)
+		raw.Commands = append(raw.Commands, c)
 	}
-	for _, o := range s.staging {
-		raw.staging = append(raw.staging, use(o))
+	for _, o := range s.Staging {
+		raw.Staging = append(raw.Staging, use(o))
 	}
 	late := f.hit("complete")
 	gate := make(chan struct{})
@@ -230,10 +229,10 @@ func (f *faulty) submit(s *submission) error {
 			f.inFlight[w]--
 		}
 		f.mu.Unlock()
-		s.gpuTime = raw.gpuTime
-		s.done(errors.Join(err, late))
+		s.GPUTime = raw.GPUTime
+		s.Done(errors.Join(err, late))
 	}
-	raw.done = func(err error) {
+	raw.Done = func(err error) {
 		select {
 		case <-gate:
 			done(err)
@@ -245,21 +244,21 @@ func (f *faulty) submit(s *submission) error {
 		}
 	}
 	f.mu.Lock()
-	f.order, f.buffers = append(f.order, "submit"), f.buffers+len(s.cuts)+1
+	f.order, f.buffers = append(f.order, "submit"), f.buffers+len(s.Cuts)+1
 	for _, w := range used {
 		f.inFlight[w]++
 	}
 	f.mu.Unlock()
-	return f.driver.submit(&raw)
+	return f.Driver.Submit(&raw)
 }
 
-func (f *faulty) lost() error {
+func (f *faulty) Lost() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return errors.Join(f.dead, f.driver.lost())
+	return errors.Join(f.dead, f.Driver.Lost())
 }
 
-func (f *faulty) close() {
+func (f *faulty) Close() {
 	f.mu.Lock()
 	f.closed = true
 	left := len(f.live)
@@ -267,7 +266,7 @@ func (f *faulty) close() {
 	if left != 0 {
 		f.t.Errorf("driver closed with %d objects alive", left)
 	}
-	f.driver.close()
+	f.Driver.Close()
 }
 
 // Every failure that a driver call can return, at every such call of a program that uses all of them.
@@ -332,7 +331,7 @@ func faultRun(d *Device, k *Kernel, arm func()) (*program.IO, error) {
 		return nil, err
 	}
 	p.Keep, p.Read = []program.Slot{y}, []program.Slot{z}
-	x, err := d.Compile(p)
+	x, err := d.Executor().Compile(p)
 	if err != nil {
 		return nil, err
 	}
@@ -357,7 +356,7 @@ func TestLost(t *testing.T) {
 		x, err := d.Upload(ctx, []float32{1})
 		require.NoError(t, err)
 		why := lose(d)
-		require.Eventually(t, func() bool { return d.drv.lost() != nil }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return d.drv.Lost() != nil }, time.Minute, time.Millisecond)
 		err = k.Run(ctx, affineLaunch(1, 1, 1), make([]float32, 1), x)
 		require.ErrorIs(t, err, compute.ErrDeviceLost)
 		require.ErrorContains(t, err, why)

@@ -5,10 +5,7 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-var _ program.Fuser = (*Device)(nil)
-
-// Fuses reports whether the device runs a step that computes an expression, or has one before or behind it, as one step: see
-// [program.Fuser].
-func (d *core) Fuses(s *program.Step, in, out []program.Type) bool {
+// Fuses reports whether the device runs a step that is an expression, or has a prologue or epilogue, as one step: see [program.Fuser].
+func (d executor) Fuses(s *program.Step, in, out []program.Type) bool {
 	return wgsl.Fuses(s, in, out, d.caps())
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/catalogue/optest"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -83,8 +83,8 @@ func execute[T any](t *testing.T, d *Device, e *program.Entry, a program.Attr, i
 	require.NoError(t, err)
 	p.Read = out
 	types := p.Types(out)
-	require.True(t, d.Fuses(&p.Steps[0], in, types), "%v %+v", in, a)
-	x, err := d.Compile(p)
+	require.True(t, executor{d}.Fuses(&p.Steps[0], in, types), "%v %+v", in, a)
+	x, err := d.Executor().Compile(p)
 	require.NoError(t, err)
 	defer x.Close()
 	var got [][]T
@@ -165,7 +165,7 @@ func apart(t *testing.T, d *Device, x *program.Expression, scalars []float32, in
 		got = append(got, all)
 		defer func() { program.Walk(shape, func(i int, index []int) { all[i] = y[program.Dot(index, st)] }) }()
 	}
-	e, err := d.Compile(p)
+	e, err := d.Executor().Compile(p)
 	require.NoError(t, err)
 	defer e.Close()
 	require.NoError(t, e.Start(io).Await(ctx))
@@ -232,7 +232,7 @@ func fusions() (all []fusion) {
 			fusion{catalogue.RMSNorm, nil, []float32{1e-5}, [][]int{s, cols}, true, [][]int{s, s}, false}, // residual + norm
 			fusion{catalogue.Softmax, nil, nil, [][]int{s}, true, operands, false},
 			fusion{catalogue.LayerNorm, nil, []float32{1e-3}, [][]int{s, cols, cols}, true, operands[:2], false},
-			fusion{catalogue.L2Norm, nil, []float32{1e-3}, [][]int{s}, false, [][]int{s, cols, column, {1}}, false},
+			fusion{catalogue.L2Normalize, nil, []float32{1e-3}, [][]int{s}, false, [][]int{s, cols, column, {1}}, false},
 			fusion{catalogue.Sum, last, nil, [][]int{s}, true, operands, false},
 			fusion{catalogue.DotProduct, last, nil, [][]int{s, s}, true, operands[:3], false},
 			fusion{catalogue.ArgMax, last, nil, [][]int{s}, true, operands, false},
@@ -318,10 +318,10 @@ func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
 			in = append(in, program.F32(s...))
 		}
 	}
-	data, arrays := make([][]float32, len(in)), make([]program.Array, len(in))
+	data, arrays := make([][]float32, len(in)), make([]reference.Array, len(in))
 	for k, x := range in {
 		data[k] = tensorOf(r, x.Len(), false)
-		arrays[k] = program.Array{Shape: x.Shape}
+		arrays[k] = reference.Array{Shape: x.Shape}
 		for _, v := range data[k] {
 			arrays[k].Data = append(arrays[k].Data, float64(v))
 		}
@@ -330,7 +330,7 @@ func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
 	require.NoError(t, err, f)
 	if f.impossible {
 		s := &program.Step{Entry: f.entry, Attr: attr}
-		require.False(t, d.Fuses(s, in, out), f)
+		require.False(t, executor{d}.Fuses(s, in, out), f)
 		_, err := wgsl.Lower(s, in, out, d.caps(), nil)
 		require.ErrorIs(t, err, compute.ErrUnsupported, f)
 		return
@@ -339,7 +339,7 @@ func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
 		checkPlaces(t, d, attr, in, data, arrays)
 		return
 	}
-	want := f.entry.Reference(arrays, attr, out)[0].Data
+	want := reference.Of(f.entry, arrays, attr, out)[0].Data
 	_, got := execute[float32](t, d, f.entry, attr, in, data)
 	largest := 1.0
 	for _, w := range want {
@@ -351,12 +351,12 @@ func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
 }
 
 // checkPlaces judges the places of the largest elements of rows, of which in float32 another may be as large.
-func checkPlaces(t *testing.T, d *Device, attr program.Attr, in []program.Type, data [][]float32, arrays []program.Array) {
+func checkPlaces(t *testing.T, d *Device, attr program.Attr, in []program.Type, data [][]float32, arrays []reference.Array) {
 	_, got := execute[int32](t, d, catalogue.ArgMax, attr, in, data)
 	f := program.Attr{Options: attr.Prologue, Scalars: attr.Scalars}
 	out, err := program.Fused.Check(in, f)
 	require.NoError(t, err)
-	rows := program.Fused.Reference(arrays, f, out)[0].Data
+	rows := reference.Of(program.Fused, arrays, f, out)[0].Data
 	cols := len(rows) / len(got[0])
 	for i, place := range got[0] {
 		for j := range cols {
@@ -380,7 +380,7 @@ func TestPipelinesAreBounded(t *testing.T) {
 		y, err := p.Apply(program.Fused, program.Attr{Options: x}, s)
 		require.NoError(t, err)
 		p.Read = []program.Slot{y}
-		e, err := d.Compile(p)
+		e, err := d.Executor().Compile(p)
 		require.NoError(t, err)
 		return e
 	}

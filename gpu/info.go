@@ -5,17 +5,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// AdapterType says what stands behind an adapter.
+// AdapterType is the kind of hardware, or software, that an adapter is.
 type AdapterType string
 
 // Adapter types. Only software adapters are left out of the automatic choice.
 const (
 	Discrete   AdapterType = "discrete"
 	Integrated AdapterType = "integrated"
-	Virtual    AdapterType = "virtual" // a GPU handed into a virtual machine, or a driver that does not tell
+	Virtual    AdapterType = "virtual" // a GPU passed to a virtual machine, or of a driver that does not tell
 	Software   AdapterType = "software"
 )
 
@@ -35,16 +36,19 @@ type AdapterInfo struct {
 	// LanguageFeatures are those of WGSL that kernels may use without asking for them: "packed_4x8_integer_dot_product", in browsers.
 	LanguageFeatures []string `json:"language_features,omitempty"`
 
-	// What only browsers tell, and not all of them. They hide numbers of vendor and device, and whether a GPU is discrete.
+	// Only some browsers tell these. They hide the numbers of vendor and device, and whether a GPU is discrete.
 	VendorName   string `json:"vendor_name,omitempty"`  // "nvidia"
 	Architecture string `json:"architecture,omitempty"` // "ampere"
 	SubgroupMin  uint32 `json:"subgroup_min,omitempty"` // sizes of subgroups that kernels may meet
 	SubgroupMax  uint32 `json:"subgroup_max,omitempty"`
-
-	way int // of asking the browser for it
 }
 
-const packedDots = "packed_4x8_integer_dot_product"
+// infoOf converts the driver's description of an adapter.
+func infoOf(a webgpu.Adapter) AdapterInfo {
+	return AdapterInfo{Index: a.Index, Name: a.Name, Vendor: a.Vendor, Device: a.Device, Driver: a.Driver, DriverInfo: a.DriverInfo,
+		Type: AdapterType(a.Type), Backend: a.Backend, Limits: a.Limits, Features: a.Features, LanguageFeatures: a.LanguageFeatures,
+		VendorName: a.VendorName, Architecture: a.Architecture, SubgroupMin: a.SubgroupMin, SubgroupMax: a.SubgroupMax}
+}
 
 func (a AdapterInfo) has(feature string) bool {
 	for _, f := range a.Features {
@@ -55,11 +59,11 @@ func (a AdapterInfo) has(feature string) bool {
 	return false
 }
 
-// Caps is what kernels are chosen by: the limits, and the features that kernels have variants for.
+// Caps returns what kernels are chosen by: the limits, and the features that kernels have variants for.
 func (a AdapterInfo) Caps() wgsl.Caps {
 	c := a.Limits
 	c.Subgroups, c.F16 = a.has("subgroups"), a.has("shader-f16")
-	c.IntegerDots = slices.Contains(a.LanguageFeatures, packedDots)
+	c.IntegerDots = slices.Contains(a.LanguageFeatures, webgpu.FeaturePackedDots)
 	return c
 }
 
@@ -69,15 +73,4 @@ func (a AdapterInfo) String() string {
 		s += ", " + driver
 	}
 	return s + ")"
-}
-
-// Vendors of software rasterisers: Mesa (Vulkan's vendor number), Google, Microsoft.
-var softwareVendors = map[uint32]bool{0x10005: true, 0x1AE0: true, 0x1414: true}
-
-// cpuType tells software from virtual GPUs, which the native library reports as one kind.
-func cpuType(vendor uint32) AdapterType {
-	if vendor <= 0xffff && vendor != 0 && !softwareVendors[vendor] {
-		return Virtual
-	}
-	return Software
 }

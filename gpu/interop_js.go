@@ -6,7 +6,7 @@ import (
 	"syscall/js"
 
 	"github.com/wavelane/wavelane/compute"
-
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -20,25 +20,24 @@ func AdoptDevice(device js.Value, opts ...Option) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := entrance(); err != nil {
-		return nil, err
-	}
-	if !device.InstanceOf(js.Global().Get("GPUDevice")) {
-		return nil, fmt.Errorf("gpu.AdoptDevice: no GPUDevice: %w", compute.ErrArgument)
-	}
-	info := describe(device.Get("adapterInfo"), device)
-	if info.Limits, err = limits(info.Limits, c.limits); err != nil {
+	drv, adapter, err := webgpu.Adopt(device)
+	if err != nil {
 		return nil, fmt.Errorf("gpu.AdoptDevice: %w", err)
 	}
-	if c.timestamps && !info.has(featureTimestamps) {
-		return nil, fmt.Errorf("gpu.AdoptDevice: the device was opened without %s: %w", featureTimestamps, compute.ErrUnsupported)
+	info := infoOf(adapter)
+	if info.Limits, err = webgpu.Limits(info.Limits, c.limits); err == nil && c.timestamps && !info.has(webgpu.FeatureTimestamps) {
+		err = fmt.Errorf("the device was opened without %s: %w", webgpu.FeatureTimestamps, compute.ErrUnsupported)
 	}
-	return newDevice(newBrowserDriver(device, false), info, c), nil
+	if err != nil {
+		drv.Close()
+		return nil, fmt.Errorf("gpu.AdoptDevice: %w", err)
+	}
+	return newDevice(drv, info, c), nil
 }
 
 // GPUDevice returns the browser's device, for code that works with it directly. It is destroyed when this Device is closed
 // and its work has finished, unless it was adopted.
-func (d *Device) GPUDevice() js.Value { return d.drv.(*browser).device }
+func (d *Device) GPUDevice() js.Value { return webgpu.DeviceOf(d.drv) }
 
 // ImportBuffer makes a tensor of elements in a GPUBuffer of the page, without a copy. The buffer must be of the same GPUDevice,
 // with the usages STORAGE, COPY_SRC and COPY_DST, and not be mapped while the tensor is used. Offset is in bytes, a multiple of
@@ -61,11 +60,11 @@ func (d *Device) ImportBuffer(buffer js.Value, offset uint64, dtype compute.DTyp
 	if !buffer.InstanceOf(js.Global().Get("GPUBuffer")) {
 		return fail(fmt.Errorf("no GPUBuffer: %w", compute.ErrArgument))
 	}
-	const needed = usageStorage | usageCopySrc | usageCopyDst
 	size, room := wgsl.BufferSize(t.Bytes()), uint64(buffer.Get("size").Float())
 	switch usage := buffer.Get("usage").Int(); {
-	case usage&needed != needed:
-		return fail(fmt.Errorf("its usage is %#x and must have STORAGE, COPY_SRC and COPY_DST (%#x): %w", usage, needed, compute.ErrArgument))
+	case usage&webgpu.ImportUsage != webgpu.ImportUsage:
+		return fail(fmt.Errorf("its usage is %#x and must have STORAGE, COPY_SRC and COPY_DST (%#x): %w", usage, webgpu.ImportUsage,
+			compute.ErrArgument))
 	case buffer.Get("mapState").String() != "unmapped":
 		return fail(fmt.Errorf("it is mapped: %w", compute.ErrArgument))
 	case offset%uint64(d.info.Limits.StorageAlign) != 0:
@@ -75,9 +74,7 @@ func (d *Device) ImportBuffer(buffer js.Value, offset uint64, dtype compute.DTyp
 	case size > d.info.Limits.MaxBuffer:
 		return fail(fmt.Errorf("%d bytes, the device allows %d: %w", size, d.info.Limits.MaxBuffer, compute.ErrTooLarge))
 	}
-	drv := d.drv.(*browser)
-	b := d.pool.foreign(&browserBuffer{creation: &creation{known: true}, d: drv, ref: buffer, kind: storageBuffer, size: room}, offset, size)
-	return newTensor(d, t, b), nil
+	return newTensor(d, t, d.pool.foreign(webgpu.Import(d.drv, buffer), offset, size)), nil
 }
 
 // GPUBuffer returns where the tensor's elements are, for code of the page: a buffer with the usages STORAGE, COPY_SRC and
@@ -93,5 +90,5 @@ func (t *Tensor) GPUBuffer() (buffer js.Value, offset, size uint64, err error) {
 	if err := b.fault(); err != nil {
 		return js.Undefined(), 0, 0, fmt.Errorf("tensor of shape %v: %w", t.typ.Shape, err)
 	}
-	return b.object.(*browserBuffer).ref, b.base, uint64(t.typ.Bytes()), nil
+	return webgpu.BufferOf(b.Object), b.base, uint64(t.typ.Bytes()), nil
 }

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -53,7 +52,7 @@ func NewKernelAsync(dev *Device, desc KernelDesc) (*Kernel, *compute.Future) {
 		return nil, compute.Failed(err)
 	}
 	f, resolve := compute.NewFuture(nil)
-	dev.drv.ready(p.object, func(err error) { resolve(dev.failed(err), nil) })
+	dev.drv.Ready(p.Object, func(err error) { resolve(dev.failed(explained(err)), nil) })
 	return k, f
 }
 

@@ -5,9 +5,8 @@ package gpu
 import (
 	"testing"
 
-	"github.com/wavelane/wavelane/internal/conformance"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -27,5 +26,5 @@ func TestEntriesUnderNarrowLimits(t *testing.T) {
 			entries = append(entries, e)
 		}
 	}
-	conformance.RunEntries(t, "gpu under narrow limits", d, entries...)
+	conformance.RunEntries(t, "gpu under narrow limits", d.Executor(), entries...)
 }

@@ -52,7 +52,7 @@ func TestPlanAfterLoss(t *testing.T) {
 		require.Equal(t, want, y.Float32s())
 		if i == 0 {
 			lose(d)
-			require.Eventually(t, func() bool { return d.drv.lost() != nil }, time.Minute, time.Millisecond)
+			require.Eventually(t, func() bool { return d.drv.Lost() != nil }, time.Minute, time.Millisecond)
 			require.ErrorIs(t, run(), compute.ErrDeviceLost)
 			require.NoError(t, d.Close())
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wavelane/wavelane/internal/testseed"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/program"
@@ -27,9 +29,7 @@ func open(t testing.TB, opts ...Option) *Device {
 
 // random returns a fresh source and logs its seed.
 func random(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
+	return testseed.Rand(t)
 }
 
 func floats(r *rand.Rand, n int) []float32 {
@@ -116,6 +116,9 @@ func idle(t testing.TB, d *Device) {
 	t.Helper()
 	require.Eventually(t, func() bool { return d.Memory().InUse == 0 }, time.Minute, time.Millisecond, "memory in use: %+v", d.Memory())
 }
+
+// quiet reports whether the driver has nothing in flight.
+func quiet(d *Device) bool { return d.drv.(interface{ Idle() bool }).Idle() }
 
 // chain is a program: a host vector, steps of scale·x + add, one result.
 func chain(t testing.TB, k *Kernel, n, steps int) *program.Program {

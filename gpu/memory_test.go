@@ -85,7 +85,7 @@ func TestIdleProgramsGiveWay(t *testing.T) {
 	d := open(t, WithMemoryLimit(1<<20))
 	k := affine(t, d)
 	const n = 1 << 15 // 128 KiB
-	x, err := d.Compile(chain(t, k, n, 3))
+	x, err := d.Executor().Compile(chain(t, k, n, 3))
 	require.NoError(t, err)
 	in, out := make([]float32, n), make([]float32, n)
 	require.NoError(t, runOnce(x, in, out))
@@ -129,13 +129,9 @@ func TestForgottenDevice(t *testing.T) {
 	f2 := func() *faulty {
 		c, err := newConfig([]Option{WithSoftware(), WithTuneCache(tuneDir(t))})
 		require.NoError(t, err)
-		list, err := Adapters(ctx)
+		drv, info, err := openDriver(ctx, c)
 		require.NoError(t, err)
-		want, err := choose(list, c)
-		require.NoError(t, err)
-		drv, info, err := builtin.open(ctx, want)
-		require.NoError(t, err)
-		f := &faulty{driver: drv, t: t, live: map[*watched]bool{}, inFlight: map[*watched]int{}}
+		f := &faulty{Driver: drv, t: t, live: map[*watched]bool{}, inFlight: map[*watched]int{}}
 		d := newDevice(f, info, c)
 		_, err = NewKernel(d, affineDesc())
 		require.NoError(t, err)
@@ -186,11 +182,11 @@ func TestTimestamps(t *testing.T) {
 	}
 	require.Greater(t, gpu, wall/20, "a run of %v that is nearly all GPU work", wall)
 
-	x, err := d.Compile(chain(t, affine(t, d), 1000, 4))
+	x, err := d.Executor().Compile(chain(t, affine(t, d), 1000, 4))
 	require.NoError(t, err)
-	require.Zero(t, x.(*Executable).GPUTime())
+	require.Zero(t, x.(*executable).GPUTime())
 	require.NoError(t, runOnce(x, make([]float32, 1000), make([]float32, 1000)))
-	require.Positive(t, x.(*Executable).GPUTime())
+	require.Positive(t, x.(*executable).GPUTime())
 	x.Close()
 
 	plain := open(t)

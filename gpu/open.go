@@ -6,15 +6,26 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/wgsl"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 )
 
 // Adapters lists what could be opened on this machine, software adapters included. An empty list is no error.
 func Adapters(ctx context.Context) ([]AdapterInfo, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	_, list, err := listAdapters(ctx)
+	return list, err
+}
+
+// listAdapters returns the adapters as the driver and as users know them.
+func listAdapters(ctx context.Context) (found []webgpu.Adapter, list []AdapterInfo, err error) {
+	if err = ctx.Err(); err == nil {
+		if found, err = webgpu.Adapters(ctx); err != nil {
+			err = fmt.Errorf("gpu: %w", err)
+		}
 	}
-	return builtin.adapters(ctx)
+	for _, a := range found {
+		list = append(list, infoOf(a))
+	}
+	return found, list, err
 }
 
 // Available returns nil if [Open] without options would find a hardware adapter, else an error wrapping
@@ -36,28 +47,37 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := Adapters(ctx)
+	drv, info, err := openDriver(ctx, c)
 	if err != nil {
 		return nil, err
-	}
-	want, err := choose(list, c)
-	if err != nil {
-		return nil, err
-	}
-	if want.Limits, err = limits(want.Limits, c.limits); err != nil {
-		return nil, fmt.Errorf("gpu.Open: adapter %v: %w", want, err)
-	}
-	if c.timestamps && !want.has(featureTimestamps) {
-		return nil, fmt.Errorf("gpu.Open: adapter %v has no timestamps; open it without WithTimestamps: %w", want, compute.ErrUnsupported)
-	}
-	drv, info, err := builtin.open(ctx, want)
-	if err != nil {
-		return nil, fmt.Errorf("gpu.Open: adapter %v: %w", want, err)
 	}
 	return newDevice(drv, info, c), nil
 }
 
-const featureTimestamps = "timestamp-query"
+// openDriver opens the adapter that the options ask for.
+func openDriver(ctx context.Context, c *config) (webgpu.Driver, AdapterInfo, error) {
+	found, list, err := listAdapters(ctx)
+	if err != nil {
+		return nil, AdapterInfo{}, err
+	}
+	info, err := choose(list, c)
+	if err != nil {
+		return nil, info, err
+	}
+	if info.Limits, err = webgpu.Limits(info.Limits, c.limits); err != nil {
+		return nil, info, fmt.Errorf("gpu.Open: adapter %v: %w", info, err)
+	}
+	if c.timestamps && !info.has(webgpu.FeatureTimestamps) {
+		return nil, info, fmt.Errorf("gpu.Open: adapter %v has no timestamps; open it without WithTimestamps: %w", info, compute.ErrUnsupported)
+	}
+	want := found[info.Index]
+	want.Limits = info.Limits
+	drv, granted, err := webgpu.Open(ctx, want)
+	if err != nil {
+		return nil, info, fmt.Errorf("gpu.Open: adapter %v: %w", info, err)
+	}
+	return drv, infoOf(granted), nil
+}
 
 // choose picks the adapter that the options ask for.
 func choose(list []AdapterInfo, c *config) (AdapterInfo, error) {
@@ -112,41 +132,4 @@ func choose(list []AdapterInfo, c *config) (AdapterInfo, error) {
 		return none("only software adapters, slower than the CPU device; ask for one with WithSoftware")
 	}
 	return list[best], nil
-}
-
-// limits merges what the options ask for into what the adapter offers.
-func limits(offer, ask wgsl.Caps) (wgsl.Caps, error) {
-	var too []string
-	u32 := func(name string, offer *uint32, ask uint32) {
-		if ask > *offer {
-			too = append(too, fmt.Sprintf("%s %d of at most %d", name, ask, *offer))
-		} else if ask > 0 {
-			*offer = ask
-		}
-	}
-	u64 := func(name string, offer *uint64, ask uint64) {
-		if ask > *offer {
-			too = append(too, fmt.Sprintf("%s %d of at most %d", name, ask, *offer))
-		} else if ask > 0 {
-			*offer = ask
-		}
-	}
-	u32("MaxWorkgroups", &offer.MaxWorkgroups, ask.MaxWorkgroups)
-	u32("MaxInvocations", &offer.MaxInvocations, ask.MaxInvocations)
-	for i := range ask.MaxWorkgroupSize {
-		u32(fmt.Sprintf("MaxWorkgroupSize[%d]", i), &offer.MaxWorkgroupSize[i], ask.MaxWorkgroupSize[i])
-	}
-	u32("MaxShared", &offer.MaxShared, ask.MaxShared)
-	u32("MaxStorageBuffers", &offer.MaxStorageBuffers, ask.MaxStorageBuffers)
-	u64("MaxBinding", &offer.MaxBinding, ask.MaxBinding)
-	u64("MaxBuffer", &offer.MaxBuffer, ask.MaxBuffer)
-	if ask.StorageAlign != 0 && ask.StorageAlign < offer.StorageAlign { // here smaller is more
-		too = append(too, fmt.Sprintf("StorageAlign %d of at least %d", ask.StorageAlign, offer.StorageAlign))
-	} else if ask.StorageAlign != 0 {
-		offer.StorageAlign = ask.StorageAlign
-	}
-	if too != nil {
-		return wgsl.Caps{}, fmt.Errorf("limits asked for: %s: %w", strings.Join(too, ", "), compute.ErrUnsupported)
-	}
-	return offer, nil
 }

@@ -160,7 +160,7 @@ func WithTuneCache(dir string) Option {
 	}
 }
 
-// WithTimestamps measures the GPU's time of every run, for [Device.Stats] and [Executable.GPUTime]. It fails with
+// WithTimestamps measures the GPU's time of every run, for [Device.Stats]. It fails with
 // compute.ErrUnsupported where the adapter has no timestamps. The first run takes some 20 ms longer, to find the length of
 // a tick.
 func WithTimestamps() Option {

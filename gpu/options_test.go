@@ -84,32 +84,6 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestCPUType(t *testing.T) {
-	require.Equal(t, Software, cpuType(0x10005), "llvmpipe")
-	require.Equal(t, Software, cpuType(0x1AE0), "SwiftShader")
-	require.Equal(t, Software, cpuType(0x1414), "WARP")
-	require.Equal(t, Software, cpuType(0), "unknown")
-	require.Equal(t, Virtual, cpuType(0x1AF4), "virtio")
-}
-
-func TestLimits(t *testing.T) {
-	offer := wgsl.DefaultCaps
-	offer.StorageAlign = 64
-	got, err := limits(offer, wgsl.Caps{})
-	require.NoError(t, err)
-	require.Equal(t, offer, got)
-	got, err = limits(offer, wgsl.Caps{MaxShared: 100, StorageAlign: 256, MaxWorkgroupSize: [3]uint32{0, 8, 0}})
-	require.NoError(t, err)
-	want := offer
-	want.MaxShared, want.StorageAlign, want.MaxWorkgroupSize[1] = 100, 256, 8
-	require.Equal(t, want, got)
-	_, err = limits(offer, wgsl.Caps{MaxShared: 1 << 20, MaxBuffer: 1 << 50, StorageAlign: 32, MaxWorkgroupSize: [3]uint32{0, 0, 65}})
-	require.ErrorIs(t, err, compute.ErrUnsupported)
-	for _, part := range []string{"MaxShared 1048576 of at most 16384", "MaxBuffer", "StorageAlign 32 of at least 64", "MaxWorkgroupSize[2] 65"} {
-		require.ErrorContains(t, err, part)
-	}
-}
-
 func TestInfoIsJSON(t *testing.T) {
 	text, err := json.Marshal(AdapterInfo{Name: "x", Type: Discrete, Limits: wgsl.DefaultCaps, Features: []string{}})
 	require.NoError(t, err)

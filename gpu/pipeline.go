@@ -5,34 +5,35 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/recent"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// pipelines caches compiled kernels by key. Kernels of one key are compiled once, however many goroutines ask at the same time;
-// failures are not given out again. There is no end to expressions, so those that no program has asked for lately are forgotten: they
-// are freed when no program that has them is left.
+// pipelines caches compiled kernels by key. Kernels of one key are compiled once, however many goroutines need them at the same time.
+// Failures are not cached. Since there is no limit to the number of expressions, the cache forgets the least recently used ones, which
+// are freed when no program has them.
 type pipelines struct {
-	drv driver
+	drv webgpu.Driver
 
 	mu           sync.Mutex
 	byKey        *recent.Map[*pipeline]
-	made         map[object]bool // to be freed
+	made         map[webgpu.Object]bool // to be freed
 	hits, misses uint64
 }
 
 // mostPipelines is the limit of a device's cache, more than the operations of any program are likely to have.
 const mostPipelines = 1024
 
-func newPipelines(drv driver, limit int) *pipelines {
-	return &pipelines{drv: drv, byKey: recent.New[*pipeline](limit), made: map[object]bool{}}
+func newPipelines(drv webgpu.Driver, limit int) *pipelines {
+	return &pipelines{drv: drv, byKey: recent.New[*pipeline](limit), made: map[webgpu.Object]bool{}}
 }
 
 type pipeline struct {
-	object
+	webgpu.Object
 	ready chan struct{}
 	err   error
-	late  atomic.Pointer[error] // that the driver reported after ready
+	late  atomic.Pointer[error] // reported by the driver after ready
 }
 
 // fault returns why the pipeline does not work, as far as that is known.
@@ -56,18 +57,21 @@ func (c *pipelines) get(k *wgsl.Kernel) (*pipeline, error) {
 	c.misses++
 	c.mu.Unlock()
 
-	if p.object, p.err = c.drv.newPipeline(k); p.err != nil {
+	var err error
+	if p.Object, err = c.drv.NewPipeline(k); err != nil {
+		p.err = explained(err)
 		c.forget(k.Key, p)
 	} else {
 		c.mu.Lock()
-		c.made[p.object] = true
+		c.made[p.Object] = true
 		c.mu.Unlock()
-		// Programs hold on to p as long as they may run: whoever still has it is in nobody's way.
-		runtime.AddCleanup(p, c.free, p.object)
-		c.drv.ready(p.object, func(err error) {
+		// Programs hold p as long as they may run.
+		runtime.AddCleanup(p, c.free, p.Object)
+		c.drv.Ready(p.Object, func(err error) {
 			if err == nil {
 				return
 			}
+			err = explained(err)
 			p.late.Store(&err)
 			c.forget(k.Key, p)
 		})
@@ -91,21 +95,21 @@ func (c *pipelines) forget(key string, p *pipeline) {
 	}
 }
 
-// free frees what was compiled, if closing has not done so.
-func (c *pipelines) free(o object) {
+// free frees a pipeline unless close has.
+func (c *pipelines) free(o webgpu.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.made[o] {
 		delete(c.made, o)
-		o.free()
+		o.Free()
 	}
 }
 
 func (c *pipelines) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for o := range c.made { // nobody needs them any more
-		o.free()
+	for o := range c.made {
+		o.Free()
 	}
 	clear(c.made)
 	c.byKey = recent.New[*pipeline](1)

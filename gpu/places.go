@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/memplan"
 	"github.com/wavelane/wavelane/internal/program"
@@ -16,16 +15,16 @@ import (
 func (d *core) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 	p := pl.prog
 	m := &memplan.Demand{Bytes: make([]int, len(p.Values)), Before: p.Host, Apart: p.Apart}
-	kept := make([]bool, len(p.Values))
+	retained := make([]bool, len(p.Values))
 	for _, s := range p.Keep {
-		kept[s] = true
+		retained[s] = true
 	}
 	for i, v := range p.Values {
 		n := pl.bytes(program.Slot(i))
 		if err := d.checkBuffer(n, fmt.Sprintf("a value of type %v", v.Type)); err != nil {
 			return err
 		}
-		if v.Source != program.FromTensor && pl.homes[i] == program.Slot(i) && !kept[i] {
+		if v.Source != program.FromTensor && pl.homes[i] == program.Slot(i) && !retained[i] {
 			m.Bytes[i] = int(n)
 		}
 	}

@@ -71,11 +71,11 @@ func TestUpdatesOfValues(t *testing.T) {
 		if read {
 			p.Read, io.Read = append(p.Read, cache), append(io.Read, make([]float32, 12))
 		}
-		x, err := d.Compile(p)
+		x, err := d.Executor().Compile(p)
 		require.NoError(t, err)
 		defer x.Close()
 		require.NoError(t, x.Start(io).Await(ctx))
-		return x.(*Executable).plan, io
+		return x.(*executable).plan, io
 	}
 	copies := func(p *plan) (n int) {
 		for i := range p.actions {
@@ -99,7 +99,7 @@ func TestUpdatesOfValues(t *testing.T) {
 func TestReshapesAreViews(t *testing.T) {
 	d := open(t)
 	shape := func(s ...int) program.Attr { return program.Attr{Options: compute.ReshapeOptions{Shape: s}} }
-	for _, own := range []string{"", "kept", "updated"} {
+	for _, own := range []string{"", "retained", "updated"} {
 		p := &program.Program{}
 		apply := func(e *program.Entry, a program.Attr, in ...program.Slot) program.Slot {
 			s, err := p.Apply(e, a, in...)
@@ -114,7 +114,7 @@ func TestReshapesAreViews(t *testing.T) {
 		io := &program.IO{Host: []any{in}}
 		copies := 0
 		switch own {
-		case "kept":
+		case "retained":
 			p.Keep, copies = []program.Slot{a}, 1
 		case "updated":
 			row, at := p.Add(program.F32(1, 1, 1, 3), program.FromHost), p.Add(program.Type{DType: compute.Int32, Shape: []int{1}}, program.FromHost)
@@ -125,14 +125,14 @@ func TestReshapesAreViews(t *testing.T) {
 		for _, s := range p.Read {
 			io.Read = append(io.Read, program.MakeSlice(p.Values[s].Type))
 		}
-		exec, err := d.Compile(p)
+		exec, err := d.Executor().Compile(p)
 		require.NoError(t, err)
 		require.NoError(t, exec.Start(io).Await(ctx))
 		last := len(io.Read) - 1
 		require.Equal(t, in, io.Read[last])
 		require.Equal(t, in, io.Read[last-1])
 		require.Equal(t, float32(-11), io.Read[last-2].([]float32)[11])
-		n := len(exec.(*Executable).actions)
+		n := len(exec.(*executable).actions)
 		if own == "updated" {
 			require.Equal(t, []float32{0, 1, 2, 7, 7, 7, 6, 7, 8, 9, 10, 11}, io.Read[0])
 			n--
@@ -154,11 +154,11 @@ func TestUncomputed(t *testing.T) {
 	p := &program.Program{}
 	x := p.Add(program.F32(3), program.FromStep)
 	p.Read = []program.Slot{x}
-	_, err := d.Compile(p)
+	_, err := d.Executor().Compile(p)
 	require.ErrorIs(t, err, compute.ErrArgument)
 	p.Read = nil
 	_, err = p.Apply(catalogue.ReLU, program.Attr{}, x)
 	require.NoError(t, err)
-	_, err = d.Compile(p)
+	_, err = d.Executor().Compile(p)
 	require.ErrorIs(t, err, compute.ErrArgument)
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 )
 
 // Memory is a device's use of buffers, in bytes except where it says otherwise. Buffers are counted with the size that
@@ -24,14 +25,14 @@ type Memory struct {
 
 // buffer is a pooled buffer with an owner count; at zero it goes back to the pool.
 type buffer struct {
-	object
+	webgpu.Object
 	id   uint64 // never reused, unlike addresses
-	kind bufferKind
+	kind webgpu.BufferKind
 	size uint64 // of the bucket
 	refs atomic.Int32
-	pool *pool                 // nil: the memory is somebody else's
-	base uint64                // where it begins in the object
-	bad  atomic.Pointer[error] // why what it holds is not what it should hold
+	pool *pool                 // nil: the memory is not the pool's
+	base uint64                // offset in the object
+	bad  atomic.Pointer[error] // why its contents are not valid
 	idle *list.Element         // place among the free ones
 }
 
@@ -46,8 +47,8 @@ func (b *buffer) release() {
 	}
 }
 
-// spoil marks a buffer that did not come into being, or that a failed run was to fill. Runs that use it fail.
-func (b *buffer) spoil(err error) { b.bad.CompareAndSwap(nil, &err) }
+// poison marks a buffer that was not created, or that a failed run should have filled. Runs that use it fail.
+func (b *buffer) poison(err error) { b.bad.CompareAndSwap(nil, &err) }
 
 // fault returns why the buffer must not be used, or nil.
 func (b *buffer) fault() error {
@@ -57,7 +58,7 @@ func (b *buffer) fault() error {
 	return nil
 }
 
-// discard is release for a buffer that nobody may use again.
+// discard releases a buffer that must not be used again.
 func (b *buffer) discard() {
 	if b.refs.Add(-1) == 0 && b.pool != nil {
 		b.pool.put(b, false)
@@ -65,24 +66,24 @@ func (b *buffer) discard() {
 }
 
 // foreign returns a buffer with one owner over memory that is not the pool's.
-func (p *pool) foreign(o object, base, size uint64) *buffer {
+func (p *pool) foreign(o webgpu.Object, base, size uint64) *buffer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lastID++
-	b := &buffer{object: o, id: p.lastID, kind: storageBuffer, size: size, base: base}
+	b := &buffer{Object: o, id: p.lastID, kind: webgpu.StorageBuffer, size: size, base: base}
 	b.refs.Store(1)
 	return b
 }
 
 // pool keeps free buffers by kind and size. Sizes are rounded up to buckets, eight per power of two.
 type pool struct {
-	drv       driver
+	drv       webgpu.Driver
 	maxBuffer uint64
 	limit     uint64
 	reclaim   func() // asks holders of idle buffers to give them back
 
 	mu     sync.Mutex
-	free   [bufferKinds]map[uint64][]*buffer
+	free   [webgpu.BufferKinds]map[uint64][]*buffer
 	lru    list.List // of free *buffer, least recently freed first
 	live   map[*buffer]bool
 	use    Memory
@@ -93,7 +94,7 @@ type pool struct {
 // keep is how much the pool may hold for reuse even if no more was ever in use.
 const keep = 64 << 20
 
-func newPool(drv driver, maxBuffer, limit uint64, reclaim func()) *pool {
+func newPool(drv webgpu.Driver, maxBuffer, limit uint64, reclaim func()) *pool {
 	p := &pool{drv: drv, maxBuffer: maxBuffer, limit: limit, reclaim: reclaim, live: map[*buffer]bool{}}
 	for k := range p.free {
 		p.free[k] = map[uint64][]*buffer{}
@@ -112,7 +113,7 @@ func bucket(n uint64) uint64 {
 }
 
 // get returns a buffer of at least n bytes with one owner. What it holds is undefined.
-func (p *pool) get(kind bufferKind, n uint64) (*buffer, error) {
+func (p *pool) get(kind webgpu.BufferKind, n uint64) (*buffer, error) {
 	if n > p.maxBuffer {
 		return nil, fmt.Errorf("a buffer of %d bytes, the device allows %d: %w", n, p.maxBuffer, compute.ErrTooLarge)
 	}
@@ -130,7 +131,7 @@ func (p *pool) get(kind bufferKind, n uint64) (*buffer, error) {
 	return b, err
 }
 
-func (p *pool) tryGet(kind bufferKind, size uint64) (*buffer, error) {
+func (p *pool) tryGet(kind webgpu.BufferKind, size uint64) (*buffer, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -158,11 +159,11 @@ func (p *pool) tryGet(kind bufferKind, size uint64) (*buffer, error) {
 	p.use.Buffers++
 	p.mu.Unlock()
 
-	object, err := p.drv.newBuffer(kind, size)
+	object, err := p.drv.NewBuffer(kind, size)
 	if err == nil {
-		p.drv.ready(object, func(err error) {
+		p.drv.Ready(object, func(err error) {
 			if err != nil {
-				b.spoil(err)
+				b.poison(err)
 			}
 		})
 	}
@@ -173,7 +174,7 @@ func (p *pool) tryGet(kind bufferKind, size uint64) (*buffer, error) {
 		p.use.Buffers--
 		return nil, err
 	}
-	b.object = object
+	b.Object = object
 	b.refs.Store(1)
 	p.live[b] = true
 	return b, nil
@@ -205,7 +206,7 @@ func (p *pool) put(b *buffer, reusable bool) {
 func (p *pool) drop(b *buffer) {
 	p.use.Buffers--
 	delete(p.live, b)
-	b.free()
+	b.Free()
 }
 
 // trim frees the least recently used free buffers until at most bound bytes of them are left.
@@ -240,7 +241,7 @@ func (p *pool) close() {
 	defer p.mu.Unlock()
 	p.closed = true
 	for b := range p.live {
-		b.free()
+		b.Free()
 	}
 	p.live, p.use = nil, Memory{Peak: p.use.Peak}
 	p.lru.Init()

@@ -1,11 +1,12 @@
 package gpu
 
 import (
+	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/memplan"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
@@ -18,8 +19,8 @@ type plan struct {
 	actions []action
 	ends    []int // how many actions there are after each step
 
-	// The uniform arena has a slot of uniformSlot bytes per distinct parameter block, behind them one for each block with scalars
-	// that vary from run to run.
+	// The uniform arena has a slot of uniformSlot bytes for each distinct parameter block, then one for each block with run-time
+	// scalars.
 	arena    int // its place
 	uniform  []byte
 	varying  int    // where those begin
@@ -30,10 +31,10 @@ type plan struct {
 	dispatches uint64
 	piece      uint64 // dispatches in a command buffer
 
-	// Memory. Places are buffers of a run: blocks that values and scratch memory share, those of tensors and kept results, the arena.
+	// Memory. Places are buffers of a run: blocks that values and scratch memory share, those of tensors and retained outputs, the arena.
 	place  []int    // by value
 	sizes  []uint64 // bytes of each place
-	stable []bool   // the same buffer in every run of an instance, as opposed to tensors and kept results
+	stable []bool   // the same buffer in every run of an instance, as opposed to tensors and retained outputs
 	blocks *memplan.Arrangement
 
 	uploads, reads packing // of the host values and of the results
@@ -59,18 +60,35 @@ type region struct {
 // uniformSlot is the room of one parameter block: every WebGPU implementation allows dynamic offsets at its multiples.
 const uniformSlot = 256
 
+// Executor is for package batch. It has no use outside of this module.
+func (d *Device) Executor() program.Executor { return executor{d} }
+
+// executor is a device as batches see it.
+type executor struct{ *Device }
+
+var _ interface {
+	program.Fuser
+	program.Coder
+} = executor{}
+
 // Compile validates a program and prepares it: code, pipelines and memory plan. Errors wrap compute.ErrUnsupported,
 // compute.ErrTooLarge, compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
-func (d *Device) Compile(p *program.Program) (program.Executable, error) {
+func (d executor) Compile(p *program.Program) (program.Executable, error) {
 	if err := d.begin(); err != nil {
 		return nil, err
 	}
 	defer d.end()
-	pl, err := d.tuner.plan(p)
-	if err != nil {
+	if d.firstUse {
+		if _, err := d.measure(context.Background(), p, false); err != nil {
+			return nil, d.failed(err)
+		}
+	}
+	choices := d.tuner.Compilation()
+	pl, err := d.plan(p, choices.Choose)
+	if err := cmp.Or(choices.Err(), err); err != nil {
 		return nil, d.failed(err)
 	}
-	return newExecutable(d, pl), nil
+	return newExecutable(d.Device, pl), nil
 }
 
 // plan prepares a program, with choose deciding between variants of kernels.

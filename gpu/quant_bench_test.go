@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/quant"
@@ -44,7 +43,7 @@ func BenchmarkQuantised(b *testing.B) {
 				y, err := p.Apply(e, a, in...)
 				require.NoError(b, err)
 				p.Keep = []program.Slot{y}
-				ex, err := d.Compile(p)
+				ex, err := d.Executor().Compile(p)
 				require.NoError(b, err)
 				defer ex.Close()
 				run := func() {

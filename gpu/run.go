@@ -6,24 +6,25 @@ import (
 	"runtime"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
 // run is one execution, from Start to completion. Its memory is the instance's, whose next run has it again.
 type run struct {
-	*executable
+	*compiled
 	in       *instance
 	io       *program.IO
 	resolve  compute.Resolve
-	filling  *buffer // brings the arena's contents; nil if it has them
+	filling  *buffer // upload buffer of the uniforms; nil if they are current
 	uploads  []*buffer
 	readback []*buffer
-	sub      submission
+	sub      webgpu.Submission
 }
 
 // Start copies the inputs, submits the program as one submission and returns; see [program.Executable]. Slices in io.Host may be
 // reused at once.
-func (x *Executable) Start(io *program.IO) *compute.Future {
+func (x *executable) Start(io *program.IO) *compute.Future {
 	fut, resolve := compute.NewFuture(nil)
 	if err := x.start(x.dev, io, resolve); err != nil {
 		return compute.Failed(err)
@@ -32,7 +33,7 @@ func (x *Executable) Start(io *program.IO) *compute.Future {
 	return fut
 }
 
-func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
+func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
 	if err := e.d.begin(); err != nil {
 		return err
 	}
@@ -73,9 +74,9 @@ func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve)
 		return err
 	}
 	r.record()
-	kept := r.keep(dev)
-	if err := e.d.drv.submit(&r.sub); err != nil {
-		for _, t := range kept {
+	retained := r.retain(dev)
+	if err := e.d.drv.Submit(&r.sub); err != nil {
+		for _, t := range retained {
 			t.Close()
 		}
 		return fmt.Errorf("submit a program of %d steps: %w", len(e.prog.Steps), err)
@@ -84,16 +85,16 @@ func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve)
 	e.d.stats.Runs++
 	e.d.stats.Dispatches += e.dispatches
 	e.d.mu.Unlock()
-	if len(kept) > 0 {
+	if len(retained) > 0 {
 		io.Keep = io.Keep[:0]
-		for _, t := range kept {
+		for _, t := range retained {
 			io.Keep = append(io.Keep, t)
 		}
 	}
 	return nil
 }
 
-// bindTensors puts the buffers of tensors into their places, and new ones into those of kept results.
+// bindTensors takes the buffers of tensors into the instance, and new ones for retained outputs.
 func (r *run) bindTensors() error {
 	for i, s := range r.prog.Tensor {
 		t, ok := r.io.Tensors[i].(*Tensor)
@@ -111,7 +112,7 @@ func (r *run) bindTensors() error {
 	}
 	for _, s := range r.prog.Keep {
 		if r.in.buffers[r.place[s]] == nil {
-			b, err := r.d.pool.get(storageBuffer, r.bytes(s))
+			b, err := r.d.pool.get(webgpu.StorageBuffer, r.bytes(s))
 			if err != nil {
 				return fmt.Errorf("result of shape %v: %w", r.prog.Values[s].Shape, err)
 			}
@@ -121,24 +122,24 @@ func (r *run) bindTensors() error {
 	return nil
 }
 
-// bindGroups makes the bind groups that the instance does not have already for the buffers it has now.
+// bindGroups makes the bind groups that the instance does not have yet for its current buffers.
 func (r *run) bindGroups() error {
 	var needed []int // actions
 	for i := range r.actions {
 		a, g := &r.actions[i], &r.in.groups[i]
-		if a.pipeline == nil || g.object != nil && (!a.volatile || r.bound(a, g)) {
+		if a.pipeline == nil || g.Object != nil && (!a.volatile || r.bound(a, g)) {
 			continue
 		}
-		if g.object != nil {
-			g.free()
-			g.object = nil
+		if g.Object != nil {
+			g.Free()
+			g.Object = nil
 		}
 		needed = append(needed, i)
 	}
 	if needed == nil {
 		return nil
 	}
-	return r.d.drv.together(func() error { return r.makeGroups(needed) })
+	return r.d.drv.Together(func() error { return r.makeGroups(needed) })
 }
 
 // makeGroups makes the bind groups of some actions.
@@ -146,18 +147,18 @@ func (r *run) makeGroups(actions []int) (err error) {
 	for _, i := range actions {
 		a, g := &r.actions[i], &r.in.groups[i]
 		g.ids = g.ids[:0]
-		var few [16]binding
+		var few [16]webgpu.Binding
 		bind := few[:0]
 		for _, x := range a.bind {
 			b := r.in.buffers[x.place]
 			g.ids = append(g.ids, b.id)
-			bind = append(bind, binding{b.object, b.base + x.offset, x.size})
+			bind = append(bind, webgpu.Binding{Buffer: b.Object, Offset: b.base + x.offset, Size: x.size})
 		}
 		if a.kernel.Uniform > 0 {
-			bind = append(bind, binding{r.in.buffers[r.arena].object, 0, uint64(a.kernel.Uniform)})
+			bind = append(bind, webgpu.Binding{Buffer: r.in.buffers[r.arena].Object, Offset: 0, Size: uint64(a.kernel.Uniform)})
 		}
-		if g.object, err = r.d.drv.newGroup(a.pipeline.object, bind); err != nil {
-			g.object = nil
+		if g.Object, err = r.d.drv.NewGroup(a.pipeline.Object, bind); err != nil {
+			g.Object = nil
 			return fmt.Errorf("kernel %s: %w", a.kernel.Key, err)
 		}
 	}
@@ -176,7 +177,7 @@ func (r *run) bound(a *action, g *group) bool {
 // stage copies the inputs into upload buffers and reserves readback buffers.
 func (r *run) stage() error {
 	for _, n := range r.plan.uploads.sizes {
-		b, err := r.d.pool.get(uploadBuffer, n)
+		b, err := r.d.pool.get(webgpu.UploadBuffer, n)
 		if err != nil {
 			return fmt.Errorf("upload: %w", err)
 		}
@@ -185,7 +186,7 @@ func (r *run) stage() error {
 	for i, s := range r.prog.Host {
 		if data := program.Bytes(r.io.Host[i]); len(data) > 0 {
 			at := r.plan.uploads.at[i]
-			r.d.drv.write(r.uploads[at.buffer].object, at.offset, data)
+			r.d.drv.Write(r.uploads[at.buffer].Object, at.offset, data)
 			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[r.place[s]], 0, uint64(len(data)))
 		}
 	}
@@ -193,7 +194,7 @@ func (r *run) stage() error {
 		return err
 	}
 	for _, n := range r.reads.sizes {
-		b, err := r.d.pool.get(readbackBuffer, n)
+		b, err := r.d.pool.get(webgpu.ReadbackBuffer, n)
 		if err != nil {
 			return fmt.Errorf("readback: %w", err)
 		}
@@ -202,7 +203,7 @@ func (r *run) stage() error {
 	for _, list := range [][]*buffer{r.uploads, r.readback, {r.filling}} {
 		for _, b := range list {
 			if b != nil {
-				r.sub.staging = append(r.sub.staging, b.object)
+				r.sub.Staging = append(r.sub.Staging, b.Object)
 			}
 		}
 	}
@@ -211,8 +212,8 @@ func (r *run) stage() error {
 
 // copy records a copy of n bytes, rounded up to what copies can do; buffers are long enough for that.
 func (r *run) copy(from *buffer, fromAt uint64, to *buffer, toAt, n uint64) {
-	r.sub.commands = append(r.sub.commands, command{
-		from: from.object, to: to.object, fromOffset: from.base + fromAt, toOffset: to.base + toAt, size: (n + 3) &^ 3,
+	r.sub.Commands = append(r.sub.Commands, webgpu.Command{
+		From: from.Object, To: to.Object, FromOffset: from.base + fromAt, ToOffset: to.base + toAt, Size: (n + 3) &^ 3,
 	})
 }
 
@@ -223,7 +224,7 @@ func (r *run) record() {
 		r.reach(i)
 		a := &r.actions[i]
 		if dispatches == r.piece {
-			r.sub.cuts = append(r.sub.cuts, len(r.sub.commands))
+			r.sub.Cuts = append(r.sub.Cuts, len(r.sub.Commands))
 			dispatches = 0
 		}
 		if a.pipeline == nil {
@@ -232,8 +233,8 @@ func (r *run) record() {
 			continue
 		}
 		dispatches++
-		r.sub.commands = append(r.sub.commands, command{
-			pipeline: a.pipeline.object, group: r.in.groups[i].object, dynamic: a.dynamic, grid: a.grid,
+		r.sub.Commands = append(r.sub.Commands, webgpu.Command{
+			Pipeline: a.pipeline.Object, Group: r.in.groups[i].Object, Dynamic: a.dynamic, Grid: a.grid,
 		})
 	}
 	r.reach(len(r.actions))
@@ -243,11 +244,11 @@ func (r *run) record() {
 			r.copy(r.in.buffers[r.place[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
 		}
 	}
-	r.sub.timed = r.timed || r.sub.laps > 0
+	r.sub.Timed = r.timed || r.sub.Timestamps > 0
 }
 
-// keep makes the tensors of kept results.
-func (r *run) keep(dev *Device) []*Tensor {
+// retain makes the tensors of retained outputs.
+func (r *run) retain(dev *Device) []*Tensor {
 	var list []*Tensor
 	for _, s := range r.prog.Keep {
 		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[r.place[s]].retain()))
@@ -255,11 +256,11 @@ func (r *run) keep(dev *Device) []*Tensor {
 	return list
 }
 
-// inline is up to how many bytes of results are delivered by the goroutine that completes runs; copying more would make
-// other runs wait.
+// inline is the number of bytes of results up to which the goroutine that completes runs delivers them. Copying more would delay other
+// runs.
 const inline = 64 << 10
 
-// done ends a run. It is called once by the driver. Whoever waits finds the memory given back already.
+// done ends a run. The driver calls it once. The memory is released before waiting callers go on.
 func (r *run) done(err error) {
 	total := uint64(0)
 	for _, n := range r.reads.sizes {
@@ -273,20 +274,20 @@ func (r *run) done(err error) {
 }
 
 func (r *run) finish(err error) {
-	resolve := r.resolve // the run may be another's as soon as its memory is given back
+	resolve := r.resolve // another run may use r as soon as its memory is released
 	if err = r.verdict(err); err != nil {
-		r.spoil(err)
+		r.poison(err)
 		err = fmt.Errorf("program of %d steps: %w", len(r.prog.Steps), r.d.failed(err))
 		r.giveBack(false)
 		resolve(err, nil)
 		return
 	}
-	copy(r.io.Times, r.sub.times)
-	r.executable.mu.Lock()
-	r.executable.gpuTime = r.sub.gpuTime
-	r.executable.mu.Unlock()
+	copy(r.io.Times, r.sub.Times)
+	r.compiled.mu.Lock()
+	r.compiled.gpuTime = r.sub.GPUTime
+	r.compiled.mu.Unlock()
 	r.d.mu.Lock()
-	r.d.stats.GPUTime += r.sub.gpuTime
+	r.d.stats.GPUTime += r.sub.GPUTime
 	r.d.mu.Unlock()
 	delivered := false
 	resolve(nil, func() {
@@ -294,12 +295,12 @@ func (r *run) finish(err error) {
 		r.deliver()
 		r.giveBack(true)
 	})
-	if !delivered { // nobody waits any more
+	if !delivered { // the caller has stopped waiting
 		r.giveBack(true)
 	}
 }
 
-// verdict returns the error of a run whose submission ended with err: something that it used may have failed since.
+// verdict returns the error of a run whose submission ended with err. An object that it used may have failed since it started.
 func (r *run) verdict(err error) error {
 	for _, list := range [][]*buffer{r.in.buffers, r.uploads, r.readback, {r.filling}} {
 		for _, b := range list {
@@ -319,24 +320,24 @@ func (r *run) verdict(err error) error {
 	return err
 }
 
-// spoil marks what a failed run was to fill, of which others may have taken hold already.
-func (r *run) spoil(err error) {
+// poison poisons the retained outputs of a failed run, which later runs may use already.
+func (r *run) poison(err error) {
 	for _, s := range r.prog.Keep {
 		if r.prog.Values[s].Source != program.FromTensor {
-			r.in.buffers[r.place[s]].spoil(err)
+			r.in.buffers[r.place[s]].poison(err)
 		}
 	}
-	if errors.Is(err, compute.ErrOutOfMemory) { // told too late for this run, but the next one may find room
+	if errors.Is(err, compute.ErrOutOfMemory) { // too late for this run, but the next one may find memory
 		r.d.dropIdle()
 		r.d.pool.trim(0)
 	}
 }
 
-// giveBack releases what the run holds, after a success or a failure of its submission.
+// giveBack releases everything that the run holds after its submission has succeeded or failed.
 func (r *run) giveBack(success bool) {
 	if success {
 		for _, b := range r.readback {
-			if err := r.d.failed(r.d.drv.unmap(b.object)); err != nil {
+			if err := r.d.failed(r.d.drv.Unmap(b.Object)); err != nil {
 				r.d.log.Warn("gpu: staging buffers given up", "error", err)
 				success = false
 			}
@@ -352,13 +353,13 @@ func (r *run) deliver() {
 	for i := range r.prog.Read {
 		if dst := program.Bytes(r.io.Read[i]); len(dst) > 0 {
 			at := r.reads.at[i]
-			r.d.drv.read(r.readback[at.buffer].object, at.offset, dst)
+			r.d.drv.Read(r.readback[at.buffer].Object, at.offset, dst)
 		}
 	}
 }
 
-// release gives everything back that the run holds. Staging buffers can be used again only if their mappings are in order:
-// after a success, and before a submission. The run is over then, and the instance has its memory.
+// release releases everything that the run holds, which ends the run. Staging buffers are reusable only if their mappings are valid:
+// after a success, or before the submission.
 func (r *run) release(reusable bool) {
 	for _, list := range [][]*buffer{r.uploads, r.readback, {r.filling}} {
 		for _, b := range list {

@@ -46,23 +46,15 @@ func tuneDir(testing.TB) string { return "/nowhere" }
 
 // lose makes the browser lose the device, and returns what its error says.
 func lose(d *Device) string {
-	d.drv.(*browser).device.Call("destroy")
+	d.GPUDevice().Call("destroy")
 	return "destroyed"
 }
 
-// quiet reports whether nothing is in flight or waited for.
-func quiet(d *Device) bool {
-	drv := d.drv.(*browser)
-	return len(drv.inFlight)+len(drv.making) == 0
-}
-
-func isGroup(o object) bool { _, ok := o.(*browserGroup); return ok }
-
-// many is how often tests repeat what a race could spoil: there is one thread, and each time takes milliseconds.
+// many is how often tests repeat what a race could break: there is one thread, and each time takes milliseconds.
 const many = 30
 
 // slowRounds keeps the software device busy for a good part of a second.
 const slowRounds = 500
 
-// breathe gives the thread to the event loop.
-func breathe() { time.Sleep(20 * time.Millisecond) }
+// yield gives the thread to the event loop.
+func yield() { time.Sleep(20 * time.Millisecond) }

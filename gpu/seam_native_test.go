@@ -12,25 +12,15 @@ func tuneDir(t testing.TB) string { return t.TempDir() }
 
 // lose makes the device count as lost, and returns what its error says.
 func lose(d *Device) string {
-	d.drv.(*native).lose("unplugged")
+	d.drv.(interface{ Lose(string) }).Lose("unplugged")
 	return "unplugged"
 }
 
-// quiet reports whether nothing polls the device.
-func quiet(d *Device) bool {
-	drv := d.drv.(*native)
-	drv.mu.Lock()
-	defer drv.mu.Unlock()
-	return !drv.polling
-}
-
-func isGroup(o object) bool { _, ok := o.(*nativeGroup); return ok }
-
-// many is how often tests repeat what a race could spoil.
+// many is how often tests repeat what a race could break.
 const many = 2000
 
 // slowRounds keeps the software device busy for a good part of a second.
 const slowRounds = 4000
 
-// breathe lets others run where there is one thread.
-func breathe() {}
+// yield lets others run where there is one thread.
+func yield() {}

@@ -26,7 +26,7 @@ var _ compute.Tensor = (*Tensor)(nil)
 // newTensor takes over one reference to b.
 func newTensor(dev *Device, t program.Type, b *buffer) *Tensor {
 	x := &Tensor{dev: dev, typ: program.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, buf: b}
-	x.cleanup = runtime.AddCleanup(x, func(b *buffer) { b.release() }, b) // a net under a forgotten Close
+	x.cleanup = runtime.AddCleanup(x, func(b *buffer) { b.release() }, b) // in case Close is forgotten
 	return x
 }
 
@@ -46,7 +46,7 @@ func (t *Tensor) acquire() (*buffer, error) {
 	return t.buf.retain(), nil
 }
 
-// Close gives the memory back once the runs that use it have finished. It is idempotent.
+// Close frees the memory once the runs that use it have finished. It is idempotent.
 func (t *Tensor) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,19 +65,11 @@ func (t *Tensor) ReadAsync(dst any) *compute.Future {
 	return t.dev.once(p, &program.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
 }
 
-// UploadAsync copies a slice of any type in [compute.Tensor] to the device. Without a shape the tensor is a vector. The
-// tensor can be used at once, in work that will run after the copy; if the future fails, so does that work. The slice may
-// be changed as soon as UploadAsync returns.
-func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
-	return device.Upload(d, data, shape...)
-}
-
-// once compiles, starts and closes a program.
+// once runs a program that is made for it.
 func (d *Device) once(p *program.Program, io *program.IO) *compute.Future {
-	x, err := d.Compile(p)
+	f, err := device.Start(executor{d}, p, io)
 	if err != nil {
 		return compute.Failed(err)
 	}
-	defer x.Close() // the run in flight finishes
-	return x.Start(io)
+	return f
 }

@@ -1,14 +1,16 @@
 package gpu
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-	"sync"
+	"time"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/tune"
 )
 
 // TuneMode says when kernel variants are measured.
@@ -34,141 +36,219 @@ type Choice struct {
 	Uses    int    `json:"uses"` // compilations that took it
 }
 
-// tuner decides between variants.
-type tuner struct {
-	d      *core
-	mode   TuneMode
-	forced map[string]string // variant by class
-	cache  *tuneCache
-
-	measuring sync.Mutex // one measurement at a time: two would disturb each other
-
-	mu      sync.Mutex
-	choices map[string]*Choice // by key
-	keys    map[[2]string]string
+// Measurement is the outcome of measuring the variants of one problem.
+type Measurement struct {
+	Class    string          `json:"class"`
+	Problem  string          `json:"problem"`
+	Winner   string          `json:"winner"`
+	Variants []string        `json:"variants"`
+	Median   []time.Duration `json:"median"` // by variant; 0 if it was not possible
 }
 
-func newTuner(d *core, c *config) *tuner {
-	return &tuner{
-		d: d, mode: c.tune, forced: c.variants, cache: newTuneCache(c.tuneDir, fingerprint(d.info), c.log),
-		choices: map[string]*Choice{}, keys: map[[2]string]string{},
-	}
-}
-
-// Choices lists the decisions between kernel variants that compilations have taken, by class and problem.
-func (d *core) Choices() []Choice {
-	t := d.tuner
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var list []Choice
-	for _, c := range t.choices {
-		list = append(list, *c)
-	}
-	slices.SortFunc(list, func(a, b Choice) int {
-		return strings.Compare(a.Class+" "+a.Problem+" "+a.Variant, b.Class+" "+b.Problem+" "+b.Variant)
-	})
-	return list
-}
-
-// plan prepares a program with the variants that are chosen for it, which are measured first if the mode says so.
-func (t *tuner) plan(p *program.Program) (*plan, error) {
-	if t.mode == TuneFirstUse {
-		if err := t.measureProgram(p); err != nil {
-			return nil, err
-		}
-	}
-	c := &choosing{t: t}
-	pl, err := t.d.plan(p, c.choose)
-	if c.err != nil {
-		return nil, c.err
-	}
-	return pl, err
-}
-
-// choosing is the chooser of one compilation.
-type choosing struct {
-	t   *tuner
-	err error // a chooser cannot return one
-}
-
-func (c *choosing) choose(class, problem string, candidates []string) int {
-	variant, why := c.t.decide(class, problem, candidates)
-	i := slices.Index(candidates, variant)
-	if i < 0 {
-		c.err = fmt.Errorf("%s %s has no variant %q, only %v: %w", class, problem, variant, candidates, compute.ErrUnsupported)
-		return 0
-	}
-	c.t.count(class, problem, candidates, variant, why)
-	return i
-}
-
-func (t *tuner) decide(class, problem string, candidates []string) (variant, why string) {
-	if v, ok := t.forced[class]; ok {
-		return v, "forced"
-	}
-	if t.mode != TuneOff {
-		if v, ok := t.cache.lookup(t.key(class, problem, candidates)); ok && slices.Contains(candidates, v) {
-			return v, "measured"
-		}
-	}
-	return candidates[0], "default"
-}
-
-func (t *tuner) count(class, problem string, candidates []string, variant, why string) {
-	key := t.key(class, problem, candidates) + " " + variant
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := t.choices[key]
-	if c == nil {
-		c = &Choice{Class: class, Problem: roundSizes(problem), Variant: variant}
-		t.choices[key] = c
-	}
-	c.Why = why
-	c.Uses++
-}
-
-// key names a choice in the cache. It holds the candidates, so that what was measured without a variant that exists now
-// does not count.
-func (t *tuner) key(class, problem string, candidates []string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	rounded, ok := t.keys[[2]string{class, problem}]
-	if !ok {
-		rounded = class + " " + roundSizes(problem)
-		t.keys[[2]string{class, problem}] = rounded
-	}
-	return rounded + " of " + strings.Join(candidates, ",")
-}
-
-// roundSizes rounds the numbers in a problem above 8 to powers of two: sizes of the same magnitude share a choice.
-// No size follows a minus sign: such numbers are flags, and stay.
-func roundSizes(problem string) string {
-	var b strings.Builder
-	for problem != "" {
-		const digits = "0123456789"
-		at := max(0, strings.IndexAny(problem, digits))
-		end := at
-		for end < len(problem) && strings.IndexByte(digits, problem[end]) >= 0 {
-			end++
-		}
-		if end == at { // no more numbers
-			at, end = len(problem), len(problem)
-		}
-		number := problem[at:end]
-		if n, err := strconv.ParseInt(number, 10, 62); err == nil && n > 8 && !strings.HasSuffix(problem[:at], "-") {
-			power := int64(16)
-			for n >= power*3/2 {
-				power *= 2
-			}
-			number = strconv.FormatInt(power, 10)
-		}
-		b.WriteString(problem[:at] + number)
-		problem = problem[end:]
-	}
-	return b.String()
+func newTuner(info AdapterInfo, c *config) *tune.Tuner {
+	return tune.New(tune.Config{Forced: c.variants, Off: c.tune == TuneOff, Dir: c.tuneDir, Fingerprint: fingerprint(info), Log: c.log})
 }
 
 // fingerprint names what choices depend on: the adapter, its driver and the limits granted.
 func fingerprint(a AdapterInfo) string {
 	return fmt.Sprintf("%s|%s|%x:%x|%s|%s|%s|%+v", a.Backend, a.Type, a.Vendor, a.Device, a.Name, a.Driver, a.DriverInfo, a.Caps())
+}
+
+// Choices lists the decisions between kernel variants that compilations have taken, by class and problem.
+func (d *core) Choices() []Choice {
+	var list []Choice
+	for _, c := range d.tuner.Choices() {
+		list = append(list, Choice(c))
+	}
+	return list
+}
+
+// Tuning is what [Device.TuneAsync] has measured: valid when its future is done.
+type Tuning struct{ list []Measurement }
+
+// Measurements are in the order of the programs' steps; steps that leave no choice have none.
+func (t *Tuning) Measurements() []Measurement { return t.list }
+
+// TuneAsync measures the kernel variants of every step of the programs, and keeps the fastest ones for later compilations: as Tune
+// does where functions may wait, and in browsers, where measurements last as long as the page. The future is done when everything is
+// measured, or when ctx has ended. The device may be used meanwhile, at the price of worse measurements.
+func (d *Device) TuneAsync(ctx context.Context, programs ...*program.Program) (*Tuning, *compute.Future) {
+	t := &Tuning{}
+	f, resolve := compute.NewFuture(nil)
+	go func() {
+		list, err := d.tune(ctx, programs)
+		t.list = list
+		resolve(err, nil)
+	}()
+	return t, f
+}
+
+func (d *Device) tune(ctx context.Context, programs []*program.Program) ([]Measurement, error) {
+	if err := d.begin(); err != nil {
+		return nil, err
+	}
+	defer d.end()
+	var list []Measurement
+	for _, p := range programs {
+		measured, err := d.measure(ctx, p, true)
+		for _, m := range measured {
+			list = append(list, Measurement(m))
+		}
+		if err != nil {
+			return list, err
+		}
+	}
+	return list, nil
+}
+
+// measure measures the variants of a program's steps: all of them if again is set, else those that were not measured before.
+func (d *core) measure(ctx context.Context, p *program.Program, again bool) ([]tune.Measurement, error) {
+	var list []tune.Measurement
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if s.Kernel != nil {
+			continue
+		}
+		m, err := d.tuner.Measure(ctx, tune.Step{
+			Lower: func(choose tune.Chooser) error {
+				_, err := d.lower(p, s, choose)
+				return err
+			},
+			Prepare: func(ctx context.Context, _ tune.Question, pick func(int) tune.Chooser) (*tune.Contest, error) {
+				return d.contest(ctx, p, s, pick)
+			},
+		}, again)
+		list = append(list, m...)
+		if err != nil {
+			return list, fmt.Errorf("tune %s %v: %w", s.Entry.Name, p.Types(s.In), err)
+		}
+	}
+	return list, nil
+}
+
+// contest runs variants of one step on the same tensors.
+type contest struct {
+	dev    *Device
+	pick   func(i int) tune.Chooser
+	single *program.Program // the step
+	copies int              // of the step, in the program that is timed
+	io     program.IO
+	first  []any // results of the first variant that is possible
+}
+
+// contest prepares the variants of a step.
+func (d *core) contest(ctx context.Context, p *program.Program, s *program.Step, pick func(i int) tune.Chooser) (*tune.Contest, error) {
+	single, types := tune.Single(p, s)
+	c := &contest{dev: &Device{core: d}, pick: pick, single: single, copies: 1}
+	for _, t := range types {
+		x, f := device.Upload(executor{c.dev}, tune.Data(t), t.Shape...)
+		if x != nil {
+			c.io.Tensors = append(c.io.Tensors, x)
+		}
+		if err := f.Await(ctx); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	if err := c.setCopies(ctx); err != nil {
+		c.close()
+		return nil, err
+	}
+	return &tune.Contest{Variant: c.variant, Close: c.close}, nil
+}
+
+func (c *contest) close() {
+	for _, x := range c.io.Tensors {
+		x.Close()
+	}
+}
+
+// Browsers round the GPU's clock, for the sake of privacy, to a tenth of a millisecond.
+const (
+	tick      = 100 * time.Microsecond
+	maxCopies = 64
+)
+
+// setCopies decides how many times the step has to run one after the other for the clock to tell variants apart.
+func (c *contest) setCopies(ctx context.Context) error {
+	if info := c.dev.info; info.Backend != "browser" || !info.has(webgpu.FeatureTimestamps) || c.single.Steps[0].Entry.Updates > 0 {
+		return nil
+	}
+	x, v, err := c.timed(0)
+	if err != nil {
+		return ctx.Err() // other variants may be possible
+	}
+	defer v.Close()
+	if _, err := v.Run(ctx); err != nil { // warm up
+		return ctx.Err()
+	}
+	if _, err := v.Run(ctx); err != nil {
+		return err
+	}
+	c.copies = max(1, min(maxCopies, int(20*tick/max(x.GPUTime(), tick/4))))
+	return nil
+}
+
+// variant compiles variant i and checks its results.
+func (c *contest) variant(ctx context.Context, i int) (*tune.Variant, error) {
+	results, err := c.results(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	if c.first == nil {
+		c.first = results
+	}
+	if !tune.Alike(c.first, results) {
+		return nil, fmt.Errorf("results differ from those of an earlier variant: %w", compute.ErrUnsupported)
+	}
+	_, v, err := c.timed(i)
+	return v, err
+}
+
+// results runs variant i once and returns what it computes, or nothing for a step that updates its operands.
+func (c *contest) results(ctx context.Context, i int) ([]any, error) {
+	if c.single.Steps[0].Entry.Updates > 0 {
+		return nil, nil
+	}
+	p, io := *c.single, c.io
+	p.Read = p.Steps[0].Out
+	for _, out := range p.Types(p.Read) {
+		io.Read = append(io.Read, program.MakeSlice(out))
+	}
+	pl, err := c.dev.plan(&p, c.pick(i))
+	if err != nil {
+		return nil, err
+	}
+	x := newExecutable(c.dev, pl)
+	defer x.Close()
+	return io.Read, x.Start(&io).Await(ctx)
+}
+
+// timed compiles variant i to be timed, by the GPU's clock where that works.
+func (c *contest) timed(i int) (*executable, *tune.Variant, error) {
+	pl, err := c.dev.plan(tune.Repeated(c.single, c.copies), c.pick(i))
+	if err != nil {
+		return nil, nil, err
+	}
+	x := newExecutable(c.dev, pl)
+	x.timed = c.dev.info.has(webgpu.FeatureTimestamps)
+	run := func(ctx context.Context) (time.Duration, error) {
+		io, start := c.io, time.Now()
+		if err := x.Start(&io).Await(ctx); err != nil {
+			return 0, err
+		}
+		took := time.Since(start)
+		if gpu := x.GPUTime(); gpu > 0 {
+			took = gpu
+		}
+		return took / time.Duration(c.copies), nil
+	}
+	return x, &tune.Variant{Close: func() { x.Close() }, Run: func(ctx context.Context) (time.Duration, error) {
+		took, err := run(ctx)
+		if errors.Is(err, compute.ErrUnsupported) && x.timed {
+			x.timed = false
+			took, err = run(ctx)
+		}
+		return took, err
+	}}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
@@ -48,7 +47,7 @@ func reluProgram(t *testing.T) *program.Program {
 }
 
 func compile(t *testing.T, d *Device) {
-	x, err := d.Compile(reluProgram(t))
+	x, err := d.Executor().Compile(reluProgram(t))
 	require.NoError(t, err)
 	in, out := make([]float32, 1000), make([]float32, 1000)
 	in[7] = 3
@@ -156,13 +155,13 @@ func TestForcedVariant(t *testing.T) {
 
 	broken := open(t, WithVariant("relu", "broken"))
 	variants(broken)
-	_, err := broken.Compile(reluProgram(t))
+	_, err := broken.Executor().Compile(reluProgram(t))
 	var s *ShaderError
 	require.ErrorAs(t, err, &s)
 
 	unknown := open(t, WithVariant("relu", "unknown"))
 	variants(unknown)
-	_, err = unknown.Compile(reluProgram(t))
+	_, err = unknown.Executor().Compile(reluProgram(t))
 	require.ErrorIs(t, err, compute.ErrUnsupported)
 	require.ErrorContains(t, err, `no variant "unknown", only [plain broken quick]`)
 }
@@ -176,12 +175,4 @@ func TestTuneCacheUnwritable(t *testing.T) {
 	require.NoError(t, err)
 	compile(t, d)
 	require.Equal(t, "quick", d.Choices()[0].Variant, "in memory at least")
-}
-
-func TestRoundSizes(t *testing.T) {
-	require.Equal(t, "1x4096x4096", roundSizes("1x4096x4095"))
-	require.Equal(t, "8x16x16", roundSizes("8x9x23"))
-	require.Equal(t, "32x1024", roundSizes("24x1535"))
-	require.Equal(t, "2048", roundSizes("1536"))
-	require.Equal(t, "1*512x512x64--44-//0", roundSizes("1*500x512x64--44-//0"))
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-
+	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -57,7 +57,7 @@ func (pl *plan) varyingParams(a *action, x *wgsl.Dispatch, probe probe, i int) (
 	return true, nil
 }
 
-// addArena puts the parameter blocks that vary behind the others.
+// addArena appends the parameter blocks that vary to the others.
 func (pl *plan) addArena() {
 	pl.varying = len(pl.uniform)
 	pl.uniform = append(pl.uniform, pl.own...)
@@ -99,12 +99,12 @@ func (r *run) fillArena() error {
 	for _, v := range r.variable {
 		binary.LittleEndian.PutUint32(in.uniform[v.at:], math.Float32bits(scalars[v.index]))
 	}
-	b, err := r.d.pool.get(uploadBuffer, uint64(len(in.uniform)-from))
+	b, err := r.d.pool.get(webgpu.UploadBuffer, uint64(len(in.uniform)-from))
 	if err != nil {
 		return fmt.Errorf("upload: %w", err)
 	}
 	r.filling = b
-	r.d.drv.write(b.object, 0, in.uniform[from:])
+	r.d.drv.Write(b.Object, 0, in.uniform[from:])
 	r.copy(b, 0, in.buffers[r.arena], uint64(from), uint64(len(in.uniform)-from))
 	return nil
 }

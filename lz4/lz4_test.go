@@ -9,12 +9,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/lz4"
-	"github.com/wavelane/wavelane/simd"
 )
 
 func Example() {
-	d, err := simd.Open()
+	d, err := cpu.Open()
 	if err != nil {
 		panic(err)
 	}
@@ -29,7 +29,7 @@ func Example() {
 }
 
 func TestRoundTrip(t *testing.T) {
-	d, err := simd.Open()
+	d, err := cpu.Open()
 	require.NoError(t, err)
 	defer d.Close()
 	ctx := context.Background()
@@ -55,7 +55,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	d, err := simd.Open()
+	d, err := cpu.Open()
 	require.NoError(t, err)
 	defer d.Close()
 	ctx := context.Background()

@@ -2,8 +2,9 @@ package ptx_test
 
 import (
 	"encoding/binary"
-	"math/rand/v2"
 	"testing"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,10 +16,11 @@ import (
 
 // FuzzBuild makes a kernel of any bytes and executes it twice: as it was built, and as the parser reads what was printed.
 func FuzzBuild(f *testing.F) {
+	r := testseed.Rand(f)
 	for range 40 {
-		program := make([]byte, 20+rand.IntN(300))
+		program := make([]byte, 20+r.IntN(300))
 		for i := range program {
-			program[i] = byte(rand.Uint32())
+			program[i] = byte(r.Uint32())
 		}
 		f.Add(program)
 	}

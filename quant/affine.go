@@ -179,7 +179,7 @@ func (a *affine) quantize(dst []byte, src []float32) {
 			x := src[a.width*j:][:a.width]
 			var rms float32
 			if a.rms {
-				rms = sqrt(sumOfSquares(x) / float32(a.width))
+				rms = sqrt(sumSquares(x) / float32(a.width))
 			}
 			for l, v := range x {
 				w[l] = rms + abs(v)
@@ -198,7 +198,7 @@ func (a *affine) weighted(dst []byte, src, weights []float32) {
 	var importances [16]float32
 	w := buffer[:a.width]
 	for ; len(src) > 0; src, weights, dst = src[256:], weights[256:], dst[a.size:] {
-		variance := a.spread * sumOfSquares(src[:256]) / 256
+		variance := a.spread * sumSquares(src[:256]) / 256
 		n := 256 / a.width
 		for j := range n {
 			x := src[a.width*j:][:a.width]

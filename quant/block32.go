@@ -253,7 +253,7 @@ func weightedQ5_0(dst []byte, src, weights []float32) {
 }
 
 func weightedSymmetric(dst []byte, row, weights []float32, size int, limit int32, pack func([]byte, *[32]uint8)) {
-	variance := sumOfSquares(row) / float32(len(row))
+	variance := sumSquares(row) / float32(len(row))
 	var q [32]uint8
 	var w [32]float32
 	for at := 0; at < len(row); at += 32 {
@@ -277,7 +277,7 @@ func weightedQ5_1(dst []byte, src, weights []float32) {
 }
 
 func weightedAffine(dst []byte, row, weights []float32, size int, limit int32, pack func([]byte, *[32]uint8)) {
-	variance := sumOfSquares(row) / float32(len(row))
+	variance := sumSquares(row) / float32(len(row))
 	var q [32]uint8
 	var w [32]float32
 	for at := 0; at < len(row); at += 32 {

@@ -2,7 +2,6 @@ package quant_test
 
 import (
 	"encoding/binary"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -17,7 +16,7 @@ var weightFormats = []compute.BlockFormat{compute.Q4_0, compute.Q4_1, compute.Q5
 
 func TestPack(t *testing.T) {
 	n := 0
-	again := &quant.Packed{}
+	r, again := random(t), &quant.Packed{}
 	for _, typ := range quant.Types() {
 		planes := typ.Planes()
 		if planes == nil {
@@ -36,7 +35,7 @@ func TestPack(t *testing.T) {
 		for _, blocks := range []int{0, 1, 2, 3, 16, 17} {
 			m := &quant.Matrix{Type: typ, Rows: 3, Cols: blocks * typ.BlockLen(), Data: make([]byte, 3*blocks*typ.BlockSize())}
 			for i := range m.Data {
-				m.Data[i] = byte(rand.Uint32())
+				m.Data[i] = byte(r.Uint32())
 			}
 			p, err := quant.Pack(m)
 			require.NoError(t, err)

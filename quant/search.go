@@ -22,7 +22,7 @@ func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 func abs(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
 
-func sumOfSquares(x []float32) float32 {
+func sumSquares(x []float32) float32 {
 	var sum float32
 	for _, v := range x {
 		sum += float32(v * v)

@@ -128,7 +128,7 @@ func weightedQ3_K(dst []byte, src, weights []float32) {
 	var scale, importances, w [16]float32
 	var shared [16]uint8
 	for ; len(src) > 0; src, weights, dst = src[256:], weights[256:], dst[Q3_KSize:] {
-		variance := 2 * sumOfSquares(src[:256]) / 256
+		variance := 2 * sumSquares(src[:256]) / 256
 		for s := range scale {
 			x := src[16*s:][:16]
 			weigh(w[:], x, weights[16*s:], variance)

@@ -8,55 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
 )
 
-// The product of matrices that a convolution usually is would multiply weights with zeros of the padding; weights that are
-// not finite take another way.
-func TestConvolutionWithInfiniteWeights(t *testing.T) {
-	d := open(t)
-	x, w := random(t, 2*3*9*7), random(t, 8*3*3*3)
-	w[4], w[40], w[100] = float32(math.Inf(1)), float32(math.NaN()), float32(math.Inf(-1))
-	shapes := []program.Type{program.F32(2, 3, 9, 7), program.F32(8, 3, 3, 3)}
-	for _, o := range []compute.Conv2DOptions{
-		{Pad: [2]int{1, 1}},
-		{Pad: [2]int{2, 3}, Stride: [2]int{2, 1}, Act: compute.ReLU},
-		{Dilation: [2]int{2, 3}, Pad: [2]int{1, 2}, Stride: [2]int{1, 2}},
-	} {
-		p, a := &program.Program{}, program.Attr{Options: o}
-		y, err := p.Apply(catalogue.Conv2D, a, p.Add(shapes[0], program.FromHost), p.Add(shapes[1], program.FromHost))
-		require.NoError(t, err)
-		p.Read = []program.Slot{y}
-		out := p.Values[y].Type
-		got := make([]float32, out.Len())
-		e, err := d.Compile(p)
-		require.NoError(t, err)
-		require.NoError(t, wait(e.Start(&program.IO{Host: []any{x, w}, Read: []any{got}})))
-		require.NoError(t, e.Close())
-		want := catalogue.Conv2D.Reference([]program.Array{array(shapes[0], x), array(shapes[1], w)}, a, []program.Type{out})[0].Data
-		special := 0
-		for i, v := range want {
-			switch {
-			case v != v:
-				special++
-				require.True(t, got[i] != got[i], "%+v: element %d is %v, want NaN", o, i, got[i])
-			case math.IsInf(v, 0):
-				special++
-				require.Equal(t, float32(v), got[i], "%+v: element %d", o, i)
-			default:
-				require.InDelta(t, v, got[i], 1e-5, "%+v: element %d", o, i)
-			}
-		}
-		require.NotZero(t, special)
-		require.Less(t, special, len(want))
-	}
-}
-
-func array(t program.Type, x []float32) program.Array {
-	a := program.Array{Shape: t.Shape, Data: make([]float64, len(x))}
+func array(t program.Type, x []float32) reference.Array {
+	a := reference.Array{Shape: t.Shape, Data: make([]float64, len(x))}
 	for i, v := range x {
 		a.Data[i] = float64(v)
 	}
@@ -103,12 +63,12 @@ func (c *convCase) check(t *testing.T, x, w, bias, dst []float32) {
 
 // reference returns the result in float64 and the sums of the absolute values of what is added up.
 func (c *convCase) reference(x, w, bias []float32) (want, size []float64) {
-	in := []program.Array{array(program.F32(c.x[:]...), x), array(program.F32(c.w[:]...), w)}
+	in := []reference.Array{array(program.F32(c.x[:]...), x), array(program.F32(c.w[:]...), w)}
 	if bias != nil {
 		in = append(in, array(program.F32(len(bias)), bias))
 	}
-	a, out := program.Attr{Options: c.o}, program.F32(c.out[:]...)
-	return catalogue.Conv2D.Reference(in, a, []program.Type{out})[0].Data, catalogue.Conv2D.Magnitude(in, a, out)
+	a, out := program.Attr{Options: c.o}, []program.Type{program.F32(c.out[:]...)}
+	return reference.Of(catalogue.Conv2D, in, a, out)[0].Data, reference.Magnitudes(catalogue.Conv2D, in, a, out)[0]
 }
 
 func (c *convCase) compare(t *testing.T, want, size []float64, x, w, bias, dst []float32) {
@@ -136,7 +96,7 @@ func testConvolution(t *testing.T, r *rand.Rand) {
 func TestConv2D(t *testing.T) {
 	r := newRand(t)
 	manyThreads(t, 0) // as before afterwards
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		rounds := 300
 		if testing.Short() {
 			rounds = 40
@@ -162,12 +122,12 @@ func TestConv2DLarge(t *testing.T) {
 		var err error
 		c.out, err = simd.Conv2DShape(c.x, c.w, c.o)
 		require.NoError(t, err)
-		if racing && product(c.out)*product(c.w)/c.w[0] > 3_000_000 { // which takes it long
+		if simdtest.Racing && product(c.out)*product(c.w)/c.w[0] > 3_000_000 { // which takes it long
 			continue
 		}
 		x, w, bias := numbers(r, product(c.x), false), numbers(r, product(c.w), false), numbers(r, c.w[0], false)
 		want, size := c.reference(x, w, bias)
-		onEveryTier(t, func(t *testing.T) {
+		simdtest.OnEveryTier(t, func(t *testing.T) {
 			for _, threads := range []int{1, 3} {
 				simd.SetThreads(threads)
 				c.compare(t, want, size, x, w, bias, poisoned(product(c.out)))

@@ -4,7 +4,7 @@
 //	simd.Softmax(p, logits)                      // p[i] = exp(logits[i] − max)/Σ…
 //	score := simd.Dot(query, key)
 //
-//	dev, err := simd.Open()
+//	dev, err := cpu.Open()
 //	defer dev.Close()
 //	err = dev.MatMul(ctx, c, a, b, m, k, n)
 //

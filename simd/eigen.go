@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/simd/engine"
 )
 
 // Eigen is the eigen-decomposition of a real symmetric matrix A of n×n elements: A = Vᵀ·diag(λ)·V, where the rows of V are
@@ -62,7 +63,7 @@ func (e *Eigen) Decompose(a []float32, n int) error {
 		return fmt.Errorf("simd.SymmetricEigen: no convergence for this matrix of %d×%d: %w", n, n, compute.ErrUnsupported)
 	}
 	e.n = n
-	e.values, e.vectors = grow(e.values, n), grow(e.vectors, n*n)
+	e.values, e.vectors = engine.Grow(e.values, n), engine.Grow(e.vectors, n*n)
 	for i := range e.order {
 		e.order[i] = i
 	}
@@ -141,7 +142,7 @@ func (e *Eigen) All() iter.Seq2[float32, []float32] {
 // functions on slices it panics if the length is wrong. It allocates nothing.
 func (e *Eigen) Reconstruct(dst []float32) {
 	n := e.n
-	mustLen("Eigen.Reconstruct", len(dst), n*n)
+	engine.MustLen("Eigen.Reconstruct", len(dst), n*n)
 	for i := range n {
 		sum := e.p[:n]
 		clear(sum)
@@ -156,12 +157,4 @@ func (e *Eigen) Reconstruct(dst []float32) {
 			dst[i*n+j] = float32(s)
 		}
 	}
-}
-
-// grow returns a slice of n elements with undefined contents, s itself if it is large enough.
-func grow[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

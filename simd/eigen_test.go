@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -75,7 +76,7 @@ func checkEigen(t *testing.T, a []float32, n int, e *simd.Eigen) {
 func TestSymmetricEigen(t *testing.T) {
 	inOneThread(t)
 	r := newRand(t)
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		var reused simd.Eigen
 		for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 50, 64, 100, 130} {
 			a := symmetric(r, n)
@@ -107,7 +108,7 @@ func TestSymmetricEigenSpecial(t *testing.T) {
 	for i := range x {
 		x[i] = r.NormFloat64()
 	}
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		for _, c := range []struct {
 			name string
 			a    []float32

@@ -62,3 +62,19 @@ func ExampleSetThreads() {
 	fmt.Println(simd.Sum(x))
 	// Output: 1e+06
 }
+
+// Functions on slices need no device.
+func Example_slices() {
+	const m, k, n = 1, 2, 2
+	logits, query, key := []float32{1, 1}, []float32{1, 2}, []float32{3, 4}
+	a, b, covariance := []float32{1, 2}, []float32{1, 0, 0, 1}, []float32{2, 0, 0, 1}
+	p, c := make([]float32, 2), make([]float32, m*n)
+
+	simd.Softmax(p, logits)
+	score := simd.Dot(query, key)
+	simd.MatMul(c, a, b, m, k, n)
+	eigen, err := simd.SymmetricEigen(covariance, n)
+
+	fmt.Println(p, score, c, eigen.Values(), err)
+	// Output: [0.5 0.5] 11 [1 2] [2 1] <nil>
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -31,7 +32,7 @@ func paged(t *testing.T, n int, atEnd bool) []float32 {
 func TestTransformGuardPages(t *testing.T) {
 	inOneThread(t)
 	r := newRand(t)
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		for i := range 60 {
 			t.Run("", func(t *testing.T) { // unmaps at its end
 				inPages := func(x []float32) []float32 {

@@ -5,10 +5,10 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
-	"github.com/wavelane/wavelane/simd/internal/gemm"
-	"github.com/wavelane/wavelane/simd/internal/pool"
+	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/gemm"
+	"github.com/wavelane/wavelane/internal/simd/pool"
 )
 
 // Products of matrices, in row-major order. The destination must not overlap operands. Sums run in float32, in an order that
@@ -21,11 +21,11 @@ func MatMul(dst, a, b []float32, m, k, n int) { BatchedMatMul(dst, a, b, 1, m, k
 // batch×m×n.
 func BatchedMatMul(dst, a, b []float32, batch, m, k, n int) {
 	const name = "MatMul"
-	mustLen(name, len(a), elements(name, batch, m, k))
-	mustLen(name, len(b), elements(name, batch, k, n))
-	mustLen(name, len(dst), elements(name, batch, m, n))
-	mustApart(name, dst, a)
-	mustApart(name, dst, b)
+	engine.MustLen(name, len(a), elements(name, batch, m, k))
+	engine.MustLen(name, len(b), elements(name, batch, k, n))
+	engine.MustLen(name, len(dst), elements(name, batch, m, n))
+	engine.MustApart(name, dst, a)
+	engine.MustApart(name, dst, b)
 	gemm.Run(&gemm.Product{M: m, N: n, K: k, AM: k, AK: 1, BK: n, BN: 1, LDC: n, Alpha: 1,
 		Batch: batch, StrideA: m * k, StrideB: k * n, StrideC: m * n}, &gemm.Operands{A: a, B: b, C: dst}, pool.Limit())
 }
@@ -39,11 +39,11 @@ func BatchedMatMul4D(dst, a, b []float32, batch, heads, m, k, n int) {
 // MatVec computes dst = a·x: a is m×k, x has k elements, dst has m.
 func MatVec(dst, a, x []float32, m, k int) {
 	const name = "MatVec"
-	mustLen(name, len(a), elements(name, m, k))
-	mustLen(name, len(x), k)
-	mustLen(name, len(dst), m)
-	mustApart(name, dst, a)
-	mustApart(name, dst, x)
+	engine.MustLen(name, len(a), elements(name, m, k))
+	engine.MustLen(name, len(x), k)
+	engine.MustLen(name, len(dst), m)
+	engine.MustApart(name, dst, a)
+	engine.MustApart(name, dst, x)
 	gemm.Run(&gemm.Product{M: m, N: 1, K: k, AM: k, AK: 1, BK: 1, BN: 1, LDC: 1, Alpha: 1, Batch: 1},
 		&gemm.Operands{A: a, B: x, C: dst}, pool.Limit())
 }
@@ -51,11 +51,11 @@ func MatVec(dst, a, x []float32, m, k int) {
 // VecMat computes dst = xᵀ·b: x has k elements, b is k×n, dst has n.
 func VecMat(dst, x, b []float32, k, n int) {
 	const name = "VecMat"
-	mustLen(name, len(x), k)
-	mustLen(name, len(b), elements(name, k, n))
-	mustLen(name, len(dst), n)
-	mustApart(name, dst, x)
-	mustApart(name, dst, b)
+	engine.MustLen(name, len(x), k)
+	engine.MustLen(name, len(b), elements(name, k, n))
+	engine.MustLen(name, len(dst), n)
+	engine.MustApart(name, dst, x)
+	engine.MustApart(name, dst, b)
 	gemm.Run(&gemm.Product{M: 1, N: n, K: k, AM: k, AK: 1, BK: n, BN: 1, LDC: n, Alpha: 1, Batch: 1},
 		&gemm.Operands{A: x, B: b, C: dst}, pool.Limit())
 }
@@ -89,16 +89,16 @@ func Gemm(dst, a, b []float32, p Product) {
 	g.AM, g.AK = mustMatrix(name, len(a), p.M, p.K, p.StrideA, p.TransA)
 	g.BK, g.BN = mustMatrix(name, len(b), p.K, p.N, p.StrideB, p.TransB)
 	g.LDC, _ = mustMatrix(name, len(dst), p.M, p.N, p.StrideC, false)
-	mustApart(name, dst, a)
-	mustApart(name, dst, b)
+	engine.MustApart(name, dst, a)
+	engine.MustApart(name, dst, b)
 	if p.Bias != nil {
 		g.BiasRows = p.BiasRows
 		if p.BiasRows {
-			mustLen(name, len(p.Bias), p.M)
+			engine.MustLen(name, len(p.Bias), p.M)
 		} else {
-			mustLen(name, len(p.Bias), p.N)
+			engine.MustLen(name, len(p.Bias), p.N)
 		}
-		mustApart(name, dst, p.Bias)
+		engine.MustApart(name, dst, p.Bias)
 	}
 	if p.Act != compute.NoActivation {
 		if int(p.Act) >= len(epilogues) {
@@ -119,7 +119,7 @@ func mustMatrix(name string, n, rows, cols, stride int, trans bool) (row, col in
 	}
 	size := elements(name, rows, cols)
 	if stride == 0 {
-		mustLen(name, n, size)
+		engine.MustLen(name, n, size)
 		stride = cols
 	} else if stride < cols || size > 0 && (rows-1 > (math.MaxInt-cols)/stride || n < (rows-1)*stride+cols) {
 		panic(fmt.Errorf("simd.%s: %d elements cannot hold %d rows of %d, %d apart: %w",
@@ -137,7 +137,7 @@ var epilogues = func() (e [compute.Tanh + 1]struct {
 	ns  float64
 }) {
 	for a := range e {
-		if act, ns := inPlace(compute.Activation(a)); act != nil {
+		if act, ns := engine.InPlace(compute.Activation(a)); act != nil {
 			e[a].act, e[a].ns = func(_ any, y []float32, _ int) { act(y) }, ns
 		}
 	}
@@ -147,9 +147,9 @@ var epilogues = func() (e [compute.Tanh + 1]struct {
 // Outer computes dst[i][j] = x[i]·y[j]: dst is len(x)×len(y).
 func Outer(dst, x, y []float32) {
 	const name = "Outer"
-	mustLen(name, len(dst), elements(name, len(x), len(y)))
-	mustApart(name, dst, x)
-	mustApart(name, dst, y)
+	engine.MustLen(name, len(dst), elements(name, len(x), len(y)))
+	engine.MustApart(name, dst, x)
+	engine.MustApart(name, dst, y)
 	gemm.Run(&gemm.Product{M: len(x), N: len(y), K: 1, AM: 1, AK: 1, BK: len(y), BN: 1, LDC: len(y), Alpha: 1, Batch: 1},
 		&gemm.Operands{A: x, B: y, C: dst}, pool.Limit())
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -56,7 +57,7 @@ func multiplied(c, a, b []float32, p simd.Product, at func(i, j int) int) (want,
 func TestGemm(t *testing.T) {
 	inOneThread(t)
 	r := newRand(t)
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		for range 150 {
 			p := simd.Product{M: r.IntN(50), K: r.IntN(60), N: r.IntN(70), TransA: r.IntN(2) == 0, TransB: r.IntN(2) == 0,
 				Alpha: float32(r.IntN(4)) - 1.5, Beta: float32(r.IntN(3)) - 1}
@@ -94,7 +95,7 @@ func TestGemm(t *testing.T) {
 func TestMatrixForms(t *testing.T) {
 	inOneThread(t)
 	r := newRand(t)
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		for range 20 {
 			m, k, n, batch := r.IntN(40), r.IntN(40), r.IntN(40), r.IntN(4)
 			a, b := numbers(r, 2*batch*m*k, false), numbers(r, 2*batch*k*n, false)
@@ -189,7 +190,7 @@ func TestMatrixAllocations(t *testing.T) {
 			},
 		} {
 			f()
-			if allocated := testing.AllocsPerRun(5, f); !racing { // a collection may take the buffers
+			if allocated := testing.AllocsPerRun(5, f); !simdtest.Racing { // a collection may take the buffers
 				require.Less(t, allocated, 1.0, "%s %d", name, n)
 			}
 		}

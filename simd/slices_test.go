@@ -1,27 +1,20 @@
 package simd_test
 
 import (
-	"errors"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"runtime"
 	"runtime/debug"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
-	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
 // TestEverySliceFunctionIsInTheTable reads the package's source, so that a new function cannot be forgotten.
@@ -50,24 +43,10 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(conformance.Seed(), 0))
 }
 
-// onEveryTier runs a test on each instruction set of this machine; under the race detector on Go alone, as it does not see what
-// assembly does.
-func onEveryTier(t *testing.T, f func(t *testing.T)) {
-	was := kernels.Active()
-	defer func() { require.NoError(t, kernels.SetTier(was)) }()
-	for _, tier := range kernels.Available() {
-		if racing && tier != kernels.Scalar {
-			continue
-		}
-		require.NoError(t, kernels.SetTier(tier))
-		t.Run(tier.String(), f)
-	}
-}
-
 // inOneThread leaves a test out under the race detector, which takes long and has nothing to see in it: the test starts no
 // goroutines, and those that do run the same code.
 func inOneThread(t *testing.T) {
-	if racing {
+	if simdtest.Racing {
 		t.Skip("starts no goroutines")
 	}
 }
@@ -122,7 +101,7 @@ func (f *sliceFunction) inputs(r *rand.Rand, n int) [][]float32 {
 // Results are those of float64 arithmetic, at every length and alignment, with nothing written beside them, in place too.
 func TestSliceFunctions(t *testing.T) {
 	inOneThread(t)
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
 		for _, f := range sliceFunctions {
 			for _, n := range atSizes(r) {
@@ -163,8 +142,8 @@ func (f *sliceFunction) check(t *testing.T, n int, in [][]float32, want, got []f
 // A destination may begin before an operand and reach into it, on however many threads; not the other way round.
 func TestSliceOverlaps(t *testing.T) {
 	defer simd.SetThreads(simd.SetThreads(4))
-	defer simd.SplitEarly()()
-	onEveryTier(t, func(t *testing.T) {
+	defer simdtest.SplitEarly()()
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
 		for _, f := range sliceFunctions {
 			if !f.stores() || f.name == "Axpy" || f.operands() == 0 {
@@ -240,8 +219,8 @@ func TestEmptySlices(t *testing.T) {
 // Results have the same bits on however many threads.
 func TestThreadsDoNotShow(t *testing.T) {
 	defer simd.SetThreads(simd.SetThreads(1))
-	defer simd.SplitEarly()()
-	onEveryTier(t, func(t *testing.T) {
+	defer simdtest.SplitEarly()()
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
 		for _, f := range sliceFunctions {
 			n := 40_000 + r.IntN(10_000)
@@ -271,7 +250,7 @@ func TestSliceCallsAllocateNothing(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection takes what pools keep, in emulation between two calls
 	inOneThread(t)
 	defer simd.SetThreads(simd.SetThreads(1))
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
 		for _, f := range sliceFunctions {
 			for _, n := range []int{100, 40_000} {
@@ -293,7 +272,7 @@ func TestSetThreads(t *testing.T) {
 // Special values, where the catalogue names them.
 func TestExtremes(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
 		for _, n := range []int{1, 2, 10, 70, 1000, 100_000} {
 			x := make([]float32, n)
@@ -347,7 +326,7 @@ func TestExtremes(t *testing.T) {
 // Rows with infinities and NaN, short and long.
 func TestSoftmaxOfSpecialValues(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
 		for _, n := range []int{3, 100, 100_000} {
 			for name, prepare := range map[string]func(x []float32){
@@ -387,7 +366,7 @@ func TestSoftmaxOfSpecialValues(t *testing.T) {
 
 // Sums of many equal numbers round the same way in every addition.
 func TestSumsStayWithinTheirBound(t *testing.T) {
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
 		x := make([]float32, 200_000)
 		for range 20 {
@@ -398,7 +377,7 @@ func TestSumsStayWithinTheirBound(t *testing.T) {
 			require.InEpsilon(t, want, simd.Sum(x[:n]), 2e-6)
 			require.InEpsilon(t, want, simd.NormL1(x[:n]), 2e-6)
 			require.InEpsilon(t, want*float64(v), simd.Dot(x[:n], x[:n]), 2e-6)
-			require.InEpsilon(t, want*float64(v), simd.SumOfSquares(x[:n]), 2e-6)
+			require.InEpsilon(t, want*float64(v), simd.SumSquares(x[:n]), 2e-6)
 			require.InEpsilon(t, want, simd.SumKahan(x[:n]), 1.2e-7)
 			require.InEpsilon(t, v, simd.Mean(x[:n]), 2e-6)
 			require.Zero(t, simd.Variance(x[:n]), "of %d times %v", n, v)
@@ -410,7 +389,7 @@ func TestSumsStayWithinTheirBound(t *testing.T) {
 
 // The spread of numbers that differ in their last digits only.
 func TestVarianceBesideALargeMean(t *testing.T) {
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
 		for _, n := range []int{10, 1000, 100_000} {
 			x, exact := make([]float32, n), make([]float64, n)
@@ -433,50 +412,4 @@ func TestVarianceBesideALargeMean(t *testing.T) {
 			require.InEpsilon(t, 1, simd.StdDev(x), 1e-4)
 		}
 	})
-}
-
-// WAVELANE_SIMD decides at the start of a process: this test runs itself.
-func TestForcedTier(t *testing.T) {
-	if os.Getenv("WAVELANE_SIMD_TEST") != "" {
-		_, err := simd.Open()
-		fmt.Printf("tier=%s error=%v argument=%t unavailable=%t\n", simd.Tier(), err,
-			errors.Is(err, compute.ErrArgument), errors.Is(err, compute.ErrUnavailable))
-		return
-	}
-	best := kernels.Available()[len(kernels.Available())-1].String()
-	for _, c := range []struct{ value, tier, want string }{
-		{"scalar", "scalar", "error=<nil>"},
-		{best, best, "error=<nil>"},
-		{"avx3", best, "argument=true"},
-		{impossible(), best, "unavailable=true"},
-	} {
-		out := again(t, "WAVELANE_SIMD="+c.value)
-		require.Contains(t, out, "tier="+c.tier)
-		require.Contains(t, out, c.want)
-		if strings.Contains(c.want, "true") {
-			for _, k := range kernels.Available() {
-				require.Contains(t, out, k.String())
-			}
-		}
-	}
-}
-
-// again runs the test that calls it in a process of its own, with a variable set.
-func again(t *testing.T, variable string) string {
-	t.Helper()
-	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	c.Env = append(os.Environ(), variable, "WAVELANE_SIMD_TEST=1")
-	out, err := c.CombinedOutput()
-	if runtime.GOOS == "js" || errors.Is(err, syscall.ENOEXEC) {
-		t.Skip("no processes here, or none of this architecture")
-	}
-	require.NoError(t, err, string(out))
-	return string(out)
-}
-
-func impossible() string {
-	if kernels.Available()[len(kernels.Available())-1] == kernels.NEON {
-		return "avx2"
-	}
-	return "neon"
 }

@@ -5,14 +5,13 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/simd/internal/kernels"
-	"github.com/wavelane/wavelane/simd/internal/pool"
+	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
+	"github.com/wavelane/wavelane/internal/simd/pool"
 )
 
 // Functions that move elements, and those over windows. Matrices and images are in row-major order. Options and shapes that do
@@ -22,32 +21,27 @@ import (
 // else they must not overlap.
 func Transpose(dst, x []float32, rows, cols int) {
 	n := elements("Transpose", rows, cols)
-	mustLen("Transpose", len(x), n)
-	mustLen("Transpose", len(dst), n)
-	if rows == cols && address(dst) == address(x) {
-		kernels.TransposeInPlace(words(x), rows, rows)
+	engine.MustLen("Transpose", len(x), n)
+	engine.MustLen("Transpose", len(dst), n)
+	if rows == cols && engine.Address(dst) == engine.Address(x) {
+		kernels.TransposeInPlace(engine.Words(x), rows, rows)
 		return
 	}
-	mustApart("Transpose", dst, x)
+	engine.MustApart("Transpose", dst, x)
 	const band = 64
-	if n := threadsFor(0.4 * float64(len(x))); n > 1 {
-		inParts(ceilDiv(cols, band), n, func(part int) {
+	if n := engine.ThreadsFor(0.4 * float64(len(x))); n > 1 {
+		engine.InParts(engine.CeilDiv(cols, band), n, func(part int) {
 			j := part * band
-			kernels.Transpose(words(dst[j*rows:]), rows, words(x[j:]), cols, rows, min(band, cols-j))
+			kernels.Transpose(engine.Words(dst[j*rows:]), rows, engine.Words(x[j:]), cols, rows, min(band, cols-j))
 		})
 		return
 	}
-	kernels.Transpose(words(dst), rows, words(x), cols, rows, cols)
-}
-
-// words is x as 4-byte words, which moves change on no machine.
-func words(x []float32) []uint32 {
-	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+	kernels.Transpose(engine.Words(dst), rows, engine.Words(x), cols, rows, cols)
 }
 
 // Identity sets dst to the n×n matrix with ones on its diagonal and zeros elsewhere.
 func Identity(dst []float32, n int) {
-	mustLen("Identity", len(dst), elements("Identity", n, n))
+	engine.MustLen("Identity", len(dst), elements("Identity", n, n))
 	clear(dst)
 	for i := 0; i < len(dst); i += n + 1 {
 		dst[i] = 1
@@ -68,11 +62,11 @@ func Pad(dst, x []float32, shape []int, o compute.PadOptions) {
 		in[i+1], out[i+1], before[i+1] = d, d+o.Before[i]+o.After[i], o.Before[i]
 	}
 	rank := len(shape) + 1
-	mustLen("Pad", len(x), elements("Pad", in[:rank]...))
-	mustLen("Pad", len(dst), elements("Pad", out[:rank]...))
-	mustApart("Pad", dst, x)
+	engine.MustLen("Pad", len(x), elements("Pad", in[:rank]...))
+	engine.MustLen("Pad", len(dst), elements("Pad", out[:rank]...))
+	engine.MustApart("Pad", dst, x)
 	if len(dst) > 0 {
-		padRows(words(dst), words(x), in[:rank], out[:rank], before[:rank], math.Float32bits(o.Value), 0, len(dst)/out[rank-1])
+		engine.PadRows(engine.Words(dst), engine.Words(x), in[:rank], out[:rank], before[:rank], math.Float32bits(o.Value), 0, len(dst)/out[rank-1])
 	}
 }
 
@@ -84,8 +78,8 @@ func badPad(shape []int, o compute.PadOptions) {
 
 // Gather sets dst[i] = x[ids[i]]; an id outside x gives NaN. Dst must not overlap x.
 func Gather(dst, x []float32, ids []int32) {
-	mustLen("Gather", len(dst), len(ids))
-	mustApart("Gather", dst, x)
+	engine.MustLen("Gather", len(dst), len(ids))
+	engine.MustApart("Gather", dst, x)
 	for i, id := range ids {
 		if uint(id) < uint(len(x)) {
 			dst[i] = x[id]
@@ -98,24 +92,24 @@ func Gather(dst, x []float32, ids []int32) {
 // Embedding copies the rows of table, width elements each, that ids name: dst has len(ids) rows. An id outside the table gives
 // a row of NaN. Dst must not overlap table.
 func Embedding(dst, table []float32, ids []int32, width int) {
-	mustLen("Embedding", len(dst), elements("Embedding", len(ids), width))
+	engine.MustLen("Embedding", len(dst), elements("Embedding", len(ids), width))
 	if width > 0 && len(table)%width != 0 {
 		panic(fmt.Errorf("simd.Embedding: a table of %d elements has no rows of %d: %w", len(table), width, compute.ErrShape))
 	}
-	mustApart("Embedding", dst, table)
+	engine.MustApart("Embedding", dst, table)
 	if width == 0 {
 		return
 	}
 	const grain = 1 << 14 // elements
-	if n := threadsFor(0.3 * float64(len(dst))); n > 1 {
+	if n := engine.ThreadsFor(0.3 * float64(len(dst))); n > 1 {
 		rows := max(1, grain/width)
-		inParts(ceilDiv(len(ids), rows), n, func(part int) {
+		engine.InParts(engine.CeilDiv(len(ids), rows), n, func(part int) {
 			lo, hi := part*rows, min((part+1)*rows, len(ids))
-			embed(dst[lo*width:hi*width], table, ids[lo:hi], width, float32(math.NaN()))
+			engine.Embed(dst[lo*width:hi*width], table, ids[lo:hi], width, float32(math.NaN()))
 		})
 		return
 	}
-	embed(dst, table, ids, width, float32(math.NaN()))
+	engine.Embed(dst, table, ids, width, float32(math.NaN()))
 }
 
 // UniqueIDs appends the distinct ids to dst, in ascending order: the rows of a table that an [Embedding] reads, and that a
@@ -157,14 +151,14 @@ func Conv2D(dst, x, weights, bias []float32, xShape, weightsShape [4]int, o comp
 	if err != nil {
 		panic(fmt.Errorf("simd.Conv2D: %v with %v: %w", xShape, weightsShape, err))
 	}
-	mustLen("Conv2D", len(x), elements("Conv2D", xShape[:]...))
-	mustLen("Conv2D", len(weights), elements("Conv2D", weightsShape[:]...))
-	mustLen("Conv2D", len(dst), elements("Conv2D", d.N, d.OutC, d.OutH, d.OutW))
-	mustApart("Conv2D", dst, x)
-	mustApart("Conv2D", dst, weights)
+	engine.MustLen("Conv2D", len(x), elements("Conv2D", xShape[:]...))
+	engine.MustLen("Conv2D", len(weights), elements("Conv2D", weightsShape[:]...))
+	engine.MustLen("Conv2D", len(dst), elements("Conv2D", d.N, d.OutC, d.OutH, d.OutW))
+	engine.MustApart("Conv2D", dst, x)
+	engine.MustApart("Conv2D", dst, weights)
 	if bias != nil {
-		mustLen("Conv2D", len(bias), d.OutC)
-		mustApart("Conv2D", dst, bias)
+		engine.MustLen("Conv2D", len(bias), d.OutC)
+		engine.MustApart("Conv2D", dst, bias)
 	}
 	if len(dst) == 0 {
 		return
@@ -172,31 +166,31 @@ func Conv2D(dst, x, weights, bias []float32, xShape, weightsShape [4]int, o comp
 	c := convCalls.Get().(*convCall)
 	defer convCalls.Put(c)
 	n := pool.Limit()
-	c.plan(d, o.Act, n)
-	c.packed = grow(c.packed, c.scratch())
-	c.convData = convData{x: x, w: weights, bias: bias, y: dst, packed: c.packed}
-	for i := range c.phases() {
-		units, ns := c.phase(i)
-		if n < 2 || ns*float64(units) < splitTime {
-			c.do(i, 0, units, &c.convData)
+	c.Plan(d, o.Act, n)
+	c.Packed = engine.Grow(c.Packed, c.Scratch())
+	c.ConvData = engine.ConvData{X: x, W: weights, Bias: bias, Y: dst, Packed: c.Packed}
+	for i := range c.Phases() {
+		units, ns := c.Phase(i)
+		if n < 2 || ns*float64(units) < engine.SplitTime {
+			c.Convolution.Do(i, 0, units, &c.ConvData)
 			continue
 		}
-		c.current, c.units, c.grain = i, units, max(1, min(units, int(partTime/ns)))
-		pool.Shared().EachN(c, ceilDiv(units, c.grain), n)
+		c.current, c.units, c.grain = i, units, max(1, min(units, int(engine.PartTime/ns)))
+		pool.Shared().EachN(c, engine.CeilDiv(units, c.grain), n)
 	}
-	c.convData = convData{packed: c.packed}
+	c.ConvData = engine.ConvData{Packed: c.Packed}
 }
 
 // convCall is a call of Conv2D, a task of the pool.
 type convCall struct {
-	convolution
-	convData
+	engine.Convolution
+	engine.ConvData
 	current, units, grain int
 }
 
 func (c *convCall) Do(part int) {
 	lo := part * c.grain
-	c.do(c.current, lo, min(lo+c.grain, c.units), &c.convData)
+	c.Convolution.Do(c.current, lo, min(lo+c.grain, c.units), &c.ConvData)
 }
 
 var convCalls = sync.Pool{New: func() any { return new(convCall) }}
@@ -235,21 +229,21 @@ func pool2D(name string, mean bool, dst, x []float32, planes, h, w int, o comput
 	if err != nil {
 		panic(fmt.Errorf("simd.%s: [%d %d %d]: %w", name, planes, h, w, err))
 	}
-	mustLen(name, len(x), elements(name, planes, h, w))
-	mustLen(name, len(dst), elements(name, planes, d.OutH, d.OutW))
-	mustApart(name, dst, x)
-	p := pooling{d, mean}
+	engine.MustLen(name, len(x), elements(name, planes, h, w))
+	engine.MustLen(name, len(dst), elements(name, planes, d.OutH, d.OutW))
+	engine.MustApart(name, dst, x)
+	p := engine.Pooling{ConvDims: d, Mean: mean}
 	units := d.N * d.OutH
 	if units == 0 || d.OutW == 0 {
 		return
 	}
-	if n := threadsFor(p.ns() * float64(units)); n > 1 {
-		grain := max(1, int(partTime/p.ns()))
+	if n := engine.ThreadsFor(p.Ns() * float64(units)); n > 1 {
+		grain := max(1, int(engine.PartTime/p.Ns()))
 		p := p // for the closure
-		inParts(ceilDiv(units, grain), n, func(part int) { p.do(dst, x, part*grain, min((part+1)*grain, units)) })
+		engine.InParts(engine.CeilDiv(units, grain), n, func(part int) { p.Do(dst, x, part*grain, min((part+1)*grain, units)) })
 		return
 	}
-	p.do(dst, x, 0, units)
+	p.Do(dst, x, 0, units)
 }
 
 // elements is the product of sizes.
@@ -263,20 +257,3 @@ func elements(name string, sizes ...int) int {
 	}
 	return n
 }
-
-// threadsFor is the number of threads for work of so many ns.
-func threadsFor(ns float64) int {
-	if ns < splitTime {
-		return 1
-	}
-	return pool.Limit()
-}
-
-// inParts does parts of a loop on several threads.
-func inParts(parts, threads int, do func(part int)) {
-	pool.Shared().EachN(partFunc(do), parts, threads)
-}
-
-type partFunc func(part int)
-
-func (f partFunc) Do(part int) { f(part) }

@@ -10,9 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/simd/simdtest"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -56,7 +57,7 @@ func manyThreads(t *testing.T, n int) {
 func TestTranspose(t *testing.T) {
 	r := newRand(t)
 	manyThreads(t, 3)
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		sizes := [][2]int{{0, 0}, {0, 5}, {1, 1}, {1, 9}, {9, 1}, {3, 200}, {17, 33}, {64, 64}, {100, 101}, {600, 300}}
 		for _, s := range sizes {
 			rows, cols := s[0], s[1]
@@ -107,7 +108,7 @@ func TestPadGatherEmbedding(t *testing.T) {
 		out, err := catalogue.Pad.Infer([]program.Type{in}, program.Attr{Options: o})
 		require.NoError(t, err)
 		x, dst := numbers(r, in.Len(), false), poisoned(out.Len())
-		want := catalogue.Pad.Reference([]program.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
+		want := reference.Of(catalogue.Pad, []reference.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
 		simd.Pad(dst, x, shape, o)
 		same(t, rounded(want), dst, shape, o)
 	}
@@ -158,7 +159,7 @@ func rounded(x []float64) []float32 {
 
 func TestTopK(t *testing.T) {
 	r := newRand(t)
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		for range 300 {
 			x := numbers(r, r.IntN(700), r.IntN(2) == 0)
 			if r.IntN(2) == 0 {
@@ -213,7 +214,7 @@ func randomPool(r *rand.Rand) (h, w int, o compute.PoolOptions) {
 func TestPooling(t *testing.T) {
 	r := newRand(t)
 	manyThreads(t, 2)
-	onEveryTier(t, func(t *testing.T) {
+	simdtest.OnEveryTier(t, func(t *testing.T) {
 		for range 150 {
 			planes := r.IntN(4)
 			h, w, o := randomPool(r)
@@ -223,14 +224,14 @@ func TestPooling(t *testing.T) {
 			x := numbers(r, in.Len(), r.IntN(3) == 0)
 			dst := poisoned(out.Len())
 			simd.MaxPool2D(dst, x, planes, h, w, o)
-			want := catalogue.MaxPool2D.Reference([]program.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
+			want := reference.Of(catalogue.MaxPool2D, []reference.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
 			for i, v := range want {
 				require.True(t, float32(v) == dst[i] || v != v && dst[i] != dst[i],
 					"max %dx%d %+v: element %d is %v, want %v", h, w, o, i, dst[i], v)
 			}
 			dst = poisoned(out.Len())
 			simd.AvgPool2D(dst, x, planes, h, w, o)
-			want = catalogue.AvgPool2D.Reference([]program.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
+			want = reference.Of(catalogue.AvgPool2D, []reference.Array{array(in, x)}, program.Attr{Options: o}, []program.Type{out})[0].Data
 			for i, v := range want {
 				if v != v || math.IsInf(v, 0) {
 					same(t, rounded(want[i:i+1]), dst[i:i+1], "mean", h, w, o, i)
@@ -286,7 +287,7 @@ func TestTransformAllocations(t *testing.T) {
 		},
 	} {
 		f()
-		if n := testing.AllocsPerRun(20, f); !racing {
+		if n := testing.AllocsPerRun(20, f); !simdtest.Racing {
 			require.Zero(t, n, name)
 		}
 	}

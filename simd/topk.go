@@ -4,18 +4,19 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/simd/internal/kernels"
+	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
 // TopK finds the k = len(values) = len(indices) largest elements of x, k at most len(x), in descending order, with their
 // indices. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts as larger than
 // every number, as in argmax. Values must not overlap x, which has fewer than 2³¹ elements.
 func TopK(values []float32, indices []int32, x []float32) {
-	mustLen("TopK", len(indices), len(values))
+	engine.MustLen("TopK", len(indices), len(values))
 	if k := len(values); k > len(x) || len(x) > 1<<31-1 {
 		panic(fmt.Errorf("simd.TopK: the largest %d of %d elements: %w", k, len(x), compute.ErrShape))
 	}
-	mustApart("TopK", values, x)
+	engine.MustApart("TopK", values, x)
 	if len(values) == 0 {
 		return
 	}

@@ -3,7 +3,8 @@ package simd
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/simd/internal/kernels"
+	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
 // tridiagonal is the workspace of an eigen-decomposition in float64.
@@ -32,13 +33,13 @@ const stripe = kernels.TurnColumns
 const heldTurns = 8
 
 func (t *tridiagonal) reset(n int) {
-	t.n, t.wide = n, padded(n, stripe)
-	t.a, t.z = grow(t.a, n*n), grow(t.z, n*t.wide)
-	t.d, t.e, t.beta = grow(t.d, n), grow(t.e, n), grow(t.beta, n)
-	t.p, t.w = grow(t.p, n), grow(t.w, n)
-	t.order = grow(t.order, n)
-	t.turns = grow(t.turns, 2*heldTurns*n)[:0]
-	t.runs = grow(t.runs, heldTurns*n)[:0]
+	t.n, t.wide = n, engine.Padded(n, stripe)
+	t.a, t.z = engine.Grow(t.a, n*n), engine.Grow(t.z, n*t.wide)
+	t.d, t.e, t.beta = engine.Grow(t.d, n), engine.Grow(t.e, n), engine.Grow(t.beta, n)
+	t.p, t.w = engine.Grow(t.p, n), engine.Grow(t.w, n)
+	t.order = engine.Grow(t.order, n)
+	t.turns = engine.Grow(t.turns, 2*heldTurns*n)[:0]
+	t.runs = engine.Grow(t.runs, heldTurns*n)[:0]
 }
 
 // reduce makes the matrix tridiagonal: d and e, with the reflections in a and beta.

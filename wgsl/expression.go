@@ -37,7 +37,7 @@ var expressions = map[*program.Entry]string{
 	catalogue.Sigmoid:   "sigmoid(a)",
 	catalogue.GELU:      "gelu(a)",
 	catalogue.GELUErf:   "gelu_erf(a)",
-	catalogue.Swish:     "swish(a)",
+	catalogue.SiLU:      "silu(a)",
 	catalogue.HardSwish: "select(a * (min(a + 3.0, 6.0) / 6.0), 0.0, a <= -3.0)",
 	catalogue.Mish:      "mish(a)",
 	catalogue.Softplus:  "softplus(a)",

@@ -81,7 +81,7 @@ func (s *step) fusedMatmul(m, k int) error {
 			Form, Kind, Functions                                   string
 			Room, Sums, Lanes, Weights, FirstWeight, Reads, Results int
 			Biases                                                  bool
-		}{form, kind.String(), functionsOf("swish"), room, sums, fusedLanes, weights, first, reads, len(s.outs), biases})
+		}{form, kind.String(), functionsOf("silu"), room, sums, fusedLanes, weights, first, reads, len(s.outs), biases})
 		return kernel
 	})
 	params := words(m, k/4, total, rows[0], rows[0]+rows[1], rows[1], rows[2])

@@ -31,14 +31,14 @@ const (
 	gradient second = "gradient"
 )
 
-var gatedBy = program.Expression{Inputs: 2, Nodes: []program.Node{{Entry: catalogue.Swish, Args: []int{1}}, {Entry: catalogue.Mul, Args: []int{0, 2}}}, Results: []int{3}}
+var gatedBy = program.Expression{Inputs: 2, Nodes: []program.Node{{Entry: catalogue.SiLU, Args: []int{1}}, {Entry: catalogue.Mul, Args: []int{0, 2}}}, Results: []int{3}}
 
 var statistics = map[*program.Entry]statistic{
 	catalogue.Softmax:      {"softmax.wgsl", "", "vec2<f32>", 8, ""},
 	catalogue.LogSoftmax:   {"softmax.wgsl", "log", "vec2<f32>", 8, ""},
 	catalogue.LayerNorm:    {"layer_norm.wgsl", "", "vec4<f32>", 16, ""},
 	catalogue.RMSNorm:      {"rms_norm.wgsl", "", "f32", 4, ""},
-	catalogue.L2Norm:       {"rms_norm.wgsl", "l2", "f32", 4, ""},
+	catalogue.L2Normalize:  {"rms_norm.wgsl", "l2", "f32", 4, ""},
 	catalogue.GatedRMSNorm: {"rms_norm.wgsl", "", "f32", 4, gate},
 	catalogue.AddRMSNorm:   {"rms_norm.wgsl", "", "f32", 4, added},
 	catalogue.AddLayerNorm: {"layer_norm.wgsl", "", "vec4<f32>", 16, added},

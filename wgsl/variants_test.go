@@ -2,15 +2,15 @@ package wgsl
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/wavelane/wavelane/internal/testseed"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/recent"
@@ -67,6 +67,7 @@ func (seen texts) variants(t *testing.T, e *program.Entry, options any, caps *Ca
 }
 
 func TestMatMulLowering(t *testing.T) {
+	r := testseed.Rand(t)
 	all := map[string]bool{}
 	for capsName, caps := range someCaps() {
 		t.Run(capsName, func(t *testing.T) {
@@ -74,7 +75,7 @@ func TestMatMulLowering(t *testing.T) {
 			for _, s := range [][4]int{{1, 1, 1, 1}, {1, 1, 0, 1}, {1, 5, 7, 3}, {1, 33, 20, 37}, {1, 64, 64, 64}, {1, 1, 700, 40},
 				{1, 5, 1030, 36}, {1, 40, 1030, 1}, {1, 100, 64, 7}, {3, 33, 17, 34}, {2, 36, 600, 40}, {1, 128, 128, 128},
 				{1, 2, 70000, 3}, {1, 8, 300, 1000}, {70000, 2, 3, 2}, {1, 2000, 8, 12}, {1, 0, 3, 4}} {
-				for _, f := range rand.Perm(16)[:3] { // other ones in each run
+				for _, f := range r.Perm(16)[:3] {
 					o := compute.MatMulOptions{TransA: f&1 != 0, TransB: f&2 != 0, Act: []compute.Activation{compute.NoActivation, compute.GELU}[f/8]}
 					x, y := []int{s[1], s[2]}, []int{s[2], s[3]}
 					if o.TransA {
@@ -104,9 +105,7 @@ func TestMatMulLowering(t *testing.T) {
 // What one binding cannot hold is computed in pieces that together make the whole.
 func TestMatMulPieces(t *testing.T) {
 	caps := *narrow()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := testseed.Rand(t)
 	for range 2000 {
 		d := catalogue.MatMulDims{Batch: 1 + r.IntN(3), M: 1 + r.IntN(80), K: r.IntN(80), N: 1 + r.IntN(80)}
 		o := compute.MatMulOptions{TransA: r.IntN(2) == 0, TransB: r.IntN(2) == 0}
@@ -197,13 +196,14 @@ func TestConvolutionLowering(t *testing.T) {
 }
 
 func TestMoveLowering(t *testing.T) {
+	r := testseed.Rand(t)
 	i32 := func(shape ...int) program.Type { return program.Type{DType: compute.Int32, Shape: shape} }
 	f16 := func(shape ...int) program.Type { return program.Type{DType: compute.Float16, Shape: shape} }
 	for capsName, caps := range someCaps() {
 		t.Run(capsName, func(t *testing.T) {
 			seen := texts{}
 			for _, s := range [][]int{{3, 5}, {33, 50}, {1, 7}, {200, 100}, {4, 5, 6}, {40, 5, 60}, {2, 2, 3, 2, 2, 3, 2, 2}, {0, 3}} {
-				perm := rand.Perm(len(s))
+				perm := r.Perm(len(s))
 				t.Logf("%v by %v", s, perm)
 				seen.variants(t, catalogue.Transpose, compute.TransposeOptions{Perm: perm}, caps, i32(s...))
 				seen.variants(t, catalogue.Transpose, compute.TransposeOptions{}, caps, program.F32(s...))

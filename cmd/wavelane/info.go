@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/simd"
@@ -49,7 +50,7 @@ type report struct {
 	Version  string            `json:"version"`
 	Default  *wavelane.Info    `json:"default"` // what Open returns, nil if it fails
 	Failure  string            `json:"default_error,omitempty"`
-	CPU      simd.Info         `json:"cpu"`
+	CPU      cpu.Info          `json:"cpu"`
 	CUDA     []cuda.Info       `json:"cuda"`
 	Adapters []gpu.AdapterInfo `json:"adapters"`
 	// GPU says why there is no hardware adapter, empty if there is one.
@@ -71,7 +72,7 @@ func gather(ctx context.Context) (*report, error) {
 	if list, err := gpu.Adapters(ctx); err == nil { // else the reason stands in GPU
 		r.Adapters = append(r.Adapters, list...)
 	}
-	cpu, err := simd.Open()
+	cpu, err := cpu.Open()
 	if err != nil {
 		return nil, err
 	}

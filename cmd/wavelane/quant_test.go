@@ -182,7 +182,7 @@ func TestGGUF(t *testing.T) {
 	require.Contains(t, errOut, "malformed GGUF file")
 	status, _, errOut = call(t.Context(), "gguf", name+".gguf")
 	require.Equal(t, 1, status)
-	require.Contains(t, errOut, "no such file")
+	require.Contains(t, errOut, name+".gguf")
 	status, _, _ = call(t.Context(), "gguf")
 	require.Equal(t, 2, status)
 }

@@ -92,7 +92,7 @@ func (n *network) forward(b *batch.Batch, x batch.Value) (inputs, results []batc
 			x = b.ReLU(x)
 		}
 		inputs = append(inputs, x)
-		x = b.MatMulBias(x, b.Import(l.weights.value), b.Import(l.bias.value))
+		x = b.MatMulWithBias(x, b.Import(l.weights.value), b.Import(l.bias.value))
 		results = append(results, x)
 	}
 	return inputs, results
@@ -133,7 +133,7 @@ func (n *network) compile(ctx context.Context, rows int, options compute.AdamOpt
 }
 
 func (p *parameter) update(b *batch.Batch, gradient, step batch.Value, options compute.AdamOptions) {
-	b.AdamStep(b.Import(p.value), b.Import(p.mean), b.Import(p.square), gradient, step, options)
+	b.AdamWithStep(b.Import(p.value), b.Import(p.mean), b.Import(p.square), gradient, step, options)
 }
 
 // run trains on rows of pictures that set fills in, and returns the mean loss.

@@ -73,7 +73,7 @@ func run(ctx context.Context, w io.Writer, passes int, opts ...wavelane.Option) 
 			return err
 		}
 		defer bias.Close()
-		x = b.MatMulBias(x, b.Import(weights), b.Import(bias), compute.MatMulOptions{Act: activation(i)})
+		x = b.MatMulWithBias(x, b.Import(weights), b.Import(bias), compute.MatMulOptions{Act: activation(i)})
 	}
 	probabilities := b.Read(b.Softmax(x))
 	plan, err := b.Compile(ctx)

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"bytes"
 	"fmt"
 	"go/build"
 	"go/parser"
@@ -36,30 +37,38 @@ var layers = []subtree{
 	{name: "internal/program", layer: 2},
 	{name: "internal/catalogue", layer: 3, deps: []string{"github.com/x448/float16"}},
 	{name: "internal/memplan", layer: 3},
+	{name: "internal/tune", layer: 3},
 	{name: "internal/device", layer: 4},
 	{name: "wgsl", layer: 4},
 	{name: "ptx", layer: 4},
-	{name: "simd", layer: 5, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16", "github.com/cespare/xxhash/v2"}},
-	{name: "gpu", layer: 5, deps: []string{"github.com/cogentcore/webgpu"}},
-	{name: "cuda", layer: 5, deps: []string{"github.com/ebitengine/purego"}},
-	{name: "batch", layer: 6},
-	{name: "lz4", layer: 6},
-	{name: ".", layer: 7},
-	{name: "internal/benchmarks", layer: 8},
-	{name: "internal/decoder", layer: 8},
-	{name: "cmd", layer: 9, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
-	{name: "examples", layer: 9, deps: []string{"github.com/schollz/progressbar/v3", "golang.org/x/term"}},
-	{name: "wasm", layer: 9},
+	{name: "internal/simd", layer: 4, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16"}},
+	{name: "simd", layer: 5, deps: []string{"github.com/cespare/xxhash/v2"}},
+	{name: "gpu", layer: 6, deps: []string{"github.com/cogentcore/webgpu"}},
+	{name: "cpu", layer: 6},
+	{name: "cuda", layer: 6, deps: []string{"github.com/ebitengine/purego"}},
+	{name: "internal/rewrite", layer: 7},
+	{name: "batch", layer: 8},
+	{name: "lz4", layer: 8},
+	{name: "internal/route", layer: 8},
+	{name: ".", layer: 9},
+	{name: "internal/benchmarks", layer: 10},
+	{name: "internal/decoder", layer: 10},
+	{name: "cmd", layer: 11, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
+	{name: "examples", layer: 11, deps: []string{"github.com/schollz/progressbar/v3", "golang.org/x/term"}},
+	{name: "wasm", layer: 11},
 }
 
 // outside are suites and generators, which may import anything and which nobody imports.
-var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "wasm/internal/jstest"}
+var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "internal/simd/simdtest", "internal/testseed", "ptx/internal/ptxtest", "wasm/internal/jstest"}
 
-// devices are what batch must not know: it reaches them through the interfaces of internal/program only.
-var devices = []string{"gpu", "cuda", "simd"}
+// devices are what the packages of anyDevice must not know: they reach them through the interfaces of internal/program only.
+var devices = []string{"gpu", "cuda", "cpu"}
+
+// anyDevice are the packages that work with every device through those interfaces.
+var anyDevice = []string{"batch", "internal/rewrite", "internal/route"}
 
 // pure are the subtrees whose importers must get neither cgo nor purego into their binary.
-var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "batch", "lz4"}
+var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "cpu", "internal/rewrite", "batch", "lz4"}
 
 // imports are the packages that one package of the module imports, over all platforms and build tags, without its tests.
 type imports struct {
@@ -103,8 +112,8 @@ func check(pkg, imported string) error {
 		return fmt.Errorf("%s (layer %d) imports upward: %s (layer %d)", pkg, from.layer, target, to.layer)
 	case to.layer == from.layer:
 		return fmt.Errorf("%s imports sideways on layer %d: %s", pkg, from.layer, target)
-	case from.name == "batch" && slices.Contains(devices, to.name):
-		return fmt.Errorf("batch knows a device by name: %s", target)
+	case slices.Contains(anyDevice, from.name) && slices.Contains(devices, to.name):
+		return fmt.Errorf("%s knows a device by name: %s", pkg, target)
 	}
 	return nil
 }
@@ -115,9 +124,12 @@ func TestCheck(t *testing.T) {
 		{"wgsl", module + "/gpu"},
 		{"internal/program", module},
 		{"gpu", module + "/cuda"},
-		{"wgsl", module + "/simd/internal/kernels"},
+		{"wgsl", module + "/internal/simd/kernels"},
 		{"batch", module + "/gpu"},
-		{"batch", module + "/simd"},
+		{"batch", module + "/cpu"},
+		{"internal/rewrite", module + "/gpu"},
+		{"internal/rewrite", module + "/batch"},
+		{"internal/route", module + "/cpu"},
 		{"batch", "github.com/cogentcore/webgpu/wgpu"},
 		{"simd", "github.com/ebitengine/purego"},
 		{"examples/edges", module + "/cmd/wavelane"},
@@ -129,7 +141,7 @@ func TestCheck(t *testing.T) {
 	for _, good := range [][2]string{
 		{"batch", "context"},
 		{"gpu", module + "/wgsl"},
-		{"gpu/internal/native", module + "/gpu"},
+		{"gpu/internal/webgpu", module + "/wgsl"},
 		{".", module + "/batch"},
 		{"cmd/wavelane", "github.com/spf13/cobra"},
 	} {
@@ -195,6 +207,18 @@ func TestLeftOut(t *testing.T) {
 	require.NotContains(t, list(module+"/batch"), purego)
 	require.NotContains(t, list(module+"/ptx/..."), purego)
 	require.NotContains(t, list(module, "nocuda"), module+"/cuda\n")
+}
+
+// TestReferencesAreNotLinked builds a program with batches and looks for the float64 references of the catalogue, which are for tests
+// and for batch.Compare.
+func TestReferencesAreNotLinked(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	out, err := exec.Command("go", "build", "-o", program, module+"/examples/quickstart").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	symbols, err := exec.Command("go", "tool", "nm", program).Output()
+	require.NoError(t, err)
+	require.True(t, bytes.Contains(symbols, []byte(module+"/batch.(*Batch).Run")), "a program with batches")
+	require.False(t, bytes.Contains(symbols, []byte(module+"/internal/catalogue/reference.")))
 }
 
 // standardImports returns what a package of the standard library imports on this platform with cgo enabled.

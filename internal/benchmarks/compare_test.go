@@ -6,21 +6,20 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/wavelane/wavelane/internal/testseed"
+
 	"github.com/stretchr/testify/require"
 )
 
 // TestInterval counts how often intervals of random times have the true median in them.
 func TestInterval(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := testseed.Rand(t)
 	for _, n := range []int{6, 7, 10, 25, 100} {
 		const trials = 4000
 		inside := 0

@@ -6,16 +6,13 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// backward registers the gradient of an elementwise function: dy·slope(x). The slope is bounded, and where rounding matters in
-// it, it does so in units of 1, not of its own size: terms cancel.
-func backward(name, method, doc string, slope func(x float64) float64) *program.Entry {
-	e := broadcasting(program.Binary, name, method, doc, program.Tolerance{Rel: 1e-5, Mag: 4e-6}, []program.Input{{Name: "x"}, {Name: "dy"}},
-		func(x, _ []float64) float64 { return x[1] * slope(x[0]) })
-	e.Magnitude = func(in []program.Array, a program.Attr, out program.Type) []float64 { // |dy|
-		ones := program.MapArray(in[0], func(float64) float64 { return 1 })
-		return Mul.Reference([]program.Array{ones, program.MapArray(in[1], math.Abs)}, a, []program.Type{out})[0].Data
-	}
-	return e.WithSpecial("The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.")
+// backward is the gradient of an elementwise function: dy·slope(x). The slope is bounded, and where rounding matters in it, it does
+// so in units of 1, not of its own size: terms cancel.
+func backward(e program.Entry, slope func(x float64) float64) *program.Entry {
+	e.Class, e.Inputs, e.Tol = program.Binary, []program.Input{{Name: "x"}, {Name: "dy"}}, program.Tolerance{Rel: 1e-5, Mag: 4e-6}
+	e.Special = "The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is."
+	e.F = func(x, _ []float64) float64 { return x[1] * slope(x[0]) }
+	return elementwise(e)
 }
 
 // limited is f, with its limits at ±Inf, 0 and 1.
@@ -48,8 +45,10 @@ func siluSlope(x float64) float64 {
 
 // Gradients of activations with respect to x.
 var (
-	ReLUBackward = broadcasting(program.Binary, "relu_backward", "ReLUBackward", "dy where x > 0, else 0: the gradient of relu",
-		exact, []program.Input{{Name: "x"}, {Name: "dy"}}, func(x, _ []float64) float64 {
+	ReLUBackward = elementwise(program.Entry{Name: "relu_backward", Method: "ReLUBackward", Class: program.Binary,
+		Doc:     "dy where x > 0, else 0: the gradient of relu",
+		Special: "0 where x is 0, and where it is negative whatever dy is; NaN where x is.",
+		Inputs:  []program.Input{{Name: "x"}, {Name: "dy"}}, F: func(x, _ []float64) float64 {
 			switch {
 			case x[0] > 0:
 				return x[1]
@@ -57,12 +56,13 @@ var (
 				return 0
 			}
 			return x[0]
-		}).WithSpecial("0 where x is 0, and where it is negative whatever dy is; NaN where x is.")
-	GELUBackward = backward("gelu_backward", "GELUBackward",
-		"the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³))",
-		limited(geluSlope)).WithDomain(-8, 8)
-	GELUErfBackward = backward("gelu_erf_backward", "GELUErfBackward",
-		"the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ", limited(geluErfSlope)).WithDomain(-8, 8)
-	SiLUBackward = backward("silu_backward", "SiLUBackward", "the gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x)",
-		limited(siluSlope)).WithDomain(-20, 20)
+		}})
+	GELUBackward = backward(program.Entry{Name: "gelu_backward", Method: "GELUBackward",
+		Doc:    "the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³))",
+		Domain: [2]float64{-8, 8}}, limited(geluSlope))
+	GELUErfBackward = backward(program.Entry{Name: "gelu_erf_backward", Method: "GELUErfBackward",
+		Doc:    "the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ",
+		Domain: [2]float64{-8, 8}}, limited(geluErfSlope))
+	SiLUBackward = backward(program.Entry{Name: "silu_backward", Method: "SiLUBackward",
+		Doc: "the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x)", Domain: [2]float64{-20, 20}}, limited(siluSlope))
 )

@@ -68,7 +68,7 @@ const pagedSpecial = "Q is [batch, n, heads, d], or without batch; kpages and vp
 	"All else is as attention has it."
 
 // PagedAttention is attention over a cache in pages.
-var PagedAttention = register(&program.Entry{Name: "paged_attention", Method: "PagedAttention", Class: program.Matrix, Dots: attentionFlops(4),
+var PagedAttention = &program.Entry{Name: "paged_attention", Method: "PagedAttention", Class: program.Matrix, Dots: attentionFlops(4),
 	Doc: "softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence " +
 		"(Kwon and others, \"PagedAttention\", 2023)",
 	Special: pagedSpecial,
@@ -82,31 +82,4 @@ var PagedAttention = register(&program.Entry{Name: "paged_attention", Method: "P
 			err = fmt.Errorf("pages are %v and %v, must be one type: %w", in[1].DType, in[2].DType, compute.ErrDType)
 		}
 		return in[0], err
-	},
-	Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-		return attended(out, in[2], func(f func(r queryRow)) { eachPagedQuery(in, a, f) })
-	},
-	Magnitude: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-		return attendedMagnitude(out, in[2], func(f func(r queryRow)) { eachPagedQuery(in, a, f) })
-	}})
-
-// eachPagedQuery is eachQuery over pages.
-func eachPagedQuery(in []program.Array, a program.Attr, f func(r queryRow)) {
-	d, p, _ := PagedShape(in[0].Shape, in[1].Shape, in[2].Shape, in[3].Shape, in[4].Shape, a.Options.(compute.AttentionOptions)) // checked
-	table := integers(in[3])
-	for b := range d.Batch {
-		used := min(max(int(in[4].Data[b]), 0), d.NK)
-		d.eachOf(b, used, in[0], in[1], func(head, t int) (int, bool) {
-			slot, ok := p.Slot(table, b, t)
-			return (slot*d.KVHeads + head) * d.D, ok
-		}, f)
-	}
-}
-
-func integers(x program.Array) []int32 {
-	n := make([]int32, len(x.Data))
-	for i, v := range x.Data {
-		n[i] = int32(v)
-	}
-	return n
-}
+	}}

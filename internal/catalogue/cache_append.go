@@ -2,8 +2,6 @@ package catalogue
 
 import (
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
@@ -50,34 +48,13 @@ func checkRows(cache, rows program.Type, err error) (program.Type, error) {
 	return cache, err
 }
 
-// appendRows is a cache with rows written to the slots that place gives for a sequence and a position, where there is one.
-func appendRows(in []program.Array, r CacheRows, first int, out program.Type, place func(b, position int) (int, bool)) []float64 {
-	y := slices.Clone(in[0].Data)
-	for b := range r.Batch {
-		for i := first; i < r.N; i++ {
-			position := int(in[2].Data[b]) + i
-			if position < 0 || position > math.MaxInt32 {
-				continue
-			}
-			slot, ok := place(b, position)
-			if !ok {
-				continue
-			}
-			for c, v := range in[1].Data[(b*r.N+i)*r.Width:][:r.Width] {
-				y[slot*r.Width+c] = Rounded(v, out.DType)
-			}
-		}
-	}
-	return y
-}
-
 const appendSpecial = "Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of the cache's type, taken over bit for " +
 	"bit. Positions [batch] are those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or " +
 	"from 2³¹ on are not written. Slots that no row goes to stay as they are. "
 
 // Entries of caches.
 var (
-	KVAppend = register(&program.Entry{Name: "kv_append", Method: "KVAppend", Class: program.Move, Updates: 1,
+	KVAppend = &program.Entry{Name: "kv_append", Method: "KVAppend", Class: program.Move, Updates: 1,
 		Doc: "a cache of keys or values with new rows in it, in place: each goes to the slot of its position mod capacity",
 		Special: appendSpecial + "The cache is [batch, capacity, heads, d]: once positions exceed its capacity, the newest rows take " +
 			"the place of the oldest, and of more rows than slots the last ones stay.",
@@ -86,15 +63,9 @@ var (
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 			_, err := KVAppendShape(in[0].Shape, in[1].Shape, in[2].Shape)
 			return checkRows(in[0], in[1], err)
-		},
-		Ref: func(in []program.Array, _ program.Attr, out program.Type) []float64 {
-			r, _ := KVAppendShape(in[0].Shape, in[1].Shape, in[2].Shape) // checked
-			return appendRows(in, r, max(0, r.N-r.Capacity), out, func(b, position int) (int, bool) {
-				return b*r.Capacity + position%max(r.Capacity, 1), r.Capacity > 0
-			})
-		}})
+		}}
 
-	KVAppendPaged = register(&program.Entry{Name: "kv_append_paged", Method: "KVAppendPaged", Class: program.Move, Updates: 1,
+	KVAppendPaged = &program.Entry{Name: "kv_append_paged", Method: "KVAppendPaged", Class: program.Move, Updates: 1,
 		Doc: "pages of keys or values with new rows in them, in place: each goes to the page that a table names for its position",
 		Special: appendSpecial + "Pages are [pages, pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in " +
 			"page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not exist, " +
@@ -104,10 +75,5 @@ var (
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 			_, _, err := KVAppendPagedShape(in[0].Shape, in[1].Shape, in[2].Shape, in[3].Shape)
 			return checkRows(in[0], in[1], err)
-		},
-		Ref: func(in []program.Array, _ program.Attr, out program.Type) []float64 {
-			r, p, _ := KVAppendPagedShape(in[0].Shape, in[1].Shape, in[2].Shape, in[3].Shape) // checked
-			table := integers(in[3])
-			return appendRows(in, r, 0, out, func(b, position int) (int, bool) { return p.Slot(table, b, position) })
-		}})
+		}}
 )

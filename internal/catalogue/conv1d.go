@@ -30,7 +30,7 @@ func Conv1DShape(x, w []int, o compute.Conv1DOptions) (ConvDims, error) {
 }
 
 // Conv1D is the convolution of sequences.
-var Conv1D = register(&program.Entry{Name: "conv1d", Method: "Conv1D", Class: program.Window, Dots: windowFlops,
+var Conv1D = &program.Entry{Name: "conv1d", Method: "Conv1D", Class: program.Window, Dots: windowFlops,
 	Doc: "act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal, depthwise " +
 		"(groups = c = o) and with SiLU it is the short convolution of state-space models",
 	Special: "Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.",
@@ -49,15 +49,4 @@ var Conv1D = register(&program.Entry{Name: "conv1d", Method: "Conv1D", Class: pr
 			return program.Type{}, err
 		}
 		return program.F32(d.N, d.OutC, d.OutW), nil
-	},
-	Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-		return activate(conv1dReference(in, a), a.Activation())
-	},
-	Magnitude: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-		return conv1dReference(program.Absolute(in), a)
-	}})
-
-func conv1dReference(in []program.Array, a program.Attr) []float64 {
-	d, _ := Conv1DShape(in[0].Shape, in[1].Shape, a.Options.(compute.Conv1DOptions))
-	return convSums(in, d)
-}
+	}}

@@ -7,15 +7,17 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-func swish(x float64) float64 { return limitAtMinusInf(x, x*sigmoid(x)) }
+func silu(x float64) float64 { return limitAtMinusInf(x, x*sigmoid(x)) }
 
 // Elementwise layers. A matmul with bias and activation in one kernel is matmul itself: see compute.MatMulOptions.
 var (
-	SwiGLU = binary("swiglu", "SwiGLU", "silu(gate)·up (Shazeer, \"GLU Variants Improve Transformer\", 2020), where a is the gate",
-		program.Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 1e-6}, func(gate, up float64) float64 { return swish(gate) * up }).
-		WithSpecial("A gate of −Inf counts as its limit, 0. Where silu(gate) is below the least normal number, it may be 0.").WithDomain(-20, 20)
+	SwiGLU = binary(program.Entry{Name: "swiglu", Method: "SwiGLU",
+		Doc:     "silu(gate)·up (Shazeer, \"GLU Variants Improve Transformer\", 2020), where a is the gate",
+		Special: "A gate of −Inf counts as its limit, 0. Where silu(gate) is below the least normal number, it may be 0.",
+		Tol:     program.Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 1e-6}, Domain: [2]float64{-20, 20}},
+		func(gate, up float64) float64 { return silu(gate) * up })
 
-	BiasActivation = register(&program.Entry{Name: "bias_activation", Method: "BiasActivation", Class: program.Layer,
+	BiasActivation = &program.Entry{Name: "bias_activation", Method: "BiasActivation", Class: program.Layer,
 		Doc:     "act(x + bias), bias being a vector along the last axis of x",
 		Special: "Activations are the operations of the same name; no activation leaves the sum.",
 		Inputs:  []program.Input{{Name: "x"}, {Name: "bias"}}, Options: compute.BiasActivationOptions{}, Tol: program.Tolerance{Mag: 2e-7},
@@ -28,12 +30,5 @@ var (
 			}
 			_, err := ActivationEntry(a.Activation())
 			return in[0], err
-		},
-		Ref: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-			return activate(addArrays(in[0], in[1]).Data, a.Activation())
-		},
-		Magnitude: func(in []program.Array, _ program.Attr, _ program.Type) []float64 {
-			in = program.Absolute(in)
-			return addArrays(in[0], in[1]).Data
-		}})
+		}}
 )

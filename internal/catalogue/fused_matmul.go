@@ -13,7 +13,7 @@ const fusedSpecial = "x is [… k], weights are [n k] in Float32, Float16 or BFl
 
 // Products of rows with weights, and what stands before or behind them in a transformer.
 var (
-	RMSNormMatVec = register(&program.Entry{Name: "rms_norm_matvec", Method: "RMSNormMatVec", Class: program.Layer, Dots: matrixFlops(2),
+	RMSNormMatVec = &program.Entry{Name: "rms_norm_matvec", Method: "RMSNormMatVec", Class: program.Layer, Dots: matrixFlops(2),
 		Doc: "rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]", Special: fusedSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "w", Types: floats}},
 		Scalars: RMSNorm.Scalars, Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 4e-6}, Domain: [2]float64{-1, 1},
@@ -22,24 +22,14 @@ var (
 				return program.Type{}, err
 			}
 			return inferProduct(in[0], in[2])
-		},
-		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			return rowsTimes(program.Array{Shape: in[0].Shape, Data: RMSNorm.Ref(in[:2], a, program.Type{})}, in[2])
-		},
-		Magnitude: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			in = program.Absolute(in)
-			return rowsTimes(program.Array{Shape: in[0].Shape, Data: RMSNorm.Ref(in[:2], a, program.Type{})}, in[2])
-		}})
-	QKV = register(&program.Entry{Name: "qkv", Method: "QKV", Class: program.Layer, Dots: qkvFlops,
+		}}
+	QKV = &program.Entry{Name: "qkv", Method: "QKV", Class: program.Layer, Dots: qkvFlops,
 		Doc: "the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none", Special: fusedSpecial,
 		Inputs: []program.Input{{Name: "x"}, {Name: "wq", Types: floats}, {Name: "wk", Types: floats}, {Name: "wv", Types: floats},
 			{Name: "bq", Optional: true}, {Name: "bk", Optional: true}, {Name: "bv", Optional: true}},
-		Results: []string{"q", "k", "v"}, Tol: sumTol, Domain: [2]float64{-1, 1},
+		Together: true, Results: []string{"q", "k", "v"}, Tol: sumTol, Domain: [2]float64{-1, 1},
 		InferAll: func(in []program.Type, _ program.Attr) ([]program.Type, error) {
 			var out []program.Type
-			if len(in) != 4 && len(in) != 7 {
-				return nil, fmt.Errorf("takes three biases or none: %w", compute.ErrArgument)
-			}
 			for i, w := range in[1:4] {
 				t, err := inferProduct(in[0], w)
 				if err != nil {
@@ -54,12 +44,8 @@ var (
 				out = append(out, t)
 			}
 			return out, nil
-		},
-		RefAll: func(in []program.Array, _ program.Attr, _ []program.Type) [][]float64 { return threeProducts(in) },
-		MagnitudeAll: func(in []program.Array, _ program.Attr, _ []program.Type) [][]float64 {
-			return threeProducts(program.Absolute(in))
-		}})
-	GateUpSwiGLU = register(&program.Entry{Name: "gate_up_swiglu", Method: "GateUpSwiGLU", Class: program.Layer, Dots: gateUpFlops,
+		}}
+	GateUpSwiGLU = &program.Entry{Name: "gate_up_swiglu", Method: "GateUpSwiGLU", Class: program.Layer, Dots: gateUpFlops,
 		Doc: "silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer", Special: fusedSpecial,
 		Inputs: []program.Input{{Name: "x"}, {Name: "gate", Types: floats}, {Name: "up", Types: floats}},
 		Tol:    program.Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 8e-6}, Domain: [2]float64{-1, 1},
@@ -71,22 +57,7 @@ var (
 				return program.Type{}, fmt.Errorf("weights %v and %v differ: %w", in[1].Shape, in[2].Shape, compute.ErrShape)
 			}
 			return inferProduct(in[0], in[1])
-		},
-		Ref: func(in []program.Array, _ program.Attr, _ program.Type) []float64 {
-			y := rowsTimes(in[0], in[1])
-			for i, up := range rowsTimes(in[0], in[2]) {
-				y[i] = swish(y[i]) * up
-			}
-			return y
-		},
-		Magnitude: func(in []program.Array, _ program.Attr, _ program.Type) []float64 {
-			in = program.Absolute(in)
-			y := rowsTimes(in[0], in[1])
-			for i, up := range rowsTimes(in[0], in[2]) {
-				y[i] *= up
-			}
-			return y
-		}})
+		}}
 )
 
 // inferProduct is the type of x·wᵀ.
@@ -95,31 +66,4 @@ func inferProduct(x, w program.Type) (program.Type, error) {
 		return program.Type{}, fmt.Errorf("needs x [… k] and weights [n k]: %w", compute.ErrShape)
 	}
 	return program.F32(append(slices.Clone(x.Shape[:len(x.Shape)-1]), w.Shape[0])...), nil
-}
-
-func threeProducts(in []program.Array) [][]float64 {
-	var out [][]float64
-	for i, w := range in[1:4] {
-		y := rowsTimes(in[0], w)
-		if len(in) == 7 {
-			for j := range y {
-				y[j] += in[4+i].Data[j%w.Shape[0]]
-			}
-		}
-		out = append(out, y)
-	}
-	return out
-}
-
-// rowsTimes is x·wᵀ.
-func rowsTimes(x, w program.Array) []float64 {
-	rows, k := program.RowsCols(x.Shape)
-	n := w.Shape[0]
-	y := make([]float64, rows*n)
-	for r := range rows {
-		for j := range n {
-			y[r*n+j] = dot(x.Data[r*k:(r+1)*k], w.Data[j*k:(j+1)*k])
-		}
-	}
-	return y
 }

@@ -2,7 +2,6 @@ package catalogue
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
@@ -57,7 +56,7 @@ const outsideSpecial = "An index outside the axis, negative ones too, gives NaN,
 
 // Entries that take elements by index.
 var (
-	Gather = register(&program.Entry{Name: "gather", Method: "Gather", Class: program.Move,
+	Gather = &program.Entry{Name: "gather", Method: "Gather", Class: program.Move,
 		Doc: "the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the " +
 			"place of the axis",
 		Special: outsideSpecial,
@@ -72,12 +71,8 @@ var (
 				return program.Type{}, fmt.Errorf("result has %d axes, at most %d are possible: %w", len(shape), program.MaxRank, compute.ErrShape)
 			}
 			return program.Type{DType: in[0].DType, Shape: shape}, nil
-		},
-		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			d, _ := GatherAxis(in[0].Shape, in[1].Shape, a.Options.(compute.GatherOptions))
-			return gatherReference(d, in, Missing(out.DType))
-		}})
-	TakeAlong = register(&program.Entry{Name: "take_along", Method: "TakeAlong", Class: program.Move,
+		}}
+	TakeAlong = &program.Entry{Name: "take_along", Method: "TakeAlong", Class: program.Move,
 		Doc: "for each element of indices the element of x in the same row of the last axis that it names (NumPy's " +
 			"take_along_axis); the other axes are equal",
 		Special: outsideSpecial,
@@ -85,35 +80,5 @@ var (
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			_, err := TakeAlongDims(in[0].Shape, in[1].Shape)
 			return program.Type{DType: in[0].DType, Shape: in[1].Shape}, err
-		},
-		Ref: func(in []program.Array, _ program.Attr, out program.Type) []float64 {
-			d, _ := TakeAlongDims(in[0].Shape, in[1].Shape)
-			return gatherReference(d, in, Missing(out.DType))
-		}})
+		}}
 )
-
-// Missing is the element that stands where an index is outside.
-func Missing(t compute.DType) float64 {
-	if t == compute.Int32 || t == compute.Uint32 {
-		return 0
-	}
-	return math.NaN()
-}
-
-func gatherReference(d GatherDims, in []program.Array, missing float64) []float64 {
-	y := make([]float64, 0, d.Outer*d.Count*d.Inner)
-	for o := range d.Outer {
-		ids := in[1].Data
-		if d.Own {
-			ids = ids[o*d.Count:]
-		}
-		for _, id := range ids[:d.Count] {
-			if id < 0 || int(id) >= d.Rows {
-				y = append(y, slices.Repeat([]float64{missing}, d.Inner)...)
-				continue
-			}
-			y = append(y, in[0].Data[(o*d.Rows+int(id))*d.Inner:][:d.Inner]...)
-		}
-	}
-	return y
-}

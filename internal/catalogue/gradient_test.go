@@ -7,10 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wavelane/wavelane/internal/testseed"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -23,7 +26,7 @@ type gradient struct {
 	prepare           func(rng *rand.Rand, operand int, x []float64) // changes random operands, which lie in ±2
 	// operands are those of backward from those of forward, its results and the gradients of these; nil means the operands of
 	// forward, then the gradients.
-	operands func(in, out, d []program.Array) []program.Array
+	operands func(in, out, d []reference.Array) []reference.Array
 }
 
 // gradients has a row or more for every entry whose name ends in _backward.
@@ -31,10 +34,10 @@ var gradients = []gradient{
 	{forward: "relu", backward: "relu_backward", in: []program.Type{program.F32(3, 7)}, prepare: awayFrom0},
 	{forward: "gelu", backward: "gelu_backward", in: []program.Type{program.F32(40)}},
 	{forward: "gelu_erf", backward: "gelu_erf_backward", in: []program.Type{program.F32(40)}},
-	{forward: "swish", backward: "silu_backward", in: []program.Type{program.F32(40)}},
+	{forward: "silu", backward: "silu_backward", in: []program.Type{program.F32(40)}},
 	{forward: "swiglu", backward: "swiglu_backward", in: []program.Type{program.F32(3, 7), program.F32(3, 7)}},
 	{forward: "softmax", backward: "softmax_backward", in: []program.Type{program.F32(3, 7)},
-		operands: func(_, out, d []program.Array) []program.Array { return append(out, d...) }},
+		operands: func(_, out, d []reference.Array) []reference.Array { return append(out, d...) }},
 	{forward: "embedding", backward: "embedding_backward", in: []program.Type{program.F32(4, 3), {DType: compute.Int32, Shape: []int{6}}}, wrt: []int{0},
 		prepare: func(rng *rand.Rand, operand int, x []float64) {
 			for i := range x {
@@ -50,7 +53,7 @@ var gradients = []gradient{
 				x[0], x[1], x[2] = 0, 1, float64(rng.IntN(1000))
 			}
 		},
-		operands: func(in, _, d []program.Array) []program.Array { return []program.Array{d[0], in[1]} }},
+		operands: func(in, _, d []reference.Array) []reference.Array { return []reference.Array{d[0], in[1]} }},
 	{forward: "rms_norm", backward: "rms_norm_backward", in: []program.Type{program.F32(3, 9), program.F32(9)},
 		attr: program.Attr{Scalars: []float32{1e-3}}, back: program.Attr{Scalars: []float32{1e-3}}},
 	{forward: "layer_norm", backward: "layer_norm_backward", in: []program.Type{program.F32(3, 9), program.F32(9), program.F32(9)},
@@ -84,8 +87,8 @@ func attentionGradient(o compute.AttentionOptions, batch, n, keys, heads, kvhead
 			copy(x, lengths)
 		}
 	}
-	g.operands = func(in, _, d []program.Array) []program.Array {
-		out := catalogue.AttentionLSE.Reference(in, a, []program.Type{q, program.F32(batch, heads, n)})
+	g.operands = func(in, _, d []reference.Array) []reference.Array {
+		out := reference.Of(catalogue.AttentionLSE, in, a, []program.Type{q, program.F32(batch, heads, n)})
 		return slices.Concat(in[:3], out, d, in[3:])
 	}
 	return g
@@ -120,10 +123,8 @@ func TestGradients(t *testing.T) {
 
 func (g *gradient) check(t *testing.T) {
 	forward, backward := catalogue.Lookup(g.forward), catalogue.Lookup(g.backward)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	in := make([]program.Array, len(g.in))
+	rng := testseed.Rand(t)
+	in := make([]reference.Array, len(g.in))
 	for i, typ := range g.in {
 		x := randomArray(rng, typ)
 		if g.prepare != nil {
@@ -133,12 +134,12 @@ func (g *gradient) check(t *testing.T) {
 	}
 	out, err := forward.Check(g.in, g.attr)
 	require.NoError(t, err)
-	y := forward.Reference(in, g.attr, out)
-	d := make([]program.Array, len(y))
+	y := reference.Of(forward, in, g.attr, out)
+	d := make([]reference.Array, len(y))
 	for i, typ := range out {
 		d[i] = randomArray(rng, typ)
 	}
-	operands := append(append([]program.Array{}, in...), d...)
+	operands := append(append([]reference.Array{}, in...), d...)
 	if g.operands != nil {
 		operands = g.operands(in, y, d)
 	}
@@ -148,7 +149,7 @@ func (g *gradient) check(t *testing.T) {
 	}
 	results, err := backward.Check(types, g.back)
 	require.NoError(t, err)
-	for i, got := range backward.Reference(operands, g.back, results) {
+	for i, got := range reference.Of(backward, operands, g.back, results) {
 		k := i
 		if g.wrt != nil {
 			k = g.wrt[i]
@@ -156,7 +157,7 @@ func (g *gradient) check(t *testing.T) {
 		require.Equal(t, in[k].Shape, got.Shape)
 		for j := range in[k].Data {
 			want := difference(in[k].Data, j, func() (loss float64) {
-				for r, y := range forward.Reference(in, g.attr, out) {
+				for r, y := range reference.Of(forward, in, g.attr, out) {
 					for e, v := range y.Data {
 						loss += d[r].Data[e] * v
 					}
@@ -180,8 +181,8 @@ func difference(x []float64, i int, f func() float64) float64 {
 	return (up - down) / (2 * h)
 }
 
-func randomArray(rng *rand.Rand, t program.Type) program.Array {
-	x := program.Array{Shape: t.Shape, Data: make([]float64, t.Len())}
+func randomArray(rng *rand.Rand, t program.Type) reference.Array {
+	x := reference.Array{Shape: t.Shape, Data: make([]float64, t.Len())}
 	for i := range x.Data {
 		x.Data[i] = 4*rng.Float64() - 2
 	}

@@ -8,12 +8,13 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
 func TestInspect(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	x := program.Array{Shape: []int{2, 4}, Data: []float64{1, nan, inf, nan, -inf, 0, 2, inf}}
+	x := reference.Array{Shape: []int{2, 4}, Data: []float64{1, nan, inf, nan, -inf, 0, 2, inf}}
 	for axis, want := range map[compute.Axis][]float64{
 		compute.AllAxes:  {2, 3, 1, 2},
 		compute.LastAxis: {2, 1, 1, 2, 0, 2, -1, 0},
@@ -23,11 +24,11 @@ func TestInspect(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, compute.Int32, out[0].DType)
 		require.Equal(t, len(want), out[0].Len())
-		require.Equal(t, want, catalogue.Inspect.Reference([]program.Array{x}, a, out)[0].Data)
+		require.Equal(t, want, reference.Of(catalogue.Inspect, []reference.Array{x}, a, out)[0].Data)
 	}
 	out, err := catalogue.Inspect.Check([]program.Type{program.F32(0)}, program.Attr{Options: compute.AllAxes})
 	require.NoError(t, err)
-	require.Equal(t, []float64{0, 0, -1, -1}, catalogue.Inspect.Reference([]program.Array{{Shape: []int{0}}}, program.Attr{Options: compute.AllAxes}, out)[0].Data)
+	require.Equal(t, []float64{0, 0, -1, -1}, reference.Of(catalogue.Inspect, []reference.Array{{Shape: []int{0}}}, program.Attr{Options: compute.AllAxes}, out)[0].Data)
 	_, err = catalogue.Inspect.Check([]program.Type{program.F32()}, program.Attr{Options: compute.LastAxis})
 	require.ErrorIs(t, err, compute.ErrShape)
 }
@@ -51,15 +52,15 @@ func TestTraffic(t *testing.T) {
 // Halves as arrays, and the slack of two devices.
 func TestDisagreement(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
-	halves := catalogue.ArrayOf([]uint16{0, 0x8000, 1, 0x3c00, 0xc000, 0x7bff, 0x7c00, 0xfc00, 0x3555}, []int{9})
+	halves := reference.ArrayOf([]uint16{0, 0x8000, 1, 0x3c00, 0xc000, 0x7bff, 0x7c00, 0xfc00, 0x3555}, []int{9})
 	require.Equal(t, []float64{0, 0, 0x1p-24, 1, -2, 65504, inf, -inf, 0.333251953125}, halves.Data)
-	require.True(t, math.IsNaN(catalogue.ArrayOf([]uint16{0x7e00}, []int{1}).Data[0]))
+	require.True(t, math.IsNaN(reference.ArrayOf([]uint16{0x7e00}, []int{1}).Data[0]))
 	disagree := func(e *program.Entry, d compute.DType, x, y float64) int {
-		in := []program.Array{{Shape: []int{2}, Data: []float64{1, 2}}}
+		in := []reference.Array{{Shape: []int{2}, Data: []float64{1, 2}}}
 		for len(in) < len(e.Inputs) {
 			in = append(in, in[0])
 		}
-		return catalogue.Disagreement(e, in, program.Attr{Options: e.Options}, []program.Type{{DType: d, Shape: []int{2}}}, 0, []float64{3, x}, []float64{3, y})
+		return reference.Disagreement(e, in, program.Attr{Options: e.Options}, []program.Type{{DType: d, Shape: []int{2}}}, 0, []float64{3, x}, []float64{3, y})
 	}
 	for _, c := range []struct {
 		e    *program.Entry

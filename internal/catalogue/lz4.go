@@ -1,37 +1,26 @@
 package catalogue
 
 import (
-	endian "encoding/binary"
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// lz4Words are the words of a page.
-const lz4Words = LZ4Page / 4
+// LZ4Words are the words of a page.
+const LZ4Words = LZ4Page / 4
 
 // LZ4 entries: pages of 4 KiB, each by itself.
 var (
-	LZ4Compress = register(&program.Entry{Name: "lz4_compress", Method: "LZ4Compress", Class: program.Layer, Results: []string{"blocks", "sizes"},
+	LZ4Compress = &program.Entry{Name: "lz4_compress", Method: "LZ4Compress", Class: program.Layer, Results: []string{"blocks", "sizes"},
 		Doc: "pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its row of blocks [pages, 1024], " +
 			"with the rest zeros, and their sizes [pages] in bytes: the same bytes on every device",
 		Special: "Size 4096 says that a page does not get smaller: then the block is the page itself. A page of zeros has 26 bytes.",
 		Inputs:  []program.Input{{Name: "pages", Types: []compute.DType{compute.Uint32}}},
 		InferAll: func(in []program.Type, _ program.Attr) ([]program.Type, error) {
 			return lz4Types(in[0])
-		},
-		RefAll: func(in []program.Array, _ program.Attr, out []program.Type) [][]float64 {
-			blocks, sizes := make([]float64, 0, out[0].Len()), make([]float64, 0, out[1].Len())
-			var page, block [LZ4Page]byte
-			for x := in[0].Data; len(x) > 0; x = x[lz4Words:] {
-				lz4Bytes(page[:], x)
-				sizes = append(sizes, float64(CompressLZ4(block[:], page[:])))
-				blocks = appendWords(blocks, block[:])
-			}
-			return [][]float64{blocks, sizes}
-		}})
-	LZ4Decompress = register(&program.Entry{Name: "lz4_decompress", Method: "LZ4Decompress", Class: program.Layer, Results: []string{"pages", "status"},
+		}}
+	LZ4Decompress = &program.Entry{Name: "lz4_decompress", Method: "LZ4Decompress", Class: program.Layer, Results: []string{"pages", "status"},
 		Doc: "the pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the LZ4 block format, of so many " +
 			"bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status [pages] is the number of their bytes",
 		Special: "Where a block is malformed, its page is zeros and its status says what is wrong: −1 the size is not from 1 to 4096, " +
@@ -44,36 +33,12 @@ var (
 				return nil, fmt.Errorf("sizes must have shape %v: %w", out[1].Shape, compute.ErrShape)
 			}
 			return out, err
-		},
-		RefAll: func(in []program.Array, _ program.Attr, out []program.Type) [][]float64 {
-			pages, status := make([]float64, 0, out[0].Len()), make([]float64, 0, out[1].Len())
-			var page, block [LZ4Page]byte
-			for i, size := range in[1].Data {
-				lz4Bytes(block[:], in[0].Data[i*lz4Words:])
-				status = append(status, float64(DecompressLZ4(page[:], block[:], int(size))))
-				pages = appendWords(pages, page[:])
-			}
-			return [][]float64{pages, status}
-		}})
+		}}
 )
 
 func lz4Types(x program.Type) ([]program.Type, error) {
-	if len(x.Shape) != 2 || x.Shape[1] != lz4Words {
-		return nil, fmt.Errorf("must have shape [pages %d]: %w", lz4Words, compute.ErrShape)
+	if len(x.Shape) != 2 || x.Shape[1] != LZ4Words {
+		return nil, fmt.Errorf("must have shape [pages %d]: %w", LZ4Words, compute.ErrShape)
 	}
 	return []program.Type{x, {DType: compute.Int32, Shape: x.Shape[:1]}}, nil
-}
-
-// lz4Bytes fills to with words, the lowest byte of each first.
-func lz4Bytes(to []byte, words []float64) {
-	for i := range len(to) / 4 {
-		endian.LittleEndian.PutUint32(to[4*i:], uint32(words[i]))
-	}
-}
-
-func appendWords(to []float64, b []byte) []float64 {
-	for i := 0; i < len(b); i += 4 {
-		to = append(to, float64(endian.LittleEndian.Uint32(b[i:])))
-	}
-	return to
 }

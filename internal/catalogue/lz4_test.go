@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/wavelane/wavelane/internal/testseed"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -50,9 +52,10 @@ func TestLZ4RoundTrip(t *testing.T) {
 func TestLZ4Sizes(t *testing.T) {
 	block := make([]byte, LZ4Page)
 	require.Equal(t, 26, CompressLZ4(block, make([]byte, LZ4Page)), "a page of zeros")
+	r := testseed.Rand(t)
 	random := make([]byte, LZ4Page)
 	for i := range random {
-		random[i] = byte(rand.Uint32())
+		random[i] = byte(r.Uint32())
 	}
 	require.Equal(t, LZ4Page, CompressLZ4(block, random), "a page of noise")
 }

@@ -49,7 +49,7 @@ func MatMulShape(a, b []int, o compute.MatMulOptions) (MatMulDims, error) {
 
 // Matrix entries.
 var (
-	MatMul = register(&program.Entry{Name: "matmul", Method: "MatMul", Class: program.Matrix, Dots: matmulFlops,
+	MatMul = &program.Entry{Name: "matmul", Method: "MatMul", Class: program.Matrix, Dots: matmulFlops,
 		Doc: "act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of " +
 			"a and b are the same, that of the result is an option; sums and bias are Float32",
 		Special: "K = 0 gives act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.",
@@ -78,35 +78,23 @@ var (
 				lead = in[1].Shape[:len(in[1].Shape)-2]
 			}
 			return program.Type{DType: o.Result, Shape: append(slices.Clone(lead), d.M, d.N)}, nil
-		},
-		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			return activate(matmulReference(in, a.Options.(compute.MatMulOptions), out), a.Options.(compute.MatMulOptions).Act)
-		},
-		Magnitude: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			return matmulReference(program.Absolute(in), a.Options.(compute.MatMulOptions), out)
-		}})
-	MatVec = register(&program.Entry{Name: "matvec", Method: "MatVec", Class: program.Matrix, Dots: matrixFlops(0),
+		}}
+	MatVec = &program.Entry{Name: "matvec", Method: "MatVec", Class: program.Matrix, Dots: matrixFlops(0),
 		Doc: "the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be " +
 			"Float16 or BFloat16 and is read once for up to 8 rows",
 		Special: "K = 0 gives zeros. Subnormal halves may count as 0.",
 		Inputs:  []program.Input{{Name: "a", Types: floats}, {Name: "x"}}, Tol: sumTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 			return vectorTimes(in[1].Shape, in[0].Shape, true)
-		},
-		Ref: func(in []program.Array, _ program.Attr, out program.Type) []float64 {
-			return matmulReference([]program.Array{asRows(in[1]), in[0]}, compute.MatMulOptions{TransB: true}, out)
-		}})
-	VecMat = register(&program.Entry{Name: "vecmat", Method: "VecMat", Class: program.Matrix, Dots: matrixFlops(1),
+		}}
+	VecMat = &program.Entry{Name: "vecmat", Method: "VecMat", Class: program.Matrix, Dots: matrixFlops(1),
 		Doc: "the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be " +
 			"Float16 or BFloat16 and is read once for up to 8 rows",
 		Special: "K = 0 gives zeros. Subnormal halves may count as 0.",
 		Inputs:  []program.Input{{Name: "x"}, {Name: "a", Types: floats}}, Tol: sumTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 			return vectorTimes(in[0].Shape, in[1].Shape, false)
-		},
-		Ref: func(in []program.Array, _ program.Attr, out program.Type) []float64 {
-			return matmulReference([]program.Array{asRows(in[0]), in[1]}, compute.MatMulOptions{}, out)
-		}})
+		}}
 )
 
 // vectorTimes is the type of vectors, the rows of x, times a matrix.
@@ -122,11 +110,6 @@ func vectorTimes(x, a []int, transposed bool) (program.Type, error) {
 		return program.Type{}, fmt.Errorf("inner dimensions %d and %d differ: %w", x[len(x)-1], k, compute.ErrShape)
 	}
 	return program.F32(append(slices.Clone(x[:len(x)-1]), n)...), nil
-}
-
-func asRows(x program.Array) program.Array {
-	rows, cols := program.RowsCols(x.Shape)
-	return program.Array{Shape: []int{rows, cols}, Data: x.Data}
 }
 
 // Product is a matmul, matvec or vecmat as a product of matrices.
@@ -152,52 +135,4 @@ func ProductOf(e *program.Entry, in []program.Type, a program.Attr) (Product, er
 	var err error
 	p.MatMulDims, err = MatMulShape(left, in[p.B].Shape, p.MatMulOptions)
 	return p, err
-}
-
-func matmulReference(in []program.Array, o compute.MatMulOptions, out program.Type) []float64 {
-	d, _ := MatMulShape(in[0].Shape, in[1].Shape, o)
-	y := make([]float64, out.Len())
-	// Strides of A along m and k, of B along k and n.
-	am, ak, bk, bn := d.K, 1, d.N, 1
-	if o.TransA {
-		am, ak = 1, d.M
-	}
-	if o.TransB {
-		bk, bn = 1, d.K
-	}
-	for z := range d.Batch {
-		a, b := in[0].Data[z*d.StrideA:], in[1].Data[z*d.StrideB:]
-		for i := range d.M {
-			row := y[(z*d.M+i)*d.N : (z*d.M+i+1)*d.N]
-			if ak == 1 && bk == 1 { // as both lie in memory
-				for j := range row {
-					row[j] = dot(a[i*d.K:(i+1)*d.K], b[j*d.K:(j+1)*d.K])
-				}
-			} else {
-				for k := range d.K {
-					x := a[i*am+k*ak]
-					for j := range row {
-						row[j] += x * b[k*bk+j*bn]
-					}
-				}
-			}
-			if len(in) == 3 {
-				for j := range row {
-					row[j] += in[2].Data[j]
-				}
-			}
-		}
-	}
-	return y
-}
-
-func activate(y []float64, act compute.Activation) []float64 {
-	e, _ := ActivationEntry(act)
-	if e == nil {
-		return y
-	}
-	for i := range y {
-		y[i] = e.F(y[i:i+1], nil)
-	}
-	return y
 }

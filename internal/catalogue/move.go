@@ -2,7 +2,6 @@ package catalogue
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
@@ -98,18 +97,12 @@ func ConcatAxis(rank int, o compute.ConcatOptions) (int, error) {
 }
 
 func viewEntry(name, method, doc string, options any, view func(x []int, a program.Attr) (View, error)) *program.Entry {
-	return register(&program.Entry{Name: name, Method: method, Class: program.Move, Doc: doc, Options: options,
+	return &program.Entry{Name: name, Method: method, Class: program.Move, Doc: doc, Options: options,
 		Inputs: []program.Input{{Name: "x", Types: words}},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			v, err := view(in[0].Shape, a)
 			return program.Type{DType: in[0].DType, Shape: v.Shape}, err
-		},
-		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			v, _ := view(in[0].Shape, a)
-			y := make([]float64, out.Len())
-			program.Walk(v.Shape, func(i int, index []int) { y[i] = in[0].Data[v.Offset+program.Dot(index, v.Strides)] })
-			return y
-		}})
+		}}
 }
 
 // Movement entries.
@@ -120,7 +113,7 @@ var (
 		})
 	Slice = viewEntry("slice", "Slice", "a strided box of x", compute.SliceOptions{},
 		func(x []int, a program.Attr) (View, error) { return SliceView(x, a.Options.(compute.SliceOptions)) })
-	Pad = register(&program.Entry{Name: "pad", Method: "Pad", Class: program.Move, Doc: "x with elements of one value added around it",
+	Pad = &program.Entry{Name: "pad", Method: "Pad", Class: program.Move, Doc: "x with elements of one value added around it",
 		Inputs: []program.Input{{Name: "x"}}, Options: compute.PadOptions{},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			o := a.Options.(compute.PadOptions)
@@ -136,15 +129,8 @@ var (
 				out[i] += o.Before[i] + o.After[i]
 			}
 			return program.F32(out...), nil
-		},
-		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			o := a.Options.(compute.PadOptions)
-			y := slices.Repeat([]float64{float64(o.Value)}, out.Len())
-			st := program.Strides(out.Shape)
-			program.Walk(in[0].Shape, func(i int, index []int) { y[program.Dot(o.Before, st)+program.Dot(index, st)] = in[0].Data[i] })
-			return y
-		}})
-	Concat = register(&program.Entry{Name: "concat", Method: "Concat", Class: program.Move, Doc: "the operands joined along one axis",
+		}}
+	Concat = &program.Entry{Name: "concat", Method: "Concat", Class: program.Move, Doc: "the operands joined along one axis",
 		Inputs: []program.Input{{Name: "x", Types: words, Variadic: true}}, Options: compute.ConcatOptions{},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			out := program.Type{DType: in[0].DType, Shape: slices.Clone(in[0].Shape)}
@@ -166,19 +152,8 @@ var (
 				}
 			}
 			return out, nil
-		},
-		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			axis, _ := ConcatAxis(len(out.Shape), a.Options.(compute.ConcatOptions))
-			y := make([]float64, out.Len())
-			st := program.Strides(out.Shape)
-			at := 0
-			for _, x := range in {
-				program.Walk(x.Shape, func(i int, index []int) { y[at*st[axis]+program.Dot(index, st)] = x.Data[i] })
-				at += x.Shape[axis]
-			}
-			return y
-		}})
-	Embedding = register(&program.Entry{Name: "embedding", Method: "Embedding", Class: program.Move,
+		}}
+	Embedding = &program.Entry{Name: "embedding", Method: "Embedding", Class: program.Move,
 		Doc:     "the rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width appended",
 		Special: "An id outside the vocabulary gives a row of NaN.",
 		Inputs:  []program.Input{{Name: "table"}, {Name: "ids", Types: []compute.DType{compute.Int32}}},
@@ -187,31 +162,17 @@ var (
 				return program.Type{}, fmt.Errorf("table must have two axes: %w", compute.ErrShape)
 			}
 			return program.F32(append(slices.Clone(in[1].Shape), in[0].Shape[1])...), nil
-		},
-		Ref: func(in []program.Array, _ program.Attr, out program.Type) []float64 {
-			vocabulary, width := in[0].Shape[0], in[0].Shape[1]
-			y := make([]float64, 0, out.Len())
-			for _, id := range in[1].Data {
-				if id < 0 || int(id) >= vocabulary {
-					y = append(y, slices.Repeat([]float64{math.NaN()}, width)...)
-					continue
-				}
-				y = append(y, in[0].Data[int(id)*width:(int(id)+1)*width]...)
-			}
-			return y
-		}})
-	Copy = register(&program.Entry{Name: "copy", Method: "Copy", Class: program.Move, Doc: "x in memory of its own",
+		}}
+	Copy = &program.Entry{Name: "copy", Method: "Copy", Class: program.Move, Doc: "x in memory of its own",
 		Inputs: []program.Input{{Name: "x", Types: anyType}},
-		Infer:  func(in []program.Type, _ program.Attr) (program.Type, error) { return in[0], nil },
-		Ref:    func(in []program.Array, _ program.Attr, _ program.Type) []float64 { return slices.Clone(in[0].Data) }})
-	Reshape = register(&program.Entry{Name: "reshape", Method: "Reshape", Class: program.Move, Doc: "x's elements, in order, under another shape",
+		Infer:  func(in []program.Type, _ program.Attr) (program.Type, error) { return in[0], nil }}
+	Reshape = &program.Entry{Name: "reshape", Method: "Reshape", Class: program.Move, Doc: "x's elements, in order, under another shape",
 		Inputs: []program.Input{{Name: "x", Types: anyType}}, Options: compute.ReshapeOptions{},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			s, err := inferReshape(in[0].Len(), a.Options.(compute.ReshapeOptions).Shape)
 			return program.Type{DType: in[0].DType, Shape: s}, err
-		},
-		Ref: func(in []program.Array, _ program.Attr, _ program.Type) []float64 { return slices.Clone(in[0].Data) }})
-	Fill = register(&program.Entry{Name: "fill", Method: "Fill", Class: program.Move, Doc: "a tensor of one value",
+		}}
+	Fill = &program.Entry{Name: "fill", Method: "Fill", Class: program.Move, Doc: "a tensor of one value",
 		Scalars: []program.Scalar{scalar("value", 0, 1, -2.5)}, Options: compute.FillOptions{},
 		Infer: func(_ []program.Type, a program.Attr) (program.Type, error) {
 			s := a.Options.(compute.FillOptions).Shape
@@ -219,11 +180,8 @@ var (
 				return program.Type{}, fmt.Errorf("%d axes, at most %d are possible: %w", len(s), program.MaxRank, compute.ErrShape)
 			}
 			return program.F32(s...), nil
-		},
-		Ref: func(_ []program.Array, a program.Attr, out program.Type) []float64 {
-			return slices.Repeat([]float64{float64(a.Scalars[0])}, out.Len())
-		}})
-	Cast = register(&program.Entry{Name: "cast", Method: "Cast", Class: program.Move, Doc: "x converted between Float32, Float16 and BFloat16, or copied",
+		}}
+	Cast = &program.Entry{Name: "cast", Method: "Cast", Class: program.Move, Doc: "x converted between Float32, Float16 and BFloat16, or copied",
 		Special: "To a type of fewer bits rounds to nearest even; what rounds beyond its largest value (65504; 3.39e38) gives ±Inf. " +
 			"NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.",
 		Inputs: []program.Input{{Name: "x", Types: floats}}, Options: compute.CastOptions{},
@@ -234,8 +192,7 @@ var (
 				return program.Type{}, fmt.Errorf("cannot convert to %v: %w", to, compute.ErrDType)
 			}
 			return program.Type{DType: to, Shape: in[0].Shape}, nil
-		},
-		Ref: func(in []program.Array, _ program.Attr, _ program.Type) []float64 { return slices.Clone(in[0].Data) }})
+		}}
 )
 
 func inferReshape(n int, shape []int) ([]int, error) {

@@ -1,37 +1,23 @@
 package catalogue
 
 import (
-	"math"
-
 	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Gradients of norms. With x̂ = (x − mean)·r, where r is 1/√(variance + eps) and the mean of rms_norm is 0, and g = gamma·dy:
 // dx = r·(g − mean(g) − x̂·mean(g·x̂)), where rms_norm lacks mean(g), and dgamma = Σdy·x̂ over all rows.
 var (
-	RMSNormBackward = register(&program.Entry{Name: "rms_norm_backward", Method: "RMSNormBackward", Class: program.Layer,
+	RMSNormBackward = &program.Entry{Name: "rms_norm_backward", Method: "RMSNormBackward", Class: program.Layer,
 		Doc:    "the gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows have one order, always the same",
 		Inputs: []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "dy"}}, Results: []string{"dx", "dgamma"}, Scalars: RMSNorm.Scalars,
-		Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 3e-6}, InferAll: inferNormBackward(1),
-		RefAll: func(in []program.Array, a program.Attr, _ []program.Type) [][]float64 {
-			return normBackward(in[0], in[1], in[2], false, a.Scalars[0])
-		},
-		MagnitudeAll: func(in []program.Array, a program.Attr, _ []program.Type) [][]float64 {
-			return normBackwardMagnitude(in[0], in[1], in[2], false, a.Scalars[0])
-		}})
-	LayerNormBackward = register(&program.Entry{Name: "layer_norm_backward", Method: "LayerNormBackward", Class: program.Layer,
+		Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 3e-6}, InferAll: inferNormBackward(1)}
+	LayerNormBackward = &program.Entry{Name: "layer_norm_backward", Method: "LayerNormBackward", Class: program.Layer,
 		Doc: "the gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums over rows have one order, " +
 			"always the same",
 		Special: "Where a row of dy holds infinities, those and NaN take turns in its dx.",
 		Inputs:  []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "beta"}, {Name: "dy"}},
 		Results: []string{"dx", "dgamma", "dbeta"}, Scalars: LayerNorm.Scalars,
-		Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 3e-6}, InferAll: inferNormBackward(2),
-		RefAll: func(in []program.Array, a program.Attr, _ []program.Type) [][]float64 {
-			return normBackward(in[0], in[1], in[3], true, a.Scalars[0])
-		},
-		MagnitudeAll: func(in []program.Array, a program.Attr, _ []program.Type) [][]float64 {
-			return normBackwardMagnitude(in[0], in[1], in[3], true, a.Scalars[0])
-		}})
+		Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 3e-6}, InferAll: inferNormBackward(2)}
 )
 
 func inferNormBackward(vectors int) func(in []program.Type, a program.Attr) ([]program.Type, error) {
@@ -40,61 +26,4 @@ func inferNormBackward(vectors int) func(in []program.Type, a program.Attr) ([]p
 		dx, err := infer(in, a)
 		return append([]program.Type{dx}, in[1:1+vectors]...), err
 	}
-}
-
-func normBackward(x, gamma, dy program.Array, layer bool, eps float32) [][]float64 {
-	rows, cols := program.RowsCols(x.Shape)
-	dx, dgamma, dbeta := make([]float64, rows*cols), make([]float64, cols), make([]float64, cols)
-	g := make([]float64, cols)
-	for r := range rows {
-		x, dy, dx := x.Data[r*cols:(r+1)*cols], dy.Data[r*cols:(r+1)*cols], dx[r*cols:(r+1)*cols]
-		mean, rstd := 0.0, 1/math.Sqrt(dot(x, x)/float64(cols)+float64(eps))
-		if layer && cols > 0 {
-			mean, rstd = moments(x, eps)
-		}
-		product, meanG := 0.0, 0.0
-		for i := range g {
-			g[i] = gamma.Data[i] * dy[i]
-			product += g[i] * (x[i] - mean)
-			dgamma[i] += dy[i] * ((x[i] - mean) * rstd)
-			dbeta[i] += dy[i]
-		}
-		if layer {
-			meanG = sum(g) / float64(cols)
-		}
-		c := product * rstd * rstd * rstd / float64(cols)
-		for i := range g {
-			dx[i] = (g[i]-meanG)*rstd - (x[i]-mean)*c
-		}
-	}
-	if layer {
-		return [][]float64{dx, dgamma, dbeta}
-	}
-	return [][]float64{dx, dgamma}
-}
-
-// normBackwardMagnitude takes for |x̂| the largest of a row, whose error has to do with that of the mean.
-func normBackwardMagnitude(x, gamma, dy program.Array, layer bool, eps float32) [][]float64 {
-	rows, cols := program.RowsCols(x.Shape)
-	dx, dgamma, dbeta := make([]float64, rows*cols), make([]float64, cols), make([]float64, cols)
-	for r := range rows {
-		x, dy := x.Data[r*cols:(r+1)*cols], dy.Data[r*cols:(r+1)*cols]
-		rstd, largest, meanG := 1/math.Sqrt(dot(x, x)/float64(cols)+float64(eps)), 0.0, 0.0
-		if layer && cols > 0 {
-			_, rstd = moments(x, eps)
-		}
-		for i, v := range x {
-			largest = max(largest, math.Abs(v)*rstd)
-			meanG += math.Abs(gamma.Data[i]*dy[i]) / float64(cols)
-		}
-		for i := range x {
-			dx[r*cols+i] = rstd * (math.Abs(gamma.Data[i]*dy[i]) + meanG*(1+largest*largest))
-			dgamma[i] += math.Abs(dy[i]) * largest
-			dbeta[i] += math.Abs(dy[i])
-		}
-	}
-	if layer {
-		return [][]float64{dx, dgamma, dbeta}
-	}
-	return [][]float64{dx, dgamma}
 }

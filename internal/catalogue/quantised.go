@@ -2,7 +2,6 @@ package catalogue
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
@@ -19,7 +18,7 @@ var packed = []compute.DType{compute.Uint32}
 // Products with weights in GGML's block formats. As rows of w, weights are what model files have; as columns they are another
 // operation, since a shape alone does not tell.
 var (
-	Dequantize = register(&program.Entry{Name: "dequantize", Method: "Dequantize", Class: program.Layer,
+	Dequantize = &program.Entry{Name: "dequantize", Method: "Dequantize", Class: program.Layer,
 		Doc: "the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of any shape, those " +
 			"of these rows only: […rows k], the embedding of quantised tables",
 		Special: "Float32 values are those of quant.Dequantize, bit for bit; halves are the nearest to them, and subnormal " +
@@ -40,42 +39,18 @@ var (
 				lead = in[1].Shape
 			}
 			return program.Type{DType: o.Result, Shape: append(slices.Clone(lead), k)}, nil
-		},
-		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			w := dequantized(in[0], a.Options.(compute.DequantizeOptions).Format)
-			if len(in) == 1 {
-				return w.Data
-			}
-			k := w.Shape[1]
-			y := make([]float64, 0, out.Len())
-			for _, r := range in[1].Data {
-				if r >= 0 && int(r) < w.Shape[0] {
-					y = append(y, w.Data[int(r)*k:][:k]...)
-				} else {
-					y = append(y, slices.Repeat([]float64{math.NaN()}, k)...)
-				}
-			}
-			return y
-		}})
+		}}
 
-	QuantMatMulRowMajor = register(&program.Entry{Name: "quant_matmul_row_major", Method: "QuantMatMulRowMajor", Class: program.Layer, Dots: quantFlops,
+	QuantMatMulRowMajor = &program.Entry{Name: "quant_matmul_row_major", Method: "QuantMatMulRowMajor", Class: program.Layer, Dots: quantFlops,
 		Doc: "x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: " +
 			"[… n]", Special: quantSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "w", Types: packed}},
 		Options: compute.QuantOptions{}, Tol: quantTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			return quantProduct(in[0], in[1], a.Options.(compute.QuantOptions).Format)
-		},
-		Ref: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-			o := a.Options.(compute.QuantOptions)
-			return rowsTimes(activations8(in[0], o.Q8), dequantized(in[1], o.Format))
-		},
-		Magnitude: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-			o := a.Options.(compute.QuantOptions)
-			return rowsTimes(yardstick8(in[0], o.Q8), weightYardstick(in[1], o.Format))
-		}})
+		}}
 
-	QuantMatMulColMajor = register(&program.Entry{Name: "quant_matmul_col_major", Method: "QuantMatMulColMajor", Class: program.Layer, Dots: quantFlops,
+	QuantMatMulColMajor = &program.Entry{Name: "quant_matmul_col_major", Method: "QuantMatMulColMajor", Class: program.Layer, Dots: quantFlops,
 		Doc: "x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; Q8 is not possible, since " +
 			"the values that a result sums up have scales of their own", Special: quantSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "w", Types: packed}},
@@ -93,17 +68,9 @@ var (
 				return program.Type{}, fmt.Errorf("needs x [… k] and weights of %d rows: %w", k, compute.ErrShape)
 			}
 			return program.F32(append(slices.Clone(in[0].Shape[:len(in[0].Shape)-1]), n)...), nil
-		},
-		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			w := dequantized(in[1], a.Options.(compute.QuantOptions).Format)
-			return matmulReference([]program.Array{asRows(in[0]), w}, compute.MatMulOptions{}, out)
-		},
-		Magnitude: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			w := weightYardstick(in[1], a.Options.(compute.QuantOptions).Format)
-			return matmulReference([]program.Array{asRows(yardstick8(in[0], false)), w}, compute.MatMulOptions{}, out)
-		}})
+		}}
 
-	QuantRMSNormMatVec = register(&program.Entry{Name: "quant_rms_norm_matvec", Method: "QuantRMSNormMatVec", Class: program.Layer, Dots: quantFlops,
+	QuantRMSNormMatVec = &program.Entry{Name: "quant_rms_norm_matvec", Method: "QuantRMSNormMatVec", Class: program.Layer, Dots: quantFlops,
 		Doc: "rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with " +
 			"gamma [k]", Special: quantSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "w", Types: packed}},
@@ -114,28 +81,15 @@ var (
 				return program.Type{}, err
 			}
 			return quantProduct(in[0], in[2], a.Options.(compute.QuantOptions).Format)
-		},
-		Ref: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-			o := a.Options.(compute.QuantOptions)
-			x := program.Array{Shape: in[0].Shape, Data: RMSNorm.Ref(in[:2], a, program.Type{})}
-			return rowsTimes(activations8(x, o.Q8), dequantized(in[2], o.Format))
-		},
-		Magnitude: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-			o := a.Options.(compute.QuantOptions)
-			x := program.Array{Shape: in[0].Shape, Data: RMSNorm.Ref(program.Absolute(in[:2]), a, program.Type{})}
-			return rowsTimes(yardstick8(x, o.Q8), weightYardstick(in[2], o.Format))
-		}})
+		}}
 
-	QuantQKV = register(&program.Entry{Name: "quant_qkv", Method: "QuantQKV", Class: program.Layer, Dots: quantFlops,
+	QuantQKV = &program.Entry{Name: "quant_qkv", Method: "QuantQKV", Class: program.Layer, Dots: quantFlops,
 		Doc: "the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are " +
 			"[n], all or none; formats may differ", Special: quantSpecial,
 		Inputs: []program.Input{{Name: "x"}, {Name: "wq", Types: packed}, {Name: "wk", Types: packed}, {Name: "wv", Types: packed},
 			{Name: "bq", Optional: true}, {Name: "bk", Optional: true}, {Name: "bv", Optional: true}},
-		Options: compute.QuantQKVOptions{}, Results: []string{"q", "k", "v"}, Tol: quantTol, Domain: [2]float64{-1, 1},
+		Together: true, Options: compute.QuantQKVOptions{}, Results: []string{"q", "k", "v"}, Tol: quantTol, Domain: [2]float64{-1, 1},
 		InferAll: func(in []program.Type, a program.Attr) ([]program.Type, error) {
-			if len(in) != 4 && len(in) != 7 {
-				return nil, fmt.Errorf("takes three biases or none: %w", compute.ErrArgument)
-			}
 			var out []program.Type
 			for i, f := range QKVFormats(a) {
 				t, err := quantProduct(in[0], in[1+i], f)
@@ -148,26 +102,9 @@ var (
 				out = append(out, t)
 			}
 			return out, nil
-		},
-		RefAll: func(in []program.Array, a program.Attr, _ []program.Type) [][]float64 {
-			in = slices.Clone(in)
-			in[0] = activations8(in[0], a.Options.(compute.QuantQKVOptions).Q8)
-			for i, f := range QKVFormats(a) {
-				in[1+i] = dequantized(in[1+i], f)
-			}
-			return threeProducts(in)
-		},
-		MagnitudeAll: func(in []program.Array, a program.Attr, _ []program.Type) [][]float64 {
-			in = slices.Clone(in)
-			in[0] = yardstick8(in[0], a.Options.(compute.QuantQKVOptions).Q8)
-			for i, f := range QKVFormats(a) {
-				in[1+i] = weightYardstick(in[1+i], f)
-			}
-			copy(in[4:], program.Absolute(in[4:]))
-			return threeProducts(in)
-		}})
+		}}
 
-	QuantGateUpSwiGLU = register(&program.Entry{Name: "quant_gate_up_swiglu", Method: "QuantGateUpSwiGLU", Class: program.Layer, Dots: quantGateUpFlops,
+	QuantGateUpSwiGLU = &program.Entry{Name: "quant_gate_up_swiglu", Method: "QuantGateUpSwiGLU", Class: program.Layer, Dots: quantGateUpFlops,
 		Doc: "silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a " +
 			"gated feed-forward layer", Special: quantSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "gate", Types: packed}, {Name: "up", Types: packed}},
@@ -177,29 +114,7 @@ var (
 				return program.Type{}, fmt.Errorf("weights %v and %v differ: %w", in[1].Shape, in[2].Shape, compute.ErrShape)
 			}
 			return quantProduct(in[0], in[1], a.Options.(compute.QuantOptions).Format)
-		},
-		Ref: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-			o := a.Options.(compute.QuantOptions)
-			x := activations8(in[0], o.Q8)
-			y := rowsTimes(x, dequantized(in[1], o.Format))
-			for i, up := range rowsTimes(x, dequantized(in[2], o.Format)) {
-				y[i] = swish(y[i]) * up
-			}
-			return y
-		},
-		// With g and u off by eg and eu, silu(g)·u is off by at most 1.1·eg·|u| + (|g| + eg)·eu.
-		Magnitude: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-			o := a.Options.(compute.QuantOptions)
-			x := yardstick8(in[0], o.Q8)
-			gate, up := weightYardstick(in[1], o.Format), weightYardstick(in[2], o.Format)
-			eg, eu := rowsTimes(x, gate), rowsTimes(x, up)
-			plain := yardstick8(in[0], false)
-			g, u := rowsTimes(plain, gate), rowsTimes(plain, up)
-			for i := range eg {
-				eg[i] = 1.1*eg[i]*u[i] + (g[i]+quantTol.Mag*eg[i])*eu[i]
-			}
-			return eg
-		}})
+		}}
 )
 
 // quantTol bounds rounding in units of Σ|w·x|, with what Q8 adds in the yardstick of x. So without Q8 activations need 18 bits or
@@ -228,77 +143,4 @@ func quantProduct(x, w program.Type, f compute.BlockFormat) (program.Type, error
 		return program.Type{}, err
 	}
 	return inferProduct(x, program.F32(n, k))
-}
-
-// dequantized are the values of packed weights.
-func dequantized(w program.Array, f compute.BlockFormat) program.Array {
-	rows, cols, _ := PackedShape(program.Type{DType: compute.Uint32, Shape: w.Shape}, f)
-	p := &quant.Packed{Type: quant.Type(f), Rows: rows, Cols: cols, Words: make([]uint32, len(w.Data))}
-	for i, v := range w.Data {
-		p.Words[i] = uint32(v)
-	}
-	values := make([]float32, rows*cols)
-	if m, err := p.Unpack(); err == nil { // checked with the call
-		_ = m.Dequantize(values)
-	}
-	y := program.Array{Shape: []int{rows, cols}, Data: make([]float64, len(values))}
-	for i, v := range values {
-		y.Data[i] = float64(v)
-	}
-	return y
-}
-
-// weightYardstick is how large what a kernel sums up for a weight may be: d·q and the minimum apart may be larger than their
-// difference, up to the largest weights that share their scales.
-func weightYardstick(w program.Array, f compute.BlockFormat) program.Array {
-	y := dequantized(w, f)
-	for at := 0; at < len(y.Data); at += 32 {
-		group, most := y.Data[at:at+32], 0.0
-		for _, v := range group {
-			most = max(most, math.Abs(v))
-		}
-		for i := range group {
-			group[i] = 2 * most
-		}
-	}
-	return y
-}
-
-// activations8 is x; with Q8, rows with Inf or NaN are NaN.
-func activations8(x program.Array, q8 bool) program.Array {
-	if !q8 {
-		return x
-	}
-	x.Data = slices.Clone(x.Data)
-	_, k := program.RowsCols(x.Shape)
-	for at := 0; at < len(x.Data); at += k {
-		row := x.Data[at : at+k]
-		if slices.ContainsFunc(row, func(v float64) bool { return v-v != 0 }) {
-			for i := range row {
-				row[i] = math.NaN()
-			}
-		}
-	}
-	return x
-}
-
-// yardstick8 is |x| and, in units of quantTol, what rounding to 8 bits changes: half a step of the block's scale, which may be
-// a half and so be off by itself.
-func yardstick8(x program.Array, q8 bool) program.Array {
-	x = program.Absolute([]program.Array{x})[0]
-	if !q8 {
-		return x
-	}
-	_, k := program.RowsCols(x.Shape)
-	for at := 0; at < len(x.Data); at += k {
-		for row := x.Data[at : at+k]; len(row) > 0; {
-			block := row[:min(256, len(row))]
-			half := slices.Max(block) * 1.02 / 254
-			for i := range block {
-				block[i] += (half + 5e-4*block[i]) / quantTol.Mag
-			}
-			row = row[len(block):]
-		}
-	}
-	return x
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -24,7 +25,7 @@ func TestPhilox(t *testing.T) {
 		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0},
 			[4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
 	} {
-		require.Equal(t, c.want, catalogue.Philox(c.counter, c.key))
+		require.Equal(t, c.want, reference.Philox(c.counter, c.key))
 	}
 }
 
@@ -48,7 +49,7 @@ func TestRandomStatistics(t *testing.T) {
 	const n = 1 << 20
 	draw := func(e *program.Entry, stream int) []float64 {
 		o := program.Attr{Options: compute.RandomOptions{Shape: []int{n}, Stream: stream}}
-		return e.Reference([]program.Array{vec(2026, 11)}, o, []program.Type{program.F32(n)})[0].Data
+		return reference.Of(e, []reference.Array{vec(2026, 11)}, o, []program.Type{program.F32(n)})[0].Data
 	}
 	for _, c := range []struct {
 		e              *program.Entry

@@ -2,7 +2,6 @@ package catalogue
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
@@ -11,18 +10,9 @@ import (
 // reduceTol bounds the error of sums by trees or blocks; a plain running sum of a million terms does not meet it.
 var reduceTol = program.Tolerance{Mag: 2e-6}
 
-func reduction(name, method, doc string, tol program.Tolerance, out compute.DType, emptyAllowed bool, f func(row []float64) float64) *program.Entry {
-	return register(&program.Entry{Name: name, Method: method, Class: program.Reduce, Doc: doc, Tol: tol,
-		Inputs: []program.Input{{Name: "x"}}, Options: compute.AllAxes,
-		Infer: inferReduce(out, emptyAllowed),
-		Ref: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-			rows, cols := program.ReduceRows(in[0].Shape, a.Options.(compute.Axis))
-			y := make([]float64, rows)
-			for r := range y {
-				y[r] = f(in[0].Data[r*cols : (r+1)*cols])
-			}
-			return y
-		}})
+func reduction(e program.Entry, out compute.DType, emptyAllowed bool) *program.Entry {
+	e.Class, e.Inputs, e.Options, e.Infer = program.Reduce, []program.Input{{Name: "x"}}, compute.AllAxes, inferReduce(out, emptyAllowed)
+	return &e
 }
 
 func inferReduce(out compute.DType, emptyAllowed bool) func(in []program.Type, a program.Attr) (program.Type, error) {
@@ -52,81 +42,28 @@ func inferReduce(out compute.DType, emptyAllowed bool) func(in []program.Type, a
 
 // Reductions.
 var (
-	Sum = reduction("sum", "Sum", "the sum of the elements", reduceTol, compute.Float32, true, sum).
-		WithSpecial("0 for an empty tensor. Summed by trees or blocks, never one running sum.")
-	Mean = reduction("mean", "Mean", "the mean of the elements", reduceTol, compute.Float32, true,
-		func(x []float64) float64 { return sum(x) / float64(len(x)) }).WithSpecial("NaN for an empty tensor.")
-	Max = reduction("max", "Max", "the largest element", exact, compute.Float32, false,
-		func(x []float64) float64 { return x[best(x, func(v, b float64) bool { return v > b })] }).
-		WithSpecial("NaN if any element is. An empty tensor is ErrShape.")
-	Min = reduction("min", "Min", "the smallest element", exact, compute.Float32, false,
-		func(x []float64) float64 { return x[best(x, func(v, b float64) bool { return v < b })] }).
-		WithSpecial("NaN if any element is. An empty tensor is ErrShape.")
-	ArgMax = reduction("argmax", "ArgMax", "the index of the largest element", exact, compute.Int32, false,
-		func(x []float64) float64 { return float64(best(x, func(v, b float64) bool { return v > b })) }).
-		WithSpecial("The lowest index among equals; the lowest index of a NaN if there is one. An empty tensor is ErrShape.")
-	ArgMin = reduction("argmin", "ArgMin", "the index of the smallest element", exact, compute.Int32, false,
-		func(x []float64) float64 { return float64(best(x, func(v, b float64) bool { return v < b })) }).
-		WithSpecial("The lowest index among equals; the lowest index of a NaN if there is one. An empty tensor is ErrShape.")
-	NormL1 = reduction("norm_l1", "NormL1", "the sum of the absolute values", reduceTol, compute.Float32, true,
-		func(x []float64) float64 { return sum(program.MapArray(program.Array{Data: x}, math.Abs).Data) }).WithSpecial("0 for an empty tensor.")
-	NormL2 = reduction("norm_l2", "NormL2", "the square root of the sum of squares", reduceTol, compute.Float32, true,
-		func(x []float64) float64 {
-			squares := dot(x, x)
-			if squares > math.MaxFloat32 {
-				return math.Inf(1)
-			}
-			return math.Sqrt(squares)
-		}).
-		WithSpecial("0 for an empty tensor. Squares beyond float32's range give +Inf.")
-	NormLInf = reduction("norm_linf", "NormLInf", "the largest absolute value", exact, compute.Float32, true,
-		func(x []float64) float64 {
-			if len(x) == 0 {
-				return 0
-			}
-			a := program.MapArray(program.Array{Data: x}, math.Abs).Data
-			return a[best(a, func(v, b float64) bool { return v > b })]
-		}).WithSpecial("0 for an empty tensor, NaN if any element is.")
+	Sum = reduction(program.Entry{Name: "sum", Method: "Sum", Doc: "the sum of the elements",
+		Special: "0 for an empty tensor. Summed by trees or blocks, never one running sum.", Tol: reduceTol}, compute.Float32, true)
+	Mean = reduction(program.Entry{Name: "mean", Method: "Mean", Doc: "the mean of the elements",
+		Special: "NaN for an empty tensor.", Tol: reduceTol}, compute.Float32, true)
+	Max = reduction(program.Entry{Name: "max", Method: "Max", Doc: "the largest element",
+		Special: "NaN if any element is. An empty tensor is ErrShape."}, compute.Float32, false)
+	Min = reduction(program.Entry{Name: "min", Method: "Min", Doc: "the smallest element",
+		Special: "NaN if any element is. An empty tensor is ErrShape."}, compute.Float32, false)
+	ArgMax = reduction(program.Entry{Name: "argmax", Method: "ArgMax", Doc: "the index of the largest element",
+		Special: "The lowest index among equals; the lowest index of a NaN if there is one. An empty tensor is ErrShape."},
+		compute.Int32, false)
+	ArgMin = reduction(program.Entry{Name: "argmin", Method: "ArgMin", Doc: "the index of the smallest element",
+		Special: "The lowest index among equals; the lowest index of a NaN if there is one. An empty tensor is ErrShape."},
+		compute.Int32, false)
+	NormL1 = reduction(program.Entry{Name: "norm_l1", Method: "NormL1", Doc: "the sum of the absolute values",
+		Special: "0 for an empty tensor.", Tol: reduceTol}, compute.Float32, true)
+	NormL2 = reduction(program.Entry{Name: "norm_l2", Method: "NormL2", Doc: "the square root of the sum of squares",
+		Special: "0 for an empty tensor. Squares beyond float32's range give +Inf.", Tol: reduceTol}, compute.Float32, true)
+	NormLInf = reduction(program.Entry{Name: "norm_linf", Method: "NormLInf", Doc: "the largest absolute value",
+		Special: "0 for an empty tensor, NaN if any element is."}, compute.Float32, true)
 	// DotProduct reduces two operands.
-	DotProduct = register(&program.Entry{Name: "dot", Method: "Dot", Class: program.Reduce, Doc: "the sum of the products of a and b",
+	DotProduct = &program.Entry{Name: "dot", Method: "Dot", Class: program.Reduce, Doc: "the sum of the products of a and b",
 		Special: "0 for empty tensors.", Tol: reduceTol, Options: compute.AllAxes,
-		Inputs: []program.Input{{Name: "a"}, {Name: "b"}}, Infer: inferReduce(compute.Float32, true),
-		Ref: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-			rows, cols := program.ReduceRows(in[0].Shape, a.Options.(compute.Axis))
-			y := make([]float64, rows)
-			for r := range y {
-				y[r] = dot(in[0].Data[r*cols:(r+1)*cols], in[1].Data[r*cols:(r+1)*cols])
-			}
-			return y
-		}})
+		Inputs: []program.Input{{Name: "a"}, {Name: "b"}}, Infer: inferReduce(compute.Float32, true)}
 )
-
-// best returns the index of the first element that beats all others, or of the first NaN.
-func best(x []float64, beats func(v, best float64) bool) int {
-	b := 0
-	for i, v := range x {
-		if v != v {
-			return i
-		}
-		if beats(v, x[b]) {
-			b = i
-		}
-	}
-	return b
-}
-
-func sum(x []float64) float64 {
-	s := 0.0
-	for _, v := range x {
-		s += v
-	}
-	return s
-}
-
-func dot(a, b []float64) float64 {
-	s := 0.0
-	for i, v := range a {
-		s += v * b[i]
-	}
-	return s
-}

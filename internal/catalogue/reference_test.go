@@ -5,10 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/wavelane/wavelane/internal/testseed"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -17,11 +20,13 @@ var (
 	inf = math.Inf(1)
 )
 
-func arr(shape []int, data ...float64) program.Array { return program.Array{Shape: shape, Data: data} }
-func vec(data ...float64) program.Array              { return arr([]int{len(data)}, data...) }
+func arr(shape []int, data ...float64) reference.Array {
+	return reference.Array{Shape: shape, Data: data}
+}
+func vec(data ...float64) reference.Array { return arr([]int{len(data)}, data...) }
 
 // eval runs a reference on float32 operands, ids being int32.
-func eval(t *testing.T, e *program.Entry, options any, scalars []float32, in ...program.Array) program.Array {
+func eval(t *testing.T, e *program.Entry, options any, scalars []float32, in ...reference.Array) reference.Array {
 	t.Helper()
 	types := make([]program.Type, len(in))
 	for i, x := range in {
@@ -36,7 +41,7 @@ func eval(t *testing.T, e *program.Entry, options any, scalars []float32, in ...
 	}
 	out, err := e.Check(types, a)
 	require.NoError(t, err)
-	y := e.Reference(in, a, out)[0]
+	y := reference.Of(e, in, a, out)[0]
 	require.Equal(t, program.Len(y.Shape), len(y.Data))
 	return y
 }
@@ -87,7 +92,7 @@ func TestElementwiseReferences(t *testing.T) {
 		{catalogue.Sigmoid, nil, []float64{0, 2, -inf}, []float64{0.5, 0.8807970779778823, 0}},
 		{catalogue.GELU, nil, []float64{0, 1, -1, -inf, inf}, []float64{0, 0.8411919906082768, -0.15880800939172324, 0, inf}},
 		{catalogue.GELUErf, nil, []float64{0, 1, -1, -inf, inf}, []float64{0, 0.8413447460685429, -0.15865525393145707, 0, inf}},
-		{catalogue.Swish, nil, []float64{0, 1, -inf, n}, []float64{0, 0.7310585786300049, 0, n}},
+		{catalogue.SiLU, nil, []float64{0, 1, -inf, n}, []float64{0, 0.7310585786300049, 0, n}},
 		{catalogue.HardSwish, nil, []float64{-4, -1, 1, 4, -inf}, []float64{0, -1.0 / 3, 2.0 / 3, 4, 0}},
 		{catalogue.Mish, nil, []float64{0, 1, -inf, inf}, []float64{0, 0.8650983882673103, 0, inf}},
 		{catalogue.Softplus, nil, []float64{0, 100, -inf, inf}, []float64{math.Ln2, 100, 0, inf}},
@@ -114,7 +119,7 @@ func TestElementwiseReferences(t *testing.T) {
 		{catalogue.Select, 1, 2, 3, 2}, {catalogue.Select, -0.5, 2, n, 2}, {catalogue.Select, 0, inf, 3, 3}, {catalogue.Select, math.Copysign(0, -1), n, 3, 3},
 		{catalogue.Select, n, 2, 3, 2}, {catalogue.Select, inf, 2, n, 2},
 	} {
-		args := []program.Array{vec(c.a), vec(c.b), vec(c.c)}[:len(c.e.Inputs)]
+		args := []reference.Array{vec(c.a), vec(c.b), vec(c.c)}[:len(c.e.Inputs)]
 		near(t, []float64{c.want}, eval(t, c.e, nil, nil, args...).Data, c.e.Name)
 	}
 }
@@ -191,8 +196,8 @@ func TestMoveReferences(t *testing.T) {
 	near(t, []float64{7, 7}, eval(t, catalogue.Fill, compute.FillOptions{Shape: []int{2}}, []float32{7}).Data, "fill")
 }
 
-func random(r *rand.Rand, shape ...int) program.Array {
-	a := program.Array{Shape: shape, Data: make([]float64, program.Len(shape))}
+func random(r *rand.Rand, shape ...int) reference.Array {
+	a := reference.Array{Shape: shape, Data: make([]float64, program.Len(shape))}
 	for i := range a.Data {
 		a.Data[i] = 2*r.Float64() - 1
 	}
@@ -200,9 +205,7 @@ func random(r *rand.Rand, shape ...int) program.Array {
 }
 
 func fresh(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	return testseed.Rand(t)
 }
 
 // Matrices obey their algebra.
@@ -252,7 +255,7 @@ func TestWindowReferences(t *testing.T) {
 func TestMagnitudes(t *testing.T) {
 	r := fresh(t)
 	for _, e := range []*program.Entry{catalogue.Sum, catalogue.NormL1, catalogue.FMA, catalogue.Lerp, catalogue.MatVec} {
-		ops := []program.Array{random(r, 3, 3), random(r, 3, 3), random(r, 3, 3)}[:len(e.Inputs)]
+		ops := []reference.Array{random(r, 3, 3), random(r, 3, 3), random(r, 3, 3)}[:len(e.Inputs)]
 		if e == catalogue.MatVec {
 			ops[1] = random(r, 3)
 		}
@@ -263,11 +266,11 @@ func TestMagnitudes(t *testing.T) {
 		a := attr(e, nil)
 		out, err := e.Check(types, a)
 		require.NoError(t, err)
-		want, mag := e.Reference(ops, a, out)[0].Data, e.Magnitudes(ops, a, out)[0]
+		want, mag := reference.Of(e, ops, a, out)[0].Data, reference.Magnitudes(e, ops, a, out)[0]
 		for i := range want {
 			require.GreaterOrEqual(t, mag[i], math.Abs(want[i])-1e-12, e.Name)
 		}
 	}
-	m := catalogue.Lerp.Magnitudes([]program.Array{vec(5), vec(5), vec(1)}, program.Attr{}, []program.Type{program.F32(1)})[0]
+	m := reference.Magnitudes(catalogue.Lerp, []reference.Array{vec(5), vec(5), vec(1)}, program.Attr{}, []program.Type{program.F32(1)})[0]
 	require.InDelta(t, 15, m[0], 1e-9)
 }

@@ -87,14 +87,14 @@ const ropeSpecial = "Elements from Dims on are copied. Positions may be negative
 
 // Rotary position embedding (Su et al., "RoFormer", 2021) and its gradient, which turns the other way.
 var (
-	Rope = rope("rope", "Rope", "x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; "+ropeShapes, "x", 1)
+	Rope = rope("rope", "Rope", "x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; "+ropeShapes, "x")
 
 	RopeBackward = rope("rope_backward", "RopeBackward",
-		"the gradient of rope for x, which is dy with its pairs turned back; "+ropeShapes+", where x is dy", "dy", -1)
+		"the gradient of rope for x, which is dy with its pairs turned back; "+ropeShapes+", where x is dy", "dy")
 )
 
-func rope(name, method, doc, x string, direction float64) *program.Entry {
-	return register(&program.Entry{Name: name, Method: method, Class: program.Layer, Doc: doc, Special: ropeSpecial,
+func rope(name, method, doc, x string) *program.Entry {
+	return &program.Entry{Name: name, Method: method, Class: program.Layer, Doc: doc, Special: ropeSpecial,
 		Inputs:  []program.Input{{Name: x}, {Name: "positions", Types: []compute.DType{compute.Int32}}, {Name: "factors", Optional: true}},
 		Options: compute.RopeOptions{}, Tol: program.Tolerance{Mag: 1e-6},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
@@ -103,44 +103,5 @@ func rope(name, method, doc, x string, direction float64) *program.Entry {
 				err = fmt.Errorf("factors must have shape [%d]: %w", r.Dims/2, compute.ErrShape)
 			}
 			return in[0], err
-		},
-		Ref: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-			return ropeReference(in, a, func(x, y, angle float64) (float64, float64) {
-				sin, cos := math.Sincos(direction * angle)
-				return x*cos - y*sin, x*sin + y*cos
-			})
-		},
-		Magnitude: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-			return ropeReference(in, a, func(x, y, angle float64) (float64, float64) {
-				// Float64 holds an angle to 1e-16 of it; a product of several frequencies is a few times as far off.
-				turn := 1e-9 * math.Abs(angle)
-				if !a.Options.(compute.RopeOptions).Precise {
-					turn = 2 * math.Abs(angle)
-				}
-				m := (math.Abs(x) + math.Abs(y)) * (1 + turn)
-				return m, m
-			})
-		}})
-}
-
-// ropeReference applies f to every pair and its angle.
-func ropeReference(in []program.Array, a program.Attr, f func(x, y, angle float64) (float64, float64)) []float64 {
-	o := a.Options.(compute.RopeOptions)
-	r, _ := RopeShape(in[0].Shape, in[1].Shape, o)
-	y := append([]float64(nil), in[0].Data...)
-	for t := range r.Tokens {
-		position := in[1].Data[t%r.Positions]
-		for i := range r.Dims / 2 {
-			angle := position * r.Frequency(i)
-			if len(in) == 3 {
-				angle /= in[2].Data[i]
-			}
-			for h := range r.Heads {
-				head := y[(t*r.Heads+h)*r.D:]
-				p, q := r.Pair(i, o.NeoX)
-				head[p], head[q] = f(head[p], head[q], angle)
-			}
-		}
-	}
-	return y
+		}}
 }

@@ -8,11 +8,12 @@ import (
 )
 
 // SumSquares is norm_l2 without its root.
-var SumSquares = reduction("sum_squares", "SumSquares", "the sum of the squares of the elements, the square of norm_l2", reduceTol,
-	compute.Float32, true, func(x []float64) float64 { return dot(x, x) }).WithSpecial("0 for an empty tensor. Squares beyond float32's range give +Inf.")
+var SumSquares = reduction(program.Entry{Name: "sum_squares", Method: "SumSquares",
+	Doc:     "the sum of the squares of the elements, the square of norm_l2",
+	Special: "0 for an empty tensor. Squares beyond float32's range give +Inf.", Tol: reduceTol}, compute.Float32, true)
 
 // CumSum is summed by trees of blocks: no partial sum has more than some forty additions behind it.
-var CumSum = register(&program.Entry{Name: "cumsum", Method: "CumSum", Class: program.Layer,
+var CumSum = &program.Entry{Name: "cumsum", Method: "CumSum", Class: program.Layer,
 	Doc: "the sums of the elements up to each one, along the last axis",
 	Special: "From an Inf or NaN on, sums are what IEEE arithmetic makes of them. Each sum is formed from blocks, whose sums are " +
 		"formed likewise: its error is bounded by 2e-6 of the sum of the absolute values, for rows of any length.",
@@ -23,24 +24,4 @@ var CumSum = register(&program.Entry{Name: "cumsum", Method: "CumSum", Class: pr
 		}
 		return in[0], nil
 	},
-	Ref: func(in []program.Array, a program.Attr, _ program.Type) []float64 {
-		o := a.Options.(compute.CumSumOptions)
-		rows, cols := program.RowsCols(in[0].Shape)
-		y := make([]float64, rows*cols)
-		for r := range rows {
-			s := 0.0
-			for j := range cols {
-				i := r*cols + j
-				if o.Reverse {
-					i = r*cols + cols - 1 - j
-				}
-				before := s
-				s += in[0].Data[i]
-				if y[i] = s; o.Exclusive {
-					y[i] = before
-				}
-			}
-		}
-		return y
-	},
-})
+}

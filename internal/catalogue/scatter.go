@@ -29,30 +29,20 @@ var addTol = program.Tolerance{Mag: 3e-6}
 
 // Entries that put rows by index.
 var (
-	Scatter = register(&program.Entry{Name: "scatter", Method: "Scatter", Class: program.Move,
+	Scatter = &program.Entry{Name: "scatter", Method: "Scatter", Class: program.Move,
 		Doc: "x, changed in place, with rows along the first axis replaced: the row that indices[j] names by updates[j]; updates has the shape of " +
 			"indices with that of a row appended",
 		Special: "Of several updates of a row the last one wins. " + scatterSpecial,
 		Inputs:  []program.Input{{Name: "x", Types: words}, {Name: "indices", Types: indexType}, {Name: "updates", Types: words}},
-		Updates: 1, Infer: inferScatter,
-		Ref: func(in []program.Array, _ program.Attr, out program.Type) []float64 {
-			y := slices.Clone(in[0].Data)
-			eachRow(in, func(row, update []float64) { copy(row, update) }, y)
-			return y
-		}})
-	ScatterAdd = register(&program.Entry{Name: "scatter_add", Method: "ScatterAdd", Class: program.Layer,
+		Updates: 1, Infer: inferScatter}
+	ScatterAdd = &program.Entry{Name: "scatter_add", Method: "ScatterAdd", Class: program.Layer,
 		Doc: "x, changed in place, with updates[j] added to the row along the first axis that indices[j] names; the gradient of taking rows. " +
 			"updates has the shape of indices with that of a row appended",
 		Special: "Updates of a row are added in their order, the same in every run; the time for that grows with the square of the " +
 			"number of updates of one row. " + scatterSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "indices", Types: indexType}, {Name: "updates"}},
-		Updates: 1, Infer: inferScatter, Tol: addTol,
-		Ref: func(in []program.Array, _ program.Attr, out program.Type) []float64 {
-			y := slices.Clone(in[0].Data)
-			eachRow(in, addRow, y)
-			return y
-		}})
-	EmbeddingBackward = register(&program.Entry{Name: "embedding_backward", Method: "EmbeddingBackward", Class: program.Layer,
+		Updates: 1, Infer: inferScatter, Tol: addTol}
+	EmbeddingBackward = &program.Entry{Name: "embedding_backward", Method: "EmbeddingBackward", Class: program.Layer,
 		Doc: "the gradient of embedding with respect to table [vocabulary, width]: for each row the sum of the rows of dy, of ids' " +
 			"shape with width appended, whose id names it. Of table only the shape counts",
 		Special: "Rows are added in their order, as scatter_add does. An id outside the vocabulary leaves its row unused.",
@@ -62,31 +52,5 @@ var (
 				return program.Type{}, fmt.Errorf("table must have two axes: %w", compute.ErrShape)
 			}
 			return inferScatter(in, a)
-		},
-		Ref: func(in []program.Array, _ program.Attr, out program.Type) []float64 {
-			y := make([]float64, out.Len())
-			eachRow(in, addRow, y)
-			return y
-		},
-		Magnitude: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			y := make([]float64, out.Len())
-			eachRow(program.Absolute(in), addRow, y)
-			return y
-		}})
+		}}
 )
-
-func addRow(row, update []float64) {
-	for i, v := range update {
-		row[i] += v
-	}
-}
-
-// eachRow calls f with each row of y, of the shape of the first operand, that the second names, and what the third has for it.
-func eachRow(in []program.Array, f func(row, update []float64), y []float64) {
-	d := GatherRows(in[0].Shape, in[1].Shape)
-	for j, id := range in[1].Data {
-		if id >= 0 && int(id) < d.Rows {
-			f(y[int(id)*d.Inner:][:d.Inner], in[2].Data[j*d.Inner:][:d.Inner])
-		}
-	}
-}

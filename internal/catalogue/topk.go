@@ -1,7 +1,6 @@
 package catalogue
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,7 +12,7 @@ import (
 const MostTopK = 1024
 
 // TopK of rows.
-var TopK = register(&program.Entry{Name: "top_k", Method: "TopK", Class: program.Layer,
+var TopK = &program.Entry{Name: "top_k", Method: "TopK", Class: program.Layer,
 	Doc: "the K largest elements of each row of the last axis in descending order, and their indices in the row, Int32; both results " +
 		"have K as their last axis",
 	Special: "Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts as larger than every " +
@@ -33,30 +32,4 @@ var TopK = register(&program.Entry{Name: "top_k", Method: "TopK", Class: program
 		shape := append(slices.Clone(s[:len(s)-1]), k)
 		return []program.Type{program.F32(shape...), {DType: compute.Int32, Shape: shape}}, nil
 	},
-	RefAll: func(in []program.Array, a program.Attr, out []program.Type) [][]float64 {
-		k := a.Options.(compute.TopKOptions).K
-		rows, cols := program.RowsCols(in[0].Shape)
-		values, indices := make([]float64, rows*k), make([]float64, rows*k)
-		order := make([]int, cols)
-		for r := range rows {
-			x := in[0].Data[r*cols : (r+1)*cols]
-			for i := range order {
-				order[i] = i
-			}
-			slices.SortFunc(order, func(i, j int) int {
-				v, w := x[i], x[j]
-				switch {
-				case v > w || v != v && w == w:
-					return -1
-				case v < w || v == v && w != w:
-					return 1
-				}
-				return cmp.Compare(i, j)
-			})
-			for n, i := range order[:k] {
-				values[r*k+n], indices[r*k+n] = x[i], float64(i)
-			}
-		}
-		return [][]float64{values, indices}
-	},
-})
+}

@@ -8,11 +8,11 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// SwiGLUBackward is that of swish(gate)·up.
-var SwiGLUBackward = register(&program.Entry{Name: "swiglu_backward", Method: "SwiGLUBackward", Class: program.Layer,
-	Doc: "the gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is " +
-		"dy·swish(gate); all operands have one shape",
-	Special: "At gate = ±Inf swish and its slope are their limits.",
+// SwiGLUBackward is that of silu(gate)·up.
+var SwiGLUBackward = &program.Entry{Name: "swiglu_backward", Method: "SwiGLUBackward", Class: program.Layer,
+	Doc: "the gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is " +
+		"dy·silu(gate); all operands have one shape",
+	Special: "At gate = ±Inf silu and its slope are their limits.",
 	Inputs:  []program.Input{{Name: "gate"}, {Name: "up"}, {Name: "dy"}}, Results: []string{"dgate", "dup"}, Tol: program.Tolerance{Abs: 1e-30, Rel: 1e-5, Mag: 4e-6},
 	InferAll: func(in []program.Type, _ program.Attr) ([]program.Type, error) {
 		if !program.EqualShape(in[0].Shape, in[1].Shape) || !program.EqualShape(in[0].Shape, in[2].Shape) {
@@ -20,44 +20,24 @@ var SwiGLUBackward = register(&program.Entry{Name: "swiglu_backward", Method: "S
 		}
 		return in[:2:2], nil
 	},
-	RefAll: func(in []program.Array, _ program.Attr, _ []program.Type) [][]float64 {
-		return swigluGradients(in, func(gate float64) (slope, value float64) {
-			return limited(siluSlope)(gate), limitAtMinusInf(gate, gate*sigmoid(gate))
-		})
-	},
-	MagnitudeAll: func(in []program.Array, _ program.Attr, _ []program.Type) [][]float64 {
-		in = program.Absolute(in)
-		return swigluGradients(in, func(gate float64) (slope, value float64) { return 1, math.Min(gate, 1) })
-	},
-})
-
-func swigluGradients(in []program.Array, f func(gate float64) (slope, value float64)) [][]float64 {
-	dgate, dup := make([]float64, len(in[0].Data)), make([]float64, len(in[0].Data))
-	for i, gate := range in[0].Data {
-		slope, value := f(gate)
-		dy := in[2].Data[i]
-		dgate[i], dup[i] = dy*in[1].Data[i]*slope, dy*value
-	}
-	return [][]float64{dgate, dup}
 }
 
 // ClipByNorm takes the norm from the device: sum_squares and clip_by_norm need no round trip.
-var ClipByNorm = func() *program.Entry {
-	e := broadcasting(program.Binary, "clip_by_norm", "ClipByNorm", "x·min(1, limit/√sumsq): x with its norm, of which sumsq is the square, limited",
-		program.Tolerance{Rel: 2e-6}, []program.Input{{Name: "x"}, {Name: "sumsq"}}, func(x, p []float64) float64 {
-			if x[1] == 0 {
-				return x[0]
-			}
-			f := p[0] / math.Sqrt(x[1])
-			if f > 1 {
-				f = 1
-			}
-			return x[0] * f
-		})
-	e.Scalars = []program.Scalar{scalar("limit", 1, 0.5)}
-	return e.WithSpecial("x where sumsq is 0, NaN where it is NaN or negative. The sum of the squares of several tensors clips all of them by " +
-		"their common norm.")
-}()
+var ClipByNorm = elementwise(program.Entry{Name: "clip_by_norm", Method: "ClipByNorm", Class: program.Binary,
+	Doc: "x·min(1, limit/√sumsq): x with its norm, of which sumsq is the square, limited",
+	Special: "x where sumsq is 0, NaN where it is NaN or negative. The sum of the squares of several tensors clips all of them by " +
+		"their common norm.",
+	Inputs: []program.Input{{Name: "x"}, {Name: "sumsq"}}, Scalars: []program.Scalar{scalar("limit", 1, 0.5)}, Tol: program.Tolerance{Rel: 2e-6},
+	F: func(x, p []float64) float64 {
+		if x[1] == 0 {
+			return x[0]
+		}
+		f := p[0] / math.Sqrt(x[1])
+		if f > 1 {
+			f = 1
+		}
+		return x[0] * f
+	}})
 
 // AdamCoefficients are what a step of adam multiplies by: p' = Decay·p − Rate·m'/(Root·√v' + Eps).
 type AdamCoefficients struct {
@@ -84,7 +64,7 @@ func AdamOf(o compute.AdamOptions, t float64) AdamCoefficients {
 }
 
 // Adam is AdamW where it decays weights.
-var Adam = register(&program.Entry{Name: "adam", Method: "Adam", Class: program.Layer,
+var Adam = &program.Entry{Name: "adam", Method: "Adam", Class: program.Layer,
 	Doc: "one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019): m = Beta1·m + " +
 		"(1−Beta1)·grad, v = Beta2·v + (1−Beta2)·grad², p = p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) + Eps) + WeightDecay·p), where t " +
 		"is the number of the step, from 1 on; m and v begin as 0, and all four have one shape",
@@ -112,24 +92,4 @@ var Adam = register(&program.Entry{Name: "adam", Method: "Adam", Class: program.
 		}
 		return in[:3:3], nil
 	},
-	RefAll: func(in []program.Array, a program.Attr, _ []program.Type) [][]float64 { return adam(in, a, in, -1) },
-	MagnitudeAll: func(in []program.Array, a program.Attr, _ []program.Type) [][]float64 {
-		return adam(append(program.Absolute(in[:4:4]), in[4:]...), a, in, 1)
-	},
-})
-
-// adam is the step from in; what divides is that of from.
-func adam(in []program.Array, a program.Attr, from []program.Array, sign float64) [][]float64 {
-	t := 0.0
-	if len(in) == 5 {
-		t = in[4].Data[0]
-	}
-	c := AdamOf(a.Options.(compute.AdamOptions), t)
-	p, m, v := make([]float64, len(in[0].Data)), make([]float64, len(in[0].Data)), make([]float64, len(in[0].Data))
-	for i, g := range in[3].Data {
-		m[i] = c.Beta1*in[1].Data[i] + (1-c.Beta1)*g
-		v[i] = c.Beta2*in[2].Data[i] + (1-c.Beta2)*g*g
-		p[i] = c.Decay*in[0].Data[i] + sign*c.Rate*m[i]/(c.Root*math.Sqrt(c.Beta2*from[2].Data[i]+(1-c.Beta2)*g*g)+c.Eps)
-	}
-	return [][]float64{p, m, v}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -28,22 +29,22 @@ func shapes(t *rapid.T, label string) []int {
 }
 
 // counted is a tensor whose elements tell their place.
-func counted(shape []int) program.Array {
-	a := program.Array{Shape: shape, Data: make([]float64, program.Len(shape))}
+func counted(shape []int) reference.Array {
+	a := reference.Array{Shape: shape, Data: make([]float64, program.Len(shape))}
 	for i := range a.Data {
 		a.Data[i] = float64(i)
 	}
 	return a
 }
 
-func apply(t *rapid.T, e *program.Entry, options any, in ...program.Array) program.Array {
+func apply(t *rapid.T, e *program.Entry, options any, in ...reference.Array) reference.Array {
 	types := make([]program.Type, len(in))
 	for i, x := range in {
 		types[i] = program.F32(x.Shape...)
 	}
 	out, err := e.Check(types, program.Attr{Options: options})
 	require.NoError(t, err)
-	return e.Reference(in, program.Attr{Options: options}, out)[0]
+	return reference.Of(e, in, program.Attr{Options: options}, out)[0]
 }
 
 // Broadcasting by the definition: shapes are padded with ones in front, and axes of size 1 repeat.

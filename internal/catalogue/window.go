@@ -2,7 +2,6 @@ package catalogue
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
@@ -111,7 +110,7 @@ func (d *ConvDims) Taps(oy, ox int, visit func(ky, kx, y, x int)) {
 
 // Window entries.
 var (
-	Conv2D = register(&program.Entry{Name: "conv2d", Method: "Conv2D", Class: program.Window, Dots: windowFlops,
+	Conv2D = &program.Entry{Name: "conv2d", Method: "Conv2D", Class: program.Window, Dots: windowFlops,
 		Doc:     "act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of [h, w] with [kh, kw]",
 		Special: "Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.",
 		Inputs:  []program.Input{{Name: "x"}, {Name: "weights"}, {Name: "bias", Optional: true}},
@@ -132,68 +131,23 @@ var (
 				return program.F32(d.OutH, d.OutW), nil
 			}
 			return program.F32(d.N, d.OutC, d.OutH, d.OutW), nil
-		},
-		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			return activate(convReference(in, a), a.Options.(compute.Conv2DOptions).Act)
-		},
-		Magnitude: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			return convReference(program.Absolute(in), a)
-		}})
-	MaxPool2D = pool("max_pool2d", "MaxPool2D", "the largest element of each window over the last two axes", exact,
-		"NaN if any element of the window is.", rowMax)
-	AvgPool2D = pool("avg_pool2d", "AvgPool2D", "the mean of the elements of each window over the last two axes", sumTol,
-		"Padding is not counted.", func(x []float64) float64 { return sum(x) / float64(len(x)) })
+		}}
+	MaxPool2D = pool(program.Entry{Name: "max_pool2d", Method: "MaxPool2D",
+		Doc: "the largest element of each window over the last two axes", Special: "NaN if any element of the window is."})
+	AvgPool2D = pool(program.Entry{Name: "avg_pool2d", Method: "AvgPool2D",
+		Doc: "the mean of the elements of each window over the last two axes", Special: "Padding is not counted.",
+		Tol: sumTol})
 )
 
-func convReference(in []program.Array, a program.Attr) []float64 {
-	d, _ := ConvShape(in[0].Shape, in[1].Shape, a.Options.(compute.Conv2DOptions))
-	return convSums(in, d)
-}
-
-// convSums is a convolution of those sizes, without activation.
-func convSums(in []program.Array, d ConvDims) []float64 {
-	y := make([]float64, d.N*d.OutC*d.OutH*d.OutW)
-	cg, og := d.C/d.Groups, d.OutC/d.Groups
-	program.Walk([]int{d.N, d.OutC, d.OutH, d.OutW}, func(i int, p []int) {
-		s := 0.0
-		for c := range cg {
-			plane := in[0].Data[(p[0]*d.C+p[1]/og*cg+c)*d.H*d.W:]
-			filter := in[1].Data[(p[1]*cg+c)*d.KH*d.KW:]
-			d.Taps(p[2], p[3], func(ky, kx, yy, xx int) { s += plane[yy*d.W+xx] * filter[ky*d.KW+kx] })
+func pool(e program.Entry) *program.Entry {
+	e.Class, e.Inputs, e.Options = program.Window, []program.Input{{Name: "x"}}, compute.PoolOptions{}
+	e.Infer = func(in []program.Type, a program.Attr) (program.Type, error) {
+		s := in[0].Shape
+		d, err := PoolShape(s, a.Options.(compute.PoolOptions))
+		if err != nil {
+			return program.Type{}, err
 		}
-		if len(in) == 3 {
-			s += in[2].Data[p[1]]
-		}
-		y[i] = s
-	})
-	return y
-}
-
-func pool(name, method, doc string, tol program.Tolerance, special string, f func([]float64) float64) *program.Entry {
-	return register(&program.Entry{Name: name, Method: method, Class: program.Window, Doc: doc, Special: special, Tol: tol,
-		Inputs: []program.Input{{Name: "x"}}, Options: compute.PoolOptions{},
-		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
-			s := in[0].Shape
-			d, err := PoolShape(s, a.Options.(compute.PoolOptions))
-			if err != nil {
-				return program.Type{}, err
-			}
-			return program.F32(append(append([]int{}, s[:len(s)-2]...), d.OutH, d.OutW)...), nil
-		},
-		Ref: func(in []program.Array, a program.Attr, out program.Type) []float64 {
-			d, _ := PoolShape(in[0].Shape, a.Options.(compute.PoolOptions))
-			y := make([]float64, out.Len())
-			var window []float64
-			program.Walk([]int{d.N, d.OutH, d.OutW}, func(i int, p []int) {
-				plane := in[0].Data[p[0]*d.H*d.W:]
-				window = window[:0]
-				d.Taps(p[1], p[2], func(_, _, yy, xx int) { window = append(window, plane[yy*d.W+xx]) })
-				if len(window) == 0 { // cannot happen: padding is at most half a window
-					y[i] = math.NaN()
-					return
-				}
-				y[i] = f(window)
-			})
-			return y
-		}})
+		return program.F32(append(append([]int{}, s[:len(s)-2]...), d.OutH, d.OutW)...), nil
+	}
+	return &e
 }

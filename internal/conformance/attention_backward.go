@@ -6,6 +6,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -36,7 +37,7 @@ func (b *builder) backward(r *source, o compute.AttentionOptions, in []operand) 
 		panic(err) // our own cases
 	}
 	all := slices.Clone(in[:3])
-	for i, x := range catalogue.AttentionLSE.Reference(arrays(in), program.Attr{Options: o}, out) {
+	for i, x := range reference.Of(catalogue.AttentionLSE, arrays(in), program.Attr{Options: o}, out) {
 		rounded := make([]float32, len(x.Data))
 		for j, v := range x.Data {
 			rounded[j] = float32(v)

@@ -11,10 +11,9 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/simd"
 )
 
 // faulty is a device that computes another operation in place of one.
@@ -22,6 +21,8 @@ type faulty struct {
 	batch.Device
 	from, to *program.Entry
 }
+
+func (d faulty) Executor() program.Executor { return d }
 
 func (d faulty) Compile(p *program.Program) (program.Executable, error) {
 	q := *p
@@ -31,7 +32,7 @@ func (d faulty) Compile(p *program.Program) (program.Executable, error) {
 			q.Steps[i].Entry = d.to
 		}
 	}
-	return d.Device.Compile(&q)
+	return d.Device.Executor().Compile(&q)
 }
 
 // compared is a batch of steps of many kinds, with a tensor that it updates and one that it reads.
@@ -87,14 +88,14 @@ func testCompare(t *testing.T, dev batch.Device) {
 }
 
 func TestCompareCPU(t *testing.T) {
-	_, d := openCPU(t, simd.WithWorkers(1))
+	_, d := openCPU(t, cpu.WithWorkers(1))
 	testCompare(t, d)
 }
 
 func TestDeterminismCheck(t *testing.T) {
 	_, dev := openCPU(t)
 	var calls atomic.Int64
-	k, err := simd.NewKernel(dev, "moody", func(out compute.Operand, in []compute.Operand, _ any) error {
+	k, err := cpu.NewKernel(dev, "moody", func(out compute.Operand, in []compute.Operand, _ any) error {
 		y := out.Data.([]float32)
 		copy(y, in[0].Data.([]float32))
 		if calls.Add(1)%2 == 0 {

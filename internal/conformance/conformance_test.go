@@ -14,6 +14,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -56,12 +57,12 @@ func record(r *recorder, part func(t require.TestingT)) []string {
 	return r.failures
 }
 
-func (r *reference) device() *testDevice {
+func (r *referenceDevice) device() *testDevice {
 	return &testDevice{Executor: r, name: "reference", count: &atomic.Int64{}}
 }
 
 func TestReferencePasses(t *testing.T) {
-	d := (&reference{}).device()
+	d := (&referenceDevice{}).device()
 	for _, e := range catalogue.All() {
 		require.Empty(t, failures(func(t require.TestingT) { d.entry(t, e) }), e.Name)
 	}
@@ -75,7 +76,7 @@ func TestReferencePasses(t *testing.T) {
 func TestEntryWithoutCases(t *testing.T) {
 	e := *catalogue.Copy
 	e.Name, e.Class = "unheard_of", program.Matrix
-	got := failures(func(t require.TestingT) { (&reference{}).device().entry(t, &e) })
+	got := failures(func(t require.TestingT) { (&referenceDevice{}).device().entry(t, &e) })
 	require.Len(t, got, 1)
 	require.Contains(t, got[0], "unheard_of has 0 cases")
 }
@@ -83,7 +84,7 @@ func TestEntryWithoutCases(t *testing.T) {
 // One element of every result moved by ten times the tolerance, or for exact entries to the next number, is noticed.
 func TestPerturbationIsNoticed(t *testing.T) {
 	for _, e := range catalogue.All() {
-		dev := &reference{mutate: func(s program.Step, in []operand, result any) {
+		dev := &referenceDevice{mutate: func(s program.Step, in []operand, result any) {
 			r, ok := result.([]float32)
 			if !ok || len(r) == 0 {
 				perturbWords(result)
@@ -125,7 +126,7 @@ func perturbWords(result any) {
 // A destination that the device leaves alone, wholly or in its last element, is noticed even where NaN is right.
 func TestUnwrittenIsNoticed(t *testing.T) {
 	for _, e := range catalogue.All() {
-		got := firstFailure(func(t require.TestingT) { (&reference{skip: true}).device().entry(t, e) })
+		got := firstFailure(func(t require.TestingT) { (&referenceDevice{skip: true}).device().entry(t, e) })
 		require.Contains(t, got, "never written", e.Name)
 	}
 }
@@ -253,7 +254,7 @@ func TestKnownMistakesAreNoticed(t *testing.T) {
 			}
 		}},
 	} {
-		dev := &reference{mutate: c.bend}
+		dev := &referenceDevice{mutate: c.bend}
 		require.NotEmpty(t, firstFailure(func(t require.TestingT) { dev.device().entry(t, c.entry) }), c.name)
 	}
 }
@@ -263,7 +264,7 @@ func TestLimitsAreNoticed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("large cases run without -short")
 	}
-	dev := &reference{mutate: func(s program.Step, in []operand, result any) {
+	dev := &referenceDevice{mutate: func(s program.Step, in []operand, result any) {
 		if r := result.([]float32); len(r) > 65535*256 {
 			r[65535*256] = 0
 		} else if len(r) == 1 {
@@ -281,7 +282,7 @@ func TestLimitsAreNoticed(t *testing.T) {
 
 // Programs notice a device that gets a step wrong only when it is not the first.
 func TestProgramsNoticeWrongSteps(t *testing.T) {
-	dev := &reference{mutate: func(s program.Step, in []operand, result any) {
+	dev := &referenceDevice{mutate: func(s program.Step, in []operand, result any) {
 		if r, ok := result.([]float32); ok && s.Out[0] > 12 && len(r) > 0 {
 			r[len(r)-1] += 0.5
 		}
@@ -335,7 +336,7 @@ func TestRoundingIsNoticed(t *testing.T) {
 		x := expect(catalogue.MatMul, a, in, out)[0]
 		large, either := 0, 0
 		for i, want := range x.want {
-			right := catalogue.Rounded(want, d)
+			right := reference.Rounded(want, d)
 			require.True(t, x.accepts(i, right))
 			if math.Abs(want) < 0.25 { // what adding up may be off by is no small part of a unit of the last place
 				continue

@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
-	"github.com/wavelane/wavelane/simd"
 )
 
-func openCPU(t testing.TB, opts ...simd.Option) (string, *simd.Device) {
-	d, err := simd.Open(opts...)
+func openCPU(t testing.TB, opts ...cpu.Option) (string, *cpu.Device) {
+	d, err := cpu.Open(opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return fmt.Sprintf("cpu (%s, %d workers)", d.Info().Tier, d.Info().Workers), d
@@ -25,7 +25,7 @@ func TestCPU(t *testing.T) {
 // How work is split must not show, even where there are more workers than elements.
 func TestCPUWorkers(t *testing.T) {
 	for _, n := range []int{1, 13} {
-		name, d := openCPU(t, simd.WithWorkers(n))
+		name, d := openCPU(t, cpu.WithWorkers(n))
 		RunEntries(t, name, d, catalogue.All()...)
 	}
 }

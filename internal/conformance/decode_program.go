@@ -5,6 +5,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -70,11 +71,11 @@ func decode(g *graph, paged bool) {
 			if !paged {
 				seen = seen[max(0, len(seen)-capacity):]
 			}
-			in := []program.Array{{Shape: []int{1, heads, d}, Data: queries.Data[b*heads*d:][:heads*d]}, {Shape: []int{len(seen), kv, d}}, {Shape: []int{len(seen), kv, d}}}
+			in := []reference.Array{{Shape: []int{1, heads, d}, Data: queries.Data[b*heads*d:][:heads*d]}, {Shape: []int{len(seen), kv, d}}, {Shape: []int{len(seen), kv, d}}}
 			for _, t := range seen {
 				in[1].Data, in[2].Data = append(in[1].Data, t.k...), append(in[2].Data, t.v...)
 			}
-			want := catalogue.Attention.Reference(in, causal, []program.Type{program.F32(1, heads, d)})[0]
+			want := reference.Of(catalogue.Attention, in, causal, []program.Type{program.F32(1, heads, d)})[0]
 			for i, w := range want.Data {
 				require.InDelta(g, w, got[b*heads*d+i], 1e-4, "%s: run %d, sequence %d, element %d, seed %d", g.d.name, step, b, i, Seed())
 			}
@@ -86,7 +87,7 @@ func decode(g *graph, paged bool) {
 	}
 }
 
-func floatsOf(a program.Array) operand {
+func floatsOf(a reference.Array) operand {
 	x := make([]float32, len(a.Data))
 	for i, v := range a.Data {
 		x[i] = float32(v)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -32,7 +33,7 @@ const smallestNormal = 0x1p-126
 // expect computes what a call should give, for each of its results.
 func expect(e *program.Entry, a program.Attr, operands []operand, out []program.Type) []*expectation {
 	in := arrays(operands)
-	flushed := make([]program.Array, len(in))
+	flushed := make([]reference.Array, len(in))
 	subnormal, allFinite := false, true
 	for i, v := range in {
 		var s, finite bool
@@ -40,15 +41,15 @@ func expect(e *program.Entry, a program.Attr, operands []operand, out []program.
 		subnormal = subnormal || s
 		allFinite = allFinite && finite
 	}
-	want := e.Reference(in, a, out)
-	var wantFlushed []program.Array
+	want := reference.Of(e, in, a, out)
+	var wantFlushed []reference.Array
 	if subnormal {
-		wantFlushed = e.Reference(flushed, a, out)
+		wantFlushed = reference.Of(e, flushed, a, out)
 	}
 	tol := catalogue.ToleranceOf(e, a)
 	var mags [][]float64
 	if tol.Mag > 0 {
-		mags = e.Magnitudes(in, a, out)
+		mags = reference.Magnitudes(e, in, a, out)
 	}
 	all := make([]*expectation, len(out))
 	for i, t := range out {
@@ -79,7 +80,7 @@ func smallest(d compute.DType) float64 {
 }
 
 // flush returns v with zeros for what is below the smallest normal number, and whether there is any and all is finite.
-func flush(v program.Array, smallest float64) (flushed program.Array, subnormal, finite bool) {
+func flush(v reference.Array, smallest float64) (flushed reference.Array, subnormal, finite bool) {
 	finite = true
 	for _, f := range v.Data {
 		switch a := math.Abs(f); {
@@ -93,7 +94,7 @@ func flush(v program.Array, smallest float64) (flushed program.Array, subnormal,
 	if !subnormal {
 		return v, false, finite
 	}
-	flushed = program.Array{Shape: v.Shape, Data: make([]float64, len(v.Data))}
+	flushed = reference.Array{Shape: v.Shape, Data: make([]float64, len(v.Data))}
 	for i, f := range v.Data {
 		if flushed.Data[i] = f; math.Abs(f) < smallest {
 			flushed.Data[i] = math.Copysign(0, f)
@@ -114,7 +115,7 @@ func (x *expectation) near(want, got float64, i int) bool {
 	if x.bits {
 		return got == want
 	}
-	if got == want || got == catalogue.Rounded(want, x.out.DType) {
+	if got == want || got == reference.Rounded(want, x.out.DType) {
 		return true
 	}
 	if x.half && got == 0 && math.Abs(want) < 0x1p-14 { // subnormal halves may become 0
@@ -134,7 +135,7 @@ func (x *expectation) near(want, got float64, i int) bool {
 		return math.Copysign(math.Abs(want)+slack, want)*math.Copysign(1, got) > math.MaxFloat32
 	}
 	if x.out.DType.Size() == 2 { // what one rounding makes of the numbers that are near enough
-		return catalogue.Rounded(want-slack, x.out.DType) <= got && got <= catalogue.Rounded(want+slack, x.out.DType)
+		return reference.Rounded(want-slack, x.out.DType) <= got && got <= reference.Rounded(want+slack, x.out.DType)
 	}
 	return math.Abs(got-want) <= slack
 }
@@ -186,7 +187,7 @@ func (x *expectation) judge(data any) error {
 }
 
 func (x *expectation) explain(i int, data any) string {
-	s := fmt.Sprintf("got %v, want %v", element(data, i), catalogue.Rounded(x.want[i], x.out.DType))
+	s := fmt.Sprintf("got %v, want %v", element(data, i), reference.Rounded(x.want[i], x.out.DType))
 	if x.tol != (program.Tolerance{}) {
 		s += fmt.Sprintf(" ± %.3g", x.slack(i))
 	}
@@ -226,17 +227,17 @@ func element(data any, i int) float64 {
 	return math.NaN()
 }
 
-func arrays(in []operand) []program.Array {
-	out := make([]program.Array, len(in))
+func arrays(in []operand) []reference.Array {
+	out := make([]reference.Array, len(in))
 	for i, o := range in {
 		out[i] = array(o.data, o.Shape)
 	}
 	return out
 }
 
-func array(data any, shape []int) program.Array {
+func array(data any, shape []int) reference.Array {
 	_, n, _ := program.TypeOf(data)
-	a := program.Array{Shape: shape, Data: make([]float64, n)}
+	a := reference.Array{Shape: shape, Data: make([]float64, n)}
 	if f, ok := data.([]float32); ok { // by far the most frequent
 		for i, v := range f {
 			a.Data[i] = float64(v)

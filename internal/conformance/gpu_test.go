@@ -15,7 +15,6 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
@@ -32,18 +31,18 @@ func openSoftware(t testing.TB, note string, opts ...gpu.Option) (string, *gpu.D
 
 func TestWebGPU(t *testing.T) {
 	name, d := openSoftware(t, "")
-	RunSampled(t, name, d)
+	RunSampled(t, name, d.Executor())
 }
 
 func TestWebGPUParity(t *testing.T) {
 	name, d := openSoftware(t, ", batches and items")
-	RunParity(t, name, d)
+	RunParity(t, name, d.Executor())
 }
 
 // The limits that every WebGPU grants are enough.
 func TestWebGPUDefaultLimits(t *testing.T) {
 	name, d := openSoftware(t, ", default limits", gpu.WithDefaultLimits())
-	RunEntries(t, name, d, catalogue.All()...)
+	RunEntries(t, name, d.Executor(), catalogue.All()...)
 }
 
 // Small grids and bindings: what is split on big problems is split here on small ones.
@@ -52,7 +51,7 @@ func TestWebGPUTinyLimits(t *testing.T) {
 	tiny.MaxWorkgroups = 64
 	tiny.MaxBinding = 1 << 16
 	name, dev := openSoftware(t, ", tiny limits", gpu.WithLimits(tiny))
-	d := newDevice(name, dev)
+	d := newDevice(name, dev.Executor())
 	for _, e := range catalogue.All() {
 		t.Run(e.Name, func(t *testing.T) {
 			cases, err := casesOf(e)
@@ -128,7 +127,7 @@ func runVariants(t *testing.T, asked func(v [2]string) bool) map[string]int {
 		t.Run(v[0]+"/"+v[1], func(t *testing.T) {
 			t.Parallel()
 			name, dev := openSoftware(t, ", "+v[0]+" by "+v[1], gpu.WithVariant(v[0], v[1]))
-			d := &testDevice{Executor: dev, name: name, count: all.count}
+			d := &testDevice{Executor: dev.Executor(), name: name, count: all.count}
 			d.cases(t, sample(offered[v], again))
 		})
 	}
@@ -173,7 +172,7 @@ func TestProfileWebGPU(t *testing.T) {
 
 func TestQuantAccuracyWebGPU(t *testing.T) {
 	name, d := openSoftware(t, "")
-	testQuantAccuracy(t, name, d)
+	testQuantAccuracy(t, name, d.Executor())
 }
 
 func TestCompareWebGPU(t *testing.T) {

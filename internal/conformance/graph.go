@@ -9,6 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -19,11 +20,11 @@ type graph struct {
 	d *testDevice
 	program.Program
 	data   map[program.Slot]operand // of uploaded values and, after a run, of those read back
-	approx map[program.Slot]program.Array
+	approx map[program.Slot]reference.Array
 }
 
 func (d *testDevice) graph(t require.TestingT, name string) *graph {
-	return &graph{TestingT: t, source: newSource(Seed(), name, 0), d: d, data: map[program.Slot]operand{}, approx: map[program.Slot]program.Array{}}
+	return &graph{TestingT: t, source: newSource(Seed(), name, 0), d: d, data: map[program.Slot]operand{}, approx: map[program.Slot]reference.Array{}}
 }
 
 func (g *graph) upload(o operand) program.Slot {
@@ -42,14 +43,14 @@ func (g *graph) apply(e *program.Entry, a program.Attr, in ...program.Slot) prog
 func (g *graph) applyAll(e *program.Entry, a program.Attr, in ...program.Slot) []program.Slot {
 	out, err := g.ApplyAll(e, a, in...)
 	require.NoError(g, err)
-	known := make([]program.Array, len(in))
+	known := make([]reference.Array, len(in))
 	for i, v := range in {
 		var ok bool
 		if known[i], ok = g.approx[v]; !ok {
 			return out
 		}
 	}
-	for i, y := range e.Reference(known, a, g.Types(out)) {
+	for i, y := range reference.Of(e, known, a, g.Types(out)) {
 		g.approx[out[i]] = y
 	}
 	return out
@@ -151,7 +152,7 @@ func (g *graph) largest(s program.Slot) float64 {
 func (g *graph) randomSteps(n int) {
 	pool := []program.Slot{g.upload(g.floats(-2, 2, 7, 9)), g.upload(g.floats(-2, 2, 7, 9)), g.upload(g.floats(-2, 2, 1, 9)), g.upload(g.floats(-2, 2, 33, 65))}
 	pick := func() program.Slot { return pool[g.IntN(len(pool))] }
-	elementwise := []*program.Entry{catalogue.Neg, catalogue.Abs, catalogue.ReLU, catalogue.LeakyReLU, catalogue.Tanh, catalogue.Sigmoid, catalogue.GELU, catalogue.GELUErf, catalogue.Swish, catalogue.Mish, catalogue.Softplus,
+	elementwise := []*program.Entry{catalogue.Neg, catalogue.Abs, catalogue.ReLU, catalogue.LeakyReLU, catalogue.Tanh, catalogue.Sigmoid, catalogue.GELU, catalogue.GELUErf, catalogue.SiLU, catalogue.Mish, catalogue.Softplus,
 		catalogue.ELU, catalogue.SELU, catalogue.HardSwish, catalogue.Scale, catalogue.Sin, catalogue.Cos, catalogue.Add, catalogue.Sub, catalogue.Mul, catalogue.Maximum, catalogue.Minimum, catalogue.FMA, catalogue.Lerp,
 		catalogue.Less, catalogue.LessEqual, catalogue.Equal, catalogue.Select}
 	rows := []*program.Entry{catalogue.Softmax, catalogue.LogSoftmax, catalogue.RMSNorm, catalogue.LayerNorm}

@@ -36,5 +36,5 @@ func TestHardwareWebGPU(t *testing.T) {
 	d, err := gpu.Open(context.Background(), opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
-	Run(t, fmt.Sprintf("webgpu (%s, %s, %s)", d.Info().Name, d.Info().Backend, d.Info().DriverInfo), d)
+	Run(t, fmt.Sprintf("webgpu (%s, %s, %s)", d.Info().Name, d.Info().Backend, d.Info().DriverInfo), d.Executor())
 }

@@ -19,7 +19,7 @@ func init() {
 	}
 	byName["rope"], byName["rope_backward"] = ropeCases, ropeCases
 	byName["bias_activation"] = biasCases
-	byName["l2_norm"] = func(b *builder) { normCases(b, 1, 0, -1) }
+	byName["l2_normalize"] = func(b *builder) { normCases(b, 1, 0, -1) }
 	for _, name := range []string{"rms_norm_matvec", "qkv", "gate_up_swiglu"} {
 		byName[name] = fusedCases
 	}

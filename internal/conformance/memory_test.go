@@ -17,7 +17,7 @@ func testMemory(t *testing.T, name string, d batch.Device) {
 	const activation = 4 * rows * width
 	r := newSource(Seed(), "memory", 0)
 	upload := func(shape ...int) compute.Tensor {
-		x, f := device.Upload(d, r.floats(-0.25, 0.25, shape...).data, shape...)
+		x, f := device.Upload(d.Executor(), r.floats(-0.25, 0.25, shape...).data, shape...)
 		err := f.Await(t.Context())
 		require.NoError(t, err)
 		t.Cleanup(func() { x.Close() })

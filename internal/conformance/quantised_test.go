@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/quant"
 )
@@ -39,7 +39,8 @@ func testQuantAccuracy(t *testing.T, name string, dev program.Executor) {
 			values[k+r.IntN(k)] = float32(math.Copysign(50, r.Float64()-0.5))
 		}
 		in := []operand{x, r.normal(t, f.BlockFormat, n, k)}
-		exact := catalogue.QuantMatMulRowMajor.Ref(arrays(in), program.Attr{Options: q8(f.BlockFormat, false)}, program.F32(2, n))
+		exact := reference.Of(catalogue.QuantMatMulRowMajor, arrays(in), program.Attr{Options: q8(f.BlockFormat, false)},
+			[]program.Type{program.F32(2, n)})[0].Data
 		for _, o := range []compute.QuantOptions{q8(f.BlockFormat, false), q8(f.BlockFormat, true)} {
 			most := 1e-6
 			if o.Q8 {

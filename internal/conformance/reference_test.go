@@ -7,24 +7,25 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// reference is a device that computes by the catalogue's references. It passes the suite by construction, and with a
+// referenceDevice is a device that computes by the catalogue's references. It passes the suite by construction, and with a
 // mutation it must not: that shows that the suite can fail.
-type reference struct {
+type referenceDevice struct {
 	// mutate, when set, may change the result of a step before it is stored.
 	mutate func(s program.Step, in []operand, result any)
 	// skip leaves destinations as they are.
 	skip bool
 }
 
-func (r *reference) Compile(p *program.Program) (program.Executable, error) {
+func (r *referenceDevice) Compile(p *program.Program) (program.Executable, error) {
 	return &referenceExecutable{device: r, p: p}, p.Check()
 }
 
 type referenceExecutable struct {
-	device *reference
+	device *referenceDevice
 	p      *program.Program
 	mu     sync.Mutex
 	closed bool
@@ -67,7 +68,7 @@ func (x *referenceExecutable) Start(io *program.IO) *compute.Future {
 			in[i] = operand{x.p.Values[slot].Type, data[slot]}
 		}
 		out := x.p.Types(s.Out)
-		for k, y := range s.Entry.Reference(arrays(in), s.Attr.At(io.Scalars), out) {
+		for k, y := range reference.Of(s.Entry, arrays(in), s.Attr.At(io.Scalars), out) {
 			data[s.Out[k]] = narrow(y.Data, out[k])
 		}
 		if s.Entry == catalogue.Copy || s.Entry == catalogue.Reshape {

@@ -6,15 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/simd"
 )
 
 // A compiled program runs again without allocations, whatever its operation and however many workers there are.
 func TestCPUReplaysAllocateNothing(t *testing.T) {
 	for _, workers := range []int{1, 4} {
-		name, d := openCPU(t, simd.WithWorkers(workers))
+		name, d := openCPU(t, cpu.WithWorkers(workers))
 		for _, e := range catalogue.All() {
 			cases, err := casesOf(e)
 			require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestCPUReplaysAllocateNothing(t *testing.T) {
 }
 
 // replayAllocations counts the allocations of a run of a case that is compiled and warm.
-func replayAllocations(d *simd.Device, c *testCase) (float64, error) {
+func replayAllocations(d *cpu.Device, c *testCase) (float64, error) {
 	p, io := &program.Program{}, &program.IO{}
 	var slots []program.Slot
 	for _, o := range c.inputs(newSource(Seed(), c.entry.Name, c.number)) {

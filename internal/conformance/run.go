@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,17 +21,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Seed of the random inputs of this process: WAVELANE_SEED, or a fresh one.
-var Seed = sync.OnceValue(func() uint64 {
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			panic(fmt.Sprintf("WAVELANE_SEED: %v", err))
-		}
-		return n
-	}
-	return rand.Uint64()
-})
+// Seed returns the seed of the random inputs.
+func Seed() uint64 { return testseed.Value() }
 
 // Run runs the whole suite on a device: every entry of the catalogue, programs, errors and, unless testing.Short, the limits.
 // Name tells devices apart in reports, such as "cpu (go, 2 workers)".

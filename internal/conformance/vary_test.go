@@ -48,7 +48,7 @@ var fusings = []fusing{
 		return e, []batch.Value{s, e}
 	}},
 	{"behind a norm", 1, func(b *batch.Batch, x, w batch.Value, p []float32) (batch.Value, []batch.Value) {
-		n := b.Vary(b.L2Norm(x, p[1]*p[1]))
+		n := b.Vary(b.L2Normalize(x, p[1]*p[1]))
 		s := b.Vary(b.Scale(n, p[0]))
 		return b.Add(s, w), []batch.Value{s}
 	}},

@@ -6,10 +6,10 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,13 +20,7 @@ import (
 
 // seed is another one in each run, unless WAVELANE_SEED, which is logged, repeats it.
 func seed(t testing.TB) uint64 {
-	n := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		n, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAVELANE_SEED=%d repeats this", n)
+	n := testseed.Of(t)
 	return n
 }
 

@@ -88,7 +88,7 @@ func (g *graph) record(in *inputs, caches []compute.Tensor, o Output) results {
 		keys := g.KVAppend(g.Import(caches[2*i]), k, start)
 		values := g.KVAppend(g.Import(caches[2*i+1]), g.heads(v, g.model.KVHeads), start)
 		g.part(i, "attention")
-		y := g.AttentionLengths(q, keys, values, length, compute.AttentionOptions{Causal: true})
+		y := g.AttentionWithLengths(q, keys, values, length, compute.AttentionOptions{Causal: true})
 		g.part(i, "attention output")
 		branch = g.linear(g.Reshape(y, g.n, g.model.Heads*g.model.HeadSize), b.Output)
 		g.part(i, "feed-forward norm")
@@ -117,7 +117,7 @@ func (g *graph) rope(x, positions batch.Value) batch.Value {
 	if g.on.Factors.missing() {
 		return g.Rope(x, positions, g.model.Rope)
 	}
-	return g.RopeFactors(x, positions, g.Import(g.on.Factors.tensor), g.model.Rope)
+	return g.RopeWithFactors(x, positions, g.Import(g.on.Factors.tensor), g.model.Rope)
 }
 
 func (g *graph) output(logits batch.Value, o Output) results {

@@ -42,9 +42,9 @@ func (g *graph) qkv(x batch.Value, b *block[weight]) (q, k, v batch.Value) {
 	}
 	bq, bk, bv := g.Import(b.QBias.tensor), g.Import(b.KBias.tensor), g.Import(b.VBias.tensor)
 	if packed {
-		return g.QuantQKVBv(x, wq, wk, wv, bq, bk, bv, o)
+		return g.QuantQKVWithBiases(x, wq, wk, wv, bq, bk, bv, o)
 	}
-	return g.QKVBv(x, wq, wk, wv, bq, bk, bv)
+	return g.QKVWithBiases(x, wq, wk, wv, bq, bk, bv)
 }
 
 func (g *graph) biased(x batch.Value, bias weight) batch.Value {

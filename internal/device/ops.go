@@ -20,13 +20,25 @@ func (r runner) Run(entry string, out []compute.Operand, in []compute.Operand, s
 	if err != nil {
 		return compute.Failed(err)
 	}
-	x, err := r.device.Compile(p)
+	f, err := Start(r.device, p, io)
 	if err != nil {
 		return compute.Failed(fmt.Errorf("%s %v: %w", entry, p.Types(p.Host), err))
 	}
-	f := x.Start(io)
-	x.Close() // the run in flight finishes
 	return f
+}
+
+func (r runner) Upload(data any, shape ...int) (compute.Tensor, *compute.Future) {
+	return Upload(r.device, data, shape...)
+}
+
+// Start compiles a program and begins one run of it. An error is that of the compilation.
+func Start(d program.Executor, p *program.Program, io *program.IO) (*compute.Future, error) {
+	x, err := d.Compile(p)
+	if err != nil {
+		return nil, err
+	}
+	defer x.Close() // the run in flight finishes
+	return x.Start(io), nil
 }
 
 // single builds the program of one operation on host slices.

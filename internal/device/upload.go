@@ -16,13 +16,11 @@ func Upload(d program.Executor, data any, shape ...int) (compute.Tensor, *comput
 	if err != nil {
 		return nil, compute.Failed(fmt.Errorf("upload: %w", err))
 	}
-	x, err := d.Compile(p)
+	io := &program.IO{Host: []any{data}, Keep: make([]compute.Tensor, 1)}
+	f, err := Start(d, p, io)
 	if err != nil {
 		return nil, compute.Failed(fmt.Errorf("upload: %w", err))
 	}
-	io := &program.IO{Host: []any{data}, Keep: make([]compute.Tensor, 1)}
-	f := x.Start(io)
-	x.Close() // the run in flight finishes
 	return io.Keep[0], f
 }
 

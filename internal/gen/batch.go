@@ -54,11 +54,10 @@ func batchMethods(e *program.Entry) []Method {
 	if e.Class == program.Reduce {
 		more = append(more, "Without an axis everything is reduced, to shape [].")
 	}
-	least, most := e.Arity()
+	least, _ := e.Arity()
 	ms := []Method{method(e.Method, doc(e.Method, e, more...), e.Inputs[:least])}
-	for n := least + 1; n <= most; n++ {
-		name := e.Method + title(e.Inputs[n-1].Name)
-		ms = append(ms, method(name, comment(fmt.Sprintf("%s is [Batch.%s] with %s.", name, e.Method, e.Inputs[n-1].Name)), e.Inputs[:n]))
+	for _, v := range withOptional(e) {
+		ms = append(ms, method(v.name, comment(fmt.Sprintf("%s is [Batch.%s] with %s.", v.name, e.Method, v.what)), v.inputs))
 	}
 	return ms
 }

@@ -97,7 +97,7 @@ func matmulMethods(e *program.Entry) []Method {
 	return []Method{
 		simple("MatMul", doc("MatMulAsync", e, "Here a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias."),
 			append(operands[:3:3], dims...), "o.matmul(c, a, b, nil, nil, m, k, n, options)"),
-		simple("MatMulBias", comment("MatMulBiasAsync is [Ops.MatMulAsync] with bias [n] added to each row before the activation."),
+		simple("MatMulWithBias", comment("MatMulWithBiasAsync is [Ops.MatMulAsync] with bias [n] added to each row before the activation."),
 			append(append(operands[:3:3], Param{"bias", floats}), dims...), "o.matmulBias(c, a, b, bias, m, k, n, options)"),
 		simple("BatchedMatMul", comment("BatchedMatMulAsync is [Ops.MatMulAsync] on batch matrices one after the other in each operand."),
 			append(append(operands[:3:3], Param{"batch", "int"}), dims...), "o.matmul(c, a, b, nil, []int{batch}, m, k, n, options)"),
@@ -132,11 +132,10 @@ func shapedMethods(e *program.Entry) []Method {
 		return Method{Name: name, Doc: doc, Params: params, Body: fmt.Sprintf(`o.run.Run(%q, destinations(%s), []Operand{%s}, %s, %s)`, e.Name,
 			strings.Join(to, ", "), strings.Join(in, ", "), scalarArg, optionArg)}
 	}
-	least, most := e.Arity()
+	least, _ := e.Arity()
 	ms := []Method{method(e.Method, doc(e.Method+"Async", e, destinationDoc(e)...), e.Inputs[:least])}
-	for n := least + 1; n <= most; n++ {
-		name := e.Method + title(e.Inputs[n-1].Name)
-		ms = append(ms, method(name, comment(fmt.Sprintf("%sAsync is [Ops.%sAsync] with %s.", name, e.Method, e.Inputs[n-1].Name)), e.Inputs[:n]))
+	for _, v := range withOptional(e) {
+		ms = append(ms, method(v.name, comment(fmt.Sprintf("%sAsync is [Ops.%sAsync] with %s.", v.name, e.Method, v.what)), v.inputs))
 	}
 	return ms
 }

@@ -24,9 +24,9 @@ func Generate() (map[string][]byte, error) {
 		text *template.Template
 		data any
 	}{
-		"compute/zz_ops.go":      {asyncFile, device},
-		"compute/zz_ops_sync.go": {syncFile, device},
-		"batch/zz_ops.go":        {batchFile, batch},
+		"compute/ops_gen.go":      {asyncFile, device},
+		"compute/ops_sync_gen.go": {syncFile, device},
+		"batch/ops_gen.go":        {batchFile, batch},
 	} {
 		var b bytes.Buffer
 		if err := f.text.Execute(&b, f.data); err != nil {
@@ -107,6 +107,29 @@ func methods(entries []*program.Entry) (device, batch []Method) {
 		batch = append(batch, batchMethods(e)...)
 	}
 	return device, batch
+}
+
+// variant is an entry with optional operands.
+type variant struct {
+	name, what string
+	inputs     []program.Input
+}
+
+// withOptional returns an entry's calls with optional operands: each number of them that is valid.
+func withOptional(e *program.Entry) (all []variant) {
+	least, most := e.Arity()
+	for n := least + 1; n <= most; n++ {
+		what := e.Inputs[n-1].Name
+		if e.Together {
+			n, what = most, "biases" // of the three products
+		}
+		with := "With"
+		if e == catalogue.Dequantize { // rows are what is dequantised
+			with = ""
+		}
+		all = append(all, variant{e.Method + with + title(what), what, e.Inputs[:n]})
+	}
+	return all
 }
 
 // resultNames are the names of all results.

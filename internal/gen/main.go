@@ -1,4 +1,4 @@
-// Command gen writes the methods of devices (compute/zz_ops.go, compute/zz_ops_sync.go) and of batches (batch/zz_ops.go)
+// Command gen writes the methods of devices (compute/ops_gen.go, compute/ops_sync_gen.go) and of batches (batch/ops_gen.go)
 // from the catalogue, and what the JavaScript package knows of it (wasm/js/operations.js, wasm/js/operations.d.ts). Run it with go generate ./... after changing the catalogue; a test fails when its output is stale.
 package main
 

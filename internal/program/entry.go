@@ -60,12 +60,6 @@ func Len(shape []int) int {
 	return n
 }
 
-// Array is a tensor of the float64 reference. Integer values are held as their float64 equals.
-type Array struct {
-	Shape []int
-	Data  []float64
-}
-
 // Input describes one operand of an entry.
 type Input struct {
 	Name     string
@@ -101,8 +95,10 @@ type Entry struct {
 	Doc     string // what it computes, completing "LeakyReLU computes …", in one sentence
 	Special string // NaN, Inf, ties and empty tensors, where IEEE arithmetic does not already say it
 	Inputs  []Input
-	Scalars []Scalar
-	Options any // zero value of the option type, or nil
+	// Together says that the optional inputs are all there or none.
+	Together bool
+	Scalars  []Scalar
+	Options  any // zero value of the option type, or nil
 
 	// Results names the results where there are several, in order; nil means one.
 	Results []string
@@ -116,21 +112,14 @@ type Entry struct {
 	Infer    func(in []Type, a Attr) (Type, error)
 	InferAll func(in []Type, a Attr) ([]Type, error)
 
-	// F is the float64 function of an elementwise entry: x holds one value per input, p the scalars.
+	// F is the float64 function of an elementwise entry: x holds one value per input, p the scalars. The float64 references of all
+	// other entries are in package reference.
 	F func(x []float64, p []float64) float64
-	// Ref is the float64 reference of every other entry; in are the operands after Check, out is the inferred type.
-	// Data of the result may hold NaN and Inf. Entries of several results have RefAll instead.
-	Ref    func(in []Array, a Attr, out Type) []float64
-	RefAll func(in []Array, a Attr, out []Type) [][]float64
 
 	// Dots counts the floating-point operations of an entry that is made of dot products; nil for all others.
 	Dots func(in, out []Type, a Attr) float64
 
 	Tol Tolerance
-	// Magnitude gives the yardstick of Tol.Mag where the reference on absolute values is not it. Entries of several results
-	// have MagnitudeAll instead.
-	Magnitude    func(in []Array, a Attr, out Type) []float64
-	MagnitudeAll func(in []Array, a Attr, out []Type) [][]float64
 	// Domain bounds the random inputs for which Tol is promised; the zero value means [-4, 4].
 	Domain [2]float64
 }
@@ -141,12 +130,6 @@ type Entry struct {
 type Tolerance struct {
 	Abs, Rel, Mag float64
 }
-
-// WithSpecial sets Special and returns the entry, for declarations.
-func (e *Entry) WithSpecial(text string) *Entry { e.Special = text; return e }
-
-// WithDomain sets Domain and returns the entry, for declarations.
-func (e *Entry) WithDomain(low, high float64) *Entry { e.Domain = [2]float64{low, high}; return e }
 
 // Arithmetic is the tolerance of a single operation that is rounded once. What computes more per element has a wider one.
 var Arithmetic = Tolerance{Rel: 5e-7}
@@ -180,6 +163,9 @@ func (e *Entry) checkOwn(in []Type, a Attr) ([]Type, error) {
 	least, most := e.Arity()
 	if len(in) < least || most >= 0 && len(in) > most {
 		return nil, fmt.Errorf("takes %d to %d operands, got %d: %w", least, most, len(in), compute.ErrArgument)
+	}
+	if e.Together && len(in) > least && len(in) < most {
+		return nil, fmt.Errorf("takes %d or %d operands, got %d: %w", least, most, len(in), compute.ErrArgument)
 	}
 	for i, t := range in {
 		want := &e.Inputs[min(i, len(e.Inputs)-1)]

@@ -115,33 +115,6 @@ func (x *Expression) Evaluate(v, p []float64) {
 	}
 }
 
-// Reference computes the results for whole operands.
-func (x *Expression) Reference(in []Array, scalars []float32, shape []int) [][]float64 {
-	p := make([]float64, len(scalars))
-	for i, s := range scalars {
-		p[i] = float64(s)
-	}
-	strides := make([][]int, len(in))
-	for k := range in {
-		strides[k] = BroadcastStrides(in[k].Shape, shape)
-	}
-	y := make([][]float64, len(x.Results))
-	for k := range y {
-		y[k] = make([]float64, Len(shape))
-	}
-	v := make([]float64, x.Inputs+len(x.Nodes))
-	Walk(shape, func(i int, index []int) {
-		for k := range in {
-			v[k] = in[k].Data[Dot(index, strides[k])]
-		}
-		x.Evaluate(v, p)
-		for k, r := range x.Results {
-			y[k][i] = v[r]
-		}
-	})
-	return y
-}
-
 // Fused is the entry of steps that compute an expression, [Attr.Options]; it is not part of the catalogue. The results have the
 // operands' common shape.
 var Fused = &Entry{Name: "fused", Class: Fusion, Doc: "an expression of elementwise operations",
@@ -160,10 +133,6 @@ var Fused = &Entry{Name: "fused", Class: Fusion, Doc: "an expression of elementw
 			out[i] = F32(shape...)
 		}
 		return out, nil
-	},
-	RefAll: func(in []Array, a Attr, out []Type) [][]float64 {
-		x := a.Options.(Expression)
-		return x.Reference(in, a.Scalars, out[0].Shape)
 	}}
 
 // A step of another entry may have an expression before and one behind it. The prologue computes operand 0, in its place among
@@ -236,20 +205,4 @@ func (p *Parts) checkEpilogue(out Type) error {
 		err = fmt.Errorf("epilogue makes %v of %v: %w", shape, out.Shape, compute.ErrShape)
 	}
 	return err
-}
-
-// Reference computes the entry between its expressions.
-func (p *Parts) Reference(e *Entry, in []Array, out []Type) [][]float64 {
-	before, behind := len(p.PrologueIn), len(p.EpilogueIn)
-	own := in[before : len(in)-behind]
-	if !p.Prologue.None() {
-		shape := p.In[0].Shape
-		own = append([]Array{{shape, p.Prologue.Reference(in[:before], p.PrologueScalars, shape)[0]}}, own...)
-	}
-	y := e.references(own, p.Attr, out)
-	if !p.Epilogue.None() {
-		all := append([]Array{{out[0].Shape, y[0]}}, in[len(in)-behind:]...)
-		y = p.Epilogue.Reference(all, p.EpilogueScalars, out[0].Shape)
-	}
-	return y
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -21,7 +22,7 @@ func TestFused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	y := program.Fused.Reference([]program.Array{{Shape: []int{2, 3}, Data: []float64{1, 2, 3, -1, -2, -3}}, {Shape: []int{3}, Data: []float64{10, 0, 5}}}, a, out)
+	y := reference.Of(program.Fused, []reference.Array{{Shape: []int{2, 3}, Data: []float64{1, 2, 3, -1, -2, -3}}, {Shape: []int{3}, Data: []float64{10, 0, 5}}}, a, out)
 	for i, want := range []float64{12, 4, 11, 8, 0, 0} {
 		if y[0].Data[i] != want {
 			t.Errorf("element %d is %v, want %v", i, y[0].Data[i], want)
@@ -41,8 +42,8 @@ func TestPrologueAndEpilogue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := program.Array{Shape: []int{2, 2}, Data: []float64{3, 4, 5, 12}}
-	y := catalogue.Sum.Reference([]program.Array{x, x, {Shape: []int{1}, Data: []float64{1}}}, a, out)
+	x := reference.Array{Shape: []int{2, 2}, Data: []float64{3, 4, 5, 12}}
+	y := reference.Of(catalogue.Sum, []reference.Array{x, x, {Shape: []int{1}, Data: []float64{1}}}, a, out)
 	for i, want := range []float64{6, 14} {
 		if math.Abs(y[0].Data[i]-want) > 1e-12 {
 			t.Errorf("element %d is %v, want %v", i, y[0].Data[i], want)

@@ -318,3 +318,9 @@ func (p *Program) Check() error {
 func SameTensor(a, b compute.Tensor) bool {
 	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && a == b
 }
+
+// Device is what batches are recorded for. Only the devices of this module implement it.
+type Device interface {
+	// Executor returns what compiles and runs programs on the device.
+	Executor() Executor
+}

@@ -98,3 +98,28 @@ func ReduceRows(shape []int, axis compute.Axis) (rows, cols int) {
 	}
 	return RowsCols(shape)
 }
+
+// Walk calls visit for every index of a shape in row-major order. The index is reused between calls.
+func Walk(shape []int, visit func(i int, index []int)) {
+	n := Len(shape)
+	index := make([]int, len(shape))
+	for i := range n {
+		visit(i, index)
+		for d := len(shape) - 1; d >= 0; d-- {
+			index[d]++
+			if index[d] < shape[d] {
+				break
+			}
+			index[d] = 0
+		}
+	}
+}
+
+// Dot returns the offset of an index under strides.
+func Dot(index, strides []int) int {
+	n := 0
+	for i, x := range index {
+		n += x * strides[i]
+	}
+	return n
+}

@@ -6,13 +6,14 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
 // estimate is a value of the float64 reference with, for each element, how far a device may be from it. An infinite bound is no
 // claim: what follows from a comparison that could have gone either way, from a pole, from an overflow.
 type estimate struct {
-	program.Array
+	reference.Array
 	bound []float64
 }
 
@@ -43,16 +44,16 @@ const (
 )
 
 func estimateStep(e *program.Entry, in []estimate, a program.Attr, out []program.Type) []estimate {
-	arrays := make([]program.Array, len(in))
+	arrays := make([]reference.Array, len(in))
 	for k := range in {
 		arrays[k] = in[k].Array
 	}
-	want := e.Reference(arrays, a, out)
+	want := reference.Of(e, arrays, a, out)
 	all := spread(e, in, a, out, want)
 	tol := catalogue.ToleranceOf(e, a)
 	var yardstick [][]float64
 	if tol.Mag > 0 {
-		yardstick = e.Magnitudes(widened(in), a, out)
+		yardstick = reference.Magnitudes(e, widened(in), a, out)
 	}
 	if beyond(e, in, tol) {
 		for k := range all {
@@ -119,10 +120,10 @@ func beyond(e *program.Entry, in []estimate, tol program.Tolerance) bool {
 }
 
 // widened are the operands as far from zero as they may be.
-func widened(in []estimate) []program.Array {
-	y := make([]program.Array, len(in))
+func widened(in []estimate) []reference.Array {
+	y := make([]reference.Array, len(in))
 	for k, x := range in {
-		y[k] = program.Array{Shape: x.Shape, Data: slices.Clone(x.Data)}
+		y[k] = reference.Array{Shape: x.Shape, Data: slices.Clone(x.Data)}
 		for i, b := range x.bound {
 			if !math.IsInf(b, 0) {
 				y[k].Data[i] = math.Copysign(math.Abs(x.Data[i])+b, x.Data[i])

@@ -2,11 +2,12 @@ package randomprograms
 
 import (
 	"flag"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"pgregory.net/rapid"
 )
@@ -14,29 +15,18 @@ import (
 // proofs is the number of programs where WAVELANE_PROOFS asks for all.
 const proofs = 5000
 
-// checked calls property on so many programs, or on as many as the flag of rapid says. They are others in each run;
-// WAVELANE_SEED, which is logged, repeats them.
+// checked calls property on so many programs, or on as many as the flag of rapid says.
 func checked(t *testing.T, programs int, property func(t *rapid.T)) {
 	t.Helper()
 	if os.Getenv("WAVELANE_PROOFS") == "all" {
 		programs = proofs
 	}
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 0, 64); err != nil {
-			t.Fatalf("WAVELANE_SEED=%q is no number", s)
-		}
+	if !given()["rapid.checks"] {
+		before := flag.Lookup("rapid.checks").Value.String()
+		set(t, "rapid.checks", strconv.Itoa(programs))
+		defer set(t, "rapid.checks", before)
 	}
-	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(programs), "rapid.seed": strconv.FormatUint(seed, 10)} {
-		if given()[name] {
-			continue
-		}
-		before := flag.Lookup(name).Value.String()
-		set(t, name, value)
-		defer set(t, name, before)
-	}
-	t.Logf("WAVELANE_SEED=%d repeats these programs", seed)
+	testseed.Of(t)
 	rapid.Check(t, property)
 }
 

@@ -9,12 +9,11 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/gpu"
 
-	"github.com/wavelane/wavelane/internal/catalogue"
-	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 )
 
 // tally counts results that were compared and those of which, for most elements, nothing was claimed.
@@ -67,7 +66,7 @@ var variants = map[string][]batch.Option{
 }
 
 func TestCPU(t *testing.T) {
-	d, err := simd.Open()
+	d, err := cpu.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +103,10 @@ func TestMistakesShow(t *testing.T) {
 		p := generate(t, false)
 		values := p.estimates()
 		at := rapid.IntRange(0, len(p.Steps)-1).Draw(t, "wrong step")
-		wrong := exact{spoil: func(step int, y []program.Array) {
+		wrong := exact{spoil: func(step int, y []reference.Array) {
 			for i := range y[0].Data {
 				if v := y[0].Data[i]; step == at && math.Trunc(v) != v {
-					y[0].Data[i] = catalogue.Rounded(v*1.001, compute.Float32)
+					y[0].Data[i] = reference.Rounded(v*1.001, compute.Float32)
 				}
 			}
 		}}

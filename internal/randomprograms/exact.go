@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -15,7 +16,7 @@ import (
 type exact struct {
 	refuses func(s *program.Step) bool // nil: it agrees to everything
 	steps   *[]program.Step            // nil, or where it notes what it was given
-	spoil   func(step int, y []program.Array)
+	spoil   func(step int, y []reference.Array)
 }
 
 func (d exact) Fuses(s *program.Step, in, out []program.Type) bool {
@@ -23,6 +24,9 @@ func (d exact) Fuses(s *program.Step, in, out []program.Type) bool {
 }
 
 var errProgram = errors.New("the program is wrong")
+
+// Executor returns the device.
+func (d exact) Executor() program.Executor { return d }
 
 // Compile checks that operands are computed before they are used and not updated before, that results are computed once, and
 // that they are of their types.
@@ -69,7 +73,7 @@ func (d exact) Compile(p *program.Program) (program.Executable, error) {
 
 type exactExecutable struct {
 	p     *program.Program
-	spoil func(step int, y []program.Array)
+	spoil func(step int, y []reference.Array)
 }
 
 func (x *exactExecutable) Close() error { return nil }
@@ -79,9 +83,9 @@ func (x *exactExecutable) Start(io *program.IO) *compute.Future {
 	if err := p.CheckIO(io); err != nil {
 		return compute.Failed(err)
 	}
-	values := make([]program.Array, len(p.Values))
+	values := make([]reference.Array, len(p.Values))
 	for i, s := range p.Host {
-		values[s] = program.Array{Shape: p.Values[s].Shape, Data: numbers(io.Host[i])}
+		values[s] = reference.Array{Shape: p.Values[s].Shape, Data: numbers(io.Host[i])}
 	}
 	for i, s := range p.Tensor {
 		values[s] = io.Tensors[i].(*exactTensor).Array
@@ -120,7 +124,7 @@ func write(to any, from []float64) {
 }
 
 type exactTensor struct {
-	program.Array
+	reference.Array
 	d compute.DType
 }
 

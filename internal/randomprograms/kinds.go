@@ -129,7 +129,7 @@ func (g *generator) product() {
 	}
 }
 
-var activations = []*program.Entry{catalogue.ReLU, catalogue.GELU, catalogue.GELUErf, catalogue.Swish, catalogue.Sigmoid, catalogue.Tanh}
+var activations = []*program.Entry{catalogue.ReLU, catalogue.GELU, catalogue.GELUErf, catalogue.SiLU, catalogue.Sigmoid, catalogue.Tanh}
 
 // constant adds numbers that come of no value: equal ones, or random ones.
 func (g *generator) constant() {

@@ -45,6 +45,10 @@ func TestPasses(t *testing.T) {
 // knowsNone hides that a device knows expressions.
 type knowsNone struct{ batch.Device }
 
+func (d knowsNone) Executor() program.Executor {
+	return struct{ program.Executor }{d.Device.Executor()}
+}
+
 // listing is what a batch makes of the program.
 func listing(p *randomProgram) string {
 	var steps []program.Step

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
@@ -53,10 +54,10 @@ func (p *randomProgram) number(rng *rand.Rand) float32 {
 }
 
 // arrays gives every input as the reference takes it.
-func (p *randomProgram) arrays() []program.Array {
-	values := make([]program.Array, len(p.Values))
+func (p *randomProgram) arrays() []reference.Array {
+	values := make([]reference.Array, len(p.Values))
 	for _, s := range slices.Concat(p.Host, p.Tensor) {
-		values[s] = program.Array{Shape: p.Values[s].Shape, Data: numbers(p.data(s))}
+		values[s] = reference.Array{Shape: p.Values[s].Shape, Data: numbers(p.data(s))}
 	}
 	return values
 }
@@ -92,7 +93,7 @@ func (p *randomProgram) run(dev batch.Device, options ...batch.Option) ([][]floa
 		}
 	}()
 	for _, s := range p.Tensor {
-		t, f := device.Upload(dev, p.data(s), append([]int{}, p.Values[s].Shape...)...)
+		t, f := device.Upload(dev.Executor(), p.data(s), append([]int{}, p.Values[s].Shape...)...)
 		if err := f.Await(ctx); err != nil {
 			return nil, fmt.Errorf("upload of %s: %w", p.text[s], err)
 		}

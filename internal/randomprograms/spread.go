@@ -5,6 +5,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -18,7 +19,7 @@ import (
 //   - Norms: see norm. Softmax changes by a factor of at most exp(±2b).
 //
 // Of other entries nothing is claimed unless their operands are exact.
-func spread(e *program.Entry, in []estimate, a program.Attr, out []program.Type, want []program.Array) [][]float64 {
+func spread(e *program.Entry, in []estimate, a program.Attr, out []program.Type, want []reference.Array) [][]float64 {
 	y := make([][]float64, len(out))
 	for k := range y {
 		y[k] = make([]float64, out[k].Len())
@@ -32,8 +33,8 @@ func spread(e *program.Entry, in []estimate, a program.Attr, out []program.Type,
 	case e == catalogue.ArgMax || e == catalogue.ArgMin:
 		overIndices(y[0], in[0], a, want[0], e == catalogue.ArgMin)
 	case e == catalogue.Max || e == catalogue.Min || e == catalogue.NormLInf:
-		y[0] = catalogue.Max.Reference([]program.Array{{Shape: in[0].Shape, Data: in[0].bound}}, a, out)[0].Data
-	case e == catalogue.NormL2 || e == catalogue.L2Norm || e == catalogue.RMSNorm || e == catalogue.LayerNorm:
+		y[0] = reference.Of(catalogue.Max, []reference.Array{{Shape: in[0].Shape, Data: in[0].bound}}, a, out)[0].Data
+	case e == catalogue.NormL2 || e == catalogue.L2Normalize || e == catalogue.RMSNorm || e == catalogue.LayerNorm:
 		norm(e, y[0], in, a, want[0])
 	case e == catalogue.Softmax || e == catalogue.LogSoftmax:
 		overRows(e, y[0], in[0], want[0])
@@ -77,15 +78,15 @@ func positive(e *program.Entry, a program.Attr) bool {
 }
 
 func expansion(e *program.Entry, in []estimate, a program.Attr, out []program.Type) [][]float64 {
-	inner, outer := make([]program.Array, len(in)), make([]program.Array, len(in))
+	inner, outer := make([]reference.Array, len(in)), make([]reference.Array, len(in))
 	for k, x := range in {
-		inner[k] = program.Array{Shape: x.Shape, Data: make([]float64, len(x.Data))}
-		outer[k] = program.Array{Shape: x.Shape, Data: make([]float64, len(x.Data))}
+		inner[k] = reference.Array{Shape: x.Shape, Data: make([]float64, len(x.Data))}
+		outer[k] = reference.Array{Shape: x.Shape, Data: make([]float64, len(x.Data))}
 		for i, v := range x.Data {
 			inner[k].Data[i], outer[k].Data[i] = math.Abs(v), math.Abs(v)+x.bound[i]
 		}
 	}
-	small, large := e.Reference(inner, a, out), e.Reference(outer, a, out)
+	small, large := reference.Of(e, inner, a, out), reference.Of(e, outer, a, out)
 	y := make([][]float64, len(out))
 	for k := range y {
 		y[k] = make([]float64, out[k].Len())
@@ -120,7 +121,7 @@ func throughActivation(e *program.Entry, in []estimate, a program.Attr, out []pr
 }
 
 // overRows is for softmax and its logarithm.
-func overRows(e *program.Entry, y []float64, x estimate, want program.Array) {
+func overRows(e *program.Entry, y []float64, x estimate, want reference.Array) {
 	rows, cols := program.RowsCols(x.Shape)
 	for r := range rows {
 		b := largest(x.bound[r*cols : (r+1)*cols])
@@ -137,7 +138,7 @@ func overRows(e *program.Entry, y []float64, x estimate, want program.Array) {
 
 // norm is for quotients by a root of squares, s = √(Σx²·w + eps), of x or of what x differs from its mean. The root is a norm, so
 // that it changes by at most the norm of the bounds.
-func norm(e *program.Entry, y []float64, in []estimate, a program.Attr, want program.Array) {
+func norm(e *program.Entry, y []float64, in []estimate, a program.Attr, want reference.Array) {
 	x := in[0]
 	rows, cols := program.RowsCols(x.Shape)
 	if axis, ok := a.Options.(compute.Axis); ok {
@@ -158,7 +159,7 @@ func norm(e *program.Entry, y []float64, in []estimate, a program.Attr, want pro
 			continue
 		}
 		n := 1.0
-		if e != catalogue.L2Norm {
+		if e != catalogue.L2Normalize {
 			n = float64(cols)
 		}
 		s := math.Sqrt(squares(v)/n + float64(a.Scalars[0]))
@@ -171,7 +172,7 @@ func norm(e *program.Entry, y []float64, in []estimate, a program.Attr, want pro
 			}
 			quotient := math.Abs(v[i])/s + b[i]
 			change := (b[i] + math.Abs(v[i])*d/s) / (s - d)
-			if e == catalogue.L2Norm {
+			if e == catalogue.L2Normalize {
 				y[at] = change
 				continue
 			}
@@ -190,7 +191,7 @@ func norm(e *program.Entry, y []float64, in []estimate, a program.Attr, want pro
 }
 
 // overIndices claims an index where no other number can be the best.
-func overIndices(y []float64, x estimate, a program.Attr, want program.Array, least bool) {
+func overIndices(y []float64, x estimate, a program.Attr, want reference.Array, least bool) {
 	rows, cols := program.ReduceRows(x.Shape, a.Options.(compute.Axis))
 	for r := range rows {
 		best := r*cols + int(want.Data[r])

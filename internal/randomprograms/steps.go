@@ -3,14 +3,15 @@ package randomprograms
 import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
 // computeAll fills in the results of all steps of a program. Spoil, unless nil, may change them.
-func computeAll(p *program.Program, values []program.Array, spoil func(step int, y []program.Array)) {
+func computeAll(p *program.Program, values []reference.Array, spoil func(step int, y []reference.Array)) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		in := make([]program.Array, len(s.In))
+		in := make([]reference.Array, len(s.In))
 		for k, slot := range s.In {
 			in[k] = values[slot]
 		}
@@ -25,11 +26,11 @@ func computeAll(p *program.Program, values []program.Array, spoil func(step int,
 }
 
 // apart computes a step as the steps that it may have been made of.
-func apart(e *program.Entry, in []program.Array, types []program.Type, a program.Attr, out []program.Type) []program.Array {
+func apart(e *program.Entry, in []reference.Array, types []program.Type, a program.Attr, out []program.Type) []reference.Array {
 	if !a.Prologue.None() || !a.Epilogue.None() {
 		return aroundExpressions(e, in, types, a, out)
 	}
-	one := func(e *program.Entry, a program.Attr, in ...program.Array) program.Array {
+	one := func(e *program.Entry, a program.Attr, in ...reference.Array) reference.Array {
 		t := make([]program.Type, len(in))
 		for i, x := range in {
 			t[i] = program.F32(x.Shape...)
@@ -45,18 +46,18 @@ func apart(e *program.Entry, in []program.Array, types []program.Type, a program
 	case program.Fused:
 		return expression(a.Options.(program.Expression), in, a.Scalars, out[0].Shape)
 	case catalogue.BiasActivation:
-		return []program.Array{activated(one(catalogue.Add, program.Attr{}, in[0], in[1]), a.Activation())}
+		return []reference.Array{activated(one(catalogue.Add, program.Attr{}, in[0], in[1]), a.Activation())}
 	case catalogue.AddRMSNorm:
 		sum := one(catalogue.Add, program.Attr{}, in[0], in[1])
-		return []program.Array{sum, one(catalogue.RMSNorm, eps, sum, in[2])}
+		return []reference.Array{sum, one(catalogue.RMSNorm, eps, sum, in[2])}
 	case catalogue.AddLayerNorm:
 		sum := one(catalogue.Add, program.Attr{}, in[0], in[1])
-		return []program.Array{sum, one(catalogue.LayerNorm, eps, sum, in[2], in[3])}
+		return []reference.Array{sum, one(catalogue.LayerNorm, eps, sum, in[2], in[3])}
 	case catalogue.RMSNormMatVec:
-		return []program.Array{{Shape: out[0].Shape, Data: one(catalogue.MatVec, program.Attr{}, in[2], flat(one(catalogue.RMSNorm, eps, in[0], in[1]))).Data}}
+		return []reference.Array{{Shape: out[0].Shape, Data: one(catalogue.MatVec, program.Attr{}, in[2], flat(one(catalogue.RMSNorm, eps, in[0], in[1]))).Data}}
 	case catalogue.GateUpSwiGLU:
 		y := one(catalogue.SwiGLU, program.Attr{}, one(catalogue.MatVec, program.Attr{}, in[1], flat(in[0])), one(catalogue.MatVec, program.Attr{}, in[2], flat(in[0])))
-		return []program.Array{{Shape: out[0].Shape, Data: y.Data}}
+		return []reference.Array{{Shape: out[0].Shape, Data: y.Data}}
 	}
 	switch o := a.Options.(type) {
 	case compute.MatMulOptions:
@@ -67,48 +68,48 @@ func apart(e *program.Entry, in []program.Array, types []program.Type, a program
 			if len(in) == 3 {
 				y = one(catalogue.Add, program.Attr{}, y, in[2])
 			}
-			return []program.Array{activated(y, act)}
+			return []reference.Array{activated(y, act)}
 		}
 	case compute.Conv2DOptions:
 		if act := o.Act; act != compute.NoActivation {
 			o.Act = compute.NoActivation
-			return []program.Array{activated(apart(e, in, types, program.Attr{Options: o}, out)[0], act)}
+			return []reference.Array{activated(apart(e, in, types, program.Attr{Options: o}, out)[0], act)}
 		}
 	}
-	y := e.Reference(in, a, out)
+	y := reference.Of(e, in, a, out)
 	for k := range y {
 		for i, v := range y[k].Data {
-			y[k].Data[i] = catalogue.Rounded(v, out[k].DType)
+			y[k].Data[i] = reference.Rounded(v, out[k].DType)
 		}
 	}
 	return y
 }
 
 // flat is x as rows.
-func flat(x program.Array) program.Array {
+func flat(x reference.Array) reference.Array {
 	rows, cols := program.RowsCols(x.Shape)
-	return program.Array{Shape: []int{rows, cols}, Data: x.Data}
+	return reference.Array{Shape: []int{rows, cols}, Data: x.Data}
 }
 
-func activated(x program.Array, act compute.Activation) program.Array {
+func activated(x reference.Array, act compute.Activation) reference.Array {
 	e, err := catalogue.ActivationEntry(act)
 	if err != nil || e == nil {
 		return x
 	}
 	t := []program.Type{program.F32(x.Shape...)}
-	return apart(e, []program.Array{x}, t, program.Attr{}, t)[0]
+	return apart(e, []reference.Array{x}, t, program.Attr{}, t)[0]
 }
 
 // expression computes the results of an expression, rounding every node.
-func expression(x program.Expression, in []program.Array, scalars []float32, shape []int) []program.Array {
+func expression(x program.Expression, in []reference.Array, scalars []float32, shape []int) []reference.Array {
 	p := numbers(scalars)
 	strides := make([][]int, len(in))
 	for k := range in {
 		strides[k] = program.BroadcastStrides(in[k].Shape, shape)
 	}
-	y := make([]program.Array, len(x.Results))
+	y := make([]reference.Array, len(x.Results))
 	for k := range y {
-		y[k] = program.Array{Shape: shape, Data: make([]float64, program.Len(shape))}
+		y[k] = reference.Array{Shape: shape, Data: make([]float64, program.Len(shape))}
 	}
 	v := make([]float64, x.Inputs+len(x.Nodes))
 	program.Walk(shape, func(i int, index []int) {
@@ -122,7 +123,7 @@ func expression(x program.Expression, in []program.Array, scalars []float32, sha
 				args[k] = v[a]
 			}
 			own := len(node.Entry.Scalars)
-			v[x.Inputs+n] = catalogue.Rounded(node.Entry.F(args[:len(node.Args)], rest[:own]), compute.Float32)
+			v[x.Inputs+n] = reference.Rounded(node.Entry.F(args[:len(node.Args)], rest[:own]), compute.Float32)
 			rest = rest[own:]
 		}
 		for k, r := range x.Results {
@@ -133,7 +134,7 @@ func expression(x program.Expression, in []program.Array, scalars []float32, sha
 }
 
 // aroundExpressions computes prologue, entry and epilogue.
-func aroundExpressions(e *program.Entry, in []program.Array, types []program.Type, a program.Attr, out []program.Type) []program.Array {
+func aroundExpressions(e *program.Entry, in []reference.Array, types []program.Type, a program.Attr, out []program.Type) []reference.Array {
 	parts, err := e.Parts(types, a)
 	if err != nil {
 		panic(err) // checked
@@ -142,11 +143,11 @@ func aroundExpressions(e *program.Entry, in []program.Array, types []program.Typ
 	own := in[before : len(in)-behind]
 	if !parts.Prologue.None() {
 		x := expression(parts.Prologue, in[:before], parts.PrologueScalars, parts.In[0].Shape)[0]
-		own = append([]program.Array{x}, own...)
+		own = append([]reference.Array{x}, own...)
 	}
 	y := apart(e, own, parts.In, parts.Attr, out)
 	if !parts.Epilogue.None() {
-		all := append([]program.Array{y[0]}, in[len(in)-behind:]...)
+		all := append([]reference.Array{y[0]}, in[len(in)-behind:]...)
 		y = expression(parts.Epilogue, all, parts.EpilogueScalars, out[0].Shape)
 	}
 	return y

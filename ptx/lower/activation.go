@@ -2,7 +2,6 @@ package lower
 
 import (
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
@@ -12,7 +11,7 @@ var activations = []struct {
 	act compute.Activation
 	f   func(calc, float) float
 }{
-	{compute.ReLU, calc.relu}, {compute.GELU, calc.gelu}, {compute.GELUErf, calc.geluErf}, {compute.SiLU, calc.swish},
+	{compute.ReLU, calc.relu}, {compute.GELU, calc.gelu}, {compute.GELUErf, calc.geluErf}, {compute.SiLU, calc.silu},
 	{compute.Sigmoid, calc.sigmoid}, {compute.Tanh, calc.tanh},
 }
 

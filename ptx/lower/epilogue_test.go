@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
@@ -109,11 +109,11 @@ func (c *call) loosely(t *testing.T, got [][]float32, tolerance float64) {
 	t.Helper()
 	out, err := c.Check(c.in, c.Attr)
 	require.NoError(t, err)
-	in := make([]program.Array, len(c.in))
+	in := make([]reference.Array, len(c.in))
 	for i, d := range c.data {
-		in[i] = program.Array{Shape: c.in[i].Shape, Data: wide(floats(d))}
+		in[i] = reference.Array{Shape: c.in[i].Shape, Data: wide(floats(d))}
 	}
-	for k, want := range c.Reference(in, c.Attr, out) {
+	for k, want := range reference.Of(c.Entry, in, c.Attr, out) {
 		for i, w := range want.Data {
 			if g := float64(got[k][i]); !(math.Abs(g-w) <= tolerance*(1+math.Abs(w))) {
 				t.Fatalf("element %d is %v, want %v: %s %+v %v", i, g, w, c.Name, c.Attr, c.in)

@@ -11,9 +11,9 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/catalogue/optest"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -252,20 +252,20 @@ func (c *call) checkReference(t *testing.T, got [][]float32) (known, all int) {
 	x := c.Attr.Options.(program.Expression)
 	out, err := c.Check(c.in, c.Attr)
 	require.NoError(t, err)
-	in := make([]program.Array, len(c.in))
+	in := make([]reference.Array, len(c.in))
 	strides := make([][]int, len(c.in))
 	for i, d := range c.data {
-		in[i] = program.Array{Shape: c.in[i].Shape, Data: wide(floats(d))}
+		in[i] = reference.Array{Shape: c.in[i].Shape, Data: wide(floats(d))}
 		strides[i] = program.BroadcastStrides(c.in[i].Shape, out[0].Shape)
 	}
-	reference := c.Reference(in, c.Attr, out)
+	whole := reference.Of(c.Entry, in, c.Attr, out)
 	program.Walk(out[0].Shape, func(i int, index []int) {
 		v := make([]float64, len(in))
 		for k := range in {
 			v[k] = in[k].Data[program.Dot(index, strides[k])]
 		}
 		for k, y := range optest.Expression(&x, v, c.Attr.Scalars) {
-			w, g := reference[k].Data[i], got[k][i]
+			w, g := whole[k].Data[i], got[k][i]
 			require.True(t, w == y.Value || w != w && y.Value != y.Value, "the reference is %v, its parts are %v", w, y.Value)
 			if all++; y.Known() {
 				known++

@@ -38,7 +38,7 @@ func init() {
 	unary(catalogue.Sigmoid, calc.sigmoid)
 	unary(catalogue.GELU, calc.gelu)
 	unary(catalogue.GELUErf, calc.geluErf)
-	unary(catalogue.Swish, calc.swish)
+	unary(catalogue.SiLU, calc.silu)
 	unary(catalogue.HardSwish, calc.hardSwish)
 	unary(catalogue.Mish, calc.mish)
 	unary(catalogue.Softplus, calc.softplus)

@@ -76,7 +76,7 @@ func TestFunctionErrors(t *testing.T) {
 		{catalogue.SELU, -1, 0, program.Tolerance{Rel: 7e-7}},
 		{catalogue.Softplus, -80, 80, program.Tolerance{Rel: 7e-6}},
 		{catalogue.Mish, -80, 80, program.Tolerance{Rel: 7e-6}},
-		{catalogue.Swish, -80, 80, program.Tolerance{Rel: 7e-6}},
+		{catalogue.SiLU, -80, 80, program.Tolerance{Rel: 7e-6}},
 		{catalogue.Sigmoid, -80, 80, program.Tolerance{Rel: 7e-6}},
 		{catalogue.GELU, -3, 3, program.Tolerance{Rel: 1.2e-6}},
 		{catalogue.GELUErf, -30, 30, program.Tolerance{Abs: 4e-7, Rel: 2e-7}},

@@ -7,7 +7,7 @@ import (
 )
 
 func init() {
-	newElementwise(catalogue.SwiGLU, func(c calc, x, _ []float) float { return c.mul(c.swish(x[0]), x[1]) })
+	newElementwise(catalogue.SwiGLU, func(c calc, x, _ []float) float { return c.mul(c.silu(x[0]), x[1]) })
 	lowerings[catalogue.BiasActivation] = func(s *step) error {
 		rows, cols := program.RowsCols(s.in[0].Shape)
 		kernel, unit := biasActivation, 1

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
@@ -171,7 +170,7 @@ func buildFused[T floating](k *ptx.Kernel, form fusedForm, room int) {
 			case fusedThree:
 				r = c.add(r, bias)
 			case fusedGate:
-				r = c.mul(c.swish(r), all[room+v])
+				r = c.mul(c.silu(r), all[room+v])
 			}
 			at := ptx.At(k, to, ptx.MadWideU32(k, u32(v), width, ptx.Convert[uint64](k, row)))
 			if v == 0 { // there is a row

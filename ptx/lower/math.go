@@ -64,14 +64,14 @@ func (c calc) sigmoid(x float) float {
 	return c.inverse(c.add(c.smallExp2(c.mul(x, num(-math.Log2E))), num(1)))
 }
 
-// swish is x·sigmoid(x); at −Inf, where that is −Inf·0, its limit. A sigmoid that rounding puts above 1 would make ±Inf of the
+// silu is x·sigmoid(x); at −Inf, where that is −Inf·0, its limit. A sigmoid that rounding puts above 1 would make ±Inf of the
 // largest numbers.
-func (c calc) swish(x float) float {
+func (c calc) silu(x float) float {
 	return c.zeroBelow(-120, x, c.mul(x, c.min(c.sigmoid(x), num(1))))
 }
 
-// plainSwish is swish where registers are short: the largest numbers may become ±Inf.
-func (c calc) plainSwish(x float) float { return c.zeroBelow(-120, x, c.mul(x, c.sigmoid(x))) }
+// plainSiLU is silu where registers are short: the largest numbers may become ±Inf.
+func (c calc) plainSiLU(x float) float { return c.zeroBelow(-120, x, c.mul(x, c.sigmoid(x))) }
 
 // zeroBelow is 0 where x is below a limit from which on y is as good as 0, else y.
 func (c calc) zeroBelow(limit float64, x, y float) float {

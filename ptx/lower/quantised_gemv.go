@@ -242,7 +242,7 @@ func (g *quantGemv) finish(factor func(v int) float) {
 				}
 				y[i] = c.add(y[i], bias[i])
 			}
-			y[0] = c.where(gate, c.mul(c.swish(y[0]), y[1]), y[0])
+			y[0] = c.where(gate, c.mul(c.silu(y[0]), y[1]), y[0])
 			for i := range y {
 				ok := both
 				if v > 0 {

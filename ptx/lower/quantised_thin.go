@@ -338,7 +338,7 @@ func (t *quantThin) write() {
 			across := m.pick(k, t.size(quantRows), t.size(quantRows+1), t.size(quantRows+2))
 			to[i] = ptx.At(k, t.elementOf(m, t.y, place), ptx.MulWideU32(k, col, across))
 		}
-		y[0] = c.where(gate, c.mul(c.swish(y[0]), y[1]), y[0])
+		y[0] = c.where(gate, c.mul(c.silu(y[0]), y[1]), y[0])
 		ptx.StoreIf(k, ok[0], to[0], y[0])
 		ptx.StoreIf(k, ptx.And(k, ok[1], ptx.Not(k, gate)), to[1], y[1])
 	}, ptx.NoUnroll())

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
@@ -50,7 +49,7 @@ func randomKernel(name string, f func(c calc, w [4]ptx.Reg[uint32]) [4]float) *K
 		}})
 }
 
-// philox is catalogue.Philox.
+// philox is reference.Philox.
 func philox(k *ptx.Kernel, c [4]ptx.Reg[uint32], key [2]ptx.Reg[uint32]) [4]ptx.Reg[uint32] {
 	factor0, factor1 := ptx.Imm[uint32](catalogue.PhiloxFactor0), ptx.Imm[uint32](catalogue.PhiloxFactor1)
 	for round := range catalogue.PhiloxRounds {

@@ -14,7 +14,7 @@ var rowsKernels = map[*program.Entry]struct {
 	catalogue.LogSoftmax:   {logSoftmaxKernel, 2, noSecond},
 	catalogue.LayerNorm:    {layerNormKernel, 3, noSecond},
 	catalogue.RMSNorm:      {rmsNormKernel, 1, noSecond},
-	catalogue.L2Norm:       {l2NormKernel, 1, noSecond},
+	catalogue.L2Normalize:  {l2NormalizeKernel, 1, noSecond},
 	catalogue.GatedRMSNorm: {gatedRMSNormKernel, 1, gated},
 	catalogue.AddRMSNorm:   {addRMSNormKernel, 1, added},
 	catalogue.AddLayerNorm: {addLayerNormKernel, 3, added},

@@ -255,7 +255,7 @@ func (l rowTile) result(i int, coefficients, v []float) float {
 	c := calc{l.k}
 	switch last := len(v) - 1; l.second {
 	case gated:
-		return c.mul(l.apply(l.x[i].Get(), coefficients, v[:last]), c.plainSwish(v[last]))
+		return c.mul(l.apply(l.x[i].Get(), coefficients, v[:last]), c.plainSiLU(v[last]))
 	case gradient:
 		return l.apply(l.x[i].Get(), coefficients, []float{l.g[i].Get()})
 	}

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/conformance"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
+	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"
@@ -75,14 +75,14 @@ func attrOf(e *program.Entry) program.Attr {
 
 // judge compares with the reference.
 func judge(t require.TestingT, e *program.Entry, a program.Attr, operands [][]float32, shape []int, got any) {
-	var in []program.Array
+	var in []reference.Array
 	var types []program.Type
 	for i, x := range operands {
 		s := shape
 		if i > 0 && e.Class == program.Rows {
 			s = shape[len(shape)-1:]
 		}
-		v := program.Array{Shape: s}
+		v := reference.Array{Shape: s}
 		for _, f := range x {
 			v.Data = append(v.Data, float64(f))
 		}
@@ -90,10 +90,10 @@ func judge(t require.TestingT, e *program.Entry, a program.Attr, operands [][]fl
 	}
 	out, err := e.Check(types, a)
 	require.NoError(t, err)
-	want, tol := e.Reference(in, a, out)[0].Data, catalogue.ToleranceOf(e, a)
+	want, tol := reference.Of(e, in, a, out)[0].Data, catalogue.ToleranceOf(e, a)
 	magnitudes := make([]float64, len(want))
 	if tol.Mag > 0 {
-		magnitudes = e.Magnitudes(in, a, out)[0]
+		magnitudes = reference.Magnitudes(e, in, a, out)[0]
 	}
 	for i, w := range want {
 		var g float64

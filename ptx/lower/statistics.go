@@ -28,7 +28,7 @@ var (
 	layerNormBackwardKernel = rowsKernel("layer_norm_backward", "The gradient of layer_norm for x, m being that of its result; "+
 		"norms are mean and 1/√(variance + eps) of each row."+rowsDoc+"f32 eps; f32* x, m, v, y, norms, partial.", gradient, 1,
 		layerNormBackward)
-	l2NormKernel = rowsKernel("l2_norm", "x/√(Σx² + eps) of rows."+rowsDoc+"f32 eps; f32* x, y, partial.", noSecond, 0, l2Norm)
+	l2NormalizeKernel = rowsKernel("l2_normalize", "x/√(Σx² + eps) of rows."+rowsDoc+"f32 eps; f32* x, y, partial.", noSecond, 0, l2Normalize)
 )
 
 // sum adds by a tree.
@@ -110,7 +110,7 @@ func layerNorm(t team) statistic {
 
 // rmsNorm has the sum of squares.
 func rmsNorm(t team) statistic {
-	s, k, c := l2Norm(t), t.k, calc{t.k}
+	s, k, c := l2Normalize(t), t.k, calc{t.k}
 	root := s.coefficients
 	s.coefficients = func(acc []float) []float {
 		return root([]float{c.mul(acc[0], c.inverse(ptx.Convert[float32](k, t.cols)))})
@@ -119,8 +119,8 @@ func rmsNorm(t team) statistic {
 	return s
 }
 
-// l2Norm has it, too.
-func l2Norm(t team) statistic {
+// l2Normalize has it, too.
+func l2Normalize(t team) statistic {
 	k, c := t.k, calc{t.k}
 	eps := ptx.Param[float32](k, "eps")
 	return statistic{

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
@@ -12,11 +11,11 @@ import (
 const quadsDoc = " Four elements at a time, those behind the end too. Parameters: u32 quads; "
 
 var (
-	swigluBackwardKernel = severalResults("swiglu_backward", "dy·up·slope(gate) and dy·swish(gate)."+quadsDoc+"f32* gate, up, dy, dgate, dup.",
+	swigluBackwardKernel = severalResults("swiglu_backward", "dy·up·slope(gate) and dy·silu(gate)."+quadsDoc+"f32* gate, up, dy, dgate, dup.",
 		3, 2, func(k *ptx.Kernel) func(x []float) []float {
 			c := calc{k}
 			return func(x []float) []float {
-				return []float{c.mul(c.mul(x[2], x[1]), c.siluSlope(x[0])), c.mul(x[2], c.swish(x[0]))}
+				return []float{c.mul(c.mul(x[2], x[1]), c.siluSlope(x[0])), c.mul(x[2], c.silu(x[0]))}
 			}
 		})
 	adamKernel = severalResults("adam", "A step of Adam."+quadsDoc+"f32* grad; f32* p, m, v, changed in place; f32 β1, 1−β1, β2, 1−β2, eps, "+

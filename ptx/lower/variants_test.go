@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"
@@ -35,11 +35,11 @@ func forcing(t *testing.T, variant string, seed uint64) (r *rig, chosen *int) {
 func (r *rig) check(t *testing.T, rng *rand.Rand, e *program.Entry, a program.Attr, wild bool, shapes ...[]int) {
 	p, io := &program.Program{}, &program.IO{}
 	var slots []program.Slot
-	var in, absolute []program.Array
+	var in, absolute []reference.Array
 	for _, s := range shapes {
 		data := make([]float32, program.Len(s))
-		x := program.Array{Shape: s, Data: make([]float64, len(data))}
-		y := program.Array{Shape: s, Data: make([]float64, len(data))}
+		x := reference.Array{Shape: s, Data: make([]float64, len(data))}
+		y := reference.Array{Shape: s, Data: make([]float64, len(data))}
 		for i := range data {
 			data[i] = 2*rng.Float32() - 1
 			if wild && rng.IntN(2*len(data)) == 0 {
@@ -58,11 +58,8 @@ func (r *rig) check(t *testing.T, rng *rand.Rand, e *program.Entry, a program.At
 	x, err := r.Compile(p)
 	require.NoError(t, err)
 	require.NoError(t, x.Start(io).Err())
-	want := e.Ref(in, a, p.Values[out].Type)
-	magnitude := e.Ref(absolute, a, p.Values[out].Type)
-	if e.Magnitude != nil {
-		magnitude = e.Magnitude(absolute, a, p.Values[out].Type)
-	}
+	types := []program.Type{p.Values[out].Type}
+	want, magnitude := reference.Of(e, in, a, types)[0].Data, reference.Magnitudes(e, absolute, a, types)[0]
 	tol := catalogue.ToleranceOf(e, a)
 	for i, w := range want {
 		g := float64(got[i])

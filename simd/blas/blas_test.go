@@ -6,13 +6,12 @@ import (
 	"go/token"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas"
@@ -25,14 +24,7 @@ import (
 
 // source returns fresh numbers; WAVELANE_SEED replays a run.
 func source(t *testing.T) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	return testseed.Rand(t)
 }
 
 // args makes arguments of BLAS routines.

@@ -49,7 +49,7 @@ func (Implementation) Sasum(n int, x []float32, incX int) float32 {
 // Snrm2 computes √(Σ x[i]²). Where squares overflow or vanish, gonum's slower way, which scales, does it.
 func (Implementation) Snrm2(n int, x []float32, incX int) float32 {
 	if u, ok := plain(n, x, incX); ok {
-		if s := simd.SumOfSquares(u); s > 1e-25 && s < math.MaxFloat32 {
+		if s := simd.SumSquares(u); s > 1e-25 && s < math.MaxFloat32 {
 			return float32(math.Sqrt(float64(s)))
 		}
 	}

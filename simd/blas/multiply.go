@@ -1,8 +1,8 @@
 package blas
 
 import (
-	"github.com/wavelane/wavelane/simd/internal/gemm"
-	"github.com/wavelane/wavelane/simd/internal/pool"
+	"github.com/wavelane/wavelane/internal/simd/gemm"
+	"github.com/wavelane/wavelane/internal/simd/pool"
 )
 
 // matrix is an operand of which element (i, j) is at i*row + j*col.

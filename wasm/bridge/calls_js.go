@@ -9,7 +9,6 @@ import (
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu"
-
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
@@ -59,7 +58,7 @@ func (c *call) upload(m *message, _ js.Value) {
 		return
 	}
 	c.start(d, func() (*compute.Future, func() ([]any, error), func()) {
-		t, f := device.Upload(d, x.data, x.shape...)
+		t, f := device.Upload(d.Executor(), x.data, x.shape...)
 		return f, func() ([]any, error) { return []any{tensorResult(d, t)}, nil }, func() { closeAll(t) }
 	})
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/gpu"
-
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/simd"
@@ -43,13 +43,13 @@ type wish struct {
 const (
 	auto = iota
 	webGPU
-	cpu
+	onCPU
 )
 
 // openDevice opens a device and says what it is, in the form of Info in wavelane.d.ts.
 func openDevice(ctx context.Context, w wish) (*opened, map[string]any, error) {
 	reason := "asked for"
-	if w.kind != cpu {
+	if w.kind != onCPU {
 		d, err := openGPU(ctx, w)
 		switch {
 		case err == nil:
@@ -62,7 +62,7 @@ func openDevice(ctx context.Context, w wish) (*opened, map[string]any, error) {
 		}
 		reason = "no WebGPU: " + strings.TrimPrefix(said(err), "gpu: ")
 	}
-	d, err := simd.Open(simd.WithMemoryLimit(deviceLimit))
+	d, err := cpu.Open(cpu.WithMemoryLimit(deviceLimit))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,7 +127,7 @@ func (d *opened) memory() map[string]any {
 		m := d.gpu.Memory()
 		return map[string]any{"inUse": m.InUse, "cached": m.Cached}
 	}
-	m := d.executor.(*simd.Device).Memory()
+	m := d.executor.(*cpu.Device).Memory()
 	return map[string]any{"inUse": m.InUse, "cached": m.Cached}
 }
 

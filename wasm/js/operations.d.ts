@@ -9,7 +9,7 @@ export type DType = "f32" | "i32" | "u32" | "f16" | "bf16";
  * Activation is an elementwise function applied to the result of a matmul or convolution before it is stored. Each is exactly
  * the unary operation of the same name.
  */
-export type Activation = "none" | "relu" | "gelu" | "geluErf" | "swish" | "sigmoid" | "tanh";
+export type Activation = "none" | "relu" | "gelu" | "geluErf" | "silu" | "sigmoid" | "tanh";
 
 /** Axis says along what a reduction runs. */
 export type Axis = "all" | "last";
@@ -47,7 +47,7 @@ export interface AttentionOptions {
   /** causal hides from a query the keys behind its position. */
   causal?: boolean;
   /**
-   * window, if not 0, hides keys that are so many positions or more away from the query: with causal, a query sees its own
+   * window, if not 0, hides keys that are that many positions or more away from the query: with causal, a query sees its own
    * position and the window − 1 before it. At most 2³⁰.
    */
   window?: number;
@@ -89,7 +89,7 @@ export interface Conv1DOptions {
   dilation?: number;
   /** as many as channels: each channel has filters of its own (depthwise) */
   groups?: number;
-  /** (k − 1)·dilation zeros before and none behind: no element of the result sees later ones. pad must be 0. */
+  /** (k − 1)·dilation zeros before and none after it: no element of the result sees later ones. pad must be 0. */
   causal?: boolean;
   act?: Activation;
 }
@@ -262,77 +262,6 @@ export interface TransposeOptions {
  * With the option keep the result stays on the device as a tensor.
  */
 export interface DeviceOperations {
-  /**
-   * Dy where x > 0, else 0: the gradient of relu. 0 where x is 0, and where it is negative whatever dy is; NaN where x is.
-   */
-  reluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  reluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * Softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, "FlashAttention-2", 2023). Q is
-   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
-   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
-   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
-   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
-   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
-   */
-  attention(q: Operand, k: Operand, v: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  attention(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<Result>;
-  /**
-   * Attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the exponentials of its scores,
-   * which the gradients of attention need. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is
-   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
-   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
-   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
-   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
-   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
-   */
-  attentionLse(q: Operand, k: Operand, v: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<[y: Tensor, lse: Tensor]>;
-  attentionLse(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<[y: Result, lse: Result]>;
-  /**
-   * The gradients of attention for q, k and v, where dy is that of y, and y and lse are what attention_lse gave for the same
-   * options, without the matrix of weights in memory (Dao, "FlashAttention-2", 2023); sums have one order, always the same.
-   * Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch, keys, kvheads, d], lse is [batch, heads, n], or all
-   * without batch; all are f32: cast operands of 16 bits before. Heads of queries that share one of keys add to the same
-   * gradient. Lengths are those of attention, also of rings. Keys that are not in use or that no query sees have gradients of
-   * zeros, as have queries that see no key or whose lse is −Inf; keys not in use are not read. What is NaN or infinite may
-   * make NaN of any gradient of its sequence.
-   */
-  attentionBackward(q: Operand, k: Operand, v: Operand, y: Operand, lse: Operand, dy: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<[dq: Tensor, dk: Tensor, dv: Tensor]>;
-  attentionBackward(q: Operand, k: Operand, v: Operand, y: Operand, lse: Operand, dy: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<[dq: Float32Array<ArrayBuffer>, dk: Float32Array<ArrayBuffer>, dv: Float32Array<ArrayBuffer>]>;
-  /**
-   * Softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence (Kwon and others,
-   * "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d]
-   * of one type, table is [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod
-   * pagesize; keys of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond
-   * entries·pagesize mean that many keys. All else is as attention has it.
-   */
-  pagedAttention(q: Operand, kpages: Operand, vpages: Operand, table: Operand, lengths: Operand, options: AttentionOptions & CallOptions & Keep): Promise<Tensor>;
-  pagedAttention(q: Operand, kpages: Operand, vpages: Operand, table: Operand, lengths: Operand, options?: AttentionOptions & CallOptions): Promise<Result>;
-  /**
-   * A cache of keys or values with new rows in it, in place: each goes to the slot of its position mod capacity. Rows [batch,
-   * n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch] are
-   * those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
-   * written. Slots that no row goes to stay as they are. The cache is [batch, capacity, heads, d]: once positions exceed its
-   * capacity, the newest rows take the place of the oldest, and of more rows than slots the last ones stay. Updated in place
-   * where it is a resident tensor, else copied: cache.
-   */
-  kvAppend<X0 extends Operand>(cache: X0, rows: Operand, positions: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  kvAppend<X0 extends Operand>(cache: X0, rows: Operand, positions: Operand, options?: CallOptions): Promise<Updated<X0>>;
-  /**
-   * Pages of keys or values with new rows in them, in place: each goes to the page that a table names for its position. Rows
-   * [batch, n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch]
-   * are those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
-   * written. Slots that no row goes to stay as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]:
-   * position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on,
-   * and in pages that do not exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is
-   * undefined. Updated in place where it is a resident tensor, else copied: pages.
-   */
-  kvAppendPaged<X0 extends Operand>(pages: X0, rows: Operand, positions: Operand, table: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  kvAppendPaged<X0 extends Operand>(pages: X0, rows: Operand, positions: Operand, table: Operand, options?: CallOptions): Promise<Updated<X0>>;
   /** −x. */
   neg(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   neg(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
@@ -399,9 +328,9 @@ export interface DeviceOperations {
   /** X·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit. */
   geluErf(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   geluErf(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X·sigmoid(x), also known as SiLU. −Inf gives 0, its limit. */
-  swish(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  swish(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** X·sigmoid(x), also known as swish. −Inf gives 0, its limit. */
+  silu(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  silu(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit. */
   hardswish(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   hardswish(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
@@ -431,24 +360,6 @@ export interface DeviceOperations {
   /** A·b. */
   mul(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   mul(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)). The slope at
-   * ±Inf is its limit, 0 or 1; NaN if x or dy is.
-   */
-  geluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  geluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ. The slope at ±Inf is its
-   * limit, 0 or 1; NaN if x or dy is.
-   */
-  geluErfBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  geluErfBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * The gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or
-   * 1; NaN if x or dy is.
-   */
-  siluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  siluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A/b. */
   div(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   div(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
@@ -495,160 +406,27 @@ export interface DeviceOperations {
   biasActivation(x: Operand, bias: Operand, options: BiasActivationOptions & CallOptions & Keep): Promise<Tensor>;
   biasActivation(x: Operand, bias: Operand, options?: BiasActivationOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * Silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are [n k] in f32, f16 or bf16,
-   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
-   * beyond, it is the matmuls.
+   * Dy where x > 0, else 0: the gradient of relu. 0 where x is 0, and where it is negative whatever dy is; NaN where x is.
    */
-  gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  reluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  reluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the place of
-   * the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)). The slope at
+   * ±Inf is its limit, 0 or 1; NaN if x or dy is.
    */
-  gather(x: Operand, indices: Operand, options: GatherOptions & CallOptions & Keep): Promise<Tensor>;
-  gather(x: Operand, indices: Operand, options?: GatherOptions & CallOptions): Promise<Result>;
+  geluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  geluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * For each element of indices the element of x in the same row of the last axis that it names (NumPy's take_along_axis);
-   * the other axes are equal. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ. The slope at ±Inf is its
+   * limit, 0 or 1; NaN if x or dy is.
    */
-  takeAlong(x: Operand, indices: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  takeAlong(x: Operand, indices: Operand, options?: CallOptions): Promise<Result>;
+  geluErfBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  geluErfBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * Four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf.
-   * The words, i32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has none.
+   * The gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
    */
-  inspect(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  inspect(x: Operand, options?: AxisOptions & CallOptions): Promise<Int32Array<ArrayBuffer>>;
-  /** The gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what softmax gave. */
-  softmaxBackward(p: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  softmaxBackward(p: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * The cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes] against the class that targets
-   * [...] names, without forming the softmax; with label smoothing ε, logits[target] becomes (1−ε)·logits[target] +
-   * ε·mean(logits). A target outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are;
-   * elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN.
-   */
-  crossEntropy(logits: Operand, targets: Operand, options: CrossEntropyOptions & CallOptions & Keep): Promise<Tensor>;
-  crossEntropy(logits: Operand, targets: Operand, options?: CrossEntropyOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * The gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p), where p is 1−ε at the target plus
-   * ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of each row's loss. A target outside [0,
-   * classes) makes NaN of its row. Ignored rows are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf
-   * among the logits makes NaN. Options must be those of the loss.
-   */
-  crossEntropyBackward(logits: Operand, targets: Operand, dloss: Operand, options: CrossEntropyOptions & CallOptions & Keep): Promise<Tensor>;
-  crossEntropyBackward(logits: Operand, targets: Operand, dloss: Operand, options?: CrossEntropyOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * Pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its row of blocks [pages, 1024],
-   * with the rest zeros, and their sizes [pages] in bytes: the same bytes on every device. Size 4096 says that a page does
-   * not get smaller: then the block is the page itself. A page of zeros has 26 bytes.
-   */
-  lz4Compress(pages: Operand, options: CallOptions & Keep): Promise<[blocks: Tensor, sizes: Tensor]>;
-  lz4Compress(pages: Operand, options?: CallOptions): Promise<[blocks: Uint32Array<ArrayBuffer>, sizes: Int32Array<ArrayBuffer>]>;
-  /**
-   * The pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the LZ4 block format, of so many
-   * bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status [pages] is the number of their bytes.
-   * Where a block is malformed, its page is zeros and its status says what is wrong: −1 the size is not from 1 to 4096, −2
-   * the block ends within a sequence or with a match, −3 a match begins before the page or at offset 0, −4 there is more than
-   * a page. What lies behind a block is not looked at.
-   */
-  lz4Decompress(blocks: Operand, sizes: Operand, options: CallOptions & Keep): Promise<[pages: Tensor, status: Tensor]>;
-  lz4Decompress(blocks: Operand, sizes: Operand, options?: CallOptions): Promise<[pages: Uint32Array<ArrayBuffer>, status: Int32Array<ArrayBuffer>]>;
-  /** X with its axes in another order. */
-  transpose(x: Operand, options: TransposeOptions & CallOptions & Keep): Promise<Tensor>;
-  transpose(x: Operand, options?: TransposeOptions & CallOptions): Promise<Result>;
-  /** A strided box of x. */
-  slice(x: Operand, options: SliceOptions & CallOptions & Keep): Promise<Tensor>;
-  slice(x: Operand, options: SliceOptions & CallOptions): Promise<Result>;
-  /** X with elements of one value added around it. */
-  pad(x: Operand, options: PadOptions & CallOptions & Keep): Promise<Tensor>;
-  pad(x: Operand, options: PadOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The operands joined along one axis. */
-  concat(x: readonly Operand[], options: ConcatOptions & CallOptions & Keep): Promise<Tensor>;
-  concat(x: readonly Operand[], options: ConcatOptions & CallOptions): Promise<Result>;
-  /**
-   * The rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width appended. An id outside the
-   * vocabulary gives a row of NaN.
-   */
-  embedding(table: Operand, ids: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  embedding(table: Operand, ids: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X in memory of its own. */
-  copy(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  copy(x: Operand, options?: CallOptions): Promise<Result>;
-  /** X's elements, in order, under another shape. */
-  reshape(x: Operand, options: ReshapeOptions & CallOptions & Keep): Promise<Tensor>;
-  reshape(x: Operand, options: ReshapeOptions & CallOptions): Promise<Result>;
-  /** A tensor of one value. */
-  fill(value: number, options: FillOptions & CallOptions & Keep): Promise<Tensor>;
-  fill(value: number, options: FillOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * X converted between f32, f16 and bf16, or copied. to a type of fewer bits rounds to nearest even; what rounds beyond its
-   * largest value (65504; 3.39e38) gives ±Inf. NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.
-   */
-  cast(x: Operand, options: CastOptions & CallOptions & Keep): Promise<Tensor>;
-  cast(x: Operand, options: CastOptions & CallOptions): Promise<Result>;
-  /**
-   * X/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled by in delta-rule
-   * attention.
-   */
-  l2Norm(x: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  l2Norm(x: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  l2Norm(x: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  l2Norm(x: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * The values of weights w [n words], which are [n k] in f32 or f16; with rows, i32 of any shape, those of these rows only:
-   * […rows k], the embedding of quantised tables. f32 values are those of quant.Dequantize, bit for bit; halves are the
-   * nearest to them, and subnormal ones may be 0. A row outside the table, negative ones too, gives NaN.
-   */
-  dequantize(w: Operand, options: DequantizeOptions & { rows?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  dequantize(w: Operand, options: DequantizeOptions & { rows?: Operand } & CallOptions): Promise<Result>;
-  /**
-   * X·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: [… n]. Weights
-   * are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
-   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
-   * or NaN in a row of x makes the row's results NaN.
-   */
-  quantMatmulRowMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
-  quantMatmulRowMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * X·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; q8 is not possible, since the values
-   * that a result sums up have scales of their own. Weights are packed by quant.Pack: u32, a row of words for each row of
-   * values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
-   * quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results
-   * NaN.
-   */
-  quantMatmulColMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
-  quantMatmulColMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * The products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
-   * none; formats may differ. Weights are packed by quant.Pack: u32, a row of words for each row of values. k = 0 gives
-   * zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows
-   * of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results NaN.
-   */
-  quantQkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: QuantQKVOptions & { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions & Keep): Promise<[q: Tensor, k: Tensor, v: Tensor]>;
-  quantQkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: QuantQKVOptions & { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions): Promise<[q: Float32Array<ArrayBuffer>, k: Float32Array<ArrayBuffer>, v: Float32Array<ArrayBuffer>]>;
-  /**
-   * Silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a gated feed-forward layer.
-   * Weights are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are
-   * subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read
-   * once. With q8, Inf or NaN in a row of x makes the row's results NaN.
-   */
-  quantGateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
-  quantGateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /**
-   * Random numbers from 0 to below 1, the same on every device. They are the upper 24 bits of words of Philox4x32-10 (Salmon
-   * et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal
-   * seeds and streams give equal numbers, others have nothing to do with each other.
-   */
-  randomUniform(seed: Operand, options: RandomOptions & CallOptions & Keep): Promise<Tensor>;
-  randomUniform(seed: Operand, options: RandomOptions & CallOptions): Promise<Result>;
-  /**
-   * Random numbers of the normal distribution, of mean 0 and variance 1. They are made of the words of Philox that
-   * random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine
-   * and the sine of 2πv. None is beyond ±5.77. The words are the same on every device.
-   */
-  randomNormal(seed: Operand, options: RandomOptions & CallOptions & Keep): Promise<Tensor>;
-  randomNormal(seed: Operand, options: RandomOptions & CallOptions): Promise<Result>;
+  siluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  siluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The sum of the elements. 0 for an empty tensor. Summed by trees or blocks, never one running sum. */
   sum(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   sum(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
@@ -686,19 +464,31 @@ export interface DeviceOperations {
   dot(a: Operand, b: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   dot(a: Operand, b: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * X with pair i of each head turned by positions·scale·base^(−2i/dims)/factors; x is [… n heads d], positions are i32 [n]
-   * or [… n], factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN). Elements from dims on are copied.
-   * Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
+   * The sum of the squares of the elements, the square of norm_l2. 0 for an empty tensor. Squares beyond float32's range give
+   * +Inf.
    */
-  rope(x: Operand, positions: Operand, options: RopeOptions & { factors?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  rope(x: Operand, positions: Operand, options?: RopeOptions & { factors?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  sumSquares(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
+  sumSquares(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d], positions are i32 [n] or [… n],
-   * factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN), where x is dy. Elements from dims on are
-   * copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
+   * The sums of the elements up to each one, along the last axis. From an Inf or NaN on, sums are what IEEE arithmetic makes
+   * of them. Each sum is formed from blocks, whose sums are formed likewise: its error is bounded by 2e-6 of the sum of the
+   * absolute values, for rows of any length.
    */
-  ropeBackward(dy: Operand, positions: Operand, options: RopeOptions & { factors?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  ropeBackward(dy: Operand, positions: Operand, options?: RopeOptions & { factors?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  cumsum(x: Operand, options: CumSumOptions & CallOptions & Keep): Promise<Tensor>;
+  cumsum(x: Operand, options?: CumSumOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * Four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf.
+   * The words, i32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has none.
+   */
+  inspect(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
+  inspect(x: Operand, options?: AxisOptions & CallOptions): Promise<Int32Array<ArrayBuffer>>;
+  /**
+   * The k largest elements of each row of the last axis in descending order, and their indices in the row, i32; both results
+   * have k as their last axis. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts
+   * as larger than every number, +Inf too.
+   */
+  topK(x: Operand, options: TopKOptions & CallOptions & Keep): Promise<[values: Tensor, indices: Tensor]>;
+  topK(x: Operand, options: TopKOptions & CallOptions): Promise<[values: Float32Array<ArrayBuffer>, indices: Int32Array<ArrayBuffer>]>;
   /**
    * Exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN
    * wherever IEEE arithmetic makes it so.
@@ -723,27 +513,19 @@ export interface DeviceOperations {
   layerNorm(x: Operand, gamma: Operand, beta: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   layerNorm(x: TypedArray, gamma: TypedArray, beta: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   layerNorm(x: TypedArray, gamma: TypedArray, beta: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X + residual and layer_norm of that with gamma and beta, in one pass. */
-  addLayerNorm(x: Operand, residual: Operand, gamma: Operand, beta: Operand, eps: number, options: CallOptions & Keep): Promise<[sum: Tensor, normed: Tensor]>;
-  addLayerNorm(x: Operand, residual: Operand, gamma: Operand, beta: Operand, eps: number, options?: CallOptions): Promise<[sum: Float32Array<ArrayBuffer>, normed: Float32Array<ArrayBuffer>]>;
-  /**
-   * The gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums over rows have one order, always
-   * the same. Where a row of dy holds infinities, those and NaN take turns in its dx.
-   */
-  layerNormBackward(x: Operand, gamma: Operand, beta: Operand, dy: Operand, eps: number, options: CallOptions & Keep): Promise<[dx: Tensor, dgamma: Tensor, dbeta: Tensor]>;
-  layerNormBackward(x: Operand, gamma: Operand, beta: Operand, dy: Operand, eps: number, options?: CallOptions): Promise<[dx: Float32Array<ArrayBuffer>, dgamma: Float32Array<ArrayBuffer>, dbeta: Float32Array<ArrayBuffer>]>;
   /** X/√(mean(x²) + eps)·gamma of each row of the last axis. */
   rmsNorm(x: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   rmsNorm(x: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   rmsNorm(x: TypedArray, gamma: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   rmsNorm(x: TypedArray, gamma: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * Rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. x is [… k], weights are [n k] in f32, f16 or bf16,
-   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
-   * beyond, it is the matmuls.
+   * X/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled by in delta-rule
+   * attention.
    */
-  rmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  rmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  l2Normalize(x: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
+  l2Normalize(x: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  l2Normalize(x: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
+  l2Normalize(x: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * Rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and gate have one shape, gamma
    * is a row. A gate of −Inf counts as its limit, 0.
@@ -753,12 +535,91 @@ export interface DeviceOperations {
   /** X + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a transformer. */
   addRmsNorm(x: Operand, residual: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<[sum: Tensor, normed: Tensor]>;
   addRmsNorm(x: Operand, residual: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<[sum: Float32Array<ArrayBuffer>, normed: Float32Array<ArrayBuffer>]>;
+  /** X + residual and layer_norm of that with gamma and beta, in one pass. */
+  addLayerNorm(x: Operand, residual: Operand, gamma: Operand, beta: Operand, eps: number, options: CallOptions & Keep): Promise<[sum: Tensor, normed: Tensor]>;
+  addLayerNorm(x: Operand, residual: Operand, gamma: Operand, beta: Operand, eps: number, options?: CallOptions): Promise<[sum: Float32Array<ArrayBuffer>, normed: Float32Array<ArrayBuffer>]>;
   /**
    * The gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows have one order, always the
    * same.
    */
   rmsNormBackward(x: Operand, gamma: Operand, dy: Operand, eps: number, options: CallOptions & Keep): Promise<[dx: Tensor, dgamma: Tensor]>;
   rmsNormBackward(x: Operand, gamma: Operand, dy: Operand, eps: number, options?: CallOptions): Promise<[dx: Float32Array<ArrayBuffer>, dgamma: Float32Array<ArrayBuffer>]>;
+  /**
+   * The gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums over rows have one order, always
+   * the same. Where a row of dy holds infinities, those and NaN take turns in its dx.
+   */
+  layerNormBackward(x: Operand, gamma: Operand, beta: Operand, dy: Operand, eps: number, options: CallOptions & Keep): Promise<[dx: Tensor, dgamma: Tensor, dbeta: Tensor]>;
+  layerNormBackward(x: Operand, gamma: Operand, beta: Operand, dy: Operand, eps: number, options?: CallOptions): Promise<[dx: Float32Array<ArrayBuffer>, dgamma: Float32Array<ArrayBuffer>, dbeta: Float32Array<ArrayBuffer>]>;
+  /**
+   * act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of a and
+   * b are the same, that of the result is an option; sums and bias are f32. K = 0 gives act(bias). NaN and Inf propagate as
+   * the sums of products make them. Subnormal halves may count as 0.
+   */
+  matmul(a: Operand, b: Operand, options: MatMulOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
+  matmul(a: Operand, b: Operand, options?: MatMulOptions & { bias?: Operand } & CallOptions): Promise<Result>;
+  matmul(a: TypedArray, b: TypedArray, m: number, k: number, n: number, options: MatMulOptions & { bias?: TypedArray } & CallOptions & Keep): Promise<Tensor>;
+  matmul(a: TypedArray, b: TypedArray, m: number, k: number, n: number, options?: MatMulOptions & { bias?: TypedArray } & CallOptions): Promise<Result>;
+  /**
+   * The matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be
+   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   */
+  matvec(a: Operand, x: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  matvec(a: Operand, x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  matvec(a: TypedArray, x: TypedArray, m: number, k: number, options: CallOptions & Keep): Promise<Tensor>;
+  matvec(a: TypedArray, x: TypedArray, m: number, k: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be
+   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   */
+  vecmat(x: Operand, a: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  vecmat(x: Operand, a: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options: CallOptions & Keep): Promise<Tensor>;
+  vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * Rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. x is [… k], weights are [n k] in f32, f16 or bf16,
+   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
+   * beyond, it is the matmuls.
+   */
+  rmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
+  rmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none. x is [… k],
+   * weights are [n k] in f32, f16 or bf16, all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one
+   * kernel that reads each weight once; beyond, it is the matmuls.
+   */
+  qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions & Keep): Promise<[q: Tensor, k: Tensor, v: Tensor]>;
+  qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options?: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions): Promise<[q: Float32Array<ArrayBuffer>, k: Float32Array<ArrayBuffer>, v: Float32Array<ArrayBuffer>]>;
+  /**
+   * Silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are [n k] in f32, f16 or bf16,
+   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
+   * beyond, it is the matmuls.
+   */
+  gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The values of weights w [n words], which are [n k] in f32 or f16; with rows, i32 of any shape, those of these rows only:
+   * […rows k], the embedding of quantised tables. f32 values are those of quant.Dequantize, bit for bit; halves are the
+   * nearest to them, and subnormal ones may be 0. A row outside the table, negative ones too, gives NaN.
+   */
+  dequantize(w: Operand, options: DequantizeOptions & { rows?: Operand } & CallOptions & Keep): Promise<Tensor>;
+  dequantize(w: Operand, options: DequantizeOptions & { rows?: Operand } & CallOptions): Promise<Result>;
+  /**
+   * X·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: [… n]. Weights
+   * are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
+   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
+   * or NaN in a row of x makes the row's results NaN.
+   */
+  quantMatmulRowMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
+  quantMatmulRowMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * X·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; q8 is not possible, since the values
+   * that a result sums up have scales of their own. Weights are packed by quant.Pack: u32, a row of words for each row of
+   * values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
+   * quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results
+   * NaN.
+   */
+  quantMatmulColMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
+  quantMatmulColMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * Rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with gamma [k]. Weights are
    * packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
@@ -768,18 +629,85 @@ export interface DeviceOperations {
   quantRmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
   quantRmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The sum of the squares of the elements, the square of norm_l2. 0 for an empty tensor. Squares beyond float32's range give
-   * +Inf.
+   * The products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
+   * none; formats may differ. Weights are packed by quant.Pack: u32, a row of words for each row of values. k = 0 gives
+   * zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows
+   * of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results NaN.
    */
-  sumSquares(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  sumSquares(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  quantQkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: QuantQKVOptions & { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions & Keep): Promise<[q: Tensor, k: Tensor, v: Tensor]>;
+  quantQkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: QuantQKVOptions & { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions): Promise<[q: Float32Array<ArrayBuffer>, k: Float32Array<ArrayBuffer>, v: Float32Array<ArrayBuffer>]>;
   /**
-   * The sums of the elements up to each one, along the last axis. From an Inf or NaN on, sums are what IEEE arithmetic makes
-   * of them. Each sum is formed from blocks, whose sums are formed likewise: its error is bounded by 2e-6 of the sum of the
-   * absolute values, for rows of any length.
+   * Silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a gated feed-forward layer.
+   * Weights are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are
+   * subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read
+   * once. With q8, Inf or NaN in a row of x makes the row's results NaN.
    */
-  cumsum(x: Operand, options: CumSumOptions & CallOptions & Keep): Promise<Tensor>;
-  cumsum(x: Operand, options?: CumSumOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  quantGateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
+  quantGateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of [h, w] with [kh, kw].
+   * Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
+   */
+  conv2d(x: Operand, weights: Operand, options: Conv2DOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
+  conv2d(x: Operand, weights: Operand, options?: Conv2DOptions & { bias?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** The largest element of each window over the last two axes. NaN if any element of the window is. */
+  maxPool2d(x: Operand, options: PoolOptions & CallOptions & Keep): Promise<Tensor>;
+  maxPool2d(x: Operand, options: PoolOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** The mean of the elements of each window over the last two axes. Padding is not counted. */
+  avgPool2d(x: Operand, options: PoolOptions & CallOptions & Keep): Promise<Tensor>;
+  avgPool2d(x: Operand, options: PoolOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal,
+   * depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models. Padding is zeros: an infinite
+   * weight over padding gives NaN only where the input has elements.
+   */
+  conv1d(x: Operand, weights: Operand, options: Conv1DOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
+  conv1d(x: Operand, weights: Operand, options?: Conv1DOptions & { bias?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** X with its axes in another order. */
+  transpose(x: Operand, options: TransposeOptions & CallOptions & Keep): Promise<Tensor>;
+  transpose(x: Operand, options?: TransposeOptions & CallOptions): Promise<Result>;
+  /** A strided box of x. */
+  slice(x: Operand, options: SliceOptions & CallOptions & Keep): Promise<Tensor>;
+  slice(x: Operand, options: SliceOptions & CallOptions): Promise<Result>;
+  /** X with elements of one value added around it. */
+  pad(x: Operand, options: PadOptions & CallOptions & Keep): Promise<Tensor>;
+  pad(x: Operand, options: PadOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** The operands joined along one axis. */
+  concat(x: readonly Operand[], options: ConcatOptions & CallOptions & Keep): Promise<Tensor>;
+  concat(x: readonly Operand[], options: ConcatOptions & CallOptions): Promise<Result>;
+  /**
+   * The rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width appended. An id outside the
+   * vocabulary gives a row of NaN.
+   */
+  embedding(table: Operand, ids: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  embedding(table: Operand, ids: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** X in memory of its own. */
+  copy(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  copy(x: Operand, options?: CallOptions): Promise<Result>;
+  /** X's elements, in order, under another shape. */
+  reshape(x: Operand, options: ReshapeOptions & CallOptions & Keep): Promise<Tensor>;
+  reshape(x: Operand, options: ReshapeOptions & CallOptions): Promise<Result>;
+  /** A tensor of one value. */
+  fill(value: number, options: FillOptions & CallOptions & Keep): Promise<Tensor>;
+  fill(value: number, options: FillOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * X converted between f32, f16 and bf16, or copied. to a type of fewer bits rounds to nearest even; what rounds beyond its
+   * largest value (65504; 3.39e38) gives ±Inf. NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.
+   */
+  cast(x: Operand, options: CastOptions & CallOptions & Keep): Promise<Tensor>;
+  cast(x: Operand, options: CastOptions & CallOptions): Promise<Result>;
+  /**
+   * The elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the place of
+   * the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   */
+  gather(x: Operand, indices: Operand, options: GatherOptions & CallOptions & Keep): Promise<Tensor>;
+  gather(x: Operand, indices: Operand, options?: GatherOptions & CallOptions): Promise<Result>;
+  /**
+   * For each element of indices the element of x in the same row of the last axis that it names (NumPy's take_along_axis);
+   * the other axes are equal. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   */
+  takeAlong(x: Operand, indices: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  takeAlong(x: Operand, indices: Operand, options?: CallOptions): Promise<Result>;
   /**
    * X, changed in place, with rows along the first axis replaced: the row that indices[j] names by updates[j]; updates has
    * the shape of indices with that of a row appended. Of several updates of a row the last one wins. An index outside the
@@ -804,54 +732,107 @@ export interface DeviceOperations {
   embeddingBackward(table: Operand, ids: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   embeddingBackward(table: Operand, ids: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal,
-   * depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models. Padding is zeros: an infinite
-   * weight over padding gives NaN only where the input has elements.
+   * Softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, "FlashAttention-2", 2023). Q is
+   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
+   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
+   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
+   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
+   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
+   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
+   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
    */
-  conv1d(x: Operand, weights: Operand, options: Conv1DOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  conv1d(x: Operand, weights: Operand, options?: Conv1DOptions & { bias?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  attention(q: Operand, k: Operand, v: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<Tensor>;
+  attention(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<Result>;
   /**
-   * The products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none. x is [… k],
-   * weights are [n k] in f32, f16 or bf16, all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one
-   * kernel that reads each weight once; beyond, it is the matmuls.
+   * Attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the exponentials of its scores,
+   * which the gradients of attention need. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is
+   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
+   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
+   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
+   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
+   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
+   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
+   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
    */
-  qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions & Keep): Promise<[q: Tensor, k: Tensor, v: Tensor]>;
-  qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options?: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions): Promise<[q: Float32Array<ArrayBuffer>, k: Float32Array<ArrayBuffer>, v: Float32Array<ArrayBuffer>]>;
+  attentionLse(q: Operand, k: Operand, v: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<[y: Tensor, lse: Tensor]>;
+  attentionLse(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<[y: Result, lse: Result]>;
   /**
-   * The matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be
-   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   * The gradients of attention for q, k and v, where dy is that of y, and y and lse are what attention_lse gave for the same
+   * options, without the matrix of weights in memory (Dao, "FlashAttention-2", 2023); sums have one order, always the same.
+   * Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch, keys, kvheads, d], lse is [batch, heads, n], or all
+   * without batch; all are f32: cast operands of 16 bits before. Heads of queries that share one of keys add to the same
+   * gradient. Lengths are those of attention, also of rings. Keys that are not in use or that no query sees have gradients of
+   * zeros, as have queries that see no key or whose lse is −Inf; keys not in use are not read. What is NaN or infinite may
+   * make NaN of any gradient of its sequence.
    */
-  matvec(a: Operand, x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  matvec(a: Operand, x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  matvec(a: TypedArray, x: TypedArray, m: number, k: number, options: CallOptions & Keep): Promise<Tensor>;
-  matvec(a: TypedArray, x: TypedArray, m: number, k: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  attentionBackward(q: Operand, k: Operand, v: Operand, y: Operand, lse: Operand, dy: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<[dq: Tensor, dk: Tensor, dv: Tensor]>;
+  attentionBackward(q: Operand, k: Operand, v: Operand, y: Operand, lse: Operand, dy: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<[dq: Float32Array<ArrayBuffer>, dk: Float32Array<ArrayBuffer>, dv: Float32Array<ArrayBuffer>]>;
   /**
-   * The vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be
-   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   * Softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence (Kwon and others,
+   * "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d]
+   * of one type, table is [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod
+   * pagesize; keys of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond
+   * entries·pagesize mean that many keys. All else is as attention has it.
    */
-  vecmat(x: Operand, a: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  vecmat(x: Operand, a: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options: CallOptions & Keep): Promise<Tensor>;
-  vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  pagedAttention(q: Operand, kpages: Operand, vpages: Operand, table: Operand, lengths: Operand, options: AttentionOptions & CallOptions & Keep): Promise<Tensor>;
+  pagedAttention(q: Operand, kpages: Operand, vpages: Operand, table: Operand, lengths: Operand, options?: AttentionOptions & CallOptions): Promise<Result>;
   /**
-   * act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of a and
-   * b are the same, that of the result is an option; sums and bias are f32. K = 0 gives act(bias). NaN and Inf propagate as
-   * the sums of products make them. Subnormal halves may count as 0.
+   * A cache of keys or values with new rows in it, in place: each goes to the slot of its position mod capacity. Rows [batch,
+   * n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch] are
+   * those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
+   * written. Slots that no row goes to stay as they are. The cache is [batch, capacity, heads, d]: once positions exceed its
+   * capacity, the newest rows take the place of the oldest, and of more rows than slots the last ones stay. Updated in place
+   * where it is a resident tensor, else copied: cache.
    */
-  matmul(a: Operand, b: Operand, options: MatMulOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  matmul(a: Operand, b: Operand, options?: MatMulOptions & { bias?: Operand } & CallOptions): Promise<Result>;
-  matmul(a: TypedArray, b: TypedArray, m: number, k: number, n: number, options: MatMulOptions & { bias?: TypedArray } & CallOptions & Keep): Promise<Tensor>;
-  matmul(a: TypedArray, b: TypedArray, m: number, k: number, n: number, options?: MatMulOptions & { bias?: TypedArray } & CallOptions): Promise<Result>;
+  kvAppend<X0 extends Operand>(cache: X0, rows: Operand, positions: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  kvAppend<X0 extends Operand>(cache: X0, rows: Operand, positions: Operand, options?: CallOptions): Promise<Updated<X0>>;
   /**
-   * The k largest elements of each row of the last axis in descending order, and their indices in the row, i32; both results
-   * have k as their last axis. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts
-   * as larger than every number, +Inf too.
+   * Pages of keys or values with new rows in them, in place: each goes to the page that a table names for its position. Rows
+   * [batch, n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch]
+   * are those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
+   * written. Slots that no row goes to stay as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]:
+   * position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on,
+   * and in pages that do not exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is
+   * undefined. Updated in place where it is a resident tensor, else copied: pages.
    */
-  topK(x: Operand, options: TopKOptions & CallOptions & Keep): Promise<[values: Tensor, indices: Tensor]>;
-  topK(x: Operand, options: TopKOptions & CallOptions): Promise<[values: Float32Array<ArrayBuffer>, indices: Int32Array<ArrayBuffer>]>;
+  kvAppendPaged<X0 extends Operand>(pages: X0, rows: Operand, positions: Operand, table: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  kvAppendPaged<X0 extends Operand>(pages: X0, rows: Operand, positions: Operand, table: Operand, options?: CallOptions): Promise<Updated<X0>>;
   /**
-   * The gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is
-   * dy·swish(gate); all operands have one shape. At gate = ±Inf swish and its slope are their limits.
+   * X with pair i of each head turned by positions·scale·base^(−2i/dims)/factors; x is [… n heads d], positions are i32 [n]
+   * or [… n], factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN). Elements from dims on are copied.
+   * Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
+   */
+  rope(x: Operand, positions: Operand, options: RopeOptions & { factors?: Operand } & CallOptions & Keep): Promise<Tensor>;
+  rope(x: Operand, positions: Operand, options?: RopeOptions & { factors?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d], positions are i32 [n] or [… n],
+   * factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN), where x is dy. Elements from dims on are
+   * copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
+   */
+  ropeBackward(dy: Operand, positions: Operand, options: RopeOptions & { factors?: Operand } & CallOptions & Keep): Promise<Tensor>;
+  ropeBackward(dy: Operand, positions: Operand, options?: RopeOptions & { factors?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** The gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what softmax gave. */
+  softmaxBackward(p: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  softmaxBackward(p: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes] against the class that targets
+   * [...] names, without forming the softmax; with label smoothing ε, logits[target] becomes (1−ε)·logits[target] +
+   * ε·mean(logits). A target outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are;
+   * elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN.
+   */
+  crossEntropy(logits: Operand, targets: Operand, options: CrossEntropyOptions & CallOptions & Keep): Promise<Tensor>;
+  crossEntropy(logits: Operand, targets: Operand, options?: CrossEntropyOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p), where p is 1−ε at the target plus
+   * ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of each row's loss. A target outside [0,
+   * classes) makes NaN of its row. Ignored rows are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf
+   * among the logits makes NaN. Options must be those of the loss.
+   */
+  crossEntropyBackward(logits: Operand, targets: Operand, dloss: Operand, options: CrossEntropyOptions & CallOptions & Keep): Promise<Tensor>;
+  crossEntropyBackward(logits: Operand, targets: Operand, dloss: Operand, options?: CrossEntropyOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is
+   * dy·silu(gate); all operands have one shape. At gate = ±Inf silu and its slope are their limits.
    */
   swigluBackward(gate: Operand, up: Operand, dy: Operand, options: CallOptions & Keep): Promise<[dgate: Tensor, dup: Tensor]>;
   swigluBackward(gate: Operand, up: Operand, dy: Operand, options?: CallOptions): Promise<[dgate: Float32Array<ArrayBuffer>, dup: Float32Array<ArrayBuffer>]>;
@@ -871,25 +852,390 @@ export interface DeviceOperations {
   adam<X0 extends Operand, X1 extends Operand, X2 extends Operand>(p: X0, m: X1, v: X2, grad: Operand, options: Omit<AdamOptions, "step"> & { step?: number | Operand } & CallOptions & Keep): Promise<[p: Tensor, m: Tensor, v: Tensor]>;
   adam<X0 extends Operand, X1 extends Operand, X2 extends Operand>(p: X0, m: X1, v: X2, grad: Operand, options?: Omit<AdamOptions, "step"> & { step?: number | Operand } & CallOptions): Promise<[p: Updated<X0>, m: Updated<X1>, v: Updated<X2>]>;
   /**
-   * act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of [h, w] with [kh, kw].
-   * Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
+   * Random numbers from 0 to below 1, the same on every device. They are the upper 24 bits of words of Philox4x32-10 (Salmon
+   * et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal
+   * seeds and streams give equal numbers, others have nothing to do with each other.
    */
-  conv2d(x: Operand, weights: Operand, options: Conv2DOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  conv2d(x: Operand, weights: Operand, options?: Conv2DOptions & { bias?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The largest element of each window over the last two axes. NaN if any element of the window is. */
-  maxPool2d(x: Operand, options: PoolOptions & CallOptions & Keep): Promise<Tensor>;
-  maxPool2d(x: Operand, options: PoolOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The mean of the elements of each window over the last two axes. Padding is not counted. */
-  avgPool2d(x: Operand, options: PoolOptions & CallOptions & Keep): Promise<Tensor>;
-  avgPool2d(x: Operand, options: PoolOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  randomUniform(seed: Operand, options: RandomOptions & CallOptions & Keep): Promise<Tensor>;
+  randomUniform(seed: Operand, options: RandomOptions & CallOptions): Promise<Result>;
+  /**
+   * Random numbers of the normal distribution, of mean 0 and variance 1. They are made of the words of Philox that
+   * random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine
+   * and the sine of 2πv. None is beyond ±5.77. The words are the same on every device.
+   */
+  randomNormal(seed: Operand, options: RandomOptions & CallOptions & Keep): Promise<Tensor>;
+  randomNormal(seed: Operand, options: RandomOptions & CallOptions): Promise<Result>;
+  /**
+   * Pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its row of blocks [pages, 1024],
+   * with the rest zeros, and their sizes [pages] in bytes: the same bytes on every device. Size 4096 says that a page does
+   * not get smaller: then the block is the page itself. A page of zeros has 26 bytes.
+   */
+  lz4Compress(pages: Operand, options: CallOptions & Keep): Promise<[blocks: Tensor, sizes: Tensor]>;
+  lz4Compress(pages: Operand, options?: CallOptions): Promise<[blocks: Uint32Array<ArrayBuffer>, sizes: Int32Array<ArrayBuffer>]>;
+  /**
+   * The pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the LZ4 block format, of so many
+   * bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status [pages] is the number of their bytes.
+   * Where a block is malformed, its page is zeros and its status says what is wrong: −1 the size is not from 1 to 4096, −2
+   * the block ends within a sequence or with a match, −3 a match begins before the page or at offset 0, −4 there is more than
+   * a page. What lies behind a block is not looked at.
+   */
+  lz4Decompress(blocks: Operand, sizes: Operand, options: CallOptions & Keep): Promise<[pages: Tensor, status: Tensor]>;
+  lz4Decompress(blocks: Operand, sizes: Operand, options?: CallOptions): Promise<[pages: Uint32Array<ArrayBuffer>, status: Int32Array<ArrayBuffer>]>;
 }
 
 /** Every operation of the catalogue as a step of a batch. */
 export interface BatchOperations {
+  /** −x. */
+  neg(x: BatchOperand): Value;
+  /** |x|. */
+  abs(x: BatchOperand): Value;
+  /** √x. Negative x gives NaN. */
+  sqrt(x: BatchOperand): Value;
+  /** 1/x. */
+  recip(x: BatchOperand): Value;
+  /** Eˣ. */
+  exp(x: BatchOperand): Value;
+  /** The natural logarithm of x. 0 gives −Inf, negative x NaN. */
+  log(x: BatchOperand): Value;
+  /** The base-2 logarithm of x. 0 gives −Inf, negative x NaN. */
+  log2(x: BatchOperand): Value;
+  /** The sine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|. */
+  sin(x: BatchOperand): Value;
+  /** The cosine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|. */
+  cos(x: BatchOperand): Value;
+  /** The hyperbolic tangent of x. */
+  tanh(x: BatchOperand): Value;
+  /** The largest integer not above x. */
+  floor(x: BatchOperand): Value;
+  /** The smallest integer not below x. */
+  ceil(x: BatchOperand): Value;
+  /** The integer nearest to x, halves to even. */
+  round(x: BatchOperand): Value;
+  /** X without its fraction. */
+  trunc(x: BatchOperand): Value;
+  /** −1, 0 or 1 by the sign of x. ±0 gives 0. */
+  sign(x: BatchOperand): Value;
+  /** Max(x, 0). */
+  relu(x: BatchOperand): Value;
+  /** X where x ≥ 0, else alpha·x. */
+  leakyRelu(x: BatchOperand, alpha: number): Value;
+  /** X where x > 0, else alpha·(eˣ − 1). */
+  elu(x: BatchOperand, alpha: number): Value;
+  /** ELU with the self-normalising constants of Klambauer et al. (2017). */
+  selu(x: BatchOperand): Value;
+  /** 1/(1+e⁻ˣ). */
+  sigmoid(x: BatchOperand): Value;
+  /** X·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))). −Inf gives 0, its limit. */
+  gelu(x: BatchOperand): Value;
+  /** X·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit. */
+  geluErf(x: BatchOperand): Value;
+  /** X·sigmoid(x), also known as swish. −Inf gives 0, its limit. */
+  silu(x: BatchOperand): Value;
+  /** X·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit. */
+  hardswish(x: BatchOperand): Value;
+  /** X·tanh(softplus(x)). −Inf gives 0, its limit. */
+  mish(x: BatchOperand): Value;
+  /** Log(1+eˣ). */
+  softplus(x: BatchOperand): Value;
+  /** X limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN. */
+  clip(x: BatchOperand, low: number, high: number): Value;
+  /** X·factor. */
+  scale(x: BatchOperand, factor: number): Value;
+  /**
+   * X to the power exponent. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1.
+   */
+  powScalar(x: BatchOperand, exponent: number): Value;
+  /** A + b. */
+  add(a: BatchOperand, b: BatchOperand): Value;
+  /** A − b. */
+  sub(a: BatchOperand, b: BatchOperand): Value;
+  /** A·b. */
+  mul(a: BatchOperand, b: BatchOperand): Value;
+  /** A/b. */
+  div(a: BatchOperand, b: BatchOperand): Value;
+  /** The larger of a and b. NaN if either is NaN. */
+  maximum(a: BatchOperand, b: BatchOperand): Value;
+  /** The smaller of a and b. NaN if either is NaN. */
+  minimum(a: BatchOperand, b: BatchOperand): Value;
+  /** A to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1. */
+  pow(a: BatchOperand, b: BatchOperand): Value;
+  /** 1 where a < b, else 0. 0 if either is NaN; −0 equals 0. */
+  less(a: BatchOperand, b: BatchOperand): Value;
+  /** 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0. */
+  lessEqual(a: BatchOperand, b: BatchOperand): Value;
+  /** 1 where a = b, else 0. 0 if either is NaN; −0 equals 0. */
+  equal(a: BatchOperand, b: BatchOperand): Value;
+  /** A·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN. */
+  fma(a: BatchOperand, b: BatchOperand, c: BatchOperand): Value;
+  /** A + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN. */
+  lerp(a: BatchOperand, b: BatchOperand, t: BatchOperand): Value;
+  /**
+   * A where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
+   * effect.
+   */
+  select(cond: BatchOperand, a: BatchOperand, b: BatchOperand): Value;
+  /**
+   * Silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of −Inf counts as its
+   * limit, 0. Where silu(gate) is below the least normal number, it may be 0.
+   */
+  swiglu(a: BatchOperand, b: BatchOperand): Value;
+  /**
+   * act(x + bias), bias being a vector along the last axis of x. Activations are the operations of the same name; no
+   * activation leaves the sum.
+   */
+  biasActivation(x: BatchOperand, bias: BatchOperand, options?: BiasActivationOptions): Value;
   /**
    * Dy where x > 0, else 0: the gradient of relu. 0 where x is 0, and where it is negative whatever dy is; NaN where x is.
    */
   reluBackward(x: BatchOperand, dy: BatchOperand): Value;
+  /**
+   * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)). The slope at
+   * ±Inf is its limit, 0 or 1; NaN if x or dy is.
+   */
+  geluBackward(x: BatchOperand, dy: BatchOperand): Value;
+  /**
+   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ. The slope at ±Inf is its
+   * limit, 0 or 1; NaN if x or dy is.
+   */
+  geluErfBackward(x: BatchOperand, dy: BatchOperand): Value;
+  /**
+   * The gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+   */
+  siluBackward(x: BatchOperand, dy: BatchOperand): Value;
+  /** The sum of the elements. 0 for an empty tensor. Summed by trees or blocks, never one running sum. */
+  sum(x: BatchOperand, options?: AxisOptions): Value;
+  /** The mean of the elements. NaN for an empty tensor. */
+  mean(x: BatchOperand, options?: AxisOptions): Value;
+  /** The largest element. NaN if any element is. An empty tensor is a ShapeError. */
+  max(x: BatchOperand, options?: AxisOptions): Value;
+  /** The smallest element. NaN if any element is. An empty tensor is a ShapeError. */
+  min(x: BatchOperand, options?: AxisOptions): Value;
+  /**
+   * The index of the largest element. The lowest index among equals; the lowest index of a NaN if there is one. An empty
+   * tensor is a ShapeError.
+   */
+  argmax(x: BatchOperand, options?: AxisOptions): Value;
+  /**
+   * The index of the smallest element. The lowest index among equals; the lowest index of a NaN if there is one. An empty
+   * tensor is a ShapeError.
+   */
+  argmin(x: BatchOperand, options?: AxisOptions): Value;
+  /** The sum of the absolute values. 0 for an empty tensor. */
+  normL1(x: BatchOperand, options?: AxisOptions): Value;
+  /** The square root of the sum of squares. 0 for an empty tensor. Squares beyond float32's range give +Inf. */
+  normL2(x: BatchOperand, options?: AxisOptions): Value;
+  /** The largest absolute value. 0 for an empty tensor, NaN if any element is. */
+  normLinf(x: BatchOperand, options?: AxisOptions): Value;
+  /** The sum of the products of a and b. 0 for empty tensors. */
+  dot(a: BatchOperand, b: BatchOperand, options?: AxisOptions): Value;
+  /**
+   * The sum of the squares of the elements, the square of norm_l2. 0 for an empty tensor. Squares beyond float32's range give
+   * +Inf.
+   */
+  sumSquares(x: BatchOperand, options?: AxisOptions): Value;
+  /**
+   * The sums of the elements up to each one, along the last axis. From an Inf or NaN on, sums are what IEEE arithmetic makes
+   * of them. Each sum is formed from blocks, whose sums are formed likewise: its error is bounded by 2e-6 of the sum of the
+   * absolute values, for rows of any length.
+   */
+  cumsum(x: BatchOperand, options?: CumSumOptions): Value;
+  /**
+   * Four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf.
+   * The words, i32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has none.
+   */
+  inspect(x: BatchOperand, options?: AxisOptions): Value;
+  /**
+   * The k largest elements of each row of the last axis in descending order, and their indices in the row, i32; both results
+   * have k as their last axis. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts
+   * as larger than every number, +Inf too.
+   */
+  topK(x: BatchOperand, options: TopKOptions): [values: Value, indices: Value];
+  /**
+   * Exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN
+   * wherever IEEE arithmetic makes it so.
+   */
+  softmax(x: BatchOperand): Value;
+  /**
+   * X − max − log Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN
+   * wherever IEEE arithmetic makes it so.
+   */
+  logSoftmax(x: BatchOperand): Value;
+  /**
+   * (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis, with the biased variance. The variance is
+   * computed from deviations (two passes or Welford's merge), never as E[x²] − E[x]².
+   */
+  layerNorm(x: BatchOperand, gamma: BatchOperand, beta: BatchOperand, eps: number): Value;
+  /** X/√(mean(x²) + eps)·gamma of each row of the last axis. */
+  rmsNorm(x: BatchOperand, gamma: BatchOperand, eps: number): Value;
+  /**
+   * X/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled by in delta-rule
+   * attention.
+   */
+  l2Normalize(x: BatchOperand, eps: number): Value;
+  /**
+   * Rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and gate have one shape, gamma
+   * is a row. A gate of −Inf counts as its limit, 0.
+   */
+  gatedRmsNorm(x: BatchOperand, gate: BatchOperand, gamma: BatchOperand, eps: number): Value;
+  /** X + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a transformer. */
+  addRmsNorm(x: BatchOperand, residual: BatchOperand, gamma: BatchOperand, eps: number): [sum: Value, normed: Value];
+  /** X + residual and layer_norm of that with gamma and beta, in one pass. */
+  addLayerNorm(x: BatchOperand, residual: BatchOperand, gamma: BatchOperand, beta: BatchOperand, eps: number): [sum: Value, normed: Value];
+  /**
+   * The gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows have one order, always the
+   * same.
+   */
+  rmsNormBackward(x: BatchOperand, gamma: BatchOperand, dy: BatchOperand, eps: number): [dx: Value, dgamma: Value];
+  /**
+   * The gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums over rows have one order, always
+   * the same. Where a row of dy holds infinities, those and NaN take turns in its dx.
+   */
+  layerNormBackward(x: BatchOperand, gamma: BatchOperand, beta: BatchOperand, dy: BatchOperand, eps: number): [dx: Value, dgamma: Value, dbeta: Value];
+  /**
+   * act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of a and
+   * b are the same, that of the result is an option; sums and bias are f32. K = 0 gives act(bias). NaN and Inf propagate as
+   * the sums of products make them. Subnormal halves may count as 0.
+   */
+  matmul(a: BatchOperand, b: BatchOperand, options?: MatMulOptions & { bias?: BatchOperand }): Value;
+  /**
+   * The matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be
+   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   */
+  matvec(a: BatchOperand, x: BatchOperand): Value;
+  /**
+   * The vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be
+   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   */
+  vecmat(x: BatchOperand, a: BatchOperand): Value;
+  /**
+   * Rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. x is [… k], weights are [n k] in f32, f16 or bf16,
+   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
+   * beyond, it is the matmuls.
+   */
+  rmsNormMatvec(x: BatchOperand, gamma: BatchOperand, w: BatchOperand, eps: number): Value;
+  /**
+   * The products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none. x is [… k],
+   * weights are [n k] in f32, f16 or bf16, all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one
+   * kernel that reads each weight once; beyond, it is the matmuls.
+   */
+  qkv(x: BatchOperand, wq: BatchOperand, wk: BatchOperand, wv: BatchOperand, options?: { bq?: BatchOperand; bk?: BatchOperand; bv?: BatchOperand }): [q: Value, k: Value, v: Value];
+  /**
+   * Silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are [n k] in f32, f16 or bf16,
+   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
+   * beyond, it is the matmuls.
+   */
+  gateUpSwiglu(x: BatchOperand, gate: BatchOperand, up: BatchOperand): Value;
+  /**
+   * The values of weights w [n words], which are [n k] in f32 or f16; with rows, i32 of any shape, those of these rows only:
+   * […rows k], the embedding of quantised tables. f32 values are those of quant.Dequantize, bit for bit; halves are the
+   * nearest to them, and subnormal ones may be 0. A row outside the table, negative ones too, gives NaN.
+   */
+  dequantize(w: BatchOperand, options: DequantizeOptions & { rows?: BatchOperand }): Value;
+  /**
+   * X·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: [… n]. Weights
+   * are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
+   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
+   * or NaN in a row of x makes the row's results NaN.
+   */
+  quantMatmulRowMajor(x: BatchOperand, w: BatchOperand, options: QuantOptions): Value;
+  /**
+   * X·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; q8 is not possible, since the values
+   * that a result sums up have scales of their own. Weights are packed by quant.Pack: u32, a row of words for each row of
+   * values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
+   * quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results
+   * NaN.
+   */
+  quantMatmulColMajor(x: BatchOperand, w: BatchOperand, options: QuantOptions): Value;
+  /**
+   * Rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with gamma [k]. Weights are
+   * packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
+   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
+   * or NaN in a row of x makes the row's results NaN.
+   */
+  quantRmsNormMatvec(x: BatchOperand, gamma: BatchOperand, w: BatchOperand, eps: number, options: QuantOptions): Value;
+  /**
+   * The products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
+   * none; formats may differ. Weights are packed by quant.Pack: u32, a row of words for each row of values. k = 0 gives
+   * zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows
+   * of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results NaN.
+   */
+  quantQkv(x: BatchOperand, wq: BatchOperand, wk: BatchOperand, wv: BatchOperand, options: QuantQKVOptions & { bq?: BatchOperand; bk?: BatchOperand; bv?: BatchOperand }): [q: Value, k: Value, v: Value];
+  /**
+   * Silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a gated feed-forward layer.
+   * Weights are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are
+   * subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read
+   * once. With q8, Inf or NaN in a row of x makes the row's results NaN.
+   */
+  quantGateUpSwiglu(x: BatchOperand, gate: BatchOperand, up: BatchOperand, options: QuantOptions): Value;
+  /**
+   * act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of [h, w] with [kh, kw].
+   * Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
+   */
+  conv2d(x: BatchOperand, weights: BatchOperand, options?: Conv2DOptions & { bias?: BatchOperand }): Value;
+  /** The largest element of each window over the last two axes. NaN if any element of the window is. */
+  maxPool2d(x: BatchOperand, options: PoolOptions): Value;
+  /** The mean of the elements of each window over the last two axes. Padding is not counted. */
+  avgPool2d(x: BatchOperand, options: PoolOptions): Value;
+  /**
+   * act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal,
+   * depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models. Padding is zeros: an infinite
+   * weight over padding gives NaN only where the input has elements.
+   */
+  conv1d(x: BatchOperand, weights: BatchOperand, options?: Conv1DOptions & { bias?: BatchOperand }): Value;
+  /** X with its axes in another order. */
+  transpose(x: BatchOperand, options?: TransposeOptions): Value;
+  /** A strided box of x. */
+  slice(x: BatchOperand, options: SliceOptions): Value;
+  /** X with elements of one value added around it. */
+  pad(x: BatchOperand, options: PadOptions): Value;
+  /** The operands joined along one axis. */
+  concat(x: readonly BatchOperand[], options: ConcatOptions): Value;
+  /**
+   * The rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width appended. An id outside the
+   * vocabulary gives a row of NaN.
+   */
+  embedding(table: BatchOperand, ids: BatchOperand): Value;
+  /** X in memory of its own. */
+  copy(x: BatchOperand): Value;
+  /** X's elements, in order, under another shape. */
+  reshape(x: BatchOperand, options: ReshapeOptions): Value;
+  /** A tensor of one value. */
+  fill(value: number, options: FillOptions): Value;
+  /**
+   * X converted between f32, f16 and bf16, or copied. to a type of fewer bits rounds to nearest even; what rounds beyond its
+   * largest value (65504; 3.39e38) gives ±Inf. NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.
+   */
+  cast(x: BatchOperand, options: CastOptions): Value;
+  /**
+   * The elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the place of
+   * the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   */
+  gather(x: BatchOperand, indices: BatchOperand, options?: GatherOptions): Value;
+  /**
+   * For each element of indices the element of x in the same row of the last axis that it names (NumPy's take_along_axis);
+   * the other axes are equal. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   */
+  takeAlong(x: BatchOperand, indices: BatchOperand): Value;
+  /**
+   * X, changed in place, with rows along the first axis replaced: the row that indices[j] names by updates[j]; updates has
+   * the shape of indices with that of a row appended. Of several updates of a row the last one wins. An index outside the
+   * axis, negative ones too, leaves its row of updates unused. Updated in place where it is a resident tensor, else copied:
+   * x.
+   */
+  scatter(x: BatchOperand, indices: BatchOperand, updates: BatchOperand): Value;
+  /**
+   * X, changed in place, with updates[j] added to the row along the first axis that indices[j] names; the gradient of taking
+   * rows. updates has the shape of indices with that of a row appended. Updates of a row are added in their order, the same
+   * in every run; the time for that grows with the square of the number of updates of one row. An index outside the axis,
+   * negative ones too, leaves its row of updates unused. Updated in place where it is a resident tensor, else copied: x.
+   */
+  scatterAdd(x: BatchOperand, indices: BatchOperand, updates: BatchOperand): Value;
+  /**
+   * The gradient of embedding with respect to table [vocabulary, width]: for each row the sum of the rows of dy, of ids'
+   * shape with width appended, whose id names it. Of table only the shape counts. Rows are added in their order, as
+   * scatter_add does. An id outside the vocabulary leaves its row unused.
+   */
+  embeddingBackward(table: BatchOperand, ids: BatchOperand, dy: BatchOperand): Value;
   /**
    * Softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, "FlashAttention-2", 2023). Q is
    * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
@@ -950,141 +1296,18 @@ export interface BatchOperations {
    * undefined. Updated in place where it is a resident tensor, else copied: pages.
    */
   kvAppendPaged(pages: BatchOperand, rows: BatchOperand, positions: BatchOperand, table: BatchOperand): Value;
-  /** −x. */
-  neg(x: BatchOperand): Value;
-  /** |x|. */
-  abs(x: BatchOperand): Value;
-  /** √x. Negative x gives NaN. */
-  sqrt(x: BatchOperand): Value;
-  /** 1/x. */
-  recip(x: BatchOperand): Value;
-  /** Eˣ. */
-  exp(x: BatchOperand): Value;
-  /** The natural logarithm of x. 0 gives −Inf, negative x NaN. */
-  log(x: BatchOperand): Value;
-  /** The base-2 logarithm of x. 0 gives −Inf, negative x NaN. */
-  log2(x: BatchOperand): Value;
-  /** The sine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|. */
-  sin(x: BatchOperand): Value;
-  /** The cosine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|. */
-  cos(x: BatchOperand): Value;
-  /** The hyperbolic tangent of x. */
-  tanh(x: BatchOperand): Value;
-  /** The largest integer not above x. */
-  floor(x: BatchOperand): Value;
-  /** The smallest integer not below x. */
-  ceil(x: BatchOperand): Value;
-  /** The integer nearest to x, halves to even. */
-  round(x: BatchOperand): Value;
-  /** X without its fraction. */
-  trunc(x: BatchOperand): Value;
-  /** −1, 0 or 1 by the sign of x. ±0 gives 0. */
-  sign(x: BatchOperand): Value;
-  /** Max(x, 0). */
-  relu(x: BatchOperand): Value;
-  /** X where x ≥ 0, else alpha·x. */
-  leakyRelu(x: BatchOperand, alpha: number): Value;
-  /** X where x > 0, else alpha·(eˣ − 1). */
-  elu(x: BatchOperand, alpha: number): Value;
-  /** ELU with the self-normalising constants of Klambauer et al. (2017). */
-  selu(x: BatchOperand): Value;
-  /** 1/(1+e⁻ˣ). */
-  sigmoid(x: BatchOperand): Value;
-  /** X·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))). −Inf gives 0, its limit. */
-  gelu(x: BatchOperand): Value;
-  /** X·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit. */
-  geluErf(x: BatchOperand): Value;
-  /** X·sigmoid(x), also known as SiLU. −Inf gives 0, its limit. */
-  swish(x: BatchOperand): Value;
-  /** X·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit. */
-  hardswish(x: BatchOperand): Value;
-  /** X·tanh(softplus(x)). −Inf gives 0, its limit. */
-  mish(x: BatchOperand): Value;
-  /** Log(1+eˣ). */
-  softplus(x: BatchOperand): Value;
-  /** X limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN. */
-  clip(x: BatchOperand, low: number, high: number): Value;
-  /** X·factor. */
-  scale(x: BatchOperand, factor: number): Value;
   /**
-   * X to the power exponent. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1.
+   * X with pair i of each head turned by positions·scale·base^(−2i/dims)/factors; x is [… n heads d], positions are i32 [n]
+   * or [… n], factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN). Elements from dims on are copied.
+   * Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
    */
-  powScalar(x: BatchOperand, exponent: number): Value;
-  /** A + b. */
-  add(a: BatchOperand, b: BatchOperand): Value;
-  /** A − b. */
-  sub(a: BatchOperand, b: BatchOperand): Value;
-  /** A·b. */
-  mul(a: BatchOperand, b: BatchOperand): Value;
+  rope(x: BatchOperand, positions: BatchOperand, options?: RopeOptions & { factors?: BatchOperand }): Value;
   /**
-   * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)). The slope at
-   * ±Inf is its limit, 0 or 1; NaN if x or dy is.
+   * The gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d], positions are i32 [n] or [… n],
+   * factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN), where x is dy. Elements from dims on are
+   * copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
    */
-  geluBackward(x: BatchOperand, dy: BatchOperand): Value;
-  /**
-   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ. The slope at ±Inf is its
-   * limit, 0 or 1; NaN if x or dy is.
-   */
-  geluErfBackward(x: BatchOperand, dy: BatchOperand): Value;
-  /**
-   * The gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or
-   * 1; NaN if x or dy is.
-   */
-  siluBackward(x: BatchOperand, dy: BatchOperand): Value;
-  /** A/b. */
-  div(a: BatchOperand, b: BatchOperand): Value;
-  /** The larger of a and b. NaN if either is NaN. */
-  maximum(a: BatchOperand, b: BatchOperand): Value;
-  /** The smaller of a and b. NaN if either is NaN. */
-  minimum(a: BatchOperand, b: BatchOperand): Value;
-  /** A to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1. */
-  pow(a: BatchOperand, b: BatchOperand): Value;
-  /** 1 where a < b, else 0. 0 if either is NaN; −0 equals 0. */
-  less(a: BatchOperand, b: BatchOperand): Value;
-  /** 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0. */
-  lessEqual(a: BatchOperand, b: BatchOperand): Value;
-  /** 1 where a = b, else 0. 0 if either is NaN; −0 equals 0. */
-  equal(a: BatchOperand, b: BatchOperand): Value;
-  /** A·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN. */
-  fma(a: BatchOperand, b: BatchOperand, c: BatchOperand): Value;
-  /** A + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN. */
-  lerp(a: BatchOperand, b: BatchOperand, t: BatchOperand): Value;
-  /**
-   * A where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
-   * effect.
-   */
-  select(cond: BatchOperand, a: BatchOperand, b: BatchOperand): Value;
-  /**
-   * Silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of −Inf counts as its
-   * limit, 0. Where silu(gate) is below the least normal number, it may be 0.
-   */
-  swiglu(a: BatchOperand, b: BatchOperand): Value;
-  /**
-   * act(x + bias), bias being a vector along the last axis of x. Activations are the operations of the same name; no
-   * activation leaves the sum.
-   */
-  biasActivation(x: BatchOperand, bias: BatchOperand, options?: BiasActivationOptions): Value;
-  /**
-   * Silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are [n k] in f32, f16 or bf16,
-   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
-   * beyond, it is the matmuls.
-   */
-  gateUpSwiglu(x: BatchOperand, gate: BatchOperand, up: BatchOperand): Value;
-  /**
-   * The elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the place of
-   * the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
-   */
-  gather(x: BatchOperand, indices: BatchOperand, options?: GatherOptions): Value;
-  /**
-   * For each element of indices the element of x in the same row of the last axis that it names (NumPy's take_along_axis);
-   * the other axes are equal. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
-   */
-  takeAlong(x: BatchOperand, indices: BatchOperand): Value;
-  /**
-   * Four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf.
-   * The words, i32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has none.
-   */
-  inspect(x: BatchOperand, options?: AxisOptions): Value;
+  ropeBackward(dy: BatchOperand, positions: BatchOperand, options?: RopeOptions & { factors?: BatchOperand }): Value;
   /** The gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what softmax gave. */
   softmaxBackward(p: BatchOperand, dy: BatchOperand): Value;
   /**
@@ -1102,250 +1325,8 @@ export interface BatchOperations {
    */
   crossEntropyBackward(logits: BatchOperand, targets: BatchOperand, dloss: BatchOperand, options?: CrossEntropyOptions): Value;
   /**
-   * Pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its row of blocks [pages, 1024],
-   * with the rest zeros, and their sizes [pages] in bytes: the same bytes on every device. Size 4096 says that a page does
-   * not get smaller: then the block is the page itself. A page of zeros has 26 bytes.
-   */
-  lz4Compress(pages: BatchOperand): [blocks: Value, sizes: Value];
-  /**
-   * The pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the LZ4 block format, of so many
-   * bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status [pages] is the number of their bytes.
-   * Where a block is malformed, its page is zeros and its status says what is wrong: −1 the size is not from 1 to 4096, −2
-   * the block ends within a sequence or with a match, −3 a match begins before the page or at offset 0, −4 there is more than
-   * a page. What lies behind a block is not looked at.
-   */
-  lz4Decompress(blocks: BatchOperand, sizes: BatchOperand): [pages: Value, status: Value];
-  /** X with its axes in another order. */
-  transpose(x: BatchOperand, options?: TransposeOptions): Value;
-  /** A strided box of x. */
-  slice(x: BatchOperand, options: SliceOptions): Value;
-  /** X with elements of one value added around it. */
-  pad(x: BatchOperand, options: PadOptions): Value;
-  /** The operands joined along one axis. */
-  concat(x: readonly BatchOperand[], options: ConcatOptions): Value;
-  /**
-   * The rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width appended. An id outside the
-   * vocabulary gives a row of NaN.
-   */
-  embedding(table: BatchOperand, ids: BatchOperand): Value;
-  /** X in memory of its own. */
-  copy(x: BatchOperand): Value;
-  /** X's elements, in order, under another shape. */
-  reshape(x: BatchOperand, options: ReshapeOptions): Value;
-  /** A tensor of one value. */
-  fill(value: number, options: FillOptions): Value;
-  /**
-   * X converted between f32, f16 and bf16, or copied. to a type of fewer bits rounds to nearest even; what rounds beyond its
-   * largest value (65504; 3.39e38) gives ±Inf. NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.
-   */
-  cast(x: BatchOperand, options: CastOptions): Value;
-  /**
-   * X/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled by in delta-rule
-   * attention.
-   */
-  l2Norm(x: BatchOperand, eps: number): Value;
-  /**
-   * The values of weights w [n words], which are [n k] in f32 or f16; with rows, i32 of any shape, those of these rows only:
-   * […rows k], the embedding of quantised tables. f32 values are those of quant.Dequantize, bit for bit; halves are the
-   * nearest to them, and subnormal ones may be 0. A row outside the table, negative ones too, gives NaN.
-   */
-  dequantize(w: BatchOperand, options: DequantizeOptions & { rows?: BatchOperand }): Value;
-  /**
-   * X·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: [… n]. Weights
-   * are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
-   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
-   * or NaN in a row of x makes the row's results NaN.
-   */
-  quantMatmulRowMajor(x: BatchOperand, w: BatchOperand, options: QuantOptions): Value;
-  /**
-   * X·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; q8 is not possible, since the values
-   * that a result sums up have scales of their own. Weights are packed by quant.Pack: u32, a row of words for each row of
-   * values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
-   * quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results
-   * NaN.
-   */
-  quantMatmulColMajor(x: BatchOperand, w: BatchOperand, options: QuantOptions): Value;
-  /**
-   * The products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
-   * none; formats may differ. Weights are packed by quant.Pack: u32, a row of words for each row of values. k = 0 gives
-   * zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows
-   * of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results NaN.
-   */
-  quantQkv(x: BatchOperand, wq: BatchOperand, wk: BatchOperand, wv: BatchOperand, options: QuantQKVOptions & { bq?: BatchOperand; bk?: BatchOperand; bv?: BatchOperand }): [q: Value, k: Value, v: Value];
-  /**
-   * Silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a gated feed-forward layer.
-   * Weights are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are
-   * subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read
-   * once. With q8, Inf or NaN in a row of x makes the row's results NaN.
-   */
-  quantGateUpSwiglu(x: BatchOperand, gate: BatchOperand, up: BatchOperand, options: QuantOptions): Value;
-  /**
-   * Random numbers from 0 to below 1, the same on every device. They are the upper 24 bits of words of Philox4x32-10 (Salmon
-   * et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal
-   * seeds and streams give equal numbers, others have nothing to do with each other.
-   */
-  randomUniform(seed: BatchOperand, options: RandomOptions): Value;
-  /**
-   * Random numbers of the normal distribution, of mean 0 and variance 1. They are made of the words of Philox that
-   * random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine
-   * and the sine of 2πv. None is beyond ±5.77. The words are the same on every device.
-   */
-  randomNormal(seed: BatchOperand, options: RandomOptions): Value;
-  /** The sum of the elements. 0 for an empty tensor. Summed by trees or blocks, never one running sum. */
-  sum(x: BatchOperand, options?: AxisOptions): Value;
-  /** The mean of the elements. NaN for an empty tensor. */
-  mean(x: BatchOperand, options?: AxisOptions): Value;
-  /** The largest element. NaN if any element is. An empty tensor is a ShapeError. */
-  max(x: BatchOperand, options?: AxisOptions): Value;
-  /** The smallest element. NaN if any element is. An empty tensor is a ShapeError. */
-  min(x: BatchOperand, options?: AxisOptions): Value;
-  /**
-   * The index of the largest element. The lowest index among equals; the lowest index of a NaN if there is one. An empty
-   * tensor is a ShapeError.
-   */
-  argmax(x: BatchOperand, options?: AxisOptions): Value;
-  /**
-   * The index of the smallest element. The lowest index among equals; the lowest index of a NaN if there is one. An empty
-   * tensor is a ShapeError.
-   */
-  argmin(x: BatchOperand, options?: AxisOptions): Value;
-  /** The sum of the absolute values. 0 for an empty tensor. */
-  normL1(x: BatchOperand, options?: AxisOptions): Value;
-  /** The square root of the sum of squares. 0 for an empty tensor. Squares beyond float32's range give +Inf. */
-  normL2(x: BatchOperand, options?: AxisOptions): Value;
-  /** The largest absolute value. 0 for an empty tensor, NaN if any element is. */
-  normLinf(x: BatchOperand, options?: AxisOptions): Value;
-  /** The sum of the products of a and b. 0 for empty tensors. */
-  dot(a: BatchOperand, b: BatchOperand, options?: AxisOptions): Value;
-  /**
-   * X with pair i of each head turned by positions·scale·base^(−2i/dims)/factors; x is [… n heads d], positions are i32 [n]
-   * or [… n], factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN). Elements from dims on are copied.
-   * Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
-   */
-  rope(x: BatchOperand, positions: BatchOperand, options?: RopeOptions & { factors?: BatchOperand }): Value;
-  /**
-   * The gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d], positions are i32 [n] or [… n],
-   * factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN), where x is dy. Elements from dims on are
-   * copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
-   */
-  ropeBackward(dy: BatchOperand, positions: BatchOperand, options?: RopeOptions & { factors?: BatchOperand }): Value;
-  /**
-   * Exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN
-   * wherever IEEE arithmetic makes it so.
-   */
-  softmax(x: BatchOperand): Value;
-  /**
-   * X − max − log Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN
-   * wherever IEEE arithmetic makes it so.
-   */
-  logSoftmax(x: BatchOperand): Value;
-  /**
-   * (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis, with the biased variance. The variance is
-   * computed from deviations (two passes or Welford's merge), never as E[x²] − E[x]².
-   */
-  layerNorm(x: BatchOperand, gamma: BatchOperand, beta: BatchOperand, eps: number): Value;
-  /** X + residual and layer_norm of that with gamma and beta, in one pass. */
-  addLayerNorm(x: BatchOperand, residual: BatchOperand, gamma: BatchOperand, beta: BatchOperand, eps: number): [sum: Value, normed: Value];
-  /**
-   * The gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums over rows have one order, always
-   * the same. Where a row of dy holds infinities, those and NaN take turns in its dx.
-   */
-  layerNormBackward(x: BatchOperand, gamma: BatchOperand, beta: BatchOperand, dy: BatchOperand, eps: number): [dx: Value, dgamma: Value, dbeta: Value];
-  /** X/√(mean(x²) + eps)·gamma of each row of the last axis. */
-  rmsNorm(x: BatchOperand, gamma: BatchOperand, eps: number): Value;
-  /**
-   * Rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. x is [… k], weights are [n k] in f32, f16 or bf16,
-   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
-   * beyond, it is the matmuls.
-   */
-  rmsNormMatvec(x: BatchOperand, gamma: BatchOperand, w: BatchOperand, eps: number): Value;
-  /**
-   * Rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and gate have one shape, gamma
-   * is a row. A gate of −Inf counts as its limit, 0.
-   */
-  gatedRmsNorm(x: BatchOperand, gate: BatchOperand, gamma: BatchOperand, eps: number): Value;
-  /** X + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a transformer. */
-  addRmsNorm(x: BatchOperand, residual: BatchOperand, gamma: BatchOperand, eps: number): [sum: Value, normed: Value];
-  /**
-   * The gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows have one order, always the
-   * same.
-   */
-  rmsNormBackward(x: BatchOperand, gamma: BatchOperand, dy: BatchOperand, eps: number): [dx: Value, dgamma: Value];
-  /**
-   * Rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with gamma [k]. Weights are
-   * packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
-   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
-   * or NaN in a row of x makes the row's results NaN.
-   */
-  quantRmsNormMatvec(x: BatchOperand, gamma: BatchOperand, w: BatchOperand, eps: number, options: QuantOptions): Value;
-  /**
-   * The sum of the squares of the elements, the square of norm_l2. 0 for an empty tensor. Squares beyond float32's range give
-   * +Inf.
-   */
-  sumSquares(x: BatchOperand, options?: AxisOptions): Value;
-  /**
-   * The sums of the elements up to each one, along the last axis. From an Inf or NaN on, sums are what IEEE arithmetic makes
-   * of them. Each sum is formed from blocks, whose sums are formed likewise: its error is bounded by 2e-6 of the sum of the
-   * absolute values, for rows of any length.
-   */
-  cumsum(x: BatchOperand, options?: CumSumOptions): Value;
-  /**
-   * X, changed in place, with rows along the first axis replaced: the row that indices[j] names by updates[j]; updates has
-   * the shape of indices with that of a row appended. Of several updates of a row the last one wins. An index outside the
-   * axis, negative ones too, leaves its row of updates unused. Updated in place where it is a resident tensor, else copied:
-   * x.
-   */
-  scatter(x: BatchOperand, indices: BatchOperand, updates: BatchOperand): Value;
-  /**
-   * X, changed in place, with updates[j] added to the row along the first axis that indices[j] names; the gradient of taking
-   * rows. updates has the shape of indices with that of a row appended. Updates of a row are added in their order, the same
-   * in every run; the time for that grows with the square of the number of updates of one row. An index outside the axis,
-   * negative ones too, leaves its row of updates unused. Updated in place where it is a resident tensor, else copied: x.
-   */
-  scatterAdd(x: BatchOperand, indices: BatchOperand, updates: BatchOperand): Value;
-  /**
-   * The gradient of embedding with respect to table [vocabulary, width]: for each row the sum of the rows of dy, of ids'
-   * shape with width appended, whose id names it. Of table only the shape counts. Rows are added in their order, as
-   * scatter_add does. An id outside the vocabulary leaves its row unused.
-   */
-  embeddingBackward(table: BatchOperand, ids: BatchOperand, dy: BatchOperand): Value;
-  /**
-   * act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal,
-   * depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models. Padding is zeros: an infinite
-   * weight over padding gives NaN only where the input has elements.
-   */
-  conv1d(x: BatchOperand, weights: BatchOperand, options?: Conv1DOptions & { bias?: BatchOperand }): Value;
-  /**
-   * The products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none. x is [… k],
-   * weights are [n k] in f32, f16 or bf16, all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one
-   * kernel that reads each weight once; beyond, it is the matmuls.
-   */
-  qkv(x: BatchOperand, wq: BatchOperand, wk: BatchOperand, wv: BatchOperand, options?: { bq?: BatchOperand; bk?: BatchOperand; bv?: BatchOperand }): [q: Value, k: Value, v: Value];
-  /**
-   * The matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be
-   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
-   */
-  matvec(a: BatchOperand, x: BatchOperand): Value;
-  /**
-   * The vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be
-   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
-   */
-  vecmat(x: BatchOperand, a: BatchOperand): Value;
-  /**
-   * act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of a and
-   * b are the same, that of the result is an option; sums and bias are f32. K = 0 gives act(bias). NaN and Inf propagate as
-   * the sums of products make them. Subnormal halves may count as 0.
-   */
-  matmul(a: BatchOperand, b: BatchOperand, options?: MatMulOptions & { bias?: BatchOperand }): Value;
-  /**
-   * The k largest elements of each row of the last axis in descending order, and their indices in the row, i32; both results
-   * have k as their last axis. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts
-   * as larger than every number, +Inf too.
-   */
-  topK(x: BatchOperand, options: TopKOptions): [values: Value, indices: Value];
-  /**
-   * The gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is
-   * dy·swish(gate); all operands have one shape. At gate = ±Inf swish and its slope are their limits.
+   * The gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is
+   * dy·silu(gate); all operands have one shape. At gate = ±Inf silu and its slope are their limits.
    */
   swigluBackward(gate: BatchOperand, up: BatchOperand, dy: BatchOperand): [dgate: Value, dup: Value];
   /**
@@ -1362,12 +1343,29 @@ export interface BatchOperations {
    */
   adam(p: BatchOperand, m: BatchOperand, v: BatchOperand, grad: BatchOperand, options?: Omit<AdamOptions, "step"> & { step?: number | BatchOperand }): [p: Value, m: Value, v: Value];
   /**
-   * act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of [h, w] with [kh, kw].
-   * Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
+   * Random numbers from 0 to below 1, the same on every device. They are the upper 24 bits of words of Philox4x32-10 (Salmon
+   * et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal
+   * seeds and streams give equal numbers, others have nothing to do with each other.
    */
-  conv2d(x: BatchOperand, weights: BatchOperand, options?: Conv2DOptions & { bias?: BatchOperand }): Value;
-  /** The largest element of each window over the last two axes. NaN if any element of the window is. */
-  maxPool2d(x: BatchOperand, options: PoolOptions): Value;
-  /** The mean of the elements of each window over the last two axes. Padding is not counted. */
-  avgPool2d(x: BatchOperand, options: PoolOptions): Value;
+  randomUniform(seed: BatchOperand, options: RandomOptions): Value;
+  /**
+   * Random numbers of the normal distribution, of mean 0 and variance 1. They are made of the words of Philox that
+   * random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine
+   * and the sine of 2πv. None is beyond ±5.77. The words are the same on every device.
+   */
+  randomNormal(seed: BatchOperand, options: RandomOptions): Value;
+  /**
+   * Pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its row of blocks [pages, 1024],
+   * with the rest zeros, and their sizes [pages] in bytes: the same bytes on every device. Size 4096 says that a page does
+   * not get smaller: then the block is the page itself. A page of zeros has 26 bytes.
+   */
+  lz4Compress(pages: BatchOperand): [blocks: Value, sizes: Value];
+  /**
+   * The pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the LZ4 block format, of so many
+   * bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status [pages] is the number of their bytes.
+   * Where a block is malformed, its page is zeros and its status says what is wrong: −1 the size is not from 1 to 4096, −2
+   * the block ends within a sequence or with a match, −3 a match begins before the page or at offset 0, −4 there is more than
+   * a page. What lies behind a block is not looked at.
+   */
+  lz4Decompress(blocks: BatchOperand, sizes: BatchOperand): [pages: Value, status: Value];
 }

@@ -38,7 +38,7 @@ export async function refused(dev: Device, x: Float32Array, batch: Batch): Promi
   // @ts-expect-error: no such element type
   tensor(x, [1], { dtype: "f64" });
   // @ts-expect-error: no such activation
-  await dev.matmul(x, x, 1, 2, 1, { act: "swish7" });
+  await dev.matmul(x, x, 1, 2, 1, { act: "silu7" });
   // @ts-expect-error: a result is a promise
   (await dev.batch().run)[0].length;
   // @ts-expect-error: an array without keep, a tensor with it

@@ -101,7 +101,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         let squares = sums[({{.Room}}u + lane) * {{.Lanes}}u];
         y0[lane * p.total + row] = sum * select(inverseSqrt(squares / f32(4u * p.depth) + p.epsilon), 0.0, is_inf(squares));
 {{- else if eq .Form "gate"}}
-        y0[lane * p.total + row] = swish(sum) * sums[({{.Room}}u + lane) * {{.Lanes}}u];
+        y0[lane * p.total + row] = silu(sum) * sums[({{.Room}}u + lane) * {{.Lanes}}u];
 {{- else}}
         let r = sum{{if .Biases}} + bias[id]{{end}};
         if which == 0u {

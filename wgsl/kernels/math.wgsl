@@ -143,16 +143,16 @@ fn gelu_erf(x: f32) -> f32 {
     return select(select(y, max(x, 0.0), abs(x) >= 20.0), x, is_nan(x));
 }
 
-fn swish(x: f32) -> f32 {
+fn silu(x: f32) -> f32 {
     return select(x * sigmoid(x), 0.0, x < -100.0);
 }
 
-// swish(x)·up, of which no factor is smaller than the product unless that is tiny itself: where subnormals are zeros, one would make
+// silu(x)·up, of which no factor is smaller than the product unless that is tiny itself: where subnormals are zeros, one would make
 // NaN of an infinite up.
 fn swiglu(x: f32, up: f32) -> f32 {
     let h = exp(0.5 * clamp(x, -100.0, 0.0));
     let far = (x * h) * up * (h / (1.0 + h * h));
-    let near = select(swish(x) * up, (x * up) * sigmoid(x), abs(x) <= 1.0);
+    let near = select(silu(x) * up, (x * up) * sigmoid(x), abs(x) <= 1.0);
     return select(near, far, x < -1.0 && x >= -100.0);
 }
 

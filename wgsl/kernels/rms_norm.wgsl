@@ -1,4 +1,4 @@
-// Statistic of rms_norm and, as variant l2, of l2_norm: the sum of squares.
+// Statistic of rms_norm and, as variant l2, of l2_normalize: the sum of squares.
 fn empty() -> f32 {
     return 0.0;
 }

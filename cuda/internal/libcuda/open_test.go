@@ -29,7 +29,8 @@ func unavailable(t *testing.T, path string) string {
 
 func TestOpenWhatIsNoLibrary(t *testing.T) {
 	dir := t.TempDir()
-	require.Contains(t, unavailable(t, filepath.Join(dir, "libcuda.so.1")), "No such file")
+	missing := filepath.Join(dir, "libcuda.so.1")
+	require.Contains(t, unavailable(t, missing), missing)
 
 	file := filepath.Join(dir, "empty.so")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))

@@ -3,12 +3,12 @@ package softgpu_test
 import (
 	"encoding/binary"
 	"math/rand/v2"
-	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,14 +19,7 @@ import (
 // random is a source of random numbers; WAVELANE_SEED replays a run.
 func random(t testing.TB) *rand.Rand {
 	t.Helper()
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		v, err := strconv.ParseUint(s, 0, 64)
-		require.NoError(t, err)
-		seed = v
-	}
-	t.Logf("WAVELANE_SEED=%#x", seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	return testseed.Rand(t)
 }
 
 // kernelText is a module with what the tests run.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -98,11 +99,11 @@ func usual(e *program.Entry, a Estimate) bool {
 
 // magnitude is the yardstick of Tol.Mag of operands as far from zero as they may be.
 func magnitude(e *program.Entry, x, b []float64, scalars []float32) float64 {
-	in := make([]program.Array, len(x))
+	in := make([]reference.Array, len(x))
 	for i, v := range x {
-		in[i] = program.Array{Shape: []int{1}, Data: []float64{math.Copysign(math.Abs(v)+b[i], v)}}
+		in[i] = reference.Array{Shape: []int{1}, Data: []float64{math.Copysign(math.Abs(v)+b[i], v)}}
 	}
-	return e.Magnitudes(in, program.Attr{Scalars: scalars}, []program.Type{program.F32(1)})[0][0]
+	return reference.Magnitudes(e, in, program.Attr{Scalars: scalars}, []program.Type{program.F32(1)})[0][0]
 }
 
 func wide(x []float32) []float64 {

@@ -41,27 +41,6 @@ func run(t *testing.T, test func(testing.TB)) *outcome {
 	return o
 }
 
-func TestRandomReplays(t *testing.T) {
-	t.Setenv("WAVELANE_SEED", "")
-	first, second := uint64(0), uint64(0)
-	o := run(t, func(t testing.TB) { first = ptxtest.Random(t).Uint64() })
-	run(t, func(t testing.TB) { second = ptxtest.Random(t).Uint64() })
-	require.NotEqual(t, first, second, "seeds are fresh")
-
-	var seed uint64
-	_, err := fmt.Sscanf(o.log, "WAVELANE_SEED=%d", &seed)
-	require.NoError(t, err, o.log)
-	require.Equal(t, first, ptxtest.Replay(seed).Uint64())
-	for _, format := range []string{"%d", "%#x"} {
-		t.Setenv("WAVELANE_SEED", fmt.Sprintf(format, seed))
-		run(t, func(t testing.TB) { second = ptxtest.Random(t).Uint64() })
-		require.Equal(t, first, second)
-	}
-
-	t.Setenv("WAVELANE_SEED", "a seed")
-	require.True(t, run(t, func(t testing.TB) { ptxtest.Random(t) }).failed)
-}
-
 func TestNoAssembler(t *testing.T) {
 	find := func(t testing.TB) { ptxtest.Ptxas(t) }
 	t.Setenv("PATH", t.TempDir())

@@ -18,8 +18,8 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/browser"
-	"github.com/wavelane/wavelane/simd"
 )
 
 type model struct {
@@ -33,7 +33,7 @@ type model struct {
 
 // probabilities are those of the network, computed natively.
 func (m *model) probabilities(t *testing.T, picture []float32) []float32 {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	require.NoError(t, err)
 	defer dev.Close()
 	b := batch.New(dev)
@@ -56,7 +56,7 @@ func (m *model) probabilities(t *testing.T, picture []float32) []float32 {
 		if i > 0 {
 			x = b.ReLU(x)
 		}
-		x = b.MatMulBias(x, weights, bias)
+		x = b.MatMulWithBias(x, weights, bias)
 	}
 	m.Weights = all
 	p := b.Read(b.Softmax(x))

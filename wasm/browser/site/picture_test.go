@@ -16,8 +16,8 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/browser"
-	"github.com/wavelane/wavelane/simd"
 )
 
 const pictureWidth = 240
@@ -31,7 +31,7 @@ type settings struct {
 
 // native is the site's pipeline on this machine's CPU: from pixels to pixels, red, green, blue and alpha.
 func native(t *testing.T, pixels []byte, w, h int, s settings) []byte {
-	dev, err := simd.Open()
+	dev, err := cpu.Open()
 	require.NoError(t, err)
 	defer dev.Close()
 	margin := 0

@@ -59,7 +59,7 @@ const tests = {
     const pending = dev.matmul(new Float32Array(1 << 18), new Float32Array(1 << 18), 512, 512, 512).catch((e) => e);
     gpu.destroy();
     const lost = await dev.lost;
-    check(lost instanceof w.DeviceLostError && lost.message.includes("destroyed"), String(lost));
+    check(lost instanceof w.DeviceLostError && lost.message !== "", String(lost));
     const e = await pending;
     check(e.name === "DeviceLostError" || e instanceof Float32Array, `a call in flight: ${e}`);
     for (const f of [() => dev.relu(new Float32Array(2)), () => t.read(), () => dev.upload(new Float32Array(2))]) {

@@ -1,0 +1,234 @@
+package cpu
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/gemm"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
+)
+
+// Attention goes over blocks of queries; for each it walks over tiles of the keys that some query of the block sees, with the
+// maximum and the sum of what was seen so far (see shiftedSum). Rows of a block are the queries of all heads that share a head
+// of keys, so that few queries of many heads make one product too.
+const (
+	attentionRows = 64
+	attentionKeys = 128
+)
+
+// attending is an attention over the call's operands.
+type attending struct {
+	catalogue.AttentionDims
+	lengths int // operand, 0 for none
+	table   int // operand, 0 for caches that are not in pages
+	catalogue.Paging
+	lse bool // is wanted too
+
+	rows   int // of one head of keys: N·Group
+	blocks int // of attentionRows
+	parts  int // into which the keys of a block are cut; see attentionParts
+}
+
+func attention(c *call) work {
+	d, _ := catalogue.AttentionShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.attr.Options.(compute.AttentionOptions)) // checked
+	x := &attending{AttentionDims: d, lse: len(c.outs) > 1}
+	if len(c.in) > 3 {
+		x.lengths = 3
+	}
+	return x.work(c)
+}
+
+func (x *attending) work(c *call) work {
+	x.rows = x.N * x.Group()
+	x.blocks = engine.CeilDiv(x.rows, attentionRows)
+	units := x.Batch * x.KVHeads * x.blocks
+	if x.parts = attentionParts(units, x.NK); x.lse {
+		x.parts = 1
+	}
+	const perProduct = 0.02 // ns
+	pairs := float64(min(x.rows, attentionRows)) * float64(x.NK) / float64(x.parts)
+	w := one(units*x.parts, 200+pairs*(0.5+2*perProduct*float64(x.D)), func(a *args, lo, hi int) {
+		t := attentionTiles.Take()
+		defer attentionTiles.Give(t)
+		for u := lo; u < hi && !a.stop.Load(); u++ {
+			t.start(x, c, a, u/x.parts)
+			t.walk(x, c, a, u%x.parts)
+			t.Finish(x, c, a, u)
+		}
+	})
+	if x.parts > 1 {
+		x.joinParts(c, &w, units)
+	}
+	return w
+}
+
+// attentionTile is what a block of queries needs while it is worked on.
+type attentionTile struct {
+	batch, head int   // of keys
+	first, n    int   // rows of the block
+	used, slot  int   // keys in use, and where the oldest lies
+	at          []int // where rows begin in q
+	from, to    []int // keys that rows see
+	q, o        []float32
+	s           []float32 // scores, then weights: attentionKeys apart
+	k, v        []float32 // converted tiles
+	rows        []int     // of a tile's keys in pages; negative where there is none
+	max, sum    []float64
+}
+
+var attentionTiles engine.FreeList[attentionTile]
+
+func (t *attentionTile) start(x *attending, c *call, a *args, unit int) {
+	z, block := unit/x.blocks, unit%x.blocks
+	t.batch, t.head = z/x.KVHeads, z%x.KVHeads
+	t.first = block * attentionRows
+	t.n = min(attentionRows, x.rows-t.first)
+	length := x.NK
+	if x.lengths > 0 {
+		length = int(a.in[x.lengths].i32()[t.batch])
+	}
+	if x.table > 0 {
+		length = min(length, x.NK)
+	}
+	t.used, t.slot = x.InUse(length)
+	t.q, t.o = engine.Resized(t.q, t.n*x.D), engine.Resized(t.o, t.n*x.D)
+	t.s = engine.Resized(t.s, t.n*attentionKeys)
+	t.at, t.from, t.to = engine.Resized(t.at, t.n), engine.Resized(t.from, t.n), engine.Resized(t.to, t.n)
+	t.max, t.sum = engine.Resized(t.max, t.n), engine.Resized(t.sum, t.n)
+	clear(t.o)
+	scale, g := x.Scale, x.Group()
+	if x.SoftCap > 0 {
+		scale /= x.SoftCap
+	}
+	for r := range t.n {
+		i := (t.first + r) / g
+		t.at[r] = ((t.batch*x.N+i)*x.Heads + t.head*g + (t.first+r)%g) * x.D
+		t.from[r], t.to[r] = x.Seen(i, t.used)
+		t.max[r], t.sum[r] = math.Inf(-1), 0
+		q := t.q[r*x.D:][:x.D]
+		widen(q, a.in[0], c.in[0].DType, t.at[r])
+		kernels.Scale(q, q, scale)
+	}
+}
+
+// walk goes over the keys of a part. Tiles end where a ring does.
+func (t *attentionTile) walk(x *attending, c *call, a *args, part int) {
+	lo, hi := t.used, 0
+	for r := range t.n {
+		if t.from[r] < t.to[r] {
+			lo, hi = min(lo, t.from[r]), max(hi, t.to[r])
+		}
+	}
+	if lo < hi {
+		chunk := engine.CeilDiv(hi-lo, x.parts)
+		lo, hi = lo+part*chunk, min(hi, lo+(part+1)*chunk)
+	}
+	for keys := 0; lo < hi && !a.stop.Load(); lo += keys {
+		keys = t.place(x, a, lo, hi)
+		k, stride := t.tileOf(&t.k, x, a.in[1], c.in[1].DType)
+		gemm.Run(&gemm.Product{M: t.n, N: keys, K: x.D, AM: x.D, AK: 1, BK: 1, BN: stride, LDC: attentionKeys, Batch: 1, Alpha: 1},
+			&gemm.Operands{A: t.q, B: k, C: t.s}, 1)
+		for r := range t.n {
+			t.weigh(x, r, lo, keys)
+		}
+		v, stride := t.tileOf(&t.v, x, a.in[2], c.in[2].DType)
+		gemm.Run(&gemm.Product{M: t.n, N: x.D, K: keys, AM: attentionKeys, AK: 1, BK: stride, BN: 1, LDC: x.D, Batch: 1, Alpha: 1, Beta: 1},
+			&gemm.Operands{A: t.s, B: v, C: t.o}, 1)
+	}
+}
+
+// weigh makes weights of a row's scores and takes them into its sum.
+func (t *attentionTile) weigh(x *attending, r, first, keys int) {
+	s := t.s[r*attentionKeys:][:keys]
+	from, to := min(max(t.from[r]-first, 0), keys), min(max(t.to[r]-first, 0), keys)
+	if from >= to {
+		clear(s)
+		return
+	}
+	clear(s[:from])
+	clear(s[to:])
+	s = s[from:to]
+	if x.SoftCap > 0 {
+		kernels.Tanh(s, s)
+		kernels.Scale(s, s, x.SoftCap)
+	}
+	for j, row := range t.rows[from:to] {
+		if row < 0 {
+			s[j] = float32(math.Inf(-1))
+		}
+	}
+	m := max(t.max[r], float64(kernels.Max(s)))
+	if math.IsInf(m, -1) {
+		clear(s)
+		return
+	}
+	if m != t.max[r] {
+		f := math.Exp(t.max[r] - m)
+		t.max[r], t.sum[r] = m, f*t.sum[r]
+		o := t.o[r*x.D:][:x.D]
+		kernels.Scale(o, o, float32(f))
+	}
+	t.sum[r] += float64(kernels.ExpSub(s, s, float32(m)))
+}
+
+// Finish writes the rows, or leaves them to be joined.
+func (t *attentionTile) Finish(x *attending, c *call, a *args, unit int) {
+	if x.parts > 1 {
+		t.leave(x, a, unit)
+		return
+	}
+	for r := range t.n {
+		o := t.o[r*x.D:][:x.D]
+		if t.sum[r] != 0 { // zeros otherwise
+			kernels.Scale(o, o, float32(1/t.sum[r]))
+		}
+		narrow(a.out, c.out.DType, t.at[r], o)
+		if x.lse {
+			at := t.at[r] / x.D // in [batch, n, heads]
+			i, head := at/x.Heads, at%x.Heads
+			a.outs[1].f32()[(i/x.N*x.Heads+head)*x.N+i%x.N] = float32(t.max[r] + math.Log(t.sum[r]))
+		}
+	}
+}
+
+// place finds the rows of the next keys and returns how many there are.
+func (t *attentionTile) place(x *attending, a *args, lo, hi int) (keys int) {
+	keys = min(attentionKeys, hi-lo)
+	if x.table == 0 {
+		slot := (t.slot + lo) % x.NK
+		keys = min(keys, x.NK-slot)
+		t.rows = engine.Resized(t.rows, keys)
+		for j := range t.rows {
+			t.rows[j] = t.batch*x.NK + slot + j
+		}
+		return keys
+	}
+	t.rows = engine.Resized(t.rows, keys)
+	table := a.in[x.table].i32()
+	for j := range t.rows {
+		t.rows[j] = -1
+		if slot, ok := x.Slot(table, t.batch, lo+j); ok {
+			t.rows[j] = slot
+		}
+	}
+	return keys
+}
+
+// tileOf returns keys or values of the head in the rows of the tile, and the distance from one to the next.
+func (t *attentionTile) tileOf(spare *[]float32, x *attending, kv view, d compute.DType) (tile []float32, stride int) {
+	at := func(row int) int { return (row*x.KVHeads + t.head) * x.D }
+	if d == compute.Float32 && x.table == 0 {
+		return kv.f32()[at(t.rows[0]):], x.KVHeads * x.D
+	}
+	*spare = engine.Resized(*spare, len(t.rows)*x.D)
+	for j, row := range t.rows {
+		if to := (*spare)[j*x.D:][:x.D]; row < 0 {
+			clear(to)
+		} else {
+			widen(to, kv, d, at(row))
+		}
+	}
+	return *spare, x.D
+}

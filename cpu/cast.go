@@ -1,0 +1,54 @@
+package cpu
+
+import (
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
+)
+
+func cast(c *call) work {
+	from, to := c.in[0].DType, c.out.DType
+	switch {
+	case from == to:
+		return copyAll(c)
+	case to == compute.Float32:
+		return one(c.out.Len(), widening.Ns(), func(a *args, lo, hi int) { widen(a.out.f32()[lo:hi], a.in[0], from, lo) })
+	case from == compute.Float32:
+		return one(c.out.Len(), narrowing.Ns(), func(a *args, lo, hi int) { narrow(a.out, to, lo, a.in[0].f32()[lo:hi]) })
+	}
+	return one(c.out.Len(), widening.Ns()+narrowing.Ns(), func(a *args, lo, hi int) {
+		var block [256]float32
+		for ; lo < hi; lo += len(block) {
+			x := block[:min(len(block), hi-lo)]
+			widen(x, a.in[0], from, lo)
+			narrow(a.out, to, lo, x)
+		}
+	})
+}
+
+// What conversions cost.
+var widening, narrowing = engine.Cost{Scalar: 1.5, AVX512: 0.15}, engine.Cost{Scalar: 3, AVX512: 0.3}
+
+// widen reads elements of any type of floats from an element on.
+func widen(dst []float32, src view, d compute.DType, at int) {
+	switch d {
+	case compute.Float32:
+		copy(dst, src.f32()[at:])
+	case compute.Float16:
+		kernels.WidenF16(dst, src.u16()[at:])
+	case compute.BFloat16:
+		kernels.WidenBF16(dst, src.u16()[at:])
+	}
+}
+
+// narrow stores elements as any type of floats from an element on.
+func narrow(dst view, d compute.DType, at int, src []float32) {
+	switch d {
+	case compute.Float32:
+		copy(dst.f32()[at:], src)
+	case compute.Float16:
+		kernels.NarrowF16(dst.u16()[at:][:len(src)], src)
+	case compute.BFloat16:
+		kernels.NarrowBF16(dst.u16()[at:][:len(src)], src)
+	}
+}

@@ -1,0 +1,150 @@
+package cpu
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"weak"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
+	"github.com/wavelane/wavelane/internal/simd/pool"
+	"github.com/wavelane/wavelane/simd"
+)
+
+// Option configures [Open].
+type Option func(*config) error
+
+type config struct {
+	workers int
+	memory  uint64
+	log     compute.Logger
+}
+
+const maxWorkers = 1024
+
+// WithWorkers sets how many goroutines compute. The default is GOMAXPROCS at the time of opening.
+func WithWorkers(n int) Option {
+	return func(c *config) error {
+		if n < 1 || n > maxWorkers {
+			return fmt.Errorf("%d workers, possible are 1 to %d: %w", n, maxWorkers, compute.ErrArgument)
+		}
+		c.workers = n
+		return nil
+	}
+}
+
+// WithMemoryLimit bounds the bytes that the device holds for tensors and temporaries, free ones kept for reuse included;
+// beyond it operations fail with compute.ErrOutOfMemory. Host slices do not count.
+func WithMemoryLimit(bytes uint64) Option {
+	return func(c *config) error {
+		if bytes == 0 {
+			return fmt.Errorf("memory limit 0: %w", compute.ErrArgument)
+		}
+		c.memory = bytes
+		return nil
+	}
+}
+
+// WithLogger receives the device's events. The default is silence.
+func WithLogger(l *slog.Logger) Option {
+	return func(c *config) error {
+		if l == nil {
+			return fmt.Errorf("nil logger: %w", compute.ErrArgument)
+		}
+		c.log = l
+		return nil
+	}
+}
+
+// Info describes a CPU device.
+type Info struct {
+	Name    string `json:"name"`    // operating system and architecture
+	Tier    string `json:"tier"`    // instruction set of the kernels; "scalar" is portable Go
+	Workers int    `json:"workers"` // goroutines that compute
+	Cores   int    `json:"cores"`   // logical processors that the process may use
+}
+
+// Device is an open CPU device. It is safe for concurrent use.
+type Device struct {
+	compute.Ops // one method per operation of the catalogue, on slices of host memory
+
+	info    Info
+	log     compute.Logger
+	workers *pool.Pool
+	memory  *memory
+	turns   sync.Mutex // held while a run takes its turns with all its tensors
+
+	mu      sync.Mutex
+	closed  bool
+	tensors map[weak.Pointer[Tensor]]struct{} // open ones; weak, so that forgotten tensors are collected
+}
+
+// Open opens the CPU as a device. It fails only on an invalid option or an instruction set in WAVELANE_SIMD that there is not
+// (compute.ErrArgument) or that this machine does not have (compute.ErrUnavailable).
+func Open(opts ...Option) (*Device, error) {
+	c := &config{workers: runtime.GOMAXPROCS(0), log: compute.Silence{}}
+	for _, o := range opts {
+		if o == nil {
+			return nil, fmt.Errorf("simd.Open: nil option: %w", compute.ErrArgument)
+		}
+		if err := o(c); err != nil {
+			return nil, fmt.Errorf("simd.Open: %w", err)
+		}
+	}
+	if err := kernels.Err(); err != nil {
+		return nil, fmt.Errorf("simd.Open: %w", err)
+	}
+	d := &Device{
+		info: Info{Name: runtime.GOOS + "/" + runtime.GOARCH, Tier: simd.Tier(), Workers: c.workers, Cores: runtime.NumCPU()},
+		log:  c.log, workers: pool.New(c.workers), memory: newMemory(c.memory),
+		tensors: map[weak.Pointer[Tensor]]struct{}{},
+	}
+	d.Ops = device.NewOps(d)
+	runtime.AddCleanup(d, func(p *pool.Pool) { p.Close() }, d.workers) // a net under a forgotten Close
+	d.log.Debug("simd: device open", "name", d.info.Name, "tier", d.info.Tier, "workers", d.info.Workers)
+	return d, nil
+}
+
+// Info describes the device.
+func (d *Device) Info() Info { return d.info }
+
+// Memory returns the current use of memory by tensors and temporaries.
+func (d *Device) Memory() Memory { return d.memory.figures() }
+
+// Trim gives memory that is kept for reuse back to the Go runtime.
+func (d *Device) Trim() { d.memory.trim() }
+
+// Close closes the device with all its tensors; later use fails with compute.ErrClosed. Work in flight finishes and
+// delivers its results. Close does not wait and is idempotent.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.closed = true
+	tensors := d.tensors
+	d.tensors = nil
+	d.mu.Unlock()
+	for w := range tensors {
+		if t := w.Value(); t != nil {
+			t.Close()
+		}
+	}
+	d.workers.Close()
+	d.memory.close()
+	d.log.Debug("simd: device closed")
+	return nil
+}
+
+func (d *Device) check() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("simd device: %w", compute.ErrClosed)
+	}
+	return nil
+}

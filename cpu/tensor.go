@@ -1,0 +1,131 @@
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
+)
+
+// Tensor is data that stays in the device's memory. It is safe for concurrent use; only operations that update it in place
+// change it.
+type Tensor struct {
+	d      *Device
+	typ    program.Type
+	origin *origin // of a tensor that a program computes; nil after Upload
+
+	mu      sync.Mutex
+	closed  bool
+	data    *block // nil if there are no elements
+	cleanup runtime.Cleanup
+}
+
+// origin is the run that computes tensors. Runs that need them wait in it.
+type origin struct {
+	mu      sync.Mutex
+	done    bool
+	err     error
+	waiting []*run
+}
+
+func (o *origin) resolve(err error) {
+	o.mu.Lock()
+	o.done, o.err = true, err
+	waiting := o.waiting
+	o.waiting = nil
+	o.mu.Unlock()
+	for _, r := range waiting {
+		if err != nil {
+			r.fail(err)
+		}
+		r.ready(false)
+	}
+}
+
+// newTensor makes a tensor that owns one reference to data.
+func (d *Device) newTensor(t program.Type, data *block, o *origin) (*Tensor, error) {
+	x := &Tensor{d: d, typ: program.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, origin: o, data: data}
+	w := weak.Make(x)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		data.release()
+		return nil, fmt.Errorf("simd device: %w", compute.ErrClosed)
+	}
+	d.tensors[w] = struct{}{}
+	x.cleanup = runtime.AddCleanup(x, func(data *block) { // a net under a forgotten Close
+		data.release()
+		d.forget(w)
+	}, data)
+	return x, nil
+}
+
+func (d *Device) forget(w weak.Pointer[Tensor]) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.tensors, w)
+}
+
+// Shape returns the shape; the caller must not change it. It is no copy, since replays, which allocate nothing, compare shapes.
+func (t *Tensor) Shape() []int { return t.typ.Shape }
+
+// DType returns the element type.
+func (t *Tensor) DType() compute.DType { return t.typ.DType }
+
+// ReadAsync copies the elements to dst, a slice of the tensor's type and length. It waits for the program that computes
+// the tensor.
+func (t *Tensor) ReadAsync(dst any) *compute.Future {
+	if err := program.CheckSlice(dst, t.typ); err != nil {
+		return compute.Failed(fmt.Errorf("read tensor %v: %w", t.typ, err))
+	}
+	p := &program.Program{}
+	p.Read = []program.Slot{p.Add(t.typ, program.FromTensor)}
+	x, err := t.d.Compile(p)
+	if err != nil {
+		return compute.Failed(fmt.Errorf("read tensor %v: %w", t.typ, err))
+	}
+	defer x.Close()
+	return x.Start(&program.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
+}
+
+// Close frees the tensor's memory once runs in flight no longer need it. It is idempotent.
+func (t *Tensor) Close() error {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return nil
+	}
+	t.closed = true
+	data := t.data
+	t.data = nil
+	t.mu.Unlock()
+	t.cleanup.Stop()
+	data.release()
+	t.d.forget(weak.Make(t))
+	return nil
+}
+
+// acquire gives a run a reference to the data and makes it wait for the run that computes them.
+func (t *Tensor) acquire(r *run) (*block, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, fmt.Errorf("tensor %v: %w", t.typ, compute.ErrClosed)
+	}
+	if o := t.origin; o != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.err != nil {
+			return nil, fmt.Errorf("tensor %v was not computed: %w", t.typ, o.err)
+		}
+		if !o.done {
+			r.pending.Add(1)
+			o.waiting = append(o.waiting, r)
+		}
+	}
+	return t.data.retain(), nil
+}

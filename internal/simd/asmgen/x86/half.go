@@ -1,0 +1,139 @@
+package x86
+
+import (
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// halfTier is a tier with kernels between float32 and the floats of 16 bits. AVX-512 has none that needs another feature: its
+// own conversion to bfloat16 flushes subnormal numbers.
+type halfTier struct {
+	name  string
+	lanes int
+}
+
+// halfFiles are the kernels that convert.
+func halfFiles() (map[string][]byte, error) {
+	c := build.NewContext()
+	for _, t := range []halfTier{{"AVX2", 8}, {"AVX512", 16}} {
+		h := &half{halfTier: t, Context: c}
+		h.function("widenF16", "float32", "uint16", func() func(from, to operand.Mem) {
+			return func(from, to operand.Mem) {
+				v := h.vector()
+				h.VCVTPH2PS(from, v)
+				h.VMOVUPS(v, to)
+			}
+		})
+		h.function("widenBF16", "float32", "uint16", func() func(from, to operand.Mem) {
+			return func(from, to operand.Mem) {
+				v := h.vector()
+				h.VPMOVZXWD(from, v)
+				h.VPSLLD(operand.U8(16), v, v)
+				h.VMOVUPS(v, to)
+			}
+		})
+		h.function("narrowF16", "uint16", "float32", func() func(from, to operand.Mem) {
+			return func(from, to operand.Mem) {
+				v := h.vector()
+				h.VMOVUPS(from, v)
+				h.VCVTPS2PH(operand.U8(0), v, to) // to the nearest, halves to even
+			}
+		})
+		h.function("narrowBF16", "uint16", "float32", h.narrowBF16)
+	}
+	return assembled(c, "kernels", "half")
+}
+
+// half emits the functions of a tier.
+type half struct {
+	halfTier
+	*build.Context
+}
+
+func (h *half) vector() reg.VecVirtual {
+	if h.lanes == 16 {
+		return h.ZMM()
+	}
+	return h.YMM()
+}
+
+// function emits a loop over n vectors, four at a time while there are as many; prepare returns what converts one.
+func (h *half) function(name, to, from string, prepare func() func(from, to operand.Mem)) {
+	h.Function(name + h.name)
+	h.Pragma("noescape")
+	h.SignatureExpr("func(y *" + to + ", x *" + from + ", n int)")
+	h.Doc(name + h.name + " converts n vectors.")
+	y, x, n := h.Load(h.Param("y"), h.GP64()), h.Load(h.Param("x"), h.GP64()), h.Load(h.Param("n"), h.GP64())
+	convert := prepare()
+	bytes := func(t string) int {
+		if t == "uint16" {
+			return 2 * h.lanes
+		}
+		return 4 * h.lanes
+	}
+	step := func(vectors int) {
+		for i := range vectors {
+			convert(operand.Mem{Base: x, Disp: i * bytes(from)}, operand.Mem{Base: y, Disp: i * bytes(to)})
+		}
+		h.ADDQ(operand.U32(vectors*bytes(from)), x)
+		h.ADDQ(operand.U32(vectors*bytes(to)), y)
+	}
+	h.SUBQ(operand.U8(4), n)
+	h.JL(operand.LabelRef("rest"))
+	h.Label("four")
+	step(4)
+	h.SUBQ(operand.U8(4), n)
+	h.JGE(operand.LabelRef("four"))
+	h.Label("rest")
+	h.ADDQ(operand.U8(4), n)
+	h.JEQ(operand.LabelRef("done"))
+	h.Label("one")
+	step(1)
+	h.DECQ(n)
+	h.JNE(operand.LabelRef("one"))
+	h.Label("done")
+	h.VZEROUPPER()
+	h.RET()
+}
+
+// narrowBF16 rounds the bits as an integer: adding half of the last place, less one bit if the number is even, carries
+// into the upper half, and from the largest numbers into Inf.
+func (h *half) narrowBF16() func(from, to operand.Mem) {
+	all := func(bits uint32) reg.VecVirtual {
+		r, x, v := h.GP32(), h.XMM(), h.vector()
+		h.MOVL(operand.U32(bits), r)
+		h.VMOVD(r, x)
+		h.VPBROADCASTD(x, v)
+		return v
+	}
+	below, odd, quiet := all(0x7fff), all(1), all(0x400000)
+	const unordered = 3
+	return func(from, to operand.Mem) {
+		v, r := h.vector(), h.vector()
+		h.VMOVUPS(from, v)
+		h.VPSRLD(operand.U8(16), v, r)
+		if h.lanes == 16 {
+			nan := h.K()
+			h.VPANDD(odd, r, r)
+			h.VPADDD(below, r, r)
+			h.VPADDD(v, r, r)
+			h.VCMPPS(operand.U8(unordered), v, v, nan)
+			h.VPORD(quiet, v, nan, r)
+			h.VPSRLD(operand.U8(16), r, r)
+			h.VPMOVDW(r, to)
+			return
+		}
+		h.VPAND(odd, r, r)
+		h.VPADDD(below, r, r)
+		h.VPADDD(v, r, r)
+		nan := h.YMM()
+		h.VCMPPS(operand.U8(unordered), v, v, nan)
+		h.VPOR(quiet, v, v)
+		h.VBLENDVPS(nan, v, r, r)
+		h.VPSRLD(operand.U8(16), r, r)
+		h.VPACKUSDW(r, r, r)
+		h.VPERMQ(operand.U8(0b1000), r, r) // the lower halves of both parts
+		h.VMOVUPS(r.AsX(), to)
+	}
+}

@@ -1,0 +1,233 @@
+package x86
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// windowTier is a tier with kernels for convolutions, in package gemm.
+type windowTier struct {
+	*build.Context
+	name   string
+	widths []int // of registers that hold floats, the widest first
+}
+
+// windowFiles are the kernels of convolutions.
+func windowFiles() (map[string][]byte, error) {
+	c := build.NewContext()
+	for _, t := range []windowTier{
+		{c, "SSE", []int{4, 2, 1}},
+		{c, "AVX2", []int{8, 4, 2, 1}},
+		{c, "AVX512", []int{16, 8, 4, 2, 1}},
+	} {
+		t.gather()
+		t.taps()
+	}
+	return assembled(c, "gemm", "window")
+}
+
+func (t *windowTier) begin(name, signature, doc string) {
+	t.Function(name + t.name)
+	t.Pragma("noescape")
+	t.SignatureExpr(signature)
+	t.Doc(name + t.name + " " + doc)
+}
+
+func (t *windowTier) end() {
+	if t.name != "SSE" {
+		t.VZEROUPPER()
+	}
+	t.RET()
+}
+
+func (t *windowTier) argument(name string) reg.GPVirtual {
+	return t.Load(t.Param(name), t.GP64()).(reg.GPVirtual)
+}
+
+func (t *windowTier) vector(width int) reg.VecVirtual {
+	switch width {
+	case 16:
+		return t.ZMM()
+	case 8:
+		return t.YMM()
+	}
+	return t.XMM()
+}
+
+// move copies width floats between memory and a register.
+func (t *windowTier) move(width int, from, to operand.Op) {
+	switch sse := t.name == "SSE"; {
+	case width == 1 && sse:
+		t.MOVSS(from, to)
+	case width == 1:
+		t.VMOVSS(from, to)
+	case width == 2 && sse:
+		t.MOVSD(from, to)
+	case width == 2:
+		t.VMOVSD(from, to)
+	case sse:
+		t.MOVUPS(from, to)
+	default:
+		t.VMOVUPS(from, to)
+	}
+}
+
+// gather copies with two moves that may overlap, of the widest register that n elements fill.
+func (t *windowTier) gather() {
+	t.begin("gather", "func(dst, x *float32, offsets *int32, k, width, n int)",
+		"sets dst[p*width+j] = x[offsets[p]+j] for p < k and j < n; n is at most two vectors.")
+	dst, x, offsets := t.argument("dst"), t.argument("x"), t.argument("offsets")
+	k, step, n := t.argument("k"), t.argument("width"), t.argument("n")
+	t.SHLQ(operand.U8(2), step)
+	for _, width := range t.widths {
+		next, loop := fmt.Sprintf("below%d", width), fmt.Sprintf("by%d", width)
+		t.CMPQ(n, operand.U32(width))
+		t.JL(operand.LabelRef(next))
+		last := t.GP64()
+		t.LEAQ(operand.Mem{Base: n, Disp: -width}, last)
+		t.SHLQ(operand.U8(2), last)
+		from := t.GP64()
+		t.LEAQ(operand.Mem{Base: x, Index: last, Scale: 1}, from)
+		t.Label(loop)
+		at, low, high := t.GP64(), t.vector(width), t.vector(width)
+		t.MOVLQSX(operand.Mem{Base: offsets}, at)
+		t.move(width, operand.Mem{Base: x, Index: at, Scale: 4}, low)
+		t.move(width, operand.Mem{Base: from, Index: at, Scale: 4}, high)
+		t.move(width, low, operand.Mem{Base: dst})
+		t.move(width, high, operand.Mem{Base: dst, Index: last, Scale: 1})
+		t.ADDQ(operand.U8(4), offsets)
+		t.ADDQ(step, dst)
+		t.DECQ(k)
+		t.JNZ(operand.LabelRef(loop))
+		t.JMP(operand.LabelRef("end"))
+		t.Label(next)
+	}
+	t.Label("end")
+	t.end()
+}
+
+// taps keeps four vectors of sums in registers. Where there are fewer elements the vectors overlap, and compute some twice.
+func (t *windowTier) taps() {
+	t.begin("taps", "func(y, x, w *float32, offsets *int32, k, n, rows, ystep, xstep int)",
+		"sets y[j] to the sum of w[p]·x[offsets[p]+j] over p < k, for j < n, in every row: rows are ystep and xstep apart.")
+	w, offsets, k := t.argument("w"), t.argument("offsets"), t.argument("k")
+	t.Label("row")
+	y, x, n := t.argument("y"), t.argument("x"), t.argument("n")
+	const copies = 4
+	for _, width := range t.widths {
+		if width == 2 {
+			continue
+		}
+		block, loop, next := fmt.Sprintf("block%d", width), fmt.Sprintf("by%d", width), fmt.Sprintf("below%d", width)
+		t.Label(block)
+		t.CMPQ(n, operand.U32(width))
+		t.JL(operand.LabelRef(next))
+		many, last := t.GP64(), t.GP64()
+		t.MOVQ(operand.I32(copies*width), many)
+		t.CMPQ(n, many)
+		t.CMOVQLT(n, many)
+		t.LEAQ(operand.Mem{Base: many, Disp: -width}, last)
+		var starts [copies]reg.GPVirtual // elements
+		var from [copies]reg.GPVirtual
+		var sums [copies]reg.VecVirtual
+		for i := range copies {
+			sums[i] = t.vector(width)
+			t.zero(sums[i])
+			from[i] = t.GP64()
+			if i == 0 {
+				t.MOVQ(x, from[0])
+				continue
+			}
+			starts[i] = t.GP64()
+			t.MOVQ(operand.I32(i*width), starts[i])
+			t.CMPQ(last, starts[i])
+			t.CMOVQLT(last, starts[i])
+			t.LEAQ(operand.Mem{Base: x, Index: starts[i], Scale: 4}, from[i])
+		}
+		p := t.GP64()
+		t.XORQ(p, p)
+		t.Label(loop)
+		at, f := t.GP64(), t.vector(width)
+		t.MOVLQSX(operand.Mem{Base: offsets, Index: p, Scale: 4}, at)
+		t.broadcast(width, operand.Mem{Base: w, Index: p, Scale: 4}, f)
+		for i := range copies {
+			t.accumulate(width, operand.Mem{Base: from[i], Index: at, Scale: 4}, f, sums[i])
+		}
+		t.INCQ(p)
+		t.CMPQ(p, k)
+		t.JL(operand.LabelRef(loop))
+		t.move(width, sums[0], operand.Mem{Base: y})
+		for i := 1; i < copies; i++ {
+			t.SUBQ(x, from[i])
+			t.move(width, sums[i], operand.Mem{Base: y, Index: from[i], Scale: 1})
+		}
+		t.LEAQ(operand.Mem{Base: x, Index: many, Scale: 4}, x)
+		t.LEAQ(operand.Mem{Base: y, Index: many, Scale: 4}, y)
+		t.SUBQ(many, n)
+		t.JMP(operand.LabelRef(block))
+		t.Label(next)
+	}
+	for _, name := range []string{"y", "x"} {
+		step := t.argument(name + "step")
+		t.SHLQ(operand.U8(2), step)
+		t.ADDQ(step, t.slot(name))
+	}
+	t.DECQ(t.slot("rows"))
+	t.JNZ(operand.LabelRef("row"))
+	t.end()
+}
+
+// slot is where an argument lies.
+func (t *windowTier) slot(name string) operand.Mem {
+	b, err := t.Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
+}
+
+func (t *windowTier) zero(v reg.VecVirtual) {
+	switch {
+	case t.name == "SSE":
+		t.XORPS(v, v)
+	case v.Size() == 64:
+		t.VPXORD(v, v, v)
+	default:
+		t.VXORPS(v, v, v)
+	}
+}
+
+func (t *windowTier) broadcast(width int, m operand.Mem, v reg.VecVirtual) {
+	switch {
+	case width == 1:
+		t.move(1, m, v)
+	case t.name == "SSE":
+		t.move(1, m, v)
+		t.SHUFPS(operand.U8(0), v, v)
+	default:
+		t.VBROADCASTSS(m, v)
+	}
+}
+
+// accumulate adds f times what lies at m.
+func (t *windowTier) accumulate(width int, m operand.Mem, f, sum reg.VecVirtual) {
+	switch {
+	case t.name != "SSE" && width == 1:
+		t.VFMADD231SS(m, f, sum)
+	case t.name != "SSE":
+		t.VFMADD231PS(m, f, sum)
+	default:
+		v := t.XMM()
+		t.move(width, m, v)
+		if width == 1 {
+			t.MULSS(f, v)
+			t.ADDSS(v, sum)
+		} else {
+			t.MULPS(f, v)
+			t.ADDPS(v, sum)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package blocks
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/wavelane/wavelane/internal/simd/kernels"
+)
+
+// On js, whole products are operations of the side module, whose memory is that of the Go program: it reads weights where
+// they lie. A call takes as long as some hundred values.
+
+// sideCall is what an operation of the side module works on, and its scratch memory. Its layout is that of
+// asmgen/wasm/blocks.go. Addresses are of 32 bits, the lower half of a Go pointer.
+type sideCall struct {
+	sidePointers
+
+	format uint32    // GGML's number
+	block  uint32    // values of a block
+	groups uint32    // scales of a block
+	row    uint32    // bytes of a row of weights
+	lo, hi uint32    // rows of weights
+	at     uint32    // block that a row is read from
+	blocks uint32    // of a row that are read
+	piece  uint32    // of them at a time
+	m      uint32    // rows of x
+	ldy    uint32    // bytes from result to result of the next row of x
+	stride uint32    // bytes from row to row of x
+	least  uint32    // offset of what is multiplied with sums of x: a or b
+	offset uint32    // what integers stand above zero
+	factor float32   // of the minima: offset, or one where there are minima
+	base   [2]uint32 // of the planes but the first in a row
+	size   [3]uint32 // of a block in the planes
+
+	totals  [Most]float64
+	parts   [4]float32 // of a tile of rows of x
+	minima  [4]float32
+	settled [4]float32 // written, never read
+	a, b    [most/16 + 4]float32
+	s       [most / 16]float32
+	zeros   [Piece / 16]float32
+	q       [Piece]int16
+	values  [Piece]float32
+}
+
+type sidePointers struct {
+	y, data, x       unsafe.Pointer       // results, weights, rows of float32
+	wide, scale, sum [Most]unsafe.Pointer // of rounded rows
+}
+
+var sideCalls = sync.Pool{New: func() any { return new(sideCall) }}
+
+// side says whether there is a side module.
+func side() bool { return kernels.Active() == kernels.SIMD128 }
+
+// sideCall begins a call with rows of x and of weights, of so many values. It returns nil if there is no side module, or
+// nothing to do.
+func (w *Weights) sideCall(m, lo, hi, values int) *sideCall {
+	if !side() || m == 0 || lo >= hi || values == 0 {
+		return nil
+	}
+	c := sideCalls.Get().(*sideCall)
+	c.data = unsafe.Pointer(unsafe.SliceData(w.data))
+	c.format, c.block, c.groups = uint32(w.Type), uint32(w.BlockLen()), uint32(w.BlockLen()/w.width)
+	c.row, c.lo, c.hi, c.m = uint32(w.RowBytes()), uint32(lo), uint32(hi), uint32(m)
+	c.at, c.blocks, c.piece = 0, uint32(w.Cols/w.BlockLen()), uint32(Piece/w.BlockLen())
+	// The last of several planes, which has the scales, is plane 2.
+	first, second := uint32(w.size[0]), uint32(w.size[1])
+	if c.size = [3]uint32{first, second, uint32(w.size[2])}; w.size[2] == 0 {
+		c.size, second = [3]uint32{first, 0, second}, 0
+	}
+	c.base = [2]uint32{c.blocks * first, c.blocks * (first + second)}
+	c.least, c.factor, c.offset = uint32(unsafe.Offsetof(c.a)), w.offset, uint32(w.offset)
+	if w.affine {
+		c.least, c.factor = uint32(unsafe.Offsetof(c.b)), 1
+	}
+	return c
+}
+
+func (c *sideCall) run(op kernels.BlocksOp) {
+	kernels.RunBlocks(op, unsafe.Pointer(c))
+	c.sidePointers = sidePointers{} // no memory is kept alive
+	sideCalls.Put(c)
+}
+
+func (w *Weights) sideDequantize(y []float32, r, lo int) bool {
+	c := w.sideCall(1, r, r+1, len(y))
+	if c == nil {
+		return false
+	}
+	c.data = unsafe.Add(c.data, r*w.RowBytes())
+	c.y, c.at, c.blocks = unsafe.Pointer(&y[0]), uint32(lo/w.BlockLen()), uint32(len(y)/w.BlockLen())
+	c.run(kernels.BlocksDequantize)
+	return true
+}
+
+// sideColumns adds to the sums of MultiplyColumns, of columns from lo to hi, what rows of weights from first to end add.
+func (w *Weights) sideColumns(sums []float32, x []float32, m, first, end, lo, hi int) bool {
+	c := w.sideCall(m, first, end, hi-lo)
+	if c == nil {
+		return false
+	}
+	c.y, c.ldy = unsafe.Pointer(&sums[0]), 4*Strip
+	c.x, c.stride = unsafe.Pointer(&x[0]), uint32(4*w.Rows)
+	c.at, c.blocks = uint32(lo/w.BlockLen()), uint32((hi-lo)/w.BlockLen())
+	c.run(kernels.BlocksColumns)
+	return true
+}
+
+func (w *Weights) sideMultiply(y []float32, ldy int, x []float32, m, lo, hi int) bool {
+	c := w.sideCall(m, lo, hi, w.Cols)
+	if c == nil {
+		return false
+	}
+	c.y, c.ldy = unsafe.Pointer(&y[0]), uint32(4*ldy)
+	c.x, c.stride = unsafe.Pointer(&x[0]), uint32(4*w.Cols)
+	c.run(kernels.BlocksMultiply)
+	return true
+}
+
+func (w *Weights) sideMultiply8(y []float32, ldy int, x RoundedRows, lo, hi int) bool {
+	var places [Most]Rounded
+	for from := 0; from < x.Rows; from += Most {
+		x := x.some(from, &places)
+		m := len(x)
+		c := w.sideCall(m, lo, hi, w.Cols)
+		if c == nil {
+			return false
+		}
+		c.y, c.ldy = unsafe.Pointer(&y[from*ldy]), uint32(4*ldy)
+		for i := range m {
+			scale, sum := x[i].groups(w.width, 0, w.Cols/w.width)
+			c.wide[i], c.scale[i], c.sum[i] = unsafe.Pointer(&x[i].wide[0]), unsafe.Pointer(&scale[0]), unsafe.Pointer(&sum[0])
+		}
+		if m == 1 {
+			c.piece = uint32(most / w.BlockLen())
+		}
+		c.run(kernels.BlocksMultiply8)
+	}
+	return true
+}
+
+// wideWords says that rounded rows have their integers once more, as the side module multiplies them.
+const wideWords = 1
+
+// widen writes the integers of a block of 32 in 16 bits: of every 16, those of even places before those of odd ones.
+func (r *Rounded) widen(b int) {
+	q, wide := (*[32]int8)(r.Q[32*b:]), (*[32]int16)(r.wide[32*b:])
+	for h := 0; h < 32; h += 16 {
+		for i := range 8 {
+			wide[h+i], wide[h+8+i] = int16(q[h+2*i]), int16(q[h+2*i+1])
+		}
+	}
+}

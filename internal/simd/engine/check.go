@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// MustLen wants a slice of so many elements.
+func MustLen(name string, got, want int) {
+	if got != want {
+		wrongLen(name, got, want)
+	}
+}
+
+//go:noinline // keeps mustLen small
+func wrongLen(name string, got, want int) {
+	panic(fmt.Errorf("simd.%s: %d elements where %d belong: %w", name, got, want, compute.ErrShape))
+}
+
+// MustApart wants a destination that shares no element with an operand.
+func MustApart(name string, dst, x []float32) {
+	if overlaps(dst, x) {
+		panic(fmt.Errorf("simd.%s: the destination overlaps an operand: %w", name, compute.ErrArgument))
+	}
+}
+
+// MustFit wants what elementwise functions need: an operand of the destination's length, and if they share elements one that
+// does not begin before the destination.
+func MustFit(name string, dst, x []float32) {
+	if len(x) != len(dst) || ahead(x, dst) {
+		misfit(name, dst, x)
+	}
+}
+
+//go:noinline // keeps mustFit small
+func misfit(name string, dst, x []float32) {
+	MustLen(name, len(x), len(dst))
+	panic(fmt.Errorf("simd.%s: an operand begins before the destination and reaches into it: %w", name, compute.ErrArgument))
+}
+
+// ahead reports whether x begins before y and reaches into it.
+func ahead(x, y []float32) bool {
+	d := Address(y) - Address(x)
+	return d != 0 && d < uintptr(4*len(x))
+}
+
+func overlaps(x, y []float32) bool {
+	return len(x) > 0 && len(y) > 0 && (Address(y)-Address(x) < uintptr(4*len(x)) || Address(x)-Address(y) < uintptr(4*len(y)))
+}
+
+func Address(x []float32) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(x))) }

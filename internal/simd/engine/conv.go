@@ -1,0 +1,344 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/simd/gemm"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
+)
+
+// Convolution is a conv2d planned for the active tier.
+//
+// Every unit of work is a band of rows of the result. It first spreads out the rows of the input that the band needs, with
+// zeros for the padding, and with a stride as one plane for each remainder of a position modulo the stride. After that tap
+// (c, ky, kx) reads, for successive pixels of a row of the result, successive elements from a fixed offset on, whatever
+// stride, dilation and padding are. The result is a product of the weights with those rows of elements, of which only a panel
+// at a time exists; with few channels it is a sum of rows.
+type Convolution struct {
+	catalogue.ConvDims
+	perGroup int // input channels of a group
+	outs     int // output channels of a group
+	taps     int // weights of an output channel
+	pixels   int // of an output plane
+	act      span
+	Finish   func(d *ConvData, y []float32, at int) // changes y, which begins at element at of the result; nil for nothing
+	FinishNS float64                                // of both
+
+	whole   bool     // the input is read as it lies: there is neither padding nor a stride
+	product bool     // it is computed as a product
+	slow    bool     // it is computed tap by tap from the input: there is none, or more than offsets can tell
+	rests   [2][]int // remainders that occur, down and across
+	lines   int      // of a plane that is spread out
+	wide    int      // elements of a line
+	band    int      // rows of the result in a unit
+	bands   int
+	parts   int     // units that share the channels of a band
+	offsets []int32 // of taps, from what the first pixel reads at tap 0
+	windows gemm.Windows
+}
+
+// ConvData is the data of a convolution.
+type ConvData struct {
+	X, W, Bias, Y []float32
+	Packed        []float32 // weights
+	Stop          *atomic.Bool
+	Data          any // for finish
+}
+
+// Plan fills v in for a number of threads. All of v that can be used again is.
+func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads int) {
+	*v = Convolution{ConvDims: d, rests: v.rests, offsets: v.offsets}
+	v.perGroup, v.outs, v.pixels = d.C/d.Groups, d.OutC/d.Groups, d.OutH*d.OutW
+	v.taps = v.perGroup * d.KH * d.KW
+	v.act, v.FinishNS = activation(act)
+	v.whole = d.Stride == [2]int{1, 1} && d.Pad == [2]int{}
+	for axis, size := range [2]int{d.KH, d.KW} {
+		v.rests[axis] = v.rests[axis][:0]
+		for k := range size {
+			if r := k * d.Dilation[axis] % d.Stride[axis]; !slices.Contains(v.rests[axis], r) {
+				v.rests[axis] = append(v.rests[axis], r)
+			}
+		}
+	}
+	above := (d.KH - 1) * d.Dilation[0] / d.Stride[0]
+	v.wide = d.OutW + (d.KW-1)*d.Dilation[1]/d.Stride[1]
+	v.product = v.outs >= 4 && v.taps >= 4
+	v.cut(above, threads)
+	v.lines = v.band + above
+	if v.whole {
+		v.lines = d.H
+	}
+	if v.slow = v.taps == 0 || v.spreadSize() > math.MaxInt32; v.slow {
+		v.product, v.parts = false, 1
+		return
+	}
+	v.place()
+	v.windows = gemm.Windows{M: v.outs, AM: v.taps, Offsets: v.offsets, Width: d.OutW, Step: v.wide, LDC: v.pixels}
+	if v.wide == d.OutW { // lines follow each other without a gap
+		v.windows.Width = v.pixels
+	}
+	if v.product {
+		v.windows.Once = v.N*v.bands <= 3 // units that use the same weights
+		v.windows.Plan(v.parts)
+		v.parts = min(v.parts, v.windows.Down())
+	}
+}
+
+// cut chooses the band: as much as a part of the second cache holds, but units enough for all threads.
+func (v *Convolution) cut(above, threads int) {
+	const most = 1 << 16 // elements that are spread out
+	mr, nr := gemm.TileSize()
+	least := 1
+	if v.product {
+		least = CeilDiv(4*nr, v.OutW)
+	}
+	least = min(least, v.OutH)
+	images := v.N * v.Groups
+	v.band = most/max(1, v.perGroup*len(v.rests[0])*len(v.rests[1])*v.wide) - above
+	units := 1
+	if work := float64(v.N*v.OutC) * float64(v.pixels) * (0.01*float64(v.taps) + v.FinishNS); threads > 1 && work > SplitTime {
+		units = 4 * threads
+	}
+	v.band = min(v.band, CeilDiv(v.OutH, CeilDiv(units, images)))
+	v.band = min(max(v.band, least), v.OutH)
+	if v.product && v.band < v.OutH { // fill the last panel of columns well
+		best, waste := v.band, 1.0
+		for b := v.band; b >= max(least, v.band/2); b-- {
+			if n := b * v.OutW; float64(Padded(n, nr)-n)/float64(n) < waste {
+				best, waste = b, float64(Padded(n, nr)-n)/float64(n)
+			}
+		}
+		v.band = best
+	}
+	v.bands = CeilDiv(v.OutH, v.band)
+	v.parts = 1
+	if v.product {
+		v.parts = max(1, min(CeilDiv(units, images*v.bands), v.outs/(4*mr)))
+	}
+}
+
+// spreadSize is the number of elements that a band needs.
+func (v *Convolution) spreadSize() int {
+	return v.perGroup * len(v.rests[0]) * len(v.rests[1]) * v.lines * v.wide
+}
+
+// place computes the offsets of the taps.
+func (v *Convolution) place() {
+	v.offsets = Grow(v.offsets, v.taps)[:0]
+	for c := range v.perGroup {
+		for ky := range v.KH {
+			down := ky * v.Dilation[0]
+			row := slices.Index(v.rests[0], down%v.Stride[0])
+			for kx := range v.KW {
+				across := kx * v.Dilation[1]
+				col := slices.Index(v.rests[1], across%v.Stride[1])
+				plane := (c*len(v.rests[0])+row)*len(v.rests[1]) + col
+				at := (plane*v.lines+down/v.Stride[0])*v.wide + across/v.Stride[1]
+				v.offsets = append(v.offsets, int32(at))
+			}
+		}
+	}
+}
+
+// Phases is the number of phases: packing the weights, if that is done in advance, and computing.
+func (v *Convolution) Phases() int {
+	if v.product && !v.windows.Once {
+		return 2
+	}
+	return 1
+}
+
+func (v *Convolution) Phase(i int) (units int, ns float64) {
+	if i < v.Phases()-1 {
+		blocks := v.windows.Blocks()
+		return v.Groups * blocks, 10 + 0.5*float64(v.outs*v.taps)/float64(blocks)
+	}
+	pixels := float64(v.band * v.OutW)
+	ns = 0.2 * float64(v.spreadSize())
+	if v.product {
+		ns += pixels * (v.windows.NS() + float64(v.outs)*v.FinishNS) / float64(v.parts)
+	} else {
+		ns += pixels * float64(v.outs) * (0.1*float64(v.taps) + v.FinishNS)
+	}
+	return v.N * v.Groups * v.bands * v.parts, 20 + ns
+}
+
+// Scratch is the number of elements of convData.packed.
+func (v *Convolution) Scratch() int {
+	if v.Phases() < 2 {
+		return 0
+	}
+	return v.Groups * v.windows.Packed()
+}
+
+// Do computes units of a phase.
+func (v *Convolution) Do(i, lo, hi int, a *ConvData) {
+	if i < v.Phases()-1 {
+		v.pack(lo, hi, a)
+		return
+	}
+	var spread []float32
+	if !v.whole && !v.slow {
+		b := Borrow(v.spreadSize())
+		defer Scratch.Put(b)
+		spread = *b
+		clear(spread)
+	}
+	before := -1 // band that is spread out
+	for u := lo; u < hi && !(a.Stop != nil && a.Stop.Load()); u++ {
+		part, unit := u%v.parts, u/v.parts
+		from := unit % v.bands * v.band
+		group, n := unit/v.bands%v.Groups, unit/v.bands/v.Groups
+		rows := min(v.band, v.OutH-from)
+		x := a.X[(n*v.C+group*v.perGroup)*v.H*v.W:][:v.perGroup*v.H*v.W]
+		at := (n*v.OutC+group*v.outs)*v.pixels + from*v.OutW
+		y := a.Y[at:]
+		first, last := 0, v.outs
+		if !v.slow {
+			if v.whole {
+				x = x[from*v.W:]
+			} else {
+				if before != unit {
+					v.spread(spread, x, from, rows)
+				}
+				x, before = spread, unit
+			}
+			if v.product {
+				down := v.windows.Down()
+				lo, hi := down*part/v.parts, down*(part+1)/v.parts
+				first, last = v.windows.Rows(lo, hi)
+				w := a.W[group*v.outs*v.taps:]
+				if !v.windows.Once {
+					w = a.Packed[group*v.windows.Packed():]
+				}
+				v.windows.Multiply(y, w, x, rows*v.OutW, lo, hi, a.Stop)
+			} else {
+				v.sum(y, x, a.W[group*v.outs*v.taps:], rows)
+			}
+		}
+		for c := first; c < last; c++ {
+			channel := group*v.outs + c
+			y := y[c*v.pixels:][:rows*v.OutW]
+			if v.slow || v.spoilt(y, a.W[channel*v.taps:][:v.taps]) {
+				for r := range rows {
+					v.row(y[r*v.OutW:][:v.OutW], a.X[(n*v.C+group*v.perGroup)*v.H*v.W:], a.W[channel*v.taps:], from+r)
+				}
+			}
+			if a.Bias != nil {
+				kernels.AddScalar(y, y, a.Bias[channel])
+			}
+			if v.act != nil {
+				v.act(y, y, nil, nil, Numbers{})
+			}
+			if v.Finish != nil {
+				v.Finish(a, y, at+c*v.pixels)
+			}
+		}
+	}
+}
+
+// pack packs blocks of the weights.
+func (v *Convolution) pack(lo, hi int, a *ConvData) {
+	blocks := v.windows.Blocks()
+	for u := lo; u < hi; u++ {
+		group := u / blocks
+		v.windows.Pack(a.Packed[group*v.windows.Packed():], a.W[group*v.outs*v.taps:], u%blocks)
+	}
+}
+
+// spoilt reports whether weights that are not finite may have met zeros of the padding: then there is NaN in y.
+func (v *Convolution) spoilt(y, w []float32) bool {
+	if v.whole || kernels.MaxAbs(y) <= math.MaxFloat32 {
+		return false
+	}
+	return !(kernels.MaxAbs(w) <= math.MaxFloat32)
+}
+
+// sum computes the rows of a band for each channel of a group, tap by tap.
+func (v *Convolution) sum(y, x, w []float32, rows int) {
+	n, step := v.OutW, v.wide
+	if n == step { // lines follow each other without a gap
+		n, rows = rows*n, 1
+	}
+	for c := range v.outs {
+		gemm.Taps(y[c*v.pixels:], x, w[c*v.taps:], v.offsets, n, rows, n, step)
+	}
+}
+
+// spread copies what rows of the result from a row on read of a group's planes. What lies beside the planes is 0 already.
+func (v *Convolution) spread(to, x []float32, from, rows int) {
+	for c := range v.perGroup {
+		plane := x[c*v.H*v.W:][:v.H*v.W]
+		for _, down := range v.rests[0] {
+			for _, across := range v.rests[1] {
+				lo, hi, at := v.inside(across - v.Pad[1])
+				for line := range rows + v.lines - v.band {
+					part := to[line*v.wide:][:v.wide]
+					iy := (from+line)*v.Stride[0] + down - v.Pad[0]
+					if iy < 0 || iy >= v.H {
+						clear(part)
+					} else if lo < hi {
+						every(part[lo:hi], plane[iy*v.W+at:(iy+1)*v.W], v.Stride[1])
+					}
+				}
+				to = to[v.lines*v.wide:]
+			}
+		}
+	}
+}
+
+// inside returns which elements i of a line that is spread out are elements i·stride + shift of the input's line and not
+// padding, and the one that the first of them is.
+func (v *Convolution) inside(shift int) (lo, hi, at int) {
+	s := v.Stride[1]
+	lo = CeilDiv(max(0, -shift), s)
+	if left := v.W - 1 - shift; left >= 0 {
+		hi = min(left/s+1, v.wide)
+	}
+	return lo, hi, lo*s + shift
+}
+
+// every sets to to every step-th element of x.
+func every(to, x []float32, step int) {
+	switch {
+	case step == 1:
+		copy(to, x)
+	case step == 2:
+		kernels.Evens(Words(to), Words(x))
+	default:
+		for i := range to {
+			to[i] = x[i*step]
+		}
+	}
+}
+
+// row computes a row of the result without bias and activation. Taps over padding are left out, so that no weight meets a
+// zero that is not there.
+func (v *Convolution) row(y, x, w []float32, oy int) {
+	clear(y)
+	for c := range v.perGroup {
+		plane := x[c*v.H*v.W:][:v.H*v.W]
+		filter := w[c*v.KH*v.KW:]
+		for ky := range v.KH {
+			iy := oy*v.Stride[0] - v.Pad[0] + ky*v.Dilation[0]
+			if iy < 0 || iy >= v.H {
+				continue
+			}
+			line := plane[iy*v.W : (iy+1)*v.W]
+			for kx := range v.KW {
+				f := filter[ky*v.KW+kx]
+				at := kx*v.Dilation[1] - v.Pad[1]
+				for i := range y {
+					if at >= 0 && at < v.W {
+						y[i] += f * line[at]
+					}
+					at += v.Stride[1]
+				}
+			}
+		}
+	}
+}

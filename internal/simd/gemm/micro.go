@@ -1,0 +1,58 @@
+// Package gemm multiplies float32 matrices: C = act(alpha·A·B + beta·C + bias), with strided and transposed operands.
+//
+// Large products run over packed panels as in BLIS: blocks of A in panels of at most mr rows, blocks of B in panels of nr
+// columns, both with the inner dimension outermost. A micro-kernel keeps a tile of C in registers and reads both panels in
+// order. See Van Zee and van de Geijn, "BLIS: A Framework for Rapidly Instantiating BLAS Functionality", 2015. Small
+// products run the same micro-kernels on the operands as they lie.
+package gemm
+
+import "github.com/wavelane/wavelane/internal/simd/kernels"
+
+// Tile is the argument of a micro-kernel: a tile of C and what is multiplied for it. Strides are in elements.
+//
+//	for i := range Rows {
+//		for j := range Cols {
+//			sum := float32(0)
+//			for p := range K { sum += A[i*AI+p*AK] * B[p*BK+j] } // in this order; FMA where the tier has it
+//			if Beta == 0 { C[i*LDC+j] = Alpha*sum } else { C[i*LDC+j] = Alpha*sum + Beta*C[i*LDC+j] }
+//		}
+//	}
+//
+// What a tier must provide is one function
+//
+//	//go:noescape
+//	func tile<Tier>(t *Tile)
+//
+// for every 1 ≤ Rows ≤ mr, 1 ≤ Cols ≤ nr and K ≥ 1, such that
+//
+//   - AI = 1 or AK = 1 (packed panels of A have AI = 1, AK = Rows). Nothing but the Rows×K elements of A is read.
+//   - B is read in whole vectors: Cols rounded up to the tier's lanes. Elements from Cols on are any numbers, their products
+//     are dropped.
+//   - Only Rows×Cols elements of C are read or written, and with Beta = 0 they are not read. Cols is a multiple of the
+//     tier's lanes unless its shape says that the kernel masks columns: Go code gives such tiers a temporary tile instead.
+//   - Each element is one chain over p, whatever Rows and Cols, so that the result of a product does not depend on how it is
+//     cut into tiles.
+type Tile struct {
+	A, B, C     *float32
+	K           int
+	AI, AK, BK  int
+	LDC         int
+	Rows, Cols  int
+	Alpha, Beta float32
+	Ahead       *float32 // K cache lines that are needed soon, to be prefetched if the tier gains by it; may be nil
+}
+
+// shape is what the driver must know of a tier's micro-kernel.
+type shape struct {
+	tier   kernels.Tier
+	mr, nr int
+	lanes  int  // float32 in a vector; divides nr
+	masked bool // the kernel takes any number of columns
+}
+
+// panels cuts m rows into as few panels of at most mr rows as there can be, of heights that differ by at most one: the first
+// tall panels have height+1 rows, the others height.
+func panels(m, mr int) (count, height, tall int) {
+	count = (m + mr - 1) / mr
+	return count, m / count, m % count
+}

@@ -1,0 +1,20 @@
+//go:build !amd64
+
+package gemm
+
+import "github.com/wavelane/wavelane/internal/simd/kernels"
+
+func (s *shape) gather(dst, x []float32, offsets []int32, width, n int) {
+	gatherGo(dst, x, offsets, width, n)
+}
+
+// taps goes row by row of the operand, with the kernel of the tier.
+func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
+	for r := range rows {
+		y, x := y[r*ystep:][:n], x[r*xstep:]
+		clear(y)
+		for p, at := range offsets {
+			kernels.Axpy(y, y, x[at:][:n], w[p])
+		}
+	}
+}

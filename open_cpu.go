@@ -9,8 +9,8 @@ import (
 
 var cpuCandidate = candidate{"cpu", openCPU}
 
-func openCPU(context.Context, *config) (*opened, error) {
-	d, err := cpu.Open()
+func openCPU(ctx context.Context, c *config) (*opened, error) {
+	d, err := cpu.Open(ctx, cpu.WithLogger(c.log))
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ var (
 func TestRoutedDevice(t *testing.T) {
 	ctx := context.Background()
 	open := func(kind string) (*opened, *named) {
-		d, err := cpu.Open()
+		d, err := cpu.Open(context.Background())
 		require.NoError(t, err)
 		n := &named{backend: d}
 		return &opened{backend: n, info: Info{Kind: kind}}, n

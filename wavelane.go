@@ -24,6 +24,8 @@ var (
 	ErrClosed        = compute.ErrClosed
 	ErrForeignTensor = compute.ErrForeignTensor
 	ErrNotRun        = compute.ErrNotRun
+	ErrNotFinite     = compute.ErrNotFinite
+	ErrDiverged      = compute.ErrDiverged
 )
 
 // Device is an open device. It is safe for concurrent use.

@@ -1,6 +1,7 @@
 package batch_test
 
 import (
+	"context"
 	"math"
 	"slices"
 	"testing"
@@ -15,7 +16,7 @@ import (
 )
 
 func TestMatMulBackwardErrors(t *testing.T) {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	require.NoError(t, err)
 	defer dev.Close()
 	record := func(want error, f func(b *batch.Batch)) {
@@ -36,7 +37,7 @@ func TestMatMulBackwardErrors(t *testing.T) {
 
 // The gradients against finite differences of the device's own product: f = Σ dy·(a·b) is linear in each operand.
 func TestMatMulBackwardIsTheSlope(t *testing.T) {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	require.NoError(t, err)
 	defer dev.Close()
 	r := testseed.Rand(t)

@@ -16,7 +16,7 @@ import (
 
 func open(t *testing.T) *cpu.Device {
 	t.Helper()
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	require.NoError(t, err)
 	t.Cleanup(func() { dev.Close() })
 	return dev

@@ -14,7 +14,7 @@ import (
 
 // A guard names the step at which numbers went wrong, and the first element that did.
 func ExampleWithGuard() {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func ExampleWithGuard() {
 
 // A profile tells what each step took. Its trace is for ui.perfetto.dev.
 func ExampleWithProfile() {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func ExampleWithProfile() {
 
 // A plan prints as a listing of what runs.
 func ExamplePlan_String() {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // Dropout zeroes elements at random and scales the others, so that the mean stays. The seed is an input, so that every run of the plan
 // may drop others; the numbers are the same on every device.
 func ExampleBatch_Select() {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func ExampleBatch_Select() {
 // Many searches at a time for the least of (x−1)²: whoever finds something better by chance goes there. Each repetition has a stream
 // of random numbers of its own.
 func ExampleBatch_RandomNormal() {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func Example() {
-	dev, err := cpu.Open() // or any other device
+	dev, err := cpu.Open(context.Background()) // or any other device
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func Example() {
 
 // A plan is compiled once; each run reads its inputs anew.
 func ExampleBatch_Compile() {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func ExampleBatch_Compile() {
 
 // A kept value stays on the device as a tensor, for other batches to import.
 func ExampleBatch_Keep() {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func ExampleBatch_Keep() {
 
 // A plan may be given other slices and tensors than it was recorded with.
 func ExamplePlan_SetInput() {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func ExamplePlan_SetInput() {
 
 // The first mistake is kept, with the line that made it, and everything after it is ignored.
 func ExampleBatch_Err() {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func residual(t *testing.T, dev batch.Device, w []float32) *batch.Batch {
 
 func TestInclude(t *testing.T) {
 	ctx := context.Background()
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	require.NoError(t, err)
 	defer dev.Close()
 	part := residual(t, dev, []float32{1, 2, 3, -4})
@@ -50,7 +50,7 @@ func TestInclude(t *testing.T) {
 // Parts have parts, imported tensors, and scalars that vary.
 func TestIncludeDeep(t *testing.T) {
 	ctx := context.Background()
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	require.NoError(t, err)
 	defer dev.Close()
 	w, err := dev.Upload(ctx, []float32{10, 20})
@@ -76,7 +76,7 @@ func TestIncludeDeep(t *testing.T) {
 
 func TestIncludeErrors(t *testing.T) {
 	ctx := context.Background()
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	require.NoError(t, err)
 	defer dev.Close()
 	part := residual(t, dev, make([]float32, 4))

@@ -39,7 +39,7 @@ func TestReplaysAllocateNothing(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection takes what pools keep, in emulation between two calls
 	for _, workers := range []int{1, 4} {
 		for _, n := range []int{8, 192} {
-			dev, err := cpu.Open(cpu.WithWorkers(workers))
+			dev, err := cpu.Open(context.Background(), cpu.WithWorkers(workers))
 			require.NoError(t, err)
 			defer dev.Close()
 			ctx, cancel := context.WithCancel(t.Context())
@@ -183,7 +183,7 @@ func equal(a, b []float32) bool {
 
 // A fork that is started while another run is in flight does not wait for it, and leaves its results alone.
 func TestTwoRunsInFlight(t *testing.T) {
-	dev, err := cpu.Open(cpu.WithWorkers(2))
+	dev, err := cpu.Open(context.Background(), cpu.WithWorkers(2))
 	require.NoError(t, err)
 	t.Cleanup(func() { dev.Close() })
 	entered, leave := make(chan struct{}), make(chan struct{})

@@ -69,7 +69,7 @@ func lz4Corpora(t *testing.T, rng *rand.Rand) map[string][]byte {
 // What one side compresses the other decompresses, and ours is not much larger.
 func TestLZ4Peer(t *testing.T) {
 	seed := testseed.Of(t)
-	d, err := cpu.Open()
+	d, err := cpu.Open(context.Background())
 	require.NoError(t, err)
 	defer d.Close()
 	ctx := context.Background()

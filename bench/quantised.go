@@ -71,7 +71,7 @@ func quantised(t quant.Type, rows int) Case {
 		for i := range data {
 			data[i] = r.Uint32() & 0x3bff3bff // halves below 1
 		}
-		d, err := cpu.Open()
+		d, err := cpu.Open(context.Background())
 		must(err)
 		ctx := context.Background()
 		w, err := d.Upload(ctx, data, n, words)

@@ -16,5 +16,5 @@
 // # Platforms
 //
 // Everywhere. Methods that block the calling goroutine on a device do not exist for GOOS=js, where only their
-// asynchronous twins do: blocking inside a JavaScript callback would stop the event loop that has to finish the work.
+// asynchronous forms do: blocking inside a JavaScript callback would stop the event loop that has to finish the work.
 package compute

@@ -1,6 +1,7 @@
 package cpu_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 }
 
 func open(t testing.TB, opts ...cpu.Option) *cpu.Device {
-	d, err := cpu.Open(opts...)
+	d, err := cpu.Open(context.Background(), opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return d

@@ -33,7 +33,7 @@ func random(t testing.TB, n int) []float32 {
 
 func TestOptions(t *testing.T) {
 	for _, o := range []cpu.Option{nil, cpu.WithWorkers(0), cpu.WithWorkers(-1), cpu.WithWorkers(1 << 20), cpu.WithMemoryLimit(0), cpu.WithLogger(nil)} {
-		_, err := cpu.Open(o)
+		_, err := cpu.Open(context.Background(), o)
 		require.ErrorIs(t, err, compute.ErrArgument)
 	}
 	d := open(t, cpu.WithWorkers(3))

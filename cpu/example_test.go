@@ -10,7 +10,7 @@ import (
 )
 
 func Example() {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	if err != nil {
 		panic(err)
 	}
@@ -27,7 +27,7 @@ func Example() {
 }
 
 func ExampleNewKernel() {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	if err != nil {
 		panic(err)
 	}

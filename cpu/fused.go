@@ -29,7 +29,7 @@ func biasActivation(c *call) work {
 	return one(rows, 10+(ns+engine.Cheap.Ns())*float64(cols), func(a *args, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			y := a.out.f32()[r*cols : (r+1)*cols]
-			for from := 0; from < cols; from += engine.BlockLen() { // so that the activation finds them in the first cache
+			for from := 0; from < cols; from += engine.BlockLen() { // so that the activation finds them in L1
 				part := y[from:min(from+engine.BlockLen(), cols)]
 				kernels.Add(part, a.in[0].f32()[r*cols+from:][:len(part)], a.in[1].f32()[from:][:len(part)])
 				if act != nil {

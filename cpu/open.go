@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -82,20 +83,25 @@ type Device struct {
 	tensors map[weak.Pointer[Tensor]]struct{} // open ones; weak, so that forgotten tensors are collected
 }
 
-// Open opens the CPU as a device. It fails only on an invalid option or an instruction set in WAVELANE_SIMD that there is not
-// (compute.ErrArgument) or that this machine does not have (compute.ErrUnavailable).
-func Open(opts ...Option) (*Device, error) {
+// Open opens the CPU as a device. Its errors are
+//   - compute.ErrArgument: an invalid option, or an instruction set in WAVELANE_SIMD that does not exist;
+//   - compute.ErrUnavailable: an instruction set in WAVELANE_SIMD that this machine does not have;
+//   - that of ctx, if it has ended.
+func Open(ctx context.Context, opts ...Option) (*Device, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("cpu.Open: %w", err)
+	}
 	c := &config{workers: runtime.GOMAXPROCS(0), log: compute.Silence{}}
 	for _, o := range opts {
 		if o == nil {
-			return nil, fmt.Errorf("simd.Open: nil option: %w", compute.ErrArgument)
+			return nil, fmt.Errorf("cpu.Open: nil option: %w", compute.ErrArgument)
 		}
 		if err := o(c); err != nil {
-			return nil, fmt.Errorf("simd.Open: %w", err)
+			return nil, fmt.Errorf("cpu.Open: %w", err)
 		}
 	}
 	if err := kernels.Err(); err != nil {
-		return nil, fmt.Errorf("simd.Open: %w", err)
+		return nil, fmt.Errorf("cpu.Open: %w", err)
 	}
 	d := &Device{
 		info: Info{Name: runtime.GOOS + "/" + runtime.GOARCH, Tier: simd.Tier(), Workers: c.workers, Cores: runtime.NumCPU()},
@@ -104,7 +110,7 @@ func Open(opts ...Option) (*Device, error) {
 	}
 	d.Ops = device.NewOps(d)
 	runtime.AddCleanup(d, func(p *pool.Pool) { p.Close() }, d.workers) // a net under a forgotten Close
-	d.log.Debug("simd: device open", "name", d.info.Name, "tier", d.info.Tier, "workers", d.info.Workers)
+	d.log.Debug("cpu: device open", "name", d.info.Name, "tier", d.info.Tier, "workers", d.info.Workers)
 	return d, nil
 }
 
@@ -136,7 +142,7 @@ func (d *Device) Close() error {
 	}
 	d.workers.Close()
 	d.memory.close()
-	d.log.Debug("simd: device closed")
+	d.log.Debug("cpu: device closed")
 	return nil
 }
 
@@ -144,7 +150,7 @@ func (d *Device) check() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return fmt.Errorf("simd device: %w", compute.ErrClosed)
+		return fmt.Errorf("cpu device: %w", compute.ErrClosed)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (d *Device) newTensor(t program.Type, data *block, o *origin) (*Tensor, err
 	defer d.mu.Unlock()
 	if d.closed {
 		data.release()
-		return nil, fmt.Errorf("simd device: %w", compute.ErrClosed)
+		return nil, fmt.Errorf("cpu device: %w", compute.ErrClosed)
 	}
 	d.tensors[w] = struct{}{}
 	x.cleanup = runtime.AddCleanup(x, func(data *block) { // a net under a forgotten Close

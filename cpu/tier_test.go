@@ -1,6 +1,7 @@
 package cpu_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -21,7 +22,7 @@ import (
 // WAVELANE_SIMD decides at the start of a process: this test runs itself.
 func TestForcedTier(t *testing.T) {
 	if os.Getenv("WAVELANE_SIMD_TEST") != "" {
-		_, err := cpu.Open()
+		_, err := cpu.Open(context.Background())
 		fmt.Printf("tier=%s error=%v argument=%t unavailable=%t\n", simd.Tier(), err,
 			errors.Is(err, compute.ErrArgument), errors.Is(err, compute.ErrUnavailable))
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// trainingBlock is the number of elements that kernels are applied to one after the other: their operands stay in the first cache.
+// trainingBlock is the number of elements that kernels are applied to one after the other: their operands stay in L1.
 const trainingBlock = 512
 
 // blockwise is work on blocks of n elements, with memory for so many more operands.

@@ -35,7 +35,7 @@
 // while it probes, and where no GPU driver is installed it turns into a silent software renderer.
 //
 // GOOS=js drives the browser, in pages and in workers, and needs nothing of the page but a secure context (https or localhost).
-// The methods that wait do not exist there; their Async twins never wait, so functions that JavaScript calls may use them and
+// The methods that wait do not exist there; their Async forms never wait, so functions that JavaScript calls may use them and
 // leave the future to a goroutine. [Open] and [Adapters] do wait, for the browser's answer: call them in a goroutine. Errors of
 // memory and of shaders come with the future of the first run concerned, because the browser tells them late. All features that
 // kernels may use (shader-f16, subgroups) are requested where they are offered; [Device.Info] lists them. Reductions, norms, softmax and

@@ -14,7 +14,7 @@ import (
 )
 
 func Example() {
-	d, err := cpu.Open()
+	d, err := cpu.Open(context.Background())
 	if err != nil {
 		panic(err)
 	}
@@ -29,7 +29,7 @@ func Example() {
 }
 
 func TestRoundTrip(t *testing.T) {
-	d, err := cpu.Open()
+	d, err := cpu.Open(context.Background())
 	require.NoError(t, err)
 	defer d.Close()
 	ctx := context.Background()
@@ -55,7 +55,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	d, err := cpu.Open()
+	d, err := cpu.Open(context.Background())
 	require.NoError(t, err)
 	defer d.Close()
 	ctx := context.Background()

@@ -72,7 +72,7 @@ func gather(ctx context.Context) (*report, error) {
 	if list, err := gpu.Adapters(ctx); err == nil { // else the reason stands in GPU
 		r.Adapters = append(r.Adapters, list...)
 	}
-	cpu, err := cpu.Open()
+	cpu, err := cpu.Open(context.Background())
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 )
 
 func openCPU(t testing.TB, opts ...cpu.Option) (string, *cpu.Device) {
-	d, err := cpu.Open(opts...)
+	d, err := cpu.Open(context.Background(), opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return fmt.Sprintf("cpu (%s, %d workers)", d.Info().Tier, d.Info().Workers), d

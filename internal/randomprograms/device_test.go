@@ -66,7 +66,7 @@ var variants = map[string][]batch.Option{
 }
 
 func TestCPU(t *testing.T) {
-	d, err := cpu.Open()
+	d, err := cpu.Open(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package route
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -42,7 +43,7 @@ type pair struct {
 // newPair returns a router with these costs, or one that measures them in this directory.
 func newPair(t *testing.T, c Config, identity string) pair {
 	open := func() *named {
-		d, err := cpu.Open()
+		d, err := cpu.Open(context.Background())
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, d.Close()) })
 		return &named{Device: d}

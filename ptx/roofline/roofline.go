@@ -41,7 +41,7 @@ type Model struct {
 	Peak map[Rate]float64 `json:"peak"`
 	// Bandwidth is that of the GPU's memory, in bytes per second.
 	Bandwidth float64 `json:"bandwidth"`
-	// L2 is the size of the second cache in bytes.
+	// L2 is the size of L2 in bytes.
 	L2 int `json:"l2"`
 	// Measured says that bandwidth or a peak was measured on a machine and does not come from the data sheet.
 	Measured bool `json:"measured"`

@@ -29,7 +29,7 @@ const (
 // DataType is the type of the elements. The values are those of the driver's enumeration.
 type DataType uint8
 
-// The data types. Those in FTZ flush denormals; reductions treat them as their plain twins.
+// The data types. Those in FTZ flush denormals; reductions treat them as the plain types.
 const (
 	U8 DataType = iota
 	U16

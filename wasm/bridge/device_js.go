@@ -62,7 +62,7 @@ func openDevice(ctx context.Context, w wish) (*opened, map[string]any, error) {
 		}
 		reason = "no WebGPU: " + strings.TrimPrefix(said(err), "gpu: ")
 	}
-	d, err := cpu.Open(cpu.WithMemoryLimit(deviceLimit))
+	d, err := cpu.Open(context.Background(), cpu.WithMemoryLimit(deviceLimit))
 	if err != nil {
 		return nil, nil, err
 	}

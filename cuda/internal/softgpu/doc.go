@@ -17,7 +17,7 @@
 // memory of the device faults. Addresses of devices and handles are never used again.
 //
 // A capture in thread-local mode takes launches, copies and memsets. Calls that allocate, free, load, wait or ask, on the
-// thread that captures, return CaptureUnsupported and spoil the capture, whose calls then return CaptureInvalidated. Other
+// thread that captures, return CaptureUnsupported and break the capture, whose calls then return CaptureInvalidated. Other
 // streams join by waiting for an event recorded in the capture, and have to be joined again before it ends. A graph within a
 // graph is CaptureUnsupported.
 //

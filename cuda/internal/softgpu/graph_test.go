@@ -275,7 +275,7 @@ func TestCaptureRules(t *testing.T) {
 	r.is(driver.InvalidValue, r.MemsetD8Async(x, 0, 65, s))
 	end(driver.Success)
 
-	// Asking about the captured stream or event spoils it from other threads too.
+	// Asking about the captured stream or event breaks it from other threads too.
 	for _, ask := range []func() driver.Result{
 		func() driver.Result { return r.StreamQuery(s) }, func() driver.Result { return r.EventQuery(e) },
 		func() driver.Result { return r.EventSynchronize(e) },

@@ -195,7 +195,7 @@ func (g *GPU) StreamQuery(h driver.Stream) driver.Result {
 	return driver.Success
 }
 
-// watch begins a call that asks how far a stream is. That spoils a capture that the stream is in, whichever thread asks.
+// watch begins a call that asks how far a stream is. That breaks a capture that the stream is in, whichever thread asks.
 func (g *GPU) watch(call string, h driver.Stream) (*stream, driver.Result) {
 	c, r := g.enter(call, unsafeCall)
 	if r != driver.Success {

@@ -1,7 +1,7 @@
 // Package blocks computes with weights in GGML's block formats as quant.Pack lays them out: rows of values are dequantised, and
 // multiplied with rows of floats or of 8-bit integers.
 //
-// Each format is read in the same two steps, whose results stay in the first cache: the integers of a piece of a row become a
+// Each format is read in the same two steps, whose results stay in L1: the integers of a piece of a row become a
 // byte each, and its scales and minima become float32. With the scale a and the minimum b of the 16 or 32 values that share
 // them, a value is a·(q − offset) − b. What follows knows no formats.
 package blocks

@@ -110,11 +110,11 @@ func (m *room) raise() float32 {
 }
 
 const (
-	// piece8 is how many values of eight rows of x stay in the first cache while they meet rows of weights: a multiple of all
+	// piece8 is how many values of eight rows of x stay in L1 while they meet rows of weights: a multiple of all
 	// blocks.
 	piece8 = 4096
 	// Held is how many rows of weights are unpacked before many rows of x are multiplied with them; for few rows of x they
-	// are few, so that they stay in the first cache.
+	// are few, so that they stay in L1.
 	Held    = 64
 	heldFew = 8
 )

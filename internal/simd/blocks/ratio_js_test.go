@@ -19,7 +19,7 @@ const slice = 64
 // BenchmarkAgainstGo measures operations on weights by turns with the same in portable Go: the best rounds, and their ratio.
 func BenchmarkAgainstGo(b *testing.B) { benchmark(b, slice, 4096, true) }
 
-// BenchmarkAgainstRead measures them with weights beyond the second cache, by turns with a sum over as many bytes as float32,
+// BenchmarkAgainstRead measures them with weights beyond L2, by turns with a sum over as many bytes as float32,
 // which only reads.
 func BenchmarkAgainstRead(b *testing.B) { benchmark(b, 4096, 14336, false) }
 

@@ -88,7 +88,7 @@ func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads
 	}
 }
 
-// cut chooses the band: as much as a part of the second cache holds, but units enough for all threads.
+// cut chooses the band: as much as a part of L2 holds, but units enough for all threads.
 func (v *Convolution) cut(above, threads int) {
 	const most = 1 << 16 // elements that are spread out
 	mr, nr := gemm.TileSize()

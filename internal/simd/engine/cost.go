@@ -5,7 +5,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/pool"
 )
 
-// Cost is the estimated time for an element, in ns, of operands that lie in the second cache: of the portable kernel, and of
+// Cost is the estimated time for an element, in ns, of operands that lie in L2: of the portable kernel, and of
 // the one for AVX-512.
 type Cost struct{ Scalar, AVX512 float64 }
 

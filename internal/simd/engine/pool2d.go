@@ -18,7 +18,7 @@ func (p *Pooling) Ns() float64 {
 	return 30 + Cheap.Ns()*float64(p.W*(min(p.KH, p.H)+min(p.KW, p.W))) + float64(p.OutW)
 }
 
-// poolBlock is how many elements the rows that are done together have, so that they stay in the first cache.
+// poolBlock is how many elements the rows that are done together have, so that they stay in L1.
 const poolBlock = 1 << 11
 
 // Do computes units. Rows of a plane are done together: first the elements that lie below each other in their windows are

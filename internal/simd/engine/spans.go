@@ -86,7 +86,7 @@ func (s *SpanOp) spread(y, a, b, c []float32, p Numbers, threads int) {
 	t := spreadings.Take()
 	defer spreadings.Give(t)
 	*t = spreading{s.F, y, a, b, c, p, s.Cost.part()}
-	// The last part takes what is left: a short one would run on the twin on js, and threads show in the last bits.
+	// The last part takes what is left: a short one would run on the portable fallback on js, and threads show in the last bits.
 	pool.Shared().EachN(t, max(1, len(y)/t.part), threads)
 	*t = spreading{}
 }

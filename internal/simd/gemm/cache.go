@@ -1,6 +1,6 @@
 package gemm
 
-// caches are the sizes in bytes that blocks are computed from: of a core's first and second cache.
+// caches are the sizes in bytes that blocks are computed from: of L1 and L2.
 type caches struct{ l1, l2 int }
 
 // machine is this machine's. Where sizes cannot be found out they are those of a small core.

@@ -7,7 +7,7 @@ import (
 )
 
 // unpacked reports whether operands are best used as they lie, and whether that is so for all columns of B: they are near if
-// all matrices fit in the second cache together. Of other products those of few rows leave A as it lies.
+// all matrices fit in L2 together. Of other products those of few rows leave A as it lies.
 func (s *shape) unpacked(p *Product) (near, few bool) {
 	if p.AM != 1 && p.AK != 1 {
 		return false, false

@@ -97,7 +97,7 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 }
 
 // asIs reports whether A is used as it lies, by units of so many columns: where packing costs more than it gains, as it meets
-// few columns or lies in the second cache, unless its rows share sets of the first cache there.
+// few columns or lies in L2, unless its rows share sets of L1 there.
 func (pl *Plan) asIs(cols int) bool {
 	few := cols <= 2*pl.s.nr
 	near := pl.M*pl.AM <= machine.l2/8 && pl.AM%1024 != 0
@@ -129,7 +129,7 @@ func (s *shape) block(t *Tile, a, b, c []float32, m, n int, spare []float32) {
 
 // tiles computes m×n elements of C from packed panels of B. Rows of A are lane apart; 0 stands for packed panels.
 //
-// A panel of B in turn meets all of A, which the second cache holds. If B is small it is the other way round: then C, which
+// A panel of B in turn meets all of A, which L2 holds. If B is small it is the other way round: then C, which
 // little is computed for, is written along its rows.
 func (s *shape) tiles(t *Tile, a []float32, lane int, b, c []float32, m, n int, spare []float32) {
 	count, height, tall := panels(m, s.mr)

@@ -80,7 +80,7 @@ func (pl *Plan) fold() {
 	}
 }
 
-// depth is the number of steps in a block. A panel of B need not fit in the first cache: it comes from the second fast enough,
+// depth is the number of steps in a block. A panel of B need not fit in L1: it comes from the second fast enough,
 // and the wider the vectors, the more it costs to read and write C once a block.
 func (s *shape) depth(k int) int {
 	most := min(max(512, 64*s.lanes), machine.l1*8/3/(4*s.nr))

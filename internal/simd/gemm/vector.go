@@ -10,7 +10,7 @@ import (
 // the vector, or added up with its elements as factors, whichever way they are contiguous.
 
 const (
-	vectorBlock = 1024    // outputs that are added up at a time where rows are: they stay in the first cache
+	vectorBlock = 1024    // outputs that are added up at a time where rows are: they stay in L1
 	vectorRows  = 64      // outputs of a unit where they are dot products
 	vectorSplit = 1 << 14 // length of the parts of a long inner dimension
 	vectorSteps = 512     // rows that are added up before their sum is added to others, so that sums stay short

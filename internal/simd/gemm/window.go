@@ -20,7 +20,7 @@ type Windows struct {
 }
 
 // tallest is the most panels of A that a panel of B meets before the next one is packed: those of them that have been used
-// stay in the second cache.
+// stay in L2.
 const tallest = 16
 
 // Plan chooses the blocks for the active tier, with at least so many along the rows; it must come before anything else.

@@ -16,7 +16,7 @@ func small(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-// Taps and gather do what their twins do and write nothing beside it.
+// Taps and gather do what their portable fallbacks do and write nothing beside it.
 func TestTapsAndGather(t *testing.T) {
 	inOneThread(t)
 	r := random(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Elements against their formula in float64: of all floats evenly, and of ordinary arguments. The twins are tested too.
+// Elements against their formula in float64: of all floats evenly, and of ordinary arguments. The portable fallbacks are tested too.
 func TestAccuracy(t *testing.T) {
 	count := 1 << 16 // others in each run
 	if testing.Short() {
@@ -35,7 +35,7 @@ func testAccuracy(t *testing.T, k *kernel, count int) {
 	s, r := specOf(t, k), random(t)
 	limit := s.ulp
 	if Active() == Scalar && limit >= 2 && s.magnitude == nil {
-		limit = 0.52 // twins round once
+		limit = 0.52 // portable fallbacks round once
 	}
 	const block = 1 << 12
 	var c call

@@ -2,7 +2,7 @@
 // normalisations over float32 slices, for every instruction set ("tier") that wavelane has code for.
 //
 // A kernel, say Exp, is an exported function that picks the code of the active tier. Assembly (expSSE, expAVX2, expAVX512,
-// expNEON) is generated from the definitions in internal/simd/asmgen; expGo, the twin in portable Go, computes what machines
+// expNEON) is generated from the definitions in internal/simd/asmgen; expGo, the portable fallback in portable Go, computes what machines
 // without assembly compute, what other tiers leave to it, and what tests compare them with.
 //
 // # Slices

@@ -2,7 +2,7 @@ package kernels
 
 import "math"
 
-// The twins of folds keep sums in float64, in four lanes where that pays, and round once.
+// The portable fallbacks of folds keep sums in float64, in four lanes where that pays, and round once.
 
 func sumGo(a []float32) float32 {
 	var s0, s1, s2, s3 float64

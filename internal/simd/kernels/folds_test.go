@@ -38,7 +38,7 @@ func TestSumsDoNotDependOnPlace(t *testing.T) {
 	})
 }
 
-// The twins of folds that are no sums, which other tests compare with, against package slices.
+// The portable fallbacks of folds that are no sums, which other tests compare with, against package slices.
 func TestTwinsOfExtremes(t *testing.T) {
 	r := random(t)
 	for n := range 70 {
@@ -66,7 +66,7 @@ func TestTwinsOfExtremes(t *testing.T) {
 	}
 }
 
-// The twins' sums, and all that dispatch does on a machine without SIMD.
+// The portable fallbacks' sums, and all that dispatch does on a machine without SIMD.
 func TestScalar(t *testing.T) {
 	before := Active()
 	defer func() { require.NoError(t, SetTier(before)) }()

@@ -2,8 +2,8 @@ package kernels
 
 import "math"
 
-// The twins of functions compute in float64 and round once, so that their error is little more than that of the rounding:
-// 0.5 ULP, 0.51 with exp64. A fast variant's twin is that of the accurate function.
+// The portable fallbacks of functions compute in float64 and round once, so that their error is little more than that of the rounding:
+// 0.5 ULP, 0.51 with exp64. A fast variant's portable fallback is that of the accurate function.
 
 func expGo(y, x []float32) {
 	x = x[:len(y)]

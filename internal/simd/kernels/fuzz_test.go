@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzKernels reads from its input which kernel to run on which tier, where operands lie, parameters and elements, and
-// compares with the twin.
+// compares with the portable fallback.
 func FuzzKernels(f *testing.F) {
 	for i := range table {
 		for tier := range Available() {

@@ -71,7 +71,7 @@ func TestNarrow(t *testing.T) {
 	})
 }
 
-// halves are all conversions with their twins.
+// halves are all conversions with their portable fallbacks.
 var halves = []struct {
 	name         string
 	widen, twin  func(y []float32, x []uint16)
@@ -81,7 +81,7 @@ var halves = []struct {
 	{"bf16", WidenBF16, widenBF16Go, NarrowBF16, narrowBF16Go},
 }
 
-// Every length at every alignment does as the twins, and writes nothing beside.
+// Every length at every alignment does as the portable fallbacks, and writes nothing beside.
 func TestHalfLengths(t *testing.T) {
 	r := random(t)
 	onTiers(t, func(t *testing.T) {

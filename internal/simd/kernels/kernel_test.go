@@ -13,7 +13,7 @@ type kernel struct {
 	params       int
 	accumulators int
 	store        bool // writes y
-	guard        bool // stops at some elements, which the twin then computes
+	guard        bool // stops at some elements, which the portable fallback then computes
 	lanes        bool // hands out accumulators lane by lane instead of returning them
 	run, twin    func(c *call)
 }
@@ -38,7 +38,7 @@ func eachKernel(t *testing.T, f func(t *testing.T, k *kernel)) {
 	require.NotEmpty(t, table)
 	for _, tier := range Available() {
 		if tier == Scalar && expected() != Scalar {
-			continue // the twins, with which the others are compared
+			continue // the portable fallbacks, with which the others are compared
 		}
 		require.NoError(t, SetTier(tier))
 		t.Run(tier.String(), func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkAgainstGo measures every kernel against its twin, in turns: what each takes in its best round, and the ratio.
+// BenchmarkAgainstGo measures every kernel against its portable fallback, in turns: what each takes in its best round, and the ratio.
 func BenchmarkAgainstGo(b *testing.B) {
 	require.NoError(b, SetTier(SIMD128))
 	for i := range table {
@@ -56,7 +56,7 @@ func ordinaryCall(b *testing.B, k *kernel, n int) call {
 	return c
 }
 
-// BenchmarkExpLoop is the loop of Exp's comment, which its twin replaces by a faster one.
+// BenchmarkExpLoop is the loop of Exp's comment, which its portable fallback replaces by a faster one.
 func BenchmarkExpLoop(b *testing.B) {
 	x, y := make([]float32, 1<<16), make([]float32, 1<<16)
 	fill(random(b), x, ordinary, -8, 8)

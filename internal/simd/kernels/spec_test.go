@@ -12,7 +12,7 @@ type spec struct {
 	// ref is the element stored, in float64; term what is added to the result, for sums.
 	ref, term formula
 	// ulp is the most that a stored element may differ from ref in units of its last place: of float32 rounding ½. A kernel may
-	// be off from its twin by as much and the twin's own error.
+	// be off from its portable fallback by as much and the portable fallback's own error.
 	ulp float64
 	// magnitude makes ulp one of this instead: terms of a sum may cancel, and rounding errors of the way there add up.
 	magnitude formula
@@ -224,7 +224,7 @@ func seluRef(x float64) float64 {
 	return scale * alpha * math.Expm1(x)
 }
 
-// accepts says whether an element may be got where its twin gives want.
+// accepts says whether an element may be got where its portable fallback gives want.
 func (s *spec) accepts(got, want float32, x [3]float64, p [2]float64) bool {
 	switch {
 	case math.Float32bits(got) == math.Float32bits(want), got != got && want != want:

@@ -117,7 +117,7 @@ func TestStops(t *testing.T) {
 	})
 }
 
-// Ordinary inputs are none of those that a guard leaves to the twin, or the kernel would be no faster than that.
+// Ordinary inputs are none of those that a guard leaves to the portable fallback, or the kernel would be no faster than that.
 func TestGuardsLetOrdinaryInputsPass(t *testing.T) {
 	eachKernel(t, func(t *testing.T, k *kernel) {
 		if !k.guard || k.search() || Active() == Scalar {

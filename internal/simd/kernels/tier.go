@@ -99,6 +99,6 @@ func SetTier(t Tier) error {
 	return nil
 }
 
-// Lanes is the number of elements that a kernel which stopped leaves to its twin, and of numbers that an accumulator has in
+// Lanes is the number of elements that a kernel which stopped leaves to its portable fallback, and of numbers that an accumulator has in
 // a kernel that hands them out one by one. It is that of the generator.
 const Lanes = 64

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trial is operands and what the kernel must make of them, which the twin says.
+// trial is operands and what the kernel must make of them, which the portable fallback says.
 type trial struct {
 	k     *kernel
 	s     *spec
@@ -49,7 +49,7 @@ func newTrial(t testing.TB, k *kernel, r *rand.Rand, n int, m mix) *trial {
 	return tr
 }
 
-// expect runs the twin.
+// expect runs the portable fallback.
 func (tr *trial) expect() {
 	c := &tr.want
 	*c = call{p: tr.p, in: tr.x}
@@ -70,7 +70,7 @@ func (tr *trial) expect() {
 	}
 }
 
-// repeat makes the operands longer without asking the twin again. A search ends in the first part or not at all.
+// repeat makes the operands longer without asking the portable fallback again. A search ends in the first part or not at all.
 func (tr *trial) repeat(times int) {
 	if tr.k.search() && tr.want.n == tr.n {
 		tr.want.n *= times

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -33,7 +34,7 @@ type model struct {
 
 // probabilities are those of the network, computed natively.
 func (m *model) probabilities(t *testing.T, picture []float32) []float32 {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	require.NoError(t, err)
 	defer dev.Close()
 	b := batch.New(dev)

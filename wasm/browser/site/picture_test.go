@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"fmt"
 	"image"
 	"image/color"
@@ -31,7 +32,7 @@ type settings struct {
 
 // native is the site's pipeline on this machine's CPU: from pixels to pixels, red, green, blue and alpha.
 func native(t *testing.T, pixels []byte, w, h int, s settings) []byte {
-	dev, err := cpu.Open()
+	dev, err := cpu.Open(context.Background())
 	require.NoError(t, err)
 	defer dev.Close()
 	margin := 0

@@ -242,7 +242,7 @@ func (s signature) plain(w *bytes.Buffer, tiers []Tier) {
 	fmt.Fprintf(w, "default:\n%s%s\n}\n", s.keyword(), s.twin(same))
 }
 
-// guarded goes on where the tier's function stops: the twin computes the elements that it left, which are rare.
+// guarded goes on where the tier's function stops: the portable fallback computes the elements that it left, which are rare.
 func (s signature) guarded(w *bytes.Buffer, tiers []Tier) {
 	first := s.slices()[0]
 	from := func(at string) func(string) string { return func(name string) string { return name + "[" + at + ":]" } }

@@ -8,7 +8,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/asmgen/ir"
 )
 
-// table lists the kernels for tests: their counts, and their function and twin behind one signature.
+// table lists the kernels for tests: their counts, and their function and portable fallback behind one signature.
 func table(all []signature) string {
 	var w bytes.Buffer
 	w.WriteString(header + "package kernels\n\n")

@@ -139,7 +139,7 @@ type Kernel struct {
 	Inputs []string
 	Params []string
 	Unroll int // vectors per step of the main loop, 1, 2 or 4; 0 is 1. A backend with few registers may use fewer
-	// Wasm is the least number of elements for which the wasm version beats the Go twin; 0 takes the default.
+	// Wasm is the least number of elements for which the wasm version beats the portable fallback; 0 takes the default.
 	Wasm int
 	Body func(b *Builder)
 }

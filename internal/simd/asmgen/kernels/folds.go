@@ -23,7 +23,7 @@ func sum(name, operands, statement string, next func(b *builder, acc f) f) *ir.K
 	return fold(name, operands, statement, 0, ir.MergeAdd, next, "in another order and with or without rounded products.")
 }
 
-// wasmFrom says from how many elements on a kernel beats its twin on wasm.
+// wasmFrom says from how many elements on a kernel beats its portable fallback on wasm.
 func wasmFrom(n int, k *ir.Kernel) *ir.Kernel {
 	k.Wasm = n
 	return k
@@ -51,7 +51,7 @@ var folds = []*ir.Kernel{
 	}, "NaN if there is one."),
 	wasmFrom(96, fold("MaxAbs", "x", "r = max(r, abs(x[i]))", 0, ir.MergeMax, func(b *builder, acc f) f {
 		return b.MaxNaN(acc, b.Abs(b.Input(0)))
-	}, "NaN if there is one.")), // its twin compares integers
+	}, "NaN if there is one.")), // its portable fallback compares integers
 	{
 		Name: "SumKahan", Inputs: []string{"x"}, Unroll: 4,
 		Doc: `SumKahan computes, in every lane with its share of x,

@@ -57,7 +57,7 @@ func sinh(b *builder, x f) f {
 	return flip(b, b.Select(b.LT(a, b.Const(1)), small, large), sign(b, x))
 }
 
-// large is where functions whose formulas overflow leave the argument to the Go twin; so they do with NaN.
+// large is where functions whose formulas overflow leave the argument to the portable fallback; so they do with NaN.
 const large = 0x1p60
 
 // beyond reports |x| > limit or NaN, for a that is |x|.

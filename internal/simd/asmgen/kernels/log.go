@@ -41,7 +41,7 @@ var (
 )
 
 // log is the logarithm of x = 2ᵏ·m, √½ ≤ m < √2, from k and r = m − 1. Denormal and negative numbers, Inf and NaN are the
-// twin's; 0 is too common for that.
+// portable fallback's; 0 is too common for that.
 func log(b *builder, x f, base logBase) f {
 	bits := b.Bits(x)
 	zero := b.Const(0)

@@ -20,7 +20,7 @@ const powNote = "Within 1.3 ULP."
 // powLimit is the largest exponent that the kernel takes.
 const powLimit = 4096
 
-// pow is 2^(y·log₂ x) for positive normal x, and 0 for +0 and y > 0; the rest is the twin's. An error of the exponent is one of
+// pow is 2^(y·log₂ x) for positive normal x, and 0 for +0 and y > 0; the rest is the portable fallback's. An error of the exponent is one of
 // the result, relatively, and it goes up to 150: so it is taken in double precision.
 //
 // With x = 2ᵏ·m and s = (m−1)/(m+1), log m = 2·(s + s³/3 + s⁵/5 + …), where s and s³/3 are doubled.

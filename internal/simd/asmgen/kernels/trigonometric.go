@@ -16,7 +16,7 @@ var trigonometrics = []*ir.Kernel{
 }
 
 // trigLimit is the largest argument of the trigonometric kernels. The reduction is right in all bits of float32 up to there;
-// larger ones are the twin's.
+// larger ones are the portable fallback's.
 const trigLimit = 0x1p14
 
 // piParts are π in parts; n times a part is exact for the n that occur up to trigLimit, but for the last.

@@ -31,7 +31,7 @@ func (g *gemmGen) transpose() {
 		return operand.Mem{Base: r, Index: p, Scale: 4}
 	}
 
-	// Lines of lanes that are a power of two apart share a set of the first cache, where they do not stay: they are fetched
+	// Lines of lanes that are a power of two apart share a set of L1, where they do not stay: they are fetched
 	// early, each once.
 	many, few := g.label("many"), g.label("few")
 	four, tail, done := g.label("four"), g.label("tail"), g.label("done")

@@ -13,6 +13,7 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/simd/kernels"
+	"github.com/wavelane/wavelane/internal/testseed"
 )
 
 func TestMain(m *testing.M) {
@@ -52,6 +53,5 @@ func TestConformanceOfEveryTier(t *testing.T) {
 
 // newRand draws by the seed of the run.
 func newRand(t testing.TB) *rand.Rand {
-	t.Logf("seed %d", conformance.Seed())
-	return rand.New(rand.NewPCG(conformance.Seed(), 0))
+	return testseed.Rand(t)
 }

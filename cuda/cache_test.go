@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/testseed"
 )
 
 // logged collects what is logged.
@@ -48,12 +48,8 @@ func (l *logged) warnings() (w []string) {
 	return w
 }
 
-// randomSource logs its seed; WAVELANE_SEED replays it.
-func randomSource(t *testing.T) *rand.Rand {
-	seed := conformance.Seed()
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
+// randomSource returns the random numbers of a test.
+func randomSource(t *testing.T) *rand.Rand { return testseed.Rand(t) }
 
 func randomBytes(r *rand.Rand, n int) []byte {
 	b := make([]byte, n)

@@ -522,7 +522,7 @@ func TestStickyErrorInABatch(t *testing.T) {
 		calls := m.Calls()["LaunchKernel"]
 		begin := time.Now()
 		require.ErrorIs(t, call(), ErrContextPoisoned, name)
-		require.Less(t, time.Since(begin), 20*time.Second, name)
+		require.Less(t, time.Since(begin), time.Minute, name)
 		require.Equal(t, calls, m.Calls()["LaunchKernel"], name)
 	}
 	for _, x := range []interface{ Close() error }{tensor, graph, s, kept, fine, c.module, d} {

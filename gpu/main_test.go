@@ -27,10 +27,8 @@ func open(t testing.TB, opts ...Option) *Device {
 	return d
 }
 
-// random returns a fresh source and logs its seed.
-func random(t testing.TB) *rand.Rand {
-	return testseed.Rand(t)
-}
+// random returns the random numbers of a test.
+func random(t testing.TB) *rand.Rand { return testseed.Rand(t) }
 
 func floats(r *rand.Rand, n int) []float32 {
 	x := make([]float32, n)

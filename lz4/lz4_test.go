@@ -10,6 +10,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cpu"
+	_ "github.com/wavelane/wavelane/internal/testseed" // the seed of package rapid
 	"github.com/wavelane/wavelane/lz4"
 )
 

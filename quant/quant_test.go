@@ -18,10 +18,8 @@ import (
 	"github.com/wavelane/wavelane/quant"
 )
 
-// random logs its seed; WAVELANE_SEED replays it.
-func random(t testing.TB) *rand.Rand {
-	return testseed.Rand(t)
-}
+// random returns the random numbers of a test.
+func random(t testing.TB) *rand.Rand { return testseed.Rand(t) }
 
 func normals(r *rand.Rand, n int) []float32 {
 	x := make([]float32, n)

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/simd/simdtest"
+	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -39,8 +39,7 @@ func TestEverySliceFunctionIsInTheTable(t *testing.T) {
 }
 
 func newRand(t testing.TB) *rand.Rand {
-	t.Logf("seed %d", conformance.Seed())
-	return rand.New(rand.NewPCG(conformance.Seed(), 0))
+	return testseed.Rand(t)
 }
 
 // inOneThread leaves a test out under the race detector, which takes long and has nothing to see in it: the test starts no

@@ -15,15 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/internal/testseed"
 )
 
 // TestTrain trains for a few epochs: the loss falls and the weights that are written recognise what the network does.
 func TestTrain(t *testing.T) {
-	seed, _ := strconv.ParseUint(os.Getenv("WAVELANE_SEED"), 0, 64)
 	file := filepath.Join(t.TempDir(), "digits.json")
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, options{epochs: 8, seed: seed, out: file}, wavelane.WithDevice("cpu")))
-	t.Log(out.String()) // with the seed, for WAVELANE_SEED
+	require.NoError(t, run(t.Context(), &out, options{epochs: 8, seed: testseed.Of(t), out: file}, wavelane.WithDevice("cpu")))
+	t.Log(out.String())
 
 	var losses []float64
 	for _, m := range regexp.MustCompile(`epoch +(\d+): loss ([\d.]+)`).FindAllStringSubmatch(out.String(), -1) {

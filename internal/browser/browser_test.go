@@ -30,7 +30,7 @@ func main() {
 	case "panic":
 		panic("on purpose")
 	case "throw":
-		js.Global().Call("undefined")
+		js.Global().Call("eval", "throw new Error('thrown on purpose')")
 	case "hang":
 		fmt.Println("hanging")
 		time.Sleep(time.Hour)
@@ -68,7 +68,7 @@ func TestRunGo(t *testing.T) {
 		{[]string{"echo", "hello"}, false, 7, "hello world true\n", "\x00\xff€"},
 		{[]string{"echo", "hello"}, true, 7, "hello world false\n", "\x00\xff€"},
 		{[]string{"panic"}, false, 2, "", "panic: on purpose"},
-		{[]string{"throw"}, true, 2, "", "Value.Call"},
+		{[]string{"throw"}, true, 2, "", "thrown on purpose"},
 		{[]string{"nothing"}, false, 0, "", ""},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -96,8 +96,8 @@ func TestPage(t *testing.T) {
 	if got := Eval[int](t, p, "Promise.resolve(6 * 7)"); got != 42 {
 		t.Errorf("got %d", got)
 	}
-	if got := Eval[bool](t, p, "navigator.gpu.requestAdapter().then(a => a.info.architecture == 'swiftshader')"); !got {
-		t.Error("the adapter is not SwiftShader")
+	if got := Eval[bool](t, p, "navigator.gpu.requestAdapter().then(a => a != null)"); !got {
+		t.Error("there is no adapter")
 	}
 	if got := p.Text(t, "p"); got != "text" {
 		t.Errorf("got %q", got)
@@ -107,7 +107,7 @@ func TestPage(t *testing.T) {
 	if info, err := os.Stat(png); err != nil || info.Size() < 100 {
 		t.Errorf("no picture: %v", err)
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for len(p.Errors()) < 3 && time.Now().Before(deadline) {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -160,7 +160,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	for range 200 {
+	for range 1200 {
 		_, err := os.Stat(dir)
 		if alive := processes(t, dir); os.IsNotExist(err) && alive == 0 {
 			return

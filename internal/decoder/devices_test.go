@@ -18,11 +18,8 @@ import (
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
-// seed is another one in each run, unless WAVELANE_SEED, which is logged, repeats it.
-func seed(t testing.TB) uint64 {
-	n := testseed.Of(t)
-	return n
-}
+// seed returns the seed of the run.
+func seed(t testing.TB) uint64 { return testseed.Of(t) }
 
 func opened(t testing.TB, r Random) *gguf.File {
 	var file bytes.Buffer

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wavelane/wavelane/internal/memplan"
 	"github.com/wavelane/wavelane/internal/program"
+	_ "github.com/wavelane/wavelane/internal/testseed" // the seed of package rapid
 )
 
 // demand draws a program: steps over random operands, with several results, scratch memory, results over operands.

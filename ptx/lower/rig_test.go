@@ -37,7 +37,7 @@ type rig struct {
 }
 
 func newRig(t testing.TB, c sim.Config) *rig {
-	// How work is divided depends on the size of the GPU: another one in each run.
+	// How work is divided depends on the size of the GPU, which the seed chooses.
 	sizes := []int{1, 2, 4, 16, 132}
 	size := sizes[conformance.Seed()%uint64(len(sizes))]
 	t.Logf("%d multiprocessors", size)

@@ -22,10 +22,8 @@ import (
 	wavelane "github.com/wavelane/wavelane/simd/blas"
 )
 
-// source returns fresh numbers; WAVELANE_SEED replays a run.
-func source(t *testing.T) *rand.Rand {
-	return testseed.Rand(t)
-}
+// source returns the random numbers of a test.
+func source(t *testing.T) *rand.Rand { return testseed.Rand(t) }
 
 // args makes arguments of BLAS routines.
 type args struct{ *rand.Rand }

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
-	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/testseed"
 )
 
 // headerVariable is the environment variable with the path of NVIDIA's cuda.h. With it, the test's library takes types and
@@ -141,10 +141,9 @@ func line(name string, args ...any) string {
 	return b.String() + ")\n"
 }
 
-// random returns a source of fresh numbers, whose seed the log names.
+// random returns the random numbers of one of the streams of the run's seed.
 func random(t testing.TB, stream uint64) *rand.Rand {
-	t.Logf("WAVELANE_SEED=%d", conformance.Seed())
-	return rand.New(rand.NewPCG(conformance.Seed(), stream))
+	return rand.New(rand.NewPCG(testseed.Of(t), stream))
 }
 
 // results are all that the driver has names for, but for success.

@@ -16,11 +16,8 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
 )
 
-// random is a source of random numbers; WAVELANE_SEED replays a run.
-func random(t testing.TB) *rand.Rand {
-	t.Helper()
-	return testseed.Rand(t)
-}
+// random returns the random numbers of a test.
+func random(t testing.TB) *rand.Rand { return testseed.Rand(t) }
 
 // kernelText is a module with what the tests run.
 const kernelText = `.version 7.0

@@ -9,7 +9,7 @@ import (
 
 // Elements against their formula in float64: of all floats evenly, and of ordinary arguments. The portable fallbacks are tested too.
 func TestAccuracy(t *testing.T) {
-	count := 1 << 16 // others in each run
+	count := 1 << 16 // others by each seed
 	if testing.Short() {
 		count = 1 << 12
 	}

@@ -166,8 +166,11 @@ export const tests = {
       const name = await nameOf(() => dev.fill(1, { shape }));
       check(["OutOfMemoryError", "TooLargeError"].includes(name), `${shape}: ${name}`);
     }
-    if (dev.info.limits.maxBuffer === 2 ** 30) { // within the limits, but SwiftShader has not so much in one piece
-      await fails("OutOfMemoryError", () => dev.fill(1, { shape: [2 ** 28], keep: true }));
+    if (dev.info.limits.maxBuffer === 2 ** 30) { // within the limits; whether there is so much in one piece is the adapter's business
+      let t = null;
+      const name = await nameOf(async () => { t = await dev.fill(1, { shape: [2 ** 28], keep: true }); });
+      check(t !== null || name === "OutOfMemoryError", name);
+      t?.close();
       equal(await dev.fill(1, { shape: [2] }), f32(1, 1));
     }
     const b = dev.batch();

@@ -41,11 +41,8 @@ type function struct {
 
 const block = 1024
 
-// seed is fresh each run; WAVELANE_SEED replays one.
-func seed(t *testing.T) uint64 {
-	s := testseed.Of(t)
-	return s
-}
+// seed returns the seed of the run.
+func seed(t *testing.T) uint64 { return testseed.Of(t) }
 
 // samples passes blocks of arguments to do, from several goroutines: the special values, the surroundings of points, all
 // exponents with random fractions, and denser those about 1; many more of them with WAVELANE_PROOFS=all.

@@ -19,10 +19,8 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/asmgen/kernels"
 )
 
-// random returns a source with a new seed, which it logs, or that of WAVELANE_SEED.
-func random(t *testing.T) *rand.Rand {
-	return testseed.Rand(t)
-}
+// random returns the random numbers of a test.
+func random(t *testing.T) *rand.Rand { return testseed.Rand(t) }
 
 const (
 	pageSize = 65536

@@ -18,7 +18,7 @@ func openCUDA(ctx context.Context, c *config) (*opened, error) {
 	}
 	// The software GPU is for tests of kernels, far slower than the CPU's own: automatic choice never falls to it.
 	if c.software && c.kind == "cuda" {
-		opts = append(opts, cuda.Software())
+		opts = append(opts, cuda.WithSoftware())
 	}
 	d, err := cuda.Open(ctx, opts...)
 	if err != nil {

@@ -63,7 +63,7 @@ func Available(ctx context.Context) error {
 	return err
 }
 
-// Devices describes the GPUs that can be opened: NVIDIA's, or those of [Software] if that is among the options. The error wraps
+// Devices describes the GPUs that can be opened: NVIDIA's, or those of [WithSoftware] if that is among the options. The error wraps
 // compute.ErrUnavailable if there are none.
 func Devices(ctx context.Context, opts ...Option) ([]Info, error) {
 	list, err := devices(ctx, opts)

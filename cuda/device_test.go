@@ -101,8 +101,8 @@ func TestForgottenDevice(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Option{
 		"nil": nil, "library": WithLibrary(""), "device": WithDevice(-1), "logger": WithLogger(nil), "cache": WithCache(""),
-		"limit": WithMemoryLimit(0), "two": Software(SoftwareOptions{}, SoftwareOptions{}),
-		"GPUs": Software(SoftwareOptions{Devices: -1}),
+		"limit": WithMemoryLimit(0), "two": WithSoftware(SoftwareOptions{}, SoftwareOptions{}),
+		"GPUs": WithSoftware(SoftwareOptions{Devices: -1}),
 	} {
 		_, err := Open(t.Context(), o)
 		require.ErrorIs(t, err, compute.ErrArgument, name)
@@ -112,7 +112,7 @@ func TestOptions(t *testing.T) {
 	_, err := Open(t.Context(), WithLibrary("/nowhere/libcuda.so.1"))
 	require.ErrorIs(t, err, compute.ErrUnavailable)
 
-	one := Software(SoftwareOptions{Memory: 64 << 20, Checked: true, Perturb: true, Seed: 3})
+	one := WithSoftware(SoftwareOptions{Memory: 64 << 20, Checked: true, Perturb: true, Seed: 3})
 	a, err := Open(t.Context(), one, WithoutCache())
 	require.NoError(t, err)
 	defer a.Close()
@@ -121,7 +121,7 @@ func TestOptions(t *testing.T) {
 	defer b.Close()
 	require.Same(t, a.primary, b.primary, "one machine")
 	require.EqualValues(t, 64<<20, a.Info().Memory)
-	other, err := Open(t.Context(), Software(), WithoutCache())
+	other, err := Open(t.Context(), WithSoftware(), WithoutCache())
 	require.NoError(t, err)
 	defer other.Close()
 	require.NotSame(t, a.primary, other.primary)

@@ -2,7 +2,7 @@
 // no toolkit, no cgo, no nvcc. Kernels are PTX, written with package ptx or anything else that makes it.
 //
 //	dev, err := cuda.Open(ctx)                          // NVIDIA's first GPU
-//	dev, err := cuda.Open(ctx, cuda.Software())         // the software GPU, on any machine
+//	dev, err := cuda.Open(ctx, cuda.WithSoftware())         // the software GPU, on any machine
 //	err = dev.MatMul(ctx, c, a, b, m, k, n)             // the operations of the catalogue, and batches, as on every device
 //
 // The two drivers stand behind one internal interface. Everything above it is the same code, so the tests of programs and of

@@ -32,7 +32,7 @@ func build() (*ir.Module, error) {
 // A kernel written in Go, launched on a stream.
 func Example() {
 	ctx := context.Background()
-	dev, err := cuda.Open(ctx, cuda.Software()) // without the option, on NVIDIA's driver
+	dev, err := cuda.Open(ctx, cuda.WithSoftware()) // without the option, on NVIDIA's driver
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -105,7 +105,7 @@ func readme(ctx context.Context, dev *cuda.Device) error {
 // A kernel of one's own as a step of a batch, among operations of the catalogue.
 func ExampleLaunch() {
 	ctx := context.Background()
-	dev, err := cuda.Open(ctx, cuda.Software())
+	dev, err := cuda.Open(ctx, cuda.WithSoftware())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -33,7 +33,7 @@ func everything(d *Device) (err error) {
 			}
 		}
 	}()
-	m, err := d.Load(coreText, MaxRegisters(64))
+	m, err := d.Load(coreText, WithMaxRegisters(64))
 	if err != nil {
 		return err
 	}

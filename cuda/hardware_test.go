@@ -32,7 +32,7 @@ var onSoftware = os.Getenv("WAVELANE_TEST_SOFTWARE") == "1"
 // hardwareOptions are those of the GPU under test.
 func hardwareOptions(opts ...Option) []Option {
 	if onSoftware {
-		opts = append(opts, Software())
+		opts = append(opts, WithSoftware())
 	}
 	return opts
 }

@@ -103,7 +103,7 @@ func TestPeerCopyOverlaps(t *testing.T) {
 
 // TestNoSuchGPU: the error says which there are.
 func TestNoSuchGPU(t *testing.T) {
-	_, err := Open(context.Background(), Software(), WithDevice(7))
+	_, err := Open(context.Background(), WithSoftware(), WithDevice(7))
 	require.ErrorIs(t, err, compute.ErrUnavailable)
 	require.ErrorContains(t, err, "device 7: ")
 	require.ErrorContains(t, err, "the driver knows 1, counted from 0")

@@ -28,22 +28,22 @@ type Module struct {
 }
 
 // LoadOption configures [Device.Load].
-type LoadOption func(*driver.JIT) error
+type LoadOption func(*source) error
 
-// MaxRegisters bounds the registers of a thread, 16 to 255. What does not fit is kept in local memory.
-func MaxRegisters(n int) LoadOption {
-	return func(j *driver.JIT) error {
+// WithMaxRegisters bounds the registers of a thread, 16 to 255. What does not fit is kept in local memory.
+func WithMaxRegisters(n int) LoadOption {
+	return func(s *source) error {
 		if n < 16 || n > 255 {
 			return fmt.Errorf("at most %d registers, which has to be 16 to 255: %w", n, compute.ErrArgument)
 		}
-		j.MaxRegisters = n
+		s.jit.MaxRegisters = n
 		return nil
 	}
 }
 
-// LineInfo keeps the lines of the text for profilers.
-func LineInfo() LoadOption {
-	return func(j *driver.JIT) error { j.LineInfo = true; return nil }
+// WithLineInfo keeps the lines of the text for profilers.
+func WithLineInfo() LoadOption {
+	return func(s *source) error { s.jit.LineInfo = true; return nil }
 }
 
 // Load compiles PTX text and loads it. It waits until the device's earlier work is done. What the text gets wrong is an error
@@ -74,7 +74,7 @@ func (d *state) load(m *ir.Module, text []byte, opts []LoadOption) (*Module, err
 		if o == nil {
 			return nil, fmt.Errorf("module %s: nil option: %w", s.name, compute.ErrArgument)
 		}
-		if err := o(&s.jit); err != nil {
+		if err := o(&s); err != nil {
 			return nil, fmt.Errorf("module %s: %w", s.name, err)
 		}
 	}

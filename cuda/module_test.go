@@ -57,7 +57,7 @@ func built(t *testing.T, name string, build func(k *ptx.Kernel)) *ir.Module {
 
 func TestModule(t *testing.T) {
 	d, _ := openSoft(t, softgpu.Config{})
-	m, err := d.Load(addText, MaxRegisters(32), LineInfo())
+	m, err := d.Load(addText, WithMaxRegisters(32), WithLineInfo())
 	require.NoError(t, err)
 	require.Equal(t, []string{"add"}, m.Kernels())
 	m.Kernels()[0] = "mine"
@@ -129,7 +129,7 @@ func TestLoadSaysWhere(t *testing.T) {
 	require.ErrorAs(t, err, &invalid)
 	_, err = d.LoadModule(nil)
 	require.ErrorIs(t, err, compute.ErrArgument)
-	for _, o := range []LoadOption{nil, MaxRegisters(15), MaxRegisters(256), MaxRegisters(-1)} {
+	for _, o := range []LoadOption{nil, WithMaxRegisters(15), WithMaxRegisters(256), WithMaxRegisters(-1)} {
 		_, err = d.Load(addText, o)
 		require.ErrorIs(t, err, compute.ErrArgument)
 	}

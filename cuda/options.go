@@ -119,9 +119,9 @@ type SoftwareOptions struct {
 	Perturb bool   // approximate instructions err as far as they may
 }
 
-// Software takes a software GPU, which executes PTX on any machine, instead of NVIDIA's driver: the same code runs above it.
+// WithSoftware takes a software GPU, which executes PTX on any machine, instead of NVIDIA's driver: the same code runs above it.
 // Devices opened with the same option value are those of one machine.
-func Software(o ...SoftwareOptions) Option {
+func WithSoftware(o ...SoftwareOptions) Option {
 	machine := sync.OnceValue(func() driver.Driver {
 		var s SoftwareOptions
 		if len(o) > 0 {

@@ -90,7 +90,7 @@ func TestVariable(t *testing.T) {
 	require.NoError(t, also.Close())
 
 	// A device that is closed takes them along.
-	d, err := Open(ctx, Software(), WithoutCache())
+	d, err := Open(ctx, WithSoftware(), WithoutCache())
 	require.NoError(t, err)
 	m, err = d.Load(variablesText)
 	require.NoError(t, err)

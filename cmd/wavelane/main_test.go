@@ -186,7 +186,7 @@ func TestInfo(t *testing.T) {
 
 // What info says about an NVIDIA GPU, of which the software one is an example.
 func TestInfoCUDA(t *testing.T) {
-	list, err := cuda.Devices(t.Context(), cuda.Software())
+	list, err := cuda.Devices(t.Context(), cuda.WithSoftware())
 	require.NoError(t, err)
 	var out bytes.Buffer
 	r := report{CUDA: list, NoCUDA: "", GPU: "none"}

@@ -65,7 +65,7 @@ func monitor(ctx context.Context, out io.Writer, f monitorFlags) error {
 	}
 	var opts []cuda.Option
 	if f.software {
-		opts = append(opts, cuda.Software())
+		opts = append(opts, cuda.WithSoftware())
 	}
 	list, err := cuda.Devices(ctx, opts...)
 	if err != nil {

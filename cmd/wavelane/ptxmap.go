@@ -105,7 +105,7 @@ func ptxMap(ctx context.Context, out io.Writer, name string, f mapFlags) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	dev, err := cuda.Open(ctx, cuda.Software(), cuda.WithoutCache())
+	dev, err := cuda.Open(ctx, cuda.WithSoftware(), cuda.WithoutCache())
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func TestPTXMapLaunches(t *testing.T) {
 	defer f.Close()
 	model, err := decoder.Read(f)
 	require.NoError(t, err)
-	dev, err := cuda.Open(t.Context(), cuda.Software(), cuda.WithoutCache())
+	dev, err := cuda.Open(t.Context(), cuda.WithSoftware(), cuda.WithoutCache())
 	require.NoError(t, err)
 	defer dev.Close()
 	w, err := model.Load(t.Context(), dev, decoder.LoadOptions{})

@@ -30,7 +30,7 @@ func main() {
 	flag.Parse()
 	var opts []cuda.Option
 	if *software {
-		opts = append(opts, cuda.Software())
+		opts = append(opts, cuda.WithSoftware())
 	}
 	if err := run(context.Background(), os.Stdout, *steps, opts...); err != nil {
 		fmt.Fprintln(os.Stderr, "graphreplay:", err)

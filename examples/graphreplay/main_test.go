@@ -13,7 +13,7 @@ import (
 
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, 200, cuda.Software(), cuda.WithoutCache()))
+	require.NoError(t, run(t.Context(), &out, 200, cuda.WithSoftware(), cuda.WithoutCache()))
 	require.Contains(t, out.String(), "2 replays of a graph of 100; the same bits")
 	require.Error(t, run(t.Context(), &out, 150))
 }

@@ -28,7 +28,7 @@ func main() {
 	flag.Parse()
 	var opts []cuda.Option
 	if *software {
-		opts = append(opts, cuda.Software())
+		opts = append(opts, cuda.WithSoftware())
 	}
 	if err := run(context.Background(), os.Stdout, *n, *show, opts...); err != nil {
 		fmt.Fprintln(os.Stderr, "vectoradd:", err)

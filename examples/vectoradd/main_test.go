@@ -14,7 +14,7 @@ import (
 func TestRun(t *testing.T) {
 	for _, n := range []int{1, 257, 10_000} {
 		var out bytes.Buffer
-		require.NoError(t, run(t.Context(), &out, n, true, cuda.Software(cuda.SoftwareOptions{Checked: true}), cuda.WithoutCache()))
+		require.NoError(t, run(t.Context(), &out, n, true, cuda.WithSoftware(cuda.SoftwareOptions{Checked: true}), cuda.WithoutCache()))
 		require.Contains(t, out.String(), ".visible .entry add(")
 		require.Contains(t, out.String(), " sums, all right, in ")
 	}

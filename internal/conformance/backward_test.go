@@ -20,7 +20,7 @@ import (
 func TestMatMulBackward(t *testing.T) {
 	_, cpu := openCPU(t)
 	_, web := openSoftware(t, "")
-	_, nvidia := openCUDA(t, cuda.Software())
+	_, nvidia := openCUDA(t, cuda.WithSoftware())
 	devices := map[string]batch.Device{"cpu": cpu, "webgpu": web, "cuda": nvidia}
 	t.Logf("seed %d", Seed())
 	lead := [][2][]int{{nil, nil}, {{3}, {3}}, {{3}, nil}, {nil, {2}}}

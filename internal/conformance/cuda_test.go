@@ -24,39 +24,39 @@ func openCUDA(t *testing.T, opts ...cuda.Option) (string, *cuda.Device) {
 }
 
 func TestCUDAMemory(t *testing.T) {
-	name, d := openCUDA(t, cuda.Software())
+	name, d := openCUDA(t, cuda.WithSoftware())
 	testMemory(t, name, d)
 	testForks(t, name, d)
 }
 
 func TestCUDASoftware(t *testing.T) {
-	name, d := openCUDA(t, cuda.Software())
+	name, d := openCUDA(t, cuda.WithSoftware())
 	RunSampled(t, name, d)
 }
 
 func TestGuardsCUDASoftware(t *testing.T) {
-	_, d := openCUDA(t, cuda.Software())
+	_, d := openCUDA(t, cuda.WithSoftware())
 	testGuards(t, d, 7)
 }
 
 func TestProfileCUDASoftware(t *testing.T) {
-	_, d := openCUDA(t, cuda.Software())
+	_, d := openCUDA(t, cuda.WithSoftware())
 	var code bytes.Buffer
 	require.NoError(t, testProfile(t, d).Code(&code))
 	require.Contains(t, code.String(), ".visible .entry inspect")
 }
 
 func TestQuantAccuracyCUDASoftware(t *testing.T) {
-	name, d := openCUDA(t, cuda.Software())
+	name, d := openCUDA(t, cuda.WithSoftware())
 	testQuantAccuracy(t, name, d)
 }
 
 func TestCompareCUDASoftware(t *testing.T) {
-	_, d := openCUDA(t, cuda.Software())
+	_, d := openCUDA(t, cuda.WithSoftware())
 	testCompare(t, d)
 }
 
 func TestCUDAVariesFused(t *testing.T) {
-	name, d := openCUDA(t, cuda.Software())
+	name, d := openCUDA(t, cuda.WithSoftware())
 	testVaryFused(t, name, d, "behind a norm")
 }

@@ -19,7 +19,7 @@ var onSoftware = os.Getenv("WAVELANE_TEST_SOFTWARE") == "1"
 func TestHardwareCUDA(t *testing.T) {
 	var opts []cuda.Option
 	if onSoftware {
-		opts = append(opts, cuda.Software())
+		opts = append(opts, cuda.WithSoftware())
 	}
 	name, d := openCUDA(t, opts...)
 	require.Equal(t, onSoftware, d.Info().Software)

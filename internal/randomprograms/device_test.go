@@ -84,7 +84,7 @@ func TestWebGPU(t *testing.T) {
 }
 
 func TestCUDASoftware(t *testing.T) {
-	d, err := cuda.Open(context.Background(), cuda.Software(), cuda.WithCache(t.TempDir()))
+	d, err := cuda.Open(context.Background(), cuda.WithSoftware(), cuda.WithCache(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,13 +26,13 @@ type KernelReport struct {
 	Incomplete bool `json:"incomplete"`
 	// OpenLoops are loops whose number of turns is not known: they count as one turn. Those of more than 256 turns are among them and
 	// count as 256.
-	OpenLoops    int            `json:"openLoops"`
+	OpenLoops    int            `json:"open_loops"`
 	Instructions int            `json:"instructions"` // in the text
 	Mix          map[string]int `json:"mix"`          // of them, by kind
 	Live         flow.Pressure  `json:"live"`         // most registers live at once, by width
 	// Registers are those for occupancy: ptxas' count if it was given, else the live ones.
 	Registers int                 `json:"registers"`
-	FromPtxas bool                `json:"fromPtxas"`
+	FromPtxas bool                `json:"from_ptxas"`
 	Shared    int                 `json:"shared"` // bytes per block, static and dynamic
 	Local     int                 `json:"local"`  // bytes per thread
 	SM        int                 `json:"sm"`
@@ -49,19 +49,19 @@ type KernelReport struct {
 
 // Memory is a kernel's traffic.
 type Memory struct {
-	GlobalLoads  Traffic `json:"globalLoads"`
-	GlobalStores Traffic `json:"globalStores"`
-	SharedLoads  Traffic `json:"sharedLoads"`
-	SharedStores Traffic `json:"sharedStores"`
-	LocalLoads   Traffic `json:"localLoads"`
-	LocalStores  Traffic `json:"localStores"`
+	GlobalLoads  Traffic `json:"global_loads"`
+	GlobalStores Traffic `json:"global_stores"`
+	SharedLoads  Traffic `json:"shared_loads"`
+	SharedStores Traffic `json:"shared_stores"`
+	LocalLoads   Traffic `json:"local_loads"`
+	LocalStores  Traffic `json:"local_stores"`
 	Atomics      Traffic `json:"atomics"` // of whatever memory; in no other line
 	// Coalescing is the least number of sectors ÷ those touched, over global accesses whose addresses are known; 1 is best.
 	Coalescing      float64 `json:"coalescing"`
-	CoalescingKnown bool    `json:"coalescingKnown"`
+	CoalescingKnown bool    `json:"coalescing_known"`
 	// BankConflicts is the number of passes over the banks of shared memory ÷ the least; 1 is best.
-	BankConflicts      float64 `json:"bankConflicts"`
-	BankConflictsKnown bool    `json:"bankConflictsKnown"`
+	BankConflicts      float64 `json:"bank_conflicts"`
+	BankConflictsKnown bool    `json:"bank_conflicts_known"`
 }
 
 // Access is what one instruction's addresses are like, over all warps of a block and the turns of loops that were walked.

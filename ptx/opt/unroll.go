@@ -10,9 +10,10 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// request is what a pragma says: 0 for nothing, -1 for "nounroll", full for "unroll", else the factor.
+// full is the request to unroll a loop whole.
 const full = 1 << 30
 
+// request returns what a pragma asks for: 0 for nothing, -1 for "nounroll", full for "unroll", else the factor.
 func request(in *ir.Instr) int {
 	if in.Op != ir.OpPragma || len(in.Args) != 1 {
 		return 0
@@ -227,11 +228,8 @@ func jump(name string) ir.Instr { return instr("bra", nil, ir.LabelOf(name)) }
 // branch is decided: in all but the last to go on, and
 //
 //   - in full unrolling to leave in the last: the loop itself cannot be reached any more and goes;
-//   - in partial unrolling the copies run only while so many turns are left for certain; the last one goes back to the first,
-//
-// and
-//
-//	the loop itself does what is left.
+//   - in partial unrolling the copies run only while at least as many iterations are left; the last copy goes back to the first,
+//     and the loop itself does the rest.
 func (u *unit) copyLoop(g *flow.Graph, c *flow.Counter, done *Unrolled) {
 	loop := &g.Loops[c.Loop]
 	header := labelAt(g, loop.Header)

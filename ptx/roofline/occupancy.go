@@ -12,20 +12,20 @@ const WarpSize = 32
 // Limits are those of a multiprocessor of one architecture.
 type Limits struct {
 	SM                   int `json:"sm"`
-	MaxWarps             int `json:"maxWarps"`             // per multiprocessor
-	MaxBlocks            int `json:"maxBlocks"`            // per multiprocessor
-	MaxThreads           int `json:"maxThreads"`           // per multiprocessor
-	MaxThreadsPerBlock   int `json:"maxThreadsPerBlock"`   // 1024 throughout
-	Registers            int `json:"registers"`            // 32-bit ones, per multiprocessor
-	MaxRegisters         int `json:"maxRegisters"`         // per thread
-	RegisterGranularity  int `json:"registerGranularity"`  // registers are given to a warp in multiples of this
-	Partitions           int `json:"partitions"`           // each has an equal part of the registers, and a warp lives in one
-	Shared               int `json:"shared"`               // bytes per multiprocessor
-	MaxShared            int `json:"maxShared"`            // bytes per block, after opting in
-	MaxStaticShared      int `json:"maxStaticShared"`      // bytes per block without opting in
-	SharedGranularity    int `json:"sharedGranularity"`    // bytes
-	SystemShared         int `json:"systemShared"`         // bytes that the system takes of each block's
-	RegistersPerBlockMax int `json:"registersPerBlockMax"` // per block
+	MaxWarps             int `json:"max_warps"`               // per multiprocessor
+	MaxBlocks            int `json:"max_blocks"`              // per multiprocessor
+	MaxThreads           int `json:"max_threads"`             // per multiprocessor
+	MaxThreadsPerBlock   int `json:"max_threads_per_block"`   // 1024 throughout
+	Registers            int `json:"registers"`               // 32-bit ones, per multiprocessor
+	MaxRegisters         int `json:"max_registers"`           // per thread
+	RegisterGranularity  int `json:"register_granularity"`    // registers are given to a warp in multiples of this
+	Partitions           int `json:"partitions"`              // each has an equal part of the registers, and a warp lives in one
+	Shared               int `json:"shared"`                  // bytes per multiprocessor
+	MaxShared            int `json:"max_shared"`              // bytes per block, after opting in
+	MaxStaticShared      int `json:"max_static_shared"`       // bytes per block without opting in
+	SharedGranularity    int `json:"shared_granularity"`      // bytes
+	SystemShared         int `json:"system_shared"`           // bytes that the system takes of each block's
+	RegistersPerBlockMax int `json:"registers_per_block_max"` // per block
 }
 
 // architectures: CUDA C++ Programming Guide, "Compute Capabilities: Technical Specifications per Compute Capability", and for

@@ -11,7 +11,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/asmgen/x86"
 )
 
-// generators are what writes files, each by its path in simd/internal.
+// generators are what writes files, each by its path in internal/simd.
 var generators = []func() (map[string][]byte, error){
 	func() (map[string][]byte, error) { return dispatch.Files(kernels.All) },
 	func() (map[string][]byte, error) { return dispatch.ChainFiles(kernels.Links) },
@@ -20,7 +20,7 @@ var generators = []func() (map[string][]byte, error){
 	wasm.Files,
 }
 
-// Generate returns the contents of all generated files by their path in simd/internal.
+// Generate returns the contents of all generated files by their path in internal/simd.
 func Generate() (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for _, generate := range generators {

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// root is simd/internal, seen from this folder.
+// root is internal/simd, seen from this folder.
 const root = ".."
 
 func main() {

@@ -22,7 +22,7 @@ const (
 	maskTable  = "tailMasks" // for 1, 2 and 3 elements
 )
 
-// Files gives the generated files by their paths in simd/internal.
+// Files gives the generated files by their paths in internal/simd.
 func Files() (map[string][]byte, error) {
 	files, err := Translate(kernels.All)
 	if err != nil {

@@ -49,7 +49,7 @@ var Moves = []Move{
 	{"Again", "goes back to the first link, or ends", Again, 0},
 }
 
-// ChainFiles returns the Go files that name the links, by their path in simd/internal.
+// ChainFiles returns the Go files that name the links, by their path in internal/simd.
 func ChainFiles(kernels []*ir.Kernel) (map[string][]byte, error) {
 	var w bytes.Buffer
 	w.WriteString(header + "package kernels\n\n// Links: those that move values, then those that compute kernels.\nconst (\n")

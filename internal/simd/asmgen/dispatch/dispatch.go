@@ -39,7 +39,7 @@ var Archs = []Arch{
 // Portable is the build constraint of the platforms that have Go only.
 const Portable = "!amd64 && !arm64 && !js"
 
-// Files returns the generated files by their path in simd/internal.
+// Files returns the generated files by their path in internal/simd.
 func Files(kernels []*ir.Kernel) (map[string][]byte, error) {
 	var all []signature
 	for _, k := range kernels {

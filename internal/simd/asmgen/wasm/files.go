@@ -10,7 +10,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/asmgen/kernels"
 )
 
-// Files returns the module and the Go functions that call it, by their path in simd/internal.
+// Files returns the module and the Go functions that call it, by their path in internal/simd.
 func Files() (map[string][]byte, error) {
 	module, err := build(kernels.All)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/asmgen/kernels"
 )
 
-// Files returns the generated files by their path in simd/internal.
+// Files returns the generated files by their path in internal/simd.
 func Files() (map[string][]byte, error) {
 	files, err := kernelFiles(kernels.All)
 	if err != nil {

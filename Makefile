@@ -43,6 +43,7 @@ export WAVELANE_SEED ?= 1
 # What contributors run while they work. It leaves out what make test has beside it: the other processors and the browser, the race
 # detector, the modules of their own, WebGPU, most cases of the conformance suite and of the tests of PTX kernels.
 check: ## what to run between edits, in under three minutes: format, vet, builds for js and Windows, short tests, a sample of conformance on the CPU and the software GPU
+	scripts/setup test
 	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
 	$(GO) vet ./...

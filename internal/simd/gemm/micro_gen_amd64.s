@@ -19,26 +19,30 @@ TEXT ·tileSSE(SB), NOSPLIT, $0-8
 	CMOVQEQ SI, R15
 	MOVQ    40(AX), DX
 	CMPQ    32(AX), $0x01
-	JNE     apart1
+	CMOVQNE 32(AX), DX
 	SHLQ    $0x02, DX
+	LEAQ    (DX)(DX*2), R11
 	CMPQ    CX, $0x04
-	JG      wider2
+	JG      wider1
 	CMPQ    BX, $0x02
-	JG      rows3
+	JG      rows2
 	CMPQ    BX, $0x01
-	JG      rows4
+	JG      rows3
 
-	// 1 rows of 1 vectors, rows of A apart: false
+	// 1 rows of 1 vectors
 	XORPS      X0, X0
 	CMPQ       R12, $0x40
-	JL         short5
+	JL         short4
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 12(BX)
 
-short5:
-loop6:
+short4:
+	CMPQ 32(AX), $0x01
+	JNE  apart5
+
+loop7:
 	MOVUPS     (DI), X1
 	ADDQ       R8, DI
 	PREFETCHT1 (R15)
@@ -49,41 +53,55 @@ loop6:
 	ADDPS      X2, X0
 	ADDQ       DX, SI
 	DECQ       R12
-	JNE        loop6
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one7
-	MOVSS      80(AX), X1
-	SHUFPS     $0x00, X1, X1
-	MULPS      X1, X0
+	JNE        loop7
+	JMP        summed6
 
-one7:
+apart5:
+loop8:
+	MOVUPS     (DI), X1
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X2
+	SHUFPS     $0x00, X2, X2
+	MULPS      X1, X2
+	ADDPS      X2, X0
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop8
+
+summed6:
+	MOVQ   72(AX), CX
+	MOVQ   56(AX), DX
+	SHLQ   $0x02, DX
+	LEAQ   (DX)(DX*2), R11
+	CMPL   80(AX), $0x3f800000
+	JEQ    one9
+	MOVSS  80(AX), X1
+	SHUFPS $0x00, X1, X1
+	MULPS  X1, X0
+
+one9:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain8
+	JEQ    plain10
 	MOVSS  84(AX), X2
 	SHUFPS $0x00, X2, X2
 	MOVUPS (R13), X3
 	MULPS  X2, X3
 	ADDPS  X3, X0
-	MOVUPS X0, (R13)
-	JMP    stored9
+	MOVQ   16(AX), R13
 
-plain8:
+plain10:
 	MOVUPS X0, (R13)
-
-stored9:
 	RET
 
-rows4:
-	// 2 rows of 1 vectors, rows of A apart: false
+rows3:
+	// 2 rows of 1 vectors
 	XORPS      X0, X0
 	XORPS      X1, X1
 	CMPQ       R12, $0x40
-	JL         short10
+	JL         short11
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -92,8 +110,11 @@ rows4:
 	PREFETCHT0 (BX)
 	PREFETCHT0 12(BX)
 
-short10:
-loop11:
+short11:
+	CMPQ 32(AX), $0x01
+	JNE  apart12
+
+loop14:
 	MOVUPS     (DI), X2
 	ADDQ       R8, DI
 	PREFETCHT1 (R15)
@@ -108,51 +129,68 @@ loop11:
 	ADDPS      X5, X1
 	ADDQ       DX, SI
 	DECQ       R12
-	JNE        loop11
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one12
-	MOVSS      80(AX), X2
-	SHUFPS     $0x00, X2, X2
-	MULPS      X2, X0
-	MULPS      X2, X1
+	JNE        loop14
+	JMP        summed13
 
-one12:
+apart12:
+loop15:
+	MOVUPS     (DI), X2
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X3
+	SHUFPS     $0x00, X3, X3
+	MULPS      X2, X3
+	ADDPS      X3, X0
+	MOVSS      (SI)(DX*1), X5
+	SHUFPS     $0x00, X5, X5
+	MULPS      X2, X5
+	ADDPS      X5, X1
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop15
+
+summed13:
+	MOVQ   72(AX), CX
+	MOVQ   56(AX), DX
+	SHLQ   $0x02, DX
+	LEAQ   (DX)(DX*2), R11
+	CMPL   80(AX), $0x3f800000
+	JEQ    one16
+	MOVSS  80(AX), X2
+	SHUFPS $0x00, X2, X2
+	MULPS  X2, X0
+	MULPS  X2, X1
+
+one16:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain13
+	JEQ    plain17
 	MOVSS  84(AX), X3
 	SHUFPS $0x00, X3, X3
 	MOVUPS (R13), X4
 	MULPS  X3, X4
 	ADDPS  X4, X0
-	MOVUPS X0, (R13)
 	MOVUPS (R13)(DX*1), X4
 	MULPS  X3, X4
 	ADDPS  X4, X1
-	MOVUPS X1, (R13)(DX*1)
-	JMP    stored14
+	MOVQ   16(AX), R13
 
-plain13:
+plain17:
 	MOVUPS X0, (R13)
 	MOVUPS X1, (R13)(DX*1)
-
-stored14:
 	RET
 
-rows3:
+rows2:
 	CMPQ BX, $0x03
-	JG   rows15
+	JG   rows18
 
-	// 3 rows of 1 vectors, rows of A apart: false
+	// 3 rows of 1 vectors
 	XORPS      X0, X0
 	XORPS      X1, X1
 	XORPS      X2, X2
 	CMPQ       R12, $0x40
-	JL         short16
+	JL         short19
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -164,8 +202,11 @@ rows3:
 	PREFETCHT0 (BX)
 	PREFETCHT0 12(BX)
 
-short16:
-loop17:
+short19:
+	CMPQ 32(AX), $0x01
+	JNE  apart20
+
+loop22:
 	MOVUPS     (DI), X3
 	ADDQ       R8, DI
 	PREFETCHT1 (R15)
@@ -184,55 +225,75 @@ loop17:
 	ADDPS      X4, X2
 	ADDQ       DX, SI
 	DECQ       R12
-	JNE        loop17
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one18
-	MOVSS      80(AX), X3
-	SHUFPS     $0x00, X3, X3
-	MULPS      X3, X0
-	MULPS      X3, X1
-	MULPS      X3, X2
+	JNE        loop22
+	JMP        summed21
 
-one18:
+apart20:
+loop23:
+	MOVUPS     (DI), X3
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X4
+	SHUFPS     $0x00, X4, X4
+	MULPS      X3, X4
+	ADDPS      X4, X0
+	MOVSS      (SI)(DX*1), X6
+	SHUFPS     $0x00, X6, X6
+	MULPS      X3, X6
+	ADDPS      X6, X1
+	MOVSS      (SI)(DX*2), X4
+	SHUFPS     $0x00, X4, X4
+	MULPS      X3, X4
+	ADDPS      X4, X2
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop23
+
+summed21:
+	MOVQ   72(AX), CX
+	MOVQ   56(AX), DX
+	SHLQ   $0x02, DX
+	LEAQ   (DX)(DX*2), R11
+	CMPL   80(AX), $0x3f800000
+	JEQ    one24
+	MOVSS  80(AX), X3
+	SHUFPS $0x00, X3, X3
+	MULPS  X3, X0
+	MULPS  X3, X1
+	MULPS  X3, X2
+
+one24:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain19
+	JEQ    plain25
 	MOVSS  84(AX), X4
 	SHUFPS $0x00, X4, X4
 	MOVUPS (R13), X5
 	MULPS  X4, X5
 	ADDPS  X5, X0
-	MOVUPS X0, (R13)
 	MOVUPS (R13)(DX*1), X5
 	MULPS  X4, X5
 	ADDPS  X5, X1
-	MOVUPS X1, (R13)(DX*1)
 	MOVUPS (R13)(DX*2), X5
 	MULPS  X4, X5
 	ADDPS  X5, X2
-	MOVUPS X2, (R13)(DX*2)
-	JMP    stored20
+	MOVQ   16(AX), R13
 
-plain19:
+plain25:
 	MOVUPS X0, (R13)
 	MOVUPS X1, (R13)(DX*1)
 	MOVUPS X2, (R13)(DX*2)
-
-stored20:
 	RET
 
-rows15:
-	// 4 rows of 1 vectors, rows of A apart: false
+rows18:
+	// 4 rows of 1 vectors
 	XORPS      X0, X0
 	XORPS      X1, X1
 	XORPS      X2, X2
 	XORPS      X3, X3
 	CMPQ       R12, $0x40
-	JL         short21
+	JL         short26
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -247,8 +308,11 @@ rows15:
 	PREFETCHT0 (BX)
 	PREFETCHT0 12(BX)
 
-short21:
-loop22:
+short26:
+	CMPQ 32(AX), $0x01
+	JNE  apart27
+
+loop29:
 	MOVUPS     (DI), X4
 	ADDQ       R8, DI
 	PREFETCHT1 (R15)
@@ -271,71 +335,97 @@ loop22:
 	ADDPS      X7, X3
 	ADDQ       DX, SI
 	DECQ       R12
-	JNE        loop22
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one23
-	MOVSS      80(AX), X4
-	SHUFPS     $0x00, X4, X4
-	MULPS      X4, X0
-	MULPS      X4, X1
-	MULPS      X4, X2
-	MULPS      X4, X3
+	JNE        loop29
+	JMP        summed28
 
-one23:
+apart27:
+loop30:
+	MOVUPS     (DI), X4
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X5
+	SHUFPS     $0x00, X5, X5
+	MULPS      X4, X5
+	ADDPS      X5, X0
+	MOVSS      (SI)(DX*1), X7
+	SHUFPS     $0x00, X7, X7
+	MULPS      X4, X7
+	ADDPS      X7, X1
+	MOVSS      (SI)(DX*2), X5
+	SHUFPS     $0x00, X5, X5
+	MULPS      X4, X5
+	ADDPS      X5, X2
+	MOVSS      (SI)(R11*1), X7
+	SHUFPS     $0x00, X7, X7
+	MULPS      X4, X7
+	ADDPS      X7, X3
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop30
+
+summed28:
+	MOVQ   72(AX), CX
+	MOVQ   56(AX), DX
+	SHLQ   $0x02, DX
+	LEAQ   (DX)(DX*2), R11
+	CMPL   80(AX), $0x3f800000
+	JEQ    one31
+	MOVSS  80(AX), X4
+	SHUFPS $0x00, X4, X4
+	MULPS  X4, X0
+	MULPS  X4, X1
+	MULPS  X4, X2
+	MULPS  X4, X3
+
+one31:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain24
+	JEQ    plain32
 	MOVSS  84(AX), X5
 	SHUFPS $0x00, X5, X5
 	MOVUPS (R13), X6
 	MULPS  X5, X6
 	ADDPS  X6, X0
-	MOVUPS X0, (R13)
 	MOVUPS (R13)(DX*1), X6
 	MULPS  X5, X6
 	ADDPS  X6, X1
-	MOVUPS X1, (R13)(DX*1)
 	MOVUPS (R13)(DX*2), X6
 	MULPS  X5, X6
 	ADDPS  X6, X2
-	MOVUPS X2, (R13)(DX*2)
 	MOVUPS (R13)(R11*1), X6
 	MULPS  X5, X6
 	ADDPS  X6, X3
-	MOVUPS X3, (R13)(R11*1)
-	JMP    stored25
+	MOVQ   16(AX), R13
 
-plain24:
+plain32:
 	MOVUPS X0, (R13)
 	MOVUPS X1, (R13)(DX*1)
 	MOVUPS X2, (R13)(DX*2)
 	MOVUPS X3, (R13)(R11*1)
-
-stored25:
 	RET
 
-wider2:
+wider1:
 	CMPQ BX, $0x02
-	JG   rows26
+	JG   rows33
 	CMPQ BX, $0x01
-	JG   rows27
+	JG   rows34
 
-	// 1 rows of 2 vectors, rows of A apart: false
+	// 1 rows of 2 vectors
 	XORPS      X0, X0
 	XORPS      X1, X1
 	CMPQ       R12, $0x40
-	JL         short28
+	JL         short35
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short28:
-loop29:
+short35:
+	CMPQ 32(AX), $0x01
+	JNE  apart36
+
+loop38:
 	MOVUPS     (DI), X2
 	MOVUPS     16(DI), X3
 	ADDQ       R8, DI
@@ -350,49 +440,66 @@ loop29:
 	ADDPS      X4, X1
 	ADDQ       DX, SI
 	DECQ       R12
-	JNE        loop29
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one30
-	MOVSS      80(AX), X2
-	SHUFPS     $0x00, X2, X2
-	MULPS      X2, X0
-	MULPS      X2, X1
+	JNE        loop38
+	JMP        summed37
 
-one30:
+apart36:
+loop39:
+	MOVUPS     (DI), X2
+	MOVUPS     16(DI), X3
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X4
+	SHUFPS     $0x00, X4, X4
+	MOVAPS     X4, X5
+	MULPS      X2, X5
+	ADDPS      X5, X0
+	MULPS      X3, X4
+	ADDPS      X4, X1
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop39
+
+summed37:
+	MOVQ   72(AX), CX
+	MOVQ   56(AX), DX
+	SHLQ   $0x02, DX
+	LEAQ   (DX)(DX*2), R11
+	CMPL   80(AX), $0x3f800000
+	JEQ    one40
+	MOVSS  80(AX), X2
+	SHUFPS $0x00, X2, X2
+	MULPS  X2, X0
+	MULPS  X2, X1
+
+one40:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain31
+	JEQ    plain41
 	MOVSS  84(AX), X3
 	SHUFPS $0x00, X3, X3
 	MOVUPS (R13), X4
 	MULPS  X3, X4
 	ADDPS  X4, X0
-	MOVUPS X0, (R13)
 	MOVUPS 16(R13), X4
 	MULPS  X3, X4
 	ADDPS  X4, X1
-	MOVUPS X1, 16(R13)
-	JMP    stored32
+	MOVQ   16(AX), R13
 
-plain31:
+plain41:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
-
-stored32:
 	RET
 
-rows27:
-	// 2 rows of 2 vectors, rows of A apart: false
+rows34:
+	// 2 rows of 2 vectors
 	XORPS      X0, X0
 	XORPS      X1, X1
 	XORPS      X2, X2
 	XORPS      X3, X3
 	CMPQ       R12, $0x40
-	JL         short33
+	JL         short42
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -401,8 +508,11 @@ rows27:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short33:
-loop34:
+short42:
+	CMPQ 32(AX), $0x01
+	JNE  apart43
+
+loop45:
 	MOVUPS     (DI), X4
 	MOVUPS     16(DI), X5
 	ADDQ       R8, DI
@@ -424,58 +534,80 @@ loop34:
 	ADDPS      X8, X3
 	ADDQ       DX, SI
 	DECQ       R12
-	JNE        loop34
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one35
-	MOVSS      80(AX), X4
-	SHUFPS     $0x00, X4, X4
-	MULPS      X4, X0
-	MULPS      X4, X1
-	MULPS      X4, X2
-	MULPS      X4, X3
+	JNE        loop45
+	JMP        summed44
 
-one35:
+apart43:
+loop46:
+	MOVUPS     (DI), X4
+	MOVUPS     16(DI), X5
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X6
+	SHUFPS     $0x00, X6, X6
+	MOVAPS     X6, X7
+	MULPS      X4, X7
+	ADDPS      X7, X0
+	MULPS      X5, X6
+	ADDPS      X6, X1
+	MOVSS      (SI)(DX*1), X8
+	SHUFPS     $0x00, X8, X8
+	MOVAPS     X8, X9
+	MULPS      X4, X9
+	ADDPS      X9, X2
+	MULPS      X5, X8
+	ADDPS      X8, X3
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop46
+
+summed44:
+	MOVQ   72(AX), CX
+	MOVQ   56(AX), DX
+	SHLQ   $0x02, DX
+	LEAQ   (DX)(DX*2), R11
+	CMPL   80(AX), $0x3f800000
+	JEQ    one47
+	MOVSS  80(AX), X4
+	SHUFPS $0x00, X4, X4
+	MULPS  X4, X0
+	MULPS  X4, X1
+	MULPS  X4, X2
+	MULPS  X4, X3
+
+one47:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain36
+	JEQ    plain48
 	MOVSS  84(AX), X5
 	SHUFPS $0x00, X5, X5
 	MOVUPS (R13), X6
 	MULPS  X5, X6
 	ADDPS  X6, X0
-	MOVUPS X0, (R13)
 	MOVUPS 16(R13), X6
 	MULPS  X5, X6
 	ADDPS  X6, X1
-	MOVUPS X1, 16(R13)
 	MOVUPS (R13)(DX*1), X6
 	MULPS  X5, X6
 	ADDPS  X6, X2
-	MOVUPS X2, (R13)(DX*1)
 	MOVUPS 16(R13)(DX*1), X6
 	MULPS  X5, X6
 	ADDPS  X6, X3
-	MOVUPS X3, 16(R13)(DX*1)
-	JMP    stored37
+	MOVQ   16(AX), R13
 
-plain36:
+plain48:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 	MOVUPS X2, (R13)(DX*1)
 	MOVUPS X3, 16(R13)(DX*1)
-
-stored37:
 	RET
 
-rows26:
+rows33:
 	CMPQ BX, $0x03
-	JG   rows38
+	JG   rows49
 
-	// 3 rows of 2 vectors, rows of A apart: false
+	// 3 rows of 2 vectors
 	XORPS      X0, X0
 	XORPS      X1, X1
 	XORPS      X2, X2
@@ -483,7 +615,7 @@ rows26:
 	XORPS      X4, X4
 	XORPS      X5, X5
 	CMPQ       R12, $0x40
-	JL         short39
+	JL         short50
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -495,8 +627,11 @@ rows26:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short39:
-loop40:
+short50:
+	CMPQ 32(AX), $0x01
+	JNE  apart51
+
+loop53:
 	MOVUPS     (DI), X6
 	MOVUPS     16(DI), X7
 	ADDQ       R8, DI
@@ -525,67 +660,94 @@ loop40:
 	ADDPS      X8, X5
 	ADDQ       DX, SI
 	DECQ       R12
-	JNE        loop40
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one41
-	MOVSS      80(AX), X6
-	SHUFPS     $0x00, X6, X6
-	MULPS      X6, X0
-	MULPS      X6, X1
-	MULPS      X6, X2
-	MULPS      X6, X3
-	MULPS      X6, X4
-	MULPS      X6, X5
+	JNE        loop53
+	JMP        summed52
 
-one41:
+apart51:
+loop54:
+	MOVUPS     (DI), X6
+	MOVUPS     16(DI), X7
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X8
+	SHUFPS     $0x00, X8, X8
+	MOVAPS     X8, X9
+	MULPS      X6, X9
+	ADDPS      X9, X0
+	MULPS      X7, X8
+	ADDPS      X8, X1
+	MOVSS      (SI)(DX*1), X10
+	SHUFPS     $0x00, X10, X10
+	MOVAPS     X10, X11
+	MULPS      X6, X11
+	ADDPS      X11, X2
+	MULPS      X7, X10
+	ADDPS      X10, X3
+	MOVSS      (SI)(DX*2), X8
+	SHUFPS     $0x00, X8, X8
+	MOVAPS     X8, X9
+	MULPS      X6, X9
+	ADDPS      X9, X4
+	MULPS      X7, X8
+	ADDPS      X8, X5
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop54
+
+summed52:
+	MOVQ   72(AX), CX
+	MOVQ   56(AX), DX
+	SHLQ   $0x02, DX
+	LEAQ   (DX)(DX*2), R11
+	CMPL   80(AX), $0x3f800000
+	JEQ    one55
+	MOVSS  80(AX), X6
+	SHUFPS $0x00, X6, X6
+	MULPS  X6, X0
+	MULPS  X6, X1
+	MULPS  X6, X2
+	MULPS  X6, X3
+	MULPS  X6, X4
+	MULPS  X6, X5
+
+one55:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain42
+	JEQ    plain56
 	MOVSS  84(AX), X7
 	SHUFPS $0x00, X7, X7
 	MOVUPS (R13), X8
 	MULPS  X7, X8
 	ADDPS  X8, X0
-	MOVUPS X0, (R13)
 	MOVUPS 16(R13), X8
 	MULPS  X7, X8
 	ADDPS  X8, X1
-	MOVUPS X1, 16(R13)
 	MOVUPS (R13)(DX*1), X8
 	MULPS  X7, X8
 	ADDPS  X8, X2
-	MOVUPS X2, (R13)(DX*1)
 	MOVUPS 16(R13)(DX*1), X8
 	MULPS  X7, X8
 	ADDPS  X8, X3
-	MOVUPS X3, 16(R13)(DX*1)
 	MOVUPS (R13)(DX*2), X8
 	MULPS  X7, X8
 	ADDPS  X8, X4
-	MOVUPS X4, (R13)(DX*2)
 	MOVUPS 16(R13)(DX*2), X8
 	MULPS  X7, X8
 	ADDPS  X8, X5
-	MOVUPS X5, 16(R13)(DX*2)
-	JMP    stored43
+	MOVQ   16(AX), R13
 
-plain42:
+plain56:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 	MOVUPS X2, (R13)(DX*1)
 	MOVUPS X3, 16(R13)(DX*1)
 	MOVUPS X4, (R13)(DX*2)
 	MOVUPS X5, 16(R13)(DX*2)
-
-stored43:
 	RET
 
-rows38:
-	// 4 rows of 2 vectors, rows of A apart: false
+rows49:
+	// 4 rows of 2 vectors
 	XORPS      X0, X0
 	XORPS      X1, X1
 	XORPS      X2, X2
@@ -595,7 +757,7 @@ rows38:
 	XORPS      X6, X6
 	XORPS      X7, X7
 	CMPQ       R12, $0x40
-	JL         short44
+	JL         short57
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -610,8 +772,11 @@ rows38:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short44:
-loop45:
+short57:
+	CMPQ 32(AX), $0x01
+	JNE  apart58
+
+loop60:
 	MOVUPS     (DI), X8
 	MOVUPS     16(DI), X9
 	ADDQ       R8, DI
@@ -647,672 +812,11 @@ loop45:
 	ADDPS      X12, X7
 	ADDQ       DX, SI
 	DECQ       R12
-	JNE        loop45
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one46
-	MOVSS      80(AX), X8
-	SHUFPS     $0x00, X8, X8
-	MULPS      X8, X0
-	MULPS      X8, X1
-	MULPS      X8, X2
-	MULPS      X8, X3
-	MULPS      X8, X4
-	MULPS      X8, X5
-	MULPS      X8, X6
-	MULPS      X8, X7
+	JNE        loop60
+	JMP        summed59
 
-one46:
-	MOVL   84(AX), R12
-	ADDL   R12, R12
-	JEQ    plain47
-	MOVSS  84(AX), X9
-	SHUFPS $0x00, X9, X9
-	MOVUPS (R13), X10
-	MULPS  X9, X10
-	ADDPS  X10, X0
-	MOVUPS X0, (R13)
-	MOVUPS 16(R13), X10
-	MULPS  X9, X10
-	ADDPS  X10, X1
-	MOVUPS X1, 16(R13)
-	MOVUPS (R13)(DX*1), X10
-	MULPS  X9, X10
-	ADDPS  X10, X2
-	MOVUPS X2, (R13)(DX*1)
-	MOVUPS 16(R13)(DX*1), X10
-	MULPS  X9, X10
-	ADDPS  X10, X3
-	MOVUPS X3, 16(R13)(DX*1)
-	MOVUPS (R13)(DX*2), X10
-	MULPS  X9, X10
-	ADDPS  X10, X4
-	MOVUPS X4, (R13)(DX*2)
-	MOVUPS 16(R13)(DX*2), X10
-	MULPS  X9, X10
-	ADDPS  X10, X5
-	MOVUPS X5, 16(R13)(DX*2)
-	MOVUPS (R13)(R11*1), X10
-	MULPS  X9, X10
-	ADDPS  X10, X6
-	MOVUPS X6, (R13)(R11*1)
-	MOVUPS 16(R13)(R11*1), X10
-	MULPS  X9, X10
-	ADDPS  X10, X7
-	MOVUPS X7, 16(R13)(R11*1)
-	JMP    stored48
-
-plain47:
-	MOVUPS X0, (R13)
-	MOVUPS X1, 16(R13)
-	MOVUPS X2, (R13)(DX*1)
-	MOVUPS X3, 16(R13)(DX*1)
-	MOVUPS X4, (R13)(DX*2)
-	MOVUPS X5, 16(R13)(DX*2)
-	MOVUPS X6, (R13)(R11*1)
-	MOVUPS X7, 16(R13)(R11*1)
-
-stored48:
-	RET
-
-apart1:
-	MOVQ 32(AX), DX
-	SHLQ $0x02, DX
-	LEAQ (DX)(DX*2), R11
-	CMPQ CX, $0x04
-	JG   wider49
-	CMPQ BX, $0x02
-	JG   rows50
-	CMPQ BX, $0x01
-	JG   rows51
-
-	// 1 rows of 1 vectors, rows of A apart: true
-	XORPS      X0, X0
-	CMPQ       R12, $0x40
-	JL         short52
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-
-short52:
-loop53:
-	MOVUPS     (DI), X1
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X2
-	SHUFPS     $0x00, X2, X2
-	MULPS      X1, X2
-	ADDPS      X2, X0
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop53
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one54
-	MOVSS      80(AX), X1
-	SHUFPS     $0x00, X1, X1
-	MULPS      X1, X0
-
-one54:
-	MOVL   84(AX), R12
-	ADDL   R12, R12
-	JEQ    plain55
-	MOVSS  84(AX), X2
-	SHUFPS $0x00, X2, X2
-	MOVUPS (R13), X3
-	MULPS  X2, X3
-	ADDPS  X3, X0
-	MOVUPS X0, (R13)
-	JMP    stored56
-
-plain55:
-	MOVUPS X0, (R13)
-
-stored56:
-	RET
-
-rows51:
-	// 2 rows of 1 vectors, rows of A apart: true
-	XORPS      X0, X0
-	XORPS      X1, X1
-	CMPQ       R12, $0x40
-	JL         short57
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-
-short57:
-loop58:
-	MOVUPS     (DI), X2
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X3
-	SHUFPS     $0x00, X3, X3
-	MULPS      X2, X3
-	ADDPS      X3, X0
-	MOVSS      (SI)(DX*1), X5
-	SHUFPS     $0x00, X5, X5
-	MULPS      X2, X5
-	ADDPS      X5, X1
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop58
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one59
-	MOVSS      80(AX), X2
-	SHUFPS     $0x00, X2, X2
-	MULPS      X2, X0
-	MULPS      X2, X1
-
-one59:
-	MOVL   84(AX), R12
-	ADDL   R12, R12
-	JEQ    plain60
-	MOVSS  84(AX), X3
-	SHUFPS $0x00, X3, X3
-	MOVUPS (R13), X4
-	MULPS  X3, X4
-	ADDPS  X4, X0
-	MOVUPS X0, (R13)
-	MOVUPS (R13)(DX*1), X4
-	MULPS  X3, X4
-	ADDPS  X4, X1
-	MOVUPS X1, (R13)(DX*1)
-	JMP    stored61
-
-plain60:
-	MOVUPS X0, (R13)
-	MOVUPS X1, (R13)(DX*1)
-
-stored61:
-	RET
-
-rows50:
-	CMPQ BX, $0x03
-	JG   rows62
-
-	// 3 rows of 1 vectors, rows of A apart: true
-	XORPS      X0, X0
-	XORPS      X1, X1
-	XORPS      X2, X2
-	CMPQ       R12, $0x40
-	JL         short63
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-
-short63:
-loop64:
-	MOVUPS     (DI), X3
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X4
-	SHUFPS     $0x00, X4, X4
-	MULPS      X3, X4
-	ADDPS      X4, X0
-	MOVSS      (SI)(DX*1), X6
-	SHUFPS     $0x00, X6, X6
-	MULPS      X3, X6
-	ADDPS      X6, X1
-	MOVSS      (SI)(DX*2), X4
-	SHUFPS     $0x00, X4, X4
-	MULPS      X3, X4
-	ADDPS      X4, X2
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop64
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one65
-	MOVSS      80(AX), X3
-	SHUFPS     $0x00, X3, X3
-	MULPS      X3, X0
-	MULPS      X3, X1
-	MULPS      X3, X2
-
-one65:
-	MOVL   84(AX), R12
-	ADDL   R12, R12
-	JEQ    plain66
-	MOVSS  84(AX), X4
-	SHUFPS $0x00, X4, X4
-	MOVUPS (R13), X5
-	MULPS  X4, X5
-	ADDPS  X5, X0
-	MOVUPS X0, (R13)
-	MOVUPS (R13)(DX*1), X5
-	MULPS  X4, X5
-	ADDPS  X5, X1
-	MOVUPS X1, (R13)(DX*1)
-	MOVUPS (R13)(DX*2), X5
-	MULPS  X4, X5
-	ADDPS  X5, X2
-	MOVUPS X2, (R13)(DX*2)
-	JMP    stored67
-
-plain66:
-	MOVUPS X0, (R13)
-	MOVUPS X1, (R13)(DX*1)
-	MOVUPS X2, (R13)(DX*2)
-
-stored67:
-	RET
-
-rows62:
-	// 4 rows of 1 vectors, rows of A apart: true
-	XORPS      X0, X0
-	XORPS      X1, X1
-	XORPS      X2, X2
-	XORPS      X3, X3
-	CMPQ       R12, $0x40
-	JL         short68
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-
-short68:
-loop69:
-	MOVUPS     (DI), X4
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X5
-	SHUFPS     $0x00, X5, X5
-	MULPS      X4, X5
-	ADDPS      X5, X0
-	MOVSS      (SI)(DX*1), X7
-	SHUFPS     $0x00, X7, X7
-	MULPS      X4, X7
-	ADDPS      X7, X1
-	MOVSS      (SI)(DX*2), X5
-	SHUFPS     $0x00, X5, X5
-	MULPS      X4, X5
-	ADDPS      X5, X2
-	MOVSS      (SI)(R11*1), X7
-	SHUFPS     $0x00, X7, X7
-	MULPS      X4, X7
-	ADDPS      X7, X3
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop69
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one70
-	MOVSS      80(AX), X4
-	SHUFPS     $0x00, X4, X4
-	MULPS      X4, X0
-	MULPS      X4, X1
-	MULPS      X4, X2
-	MULPS      X4, X3
-
-one70:
-	MOVL   84(AX), R12
-	ADDL   R12, R12
-	JEQ    plain71
-	MOVSS  84(AX), X5
-	SHUFPS $0x00, X5, X5
-	MOVUPS (R13), X6
-	MULPS  X5, X6
-	ADDPS  X6, X0
-	MOVUPS X0, (R13)
-	MOVUPS (R13)(DX*1), X6
-	MULPS  X5, X6
-	ADDPS  X6, X1
-	MOVUPS X1, (R13)(DX*1)
-	MOVUPS (R13)(DX*2), X6
-	MULPS  X5, X6
-	ADDPS  X6, X2
-	MOVUPS X2, (R13)(DX*2)
-	MOVUPS (R13)(R11*1), X6
-	MULPS  X5, X6
-	ADDPS  X6, X3
-	MOVUPS X3, (R13)(R11*1)
-	JMP    stored72
-
-plain71:
-	MOVUPS X0, (R13)
-	MOVUPS X1, (R13)(DX*1)
-	MOVUPS X2, (R13)(DX*2)
-	MOVUPS X3, (R13)(R11*1)
-
-stored72:
-	RET
-
-wider49:
-	CMPQ BX, $0x02
-	JG   rows73
-	CMPQ BX, $0x01
-	JG   rows74
-
-	// 1 rows of 2 vectors, rows of A apart: true
-	XORPS      X0, X0
-	XORPS      X1, X1
-	CMPQ       R12, $0x40
-	JL         short75
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-
-short75:
-loop76:
-	MOVUPS     (DI), X2
-	MOVUPS     16(DI), X3
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X4
-	SHUFPS     $0x00, X4, X4
-	MOVAPS     X4, X5
-	MULPS      X2, X5
-	ADDPS      X5, X0
-	MULPS      X3, X4
-	ADDPS      X4, X1
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop76
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one77
-	MOVSS      80(AX), X2
-	SHUFPS     $0x00, X2, X2
-	MULPS      X2, X0
-	MULPS      X2, X1
-
-one77:
-	MOVL   84(AX), R12
-	ADDL   R12, R12
-	JEQ    plain78
-	MOVSS  84(AX), X3
-	SHUFPS $0x00, X3, X3
-	MOVUPS (R13), X4
-	MULPS  X3, X4
-	ADDPS  X4, X0
-	MOVUPS X0, (R13)
-	MOVUPS 16(R13), X4
-	MULPS  X3, X4
-	ADDPS  X4, X1
-	MOVUPS X1, 16(R13)
-	JMP    stored79
-
-plain78:
-	MOVUPS X0, (R13)
-	MOVUPS X1, 16(R13)
-
-stored79:
-	RET
-
-rows74:
-	// 2 rows of 2 vectors, rows of A apart: true
-	XORPS      X0, X0
-	XORPS      X1, X1
-	XORPS      X2, X2
-	XORPS      X3, X3
-	CMPQ       R12, $0x40
-	JL         short80
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-
-short80:
-loop81:
-	MOVUPS     (DI), X4
-	MOVUPS     16(DI), X5
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X6
-	SHUFPS     $0x00, X6, X6
-	MOVAPS     X6, X7
-	MULPS      X4, X7
-	ADDPS      X7, X0
-	MULPS      X5, X6
-	ADDPS      X6, X1
-	MOVSS      (SI)(DX*1), X8
-	SHUFPS     $0x00, X8, X8
-	MOVAPS     X8, X9
-	MULPS      X4, X9
-	ADDPS      X9, X2
-	MULPS      X5, X8
-	ADDPS      X8, X3
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop81
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one82
-	MOVSS      80(AX), X4
-	SHUFPS     $0x00, X4, X4
-	MULPS      X4, X0
-	MULPS      X4, X1
-	MULPS      X4, X2
-	MULPS      X4, X3
-
-one82:
-	MOVL   84(AX), R12
-	ADDL   R12, R12
-	JEQ    plain83
-	MOVSS  84(AX), X5
-	SHUFPS $0x00, X5, X5
-	MOVUPS (R13), X6
-	MULPS  X5, X6
-	ADDPS  X6, X0
-	MOVUPS X0, (R13)
-	MOVUPS 16(R13), X6
-	MULPS  X5, X6
-	ADDPS  X6, X1
-	MOVUPS X1, 16(R13)
-	MOVUPS (R13)(DX*1), X6
-	MULPS  X5, X6
-	ADDPS  X6, X2
-	MOVUPS X2, (R13)(DX*1)
-	MOVUPS 16(R13)(DX*1), X6
-	MULPS  X5, X6
-	ADDPS  X6, X3
-	MOVUPS X3, 16(R13)(DX*1)
-	JMP    stored84
-
-plain83:
-	MOVUPS X0, (R13)
-	MOVUPS X1, 16(R13)
-	MOVUPS X2, (R13)(DX*1)
-	MOVUPS X3, 16(R13)(DX*1)
-
-stored84:
-	RET
-
-rows73:
-	CMPQ BX, $0x03
-	JG   rows85
-
-	// 3 rows of 2 vectors, rows of A apart: true
-	XORPS      X0, X0
-	XORPS      X1, X1
-	XORPS      X2, X2
-	XORPS      X3, X3
-	XORPS      X4, X4
-	XORPS      X5, X5
-	CMPQ       R12, $0x40
-	JL         short86
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-
-short86:
-loop87:
-	MOVUPS     (DI), X6
-	MOVUPS     16(DI), X7
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X8
-	SHUFPS     $0x00, X8, X8
-	MOVAPS     X8, X9
-	MULPS      X6, X9
-	ADDPS      X9, X0
-	MULPS      X7, X8
-	ADDPS      X8, X1
-	MOVSS      (SI)(DX*1), X10
-	SHUFPS     $0x00, X10, X10
-	MOVAPS     X10, X11
-	MULPS      X6, X11
-	ADDPS      X11, X2
-	MULPS      X7, X10
-	ADDPS      X10, X3
-	MOVSS      (SI)(DX*2), X8
-	SHUFPS     $0x00, X8, X8
-	MOVAPS     X8, X9
-	MULPS      X6, X9
-	ADDPS      X9, X4
-	MULPS      X7, X8
-	ADDPS      X8, X5
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop87
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one88
-	MOVSS      80(AX), X6
-	SHUFPS     $0x00, X6, X6
-	MULPS      X6, X0
-	MULPS      X6, X1
-	MULPS      X6, X2
-	MULPS      X6, X3
-	MULPS      X6, X4
-	MULPS      X6, X5
-
-one88:
-	MOVL   84(AX), R12
-	ADDL   R12, R12
-	JEQ    plain89
-	MOVSS  84(AX), X7
-	SHUFPS $0x00, X7, X7
-	MOVUPS (R13), X8
-	MULPS  X7, X8
-	ADDPS  X8, X0
-	MOVUPS X0, (R13)
-	MOVUPS 16(R13), X8
-	MULPS  X7, X8
-	ADDPS  X8, X1
-	MOVUPS X1, 16(R13)
-	MOVUPS (R13)(DX*1), X8
-	MULPS  X7, X8
-	ADDPS  X8, X2
-	MOVUPS X2, (R13)(DX*1)
-	MOVUPS 16(R13)(DX*1), X8
-	MULPS  X7, X8
-	ADDPS  X8, X3
-	MOVUPS X3, 16(R13)(DX*1)
-	MOVUPS (R13)(DX*2), X8
-	MULPS  X7, X8
-	ADDPS  X8, X4
-	MOVUPS X4, (R13)(DX*2)
-	MOVUPS 16(R13)(DX*2), X8
-	MULPS  X7, X8
-	ADDPS  X8, X5
-	MOVUPS X5, 16(R13)(DX*2)
-	JMP    stored90
-
-plain89:
-	MOVUPS X0, (R13)
-	MOVUPS X1, 16(R13)
-	MOVUPS X2, (R13)(DX*1)
-	MOVUPS X3, 16(R13)(DX*1)
-	MOVUPS X4, (R13)(DX*2)
-	MOVUPS X5, 16(R13)(DX*2)
-
-stored90:
-	RET
-
-rows85:
-	// 4 rows of 2 vectors, rows of A apart: true
-	XORPS      X0, X0
-	XORPS      X1, X1
-	XORPS      X2, X2
-	XORPS      X3, X3
-	XORPS      X4, X4
-	XORPS      X5, X5
-	XORPS      X6, X6
-	XORPS      X7, X7
-	CMPQ       R12, $0x40
-	JL         short91
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-
-short91:
-loop92:
+apart58:
+loop61:
 	MOVUPS     (DI), X8
 	MOVUPS     16(DI), X9
 	ADDQ       R8, DI
@@ -1348,65 +852,59 @@ loop92:
 	ADDPS      X12, X7
 	ADDQ       $0x04, SI
 	DECQ       R12
-	JNE        loop92
-	MOVQ       72(AX), CX
-	MOVQ       56(AX), DX
-	SHLQ       $0x02, DX
-	LEAQ       (DX)(DX*2), R11
-	CMPL       80(AX), $0x3f800000
-	JEQ        one93
-	MOVSS      80(AX), X8
-	SHUFPS     $0x00, X8, X8
-	MULPS      X8, X0
-	MULPS      X8, X1
-	MULPS      X8, X2
-	MULPS      X8, X3
-	MULPS      X8, X4
-	MULPS      X8, X5
-	MULPS      X8, X6
-	MULPS      X8, X7
+	JNE        loop61
 
-one93:
+summed59:
+	MOVQ   72(AX), CX
+	MOVQ   56(AX), DX
+	SHLQ   $0x02, DX
+	LEAQ   (DX)(DX*2), R11
+	CMPL   80(AX), $0x3f800000
+	JEQ    one62
+	MOVSS  80(AX), X8
+	SHUFPS $0x00, X8, X8
+	MULPS  X8, X0
+	MULPS  X8, X1
+	MULPS  X8, X2
+	MULPS  X8, X3
+	MULPS  X8, X4
+	MULPS  X8, X5
+	MULPS  X8, X6
+	MULPS  X8, X7
+
+one62:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain94
+	JEQ    plain63
 	MOVSS  84(AX), X9
 	SHUFPS $0x00, X9, X9
 	MOVUPS (R13), X10
 	MULPS  X9, X10
 	ADDPS  X10, X0
-	MOVUPS X0, (R13)
 	MOVUPS 16(R13), X10
 	MULPS  X9, X10
 	ADDPS  X10, X1
-	MOVUPS X1, 16(R13)
 	MOVUPS (R13)(DX*1), X10
 	MULPS  X9, X10
 	ADDPS  X10, X2
-	MOVUPS X2, (R13)(DX*1)
 	MOVUPS 16(R13)(DX*1), X10
 	MULPS  X9, X10
 	ADDPS  X10, X3
-	MOVUPS X3, 16(R13)(DX*1)
 	MOVUPS (R13)(DX*2), X10
 	MULPS  X9, X10
 	ADDPS  X10, X4
-	MOVUPS X4, (R13)(DX*2)
 	MOVUPS 16(R13)(DX*2), X10
 	MULPS  X9, X10
 	ADDPS  X10, X5
-	MOVUPS X5, 16(R13)(DX*2)
 	MOVUPS (R13)(R11*1), X10
 	MULPS  X9, X10
 	ADDPS  X10, X6
-	MOVUPS X6, (R13)(R11*1)
 	MOVUPS 16(R13)(R11*1), X10
 	MULPS  X9, X10
 	ADDPS  X10, X7
-	MOVUPS X7, 16(R13)(R11*1)
-	JMP    stored95
+	MOVQ   16(AX), R13
 
-plain94:
+plain63:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 	MOVUPS X2, (R13)(DX*1)
@@ -1415,8 +913,6 @@ plain94:
 	MOVUPS X5, 16(R13)(DX*2)
 	MOVUPS X6, (R13)(R11*1)
 	MOVUPS X7, 16(R13)(R11*1)
-
-stored95:
 	RET
 
 // func transposeSSE(dst *float32, rows **float32, width int, k int)
@@ -1430,9 +926,9 @@ TEXT ·transposeSSE(SB), NOSPLIT, $0-32
 	LEAQ (DX)(DX*2), R8
 	XORQ AX, AX
 
-many96:
+many64:
 	CMPQ       CX, $0x10
-	JL         few97
+	JL         few65
 	MOVQ       (SI), BX
 	PREFETCHT0 256(BX)(AX*4)
 	MOVQ       (SI), BX
@@ -1546,12 +1042,12 @@ many96:
 	LEAQ       (DI)(DX*4), DI
 	ADDQ       $0x04, AX
 	SUBQ       $0x10, CX
-	JMP        many96
+	JMP        many64
 
-few97:
-four98:
+few65:
+four66:
 	SUBQ     $0x04, CX
-	JL       tail99
+	JL       tail67
 	MOVQ     (SI), BX
 	MOVUPS   (BX)(AX*4), X0
 	MOVQ     8(SI), R9
@@ -1578,13 +1074,13 @@ four98:
 	MOVUPS   X2, (DI)(R8*1)
 	LEAQ     (DI)(DX*4), DI
 	ADDQ     $0x04, AX
-	JMP      four98
+	JMP      four66
 
-tail99:
+tail67:
 	ADDQ $0x04, CX
-	JEQ  done100
+	JEQ  done68
 
-step101:
+step69:
 	MOVQ (SI), BX
 	MOVL (BX)(AX*4), BX
 	MOVL BX, (DI)
@@ -1600,9 +1096,9 @@ step101:
 	ADDQ DX, DI
 	INCQ AX
 	DECQ CX
-	JNE  step101
+	JNE  step69
 
-done100:
+done68:
 	RET
 
 // func copyPanelsSSE(dst *float32, x *float32, ld int, panels int, k int)
@@ -1617,13 +1113,13 @@ TEXT ·copyPanelsSSE(SB), NOSPLIT, $0-40
 	MOVQ   R8, R12
 	IMUL3Q $0x00000020, R12, R12
 
-row102:
+row70:
 	MOVQ SI, R9
 	LEAQ (SI)(DX*4), BX
 	MOVQ DI, R10
 	MOVQ CX, R11
 
-panel103:
+panel71:
 	PREFETCHT0 (BX)
 	MOVUPS     (R9), X0
 	MOVUPS     16(R9), X1
@@ -1633,11 +1129,11 @@ panel103:
 	ADDQ       $0x00000020, BX
 	ADDQ       R12, R10
 	DECQ       R11
-	JNE        panel103
+	JNE        panel71
 	ADDQ       $0x00000020, DI
 	ADDQ       DX, SI
 	DECQ       R8
-	JNE        row102
+	JNE        row70
 	RET
 
 // func dotRowsSSE(y *float32, a *float32, ld int, x *float32, n int)
@@ -1662,9 +1158,9 @@ TEXT ·dotRowsSSE(SB), NOSPLIT, $0-40
 	XORPS X6, X6
 	XORPS X7, X7
 	SUBQ  $0x08, R8
-	JL    one105
+	JL    one73
 
-two104:
+two72:
 	MOVUPS (CX)(AX*4), X8
 	MOVUPS 16(CX)(AX*4), X9
 	MOVUPS (SI)(AX*4), X10
@@ -1693,11 +1189,11 @@ two104:
 	ADDPS  X10, X7
 	ADDQ   $0x08, AX
 	SUBQ   $0x08, R8
-	JGE    two104
+	JGE    two72
 
-one105:
+one73:
 	ADDQ   $0x04, R8
-	JL     rest106
+	JL     rest74
 	MOVUPS (CX)(AX*4), X8
 	MOVUPS (SI)(AX*4), X10
 	MULPS  X8, X10
@@ -1714,11 +1210,11 @@ one105:
 	ADDQ   $0x04, AX
 	SUBQ   $0x04, R8
 
-rest106:
+rest74:
 	ADDQ $0x04, R8
-	JEQ  sum107
+	JEQ  sum75
 
-single108:
+single76:
 	MOVSS (CX)(AX*4), X8
 	MOVSS (SI)(AX*4), X10
 	MULSS X8, X10
@@ -1734,9 +1230,9 @@ single108:
 	ADDSS X10, X6
 	INCQ  AX
 	DECQ  R8
-	JNE   single108
+	JNE   single76
 
-sum107:
+sum75:
 	ADDPS    X1, X0
 	ADDPS    X3, X2
 	ADDPS    X5, X4
@@ -1790,9 +1286,9 @@ TEXT ·axpyRowsSSE(SB), NOSPLIT, $0-40
 	MOVSS  28(CX), X7
 	SHUFPS $0x00, X7, X7
 	SUBQ   $0x04, R8
-	JL     rest110
+	JL     rest78
 
-whole109:
+whole77:
 	MOVUPS (DI)(AX*4), X8
 	MOVUPS (SI)(AX*4), X9
 	MULPS  X0, X9
@@ -1821,13 +1317,13 @@ whole109:
 	MOVUPS X8, (DI)(AX*4)
 	ADDQ   $0x04, AX
 	SUBQ   $0x04, R8
-	JGE    whole109
+	JGE    whole77
 
-rest110:
+rest78:
 	ADDQ $0x04, R8
-	JEQ  done111
+	JEQ  done79
 
-single112:
+single80:
 	MOVSS (DI)(AX*4), X8
 	MOVSS (SI)(AX*4), X9
 	MULSS X0, X9
@@ -1856,9 +1352,9 @@ single112:
 	MOVSS X8, (DI)(AX*4)
 	INCQ  AX
 	DECQ  R8
-	JNE   single112
+	JNE   single80
 
-done111:
+done79:
 	RET
 
 // func tileAVX2(t *byte)
@@ -1878,28 +1374,32 @@ TEXT ·tileAVX2(SB), NOSPLIT, $0-8
 	CMOVQEQ SI, R15
 	MOVQ    40(AX), DX
 	CMPQ    32(AX), $0x01
-	JNE     apart1
+	CMOVQNE 32(AX), DX
 	SHLQ    $0x02, DX
+	LEAQ    (DX)(DX*2), R11
 	CMPQ    CX, $0x08
-	JG      wider2
+	JG      wider1
 	CMPQ    BX, $0x03
-	JG      rows3
+	JG      rows2
 	CMPQ    BX, $0x02
-	JG      rows4
+	JG      rows3
 	CMPQ    BX, $0x01
-	JG      rows5
+	JG      rows4
 
-	// 1 rows of 1 vectors, rows of A apart: false
+	// 1 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	CMPQ       R12, $0x40
-	JL         short6
+	JL         short5
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short6:
-loop7:
+short5:
+	CMPQ 32(AX), $0x01
+	JNE  apart6
+
+loop8:
 	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -1908,58 +1408,67 @@ loop7:
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop7
+	JNE          loop8
+	JMP          summed7
+
+apart6:
+loop9:
+	VMOVUPS      (DI), Y1
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop9
+
+summed7:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one8
+	JEQ          one10
 	VBROADCASTSS 80(AX), Y1
 	VMULPS       Y1, Y0, Y0
 
-one8:
+one10:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial9
+	JNE          partial11
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain10
+	JEQ          plain12
 	VBROADCASTSS 84(AX), Y2
 	VFMADD231PS  (R13), Y2, Y0
-	VMOVUPS      Y0, (R13)
-	JMP          stored11
+	MOVQ         16(AX), R13
 
-plain10:
+plain12:
 	VMOVUPS Y0, (R13)
-
-stored11:
 	VZEROUPPER
 	RET
 
-partial9:
+partial11:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain12
+	JEQ          plain13
 	VBROADCASTSS 84(AX), Y2
 	VMASKMOVPS   (R13), Y1, Y3
 	VFMADD231PS  Y3, Y2, Y0
-	VMASKMOVPS   Y0, Y1, (R13)
-	JMP          stored13
+	MOVQ         16(AX), R13
 
-plain12:
+plain13:
 	VMASKMOVPS Y0, Y1, (R13)
-
-stored13:
 	VZEROUPPER
 	RET
 
-rows5:
-	// 2 rows of 1 vectors, rows of A apart: false
+rows4:
+	// 2 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	CMPQ       R12, $0x40
@@ -1973,7 +1482,10 @@ rows5:
 	PREFETCHT0 28(BX)
 
 short14:
-loop15:
+	CMPQ 32(AX), $0x01
+	JNE  apart15
+
+loop17:
 	VMOVUPS      (DI), Y2
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -1984,71 +1496,80 @@ loop15:
 	VFMADD231PS  Y2, Y4, Y1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop15
+	JNE          loop17
+	JMP          summed16
+
+apart15:
+loop18:
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (SI)(DX*1), Y4
+	VFMADD231PS  Y2, Y4, Y1
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop18
+
+summed16:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one16
+	JEQ          one19
 	VBROADCASTSS 80(AX), Y2
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y2, Y1, Y1
 
-one16:
+one19:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial17
+	JNE          partial20
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain18
+	JEQ          plain21
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
-	VMOVUPS      Y0, (R13)
 	VFMADD231PS  (R13)(DX*1), Y3, Y1
-	VMOVUPS      Y1, (R13)(DX*1)
-	JMP          stored19
+	MOVQ         16(AX), R13
 
-plain18:
+plain21:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
-
-stored19:
 	VZEROUPPER
 	RET
 
-partial17:
+partial20:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y2
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain20
+	JEQ          plain22
 	VBROADCASTSS 84(AX), Y3
 	VMASKMOVPS   (R13), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y0
-	VMASKMOVPS   Y0, Y2, (R13)
 	VMASKMOVPS   (R13)(DX*1), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VMASKMOVPS   Y1, Y2, (R13)(DX*1)
-	JMP          stored21
+	MOVQ         16(AX), R13
 
-plain20:
+plain22:
 	VMASKMOVPS Y0, Y2, (R13)
 	VMASKMOVPS Y1, Y2, (R13)(DX*1)
-
-stored21:
 	VZEROUPPER
 	RET
 
-rows4:
-	// 3 rows of 1 vectors, rows of A apart: false
+rows3:
+	// 3 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	CMPQ       R12, $0x40
-	JL         short22
+	JL         short23
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2060,8 +1581,11 @@ rows4:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short22:
-loop23:
+short23:
+	CMPQ 32(AX), $0x01
+	JNE  apart24
+
+loop26:
 	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -2074,85 +1598,94 @@ loop23:
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop23
+	JNE          loop26
+	JMP          summed25
+
+apart24:
+loop27:
+	VMOVUPS      (DI), Y3
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (SI)(DX*1), Y5
+	VFMADD231PS  Y3, Y5, Y1
+	VBROADCASTSS (SI)(DX*2), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop27
+
+summed25:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one24
+	JEQ          one28
 	VBROADCASTSS 80(AX), Y3
 	VMULPS       Y3, Y0, Y0
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
 
-one24:
+one28:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial25
+	JNE          partial29
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain26
+	JEQ          plain30
 	VBROADCASTSS 84(AX), Y4
 	VFMADD231PS  (R13), Y4, Y0
-	VMOVUPS      Y0, (R13)
 	VFMADD231PS  (R13)(DX*1), Y4, Y1
-	VMOVUPS      Y1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y4, Y2
-	VMOVUPS      Y2, (R13)(DX*2)
-	JMP          stored27
+	MOVQ         16(AX), R13
 
-plain26:
+plain30:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
-
-stored27:
 	VZEROUPPER
 	RET
 
-partial25:
+partial29:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y3
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain28
+	JEQ          plain31
 	VBROADCASTSS 84(AX), Y4
 	VMASKMOVPS   (R13), Y3, Y5
 	VFMADD231PS  Y5, Y4, Y0
-	VMASKMOVPS   Y0, Y3, (R13)
 	VMASKMOVPS   (R13)(DX*1), Y3, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VMASKMOVPS   Y1, Y3, (R13)(DX*1)
 	VMASKMOVPS   (R13)(DX*2), Y3, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VMASKMOVPS   Y2, Y3, (R13)(DX*2)
-	JMP          stored29
+	MOVQ         16(AX), R13
 
-plain28:
+plain31:
 	VMASKMOVPS Y0, Y3, (R13)
 	VMASKMOVPS Y1, Y3, (R13)(DX*1)
 	VMASKMOVPS Y2, Y3, (R13)(DX*2)
-
-stored29:
 	VZEROUPPER
 	RET
 
-rows3:
+rows2:
 	CMPQ BX, $0x05
-	JG   rows30
+	JG   rows32
 	CMPQ BX, $0x04
-	JG   rows31
+	JG   rows33
 
-	// 4 rows of 1 vectors, rows of A apart: false
+	// 4 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	CMPQ       R12, $0x40
-	JL         short32
+	JL         short34
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2167,8 +1700,11 @@ rows3:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short32:
-loop33:
+short34:
+	CMPQ 32(AX), $0x01
+	JNE  apart35
+
+loop37:
 	VMOVUPS      (DI), Y4
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -2183,89 +1719,98 @@ loop33:
 	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop33
+	JNE          loop37
+	JMP          summed36
+
+apart35:
+loop38:
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (SI)(DX*1), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VBROADCASTSS (SI)(DX*2), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (SI)(R11*1), Y6
+	VFMADD231PS  Y4, Y6, Y3
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop38
+
+summed36:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one34
+	JEQ          one39
 	VBROADCASTSS 80(AX), Y4
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
-one34:
+one39:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial35
+	JNE          partial40
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain36
+	JEQ          plain41
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
-	VMOVUPS      Y0, (R13)
 	VFMADD231PS  (R13)(DX*1), Y5, Y1
-	VMOVUPS      Y1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y5, Y2
-	VMOVUPS      Y2, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Y5, Y3
-	VMOVUPS      Y3, (R13)(R11*1)
-	JMP          stored37
+	MOVQ         16(AX), R13
 
-plain36:
+plain41:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
 	VMOVUPS Y3, (R13)(R11*1)
-
-stored37:
 	VZEROUPPER
 	RET
 
-partial35:
+partial40:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y4
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain38
+	JEQ          plain42
 	VBROADCASTSS 84(AX), Y5
 	VMASKMOVPS   (R13), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y0
-	VMASKMOVPS   Y0, Y4, (R13)
 	VMASKMOVPS   (R13)(DX*1), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VMASKMOVPS   Y1, Y4, (R13)(DX*1)
 	VMASKMOVPS   (R13)(DX*2), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VMASKMOVPS   Y2, Y4, (R13)(DX*2)
 	VMASKMOVPS   (R13)(R11*1), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VMASKMOVPS   Y3, Y4, (R13)(R11*1)
-	JMP          stored39
+	MOVQ         16(AX), R13
 
-plain38:
+plain42:
 	VMASKMOVPS Y0, Y4, (R13)
 	VMASKMOVPS Y1, Y4, (R13)(DX*1)
 	VMASKMOVPS Y2, Y4, (R13)(DX*2)
 	VMASKMOVPS Y3, Y4, (R13)(R11*1)
-
-stored39:
 	VZEROUPPER
 	RET
 
-rows31:
-	// 5 rows of 1 vectors, rows of A apart: false
+rows33:
+	// 5 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	CMPQ       R12, $0x40
-	JL         short40
+	JL         short43
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2283,8 +1828,11 @@ rows31:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short40:
-loop41:
+short43:
+	CMPQ 32(AX), $0x01
+	JNE  apart44
+
+loop46:
 	VMOVUPS      (DI), Y5
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -2301,13 +1849,36 @@ loop41:
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop41
+	JNE          loop46
+	JMP          summed45
+
+apart44:
+loop47:
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (SI)(DX*1), Y7
+	VFMADD231PS  Y5, Y7, Y1
+	VBROADCASTSS (SI)(DX*2), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS (SI)(R11*1), Y7
+	VFMADD231PS  Y5, Y7, Y3
+	VBROADCASTSS (SI)(DX*4), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop47
+
+summed45:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one42
+	JEQ          one48
 	VBROADCASTSS 80(AX), Y5
 	VMULPS       Y5, Y0, Y0
 	VMULPS       Y5, Y1, Y1
@@ -2315,80 +1886,66 @@ loop41:
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
 
-one42:
+one48:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial43
+	JNE          partial49
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain44
+	JEQ          plain50
 	VBROADCASTSS 84(AX), Y6
 	VFMADD231PS  (R13), Y6, Y0
-	VMOVUPS      Y0, (R13)
 	VFMADD231PS  (R13)(DX*1), Y6, Y1
-	VMOVUPS      Y1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y6, Y2
-	VMOVUPS      Y2, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Y6, Y3
-	VMOVUPS      Y3, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Y6, Y4
-	VMOVUPS      Y4, (R13)
-	JMP          stored45
+	MOVQ         16(AX), R13
 
-plain44:
+plain50:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
 	VMOVUPS Y3, (R13)(R11*1)
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Y4, (R13)
-
-stored45:
 	VZEROUPPER
 	RET
 
-partial43:
+partial49:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y5
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain46
+	JEQ          plain51
 	VBROADCASTSS 84(AX), Y6
 	VMASKMOVPS   (R13), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VMASKMOVPS   Y0, Y5, (R13)
 	VMASKMOVPS   (R13)(DX*1), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VMASKMOVPS   Y1, Y5, (R13)(DX*1)
 	VMASKMOVPS   (R13)(DX*2), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VMASKMOVPS   Y2, Y5, (R13)(DX*2)
 	VMASKMOVPS   (R13)(R11*1), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VMASKMOVPS   Y3, Y5, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VMASKMOVPS   (R13), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VMASKMOVPS   Y4, Y5, (R13)
-	JMP          stored47
+	MOVQ         16(AX), R13
 
-plain46:
+plain51:
 	VMASKMOVPS Y0, Y5, (R13)
 	VMASKMOVPS Y1, Y5, (R13)(DX*1)
 	VMASKMOVPS Y2, Y5, (R13)(DX*2)
 	VMASKMOVPS Y3, Y5, (R13)(R11*1)
 	LEAQ       (R13)(DX*4), R13
 	VMASKMOVPS Y4, Y5, (R13)
-
-stored47:
 	VZEROUPPER
 	RET
 
-rows30:
-	// 6 rows of 1 vectors, rows of A apart: false
+rows32:
+	// 6 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -2396,7 +1953,7 @@ rows30:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	CMPQ       R12, $0x40
-	JL         short48
+	JL         short52
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2417,8 +1974,11 @@ rows30:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short48:
-loop49:
+short52:
+	CMPQ 32(AX), $0x01
+	JNE  apart53
+
+loop55:
 	VMOVUPS      (DI), Y6
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -2437,13 +1997,42 @@ loop49:
 	VFMADD231PS  Y6, Y8, Y5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop49
+	JNE          loop55
+	JMP          summed54
+
+apart53:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop56:
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (SI)(DX*1), Y8
+	VFMADD231PS  Y6, Y8, Y1
+	VBROADCASTSS (SI)(DX*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (SI)(R11*1), Y8
+	VFMADD231PS  Y6, Y8, Y3
+	VBROADCASTSS (SI)(DX*4), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS (R9), Y8
+	VFMADD231PS  Y6, Y8, Y5
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop56
+
+summed54:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one50
+	JEQ          one57
 	VBROADCASTSS 80(AX), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -2452,30 +2041,24 @@ loop49:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
-one50:
+one57:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial51
+	JNE          partial58
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain52
+	JEQ          plain59
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
-	VMOVUPS      Y0, (R13)
 	VFMADD231PS  (R13)(DX*1), Y7, Y1
-	VMOVUPS      Y1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y7, Y2
-	VMOVUPS      Y2, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Y7, Y3
-	VMOVUPS      Y3, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Y7, Y4
-	VMOVUPS      Y4, (R13)
 	VFMADD231PS  (R13)(DX*1), Y7, Y5
-	VMOVUPS      Y5, (R13)(DX*1)
-	JMP          stored53
+	MOVQ         16(AX), R13
 
-plain52:
+plain59:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
@@ -2483,42 +2066,34 @@ plain52:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Y4, (R13)
 	VMOVUPS Y5, (R13)(DX*1)
-
-stored53:
 	VZEROUPPER
 	RET
 
-partial51:
+partial58:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y6
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain54
+	JEQ          plain60
 	VBROADCASTSS 84(AX), Y7
 	VMASKMOVPS   (R13), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y0
-	VMASKMOVPS   Y0, Y6, (R13)
 	VMASKMOVPS   (R13)(DX*1), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VMASKMOVPS   Y1, Y6, (R13)(DX*1)
 	VMASKMOVPS   (R13)(DX*2), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y2
-	VMASKMOVPS   Y2, Y6, (R13)(DX*2)
 	VMASKMOVPS   (R13)(R11*1), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VMASKMOVPS   Y3, Y6, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VMASKMOVPS   (R13), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y4
-	VMASKMOVPS   Y4, Y6, (R13)
 	VMASKMOVPS   (R13)(DX*1), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VMASKMOVPS   Y5, Y6, (R13)(DX*1)
-	JMP          stored55
+	MOVQ         16(AX), R13
 
-plain54:
+plain60:
 	VMASKMOVPS Y0, Y6, (R13)
 	VMASKMOVPS Y1, Y6, (R13)(DX*1)
 	VMASKMOVPS Y2, Y6, (R13)(DX*2)
@@ -2526,31 +2101,32 @@ plain54:
 	LEAQ       (R13)(DX*4), R13
 	VMASKMOVPS Y4, Y6, (R13)
 	VMASKMOVPS Y5, Y6, (R13)(DX*1)
-
-stored55:
 	VZEROUPPER
 	RET
 
-wider2:
+wider1:
 	CMPQ BX, $0x03
-	JG   rows56
+	JG   rows61
 	CMPQ BX, $0x02
-	JG   rows57
+	JG   rows62
 	CMPQ BX, $0x01
-	JG   rows58
+	JG   rows63
 
-	// 1 rows of 2 vectors, rows of A apart: false
+	// 1 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	CMPQ       R12, $0x40
-	JL         short59
+	JL         short64
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short59:
-loop60:
+short64:
+	CMPQ 32(AX), $0x01
+	JNE  apart65
+
+loop67:
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
 	ADDQ         R8, DI
@@ -2561,71 +2137,80 @@ loop60:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop60
+	JNE          loop67
+	JMP          summed66
+
+apart65:
+loop68:
+	VMOVUPS      (DI), Y2
+	VMOVUPS      32(DI), Y3
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop68
+
+summed66:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one61
+	JEQ          one69
 	VBROADCASTSS 80(AX), Y2
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y2, Y1, Y1
 
-one61:
+one69:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial62
+	JNE          partial70
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain63
+	JEQ          plain71
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
-	VMOVUPS      Y0, (R13)
 	VFMADD231PS  32(R13), Y3, Y1
-	VMOVUPS      Y1, 32(R13)
-	JMP          stored64
+	MOVQ         16(AX), R13
 
-plain63:
+plain71:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
-
-stored64:
 	VZEROUPPER
 	RET
 
-partial62:
+partial70:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y2
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain65
+	JEQ          plain72
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
-	VMOVUPS      Y0, (R13)
 	VMASKMOVPS   32(R13), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VMASKMOVPS   Y1, Y2, 32(R13)
-	JMP          stored66
+	MOVQ         16(AX), R13
 
-plain65:
+plain72:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y2, 32(R13)
-
-stored66:
 	VZEROUPPER
 	RET
 
-rows58:
-	// 2 rows of 2 vectors, rows of A apart: false
+rows63:
+	// 2 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	CMPQ       R12, $0x40
-	JL         short67
+	JL         short73
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2634,8 +2219,11 @@ rows58:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short67:
-loop68:
+short73:
+	CMPQ 32(AX), $0x01
+	JNE  apart74
+
+loop76:
 	VMOVUPS      (DI), Y4
 	VMOVUPS      32(DI), Y5
 	ADDQ         R8, DI
@@ -2649,80 +2237,88 @@ loop68:
 	VFMADD231PS  Y5, Y7, Y3
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop68
+	JNE          loop76
+	JMP          summed75
+
+apart74:
+loop77:
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (SI)(DX*1), Y7
+	VFMADD231PS  Y4, Y7, Y2
+	VFMADD231PS  Y5, Y7, Y3
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop77
+
+summed75:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one69
+	JEQ          one78
 	VBROADCASTSS 80(AX), Y4
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
-one69:
+one78:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial70
+	JNE          partial79
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain71
+	JEQ          plain80
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
-	VMOVUPS      Y0, (R13)
 	VFMADD231PS  32(R13), Y5, Y1
-	VMOVUPS      Y1, 32(R13)
 	VFMADD231PS  (R13)(DX*1), Y5, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
 	VFMADD231PS  32(R13)(DX*1), Y5, Y3
-	VMOVUPS      Y3, 32(R13)(DX*1)
-	JMP          stored72
+	MOVQ         16(AX), R13
 
-plain71:
+plain80:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
 	VMOVUPS Y3, 32(R13)(DX*1)
-
-stored72:
 	VZEROUPPER
 	RET
 
-partial70:
+partial79:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y4
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain73
+	JEQ          plain81
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
-	VMOVUPS      Y0, (R13)
 	VMASKMOVPS   32(R13), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VMASKMOVPS   Y1, Y4, 32(R13)
 	VFMADD231PS  (R13)(DX*1), Y5, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
 	VMASKMOVPS   32(R13)(DX*1), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VMASKMOVPS   Y3, Y4, 32(R13)(DX*1)
-	JMP          stored74
+	MOVQ         16(AX), R13
 
-plain73:
+plain81:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y4, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
 	VMASKMOVPS Y3, Y4, 32(R13)(DX*1)
-
-stored74:
 	VZEROUPPER
 	RET
 
-rows57:
-	// 3 rows of 2 vectors, rows of A apart: false
+rows62:
+	// 3 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -2730,7 +2326,7 @@ rows57:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	CMPQ       R12, $0x40
-	JL         short75
+	JL         short82
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2742,8 +2338,11 @@ rows57:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short75:
-loop76:
+short82:
+	CMPQ 32(AX), $0x01
+	JNE  apart83
+
+loop85:
 	VMOVUPS      (DI), Y6
 	VMOVUPS      32(DI), Y7
 	ADDQ         R8, DI
@@ -2760,13 +2359,36 @@ loop76:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop76
+	JNE          loop85
+	JMP          summed84
+
+apart83:
+loop86:
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (SI)(DX*1), Y9
+	VFMADD231PS  Y6, Y9, Y2
+	VFMADD231PS  Y7, Y9, Y3
+	VBROADCASTSS (SI)(DX*2), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop86
+
+summed84:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one77
+	JEQ          one87
 	VBROADCASTSS 80(AX), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -2775,85 +2397,69 @@ loop76:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
-one77:
+one87:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial78
+	JNE          partial88
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain79
+	JEQ          plain89
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
-	VMOVUPS      Y0, (R13)
 	VFMADD231PS  32(R13), Y7, Y1
-	VMOVUPS      Y1, 32(R13)
 	VFMADD231PS  (R13)(DX*1), Y7, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
 	VFMADD231PS  32(R13)(DX*1), Y7, Y3
-	VMOVUPS      Y3, 32(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y7, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
 	VFMADD231PS  32(R13)(DX*2), Y7, Y5
-	VMOVUPS      Y5, 32(R13)(DX*2)
-	JMP          stored80
+	MOVQ         16(AX), R13
 
-plain79:
+plain89:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
 	VMOVUPS Y3, 32(R13)(DX*1)
 	VMOVUPS Y4, (R13)(DX*2)
 	VMOVUPS Y5, 32(R13)(DX*2)
-
-stored80:
 	VZEROUPPER
 	RET
 
-partial78:
+partial88:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y6
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain81
+	JEQ          plain90
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
-	VMOVUPS      Y0, (R13)
 	VMASKMOVPS   32(R13), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VMASKMOVPS   Y1, Y6, 32(R13)
 	VFMADD231PS  (R13)(DX*1), Y7, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
 	VMASKMOVPS   32(R13)(DX*1), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VMASKMOVPS   Y3, Y6, 32(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y7, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
 	VMASKMOVPS   32(R13)(DX*2), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VMASKMOVPS   Y5, Y6, 32(R13)(DX*2)
-	JMP          stored82
+	MOVQ         16(AX), R13
 
-plain81:
+plain90:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y6, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
 	VMASKMOVPS Y3, Y6, 32(R13)(DX*1)
 	VMOVUPS    Y4, (R13)(DX*2)
 	VMASKMOVPS Y5, Y6, 32(R13)(DX*2)
-
-stored82:
 	VZEROUPPER
 	RET
 
-rows56:
+rows61:
 	CMPQ BX, $0x05
-	JG   rows83
+	JG   rows91
 	CMPQ BX, $0x04
-	JG   rows84
+	JG   rows92
 
-	// 4 rows of 2 vectors, rows of A apart: false
+	// 4 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -2863,7 +2469,7 @@ rows56:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	CMPQ       R12, $0x40
-	JL         short85
+	JL         short93
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2878,8 +2484,11 @@ rows56:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short85:
-loop86:
+short93:
+	CMPQ 32(AX), $0x01
+	JNE  apart94
+
+loop96:
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
 	ADDQ         R8, DI
@@ -2899,13 +2508,39 @@ loop86:
 	VFMADD231PS  Y9, Y11, Y7
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop86
+	JNE          loop96
+	JMP          summed95
+
+apart94:
+loop97:
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (SI)(DX*1), Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VFMADD231PS  Y9, Y11, Y3
+	VBROADCASTSS (SI)(DX*2), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (SI)(R11*1), Y11
+	VFMADD231PS  Y8, Y11, Y6
+	VFMADD231PS  Y9, Y11, Y7
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop97
+
+summed95:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one87
+	JEQ          one98
 	VBROADCASTSS 80(AX), Y8
 	VMULPS       Y8, Y0, Y0
 	VMULPS       Y8, Y1, Y1
@@ -2916,33 +2551,25 @@ loop86:
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
 
-one87:
+one98:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial88
+	JNE          partial99
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain89
+	JEQ          plain100
 	VBROADCASTSS 84(AX), Y9
 	VFMADD231PS  (R13), Y9, Y0
-	VMOVUPS      Y0, (R13)
 	VFMADD231PS  32(R13), Y9, Y1
-	VMOVUPS      Y1, 32(R13)
 	VFMADD231PS  (R13)(DX*1), Y9, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
 	VFMADD231PS  32(R13)(DX*1), Y9, Y3
-	VMOVUPS      Y3, 32(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y9, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
 	VFMADD231PS  32(R13)(DX*2), Y9, Y5
-	VMOVUPS      Y5, 32(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Y9, Y6
-	VMOVUPS      Y6, (R13)(R11*1)
 	VFMADD231PS  32(R13)(R11*1), Y9, Y7
-	VMOVUPS      Y7, 32(R13)(R11*1)
-	JMP          stored90
+	MOVQ         16(AX), R13
 
-plain89:
+plain100:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -2951,43 +2578,33 @@ plain89:
 	VMOVUPS Y5, 32(R13)(DX*2)
 	VMOVUPS Y6, (R13)(R11*1)
 	VMOVUPS Y7, 32(R13)(R11*1)
-
-stored90:
 	VZEROUPPER
 	RET
 
-partial88:
+partial99:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y8
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain91
+	JEQ          plain101
 	VBROADCASTSS 84(AX), Y9
 	VFMADD231PS  (R13), Y9, Y0
-	VMOVUPS      Y0, (R13)
 	VMASKMOVPS   32(R13), Y8, Y10
 	VFMADD231PS  Y10, Y9, Y1
-	VMASKMOVPS   Y1, Y8, 32(R13)
 	VFMADD231PS  (R13)(DX*1), Y9, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
 	VMASKMOVPS   32(R13)(DX*1), Y8, Y10
 	VFMADD231PS  Y10, Y9, Y3
-	VMASKMOVPS   Y3, Y8, 32(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y9, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
 	VMASKMOVPS   32(R13)(DX*2), Y8, Y10
 	VFMADD231PS  Y10, Y9, Y5
-	VMASKMOVPS   Y5, Y8, 32(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Y9, Y6
-	VMOVUPS      Y6, (R13)(R11*1)
 	VMASKMOVPS   32(R13)(R11*1), Y8, Y10
 	VFMADD231PS  Y10, Y9, Y7
-	VMASKMOVPS   Y7, Y8, 32(R13)(R11*1)
-	JMP          stored92
+	MOVQ         16(AX), R13
 
-plain91:
+plain101:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y8, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -2996,13 +2613,11 @@ plain91:
 	VMASKMOVPS Y5, Y8, 32(R13)(DX*2)
 	VMOVUPS    Y6, (R13)(R11*1)
 	VMASKMOVPS Y7, Y8, 32(R13)(R11*1)
-
-stored92:
 	VZEROUPPER
 	RET
 
-rows84:
-	// 5 rows of 2 vectors, rows of A apart: false
+rows92:
+	// 5 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -3014,7 +2629,7 @@ rows84:
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
 	CMPQ       R12, $0x40
-	JL         short93
+	JL         short102
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -3032,8 +2647,11 @@ rows84:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short93:
-loop94:
+short102:
+	CMPQ 32(AX), $0x01
+	JNE  apart103
+
+loop105:
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
 	ADDQ         R8, DI
@@ -3056,13 +2674,42 @@ loop94:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop94
+	JNE          loop105
+	JMP          summed104
+
+apart103:
+loop106:
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS (SI)(DX*1), Y13
+	VFMADD231PS  Y10, Y13, Y2
+	VFMADD231PS  Y11, Y13, Y3
+	VBROADCASTSS (SI)(DX*2), Y12
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (SI)(R11*1), Y13
+	VFMADD231PS  Y10, Y13, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VBROADCASTSS (SI)(DX*4), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VFMADD231PS  Y11, Y12, Y9
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop106
+
+summed104:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one95
+	JEQ          one107
 	VBROADCASTSS 80(AX), Y10
 	VMULPS       Y10, Y0, Y0
 	VMULPS       Y10, Y1, Y1
@@ -3075,38 +2722,28 @@ loop94:
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
 
-one95:
+one107:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial96
+	JNE          partial108
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain97
+	JEQ          plain109
 	VBROADCASTSS 84(AX), Y11
 	VFMADD231PS  (R13), Y11, Y0
-	VMOVUPS      Y0, (R13)
 	VFMADD231PS  32(R13), Y11, Y1
-	VMOVUPS      Y1, 32(R13)
 	VFMADD231PS  (R13)(DX*1), Y11, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
 	VFMADD231PS  32(R13)(DX*1), Y11, Y3
-	VMOVUPS      Y3, 32(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y11, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
 	VFMADD231PS  32(R13)(DX*2), Y11, Y5
-	VMOVUPS      Y5, 32(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Y11, Y6
-	VMOVUPS      Y6, (R13)(R11*1)
 	VFMADD231PS  32(R13)(R11*1), Y11, Y7
-	VMOVUPS      Y7, 32(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Y11, Y8
-	VMOVUPS      Y8, (R13)
 	VFMADD231PS  32(R13), Y11, Y9
-	VMOVUPS      Y9, 32(R13)
-	JMP          stored98
+	MOVQ         16(AX), R13
 
-plain97:
+plain109:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -3118,49 +2755,37 @@ plain97:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Y8, (R13)
 	VMOVUPS Y9, 32(R13)
-
-stored98:
 	VZEROUPPER
 	RET
 
-partial96:
+partial108:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y10
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain99
+	JEQ          plain110
 	VBROADCASTSS 84(AX), Y11
 	VFMADD231PS  (R13), Y11, Y0
-	VMOVUPS      Y0, (R13)
 	VMASKMOVPS   32(R13), Y10, Y12
 	VFMADD231PS  Y12, Y11, Y1
-	VMASKMOVPS   Y1, Y10, 32(R13)
 	VFMADD231PS  (R13)(DX*1), Y11, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
 	VMASKMOVPS   32(R13)(DX*1), Y10, Y12
 	VFMADD231PS  Y12, Y11, Y3
-	VMASKMOVPS   Y3, Y10, 32(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y11, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
 	VMASKMOVPS   32(R13)(DX*2), Y10, Y12
 	VFMADD231PS  Y12, Y11, Y5
-	VMASKMOVPS   Y5, Y10, 32(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Y11, Y6
-	VMOVUPS      Y6, (R13)(R11*1)
 	VMASKMOVPS   32(R13)(R11*1), Y10, Y12
 	VFMADD231PS  Y12, Y11, Y7
-	VMASKMOVPS   Y7, Y10, 32(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Y11, Y8
-	VMOVUPS      Y8, (R13)
 	VMASKMOVPS   32(R13), Y10, Y12
 	VFMADD231PS  Y12, Y11, Y9
-	VMASKMOVPS   Y9, Y10, 32(R13)
-	JMP          stored100
+	MOVQ         16(AX), R13
 
-plain99:
+plain110:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y10, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -3172,13 +2797,11 @@ plain99:
 	LEAQ       (R13)(DX*4), R13
 	VMOVUPS    Y8, (R13)
 	VMASKMOVPS Y9, Y10, 32(R13)
-
-stored100:
 	VZEROUPPER
 	RET
 
-rows83:
-	// 6 rows of 2 vectors, rows of A apart: false
+rows91:
+	// 6 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -3192,7 +2815,7 @@ rows83:
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
 	CMPQ       R12, $0x40
-	JL         short101
+	JL         short111
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -3213,8 +2836,11 @@ rows83:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short101:
-loop102:
+short111:
+	CMPQ 32(AX), $0x01
+	JNE  apart112
+
+loop114:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	ADDQ         R8, DI
@@ -3240,1486 +2866,14 @@ loop102:
 	VFMADD231PS  Y13, Y15, Y11
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop102
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one103
-	VBROADCASTSS 80(AX), Y12
-	VMULPS       Y12, Y0, Y0
-	VMULPS       Y12, Y1, Y1
-	VMULPS       Y12, Y2, Y2
-	VMULPS       Y12, Y3, Y3
-	VMULPS       Y12, Y4, Y4
-	VMULPS       Y12, Y5, Y5
-	VMULPS       Y12, Y6, Y6
-	VMULPS       Y12, Y7, Y7
-	VMULPS       Y12, Y8, Y8
-	VMULPS       Y12, Y9, Y9
-	VMULPS       Y12, Y10, Y10
-	VMULPS       Y12, Y11, Y11
-
-one103:
-	SUBQ         $0x08, CX
-	CMPQ         CX, $0x08
-	JNE          partial104
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain105
-	VBROADCASTSS 84(AX), Y13
-	VFMADD231PS  (R13), Y13, Y0
-	VMOVUPS      Y0, (R13)
-	VFMADD231PS  32(R13), Y13, Y1
-	VMOVUPS      Y1, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y13, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
-	VFMADD231PS  32(R13)(DX*1), Y13, Y3
-	VMOVUPS      Y3, 32(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Y13, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
-	VFMADD231PS  32(R13)(DX*2), Y13, Y5
-	VMOVUPS      Y5, 32(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Y13, Y6
-	VMOVUPS      Y6, (R13)(R11*1)
-	VFMADD231PS  32(R13)(R11*1), Y13, Y7
-	VMOVUPS      Y7, 32(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Y13, Y8
-	VMOVUPS      Y8, (R13)
-	VFMADD231PS  32(R13), Y13, Y9
-	VMOVUPS      Y9, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y13, Y10
-	VMOVUPS      Y10, (R13)(DX*1)
-	VFMADD231PS  32(R13)(DX*1), Y13, Y11
-	VMOVUPS      Y11, 32(R13)(DX*1)
-	JMP          stored106
-
-plain105:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, 32(R13)
-	VMOVUPS Y2, (R13)(DX*1)
-	VMOVUPS Y3, 32(R13)(DX*1)
-	VMOVUPS Y4, (R13)(DX*2)
-	VMOVUPS Y5, 32(R13)(DX*2)
-	VMOVUPS Y6, (R13)(R11*1)
-	VMOVUPS Y7, 32(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Y8, (R13)
-	VMOVUPS Y9, 32(R13)
-	VMOVUPS Y10, (R13)(DX*1)
-	VMOVUPS Y11, 32(R13)(DX*1)
-
-stored106:
-	VZEROUPPER
-	RET
-
-partial104:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y12
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain107
-	VBROADCASTSS 84(AX), Y13
-	VFMADD231PS  (R13), Y13, Y0
-	VMOVUPS      Y0, (R13)
-	VMASKMOVPS   32(R13), Y12, Y14
-	VFMADD231PS  Y14, Y13, Y1
-	VMASKMOVPS   Y1, Y12, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y13, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
-	VMASKMOVPS   32(R13)(DX*1), Y12, Y14
-	VFMADD231PS  Y14, Y13, Y3
-	VMASKMOVPS   Y3, Y12, 32(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Y13, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
-	VMASKMOVPS   32(R13)(DX*2), Y12, Y14
-	VFMADD231PS  Y14, Y13, Y5
-	VMASKMOVPS   Y5, Y12, 32(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Y13, Y6
-	VMOVUPS      Y6, (R13)(R11*1)
-	VMASKMOVPS   32(R13)(R11*1), Y12, Y14
-	VFMADD231PS  Y14, Y13, Y7
-	VMASKMOVPS   Y7, Y12, 32(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Y13, Y8
-	VMOVUPS      Y8, (R13)
-	VMASKMOVPS   32(R13), Y12, Y14
-	VFMADD231PS  Y14, Y13, Y9
-	VMASKMOVPS   Y9, Y12, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y13, Y10
-	VMOVUPS      Y10, (R13)(DX*1)
-	VMASKMOVPS   32(R13)(DX*1), Y12, Y14
-	VFMADD231PS  Y14, Y13, Y11
-	VMASKMOVPS   Y11, Y12, 32(R13)(DX*1)
-	JMP          stored108
-
-plain107:
-	VMOVUPS    Y0, (R13)
-	VMASKMOVPS Y1, Y12, 32(R13)
-	VMOVUPS    Y2, (R13)(DX*1)
-	VMASKMOVPS Y3, Y12, 32(R13)(DX*1)
-	VMOVUPS    Y4, (R13)(DX*2)
-	VMASKMOVPS Y5, Y12, 32(R13)(DX*2)
-	VMOVUPS    Y6, (R13)(R11*1)
-	VMASKMOVPS Y7, Y12, 32(R13)(R11*1)
-	LEAQ       (R13)(DX*4), R13
-	VMOVUPS    Y8, (R13)
-	VMASKMOVPS Y9, Y12, 32(R13)
-	VMOVUPS    Y10, (R13)(DX*1)
-	VMASKMOVPS Y11, Y12, 32(R13)(DX*1)
-
-stored108:
-	VZEROUPPER
-	RET
-
-apart1:
-	MOVQ 32(AX), DX
-	SHLQ $0x02, DX
-	LEAQ (DX)(DX*2), R11
-	CMPQ CX, $0x08
-	JG   wider109
-	CMPQ BX, $0x03
-	JG   rows110
-	CMPQ BX, $0x02
-	JG   rows111
-	CMPQ BX, $0x01
-	JG   rows112
-
-	// 1 rows of 1 vectors, rows of A apart: true
-	VXORPS     Y0, Y0, Y0
-	CMPQ       R12, $0x40
-	JL         short113
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-
-short113:
-loop114:
-	VMOVUPS      (DI), Y1
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         $0x04, SI
-	DECQ         R12
 	JNE          loop114
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one115
-	VBROADCASTSS 80(AX), Y1
-	VMULPS       Y1, Y0, Y0
+	JMP          summed113
 
-one115:
-	SUBQ         $0x00, CX
-	CMPQ         CX, $0x08
-	JNE          partial116
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain117
-	VBROADCASTSS 84(AX), Y2
-	VFMADD231PS  (R13), Y2, Y0
-	VMOVUPS      Y0, (R13)
-	JMP          stored118
+apart112:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
 
-plain117:
-	VMOVUPS Y0, (R13)
-
-stored118:
-	VZEROUPPER
-	RET
-
-partial116:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain119
-	VBROADCASTSS 84(AX), Y2
-	VMASKMOVPS   (R13), Y1, Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VMASKMOVPS   Y0, Y1, (R13)
-	JMP          stored120
-
-plain119:
-	VMASKMOVPS Y0, Y1, (R13)
-
-stored120:
-	VZEROUPPER
-	RET
-
-rows112:
-	// 2 rows of 1 vectors, rows of A apart: true
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	CMPQ       R12, $0x40
-	JL         short121
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-
-short121:
-loop122:
-	VMOVUPS      (DI), Y2
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (SI)(DX*1), Y4
-	VFMADD231PS  Y2, Y4, Y1
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop122
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one123
-	VBROADCASTSS 80(AX), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
-
-one123:
-	SUBQ         $0x00, CX
-	CMPQ         CX, $0x08
-	JNE          partial124
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain125
-	VBROADCASTSS 84(AX), Y3
-	VFMADD231PS  (R13), Y3, Y0
-	VMOVUPS      Y0, (R13)
-	VFMADD231PS  (R13)(DX*1), Y3, Y1
-	VMOVUPS      Y1, (R13)(DX*1)
-	JMP          stored126
-
-plain125:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, (R13)(DX*1)
-
-stored126:
-	VZEROUPPER
-	RET
-
-partial124:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y2
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain127
-	VBROADCASTSS 84(AX), Y3
-	VMASKMOVPS   (R13), Y2, Y4
-	VFMADD231PS  Y4, Y3, Y0
-	VMASKMOVPS   Y0, Y2, (R13)
-	VMASKMOVPS   (R13)(DX*1), Y2, Y4
-	VFMADD231PS  Y4, Y3, Y1
-	VMASKMOVPS   Y1, Y2, (R13)(DX*1)
-	JMP          stored128
-
-plain127:
-	VMASKMOVPS Y0, Y2, (R13)
-	VMASKMOVPS Y1, Y2, (R13)(DX*1)
-
-stored128:
-	VZEROUPPER
-	RET
-
-rows111:
-	// 3 rows of 1 vectors, rows of A apart: true
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	CMPQ       R12, $0x40
-	JL         short129
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-
-short129:
-loop130:
-	VMOVUPS      (DI), Y3
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (SI)(DX*1), Y5
-	VFMADD231PS  Y3, Y5, Y1
-	VBROADCASTSS (SI)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop130
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one131
-	VBROADCASTSS 80(AX), Y3
-	VMULPS       Y3, Y0, Y0
-	VMULPS       Y3, Y1, Y1
-	VMULPS       Y3, Y2, Y2
-
-one131:
-	SUBQ         $0x00, CX
-	CMPQ         CX, $0x08
-	JNE          partial132
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain133
-	VBROADCASTSS 84(AX), Y4
-	VFMADD231PS  (R13), Y4, Y0
-	VMOVUPS      Y0, (R13)
-	VFMADD231PS  (R13)(DX*1), Y4, Y1
-	VMOVUPS      Y1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Y4, Y2
-	VMOVUPS      Y2, (R13)(DX*2)
-	JMP          stored134
-
-plain133:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, (R13)(DX*1)
-	VMOVUPS Y2, (R13)(DX*2)
-
-stored134:
-	VZEROUPPER
-	RET
-
-partial132:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y3
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain135
-	VBROADCASTSS 84(AX), Y4
-	VMASKMOVPS   (R13), Y3, Y5
-	VFMADD231PS  Y5, Y4, Y0
-	VMASKMOVPS   Y0, Y3, (R13)
-	VMASKMOVPS   (R13)(DX*1), Y3, Y5
-	VFMADD231PS  Y5, Y4, Y1
-	VMASKMOVPS   Y1, Y3, (R13)(DX*1)
-	VMASKMOVPS   (R13)(DX*2), Y3, Y5
-	VFMADD231PS  Y5, Y4, Y2
-	VMASKMOVPS   Y2, Y3, (R13)(DX*2)
-	JMP          stored136
-
-plain135:
-	VMASKMOVPS Y0, Y3, (R13)
-	VMASKMOVPS Y1, Y3, (R13)(DX*1)
-	VMASKMOVPS Y2, Y3, (R13)(DX*2)
-
-stored136:
-	VZEROUPPER
-	RET
-
-rows110:
-	CMPQ BX, $0x05
-	JG   rows137
-	CMPQ BX, $0x04
-	JG   rows138
-
-	// 4 rows of 1 vectors, rows of A apart: true
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	CMPQ       R12, $0x40
-	JL         short139
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-
-short139:
-loop140:
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (SI)(DX*1), Y6
-	VFMADD231PS  Y4, Y6, Y1
-	VBROADCASTSS (SI)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (SI)(R11*1), Y6
-	VFMADD231PS  Y4, Y6, Y3
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop140
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one141
-	VBROADCASTSS 80(AX), Y4
-	VMULPS       Y4, Y0, Y0
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
-
-one141:
-	SUBQ         $0x00, CX
-	CMPQ         CX, $0x08
-	JNE          partial142
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain143
-	VBROADCASTSS 84(AX), Y5
-	VFMADD231PS  (R13), Y5, Y0
-	VMOVUPS      Y0, (R13)
-	VFMADD231PS  (R13)(DX*1), Y5, Y1
-	VMOVUPS      Y1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Y5, Y2
-	VMOVUPS      Y2, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Y5, Y3
-	VMOVUPS      Y3, (R13)(R11*1)
-	JMP          stored144
-
-plain143:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, (R13)(DX*1)
-	VMOVUPS Y2, (R13)(DX*2)
-	VMOVUPS Y3, (R13)(R11*1)
-
-stored144:
-	VZEROUPPER
-	RET
-
-partial142:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y4
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain145
-	VBROADCASTSS 84(AX), Y5
-	VMASKMOVPS   (R13), Y4, Y6
-	VFMADD231PS  Y6, Y5, Y0
-	VMASKMOVPS   Y0, Y4, (R13)
-	VMASKMOVPS   (R13)(DX*1), Y4, Y6
-	VFMADD231PS  Y6, Y5, Y1
-	VMASKMOVPS   Y1, Y4, (R13)(DX*1)
-	VMASKMOVPS   (R13)(DX*2), Y4, Y6
-	VFMADD231PS  Y6, Y5, Y2
-	VMASKMOVPS   Y2, Y4, (R13)(DX*2)
-	VMASKMOVPS   (R13)(R11*1), Y4, Y6
-	VFMADD231PS  Y6, Y5, Y3
-	VMASKMOVPS   Y3, Y4, (R13)(R11*1)
-	JMP          stored146
-
-plain145:
-	VMASKMOVPS Y0, Y4, (R13)
-	VMASKMOVPS Y1, Y4, (R13)(DX*1)
-	VMASKMOVPS Y2, Y4, (R13)(DX*2)
-	VMASKMOVPS Y3, Y4, (R13)(R11*1)
-
-stored146:
-	VZEROUPPER
-	RET
-
-rows138:
-	// 5 rows of 1 vectors, rows of A apart: true
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	CMPQ       R12, $0x40
-	JL         short147
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-
-short147:
-loop148:
-	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (SI)(DX*1), Y7
-	VFMADD231PS  Y5, Y7, Y1
-	VBROADCASTSS (SI)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (SI)(R11*1), Y7
-	VFMADD231PS  Y5, Y7, Y3
-	VBROADCASTSS (SI)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop148
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one149
-	VBROADCASTSS 80(AX), Y5
-	VMULPS       Y5, Y0, Y0
-	VMULPS       Y5, Y1, Y1
-	VMULPS       Y5, Y2, Y2
-	VMULPS       Y5, Y3, Y3
-	VMULPS       Y5, Y4, Y4
-
-one149:
-	SUBQ         $0x00, CX
-	CMPQ         CX, $0x08
-	JNE          partial150
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain151
-	VBROADCASTSS 84(AX), Y6
-	VFMADD231PS  (R13), Y6, Y0
-	VMOVUPS      Y0, (R13)
-	VFMADD231PS  (R13)(DX*1), Y6, Y1
-	VMOVUPS      Y1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Y6, Y2
-	VMOVUPS      Y2, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Y6, Y3
-	VMOVUPS      Y3, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Y6, Y4
-	VMOVUPS      Y4, (R13)
-	JMP          stored152
-
-plain151:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, (R13)(DX*1)
-	VMOVUPS Y2, (R13)(DX*2)
-	VMOVUPS Y3, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Y4, (R13)
-
-stored152:
-	VZEROUPPER
-	RET
-
-partial150:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y5
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain153
-	VBROADCASTSS 84(AX), Y6
-	VMASKMOVPS   (R13), Y5, Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VMASKMOVPS   Y0, Y5, (R13)
-	VMASKMOVPS   (R13)(DX*1), Y5, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VMASKMOVPS   Y1, Y5, (R13)(DX*1)
-	VMASKMOVPS   (R13)(DX*2), Y5, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VMASKMOVPS   Y2, Y5, (R13)(DX*2)
-	VMASKMOVPS   (R13)(R11*1), Y5, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VMASKMOVPS   Y3, Y5, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VMASKMOVPS   (R13), Y5, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VMASKMOVPS   Y4, Y5, (R13)
-	JMP          stored154
-
-plain153:
-	VMASKMOVPS Y0, Y5, (R13)
-	VMASKMOVPS Y1, Y5, (R13)(DX*1)
-	VMASKMOVPS Y2, Y5, (R13)(DX*2)
-	VMASKMOVPS Y3, Y5, (R13)(R11*1)
-	LEAQ       (R13)(DX*4), R13
-	VMASKMOVPS Y4, Y5, (R13)
-
-stored154:
-	VZEROUPPER
-	RET
-
-rows137:
-	// 6 rows of 1 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	CMPQ       R12, $0x40
-	JL         short155
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-
-short155:
-loop156:
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (SI)(DX*1), Y8
-	VFMADD231PS  Y6, Y8, Y1
-	VBROADCASTSS (SI)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (SI)(R11*1), Y8
-	VFMADD231PS  Y6, Y8, Y3
-	VBROADCASTSS (SI)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R9), Y8
-	VFMADD231PS  Y6, Y8, Y5
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	DECQ         R12
-	JNE          loop156
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one157
-	VBROADCASTSS 80(AX), Y6
-	VMULPS       Y6, Y0, Y0
-	VMULPS       Y6, Y1, Y1
-	VMULPS       Y6, Y2, Y2
-	VMULPS       Y6, Y3, Y3
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
-
-one157:
-	SUBQ         $0x00, CX
-	CMPQ         CX, $0x08
-	JNE          partial158
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain159
-	VBROADCASTSS 84(AX), Y7
-	VFMADD231PS  (R13), Y7, Y0
-	VMOVUPS      Y0, (R13)
-	VFMADD231PS  (R13)(DX*1), Y7, Y1
-	VMOVUPS      Y1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Y7, Y2
-	VMOVUPS      Y2, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Y7, Y3
-	VMOVUPS      Y3, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Y7, Y4
-	VMOVUPS      Y4, (R13)
-	VFMADD231PS  (R13)(DX*1), Y7, Y5
-	VMOVUPS      Y5, (R13)(DX*1)
-	JMP          stored160
-
-plain159:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, (R13)(DX*1)
-	VMOVUPS Y2, (R13)(DX*2)
-	VMOVUPS Y3, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Y4, (R13)
-	VMOVUPS Y5, (R13)(DX*1)
-
-stored160:
-	VZEROUPPER
-	RET
-
-partial158:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y6
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain161
-	VBROADCASTSS 84(AX), Y7
-	VMASKMOVPS   (R13), Y6, Y8
-	VFMADD231PS  Y8, Y7, Y0
-	VMASKMOVPS   Y0, Y6, (R13)
-	VMASKMOVPS   (R13)(DX*1), Y6, Y8
-	VFMADD231PS  Y8, Y7, Y1
-	VMASKMOVPS   Y1, Y6, (R13)(DX*1)
-	VMASKMOVPS   (R13)(DX*2), Y6, Y8
-	VFMADD231PS  Y8, Y7, Y2
-	VMASKMOVPS   Y2, Y6, (R13)(DX*2)
-	VMASKMOVPS   (R13)(R11*1), Y6, Y8
-	VFMADD231PS  Y8, Y7, Y3
-	VMASKMOVPS   Y3, Y6, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VMASKMOVPS   (R13), Y6, Y8
-	VFMADD231PS  Y8, Y7, Y4
-	VMASKMOVPS   Y4, Y6, (R13)
-	VMASKMOVPS   (R13)(DX*1), Y6, Y8
-	VFMADD231PS  Y8, Y7, Y5
-	VMASKMOVPS   Y5, Y6, (R13)(DX*1)
-	JMP          stored162
-
-plain161:
-	VMASKMOVPS Y0, Y6, (R13)
-	VMASKMOVPS Y1, Y6, (R13)(DX*1)
-	VMASKMOVPS Y2, Y6, (R13)(DX*2)
-	VMASKMOVPS Y3, Y6, (R13)(R11*1)
-	LEAQ       (R13)(DX*4), R13
-	VMASKMOVPS Y4, Y6, (R13)
-	VMASKMOVPS Y5, Y6, (R13)(DX*1)
-
-stored162:
-	VZEROUPPER
-	RET
-
-wider109:
-	CMPQ BX, $0x03
-	JG   rows163
-	CMPQ BX, $0x02
-	JG   rows164
-	CMPQ BX, $0x01
-	JG   rows165
-
-	// 1 rows of 2 vectors, rows of A apart: true
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	CMPQ       R12, $0x40
-	JL         short166
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short166:
-loop167:
-	VMOVUPS      (DI), Y2
-	VMOVUPS      32(DI), Y3
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop167
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one168
-	VBROADCASTSS 80(AX), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
-
-one168:
-	SUBQ         $0x08, CX
-	CMPQ         CX, $0x08
-	JNE          partial169
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain170
-	VBROADCASTSS 84(AX), Y3
-	VFMADD231PS  (R13), Y3, Y0
-	VMOVUPS      Y0, (R13)
-	VFMADD231PS  32(R13), Y3, Y1
-	VMOVUPS      Y1, 32(R13)
-	JMP          stored171
-
-plain170:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, 32(R13)
-
-stored171:
-	VZEROUPPER
-	RET
-
-partial169:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y2
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain172
-	VBROADCASTSS 84(AX), Y3
-	VFMADD231PS  (R13), Y3, Y0
-	VMOVUPS      Y0, (R13)
-	VMASKMOVPS   32(R13), Y2, Y4
-	VFMADD231PS  Y4, Y3, Y1
-	VMASKMOVPS   Y1, Y2, 32(R13)
-	JMP          stored173
-
-plain172:
-	VMOVUPS    Y0, (R13)
-	VMASKMOVPS Y1, Y2, 32(R13)
-
-stored173:
-	VZEROUPPER
-	RET
-
-rows165:
-	// 2 rows of 2 vectors, rows of A apart: true
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	CMPQ       R12, $0x40
-	JL         short174
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short174:
-loop175:
-	VMOVUPS      (DI), Y4
-	VMOVUPS      32(DI), Y5
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (SI)(DX*1), Y7
-	VFMADD231PS  Y4, Y7, Y2
-	VFMADD231PS  Y5, Y7, Y3
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop175
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one176
-	VBROADCASTSS 80(AX), Y4
-	VMULPS       Y4, Y0, Y0
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
-
-one176:
-	SUBQ         $0x08, CX
-	CMPQ         CX, $0x08
-	JNE          partial177
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain178
-	VBROADCASTSS 84(AX), Y5
-	VFMADD231PS  (R13), Y5, Y0
-	VMOVUPS      Y0, (R13)
-	VFMADD231PS  32(R13), Y5, Y1
-	VMOVUPS      Y1, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y5, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
-	VFMADD231PS  32(R13)(DX*1), Y5, Y3
-	VMOVUPS      Y3, 32(R13)(DX*1)
-	JMP          stored179
-
-plain178:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, 32(R13)
-	VMOVUPS Y2, (R13)(DX*1)
-	VMOVUPS Y3, 32(R13)(DX*1)
-
-stored179:
-	VZEROUPPER
-	RET
-
-partial177:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y4
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain180
-	VBROADCASTSS 84(AX), Y5
-	VFMADD231PS  (R13), Y5, Y0
-	VMOVUPS      Y0, (R13)
-	VMASKMOVPS   32(R13), Y4, Y6
-	VFMADD231PS  Y6, Y5, Y1
-	VMASKMOVPS   Y1, Y4, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y5, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
-	VMASKMOVPS   32(R13)(DX*1), Y4, Y6
-	VFMADD231PS  Y6, Y5, Y3
-	VMASKMOVPS   Y3, Y4, 32(R13)(DX*1)
-	JMP          stored181
-
-plain180:
-	VMOVUPS    Y0, (R13)
-	VMASKMOVPS Y1, Y4, 32(R13)
-	VMOVUPS    Y2, (R13)(DX*1)
-	VMASKMOVPS Y3, Y4, 32(R13)(DX*1)
-
-stored181:
-	VZEROUPPER
-	RET
-
-rows164:
-	// 3 rows of 2 vectors, rows of A apart: true
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	CMPQ       R12, $0x40
-	JL         short182
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short182:
-loop183:
-	VMOVUPS      (DI), Y6
-	VMOVUPS      32(DI), Y7
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (SI)(DX*1), Y9
-	VFMADD231PS  Y6, Y9, Y2
-	VFMADD231PS  Y7, Y9, Y3
-	VBROADCASTSS (SI)(DX*2), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop183
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one184
-	VBROADCASTSS 80(AX), Y6
-	VMULPS       Y6, Y0, Y0
-	VMULPS       Y6, Y1, Y1
-	VMULPS       Y6, Y2, Y2
-	VMULPS       Y6, Y3, Y3
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
-
-one184:
-	SUBQ         $0x08, CX
-	CMPQ         CX, $0x08
-	JNE          partial185
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain186
-	VBROADCASTSS 84(AX), Y7
-	VFMADD231PS  (R13), Y7, Y0
-	VMOVUPS      Y0, (R13)
-	VFMADD231PS  32(R13), Y7, Y1
-	VMOVUPS      Y1, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y7, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
-	VFMADD231PS  32(R13)(DX*1), Y7, Y3
-	VMOVUPS      Y3, 32(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Y7, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
-	VFMADD231PS  32(R13)(DX*2), Y7, Y5
-	VMOVUPS      Y5, 32(R13)(DX*2)
-	JMP          stored187
-
-plain186:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, 32(R13)
-	VMOVUPS Y2, (R13)(DX*1)
-	VMOVUPS Y3, 32(R13)(DX*1)
-	VMOVUPS Y4, (R13)(DX*2)
-	VMOVUPS Y5, 32(R13)(DX*2)
-
-stored187:
-	VZEROUPPER
-	RET
-
-partial185:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y6
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain188
-	VBROADCASTSS 84(AX), Y7
-	VFMADD231PS  (R13), Y7, Y0
-	VMOVUPS      Y0, (R13)
-	VMASKMOVPS   32(R13), Y6, Y8
-	VFMADD231PS  Y8, Y7, Y1
-	VMASKMOVPS   Y1, Y6, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y7, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
-	VMASKMOVPS   32(R13)(DX*1), Y6, Y8
-	VFMADD231PS  Y8, Y7, Y3
-	VMASKMOVPS   Y3, Y6, 32(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Y7, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
-	VMASKMOVPS   32(R13)(DX*2), Y6, Y8
-	VFMADD231PS  Y8, Y7, Y5
-	VMASKMOVPS   Y5, Y6, 32(R13)(DX*2)
-	JMP          stored189
-
-plain188:
-	VMOVUPS    Y0, (R13)
-	VMASKMOVPS Y1, Y6, 32(R13)
-	VMOVUPS    Y2, (R13)(DX*1)
-	VMASKMOVPS Y3, Y6, 32(R13)(DX*1)
-	VMOVUPS    Y4, (R13)(DX*2)
-	VMASKMOVPS Y5, Y6, 32(R13)(DX*2)
-
-stored189:
-	VZEROUPPER
-	RET
-
-rows163:
-	CMPQ BX, $0x05
-	JG   rows190
-	CMPQ BX, $0x04
-	JG   rows191
-
-	// 4 rows of 2 vectors, rows of A apart: true
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	CMPQ       R12, $0x40
-	JL         short192
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short192:
-loop193:
-	VMOVUPS      (DI), Y8
-	VMOVUPS      32(DI), Y9
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (SI)(DX*1), Y11
-	VFMADD231PS  Y8, Y11, Y2
-	VFMADD231PS  Y9, Y11, Y3
-	VBROADCASTSS (SI)(DX*2), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (SI)(R11*1), Y11
-	VFMADD231PS  Y8, Y11, Y6
-	VFMADD231PS  Y9, Y11, Y7
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop193
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one194
-	VBROADCASTSS 80(AX), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
-	VMULPS       Y8, Y2, Y2
-	VMULPS       Y8, Y3, Y3
-	VMULPS       Y8, Y4, Y4
-	VMULPS       Y8, Y5, Y5
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
-
-one194:
-	SUBQ         $0x08, CX
-	CMPQ         CX, $0x08
-	JNE          partial195
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain196
-	VBROADCASTSS 84(AX), Y9
-	VFMADD231PS  (R13), Y9, Y0
-	VMOVUPS      Y0, (R13)
-	VFMADD231PS  32(R13), Y9, Y1
-	VMOVUPS      Y1, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y9, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
-	VFMADD231PS  32(R13)(DX*1), Y9, Y3
-	VMOVUPS      Y3, 32(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Y9, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
-	VFMADD231PS  32(R13)(DX*2), Y9, Y5
-	VMOVUPS      Y5, 32(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Y9, Y6
-	VMOVUPS      Y6, (R13)(R11*1)
-	VFMADD231PS  32(R13)(R11*1), Y9, Y7
-	VMOVUPS      Y7, 32(R13)(R11*1)
-	JMP          stored197
-
-plain196:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, 32(R13)
-	VMOVUPS Y2, (R13)(DX*1)
-	VMOVUPS Y3, 32(R13)(DX*1)
-	VMOVUPS Y4, (R13)(DX*2)
-	VMOVUPS Y5, 32(R13)(DX*2)
-	VMOVUPS Y6, (R13)(R11*1)
-	VMOVUPS Y7, 32(R13)(R11*1)
-
-stored197:
-	VZEROUPPER
-	RET
-
-partial195:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y8
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain198
-	VBROADCASTSS 84(AX), Y9
-	VFMADD231PS  (R13), Y9, Y0
-	VMOVUPS      Y0, (R13)
-	VMASKMOVPS   32(R13), Y8, Y10
-	VFMADD231PS  Y10, Y9, Y1
-	VMASKMOVPS   Y1, Y8, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y9, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
-	VMASKMOVPS   32(R13)(DX*1), Y8, Y10
-	VFMADD231PS  Y10, Y9, Y3
-	VMASKMOVPS   Y3, Y8, 32(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Y9, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
-	VMASKMOVPS   32(R13)(DX*2), Y8, Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VMASKMOVPS   Y5, Y8, 32(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Y9, Y6
-	VMOVUPS      Y6, (R13)(R11*1)
-	VMASKMOVPS   32(R13)(R11*1), Y8, Y10
-	VFMADD231PS  Y10, Y9, Y7
-	VMASKMOVPS   Y7, Y8, 32(R13)(R11*1)
-	JMP          stored199
-
-plain198:
-	VMOVUPS    Y0, (R13)
-	VMASKMOVPS Y1, Y8, 32(R13)
-	VMOVUPS    Y2, (R13)(DX*1)
-	VMASKMOVPS Y3, Y8, 32(R13)(DX*1)
-	VMOVUPS    Y4, (R13)(DX*2)
-	VMASKMOVPS Y5, Y8, 32(R13)(DX*2)
-	VMOVUPS    Y6, (R13)(R11*1)
-	VMASKMOVPS Y7, Y8, 32(R13)(R11*1)
-
-stored199:
-	VZEROUPPER
-	RET
-
-rows191:
-	// 5 rows of 2 vectors, rows of A apart: true
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	CMPQ       R12, $0x40
-	JL         short200
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short200:
-loop201:
-	VMOVUPS      (DI), Y10
-	VMOVUPS      32(DI), Y11
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (SI)(DX*1), Y13
-	VFMADD231PS  Y10, Y13, Y2
-	VFMADD231PS  Y11, Y13, Y3
-	VBROADCASTSS (SI)(DX*2), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (SI)(R11*1), Y13
-	VFMADD231PS  Y10, Y13, Y6
-	VFMADD231PS  Y11, Y13, Y7
-	VBROADCASTSS (SI)(DX*4), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop201
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one202
-	VBROADCASTSS 80(AX), Y10
-	VMULPS       Y10, Y0, Y0
-	VMULPS       Y10, Y1, Y1
-	VMULPS       Y10, Y2, Y2
-	VMULPS       Y10, Y3, Y3
-	VMULPS       Y10, Y4, Y4
-	VMULPS       Y10, Y5, Y5
-	VMULPS       Y10, Y6, Y6
-	VMULPS       Y10, Y7, Y7
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-
-one202:
-	SUBQ         $0x08, CX
-	CMPQ         CX, $0x08
-	JNE          partial203
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain204
-	VBROADCASTSS 84(AX), Y11
-	VFMADD231PS  (R13), Y11, Y0
-	VMOVUPS      Y0, (R13)
-	VFMADD231PS  32(R13), Y11, Y1
-	VMOVUPS      Y1, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y11, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
-	VFMADD231PS  32(R13)(DX*1), Y11, Y3
-	VMOVUPS      Y3, 32(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Y11, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
-	VFMADD231PS  32(R13)(DX*2), Y11, Y5
-	VMOVUPS      Y5, 32(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Y11, Y6
-	VMOVUPS      Y6, (R13)(R11*1)
-	VFMADD231PS  32(R13)(R11*1), Y11, Y7
-	VMOVUPS      Y7, 32(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Y11, Y8
-	VMOVUPS      Y8, (R13)
-	VFMADD231PS  32(R13), Y11, Y9
-	VMOVUPS      Y9, 32(R13)
-	JMP          stored205
-
-plain204:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, 32(R13)
-	VMOVUPS Y2, (R13)(DX*1)
-	VMOVUPS Y3, 32(R13)(DX*1)
-	VMOVUPS Y4, (R13)(DX*2)
-	VMOVUPS Y5, 32(R13)(DX*2)
-	VMOVUPS Y6, (R13)(R11*1)
-	VMOVUPS Y7, 32(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Y8, (R13)
-	VMOVUPS Y9, 32(R13)
-
-stored205:
-	VZEROUPPER
-	RET
-
-partial203:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y10
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain206
-	VBROADCASTSS 84(AX), Y11
-	VFMADD231PS  (R13), Y11, Y0
-	VMOVUPS      Y0, (R13)
-	VMASKMOVPS   32(R13), Y10, Y12
-	VFMADD231PS  Y12, Y11, Y1
-	VMASKMOVPS   Y1, Y10, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y11, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
-	VMASKMOVPS   32(R13)(DX*1), Y10, Y12
-	VFMADD231PS  Y12, Y11, Y3
-	VMASKMOVPS   Y3, Y10, 32(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Y11, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
-	VMASKMOVPS   32(R13)(DX*2), Y10, Y12
-	VFMADD231PS  Y12, Y11, Y5
-	VMASKMOVPS   Y5, Y10, 32(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Y11, Y6
-	VMOVUPS      Y6, (R13)(R11*1)
-	VMASKMOVPS   32(R13)(R11*1), Y10, Y12
-	VFMADD231PS  Y12, Y11, Y7
-	VMASKMOVPS   Y7, Y10, 32(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Y11, Y8
-	VMOVUPS      Y8, (R13)
-	VMASKMOVPS   32(R13), Y10, Y12
-	VFMADD231PS  Y12, Y11, Y9
-	VMASKMOVPS   Y9, Y10, 32(R13)
-	JMP          stored207
-
-plain206:
-	VMOVUPS    Y0, (R13)
-	VMASKMOVPS Y1, Y10, 32(R13)
-	VMOVUPS    Y2, (R13)(DX*1)
-	VMASKMOVPS Y3, Y10, 32(R13)(DX*1)
-	VMOVUPS    Y4, (R13)(DX*2)
-	VMASKMOVPS Y5, Y10, 32(R13)(DX*2)
-	VMOVUPS    Y6, (R13)(R11*1)
-	VMASKMOVPS Y7, Y10, 32(R13)(R11*1)
-	LEAQ       (R13)(DX*4), R13
-	VMOVUPS    Y8, (R13)
-	VMASKMOVPS Y9, Y10, 32(R13)
-
-stored207:
-	VZEROUPPER
-	RET
-
-rows190:
-	// 6 rows of 2 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	VXORPS     Y10, Y10, Y10
-	VXORPS     Y11, Y11, Y11
-	CMPQ       R12, $0x40
-	JL         short208
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short208:
-loop209:
+loop115:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	ADDQ         R8, DI
@@ -4746,13 +2900,15 @@ loop209:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop209
+	JNE          loop115
+
+summed113:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one210
+	JEQ          one116
 	VBROADCASTSS 80(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -4767,42 +2923,30 @@ loop209:
 	VMULPS       Y12, Y10, Y10
 	VMULPS       Y12, Y11, Y11
 
-one210:
+one116:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial211
+	JNE          partial117
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain212
+	JEQ          plain118
 	VBROADCASTSS 84(AX), Y13
 	VFMADD231PS  (R13), Y13, Y0
-	VMOVUPS      Y0, (R13)
 	VFMADD231PS  32(R13), Y13, Y1
-	VMOVUPS      Y1, 32(R13)
 	VFMADD231PS  (R13)(DX*1), Y13, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
 	VFMADD231PS  32(R13)(DX*1), Y13, Y3
-	VMOVUPS      Y3, 32(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y13, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
 	VFMADD231PS  32(R13)(DX*2), Y13, Y5
-	VMOVUPS      Y5, 32(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Y13, Y6
-	VMOVUPS      Y6, (R13)(R11*1)
 	VFMADD231PS  32(R13)(R11*1), Y13, Y7
-	VMOVUPS      Y7, 32(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Y13, Y8
-	VMOVUPS      Y8, (R13)
 	VFMADD231PS  32(R13), Y13, Y9
-	VMOVUPS      Y9, 32(R13)
 	VFMADD231PS  (R13)(DX*1), Y13, Y10
-	VMOVUPS      Y10, (R13)(DX*1)
 	VFMADD231PS  32(R13)(DX*1), Y13, Y11
-	VMOVUPS      Y11, 32(R13)(DX*1)
-	JMP          stored213
+	MOVQ         16(AX), R13
 
-plain212:
+plain118:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -4816,54 +2960,40 @@ plain212:
 	VMOVUPS Y9, 32(R13)
 	VMOVUPS Y10, (R13)(DX*1)
 	VMOVUPS Y11, 32(R13)(DX*1)
-
-stored213:
 	VZEROUPPER
 	RET
 
-partial211:
+partial117:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y12
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain214
+	JEQ          plain119
 	VBROADCASTSS 84(AX), Y13
 	VFMADD231PS  (R13), Y13, Y0
-	VMOVUPS      Y0, (R13)
 	VMASKMOVPS   32(R13), Y12, Y14
 	VFMADD231PS  Y14, Y13, Y1
-	VMASKMOVPS   Y1, Y12, 32(R13)
 	VFMADD231PS  (R13)(DX*1), Y13, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
 	VMASKMOVPS   32(R13)(DX*1), Y12, Y14
 	VFMADD231PS  Y14, Y13, Y3
-	VMASKMOVPS   Y3, Y12, 32(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y13, Y4
-	VMOVUPS      Y4, (R13)(DX*2)
 	VMASKMOVPS   32(R13)(DX*2), Y12, Y14
 	VFMADD231PS  Y14, Y13, Y5
-	VMASKMOVPS   Y5, Y12, 32(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Y13, Y6
-	VMOVUPS      Y6, (R13)(R11*1)
 	VMASKMOVPS   32(R13)(R11*1), Y12, Y14
 	VFMADD231PS  Y14, Y13, Y7
-	VMASKMOVPS   Y7, Y12, 32(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Y13, Y8
-	VMOVUPS      Y8, (R13)
 	VMASKMOVPS   32(R13), Y12, Y14
 	VFMADD231PS  Y14, Y13, Y9
-	VMASKMOVPS   Y9, Y12, 32(R13)
 	VFMADD231PS  (R13)(DX*1), Y13, Y10
-	VMOVUPS      Y10, (R13)(DX*1)
 	VMASKMOVPS   32(R13)(DX*1), Y12, Y14
 	VFMADD231PS  Y14, Y13, Y11
-	VMASKMOVPS   Y11, Y12, 32(R13)(DX*1)
-	JMP          stored215
+	MOVQ         16(AX), R13
 
-plain214:
+plain119:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y12, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -4877,8 +3007,6 @@ plain214:
 	VMASKMOVPS Y9, Y12, 32(R13)
 	VMOVUPS    Y10, (R13)(DX*1)
 	VMASKMOVPS Y11, Y12, 32(R13)(DX*1)
-
-stored215:
 	VZEROUPPER
 	RET
 
@@ -4911,9 +3039,9 @@ TEXT ·transposeAVX2(SB), NOSPLIT, $0-32
 	LEAQ (DX)(DX*2), R8
 	XORQ AX, AX
 
-many216:
+many120:
 	CMPQ        CX, $0x10
-	JL          few217
+	JL          few121
 	MOVQ        (SI), BX
 	PREFETCHT0  256(BX)(AX*4)
 	MOVQ        32(SI), BX
@@ -5051,12 +3179,12 @@ many216:
 	LEAQ        (DI)(DX*4), DI
 	ADDQ        $0x04, AX
 	SUBQ        $0x10, CX
-	JMP         many216
+	JMP         many120
 
-few217:
-four218:
+few121:
+four122:
 	SUBQ        $0x04, CX
-	JL          tail219
+	JL          tail123
 	MOVQ        (SI), BX
 	VMOVUPS     (BX)(AX*4), X0
 	MOVQ        32(SI), BX
@@ -5087,13 +3215,13 @@ four218:
 	VMOVUPS     Y3, (DI)(R8*1)
 	LEAQ        (DI)(DX*4), DI
 	ADDQ        $0x04, AX
-	JMP         four218
+	JMP         four122
 
-tail219:
+tail123:
 	ADDQ $0x04, CX
-	JEQ  done220
+	JEQ  done124
 
-step221:
+step125:
 	MOVQ (SI), BX
 	MOVL (BX)(AX*4), BX
 	MOVL BX, (DI)
@@ -5121,9 +3249,9 @@ step221:
 	ADDQ DX, DI
 	INCQ AX
 	DECQ CX
-	JNE  step221
+	JNE  step125
 
-done220:
+done124:
 	VZEROUPPER
 	RET
 
@@ -5139,13 +3267,13 @@ TEXT ·copyPanelsAVX2(SB), NOSPLIT, $0-40
 	MOVQ   R8, R12
 	IMUL3Q $0x00000040, R12, R12
 
-row222:
+row126:
 	MOVQ SI, R9
 	LEAQ (SI)(DX*4), BX
 	MOVQ DI, R10
 	MOVQ CX, R11
 
-panel223:
+panel127:
 	PREFETCHT0 (BX)
 	VMOVUPS    (R9), Y0
 	VMOVUPS    32(R9), Y1
@@ -5155,11 +3283,11 @@ panel223:
 	ADDQ       $0x00000040, BX
 	ADDQ       R12, R10
 	DECQ       R11
-	JNE        panel223
+	JNE        panel127
 	ADDQ       $0x00000040, DI
 	ADDQ       DX, SI
 	DECQ       R8
-	JNE        row222
+	JNE        row126
 	VZEROUPPER
 	RET
 
@@ -5185,9 +3313,9 @@ TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-40
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one225
+	JL     one129
 
-two224:
+two128:
 	VMOVUPS     (CX)(AX*4), Y8
 	VMOVUPS     32(CX)(AX*4), Y9
 	VFMADD231PS (SI)(AX*4), Y8, Y0
@@ -5200,11 +3328,11 @@ two224:
 	VFMADD231PS 32(R11)(AX*4), Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two224
+	JGE         two128
 
-one225:
+one129:
 	ADDQ        $0x08, R8
-	JL          rest226
+	JL          rest130
 	VMOVUPS     (CX)(AX*4), Y8
 	VFMADD231PS (SI)(AX*4), Y8, Y0
 	VFMADD231PS (R9)(AX*4), Y8, Y2
@@ -5213,9 +3341,9 @@ one225:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest226:
+rest130:
 	ADDQ        $0x08, R8
-	JEQ         sum227
+	JEQ         sum131
 	LEAQ        gemmMasks<>+0(SB), BX
 	SHLQ        $0x02, R8
 	SUBQ        R8, BX
@@ -5230,7 +3358,7 @@ rest226:
 	VMASKMOVPS  (R11)(AX*4), Y11, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum227:
+sum131:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X8
 	VADDPS       X8, X0, X0
@@ -5286,9 +3414,9 @@ TEXT ·axpyRowsAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Y6
 	VBROADCASTSS 28(CX), Y7
 	SUBQ         $0x08, R8
-	JL           rest229
+	JL           rest133
 
-whole228:
+whole132:
 	VMOVUPS     (DI)(AX*4), Y8
 	VFMADD231PS (SI)(AX*4), Y0, Y8
 	VFMADD231PS (R9)(AX*4), Y1, Y8
@@ -5301,11 +3429,11 @@ whole228:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole228
+	JGE         whole132
 
-rest229:
+rest133:
 	ADDQ        $0x08, R8
-	JEQ         done230
+	JEQ         done134
 	LEAQ        gemmMasks<>+0(SB), DX
 	SHLQ        $0x02, R8
 	SUBQ        R8, DX
@@ -5329,7 +3457,7 @@ rest229:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done230:
+done134:
 	VZEROUPPER
 	RET
 
@@ -5345,30 +3473,30 @@ TEXT ·copyRimAVX2(SB), NOSPLIT, $0-48
 	SHLQ    $0x02, DX
 	SHLQ    $0x02, R8
 	CMPQ    CX, $0x08
-	JG      wide231
+	JG      wide135
 	LEAQ    gemmMasks<>+0(SB), BX
 	SHLQ    $0x02, CX
 	SUBQ    CX, BX
 	VMOVUPS 32(BX), Y2
 
-row232:
+row136:
 	VMASKMOVPS (SI), Y2, Y1
 	VMOVUPS    Y1, (DI)
 	ADDQ       DX, SI
 	ADDQ       R8, DI
 	DECQ       R9
-	JNE        row232
+	JNE        row136
 	VZEROUPPER
 	RET
 
-wide231:
+wide135:
 	SUBQ    $0x08, CX
 	LEAQ    gemmMasks<>+0(SB), BX
 	SHLQ    $0x02, CX
 	SUBQ    CX, BX
 	VMOVUPS 32(BX), Y2
 
-row233:
+row137:
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y2, Y1
 	VMOVUPS    Y0, (DI)
@@ -5376,7 +3504,7 @@ row233:
 	ADDQ       DX, SI
 	ADDQ       R8, DI
 	DECQ       R9
-	JNE        row233
+	JNE        row137
 	VZEROUPPER
 	RET
 
@@ -5402,9 +3530,9 @@ TEXT ·dotRowsF16AVX2(SB), NOSPLIT, $0-40
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one235
+	JL     one139
 
-two234:
+two138:
 	VMOVUPS     (CX)(AX*4), Y8
 	VMOVUPS     32(CX)(AX*4), Y9
 	VCVTPH2PS   (SI)(AX*2), Y10
@@ -5425,11 +3553,11 @@ two234:
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two234
+	JGE         two138
 
-one235:
+one139:
 	ADDQ        $0x08, R8
-	JL          rest236
+	JL          rest140
 	VMOVUPS     (CX)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y10
 	VFMADD231PS Y10, Y8, Y0
@@ -5442,9 +3570,9 @@ one235:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest236:
+rest140:
 	ADDQ        $0x08, R8
-	JEQ         sum237
+	JEQ         sum141
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -5472,7 +3600,7 @@ rest236:
 	VCVTPH2PS   X10, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum237:
+sum141:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X8
 	VADDPS       X8, X0, X0
@@ -5562,9 +3690,9 @@ TEXT ·axpyRowsF16AVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Y6
 	VBROADCASTSS 28(CX), Y7
 	SUBQ         $0x08, R8
-	JL           rest239
+	JL           rest143
 
-whole238:
+whole142:
 	VMOVUPS     (DI)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y9
 	VFMADD231PS Y9, Y0, Y8
@@ -5585,11 +3713,11 @@ whole238:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole238
+	JGE         whole142
 
-rest239:
+rest143:
 	ADDQ        $0x08, R8
-	JEQ         done240
+	JEQ         done144
 	LEAQ        (AX)(R8*1), CX
 	LEAQ        gemmShifts<>+0(SB), DX
 	SUBQ        R8, DX
@@ -5634,7 +3762,7 @@ rest239:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done240:
+done144:
 	VZEROUPPER
 	RET
 
@@ -5660,9 +3788,9 @@ TEXT ·dotRowsBF16AVX2(SB), NOSPLIT, $0-40
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one242
+	JL     one146
 
-two241:
+two145:
 	VMOVUPS     (CX)(AX*4), Y8
 	VMOVUPS     32(CX)(AX*4), Y9
 	VPMOVZXWD   (SI)(AX*2), Y10
@@ -5691,11 +3819,11 @@ two241:
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two241
+	JGE         two145
 
-one242:
+one146:
 	ADDQ        $0x08, R8
-	JL          rest243
+	JL          rest147
 	VMOVUPS     (CX)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
@@ -5712,9 +3840,9 @@ one242:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest243:
+rest147:
 	ADDQ        $0x08, R8
-	JEQ         sum244
+	JEQ         sum148
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -5746,7 +3874,7 @@ rest243:
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum244:
+sum148:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X8
 	VADDPS       X8, X0, X0
@@ -5802,9 +3930,9 @@ TEXT ·axpyRowsBF16AVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Y6
 	VBROADCASTSS 28(CX), Y7
 	SUBQ         $0x08, R8
-	JL           rest246
+	JL           rest150
 
-whole245:
+whole149:
 	VMOVUPS     (DI)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y9
 	VPSLLD      $0x10, Y9, Y9
@@ -5833,11 +3961,11 @@ whole245:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole245
+	JGE         whole149
 
-rest246:
+rest150:
 	ADDQ        $0x08, R8
-	JEQ         done247
+	JEQ         done151
 	LEAQ        (AX)(R8*1), CX
 	LEAQ        gemmShifts<>+0(SB), DX
 	SUBQ        R8, DX
@@ -5890,7 +4018,7 @@ rest246:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done247:
+done151:
 	VZEROUPPER
 	RET
 
@@ -5911,30 +4039,34 @@ TEXT ·tileAVX512(SB), NOSPLIT, $0-8
 	CMOVQEQ SI, R15
 	MOVQ    40(AX), DX
 	CMPQ    32(AX), $0x01
-	JNE     apart1
+	CMOVQNE 32(AX), DX
 	SHLQ    $0x02, DX
+	LEAQ    (DX)(DX*2), R11
 	CMPQ    CX, $0x10
-	JG      wider2
+	JG      wider1
 	CMPQ    BX, $0x07
-	JG      rows3
+	JG      rows2
 	CMPQ    BX, $0x04
-	JG      rows4
+	JG      rows3
 	CMPQ    BX, $0x02
-	JG      rows5
+	JG      rows4
 	CMPQ    BX, $0x01
-	JG      rows6
+	JG      rows5
 
-	// 1 rows of 1 vectors, rows of A apart: false
+	// 1 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	CMPQ       R12, $0x40
-	JL         short7
+	JL         short6
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short7:
-loop8:
+short6:
+	CMPQ 32(AX), $0x01
+	JNE  apart7
+
+loop9:
 	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -5943,42 +4075,54 @@ loop8:
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop8
+	JNE          loop9
+	JMP          summed8
+
+apart7:
+loop10:
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z1, Z2, Z0
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop10
+
+summed8:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one9
+	JEQ          one11
 	VBROADCASTSS 80(AX), Z1
 	VMULPS       Z1, Z0, Z0
 
-one9:
+one11:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain10
+	JEQ          plain12
 	VBROADCASTSS 84(AX), Z2
 	VFMADD231PS  (R13), Z2, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	JMP          stored11
+	MOVQ         16(AX), R13
 
-plain10:
+plain12:
 	VMOVUPS Z0, K1, (R13)
-
-stored11:
 	VZEROUPPER
 	RET
 
-rows6:
-	// 2 rows of 1 vectors, rows of A apart: false
+rows5:
+	// 2 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	CMPQ       R12, $0x40
-	JL         short12
+	JL         short13
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -5987,8 +4131,11 @@ rows6:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short12:
-loop13:
+short13:
+	CMPQ 32(AX), $0x01
+	JNE  apart14
+
+loop16:
 	VMOVUPS      (DI), Z2
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -5999,50 +4146,63 @@ loop13:
 	VFMADD231PS  Z2, Z4, Z1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop13
+	JNE          loop16
+	JMP          summed15
+
+apart14:
+loop17:
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS (SI)(DX*1), Z4
+	VFMADD231PS  Z2, Z4, Z1
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop17
+
+summed15:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one14
+	JEQ          one18
 	VBROADCASTSS 80(AX), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
-one14:
+one18:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain15
+	JEQ          plain19
 	VBROADCASTSS 84(AX), Z3
 	VFMADD231PS  (R13), Z3, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z3, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	JMP          stored16
+	MOVQ         16(AX), R13
 
-plain15:
+plain19:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
-
-stored16:
 	VZEROUPPER
 	RET
 
-rows5:
+rows4:
 	CMPQ BX, $0x03
-	JG   rows17
+	JG   rows20
 
-	// 3 rows of 1 vectors, rows of A apart: false
+	// 3 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	CMPQ       R12, $0x40
-	JL         short18
+	JL         short21
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6054,8 +4214,11 @@ rows5:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short18:
-loop19:
+short21:
+	CMPQ 32(AX), $0x01
+	JNE  apart22
+
+loop24:
 	VMOVUPS      (DI), Z3
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -6068,52 +4231,66 @@ loop19:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop19
+	JNE          loop24
+	JMP          summed23
+
+apart22:
+loop25:
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS (SI)(DX*1), Z5
+	VFMADD231PS  Z3, Z5, Z1
+	VBROADCASTSS (SI)(DX*2), Z4
+	VFMADD231PS  Z3, Z4, Z2
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop25
+
+summed23:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one20
+	JEQ          one26
 	VBROADCASTSS 80(AX), Z3
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
 
-one20:
+one26:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain21
+	JEQ          plain27
 	VBROADCASTSS 84(AX), Z4
 	VFMADD231PS  (R13), Z4, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z4, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z4, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	JMP          stored22
+	MOVQ         16(AX), R13
 
-plain21:
+plain27:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
-
-stored22:
 	VZEROUPPER
 	RET
 
-rows17:
-	// 4 rows of 1 vectors, rows of A apart: false
+rows20:
+	// 4 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
 	CMPQ       R12, $0x40
-	JL         short23
+	JL         short28
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6128,8 +4305,11 @@ rows17:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short23:
-loop24:
+short28:
+	CMPQ 32(AX), $0x01
+	JNE  apart29
+
+loop31:
 	VMOVUPS      (DI), Z4
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -6144,62 +4324,77 @@ loop24:
 	VFMADD231PS  Z4, Z6, Z3
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop24
+	JNE          loop31
+	JMP          summed30
+
+apart29:
+loop32:
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS (SI)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z1
+	VBROADCASTSS (SI)(DX*2), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS (SI)(R11*1), Z6
+	VFMADD231PS  Z4, Z6, Z3
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop32
+
+summed30:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one25
+	JEQ          one33
 	VBROADCASTSS 80(AX), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
-one25:
+one33:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain26
+	JEQ          plain34
 	VBROADCASTSS 84(AX), Z5
 	VFMADD231PS  (R13), Z5, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z5, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z5, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z5, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	JMP          stored27
+	MOVQ         16(AX), R13
 
-plain26:
+plain34:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
 	VMOVUPS Z3, K1, (R13)(R11*1)
-
-stored27:
 	VZEROUPPER
 	RET
 
-rows4:
+rows3:
 	CMPQ BX, $0x06
-	JG   rows28
+	JG   rows35
 	CMPQ BX, $0x05
-	JG   rows29
+	JG   rows36
 
-	// 5 rows of 1 vectors, rows of A apart: false
+	// 5 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
 	VPXORD     Z4, Z4, Z4
 	CMPQ       R12, $0x40
-	JL         short30
+	JL         short37
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6217,8 +4412,11 @@ rows4:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short30:
-loop31:
+short37:
+	CMPQ 32(AX), $0x01
+	JNE  apart38
+
+loop40:
 	VMOVUPS      (DI), Z5
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -6235,13 +4433,36 @@ loop31:
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop31
+	JNE          loop40
+	JMP          summed39
+
+apart38:
+loop41:
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  Z5, Z6, Z0
+	VBROADCASTSS (SI)(DX*1), Z7
+	VFMADD231PS  Z5, Z7, Z1
+	VBROADCASTSS (SI)(DX*2), Z6
+	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS (SI)(R11*1), Z7
+	VFMADD231PS  Z5, Z7, Z3
+	VBROADCASTSS (SI)(DX*4), Z6
+	VFMADD231PS  Z5, Z6, Z4
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop41
+
+summed39:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one32
+	JEQ          one42
 	VBROADCASTSS 80(AX), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
@@ -6249,42 +4470,35 @@ loop31:
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z5, Z4, Z4
 
-one32:
+one42:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain33
+	JEQ          plain43
 	VBROADCASTSS 84(AX), Z6
 	VFMADD231PS  (R13), Z6, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z6, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z6, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z6, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z6, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	JMP          stored34
+	MOVQ         16(AX), R13
 
-plain33:
+plain43:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
 	VMOVUPS Z3, K1, (R13)(R11*1)
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z4, K1, (R13)
-
-stored34:
 	VZEROUPPER
 	RET
 
-rows29:
-	// 6 rows of 1 vectors, rows of A apart: false
+rows36:
+	// 6 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -6292,7 +4506,7 @@ rows29:
 	VPXORD     Z4, Z4, Z4
 	VPXORD     Z5, Z5, Z5
 	CMPQ       R12, $0x40
-	JL         short35
+	JL         short44
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6313,8 +4527,11 @@ rows29:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short35:
-loop36:
+short44:
+	CMPQ 32(AX), $0x01
+	JNE  apart45
+
+loop47:
 	VMOVUPS      (DI), Z6
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -6333,13 +4550,42 @@ loop36:
 	VFMADD231PS  Z6, Z8, Z5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop36
+	JNE          loop47
+	JMP          summed46
+
+apart45:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop48:
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VBROADCASTSS (SI)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z1
+	VBROADCASTSS (SI)(DX*2), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VBROADCASTSS (SI)(R11*1), Z8
+	VFMADD231PS  Z6, Z8, Z3
+	VBROADCASTSS (SI)(DX*4), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  Z6, Z8, Z5
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop48
+
+summed46:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one37
+	JEQ          one49
 	VBROADCASTSS 80(AX), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
@@ -6348,31 +4594,25 @@ loop36:
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
 
-one37:
+one49:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain38
+	JEQ          plain50
 	VBROADCASTSS 84(AX), Z7
 	VFMADD231PS  (R13), Z7, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z7, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z7, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z7, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z7, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z7, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	JMP          stored39
+	MOVQ         16(AX), R13
 
-plain38:
+plain50:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -6380,13 +4620,11 @@ plain38:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z4, K1, (R13)
 	VMOVUPS Z5, K1, (R13)(DX*1)
-
-stored39:
 	VZEROUPPER
 	RET
 
-rows28:
-	// 7 rows of 1 vectors, rows of A apart: false
+rows35:
+	// 7 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -6395,7 +4633,7 @@ rows28:
 	VPXORD     Z5, Z5, Z5
 	VPXORD     Z6, Z6, Z6
 	CMPQ       R12, $0x40
-	JL         short40
+	JL         short51
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6419,8 +4657,11 @@ rows28:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short40:
-loop41:
+short51:
+	CMPQ 32(AX), $0x01
+	JNE  apart52
+
+loop54:
 	VMOVUPS      (DI), Z7
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -6441,13 +4682,44 @@ loop41:
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop41
+	JNE          loop54
+	JMP          summed53
+
+apart52:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop55:
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VBROADCASTSS (SI)(DX*1), Z9
+	VFMADD231PS  Z7, Z9, Z1
+	VBROADCASTSS (SI)(DX*2), Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS (SI)(R11*1), Z9
+	VFMADD231PS  Z7, Z9, Z3
+	VBROADCASTSS (SI)(DX*4), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS (R9), Z9
+	VFMADD231PS  Z7, Z9, Z5
+	VBROADCASTSS (R9)(DX*1), Z8
+	VFMADD231PS  Z7, Z8, Z6
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop55
+
+summed53:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one42
+	JEQ          one56
 	VBROADCASTSS 80(AX), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
@@ -6457,33 +4729,26 @@ loop41:
 	VMULPS       Z7, Z5, Z5
 	VMULPS       Z7, Z6, Z6
 
-one42:
+one56:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain43
+	JEQ          plain57
 	VBROADCASTSS 84(AX), Z8
 	VFMADD231PS  (R13), Z8, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z8, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z8, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z8, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z8, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z8, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z8, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	JMP          stored44
+	MOVQ         16(AX), R13
 
-plain43:
+plain57:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -6492,20 +4757,18 @@ plain43:
 	VMOVUPS Z4, K1, (R13)
 	VMOVUPS Z5, K1, (R13)(DX*1)
 	VMOVUPS Z6, K1, (R13)(DX*2)
-
-stored44:
 	VZEROUPPER
 	RET
 
-rows3:
+rows2:
 	CMPQ BX, $0x0b
-	JG   rows45
+	JG   rows58
 	CMPQ BX, $0x09
-	JG   rows46
+	JG   rows59
 	CMPQ BX, $0x08
-	JG   rows47
+	JG   rows60
 
-	// 8 rows of 1 vectors, rows of A apart: false
+	// 8 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -6515,7 +4778,7 @@ rows3:
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
 	CMPQ       R12, $0x40
-	JL         short48
+	JL         short61
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6542,8 +4805,11 @@ rows3:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short48:
-loop49:
+short61:
+	CMPQ 32(AX), $0x01
+	JNE  apart62
+
+loop64:
 	VMOVUPS      (DI), Z8
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -6566,13 +4832,46 @@ loop49:
 	VFMADD231PS  Z8, Z10, Z7
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop49
+	JNE          loop64
+	JMP          summed63
+
+apart62:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop65:
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VBROADCASTSS (SI)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z1
+	VBROADCASTSS (SI)(DX*2), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (SI)(R11*1), Z10
+	VFMADD231PS  Z8, Z10, Z3
+	VBROADCASTSS (SI)(DX*4), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS (R9), Z10
+	VFMADD231PS  Z8, Z10, Z5
+	VBROADCASTSS (R9)(DX*1), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VBROADCASTSS (R9)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z7
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop65
+
+summed63:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one50
+	JEQ          one66
 	VBROADCASTSS 80(AX), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -6583,35 +4882,27 @@ loop49:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 
-one50:
+one66:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain51
+	JEQ          plain67
 	VBROADCASTSS 84(AX), Z9
 	VFMADD231PS  (R13), Z9, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z9, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z9, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z9, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z9, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z9, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z9, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z9, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
-	JMP          stored52
+	MOVQ         16(AX), R13
 
-plain51:
+plain67:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -6621,13 +4912,11 @@ plain51:
 	VMOVUPS Z5, K1, (R13)(DX*1)
 	VMOVUPS Z6, K1, (R13)(DX*2)
 	VMOVUPS Z7, K1, (R13)(R11*1)
-
-stored52:
 	VZEROUPPER
 	RET
 
-rows47:
-	// 9 rows of 1 vectors, rows of A apart: false
+rows60:
+	// 9 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -6638,7 +4927,7 @@ rows47:
 	VPXORD     Z7, Z7, Z7
 	VPXORD     Z8, Z8, Z8
 	CMPQ       R12, $0x40
-	JL         short53
+	JL         short68
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6668,8 +4957,11 @@ rows47:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short53:
-loop54:
+short68:
+	CMPQ 32(AX), $0x01
+	JNE  apart69
+
+loop71:
 	VMOVUPS      (DI), Z9
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -6694,13 +4986,48 @@ loop54:
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop54
+	JNE          loop71
+	JMP          summed70
+
+apart69:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop72:
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VBROADCASTSS (SI)(DX*1), Z11
+	VFMADD231PS  Z9, Z11, Z1
+	VBROADCASTSS (SI)(DX*2), Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS (SI)(R11*1), Z11
+	VFMADD231PS  Z9, Z11, Z3
+	VBROADCASTSS (SI)(DX*4), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS (R9), Z11
+	VFMADD231PS  Z9, Z11, Z5
+	VBROADCASTSS (R9)(DX*1), Z10
+	VFMADD231PS  Z9, Z10, Z6
+	VBROADCASTSS (R9)(DX*2), Z11
+	VFMADD231PS  Z9, Z11, Z7
+	VBROADCASTSS (R9)(R11*1), Z10
+	VFMADD231PS  Z9, Z10, Z8
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop72
+
+summed70:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one55
+	JEQ          one73
 	VBROADCASTSS 80(AX), Z9
 	VMULPS       Z9, Z0, Z0
 	VMULPS       Z9, Z1, Z1
@@ -6712,467 +5039,6 @@ loop54:
 	VMULPS       Z9, Z7, Z7
 	VMULPS       Z9, Z8, Z8
 
-one55:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain56
-	VBROADCASTSS 84(AX), Z10
-	VFMADD231PS  (R13), Z10, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z10, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z10, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z10, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z10, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z10, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z10, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z10, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z10, K1, Z8
-	VMOVUPS      Z8, K1, (R13)
-	JMP          stored57
-
-plain56:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, K1, (R13)
-
-stored57:
-	VZEROUPPER
-	RET
-
-rows46:
-	CMPQ BX, $0x0a
-	JG   rows58
-
-	// 10 rows of 1 vectors, rows of A apart: false
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	CMPQ       R12, $0x40
-	JL         short59
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short59:
-loop60:
-	VMOVUPS      (DI), Z10
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z11
-	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS 4(SI), Z12
-	VFMADD231PS  Z10, Z12, Z1
-	VBROADCASTSS 8(SI), Z11
-	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS 12(SI), Z12
-	VFMADD231PS  Z10, Z12, Z3
-	VBROADCASTSS 16(SI), Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS 20(SI), Z12
-	VFMADD231PS  Z10, Z12, Z5
-	VBROADCASTSS 24(SI), Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS 28(SI), Z12
-	VFMADD231PS  Z10, Z12, Z7
-	VBROADCASTSS 32(SI), Z11
-	VFMADD231PS  Z10, Z11, Z8
-	VBROADCASTSS 36(SI), Z12
-	VFMADD231PS  Z10, Z12, Z9
-	ADDQ         DX, SI
-	DECQ         R12
-	JNE          loop60
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one61
-	VBROADCASTSS 80(AX), Z10
-	VMULPS       Z10, Z0, Z0
-	VMULPS       Z10, Z1, Z1
-	VMULPS       Z10, Z2, Z2
-	VMULPS       Z10, Z3, Z3
-	VMULPS       Z10, Z4, Z4
-	VMULPS       Z10, Z5, Z5
-	VMULPS       Z10, Z6, Z6
-	VMULPS       Z10, Z7, Z7
-	VMULPS       Z10, Z8, Z8
-	VMULPS       Z10, Z9, Z9
-
-one61:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain62
-	VBROADCASTSS 84(AX), Z11
-	VFMADD231PS  (R13), Z11, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z11, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z11, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z11, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z11, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z11, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z11, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z11, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z11, K1, Z8
-	VMOVUPS      Z8, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z11, K1, Z9
-	VMOVUPS      Z9, K1, (R13)(DX*1)
-	JMP          stored63
-
-plain62:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, K1, (R13)
-	VMOVUPS Z9, K1, (R13)(DX*1)
-
-stored63:
-	VZEROUPPER
-	RET
-
-rows58:
-	// 11 rows of 1 vectors, rows of A apart: false
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	CMPQ       R12, $0x40
-	JL         short64
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short64:
-loop65:
-	VMOVUPS      (DI), Z11
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z12
-	VFMADD231PS  Z11, Z12, Z0
-	VBROADCASTSS 4(SI), Z13
-	VFMADD231PS  Z11, Z13, Z1
-	VBROADCASTSS 8(SI), Z12
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS 12(SI), Z13
-	VFMADD231PS  Z11, Z13, Z3
-	VBROADCASTSS 16(SI), Z12
-	VFMADD231PS  Z11, Z12, Z4
-	VBROADCASTSS 20(SI), Z13
-	VFMADD231PS  Z11, Z13, Z5
-	VBROADCASTSS 24(SI), Z12
-	VFMADD231PS  Z11, Z12, Z6
-	VBROADCASTSS 28(SI), Z13
-	VFMADD231PS  Z11, Z13, Z7
-	VBROADCASTSS 32(SI), Z12
-	VFMADD231PS  Z11, Z12, Z8
-	VBROADCASTSS 36(SI), Z13
-	VFMADD231PS  Z11, Z13, Z9
-	VBROADCASTSS 40(SI), Z12
-	VFMADD231PS  Z11, Z12, Z10
-	ADDQ         DX, SI
-	DECQ         R12
-	JNE          loop65
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one66
-	VBROADCASTSS 80(AX), Z11
-	VMULPS       Z11, Z0, Z0
-	VMULPS       Z11, Z1, Z1
-	VMULPS       Z11, Z2, Z2
-	VMULPS       Z11, Z3, Z3
-	VMULPS       Z11, Z4, Z4
-	VMULPS       Z11, Z5, Z5
-	VMULPS       Z11, Z6, Z6
-	VMULPS       Z11, Z7, Z7
-	VMULPS       Z11, Z8, Z8
-	VMULPS       Z11, Z9, Z9
-	VMULPS       Z11, Z10, Z10
-
-one66:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain67
-	VBROADCASTSS 84(AX), Z12
-	VFMADD231PS  (R13), Z12, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z12, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z12, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z12, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z12, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z12, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z12, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z12, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z12, K1, Z8
-	VMOVUPS      Z8, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z12, K1, Z9
-	VMOVUPS      Z9, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z12, K1, Z10
-	VMOVUPS      Z10, K1, (R13)(DX*2)
-	JMP          stored68
-
-plain67:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, K1, (R13)
-	VMOVUPS Z9, K1, (R13)(DX*1)
-	VMOVUPS Z10, K1, (R13)(DX*2)
-
-stored68:
-	VZEROUPPER
-	RET
-
-rows45:
-	CMPQ BX, $0x0d
-	JG   rows69
-	CMPQ BX, $0x0c
-	JG   rows70
-
-	// 12 rows of 1 vectors, rows of A apart: false
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	CMPQ       R12, $0x40
-	JL         short71
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short71:
-loop72:
-	VMOVUPS      (DI), Z12
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z13
-	VFMADD231PS  Z12, Z13, Z0
-	VBROADCASTSS 4(SI), Z14
-	VFMADD231PS  Z12, Z14, Z1
-	VBROADCASTSS 8(SI), Z13
-	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS 12(SI), Z14
-	VFMADD231PS  Z12, Z14, Z3
-	VBROADCASTSS 16(SI), Z13
-	VFMADD231PS  Z12, Z13, Z4
-	VBROADCASTSS 20(SI), Z14
-	VFMADD231PS  Z12, Z14, Z5
-	VBROADCASTSS 24(SI), Z13
-	VFMADD231PS  Z12, Z13, Z6
-	VBROADCASTSS 28(SI), Z14
-	VFMADD231PS  Z12, Z14, Z7
-	VBROADCASTSS 32(SI), Z13
-	VFMADD231PS  Z12, Z13, Z8
-	VBROADCASTSS 36(SI), Z14
-	VFMADD231PS  Z12, Z14, Z9
-	VBROADCASTSS 40(SI), Z13
-	VFMADD231PS  Z12, Z13, Z10
-	VBROADCASTSS 44(SI), Z14
-	VFMADD231PS  Z12, Z14, Z11
-	ADDQ         DX, SI
-	DECQ         R12
-	JNE          loop72
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one73
-	VBROADCASTSS 80(AX), Z12
-	VMULPS       Z12, Z0, Z0
-	VMULPS       Z12, Z1, Z1
-	VMULPS       Z12, Z2, Z2
-	VMULPS       Z12, Z3, Z3
-	VMULPS       Z12, Z4, Z4
-	VMULPS       Z12, Z5, Z5
-	VMULPS       Z12, Z6, Z6
-	VMULPS       Z12, Z7, Z7
-	VMULPS       Z12, Z8, Z8
-	VMULPS       Z12, Z9, Z9
-	VMULPS       Z12, Z10, Z10
-	VMULPS       Z12, Z11, Z11
-
 one73:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
@@ -7181,34 +5047,19 @@ one73:
 	MOVL         84(AX), R12
 	ADDL         R12, R12
 	JEQ          plain74
-	VBROADCASTSS 84(AX), Z13
-	VFMADD231PS  (R13), Z13, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z13, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z13, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z13, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
+	VBROADCASTSS 84(AX), Z10
+	VFMADD231PS  (R13), Z10, K1, Z0
+	VFMADD231PS  (R13)(DX*1), Z10, K1, Z1
+	VFMADD231PS  (R13)(DX*2), Z10, K1, Z2
+	VFMADD231PS  (R13)(R11*1), Z10, K1, Z3
 	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z13, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z13, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z13, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z13, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
+	VFMADD231PS  (R13), Z10, K1, Z4
+	VFMADD231PS  (R13)(DX*1), Z10, K1, Z5
+	VFMADD231PS  (R13)(DX*2), Z10, K1, Z6
+	VFMADD231PS  (R13)(R11*1), Z10, K1, Z7
 	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z13, K1, Z8
-	VMOVUPS      Z8, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z13, K1, Z9
-	VMOVUPS      Z9, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z13, K1, Z10
-	VMOVUPS      Z10, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z13, K1, Z11
-	VMOVUPS      Z11, K1, (R13)(R11*1)
-	JMP          stored75
+	VFMADD231PS  (R13), Z10, K1, Z8
+	MOVQ         16(AX), R13
 
 plain74:
 	VMOVUPS Z0, K1, (R13)
@@ -7222,16 +5073,14 @@ plain74:
 	VMOVUPS Z7, K1, (R13)(R11*1)
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z8, K1, (R13)
-	VMOVUPS Z9, K1, (R13)(DX*1)
-	VMOVUPS Z10, K1, (R13)(DX*2)
-	VMOVUPS Z11, K1, (R13)(R11*1)
-
-stored75:
 	VZEROUPPER
 	RET
 
-rows70:
-	// 13 rows of 1 vectors, rows of A apart: false
+rows59:
+	CMPQ BX, $0x0a
+	JG   rows75
+
+	// 10 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -7242,9 +5091,6 @@ rows70:
 	VPXORD     Z7, Z7, Z7
 	VPXORD     Z8, Z8, Z8
 	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
 	CMPQ       R12, $0x40
 	JL         short76
 	MOVQ       56(AX), CX
@@ -7278,6 +5124,173 @@ rows70:
 	LEAQ       (BX)(CX*4), BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
+
+short76:
+	CMPQ 32(AX), $0x01
+	JNE  apart77
+
+loop79:
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS 4(SI), Z12
+	VFMADD231PS  Z10, Z12, Z1
+	VBROADCASTSS 8(SI), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS 12(SI), Z12
+	VFMADD231PS  Z10, Z12, Z3
+	VBROADCASTSS 16(SI), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS 20(SI), Z12
+	VFMADD231PS  Z10, Z12, Z5
+	VBROADCASTSS 24(SI), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS 28(SI), Z12
+	VFMADD231PS  Z10, Z12, Z7
+	VBROADCASTSS 32(SI), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS 36(SI), Z12
+	VFMADD231PS  Z10, Z12, Z9
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop79
+	JMP          summed78
+
+apart77:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop80:
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS (SI)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z1
+	VBROADCASTSS (SI)(DX*2), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS (SI)(R11*1), Z12
+	VFMADD231PS  Z10, Z12, Z3
+	VBROADCASTSS (SI)(DX*4), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z10, Z12, Z5
+	VBROADCASTSS (R9)(DX*1), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS (R9)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z7
+	VBROADCASTSS (R9)(R11*1), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS (R9)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z9
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop80
+
+summed78:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one81
+	VBROADCASTSS 80(AX), Z10
+	VMULPS       Z10, Z0, Z0
+	VMULPS       Z10, Z1, Z1
+	VMULPS       Z10, Z2, Z2
+	VMULPS       Z10, Z3, Z3
+	VMULPS       Z10, Z4, Z4
+	VMULPS       Z10, Z5, Z5
+	VMULPS       Z10, Z6, Z6
+	VMULPS       Z10, Z7, Z7
+	VMULPS       Z10, Z8, Z8
+	VMULPS       Z10, Z9, Z9
+
+one81:
+	SUBQ         $0x00, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain82
+	VBROADCASTSS 84(AX), Z11
+	VFMADD231PS  (R13), Z11, K1, Z0
+	VFMADD231PS  (R13)(DX*1), Z11, K1, Z1
+	VFMADD231PS  (R13)(DX*2), Z11, K1, Z2
+	VFMADD231PS  (R13)(R11*1), Z11, K1, Z3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z11, K1, Z4
+	VFMADD231PS  (R13)(DX*1), Z11, K1, Z5
+	VFMADD231PS  (R13)(DX*2), Z11, K1, Z6
+	VFMADD231PS  (R13)(R11*1), Z11, K1, Z7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z11, K1, Z8
+	VFMADD231PS  (R13)(DX*1), Z11, K1, Z9
+	MOVQ         16(AX), R13
+
+plain82:
+	VMOVUPS Z0, K1, (R13)
+	VMOVUPS Z1, K1, (R13)(DX*1)
+	VMOVUPS Z2, K1, (R13)(DX*2)
+	VMOVUPS Z3, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z4, K1, (R13)
+	VMOVUPS Z5, K1, (R13)(DX*1)
+	VMOVUPS Z6, K1, (R13)(DX*2)
+	VMOVUPS Z7, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z8, K1, (R13)
+	VMOVUPS Z9, K1, (R13)(DX*1)
+	VZEROUPPER
+	RET
+
+rows75:
+	// 11 rows of 1 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	CMPQ       R12, $0x40
+	JL         short83
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
 	LEAQ       (BX)(CX*4), BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
@@ -7288,8 +5301,407 @@ rows70:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short76:
-loop77:
+short83:
+	CMPQ 32(AX), $0x01
+	JNE  apart84
+
+loop86:
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z12
+	VFMADD231PS  Z11, Z12, Z0
+	VBROADCASTSS 4(SI), Z13
+	VFMADD231PS  Z11, Z13, Z1
+	VBROADCASTSS 8(SI), Z12
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS 12(SI), Z13
+	VFMADD231PS  Z11, Z13, Z3
+	VBROADCASTSS 16(SI), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS 20(SI), Z13
+	VFMADD231PS  Z11, Z13, Z5
+	VBROADCASTSS 24(SI), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS 28(SI), Z13
+	VFMADD231PS  Z11, Z13, Z7
+	VBROADCASTSS 32(SI), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS 36(SI), Z13
+	VFMADD231PS  Z11, Z13, Z9
+	VBROADCASTSS 40(SI), Z12
+	VFMADD231PS  Z11, Z12, Z10
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop86
+	JMP          summed85
+
+apart84:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop87:
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z12
+	VFMADD231PS  Z11, Z12, Z0
+	VBROADCASTSS (SI)(DX*1), Z13
+	VFMADD231PS  Z11, Z13, Z1
+	VBROADCASTSS (SI)(DX*2), Z12
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (SI)(R11*1), Z13
+	VFMADD231PS  Z11, Z13, Z3
+	VBROADCASTSS (SI)(DX*4), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS (R9), Z13
+	VFMADD231PS  Z11, Z13, Z5
+	VBROADCASTSS (R9)(DX*1), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS (R9)(DX*2), Z13
+	VFMADD231PS  Z11, Z13, Z7
+	VBROADCASTSS (R9)(R11*1), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS (R9)(DX*4), Z13
+	VFMADD231PS  Z11, Z13, Z9
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z11, Z12, Z10
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop87
+
+summed85:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one88
+	VBROADCASTSS 80(AX), Z11
+	VMULPS       Z11, Z0, Z0
+	VMULPS       Z11, Z1, Z1
+	VMULPS       Z11, Z2, Z2
+	VMULPS       Z11, Z3, Z3
+	VMULPS       Z11, Z4, Z4
+	VMULPS       Z11, Z5, Z5
+	VMULPS       Z11, Z6, Z6
+	VMULPS       Z11, Z7, Z7
+	VMULPS       Z11, Z8, Z8
+	VMULPS       Z11, Z9, Z9
+	VMULPS       Z11, Z10, Z10
+
+one88:
+	SUBQ         $0x00, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain89
+	VBROADCASTSS 84(AX), Z12
+	VFMADD231PS  (R13), Z12, K1, Z0
+	VFMADD231PS  (R13)(DX*1), Z12, K1, Z1
+	VFMADD231PS  (R13)(DX*2), Z12, K1, Z2
+	VFMADD231PS  (R13)(R11*1), Z12, K1, Z3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z12, K1, Z4
+	VFMADD231PS  (R13)(DX*1), Z12, K1, Z5
+	VFMADD231PS  (R13)(DX*2), Z12, K1, Z6
+	VFMADD231PS  (R13)(R11*1), Z12, K1, Z7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z12, K1, Z8
+	VFMADD231PS  (R13)(DX*1), Z12, K1, Z9
+	VFMADD231PS  (R13)(DX*2), Z12, K1, Z10
+	MOVQ         16(AX), R13
+
+plain89:
+	VMOVUPS Z0, K1, (R13)
+	VMOVUPS Z1, K1, (R13)(DX*1)
+	VMOVUPS Z2, K1, (R13)(DX*2)
+	VMOVUPS Z3, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z4, K1, (R13)
+	VMOVUPS Z5, K1, (R13)(DX*1)
+	VMOVUPS Z6, K1, (R13)(DX*2)
+	VMOVUPS Z7, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z8, K1, (R13)
+	VMOVUPS Z9, K1, (R13)(DX*1)
+	VMOVUPS Z10, K1, (R13)(DX*2)
+	VZEROUPPER
+	RET
+
+rows58:
+	CMPQ BX, $0x0d
+	JG   rows90
+	CMPQ BX, $0x0c
+	JG   rows91
+
+	// 12 rows of 1 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	CMPQ       R12, $0x40
+	JL         short92
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+
+short92:
+	CMPQ 32(AX), $0x01
+	JNE  apart93
+
+loop95:
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS 4(SI), Z14
+	VFMADD231PS  Z12, Z14, Z1
+	VBROADCASTSS 8(SI), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS 12(SI), Z14
+	VFMADD231PS  Z12, Z14, Z3
+	VBROADCASTSS 16(SI), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS 20(SI), Z14
+	VFMADD231PS  Z12, Z14, Z5
+	VBROADCASTSS 24(SI), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS 28(SI), Z14
+	VFMADD231PS  Z12, Z14, Z7
+	VBROADCASTSS 32(SI), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS 36(SI), Z14
+	VFMADD231PS  Z12, Z14, Z9
+	VBROADCASTSS 40(SI), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS 44(SI), Z14
+	VFMADD231PS  Z12, Z14, Z11
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop95
+	JMP          summed94
+
+apart93:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop96:
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS (SI)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z1
+	VBROADCASTSS (SI)(DX*2), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS (SI)(R11*1), Z14
+	VFMADD231PS  Z12, Z14, Z3
+	VBROADCASTSS (SI)(DX*4), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z12, Z14, Z5
+	VBROADCASTSS (R9)(DX*1), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R9)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z7
+	VBROADCASTSS (R9)(R11*1), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R9)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z9
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS (R10)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z11
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop96
+
+summed94:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one97
+	VBROADCASTSS 80(AX), Z12
+	VMULPS       Z12, Z0, Z0
+	VMULPS       Z12, Z1, Z1
+	VMULPS       Z12, Z2, Z2
+	VMULPS       Z12, Z3, Z3
+	VMULPS       Z12, Z4, Z4
+	VMULPS       Z12, Z5, Z5
+	VMULPS       Z12, Z6, Z6
+	VMULPS       Z12, Z7, Z7
+	VMULPS       Z12, Z8, Z8
+	VMULPS       Z12, Z9, Z9
+	VMULPS       Z12, Z10, Z10
+	VMULPS       Z12, Z11, Z11
+
+one97:
+	SUBQ         $0x00, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain98
+	VBROADCASTSS 84(AX), Z13
+	VFMADD231PS  (R13), Z13, K1, Z0
+	VFMADD231PS  (R13)(DX*1), Z13, K1, Z1
+	VFMADD231PS  (R13)(DX*2), Z13, K1, Z2
+	VFMADD231PS  (R13)(R11*1), Z13, K1, Z3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z13, K1, Z4
+	VFMADD231PS  (R13)(DX*1), Z13, K1, Z5
+	VFMADD231PS  (R13)(DX*2), Z13, K1, Z6
+	VFMADD231PS  (R13)(R11*1), Z13, K1, Z7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z13, K1, Z8
+	VFMADD231PS  (R13)(DX*1), Z13, K1, Z9
+	VFMADD231PS  (R13)(DX*2), Z13, K1, Z10
+	VFMADD231PS  (R13)(R11*1), Z13, K1, Z11
+	MOVQ         16(AX), R13
+
+plain98:
+	VMOVUPS Z0, K1, (R13)
+	VMOVUPS Z1, K1, (R13)(DX*1)
+	VMOVUPS Z2, K1, (R13)(DX*2)
+	VMOVUPS Z3, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z4, K1, (R13)
+	VMOVUPS Z5, K1, (R13)(DX*1)
+	VMOVUPS Z6, K1, (R13)(DX*2)
+	VMOVUPS Z7, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z8, K1, (R13)
+	VMOVUPS Z9, K1, (R13)(DX*1)
+	VMOVUPS Z10, K1, (R13)(DX*2)
+	VMOVUPS Z11, K1, (R13)(R11*1)
+	VZEROUPPER
+	RET
+
+rows91:
+	// 13 rows of 1 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	CMPQ       R12, $0x40
+	JL         short99
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+
+short99:
+	CMPQ 32(AX), $0x01
+	JNE  apart100
+
+loop102:
 	VMOVUPS      (DI), Z13
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -7322,13 +5734,59 @@ loop77:
 	VFMADD231PS  Z13, Z14, Z12
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop77
+	JNE          loop102
+	JMP          summed101
+
+apart100:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop103:
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z14
+	VFMADD231PS  Z13, Z14, Z0
+	VBROADCASTSS (SI)(DX*1), Z15
+	VFMADD231PS  Z13, Z15, Z1
+	VBROADCASTSS (SI)(DX*2), Z14
+	VFMADD231PS  Z13, Z14, Z2
+	VBROADCASTSS (SI)(R11*1), Z15
+	VFMADD231PS  Z13, Z15, Z3
+	VBROADCASTSS (SI)(DX*4), Z14
+	VFMADD231PS  Z13, Z14, Z4
+	VBROADCASTSS (R9), Z15
+	VFMADD231PS  Z13, Z15, Z5
+	VBROADCASTSS (R9)(DX*1), Z14
+	VFMADD231PS  Z13, Z14, Z6
+	VBROADCASTSS (R9)(DX*2), Z15
+	VFMADD231PS  Z13, Z15, Z7
+	VBROADCASTSS (R9)(R11*1), Z14
+	VFMADD231PS  Z13, Z14, Z8
+	VBROADCASTSS (R9)(DX*4), Z15
+	VFMADD231PS  Z13, Z15, Z9
+	VBROADCASTSS (R10), Z14
+	VFMADD231PS  Z13, Z14, Z10
+	VBROADCASTSS (R10)(DX*1), Z15
+	VFMADD231PS  Z13, Z15, Z11
+	VBROADCASTSS (R10)(DX*2), Z14
+	VFMADD231PS  Z13, Z14, Z12
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop103
+
+summed101:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one78
+	JEQ          one104
 	VBROADCASTSS 80(AX), Z13
 	VMULPS       Z13, Z0, Z0
 	VMULPS       Z13, Z1, Z1
@@ -7344,47 +5802,34 @@ loop77:
 	VMULPS       Z13, Z11, Z11
 	VMULPS       Z13, Z12, Z12
 
-one78:
+one104:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain79
+	JEQ          plain105
 	VBROADCASTSS 84(AX), Z14
 	VFMADD231PS  (R13), Z14, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z14, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z14, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z14, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z14, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z14, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z14, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z14, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z14, K1, Z8
-	VMOVUPS      Z8, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z14, K1, Z9
-	VMOVUPS      Z9, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z14, K1, Z10
-	VMOVUPS      Z10, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z14, K1, Z11
-	VMOVUPS      Z11, K1, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z14, K1, Z12
-	VMOVUPS      Z12, K1, (R13)
-	JMP          stored80
+	MOVQ         16(AX), R13
 
-plain79:
+plain105:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -7401,13 +5846,11 @@ plain79:
 	VMOVUPS Z11, K1, (R13)(R11*1)
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z12, K1, (R13)
-
-stored80:
 	VZEROUPPER
 	RET
 
-rows69:
-	// 14 rows of 1 vectors, rows of A apart: false
+rows90:
+	// 14 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -7423,7 +5866,7 @@ rows69:
 	VPXORD     Z12, Z12, Z12
 	VPXORD     Z13, Z13, Z13
 	CMPQ       R12, $0x40
-	JL         short81
+	JL         short106
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7468,8 +5911,11 @@ rows69:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short81:
-loop82:
+short106:
+	CMPQ 32(AX), $0x01
+	JNE  apart107
+
+loop109:
 	VMOVUPS      (DI), Z14
 	ADDQ         R8, DI
 	PREFETCHT1   (R15)
@@ -7504,13 +5950,61 @@ loop82:
 	VFMADD231PS  Z14, Z16, Z13
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop82
+	JNE          loop109
+	JMP          summed108
+
+apart107:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop110:
+	VMOVUPS      (DI), Z14
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z15
+	VFMADD231PS  Z14, Z15, Z0
+	VBROADCASTSS (SI)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z1
+	VBROADCASTSS (SI)(DX*2), Z15
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (SI)(R11*1), Z16
+	VFMADD231PS  Z14, Z16, Z3
+	VBROADCASTSS (SI)(DX*4), Z15
+	VFMADD231PS  Z14, Z15, Z4
+	VBROADCASTSS (R9), Z16
+	VFMADD231PS  Z14, Z16, Z5
+	VBROADCASTSS (R9)(DX*1), Z15
+	VFMADD231PS  Z14, Z15, Z6
+	VBROADCASTSS (R9)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z7
+	VBROADCASTSS (R9)(R11*1), Z15
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R9)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z9
+	VBROADCASTSS (R10), Z15
+	VFMADD231PS  Z14, Z15, Z10
+	VBROADCASTSS (R10)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z11
+	VBROADCASTSS (R10)(DX*2), Z15
+	VFMADD231PS  Z14, Z15, Z12
+	VBROADCASTSS (R10)(R11*1), Z16
+	VFMADD231PS  Z14, Z16, Z13
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop110
+
+summed108:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one83
+	JEQ          one111
 	VBROADCASTSS 80(AX), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -7527,49 +6021,35 @@ loop82:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
-one83:
+one111:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain84
+	JEQ          plain112
 	VBROADCASTSS 84(AX), Z15
 	VFMADD231PS  (R13), Z15, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z15, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z15, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z15, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z15, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z15, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z15, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z15, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z15, K1, Z8
-	VMOVUPS      Z8, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z15, K1, Z9
-	VMOVUPS      Z9, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z15, K1, Z10
-	VMOVUPS      Z10, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z15, K1, Z11
-	VMOVUPS      Z11, K1, (R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z15, K1, Z12
-	VMOVUPS      Z12, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z15, K1, Z13
-	VMOVUPS      Z13, K1, (R13)(DX*1)
-	JMP          stored85
+	MOVQ         16(AX), R13
 
-plain84:
+plain112:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -7587,34 +6067,35 @@ plain84:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z12, K1, (R13)
 	VMOVUPS Z13, K1, (R13)(DX*1)
-
-stored85:
 	VZEROUPPER
 	RET
 
-wider2:
+wider1:
 	CMPQ BX, $0x07
-	JG   rows86
+	JG   rows113
 	CMPQ BX, $0x04
-	JG   rows87
+	JG   rows114
 	CMPQ BX, $0x02
-	JG   rows88
+	JG   rows115
 	CMPQ BX, $0x01
-	JG   rows89
+	JG   rows116
 
-	// 1 rows of 2 vectors, rows of A apart: false
+	// 1 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	CMPQ       R12, $0x40
-	JL         short90
+	JL         short117
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short90:
-loop91:
+short117:
+	CMPQ 32(AX), $0x01
+	JNE  apart118
+
+loop120:
 	VMOVUPS      (DI), Z2
 	VMOVUPS      64(DI), Z3
 	ADDQ         R8, DI
@@ -7625,48 +6106,61 @@ loop91:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop91
+	JNE          loop120
+	JMP          summed119
+
+apart118:
+loop121:
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z4
+	VFMADD231PS  Z2, Z4, Z0
+	VFMADD231PS  Z3, Z4, Z1
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop121
+
+summed119:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one92
+	JEQ          one122
 	VBROADCASTSS 80(AX), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
-one92:
+one122:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain93
+	JEQ          plain123
 	VBROADCASTSS 84(AX), Z3
 	VFMADD231PS  (R13), Z3, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z3, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	JMP          stored94
+	MOVQ         16(AX), R13
 
-plain93:
+plain123:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
-
-stored94:
 	VZEROUPPER
 	RET
 
-rows89:
-	// 2 rows of 2 vectors, rows of A apart: false
+rows116:
+	// 2 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
 	CMPQ       R12, $0x40
-	JL         short95
+	JL         short124
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7677,8 +6171,11 @@ rows89:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short95:
-loop96:
+short124:
+	CMPQ 32(AX), $0x01
+	JNE  apart125
+
+loop127:
 	VMOVUPS      (DI), Z4
 	VMOVUPS      64(DI), Z5
 	ADDQ         R8, DI
@@ -7692,53 +6189,67 @@ loop96:
 	VFMADD231PS  Z5, Z7, Z3
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop96
+	JNE          loop127
+	JMP          summed126
+
+apart125:
+loop128:
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (SI)(DX*1), Z7
+	VFMADD231PS  Z4, Z7, Z2
+	VFMADD231PS  Z5, Z7, Z3
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop128
+
+summed126:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one97
+	JEQ          one129
 	VBROADCASTSS 80(AX), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
-one97:
+one129:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain98
+	JEQ          plain130
 	VBROADCASTSS 84(AX), Z5
 	VFMADD231PS  (R13), Z5, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z5, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z5, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z5, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	JMP          stored99
+	MOVQ         16(AX), R13
 
-plain98:
+plain130:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
 	VMOVUPS Z3, K1, 64(R13)(DX*1)
-
-stored99:
 	VZEROUPPER
 	RET
 
-rows88:
+rows115:
 	CMPQ BX, $0x03
-	JG   rows100
+	JG   rows131
 
-	// 3 rows of 2 vectors, rows of A apart: false
+	// 3 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -7746,7 +6257,7 @@ rows88:
 	VPXORD     Z4, Z4, Z4
 	VPXORD     Z5, Z5, Z5
 	CMPQ       R12, $0x40
-	JL         short101
+	JL         short132
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7761,8 +6272,11 @@ rows88:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short101:
-loop102:
+short132:
+	CMPQ 32(AX), $0x01
+	JNE  apart133
+
+loop135:
 	VMOVUPS      (DI), Z6
 	VMOVUPS      64(DI), Z7
 	ADDQ         R8, DI
@@ -7779,13 +6293,36 @@ loop102:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop102
+	JNE          loop135
+	JMP          summed134
+
+apart133:
+loop136:
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (SI)(DX*1), Z9
+	VFMADD231PS  Z6, Z9, Z2
+	VFMADD231PS  Z7, Z9, Z3
+	VBROADCASTSS (SI)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop136
+
+summed134:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one103
+	JEQ          one137
 	VBROADCASTSS 80(AX), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
@@ -7794,43 +6331,35 @@ loop102:
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
 
-one103:
+one137:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain104
+	JEQ          plain138
 	VBROADCASTSS 84(AX), Z7
 	VFMADD231PS  (R13), Z7, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z7, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z7, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z7, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z7, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z7, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	JMP          stored105
+	MOVQ         16(AX), R13
 
-plain104:
+plain138:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
 	VMOVUPS Z3, K1, 64(R13)(DX*1)
 	VMOVUPS Z4, (R13)(DX*2)
 	VMOVUPS Z5, K1, 64(R13)(DX*2)
-
-stored105:
 	VZEROUPPER
 	RET
 
-rows100:
-	// 4 rows of 2 vectors, rows of A apart: false
+rows131:
+	// 4 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -7840,7 +6369,7 @@ rows100:
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
 	CMPQ       R12, $0x40
-	JL         short106
+	JL         short139
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7859,8 +6388,11 @@ rows100:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short106:
-loop107:
+short139:
+	CMPQ 32(AX), $0x01
+	JNE  apart140
+
+loop142:
 	VMOVUPS      (DI), Z8
 	VMOVUPS      64(DI), Z9
 	ADDQ         R8, DI
@@ -7880,13 +6412,39 @@ loop107:
 	VFMADD231PS  Z9, Z11, Z7
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop107
+	JNE          loop142
+	JMP          summed141
+
+apart140:
+loop143:
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (SI)(DX*1), Z11
+	VFMADD231PS  Z8, Z11, Z2
+	VFMADD231PS  Z9, Z11, Z3
+	VBROADCASTSS (SI)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (SI)(R11*1), Z11
+	VFMADD231PS  Z8, Z11, Z6
+	VFMADD231PS  Z9, Z11, Z7
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop143
+
+summed141:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one108
+	JEQ          one144
 	VBROADCASTSS 80(AX), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -7897,34 +6455,26 @@ loop107:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 
-one108:
+one144:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain109
+	JEQ          plain145
 	VBROADCASTSS 84(AX), Z9
 	VFMADD231PS  (R13), Z9, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z9, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z9, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z9, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z9, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z9, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z9, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z9, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	JMP          stored110
+	MOVQ         16(AX), R13
 
-plain109:
+plain145:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -7933,18 +6483,16 @@ plain109:
 	VMOVUPS Z5, K1, 64(R13)(DX*2)
 	VMOVUPS Z6, (R13)(R11*1)
 	VMOVUPS Z7, K1, 64(R13)(R11*1)
-
-stored110:
 	VZEROUPPER
 	RET
 
-rows87:
+rows114:
 	CMPQ BX, $0x06
-	JG   rows111
+	JG   rows146
 	CMPQ BX, $0x05
-	JG   rows112
+	JG   rows147
 
-	// 5 rows of 2 vectors, rows of A apart: false
+	// 5 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -7956,7 +6504,7 @@ rows87:
 	VPXORD     Z8, Z8, Z8
 	VPXORD     Z9, Z9, Z9
 	CMPQ       R12, $0x40
-	JL         short113
+	JL         short148
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7979,8 +6527,11 @@ rows87:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short113:
-loop114:
+short148:
+	CMPQ 32(AX), $0x01
+	JNE  apart149
+
+loop151:
 	VMOVUPS      (DI), Z10
 	VMOVUPS      64(DI), Z11
 	ADDQ         R8, DI
@@ -8003,13 +6554,42 @@ loop114:
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop114
+	JNE          loop151
+	JMP          summed150
+
+apart149:
+loop152:
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (SI)(DX*1), Z13
+	VFMADD231PS  Z10, Z13, Z2
+	VFMADD231PS  Z11, Z13, Z3
+	VBROADCASTSS (SI)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (SI)(R11*1), Z13
+	VFMADD231PS  Z10, Z13, Z6
+	VFMADD231PS  Z11, Z13, Z7
+	VBROADCASTSS (SI)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop152
+
+summed150:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one115
+	JEQ          one153
 	VBROADCASTSS 80(AX), Z10
 	VMULPS       Z10, Z0, Z0
 	VMULPS       Z10, Z1, Z1
@@ -8022,39 +6602,29 @@ loop114:
 	VMULPS       Z10, Z8, Z8
 	VMULPS       Z10, Z9, Z9
 
-one115:
+one153:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain116
+	JEQ          plain154
 	VBROADCASTSS 84(AX), Z11
 	VFMADD231PS  (R13), Z11, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z11, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z11, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z11, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z11, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z11, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z11, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z11, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z11, Z8
-	VMOVUPS      Z8, (R13)
 	VFMADD231PS  64(R13), Z11, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
-	JMP          stored117
+	MOVQ         16(AX), R13
 
-plain116:
+plain154:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8066,13 +6636,11 @@ plain116:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z8, (R13)
 	VMOVUPS Z9, K1, 64(R13)
-
-stored117:
 	VZEROUPPER
 	RET
 
-rows112:
-	// 6 rows of 2 vectors, rows of A apart: false
+rows147:
+	// 6 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -8086,7 +6654,7 @@ rows112:
 	VPXORD     Z10, Z10, Z10
 	VPXORD     Z11, Z11, Z11
 	CMPQ       R12, $0x40
-	JL         short118
+	JL         short155
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -8113,8 +6681,11 @@ rows112:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short118:
-loop119:
+short155:
+	CMPQ 32(AX), $0x01
+	JNE  apart156
+
+loop158:
 	VMOVUPS      (DI), Z12
 	VMOVUPS      64(DI), Z13
 	ADDQ         R8, DI
@@ -8140,13 +6711,49 @@ loop119:
 	VFMADD231PS  Z13, Z15, Z11
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop119
+	JNE          loop158
+	JMP          summed157
+
+apart156:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop159:
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (SI)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z2
+	VFMADD231PS  Z13, Z15, Z3
+	VBROADCASTSS (SI)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (SI)(R11*1), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VBROADCASTSS (SI)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R9), Z15
+	VFMADD231PS  Z12, Z15, Z10
+	VFMADD231PS  Z13, Z15, Z11
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop159
+
+summed157:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one120
+	JEQ          one160
 	VBROADCASTSS 80(AX), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -8161,43 +6768,31 @@ loop119:
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
 
-one120:
+one160:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain121
+	JEQ          plain161
 	VBROADCASTSS 84(AX), Z13
 	VFMADD231PS  (R13), Z13, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z13, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z13, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z13, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z13, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z13, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z13, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z13, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z13, Z8
-	VMOVUPS      Z8, (R13)
 	VFMADD231PS  64(R13), Z13, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z13, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z13, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
-	JMP          stored122
+	MOVQ         16(AX), R13
 
-plain121:
+plain161:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8211,13 +6806,11 @@ plain121:
 	VMOVUPS Z9, K1, 64(R13)
 	VMOVUPS Z10, (R13)(DX*1)
 	VMOVUPS Z11, K1, 64(R13)(DX*1)
-
-stored122:
 	VZEROUPPER
 	RET
 
-rows111:
-	// 7 rows of 2 vectors, rows of A apart: false
+rows146:
+	// 7 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -8233,7 +6826,7 @@ rows111:
 	VPXORD     Z12, Z12, Z12
 	VPXORD     Z13, Z13, Z13
 	CMPQ       R12, $0x40
-	JL         short123
+	JL         short162
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -8264,8 +6857,11 @@ rows111:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short123:
-loop124:
+short162:
+	CMPQ 32(AX), $0x01
+	JNE  apart163
+
+loop165:
 	VMOVUPS      (DI), Z14
 	VMOVUPS      64(DI), Z15
 	ADDQ         R8, DI
@@ -8294,13 +6890,52 @@ loop124:
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop124
+	JNE          loop165
+	JMP          summed164
+
+apart163:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop166:
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (SI)(DX*1), Z17
+	VFMADD231PS  Z14, Z17, Z2
+	VFMADD231PS  Z15, Z17, Z3
+	VBROADCASTSS (SI)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (SI)(R11*1), Z17
+	VFMADD231PS  Z14, Z17, Z6
+	VFMADD231PS  Z15, Z17, Z7
+	VBROADCASTSS (SI)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R9), Z17
+	VFMADD231PS  Z14, Z17, Z10
+	VFMADD231PS  Z15, Z17, Z11
+	VBROADCASTSS (R9)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop166
+
+summed164:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one125
+	JEQ          one167
 	VBROADCASTSS 80(AX), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -8317,47 +6952,33 @@ loop124:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
-one125:
+one167:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain126
+	JEQ          plain168
 	VBROADCASTSS 84(AX), Z15
 	VFMADD231PS  (R13), Z15, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z15, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z15, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z15, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z15, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z15, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z15, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z15, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z15, Z8
-	VMOVUPS      Z8, (R13)
 	VFMADD231PS  64(R13), Z15, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z15, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z15, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z15, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z15, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
-	JMP          stored127
+	MOVQ         16(AX), R13
 
-plain126:
+plain168:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8373,20 +6994,18 @@ plain126:
 	VMOVUPS Z11, K1, 64(R13)(DX*1)
 	VMOVUPS Z12, (R13)(DX*2)
 	VMOVUPS Z13, K1, 64(R13)(DX*2)
-
-stored127:
 	VZEROUPPER
 	RET
 
-rows86:
+rows113:
 	CMPQ BX, $0x0b
-	JG   rows128
+	JG   rows169
 	CMPQ BX, $0x09
-	JG   rows129
+	JG   rows170
 	CMPQ BX, $0x08
-	JG   rows130
+	JG   rows171
 
-	// 8 rows of 2 vectors, rows of A apart: false
+	// 8 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -8404,7 +7023,7 @@ rows86:
 	VPXORD     Z14, Z14, Z14
 	VPXORD     Z15, Z15, Z15
 	CMPQ       R12, $0x40
-	JL         short131
+	JL         short172
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -8439,8 +7058,11 @@ rows86:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short131:
-loop132:
+short172:
+	CMPQ 32(AX), $0x01
+	JNE  apart173
+
+loop175:
 	VMOVUPS      (DI), Z16
 	VMOVUPS      64(DI), Z17
 	ADDQ         R8, DI
@@ -8472,13 +7094,55 @@ loop132:
 	VFMADD231PS  Z17, Z19, Z15
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop132
+	JNE          loop175
+	JMP          summed174
+
+apart173:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop176:
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (SI)(DX*1), Z19
+	VFMADD231PS  Z16, Z19, Z2
+	VFMADD231PS  Z17, Z19, Z3
+	VBROADCASTSS (SI)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (SI)(R11*1), Z19
+	VFMADD231PS  Z16, Z19, Z6
+	VFMADD231PS  Z17, Z19, Z7
+	VBROADCASTSS (SI)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R9), Z19
+	VFMADD231PS  Z16, Z19, Z10
+	VFMADD231PS  Z17, Z19, Z11
+	VBROADCASTSS (R9)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R9)(DX*2), Z19
+	VFMADD231PS  Z16, Z19, Z14
+	VFMADD231PS  Z17, Z19, Z15
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop176
+
+summed174:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one133
+	JEQ          one177
 	VBROADCASTSS 80(AX), Z16
 	VMULPS       Z16, Z0, Z0
 	VMULPS       Z16, Z1, Z1
@@ -8497,51 +7161,35 @@ loop132:
 	VMULPS       Z16, Z14, Z14
 	VMULPS       Z16, Z15, Z15
 
-one133:
+one177:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain134
+	JEQ          plain178
 	VBROADCASTSS 84(AX), Z17
 	VFMADD231PS  (R13), Z17, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z17, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z17, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z17, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z17, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z17, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z17, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z17, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z17, Z8
-	VMOVUPS      Z8, (R13)
 	VFMADD231PS  64(R13), Z17, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z17, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z17, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z17, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z17, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z17, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z17, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
-	JMP          stored135
+	MOVQ         16(AX), R13
 
-plain134:
+plain178:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8559,13 +7207,11 @@ plain134:
 	VMOVUPS Z13, K1, 64(R13)(DX*2)
 	VMOVUPS Z14, (R13)(R11*1)
 	VMOVUPS Z15, K1, 64(R13)(R11*1)
-
-stored135:
 	VZEROUPPER
 	RET
 
-rows130:
-	// 9 rows of 2 vectors, rows of A apart: false
+rows171:
+	// 9 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -8585,7 +7231,7 @@ rows130:
 	VPXORD     Z16, Z16, Z16
 	VPXORD     Z17, Z17, Z17
 	CMPQ       R12, $0x40
-	JL         short136
+	JL         short179
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -8624,8 +7270,11 @@ rows130:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short136:
-loop137:
+short179:
+	CMPQ 32(AX), $0x01
+	JNE  apart180
+
+loop182:
 	VMOVUPS      (DI), Z18
 	VMOVUPS      64(DI), Z19
 	ADDQ         R8, DI
@@ -8660,13 +7309,58 @@ loop137:
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop137
+	JNE          loop182
+	JMP          summed181
+
+apart180:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop183:
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z20
+	VFMADD231PS  Z18, Z20, Z0
+	VFMADD231PS  Z19, Z20, Z1
+	VBROADCASTSS (SI)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z2
+	VFMADD231PS  Z19, Z21, Z3
+	VBROADCASTSS (SI)(DX*2), Z20
+	VFMADD231PS  Z18, Z20, Z4
+	VFMADD231PS  Z19, Z20, Z5
+	VBROADCASTSS (SI)(R11*1), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VBROADCASTSS (SI)(DX*4), Z20
+	VFMADD231PS  Z18, Z20, Z8
+	VFMADD231PS  Z19, Z20, Z9
+	VBROADCASTSS (R9), Z21
+	VFMADD231PS  Z18, Z21, Z10
+	VFMADD231PS  Z19, Z21, Z11
+	VBROADCASTSS (R9)(DX*1), Z20
+	VFMADD231PS  Z18, Z20, Z12
+	VFMADD231PS  Z19, Z20, Z13
+	VBROADCASTSS (R9)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z14
+	VFMADD231PS  Z19, Z21, Z15
+	VBROADCASTSS (R9)(R11*1), Z20
+	VFMADD231PS  Z18, Z20, Z16
+	VFMADD231PS  Z19, Z20, Z17
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop183
+
+summed181:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one138
+	JEQ          one184
 	VBROADCASTSS 80(AX), Z18
 	VMULPS       Z18, Z0, Z0
 	VMULPS       Z18, Z1, Z1
@@ -8687,56 +7381,38 @@ loop137:
 	VMULPS       Z18, Z16, Z16
 	VMULPS       Z18, Z17, Z17
 
-one138:
+one184:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain139
+	JEQ          plain185
 	VBROADCASTSS 84(AX), Z19
 	VFMADD231PS  (R13), Z19, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z19, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z19, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z19, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z19, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z19, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z19, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z19, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z19, Z8
-	VMOVUPS      Z8, (R13)
 	VFMADD231PS  64(R13), Z19, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z19, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z19, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z19, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z19, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z19, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z19, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z19, Z16
-	VMOVUPS      Z16, (R13)
 	VFMADD231PS  64(R13), Z19, K1, Z17
-	VMOVUPS      Z17, K1, 64(R13)
-	JMP          stored140
+	MOVQ         16(AX), R13
 
-plain139:
+plain185:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8757,16 +7433,14 @@ plain139:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z16, (R13)
 	VMOVUPS Z17, K1, 64(R13)
-
-stored140:
 	VZEROUPPER
 	RET
 
-rows129:
+rows170:
 	CMPQ BX, $0x0a
-	JG   rows141
+	JG   rows186
 
-	// 10 rows of 2 vectors, rows of A apart: false
+	// 10 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -8788,7 +7462,7 @@ rows129:
 	VPXORD     Z18, Z18, Z18
 	VPXORD     Z19, Z19, Z19
 	CMPQ       R12, $0x40
-	JL         short142
+	JL         short187
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -8831,8 +7505,11 @@ rows129:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short142:
-loop143:
+short187:
+	CMPQ 32(AX), $0x01
+	JNE  apart188
+
+loop190:
 	VMOVUPS      (DI), Z20
 	VMOVUPS      64(DI), Z21
 	ADDQ         R8, DI
@@ -8870,13 +7547,61 @@ loop143:
 	VFMADD231PS  Z21, Z23, Z19
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop143
+	JNE          loop190
+	JMP          summed189
+
+apart188:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop191:
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z22
+	VFMADD231PS  Z20, Z22, Z0
+	VFMADD231PS  Z21, Z22, Z1
+	VBROADCASTSS (SI)(DX*1), Z23
+	VFMADD231PS  Z20, Z23, Z2
+	VFMADD231PS  Z21, Z23, Z3
+	VBROADCASTSS (SI)(DX*2), Z22
+	VFMADD231PS  Z20, Z22, Z4
+	VFMADD231PS  Z21, Z22, Z5
+	VBROADCASTSS (SI)(R11*1), Z23
+	VFMADD231PS  Z20, Z23, Z6
+	VFMADD231PS  Z21, Z23, Z7
+	VBROADCASTSS (SI)(DX*4), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z9
+	VBROADCASTSS (R9), Z23
+	VFMADD231PS  Z20, Z23, Z10
+	VFMADD231PS  Z21, Z23, Z11
+	VBROADCASTSS (R9)(DX*1), Z22
+	VFMADD231PS  Z20, Z22, Z12
+	VFMADD231PS  Z21, Z22, Z13
+	VBROADCASTSS (R9)(DX*2), Z23
+	VFMADD231PS  Z20, Z23, Z14
+	VFMADD231PS  Z21, Z23, Z15
+	VBROADCASTSS (R9)(R11*1), Z22
+	VFMADD231PS  Z20, Z22, Z16
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS (R9)(DX*4), Z23
+	VFMADD231PS  Z20, Z23, Z18
+	VFMADD231PS  Z21, Z23, Z19
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop191
+
+summed189:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one144
+	JEQ          one192
 	VBROADCASTSS 80(AX), Z20
 	VMULPS       Z20, Z0, Z0
 	VMULPS       Z20, Z1, Z1
@@ -8899,60 +7624,40 @@ loop143:
 	VMULPS       Z20, Z18, Z18
 	VMULPS       Z20, Z19, Z19
 
-one144:
+one192:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain145
+	JEQ          plain193
 	VBROADCASTSS 84(AX), Z21
 	VFMADD231PS  (R13), Z21, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z21, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z21, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z21, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z21, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z21, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z21, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z21, Z8
-	VMOVUPS      Z8, (R13)
 	VFMADD231PS  64(R13), Z21, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z21, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z21, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z21, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z21, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z21, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z21, Z16
-	VMOVUPS      Z16, (R13)
 	VFMADD231PS  64(R13), Z21, K1, Z17
-	VMOVUPS      Z17, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z21, Z18
-	VMOVUPS      Z18, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z19
-	VMOVUPS      Z19, K1, 64(R13)(DX*1)
-	JMP          stored146
+	MOVQ         16(AX), R13
 
-plain145:
+plain193:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8975,13 +7680,11 @@ plain145:
 	VMOVUPS Z17, K1, 64(R13)
 	VMOVUPS Z18, (R13)(DX*1)
 	VMOVUPS Z19, K1, 64(R13)(DX*1)
-
-stored146:
 	VZEROUPPER
 	RET
 
-rows141:
-	// 11 rows of 2 vectors, rows of A apart: false
+rows186:
+	// 11 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -9005,7 +7708,7 @@ rows141:
 	VPXORD     Z20, Z20, Z20
 	VPXORD     Z21, Z21, Z21
 	CMPQ       R12, $0x40
-	JL         short147
+	JL         short194
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -9052,8 +7755,11 @@ rows141:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short147:
-loop148:
+short194:
+	CMPQ 32(AX), $0x01
+	JNE  apart195
+
+loop197:
 	VMOVUPS      (DI), Z22
 	VMOVUPS      64(DI), Z23
 	ADDQ         R8, DI
@@ -9094,13 +7800,67 @@ loop148:
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop148
+	JNE          loop197
+	JMP          summed196
+
+apart195:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop198:
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z24
+	VFMADD231PS  Z22, Z24, Z0
+	VFMADD231PS  Z23, Z24, Z1
+	VBROADCASTSS (SI)(DX*1), Z25
+	VFMADD231PS  Z22, Z25, Z2
+	VFMADD231PS  Z23, Z25, Z3
+	VBROADCASTSS (SI)(DX*2), Z24
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (SI)(R11*1), Z25
+	VFMADD231PS  Z22, Z25, Z6
+	VFMADD231PS  Z23, Z25, Z7
+	VBROADCASTSS (SI)(DX*4), Z24
+	VFMADD231PS  Z22, Z24, Z8
+	VFMADD231PS  Z23, Z24, Z9
+	VBROADCASTSS (R9), Z25
+	VFMADD231PS  Z22, Z25, Z10
+	VFMADD231PS  Z23, Z25, Z11
+	VBROADCASTSS (R9)(DX*1), Z24
+	VFMADD231PS  Z22, Z24, Z12
+	VFMADD231PS  Z23, Z24, Z13
+	VBROADCASTSS (R9)(DX*2), Z25
+	VFMADD231PS  Z22, Z25, Z14
+	VFMADD231PS  Z23, Z25, Z15
+	VBROADCASTSS (R9)(R11*1), Z24
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R9)(DX*4), Z25
+	VFMADD231PS  Z22, Z25, Z18
+	VFMADD231PS  Z23, Z25, Z19
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z22, Z24, Z20
+	VFMADD231PS  Z23, Z24, Z21
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop198
+
+summed196:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one149
+	JEQ          one199
 	VBROADCASTSS 80(AX), Z22
 	VMULPS       Z22, Z0, Z0
 	VMULPS       Z22, Z1, Z1
@@ -9125,64 +7885,42 @@ loop148:
 	VMULPS       Z22, Z20, Z20
 	VMULPS       Z22, Z21, Z21
 
-one149:
+one199:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain150
+	JEQ          plain200
 	VBROADCASTSS 84(AX), Z23
 	VFMADD231PS  (R13), Z23, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z23, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z23, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z23, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z23, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z23, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z23, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z23, Z8
-	VMOVUPS      Z8, (R13)
 	VFMADD231PS  64(R13), Z23, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z23, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z23, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z23, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z23, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z23, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z23, Z16
-	VMOVUPS      Z16, (R13)
 	VFMADD231PS  64(R13), Z23, K1, Z17
-	VMOVUPS      Z17, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z23, Z18
-	VMOVUPS      Z18, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z23, K1, Z19
-	VMOVUPS      Z19, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z23, Z20
-	VMOVUPS      Z20, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z21
-	VMOVUPS      Z21, K1, 64(R13)(DX*2)
-	JMP          stored151
+	MOVQ         16(AX), R13
 
-plain150:
+plain200:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9207,18 +7945,16 @@ plain150:
 	VMOVUPS Z19, K1, 64(R13)(DX*1)
 	VMOVUPS Z20, (R13)(DX*2)
 	VMOVUPS Z21, K1, 64(R13)(DX*2)
-
-stored151:
 	VZEROUPPER
 	RET
 
-rows128:
+rows169:
 	CMPQ BX, $0x0d
-	JG   rows152
+	JG   rows201
 	CMPQ BX, $0x0c
-	JG   rows153
+	JG   rows202
 
-	// 12 rows of 2 vectors, rows of A apart: false
+	// 12 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -9244,7 +7980,7 @@ rows128:
 	VPXORD     Z22, Z22, Z22
 	VPXORD     Z23, Z23, Z23
 	CMPQ       R12, $0x40
-	JL         short154
+	JL         short203
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -9295,8 +8031,11 @@ rows128:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short154:
-loop155:
+short203:
+	CMPQ 32(AX), $0x01
+	JNE  apart204
+
+loop206:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	ADDQ         R8, DI
@@ -9340,13 +8079,70 @@ loop155:
 	VFMADD231PS  Z25, Z27, Z23
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop155
+	JNE          loop206
+	JMP          summed205
+
+apart204:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop207:
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS (SI)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z2
+	VFMADD231PS  Z25, Z27, Z3
+	VBROADCASTSS (SI)(DX*2), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS (SI)(R11*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VBROADCASTSS (SI)(DX*4), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (R9), Z27
+	VFMADD231PS  Z24, Z27, Z10
+	VFMADD231PS  Z25, Z27, Z11
+	VBROADCASTSS (R9)(DX*1), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (R9)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z14
+	VFMADD231PS  Z25, Z27, Z15
+	VBROADCASTSS (R9)(R11*1), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS (R9)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VBROADCASTSS (R10), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS (R10)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z22
+	VFMADD231PS  Z25, Z27, Z23
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop207
+
+summed205:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one156
+	JEQ          one208
 	VBROADCASTSS 80(AX), Z24
 	VMULPS       Z24, Z0, Z0
 	VMULPS       Z24, Z1, Z1
@@ -9373,68 +8169,44 @@ loop155:
 	VMULPS       Z24, Z22, Z22
 	VMULPS       Z24, Z23, Z23
 
-one156:
+one208:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain157
+	JEQ          plain209
 	VBROADCASTSS 84(AX), Z25
 	VFMADD231PS  (R13), Z25, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z25, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z25, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z25, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z25, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z25, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z25, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z25, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z25, Z8
-	VMOVUPS      Z8, (R13)
 	VFMADD231PS  64(R13), Z25, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z25, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z25, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z25, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z25, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z25, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z25, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z25, Z16
-	VMOVUPS      Z16, (R13)
 	VFMADD231PS  64(R13), Z25, K1, Z17
-	VMOVUPS      Z17, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z25, Z18
-	VMOVUPS      Z18, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z25, K1, Z19
-	VMOVUPS      Z19, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z25, Z20
-	VMOVUPS      Z20, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z25, K1, Z21
-	VMOVUPS      Z21, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z25, Z22
-	VMOVUPS      Z22, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z25, K1, Z23
-	VMOVUPS      Z23, K1, 64(R13)(R11*1)
-	JMP          stored158
+	MOVQ         16(AX), R13
 
-plain157:
+plain209:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9461,13 +8233,11 @@ plain157:
 	VMOVUPS Z21, K1, 64(R13)(DX*2)
 	VMOVUPS Z22, (R13)(R11*1)
 	VMOVUPS Z23, K1, 64(R13)(R11*1)
-
-stored158:
 	VZEROUPPER
 	RET
 
-rows153:
-	// 13 rows of 2 vectors, rows of A apart: false
+rows202:
+	// 13 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -9495,7 +8265,7 @@ rows153:
 	VPXORD     Z24, Z24, Z24
 	VPXORD     Z25, Z25, Z25
 	CMPQ       R12, $0x40
-	JL         short159
+	JL         short210
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -9550,8 +8320,11 @@ rows153:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short159:
-loop160:
+short210:
+	CMPQ 32(AX), $0x01
+	JNE  apart211
+
+loop213:
 	VMOVUPS      (DI), Z26
 	VMOVUPS      64(DI), Z27
 	ADDQ         R8, DI
@@ -9598,13 +8371,73 @@ loop160:
 	VFMADD231PS  Z27, Z28, Z25
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop160
+	JNE          loop213
+	JMP          summed212
+
+apart211:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop214:
+	VMOVUPS      (DI), Z26
+	VMOVUPS      64(DI), Z27
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z28
+	VFMADD231PS  Z26, Z28, Z0
+	VFMADD231PS  Z27, Z28, Z1
+	VBROADCASTSS (SI)(DX*1), Z29
+	VFMADD231PS  Z26, Z29, Z2
+	VFMADD231PS  Z27, Z29, Z3
+	VBROADCASTSS (SI)(DX*2), Z28
+	VFMADD231PS  Z26, Z28, Z4
+	VFMADD231PS  Z27, Z28, Z5
+	VBROADCASTSS (SI)(R11*1), Z29
+	VFMADD231PS  Z26, Z29, Z6
+	VFMADD231PS  Z27, Z29, Z7
+	VBROADCASTSS (SI)(DX*4), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z9
+	VBROADCASTSS (R9), Z29
+	VFMADD231PS  Z26, Z29, Z10
+	VFMADD231PS  Z27, Z29, Z11
+	VBROADCASTSS (R9)(DX*1), Z28
+	VFMADD231PS  Z26, Z28, Z12
+	VFMADD231PS  Z27, Z28, Z13
+	VBROADCASTSS (R9)(DX*2), Z29
+	VFMADD231PS  Z26, Z29, Z14
+	VFMADD231PS  Z27, Z29, Z15
+	VBROADCASTSS (R9)(R11*1), Z28
+	VFMADD231PS  Z26, Z28, Z16
+	VFMADD231PS  Z27, Z28, Z17
+	VBROADCASTSS (R9)(DX*4), Z29
+	VFMADD231PS  Z26, Z29, Z18
+	VFMADD231PS  Z27, Z29, Z19
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z26, Z28, Z20
+	VFMADD231PS  Z27, Z28, Z21
+	VBROADCASTSS (R10)(DX*1), Z29
+	VFMADD231PS  Z26, Z29, Z22
+	VFMADD231PS  Z27, Z29, Z23
+	VBROADCASTSS (R10)(DX*2), Z28
+	VFMADD231PS  Z26, Z28, Z24
+	VFMADD231PS  Z27, Z28, Z25
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop214
+
+summed212:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one161
+	JEQ          one215
 	VBROADCASTSS 80(AX), Z26
 	VMULPS       Z26, Z0, Z0
 	VMULPS       Z26, Z1, Z1
@@ -9633,73 +8466,47 @@ loop160:
 	VMULPS       Z26, Z24, Z24
 	VMULPS       Z26, Z25, Z25
 
-one161:
+one215:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain162
+	JEQ          plain216
 	VBROADCASTSS 84(AX), Z27
 	VFMADD231PS  (R13), Z27, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z27, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z27, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z27, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z27, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z27, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z27, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z27, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z27, Z8
-	VMOVUPS      Z8, (R13)
 	VFMADD231PS  64(R13), Z27, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z27, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z27, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z27, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z27, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z27, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z27, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z27, Z16
-	VMOVUPS      Z16, (R13)
 	VFMADD231PS  64(R13), Z27, K1, Z17
-	VMOVUPS      Z17, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z27, Z18
-	VMOVUPS      Z18, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z27, K1, Z19
-	VMOVUPS      Z19, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z27, Z20
-	VMOVUPS      Z20, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z27, K1, Z21
-	VMOVUPS      Z21, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z27, Z22
-	VMOVUPS      Z22, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z27, K1, Z23
-	VMOVUPS      Z23, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z27, Z24
-	VMOVUPS      Z24, (R13)
 	VFMADD231PS  64(R13), Z27, K1, Z25
-	VMOVUPS      Z25, K1, 64(R13)
-	JMP          stored163
+	MOVQ         16(AX), R13
 
-plain162:
+plain216:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9729,13 +8536,11 @@ plain162:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z24, (R13)
 	VMOVUPS Z25, K1, 64(R13)
-
-stored163:
 	VZEROUPPER
 	RET
 
-rows152:
-	// 14 rows of 2 vectors, rows of A apart: false
+rows201:
+	// 14 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -9765,7 +8570,7 @@ rows152:
 	VPXORD     Z26, Z26, Z26
 	VPXORD     Z27, Z27, Z27
 	CMPQ       R12, $0x40
-	JL         short164
+	JL         short217
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -9824,8 +8629,11 @@ rows152:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short164:
-loop165:
+short217:
+	CMPQ 32(AX), $0x01
+	JNE  apart218
+
+loop220:
 	VMOVUPS      (DI), Z28
 	VMOVUPS      64(DI), Z29
 	ADDQ         R8, DI
@@ -9875,4143 +8683,16 @@ loop165:
 	VFMADD231PS  Z29, Z31, Z27
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop165
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one166
-	VBROADCASTSS 80(AX), Z28
-	VMULPS       Z28, Z0, Z0
-	VMULPS       Z28, Z1, Z1
-	VMULPS       Z28, Z2, Z2
-	VMULPS       Z28, Z3, Z3
-	VMULPS       Z28, Z4, Z4
-	VMULPS       Z28, Z5, Z5
-	VMULPS       Z28, Z6, Z6
-	VMULPS       Z28, Z7, Z7
-	VMULPS       Z28, Z8, Z8
-	VMULPS       Z28, Z9, Z9
-	VMULPS       Z28, Z10, Z10
-	VMULPS       Z28, Z11, Z11
-	VMULPS       Z28, Z12, Z12
-	VMULPS       Z28, Z13, Z13
-	VMULPS       Z28, Z14, Z14
-	VMULPS       Z28, Z15, Z15
-	VMULPS       Z28, Z16, Z16
-	VMULPS       Z28, Z17, Z17
-	VMULPS       Z28, Z18, Z18
-	VMULPS       Z28, Z19, Z19
-	VMULPS       Z28, Z20, Z20
-	VMULPS       Z28, Z21, Z21
-	VMULPS       Z28, Z22, Z22
-	VMULPS       Z28, Z23, Z23
-	VMULPS       Z28, Z24, Z24
-	VMULPS       Z28, Z25, Z25
-	VMULPS       Z28, Z26, Z26
-	VMULPS       Z28, Z27, Z27
+	JNE          loop220
+	JMP          summed219
 
-one166:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain167
-	VBROADCASTSS 84(AX), Z29
-	VFMADD231PS  (R13), Z29, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z29, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z29, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z29, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z29, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z29, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z29, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z29, Z8
-	VMOVUPS      Z8, (R13)
-	VFMADD231PS  64(R13), Z29, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z29, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z29, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z29, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z29, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z29, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z29, Z16
-	VMOVUPS      Z16, (R13)
-	VFMADD231PS  64(R13), Z29, K1, Z17
-	VMOVUPS      Z17, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z29, Z18
-	VMOVUPS      Z18, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z19
-	VMOVUPS      Z19, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z29, Z20
-	VMOVUPS      Z20, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z29, K1, Z21
-	VMOVUPS      Z21, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z29, Z22
-	VMOVUPS      Z22, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z29, K1, Z23
-	VMOVUPS      Z23, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z29, Z24
-	VMOVUPS      Z24, (R13)
-	VFMADD231PS  64(R13), Z29, K1, Z25
-	VMOVUPS      Z25, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z29, Z26
-	VMOVUPS      Z26, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z27
-	VMOVUPS      Z27, K1, 64(R13)(DX*1)
-	JMP          stored168
+apart218:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
 
-plain167:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
-	VMOVUPS Z10, (R13)(DX*1)
-	VMOVUPS Z11, K1, 64(R13)(DX*1)
-	VMOVUPS Z12, (R13)(DX*2)
-	VMOVUPS Z13, K1, 64(R13)(DX*2)
-	VMOVUPS Z14, (R13)(R11*1)
-	VMOVUPS Z15, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z16, (R13)
-	VMOVUPS Z17, K1, 64(R13)
-	VMOVUPS Z18, (R13)(DX*1)
-	VMOVUPS Z19, K1, 64(R13)(DX*1)
-	VMOVUPS Z20, (R13)(DX*2)
-	VMOVUPS Z21, K1, 64(R13)(DX*2)
-	VMOVUPS Z22, (R13)(R11*1)
-	VMOVUPS Z23, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z24, (R13)
-	VMOVUPS Z25, K1, 64(R13)
-	VMOVUPS Z26, (R13)(DX*1)
-	VMOVUPS Z27, K1, 64(R13)(DX*1)
-
-stored168:
-	VZEROUPPER
-	RET
-
-apart1:
-	MOVQ 32(AX), DX
-	SHLQ $0x02, DX
-	LEAQ (DX)(DX*2), R11
-	CMPQ CX, $0x10
-	JG   wider169
-	CMPQ BX, $0x07
-	JG   rows170
-	CMPQ BX, $0x04
-	JG   rows171
-	CMPQ BX, $0x02
-	JG   rows172
-	CMPQ BX, $0x01
-	JG   rows173
-
-	// 1 rows of 1 vectors, rows of A apart: true
-	VPXORD     Z0, Z0, Z0
-	CMPQ       R12, $0x40
-	JL         short174
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short174:
-loop175:
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z2
-	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop175
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one176
-	VBROADCASTSS 80(AX), Z1
-	VMULPS       Z1, Z0, Z0
-
-one176:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain177
-	VBROADCASTSS 84(AX), Z2
-	VFMADD231PS  (R13), Z2, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	JMP          stored178
-
-plain177:
-	VMOVUPS Z0, K1, (R13)
-
-stored178:
-	VZEROUPPER
-	RET
-
-rows173:
-	// 2 rows of 1 vectors, rows of A apart: true
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	CMPQ       R12, $0x40
-	JL         short179
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short179:
-loop180:
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z3
-	VFMADD231PS  Z2, Z3, Z0
-	VBROADCASTSS (SI)(DX*1), Z4
-	VFMADD231PS  Z2, Z4, Z1
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop180
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one181
-	VBROADCASTSS 80(AX), Z2
-	VMULPS       Z2, Z0, Z0
-	VMULPS       Z2, Z1, Z1
-
-one181:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain182
-	VBROADCASTSS 84(AX), Z3
-	VFMADD231PS  (R13), Z3, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z3, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	JMP          stored183
-
-plain182:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-
-stored183:
-	VZEROUPPER
-	RET
-
-rows172:
-	CMPQ BX, $0x03
-	JG   rows184
-
-	// 3 rows of 1 vectors, rows of A apart: true
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	CMPQ       R12, $0x40
-	JL         short185
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short185:
-loop186:
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z4
-	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS (SI)(DX*1), Z5
-	VFMADD231PS  Z3, Z5, Z1
-	VBROADCASTSS (SI)(DX*2), Z4
-	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop186
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one187
-	VBROADCASTSS 80(AX), Z3
-	VMULPS       Z3, Z0, Z0
-	VMULPS       Z3, Z1, Z1
-	VMULPS       Z3, Z2, Z2
-
-one187:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain188
-	VBROADCASTSS 84(AX), Z4
-	VFMADD231PS  (R13), Z4, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z4, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z4, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	JMP          stored189
-
-plain188:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-
-stored189:
-	VZEROUPPER
-	RET
-
-rows184:
-	// 4 rows of 1 vectors, rows of A apart: true
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	CMPQ       R12, $0x40
-	JL         short190
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short190:
-loop191:
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z5
-	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS (SI)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z1
-	VBROADCASTSS (SI)(DX*2), Z5
-	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS (SI)(R11*1), Z6
-	VFMADD231PS  Z4, Z6, Z3
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop191
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one192
-	VBROADCASTSS 80(AX), Z4
-	VMULPS       Z4, Z0, Z0
-	VMULPS       Z4, Z1, Z1
-	VMULPS       Z4, Z2, Z2
-	VMULPS       Z4, Z3, Z3
-
-one192:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain193
-	VBROADCASTSS 84(AX), Z5
-	VFMADD231PS  (R13), Z5, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z5, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z5, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z5, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	JMP          stored194
-
-plain193:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-
-stored194:
-	VZEROUPPER
-	RET
-
-rows171:
-	CMPQ BX, $0x06
-	JG   rows195
-	CMPQ BX, $0x05
-	JG   rows196
-
-	// 5 rows of 1 vectors, rows of A apart: true
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	CMPQ       R12, $0x40
-	JL         short197
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short197:
-loop198:
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z6
-	VFMADD231PS  Z5, Z6, Z0
-	VBROADCASTSS (SI)(DX*1), Z7
-	VFMADD231PS  Z5, Z7, Z1
-	VBROADCASTSS (SI)(DX*2), Z6
-	VFMADD231PS  Z5, Z6, Z2
-	VBROADCASTSS (SI)(R11*1), Z7
-	VFMADD231PS  Z5, Z7, Z3
-	VBROADCASTSS (SI)(DX*4), Z6
-	VFMADD231PS  Z5, Z6, Z4
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop198
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one199
-	VBROADCASTSS 80(AX), Z5
-	VMULPS       Z5, Z0, Z0
-	VMULPS       Z5, Z1, Z1
-	VMULPS       Z5, Z2, Z2
-	VMULPS       Z5, Z3, Z3
-	VMULPS       Z5, Z4, Z4
-
-one199:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain200
-	VBROADCASTSS 84(AX), Z6
-	VFMADD231PS  (R13), Z6, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z6, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z6, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z6, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z6, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	JMP          stored201
-
-plain200:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-
-stored201:
-	VZEROUPPER
-	RET
-
-rows196:
-	// 6 rows of 1 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	CMPQ       R12, $0x40
-	JL         short202
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short202:
-loop203:
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z7
-	VFMADD231PS  Z6, Z7, Z0
-	VBROADCASTSS (SI)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z1
-	VBROADCASTSS (SI)(DX*2), Z7
-	VFMADD231PS  Z6, Z7, Z2
-	VBROADCASTSS (SI)(R11*1), Z8
-	VFMADD231PS  Z6, Z8, Z3
-	VBROADCASTSS (SI)(DX*4), Z7
-	VFMADD231PS  Z6, Z7, Z4
-	VBROADCASTSS (R9), Z8
-	VFMADD231PS  Z6, Z8, Z5
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	DECQ         R12
-	JNE          loop203
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one204
-	VBROADCASTSS 80(AX), Z6
-	VMULPS       Z6, Z0, Z0
-	VMULPS       Z6, Z1, Z1
-	VMULPS       Z6, Z2, Z2
-	VMULPS       Z6, Z3, Z3
-	VMULPS       Z6, Z4, Z4
-	VMULPS       Z6, Z5, Z5
-
-one204:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain205
-	VBROADCASTSS 84(AX), Z7
-	VFMADD231PS  (R13), Z7, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z7, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z7, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z7, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z7, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z7, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	JMP          stored206
-
-plain205:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-
-stored206:
-	VZEROUPPER
-	RET
-
-rows195:
-	// 7 rows of 1 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	CMPQ       R12, $0x40
-	JL         short207
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short207:
-loop208:
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z7, Z8, Z0
-	VBROADCASTSS (SI)(DX*1), Z9
-	VFMADD231PS  Z7, Z9, Z1
-	VBROADCASTSS (SI)(DX*2), Z8
-	VFMADD231PS  Z7, Z8, Z2
-	VBROADCASTSS (SI)(R11*1), Z9
-	VFMADD231PS  Z7, Z9, Z3
-	VBROADCASTSS (SI)(DX*4), Z8
-	VFMADD231PS  Z7, Z8, Z4
-	VBROADCASTSS (R9), Z9
-	VFMADD231PS  Z7, Z9, Z5
-	VBROADCASTSS (R9)(DX*1), Z8
-	VFMADD231PS  Z7, Z8, Z6
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	DECQ         R12
-	JNE          loop208
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one209
-	VBROADCASTSS 80(AX), Z7
-	VMULPS       Z7, Z0, Z0
-	VMULPS       Z7, Z1, Z1
-	VMULPS       Z7, Z2, Z2
-	VMULPS       Z7, Z3, Z3
-	VMULPS       Z7, Z4, Z4
-	VMULPS       Z7, Z5, Z5
-	VMULPS       Z7, Z6, Z6
-
-one209:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain210
-	VBROADCASTSS 84(AX), Z8
-	VFMADD231PS  (R13), Z8, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z8, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z8, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z8, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z8, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z8, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z8, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	JMP          stored211
-
-plain210:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-
-stored211:
-	VZEROUPPER
-	RET
-
-rows170:
-	CMPQ BX, $0x0b
-	JG   rows212
-	CMPQ BX, $0x09
-	JG   rows213
-	CMPQ BX, $0x08
-	JG   rows214
-
-	// 8 rows of 1 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	CMPQ       R12, $0x40
-	JL         short215
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short215:
-loop216:
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z9
-	VFMADD231PS  Z8, Z9, Z0
-	VBROADCASTSS (SI)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z1
-	VBROADCASTSS (SI)(DX*2), Z9
-	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS (SI)(R11*1), Z10
-	VFMADD231PS  Z8, Z10, Z3
-	VBROADCASTSS (SI)(DX*4), Z9
-	VFMADD231PS  Z8, Z9, Z4
-	VBROADCASTSS (R9), Z10
-	VFMADD231PS  Z8, Z10, Z5
-	VBROADCASTSS (R9)(DX*1), Z9
-	VFMADD231PS  Z8, Z9, Z6
-	VBROADCASTSS (R9)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z7
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	DECQ         R12
-	JNE          loop216
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one217
-	VBROADCASTSS 80(AX), Z8
-	VMULPS       Z8, Z0, Z0
-	VMULPS       Z8, Z1, Z1
-	VMULPS       Z8, Z2, Z2
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z8, Z4, Z4
-	VMULPS       Z8, Z5, Z5
-	VMULPS       Z8, Z6, Z6
-	VMULPS       Z8, Z7, Z7
-
-one217:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain218
-	VBROADCASTSS 84(AX), Z9
-	VFMADD231PS  (R13), Z9, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z9, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z9, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z9, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z9, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z9, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z9, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z9, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
-	JMP          stored219
-
-plain218:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-
-stored219:
-	VZEROUPPER
-	RET
-
-rows214:
-	// 9 rows of 1 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	CMPQ       R12, $0x40
-	JL         short220
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short220:
 loop221:
-	VMOVUPS      (DI), Z9
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z10
-	VFMADD231PS  Z9, Z10, Z0
-	VBROADCASTSS (SI)(DX*1), Z11
-	VFMADD231PS  Z9, Z11, Z1
-	VBROADCASTSS (SI)(DX*2), Z10
-	VFMADD231PS  Z9, Z10, Z2
-	VBROADCASTSS (SI)(R11*1), Z11
-	VFMADD231PS  Z9, Z11, Z3
-	VBROADCASTSS (SI)(DX*4), Z10
-	VFMADD231PS  Z9, Z10, Z4
-	VBROADCASTSS (R9), Z11
-	VFMADD231PS  Z9, Z11, Z5
-	VBROADCASTSS (R9)(DX*1), Z10
-	VFMADD231PS  Z9, Z10, Z6
-	VBROADCASTSS (R9)(DX*2), Z11
-	VFMADD231PS  Z9, Z11, Z7
-	VBROADCASTSS (R9)(R11*1), Z10
-	VFMADD231PS  Z9, Z10, Z8
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	DECQ         R12
-	JNE          loop221
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one222
-	VBROADCASTSS 80(AX), Z9
-	VMULPS       Z9, Z0, Z0
-	VMULPS       Z9, Z1, Z1
-	VMULPS       Z9, Z2, Z2
-	VMULPS       Z9, Z3, Z3
-	VMULPS       Z9, Z4, Z4
-	VMULPS       Z9, Z5, Z5
-	VMULPS       Z9, Z6, Z6
-	VMULPS       Z9, Z7, Z7
-	VMULPS       Z9, Z8, Z8
-
-one222:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain223
-	VBROADCASTSS 84(AX), Z10
-	VFMADD231PS  (R13), Z10, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z10, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z10, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z10, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z10, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z10, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z10, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z10, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z10, K1, Z8
-	VMOVUPS      Z8, K1, (R13)
-	JMP          stored224
-
-plain223:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, K1, (R13)
-
-stored224:
-	VZEROUPPER
-	RET
-
-rows213:
-	CMPQ BX, $0x0a
-	JG   rows225
-
-	// 10 rows of 1 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	CMPQ       R12, $0x40
-	JL         short226
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short226:
-loop227:
-	VMOVUPS      (DI), Z10
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z11
-	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS (SI)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z1
-	VBROADCASTSS (SI)(DX*2), Z11
-	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS (SI)(R11*1), Z12
-	VFMADD231PS  Z10, Z12, Z3
-	VBROADCASTSS (SI)(DX*4), Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS (R9), Z12
-	VFMADD231PS  Z10, Z12, Z5
-	VBROADCASTSS (R9)(DX*1), Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS (R9)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z7
-	VBROADCASTSS (R9)(R11*1), Z11
-	VFMADD231PS  Z10, Z11, Z8
-	VBROADCASTSS (R9)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z9
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	DECQ         R12
-	JNE          loop227
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one228
-	VBROADCASTSS 80(AX), Z10
-	VMULPS       Z10, Z0, Z0
-	VMULPS       Z10, Z1, Z1
-	VMULPS       Z10, Z2, Z2
-	VMULPS       Z10, Z3, Z3
-	VMULPS       Z10, Z4, Z4
-	VMULPS       Z10, Z5, Z5
-	VMULPS       Z10, Z6, Z6
-	VMULPS       Z10, Z7, Z7
-	VMULPS       Z10, Z8, Z8
-	VMULPS       Z10, Z9, Z9
-
-one228:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain229
-	VBROADCASTSS 84(AX), Z11
-	VFMADD231PS  (R13), Z11, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z11, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z11, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z11, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z11, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z11, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z11, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z11, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z11, K1, Z8
-	VMOVUPS      Z8, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z11, K1, Z9
-	VMOVUPS      Z9, K1, (R13)(DX*1)
-	JMP          stored230
-
-plain229:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, K1, (R13)
-	VMOVUPS Z9, K1, (R13)(DX*1)
-
-stored230:
-	VZEROUPPER
-	RET
-
-rows225:
-	// 11 rows of 1 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	LEAQ       (R9)(DX*4), R10
-	ADDQ       DX, R10
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	CMPQ       R12, $0x40
-	JL         short231
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short231:
-loop232:
-	VMOVUPS      (DI), Z11
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z12
-	VFMADD231PS  Z11, Z12, Z0
-	VBROADCASTSS (SI)(DX*1), Z13
-	VFMADD231PS  Z11, Z13, Z1
-	VBROADCASTSS (SI)(DX*2), Z12
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (SI)(R11*1), Z13
-	VFMADD231PS  Z11, Z13, Z3
-	VBROADCASTSS (SI)(DX*4), Z12
-	VFMADD231PS  Z11, Z12, Z4
-	VBROADCASTSS (R9), Z13
-	VFMADD231PS  Z11, Z13, Z5
-	VBROADCASTSS (R9)(DX*1), Z12
-	VFMADD231PS  Z11, Z12, Z6
-	VBROADCASTSS (R9)(DX*2), Z13
-	VFMADD231PS  Z11, Z13, Z7
-	VBROADCASTSS (R9)(R11*1), Z12
-	VFMADD231PS  Z11, Z12, Z8
-	VBROADCASTSS (R9)(DX*4), Z13
-	VFMADD231PS  Z11, Z13, Z9
-	VBROADCASTSS (R10), Z12
-	VFMADD231PS  Z11, Z12, Z10
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         R12
-	JNE          loop232
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one233
-	VBROADCASTSS 80(AX), Z11
-	VMULPS       Z11, Z0, Z0
-	VMULPS       Z11, Z1, Z1
-	VMULPS       Z11, Z2, Z2
-	VMULPS       Z11, Z3, Z3
-	VMULPS       Z11, Z4, Z4
-	VMULPS       Z11, Z5, Z5
-	VMULPS       Z11, Z6, Z6
-	VMULPS       Z11, Z7, Z7
-	VMULPS       Z11, Z8, Z8
-	VMULPS       Z11, Z9, Z9
-	VMULPS       Z11, Z10, Z10
-
-one233:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain234
-	VBROADCASTSS 84(AX), Z12
-	VFMADD231PS  (R13), Z12, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z12, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z12, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z12, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z12, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z12, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z12, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z12, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z12, K1, Z8
-	VMOVUPS      Z8, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z12, K1, Z9
-	VMOVUPS      Z9, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z12, K1, Z10
-	VMOVUPS      Z10, K1, (R13)(DX*2)
-	JMP          stored235
-
-plain234:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, K1, (R13)
-	VMOVUPS Z9, K1, (R13)(DX*1)
-	VMOVUPS Z10, K1, (R13)(DX*2)
-
-stored235:
-	VZEROUPPER
-	RET
-
-rows212:
-	CMPQ BX, $0x0d
-	JG   rows236
-	CMPQ BX, $0x0c
-	JG   rows237
-
-	// 12 rows of 1 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	LEAQ       (R9)(DX*4), R10
-	ADDQ       DX, R10
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	CMPQ       R12, $0x40
-	JL         short238
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short238:
-loop239:
-	VMOVUPS      (DI), Z12
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z13
-	VFMADD231PS  Z12, Z13, Z0
-	VBROADCASTSS (SI)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z1
-	VBROADCASTSS (SI)(DX*2), Z13
-	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS (SI)(R11*1), Z14
-	VFMADD231PS  Z12, Z14, Z3
-	VBROADCASTSS (SI)(DX*4), Z13
-	VFMADD231PS  Z12, Z13, Z4
-	VBROADCASTSS (R9), Z14
-	VFMADD231PS  Z12, Z14, Z5
-	VBROADCASTSS (R9)(DX*1), Z13
-	VFMADD231PS  Z12, Z13, Z6
-	VBROADCASTSS (R9)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z7
-	VBROADCASTSS (R9)(R11*1), Z13
-	VFMADD231PS  Z12, Z13, Z8
-	VBROADCASTSS (R9)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z9
-	VBROADCASTSS (R10), Z13
-	VFMADD231PS  Z12, Z13, Z10
-	VBROADCASTSS (R10)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z11
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         R12
-	JNE          loop239
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one240
-	VBROADCASTSS 80(AX), Z12
-	VMULPS       Z12, Z0, Z0
-	VMULPS       Z12, Z1, Z1
-	VMULPS       Z12, Z2, Z2
-	VMULPS       Z12, Z3, Z3
-	VMULPS       Z12, Z4, Z4
-	VMULPS       Z12, Z5, Z5
-	VMULPS       Z12, Z6, Z6
-	VMULPS       Z12, Z7, Z7
-	VMULPS       Z12, Z8, Z8
-	VMULPS       Z12, Z9, Z9
-	VMULPS       Z12, Z10, Z10
-	VMULPS       Z12, Z11, Z11
-
-one240:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain241
-	VBROADCASTSS 84(AX), Z13
-	VFMADD231PS  (R13), Z13, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z13, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z13, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z13, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z13, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z13, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z13, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z13, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z13, K1, Z8
-	VMOVUPS      Z8, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z13, K1, Z9
-	VMOVUPS      Z9, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z13, K1, Z10
-	VMOVUPS      Z10, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z13, K1, Z11
-	VMOVUPS      Z11, K1, (R13)(R11*1)
-	JMP          stored242
-
-plain241:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, K1, (R13)
-	VMOVUPS Z9, K1, (R13)(DX*1)
-	VMOVUPS Z10, K1, (R13)(DX*2)
-	VMOVUPS Z11, K1, (R13)(R11*1)
-
-stored242:
-	VZEROUPPER
-	RET
-
-rows237:
-	// 13 rows of 1 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	LEAQ       (R9)(DX*4), R10
-	ADDQ       DX, R10
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	CMPQ       R12, $0x40
-	JL         short243
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short243:
-loop244:
-	VMOVUPS      (DI), Z13
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z14
-	VFMADD231PS  Z13, Z14, Z0
-	VBROADCASTSS (SI)(DX*1), Z15
-	VFMADD231PS  Z13, Z15, Z1
-	VBROADCASTSS (SI)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z2
-	VBROADCASTSS (SI)(R11*1), Z15
-	VFMADD231PS  Z13, Z15, Z3
-	VBROADCASTSS (SI)(DX*4), Z14
-	VFMADD231PS  Z13, Z14, Z4
-	VBROADCASTSS (R9), Z15
-	VFMADD231PS  Z13, Z15, Z5
-	VBROADCASTSS (R9)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z6
-	VBROADCASTSS (R9)(DX*2), Z15
-	VFMADD231PS  Z13, Z15, Z7
-	VBROADCASTSS (R9)(R11*1), Z14
-	VFMADD231PS  Z13, Z14, Z8
-	VBROADCASTSS (R9)(DX*4), Z15
-	VFMADD231PS  Z13, Z15, Z9
-	VBROADCASTSS (R10), Z14
-	VFMADD231PS  Z13, Z14, Z10
-	VBROADCASTSS (R10)(DX*1), Z15
-	VFMADD231PS  Z13, Z15, Z11
-	VBROADCASTSS (R10)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z12
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         R12
-	JNE          loop244
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one245
-	VBROADCASTSS 80(AX), Z13
-	VMULPS       Z13, Z0, Z0
-	VMULPS       Z13, Z1, Z1
-	VMULPS       Z13, Z2, Z2
-	VMULPS       Z13, Z3, Z3
-	VMULPS       Z13, Z4, Z4
-	VMULPS       Z13, Z5, Z5
-	VMULPS       Z13, Z6, Z6
-	VMULPS       Z13, Z7, Z7
-	VMULPS       Z13, Z8, Z8
-	VMULPS       Z13, Z9, Z9
-	VMULPS       Z13, Z10, Z10
-	VMULPS       Z13, Z11, Z11
-	VMULPS       Z13, Z12, Z12
-
-one245:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain246
-	VBROADCASTSS 84(AX), Z14
-	VFMADD231PS  (R13), Z14, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z14, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z14, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z14, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z14, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z14, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z14, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z14, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z14, K1, Z8
-	VMOVUPS      Z8, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z14, K1, Z9
-	VMOVUPS      Z9, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z14, K1, Z10
-	VMOVUPS      Z10, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z14, K1, Z11
-	VMOVUPS      Z11, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z14, K1, Z12
-	VMOVUPS      Z12, K1, (R13)
-	JMP          stored247
-
-plain246:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, K1, (R13)
-	VMOVUPS Z9, K1, (R13)(DX*1)
-	VMOVUPS Z10, K1, (R13)(DX*2)
-	VMOVUPS Z11, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z12, K1, (R13)
-
-stored247:
-	VZEROUPPER
-	RET
-
-rows236:
-	// 14 rows of 1 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	LEAQ       (R9)(DX*4), R10
-	ADDQ       DX, R10
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	CMPQ       R12, $0x40
-	JL         short248
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short248:
-loop249:
-	VMOVUPS      (DI), Z14
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z15
-	VFMADD231PS  Z14, Z15, Z0
-	VBROADCASTSS (SI)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z1
-	VBROADCASTSS (SI)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (SI)(R11*1), Z16
-	VFMADD231PS  Z14, Z16, Z3
-	VBROADCASTSS (SI)(DX*4), Z15
-	VFMADD231PS  Z14, Z15, Z4
-	VBROADCASTSS (R9), Z16
-	VFMADD231PS  Z14, Z16, Z5
-	VBROADCASTSS (R9)(DX*1), Z15
-	VFMADD231PS  Z14, Z15, Z6
-	VBROADCASTSS (R9)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z7
-	VBROADCASTSS (R9)(R11*1), Z15
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R9)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z9
-	VBROADCASTSS (R10), Z15
-	VFMADD231PS  Z14, Z15, Z10
-	VBROADCASTSS (R10)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z11
-	VBROADCASTSS (R10)(DX*2), Z15
-	VFMADD231PS  Z14, Z15, Z12
-	VBROADCASTSS (R10)(R11*1), Z16
-	VFMADD231PS  Z14, Z16, Z13
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         R12
-	JNE          loop249
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one250
-	VBROADCASTSS 80(AX), Z14
-	VMULPS       Z14, Z0, Z0
-	VMULPS       Z14, Z1, Z1
-	VMULPS       Z14, Z2, Z2
-	VMULPS       Z14, Z3, Z3
-	VMULPS       Z14, Z4, Z4
-	VMULPS       Z14, Z5, Z5
-	VMULPS       Z14, Z6, Z6
-	VMULPS       Z14, Z7, Z7
-	VMULPS       Z14, Z8, Z8
-	VMULPS       Z14, Z9, Z9
-	VMULPS       Z14, Z10, Z10
-	VMULPS       Z14, Z11, Z11
-	VMULPS       Z14, Z12, Z12
-	VMULPS       Z14, Z13, Z13
-
-one250:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain251
-	VBROADCASTSS 84(AX), Z15
-	VFMADD231PS  (R13), Z15, K1, Z0
-	VMOVUPS      Z0, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z15, K1, Z1
-	VMOVUPS      Z1, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z15, K1, Z2
-	VMOVUPS      Z2, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z15, K1, Z3
-	VMOVUPS      Z3, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z15, K1, Z4
-	VMOVUPS      Z4, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z15, K1, Z5
-	VMOVUPS      Z5, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z15, K1, Z6
-	VMOVUPS      Z6, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z15, K1, Z7
-	VMOVUPS      Z7, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z15, K1, Z8
-	VMOVUPS      Z8, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z15, K1, Z9
-	VMOVUPS      Z9, K1, (R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z15, K1, Z10
-	VMOVUPS      Z10, K1, (R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z15, K1, Z11
-	VMOVUPS      Z11, K1, (R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z15, K1, Z12
-	VMOVUPS      Z12, K1, (R13)
-	VFMADD231PS  (R13)(DX*1), Z15, K1, Z13
-	VMOVUPS      Z13, K1, (R13)(DX*1)
-	JMP          stored252
-
-plain251:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, K1, (R13)
-	VMOVUPS Z9, K1, (R13)(DX*1)
-	VMOVUPS Z10, K1, (R13)(DX*2)
-	VMOVUPS Z11, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z12, K1, (R13)
-	VMOVUPS Z13, K1, (R13)(DX*1)
-
-stored252:
-	VZEROUPPER
-	RET
-
-wider169:
-	CMPQ BX, $0x07
-	JG   rows253
-	CMPQ BX, $0x04
-	JG   rows254
-	CMPQ BX, $0x02
-	JG   rows255
-	CMPQ BX, $0x01
-	JG   rows256
-
-	// 1 rows of 2 vectors, rows of A apart: true
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	CMPQ       R12, $0x40
-	JL         short257
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short257:
-loop258:
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z4
-	VFMADD231PS  Z2, Z4, Z0
-	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop258
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one259
-	VBROADCASTSS 80(AX), Z2
-	VMULPS       Z2, Z0, Z0
-	VMULPS       Z2, Z1, Z1
-
-one259:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain260
-	VBROADCASTSS 84(AX), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z3, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	JMP          stored261
-
-plain260:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-
-stored261:
-	VZEROUPPER
-	RET
-
-rows256:
-	// 2 rows of 2 vectors, rows of A apart: true
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	CMPQ       R12, $0x40
-	JL         short262
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short262:
-loop263:
-	VMOVUPS      (DI), Z4
-	VMOVUPS      64(DI), Z5
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (SI)(DX*1), Z7
-	VFMADD231PS  Z4, Z7, Z2
-	VFMADD231PS  Z5, Z7, Z3
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop263
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one264
-	VBROADCASTSS 80(AX), Z4
-	VMULPS       Z4, Z0, Z0
-	VMULPS       Z4, Z1, Z1
-	VMULPS       Z4, Z2, Z2
-	VMULPS       Z4, Z3, Z3
-
-one264:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain265
-	VBROADCASTSS 84(AX), Z5
-	VFMADD231PS  (R13), Z5, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z5, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z5, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z5, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	JMP          stored266
-
-plain265:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-
-stored266:
-	VZEROUPPER
-	RET
-
-rows255:
-	CMPQ BX, $0x03
-	JG   rows267
-
-	// 3 rows of 2 vectors, rows of A apart: true
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	CMPQ       R12, $0x40
-	JL         short268
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short268:
-loop269:
-	VMOVUPS      (DI), Z6
-	VMOVUPS      64(DI), Z7
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (SI)(DX*1), Z9
-	VFMADD231PS  Z6, Z9, Z2
-	VFMADD231PS  Z7, Z9, Z3
-	VBROADCASTSS (SI)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop269
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one270
-	VBROADCASTSS 80(AX), Z6
-	VMULPS       Z6, Z0, Z0
-	VMULPS       Z6, Z1, Z1
-	VMULPS       Z6, Z2, Z2
-	VMULPS       Z6, Z3, Z3
-	VMULPS       Z6, Z4, Z4
-	VMULPS       Z6, Z5, Z5
-
-one270:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain271
-	VBROADCASTSS 84(AX), Z7
-	VFMADD231PS  (R13), Z7, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z7, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z7, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z7, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z7, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z7, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	JMP          stored272
-
-plain271:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-
-stored272:
-	VZEROUPPER
-	RET
-
-rows267:
-	// 4 rows of 2 vectors, rows of A apart: true
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	CMPQ       R12, $0x40
-	JL         short273
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short273:
-loop274:
-	VMOVUPS      (DI), Z8
-	VMOVUPS      64(DI), Z9
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (SI)(DX*1), Z11
-	VFMADD231PS  Z8, Z11, Z2
-	VFMADD231PS  Z9, Z11, Z3
-	VBROADCASTSS (SI)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (SI)(R11*1), Z11
-	VFMADD231PS  Z8, Z11, Z6
-	VFMADD231PS  Z9, Z11, Z7
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop274
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one275
-	VBROADCASTSS 80(AX), Z8
-	VMULPS       Z8, Z0, Z0
-	VMULPS       Z8, Z1, Z1
-	VMULPS       Z8, Z2, Z2
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z8, Z4, Z4
-	VMULPS       Z8, Z5, Z5
-	VMULPS       Z8, Z6, Z6
-	VMULPS       Z8, Z7, Z7
-
-one275:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain276
-	VBROADCASTSS 84(AX), Z9
-	VFMADD231PS  (R13), Z9, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z9, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z9, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z9, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z9, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z9, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z9, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z9, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	JMP          stored277
-
-plain276:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-
-stored277:
-	VZEROUPPER
-	RET
-
-rows254:
-	CMPQ BX, $0x06
-	JG   rows278
-	CMPQ BX, $0x05
-	JG   rows279
-
-	// 5 rows of 2 vectors, rows of A apart: true
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	CMPQ       R12, $0x40
-	JL         short280
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short280:
-loop281:
-	VMOVUPS      (DI), Z10
-	VMOVUPS      64(DI), Z11
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (SI)(DX*1), Z13
-	VFMADD231PS  Z10, Z13, Z2
-	VFMADD231PS  Z11, Z13, Z3
-	VBROADCASTSS (SI)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (SI)(R11*1), Z13
-	VFMADD231PS  Z10, Z13, Z6
-	VFMADD231PS  Z11, Z13, Z7
-	VBROADCASTSS (SI)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop281
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one282
-	VBROADCASTSS 80(AX), Z10
-	VMULPS       Z10, Z0, Z0
-	VMULPS       Z10, Z1, Z1
-	VMULPS       Z10, Z2, Z2
-	VMULPS       Z10, Z3, Z3
-	VMULPS       Z10, Z4, Z4
-	VMULPS       Z10, Z5, Z5
-	VMULPS       Z10, Z6, Z6
-	VMULPS       Z10, Z7, Z7
-	VMULPS       Z10, Z8, Z8
-	VMULPS       Z10, Z9, Z9
-
-one282:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain283
-	VBROADCASTSS 84(AX), Z11
-	VFMADD231PS  (R13), Z11, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z11, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z11, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z11, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z11, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z11, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z11, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z11, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z11, Z8
-	VMOVUPS      Z8, (R13)
-	VFMADD231PS  64(R13), Z11, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
-	JMP          stored284
-
-plain283:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
-
-stored284:
-	VZEROUPPER
-	RET
-
-rows279:
-	// 6 rows of 2 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	CMPQ       R12, $0x40
-	JL         short285
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short285:
-loop286:
-	VMOVUPS      (DI), Z12
-	VMOVUPS      64(DI), Z13
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (SI)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z2
-	VFMADD231PS  Z13, Z15, Z3
-	VBROADCASTSS (SI)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (SI)(R11*1), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VBROADCASTSS (SI)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R9), Z15
-	VFMADD231PS  Z12, Z15, Z10
-	VFMADD231PS  Z13, Z15, Z11
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	DECQ         R12
-	JNE          loop286
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one287
-	VBROADCASTSS 80(AX), Z12
-	VMULPS       Z12, Z0, Z0
-	VMULPS       Z12, Z1, Z1
-	VMULPS       Z12, Z2, Z2
-	VMULPS       Z12, Z3, Z3
-	VMULPS       Z12, Z4, Z4
-	VMULPS       Z12, Z5, Z5
-	VMULPS       Z12, Z6, Z6
-	VMULPS       Z12, Z7, Z7
-	VMULPS       Z12, Z8, Z8
-	VMULPS       Z12, Z9, Z9
-	VMULPS       Z12, Z10, Z10
-	VMULPS       Z12, Z11, Z11
-
-one287:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain288
-	VBROADCASTSS 84(AX), Z13
-	VFMADD231PS  (R13), Z13, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z13, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z13, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z13, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z13, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z13, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z13, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z13, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z13, Z8
-	VMOVUPS      Z8, (R13)
-	VFMADD231PS  64(R13), Z13, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z13, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z13, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
-	JMP          stored289
-
-plain288:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
-	VMOVUPS Z10, (R13)(DX*1)
-	VMOVUPS Z11, K1, 64(R13)(DX*1)
-
-stored289:
-	VZEROUPPER
-	RET
-
-rows278:
-	// 7 rows of 2 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	CMPQ       R12, $0x40
-	JL         short290
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short290:
-loop291:
-	VMOVUPS      (DI), Z14
-	VMOVUPS      64(DI), Z15
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (SI)(DX*1), Z17
-	VFMADD231PS  Z14, Z17, Z2
-	VFMADD231PS  Z15, Z17, Z3
-	VBROADCASTSS (SI)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (SI)(R11*1), Z17
-	VFMADD231PS  Z14, Z17, Z6
-	VFMADD231PS  Z15, Z17, Z7
-	VBROADCASTSS (SI)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R9), Z17
-	VFMADD231PS  Z14, Z17, Z10
-	VFMADD231PS  Z15, Z17, Z11
-	VBROADCASTSS (R9)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	DECQ         R12
-	JNE          loop291
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one292
-	VBROADCASTSS 80(AX), Z14
-	VMULPS       Z14, Z0, Z0
-	VMULPS       Z14, Z1, Z1
-	VMULPS       Z14, Z2, Z2
-	VMULPS       Z14, Z3, Z3
-	VMULPS       Z14, Z4, Z4
-	VMULPS       Z14, Z5, Z5
-	VMULPS       Z14, Z6, Z6
-	VMULPS       Z14, Z7, Z7
-	VMULPS       Z14, Z8, Z8
-	VMULPS       Z14, Z9, Z9
-	VMULPS       Z14, Z10, Z10
-	VMULPS       Z14, Z11, Z11
-	VMULPS       Z14, Z12, Z12
-	VMULPS       Z14, Z13, Z13
-
-one292:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain293
-	VBROADCASTSS 84(AX), Z15
-	VFMADD231PS  (R13), Z15, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z15, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z15, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z15, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z15, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z15, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z15, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z15, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z15, Z8
-	VMOVUPS      Z8, (R13)
-	VFMADD231PS  64(R13), Z15, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z15, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z15, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z15, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z15, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
-	JMP          stored294
-
-plain293:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
-	VMOVUPS Z10, (R13)(DX*1)
-	VMOVUPS Z11, K1, 64(R13)(DX*1)
-	VMOVUPS Z12, (R13)(DX*2)
-	VMOVUPS Z13, K1, 64(R13)(DX*2)
-
-stored294:
-	VZEROUPPER
-	RET
-
-rows253:
-	CMPQ BX, $0x0b
-	JG   rows295
-	CMPQ BX, $0x09
-	JG   rows296
-	CMPQ BX, $0x08
-	JG   rows297
-
-	// 8 rows of 2 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	CMPQ       R12, $0x40
-	JL         short298
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short298:
-loop299:
-	VMOVUPS      (DI), Z16
-	VMOVUPS      64(DI), Z17
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (SI)(DX*1), Z19
-	VFMADD231PS  Z16, Z19, Z2
-	VFMADD231PS  Z17, Z19, Z3
-	VBROADCASTSS (SI)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (SI)(R11*1), Z19
-	VFMADD231PS  Z16, Z19, Z6
-	VFMADD231PS  Z17, Z19, Z7
-	VBROADCASTSS (SI)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R9), Z19
-	VFMADD231PS  Z16, Z19, Z10
-	VFMADD231PS  Z17, Z19, Z11
-	VBROADCASTSS (R9)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R9)(DX*2), Z19
-	VFMADD231PS  Z16, Z19, Z14
-	VFMADD231PS  Z17, Z19, Z15
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	DECQ         R12
-	JNE          loop299
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one300
-	VBROADCASTSS 80(AX), Z16
-	VMULPS       Z16, Z0, Z0
-	VMULPS       Z16, Z1, Z1
-	VMULPS       Z16, Z2, Z2
-	VMULPS       Z16, Z3, Z3
-	VMULPS       Z16, Z4, Z4
-	VMULPS       Z16, Z5, Z5
-	VMULPS       Z16, Z6, Z6
-	VMULPS       Z16, Z7, Z7
-	VMULPS       Z16, Z8, Z8
-	VMULPS       Z16, Z9, Z9
-	VMULPS       Z16, Z10, Z10
-	VMULPS       Z16, Z11, Z11
-	VMULPS       Z16, Z12, Z12
-	VMULPS       Z16, Z13, Z13
-	VMULPS       Z16, Z14, Z14
-	VMULPS       Z16, Z15, Z15
-
-one300:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain301
-	VBROADCASTSS 84(AX), Z17
-	VFMADD231PS  (R13), Z17, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z17, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z17, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z17, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z17, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z17, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z17, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z17, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z17, Z8
-	VMOVUPS      Z8, (R13)
-	VFMADD231PS  64(R13), Z17, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z17, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z17, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z17, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z17, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z17, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z17, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
-	JMP          stored302
-
-plain301:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
-	VMOVUPS Z10, (R13)(DX*1)
-	VMOVUPS Z11, K1, 64(R13)(DX*1)
-	VMOVUPS Z12, (R13)(DX*2)
-	VMOVUPS Z13, K1, 64(R13)(DX*2)
-	VMOVUPS Z14, (R13)(R11*1)
-	VMOVUPS Z15, K1, 64(R13)(R11*1)
-
-stored302:
-	VZEROUPPER
-	RET
-
-rows297:
-	// 9 rows of 2 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	CMPQ       R12, $0x40
-	JL         short303
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short303:
-loop304:
-	VMOVUPS      (DI), Z18
-	VMOVUPS      64(DI), Z19
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z20
-	VFMADD231PS  Z18, Z20, Z0
-	VFMADD231PS  Z19, Z20, Z1
-	VBROADCASTSS (SI)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z2
-	VFMADD231PS  Z19, Z21, Z3
-	VBROADCASTSS (SI)(DX*2), Z20
-	VFMADD231PS  Z18, Z20, Z4
-	VFMADD231PS  Z19, Z20, Z5
-	VBROADCASTSS (SI)(R11*1), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VBROADCASTSS (SI)(DX*4), Z20
-	VFMADD231PS  Z18, Z20, Z8
-	VFMADD231PS  Z19, Z20, Z9
-	VBROADCASTSS (R9), Z21
-	VFMADD231PS  Z18, Z21, Z10
-	VFMADD231PS  Z19, Z21, Z11
-	VBROADCASTSS (R9)(DX*1), Z20
-	VFMADD231PS  Z18, Z20, Z12
-	VFMADD231PS  Z19, Z20, Z13
-	VBROADCASTSS (R9)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z14
-	VFMADD231PS  Z19, Z21, Z15
-	VBROADCASTSS (R9)(R11*1), Z20
-	VFMADD231PS  Z18, Z20, Z16
-	VFMADD231PS  Z19, Z20, Z17
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	DECQ         R12
-	JNE          loop304
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one305
-	VBROADCASTSS 80(AX), Z18
-	VMULPS       Z18, Z0, Z0
-	VMULPS       Z18, Z1, Z1
-	VMULPS       Z18, Z2, Z2
-	VMULPS       Z18, Z3, Z3
-	VMULPS       Z18, Z4, Z4
-	VMULPS       Z18, Z5, Z5
-	VMULPS       Z18, Z6, Z6
-	VMULPS       Z18, Z7, Z7
-	VMULPS       Z18, Z8, Z8
-	VMULPS       Z18, Z9, Z9
-	VMULPS       Z18, Z10, Z10
-	VMULPS       Z18, Z11, Z11
-	VMULPS       Z18, Z12, Z12
-	VMULPS       Z18, Z13, Z13
-	VMULPS       Z18, Z14, Z14
-	VMULPS       Z18, Z15, Z15
-	VMULPS       Z18, Z16, Z16
-	VMULPS       Z18, Z17, Z17
-
-one305:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain306
-	VBROADCASTSS 84(AX), Z19
-	VFMADD231PS  (R13), Z19, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z19, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z19, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z19, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z19, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z19, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z19, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z19, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z19, Z8
-	VMOVUPS      Z8, (R13)
-	VFMADD231PS  64(R13), Z19, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z19, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z19, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z19, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z19, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z19, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z19, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z19, Z16
-	VMOVUPS      Z16, (R13)
-	VFMADD231PS  64(R13), Z19, K1, Z17
-	VMOVUPS      Z17, K1, 64(R13)
-	JMP          stored307
-
-plain306:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
-	VMOVUPS Z10, (R13)(DX*1)
-	VMOVUPS Z11, K1, 64(R13)(DX*1)
-	VMOVUPS Z12, (R13)(DX*2)
-	VMOVUPS Z13, K1, 64(R13)(DX*2)
-	VMOVUPS Z14, (R13)(R11*1)
-	VMOVUPS Z15, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z16, (R13)
-	VMOVUPS Z17, K1, 64(R13)
-
-stored307:
-	VZEROUPPER
-	RET
-
-rows296:
-	CMPQ BX, $0x0a
-	JG   rows308
-
-	// 10 rows of 2 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	CMPQ       R12, $0x40
-	JL         short309
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short309:
-loop310:
-	VMOVUPS      (DI), Z20
-	VMOVUPS      64(DI), Z21
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z22
-	VFMADD231PS  Z20, Z22, Z0
-	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS (SI)(DX*1), Z23
-	VFMADD231PS  Z20, Z23, Z2
-	VFMADD231PS  Z21, Z23, Z3
-	VBROADCASTSS (SI)(DX*2), Z22
-	VFMADD231PS  Z20, Z22, Z4
-	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS (SI)(R11*1), Z23
-	VFMADD231PS  Z20, Z23, Z6
-	VFMADD231PS  Z21, Z23, Z7
-	VBROADCASTSS (SI)(DX*4), Z22
-	VFMADD231PS  Z20, Z22, Z8
-	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS (R9), Z23
-	VFMADD231PS  Z20, Z23, Z10
-	VFMADD231PS  Z21, Z23, Z11
-	VBROADCASTSS (R9)(DX*1), Z22
-	VFMADD231PS  Z20, Z22, Z12
-	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS (R9)(DX*2), Z23
-	VFMADD231PS  Z20, Z23, Z14
-	VFMADD231PS  Z21, Z23, Z15
-	VBROADCASTSS (R9)(R11*1), Z22
-	VFMADD231PS  Z20, Z22, Z16
-	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS (R9)(DX*4), Z23
-	VFMADD231PS  Z20, Z23, Z18
-	VFMADD231PS  Z21, Z23, Z19
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	DECQ         R12
-	JNE          loop310
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one311
-	VBROADCASTSS 80(AX), Z20
-	VMULPS       Z20, Z0, Z0
-	VMULPS       Z20, Z1, Z1
-	VMULPS       Z20, Z2, Z2
-	VMULPS       Z20, Z3, Z3
-	VMULPS       Z20, Z4, Z4
-	VMULPS       Z20, Z5, Z5
-	VMULPS       Z20, Z6, Z6
-	VMULPS       Z20, Z7, Z7
-	VMULPS       Z20, Z8, Z8
-	VMULPS       Z20, Z9, Z9
-	VMULPS       Z20, Z10, Z10
-	VMULPS       Z20, Z11, Z11
-	VMULPS       Z20, Z12, Z12
-	VMULPS       Z20, Z13, Z13
-	VMULPS       Z20, Z14, Z14
-	VMULPS       Z20, Z15, Z15
-	VMULPS       Z20, Z16, Z16
-	VMULPS       Z20, Z17, Z17
-	VMULPS       Z20, Z18, Z18
-	VMULPS       Z20, Z19, Z19
-
-one311:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain312
-	VBROADCASTSS 84(AX), Z21
-	VFMADD231PS  (R13), Z21, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z21, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z21, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z21, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z21, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z21, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z21, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z21, Z8
-	VMOVUPS      Z8, (R13)
-	VFMADD231PS  64(R13), Z21, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z21, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z21, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z21, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z21, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z21, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z21, Z16
-	VMOVUPS      Z16, (R13)
-	VFMADD231PS  64(R13), Z21, K1, Z17
-	VMOVUPS      Z17, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z21, Z18
-	VMOVUPS      Z18, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z19
-	VMOVUPS      Z19, K1, 64(R13)(DX*1)
-	JMP          stored313
-
-plain312:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
-	VMOVUPS Z10, (R13)(DX*1)
-	VMOVUPS Z11, K1, 64(R13)(DX*1)
-	VMOVUPS Z12, (R13)(DX*2)
-	VMOVUPS Z13, K1, 64(R13)(DX*2)
-	VMOVUPS Z14, (R13)(R11*1)
-	VMOVUPS Z15, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z16, (R13)
-	VMOVUPS Z17, K1, 64(R13)
-	VMOVUPS Z18, (R13)(DX*1)
-	VMOVUPS Z19, K1, 64(R13)(DX*1)
-
-stored313:
-	VZEROUPPER
-	RET
-
-rows308:
-	// 11 rows of 2 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	LEAQ       (R9)(DX*4), R10
-	ADDQ       DX, R10
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	VPXORD     Z20, Z20, Z20
-	VPXORD     Z21, Z21, Z21
-	CMPQ       R12, $0x40
-	JL         short314
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short314:
-loop315:
-	VMOVUPS      (DI), Z22
-	VMOVUPS      64(DI), Z23
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z24
-	VFMADD231PS  Z22, Z24, Z0
-	VFMADD231PS  Z23, Z24, Z1
-	VBROADCASTSS (SI)(DX*1), Z25
-	VFMADD231PS  Z22, Z25, Z2
-	VFMADD231PS  Z23, Z25, Z3
-	VBROADCASTSS (SI)(DX*2), Z24
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (SI)(R11*1), Z25
-	VFMADD231PS  Z22, Z25, Z6
-	VFMADD231PS  Z23, Z25, Z7
-	VBROADCASTSS (SI)(DX*4), Z24
-	VFMADD231PS  Z22, Z24, Z8
-	VFMADD231PS  Z23, Z24, Z9
-	VBROADCASTSS (R9), Z25
-	VFMADD231PS  Z22, Z25, Z10
-	VFMADD231PS  Z23, Z25, Z11
-	VBROADCASTSS (R9)(DX*1), Z24
-	VFMADD231PS  Z22, Z24, Z12
-	VFMADD231PS  Z23, Z24, Z13
-	VBROADCASTSS (R9)(DX*2), Z25
-	VFMADD231PS  Z22, Z25, Z14
-	VFMADD231PS  Z23, Z25, Z15
-	VBROADCASTSS (R9)(R11*1), Z24
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R9)(DX*4), Z25
-	VFMADD231PS  Z22, Z25, Z18
-	VFMADD231PS  Z23, Z25, Z19
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z22, Z24, Z20
-	VFMADD231PS  Z23, Z24, Z21
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         R12
-	JNE          loop315
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one316
-	VBROADCASTSS 80(AX), Z22
-	VMULPS       Z22, Z0, Z0
-	VMULPS       Z22, Z1, Z1
-	VMULPS       Z22, Z2, Z2
-	VMULPS       Z22, Z3, Z3
-	VMULPS       Z22, Z4, Z4
-	VMULPS       Z22, Z5, Z5
-	VMULPS       Z22, Z6, Z6
-	VMULPS       Z22, Z7, Z7
-	VMULPS       Z22, Z8, Z8
-	VMULPS       Z22, Z9, Z9
-	VMULPS       Z22, Z10, Z10
-	VMULPS       Z22, Z11, Z11
-	VMULPS       Z22, Z12, Z12
-	VMULPS       Z22, Z13, Z13
-	VMULPS       Z22, Z14, Z14
-	VMULPS       Z22, Z15, Z15
-	VMULPS       Z22, Z16, Z16
-	VMULPS       Z22, Z17, Z17
-	VMULPS       Z22, Z18, Z18
-	VMULPS       Z22, Z19, Z19
-	VMULPS       Z22, Z20, Z20
-	VMULPS       Z22, Z21, Z21
-
-one316:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain317
-	VBROADCASTSS 84(AX), Z23
-	VFMADD231PS  (R13), Z23, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z23, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z23, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z23, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z23, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z23, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z23, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z23, Z8
-	VMOVUPS      Z8, (R13)
-	VFMADD231PS  64(R13), Z23, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z23, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z23, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z23, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z23, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z23, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z23, Z16
-	VMOVUPS      Z16, (R13)
-	VFMADD231PS  64(R13), Z23, K1, Z17
-	VMOVUPS      Z17, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z23, Z18
-	VMOVUPS      Z18, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z23, K1, Z19
-	VMOVUPS      Z19, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z23, Z20
-	VMOVUPS      Z20, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z21
-	VMOVUPS      Z21, K1, 64(R13)(DX*2)
-	JMP          stored318
-
-plain317:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
-	VMOVUPS Z10, (R13)(DX*1)
-	VMOVUPS Z11, K1, 64(R13)(DX*1)
-	VMOVUPS Z12, (R13)(DX*2)
-	VMOVUPS Z13, K1, 64(R13)(DX*2)
-	VMOVUPS Z14, (R13)(R11*1)
-	VMOVUPS Z15, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z16, (R13)
-	VMOVUPS Z17, K1, 64(R13)
-	VMOVUPS Z18, (R13)(DX*1)
-	VMOVUPS Z19, K1, 64(R13)(DX*1)
-	VMOVUPS Z20, (R13)(DX*2)
-	VMOVUPS Z21, K1, 64(R13)(DX*2)
-
-stored318:
-	VZEROUPPER
-	RET
-
-rows295:
-	CMPQ BX, $0x0d
-	JG   rows319
-	CMPQ BX, $0x0c
-	JG   rows320
-
-	// 12 rows of 2 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	LEAQ       (R9)(DX*4), R10
-	ADDQ       DX, R10
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	VPXORD     Z20, Z20, Z20
-	VPXORD     Z21, Z21, Z21
-	VPXORD     Z22, Z22, Z22
-	VPXORD     Z23, Z23, Z23
-	CMPQ       R12, $0x40
-	JL         short321
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short321:
-loop322:
-	VMOVUPS      (DI), Z24
-	VMOVUPS      64(DI), Z25
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z26
-	VFMADD231PS  Z24, Z26, Z0
-	VFMADD231PS  Z25, Z26, Z1
-	VBROADCASTSS (SI)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z2
-	VFMADD231PS  Z25, Z27, Z3
-	VBROADCASTSS (SI)(DX*2), Z26
-	VFMADD231PS  Z24, Z26, Z4
-	VFMADD231PS  Z25, Z26, Z5
-	VBROADCASTSS (SI)(R11*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VBROADCASTSS (SI)(DX*4), Z26
-	VFMADD231PS  Z24, Z26, Z8
-	VFMADD231PS  Z25, Z26, Z9
-	VBROADCASTSS (R9), Z27
-	VFMADD231PS  Z24, Z27, Z10
-	VFMADD231PS  Z25, Z27, Z11
-	VBROADCASTSS (R9)(DX*1), Z26
-	VFMADD231PS  Z24, Z26, Z12
-	VFMADD231PS  Z25, Z26, Z13
-	VBROADCASTSS (R9)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z14
-	VFMADD231PS  Z25, Z27, Z15
-	VBROADCASTSS (R9)(R11*1), Z26
-	VFMADD231PS  Z24, Z26, Z16
-	VFMADD231PS  Z25, Z26, Z17
-	VBROADCASTSS (R9)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VBROADCASTSS (R10), Z26
-	VFMADD231PS  Z24, Z26, Z20
-	VFMADD231PS  Z25, Z26, Z21
-	VBROADCASTSS (R10)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z22
-	VFMADD231PS  Z25, Z27, Z23
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         R12
-	JNE          loop322
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one323
-	VBROADCASTSS 80(AX), Z24
-	VMULPS       Z24, Z0, Z0
-	VMULPS       Z24, Z1, Z1
-	VMULPS       Z24, Z2, Z2
-	VMULPS       Z24, Z3, Z3
-	VMULPS       Z24, Z4, Z4
-	VMULPS       Z24, Z5, Z5
-	VMULPS       Z24, Z6, Z6
-	VMULPS       Z24, Z7, Z7
-	VMULPS       Z24, Z8, Z8
-	VMULPS       Z24, Z9, Z9
-	VMULPS       Z24, Z10, Z10
-	VMULPS       Z24, Z11, Z11
-	VMULPS       Z24, Z12, Z12
-	VMULPS       Z24, Z13, Z13
-	VMULPS       Z24, Z14, Z14
-	VMULPS       Z24, Z15, Z15
-	VMULPS       Z24, Z16, Z16
-	VMULPS       Z24, Z17, Z17
-	VMULPS       Z24, Z18, Z18
-	VMULPS       Z24, Z19, Z19
-	VMULPS       Z24, Z20, Z20
-	VMULPS       Z24, Z21, Z21
-	VMULPS       Z24, Z22, Z22
-	VMULPS       Z24, Z23, Z23
-
-one323:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain324
-	VBROADCASTSS 84(AX), Z25
-	VFMADD231PS  (R13), Z25, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z25, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z25, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z25, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z25, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z25, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z25, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z25, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z25, Z8
-	VMOVUPS      Z8, (R13)
-	VFMADD231PS  64(R13), Z25, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z25, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z25, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z25, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z25, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z25, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z25, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z25, Z16
-	VMOVUPS      Z16, (R13)
-	VFMADD231PS  64(R13), Z25, K1, Z17
-	VMOVUPS      Z17, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z25, Z18
-	VMOVUPS      Z18, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z25, K1, Z19
-	VMOVUPS      Z19, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z25, Z20
-	VMOVUPS      Z20, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z25, K1, Z21
-	VMOVUPS      Z21, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z25, Z22
-	VMOVUPS      Z22, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z25, K1, Z23
-	VMOVUPS      Z23, K1, 64(R13)(R11*1)
-	JMP          stored325
-
-plain324:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
-	VMOVUPS Z10, (R13)(DX*1)
-	VMOVUPS Z11, K1, 64(R13)(DX*1)
-	VMOVUPS Z12, (R13)(DX*2)
-	VMOVUPS Z13, K1, 64(R13)(DX*2)
-	VMOVUPS Z14, (R13)(R11*1)
-	VMOVUPS Z15, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z16, (R13)
-	VMOVUPS Z17, K1, 64(R13)
-	VMOVUPS Z18, (R13)(DX*1)
-	VMOVUPS Z19, K1, 64(R13)(DX*1)
-	VMOVUPS Z20, (R13)(DX*2)
-	VMOVUPS Z21, K1, 64(R13)(DX*2)
-	VMOVUPS Z22, (R13)(R11*1)
-	VMOVUPS Z23, K1, 64(R13)(R11*1)
-
-stored325:
-	VZEROUPPER
-	RET
-
-rows320:
-	// 13 rows of 2 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	LEAQ       (R9)(DX*4), R10
-	ADDQ       DX, R10
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	VPXORD     Z20, Z20, Z20
-	VPXORD     Z21, Z21, Z21
-	VPXORD     Z22, Z22, Z22
-	VPXORD     Z23, Z23, Z23
-	VPXORD     Z24, Z24, Z24
-	VPXORD     Z25, Z25, Z25
-	CMPQ       R12, $0x40
-	JL         short326
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short326:
-loop327:
-	VMOVUPS      (DI), Z26
-	VMOVUPS      64(DI), Z27
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z28
-	VFMADD231PS  Z26, Z28, Z0
-	VFMADD231PS  Z27, Z28, Z1
-	VBROADCASTSS (SI)(DX*1), Z29
-	VFMADD231PS  Z26, Z29, Z2
-	VFMADD231PS  Z27, Z29, Z3
-	VBROADCASTSS (SI)(DX*2), Z28
-	VFMADD231PS  Z26, Z28, Z4
-	VFMADD231PS  Z27, Z28, Z5
-	VBROADCASTSS (SI)(R11*1), Z29
-	VFMADD231PS  Z26, Z29, Z6
-	VFMADD231PS  Z27, Z29, Z7
-	VBROADCASTSS (SI)(DX*4), Z28
-	VFMADD231PS  Z26, Z28, Z8
-	VFMADD231PS  Z27, Z28, Z9
-	VBROADCASTSS (R9), Z29
-	VFMADD231PS  Z26, Z29, Z10
-	VFMADD231PS  Z27, Z29, Z11
-	VBROADCASTSS (R9)(DX*1), Z28
-	VFMADD231PS  Z26, Z28, Z12
-	VFMADD231PS  Z27, Z28, Z13
-	VBROADCASTSS (R9)(DX*2), Z29
-	VFMADD231PS  Z26, Z29, Z14
-	VFMADD231PS  Z27, Z29, Z15
-	VBROADCASTSS (R9)(R11*1), Z28
-	VFMADD231PS  Z26, Z28, Z16
-	VFMADD231PS  Z27, Z28, Z17
-	VBROADCASTSS (R9)(DX*4), Z29
-	VFMADD231PS  Z26, Z29, Z18
-	VFMADD231PS  Z27, Z29, Z19
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z26, Z28, Z20
-	VFMADD231PS  Z27, Z28, Z21
-	VBROADCASTSS (R10)(DX*1), Z29
-	VFMADD231PS  Z26, Z29, Z22
-	VFMADD231PS  Z27, Z29, Z23
-	VBROADCASTSS (R10)(DX*2), Z28
-	VFMADD231PS  Z26, Z28, Z24
-	VFMADD231PS  Z27, Z28, Z25
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         R12
-	JNE          loop327
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one328
-	VBROADCASTSS 80(AX), Z26
-	VMULPS       Z26, Z0, Z0
-	VMULPS       Z26, Z1, Z1
-	VMULPS       Z26, Z2, Z2
-	VMULPS       Z26, Z3, Z3
-	VMULPS       Z26, Z4, Z4
-	VMULPS       Z26, Z5, Z5
-	VMULPS       Z26, Z6, Z6
-	VMULPS       Z26, Z7, Z7
-	VMULPS       Z26, Z8, Z8
-	VMULPS       Z26, Z9, Z9
-	VMULPS       Z26, Z10, Z10
-	VMULPS       Z26, Z11, Z11
-	VMULPS       Z26, Z12, Z12
-	VMULPS       Z26, Z13, Z13
-	VMULPS       Z26, Z14, Z14
-	VMULPS       Z26, Z15, Z15
-	VMULPS       Z26, Z16, Z16
-	VMULPS       Z26, Z17, Z17
-	VMULPS       Z26, Z18, Z18
-	VMULPS       Z26, Z19, Z19
-	VMULPS       Z26, Z20, Z20
-	VMULPS       Z26, Z21, Z21
-	VMULPS       Z26, Z22, Z22
-	VMULPS       Z26, Z23, Z23
-	VMULPS       Z26, Z24, Z24
-	VMULPS       Z26, Z25, Z25
-
-one328:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain329
-	VBROADCASTSS 84(AX), Z27
-	VFMADD231PS  (R13), Z27, Z0
-	VMOVUPS      Z0, (R13)
-	VFMADD231PS  64(R13), Z27, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z27, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z27, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z27, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z27, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z27, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z27, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z27, Z8
-	VMOVUPS      Z8, (R13)
-	VFMADD231PS  64(R13), Z27, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z27, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z27, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z27, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z27, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z27, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z27, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z27, Z16
-	VMOVUPS      Z16, (R13)
-	VFMADD231PS  64(R13), Z27, K1, Z17
-	VMOVUPS      Z17, K1, 64(R13)
-	VFMADD231PS  (R13)(DX*1), Z27, Z18
-	VMOVUPS      Z18, (R13)(DX*1)
-	VFMADD231PS  64(R13)(DX*1), Z27, K1, Z19
-	VMOVUPS      Z19, K1, 64(R13)(DX*1)
-	VFMADD231PS  (R13)(DX*2), Z27, Z20
-	VMOVUPS      Z20, (R13)(DX*2)
-	VFMADD231PS  64(R13)(DX*2), Z27, K1, Z21
-	VMOVUPS      Z21, K1, 64(R13)(DX*2)
-	VFMADD231PS  (R13)(R11*1), Z27, Z22
-	VMOVUPS      Z22, (R13)(R11*1)
-	VFMADD231PS  64(R13)(R11*1), Z27, K1, Z23
-	VMOVUPS      Z23, K1, 64(R13)(R11*1)
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z27, Z24
-	VMOVUPS      Z24, (R13)
-	VFMADD231PS  64(R13), Z27, K1, Z25
-	VMOVUPS      Z25, K1, 64(R13)
-	JMP          stored330
-
-plain329:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
-	VMOVUPS Z10, (R13)(DX*1)
-	VMOVUPS Z11, K1, 64(R13)(DX*1)
-	VMOVUPS Z12, (R13)(DX*2)
-	VMOVUPS Z13, K1, 64(R13)(DX*2)
-	VMOVUPS Z14, (R13)(R11*1)
-	VMOVUPS Z15, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z16, (R13)
-	VMOVUPS Z17, K1, 64(R13)
-	VMOVUPS Z18, (R13)(DX*1)
-	VMOVUPS Z19, K1, 64(R13)(DX*1)
-	VMOVUPS Z20, (R13)(DX*2)
-	VMOVUPS Z21, K1, 64(R13)(DX*2)
-	VMOVUPS Z22, (R13)(R11*1)
-	VMOVUPS Z23, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z24, (R13)
-	VMOVUPS Z25, K1, 64(R13)
-
-stored330:
-	VZEROUPPER
-	RET
-
-rows319:
-	// 14 rows of 2 vectors, rows of A apart: true
-	LEAQ       (SI)(DX*4), R9
-	ADDQ       DX, R9
-	LEAQ       (R9)(DX*4), R10
-	ADDQ       DX, R10
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	VPXORD     Z20, Z20, Z20
-	VPXORD     Z21, Z21, Z21
-	VPXORD     Z22, Z22, Z22
-	VPXORD     Z23, Z23, Z23
-	VPXORD     Z24, Z24, Z24
-	VPXORD     Z25, Z25, Z25
-	VPXORD     Z26, Z26, Z26
-	VPXORD     Z27, Z27, Z27
-	CMPQ       R12, $0x40
-	JL         short331
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short331:
-loop332:
 	VMOVUPS      (DI), Z28
 	VMOVUPS      64(DI), Z29
 	ADDQ         R8, DI
@@ -14063,13 +8744,15 @@ loop332:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop332
+	JNE          loop221
+
+summed219:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one333
+	JEQ          one222
 	VBROADCASTSS 80(AX), Z28
 	VMULPS       Z28, Z0, Z0
 	VMULPS       Z28, Z1, Z1
@@ -14100,77 +8783,49 @@ loop332:
 	VMULPS       Z28, Z26, Z26
 	VMULPS       Z28, Z27, Z27
 
-one333:
+one222:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain334
+	JEQ          plain223
 	VBROADCASTSS 84(AX), Z29
 	VFMADD231PS  (R13), Z29, Z0
-	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z29, K1, Z1
-	VMOVUPS      Z1, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z29, Z2
-	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z3
-	VMOVUPS      Z3, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z29, Z4
-	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z29, K1, Z5
-	VMOVUPS      Z5, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z29, Z6
-	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z29, K1, Z7
-	VMOVUPS      Z7, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z29, Z8
-	VMOVUPS      Z8, (R13)
 	VFMADD231PS  64(R13), Z29, K1, Z9
-	VMOVUPS      Z9, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z29, Z10
-	VMOVUPS      Z10, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z11
-	VMOVUPS      Z11, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z29, Z12
-	VMOVUPS      Z12, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z29, K1, Z13
-	VMOVUPS      Z13, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z29, Z14
-	VMOVUPS      Z14, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z29, K1, Z15
-	VMOVUPS      Z15, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z29, Z16
-	VMOVUPS      Z16, (R13)
 	VFMADD231PS  64(R13), Z29, K1, Z17
-	VMOVUPS      Z17, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z29, Z18
-	VMOVUPS      Z18, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z19
-	VMOVUPS      Z19, K1, 64(R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z29, Z20
-	VMOVUPS      Z20, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z29, K1, Z21
-	VMOVUPS      Z21, K1, 64(R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z29, Z22
-	VMOVUPS      Z22, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z29, K1, Z23
-	VMOVUPS      Z23, K1, 64(R13)(R11*1)
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z29, Z24
-	VMOVUPS      Z24, (R13)
 	VFMADD231PS  64(R13), Z29, K1, Z25
-	VMOVUPS      Z25, K1, 64(R13)
 	VFMADD231PS  (R13)(DX*1), Z29, Z26
-	VMOVUPS      Z26, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z27
-	VMOVUPS      Z27, K1, 64(R13)(DX*1)
-	JMP          stored335
+	MOVQ         16(AX), R13
 
-plain334:
+plain223:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -14202,8 +8857,6 @@ plain334:
 	VMOVUPS Z25, K1, 64(R13)
 	VMOVUPS Z26, (R13)(DX*1)
 	VMOVUPS Z27, K1, 64(R13)(DX*1)
-
-stored335:
 	VZEROUPPER
 	RET
 
@@ -14218,9 +8871,9 @@ TEXT ·transposeAVX512(SB), NOSPLIT, $0-32
 	LEAQ (DX)(DX*2), R8
 	XORQ AX, AX
 
-many336:
+many224:
 	CMPQ         CX, $0x10
-	JL           few337
+	JL           few225
 	MOVQ         (SI), BX
 	PREFETCHT0   256(BX)(AX*4)
 	MOVQ         32(SI), BX
@@ -14438,12 +9091,12 @@ many336:
 	LEAQ         (DI)(DX*4), DI
 	ADDQ         $0x04, AX
 	SUBQ         $0x10, CX
-	JMP          many336
+	JMP          many224
 
-few337:
-four338:
+few225:
+four226:
 	SUBQ         $0x04, CX
-	JL           tail339
+	JL           tail227
 	MOVQ         (SI), BX
 	VMOVUPS      (BX)(AX*4), X0
 	MOVQ         32(SI), BX
@@ -14490,13 +9143,13 @@ four338:
 	VMOVUPS      Z3, (DI)(R8*1)
 	LEAQ         (DI)(DX*4), DI
 	ADDQ         $0x04, AX
-	JMP          four338
+	JMP          four226
 
-tail339:
+tail227:
 	ADDQ $0x04, CX
-	JEQ  done340
+	JEQ  done228
 
-step341:
+step229:
 	MOVQ (SI), BX
 	MOVL (BX)(AX*4), BX
 	MOVL BX, (DI)
@@ -14548,9 +9201,9 @@ step341:
 	ADDQ DX, DI
 	INCQ AX
 	DECQ CX
-	JNE  step341
+	JNE  step229
 
-done340:
+done228:
 	VZEROUPPER
 	RET
 
@@ -14566,13 +9219,13 @@ TEXT ·copyPanelsAVX512(SB), NOSPLIT, $0-40
 	MOVQ   R8, R12
 	IMUL3Q $0x00000080, R12, R12
 
-row342:
+row230:
 	MOVQ SI, R9
 	LEAQ (SI)(DX*4), BX
 	MOVQ DI, R10
 	MOVQ CX, R11
 
-panel343:
+panel231:
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	VMOVUPS    (R9), Z0
@@ -14583,11 +9236,11 @@ panel343:
 	ADDQ       $0x00000080, BX
 	ADDQ       R12, R10
 	DECQ       R11
-	JNE        panel343
+	JNE        panel231
 	ADDQ       $0x00000080, DI
 	ADDQ       DX, SI
 	DECQ       R8
-	JNE        row342
+	JNE        row230
 	VZEROUPPER
 	RET
 
@@ -14613,9 +9266,9 @@ TEXT ·dotRowsAVX512(SB), NOSPLIT, $0-40
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one345
+	JL     one233
 
-two344:
+two232:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VFMADD231PS (SI)(AX*4), Z8, Z0
@@ -14628,11 +9281,11 @@ two344:
 	VFMADD231PS 64(R11)(AX*4), Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two344
+	JGE         two232
 
-one345:
+one233:
 	ADDQ        $0x10, R8
-	JL          rest346
+	JL          rest234
 	VMOVUPS     (CX)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z8, Z0
 	VFMADD231PS (R9)(AX*4), Z8, Z2
@@ -14641,9 +9294,9 @@ one345:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest346:
+rest234:
 	ADDQ        $0x10, R8
-	JEQ         sum347
+	JEQ         sum235
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -14657,7 +9310,7 @@ rest346:
 	VMOVUPS.Z   (R11)(AX*4), K1, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum347:
+sum235:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -14721,9 +9374,9 @@ TEXT ·axpyRowsAVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Z6
 	VBROADCASTSS 28(CX), Z7
 	SUBQ         $0x10, R8
-	JL           rest349
+	JL           rest237
 
-whole348:
+whole236:
 	VMOVUPS     (DI)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z0, Z8
 	VFMADD231PS (R9)(AX*4), Z1, Z8
@@ -14736,11 +9389,11 @@ whole348:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole348
+	JGE         whole236
 
-rest349:
+rest237:
 	ADDQ        $0x10, R8
-	JEQ         done350
+	JEQ         done238
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -14763,7 +9416,7 @@ rest349:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done350:
+done238:
 	VZEROUPPER
 	RET
 
@@ -14779,28 +9432,28 @@ TEXT ·copyRimAVX512(SB), NOSPLIT, $0-48
 	SHLQ  $0x02, DX
 	SHLQ  $0x02, R8
 	CMPQ  CX, $0x10
-	JG    wide351
+	JG    wide239
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
-row352:
+row240:
 	VMOVUPS.Z (SI), K1, Z1
 	VMOVUPS   Z1, (DI)
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
-	JNE       row352
+	JNE       row240
 	VZEROUPPER
 	RET
 
-wide351:
+wide239:
 	SUBQ  $0x10, CX
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
-row353:
+row241:
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	VMOVUPS   Z0, (DI)
@@ -14808,7 +9461,7 @@ row353:
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
-	JNE       row353
+	JNE       row241
 	VZEROUPPER
 	RET
 
@@ -14834,9 +9487,9 @@ TEXT ·dotRowsF16AVX512(SB), NOSPLIT, $0-40
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one355
+	JL     one243
 
-two354:
+two242:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VCVTPH2PS   (SI)(AX*2), Z10
@@ -14857,11 +9510,11 @@ two354:
 	VFMADD231PS Z10, Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two354
+	JGE         two242
 
-one355:
+one243:
 	ADDQ        $0x10, R8
-	JL          rest356
+	JL          rest244
 	VMOVUPS     (CX)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z10
 	VFMADD231PS Z10, Z8, Z0
@@ -14874,9 +9527,9 @@ one355:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest356:
+rest244:
 	ADDQ        $0x10, R8
-	JEQ         sum357
+	JEQ         sum245
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -14894,7 +9547,7 @@ rest356:
 	VCVTPH2PS   Y10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum357:
+sum245:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -14958,9 +9611,9 @@ TEXT ·axpyRowsF16AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Z6
 	VBROADCASTSS 28(CX), Z7
 	SUBQ         $0x10, R8
-	JL           rest359
+	JL           rest247
 
-whole358:
+whole246:
 	VMOVUPS     (DI)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z9
 	VFMADD231PS Z9, Z0, Z8
@@ -14981,11 +9634,11 @@ whole358:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole358
+	JGE         whole246
 
-rest359:
+rest247:
 	ADDQ        $0x10, R8
-	JEQ         done360
+	JEQ         done248
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -15016,7 +9669,7 @@ rest359:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done360:
+done248:
 	VZEROUPPER
 	RET
 
@@ -15042,9 +9695,9 @@ TEXT ·dotRowsBF16AVX512(SB), NOSPLIT, $0-40
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one362
+	JL     one250
 
-two361:
+two249:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VPMOVZXWD   (SI)(AX*2), Z10
@@ -15073,11 +9726,11 @@ two361:
 	VFMADD231PS Z10, Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two361
+	JGE         two249
 
-one362:
+one250:
 	ADDQ        $0x10, R8
-	JL          rest363
+	JL          rest251
 	VMOVUPS     (CX)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
@@ -15094,9 +9747,9 @@ one362:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest363:
+rest251:
 	ADDQ        $0x10, R8
-	JEQ         sum364
+	JEQ         sum252
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -15118,7 +9771,7 @@ rest363:
 	VPSLLD      $0x10, Z10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum364:
+sum252:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -15182,9 +9835,9 @@ TEXT ·axpyRowsBF16AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Z6
 	VBROADCASTSS 28(CX), Z7
 	SUBQ         $0x10, R8
-	JL           rest366
+	JL           rest254
 
-whole365:
+whole253:
 	VMOVUPS     (DI)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z9
 	VPSLLD      $0x10, Z9, Z9
@@ -15213,11 +9866,11 @@ whole365:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole365
+	JGE         whole253
 
-rest366:
+rest254:
 	ADDQ        $0x10, R8
-	JEQ         done367
+	JEQ         done255
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -15256,6 +9909,6 @@ rest366:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done367:
+done255:
 	VZEROUPPER
 	RET

@@ -28,7 +28,8 @@ var (
 	rAhead  = reg.R15
 )
 
-// tile writes the micro-kernel: a function that branches to the code of its number of rows and vectors and of the layout of A.
+// tile writes the micro-kernel: a function that branches to the code of its number of rows and vectors, where a loop for each
+// layout of A lies between what both share.
 //
 // Where rows of A are apart each of them is a stream of its own, five to a base register by the address modes that there are.
 func (g *gemmGen) tile() {
@@ -48,26 +49,17 @@ func (g *gemmGen) tile() {
 
 	g.MOVQ(at(rT, tileAK), rAStep)
 	g.CMPQ(at(rT, tileAI), operand.U8(1))
-	apart := g.label("apart")
-	g.JNE(operand.LabelRef(apart))
-	g.SHLQ(operand.U8(2), rAStep)
-	g.widths(false)
-	g.Label(apart)
-	g.MOVQ(at(rT, tileAI), rAStep)
+	g.CMOVQNE(at(rT, tileAI), rAStep)
 	g.SHLQ(operand.U8(2), rAStep)
 	g.LEAQ(operand.Mem{Base: rAStep, Index: rAStep, Scale: 2}, rAStep3)
-	g.widths(true)
-}
-
-func (g *gemmGen) widths(apart bool) {
 	for vectors := 1; vectors < g.vectors; vectors++ {
 		more := g.label("wider")
 		g.CMPQ(rCols, operand.U8(vectors*g.lanes))
 		g.JG(operand.LabelRef(more))
-		g.branch(1, g.mr, func(rows int) { g.product(rows, vectors, apart) })
+		g.branch(1, g.mr, func(rows int) { g.product(rows, vectors) })
 		g.Label(more)
 	}
-	g.branch(1, g.mr, func(rows int) { g.product(rows, g.vectors, apart) })
+	g.branch(1, g.mr, func(rows int) { g.product(rows, g.vectors) })
 }
 
 // branch searches the number of rows between lo and hi.
@@ -100,25 +92,33 @@ func (g *gemmGen) element(i int, apart bool) operand.Mem {
 	return m
 }
 
-// product writes the loop over the inner dimension and what follows it.
-func (g *gemmGen) product(rows, vectors int, apart bool) {
-	g.Comment(fmt.Sprintf("%d rows of %d vectors, rows of A apart: %t", rows, vectors, apart))
-	n := rows * vectors
-	b, spare := g.v[n:n+vectors], g.v[n+vectors:]
-	if apart {
-		if rows > 5 {
-			g.LEAQ(operand.Mem{Base: rA[0], Index: rAStep, Scale: 4}, rA[1])
-			g.ADDQ(rAStep, rA[1])
-		}
-		if rows > 10 {
-			g.LEAQ(operand.Mem{Base: rA[1], Index: rAStep, Scale: 4}, rA[2])
-			g.ADDQ(rAStep, rA[2])
-		}
-	}
-	for _, v := range g.v[:n] {
+// product writes the loops over the inner dimension, what precedes and what follows them.
+func (g *gemmGen) product(rows, vectors int) {
+	g.Comment(fmt.Sprintf("%d rows of %d vectors", rows, vectors))
+	for _, v := range g.v[:rows*vectors] {
 		g.zero(v)
 	}
 	g.fetchC(rows, vectors)
+	apart, summed := g.label("apart"), g.label("summed")
+	g.CMPQ(at(rT, tileAI), operand.U8(1))
+	g.JNE(operand.LabelRef(apart))
+	g.loop(rows, vectors, false)
+	g.JMP(operand.LabelRef(summed))
+	g.Label(apart)
+	for i := 5; i < rows; i += 5 {
+		g.LEAQ(operand.Mem{Base: rA[i/5-1], Index: rAStep, Scale: 4}, rA[i/5])
+		g.ADDQ(rAStep, rA[i/5])
+	}
+	g.loop(rows, vectors, true)
+	g.Label(summed)
+	g.finish(rows, vectors)
+	g.end()
+}
+
+// loop writes the loop for one layout of A.
+func (g *gemmGen) loop(rows, vectors int, apart bool) {
+	n := rows * vectors
+	b, spare := g.v[n:n+vectors], g.v[n+vectors:]
 	loop := g.label("loop")
 	g.Label(loop)
 	for j, v := range b {
@@ -139,8 +139,6 @@ func (g *gemmGen) product(rows, vectors int, apart bool) {
 	}
 	g.DECQ(rK)
 	g.JNE(operand.LabelRef(loop))
-	g.finish(rows, vectors)
-	g.end()
 }
 
 // fetchC prefetches the tile of C where the loop is long enough for it to arrive.
@@ -232,7 +230,7 @@ func (g *gemmGen) finish(rows, vectors int) {
 
 // rows stores the tile's rows, the last vector of each masked if so asked.
 func (g *gemmGen) rows(rows, vectors int, beta, spare reg.VecPhysical, masked bool) {
-	plain, done := g.label("plain"), g.label("stored")
+	plain := g.label("plain")
 	each := func(f func(v reg.VecPhysical, m operand.Mem, masked bool)) {
 		for i := range rows {
 			if i > 0 && i%4 == 0 {
@@ -252,16 +250,6 @@ func (g *gemmGen) rows(rows, vectors int, beta, spare reg.VecPhysical, masked bo
 		}
 	}
 	mask := g.v[rows*vectors] // of AVX2
-	put := func(v reg.VecPhysical, m operand.Mem, masked bool) {
-		switch {
-		case !masked:
-			g.store(v, m)
-		case g.lanes == 16:
-			g.VMOVUPS(v, reg.K1, m)
-		default:
-			g.VMASKMOVPS(v, mask, m)
-		}
-	}
 	// Beta = ±0: the bits but for the sign.
 	g.MOVL(at(rT, tileFactors+4), rK.As32())
 	g.ADDL(rK.As32(), rK.As32())
@@ -281,12 +269,19 @@ func (g *gemmGen) rows(rows, vectors int, beta, spare reg.VecPhysical, masked bo
 			g.VMASKMOVPS(m, mask, spare)
 			g.VFMADD231PS(spare, beta, v)
 		}
-		put(v, m, masked)
 	})
-	g.JMP(operand.LabelRef(done))
+	g.MOVQ(at(rT, tileC), rC)
 	g.Label(plain)
-	each(put)
-	g.Label(done)
+	each(func(v reg.VecPhysical, m operand.Mem, masked bool) {
+		switch {
+		case !masked:
+			g.store(v, m)
+		case g.lanes == 16:
+			g.VMOVUPS(v, reg.K1, m)
+		default:
+			g.VMASKMOVPS(v, mask, m)
+		}
+	})
 }
 
 // masks is a table of eight true lanes followed by eight false ones.

@@ -32,7 +32,7 @@ func attention(s *step) error {
 		lse = resultAt(1)
 	}
 	names := []string{"tiles"}
-	set := s.attendSet(c)
+	set := attendSetFor(s, c)
 	if set != nil {
 		names = []string{"mma", "tiles"}
 	}
@@ -46,18 +46,18 @@ func attention(s *step) error {
 	problem := fmt.Sprintf("%dx%dx%dx%d", d.N*d.Group(), d.NK, d.D, d.Batch*d.KVHeads)
 	switch names[s.choose("attention", problem, names)] {
 	case "split":
-		s.attendSplit(c)
+		attendSplit(s, c)
 	case "mma":
-		s.attendMma(set, c, lse)
+		attendMma(s, set, c, lse)
 	default:
-		s.attendTiles(c, lse)
+		attendTiles(s, c, lse)
 	}
 	return nil
 }
 
 // attendTiles is attention whose blocks go over all keys of a head. Operands and results of 16 bits are converted before and after.
 // The logarithms of sums go to lse, if there is such a buffer.
-func (s *step) attendTiles(c cacheOf, lse Buffer) {
+func attendTiles(s *step, c cacheOf, lse Buffer) {
 	rows := c.N * c.Group()
 	shape := flashShapes[0]
 	for i := 1; shape.width < c.D; i++ {

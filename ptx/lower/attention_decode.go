@@ -20,7 +20,7 @@ type cacheOf struct {
 func decodes(d catalogue.AttentionDims) bool { return d.N*d.Group() <= 2*decodeRows[len(decodeRows)-1] }
 
 // attendSplit is attention with the keys of each head split among blocks: for few queries, and correct for any number.
-func (s *step) attendSplit(c cacheOf) {
+func attendSplit(s *step, c cacheOf) {
 	rows := c.N * c.Group()
 	of := decodeRows[0]
 	for _, r := range decodeRows {
@@ -36,7 +36,7 @@ func (s *step) attendSplit(c cacheOf) {
 	}
 	tile := shape.tile(1 << log)
 	tiles := ceilDiv(rows, of)
-	parts := s.partsOf(c.Batch*c.KVHeads*tiles, c.NK, tile)
+	parts := partsOf(s, c.Batch*c.KVHeads*tiles, c.NK, tile)
 	units := c.Batch * c.KVHeads * parts
 	flag := func(b bool) uint32 {
 		if b {
@@ -75,7 +75,7 @@ func (s *step) attendSplit(c cacheOf) {
 }
 
 // partsOf is into how many parts keys are split: as many as fill the GPU, each of two tiles at least.
-func (s *step) partsOf(blocks, keys, tile int) int {
+func partsOf(s *step, blocks, keys, tile int) int {
 	const resident, most = 2, 128 // blocks of a multiprocessor; parts that are worth joining
 	full := resident * s.caps.Multiprocessors
 	if blocks >= full*4/5 {

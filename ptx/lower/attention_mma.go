@@ -64,8 +64,8 @@ func newAttendSet(kind *mmaKind, pack func(k *ptx.Kernel, lo, hi float) ptx.Reg[
 	return set
 }
 
-// attendSet is that for an attention, or nil: operands are of 16 bits and one type, and rows begin at multiples of 16 bytes.
-func (s *step) attendSet(c cacheOf) *attendSet {
+// attendSetFor is that for an attention, or nil: operands are of 16 bits and one type, and rows begin at multiples of 16 bytes.
+func attendSetFor(s *step, c cacheOf) *attendSet {
 	t := s.in[c.q].DType
 	if t != s.in[c.k].DType || c.D%8 != 0 || !s.caps.Target.Covers(ir.Target{SM: 80}) {
 		return nil
@@ -74,7 +74,7 @@ func (s *step) attendSet(c cacheOf) *attendSet {
 }
 
 // attendMma is attention on tensor cores. The logarithms of sums go to lse, if there is such a buffer.
-func (s *step) attendMma(set *attendSet, c cacheOf, lse Buffer) {
+func attendMma(s *step, set *attendSet, c cacheOf, lse Buffer) {
 	i := 0
 	for attendShapes[i].width < c.D {
 		i++

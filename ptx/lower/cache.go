@@ -13,21 +13,21 @@ func init() {
 	lowerings[catalogue.KVAppend] = func(s *step) error {
 		r, err := catalogue.KVAppendShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape)
 		if err == nil {
-			s.appendRows(r, catalogue.Paging{}, max(0, r.N-r.Capacity), operand(2))
+			appendRows(s, r, catalogue.Paging{}, max(0, r.N-r.Capacity), operand(2))
 		}
 		return err
 	}
 	lowerings[catalogue.KVAppendPaged] = func(s *step) error {
 		r, p, err := catalogue.KVAppendPagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape)
 		if err == nil && p.PerSequence > 0 {
-			s.appendRows(r, p, 0, operand(3))
+			appendRows(s, r, p, 0, operand(3))
 		}
 		return err
 	}
 }
 
 // appendRows writes rows from number first on to their slots in the result, which holds the cache already.
-func (s *step) appendRows(r catalogue.CacheRows, p catalogue.Paging, first int, table Buffer) {
+func appendRows(s *step, r catalogue.CacheRows, p catalogue.Paging, first int, table Buffer) {
 	kernel, width := appendKernels[s.out.DType], r.Width
 	if from := s.in[1].DType; from == s.out.DType {
 		kernel, width = appendKernels[compute.Float32], width*from.Size()/2 // in words of two bytes

@@ -15,19 +15,19 @@ func init() {
 		if err != nil {
 			return err
 		}
-		return s.convolve(d)
+		return convolve(s, d)
 	}
 	lowerings[catalogue.Conv1D] = func(s *step) error { // of planes of one line
 		d, err := catalogue.Conv1DShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
 		if err != nil {
 			return err
 		}
-		return s.convolve(d)
+		return convolve(s, d)
 	}
 }
 
 // convolve lowers a convolution with its bias and activation.
-func (s *step) convolve(d catalogue.ConvDims) error {
+func convolve(s *step, d catalogue.ConvDims) error {
 	c := convolution{step: s, ConvDims: d, act: activationCode(s.Attr)}
 	if len(s.in) == 3 {
 		c.bias, c.biasOf = operand(2), biasOfRows
@@ -78,7 +78,7 @@ func (c *convolution) lower() error {
 		t := convGemm
 		blocks := c.Groups * ceilDiv(c.channels(), t.m) * ceilDiv(c.columns(), t.n)
 		name := fmt.Sprintf("tile%dx%d", t.m, t.n)
-		if n := c.splits(blocks, c.depth(), c.out.Len()); n > 1 {
+		if n := splitsOf(c.step, blocks, c.depth(), c.out.Len()); n > 1 {
 			add(name+"/splitk", func() { c.emitTiled(t, n) })
 		}
 		add(name, func() { c.emitTiled(t, 1) })

@@ -49,7 +49,7 @@ func (c *convolution) emitTiled(t tiled, splits int) {
 	sizes = append(sizes, uint32(t.k/c.KW/c.KH), uint32(t.k/c.KW%c.KH), uint32(t.k%c.KW))
 	c.launchTail(behind, false, t.Kernel, [3]int{tiles * c.Groups * splits, 1, 1}, sizes, operand(0), operand(1), c.bias, y)
 	if splits > 1 {
-		c.addUp(uniform(splits, c.out.Len()/c.OutC/c.plane(), c.OutC, c.plane()), c.biasOf, c.act, c.tail, y, c.bias, result)
+		addUp(c.step, uniform(splits, c.out.Len()/c.OutC/c.plane(), c.OutC, c.plane()), c.biasOf, c.act, c.tail, y, c.bias, result)
 	}
 }
 

@@ -17,7 +17,7 @@ func fusedMatmul(s *step) error {
 		return nil
 	}
 	if m > fusedRows || k == 0 {
-		return s.composedMatmul(m, k)
+		return composedMatmul(s, m, k)
 	}
 	f := fusedKernels[s.Entry]
 	first := f.first
@@ -42,7 +42,7 @@ func fusedMatmul(s *step) error {
 		unit = fusedUnit(w.DType)
 	}
 	team := work{rows: total, cols: k, parts: 1, chunk: ceilDiv(k, 4) * 4, vector: unit > 1}
-	team.lanes = s.lanes(team, 8, unit, 16)
+	team.lanes = teamLanes(s, team, 8, unit, 16)
 	sizes := []uint32{uint32(m), uint32(rows[0]), uint32(rows[1]), uint32(rows[2]), flagIf(1, len(s.in) == 7)}
 	arguments := []any{team.args(), sizes}
 	for _, v := range s.Attr.Scalars {
@@ -72,7 +72,7 @@ func fusedMatmul(s *step) error {
 }
 
 // composedMatmul is matmul for each of the weights, in float32.
-func (s *step) composedMatmul(m, k int) error {
+func composedMatmul(s *step, m, k int) error {
 	x := tensor{operand(0), program.F32(m, k)}
 	product := func(x tensor, i int, y Buffer, bias ...tensor) error {
 		w := tensor{s.inFloat32(operand(i)), program.F32(s.in[i].Shape...)}

@@ -9,25 +9,25 @@ import (
 )
 
 func init() {
-	lowerings[catalogue.Embedding] = func(s *step) error { return s.take(catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)) }
+	lowerings[catalogue.Embedding] = func(s *step) error { return takeRows(s, catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)) }
 	lowerings[catalogue.Gather] = func(s *step) error {
 		d, err := catalogue.GatherAxis(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.GatherOptions))
 		if err != nil {
 			return err
 		}
-		return s.take(d)
+		return takeRows(s, d)
 	}
 	lowerings[catalogue.TakeAlong] = func(s *step) error {
 		d, err := catalogue.TakeAlongDims(s.in[0].Shape, s.in[1].Shape)
 		if err != nil {
 			return err
 		}
-		return s.take(d)
+		return takeRows(s, d)
 	}
 }
 
-// take makes the result of rows that indices name.
-func (s *step) take(d catalogue.GatherDims) error {
+// takeRows makes the result of rows that indices name.
+func takeRows(s *step, d catalogue.GatherDims) error {
 	kernel, unit := gather, 1
 	if d.Inner%4 == 0 {
 		kernel, unit = gather4, 4

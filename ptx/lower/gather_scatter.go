@@ -9,16 +9,16 @@ import (
 // (the links of a list) is put in order afterwards. Words about updates count them from 1; 0 means none.
 
 func init() {
-	lowerings[catalogue.Scatter] = (*step).scatter
-	lowerings[catalogue.ScatterAdd] = (*step).scatterAdd
+	lowerings[catalogue.Scatter] = scatter
+	lowerings[catalogue.ScatterAdd] = scatterAdd
 	lowerings[catalogue.EmbeddingBackward] = func(s *step) error {
 		s.fillWords(result, 0, s.out.Len())
-		return s.scatterAdd()
+		return scatterAdd(s)
 	}
 }
 
 // scatter puts the last update of each row of the result there.
-func (s *step) scatter() error {
+func scatter(s *step) error {
 	d := catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)
 	if d.Count == 0 {
 		return nil
@@ -36,7 +36,7 @@ func (s *step) scatter() error {
 }
 
 // scatterAdd adds the updates to the rows of the result.
-func (s *step) scatterAdd() error {
+func scatterAdd(s *step) error {
 	d := catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)
 	if d.Count == 0 {
 		return nil

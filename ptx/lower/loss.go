@@ -25,20 +25,20 @@ func init() {
 	lowerings[catalogue.SumSquares] = reduceRows
 	lowerings[catalogue.SoftmaxBackward] = func(s *step) error {
 		rows, cols := program.RowsCols(s.in[0].Shape)
-		s.pass(softmaxBackwardKernel, rows, cols, 1, false, operand(0), operand(1), result)
+		passStep(s, softmaxBackwardKernel, rows, cols, 1, false, operand(0), operand(1), result)
 		return nil
 	}
 	lowerings[catalogue.CrossEntropy] = func(s *step) error {
-		s.scores(crossEntropyKernel, true, result)
+		scores(s, crossEntropyKernel, true, result)
 		return nil
 	}
 	lowerings[catalogue.CrossEntropyBackward] = func(s *step) error {
-		s.scores(crossEntropyBackwardKernel, false, operand(2), result)
+		scores(s, crossEntropyBackwardKernel, false, operand(2), result)
 		return nil
 	}
 }
 
-func (s *step) scores(k *Kernel, perRow bool, more ...any) {
+func scores(s *step, k *Kernel, perRow bool, more ...any) {
 	o := s.Attr.Options.(compute.CrossEntropyOptions)
 	rows, cols := program.RowsCols(s.in[0].Shape)
 	_, sequence := program.RowsCols(s.in[1].Shape)
@@ -48,7 +48,7 @@ func (s *step) scores(k *Kernel, perRow bool, more ...any) {
 		}
 		return 0
 	}
-	s.pass(k, rows, cols, 4, perRow, append([]any{o.LabelSmoothing, flag(o.Shift), sequence, flag(o.Ignore), uint32(o.IgnoreIndex),
+	passStep(s, k, rows, cols, 4, perRow, append([]any{o.LabelSmoothing, flag(o.Shift), sequence, flag(o.Ignore), uint32(o.IgnoreIndex),
 		operand(0), operand(1)}, more...)...)
 }
 

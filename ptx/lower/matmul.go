@@ -74,7 +74,7 @@ func (m *matmul) lower() error {
 	}
 	v.emit(m, c, parts, v.cut)
 	if v.cut.parts > 1 {
-		m.addUp(v.cut, m.biasOf|m.resultFlags(), m.act, m.tail, parts, m.bias, c)
+		addUp(m.step, v.cut, m.biasOf|m.resultFlags(), m.act, m.tail, parts, m.bias, c)
 	}
 	if c != m.c {
 		m.cast(c, compute.Float32, m.c, m.typeC, m.out.Len())
@@ -133,7 +133,7 @@ func (m *matmul) variants() []variant {
 // withSplits is a variant of so many blocks and, before it, the same with the depth cut up, where that fills the GPU better. emit
 // writes results of float32, as many as there are splits.
 func (m *matmul) withSplits(name string, blocks int, emit func(m *matmul, splits int, c Buffer)) (vs []variant) {
-	if n := m.splits(blocks, m.K, m.Batch*m.M*m.N); n > 1 {
+	if n := splitsOf(m.step, blocks, m.K, m.Batch*m.M*m.N); n > 1 {
 		c := uniform(n, m.Batch, m.M, m.N)
 		vs = append(vs, variant{name: name + c.name, cut: c, emit: func(m *matmul, _, parts Buffer, c cut) {
 			bare := *m
@@ -144,9 +144,9 @@ func (m *matmul) withSplits(name string, blocks int, emit func(m *matmul, splits
 	return append(vs, variant{name: name, emit: func(m *matmul, c, _ Buffer, _ cut) { emit(m, 1, c) }})
 }
 
-// splits returns into how many parts to cut the depth of products when a kernel has so many blocks, and the result so many
+// splitsOf returns into how many parts to cut the depth of products when a kernel has so many blocks, and the result so many
 // elements; 1 for none.
-func (s *step) splits(blocks, depth, total int) int {
+func splitsOf(s *step, blocks, depth, total int) int {
 	if blocks >= s.caps.Multiprocessors || depth < 2*splitDepth {
 		return 1
 	}

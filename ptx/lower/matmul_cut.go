@@ -78,7 +78,7 @@ func (m *matmul) cuts(t tiling, resident int) []cut {
 	tiles, length := t.tiles()*t.batch, max(1, ceilDiv(m.K, depthUnit)) // of depth 0 the tiles are written all the same
 	room := m.caps.Multiprocessors * resident
 	cuts := []cut{{parts: 1, length: length, share: 1, tiling: t, time: ceilDiv(tiles, room) * (length + tileUnits)}}
-	if n := m.splits(tiles, m.K, m.Batch*m.M*m.N); n > 1 {
+	if n := splitsOf(m.step, tiles, m.K, m.Batch*m.M*m.N); n > 1 {
 		share := depthOf(m.K, n) / depthUnit
 		cuts = t.cut(cuts, "/splitk", tiles, n*share, share, ceilDiv(tiles*n, room)*(share+tileUnits))
 	}

@@ -134,7 +134,7 @@ func TestSumOfParts(t *testing.T) {
 		for i := range m.M {
 			bias = binary.LittleEndian.AppendUint32(bias, math.Float32bits(float32(i%7)))
 		}
-		m.addUp(c, biasOfRows, 0, nil, operand(0), operand(1), operand(2))
+		addUp(m.step, c, biasOfRows, 0, nil, operand(0), operand(1), operand(2))
 		m.copyBytes(operand(2), result, len(y))
 		require.NoError(t, m.err)
 		got := r.perform(t, m.Lowering, len(y), parts, bias, y)

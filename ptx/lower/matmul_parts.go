@@ -73,7 +73,7 @@ func tileOf(k *ptx.Kernel, sizes ptx.Array[uint32], m, n divisor, i ptx.Reg[uint
 }
 
 // addUp makes of parts what belongs to c of the tiles that are cut up. Of flags, those of bias and result matter.
-func (s *step) addUp(cut cut, flags, act uint32, t *tail, parts, bias, c Buffer) {
+func addUp(s *step, cut cut, flags, act uint32, t *tail, parts, bias, c Buffer) {
 	g := cut.tiling
 	sizes := words(cut.elements, int(flags), int(act), log2(g.m), log2(g.n), log2(g.group), g.across, g.down, g.tiles(), cut.tiles,
 		cut.length)

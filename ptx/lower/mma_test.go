@@ -136,7 +136,7 @@ func (m *matmul) emitCut(t *testing.T, rng *rand.Rand, of tiling, emit func(part
 	t.Logf("%d parts of %d tiles among %d, of %d units in shares of %d", c.parts, c.tiles, tiles, c.length, c.share)
 	emit(parts, c)
 	if c.parts > 1 {
-		m.addUp(c, 0, 0, nil, parts, m.bias, result)
+		addUp(m.step, c, 0, 0, nil, parts, m.bias, result)
 	}
 }
 

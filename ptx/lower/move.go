@@ -16,7 +16,7 @@ func init() {
 		if err != nil {
 			return err
 		}
-		s.gather(v)
+		gatherView(s, v)
 		return nil
 	}
 	lowerings[catalogue.Slice] = func(s *step) error {
@@ -24,7 +24,7 @@ func init() {
 		if err != nil {
 			return err
 		}
-		s.gather(v)
+		gatherView(s, v)
 		return nil
 	}
 	lowerings[catalogue.Pad] = pad
@@ -37,7 +37,7 @@ func init() {
 		at := 0
 		for i, x := range s.in {
 			if x.Len() > 0 {
-				s.move(boxOf(operand(i), x.Shape, program.Strides(x.Shape), strides, 0, at*strides[axis]))
+				moveBox(s, boxOf(operand(i), x.Shape, program.Strides(x.Shape), strides, 0, at*strides[axis]))
 			}
 			at += x.Shape[axis]
 		}
@@ -62,13 +62,13 @@ func pad(s *step) error {
 	} else {
 		s.fillWords(result, word, n)
 	}
-	s.move(b)
+	moveBox(s, b)
 	return nil
 }
 
-// gather makes the result from a strided view of the operand.
-func (s *step) gather(v catalogue.View) {
-	s.move(boxOf(operand(0), v.Shape, v.Strides, program.Strides(v.Shape), v.Offset, 0))
+// gatherView makes the result from a strided view of the operand.
+func gatherView(s *step, v catalogue.View) {
+	moveBox(s, boxOf(operand(0), v.Shape, v.Strides, program.Strides(v.Shape), v.Offset, 0))
 }
 
 // box is a set of words at a strided place of an operand and of the result. Strides and offsets are in words.
@@ -101,8 +101,8 @@ const (
 	longCopy  = 1 << 18 // bytes
 )
 
-// move moves a box of words from an operand to the result.
-func (s *step) move(b box) {
+// moveBox moves a box of words from an operand to the result.
+func moveBox(s *step, b box) {
 	rows := b.rows()
 	_, cols := program.RowsCols(b.shape)
 	switch p := b.exchanged(); {
@@ -115,8 +115,8 @@ func (s *step) move(b box) {
 			s.copyBytes(b.operand.Plus(4*x), result.Plus(4*y), 4*cols)
 		}
 	case p >= 0:
-		s.transposed(b, p)
+		transposed(s, b, p)
 	default:
-		s.strided(b)
+		stridedBox(s, b)
 	}
 }

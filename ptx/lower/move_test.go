@@ -66,7 +66,7 @@ func TestMove(t *testing.T) {
 		program.Walk(shape, func(_ int, index []int) { want[y0+program.Dot(index, to)] = x[x0+program.Dot(index, from)] })
 
 		s := &step{caps: &rig.caps}
-		s.move(boxOf(operand(0), shape, from, to, x0, y0))
+		moveBox(s, boxOf(operand(0), shape, from, to, x0, y0))
 		what := fmt.Sprintf("%v from %v at %d to %v at %d", shape, from, x0, to, y0)
 		require.NoError(t, s.err, what)
 		require.NotEmpty(t, s.Actions, what)

@@ -71,7 +71,7 @@ const (
 )
 
 // normBackward is the gradient for x, then for the vectors: partial sums over some rows, and the sums of these.
-func (s *step) normBackward() {
+func normBackward(s *step) {
 	rows, cols := program.RowsCols(s.in[0].Shape)
 	vectors := len(s.outs) - 1
 	if rows == 0 {
@@ -82,7 +82,7 @@ func (s *step) normBackward() {
 	}
 	norms := s.scratch(8 * rows)
 	dy := operand(len(s.in) - 1)
-	s.rows(nil, []any{operand(0), dy, operand(1), result, norms})
+	rowsStep(s, nil, []any{operand(0), dy, operand(1), result, norms})
 
 	blocks := ceilDiv(cols, columnsOfBlock)
 	perPart := min(max(ceilDiv(rows, ceilDiv(4*s.caps.Multiprocessors, blocks)), 4*warps), mostRowsOfPart)
@@ -99,7 +99,7 @@ func (s *step) normBackward() {
 	if parts > 1 {
 		for i := range vectors {
 			partial := sums[i].(Buffer)
-			s.addUp(uniform(parts, 1, 1, cols), 0, 0, nil, partial, partial, resultAt(1+i))
+			addUp(s, uniform(parts, 1, 1, cols), 0, 0, nil, partial, partial, resultAt(1+i))
 		}
 	}
 }

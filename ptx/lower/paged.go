@@ -13,6 +13,6 @@ func pagedAttention(s *step) error {
 	if err != nil {
 		return err
 	}
-	s.attendSplit(cacheOf{q: 0, k: 1, v: 2, table: 3, lengths: 4, AttentionDims: d, Paging: p})
+	attendSplit(s, cacheOf{q: 0, k: 1, v: 2, table: 3, lengths: 4, AttentionDims: d, Paging: p})
 	return nil
 }

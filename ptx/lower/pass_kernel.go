@@ -128,15 +128,15 @@ func (b columns) orZero(j int, v float) float {
 // longestPass is the number of elements of a task at most: a lane joins 64 batches.
 const longestPass = 64 * batch * teamThreads
 
-// pass launches a kernel of passes over rows: with arguments for each element or, if perRow, one for each row.
-func (s *step) pass(k *Kernel, rows, cols, registers int, perRow bool, arguments ...any) {
+// passStep launches a kernel of passes over rows: with arguments for each element or, if perRow, one for each row.
+func passStep(s *step, k *Kernel, rows, cols, registers int, perRow bool, arguments ...any) {
 	const blocks = 4 // per multiprocessor
-	w := s.split(rows, cols, blocks, longestPass)
+	w := splitRows(s, rows, cols, blocks, longestPass)
 	run := func(stage uint32, states int, partial Buffer) {
 		s.launch(k, w.grid(), append([]any{w.args(), stage, states, partial}, arguments...)...)
 	}
 	if w.parts == 1 {
-		w.lanes = s.lanes(w, 1, 1, batch)
+		w.lanes = teamLanes(s, w, 1, 1, batch)
 		run(wholePass, 0, result)
 		return
 	}
@@ -145,7 +145,7 @@ func (s *step) pass(k *Kernel, rows, cols, registers int, perRow bool, arguments
 	run(partPass, states, partial)
 	if perRow {
 		w = work{rows: rows, cols: cols, parts: 1, chunk: cols}
-		w.lanes = s.lanes(work{rows: rows, cols: states, parts: 1, chunk: states}, 1, 1, batch)
+		w.lanes = teamLanes(s, work{rows: rows, cols: states, parts: 1, chunk: states}, 1, 1, batch)
 	}
 	run(finishPass, states, partial)
 }

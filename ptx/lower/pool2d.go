@@ -9,8 +9,8 @@ import (
 )
 
 func init() {
-	lowerings[catalogue.MaxPool2D] = func(s *step) error { return s.pool(maxPool) }
-	lowerings[catalogue.AvgPool2D] = func(s *step) error { return s.pool(avgPool) }
+	lowerings[catalogue.MaxPool2D] = func(s *step) error { return poolStep(s, maxPool) }
+	lowerings[catalogue.AvgPool2D] = func(s *step) error { return poolStep(s, avgPool) }
 }
 
 // poolThreads of a block.
@@ -34,8 +34,8 @@ const (
 	poolWords = poolOutW + divisorWords
 )
 
-// pool runs a kernel over planes of the last two axes.
-func (s *step) pool(k *Kernel) error {
+// poolStep runs a kernel over planes of the last two axes.
+func poolStep(s *step, k *Kernel) error {
 	d, err := catalogue.PoolShape(s.in[0].Shape, s.Attr.Options.(compute.PoolOptions))
 	if err != nil {
 		return err

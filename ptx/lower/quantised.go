@@ -263,7 +263,7 @@ func (c *quantCall) gemv(weights []quantWeight, first, m int, values, scales Buf
 		kernel, width, reads = kernels.bytes[roomIn(byteRooms)], 32*weights[0].pieceUnits(), 8
 		x = []any{values.Plus(bytesSize(first * c.k)), scales.Plus(scalesSize(first * c.k))}
 	}
-	lanes := c.lanes(work{rows: tasks, cols: c.k, parts: 1, chunk: c.k}, 8, width, reads)
+	lanes := teamLanes(c.step, work{rows: tasks, cols: c.k, parts: 1, chunk: c.k}, 8, width, reads)
 	if !c.bytes {
 		lanes = min(lanes, exactChunk/quantRooms[room]/32)
 	}

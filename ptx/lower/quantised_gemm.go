@@ -118,7 +118,7 @@ func (p *quantProduct) products() int {
 
 // splitsOf is into how many parts the depth is cut for so many blocks, each a multiple of 256, and how deep they are.
 func (p *quantProduct) splitsOf(blocks int) (parts, depth int) {
-	n := p.splits(blocks, p.depth, p.products()*p.m*p.n)
+	n := splitsOf(p.step, blocks, p.depth, p.products()*p.m*p.n)
 	depth = ceilDiv(ceilDiv(p.depth, n), 256) * 256
 	return ceilDiv(p.depth, depth), depth
 }
@@ -132,7 +132,7 @@ func (p *quantProduct) split(parts int, emit func(flags uint32, y Buffer)) {
 	}
 	c := p.scratch(4 * parts * p.products() * p.m * p.n)
 	emit(0, c)
-	p.addUp(uniform(parts, p.products(), p.m, p.n), flags, 0, nil, c, p.bias, p.y)
+	addUp(p.step, uniform(parts, p.products(), p.m, p.n), flags, 0, nil, c, p.bias, p.y)
 }
 
 // exact multiplies float32.

@@ -9,11 +9,11 @@ import (
 )
 
 func init() {
-	lowerings[catalogue.RandomUniform] = func(s *step) error { return s.random(uniformKernel) }
-	lowerings[catalogue.RandomNormal] = func(s *step) error { return s.random(normalKernel) }
+	lowerings[catalogue.RandomUniform] = func(s *step) error { return randomStep(s, uniformKernel) }
+	lowerings[catalogue.RandomNormal] = func(s *step) error { return randomStep(s, normalKernel) }
 }
 
-func (s *step) random(k *Kernel) error {
+func randomStep(s *step, k *Kernel) error {
 	quads := ceilDiv(s.out.Len(), 4)
 	s.launch(k, s.strides(quads, elementwiseBlock), quads, s.Attr.Options.(compute.RandomOptions).Stream, operand(0), result)
 	return nil

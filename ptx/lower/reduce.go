@@ -211,32 +211,32 @@ func reduceRows(s *step) error {
 		return err
 	}
 	const blocks = 8 // per multiprocessor
-	w := s.split(rows, cols, blocks, longestTask)
+	w := splitRows(s, rows, cols, blocks, longestTask)
 	var operands []any
 	for i := range s.in {
 		operands = append(operands, operand(i))
 	}
 	if w.parts == 1 {
-		s.reduceTasks(h, t, r.kernel, w, r.args(true, cols), result, operands)
+		reduceTasks(s, h, t, r.kernel, w, r.args(true, cols), result, operands)
 		return nil
 	}
 	partial := s.scratch(w.tasks() * r.bytes)
-	s.reduceTasks(h, nil, r.kernel, w, r.args(false, cols), partial, operands)
+	reduceTasks(s, h, nil, r.kernel, w, r.args(false, cols), partial, operands)
 	w = work{rows: rows, cols: w.parts, parts: 1, chunk: w.parts}
-	s.reduceTasks(nil, t, r.join, w, r.joinArgs(true, cols), result, []any{partial})
+	reduceTasks(s, nil, t, r.join, w, r.joinArgs(true, cols), result, []any{partial})
 	return nil
 }
 
 // reduceTasks launches a kernel of family reduce.
-func (s *step) reduceTasks(h *head, t *tail, k *Kernel, w work, args []any, out Buffer, operands []any) {
+func reduceTasks(s *step, h *head, t *tail, k *Kernel, w work, args []any, out Buffer, operands []any) {
 	const (
 		vectorLanes = 8  // that the kernels need at least to read vectors
 		vectorCols  = 64 // elements for which that is worth while
 	)
 	if w.vector = min(w.chunk, w.cols) >= vectorCols && !h.shifted(w.cols); w.vector {
-		w.lanes = s.lanes(w, vectorLanes, 4, batch)
+		w.lanes = teamLanes(s, w, vectorLanes, 4, batch)
 	} else {
-		w.lanes = s.lanes(w, 1, 1, batch)
+		w.lanes = teamLanes(s, w, 1, 1, batch)
 	}
 	arguments := append([]any{w.args()}, args...)
 	arguments = append(append(arguments, out), operands...)

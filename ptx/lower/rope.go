@@ -8,14 +8,14 @@ import (
 )
 
 func init() {
-	lowerings[catalogue.Rope] = func(s *step) error { return s.rope(1) }
-	lowerings[catalogue.RopeBackward] = func(s *step) error { return s.rope(-1) }
+	lowerings[catalogue.Rope] = func(s *step) error { return ropeStep(s, 1) }
+	lowerings[catalogue.RopeBackward] = func(s *step) error { return ropeStep(s, -1) }
 }
 
 // ropeBusy is the number of threads for each multiprocessor from which on they take more than one head each.
 const ropeBusy = 2048
 
-func (s *step) rope(direction float64) error {
+func ropeStep(s *step, direction float64) error {
 	o := s.Attr.Options.(compute.RopeOptions)
 	d, err := catalogue.RopeShape(s.in[0].Shape, s.in[1].Shape, o)
 	if err != nil {

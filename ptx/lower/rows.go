@@ -35,27 +35,27 @@ const longestPart = 128 * 4 * loopSingles * teamThreads
 
 func rowwise(s *step) error {
 	if rowsKernels[s.Entry].second == gradient {
-		s.normBackward()
+		normBackward(s)
 		return nil
 	}
 	rows, cols := program.RowsCols(s.in[0].Shape)
 	h, err := s.head(rows, cols)
 	if err == nil {
-		s.rows(h, s.tensors())
+		rowsStep(s, h, s.tensors())
 	}
 	return err
 }
 
-// rows launches the step's kernel of rows on those tensors, in the order of the kernel's parameters.
-func (s *step) rows(h *head, tensors []any) {
+// rowsStep launches the step's kernel of rows on those tensors, in the order of the kernel's parameters.
+func rowsStep(s *step, h *head, tensors []any) {
 	rows, cols := program.RowsCols(s.in[0].Shape)
 	const blocks = 4 // per multiprocessor
 	w := work{rows: rows, cols: cols, parts: 1, chunk: ceilDiv(cols, 4) * 4}
 	if cols > 4*keptUnits*teamThreads {
-		w = s.split(rows, cols, blocks, longestPart)
+		w = splitRows(s, rows, cols, blocks, longestPart)
 	}
 	w.vector = cols%4 == 0 // so that every row begins at a multiple of 16 bytes
-	if w.lanes = s.lanes(w, 1, 4, keptUnits); w.parts > 1 {
+	if w.lanes = teamLanes(s, w, 1, 4, keptUnits); w.parts > 1 {
 		w.lanes = teamThreads
 	}
 	k := rowsKernels[s.Entry]

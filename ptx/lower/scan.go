@@ -11,7 +11,7 @@ func init() {
 	lowerings[catalogue.CumSum] = func(s *step) error {
 		rows, cols := program.RowsCols(s.in[0].Shape)
 		o := s.Attr.Options.(compute.CumSumOptions)
-		s.scan(operand(0), result, rows, cols, o.Exclusive, o.Reverse)
+		scanRows(s, operand(0), result, rows, cols, o.Exclusive, o.Reverse)
 		return nil
 	}
 }
@@ -19,20 +19,20 @@ func init() {
 // longestScan is the number of elements of a task at most: 16 tiles, one after the other.
 const longestScan = 16 * 4 * teamThreads
 
-// scan sums rows of x up to each element. Parts of rows are summed first, their sums are scanned likewise, and then each part from
+// scanRows sums rows of x up to each element. Parts of rows are summed first, their sums are scanned likewise, and then each part from
 // what is before it. (Blelloch, "Prefix sums and their applications", 1990: reduce, then scan; no block waits for another.)
-func (s *step) scan(x, y Buffer, rows, cols int, exclusive, backwards bool) {
+func scanRows(s *step, x, y Buffer, rows, cols int, exclusive, backwards bool) {
 	const blocks = 8 // per multiprocessor
-	w := s.split(rows, cols, blocks, longestScan)
+	w := splitRows(s, rows, cols, blocks, longestScan)
 	before := x // of no use
 	if w.parts > 1 {
 		sums := s.scratch(4 * w.tasks())
-		s.reduceTasks(nil, nil, sumKernel, w, finishing(plain)(false, cols), sums, []any{x})
+		reduceTasks(s, nil, nil, sumKernel, w, finishing(plain)(false, cols), sums, []any{x})
 		before = s.scratch(4 * w.tasks())
-		s.scan(sums, before, rows, w.parts, true, backwards)
+		scanRows(s, sums, before, rows, w.parts, true, backwards)
 		w.lanes = teamThreads
 	} else {
-		w.lanes = s.lanes(w, 1, 4, 1)
+		w.lanes = teamLanes(s, w, 1, 4, 1)
 	}
 	flags := 0
 	for i, f := range []bool{exclusive, backwards, w.parts > 1} {

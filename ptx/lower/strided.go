@@ -37,8 +37,8 @@ func stridedKernel(name string, unit int) *Kernel {
 		}})
 }
 
-// strided moves a box of any strides: by units of 16 bytes where everything is a multiple of that, otherwise by words.
-func (s *step) strided(b box) {
+// stridedBox moves a box of any strides: by units of 16 bytes where everything is a multiple of that, otherwise by words.
+func stridedBox(s *step, b box) {
 	kernel, unit := strided, 1
 	if b.inQuads() {
 		kernel, unit = strided4, 4

@@ -21,17 +21,17 @@ const (
 	busyLanes = 512  // per multiprocessor: enough to fill the GPU
 )
 
-// split cuts rows into parts of at most longest elements, a multiple of 4: more than one per row only where rows are fewer
+// splitRows cuts rows into parts of at most longest elements, a multiple of 4: more than one per row only where rows are fewer
 // than the blocks that fit the GPU, or longer.
-func (s *step) split(rows, cols, blocks, longest int) work {
+func splitRows(s *step, rows, cols, blocks, longest int) work {
 	parts := max(1, min(ceilDiv(blocks*s.caps.Multiprocessors, rows), cols/smallTask), ceilDiv(cols, longest))
 	chunk := max(1, ceilDiv(cols, 4*parts)) * 4
 	return work{rows: rows, cols: cols, parts: max(1, ceilDiv(cols, chunk)), chunk: chunk}
 }
 
-// lanes is the size of teams for work, from least on: as large as it takes for each lane to have at most reads accesses of
+// teamLanes is the size of teams for work, from least on: as large as it takes for each lane to have at most reads accesses of
 // width elements, and larger where there are so few tasks that the GPU would not be full.
-func (s *step) lanes(w work, least, width, reads int) int {
+func teamLanes(s *step, w work, least, width, reads int) int {
 	n, l := min(w.chunk, w.cols), least
 	for l < teamThreads && l*width < n && (reads*l*width < n || w.tasks()*l < busyLanes*s.caps.Multiprocessors) {
 		l *= 2

@@ -42,7 +42,7 @@ func tileRows(rows, cols int) int {
 }
 
 // transposed moves a box whose axis p is contiguous in x, and the last one in y.
-func (s *step) transposed(b box, p int) {
+func transposed(s *step, b box, p int) {
 	last := len(b.shape) - 1
 	rows, cols := b.shape[p], b.shape[last]
 	log := tileRows(rows, cols)

@@ -2,7 +2,6 @@ package lower
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -38,6 +37,3 @@ func activate(k *ptx.Kernel, code ptx.Reg[uint32], x []float) []float {
 	}
 	return out
 }
-
-// activationCode is the argument for [activate]: the activation that a matmul or convolution asks for.
-func activationCode(a program.Attr) uint32 { return uint32(a.Activation()) }

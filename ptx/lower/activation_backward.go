@@ -3,23 +3,8 @@ package lower
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/internal/catalogue"
-	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
-
-func init() {
-	gradient := func(e *program.Entry, slope func(c calc, x float) float) {
-		newElementwise(e, func(c calc, x, _ []float) float { return c.mul(x[1], slope(c, x[0])) })
-	}
-	gradient(catalogue.GELUBackward, calc.geluSlope)
-	gradient(catalogue.GELUErfBackward, calc.geluErfSlope)
-	gradient(catalogue.SiLUBackward, calc.siluSlope)
-	newElementwise(catalogue.ReLUBackward, func(c calc, x, _ []float) float {
-		known := c.where(ptx.Gt(c.k, x[0], num(0)), x[1], x[0]) // dy, or NaN
-		return c.where(ptx.Le(c.k, x[0], num(0)), num(0), known)
-	})
-}
 
 // within is x limited to ±bound. NaN, of which min and max make numbers, has to be put back.
 func (c calc) within(x float, bound float64) float { return c.max(c.min(x, num(bound)), num(-bound)) }

@@ -9,8 +9,6 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-func init() { lowerings[catalogue.Attention], lowerings[catalogue.AttentionLSE] = attention, attention }
-
 func attention(s *step) error {
 	d, err := catalogue.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
 	if err != nil {

@@ -8,8 +8,6 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-func init() { lowerings[catalogue.AttentionBackward] = attentionBackward }
-
 var attentionStats = register(Kernel{Family: "attention_backward", Name: "attention_stats", Block: [3]int{flashThreads, 1, 1},
 	Doc: "What the gradients of attention need of each query, a warp for each: the logarithm of its sum to base 2, +Inf in place of " +
 		"−Inf, and Σdy·y. Parameters: u32 total (queries of all heads), u32 width, u32 counts[] (divisors: n, heads), f32* y, " +

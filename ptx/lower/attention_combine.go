@@ -79,13 +79,3 @@ func buildDecodeCombine(k *ptx.Kernel) {
 		})
 	}
 }
-
-// roundBF16 is x as the bits of a bfloat16, to nearest even: an instruction of its own only from sm_80 on.
-func roundBF16(k *ptx.Kernel, x float) ptx.Reg[uint16] {
-	bits := ptx.Bitcast[uint32](k, x)
-	odd := ptx.And(k, ptx.Shr(k, bits, u32(16)), u32(1))
-	rounded := ptx.Add(k, bits, ptx.Add(k, odd, u32(0x7fff)))
-	nan := ptx.Ne(k, x, x)
-	quiet := ptx.Or(k, bits, ptx.Imm[uint32](0x00400000))
-	return ptx.Convert[uint16](k, ptx.Shr(k, ptx.Select(k, nan, quiet, rounded), u32(16)))
-}

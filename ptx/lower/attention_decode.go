@@ -83,11 +83,3 @@ func partsOf(s *step, blocks, keys, tile int) int {
 	}
 	return max(1, min(ceilDiv(2*full, max(blocks, 1)), ceilDiv(keys, 2*tile), most))
 }
-
-// words are integers as arguments.
-func words(v ...int) (w []uint32) {
-	for _, x := range v {
-		w = append(w, uint32(x))
-	}
-	return w
-}

@@ -9,21 +9,20 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-func init() {
-	lowerings[catalogue.KVAppend] = func(s *step) error {
-		r, err := catalogue.KVAppendShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape)
-		if err == nil {
-			appendRows(s, r, catalogue.Paging{}, max(0, r.N-r.Capacity), operand(2))
-		}
-		return err
+func KVAppend(s *step) error {
+	r, err := catalogue.KVAppendShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape)
+	if err == nil {
+		appendRows(s, r, catalogue.Paging{}, max(0, r.N-r.Capacity), operand(2))
 	}
-	lowerings[catalogue.KVAppendPaged] = func(s *step) error {
-		r, p, err := catalogue.KVAppendPagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape)
-		if err == nil && p.PerSequence > 0 {
-			appendRows(s, r, p, 0, operand(3))
-		}
-		return err
+	return err
+}
+
+func KVAppendPaged(s *step) error {
+	r, p, err := catalogue.KVAppendPagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape)
+	if err == nil && p.PerSequence > 0 {
+		appendRows(s, r, p, 0, operand(3))
 	}
+	return err
 }
 
 // appendRows writes rows from number first on to their slots in the result, which holds the cache already.

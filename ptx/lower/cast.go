@@ -2,17 +2,14 @@ package lower
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
 const castBlock = 256
 
-func init() {
-	lowerings[catalogue.Cast] = func(s *step) error {
-		s.cast(operand(0), s.in[0].DType, result, s.out.DType, s.out.Len())
-		return nil
-	}
+func castStep(s *step) error {
+	s.cast(operand(0), s.in[0].DType, result, s.out.DType, s.out.Len())
+	return nil
 }
 
 // casts are the kernels by what they read and what they write.
@@ -63,9 +60,6 @@ func (s *step) inFloat32(x Buffer) Buffer {
 	return y
 }
 
-// floating is a number with a fraction as memory holds it; registers compute with float32.
-type floating interface{ float32 | ptx.F16 | ptx.BF16 }
-
 // convert makes elements of one type those of another, four at a time. The last four may lie partly beyond the end, where there
 // is room.
 func convert[T, U floating](k *ptx.Kernel) {
@@ -80,36 +74,4 @@ func convert[T, U floating](k *ptx.Kernel) {
 		}
 		ptx.Store4(k, ptx.At(k, y, at), r)
 	})
-}
-
-// toFloat32 is x, exactly.
-func toFloat32[T floating](k *ptx.Kernel, x ptx.Reg[T]) ptx.Reg[float32] {
-	switch x := any(x).(type) {
-	case ptx.Reg[ptx.F16]:
-		return ptx.Convert[float32](k, x)
-	case ptx.Reg[ptx.BF16]:
-		return ptx.WidenBF16(k, x)
-	default:
-		return x.(ptx.Reg[float32])
-	}
-}
-
-// fromFloat32 is x rounded to nearest, ties to even. What rounds bfloat16 before sm_80 serves everywhere.
-func fromFloat32[U floating](k *ptx.Kernel, x ptx.Reg[float32]) ptx.Reg[U] {
-	var y any
-	switch any(*new(U)).(type) {
-	case ptx.F16:
-		y = ptx.Convert[ptx.F16](k, x)
-	case ptx.BF16:
-		bits := ptx.Bitcast[uint32](k, x)
-		odd := ptx.And(k, ptx.Shr(k, bits, u32(16)), u32(1))
-		rounded := ptx.Add(k, ptx.Add(k, bits, u32(0x7fff)), odd)
-		quiet := ptx.Or(k, bits, u32(0x400000)) // NaN: rounding could make it Inf, or zero
-		isNaN := ptx.Gt(k, ptx.And(k, bits, u32(0x7fffffff)), u32(0x7f800000))
-		_, upper := ptx.Unpack32(k, ptx.Select(k, isNaN, quiet, rounded))
-		y = ptx.Bitcast[ptx.BF16](k, upper)
-	default:
-		y = x
-	}
-	return y.(ptx.Reg[U])
 }

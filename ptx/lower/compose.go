@@ -28,7 +28,7 @@ func (s *step) call(e *program.Entry, a program.Attr, out []Buffer, in ...tensor
 	if err != nil {
 		return err
 	}
-	l, err := Lower(&program.Step{Entry: e, Attr: a}, types, results, s.caps, s.choose)
+	l, err := s.lower(&program.Step{Entry: e, Attr: a}, types, results, s.caps, s.choose)
 	if err != nil {
 		return err
 	}

@@ -8,22 +8,20 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-func init() {
-	takesEpilogue[catalogue.Conv2D], takesEpilogue[catalogue.Conv1D] = true, true
-	lowerings[catalogue.Conv2D] = func(s *step) error {
-		d, err := catalogue.ConvShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
-		if err != nil {
-			return err
-		}
-		return convolve(s, d)
+func Conv2D(s *step) error {
+	d, err := catalogue.ConvShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
+	if err != nil {
+		return err
 	}
-	lowerings[catalogue.Conv1D] = func(s *step) error { // of planes of one line
-		d, err := catalogue.Conv1DShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
-		if err != nil {
-			return err
-		}
-		return convolve(s, d)
+	return convolve(s, d)
+}
+
+func Conv1D(s *step) error { // of planes of one line
+	d, err := catalogue.Conv1DShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
+	if err != nil {
+		return err
 	}
+	return convolve(s, d)
 }
 
 // convolve lowers a convolution with its bias and activation.
@@ -78,7 +76,7 @@ func (c *convolution) lower() error {
 		t := convGemm
 		blocks := c.Groups * ceilDiv(c.channels(), t.m) * ceilDiv(c.columns(), t.n)
 		name := fmt.Sprintf("tile%dx%d", t.m, t.n)
-		if n := splitsOf(c.step, blocks, c.depth(), c.out.Len()); n > 1 {
+		if n := splitsOf(c.step.caps.Multiprocessors, blocks, c.depth(), c.out.Len()); n > 1 {
 			add(name+"/splitk", func() { c.emitTiled(t, n) })
 		}
 		add(name, func() { c.emitTiled(t, 1) })

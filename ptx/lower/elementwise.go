@@ -6,18 +6,6 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// formula is what a kernel computes for one element of each operand, with the names that its parameters have.
-type formula struct {
-	operands, scalars, results []string
-	f                          func(c calc, x, p []float) []float
-}
-
-// function computes an entry for one element of each operand; p are the entry's scalars.
-type function func(c calc, x, p []float) float
-
-// functions are those of the catalogue's elementwise entries.
-var functions = map[*program.Entry]function{}
-
 // elementwise is the kernels of a formula: y[i] = f(x[i], …), four elements at a time. Those of the last four of a
 // tensor may lie beyond its end: buffers have room for them. y may be an operand that is as large.
 type elementwise struct {
@@ -27,6 +15,8 @@ type elementwise struct {
 	ahead    int // quads of a thread at a time in flat kernels
 	blocks   int // what ptxas needs to know lest it saves registers and spills; 0 where it need not
 	elements int // elements of a thread at a time where operands are strided
+
+	kernels [ways]*Kernel // those that are registered
 }
 
 // way is how a kernel finds the elements of its operands.
@@ -45,9 +35,19 @@ const (
 	elementsPerThread = 4 // likewise where operands are strided
 )
 
+// elementwiseKernels are those of each entry, by way.
+var elementwiseKernels = func() map[*program.Entry]*elementwise {
+	all := map[*program.Entry]*elementwise{}
+	for _, e := range catalogue.All() {
+		if f := functions[e]; f != nil {
+			all[e] = newElementwise(e, f)
+		}
+	}
+	return all
+}()
+
 // newElementwise registers the kernels of an entry. Where there is one operand it is never strided.
-func newElementwise(e *program.Entry, f function) {
-	functions[e] = f
+func newElementwise(e *program.Entry, f function) *elementwise {
 	w := &elementwise{family: "unary", name: e.Name, doc: "y is " + e.Doc + ".", ahead: quadsPerThread,
 		elements: elementsPerThread}
 	w.formula = formula{results: []string{"y"}, f: func(c calc, x, p []float) []float { return []float{f(c, x, p)} }}
@@ -60,25 +60,17 @@ func newElementwise(e *program.Entry, f function) {
 	if len(w.operands) > 1 {
 		w.family = "binary"
 	}
-	kernels := []*Kernel{register(w.kernel(flat))}
+	w.kernels[flat] = register(w.kernel(flat))
 	for v := quads; v < ways && len(w.operands) > 1; v++ {
-		kernels = append(kernels, register(w.kernel(v)))
+		w.kernels[v] = register(w.kernel(v))
 	}
-	lowerings[e] = func(s *step) error { return w.lower(s, func(v way) *Kernel { return kernels[v] }) }
+	return w
 }
 
-// InPlace lists the operands of a step, by number, in whose memory results may lie that have their type and more than one element:
-// each thread reads nothing of them that another writes, and reads all before it writes.
-func InPlace(s *program.Step) (operands []int) {
-	switch k, rows := rowsKernels[s.Entry]; {
-	case s.Entry.Class.Elementwise(), s.Entry == program.Fused, s.Entry == catalogue.BiasActivation:
-		for i := range s.In {
-			operands = append(operands, i)
-		}
-	case rows && k.second == noSecond && s.Attr.Prologue.None() && s.Attr.Epilogue.None():
-		operands = []int{0}
-	}
-	return operands
+// elementwiseStep lowers the entries that functions has.
+func elementwiseStep(s *step) error {
+	w := elementwiseKernels[s.Entry]
+	return w.lower(s, func(v way) *Kernel { return w.kernels[v] })
 }
 
 // kernel is the one for a way.

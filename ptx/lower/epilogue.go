@@ -103,7 +103,7 @@ func (t *tail) arguments() (all []any) {
 		all = append(all, sizes)
 	}
 	for i := range t.strides {
-		all = append(all, Buffer{Role: behind, Index: i})
+		all = append(all, Buffer{Role: ofEpilogue, Index: i})
 	}
 	for _, v := range t.values {
 		all = append(all, v)

@@ -11,20 +11,6 @@ import (
 // Expressions become kernels when they are first asked for: their number has no bound. What is baked into such a kernel is the
 // text of the expression; scalars are parameters.
 
-func init() {
-	lowerings[program.Fused] = func(s *step) error {
-		x := s.Attr.Options.(program.Expression)
-		w, err := fusedOf(&x)
-		if err != nil {
-			return err
-		}
-		text := x.String()
-		return w.lower(s, func(v way) *Kernel {
-			return s.made(w.name+[ways]string{"_flat", "_quads", "_elements"}[v], text, w.kernel(v))
-		})
-	}
-}
-
 const (
 	// Registers for elements of operands and for values between them that an expression may take: half of what a thread can have,
 	// for addresses are to come, and the functions' own values. The less, the more threads keep the memory busy.
@@ -114,29 +100,8 @@ func pressure(x *program.Expression) int {
 	return most
 }
 
-// fusedOf is the kernels of an expression.
-func fusedOf(x *program.Expression) (*elementwise, error) {
-	f, err := formulaOf(x)
-	if err != nil {
-		return nil, err
-	}
-	w := &elementwise{formula: f, name: "fused", doc: fmt.Sprintf("Results of %v.", x), ahead: 1}
-	// A quad's operands are all there before its first result is, and its results before they are stored.
-	between := pressure(x) + 3*len(x.Results)
-	if 4*x.Inputs+between > expressionRegisters {
-		return nil, fmt.Errorf("expression %v takes %d registers, at most %d are possible: %w", x, 4*x.Inputs+between,
-			expressionRegisters, compute.ErrUnsupported)
-	}
-	if 4*x.Inputs*quadsPerThread+between <= busyRegisters && len(x.Nodes) <= briefNodes {
-		w.ahead = quadsPerThread
-	}
-	switch {
-	case 4*x.Inputs+between > busyRegisters:
-		w.blocks = 1
-	case 4*x.Inputs+between > busyRegisters/2:
-		w.blocks = 2
-	}
-	// Strided ones have addresses and places besides.
-	w.elements = max(1, min(elementsPerThread, elementsPerThread*4/max(1, x.Inputs)))
-	return w, nil
+// formula is what a kernel computes for one element of each operand, with the names that its parameters have.
+type formula struct {
+	operands, scalars, results []string
+	f                          func(c calc, x, p []float) []float
 }

@@ -37,14 +37,14 @@ func tailOf(x *program.Expression) (*tail, error) {
 
 // rowsWith reports whether steps with an expression, of the entries that take one, launch a kernel of rows or reductions with it. The
 // kernel that joins parts of a reduction has none before it.
-func rowsWith(takes map[*program.Entry]bool, k *Kernel, joins bool) bool {
+func rowsWith(takes func(l lowering) bool, k *Kernel, joins bool) bool {
 	for e, r := range reductions {
-		if takes[e] && (k.Name == r.kernel.Name || joins && k.Name == r.join.Name) {
+		if takes(table()[e]) && (k.Name == r.kernel.Name || joins && k.Name == r.join.Name) {
 			return true
 		}
 	}
 	for e, r := range rowsKernels {
-		if takes[e] && k.Name == r.Name {
+		if takes(table()[e]) && k.Name == r.Name {
 			return true
 		}
 	}
@@ -81,7 +81,7 @@ func TestPtxasExpressions(t *testing.T) {
 			assembles(fmt.Sprintf("%s, head %t, tail %t", k.Name, h != nil, e != nil), m)
 		}
 		if k.between != nil && some(16) {
-			begins, ends := rowsWith(takesPrologue, k, false), rowsWith(takesEpilogue, k, true)
+			begins, ends := rowsWith(func(l lowering) bool { return l.prologue }, k, false), rowsWith(func(l lowering) bool { return l.epilogue }, k, true)
 			if begins {
 				try(h, nil)
 			}

@@ -6,71 +6,93 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// The elementwise entries of the catalogue, each as a function of one element.
+// function computes an entry for one element of each operand; p are the entry's scalars.
+type function func(c calc, x, p []float) float
 
-func init() {
-	unary := func(e *program.Entry, f func(c calc, x float) float) {
-		newElementwise(e, func(c calc, x, _ []float) float { return f(c, x[0]) })
-	}
-	rounding := func(e *program.Entry, how ptx.Mod) {
-		unary(e, func(c calc, x float) float { return ptx.Round(c.k, x, how) })
-	}
-	unary(catalogue.Neg, calc.neg)
-	unary(catalogue.Abs, calc.abs)
-	unary(catalogue.Sqrt, func(c calc, x float) float { return ptx.Sqrt(c.k, x) })
-	unary(catalogue.Recip, func(c calc, x float) float { return ptx.Rcp(c.k, x) })
-	unary(catalogue.Exp, calc.exp)
-	unary(catalogue.Log, calc.log)
-	unary(catalogue.Log2, calc.log2)
-	unary(catalogue.Sin, func(c calc, x float) float { return c.sine(x, 0) })
-	unary(catalogue.Cos, func(c calc, x float) float { return c.sine(x, 1) })
-	unary(catalogue.Tanh, calc.tanh)
-	rounding(catalogue.Floor, ptx.RMI)
-	rounding(catalogue.Ceil, ptx.RPI)
-	rounding(catalogue.Round, ptx.RNI)
-	rounding(catalogue.Trunc, ptx.RZI)
-	unary(catalogue.Sign, calc.sign)
+func unary(f func(c calc, x float) float) function {
+	return func(c calc, x, _ []float) float { return f(c, x[0]) }
+}
 
-	unary(catalogue.ReLU, calc.relu)
-	unary(catalogue.SELU, func(c calc, x float) float {
+func scalar(f func(c calc, x, p float) float) function {
+	return func(c calc, x, p []float) float { return f(c, x[0], p[0]) }
+}
+
+func pairwise(f func(c calc, a, b float) float) function {
+	return func(c calc, x, _ []float) float { return f(c, x[0], x[1]) }
+}
+
+func rounding(how ptx.Mod) function {
+	return unary(func(c calc, x float) float { return ptx.Round(c.k, x, how) })
+}
+
+// gradient is of a function with that slope: of x and dy.
+func gradientOf(slope func(c calc, x float) float) function {
+	return pairwise(func(c calc, x, dy float) float { return c.mul(dy, slope(c, x)) })
+}
+
+// functions are those of the catalogue's elementwise entries.
+var functions = map[*program.Entry]function{
+	catalogue.Neg:   unary(calc.neg),
+	catalogue.Abs:   unary(calc.abs),
+	catalogue.Sqrt:  unary(func(c calc, x float) float { return ptx.Sqrt(c.k, x) }),
+	catalogue.Recip: unary(func(c calc, x float) float { return ptx.Rcp(c.k, x) }),
+	catalogue.Exp:   unary(calc.exp),
+	catalogue.Log:   unary(calc.log),
+	catalogue.Log2:  unary(calc.log2),
+	catalogue.Sin:   unary(func(c calc, x float) float { return c.sine(x, 0) }),
+	catalogue.Cos:   unary(func(c calc, x float) float { return c.sine(x, 1) }),
+	catalogue.Tanh:  unary(calc.tanh),
+	catalogue.Floor: rounding(ptx.RMI),
+	catalogue.Ceil:  rounding(ptx.RPI),
+	catalogue.Round: rounding(ptx.RNI),
+	catalogue.Trunc: rounding(ptx.RZI),
+	catalogue.Sign:  unary(calc.sign),
+
+	catalogue.ReLU: unary(calc.relu),
+	catalogue.SELU: unary(func(c calc, x float) float {
 		return c.mul(c.elu(x, num(catalogue.SELUAlpha)), num(catalogue.SELUScale))
-	})
-	unary(catalogue.Sigmoid, calc.sigmoid)
-	unary(catalogue.GELU, calc.gelu)
-	unary(catalogue.GELUErf, calc.geluErf)
-	unary(catalogue.SiLU, calc.silu)
-	unary(catalogue.HardSwish, calc.hardSwish)
-	unary(catalogue.Mish, calc.mish)
-	unary(catalogue.Softplus, calc.softplus)
-}
+	}),
+	catalogue.Sigmoid:   unary(calc.sigmoid),
+	catalogue.GELU:      unary(calc.gelu),
+	catalogue.GELUErf:   unary(calc.geluErf),
+	catalogue.SiLU:      unary(calc.silu),
+	catalogue.HardSwish: unary(calc.hardSwish),
+	catalogue.Mish:      unary(calc.mish),
+	catalogue.Softplus:  unary(calc.softplus),
 
-func init() {
-	scalar := func(e *program.Entry, f func(c calc, x, p float) float) {
-		newElementwise(e, func(c calc, x, p []float) float { return f(c, x[0], p[0]) })
-	}
-	scalar(catalogue.LeakyReLU, func(c calc, x, alpha float) float { return c.where(ptx.Lt(c.k, x, num(0)), c.mul(alpha, x), x) })
-	scalar(catalogue.ELU, calc.elu)
-	scalar(catalogue.Scale, calc.mul)
-	scalar(catalogue.PowScalar, calc.pow)
-	newElementwise(catalogue.Clip, func(c calc, x, p []float) float { return c.nanMin(c.nanMax(x[0], p[0]), p[1]) })
-}
+	catalogue.LeakyReLU: scalar(func(c calc, x, alpha float) float { return c.where(ptx.Lt(c.k, x, num(0)), c.mul(alpha, x), x) }),
+	catalogue.ELU:       scalar(calc.elu),
+	catalogue.Scale:     scalar(calc.mul),
+	catalogue.PowScalar: scalar(calc.pow),
+	catalogue.Clip:      func(c calc, x, p []float) float { return c.nanMin(c.nanMax(x[0], p[0]), p[1]) },
 
-func init() {
-	binary := func(e *program.Entry, f func(c calc, a, b float) float) {
-		newElementwise(e, func(c calc, x, _ []float) float { return f(c, x[0], x[1]) })
-	}
-	binary(catalogue.Add, calc.add)
-	binary(catalogue.Sub, calc.sub)
-	binary(catalogue.Mul, calc.mul)
-	binary(catalogue.Div, func(c calc, a, b float) float { return ptx.Div(c.k, a, b) })
-	binary(catalogue.Maximum, calc.nanMax)
-	binary(catalogue.Minimum, calc.nanMin)
-	binary(catalogue.Pow, calc.pow)
-	binary(catalogue.Less, func(c calc, a, b float) float { return c.truth(ptx.Lt(c.k, a, b)) })
-	binary(catalogue.LessEqual, func(c calc, a, b float) float { return c.truth(ptx.Le(c.k, a, b)) })
-	binary(catalogue.Equal, func(c calc, a, b float) float { return c.truth(ptx.Eq(c.k, a, b)) })
+	catalogue.Add:       pairwise(calc.add),
+	catalogue.Sub:       pairwise(calc.sub),
+	catalogue.Mul:       pairwise(calc.mul),
+	catalogue.Div:       pairwise(func(c calc, a, b float) float { return ptx.Div(c.k, a, b) }),
+	catalogue.Maximum:   pairwise(calc.nanMax),
+	catalogue.Minimum:   pairwise(calc.nanMin),
+	catalogue.Pow:       pairwise(calc.pow),
+	catalogue.Less:      pairwise(func(c calc, a, b float) float { return c.truth(ptx.Lt(c.k, a, b)) }),
+	catalogue.LessEqual: pairwise(func(c calc, a, b float) float { return c.truth(ptx.Le(c.k, a, b)) }),
+	catalogue.Equal:     pairwise(func(c calc, a, b float) float { return c.truth(ptx.Eq(c.k, a, b)) }),
 
-	newElementwise(catalogue.FMA, func(c calc, x, _ []float) float { return c.fma(x[0], x[1], x[2]) })
-	newElementwise(catalogue.Lerp, func(c calc, x, _ []float) float { return c.fma(x[2], c.sub(x[1], x[0]), x[0]) })
-	newElementwise(catalogue.Select, func(c calc, x, _ []float) float { return c.where(ptx.Eq(c.k, x[0], num(0)), x[2], x[1]) })
+	catalogue.FMA:    func(c calc, x, _ []float) float { return c.fma(x[0], x[1], x[2]) },
+	catalogue.Lerp:   func(c calc, x, _ []float) float { return c.fma(x[2], c.sub(x[1], x[0]), x[0]) },
+	catalogue.Select: func(c calc, x, _ []float) float { return c.where(ptx.Eq(c.k, x[0], num(0)), x[2], x[1]) },
+
+	catalogue.ClipByNorm: func(c calc, x, p []float) float {
+		by := c.nanMin(num(1), c.mul(p[0], ptx.Rsqrt(c.k, x[1])))
+		return c.mul(x[0], c.where(ptx.Eq(c.k, x[1], num(0)), num(1), by)) // 1/√−0 is −Inf
+	},
+
+	catalogue.SwiGLU: pairwise(func(c calc, a, b float) float { return c.mul(c.silu(a), b) }),
+
+	catalogue.GELUBackward:    gradientOf(calc.geluSlope),
+	catalogue.GELUErfBackward: gradientOf(calc.geluErfSlope),
+	catalogue.SiLUBackward:    gradientOf(calc.siluSlope),
+	catalogue.ReLUBackward: pairwise(func(c calc, x, dy float) float {
+		known := c.where(ptx.Gt(c.k, x, num(0)), dy, x) // dy, or NaN
+		return c.where(ptx.Le(c.k, x, num(0)), num(0), known)
+	}),
 }

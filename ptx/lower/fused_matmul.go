@@ -6,10 +6,6 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-func init() {
-	lowerings[catalogue.RMSNormMatVec], lowerings[catalogue.QKV], lowerings[catalogue.GateUpSwiGLU] = fusedMatmul, fusedMatmul, fusedMatmul
-}
-
 // fusedMatmul is one kernel for few rows of x, and composed of others for many.
 func fusedMatmul(s *step) error {
 	m, k := program.RowsCols(s.in[0].Shape)

@@ -8,22 +8,22 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-func init() {
-	lowerings[catalogue.Embedding] = func(s *step) error { return takeRows(s, catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)) }
-	lowerings[catalogue.Gather] = func(s *step) error {
-		d, err := catalogue.GatherAxis(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.GatherOptions))
-		if err != nil {
-			return err
-		}
-		return takeRows(s, d)
+func Embedding(s *step) error { return takeRows(s, catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)) }
+
+func Gather(s *step) error {
+	d, err := catalogue.GatherAxis(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.GatherOptions))
+	if err != nil {
+		return err
 	}
-	lowerings[catalogue.TakeAlong] = func(s *step) error {
-		d, err := catalogue.TakeAlongDims(s.in[0].Shape, s.in[1].Shape)
-		if err != nil {
-			return err
-		}
-		return takeRows(s, d)
+	return takeRows(s, d)
+}
+
+func TakeAlong(s *step) error {
+	d, err := catalogue.TakeAlongDims(s.in[0].Shape, s.in[1].Shape)
+	if err != nil {
+		return err
 	}
+	return takeRows(s, d)
 }
 
 // takeRows makes the result of rows that indices name.

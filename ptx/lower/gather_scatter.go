@@ -8,13 +8,9 @@ import (
 // What puts rows by index finds the updates of each row with integer atomics, whose outcome does not depend on their order, or
 // (the links of a list) is put in order afterwards. Words about updates count them from 1; 0 means none.
 
-func init() {
-	lowerings[catalogue.Scatter] = scatter
-	lowerings[catalogue.ScatterAdd] = scatterAdd
-	lowerings[catalogue.EmbeddingBackward] = func(s *step) error {
-		s.fillWords(result, 0, s.out.Len())
-		return scatterAdd(s)
-	}
+func EmbeddingBackward(s *step) error {
+	s.fillWords(result, 0, s.out.Len())
+	return scatterAdd(s)
 }
 
 // scatter puts the last update of each row of the result there.

@@ -2,7 +2,6 @@ package lower
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/wavelane/wavelane/ptx"
 )
@@ -128,5 +127,3 @@ func (s *side) store(stage ptx.Reg[uint32]) {
 		})
 	}
 }
-
-func log2(n int) int { return bits.TrailingZeros(uint(n)) }

@@ -249,39 +249,6 @@ func (g *gemv[T]) buildRows() {
 // gemvResident is how many blocks a multiprocessor has of a kernel whose lanes have four sums for each vector.
 func gemvResident(room int) int { return max(1, 4/min(room, 2)-room/fewVectors) }
 
-// gemvWidth is how many elements of a matrix 16 bytes hold.
-func gemvWidth[T floating]() int {
-	if _, ok := any(*new(T)).(float32); ok {
-		return 4
-	}
-	return 8
-}
-
-// loadWide reads 16 bytes of a matrix.
-func loadWide[T floating](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T]) (v []ptx.Reg[float32]) {
-	words := ptx.Load4(k, ptx.Cast[uint32](p), ptx.ReadOnly)
-	for _, w := range words {
-		switch any(*new(T)).(type) {
-		case ptx.F16:
-			lo, hi := ptx.UnpackF16(k, ptx.Bitcast[ptx.F16x2](k, w))
-			v = append(v, toFloat32(k, lo), toFloat32(k, hi))
-		case ptx.BF16: // an instruction for each
-			lo, hi := ptx.Shl(k, w, u32(16)), ptx.And(k, w, u32(0xffff0000))
-			v = append(v, ptx.Bitcast[float32](k, lo), ptx.Bitcast[float32](k, hi))
-		default:
-			v = append(v, ptx.Bitcast[float32](k, w))
-		}
-	}
-	return v
-}
-
-func allToFloat32[T floating](k *ptx.Kernel, x []ptx.Reg[T]) (y []ptx.Reg[float32]) {
-	for _, v := range x {
-		y = append(y, toFloat32(k, v))
-	}
-	return y
-}
-
 // acrossLanes adds up the sums of the lanes of a row; lane 0 has the results.
 func (g *gemv[T]) acrossLanes(lane, lanes ptx.Reg[uint32]) (y []ptx.Reg[float32]) {
 	k := g.k

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
@@ -20,22 +19,20 @@ var (
 const scoreDoc = "f32 smoothing; u32 shift, 1 if row i has target i+1; u32 sequence, rows of one; u32 ignore, 1 if the next counts; " +
 	"i32 ignored; f32* x; i32* targets; "
 
-func init() {
-	reductions[catalogue.SumSquares] = summing(squareKernel, plain)
-	lowerings[catalogue.SumSquares] = reduceRows
-	lowerings[catalogue.SoftmaxBackward] = func(s *step) error {
-		rows, cols := program.RowsCols(s.in[0].Shape)
-		passStep(s, softmaxBackwardKernel, rows, cols, 1, false, operand(0), operand(1), result)
-		return nil
-	}
-	lowerings[catalogue.CrossEntropy] = func(s *step) error {
-		scores(s, crossEntropyKernel, true, result)
-		return nil
-	}
-	lowerings[catalogue.CrossEntropyBackward] = func(s *step) error {
-		scores(s, crossEntropyBackwardKernel, false, operand(2), result)
-		return nil
-	}
+func SoftmaxBackward(s *step) error {
+	rows, cols := program.RowsCols(s.in[0].Shape)
+	passStep(s, softmaxBackwardKernel, rows, cols, 1, false, operand(0), operand(1), result)
+	return nil
+}
+
+func CrossEntropy(s *step) error {
+	scores(s, crossEntropyKernel, true, result)
+	return nil
+}
+
+func CrossEntropyBackward(s *step) error {
+	scores(s, crossEntropyBackwardKernel, false, operand(2), result)
+	return nil
 }
 
 func scores(s *step, k *Kernel, perRow bool, more ...any) {

@@ -1,130 +1,12 @@
 package lower
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx/args"
-	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/tensormap"
 )
-
-// Role of a buffer in a lowering.
-type Role uint8
-
-// Roles.
-const (
-	Operand Role = iota
-	Result
-	Scratch
-
-	before // operands of a prologue
-	behind // operands of an epilogue from its second on
-)
-
-// Buffer names memory of a step: an operand, a result, or scratch memory of the lowering, from a number of bytes on.
-// All begin at multiples of [Align]; what lies between the end of the elements and the next multiple of 16 may be read and
-// written, and is undefined.
-type Buffer struct {
-	Role   Role
-	Index  int // of the operand, the result or the scratch buffer
-	Offset int // in bytes
-}
-
-// Align is what buffers begin at multiples of, in bytes.
-const Align = 256
-
-// Plus is the buffer from n bytes further on.
-func (b Buffer) Plus(n int) Buffer {
-	b.Offset += n
-	return b
-}
-
-// Launch runs a kernel once.
-type Launch struct {
-	Kernel *Kernel
-	Grid   [3]uint32 // blocks
-	// Params is the kernel's parameter block; at the places that Pointers names, addresses have to be put, of 8 bytes each.
-	Params   []byte
-	Pointers []Pointer
-	Maps     []TensorMap
-}
-
-// TensorMap is a tensor map in a parameter block: at run time the bytes there become the encoded Map, with the address of the
-// buffer as its Address.
-type TensorMap struct {
-	At int // in bytes
-	Buffer
-	Map tensormap.Map
-}
-
-// Pointer is an address in a parameter block.
-type Pointer struct {
-	At int // in bytes
-	Buffer
-}
-
-// Copy copies bytes between buffers.
-type Copy struct {
-	From, To Buffer
-	Bytes    int
-}
-
-// Fill writes one word of four bytes everywhere.
-type Fill struct {
-	To    Buffer
-	Word  uint32
-	Words int
-}
-
-// Action is a Launch, a Copy or a Fill (exactly one is set).
-type Action struct {
-	Launch *Launch
-	Copy   *Copy
-	Fill   *Fill
-}
-
-// Lowering is the code of one step: actions in order. Each sees what the earlier ones wrote.
-type Lowering struct {
-	Actions []Action
-	Scratch []int // bytes of each scratch buffer; contents undefined at the start
-}
-
-// Caps is what code selection depends on.
-type Caps struct {
-	Multiprocessors int       // grids that stride have a few blocks for each
-	MaxGrid         [3]uint32 // blocks along each axis
-	Target          ir.Target // that code may be for; the zero value is the oldest
-}
-
-// DefaultCaps are those of a large GPU.
-var DefaultCaps = Caps{Multiprocessors: 132, MaxGrid: [3]uint32{math.MaxInt32, 65535, 65535},
-	Target: ir.Target{SM: 90, Suffix: "a"}}
-
-// Chooser picks one of several variants of an operation: class and problem key the choice ("matmul", "1024x1024x1024"),
-// candidates are variant names, the first being the safe default. It returns an index into candidates.
-type Chooser func(class, problem string, candidates []string) int
-
-// step is what a lowering works on: a checked call with all shapes known.
-type step struct {
-	*program.Step
-	in     []program.Type
-	outs   []program.Type
-	out    program.Type // the first of outs
-	caps   *Caps
-	choose Chooser
-	parts  program.Parts // what stands before and behind the entry: Step and in are its own
-	dry    bool          // nobody wants the code, only whether there is some
-	Lowering
-	err error // the first one of launch
-}
-
-// lowerings holds the code of each catalogue entry; files register their own in init.
-var lowerings = map[*program.Entry]func(s *step) error{}
 
 // Lower returns the code of one step. The operands have the types in, the results have the types out, as the catalogue's check
 // gave them. A nil choose takes every default. Where no result has elements there is no code. A result that is an operand
@@ -142,16 +24,16 @@ func Fuses(s *program.Step, in, out []program.Type, caps *Caps) bool {
 }
 
 func lowerStep(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser, dry bool) (Lowering, error) {
-	lower, ok := lowerings[s.Entry]
+	l, ok := table()[s.Entry]
 	if !ok {
 		return Lowering{}, fmt.Errorf("%s has no PTX kernel: %w", s.Entry.Name, compute.ErrUnsupported)
 	}
-	parts, err := s.Entry.Parts(in, s.Attr)
-	if err == nil && !parts.Prologue.None() && !takesPrologue[s.Entry] {
-		err = fmt.Errorf("prologue %v: %w", &parts.Prologue, compute.ErrUnsupported)
+	st, err := newStep(s, in, out, caps, choose, dry)
+	if err == nil && !st.parts.Prologue.None() && !l.prologue {
+		err = fmt.Errorf("prologue %v: %w", &st.parts.Prologue, compute.ErrUnsupported)
 	}
-	if err == nil && !parts.Epilogue.None() && !takesEpilogue[s.Entry] {
-		err = fmt.Errorf("epilogue %v: %w", &parts.Epilogue, compute.ErrUnsupported)
+	if err == nil && !st.parts.Epilogue.None() && !l.epilogue {
+		err = fmt.Errorf("epilogue %v: %w", &st.parts.Epilogue, compute.ErrUnsupported)
 	}
 	if err != nil {
 		return Lowering{}, fmt.Errorf("%s %v: %w", s.Entry.Name, in, err)
@@ -159,153 +41,28 @@ func lowerStep(s *program.Step, in, out []program.Type, caps *Caps, choose Choos
 	if !slices.ContainsFunc(out, func(t program.Type) bool { return t.Len() > 0 }) {
 		return Lowering{}, nil
 	}
-	if choose == nil {
-		choose = func(string, string, []string) int { return 0 }
-	}
-	own := *s
-	own.Attr = parts.Attr
-	st := &step{Step: &own, in: parts.In, outs: out, out: out[0], parts: parts, dry: dry, caps: caps, choose: choose}
-	if err = lower(st); err == nil {
-		err = st.err
+	st.lower = Lower
+	if err = l.lower(st); err == nil {
+		err = st.finish()
 	}
 	if err != nil {
 		return Lowering{}, fmt.Errorf("%s %v: %w", s.Entry.Name, in, err)
 	}
-	st.number(len(in))
 	return st.Lowering, nil
 }
 
-// Entries that take expressions.
-var takesPrologue, takesEpilogue = map[*program.Entry]bool{}, map[*program.Entry]bool{}
-
-// number names the operands as the step has them, which are so many: those of its prologue, its entry and its epilogue.
-func (s *step) number(operands int) {
-	first, rest := len(s.parts.PrologueIn), len(s.parts.EpilogueIn)
-	if first+rest == 0 {
-		return
-	}
-	for _, a := range s.Actions {
-		if a.Launch == nil {
-			continue
+// InPlace lists the operands of a step, by number, in whose memory results may lie that have their type and more than one element:
+// each thread reads nothing of them that another writes, and reads all before it writes.
+func InPlace(s *program.Step) (operands []int) {
+	switch table()[s.Entry].inPlace {
+	case firstOperand:
+		if s.Attr.Prologue.None() && s.Attr.Epilogue.None() {
+			operands = []int{0}
 		}
-		for i := range a.Launch.Pointers {
-			switch b := &a.Launch.Pointers[i].Buffer; {
-			case b.Role == Operand && first > 0:
-				b.Index += first - 1 // in place of its first
-			case b.Role == before:
-				b.Role = Operand
-			case b.Role == behind:
-				b.Role, b.Index = Operand, operands-rest+b.Index
-			}
+	case everyOperand:
+		for i := range s.In {
+			operands = append(operands, i)
 		}
 	}
+	return operands
 }
-
-// launch appends a run of k over blocks. Arguments are, in the order of the kernel's parameters: uint32, int (which has to fit
-// 32 bits), float32, uint64, []uint32 for an array, Buffer for a pointer, and TensorMap, whose At does not matter.
-func (s *step) launch(k *Kernel, grid [3]int, arguments ...any) {
-	if s.err == nil && !s.dry {
-		s.err = s.tryLaunch(k, grid, arguments)
-	}
-}
-
-// made is the kernel for an expression, see there; nil if nobody wants it.
-func (s *step) made(kind, text string, k Kernel) *Kernel {
-	if s.dry {
-		return nil
-	}
-	return made(kind, text, k)
-}
-
-func (s *step) tryLaunch(k *Kernel, grid [3]int, arguments []any) error {
-	l := &Launch{Kernel: k}
-	for i, n := range grid {
-		if n < 1 {
-			return fmt.Errorf("internal error: kernel %s: grid %v", k.Name, grid)
-		}
-		if n > int(s.caps.MaxGrid[i]) {
-			return fmt.Errorf("kernel %s: grid %v, the device allows %v blocks: %w", k.Name, grid, s.caps.MaxGrid, compute.ErrTooLarge)
-		}
-		l.Grid[i] = uint32(n)
-	}
-	layout, err := k.Layout()
-	if err != nil {
-		return err
-	}
-	if len(arguments) != layout.Len() {
-		return fmt.Errorf("internal error: kernel %s has %d parameters, got %d arguments", k.Name, layout.Len(), len(arguments))
-	}
-	l.Params = make([]byte, layout.Size())
-	for i, v := range arguments {
-		var a args.Arg
-		switch v := v.(type) {
-		case int:
-			if v < 0 || v > math.MaxUint32 {
-				return fmt.Errorf("%d does not fit 32 bits: %w", v, compute.ErrTooLarge)
-			}
-			a = args.U32(uint32(v))
-		case uint32:
-			a = args.U32(v)
-		case float32:
-			a = args.F32(v)
-		case uint64:
-			a = args.U64(v)
-		case []uint32:
-			raw := make([]byte, 0, 4*len(v))
-			for _, w := range v {
-				raw = binary.LittleEndian.AppendUint32(raw, w)
-			}
-			a = args.Bytes(raw)
-		case Buffer:
-			l.Pointers = append(l.Pointers, Pointer{layout.Param(i).Offset, v})
-			a = args.Ptr(0)
-		case TensorMap:
-			v.At = layout.Param(i).Offset
-			l.Maps = append(l.Maps, v)
-			a = args.Bytes(make([]byte, tensormap.Size))
-		default:
-			return fmt.Errorf("internal error: kernel %s: argument %d is a %T", k.Name, i, v)
-		}
-		if err := layout.Put(l.Params, i, a); err != nil {
-			return fmt.Errorf("internal error: kernel %s: %w", k.Name, err)
-		}
-	}
-	s.Actions = append(s.Actions, Action{Launch: l})
-	return nil
-}
-
-// copyBytes appends a copy.
-func (s *step) copyBytes(from, to Buffer, n int) {
-	if n > 0 {
-		s.Actions = append(s.Actions, Action{Copy: &Copy{from, to, n}})
-	}
-}
-
-// fillWords appends a fill.
-func (s *step) fillWords(to Buffer, word uint32, n int) {
-	if n > 0 {
-		s.Actions = append(s.Actions, Action{Fill: &Fill{to, word, n}})
-	}
-}
-
-// scratch reserves n bytes.
-func (s *step) scratch(n int) Buffer {
-	s.Scratch = append(s.Scratch, n)
-	return Buffer{Role: Scratch, Index: len(s.Scratch) - 1}
-}
-
-func operand(i int) Buffer { return Buffer{Role: Operand, Index: i} }
-
-// result is the first result.
-var result = resultAt(0)
-
-func resultAt(i int) Buffer { return Buffer{Role: Result, Index: i} }
-
-// strides is a grid for kernels that stride over their data: a block for every per elements, but no more than fill the GPU
-// a few times over.
-func (s *step) strides(n, per int) [3]int {
-	const waves = 16
-	return [3]int{max(1, min(ceilDiv(n, per), waves*s.caps.Multiprocessors)), 1, 1}
-}
-
-func ceilDiv(a, b int) int { return (a + b - 1) / b }

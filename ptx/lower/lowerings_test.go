@@ -11,7 +11,7 @@ import (
 // lowered are the entries that have code, in the order of the catalogue.
 func lowered() (entries []*program.Entry) {
 	for _, e := range catalogue.All() {
-		if lowerings[e] != nil {
+		if _, ok := table()[e]; ok {
 			entries = append(entries, e)
 		}
 	}

@@ -7,15 +7,14 @@ import (
 
 // A page is a warp's, which is a block: with page, table and block it has 12 KiB of shared memory.
 
-func init() {
-	lowerings[catalogue.LZ4Compress] = func(s *step) error {
-		s.launch(lz4Compress, [3]int{s.in[0].Shape[0], 1, 1}, operand(0), resultAt(0), resultAt(1))
-		return nil
-	}
-	lowerings[catalogue.LZ4Decompress] = func(s *step) error {
-		s.launch(lz4Decompress, [3]int{s.in[0].Shape[0], 1, 1}, operand(0), operand(1), resultAt(0), resultAt(1))
-		return nil
-	}
+func LZ4Compress(s *step) error {
+	s.launch(lz4Compress, [3]int{s.in[0].Shape[0], 1, 1}, operand(0), resultAt(0), resultAt(1))
+	return nil
+}
+
+func LZ4Decompress(s *step) error {
+	s.launch(lz4Decompress, [3]int{s.in[0].Shape[0], 1, 1}, operand(0), operand(1), resultAt(0), resultAt(1))
+	return nil
 }
 
 const lz4Words = catalogue.LZ4Page / 4

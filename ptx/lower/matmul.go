@@ -5,14 +5,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
-	"github.com/wavelane/wavelane/internal/program"
 )
-
-func init() {
-	for _, e := range []*program.Entry{catalogue.MatMul, catalogue.MatVec, catalogue.VecMat} {
-		lowerings[e], takesEpilogue[e] = matmulStep, true
-	}
-}
 
 // matmulStep lowers what the catalogue calls a product.
 func matmulStep(s *step) error {
@@ -133,7 +126,7 @@ func (m *matmul) variants() []variant {
 // withSplits is a variant of so many blocks and, before it, the same with the depth cut up, where that fills the GPU better. emit
 // writes results of float32, as many as there are splits.
 func (m *matmul) withSplits(name string, blocks int, emit func(m *matmul, splits int, c Buffer)) (vs []variant) {
-	if n := splitsOf(m.step, blocks, m.K, m.Batch*m.M*m.N); n > 1 {
+	if n := splitsOf(m.step.caps.Multiprocessors, blocks, m.K, m.Batch*m.M*m.N); n > 1 {
 		c := uniform(n, m.Batch, m.M, m.N)
 		vs = append(vs, variant{name: name + c.name, cut: c, emit: func(m *matmul, _, parts Buffer, c cut) {
 			bare := *m
@@ -142,32 +135,6 @@ func (m *matmul) withSplits(name string, blocks int, emit func(m *matmul, splits
 		}})
 	}
 	return append(vs, variant{name: name, emit: func(m *matmul, c, _ Buffer, _ cut) { emit(m, 1, c) }})
-}
-
-// splitsOf returns into how many parts to cut the depth of products when a kernel has so many blocks, and the result so many
-// elements; 1 for none.
-func splitsOf(s *step, blocks, depth, total int) int {
-	if blocks >= s.caps.Multiprocessors || depth < 2*splitDepth {
-		return 1
-	}
-	n := min(depth/splitDepth, splitMost, ceilDiv(2*s.caps.Multiprocessors, blocks), splitWords/total)
-	if n <= 1 {
-		return 1
-	}
-	return ceilDiv(depth, depthOf(depth, n))
-}
-
-// depthOf each of so many parts but the last.
-func depthOf(depth, splits int) int {
-	return max(1, ceilDiv(ceilDiv(depth, splits), depthUnit)) * depthUnit
-}
-
-// flagIf is bit if on.
-func flagIf(bit uint32, on bool) uint32 {
-	if on {
-		return bit
-	}
-	return 0
 }
 
 func (m *matmul) emitTiled(t tiled, splits int, c Buffer) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -49,10 +50,10 @@ type tiling struct {
 	batch, rows, cols int
 }
 
-// tiling is that of the result in tiles of tileM × tileN.
-func (m *matmul) tiling(tileM, tileN, group int) tiling {
-	return tiling{m: tileM, n: tileN, group: group, across: ceilDiv(m.N, tileN), down: ceilDiv(m.M, tileM),
-		batch: m.Batch, rows: m.M, cols: m.N}
+// tilingOf is that of the result of products in tiles of tileM × tileN.
+func tilingOf(d catalogue.MatMulDims, tileM, tileN, group int) tiling {
+	return tiling{m: tileM, n: tileN, group: group, across: ceilDiv(d.N, tileN), down: ceilDiv(d.M, tileM),
+		batch: d.Batch, rows: d.M, cols: d.N}
 }
 
 // tiles of a product.
@@ -71,15 +72,15 @@ func uniform(splits, products, rows, cols int) cut {
 		tiling: tiling{m: 1 << 31, n: 1 << 31, group: 1, across: 1, down: 1, batch: products, rows: rows, cols: cols}}
 }
 
-// cuts lists the ways to share out products in tiles, the best first by this model: blocks take as long as the depth that they go
+// cuts lists the ways to share out products of that depth in tiles, the best first by this model: blocks take as long as the depth that they go
 // over, and tileUnits for each tile that they touch. The GPU has room for some blocks at a time, whose waves add up. When whole
 // tiles leave most of a last wave idle, stream-K has that wave, and the one before it, do what is left over in equal shares.
-func (m *matmul) cuts(t tiling, resident int) []cut {
-	tiles, length := t.tiles()*t.batch, max(1, ceilDiv(m.K, depthUnit)) // of depth 0 the tiles are written all the same
-	room := m.caps.Multiprocessors * resident
+func (t tiling) cuts(multiprocessors, depth, resident int) []cut {
+	tiles, length := t.tiles()*t.batch, max(1, ceilDiv(depth, depthUnit)) // of depth 0 the tiles are written all the same
+	room := multiprocessors * resident
 	cuts := []cut{{parts: 1, length: length, share: 1, tiling: t, time: ceilDiv(tiles, room) * (length + tileUnits)}}
-	if n := splitsOf(m.step, tiles, m.K, m.Batch*m.M*m.N); n > 1 {
-		share := depthOf(m.K, n) / depthUnit
+	if n := splitsOf(multiprocessors, tiles, depth, t.batch*t.rows*t.cols); n > 1 {
+		share := depthOf(depth, n) / depthUnit
 		cuts = t.cut(cuts, "/splitk", tiles, n*share, share, ceilDiv(tiles*n, room)*(share+tileUnits))
 	}
 	waves := max(tiles/room-1, 0) // of whole tiles
@@ -161,4 +162,22 @@ func eachSegment(k *ptx.Kernel, sizes ptx.Array[uint32], at int, item, depth ptx
 		tile.Set(ptx.Add(k, tile.Get(), u32(1)))
 		k.BreakIf(ptx.Eq(k, left.Get(), u32(0)))
 	})
+}
+
+// splitsOf returns into how many parts to cut the depth of products when a kernel has so many blocks, and the result so many
+// elements; 1 for none.
+func splitsOf(multiprocessors, blocks, depth, total int) int {
+	if blocks >= multiprocessors || depth < 2*splitDepth {
+		return 1
+	}
+	n := min(depth/splitDepth, splitMost, ceilDiv(2*multiprocessors, blocks), splitWords/total)
+	if n <= 1 {
+		return 1
+	}
+	return ceilDiv(depth, depthOf(depth, n))
+}
+
+// depthOf each of so many parts but the last.
+func depthOf(depth, splits int) int {
+	return max(1, ceilDiv(ceilDiv(depth, splits), depthUnit)) * depthUnit
 }

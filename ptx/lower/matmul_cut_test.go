@@ -68,8 +68,8 @@ func TestCutsModel(t *testing.T) {
 		caps := Caps{Multiprocessors: 1 + rng.IntN(150), MaxGrid: DefaultCaps.MaxGrid}
 		m := matmul{step: &step{caps: &caps}}
 		m.Batch, m.M, m.N, m.K = 1+rng.IntN(3), 1+rng.IntN(4000), 1+rng.IntN(4000), 1+rng.IntN(9000)
-		of := m.tiling(128, oneOf(rng, 128, 256), oneOf(rng, 1, 8))
-		cuts := m.cuts(of, oneOf(rng, 1, 2, 4))
+		of := tilingOf(m.MatMulDims, 128, oneOf(rng, 128, 256), oneOf(rng, 1, 8))
+		cuts := of.cuts(m.caps.Multiprocessors, m.K, oneOf(rng, 1, 2, 4))
 		tiles := of.tiles() * of.batch
 		for i, c := range cuts {
 			require.True(t, i == 0 || cuts[i-1].time <= c.time)
@@ -97,7 +97,7 @@ func TestSumOfParts(t *testing.T) {
 		r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})
 		m := matmul{step: &step{caps: &r.caps}}
 		m.Batch, m.M, m.N = 1+rng.IntN(3), 1+rng.IntN(40), 1+rng.IntN(20)
-		of := m.tiling(oneOf(rng, 1, 2, 4), oneOf(rng, 2, 4), oneOf(rng, 1, 2, 4))
+		of := tilingOf(m.MatMulDims, oneOf(rng, 1, 2, 4), oneOf(rng, 2, 4), oneOf(rng, 1, 2, 4))
 		all := of.tiles() * of.batch
 		length := 1 + rng.IntN(6)
 		cuts := of.cut(nil, "", 1+rng.IntN(all), length, 1+rng.IntN(2*length), 0)

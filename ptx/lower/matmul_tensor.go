@@ -26,7 +26,7 @@ func (m *matmul) newer() (preferred, others []variant) {
 	}
 	addCuts := func(name string, t tiling, resident, enough int, emit func(m *matmul, c, parts Buffer, cut cut)) {
 		var vs []variant
-		for _, c := range m.cuts(t, resident) {
+		for _, c := range t.cuts(m.caps.Multiprocessors, m.K, resident) {
 			vs = append(vs, variant{name: name + c.name, cut: c, emit: emit, asIs: true})
 		}
 		add(t.batch*t.tiles(), enough, vs)
@@ -38,7 +38,7 @@ func (m *matmul) newer() (preferred, others []variant) {
 			if m.M > wgmmaM/2 && m.N > t.n/2 && m.K >= 4*splitDepth {
 				enough = ceilDiv(enough, 8)
 			}
-			addCuts(fmt.Sprintf("wgmma_%dx%d", wgmmaM, t.n), m.tiling(wgmmaM, t.n, wgmmaGroup), 1, enough,
+			addCuts(fmt.Sprintf("wgmma_%dx%d", wgmmaM, t.n), tilingOf(m.MatMulDims, wgmmaM, t.n, wgmmaGroup), 1, enough,
 				func(m *matmul, c, parts Buffer, cut cut) { m.emitWgmma(set, i, c, parts, cut) })
 		}
 	}
@@ -51,7 +51,7 @@ func (m *matmul) newer() (preferred, others []variant) {
 			case i == len(mmaTiles)-1:
 				enough = 0
 			}
-			addCuts(t.name(), m.tiling(t.m, t.n, 1), t.resident(), enough,
+			addCuts(t.name(), tilingOf(m.MatMulDims, t.m, t.n, 1), t.resident(), enough,
 				func(m *matmul, c, parts Buffer, cut cut) { m.emitMma(set, i, c, parts, cut) })
 		}
 	}

@@ -164,8 +164,6 @@ func (p *mmaProduct) build() {
 	})
 }
 
-func u64(n int) ptx.Reg[uint64] { return ptx.Imm(uint64(n)) }
-
 // addUp adds up the products of a segment: while the tiles of a stage are multiplied, those of the next ones are on their way. The first tile is what the depth has
 // beyond a multiple of a tile's, so that all others are whole. Each turn of the inner loop brings tiles to the stage that the turn
 // before has read, which the barrier in between makes safe; if operands are not aligned, the outer loop does that instead, and the

@@ -155,7 +155,7 @@ func TestMmaProducts(t *testing.T) {
 						e.m, e.n, e.k = (e.m+7)&^7, (e.n+7)&^7, (e.k+7)&^7
 					}
 					e.emit = func(m *matmul) {
-						m.emitMma(set, tile, result, result, m.cuts(m.tiling(mmaTiles[tile].m, mmaTiles[tile].n, 1), 1)[0])
+						m.emitMma(set, tile, result, result, tilingOf(m.MatMulDims, mmaTiles[tile].m, mmaTiles[tile].n, 1).cuts(m.caps.Multiprocessors, m.K, 1)[0])
 					}
 					e.check(t, r, rng)
 				}
@@ -176,7 +176,7 @@ func TestWgmmaProducts(t *testing.T) {
 					e := exact{kind: kind, batch: oneOf(rng, 1, 2), m: 8 * (1 + rng.IntN(20)), n: 8 * (1 + rng.IntN(36)),
 						k: 8 * (1 + rng.IntN(20)), transA: i&1 == 1, transB: i&2 == 2, shareB: rng.IntN(2) == 0}
 					e.emit = func(m *matmul) {
-						m.emitCut(t, rng, m.tiling(wgmmaM, of.n, wgmmaGroup), func(parts Buffer, c cut) {
+						m.emitCut(t, rng, tilingOf(m.MatMulDims, wgmmaM, of.n, wgmmaGroup), func(parts Buffer, c cut) {
 							m.emitWgmma(set, tile, result, parts, c)
 						})
 					}

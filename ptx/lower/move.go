@@ -10,39 +10,38 @@ import (
 
 // Movement takes elements as words of four bytes and never computes with them: every bit of a NaN arrives.
 
-func init() {
-	lowerings[catalogue.Transpose] = func(s *step) error {
-		v, err := catalogue.TransposeView(s.in[0].Shape, s.Attr.Options.(compute.TransposeOptions))
-		if err != nil {
-			return err
-		}
-		gatherView(s, v)
-		return nil
+func Transpose(s *step) error {
+	v, err := catalogue.TransposeView(s.in[0].Shape, s.Attr.Options.(compute.TransposeOptions))
+	if err != nil {
+		return err
 	}
-	lowerings[catalogue.Slice] = func(s *step) error {
-		v, err := catalogue.SliceView(s.in[0].Shape, s.Attr.Options.(compute.SliceOptions))
-		if err != nil {
-			return err
-		}
-		gatherView(s, v)
-		return nil
+	gatherView(s, v)
+	return nil
+}
+
+func Slice(s *step) error {
+	v, err := catalogue.SliceView(s.in[0].Shape, s.Attr.Options.(compute.SliceOptions))
+	if err != nil {
+		return err
 	}
-	lowerings[catalogue.Pad] = pad
-	lowerings[catalogue.Concat] = func(s *step) error {
-		axis, err := catalogue.ConcatAxis(len(s.out.Shape), s.Attr.Options.(compute.ConcatOptions))
-		if err != nil {
-			return err
-		}
-		strides := program.Strides(s.out.Shape)
-		at := 0
-		for i, x := range s.in {
-			if x.Len() > 0 {
-				moveBox(s, boxOf(operand(i), x.Shape, program.Strides(x.Shape), strides, 0, at*strides[axis]))
-			}
-			at += x.Shape[axis]
-		}
-		return nil
+	gatherView(s, v)
+	return nil
+}
+
+func Concat(s *step) error {
+	axis, err := catalogue.ConcatAxis(len(s.out.Shape), s.Attr.Options.(compute.ConcatOptions))
+	if err != nil {
+		return err
 	}
+	strides := program.Strides(s.out.Shape)
+	at := 0
+	for i, x := range s.in {
+		if x.Len() > 0 {
+			moveBox(s, boxOf(operand(i), x.Shape, program.Strides(x.Shape), strides, 0, at*strides[axis]))
+		}
+		at += x.Shape[axis]
+	}
+	return nil
 }
 
 // pad fills the result, then moves the operand into it. Where the operand stays in one piece, only what lies beside it is

@@ -5,8 +5,6 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-func init() { lowerings[catalogue.PagedAttention] = pagedAttention }
-
 func pagedAttention(s *step) error {
 	d, p, err := catalogue.PagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape, s.in[4].Shape,
 		s.Attr.Options.(compute.AttentionOptions))

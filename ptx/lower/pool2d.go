@@ -8,10 +8,9 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-func init() {
-	lowerings[catalogue.MaxPool2D] = func(s *step) error { return poolStep(s, maxPool) }
-	lowerings[catalogue.AvgPool2D] = func(s *step) error { return poolStep(s, avgPool) }
-}
+func MaxPool2D(s *step) error { return poolStep(s, maxPool) }
+
+func AvgPool2D(s *step) error { return poolStep(s, avgPool) }
 
 // poolThreads of a block.
 const poolThreads = 256

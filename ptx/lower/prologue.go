@@ -74,7 +74,7 @@ func (h *head) arguments(own []any) (all []any) {
 		}
 		var sizes []uint32
 		for i, st := range h.strides {
-			all = append(all, Buffer{Role: before, Index: i})
+			all = append(all, Buffer{Role: ofPrologue, Index: i})
 			sizes = append(sizes, uint32(st[0]), uint32(st[1]))
 		}
 		all = append(all, sizes)

@@ -30,7 +30,7 @@ func withPrologue(t *testing.T, rng *rand.Rand, r *rig, e *program.Entry, option
 			}
 		}
 		a := program.Attr{Options: options, Prologue: x, Scalars: append(scalars, testScalars(e)...)}
-		if takesEpilogue[e] && rng.IntN(2) == 0 {
+		if table()[e].epilogue && rng.IntN(2) == 0 {
 			behind, more := randomExpression(rng, tame, 1, 1+rng.IntN(3), 1)
 			a.Epilogue, a.Scalars = behind, append(a.Scalars, more...)
 		}
@@ -70,7 +70,7 @@ func TestPrologues(t *testing.T) {
 	shapes := [][]int{{3, 5}, {1}, {2, 2, 67}, {5, 128}, {1, 700}, {3, 1028}}
 	n := 0
 	for _, e := range catalogue.All() {
-		if !takesPrologue[e] || !e.TakesPrologue() {
+		if !table()[e].prologue || !e.TakesPrologue() {
 			continue
 		}
 		options := []any{e.Options}

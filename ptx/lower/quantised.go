@@ -10,13 +10,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-func init() {
-	for _, e := range []*program.Entry{catalogue.QuantMatMulRowMajor, catalogue.QuantRMSNormMatVec, catalogue.QuantQKV, catalogue.QuantGateUpSwiGLU} {
-		lowerings[e] = quantised
-	}
-	lowerings[catalogue.QuantMatMulColMajor] = quantisedColumns
-}
-
 // quantWeight is a matrix of packed weights, n rows of them, and what becomes of its product with x.
 type quantWeight struct {
 	*blockFormat

@@ -10,8 +10,6 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-func init() { lowerings[catalogue.Dequantize] = dequantize }
-
 var dequantizeKernels = ofFormats(func(f *blockFormat) *Kernel {
 	return register(Kernel{Family: "quant_" + f.name(), Name: "dequantize_" + f.name(), Block: [3]int{partThreads, 1, 1},
 		Doc: "y is the values of rows of weights, four for each thread; of those that are named, or of all. Parameters: u32 sizes[] " +

@@ -118,7 +118,7 @@ func (p *quantProduct) products() int {
 
 // splitsOf is into how many parts the depth is cut for so many blocks, each a multiple of 256, and how deep they are.
 func (p *quantProduct) splitsOf(blocks int) (parts, depth int) {
-	n := splitsOf(p.step, blocks, p.depth, p.products()*p.m*p.n)
+	n := splitsOf(p.step.caps.Multiprocessors, blocks, p.depth, p.products()*p.m*p.n)
 	depth = ceilDiv(ceilDiv(p.depth, n), 256) * 256
 	return ceilDiv(p.depth, depth), depth
 }

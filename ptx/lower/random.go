@@ -8,10 +8,9 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-func init() {
-	lowerings[catalogue.RandomUniform] = func(s *step) error { return randomStep(s, uniformKernel) }
-	lowerings[catalogue.RandomNormal] = func(s *step) error { return randomStep(s, normalKernel) }
-}
+func RandomUniform(s *step) error { return randomStep(s, uniformKernel) }
+
+func RandomNormal(s *step) error { return randomStep(s, normalKernel) }
 
 func randomStep(s *step, k *Kernel) error {
 	quads := ceilDiv(s.out.Len(), 4)

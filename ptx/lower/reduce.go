@@ -184,6 +184,7 @@ var reductions = map[*program.Entry]reducing{
 	catalogue.Mean:       summing(sumKernel, divided),
 	catalogue.NormL1:     summing(absKernel, plain),
 	catalogue.NormL2:     summing(squareKernel, rooted),
+	catalogue.SumSquares: summing(squareKernel, plain),
 	catalogue.DotProduct: summing(productKernel, plain),
 	catalogue.Max:        extreme(1),
 	catalogue.Min:        extreme(-1),
@@ -191,12 +192,6 @@ var reductions = map[*program.Entry]reducing{
 	catalogue.ArgMax:     placing(1),
 	catalogue.ArgMin:     placing(-1),
 	catalogue.Inspect:    {inspectKernel, inspectJoinKernel, 16, none, none},
-}
-
-func init() {
-	for e, r := range reductions {
-		lowerings[e], takesPrologue[e], takesEpilogue[e] = reduceRows, true, r.bytes == 4 // others have no numbers for results
-	}
 }
 
 func reduceRows(s *step) error {

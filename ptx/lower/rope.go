@@ -7,10 +7,9 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-func init() {
-	lowerings[catalogue.Rope] = func(s *step) error { return ropeStep(s, 1) }
-	lowerings[catalogue.RopeBackward] = func(s *step) error { return ropeStep(s, -1) }
-}
+func Rope(s *step) error { return ropeStep(s, 1) }
+
+func RopeBackward(s *step) error { return ropeStep(s, -1) }
 
 // ropeBusy is the number of threads for each multiprocessor from which on they take more than one head each.
 const ropeBusy = 2048

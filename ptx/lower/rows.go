@@ -23,13 +23,6 @@ var rowsKernels = map[*program.Entry]struct {
 	catalogue.LayerNormBackward: {layerNormBackwardKernel, 5, gradient},
 }
 
-func init() {
-	for e, k := range rowsKernels {
-		// No epilogue: ptxas spills kilobytes where one with functions is unrolled over the elements that a thread keeps.
-		lowerings[e], takesPrologue[e] = rowwise, k.second == noSecond
-	}
-}
-
 // longestPart is the number of elements of a task at most, where rows are too long to be kept: a lane then merges 128 tiles.
 const longestPart = 128 * 4 * loopSingles * teamThreads
 

@@ -2,18 +2,15 @@ package lower
 
 import (
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
-func init() {
-	lowerings[catalogue.CumSum] = func(s *step) error {
-		rows, cols := program.RowsCols(s.in[0].Shape)
-		o := s.Attr.Options.(compute.CumSumOptions)
-		scanRows(s, operand(0), result, rows, cols, o.Exclusive, o.Reverse)
-		return nil
-	}
+func CumSum(s *step) error {
+	rows, cols := program.RowsCols(s.in[0].Shape)
+	o := s.Attr.Options.(compute.CumSumOptions)
+	scanRows(s, operand(0), result, rows, cols, o.Exclusive, o.Reverse)
+	return nil
 }
 
 // longestScan is the number of elements of a task at most: 16 tiles, one after the other.

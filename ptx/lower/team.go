@@ -93,41 +93,8 @@ func rowOf[T ptx.Elem](t team, p ptx.Ptr[ptx.Global, T]) ptx.Ptr[ptx.Global, T] 
 	return ptx.At(t.k, p, ptx.MulWideU32(t.k, t.row, t.cols))
 }
 
-func u32(n int) ptx.Reg[uint32] { return ptx.Imm(uint32(n)) }
-
 // merge joins two partial results, of as many registers each. It need not be commutative to the last bit.
 type merge[T ptx.Lane] func(a, b []ptx.Reg[T]) []ptx.Reg[T]
-
-// variables are the registers of a partial result that changes.
-type variables[T ptx.Lane] []*ptx.Var[T]
-
-func variablesOf[T ptx.Lane](k *ptx.Kernel, x []ptx.Reg[T]) (v variables[T]) {
-	for _, r := range x {
-		v = append(v, ptx.VarOf(k, r))
-	}
-	return v
-}
-
-func (v variables[T]) get() (x []ptx.Reg[T]) {
-	for _, r := range v {
-		x = append(x, r.Get())
-	}
-	return x
-}
-
-func (v variables[T]) set(x []ptx.Reg[T]) {
-	for i, r := range x {
-		v[i].Set(r)
-	}
-}
-
-// constants are immediates.
-func constants[T ptx.Lane](values []T) (x []ptx.Reg[T]) {
-	for _, v := range values {
-		x = append(x, ptx.Imm(v))
-	}
-	return x
-}
 
 // warps of a block.
 const warps = teamThreads / 32

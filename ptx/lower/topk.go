@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
@@ -15,8 +14,6 @@ const (
 	topKTile  = 4 * teamThreads // of the block: beside the largest K there is room for one
 	topKLeast = 8192            // elements that are worth a block
 )
-
-func init() { lowerings[catalogue.TopK] = topK }
 
 // topK chooses among parts of rows where rows are few and long, then among what these gave.
 func topK(s *step) error {

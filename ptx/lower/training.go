@@ -23,30 +23,25 @@ var (
 		1, 3, buildAdam)
 )
 
-func init() {
-	newElementwise(catalogue.ClipByNorm, func(c calc, x, p []float) float {
-		by := c.nanMin(num(1), c.mul(p[0], ptx.Rsqrt(c.k, x[1])))
-		return c.mul(x[0], c.where(ptx.Eq(c.k, x[1], num(0)), num(1), by)) // 1/√−0 is −Inf
-	})
-	lowerings[catalogue.SwiGLUBackward] = func(s *step) error {
-		quads := ceilDiv(s.out.Len(), 4)
-		s.launch(swigluBackwardKernel, s.strides(quads, elementwiseBlock), quads, operand(0), operand(1), operand(2), resultAt(0), resultAt(1))
-		return nil
+func SwiGLUBackward(s *step) error {
+	quads := ceilDiv(s.out.Len(), 4)
+	s.launch(swigluBackwardKernel, s.strides(quads, elementwiseBlock), quads, operand(0), operand(1), operand(2), resultAt(0), resultAt(1))
+	return nil
+}
+
+func Adam(s *step) error {
+	c := catalogue.AdamOf(s.Attr.Options.(compute.AdamOptions), 0)
+	rate, root, device, number := c.Rate, c.Root, 0, resultAt(0)
+	if len(s.in) == 5 {
+		rate, root, device, number = c.LR, 0, 1, operand(4)
 	}
-	lowerings[catalogue.Adam] = func(s *step) error {
-		c := catalogue.AdamOf(s.Attr.Options.(compute.AdamOptions), 0)
-		rate, root, device, number := c.Rate, c.Root, 0, resultAt(0)
-		if len(s.in) == 5 {
-			rate, root, device, number = c.LR, 0, 1, operand(4)
-		}
-		quads := ceilDiv(s.out.Len(), 4)
-		arguments := []any{quads, operand(3), resultAt(0), resultAt(1), resultAt(2)}
-		for _, v := range []float64{c.Beta1, 1 - c.Beta1, c.Beta2, 1 - c.Beta2, c.Eps, c.Decay, rate, root, math.Log(c.Beta1), math.Log(c.Beta2)} {
-			arguments = append(arguments, float32(v))
-		}
-		s.launch(adamKernel, s.strides(quads, elementwiseBlock), append(arguments, device, number)...)
-		return nil
+	quads := ceilDiv(s.out.Len(), 4)
+	arguments := []any{quads, operand(3), resultAt(0), resultAt(1), resultAt(2)}
+	for _, v := range []float64{c.Beta1, 1 - c.Beta1, c.Beta2, 1 - c.Beta2, c.Eps, c.Decay, rate, root, math.Log(c.Beta1), math.Log(c.Beta2)} {
+		arguments = append(arguments, float32(v))
 	}
+	s.launch(adamKernel, s.strides(quads, elementwiseBlock), append(arguments, device, number)...)
+	return nil
 }
 
 // severalResults is a kernel whose results come from the elements at their places. f gets those of the operands, then those that the

@@ -1,24 +1,20 @@
 package lower
 
 import (
-	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx"
 )
 
-func init() {
-	newElementwise(catalogue.SwiGLU, func(c calc, x, _ []float) float { return c.mul(c.silu(x[0]), x[1]) })
-	lowerings[catalogue.BiasActivation] = func(s *step) error {
-		rows, cols := program.RowsCols(s.in[0].Shape)
-		kernel, unit := biasActivation, 1
-		if cols%4 == 0 {
-			kernel, unit = biasActivation4, 4
-		}
-		total := rows * cols / unit
-		s.launch(kernel, s.strides(total, elementwiseBlock), total, activationCode(s.Attr), divisorOf(cols/unit), operand(0), operand(1),
-			result)
-		return nil
+func biasActivationStep(s *step) error {
+	rows, cols := program.RowsCols(s.in[0].Shape)
+	kernel, unit := biasActivation, 1
+	if cols%4 == 0 {
+		kernel, unit = biasActivation4, 4
 	}
+	total := rows * cols / unit
+	s.launch(kernel, s.strides(total, elementwiseBlock), total, activationCode(s.Attr), divisorOf(cols/unit), operand(0), operand(1),
+		result)
+	return nil
 }
 
 var biasActivation, biasActivation4 = biasActivationKernel("bias_activation", 1), biasActivationKernel("bias_activation_4", 4)

@@ -1,0 +1,48 @@
+package lower
+
+import (
+	"math/bits"
+
+	"github.com/wavelane/wavelane/ptx"
+)
+
+func log2(n int) int { return bits.TrailingZeros(uint(n)) }
+
+func hasFlag(k *ptx.Kernel, flags ptx.Reg[uint32], flag uint32) ptx.Reg[bool] {
+	return ptx.Ne(k, ptx.And(k, flags, ptx.Imm(flag)), u32(0))
+}
+
+func u64(n int) ptx.Reg[uint64] { return ptx.Imm(uint64(n)) }
+
+func u32(n int) ptx.Reg[uint32] { return ptx.Imm(uint32(n)) }
+
+// variables are the registers of a partial result that changes.
+type variables[T ptx.Lane] []*ptx.Var[T]
+
+func variablesOf[T ptx.Lane](k *ptx.Kernel, x []ptx.Reg[T]) (v variables[T]) {
+	for _, r := range x {
+		v = append(v, ptx.VarOf(k, r))
+	}
+	return v
+}
+
+func (v variables[T]) get() (x []ptx.Reg[T]) {
+	for _, r := range v {
+		x = append(x, r.Get())
+	}
+	return x
+}
+
+func (v variables[T]) set(x []ptx.Reg[T]) {
+	for i, r := range x {
+		v[i].Set(r)
+	}
+}
+
+// constants are immediates.
+func constants[T ptx.Lane](values []T) (x []ptx.Reg[T]) {
+	for _, v := range values {
+		x = append(x, ptx.Imm(v))
+	}
+	return x
+}

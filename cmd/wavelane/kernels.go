@@ -90,9 +90,9 @@ func listedKernels() (list []listedKernel, err error) {
 			if err != nil {
 				return nil, err
 			}
-			use := k.Use()
+			use := lower.UseOf(k)
 			x := listedKernel{Device: "cuda", Family: k.Family, Name: k.Name, Doc: k.Doc, Entries: use.Entries, Block: &k.Block,
-				Target: use.Target, Compiled: k.Compiled(), Intensity: use.Intensity, Bound: use.Bound}
+				Target: use.Target, Compiled: lower.CompiledOf(k), Intensity: use.Intensity, Bound: use.Bound}
 			for i := range layout.Len() {
 				p := layout.Param(i)
 				x.Parameters = append(x.Parameters, listedParameter{p.Name, p.Type.String(), p.Size})

@@ -51,8 +51,8 @@ var compiled = sync.OnceValue(func() map[string][]Compiled {
 	return all
 })
 
-// Compiled are the kernel's registers and memory on each target that they are known for; none if it is newer than the table.
-func (k *Kernel) Compiled() []Compiled { return compiled()[k.Name] }
+// CompiledOf returns a kernel's registers and memory on each target that they are known for; none if it is newer than the table.
+func CompiledOf(k *Kernel) []Compiled { return compiled()[k.Name] }
 
 var uses = sync.OnceValue(func() map[string]Use {
 	all := map[string]Use{}
@@ -63,8 +63,8 @@ var uses = sync.OnceValue(func() map[string]Use {
 	return all
 })
 
-// Use is what is known of the kernel; the zero value if it is newer than the table.
-func (k *Kernel) Use() Use { return uses()[k.Name] }
+// UseOf returns what is known of a kernel; the zero value if it is newer than the table.
+func UseOf(k *Kernel) Use { return uses()[k.Name] }
 
 // tableRows are the lines of a table with so many columns.
 func tableRows(table string, columns int) (rows [][]string) {

@@ -48,15 +48,15 @@ func TestUses(t *testing.T) {
 	}
 	require.Equal(t, now, usesTable, "testdata/uses.tsv is stale: go generate ./ptx/lower")
 	for _, k := range all() {
-		require.NotEmpty(t, k.Use().Entries, k.Name)
-		require.NotEmpty(t, k.Use().Target, k.Name)
+		require.NotEmpty(t, UseOf(k).Entries, k.Name)
+		require.NotEmpty(t, UseOf(k).Target, k.Name)
 	}
 	sum := FamilyOf("reduce").Kernels[0]
-	require.NotEmpty(t, sum.Compiled())
-	for _, c := range sum.Compiled() {
+	require.NotEmpty(t, CompiledOf(sum))
+	for _, c := range CompiledOf(sum) {
 		require.Positive(t, c.Registers)
 		require.Zero(t, c.Stack+c.SpillStores+c.SpillLoads)
 	}
-	require.Nil(t, (&Kernel{Name: "none"}).Compiled())
-	require.Zero(t, (&Kernel{Name: "none"}).Use())
+	require.Nil(t, CompiledOf(&Kernel{Name: "none"}))
+	require.Zero(t, UseOf(&Kernel{Name: "none"}))
 }

@@ -62,7 +62,7 @@ func softmaxBackward(t team) pass {
 			for j, d := range b.load(dy, num(0)) {
 				x[j] = c.mul(x[j], d)
 			}
-			return []float{c.sum(x)}
+			return []float{sumOf(c, x)}
 		},
 		elements: func(all []float, b columns) {
 			x, d := b.load(p, num(0)), b.load(dy, num(0))
@@ -112,7 +112,7 @@ func crossEntropy(t team, backward bool) pass {
 				all = append(all, b.orZero(j, v))
 				own = append(own, c.where(ptx.Eq(k, b.at[j], target), all[j], num(0)))
 			}
-			return []float{m, c.sum(terms), c.sum(all), c.sum(own)}
+			return []float{m, sumOf(c, terms), sumOf(c, all), sumOf(c, own)}
 		},
 	}
 	if !backward {

@@ -16,7 +16,7 @@ func rmsNormBackward(t team) statistic {
 			for i, v := range x {
 				squares[i], products[i] = c.mul(v, v), c.mul(v, g[i])
 			}
-			return []float{c.sum(squares), c.sum(products)}
+			return []float{sumOf(c, squares), sumOf(c, products)}
 		},
 		merge: func(a, b []float) []float { return []float{c.add(a[0], b[0]), c.add(a[1], b[1])} },
 		coefficients: func(acc []float) []float {
@@ -38,14 +38,14 @@ func layerNormBackward(t team) statistic {
 		take: func(x, g []float, l rowTile) []float {
 			of := take(x, nil, l)
 			each := c.inverse(ptx.Max(k, of[0], num(1)))
-			mean := c.mul(c.sum(g), each)
+			mean := c.mul(sumOf(c, g), each)
 			products, deviations := make([]float, len(x)), make([]float, len(x))
 			for i := range x {
 				deviations[i] = c.where(l.has(i), ptx.Sub(k, g[i], mean), num(0))
 				products[i] = c.mul(c.where(l.has(i), ptx.Sub(k, x[i], of[1]), num(0)), deviations[i])
 			}
-			rest := c.mul(c.sum(deviations), each) // the deviations of x sum up to nothing, so that it does not show in the products
-			return append(of, c.add(mean, rest), c.sum(products))
+			rest := c.mul(sumOf(c, deviations), each) // the deviations of x sum up to nothing, so that it does not show in the products
+			return append(of, c.add(mean, rest), sumOf(c, products))
 		},
 		merge: func(a, b []float) []float {
 			n := c.add(a[0], b[0])
@@ -183,7 +183,7 @@ func normColumnsKernel(name string, vectors int) *Kernel {
 						parts = append(parts, ptx.Load(k, ptx.At(k, shared, column).At((i*warps+w)*columnsOfBlock)))
 					}
 					to = ptx.At(k, ptx.At(k, to, ptx.MulWideU32(k, part, cols)), ptx.Add(k, base, column))
-					ptx.Store(k, to, c.sum(parts))
+					ptx.Store(k, to, sumOf(c, parts))
 				}
 			})
 		}})

@@ -27,7 +27,7 @@ var (
 	})
 	normalKernel = randomKernel("random_normal", func(c calc, w [4]ptx.Reg[uint32]) (y [4]float) {
 		for i := 0; i < 4; i += 2 {
-			y[i], y[i+1] = c.normal(w[i], w[i+1])
+			y[i], y[i+1] = boxMuller(c, w[i], w[i+1])
 		}
 		return y
 	})
@@ -62,9 +62,9 @@ func philox(k *ptx.Kernel, c [4]ptx.Reg[uint32], key [2]ptx.Reg[uint32]) [4]ptx.
 	return c
 }
 
-// normal makes two normal numbers of two words, by Box and Muller. The angle is taken apart as an integer: quarters of a turn and what
+// boxMuller makes two normal numbers of two words, by Box and Muller. The angle is taken apart as an integer: quarters of a turn and what
 // is left.
-func (c calc) normal(u, v ptx.Reg[uint32]) (x, y float) {
+func boxMuller(c calc, u, v ptx.Reg[uint32]) (x, y float) {
 	k := c.k
 	first := c.mul(ptx.Convert[float32](k, ptx.Add(k, ptx.Shr(k, u, u32(8)), u32(1))), num(0x1p-24))
 	r := ptx.Sqrt(k, c.mul(c.finiteLog(first), num(-2)), ptx.Approx)

@@ -67,8 +67,8 @@ func ordered(k *ptx.Kernel, b ptx.Reg[int32]) ptx.Reg[int32] {
 	return ptx.Xor(k, b, ptx.And(k, ptx.Shr(k, b, u32(31)), ptx.Imm(int32(math.MaxInt32))))
 }
 
-// signed is sign·x with one bit pattern for zeros and for NaN: arithmetic makes +0 of −0 + 0, and its NaN is 0x7fffffff.
-func (c calc) signed(x, sign float) float { return c.fma(x, sign, num(0)) }
+// withSign is sign·x with one bit pattern for zeros and for NaN: arithmetic makes +0 of −0 + 0, and its NaN is 0x7fffffff.
+func withSign(c calc, x, sign float) float { return c.fma(x, sign, num(0)) }
 
 func larger(k *ptx.Kernel) merge[int32] {
 	return func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return []ptx.Reg[int32]{ptx.Max(k, a[0], b[0])} }
@@ -81,7 +81,7 @@ func largest(t team, behind finish) reduction[int32] {
 	return reduction[int32]{
 		identity: []int32{lowestKey}, neutral: c.mul(sign, num(math.Inf(-1))), merge: larger(k),
 		value: func(x []float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
-			return []ptx.Reg[int32]{orderKey(k, c.signed(x[0], sign))}
+			return []ptx.Reg[int32]{orderKey(k, withSign(c, x[0], sign))}
 		},
 		store: func(acc []ptx.Reg[int32]) {
 			ptx.Store(k, ptx.At(k, out, t.task), behind(c.mul(ptx.Bitcast[float32](k, ordered(k, acc[0])), sign)))
@@ -125,7 +125,7 @@ func place(t team, _ finish) reduction[int32] {
 	return reduction[int32]{
 		identity: noPlace, neutral: c.mul(sign, num(math.Inf(-1))), merge: earlier(k),
 		value: func(x []float, i func() ptx.Reg[uint32]) []ptx.Reg[int32] {
-			return []ptx.Reg[int32]{orderKey(k, c.signed(x[0], sign)), ptx.Bitcast[int32](k, i())}
+			return []ptx.Reg[int32]{orderKey(k, withSign(c, x[0], sign)), ptx.Bitcast[int32](k, i())}
 		},
 		follow: func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return choose(k, ptx.Gt(k, b[0], a[0]), b, a) },
 		store: func(acc []ptx.Reg[int32]) {

@@ -31,8 +31,8 @@ var (
 	l2NormalizeKernel = rowsKernel("l2_normalize", "x/√(Σx² + eps) of rows."+rowsDoc+"f32 eps; f32* x, y, partial.", noSecond, 0, l2Normalize)
 )
 
-// sum adds by a tree.
-func (c calc) sum(x []float) float {
+// sumOf adds by a tree.
+func sumOf(c calc, x []float) float {
 	values := make([][]float, len(x))
 	for i, v := range x {
 		values[i] = []float{v}
@@ -57,7 +57,7 @@ func exponentials(t team, log bool) statistic {
 		for i, v := range x {
 			terms[i] = exp(v, m)
 		}
-		return []float{m, c.sum(terms)}
+		return []float{m, sumOf(c, terms)}
 	}
 	s.merge = func(a, b []float) []float {
 		m := ptx.Max(k, a[0], b[0])
@@ -86,13 +86,13 @@ func layerNorm(t team) statistic {
 			deviations, squares := make([]float, len(x)), make([]float, len(x))
 			n := ptx.Convert[float32](k, ptx.Popc(k, ptx.And(k, l.inside, ptx.Imm(uint32(1)<<len(x)-1))))
 			each := c.inverse(ptx.Max(k, n, num(1)))
-			mean := c.mul(c.sum(x), each)
+			mean := c.mul(sumOf(c, x), each)
 			for i, v := range x {
 				deviations[i] = c.where(l.has(i), ptx.Sub(k, v, mean), num(0))
 				squares[i] = c.mul(deviations[i], deviations[i])
 			}
-			rest := c.mul(c.sum(deviations), each) // what rounding left out of the mean
-			return []float{n, c.add(mean, rest), c.abs(c.fma(c.mul(n, rest), c.neg(rest), c.sum(squares)))}
+			rest := c.mul(sumOf(c, deviations), each) // what rounding left out of the mean
+			return []float{n, c.add(mean, rest), c.abs(c.fma(c.mul(n, rest), c.neg(rest), sumOf(c, squares)))}
 		},
 		merge: func(a, b []float) []float {
 			n, d := c.add(a[0], b[0]), ptx.Sub(k, b[1], a[1])
@@ -130,7 +130,7 @@ func l2Normalize(t team) statistic {
 			for i, v := range x {
 				squares[i] = c.mul(v, v)
 			}
-			return []float{c.sum(squares)}
+			return []float{sumOf(c, squares)}
 		},
 		merge:        func(a, b []float) []float { return []float{c.add(a[0], b[0])} },
 		coefficients: func(acc []float) []float { return []float{ptx.Rsqrt(k, c.add(acc[0], eps))} },

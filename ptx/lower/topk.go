@@ -84,7 +84,7 @@ func buildTopK(k *ptx.Kernel) {
 			}
 			for j := range pairs {
 				i := ptx.Add(k, ptx.Add(k, tile, tid), u32(j*teamThreads))
-				key := ptx.Bitcast[uint32](k, orderKey(k, c.signed(v[j], num(1))))
+				key := ptx.Bitcast[uint32](k, orderKey(k, withSign(c, v[j], num(1))))
 				pair := ptx.Pack64(k, ptx.Not(k, i), ptx.Xor(k, key, ptx.Imm(uint32(1)<<31)))
 				pairs[j].Set(ptx.Select(k, ptx.Lt(k, i, end), pair, none))
 			}

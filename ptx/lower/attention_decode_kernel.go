@@ -114,7 +114,6 @@ func (f decodeFrame) size(i int) ptx.Reg[uint32]               { return f.sizes.
 func (f decodeFrame) signed(i int) ptx.Reg[int32]              { return ptx.Bitcast[int32](f.k, f.size(i)) }
 func (f decodeFrame) flag(i int) ptx.Reg[bool]                 { return ptx.Ne(f.k, f.size(i), u32(0)) }
 func (f decodeFrame) divisor(i int) divisor                    { return divisorAt(f.k, f.sizes, i) }
-func s32(n int) ptx.Reg[int32]                                 { return ptx.Imm(int32(n)) }
 func unsigned(k *ptx.Kernel, x ptx.Reg[int32]) ptx.Reg[uint32] { return ptx.Bitcast[uint32](k, x) }
 
 // quotient is x divided by a divisor of which nothing else is needed.

@@ -7,11 +7,6 @@ import (
 
 const castBlock = 256
 
-func castStep(s *step) error {
-	s.cast(operand(0), s.in[0].DType, result, s.out.DType, s.out.Len())
-	return nil
-}
-
 // casts are the kernels by what they read and what they write.
 var casts = map[[2]compute.DType]*Kernel{
 	{compute.Float16, compute.Float32}: register(Kernel{Family: "unary", Name: "widen", Block: [3]int{castBlock, 1, 1},

@@ -6,12 +6,6 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// tiled is a kernel of that kind.
-type tiled struct {
-	tile
-	*Kernel
-}
-
 // gemms are the kernels that matmul picks from, the largest tile first.
 var gemms = []tiled{gemm(tile{128, 128, 8}), gemm(tile{64, 64, 16})}
 

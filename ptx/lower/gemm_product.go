@@ -329,3 +329,9 @@ func (p *product) placesIn(c ptx.Ptr[ptx.Global, float32]) func(row, col ptx.Reg
 		return ptx.At(k, ptx.At(k, c, ptx.Mul(k, rows, ptx.Convert[uint64](k, p.n))), col).At
 	}
 }
+
+// tiled is a kernel of that kind.
+type tiled struct {
+	tile
+	*Kernel
+}

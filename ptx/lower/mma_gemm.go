@@ -15,13 +15,6 @@ func (t mmaTile) threads() int { return 32 * (t.m / t.warpM) * (t.n / t.warpN) }
 // resident is how many blocks a multiprocessor has at a time, about: 16 warps.
 func (t mmaTile) resident() int { return 512 / t.threads() }
 
-// Tiles of operands are mmaRow bytes deep, in mmaStages stages: with tiles of 128 × 128 that is 48 KiB, all that a block has
-// without asking.
-const (
-	mmaRow    = 64
-	mmaStages = 3
-)
-
 // mmaTiles are those that there are kernels for, the largest first.
 var mmaTiles = []mmaTile{{128, 128, 64, 32}, {64, 64, 32, 32}}
 

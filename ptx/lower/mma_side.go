@@ -213,3 +213,10 @@ func (s *mmaSide) fragments(stage ptx.Reg[uint32]) func(o, step int) []ptx.Reg[u
 		return []ptx.Reg[uint32]{word(o, 0), word(o, 4), word(o+8, 0), word(o+8, 4)}
 	}
 }
+
+// Tiles of operands are mmaRow bytes deep, in mmaStages stages: with tiles of 128 × 128 that is 48 KiB, all that a block has
+// without asking.
+const (
+	mmaRow    = 64
+	mmaStages = 3
+)

@@ -17,39 +17,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
-// perform runs the actions of a lowering on operands of these bytes; the result has so many.
-func (r *rig) perform(t *testing.T, l Lowering, result int, operands ...[]byte) []byte {
-	alloc := func(n int) uint64 {
-		at, err := r.gpu.Alloc(max(16, (n+15)&^15))
-		require.NoError(t, err)
-		t.Cleanup(func() { r.gpu.Free(at) })
-		return at
-	}
-	var in, scratch []uint64
-	for _, b := range operands {
-		in = append(in, alloc(len(b)))
-		require.NoError(t, r.gpu.Write(in[len(in)-1], b))
-	}
-	for _, n := range l.Scratch {
-		scratch = append(scratch, alloc(n))
-	}
-	out := alloc(result)
-	for _, a := range l.Actions {
-		require.NoError(t, r.act(a, func(b Buffer) uint64 {
-			switch b.Role {
-			case Operand:
-				return in[b.Index] + uint64(b.Offset)
-			case Result:
-				return out + uint64(b.Offset)
-			}
-			return scratch[b.Index] + uint64(b.Offset)
-		}))
-	}
-	got := make([]byte, result)
-	require.NoError(t, r.gpu.Read(got, out))
-	return got
-}
-
 // exact is a product of small integers: every kind of numbers holds them and their sums.
 type exact struct {
 	kind    string // f16, bf16, or of float32
@@ -120,7 +87,7 @@ func (e exact) check(t *testing.T, r *rig, rng *rand.Rand) {
 }
 
 // emitCut emits a product whole or cut up at random: some tiles of the first, in shares of any size, or all in equal parts.
-func (m *matmul) emitCut(t *testing.T, rng *rand.Rand, of tiling, emit func(parts Buffer, c cut)) {
+func emitCut(m *matmul, t *testing.T, rng *rand.Rand, of tiling, emit func(parts Buffer, c cut)) {
 	tiles, length := of.tiles()*of.batch, ceilDiv(m.K, depthUnit)
 	all := []cut{{parts: 1, length: max(1, length), share: 1, tiling: of}}
 	if length > 0 {
@@ -148,7 +115,7 @@ func TestMmaProducts(t *testing.T) {
 				t.Parallel()
 				rng := ptxtest.Random(t)
 				for i := range 4 {
-					r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})
+					r := newRigOf(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true}, nil)
 					e := exact{kind: set.mmaKind.name, batch: oneOf(rng, 1, 2), m: 1 + rng.IntN(140), n: 1 + rng.IntN(140), k: rng.IntN(330),
 						transA: i&1 == 1, transB: i&2 == 2, shareB: rng.IntN(2) == 0}
 					if rng.IntN(2) == 0 {
@@ -172,11 +139,11 @@ func TestWgmmaProducts(t *testing.T) {
 				t.Parallel()
 				rng := ptxtest.Random(t)
 				for i := range 4 {
-					r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})
+					r := newRigOf(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true}, nil)
 					e := exact{kind: kind, batch: oneOf(rng, 1, 2), m: 8 * (1 + rng.IntN(20)), n: 8 * (1 + rng.IntN(36)),
 						k: 8 * (1 + rng.IntN(20)), transA: i&1 == 1, transB: i&2 == 2, shareB: rng.IntN(2) == 0}
 					e.emit = func(m *matmul) {
-						m.emitCut(t, rng, tilingOf(m.MatMulDims, wgmmaM, of.n, wgmmaGroup), func(parts Buffer, c cut) {
+						emitCut(m, t, rng, tilingOf(m.MatMulDims, wgmmaM, of.n, wgmmaGroup), func(parts Buffer, c cut) {
 							m.emitWgmma(set, tile, result, parts, c)
 						})
 					}
@@ -191,7 +158,7 @@ func TestWgmmaProducts(t *testing.T) {
 func TestAsyncProducts(t *testing.T) {
 	rng := ptxtest.Random(t)
 	for i := range 8 {
-		r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})
+		r := newRigOf(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true}, nil)
 		e := exact{kind: "f32", batch: oneOf(rng, 1, 2), m: 1 + rng.IntN(140), n: 1 + rng.IntN(270), k: 1 + rng.IntN(40),
 			transA: i&1 == 1, transB: i&2 == 2, shareB: rng.IntN(2) == 0}
 		if e.transA {

@@ -46,3 +46,14 @@ func constants[T ptx.Lane](values []T) (x []ptx.Reg[T]) {
 	}
 	return x
 }
+
+// sumOf adds by a tree.
+func sumOf(c calc, x []float) float {
+	values := make([][]float, len(x))
+	for i, v := range x {
+		values[i] = []float{v}
+	}
+	return tree(values, func(a, b []float) []float { return []float{c.add(a[0], b[0])} })[0]
+}
+
+func s32(n int) ptx.Reg[int32] { return ptx.Imm(int32(n)) }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"os"
-	"runtime/debug"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/program"
@@ -17,18 +17,13 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
-// The software GPU with every check on makes much garbage beside little that stays.
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
-	os.Exit(m.Run())
-}
-
 // rig is the least that can run programs: one after the other on a software GPU with every check on, each value in memory of
 // its own whose bytes nobody has written. It shows what lowerings and kernels do without a driver in between.
 type rig struct {
-	gpu  *sim.GPU
-	caps Caps
-	pick Chooser
+	gpu   *sim.GPU
+	caps  Caps
+	pick  Chooser
+	lower LowerFunc // of programs; not of single actions
 
 	mu      sync.Mutex
 	modules map[string]*sim.Module
@@ -36,12 +31,12 @@ type rig struct {
 	observe func(k *Kernel, s *sim.Stats)
 }
 
-func newRig(t testing.TB, c sim.Config) *rig {
+func newRigOf(t testing.TB, c sim.Config, lower LowerFunc) *rig {
 	// How work is divided depends on the size of the GPU, which the seed chooses.
 	sizes := []int{1, 2, 4, 16, 132}
 	size := sizes[conformance.Seed()%uint64(len(sizes))]
 	t.Logf("%d multiprocessors", size)
-	return &rig{gpu: sim.New(c), caps: Caps{Multiprocessors: size, MaxGrid: DefaultCaps.MaxGrid, Target: DefaultCaps.Target}, modules: map[string]*sim.Module{}}
+	return &rig{lower: lower, gpu: sim.New(c), caps: Caps{Multiprocessors: size, MaxGrid: DefaultCaps.MaxGrid, Target: DefaultCaps.Target}, modules: map[string]*sim.Module{}}
 }
 
 func (r *rig) kernel(k *Kernel) (*sim.Kernel, error) {
@@ -70,7 +65,7 @@ func (r *rig) Compile(p *program.Program) (program.Executable, error) {
 	x := &rigProgram{rig: r, Program: p}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		l, err := Lower(s, p.Types(s.In), p.Types(s.Out), &r.caps, r.pick)
+		l, err := x.lower(s, p.Types(s.In), p.Types(s.Out), &r.caps, r.pick)
 		if err != nil {
 			return nil, err
 		}
@@ -255,3 +250,38 @@ func everyCheck(seed uint64) sim.Config { return sim.Config{Checks: sim.AllCheck
 
 // fast is the configuration for large ones.
 func fast() sim.Config { return sim.Config{Workers: 2} }
+
+// perform runs the actions of a lowering on operands of these bytes; the result has so many.
+func (r *rig) perform(t *testing.T, l Lowering, result int, operands ...[]byte) []byte {
+	alloc := func(n int) uint64 {
+		at, err := r.gpu.Alloc(max(16, (n+15)&^15))
+		require.NoError(t, err)
+		t.Cleanup(func() { r.gpu.Free(at) })
+		return at
+	}
+	var in, scratch []uint64
+	for _, b := range operands {
+		in = append(in, alloc(len(b)))
+		require.NoError(t, r.gpu.Write(in[len(in)-1], b))
+	}
+	for _, n := range l.Scratch {
+		scratch = append(scratch, alloc(n))
+	}
+	out := alloc(result)
+	for _, a := range l.Actions {
+		require.NoError(t, r.act(a, func(b Buffer) uint64 {
+			switch b.Role {
+			case Operand:
+				return in[b.Index] + uint64(b.Offset)
+			case Result:
+				return out + uint64(b.Offset)
+			}
+			return scratch[b.Index] + uint64(b.Offset)
+		}))
+	}
+	got := make([]byte, result)
+	require.NoError(t, r.gpu.Read(got, out))
+	return got
+}
+
+func oneOf[T any](rng *rand.Rand, v ...T) T { return v[rng.IntN(len(v))] }

@@ -31,15 +31,6 @@ var (
 	l2NormalizeKernel = rowsKernel("l2_normalize", "x/√(Σx² + eps) of rows."+rowsDoc+"f32 eps; f32* x, y, partial.", noSecond, 0, l2Normalize)
 )
 
-// sumOf adds by a tree.
-func sumOf(c calc, x []float) float {
-	values := make([][]float, len(x))
-	for i, v := range x {
-		values[i] = []float{v}
-	}
-	return tree(values, func(a, b []float) []float { return []float{c.add(a[0], b[0])} })[0]
-}
-
 // exponentials has the maximum m of a row, at least −FLT_MAX so that −Inf − m never is NaN, and Σexp(x − m). NaN and +Inf make
 // the sum NaN; it is 0 where there is nothing but −Inf, which makes NaN of every element. (Milakov and Gimelshein, "Online
 // normalizer calculation for softmax", 2018.)

@@ -31,8 +31,8 @@ func forcing(t *testing.T, variant string, seed uint64) (r *rig, chosen *int) {
 	return r, chosen
 }
 
-// check compares a call with the reference: of numbers random in [-1, 1], some of them infinite or NaN if wild.
-func (r *rig) check(t *testing.T, rng *rand.Rand, e *program.Entry, a program.Attr, wild bool, shapes ...[]int) {
+// checkVariant compares a call with the reference: of numbers random in [-1, 1], some of them infinite or NaN if wild.
+func checkVariant(r *rig, t *testing.T, rng *rand.Rand, e *program.Entry, a program.Attr, wild bool, shapes ...[]int) {
 	p, io := &program.Program{}, &program.IO{}
 	var slots []program.Slot
 	var in, absolute []reference.Array
@@ -80,8 +80,6 @@ func rounds() int {
 	return 6
 }
 
-func oneOf[T any](rng *rand.Rand, v ...T) T { return v[rng.IntN(len(v))] }
-
 // Every variant of a matrix product: layouts, batches, bias, activations, depths of none to more than one chain.
 func TestMatMulVariants(t *testing.T) {
 	for _, v := range []string{"rows", "columns", "small", "tile64x64", "tile128x128", "async"} {
@@ -126,7 +124,7 @@ func TestMatMulVariants(t *testing.T) {
 					if rng.IntN(2) == 0 {
 						shapes = append(shapes, []int{n})
 					}
-					r.check(t, rng, catalogue.MatMul, program.Attr{Options: o}, rng.IntN(4) == 0, shapes...)
+					checkVariant(r, t, rng, catalogue.MatMul, program.Attr{Options: o}, rng.IntN(4) == 0, shapes...)
 				}
 				require.NotZero(t, *chosen, "calls that have the variant")
 			})
@@ -162,7 +160,7 @@ func TestConv2DVariants(t *testing.T) {
 				if rng.IntN(2) == 0 {
 					shapes = append(shapes, []int{out * o.Groups})
 				}
-				r.check(t, rng, catalogue.Conv2D, program.Attr{Options: o}, rng.IntN(3) == 0, shapes...)
+				checkVariant(r, t, rng, catalogue.Conv2D, program.Attr{Options: o}, rng.IntN(3) == 0, shapes...)
 			}
 			require.NotZero(t, *chosen, "calls that have the variant")
 		})

@@ -15,3 +15,8 @@ func copyStep(s *step) error {
 	s.copyBytes(operand(0), result, s.out.Bytes())
 	return nil
 }
+
+func castStep(s *step) error {
+	s.cast(operand(0), s.in[0].DType, result, s.out.DType, s.out.Len())
+	return nil
+}

@@ -57,3 +57,21 @@ func sumOf(c calc, x []float) float {
 }
 
 func s32(n int) ptx.Reg[int32] { return ptx.Imm(int32(n)) }
+
+// merge joins two partial results, of as many registers each. It need not be commutative to the last bit.
+type merge[T ptx.Lane] func(a, b []ptx.Reg[T]) []ptx.Reg[T]
+
+// tree merges values pairwise, neighbours first.
+func tree[T ptx.Lane](values [][]ptx.Reg[T], f merge[T]) []ptx.Reg[T] {
+	for len(values) > 1 {
+		var next [][]ptx.Reg[T]
+		for i := 0; i+1 < len(values); i += 2 {
+			next = append(next, f(values[i], values[i+1]))
+		}
+		if len(values)%2 == 1 {
+			next = append(next, values[len(values)-1])
+		}
+		values = next
+	}
+	return values[0]
+}

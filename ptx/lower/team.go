@@ -93,9 +93,6 @@ func rowOf[T ptx.Elem](t team, p ptx.Ptr[ptx.Global, T]) ptx.Ptr[ptx.Global, T] 
 	return ptx.At(t.k, p, ptx.MulWideU32(t.k, t.row, t.cols))
 }
 
-// merge joins two partial results, of as many registers each. It need not be commutative to the last bit.
-type merge[T ptx.Lane] func(a, b []ptx.Reg[T]) []ptx.Reg[T]
-
 // warps of a block.
 const warps = teamThreads / 32
 
@@ -151,19 +148,4 @@ func fromFirst[T ptx.Lane](t team, x []ptx.Reg[T]) (y []ptx.Reg[T]) {
 		y = append(y, ptx.Shuffle(k, ptx.ShuffleIndex, r, first, 32, ptx.FullWarp()))
 	}
 	return y
-}
-
-// tree merges values pairwise, neighbours first.
-func tree[T ptx.Lane](values [][]ptx.Reg[T], f merge[T]) []ptx.Reg[T] {
-	for len(values) > 1 {
-		var next [][]ptx.Reg[T]
-		for i := 0; i+1 < len(values); i += 2 {
-			next = append(next, f(values[i], values[i+1]))
-		}
-		if len(values)%2 == 1 {
-			next = append(next, values[len(values)-1])
-		}
-		values = next
-	}
-	return values[0]
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/device"
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // Device is an open GPU. It is safe for concurrent use.
@@ -29,7 +29,7 @@ type state struct {
 	*primary
 	info     Info
 	log      *slog.Logger
-	caps     lower.Caps
+	caps     kit.Caps
 	large    uint64  // bytes of an input beyond which it does not go through pinned memory of its own
 	home     *Stream // that programs run on
 	captures *Stream // that programs are captured on; guarded by submit
@@ -137,7 +137,7 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 	d := &state{
 		primary: p, info: info, log: c.log, streams: map[*Stream]bool{}, modules: map[*Module]bool{},
 		graphs: map[*graph]bool{}, executables: map[*executable]bool{}, events: events{p: p}, large: largeInput,
-		caps: lower.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])},
+		caps: kit.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])},
 			Target: info.CodeTarget()},
 	}
 	if err := d.start(c); err != nil {

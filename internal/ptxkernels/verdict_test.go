@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,20 +116,17 @@ func committed(f *kit.Family) *strictVerdict {
 var analyserHash = sync.OnceValue(func() string {
 	sum := sha256.New()
 	for _, folder := range []string{"analyze", "flow", "eval", "ir", "roofline"} {
-		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
-		if err != nil {
-			panic(err)
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
+		err := filepath.WalkDir(filepath.Join("..", "..", "ptx", folder), func(file string, d fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+				return err
 			}
 			text, err := os.ReadFile(file)
-			if err != nil {
-				panic(err)
-			}
 			fmt.Fprintf(sum, "%s %d\n", filepath.Base(file), len(text))
 			sum.Write(text)
+			return err
+		})
+		if err != nil {
+			panic(err)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])

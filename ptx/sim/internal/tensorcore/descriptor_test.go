@@ -1,4 +1,4 @@
-package sim
+package tensorcore
 
 import (
 	"testing"
@@ -9,15 +9,15 @@ import (
 )
 
 func TestDescriptorFields(t *testing.T) {
-	d, err := decodeDescriptor(0x12340>>4 | 0x4560>>4<<16 | 0x7890>>4<<32 | 5<<49 | 1<<62)
+	d, err := DecodeDescriptor(0x12340>>4 | 0x4560>>4<<16 | 0x7890>>4<<32 | 5<<49 | 1<<62)
 	require.NoError(t, err)
-	require.Equal(t, descriptor{start: 0x12340, leading: 0x4560, stride: 0x7890, base: 5, swizzle: tensormap.Swizzle128}, d)
+	require.Equal(t, Descriptor{start: 0x12340, leading: 0x4560, stride: 0x7890, base: 5, swizzle: tensormap.Swizzle128}, d)
 	for code, s := range []tensormap.Swizzle{tensormap.NoSwizzle, tensormap.Swizzle128, tensormap.Swizzle64, tensormap.Swizzle32} {
-		d, err := decodeDescriptor(uint64(code) << 62)
+		d, err := DecodeDescriptor(uint64(code) << 62)
 		require.NoError(t, err)
 		require.Equal(t, s, d.swizzle)
 	}
-	_, err = decodeDescriptor(1 << 46)
+	_, err = DecodeDescriptor(1 << 46)
 	require.ErrorContains(t, err, "outside its fields")
 }
 
@@ -28,7 +28,7 @@ func TestDescriptorCanonical(t *testing.T) {
 	for _, size := range []int{1, 2, 4} {
 		T := 16 / size
 		for _, s := range []tensormap.Swizzle{tensormap.NoSwizzle, tensormap.Swizzle32, tensormap.Swizzle64, tensormap.Swizzle128} {
-			d := descriptor{start: start, leading: lbo, stride: sbo, swizzle: s}
+			d := Descriptor{start: start, leading: lbo, stride: sbo, swizzle: s}
 			w := s.Span() / 16
 			for mn := range 256 {
 				for k := range 32 / size {
@@ -38,7 +38,7 @@ func TestDescriptorCanonical(t *testing.T) {
 					} else { // ((8,m),(T,2)):((wT,SBO),(1,T))
 						plain = mn%8*w*16 + mn/8*sbo + k%T*size + k/T*16
 					}
-					require.EqualValues(t, s.Apply(uint64(start+plain)), d.address(mn, k, size, false), "%v mn %d k %d", s, mn, k)
+					require.EqualValues(t, s.Apply(uint64(start+plain)), d.Address(mn, k, size, false), "%v mn %d k %d", s, mn, k)
 					if size != 2 {
 						continue
 					}
@@ -47,15 +47,15 @@ func TestDescriptorCanonical(t *testing.T) {
 					} else { // ((T,w,m),(8,k)):((1,T,LBO),(wT,SBO))
 						plain = mn%T*2 + mn/T%w*16 + mn/T/w*lbo + k%8*w*16 + k/8*sbo
 					}
-					require.EqualValues(t, s.Apply(uint64(start+plain)), d.address(mn, k, size, true), "%v mn %d k %d", s, mn, k)
+					require.EqualValues(t, s.Apply(uint64(start+plain)), d.Address(mn, k, size, true), "%v mn %d k %d", s, mn, k)
 				}
 			}
 		}
 	}
 	// A pattern that starts off its boundary, with the base offset that says so, is the same pattern moved.
-	d0 := descriptor{start: 0x8000, stride: 1024, swizzle: tensormap.Swizzle128}
-	d1 := descriptor{start: 0x8000 + 3*128, stride: 1024, swizzle: tensormap.Swizzle128, base: 3}
+	d0 := Descriptor{start: 0x8000, stride: 1024, swizzle: tensormap.Swizzle128}
+	d1 := Descriptor{start: 0x8000 + 3*128, stride: 1024, swizzle: tensormap.Swizzle128, base: 3}
 	for mn := range 64 {
-		require.Equal(t, d0.address(mn, 5, 2, false)+3*128, d1.address(mn, 5, 2, false))
+		require.Equal(t, d0.Address(mn, 5, 2, false)+3*128, d1.Address(mn, 5, 2, false))
 	}
 }

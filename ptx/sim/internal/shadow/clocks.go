@@ -1,8 +1,13 @@
-package sim
+package shadow
 
 import (
 	"math/bits"
 	"slices"
+)
+
+const (
+	warpSize = 32
+	full     = ^uint32(0)
 )
 
 // The order of memory accesses, as vector clocks. There is one time for the whole GPU, which goes on whenever a warp
@@ -201,8 +206,8 @@ func (k *clocks) prune(v *view) {
 	})
 }
 
-// warpClock is the order of a warp's lanes among all others.
-type warpClock struct {
+// Warp is what the lanes of a warp know of all others, and the time of what they do themselves.
+type Warp struct {
 	id, block, cluster uint32
 	lo                 uint32 // the block's first warp
 	epoch              uint64 // the time that accesses get
@@ -220,7 +225,7 @@ type fences struct {
 	pending  [3]*view    // by distance: what strong reads have seen, for the next fence to acquire
 }
 
-func (w *warpClock) view(lane int) *view {
+func (w *Warp) view(lane int) *view {
 	if w.common != nil {
 		return w.common
 	}
@@ -228,7 +233,7 @@ func (w *warpClock) view(lane int) *view {
 }
 
 // set gives the lanes a new view.
-func (w *warpClock) set(lanes uint32, v *view) {
+func (w *Warp) set(lanes uint32, v *view) {
 	if lanes|w.gone == full {
 		w.common = v
 		return
@@ -247,14 +252,8 @@ func (w *warpClock) set(lanes uint32, v *view) {
 	}
 }
 
-// start makes the warp one that knows what was before the launch.
-func (k *clocks) start(w *warpClock, index, block, cluster, exists uint32) {
-	*w = warpClock{id: index, block: block, cluster: cluster, lo: block * k.per, epoch: k.tick(), gone: ^exists}
-	w.common = &view{block: block, warp: index, all: k.base, mine: k.base}
-}
-
 // publish is what the lanes together know, their own accesses so far included. The warp goes on in a new time.
-func (k *clocks) publish(w *warpClock, lanes uint32) *view {
+func (k *clocks) publish(w *Warp, lanes uint32) *view {
 	n := *k.together(w, lanes)
 	if lanes|w.gone == full {
 		k.home(&n, w.id)
@@ -283,20 +282,20 @@ func (k *clocks) home(v *view, warp uint32) {
 
 // publishOne is publish for a lane, without a new time: lanes that execute the same instruction one by one share it. The
 // lane's own next access begins it, see fresh.
-func (k *clocks) publishOne(w *warpClock, lane int, at int32) *view {
+func (k *clocks) publishOne(w *Warp, lane int, at int32) *view {
 	w.told, w.toldAt = w.told|1<<lane, at
 	return k.view(snapshot{w.view(lane), w.epoch}, w.id*warpSize+uint32(lane))
 }
 
 // fresh makes sure that what the lanes do now is later than what they have published.
-func (k *clocks) fresh(w *warpClock, lanes uint32, at int32) {
+func (k *clocks) fresh(w *Warp, lanes uint32, at int32) {
 	if w.told != 0 && (w.toldAt != at || w.told&lanes != 0) {
 		w.told, w.epoch = 0, k.tick()
 	}
 }
 
 // together is what the lanes know if they tell each other.
-func (k *clocks) together(w *warpClock, lanes uint32) *view {
+func (k *clocks) together(w *Warp, lanes uint32) *view {
 	if w.common != nil {
 		return w.common
 	}
@@ -308,7 +307,7 @@ func (k *clocks) together(w *warpClock, lanes uint32) *view {
 }
 
 // learn adds a view to what the lanes know.
-func (k *clocks) learn(w *warpClock, lanes uint32, v *view) {
+func (k *clocks) learn(w *Warp, lanes uint32, v *view) {
 	if v == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package sim
+package shadow
 
 import (
 	"math/bits"
@@ -19,16 +19,20 @@ const (
 	scopeShift      = 1
 )
 
-// The levels of scopes. The distance of two threads is that of the smallest scope with both.
+// Scope is which threads an access or a fence synchronises with. The distance of two threads is that of the smallest scope with both.
+type Scope int
+
+// The scopes.
 const (
-	weakScope = iota
-	ctaScope
-	clusterScope
-	gpuScope
-	noBlock = ^uint32(0)
+	Weak Scope = iota // an access that does not synchronise
+	CTA
+	Cluster
+	GPU
 )
 
-func (m mode) scope() int { return int(m >> scopeShift) }
+const noBlock = ^uint32(0)
+
+func (m mode) scope() Scope { return Scope(m >> scopeShift) }
 
 // entry is an access of some lanes of a warp. Time 0 stands for none.
 type entry struct {
@@ -88,20 +92,55 @@ const (
 	maxGlobal = 16
 )
 
-// conflict is an earlier access with which one races.
-type conflict struct {
-	thread uint32
-	at     int32
-	mode   mode
+// Conflict is an earlier access with which one races.
+type Conflict struct {
+	Thread        uint32 // see Races.Locate
+	At            int32  // its instruction
+	Write, Strong bool
 }
 
-// races finds races of a launch.
-type races struct {
+// conflict is the Conflict of a thread's access in a mode.
+func conflict(thread uint32, at int32, m mode) Conflict {
+	return Conflict{thread, at, m&writes != 0, m.scope() != Weak}
+}
+
+// Races finds races of a launch.
+type Races struct {
+	// Limits are how long the lists of a word's accesses become, in shared and in global memory. Beyond them accesses are known by
+	// block only.
+	Limits [2]int
+
 	clocks
 	cluster uint32 // blocks in a cluster
-	limits  [2]int // of lists, in shared and in global memory
 	crowds  uint64
 	memo    [1 << 10]transition
+}
+
+// NewRaces returns a Races in which nothing has happened.
+func NewRaces() *Races {
+	return &Races{Limits: [2]int{maxShared, maxGlobal}, clocks: clocks{now: 1}}
+}
+
+// Begin starts a launch of blocks with so many warps, in clusters of so many blocks. All that was before happened before it.
+func (d *Races) Begin(warps, blocks int) {
+	d.base = d.tick()
+	d.per, d.cluster = uint32(warps), uint32(blocks)
+}
+
+// Start makes w the warp with an index in the block with a rank in a cluster, of which the lanes in exists exist. It knows what was
+// before the launch.
+func (d *Races) Start(w *Warp, cluster, rank, index int, exists uint32) {
+	block := uint32(cluster)*d.cluster + uint32(rank)
+	id := block*d.per + uint32(index)
+	*w = Warp{id: id, block: block, lo: block * d.per, epoch: d.tick(), gone: ^exists}
+	w.common = &view{block: block, warp: id, all: d.base, mine: d.base}
+}
+
+// Locate says which thread of a launch a number stands for: cluster, rank of its block in the cluster and index in the block.
+func (d *Races) Locate(thread uint32) (cluster, rank, index int) {
+	warp := thread / warpSize
+	block := warp / d.per
+	return int(block / d.cluster), int(block % d.cluster), int(warp%d.per*warpSize + thread%warpSize)
 }
 
 // transition is a step from crowd to crowd that has been computed before.
@@ -111,23 +150,23 @@ type transition struct {
 }
 
 // distance is the level of the smallest scope that holds both blocks.
-func (d *races) distance(a, b uint32) int {
+func (d *Races) distance(a, b uint32) Scope {
 	switch {
 	case a == b:
-		return ctaScope
+		return CTA
 	case a/d.cluster == b/d.cluster:
-		return clusterScope
+		return Cluster
 	}
-	return gpuScope
+	return GPU
 }
 
 // touch notes an access of a lane to a cell. from is the time before which nothing counts. It returns
 // false and the access with which it races.
-func (d *races) touch(w *warpClock, lane int, v *view, cl *cell, from uint64, m mode, at int32, limit int) (conflict, bool) {
+func (d *Races) touch(w *Warp, lane int, v *view, cl *cell, from uint64, m mode, at int32, limit int) (Conflict, bool) {
 	me := w.id*warpSize + uint32(lane)
 	if t := cl.time; t > from && cl.thread != me && (t > v.all || cl.thread/warpSize-w.lo >= d.per) &&
 		!d.before(v, cl.thread/warpSize, 1<<(cl.thread%warpSize), t) {
-		return conflict{cl.thread, cl.at, writes}, false
+		return conflict(cl.thread, cl.at, writes), false
 	}
 	if cl.first.time <= from && cl.more.none() {
 		cl.first = entry{}
@@ -142,13 +181,13 @@ func (d *races) touch(w *warpClock, lane int, v *view, cl *cell, from uint64, m 
 		more := cl.more
 		more.clear()
 		*cl = cell{time: w.epoch, thread: me, at: at, more: more}
-		return conflict{}, true
+		return Conflict{}, true
 	}
 	e := entry{w.epoch, w.id, 1 << lane, at, m}
 	if ordered && (cl.more.none() || m == 0 && !cl.more.writes) && (cl.first.time == 0 || covers(m, cl.first.mode)) {
 		cl.first = e
 		cl.more.clear()
-		return conflict{}, true
+		return Conflict{}, true
 	}
 	if !ordered && (m != 0 || cl.first.mode&writes != 0 || cl.more != nil && cl.more.writes) {
 		if c, ok := d.conflicts(w, lane, v, cl, from, m); !ok {
@@ -156,35 +195,35 @@ func (d *races) touch(w *warpClock, lane int, v *view, cl *cell, from uint64, m 
 		}
 	}
 	d.add(w, v, cl, from, e, limit)
-	return conflict{}, true
+	return Conflict{}, true
 }
 
 // quiet tells quickly whether all accesses since the last write happened before: those of the own block, up to its last
 // barrier.
-func (cl *cell) quiet(w *warpClock, v *view, per uint32) bool {
+func (cl *cell) quiet(w *Warp, v *view, per uint32) bool {
 	f := &cl.first
 	return f.time <= v.all && (f.time == 0 || f.warp-w.lo < per) &&
 		(cl.more == nil || cl.more.latest <= v.all && !cl.more.alien && (len(cl.more.list) == 0 || cl.more.list[0].warp-w.lo < per))
 }
 
 // racing tells whether accesses in these modes conflict, in blocks at a distance.
-func racing(a, b mode, distance int) bool {
+func racing(a, b mode, distance Scope) bool {
 	return (a|b)&writes != 0 && (a.scope() < distance || b.scope() < distance)
 }
 
 // conflicts looks for an entry that conflicts with a lane's access.
-func (d *races) conflicts(w *warpClock, lane int, v *view, cl *cell, from uint64, m mode) (conflict, bool) {
-	observed := m.scope() == weakScope && cl.more != nil && cl.more.observer != 0 && d.follows(w, lane, v, cl.more)
-	if !(observed && cl.first.mode.scope() != weakScope) {
+func (d *Races) conflicts(w *Warp, lane int, v *view, cl *cell, from uint64, m mode) (Conflict, bool) {
+	observed := m.scope() == Weak && cl.more != nil && cl.more.observer != 0 && d.follows(w, lane, v, cl.more)
+	if !(observed && cl.first.mode.scope() != Weak) {
 		if c, ok := d.against(w, lane, v, &cl.first, from, m); !ok {
 			return c, false
 		}
 	}
 	if cl.more == nil {
-		return conflict{}, true
+		return Conflict{}, true
 	}
 	for i := range cl.more.list {
-		if observed && cl.more.list[i].mode.scope() != weakScope {
+		if observed && cl.more.list[i].mode.scope() != Weak {
 			continue
 		}
 		if c, ok := d.against(w, lane, v, &cl.more.list[i], from, m); !ok {
@@ -193,19 +232,19 @@ func (d *races) conflicts(w *warpClock, lane int, v *view, cl *cell, from uint64
 	}
 	if cl.more.crowd != nil {
 		for _, e := range cl.more.crowd.list {
-			if observed && e.mode.scope() != weakScope {
+			if observed && e.mode.scope() != Weak {
 				continue
 			}
 			if e.time > from && racing(m, e.mode, d.distance(w.block, e.warp)) && e.time > d.knownBlock(v, e.warp) {
-				return conflict{e.warp * d.per * warpSize, e.at, e.mode}, false
+				return conflict(e.warp*d.per*warpSize, e.at, e.mode), false
 			}
 		}
 	}
-	return conflict{}, true
+	return Conflict{}, true
 }
 
 // observe notes a strong access, after it was added.
-func (cl *cell) observe(c *warpClock, lane int, op *memOp) {
+func (cl *cell) observe(c *Warp, lane int, atomic bool) {
 	if cl.more == nil {
 		if cl.first.lanes&(cl.first.lanes-1) == 0 {
 			return // there was no other to observe
@@ -213,35 +252,35 @@ func (cl *cell) observe(c *warpClock, lane int, op *memOp) {
 		cl.more = &accesses{}
 	}
 	cl.more.observer, cl.more.observed = 0, c.epoch
-	if op.atomic {
+	if atomic {
 		cl.more.observer = c.id*warpSize + uint32(lane) + 1
 	}
 }
 
 // follows tells whether a lane's access comes after what the observer saw.
-func (d *races) follows(w *warpClock, lane int, v *view, s *accesses) bool {
+func (d *Races) follows(w *Warp, lane int, v *view, s *accesses) bool {
 	o := s.observer - 1
 	return o == w.id*warpSize+uint32(lane) || d.before(v, o/warpSize, 1<<(o%warpSize), s.observed)
 }
 
-func (d *races) against(w *warpClock, lane int, v *view, e *entry, from uint64, m mode) (conflict, bool) {
+func (d *Races) against(w *Warp, lane int, v *view, e *entry, from uint64, m mode) (Conflict, bool) {
 	lanes := e.lanes
 	if e.warp == w.id {
 		lanes &^= 1 << lane
 	}
 	if lanes == 0 || e.time <= from || !racing(m, e.mode, d.distance(w.block, e.warp/d.per)) ||
 		d.before(v, e.warp, lanes, e.time) {
-		return conflict{}, true
+		return Conflict{}, true
 	}
 	for ; ; lanes &= lanes - 1 {
 		if one := lanes & -lanes; !d.before(v, e.warp, one, e.time) {
-			return conflict{e.warp*warpSize + uint32(bits.TrailingZeros32(one)), e.at, e.mode}, false
+			return conflict(e.warp*warpSize+uint32(bits.TrailingZeros32(one)), e.at, e.mode), false
 		}
 	}
 }
 
 // add notes an access of one lane, which conflicts with nothing.
-func (d *races) add(w *warpClock, v *view, cl *cell, from uint64, e entry, limit int) {
+func (d *Races) add(w *Warp, v *view, cl *cell, from uint64, e entry, limit int) {
 	same := func(o *entry) bool {
 		if o.warp != e.warp || o.time != e.time || o.mode != e.mode {
 			return false
@@ -310,14 +349,14 @@ func covers(e, o mode) bool {
 	case e == 0:
 		return o&writes == 0
 	case e&writes != 0:
-		return o.scope() >= e.scope() && o.scope() > weakScope
+		return o.scope() >= e.scope() && o.scope() > Weak
 	}
 	return o&writes == 0 && o.scope() >= e.scope()
 }
 
 // fold gives up lanes and warps in favour of blocks, first of other blocks than the warp's. Kernels that order such a
 // word's accesses by less than whole blocks are then taken for racy; none of the usual ones does.
-func (d *races) fold(w *warpClock, s *accesses, limit int) {
+func (d *Races) fold(w *Warp, s *accesses, limit int) {
 	for _, own := range []bool{false, true} {
 		s.list = slices.DeleteFunc(s.list, func(e entry) bool {
 			if block := e.warp / d.per; own || block != w.block {
@@ -333,7 +372,7 @@ func (d *races) fold(w *warpClock, s *accesses, limit int) {
 }
 
 // joinCrowd is a crowd with one more block.
-func (d *races) joinCrowd(c *crowd, e entry) *crowd {
+func (d *Races) joinCrowd(c *crowd, e entry) *crowd {
 	id := uint64(0)
 	if c != nil {
 		id = c.id

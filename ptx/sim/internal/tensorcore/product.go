@@ -1,4 +1,4 @@
-package sim
+package tensorcore
 
 import (
 	"fmt"
@@ -10,23 +10,26 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// product is D = A·B + C as mma, wmma and wgmma compute it.
+// Product is D = A·B + C as mma, wmma and wgmma compute it.
 //
 // Hardware does not say how it rounds inside. Here products are exact and summed in float64, from C on and along k upwards;
 // the result is rounded once, to nearest even. NaN is the canonical one. Products of f64 are a chain of fused multiply-adds
 // along k. Integers are summed exactly, and wrap, or saturate with .satfinite.
-type product struct {
-	m, n, k        int
-	td, ta, tb, tc ir.Type
-	saturate       bool
-	bit            ir.Mod // "and" or "xor" for products of single bits
-	decodeA        func(uint64) float64
-	decodeB        func(uint64) float64
+type Product struct {
+	M, N, K          int
+	Saturate         bool // sums of integers
+	Xor              bool // products of single bits count different bits instead of common ones
+	NegateA, NegateB bool
+
+	td, ta, tb, tc            ir.Type
+	decodeA, decodeB, decodeC func(uint64) float64
 }
 
-// newProduct checks that the types go together.
-func newProduct(m, n, k int, td, ta, tb, tc ir.Type) (*product, error) {
-	p := &product{m: m, n: n, k: k, td: td, ta: ta, tb: tb, tc: tc}
+// NewProduct returns a product of an m×k matrix of type ta and a k×n matrix of type tb, added to one of type tc. It is an error if
+// no instruction has these types together.
+func NewProduct(m, n, k int, td, ta, tb, tc ir.Type) (*Product, error) {
+	p := &Product{M: m, N: n, K: k, td: td, ta: ta, tb: tb, tc: tc,
+		decodeA: decoder(ta), decodeB: decoder(tb), decodeC: decoder(tc)}
 	ok := false
 	switch {
 	case ta == ir.F64:
@@ -44,7 +47,6 @@ func newProduct(m, n, k int, td, ta, tb, tc ir.Type) (*product, error) {
 	if !ok {
 		return nil, fmt.Errorf("product of %v and %v added to %v, result %v: %w", ta, tb, tc, td, compute.ErrUnsupported)
 	}
-	p.decodeA, p.decodeB = decoder(ta), decoder(tb)
 	return p, nil
 }
 
@@ -74,6 +76,17 @@ func decoder(t ir.Type) func(uint64) float64 {
 		return func(b uint64) float64 { return float64(int64(b<<n) >> n) }
 	}
 	return func(b uint64) float64 { return float64(b) }
+}
+
+// decode makes numbers of the bits of elements, with the opposite sign if negate is set.
+func decode(bits []uint64, number func(uint64) float64, negate bool) []float64 {
+	v := make([]float64, len(bits))
+	for i, b := range bits {
+		if v[i] = number(b); negate {
+			v[i] = -v[i]
+		}
+	}
+	return v
 }
 
 // encode rounds a sum to the type of the result, f16 or f32.
@@ -106,8 +119,8 @@ func toOdd(v float64) float32 {
 	return math.Float32frombits(b | 1)
 }
 
-// compute makes D of the elements' bits: a by rows, b by columns, c and d by rows. d may be c.
-func (p *product) compute(d, c, a, b []uint64) {
+// Compute computes D from the bits of the elements: a by rows, b by columns, c and d by rows. d may be c.
+func (p *Product) Compute(d, c, a, b []uint64) {
 	switch {
 	case p.ta == ir.F64:
 		p.double(d, c, a, b)
@@ -119,21 +132,14 @@ func (p *product) compute(d, c, a, b []uint64) {
 }
 
 // general computes all but f64 and single bits. Sums of integers stay far below 2^53, so float64 serves them too.
-func (p *product) general(d, c, a, b []uint64) {
-	fa, fb := make([]float64, p.m*p.k), make([]float64, p.n*p.k)
-	for i := range fa {
-		fa[i] = p.decodeA(a[i])
-	}
-	for i := range fb {
-		fb[i] = p.decodeB(b[i])
-	}
-	decodeC := decoder(p.tc)
-	for i := range p.m {
-		row := fa[i*p.k : (i+1)*p.k]
-		for j := 0; j < p.n; j += 4 { // four sums at once, as each waits for its own last one
-			at := i*p.n + j
-			s0, s1, s2, s3 := decodeC(c[at]), decodeC(c[at+1]), decodeC(c[at+2]), decodeC(c[at+3])
-			b0, b1, b2, b3 := fb[j*p.k:][:len(row)], fb[(j+1)*p.k:][:len(row)], fb[(j+2)*p.k:][:len(row)], fb[(j+3)*p.k:][:len(row)]
+func (p *Product) general(d, c, a, b []uint64) {
+	fa, fb := decode(a[:p.M*p.K], p.decodeA, p.NegateA), decode(b[:p.N*p.K], p.decodeB, p.NegateB)
+	for i := range p.M {
+		row := fa[i*p.K : (i+1)*p.K]
+		for j := 0; j < p.N; j += 4 { // four sums at once, as each waits for its own last one
+			at := i*p.N + j
+			s0, s1, s2, s3 := p.decodeC(c[at]), p.decodeC(c[at+1]), p.decodeC(c[at+2]), p.decodeC(c[at+3])
+			b0, b1, b2, b3 := fb[j*p.K:][:len(row)], fb[(j+1)*p.K:][:len(row)], fb[(j+2)*p.K:][:len(row)], fb[(j+3)*p.K:][:len(row)]
 			for k, x := range row {
 				s0 += x * b0[k] // exact products: fused or not is the same
 				s1 += x * b1[k]
@@ -147,42 +153,42 @@ func (p *product) general(d, c, a, b []uint64) {
 	}
 }
 
-func (p *product) result(s float64) uint64 {
+func (p *Product) result(s float64) uint64 {
 	if p.td != ir.S32 {
 		return encode(p.td, s)
 	}
-	if p.saturate {
+	if p.Saturate {
 		s = min(max(s, math.MinInt32), math.MaxInt32)
 	}
 	return uint64(uint32(int64(s)))
 }
 
-func (p *product) double(d, c, a, b []uint64) {
-	for i := range p.m {
-		for j := range p.n {
-			s := math.Float64frombits(c[i*p.n+j])
-			for k := range p.k {
-				s = math.FMA(math.Float64frombits(a[i*p.k+k]), math.Float64frombits(b[j*p.k+k]), s)
+func (p *Product) double(d, c, a, b []uint64) {
+	for i := range p.M {
+		for j := range p.N {
+			s := math.Float64frombits(c[i*p.N+j])
+			for k := range p.K {
+				s = math.FMA(math.Float64frombits(a[i*p.K+k]), math.Float64frombits(b[j*p.K+k]), s)
 			}
-			d[i*p.n+j] = math.Float64bits(s)
+			d[i*p.N+j] = math.Float64bits(s)
 		}
 	}
 }
 
 // single counts the bits that a row and a column have in common, or in which they differ.
-func (p *product) single(d, c, a, b []uint64) {
-	for i := range p.m {
-		for j := range p.n {
-			s := uint32(c[i*p.n+j])
-			for k := range p.k {
-				x, y := a[i*p.k+k], b[j*p.k+k]
-				if p.bit == "xor" {
+func (p *Product) single(d, c, a, b []uint64) {
+	for i := range p.M {
+		for j := range p.N {
+			s := uint32(c[i*p.N+j])
+			for k := range p.K {
+				x, y := a[i*p.K+k], b[j*p.K+k]
+				if p.Xor {
 					s += uint32(bits.OnesCount64(x ^ y))
 				} else {
 					s += uint32(bits.OnesCount64(x & y))
 				}
 			}
-			d[i*p.n+j] = uint64(s)
+			d[i*p.N+j] = uint64(s)
 		}
 	}
 }

@@ -47,27 +47,15 @@ func (o *origin) resolve(err error) {
 }
 
 // newTensor makes a tensor that owns one reference to data.
-func (d *Device) newTensor(t program.Type, data *block, o *origin) (*Tensor, error) {
+func (d *Device) newTensor(t program.Type, data *block, o *origin) *Tensor {
 	x := &Tensor{d: d, typ: program.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, origin: o, data: data}
 	w := weak.Make(x)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		data.release()
-		return nil, fmt.Errorf("cpu device: %w", compute.ErrClosed)
-	}
-	d.tensors[w] = struct{}{}
+	d.tensors.Add(w)
 	x.cleanup = runtime.AddCleanup(x, func(data *block) { // a net under a forgotten Close
 		data.release()
-		d.forget(w)
+		d.tensors.Remove(w)
 	}, data)
-	return x, nil
-}
-
-func (d *Device) forget(w weak.Pointer[Tensor]) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.tensors, w)
+	return x
 }
 
 // Shape returns the shape; the caller must not change it. It is no copy, since replays, which allocate nothing, compare shapes.
@@ -105,7 +93,7 @@ func (t *Tensor) Close() error {
 	t.mu.Unlock()
 	t.cleanup.Stop()
 	data.release()
-	t.d.forget(weak.Make(t))
+	t.d.tensors.Remove(weak.Make(t))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/ptx/args"
 )
 
@@ -56,10 +57,10 @@ func reserve[T Element](d *Device, n int, get func(bytes uint64) error) error {
 	if err != nil {
 		return err
 	}
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return err
 	}
-	defer d.end()
+	defer d.life.End()
 	if err := d.enter(); err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (b *Buffer[T]) acquire(d *state) (*block, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.block == nil {
-		return nil, closedError(fmt.Sprintf("buffer of %d elements", b.n))
+		return nil, device.Closed(fmt.Sprintf("buffer of %d elements", b.n))
 	}
 	return b.block.retain(), nil
 }

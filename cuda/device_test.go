@@ -95,7 +95,7 @@ func TestForgottenDevice(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	finished(t, submitted(t, begun(t, s)))
-	s.d.close()
+	s.d.life.Close()
 }
 
 func TestOptions(t *testing.T) {

@@ -21,12 +21,12 @@ func (x *Executable) Start(io *program.IO) *compute.Future {
 }
 
 func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
-	if err := e.d.begin(); err != nil {
+	if err := e.d.life.Begin(); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			e.d.end()
+			e.d.life.End()
 		}
 	}()
 	warm, err := e.begin()

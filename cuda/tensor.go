@@ -41,7 +41,7 @@ func (t *Tensor) acquire() (spotted, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.at.block == nil {
-		return spotted{}, closedError(fmt.Sprintf("tensor of shape %v", t.typ.Shape))
+		return spotted{}, device.Closed(fmt.Sprintf("tensor of shape %v", t.typ.Shape))
 	}
 	t.at.block.retain()
 	return t.at, nil

@@ -80,10 +80,10 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 	fmt.Fprintf(hash, "%q %q %v %d", k.Source, k.Entry, k.Bindings, k.Uniform)
 	k.Key = fmt.Sprintf("%s#%x", desc.Label, hash.Sum(nil))
 
-	if err := dev.begin(); err != nil {
+	if err := dev.life.Begin(); err != nil {
 		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
 	}
-	defer dev.end()
+	defer dev.life.End()
 	p, err := dev.pipelines.get(k)
 	if err != nil {
 		return nil, nil, dev.failed(err)

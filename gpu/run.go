@@ -34,7 +34,7 @@ func (x *executable) Start(io *program.IO) *compute.Future {
 }
 
 func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
-	if err := e.d.begin(); err != nil {
+	if err := e.d.life.Begin(); err != nil {
 		return err
 	}
 	var r *run
@@ -44,7 +44,7 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 				r.release(false) // a failed submit may have unmapped what it was given
 			}
 			err = e.d.failed(err)
-			e.d.end()
+			e.d.life.End()
 		}
 	}()
 	e.mu.Lock()
@@ -345,7 +345,7 @@ func (r *run) giveBack(success bool) {
 	}
 	d := r.d
 	r.release(success)
-	d.end()
+	d.life.End()
 }
 
 // deliver copies the results to the caller.

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/simd/engine"
 	"github.com/wavelane/wavelane/internal/simd/pool"
@@ -73,7 +74,7 @@ func (x *executable) prepare(io *program.IO, h *handle) (r *run, err error) {
 	if err := x.d.life.Begin(); err != nil {
 		return nil, err
 	}
-	if err = x.check(io); err == nil {
+	if err = device.CheckIO(x.p, io, func(t *Tensor) bool { return t.d == x.d }); err == nil {
 		r, err = x.Take()
 	}
 	if err != nil {
@@ -97,20 +98,6 @@ func (x *executable) prepare(io *program.IO, h *handle) (r *run, err error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-// check validates the data of a run.
-func (x *executable) check(io *program.IO) error {
-	for i, t := range io.Tensors {
-		own, ok := t.(*Tensor)
-		switch {
-		case t == nil || ok && own == nil:
-			return fmt.Errorf("tensor %d is nil: %w", i, compute.ErrArgument)
-		case !ok || own.d != x.d:
-			return fmt.Errorf("tensor %d %v: %w", i, t.Shape(), compute.ErrForeignTensor)
-		}
-	}
-	return x.p.CheckIO(io)
 }
 
 // Take returns an idle run or a new one.

@@ -99,6 +99,13 @@ type spotted struct {
 	offset uint64
 }
 
+func (s spotted) retain() spotted {
+	s.block.retain()
+	return s
+}
+
+func (s spotted) release() { s.block.release() }
+
 func (s spotted) ptr() driver.Ptr { return s.block.ptr + driver.Ptr(s.offset) }
 
 // acquire reserves the memory of a run; the caller has entered the context.
@@ -183,11 +190,7 @@ func (e *executable) address(m *memory, s spot) driver.Ptr {
 // bindTensors takes hold of the tensors of a run.
 func (e *executable) bindTensors(m *memory, io *program.IO) error {
 	for i := range e.prog.Tensor {
-		t, ok := io.Tensors[i].(*Tensor)
-		if !ok || t.dev.state != e.d {
-			return fmt.Errorf("tensor %d of shape %v: %w", i, io.Tensors[i].Shape(), compute.ErrForeignTensor)
-		}
-		b, err := t.acquire()
+		b, err := io.Tensors[i].(*Tensor).acquire()
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", i, err)
 		}
@@ -345,9 +348,7 @@ func (e *executable) deliver(read *hostBlock, dst []any) {
 // keep makes the tensors of the kept values, nil if there are none.
 func (e *executable) keep(m *memory, dev *Device) (all []compute.Tensor) {
 	for _, s := range e.prog.Keep {
-		w := e.where(m, s)
-		w.block.retain()
-		all = append(all, newTensor(dev, e.prog.Values[s].Type, w))
+		all = append(all, newTensor(dev, e.prog.Values[s].Type, e.where(m, s).retain()))
 	}
 	return all
 }

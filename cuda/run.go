@@ -7,6 +7,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -34,7 +35,7 @@ func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve)
 		return err
 	}
 	defer e.end()
-	if err := e.prog.CheckIO(io); err != nil {
+	if err := device.CheckIO(e.prog, io, func(t *Tensor) bool { return t.dev.state == e.d }); err != nil {
 		return err
 	}
 	if err := e.d.enter(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -194,7 +195,7 @@ func (k *Kernel) RunAsync(l Launch, dst any, args ...any) *compute.Future {
 		return compute.Failed(err)
 	}
 	p.Read, io.Read = []program.Slot{out}, []any{dst}
-	return k.dev.once(p, io)
+	return device.Once(executor{k.dev}, p, io)
 }
 
 // ApplyAsync is RunAsync with a result that stays on the device, a tensor of the given type and shape. The tensor can be
@@ -205,7 +206,7 @@ func (k *Kernel) ApplyAsync(l Launch, dt compute.DType, shape []int, args ...any
 		return nil, compute.Failed(err)
 	}
 	p.Keep = []program.Slot{out}
-	f := k.dev.once(p, io)
+	f := device.Once(executor{k.dev}, p, io)
 	if io.Keep == nil {
 		return nil, f
 	}

@@ -47,3 +47,20 @@ func TestChildren(t *testing.T) {
 	require.False(t, c.Remove(1))
 	require.Equal(t, []int{2}, c.All())
 }
+
+func TestHandle(t *testing.T) {
+	var h device.Handle[int]
+	uses := 1
+	h.Open(7, func(int) { uses-- })
+	retain := func(m int) int { uses++; return m }
+	m, ok := h.Acquire(retain)
+	require.True(t, ok && h.IsOpen())
+	require.Equal(t, 7, m)
+	require.Equal(t, 2, uses)
+	h.Close()
+	h.Close()
+	require.Equal(t, 1, uses)
+	_, ok = h.Acquire(retain)
+	require.False(t, ok || h.IsOpen())
+	require.Equal(t, 1, uses)
+}

@@ -108,10 +108,10 @@ func (d *Device) Executor() program.Executor { return d }
 // Compile validates a program and prepares it: code and memory plan. Errors wrap compute.ErrUnsupported, compute.ErrTooLarge,
 // compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
 func (d *Device) Compile(p *program.Program) (program.Executable, error) {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
-	defer d.end()
+	defer d.life.End()
 	pl, err := d.plan(p)
 	if err != nil {
 		return nil, err

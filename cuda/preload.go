@@ -72,10 +72,10 @@ func (d *state) catalogueKernel(k *kit.Kernel) (driver.Function, error) {
 // Preload loads all kernels of the catalogue, and modules of one's own, several at a time, so that programs compile without
 // waiting for the driver's compiler. It returns the modules in the order given. If ctx ends or one fails, none stays loaded.
 func (d *Device) Preload(ctx context.Context, modules ...*ir.Module) ([]*Module, error) {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
-	defer d.end()
+	defer d.life.End()
 	own := make([]*Module, len(modules))
 	var work []func() error
 	for _, f := range d.loader.families {

@@ -17,14 +17,14 @@ type Tensor struct {
 	typ program.Type
 
 	mu      sync.Mutex
-	at      spotted // the block is nil once closed
+	at      located // the block is nil once closed
 	cleanup runtime.Cleanup
 }
 
 var _ compute.Tensor = (*Tensor)(nil)
 
 // newTensor takes over one reference to the block.
-func newTensor(dev *Device, t program.Type, at spotted) *Tensor {
+func newTensor(dev *Device, t program.Type, at located) *Tensor {
 	x := &Tensor{dev: dev, typ: program.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, at: at}
 	x.cleanup = runtime.AddCleanup(x, func(b *block) { b.release() }, at.block) // a net under a forgotten Close
 	return x
@@ -37,11 +37,11 @@ func (t *Tensor) Shape() []int { return slices.Clone(t.typ.Shape) }
 func (t *Tensor) DType() compute.DType { return t.typ.DType }
 
 // acquire returns the memory with one more reference.
-func (t *Tensor) acquire() (spotted, error) {
+func (t *Tensor) acquire() (located, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.at.block == nil {
-		return spotted{}, closedError(fmt.Sprintf("tensor of shape %v", t.typ.Shape))
+		return located{}, closedError(fmt.Sprintf("tensor of shape %v", t.typ.Shape))
 	}
 	t.at.block.retain()
 	return t.at, nil

@@ -148,7 +148,7 @@ func (r *run) bind(io *program.IO) (err error) {
 	if err := r.bindTensors(io); err != nil {
 		return err
 	}
-	for s, at := range x.places {
+	for s, at := range x.allocations {
 		switch n := p.Values[s].Len(); at.in {
 		case arena: // of values that nobody computes there, such as a skipped reshape's, nothing is ever read
 			r.views[s] = r.arena.view(at.offset, n)
@@ -179,7 +179,7 @@ func (r *run) bindTensors(io *program.IO) error {
 			changes := slices.Contains(x.changes, i)
 			for _, t := range r.turns {
 				if t.block == b && (changes || t.changes) {
-					return fmt.Errorf("tensor %d is updated in place and given twice: %w", i, compute.ErrArgument)
+					return fmt.Errorf("tensor %d is updated in allocation and given twice: %w", i, compute.ErrArgument)
 				}
 			}
 			b.turn.Take(r, changes)
@@ -197,11 +197,11 @@ func (r *run) keep(io *program.IO) error {
 	blocks := make([]*block, len(p.Keep))
 	kept := make([]compute.Tensor, len(p.Keep))
 	for i, s := range p.Keep {
-		at, t := x.places[s], p.Values[s].Type
+		at, t := x.allocations[s], p.Values[s].Type
 		var b *block
 		var err error
 		switch {
-		case at.in == atKept && at.index != i: // kept twice
+		case at.in == atRetained && at.index != i: // kept twice
 			b = blocks[at.index].retain()
 		case at.in == atTensor:
 			b = r.held[len(r.held)-len(p.Tensor)+at.index].retain()
@@ -219,7 +219,7 @@ func (r *run) keep(io *program.IO) error {
 	for i, s := range p.Keep {
 		r.held = append(r.held, blocks[i].retain())
 		r.kept[i] = blocks[i].view(0, p.Values[s].Len())
-		if x.places[s].in == atKept {
+		if x.allocations[s].in == atRetained {
 			r.views[s] = r.kept[i]
 		}
 	}

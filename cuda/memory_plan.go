@@ -15,25 +15,25 @@ import (
 func (pl *plan) arrange(uses []memplan.Use, large uint64) {
 	p := pl.prog
 	for i, v := range p.Values {
-		pl.places[i].bytes = uint64(v.Bytes())
+		pl.allocations[i].bytes = uint64(v.Bytes())
 	}
 	for i, s := range p.Tensor {
-		pl.places[s].kind, pl.places[s].index = inTensor, i
+		pl.allocations[s].kind, pl.allocations[s].index = inTensor, i
 	}
-	for i, home := range pl.homes {
-		if home != program.Slot(i) {
-			pl.places[i].kind, pl.places[i].index = inTensor, pl.places[home].index
+	for i, at := range pl.storage {
+		if at != program.Slot(i) {
+			pl.allocations[i].kind, pl.allocations[i].index = inTensor, pl.allocations[at].index
 		}
 	}
 	for i, s := range p.Keep {
-		if pl.places[s].kind == inArena {
-			pl.places[s].kind, pl.places[s].index = inKept, i
+		if pl.allocations[s].kind == inArena {
+			pl.allocations[s].kind, pl.allocations[s].index = inRetained, i
 		}
 	}
-	d := memplan.Demand{Bytes: make([]int, len(p.Values)), After: p.Read, Steps: uses, Align: kit.Align, Apart: p.Apart}
+	d := memplan.Demand{Bytes: make([]int, len(p.Values)), After: p.Read, Steps: uses, Align: kit.Align, NoReuse: p.NoReuse}
 	for s := range d.Bytes {
-		if pl.places[s].kind == inArena {
-			d.Bytes[s] = int(max(pl.places[s].bytes, 1)) // an address of their own also for empty ones
+		if pl.allocations[s].kind == inArena {
+			d.Bytes[s] = int(max(pl.allocations[s].bytes, 1)) // an address of their own also for empty ones
 		}
 	}
 	for _, u := range uses {
@@ -44,7 +44,7 @@ func (pl *plan) arrange(uses []memplan.Use, large uint64) {
 	// Inputs lie one behind the other, here and in the staging memory, so that one copy brings them; large ones behind them.
 	var behind []program.Slot
 	for _, s := range p.Host {
-		x := &pl.places[s]
+		x := &pl.allocations[s]
 		pl.large = append(pl.large, x.bytes > large)
 		switch {
 		case x.kind != inArena:
@@ -59,12 +59,12 @@ func (pl *plan) arrange(uses []memplan.Use, large uint64) {
 	a := d.Arena()
 	pl.arena, pl.fullest = uint64(a.Peak), a.Step
 	for s, at := range a.Values {
-		pl.places[s].at = uint64(max(at, 0))
+		pl.allocations[s].at = uint64(max(at, 0))
 	}
 	next := len(p.Values)
 	for _, step := range a.Scratch {
 		for _, at := range step {
-			pl.places[next].at = uint64(at)
+			pl.allocations[next].at = uint64(at)
 			next++
 		}
 	}
@@ -86,9 +86,9 @@ func (pl *plan) dropCopies() {
 	}
 }
 
-// same reports whether two spots are one.
-func (pl *plan) same(a, b spot) bool {
-	x, y := pl.places[a.place], pl.places[b.place]
+// same reports whether two positions are one.
+func (pl *plan) same(a, b position) bool {
+	x, y := pl.allocations[a.allocation], pl.allocations[b.allocation]
 	return x.kind == inArena && y.kind == inArena && x.at+a.offset == y.at+b.offset
 }
 
@@ -96,7 +96,7 @@ func (pl *plan) same(a, b spot) bool {
 func (pl *plan) layStaging() {
 	pl.upload = pl.inputs
 	for i, s := range pl.prog.Host {
-		x := &pl.places[s]
+		x := &pl.allocations[s]
 		at := x.at
 		if x.kind != inArena && !pl.large[i] {
 			at = pl.upload
@@ -106,7 +106,7 @@ func (pl *plan) layStaging() {
 	}
 	for _, s := range pl.prog.Read {
 		pl.readAt = append(pl.readAt, pl.read)
-		pl.read += aligned(pl.places[s].bytes)
+		pl.read += aligned(pl.allocations[s].bytes)
 	}
 }
 

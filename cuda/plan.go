@@ -15,19 +15,19 @@ import (
 
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
-	prog    *program.Program
-	homes   []program.Slot // by value: in whose place it lies, see program.Program.Homes
-	modules []*Module      // of users' kernels and those made on demand, retained
-	actions []action
-	ends    []int   // how many actions there are after each step
-	places  []place // of the values, then of scratch memory
+	prog        *program.Program
+	storage     []program.Slot // by value: where it is stored, see program.Program.Storage
+	modules     []*Module      // of users' kernels and those made on demand, retained
+	actions     []action
+	ends        []int        // how many actions there are after each step
+	allocations []allocation // of the values, then of scratch memory
 
 	scalars  []float32 // of a run that is given none, see program.IO.Scalars
 	fixed    bool      // it makes no graph, because that could not be given the scalars of a run
 	arena    uint64    // bytes of the memory of a run
 	fullest  int       // step during which most of it is in use, −1 if there is none
 	inputs   uint64    // bytes at its beginning that one copy fills
-	large    []bool    // by host value: it is copied in pieces, and has no place in the staging memory
+	large    []bool    // by host value: it is copied in pieces, and is not in the staging memory
 	uploadAt []uint64  // where each other host value lies in the staging memory; below inputs those that the one copy brings
 	upload   uint64    // bytes of that
 	readAt   []uint64  // where each result lies in its staging memory
@@ -38,20 +38,20 @@ type plan struct {
 // stager's, and starting a run takes as long as the copy.
 const largeInput = 64 << 20
 
-// place is where a value lies.
-type place struct {
-	kind  placeKind
+// allocation is where a value lies.
+type allocation struct {
+	kind  allocationKind
 	at    uint64 // in the arena
-	index int    // among the program's tensors or kept values
+	index int    // among the program's tensors or retained outputs
 	bytes uint64
 }
 
-type placeKind uint8
+type allocationKind uint8
 
 const (
-	inArena placeKind = iota
+	inArena allocationKind = iota
 	inTensor
-	inKept // memory of its own, which outlives the run
+	inRetained // memory of its own, which outlives the run
 )
 
 // action is a launch, a copy or a fill.
@@ -64,7 +64,7 @@ type action struct {
 	maps     []mapPatch
 	scalars  []scalarPatch
 	staged   uint64 // where the staging memory has the word to upload
-	from, to spot
+	from, to position
 	n        uint64 // bytes of a copy, words of a fill
 	word     uint32
 }
@@ -81,7 +81,7 @@ const (
 // patch is an address in a parameter block.
 type patch struct {
 	at int
-	spot
+	position
 }
 
 // scalarPatch is a number in a parameter block, or the word of a fill, that differs from run to run.
@@ -96,10 +96,10 @@ type mapPatch struct {
 	tensormap.Map
 }
 
-// spot is a position in a place.
-type spot struct {
-	place  int
-	offset uint64
+// position is an offset in an allocation.
+type position struct {
+	allocation int
+	offset     uint64
 }
 
 // Executor is for package batch. It has no use outside of this module.
@@ -123,7 +123,7 @@ func (d *state) plan(p *program.Program) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, homes: p.Homes(), places: make([]place, len(p.Values)), scalars: p.Recorded()}
+	pl := &plan{prog: p, storage: p.Storage(), allocations: make([]allocation, len(p.Values)), scalars: p.Recorded()}
 	steps, kernels, err := d.lowerAll(p)
 	if err != nil {
 		return nil, err
@@ -201,22 +201,22 @@ func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l kit.Low
 		pl.actions = append(pl.actions, a)
 		return nil
 	}
-	first := len(pl.places) // of the step's scratch memory
+	first := len(pl.allocations) // of the step's scratch memory
 	for _, n := range l.Scratch {
-		pl.places = append(pl.places, place{bytes: uint64(n)})
+		pl.allocations = append(pl.allocations, allocation{bytes: uint64(n)})
 	}
-	locate := func(b kit.Buffer) spot {
+	locate := func(b kit.Buffer) position {
 		switch b.Role {
 		case kit.Operand:
-			return spot{int(s.In[b.Index]), uint64(b.Offset)}
+			return position{int(s.In[b.Index]), uint64(b.Offset)}
 		case kit.Result:
-			return spot{int(s.Out[b.Index]), uint64(b.Offset)}
+			return position{int(s.Out[b.Index]), uint64(b.Offset)}
 		}
-		return spot{first + b.Index, uint64(b.Offset)}
+		return position{first + b.Index, uint64(b.Offset)}
 	}
 	for k := range s.Entry.Updates {
-		if n := p.Values[s.In[k]].Bytes(); n > 0 && pl.homes[s.In[k]] != pl.homes[s.Out[k]] {
-			pl.actions = append(pl.actions, action{kind: copying, from: spot{place: int(s.In[k])}, to: spot{place: int(s.Out[k])}, n: uint64(n)})
+		if n := p.Values[s.In[k]].Bytes(); n > 0 && pl.storage[s.In[k]] != pl.storage[s.Out[k]] {
+			pl.actions = append(pl.actions, action{kind: copying, from: position{allocation: int(s.In[k])}, to: position{allocation: int(s.Out[k])}, n: uint64(n)})
 		}
 	}
 	for _, x := range l.Actions {
@@ -276,9 +276,9 @@ func (d *state) custom(pl *plan, p *program.Program, s *program.Step) (action, e
 			}
 			continue
 		}
-		where := spot{place: int(s.Out[0])}
+		where := position{allocation: int(s.Out[0])}
 		if slot != resultSlot {
-			where.place = int(s.In[slot])
+			where.allocation = int(s.In[slot])
 		}
 		a.patches = append(a.patches, patch{k.layout.Param(i).Offset, where})
 	}

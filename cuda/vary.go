@@ -103,7 +103,7 @@ func (e *executable) note(g *replay, action int, s driver.Stream) error {
 }
 
 // varyNodes gives the launches of a graph the scalars of a run. The caller holds the device's submit lock.
-func (e *executable) varyNodes(g *replay, tensors []spotted) error {
+func (e *executable) varyNodes(g *replay, tensors []located) error {
 	if len(g.nodes) == 0 || slices.Equal(g.scalars, g.memory.scalars) {
 		return nil
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// arrange gives every value a place, and scratch memory blocks: blocks serve again when their last reader has run.
+// arrange gives every value an allocation, and scratch memory blocks: blocks serve again when their last reader has run.
 func (d *core) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 	p := pl.prog
-	m := &memplan.Demand{Bytes: make([]int, len(p.Values)), Before: p.Host, Apart: p.Apart}
+	m := &memplan.Demand{Bytes: make([]int, len(p.Values)), Before: p.Host, NoReuse: p.NoReuse}
 	retained := make([]bool, len(p.Values))
 	for _, s := range p.Keep {
 		retained[s] = true
@@ -24,18 +24,18 @@ func (d *core) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 		if err := d.checkBuffer(n, fmt.Sprintf("a value of type %v", v.Type)); err != nil {
 			return err
 		}
-		if v.Source != program.FromTensor && pl.homes[i] == program.Slot(i) && !retained[i] {
+		if v.Source != program.FromTensor && pl.storage[i] == program.Slot(i) && !retained[i] {
 			m.Bytes[i] = int(n)
 		}
 	}
 	for _, s := range p.Read {
-		m.After = append(m.After, pl.homes[s])
+		m.After = append(m.After, pl.storage[s])
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		u := memplan.Use{Out: s.Out}
 		for _, in := range s.In {
-			u.In = append(u.In, pl.homes[in])
+			u.In = append(u.In, pl.storage[in])
 		}
 		// Nothing else lies over an operand, not even what a thread reads and writes at one place: a dispatch may not bind a buffer
 		// for reading and, a second time, for writing. It could if the operand had no binding and the kernel read the result's, which
@@ -54,25 +54,25 @@ func (d *core) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 	}
 	pl.blocks = m.InBlocks()
 	for _, n := range pl.blocks.Blocks {
-		pl.addPlace(uint64(n), true)
+		pl.addAllocation(uint64(n), true)
 	}
-	pl.place = pl.blocks.Values
+	pl.allocation = pl.blocks.Values
 	for i := range p.Values {
-		if m.Bytes[i] == 0 && pl.homes[i] == program.Slot(i) {
-			pl.place[i] = pl.addPlace(pl.bytes(program.Slot(i)), false)
+		if m.Bytes[i] == 0 && pl.storage[i] == program.Slot(i) {
+			pl.allocation[i] = pl.addAllocation(pl.bytes(program.Slot(i)), false)
 		}
 	}
-	for i, home := range pl.homes {
-		pl.place[i] = pl.place[home]
+	for i, at := range pl.storage {
+		pl.allocation[i] = pl.allocation[at]
 	}
 	for _, s := range m.After {
-		if pl.place[s] < 0 {
+		if pl.allocation[s] < 0 {
 			return fmt.Errorf("result in slot %d, which no step computes: %w", s, compute.ErrArgument)
 		}
 	}
 	for i, u := range m.Steps {
 		for _, s := range u.In {
-			if pl.place[s] < 0 {
+			if pl.allocation[s] < 0 {
 				return fmt.Errorf("step %d: operand in slot %d, which no step computes: %w", i, s, compute.ErrArgument)
 			}
 		}
@@ -88,7 +88,7 @@ func (pl *plan) view() []bool {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		for k := range s.Entry.Updates {
-			changing[s.In[k]], changing[pl.homes[s.In[k]]], changing[s.Out[k]] = true, true, true
+			changing[s.In[k]], changing[pl.storage[s.In[k]]], changing[s.Out[k]] = true, true, true
 		}
 	}
 	views := make([]bool, len(p.Steps))
@@ -97,16 +97,16 @@ func (pl *plan) view() []bool {
 		if s.Entry != catalogue.Reshape {
 			continue
 		}
-		in, out := pl.homes[s.In[0]], s.Out[0]
+		in, out := pl.storage[s.In[0]], s.Out[0]
 		if !changing[in] && !changing[out] && !slices.Contains(p.Keep, out) {
-			pl.homes[out], views[i] = in, true
+			pl.storage[out], views[i] = in, true
 		}
 	}
 	return views
 }
 
-// addPlace returns a new place.
-func (pl *plan) addPlace(bytes uint64, stable bool) int {
+// addPlace returns a new allocation.
+func (pl *plan) addAllocation(bytes uint64, stable bool) int {
 	pl.sizes, pl.stable = append(pl.sizes, bytes), append(pl.stable, stable)
 	return len(pl.sizes) - 1
 }

@@ -68,9 +68,9 @@ func loadAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], n int) []ptx.R
 	return []ptx.Reg[T]{ptx.Load(k, p)}
 }
 
-func storeAll(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], x []float) {
+func storeAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], x []ptx.Reg[T]) {
 	if len(x) == 4 {
-		ptx.Store4(k, p, [4]float(x))
+		ptx.Store4(k, p, [4]ptx.Reg[T](x))
 		return
 	}
 	ptx.Store(k, p, x[0])

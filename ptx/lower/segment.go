@@ -186,26 +186,23 @@ var sortPlace = register(Kernel{Family: "scatter", Name: "sort_place", Block: [3
 		next := ptx.SharedArray[uint32](k, "next", sortDigits)             // where the next update of each digit goes
 		masks := ptx.SharedArray[uint32](k, "masks", sortDigits*sortMasks) // which threads have a digit
 		clearShared(k, masks, sortDigits*sortMasks)
-		total, before, beforeNone := ptx.VarOf(k, u32(0)), ptx.VarOf(k, u32(0)), ptx.VarOf(k, u32(0))
-		own := ptx.Lt(k, b.tid, b.digits)
-		k.If(ptx.Eq(k, b.blocks, u32(1)), func() {
+		several, own := ptx.Ne(k, b.blocks, u32(1)), ptx.Lt(k, b.tid, b.digits)
+		both := ptx.And(k, several, own)
+		before := func(ok ptx.Reg[bool], digit ptx.Reg[uint32]) ptx.Reg[uint32] {
+			return ptx.LoadIf(k, ok, ptx.At(k, counts, ptx.Mad(k, digit, b.blocks, b.block)), u32(0))
+		}
+		total := ptx.VarOf(k, ptx.LoadIf(k, both, ptx.At(k, totals, b.tid), u32(0)))
+		k.If(ptx.Not(k, several), func() {
 			b.tally(masks)
 			total.Set(ptx.LoadIf(k, own, ptx.At(k, masks, b.tid), u32(0)))
 			k.Barrier()
 			clearShared(k, masks, sortDigits)
-		}, func() {
-			at := func(digit ptx.Reg[uint32]) ptx.Ptr[ptx.Global, uint32] {
-				return ptx.At(k, counts, ptx.Mad(k, digit, b.blocks, b.block))
-			}
-			total.Set(ptx.LoadIf(k, own, ptx.At(k, totals, b.tid), u32(0)))
-			before.Set(ptx.LoadIf(k, own, at(b.tid), u32(0)))
-			beforeNone.Set(ptx.Load(k, at(b.digits)))
 		})
 		sum, all := sumUp(k, total.Get(), shared)
-		k.When(own, func() {
-			ptx.Store(k, ptx.At(k, next, b.tid), ptx.Add(k, before.Get(), ptx.Sub(k, sum, total.Get())))
-		})
-		k.When(ptx.Eq(k, b.tid, u32(0)), func() { ptx.Store(k, ptx.At(k, next, b.digits), ptx.Add(k, beforeNone.Get(), all)) })
+		from := ptx.Add(k, before(both, b.tid), ptx.Sub(k, sum, total.Get()))
+		k.When(own, func() { ptx.Store(k, ptx.At(k, next, b.tid), from) })
+		none := before(several, b.digits)
+		k.When(ptx.Eq(k, b.tid, u32(0)), func() { ptx.Store(k, ptx.At(k, next, b.digits), ptx.Add(k, none, all)) })
 		word, bit := ptx.Shr(k, b.tid, u32(5)), ptx.Shl(k, u32(1), ptx.And(k, b.tid, u32(31)))
 		lower := ptx.Sub(k, bit, u32(1))
 		k.Barrier()

@@ -121,7 +121,7 @@ func (s *step) scatterAdd(c *scatter) {
 				}{first, last, unit == 4, lanes, segmentPiece})}
 		})
 		total := pieces * c.width / unit
-		s.dispatch(k, s.linear(ceilDiv(total, lanes)), words(total, c.width/unit, n, x0/unit, c.y0/unit), bind...)
+		s.dispatch(k, s.linear(ceilDiv(total, lanes)), words(total, c.width/unit, n, c.high-c.low, x0/unit, c.y0/unit), bind...)
 		if last {
 			return
 		}
@@ -132,8 +132,8 @@ func (s *step) scatterAdd(c *scatter) {
 // sortRounds is how many updates of a block each of its lanes has.
 const sortRounds = 16
 
-// sortUpdates sorts the updates by their rows, stably, and returns the rows counted from low, none of them behind all others, and
-// the updates' numbers.
+// sortUpdates returns the rows of the updates, counted from low, in ascending order, those beyond high at the end, and the updates'
+// numbers.
 func (s *step) sortUpdates(c *scatter) (keys, order Buffer) {
 	lanes := s.workgroup()
 	mostBits := min(8, max(1, mathbits.Len(uint(lanes))-1))
@@ -148,10 +148,13 @@ func (s *step) sortUpdates(c *scatter) (keys, order Buffer) {
 	counts, totals := s.scratch(4*(1<<mostBits+1)*mostBlocks), s.scratch(4*(1<<mostBits+1))
 	keys = c.indices
 	for pass := range passes {
-		first, digits := pass == 0, 1<<digitBits
-		params := words(c.n, blocks, pass*digitBits, digits, c.low, c.high, c.indices0)
+		first, digits, low, keys0 := pass == 0, 1<<digitBits, 0, 0
+		if first {
+			low, keys0 = c.low, c.indices0
+		}
+		params := words(c.n, blocks, pass*digitBits, digits, low, c.high-c.low, keys0)
 		if blocks > 1 {
-			s.dispatch(sortKernel("count", lanes, mostBits, blocks, first, Read, ReadWrite), s.linear(blocks), params, keys, counts)
+			s.dispatch(sortKernel("count", lanes, mostBits, blocks, false, Read, ReadWrite), s.linear(blocks), params, keys, counts)
 			s.dispatch(sortKernel("scan", lanes, mostBits, blocks, false, ReadWrite, ReadWrite), s.linear(digits+1), params, counts, totals)
 		}
 		access, bind := []Access{Read}, []Buffer{keys}

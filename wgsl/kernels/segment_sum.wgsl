@@ -1,5 +1,5 @@
 {{- $word := "f32"}}{{if .Vec}}{{$word = "vec4<f32>"}}{{end -}}
-// Adds rows of x, whose keys ascend, to the rows of y that the keys name. Each piece of {{.Piece}} rows of x is one invocation's
+// Adds rows of x, whose keys ascend, to the rows of y that the keys name; keys beyond the rows of y do not count. Each piece of {{.Piece}} rows of x is one invocation's
 // for each unit of {{if .Vec}}four words{{else}}a word{{end}}.
 {{- if not .Last}} The first and the last key of a piece may go on in its neighbours: their sums
 // become two rows of the next stage's x.{{end}}
@@ -7,6 +7,7 @@ struct Params {
     total: u32, // units of all pieces
     width: u32, // units of a row
     count: u32, // rows of x
+    rows: u32, // of y
     x0: u32, y0: u32,
 }
 
@@ -41,7 +42,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
 {{- end}}
     for (var at = piece * {{.Piece}}u; at < end; at++) {
         let key = keys[at];
-        if key == none { continue; }
+        if key >= p.rows { continue; }
         if key != now {
             if now != none {
 {{- if .Last}}

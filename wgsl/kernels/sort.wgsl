@@ -1,14 +1,14 @@
 {{- $place := eq .Mode "place"}}{{$count := eq .Mode "count"}}{{$scan := eq .Mode "scan"}}{{$alone := eq .Blocks 1}}{{$spare := add .Digits 1 -}}
 // A step of a stable sort of updates by their rows, which goes over the digits of the rows' numbers from the least on. For each
 // digit the updates of each block are counted, the counts of all blocks summed up, and the updates put in their places. A key is the
-// number of a row counted from low, or none for rows below low or from high on; their digit is behind all others.
+// number of a row counted from low; the digit of keys beyond rows is behind all others.
 struct Params {
     count: u32, // of updates
     blocks: u32,
     shift: u32, // of the digit
     digits: u32, // a power of two, at most {{.Digits}}
-    low: u32, high: u32,
-    indices0: u32,
+    low: u32, rows: u32,
+    keys0: u32,
 }
 {{if $scan}}
 @group(0) @binding(0) var<storage, read_write> counts: array<u32>; // of each digit and block; afterwards of the blocks before it
@@ -33,19 +33,12 @@ struct Params {
 @group(0) @binding({{add $next 2}}) var<uniform> p: Params;
 {{- end}}
 
-const none = 0xffffffffu;
-
 fn key_of(i: u32) -> u32 {
-{{- if .First}}
-    let row = keys[p.indices0 + i];
-    return select(none, row - p.low, row >= p.low && row < p.high);
-{{- else}}
-    return keys[i];
-{{- end}}
+    return keys[p.keys0 + i] - p.low; // far beyond rows if it is below low
 }
 
 fn digit_of(key: u32) -> u32 {
-    return select((key >> p.shift) & (p.digits - 1u), p.digits, key == none);
+    return select(p.digits, (key >> p.shift) & (p.digits - 1u), key < p.rows);
 }
 {{- end}}
 {{if $count}}
@@ -129,7 +122,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         {
             let m = atomicLoad(&masks[mask + {{$w}}u]);
             same += countOneBits(m);
-            before += countOneBits(m & select(select(0u, bit - 1u, word == {{$w}}u), none, word > {{$w}}u));
+            before += countOneBits(m & select(select(0u, bit - 1u, word == {{$w}}u), 0xffffffffu, word > {{$w}}u));
         }
 {{- end}}
         if inside {

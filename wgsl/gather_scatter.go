@@ -88,8 +88,12 @@ func (s *step) scatterLast(c *scatter) {
 		words(total, c.width/unit, c.low, c.high, c.indices0, c.x0/unit, c.y0/unit), c.indices, last, c.x, c.y)
 }
 
-// segmentPiece is how many rows one invocation adds up. Their sums are added up likewise, by a tree.
-const segmentPiece = 32
+const (
+	// segmentPiece is how many rows at most one invocation adds up. Their sums are added up likewise, by a tree.
+	segmentPiece = 32
+	// wideRow is the number of units from which neighbouring invocations have one row: then each looks at one row of a piece only.
+	wideRow = 8
+)
 
 // scatterAdd adds the updates: sorted by their rows, then in pieces of equal size, whatever rows they are for.
 func (s *step) scatterAdd(c *scatter) {
@@ -120,8 +124,12 @@ func (s *step) scatterAdd(c *scatter) {
 					Lanes, Piece     int
 				}{first, last, unit == 4, lanes, segmentPiece})}
 		})
-		total := pieces * c.width / unit
-		s.dispatch(k, s.linear(ceilDiv(total, lanes)), words(total, c.width/unit, n, c.high-c.low, x0/unit, c.y0/unit), bind...)
+		span := segmentPiece
+		if c.width/unit >= wideRow {
+			span = 1
+		}
+		total := ceilDiv(n, span) * c.width / unit
+		s.dispatch(k, s.linear(ceilDiv(total, lanes)), words(total, c.width/unit, n, c.high-c.low, span, x0/unit, c.y0/unit), bind...)
 		if last {
 			return
 		}

@@ -1,13 +1,14 @@
 {{- $word := "f32"}}{{if .Vec}}{{$word = "vec4<f32>"}}{{end -}}
-// Adds rows of x, whose keys ascend, to the rows of y that the keys name; keys beyond the rows of y do not count. Each piece of {{.Piece}} rows of x is one invocation's
-// for each unit of {{if .Vec}}four words{{else}}a word{{end}}.
-{{- if not .Last}} The first and the last key of a piece may go on in its neighbours: their sums
-// become two rows of the next stage's x.{{end}}
+// Adds rows of x, whose keys ascend, to the rows of y that the keys name; keys beyond the rows of y do not count. The rows of x are
+// cut into pieces of {{.Piece}}: rows of one key and piece are summed by one invocation for each unit of {{if .Vec}}four words{{else}}a word{{end}}.
+{{- if not .Last}} The sums of
+// a piece's first and last key, which may go on in its neighbours, become two rows of the next stage's x.{{end}}
 struct Params {
-    total: u32, // units of all pieces
+    total: u32, // units of all invocations
     width: u32, // units of a row
     count: u32, // rows of x
     rows: u32, // of y
+    span: u32, // rows of x that an invocation looks at for where keys begin; divides {{.Piece}}
     x0: u32, y0: u32,
 }
 
@@ -19,55 +20,50 @@ struct Params {
 @group(0) @binding({{$next}}) var<storage, read> x: array<{{$word}}>;
 @group(0) @binding({{add $next 1}}) var<storage, read_write> y: array<{{$word}}>;
 {{- if not .Last}}
-@group(0) @binding({{add $next 2}}) var<storage, read_write> ends: array<u32>; // keys of sums
-@group(0) @binding({{add $next 3}}) var<storage, read_write> sums: array<{{$word}}>;
+@group(0) @binding({{add $next 2}}) var<storage, read_write> ends: array<u32>; // the next stage's keys
+@group(0) @binding({{add $next 3}}) var<storage, read_write> sums: array<{{$word}}>; // and its x
 {{- $next = add $next 2}}{{end}}
 @group(0) @binding({{add $next 2}}) var<uniform> p: Params;
+{{- if not .Last}}
 
-const none = 0xffffffffu;
+fn put(slot: u32, col: u32, key: u32, sum: {{$word}}) {
+    sums[slot * p.width + col] = sum;
+    if col == 0u { ends[slot] = key; }
+}
+{{- end}}
 
 @compute @workgroup_size({{.Lanes}})
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
         @builtin(local_invocation_id) local: vec3<u32>) {
     let i = linear_id(workgroup, grid) * {{.Lanes}}u + local.x;
     if i >= p.total { return; }
-    let piece = i / p.width;
     let col = i % p.width;
-    let end = min((piece + 1u) * {{.Piece}}u, p.count);
-    var now = none;
-    var sum = {{$word}}();
-{{- if not .Last}}
-    let slot = 2u * piece;
-    var first = none;
-{{- end}}
-    for (var at = piece * {{.Piece}}u; at < end; at++) {
+    var at = i / p.width * p.span;
+    let stop = min(at + p.span, p.count);
+    let piece = at / {{.Piece}}u;
+    let begin = piece * {{.Piece}}u;
+    let end = min(begin + {{.Piece}}u, p.count);
+    while at < stop {
         let key = keys[at];
-        if key >= p.rows { continue; }
-        if key != now {
-            if now != none {
-{{- if .Last}}
-                y[p.y0 + now * p.width + col] += sum;
-{{- else}}
-                if first == none {
-                    first = now;
-                    sums[slot * p.width + col] = sum;
-                } else {
-                    y[p.y0 + now * p.width + col] += sum;
-                }
-{{- end}}
-            }
-            now = key;
-            sum = {{$word}}();
+        let first = at == begin;
+        if !first && keys[at - 1u] == key {
+            at++;
+            continue;
         }
-        sum += x[p.x0 + {{if .First}}order[at]{{else}}at{{end}} * p.width + col];
-    }
+        var sum = {{$word}}();
+        let row = p.y0 + key * p.width + col;
+        for (; at < end && keys[at] == key; at++) {
+            if key < p.rows { sum += x[p.x0 + {{if .First}}order[at]{{else}}at{{end}} * p.width + col]; }
+        }
 {{- if .Last}}
-    if now != none { y[p.y0 + now * p.width + col] += sum; }
+        if key < p.rows { y[row] += sum; }
 {{- else}}
-    sums[(slot + select(1u, 0u, first == none)) * p.width + col] = sum;
-    if col == 0u {
-        ends[slot] = select(first, now, first == none);
-        ends[slot + 1u] = select(now, none, first == none);
-    }
+        if first { put(2u * piece, col, key, sum); }
+        if at == end {
+            put(2u * piece + 1u, col, key, select(sum, {{$word}}(), first));
+        } else if !first && key < p.rows {
+            y[row] += sum;
+        }
 {{- end}}
+    }
 }

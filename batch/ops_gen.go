@@ -628,16 +628,17 @@ func (rec *Batch) Scatter(x, indices, updates Value) Value {
 
 // ScatterAdd computes x, changed in place, with updates[j] added to the row along the first axis that indices[j]
 // names; the gradient of taking rows. updates has the shape of indices with that of a row appended. Updated in
-// place: x; where that is a tensor, the tensor changes. Later steps must use the result. Updates of a row are added
-// in their order, the same in every run; the time for that grows with the square of the number of updates of one
-// row. An index outside the axis, negative ones too, leaves its row of updates unused.
+// place: x; where that is a tensor, the tensor changes. Later steps must use the result. The sum of a row's updates,
+// formed from sums of parts in the same order in every run, is added to the row; the time grows with the number of
+// updates, whatever rows they are for. An index outside the axis, negative ones too, leaves its row of updates
+// unused.
 func (rec *Batch) ScatterAdd(x, indices, updates Value) Value {
 	return rec.apply(catalogue.Lookup("scatter_add"), nil, nil, x, indices, updates)
 }
 
 // EmbeddingBackward computes the gradient of embedding with respect to table [vocabulary, width]: for each row the
 // sum of the rows of dy, of ids' shape with width appended, whose id names it. Of table only the shape counts. Rows
-// are added in their order, as scatter_add does. An id outside the vocabulary leaves its row unused.
+// are summed as scatter_add does. An id outside the vocabulary leaves its row unused.
 func (rec *Batch) EmbeddingBackward(table, ids, dy Value) Value {
 	return rec.apply(catalogue.Lookup("embedding_backward"), nil, nil, table, ids, dy)
 }

@@ -643,17 +643,17 @@ func (o Ops) ScatterAsync(x, indices, updates Operand) *Future {
 
 // ScatterAddAsync computes x, changed in place, with updates[j] added to the row along the first axis that
 // indices[j] names; the gradient of taking rows. updates has the shape of indices with that of a row appended. x:
-// overwritten. Updates of a row are added in their order, the same in every run; the time for that grows with the
-// square of the number of updates of one row. An index outside the axis, negative ones too, leaves its row of
-// updates unused.
+// overwritten. The sum of a row's updates, formed from sums of parts in the same order in every run, is added to the
+// row; the time grows with the number of updates, whatever rows they are for. An index outside the axis, negative
+// ones too, leaves its row of updates unused.
 func (o Ops) ScatterAddAsync(x, indices, updates Operand) *Future {
 	return o.run.Run("scatter_add", destinations(x.Data), []Operand{x, indices, updates}, nil, nil)
 }
 
 // EmbeddingBackwardAsync computes the gradient of embedding with respect to table [vocabulary, width]: for each row
 // the sum of the rows of dy, of ids' shape with width appended, whose id names it. Of table only the shape counts.
-// The length of y must be that of the result. Rows are added in their order, as scatter_add does. An id outside the
-// vocabulary leaves its row unused.
+// The length of y must be that of the result. Rows are summed as scatter_add does. An id outside the vocabulary
+// leaves its row unused.
 func (o Ops) EmbeddingBackwardAsync(y any, table, ids, dy Operand) *Future {
 	return o.run.Run("embedding_backward", destinations(y), []Operand{table, ids, dy}, nil, nil)
 }

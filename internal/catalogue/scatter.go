@@ -24,7 +24,7 @@ func inferScatter(in []program.Type, _ program.Attr) (program.Type, error) {
 
 const scatterSpecial = "An index outside the axis, negative ones too, leaves its row of updates unused."
 
-// addTol bounds the error of a sum of updates in partial sums of 32.
+// addTol bounds the error of a sum of updates in partial sums of at most 32.
 var addTol = program.Tolerance{Mag: 3e-6}
 
 // Entries that put rows by index.
@@ -38,14 +38,14 @@ var (
 	ScatterAdd = &program.Entry{Name: "scatter_add", Method: "ScatterAdd", Class: program.Layer,
 		Doc: "x, changed in place, with updates[j] added to the row along the first axis that indices[j] names; the gradient of taking rows. " +
 			"updates has the shape of indices with that of a row appended",
-		Special: "Updates of a row are added in their order, the same in every run; the time for that grows with the square of the " +
-			"number of updates of one row. " + scatterSpecial,
+		Special: "The sum of a row's updates, formed from sums of parts in the same order in every run, is added to the row; the time " +
+			"grows with the number of updates, whatever rows they are for. " + scatterSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "indices", Types: indexType}, {Name: "updates"}},
 		Updates: 1, Infer: inferScatter, Tol: addTol}
 	EmbeddingBackward = &program.Entry{Name: "embedding_backward", Method: "EmbeddingBackward", Class: program.Layer,
 		Doc: "the gradient of embedding with respect to table [vocabulary, width]: for each row the sum of the rows of dy, of ids' " +
 			"shape with width appended, whose id names it. Of table only the shape counts",
-		Special: "Rows are added in their order, as scatter_add does. An id outside the vocabulary leaves its row unused.",
+		Special: "Rows are summed as scatter_add does. An id outside the vocabulary leaves its row unused.",
 		Inputs:  []program.Input{{Name: "table"}, {Name: "ids", Types: indexType}, {Name: "dy"}}, Tol: addTol,
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			if len(in[0].Shape) != 2 {

@@ -718,16 +718,17 @@ export interface DeviceOperations {
   scatter<X0 extends Operand>(x: X0, indices: Operand, updates: Operand, options?: CallOptions): Promise<Updated<X0>>;
   /**
    * X, changed in place, with updates[j] added to the row along the first axis that indices[j] names; the gradient of taking
-   * rows. updates has the shape of indices with that of a row appended. Updates of a row are added in their order, the same
-   * in every run; the time for that grows with the square of the number of updates of one row. An index outside the axis,
-   * negative ones too, leaves its row of updates unused. Updated in place where it is a resident tensor, else copied: x.
+   * rows. updates has the shape of indices with that of a row appended. The sum of a row's updates, formed from sums of parts
+   * in the same order in every run, is added to the row; the time grows with the number of updates, whatever rows they are
+   * for. An index outside the axis, negative ones too, leaves its row of updates unused. Updated in place where it is a
+   * resident tensor, else copied: x.
    */
   scatterAdd<X0 extends Operand>(x: X0, indices: Operand, updates: Operand, options: CallOptions & Keep): Promise<Tensor>;
   scatterAdd<X0 extends Operand>(x: X0, indices: Operand, updates: Operand, options?: CallOptions): Promise<Updated<X0>>;
   /**
    * The gradient of embedding with respect to table [vocabulary, width]: for each row the sum of the rows of dy, of ids'
-   * shape with width appended, whose id names it. Of table only the shape counts. Rows are added in their order, as
-   * scatter_add does. An id outside the vocabulary leaves its row unused.
+   * shape with width appended, whose id names it. Of table only the shape counts. Rows are summed as scatter_add does. An id
+   * outside the vocabulary leaves its row unused.
    */
   embeddingBackward(table: Operand, ids: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   embeddingBackward(table: Operand, ids: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
@@ -1225,15 +1226,16 @@ export interface BatchOperations {
   scatter(x: BatchOperand, indices: BatchOperand, updates: BatchOperand): Value;
   /**
    * X, changed in place, with updates[j] added to the row along the first axis that indices[j] names; the gradient of taking
-   * rows. updates has the shape of indices with that of a row appended. Updates of a row are added in their order, the same
-   * in every run; the time for that grows with the square of the number of updates of one row. An index outside the axis,
-   * negative ones too, leaves its row of updates unused. Updated in place where it is a resident tensor, else copied: x.
+   * rows. updates has the shape of indices with that of a row appended. The sum of a row's updates, formed from sums of parts
+   * in the same order in every run, is added to the row; the time grows with the number of updates, whatever rows they are
+   * for. An index outside the axis, negative ones too, leaves its row of updates unused. Updated in place where it is a
+   * resident tensor, else copied: x.
    */
   scatterAdd(x: BatchOperand, indices: BatchOperand, updates: BatchOperand): Value;
   /**
    * The gradient of embedding with respect to table [vocabulary, width]: for each row the sum of the rows of dy, of ids'
-   * shape with width appended, whose id names it. Of table only the shape counts. Rows are added in their order, as
-   * scatter_add does. An id outside the vocabulary leaves its row unused.
+   * shape with width appended, whose id names it. Of table only the shape counts. Rows are summed as scatter_add does. An id
+   * outside the vocabulary leaves its row unused.
    */
   embeddingBackward(table: BatchOperand, ids: BatchOperand, dy: BatchOperand): Value;
   /**

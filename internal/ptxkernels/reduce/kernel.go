@@ -68,7 +68,7 @@ func joinKernel[T ptx.Lane](name, doc string, identity []T, f func(k *ptx.Kernel
 		parts = ptx.AtByte(k, parts, ptx.Mul(k, ptx.MulWideU32(k, t.Row, t.Cols), ptx.Imm(uint64(4*size))))
 		acc := scalar.VariablesOf(k, scalar.Constants(identity))
 		ptx.For(k, ptx.Add(k, t.Start, t.Lane), t.End, t.Lanes, func(i ptx.Reg[uint32]) {
-			acc.Set(f(k)(acc.Get(), loadAll(k, ptx.AtByte(k, parts, ptx.MulWideU32(k, i, scalar.U32(4*size))), size)))
+			acc.Set(f(k)(acc.Get(), scalar.LoadAll(k, ptx.AtByte(k, parts, ptx.MulWideU32(k, i, scalar.U32(4*size))), size)))
 		})
 		all := threadgroup.Reduce(t, acc.Get(), threadgroup.SharedFor[T](k, size), f(k))
 		k.If(ptx.And(k, t.Active, ptx.Eq(k, t.Lane, scalar.U32(0))), func() { store(t, out, all) })

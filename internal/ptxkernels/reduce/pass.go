@@ -41,7 +41,7 @@ func passKernel(name, doc string, body func(t threadgroup.Group) pass) *kit.Kern
 			first := ptx.Mul(k, t.Row, states)
 			end := ptx.Select(k, t.Active, states, scalar.U32(0))
 			ptx.For(k, t.Lane, end, t.Lanes, func(i ptx.Reg[uint32]) {
-				acc.Set(b.merge(acc.Get(), loadAll(k, at(ptx.Add(k, first, i)), len(b.empty))))
+				acc.Set(b.merge(acc.Get(), scalar.LoadAll(k, at(ptx.Add(k, first, i)), len(b.empty))))
 			}, ptx.NoUnroll())
 		}, func() {
 			batches(t, func(c columns) { acc.Set(b.merge(acc.Get(), b.take(c))) })
@@ -49,7 +49,7 @@ func passKernel(name, doc string, body func(t threadgroup.Group) pass) *kit.Kern
 		all := threadgroup.Broadcast(t, threadgroup.Reduce(t, acc.Get(), threadgroup.SharedFor[float32](k, len(b.empty)), b.merge))
 		first := ptx.And(k, t.Active, ptx.Eq(k, t.Lane, scalar.U32(0)))
 		k.If(ptx.Eq(k, stage, ptx.Imm(partPass)), func() {
-			k.If(first, func() { storeAll(k, at(t.Task), all) })
+			k.If(first, func() { scalar.StoreAll(k, at(t.Task), all) })
 		}, func() {
 			if b.row != nil {
 				k.If(first, func() { b.row(all) })
@@ -58,27 +58,6 @@ func passKernel(name, doc string, body func(t threadgroup.Group) pass) *kit.Kern
 			batches(t, func(c columns) { b.elements(all, c) })
 		})
 	}})
-}
-
-// loadAll accesses one number, or two or four at a multiple of their size; storeAll one or four.
-func loadAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], n int) []ptx.Reg[T] {
-	switch n {
-	case 4:
-		x := ptx.Load4(k, p)
-		return x[:]
-	case 2:
-		x := ptx.Load2(k, p)
-		return x[:]
-	}
-	return []ptx.Reg[T]{ptx.Load(k, p)}
-}
-
-func storeAll(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], x []scalar.Float) {
-	if len(x) == 4 {
-		ptx.Store4(k, p, [4]scalar.Float(x))
-		return
-	}
-	ptx.Store(k, p, x[0])
 }
 
 // columns are a batch of elements of a row that a lane has: of which the first is inside, the others may not be.

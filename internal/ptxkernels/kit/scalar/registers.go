@@ -75,3 +75,25 @@ func Tree[T ptx.Lane](values [][]ptx.Reg[T], f Merge[T]) []ptx.Reg[T] {
 	}
 	return values[0]
 }
+
+// LoadAll reads one number, or two or four at a multiple of their size.
+func LoadAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], n int) []ptx.Reg[T] {
+	switch n {
+	case 4:
+		x := ptx.Load4(k, p)
+		return x[:]
+	case 2:
+		x := ptx.Load2(k, p)
+		return x[:]
+	}
+	return []ptx.Reg[T]{ptx.Load(k, p)}
+}
+
+// StoreAll writes one number, or four at a multiple of their size.
+func StoreAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], x []ptx.Reg[T]) {
+	if len(x) == 4 {
+		ptx.Store4(k, p, [4]ptx.Reg[T](x))
+		return
+	}
+	ptx.Store(k, p, x[0])
+}

@@ -112,7 +112,7 @@ func committed(f *Family) *strictVerdict {
 // analyserHash is of everything that the analyser's answer depends on beside the text.
 var analyserHash = sync.OnceValue(func() string {
 	sum := sha256.New()
-	for _, folder := range []string{"analyze", "flow", "eval", "ir", "roofline"} {
+	for _, folder := range []string{"analyze", "flow", "eval", "ir", "roofline", "internal/cost"} {
 		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
 		if err != nil {
 			panic(err)

@@ -74,10 +74,10 @@ func (k *Kernel) Pack(args ...any) ([]byte, error) {
 		return nil, fmt.Errorf("sim: kernel %s has %d parameters, %d arguments were given: %w", k.ir.Name, len(params), len(args),
 			compute.ErrArgument)
 	}
-	block := make([]byte, k.params.size)
+	block := make([]byte, k.params.Size())
 	for i, a := range args {
 		p := &params[i]
-		if err := pack(block[k.params.at[p.Name]:], p, a); err != nil {
+		if err := pack(block[k.params.Param(i).Offset:], p, a); err != nil {
 			return nil, fmt.Errorf("sim: argument %d of kernel %s, .%s %s: %w", i, k.ir.Name, p.Type, p.Name, err)
 		}
 	}
@@ -195,8 +195,8 @@ func (k *Kernel) validate(l *Launch) error {
 	case k.sharedSize(l.Shared) > k.module.gpu.cfg.SharedLimit:
 		return fmt.Errorf("%d bytes of dynamic and %d of static shared memory, the limit is %d: %w", l.Shared, k.prog.shared.static,
 			k.module.gpu.cfg.SharedLimit, compute.ErrTooLarge)
-	case len(l.Params) != k.params.size:
-		return bad("%d bytes of parameters, the kernel's take %d; see Kernel.Pack", len(l.Params), k.params.size)
+	case len(l.Params) != k.params.Size():
+		return bad("%d bytes of parameters, the kernel's take %d; see Kernel.Pack", len(l.Params), k.params.Size())
 	}
 	return nil
 }

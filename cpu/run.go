@@ -133,7 +133,7 @@ func (x *executable) Take() (*run, error) {
 // bind finds the memory of every value.
 func (r *run) bind(io *program.IO) (err error) {
 	x, p := r.x, r.x.p
-	if r.arena, err = x.d.memory.Take(x.arena); err != nil {
+	if r.arena, err = x.d.memory.Take(x.layout.Blocks[0]); err != nil {
 		return fmt.Errorf("temporaries: %w", err)
 	}
 	for i, s := range p.Read {
@@ -148,14 +148,14 @@ func (r *run) bind(io *program.IO) (err error) {
 	if err := r.bindTensors(io); err != nil {
 		return err
 	}
-	for s, at := range x.places {
-		switch n := p.Values[s].Len(); at.in {
-		case arena: // of values that nobody computes there, such as a skipped reshape's, nothing is ever read
-			r.views[s] = r.arena.view(at.offset, n)
-		case atResult:
-			r.views[s] = r.results[at.index]
-		case atTensor: // also of what steps make of tensors in place
-			r.views[s] = r.views[p.Tensor[at.index]]
+	for s, at := range x.layout.Values {
+		switch n := p.Values[s].Len(); at.Storage {
+		case device.InArena:
+			r.views[s] = r.arena.view(at.Offset, n)
+		case device.InResult:
+			r.views[s] = r.results[at.Index]
+		case device.InTensor: // also of what steps make of tensors in place
+			r.views[s] = r.views[p.Tensor[at.Index]]
 		}
 	}
 	return nil
@@ -197,14 +197,14 @@ func (r *run) keep(io *program.IO) error {
 	blocks := make([]*block, len(p.Keep))
 	kept := make([]compute.Tensor, len(p.Keep))
 	for i, s := range p.Keep {
-		at, t := x.places[s], p.Values[s].Type
+		at, t := x.layout.Values[s], p.Values[s].Type
 		var b *block
 		var err error
 		switch {
-		case at.in == atKept && at.index != i: // kept twice
-			b = blocks[at.index].retain()
-		case at.in == atTensor:
-			b = r.held[len(r.held)-len(p.Tensor)+at.index].retain()
+		case at.Storage == device.InKept && at.Index != i: // kept twice
+			b = blocks[at.Index].retain()
+		case at.Storage == device.InTensor:
+			b = r.held[len(r.held)-len(p.Tensor)+at.Index].retain()
 		default:
 			b, err = x.d.memory.Take(t.Bytes())
 		}
@@ -219,7 +219,7 @@ func (r *run) keep(io *program.IO) error {
 	for i, s := range p.Keep {
 		r.held = append(r.held, blocks[i].retain())
 		r.kept[i] = blocks[i].view(0, p.Values[s].Len())
-		if x.places[s].in == atKept {
+		if x.layout.Values[s].Storage == device.InKept {
 			r.views[s] = r.kept[i]
 		}
 	}
@@ -319,10 +319,10 @@ func (r *run) target(s *step, k int) view {
 	switch {
 	case k < len(s.results):
 		return r.views[s.results[k]]
-	case s.to[k].in == atResult:
-		return r.results[s.to[k].index]
+	case s.to[k].Storage == device.InResult:
+		return r.results[s.to[k].Index]
 	}
-	return r.kept[s.to[k].index]
+	return r.kept[s.to[k].Index]
 }
 
 // Finish gives back what the run holds, makes it idle and resolves the future, in this order: whoever waits for the future
@@ -377,7 +377,7 @@ func (x *executable) recycle(r *run) {
 // deliver copies results to the caller.
 func (r *run) deliver() {
 	for _, i := range r.x.copies {
-		s := r.x.p.Read[i]
+		s := r.x.layout.Home[r.x.p.Read[i]]
 		d := r.x.p.Values[s].DType
 		copy(r.results[i].bytes(d), r.views[s].bytes(d))
 	}

@@ -118,8 +118,8 @@ func (e *executable) acquire() (*memory, error) {
 			}
 		}
 		for i, s := range e.prog.Keep {
-			if pl := e.places[s]; pl.kind == inKept && pl.index == i {
-				if m.kept[i], err = e.d.pool.get(max(pl.bytes, 1)); err != nil {
+			if at := e.layout.Values[s]; at.Storage == device.InKept && at.Index == i {
+				if m.kept[i], err = e.d.pool.get(max(e.bytes(s), 1)); err != nil {
 					return fmt.Errorf("result of shape %v: %w", e.prog.Values[s].Shape, err)
 				}
 			}
@@ -170,22 +170,22 @@ func (m *memory) releaseDevice() {
 
 // where is the part of a block that a value has.
 func (e *executable) where(m *memory, s program.Slot) spotted {
-	switch p := e.places[s]; p.kind {
-	case inTensor:
-		return m.tensors[p.index]
-	case inKept:
-		return spotted{m.kept[p.index], 0}
-	default:
-		return spotted{m.arena, p.at}
-	}
+	return m.at(e.layout.Values[s])
 }
 
-func (e *executable) address(m *memory, s spot) driver.Ptr {
-	if s.place < len(e.prog.Values) {
-		return e.where(m, program.Slot(s.place)).ptr() + driver.Ptr(s.offset)
+func (m *memory) at(a device.Allocation) spotted {
+	s := spotted{block: m.arena}
+	switch a.Storage {
+	case device.InTensor:
+		s = m.tensors[a.Index]
+	case device.InKept:
+		s.block = m.kept[a.Index]
 	}
-	return m.arena.ptr + driver.Ptr(e.places[s.place].at+s.offset)
+	s.offset += uint64(a.Offset)
+	return s
 }
+
+func (m *memory) address(a device.Allocation) driver.Ptr { return m.at(a).ptr() }
 
 // bindTensors takes hold of the tensors of a run.
 func (e *executable) bindTensors(m *memory, io *program.IO) error {
@@ -236,8 +236,8 @@ func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
 		}
 	}
 	for i, v := range e.prog.Host {
-		if p := e.places[v]; p.kind != inArena && p.bytes > 0 && !e.large[i] {
-			r := d.drv.MemcpyHtoDAsync(e.where(m, v).ptr(), m.upload.pointer(e.uploadAt[i]), p.bytes, s)
+		if n := e.bytes(v); e.layout.Values[v].Storage != device.InArena && n > 0 && !e.large[i] {
+			r := d.drv.MemcpyHtoDAsync(e.where(m, v).ptr(), m.upload.pointer(e.uploadAt[i]), n, s)
 			if err := d.check("cuMemcpyHtoDAsync", r); err != nil {
 				return err
 			}
@@ -260,7 +260,7 @@ func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
 		return err
 	}
 	for i, v := range e.prog.Read {
-		if n := e.places[v].bytes; n > 0 {
+		if n := e.bytes(v); n > 0 {
 			r := d.drv.MemcpyDtoHAsync(m.read.pointer(e.readAt[i]), e.where(m, v).ptr(), n, s)
 			if err := d.check("cuMemcpyDtoHAsync", r); err != nil {
 				return err
@@ -274,12 +274,12 @@ func (e *executable) act(m *memory, a *action, s driver.Stream, capturing bool) 
 	d := e.d
 	switch a.kind {
 	case uploading:
-		return d.check("cuMemcpyHtoDAsync", d.drv.MemcpyHtoDAsync(e.address(m, a.to), m.upload.pointer(a.staged), 4, s))
+		return d.check("cuMemcpyHtoDAsync", d.drv.MemcpyHtoDAsync(m.address(a.to), m.upload.pointer(a.staged), 4, s))
 	case copying:
-		return d.check("cuMemcpyDtoDAsync", d.drv.MemcpyDtoDAsync(e.address(m, a.to), e.address(m, a.from), a.n, s))
+		return d.check("cuMemcpyDtoDAsync", d.drv.MemcpyDtoDAsync(m.address(a.to), m.address(a.from), a.n, s))
 	case filling:
 		a.vary(m.scalars)
-		return d.check("cuMemsetD32Async", d.drv.MemsetD32Async(e.address(m, a.to), a.word, a.n, s))
+		return d.check("cuMemsetD32Async", d.drv.MemsetD32Async(m.address(a.to), a.word, a.n, s))
 	}
 	if err := e.patch(m, a); err != nil {
 		return err
@@ -291,11 +291,11 @@ func (e *executable) act(m *memory, a *action, s driver.Stream, capturing bool) 
 func (e *executable) patch(m *memory, a *action) error {
 	a.vary(m.scalars)
 	for _, q := range a.patches {
-		putAddress(a.launch.Params[q.at:], e.address(m, q.spot))
+		putAddress(a.launch.Params[q.at:], m.address(q.to))
 	}
 	for i := range a.maps {
 		t := &a.maps[i]
-		at := uint64(e.address(m, t.spot))
+		at := uint64(m.address(t.to))
 		if t.Address == at {
 			continue
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
-	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/lower"
 	"github.com/wavelane/wavelane/ptx/tensormap"
@@ -14,16 +14,14 @@ import (
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
 	prog    *program.Program
-	homes   []program.Slot // by value: in whose place it lies, see program.Program.Homes
-	modules []*Module      // of users' kernels and those made on demand, retained
+	layout  *device.Layout
+	modules []*Module // of users' kernels and those made on demand, retained
 	actions []action
-	ends    []int   // how many actions there are after each step
-	places  []place // of the values, then of scratch memory
+	ends    []int // how many actions there are after each step
 
 	scalars  []float32 // of a run that is given none, see program.IO.Scalars
 	fixed    bool      // it makes no graph, because that could not be given the scalars of a run
 	arena    uint64    // bytes of the memory of a run
-	fullest  int       // step during which most of it is in use, −1 if there is none
 	inputs   uint64    // bytes at its beginning that one copy fills
 	large    []bool    // by host value: it is copied in pieces, and has no place in the staging memory
 	uploadAt []uint64  // where each other host value lies in the staging memory; below inputs those that the one copy brings
@@ -36,22 +34,6 @@ type plan struct {
 // stager's, and starting a run takes as long as the copy.
 const largeInput = 64 << 20
 
-// place is where a value lies.
-type place struct {
-	kind  placeKind
-	at    uint64 // in the arena
-	index int    // among the program's tensors or kept values
-	bytes uint64
-}
-
-type placeKind uint8
-
-const (
-	inArena placeKind = iota
-	inTensor
-	inKept // memory of its own, which outlives the run
-)
-
 // action is a launch, a copy or a fill.
 type action struct {
 	kind     actionKind
@@ -62,7 +44,7 @@ type action struct {
 	maps     []mapPatch
 	scalars  []scalarPatch
 	staged   uint64 // where the staging memory has the word to upload
-	from, to spot
+	from, to device.Allocation
 	n        uint64 // bytes of a copy, words of a fill
 	word     uint32
 }
@@ -79,7 +61,7 @@ const (
 // patch is an address in a parameter block.
 type patch struct {
 	at int
-	spot
+	to device.Allocation
 }
 
 // scalarPatch is a number in a parameter block, or the word of a fill, that differs from run to run.
@@ -92,12 +74,6 @@ type scalarPatch struct {
 type mapPatch struct {
 	patch
 	tensormap.Map
-}
-
-// spot is a position in a place.
-type spot struct {
-	place  int
-	offset uint64
 }
 
 // Executor is for package batch. It has no use outside of this module.
@@ -121,37 +97,38 @@ func (d *state) plan(p *program.Program) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, homes: p.Homes(), places: make([]place, len(p.Values)), scalars: p.Recorded()}
-	steps, kernels, err := d.lowerAll(p)
+	pl := &plan{prog: p, layout: device.NewLayout(p), scalars: p.Recorded()}
+	steps, kernels, err := d.lowerAll(pl)
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range kernels {
 		pl.modules = append(pl.modules, k.module)
 	}
-	var uses []memplan.Use
+	if err := pl.allocate(steps, d.large); err != nil {
+		pl.release()
+		return nil, err
+	}
 	for i := range p.Steps {
-		s, l := &p.Steps[i], steps[i]
-		err = d.addStep(pl, p, s, l, kernels)
-		if err == nil && s.Attr.Varies() {
-			err = d.findScalars(p, s, l, pl.actions[len(pl.actions)-len(l.Actions):])
-		}
-		if err != nil {
+		s := &p.Steps[i]
+		if err := d.addStep(pl, i, steps[i], kernels); err != nil {
 			pl.release()
 			return nil, fmt.Errorf("%s %v: %w", stepName(s), p.Types(s.In), err)
 		}
-		uses = append(uses, use(p, s, l))
 		pl.ends = append(pl.ends, len(pl.actions))
 	}
-	pl.arrange(uses, d.large)
 	pl.stageWords()
 	return pl, nil
 }
 
 // lowerAll is the code of all steps, and those of its kernels that were made on demand, by name; the caller releases their modules.
-func (d *state) lowerAll(p *program.Program) ([]lower.Lowering, map[string]*Kernel, error) {
+func (d *state) lowerAll(pl *plan) ([]lower.Lowering, map[string]*Kernel, error) {
+	p := pl.prog
 	steps, wanted := make([]lower.Lowering, len(p.Steps)), map[string]*lower.Kernel{}
 	for i := range p.Steps {
+		if pl.layout.View(i) {
+			continue
+		}
 		var err error
 		if steps[i], err = d.lower(p, &p.Steps[i]); err != nil {
 			return nil, nil, err
@@ -189,8 +166,9 @@ func (d *state) lower(p *program.Program, s *program.Step) (lower.Lowering, erro
 	return lower.Lower(s, p.Types(s.In), p.Types(s.Out), &d.caps, nil)
 }
 
-// addStep appends the actions of a step.
-func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l lower.Lowering, made map[string]*Kernel) error {
+// addStep appends the actions of a step, but no copy of memory to itself.
+func (d *state) addStep(pl *plan, step int, l lower.Lowering, made map[string]*Kernel) error {
+	p, s := pl.prog, &pl.prog.Steps[step]
 	if s.Kernel != nil {
 		a, err := d.custom(pl, p, s)
 		if err != nil {
@@ -199,24 +177,25 @@ func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l lower.L
 		pl.actions = append(pl.actions, a)
 		return nil
 	}
-	first := len(pl.places) // of the step's scratch memory
-	for _, n := range l.Scratch {
-		pl.places = append(pl.places, place{bytes: uint64(n)})
-	}
-	locate := func(b lower.Buffer) spot {
+	locate := func(b lower.Buffer) device.Allocation {
+		at := device.Allocation{}
 		switch b.Role {
 		case lower.Operand:
-			return spot{int(s.In[b.Index]), uint64(b.Offset)}
+			at = pl.layout.Values[s.In[b.Index]]
 		case lower.Result:
-			return spot{int(s.Out[b.Index]), uint64(b.Offset)}
+			at = pl.layout.Values[s.Out[b.Index]]
+		default:
+			at.Offset = pl.layout.Scratch[step][b.Index]
 		}
-		return spot{first + b.Index, uint64(b.Offset)}
+		return at.Plus(b.Offset)
 	}
 	for k := range s.Entry.Updates {
-		if n := p.Values[s.In[k]].Bytes(); n > 0 && pl.homes[s.In[k]] != pl.homes[s.Out[k]] {
-			pl.actions = append(pl.actions, action{kind: copying, from: spot{place: int(s.In[k])}, to: spot{place: int(s.Out[k])}, n: uint64(n)})
+		from, to := pl.layout.Values[s.In[k]], pl.layout.Values[s.Out[k]]
+		if n := p.Values[s.In[k]].Bytes(); n > 0 && from != to {
+			pl.actions = append(pl.actions, action{kind: copying, from: from, to: to, n: uint64(n)})
 		}
 	}
+	actions := make([]action, 0, len(l.Actions))
 	for _, x := range l.Actions {
 		var a action
 		switch {
@@ -244,7 +223,17 @@ func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l lower.L
 		default:
 			a = action{kind: filling, to: locate(x.Fill.To), n: uint64(x.Fill.Words), word: x.Fill.Word}
 		}
-		pl.actions = append(pl.actions, a)
+		actions = append(actions, a)
+	}
+	if s.Attr.Varies() {
+		if err := d.findScalars(p, s, l, actions); err != nil {
+			return err
+		}
+	}
+	for _, a := range actions {
+		if a.kind != copying || a.from != a.to {
+			pl.actions = append(pl.actions, a)
+		}
 	}
 	return nil
 }
@@ -274,11 +263,11 @@ func (d *state) custom(pl *plan, p *program.Program, s *program.Step) (action, e
 			}
 			continue
 		}
-		where := spot{place: int(s.Out[0])}
+		value := s.Out[0]
 		if slot != resultSlot {
-			where.place = int(s.In[slot])
+			value = s.In[slot]
 		}
-		a.patches = append(a.patches, patch{k.layout.Param(i).Offset, where})
+		a.patches = append(a.patches, patch{k.layout.Param(i).Offset, pl.layout.Values[value]})
 	}
 	return a, nil
 }

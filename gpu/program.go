@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -15,7 +15,7 @@ import (
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
 	prog    *program.Program
-	homes   []program.Slot // by value: whose place it has, see program.Program.Homes and view
+	layout  *device.Layout
 	actions []action
 	ends    []int // how many actions there are after each step
 
@@ -32,10 +32,8 @@ type plan struct {
 	piece      uint64 // dispatches in a command buffer
 
 	// Memory. Places are buffers of a run: blocks that values and scratch memory share, those of tensors and retained outputs, the arena.
-	place  []int    // by value
-	sizes  []uint64 // bytes of each place
+	sizes  []uint64 // bytes of each place, if it is stable
 	stable []bool   // the same buffer in every run of an instance, as opposed to tensors and retained outputs
-	blocks *memplan.Arrangement
 
 	uploads, reads packing // of the host values and of the results
 }
@@ -96,11 +94,10 @@ func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, homes: p.Homes(), scalars: p.Recorded()}
-	views := pl.view()
+	pl := &plan{prog: p, layout: device.NewLayout(p), scalars: p.Recorded()}
 	lowerings := make([]wgsl.Lowering, len(p.Steps))
 	for i := range p.Steps {
-		if views[i] {
+		if pl.layout.View(i) {
 			continue
 		}
 		var err error
@@ -108,7 +105,7 @@ func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
 			return nil, err
 		}
 	}
-	if err := d.arrange(pl, lowerings); err != nil {
+	if err := d.allocate(pl, lowerings); err != nil {
 		return nil, err
 	}
 	uniforms := map[string]uint32{}
@@ -192,14 +189,14 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 	s := &pl.prog.Steps[step]
 	locate := func(b wgsl.Buffer) (region, error) {
 		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the place may be larger than what it is used for
-		value := func(v program.Slot) { r.place, size = pl.place[v], pl.bytes(v) }
+		value := func(v program.Slot) { r.place, size = pl.place(v), pl.bytes(v) }
 		switch {
 		case b.Role == wgsl.Operand && b.Index < len(s.In):
 			value(s.In[b.Index])
 		case b.Role == wgsl.Result && b.Index < len(s.Out):
 			value(s.Out[b.Index])
 		case b.Role == wgsl.Scratch && b.Index < len(l.Scratch):
-			r.place, size = pl.blocks.Scratch[step][b.Index], l.Scratch[b.Index]
+			r.place, size = pl.layout.Scratch[step][b.Index], uint64(l.Scratch[b.Index])
 		default:
 			return region{}, fmt.Errorf("internal error: no buffer %+v", b)
 		}
@@ -212,7 +209,7 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 		return r, nil
 	}
 	for k := range s.Entry.Updates {
-		from, to := pl.place[s.In[k]], pl.place[s.Out[k]]
+		from, to := pl.place(s.In[k]), pl.place(s.Out[k])
 		if n := pl.bytes(s.Out[k]); from != to {
 			pl.actions = append(pl.actions, action{bind: []region{{from, 0, n}, {to, 0, n}},
 				volatile: !pl.stable[from] || !pl.stable[to]})

@@ -175,7 +175,7 @@ func TestLowerings(t *testing.T) {
 	part := func(offset uint64) wgsl.Buffer { return wgsl.Buffer{Role: wgsl.Result, Offset: offset, Size: half} }
 	compile := func(actions ...wgsl.Action) (program.Executable, error) {
 		d.lowerStep = func(*program.Step, []program.Type, []program.Type, *wgsl.Caps, wgsl.Chooser) (wgsl.Lowering, error) {
-			return wgsl.Lowering{Actions: actions, Scratch: []uint64{16, uint64(4 * n)}}, nil
+			return wgsl.Lowering{Actions: actions, Scratch: []int{16, 4 * n}}, nil
 		}
 		p := &program.Program{}
 		s := p.Add(program.F32(n), program.FromHost)

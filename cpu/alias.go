@@ -41,7 +41,7 @@ func (r *run) conflict(s program.Slot) bool {
 			continue
 		}
 		for k, to := range c.to {
-			if to.Storage != device.InResult {
+			if to.Kind != device.InResult {
 				continue
 			}
 			d := r.results[to.Index]

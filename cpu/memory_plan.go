@@ -42,17 +42,17 @@ func (x *executable) allocate() error {
 		}
 	}
 	for i, s := range p.Keep {
-		if l.Values[s].Storage == device.InHost {
-			x.copyTo(l.Home[s], device.Allocation{Storage: device.InKept, Index: i})
+		if l.Values[s].Kind == device.InHost {
+			x.copyTo(l.Storage[s], device.Allocation{Kind: device.InRetained, Index: i})
 		}
 	}
 	for i, s := range p.Read {
-		to := device.Allocation{Storage: device.InResult, Index: i}
+		to := device.Allocation{Kind: device.InResult, Index: i}
 		switch {
 		case x.detached():
 			x.copies = append(x.copies, i)
 		case l.Values[s] != to:
-			x.copyTo(l.Home[s], to)
+			x.copyTo(l.Storage[s], to)
 		}
 	}
 	x.last = slices.Repeat([]int{-1}, len(p.Values))
@@ -62,7 +62,7 @@ func (x *executable) allocate() error {
 		}
 	}
 	for _, i := range x.copies { // read after all steps
-		x.last[l.Home[p.Read[i]]] = len(x.steps)
+		x.last[l.Storage[p.Read[i]]] = len(x.steps)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (d *Device) Compile(p *program.Program) (program.Executable, error) {
 // add validates and lowers a step, unless its result is its operand.
 func (x *executable) add(i int) error {
 	p, s := x.p, &x.p.Steps[i]
-	c := step{attr: s.Attr, in: x.layout.Homes(s.In), types: p.Types(s.In), results: s.Out, outs: p.Types(s.Out)}
+	c := step{attr: s.Attr, in: x.layout.StorageOf(s.In), types: p.Types(s.In), results: s.Out, outs: p.Types(s.Out)}
 	if s.Entry.Class == program.Custom {
 		k, ok := s.Kernel.(*Kernel)
 		if !ok || k.d != x.d {
@@ -124,7 +124,7 @@ func (x *executable) add(i int) error {
 // whose memory they have. Either way the step works on its results alone.
 func (x *executable) update(s *program.Step, c *step) {
 	for k := range s.Entry.Updates {
-		if x.layout.Home[s.Out[k]] == s.Out[k] {
+		if x.layout.Storage[s.Out[k]] == s.Out[k] {
 			x.copyTo(c.in[k], device.Allocation{}, s.Out[k])
 		}
 		c.in[k] = s.Out[k]

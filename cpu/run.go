@@ -149,7 +149,7 @@ func (r *run) bind(io *program.IO) (err error) {
 		return err
 	}
 	for s, at := range x.layout.Values {
-		switch n := p.Values[s].Len(); at.Storage {
+		switch n := p.Values[s].Len(); at.Kind {
 		case device.InArena:
 			r.views[s] = r.arena.view(at.Offset, n)
 		case device.InResult:
@@ -201,9 +201,9 @@ func (r *run) keep(io *program.IO) error {
 		var b *block
 		var err error
 		switch {
-		case at.Storage == device.InKept && at.Index != i: // kept twice
+		case at.Kind == device.InRetained && at.Index != i: // kept twice
 			b = blocks[at.Index].retain()
-		case at.Storage == device.InTensor:
+		case at.Kind == device.InTensor:
 			b = r.held[len(r.held)-len(p.Tensor)+at.Index].retain()
 		default:
 			b, err = x.d.memory.Take(t.Bytes())
@@ -219,7 +219,7 @@ func (r *run) keep(io *program.IO) error {
 	for i, s := range p.Keep {
 		r.held = append(r.held, blocks[i].retain())
 		r.kept[i] = blocks[i].view(0, p.Values[s].Len())
-		if x.layout.Values[s].Storage == device.InKept {
+		if x.layout.Values[s].Kind == device.InRetained {
 			r.views[s] = r.kept[i]
 		}
 	}
@@ -319,7 +319,7 @@ func (r *run) target(s *step, k int) view {
 	switch {
 	case k < len(s.results):
 		return r.views[s.results[k]]
-	case s.to[k].Storage == device.InResult:
+	case s.to[k].Kind == device.InResult:
 		return r.results[s.to[k].Index]
 	}
 	return r.kept[s.to[k].Index]
@@ -377,7 +377,7 @@ func (x *executable) recycle(r *run) {
 // deliver copies results to the caller.
 func (r *run) deliver() {
 	for _, i := range r.x.copies {
-		s := r.x.layout.Home[r.x.p.Read[i]]
+		s := r.x.layout.Storage[r.x.p.Read[i]]
 		d := r.x.p.Values[s].DType
 		copy(r.results[i].bytes(d), r.views[s].bytes(d))
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/device"
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // Device is an open GPU. It is safe for concurrent use.
@@ -25,18 +25,18 @@ type Device struct {
 // forgotten can be found unreachable.
 type state struct {
 	*primary
-	info     Info
-	log      *slog.Logger
-	caps     lower.Caps
-	large    uint64  // bytes of an input beyond which it does not go through pinned memory of its own
-	home     *Stream // that programs run on
-	captures *Stream // that programs are captured on; guarded by submit
-	pool     *pool
-	host     *hostPool
-	stager   *stager
-	loader   *loader
-	events   events
-	submit   sync.Mutex // one program at a time is put on the home stream
+	info          Info
+	log           *slog.Logger
+	caps          kit.Caps
+	large         uint64  // bytes of an input beyond which it does not go through pinned memory of its own
+	defaultStream *Stream // that programs run on
+	captures      *Stream // that programs are captured on; guarded by submit
+	pool          *pool
+	host          *hostPool
+	stager        *stager
+	loader        *loader
+	events        events
+	submit        sync.Mutex // one program at a time is put on the default stream
 
 	life        *device.Lifetime
 	streams     device.Children[*Stream]
@@ -134,7 +134,7 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 	grid := info.MaxGrid
 	d := &state{
 		primary: p, info: info, log: c.log, events: events{p: p}, large: largeInput,
-		caps: lower.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])},
+		caps: kit.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])},
 			Target: info.CodeTarget()},
 	}
 	d.life = device.NewLifetime("cuda", d.fault, d.teardown)
@@ -151,10 +151,10 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 
 // start makes what a device always has.
 func (d *state) start(c *config) (err error) {
-	if d.home, err = d.newStream(StreamOptions{}); err != nil {
+	if d.defaultStream, err = d.newStream(StreamOptions{}); err != nil {
 		return err
 	}
-	d.pool = newPool(d.primary, d.home.handle, c.memory)
+	d.pool = newPool(d.primary, d.defaultStream.handle, c.memory)
 	d.host = newHostPool(d.primary)
 	d.pool.relief, d.host.relief = d.dropIdle, d.dropIdle
 	if d.stager, err = newStager(d.primary, d.host); err != nil {
@@ -192,7 +192,7 @@ func (d *Device) Close() error {
 // any, nothing is closed.
 func (d *state) forgotten() {
 	d.submit.Lock()
-	own := 1 // home
+	own := 1 // the default stream
 	if d.captures != nil {
 		own++
 	}

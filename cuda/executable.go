@@ -88,25 +88,25 @@ type memory struct {
 	arena        *block
 	upload, read *hostBlock
 	kept         []*block // by the program's kept values; nil for those that are tensors or kept twice
-	tensors      []spotted
+	tensors      []located
 	clock        *clock    // nil for a run that nobody measures
 	scalars      []float32 // during a start
 }
 
-// spotted is a part of a block.
-type spotted struct {
+// located is a part of a block.
+type located struct {
 	block  *block
 	offset uint64
 }
 
-func (s spotted) retain() spotted {
+func (s located) retain() located {
 	s.block.retain()
 	return s
 }
 
-func (s spotted) release() { s.block.release() }
+func (s located) release() { s.block.release() }
 
-func (s spotted) ptr() driver.Ptr { return s.block.ptr + driver.Ptr(s.offset) }
+func (s located) ptr() driver.Ptr { return s.block.ptr + driver.Ptr(s.offset) }
 
 // acquire reserves the memory of a run; the caller has entered the context.
 func (e *executable) acquire() (*memory, error) {
@@ -118,7 +118,7 @@ func (e *executable) acquire() (*memory, error) {
 			}
 		}
 		for i, s := range e.prog.Keep {
-			if at := e.layout.Values[s]; at.Storage == device.InKept && at.Index == i {
+			if at := e.layout.Values[s]; at.Kind == device.InRetained && at.Index == i {
 				if m.kept[i], err = e.d.pool.get(max(e.bytes(s), 1)); err != nil {
 					return fmt.Errorf("result of shape %v: %w", e.prog.Values[s].Shape, err)
 				}
@@ -141,7 +141,7 @@ func (e *executable) acquire() (*memory, error) {
 	return m, nil
 }
 
-// release gives the memory of the device back, for work that the home stream does later, and that of the host, which nobody
+// release gives the memory of the device back, for work that the default stream does later, and that of the host, which nobody
 // must be using any more.
 func (m *memory) release() {
 	m.releaseDevice()
@@ -169,16 +169,16 @@ func (m *memory) releaseDevice() {
 }
 
 // where is the part of a block that a value has.
-func (e *executable) where(m *memory, s program.Slot) spotted {
+func (e *executable) where(m *memory, s program.Slot) located {
 	return m.at(e.layout.Values[s])
 }
 
-func (m *memory) at(a device.Allocation) spotted {
-	s := spotted{block: m.arena}
-	switch a.Storage {
+func (m *memory) at(a device.Allocation) located {
+	s := located{block: m.arena}
+	switch a.Kind {
 	case device.InTensor:
 		s = m.tensors[a.Index]
-	case device.InKept:
+	case device.InRetained:
 		s.block = m.kept[a.Index]
 	}
 	s.offset += uint64(a.Offset)
@@ -212,13 +212,13 @@ func (e *executable) fillUpload(m *memory, io *program.IO) {
 	}
 }
 
-// stage brings the large inputs to the device, ahead of the program on the home stream. The caller has entered the context.
+// stage brings the large inputs to the device, ahead of the program on the default stream. The caller has entered the context.
 func (e *executable) stage(m *memory, io *program.IO) error {
 	for i, v := range e.prog.Host {
 		if !e.large[i] {
 			continue
 		}
-		if err := e.d.stager.upload(e.where(m, v).ptr(), program.Bytes(io.Host[i]), e.d.home.handle); err != nil {
+		if err := e.d.stager.upload(e.where(m, v).ptr(), program.Bytes(io.Host[i]), e.d.defaultStream.handle); err != nil {
 			return fmt.Errorf("input %d: %w", i, err)
 		}
 	}
@@ -236,7 +236,7 @@ func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
 		}
 	}
 	for i, v := range e.prog.Host {
-		if n := e.bytes(v); e.layout.Values[v].Storage != device.InArena && n > 0 && !e.large[i] {
+		if n := e.bytes(v); e.layout.Values[v].Kind != device.InArena && n > 0 && !e.large[i] {
 			r := d.drv.MemcpyHtoDAsync(e.where(m, v).ptr(), m.upload.pointer(e.uploadAt[i]), n, s)
 			if err := d.check("cuMemcpyHtoDAsync", r); err != nil {
 				return err
@@ -370,5 +370,5 @@ func snapshot(m *memory) []driver.Ptr {
 }
 
 func sameTensors(a []driver.Ptr, m *memory) bool {
-	return slices.EqualFunc(a, m.tensors, func(p driver.Ptr, t spotted) bool { return p == t.ptr() })
+	return slices.EqualFunc(a, m.tensors, func(p driver.Ptr, t located) bool { return p == t.ptr() })
 }

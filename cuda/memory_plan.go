@@ -3,11 +3,12 @@ package cuda
 import (
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // allocate gives every value its memory. Inputs of more than large bytes do not go through the staging memory.
-func (pl *plan) allocate(steps []lower.Lowering, large uint64) error {
+func (pl *plan) allocate(steps []kit.Lowering, large uint64) error {
 	// Inputs lie one after the other, here and in the staging memory, so that one copy brings them; large ones after them.
 	var inputs, last []program.Slot
 	for _, s := range pl.prog.Host {
@@ -19,7 +20,7 @@ func (pl *plan) allocate(steps []lower.Lowering, large uint64) error {
 			inputs = append(inputs, s)
 		}
 	}
-	err := pl.layout.Allocate(&device.Allocator{Align: lower.Align, Inputs: append(inputs, last...),
+	err := pl.layout.Allocate(&device.Allocator{Align: kit.Align, Inputs: append(inputs, last...),
 		Room:    func(bytes int) (int, error) { return max(bytes, 1), nil }, // an address of their own also for empty ones
 		Scratch: func(i int) []int { return steps[i].Scratch },
 		Over: func(i int, in []program.Slot) [][]program.Slot {
@@ -40,7 +41,7 @@ func (pl *plan) bytes(s program.Slot) uint64 { return uint64(pl.prog.Values[s].B
 // layStaging lays out inputs and results in staging memory.
 func (pl *plan) layStaging() {
 	for i, s := range pl.prog.Host {
-		if pl.layout.Values[s].Storage == device.InArena && !pl.large[i] {
+		if pl.layout.Values[s].Kind == device.InArena && !pl.large[i] {
 			pl.inputs += aligned(max(pl.bytes(s), 1))
 		}
 	}
@@ -48,7 +49,7 @@ func (pl *plan) layStaging() {
 	for i, s := range pl.prog.Host {
 		x := pl.layout.Values[s]
 		at := uint64(x.Offset)
-		if x.Storage != device.InArena && !pl.large[i] {
+		if x.Kind != device.InArena && !pl.large[i] {
 			at = pl.upload
 			pl.upload += aligned(pl.bytes(s))
 		}
@@ -61,8 +62,8 @@ func (pl *plan) layStaging() {
 }
 
 // overwrites lists operands in whose memory results may lie: of what is computed element by element, or only copied.
-func overwrites(p *program.Program, s *program.Step, in []program.Slot, l lower.Lowering) [][]program.Slot {
-	if operands := lower.InPlace(s); operands != nil {
+func overwrites(p *program.Program, s *program.Step, in []program.Slot, l kit.Lowering) [][]program.Slot {
+	if operands := ptxkernels.InPlace(s); operands != nil {
 		list := make([][]program.Slot, len(s.Out))
 		for k, out := range s.Out {
 			for _, i := range operands {
@@ -76,7 +77,7 @@ func overwrites(p *program.Program, s *program.Step, in []program.Slot, l lower.
 	if len(l.Actions) == 1 && l.Actions[0].Copy != nil {
 		c := l.Actions[0].Copy
 		whole := c.From.Offset == 0 && c.To.Offset == 0 && c.Bytes == p.Values[s.Out[0]].Bytes() && c.Bytes == p.Values[s.In[c.From.Index]].Bytes()
-		if c.From.Role == lower.Operand && c.To.Role == lower.Result && whole {
+		if c.From.Role == kit.Operand && c.To.Role == kit.Result && whole {
 			return [][]program.Slot{{in[c.From.Index]}}
 		}
 	}
@@ -84,7 +85,7 @@ func overwrites(p *program.Program, s *program.Step, in []program.Slot, l lower.
 }
 
 // aligned is the room that so many bytes take.
-func aligned(n uint64) uint64 { return (n + lower.Align - 1) &^ (lower.Align - 1) }
+func aligned(n uint64) uint64 { return (n + kit.Align - 1) &^ (kit.Align - 1) }
 
 // Memory implements program.Sized.
 func (e *executable) Memory() program.Memory { return e.layout.Memory() }

@@ -10,7 +10,7 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // extent is a piece of memory.
@@ -21,7 +21,7 @@ type extent struct {
 
 func disjoint(t require.TestingT, all []extent) {
 	for i, a := range all {
-		require.Zero(t, a.at%lower.Align, a.what)
+		require.Zero(t, a.at%kit.Align, a.what)
 		for _, b := range all[:i] {
 			require.False(t, a.n > 0 && b.n > 0 && a.at < b.at+b.n && b.at < a.at+a.n, "%v and %v", a, b)
 		}
@@ -47,12 +47,12 @@ func TestStagingLayout(t *testing.T) {
 			x, n := pl.layout.Values[s], pl.bytes(s)
 			require.Equal(t, n > large, pl.large[i])
 			if pl.large[i] {
-				require.True(t, x.Storage != device.InArena || uint64(x.Offset) >= pl.inputs)
+				require.True(t, x.Kind != device.InArena || uint64(x.Offset) >= pl.inputs)
 				continue
 			}
 			staged = append(staged, extent{pl.uploadAt[i], n, "staged"})
 			require.LessOrEqual(t, pl.uploadAt[i]+n, pl.upload)
-			if x.Storage == device.InArena {
+			if x.Kind == device.InArena {
 				require.EqualValues(t, x.Offset, pl.uploadAt[i])
 				require.LessOrEqual(t, uint64(x.Offset)+n, pl.inputs)
 			}
@@ -103,7 +103,7 @@ func TestInPlace(t *testing.T) {
 	last := with(t, p, "add", program.Attr{}, out[1], out[0])
 	p.Read = []program.Slot{last, out[0]}
 	q := *p
-	q.Apart = true
+	q.NoReuse = true
 	exec, apart := compiled(t, d, p), compiled(t, d, &q)
 	for range 4 { // also as a graph
 		io := &program.IO{Host: []any{randomFloats(rng, n), randomFloats(rng, 40)}, Read: []any{make([]float32, n), make([]float32, n)}}
@@ -111,7 +111,7 @@ func TestInPlace(t *testing.T) {
 		require.Equal(t, direct(t, d, &q, io), io.Read)
 	}
 	// Softmax leaves its operand alone, which is read later: two tensors are there at most.
-	require.LessOrEqual(t, exec.Memory().Peak, 2*4*n+4*lower.Align)
+	require.LessOrEqual(t, exec.Memory().Peak, 2*4*n+4*kit.Align)
 	require.Greater(t, apart.Memory().Peak, 6*4*n)
 	require.NoError(t, exec.Close())
 	require.NoError(t, apart.Close())

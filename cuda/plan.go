@@ -7,7 +7,9 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx/lower"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
@@ -23,7 +25,7 @@ type plan struct {
 	fixed    bool      // it makes no graph, because that could not be given the scalars of a run
 	arena    uint64    // bytes of the memory of a run
 	inputs   uint64    // bytes at its beginning that one copy fills
-	large    []bool    // by host value: it is copied in pieces, and has no place in the staging memory
+	large    []bool    // by host value: it is copied in pieces, and is not in the staging memory
 	uploadAt []uint64  // where each other host value lies in the staging memory; below inputs those that the one copy brings
 	upload   uint64    // bytes of that
 	readAt   []uint64  // where each result lies in its staging memory
@@ -122,9 +124,9 @@ func (d *state) plan(p *program.Program) (*plan, error) {
 }
 
 // lowerAll is the code of all steps, and those of its kernels that were made on demand, by name; the caller releases their modules.
-func (d *state) lowerAll(pl *plan) ([]lower.Lowering, map[string]*Kernel, error) {
+func (d *state) lowerAll(pl *plan) ([]kit.Lowering, map[string]*Kernel, error) {
 	p := pl.prog
-	steps, wanted := make([]lower.Lowering, len(p.Steps)), map[string]*lower.Kernel{}
+	steps, wanted := make([]kit.Lowering, len(p.Steps)), map[string]*kit.Kernel{}
 	for i := range p.Steps {
 		if pl.layout.View(i) {
 			continue
@@ -159,15 +161,15 @@ func stepName(s *program.Step) string {
 }
 
 // lower returns the code of a step of the catalogue; a user's kernel has its code already.
-func (d *state) lower(p *program.Program, s *program.Step) (lower.Lowering, error) {
+func (d *state) lower(p *program.Program, s *program.Step) (kit.Lowering, error) {
 	if s.Kernel != nil {
-		return lower.Lowering{}, nil
+		return kit.Lowering{}, nil
 	}
-	return lower.Lower(s, p.Types(s.In), p.Types(s.Out), &d.caps, nil)
+	return ptxkernels.Lower(s, p.Types(s.In), p.Types(s.Out), &d.caps, nil)
 }
 
 // addStep appends the actions of a step, but no copy of memory to itself.
-func (d *state) addStep(pl *plan, step int, l lower.Lowering, made map[string]*Kernel) error {
+func (d *state) addStep(pl *plan, step int, l kit.Lowering, made map[string]*Kernel) error {
 	p, s := pl.prog, &pl.prog.Steps[step]
 	if s.Kernel != nil {
 		a, err := d.custom(pl, p, s)
@@ -177,12 +179,12 @@ func (d *state) addStep(pl *plan, step int, l lower.Lowering, made map[string]*K
 		pl.actions = append(pl.actions, a)
 		return nil
 	}
-	locate := func(b lower.Buffer) device.Allocation {
+	locate := func(b kit.Buffer) device.Allocation {
 		at := device.Allocation{}
 		switch b.Role {
-		case lower.Operand:
+		case kit.Operand:
 			at = pl.layout.Values[s.In[b.Index]]
-		case lower.Result:
+		case kit.Result:
 			at = pl.layout.Values[s.Out[b.Index]]
 		default:
 			at.Offset = pl.layout.Scratch[step][b.Index]
@@ -320,5 +322,5 @@ func (k *Kernel) Check(in []program.Type, out program.Type, a program.Attr) erro
 
 // Fuses reports whether the device computes a step with expressions in one kernel; see program.Fuser.
 func (d *Device) Fuses(s *program.Step, in, out []program.Type) bool {
-	return lower.Fuses(s, in, out, &d.caps)
+	return ptxkernels.Fuses(s, in, out, &d.caps)
 }

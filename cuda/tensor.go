@@ -13,15 +13,15 @@ type Tensor struct {
 	dev *Device
 	typ program.Type
 
-	at device.Handle[spotted]
+	at device.Handle[located]
 }
 
 var _ compute.Tensor = (*Tensor)(nil)
 
 // newTensor takes over one reference to the block.
-func newTensor(dev *Device, t program.Type, at spotted) *Tensor {
+func newTensor(dev *Device, t program.Type, at located) *Tensor {
 	x := &Tensor{dev: dev, typ: t.Clone()}
-	x.at.Open(at, spotted.release)
+	x.at.Open(at, located.release)
 	return x
 }
 
@@ -32,10 +32,10 @@ func (t *Tensor) Shape() []int { return slices.Clone(t.typ.Shape) }
 func (t *Tensor) DType() compute.DType { return t.typ.DType }
 
 // acquire returns the memory with one more reference.
-func (t *Tensor) acquire() (spotted, error) {
-	at, ok := t.at.Acquire(spotted.retain)
+func (t *Tensor) acquire() (located, error) {
+	at, ok := t.at.Acquire(located.retain)
 	if !ok {
-		return spotted{}, device.TensorClosed(t.typ)
+		return located{}, device.TensorClosed(t.typ)
 	}
 	return at, nil
 }

@@ -30,7 +30,7 @@ type compiled struct {
 
 // instance is the memory of one run at a time, with the bind groups that name it.
 type instance struct {
-	buffers []*buffer // by place; of unstable places only during a run
+	buffers []*buffer // by allocation; of unstable ones only during a run
 	groups  []group   // by action
 	uniform []byte    // contents of the arena; nil until it has some
 	scalars []float32 // in them
@@ -102,7 +102,7 @@ func (in *instance) free() {
 	}
 }
 
-// acquire returns an instance with memory for every stable place.
+// acquire returns an instance with memory for every stable allocation.
 func (e *compiled) acquire() (*instance, error) {
 	e.mu.Lock()
 	if n := len(e.idle); n > 0 {

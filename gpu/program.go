@@ -21,7 +21,7 @@ type plan struct {
 
 	// The uniform arena has a slot of uniformSlot bytes for each distinct parameter block, then one for each block with run-time
 	// scalars.
-	arena    int // its place
+	arena    int // its allocation
 	uniform  []byte
 	varying  int    // where those begin
 	own      []byte // they
@@ -32,7 +32,7 @@ type plan struct {
 	piece      uint64 // dispatches in a command buffer
 
 	// Memory. Places are buffers of a run: blocks that values and scratch memory share, those of tensors and retained outputs, the arena.
-	sizes  []uint64 // bytes of each place, if it is stable
+	sizes  []uint64 // bytes of each allocation, if it is stable
 	stable []bool   // the same buffer in every run of an instance, as opposed to tensors and retained outputs
 
 	uploads, reads packing // of the host values and of the results
@@ -45,13 +45,13 @@ type action struct {
 	bind     []region // of a copy: from, to
 	dynamic  uint32
 	grid     [3]uint32
-	volatile bool // some place is not stable
+	volatile bool // some allocation is not stable
 	varies   bool // its parameters are among those that vary
 }
 
-// region is a part of a place.
+// region is a part of an allocation.
 type region struct {
-	place        int
+	allocation   int
 	offset, size uint64
 }
 
@@ -188,15 +188,15 @@ func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (
 func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, probe probe) error {
 	s := &pl.prog.Steps[step]
 	locate := func(b wgsl.Buffer) (region, error) {
-		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the place may be larger than what it is used for
-		value := func(v program.Slot) { r.place, size = pl.place(v), pl.bytes(v) }
+		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the allocation may be larger than what it is used for
+		value := func(v program.Slot) { r.allocation, size = pl.allocation(v), pl.bytes(v) }
 		switch {
 		case b.Role == wgsl.Operand && b.Index < len(s.In):
 			value(s.In[b.Index])
 		case b.Role == wgsl.Result && b.Index < len(s.Out):
 			value(s.Out[b.Index])
 		case b.Role == wgsl.Scratch && b.Index < len(l.Scratch):
-			r.place, size = pl.layout.Scratch[step][b.Index], uint64(l.Scratch[b.Index])
+			r.allocation, size = pl.layout.Scratch[step][b.Index], uint64(l.Scratch[b.Index])
 		default:
 			return region{}, fmt.Errorf("internal error: no buffer %+v", b)
 		}
@@ -209,7 +209,7 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 		return r, nil
 	}
 	for k := range s.Entry.Updates {
-		from, to := pl.place(s.In[k]), pl.place(s.Out[k])
+		from, to := pl.allocation(s.In[k]), pl.allocation(s.Out[k])
 		if n := pl.bytes(s.Out[k]); from != to {
 			pl.actions = append(pl.actions, action{bind: []region{{from, 0, n}, {to, 0, n}},
 				volatile: !pl.stable[from] || !pl.stable[to]})
@@ -229,7 +229,7 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 				return err
 			}
 			a.bind = append(a.bind, r)
-			a.volatile = a.volatile || !pl.stable[r.place]
+			a.volatile = a.volatile || !pl.stable[r.allocation]
 		}
 		if x.Dispatch == nil {
 			if err := checkCopy(a.bind[0], a.bind[1]); err != nil {
@@ -288,7 +288,7 @@ func checkCopy(from, to region) error {
 	switch {
 	case from.size != to.size || from.size%4 != 0 || from.offset%4 != 0 || to.offset%4 != 0:
 		return fmt.Errorf("internal error: copy %+v to %+v", from, to)
-	case from.place == to.place:
+	case from.allocation == to.allocation:
 		return fmt.Errorf("internal error: copy within a buffer")
 	}
 	return nil
@@ -321,7 +321,7 @@ func (d *core) checkDispatch(x *wgsl.Dispatch, bind []region) error {
 			return fmt.Errorf("internal error: kernel %s: binding %d is not aligned: %+v", k.Key, i, r)
 		}
 		for j, q := range bind[:i] {
-			if q.place == r.place && (k.Bindings[i] == wgsl.ReadWrite || k.Bindings[j] == wgsl.ReadWrite) {
+			if q.allocation == r.allocation && (k.Bindings[i] == wgsl.ReadWrite || k.Bindings[j] == wgsl.ReadWrite) {
 				return fmt.Errorf("internal error: kernel %s: bindings %d and %d share a buffer that one writes", k.Key, j, i)
 			}
 		}

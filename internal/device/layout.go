@@ -9,23 +9,23 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Storage is a kind of memory.
-type Storage uint8
+// Kind is a kind of memory.
+type Kind uint8
 
-// Storages.
+// Kinds.
 const (
-	InArena  Storage = iota // a run's memory, which values share that are not needed at the same time
-	InTensor                // a tensor that the run is given
-	InKept                  // a tensor that the run makes
-	InHost                  // the caller's input
-	InResult                // the caller's destination
+	InArena    Kind = iota // a run's memory, which values share that are not needed at the same time
+	InTensor               // a tensor that the run is given
+	InRetained             // a tensor that the run makes
+	InHost                 // the caller's input
+	InResult               // the caller's destination
 )
 
 // Allocation is the memory of a value.
 type Allocation struct {
-	Storage Storage
-	Index   int // of the tensor, the kept value, the input or the result
-	Offset  int // in bytes; in the arena of an [Allocator] with Blocks, the number of the block
+	Kind   Kind
+	Index  int // of the tensor, the kept value, the input or the result
+	Offset int // in bytes; in the arena of an [Allocator] with Blocks, the number of the block
 }
 
 // Plus is the allocation from n bytes further on.
@@ -36,7 +36,7 @@ func (a Allocation) Plus(n int) Allocation {
 
 // Layout says where the values of a program and the scratch memory of its steps lie during a run.
 type Layout struct {
-	Home    []program.Slot // by value: that in whose memory it lies, see program.Program.Homes; reshapes share their operand's
+	Storage []program.Slot // by value: that in whose memory it lies, see program.Program.Storage; reshapes share their operand's
 	Values  []Allocation   // by value
 	Scratch [][]int        // by step: offsets in the arena or numbers of blocks; −1 for no bytes
 	Blocks  []int          // bytes of each block; of the arena, which is one
@@ -57,7 +57,7 @@ type Allocator struct {
 
 	Room    func(bytes int) (int, error) // that so many take
 	Scratch func(step int) []int         // bytes of each piece of scratch memory of a step
-	// Over lists operands, of which in are the homes, in whose memory each result of a step may lie, see memplan.Use. It is not asked
+	// Over lists operands, of which in are the storage, in whose memory each result of a step may lie, see memplan.Use. It is not asked
 	// about steps that update operands, and may be nil.
 	Over func(step int, in []program.Slot) [][]program.Slot
 }
@@ -65,7 +65,7 @@ type Allocator struct {
 // NewLayout finds the values that share memory whatever the device: what steps update in place, and results of reshapes. A reshape has
 // memory of its own if its operand or its result is updated in place, or its result becomes a tensor.
 func NewLayout(p *program.Program) *Layout {
-	l := &Layout{Home: p.Homes(), p: p, step: -1}
+	l := &Layout{Storage: p.Storage(), p: p, step: -1}
 	if !slices.ContainsFunc(p.Steps, func(s program.Step) bool { return s.Entry == catalogue.Reshape }) {
 		return l
 	}
@@ -74,7 +74,7 @@ func NewLayout(p *program.Program) *Layout {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		for k := range s.Entry.Updates {
-			changing[s.In[k]], changing[l.Home[s.In[k]]], changing[s.Out[k]] = true, true, true
+			changing[s.In[k]], changing[l.Storage[s.In[k]]], changing[s.Out[k]] = true, true, true
 		}
 	}
 	for i := range p.Steps {
@@ -82,9 +82,9 @@ func NewLayout(p *program.Program) *Layout {
 		if s.Entry != catalogue.Reshape {
 			continue
 		}
-		in, out := l.Home[s.In[0]], s.Out[0]
+		in, out := l.Storage[s.In[0]], s.Out[0]
 		if !changing[in] && !changing[out] && !slices.Contains(p.Keep, out) {
-			l.Home[out], l.views[i] = in, true
+			l.Storage[out], l.views[i] = in, true
 		}
 	}
 	return l
@@ -93,13 +93,13 @@ func NewLayout(p *program.Program) *Layout {
 // View reports whether a step has nothing to do, since its result lies where its operand does.
 func (l *Layout) View(step int) bool { return l.views != nil && l.views[step] }
 
-// Homes are those of some values.
-func (l *Layout) Homes(slots []program.Slot) []program.Slot {
-	homes := make([]program.Slot, len(slots))
+// StorageOf lists the values in whose memory some values lie.
+func (l *Layout) StorageOf(slots []program.Slot) []program.Slot {
+	list := make([]program.Slot, len(slots))
 	for i, s := range slots {
-		homes[i] = l.Home[s]
+		list[i] = l.Storage[s]
 	}
-	return homes
+	return list
 }
 
 // Allocate gives everything its memory. What a step updates in place, and no tensor, has to be copied from the operand's memory to that
@@ -108,10 +108,10 @@ func (l *Layout) Allocate(a *Allocator) error {
 	p := l.p
 	l.Values = make([]Allocation, len(p.Values))
 	settled := make([]bool, len(p.Values))
-	put := func(slots []program.Slot, storage Storage) {
+	put := func(slots []program.Slot, kind Kind) {
 		for i, s := range slots {
-			if s = l.Home[s]; !settled[s] {
-				l.Values[s], settled[s] = Allocation{Storage: storage, Index: i}, true
+			if s = l.Storage[s]; !settled[s] {
+				l.Values[s], settled[s] = Allocation{Kind: kind, Index: i}, true
 			}
 		}
 	}
@@ -119,15 +119,15 @@ func (l *Layout) Allocate(a *Allocator) error {
 		put(p.Host, InHost)
 	}
 	put(p.Tensor, InTensor)
-	put(p.Keep, InKept)
+	put(p.Keep, InRetained)
 	if a.InResults {
 		put(p.Read, InResult)
 	}
 	if err := l.allocateArena(a, settled); err != nil {
 		return err
 	}
-	for s, home := range l.Home {
-		l.Values[s] = l.Values[home]
+	for s, at := range l.Storage {
+		l.Values[s] = l.Values[at]
 	}
 	return nil
 }
@@ -136,10 +136,10 @@ func (l *Layout) Allocate(a *Allocator) error {
 func (l *Layout) allocateArena(a *Allocator, settled []bool) error {
 	p := l.p
 	d := memplan.Demand{Bytes: make([]int, len(p.Values)), Before: a.Inputs, Steps: make([]memplan.Use, len(p.Steps)), Align: a.Align,
-		Apart: p.Apart}
+		NoReuse: p.NoReuse}
 	total := 0
 	for s, v := range p.Values {
-		if settled[s] || l.Home[s] != program.Slot(s) {
+		if settled[s] || l.Storage[s] != program.Slot(s) {
 			continue
 		}
 		n, err := a.Room(v.Bytes())
@@ -171,7 +171,7 @@ func (l *Layout) allocateArena(a *Allocator, settled []bool) error {
 	}
 	for i := range p.Steps {
 		if s, u := &p.Steps[i], &d.Steps[i]; !l.View(i) {
-			u.In, u.Out = l.Homes(s.In), s.Out
+			u.In, u.Out = l.StorageOf(s.In), s.Out
 			for k := range s.Entry.Updates {
 				u.Over = append(u.Over, u.In[k:k+1])
 			}
@@ -180,7 +180,7 @@ func (l *Layout) allocateArena(a *Allocator, settled []bool) error {
 			}
 		}
 	}
-	d.After = l.Homes(p.Read)
+	d.After = l.StorageOf(p.Read)
 	plan := d.Arena
 	if a.Blocks {
 		plan = d.InBlocks

@@ -63,29 +63,29 @@ func TestLayout(t *testing.T) {
 		l := device.NewLayout(p)
 		require.NoError(t, l.Allocate(a))
 
-		storage := map[program.Slot]device.Storage{}
+		storage := map[program.Slot]device.Kind{}
 		for _, x := range []struct {
 			slots []program.Slot
-			in    device.Storage
+			in    device.Kind
 			used  bool
-		}{{p.Host, device.InHost, a.InHost}, {p.Tensor, device.InTensor, true}, {p.Keep, device.InKept, true}, {p.Read, device.InResult, a.InResults}} {
+		}{{p.Host, device.InHost, a.InHost}, {p.Tensor, device.InTensor, true}, {p.Keep, device.InRetained, true}, {p.Read, device.InResult, a.InResults}} {
 			for _, s := range x.slots {
-				if _, ok := storage[l.Home[s]]; !ok && x.used {
-					storage[l.Home[s]] = x.in
+				if _, ok := storage[l.Storage[s]]; !ok && x.used {
+					storage[l.Storage[s]] = x.in
 				}
 			}
 		}
 		last := slices.Repeat([]int{-1}, len(p.Values)) // the step that needs a value last
 		for i, s := range p.Steps {
 			last[s.Out[0]] = i
-			require.Equal(t, l.View(i), l.Home[s.Out[0]] != s.Out[0])
+			require.Equal(t, l.View(i), l.Storage[s.Out[0]] != s.Out[0])
 			if !l.View(i) {
-				for _, in := range l.Homes(s.In) {
+				for _, in := range l.StorageOf(s.In) {
 					last[in] = i
 				}
 			}
 		}
-		for _, s := range l.Homes(p.Read) {
+		for _, s := range l.StorageOf(p.Read) {
 			last[s] = len(p.Steps)
 		}
 		type extent struct{ at, n int }
@@ -109,9 +109,9 @@ func TestLayout(t *testing.T) {
 		}
 		begin := func(s program.Slot) {
 			at := l.Values[s]
-			require.Equal(t, storage[l.Home[s]], at.Storage)
-			require.Equal(t, l.Values[l.Home[s]], at)
-			if at.Storage == device.InArena && l.Home[s] == s {
+			require.Equal(t, storage[l.Storage[s]], at.Kind)
+			require.Equal(t, l.Values[l.Storage[s]], at)
+			if at.Kind == device.InArena && l.Storage[s] == s {
 				live[s] = extent{at.Offset, max(p.Values[s].Bytes(), 1)}
 			}
 		}

@@ -44,8 +44,8 @@ type action struct {
 	launch   driver.Launch
 	patches  []patch // addresses in launch.Params
 	maps     []mapPatch
-	scalars  []scalarPatch
-	staged   uint64 // where the staging memory has the word to upload
+	scalars  []device.ScalarWord // in the parameter block, or the word of a fill
+	staged   uint64              // where the staging memory has the word to upload
 	from, to device.Allocation
 	n        uint64 // bytes of a copy, words of a fill
 	word     uint32
@@ -64,12 +64,6 @@ const (
 type patch struct {
 	at int
 	to device.Allocation
-}
-
-// scalarPatch is a number in a parameter block, or the word of a fill, that differs from run to run.
-type scalarPatch struct {
-	at       int
-	variable int // index in program.IO.Scalars
 }
 
 // mapPatch is a tensor map in a parameter block. Its Address is the one that is encoded there; 0 at first.
@@ -115,7 +109,7 @@ func (d *state) plan(p *program.Program) (*plan, error) {
 		s := &p.Steps[i]
 		if err := d.addStep(pl, i, steps[i], kernels); err != nil {
 			pl.release()
-			return nil, fmt.Errorf("%s %v: %w", stepName(s), p.Types(s.In), err)
+			return nil, fmt.Errorf("%s %v: %w", s.Name(), p.Types(s.In), err)
 		}
 		pl.ends = append(pl.ends, len(pl.actions))
 	}
@@ -151,13 +145,6 @@ func (pl *plan) release() {
 		m.release()
 	}
 	pl.modules = nil
-}
-
-func stepName(s *program.Step) string {
-	if s.Kernel != nil {
-		return s.Kernel.Name()
-	}
-	return s.Entry.Name
 }
 
 // lower returns the code of a step of the catalogue; a user's kernel has its code already.
@@ -228,8 +215,15 @@ func (d *state) addStep(pl *plan, step int, l kit.Lowering, made map[string]*Ker
 		actions = append(actions, a)
 	}
 	if s.Attr.Varies() {
-		if err := d.findScalars(p, s, l, actions); err != nil {
+		found, err := device.FindScalars(s, codes(l), func(s *program.Step) ([]device.Code, error) {
+			other, err := d.lower(p, s)
+			return codes(other), err
+		})
+		if err != nil {
 			return err
+		}
+		for i := range actions {
+			actions[i].scalars = found[i]
 		}
 	}
 	for _, a := range actions {

@@ -111,12 +111,12 @@ func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
 	uniforms := map[string]uint32{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		probe, err := d.probe(p, s, choose)
-		if err != nil {
-			return nil, err
+		scalars, err := d.findScalars(p, s, lowerings[i], choose)
+		if err == nil {
+			err = d.addStep(pl, i, lowerings[i], uniforms, scalars)
 		}
-		if err := d.addStep(pl, i, lowerings[i], uniforms, probe); err != nil {
-			return nil, fmt.Errorf("%s %v: %w", name(s), p.Types(s.In), err)
+		if err != nil {
+			return nil, fmt.Errorf("%s %v: %w", s.Name(), p.Types(s.In), err)
 		}
 		pl.ends = append(pl.ends, len(pl.actions))
 	}
@@ -160,13 +160,6 @@ func (k *packing) add(n, maxBuffer uint64) {
 	k.sizes[last] += n
 }
 
-func name(s *program.Step) string {
-	if s.Kernel != nil {
-		return s.Kernel.Name()
-	}
-	return s.Entry.Name
-}
-
 // lower returns the code of a step: of the user's kernel, or of the catalogue's.
 func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (wgsl.Lowering, error) {
 	in, out := p.Types(s.In), p.Types(s.Out)
@@ -185,7 +178,7 @@ func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (
 
 // addStep appends the actions of a step after checking them against the device's limits: what gets past here may not make
 // the library fail, because some of its failures end the process.
-func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, probe probe) error {
+func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, scalars [][]device.ScalarWord) error {
 	s := &pl.prog.Steps[step]
 	locate := func(b wgsl.Buffer) (region, error) {
 		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the allocation may be larger than what it is used for
@@ -251,10 +244,9 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 		a.pipeline, a.kernel, a.grid = p, x.Dispatch.Kernel, x.Dispatch.Grid
 		pl.dispatches++
 		if a.kernel.Uniform > 0 {
-			if a.varies, err = pl.varyingParams(&a, x.Dispatch, probe, i); err != nil {
-				return err
-			}
-			if !a.varies {
+			if scalars != nil && scalars[i] != nil {
+				pl.ownParams(&a, x.Dispatch.Params, scalars[i])
+			} else {
 				a.dynamic = pl.params(x.Dispatch.Params, uniforms)
 			}
 		}

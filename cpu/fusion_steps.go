@@ -127,5 +127,3 @@ func pays(x *program.Expression, in []program.Type, out program.Type) bool {
 	}
 	return whole < apart
 }
-
-var _ program.Fuser = (*Device)(nil)

@@ -78,7 +78,7 @@ func (c *step) overwrites() [][]program.Slot {
 	return [][]program.Slot{over}
 }
 
-// Memory implements program.Sized. Inputs that Start copies count among the memory of the device.
+// Memory implements program.Executable. Inputs that Start copies count among the memory of the device.
 func (x *executable) Memory() program.Memory {
 	m := x.layout.Memory()
 	if x.detached() {
@@ -86,3 +86,6 @@ func (x *executable) Memory() program.Memory {
 	}
 	return m
 }
+
+// Launches implements program.Executable.
+func (x *executable) Launches() [][]program.Launch { return nil }

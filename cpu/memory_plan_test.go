@@ -111,7 +111,7 @@ func TestSharedMemoryDoesNotShow(t *testing.T) {
 			for _, k := range io.Keep {
 				require.NoError(t, k.Close())
 			}
-			peak[i] = x.(program.Sized).Memory().Peak
+			peak[i] = x.Memory().Peak
 			require.NoError(t, x.Close())
 		}
 		require.LessOrEqual(t, peak[1], peak[0])

@@ -318,7 +318,7 @@ func (e *executable) launches() (n int) {
 	return n
 }
 
-// Launches lists for each step what a run does; see [program.Launcher].
+// Launches lists for each step what a run does; see [program.Executable].
 func (x *Executable) Launches() [][]program.Launch {
 	steps, at := make([][]program.Launch, len(x.ends)), 0
 	for i, end := range x.ends {

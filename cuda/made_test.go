@@ -53,7 +53,6 @@ func checkPowers(t *testing.T, x program.Executable, first, steps int) {
 // Kernels of expressions are loaded when a program needs them: those of one program as one module, and each once.
 func TestMadeKernels(t *testing.T) {
 	d, g := openSoft(t, softgpu.Config{})
-	require.Implements(t, (*program.Fuser)(nil), d)
 	before := g.Live().Modules
 	x, err := d.Compile(powers(t, 0, 3))
 	require.NoError(t, err)

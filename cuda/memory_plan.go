@@ -87,5 +87,5 @@ func overwrites(p *program.Program, s *program.Step, in []program.Slot, l kit.Lo
 // aligned is the room that so many bytes take.
 func aligned(n uint64) uint64 { return (n + kit.Align - 1) &^ (kit.Align - 1) }
 
-// Memory implements program.Sized.
+// Memory implements program.Executable.
 func (e *executable) Memory() program.Memory { return e.layout.Memory() }

@@ -314,7 +314,7 @@ func (k *Kernel) Check(in []program.Type, out program.Type, a program.Attr) erro
 	return nil
 }
 
-// Fuses reports whether the device computes a step with expressions in one kernel; see program.Fuser.
+// Fuses reports whether the device computes a step with expressions in one kernel; see program.Executor.
 func (d *Device) Fuses(s *program.Step, in, out []program.Type) bool {
 	return ptxkernels.Fuses(s, in, out, &d.caps)
 }

@@ -65,5 +65,20 @@ func (d *core) room(bytes int) (int, error) {
 	return int(n), nil
 }
 
-// Memory tells what one run needs; see [program.Sized].
+// Memory tells what one run needs; see [program.Executable].
 func (pl *plan) Memory() program.Memory { return pl.layout.Memory() }
+
+// Launches lists for each step what a run does; see [program.Executable].
+func (pl *plan) Launches() [][]program.Launch {
+	steps, at := make([][]program.Launch, len(pl.ends)), 0
+	for i, end := range pl.ends {
+		for ; at < end; at++ {
+			l := program.Launch{Kernel: "copy"}
+			if a := &pl.actions[at]; a.pipeline != nil {
+				l = program.Launch{Kernel: a.kernel.Key, Grid: a.grid, Block: a.kernel.Workgroup}
+			}
+			steps[i] = append(steps[i], l)
+		}
+	}
+	return steps
+}

@@ -64,11 +64,6 @@ func (d *Device) Executor() program.Executor { return executor{d} }
 // executor is a device as batches see it.
 type executor struct{ *Device }
 
-var _ interface {
-	program.Fuser
-	program.Coder
-} = executor{}
-
 // Compile validates a program and prepares it: code, pipelines and memory plan. Errors wrap compute.ErrUnsupported,
 // compute.ErrTooLarge, compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
 func (d executor) Compile(p *program.Program) (program.Executable, error) {

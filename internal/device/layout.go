@@ -195,7 +195,7 @@ func (l *Layout) allocateArena(a *Allocator, settled []bool) error {
 	return nil
 }
 
-// Memory tells what one run needs, see program.Sized.
+// Memory tells what one run needs, see program.Executable.
 func (l *Layout) Memory() program.Memory {
 	m := program.Memory{Peak: l.peak, Step: l.step}
 	m.Inputs, m.Results = l.p.Traffic()

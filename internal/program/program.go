@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"time"
@@ -81,6 +82,12 @@ type IO struct {
 type Executor interface {
 	// Compile validates and prepares a program. Compiling is pure preparation: nothing runs.
 	Compile(p *Program) (Executable, error)
+	// Fuses reports whether the device runs a step with expressions in fewer passes over memory than the steps that it was made of.
+	// The rewrites that fuse steps ask about each that they would like to make; the others stay separate.
+	Fuses(s *Step, in, out []Type) bool
+	// Code writes the sources of what each step runs. The error wraps compute.ErrUnsupported on devices whose functions are compiled
+	// already.
+	Code(w io.Writer, p *Program) error
 }
 
 // Executable is a compiled program. Start may be called again while earlier runs are in flight.
@@ -88,6 +95,10 @@ type Executable interface {
 	// Start begins one run and returns at once. Errors, also of arguments, come through the future. Host and Tensors are not read
 	// any more once it has returned, and Read is not before the run is done; what the slices hold is in use until then.
 	Start(io *IO) *compute.Future
+	// Memory tells what one run needs.
+	Memory() Memory
+	// Launches lists for each step what a run launches, in order; nil on devices that launch nothing.
+	Launches() [][]Launch
 	// Close releases what the executable holds. Runs in flight finish.
 	Close() error
 }

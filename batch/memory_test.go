@@ -1,6 +1,7 @@
 package batch_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,4 +68,14 @@ func TestMemoryLimit(t *testing.T) {
 		require.NoError(t, run(b))
 		require.NotNil(t, out.Float32s())
 	}
+}
+
+func TestStepsOfADeviceWithoutLaunches(t *testing.T) {
+	b := batch.New(open(t))
+	wide(b)
+	plan, err := b.Compile(context.Background())
+	require.NoError(t, err)
+	_, err = plan.Steps()
+	require.ErrorIs(t, err, compute.ErrUnsupported)
+	require.NoError(t, plan.Close())
 }

@@ -3,7 +3,6 @@ package cpu
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
@@ -45,10 +44,8 @@ type executable struct {
 	user    bool      // has kernels of the user's
 	keeps   bool      // makes tensors: runs to the end whatever happens
 
-	mu      sync.Mutex
-	closed  bool
-	idle    []*run
-	handles []*handle // idle ones of runs without futures
+	idle    *device.Idle[*run]
+	handles *device.Idle[*handle] // of runs without futures
 }
 
 // detached reports whether runs must not touch the caller's slices after Start: they cannot be stopped when their future is
@@ -68,7 +65,7 @@ func (d *Device) Compile(p *program.Program) (program.Executable, error) {
 		return nil, err
 	}
 	x := &executable{d: d, p: p, layout: device.NewLayout(p), changes: p.Changed(), scalars: p.Recorded(), steps: make([]step, 0, len(p.Steps)),
-		keeps: len(p.Keep) > 0}
+		keeps: len(p.Keep) > 0, idle: device.NewIdle[*run](spare), handles: device.NewIdle[*handle](spare)}
 	for i := range p.Steps {
 		if err := x.add(i); err != nil {
 			return nil, fmt.Errorf("step %d: %w", i, err)
@@ -151,9 +148,9 @@ func (x *executable) copyTo(s program.Slot, to device.Allocation, result ...prog
 
 // Close frees what the executable keeps. It is idempotent; runs in flight finish.
 func (x *executable) Close() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.closed = true
-	x.idle, x.handles = nil, nil
+	x.idle.Close()
+	x.handles.Close()
+	x.idle.Drop()
+	x.handles.Drop()
 	return nil
 }

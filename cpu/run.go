@@ -102,15 +102,8 @@ func (x *executable) prepare(io *program.IO, h *handle) (r *run, err error) {
 
 // Take returns an idle run or a new one.
 func (x *executable) Take() (*run, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed {
-		return nil, fmt.Errorf("program: %w", compute.ErrClosed)
-	}
-	if n := len(x.idle); n > 0 {
-		r := x.idle[n-1]
-		x.idle = x.idle[:n-1]
-		return r, nil
+	if r, ok, err := x.idle.Take(); ok || err != nil {
+		return r, err
 	}
 	r := &run{x: x, views: make([]view, len(x.p.Values)), results: make([]view, len(x.p.Read)),
 		kept: make([]view, len(x.p.Keep)), args: make([]args, len(x.steps))}
@@ -337,7 +330,7 @@ func (r *run) Finish(err error) {
 	}
 	r.endTurns()
 	r.reset()
-	x.recycle(r)
+	x.idle.Put(r)
 	x.d.life.End()
 	h.settle(err)
 }
@@ -365,14 +358,6 @@ func (r *run) reset() {
 
 // spare is how many idle runs, and handles, an executable keeps.
 const spare = 8
-
-func (x *executable) recycle(r *run) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !x.closed && len(x.idle) < spare {
-		x.idle = append(x.idle, r)
-	}
-}
 
 // deliver copies results to the caller.
 func (r *run) deliver() {

@@ -48,12 +48,6 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 			e.d.life.End()
 		}
 	}()
-	e.mu.Lock()
-	closed := e.closed
-	e.mu.Unlock()
-	if closed {
-		return fmt.Errorf("compiled program: %w", compute.ErrClosed)
-	}
 	if err := device.CheckIO(e.prog, io, func(t *Tensor) bool { return t.dev.core == e.d }); err != nil {
 		return err
 	}

@@ -9,6 +9,6 @@ import (
 )
 
 // Code implements program.Executor.
-func (d *Device) Code(io.Writer, *program.Program) error {
+func (executor) Code(io.Writer, *program.Program) error {
 	return fmt.Errorf("code of a plan: the device runs functions that are compiled already: %w", compute.ErrUnsupported)
 }

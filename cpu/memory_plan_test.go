@@ -105,7 +105,7 @@ func TestSharedMemoryDoesNotShow(t *testing.T) {
 				y := make([]float32, p.Values[s].Len())
 				io.Read, results[i] = append(io.Read, y), append(results[i], y)
 			}
-			x, err := d.Compile(p)
+			x, err := d.Executor().Compile(p)
 			require.NoError(t, err)
 			require.NoError(t, wait(x.Start(io)))
 			for _, k := range io.Keep {

@@ -53,10 +53,13 @@ type executable struct {
 func (x *executable) detached() bool { return x.user || x.keeps }
 
 // Executor is for package batch. It has no use outside of this module.
-func (d *Device) Executor() program.Executor { return d }
+func (d *Device) Executor() program.Executor { return executor{d} }
+
+// executor is a device as batches see it.
+type executor struct{ *Device }
 
 // Compile prepares a program for this device.
-func (d *Device) Compile(p *program.Program) (program.Executable, error) {
+func (d executor) Compile(p *program.Program) (program.Executable, error) {
 	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
@@ -64,7 +67,7 @@ func (d *Device) Compile(p *program.Program) (program.Executable, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	x := &executable{d: d, p: p, layout: device.NewLayout(p), changes: p.Changed(), scalars: p.Recorded(), steps: make([]step, 0, len(p.Steps)),
+	x := &executable{d: d.Device, p: p, layout: device.NewLayout(p), changes: p.Changed(), scalars: p.Recorded(), steps: make([]step, 0, len(p.Steps)),
 		keeps: len(p.Keep) > 0, idle: device.NewIdle[*run](spare), handles: device.NewIdle[*handle](spare)}
 	for i := range p.Steps {
 		if err := x.add(i); err != nil {

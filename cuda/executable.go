@@ -13,14 +13,14 @@ import (
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
-// Executable is a compiled program; see [Device.Compile]. It is safe for concurrent use; runs may overlap.
-type Executable struct {
+// executable is a compiled program. It is safe for concurrent use; runs may overlap.
+type executable struct {
 	dev *Device
-	*executable
+	*compiled
 }
 
-// executable is an Executable as runs in flight see it.
-type executable struct {
+// compiled is the part of an executable that runs in flight refer to.
+type compiled struct {
 	d *state
 	*plan
 
@@ -34,21 +34,21 @@ type executable struct {
 	refused  bool // by the driver, which makes no graph of the program
 }
 
-func newExecutable(dev *Device, pl *plan) *Executable {
-	e := &executable{d: dev.state, plan: pl}
-	x := &Executable{dev, e}
+func newExecutable(dev *Device, pl *plan) *executable {
+	e := &compiled{d: dev.state, plan: pl}
+	x := &executable{dev, e}
 	e.d.executables.Add(e)
-	runtime.AddCleanup(x, func(e *executable) { e.close() }, e) // a net under a forgotten Close
+	runtime.AddCleanup(x, func(e *compiled) { e.close() }, e) // a net under a forgotten Close
 	return x
 }
 
 // Close releases what the executable keeps. Runs in flight finish. It is idempotent.
-func (x *Executable) Close() error {
+func (x *executable) Close() error {
 	x.close()
 	return nil
 }
 
-func (e *executable) close() {
+func (e *compiled) close() {
 	if e.d.life.Hold() != nil {
 		return // the device has freed everything, or will
 	}
@@ -64,7 +64,7 @@ func (e *executable) close() {
 }
 
 // begin keeps the plan for a start; end gives it back. warm tells that the program has run a few times.
-func (e *executable) begin() (warm bool, err error) {
+func (e *compiled) begin() (warm bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -75,7 +75,7 @@ func (e *executable) begin() (warm bool, err error) {
 	return e.runs > warmUp, nil
 }
 
-func (e *executable) end() {
+func (e *compiled) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.starting--; e.closed && e.starting == 0 {
@@ -109,7 +109,7 @@ func (s located) release() { s.block.release() }
 func (s located) ptr() driver.Ptr { return s.block.ptr + driver.Ptr(s.offset) }
 
 // acquire reserves the memory of a run; the caller has entered the context.
-func (e *executable) acquire() (*memory, error) {
+func (e *compiled) acquire() (*memory, error) {
 	m := &memory{kept: make([]*block, len(e.prog.Keep))}
 	err := func() (err error) {
 		if e.arena > 0 {
@@ -169,7 +169,7 @@ func (m *memory) releaseDevice() {
 }
 
 // where is the part of a block that a value has.
-func (e *executable) where(m *memory, s program.Slot) located {
+func (e *compiled) where(m *memory, s program.Slot) located {
 	return m.at(e.layout.Values[s])
 }
 
@@ -188,7 +188,7 @@ func (m *memory) at(a device.Allocation) located {
 func (m *memory) address(a device.Allocation) driver.Ptr { return m.at(a).ptr() }
 
 // bindTensors takes hold of the tensors of a run.
-func (e *executable) bindTensors(m *memory, io *program.IO) error {
+func (e *compiled) bindTensors(m *memory, io *program.IO) error {
 	for i := range e.prog.Tensor {
 		b, err := io.Tensors[i].(*Tensor).acquire()
 		if err != nil {
@@ -200,7 +200,7 @@ func (e *executable) bindTensors(m *memory, io *program.IO) error {
 }
 
 // fillUpload copies the inputs to the staging memory.
-func (e *executable) fillUpload(m *memory, io *program.IO) {
+func (e *compiled) fillUpload(m *memory, io *program.IO) {
 	if m.scalars = io.Scalars; m.scalars == nil {
 		m.scalars = e.plan.scalars
 	}
@@ -213,7 +213,7 @@ func (e *executable) fillUpload(m *memory, io *program.IO) {
 }
 
 // stage brings the large inputs to the device, ahead of the program on the default stream. The caller has entered the context.
-func (e *executable) stage(m *memory, io *program.IO) error {
+func (e *compiled) stage(m *memory, io *program.IO) error {
 	for i, v := range e.prog.Host {
 		if !e.large[i] {
 			continue
@@ -227,7 +227,7 @@ func (e *executable) stage(m *memory, io *program.IO) error {
 
 // enqueue gives the whole program to a stream, which captures it if there is a graph to make. The caller has entered the context
 // and holds the device's submit lock, which guards the parameter blocks of the plan.
-func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
+func (e *compiled) enqueue(m *memory, s driver.Stream, graph *replay) error {
 	d := e.d
 	if e.inputs > 0 {
 		r := d.drv.MemcpyHtoDAsync(m.arena.ptr, m.upload.pointer(0), e.inputs, s)
@@ -270,7 +270,7 @@ func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
 	return nil
 }
 
-func (e *executable) act(m *memory, a *action, s driver.Stream, capturing bool) error {
+func (e *compiled) act(m *memory, a *action, s driver.Stream, capturing bool) error {
 	d := e.d
 	switch a.kind {
 	case uploading:
@@ -288,7 +288,7 @@ func (e *executable) act(m *memory, a *action, s driver.Stream, capturing bool) 
 }
 
 // patch puts the addresses of a run into a launch, and its scalars.
-func (e *executable) patch(m *memory, a *action) error {
+func (e *compiled) patch(m *memory, a *action) error {
 	a.vary(m.scalars)
 	for _, q := range a.patches {
 		putAddress(a.launch.Params[q.at:], m.address(q.to))
@@ -309,7 +309,7 @@ func (e *executable) patch(m *memory, a *action) error {
 }
 
 // launches counts the kernels of the program.
-func (e *executable) launches() (n int) {
+func (e *compiled) launches() (n int) {
 	for i := range e.actions {
 		if e.actions[i].kind == launching {
 			n++
@@ -319,7 +319,7 @@ func (e *executable) launches() (n int) {
 }
 
 // Launches lists for each step what a run does; see [program.Executable].
-func (x *Executable) Launches() [][]program.Launch {
+func (x *executable) Launches() [][]program.Launch {
 	steps, at := make([][]program.Launch, len(x.ends)), 0
 	for i, end := range x.ends {
 		for ; at < end; at++ {
@@ -337,7 +337,7 @@ func (x *Executable) Launches() [][]program.Launch {
 }
 
 // deliver copies the results to the caller.
-func (e *executable) deliver(read *hostBlock, dst []any) {
+func (e *compiled) deliver(read *hostBlock, dst []any) {
 	for i := range e.prog.Read {
 		if to := program.Bytes(dst[i]); len(to) > 0 {
 			copy(to, read.bytes()[e.readAt[i]:])
@@ -346,7 +346,7 @@ func (e *executable) deliver(read *hostBlock, dst []any) {
 }
 
 // keep makes the tensors of the kept values, nil if there are none.
-func (e *executable) keep(m *memory, dev *Device) (all []compute.Tensor) {
+func (e *compiled) keep(m *memory, dev *Device) (all []compute.Tensor) {
 	for _, s := range e.prog.Keep {
 		all = append(all, newTensor(dev, e.prog.Values[s].Type, e.where(m, s).retain()))
 	}

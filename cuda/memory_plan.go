@@ -88,4 +88,4 @@ func overwrites(p *program.Program, s *program.Step, in []program.Slot, l kit.Lo
 func aligned(n uint64) uint64 { return (n + kit.Align - 1) &^ (kit.Align - 1) }
 
 // Memory implements program.Executable.
-func (e *executable) Memory() program.Memory { return e.layout.Memory() }
+func (e *compiled) Memory() program.Memory { return e.layout.Memory() }

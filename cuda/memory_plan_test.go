@@ -77,7 +77,7 @@ func TestArrangeReuses(t *testing.T) {
 			x = with(t, p, name, program.Attr{Options: catalogue.Lookup(name).Options}, x)
 		}
 		p.Read = []program.Slot{x}
-		e := compiled(t, d, p)
+		e := compile(t, d, p)
 		require.Len(t, e.actions, 12)
 		require.Equal(t, values*aligned(1_200_000), e.arena, name)
 		require.NoError(t, e.Close())
@@ -104,7 +104,7 @@ func TestInPlace(t *testing.T) {
 	p.Read = []program.Slot{last, out[0]}
 	q := *p
 	q.NoReuse = true
-	exec, apart := compiled(t, d, p), compiled(t, d, &q)
+	exec, apart := compile(t, d, p), compile(t, d, &q)
 	for range 4 { // also as a graph
 		io := &program.IO{Host: []any{randomFloats(rng, n), randomFloats(rng, 40)}, Read: []any{make([]float32, n), make([]float32, n)}}
 		ran(t, exec, io)

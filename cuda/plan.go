@@ -73,11 +73,14 @@ type mapPatch struct {
 }
 
 // Executor is for package batch. It has no use outside of this module.
-func (d *Device) Executor() program.Executor { return d }
+func (d *Device) Executor() program.Executor { return executor{d} }
+
+// executor is a device as batches see it.
+type executor struct{ *Device }
 
 // Compile validates a program and prepares it: code and memory plan. Errors wrap compute.ErrUnsupported, compute.ErrTooLarge,
 // compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
-func (d *Device) Compile(p *program.Program) (program.Executable, error) {
+func (d executor) Compile(p *program.Program) (program.Executable, error) {
 	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
@@ -86,7 +89,7 @@ func (d *Device) Compile(p *program.Program) (program.Executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newExecutable(d, pl), nil
+	return newExecutable(d.Device, pl), nil
 }
 
 func (d *state) plan(p *program.Program) (*plan, error) {
@@ -315,6 +318,6 @@ func (k *Kernel) Check(in []program.Type, out program.Type, a program.Attr) erro
 }
 
 // Fuses reports whether the device computes a step with expressions in one kernel; see program.Executor.
-func (d *Device) Fuses(s *program.Step, in, out []program.Type) bool {
+func (d executor) Fuses(s *program.Step, in, out []program.Type) bool {
 	return ptxkernels.Fuses(s, in, out, &d.caps)
 }

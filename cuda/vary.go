@@ -45,7 +45,7 @@ func (pl *plan) stageWords() {
 }
 
 // fillWords puts such words into the staging memory.
-func (e *executable) fillWords(m *memory, scalars []float32) {
+func (e *compiled) fillWords(m *memory, scalars []float32) {
 	for i := range e.actions {
 		if a := &e.actions[i]; a.kind == uploading {
 			binary.LittleEndian.PutUint32(m.upload.bytes()[a.staged:], math.Float32bits(scalars[a.scalars[0].Index]))
@@ -73,7 +73,7 @@ type varyingNode struct {
 }
 
 // note keeps the node that the last captured call made, if its scalars vary.
-func (e *executable) note(g *replay, action int, s driver.Stream) error {
+func (e *compiled) note(g *replay, action int, s driver.Stream) error {
 	if a := &e.actions[action]; a.kind != launching || len(a.scalars) == 0 {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (e *executable) note(g *replay, action int, s driver.Stream) error {
 }
 
 // varyNodes gives the launches of a graph the scalars of a run. The caller holds the device's submit lock.
-func (e *executable) varyNodes(g *replay, tensors []located) error {
+func (e *compiled) varyNodes(g *replay, tensors []located) error {
 	if len(g.nodes) == 0 || slices.Equal(g.scalars, g.memory.scalars) {
 		return nil
 	}

@@ -69,6 +69,7 @@ type executor struct{ *Device }
 var _ interface {
 	program.Fuser
 	program.Coder
+	program.Tuner
 } = executor{}
 
 // Compile validates a program and prepares it: code, pipelines and memory plan. Errors wrap compute.ErrUnsupported,

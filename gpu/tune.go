@@ -56,10 +56,10 @@ func (d *core) Choices() []Choice {
 
 // Tune implements program.Tuner.
 func (d executor) Tune(ctx context.Context, p *program.Program) ([]program.Measurement, error) {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
-	defer d.end()
+	defer d.life.End()
 	return d.measure(ctx, p, true)
 }
 

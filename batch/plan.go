@@ -143,17 +143,6 @@ func (p *Plan) Kept(k *Kept) (*Kept, error) {
 	return nil, fmt.Errorf("kept value of another plan: %w", compute.ErrForeignTensor)
 }
 
-// Program returns what a device would be given to compile, for devices that look at programs in other ways, such as
-// gpu.Device.Tune.
-func (b *Batch) Program() (*program.Program, error) {
-	if err := b.complete(); err != nil {
-		return nil, err
-	}
-	p := b.snapshot()
-	p, _, err := b.rewritten(p, placed(b.device, p))
-	return p, err
-}
-
 // complete reports why the batch cannot run.
 func (b *Batch) complete() error {
 	if b.err == nil && len(b.parameters) > 0 {

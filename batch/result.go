@@ -3,6 +3,7 @@ package batch
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
@@ -47,8 +48,8 @@ func delivered(err error) bool {
 	return errors.As(err, &found) && found.Delivered
 }
 
-// Shape returns the result's shape.
-func (r *Result) Shape() []int { return r.typ.Shape }
+// Shape returns a copy of the result's shape.
+func (r *Result) Shape() []int { return slices.Clone(r.typ.Shape) }
 
 // DType returns the result's element type.
 func (r *Result) DType() compute.DType { return r.typ.DType }

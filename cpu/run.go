@@ -74,7 +74,7 @@ func (x *executable) prepare(io *program.IO, h *handle) (r *run, err error) {
 	if err := x.d.life.Begin(); err != nil {
 		return nil, err
 	}
-	if err = device.CheckIO(x.p, io, func(t *Tensor) bool { return t.d == x.d }); err == nil {
+	if err = device.CheckIO(x.p, io, func(t *Tensor) (program.Type, bool) { return t.typ, t.d == x.d }); err == nil {
 		r, err = x.Take()
 	}
 	if err != nil {

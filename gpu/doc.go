@@ -40,7 +40,7 @@
 // memory and of shaders come with the future of the first run concerned, because the browser tells them late. All features that
 // kernels may use (shader-f16, subgroups) are requested where they are offered; [Device.Info] lists them. Reductions, norms, softmax and
 // products of few rows have variants that merge in subgroups, and what reads f16 has variants that read it as such: none is the
-// default, since what wins differs; [Device.TuneAsync] measures. Products with quantised weights take few rows of activations in 8 bits,
+// default, since what wins differs; TuneAsync of a batch.Plan measures. Products with quantised weights take few rows of activations in 8 bits,
 // where that is asked for and WGSL has integer dot products ([AdapterInfo.LanguageFeatures]). The native library's compiler knows none of
 // the three. The browser build also
 // has AdoptDevice, Device.ImportBuffer, Device.GPUDevice and Tensor.GPUBuffer, which share a device and its buffers with

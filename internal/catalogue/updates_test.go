@@ -89,8 +89,8 @@ func TestChangedTensorTwice(t *testing.T) {
 	io := func(a, b compute.Tensor) *program.IO {
 		return &program.IO{Host: []any{[]float32{0}}, Tensors: []compute.Tensor{a, b}}
 	}
-	require.NoError(t, p.CheckIO(io(x, y)))
-	require.ErrorIs(t, p.CheckIO(io(x, x)), compute.ErrArgument)
+	require.NoError(t, p.CheckIO(io(x, y), nil))
+	require.ErrorIs(t, p.CheckIO(io(x, x), nil), compute.ErrArgument)
 }
 
 // kernel is a user's kernel that takes anything.

@@ -39,9 +39,9 @@ func TestVaryingScalars(t *testing.T) {
 		require.ErrorIs(t, p.Check(), compute.ErrArgument)
 	}
 	for n, err := range map[int]error{0: compute.ErrArgument, 1: compute.ErrArgument, 2: nil, 3: compute.ErrArgument} {
-		require.ErrorIs(t, p.CheckIO(&program.IO{Host: []any{make([]float32, 3)}, Scalars: make([]float32, n)}), err)
+		require.ErrorIs(t, p.CheckIO(&program.IO{Host: []any{make([]float32, 3)}, Scalars: make([]float32, n)}, nil), err)
 	}
-	require.NoError(t, p.CheckIO(&program.IO{Host: []any{make([]float32, 3)}}))
+	require.NoError(t, p.CheckIO(&program.IO{Host: []any{make([]float32, 3)}}, nil))
 }
 
 // A probe has other scalars where they vary, whatever the step has, and words tell which.

@@ -84,7 +84,7 @@ func (x *exactExecutable) Close() error { return nil }
 
 func (x *exactExecutable) Start(io *program.IO) *compute.Future {
 	p := x.p
-	if err := p.CheckIO(io); err != nil {
+	if err := p.CheckIO(io, nil); err != nil {
 		return compute.Failed(err)
 	}
 	values := make([]reference.Array, len(p.Values))

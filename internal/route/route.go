@@ -2,6 +2,7 @@
 package route
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -81,6 +82,11 @@ func (r *Router) Fuses(s *program.Step, in, out []program.Type) bool {
 
 // Code writes the code of a program on the device that it is given to.
 func (r *Router) Code(w io.Writer, p *program.Program) error { return r.Place(p).Code(w, p) }
+
+// Tune implements program.Executor, on the device that the program is placed on.
+func (r *Router) Tune(ctx context.Context, p *program.Program) ([]program.Measurement, error) {
+	return r.Place(p).Tune(ctx, p)
+}
 
 // Place returns the device that a program is given to.
 func (r *Router) Place(p *program.Program) program.Executor { return r.choose(p).Executor }

@@ -237,33 +237,27 @@ func (c *call) compile(m *message, _ js.Value) {
 	}
 	r.device.enqueue(func() {
 		defer c.guard()
-		measured := []any{}
-		if tune {
-			if measured, err = r.tune(c.ctx); err != nil {
-				c.reject(err)
-				return
-			}
-		}
 		p, err := r.batch.Compile(c.ctx)
 		if err != nil {
 			c.reject(err)
 			return
 		}
+		measured := []any{}
+		if tune {
+			if measured, err = tuned(c.ctx, p); err != nil {
+				p.Close()
+				c.reject(err)
+				return
+			}
+		}
 		c.resolve(hold(&plan{Plan: p, device: r.device, values: r.values, outputs: r.outputs}), measured)
 	})
 }
 
-// tune measures kernel variants for a batch; what it returns is in the form of Measurement in wavelane.d.ts.
-func (r *record) tune(ctx context.Context) ([]any, error) {
+// tuned measures kernel variants for a plan; what it returns is in the form of Measurement in wavelane.d.ts.
+func tuned(ctx context.Context, p *batch.Plan) ([]any, error) {
 	measured := []any{}
-	if r.device.gpu == nil {
-		return measured, nil // the CPU's kernels have no variants
-	}
-	p, err := r.batch.Program()
-	if err != nil {
-		return nil, err
-	}
-	tuning, f := r.device.gpu.TuneAsync(ctx, p)
+	tuning, f := p.TuneAsync(ctx)
 	if err := f.Await(ctx); err != nil {
 		return nil, err
 	}

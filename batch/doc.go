@@ -18,10 +18,10 @@
 //
 // # What is compiled
 //
-// Equal steps are computed once, steps that nobody reads not at all. Chains and trees of elementwise steps become one pass over memory,
-// and are computed before reductions and rows or behind products where the device can do that: [Plan.String] lists what was made,
-// [Plan.Dot] draws it, [Plan.Code] shows the code of GPUs, and [WithoutFusion] leaves steps as they were recorded. A device that has
-// others under it chooses one for each plan; [Plan.Explain] says why.
+// Equal steps are computed once, steps that nobody reads not at all. Chains and trees of elementwise steps become one pass
+// over memory, and become prologues of reductions and rows or epilogues of products where the device can do that:
+// [Plan.String] lists what was made, [Plan.Dot] draws it, [Plan.Code] shows the code of GPUs, and [WithoutFusion] leaves
+// steps as they were recorded. A device that has others under it chooses one for each plan; [Plan.Explain] says why.
 //
 // # Watching
 //

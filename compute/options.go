@@ -153,7 +153,7 @@ type BiasActivationOptions struct {
 // AttentionOptions parametrises attention. With L keys in use, query i of n stands at position L − n + i, so that the last
 // query stands at the last key.
 type AttentionOptions struct {
-	// Causal hides from a query the keys behind its position.
+	// Causal hides from a query the keys after its position.
 	Causal bool
 	// Window, if not 0, hides keys that are that many positions or more away from the query: with Causal, a query sees its own
 	// position and the Window − 1 before it. At most 2³⁰.

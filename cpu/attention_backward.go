@@ -103,7 +103,7 @@ func (t *backwardTile) rowsOf(a *args, block int) {
 	}
 }
 
-// keysOf computes the gradients of a tile of keys: those that are not in use come behind those that are.
+// keysOf computes the gradients of a tile of keys: those that are not in use come after those that are.
 func (t *backwardTile) keysOf(a *args, tile int) {
 	end := min((tile+1)*attentionKeys, t.NK)
 	for lo, keys := tile*attentionKeys, 0; lo < end; lo += keys {

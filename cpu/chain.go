@@ -10,11 +10,11 @@ import (
 
 // chain is terms of a formula one after the other whose values stay in registers.
 type chain struct {
-	end    int            // term behind it
+	end    int            // term after it
 	links  []kernels.Link // without addresses
 	moves  []move
 	from   int   // first of its links in evaluation.linked
-	stored []int // terms whose values are needed behind the chain
+	stored []int // terms whose values are needed after the chain
 	slots  int   // for values that links keep
 	arrays int   // values that links load or store
 }

@@ -23,9 +23,9 @@ func product(name string) func(c *call) work {
 			p.BK, p.BN = 1, d.K
 		}
 		act, ns := engine.InPlace(d.Act)
-		_, behind := c.expressions.Ns()
-		p.FinishNS = ns + behind
-		if act != nil || c.behind != nil {
+		_, epilogue := c.expressions.Ns()
+		p.FinishNS = ns + epilogue
+		if act != nil || c.epilogue != nil {
 			p.Finish = func(context any, y []float32, at int) {
 				if act != nil {
 					act(y)

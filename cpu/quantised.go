@@ -184,7 +184,7 @@ func (q *quantised) panels(out source, i, bias int, w blocks.Weights) {
 			}})
 		}
 		p := &gemm.Product{M: m, N: rows, K: k, AM: k, AK: 1, BK: 1, BN: k, LDC: n, Alpha: 1, Batch: 1, StrideC: m * n}
-		q.times(p, behind(out, from), value{program.F32(m, k), q.values}, value{program.F32(rows, k), panel}, bias, from)
+		q.times(p, skip(out, from), value{program.F32(m, k), q.values}, value{program.F32(rows, k), panel}, bias, from)
 	}
 }
 
@@ -192,7 +192,7 @@ func (q *quantised) panels(out source, i, bias int, w blocks.Weights) {
 func (q *quantised) times(p *gemm.Product, out source, x, w value, bias, from int) {
 	in := []value{x, w}
 	if bias >= 0 {
-		in = append(in, value{program.F32(p.N), behind(operandOf(bias), from)})
+		in = append(in, value{program.F32(p.N), skip(operandOf(bias), from)})
 	}
 	c := &call{out: program.F32(p.M, p.N)}
 	for _, v := range in {
@@ -201,8 +201,8 @@ func (q *quantised) times(p *gemm.Product, out source, x, w value, bias, from in
 	q.append(c.multiplication(p, 0, 1), out, in...)
 }
 
-// behind is a value of words without its first ones.
-func behind(s source, from int) source {
+// skip returns a value of words without its first ones.
+func skip(s source, from int) source {
 	return func(a *args) view {
 		v := s(a)
 		return view{unsafe.Add(v.p, 4*from), v.n - from}
@@ -239,7 +239,7 @@ func quantisedColumns(c *call) work {
 			}})
 		}
 		p := &gemm.Product{M: m, N: cols, K: k, AM: k, AK: 1, BK: cols, BN: 1, LDC: n, Alpha: 1, Batch: 1, StrideC: m * n}
-		q.times(p, behind(resultOf(0), from), value{program.F32(m, k), operandOf(0)}, value{program.F32(k, cols), panel}, -1, 0)
+		q.times(p, skip(resultOf(0), from), value{program.F32(m, k), operandOf(0)}, value{program.F32(k, cols), panel}, -1, 0)
 	}
 	return q.done()
 }

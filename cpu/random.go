@@ -27,7 +27,7 @@ type philox struct {
 	key             [catalogue.RandomSeed]uint32
 }
 
-// next is the words of two counters, whose chains of multiplications run side by side, and moves on behind them.
+// next is the words of two counters, whose chains of multiplications run side by side, and moves on after them.
 func (p *philox) next() (w [8]uint32) {
 	a0, a1, a2, a3 := p.counter, uint32(0), p.stream, uint32(0)
 	b0, b1, b2, b3 := p.counter+1, uint32(0), p.stream, uint32(0)

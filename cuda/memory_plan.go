@@ -40,21 +40,21 @@ func (pl *plan) arrange(uses []memplan.Use, large uint64) {
 			u.Scratch[i] = max(n, 1)
 		}
 	}
-	// Inputs lie one behind the other, here and in the staging memory, so that one copy brings them; large ones behind them.
-	var behind []program.Slot
+	// Inputs lie one after the other, here and in the staging memory, so that one copy brings them; large ones after them.
+	var later []program.Slot
 	for _, s := range p.Host {
 		x := &pl.allocations[s]
 		pl.large = append(pl.large, x.bytes > large)
 		switch {
 		case x.kind != inArena:
 		case x.bytes > large:
-			behind = append(behind, s)
+			later = append(later, s)
 		default:
 			d.Before = append(d.Before, s)
 			pl.inputs += aligned(max(x.bytes, 1))
 		}
 	}
-	d.Before = append(d.Before, behind...)
+	d.Before = append(d.Before, later...)
 	a := d.Arena()
 	pl.arena, pl.fullest = uint64(a.Peak), a.Step
 	for s, at := range a.Values {

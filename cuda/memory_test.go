@@ -127,7 +127,7 @@ const moveText = `.version 7.0
 }
 `
 
-// gate holds streams up until it is opened, and has a kernel for what comes behind.
+// gate holds streams up until it is opened, and has a kernel for what comes after.
 type gate struct {
 	t       testing.TB
 	d       *state

@@ -259,7 +259,7 @@ func (m *pool) fence() error {
 	return nil
 }
 
-// mark returns events behind what all streams have been given, for putEvents.
+// mark returns events after what all streams have been given, for putEvents.
 func (m *pool) mark() ([]driver.Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -296,7 +296,7 @@ func (m *pool) open() {
 	}
 }
 
-// record returns an event behind what the stream has been given.
+// record returns an event after what the stream has been given.
 func (m *pool) record(s driver.Stream) (driver.Event, error) {
 	e, err := m.events.get(false)
 	if err != nil {

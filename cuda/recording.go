@@ -287,7 +287,7 @@ func (h *held) discard() {
 // Submitted is work under way.
 type Submitted struct {
 	d           *state
-	event       driver.Event // behind the work, until it is done
+	event       driver.Event // after the work, until it is done
 	start, stop driver.Event // 0 unless the stream is timed
 	elapsed     time.Duration
 

@@ -142,9 +142,9 @@ func (s *Stream) endRecording() {
 	}
 }
 
-// after calls done when everything submitted so far has been done, with the error that the context has by then, and returns the
-// event that tells. Callbacks of one stream come in order, on a goroutine of their own. The caller has entered the context and
-// reserved the device; unless after fails, the reservation ends behind the callback.
+// after calls done when everything submitted so far has been done, with the error that the context has by then, and returns
+// the event that tells. Callbacks of one stream come in order, on a goroutine of their own. The caller has entered the
+// context and reserved the device; unless after fails, the reservation ends after the callback.
 func (s *Stream) after(done func(error)) (driver.Event, error) {
 	event, err := s.d.events.get(false)
 	if err != nil {

@@ -72,7 +72,7 @@ func (d *state) settled(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// mark returns events behind what all streams have been given, for awaitEvents.
+// mark returns events after what all streams have been given, for awaitEvents.
 func (d *state) mark() ([]driver.Event, error) {
 	if err := d.enter(); err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// epilogue is the formula behind an operation whose result is matrices: what becomes of each element before it is stored. The zero value
-// leaves it as it is.
+// epilogue is the expression after an operation whose result is matrices: what becomes of each element before it is stored.
+// The zero value leaves it as it is.
 type epilogue struct {
 	*formula
 	reaches []reach // of the operands from the second on
@@ -17,8 +17,8 @@ type epilogue struct {
 
 // finishing is the epilogue of a step: that of the operation itself, own, then the step's. The results' last so many axes are columns.
 func (s *step) finishing(own *formula, columns int) (epilogue, error) {
-	if s.behind != nil {
-		own = own.then(s.behind)
+	if s.epilogue != nil {
+		own = own.then(s.epilogue)
 	}
 	if own.nothing() {
 		return epilogue{}, nil

@@ -19,8 +19,8 @@ type step struct {
 	choose Chooser
 	Lowering
 
-	before, behind *formula // of the step's operand 0 and of its first result; nil for none
-	moved          int      // how many places the operands after operand 0 stand further behind
+	prologue, epilogue *formula // of the step's operand 0 and of its first result; nil for none
+	moved              int      // how many places the operands after operand 0 are further on
 }
 
 // lowerings holds the code of each catalogue entry; files register their own in init.
@@ -52,10 +52,10 @@ func Lower(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser) 
 	return st.Lowering, nil
 }
 
-// Entries whose lowerings have a place for an expression before or behind the operation.
+// Entries whose lowerings take a prologue or an epilogue.
 var takesPrologue, takesEpilogue = map[*program.Entry]bool{}, map[*program.Entry]bool{}
 
-// takeApart leaves of a step with expressions the operation itself, with before and behind beside it.
+// takeApart leaves of a step with a prologue or an epilogue the operation itself, with the two beside it.
 func (s *step) takeApart() error {
 	a := &s.Attr
 	if a.Prologue.None() && a.Epilogue.None() {
@@ -76,13 +76,13 @@ func (s *step) takeApart() error {
 	}
 	if n := len(p.PrologueIn); n > 0 {
 		f := &formula{p.Prologue, p.PrologueScalars, p.PrologueIn, operands(0, n)}
-		s.before, s.moved = f.distinct(slots[:min(n, len(slots))], 0), n-1
+		s.prologue, s.moved = f.distinct(slots[:min(n, len(slots))], 0), n-1
 	}
 	if !p.Epilogue.None() {
 		first := len(s.in) - len(p.EpilogueIn)
 		f := &formula{p.Epilogue, p.EpilogueScalars, append([]program.Type{s.out}, p.EpilogueIn...),
 			append([]Buffer{{}}, operands(first, len(p.EpilogueIn))...)}
-		s.behind = f.distinct(slots[min(first, len(slots)):], 1)
+		s.epilogue = f.distinct(slots[min(first, len(slots)):], 1)
 	}
 	own := *s.Step
 	own.Attr = p.Attr
@@ -93,8 +93,8 @@ func (s *step) takeApart() error {
 // own is operand i > 0 of the operation itself.
 func (s *step) own(i int) Buffer { return operand(i + s.moved) }
 
-// Fuses reports whether [Lower] has code for a step that computes an expression or has one before or behind it, within the limits of a
-// device. Such code reads and writes less than that of the steps apart.
+// Fuses reports whether [Lower] has code for a step that computes an expression, or has one as prologue or epilogue, within
+// the limits of a device. Such code reads and writes less than that of the steps apart.
 func Fuses(s *program.Step, in, out []program.Type, caps *Caps) bool {
 	l, err := Lower(s, in, out, caps, nil)
 	if err != nil {

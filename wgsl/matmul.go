@@ -260,7 +260,7 @@ func (m *matmul) rowsForm() int {
 func (m *matmul) vectors() int { return 1 << mathbits.Len(uint(min(m.M, m.N)-1)) }
 
 // emit appends a kernel over groups workgroups per product.
-func (m *matmul) emit(k *Kernel, p piece, split, across, tiles int, dst Buffer, behind epilogue) {
+func (m *matmul) emit(k *Kernel, p piece, split, across, tiles int, dst Buffer, finish epilogue) {
 	depth := p.k
 	if split > 1 {
 		depth = ceilDiv(ceilDiv(p.k, split), 32) * 32 // of every tile's depth
@@ -268,8 +268,8 @@ func (m *matmul) emit(k *Kernel, p piece, split, across, tiles int, dst Buffer, 
 	total := p.batch * split * tiles
 	params := words(p.m, p.n, p.k, total, p.lda, p.ldb, p.ldc, tiles, p.offA, p.offB, p.offC, across, p.strideA, p.strideB, p.strideC,
 		p.row0, split, depth, p.col0, infBits)
-	bind := append([]Buffer{p.a, p.b}, behind.bindings(dst)...)
-	m.dispatch(k, m.linear(total), append(params, behind.words()...), append(bind, dst)...)
+	bind := append([]Buffer{p.a, p.b}, finish.bindings(dst)...)
+	m.dispatch(k, m.linear(total), append(params, finish.words()...), append(bind, dst)...)
 }
 
 func (m *matmul) emitTiled(t tile, p piece, split int, dst Buffer, q product) {

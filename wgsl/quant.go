@@ -168,17 +168,17 @@ func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, col
 		d.K, d.N = cols, rows
 	}
 	out := program.F32(m, d.N)
-	behind := identity(out, Buffer{})
+	last := identity(out, Buffer{})
 	if bias != nil {
-		behind = behind.then(call(catalogue.Add, nil, []program.Type{out, program.F32(d.N)}, []Buffer{{}, *bias}))
+		last = last.then(call(catalogue.Add, nil, []program.Type{out, program.F32(d.N)}, []Buffer{{}, *bias}))
 	}
 	p := product{B: compute.Uint32, TransB: !colMajor, Format: w.format}
-	if !behind.nothing() {
-		reaches, err := behind.reaches(1, out.Shape, 0, 1)
+	if !last.nothing() {
+		reaches, err := last.reaches(1, out.Shape, 0, 1)
 		if err != nil {
 			return err
 		}
-		p.finish = epilogue{behind, reaches}
+		p.finish = epilogue{last, reaches}
 	}
 	return (&matmul{step: s, MatMulDims: d, a: x, b: w.Buffer, c: y, product: p}).lower()
 }

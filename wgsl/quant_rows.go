@@ -194,7 +194,7 @@ type quantText struct {
 	Lanes, Rows     int // Rows of each weight
 	Biased, Several bool
 	Dots, Subgroups bool
-	Bound, Of       []string // bindings behind x, the weights of the four rows
+	Bound, Of       []string // bindings after x, the weights of the four rows
 	Formats         []*blocks
 }
 

@@ -106,7 +106,7 @@ func (p *Peer) time(r *Request) (time.Duration, error) {
 	return time.Duration(a.Seconds * float64(time.Second)), nil
 }
 
-// with adds the peer's ways behind ours, and says which it cannot do.
+// with adds the peer's ways after ours, and says which it cannot do.
 func (p *Peer) with(ways []Way) (all []Way, cannot []error, err error) {
 	for _, w := range ways {
 		all = append(all, w)

@@ -163,7 +163,7 @@ func dequantizeCases(b *builder) {
 	finite := c.inputs
 	c.inputs = func(r *source) []operand {
 		in := finite(r)
-		in[0].data.([]uint32)[16] = 0x7e01_7c00 // the scales of the first row, behind 64 bytes of quants
+		in[0].data.([]uint32)[16] = 0x7e01_7c00 // the scales of the first row, after 64 bytes of quants
 		for i := range 16 {                     // no Inf · 0
 			in[0].data.([]uint32)[i] |= 0x01010101
 		}

@@ -71,7 +71,7 @@ func tensors(g *graph) {
 	}
 }
 
-// tensorsAtOnce feeds what one run keeps to the next without waiting, as training loops do, closing behind it.
+// tensorsAtOnce feeds what one run keeps to the next without waiting, as training loops do, closing after it.
 func tensorsAtOnce(g *graph) {
 	in := g.Add(program.F32(1000), program.FromTensor)
 	g.Keep = []program.Slot{g.apply(catalogue.Add, program.Attr{}, in, g.upload(fillWith(g.floats(0, 0, 1000), 1)))}

@@ -81,7 +81,7 @@ func (o *SessionOptions) complete(m *Model) error {
 	return nil
 }
 
-// capacity is the keys that a cache has room for: a chunk may be filled up with others behind the context's end.
+// capacity is the keys that a cache has room for: a chunk may be filled up with others after the context's end.
 func (o *SessionOptions) capacity() int { return o.Context + o.Chunk - 1 }
 
 // cache is the type and the shape of keys, and of values, of a block.

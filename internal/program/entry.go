@@ -77,7 +77,7 @@ type Attr struct {
 	// instead, 0 for none. Nil is all 0.
 	Vary []int
 
-	// Expressions before and behind the operation, see [Entry.Parts]: rewrites put them there, callers do not.
+	// Prologue and epilogue, see [Entry.Parts]: rewrites put them there, callers do not.
 	Prologue, Epilogue Expression
 }
 

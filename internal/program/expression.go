@@ -135,9 +135,10 @@ var Fused = &Entry{Name: "fused", Class: Fusion, Doc: "an expression of elementw
 		return out, nil
 	}}
 
-// A step of another entry may have an expression before and one behind it. The prologue computes operand 0, in its place among
-// the operands stand those of the prologue. The epilogue takes each element of the first result as its operand 0, and further
-// operands, which are the step's last and are broadcast to the result's shape. Scalars are in the order prologue, entry, epilogue.
+// A step of another entry may have a prologue and an epilogue. The prologue computes operand 0, in its place among the
+// operands stand those of the prologue. The epilogue takes each element of the first result as its operand 0, and further
+// operands, which are the step's last and are broadcast to the result's shape. Scalars are in the order prologue, entry,
+// epilogue.
 
 // Parts is a step with expressions, taken apart.
 type Parts struct {
@@ -165,27 +166,27 @@ func (e *Entry) Parts(in []Type, a Attr) (Parts, error) {
 	if a.Prologue.None() && a.Epilogue.None() {
 		return p, nil
 	}
-	before, behind := 0, 0 // operands
+	prologueIn, epilogueIn := 0, 0 // operands
 	first, last := 0, 0    // scalars
 	if !a.Prologue.None() {
-		before, first = a.Prologue.Inputs, a.Prologue.Scalars()
+		prologueIn, first = a.Prologue.Inputs, a.Prologue.Scalars()
 		if !e.TakesPrologue() || len(a.Prologue.Results) != 1 {
 			return p, fmt.Errorf("prologue %v: %w", &a.Prologue, compute.ErrUnsupported)
 		}
 	}
 	if !a.Epilogue.None() {
-		behind, last = a.Epilogue.Inputs-1, a.Epilogue.Scalars()
+		epilogueIn, last = a.Epilogue.Inputs-1, a.Epilogue.Scalars()
 		if !e.TakesEpilogue() || len(a.Epilogue.Results) != 1 {
 			return p, fmt.Errorf("epilogue %v: %w", &a.Epilogue, compute.ErrUnsupported)
 		}
 	}
-	if len(in) < before+behind || behind < 0 || len(a.Scalars) < first+last {
+	if len(in) < prologueIn+epilogueIn || epilogueIn < 0 || len(a.Scalars) < first+last {
 		return p, fmt.Errorf("%d operands and %d scalars are fewer than its expressions need: %w", len(in), len(a.Scalars), compute.ErrArgument)
 	}
-	p.PrologueIn, p.EpilogueIn = in[:before], in[len(in)-behind:]
+	p.PrologueIn, p.EpilogueIn = in[:prologueIn], in[len(in)-epilogueIn:]
 	p.PrologueScalars, p.EpilogueScalars = a.Scalars[:first], a.Scalars[len(a.Scalars)-last:]
-	p.In, p.Attr.Scalars = in[before:len(in)-behind], a.Scalars[first:len(a.Scalars)-last]
-	if before > 0 {
+	p.In, p.Attr.Scalars = in[prologueIn:len(in)-epilogueIn], a.Scalars[first:len(a.Scalars)-last]
+	if prologueIn > 0 {
 		shape, err := a.Prologue.check(p.PrologueIn)
 		if err != nil {
 			return p, err
@@ -195,7 +196,7 @@ func (e *Entry) Parts(in []Type, a Attr) (Parts, error) {
 	return p, nil
 }
 
-// checkEpilogue validates the epilogue behind a result of type out.
+// checkEpilogue validates the epilogue of a result of type out.
 func (p *Parts) checkEpilogue(out Type) error {
 	if p.Epilogue.None() {
 		return nil

@@ -44,7 +44,7 @@ export interface AdamOptions {
  * query stands at the last key.
  */
 export interface AttentionOptions {
-  /** causal hides from a query the keys behind its position. */
+  /** causal hides from a query the keys after its position. */
   causal?: boolean;
   /**
    * window, if not 0, hides keys that are that many positions or more away from the query: with causal, a query sees its own

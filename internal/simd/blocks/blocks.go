@@ -90,7 +90,7 @@ func (m *room) enter(w *Weights, r int) {
 	}
 }
 
-// room is the memory of both steps' results. Kernels may read behind the ends of what they need.
+// room is the memory of both steps' results. Kernels may read beyond the ends of what they need.
 type room struct {
 	row
 	q       [most]int8

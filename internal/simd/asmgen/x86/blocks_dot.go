@@ -82,7 +82,7 @@ func (b *blocks) expand(lanes int) {
 	b.end()
 }
 
-// weigh multiplies scales, and sums up products. Vectors may reach behind what is asked for.
+// weigh multiplies scales, and sums up products. Vectors may reach beyond what is requested.
 func (b *blocks) weigh(lanes int) {
 	p := b.begin("weigh"+tierOf(lanes), "func(s, a, scale, b, sum *float32, n int) float32",
 		"computes n ≥ 1 vectors: s = a·scale, and the sum of b·sum.", "s", "a", "scale", "b", "sum", "n")

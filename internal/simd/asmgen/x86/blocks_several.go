@@ -132,7 +132,7 @@ func (f *several) cleared() reg.VecVirtual {
 	return v
 }
 
-// row is memory of row i, so many bytes behind a pointer into row 0.
+// row is memory of row i, so many bytes after a pointer into row 0.
 func (f *several) row(p reg.Register, i, offset int) operand.Mem {
 	m := operand.Mem{Base: p, Disp: offset}
 	switch {

@@ -8,9 +8,9 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// evaluation is a formula at work on one thread.
+// evaluation is an expression at work on one thread.
 type evaluation struct {
-	*formula
+	*expression
 	plan   *registers
 	outs   []view
 	base   int // index of the first element of outs
@@ -36,10 +36,10 @@ var evaluations engine.FreeList[evaluation]
 
 // run computes elements lo ≤ i < hi of the results; those from element base on are in outs. In are the operands, without the
 // first if that is a result.
-func (f *formula) run(outs []view, base int, in []view, lo, hi int) {
+func (f *expression) run(outs []view, base int, in []view, lo, hi int) {
 	e := evaluations.Take()
 	defer evaluations.Give(e)
-	e.formula, e.base = f, base
+	e.expression, e.base = f, base
 	e.outs, e.in = append(e.outs[:0], outs...), append(e.in[:0], in...)
 	e.begin()
 	last := len(f.shape) - 1
@@ -59,7 +59,7 @@ func (f *formula) run(outs []view, base int, in []view, lo, hi int) {
 	clear(e.outs)
 	clear(e.in)
 	clear(e.linked)
-	e.formula, e.plan = nil, nil
+	e.expression, e.plan = nil, nil
 }
 
 func (e *evaluation) begin() {
@@ -91,7 +91,7 @@ func (e *evaluation) begin() {
 		return
 	}
 	e.linked = engine.Resized(e.linked, e.links)
-	e.slots = engine.Resized(e.slots, e.width*e.formula.slots)
+	e.slots = engine.Resized(e.slots, e.width*e.expression.slots)
 	for _, c := range e.chains {
 		if c != nil {
 			e.begins(c)

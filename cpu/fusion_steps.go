@@ -9,8 +9,8 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/engine"
 )
 
-// fused is the work of a formula whose results are the step's.
-func fused(f *formula, c *call) work {
+// fused is the work of an expression whose results are the step's.
+func fused(f *expression, c *call) work {
 	const unit = 128 // elements, so that chunks begin at whole cache lines and are full vectors of chains
 	n := c.out.Len()
 	return one(engine.CeilDiv(n, unit), unit*f.ns, func(a *args, lo, hi int) {
@@ -20,7 +20,7 @@ func fused(f *formula, c *call) work {
 
 // expressions are the prologue and the epilogue of an entry. Nil stands for none.
 type expressions struct {
-	prologue, epilogue *formula
+	prologue, epilogue *expression
 	skip               int // operands of a step before those of the entry, of which the first is not among the step's
 	own                int // operands of the entry
 }
@@ -36,15 +36,15 @@ func (c *call) takeApart(e *program.Entry) error {
 		return err
 	}
 	if !p.Prologue.None() {
-		c.prologue = newFormula(&p.Prologue, p.PrologueScalars, p.PrologueIn, p.In[0].Shape, false)
+		c.prologue = newExpression(&p.Prologue, p.PrologueScalars, p.PrologueIn, p.In[0].Shape, false)
 		c.skip = len(p.PrologueIn) - 1
 	}
 	if !p.Epilogue.None() {
 		if !takesEpilogue(e) {
-			return fmt.Errorf("%s with an expression epilogue it: %w", e.Name, compute.ErrUnsupported)
+			return fmt.Errorf("%s with an epilogue: %w", e.Name, compute.ErrUnsupported)
 		}
 		in := append([]program.Type{c.out}, p.EpilogueIn...)
-		c.epilogue = newFormula(&p.Epilogue, p.EpilogueScalars, in, c.out.Shape, true)
+		c.epilogue = newExpression(&p.Epilogue, p.EpilogueScalars, in, c.out.Shape, true)
 	}
 	c.in, c.attr, c.own = p.In, p.Attr, len(p.In)
 	return nil

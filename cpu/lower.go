@@ -56,7 +56,7 @@ func lower(e *program.Entry, c *call) (work, error) {
 		w = elementwise(e, s, c)
 	} else if e == program.Fused {
 		x := c.attr.Options.(program.Expression)
-		w = fused(newFormula(&x, c.attr.Scalars, c.in, c.out.Shape, false), c)
+		w = fused(newExpression(&x, c.attr.Scalars, c.in, c.out.Shape, false), c)
 	} else if f := loweringOf(e); f != nil {
 		w = f(c)
 	} else {

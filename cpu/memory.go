@@ -59,7 +59,7 @@ type block struct {
 	from *memory
 	data []uint64 // 8-byte words, for their alignment
 	refs atomic.Int32
-	turn turn // of the runs that use it as a tensor
+	lock tensorLock // of the runs that use it as a tensor
 }
 
 func newMemory(limit uint64) *memory {

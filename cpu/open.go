@@ -76,7 +76,7 @@ type Device struct {
 	log     compute.Logger
 	workers *pool.Pool
 	memory  *memory
-	turns   sync.Mutex // held while a run takes its turns with all its tensors
+	locking sync.Mutex // held while a run takes the locks of all its tensors
 
 	mu      sync.Mutex
 	closed  bool

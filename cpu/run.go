@@ -25,11 +25,11 @@ type run struct {
 	varied  varied
 	loop    loop
 	arena   *block
-	held    []*block // tensors, kept values and copies of inputs
-	turns   []turnOf // with the tensors
-	staged  []staged // inputs to copy before anything is written
-	made    *origin  // of the tensors that this run computes
-	job     pool.Job // execute
+	held    []*block     // tensors, kept values and copies of inputs
+	locks   []tensorHold // with the tensors
+	staged  []staged     // inputs to copy before anything is written
+	made    *origin      // of the tensors that this run computes
+	job     pool.Job     // execute
 	clock   clock
 	pending atomic.Int32
 
@@ -173,8 +173,8 @@ func (r *run) bindTensors(io *program.IO) error {
 	if len(p.Tensor) == 0 {
 		return nil
 	}
-	x.d.turns.Lock()
-	defer x.d.turns.Unlock()
+	x.d.locking.Lock()
+	defer x.d.locking.Unlock()
 	for i, s := range p.Tensor {
 		b, err := io.Tensors[i].(*Tensor).acquire(r)
 		if err != nil {
@@ -183,13 +183,13 @@ func (r *run) bindTensors(io *program.IO) error {
 		r.held = append(r.held, b)
 		if b != nil {
 			changes := slices.Contains(x.changes, i)
-			for _, t := range r.turns {
+			for _, t := range r.locks {
 				if t.block == b && (changes || t.changes) {
 					return fmt.Errorf("tensor %d is updated in allocation and given twice: %w", i, compute.ErrArgument)
 				}
 			}
-			b.turn.Take(r, changes)
-			r.turns = append(r.turns, turnOf{b.retain(), changes})
+			b.lock.acquire(r, changes)
+			r.locks = append(r.locks, tensorHold{b.retain(), changes})
 		}
 		r.views[s] = b.view(0, p.Values[s].Len())
 	}
@@ -345,7 +345,7 @@ func (r *run) Finish(err error) {
 	if len(x.copies) > 0 {
 		h.resolve(err, r.deliver)
 	}
-	r.endTurns()
+	r.unlockTensors()
 	r.reset()
 	x.recycle(r)
 	h.settle(err)

@@ -17,7 +17,7 @@ func init() {
 		return s.evaluate(call(catalogue.Add, nil, s.in, []Buffer{operand(0), operand(1)}).activated(s.Attr.Activation()))
 	}
 	lowerings[program.Fused] = func(s *step) error {
-		f := &formula{s.Attr.Options.(program.Expression), s.Attr.Scalars, s.in, operands(0, len(s.in))}
+		f := &expression{s.Attr.Options.(program.Expression), s.Attr.Scalars, s.in, operands(0, len(s.in))}
 		return s.evaluate(f.distinct(s.In, 0))
 	}
 }
@@ -30,7 +30,7 @@ func elementwise(s *step) error {
 // elementwiseKernel describes one specialisation of elementwise.wgsl.
 type elementwiseKernel struct {
 	name      string // of the entry
-	f         *formula
+	f         *expression
 	reads     []read // of each operand
 	rank      int    // axes of the strided form; 0 is the flat one
 	workgroup int
@@ -151,8 +151,8 @@ func (e *elementwiseKernel) params(units int, base, sizes []int, strides [][]int
 
 const infBits = 0x7f800000
 
-// evaluate computes a formula over whole tensors into the step's results.
-func (s *step) evaluate(f *formula) error {
+// evaluate computes an expression over whole tensors into the step's results.
+func (s *step) evaluate(f *expression) error {
 	e := &elementwiseKernel{name: s.Entry.Name, f: f, workgroup: s.workgroup()}
 	n := s.out.Len()
 	var walks []program.Type // operands that are neither as large as the results nor a single element

@@ -11,12 +11,12 @@ import (
 // epilogue is the expression after an operation whose result is matrices: what becomes of each element before it is stored.
 // The zero value leaves it as it is.
 type epilogue struct {
-	*formula
+	*expression
 	reaches []reach // of the operands from the second on
 }
 
 // finishing is the epilogue of a step: that of the operation itself, own, then the step's. The results' last so many axes are columns.
-func (s *step) finishing(own *formula, columns int) (epilogue, error) {
+func (s *step) finishing(own *expression, columns int) (epilogue, error) {
 	if s.epilogue != nil {
 		own = own.then(s.epilogue)
 	}
@@ -29,7 +29,7 @@ func (s *step) finishing(own *formula, columns int) (epilogue, error) {
 }
 
 // biased is act(x + bias) of a step's result; without a bias there is none of its type.
-func (s *step) biased(bias ...program.Type) *formula {
+func (s *step) biased(bias ...program.Type) *expression {
 	f := identity(s.out, Buffer{})
 	if len(bias) > 0 {
 		f = call(catalogue.Add, nil, []program.Type{s.out, bias[0]}, []Buffer{{}, operand(2)})
@@ -38,7 +38,7 @@ func (s *step) biased(bias ...program.Type) *formula {
 }
 
 func (e epilogue) key() string {
-	if e.formula == nil {
+	if e.expression == nil {
 		return ""
 	}
 	return fmt.Sprint(&e.Expression, e.reaches)
@@ -58,7 +58,7 @@ func (e epilogue) bindings(y Buffer) (bind []Buffer) {
 
 // words are the scalars.
 func (e epilogue) words() []uint32 {
-	if e.formula == nil {
+	if e.expression == nil {
 		return nil
 	}
 	return e.uniforms()
@@ -83,7 +83,7 @@ type extra struct{ Type, Load string }
 // The scalars begin at the uniform's of number scalar.
 func (e epilogue) text(first, scalar int, vector bool, row, column string) finishText {
 	t := finishText{First: first, Vector: vector, Call: "x"}
-	if e.formula == nil {
+	if e.expression == nil {
 		return t
 	}
 	values := []string{"x"}
@@ -108,8 +108,8 @@ func (e epilogue) text(first, scalar int, vector bool, row, column string) finis
 	return t
 }
 
-// applied is the call of the formula's function: of single values, or of each component of vectors.
-func (f *formula) applied(name string, vector bool, values ...string) string {
+// applied is the call of the expression's function: of single values, or of each component of vectors.
+func (f *expression) applied(name string, vector bool, values ...string) string {
 	if f.nothing() {
 		return values[0]
 	}

@@ -19,8 +19,8 @@ type step struct {
 	choose Chooser
 	Lowering
 
-	prologue, epilogue *formula // of the step's operand 0 and of its first result; nil for none
-	moved              int      // how many places the operands after operand 0 are further on
+	prologue, epilogue *expression // of the step's operand 0 and of its first result; nil for none
+	shift              int         // how far the prologue shifts the operands after operand 0
 }
 
 // lowerings holds the code of each catalogue entry; files register their own in init.
@@ -75,12 +75,12 @@ func (s *step) takeApart() error {
 		slots = nil // nobody knows them
 	}
 	if n := len(p.PrologueIn); n > 0 {
-		f := &formula{p.Prologue, p.PrologueScalars, p.PrologueIn, operands(0, n)}
-		s.prologue, s.moved = f.distinct(slots[:min(n, len(slots))], 0), n-1
+		f := &expression{p.Prologue, p.PrologueScalars, p.PrologueIn, operands(0, n)}
+		s.prologue, s.shift = f.distinct(slots[:min(n, len(slots))], 0), n-1
 	}
 	if !p.Epilogue.None() {
 		first := len(s.in) - len(p.EpilogueIn)
-		f := &formula{p.Epilogue, p.EpilogueScalars, append([]program.Type{s.out}, p.EpilogueIn...),
+		f := &expression{p.Epilogue, p.EpilogueScalars, append([]program.Type{s.out}, p.EpilogueIn...),
 			append([]Buffer{{}}, operands(first, len(p.EpilogueIn))...)}
 		s.epilogue = f.distinct(slots[min(first, len(slots)):], 1)
 	}
@@ -91,7 +91,7 @@ func (s *step) takeApart() error {
 }
 
 // own is operand i > 0 of the operation itself.
-func (s *step) own(i int) Buffer { return operand(i + s.moved) }
+func (s *step) own(i int) Buffer { return operand(i + s.shift) }
 
 // Fuses reports whether [Lower] has code for a step that computes an expression, or has one as prologue or epilogue, within
 // the limits of a device. Such code reads and writes less than that of the steps apart.

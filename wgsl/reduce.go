@@ -58,9 +58,9 @@ const longestRun = 16
 type reduceKernel struct {
 	name string // of entry and stage
 	reduction
-	prologue  *formula  // of operand a
-	reads     []reach   // of its operands
-	in        []binding // them and, where there is one, operand b
+	prologue  *expression // of operand a
+	reads     []reach     // of its operands
+	in        []binding   // them and, where there is one, operand b
 	epilogue  epilogue
 	element   string // of the operands: vec4<f32>, or the accumulator in the second stage
 	lanes     int    // threads per task, a power of two that divides workgroup

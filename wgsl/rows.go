@@ -64,14 +64,14 @@ const (
 // rowsKernel describes one specialisation of rows.wgsl.
 type rowsKernel struct {
 	entry     *program.Entry
-	prologue  *formula // of x
-	epilogue  *formula // of the result
-	reads     []reach  // of the operands of prologue
-	extras    []reach  // of the operands of epilogue from the second on
-	stage     string   // whole, part or write
-	width     int      // elements of a read or write: 4 where rows begin at multiples of 4, else 1
-	blocks    int      // of four elements that a thread keeps in registers; 0 where a row does not fit them
-	lanes     int      // threads per task, a power of two that divides workgroup
+	prologue  *expression // of x
+	epilogue  *expression // of the result
+	reads     []reach     // of the operands of prologue
+	extras    []reach     // of the operands of epilogue from the second on
+	stage     string      // whole, part or write
+	width     int         // elements of a read or write: 4 where rows begin at multiples of 4, else 1
+	blocks    int         // of four elements that a thread keeps in registers; 0 where a row does not fit them
+	lanes     int         // threads per task, a power of two that divides workgroup
 	workgroup int
 	subgroups bool // see tree
 }
@@ -104,15 +104,15 @@ func (s statistic) vectors(e *program.Entry) int {
 	return len(e.Inputs) - 2
 }
 
-// fours is what the template "fours" sees: a value of four elements of each operand of a formula.
+// fours is what the template "fours" sees: a value of four elements of each operand of an expression.
 type fours struct {
 	Width, First int // elements of a read or write; number of the first operand
 	Name         string
 	Reaches      []string
-	Call         string // the formula of the values
+	Call         string // the expression of the values
 }
 
-func foursOf(f *formula, name, function string, width, first int, reaches []reach, values ...string) fours {
+func foursOf(f *expression, name, function string, width, first int, reaches []reach, values ...string) fours {
 	t := fours{Width: width, First: first, Name: name}
 	for i, r := range reaches {
 		t.Reaches = append(t.Reaches, string(r))
@@ -183,7 +183,7 @@ func (s *rowsStep) lower() error {
 	if k.epilogue == nil {
 		k.epilogue = identity(s.out, Buffer{})
 		if statistics[s.Entry].second == gate {
-			k.epilogue = &formula{gatedBy, nil, s.in[:2], operands(0, 2)}
+			k.epilogue = &expression{gatedBy, nil, s.in[:2], operands(0, 2)}
 		}
 	}
 	_, column := matrixAxes(shape, 1)

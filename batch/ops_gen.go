@@ -811,8 +811,8 @@ func (rec *Batch) Scatter(x, indices, updates Value) Value {
 //   - x is updated in place; tensors keep the new values.
 //   - Later steps must use the results of this one.
 //   - updates[j] is added to row indices[j]; updates has the shape of indices followed by that of a row.
-//   - Updates of one row are added in their order, the same in every run; the time grows with the square of the number
-//     of updates of one row.
+//   - The sum of a row's updates is added to the row; it is formed from sums of parts, in the same order in every run.
+//   - The time grows with the number of updates, whatever rows they are for.
 //   - An update whose index is negative or outside the axis is ignored.
 func (rec *Batch) ScatterAdd(x, indices, updates Value) Value {
 	return rec.apply(catalogue.Lookup("scatter_add"), nil, nil, x, indices, updates)
@@ -822,7 +822,7 @@ func (rec *Batch) ScatterAdd(x, indices, updates Value) Value {
 //
 //   - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
 //   - Of table [vocabulary, width] only the shape matters.
-//   - Rows are added in their order, as in scatter_add.
+//   - Rows are summed as in scatter_add.
 //   - An id outside the vocabulary is ignored.
 func (rec *Batch) EmbeddingBackward(table, ids, dy Value) Value {
 	return rec.apply(catalogue.Lookup("embedding_backward"), nil, nil, table, ids, dy)

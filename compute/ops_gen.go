@@ -853,8 +853,8 @@ func (o Ops) ScatterAsync(x, indices, updates Operand) *Future {
 //
 //   - x is overwritten.
 //   - updates[j] is added to row indices[j]; updates has the shape of indices followed by that of a row.
-//   - Updates of one row are added in their order, the same in every run; the time grows with the square of the number
-//     of updates of one row.
+//   - The sum of a row's updates is added to the row; it is formed from sums of parts, in the same order in every run.
+//   - The time grows with the number of updates, whatever rows they are for.
 //   - An update whose index is negative or outside the axis is ignored.
 func (o Ops) ScatterAddAsync(x, indices, updates Operand) *Future {
 	return o.run.Run("scatter_add", destinations(x.Data), []Operand{x, indices, updates}, nil, nil)
@@ -865,7 +865,7 @@ func (o Ops) ScatterAddAsync(x, indices, updates Operand) *Future {
 //   - The length of y must be that of the result.
 //   - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
 //   - Of table [vocabulary, width] only the shape matters.
-//   - Rows are added in their order, as in scatter_add.
+//   - Rows are summed as in scatter_add.
 //   - An id outside the vocabulary is ignored.
 func (o Ops) EmbeddingBackwardAsync(y any, table, ids, dy Operand) *Future {
 	return o.run.Run("embedding_backward", destinations(y), []Operand{table, ids, dy}, nil, nil)

@@ -82,9 +82,10 @@ func (d *Device) Executor() program.Executor { return d }
 
 // Compile prepares a program for this device.
 func (d *Device) Compile(p *program.Program) (program.Executable, error) {
-	if err := d.check(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
+	defer d.life.End()
 	if err := p.Check(); err != nil {
 		return nil, err
 	}

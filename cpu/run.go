@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/simd/engine"
 	"github.com/wavelane/wavelane/internal/simd/pool"
@@ -70,22 +71,14 @@ func (x *executable) start(io *program.IO, h *handle) error {
 
 // prepare validates the data of a run and takes everything that it needs.
 func (x *executable) prepare(io *program.IO, h *handle) (r *run, err error) {
-	if err := x.d.check(); err != nil {
+	if err := x.d.life.Begin(); err != nil {
 		return nil, err
 	}
-	for i, t := range io.Tensors {
-		own, ok := t.(*Tensor)
-		switch {
-		case t == nil || ok && own == nil:
-			return nil, fmt.Errorf("tensor %d is nil: %w", i, compute.ErrArgument)
-		case !ok || own.d != x.d:
-			return nil, fmt.Errorf("tensor %d %v: %w", i, t.Shape(), compute.ErrForeignTensor)
-		}
+	if err = device.CheckIO(x.p, io, func(t *Tensor) bool { return t.d == x.d }); err == nil {
+		r, err = x.Take()
 	}
-	if err := x.p.CheckIO(io); err != nil {
-		return nil, err
-	}
-	if r, err = x.Take(); err != nil {
+	if err != nil {
+		x.d.life.End()
 		return nil, err
 	}
 	r.h, r.err = h, nil
@@ -98,9 +91,10 @@ func (x *executable) prepare(io *program.IO, h *handle) (r *run, err error) {
 		err = r.vary(io.Scalars)
 	}
 	if err != nil {
-		// A run that a tensor made wait cannot be taken back: it goes on and fails.
 		r.fail(err)
-		r.ready(false)
+		if r.pending.Add(-1) == 0 { // otherwise a tensor made it wait, and it fails later
+			r.execute()
+		}
 		return nil, err
 	}
 	return r, nil
@@ -214,17 +208,13 @@ func (r *run) keep(io *program.IO) error {
 		default:
 			b, err = x.d.memory.Take(t.Bytes())
 		}
-		var own *Tensor
-		if err == nil {
-			own, err = x.d.newTensor(t, b, r.made)
-		}
 		if err != nil {
 			for _, k := range kept[:i] {
 				k.Close()
 			}
 			return fmt.Errorf("kept value %d %v: %w", i, t, err)
 		}
-		blocks[i], kept[i] = b, own
+		blocks[i], kept[i] = b, x.d.newTensor(t, b, r.made)
 	}
 	for i, s := range p.Keep {
 		r.held = append(r.held, blocks[i].retain())
@@ -348,6 +338,7 @@ func (r *run) Finish(err error) {
 	r.unlockTensors()
 	r.reset()
 	x.recycle(r)
+	x.d.life.End()
 	h.settle(err)
 }
 

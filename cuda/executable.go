@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
@@ -36,11 +37,7 @@ type executable struct {
 func newExecutable(dev *Device, pl *plan) *Executable {
 	e := &executable{d: dev.state, plan: pl}
 	x := &Executable{dev, e}
-	e.d.mu.Lock()
-	if e.d.executables != nil {
-		e.d.executables[e] = true
-	}
-	e.d.mu.Unlock()
+	e.d.executables.Add(e)
 	runtime.AddCleanup(x, func(e *executable) { e.close() }, e) // a net under a forgotten Close
 	return x
 }
@@ -52,13 +49,11 @@ func (x *Executable) Close() error {
 }
 
 func (e *executable) close() {
-	if e.d.hold() != nil {
+	if e.d.life.Hold() != nil {
 		return // the device has freed everything, or will
 	}
-	defer e.d.end()
-	e.d.mu.Lock()
-	delete(e.d.executables, e)
-	e.d.mu.Unlock()
+	defer e.d.life.End()
+	e.d.executables.Remove(e)
 	e.mu.Lock()
 	e.closed = true
 	if e.starting == 0 {
@@ -73,7 +68,7 @@ func (e *executable) begin() (warm bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return false, closedError("compiled program")
+		return false, device.Closed("compiled program")
 	}
 	e.starting++
 	e.runs++
@@ -103,6 +98,13 @@ type located struct {
 	block  *block
 	offset uint64
 }
+
+func (s located) retain() located {
+	s.block.retain()
+	return s
+}
+
+func (s located) release() { s.block.release() }
 
 func (s located) ptr() driver.Ptr { return s.block.ptr + driver.Ptr(s.offset) }
 
@@ -188,11 +190,7 @@ func (e *executable) address(m *memory, s position) driver.Ptr {
 // bindTensors takes hold of the tensors of a run.
 func (e *executable) bindTensors(m *memory, io *program.IO) error {
 	for i := range e.prog.Tensor {
-		t, ok := io.Tensors[i].(*Tensor)
-		if !ok || t.dev.state != e.d {
-			return fmt.Errorf("tensor %d of shape %v: %w", i, io.Tensors[i].Shape(), compute.ErrForeignTensor)
-		}
-		b, err := t.acquire()
+		b, err := io.Tensors[i].(*Tensor).acquire()
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", i, err)
 		}
@@ -350,9 +348,7 @@ func (e *executable) deliver(read *hostBlock, dst []any) {
 // keep makes the tensors of the kept values, nil if there are none.
 func (e *executable) keep(m *memory, dev *Device) (all []compute.Tensor) {
 	for _, s := range e.prog.Keep {
-		w := e.where(m, s)
-		w.block.retain()
-		all = append(all, newTensor(dev, e.prog.Values[s].Type, w))
+		all = append(all, newTensor(dev, e.prog.Values[s].Type, e.where(m, s).retain()))
 	}
 	return all
 }

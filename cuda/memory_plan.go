@@ -5,7 +5,8 @@ import (
 
 	"github.com/wavelane/wavelane/internal/memplan"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // arrange gives every value its place: in the arena of a run, where memory whose last reader has run serves again, unless the
@@ -29,7 +30,7 @@ func (pl *plan) arrange(uses []memplan.Use, large uint64) {
 			pl.allocations[s].kind, pl.allocations[s].index = inRetained, i
 		}
 	}
-	d := memplan.Demand{Bytes: make([]int, len(p.Values)), After: p.Read, Steps: uses, Align: lower.Align, NoReuse: p.NoReuse}
+	d := memplan.Demand{Bytes: make([]int, len(p.Values)), After: p.Read, Steps: uses, Align: kit.Align, NoReuse: p.NoReuse}
 	for s := range d.Bytes {
 		if pl.allocations[s].kind == inArena {
 			d.Bytes[s] = int(max(pl.allocations[s].bytes, 1)) // an address of their own also for empty ones
@@ -111,12 +112,12 @@ func (pl *plan) layStaging() {
 
 // use is what a step does with memory. What it changes in place, or only copies, stays where it is if nobody else needs it, and
 // so may what is computed element by element.
-func use(p *program.Program, s *program.Step, l lower.Lowering) memplan.Use {
+func use(p *program.Program, s *program.Step, l kit.Lowering) memplan.Use {
 	u := memplan.Use{In: s.In, Out: s.Out, Scratch: slices.Clone(l.Scratch)}
 	for k := range s.Entry.Updates {
 		u.Over = append(u.Over, []program.Slot{s.In[k]})
 	}
-	if operands := lower.InPlace(s); operands != nil {
+	if operands := ptxkernels.InPlace(s); operands != nil {
 		u.Over = make([][]program.Slot, len(s.Out))
 		for k, out := range s.Out {
 			for _, i := range operands {
@@ -129,7 +130,7 @@ func use(p *program.Program, s *program.Step, l lower.Lowering) memplan.Use {
 	if len(l.Actions) == 1 && l.Actions[0].Copy != nil {
 		c := l.Actions[0].Copy
 		whole := c.From.Offset == 0 && c.To.Offset == 0 && c.Bytes == p.Values[s.Out[0]].Bytes() && c.Bytes == p.Values[s.In[c.From.Index]].Bytes()
-		if c.From.Role == lower.Operand && c.To.Role == lower.Result && whole {
+		if c.From.Role == kit.Operand && c.To.Role == kit.Result && whole {
 			u.Over = [][]program.Slot{{s.In[c.From.Index]}}
 		}
 	}
@@ -137,7 +138,7 @@ func use(p *program.Program, s *program.Step, l lower.Lowering) memplan.Use {
 }
 
 // aligned is the room that so many bytes take.
-func aligned(n uint64) uint64 { return (n + lower.Align - 1) &^ (lower.Align - 1) }
+func aligned(n uint64) uint64 { return (n + kit.Align - 1) &^ (kit.Align - 1) }
 
 // Memory implements program.Sized.
 func (e *executable) Memory() program.Memory {

@@ -10,7 +10,7 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/memplan"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // randomProgram draws values of all sources and steps that read any of them, and scratch memory for each step.
@@ -52,7 +52,7 @@ type extent struct {
 
 func disjoint(t require.TestingT, all []extent) {
 	for i, a := range all {
-		require.Zero(t, a.at%lower.Align, a.what)
+		require.Zero(t, a.at%kit.Align, a.what)
 		for _, b := range all[:i] {
 			require.False(t, a.n > 0 && b.n > 0 && a.at < b.at+b.n && b.at < a.at+a.n, "%v and %v", a, b)
 		}
@@ -209,7 +209,7 @@ func TestInPlace(t *testing.T) {
 		require.Equal(t, direct(t, d, &q, io), io.Read)
 	}
 	// Softmax leaves its operand alone, which is read later: two tensors are there at most.
-	require.LessOrEqual(t, exec.Memory().Peak, 2*4*n+4*lower.Align)
+	require.LessOrEqual(t, exec.Memory().Peak, 2*4*n+4*kit.Align)
 	require.Greater(t, apart.Memory().Peak, 6*4*n)
 	require.NoError(t, exec.Close())
 	require.NoError(t, apart.Close())

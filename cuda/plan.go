@@ -7,7 +7,9 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/memplan"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx/lower"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
@@ -106,10 +108,10 @@ func (d *Device) Executor() program.Executor { return d }
 // Compile validates a program and prepares it: code and memory plan. Errors wrap compute.ErrUnsupported, compute.ErrTooLarge,
 // compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
 func (d *Device) Compile(p *program.Program) (program.Executable, error) {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
-	defer d.end()
+	defer d.life.End()
 	pl, err := d.plan(p)
 	if err != nil {
 		return nil, err
@@ -149,8 +151,8 @@ func (d *state) plan(p *program.Program) (*plan, error) {
 }
 
 // lowerAll is the code of all steps, and those of its kernels that were made on demand, by name; the caller releases their modules.
-func (d *state) lowerAll(p *program.Program) ([]lower.Lowering, map[string]*Kernel, error) {
-	steps, wanted := make([]lower.Lowering, len(p.Steps)), map[string]*lower.Kernel{}
+func (d *state) lowerAll(p *program.Program) ([]kit.Lowering, map[string]*Kernel, error) {
+	steps, wanted := make([]kit.Lowering, len(p.Steps)), map[string]*kit.Kernel{}
 	for i := range p.Steps {
 		var err error
 		if steps[i], err = d.lower(p, &p.Steps[i]); err != nil {
@@ -182,15 +184,15 @@ func stepName(s *program.Step) string {
 }
 
 // lower returns the code of a step of the catalogue; a user's kernel has its code already.
-func (d *state) lower(p *program.Program, s *program.Step) (lower.Lowering, error) {
+func (d *state) lower(p *program.Program, s *program.Step) (kit.Lowering, error) {
 	if s.Kernel != nil {
-		return lower.Lowering{}, nil
+		return kit.Lowering{}, nil
 	}
-	return lower.Lower(s, p.Types(s.In), p.Types(s.Out), &d.caps, nil)
+	return ptxkernels.Lower(s, p.Types(s.In), p.Types(s.Out), &d.caps, nil)
 }
 
 // addStep appends the actions of a step.
-func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l lower.Lowering, made map[string]*Kernel) error {
+func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l kit.Lowering, made map[string]*Kernel) error {
 	if s.Kernel != nil {
 		a, err := d.custom(pl, p, s)
 		if err != nil {
@@ -203,11 +205,11 @@ func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l lower.L
 	for _, n := range l.Scratch {
 		pl.allocations = append(pl.allocations, allocation{bytes: uint64(n)})
 	}
-	locate := func(b lower.Buffer) position {
+	locate := func(b kit.Buffer) position {
 		switch b.Role {
-		case lower.Operand:
+		case kit.Operand:
 			return position{int(s.In[b.Index]), uint64(b.Offset)}
-		case lower.Result:
+		case kit.Result:
 			return position{int(s.Out[b.Index]), uint64(b.Offset)}
 		}
 		return position{first + b.Index, uint64(b.Offset)}
@@ -331,5 +333,5 @@ func (k *Kernel) Check(in []program.Type, out program.Type, a program.Attr) erro
 
 // Fuses reports whether the device computes a step with expressions in one kernel; see program.Fuser.
 func (d *Device) Fuses(s *program.Step, in, out []program.Type) bool {
-	return lower.Fuses(s, in, out, &d.caps)
+	return ptxkernels.Fuses(s, in, out, &d.caps)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 )
 
 // pool is the memory of a device, in two kinds of blocks.
@@ -135,7 +136,7 @@ func (m *pool) getAny(bytes uint64) (*block, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return nil, closedError("device memory")
+		return nil, device.Closed("device memory")
 	}
 	if err != nil {
 		m.put(b, 0)
@@ -162,7 +163,7 @@ func (m *pool) request(bytes uint64, shared bool) (*block, error) {
 
 func (m *pool) take(bytes uint64, shared bool) (*block, error) {
 	if m.closed {
-		return nil, closedError("device memory")
+		return nil, device.Closed("device memory")
 	}
 	if err := m.collect(); err != nil {
 		return nil, err
@@ -338,7 +339,7 @@ func (m *pool) trim() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return closedError("device memory")
+		return device.Closed("device memory")
 	}
 	if err := m.drain(); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -21,12 +22,12 @@ func (x *Executable) Start(io *program.IO) *compute.Future {
 }
 
 func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
-	if err := e.d.begin(); err != nil {
+	if err := e.d.life.Begin(); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			e.d.end()
+			e.d.life.End()
 		}
 	}()
 	warm, err := e.begin()
@@ -34,7 +35,7 @@ func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve)
 		return err
 	}
 	defer e.end()
-	if err := e.prog.CheckIO(io); err != nil {
+	if err := device.CheckIO(e.prog, io, func(t *Tensor) bool { return t.dev.state == e.d }); err != nil {
 		return err
 	}
 	if err := e.d.enter(); err != nil {

@@ -74,10 +74,10 @@ var _ interface {
 // Compile validates a program and prepares it: code, pipelines and memory plan. Errors wrap compute.ErrUnsupported,
 // compute.ErrTooLarge, compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
 func (d executor) Compile(p *program.Program) (program.Executable, error) {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
-	defer d.end()
+	defer d.life.End()
 	if d.firstUse {
 		if _, err := d.measure(context.Background(), p, false); err != nil {
 			return nil, d.failed(err)

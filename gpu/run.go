@@ -7,6 +7,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -34,7 +35,7 @@ func (x *executable) Start(io *program.IO) *compute.Future {
 }
 
 func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
-	if err := e.d.begin(); err != nil {
+	if err := e.d.life.Begin(); err != nil {
 		return err
 	}
 	var r *run
@@ -44,7 +45,7 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 				r.release(false) // a failed submit may have unmapped what it was given
 			}
 			err = e.d.failed(err)
-			e.d.end()
+			e.d.life.End()
 		}
 	}()
 	e.mu.Lock()
@@ -53,7 +54,7 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 	if closed {
 		return fmt.Errorf("compiled program: %w", compute.ErrClosed)
 	}
-	if err := e.prog.CheckIO(io); err != nil {
+	if err := device.CheckIO(e.prog, io, func(t *Tensor) bool { return t.dev.core == e.d }); err != nil {
 		return err
 	}
 	if err := e.checkTimes(io); err != nil {
@@ -97,11 +98,7 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 // bindTensors takes the buffers of tensors into the instance, and new ones for retained outputs.
 func (r *run) bindTensors() error {
 	for i, s := range r.prog.Tensor {
-		t, ok := r.io.Tensors[i].(*Tensor)
-		if !ok || t.dev.core != r.d {
-			return fmt.Errorf("tensor %d of shape %v: %w", i, r.io.Tensors[i].Shape(), compute.ErrForeignTensor)
-		}
-		b, err := t.acquire()
+		b, err := r.io.Tensors[i].(*Tensor).acquire()
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", i, err)
 		}
@@ -345,7 +342,7 @@ func (r *run) giveBack(success bool) {
 	}
 	d := r.d
 	r.release(success)
-	d.end()
+	d.life.End()
 }
 
 // deliver copies the results to the caller.

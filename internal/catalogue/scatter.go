@@ -24,7 +24,7 @@ func inferScatter(in []program.Type, _ program.Attr) (program.Type, error) {
 
 const scatterSpecial = "An update whose index is negative or outside the axis is ignored."
 
-// addTol bounds the error of a sum of updates in partial sums of 32.
+// addTol bounds the error of a sum of updates in partial sums of at most 32.
 var addTol = program.Tolerance{Mag: 3e-6}
 
 // Entries that put rows by index.
@@ -38,15 +38,15 @@ var (
 	ScatterAdd = &program.Entry{Name: "scatter_add", Method: "ScatterAdd", Class: program.Layer,
 		Doc: "x with updates added to rows along the first axis, the gradient of gathering rows",
 		Special: "updates[j] is added to row indices[j]; updates has the shape of indices followed by " +
-			"that of a row. Updates of one row are added in their order, the same in every run; the time grows with " +
-			"the square of the number of updates of one row. " + scatterSpecial,
+			"that of a row. The sum of a row's updates is added to the row; it is formed from sums of parts, in the same order in every " +
+			"run. The time grows with the number of updates, whatever rows they are for. " + scatterSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "indices", Types: indexType}, {Name: "updates"}},
 		Updates: 1, Infer: inferScatter, Tol: addTol}
 	EmbeddingBackward = &program.Entry{Name: "embedding_backward", Method: "EmbeddingBackward", Class: program.Layer,
 		Doc: "the gradient of embedding with respect to table",
 		Special: "Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids " +
-			"followed by width. Of table [vocabulary, width] only the shape matters. Rows are added in their order, as " +
-			"in scatter_add. An id outside the vocabulary is ignored.",
+			"followed by width. Of table [vocabulary, width] only the shape matters. Rows are summed as in " +
+			"scatter_add. An id outside the vocabulary is ignored.",
 		Inputs: []program.Input{{Name: "table"}, {Name: "ids", Types: indexType}, {Name: "dy"}}, Tol: addTol,
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			if len(in[0].Shape) != 2 {

@@ -889,8 +889,8 @@ export interface DeviceOperations {
   /**
    * x with updates added to rows along the first axis, the gradient of gathering rows.
    * - updates[j] is added to row indices[j]; updates has the shape of indices followed by that of a row.
-   * - Updates of one row are added in their order, the same in every run; the time grows with the square of the number of
-   *   updates of one row.
+   * - The sum of a row's updates is added to the row; it is formed from sums of parts, in the same order in every run.
+   * - The time grows with the number of updates, whatever rows they are for.
    * - An update whose index is negative or outside the axis is ignored.
    * - x is updated in place if resident tensors, else copied.
    */
@@ -900,7 +900,7 @@ export interface DeviceOperations {
    * The gradient of embedding with respect to table.
    * - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
    * - Of table [vocabulary, width] only the shape matters.
-   * - Rows are added in their order, as in scatter_add.
+   * - Rows are summed as in scatter_add.
    * - An id outside the vocabulary is ignored.
    */
   embeddingBackward(table: Operand, ids: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
@@ -1630,8 +1630,8 @@ export interface BatchOperations {
   /**
    * x with updates added to rows along the first axis, the gradient of gathering rows.
    * - updates[j] is added to row indices[j]; updates has the shape of indices followed by that of a row.
-   * - Updates of one row are added in their order, the same in every run; the time grows with the square of the number of
-   *   updates of one row.
+   * - The sum of a row's updates is added to the row; it is formed from sums of parts, in the same order in every run.
+   * - The time grows with the number of updates, whatever rows they are for.
    * - An update whose index is negative or outside the axis is ignored.
    * - x is updated in place if resident tensors, else copied.
    */
@@ -1640,7 +1640,7 @@ export interface BatchOperations {
    * The gradient of embedding with respect to table.
    * - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
    * - Of table [vocabulary, width] only the shape matters.
-   * - Rows are added in their order, as in scatter_add.
+   * - Rows are summed as in scatter_add.
    * - An id outside the vocabulary is ignored.
    */
   embeddingBackward(table: BatchOperand, ids: BatchOperand, dy: BatchOperand): Value;

@@ -37,13 +37,13 @@ func (p *Plan) String() string {
 		}
 	}
 	if m := p.Memory(); m.Peak > 0 {
-		fmt.Fprintf(&b, "      memory: %d bytes at most, in step %d; %d of values\n", m.Peak, m.Step, p.apart())
+		fmt.Fprintf(&b, "      memory: %d bytes at most, in step %d; %d of values\n", m.Peak, m.Step, p.withoutReuse())
 	}
 	return b.String()
 }
 
-// apart is the number of bytes that the steps' results would take if each had memory of its own.
-func (p *Plan) apart() (n int) {
+// withoutReuse is the number of bytes that the steps' results would take if each had memory of its own.
+func (p *Plan) withoutReuse() (n int) {
 	for i := range p.program.Steps {
 		for _, t := range p.program.Types(p.program.Steps[i].Out) {
 			n += t.Bytes()

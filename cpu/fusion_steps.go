@@ -25,8 +25,8 @@ type expressions struct {
 	own                int // operands of the entry
 }
 
-// takeApart makes the call one of the entry alone, beside its expressions.
-func (c *call) takeApart(e *program.Entry) error {
+// separate makes the call one of the entry alone, with its prologue and epilogue beside it.
+func (c *call) separate(e *program.Entry) error {
 	c.own = len(c.in)
 	if c.attr.Prologue.None() && c.attr.Epilogue.None() {
 		return nil

@@ -49,7 +49,7 @@ func (p *phase) cut() { p.grain = max(1, min(p.units, int(chunkTime/max(p.ns, 0.
 // lower returns the code of a step.
 func lower(e *program.Entry, c *call) (work, error) {
 	var w work
-	if err := c.takeApart(e); err != nil {
+	if err := c.separate(e); err != nil {
 		return w, err
 	}
 	if s := spanOf(e); s != nil {

@@ -51,7 +51,7 @@ func (l *loop) Do(chunk int) {
 	}
 	lo := chunk * l.phase.grain
 	l.phase.do(l.args, lo, min(lo+l.phase.grain, l.phase.units))
-	pool.Breathe()
+	pool.Yield()
 }
 
 // staged is an input that a destination overlaps in a way that would change the result.

@@ -28,9 +28,9 @@ func (d *state) findScalars(p *program.Program, s *program.Step, l kit.Lowering,
 		switch {
 		case x.Launch != nil && y.Launch != nil:
 			same = x.Launch.Kernel.Name == y.Launch.Kernel.Name && x.Launch.Grid == y.Launch.Grid &&
-				program.Moved(wordsOf(x.Launch.Params), wordsOf(y.Launch.Params), marks, found)
+				program.MatchScalars(wordsOf(x.Launch.Params), wordsOf(y.Launch.Params), marks, found)
 		case x.Fill != nil && y.Fill != nil:
-			same = program.Moved([]uint32{x.Fill.Word}, []uint32{y.Fill.Word}, marks, found)
+			same = program.MatchScalars([]uint32{x.Fill.Word}, []uint32{y.Fill.Word}, marks, found)
 		}
 	}
 	if !same {

@@ -123,7 +123,7 @@ func TestFused(t *testing.T) {
 					}
 					types, got := execute[float32](t, d, program.Fused, program.Attr{Options: x, Scalars: scalars}, in, data)
 					if name == "usual" && round == i%2 {
-						for k, want := range apart(t, d, &x, scalars, in, data) {
+						for k, want := range stepByStep(t, d, &x, scalars, in, data) {
 							for j, w := range want {
 								require.True(t, w == got[k][j] || w != w && got[k][j] != got[k][j], "%v of %v: %v at %d, its steps give %v",
 									&x, in, got[k][j], j, w)
@@ -137,8 +137,8 @@ func TestFused(t *testing.T) {
 	}
 }
 
-// apart computes an expression by a step for each node.
-func apart(t *testing.T, d *Device, x *program.Expression, scalars []float32, in []program.Type, data [][]float32) [][]float32 {
+// stepByStep computes an expression by a step for each node.
+func stepByStep(t *testing.T, d *Device, x *program.Expression, scalars []float32, in []program.Type, data [][]float32) [][]float32 {
 	p, io := &program.Program{}, &program.IO{}
 	var slots []program.Slot
 	shapes := make([][]int, len(in))

@@ -40,7 +40,7 @@ func (pl *plan) varyingParams(a *action, x *wgsl.Dispatch, probe probe, i int) (
 	same := i < len(probe.Actions) && probe.Actions[i].Dispatch != nil
 	if same {
 		y := probe.Actions[i].Dispatch
-		same = x.Kernel.Key == y.Kernel.Key && x.Grid == y.Grid && program.Moved(x.Params, y.Params, probe.marks, func(at, index int) {
+		same = x.Kernel.Key == y.Kernel.Key && x.Grid == y.Grid && program.MatchScalars(x.Params, y.Params, probe.marks, func(at, index int) {
 			found = append(found, variable{len(pl.own) + 4*at, index})
 		})
 	}

@@ -42,7 +42,7 @@ func Lower(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser) 
 		choose = func(string, string, []string) int { return 0 }
 	}
 	st := &step{Step: s, in: in, outs: out, out: out[0], caps: caps, choose: choose}
-	err := st.takeApart()
+	err := st.separate()
 	if err == nil {
 		err = lower(st)
 	}
@@ -55,8 +55,8 @@ func Lower(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser) 
 // Entries whose lowerings take a prologue or an epilogue.
 var takesPrologue, takesEpilogue = map[*program.Entry]bool{}, map[*program.Entry]bool{}
 
-// takeApart leaves of a step with a prologue or an epilogue the operation itself, with the two beside it.
-func (s *step) takeApart() error {
+// separate leaves of a step with a prologue or an epilogue the operation itself, with the two beside it.
+func (s *step) separate() error {
 	a := &s.Attr
 	if a.Prologue.None() && a.Epilogue.None() {
 		return nil

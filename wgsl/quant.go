@@ -144,7 +144,7 @@ func (s *step) timesQuantised(x Buffer, q8 bool, of ...quantProduct) error {
 	}
 	if m, k := program.RowsCols(s.in[0].Shape); q8 {
 		var err error
-		if x, err = s.spoil(x, m, k); err != nil {
+		if x, err = s.poison(x, m, k); err != nil {
 			return err
 		}
 	}
@@ -183,8 +183,8 @@ func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, col
 	return (&matmul{step: s, MatMulDims: d, a: x, b: w.Buffer, c: y, product: p}).lower()
 }
 
-// spoil is x, m × k, in which rows with Inf or NaN are NaN: added to them is the sum of 0·x.
-func (s *step) spoil(x Buffer, m, k int) (Buffer, error) {
+// poison returns x, m × k, in which rows with Inf or NaN are NaN: added to them is the sum of 0·x.
+func (s *step) poison(x Buffer, m, k int) (Buffer, error) {
 	of := tensor{x, program.F32(m, k)}
 	sums, y := s.temporary(program.F32(m)), s.temporary(of.Type)
 	zero := program.Expression{Inputs: 1, Nodes: []program.Node{{Entry: catalogue.Scale, Args: []int{0}}}, Results: []int{1}}

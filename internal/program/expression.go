@@ -167,7 +167,7 @@ func (e *Entry) Parts(in []Type, a Attr) (Parts, error) {
 		return p, nil
 	}
 	prologueIn, epilogueIn := 0, 0 // operands
-	first, last := 0, 0    // scalars
+	first, last := 0, 0            // scalars
 	if !a.Prologue.None() {
 		prologueIn, first = a.Prologue.Inputs, a.Prologue.Scalars()
 		if !e.TakesPrologue() || len(a.Prologue.Results) != 1 {

@@ -92,9 +92,9 @@ func (s *Step) Probe() (probe Step, marks map[uint32]int) {
 	return probe, marks
 }
 
-// Moved compares two lowerings of a step and its probe word by word: it calls found for each word that is a scalar, and reports
+// MatchScalars compares two lowerings of a step and its probe word by word: it calls found for each word that is a scalar, and reports
 // whether there is no other difference.
-func Moved(words, probed []uint32, marks map[uint32]int, found func(at, variable int)) bool {
+func MatchScalars(words, probed []uint32, marks map[uint32]int, found func(at, variable int)) bool {
 	if len(words) != len(probed) {
 		return false
 	}

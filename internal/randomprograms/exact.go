@@ -16,7 +16,7 @@ import (
 type exact struct {
 	refuses func(s *program.Step) bool // nil: it agrees to everything
 	steps   *[]program.Step            // nil, or where it notes what it was given
-	spoil   func(step int, y []reference.Array)
+	corrupt func(step int, y []reference.Array)
 }
 
 func (d exact) Fuses(s *program.Step, in, out []program.Type) bool {
@@ -68,12 +68,12 @@ func (d exact) Compile(p *program.Program) (program.Executable, error) {
 	if d.steps != nil {
 		*d.steps = p.Steps
 	}
-	return &exactExecutable{p, d.spoil}, nil
+	return &exactExecutable{p, d.corrupt}, nil
 }
 
 type exactExecutable struct {
-	p     *program.Program
-	spoil func(step int, y []reference.Array)
+	p       *program.Program
+	corrupt func(step int, y []reference.Array)
 }
 
 func (x *exactExecutable) Close() error { return nil }
@@ -90,7 +90,7 @@ func (x *exactExecutable) Start(io *program.IO) *compute.Future {
 	for i, s := range p.Tensor {
 		values[s] = io.Tensors[i].(*exactTensor).Array
 	}
-	computeAll(p, values, x.spoil)
+	computeAll(p, values, x.corrupt)
 	for i, s := range p.Read {
 		write(io.Read[i], values[s].Data)
 	}

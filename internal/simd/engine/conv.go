@@ -223,7 +223,7 @@ func (v *Convolution) Do(i, lo, hi int, a *ConvData) {
 		for c := first; c < last; c++ {
 			channel := group*v.outs + c
 			y := y[c*v.pixels:][:rows*v.OutW]
-			if v.slow || v.spoilt(y, a.W[channel*v.taps:][:v.taps]) {
+			if v.slow || v.poisoned(y, a.W[channel*v.taps:][:v.taps]) {
 				for r := range rows {
 					v.row(y[r*v.OutW:][:v.OutW], a.X[(n*v.C+group*v.perGroup)*v.H*v.W:], a.W[channel*v.taps:], from+r)
 				}
@@ -250,8 +250,8 @@ func (v *Convolution) pack(lo, hi int, a *ConvData) {
 	}
 }
 
-// spoilt reports whether weights that are not finite may have met zeros of the padding: then there is NaN in y.
-func (v *Convolution) spoilt(y, w []float32) bool {
+// poisoned reports whether weights that are not finite may have met zeros of the padding: then there is NaN in y.
+func (v *Convolution) poisoned(y, w []float32) bool {
 	if v.whole || kernels.MaxAbs(y) <= math.MaxFloat32 {
 		return false
 	}

@@ -241,6 +241,6 @@ func stopped(stop *atomic.Bool) bool {
 	if stop == nil {
 		return false
 	}
-	pool.Breathe()
+	pool.Yield()
 	return stop.Load()
 }

@@ -233,7 +233,7 @@ export const tests = {
     end();
   },
 
-  async "recording throws and spoils"(w, dev) {
+  async "recording throws and poisons the batch"(w, dev) {
     const b = dev.batch();
     const x = b.upload(f32(1, 2, 3, 4), [2, 2]);
     let e = null;
@@ -247,7 +247,7 @@ export const tests = {
     await fails("ShapeError", () => { b.relu(x); });
     await fails("ShapeError", () => b.run());
     await fails("ClosedError", () => b.run());
-    // What is wrong before it reaches the program spoils nothing.
+    // What is wrong before it reaches the program has no effect.
     const c = dev.batch();
     const z = c.upload(f32(-1, 1));
     await fails("DTypeError", () => { c.add(z, "x"); });

@@ -10,8 +10,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// String lists what the plan runs: inputs, steps with the steps as recorded that each stands for, results, memory. Values are
-// numbered as they were recorded.
+// String lists inputs, steps with the recorded steps that each computes, results and memory. Values are numbered as they were
+// recorded.
 func (p *Plan) String() string {
 	var b strings.Builder
 	q := p.program
@@ -94,8 +94,8 @@ func (p *Plan) origin(s *program.Step) string {
 	return "  ; recorded as " + strings.Join(list, ", ")
 }
 
-// Dot draws the plan in the language of Graphviz: values that come in or go out, and the steps, with what flows between them.
-// Steps that were fused list what they compute.
+// Dot returns the plan as a graph in Graphviz's language: inputs, results, and the steps with the values between them. Steps
+// that were fused list what they compute.
 func (p *Plan) Dot() string {
 	var b strings.Builder
 	q := p.program

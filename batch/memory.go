@@ -8,7 +8,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Memory tells what one run of a plan needs, in bytes, beside the tensors that were imported.
+// Memory is the memory that one run of a plan needs, in bytes, without imported tensors.
 type Memory struct {
 	Peak    int    `json:"peak"`    // device memory for values and scratch memory, which share it when they are not needed at the same time
 	Inputs  int    `json:"inputs"`  // uploaded slices
@@ -22,10 +22,11 @@ type Memory struct {
 // own, of all that they hold.
 func WithMemoryLimit(bytes uint64) Option { return func(o *options) { o.memoryLimit = bytes } }
 
-// WithoutMemoryPlanning gives every value memory of its own. It is for tests and for looking for errors: results are the same.
+// WithoutMemoryPlanning gives every value memory of its own. Results are the same; it is meant for tests and for finding
+// errors.
 func WithoutMemoryPlanning() Option { return func(o *options) { o.apart = true } }
 
-// Memory tells what one run needs.
+// Memory returns the memory that one run needs.
 func (p *Plan) Memory() Memory {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,8 +26,8 @@ type Step struct {
 // Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.
 type Launch = program.Launch
 
-// Steps lists what a run of the plan does: the steps that are left after all rewrites, and the launches of each. Only CUDA
-// tells launches: on other devices it is [compute.ErrUnsupported].
+// Steps lists the compiled steps, after all rewrites, and the launches of each. Only CUDA devices know launches; others
+// return [compute.ErrUnsupported].
 func (p *Plan) Steps() ([]Step, error) {
 	x, ok := innermost(p.exec.Executable).(program.Launcher)
 	if !ok {

@@ -50,7 +50,7 @@ func attentionBackward(c *call) work {
 	}}
 }
 
-// each calls f for units of which every head of keys has so many.
+// each calls f for units, of which every head of keys has the same number.
 func (x *attendingBack) each(units int, f func(t *backwardTile, a *args, unit int)) func(a *args, lo, hi int) {
 	return func(a *args, lo, hi int) {
 		t := backwardTiles.Take()

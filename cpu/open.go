@@ -49,7 +49,7 @@ func WithMemoryLimit(bytes uint64) Option {
 	}
 }
 
-// WithLogger receives the device's events. The default is silence.
+// WithLogger sets the logger for the device's events. By default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil {

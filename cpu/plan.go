@@ -77,7 +77,7 @@ type executable struct {
 // abandoned.
 func (x *executable) detached() bool { return x.user || x.keeps }
 
-// Executor is for package batch. It has no use outside of this module.
+// Executor is for package batch and has no use outside of this module.
 func (d *Device) Executor() program.Executor { return d }
 
 // Compile prepares a program for this device.

@@ -268,7 +268,7 @@ func (r *run) execute() {
 	err = r.steps()
 }
 
-// ErrKernel: a user's kernel panicked or ended its goroutine.
+// ErrKernel is the error of a user's kernel that panicked or ended its goroutine.
 var ErrKernel = errors.New("kernel did not return")
 
 var errExit = fmt.Errorf("kernel ended its goroutine: %w", ErrKernel)

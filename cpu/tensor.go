@@ -53,7 +53,8 @@ func (d *Device) newTensor(t program.Type, data *block, o *origin) *Tensor {
 	return x
 }
 
-// Shape returns the shape; the caller must not change it. It is no copy, since replays, which allocate nothing, compare shapes.
+// Shape returns the shape; the caller must not change it. It is not a copy, because replays compare shapes without
+// allocating.
 func (t *Tensor) Shape() []int { return t.typ.Shape }
 
 // DType returns the element type.

@@ -91,9 +91,9 @@ func (b *Buffer[T]) Len() int { return b.n }
 // Bytes is the size.
 func (b *Buffer[T]) Bytes() uint64 { return uint64(b.n) * uint64(unsafe.Sizeof(*new(T))) }
 
-// Arg is the address, for launches. With that of a closed buffer they fail with compute.ErrClosed. The address alone does not
-// keep the buffer: it has to stay reachable and open until the work that uses it has been submitted. Nor does it know elements
-// and device: a launch takes the address of a buffer of other elements, or of a device whose memory the kernel cannot reach.
+// Arg is the address of the buffer, for launches. Launches with a closed buffer fail with compute.ErrClosed. The argument
+// does not keep the buffer alive: it has to stay reachable and open until the work that uses it has been submitted. Element
+// type and device are not checked at a launch.
 func (b *Buffer[T]) Arg() args.Arg {
 	if b == nil {
 		return args.Arg{}

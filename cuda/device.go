@@ -55,7 +55,7 @@ type Stats struct {
 	Replays  uint64 `json:"replays"`  // runs that were one launch of a graph
 }
 
-// Available says why no NVIDIA GPU can be opened; nil if one can.
+// Available returns nil if an NVIDIA GPU can be opened, else an error that says why not.
 func Available(ctx context.Context) error {
 	_, err := Devices(ctx)
 	return err

@@ -102,7 +102,7 @@ func (k *Kernel) Params() []args.Param {
 // Attributes are what the compiler made of the kernel.
 func (k *Kernel) Attributes() Attributes { return k.attributes }
 
-// RequiredBlock is the block that the kernel declares to need; zeros if any will do.
+// RequiredBlock is the block size that the kernel declares, or zeros if it accepts any.
 func (k *Kernel) RequiredBlock() [3]uint32 { return k.required }
 
 // prepare makes of a launch what the driver takes, but for the parameters, and checks it against the limits of the kernel and

@@ -137,7 +137,7 @@ func use(p *program.Program, s *program.Step, l kit.Lowering) memplan.Use {
 	return u
 }
 
-// aligned is the room that so many bytes take.
+// aligned rounds a size up to the alignment of allocations.
 func aligned(n uint64) uint64 { return (n + kit.Align - 1) &^ (kit.Align - 1) }
 
 // Memory implements program.Sized.

@@ -12,8 +12,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
-// Module is PTX that is compiled and on the device: kernels and variables. Everything in it is loaded when the module is, so
-// that nothing is compiled or loaded while work runs. It is safe for concurrent use.
+// Module is compiled PTX on the device: kernels and variables. All of it is loaded with the module, so that nothing is
+// compiled or loaded while work runs. It is safe for concurrent use.
 type Module struct {
 	d         *state // nil for the catalogue's own
 	l         *loader
@@ -47,9 +47,9 @@ func WithLineInfo() LoadOption {
 	return func(s *source) error { s.jit.LineInfo = true; return nil }
 }
 
-// Load compiles PTX text and loads it. It waits until the device's earlier work is done. What the text gets wrong is an error
-// of type [*parse.Error], with line and column, or, if the driver's compiler finds it, an [*Error] with the compiler's log. PTX
-// for a newer architecture than the device's is compute.ErrUnsupported.
+// Load compiles PTX text and loads it. It waits until the device's earlier work is done. Errors in the text are of type
+// [*parse.Error], with line and column, or, if the driver's compiler finds it, an [*Error] with the compiler's log. PTX for a
+// newer architecture than the device's is compute.ErrUnsupported.
 func (d *Device) Load(ptx string, opts ...LoadOption) (*Module, error) {
 	m, err := parse.Module("", []byte(ptx))
 	if err != nil {

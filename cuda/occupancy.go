@@ -57,8 +57,8 @@ func (k *Kernel) Occupancy(block [3]uint32, shared uint32) (Occupancy, error) {
 	return o, nil
 }
 
-// BestBlock is the number of threads of a block that fills a multiprocessor best, with a number of bytes of dynamic shared
-// memory, and the number of blocks that fill the GPU. A kernel that requires a block gets that.
+// BestBlock returns the number of threads of a block that fills a multiprocessor best, given the bytes of dynamic shared
+// memory, and the number of blocks that fill the GPU. For a kernel that declares a block size it returns that.
 func (k *Kernel) BestBlock(shared uint32) (threads, blocks int, err error) {
 	leave, err := k.module.use()
 	if err != nil {

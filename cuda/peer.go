@@ -7,7 +7,8 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
-// CanAccessPeer reports whether kernels of a may be allowed to use memory of b directly; see [EnablePeer]. Copies need not be.
+// CanAccessPeer reports whether kernels of a may be allowed to use memory of b directly; see [EnablePeer]. Copies work
+// without.
 func CanAccessPeer(a, b *Device) (bool, error) {
 	ok, err := canAccessPeer(a, b)
 	if err != nil {

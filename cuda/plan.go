@@ -102,7 +102,7 @@ type position struct {
 	offset     uint64
 }
 
-// Executor is for package batch. It has no use outside of this module.
+// Executor is for package batch and has no use outside of this module.
 func (d *Device) Executor() program.Executor { return d }
 
 // Compile validates a program and prepares it: code and memory plan. Errors wrap compute.ErrUnsupported, compute.ErrTooLarge,

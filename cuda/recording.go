@@ -148,11 +148,12 @@ func (w *work) fill32(dst driver.Ptr, value uint32, words uint64) error {
 	})
 }
 
-// Recording is work that is given to a stream, which may begin with it at once. Its errors are returned where they occur, and
-// the first one again by Submit. It belongs to one goroutine.
+// Recording is work given to a stream, which may begin with it at once. Its errors are returned where they occur, and the
+// first one again by Submit. It belongs to one goroutine.
 //
-// A recording has to be submitted: until then the stream takes no other, and stream and device stay when they are closed. One
-// that was forgotten is given up when the garbage collector finds it; what it gave to the stream runs nevertheless.
+// A recording has to be submitted: until then the stream takes no other recording, and stream and device remain open even
+// after Close. A forgotten recording is discarded by the garbage collector; the work that it gave to the stream runs
+// nevertheless.
 type Recording struct {
 	work
 	net runtime.Cleanup
@@ -214,8 +215,8 @@ func (h *held) mark() (driver.Event, error) {
 // the work is submitted.
 func (r *Recording) Launch(k *Kernel, l Launch, a ...Arg) error { return r.launchKernel(k, &l, a) }
 
-// Wait makes what follows wait until other work is done, of any stream of the same device, whatever has become of that stream
-// since. The host does not wait. If the work has failed already, Wait returns its error.
+// Wait makes later work of this recording wait until other work of the same device is done, even if its stream has been
+// closed since. The host does not wait. If the work has failed already, Wait returns its error.
 func (r *Recording) Wait(other *Submitted) error {
 	return r.do(func(drv driver.Driver, s driver.Stream) error {
 		switch {

@@ -27,7 +27,7 @@ const (
 	TuneFirstUse
 )
 
-// Choice is a decision between variants of a kernel.
+// Choice is a chosen variant of a kernel.
 type Choice struct {
 	Class   string `json:"class"`   // of operations: "matmul"
 	Problem string `json:"problem"` // sizes rounded to powers of two
@@ -69,9 +69,9 @@ type Tuning struct{ list []Measurement }
 // Measurements are in the order of the programs' steps; steps that leave no choice have none.
 func (t *Tuning) Measurements() []Measurement { return t.list }
 
-// TuneAsync measures the kernel variants of every step of the programs, and keeps the fastest ones for later compilations: as Tune
-// does where functions may wait, and in browsers, where measurements last as long as the page. The future is done when everything is
-// measured, or when ctx has ended. The device may be used meanwhile, at the price of worse measurements.
+// TuneAsync measures the kernel variants of every step of the programs and keeps the fastest ones for later compilations. In
+// browsers they are kept as long as the page. The future is done when everything is measured, or when ctx has ended. The
+// device may be used meanwhile, which makes measurements worse.
 func (d *Device) TuneAsync(ctx context.Context, programs ...*program.Program) (*Tuning, *compute.Future) {
 	t := &Tuning{}
 	f, resolve := compute.NewFuture(nil)

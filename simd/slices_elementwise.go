@@ -79,10 +79,10 @@ func Neg(dst, x []float32) { engine.NegOp.Unary(dst, x, engine.Numbers{}) }
 // Abs computes |x[i]|.
 func Abs(dst, x []float32) { engine.AbsOp.Unary(dst, x, engine.Numbers{}) }
 
-// Sqrt computes √x[i], rounded right; NaN below 0.
+// Sqrt computes √x[i], correctly rounded; NaN below 0.
 func Sqrt(dst, x []float32) { engine.SqrtOp.Unary(dst, x, engine.Numbers{}) }
 
-// Recip computes 1/x[i], rounded right.
+// Recip computes 1/x[i], correctly rounded.
 func Recip(dst, x []float32) { engine.RecipOp.Unary(dst, x, engine.Numbers{}) }
 
 // Floor computes the largest integer not above x[i].

@@ -89,7 +89,7 @@ func Gather(dst, x []float32, ids []int32) {
 	}
 }
 
-// Embedding copies the rows of table, width elements each, that ids name: dst has len(ids) rows. An id outside the table gives
+// Embedding copies rows of table, of width elements each, by their ids: dst has len(ids) rows. An id outside the table gives
 // a row of NaN. Dst must not overlap table.
 func Embedding(dst, table []float32, ids []int32, width int) {
 	engine.MustLen("Embedding", len(dst), elements("Embedding", len(ids), width))

@@ -49,7 +49,8 @@ func (f *expression) reaches(first int, shape []int, row, column int) ([]reach, 
 	return all, nil
 }
 
-// matrixAxes are the axes at which the rows and the columns of a shape begin, of which the last so many are columns and one is rows.
+// matrixAxes are the axes at which the rows and the columns of a shape begin, of which the last ones are columns and one is
+// rows.
 func matrixAxes(shape []int, columns int) (row, column int) {
 	column = max(0, len(shape)-columns)
 	return max(0, column-1), column

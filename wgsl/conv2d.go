@@ -85,7 +85,7 @@ var convBlocks = []convBlock{
 	{false, 4, 4}, {true, 1, 8}, {false, 1, 4}, {false, 1, 8}, {false, 4, 8}, {false, 8, 8}, {true, 4, 8}, {true, 8, 8},
 }
 
-// convolve lowers a convolution with its bias and activation; planes are the result's last so many axes.
+// convolve lowers a convolution with its bias and activation; planes are the last axes of the result.
 func (s *step) convolve(d catalogue.ConvDims, axes int) error {
 	var bias []program.Type
 	if len(s.in) == 3 {
@@ -163,7 +163,7 @@ func (s *step) pointwise(d catalogue.ConvDims, finish epilogue) error {
 	return m.lower()
 }
 
-// planes returns how many of n successive pieces, each reading and writing so many elements, one dispatch may bind.
+// planes returns how many of n successive pieces, given the elements that each reads and writes, one dispatch may bind.
 func (s *step) planes(n, read, written int, what, wayOut string) (int, error) {
 	elements := max(read, written, 1)
 	if BufferSize(4*elements*n) <= s.caps.MaxBinding {

@@ -15,7 +15,8 @@ type epilogue struct {
 	reaches []reach // of the operands from the second on
 }
 
-// finishing is the epilogue of a step: that of the operation itself, own, then the step's. The results' last so many axes are columns.
+// finishing is the epilogue of a step: that of the operation itself, own, then the step's. columns is the number of the
+// results' last axes that are columns.
 func (s *step) finishing(own *expression, columns int) (epilogue, error) {
 	if s.epilogue != nil {
 		own = own.then(s.epilogue)

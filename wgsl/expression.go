@@ -193,5 +193,5 @@ func (f *expression) activated(act compute.Activation) *expression {
 	return f.then(call(e, nil, []program.Type{{}}, []Buffer{{}}))
 }
 
-// roundUniform is the size of a uniform of so many words.
+// roundUniform is the size of a uniform of a number of words.
 func roundUniform(words int) int { return (4*words + 15) &^ 15 }

@@ -26,10 +26,10 @@ type step struct {
 // lowerings holds the code of each catalogue entry; files register their own in init.
 var lowerings = map[*program.Entry]func(s *step) error{}
 
-// Lower returns the code of one step. The operands have the types in, the results have the types out, as the catalogue's check
-// gave them. A nil choose takes every default. Where no result has elements there is no code. A result that is an operand
-// changed in place (see program.Entry) has to hold that operand's elements before.
-// Errors wrap [compute.ErrUnsupported] or [compute.ErrTooLarge].
+// Lower returns the code of one step. The operands have the types in, the results have the types out, as the catalogue's
+// check gave them. A nil choose takes every default. If no result has elements there is no code. A result that is an operand
+// changed in place (see program.Entry) has to hold that operand's elements before. Errors wrap [compute.ErrUnsupported] or
+// [compute.ErrTooLarge].
 func Lower(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser) (Lowering, error) {
 	lower, ok := lowerings[s.Entry]
 	if !ok {
@@ -94,7 +94,7 @@ func (s *step) separate() error {
 func (s *step) own(i int) Buffer { return operand(i + s.shift) }
 
 // Fuses reports whether [Lower] has code for a step that computes an expression, or has one as prologue or epilogue, within
-// the limits of a device. Such code reads and writes less than that of the steps apart.
+// the limits of a device. Such code accesses less memory than separate steps.
 func Fuses(s *program.Step, in, out []program.Type, caps *Caps) bool {
 	l, err := Lower(s, in, out, caps, nil)
 	if err != nil {

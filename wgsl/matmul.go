@@ -157,8 +157,8 @@ func (m *matmul) fits(t tile, p product) bool {
 // small: an invocation's rows do not fill a vector, so that they cannot be read as such.
 func (t tile) small() bool { return t.TM < 4 }
 
-// variants lists what can compute this problem in so many sums at least, the safe default first. More than that many are for
-// problems that are bound whole.
+// variants lists the kernels that can compute this problem in at least a number of sums, the safe default first. More than
+// that many are for problems that are bound whole.
 func (m *matmul) variants(whole bool, sums int) []variant {
 	var preferred, others []variant
 	add := func(good bool, v variant) {
@@ -228,7 +228,7 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 // sums returns into how many parts every variant cuts a depth that is bound whole.
 func (m *matmul) sums() int { return max(1, ceilDiv(m.K, mostDepth)) }
 
-// splits returns into how many parts to cut the depth when a kernel has so many workgroups; 1 for none.
+// splits returns into how many parts to cut the depth given a kernel's number of workgroups; 1 for none.
 func (m *matmul) splits(groups int, whole bool) int {
 	if !whole || groups >= enoughTiles || m.K < 2*splitDepth {
 		return 1

@@ -109,7 +109,7 @@ type box struct {
 
 const (
 	manyCopies     = 16      // rows from which one kernel is better than a copy for each
-	manyDispatches = 1 << 14 // no sane limit of a device asks for so many
+	manyDispatches = 1 << 14 // no sane limit of a device needs this many
 )
 
 // strided moves a box of words from an operand to the result.

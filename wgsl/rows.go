@@ -280,7 +280,7 @@ func (w work) extents() map[reach]extent {
 	}
 }
 
-// perRow is the extent of a tensor of so many bytes for each row.
+// perRow is the extent of a tensor, given its bytes for each row.
 func (w work) perRow(bytes int) extent {
 	return func(first, end int) (from, to int) { return bytes * (first / w.parts), bytes * ceilDiv(end, w.parts) }
 }

@@ -93,7 +93,7 @@ func q8(f compute.BlockFormat, on bool) compute.QuantOptions {
 	return compute.QuantOptions{Format: f, Q8: on}
 }
 
-// quantised adds a case of a product of x, m × k, with weights of so many rows each, or of so many columns each if they are
+// quantised adds a case of a product of x, m × k, with weights of given numbers of rows, or of columns if they are
 // column-major.
 func (b *builder) quantised(note string, options any, m, k int, n ...int) *testCase {
 	return b.add(note, attrs(b.Entry, options)[0], func(r *source) []operand {

@@ -89,7 +89,7 @@ func isNumber(r rune) bool { return unicode.Is(unicode.N, r) }
 func isBreak(r rune) bool  { return r == '\r' || r == '\n' }
 func isOther(r rune) bool  { return !unicode.IsSpace(r) && !isLetter(r) && !isNumber(r) }
 
-// span is the length of the characters at the beginning that are in a class, at most so many of them; 0 for any number.
+// span is the length of the leading characters that are in a class, up to a maximum number; 0 for any number.
 func span(text string, class func(rune) bool, most int) int {
 	n := 0
 	for i, r := range text {

@@ -26,7 +26,7 @@ type Launcher interface {
 	Launches() [][]Launch
 }
 
-// Launch is a kernel on so many blocks of so many threads, or "copy" or "fill" for memory without a kernel, on none.
+// Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.
 type Launch struct {
 	Kernel string    `json:"kernel"`
 	Grid   [3]uint32 `json:"grid"`

@@ -76,7 +76,7 @@ func (m *calibration) step(e *program.Entry, a program.Attr, shape ...int) (one,
 	return one, max(all-one, all/noise) / moreSteps
 }
 
-// chain returns a program that applies an entry to its own result so many times.
+// chain returns a program that applies an entry to its own result steps times.
 func chain(e *program.Entry, a program.Attr, steps int, shape ...int) *program.Program {
 	p := &program.Program{}
 	x := p.Add(program.F32(shape...), program.FromHost)

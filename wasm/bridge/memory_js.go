@@ -16,7 +16,7 @@ const (
 	deviceLimit = 3 << 29 // of tensors and temporaries of a CPU device
 )
 
-// reserve refuses a slice of so many bytes if it would not leave room.
+// reserve refuses a slice of that size if it would not leave room.
 func reserve(bytes int) error {
 	if bytes < large {
 		return nil

@@ -49,7 +49,7 @@ func (x RoundedRows) some(i int, places *[Most]Rounded) []Rounded {
 	return rows
 }
 
-// roundedIn is a row of k values in memory, one of so many.
+// roundedIn is one of several rows of k values in memory.
 func roundedIn(memory []float32, k, rows int) (r Rounded) {
 	r.lanes = rows > 1 && inLanes()
 	n := k
@@ -71,7 +71,7 @@ func roundedIn(memory []float32, k, rows int) (r Rounded) {
 	return r
 }
 
-// groups are the scales and sums of so many groups of 16 or 32 values.
+// groups are the scales and sums of groups of 16 or 32 values.
 func (r *Rounded) groups(width, lo, n int) (scale, sum []float32) {
 	if width == 16 {
 		return r.scale16[lo:][:n], r.sum16[lo:][:n]

@@ -7,7 +7,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// MustLen wants a slice of so many elements.
+// MustLen panics unless got is want.
 func MustLen(name string, got, want int) {
 	if got != want {
 		wrongLen(name, got, want)

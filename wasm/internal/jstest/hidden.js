@@ -5,7 +5,7 @@ import { occupy } from "./api.js";
 
 const f32 = (...x) => new Float32Array(x);
 
-/** How long a timer of 10 ms takes, of so many. */
+/** How long timers of 10 ms take. */
 async function timer(n) {
   const start = performance.now();
   for (let i = 0; i < n; i++) await new Promise((resolve) => setTimeout(resolve, 10));

@@ -56,7 +56,7 @@ func layouts() map[int]*layout {
 	return l
 }
 
-// after is the same field after so many bytes.
+// after is the same field, a number of bytes further on.
 func (f field) after(bytes int) field {
 	f.at += bytes
 	return f

@@ -32,7 +32,7 @@ type Batch struct {
 	kept    []*Kept          // one per program.Keep
 	scalars []float32        // one per program.Variables, as recorded
 	guards  []guard
-	sites   map[int]string // file:line by step, where somebody will ask
+	sites   map[int]string // file:line by step, if needed
 	sources [][]string     // by step, see [WithSources]
 	err     error
 
@@ -222,7 +222,7 @@ func (b *Batch) slots(in []Value) ([]program.Slot, bool) {
 	return slots, true
 }
 
-// fail keeps the first error with the place in the caller's code that recorded it.
+// fail keeps the first error, with the line of the caller's code that recorded it.
 func (b *Batch) fail(err error) Value {
 	if b.err == nil {
 		b.err = fmt.Errorf("%w (recorded at %s)", err, caller())

@@ -12,7 +12,7 @@ import (
 type Memory struct {
 	Peak    int    `json:"peak"`    // device memory for values and scratch memory, which share it when they are not needed at the same time
 	Inputs  int    `json:"inputs"`  // uploaded slices
-	Results int    `json:"results"` // slices that are read into, and kept tensors
+	Results int    `json:"results"` // slices that are read into, and retained tensors
 	Step    int    `json:"step"`    // which needs the most of Peak; −1 if Peak is 0
 	At      string `json:"at"`      // that step's operation and shapes
 }
@@ -60,7 +60,7 @@ func (b *Batch) checkMemory(x program.Executable, p, recorded *program.Program) 
 		return nil
 	}
 	if _, ok := x.(program.Sized); !ok {
-		return fmt.Errorf("the device does not tell how much memory programs need, which a limit asks for: %w", compute.ErrUnsupported)
+		return fmt.Errorf("a memory limit needs a device that tells how much memory programs take: %w", compute.ErrUnsupported)
 	}
 	if m := memoryOf(x, p); uint64(m.Peak) > o.memoryLimit {
 		at := m.At

@@ -131,7 +131,7 @@ func (p *Plan) Result(r *Result) (*Result, error) {
 	return nil, fmt.Errorf("result of another plan: %w", compute.ErrForeignTensor)
 }
 
-// Kept is Result for what [Batch.Keep] returned.
+// Kept returns this plan's own tensor for what [Batch.Keep] returned.
 func (p *Plan) Kept(k *Kept) (*Kept, error) {
 	if k != nil {
 		for _, own := range p.kept {
@@ -140,7 +140,7 @@ func (p *Plan) Kept(k *Kept) (*Kept, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("kept value of another plan: %w", compute.ErrForeignTensor)
+	return nil, fmt.Errorf("value of Keep from another plan: %w", compute.ErrForeignTensor)
 }
 
 // Program returns the recorded program, for methods of devices that take programs, such as gpu.Device.Tune.
@@ -257,7 +257,7 @@ func (p *Plan) Start() *compute.Future {
 	return f
 }
 
-// started notes which run results and kept tensors are of: nil for one that has no future.
+// started notes which run results and retained tensors belong to: nil for one that has no future.
 func (p *Plan) started(f *compute.Future) {
 	for _, r := range p.results {
 		r.run.Store(f)

@@ -17,8 +17,8 @@ type Peaks = program.Peaks
 // WithProfile measures the steps of every run of the plan for [Plan.Profile]: with timestamps on WebGPU, events on NVIDIA
 // GPUs, and the processor's clock on the CPU device. Runs become slower, as steps no longer overlap. Devices without a clock
 // fail each run with compute.ErrUnsupported; on WebGPU that is an adapter without the feature timestamp-query. Browsers round
-// timestamps. The peaks of the device, if given, place steps under its roofline; without them a device that knows its own is
-// asked.
+// timestamps. The peaks of the device, if given, place steps under its roofline; without them those that the device knows are
+// used.
 func WithProfile(peaks ...Peaks) Option {
 	return func(o *options) { o.profiled, o.peaks = (*options).profile, peaks }
 }

@@ -60,7 +60,7 @@ func (c *step) over(s program.Slot, shape []int) bool {
 	if !c.inPlace || !program.EqualShape(shape, c.outs[0].Shape) {
 		return false
 	}
-	// The vectors of a row operation are read for every row; with the shape of the result they still are no place to write.
+	// The vectors of a row operation are read for every row; even with the shape of the result they cannot be written to.
 	return !c.rows || !slices.Contains(c.in[1:], s)
 }
 

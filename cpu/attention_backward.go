@@ -10,7 +10,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// Places of attention_backward's operands.
+// Indices of attention_backward's operands.
 const (
 	backQ = iota
 	backK
@@ -79,7 +79,7 @@ type backwardTile struct {
 	from, to   []int     // keys that they see
 	q, dy, dq  []float32 // rows
 	lse, means []float32 // of rows: means are Σdy·y
-	p, ds      []float32 // weights and gradients of scores: attentionKeys apart
+	p, ds      []float32 // weights and gradients of scores: stride attentionKeys
 	bend       []float32
 }
 
@@ -175,7 +175,7 @@ func (t *backwardTile) seen() (lo, hi int) {
 	return lo, hi
 }
 
-// place says how many keys follow each other from the given one on, and where the first lies. Tiles end where a ring does.
+// place returns how many keys are contiguous from the given one on, and the index of the first. Tiles end where a ring does.
 func (t *backwardTile) place(lo, hi int) (keys, at int) {
 	slot := (t.slot + lo) % t.NK
 	return min(attentionKeys, hi-lo, t.NK-slot), ((t.batch*t.NK+slot)*t.KVHeads + t.head) * t.D

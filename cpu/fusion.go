@@ -8,11 +8,11 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// expression is a fused expression on operands of known shapes. It is evaluated in blocks of elements of the result that stay in L1:
-// there each node runs the kernel that a step of its own would run, or a link with the bits of that kernel, so that
+// expression is a fused expression on operands of known shapes. It is evaluated in blocks of elements of the result that stay
+// in L1: there each node runs the kernel that a step of its own would run, or a link with the bits of that kernel, so that
 // results are the same bits, but in WebAssembly, where portable Go computes what is short: functions such as Exp may differ
-// in the last bits there. The kernels of log, sin, cos and pow treat elements beyond their usual range and the neighbours of
-// those apart; what their neighbours are may differ.
+// in the last bits there. The kernels of log, sin, cos and pow compute elements beyond their usual range, and their
+// neighbours, in another way; which those neighbours are may differ.
 type expression struct {
 	terms    []term
 	operands []operandForm

@@ -37,7 +37,7 @@ type args struct {
 	out     view // the first of outs
 	in      []view
 	scratch view         // 8-byte elements
-	stop    *atomic.Bool // set when nobody wants the result any more; long units look at it
+	stop    *atomic.Bool // set when the run was cancelled; long units check it
 }
 
 // chunkTime is the time that a chunk should take, in ns: long against the cost of handing it out, short against the wait

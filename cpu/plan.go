@@ -42,7 +42,7 @@ type step struct {
 	rows    bool         // only over the first operand
 	reshape bool         // computes nothing: its result may be its operand
 	moves   bool         // a copy from one temporary to another
-	skipped bool         // nobody reads its result
+	skipped bool         // its result is not read
 	scratch int          // bytes
 	at      int          // of scratch in the arena
 	from    int          // step of the program that it is of

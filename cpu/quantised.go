@@ -104,7 +104,7 @@ func newQuantised(c *call, q8 bool, weights ...program.Type) *quantised {
 
 func (q *quantised) panelRows() int { return max(32, panelLen/max(q.k, 1)) }
 
-// round appends the rounding of x to 8 bits if that is asked for.
+// round appends the rounding of x to 8 bits if that is requested.
 func (q *quantised) round(x value) {
 	q.x = x
 	switch {

@@ -21,7 +21,7 @@ func random(ns float64, make func(y []float32, p philox)) func(c *call) work {
 	}
 }
 
-// philox is a place in the words of Philox4x32-10: see [reference.Philox].
+// philox is a position in the words of Philox4x32-10: see [reference.Philox].
 type philox struct {
 	counter, stream uint32
 	key             [catalogue.RandomSeed]uint32

@@ -26,7 +26,7 @@ type run struct {
 	varied  varied
 	loop    loop
 	arena   *block
-	held    []*block     // tensors, kept values and copies of inputs
+	held    []*block     // tensors, retained outputs and copies of inputs
 	locks   []tensorHold // with the tensors
 	staged  []staged     // inputs to copy before anything is written
 	made    *origin      // of the tensors that this run computes
@@ -44,7 +44,7 @@ type loop struct {
 	args  *args
 }
 
-// Do computes a chunk, unless nobody wants it any more.
+// Do computes a chunk, unless the run was cancelled.
 func (l *loop) Do(chunk int) {
 	if l.args.stop.Load() {
 		return
@@ -150,7 +150,7 @@ func (r *run) bind(io *program.IO) (err error) {
 	}
 	for s, at := range x.allocations {
 		switch n := p.Values[s].Len(); at.in {
-		case arena: // of values that nobody computes there, such as a skipped reshape's, nothing is ever read
+		case arena: // values that are not computed there, such as a skipped reshape's, are never read
 			r.views[s] = r.arena.view(at.offset, n)
 		case atResult:
 			r.views[s] = r.results[at.index]
@@ -212,7 +212,7 @@ func (r *run) keep(io *program.IO) error {
 			for _, k := range kept[:i] {
 				k.Close()
 			}
-			return fmt.Errorf("kept value %d %v: %w", i, t, err)
+			return fmt.Errorf("retained output %d %v: %w", i, t, err)
 		}
 		blocks[i], kept[i] = b, x.d.newTensor(t, b, r.made)
 	}

@@ -24,10 +24,10 @@ type backing interface {
 	free(at uint64) error
 }
 
-// arena parts segments of a backing into blocks: best fit, neighbours join when they are free. A segment without blocks is kept
-// for what comes until trim. Operations take O(log n), and nothing is allocated once there are enough spans. Small blocks have
-// segments apart from larger ones, so that a few of them do not hold large memory, and so have the two kinds of blocks that the
-// owner tells apart; when memory is short, any gap will do. Its owner guards it against concurrent use.
+// arena parts segments of a backing into blocks: best fit, neighbours join when they are free. A segment without blocks is
+// kept for what comes until trim. Operations take O(log n), and nothing is allocated once there are enough spans. Small
+// blocks have segments of their own, so that a few of them do not hold large memory; so has each of the owner's two kinds of
+// blocks; when memory is short, any gap will do. Its owner guards it against concurrent use.
 type arena struct {
 	from  backing
 	limit uint64 // bytes of all segments
@@ -77,8 +77,8 @@ const (
 	classes       = 4
 )
 
-// get returns a block of at least the given size, of kind c or 0; 0 bytes are a block as well. It asks the backing for a
-// segment if no gap fits. Errors wrap compute.ErrOutOfMemory if the limit or the backing does not allow it even after idle
+// get returns a block of at least the given size, of kind c or 0; 0 bytes are a block as well. It requests a segment of the
+// backing if no gap fits. Errors wrap compute.ErrOutOfMemory if the limit or the backing does not allow it even after idle
 // segments went back.
 func (a *arena) get(bytes uint64, c class) (*span, error) {
 	size := max(roundUp(bytes, alignment), alignment)
@@ -190,7 +190,7 @@ func (a *arena) any(size uint64) *span {
 	return nil
 }
 
-// obtain asks for a segment of the wanted size, or of what the limit leaves if that is at least size.
+// obtain requests a segment of the wanted size, or of what the limit leaves if that is at least size.
 func (a *arena) obtain(size, want uint64, c class) (*span, error) {
 	left := (a.limit - a.inUse - a.cached) &^ (alignment - 1)
 	if left < size || want < size {

@@ -21,8 +21,8 @@ type Device struct {
 	*state
 }
 
-// device is what runs in flight and everything made from a Device refer to. It is apart from Device so that a Device that was
-// forgotten can be found unreachable.
+// device is what runs in flight and everything made from a Device refer to. It is separate from Device, so that a forgotten
+// Device becomes unreachable.
 type state struct {
 	*primary
 	info          Info
@@ -219,7 +219,7 @@ func (d *state) dropIdle() bool {
 	return dropped
 }
 
-// teardown destroys everything. Nobody uses the device any more.
+// teardown destroys everything. The device is no longer in use.
 func (d *state) teardown() {
 	for _, e := range d.executables.All() {
 		e.dropGraphs()

@@ -87,9 +87,9 @@ func (e *executable) end() {
 type memory struct {
 	arena        *block
 	upload, read *hostBlock
-	kept         []*block // by the program's kept values; nil for those that are tensors or kept twice
+	kept         []*block // by the program's retained outputs; nil for those that are tensors or retained twice
 	tensors      []located
-	clock        *clock    // nil for a run that nobody measures
+	clock        *clock    // nil for a run that is not profiled
 	scalars      []float32 // during a start
 }
 
@@ -345,7 +345,7 @@ func (e *executable) deliver(read *hostBlock, dst []any) {
 	}
 }
 
-// keep makes the tensors of the kept values, nil if there are none.
+// keep makes the tensors of the retained outputs, nil if there are none.
 func (e *executable) keep(m *memory, dev *Device) (all []compute.Tensor) {
 	for _, s := range e.prog.Keep {
 		all = append(all, newTensor(dev, e.prog.Values[s].Type, e.where(m, s).retain()))

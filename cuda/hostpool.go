@@ -72,7 +72,7 @@ func (m *hostPool) get(bytes uint64) (*hostBlock, error) {
 	s, err := m.arena.get(bytes, 0)
 	if err != nil {
 		if errors.Is(err, compute.ErrOutOfMemory) {
-			err = fmt.Errorf("pinned memory of the host: %d bytes asked for, %d in use, %d cached: %w", bytes, m.arena.inUse,
+			err = fmt.Errorf("pinned memory of the host: %d bytes requested, %d in use, %d cached: %w", bytes, m.arena.inUse,
 				m.arena.cached, err)
 		}
 		return nil, err
@@ -88,7 +88,7 @@ func (m *hostPool) get(bytes uint64) (*hostBlock, error) {
 	return b, nil
 }
 
-// bytes is the memory, until release. It is as long as asked for, rounded up to 256.
+// bytes is the memory, until release. Its size is the requested one, rounded up to 256.
 func (b *hostBlock) bytes() []byte { return unsafe.Slice((*byte)(b.at), b.size) }
 
 // pointer is where the memory is, from an offset on.

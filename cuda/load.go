@@ -119,7 +119,7 @@ func (l *loader) unloadRetired() error {
 	return errors.Join(errs...)
 }
 
-// close unloads what the loader still has. The context has been entered; nobody uses the device any more.
+// close unloads what the loader still has. The context has been entered; the device is no longer in use.
 func (l *loader) close() error {
 	errs := []error{l.unloadRetired()}
 	for _, f := range l.families {

@@ -103,7 +103,7 @@ func (m *pool) explain(asked uint64, err error) error {
 	if e := m.p.check("cuMemGetInfo", r); e != nil {
 		return e
 	}
-	return fmt.Errorf("memory: %d bytes asked for, %d in use, %d pending, %d cached, %d of %d free on the device: %w", asked,
+	return fmt.Errorf("memory: %d bytes requested, %d in use, %d pending, %d cached, %d of %d free on the device: %w", asked,
 		m.arena.inUse-m.pending, m.pending, m.arena.cached, free, total, err)
 }
 

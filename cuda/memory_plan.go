@@ -10,8 +10,8 @@ import (
 )
 
 // arrange gives every value its place: in the arena of a run, where memory whose last reader has run serves again, unless the
-// value is a tensor's or is kept. Inputs of more than large bytes have no place in the staging memory. Uses are those of the
-// program's steps.
+// value is a tensor's or a retained output. Inputs of more than large bytes have no place in the staging memory. Uses are
+// those of the program's steps.
 func (pl *plan) arrange(uses []memplan.Use, large uint64) {
 	p := pl.prog
 	for i, v := range p.Values {

@@ -252,7 +252,7 @@ func (m *Module) use() (leave func(), err error) {
 	return func() { m.l.p.leave(); m.release(); end() }, nil
 }
 
-// unload is for the closing device, which has entered the context: nobody uses the module any more.
+// unload is for the closing device, which has entered the context: the module is no longer in use.
 func (m *Module) unload() error {
 	m.holders.Store(0)
 	return m.l.p.check("cuModuleUnload", m.l.p.drv.ModuleUnload(m.handle))

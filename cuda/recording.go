@@ -18,7 +18,7 @@ type Recorder interface {
 	recorder() *work
 }
 
-// work is what a recording and a capture have in common: calls go to the stream at once, the first error is kept.
+// work is what a recording and a capture have in common: calls go to the stream at once, the first error sticks.
 type work struct {
 	*held
 	open   bool
@@ -272,7 +272,8 @@ func (r *Recording) submit() (x *Submitted, err error) {
 	return x, nil
 }
 
-// discard gives up: waits for what was given to the stream, so that what is kept can go. Nobody uses the recording any more.
+// discard gives up: waits for what was given to the stream, so that what it holds can be released. The recording is no longer
+// in use.
 func (h *held) discard() {
 	d := h.s.d
 	d.enterDead()

@@ -80,7 +80,7 @@ type pool struct {
 	drv       webgpu.Driver
 	maxBuffer uint64
 	limit     uint64
-	reclaim   func() // asks holders of idle buffers to give them back
+	reclaim   func() // makes holders of idle buffers release them
 
 	mu     sync.Mutex
 	free   [webgpu.BufferKinds]map[uint64][]*buffer

@@ -141,7 +141,7 @@ func (p *Packed) Unpack() (*Matrix, error) {
 	return m, nil
 }
 
-// shuffle gives move the places of each plane of each block in a packed row and in a row of blocks.
+// shuffle calls move with the offsets of each plane of each block in a packed row and in a row of blocks.
 func shuffle(packed, blocks []byte, t Type, move func(packed, block []byte)) {
 	size := t.BlockSize()
 	if parts := planes[t]; len(parts) == 1 {

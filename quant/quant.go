@@ -147,7 +147,7 @@ func Check(t Type, blocks []byte) error {
 	return nil
 }
 
-// firstBeyond returns the place of the first scale that is infinite or NaN, or len(blocks).
+// firstBeyond returns the offset of the first infinite or NaN scale, or len(blocks).
 func firstBeyond(blocks []byte, size int, s scale) int {
 	switch s.exponent {
 	case infinity:

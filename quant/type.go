@@ -61,7 +61,7 @@ type format struct {
 	dequantize func(dst []float32, src []byte)
 }
 
-// quantizer is apart from format: programs that only read weights are linked without the searches.
+// quantizer is separate from format: programs that only read weights are linked without the searches.
 type quantizer struct {
 	quantize func(dst []byte, src []float32)
 	weighted func(dst []byte, src, weights []float32) // of one row; nil where weights make no difference

@@ -79,9 +79,9 @@ type finishText struct {
 // extra is an operand of an epilogue from its second on.
 type extra struct{ Type, Load string }
 
-// text describes the function finish(x, row, column, at), at being the element's place in what is bound of the result. row and column are
-// the expressions over row and col of places in operands that have one element for each.
-// The scalars begin at the uniform's of number scalar.
+// text describes the function finish(x, row, column, at), where at is the element's index in the bound part of the result.
+// row and column are the indices, as expressions over row and col, in operands that have one element for each. The scalars
+// begin at the uniform's of number scalar.
 func (e epilogue) text(first, scalar int, vector bool, row, column string) finishText {
 	t := finishText{First: first, Vector: vector, Call: "x"}
 	if e.expression == nil {

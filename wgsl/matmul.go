@@ -180,7 +180,7 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 		}
 		add(good, variant{name, sums, emit})
 	}
-	packed := m.Format != 0 // kernels take weights apart once for a workgroup, not for each invocation
+	packed := m.Format != 0 // kernels unpack weights once for a workgroup, not for each invocation
 	if m.rowsForm() != 0 && !packed {
 		addRows := func(name string, lanes int, subgroups, good bool) {
 			if 16*lanes*m.vectors() > int(m.caps.MaxShared) {
@@ -205,7 +205,7 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 		switch {
 		case m.TransA:
 			t.TM = max(t.TM, 4)
-		case packed && m.M > 1: // taking weights apart costs more than idle rows
+		case packed && m.M > 1: // unpacking weights costs more than idle rows
 			t.TM = 8
 		}
 		addTile("skinny", t, true)

@@ -69,7 +69,7 @@ func gather(ctx context.Context) (*report, error) {
 	if err := gpu.Available(ctx); err != nil {
 		r.GPU = err.Error()
 	}
-	if list, err := gpu.Adapters(ctx); err == nil { // else the reason stands in GPU
+	if list, err := gpu.Adapters(ctx); err == nil { // else GPU has the reason
 		r.Adapters = append(r.Adapters, list...)
 	}
 	cpu, err := cpu.Open(context.Background())

@@ -101,7 +101,7 @@ It fails when it finds a bug; what is merely slow or odd does not make it fail.`
 	c.Flags().StringVar(&f.block, "block", "", "threads of a block, `X,Y,Z`; without it the file's .reqntid or .maxntid, or 128")
 	c.Flags().StringVar(&f.grid, "grid", "", "blocks, `X,Y,Z`: then the first and the last one are looked at with their numbers")
 	c.Flags().IntVar(&f.shared, "shared", 0, "`bytes` of dynamic shared memory")
-	c.Flags().StringVar(&f.gpu, "gpu", "", "place kernels under the roofline of a `GPU`: "+strings.Join(roofline.Names(), ", "))
+	c.Flags().StringVar(&f.gpu, "gpu", "", "show kernels under the roofline of a `GPU`: "+strings.Join(roofline.Names(), ", "))
 	return c
 }
 

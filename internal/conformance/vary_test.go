@@ -60,8 +60,8 @@ var fusings = []fusing{
 }
 
 // testVaryFused changes scalars of steps that have become one, be it a step of its own, a prologue or an epilogue. The
-// results are bit by bit those of a plan that was recorded with these scalars, and nearly those of steps that stay apart. The
-// device keeps those named apart by itself.
+// results are bit by bit those of a plan that was recorded with these scalars, and nearly those of steps that are not fused.
+// The device does not fuse the named ones.
 func testVaryFused(t *testing.T, name string, d batch.Device, apart ...string) {
 	const rows, cols = 6, 40
 	r := newSource(Seed(), "varying and fused", 0)

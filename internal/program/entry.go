@@ -26,7 +26,7 @@ const (
 	Fusion               // expressions, see Fused
 )
 
-// Elementwise reports whether the class computes each element of its result from the elements at its place.
+// Elementwise reports whether the class computes each element of its result from the elements at the same index.
 func (c Class) Elementwise() bool { return c <= Ternary }
 
 // Type is the element type and shape of a value.

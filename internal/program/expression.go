@@ -22,7 +22,7 @@ type Node struct {
 }
 
 // Fuser is a device that computes expressions. The rewrites that fuse steps ask it about each that they would like to make;
-// the others stay apart.
+// the others are not fused.
 type Fuser interface {
 	// Fuses reports whether the device runs the step in fewer passes over memory than the steps that it was made of.
 	Fuses(s *Step, in, out []Type) bool
@@ -135,12 +135,11 @@ var Fused = &Entry{Name: "fused", Class: Fusion, Doc: "an expression of elementw
 		return out, nil
 	}}
 
-// A step of another entry may have a prologue and an epilogue. The prologue computes operand 0, in its place among the
-// operands stand those of the prologue. The epilogue takes each element of the first result as its operand 0, and further
-// operands, which are the step's last and are broadcast to the result's shape. Scalars are in the order prologue, entry,
-// epilogue.
+// A step of another entry may have a prologue and an epilogue. The prologue computes operand 0; the operands of the prologue
+// replace it in the list. The epilogue takes each element of the first result as its operand 0, and further operands, which
+// are the step's last and are broadcast to the result's shape. Scalars are in the order prologue, entry, epilogue.
 
-// Parts is a step with expressions, taken apart.
+// Parts is a step with expressions, split into its parts.
 type Parts struct {
 	Prologue, Epilogue               Expression
 	PrologueScalars, EpilogueScalars []float32
@@ -160,7 +159,7 @@ func (e *Entry) TakesEpilogue() bool {
 	return (e.Class == Matrix || e.Class == Window || e.Class == Rows || e.Class == Reduce) && e.Updates == 0 && e.ResultCount() == 1
 }
 
-// Parts takes a step apart that may have expressions. Without any, In and Attr are what was given.
+// Parts splits a step that may have expressions. Without any, In and Attr are what was given.
 func (e *Entry) Parts(in []Type, a Attr) (Parts, error) {
 	p := Parts{Prologue: a.Prologue, Epilogue: a.Epilogue, In: in, Attr: Attr{Scalars: a.Scalars, Options: a.Options}}
 	if a.Prologue.None() && a.Epilogue.None() {

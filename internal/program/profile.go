@@ -9,7 +9,7 @@ type Peaks struct {
 	Product float64 `json:"product_flop_s"` // of matrix products, convolutions and attention
 }
 
-// Rated is a device that knows the peaks of those on which it places programs, see [Placer].
+// Rated is a device that knows the peak rates of the devices to which it gives programs, see [Placer].
 type Rated interface {
 	Peaks(of Executor) Peaks
 }

@@ -174,8 +174,8 @@ func (s *Step) updates() int {
 	return s.Entry.Updates
 }
 
-// Storage tells for every slot in whose memory its value lies: its own, or that of the tensor which steps update in place on the
-// way to it.
+// Storage returns for every slot the slot whose memory holds its value: the slot itself, or a tensor that steps update in
+// place.
 func (p *Program) Storage() []Slot {
 	storage := make([]Slot, len(p.Values))
 	for i := range storage {
@@ -281,8 +281,9 @@ func (p *Program) checkChanged(io *IO) error {
 	return nil
 }
 
-// Check validates what no single step shows: the marks of variable scalars, and what the program asks of values that lie in
-// tensors which it updates in place. Such a tensor cannot be kept as another, and what is read at the end is its last state.
+// Check validates what no single step shows: the marks of variable scalars, and the rules for values that lie in tensors
+// which the program updates in place. Such a tensor cannot be retained as another, and what is read at the end is its last
+// state.
 func (p *Program) Check() error {
 	for i := range p.Steps {
 		if err := p.checkVary(&p.Steps[i]); err != nil {
@@ -300,7 +301,7 @@ func (p *Program) Check() error {
 		}
 		for i, s := range p.Keep {
 			if storage[s] == at {
-				return fmt.Errorf("kept value %d %v lies in a tensor that the program updates in place: use that tensor: %w", i,
+				return fmt.Errorf("retained output %d %v lies in a tensor that the program updates in place: use that tensor: %w", i,
 					p.Values[s].Type, compute.ErrArgument)
 			}
 		}

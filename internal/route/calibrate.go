@@ -156,7 +156,7 @@ func (r *Router) measure() {
 	}
 	file, err := measured.New[map[string]Costs](r.config.Dir, "costs", costsVersion, strings.Join(identity, "; "))
 	if err != nil {
-		log.Debug("wavelane: costs of devices are not kept", "error", err)
+		log.Debug("wavelane: costs of devices cannot be saved", "error", err)
 	} else if known, ok, err := file.Read(); err != nil {
 		log.Warn("wavelane: costs of devices are measured anew", "file", file.Path(), "error", err)
 	} else if ok && len(known) == len(kinds) {
@@ -181,7 +181,7 @@ func (r *Router) measure() {
 	}
 	if file != nil {
 		if err := file.Write(costs); err != nil {
-			log.Warn("wavelane: costs of devices are not kept", "file", file.Path(), "error", err)
+			log.Warn("wavelane: costs of devices cannot be saved", "file", file.Path(), "error", err)
 		}
 	}
 }

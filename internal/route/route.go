@@ -73,7 +73,7 @@ func (r *Router) Compile(p *program.Program) (program.Executable, error) {
 	return r.Place(p).Compile(p)
 }
 
-// Place returns the device that a program is given to.
+// Place returns the device for a program.
 func (r *Router) Place(p *program.Program) program.Executor { return r.choose(p).Executor }
 
 func (r *Router) choose(p *program.Program) *routed {

@@ -8,8 +8,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// WebAssembly addresses 4 GiB, and a Go program that finds no memory ends. Large pieces are therefore asked for first, and refused
-// while there is still room for what goes with them: the same again for a copy, and the garbage of earlier calls.
+// WebAssembly addresses 4 GiB, and a Go program that finds no memory ends. Large pieces are therefore requested first, and
+// refused while there is still room for what goes with them: the same again for a copy, and the garbage of earlier calls.
 const (
 	addressable = 4 << 30
 	large       = 8 << 20

@@ -40,7 +40,7 @@ func (x RoundedRows) Row(i int) Rounded {
 	return roundedIn(x.Memory[i*words:][:words], x.K, x.Rows)
 }
 
-// some are the rows from i on, Most at most, whose places are in memory of the caller.
+// some are at most Most rows from i on; their addresses are in memory of the caller.
 func (x RoundedRows) some(i int, places *[Most]Rounded) []Rounded {
 	rows := places[:min(Most, x.Rows-i)]
 	for j := range rows {
@@ -117,7 +117,7 @@ func (r *Rounded) Round(x []float32, lo, hi int) {
 		}
 		var sums [2]int32
 		if bits < 0x7f800000 {
-			const shift = 1.5 * (1 << 52) // the last place is that of ones
+			const shift = 1.5 * (1 << 52) // the last one is for ones
 			for i, v := range x {
 				n := int8(math.Float64bits(float64(float64(v)*inverse) + shift))
 				q[i] = n

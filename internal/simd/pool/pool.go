@@ -50,8 +50,8 @@ func New(n int) *Pool {
 
 var shared = New(0)
 
-// Shared is the process's pool for work on behalf of goroutines that wait for it. It has as many workers as GOMAXPROCS, or
-// as the widest EachN asked for.
+// Shared is the process's pool for work on behalf of goroutines that wait for it. It has as many workers as GOMAXPROCS, or as
+// the widest EachN needs.
 func Shared() *Pool { return shared }
 
 // Workers is the number of threads that a loop may have.

@@ -118,7 +118,7 @@ func (d *Device) Info() Info { return d.info }
 // Memory returns the current use of memory by tensors and temporaries.
 func (d *Device) Memory() Memory { return d.memory.figures() }
 
-// Trim gives memory that is kept for reuse back to the Go runtime.
+// Trim returns cached memory to the Go runtime.
 func (d *Device) Trim() { d.memory.trim() }
 
 // Close closes the device with all its tensors; later use fails with compute.ErrClosed. Work in flight finishes and

@@ -11,7 +11,7 @@ import (
 	"github.com/wavelane/wavelane/ptx/args"
 )
 
-// Element is what buffers consist of. Floating point numbers of 16 bits are their bits, uint16.
+// Element is an element type of buffers. 16-bit floats are stored as their bits, uint16.
 type Element interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
@@ -132,7 +132,7 @@ func (b *Buffer[T]) acquire(d *state) (*block, error) {
 	return m, nil
 }
 
-// Close gives the memory back, for use after all that has been submitted to the device so far. It is idempotent.
+// Close frees the memory for reuse after all work submitted to the device so far. It is idempotent.
 func (b *Buffer[T]) Close() error {
 	if b != nil {
 		b.block.Close()

@@ -49,7 +49,7 @@ func overlap[T Element](a, b *Buffer[T]) bool {
 	return a.at < b.at+n && b.at < a.at+n
 }
 
-// Fill records that all elements become value. The buffer may be closed once this has returned.
+// Fill records a fill of all elements with value. The buffer may be closed once this has returned.
 func Fill[T Element](r Recorder, dst *Buffer[T], value T) error {
 	w := workOf(r)
 	if err := w.use("fill", dst, dst); err != nil || dst.n == 0 {

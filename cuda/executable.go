@@ -42,7 +42,7 @@ func newExecutable(dev *Device, pl *plan) *Executable {
 	return x
 }
 
-// Close releases what the executable keeps. Runs in flight finish. It is idempotent.
+// Close releases the executable's memory. Runs in flight finish. It is idempotent.
 func (x *Executable) Close() error {
 	x.close()
 	return nil
@@ -318,7 +318,7 @@ func (e *executable) launches() (n int) {
 	return n
 }
 
-// Launches lists for each step what a run does; see [program.Launcher].
+// Launches lists the launches, copies and fills of each step; see [program.Launcher].
 func (x *Executable) Launches() [][]program.Launch {
 	steps, at := make([][]program.Launch, len(x.ends)), 0
 	for i, end := range x.ends {

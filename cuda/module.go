@@ -161,8 +161,8 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 	return k, nil
 }
 
-// Global is the address and the size in bytes of a variable in the .global or .const space. It stays valid until the module is
-// closed. To read and write the variable see [Variable].
+// Global returns the address and the size in bytes of a variable in the .global or .const space. It stays valid until the
+// module is closed. To read and write the variable see [Variable].
 func (m *Module) Global(name string) (address uint64, size int, err error) {
 	leave, err := m.use()
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/wavelane/wavelane/ptx/roofline"
 )
 
-// Occupancy is how full a kernel makes a multiprocessor.
+// Occupancy is the share of a multiprocessor that a kernel can fill.
 type Occupancy struct {
 	Blocks  int     // at once on a multiprocessor, by the driver
 	Threads int     // of them
 	Share   float64 // threads ÷ most threads
-	// Model is what the analyser says of the same registers, shared memory and threads, with what limits it. It is nil for an
-	// architecture that it does not know.
+	// Model is the analyser's result for the same registers, shared memory and threads, with the limiting resource. It is nil
+	// for an architecture that it does not know.
 	Model *roofline.Occupancy
 }
 

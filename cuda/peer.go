@@ -76,9 +76,9 @@ func bothOpen(a, b *Device, f func() error) error {
 	return f()
 }
 
-// CopyPeer records, on a stream of dst's device, a copy from another device's buffer: after all that has been submitted to that
-// device so far. What is submitted there later does not wait for the copy: what changes src has to wait for the recorded work.
-// Lengths have to be equal; buffers of one device must not overlap. Either may be closed once this has returned.
+// CopyPeer records, on a stream of dst's device, a copy from another device's buffer, after all work submitted to that device
+// so far. Later work there does not wait for the copy: before src changes, wait for the recorded work. Lengths have to be
+// equal; buffers of one device must not overlap. Either may be closed once this has returned.
 func CopyPeer[T Element](r *Recording, dst, src *Buffer[T]) error {
 	w := workOf(r)
 	if err := w.use("peer copy", dst, peer[T]{src}); err != nil || dst.n == 0 {

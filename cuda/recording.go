@@ -234,8 +234,8 @@ func (r *Recording) Replay(g *Graph) error {
 	return r.do(func(drv driver.Driver, s driver.Stream) error { return g.launch(r, drv, s) })
 }
 
-// Submit ends the recording, and returns the work that is under way, or the first error of the recording; what was given to the
-// stream before that runs nevertheless.
+// Submit ends the recording and returns its work, or the first error of the recording; work given to the stream before the
+// error runs nevertheless.
 func (r *Recording) Submit() (*Submitted, error) {
 	if !r.open {
 		return nil, r.over()
@@ -287,7 +287,7 @@ func (h *held) discard() {
 	d.life.End()
 }
 
-// Submitted is work under way.
+// Submitted is work in flight.
 type Submitted struct {
 	d           *state
 	event       driver.Event // after the work, until it is done
@@ -358,8 +358,8 @@ func (x *Submitted) Wait(ctx context.Context) (*Finished, error) {
 	return &Finished{x}, nil
 }
 
-// Finished is work that is done: what it wrote can be read.
+// Finished is completed work: its results can be read.
 type Finished struct{ x *Submitted }
 
-// Elapsed is the GPU's time from the first to the last of the work; 0 unless the stream is timed.
+// Elapsed is the GPU's time for the work, or 0 unless the stream is timed.
 func (f *Finished) Elapsed() time.Duration { return f.x.elapsed }

@@ -69,7 +69,7 @@ func (d *state) newStream(o StreamOptions) (*Stream, error) {
 	return s, nil
 }
 
-// Close waits for the stream's work and gives the stream back. An open recording can still be submitted; then Close does not
+// Close waits for the stream's work and destroys the stream. An open recording can still be submitted; then Close does not
 // wait, and the stream is closed after the submission. Close is idempotent.
 func (s *Stream) Close() error {
 	if s.d.life.Hold() != nil {

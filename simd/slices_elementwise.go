@@ -68,7 +68,7 @@ func PowScalar(dst, x []float32, exponent float32) {
 	engine.PowScalarOp.Unary(dst, x, engine.Numbers{exponent})
 }
 
-// Clip limits x[i] to [low, high]: min(max(x[i], low), high). NaN stays.
+// Clip limits x[i] to [low, high]: min(max(x[i], low), high). NaN stays NaN.
 func Clip(dst, x []float32, low, high float32) {
 	engine.ClipOp.Unary(dst, x, engine.Numbers{low, high})
 }

@@ -64,13 +64,13 @@ func Min(x []float32) float32 {
 	return engine.MinFold.Of(x, nil).Value
 }
 
-// ArgMax returns the index of the largest element: the lowest among equals; the lowest index of a NaN if there is one.
+// ArgMax returns the index of the largest element: the lowest of equal ones, or the lowest index of a NaN if there is one.
 func ArgMax(x []float32) int {
 	mustHold("ArgMax", x)
 	return engine.MaxFold.Of(x, nil).Index(x)
 }
 
-// ArgMin returns the index of the smallest element: the lowest among equals; the lowest index of a NaN if there is one.
+// ArgMin returns the index of the smallest element: the lowest of equal ones, or the lowest index of a NaN if there is one.
 func ArgMin(x []float32) int {
 	mustHold("ArgMin", x)
 	return engine.MinFold.Of(x, nil).Index(x)

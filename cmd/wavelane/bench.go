@@ -37,14 +37,14 @@ func benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure this machine's devices",
-		Long: `Measure this machine's devices. Each benchmark does the same work in several ways, in turns; times are
+		Long: `Measure this machine's devices. Each benchmark does the same work in several ways, alternating; times are
 medians, and each way is compared with the first.
 
 Without --device it measures the default device and the CPU.
 
 With --baseline the results are compared with those of an earlier run (--json) or, better on a busy machine, with another build of this
-command that measures in turns with this one. The command fails if a median is more than the threshold larger and the 95 % intervals of
-both medians have nothing in common.`,
+command that alternates with this one. The command fails if a median is more than the threshold larger and the 95 % intervals of
+both medians do not overlap.`,
 		Example: `  wavelane bench
   wavelane bench --device cpu --filter 'matmul|chain'
   wavelane bench --device cuda --peer scripts/gpu/peer.py   # beside PyTorch

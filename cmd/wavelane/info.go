@@ -26,7 +26,7 @@ func infoCommand() *cobra.Command {
 		Use:   "info",
 		Short: "List the devices of this machine with limits and features",
 		Long: `List the devices of this machine with limits and features, say which one programs get
-when they do not ask for one, and why others are not available.`,
+by default, and why others are not available.`,
 		Example: `  wavelane info
   wavelane info --json | jq '.adapters[].name'`,
 		Args: cobra.NoArgs,

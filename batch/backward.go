@@ -48,7 +48,7 @@ func (rec *Batch) sumRows(x Value, t program.Type) Value {
 	return rec.VecMat(rec.Fill(1, rows), rec.Reshape(x, rows, cols))
 }
 
-// gradients is what those of a product are made from.
+// gradients holds the operands, options and result gradient of a product.
 type gradients struct {
 	*Batch
 	o          compute.MatMulOptions

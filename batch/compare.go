@@ -12,8 +12,8 @@ import (
 	"github.com/wavelane/wavelane/internal/rewrite"
 )
 
-// DivergenceError tells where two runs differ that should agree: on two devices, see [Compare], or one after the other on one, see
-// [WithDeterminismCheck]. It wraps [compute.ErrDiverged].
+// DivergenceError is the first difference between two runs that should agree: on two devices, see [Compare], or one after the
+// other on one device, see [WithDeterminismCheck]. It wraps [compute.ErrDiverged].
 type DivergenceError struct {
 	Step      int    // number of the step among those recorded, from 0; −1 for an input that is read
 	Operation string // its name

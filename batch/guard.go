@@ -41,9 +41,9 @@ const (
 	Report               // results are delivered, and can be used in spite of the error
 )
 
-// WithGuard checks what the steps of the batch compute, on the device. A run in which a check fails ends with a [*GuardError] that
-// names the first step, in the order of recording, with such a value. Tensors of [Batch.Keep] and tensors that the batch updates
-// in place are not taken back, whatever the action.
+// WithGuard checks what the steps of the batch compute, on the device. A run in which a check fails ends with a [*GuardError]
+// that names the first step, in the order of recording, with such a value. Tensors of [Batch.Keep] and tensors that the batch
+// updates in place keep their new contents, whatever the action.
 //
 // Every value that the compiled program holds in memory is read once more, and Overflow reads the inputs as well; values
 // within fused steps cost nothing. Only when a check fails does the plan run a second time, step by step and with all values

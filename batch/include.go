@@ -8,9 +8,9 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// A batch can be a part of others: what it takes are its parameters, what it gives are the values named by Return.
+// A batch can be included in others: it takes parameters and returns the values named by Return.
 
-// Parameter makes a value that [Batch.Include] gives to the batch. A batch with parameters cannot run by itself.
+// Parameter makes a value that the caller of [Batch.Include] provides. A batch with parameters cannot run by itself.
 func (b *Batch) Parameter(dtype compute.DType, shape ...int) Value {
 	if b.err != nil {
 		return Value{}

@@ -144,8 +144,8 @@ func dotText(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 }
 
-// Code writes the sources of the kernels that each step runs: WGSL or PTX. The CPU device's are part of the library, which is
-// compute.ErrUnsupported.
+// Code writes the sources of the kernels that each step runs: WGSL or PTX. On the CPU device, whose kernels are part of the
+// library, it returns compute.ErrUnsupported.
 func (p *Plan) Code(w io.Writer) error {
 	d, ok := placed(p.exec.device, p.recorded).(program.Coder)
 	if !ok {

@@ -17,9 +17,9 @@ type Memory struct {
 	At      string `json:"at"`      // that step's operation and shapes
 }
 
-// WithMemoryLimit bounds the device memory that one run may take for values between steps, [Memory.Peak]: Compile and Run fail
-// with an error that names the peak and its step and wraps compute.ErrOutOfMemory. 0 is no limit. Devices have limits of their
-// own, of all that they hold.
+// WithMemoryLimit bounds the device memory that one run may take for values between steps, [Memory.Peak]: Compile and Run
+// fail with an error that names the peak and its step and wraps compute.ErrOutOfMemory. 0 means no limit. Devices also have
+// limits of their own, for all their memory.
 func WithMemoryLimit(bytes uint64) Option { return func(o *options) { o.memoryLimit = bytes } }
 
 // WithoutMemoryPlanning gives every value memory of its own. Results are the same; it is meant for tests and for finding

@@ -12,7 +12,7 @@ type options struct {
 	guard       *guard // of everything
 	peaks       []Peaks
 
-	// What the options that bring much code along do: programs without them are linked without it.
+	// Hooks of options that need much code, so that programs without these options do not link it.
 	sources  func() []string
 	guarded  func(*Batch, program.Executor, *program.Program) (*program.Program, wrap, error)
 	repeated func(*Batch, *program.Program) (*program.Program, wrap, error)

@@ -102,7 +102,7 @@ func newPlan(x *shared, p, recorded *program.Program, b *Batch, io program.IO, r
 // Fork returns another plan of the same compiled program, so that both can run at the same time: the inputs of one can be set
 // while the other computes. It begins with the inputs and tensors that this one has now. Its results are its own, also those
 // of [Batch.ReadInto]; get them with Result and Kept. Tensors that the program updates in place are changed by the runs of
-// both, in the order of their starts. Each is closed for itself.
+// both, in the order of their starts. Each plan is closed separately.
 func (p *Plan) Fork() (*Plan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -257,7 +257,7 @@ func (p *Plan) Start() *compute.Future {
 	return f
 }
 
-// started notes which run results and retained tensors belong to: nil for one that has no future.
+// started notes which run results and retained tensors belong to: nil for a run without a future.
 func (p *Plan) started(f *compute.Future) {
 	for _, r := range p.results {
 		r.run.Store(f)

@@ -64,7 +64,7 @@ func (x *attending) work(c *call) work {
 	return w
 }
 
-// attentionTile is what a block of queries needs while it is worked on.
+// attentionTile is the working memory for a block of queries.
 type attentionTile struct {
 	batch, head int   // of keys
 	first, n    int   // rows of the block

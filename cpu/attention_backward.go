@@ -68,7 +68,7 @@ func (x *attendingBack) each(units int, f func(t *backwardTile, a *args, unit in
 	}
 }
 
-// backwardTile is what a block of rows, or a tile of keys, needs while it is worked on.
+// backwardTile is the working memory for a block of rows or a tile of keys.
 type backwardTile struct {
 	*attendingBack
 	batch, head int // of keys
@@ -164,7 +164,7 @@ func (t *backwardTile) load(a *args, block int) {
 	}
 }
 
-// seen is the keys that some row of the block sees.
+// seen returns the range of keys that some row of the block sees.
 func (t *backwardTile) seen() (lo, hi int) {
 	lo = t.used
 	for r := range t.n {

@@ -34,8 +34,8 @@ type blockValue struct {
 
 var evaluations engine.FreeList[evaluation]
 
-// run computes elements lo ≤ i < hi of the results; those from element base on are in outs. In are the operands, without the
-// first if that is a result.
+// run computes elements lo ≤ i < hi of the results; those from element base on are in outs. in holds the operands, without
+// the first if that is a result.
 func (f *expression) run(outs []view, base int, in []view, lo, hi int) {
 	e := evaluations.Take()
 	defer evaluations.Give(e)
@@ -99,7 +99,7 @@ func (e *evaluation) begin() {
 	}
 }
 
-// needsNoRoom reports whether all terms are a chain that uses no buffer.
+// needsNoRoom reports whether all terms form one chain that needs no buffer.
 func (e *evaluation) needsNoRoom() bool {
 	c := e.chains[0]
 	return c != nil && c.end == len(e.terms) &&
@@ -185,8 +185,8 @@ func (e *evaluation) spread(k int, v *blockValue, lo, n int) {
 	}
 }
 
-// compute runs the terms on n elements from lo on. Between them it asks for what is in memory of those up to ahead: a processor
-// does not fetch beyond a block by itself, as it reads the operands once and then works in the cache.
+// compute runs the terms on n elements from lo on. Between terms it prefetches operands up to ahead: processors do not
+// prefetch beyond a block, as they read the operands once and then work in the cache.
 func (e *evaluation) compute(lo, n, ahead int) {
 	more := engine.CeilDiv((ahead-lo-n)/len(e.terms), 16) * 16
 	for i := 0; i < len(e.terms); {
@@ -242,7 +242,7 @@ func (e *evaluation) term(i, lo, n int) {
 	t.F(y, x[0], x[1], x[2], t.p)
 }
 
-// fetch asks for elements lo to hi of what is in the result's order.
+// fetch prefetches elements lo to hi of operands in the result's order.
 func (e *evaluation) fetch(lo, hi int) {
 	if lo >= hi {
 		return

@@ -47,7 +47,7 @@ type operandForm struct {
 	strides []int // along expression.shape
 }
 
-// registers says where terms put their values: in a buffer, or in the memory of result ^i, which they have for themselves.
+// registers says where terms put their values: in a buffer, or in the memory of result ^i, which they do not share.
 type registers struct {
 	to      []int
 	buffers int
@@ -130,8 +130,8 @@ func (f *expression) shapes(in []program.Type, shape []int) {
 	}
 }
 
-// allocate gives each term memory for its value. The memory of a result can hold other values before its own. If it may be an
-// operand's as well, that is only so from the last term on that reads such an operand.
+// allocate gives each term memory for its value. The memory of a result can hold other values before its own; if an operand
+// may be stored there, only from the last term on that reads such an operand.
 func (f *expression) allocate(results []int, aliased bool) registers {
 	inputs := len(f.operands)
 	last := make([]int, inputs+len(f.terms)) // term that reads a value last

@@ -74,7 +74,7 @@ func (x *expressions) Finish(a *args, y view, base, lo, hi int) {
 	}
 }
 
-// Ns is the cost of both expressions for an element of their results.
+// Ns returns the cost of both expressions, in ns for an element of their results.
 func (x *expressions) Ns() (prologue, epilogue float64) {
 	if x.prologue != nil {
 		prologue = x.prologue.ns

@@ -40,8 +40,8 @@ type args struct {
 	stop    *atomic.Bool // set when the run was cancelled; long units check it
 }
 
-// chunkTime is the time that a chunk should take, in ns: long against the cost of handing it out, short against the wait
-// for the last one and for a cancelled run.
+// chunkTime is the time that a chunk should take, in ns: long enough to hide the cost of scheduling, short enough that the
+// last chunk, or a cancelled run, ends soon.
 const chunkTime = 25_000
 
 func (p *phase) cut() { p.grain = max(1, min(p.units, int(chunkTime/max(p.ns, 0.01)))) }

@@ -37,8 +37,8 @@ func product(name string) func(c *call) work {
 	}
 }
 
-// multiplication is the work of a product of two operands; a third one is its bias. Operands of 16 bits that the plan does not
-// take are widened before.
+// multiplication is the work of a product of two operands; a third one is its bias. 16-bit operands that the plan does not
+// support are widened first.
 func (c *call) multiplication(p *gemm.Product, left, right int) work {
 	plan := gemm.NewPlan(p, runtime.GOMAXPROCS(0))
 	var w work

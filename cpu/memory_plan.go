@@ -78,7 +78,7 @@ func (c *step) overwrites() (over []program.Slot) {
 	return over
 }
 
-// Memory implements program.Sized. Inputs that Start copies count among the memory of the device.
+// Memory implements program.Sized. Inputs that Start copies count as memory of the device.
 func (x *executable) Memory() program.Memory {
 	m := program.Memory{Peak: x.arena, Step: x.fullest}
 	m.Inputs, m.Results = x.p.Traffic()

@@ -9,7 +9,7 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
-// arrange gives every value its place: in the arena of a run, where memory whose last reader has run serves again, unless the
+// arrange gives every value its place: in the arena of a run, where memory is reused once its last reader has run, unless the
 // value is a tensor's or a retained output. Inputs of more than large bytes have no place in the staging memory. Uses are
 // those of the program's steps.
 func (pl *plan) arrange(uses []memplan.Use, large uint64) {

@@ -116,7 +116,7 @@ type SoftwareOptions struct {
 	// ptx/sim. It is many times slower.
 	Checked bool
 	Seed    uint64 // of the schedule; 0 is a fixed one
-	Perturb bool   // approximate instructions err as far as they may
+	Perturb bool   // approximate instructions have their largest allowed error
 }
 
 // WithSoftware takes a software GPU, which executes PTX on any machine, instead of NVIDIA's driver: the same code runs above it.

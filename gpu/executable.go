@@ -42,7 +42,7 @@ type group struct {
 	ids []uint64 // of the buffers that it binds
 }
 
-// maxIdle is how many instances an compiled keeps between runs.
+// maxIdle is the number of instances that a compiled program keeps between runs.
 const maxIdle = 2
 
 func newExecutable(dev *Device, pl *plan) *executable {
@@ -53,7 +53,7 @@ func newExecutable(dev *Device, pl *plan) *executable {
 	return x
 }
 
-// Close releases the memory that the compiled keeps. Runs in flight finish. It is idempotent.
+// Close releases the memory of the compiled program. Runs in flight finish. It is idempotent.
 func (x *executable) Close() error {
 	x.close()
 	return nil

@@ -92,7 +92,7 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 	return &Kernel{dev, k, desc.Label}, p, nil
 }
 
-// checkDesc refuses what the library would abort on, or what could never run.
+// checkDesc rejects kernels on which the library would abort, or that could never run.
 func checkDesc(k *wgsl.Kernel) error {
 	for what, s := range map[string]string{"label": k.Key, "WGSL": k.Source, "entry point": k.Entry} {
 		if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {

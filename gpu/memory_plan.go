@@ -11,7 +11,7 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// arrange gives every value an allocation, and scratch memory blocks: blocks serve again when their last reader has run.
+// arrange gives every value an allocation, and scratch memory blocks: blocks are reused once their last reader has run.
 func (d *core) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 	p := pl.prog
 	m := &memplan.Demand{Bytes: make([]int, len(p.Values)), Before: p.Host, NoReuse: p.NoReuse}
@@ -37,9 +37,9 @@ func (d *core) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 		for _, in := range s.In {
 			u.In = append(u.In, pl.storage[in])
 		}
-		// Nothing else lies over an operand, not even what a thread reads and writes at one place: a dispatch may not bind a buffer
-		// for reading and, a second time, for writing. It could if the operand had no binding and the kernel read the result's, which
-		// would be one more pipeline for each operand of each expression. CUDA and the CPU device do it.
+		// Nothing else lies over an operand, not even if threads read and write the same elements: a dispatch may not bind a
+		// buffer for reading and, a second time, for writing. It could if the operand had no binding and the kernel read the
+		// result's, which would be one more pipeline for each operand of each expression. CUDA and the CPU device do it.
 		for k := range s.Entry.Updates { // kernels bind the result alone, which may have been the operand
 			u.Over = append(u.Over, u.In[k:k+1])
 		}
@@ -80,8 +80,8 @@ func (d *core) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 	return nil
 }
 
-// view puts results of reshapes where their operands lie, unless one of the two is updated in place, or the result becomes a
-// tensor. It returns which steps have nothing to do then.
+// view stores results of reshapes in the memory of their operands, unless one of the two is updated in place or the result
+// becomes a tensor. It returns which steps then have nothing to do.
 func (pl *plan) view() []bool {
 	p := pl.prog
 	changing := make([]bool, len(p.Values))

@@ -57,7 +57,7 @@ type region struct {
 	offset, size uint64
 }
 
-// uniformSlot is the room of one parameter block: every WebGPU implementation allows dynamic offsets at its multiples.
+// uniformSlot is the size of one parameter block: every WebGPU implementation allows dynamic offsets at its multiples.
 const uniformSlot = 256
 
 // Executor is for package batch and has no use outside of this module.
@@ -186,8 +186,8 @@ func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (
 	return k.lower(len(in), s.Attr.Options.(Launch)), nil
 }
 
-// addStep appends the actions of a step after checking them against the device's limits: what gets past here may not make
-// the library fail, because some of its failures end the process.
+// addStep appends the actions of a step after checking them against the device's limits: the library must not fail later,
+// because some of its failures end the process.
 func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, probe probe) error {
 	s := &pl.prog.Steps[step]
 	locate := func(b wgsl.Buffer) (region, error) {

@@ -76,8 +76,8 @@ type Attr struct {
 	Scalars []float32 // one per Entry.Scalars
 	Options any       // of the type of Entry.Options, never a pointer; nil if that is nil
 
-	// Vary tells which scalars differ from run to run: by scalar, 1 + the index in IO.Scalars of the value that a run takes
-	// instead, 0 for none. Nil is all 0.
+	// Vary marks run-time scalars: by scalar, 1 + the index in IO.Scalars of the value that a run takes instead, or 0. Nil is
+	// all 0.
 	Vary []int
 
 	// Prologue and epilogue, see [Entry.Parts]: rewrites put them there, callers do not.

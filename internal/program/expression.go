@@ -7,8 +7,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// Expression is a function of one element of each operand, made of elementwise entries. It is what several elementwise steps
-// become when they are fused; its intermediate values are in no memory. The zero value is no expression.
+// Expression is a function of one element of each operand, made of elementwise entries. Several elementwise steps are fused
+// into one; its intermediate values are never in memory. The zero value is no expression.
 type Expression struct {
 	Inputs  int    // number of operands
 	Nodes   []Node // each uses operands and earlier nodes
@@ -21,8 +21,7 @@ type Node struct {
 	Args  []int // i < Inputs is operand i, any other is node i − Inputs
 }
 
-// Fuser is a device that computes expressions. The rewrites that fuse steps ask it about each that they would like to make;
-// the others are not fused.
+// Fuser is a device that computes expressions. The rewrites ask it about each step that they would fuse.
 type Fuser interface {
 	// Fuses reports whether the device runs the step in fewer passes over memory than the steps that it was made of.
 	Fuses(s *Step, in, out []Type) bool
@@ -40,8 +39,8 @@ func (x *Expression) Scalars() int {
 	return n
 }
 
-// String writes the expression as calls, "relu(add(x0,x1))"; equal texts are the same function. Scalars have no numbers: they
-// appear in their order.
+// String writes the expression as calls, "relu(add(x0,x1))"; equal texts mean the same function. Scalars are written in their
+// order, without numbers.
 func (x *Expression) String() string {
 	var b strings.Builder
 	for i, node := range x.Nodes {
@@ -101,8 +100,8 @@ func (x *Expression) check(in []Type) ([]int, error) {
 	return Broadcast(shapes...)
 }
 
-// Evaluate computes the results in float64 for one element of each operand; p are the scalars, v is room for Inputs + len(Nodes)
-// values of which the first Inputs are given.
+// Evaluate computes the results in float64 for one element of each operand; p holds the scalars, v has room for Inputs +
+// len(Nodes) values of which the first Inputs are given.
 func (x *Expression) Evaluate(v, p []float64) {
 	var args [3]float64
 	for i, node := range x.Nodes {

@@ -14,15 +14,15 @@ type Rated interface {
 	Peaks(of Executor) Peaks
 }
 
-// Coder is a device that can show the code of a program.
+// Coder is a device that can write the code of a program.
 type Coder interface {
 	// Code writes the sources of what each step runs.
 	Code(w io.Writer, p *Program) error
 }
 
-// Launcher is an Executable that tells what it launches.
+// Launcher is an Executable that can list its launches.
 type Launcher interface {
-	// Launches lists for each step what a run does, in order.
+	// Launches lists the launches of each step, in order.
 	Launches() [][]Launch
 }
 

@@ -92,7 +92,7 @@ type Executable interface {
 	Close() error
 }
 
-// Direct is an Executable which makes no future for callers that wait at once.
+// Direct is an Executable that can run synchronously without allocating a future.
 type Direct interface {
 	// Begin is Start for such a caller.
 	Begin(io *IO) (Waiter, error)
@@ -281,9 +281,9 @@ func (p *Program) checkChanged(io *IO) error {
 	return nil
 }
 
-// Check validates what no single step shows: the marks of variable scalars, and the rules for values that lie in tensors
-// which the program updates in place. Such a tensor cannot be retained as another, and what is read at the end is its last
-// state.
+// Check validates what single steps do not show: the indices of run-time scalars, and the rules for values that lie in
+// tensors which the program updates in place. Such a tensor cannot be retained as another, and what is read at the end is its
+// last state.
 func (p *Program) Check() error {
 	for i := range p.Steps {
 		if err := p.checkVary(&p.Steps[i]); err != nil {

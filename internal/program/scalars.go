@@ -59,7 +59,7 @@ func (p *Program) checkVary(s *Step) error {
 	return nil
 }
 
-// Recorded returns the values of IO.Scalars with which the program is what its steps say.
+// Recorded returns the IO.Scalars with which the program was recorded.
 func (p *Program) Recorded() []float32 {
 	values := make([]float32, p.Variables)
 	for i := range p.Steps {

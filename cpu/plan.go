@@ -175,8 +175,8 @@ func (x *executable) add(s *program.Step, defined []bool) error {
 	return nil
 }
 
-// update gives the results that are operands changed in place the operands' elements: by a copy, unless the operand is a tensor,
-// whose memory they have. Either way the step works on its results alone.
+// update initialises results that are operands changed in place: by a copy, unless the operand is a tensor, whose memory they
+// share. The step then works on its results only.
 func (x *executable) update(s *program.Step, c *step) {
 	if s.Entry.Updates > 0 {
 		c.in = slices.Clone(c.in)
@@ -218,7 +218,7 @@ func (x *executable) settle() {
 			put(program.Slot(s), atTensor, x.allocations[at].index)
 		}
 	}
-	// A value that stays is computed in its tensor, a value that is read in its destination; every further use is a copy.
+	// A retained output is computed in its tensor, a value that is read in its destination; further destinations are copies.
 	for i, s := range p.Keep {
 		put(s, atRetained, i)
 	}
@@ -293,7 +293,7 @@ func (x *executable) skipReshapes() {
 	}
 }
 
-// Close frees what the executable keeps. It is idempotent; runs in flight finish.
+// Close frees the executable's memory. It is idempotent; runs in flight finish.
 func (x *executable) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -65,12 +65,12 @@ func dequantize(c *call) work {
 	})
 }
 
-// panelLen is how many weights become float32 at a time where there are many rows of x: they stay in the second or third cache.
+// panelLen is how many weights become float32 at a time where there are many rows of x: they stay in L2 or L3.
 const panelLen = 1 << 20
 
-// quantised is the work of products of rows with quantised weights, whose rows are met by all of x. Few rows of x are
-// multiplied with weights as they are read, and so are many in 8 bits where integers are faster than floats. For others, a
-// panel of weights after the other is dequantised and multiplied as float32.
+// quantised is the work of products of rows with quantised weights; each row of weights is used for all of x. Few rows of x
+// are multiplied with weights as they are read, and so are many in 8 bits where integers are faster than floats. For others,
+// a panel of weights after the other is dequantised and multiplied as float32.
 type quantised struct {
 	sequence
 	step    *call
@@ -188,7 +188,7 @@ func (q *quantised) panels(out source, i, bias int, w blocks.Weights) {
 	}
 }
 
-// times appends a product of float32, whose bias begins at an element of an operand.
+// times appends a float32 product whose bias begins at an element of an operand.
 func (q *quantised) times(p *gemm.Product, out source, x, w value, bias, from int) {
 	in := []value{x, w}
 	if bias >= 0 {

@@ -70,7 +70,7 @@ type reducedRow struct {
 	computed  *[]float32 // a block of the expression before it; nil for none
 }
 
-// reducedRows are for folds that do not let their memory lie on the stack.
+// reducedRows pools memory for folds whose arguments escape to the heap.
 var reducedRows engine.FreeList[reducedRow]
 
 func newReducedRow(c *call, a *args, cols int) *reducedRow {

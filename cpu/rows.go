@@ -7,7 +7,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/engine"
 )
 
-// rowsForm says what a row operation finds where.
+// rowsForm describes the data of a row operation.
 type rowsForm struct {
 	x, y  func(a *args) []float32
 	gamma int // number of the operand; beta follows

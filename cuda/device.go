@@ -21,8 +21,8 @@ type Device struct {
 	*state
 }
 
-// device is what runs in flight and everything made from a Device refer to. It is separate from Device, so that a forgotten
-// Device becomes unreachable.
+// device is the part of a Device that runs in flight and everything made from it refer to. It is separate from Device, so
+// that a forgotten Device becomes unreachable.
 type state struct {
 	*primary
 	info          Info
@@ -176,7 +176,7 @@ func (d *state) Stats() Stats {
 
 // Synchronize waits until all work that was submitted to the device so far is done. It returns the first fault if there was one.
 func (d *state) Synchronize() error {
-	// Events, because the context must not be synchronised while anybody captures.
+	// Events are used because the context must not be synchronised during a capture.
 	return d.settled(context.Background(), func() error { return nil })
 }
 
@@ -188,8 +188,8 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// forgotten is the net under a forgotten Close. Streams, modules and graphs may be in use without their Device: while there are
-// any, nothing is closed.
+// forgotten closes a Device that was collected without Close. As long as streams, modules or graphs of it are in use, nothing
+// is closed.
 func (d *state) forgotten() {
 	d.submit.Lock()
 	own := 1 // the default stream

@@ -13,7 +13,7 @@ import (
 // are of type [*PoisonedError].
 var ErrContextPoisoned = fmt.Errorf("the context is dead after a fault: %w", compute.ErrDeviceLost)
 
-// Error is what a call of the driver returned. It wraps the sentinel of package compute that fits the code.
+// Error is an error of a driver call. It wraps the sentinel of package compute that fits the code.
 type Error struct {
 	Call   string // of the driver, such as "cuMemAlloc"
 	Code   int    // CUresult
@@ -61,7 +61,7 @@ func (e *Error) Unwrap() error {
 	}
 }
 
-// errDriver is what codes without a sentinel of their own wrap: a handle that is not valid, a driver that is confused.
+// errDriver is wrapped by codes without a sentinel of their own, such as that of an invalid handle.
 var errDriver = fmt.Errorf("the driver refuses: %w", compute.ErrArgument)
 
 // PoisonedError is the error of all calls after a context was destroyed. It wraps [ErrContextPoisoned] and its cause.

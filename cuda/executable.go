@@ -63,7 +63,7 @@ func (e *executable) close() {
 	e.dropGraphs()
 }
 
-// begin keeps the plan for a start; end gives it back. warm tells that the program has run a few times.
+// begin holds the plan for a start; end releases it. warm reports that the program has run a few times.
 func (e *executable) begin() (warm bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -141,8 +141,8 @@ func (e *executable) acquire() (*memory, error) {
 	return m, nil
 }
 
-// release gives the memory of the device back, for work that the default stream does later, and that of the host, which nobody
-// must be using any more.
+// release gives the memory of the device back, for work that the default stream does later, and that of the host, which must
+// not be in use any more.
 func (m *memory) release() {
 	m.releaseDevice()
 	for _, h := range []*hostBlock{m.upload, m.read} {

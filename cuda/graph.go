@@ -11,8 +11,8 @@ import (
 	"github.com/wavelane/wavelane/internal/device"
 )
 
-// Capture is work that is recorded into a graph instead of being run. It is valid during [Stream.Capture] only, on its goroutine.
-// Neither memory can be allocated nor modules loaded nor anything waited for meanwhile.
+// Capture is work that is recorded into a graph instead of being run. It is valid during [Stream.Capture] only, on its
+// goroutine. During a capture no memory can be allocated, no module loaded, and nothing waited for.
 type Capture struct {
 	work
 	nodes []node
@@ -145,7 +145,7 @@ func (s *Stream) capture(f func(c *Capture) error) (*graph, error) {
 	return g, nil
 }
 
-// endCapture returns the graph of a capture. Whatever happens, the stream does not capture any more.
+// endCapture returns the graph of a capture, and in any case ends the capture.
 func (d *state) endCapture(s driver.Stream) (driver.Graph, error) {
 	graph, r := d.drv.StreamEndCapture(s)
 	if r != driver.Success {

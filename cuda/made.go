@@ -9,11 +9,11 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
-// madeMost is how many kernels that were made for expressions stay loaded though no program has them any more.
+// madeMost is the number of kernels of expressions that stay loaded although no program uses them.
 const madeMost = 256
 
-// made keeps kernels that package lower makes on demand, for expressions: those that programs use, and the most recently used
-// others. It is safe for concurrent use.
+// made caches kernels that are made on demand, for expressions: those that programs use, and the most recently used others.
+// It is safe for concurrent use.
 type made struct {
 	most    int
 	loading sync.Mutex // held by who loads
@@ -74,8 +74,8 @@ func (m *made) forget(x driver.Module) {
 	delete(m.modules, x)
 }
 
-// madeKernels brings kernels to the device that were made on demand: those that are not there as one module, so that the
-// driver's compiler is called once. The caller releases the modules of those returned.
+// madeKernels loads kernels that were made on demand: those not loaded yet as one module, so that the driver's compiler is
+// called once. The caller releases the modules of those returned.
 func (l *loader) madeKernels(wanted map[string]*kit.Kernel) (map[string]*Kernel, error) {
 	if len(wanted) == 0 {
 		return nil, nil

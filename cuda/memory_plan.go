@@ -9,9 +9,9 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
-// arrange gives every value its place: in the arena of a run, where memory is reused once its last reader has run, unless the
-// value is a tensor's or a retained output. Inputs of more than large bytes have no place in the staging memory. Uses are
-// those of the program's steps.
+// arrange gives every value an allocation: in the arena of a run, where memory is reused once its last reader has run, unless
+// the value is a tensor's or a retained output. Inputs of more than large bytes are not in the staging memory. Uses are those
+// of the program's steps.
 func (pl *plan) arrange(uses []memplan.Use, large uint64) {
 	p := pl.prog
 	for i, v := range p.Values {
@@ -110,8 +110,8 @@ func (pl *plan) layStaging() {
 	}
 }
 
-// use is what a step does with memory. What it changes in place, or only copies, stays where it is if nobody else needs it, and
-// so may what is computed element by element.
+// use is what a step does with memory. A result that is changed in place, only copied, or computed element by element may
+// share its operand's memory if no later step needs the operand.
 func use(p *program.Program, s *program.Step, l kit.Lowering) memplan.Use {
 	u := memplan.Use{In: s.In, Out: s.Out, Scratch: slices.Clone(l.Scratch)}
 	for k := range s.Entry.Updates {

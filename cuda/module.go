@@ -23,7 +23,7 @@ type Module struct {
 	names     []string // of the kernels, in the order of the text
 	variables []string
 
-	// holders are the owner and what refers to the module's kernels. The last one to go retires the module.
+	// holders counts the owner and the users of the module's kernels. The last one to release the module retires it.
 	holders atomic.Int64
 	closed  atomic.Bool // by the owner
 }

@@ -31,7 +31,7 @@ func canAccessPeer(a, b *Device) (can bool, err error) {
 }
 
 // EnablePeer allows kernels and copies of a to use memory of b directly; the other direction is another call. Errors wrap
-// compute.ErrUnsupported where the hardware cannot do it. Allowing it again changes nothing.
+// compute.ErrUnsupported where the hardware cannot do it. It is idempotent.
 func EnablePeer(a, b *Device) error {
 	can, err := canAccessPeer(a, b)
 	if err == nil && !can {

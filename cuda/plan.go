@@ -34,8 +34,8 @@ type plan struct {
 	read     uint64
 }
 
-// largeInput is how many bytes of pinned memory an input may take until its run is done. What is larger goes through the
-// stager's, and starting a run takes as long as the copy.
+// largeInput is the largest number of bytes of pinned memory that an input may hold until its run is done. Larger inputs are
+// copied through the stager, and starting a run takes as long as the copy.
 const largeInput = 64 << 20
 
 // allocation is where a value lies.
@@ -150,7 +150,8 @@ func (d *state) plan(p *program.Program) (*plan, error) {
 	return pl, nil
 }
 
-// lowerAll is the code of all steps, and those of its kernels that were made on demand, by name; the caller releases their modules.
+// lowerAll returns the code of all steps and, by name, its kernels that were made on demand; the caller releases their
+// modules.
 func (d *state) lowerAll(p *program.Program) ([]kit.Lowering, map[string]*Kernel, error) {
 	steps, wanted := make([]kit.Lowering, len(p.Steps)), map[string]*kit.Kernel{}
 	for i := range p.Steps {

@@ -7,7 +7,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// reach says which elements of matrices, that a kernel works on, an operand of an expression has one element for. Text, for
+// reach says how an operand of an expression varies over matrices: per element, row, column, or not at all. It is text, for
 // templates.
 type reach string
 

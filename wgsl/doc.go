@@ -12,5 +12,5 @@
 // # Platforms
 //
 // Everywhere. The text uses only what WebGPU's first edition offers and naga of wgpu-native v22 accepts: no override
-// constants, no subgroups, no enable directives. Kernels for devices whose [Caps] say that they have more are the exception.
+// constants, no subgroups, no enable directives. Kernels for devices whose [Caps] have further features are the exception.
 package wgsl

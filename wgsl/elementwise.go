@@ -64,8 +64,8 @@ func (e *elementwiseKernel) walks() int {
 	return n
 }
 
-// perThread is how many units of four elements a thread computes: where the expression is long, its text is what costs. A loop would
-// not lengthen it, but drivers may take minutes to compile one around a power (SwiftShader does).
+// perThread is how many units of four elements a thread computes: for long expressions, compiling the text is what costs. A
+// loop would not lengthen it, but drivers may take minutes to compile one around a power (SwiftShader does).
 func (e *elementwiseKernel) perThread() int {
 	if e.rank > 0 || len(e.f.Nodes) > 8 {
 		return 1
@@ -173,7 +173,7 @@ func (s *step) evaluate(f *expression) error {
 	return s.evaluateStrided(e, walks)
 }
 
-// bindings are what a kernel is bound to: parts of the results and of what lies as they do, parts of what is on walks.
+// bindings are a kernel's buffers: parts of the results and of operands in the same order, and parts of operands on walks.
 func (s *step) bindings(e *elementwiseKernel, whole part, walks []part) (bind []Buffer) {
 	for i, r := range e.reads {
 		switch b := e.f.bind[i]; {

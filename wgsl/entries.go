@@ -53,7 +53,7 @@ var expressions = map[*program.Entry]string{
 	catalogue.Minimum: "nan_min(a, b)",
 	catalogue.Pow:     "ieee_pow(a, b)",
 
-	// By bits: WGSL may flush subnormals, and take it that there is no NaN.
+	// By bits: WGSL may flush subnormals and assume that there is no NaN.
 	catalogue.Less:      "select(0.0, 1.0, order_key(a) < order_key(b) && !is_nan(b))",
 	catalogue.LessEqual: "select(0.0, 1.0, order_key(a) <= order_key(b) && !is_nan(b))",
 	catalogue.Equal:     "select(0.0, 1.0, order_key(a) == order_key(b) && !is_nan(b))",

@@ -8,8 +8,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// epilogue is the expression after an operation whose result is matrices: what becomes of each element before it is stored.
-// The zero value leaves it as it is.
+// epilogue is the expression after an operation whose result is matrices: it is applied to each element before that is
+// stored. The zero value leaves it as it is.
 type epilogue struct {
 	*expression
 	reaches []reach // of the operands from the second on

@@ -153,7 +153,7 @@ func (f *expression) function(name string, first int, more ...string) string {
 	return "fn " + name + "(" + strings.Join(parameters, ", ") + ") -> " + kind + " {\n" + body + "    return " + y + ";\n}\n"
 }
 
-// calculates reports whether a node calculates with a value, and so may have an inverse to it, or a factor or a term in common.
+// calculates reports whether a node does arithmetic with a value, which a compiler might simplify together with other nodes.
 func (f *expression) calculates(value int) bool {
 	return slices.ContainsFunc(f.Nodes, func(n program.Node) bool { return slices.Contains(n.Args, value) && !comparing[n.Entry] })
 }

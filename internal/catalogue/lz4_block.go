@@ -131,7 +131,7 @@ func lz4Length(block []byte, size, n int) int {
 	return size + more
 }
 
-// What lz4_decompress says of a page instead of the number of bytes.
+// Status values of lz4_decompress, instead of the number of bytes.
 const (
 	LZ4BadSize   = -1 // the size is not from 1 to LZ4Page
 	LZ4Truncated = -2 // the block ends within a sequence, or after a match

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Work of several goroutines that never waits but in Yield leaves the event loop its turns: a timer fires.
+// Work of several goroutines that never waits but in Yield leaves the event loop time to run: a timer fires.
 func TestYieldServesEvents(t *testing.T) {
 	fired := 0
 	tick := js.FuncOf(func(js.Value, []js.Value) any { fired++; return nil })

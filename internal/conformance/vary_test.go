@@ -42,17 +42,17 @@ var fusings = []fusing{
 		l := b.Vary(b.LeakyReLU(b.Add(s, w), p[1]))
 		return b.Sum(l, 1), []batch.Value{s, l}
 	}},
-	{"behind a product of transposed matrices", 2, func(b *batch.Batch, x, _ batch.Value, p []float32) (batch.Value, []batch.Value) {
+	{"after a product of transposed matrices", 2, func(b *batch.Batch, x, _ batch.Value, p []float32) (batch.Value, []batch.Value) {
 		s := b.Vary(b.Scale(b.MatMul(x, b.Transpose(x)), p[0]))
 		e := b.Vary(b.ELU(s, p[1]))
 		return e, []batch.Value{s, e}
 	}},
-	{"behind a norm", 1, func(b *batch.Batch, x, w batch.Value, p []float32) (batch.Value, []batch.Value) {
+	{"after a norm", 1, func(b *batch.Batch, x, w batch.Value, p []float32) (batch.Value, []batch.Value) {
 		n := b.Vary(b.L2Normalize(x, p[1]*p[1]))
 		s := b.Vary(b.Scale(n, p[0]))
 		return b.Add(s, w), []batch.Value{s}
 	}},
-	{"behind a mean", 1, func(b *batch.Batch, x, _ batch.Value, p []float32) (batch.Value, []batch.Value) {
+	{"after a mean", 1, func(b *batch.Batch, x, _ batch.Value, p []float32) (batch.Value, []batch.Value) {
 		s := b.Vary(b.Scale(b.Mean(x, 1), p[0]))
 		e := b.Vary(b.ELU(s, p[1]))
 		return e, []batch.Value{s, e}

@@ -101,7 +101,7 @@ func span(text string, class func(rune) bool, most int) int {
 	return len(text)
 }
 
-// after is the length of one character, if it is in the class, and span after it; 0 if there is nothing behind it.
+// after is the length of one character, if it is in the class, and span after it; 0 if nothing follows it.
 func after(text string, first, class func(rune) bool) int {
 	skip := span(text, first, 1)
 	if n := span(text[skip:], class, 0); n > 0 {

@@ -167,7 +167,7 @@ func (f *File) header(b []byte) error {
 		return fmt.Errorf("%w: the header: %w", ErrMalformed, err)
 	}
 	if rest := bytes.TrimRight(b[d.InputOffset():], " "); len(rest) > 0 {
-		return fmt.Errorf("%w: %d bytes behind the JSON of the header", ErrMalformed, len(rest))
+		return fmt.Errorf("%w: %d bytes after the JSON of the header", ErrMalformed, len(rest))
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func TestFaults(t *testing.T) {
 		detail string
 	}{
 		{"store", 0, func(*rig) *driver.Launch { return one(1, driver.Ptr(0)) }, driver.IllegalAddress, "null pointer"},
-		{"store", 0, func(r *rig) *driver.Launch { return one(1, r.alloc(8)+8) }, driver.IllegalAddress, "behind the end"},
+		{"store", 0, func(r *rig) *driver.Launch { return one(1, r.alloc(8)+8) }, driver.IllegalAddress, "beyond the end"},
 		{"store", 0, func(r *rig) *driver.Launch {
 			p := r.alloc(8)
 			r.free(p)
@@ -110,7 +110,7 @@ func TestSticky(t *testing.T) {
 	r.ok(r.LaunchKernel(r.fn("store"), one(1, driver.Ptr(0)), s))
 	r.ok(r.MemcpyDtoHAsync(p, x, 4, s))
 	r.is(driver.IllegalAddress, r.StreamSynchronize(s))
-	require.Equal(t, uint32(1), host[0], "work behind the fault is dropped")
+	require.Equal(t, uint32(1), host[0], "work after the fault is dropped")
 	first := r.Detail(r.ctx)
 
 	other, res := r.PrimaryCtxRetain(1)

@@ -216,7 +216,7 @@ export const tests = {
     theirs.close();
   },
 
-  async "closing behind calls that wait"(w, dev) {
+  async "closing after calls that wait"(w, dev) {
     const [runs, end] = await occupy(dev);
     const t = await dev.upload(f32(-1, 2)), u = await dev.upload(f32(-1, 2));
     const b = dev.batch();
@@ -383,7 +383,7 @@ export const tests = {
         const c = new AbortController();
         const y = dev.matmul(big, big, { signal: c.signal }).catch((e) => e);
         const kept = dev.matmul(big, big, { signal: c.signal, keep: true }).catch((e) => e);
-        const next = dev.relu(x); // of the calls behind, nothing is lost
+        const next = dev.relu(x); // later calls lose nothing
         setTimeout(() => c.abort(), after);
         const [first, second] = [await y, await kept];
         equal(await next, x);

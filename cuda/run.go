@@ -85,7 +85,7 @@ func (e *compiled) submit(dev *Device, m *memory, io *program.IO, resolve comput
 		return err
 	}
 	kept := e.keep(m, dev)
-	m.releaseDevice() // for work behind this on the same stream
+	m.releaseDevice() // for work after this on the same stream
 	if _, err := e.d.defaultStream.after(func(err error) { e.finish(m, io, resolve, err) }); err != nil {
 		for _, t := range kept {
 			t.Close()

@@ -27,7 +27,7 @@ const (
 	TuneFirstUse
 )
 
-// Choice is a decision between variants of a kernel.
+// Choice is a chosen variant of a kernel.
 type Choice struct {
 	Class   string `json:"class"`   // of operations: "matmul"
 	Problem string `json:"problem"` // sizes rounded to powers of two

@@ -34,7 +34,7 @@ const (
 	decodeKeys = 64 // that a workgroup takes at a time
 )
 
-// decodes reports whether so few queries share a head of keys that their keys had best be split among workgroups.
+// decodes reports whether the keys are best split among workgroups, because few queries share a head of keys.
 func decodes(d catalogue.AttentionDims) bool { return d.N*d.Group() <= 2*decodeRows }
 
 // attendSplit is attention by attention_decode.wgsl: for few queries, and correct for any number.

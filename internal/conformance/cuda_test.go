@@ -58,5 +58,5 @@ func TestCompareCUDASoftware(t *testing.T) {
 
 func TestCUDAVariesFused(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
-	testVaryFused(t, name, d, "behind a norm")
+	testVaryFused(t, name, d, "after a norm")
 }

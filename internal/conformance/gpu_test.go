@@ -91,8 +91,8 @@ func (d *testDevice) refused(t *testing.T, cases []*testCase, binding uint64) (f
 	return fit
 }
 
-// Every variant that is ever offered, forced, on cases that offer it: none exists that is not tested. Of activations
-// there is one: the others are the same text in another place, and compiling takes most of the time.
+// Every variant that is ever offered, forced, on cases that offer it: none exists that is not tested. Of activations there is
+// one: the others have the same text, and compiling takes most of the time.
 func TestWebGPUVariants(t *testing.T) {
 	classes := runVariants(t, func([2]string) bool { return true })
 	require.GreaterOrEqual(t, classes["matmul"], 3, "matmul has at least three variants besides the default: %v", classes)

@@ -106,7 +106,7 @@ type Executable interface {
 	Close() error
 }
 
-// Direct is an Executable which makes no future for callers that wait at once.
+// Direct is an Executable that can run synchronously without allocating a future.
 type Direct interface {
 	// Begin is Start for such a caller.
 	Begin(io *IO) (Waiter, error)
@@ -188,8 +188,8 @@ func (s *Step) updates() int {
 	return s.Entry.Updates
 }
 
-// Storage tells for every slot in whose memory its value lies: its own, or that of the tensor which steps update in place on the
-// way to it.
+// Storage returns for every slot the slot whose memory holds its value: the slot itself, or a tensor that steps update in
+// place.
 func (p *Program) Storage() []Slot {
 	storage := make([]Slot, len(p.Values))
 	for i := range storage {
@@ -321,7 +321,7 @@ func (p *Program) Check() error {
 		}
 		for i, s := range p.Keep {
 			if storage[s] == at {
-				return fmt.Errorf("kept value %d %v lies in a tensor that the program updates in place: use that tensor: %w", i,
+				return fmt.Errorf("retained output %d %v lies in a tensor that the program updates in place: use that tensor: %w", i,
 					p.Values[s].Type, compute.ErrArgument)
 			}
 		}

@@ -94,7 +94,7 @@ func (x *exactExecutable) Start(io *program.IO) *compute.Future {
 	for i, s := range p.Tensor {
 		values[s] = io.Tensors[i].(*exactTensor).Array
 	}
-	computeAll(p, values, x.spoil)
+	computeAll(p, values, x.corrupt)
 	for i, s := range p.Read {
 		write(io.Read[i], values[s].Data)
 	}

@@ -1,4 +1,4 @@
-// Package route gives each program to the device that has it done first.
+// Package route gives each program to the device that is expected to finish it first.
 package route
 
 import (
@@ -21,7 +21,7 @@ type Device struct {
 	Identity string // of hardware and driver; measured costs are valid for it
 }
 
-// Config says where a router has its costs from.
+// Config says where a router takes its costs from.
 type Config struct {
 	Costs map[string]Costs // by kind of device; nil to measure them, which in browsers means the default costs
 	Dir   string           // of the file of measured costs, "" for the user's cache directory

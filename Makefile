@@ -111,7 +111,7 @@ TEST := $(GO) test -vet=off -timeout 20m
 # The CPU's conformance run in ./cpu is that of ./internal/conformance again. What tests of the packed program depend on is more than
 # go test knows of, so that their results must not come from its cache.
 unit: # all but the conformance suite, what takes longest first
-	$(TEST) -skip '^TestConformance$$' ./ptx/lower $$($(GO) list ./... | grep -v -e /internal/conformance -e '/wasm$$')
+	$(TEST) -skip '^TestConformance$$' ./internal/ptxkernels $$($(GO) list ./... | grep -v -e /internal/conformance -e '/wasm$$')
 	$(TEST) -count=1 ./wasm
 
 modules: # what generates the assembly, with a test that fails when committed files are stale, and the other modules
@@ -164,12 +164,12 @@ proofs: export WAVELANE_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d " "
 endif
 proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device, by a new seed (an hour of a core)
 	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
-	WAVELANE_PROOFS=all WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./ptx/lower -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed)$$' -v | grep -v '^ *\(===\|---\)'
+	WAVELANE_PROOFS=all WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/ptxkernels -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed)$$' -v | grep -v '^ *\(===\|---\)'
 	WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/conformance ./cpu
 	cd internal/simd/asmgen && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m ./kernels
 	cd internal/randomprograms && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m .
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table
 	@command -v "$${PTXAS:-ptxas}" >/dev/null || { echo "no ptxas: set PTXAS (the README says how to get one)"; exit 1; }
-	$(GO) test -count=1 ./ptx/lower -run '^TestPtxas(Sass)?$$' -update
+	$(GO) test -count=1 ./internal/ptxkernels -run '^TestPtxas(Sass)?$$' -update
 	$(GO) test -count=1 ./ptx/... -run Ptxas

@@ -180,7 +180,7 @@ func (b *Batch) rewritten(p *program.Program, device program.Executor) (q *progr
 	}
 	if err == nil && b.options.apart {
 		apart := *q
-		apart.Apart = true
+		apart.NoReuse = true
 		q = &apart
 	}
 	return q, wraps, err

@@ -368,8 +368,8 @@ func (o Ops) CumSum(ctx context.Context, y any, x Operand, options ...CumSumOpti
 
 // Inspect is [Ops.InspectAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) Inspect(ctx context.Context, y, x []float32) error {
-	return o.InspectAsync(y, x).AwaitOrAbandon(ctx)
+func (o Ops) Inspect(ctx context.Context, y any, x Operand, axis ...Axis) error {
+	return o.InspectAsync(y, x, axis...).AwaitOrAbandon(ctx)
 }
 
 // TopK is [Ops.TopKAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

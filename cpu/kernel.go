@@ -24,9 +24,10 @@ func NewKernel(d *Device, name string, f KernelFunc) (*Kernel, error) {
 	if d == nil || f == nil {
 		return nil, fmt.Errorf("kernel %q needs a device and a function: %w", name, compute.ErrArgument)
 	}
-	if err := d.check(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, fmt.Errorf("kernel %q: %w", name, err)
 	}
+	defer d.life.End()
 	return &Kernel{d, name, f}, nil
 }
 

@@ -17,17 +17,17 @@ func (x *executable) layOut(settled []bool) {
 	for i := range x.steps {
 		c := &x.steps[i]
 		if len(c.results) > 0 {
-			c.to = make([]place, len(c.results))
+			c.to = make([]allocation, len(c.results))
 		}
 		for k, s := range c.results {
-			c.to[k] = x.places[s]
+			c.to[k] = x.allocations[s]
 		}
 	}
 }
 
 func (x *executable) layOutArena(temporary func(program.Slot) bool) {
 	const line = 64 // a cache line
-	d := memplan.Demand{Bytes: make([]int, len(x.p.Values)), Align: line, Apart: x.p.Apart, Steps: make([]memplan.Use, len(x.steps))}
+	d := memplan.Demand{Bytes: make([]int, len(x.p.Values)), Align: line, NoReuse: x.p.NoReuse, Steps: make([]memplan.Use, len(x.steps))}
 	for i := range x.steps {
 		c := &x.steps[i]
 		u := &d.Steps[i]
@@ -54,7 +54,7 @@ func (x *executable) layOutArena(temporary func(program.Slot) bool) {
 		x.fullest = x.steps[a.Step].from
 	}
 	for s, at := range a.Values {
-		x.places[s].offset = max(at, 0)
+		x.allocations[s].offset = max(at, 0)
 	}
 	for i := range x.steps {
 		c := &x.steps[i]

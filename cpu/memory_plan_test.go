@@ -59,10 +59,10 @@ func randomCalls(t *rapid.T) *program.Program {
 		for i := range p.Steps {
 			p.Read = append(p.Read, p.Steps[i].Out...)
 		}
-		homes := p.Homes()
+		storage := p.Storage()
 		var read []program.Slot
 		for _, s := range p.Read {
-			if homes[s] == s {
+			if storage[s] == s {
 				read = append(read, s)
 			}
 		}
@@ -82,7 +82,7 @@ func TestSharedMemoryDoesNotShow(t *testing.T) {
 		var results [2][][]float32
 		var peak [2]int
 		for i := range results {
-			p.Apart = i == 0
+			p.NoReuse = i == 0
 			r := rand.New(rand.NewPCG(seed, 0))
 			data := func(s program.Slot) []float32 {
 				x := make([]float32, p.Values[s].Len())

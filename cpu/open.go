@@ -77,10 +77,8 @@ type Device struct {
 	workers *pool.Pool
 	memory  *memory
 	turns   sync.Mutex // held while a run takes its turns with all its tensors
-
-	mu      sync.Mutex
-	closed  bool
-	tensors map[weak.Pointer[Tensor]]struct{} // open ones; weak, so that forgotten tensors are collected
+	life    *device.Lifetime
+	tensors device.Children[weak.Pointer[Tensor]] // open ones; weak, so that forgotten tensors are collected
 }
 
 // Open opens the CPU as a device. Its errors are
@@ -106,8 +104,8 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	d := &Device{
 		info: Info{Name: runtime.GOOS + "/" + runtime.GOARCH, Tier: simd.Tier(), Workers: c.workers, Cores: runtime.NumCPU()},
 		log:  c.log, workers: pool.New(c.workers), memory: newMemory(c.memory),
-		tensors: map[weak.Pointer[Tensor]]struct{}{},
 	}
+	d.life = device.NewLifetime("cpu", nil, d.teardown)
 	d.Ops = device.NewOps(d)
 	runtime.AddCleanup(d, func(p *pool.Pool) { p.Close() }, d.workers) // a net under a forgotten Close
 	d.log.Debug("cpu: device open", "name", d.info.Name, "tier", d.info.Tier, "workers", d.info.Workers)
@@ -126,16 +124,12 @@ func (d *Device) Trim() { d.memory.trim() }
 // Close closes the device with all its tensors; later use fails with compute.ErrClosed. Work in flight finishes and
 // delivers its results. Close does not wait and is idempotent.
 func (d *Device) Close() error {
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		return nil
-	}
-	d.closed = true
-	tensors := d.tensors
-	d.tensors = nil
-	d.mu.Unlock()
-	for w := range tensors {
+	d.life.Close()
+	return nil
+}
+
+func (d *Device) teardown() {
+	for _, w := range d.tensors.All() {
 		if t := w.Value(); t != nil {
 			t.Close()
 		}
@@ -143,14 +137,4 @@ func (d *Device) Close() error {
 	d.workers.Close()
 	d.memory.close()
 	d.log.Debug("cpu: device closed")
-	return nil
-}
-
-func (d *Device) check() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return fmt.Errorf("cpu device: %w", compute.ErrClosed)
-	}
-	return nil
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// place says where a value lies during a run.
-type place struct {
-	in     home
+// allocation says where a value lies during a run.
+type allocation struct {
+	in     memoryKind
 	index  int // of IO.Host, IO.Tensors, IO.Read or IO.Keep
 	offset int // in the arena, in bytes
 }
 
-type home uint8
+type memoryKind uint8
 
 const (
-	arena    home = iota // the run's block of temporaries
-	atHost               // the caller's input
-	atTensor             // a resident tensor
-	atResult             // the caller's destination
-	atKept               // memory of a new tensor
+	arena      memoryKind = iota // the run's block of temporaries
+	atHost                       // the caller's input
+	atTensor                     // a resident tensor
+	atResult                     // the caller's destination
+	atRetained                   // memory of a new tensor
 )
 
 // step is a compiled step of a program, or a copy that delivers a value which does not lie in its destination already.
@@ -37,35 +37,35 @@ type step struct {
 	types   []program.Type
 	results []program.Slot // values that it computes; none for a delivery
 	outs    []program.Type
-	to      []place // of each of outs
-	inPlace bool    // may write over an operand of the result's shape
-	rows    bool    // only over the first operand
-	reshape bool    // computes nothing: its result may be its operand
-	moves   bool    // a copy from one temporary to another
-	skipped bool    // nobody reads its result
-	scratch int     // bytes
-	at      int     // of scratch in the arena
-	from    int     // step of the program that it is of
+	to      []allocation // of each of outs
+	inPlace bool         // may write over an operand of the result's shape
+	rows    bool         // only over the first operand
+	reshape bool         // computes nothing: its result may be its operand
+	moves   bool         // a copy from one temporary to another
+	skipped bool         // nobody reads its result
+	scratch int          // bytes
+	at      int          // of scratch in the arena
+	from    int          // step of the program that it is of
 }
 
 // executable is a compiled program.
 type executable struct {
-	d       *Device
-	p       *program.Program
-	steps   []step
-	ends    []int          // how many of steps there are after each step of the program
-	places  []place        // by slot
-	homes   []program.Slot // see program.Program.Homes
-	last    []int          // step that reads a slot last, −1 if none does
-	arena   int            // bytes of temporaries of one run
-	varying []int          // steps whose scalars differ from run to run
-	scalars []float32      // as recorded
-	fullest int            // step of the program during which most of them are in use, −1 if there are none
-	changes []int          // tensors that it updates in place
-	copies  []int          // results that are delivered from copies, in a detached program
-	ns      float64        // estimated cost
-	user    bool           // has kernels of the user's
-	keeps   bool           // makes tensors: runs to the end whatever happens
+	d           *Device
+	p           *program.Program
+	steps       []step
+	ends        []int          // how many of steps there are after each step of the program
+	allocations []allocation   // by slot
+	storage     []program.Slot // see program.Program.Storage
+	last        []int          // step that reads a slot last, −1 if none does
+	arena       int            // bytes of temporaries of one run
+	varying     []int          // steps whose scalars differ from run to run
+	scalars     []float32      // as recorded
+	fullest     int            // step of the program during which most of them are in use, −1 if there are none
+	changes     []int          // tensors that it updates in place
+	copies      []int          // results that are delivered from copies, in a detached program
+	ns          float64        // estimated cost
+	user        bool           // has kernels of the user's
+	keeps       bool           // makes tensors: runs to the end whatever happens
 
 	mu      sync.Mutex
 	closed  bool
@@ -82,13 +82,14 @@ func (d *Device) Executor() program.Executor { return d }
 
 // Compile prepares a program for this device.
 func (d *Device) Compile(p *program.Program) (program.Executable, error) {
-	if err := d.check(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
+	defer d.life.End()
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	x := &executable{d: d, p: p, homes: p.Homes(), changes: p.Changed(), scalars: p.Recorded(), steps: make([]step, 0, len(p.Steps)),
+	x := &executable{d: d, p: p, storage: p.Storage(), changes: p.Changed(), scalars: p.Recorded(), steps: make([]step, 0, len(p.Steps)),
 		keeps: len(p.Keep) > 0}
 	defined := make([]bool, len(p.Values))
 	for _, given := range [][]program.Slot{p.Host, p.Tensor} {
@@ -181,8 +182,8 @@ func (x *executable) update(s *program.Step, c *step) {
 		c.in = slices.Clone(c.in)
 	}
 	for k := range s.Entry.Updates {
-		if x.homes[s.Out[k]] == s.Out[k] {
-			x.copyTo(s.In[k], place{}, s.Out[k])
+		if x.storage[s.Out[k]] == s.Out[k] {
+			x.copyTo(s.In[k], allocation{}, s.Out[k])
 		}
 		c.in[k] = s.Out[k]
 	}
@@ -195,15 +196,15 @@ func (x *executable) emit(c *step, w work) {
 	}
 }
 
-// settle finds a place for every value and adds the copies that results need.
+// settle gives every value an allocation and adds the copies that results need.
 func (x *executable) settle() {
 	p := x.p
-	x.places = make([]place, len(p.Values))
+	x.allocations = make([]allocation, len(p.Values))
 	settled := make([]bool, len(p.Values))
-	put := func(s program.Slot, in home, index int) {
+	put := func(s program.Slot, in memoryKind, index int) {
 		if !settled[s] {
 			settled[s] = true
-			x.places[s] = place{in: in, index: index}
+			x.allocations[s] = allocation{in: in, index: index}
 		}
 	}
 	for i, s := range p.Host {
@@ -212,14 +213,14 @@ func (x *executable) settle() {
 	for i, s := range p.Tensor {
 		put(s, atTensor, i)
 	}
-	for s, home := range x.homes {
-		if home != program.Slot(s) {
-			put(program.Slot(s), atTensor, x.places[home].index)
+	for s, at := range x.storage {
+		if at != program.Slot(s) {
+			put(program.Slot(s), atTensor, x.allocations[at].index)
 		}
 	}
 	// A value that stays is computed in its tensor, a value that is read in its destination; every further use is a copy.
 	for i, s := range p.Keep {
-		put(s, atKept, i)
+		put(s, atRetained, i)
 	}
 	for i, s := range p.Read {
 		if !x.detached() {
@@ -227,16 +228,16 @@ func (x *executable) settle() {
 		}
 	}
 	for i, s := range p.Keep {
-		if at := x.places[s]; at.in == atHost {
-			x.deliver(s, place{in: atKept, index: i})
+		if at := x.allocations[s]; at.in == atHost {
+			x.deliver(s, allocation{in: atRetained, index: i})
 		}
 	}
 	for i, s := range p.Read {
 		switch {
 		case x.detached():
 			x.copies = append(x.copies, i)
-		case x.places[s].in != atResult || x.places[s].index != i:
-			x.deliver(s, place{in: atResult, index: i})
+		case x.allocations[s].in != atResult || x.allocations[s].index != i:
+			x.deliver(s, allocation{in: atResult, index: i})
 		}
 	}
 	x.skipReshapes()
@@ -253,12 +254,12 @@ func (x *executable) settle() {
 }
 
 // deliver adds a step that copies a value to its destination.
-func (x *executable) deliver(s program.Slot, to place) { x.copyTo(s, to) }
+func (x *executable) deliver(s program.Slot, to allocation) { x.copyTo(s, to) }
 
-// copyTo adds a step that copies a value: to a place, or to where a result lies.
-func (x *executable) copyTo(s program.Slot, to place, result ...program.Slot) {
+// copyTo adds a step that copies a value: to an allocation, or to where a result lies.
+func (x *executable) copyTo(s program.Slot, to allocation, result ...program.Slot) {
 	t := x.p.Values[s].Type
-	c := step{in: []program.Slot{s}, types: []program.Type{t}, results: result, outs: []program.Type{t}, to: []place{to}, inPlace: len(result) > 0, moves: len(result) > 0}
+	c := step{in: []program.Slot{s}, types: []program.Type{t}, results: result, outs: []program.Type{t}, to: []allocation{to}, inPlace: len(result) > 0, moves: len(result) > 0}
 	if t.Len() > 0 {
 		w, _ := lower(catalogue.Copy, &call{in: c.types, outs: c.outs, out: t})
 		x.emit(&c, w)

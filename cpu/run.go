@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/simd/engine"
 	"github.com/wavelane/wavelane/internal/simd/pool"
@@ -70,22 +71,14 @@ func (x *executable) start(io *program.IO, h *handle) error {
 
 // prepare validates the data of a run and takes everything that it needs.
 func (x *executable) prepare(io *program.IO, h *handle) (r *run, err error) {
-	if err := x.d.check(); err != nil {
+	if err := x.d.life.Begin(); err != nil {
 		return nil, err
 	}
-	for i, t := range io.Tensors {
-		own, ok := t.(*Tensor)
-		switch {
-		case t == nil || ok && own == nil:
-			return nil, fmt.Errorf("tensor %d is nil: %w", i, compute.ErrArgument)
-		case !ok || own.d != x.d:
-			return nil, fmt.Errorf("tensor %d %v: %w", i, t.Shape(), compute.ErrForeignTensor)
-		}
+	if err = device.CheckIO(x.p, io, func(t *Tensor) bool { return t.d == x.d }); err == nil {
+		r, err = x.Take()
 	}
-	if err := x.p.CheckIO(io); err != nil {
-		return nil, err
-	}
-	if r, err = x.Take(); err != nil {
+	if err != nil {
+		x.d.life.End()
 		return nil, err
 	}
 	r.h, r.err = h, nil
@@ -98,9 +91,10 @@ func (x *executable) prepare(io *program.IO, h *handle) (r *run, err error) {
 		err = r.vary(io.Scalars)
 	}
 	if err != nil {
-		// A run that a tensor made wait cannot be taken back: it goes on and fails.
 		r.fail(err)
-		r.ready(false)
+		if r.pending.Add(-1) == 0 { // otherwise a tensor made it wait, and it fails later
+			r.execute()
+		}
 		return nil, err
 	}
 	return r, nil
@@ -154,7 +148,7 @@ func (r *run) bind(io *program.IO) (err error) {
 	if err := r.bindTensors(io); err != nil {
 		return err
 	}
-	for s, at := range x.places {
+	for s, at := range x.allocations {
 		switch n := p.Values[s].Len(); at.in {
 		case arena: // of values that nobody computes there, such as a skipped reshape's, nothing is ever read
 			r.views[s] = r.arena.view(at.offset, n)
@@ -185,7 +179,7 @@ func (r *run) bindTensors(io *program.IO) error {
 			changes := slices.Contains(x.changes, i)
 			for _, t := range r.turns {
 				if t.block == b && (changes || t.changes) {
-					return fmt.Errorf("tensor %d is updated in place and given twice: %w", i, compute.ErrArgument)
+					return fmt.Errorf("tensor %d is updated in allocation and given twice: %w", i, compute.ErrArgument)
 				}
 			}
 			b.turn.Take(r, changes)
@@ -203,20 +197,16 @@ func (r *run) keep(io *program.IO) error {
 	blocks := make([]*block, len(p.Keep))
 	kept := make([]compute.Tensor, len(p.Keep))
 	for i, s := range p.Keep {
-		at, t := x.places[s], p.Values[s].Type
+		at, t := x.allocations[s], p.Values[s].Type
 		var b *block
 		var err error
 		switch {
-		case at.in == atKept && at.index != i: // kept twice
+		case at.in == atRetained && at.index != i: // kept twice
 			b = blocks[at.index].retain()
 		case at.in == atTensor:
 			b = r.held[len(r.held)-len(p.Tensor)+at.index].retain()
 		default:
 			b, err = x.d.memory.Take(t.Bytes())
-		}
-		var own *Tensor
-		if err == nil {
-			own, err = x.d.newTensor(t, b, r.made)
 		}
 		if err != nil {
 			for _, k := range kept[:i] {
@@ -224,12 +214,12 @@ func (r *run) keep(io *program.IO) error {
 			}
 			return fmt.Errorf("kept value %d %v: %w", i, t, err)
 		}
-		blocks[i], kept[i] = b, own
+		blocks[i], kept[i] = b, x.d.newTensor(t, b, r.made)
 	}
 	for i, s := range p.Keep {
 		r.held = append(r.held, blocks[i].retain())
 		r.kept[i] = blocks[i].view(0, p.Values[s].Len())
-		if x.places[s].in == atKept {
+		if x.allocations[s].in == atRetained {
 			r.views[s] = r.kept[i]
 		}
 	}
@@ -348,6 +338,7 @@ func (r *run) Finish(err error) {
 	r.endTurns()
 	r.reset()
 	x.recycle(r)
+	x.d.life.End()
 	h.settle(err)
 }
 

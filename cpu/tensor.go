@@ -2,12 +2,11 @@ package cpu
 
 import (
 	"fmt"
-	"runtime"
-	"slices"
 	"sync"
 	"weak"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -16,12 +15,8 @@ import (
 type Tensor struct {
 	d      *Device
 	typ    program.Type
-	origin *origin // of a tensor that a program computes; nil after Upload
-
-	mu      sync.Mutex
-	closed  bool
-	data    *block // nil if there are no elements
-	cleanup runtime.Cleanup
+	origin *origin               // of a tensor that a program computes; nil after Upload
+	data   device.Handle[*block] // nil if there are no elements
 }
 
 // origin is the run that computes tensors. Runs that need them wait in it.
@@ -47,27 +42,15 @@ func (o *origin) resolve(err error) {
 }
 
 // newTensor makes a tensor that owns one reference to data.
-func (d *Device) newTensor(t program.Type, data *block, o *origin) (*Tensor, error) {
-	x := &Tensor{d: d, typ: program.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, origin: o, data: data}
+func (d *Device) newTensor(t program.Type, data *block, o *origin) *Tensor {
+	x := &Tensor{d: d, typ: t.Clone(), origin: o}
 	w := weak.Make(x)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
+	d.tensors.Add(w)
+	x.data.Open(data, func(data *block) {
 		data.release()
-		return nil, fmt.Errorf("cpu device: %w", compute.ErrClosed)
-	}
-	d.tensors[w] = struct{}{}
-	x.cleanup = runtime.AddCleanup(x, func(data *block) { // a net under a forgotten Close
-		data.release()
-		d.forget(w)
-	}, data)
-	return x, nil
-}
-
-func (d *Device) forget(w weak.Pointer[Tensor]) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.tensors, w)
+		d.tensors.Remove(w)
+	})
+	return x
 }
 
 // Shape returns the shape; the caller must not change it. It is no copy, since replays, which allocate nothing, compare shapes.
@@ -79,47 +62,26 @@ func (t *Tensor) DType() compute.DType { return t.typ.DType }
 // ReadAsync copies the elements to dst, a slice of the tensor's type and length. It waits for the program that computes
 // the tensor.
 func (t *Tensor) ReadAsync(dst any) *compute.Future {
-	if err := program.CheckSlice(dst, t.typ); err != nil {
-		return compute.Failed(fmt.Errorf("read tensor %v: %w", t.typ, err))
-	}
-	p := &program.Program{}
-	p.Read = []program.Slot{p.Add(t.typ, program.FromTensor)}
-	x, err := t.d.Compile(p)
-	if err != nil {
-		return compute.Failed(fmt.Errorf("read tensor %v: %w", t.typ, err))
-	}
-	defer x.Close()
-	return x.Start(&program.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
+	return device.Read(t.d, t, t.typ, dst)
 }
 
 // Close frees the tensor's memory once runs in flight no longer need it. It is idempotent.
 func (t *Tensor) Close() error {
-	t.mu.Lock()
-	if t.closed {
-		t.mu.Unlock()
-		return nil
-	}
-	t.closed = true
-	data := t.data
-	t.data = nil
-	t.mu.Unlock()
-	t.cleanup.Stop()
-	data.release()
-	t.d.forget(weak.Make(t))
+	t.data.Close()
 	return nil
 }
 
 // acquire gives a run a reference to the data and makes it wait for the run that computes them.
 func (t *Tensor) acquire(r *run) (*block, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return nil, fmt.Errorf("tensor %v: %w", t.typ, compute.ErrClosed)
+	data, ok := t.data.Acquire((*block).retain)
+	if !ok {
+		return nil, device.TensorClosed(t.typ)
 	}
 	if o := t.origin; o != nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if o.err != nil {
+			data.release()
 			return nil, fmt.Errorf("tensor %v was not computed: %w", t.typ, o.err)
 		}
 		if !o.done {
@@ -127,5 +89,5 @@ func (t *Tensor) acquire(r *run) (*block, error) {
 			o.waiting = append(o.waiting, r)
 		}
 	}
-	return t.data.retain(), nil
+	return data, nil
 }

@@ -3,12 +3,11 @@ package cuda
 import (
 	"fmt"
 	"math/bits"
-	"runtime"
-	"sync"
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/ptx/args"
 )
 
@@ -20,13 +19,10 @@ type Element interface {
 // Buffer is memory of a device for elements of one type, for kernels, copies and fills on any of its streams. It is safe for
 // concurrent use; the order of what the GPU does with its contents is up to streams.
 type Buffer[T Element] struct {
-	dev *Device
-	at  driver.Ptr
-	n   int
-
-	mu      sync.Mutex
-	block   *block // nil when closed
-	cleanup runtime.Cleanup
+	dev   *Device
+	at    driver.Ptr
+	n     int
+	block device.Handle[*block]
 }
 
 // Alloc returns a buffer of n elements, whose contents are not defined. It may be empty. Errors wrap compute.ErrOutOfMemory if
@@ -56,10 +52,10 @@ func reserve[T Element](d *Device, n int, get func(bytes uint64) error) error {
 	if err != nil {
 		return err
 	}
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return err
 	}
-	defer d.end()
+	defer d.life.End()
 	if err := d.enter(); err != nil {
 		return err
 	}
@@ -69,8 +65,8 @@ func reserve[T Element](d *Device, n int, get func(bytes uint64) error) error {
 
 // newBuffer takes over one use of the block.
 func newBuffer[T Element](d *Device, m *block, at driver.Ptr, n int) *Buffer[T] {
-	b := &Buffer[T]{dev: d, at: at, n: n, block: m}
-	b.cleanup = runtime.AddCleanup(b, func(m *block) { m.release() }, m) // a net under a forgotten Close
+	b := &Buffer[T]{dev: d, at: at, n: n}
+	b.block.Open(m, (*block).release)
 	return b
 }
 
@@ -102,9 +98,7 @@ func (b *Buffer[T]) Arg() args.Arg {
 	if b == nil {
 		return args.Arg{}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.block == nil {
+	if !b.block.IsOpen() {
 		return args.Closed()
 	}
 	return args.Ptr(uint64(b.at))
@@ -131,25 +125,17 @@ func (b *Buffer[T]) acquire(d *state) (*block, error) {
 	if d != nil && b.dev.state != d {
 		return nil, fmt.Errorf("buffer of %d elements: %w", b.n, compute.ErrForeignTensor)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.block == nil {
-		return nil, closedError(fmt.Sprintf("buffer of %d elements", b.n))
+	m, ok := b.block.Acquire((*block).retain)
+	if !ok {
+		return nil, device.Closed(fmt.Sprintf("buffer of %d elements", b.n))
 	}
-	return b.block.retain(), nil
+	return m, nil
 }
 
 // Close gives the memory back, for use after all that has been submitted to the device so far. It is idempotent.
 func (b *Buffer[T]) Close() error {
-	if b == nil {
-		return nil
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.block != nil {
-		b.cleanup.Stop()
-		b.block.release()
-		b.block = nil
+	if b != nil {
+		b.block.Close()
 	}
 	return nil
 }

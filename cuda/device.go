@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/device"
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // Device is an open GPU. It is safe for concurrent use.
@@ -27,27 +25,27 @@ type Device struct {
 // forgotten can be found unreachable.
 type state struct {
 	*primary
-	info     Info
-	log      *slog.Logger
-	caps     lower.Caps
-	large    uint64  // bytes of an input beyond which it does not go through pinned memory of its own
-	home     *Stream // that programs run on
-	captures *Stream // that programs are captured on; guarded by submit
-	pool     *pool
-	host     *hostPool
-	stager   *stager
-	loader   *loader
-	events   events
-	submit   sync.Mutex // one program at a time is put on the home stream
+	info          Info
+	log           *slog.Logger
+	caps          kit.Caps
+	large         uint64  // bytes of an input beyond which it does not go through pinned memory of its own
+	defaultStream *Stream // that programs run on
+	captures      *Stream // that programs are captured on; guarded by submit
+	pool          *pool
+	host          *hostPool
+	stager        *stager
+	loader        *loader
+	events        events
+	submit        sync.Mutex // one program at a time is put on the default stream
 
-	mu          sync.Mutex
-	closed      bool
-	holders     int // calls and runs that need the driver; it is closed when none is left
-	streams     map[*Stream]bool
-	modules     map[*Module]bool
-	graphs      map[*graph]bool
-	executables map[*executable]bool
-	stats       Stats
+	life        *device.Lifetime
+	streams     device.Children[*Stream]
+	modules     device.Children[*Module]
+	graphs      device.Children[*graph]
+	executables device.Children[*executable]
+
+	mu    sync.Mutex
+	stats Stats
 }
 
 // Stats counts what a device has done since it was opened.
@@ -135,11 +133,11 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 	}
 	grid := info.MaxGrid
 	d := &state{
-		primary: p, info: info, log: c.log, streams: map[*Stream]bool{}, modules: map[*Module]bool{},
-		graphs: map[*graph]bool{}, executables: map[*executable]bool{}, events: events{p: p}, large: largeInput,
-		caps: lower.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])},
+		primary: p, info: info, log: c.log, events: events{p: p}, large: largeInput,
+		caps: kit.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])},
 			Target: info.CodeTarget()},
 	}
+	d.life = device.NewLifetime("cuda", d.fault, d.teardown)
 	if err := d.start(c); err != nil {
 		d.teardown()
 		return nil, err
@@ -153,10 +151,10 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 
 // start makes what a device always has.
 func (d *state) start(c *config) (err error) {
-	if d.home, err = d.newStream(StreamOptions{}); err != nil {
+	if d.defaultStream, err = d.newStream(StreamOptions{}); err != nil {
 		return err
 	}
-	d.pool = newPool(d.primary, d.home.handle, c.memory)
+	d.pool = newPool(d.primary, d.defaultStream.handle, c.memory)
 	d.host = newHostPool(d.primary)
 	d.pool.relief, d.host.relief = d.dropIdle, d.dropIdle
 	if d.stager, err = newStager(d.primary, d.host); err != nil {
@@ -186,7 +184,7 @@ func (d *state) Synchronize() error {
 // them fails with compute.ErrClosed. Work in flight finishes and delivers its results, and a recording that is open can still be
 // submitted; the memory is freed after that. Close does not wait for it, and is idempotent.
 func (d *Device) Close() error {
-	d.state.close()
+	d.life.Close()
 	return nil
 }
 
@@ -194,77 +192,28 @@ func (d *Device) Close() error {
 // any, nothing is closed.
 func (d *state) forgotten() {
 	d.submit.Lock()
-	own := 1 // home
+	own := 1 // the default stream
 	if d.captures != nil {
 		own++
 	}
 	d.submit.Unlock()
-	d.mu.Lock()
-	used := len(d.streams) > own || len(d.modules)+len(d.graphs) > 0
-	d.mu.Unlock()
-	if !used {
-		d.close()
+	if d.streams.Len() <= own && d.modules.Len()+d.graphs.Len() == 0 {
+		d.life.Close()
 	}
 }
 
-func (d *state) close() {
-	d.mu.Lock()
-	first := !d.closed
-	d.closed = true
-	last := first && d.holders == 0
-	d.mu.Unlock()
-	if last {
-		d.teardown()
-	}
-}
-
-// begin reserves the driver for a call or a run; end gives it back.
-func (d *state) begin() error {
-	if err := d.hold(); err != nil {
-		return err
-	}
+// fault returns what has killed the context, or nil.
+func (d *state) fault() error {
 	if dead := d.poison.Load(); dead != nil {
-		d.end()
 		return dead
 	}
 	return nil
 }
 
-// hold is begin for calls that give something back, which a dead context takes as well.
-func (d *state) hold() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return closedError("cuda device")
-	}
-	d.holders++
-	return nil
-}
-
-// more is a further reservation by who has one, for work that goes on after the call.
-func (d *state) more() {
-	d.mu.Lock()
-	d.holders++
-	d.mu.Unlock()
-}
-
-func (d *state) end() {
-	d.mu.Lock()
-	d.holders--
-	last := d.closed && d.holders == 0
-	d.mu.Unlock()
-	if last {
-		d.teardown()
-	}
-}
-
 // dropIdle frees the graphs that compiled programs keep for their next runs. It reports whether there were any.
 func (d *state) dropIdle() bool {
-	d.mu.Lock()
-	all := slices.Collect(maps.Keys(d.executables))
-	d.mu.Unlock()
 	dropped := false
-	for _, e := range all {
+	for _, e := range d.executables.All() {
 		dropped = e.dropGraphs() || dropped
 	}
 	return dropped
@@ -272,23 +221,19 @@ func (d *state) dropIdle() bool {
 
 // teardown destroys everything. Nobody uses the device any more.
 func (d *state) teardown() {
-	d.mu.Lock()
-	streams, modules, graphs, executables := d.streams, d.modules, d.graphs, d.executables
-	d.streams, d.modules, d.graphs, d.executables, d.closed = nil, nil, nil, nil, true
-	d.mu.Unlock()
-	for e := range executables {
+	for _, e := range d.executables.All() {
 		e.dropGraphs()
 		e.plan.release()
 	}
-	for g := range graphs {
+	for _, g := range d.graphs.All() {
 		g.destroy()
 	}
 	d.enterDead()
 	var errs []error
-	for s := range streams {
+	for _, s := range d.streams.All() {
 		errs = append(errs, s.destroy())
 	}
-	for m := range modules {
+	for _, m := range d.modules.All() {
 		errs = append(errs, m.unload())
 	}
 	if d.loader != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -59,7 +60,7 @@ func TestDevicesShareAContext(t *testing.T) {
 	p := &program.Program{}
 	p.Read = []program.Slot{p.Add(f32(1), program.FromTensor)}
 	io := &program.IO{Tensors: []compute.Tensor{tensor}, Read: []any{make([]float32, 1)}}
-	require.ErrorIs(t, b.once(p, io).Await(t.Context()), compute.ErrForeignTensor)
+	require.ErrorIs(t, device.Once(b, p, io).Await(t.Context()), compute.ErrForeignTensor)
 	require.NoError(t, a.Close())
 	require.NoError(t, a.Close())
 	require.ErrorIs(t, a.Synchronize(), compute.ErrClosed)
@@ -95,7 +96,7 @@ func TestForgottenDevice(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	finished(t, submitted(t, begun(t, s)))
-	s.d.close()
+	s.d.life.Close()
 }
 
 func TestOptions(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
@@ -36,11 +37,7 @@ type executable struct {
 func newExecutable(dev *Device, pl *plan) *Executable {
 	e := &executable{d: dev.state, plan: pl}
 	x := &Executable{dev, e}
-	e.d.mu.Lock()
-	if e.d.executables != nil {
-		e.d.executables[e] = true
-	}
-	e.d.mu.Unlock()
+	e.d.executables.Add(e)
 	runtime.AddCleanup(x, func(e *executable) { e.close() }, e) // a net under a forgotten Close
 	return x
 }
@@ -52,13 +49,11 @@ func (x *Executable) Close() error {
 }
 
 func (e *executable) close() {
-	if e.d.hold() != nil {
+	if e.d.life.Hold() != nil {
 		return // the device has freed everything, or will
 	}
-	defer e.d.end()
-	e.d.mu.Lock()
-	delete(e.d.executables, e)
-	e.d.mu.Unlock()
+	defer e.d.life.End()
+	e.d.executables.Remove(e)
 	e.mu.Lock()
 	e.closed = true
 	if e.starting == 0 {
@@ -73,7 +68,7 @@ func (e *executable) begin() (warm bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return false, closedError("compiled program")
+		return false, device.Closed("compiled program")
 	}
 	e.starting++
 	e.runs++
@@ -93,18 +88,25 @@ type memory struct {
 	arena        *block
 	upload, read *hostBlock
 	kept         []*block // by the program's kept values; nil for those that are tensors or kept twice
-	tensors      []spotted
+	tensors      []located
 	clock        *clock    // nil for a run that nobody measures
 	scalars      []float32 // during a start
 }
 
-// spotted is a part of a block.
-type spotted struct {
+// located is a part of a block.
+type located struct {
 	block  *block
 	offset uint64
 }
 
-func (s spotted) ptr() driver.Ptr { return s.block.ptr + driver.Ptr(s.offset) }
+func (s located) retain() located {
+	s.block.retain()
+	return s
+}
+
+func (s located) release() { s.block.release() }
+
+func (s located) ptr() driver.Ptr { return s.block.ptr + driver.Ptr(s.offset) }
 
 // acquire reserves the memory of a run; the caller has entered the context.
 func (e *executable) acquire() (*memory, error) {
@@ -116,7 +118,7 @@ func (e *executable) acquire() (*memory, error) {
 			}
 		}
 		for i, s := range e.prog.Keep {
-			if pl := e.places[s]; pl.kind == inKept && pl.index == i {
+			if pl := e.allocations[s]; pl.kind == inRetained && pl.index == i {
 				if m.kept[i], err = e.d.pool.get(max(pl.bytes, 1)); err != nil {
 					return fmt.Errorf("result of shape %v: %w", e.prog.Values[s].Shape, err)
 				}
@@ -139,7 +141,7 @@ func (e *executable) acquire() (*memory, error) {
 	return m, nil
 }
 
-// release gives the memory of the device back, for work that the home stream does later, and that of the host, which nobody
+// release gives the memory of the device back, for work that the default stream does later, and that of the host, which nobody
 // must be using any more.
 func (m *memory) release() {
 	m.releaseDevice()
@@ -167,32 +169,28 @@ func (m *memory) releaseDevice() {
 }
 
 // where is the part of a block that a value has.
-func (e *executable) where(m *memory, s program.Slot) spotted {
-	switch p := e.places[s]; p.kind {
+func (e *executable) where(m *memory, s program.Slot) located {
+	switch p := e.allocations[s]; p.kind {
 	case inTensor:
 		return m.tensors[p.index]
-	case inKept:
-		return spotted{m.kept[p.index], 0}
+	case inRetained:
+		return located{m.kept[p.index], 0}
 	default:
-		return spotted{m.arena, p.at}
+		return located{m.arena, p.at}
 	}
 }
 
-func (e *executable) address(m *memory, s spot) driver.Ptr {
-	if s.place < len(e.prog.Values) {
-		return e.where(m, program.Slot(s.place)).ptr() + driver.Ptr(s.offset)
+func (e *executable) address(m *memory, s position) driver.Ptr {
+	if s.allocation < len(e.prog.Values) {
+		return e.where(m, program.Slot(s.allocation)).ptr() + driver.Ptr(s.offset)
 	}
-	return m.arena.ptr + driver.Ptr(e.places[s.place].at+s.offset)
+	return m.arena.ptr + driver.Ptr(e.allocations[s.allocation].at+s.offset)
 }
 
 // bindTensors takes hold of the tensors of a run.
 func (e *executable) bindTensors(m *memory, io *program.IO) error {
 	for i := range e.prog.Tensor {
-		t, ok := io.Tensors[i].(*Tensor)
-		if !ok || t.dev.state != e.d {
-			return fmt.Errorf("tensor %d of shape %v: %w", i, io.Tensors[i].Shape(), compute.ErrForeignTensor)
-		}
-		b, err := t.acquire()
+		b, err := io.Tensors[i].(*Tensor).acquire()
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", i, err)
 		}
@@ -214,13 +212,13 @@ func (e *executable) fillUpload(m *memory, io *program.IO) {
 	}
 }
 
-// stage brings the large inputs to the device, ahead of the program on the home stream. The caller has entered the context.
+// stage brings the large inputs to the device, ahead of the program on the default stream. The caller has entered the context.
 func (e *executable) stage(m *memory, io *program.IO) error {
 	for i, v := range e.prog.Host {
 		if !e.large[i] {
 			continue
 		}
-		if err := e.d.stager.upload(e.where(m, v).ptr(), program.Bytes(io.Host[i]), e.d.home.handle); err != nil {
+		if err := e.d.stager.upload(e.where(m, v).ptr(), program.Bytes(io.Host[i]), e.d.defaultStream.handle); err != nil {
 			return fmt.Errorf("input %d: %w", i, err)
 		}
 	}
@@ -238,7 +236,7 @@ func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
 		}
 	}
 	for i, v := range e.prog.Host {
-		if p := e.places[v]; p.kind != inArena && p.bytes > 0 && !e.large[i] {
+		if p := e.allocations[v]; p.kind != inArena && p.bytes > 0 && !e.large[i] {
 			r := d.drv.MemcpyHtoDAsync(e.where(m, v).ptr(), m.upload.pointer(e.uploadAt[i]), p.bytes, s)
 			if err := d.check("cuMemcpyHtoDAsync", r); err != nil {
 				return err
@@ -262,7 +260,7 @@ func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
 		return err
 	}
 	for i, v := range e.prog.Read {
-		if n := e.places[v].bytes; n > 0 {
+		if n := e.allocations[v].bytes; n > 0 {
 			r := d.drv.MemcpyDtoHAsync(m.read.pointer(e.readAt[i]), e.where(m, v).ptr(), n, s)
 			if err := d.check("cuMemcpyDtoHAsync", r); err != nil {
 				return err
@@ -293,11 +291,11 @@ func (e *executable) act(m *memory, a *action, s driver.Stream, capturing bool) 
 func (e *executable) patch(m *memory, a *action) error {
 	a.vary(m.scalars)
 	for _, q := range a.patches {
-		putAddress(a.launch.Params[q.at:], e.address(m, q.spot))
+		putAddress(a.launch.Params[q.at:], e.address(m, q.position))
 	}
 	for i := range a.maps {
 		t := &a.maps[i]
-		at := uint64(e.address(m, t.spot))
+		at := uint64(e.address(m, t.position))
 		if t.Address == at {
 			continue
 		}
@@ -350,9 +348,7 @@ func (e *executable) deliver(read *hostBlock, dst []any) {
 // keep makes the tensors of the kept values, nil if there are none.
 func (e *executable) keep(m *memory, dev *Device) (all []compute.Tensor) {
 	for _, s := range e.prog.Keep {
-		w := e.where(m, s)
-		w.block.retain()
-		all = append(all, newTensor(dev, e.prog.Values[s].Type, w))
+		all = append(all, newTensor(dev, e.prog.Values[s].Type, e.where(m, s).retain()))
 	}
 	return all
 }
@@ -374,5 +370,5 @@ func snapshot(m *memory) []driver.Ptr {
 }
 
 func sameTensors(a []driver.Ptr, m *memory) bool {
-	return slices.EqualFunc(a, m.tensors, func(p driver.Ptr, t spotted) bool { return p == t.ptr() })
+	return slices.EqualFunc(a, m.tensors, func(p driver.Ptr, t located) bool { return p == t.ptr() })
 }

@@ -133,8 +133,8 @@ func TestReplayReadsTensorsAnew(t *testing.T) {
 		require.NoError(t, err)
 		copy(h.Slice(), randomFloats(rng, 49))
 		c.in(t, func() {
-			c.drv.MemcpyHtoDAsync(at.ptr(), h.at, 4*49, c.home.handle)
-			c.drv.StreamSynchronize(c.home.handle)
+			c.drv.MemcpyHtoDAsync(at.ptr(), h.at, 4*49, c.defaultStream.handle)
+			c.drv.StreamSynchronize(c.defaultStream.handle)
 		})
 		require.NoError(t, h.Close())
 		io := chainIO(rng, 3, w)
@@ -153,7 +153,7 @@ func TestRunsOverlap(t *testing.T) {
 	x := compiled(t, d, p)
 	w := uploadRandom(t, d, rng, 7, 7)
 	for range 2 {
-		d.in(t, func() { g.shut(d.home.handle) })
+		d.in(t, func() { g.shut(d.defaultStream.handle) })
 		var ios []*program.IO
 		var futures []*compute.Future
 		for range 8 {

@@ -466,7 +466,7 @@ func TestStickyErrorInABatch(t *testing.T) {
 	fatal, err := bad.Compile(t.Context())
 	require.NoError(t, err)
 
-	d.in(t, func() { gate.shut(d.home.handle) })
+	d.in(t, func() { gate.shut(d.defaultStream.handle) })
 	first := fatal.Start()
 	behind := []*compute.Future{fine.Start(), fine.Start(), tensor.ReadAsync(make([]float32, 2))}
 	r := begun(t, s)
@@ -475,7 +475,7 @@ func TestStickyErrorInABatch(t *testing.T) {
 	beside := submitted(t, r)
 	recording := begun(t, c.stream(StreamOptions{}))
 	gate.mu.Lock()
-	gate.release[0]() // home alone
+	gate.release[0]() // the default stream alone
 	gate.release = gate.release[1:]
 	gate.mu.Unlock()
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 )
 
 // Capture is work that is recorded into a graph instead of being run. It is valid during [Stream.Capture] only, on its goroutine.
@@ -79,10 +80,10 @@ func (s *Stream) Capture(f func(c *Capture) error) (*Graph, error) {
 	if f == nil {
 		return nil, fmt.Errorf("capture: nil function: %w", compute.ErrArgument)
 	}
-	if err := s.d.begin(); err != nil {
+	if err := s.d.life.Begin(); err != nil {
 		return nil, err
 	}
-	defer s.d.end()
+	defer s.d.life.End()
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
@@ -140,9 +141,7 @@ func (s *Stream) capture(f func(c *Capture) error) (*graph, error) {
 		g.destroy()
 		return nil, err
 	}
-	d.mu.Lock()
-	d.graphs[g] = true
-	d.mu.Unlock()
+	d.graphs.Add(g)
 	return g, nil
 }
 
@@ -189,7 +188,7 @@ func (g *Graph) launch(r *Recording, drv driver.Driver, s driver.Stream) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return closedError("graph")
+		return device.Closed("graph")
 	}
 	if err := g.d.check("cuGraphLaunch", drv.GraphLaunch(g.exec, s)); err != nil {
 		return err
@@ -205,14 +204,14 @@ func (g *Graph) SetArgs(n Node, a ...Arg) error {
 	if n.graph == nil || n.graph != g.capture {
 		return fmt.Errorf("node of another graph: %w", compute.ErrArgument)
 	}
-	if err := g.d.begin(); err != nil {
+	if err := g.d.life.Begin(); err != nil {
 		return err
 	}
-	defer g.d.end()
+	defer g.d.life.End()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return closedError("graph")
+		return device.Closed("graph")
 	}
 	x := &g.nodes[n.index]
 	if x.launch.Cluster != ([3]uint32{}) {
@@ -239,15 +238,11 @@ func (g *Graph) Close() error {
 }
 
 func (g *graph) close() {
-	if g.d.hold() != nil {
+	if g.d.life.Hold() != nil {
 		return // the device has closed it, or will
 	}
-	defer g.d.end()
-	g.d.mu.Lock()
-	own := g.d.graphs[g]
-	delete(g.d.graphs, g)
-	g.d.mu.Unlock()
-	if own {
+	defer g.d.life.End()
+	if g.d.graphs.Remove(g) {
 		g.mu.Lock()
 		g.closed = true
 		g.mu.Unlock()

@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // everyKernel loads all kernels of the catalogue.
 func everyKernel(t *testing.T, d *Device) map[string]*Kernel {
 	all := map[string]*Kernel{}
-	for _, f := range lower.Families() {
+	for _, f := range kit.Families() {
 		m, err := d.loader.families[f.Name].get(d.loader)
 		require.NoError(t, err, f.Name)
 		for _, k := range f.Kernels {
@@ -31,7 +31,7 @@ func TestHardwareAttributes(t *testing.T) {
 	all := everyKernel(t, d)
 	require.NotEmpty(t, all)
 	blocks := map[string][3]uint32{}
-	for _, f := range lower.Families() {
+	for _, f := range kit.Families() {
 		for _, k := range f.Kernels {
 			blocks[f.Name+"/"+k.Name] = [3]uint32{uint32(k.Block[0]), uint32(k.Block[1]), uint32(k.Block[2])}
 		}

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/device"
 )
 
 // HostBuffer is pinned memory of the host for elements of one type, from and to which streams copy without a detour. It is safe
@@ -67,7 +68,7 @@ func (b *HostBuffer[T]) acquire(d *state) (*hostBlock, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.block == nil {
-		return nil, closedError(fmt.Sprintf("host buffer of %d elements", b.n))
+		return nil, device.Closed(fmt.Sprintf("host buffer of %d elements", b.n))
 	}
 	return b.block.retain(), nil
 }

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/device"
 )
 
 // hostPool is pinned memory of the host. What is put back can be handed out again at once: whoever does it knows that the GPU
@@ -66,7 +67,7 @@ func (m *hostPool) get(bytes uint64) (*hostBlock, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return nil, closedError("pinned memory")
+		return nil, device.Closed("pinned memory")
 	}
 	s, err := m.arena.get(bytes, 0)
 	if err != nil {
@@ -121,7 +122,7 @@ func (m *hostPool) trim() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return closedError("pinned memory")
+		return device.Closed("pinned memory")
 	}
 	return m.arena.trim()
 }

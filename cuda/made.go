@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // madeMost is how many kernels that were made for expressions stay loaded though no program has them any more.
@@ -29,7 +29,7 @@ func newMade() *made {
 }
 
 // find returns those of the kernels that are loaded, by name, and adds the others to missing. It retains the modules.
-func (m *made) find(wanted map[string]*lower.Kernel) (found map[string]*Kernel, missing []*lower.Kernel) {
+func (m *made) find(wanted map[string]*kit.Kernel) (found map[string]*Kernel, missing []*kit.Kernel) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	found = map[string]*Kernel{}
@@ -76,7 +76,7 @@ func (m *made) forget(x driver.Module) {
 
 // madeKernels brings kernels to the device that were made on demand: those that are not there as one module, so that the
 // driver's compiler is called once. The caller releases the modules of those returned.
-func (l *loader) madeKernels(wanted map[string]*lower.Kernel) (map[string]*Kernel, error) {
+func (l *loader) madeKernels(wanted map[string]*kit.Kernel) (map[string]*Kernel, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
@@ -104,8 +104,8 @@ func (l *loader) madeKernels(wanted map[string]*lower.Kernel) (map[string]*Kerne
 	return found, nil
 }
 
-func (l *loader) openMade(kernels []*lower.Kernel) (*Module, error) {
-	s, err := lower.Made(kernels...)
+func (l *loader) openMade(kernels []*kit.Kernel) (*Module, error) {
+	s, err := kit.JITModule(kernels...)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 )
 
 // Memory is how a device's memory is used: counts, and sizes in bytes. InUse, Pending and Cached together are what the device
@@ -41,10 +42,10 @@ type HostMemory struct {
 
 // Memory returns the state of the device's memory.
 func (d *Device) Memory() (Memory, error) {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return Memory{}, err
 	}
-	defer d.end()
+	defer d.life.End()
 	if err := d.enter(); err != nil {
 		return Memory{}, err
 	}
@@ -57,10 +58,10 @@ func (d *Device) Memory() (Memory, error) {
 // Trim gives memory that is kept for reuse, by compiled programs too, back to the driver. It waits until the GPU is done with
 // what was closed.
 func (d *Device) Trim() error {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return err
 	}
-	defer d.end()
+	defer d.life.End()
 	if err := d.enter(); err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (m *pool) memory() (Memory, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return Memory{}, closedError("device memory")
+		return Memory{}, device.Closed("device memory")
 	}
 	if err := m.collect(); err != nil {
 		return Memory{}, err

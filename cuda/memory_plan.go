@@ -5,7 +5,8 @@ import (
 
 	"github.com/wavelane/wavelane/internal/memplan"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // arrange gives every value its place: in the arena of a run, where memory whose last reader has run serves again, unless the
@@ -14,25 +15,25 @@ import (
 func (pl *plan) arrange(uses []memplan.Use, large uint64) {
 	p := pl.prog
 	for i, v := range p.Values {
-		pl.places[i].bytes = uint64(v.Bytes())
+		pl.allocations[i].bytes = uint64(v.Bytes())
 	}
 	for i, s := range p.Tensor {
-		pl.places[s].kind, pl.places[s].index = inTensor, i
+		pl.allocations[s].kind, pl.allocations[s].index = inTensor, i
 	}
-	for i, home := range pl.homes {
-		if home != program.Slot(i) {
-			pl.places[i].kind, pl.places[i].index = inTensor, pl.places[home].index
+	for i, at := range pl.storage {
+		if at != program.Slot(i) {
+			pl.allocations[i].kind, pl.allocations[i].index = inTensor, pl.allocations[at].index
 		}
 	}
 	for i, s := range p.Keep {
-		if pl.places[s].kind == inArena {
-			pl.places[s].kind, pl.places[s].index = inKept, i
+		if pl.allocations[s].kind == inArena {
+			pl.allocations[s].kind, pl.allocations[s].index = inRetained, i
 		}
 	}
-	d := memplan.Demand{Bytes: make([]int, len(p.Values)), After: p.Read, Steps: uses, Align: lower.Align, Apart: p.Apart}
+	d := memplan.Demand{Bytes: make([]int, len(p.Values)), After: p.Read, Steps: uses, Align: kit.Align, NoReuse: p.NoReuse}
 	for s := range d.Bytes {
-		if pl.places[s].kind == inArena {
-			d.Bytes[s] = int(max(pl.places[s].bytes, 1)) // an address of their own also for empty ones
+		if pl.allocations[s].kind == inArena {
+			d.Bytes[s] = int(max(pl.allocations[s].bytes, 1)) // an address of their own also for empty ones
 		}
 	}
 	for _, u := range uses {
@@ -43,7 +44,7 @@ func (pl *plan) arrange(uses []memplan.Use, large uint64) {
 	// Inputs lie one behind the other, here and in the staging memory, so that one copy brings them; large ones behind them.
 	var behind []program.Slot
 	for _, s := range p.Host {
-		x := &pl.places[s]
+		x := &pl.allocations[s]
 		pl.large = append(pl.large, x.bytes > large)
 		switch {
 		case x.kind != inArena:
@@ -58,12 +59,12 @@ func (pl *plan) arrange(uses []memplan.Use, large uint64) {
 	a := d.Arena()
 	pl.arena, pl.fullest = uint64(a.Peak), a.Step
 	for s, at := range a.Values {
-		pl.places[s].at = uint64(max(at, 0))
+		pl.allocations[s].at = uint64(max(at, 0))
 	}
 	next := len(p.Values)
 	for _, step := range a.Scratch {
 		for _, at := range step {
-			pl.places[next].at = uint64(at)
+			pl.allocations[next].at = uint64(at)
 			next++
 		}
 	}
@@ -85,9 +86,9 @@ func (pl *plan) dropCopies() {
 	}
 }
 
-// same reports whether two spots are one.
-func (pl *plan) same(a, b spot) bool {
-	x, y := pl.places[a.place], pl.places[b.place]
+// same reports whether two positions are one.
+func (pl *plan) same(a, b position) bool {
+	x, y := pl.allocations[a.allocation], pl.allocations[b.allocation]
 	return x.kind == inArena && y.kind == inArena && x.at+a.offset == y.at+b.offset
 }
 
@@ -95,7 +96,7 @@ func (pl *plan) same(a, b spot) bool {
 func (pl *plan) layStaging() {
 	pl.upload = pl.inputs
 	for i, s := range pl.prog.Host {
-		x := &pl.places[s]
+		x := &pl.allocations[s]
 		at := x.at
 		if x.kind != inArena && !pl.large[i] {
 			at = pl.upload
@@ -105,18 +106,18 @@ func (pl *plan) layStaging() {
 	}
 	for _, s := range pl.prog.Read {
 		pl.readAt = append(pl.readAt, pl.read)
-		pl.read += aligned(pl.places[s].bytes)
+		pl.read += aligned(pl.allocations[s].bytes)
 	}
 }
 
 // use is what a step does with memory. What it changes in place, or only copies, stays where it is if nobody else needs it, and
 // so may what is computed element by element.
-func use(p *program.Program, s *program.Step, l lower.Lowering) memplan.Use {
+func use(p *program.Program, s *program.Step, l kit.Lowering) memplan.Use {
 	u := memplan.Use{In: s.In, Out: s.Out, Scratch: slices.Clone(l.Scratch)}
 	for k := range s.Entry.Updates {
 		u.Over = append(u.Over, []program.Slot{s.In[k]})
 	}
-	if operands := lower.InPlace(s); operands != nil {
+	if operands := ptxkernels.InPlace(s); operands != nil {
 		u.Over = make([][]program.Slot, len(s.Out))
 		for k, out := range s.Out {
 			for _, i := range operands {
@@ -129,7 +130,7 @@ func use(p *program.Program, s *program.Step, l lower.Lowering) memplan.Use {
 	if len(l.Actions) == 1 && l.Actions[0].Copy != nil {
 		c := l.Actions[0].Copy
 		whole := c.From.Offset == 0 && c.To.Offset == 0 && c.Bytes == p.Values[s.Out[0]].Bytes() && c.Bytes == p.Values[s.In[c.From.Index]].Bytes()
-		if c.From.Role == lower.Operand && c.To.Role == lower.Result && whole {
+		if c.From.Role == kit.Operand && c.To.Role == kit.Result && whole {
 			u.Over = [][]program.Slot{{s.In[c.From.Index]}}
 		}
 	}
@@ -137,7 +138,7 @@ func use(p *program.Program, s *program.Step, l lower.Lowering) memplan.Use {
 }
 
 // aligned is the room that so many bytes take.
-func aligned(n uint64) uint64 { return (n + lower.Align - 1) &^ (lower.Align - 1) }
+func aligned(n uint64) uint64 { return (n + kit.Align - 1) &^ (kit.Align - 1) }
 
 // Memory implements program.Sized.
 func (e *executable) Memory() program.Memory {

@@ -10,7 +10,7 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/memplan"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // randomProgram draws values of all sources and steps that read any of them, and scratch memory for each step.
@@ -52,7 +52,7 @@ type extent struct {
 
 func disjoint(t require.TestingT, all []extent) {
 	for i, a := range all {
-		require.Zero(t, a.at%lower.Align, a.what)
+		require.Zero(t, a.at%kit.Align, a.what)
 		for _, b := range all[:i] {
 			require.False(t, a.n > 0 && b.n > 0 && a.at < b.at+b.n && b.at < a.at+a.n, "%v and %v", a, b)
 		}
@@ -64,10 +64,10 @@ func TestArrange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, scratch := randomProgram(t)
 		large := rapid.SampledFrom([]uint64{0, 1000, 1 << 40}).Draw(t, "large")
-		pl := &plan{prog: p, places: make([]place, len(p.Values))}
+		pl := &plan{prog: p, allocations: make([]allocation, len(p.Values))}
 		for _, step := range scratch {
 			for _, n := range step {
-				pl.places = append(pl.places, place{bytes: uint64(n)})
+				pl.allocations = append(pl.allocations, allocation{bytes: uint64(n)})
 			}
 		}
 		var uses []memplan.Use
@@ -97,7 +97,7 @@ func TestArrange(t *testing.T) {
 		for _, s := range p.Read {
 			last[s] = len(p.Steps)
 		}
-		value := func(s int) extent { return extent{pl.places[s].at, uint64(p.Values[s].Bytes()), "value"} }
+		value := func(s int) extent { return extent{pl.allocations[s].at, uint64(p.Values[s].Bytes()), "value"} }
 		sum := uint64(0)
 		for s := range p.Values {
 			want := inArena
@@ -105,10 +105,10 @@ func TestArrange(t *testing.T) {
 			case tensor[program.Slot(s)]:
 				want = inTensor
 			case kept[program.Slot(s)]:
-				want = inKept
+				want = inRetained
 			}
-			require.Equal(t, want, pl.places[s].kind)
-			require.EqualValues(t, p.Values[s].Bytes(), pl.places[s].bytes)
+			require.Equal(t, want, pl.allocations[s].kind)
+			require.EqualValues(t, p.Values[s].Bytes(), pl.allocations[s].bytes)
 			if want == inArena {
 				e := value(s)
 				require.LessOrEqual(t, e.at+e.n, pl.arena)
@@ -119,13 +119,13 @@ func TestArrange(t *testing.T) {
 		for i := -1; i <= len(p.Steps); i++ {
 			var live []extent
 			for s := range p.Values {
-				if pl.places[s].kind == inArena && born[s] <= i && (last[s] >= i || i < 0) {
+				if pl.allocations[s].kind == inArena && born[s] <= i && (last[s] >= i || i < 0) {
 					live = append(live, value(s))
 				}
 			}
 			if i >= 0 && i < len(p.Steps) {
 				for range scratch[i] {
-					x := pl.places[next]
+					x := pl.allocations[next]
 					require.LessOrEqual(t, x.at+x.bytes, pl.arena)
 					live = append(live, extent{x.at, x.bytes, "scratch"})
 					sum += aligned(max(x.bytes, 1))
@@ -142,7 +142,7 @@ func TestArrange(t *testing.T) {
 		// One copy brings all inputs that are not large; the staging memory has the same order.
 		var staged []extent
 		for i, s := range p.Host {
-			x := pl.places[s]
+			x := pl.allocations[s]
 			require.Equal(t, x.bytes > large, pl.large[i])
 			if pl.large[i] {
 				require.True(t, x.kind != inArena || x.at >= pl.inputs)
@@ -158,8 +158,8 @@ func TestArrange(t *testing.T) {
 		disjoint(t, staged)
 		var results []extent
 		for i, s := range p.Read {
-			results = append(results, extent{pl.readAt[i], pl.places[s].bytes, "result"})
-			require.LessOrEqual(t, pl.readAt[i]+pl.places[s].bytes, pl.read)
+			results = append(results, extent{pl.readAt[i], pl.allocations[s].bytes, "result"})
+			require.LessOrEqual(t, pl.readAt[i]+pl.allocations[s].bytes, pl.read)
 		}
 		disjoint(t, results)
 	})
@@ -201,7 +201,7 @@ func TestInPlace(t *testing.T) {
 	last := with(t, p, "add", program.Attr{}, out[1], out[0])
 	p.Read = []program.Slot{last, out[0]}
 	q := *p
-	q.Apart = true
+	q.NoReuse = true
 	exec, apart := compiled(t, d, p), compiled(t, d, &q)
 	for range 4 { // also as a graph
 		io := &program.IO{Host: []any{randomFloats(rng, n), randomFloats(rng, 40)}, Read: []any{make([]float32, n), make([]float32, n)}}
@@ -209,7 +209,7 @@ func TestInPlace(t *testing.T) {
 		require.Equal(t, direct(t, d, &q, io), io.Read)
 	}
 	// Softmax leaves its operand alone, which is read later: two tensors are there at most.
-	require.LessOrEqual(t, exec.Memory().Peak, 2*4*n+4*lower.Align)
+	require.LessOrEqual(t, exec.Memory().Peak, 2*4*n+4*kit.Align)
 	require.Greater(t, apart.Memory().Peak, 6*4*n)
 	require.NoError(t, exec.Close())
 	require.NoError(t, apart.Close())

@@ -361,7 +361,7 @@ func TestOutOfMemoryReclaims(t *testing.T) {
 	g := newGate(t, d)
 	a, err := Alloc[byte](d, 20<<20)
 	require.NoError(t, err)
-	d.in(t, func() { g.shut(d.home.handle) })
+	d.in(t, func() { g.shut(d.defaultStream.handle) })
 	require.NoError(t, a.Close())
 	m0, err := d.Memory()
 	require.NoError(t, err)
@@ -410,7 +410,7 @@ func TestMemoryOfDeadContext(t *testing.T) {
 	require.NoError(t, err)
 	h, err := AllocHost[uint32](d, 256)
 	require.NoError(t, err)
-	d.in(t, func() { newGate(t, d).move(d.home.handle, 64, b.at) }) // nothing is there
+	d.in(t, func() { newGate(t, d).move(d.defaultStream.handle, 64, b.at) }) // nothing is there
 	require.ErrorIs(t, d.Synchronize(), ErrContextPoisoned)
 	_, err = Alloc[uint32](d, 1)
 	require.ErrorIs(t, err, compute.ErrDeviceLost)

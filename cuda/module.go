@@ -7,6 +7,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
@@ -78,18 +79,16 @@ func (d *state) load(m *ir.Module, text []byte, opts []LoadOption) (*Module, err
 			return nil, fmt.Errorf("module %s: %w", s.name, err)
 		}
 	}
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
-	defer d.end()
+	defer d.life.End()
 	x, err := d.loader.open(s)
 	if err != nil {
 		return nil, err
 	}
 	x.d = d
-	d.mu.Lock()
-	d.modules[x] = true
-	d.mu.Unlock()
+	d.modules.Add(x)
 	return x, nil
 }
 
@@ -189,15 +188,11 @@ func listed(names []string) string {
 // module is unloaded when the device is closed.
 func (m *Module) Close() error {
 	d := m.d
-	if d.hold() != nil {
+	if d.life.Hold() != nil {
 		return nil // the device has closed it, or will
 	}
-	defer d.end()
-	d.mu.Lock()
-	own := d.modules[m]
-	delete(d.modules, m)
-	d.mu.Unlock()
-	if !own {
+	defer d.life.End()
+	if !d.modules.Remove(m) {
 		return nil
 	}
 	m.closed.Store(true)
@@ -218,7 +213,7 @@ func (m *Module) retain() error {
 	for {
 		n := m.holders.Load()
 		if n <= 0 || m.closed.Load() {
-			return closedError("module " + m.name)
+			return device.Closed("module " + m.name)
 		}
 		if m.holders.CompareAndSwap(n, n+1) {
 			return nil
@@ -236,13 +231,13 @@ func (m *Module) release() {
 // use begins a call of the driver about the module, which leave ends.
 func (m *Module) use() (leave func(), err error) {
 	if m.d != nil {
-		if err := m.d.begin(); err != nil {
+		if err := m.d.life.Begin(); err != nil {
 			return nil, err
 		}
 	}
 	end := func() {
 		if m.d != nil {
-			m.d.end()
+			m.d.life.End()
 		}
 	}
 	if err := m.retain(); err != nil {

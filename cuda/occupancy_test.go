@@ -10,7 +10,8 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
 	"github.com/wavelane/wavelane/ptx/analyze"
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/lower"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/roofline"
 )
 
@@ -24,8 +25,8 @@ func TestOccupancyAgrees(t *testing.T) {
 	compared := 0
 	architectures := []int{80, 86, 89, 90, 100, 120}
 	analysed := map[string]int{} // where the analyser itself is asked: it takes its time
-	var chosen []*lower.Kernel
-	families := lower.Families()
+	var chosen []*kit.Kernel
+	families := kit.Families()
 	for _, i := range r.Perm(len(families))[:8] {
 		f := families[i]
 		c := f.Kernels[r.IntN(len(f.Kernels))]

@@ -64,14 +64,14 @@ func bothOpen(a, b *Device, f func() error) error {
 	if a.drv != b.drv {
 		return fmt.Errorf("devices of different drivers: %w", compute.ErrForeignTensor)
 	}
-	if err := a.begin(); err != nil {
+	if err := a.life.Begin(); err != nil {
 		return err
 	}
-	defer a.end()
-	if err := b.begin(); err != nil {
+	defer a.life.End()
+	if err := b.life.Begin(); err != nil {
 		return err
 	}
-	defer b.end()
+	defer b.life.End()
 	return f()
 }
 
@@ -102,7 +102,7 @@ func (p peer[T]) keptBy(w *work) error {
 	if d.drv != w.s.d.drv {
 		err = fmt.Errorf("devices of different drivers: %w", compute.ErrForeignTensor)
 	} else {
-		err = d.begin()
+		err = d.life.Begin()
 	}
 	if err != nil {
 		m.release()
@@ -116,7 +116,7 @@ func (p peer[T]) keptBy(w *work) error {
 // reservation keeps a device open.
 type reservation struct{ d *state }
 
-func (r reservation) release() { r.d.end() }
+func (r reservation) release() { r.d.life.End() }
 
 // copyPeer makes the stream wait for the streams of the source's device.
 func (w *work) copyPeer(dst, src driver.Ptr, from *state, bytes uint64) error {

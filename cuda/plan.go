@@ -7,25 +7,27 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/memplan"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx/lower"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
-	prog    *program.Program
-	homes   []program.Slot // by value: in whose place it lies, see program.Program.Homes
-	modules []*Module      // of users' kernels and those made on demand, retained
-	actions []action
-	ends    []int   // how many actions there are after each step
-	places  []place // of the values, then of scratch memory
+	prog        *program.Program
+	storage     []program.Slot // by value: where it is stored, see program.Program.Storage
+	modules     []*Module      // of users' kernels and those made on demand, retained
+	actions     []action
+	ends        []int        // how many actions there are after each step
+	allocations []allocation // of the values, then of scratch memory
 
 	scalars  []float32 // of a run that is given none, see program.IO.Scalars
 	fixed    bool      // it makes no graph, because that could not be given the scalars of a run
 	arena    uint64    // bytes of the memory of a run
 	fullest  int       // step during which most of it is in use, −1 if there is none
 	inputs   uint64    // bytes at its beginning that one copy fills
-	large    []bool    // by host value: it is copied in pieces, and has no place in the staging memory
+	large    []bool    // by host value: it is copied in pieces, and is not in the staging memory
 	uploadAt []uint64  // where each other host value lies in the staging memory; below inputs those that the one copy brings
 	upload   uint64    // bytes of that
 	readAt   []uint64  // where each result lies in its staging memory
@@ -36,20 +38,20 @@ type plan struct {
 // stager's, and starting a run takes as long as the copy.
 const largeInput = 64 << 20
 
-// place is where a value lies.
-type place struct {
-	kind  placeKind
+// allocation is where a value lies.
+type allocation struct {
+	kind  allocationKind
 	at    uint64 // in the arena
-	index int    // among the program's tensors or kept values
+	index int    // among the program's tensors or retained outputs
 	bytes uint64
 }
 
-type placeKind uint8
+type allocationKind uint8
 
 const (
-	inArena placeKind = iota
+	inArena allocationKind = iota
 	inTensor
-	inKept // memory of its own, which outlives the run
+	inRetained // memory of its own, which outlives the run
 )
 
 // action is a launch, a copy or a fill.
@@ -62,7 +64,7 @@ type action struct {
 	maps     []mapPatch
 	scalars  []scalarPatch
 	staged   uint64 // where the staging memory has the word to upload
-	from, to spot
+	from, to position
 	n        uint64 // bytes of a copy, words of a fill
 	word     uint32
 }
@@ -79,7 +81,7 @@ const (
 // patch is an address in a parameter block.
 type patch struct {
 	at int
-	spot
+	position
 }
 
 // scalarPatch is a number in a parameter block, or the word of a fill, that differs from run to run.
@@ -94,10 +96,10 @@ type mapPatch struct {
 	tensormap.Map
 }
 
-// spot is a position in a place.
-type spot struct {
-	place  int
-	offset uint64
+// position is an offset in an allocation.
+type position struct {
+	allocation int
+	offset     uint64
 }
 
 // Executor is for package batch. It has no use outside of this module.
@@ -106,10 +108,10 @@ func (d *Device) Executor() program.Executor { return d }
 // Compile validates a program and prepares it: code and memory plan. Errors wrap compute.ErrUnsupported, compute.ErrTooLarge,
 // compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
 func (d *Device) Compile(p *program.Program) (program.Executable, error) {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
-	defer d.end()
+	defer d.life.End()
 	pl, err := d.plan(p)
 	if err != nil {
 		return nil, err
@@ -121,7 +123,7 @@ func (d *state) plan(p *program.Program) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, homes: p.Homes(), places: make([]place, len(p.Values)), scalars: p.Recorded()}
+	pl := &plan{prog: p, storage: p.Storage(), allocations: make([]allocation, len(p.Values)), scalars: p.Recorded()}
 	steps, kernels, err := d.lowerAll(p)
 	if err != nil {
 		return nil, err
@@ -149,8 +151,8 @@ func (d *state) plan(p *program.Program) (*plan, error) {
 }
 
 // lowerAll is the code of all steps, and those of its kernels that were made on demand, by name; the caller releases their modules.
-func (d *state) lowerAll(p *program.Program) ([]lower.Lowering, map[string]*Kernel, error) {
-	steps, wanted := make([]lower.Lowering, len(p.Steps)), map[string]*lower.Kernel{}
+func (d *state) lowerAll(p *program.Program) ([]kit.Lowering, map[string]*Kernel, error) {
+	steps, wanted := make([]kit.Lowering, len(p.Steps)), map[string]*kit.Kernel{}
 	for i := range p.Steps {
 		var err error
 		if steps[i], err = d.lower(p, &p.Steps[i]); err != nil {
@@ -182,15 +184,15 @@ func stepName(s *program.Step) string {
 }
 
 // lower returns the code of a step of the catalogue; a user's kernel has its code already.
-func (d *state) lower(p *program.Program, s *program.Step) (lower.Lowering, error) {
+func (d *state) lower(p *program.Program, s *program.Step) (kit.Lowering, error) {
 	if s.Kernel != nil {
-		return lower.Lowering{}, nil
+		return kit.Lowering{}, nil
 	}
-	return lower.Lower(s, p.Types(s.In), p.Types(s.Out), &d.caps, nil)
+	return ptxkernels.Lower(s, p.Types(s.In), p.Types(s.Out), &d.caps, nil)
 }
 
 // addStep appends the actions of a step.
-func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l lower.Lowering, made map[string]*Kernel) error {
+func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l kit.Lowering, made map[string]*Kernel) error {
 	if s.Kernel != nil {
 		a, err := d.custom(pl, p, s)
 		if err != nil {
@@ -199,22 +201,22 @@ func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l lower.L
 		pl.actions = append(pl.actions, a)
 		return nil
 	}
-	first := len(pl.places) // of the step's scratch memory
+	first := len(pl.allocations) // of the step's scratch memory
 	for _, n := range l.Scratch {
-		pl.places = append(pl.places, place{bytes: uint64(n)})
+		pl.allocations = append(pl.allocations, allocation{bytes: uint64(n)})
 	}
-	locate := func(b lower.Buffer) spot {
+	locate := func(b kit.Buffer) position {
 		switch b.Role {
-		case lower.Operand:
-			return spot{int(s.In[b.Index]), uint64(b.Offset)}
-		case lower.Result:
-			return spot{int(s.Out[b.Index]), uint64(b.Offset)}
+		case kit.Operand:
+			return position{int(s.In[b.Index]), uint64(b.Offset)}
+		case kit.Result:
+			return position{int(s.Out[b.Index]), uint64(b.Offset)}
 		}
-		return spot{first + b.Index, uint64(b.Offset)}
+		return position{first + b.Index, uint64(b.Offset)}
 	}
 	for k := range s.Entry.Updates {
-		if n := p.Values[s.In[k]].Bytes(); n > 0 && pl.homes[s.In[k]] != pl.homes[s.Out[k]] {
-			pl.actions = append(pl.actions, action{kind: copying, from: spot{place: int(s.In[k])}, to: spot{place: int(s.Out[k])}, n: uint64(n)})
+		if n := p.Values[s.In[k]].Bytes(); n > 0 && pl.storage[s.In[k]] != pl.storage[s.Out[k]] {
+			pl.actions = append(pl.actions, action{kind: copying, from: position{allocation: int(s.In[k])}, to: position{allocation: int(s.Out[k])}, n: uint64(n)})
 		}
 	}
 	for _, x := range l.Actions {
@@ -274,9 +276,9 @@ func (d *state) custom(pl *plan, p *program.Program, s *program.Step) (action, e
 			}
 			continue
 		}
-		where := spot{place: int(s.Out[0])}
+		where := position{allocation: int(s.Out[0])}
 		if slot != resultSlot {
-			where.place = int(s.In[slot])
+			where.allocation = int(s.In[slot])
 		}
 		a.patches = append(a.patches, patch{k.layout.Param(i).Offset, where})
 	}
@@ -331,5 +333,5 @@ func (k *Kernel) Check(in []program.Type, out program.Type, a program.Attr) erro
 
 // Fuses reports whether the device computes a step with expressions in one kernel; see program.Fuser.
 func (d *Device) Fuses(s *program.Step, in, out []program.Type) bool {
-	return lower.Fuses(s, in, out, &d.caps)
+	return ptxkernels.Fuses(s, in, out, &d.caps)
 }

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/lower"
 )
 
 // abreast is how many modules are compiled at a time.
@@ -19,14 +19,14 @@ const abreast = 4
 // [Device.Preload]. Opening a device loads none: to write the text of all families takes half a second of one core, once per
 // process, and on the software GPU, which parses it, as long again: programs that use few of them need not wait for that.
 type family struct {
-	of     *lower.Family
+	of     *kit.Family
 	loaded atomic.Pointer[Module]
 	mu     sync.Mutex // held by who loads it
 }
 
 func newFamilies() map[string]*family {
 	all := map[string]*family{}
-	for _, f := range lower.Families() {
+	for _, f := range kit.Families() {
 		all[f.Name] = &family{of: f}
 	}
 	return all
@@ -61,7 +61,7 @@ func (f *family) get(l *loader) (*Module, error) {
 
 // catalogueKernel is a kernel of the catalogue on the device. It may load the kernel's family: it is for preparations, such as
 // compiling a program, never for a run.
-func (d *state) catalogueKernel(k *lower.Kernel) (driver.Function, error) {
+func (d *state) catalogueKernel(k *kit.Kernel) (driver.Function, error) {
 	m, err := d.loader.families[k.Family].get(d.loader)
 	if err != nil {
 		return 0, err
@@ -72,10 +72,10 @@ func (d *state) catalogueKernel(k *lower.Kernel) (driver.Function, error) {
 // Preload loads all kernels of the catalogue, and modules of one's own, several at a time, so that programs compile without
 // waiting for the driver's compiler. It returns the modules in the order given. If ctx ends or one fails, none stays loaded.
 func (d *Device) Preload(ctx context.Context, modules ...*ir.Module) ([]*Module, error) {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
-	defer d.end()
+	defer d.life.End()
 	own := make([]*Module, len(modules))
 	var work []func() error
 	for _, f := range d.loader.families {

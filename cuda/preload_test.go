@@ -16,7 +16,8 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/lower"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
@@ -31,7 +32,7 @@ func TestPreloadLoadsTheCatalogue(t *testing.T) {
 	own, err := d.Preload(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, own)
-	families := lower.Families()
+	families := kit.Families()
 	require.NotEmpty(t, families)
 	n := 0
 	for _, f := range families {
@@ -103,7 +104,7 @@ func TestPreloadLoadsModules(t *testing.T) {
 func TestFamilyLoadsOnce(t *testing.T) {
 	fail := &injector{}
 	d, g := openSoft(t, softgpu.Config{Inject: fail.next})
-	k := lower.Families()[0].Kernels[0]
+	k := kit.Families()[0].Kernels[0]
 	fail.set("ModuleLoadData", driver.OutOfMemory)
 	_, err := d.catalogueKernel(k)
 	require.ErrorIs(t, err, compute.ErrOutOfMemory)

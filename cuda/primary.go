@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
@@ -181,6 +180,3 @@ func (h *history) last() []LaunchRecord {
 	}
 	return all
 }
-
-// closedError is what later use of something closed returns.
-func closedError(what string) error { return fmt.Errorf("%s: %w", what, compute.ErrClosed) }

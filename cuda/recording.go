@@ -10,6 +10,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 )
 
 // Recorder takes work for a stream: a [*Recording] or a [*Capture].
@@ -60,9 +61,9 @@ func (w *work) enter() error {
 // over is the error of work that takes no more.
 func (w *work) over() error {
 	if w.capturing {
-		return closedError("the capture is over")
+		return device.Closed("the capture is over")
 	}
-	return closedError("the recording is submitted")
+	return device.Closed("the recording is submitted")
 }
 
 // note keeps the first error.
@@ -166,11 +167,11 @@ func (r *Recording) recorder() *work {
 
 // Begin begins a recording.
 func (s *Stream) Begin() (*Recording, error) {
-	if err := s.d.begin(); err != nil {
+	if err := s.d.life.Begin(); err != nil {
 		return nil, err
 	}
 	if err := s.begin(); err != nil {
-		s.d.end()
+		s.d.life.End()
 		return nil, err
 	}
 	h := &held{s: s}
@@ -281,7 +282,7 @@ func (h *held) discard() {
 		d.events.put(h.start, true)
 	}
 	h.s.endRecording()
-	d.end()
+	d.life.End()
 }
 
 // Submitted is work under way.

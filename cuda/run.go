@@ -7,6 +7,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -21,12 +22,12 @@ func (x *Executable) Start(io *program.IO) *compute.Future {
 }
 
 func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
-	if err := e.d.begin(); err != nil {
+	if err := e.d.life.Begin(); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			e.d.end()
+			e.d.life.End()
 		}
 	}()
 	warm, err := e.begin()
@@ -34,7 +35,7 @@ func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve)
 		return err
 	}
 	defer e.end()
-	if err := e.prog.CheckIO(io); err != nil {
+	if err := device.CheckIO(e.prog, io, func(t *Tensor) bool { return t.dev.state == e.d }); err != nil {
 		return err
 	}
 	if err := e.d.enter(); err != nil {
@@ -57,7 +58,7 @@ func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve)
 	return nil
 }
 
-// run gives the program to the home stream, call by call.
+// run gives the program to the default stream, call by call.
 func (e *executable) run(dev *Device, m *memory, io *program.IO, resolve compute.Resolve) error {
 	if err := e.bindTensors(m, io); err != nil {
 		m.release()
@@ -69,7 +70,7 @@ func (e *executable) run(dev *Device, m *memory, io *program.IO, resolve compute
 		err = e.submit(dev, m, io, resolve)
 	}
 	if err != nil {
-		e.d.settleHome() // what is under way uses the memory
+		e.d.settle() // what is under way uses the memory
 		m.release()
 		return err
 	}
@@ -80,12 +81,12 @@ func (e *executable) run(dev *Device, m *memory, io *program.IO, resolve compute
 func (e *executable) submit(dev *Device, m *memory, io *program.IO, resolve compute.Resolve) error {
 	e.d.submit.Lock()
 	defer e.d.submit.Unlock()
-	if err := e.enqueue(m, e.d.home.handle, nil); err != nil {
+	if err := e.enqueue(m, e.d.defaultStream.handle, nil); err != nil {
 		return err
 	}
 	kept := e.keep(m, dev)
 	m.releaseDevice() // for work behind this on the same stream
-	if _, err := e.d.home.after(func(err error) { e.finish(m, io, resolve, err) }); err != nil {
+	if _, err := e.d.defaultStream.after(func(err error) { e.finish(m, io, resolve, err) }); err != nil {
 		for _, t := range kept {
 			t.Close()
 		}
@@ -97,9 +98,9 @@ func (e *executable) submit(dev *Device, m *memory, io *program.IO, resolve comp
 	return nil
 }
 
-// settleHome waits for the home stream after a failure that is known.
-func (d *state) settleHome() {
-	_ = d.check("cuStreamSynchronize", d.drv.StreamSynchronize(d.home.handle))
+// settle waits for the default stream after a failure that is known.
+func (d *state) settle() {
+	_ = d.check("cuStreamSynchronize", d.drv.StreamSynchronize(d.defaultStream.handle))
 }
 
 func (e *executable) count(launches, replays uint64) {
@@ -151,7 +152,7 @@ func (e *executable) replayable() bool {
 // replay runs the program as a graph if it can: done is false if not, and then nothing has happened.
 func (e *executable) replay(io *program.IO, resolve compute.Resolve) (done bool, err error) {
 	bound := &memory{}
-	// What comes later on the home stream may have the tensors' memory.
+	// What comes later on the default stream may have the tensors' memory.
 	defer bound.releaseDevice()
 	if err := e.bindTensors(bound, io); err != nil {
 		return false, err
@@ -165,7 +166,7 @@ func (e *executable) replay(io *program.IO, resolve compute.Resolve) (done bool,
 		err = e.launch(g, bound, io, resolve)
 	}
 	if err != nil {
-		e.d.settleHome()
+		e.d.settle()
 		e.giveUp(g)
 		return false, fmt.Errorf("replay of a program of %d steps: %w", len(e.prog.Steps), err)
 	}
@@ -179,10 +180,10 @@ func (e *executable) launch(g *replay, bound *memory, io *program.IO, resolve co
 	if err := e.varyNodes(g, bound.tensors); err != nil {
 		return err
 	}
-	if err := e.d.check("cuGraphLaunch", e.d.drv.GraphLaunch(g.exec, e.d.home.handle)); err != nil {
+	if err := e.d.check("cuGraphLaunch", e.d.drv.GraphLaunch(g.exec, e.d.defaultStream.handle)); err != nil {
 		return err
 	}
-	_, err := e.d.home.after(func(err error) { e.replayed(g, io, resolve, err) })
+	_, err := e.d.defaultStream.after(func(err error) { e.replayed(g, io, resolve, err) })
 	return err
 }
 
@@ -281,7 +282,7 @@ func (e *executable) capture(g *replay) error {
 		return err
 	}
 	g.exec = exec
-	if err := d.check("cuGraphUpload", d.drv.GraphUpload(g.exec, d.home.handle)); err != nil {
+	if err := d.check("cuGraphUpload", d.drv.GraphUpload(g.exec, d.defaultStream.handle)); err != nil {
 		d.drv.GraphExecDestroy(g.exec)
 		return err
 	}

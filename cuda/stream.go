@@ -7,6 +7,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/device"
 )
 
 // Stream is an order of work on a device: what one stream does is done in the order in which it was submitted, different streams
@@ -39,10 +40,10 @@ type StreamOptions struct {
 
 // NewStream makes a stream of the device, which closes it.
 func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
-	defer d.end()
+	defer d.life.End()
 	s, err := d.newStream(o)
 	if err != nil {
 		return nil, err
@@ -65,19 +66,17 @@ func (d *state) newStream(o StreamOptions) (*Stream, error) {
 		return nil, err
 	}
 	s := &Stream{d: d, handle: handle, timed: o.Timed}
-	d.mu.Lock()
-	d.streams[s] = true
-	d.mu.Unlock()
+	d.streams.Add(s)
 	return s, nil
 }
 
 // Close waits for the stream's work and gives the stream back. A recording that is open can still be submitted; the stream goes
 // after it then, and Close does not wait. Close is idempotent.
 func (s *Stream) Close() error {
-	if s.d.hold() != nil {
+	if s.d.life.Hold() != nil {
 		return nil // the device has closed it, or will
 	}
-	defer s.d.end()
+	defer s.d.life.End()
 	s.mu.Lock()
 	closed, open := s.closed, s.recording
 	s.closed = true
@@ -90,11 +89,7 @@ func (s *Stream) Close() error {
 
 // giveBack waits and frees, unless the device has.
 func (s *Stream) giveBack() error {
-	s.d.mu.Lock()
-	own := s.d.streams[s]
-	delete(s.d.streams, s)
-	s.d.mu.Unlock()
-	if !own {
+	if !s.d.streams.Remove(s) {
 		return nil
 	}
 	s.d.enterDead()
@@ -121,7 +116,7 @@ func (s *Stream) begin() error {
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return closedError("stream")
+		return device.Closed("stream")
 	case s.recording:
 		return fmt.Errorf("the stream has a recording that is not submitted yet: %w", compute.ErrArgument)
 	}
@@ -179,6 +174,6 @@ func (s *Stream) wait() {
 		s.mu.Unlock()
 		c.done(s.d.awaitEvent(c.event))
 		s.d.events.put(c.event, false)
-		s.d.end()
+		s.d.life.End()
 	}
 }

@@ -46,10 +46,10 @@ func (b *Buffer[T]) TensorMap(m tensormap.Map) (Arg, error) {
 			m.Dims[:m.Rank], m.Type, m.Strides[:m.Rank-1], b.Bytes(), compute.ErrShape)
 	}
 	d := b.dev
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return Arg{}, fmt.Errorf("tensor map: %w", err)
 	}
-	defer d.end()
+	defer d.life.End()
 	if err := d.enter(); err != nil {
 		return Arg{}, err
 	}

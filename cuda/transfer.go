@@ -55,10 +55,10 @@ func (b *Buffer[T]) transfer(ctx context.Context, what string, data []T, move fu
 
 // settled waits until all that was submitted to the device so far is done, then runs f.
 func (d *state) settled(ctx context.Context, f func() error) error {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return err
 	}
-	defer d.end()
+	defer d.life.End()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -96,9 +96,9 @@ func (d *state) awaitEvents(ctx context.Context, events []driver.Event) error {
 		return wait()
 	}
 	done := make(chan error, 1)
-	d.more()
+	d.life.Extend()
 	go func() {
-		defer d.end()
+		defer d.life.End()
 		done <- wait()
 	}()
 	select {

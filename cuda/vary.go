@@ -9,11 +9,11 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // findScalars notes where the actions of a step take scalars from that differ from run to run.
-func (d *state) findScalars(p *program.Program, s *program.Step, l lower.Lowering, actions []action) error {
+func (d *state) findScalars(p *program.Program, s *program.Step, l kit.Lowering, actions []action) error {
 	probe, marks := s.Probe()
 	other, err := d.lower(p, &probe)
 	if err != nil {
@@ -103,7 +103,7 @@ func (e *executable) note(g *replay, action int, s driver.Stream) error {
 }
 
 // varyNodes gives the launches of a graph the scalars of a run. The caller holds the device's submit lock.
-func (e *executable) varyNodes(g *replay, tensors []spotted) error {
+func (e *executable) varyNodes(g *replay, tensors []located) error {
 	if len(g.nodes) == 0 || slices.Equal(g.scalars, g.memory.scalars) {
 		return nil
 	}

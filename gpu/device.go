@@ -37,12 +37,12 @@ type core struct {
 	threshold  uint64                                                                                                     // maximal number of dispatches in a command buffer
 	lowerStep  func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
 
-	mu          sync.Mutex
-	closed      bool
-	lost        error
-	users       int // calls and runs that need the driver; it is closed when none is left
-	executables map[*compiled]bool
-	stats       Stats
+	life        *device.Lifetime
+	executables device.Children[*compiled]
+
+	mu    sync.Mutex
+	lost  error
+	stats Stats
 }
 
 // Stats counts what a device has done since it was opened.
@@ -58,13 +58,14 @@ type Stats struct {
 func newDevice(drv webgpu.Driver, info AdapterInfo, c *config) *Device {
 	d := &core{
 		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, tuner: newTuner(info, c), firstUse: c.tune == TuneFirstUse, timed: c.timestamps, threshold: uint64(c.threshold),
-		lowerStep: wgsl.Lower, executables: map[*compiled]bool{}, pipelines: newPipelines(drv, mostPipelines),
+		lowerStep: wgsl.Lower, pipelines: newPipelines(drv, mostPipelines),
 	}
+	d.life = device.NewLifetime("gpu", d.fault, d.teardown)
 	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)
 	dev := &Device{core: d}
 
 	dev.Ops = device.NewOps(executor{dev})
-	runtime.AddCleanup(dev, func(d *core) { d.close() }, d) // in case Close is forgotten
+	runtime.AddCleanup(dev, (*device.Lifetime).Close, d.life) // in case Close is forgotten
 	d.log.Debug("gpu: device open", "adapter", info.String())
 	return dev
 }
@@ -77,10 +78,10 @@ func (d *core) Memory() Memory { return d.pool.memory() }
 
 // Trim frees the memory that is cached for reuse.
 func (d *core) Trim() {
-	if d.enter() != nil {
+	if d.life.Hold() != nil {
 		return // closing has given everything back
 	}
-	defer d.end()
+	defer d.life.End()
 	d.dropIdle()
 	d.pool.trim(0)
 }
@@ -98,71 +99,25 @@ func (d *core) Stats() Stats {
 // compute.ErrClosed. Work in flight finishes and delivers its results; the memory is freed after that. Close does not wait
 // and is idempotent.
 func (d *Device) Close() error {
-	d.core.close()
+	d.life.Close()
 	return nil
 }
 
-func (d *core) close() {
-	d.mu.Lock()
-	first := !d.closed
-	d.closed = true
-	last := first && d.users == 0
-	d.mu.Unlock()
-	if last {
-		d.teardown()
-	}
-}
-
-// begin keeps the driver open for a call or a run, until end.
-func (d *core) begin() error {
-	if err := d.enter(); err != nil {
-		return err
-	}
-	if err := d.lostReason(); err != nil {
-		d.end()
-		return fmt.Errorf("gpu device: %w", err)
-	}
-	return nil
-}
-
-// enter is begin for calls that only free something, which is possible on a lost device too.
-func (d *core) enter() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return fmt.Errorf("gpu device: %w", compute.ErrClosed)
-	}
-	d.users++
-	return nil
-}
-
-func (d *core) lostReason() error {
+// fault returns the loss of the device, or nil.
+func (d *core) fault() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.lost == nil {
 		d.lost = d.drv.Lost()
 	}
-	return d.lost
-}
-
-func (d *core) end() {
-	d.mu.Lock()
-	d.users--
-	last := d.closed && d.users == 0
-	d.mu.Unlock()
-	if last {
-		d.teardown()
+	if d.lost != nil {
+		return fmt.Errorf("gpu device: %w", d.lost)
 	}
+	return nil
 }
 
 func (d *core) teardown() {
-	d.mu.Lock()
-	executables := d.executables
-	d.executables = nil
-	d.mu.Unlock()
-	for e := range executables {
-		e.dropIdle()
-	}
+	d.dropIdle()
 	d.pool.close()
 	d.pipelines.close()
 	d.drv.Close()
@@ -171,13 +126,7 @@ func (d *core) teardown() {
 
 // dropIdle makes compiled programs free the memory that they hold between runs.
 func (d *core) dropIdle() {
-	d.mu.Lock()
-	list := make([]*compiled, 0, len(d.executables))
-	for e := range d.executables {
-		list = append(list, e)
-	}
-	d.mu.Unlock()
-	for _, e := range list {
+	for _, e := range d.executables.All() {
 		e.dropIdle()
 	}
 }

@@ -30,7 +30,7 @@ type compiled struct {
 
 // instance is the memory of one run at a time, with the bind groups that name it.
 type instance struct {
-	buffers []*buffer // by place; of unstable places only during a run
+	buffers []*buffer // by allocation; of unstable ones only during a run
 	groups  []group   // by action
 	uniform []byte    // contents of the arena; nil until it has some
 	scalars []float32 // in them
@@ -48,11 +48,7 @@ const maxIdle = 2
 func newExecutable(dev *Device, pl *plan) *executable {
 	e := &compiled{d: dev.core, plan: pl, timed: dev.timed}
 	x := &executable{dev, e}
-	e.d.mu.Lock()
-	if e.d.executables != nil {
-		e.d.executables[e] = true
-	}
-	e.d.mu.Unlock()
+	e.d.executables.Add(e)
 	runtime.AddCleanup(x, func(e *compiled) { e.close() }, e) // in case Close is forgotten
 	return x
 }
@@ -75,14 +71,12 @@ func (e *compiled) close() {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
-	if e.d.enter() != nil {
+	if e.d.life.Hold() != nil {
 		return // teardown has freed the rest, or will
 	}
-	e.d.mu.Lock()
-	delete(e.d.executables, e)
-	e.d.mu.Unlock()
+	e.d.executables.Remove(e)
 	e.dropIdle()
-	e.d.end()
+	e.d.life.End()
 }
 
 func (e *compiled) dropIdle() {
@@ -108,7 +102,7 @@ func (in *instance) free() {
 	}
 }
 
-// acquire returns an instance with memory for every stable place.
+// acquire returns an instance with memory for every stable allocation.
 func (e *compiled) acquire() (*instance, error) {
 	e.mu.Lock()
 	if n := len(e.idle); n > 0 {

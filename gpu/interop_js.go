@@ -53,10 +53,10 @@ func (d *Device) ImportBuffer(buffer js.Value, offset uint64, dtype compute.DTyp
 	if err := t.Check(); err != nil {
 		return fail(err)
 	}
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return fail(err)
 	}
-	defer d.end()
+	defer d.life.End()
 	if !buffer.InstanceOf(js.Global().Get("GPUBuffer")) {
 		return fail(fmt.Errorf("no GPUBuffer: %w", compute.ErrArgument))
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -80,10 +81,10 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 	fmt.Fprintf(hash, "%q %q %v %d", k.Source, k.Entry, k.Bindings, k.Uniform)
 	k.Key = fmt.Sprintf("%s#%x", desc.Label, hash.Sum(nil))
 
-	if err := dev.begin(); err != nil {
+	if err := dev.life.Begin(); err != nil {
 		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
 	}
-	defer dev.end()
+	defer dev.life.End()
 	p, err := dev.pipelines.get(k)
 	if err != nil {
 		return nil, nil, dev.failed(err)
@@ -194,7 +195,7 @@ func (k *Kernel) RunAsync(l Launch, dst any, args ...any) *compute.Future {
 		return compute.Failed(err)
 	}
 	p.Read, io.Read = []program.Slot{out}, []any{dst}
-	return k.dev.once(p, io)
+	return device.Once(executor{k.dev}, p, io)
 }
 
 // ApplyAsync is RunAsync with a result that stays on the device, a tensor of the given type and shape. The tensor can be
@@ -205,7 +206,7 @@ func (k *Kernel) ApplyAsync(l Launch, dt compute.DType, shape []int, args ...any
 		return nil, compute.Failed(err)
 	}
 	p.Keep = []program.Slot{out}
-	f := k.dev.once(p, io)
+	f := device.Once(executor{k.dev}, p, io)
 	if io.Keep == nil {
 		return nil, f
 	}

@@ -15,13 +15,13 @@ import (
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
 	prog    *program.Program
-	homes   []program.Slot // by value: whose place it has, see program.Program.Homes and view
+	storage []program.Slot // by value: where it is stored, see program.Program.Storage and view
 	actions []action
 	ends    []int // how many actions there are after each step
 
 	// The uniform arena has a slot of uniformSlot bytes for each distinct parameter block, then one for each block with run-time
 	// scalars.
-	arena    int // its place
+	arena    int // its allocation
 	uniform  []byte
 	varying  int    // where those begin
 	own      []byte // they
@@ -31,11 +31,11 @@ type plan struct {
 	dispatches uint64
 	piece      uint64 // dispatches in a command buffer
 
-	// Memory. Places are buffers of a run: blocks that values and scratch memory share, those of tensors and retained outputs, the arena.
-	place  []int    // by value
-	sizes  []uint64 // bytes of each place
-	stable []bool   // the same buffer in every run of an instance, as opposed to tensors and retained outputs
-	blocks *memplan.Arrangement
+	// Memory. Allocations are buffers of a run: blocks that values and scratch memory share, those of tensors and retained outputs, the arena.
+	allocation []int    // by value
+	sizes      []uint64 // bytes of each allocation
+	stable     []bool   // the same buffer in every run of an instance, as opposed to tensors and retained outputs
+	blocks     *memplan.Arrangement
 
 	uploads, reads packing // of the host values and of the results
 }
@@ -47,13 +47,13 @@ type action struct {
 	bind     []region // of a copy: from, to
 	dynamic  uint32
 	grid     [3]uint32
-	volatile bool // some place is not stable
+	volatile bool // some allocation is not stable
 	varies   bool // its parameters are among those that vary
 }
 
-// region is a part of a place.
+// region is a part of an allocation.
 type region struct {
-	place        int
+	allocation   int
 	offset, size uint64
 }
 
@@ -74,10 +74,10 @@ var _ interface {
 // Compile validates a program and prepares it: code, pipelines and memory plan. Errors wrap compute.ErrUnsupported,
 // compute.ErrTooLarge, compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
 func (d executor) Compile(p *program.Program) (program.Executable, error) {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
-	defer d.end()
+	defer d.life.End()
 	if d.firstUse {
 		if _, err := d.measure(context.Background(), p, false); err != nil {
 			return nil, d.failed(err)
@@ -96,7 +96,7 @@ func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, homes: p.Homes(), scalars: p.Recorded()}
+	pl := &plan{prog: p, storage: p.Storage(), scalars: p.Recorded()}
 	views := pl.view()
 	lowerings := make([]wgsl.Lowering, len(p.Steps))
 	for i := range p.Steps {
@@ -191,15 +191,15 @@ func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (
 func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, probe probe) error {
 	s := &pl.prog.Steps[step]
 	locate := func(b wgsl.Buffer) (region, error) {
-		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the place may be larger than what it is used for
-		value := func(v program.Slot) { r.place, size = pl.place[v], pl.bytes(v) }
+		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the allocation may be larger than what it is used for
+		value := func(v program.Slot) { r.allocation, size = pl.allocation[v], pl.bytes(v) }
 		switch {
 		case b.Role == wgsl.Operand && b.Index < len(s.In):
 			value(s.In[b.Index])
 		case b.Role == wgsl.Result && b.Index < len(s.Out):
 			value(s.Out[b.Index])
 		case b.Role == wgsl.Scratch && b.Index < len(l.Scratch):
-			r.place, size = pl.blocks.Scratch[step][b.Index], l.Scratch[b.Index]
+			r.allocation, size = pl.blocks.Scratch[step][b.Index], l.Scratch[b.Index]
 		default:
 			return region{}, fmt.Errorf("internal error: no buffer %+v", b)
 		}
@@ -212,7 +212,7 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 		return r, nil
 	}
 	for k := range s.Entry.Updates {
-		from, to := pl.place[s.In[k]], pl.place[s.Out[k]]
+		from, to := pl.allocation[s.In[k]], pl.allocation[s.Out[k]]
 		if n := pl.bytes(s.Out[k]); from != to {
 			pl.actions = append(pl.actions, action{bind: []region{{from, 0, n}, {to, 0, n}},
 				volatile: !pl.stable[from] || !pl.stable[to]})
@@ -232,7 +232,7 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 				return err
 			}
 			a.bind = append(a.bind, r)
-			a.volatile = a.volatile || !pl.stable[r.place]
+			a.volatile = a.volatile || !pl.stable[r.allocation]
 		}
 		if x.Dispatch == nil {
 			if err := checkCopy(a.bind[0], a.bind[1]); err != nil {
@@ -291,7 +291,7 @@ func checkCopy(from, to region) error {
 	switch {
 	case from.size != to.size || from.size%4 != 0 || from.offset%4 != 0 || to.offset%4 != 0:
 		return fmt.Errorf("internal error: copy %+v to %+v", from, to)
-	case from.place == to.place:
+	case from.allocation == to.allocation:
 		return fmt.Errorf("internal error: copy within a buffer")
 	}
 	return nil
@@ -324,7 +324,7 @@ func (d *core) checkDispatch(x *wgsl.Dispatch, bind []region) error {
 			return fmt.Errorf("internal error: kernel %s: binding %d is not aligned: %+v", k.Key, i, r)
 		}
 		for j, q := range bind[:i] {
-			if q.place == r.place && (k.Bindings[i] == wgsl.ReadWrite || k.Bindings[j] == wgsl.ReadWrite) {
+			if q.allocation == r.allocation && (k.Bindings[i] == wgsl.ReadWrite || k.Bindings[j] == wgsl.ReadWrite) {
 				return fmt.Errorf("internal error: kernel %s: bindings %d and %d share a buffer that one writes", k.Key, j, i)
 			}
 		}

@@ -221,7 +221,7 @@ func TestLowerings(t *testing.T) {
 		"grid too large":      dispatch(func(x *wgsl.Dispatch) { x.Grid[2] = 1 << 20 }),
 		"copy of other size":  copying(scratch(1, 0, 16), part(0)),
 		"copy of odd size":    copying(scratch(1, 0, 6), wgsl.Buffer{Role: wgsl.Result, Size: 6}),
-		"copy in place":       copying(result, result),
+		"copy in allocation":  copying(result, result),
 	} {
 		_, err := compile(a)
 		require.Error(t, err, name)

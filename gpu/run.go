@@ -7,6 +7,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -34,7 +35,7 @@ func (x *executable) Start(io *program.IO) *compute.Future {
 }
 
 func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
-	if err := e.d.begin(); err != nil {
+	if err := e.d.life.Begin(); err != nil {
 		return err
 	}
 	var r *run
@@ -44,7 +45,7 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 				r.release(false) // a failed submit may have unmapped what it was given
 			}
 			err = e.d.failed(err)
-			e.d.end()
+			e.d.life.End()
 		}
 	}()
 	e.mu.Lock()
@@ -53,7 +54,7 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 	if closed {
 		return fmt.Errorf("compiled program: %w", compute.ErrClosed)
 	}
-	if err := e.prog.CheckIO(io); err != nil {
+	if err := device.CheckIO(e.prog, io, func(t *Tensor) bool { return t.dev.core == e.d }); err != nil {
 		return err
 	}
 	if err := e.checkTimes(io); err != nil {
@@ -97,26 +98,22 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 // bindTensors takes the buffers of tensors into the instance, and new ones for retained outputs.
 func (r *run) bindTensors() error {
 	for i, s := range r.prog.Tensor {
-		t, ok := r.io.Tensors[i].(*Tensor)
-		if !ok || t.dev.core != r.d {
-			return fmt.Errorf("tensor %d of shape %v: %w", i, r.io.Tensors[i].Shape(), compute.ErrForeignTensor)
-		}
-		b, err := t.acquire()
+		b, err := r.io.Tensors[i].(*Tensor).acquire()
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", i, err)
 		}
-		r.in.buffers[r.place[s]] = b // given back even if it is at fault
+		r.in.buffers[r.allocation[s]] = b // given back even if it is at fault
 		if err := b.fault(); err != nil {
 			return fmt.Errorf("tensor %d of shape %v: %w", i, r.io.Tensors[i].Shape(), err)
 		}
 	}
 	for _, s := range r.prog.Keep {
-		if r.in.buffers[r.place[s]] == nil {
+		if r.in.buffers[r.allocation[s]] == nil {
 			b, err := r.d.pool.get(webgpu.StorageBuffer, r.bytes(s))
 			if err != nil {
 				return fmt.Errorf("result of shape %v: %w", r.prog.Values[s].Shape, err)
 			}
-			r.in.buffers[r.place[s]] = b
+			r.in.buffers[r.allocation[s]] = b
 		}
 	}
 	return nil
@@ -150,7 +147,7 @@ func (r *run) makeGroups(actions []int) (err error) {
 		var few [16]webgpu.Binding
 		bind := few[:0]
 		for _, x := range a.bind {
-			b := r.in.buffers[x.place]
+			b := r.in.buffers[x.allocation]
 			g.ids = append(g.ids, b.id)
 			bind = append(bind, webgpu.Binding{Buffer: b.Object, Offset: b.base + x.offset, Size: x.size})
 		}
@@ -167,7 +164,7 @@ func (r *run) makeGroups(actions []int) (err error) {
 
 func (r *run) bound(a *action, g *group) bool {
 	for j, x := range a.bind {
-		if g.ids[j] != r.in.buffers[x.place].id {
+		if g.ids[j] != r.in.buffers[x.allocation].id {
 			return false
 		}
 	}
@@ -187,7 +184,7 @@ func (r *run) stage() error {
 		if data := program.Bytes(r.io.Host[i]); len(data) > 0 {
 			at := r.plan.uploads.at[i]
 			r.d.drv.Write(r.uploads[at.buffer].Object, at.offset, data)
-			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[r.place[s]], 0, uint64(len(data)))
+			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[r.allocation[s]], 0, uint64(len(data)))
 		}
 	}
 	if err := r.fillArena(); err != nil {
@@ -229,7 +226,7 @@ func (r *run) record() {
 		}
 		if a.pipeline == nil {
 			from, to := a.bind[0], a.bind[1]
-			r.copy(r.in.buffers[from.place], from.offset, r.in.buffers[to.place], to.offset, from.size)
+			r.copy(r.in.buffers[from.allocation], from.offset, r.in.buffers[to.allocation], to.offset, from.size)
 			continue
 		}
 		dispatches++
@@ -241,7 +238,7 @@ func (r *run) record() {
 	for i, s := range r.prog.Read {
 		if n := r.prog.Values[s].Bytes(); n > 0 {
 			at := r.reads.at[i]
-			r.copy(r.in.buffers[r.place[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
+			r.copy(r.in.buffers[r.allocation[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
 		}
 	}
 	r.sub.Timed = r.timed || r.sub.Timestamps > 0
@@ -251,7 +248,7 @@ func (r *run) record() {
 func (r *run) retain(dev *Device) []*Tensor {
 	var list []*Tensor
 	for _, s := range r.prog.Keep {
-		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[r.place[s]].retain()))
+		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[r.allocation[s]].retain()))
 	}
 	return list
 }
@@ -324,7 +321,7 @@ func (r *run) verdict(err error) error {
 func (r *run) poison(err error) {
 	for _, s := range r.prog.Keep {
 		if r.prog.Values[s].Source != program.FromTensor {
-			r.in.buffers[r.place[s]].poison(err)
+			r.in.buffers[r.allocation[s]].poison(err)
 		}
 	}
 	if errors.Is(err, compute.ErrOutOfMemory) { // too late for this run, but the next one may find memory
@@ -345,7 +342,7 @@ func (r *run) giveBack(success bool) {
 	}
 	d := r.d
 	r.release(success)
-	d.end()
+	d.life.End()
 }
 
 // deliver copies the results to the caller.

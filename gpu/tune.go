@@ -84,10 +84,10 @@ func (d *Device) TuneAsync(ctx context.Context, programs ...*program.Program) (*
 }
 
 func (d *Device) tune(ctx context.Context, programs []*program.Program) ([]Measurement, error) {
-	if err := d.begin(); err != nil {
+	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
-	defer d.end()
+	defer d.life.End()
 	var list []Measurement
 	for _, p := range programs {
 		measured, err := d.measure(ctx, p, true)

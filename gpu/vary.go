@@ -71,7 +71,7 @@ func (pl *plan) addArena() {
 		}
 	}
 	if pl.arena = -1; len(pl.uniform) > 0 {
-		pl.arena = pl.addPlace(uint64(len(pl.uniform)), true)
+		pl.arena = pl.addAllocation(uint64(len(pl.uniform)), true)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx"
-	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
 
 // The table in the documentation of TileLayout.

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wavelane/wavelane/internal/catalogue"
-	"github.com/wavelane/wavelane/ptx/lower"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/simd"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -27,12 +29,12 @@ type listedKernel struct {
 	DTypes  []string `json:"dtypes"`  // of their operands
 
 	// On CUDA.
-	Block      *[3]int           `json:"block,omitempty"` // threads
-	Parameters []listedParameter `json:"parameters,omitempty"`
-	Target     string            `json:"target,omitempty"`   // least
-	Compiled   []lower.Compiled  `json:"compiled,omitempty"` // by NVIDIA's assembler, for several targets
-	Intensity  float64           `json:"flops_per_byte,omitempty"`
-	Bound      string            `json:"bound,omitempty"` // of an H200 at that intensity: memory or compute
+	Block      *[3]int               `json:"block,omitempty"` // threads
+	Parameters []listedParameter     `json:"parameters,omitempty"`
+	Target     string                `json:"target,omitempty"`   // least
+	Compiled   []ptxkernels.Compiled `json:"compiled,omitempty"` // by NVIDIA's assembler, for several targets
+	Intensity  float64               `json:"flops_per_byte,omitempty"`
+	Bound      string                `json:"bound,omitempty"` // of an H200 at that intensity: memory or compute
 
 	WebGPU *wgsl.Listed `json:"webgpu,omitempty"`
 	Tiers  []string     `json:"tiers,omitempty"` // of the CPU: instruction sets that this machine has it for
@@ -84,15 +86,15 @@ NAME picks the kernels with that name and those that the operation of that name 
 
 // listedKernels are all there are.
 func listedKernels() (list []listedKernel, err error) {
-	for _, f := range lower.Families() {
+	for _, f := range kit.Families() {
 		for _, k := range f.Kernels {
 			layout, err := k.Layout()
 			if err != nil {
 				return nil, err
 			}
-			use := k.Use()
+			use := ptxkernels.UseOf(k)
 			x := listedKernel{Device: "cuda", Family: k.Family, Name: k.Name, Doc: k.Doc, Entries: use.Entries, Block: &k.Block,
-				Target: use.Target, Compiled: k.Compiled(), Intensity: use.Intensity, Bound: use.Bound}
+				Target: use.Target, Compiled: ptxkernels.CompiledOf(k), Intensity: use.Intensity, Bound: use.Bound}
 			for i := range layout.Len() {
 				p := layout.Param(i)
 				x.Parameters = append(x.Parameters, listedParameter{p.Name, p.Type.String(), p.Size})

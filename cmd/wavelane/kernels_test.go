@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/catalogue"
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 func listed(t *testing.T, args ...string) (list []listedKernel) {
@@ -50,7 +50,7 @@ func TestKernels(t *testing.T) {
 		}
 	}
 	n := 0
-	for _, f := range lower.Families() {
+	for _, f := range kit.Families() {
 		n += len(f.Kernels)
 	}
 	require.Equal(t, n, ptx)
@@ -58,7 +58,7 @@ func TestKernels(t *testing.T) {
 	for _, e := range catalogue.All() {
 		for device, used := range uses {
 			copies := slices.Contains([]string{"copy", "reshape", "fill"}, e.Name)
-			require.True(t, used[e.Name] || copies, "%s has no kernel on %s: go generate ./ptx/lower ./wgsl", e.Name, device)
+			require.True(t, used[e.Name] || copies, "%s has no kernel on %s: go generate ./internal/ptxkernels ./wgsl", e.Name, device)
 		}
 	}
 }

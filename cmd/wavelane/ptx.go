@@ -16,7 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/lower"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/parse"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -42,7 +43,7 @@ func readModule(file string) (*ir.Module, error) {
 		src, err = os.ReadFile(file)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if k := lower.KernelNamed(file); k != nil {
+		if k := kit.KernelNamed(file); k != nil {
 			return k.Module()
 		}
 		return nil, fmt.Errorf("%w, and no kernel of that name: 'wavelane ptx emit' lists them", err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
@@ -57,7 +57,7 @@ END:
 func TestPTXEmit(t *testing.T) {
 	status, list, errOut := call(t.Context(), "ptx", "emit")
 	require.Zero(t, status, errOut)
-	for _, f := range lower.Families() {
+	for _, f := range kit.Families() {
 		require.Contains(t, "\n"+list, "\n"+f.Name+": "+f.Kernels[0].Name+" ")
 	}
 	for _, name := range []string{"softmax", "wgmma_f16_128x256_kk"} {
@@ -72,7 +72,7 @@ func TestPTXEmit(t *testing.T) {
 	require.Zero(t, status, errOut)
 	m, err := parse.Module("move", []byte(out))
 	require.NoError(t, err)
-	require.Len(t, m.Funcs, len(lower.FamilyOf("move").Kernels))
+	require.Len(t, m.Funcs, len(kit.FamilyOf("move").Kernels))
 	for _, bad := range [][]string{{"--family", "toaster"}, {"softmax", "--family", "move"}} {
 		status, _, errOut = call(t.Context(), append([]string{"ptx", "emit"}, bad...)...)
 		require.Equal(t, 2, status)

@@ -12,7 +12,8 @@ import (
 
 	"github.com/wavelane/wavelane/ptx/analyze"
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/lower"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/roofline"
 )
 
@@ -48,12 +49,12 @@ whole module of them, as the driver gets it. Without either, list them.`,
 
 func emitted(args []string, family string) (*ir.Module, error) {
 	if family != "" {
-		if f := lower.FamilyOf(family); f != nil {
+		if f := kit.FamilyOf(family); f != nil {
 			return f.Module()
 		}
 		return nil, usagef("no family %q: 'wavelane ptx emit' lists them", family)
 	}
-	if k := lower.KernelNamed(args[0]); k != nil {
+	if k := kit.KernelNamed(args[0]); k != nil {
 		return k.Module()
 	}
 	return nil, usagef("no kernel %q: 'wavelane ptx emit' lists them", args[0])
@@ -61,7 +62,7 @@ func emitted(args []string, family string) (*ir.Module, error) {
 
 func listKernels(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, f := range lower.Families() {
+	for _, f := range kit.Families() {
 		for _, k := range f.Kernels {
 			fmt.Fprintf(w, "%s: %s\t%d × %d × %d threads\t%s\n", f.Name, k.Name, k.Block[0], k.Block[1], k.Block[2], k.Doc)
 		}

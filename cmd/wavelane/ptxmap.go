@@ -14,7 +14,8 @@ import (
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/internal/decoder"
-	"github.com/wavelane/wavelane/ptx/lower"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
@@ -158,7 +159,7 @@ func (m *modelMap) add(steps []decoder.MappedStep) {
 				m.Launches++
 				kernels[l.Kernel] = true
 				x.Family = "made"
-				if k := lower.KernelNamed(l.Kernel); k != nil {
+				if k := kit.KernelNamed(l.Kernel); k != nil {
 					x.Family = k.Family
 				}
 			}

@@ -42,6 +42,7 @@ var layers = []subtree{
 	{name: "wgsl", layer: 4},
 	{name: "ptx", layer: 4},
 	{name: "internal/simd", layer: 4, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16"}},
+	{name: "internal/ptxkernels", layer: 5},
 	{name: "simd", layer: 5, deps: []string{"github.com/cespare/xxhash/v2"}},
 	{name: "gpu", layer: 6, deps: []string{"github.com/cogentcore/webgpu"}},
 	{name: "cpu", layer: 6},
@@ -59,7 +60,7 @@ var layers = []subtree{
 }
 
 // outside are suites and generators, which may import anything and which nobody imports.
-var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "internal/simd/simdtest", "internal/testseed", "ptx/internal/ptxtest", "wasm/internal/jstest"}
+var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "internal/simd/simdtest", "internal/testseed", "internal/ptxkernels/kerneltest", "internal/ptxtest", "wasm/internal/jstest"}
 
 // devices are what the packages of anyDevice must not know: they reach them through the interfaces of internal/program only.
 var devices = []string{"gpu", "cuda", "cpu"}
@@ -116,6 +117,23 @@ func check(pkg, imported string) error {
 		return fmt.Errorf("%s knows a device by name: %s", pkg, target)
 	}
 	return nil
+}
+
+// Families of PTX kernels import what they share, package kit and those below it, not each other. A convolution with a filter of one
+// element is a matrix product.
+func TestFamiliesOfKernels(t *testing.T) {
+	const kernels, kit = "internal/ptxkernels", "internal/ptxkernels/kit"
+	for _, p := range readModule(t) {
+		if !within(p.pkg, kernels) || p.pkg == kernels || within(p.pkg, kernels+"/kerneltest") {
+			continue
+		}
+		for imported, file := range p.from {
+			target, internal := inModule(imported)
+			if internal && within(target, kernels) && !within(target, kit) && !(p.pkg == kernels+"/conv" && target == kernels+"/gemm") {
+				t.Errorf("%s: %s imports %s", file, p.pkg, target)
+			}
+		}
+	}
 }
 
 // TestCheck makes sure that the test above can fail.

@@ -13,10 +13,10 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/eval"
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/lower"
 )
 
 // clock measures by the events of a timed stream: the GPU's time, without what the host adds.
@@ -24,7 +24,7 @@ type clock struct {
 	dev     *cuda.Device
 	stream  *cuda.Stream
 	info    cuda.Info
-	caps    lower.Caps
+	caps    kit.Caps
 	clean   *cleanups
 	modules map[string]*cuda.Module
 }
@@ -40,7 +40,7 @@ func newClock(dev *wavelane.Device, c *cleanups) (*clock, error) {
 	}
 	c.add(s.Close)
 	i := d.Info()
-	caps := lower.Caps{Multiprocessors: i.Multiprocessors, Target: i.CodeTarget()}
+	caps := kit.Caps{Multiprocessors: i.Multiprocessors, Target: i.CodeTarget()}
 	for axis, n := range i.MaxGrid {
 		caps.MaxGrid[axis] = uint32(n)
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/args"
-	"github.com/wavelane/wavelane/ptx/lower"
 )
 
 // operation is one of the catalogue as the device runs it, on buffers of random numbers.
@@ -47,7 +48,7 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 		return nil, err
 	}
 	o := &operation{}
-	l, err := lower.Lower(&p.Steps[0], m.in, p.Types(results), &k.caps, func(_, _ string, candidates []string) int {
+	l, err := ptxkernels.Lower(&p.Steps[0], m.in, p.Types(results), &k.caps, func(_, _ string, candidates []string) int {
 		i := max(0, slices.Index(candidates, variant))
 		o.variant = candidates[i]
 		o.others = slices.Delete(slices.Clone(candidates), i, i+1)
@@ -56,7 +57,7 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 	if err != nil {
 		return nil, err
 	}
-	memory := map[lower.Role][]*cuda.Buffer[byte]{}
+	memory := map[kit.Role][]*cuda.Buffer[byte]{}
 	for i, t := range m.in {
 		n := int32(0)
 		if f := m.ints[i]; f != nil {
@@ -66,7 +67,7 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 		if err != nil {
 			return nil, err
 		}
-		memory[lower.Operand] = append(memory[lower.Operand], b)
+		memory[kit.Operand] = append(memory[kit.Operand], b)
 		o.moved += t.Bytes()
 	}
 	var sizes []int
@@ -75,9 +76,9 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 		o.moved += t.Bytes()
 	}
 	// What is changed in place is operand and result.
-	memory[lower.Result] = slices.Clone(memory[lower.Operand][:m.entry.Updates])
+	memory[kit.Result] = slices.Clone(memory[kit.Operand][:m.entry.Updates])
 	sizes = sizes[m.entry.Updates:]
-	for role, sizes := range map[lower.Role][]int{lower.Result: sizes, lower.Scratch: l.Scratch} {
+	for role, sizes := range map[kit.Role][]int{kit.Result: sizes, kit.Scratch: l.Scratch} {
 		for _, n := range sizes {
 			b, err := k.buffer(n)
 			if err != nil {
@@ -87,7 +88,7 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 		}
 	}
 	// part is what lies at a place, n bytes or to the end.
-	part := func(at lower.Buffer, n int) (*cuda.Buffer[byte], error) {
+	part := func(at kit.Buffer, n int) (*cuda.Buffer[byte], error) {
 		b := memory[at.Role][at.Index]
 		if n < 0 {
 			n = b.Len() - at.Offset
@@ -98,7 +99,7 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 		}
 		return s, err
 	}
-	o.in, o.out = memory[lower.Operand], memory[lower.Result]
+	o.in, o.out = memory[kit.Operand], memory[kit.Result]
 	for _, x := range l.Actions {
 		f, err := k.action(x, part)
 		if err != nil {
@@ -109,7 +110,7 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 	return o, nil
 }
 
-func (k *clock) action(x lower.Action, part func(at lower.Buffer, n int) (*cuda.Buffer[byte], error)) (act, error) {
+func (k *clock) action(x kit.Action, part func(at kit.Buffer, n int) (*cuda.Buffer[byte], error)) (act, error) {
 	switch {
 	case x.Copy != nil:
 		from, err := part(x.Copy.From, x.Copy.Bytes)
@@ -121,7 +122,7 @@ func (k *clock) action(x lower.Action, part func(at lower.Buffer, n int) (*cuda.
 	case x.Fill != nil: // of words, which buffers of bytes do not take
 		return nil, fmt.Errorf("a step that fills memory is not measured: %w", compute.ErrUnsupported)
 	}
-	family := lower.FamilyOf(x.Launch.Kernel.Family)
+	family := kit.FamilyOf(x.Launch.Kernel.Family)
 	m, err := family.Module()
 	if err != nil {
 		return nil, err

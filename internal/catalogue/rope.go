@@ -79,18 +79,16 @@ func (r RopeDims) Steps() (s [RopeBits]float64) {
 	return s
 }
 
-const ropeShapes = "x is [… n heads d], positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one " +
-	"(Llama 3, YaRN)"
-
-const ropeSpecial = "Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. " +
-	"The result may be x in place."
+const ropeSpecial = "positions are Int32 [n] or […, n]. factors are [Dims/2] and divide the " +
+	"frequencies one by one (Llama 3, YaRN). Elements from Dims on are copied. Positions may be negative. A factor " +
+	"of 0 or NaN gives NaN in its pairs. The result may be written over the first operand."
 
 // Rotary position embedding (Su et al., "RoFormer", 2021) and its gradient, which turns the other way.
 var (
-	Rope = rope("rope", "Rope", "x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; "+ropeShapes, "x")
+	Rope = rope("rope", "Rope", "x […, n, heads, d] with pair i of each head rotated by positions·Scale·Base^(−2i/Dims)/factors", "x")
 
 	RopeBackward = rope("rope_backward", "RopeBackward",
-		"the gradient of rope for x, which is dy with its pairs turned back; "+ropeShapes+", where x is dy", "dy")
+		"the gradient of rope for x: dy […, n, heads, d] with its pairs rotated back", "dy")
 )
 
 func rope(name, method, doc, x string) *program.Entry {

@@ -29,14 +29,14 @@ func TestSeveralResults(t *testing.T) {
 }
 
 // What is changed in place lies where it lay; the rest has a place of its own.
-func TestHomes(t *testing.T) {
+func TestStorage(t *testing.T) {
 	p := &program.Program{}
 	sum, count, x := p.Add(program.F32(3), program.FromTensor), p.Add(program.F32(), program.FromHost), p.Add(program.F32(3), program.FromTensor)
 	first, err := p.ApplyAll(accumulate, program.Attr{}, sum, count, x)
 	require.NoError(t, err)
 	second, err := p.ApplyAll(accumulate, program.Attr{}, first[0], first[1], x)
 	require.NoError(t, err)
-	homes := p.Homes()
+	homes := p.Storage()
 	require.Equal(t, []program.Slot{sum, sum}, []program.Slot{homes[first[0]], homes[second[0]]})
 	for _, s := range []program.Slot{sum, count, x, first[1], first[2], second[1], second[2]} {
 		require.Equal(t, s, homes[s], "slot %d", s)

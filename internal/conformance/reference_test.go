@@ -78,9 +78,9 @@ func (x *referenceExecutable) Start(io *program.IO) *compute.Future {
 			x.device.mutate(s, in, data[s.Out[0]])
 		}
 	}
-	for s, home := range x.p.Homes() {
-		if home != program.Slot(s) {
-			copy(program.Bytes(data[home]), program.Bytes(data[s])) // the tensor itself; steps are in order, so the last one stays
+	for s, at := range x.p.Storage() {
+		if at != program.Slot(s) {
+			copy(program.Bytes(data[at]), program.Bytes(data[s])) // the tensor itself; steps are in order, so the last one stays
 		}
 	}
 	io.Keep = nil

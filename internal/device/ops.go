@@ -41,6 +41,15 @@ func Start(d program.Executor, p *program.Program, io *program.IO) (*compute.Fut
 	return x.Start(io), nil
 }
 
+// Once is [Start] with the error of the compilation in the future.
+func Once(d program.Executor, p *program.Program, io *program.IO) *compute.Future {
+	f, err := Start(d, p, io)
+	if err != nil {
+		return compute.Failed(err)
+	}
+	return f
+}
+
 // single builds the program of one operation on host slices.
 func single(entry string, out []compute.Operand, in []compute.Operand, a program.Attr) (*program.Program, *program.IO, error) {
 	e := catalogue.Lookup(entry)

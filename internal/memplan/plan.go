@@ -9,12 +9,12 @@ import (
 
 // Demand is what a program asks of a device's memory, in the device's terms: its steps may be others than the program's.
 type Demand struct {
-	Bytes  []int          // of each value; 0 for those that lie elsewhere
-	Before []program.Slot // values that are there before the first step; in an arena they lie at its start, in this order
-	After  []program.Slot // values that must be there behind the last step
-	Steps  []Use
-	Align  int  // sizes and offsets are multiples of it; 0 is 1
-	Apart  bool // nothing shares memory; see [Program.Apart]
+	Bytes   []int          // of each value; 0 for those that lie elsewhere
+	Before  []program.Slot // values that are there before the first step; in an arena they lie at its start, in this order
+	After   []program.Slot // values that must be there after the last step
+	Steps   []Use
+	Align   int  // sizes and offsets are multiples of it; 0 is 1
+	NoReuse bool // nothing shares memory; see [Program.NoReuse]
 }
 
 // Use is what a step does with memory. It may write a result before it has read all operands, so none of them lies where another
@@ -57,7 +57,7 @@ func (d *Demand) round(bytes int) int {
 func (d *Demand) lifetimes() *lifetimes {
 	l := &lifetimes{value: slices.Repeat([]int{-1}, len(d.Bytes)), scratch: make([][]int, len(d.Steps))}
 	add := func(bytes, first, last int) int {
-		if d.Apart {
+		if d.NoReuse {
 			first, last = -1, len(d.Steps)
 		}
 		l.spans = append(l.spans, span{bytes: d.round(bytes), first: first, last: last})
@@ -107,7 +107,7 @@ func (d *Demand) lifetimes() *lifetimes {
 // over is the span of an operand that ends with step i and in which its result k fits, but for those taken by other results; or −1.
 func (d *Demand) over(l *lifetimes, last []int, i, k int, taken []int) int {
 	u := &d.Steps[i]
-	if d.Apart || k >= len(u.Over) {
+	if d.NoReuse || k >= len(u.Over) {
 		return -1
 	}
 	for _, s := range u.Over[k] {
@@ -130,23 +130,23 @@ func (l *lifetimes) bySize(from int) []int {
 	return order
 }
 
-// calendar finds spans by when they are in use.
-type calendar struct {
+// timeline finds spans by when they are in use.
+type timeline struct {
 	spans          []span
-	begin, carried [][]int // by week: those that begin in it, and those that began before and are still in use
+	begin, carried [][]int // by bucket of steps: those that begin in it, and those that began before and are still in use
 }
 
-const week = 8 // steps
+const bucket = 8 // steps
 
-func newCalendar(spans []span, steps int) *calendar {
-	n := (steps+1)/week + 1
-	return &calendar{spans, make([][]int, n), make([][]int, n)}
+func newTimeline(spans []span, steps int) *timeline {
+	n := (steps+1)/bucket + 1
+	return &timeline{spans, make([][]int, n), make([][]int, n)}
 }
 
 // add enters a span.
-func (c *calendar) add(i int) {
+func (c *timeline) add(i int) {
 	s := &c.spans[i]
-	from, to := (s.first+1)/week, (s.last+1)/week
+	from, to := (s.first+1)/bucket, (s.last+1)/bucket
 	c.begin[from] = append(c.begin[from], i)
 	for w := from + 1; w <= to; w++ {
 		c.carried[w] = append(c.carried[w], i)
@@ -154,9 +154,9 @@ func (c *calendar) add(i int) {
 }
 
 // meeting calls f with those that are in use at some time when span i is.
-func (c *calendar) meeting(i int, f func(*span)) {
+func (c *timeline) meeting(i int, f func(*span)) {
 	s := &c.spans[i]
-	from, to := (s.first+1)/week, (s.last+1)/week
+	from, to := (s.first+1)/bucket, (s.last+1)/bucket
 	visit := func(list []int) {
 		for _, j := range list {
 			if t := &c.spans[j]; s.first <= t.last && t.first <= s.last {
@@ -173,19 +173,19 @@ func (c *calendar) meeting(i int, f func(*span)) {
 // Arena lays everything out in one piece of memory, each in the smallest gap between those that are in use at the same time.
 func (d *Demand) Arena() *Arrangement {
 	l := d.lifetimes()
-	placed, size := newCalendar(l.spans, len(d.Steps)), 0
-	behind := func(i int) { // all others
+	placed, size := newTimeline(l.spans, len(d.Steps)), 0
+	stack := func(i int) { // above all others
 		l.spans[i].at = size
 		size += l.spans[i].bytes
 		placed.add(i)
 	}
 	for i := range l.before {
-		behind(i)
+		stack(i)
 	}
 	var near []*span
 	for _, i := range l.bySize(l.before) {
-		if d.Apart {
-			behind(i)
+		if d.NoReuse {
+			stack(i)
 			continue
 		}
 		s := &l.spans[i]
@@ -213,16 +213,16 @@ func (d *Demand) Arena() *Arrangement {
 // allows it.
 func (d *Demand) InBlocks() *Arrangement {
 	l := d.lifetimes()
-	placed := newCalendar(l.spans, len(d.Steps))
+	placed := newTimeline(l.spans, len(d.Steps))
 	var blocks []int // by size, falling
 	var busy []int   // by block: the span for which it was last found in use
 	for _, i := range l.bySize(0) {
 		s := &l.spans[i]
-		if !d.Apart {
+		if !d.NoReuse {
 			placed.meeting(i, func(t *span) { busy[t.at] = i + 1 })
 		}
 		s.at = len(blocks)
-		for b := len(blocks) - 1; b >= 0 && !d.Apart; b-- { // the smallest first
+		for b := len(blocks) - 1; b >= 0 && !d.NoReuse; b-- { // the smallest first
 			if busy[b] != i+1 {
 				s.at = b
 				break

@@ -44,6 +44,9 @@ func (t Type) Len() int { return Len(t.Shape) }
 // Bytes returns the number of bytes of the elements.
 func (t Type) Bytes() int { return t.Len() * t.DType.Size() }
 
+// Clone returns the type with a shape of its own.
+func (t Type) Clone() Type { return Type{t.DType, slices.Clone(t.Shape)} }
+
 func (t Type) String() string {
 	if t.DType == compute.Float32 {
 		return fmt.Sprint(t.Shape)

@@ -24,7 +24,7 @@ const (
 )
 
 // Value is a slot's type and origin. Every value is written once; a step that updates an operand in place makes a new value in
-// the same memory, see [Program.Homes].
+// the same memory, see [Program.Storage].
 type Value struct {
 	Type
 	Source Source
@@ -57,7 +57,7 @@ type Program struct {
 	Keep   []Slot // values that stay on the device as tensors, in the order of IO.Keep
 
 	Variables int  // number of IO.Scalars, see Attr.Vary
-	Apart     bool // every value has memory of its own, so that tests can find values which should not share any
+	NoReuse   bool // every value has memory of its own, so that tests can find values which should not share any
 
 	// While it is built: the steps that update operands among those searched for them so far.
 	updaters []int
@@ -174,31 +174,31 @@ func (s *Step) updates() int {
 	return s.Entry.Updates
 }
 
-// Homes tells for every slot in whose memory its value lies: its own, or that of the tensor which steps update in place on the
+// Storage tells for every slot in whose memory its value lies: its own, or that of the tensor which steps update in place on the
 // way to it.
-func (p *Program) Homes() []Slot {
-	homes := make([]Slot, len(p.Values))
-	for i := range homes {
-		homes[i] = Slot(i)
+func (p *Program) Storage() []Slot {
+	storage := make([]Slot, len(p.Values))
+	for i := range storage {
+		storage[i] = Slot(i)
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		for k := range s.updates() {
-			if home := homes[s.In[k]]; p.Values[home].Source == FromTensor {
-				homes[s.Out[k]] = home
+			if at := storage[s.In[k]]; p.Values[at].Source == FromTensor {
+				storage[s.Out[k]] = at
 			}
 		}
 	}
-	return homes
+	return storage
 }
 
 // Changed lists the tensors, as indices of IO.Tensors, that the program updates in place.
 func (p *Program) Changed() []int {
-	homes := p.Homes()
+	storage := p.Storage()
 	var changed []int
 	for i, s := range p.Tensor {
-		for v, home := range homes {
-			if home == s && v != int(s) {
+		for v, at := range storage {
+			if at == s && v != int(s) {
 				changed = append(changed, i)
 				break
 			}
@@ -289,23 +289,23 @@ func (p *Program) Check() error {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
 	}
-	homes, changed := p.Homes(), p.Changed()
+	storage, changed := p.Storage(), p.Changed()
 	for _, t := range changed {
-		home := p.Tensor[t]
-		last := home
-		for s, h := range homes {
-			if h == home {
+		at := p.Tensor[t]
+		last := at
+		for s, h := range storage {
+			if h == at {
 				last = Slot(s) // slots are in the order of steps
 			}
 		}
 		for i, s := range p.Keep {
-			if homes[s] == home {
+			if storage[s] == at {
 				return fmt.Errorf("kept value %d %v lies in a tensor that the program updates in place: use that tensor: %w", i,
 					p.Values[s].Type, compute.ErrArgument)
 			}
 		}
 		for i, s := range p.Read {
-			if homes[s] == home && s != last {
+			if storage[s] == at && s != last {
 				return fmt.Errorf("result %d %v is an earlier state of a tensor that the program updates in place: copy it before: %w", i,
 					p.Values[s].Type, compute.ErrArgument)
 			}

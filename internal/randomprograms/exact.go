@@ -97,8 +97,8 @@ func (x *exactExecutable) Start(io *program.IO) *compute.Future {
 	for i, s := range p.Keep {
 		io.Keep[i] = &exactTensor{values[s], p.Values[s].DType}
 	}
-	for s, home := range p.Homes() {
-		if i := slices.Index(p.Tensor, home); i >= 0 {
+	for s, at := range p.Storage() {
+		if i := slices.Index(p.Tensor, at); i >= 0 {
 			io.Tensors[i].(*exactTensor).Array = values[s]
 		}
 	}

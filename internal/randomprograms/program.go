@@ -144,11 +144,11 @@ func keptTensors(kept []*batch.Kept) []compute.Tensor {
 // results are the slots of what run returns.
 func (p *randomProgram) results() []program.Slot {
 	out := slices.Concat(p.Read, p.Keep)
-	homes := p.Homes()
-	for _, home := range p.Tensor {
-		last := home
-		for s, h := range homes {
-			if h == home {
+	storage := p.Storage()
+	for _, at := range p.Tensor {
+		last := at
+		for s, h := range storage {
+			if h == at {
 				last = program.Slot(s)
 			}
 		}

@@ -30,8 +30,8 @@ func liveOut(p *program.Program) []bool {
 			live[s] = true
 		}
 	}
-	for s, home := range p.Homes() {
-		live[s] = live[s] || home != program.Slot(s)
+	for s, at := range p.Storage() {
+		live[s] = live[s] || at != program.Slot(s)
 	}
 	return live
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/analyze"
-	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+
+	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/parse"
 	"github.com/wavelane/wavelane/ptx/sim"
 )

@@ -25,7 +25,7 @@ func rightKernels(t *testing.T) (all []*ir.Module) {
 	return all
 }
 
-// What is right has no bug. (That the kernels of the catalogue have none is a test of ptx/lower.)
+// What is right has no bug. (That the kernels of the catalogue have none is a test of internal/ptxkernels.)
 func TestKernels(t *testing.T) {
 	for _, m := range rightKernels(t) {
 		t.Run(m.Funcs[0].Name, func(t *testing.T) {

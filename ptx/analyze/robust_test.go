@@ -11,7 +11,8 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx/analyze"
-	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+
+	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/roofline"
 )

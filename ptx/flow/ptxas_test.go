@@ -11,9 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/flow"
-	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/lower"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
@@ -74,7 +76,7 @@ func TestPressureAgainstPtxas(t *testing.T) {
 		}
 	}
 	var live, regs []float64
-	for _, f := range lower.Families() {
+	for _, f := range kit.Families() {
 		k := f.Kernels[0]
 		m, err := k.Module()
 		require.NoError(t, err)

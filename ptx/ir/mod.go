@@ -1,6 +1,9 @@
 package ir
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Mod is one part of an opcode behind its root, without its dot: a type, a rounding, a space, a scope, a shape. What is joined by
 // "::" is one part. Types are parts too: see [Type.Mod] and [Mod.Type].
@@ -99,6 +102,17 @@ func (in *Instr) Type(i int) Type {
 		}
 	}
 	return NoType
+}
+
+// Shape returns the m, n and k of an opcode that has them, such as m16n8k16.
+func (in *Instr) Shape() (m, n, k int, ok bool) {
+	for _, mod := range in.Mods {
+		var rest string
+		if c, _ := fmt.Sscanf(string(mod), "m%dn%dk%d%s", &m, &n, &k, &rest); c == 3 {
+			return m, n, k, true
+		}
+	}
+	return 0, 0, 0, false
 }
 
 // Rounding is the rounding mode in the opcode, or "".

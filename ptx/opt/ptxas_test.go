@@ -6,9 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/lower"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/opt"
 )
 
@@ -29,7 +30,7 @@ func TestPtxasPrograms(t *testing.T) {
 // TestPtxasKernels gives ptxas what the passes make of the catalogue's kernels.
 func TestPtxasKernels(t *testing.T) {
 	ptxas := ptxtest.Ptxas(t)
-	for _, f := range lower.Families() {
+	for _, f := range kit.Families() {
 		m, err := f.Kernels[0].Module()
 		require.NoError(t, err)
 		for _, unroll := range []int{0, 4} {

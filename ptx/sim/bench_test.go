@@ -14,8 +14,10 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
-	"github.com/wavelane/wavelane/ptx/lower"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
@@ -129,12 +131,12 @@ func BenchmarkGEMM256(b *testing.B) {
 }
 
 // product is the launch by which the catalogue multiplies two square matrices, by a variant of its kernel.
-func product(b *testing.B, variant string, n int) (*lower.Kernel, *lower.Launch) {
+func product(b *testing.B, variant string, n int) (*kit.Kernel, *kit.Launch) {
 	p := &program.Program{}
 	x, y := p.Add(program.F32(n, n), program.FromHost), p.Add(program.F32(n, n), program.FromHost)
 	out, err := p.Apply(catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{}}, x, y)
 	require.NoError(b, err)
-	l, err := lower.Lower(&p.Steps[0], p.Types([]program.Slot{x, y}), p.Types([]program.Slot{out}), &lower.DefaultCaps,
+	l, err := ptxkernels.Lower(&p.Steps[0], p.Types([]program.Slot{x, y}), p.Types([]program.Slot{out}), &kit.DefaultCaps,
 		func(_, _ string, candidates []string) int {
 			i := slices.Index(candidates, variant)
 			require.GreaterOrEqual(b, i, 0, "%s is none of %v", variant, candidates)

@@ -199,7 +199,7 @@ func flops(in *ir.Instr) (lane, warp uint64) {
 		default:
 			return 0, 0
 		}
-		if m, n, k, ok := shape(in); ok && in.Type(0).IsFloat() {
+		if m, n, k, ok := in.Shape(); ok && in.Type(0).IsFloat() {
 			f := uint64(2 * m * n * k)
 			if in.Op == "wgmma.mma_async" {
 				f /= 4 // a warpgroup is four warps, each of which counts

@@ -3,7 +3,8 @@ package sim
 import "github.com/wavelane/wavelane/ptx/ir"
 
 // monitor watches memory and order where Config.Checks asks for it. A GPU has one, or nil: then nothing is called. All calls of
-// a launch come from one goroutine. Methods end the launch by [warp.fault]; host calls return faults.
+// a launch come from one goroutine. Methods end the launch by [warp.fault]; host calls return faults. Besides [watch] the tests have
+// an implementation of their own, which finds races by full vector clocks, and compare the two.
 type monitor interface {
 	// begin and end enclose a launch; allocations keep their shadow between launches.
 	begin(g *grid)

@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/tensorcore"
 )
 
 func init() {
@@ -62,9 +63,9 @@ func compileLdmatrix(c *compiler, in *ir.Instr) (step, error) {
 				from := 8*i + row
 				b, undef := w.rowBytes(from, op, addr.of(w, from), 0)
 				for col := range 8 {
-					lane, half := fragLd(row, col)
+					lane, half := tensorcore.LdmatrixElement(row, col)
 					if trans {
-						lane, half = fragLd(col, row)
+						lane, half = tensorcore.LdmatrixElement(col, row)
 					}
 					out[i][lane] |= (uint32(b[2*col]) | uint32(b[2*col+1])<<8) << (16 * half)
 					if undef>>(2*col)&3 != 0 {
@@ -94,9 +95,9 @@ func compileStmatrix(c *compiler, in *ir.Instr) (step, error) {
 				var v [16]byte
 				undef := uint32(0)
 				for col := range 8 {
-					lane, half := fragLd(row, col)
+					lane, half := tensorcore.LdmatrixElement(row, col)
 					if trans {
-						lane, half = fragLd(col, row)
+						lane, half = tensorcore.LdmatrixElement(col, row)
 					}
 					store(v[2*col:], 2, w.get(r, lane)>>(16*half))
 					undef |= w.poison[i] >> lane & 1 * 3 << (2 * col)
@@ -122,8 +123,8 @@ func compileMovmatrix(c *compiler, in *ir.Instr) (step, error) {
 		var out [warpSize]uint64
 		for row := range 8 {
 			for col := range 8 {
-				from, half := fragLd(row, col)
-				to, place := fragLd(col, row)
+				from, half := tensorcore.LdmatrixElement(row, col)
+				to, place := tensorcore.LdmatrixElement(col, row)
 				out[to] |= w.get(a, from) >> (16 * half) & 0xffff << (16 * place)
 			}
 		}

@@ -41,9 +41,9 @@ type segment struct {
 	size     int    // as allocated: also of freed memory, whose data is nil
 	readOnly bool
 	freed    bool
-	fixed    bool   // belongs to a module: not to be freed alone
-	shadow   any    // the monitor's
-	words    *words // what asynchronous operations have to do with it
+	fixed    bool      // belongs to a module: not to be freed alone
+	shadow   *shadowed // the monitor's
+	words    *words    // what asynchronous operations have to do with it
 }
 
 // memOp is how an instruction accesses memory.

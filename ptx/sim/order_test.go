@@ -9,8 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/shadow"
 )
 
 // oracle is a monitor that knows the order of accesses by the book: a full vector clock for each thread, and every
@@ -31,7 +32,13 @@ type oracle struct {
 
 type event0 struct {
 	thread, time int
-	m            mode
+	m            access0
+}
+
+// access0 is whether an access writes and the scope of a strong one.
+type access0 struct {
+	write bool
+	scope shadow.Scope
 }
 
 type post0 struct {
@@ -40,8 +47,9 @@ type post0 struct {
 }
 
 type release0 struct {
-	thread, scope int
-	v             []int
+	thread int
+	scope  shadow.Scope
+	v      []int
 }
 
 func (o *oracle) begin(g *grid) {
@@ -115,11 +123,11 @@ func (o *oracle) fence(w *warp, lanes uint32, sem, scope ir.Mod) {
 	o.watch.fence(w, lanes, sem, scope)
 	each(lanes, func(l int) {
 		t := o.id(w, l)
-		for s := ctaScope; s <= scopeOf(scope); s++ {
+		for s := shadow.CTA; s <= scopeOf(scope); s++ {
 			o.now[t] = joined(o.now[t], o.seen[t][s])
 			o.seen[t][s] = nil
 		}
-		for s := ctaScope; s <= scopeOf(scope); s++ {
+		for s := shadow.CTA; s <= scopeOf(scope); s++ {
 			o.fenced[t][s] = joined(o.now[t], nil)
 		}
 		o.now[t][t]++
@@ -175,18 +183,15 @@ func (o *oracle) access(w *warp, lane int, op *memOp, s *segment, off int, undef
 // judge tells whether an access races, and notes it.
 func (o *oracle) judge(w *warp, lane int, op *memOp, s *segment, off int) (races bool) {
 	t := o.id(w, lane)
-	m := mode(0)
-	if op.write {
-		m = writes
-	}
+	m := access0{write: op.write}
 	if op.strong() {
-		m |= mode(scopeOf(op.scope)) << scopeShift
+		m.scope = scopeOf(op.scope)
 	}
-	far := func(u int) int {
+	far := func(u int) shadow.Scope {
 		if u/o.per == t/o.per {
-			return ctaScope
+			return shadow.CTA
 		}
-		return gpuScope
+		return shadow.GPU
 	}
 	place := func(i int) string { return fmt.Sprintf("%p %d", s, i) }
 	if s.space == ir.SharedSpace { // blocks use the memory again
@@ -194,25 +199,26 @@ func (o *oracle) judge(w *warp, lane int, op *memOp, s *segment, off int) (races
 	}
 	for i := off; i < off+op.size; i++ {
 		saw, observed := o.saw[place(i)]
-		observed = observed && m.scope() == weakScope && (saw.thread == t || o.now[t][saw.thread] >= saw.time)
+		observed = observed && m.scope == shadow.Weak && (saw.thread == t || o.now[t][saw.thread] >= saw.time)
 		for _, h := range o.bytes[place(i)] {
-			if observed && h.m.scope() != weakScope {
+			if observed && h.m.scope != shadow.Weak {
 				continue
 			}
-			if h.thread != t && racing(m, h.m, far(h.thread)) && o.now[t][h.thread] < h.time {
+			if h.thread != t && (m.write || h.m.write) && min(m.scope, h.m.scope) < far(h.thread) &&
+				o.now[t][h.thread] < h.time {
 				races = true
 			}
 		}
 		e := event0{t, o.now[t][t], m}
 		o.bytes[place(i)] = append(o.bytes[place(i)], e)
-		if m.scope() != weakScope {
+		if m.scope != shadow.Weak {
 			delete(o.saw, place(i))
 			if op.atomic {
 				o.saw[place(i)] = e
 			}
 		}
 	}
-	if m.scope() == weakScope {
+	if m.scope == shadow.Weak {
 		if op.write {
 			for i := off; i < off+op.size; i++ {
 				delete(o.places, place(i))
@@ -223,7 +229,7 @@ func (o *oracle) judge(w *warp, lane int, op *memOp, s *segment, off int) (races
 	at, list := place(off), o.places[place(off)]
 	if !op.write || op.atomic {
 		for _, r := range list {
-			if d := far(r.thread); r.scope >= d && m.scope() >= d {
+			if d := far(r.thread); r.scope >= d && m.scope >= d {
 				if op.sem == ir.Acquire || op.sem == ir.AcqRel {
 					o.now[t] = joined(o.now[t], r.v)
 				} else {
@@ -242,13 +248,13 @@ func (o *oracle) judge(w *warp, lane int, op *memOp, s *segment, off int) (races
 			}
 			list = own
 		}
-		for sc := ctaScope; sc <= gpuScope; sc++ {
+		for sc := shadow.CTA; sc <= shadow.GPU; sc++ {
 			if v := o.fenced[t][sc]; v != nil {
-				list = append(list, release0{t, min(sc, m.scope()), v})
+				list = append(list, release0{t, min(sc, m.scope), v})
 			}
 		}
 		if op.sem == ir.Release || op.sem == ir.AcqRel {
-			list = append(list, release0{t, m.scope(), joined(o.now[t], nil)})
+			list = append(list, release0{t, m.scope, joined(o.now[t], nil)})
 			o.now[t][t]++
 		}
 		o.places[at] = list
@@ -321,7 +327,7 @@ func TestOracle(t *testing.T) {
 		s := &sample{name: "random", shared: 512, grid: 2, block: 64, zero: 256, ptx: randomKernel(rng)}
 		cfg := Config{Checks: CheckRace, Seed: uint64(i) % 3 * rng.Uint64()}
 		p := prepare(t, s, cfg, rng)
-		p.gpu.mon.(*watch).races.limits = [2]int{1 << 20, 1 << 20} // the oracle does not fold
+		p.gpu.mon.(*watch).races.Limits = [2]int{1 << 20, 1 << 20} // the oracle does not fold
 		o := &oracle{watch: p.gpu.mon.(*watch), t: t}
 		p.gpu.mon = o
 		if i%2 == 0 {

@@ -70,117 +70,35 @@ func (v *moved) inside(w *warp, m uint32, addr *[warpSize]uint64) *segment {
 // reads does what access does for plain loads of lanes, unless something is unusual: then it returns false. Offsets are
 // in bounds and multiples of the size, which is one of 4, 8, 16 or 32.
 func (d *watch) reads(w *warp, m uint32, op *memOp, s *segment, addr *[warpSize]uint64) bool {
-	sh, _ := s.shadow.(*shadow)
-	if sh == nil || len(sh.def)*64 < len(s.data) {
+	sh := s.shadow
+	if sh == nil || sh.Bytes() < len(s.data) {
 		return false
 	}
 	if d.checks&CheckInit != 0 {
 		for l := m; l != 0; l &= l - 1 {
-			if sh.undefined(int(addr[first(l)&31]), op.size) != 0 {
+			if sh.Undefined(int(addr[first(l)&31]), op.size) != 0 {
 				return false
 			}
 		}
 	}
-	if d.checks&CheckRace == 0 {
-		return true
-	}
-	c, r, at := &w.watched.clock, d.races, w.at
-	v := c.common
-	if v == nil {
-		return false
-	}
-	r.fresh(c, m, at)
-	from, limit := max(sh.from, r.base), r.limits[b2i(s.space == ir.GlobalSpace)]
-	for l := m; l != 0; l &= l - 1 {
-		lane := first(l) & 31
-		bit, off := uint32(1)<<lane, int(addr[lane])
-		me := c.id*warpSize + uint32(lane)
-		cells := sh.cells(off, op.size/4)
-		for i := range cells {
-			cl := &cells[i]
-			if t := cl.time; t > from && cl.thread != me && (t > v.all || cl.thread/warpSize-c.lo >= r.per) {
-				if cl.more != nil && cl.more.bytes != nil {
-					return false
-				}
-				if _, ok := r.touch(c, lane, v, cl, from, 0, at, limit); !ok {
-					return false
-				}
-				continue
-			}
-			f, more := &cl.first, cl.more
-			same := f.time == c.epoch && f.warp == c.id && f.at == at && f.mode == 0
-			switch {
-			case more.none():
-				if same {
-					f.lanes |= bit
-					continue
-				}
-				if f.time <= from || f.time <= v.all && f.warp-c.lo < r.per && f.mode&writes == 0 {
-					*f = entry{c.epoch, c.id, bit, at, 0}
-					continue
-				}
-			case more.bytes != nil:
-				return false
-			case more.writes || f.mode&writes != 0:
-			case same:
-				f.lanes |= bit
-				continue
-			default:
-				if n := len(more.list); n > 0 {
-					if f = &more.list[n-1]; f.time == c.epoch && f.warp == c.id && f.at == at && f.mode == 0 {
-						f.lanes |= bit
-						continue
-					}
-				}
-			}
-			if _, ok := r.touch(c, lane, v, cl, from, 0, at, limit); !ok {
-				return false
-			}
-		}
-	}
-	return true
+	return d.checks&CheckRace == 0 ||
+		d.races.Reads(&w.watched.clock, m, &sh.history, addr, op.size, w.at, s.space == ir.GlobalSpace)
 }
 
 // writes is the same for plain stores.
 func (d *watch) writes(w *warp, m uint32, op *memOp, s *segment, addr *[warpSize]uint64) bool {
-	sh, _ := s.shadow.(*shadow)
-	if sh == nil || len(sh.def)*64 < len(s.data) || len(sh.marks) > 0 || len(sh.origins) > 0 || w.watched.storing != nil ||
+	sh := s.shadow
+	if sh == nil || sh.Bytes() < len(s.data) || sh.history.Released() || len(sh.origins) > 0 || w.watched.storing != nil ||
 		w.watched.twice != 0 {
 		return false
 	}
-	if d.checks&CheckRace != 0 {
-		c, r, at := &w.watched.clock, d.races, w.at
-		v := c.common
-		if v == nil {
-			return false
-		}
-		r.fresh(c, m, at)
-		from := max(sh.from, r.base)
-		for l := m; l != 0; l &= l - 1 {
-			lane := first(l) & 31
-			off := int(addr[lane])
-			cells := sh.cells(off, op.size/4)
-			for i := range cells {
-				cl := &cells[i]
-				if cl.more != nil && cl.more.bytes != nil {
-					return false
-				}
-				if _, ok := r.touch(c, lane, v, cl, from, writes, at, 0); !ok {
-					return false
-				}
-			}
-		}
+	if d.checks&CheckRace != 0 && !d.races.Writes(&w.watched.clock, m, &sh.history, addr, op.size, w.at) {
+		return false
 	}
 	if d.checks&CheckInit != 0 {
 		for l := m; l != 0; l &= l - 1 {
-			sh.define(int(addr[first(l)&31]), op.size, 0)
+			sh.Define(int(addr[first(l)&31]), op.size, 0)
 		}
 	}
 	return true
-}
-
-// cells are those of n words that do not cross a page.
-func (sh *shadow) cells(off, n int) []cell {
-	sh.cell(off)
-	return sh.pages[off/(4*pageCells)][off/4%pageCells:][:n]
 }

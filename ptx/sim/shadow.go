@@ -3,9 +3,9 @@ package sim
 import (
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/shadow"
 )
 
 // watch is the monitor of a GPU: it knows of each byte whether something has been written to it, and in which order
@@ -13,8 +13,10 @@ import (
 type watch struct {
 	checks Checks
 	grid   *grid
-	races  *races
-	order  order
+	races  *shadow.Races
+	// What threads synchronise on: barriers of blocks, and other keys.
+	barriers map[*barrier]*shadow.Barrier
+	posts    map[any]*shadow.Post
 }
 
 // newMonitor returns what watches a GPU with the configuration, nil if nothing does.
@@ -22,14 +24,12 @@ func newMonitor(cfg Config) monitor {
 	if cfg.Checks == 0 {
 		return nil
 	}
-	d := &watch{checks: cfg.Checks, races: &races{limits: [2]int{maxShared, maxGlobal}}}
-	d.races.now = 1
-	return d
+	return &watch{checks: cfg.Checks, races: shadow.NewRaces()}
 }
 
 // warpWatch is what the monitor keeps for a warp.
 type warpWatch struct {
-	clock   warpClock
+	clock   shadow.Warp
 	origins map[originKey]*origin // of values that are not defined, other than of registers never written
 	loaded  [warpSize]*origin     // of what the last load found undefined
 	parts   [8][warpSize]uint8    // and which bytes of element i; 0: all
@@ -37,17 +37,12 @@ type warpWatch struct {
 	twice   uint32                // lanes that write where others of the same instruction write the same value
 }
 
-// shadow is what the monitor knows of a segment.
-type shadow struct {
-	def     []uint64 // a bit for each byte that has a value
-	pages   [][]cell // of pageCells words each, nil while nothing in them has been accessed
-	from    uint64   // the time before which accesses do not count
-	origins map[int]*origin
-	marks   map[int]*location // where something was released, since the launch that began at
-	launch  uint64
+// shadowed is what the monitor knows of a segment.
+type shadowed struct {
+	shadow.Values
+	history shadow.History
+	origins map[int]*origin // of bytes that were written without a value
 }
-
-const pageCells = 1 << 10
 
 // origin is where a value without definition comes from.
 type origin struct {
@@ -56,94 +51,48 @@ type origin struct {
 	bytes uint8 // of a register: which of its bytes have no value; 0: all
 }
 
-func (d *watch) shadow(s *segment) *shadow {
-	sh, _ := s.shadow.(*shadow)
+func (d *watch) shadow(s *segment) *shadowed {
+	sh := s.shadow
 	if sh == nil {
-		sh = &shadow{}
+		sh = &shadowed{}
 		s.shadow = sh
 	}
-	if n := (len(s.data) + 63) / 64; len(sh.def) < n {
-		sh.def = append(sh.def, make([]uint64, n-len(sh.def))...)
-	}
-	if n := (len(s.data) + 4*pageCells - 1) / (4 * pageCells); len(sh.pages) < n {
-		sh.pages = append(sh.pages, make([][]cell, n-len(sh.pages))...)
+	if sh.Bytes() < len(s.data) {
+		sh.Resize(len(s.data))
+		sh.history.Resize(sh.Bytes())
 	}
 	return sh
 }
 
-// undefined has a bit for each of up to 32 bytes that has no value.
-func (sh *shadow) undefined(off, n int) uint32 {
-	v := sh.def[off>>6] >> (off & 63)
-	if off&63+n > 64 {
-		v |= sh.def[off>>6+1] << (64 - off&63)
-	}
-	return ^uint32(v) & uint32(1<<n-1)
-}
-
-// define notes which of up to 32 bytes have a value from now on.
-func (sh *shadow) define(off, n int, undef uint32) {
-	mask := uint64(1)<<n - 1
-	v := mask &^ uint64(undef)
-	at := off & 63
-	sh.def[off>>6] = sh.def[off>>6]&^(mask<<at) | v<<at
-	if at+n > 64 {
-		sh.def[off>>6+1] = sh.def[off>>6+1]&^(mask>>(64-at)) | v>>(64-at)
-	}
-}
-
-// mark sets or clears any number of bytes.
-func (sh *shadow) mark(off, n int, defined bool) {
-	for n > 0 {
-		k := min(n, 64-off&63)
-		mask := (^uint64(0) >> (64 - k)) << (off & 63)
-		if defined {
-			sh.def[off>>6] |= mask
-		} else {
-			sh.def[off>>6] &^= mask
-		}
-		off, n = off+k, n-k
-	}
-}
-
-// cell is that of the word at an offset that is a multiple of 4.
-func (sh *shadow) cell(off int) *cell {
-	p := &sh.pages[off/(4*pageCells)]
-	if *p == nil {
-		*p = make([]cell, min(pageCells, (len(sh.def)*64-off/(4*pageCells)*4*pageCells)/4))
-	}
-	return &(*p)[off/4%pageCells]
-}
-
 func (d *watch) begin(g *grid) {
 	d.grid = g
-	d.races.begin(g)
-	d.order.begin()
+	d.races.Begin((g.launch.Block.count()+warpSize-1)/warpSize, g.launch.Cluster.count())
+	d.barriers, d.posts = map[*barrier]*shadow.Barrier{}, map[any]*shadow.Post{}
 }
 
-func (d *watch) end() {
-	d.grid = nil
-	d.order.begin()
-}
+func (d *watch) end() { d.grid, d.barriers, d.posts = nil, nil, nil }
 
 func (d *watch) started(w *warp) {
 	x := &w.watched
 	clear(x.origins)
 	if w.index == 0 { // blocks and clusters are used again
 		for i := range w.block.bars {
-			delete(d.order.meetings, &w.block.bars[i])
+			delete(d.barriers, &w.block.bars[i])
 		}
 		if w.block.rank == 0 {
-			delete(d.order.keys, any(w.block.cluster))
+			delete(d.posts, any(w.block.cluster))
 		}
 	}
-	d.races.start(&x.clock, w)
+	// Blocks of a cluster follow each other.
+	shape, id := w.block.grid.shape, w.block.cluster.id
+	d.races.Start(&x.clock, id.X+shape.X*(id.Y+shape.Y*id.Z), w.block.rank, w.index, w.exists)
 }
 
 func (d *watch) allocated(s *segment) { s.shadow = nil }
 
 func (d *watch) freed(s *segment) { s.shadow = nil }
 
-func (d *watch) wrote(s *segment, off, n int) { d.shadow(s).mark(off, n, true) }
+func (d *watch) wrote(s *segment, off, n int) { d.shadow(s).Mark(off, n, true) }
 
 func (d *watch) read(s *segment, off, n int) *Fault {
 	if d.checks&CheckInit == 0 {
@@ -151,7 +100,7 @@ func (d *watch) read(s *segment, off, n int) *Fault {
 	}
 	sh := d.shadow(s)
 	for i := 0; i < n; i += 32 {
-		if m := sh.undefined(off+i, min(32, n-i)); m != 0 {
+		if m := sh.Undefined(off+i, min(32, n-i)); m != 0 {
 			at := off + i + bits.TrailingZeros32(m)
 			f := &Fault{Kind: Uninitialized, Addr: s.base + uint64(at), Space: s.space,
 				Detail: fmt.Sprintf("Read of %d bytes at offset %d of %s: byte %d has never been written", n, off, s.name, at-off)}
@@ -168,10 +117,10 @@ func (d *watch) read(s *segment, off, n int) *Fault {
 
 func (d *watch) forget(s *segment, off, n int) {
 	sh := d.shadow(s)
-	sh.mark(off, n, false)
+	sh.Mark(off, n, false)
 	if off == 0 && n == len(s.data) {
-		sh.from = d.races.tick()
-		sh.origins, sh.marks = nil, nil
+		d.races.Forget(&sh.history)
+		sh.origins = nil
 	}
 }
 
@@ -179,7 +128,7 @@ func (d *watch) carry(to *segment, dst int, from *segment, src, n int) {
 	known, sh := d.shadow(from), d.shadow(to)
 	for i := 0; i < n; i += 32 {
 		k := min(32, n-i)
-		sh.define(dst+i, k, known.undefined(src+i, k))
+		sh.Define(dst+i, k, known.Undefined(src+i, k))
 		if known.origins != nil || sh.origins != nil {
 			for j := i; j < i+k; j++ {
 				sh.setOrigin(dst+j, known.origins[src+j])
@@ -188,7 +137,7 @@ func (d *watch) carry(to *segment, dst int, from *segment, src, n int) {
 	}
 }
 
-func (sh *shadow) setOrigin(at int, o *origin) {
+func (sh *shadowed) setOrigin(at int, o *origin) {
 	switch {
 	case o != nil:
 		if sh.origins == nil {
@@ -201,8 +150,8 @@ func (sh *shadow) setOrigin(at int, o *origin) {
 }
 
 func (d *watch) access(w *warp, lane int, op *memOp, s *segment, off int, undef uint32) uint32 {
-	sh, _ := s.shadow.(*shadow)
-	if sh == nil || len(sh.def)*64 < len(s.data) {
+	sh := s.shadow
+	if sh == nil || sh.Bytes() < len(s.data) {
 		sh = d.shadow(s)
 	}
 	if d.checks&CheckInit != 0 && s.space != ir.ParamSpace {
@@ -215,18 +164,18 @@ func (d *watch) access(w *warp, lane int, op *memOp, s *segment, off int, undef 
 }
 
 // defined is what access does about values.
-func (d *watch) defined(w *warp, lane int, op *memOp, s *segment, sh *shadow, off int, undef uint32) uint32 {
+func (d *watch) defined(w *warp, lane int, op *memOp, s *segment, sh *shadowed, off int, undef uint32) uint32 {
 	switch {
 	case op.atomic:
 		if undef != 0 {
 			w.fault(Uninitialized, lane, s.space, s.base+uint64(off), "an operand of the atomic operation has no value")
 		}
-		if bad := sh.undefined(off, op.size); bad != 0 {
+		if bad := sh.Undefined(off, op.size); bad != 0 {
 			o := d.memoryOrigin(w, lane, s, sh, off+bits.TrailingZeros32(bad))
 			d.undefinedFault(w, lane, o, s, off, "the atomic operation meets bytes without a value")
 		}
 	case op.write:
-		sh.define(off, op.size, undef)
+		sh.Define(off, op.size, undef)
 		if undef != 0 || len(sh.origins) > 0 {
 			for i := range op.size {
 				var o *origin
@@ -243,7 +192,7 @@ func (d *watch) defined(w *warp, lane int, op *memOp, s *segment, sh *shadow, of
 			}
 		}
 	default:
-		undef = sh.undefined(off, op.size)
+		undef = sh.Undefined(off, op.size)
 		if undef != 0 {
 			w.watched.loaded[lane] = d.memoryOrigin(w, lane, s, sh, off+bits.TrailingZeros32(undef))
 		}
@@ -253,7 +202,7 @@ func (d *watch) defined(w *warp, lane int, op *memOp, s *segment, sh *shadow, of
 }
 
 // memoryOrigin is why a byte that the current instruction reads has no value.
-func (d *watch) memoryOrigin(w *warp, lane int, s *segment, sh *shadow, at int) *origin {
+func (d *watch) memoryOrigin(w *warp, lane int, s *segment, sh *shadowed, at int) *origin {
 	if o := sh.origins[at]; o != nil {
 		return o
 	}
@@ -275,99 +224,42 @@ func (d *watch) undefinedFault(w *warp, lane int, o *origin, s *segment, off int
 }
 
 // race notes an access for the order of accesses, and ends the launch if it races.
-func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadow, off int) {
-	c := &w.watched.clock
-	d.races.fresh(c, 1<<lane, w.at)
-	v, m := c.view(lane), mode(0)
-	if op.write {
-		m = writes
-	}
+func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadowed, off int) {
+	a := shadow.Access{Size: op.size, At: w.at, Write: op.write, Atomic: op.atomic, Global: s.space == ir.GlobalSpace,
+		Alike: w.watched.twice>>lane&1 != 0}
 	if op.strong() {
-		m |= mode(scopeOf(op.scope)) << scopeShift
+		a.Scope = scopeOf(op.scope)
+		a.Acquire = op.sem == ir.Acquire || op.sem == ir.AcqRel || op.sem == ir.SC
+		a.Release = op.sem == ir.Release || op.sem == ir.AcqRel || op.sem == ir.SC
 	}
-	from, limit := max(sh.from, d.races.base), d.races.limits[b2i(s.space == ir.GlobalSpace)]
-	for at := off &^ 3; at < off+op.size; at += 4 {
-		cl := sh.cell(at)
-		if at >= off && at+4 <= off+op.size && (cl.more == nil || cl.more.bytes == nil) {
-			if other, ok := d.races.touch(c, lane, v, cl, from, m, w.at, limit); !ok {
-				d.raced(w, lane, v, s, cl, at, from, m, other)
-			}
-			if m.scope() != weakScope {
-				cl.observe(c, lane, op)
-			}
-			continue
-		}
-		d.bytewise(w, lane, v, s, cl, at, from, max(at, off), min(at+4, off+op.size), op, m)
-	}
-	if sh.launch != d.races.base {
-		sh.marks, sh.launch = nil, d.races.base
-	}
-	switch {
-	case m.scope() != weakScope:
-		d.strong(w, lane, op, sh, off)
-	case op.write && len(sh.marks) > 0: // what is written weakly hands nothing on
-		for at := off; at < off+op.size; at += 4 {
-			delete(sh.marks, at)
-		}
-	}
-}
-
-// bytewise is race for part of a word, or one whose bytes have different histories.
-func (d *watch) bytewise(w *warp, lane int, v *view, s *segment, cl *cell, word int, from uint64, first, last int,
-	op *memOp, m mode) {
-	if cl.more == nil || cl.more.bytes == nil {
-		bytes := &[4]cell{*cl, *cl, *cl, *cl}
-		if cl.more != nil {
-			for i := range bytes {
-				own := *cl.more
-				own.list = slices.Clone(own.list)
-				bytes[i].more = &own
-			}
-		}
-		*cl = cell{more: &accesses{bytes: bytes}}
-	}
-	bytes := cl.more.bytes
-	for i := first; i < last; i++ {
-		b := &bytes[i-word]
-		if other, ok := d.races.touch(&w.watched.clock, lane, v, b, from, m, w.at, d.races.limits[1]); !ok {
-			d.raced(w, lane, v, s, b, i, from, m, other)
-		}
-		if m.scope() != weakScope {
-			b.observe(&w.watched.clock, lane, op)
-		}
-	}
-	if last-first == 4 && m == writes {
-		*cl = bytes[0]
-	}
-}
-
-// raced ends the launch, unless lanes of one instruction write the same value.
-func (d *watch) raced(w *warp, lane int, v *view, s *segment, cl *cell, off int, from uint64, m mode, other conflict) {
-	c := &w.watched.clock
-	if m == writes && w.watched.twice>>lane&1 != 0 && other.mode == writes && other.at == w.at && other.thread/warpSize == c.id &&
-		cl.time == c.epoch && cl.first.time == 0 && cl.more.none() {
-		cl.thread = c.id*warpSize + uint32(lane)
+	other, at, ok := d.races.Access(&w.watched.clock, lane, &sh.history, off, &a)
+	if ok {
 		return
 	}
-	d.raceFault(w, lane, s, off, m, d.who(other.thread, other.at, other.mode))
+	f := w.faultOf(Race, lane, s.space, s.base+uint64(at), "")
+	what := func(strong, write bool) string {
+		kind := "read"
+		if write {
+			kind = "write"
+		}
+		if strong {
+			kind = "strong " + kind
+		}
+		return kind
+	}
+	f.Other = d.who(other)
+	f.Detail = fmt.Sprintf("this %s and an earlier %s by another thread have no order: %s at offset %d",
+		what(a.Scope != shadow.Weak, a.Write), what(other.Strong, other.Write), s.name, at)
+	panic(f)
 }
 
-func (d *watch) raceFault(w *warp, lane int, s *segment, off int, m mode, other *Access) {
-	f := w.faultOf(Race, lane, s.space, s.base+uint64(off), "")
-	what := func(a *Access) string {
-		switch {
-		case a.Write && a.Atomic:
-			return "strong write"
-		case a.Write:
-			return "write"
-		case a.Atomic:
-			return "strong read"
-		}
-		return "read"
-	}
-	me := &Access{Write: m&writes != 0, Atomic: m.scope() != weakScope}
-	f.Other = other
-	f.Detail = fmt.Sprintf("this %s and an earlier %s by another thread have no order: %s at offset %d", what(me), what(other),
-		s.name, off)
-	panic(f)
+// who describes the other access of a race.
+func (d *watch) who(other shadow.Conflict) *Access {
+	g := d.grid
+	c, rank, thread := d.races.Locate(other.Thread)
+	in := &g.prog.code[other.At]
+	cluster, block, size := g.shape.at(c), g.launch.Cluster.at(rank), g.launch.Cluster
+	return &Access{Instr: in.text(), Pos: in.in.Pos,
+		Block:  Dim3{cluster.X*size.X + block.X, cluster.Y*size.Y + block.Y, cluster.Z*size.Z + block.Z},
+		Thread: g.threadAt(thread), Write: other.Write, Atomic: other.Strong}
 }

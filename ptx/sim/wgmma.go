@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/tensorcore"
 )
 
 func init() {
@@ -60,7 +61,7 @@ func compileWgmmaWait(c *compiler, in *ir.Instr) (step, error) {
 
 // wgmmaForm is a compiled wgmma.mma_async.
 type wgmmaForm struct {
-	p              *product
+	p              *tensorcore.Product
 	ld, la         *layout // la nil: A in shared memory
 	descA, descB   ref
 	transA, transB bool
@@ -71,24 +72,19 @@ type wgmmaForm struct {
 }
 
 func compileWgmma(c *compiler, in *ir.Instr) (step, error) {
-	m, n, k, ok := shape(in)
+	m, n, k, ok := in.Shape()
 	td, ta, tb := in.Type(0), in.Type(1), in.Type(2)
-	byType := map[int]int{8: 32, 16: 16, 32: 8}
-	integer := td == ir.S32
-	if !ok || m != 64 || n%8 != 0 || n < 8 || n > 256 || ta.Bits() < 8 || k != byType[ta.Bits()] ||
-		integer && n > 32 && n%16 != 0 ||
-		len(in.Args) < 4 || ta == ir.F64 || tb == ir.F64 {
+	if !ok || !tensorcore.HasWgmma(m, n, k, ta) || tb == ir.F64 || len(in.Args) < 4 {
 		return nil, c.unsupported(in)
 	}
-	p, err := newProduct(m/warpgroup, n, k, td, ta, tb, td)
+	p, err := tensorcore.NewProduct(m/warpgroup, n, k, td, ta, tb, td)
 	if err != nil {
 		return nil, c.errorf(in, compute.ErrUnsupported, "%v", err)
 	}
-	p.saturate = in.Has("satfinite")
-	f := &wgmmaForm{p: p, descA: none, sizeA: ta.Size(), sizeB: tb.Size()}
-	f.sizeA, f.sizeB = ta.Bits()/8, tb.Bits()/8
-	if f.ld, err = c.layout(in, &in.Args[0], td, p.m*n, func(lane, e int) int {
-		row, col := fragD(lane, e)
+	p.Saturate = in.Has("satfinite")
+	f := &wgmmaForm{p: p, descA: none, sizeA: ta.Bits() / 8, sizeB: tb.Bits() / 8}
+	if f.ld, err = c.layout(in, &in.Args[0], td, p.M*n, func(lane, e int) int {
+		row, col := tensorcore.WgmmaAccumulator(lane, e)
 		return row*n + col
 	}); err != nil {
 		return nil, err
@@ -96,8 +92,8 @@ func compileWgmma(c *compiler, in *ir.Instr) (step, error) {
 	inRegs := in.Args[1].Kind == ir.VecOperand
 	if inRegs {
 		per := 32 / ta.Bits()
-		if f.la, err = c.layout(in, &in.Args[1], ta, p.m*k, func(lane, e int) int {
-			row, at := fragA(p.m, per, lane, e/per, e%per)
+		if f.la, err = c.layout(in, &in.Args[1], ta, p.M*k, func(lane, e int) int {
+			row, at := tensorcore.FragmentA(p.M, per, lane, e/per, e%per)
 			return row*k + at
 		}); err != nil {
 			return nil, err
@@ -112,7 +108,7 @@ func compileWgmma(c *compiler, in *ir.Instr) (step, error) {
 	if f.scale, err = c.src(in, &in.Args[3], ir.Pred); err != nil {
 		return nil, err
 	}
-	if err := f.immediates(c, in, in.Args[4:], inRegs, integer); err != nil {
+	if err := f.immediates(c, in, in.Args[4:], inRegs, td == ir.S32); err != nil {
 		return nil, err
 	}
 	f.op = c.memOp(in, bulkChunk, false)
@@ -142,17 +138,14 @@ func (f *wgmmaForm) immediates(c *compiler, in *ir.Instr, args []ir.Operand, inR
 	if len(v) != want {
 		return c.errorf(in, compute.ErrArgument, "%d constants behind scale-d, want %d", len(v), want)
 	}
-	for i, decode := range []*func(uint64) float64{&f.p.decodeA, &f.p.decodeB} {
-		if i >= len(v) {
-			return nil
-		}
-		switch plain := *decode; v[i] {
-		case 1:
-		case -1:
-			*decode = func(b uint64) float64 { return -plain(b) }
-		default:
+	if integer {
+		return nil
+	}
+	for i, negate := range []*bool{&f.p.NegateA, &f.p.NegateB} {
+		if v[i] != 1 && v[i] != -1 {
 			return c.errorf(in, compute.ErrArgument, "the sign of a matrix is %d, want 1 or -1", v[i])
 		}
+		*negate = v[i] == -1
 	}
 	for i, t := range v[2:] {
 		if t != 0 && t != 1 {
@@ -168,7 +161,7 @@ func (f *wgmmaForm) immediates(c *compiler, in *ir.Instr, args []ir.Operand, inR
 }
 
 // descriptor decodes a descriptor, which has to be the same in all lanes.
-func (f *wgmmaForm) descriptor(w *warp, r ref, what string) (d descriptor, bits uint64) {
+func (f *wgmmaForm) descriptor(w *warp, r ref, what string) (d tensorcore.Descriptor, bits uint64) {
 	if w.def != nil {
 		w.demand(r, full, "the descriptor of "+what)
 	}
@@ -176,32 +169,18 @@ func (f *wgmmaForm) descriptor(w *warp, r ref, what string) (d descriptor, bits 
 	if !same {
 		w.fault(BadOperand, 0, 0, 0, "the descriptor of %s differs between lanes", what)
 	}
-	d, err := decodeDescriptor(bits)
+	d, err := tensorcore.DecodeDescriptor(bits)
 	if err != nil {
 		w.fault(BadOperand, 0, 0, 0, "%s: %v", what, err)
 	}
 	return d, bits
 }
 
-// tile calls f with the pieces of rows from to from+n of a matrix in shared memory.
-func (d *descriptor) tile(from, n, k, size int, trans bool, f func(piece)) {
-	per := bulkChunk / size
-	stepMN, stepK := 1, per
-	if trans {
-		stepMN, stepK = per, 1
-	}
-	for mn := from; mn < from+n; mn += stepMN {
-		for at := 0; at < k; at += stepK {
-			f(piece{src: uint64(d.address(mn, at, size, trans)), n: bulkChunk, to: bulkChunk})
-		}
-	}
-}
-
-// read reads the elements of rows from to from+n.
-func (d *descriptor) read(mem []byte, dst []uint64, from, n, k, size int, trans bool) {
+// readMatrix reads the elements of rows from to from+n.
+func readMatrix(d *tensorcore.Descriptor, mem []byte, dst []uint64, from, n, k, size int, trans bool) {
 	for mn := range n {
 		for at := range k {
-			dst[mn*k+at] = load(mem[d.address(from+mn, at, size, trans):], size)
+			dst[mn*k+at] = load(mem[d.Address(from+mn, at, size, trans):], size)
 		}
 	}
 }
@@ -221,8 +200,8 @@ func (f *wgmmaForm) issue(w *warp, _ uint32) {
 	}
 	adds := add&1 == 1 != f.not
 	p := f.p
-	row := w.index % warpgroup * p.m
-	var da descriptor
+	row := w.index % warpgroup * p.M
+	var da tensorcore.Descriptor
 	var bitsA uint64
 	if f.la == nil {
 		da, bitsA = f.descriptor(w, f.descA, "A")
@@ -233,10 +212,11 @@ func (f *wgmmaForm) issue(w *warp, _ uint32) {
 		x.a = f.la.refs
 	}
 	x.tiles = &flight{w: w, pc: w.at, src: f.op, each: func(each func(piece)) {
+		chunk := func(addr uint32) { each(piece{src: uint64(addr), n: bulkChunk, to: bulkChunk}) }
 		if f.la == nil {
-			da.tile(row, p.m, p.k, f.sizeA, f.transA, each)
+			da.Chunks(row, p.M, p.K, f.sizeA, f.transA, chunk)
 		}
-		db.tile(0, p.n, p.k, f.sizeB, f.transB, each)
+		db.Chunks(0, p.N, p.K, f.sizeB, f.transB, chunk)
 	}}
 	q := &w.async.products
 	x.group = q.committed
@@ -274,19 +254,19 @@ func (f *wgmmaForm) define(w *warp, adds bool) {
 	}
 }
 
-func (f *wgmmaForm) run(w *warp, da, db descriptor, row int, adds bool) {
+func (f *wgmmaForm) run(w *warp, da, db tensorcore.Descriptor, row int, adds bool) {
 	p := f.p
-	a, b, c := make([]uint64, p.m*p.k), make([]uint64, p.n*p.k), make([]uint64, p.m*p.n)
+	a, b, c := make([]uint64, p.M*p.K), make([]uint64, p.N*p.K), make([]uint64, p.M*p.N)
 	mem := w.block.shared.data
 	if f.la != nil {
 		f.la.gather(w, a)
 	} else {
-		da.read(mem, a, row, p.m, p.k, f.sizeA, f.transA)
+		readMatrix(&da, mem, a, row, p.M, p.K, f.sizeA, f.transA)
 	}
-	db.read(mem, b, 0, p.n, p.k, f.sizeB, f.transB)
+	readMatrix(&db, mem, b, 0, p.N, p.K, f.sizeB, f.transB)
 	if adds {
 		f.ld.gather(w, c)
 	}
-	p.compute(c, c, a, b)
+	p.Compute(c, c, a, b)
 	f.ld.scatter(w, c)
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/tensorcore"
 )
 
 func init() {
@@ -10,66 +11,13 @@ func init() {
 	register("wmma.mma", compileWmma)
 }
 
-// PTX does not say how fragments of wmma lie in registers, so here they lie in the order of memory: element e of lane l is
-// number l·E+e of the matrix (E elements to a lane), by rows or columns as the opcode's layout says for A and B, by rows for
-// C and D. Where there is room for more than the matrix has, as on hardware, elements come again. A product that names
-// another layout than the load gets another matrix, as on hardware.
-
-// wmmaRegs are the registers of a fragment by its role, for shapes that have k = 16 and 8-bit or 16-bit elements, and
-// otherwise what holds the matrix once.
-func wmmaRegs(role byte, t ir.Type, count int) int {
-	if (role == 'a' || role == 'b') && t == ir.F16 {
-		return 8
-	}
-	return max(1, count*t.Bits()/max(32, t.Bits())/warpSize)
-}
-
-// wmmaMatrix is the size of a matrix of wmma by its role.
-func wmmaMatrix(role byte, m, n, k int) (rows, cols int) {
-	switch role {
-	case 'a':
-		return m, k
-	case 'b':
-		return k, n
-	}
-	return m, n
-}
-
-// wmmaShape tells whether there is a product of the shape with elements of type t in A and B.
-func wmmaShape(m, n, k int, t ir.Type) bool {
-	s := [3]int{m, n, k}
-	switch t {
-	case ir.F16, ir.BF16, ir.U8, ir.S8:
-		return s == [3]int{16, 16, 16} || s == [3]int{32, 8, 16} || s == [3]int{8, 32, 16}
-	case ir.TF32:
-		return s == [3]int{16, 16, 8}
-	case ir.F64:
-		return s == [3]int{8, 8, 4}
-	}
-	return false
-}
-
 // wmmaLayout is the layout of a fragment.
-func (c *compiler) wmmaLayout(in *ir.Instr, o *ir.Operand, role byte, t ir.Type, m, n, k int, order ir.Mod) (*layout, error) {
-	rows, cols := wmmaMatrix(role, m, n, k)
-	count := rows * cols
-	width := max(32, t.Bits())
-	each := wmmaRegs(role, t, count) * width / t.Bits()
-	return c.layout(in, o, t, each*warpSize, func(lane, e int) int {
-		i := (lane*each + e) % count
-		row, col := i/cols, i%cols
-		if order == ir.Col {
-			row, col = i%rows, i/rows
-		}
-		if role == 'b' { // products take B by columns
-			return col*rows + row
-		}
-		return row*cols + col
-	})
+func (c *compiler) wmmaLayout(in *ir.Instr, o *ir.Operand, t ir.Type, f tensorcore.WmmaFragment) (*layout, error) {
+	return c.layout(in, o, t, f.Elements(), f.Element)
 }
 
 func compileWmma(c *compiler, in *ir.Instr) (step, error) {
-	m, n, k, ok := shape(in)
+	m, n, k, ok := in.Shape()
 	if !ok || len(in.Args) != 4 {
 		return nil, c.unsupported(in)
 	}
@@ -84,25 +32,25 @@ func compileWmma(c *compiler, in *ir.Instr) (step, error) {
 			orders = append(orders, mod)
 		}
 	}
-	if !wmmaShape(m, n, k, ta) || len(orders) != 2 {
+	if !tensorcore.HasWmma(m, n, k, ta) || len(orders) != 2 {
 		return nil, c.unsupported(in)
 	}
-	p, err := newProduct(m, n, k, td, ta, tb, tc)
+	p, err := tensorcore.NewProduct(m, n, k, td, ta, tb, tc)
 	if err != nil {
 		return nil, c.errorf(in, compute.ErrUnsupported, "%v", err)
 	}
-	p.saturate = in.Has("satfinite")
+	p.Saturate = in.Has("satfinite")
 	var l [4]*layout
 	for i, f := range []struct {
 		role  byte
 		t     ir.Type
 		order ir.Mod
 	}{{'d', td, ir.Row}, {'a', ta, orders[0]}, {'b', tb, orders[1]}, {'c', tc, ir.Row}} {
-		if l[i], err = c.wmmaLayout(in, &in.Args[i], f.role, f.t, m, n, k, f.order); err != nil {
+		if l[i], err = c.wmmaLayout(in, &in.Args[i], f.t, tensorcore.NewWmmaFragment(f.role, m, n, k, f.t, f.order)); err != nil {
 			return nil, err
 		}
 	}
-	return c.warpwide(p.step(l[0], l[1], l[2], l[3])), nil
+	return c.warpwide(multiply(p, l[0], l[1], l[2], l[3])), nil
 }
 
 // compileWmmaMemory compiles loads and stores: each element is accessed by the lane that has it, and where several have it by
@@ -110,7 +58,7 @@ func compileWmma(c *compiler, in *ir.Instr) (step, error) {
 func compileWmmaMemory(c *compiler, in *ir.Instr) (step, error) {
 	role := in.Op[len(in.Op)-1]
 	writes := role == 'd'
-	m, n, k, ok := shape(in)
+	m, n, k, ok := in.Shape()
 	t := in.Type(0)
 	order := in.First(ir.Row, ir.Col)
 	regs, mem := 0, 1
@@ -120,16 +68,16 @@ func compileWmmaMemory(c *compiler, in *ir.Instr) (step, error) {
 	if !ok || order == "" || len(in.Args) < 2 || t.Bits() < 8 && t != ir.TF32 {
 		return nil, c.unsupported(in)
 	}
-	if (role == 'a' || role == 'b') && !wmmaShape(m, n, k, t) {
+	if (role == 'a' || role == 'b') && !tensorcore.HasWmma(m, n, k, t) {
 		return nil, c.unsupported(in)
 	}
-	rows, cols := wmmaMatrix(role, m, n, k)
 	// Fragments of C lie by rows whatever the layout in memory.
 	fragOrder := order
 	if role == 'c' || role == 'd' {
 		fragOrder = ir.Row
 	}
-	l, err := c.wmmaLayout(in, &in.Args[regs], role, t, m, n, k, fragOrder)
+	f := tensorcore.NewWmmaFragment(role, m, n, k, t, fragOrder)
+	l, err := c.wmmaLayout(in, &in.Args[regs], t, f)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +85,7 @@ func compileWmmaMemory(c *compiler, in *ir.Instr) (step, error) {
 	if err != nil {
 		return nil, err
 	}
+	rows, cols := f.Rows, f.Cols
 	natural := cols
 	if order == ir.Col {
 		natural = rows

@@ -1,0 +1,37 @@
+package device
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
+)
+
+// CheckIO validates the data of a run of p. Tensors have to be of type T, and the device's own: the error wraps
+// compute.ErrForeignTensor.
+func CheckIO[T interface {
+	comparable
+	compute.Tensor
+}](p *program.Program, io *program.IO, own func(t T) bool) error {
+	var none T
+	for i, t := range io.Tensors {
+		x, ok := t.(T)
+		switch {
+		case t == nil || ok && x == none:
+			return fmt.Errorf("tensor %d is nil: %w", i, compute.ErrArgument)
+		case !ok || !own(x):
+			return fmt.Errorf("tensor %d of shape %v: %w", i, t.Shape(), compute.ErrForeignTensor)
+		}
+	}
+	return p.CheckIO(io)
+}
+
+// Read copies the elements of a tensor of a device to dst.
+func Read(d program.Executor, t compute.Tensor, typ program.Type, dst any) *compute.Future {
+	p := &program.Program{}
+	p.Read = []program.Slot{p.Add(typ, program.FromTensor)}
+	return Once(d, p, &program.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
+}
+
+// TensorClosed is the error of use of a tensor that is closed.
+func TensorClosed(t program.Type) error { return Closed(fmt.Sprintf("tensor of shape %v", t.Shape)) }

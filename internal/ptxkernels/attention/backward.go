@@ -1,0 +1,101 @@
+package attention
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+var attentionStats = kit.Register(kit.Kernel{Family: "attention_backward", Name: "attention_stats", Block: [3]int{flashThreads, 1, 1},
+	Doc: "What the gradients of attention need of each query, a warp for each: the logarithm of its sum to base 2, +Inf in place of " +
+		"−Inf, and Σdy·y. Parameters: u32 total (queries of all heads), u32 width, u32 counts[] (divisors: n, heads), f32* y, " +
+		"f32* dy, f32* lse, f32* stats.",
+	Build: func(k *ptx.Kernel) {
+		total, width := ptx.Param[uint32](k, "total"), ptx.Param[uint32](k, "width")
+		counts := ptx.ParamArray[uint32](k, "counts", 2*scalar.DivisorWords)
+		y, dy := ptx.PointerParam[float32](k, "y"), ptx.PointerParam[float32](k, "dy")
+		lse, stats := ptx.PointerParam[float32](k, "lse"), ptx.PointerParam[float32](k, "stats", ptx.Align(8))
+		c := scalar.Math{K: k}
+		lane := ptx.And(k, k.Tid(ptx.X), scalar.U32(31))
+		query := ptx.Mad(k, k.Ctaid(ptx.X), scalar.U32(flashThreads/32), ptx.Shr(k, k.Tid(ptx.X), scalar.U32(5))) // in order of lse
+		k.ReturnIf(ptx.Ge(k, query, total))                                                                       // whole warps
+		n, heads := scalar.DivisorAt(k, counts, 0), scalar.DivisorAt(k, counts, scalar.DivisorWords)
+		rest, i := n.Split(k, query)
+		batch, head := heads.Split(k, rest)
+		row := ptx.Mad(k, ptx.Mad(k, batch, n.D, i), heads.D, head)
+		at := ptx.MadWideU32(k, row, width, ptx.Convert[uint64](k, lane))
+		y, dy = ptx.At(k, y, at), ptx.At(k, dy, at)
+		sum := ptx.VarOf(k, scalar.Num(0))
+		ptx.For(k, lane, width, scalar.U32(32), func(e ptx.Reg[uint32]) {
+			at := ptx.Sub(k, e, lane)
+			sum.Set(c.Fma(ptx.Load(k, ptx.At(k, y, at)), ptx.Load(k, ptx.At(k, dy, at)), sum.Get()))
+		}, ptx.NoUnroll())
+		for d := 16; d > 0; d /= 2 {
+			sum.Set(c.Add(sum.Get(), ptx.Shuffle(k, ptx.ShuffleXor, sum.Get(), scalar.U32(d), 32, ptx.FullWarp())))
+		}
+		k.If(ptx.Eq(k, lane, scalar.U32(0)), func() {
+			log := ptx.Load(k, ptx.At(k, lse, query))
+			log = c.Where(ptx.Eq(k, log, scalar.Num(math.Inf(-1))), scalar.Num(math.Inf(1)), c.Mul(log, scalar.Num(math.Log2E)))
+			ptx.Store2(k, ptx.At(k, stats, ptx.MulWideU32(k, query, scalar.U32(2))), [2]scalar.Float{log, sum.Get()})
+		})
+	}})
+
+func Backward(s *kit.Step) error {
+	d, err := catalogue.AttentionShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape, s.Attr.Options.(compute.AttentionOptions))
+	if err != nil {
+		return err
+	}
+	if d.NK == 0 || d.N == 0 || d.Heads == 0 { // nobody sees anything
+		for i, t := range s.Results {
+			s.Fill(kit.OutAt(i), 0, t.Len())
+		}
+		return nil
+	}
+	lengths, queries := kit.In(0), d.Batch*d.Heads*d.N
+	if len(s.Operands) > 6 {
+		lengths = kit.In(6)
+	}
+	stats := s.NewScratch(8 * queries)
+	counts := append(scalar.DivisorOf(d.N), scalar.DivisorOf(d.Heads)...)
+	s.Launch(attentionStats, [3]int{kit.CeilDiv(queries, flashThreads/32), 1, 1}, queries, d.D, counts, kit.In(3), kit.In(5), kit.In(4), stats)
+	scale, bend := d.Scale, d.SoftCap
+	if bend > 0 {
+		scale /= bend
+		bend *= math.Log2E
+	} else {
+		scale *= math.Log2E
+	}
+	flag := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	rows := d.N * d.Group()
+	for _, shapes := range [][]backwardShape{backwardQueries, backwardKeys} {
+		shape := shapes[0]
+		for i := 1; shape.width < d.D; i++ {
+			shape = shapes[i]
+		}
+		tiles := kit.CeilDiv(rows, shape.rows)
+		if shape.keys {
+			tiles = kit.CeilDiv(d.NK, shape.rows)
+		}
+		sizes := kit.Words(d.N, d.Heads, d.D, d.NK, rows, flag(d.Causal), d.Window, flag(len(s.Operands) > 6), 1, flag(d.D%4 == 0), 0, 0, 0, 0, 0, 0)
+		for _, n := range []int{tiles, 1, d.KVHeads, d.Group(), 1} {
+			sizes = append(sizes, scalar.DivisorOf(n)...)
+		}
+		arguments := []any{sizes, scale, bend, d.Scale, kit.In(0), kit.In(1), kit.In(2), kit.In(5), stats, lengths}
+		if shape.keys {
+			arguments = append(arguments, kit.OutAt(1), kit.OutAt(2))
+		} else {
+			arguments = append(arguments, kit.Out)
+		}
+		s.Launch(backwardKernels[shape], [3]int{d.Batch * d.KVHeads * tiles, 1, 1}, arguments...)
+	}
+	return nil
+}

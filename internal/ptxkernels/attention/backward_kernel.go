@@ -1,0 +1,278 @@
+package attention
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Gradients of attention as in FlashAttention-2 (Dao, 2023) without tensor cores, in the tiles of attention_flash.go: a block has
+// rows of queries and goes over tiles of keys, for the gradients of queries; or it has keys and goes over tiles of rows.
+
+// backwardShape is what a kernel is made for: heads up to a width, by how many rows or keys.
+type backwardShape struct {
+	flashShape
+	keys bool // whose gradients are computed
+}
+
+var (
+	backwardQueries = []backwardShape{{flashShape{64, 64}, false}, {flashShape{128, 64}, false}, {flashShape{256, 32}, false}}
+	backwardKeys    = []backwardShape{{flashShape{64, 64}, true}, {flashShape{128, 32}, true}, {flashShape{256, 32}, true}}
+)
+
+var backwardKernels = func() map[backwardShape]*kit.Kernel {
+	all := map[backwardShape]*kit.Kernel{}
+	for _, s := range append(append([]backwardShape{}, backwardQueries...), backwardKeys...) {
+		name, what, results := "attention_dq", "rows of queries over all keys of one head", "f32* dq"
+		if s.keys {
+			name, what, results = "attention_dk_dv", "keys and values of one head over all queries that share it", "f32* dk, f32* dv"
+		}
+		all[s] = kit.Register(kit.Kernel{Family: "attention_backward", Name: fmt.Sprintf("%s_%d", name, s.width), Block: [3]int{flashThreads, 1, 1},
+			Doc: "Gradients of " + what + ". Block = (batch · heads of keys + head) · tiles + tile, the longest first. Parameters: " +
+				"u32 sizes[] (see decodeSizes), f32 scale, f32 cap (both for powers of two), f32 gain (scale of scores), f32* q, " +
+				"f32* k, f32* v, f32* dy, f32* stats (see attention_stats), i32* lengths, " + results + ".",
+			Build: func(k *ptx.Kernel) {
+				k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
+				newBackwardBuilder(k, s).Build()
+			}})
+	}
+	return all
+}()
+
+type backwardBuilder struct {
+	flashBuilder
+	backward backwardShape
+	gain     scalar.Float
+	dy       ptx.Ptr[ptx.Global, float32]
+	stats    ptx.Ptr[ptx.Global, float32]
+	facts    ptx.Ptr[ptx.Shared, float32]
+	results  []ptx.Ptr[ptx.Global, float32] // dq, or dk and dv
+	all      [][]scalar.Variables[float32]  // accumulators of each result
+}
+
+func newBackwardBuilder(k *ptx.Kernel, s backwardShape) *backwardBuilder {
+	b := &backwardBuilder{backward: s}
+	b.flashShape = s.flashShape
+	b.flashBlock = newFlashBlock(k)
+	b.scale, b.cap, b.gain = ptx.Param[float32](k, "scale"), ptx.Param[float32](k, "cap"), ptx.Param[float32](k, "gain")
+	pointer := func(name string) ptx.Ptr[ptx.Global, float32] {
+		return ptx.PointerParam[float32](k, name, ptx.Align(16))
+	}
+	b.q, b.keys, b.vals, b.dy, b.stats = pointer("q"), pointer("k"), pointer("v"), pointer("dy"), pointer("stats")
+	b.lengths = ptx.PointerParam[int32](k, "lengths")
+	if s.keys {
+		b.results = append(b.results, pointer("dk"), pointer("dv"))
+	} else {
+		b.results = append(b.results, pointer("dq"))
+	}
+	b.stage = ptx.SharedArray[float32](k, "stage", 4096, ptx.Align(16))
+	b.weights = ptx.SharedArray[float32](k, "weights", s.rows*flashPitch, ptx.Align(16))
+	b.facts = ptx.SharedArray[float32](k, "facts", 4*flashKeys, ptx.Align(16))
+	return b
+}
+
+func (b *backwardBuilder) Build() {
+	k := b.K
+	b.tid = k.Tid(ptx.X)
+	b.tx, b.ty = ptx.And(k, b.tid, scalar.U32(15)), ptx.Shr(k, b.tid, scalar.U32(4))
+	if b.backward.keys {
+		b.placeKeys()
+	} else {
+		b.Place(b.lengths, b.rows)
+		b.know(b.first, b.rows)
+	}
+	for range b.results {
+		var acc []scalar.Variables[float32]
+		for range b.mine() {
+			acc = append(acc, scalar.VariablesOf(k, scalar.Constants(make([]float32, b.width/16))))
+		}
+		b.all = append(b.all, acc)
+	}
+	var mine [][2]ptx.Reg[uint32]
+	for i := range b.rows * flashDepth / 4 / flashThreads {
+		if r := b.bringer(i); b.backward.keys {
+			mine = append(mine, b.keyBefore(ptx.Add(k, b.first, r), unsigned(k, b.used)))
+		} else {
+			mine = append(mine, b.row(ptx.Add(k, b.first, r)))
+		}
+	}
+	ptx.For(k, b.from, b.to, scalar.U32(flashKeys), func(tile ptx.Reg[uint32]) {
+		p, ds := b.zeros(), b.zeros()
+		if b.backward.keys {
+			b.know(tile, flashKeys) // barriers of the tile before lie behind the last look at what was there
+			theirs := b.rowsOf(tile, b.row)
+			b.products(p, b.keys, b.q, mine, theirs)
+			b.products(ds, b.vals, b.dy, mine, theirs)
+			b.weigh(tile, p, ds)
+			b.collect(1, p, b.dy, tile, b.row)
+			b.collect(0, ds, b.q, tile, b.row)
+		} else {
+			theirs := b.rowsOf(tile, b.key)
+			b.products(p, b.q, b.keys, mine, theirs)
+			b.products(ds, b.dy, b.vals, mine, theirs)
+			b.weigh(tile, p, ds)
+			b.collect(0, ds, b.keys, tile, b.key)
+		}
+	}, ptx.NoUnroll())
+	b.Write()
+}
+
+// placeKeys finds out what a block of keys is to do: from and to are rows.
+func (b *backwardBuilder) placeKeys() {
+	k := b.K
+	rest, tile := b.divisor(sizeTiles).Split(k, k.Ctaid(ptx.X)) // with causal masks the first are the longest
+	b.batch, b.head = b.divisor(sizeKVHeads).Split(k, rest)
+	length := b.length(b.lengths, b.batch)
+	b.used, b.front = b.inUse(length), b.oldest(length)
+	b.first = ptx.Mul(k, tile, scalar.U32(b.rows))
+	first := ptx.Bitcast[int32](k, b.first)
+	last := ptx.Sub(k, ptx.Min(k, ptx.Add(k, first, scalar.S32(b.rows)), b.used), scalar.S32(1))
+	n, window := b.signed(sizeN), b.signed(sizeWindow)
+	query := func(key ptx.Reg[int32]) ptx.Reg[int32] { return ptx.Sub(k, key, ptx.Sub(k, b.used, n)) } // at its position
+	from := ptx.Select(k, b.flag(sizeCausal), ptx.Max(k, query(first), scalar.S32(0)), scalar.S32(0))
+	oldest := ptx.Add(k, ptx.Sub(k, query(first), window), scalar.S32(1))
+	newest := ptx.Add(k, ptx.Min(k, query(last), ptx.Sub(k, n, window)), window) // query + window without overflow
+	from = ptx.Select(k, b.flag(sizeWindow), ptx.Max(k, from, oldest), from)
+	to := ptx.Max(k, from, ptx.Select(k, b.flag(sizeWindow), newest, n))
+	to = ptx.Select(k, ptx.Lt(k, first, b.used), to, from)
+	group := b.size(sizeGroup)
+	b.from, b.to = ptx.Mul(k, unsigned(k, from), group), ptx.Mul(k, unsigned(k, to), group)
+}
+
+// Split is the query and the head of queries of row r, counted from the first of all.
+func (b *backwardBuilder) Split(r ptx.Reg[uint32]) (i, head ptx.Reg[uint32]) {
+	group := b.divisor(sizeGroup)
+	i, g := group.Split(b.K, r)
+	return i, ptx.Mad(b.K, b.head, group.D, g)
+}
+
+// row is where row r begins, in elements, and its length: 0 where there is no such row.
+func (b *backwardBuilder) row(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
+	k, width := b.K, b.size(sizeWidth)
+	i, head := b.Split(r)
+	row := ptx.Mad(k, ptx.Mad(k, b.batch, b.size(sizeN), i), b.size(sizeHeads), head)
+	return [2]ptx.Reg[uint32]{ptx.Mul(k, row, width), ptx.Select(k, ptx.Lt(k, r, b.size(sizeRows)), width, scalar.U32(0))}
+}
+
+// know puts into shared memory what is known of rows from the first on: their stats, and the keys that they see.
+func (b *backwardBuilder) know(first ptx.Reg[uint32], rows int) {
+	k := b.K
+	k.If(ptx.Lt(k, b.tid, scalar.U32(rows)), func() {
+		r := ptx.Add(k, first, b.tid)
+		inside := ptx.Lt(k, r, b.size(sizeRows))
+		i, head := b.Split(r)
+		heads := ptx.Mad(k, b.batch, b.size(sizeHeads), head)
+		at := ptx.At(k, b.stats, ptx.MulWideU32(k, ptx.Mad(k, heads, b.size(sizeN), i), scalar.U32(2)))
+		log, mean := ptx.LoadIf(k, inside, at, scalar.Num(0)), ptx.LoadIf(k, inside, at.At(1), scalar.Num(0))
+		p := b.standing(r)
+		from, to := b.seenFrom(p), ptx.Select(k, inside, b.seenTo(p, b.used), scalar.U32(0))
+		place := ptx.At(k, b.facts, b.tid)
+		for n, x := range [4]scalar.Float{ptx.Bitcast[float32](k, from), ptx.Bitcast[float32](k, to), log, mean} {
+			ptx.Store(k, place.At(n*flashKeys), x)
+		}
+	})
+	k.Barrier()
+}
+
+// weigh makes weights of products, and gradients of scores, as far as scores are scaled.
+func (b *backwardBuilder) weigh(tile ptx.Reg[uint32], p, ds []scalar.Variables[float32]) {
+	k := b.K
+	b.eachQuery(func(facts ptx.Ptr[ptx.Shared, float32], pairs [][2]int) {
+		mean := ptx.Load(k, facts.At(3*flashKeys))
+		for _, at := range pairs {
+			x, d := p[at[0]][at[1]], ds[at[0]][at[1]]
+			x.Set(b.Mul(x.Get(), b.scale))
+			d.Set(b.Sub(d.Get(), mean))
+		}
+	})
+	k.If(ptx.Ne(k, b.cap, scalar.Num(0)), func() { // the slope of c·tanh(s/c) is 1 − tanh²
+		for i := range p {
+			for j, x := range p[i] {
+				t := b.Tanh(x.Get())
+				x.Set(b.Mul(b.cap, t))
+				ds[i][j].Set(b.Mul(ds[i][j].Get(), b.Fma(b.Neg(t), t, scalar.Num(1))))
+			}
+		}
+	})
+	b.eachQuery(func(facts ptx.Ptr[ptx.Shared, float32], pairs [][2]int) {
+		log := ptx.Load(k, facts.At(2*flashKeys))
+		from, to := ptx.Bitcast[uint32](k, ptx.Load(k, facts)), ptx.Bitcast[uint32](k, ptx.Load(k, facts.At(flashKeys)))
+		for _, at := range pairs {
+			x, d := p[at[0]][at[1]], ds[at[0]][at[1]]
+			var key ptx.Reg[uint32]
+			if b.backward.keys {
+				key = ptx.Add(k, b.first, ptx.Add(k, b.ty, scalar.U32(8*at[0])))
+			} else {
+				key = ptx.Add(k, tile, ptx.Add(k, b.tx, scalar.U32(16*at[1])))
+			}
+			see := ptx.And(k, ptx.Ge(k, key, from), ptx.Lt(k, key, to))
+			x.Set(b.Where(see, b.Exp2(b.Sub(x.Get(), log)), scalar.Num(0)))
+			d.Set(b.Where(see, b.Mul(x.Get(), d.Get()), scalar.Num(0)))
+		}
+	})
+}
+
+// eachQuery calls f for each of the thread's queries, with what is known of it and the places of its products.
+func (b *backwardBuilder) eachQuery(f func(facts ptx.Ptr[ptx.Shared, float32], pairs [][2]int)) {
+	k := b.K
+	if b.backward.keys {
+		mine := ptx.At(k, b.facts, b.tx)
+		for j := range flashKeys / 16 {
+			var pairs [][2]int
+			for i := range b.mine() {
+				pairs = append(pairs, [2]int{i, j})
+			}
+			f(mine.At(16*j), pairs)
+		}
+		return
+	}
+	mine := ptx.At(k, b.facts, b.ty)
+	for i := range b.mine() {
+		var pairs [][2]int
+		for j := range flashKeys / 16 {
+			pairs = append(pairs, [2]int{i, j})
+		}
+		f(mine.At(8*i), pairs)
+	}
+}
+
+// collect adds rows of a tile, by weights, to the accumulators of a result.
+func (b *backwardBuilder) collect(result int, weights []scalar.Variables[float32], from ptx.Ptr[ptx.Global, float32], tile ptx.Reg[uint32],
+	at func(ptx.Reg[uint32]) [2]ptx.Reg[uint32]) {
+	k := b.K
+	to := ptx.At(k, b.weights, ptx.Mad(k, b.ty, scalar.U32(flashPitch), b.tx))
+	k.Barrier() // the weights there are no longer needed
+	for i, row := range weights {
+		for j, w := range row {
+			ptx.Store(k, to.At(8*i*flashPitch+16*j), w.Get())
+		}
+	}
+	b.gather(b.all[result], from, tile, at)
+}
+
+// Write scales the gradients of queries and keys, and stores all.
+func (b *backwardBuilder) Write() {
+	k := b.K
+	for i := range b.mine() {
+		r := ptx.Add(k, b.ty, scalar.U32(8*i))
+		var row [2]ptx.Reg[uint32]
+		if b.backward.keys {
+			row = b.keyBefore(ptx.Add(k, b.first, r), b.size(sizeCapacity))
+		} else {
+			row = b.row(ptx.Add(k, b.first, r))
+		}
+		for n, acc := range b.all {
+			for j := 0; j < b.width/16; j += 4 {
+				x := [4]scalar.Float(acc[i][j : j+4].Get())
+				for c := range x {
+					if n == 0 {
+						x[c] = b.Mul(x[c], b.gain)
+					}
+				}
+				b.store(b.results[n], row, ptx.Mad(k, b.tx, scalar.U32(4), scalar.U32(16*j)), x)
+			}
+		}
+	}
+}

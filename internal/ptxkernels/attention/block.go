@@ -1,0 +1,63 @@
+package attention
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// flashBlock is what a block of an attention by tiles has to do: rows of queries, of all heads that share a head of keys.
+type flashBlock struct {
+	decodeFrame
+	batch, head, first ptx.Reg[uint32] // head of keys, first row
+	used               ptx.Reg[int32]
+	front              ptx.Reg[uint32] // slot of the oldest key
+	from, to           ptx.Reg[uint32] // keys of the block
+}
+
+func newFlashBlock(k *ptx.Kernel) flashBlock {
+	return flashBlock{decodeFrame: decodeFrame{scalar.Math{K: k}, ptx.ParamArray[uint32](k, "sizes", decodeSizes)}}
+}
+
+// Place finds out what a block of so many rows is to do.
+func (b *flashBlock) Place(lengths ptx.Ptr[ptx.Global, int32], rows int) {
+	k := b.K
+	tiles := b.divisor(sizeTiles)
+	rest, tile := tiles.Split(k, k.Ctaid(ptx.X))
+	tile = ptx.Sub(k, ptx.Sub(k, tiles.D, scalar.U32(1)), tile) // with causal masks those are the longest
+	b.batch, b.head = b.divisor(sizeKVHeads).Split(k, rest)
+	length := b.length(lengths, b.batch)
+	b.used, b.front = b.inUse(length), b.oldest(length)
+	b.first = ptx.Mul(k, tile, scalar.U32(rows))
+	b.from = b.seenFrom(b.standing(b.first))
+	b.to = b.seenTo(b.standing(b.last(rows)), b.used)
+}
+
+// last is the last row of the block.
+func (b *flashBlock) last(rows int) ptx.Reg[uint32] {
+	k := b.K
+	return ptx.Sub(k, ptx.Min(k, ptx.Add(k, b.first, scalar.U32(rows)), b.size(sizeRows)), scalar.U32(1))
+}
+
+// standing is the position of row r's query.
+func (b *flashBlock) standing(r ptx.Reg[uint32]) ptx.Reg[int32] {
+	return b.position(ptx.Bitcast[int32](b.K, b.quotient(r, sizeGroup)), b.used)
+}
+
+// rowAt is row r of the block among those that share the head of keys, and among all of q.
+func (b *flashBlock) rowAt(r ptx.Reg[uint32]) (number, row ptx.Reg[uint32]) {
+	k, group := b.K, b.divisor(sizeGroup)
+	r = ptx.Add(k, b.first, r)
+	i, g := group.Split(k, r)
+	return r, ptx.Mad(k, ptx.Mad(k, b.batch, b.size(sizeN), i), b.size(sizeHeads), ptx.Mad(k, b.head, group.D, g))
+}
+
+// storeLSE writes the logarithm of the sum of what row r of the block saw: of sum·2^best, if that is not none.
+func (b *flashBlock) storeLSE(lse ptx.Ptr[ptx.Global, float32], r ptx.Reg[uint32], best, sum scalar.Float, none ptx.Reg[bool]) {
+	k, group := b.K, b.divisor(sizeGroup)
+	n, g := group.Split(k, ptx.Add(k, b.first, r))
+	heads := ptx.Mad(k, b.batch, b.size(sizeHeads), ptx.Mad(k, b.head, group.D, g))
+	log := b.Mul(b.Add(best, ptx.Lg2(k, sum, ptx.Approx)), scalar.Num(math.Ln2))
+	ptx.Store(k, ptx.At(k, lse, ptx.Mad(k, heads, b.size(sizeN), n)), b.Where(none, scalar.Num(math.Inf(-1)), log))
+}

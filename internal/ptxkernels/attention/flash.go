@@ -1,0 +1,357 @@
+package attention
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Attention as in FlashAttention-2 (Dao, 2023) without tensor cores: a block has rows of queries, of all heads that share a head of
+// keys, and goes over tiles of keys with the maximum and the sum of what it has seen. 8 × 16 threads have rows/8 rows and four
+// keys of a tile each, then width/16 columns of the result.
+const (
+	flashThreads = 128
+	flashKeys    = 64 // of a tile
+	flashDepth   = 32 // elements of queries and keys that are multiplied at a time
+	flashPitch   = flashKeys + 16
+)
+
+// flashShape is what a kernel is made for: heads up to a width, by how many rows.
+type flashShape struct{ width, rows int }
+
+var flashShapes = []flashShape{{64, 64}, {128, 64}, {256, 32}}
+
+var flashKernels = func() map[flashShape]*kit.Kernel {
+	all := map[flashShape]*kit.Kernel{}
+	for _, s := range flashShapes {
+		all[s] = kit.Register(kit.Kernel{Family: "attention", Name: fmt.Sprintf("attention_%d", s.width), Block: [3]int{flashThreads, 1, 1},
+			Doc: "Attention of rows of queries over all keys of one head. Block = (batch · heads of keys + head) · tiles + tile, the " +
+				"last tile first. Parameters: u32 sizes[] (see decodeSizes), f32 scale, f32 cap, f32* q, f32* k, f32* v, i32* " +
+				"lengths, f32* y, f32* lse (if sizes want it).",
+			Build: func(k *ptx.Kernel) { newFlashBuilder(k, s).Build() }})
+	}
+	return all
+}()
+
+// sizeLSE says whether the logarithms of sums are wanted: it takes the place of what only split attention needs.
+const sizeLSE = sizeDirect
+
+type flashBuilder struct {
+	flashBlock
+	flashShape
+	scale, cap     scalar.Float
+	q, keys, vals  ptx.Ptr[ptx.Global, float32]
+	lengths        ptx.Ptr[ptx.Global, int32]
+	y, lse         ptx.Ptr[ptx.Global, float32]
+	stage, weights ptx.Ptr[ptx.Shared, float32]
+
+	tid, tx, ty  ptx.Reg[uint32]
+	maxima, sums scalar.Variables[float32]
+	acc          []scalar.Variables[float32]
+}
+
+func newFlashBuilder(k *ptx.Kernel, s flashShape) *flashBuilder {
+	b := &flashBuilder{flashBlock: newFlashBlock(k), flashShape: s}
+	b.scale, b.cap = ptx.Param[float32](k, "scale"), ptx.Param[float32](k, "cap")
+	b.q = ptx.PointerParam[float32](k, "q", ptx.Align(16))
+	b.keys = ptx.PointerParam[float32](k, "k", ptx.Align(16))
+	b.vals = ptx.PointerParam[float32](k, "v", ptx.Align(16))
+	b.lengths = ptx.PointerParam[int32](k, "lengths")
+	b.y = ptx.PointerParam[float32](k, "y", ptx.Align(16))
+	b.lse = ptx.PointerParam[float32](k, "lse")
+	b.stage = ptx.SharedArray[float32](k, "stage", 4096, ptx.Align(16))
+	b.weights = ptx.SharedArray[float32](k, "weights", s.rows*flashPitch, ptx.Align(16))
+	return b
+}
+
+func (b *flashBuilder) mine() int { return b.rows / 8 } // rows of a thread
+
+func (b *flashBuilder) Build() {
+	k := b.K
+	b.tid = k.Tid(ptx.X)
+	b.tx, b.ty = ptx.And(k, b.tid, scalar.U32(15)), ptx.Shr(k, b.tid, scalar.U32(4))
+	b.Place(b.lengths, b.rows)
+	for range b.mine() {
+		b.maxima = append(b.maxima, ptx.VarOf(k, scalar.Num(math.Inf(-1))))
+		b.sums = append(b.sums, ptx.VarOf(k, scalar.Num(0)))
+		b.acc = append(b.acc, scalar.VariablesOf(k, scalar.Constants(make([]float32, b.width/16))))
+	}
+	var queries [][2]ptx.Reg[uint32]
+	for i := range b.rows * flashDepth / 4 / flashThreads {
+		queries = append(queries, b.query(b.bringer(i)))
+	}
+	ptx.For(k, b.from, b.to, scalar.U32(flashKeys), func(tile ptx.Reg[uint32]) {
+		s := b.zeros()
+		b.products(s, b.q, b.keys, queries, b.rowsOf(tile, b.key))
+		b.mask(tile, s)
+		b.weigh(s)
+		b.gather(b.acc, b.vals, tile, b.key)
+	}, ptx.NoUnroll())
+	b.Write()
+}
+
+// query is where row r of the block begins, in elements, and its length: 0 where there is no such row.
+func (b *flashBuilder) query(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
+	k := b.K
+	r, row := b.rowAt(r)
+	width := b.size(sizeWidth)
+	return [2]ptx.Reg[uint32]{ptx.Mul(k, row, width), ptx.Select(k, ptx.Lt(k, r, b.size(sizeRows)), width, scalar.U32(0))}
+}
+
+// key is that of a key's row: nothing of it is there behind the last key.
+func (b *flashBuilder) key(t ptx.Reg[uint32]) [2]ptx.Reg[uint32] { return b.keyBefore(t, b.to) }
+
+// keyBefore is that of a key's row, of which nothing is there from key end on.
+func (b *flashBuilder) keyBefore(t, end ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
+	k, capacity := b.K, b.size(sizeCapacity)
+	slot := ptx.Add(k, b.front, t)
+	slot = ptx.Sub(k, slot, ptx.Select(k, ptx.Ge(k, slot, capacity), capacity, scalar.U32(0)))
+	width := b.size(sizeWidth)
+	row := ptx.Mad(k, ptx.Mad(k, b.batch, capacity, slot), b.size(sizeKVHeads), b.head)
+	return [2]ptx.Reg[uint32]{ptx.Mul(k, row, width), ptx.Select(k, ptx.Lt(k, t, end), width, scalar.U32(0))}
+}
+
+// bringer is the row of the i-th four elements that a thread brings of a stage of flashDepth columns.
+func (b *flashBuilder) bringer(i int) ptx.Reg[uint32] {
+	return ptx.Add(b.K, ptx.Shr(b.K, b.tid, scalar.U32(3)), scalar.U32(i*flashThreads/8))
+}
+
+// piece of four elements of a row, from column c on, that a thread brings to shared memory: zeros behind the row's end.
+type flashPiece struct {
+	to   ptx.Ptr[ptx.Shared, float32]
+	from ptx.Ptr[ptx.Global, float32]
+	row  [2]ptx.Reg[uint32]
+	c    ptx.Reg[uint32]
+}
+
+// Bring has all pieces under way at once.
+func (b *flashBuilder) Bring(pieces []flashPiece) {
+	k := b.K
+	held := make([]scalar.Variables[float32], len(pieces))
+	for i := range pieces {
+		held[i] = scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
+	}
+	at := func(p flashPiece) ptx.Ptr[ptx.Global, float32] { return ptx.At(k, p.from, ptx.Add(k, p.row[0], p.c)) }
+	k.If(b.flag(sizeVector), func() {
+		for i, p := range pieces {
+			from := at(p)
+			k.When(ptx.Lt(k, p.c, p.row[1]), func() {
+				four := ptx.Load4(k, from, ptx.ReadOnly)
+				held[i].Set(four[:])
+			})
+		}
+	}, func() {
+		for i, p := range pieces {
+			from := at(p)
+			for j, v := range held[i] {
+				v.Set(ptx.LoadIf(k, ptx.Lt(k, ptx.Add(k, p.c, scalar.U32(j)), p.row[1]), from.At(j), scalar.Num(0)))
+			}
+		}
+	})
+	for i, p := range pieces {
+		ptx.Store4(k, p.to, [4]scalar.Float(held[i].Get()))
+	}
+}
+
+// rowsOf are the rows of a tile that a thread brings of each stage.
+func (b *flashBuilder) rowsOf(tile ptx.Reg[uint32], at func(ptx.Reg[uint32]) [2]ptx.Reg[uint32]) (rows [][2]ptx.Reg[uint32]) {
+	for i := range flashKeys * flashDepth / 4 / flashThreads {
+		rows = append(rows, at(ptx.Add(b.K, tile, b.bringer(i))))
+	}
+	return rows
+}
+
+// zeros are sums for the thread's rows and their partners in a tile, of which the j-th is 16·j further.
+func (b *flashBuilder) zeros() []scalar.Variables[float32] {
+	s := make([]scalar.Variables[float32], b.mine())
+	for i := range s {
+		s[i] = scalar.VariablesOf(b.K, scalar.Constants(make([]float32, flashKeys/16)))
+	}
+	return s
+}
+
+// products adds those of the thread's rows of x and their partners of y to s; mine and theirs are the rows that it brings.
+func (b *flashBuilder) products(s []scalar.Variables[float32], x, y ptx.Ptr[ptx.Global, float32], mine, theirs [][2]ptx.Reg[uint32]) {
+	k := b.K
+	const chunks = flashDepth / 4
+	column := ptx.And(k, b.tid, scalar.U32(chunks-1))
+	keysAt := b.stage.At(b.rows * flashDepth)
+	ptx.For(k, scalar.U32(0), b.size(sizeWidth), scalar.U32(flashDepth), func(c ptx.Reg[uint32]) {
+		at := ptx.Mad(k, column, scalar.U32(4), c)
+		var pieces []flashPiece
+		for i, row := range mine {
+			to := ptx.Mad(k, b.bringer(i), scalar.U32(flashDepth), ptx.Shl(k, column, scalar.U32(2)))
+			pieces = append(pieces, flashPiece{ptx.At(k, b.stage, to), x, row, at})
+		}
+		for i, row := range theirs {
+			r := b.bringer(i)
+			place := ptx.Shl(k, ptx.Xor(k, column, ptx.And(k, r, scalar.U32(chunks-1))), scalar.U32(2)) // so that neighbours among keys meet other banks
+			pieces = append(pieces, flashPiece{ptx.At(k, keysAt, ptx.Mad(k, r, scalar.U32(flashDepth), place)), y, row, at})
+		}
+		k.Barrier()
+		b.Bring(pieces)
+		k.Barrier()
+		mine := ptx.At(k, b.stage, ptx.Mul(k, b.ty, scalar.U32(flashDepth)))
+		theirs := ptx.At(k, keysAt, ptx.Mul(k, b.tx, scalar.U32(flashDepth)))
+		ptx.For(k, scalar.U32(0), scalar.U32(chunks), scalar.U32(1), func(e ptx.Reg[uint32]) {
+			place := ptx.At(k, theirs, ptx.Shl(k, ptx.Xor(k, e, ptx.And(k, b.tx, scalar.U32(chunks-1))), scalar.U32(2)))
+			row := ptx.At(k, mine, ptx.Shl(k, e, scalar.U32(2)))
+			var y [flashKeys / 16][4]scalar.Float
+			for j := range y {
+				y[j] = ptx.Load4(k, place.At(16*j*flashDepth))
+			}
+			for i := range s {
+				x := ptx.Load4(k, row.At(8*i*flashDepth))
+				for j := range y {
+					for n := range x {
+						s[i][j].Set(b.Fma(x[n], y[j][n], s[i][j].Get()))
+					}
+				}
+			}
+		}, ptx.NoUnroll())
+	}, ptx.NoUnroll())
+}
+
+// mask scales and bends scores, and hides what rows do not see.
+func (b *flashBuilder) mask(tile ptx.Reg[uint32], s []scalar.Variables[float32]) {
+	k := b.K
+	for _, row := range s {
+		for _, x := range row {
+			x.Set(b.Mul(x.Get(), b.scale))
+		}
+	}
+	k.If(ptx.Ne(k, b.cap, scalar.Num(0)), func() {
+		for _, row := range s {
+			for _, x := range row {
+				x.Set(b.Mul(b.cap, b.Tanh(x.Get())))
+			}
+		}
+	})
+	// All rows see what the first and the last one see.
+	end := ptx.Add(k, tile, scalar.U32(flashKeys))
+	whole := ptx.And(k, ptx.Ge(k, tile, b.seenFrom(b.standing(b.last(b.rows)))), ptx.Le(k, end, b.seenTo(b.standing(b.first), b.used)))
+	k.If(ptx.Not(k, whole), func() {
+		for i, row := range s {
+			p := b.standing(ptx.Add(k, b.first, ptx.Add(k, b.ty, scalar.U32(8*i))))
+			from, to := b.seenFrom(p), b.seenTo(p, b.used)
+			for j, x := range row {
+				key := ptx.Add(k, tile, ptx.Add(k, b.tx, scalar.U32(16*j)))
+				x.Set(b.Where(ptx.And(k, ptx.Ge(k, key, from), ptx.Lt(k, key, to)), x.Get(), scalar.Num(math.Inf(-1))))
+			}
+		}
+	})
+}
+
+// weigh makes weights of scores, in shared memory, and takes them into maxima and sums.
+func (b *flashBuilder) weigh(s []scalar.Variables[float32]) {
+	k := b.K
+	at := ptx.At(k, b.weights, ptx.Mad(k, b.ty, scalar.U32(flashPitch), b.tx))
+	k.Barrier() // the weights of the tile before are no longer needed
+	for i, row := range s {
+		best := row[0].Get()
+		for _, x := range row[1:] {
+			best = b.Max(best, x.Get())
+		}
+		for d := 8; d > 0; d /= 2 {
+			best = b.Max(best, ptx.Shuffle(k, ptx.ShuffleXor, best, scalar.U32(d), 32, ptx.FullWarp()))
+		}
+		best = b.Max(best, b.maxima[i].Get())
+		base := b.Where(ptx.Eq(k, best, scalar.Num(math.Inf(-1))), scalar.Num(0), best)
+		f := b.Exp2(b.Sub(b.maxima[i].Get(), base))
+		b.maxima[i].Set(best)
+		var sum scalar.Float
+		for j, x := range row {
+			w := b.Exp2(b.Sub(x.Get(), base))
+			ptx.Store(k, at.At(8*i*flashPitch+16*j), w)
+			if j == 0 {
+				sum = w
+			} else {
+				sum = b.Add(sum, w)
+			}
+		}
+		b.sums[i].Set(b.Fma(b.sums[i].Get(), f, sum))
+		for _, a := range b.acc[i] {
+			a.Set(b.Mul(a.Get(), f))
+		}
+	}
+}
+
+// gather adds a tile's rows of what lies at from to accumulators, by their weights.
+func (b *flashBuilder) gather(acc []scalar.Variables[float32], from ptx.Ptr[ptx.Global, float32], tile ptx.Reg[uint32],
+	at func(ptx.Reg[uint32]) [2]ptx.Reg[uint32]) {
+	k := b.K
+	some := 4096 / b.width // values that the stage holds
+	columns := b.width / 4
+	ptx.For(k, scalar.U32(0), scalar.U32(flashKeys), scalar.U32(some), func(part ptx.Reg[uint32]) {
+		var pieces []flashPiece
+		for i := range some * columns / flashThreads {
+			e := ptx.Add(k, b.tid, scalar.U32(i*flashThreads))
+			t := ptx.Add(k, ptx.Add(k, tile, part), ptx.Shr(k, e, scalar.U32(scalar.Log2(columns))))
+			c := ptx.Shl(k, ptx.And(k, e, scalar.U32(columns-1)), scalar.U32(2))
+			pieces = append(pieces, flashPiece{ptx.At(k, b.stage, ptx.Shl(k, e, scalar.U32(2))), from, at(t), c})
+		}
+		k.Barrier()
+		b.Bring(pieces)
+		k.Barrier()
+		weights := ptx.At(k, b.weights, ptx.Mad(k, b.ty, scalar.U32(flashPitch), part))
+		values := ptx.At(k, b.stage, ptx.Shl(k, b.tx, scalar.U32(2)))
+		ptx.For(k, scalar.U32(0), scalar.U32(some), scalar.U32(4), func(e ptx.Reg[uint32]) {
+			w := make([][4]scalar.Float, b.mine())
+			for i := range w {
+				w[i] = ptx.Load4(k, ptx.At(k, weights, e).At(8*i*flashPitch))
+			}
+			value := ptx.At(k, values, ptx.Mul(k, e, scalar.U32(b.width)))
+			for n := range 4 {
+				for j := 0; j < b.width/16; j += 4 {
+					v := ptx.Load4(k, value.At(n*b.width+16*j))
+					for i, sums := range acc {
+						for c := range v {
+							sums[j+c].Set(b.Fma(w[i][n], v[c], sums[j+c].Get()))
+						}
+					}
+				}
+			}
+		}, ptx.NoUnroll())
+	}, ptx.NoUnroll())
+}
+
+// Write divides by the sums and stores.
+func (b *flashBuilder) Write() {
+	k := b.K
+	for i, acc := range b.acc {
+		sum := b.sums[i].Get()
+		for d := 8; d > 0; d /= 2 {
+			sum = b.Add(sum, ptx.Shuffle(k, ptx.ShuffleXor, sum, scalar.U32(d), 32, ptx.FullWarp()))
+		}
+		none := ptx.Eq(k, sum, scalar.Num(0))
+		scale := ptx.Rcp(k, b.Where(none, scalar.Num(1), sum))
+		r := ptx.Add(k, b.ty, scalar.U32(8*i))
+		row := b.query(r)
+		for j := 0; j < b.width/16; j += 4 {
+			var y [4]scalar.Float
+			for c := range y {
+				y[c] = b.Mul(acc[j+c].Get(), scale)
+			}
+			b.store(b.y, row, ptx.Mad(k, b.tx, scalar.U32(4), scalar.U32(16*j)), y)
+		}
+		mine := ptx.And(k, ptx.Eq(k, b.tx, scalar.U32(0)), ptx.Ne(k, row[1], scalar.U32(0)))
+		k.If(ptx.And(k, mine, b.flag(sizeLSE)), func() {
+			b.storeLSE(b.lse, r, b.maxima[i].Get(), sum, none)
+		})
+	}
+}
+
+// store writes four elements of a row.
+func (b *flashBuilder) store(to ptx.Ptr[ptx.Global, float32], row [2]ptx.Reg[uint32], c ptx.Reg[uint32], y [4]scalar.Float) {
+	k := b.K
+	at := ptx.Add(k, row[0], c)
+	to = ptx.At(k, to, at)
+	k.If(b.flag(sizeVector), func() { k.When(ptx.Lt(k, c, row[1]), func() { ptx.Store4(k, to, y) }) }, func() {
+		for i, x := range y {
+			ptx.StoreIf(k, ptx.Lt(k, ptx.Add(k, c, scalar.U32(i)), row[1]), to.At(i), x)
+		}
+	})
+}

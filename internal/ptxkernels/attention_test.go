@@ -1,0 +1,36 @@
+package ptxkernels
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kerneltest"
+)
+
+// Each way of attention is right for whatever calls have it, also where it is not the default: half of those calls, other ones by
+// each seed.
+func TestAttentionVariants(t *testing.T) {
+	for _, name := range []string{"tiles", "split", "mma"} {
+		t.Run(name, func(t *testing.T) {
+			var chosen atomic.Int64
+			t.Cleanup(func() { require.NotZero(t, chosen.Load()) })
+			conformance.RunEach(t, "software GPU, "+name, 2, func(t *testing.T) program.Executor {
+				r := NewRig(t, kerneltest.EveryCheck(conformance.Seed()))
+				r.Pick = func(_, _ string, names []string) int {
+					i := slices.Index(names, name)
+					if i >= 0 {
+						chosen.Add(1)
+					}
+					return max(i, 0)
+				}
+				return r
+			}, catalogue.Attention, catalogue.AttentionLSE)
+		})
+	}
+}

@@ -1,0 +1,137 @@
+package cache
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+func KVAppend(s *kit.Step) error {
+	r, err := catalogue.KVAppendShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape)
+	if err == nil {
+		appendRows(s, r, catalogue.Paging{}, max(0, r.N-r.Capacity), kit.In(2))
+	}
+	return err
+}
+
+func KVAppendPaged(s *kit.Step) error {
+	r, p, err := catalogue.KVAppendPagedShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape, s.Operands[3].Shape)
+	if err == nil && p.PerSequence > 0 {
+		appendRows(s, r, p, 0, kit.In(3))
+	}
+	return err
+}
+
+// appendRows writes rows from number first on to their slots in the result, which holds the cache already.
+func appendRows(s *kit.Step, r catalogue.CacheRows, p catalogue.Paging, first int, table kit.Buffer) {
+	kernel, width := appendKernels[s.Result.DType], r.Width
+	if from := s.Operands[1].DType; from == s.Result.DType {
+		kernel, width = appendKernels[compute.Float32], width*from.Size()/2 // in words of two bytes
+	}
+	k, unit := kernel[0], 8
+	if width%8 != 0 {
+		k, unit = kernel[1], 1
+	}
+	width /= unit
+	rows := r.N - first
+	total := r.Batch * rows * width
+	if total == 0 {
+		return
+	}
+	if total > math.MaxInt32 {
+		s.Err = fmt.Errorf("%d words of rows, at most %d are possible: %w", total, math.MaxInt32, compute.ErrTooLarge)
+		return
+	}
+	counts := append(scalar.DivisorOf(width), scalar.DivisorOf(rows)...)
+	counts = append(counts, scalar.DivisorOf(r.Capacity)...)
+	counts = append(counts, kit.Words(r.N, first, p.PerSequence, p.Pages)...)
+	s.Launch(k, [3]int{kit.CeilDiv(total, appendThreads), 1, 1}, total, counts, kit.In(1), kit.In(2), table, kit.Out)
+}
+
+const appendThreads = 256
+
+// appendKernels are those that make elements of a type of Float32; the one for Float32 itself moves words of two bytes. The first
+// of each takes eight at a time, the second one.
+var appendKernels = map[compute.DType][2]*kit.Kernel{
+	compute.Float32:  {appendKernel("kv_append_8", 8, appendWords), appendKernel("kv_append_1", 1, appendWords)},
+	compute.Float16:  {appendKernel("kv_append_f16_8", 8, appendF16), appendKernel("kv_append_f16_1", 1, appendF16)},
+	compute.BFloat16: {appendKernel("kv_append_bf16_8", 8, appendBF16), appendKernel("kv_append_bf16_1", 1, appendBF16)},
+}
+
+// appendWords, appendF16 and appendBF16 are n elements, at multiples of as many: words of two bytes, two to a register if n is
+// more than one.
+func appendWords(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint32], n int) []ptx.Reg[uint32] {
+	if n == 1 {
+		return []ptx.Reg[uint32]{ptx.Convert[uint32](k, ptx.Load(k, ptx.At(k, ptx.Cast[uint16](rows), ptx.Convert[uint64](k, at))))}
+	}
+	x := ptx.Load4(k, ptx.At(k, rows, ptx.MulWideU32(k, at, scalar.U32(n/2))))
+	return x[:]
+}
+
+func appendF16(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint32], n int) []ptx.Reg[uint32] {
+	return rounded16(k, rows, at, n, func(x scalar.Float) ptx.Reg[uint16] { return ptx.Bitcast[uint16](k, ptx.Convert[ptx.F16](k, x)) })
+}
+
+func appendBF16(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint32], n int) []ptx.Reg[uint32] {
+	return rounded16(k, rows, at, n, func(x scalar.Float) ptx.Reg[uint16] { return scalar.RoundBF16(k, x) })
+}
+
+func rounded16(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint32], n int, round func(x scalar.Float) ptx.Reg[uint16]) []ptx.Reg[uint32] {
+	from := ptx.At(k, ptx.Cast[float32](rows), ptx.MulWideU32(k, at, scalar.U32(n)))
+	if n == 1 {
+		return []ptx.Reg[uint32]{ptx.Convert[uint32](k, round(ptx.Load(k, from)))}
+	}
+	var y []ptx.Reg[uint32]
+	for i := 0; i < n; i += 4 {
+		x := ptx.Load4(k, from.At(i))
+		y = append(y, ptx.Pack32(k, round(x[0]), round(x[1])), ptx.Pack32(k, round(x[2]), round(x[3])))
+	}
+	return y
+}
+
+func appendKernel(name string, unit int, load func(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint32], n int) []ptx.Reg[uint32]) *kit.Kernel {
+	return kit.Register(kit.Kernel{Family: "cache", Name: name, Block: [3]int{appendThreads, 1, 1},
+		Doc: "Writes rows into a cache at positions, a ring for each sequence or pages that a table names. Parameters: u32 total " +
+			"(units of the rows), u32 counts[] (divisors: units of a row, rows of a sequence that are written, slots of a ring or page; " +
+			"then rows of a sequence, the first one that is written, entries of the table for a sequence, 0 for rings, pages), rows, " +
+			"s32* positions, u32* table, cache.",
+		Build: func(k *ptx.Kernel) {
+			total := ptx.Param[uint32](k, "total")
+			counts := ptx.ParamArray[uint32](k, "counts", 3*scalar.DivisorWords+4)
+			rows := ptx.PointerParam[uint32](k, "rows", ptx.Align(2*unit))
+			positions := ptx.PointerParam[uint32](k, "positions")
+			table := ptx.PointerParam[uint32](k, "table")
+			cache := ptx.PointerParam[uint32](k, "cache", ptx.Align(2*unit))
+			width, written, slots := scalar.DivisorAt(k, counts, 0), scalar.DivisorAt(k, counts, scalar.DivisorWords), scalar.DivisorAt(k, counts, 2*scalar.DivisorWords)
+			n, first := counts.At(k, 3*scalar.DivisorWords), counts.At(k, 3*scalar.DivisorWords+1)
+			entries, pages := counts.At(k, 3*scalar.DivisorWords+2), counts.At(k, 3*scalar.DivisorWords+3)
+
+			id := k.GlobalID(ptx.X)
+			k.ReturnIf(ptx.Ge(k, id, total))
+			row, col := width.Split(k, id)
+			sequence, i := written.Split(k, row)
+			i = ptx.Add(k, i, first)
+			position := ptx.Add(k, ptx.Load(k, ptx.At(k, positions, sequence)), i)
+			k.ReturnIf(ptx.Lt(k, ptx.Bitcast[int32](k, position), scalar.S32(0)))
+			entry, slot := slots.Split(k, position)
+			page := ptx.VarOf(k, sequence) // a ring is one page
+			k.If(ptx.Ne(k, entries, scalar.U32(0)), func() {
+				k.ReturnIf(ptx.Ge(k, entry, entries))
+				page.Set(ptx.Load(k, ptx.At(k, table, ptx.Mad(k, sequence, entries, entry))))
+				k.ReturnIf(ptx.Ge(k, page.Get(), pages)) // as unsigned numbers: negative ones are beyond it, too
+			})
+			from := ptx.Mad(k, ptx.Mad(k, sequence, n, i), width.D, col)
+			to := ptx.Mad(k, ptx.Mad(k, page.Get(), slots.D, slot), width.D, col)
+			x := load(k, rows, from, unit)
+			if unit == 1 {
+				ptx.Store(k, ptx.At(k, ptx.Cast[uint16](cache), ptx.Convert[uint64](k, to)), ptx.Convert[uint16](k, x[0]))
+				return
+			}
+			ptx.Store4(k, ptx.At(k, cache, ptx.MulWideU32(k, to, scalar.U32(unit/2))), [4]ptx.Reg[uint32](x))
+		}})
+}

@@ -1,0 +1,188 @@
+package conv
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/ptxkernels/gemm"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+func Conv2D(s *kit.Step) error {
+	d, err := catalogue.ConvShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
+	if err != nil {
+		return err
+	}
+	return convolve(s, d)
+}
+
+func Conv1D(s *kit.Step) error { // of planes of one line
+	d, err := catalogue.Conv1DShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
+	if err != nil {
+		return err
+	}
+	return convolve(s, d)
+}
+
+// convolve lowers a convolution with its bias and activation.
+func convolve(s *kit.Step, d catalogue.ConvDims) error {
+	c := convolution{Step: s, ConvDims: d, act: kit.ActivationCode(s.Attr)}
+	if len(s.Operands) == 3 {
+		c.bias, c.biasOf = kit.In(2), tiling.BiasOfRows
+	}
+	if d.KH == 1 && d.KW == 1 && d.Pad == [2]int{} && d.Stride == [2]int{1, 1} && d.Groups == 1 {
+		return c.pointwise()
+	}
+	var err error
+	if c.tail, err = s.Epilogue(c.N, c.OutC, c.plane()); err != nil {
+		return err
+	}
+	return c.Lower()
+}
+
+// convolution lowers conv2d.
+type convolution struct {
+	*kit.Step
+	catalogue.ConvDims
+	bias   kit.Buffer
+	biasOf uint32 // biasOfRows, or 0 for none: the buffer is then never read
+	act    uint32
+	tail   *kit.Epilogue
+}
+
+// pointwise is a filter of one element: for each image the product of the weights [o c] and the planes [c h·w].
+func (c *convolution) pointwise() error {
+	size := c.H * c.W
+	m := gemm.Problem{Step: c.Step, A: kit.In(1), B: kit.In(0), C: kit.Out, Act: c.act, Bias: c.bias, BiasOf: c.biasOf,
+		MatMulDims: catalogue.MatMulDims{Batch: c.N, M: c.OutC, K: c.C, N: size, StrideB: c.C * size}}
+	return m.Lower()
+}
+
+func (c *convolution) plane() int    { return c.OutH * c.OutW }
+func (c *convolution) columns() int  { return c.N * c.plane() }              // places of the filter in all images
+func (c *convolution) depth() int    { return c.C / c.Groups * c.KH * c.KW } // weights of a filter
+func (c *convolution) channels() int { return c.OutC / c.Groups }            // filters of a group
+
+// Until a group has so many filters, direct convolution has no more to do than a product whose tiles would be half empty.
+const convFilters = 32
+
+func (c *convolution) Lower() error {
+	var names []string
+	var emit []func()
+	add := func(name string, f func()) {
+		names, emit = append(names, name), append(emit, f)
+	}
+	products := func() {
+		t := convGemm
+		blocks := c.Groups * kit.CeilDiv(c.channels(), t.M) * kit.CeilDiv(c.columns(), t.N)
+		name := fmt.Sprintf("tile%dx%d", t.M, t.N)
+		if n := tiling.Splits(c.Step.Caps.Multiprocessors, blocks, c.depth(), c.Result.Len()); n > 1 {
+			add(name+"/splitk", func() { c.emitTiled(t, n) })
+		}
+		add(name, func() { c.emitTiled(t, 1) })
+	}
+	if c.channels() >= convFilters {
+		products()
+	}
+	for _, d := range convDirects {
+		if d.channels == 1 || c.channels() > 1 {
+			add(fmt.Sprint("direct", d.channels), func() { c.emitDirect(d) })
+		}
+	}
+	if c.channels() < convFilters {
+		products()
+	}
+	problem := fmt.Sprintf("%d*%d of %dx%d, %dx%dx%d, %d groups, stride %d, dilation %d, pad %d", c.N, c.OutC, c.OutH, c.OutW,
+		c.C, c.KH, c.KW, c.Groups, c.Stride, c.Dilation, c.Pad)
+	emit[c.Choose("conv2d", problem, names)]()
+	return nil
+}
+
+// Arguments that the kernels of conv2d have in common, from an element of their array sizes on.
+const (
+	convH = iota
+	convW
+	convStrideY
+	convStrideX
+	convPadY
+	convPadX
+	convDilationY
+	convDilationX
+	convInputs      // channels of an image
+	convGroupInputs // of which a group has so many
+	convOutputs     // channels of the result
+	convGroupOutputs
+	convColumns
+	convKH                                   // a divisor
+	convKW    = convKH + scalar.DivisorWords // likewise, as are those that follow
+	convPlane = convKW + scalar.DivisorWords
+	convOutW  = convPlane + scalar.DivisorWords
+	convWords = convOutW + scalar.DivisorWords
+
+	convDoc = "height, width, strides down and across, padding above and left, dilations, channels of the input, of its " +
+		"groups, of the result, of its groups, places of the filter in all images; as divisors the filter's height and width, " +
+		"the result's " +
+		"plane and width"
+)
+
+// geometry is the arguments with those numbers.
+func (c *convolution) geometry() []uint32 {
+	var sizes []uint32
+	for _, n := range []int{c.H, c.W, c.Stride[0], c.Stride[1], c.Pad[0], c.Pad[1], c.Dilation[0], c.Dilation[1], c.C,
+		c.C / c.Groups,
+		c.OutC, c.channels(), c.columns()} {
+		sizes = append(sizes, uint32(n))
+	}
+	for _, n := range []int{c.KH, c.KW, c.plane(), c.OutW} {
+		sizes = append(sizes, scalar.DivisorOf(n)...)
+	}
+	return sizes
+}
+
+// geometry reads them in a kernel.
+type geometry struct {
+	k     *ptx.Kernel
+	sizes ptx.Array[uint32]
+	first int // element of sizes
+	group ptx.Reg[uint32]
+}
+
+func (g geometry) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.k, g.first+i) }
+
+func (g geometry) divisor(i int) scalar.Divisor { return scalar.DivisorAt(g.k, g.sizes, g.first+i) }
+
+// outside is a coordinate that is outside of every plane, and stays so if a window's extent is added.
+const outside = 0xc0000000
+
+// window is where in the input the filter lies for a column of the result: at y, x of the plane that begins at element base of
+// the input. y and x may wrap below zero; columns behind the last lie outside.
+func (g geometry) window(column ptx.Reg[uint32]) (y, x, base ptx.Reg[uint32]) {
+	k := g.k
+	image, at := g.divisor(convPlane).Split(k, column)
+	oy, ox := g.divisor(convOutW).Split(k, at)
+	y = ptx.Sub(k, ptx.Mul(k, oy, g.size(convStrideY)), g.size(convPadY))
+	x = ptx.Sub(k, ptx.Mul(k, ox, g.size(convStrideX)), g.size(convPadX))
+	y = ptx.Select(k, ptx.Lt(k, column, g.size(convColumns)), y, ptx.Imm(uint32(outside)))
+	channel := ptx.Mad(k, image, g.size(convInputs), ptx.Mul(k, g.group, g.size(convGroupInputs)))
+	return y, x, ptx.Mul(k, channel, ptx.Mul(k, g.size(convH), g.size(convW)))
+}
+
+// Place is the element of the result for a filter of the group and a column.
+func (g geometry) Place(filter, column ptx.Reg[uint32]) ptx.Reg[uint32] {
+	k := g.k
+	plane := g.divisor(convPlane)
+	image, at := plane.Split(k, column)
+	before := ptx.Mad(k, image, g.size(convOutputs), ptx.Mul(k, g.group, g.size(convGroupOutputs))) // channels
+	return ptx.Mad(k, filter, plane.D, ptx.Mad(k, before, plane.D, at))
+}
+
+// at is where that element is for an epilogue: an image's plane has channels as rows.
+func (g geometry) at(filter, column ptx.Reg[uint32]) tiling.Site {
+	k := g.k
+	image, at := g.divisor(convPlane).Split(k, column)
+	return tiling.Site{Z: image, Row: ptx.Mad(k, g.group, g.size(convGroupOutputs), filter), Col: at}
+}

@@ -1,0 +1,213 @@
+package conv
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+const (
+	directThreads = 256
+	directColumns = 4 // of a thread, directThreads apart
+)
+
+// Arguments of conv2d_direct in the array sizes.
+const (
+	directBias     = iota                              // 0 or 1
+	directAct                                          //
+	directTiles                                        // of columns: a divisor
+	directBlocks   = directTiles + scalar.DivisorWords // of filters in a group, likewise
+	directGeometry = directBlocks + scalar.DivisorWords
+	directWords    = directGeometry + convWords
+)
+
+// direct is a kernel of which a thread computes so many channels.
+type direct struct {
+	channels int
+	*kit.Kernel
+}
+
+// convDirects are the kernels without shared memory, for few filters or little depth.
+var convDirects = []direct{convDirectKernel(4), convDirectKernel(1)}
+
+func convDirectKernel(channels int) direct {
+	return direct{channels, kit.Register(kit.Kernel{Family: "window", Name: fmt.Sprint("conv2d_direct_", channels),
+		Block: [3]int{directThreads, 1, 1},
+		Doc: fmt.Sprintf("y = act(conv2d + bias); a thread has %d columns and %d filters of a group. Parameters: u32 sizes[] "+
+			"(whether there is a bias, activation; as divisors tiles of columns, blocks of filters; %s), f32* x, f32* weights, "+
+			"f32* bias, f32* y.",
+			directColumns, channels, convDoc),
+		BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) { newDirect(k, channels, e).Build() }})}
+}
+
+func (c *convolution) emitDirect(d direct) {
+	tiles, blocks := kit.CeilDiv(c.columns(), directThreads*directColumns), kit.CeilDiv(c.channels(), d.channels)
+	sizes := append([]uint32{c.biasOf / tiling.BiasOfRows, c.act}, scalar.DivisorOf(tiles)...)
+	sizes = append(append(sizes, scalar.DivisorOf(blocks)...), c.geometry()...)
+	c.LaunchEpilogue(c.tail, false, d.Kernel, [3]int{tiles * blocks * c.Groups, 1, 1}, sizes, kit.In(0), kit.In(1), c.bias, kit.Out)
+}
+
+// directConv is such a kernel under construction.
+type directConv struct {
+	geometry
+	channels        int
+	x, bias, y      ptx.Ptr[ptx.Global, float32]
+	weights         []*ptx.PtrVar[ptx.Global, float32] // of each filter
+	filter          ptx.Reg[uint32]                    // the first of the thread's
+	columns         [directColumns]ptx.Reg[uint32]
+	top, left, base [directColumns]ptx.Reg[uint32]
+	chains, sums    []*ptx.Var[float32] // of each filter, each column
+	after           *tiling.Epilogue
+}
+
+func newDirect(k *ptx.Kernel, channels int, e *kit.Epilogue) *directConv {
+	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
+	d := &directConv{geometry: geometry{k: k, sizes: ptx.ParamArray[uint32](k, "sizes", directWords), first: directGeometry},
+		channels: channels}
+	d.x = ptx.PointerParam[float32](k, "x")
+	weights := ptx.PointerParam[float32](k, "weights")
+	d.bias, d.y = ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "y")
+	d.after = tiling.EpilogueOf(k, e)
+
+	rest, tile := scalar.DivisorAt(k, d.sizes, directTiles).Split(k, k.Ctaid(ptx.X))
+	group, block := scalar.DivisorAt(k, d.sizes, directBlocks).Split(k, rest)
+	d.group, d.filter = group, ptx.Mul(k, block, scalar.U32(channels))
+	column := ptx.Mad(k, tile, scalar.U32(directThreads*directColumns), k.Tid(ptx.X))
+	for j := range d.columns {
+		d.columns[j] = ptx.Add(k, column, scalar.U32(j*directThreads))
+		d.top[j], d.left[j], d.base[j] = d.window(d.columns[j])
+	}
+	filters := d.size(convGroupOutputs)
+	depth := ptx.Mul(k, d.size(convGroupInputs), ptx.Mul(k, d.size(convKH), d.size(convKW)))
+	for i := range channels {
+		// The last filter once more, where there are fewer.
+		filter := ptx.Min(k, ptx.Add(k, d.filter, scalar.U32(i)), ptx.Sub(k, filters, scalar.U32(1)))
+		filter = ptx.Mad(k, group, filters, filter)
+		d.weights = append(d.weights, ptx.PtrVarOf(k, ptx.At(k, weights, ptx.Mul(k, filter, depth))))
+		for range directColumns {
+			d.chains = append(d.chains, ptx.VarOf(k, ptx.Imm(float32(0))))
+			d.sums = append(d.sums, ptx.VarOf(k, ptx.Imm(float32(0))))
+		}
+	}
+	return d
+}
+
+func (d *directConv) Build() {
+	k := d.k
+	chained := ptx.VarOf(k, scalar.U32(0)) // products in each chain
+	ptx.For(k, scalar.U32(0), d.size(convGroupInputs), scalar.U32(1), func(c ptx.Reg[uint32]) {
+		lines := ptx.Mul(k, c, d.size(convH))
+		ptx.For(k, scalar.U32(0), d.size(convKH), scalar.U32(1), func(ky ptx.Reg[uint32]) {
+			var x, line [directColumns]*ptx.Var[uint32]
+			down := ptx.Mul(k, ky, d.size(convDilationY))
+			for j := range x {
+				y := ptx.Add(k, d.top[j], down)
+				x[j] = ptx.VarOf(k, ptx.Select(k, ptx.Lt(k, y, d.size(convH)), d.left[j], ptx.Imm(uint32(outside))))
+				line[j] = ptx.VarOf(k, ptx.Mad(k, ptx.Add(k, lines, y), d.size(convW), d.base[j]))
+			}
+			left := ptx.VarOf(k, d.size(convKW))
+			k.While(func() ptx.Reg[bool] { return ptx.Ne(k, left.Get(), scalar.U32(0)) }, func() {
+				now := ptx.Min(k, left.Get(), scalar.U32(tiling.LongestChain))
+				left.Set(ptx.Sub(k, left.Get(), now))
+				ptx.For(k, scalar.U32(0), now, scalar.U32(1), func(ptx.Reg[uint32]) { d.multiply(x, line) })
+				chained.Set(ptx.Add(k, chained.Get(), now))
+				k.If(ptx.Ge(k, chained.Get(), scalar.U32(tiling.LongestChain)), func() {
+					d.fold()
+					for _, c := range d.chains {
+						c.Set(ptx.Imm(float32(0)))
+					}
+					chained.Set(scalar.U32(0))
+				})
+			})
+		}, ptx.NoUnroll())
+	}, ptx.NoUnroll())
+	d.fold()
+	d.Finish()
+}
+
+// multiply adds the products of one element of each filter with those of the input that lie inside: padding has none.
+func (d *directConv) multiply(x, line [directColumns]*ptx.Var[uint32]) {
+	k := d.k
+	var w []ptx.Reg[float32]
+	for _, p := range d.weights {
+		w = append(w, ptx.Load(k, p.Get(), ptx.ReadOnly))
+		p.Advance(1)
+	}
+	for j := range x {
+		at := ptx.At(k, d.x, ptx.Add(k, line[j].Get(), x[j].Get()))
+		k.When(ptx.Lt(k, x[j].Get(), d.size(convW)), func() {
+			v := ptx.Load(k, at, ptx.ReadOnly)
+			for i := range w {
+				s := d.chains[i*directColumns+j]
+				s.Set(ptx.Fma(k, w[i], v, s.Get()))
+			}
+		})
+		x[j].Set(ptx.Add(k, x[j].Get(), d.size(convDilationX)))
+	}
+}
+
+// fold adds the chains to the sums.
+func (d *directConv) fold() {
+	for i, s := range d.sums {
+		s.Set(ptx.Add(d.k, s.Get(), d.chains[i].Get()))
+	}
+}
+
+// Finish writes the results; those of several filters are activated in memory, so that the code for it is there once.
+func (d *directConv) Finish() {
+	k := d.k
+	hasBias, act := ptx.Ne(k, d.sizes.At(k, directBias), scalar.U32(0)), d.sizes.At(k, directAct)
+	place := func(filter ptx.Reg[uint32], j int) ptx.Ptr[ptx.Global, float32] {
+		return ptx.At(k, d.y, d.Place(filter, d.columns[j]))
+	}
+	inside := func(j int) ptx.Reg[bool] { return ptx.Lt(k, d.columns[j], d.size(convColumns)) }
+	for i := range d.channels {
+		filter := ptx.Add(k, d.filter, scalar.U32(i))
+		k.If(ptx.Lt(k, filter, d.size(convGroupOutputs)), func() {
+			at := ptx.At(k, d.bias, ptx.Mad(k, d.group, d.size(convGroupOutputs), filter))
+			b := ptx.LoadIf(k, hasBias, at, ptx.Imm(float32(0)))
+			var y []ptx.Reg[float32]
+			for _, s := range d.sums[i*directColumns : (i+1)*directColumns] {
+				y = append(y, ptx.Add(k, s.Get(), b))
+			}
+			if d.channels == 1 {
+				y = d.behind(filter, scalar.Activate(k, act, y))
+			}
+			for j := range y {
+				ptx.StoreIf(k, inside(j), place(filter, j), y[j])
+			}
+		})
+	}
+	if d.channels == 1 {
+		return
+	}
+	change := func() {
+		end := ptx.Min(k, ptx.Add(k, d.filter, scalar.U32(d.channels)), d.size(convGroupOutputs))
+		ptx.For(k, d.filter, end, scalar.U32(1), func(filter ptx.Reg[uint32]) {
+			var y []ptx.Reg[float32]
+			for j := range d.columns {
+				y = append(y, ptx.LoadIf(k, inside(j), place(filter, j), ptx.Imm(float32(0))))
+			}
+			for j, v := range d.behind(filter, scalar.Activate(k, act, y)) {
+				ptx.StoreIf(k, inside(j), place(filter, j), v)
+			}
+		}, ptx.NoUnroll())
+	}
+	if d.after != nil {
+		change()
+	} else {
+		k.If(ptx.Ne(k, act, scalar.U32(0)), change)
+	}
+}
+
+// behind is what becomes of the results of a filter.
+func (d *directConv) behind(filter ptx.Reg[uint32], y []ptx.Reg[float32]) []ptx.Reg[float32] {
+	if d.after == nil {
+		return y
+	}
+	return d.after.Apply(y, func(j int) tiling.Site { return d.at(filter, d.columns[j]) },
+		func(j int) ptx.Reg[bool] { return ptx.Lt(d.k, d.columns[j], d.size(convColumns)) })
+}

@@ -1,0 +1,59 @@
+package elementwise
+
+import (
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+func BiasActivation(s *kit.Step) error {
+	rows, cols := program.RowsCols(s.Operands[0].Shape)
+	kernel, unit := biasActivation, 1
+	if cols%4 == 0 {
+		kernel, unit = biasActivation4, 4
+	}
+	total := rows * cols / unit
+	s.Launch(kernel, s.GridStride(total, elementwiseBlock), total, kit.ActivationCode(s.Attr), scalar.DivisorOf(cols/unit), kit.In(0), kit.In(1),
+		kit.Out)
+	return nil
+}
+
+var biasActivation, biasActivation4 = biasActivationKernel("bias_activation", 1), biasActivationKernel("bias_activation_4", 4)
+
+func biasActivationKernel(name string, unit int) *kit.Kernel {
+	return kit.Register(kit.Kernel{Family: "binary", Name: name, Block: [3]int{elementwiseBlock, 1, 1},
+		Doc: "y = act(x + bias) by units, bias being as long as a row. Parameters: u32 total (units), u32 activation, u32 cols[] " +
+			"(units of a row, as a divisor), f32* x, f32* bias, f32* y.",
+		Build: func(k *ptx.Kernel) {
+			total, act := ptx.Param[uint32](k, "total"), ptx.Param[uint32](k, "activation")
+			cols := scalar.DivisorAt(k, ptx.ParamArray[uint32](k, "cols", scalar.DivisorWords), 0)
+			x, bias := ptx.PointerParam[float32](k, "x", ptx.Align(4*unit)), ptx.PointerParam[float32](k, "bias", ptx.Align(4*unit))
+			y := ptx.PointerParam[float32](k, "y", ptx.Align(4*unit))
+			ptx.For(k, k.GlobalID(ptx.X), total, ptx.Mul(k, k.Nctaid(ptx.X), scalar.U32(elementwiseBlock)), func(i ptx.Reg[uint32]) {
+				_, col := cols.Split(k, i)
+				v, b := loadFloats(k, x, i, unit), loadFloats(k, bias, col, unit)
+				for j := range v {
+					v[j] = ptx.Add(k, v[j], b[j])
+				}
+				storeFloats(k, y, i, scalar.Activate(k, act, v))
+			}, ptx.NoUnroll())
+		}})
+}
+
+// loadFloats and storeFloats access unit i, of one element or of four.
+func loadFloats(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], i ptx.Reg[uint32], unit int) []scalar.Float {
+	if unit == 1 {
+		return []scalar.Float{ptx.Load(k, ptx.At(k, p, i))}
+	}
+	v := ptx.Load4(k, ptx.AtByte(k, p, ptx.MulWideU32(k, i, scalar.U32(16))))
+	return v[:]
+}
+
+func storeFloats(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], i ptx.Reg[uint32], v []scalar.Float) {
+	if len(v) == 1 {
+		ptx.Store(k, ptx.At(k, p, i), v[0])
+		return
+	}
+	ptx.Store4(k, ptx.AtByte(k, p, ptx.MulWideU32(k, i, scalar.U32(16))), [4]scalar.Float(v))
+}

@@ -1,0 +1,211 @@
+package elementwise
+
+import (
+	"slices"
+
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// broadcast is how operands of different shapes are walked, along axes that no two operands let merge.
+type broadcast struct {
+	shape   []int
+	strides [][]int // of each operand, in elements; 0 along axes over which it is repeated
+	wide    int     // by quads: bit i tells that operand i is read four elements at a time, not repeated
+}
+
+// quads is the walk in steps of four elements along the innermost axis. It is possible where that axis and whatever lies along
+// it consists of quads.
+func (b broadcast) quads() (broadcast, bool) {
+	last := len(b.shape) - 1
+	if b.shape[last]%4 != 0 {
+		return b, false
+	}
+	shape := slices.Clone(b.shape)
+	shape[last] /= 4
+	strides := make([][]int, len(b.strides))
+	wide := 0
+	for i, st := range b.strides {
+		strides[i] = slices.Clone(st)
+		if st[last] == 0 {
+			continue
+		}
+		wide |= 1 << i
+		strides[i][last] *= 4 // it was 1: nothing lies behind the innermost axis
+		if slices.ContainsFunc(strides[i], func(n int) bool { return n%4 != 0 }) {
+			return b, false
+		}
+	}
+	shape, strides = program.Collapse(shape, strides...)
+	return broadcast{shape, strides, wide}, true
+}
+
+// strideWords is the words of an axis: its size as a divisor, and the stride of each operand.
+func strideWords(operands int) int { return scalar.DivisorWords + operands }
+
+// broadcastWords is the words of a walk.
+func broadcastWords(operands int) int {
+	return 2 + operands + (program.MaxRank-1)*strideWords(operands)
+}
+
+// arguments is the walk for [locate]: the number of axes, the mask of wide operands, the strides of the outermost axis, then
+// the other axes from the innermost on.
+func (b broadcast) arguments() []uint32 {
+	words := []uint32{uint32(len(b.shape)), uint32(b.wide)}
+	for _, st := range b.strides {
+		words = append(words, uint32(st[0]))
+	}
+	for d := len(b.shape) - 1; d > 0; d-- {
+		words = append(words, scalar.DivisorOf(b.shape[d])...)
+		for _, st := range b.strides {
+			words = append(words, uint32(st[d]))
+		}
+	}
+	return append(words, make([]uint32, broadcastWords(len(b.strides))-len(words))...)
+}
+
+// locate is where each operand is read in each of some steps of a walk.
+func locate(k *ptx.Kernel, walk ptx.Array[uint32], steps []ptx.Reg[uint32], operands int) [][]ptx.Reg[uint32] {
+	rank := walk.At(k, 0)
+	rest := make([]*ptx.Var[uint32], len(steps))
+	at := make([][]*ptx.Var[uint32], len(steps))
+	for u, i := range steps {
+		rest[u] = ptx.VarOf(k, i)
+		for range operands {
+			at[u] = append(at[u], ptx.VarOf(k, ptx.Imm[uint32](0)))
+		}
+	}
+	var axis func(d int)
+	axis = func(d int) {
+		if d == program.MaxRank-1 {
+			return
+		}
+		k.If(ptx.Gt(k, rank, ptx.Imm(uint32(d+1))), func() {
+			from := 2 + operands + d*strideWords(operands)
+			size := scalar.DivisorAt(k, walk, from)
+			strides := make([]ptx.Reg[uint32], operands)
+			for o := range strides {
+				strides[o] = walk.At(k, from+scalar.DivisorWords+o)
+			}
+			for u := range steps {
+				quotient, index := size.Split(k, rest[u].Get())
+				rest[u].Set(quotient)
+				for o, v := range at[u] {
+					v.Set(ptx.Mad(k, index, strides[o], v.Get()))
+				}
+			}
+			axis(d + 1)
+		})
+	}
+	axis(0)
+	out := make([][]ptx.Reg[uint32], len(steps))
+	for o := range operands {
+		outermost := walk.At(k, 2+o)
+		for u := range steps {
+			out[u] = append(out[u], ptx.Mad(k, rest[u].Get(), outermost, at[u][o].Get()))
+		}
+	}
+	return out
+}
+
+// visit is a step of a walk.
+type visit struct {
+	step   ptx.Reg[uint32]
+	inside ptx.Reg[bool] // of the tensor: always for the first of those that a thread takes at a time
+	x      []ptx.Ptr[ptx.Global, float32]
+}
+
+// walk declares the parameters of a strided kernel, and strides over all steps, of which each thread takes n at a time.
+func (w *Kernels) walk(k *ptx.Kernel, n int,
+	body func(axes ptx.Array[uint32], visits []visit, y []ptx.Ptr[ptx.Global, float32], p []scalar.Float)) {
+	count := ptx.Param[uint32](k, "count")
+	axes := ptx.ParamArray[uint32](k, "axes", broadcastWords(len(w.Operands)))
+	x, y := w.Tensors(k)
+	p := w.parameters(k)
+	piece := ptx.Imm(uint32(n * elementwiseBlock))
+	first := ptx.Mad(k, k.Ctaid(ptx.X), piece, k.Tid(ptx.X))
+	ptx.For(k, first, count, ptx.Mul(k, k.Nctaid(ptx.X), piece), func(i ptx.Reg[uint32]) {
+		steps := []ptx.Reg[uint32]{i}
+		for u := 1; u < n; u++ {
+			steps = append(steps, ptx.Add(k, i, ptx.Imm(uint32(u*elementwiseBlock))))
+		}
+		visits := make([]visit, n)
+		for u, at := range locate(k, axes, steps, len(x)) {
+			visits[u].step = steps[u]
+			for o, from := range x {
+				visits[u].x = append(visits[u].x, ptx.At(k, from, at[o]))
+			}
+			if u > 0 {
+				visits[u].inside = ptx.Lt(k, steps[u], count)
+			}
+		}
+		body(axes, visits, y, p)
+	})
+}
+
+func (w *Kernels) buildElements(k *ptx.Kernel) {
+	w.walk(k, w.elements, func(_ ptx.Array[uint32], visits []visit, y []ptx.Ptr[ptx.Global, float32], p []scalar.Float) {
+		v := make([][]scalar.Float, len(visits))
+		for u, s := range visits {
+			for _, from := range s.x {
+				x := ptx.Reg[float32]{}
+				if u == 0 {
+					x = ptx.Load(k, from)
+				} else {
+					x = ptx.LoadIf(k, s.inside, from, scalar.Num(0))
+				}
+				v[u] = append(v[u], x)
+			}
+		}
+		for u, s := range visits {
+			var to []ptx.Ptr[ptx.Global, float32]
+			for _, y := range y {
+				to = append(to, ptx.At(k, y, s.step))
+			}
+			for o, r := range w.F(scalar.Math{K: k}, v[u], p) {
+				if u == 0 {
+					ptx.Store(k, to[o], r)
+				} else {
+					ptx.StoreIf(k, s.inside, to[o], r)
+				}
+			}
+		}
+	})
+}
+
+func (w *Kernels) buildQuads(k *ptx.Kernel) {
+	w.walk(k, 1, func(axes ptx.Array[uint32], visits []visit, y []ptx.Ptr[ptx.Global, float32], p []scalar.Float) {
+		wide := axes.At(k, 1)
+		q := w.newQuad(func() *ptx.Var[float32] { return ptx.NewVar[float32](k) })
+		for o, from := range visits[0].x {
+			whole := ptx.Ne(k, ptx.And(k, wide, ptx.Imm(uint32(1)<<o)), ptx.Imm[uint32](0))
+			k.If(whole, func() { q.Set(o, ptx.Load4(k, from)) }, func() {
+				v := ptx.Load(k, from)
+				q.Set(o, [4]scalar.Float{v, v, v, v})
+			})
+		}
+		var to []ptx.Ptr[ptx.Global, float32]
+		for _, y := range y {
+			to = append(to, ptx.At(k, y, ptx.Shl(k, visits[0].step, ptx.Imm[uint32](2))))
+		}
+		for o, r := range w.compute(k, q, p) {
+			ptx.Store4(k, to[o], r)
+		}
+	})
+}
+
+// lowerStrided is for operands that are neither as large as the result nor single elements.
+func (w *Kernels) lowerStrided(s *kit.Step, kernelOf func(way) *kit.Kernel, tensors []any) {
+	var b broadcast
+	for _, t := range s.Operands {
+		b.strides = append(b.strides, program.BroadcastStrides(t.Shape, s.Result.Shape))
+	}
+	b.shape, b.strides = program.Collapse(s.Result.Shape, b.strides...)
+	v, count, each := elements, s.Result.Len(), w.elements
+	if q, ok := b.quads(); ok {
+		b, v, count, each = q, quads, count/4, 1
+	}
+	s.Launch(kernelOf(v), s.GridStride(count, elementwiseBlock*each), append([]any{count, b.arguments()}, tensors...)...)
+}

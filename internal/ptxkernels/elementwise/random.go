@@ -1,0 +1,85 @@
+package elementwise
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+func RandomUniform(s *kit.Step) error { return randomStep(s, uniformKernel) }
+
+func RandomNormal(s *kit.Step) error { return randomStep(s, normalKernel) }
+
+func randomStep(s *kit.Step, k *kit.Kernel) error {
+	quads := kit.CeilDiv(s.Result.Len(), 4)
+	s.Launch(k, s.GridStride(quads, elementwiseBlock), quads, s.Attr.Options.(compute.RandomOptions).Stream, kit.In(0), kit.Out)
+	return nil
+}
+
+var (
+	uniformKernel = randomKernel("random_uniform", func(c scalar.Math, w [4]ptx.Reg[uint32]) (y [4]scalar.Float) {
+		for i, v := range w {
+			y[i] = c.Mul(ptx.Convert[float32](c.K, ptx.Shr(c.K, v, scalar.U32(8))), scalar.Num(0x1p-24))
+		}
+		return y
+	})
+	normalKernel = randomKernel("random_normal", func(c scalar.Math, w [4]ptx.Reg[uint32]) (y [4]scalar.Float) {
+		for i := 0; i < 4; i += 2 {
+			y[i], y[i+1] = boxMuller(c, w[i], w[i+1])
+		}
+		return y
+	})
+)
+
+func randomKernel(name string, f func(c scalar.Math, w [4]ptx.Reg[uint32]) [4]scalar.Float) *kit.Kernel {
+	return kit.Register(kit.Kernel{Family: "random", Name: name, Block: [3]int{elementwiseBlock, 1, 1},
+		Doc: "y is random numbers, four at a time, those behind the end too. Parameters: u32 quads, u32 stream, u32* seed, f32* y.",
+		Build: func(k *ptx.Kernel) {
+			quads, stream := ptx.Param[uint32](k, "quads"), ptx.Param[uint32](k, "stream")
+			seed := ptx.PointerParam[uint32](k, "seed", ptx.Align(4*catalogue.RandomSeed))
+			y := ptx.PointerParam[float32](k, "y", ptx.Align(16))
+			key := [catalogue.RandomSeed]ptx.Reg[uint32]{ptx.Load(k, seed), ptx.Load(k, seed.At(1))}
+			ptx.For(k, k.GlobalID(ptx.X), quads, ptx.Mul(k, k.Nctaid(ptx.X), scalar.U32(elementwiseBlock)), func(i ptx.Reg[uint32]) {
+				words := philox(k, [4]ptx.Reg[uint32]{i, scalar.U32(0), stream, scalar.U32(0)}, key)
+				ptx.Store4(k, ptx.AtByte(k, y, ptx.MulWideU32(k, i, scalar.U32(16))), f(scalar.Math{K: k}, words))
+			}, ptx.NoUnroll())
+		}})
+}
+
+// philox is reference.Philox.
+func philox(k *ptx.Kernel, c [4]ptx.Reg[uint32], key [2]ptx.Reg[uint32]) [4]ptx.Reg[uint32] {
+	factor0, factor1 := ptx.Imm[uint32](catalogue.PhiloxFactor0), ptx.Imm[uint32](catalogue.PhiloxFactor1)
+	for round := range catalogue.PhiloxRounds {
+		if round > 0 {
+			key[0], key[1] = ptx.Add(k, key[0], ptx.Imm[uint32](catalogue.PhiloxWeyl0)), ptx.Add(k, key[1], ptx.Imm[uint32](catalogue.PhiloxWeyl1))
+		}
+		c = [4]ptx.Reg[uint32]{
+			ptx.Xor(k, ptx.Xor(k, ptx.MulHi(k, c[2], factor1), c[1]), key[0]), ptx.Mul(k, c[2], factor1),
+			ptx.Xor(k, ptx.Xor(k, ptx.MulHi(k, c[0], factor0), c[3]), key[1]), ptx.Mul(k, c[0], factor0)}
+	}
+	return c
+}
+
+// boxMuller makes two normal numbers of two words, by Box and Muller. The angle is taken apart as an integer: quarters of a turn and what
+// is left.
+func boxMuller(c scalar.Math, u, v ptx.Reg[uint32]) (x, y scalar.Float) {
+	k := c.K
+	first := c.Mul(ptx.Convert[float32](k, ptx.Add(k, ptx.Shr(k, u, scalar.U32(8)), scalar.U32(1))), scalar.Num(0x1p-24))
+	r := ptx.Sqrt(k, c.Mul(c.FiniteLog(first), scalar.Num(-2)), ptx.Approx)
+	turn := ptx.Shr(k, v, scalar.U32(8))
+	quarter := ptx.Shr(k, ptx.Add(k, turn, scalar.U32(1<<21)), scalar.U32(22))
+	rest := ptx.Bitcast[int32](k, ptx.Sub(k, turn, ptx.Shl(k, quarter, scalar.U32(22))))
+	sin, cos := c.NearSine(c.Mul(ptx.Convert[float32](k, rest), scalar.Num(2*math.Pi*0x1p-24)))
+	odd := ptx.Ne(k, ptx.And(k, quarter, scalar.U32(1)), scalar.U32(0))
+	signed := func(x scalar.Float, quarters ptx.Reg[uint32]) scalar.Float { // −x in the two quarters from the second on
+		sign := ptx.Shl(k, ptx.And(k, quarters, scalar.U32(2)), scalar.U32(30))
+		return ptx.Bitcast[float32](k, ptx.Xor(k, ptx.Bitcast[uint32](k, x), sign))
+	}
+	x = signed(c.Where(odd, sin, cos), ptx.Add(k, quarter, scalar.U32(1)))
+	y = signed(c.Where(odd, cos, sin), quarter)
+	return c.Mul(r, x), c.Mul(r, y)
+}

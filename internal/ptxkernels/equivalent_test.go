@@ -1,0 +1,67 @@
+package ptxkernels
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxtest"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// equivalents are mutations that compute the same, so that nobody can notice them, or what differs lies where it may: of kernels
+// by name, of a kind, of instructions like instr that were written by a line of Go that contains source.
+var equivalents = []struct {
+	kernel, kind string // regular expressions
+	instr        string // a regular expression, too
+	source       string
+	reason       string
+}{
+	{`^pow_`, `^bounds$`, "setp.lt.u32", "",
+		"pow's power of what the logarithm of an infinity comes to is infinite or zero all the same"},
+	{`.`, `^bounds$`, "setp.le.u32", "ptx.For(",
+		"the turns of an unrolled loop that are left over at its end are taken one by one: so may be all of them"},
+	{`^(gemv|conv2d_direct)_`, `^bounds$`, "setp.ge.u32", "ptx.For(k, scalar.U32(0), now, scalar.U32(1)",
+		"whether the loop has a turn is asked at its beginning: now is not 0, as left is not"},
+	{`^gemv_(rows|columns)_(f16_|bf16_)?[24]$|^(rms_norm_matvec|qkv|gate_up_swiglu)_.*_8$`, `^bounds$`, "setp.lt.u32 .*, 1, ", "ptx.Lt(k, scalar.U32(",
+		"a kernel with room for several vectors is taken where there are two or more"},
+	{`^gemv_(rows|columns)_(f16_|bf16_)?8$`, `^bounds$`, "setp.lt.u32 .*, [1234], ", "ptx.Lt(k, scalar.U32(i), g.vectors)",
+		"a kernel with room for eight vectors is taken where there are five or more"},
+	{`^rope`, `^bounds$`, "setp.ge.u32", "ptx.For(k, first, last, scalar.U32(1)",
+		"whether the loop has a turn is asked at its beginning: a chunk has a head, without heads there is no thread"},
+	{`_(quads|elements)$`, `^bounds$`, "setp.gt.u32", "k.If(ptx.Gt(k, rank, ptx.Imm(uint32(d+1)))",
+		"an axis that there is not skips work: its words are 0, which as a divisor leave the index as it is, and as strides add nothing"},
+	{`^(strided|strided_4)$`, `^bounds$`, "setp.gt.u32", "k.If(ptx.Gt(k, b.inner, ptx.Imm(uint32(at/axisWords)))",
+		"as above: the words of an axis that there is not are 0"},
+	{`^cumsum$`, `^(bounds|predicate)$`, "", "s := ptx.LoadIf(k, ptx.Lt(k, scalar.U32(32*j), t.Lanes)",
+		"sums of warps beyond the team would go into its next tile alone, and a team smaller than the block has one tile only"},
+	{`^(softmax|log_softmax|.*norm.*|cross_entropy.*)$`, `^shuffle$`, "shfl.sync.idx", "y = append(y, ptx.Shuffle(k, ptx.ShuffleIndex, r, first",
+		"every lane has the team's total already, joined in another order: the last bits differ, less than the tolerance"},
+}
+
+func equivalent(k *kit.Kernel, m *ptxtest.Mutation, pos ir.Pos) bool {
+	for _, e := range equivalents {
+		if matches(e.kernel, k.Name) && matches(e.kind, m.Kind) && matches(e.instr, m.Instr) && strings.Contains(sourceAt(pos), e.source) {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(pattern, s string) bool { return regexp.MustCompile(pattern).MatchString(s) }
+
+// sourceAt is the line of Go that wrote an instruction.
+func sourceAt(pos ir.Pos) string {
+	lines, _ := sources.LoadOrStore(pos.File, sync.OnceValue(func() []string {
+		text, err := os.ReadFile(pos.File)
+		if err != nil {
+			panic(err)
+		}
+		return strings.Split(string(text), "\n")
+	}))
+	return strings.TrimSpace(lines.(func() []string)()[pos.Line-1])
+}
+
+var sources sync.Map // file name → func() []string

@@ -1,0 +1,197 @@
+package gemm
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// fusedRows is how many rows of x the kernels of family fused have room for.
+const fusedRows = 8
+
+// fusedForm is what stands around the products.
+type fusedForm uint8
+
+const (
+	fusedNorm  fusedForm = iota // of a norm of x
+	fusedThree                  // of three weights, with biases
+	fusedGate                   // silu(x·w0)·(x·w1)
+)
+
+// fusedKernels are those of each entry, by element type of the weights: for one row of x, and for up to fusedRows.
+var fusedKernels = map[*program.Entry]struct {
+	form           fusedForm
+	first, weights int // operands that are weights
+	kernel         map[compute.DType][2]*kit.Kernel
+}{
+	catalogue.RMSNormMatVec: {fusedNorm, 2, 1, fusedKernelsOf("rms_norm_matvec", fusedNorm)},
+	catalogue.QKV:           {fusedThree, 1, 3, fusedKernelsOf("qkv", fusedThree)},
+	catalogue.GateUpSwiGLU:  {fusedGate, 1, 2, fusedKernelsOf("gate_up_swiglu", fusedGate)},
+}
+
+// fusedUnit is how many neighbouring weights a lane reads at once: 16 bytes.
+func fusedUnit(d compute.DType) int { return 16 / d.Size() }
+
+func fusedKernelsOf(name string, form fusedForm) map[compute.DType][2]*kit.Kernel {
+	of := map[compute.DType][2]*kit.Kernel{}
+	for _, d := range []compute.DType{compute.Float32, compute.Float16, compute.BFloat16} {
+		var both [2]*kit.Kernel
+		for i, room := range []int{1, fusedRows} {
+			build := map[compute.DType]func(k *ptx.Kernel, form fusedForm, room int){compute.Float32: buildFused[float32],
+				compute.Float16: buildFused[ptx.F16], compute.BFloat16: buildFused[ptx.BF16]}[d]
+			both[i] = kit.Register(kit.Kernel{Family: "fused", Name: fmt.Sprintf("%s_%v_%d", name, d, room), Block: [3]int{threadgroup.Threads, 1, 1},
+				Doc: fmt.Sprintf("%s of up to %d rows of x: a team has a row of the weights. Parameters: work; u32 sizes[] (rows of x, rows "+
+					"of each weight, whether there are biases); f32 eps with a norm; f32* x; f32* gamma with a norm; %v* weights; "+
+					"f32* biases of three weights; f32* results.", name, room, d),
+				Build: func(k *ptx.Kernel) { build(k, form, room) }})
+		}
+		of[d] = both
+	}
+	return of
+}
+
+func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
+	k.MinBlocks(4 / min(room, 2)) // what ptxas needs to know lest it saves registers and spills
+	t, c := threadgroup.Of(k), scalar.Math{K: k}
+	sizes := ptx.ParamArray[uint32](k, "sizes", 5)
+	m := sizes.At(k, 0)
+	var eps scalar.Float
+	if form == fusedNorm {
+		eps = ptx.Param[float32](k, "eps")
+	}
+	x := ptx.PointerParam[float32](k, "x", ptx.Align(16))
+	pointers := func(name string, n int) (p []ptx.Ptr[ptx.Global, float32]) {
+		for i := range n {
+			p = append(p, ptx.PointerParam[float32](k, fmt.Sprint(name, i), ptx.Align(16)))
+		}
+		return p
+	}
+	var gamma, biases []ptx.Ptr[ptx.Global, float32]
+	var weights []ptx.Ptr[ptx.Global, T]
+	if form == fusedNorm {
+		gamma = pointers("gamma", 1)
+	}
+	for i := range map[fusedForm]int{fusedNorm: 1, fusedThree: 3, fusedGate: 2}[form] {
+		weights = append(weights, ptx.PointerParam[T](k, fmt.Sprint("w", i), ptx.Align(16)))
+	}
+	results := 1
+	if form == fusedThree {
+		biases, results = pointers("b", 3), 3
+	}
+	y := pointers("y", results)
+
+	// The row of the weights, and where its products go. With three weights their rows are numbered through.
+	row, width, to := t.Row, ptx.Reg[uint32]{}, y[0]
+	bias := scalar.Num(0)
+	if form == fusedThree {
+		n0, n1 := sizes.At(k, 1), ptx.Add(k, sizes.At(k, 1), sizes.At(k, 2))
+		second, third := ptx.Ge(k, row, n0), ptx.Ge(k, row, n1)
+		choose := func(p []ptx.Ptr[ptx.Global, float32]) ptx.Ptr[ptx.Global, float32] {
+			a := ptx.Select(k, second, ptx.Address(k, p[1]), ptx.Address(k, p[0]))
+			return ptx.PtrAt[ptx.Global, float32](k, ptx.Select(k, third, ptx.Address(k, p[2]), a))
+		}
+		w := choose([]ptx.Ptr[ptx.Global, float32]{ptx.Cast[float32](weights[0]), ptx.Cast[float32](weights[1]), ptx.Cast[float32](weights[2])})
+		weights, to = []ptx.Ptr[ptx.Global, T]{ptx.Cast[T](w)}, choose(y)
+		width = ptx.Select(k, third, sizes.At(k, 3), ptx.Select(k, second, sizes.At(k, 2), n0))
+		row = ptx.Sub(k, row, ptx.Select(k, third, n1, ptx.Select(k, second, n0, scalar.U32(0))))
+		ok := ptx.And(k, t.Active, ptx.Ne(k, sizes.At(k, 4), scalar.U32(0)))
+		bias = ptx.LoadIf(k, ok, ptx.At(k, choose(biases), row), scalar.Num(0))
+	}
+	if form != fusedThree {
+		width = sizes.At(k, 1)
+	}
+	matrix := make([]ptx.Ptr[ptx.Global, T], len(weights))
+	for i, w := range weights {
+		matrix[i] = ptx.At(k, w, ptx.MulWideU32(k, row, t.Cols))
+	}
+	// Rows of x; where there are fewer than room, the last is repeated.
+	var rows []ptx.Ptr[ptx.Global, float32]
+	for v := range room {
+		i := ptx.Min(k, scalar.U32(v), ptx.Sub(k, m, scalar.U32(1)))
+		rows = append(rows, ptx.At(k, x, ptx.MulWideU32(k, i, t.Cols)))
+	}
+	acc := scalar.VariablesOf(k, scalar.Constants(make([]float32, len(matrix)*room)))
+	var squares scalar.Variables[float32]
+	if form == fusedNorm {
+		squares = scalar.VariablesOf(k, scalar.Constants(make([]float32, room)))
+	}
+	unit := scalar.WideElements[T]()
+	walk := func(unit int) {
+		from, turn := ptx.Add(k, t.Start, ptx.Mul(k, t.Lane, scalar.U32(unit))), ptx.Mul(k, t.Lanes, scalar.U32(unit))
+		rest := ptx.Sub(k, ptx.Max(k, t.End, from), from)
+		turns := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, turn, scalar.U32(1))), ptx.Add(k, t.Log(), scalar.U32(scalar.Log2(unit))))
+		place := ptx.VarOf(k, from)
+		ptx.For(k, scalar.U32(0), turns, scalar.U32(1), func(ptx.Reg[uint32]) {
+			var w [][]scalar.Float
+			at := ptx.Copy(k, place.Get())
+			place.Set(ptx.Add(k, at, turn))
+			for _, p := range matrix {
+				w = append(w, loadMany(k, ptx.At(k, p, at), unit))
+			}
+			if form == fusedNorm {
+				for i, g := range loadMany(k, ptx.At(k, gamma[0], at), unit) {
+					w[0][i] = c.Mul(w[0][i], g)
+				}
+			}
+			for v, p := range rows {
+				for i, e := range loadMany(k, ptx.At(k, p, at), unit) {
+					for j := range w {
+						sum := acc[j*room+v]
+						sum.Set(c.Fma(w[j][i], e, sum.Get()))
+					}
+					if form == fusedNorm {
+						squares[v].Set(c.Fma(e, e, squares[v].Get()))
+					}
+				}
+			}
+		}, ptx.UnrollBy(max(1, 4/room)))
+	}
+	k.If(t.Vector(), func() { walk(unit) }, func() { walk(1) })
+	all := append(acc.Get(), squares.Get()...)
+	all = threadgroup.Reduce(t, all, threadgroup.SharedFor[float32](k, len(all)), func(a, b []scalar.Float) (s []scalar.Float) {
+		for i := range a {
+			s = append(s, c.Add(a[i], b[i]))
+		}
+		return s
+	})
+	k.If(ptx.And(k, t.Active, ptx.Eq(k, t.Lane, scalar.U32(0))), func() {
+		var each scalar.Float
+		if form == fusedNorm {
+			each = c.Inverse(ptx.Convert[float32](k, t.Cols))
+		}
+		for v := range room {
+			r := all[v]
+			switch form {
+			case fusedNorm:
+				r = c.Mul(r, ptx.Rsqrt(k, c.Fma(all[room+v], each, eps)))
+			case fusedThree:
+				r = c.Add(r, bias)
+			case fusedGate:
+				r = c.Mul(c.Silu(r), all[room+v])
+			}
+			at := ptx.At(k, to, ptx.MadWideU32(k, scalar.U32(v), width, ptx.Convert[uint64](k, row)))
+			if v == 0 { // there is a row
+				ptx.Store(k, at, r)
+				continue
+			}
+			ptx.StoreIf(k, ptx.Lt(k, scalar.U32(v), m), at, r)
+		}
+	})
+}
+
+// loadMany reads that many neighbours, 16 bytes at once where there are several.
+func loadMany[T scalar.Floating](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], n int) (v []scalar.Float) {
+	if n == 1 {
+		return []scalar.Float{scalar.ToFloat32(k, ptx.Load(k, p, ptx.ReadOnly))}
+	}
+	for i := 0; i < n; i += scalar.WideElements[T]() {
+		v = append(v, scalar.LoadWide(k, p.At(i))...)
+	}
+	return v
+}

@@ -1,0 +1,292 @@
+package gemm
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// gemvThreads of a block.
+const gemvThreads = 256
+
+// A gemv multiplies a matrix with a few vectors: a product of which one side of the result has at most fewVectors elements.
+// The long side of the result is called rows here, whichever operand it comes from. The matrix is of any type of numbers, the
+// vectors are float32.
+const FewVectors = 8
+
+// Flags of the gemv kernels. For the bias, see gemm.
+const gemvVector = 1 << 0 // four neighbours of the matrix, and of the vectors along depth, may be read at once
+
+// Arguments in the array sizes of the gemv kernels.
+const (
+	gemvK           = iota
+	gemvDepth                                        // of one split
+	gemvVectors                                      // how many
+	gemvShape                                        // log2 of the lanes for a row, or of the warps that share out the depth
+	gemvFlags                                        //
+	gemvAct                                          //
+	gemvVectorK                                      // elements from depth to depth of a vector
+	gemvVectorV                                      // elements from vector to vector
+	gemvResultR                                      // elements from row to row of the result
+	gemvResultV                                      // elements from vector to vector of the result
+	gemvBiasR                                        // as in the result, or 0
+	gemvBiasV                                        //
+	gemvHasBias                                      // 0 or 1
+	gemvRows                                         // of one matrix: a divisor
+	gemvTotal       = gemvRows + scalar.DivisorWords // rows of all matrices
+	gemvBlocks      = gemvTotal + 1                  // of one split: a divisor
+	gemvAcross      = gemvBlocks + scalar.DivisorWords
+	gemvWords       = gemvAcross + scalar.DivisorWords
+	gemvParamsInDoc = "u32 sizes[] (k, depth of a split, vectors, log2 of the lanes of a row or of the warps along the " +
+		"depth, flags, activation; strides of the vectors along depth and from one to the next, of the result and of the bias " +
+		"from row to row " +
+		"and from vector to vector, whether there is a bias; as divisor rows of a matrix; rows of all matrices; as divisors blocks " +
+		"of a split, blocks of a matrix), u64 strides of matrix, vectors and result from product to product, u64 stride of the " +
+		"result " +
+		"from split to split, matrix, f32* vectors, f32* bias, f32* result"
+)
+
+// gemvKernels are for so many vectors at most.
+type gemvKernels struct {
+	vectors       int
+	rows, columns *kit.Kernel
+}
+
+// gemvs are the kernels that matmul picks from, by the element type of the matrix and the number of vectors that they have
+// room for.
+var gemvs = map[compute.DType][]gemvKernels{
+	compute.Float32:  gemvsOf[float32](""),
+	compute.Float16:  gemvsOf[ptx.F16]("f16_"),
+	compute.BFloat16: gemvsOf[ptx.BF16]("bf16_"),
+}
+
+func gemvsOf[T scalar.Floating](name string) (kernels []gemvKernels) {
+	rooms := []int{1, 4, FewVectors}
+	if scalar.WideElements[T]() > 4 { // halves have to be converted, which takes as long as another vector
+		rooms = []int{1, 2, 4, FewVectors}
+	}
+	for _, room := range rooms {
+		kernels = append(kernels, gemvKernels{room, gemvRowsKernel[T](name, room), gemvColumnsKernel[T](name, room)})
+	}
+	return kernels
+}
+
+// gemv is a kernel under construction.
+type gemv[T scalar.Floating] struct {
+	k               *ptx.Kernel
+	room            int // for vectors
+	sizes           ptx.Array[uint32]
+	strideM         ptx.Reg[uint64]
+	strideX         ptx.Reg[uint64]
+	strideC         ptx.Reg[uint64]
+	strideS         ptx.Reg[uint64]
+	m               ptx.Ptr[ptx.Global, T]
+	x, bias, c      ptx.Ptr[ptx.Global, float32]
+	split, block    ptx.Reg[uint32]
+	first, end      ptx.Reg[uint32] // of the depth
+	vectors, shape  ptx.Reg[uint32]
+	vector, hasBias ptx.Reg[bool]
+	chains, sums    []*ptx.Var[float32]
+	after           *tiling.Epilogue
+}
+
+// newGemv reads the parameters. Of blocks so many fit a multiprocessor: ptxas needs to know lest it saves registers and spills.
+func newGemv[T scalar.Floating](k *ptx.Kernel, room, blocks int, e *kit.Epilogue) *gemv[T] {
+	g := &gemv[T]{k: k, room: room, sizes: ptx.ParamArray[uint32](k, "sizes", gemvWords)}
+	k.MinBlocks(blocks)
+	g.strideM, g.strideX = ptx.Param[uint64](k, "stride_matrix"), ptx.Param[uint64](k, "stride_vectors")
+	g.strideC, g.strideS = ptx.Param[uint64](k, "stride_result"), ptx.Param[uint64](k, "stride_split")
+	g.m, g.x = ptx.PointerParam[T](k, "matrix"), ptx.PointerParam[float32](k, "vectors")
+	g.bias, g.c = ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "result")
+	g.after = tiling.EpilogueOf(k, e)
+	g.split, g.block = scalar.DivisorAt(k, g.sizes, gemvBlocks).Split(k, k.Ctaid(ptx.X))
+	depth := g.size(gemvDepth)
+	g.first = ptx.Mul(k, g.split, depth)
+	g.end = ptx.Min(k, ptx.Add(k, g.first, depth), g.size(gemvK))
+	g.vectors, g.shape = g.size(gemvVectors), g.size(gemvShape)
+	g.vector = scalar.HasFlag(k, g.size(gemvFlags), gemvVector)
+	g.hasBias = ptx.Ne(k, g.size(gemvHasBias), scalar.U32(0))
+	return g
+}
+
+func (g *gemv[T]) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.k, i) }
+
+// vectorsOf are pointers to depth d of the vectors of product z. Where there are fewer than room, the last is repeated.
+func (g *gemv[T]) vectorsOf(z, d ptx.Reg[uint32]) (x []ptx.Ptr[ptx.Global, float32]) {
+	k := g.k
+	base := ptx.At(k, g.x, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideX))
+	base = ptx.At(k, base, ptx.MulWideU32(k, d, g.size(gemvVectorK)))
+	for v := range g.room {
+		i := ptx.Min(k, scalar.U32(v), ptx.Sub(k, g.vectors, scalar.U32(1)))
+		x = append(x, ptx.At(k, base, ptx.MulWideU32(k, i, g.size(gemvVectorV))))
+	}
+	return x
+}
+
+// accumulate makes n sums of count products each: step is given the chains to add to. A chain ends after so many steps, and is
+// added to its sum.
+func (g *gemv[T]) accumulate(count ptx.Reg[uint32], step func()) {
+	k, unroll := g.k, 4
+	if g.room > 4 { // or registers for what is loaded ahead leave room for few warps
+		unroll = 2
+	}
+	left := ptx.VarOf(k, count)
+	k.While(func() ptx.Reg[bool] { return ptx.Ne(k, left.Get(), scalar.U32(0)) }, func() {
+		now := ptx.Min(k, left.Get(), scalar.U32(tiling.LongestChain))
+		ptx.For(k, scalar.U32(0), now, scalar.U32(1), func(ptx.Reg[uint32]) { step() }, ptx.UnrollBy(unroll))
+		left.Set(ptx.Sub(k, left.Get(), now))
+		for i, s := range g.sums {
+			s.Set(ptx.Add(k, s.Get(), g.chains[i].Get()))
+			g.chains[i].Set(ptx.Imm(float32(0)))
+		}
+	})
+}
+
+// zeros begins n sums.
+func (g *gemv[T]) zeros(n int) {
+	for range n {
+		g.chains = append(g.chains, ptx.VarOf(g.k, ptx.Imm(float32(0))))
+		g.sums = append(g.sums, ptx.VarOf(g.k, ptx.Imm(float32(0))))
+	}
+}
+
+// Finish writes a row of the result, one element for each vector.
+func (g *gemv[T]) Finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
+	k := g.k
+	at := func(p ptx.Ptr[ptx.Global, float32], r, v int, i int) ptx.Ptr[ptx.Global, float32] {
+		return ptx.At(k, ptx.At(k, p, ptx.MulWideU32(k, row, g.size(r))), ptx.MulWideU32(k, scalar.U32(i), g.size(v)))
+	}
+	c := ptx.At(k, g.c, ptx.Mul(k, ptx.Convert[uint64](k, g.split), g.strideS))
+	c = ptx.At(k, c, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideC))
+	for i := range y {
+		ok := g.hasBias
+		if i > 0 { // there is a vector
+			ok = ptx.And(k, ok, ptx.Lt(k, scalar.U32(i), g.vectors))
+		}
+		y[i] = ptx.Add(k, y[i], ptx.LoadIf(k, ok, at(g.bias, gemvBiasR, gemvBiasV, i), ptx.Imm(float32(0))))
+	}
+	y = scalar.Activate(k, g.size(gemvAct), y)
+	if g.after != nil {
+		y = g.after.Apply(y, func(i int) tiling.Site { return tiling.Site{Z: z, Row: row, Col: scalar.U32(i)} }, func(i int) ptx.Reg[bool] {
+			return ptx.Lt(k, scalar.U32(i), g.vectors)
+		})
+	}
+	for i := range y {
+		to := at(c, gemvResultR, gemvResultV, i)
+		if i == 0 {
+			ptx.Store(k, to, y[i])
+			continue
+		}
+		ptx.StoreIf(k, ptx.Lt(k, scalar.U32(i), g.vectors), to, y[i])
+	}
+}
+
+// gemvRowsKernel is for matrices whose rows are neighbours in memory along the depth.
+func gemvRowsKernel[T scalar.Floating](name string, room int) *kit.Kernel {
+	return kit.Register(kit.Kernel{Family: "matmul", Name: fmt.Sprint("gemv_rows_", name, room), Block: [3]int{gemvThreads, 1, 1},
+		Doc: fmt.Sprintf("result = act(matrix·vectors + bias) over a split of the depth, for up to %d vectors; so many lanes "+
+			"share a row. Parameters: %s.", room, gemvParamsInDoc),
+		BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) { newGemv[T](k, room, gemvResident(room), e).buildRows() }})
+}
+
+func (g *gemv[T]) buildRows() {
+	k, tid := g.k, g.k.Tid(ptx.X)
+	lanes := ptx.Shl(k, scalar.U32(1), g.shape)
+	lane := ptx.And(k, tid, ptx.Sub(k, lanes, scalar.U32(1)))
+	// Rows of all products in one line. Those behind the last compute it once more.
+	id := ptx.Add(k, ptx.Mul(k, g.block, ptx.Shr(k, scalar.U32(gemvThreads), g.shape)), ptx.Shr(k, tid, g.shape))
+	z, row := scalar.DivisorAt(k, g.sizes, gemvRows).Split(k, ptx.Min(k, id, ptx.Sub(k, g.size(gemvTotal), scalar.U32(1))))
+	matrix := ptx.At(k, g.m, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideM))
+	matrix = ptx.At(k, matrix, ptx.MulWideU32(k, row, g.size(gemvK)))
+
+	g.zeros(4 * g.room)
+	// In turns of lanes elements, or of as many fours.
+	walk := func(per int, step func(m *ptx.PtrVar[ptx.Global, T], x []*ptx.PtrVar[ptx.Global, float32])) {
+		d := ptx.Add(k, g.first, ptx.Mul(k, lane, scalar.U32(per)))
+		turn := ptx.Mul(k, lanes, scalar.U32(per))
+		rest := ptx.Sub(k, ptx.Max(k, g.end, d), d)
+		count := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, turn, scalar.U32(1))), ptx.Add(k, g.shape, scalar.U32(scalar.Log2(per))))
+		m := ptx.PtrVarOf(k, ptx.At(k, matrix, d))
+		var x []*ptx.PtrVar[ptx.Global, float32]
+		for _, p := range g.vectorsOf(z, d) {
+			x = append(x, ptx.PtrVarOf(k, p))
+		}
+		turnX := ptx.Shl(k, ptx.MulWideU32(k, turn, g.size(gemvVectorK)), scalar.U32(2)) // in bytes
+		g.accumulate(count, func() {
+			step(m, x)
+			m.Set(ptx.At(k, m.Get(), turn))
+			for _, p := range x {
+				p.Set(ptx.AtByte(k, p.Get(), turnX))
+			}
+		})
+	}
+	k.If(g.vector, func() {
+		walk(scalar.WideElements[T](), func(m *ptx.PtrVar[ptx.Global, T], x []*ptx.PtrVar[ptx.Global, float32]) {
+			mv := scalar.LoadWide(k, m.Get())
+			for v := range x {
+				for i := 0; i < len(mv); i += 4 {
+					for j, y := range ptx.Load4(k, x[v].Get().At(i), ptx.ReadOnly) {
+						s := g.chains[4*v+j]
+						s.Set(ptx.Fma(k, mv[i+j], y, s.Get()))
+					}
+				}
+			}
+		})
+	}, func() {
+		walk(1, func(m *ptx.PtrVar[ptx.Global, T], x []*ptx.PtrVar[ptx.Global, float32]) {
+			mv := scalar.ToFloat32(k, ptx.Load(k, m.Get(), ptx.ReadOnly))
+			for v := range x {
+				s := g.chains[4*v]
+				s.Set(ptx.Fma(k, mv, ptx.Load(k, x[v].Get(), ptx.ReadOnly), s.Get()))
+			}
+		})
+	})
+	y := g.acrossLanes(lane, lanes)
+	k.If(ptx.And(k, ptx.Eq(k, lane, scalar.U32(0)), ptx.Lt(k, id, g.size(gemvTotal))), func() { g.Finish(z, row, y) })
+}
+
+// gemvResident is how many blocks a multiprocessor has of a kernel whose lanes have four sums for each vector.
+func gemvResident(room int) int { return max(1, 4/min(room, 2)-room/FewVectors) }
+
+// acrossLanes adds up the sums of the lanes of a row; lane 0 has the results.
+func (g *gemv[T]) acrossLanes(lane, lanes ptx.Reg[uint32]) (y []ptx.Reg[float32]) {
+	k := g.k
+	total := make([]*ptx.Var[float32], g.room)
+	for v := range total {
+		s := g.sums[4*v : 4*v+4]
+		sum := ptx.Add(k, ptx.Add(k, s[0].Get(), s[1].Get()), ptx.Add(k, s[2].Get(), s[3].Get()))
+		total[v] = ptx.VarOf(k, sum)
+	}
+	for d := 16; d > 0; d /= 2 {
+		within := ptx.Gt(k, lanes, scalar.U32(d))
+		for _, t := range total {
+			other := ptx.Shuffle(k, ptx.ShuffleXor, t.Get(), scalar.U32(d), 32, ptx.FullWarp())
+			t.Set(ptx.Add(k, t.Get(), ptx.Select(k, within, other, ptx.Imm(float32(0)))))
+		}
+	}
+	// A row that is the whole block's.
+	partial := ptx.SharedArray[float32](k, "warp_sums", g.room*gemvThreads/32)
+	k.If(ptx.Gt(k, lanes, scalar.U32(32)), func() {
+		k.If(ptx.Eq(k, ptx.And(k, lane, scalar.U32(31)), scalar.U32(0)), func() {
+			for v, t := range total {
+				ptx.Store(k, ptx.At(k, partial, ptx.Shr(k, lane, scalar.U32(5))).At(v*gemvThreads/32), t.Get())
+			}
+		})
+		k.Barrier()
+		for v, t := range total {
+			sum := ptx.Load(k, partial.At(v*gemvThreads/32))
+			for w := 1; w < gemvThreads/32; w++ {
+				sum = ptx.Add(k, sum, ptx.Load(k, partial.At(v*gemvThreads/32+w)))
+			}
+			t.Set(sum)
+		}
+	})
+	for _, t := range total {
+		y = append(y, t.Get())
+	}
+	return y
+}

@@ -1,0 +1,232 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// mmaTile is how a block of an mma_gemm cuts up its product: m × n of the result, of which each warp has warpM × warpN.
+type mmaTile struct{ m, n, warpM, warpN int }
+
+func (t mmaTile) threads() int { return 32 * (t.m / t.warpM) * (t.n / t.warpN) }
+
+// resident is how many blocks a multiprocessor has at a time, about: 16 warps.
+func (t mmaTile) resident() int { return 512 / t.threads() }
+
+// mmaTiles are those that there are kernels for, the largest first.
+var mmaTiles = []mmaTile{{128, 128, 64, 32}, {64, 64, 32, 32}}
+
+// mmaSet is the kernels for a kind of numbers: by tile, and by whether a and b lie along the depth.
+type mmaSet struct {
+	*tiling.MMAKind
+	kernels [][2][2]*kit.Kernel
+}
+
+// Tensor-core products by kind of numbers, each a family: a program needs one kind.
+var (
+	mmaF16    = newMmaSet(&tiling.KindF16)
+	mmaBF16   = newMmaSet(&tiling.KindBF16)
+	mmaTF32   = newMmaSet(&tiling.KindTF32)
+	mmaTF32x3 = newMmaSet(&tiling.KindTF32x3)
+)
+
+func newMmaSet(kind *tiling.MMAKind) *mmaSet {
+	s := &mmaSet{MMAKind: kind}
+	for _, t := range mmaTiles {
+		var of [2][2]*kit.Kernel
+		for a := range of {
+			for b := range of[a] {
+				of[a][b] = kit.Register(mmaGemm(kind, t, a == 1, b == 1))
+			}
+		}
+		s.kernels = append(s.kernels, of)
+	}
+	return s
+}
+
+func mmaGemm(kind *tiling.MMAKind, t mmaTile, alongA, alongB bool) kit.Kernel {
+	lie := func(along bool) string {
+		if along {
+			return "k"
+		}
+		return "x"
+	}
+	return kit.Kernel{Family: "matmul_" + kind.Name,
+		Name:  fmt.Sprintf("mma_%s_%dx%d_%s%s", kind.Name, t.m, t.n, lie(alongA), lie(alongB)),
+		Block: [3]int{t.threads(), 1, 1},
+		Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by mma.sync on " + kind.Doc + "; in the name, k says that " +
+			"an operand lies along the depth (a [m, k], b [n, k]), x that it lies across. Parameters: " + mmaParams + ".",
+		BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) { newMmaProduct(k, kind, t, alongA, alongB, e).Build() }}
+}
+
+// Arguments in the array sizes of an mma_gemm.
+const (
+	mmaM = iota
+	mmaN
+	mmaK
+	mmaLDA // elements from row to row of a, as it lies in memory
+	mmaLDB
+	mmaFlags                                     // as gemm's, but for alongA and alongB, and of the result
+	mmaAct                                       //
+	mmaAcross                                    // tiles in a row of them: a divisor
+	mmaTilesOf = mmaAcross + scalar.DivisorWords // of one product: a divisor
+	mmaCut     = mmaTilesOf + scalar.DivisorWords
+	mmaWords   = mmaCut + tiling.ScheduleWords
+	mmaParams  = "u32 sizes[] (m, n, k, row lengths of a and b in memory, flags, activation; as divisors tiles across and tiles of a " +
+		"product; " + tiling.ScheduleDoc + "), u64 strides of a and b from product to product, a, b, f32* bias, c of the type that the flags " +
+		"say, f32* parts"
+)
+
+// mmaProduct is an mma_gemm under construction.
+type mmaProduct struct {
+	mmaTile
+	*tiling.MMAKind
+	k                 *ptx.Kernel
+	sizes             ptx.Array[uint32]
+	strideA, strideB  ptx.Reg[uint64]
+	ofA, ofB          ptx.Ptr[ptx.Global, uint8]
+	memory            ptx.Ptr[ptx.Shared, uint32]
+	a, b              tiling.MMAOperand
+	sums              [][]*ptx.Var[float32] // of each 16 × 8 of the warp's part, row by row
+	result            tiling.RowWriter
+	warpTop, warpLeft ptx.Reg[uint32] // of the warp's part, in the tile
+}
+
+// newMmaProduct reads the parameters and finds the warp's place in a tile.
+func newMmaProduct(k *ptx.Kernel, kind *tiling.MMAKind, t mmaTile, alongA, alongB bool, e *kit.Epilogue) *mmaProduct {
+	p := &mmaProduct{mmaTile: t, MMAKind: kind, k: k, sizes: ptx.ParamArray[uint32](k, "sizes", mmaWords)}
+	p.strideA, p.strideB = ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
+	p.ofA, p.ofB = ptx.PointerParam[uint8](k, "a"), ptx.PointerParam[uint8](k, "b")
+	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[uint8](k, "c")
+	parts := ptx.PointerParam[float32](k, "parts")
+	after := tiling.EpilogueOf(k, e)
+	flags := p.arg(mmaFlags)
+
+	p.memory = ptx.SharedArray[uint32](k, "tiles", tiling.MmaStages*(t.m+t.n)*tiling.MMARow/4, ptx.Align(128))
+	tid := k.Tid(ptx.X)
+	lane := ptx.And(k, tid, scalar.U32(31))
+	warp := ptx.Shr(k, tid, scalar.U32(5))
+	p.warpTop = ptx.Mul(k, ptx.Div(k, warp, scalar.U32(t.n/t.warpN)), scalar.U32(t.warpM))
+	p.warpLeft = ptx.Mul(k, ptx.Rem(k, warp, scalar.U32(t.n/t.warpN)), scalar.U32(t.warpN))
+	p.result = tiling.RowWriter{K: k, Lane: lane, M: p.arg(mmaM), N: p.arg(mmaN), Bias: bias, C: c, Parts: parts, After: after}
+	p.result.Scratch = ptx.AtByte(k, p.memory, ptx.Mul(k, warp, scalar.U32(32*tiling.MMAScratchRow)))
+	side := func(ld int, along bool, vector uint32) tiling.MMAOperand {
+		return tiling.MMAOperand{K: k, MMAKind: kind, Along: along, Threads: t.threads(), Ld: p.arg(ld), Vector: scalar.HasFlag(k, flags, vector)}
+	}
+	p.a, p.b = side(mmaLDA, alongA, tiling.VectorA), side(mmaLDB, alongB, tiling.VectorB)
+	p.a.Lanes(p.memory, t.m, lane, p.warpTop, t.warpM, true)
+	p.b.Lanes(p.memory.Bytes(t.m*tiling.MMARow), t.n, lane, p.warpLeft, t.warpN, false)
+	return p
+}
+
+func (p *mmaProduct) arg(i int) ptx.Reg[uint32] { return p.sizes.At(p.k, i) }
+
+// Place is the product that a tile belongs to, and the tile's first row and column.
+func (p *mmaProduct) Place(tile ptx.Reg[uint32]) (z, top, left ptx.Reg[uint32]) {
+	k := p.k
+	z, in := scalar.DivisorAt(k, p.sizes, mmaTilesOf).Split(k, tile)
+	row, col := scalar.DivisorAt(k, p.sizes, mmaAcross).Split(k, in)
+	return z, ptx.Mul(k, row, scalar.U32(p.mmaTile.m)), ptx.Mul(k, col, scalar.U32(p.mmaTile.n))
+}
+
+func (p *mmaProduct) Build() {
+	k, t := p.k, p.mmaTile
+	tiling.EachSegment(k, p.sizes, mmaCut, k.Ctaid(ptx.X), p.arg(mmaK), func(s tiling.Segment) {
+		z, top, left := p.Place(s.Tile)
+		begin := func(side *tiling.MMAOperand, x ptx.Ptr[ptx.Global, uint8], stride ptx.Reg[uint64], size int,
+			first, bound ptx.Reg[uint32]) {
+			product := ptx.Mul(k, ptx.Mul(k, ptx.Convert[uint64](k, z), stride), scalar.U64(p.MMAKind.Size))
+			side.Begin(ptx.AtByte(k, x, product), size, first, bound, s.First)
+		}
+		begin(&p.a, p.ofA, p.strideA, t.m, top, p.arg(mmaM))
+		begin(&p.b, p.ofB, p.strideB, t.n, left, p.arg(mmaN))
+		p.sums = nil
+		for range t.warpM / 16 * (t.warpN / 8) {
+			p.sums = append(p.sums, scalar.VariablesOf(k, scalar.Constants(make([]float32, 4))))
+		}
+		p.addUp(s.Depth)
+		z, top, left = p.Place(s.Tile) // found anew, rather than kept
+		p.result.Begin(s, z, p.arg(mmaFlags), p.arg(mmaAct))
+		top, left = ptx.Add(k, top, p.warpTop), ptx.Add(k, left, p.warpLeft)
+		p.result.Chunks(t.warpM/32, 32, top, left, true, func(i, row, col int) *ptx.Var[float32] {
+			return p.sums[(32*i+row)/16*(t.warpN/8)+col/8][row%16/8*2+col%8]
+		})
+		k.Barrier() // before the next segment's tiles come to where results were turned
+	})
+}
+
+// addUp adds up the products of a segment: while the tiles of a stage are multiplied, those of the next ones are on their way. The first tile is what the depth has
+// beyond a multiple of a tile's, so that all others are whole. Each turn of the inner loop brings tiles to the stage that the turn
+// before has read, which the barrier in between makes safe; if operands are not aligned, the outer loop does that instead, and the
+// inner one has a single turn.
+func (p *mmaProduct) addUp(depth ptx.Reg[uint32]) {
+	k := p.k
+	stage, deep := (p.mmaTile.m+p.mmaTile.n)*tiling.MMARow, uint32(tiling.MMARow/p.Size)
+	whole := ptx.And(k, ptx.Add(k, depth, ptx.Imm(deep-1)), ptx.Imm(-deep)) // rounded up
+	part := ptx.VarOf(k, ptx.Sub(k, ptx.Imm(deep), ptx.Sub(k, whole, depth)))
+	total := ptx.Bitcast[int32](k, whole)
+	left, coming := ptx.VarOf(k, total), ptx.VarOf(k, total) // coming: not yet asked for by the outer loop
+	next := func(v *ptx.Var[uint32], by ptx.Reg[uint32]) {
+		n := ptx.Add(k, v.Get(), by)
+		v.Set(ptx.Select(k, ptx.Eq(k, n, scalar.U32(tiling.MmaStages*stage)), scalar.U32(0), n))
+	}
+	to, from := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0))
+	aligned := ptx.And(k, p.a.Vector, p.b.Vector)
+	// What an inner turn goes on by.
+	inner := ptx.Select(k, aligned, scalar.U32(stage), scalar.U32(0))
+	stepA, stepB := ptx.Select(k, aligned, p.a.Step, scalar.U64(0)), ptx.Select(k, aligned, p.b.Step, scalar.U64(0))
+	stop := ptx.Select(k, aligned, ptx.Imm(int32(0)), ptx.Imm(int32(math.MaxInt32)))
+	enough := ptx.Select(k, aligned, ptx.Imm(int32(deep*(tiling.MmaStages-1))), ptx.Imm(int32(math.MaxInt32)))
+	k.While(func() ptx.Reg[bool] { return ptx.Gt(k, left.Get(), ptx.Imm(int32(0))) }, func() {
+		k.If(ptx.Gt(k, coming.Get(), ptx.Imm(int32(0))), func() {
+			p.a.Load(to.Get(), part.Get())
+			p.b.Load(to.Get(), part.Get())
+		})
+		k.CpAsyncCommit()
+		next(to, scalar.U32(stage))
+		part.Set(ptx.Imm(deep))
+		coming.Set(ptx.Sub(k, coming.Get(), ptx.Imm(int32(deep))))
+		// All stages but one are filled first.
+		k.If(ptx.Le(k, coming.Get(), ptx.Sub(k, left.Get(), ptx.Imm(int32(deep*(tiling.MmaStages-1))))), func() {
+			k.CpAsyncWait(tiling.MmaStages - 2)
+			k.Barrier()
+			k.Loop(func() {
+				more := ptx.Gt(k, left.Get(), enough)
+				p.a.Bring(to.Get(), more, stepA)
+				p.b.Bring(to.Get(), more, stepB)
+				k.CpAsyncCommit()
+				next(to, inner)
+				p.multiply(from.Get())
+				next(from, scalar.U32(stage))
+				left.Set(ptx.Sub(k, left.Get(), ptx.Imm(int32(deep))))
+				k.CpAsyncWait(tiling.MmaStages - 2)
+				k.Barrier()
+				k.BreakIf(ptx.Le(k, left.Get(), stop))
+			})
+		})
+	})
+	k.CpAsyncWaitAll()
+	k.Barrier()
+}
+
+// multiply adds the products of a stage.
+func (p *mmaProduct) multiply(stage ptx.Reg[uint32]) {
+	readA, readB := p.a.Fragments(stage), p.b.Fragments(stage)
+	across := p.warpN / 8
+	for step := range tiling.MMARow / 32 {
+		var a, b [][]ptx.Reg[uint32]
+		for i := 0; i < p.warpM; i += 16 {
+			a = append(a, readA(i, step))
+		}
+		for j := 0; j < p.warpN; j += 16 {
+			pair := readB(j, step)
+			b = append(b, pair[:2], pair[2:])
+		}
+		p.Products(p.k, a, b, func(i, j int) []*ptx.Var[float32] { return p.sums[i*across+j] })
+	}
+}

@@ -1,0 +1,225 @@
+package gemm
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// AsyncTile is the tile of a gemm_async: 8 × 16 of the result for each thread, so that 128 of 134 instructions at a depth multiply.
+var AsyncTile = tiling.Shape{M: 128, N: 256, K: 8}
+
+// asyncStages of tiles, of which all but one are on their way: 37 KiB.
+const asyncStages = 3
+
+// gemmsAsync are the kernels by whether a and b lie along the depth. Operands go from memory to shared memory without passing
+// registers (cp.async, from sm_80 on): elements one by one where they lie along the depth, which turns the tile, and fours where
+// they lie across, which therefore have to be aligned.
+var gemmsAsync = func() (all [2][2]*kit.Kernel) {
+	lie := [2]string{"x", "k"}
+	for a := range all {
+		for b := range all[a] {
+			t := AsyncTile
+			all[a][b] = kit.Register(kit.Kernel{Family: "matmul_async", Name: fmt.Sprintf("gemm_async_%dx%dx%d_%s%s", t.M, t.N, t.K, lie[a], lie[b]),
+				Block: [3]int{tiling.GemmThreads, 1, 1},
+				Doc: "As gemm, with operands that arrive in the background; in the name, k says that an operand lies along the depth (a " +
+					"[m, k], b [n, k]), x that it lies across, with rows at multiples of 16 bytes. Parameters: " + tiling.GemmParams + ".",
+				BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) { newAsyncProduct(k, a == 1, b == 1, e).Build() }})
+		}
+	}
+	return all
+}()
+
+// asyncProduct is a gemm_async under construction.
+type asyncProduct struct {
+	*tiling.Product
+	a, b asyncSide
+}
+
+func newAsyncProduct(k *ptx.Kernel, alongA, alongB bool, e *kit.Epilogue) *asyncProduct {
+	t := AsyncTile
+	sizes := ptx.ParamArray[uint32](k, "sizes", tiling.GemmWords)
+	strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
+	a, b := ptx.PointerParam[float32](k, "a"), ptx.PointerParam[float32](k, "b")
+	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
+	after := tiling.EpilogueOf(k, e)
+	k.MinBlocks(1)
+	p := &asyncProduct{Product: tiling.ProductOf(k, t, sizes)}
+	p.Bias, p.Places, p.After = bias, p.PlacesIn(c), after
+	wideZ := ptx.Convert[uint64](k, p.Z)
+	a, b = ptx.At(k, a, ptx.Mul(k, wideZ, strideA)), ptx.At(k, b, ptx.Mul(k, wideZ, strideB))
+	p.a = asyncSide{k: k, size: t.M, along: alongA, ld: sizes.At(k, tiling.GemmLDA)}
+	p.b = asyncSide{k: k, size: t.N, along: alongB, ld: sizes.At(k, tiling.GemmLDB)}
+	memory := ptx.SharedArray[float32](k, "tiles", asyncStages*(p.a.words()+p.b.words()), ptx.Align(16))
+	p.a.Begin(memory, a, p.Top, p.M, p.First, p.FirstRow())
+	p.b.Begin(memory.At(p.a.words()), b, p.Left, p.N, p.First, p.FirstColumn())
+	return p
+}
+
+// build: the first tile is what the depth has beyond a multiple of a tile's, so that all others are whole and the loop need not
+// ask. Each turn brings a tile to the stage that the turn before has read, which the barrier in between makes safe.
+func (p *asyncProduct) Build() {
+	k, deep := p.K, uint32(p.Shape.K)
+	stage := 4 * (p.a.words() + p.b.words())
+	depth := ptx.Bitcast[uint32](k, p.Depth)
+	whole := ptx.Mul(k, ptx.Div(k, ptx.Add(k, depth, ptx.Imm(deep-1)), ptx.Imm(deep)), ptx.Imm(deep)) // rounded up
+	rest := ptx.Min(k, depth, ptx.Sub(k, depth, ptx.Sub(k, whole, ptx.Imm(deep))))                    // of the first tile
+	p.a.Load(scalar.U32(0), rest)
+	p.b.Load(scalar.U32(0), rest)
+	k.CpAsyncCommit()
+	total := ptx.Bitcast[int32](k, whole)
+	p.Bring(scalar.U32(stage), ptx.Gt(k, total, ptx.Imm(int32(deep))))
+
+	left := ptx.VarOf(k, total)
+	from, to := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(2*stage))
+	next := func(v *ptx.Var[uint32]) {
+		n := ptx.Add(k, v.Get(), scalar.U32(stage))
+		v.Set(ptx.Select(k, ptx.Eq(k, n, scalar.U32(asyncStages*stage)), scalar.U32(0), n))
+	}
+	k.CpAsyncWait(asyncStages - 2)
+	k.Barrier()
+	k.Loop(func() {
+		for _, s := range p.Sums {
+			s.Set(ptx.Imm(float32(0)))
+		}
+		stop := ptx.Max(k, ptx.Sub(k, left.Get(), ptx.Imm(int32(tiling.LongestChain))), ptx.Imm(int32(0)))
+		k.While(func() ptx.Reg[bool] { return ptx.Gt(k, left.Get(), stop) }, func() {
+			p.Bring(to.Get(), ptx.Gt(k, left.Get(), ptx.Imm(int32(deep*(asyncStages-1)))))
+			left.Set(ptx.Sub(k, left.Get(), ptx.Imm(int32(deep))))
+			p.Add(p.a.Fragments(from.Get()), p.b.Fragments(from.Get()))
+			next(from)
+			next(to)
+			k.CpAsyncWait(asyncStages - 2)
+			k.Barrier()
+		})
+		last := ptx.Le(k, left.Get(), ptx.Imm(int32(0)))
+		k.If(last, p.AddBias)
+		p.Flush(ptx.Lt(k, left.Get(), ptx.Sub(k, total, ptx.Imm(int32(tiling.LongestChain)))))
+		k.BreakIf(last)
+	})
+	p.Finish()
+}
+
+// Bring starts to bring the next tiles if there are more.
+func (p *asyncProduct) Bring(stage ptx.Reg[uint32], more ptx.Reg[bool]) {
+	p.a.Bring(stage, more)
+	p.b.Bring(stage, more)
+	p.K.CpAsyncCommit()
+}
+
+// asyncSide is an operand of a gemm_async. A tile is rows of elements at one depth, padded by eight so that elements of eight rows
+// at four depths come to different banks. Beyond the matrix it repeats the last elements, whose results are not written.
+type asyncSide struct {
+	k      *ptx.Kernel
+	size   int
+	along  bool
+	ld     ptx.Reg[uint32]
+	memory ptx.Ptr[ptx.Shared, float32]
+	to     ptx.Ptr[ptx.Shared, float32] // where the thread's first piece comes to in the first stage,
+	apart  int                          // and how many bytes from there to that of the next piece
+	from   ptx.Ptr[ptx.Shared, float32] // the first that the thread multiplies
+	pieces []asyncPiece
+	step   ptx.Reg[uint64] // bytes from tile to tile
+}
+
+// asyncPiece is what a thread brings of each tile: four elements across, or two along the depth that are four apart.
+type asyncPiece struct {
+	at *ptx.PtrVar[ptx.Global, float32]
+	d  ptx.Reg[uint32] // its depth in the tile, that of the first
+}
+
+func (s *asyncSide) row() int   { return s.size + 8 }
+func (s *asyncSide) words() int { return AsyncTile.K * s.row() }
+
+// copies calls f for each copy of a piece: what lies so many bytes behind its first element, and in shared memory.
+func (s *asyncSide) copies(f func(from, to int)) {
+	f(0, 0)
+	if s.along {
+		f(16, 16*s.row())
+	}
+}
+
+// each is the elements of a copy.
+func (s *asyncSide) each() int {
+	if s.along {
+		return 1
+	}
+	return 4
+}
+
+// Begin is about tiles from first on and at depth d0, of which the thread multiplies what begins at own.
+func (s *asyncSide) Begin(memory ptx.Ptr[ptx.Shared, float32], x ptx.Ptr[ptx.Global, float32], first, bound, d0, own ptx.Reg[uint32]) {
+	k := s.k
+	s.memory, s.from = memory, ptx.At(k, memory, own)
+	tid := k.Tid(ptx.X)
+	var r, d ptx.Reg[uint32]     // of the first piece, in the tile
+	var down, deeper, pieces int // to the next one, and how many there are
+	if s.along {
+		r, d = ptx.Div(k, tid, scalar.U32(AsyncTile.K/2)), ptx.Rem(k, tid, scalar.U32(AsyncTile.K/2))
+		down, s.step = tiling.GemmThreads/(AsyncTile.K/2), scalar.U64(4*AsyncTile.K)
+		pieces = s.size / down
+	} else {
+		r, d = ptx.Mul(k, ptx.Rem(k, tid, scalar.U32(s.size/4)), scalar.U32(4)), ptx.Div(k, tid, scalar.U32(s.size/4))
+		deeper, s.step = tiling.GemmThreads/(s.size/4), ptx.MulWideU32(k, s.ld, scalar.U32(4*AsyncTile.K))
+		pieces = AsyncTile.K / deeper
+	}
+	s.to, s.apart = ptx.At(k, memory, ptx.Mad(k, d, scalar.U32(s.row()), r)), 4*(down+deeper*s.row())
+	last := ptx.Sub(k, bound, scalar.U32(s.each()))
+	for i := range pieces {
+		g, d := ptx.Add(k, first, ptx.Add(k, r, scalar.U32(i*down))), ptx.Add(k, d, scalar.U32(i*deeper))
+		major, minor := ptx.Min(k, g, last), ptx.Add(k, d0, d)
+		if !s.along {
+			major, minor = minor, major
+		}
+		at := ptx.At(k, ptx.At(k, x, ptx.MulWideU32(k, major, s.ld)), minor)
+		s.pieces = append(s.pieces, asyncPiece{at: ptx.PtrVarOf(k, at), d: d})
+	}
+}
+
+// Load starts to bring a tile of only so much depth, with zeros for the rest.
+func (s *asyncSide) Load(stage, depth ptx.Reg[uint32]) {
+	k := s.k
+	skipped := ptx.MulWideU32(k, depth, scalar.U32(4))
+	if !s.along {
+		skipped = ptx.Mul(k, skipped, ptx.Convert[uint64](k, s.ld))
+	}
+	skipped = ptx.Sub(k, skipped, s.step) // bring goes on first
+	to := ptx.AtByte(k, s.to, stage)
+	for i, p := range s.pieces {
+		s.copies(func(from, at int) {
+			inside := ptx.Lt(k, ptx.Add(k, p.d, scalar.U32(from/4)), depth)
+			ptx.CpAsyncFill(k, to.Bytes(i*s.apart+at), p.at.Get().Bytes(from), 4*s.each(), ptx.Select(k, inside, scalar.U32(4*s.each()), scalar.U32(0)))
+		})
+		p.at.Set(ptx.AtByte(k, p.at.Get(), skipped))
+	}
+}
+
+// Bring starts to bring a whole tile if there are more. Only the copies ask: addresses that nobody needs do not hurt.
+func (s *asyncSide) Bring(stage ptx.Reg[uint32], more ptx.Reg[bool]) {
+	k := s.k
+	to := ptx.AtByte(k, s.to, stage)
+	for _, p := range s.pieces {
+		p.at.Set(ptx.AtByte(k, p.at.Get(), s.step))
+	}
+	k.When(more, func() {
+		for i, p := range s.pieces {
+			s.copies(func(from, at int) { ptx.CpAsync(k, to.Bytes(i*s.apart+at), p.at.Get().Bytes(from), 4*s.each()) })
+		}
+	})
+}
+
+// Fragments returns what reads the thread's elements at a depth: its first four, and four more 64 further each.
+func (s *asyncSide) Fragments(stage ptx.Reg[uint32]) func(d int) []ptx.Reg[float32] {
+	k := s.k
+	at := ptx.AtByte(k, s.from, stage)
+	return func(d int) (v []ptx.Reg[float32]) {
+		for i := 0; i < s.size; i += 64 {
+			four := ptx.Load4(k, at.At(d*s.row()+i))
+			v = append(v, four[:]...)
+		}
+		return v
+	}
+}

@@ -1,0 +1,53 @@
+package gemm
+
+import (
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Arguments in the array sizes of matmul_small.
+const (
+	smallTotal = iota
+	smallK
+	smallAM // strides of a along m and k, of b along k and n
+	smallAK
+	smallBK
+	smallBN
+	smallFlags
+	smallAct
+	smallM     // a divisor
+	smallN     = smallM + scalar.DivisorWords
+	smallWords = smallN + scalar.DivisorWords
+)
+
+// matmulSmall is for many small products: what they read is in the caches.
+var matmulSmall = kit.Register(kit.Kernel{Family: "matmul", Name: "matmul_small", Block: [3]int{tiling.PartThreads, 1, 1},
+	Doc: "c = act(a·b + bias), a thread for each element. Parameters: u32 sizes[] (elements of c, k, strides of a along m " +
+		"and k, of b along k and n, flags, activation; as divisors m, n), u64 strides of a and b from product to product, f32* " +
+		"a, f32* b, f32* " +
+		"bias, f32* c.",
+	BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) {
+		sizes := ptx.ParamArray[uint32](k, "sizes", smallWords)
+		strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
+		a, b := ptx.PointerParam[float32](k, "a"), ptx.PointerParam[float32](k, "b")
+		bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
+		after := tiling.EpilogueOf(k, e)
+		m, n := scalar.DivisorAt(k, sizes, smallM), scalar.DivisorAt(k, sizes, smallN)
+		i := k.GlobalID(ptx.X)
+		k.ReturnIf(ptx.Ge(k, i, sizes.At(k, smallTotal)))
+		row, col := n.Split(k, i)
+		z, row := m.Split(k, row)
+		wideZ := ptx.Convert[uint64](k, z)
+		at := ptx.PtrVarOf(k, ptx.At(k, ptx.At(k, a, ptx.Mul(k, wideZ, strideA)), ptx.MulWideU32(k, row, sizes.At(k, smallAM))))
+		bt := ptx.PtrVarOf(k, ptx.At(k, ptx.At(k, b, ptx.Mul(k, wideZ, strideB)), ptx.MulWideU32(k, col, sizes.At(k, smallBN))))
+		sum := ptx.VarOf(k, ptx.Imm(float32(0)))
+		ptx.For(k, scalar.U32(0), sizes.At(k, smallK), scalar.U32(1), func(ptx.Reg[uint32]) {
+			sum.Set(ptx.Fma(k, ptx.Load(k, at.Get(), ptx.ReadOnly), ptx.Load(k, bt.Get(), ptx.ReadOnly), sum.Get()))
+			at.Set(ptx.At(k, at.Get(), sizes.At(k, smallAK)))
+			bt.Set(ptx.At(k, bt.Get(), sizes.At(k, smallBK)))
+		}, ptx.UnrollBy(4))
+		y := tiling.FinishElement(k, i, m, n, sizes.At(k, smallFlags), sizes.At(k, smallAct), bias, sum.Get(), after)
+		ptx.Store(k, ptx.At(k, c, i), y)
+	}})

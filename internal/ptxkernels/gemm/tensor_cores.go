@@ -1,0 +1,182 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
+	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/tensormap"
+)
+
+// newer lists the variants of this problem that need more than the oldest GPU: those to be preferred, and the others. Operands of 16
+// bits always go to tensor cores, which take them as they are; float32 does so if its precision permits.
+func (m *Problem) newer() (preferred, others []variant) {
+	if !m.Caps.Target.Covers(ir.Target{SM: 80}) || m.K == 0 { // pipelines have nothing to fill themselves with
+		return nil, nil
+	}
+	// Products with few vectors read a matrix once: that is what other kernels are for.
+	found := min(m.M, m.N) <= FewVectors // a good one, or none is wanted
+	add := func(blocks, enough int, vs []variant) {
+		if !found && blocks >= enough {
+			preferred, found = append(preferred, vs...), true
+		} else {
+			others = append(others, vs...)
+		}
+	}
+	addCuts := func(name string, t tiling.Grid, resident, enough int, emit func(m *Problem, c, parts kit.Buffer, cut tiling.Schedule)) {
+		var vs []variant
+		for _, c := range t.Schedules(m.Caps.Multiprocessors, m.K, resident) {
+			vs = append(vs, variant{name: name + c.Name, cut: c, emit: emit, asIs: true})
+		}
+		add(t.Batch*t.Tiles(), enough, vs)
+	}
+	if set := wgmmas[m.typeA]; set != nil && m.typeA == m.typeB && m.Caps.Target.Covers(ir.Target{SM: 90, Suffix: "a"}) && m.wgmmaFits() {
+		for i, t := range set.tiles {
+			// Few blocks do with their depths cut up, unless most of the tile would be empty.
+			enough := m.Caps.Multiprocessors
+			if m.M > wgmmaM/2 && m.N > t.n/2 && m.K >= 4*tiling.SplitDepth {
+				enough = kit.CeilDiv(enough, 8)
+			}
+			addCuts(fmt.Sprintf("wgmma_%dx%d", wgmmaM, t.n), tiling.GridOf(m.MatMulDims, wgmmaM, t.n, wgmmaGroup), 1, enough,
+				func(m *Problem, c, parts kit.Buffer, cut tiling.Schedule) { m.emitWgmma(set, i, c, parts, cut) })
+		}
+	}
+	if set := m.mmaSet(); set != nil {
+		for i, t := range mmaTiles {
+			enough := m.Caps.Multiprocessors
+			switch {
+			case set.Size == 4 && m.M*m.N*m.K <= smallWork: // others begin sooner
+				enough = math.MaxInt
+			case i == len(mmaTiles)-1:
+				enough = 0
+			}
+			addCuts(t.name(), tiling.GridOf(m.MatMulDims, t.m, t.n, 1), t.resident(), enough,
+				func(m *Problem, c, parts kit.Buffer, cut tiling.Schedule) { m.emitMma(set, i, c, parts, cut) })
+		}
+	}
+	if m.asyncFits() {
+		enough := m.Caps.Multiprocessors
+		if m.mmaSet() != nil {
+			enough = math.MaxInt
+		}
+		blocks := m.Batch * kit.CeilDiv(m.M, AsyncTile.M) * kit.CeilDiv(m.N, AsyncTile.N)
+		add(blocks, enough, m.withSplits("async", blocks, func(m *Problem, splits int, c kit.Buffer) { m.emitAsync(splits, c) }))
+	}
+	return preferred, others
+}
+
+var wgmmas = map[compute.DType]*wgmmaSet{compute.Float16: wgmmaF16, compute.BFloat16: wgmmaBF16}
+
+// mmaSet is the kernels by mma.sync that are exact enough, or nil.
+func (m *Problem) mmaSet() *mmaSet {
+	switch {
+	case m.typeA != m.typeB:
+		return nil
+	case m.typeA == compute.Float16:
+		return mmaF16
+	case m.typeA == compute.BFloat16:
+		return mmaBF16
+	case m.precision == compute.TF32:
+		return mmaTF32
+	case m.precision == compute.FP32Tensor:
+		return mmaTF32x3
+	}
+	return nil
+}
+
+// resultFlags are the type of the result as a flag.
+func (m *Problem) resultFlags() uint32 {
+	return kit.FlagIf(tiling.ResultF16, m.typeC == compute.Float16) | kit.FlagIf(tiling.ResultBF16, m.typeC == compute.BFloat16)
+}
+
+// rowLengths are the elements from row to row of a and b as they lie in memory.
+func (m *Problem) rowLengths() (a, b int) {
+	a, b = m.K, m.N
+	if m.transA {
+		a = m.M
+	}
+	if m.transB {
+		b = m.K
+	}
+	return a, b
+}
+
+// lie tells whether a and b lie along the depth, as indices.
+func (m *Problem) lie() (a, b int) { return index(!m.transA), index(m.transB) }
+
+func index(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (t mmaTile) name() string { return fmt.Sprintf("mma_%dx%d", t.m, t.n) }
+
+// emitMma is the product by mma.sync, in tiles of that number.
+func (m *Problem) emitMma(set *mmaSet, tile int, c, parts kit.Buffer, cut tiling.Schedule) {
+	chunk := 16 / set.Size
+	lda, ldb := m.rowLengths()
+	flags := m.BiasOf | m.resultFlags() | kit.FlagIf(tiling.VectorA, lda%chunk == 0) | kit.FlagIf(tiling.VectorB, ldb%chunk == 0) | kit.FlagIf(tiling.VectorC, m.N%4 == 0)
+	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(lda), uint32(ldb), flags, m.Act}
+	for _, d := range []int{cut.Tiling.Across, cut.Tiling.Tiles()} {
+		sizes = append(sizes, scalar.DivisorOf(d)...)
+	}
+	sizes = append(sizes, cut.Args()...)
+	alongA, alongB := m.lie()
+	m.LaunchEpilogue(m.tail, false, set.kernels[tile][alongA][alongB], [3]int{cut.Items(), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.A, m.B,
+		m.Bias, c, parts)
+}
+
+// wgmmaFits tells whether tensor maps can describe the operands: rows at multiples of 16 bytes, and some of them.
+func (m *Problem) wgmmaFits() bool {
+	lda, ldb := m.rowLengths()
+	return m.K > 0 && lda%8 == 0 && ldb%8 == 0
+}
+
+// emitWgmma is the product by wgmma, in tiles of that number.
+func (m *Problem) emitWgmma(set *wgmmaSet, tile int, c, parts kit.Buffer, cut tiling.Schedule) {
+	n, t := set.tiles[tile].n, cut.Tiling
+	items := cut.Items()
+	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(items), kit.FlagIf(1, m.StrideA > 0), kit.FlagIf(1, m.StrideB > 0),
+		m.BiasOf | m.resultFlags() | kit.FlagIf(tiling.VectorC, m.N%4 == 0), m.Act, uint32(t.Down)}
+	for _, d := range []int{wgmmaGroup * t.Across, t.Tiles()} {
+		sizes = append(sizes, scalar.DivisorOf(d)...)
+	}
+	sizes = append(sizes, cut.Args()...)
+	alongA, alongB := m.lie()
+	m.LaunchEpilogue(m.tail, false, set.kernels[tile][alongA][alongB], [3]int{min(items, m.Caps.Multiprocessors), 1, 1}, sizes, m.Bias, c, parts,
+		m.tensorMap(set.typ, m.A, m.M, wgmmaM, m.StrideA, !m.transA), m.tensorMap(set.typ, m.B, m.N, n, m.StrideB, m.transB))
+}
+
+// tensorMap describes an operand with so many rows of the result's bound, of which a tile has box.
+func (m *Problem) tensorMap(t tensormap.DataType, x kit.Buffer, rows, box, stride int, along bool) kit.TensorMap {
+	inner, outer := rows, m.K
+	if along {
+		inner, outer = m.K, rows
+	}
+	batch := 1
+	if stride > 0 {
+		batch = m.Batch
+	}
+	d := tensormap.Map{Type: t, Rank: 3, Swizzle: tensormap.Swizzle128, Promotion: tensormap.L2x256}
+	d.Dims = [tensormap.MaxRank]uint64{uint64(inner), uint64(outer), uint64(batch)}
+	d.Strides = [tensormap.MaxRank - 1]uint64{uint64(2 * inner), uint64(2 * inner * outer)}
+	d.Box = [tensormap.MaxRank]uint32{WgmmaDepth, WgmmaDepth, 1}
+	if along {
+		d.Box[1] = uint32(box)
+	}
+	return kit.TensorMap{Buffer: x, Map: d}
+}
+
+// asyncFits tells whether gemm_async can read the operands: what lies across has rows at multiples of 16 bytes.
+func (m *Problem) asyncFits() bool { return (!m.transA || m.M%4 == 0) && (m.transB || m.N%4 == 0) }
+
+func (m *Problem) emitAsync(splits int, c kit.Buffer) {
+	alongA, alongB := m.lie()
+	m.emitTiled(tiling.Tiled{Shape: AsyncTile, Kernel: gemmsAsync[alongA][alongB]}, splits, c)
+}

@@ -1,0 +1,277 @@
+package gemm
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
+	"github.com/wavelane/wavelane/ptx"
+	"github.com/wavelane/wavelane/ptx/tensormap"
+)
+
+// A block of a wgmma_gemm computes 128 × n of the result at a time, 64 halves of the depth at a time: one warpgroup brings the
+// tiles by tensor copies (TMA), two multiply them, each its 64 rows. Blocks stay, one for each multiprocessor, and go from tile to
+// tile, so that the tiles of the next ones are on their way while results are written. (NVIDIA CUTLASS,
+// sm90_mma_tma_gmma_ss_warpspecialized; the persistent, cooperative schedule.)
+const (
+	wgmmaM       = 128
+	WgmmaDepth   = 64  // a row of 128 bytes: what the swizzle spans
+	wgmmaThreads = 384 // three warpgroups
+	wgmmaRow     = 2 * WgmmaDepth
+	// A block has the registers of a multiprocessor, 168 for each thread, and shares them out again.
+	wgmmaProducerRegs, wgmmaConsumerRegs = 40, 232
+	// wgmmaGroup is how many rows of tiles are gone through column by column: what blocks read at a time is then nearly square, and
+	// stays in the L2 cache.
+	wgmmaGroup = 8
+	// wgmmaScratch is shared memory in which a warp turns 16 × 32 results from fragments to rows.
+	wgmmaScratch = 16 * tiling.MMAScratchRow
+)
+
+// wgmmaTile is a kernel's part of the result along n, and stages of tiles.
+type wgmmaTile struct{ n, stages int }
+
+var wgmmaTiles = []wgmmaTile{{256, 4}}
+
+func (t wgmmaTile) size() int { return (wgmmaM + t.n) * wgmmaRow }
+
+// shared is the bytes of dynamic shared memory: tiles, scratch memory of eight warps, two barriers for each stage.
+func (t wgmmaTile) shared() int { return t.stages*t.size() + 8*wgmmaScratch + 16*t.stages }
+
+// wgmmaSet is the kernels for a kind of numbers: by tile, and by whether a and b lie along the depth.
+type wgmmaSet struct {
+	typ     tensormap.DataType
+	tiles   []wgmmaTile
+	kernels [][2][2]*kit.Kernel
+}
+
+var (
+	wgmmaF16  = newWgmmaSet("f16", tensormap.F16, wgmmaBody[ptx.F16x2])
+	wgmmaBF16 = newWgmmaSet("bf16", tensormap.BF16, wgmmaBody[ptx.BF16x2])
+)
+
+func newWgmmaSet(name string, typ tensormap.DataType, body func(k *ptx.Kernel, t wgmmaTile, alongA, alongB bool, e *kit.Epilogue)) *wgmmaSet {
+	s := &wgmmaSet{typ: typ, tiles: wgmmaTiles}
+	lie := [2]string{"x", "k"}
+	for _, t := range wgmmaTiles {
+		var of [2][2]*kit.Kernel
+		for a := range of {
+			for b := range of[a] {
+				of[a][b] = kit.Register(kit.Kernel{Family: "matmul_wgmma_" + name,
+					Name:  fmt.Sprintf("wgmma_%s_%dx%d_%s%s", name, wgmmaM, t.n, lie[a], lie[b]),
+					Block: [3]int{wgmmaThreads, 1, 1}, Shared: t.shared(),
+					Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by wgmma on tiles that TMA brings; in the name, k " +
+						"says that an operand lies along the depth (a [m, k], b [n, k]), x that it lies across. Parameters: " + wgmmaParams + ".",
+					BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) { body(k, t, a == 1, b == 1, e) }})
+			}
+		}
+		s.kernels = append(s.kernels, of)
+	}
+	return s
+}
+
+// Arguments in the array sizes of a wgmma_gemm.
+const (
+	wgmmaSizeM = iota
+	wgmmaSizeN
+	wgmmaSizeK
+	wgmmaItems                                        // see cut.items
+	wgmmaBatchA                                       // 0 if all products share a
+	wgmmaBatchB                                       // likewise
+	wgmmaFlags                                        // as gemm's, of bias and result
+	wgmmaAct                                          //
+	wgmmaTilesM                                       // tiles below each other
+	wgmmaInGroup = wgmmaTilesM + 1                    // tiles of wgmmaGroup rows of them: a divisor
+	wgmmaTilesOf = wgmmaInGroup + scalar.DivisorWords // of one product
+	wgmmaCut     = wgmmaTilesOf + scalar.DivisorWords
+	wgmmaWords   = wgmmaCut + tiling.ScheduleWords
+	wgmmaParams  = "u32 sizes[] (m, n, k, shares and other tiles in all, whether a and b differ from product to product, flags, " +
+		"activation, tiles in a column of them; as divisors tiles in a group of rows, tiles of a product; " + tiling.ScheduleDoc + "), f32* bias, " +
+		"c of the type that the flags say, f32* parts, tensor maps of a and b"
+)
+
+// wgmmaProduct is a wgmma_gemm under construction.
+type wgmmaProduct struct {
+	wgmmaTile
+	k              *ptx.Kernel
+	sizes          ptx.Array[uint32]
+	alongA, alongB bool
+	memory         ptx.Ptr[ptx.Shared, uint32]
+	scratch        ptx.Ptr[ptx.Shared, uint32]
+	full, empty    ptx.Ptr[ptx.Shared, ptx.Mbarrier]
+	multiply       func(sums []*ptx.Var[float32], a, b ptx.Descriptor, o ptx.WgmmaOptions)
+}
+
+func wgmmaBody[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, t wgmmaTile, alongA, alongB bool, e *kit.Epilogue) {
+	p := &wgmmaProduct{wgmmaTile: t, k: k, alongA: alongA, alongB: alongB}
+	p.sizes = ptx.ParamArray[uint32](k, "sizes", wgmmaWords)
+	p.multiply = func(sums []*ptx.Var[float32], a, b ptx.Descriptor, o ptx.WgmmaOptions) {
+		ptx.Wgmma[T, T](k, t.n, sums, a, b, o)
+	}
+	p.Build(e)
+}
+
+func (p *wgmmaProduct) Build(e *kit.Epilogue) {
+	k := p.k
+	bias, c, parts := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[uint8](k, "c"), ptx.PointerParam[float32](k, "parts")
+	a, b := ptx.TensorMapParam(k, "map_a"), ptx.TensorMapParam(k, "map_b")
+	after := tiling.EpilogueOf(k, e)
+	k.MinBlocks(1)
+	p.memory = ptx.DynamicShared[uint32](k, ptx.Align(1024))
+	p.scratch = p.memory.Bytes(p.stages * p.size())
+	p.full = ptx.Cast[ptx.Mbarrier](p.scratch.Bytes(8 * wgmmaScratch))
+	p.empty = p.full.At(p.stages)
+	tid := k.Tid(ptx.X)
+	first := ptx.Eq(k, tid, scalar.U32(0))
+	k.If(first, func() {
+		for s := range p.stages {
+			ptx.MbarrierInit(k, p.full.At(s), scalar.U32(1))
+			ptx.MbarrierInit(k, p.empty.At(s), scalar.U32(8)) // warps
+		}
+		k.FenceMbarrierInit()
+	})
+	k.Barrier()
+	k.If(ptx.Lt(k, tid, scalar.U32(128)), func() {
+		k.SetMaxRegsDec(wgmmaProducerRegs)
+		k.If(first, func() { p.produce(a, b) })
+	}, func() {
+		k.SetMaxRegsInc(wgmmaConsumerRegs)
+		p.consume(&tiling.RowWriter{K: k, Bias: bias, C: c, Parts: parts, After: after})
+	})
+}
+
+// ring is the stages in turn: where the tiles of one are, its barriers, and the parity of the phase.
+type ring struct {
+	p           *wgmmaProduct
+	stage, turn *ptx.Var[uint32]
+}
+
+func (p *wgmmaProduct) ring() *ring {
+	return &ring{p: p, stage: ptx.VarOf(p.k, scalar.U32(0)), turn: ptx.VarOf(p.k, scalar.U32(0))}
+}
+
+func (r *ring) at(x ptx.Ptr[ptx.Shared, ptx.Mbarrier]) ptx.Ptr[ptx.Shared, ptx.Mbarrier] {
+	return ptx.At(r.p.k, x, r.stage.Get())
+}
+
+func (r *ring) memory() ptx.Ptr[ptx.Shared, uint32] {
+	return ptx.AtByte(r.p.k, r.p.memory, ptx.Mul(r.p.k, r.stage.Get(), scalar.U32(r.p.size())))
+}
+
+func (r *ring) next() {
+	k := r.p.k
+	n := ptx.Add(k, r.stage.Get(), scalar.U32(1))
+	around := ptx.Eq(k, n, scalar.U32(r.p.stages))
+	r.turn.Set(ptx.Xor(k, r.turn.Get(), ptx.Select(k, around, scalar.U32(1), scalar.U32(0))))
+	r.stage.Set(ptx.Select(k, around, scalar.U32(0), n))
+}
+
+// outputTile is a tile of the result, of which the block computes a segment.
+type outputTile struct {
+	tiling.Segment
+	z, top, left ptx.Reg[uint32] // number of the product, first row and column
+}
+
+// each goes over what the block computes.
+func (p *wgmmaProduct) each(f func(w outputTile)) {
+	k := p.k
+	ptx.For(k, k.Ctaid(ptx.X), p.sizes.At(k, wgmmaItems), k.Nctaid(ptx.X), func(i ptx.Reg[uint32]) {
+		tiling.EachSegment(k, p.sizes, wgmmaCut, i, p.sizes.At(k, wgmmaSizeK), func(s tiling.Segment) {
+			z, in := scalar.DivisorAt(k, p.sizes, wgmmaTilesOf).Split(k, s.Tile)
+			group, in := scalar.DivisorAt(k, p.sizes, wgmmaInGroup).Split(k, in)
+			row := ptx.Mul(k, group, scalar.U32(wgmmaGroup))
+			rows := ptx.Min(k, ptx.Sub(k, p.sizes.At(k, wgmmaTilesM), row), scalar.U32(wgmmaGroup))
+			col := ptx.Div(k, in, rows)
+			row = ptx.Add(k, row, ptx.Sub(k, in, ptx.Mul(k, col, rows)))
+			f(outputTile{s, z, ptx.Mul(k, row, scalar.U32(wgmmaM)), ptx.Mul(k, col, scalar.U32(p.n))})
+		})
+	}, ptx.NoUnroll())
+}
+
+// produce is what one thread does: it brings tiles as stages become empty.
+func (p *wgmmaProduct) produce(a, b ptx.TensorMap) {
+	k := p.k
+	ptx.PrefetchTensorMap(k, a)
+	ptx.PrefetchTensorMap(k, b)
+	r := p.ring()
+	p.each(func(w outputTile) {
+		za, zb := ptx.Mul(k, w.z, p.sizes.At(k, wgmmaBatchA)), ptx.Mul(k, w.z, p.sizes.At(k, wgmmaBatchB))
+		ptx.For(k, scalar.U32(0), w.Depth, scalar.U32(WgmmaDepth), func(d ptx.Reg[uint32]) {
+			at := ptx.Add(k, w.First, d)
+			ptx.MbarrierWaitParity(k, r.at(p.empty), ptx.Xor(k, r.turn.Get(), scalar.U32(1)))
+			full, memory := r.at(p.full), r.memory()
+			ptx.MbarrierArriveExpect(k, full, scalar.U32(p.size()))
+			bring := func(to ptx.Ptr[ptx.Shared, uint32], m ptx.TensorMap, x, z ptx.Reg[uint32], size int, along bool) {
+				signed := ptx.Bitcast[int32, uint32]
+				if along {
+					ptx.CopyTensor(k, to, m, []ptx.Reg[int32]{signed(k, at), signed(k, x), signed(k, z)}, full)
+					return
+				}
+				for i := 0; i < size; i += WgmmaDepth {
+					x := ptx.Add(k, x, scalar.U32(i))
+					ptx.CopyTensor(k, to.Bytes(i*wgmmaRow), m, []ptx.Reg[int32]{signed(k, x), signed(k, at), signed(k, z)}, full)
+				}
+			}
+			bring(memory, a, w.top, za, wgmmaM, p.alongA)
+			bring(memory.Bytes(wgmmaM*wgmmaRow), b, w.left, zb, p.n, p.alongB)
+			r.next()
+		}, ptx.NoUnroll())
+	})
+}
+
+// consume is what the two warpgroups do that multiply. A stage is given back when the products of the next one have been asked
+// for, so that there is always work waiting.
+func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
+	k := p.k
+	tid := ptx.Sub(k, k.Tid(ptx.X), scalar.U32(128))
+	lane, warp, half := ptx.And(k, tid, scalar.U32(31)), ptx.Shr(k, tid, scalar.U32(5)), ptx.Shr(k, tid, scalar.U32(7))
+	x.Lane, x.Scratch = lane, ptx.AtByte(k, p.scratch, ptx.Mul(k, warp, scalar.U32(wgmmaScratch)))
+	x.M, x.N = p.sizes.At(k, wgmmaSizeM), p.sizes.At(k, wgmmaSizeN)
+	leader := ptx.Eq(k, lane, scalar.U32(0))
+	r := p.ring()
+	sums := make([]*ptx.Var[float32], p.n/2)
+	for i := range sums {
+		sums[i] = ptx.NewVar[float32](k)
+	}
+	p.each(func(w outputTile) {
+		for _, s := range sums {
+			s.Set(ptx.Imm(float32(0)))
+		}
+		before := ptx.VarOf(k, ptx.SharedAddress(k, p.empty)) // barrier of the stage whose products may still be under way
+		ptx.For(k, scalar.U32(0), w.Depth, scalar.U32(WgmmaDepth), func(d ptx.Reg[uint32]) {
+			ptx.MbarrierWaitParity(k, r.at(p.full), r.turn.Get())
+			memory := r.memory()
+			ofA, stepA := p.descriptor(ptx.AtByte(k, memory, ptx.Mul(k, half, scalar.U32(64*wgmmaRow))), p.alongA)
+			ofB, stepB := p.descriptor(memory.Bytes(wgmmaM*wgmmaRow), p.alongB)
+			k.WgmmaFence()
+			for i := range WgmmaDepth / 16 {
+				p.multiply(sums, ofA.Advance(k, i*stepA), ofB.Advance(k, i*stepB),
+					ptx.WgmmaOptions{TransA: !p.alongA, TransB: !p.alongB})
+			}
+			k.WgmmaCommit()
+			k.WgmmaWait(1)
+			k.When(ptx.And(k, leader, ptx.Gt(k, d, scalar.U32(0))), func() {
+				ptx.MbarrierArriveN(k, ptx.SharedPtrAt[ptx.Shared, ptx.Mbarrier](k, before.Get()), scalar.U32(1))
+			})
+			before.Set(ptx.SharedAddress(k, r.at(p.empty)))
+			r.next()
+		}, ptx.NoUnroll())
+		k.WgmmaWait(0)
+		k.When(ptx.And(k, leader, ptx.Gt(k, w.Depth, scalar.U32(0))), func() {
+			ptx.MbarrierArriveN(k, ptx.SharedPtrAt[ptx.Shared, ptx.Mbarrier](k, before.Get()), scalar.U32(1))
+		})
+		x.Begin(w.Segment, w.z, p.sizes.At(k, wgmmaFlags), p.sizes.At(k, wgmmaAct))
+		x.Chunks(p.n/32, 16, ptx.Mad(k, warp, scalar.U32(16), w.top), w.left, false, func(i, row, col int) *ptx.Var[float32] {
+			return sums[(32*i+col)/8*4+row/8*2+col%8]
+		})
+	})
+}
+
+// descriptor is that of the operand's tile at x, and what to advance it by for the next 16 of the depth. Along the depth, 8 rows
+// of 128 bytes are an atom. Across, an atom is 64 elements at each of 8 depths, and the next 64 elements lie behind all depths.
+func (p *wgmmaProduct) descriptor(x ptx.Ptr[ptx.Shared, uint32], along bool) (d ptx.Descriptor, step int) {
+	if along {
+		return ptx.NewDescriptor(p.k, x, 16, 8*wgmmaRow, ptx.Swizzle128), 32
+	}
+	return ptx.NewDescriptor(p.k, x, WgmmaDepth*wgmmaRow, 8*wgmmaRow, ptx.Swizzle128), 16 * wgmmaRow
+}

@@ -1,0 +1,2 @@
+// Package kerneltest runs lowerings of PTX kernels on the software GPU, for tests.
+package kerneltest

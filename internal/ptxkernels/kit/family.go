@@ -1,0 +1,140 @@
+package kit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/wavelane/wavelane/ptx"
+	"github.com/wavelane/wavelane/ptx/args"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// Kernel is an entry of a family. It stands on its own: how to launch it is decided by the lowering that names it.
+type Kernel struct {
+	Family string // the module that holds it: "elementwise"; "" for those made on demand, which have none, see Made
+	Name   string // of the entry, unique among all families
+	Doc    string // what it computes, with its parameters in order
+	Block  [3]int // threads, each way; launches have exactly these
+	Shared int    // bytes of dynamic shared memory of a block; static comes on top
+
+	Build         func(k *ptx.Kernel)
+	BuildEpilogue func(k *ptx.Kernel, t *Epilogue) // build of kernels that take an epilogue, with one or with nil
+	// between is likewise build of those that take both, with each of them or with nil.
+	BuildAround func(k *ptx.Kernel, h *Prologue, t *Epilogue)
+	layout      *args.Layout // of its parameters; see Layout
+
+	// Of those made on demand.
+	key string
+	lay *sync.Mutex // held by who finds the layout
+}
+
+// Family is a module of kernels.
+type Family struct {
+	Name    string
+	Kernels []*Kernel
+
+	once   sync.Once
+	module *ir.Module
+	err    error
+}
+
+var families []*Family
+
+// Register adds a kernel to its family; packages variables do it, so that all kernels are known before work begins.
+func Register(k Kernel) *Kernel {
+	if k.BuildEpilogue != nil || k.BuildAround != nil {
+		k.Build = k.With(nil, nil)
+	}
+	i := slices.IndexFunc(families, func(f *Family) bool { return f.Name == k.Family })
+	if i < 0 {
+		families = append(families, &Family{Name: k.Family})
+		i = len(families) - 1
+	}
+	families[i].Kernels = append(families[i].Kernels, &k)
+	return &k
+}
+
+// Families returns every family in the order of their names.
+func Families() []*Family {
+	return slices.SortedFunc(slices.Values(families), func(a, b *Family) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// FamilyOf returns the family with that name, or nil.
+func FamilyOf(name string) *Family {
+	i := slices.IndexFunc(families, func(f *Family) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return families[i]
+}
+
+// Module is the family as a module, the same text every time: entries in the order of their names. It is built once and must
+// not be changed.
+func (f *Family) Module() (*ir.Module, error) {
+	f.once.Do(func() { f.module, f.err = f.assemble() })
+	return f.module, f.err
+}
+
+func (f *Family) assemble() (*ir.Module, error) {
+	kernels := sorted(f.Kernels)
+	module, err := assemble(kernels...)
+	if err != nil {
+		return nil, fmt.Errorf("family %s: %w", f.Name, err)
+	}
+	for _, k := range kernels {
+		i := slices.IndexFunc(module.Funcs, func(fn *ir.Func) bool { return fn.Name == k.Name })
+		k.layout = args.LayoutOf(module.Funcs[i].Params)
+	}
+	return module, nil
+}
+
+// sorted is kernels in the order of their names.
+func sorted(kernels []*Kernel) []*Kernel {
+	return slices.SortedFunc(slices.Values(kernels), func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func assemble(kernels ...*Kernel) (*ir.Module, error) { return assembleIn(ptx.NewModule(), kernels...) }
+
+func assembleIn(m *ptx.Module, kernels ...*Kernel) (*ir.Module, error) {
+	for _, k := range kernels {
+		b := m.Kernel(k.Name)
+		b.RequireThreads(k.Block[0], k.Block[1], k.Block[2])
+		k.Build(b)
+	}
+	return m.Build()
+}
+
+// KernelNamed returns the kernel with that name, of whatever family, or nil.
+func KernelNamed(name string) *Kernel {
+	for _, f := range families {
+		for _, k := range f.Kernels {
+			if k.Name == name {
+				return k
+			}
+		}
+	}
+	return nil
+}
+
+// Module is the kernel alone in a module, which asks for no later target and version than it needs. It is built anew each time and
+// the caller's to change.
+func (k *Kernel) Module() (*ir.Module, error) {
+	m, err := assemble(k)
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
+	}
+	return m, nil
+}
+
+// Layout is where the kernel's parameters lie.
+func (k *Kernel) Layout() (*args.Layout, error) {
+	if k.Family == "" {
+		return k.layMade()
+	}
+	if _, err := FamilyOf(k.Family).Module(); err != nil {
+		return nil, err
+	}
+	return k.layout, nil
+}

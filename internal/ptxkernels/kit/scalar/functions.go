@@ -1,0 +1,98 @@
+package scalar
+
+import (
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Function computes an entry for one element of each operand; p are the entry's scalars.
+type Function func(c Math, x, p []Float) Float
+
+func unary(f func(c Math, x Float) Float) Function {
+	return func(c Math, x, _ []Float) Float { return f(c, x[0]) }
+}
+
+func scalar_(f func(c Math, x, p Float) Float) Function {
+	return func(c Math, x, p []Float) Float { return f(c, x[0], p[0]) }
+}
+
+func pairwise(f func(c Math, a, b Float) Float) Function {
+	return func(c Math, x, _ []Float) Float { return f(c, x[0], x[1]) }
+}
+
+func rounding(how ptx.Mod) Function {
+	return unary(func(c Math, x Float) Float { return ptx.Round(c.K, x, how) })
+}
+
+// gradient is of a function with that slope: of x and dy.
+func gradientOf(slope func(c Math, x Float) Float) Function {
+	return pairwise(func(c Math, x, dy Float) Float { return c.Mul(dy, slope(c, x)) })
+}
+
+// Functions are those of the catalogue's elementwise entries.
+var Functions = map[*program.Entry]Function{
+	catalogue.Neg:   unary(Math.Neg),
+	catalogue.Abs:   unary(Math.Abs),
+	catalogue.Sqrt:  unary(func(c Math, x Float) Float { return ptx.Sqrt(c.K, x) }),
+	catalogue.Recip: unary(func(c Math, x Float) Float { return ptx.Rcp(c.K, x) }),
+	catalogue.Exp:   unary(Math.exp),
+	catalogue.Log:   unary(Math.Log),
+	catalogue.Log2:  unary(Math.log2),
+	catalogue.Sin:   unary(func(c Math, x Float) Float { return c.Sine(x, 0) }),
+	catalogue.Cos:   unary(func(c Math, x Float) Float { return c.Sine(x, 1) }),
+	catalogue.Tanh:  unary(Math.Tanh),
+	catalogue.Floor: rounding(ptx.RMI),
+	catalogue.Ceil:  rounding(ptx.RPI),
+	catalogue.Round: rounding(ptx.RNI),
+	catalogue.Trunc: rounding(ptx.RZI),
+	catalogue.Sign:  unary(Math.sign),
+
+	catalogue.ReLU: unary(Math.relu),
+	catalogue.SELU: unary(func(c Math, x Float) Float {
+		return c.Mul(c.elu(x, Num(catalogue.SELUAlpha)), Num(catalogue.SELUScale))
+	}),
+	catalogue.Sigmoid:   unary(Math.sigmoid),
+	catalogue.GELU:      unary(Math.gelu),
+	catalogue.GELUErf:   unary(Math.geluErf),
+	catalogue.SiLU:      unary(Math.Silu),
+	catalogue.HardSwish: unary(Math.hardSwish),
+	catalogue.Mish:      unary(Math.mish),
+	catalogue.Softplus:  unary(Math.softplus),
+
+	catalogue.LeakyReLU: scalar_(func(c Math, x, alpha Float) Float { return c.Where(ptx.Lt(c.K, x, Num(0)), c.Mul(alpha, x), x) }),
+	catalogue.ELU:       scalar_(Math.elu),
+	catalogue.Scale:     scalar_(Math.Mul),
+	catalogue.PowScalar: scalar_(Math.pow),
+	catalogue.Clip:      func(c Math, x, p []Float) Float { return c.nanMin(c.NanMax(x[0], p[0]), p[1]) },
+
+	catalogue.Add:       pairwise(Math.Add),
+	catalogue.Sub:       pairwise(Math.Sub),
+	catalogue.Mul:       pairwise(Math.Mul),
+	catalogue.Div:       pairwise(func(c Math, a, b Float) Float { return ptx.Div(c.K, a, b) }),
+	catalogue.Maximum:   pairwise(Math.NanMax),
+	catalogue.Minimum:   pairwise(Math.nanMin),
+	catalogue.Pow:       pairwise(Math.pow),
+	catalogue.Less:      pairwise(func(c Math, a, b Float) Float { return c.truth(ptx.Lt(c.K, a, b)) }),
+	catalogue.LessEqual: pairwise(func(c Math, a, b Float) Float { return c.truth(ptx.Le(c.K, a, b)) }),
+	catalogue.Equal:     pairwise(func(c Math, a, b Float) Float { return c.truth(ptx.Eq(c.K, a, b)) }),
+
+	catalogue.FMA:    func(c Math, x, _ []Float) Float { return c.Fma(x[0], x[1], x[2]) },
+	catalogue.Lerp:   func(c Math, x, _ []Float) Float { return c.Fma(x[2], c.Sub(x[1], x[0]), x[0]) },
+	catalogue.Select: func(c Math, x, _ []Float) Float { return c.Where(ptx.Eq(c.K, x[0], Num(0)), x[2], x[1]) },
+
+	catalogue.ClipByNorm: func(c Math, x, p []Float) Float {
+		by := c.nanMin(Num(1), c.Mul(p[0], ptx.Rsqrt(c.K, x[1])))
+		return c.Mul(x[0], c.Where(ptx.Eq(c.K, x[1], Num(0)), Num(1), by)) // 1/√−0 is −Inf
+	},
+
+	catalogue.SwiGLU: pairwise(func(c Math, a, b Float) Float { return c.Mul(c.Silu(a), b) }),
+
+	catalogue.GELUBackward:    gradientOf(Math.geluSlope),
+	catalogue.GELUErfBackward: gradientOf(Math.geluErfSlope),
+	catalogue.SiLUBackward:    gradientOf(Math.SiluSlope),
+	catalogue.ReLUBackward: pairwise(func(c Math, x, dy Float) Float {
+		known := c.Where(ptx.Gt(c.K, x, Num(0)), dy, x) // dy, or NaN
+		return c.Where(ptx.Le(c.K, x, Num(0)), Num(0), known)
+	}),
+}

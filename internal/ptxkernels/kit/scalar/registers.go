@@ -1,0 +1,99 @@
+package scalar
+
+import (
+	"math/bits"
+
+	"github.com/wavelane/wavelane/ptx"
+)
+
+func Log2(n int) int { return bits.TrailingZeros(uint(n)) }
+
+func HasFlag(k *ptx.Kernel, flags ptx.Reg[uint32], flag uint32) ptx.Reg[bool] {
+	return ptx.Ne(k, ptx.And(k, flags, ptx.Imm(flag)), U32(0))
+}
+
+func U64(n int) ptx.Reg[uint64] { return ptx.Imm(uint64(n)) }
+
+func U32(n int) ptx.Reg[uint32] { return ptx.Imm(uint32(n)) }
+
+// Variables are the registers of a partial result that changes.
+type Variables[T ptx.Lane] []*ptx.Var[T]
+
+func VariablesOf[T ptx.Lane](k *ptx.Kernel, x []ptx.Reg[T]) (v Variables[T]) {
+	for _, r := range x {
+		v = append(v, ptx.VarOf(k, r))
+	}
+	return v
+}
+
+func (v Variables[T]) Get() (x []ptx.Reg[T]) {
+	for _, r := range v {
+		x = append(x, r.Get())
+	}
+	return x
+}
+
+func (v Variables[T]) Set(x []ptx.Reg[T]) {
+	for i, r := range x {
+		v[i].Set(r)
+	}
+}
+
+// Constants are immediates.
+func Constants[T ptx.Lane](values []T) (x []ptx.Reg[T]) {
+	for _, v := range values {
+		x = append(x, ptx.Imm(v))
+	}
+	return x
+}
+
+// SumOf adds by a tree.
+func SumOf(c Math, x []Float) Float {
+	values := make([][]Float, len(x))
+	for i, v := range x {
+		values[i] = []Float{v}
+	}
+	return Tree(values, func(a, b []Float) []Float { return []Float{c.Add(a[0], b[0])} })[0]
+}
+
+func S32(n int) ptx.Reg[int32] { return ptx.Imm(int32(n)) }
+
+// Merge joins two partial results, of as many registers each. It need not be commutative to the last bit.
+type Merge[T ptx.Lane] func(a, b []ptx.Reg[T]) []ptx.Reg[T]
+
+// Tree merges values pairwise, neighbours first.
+func Tree[T ptx.Lane](values [][]ptx.Reg[T], f Merge[T]) []ptx.Reg[T] {
+	for len(values) > 1 {
+		var next [][]ptx.Reg[T]
+		for i := 0; i+1 < len(values); i += 2 {
+			next = append(next, f(values[i], values[i+1]))
+		}
+		if len(values)%2 == 1 {
+			next = append(next, values[len(values)-1])
+		}
+		values = next
+	}
+	return values[0]
+}
+
+// LoadAll reads one number, or two or four at a multiple of their size.
+func LoadAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], n int) []ptx.Reg[T] {
+	switch n {
+	case 4:
+		x := ptx.Load4(k, p)
+		return x[:]
+	case 2:
+		x := ptx.Load2(k, p)
+		return x[:]
+	}
+	return []ptx.Reg[T]{ptx.Load(k, p)}
+}
+
+// StoreAll writes one number, or four at a multiple of their size.
+func StoreAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], x []ptx.Reg[T]) {
+	if len(x) == 4 {
+		ptx.Store4(k, p, [4]ptx.Reg[T](x))
+		return
+	}
+	ptx.Store(k, p, x[0])
+}

@@ -1,0 +1,39 @@
+package scalar
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Sine is sin(x + quarters·π/2), to 1e-7 for |x| up to about 10⁶; beyond, the error grows, and the result stays within [-1, 1].
+//
+// The argument is reduced to [−π/4, π/4] with π/2 in two parts (Cody and Waite), of which the first, fused, leaves no error: it
+// ends in 2⁻²³, and so does the difference.
+func (c Math) Sine(x Float, quarters uint32) Float {
+	k := c.K
+	const (
+		shift = 0x1.8p23 // added to a number, leaves its nearest integer in the last bits
+		upper = float64(float32(math.Pi / 2))
+	)
+	shifted := c.Fma(x, Num(2/math.Pi), Num(shift))
+	quadrant := ptx.Add(k, ptx.Bitcast[uint32](k, shifted), ptx.Imm(quarters))
+	n := c.Add(shifted, Num(-shift))
+	r := c.Fma(n, Num(-upper), x)
+	r = c.Fma(n, Num(upper-math.Pi/2), r)
+	r = c.min(c.Max(r, Num(-1)), Num(1)) // which it is, until x is so large that n is far off
+
+	sin, cos := c.NearSine(r)
+	odd := ptx.Ne(k, ptx.And(k, quadrant, ptx.Imm[uint32](1)), ptx.Imm[uint32](0))
+	sign := ptx.Shl(k, ptx.And(k, quadrant, ptx.Imm[uint32](2)), ptx.Imm[uint32](30))
+	y := ptx.Xor(k, ptx.Bitcast[uint32](k, c.Where(odd, cos, sin)), sign)
+	return c.Fma(x, Num(0), ptx.Bitcast[float32](k, y)) // 0·x is NaN for infinities and NaN
+}
+
+// NearSine is the sine and the cosine in [−π/4, π/4].
+func (c Math) NearSine(r Float) (sin, cos Float) {
+	z := c.Mul(r, r)
+	sin = c.Fma(c.Mul(r, z), c.polynomial(z, -0.166666642, 0.00833274238, -0.000195866072), r) // 8e-9
+	cos = c.polynomial(z, 1, -0.5, 0.0416666642, -0.00138882967, 2.45466563e-05)               // 6e-10
+	return sin, cos
+}

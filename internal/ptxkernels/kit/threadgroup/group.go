@@ -1,0 +1,153 @@
+package threadgroup
+
+import (
+	"math/bits"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Threads is the number of threads of a block that teams share: a power of two of whole warps.
+const Threads = 256
+
+// Partition cuts rows of cols elements into tasks, each of one team: parts per row, of chunk elements each but the last.
+type Partition struct {
+	Rows, Cols, Parts, Chunk int
+	Lanes                    int  // of a team: a power of two, at most teamThreads
+	Vector                   bool // the kernel is to access four neighbours at once where it can
+}
+
+const (
+	smallTask = 4096 // elements that are worth a block
+	BusyLanes = 512  // per multiprocessor: enough to fill the GPU
+)
+
+// Split cuts rows into parts of at most longest elements, a multiple of 4: more than one per row only where rows are fewer
+// than the blocks that fit the GPU, or longer.
+func Split(s *kit.Step, rows, cols, blocks, longest int) Partition {
+	parts := max(1, min(kit.CeilDiv(blocks*s.Caps.Multiprocessors, rows), cols/smallTask), kit.CeilDiv(cols, longest))
+	chunk := max(1, kit.CeilDiv(cols, 4*parts)) * 4
+	return Partition{Rows: rows, Cols: cols, Parts: max(1, kit.CeilDiv(cols, chunk)), Chunk: chunk}
+}
+
+// Lanes is the size of teams for work, from least on: as large as it takes for each lane to have at most reads accesses of
+// width elements, and larger where there are so few tasks that the GPU would not be full.
+func Lanes(s *kit.Step, w Partition, least, width, reads int) int {
+	n, l := min(w.Chunk, w.Cols), least
+	for l < Threads && l*width < n && (reads*l*width < n || w.Tasks()*l < BusyLanes*s.Caps.Multiprocessors) {
+		l *= 2
+	}
+	return l
+}
+
+func (w Partition) Tasks() int { return w.Rows * w.Parts }
+
+func (w Partition) Grid() [3]int { return [3]int{kit.CeilDiv(w.Tasks(), Threads/w.Lanes), 1, 1} }
+
+// Args is the first argument of kernels that teams run: see teamOf.
+func (w Partition) Args() []uint32 {
+	a := []uint32{uint32(w.Tasks()), uint32(w.Cols), uint32(w.Chunk), uint32(bits.TrailingZeros(uint(w.Lanes))), 0}
+	if w.Vector {
+		a[4] = 1
+	}
+	return append(a, scalar.DivisorOf(w.Parts)...)
+}
+
+// Group is the lanes of a block that work on one task, in a kernel whose first parameter is work.args. There are as many as the
+// launch says: neighbours, so that teams of up to 32 lanes lie within a warp.
+type Group struct {
+	K           *ptx.Kernel
+	Lanes, Lane ptx.Reg[uint32] // how many, and which this thread is
+	Task, Row   ptx.Reg[uint32]
+	Active      ptx.Reg[bool]   // whether there is such a task; the threads of others have to take part in collective steps
+	Start, End  ptx.Reg[uint32] // of the task in its row; equal in tasks that are not active
+	Cols, Parts ptx.Reg[uint32]
+	Words       ptx.Array[uint32]
+}
+
+func Of(k *ptx.Kernel) Group {
+	a := ptx.ParamArray[uint32](k, "work", 5+scalar.DivisorWords)
+	tasks, cols, chunk, log := a.At(k, 0), a.At(k, 1), a.At(k, 2), a.At(k, 3)
+	tid, parts := k.Tid(ptx.X), scalar.DivisorAt(k, a, 5)
+	t := Group{K: k, Lanes: ptx.Shl(k, scalar.U32(1), log), Cols: cols, Parts: parts.D, Words: a}
+	t.Lane = ptx.And(k, tid, ptx.Sub(k, t.Lanes, scalar.U32(1)))
+	perBlock := ptx.Shr(k, scalar.U32(Threads), log)
+	t.Task = ptx.Mad(k, k.Ctaid(ptx.X), perBlock, ptx.Shr(k, tid, log))
+	t.Active = ptx.Lt(k, t.Task, tasks)
+	row, part := parts.Split(k, t.Task)
+	t.Row = row
+	start := ptx.Mul(k, part, chunk)
+	end := ptx.Min(k, ptx.Add(k, start, chunk), cols)
+	t.Start = ptx.Select(k, t.Active, start, scalar.U32(0))
+	t.End = ptx.Select(k, t.Active, end, scalar.U32(0))
+	return t
+}
+
+// Vector is that of the work.
+func (t Group) Vector() ptx.Reg[bool] { return ptx.Ne(t.K, t.Words.At(t.K, 4), scalar.U32(0)) }
+
+// Log is the number of bits of lanes' numbers.
+func (t Group) Log() ptx.Reg[uint32] { return t.Words.At(t.K, 3) }
+
+// RowOf is where the task's row begins in a matrix.
+func RowOf[T ptx.Elem](t Group, p ptx.Ptr[ptx.Global, T]) ptx.Ptr[ptx.Global, T] {
+	return ptx.At(t.K, p, ptx.MulWideU32(t.K, t.Row, t.Cols))
+}
+
+// Warps of a block.
+const Warps = Threads / 32
+
+// SharedFor is the memory that reduce needs for partial results of so many registers.
+func SharedFor[T ptx.Lane](k *ptx.Kernel, registers int) ptx.Ptr[ptx.Shared, T] {
+	return ptx.SharedArray[T](k, "of_warps", registers*Warps)
+}
+
+// Reduce merges the partial results of a team's lanes by a tree, always the same. Lanes end with results that are equal but for
+// what merge makes of an exchange of its operands; lane 0's is the team's. It may be called once in the life of a block, by all
+// its threads together. shared is of sharedFor.
+func Reduce[T ptx.Lane](t Group, acc []ptx.Reg[T], shared ptx.Ptr[ptx.Shared, T], f scalar.Merge[T]) []ptx.Reg[T] {
+	k, v := t.K, scalar.VariablesOf(t.K, acc)
+	exchange := func(width ptx.Reg[uint32]) { // among so many neighbours
+		d := ptx.VarOf(k, ptx.Shr(k, width, scalar.U32(1)))
+		k.While(func() ptx.Reg[bool] { return ptx.Ne(k, d.Get(), scalar.U32(0)) }, func() {
+			var others []ptx.Reg[T]
+			for _, x := range v.Get() {
+				others = append(others, ptx.Shuffle(k, ptx.ShuffleXor, x, d.Get(), 32, ptx.FullWarp()))
+			}
+			v.Set(f(v.Get(), others))
+			d.Set(ptx.Shr(k, d.Get(), scalar.U32(1)))
+		})
+	}
+	exchange(ptx.Min(k, t.Lanes, scalar.U32(32)))
+	k.If(ptx.Gt(k, t.Lanes, scalar.U32(32)), func() {
+		warp, lane := ptx.Shr(k, k.Tid(ptx.X), scalar.U32(5)), ptx.And(k, k.Tid(ptx.X), scalar.U32(31))
+		mine := ptx.At(k, shared, warp)
+		k.When(ptx.Eq(k, lane, scalar.U32(0)), func() {
+			for i, x := range v.Get() {
+				ptx.Store(k, mine.At(i*Warps), x)
+			}
+		})
+		k.Barrier()
+		others := ptx.Shr(k, t.Lanes, scalar.U32(5)) // warps of a team
+		last := ptx.Sub(k, others, scalar.U32(1))
+		from := ptx.Or(k, ptx.And(k, warp, ptx.Not(k, last)), ptx.And(k, lane, last))
+		at := ptx.At(k, shared, from)
+		for i := range v {
+			v[i].Set(ptx.Load(k, at.At(i*Warps)))
+		}
+		exchange(others)
+	})
+	return v.Get()
+}
+
+// Broadcast is x of the team's lane 0, or of a lane that has the same.
+func Broadcast[T ptx.Lane](t Group, x []ptx.Reg[T]) (y []ptx.Reg[T]) {
+	k := t.K
+	width := ptx.Min(k, t.Lanes, scalar.U32(32))
+	first := ptx.And(k, k.Tid(ptx.X), ptx.Sub(k, scalar.U32(32), width))
+	for _, r := range x {
+		y = append(y, ptx.Shuffle(k, ptx.ShuffleIndex, r, first, 32, ptx.FullWarp()))
+	}
+	return y
+}

@@ -1,0 +1,85 @@
+package threadgroup
+
+import (
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Prologue is a head in a kernel.
+type Prologue struct {
+	k *ptx.Kernel
+	scalar.Body
+	from  []ptx.Ptr[ptx.Global, float32] // the task's row of each operand
+	steps []ptx.Reg[uint32]              // from element to element
+	p     []scalar.Float
+}
+
+// PrologueOf declares the parameters of a head.
+func PrologueOf(t Group, h *kit.Prologue) *Prologue {
+	k, e := t.K, &Prologue{k: t.K, Body: h.Body}
+	for _, name := range h.Operands {
+		e.from = append(e.from, ptx.PointerParam[float32](k, "head_"+name, ptx.Align(16)))
+	}
+	words := ptx.ParamArray[uint32](k, "head", 2*len(h.Operands))
+	for _, name := range h.Scalars {
+		e.p = append(e.p, ptx.Param[float32](k, "head_"+name))
+	}
+	for i := range e.from {
+		e.from[i] = ptx.At(k, e.from[i], ptx.MulWideU32(k, t.Row, words.At(k, 2*i)))
+		e.steps = append(e.steps, words.At(k, 2*i+1))
+	}
+	return e
+}
+
+// value is an element, of one of each operand.
+func (e *Prologue) value(x []scalar.Float) scalar.Float { return e.F(scalar.Math{K: e.k}, x, e.p)[0] }
+
+// at is where element i of an operand lies.
+func (e *Prologue) at(operand int, i ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
+	return ptx.At(e.k, e.from[operand], ptx.Mul(e.k, i, e.steps[operand]))
+}
+
+// One is element i.
+func (e *Prologue) One(i ptx.Reg[uint32]) scalar.Float {
+	var x []scalar.Float
+	for o := range e.from {
+		x = append(x, ptx.Load(e.k, e.at(o, i)))
+	}
+	return e.value(x)
+}
+
+// OneIf is element i if it is inside, else neutral.
+func (e *Prologue) OneIf(inside ptx.Reg[bool], i ptx.Reg[uint32], neutral scalar.Float) scalar.Float {
+	var x []scalar.Float
+	for o := range e.from {
+		x = append(x, ptx.LoadIf(e.k, inside, e.at(o, i), scalar.Num(0)))
+	}
+	return ptx.Select(e.k, inside, e.value(x), neutral)
+}
+
+// Four is the elements from one on at which fours may be read.
+func (e *Prologue) Four(first ptx.Reg[uint32]) (y [4]scalar.Float) {
+	var x [4][]scalar.Float
+	for o := range e.from {
+		var v scalar.Variables[float32]
+		for range 4 {
+			v = append(v, ptx.NewVar[float32](e.k))
+		}
+		from := e.at(o, first)
+		e.k.If(ptx.Ne(e.k, e.steps[o], scalar.U32(0)), func() {
+			all := ptx.Load4(e.k, from)
+			v.Set(all[:])
+		}, func() {
+			all := ptx.Load(e.k, from)
+			v.Set([]scalar.Float{all, all, all, all})
+		})
+		for i := range x {
+			x[i] = append(x[i], v[i].Get())
+		}
+	}
+	for i := range y {
+		y[i] = e.value(x[i])
+	}
+	return y
+}

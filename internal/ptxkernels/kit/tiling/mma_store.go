@@ -1,0 +1,162 @@
+package tiling
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// MMAScratchRow is bytes from row to row of the shared memory in which a warp turns results from fragments to rows: of 32 columns,
+// and as many more that fragments meet each bank once.
+const MMAScratchRow = 40 * 4
+
+// Flags of the result's type; float32 without either.
+const (
+	ResultF16 = 1 << (iota + 16)
+	ResultBF16
+)
+
+// RowWriter writes the results of a warp row by row, 32 columns at a time: bias, activation and conversion take four neighbours of
+// a lane, and are there once for all chunks.
+type RowWriter struct {
+	K       *ptx.Kernel
+	Lane    ptx.Reg[uint32]
+	Scratch ptx.Ptr[ptx.Shared, uint32] // of the warp
+	M, N    ptx.Reg[uint32]
+	Bias    ptx.Ptr[ptx.Global, float32]
+	C       ptx.Ptr[ptx.Global, uint8]
+	Parts   ptx.Ptr[ptx.Global, float32]
+
+	to                                       ptx.Ptr[ptx.Global, uint8] // c, or the parts of this number
+	act                                      ptx.Reg[uint32]
+	vector, toF16, toBF16, ofRows, ofColumns ptx.Reg[bool]
+	product                                  ptx.Reg[uint64] // the first element of the product
+
+	After *Epilogue // of what is whole, nil if there is none
+	whole ptx.Reg[bool]
+	z     ptx.Reg[uint32] // number of the product
+}
+
+// Begin is about a segment's tile of product z. Parts of it are written as they are.
+func (x *RowWriter) Begin(s Segment, z, flags, act ptx.Reg[uint32]) {
+	k, whole := x.K, s.whole()
+	to := ptx.PtrVarOf(k, x.C)
+	k.If(ptx.Not(k, whole), func() { to.Set(ptx.Cast[uint8](ptx.At(k, x.Parts, s.before()))) })
+	x.to, x.whole, x.z = to.Get(), whole, z
+	x.act = ptx.Select(k, whole, act, scalar.U32(0))
+	flags = ptx.And(k, flags, ptx.Select(k, whole, ptx.Imm(uint32(math.MaxUint32)), scalar.U32(VectorC)))
+	has := func(flag uint32) ptx.Reg[bool] { return scalar.HasFlag(x.K, flags, flag) }
+	x.vector, x.toF16, x.toBF16, x.ofRows, x.ofColumns = has(VectorC), has(ResultF16), has(ResultBF16), has(BiasOfRows), has(BiasOfColumns)
+	x.product = ptx.Mul(k, ptx.MulWideU32(k, z, x.M), ptx.Convert[uint64](k, x.N))
+}
+
+// Chunks writes n chunks of rows × 32 results; the first begins at (top, left), each next one 32 columns further, or with below
+// so many rows. sum is an element of the lane in a chunk: of each 16 × 8, lane 4g+t has columns 2t and 2t+1 of rows g and g+8.
+// It is asked for row 0 or 8 of each 16, and for column 0 or 1 of each 8.
+func (x *RowWriter) Chunks(n, rows int, top, left ptx.Reg[uint32], below bool, sum func(i, row, col int) *ptx.Var[float32]) {
+	k := x.K
+	g, t := ptx.Shr(k, x.Lane, scalar.U32(2)), ptx.And(k, x.Lane, scalar.U32(3))
+	to := ptx.AtByte(k, x.Scratch, ptx.Mad(k, g, scalar.U32(MMAScratchRow), ptx.Shl(k, t, scalar.U32(3))))
+	r, c := ptx.Shr(k, x.Lane, scalar.U32(3)), ptx.Shl(k, ptx.And(k, x.Lane, scalar.U32(7)), scalar.U32(2))
+	from := ptx.AtByte(k, x.Scratch, ptx.Mad(k, r, scalar.U32(MMAScratchRow), ptx.Shl(k, c, scalar.U32(2))))
+	top, left = ptx.Add(k, top, r), ptx.Add(k, left, c)
+	each := func(f func(i ptx.Reg[uint32])) {
+		ptx.For(k, scalar.U32(0), scalar.U32(n), scalar.U32(1), f, ptx.NoUnroll())
+	}
+	if n == 1 {
+		each = func(f func(i ptx.Reg[uint32])) { f(scalar.U32(0)) }
+	}
+	each(func(i ptx.Reg[uint32]) {
+		k.WarpSync(ptx.FullWarp())
+		put := func(chunk int) {
+			for row := 0; row < rows; row += 8 {
+				for col := 0; col < 32; col += 8 {
+					pair := [2]ptx.Reg[float32]{sum(chunk, row, col).Get(), sum(chunk, row, col+1).Get()}
+					ptx.Store2(k, ptx.Cast[float32](to.Bytes(row*MMAScratchRow+col*4)), pair)
+				}
+			}
+		}
+		for chunk := range n - 1 {
+			k.If(ptx.Eq(k, i, scalar.U32(chunk)), func() { put(chunk) })
+		}
+		if n == 1 {
+			put(0)
+		} else {
+			k.If(ptx.Eq(k, i, scalar.U32(n-1)), func() { put(n - 1) })
+		}
+		k.WarpSync(ptx.FullWarp())
+		if below {
+			x.rows(rows, ptx.Mad(k, i, scalar.U32(rows), top), left, ptx.Cast[float32](from))
+		} else {
+			x.rows(rows, top, ptx.Mad(k, i, scalar.U32(32), left), ptx.Cast[float32](from))
+		}
+	})
+}
+
+// rows writes four neighbours in every fourth of so many rows, from (row, col) on.
+func (x *RowWriter) rows(rows int, row, col ptx.Reg[uint32], from ptx.Ptr[ptx.Shared, float32]) {
+	k, zero := x.K, ptx.Imm(float32(0))
+	inside := func(i int) ptx.Reg[bool] { return ptx.Lt(k, ptx.Add(k, col, scalar.U32(i)), x.N) }
+	var bias [4]*ptx.Var[float32]
+	for i := range bias {
+		bias[i] = ptx.VarOf(k, ptx.LoadIf(k, ptx.And(k, x.ofColumns, inside(i)), ptx.At(k, x.Bias, col).At(i), zero))
+	}
+	at := ptx.PtrVarOf(k, from)
+	ptx.For(k, row, ptx.Add(k, row, scalar.U32(rows)), scalar.U32(4), func(row ptx.Reg[uint32]) {
+		v := ptx.Load4(k, at.Get())
+		at.Set(at.Get().Bytes(4 * MMAScratchRow))
+		there := ptx.Lt(k, row, x.M)
+		ofRow := ptx.LoadIf(k, ptx.And(k, x.ofRows, there), ptx.At(k, x.Bias, row), zero)
+		y := make([]ptx.Reg[float32], 4)
+		for i := range y {
+			y[i] = ptx.Add(k, ptx.Add(k, v[i], bias[i].Get()), ofRow)
+		}
+		y = scalar.Activate(k, x.act, y)
+		if x.After != nil {
+			y = x.Finish(row, col, inside, y)
+		}
+		element := ptx.Add(k, x.product, ptx.Add(k, ptx.MulWideU32(k, row, x.N), ptx.Convert[uint64](k, col)))
+		k.If(there, func() { x.Four(element, inside, y) })
+	}, ptx.NoUnroll())
+}
+
+// Finish is what becomes of four neighbours of a tile that is whole.
+func (x *RowWriter) Finish(row, col ptx.Reg[uint32], inside func(i int) ptx.Reg[bool], y []ptx.Reg[float32]) []ptx.Reg[float32] {
+	k, v := x.K, scalar.VariablesOf(x.K, y)
+	k.If(ptx.And(k, x.whole, ptx.Lt(k, row, x.M)), func() {
+		v.Set(x.After.Apply(v.Get(), func(i int) Site { return Site{Z: x.z, Row: row, Col: ptx.Add(k, col, scalar.U32(i))} }, inside, x.vector))
+	})
+	return v.Get()
+}
+
+// Four writes neighbours, those that are inside.
+func (x *RowWriter) Four(element ptx.Reg[uint64], inside func(i int) ptx.Reg[bool], y []ptx.Reg[float32]) {
+	k := x.K
+	k.If(ptx.Or(k, x.toF16, x.toBF16), func() {
+		to := ptx.Cast[uint16](ptx.AtByte(k, x.to, ptx.Shl(k, element, scalar.U32(1))))
+		pair := func(i int) ptx.Reg[uint32] {
+			f := ptx.Bitcast[uint32](k, ptx.ConvertPair[ptx.F16x2](k, y[i], y[i+1]))
+			b := ptx.Bitcast[uint32](k, ptx.ConvertPair[ptx.BF16x2](k, y[i], y[i+1]))
+			return ptx.Select(k, x.toF16, f, b)
+		}
+		pairs := [2]ptx.Reg[uint32]{pair(0), pair(2)}
+		k.If(x.vector, func() {
+			k.When(inside(0), func() { ptx.Store2(k, ptx.Cast[uint32](to), pairs) })
+		}, func() {
+			for i := range 4 {
+				lo, hi := ptx.Unpack32(k, pairs[i/2])
+				ptx.StoreIf(k, inside(i), to.At(i), [2]ptx.Reg[uint16]{lo, hi}[i%2])
+			}
+		})
+	}, func() {
+		to := ptx.Cast[float32](ptx.AtByte(k, x.to, ptx.Shl(k, element, scalar.U32(2))))
+		k.If(x.vector, func() {
+			k.When(inside(0), func() { ptx.Store4(k, to, [4]ptx.Reg[float32](y)) })
+		}, func() {
+			for i := range 4 {
+				ptx.StoreIf(k, inside(i), to.At(i), y[i])
+			}
+		})
+	})
+}

@@ -1,0 +1,341 @@
+package tiling
+
+import (
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Product is a gemm under construction.
+type Product struct {
+	Shape
+	K         *ptx.Kernel
+	M, N      ptx.Reg[uint32]
+	flags     ptx.Reg[uint32]
+	act       ptx.Reg[uint32]
+	Top, Left ptx.Reg[uint32] // of the block's tile
+	ty, tx    ptx.Reg[uint32] // of the thread
+	place     ptx.Reg[uint32] // of the block's result among those of all splits and products
+	Split, Z  ptx.Reg[uint32] // number of the split and of the product
+	First     ptx.Reg[uint32] // where the depth of this split begins
+	Depth     ptx.Reg[int32]  // of this split
+	A, B      TileSource
+	Bias      ptx.Ptr[ptx.Global, float32]
+	Sums      []*ptx.Var[float32]
+	// places is where the element of row and column lies, and the i-th behind it in the row.
+	Places func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32]
+	// mend, if there is one, corrects results that are NaN.
+	Mend func(row, col ptx.Reg[uint32]) ptx.Reg[float32]
+	// after is what stands behind the product, if anything; at is where a result is for it, if not in row and column of product z.
+	After *Epilogue
+	At    func(row, col ptx.Reg[uint32]) Site
+}
+
+// TileSource brings an operand's tiles to shared memory, see side.
+type TileSource interface {
+	Load(left ptx.Reg[int32])
+	Store(stage ptx.Reg[uint32])
+	Fragments(stage, first ptx.Reg[uint32]) func(d int) []ptx.Reg[float32]
+}
+
+// ProductOf finds the block's place, by those of the arguments that gemm and its kin have in common.
+func ProductOf(k *ptx.Kernel, t Shape, sizes ptx.Array[uint32]) *Product {
+	p := &Product{Shape: t, K: k}
+	p.M, p.N, p.flags, p.act = sizes.At(k, gemmM), sizes.At(k, gemmN), sizes.At(k, gemmFlags), sizes.At(k, gemmAct)
+
+	place, in := scalar.DivisorAt(k, sizes, gemmTiles).Split(k, k.Ctaid(ptx.X))
+	split, z := scalar.DivisorAt(k, sizes, gemmBatch).Split(k, place)
+	row, col := scalar.DivisorAt(k, sizes, gemmAcross).Split(k, in)
+	p.place, p.Split, p.Z = place, split, z
+	p.Top, p.Left = ptx.Mul(k, row, scalar.U32(t.M)), ptx.Mul(k, col, scalar.U32(t.N))
+	p.First = ptx.Mul(k, split, sizes.At(k, gemmDepth))
+	p.Depth = ptx.Bitcast[int32](k, ptx.Min(k, ptx.Sub(k, sizes.At(k, gemmK), p.First), sizes.At(k, gemmDepth)))
+
+	p.At = func(row, col ptx.Reg[uint32]) Site { return Site{Z: z, Row: row, Col: col} }
+
+	tid := k.Tid(ptx.X)
+	lane, warp := ptx.And(k, tid, scalar.U32(31)), ptx.Shr(k, tid, scalar.U32(5))
+	p.ty = ptx.Mad(k, ptx.And(k, warp, scalar.U32(3)), scalar.U32(4), ptx.Shr(k, lane, scalar.U32(3)))
+	p.tx = ptx.Mad(k, ptx.Shr(k, warp, scalar.U32(2)), scalar.U32(8), ptx.And(k, lane, scalar.U32(7)))
+	for range t.M / 16 * (t.N / 16) {
+		p.Sums = append(p.Sums, ptx.NewVar[float32](k))
+	}
+	return p
+}
+
+func (p *Product) Has(flag uint32) ptx.Reg[bool] { return scalar.HasFlag(p.K, p.flags, flag) }
+
+// build: while the tiles of one stage are multiplied, the next ones are on their way from memory to registers; then they go to
+// the other stage, which was last read before the barrier.
+func (p *Product) Build() {
+	k := p.K
+	left := ptx.VarOf(k, p.Depth)
+	stage := ptx.VarOf(k, scalar.U32(0))
+	p.A.Load(left.Get())
+	p.B.Load(left.Get())
+	p.A.Store(stage.Get())
+	p.B.Store(stage.Get())
+	k.Barrier()
+	k.Loop(func() {
+		for _, s := range p.Sums {
+			s.Set(ptx.Imm(float32(0)))
+		}
+		stop := ptx.Max(k, ptx.Sub(k, left.Get(), ptx.Imm(int32(LongestChain))), ptx.Imm(int32(0)))
+		k.While(func() ptx.Reg[bool] { return ptx.Gt(k, left.Get(), stop) }, func() {
+			left.Set(ptx.Sub(k, left.Get(), ptx.Imm(int32(p.Shape.K))))
+			p.A.Load(left.Get())
+			p.B.Load(left.Get())
+			p.multiply(stage.Get())
+			stage.Set(ptx.Xor(k, stage.Get(), scalar.U32(1)))
+			p.A.Store(stage.Get())
+			p.B.Store(stage.Get())
+			k.Barrier()
+		})
+		last := ptx.Le(k, left.Get(), ptx.Imm(int32(0)))
+		k.If(last, p.AddBias)
+		p.Flush(ptx.Lt(k, left.Get(), ptx.Sub(k, p.Depth, ptx.Imm(int32(LongestChain)))))
+		k.BreakIf(last)
+	})
+	if p.Mend != nil {
+		p.mendAll()
+	}
+	p.Finish()
+}
+
+// multiply adds the products of a stage.
+func (p *Product) multiply(stage ptx.Reg[uint32]) {
+	p.Add(p.A.Fragments(stage, p.FirstRow()), p.B.Fragments(stage, p.FirstColumn()))
+}
+
+// FirstRow and firstColumn are the thread's, in the tile.
+func (p *Product) FirstRow() ptx.Reg[uint32]    { return ptx.Mul(p.K, p.ty, scalar.U32(4)) }
+func (p *Product) FirstColumn() ptx.Reg[uint32] { return ptx.Mul(p.K, p.tx, scalar.U32(4)) }
+
+// Add adds the products of the fragments at each depth of a tile.
+func (p *Product) Add(a, b func(d int) []ptx.Reg[float32]) {
+	for i := range p.Shape.K {
+		av, bv := a(i), b(i)
+		for r := range av {
+			for c := range bv {
+				s := p.Sums[r*len(bv)+c]
+				s.Set(ptx.Fma(p.K, av[r], bv[c], s.Get()))
+			}
+		}
+	}
+}
+
+// row and column of the thread's i-th row and first of its j-th four columns.
+func (p *Product) row(i int) ptx.Reg[uint32] {
+	return ptx.Add(p.K, ptx.Mad(p.K, p.ty, scalar.U32(4), p.Top), scalar.U32(i/4*64+i%4))
+}
+
+func (p *Product) column(j int) ptx.Reg[uint32] {
+	return ptx.Add(p.K, ptx.Mad(p.K, p.tx, scalar.U32(4), p.Left), scalar.U32(j*64))
+}
+
+// AddBias adds it to the sums.
+func (p *Product) AddBias() {
+	k, zero, cols := p.K, ptx.Imm(float32(0)), p.Shape.N/16
+	k.If(p.Has(BiasOfColumns), func() {
+		for c := range cols {
+			at := ptx.Add(k, p.column(c/4), scalar.U32(c%4))
+			b := ptx.LoadIf(k, ptx.Lt(k, at, p.N), ptx.At(k, p.Bias, at), zero)
+			for i := c; i < len(p.Sums); i += cols {
+				p.Sums[i].Set(ptx.Add(k, p.Sums[i].Get(), b))
+			}
+		}
+	})
+	k.If(p.Has(BiasOfRows), func() {
+		for r := range p.Shape.M / 16 {
+			at := p.row(r)
+			b := ptx.LoadIf(k, ptx.Lt(k, at, p.M), ptx.At(k, p.Bias, at), zero)
+			for _, s := range p.Sums[r*cols : (r+1)*cols] {
+				s.Set(ptx.Add(k, s.Get(), b))
+			}
+		}
+	})
+}
+
+// Flush writes the sums to c, added to what is there if more.
+func (p *Product) Flush(more ptx.Reg[bool]) {
+	k, cols := p.K, p.Shape.N/16
+	for r := range p.Shape.M / 16 {
+		row := p.row(r)
+		k.If(ptx.Lt(k, row, p.M), func() {
+			for j := range cols / 4 {
+				q := p.strip(row, p.column(j))
+				sums := p.Sums[r*cols+4*j:][:4]
+				k.If(more, func() {
+					before := q.Load()
+					for i, s := range sums {
+						s.Set(ptx.Add(k, s.Get(), before[i]))
+					}
+				})
+				q.store([]ptx.Reg[float32]{sums[0].Get(), sums[1].Get(), sums[2].Get(), sums[3].Get()})
+			}
+		})
+	}
+}
+
+// own goes over what the thread itself has written, in strips of four: that is still near, and the code is there once.
+func (p *Product) own(f func(row, col ptx.Reg[uint32])) {
+	k := p.K
+	ptx.For(k, scalar.U32(0), scalar.U32(p.Shape.M/16*p.Shape.N/64), scalar.U32(1), func(i ptx.Reg[uint32]) {
+		r, j := ptx.Div(k, i, scalar.U32(p.Shape.N/64)), ptx.Rem(k, i, scalar.U32(p.Shape.N/64))
+		row := ptx.Add(k, ptx.Mad(k, ptx.Shr(k, r, scalar.U32(2)), scalar.U32(64), ptx.And(k, r, scalar.U32(3))), p.row(0))
+		col := ptx.Mad(k, j, scalar.U32(64), p.column(0))
+		k.If(ptx.Lt(k, row, p.M), func() { f(row, col) })
+	}, ptx.NoUnroll())
+}
+
+// Finish changes what has been written, if there is anything to change.
+func (p *Product) Finish() {
+	k, e := p.K, p.After
+	change := func() {
+		p.own(func(row, col ptx.Reg[uint32]) {
+			q := p.strip(row, col)
+			x := scalar.Activate(k, p.act, q.Load())
+			if e != nil {
+				x = e.Apply(x, func(i int) Site { return p.At(row, ptx.Add(k, col, scalar.U32(i))) }, q.inside, q.vector)
+			}
+			q.store(x)
+		})
+	}
+	if e != nil {
+		change()
+	} else {
+		k.If(ptx.Ne(k, p.act, scalar.U32(0)), change)
+	}
+}
+
+// mendAll looks for results that are NaN, which hardly any thread has.
+func (p *Product) mendAll() {
+	k := p.K
+	some := ptx.Ne(k, p.Sums[0].Get(), p.Sums[0].Get())
+	for _, s := range p.Sums[1:] {
+		some = ptx.Or(k, some, ptx.Ne(k, s.Get(), s.Get()))
+	}
+	k.If(ptx.And(k, some, p.Has(Padded)), func() {
+		p.own(func(row, col ptx.Reg[uint32]) {
+			ptx.For(k, col, ptx.Min(k, p.N, ptx.Add(k, col, scalar.U32(4))), scalar.U32(1), func(col ptx.Reg[uint32]) {
+				at := p.Places(row, col)(0)
+				x := ptx.Load(k, at)
+				k.If(ptx.Ne(k, x, x), func() { ptx.Store(k, at, p.Mend(row, col)) })
+			}, ptx.NoUnroll())
+		})
+	})
+}
+
+// strip is four neighbours in a row of the result, of which some may lie outside.
+type strip struct {
+	k      *ptx.Kernel
+	at     func(i int) ptx.Ptr[ptx.Global, float32]
+	inside func(i int) ptx.Reg[bool]
+	vector ptx.Reg[bool]
+}
+
+func (p *Product) strip(row, col ptx.Reg[uint32]) strip {
+	return strip{k: p.K, vector: p.Has(VectorC),
+		at:     p.Places(row, col),
+		inside: func(i int) ptx.Reg[bool] { return ptx.Lt(p.K, ptx.Add(p.K, col, scalar.U32(i)), p.N) }}
+}
+
+func (q strip) Load() []ptx.Reg[float32] {
+	k := q.k
+	var v [4]*ptx.Var[float32]
+	for i := range v {
+		v[i] = ptx.VarOf(k, ptx.Imm(float32(0)))
+	}
+	loadStrip(k, q.vector, q.at, q.inside, v)
+	return []ptx.Reg[float32]{v[0].Get(), v[1].Get(), v[2].Get(), v[3].Get()}
+}
+
+// loadStrip sets those of v that are inside: at once, all or none of them, if vector.
+func loadStrip(k *ptx.Kernel, vector ptx.Reg[bool], at func(i int) ptx.Ptr[ptx.Global, float32],
+	inside func(i int) ptx.Reg[bool],
+	v [4]*ptx.Var[float32], opts ...ptx.MemOption) {
+	// Only what has to be is predicated: a register that is set under a predicate is live from the beginning.
+	k.If(vector, func() {
+		first := at(0)
+		k.When(inside(0), func() {
+			for i, x := range ptx.Load4(k, first, opts...) {
+				v[i].Set(x)
+			}
+		})
+	}, func() {
+		for i := range v {
+			element := at(i)
+			k.When(inside(i), func() { v[i].Set(ptx.Load(k, element, opts...)) })
+		}
+	})
+}
+
+func (q strip) store(v []ptx.Reg[float32]) {
+	k := q.k
+	k.If(q.vector, func() {
+		first := q.at(0)
+		k.When(q.inside(0), func() { ptx.Store4(k, first, [4]ptx.Reg[float32](v)) })
+	}, func() {
+		for i := range v {
+			ptx.StoreIf(k, q.inside(i), q.at(i), v[i])
+		}
+	})
+}
+
+// GemmThreads of a block, 16 × 16 over a tile of the result. A warp is 4 × 8 of them: what it reads of a row of either
+// operand's tile is then at most 128 bytes, all banks once.
+const GemmThreads = 256
+
+// LongestChain is how many products are added up one after the other before the sum goes to another one: the error of a sum
+// grows with the length of its chain.
+const LongestChain = 2048
+
+// Shape is how products are cut up: a block computes m × n of the result, k of the depth at a time. A thread has m/16 × n/16 of
+// that, in squares of 4 × 4 that are 64 apart.
+type Shape struct{ M, N, K int }
+
+// Flags of gemm.
+const (
+	AlongA  = 1 << iota // neighbours in memory are neighbours in depth, so that a is [m, k]; otherwise it is [k, m]
+	AlongB              // likewise: b is [n, k]
+	VectorA             // rows begin at multiples of 16 bytes
+	VectorB
+	VectorC
+	BiasOfColumns // bias has n elements
+	BiasOfRows    // bias has m elements
+	Padded        // zeros of b may stand for what is not there
+)
+
+// Arguments in the array sizes of gemm.
+const (
+	gemmM = iota
+	gemmN
+	gemmK
+	gemmDepth // of one split: a multiple of every tile's k
+	GemmLDA   // elements from row to row of a, as it lies in memory
+	GemmLDB
+	gemmFlags
+	gemmAct
+	gemmAcross                                    // tiles in a row of them: a divisor
+	gemmTiles  = gemmAcross + scalar.DivisorWords // of one product
+	gemmBatch  = gemmTiles + scalar.DivisorWords  // products
+	GemmWords  = gemmBatch + scalar.DivisorWords  //
+	GemmParams = "u32 sizes[] (m, n, k, depth of a split, row lengths of a and b in memory, flags, activation; as divisors " +
+		"tiles across, tiles of a product, products), u64 strides of a and b from product to product, f32* a, f32* b, f32* " +
+		"bias, f32* c"
+)
+
+// PlacesIn is where the elements of the block's product lie in c.
+func (p *Product) PlacesIn(c ptx.Ptr[ptx.Global, float32]) func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32] {
+	k := p.K
+	return func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32] {
+		rows := ptx.Add(k, ptx.MulWideU32(k, p.place, p.M), ptx.Convert[uint64](k, row))
+		return ptx.At(k, ptx.At(k, c, ptx.Mul(k, rows, ptx.Convert[uint64](k, p.N))), col).At
+	}
+}
+
+// Tiled is a kernel of that kind.
+type Tiled struct {
+	Shape
+	*kit.Kernel
+}

@@ -1,0 +1,56 @@
+package ptxkernels
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+)
+
+// ofHalves is a product a lowering of which is to be chosen.
+func ofHalves(t *testing.T, caps kit.Caps, batch, m, k, n int) (names []string, first kit.Lowering) {
+	s := &program.Step{Entry: catalogue.MatMul, Attr: program.Attr{Options: compute.MatMulOptions{}}}
+	in := []program.Type{{DType: compute.Float16, Shape: []int{batch, m, k}}, {DType: compute.Float16, Shape: []int{batch, k, n}}}
+	out, err := catalogue.MatMul.Check(in, s.Attr)
+	require.NoError(t, err)
+	first, err = Lower(s, in, out, &caps, func(_, _ string, c []string) int {
+		names = c
+		return 0
+	})
+	require.NoError(t, err)
+	return names, first
+}
+
+// The first candidate is the one that takes least time by the model, whose figures for these shapes are as they should be.
+func TestCutsChosen(t *testing.T) {
+	old, new := kit.DefaultCaps, kit.DefaultCaps
+	old.Target.SM, old.Target.Suffix = 80, ""
+	for _, c := range []struct {
+		caps           kit.Caps
+		batch, m, k, n int
+		want           string
+		kernels        int
+	}{
+		// 272 tiles on 264 places: a second wave for eight of them, or 66 units each.
+		{old, 1, 17 * 128, 4096, 16 * 128, "mma_128x128/streamk", 2},
+		{old, 1, 16 * 128, 4096, 16 * 128, "mma_128x128", 1},         // one wave, nearly full
+		{old, 1, 17 * 128, 512, 16 * 128, "mma_128x128", 1},          // the second wave is as short as adding up
+		{old, 1, 64, 8192, 64, "mma_64x64/splitk", 2},                // one tile: parts are equal anyway
+		{old, 1, 40 * 128, 2048, 20 * 128, "mma_128x128/streamk", 2}, // 800 tiles are 3.03 waves
+		{old, 8, 17 * 64, 2048, 9 * 128, "mma_128x128/streamk", 2},   // 648 tiles of a batch are 2.45 waves
+		{new, 1, 12 * 128, 4096, 12 * 256, "wgmma_128x256/streamk", 2},
+		{new, 1, 11 * 128, 4096, 12 * 256, "wgmma_128x256", 1},        // 132 tiles, a block each
+		{new, 1, 5 * 128, 16384, 4 * 256, "wgmma_128x256/streamk", 2}, // 20 tiles: split-K has waves of its own
+		{old, 1, 16, 256, 16, "mma_64x64", 1},
+	} {
+		t.Run(fmt.Sprintf("%d*%dx%dx%d", c.batch, c.m, c.k, c.n), func(t *testing.T) {
+			names, l := ofHalves(t, c.caps, c.batch, c.m, c.k, c.n)
+			require.Equal(t, c.want, names[0], "of %v", names)
+			require.Len(t, l.Actions, c.kernels)
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package move
+
+import (
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// What puts rows by index uses integer atomics only, whose outcome does not depend on their order. Words about updates count them
+// from 1; 0 means none.
+
+func EmbeddingBackward(s *kit.Step) error {
+	s.Fill(kit.Out, 0, s.Result.Len())
+	return ScatterAdd(s)
+}
+
+// Scatter puts the last update of each row of the result there.
+func Scatter(s *kit.Step) error {
+	d := catalogue.GatherRows(s.Operands[0].Shape, s.Operands[1].Shape)
+	if d.Count == 0 {
+		return nil
+	}
+	last := s.NewScratch(4 * d.Rows)
+	s.Fill(last, 0, d.Rows)
+	s.Launch(scatterLast, moveGrid(d.Count), d.Count, d.Rows, kit.In(1), last)
+	kernel, unit := scatterRows, 1
+	if d.Inner%4 == 0 {
+		kernel, unit = scatterRows4, 4
+	}
+	total := d.Count * d.Inner / unit
+	s.Launch(kernel, moveGrid(total), total, d.Rows, scalar.DivisorOf(d.Inner/unit), kit.In(1), last, kit.In(2), kit.Out)
+	return nil
+}
+
+var scatterLast = kit.Register(kit.Kernel{Family: "scatter", Name: "scatter_last", Block: [3]int{moveThreads, 1, 1},
+	Doc: "last[row] = the last update whose index is the row. Parameters: u32 count (of updates), u32 rows, u32* indices, " +
+		"u32* last (0 before).",
+	Build: func(k *ptx.Kernel) {
+		count, rows := ptx.Param[uint32](k, "count"), ptx.Param[uint32](k, "rows")
+		indices, last := ptx.PointerParam[uint32](k, "indices"), ptx.PointerParam[uint32](k, "last")
+		index, inside := unitsOf(k, count)
+		var row [moveUnits]ptx.Reg[uint32]
+		for j, i := range index {
+			row[j] = ptx.LoadIf(k, inside[j], ptx.At(k, indices, i), rows)
+		}
+		for j, i := range index {
+			k.If(ptx.Lt(k, row[j], rows), func() {
+				ptx.Reduce(k, ptx.OpMax, ptx.At(k, last, row[j]), ptx.Add(k, i, scalar.U32(1)))
+			})
+		}
+	}})
+
+var scatterRows, scatterRows4 = scatterRowsKernel("scatter_rows", 1), scatterRowsKernel("scatter_rows_4", 4)
+
+func scatterRowsKernel(name string, unit int) *kit.Kernel {
+	return kit.Register(kit.Kernel{Family: "scatter", Name: name, Block: [3]int{moveThreads, 1, 1},
+		Doc: "y[indices[j]] = x[j], rows of units of words, where last says that j is the last one. Parameters: u32 total (units " +
+			"of x), u32 rows (of y), u32 width[] (units of a row, as a divisor), u32* indices, u32* last, u32* x, u32* y.",
+		Build: func(k *ptx.Kernel) {
+			total, rows := ptx.Param[uint32](k, "total"), ptx.Param[uint32](k, "rows")
+			width := scalar.DivisorAt(k, ptx.ParamArray[uint32](k, "width", scalar.DivisorWords), 0)
+			indices, last := ptx.PointerParam[uint32](k, "indices"), ptx.PointerParam[uint32](k, "last")
+			x := ptx.PointerParam[uint32](k, "x", ptx.Align(4*unit))
+			y := ptx.PointerParam[uint32](k, "y", ptx.Align(4*unit))
+			index, inside := unitsOf(k, total)
+			var row, at [moveUnits]ptx.Reg[uint32]
+			var mine [moveUnits]ptx.Reg[bool]
+			for j, i := range index {
+				update, col := width.Split(k, i)
+				row[j] = ptx.LoadIf(k, inside[j], ptx.At(k, indices, update), rows)
+				winner := ptx.LoadIf(k, ptx.Lt(k, row[j], rows), ptx.At(k, last, row[j]), scalar.U32(0))
+				mine[j] = ptx.Eq(k, winner, ptx.Add(k, update, scalar.U32(1)))
+				at[j] = ptx.Mad(k, row[j], width.D, col)
+			}
+			var words [moveUnits][]ptx.Reg[uint32]
+			for j, i := range index {
+				words[j] = loadUnit(k, unit, mine[j], unitAt(k, x, unit, i), scalar.U32(0))
+			}
+			for j := range index {
+				storeUnit(k, mine[j], unitAt(k, y, unit, at[j]), words[j])
+			}
+		}})
+}

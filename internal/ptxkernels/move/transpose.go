@@ -1,0 +1,105 @@
+package move
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// A tile has 2^tileLog words: as many rows and columns as the shape asks for, both powers of two, from 2 to half the tile.
+const (
+	tileLog   = 11
+	tileSteps = 1 << tileLog / moveThreads // words of each thread
+)
+
+// exchanged returns the axis along which x is contiguous, if that is not the last, along which y is: then a box is best moved
+// by tiles, as soon as it fills some. It returns -1 for other boxes.
+func (b box) exchanged() int {
+	last := len(b.shape) - 1
+	if last < 1 || b.to[last] != 1 {
+		return -1
+	}
+	p := slices.Index(b.from[:last], 1)
+	if p < 0 || b.shape[p] < 1<<tileLog/2/b.shape[last] {
+		return -1
+	}
+	return p
+}
+
+// tileRows is the logarithm of a tile's rows for matrices of these sizes.
+func tileRows(rows, cols int) int {
+	const square = tileLog / 2
+	log := func(n int) int { return max(1, bits.Len(uint(n-1))) } // of the least power of two from n on
+	if r := log(rows); r < square {
+		return r
+	}
+	if c := log(cols); c < square {
+		return tileLog - c
+	}
+	return square
+}
+
+// transposed moves a box whose axis p is contiguous in x, and the last one in y.
+func transposed(s *kit.Step, b box, p int) {
+	last := len(b.shape) - 1
+	rows, cols := b.shape[p], b.shape[last]
+	log := tileRows(rows, cols)
+	down, across := kit.CeilDiv(rows, 1<<log), kit.CeilDiv(cols, 1<<(tileLog-log))
+	others := func(s []int) []int { return slices.Delete(slices.Clone(s[:last]), p, p+1) }
+	shape := others(b.shape)
+	inner, outer, axes := boxArgs(program.MaxRank-2, shape, others(b.from), others(b.to))
+	s.Launch(transposeKernel, [3]int{program.Len(shape) * down * across, 1, 1}, rows, cols, uint32(b.from[last]), uint32(b.to[p]), log,
+		append(scalar.DivisorOf(down), scalar.DivisorOf(across)...), inner, outer, axes, b.operand.Plus(4*b.x0), kit.Out.Plus(4*b.y0))
+}
+
+var transposeKernel = kit.Register(kit.Kernel{Family: "move", Name: "transpose", Block: [3]int{moveThreads, 1, 1}, Build: buildTranspose,
+	Doc: "y[row·y_row + col] = x[col·x_col + row] for matrices that are the elements of a box. One block for each tile. " +
+		"Parameters: u32 rows, u32 cols, s32 x_col, s32 y_row (strides, in words), u32 log (of the rows of a tile), u32 tiles[] " +
+		"(of a matrix: down, then across, as divisors), the axes of the box (see boxParams), u32* x, u32* y."})
+
+func buildTranspose(k *ptx.Kernel) {
+	rows, cols := ptx.Param[uint32](k, "rows"), ptx.Param[uint32](k, "cols")
+	xCol, yRow := ptx.Param[uint32](k, "x_col"), ptx.Param[uint32](k, "y_row")
+	log := ptx.Param[uint32](k, "log")
+	tiles := ptx.ParamArray[uint32](k, "tiles", 2*scalar.DivisorWords)
+	axes := boxParamsOf(k, program.MaxRank-2)
+	x, y := ptx.PointerParam[uint32](k, "x"), ptx.PointerParam[uint32](k, "y")
+	// Each column of a matrix is a row of the tile, with a word left free behind it, so that neither side meets one bank twice.
+	tile := ptx.SharedArray[uint32](k, "tile", 1<<tileLog+1<<(tileLog-1))
+
+	one := ptx.Imm(uint32(1))
+	across := ptx.Sub(k, ptx.Imm(uint32(tileLog)), log)
+	rest, col := scalar.DivisorAt(k, tiles, scalar.DivisorWords).Split(k, k.Ctaid(ptx.X))
+	matrix, row := scalar.DivisorAt(k, tiles, 0).Split(k, rest)
+	left, top := ptx.Shl(k, col, across), ptx.Shl(k, row, log)
+	xs, ys := axes.places(k, []ptx.Reg[uint32]{matrix})
+	pitch := ptx.Add(k, ptx.Shl(k, one, log), one)
+
+	// each gives f the places of the thread's words in a tile that is walked in rows of 2^width words.
+	each := func(width ptx.Reg[uint32], f func(j int, major, minor ptx.Reg[uint32])) {
+		mask := ptx.Sub(k, ptx.Shl(k, one, width), one)
+		for j := range tileSteps {
+			i := ptx.Add(k, k.Tid(ptx.X), ptx.Imm(uint32(j*moveThreads)))
+			f(j, ptx.Shr(k, i, width), ptx.And(k, i, mask))
+		}
+	}
+	inside := func(r, c ptx.Reg[uint32]) ptx.Reg[bool] { return ptx.And(k, ptx.Lt(k, r, rows), ptx.Lt(k, c, cols)) }
+	var words [tileSteps]ptx.Reg[uint32]
+	each(log, func(j int, c, r ptx.Reg[uint32]) {
+		c, r = ptx.Add(k, left, c), ptx.Add(k, top, r)
+		at := ptx.Mad(k, c, xCol, ptx.Add(k, xs[0], r))
+		words[j] = ptx.LoadIf(k, inside(r, c), unitAt(k, x, 1, at), ptx.Imm(uint32(0)))
+	})
+	each(log, func(j int, c, r ptx.Reg[uint32]) { ptx.Store(k, ptx.At(k, tile, ptx.Mad(k, c, pitch, r)), words[j]) })
+	k.Barrier()
+	each(across, func(_ int, r, c ptx.Reg[uint32]) {
+		word := ptx.Load(k, ptx.At(k, tile, ptx.Mad(k, c, pitch, r)))
+		c, r = ptx.Add(k, left, c), ptx.Add(k, top, r)
+		at := ptx.Mad(k, r, yRow, ptx.Add(k, ys[0], c))
+		ptx.StoreIf(k, inside(r, c), unitAt(k, y, 1, at), word)
+	})
+}

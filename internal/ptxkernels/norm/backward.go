@@ -1,0 +1,196 @@
+package norm
+
+import (
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// rmsNormBackward has the sums of squares and of products with g.
+func rmsNormBackward(t threadgroup.Group) statistic {
+	k, c := t.K, scalar.Math{K: t.K}
+	eps := ptx.Param[float32](k, "eps")
+	return statistic{
+		empty: []float32{0, 0},
+		take: func(x, g []scalar.Float, _ rowTile) []scalar.Float {
+			squares, products := make([]scalar.Float, len(x)), make([]scalar.Float, len(x))
+			for i, v := range x {
+				squares[i], products[i] = c.Mul(v, v), c.Mul(v, g[i])
+			}
+			return []scalar.Float{scalar.SumOf(c, squares), scalar.SumOf(c, products)}
+		},
+		merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{c.Add(a[0], b[0]), c.Add(a[1], b[1])} },
+		coefficients: func(acc []scalar.Float) []scalar.Float {
+			each := c.Inverse(ptx.Convert[float32](k, t.Cols))
+			r := ptx.Rsqrt(k, c.Fma(acc[0], each, eps))
+			return []scalar.Float{scalar.Num(0), r, c.Mul(c.Mul(c.Mul(r, r), c.Mul(r, each)), acc[1])}
+		},
+		apply: func(x scalar.Float, of, g []scalar.Float) scalar.Float {
+			return c.Fma(g[0], of[1], c.Neg(c.Mul(x, of[2])))
+		},
+	}
+}
+
+// layerNormBackward has what [layerNorm] has, then the mean of g and the sum of the products of the deviations of x and g.
+func layerNormBackward(t threadgroup.Group) statistic {
+	k, c := t.K, scalar.Math{K: t.K}
+	s := layerNorm(t)
+	take, merge, coefficients := s.take, s.merge, s.coefficients
+	return statistic{
+		empty: []float32{0, 0, 0, 0, 0},
+		take: func(x, g []scalar.Float, l rowTile) []scalar.Float {
+			of := take(x, nil, l)
+			each := c.Inverse(ptx.Max(k, of[0], scalar.Num(1)))
+			mean := c.Mul(scalar.SumOf(c, g), each)
+			products, deviations := make([]scalar.Float, len(x)), make([]scalar.Float, len(x))
+			for i := range x {
+				deviations[i] = c.Where(l.Has(i), ptx.Sub(k, g[i], mean), scalar.Num(0))
+				products[i] = c.Mul(c.Where(l.Has(i), ptx.Sub(k, x[i], of[1]), scalar.Num(0)), deviations[i])
+			}
+			rest := c.Mul(scalar.SumOf(c, deviations), each) // the deviations of x sum up to nothing, so that it does not show in the products
+			return append(of, c.Add(mean, rest), scalar.SumOf(c, products))
+		},
+		merge: func(a, b []scalar.Float) []scalar.Float {
+			n := c.Add(a[0], b[0])
+			w := c.Where(ptx.Eq(k, a[0], scalar.Num(0)), scalar.Num(1), c.Mul(b[0], c.Inverse(n)))
+			dx, dg := ptx.Sub(k, b[1], a[1]), ptx.Sub(k, b[3], a[3])
+			return append(merge(a[:3], b[:3]), c.Fma(dg, w, a[3]), c.Fma(c.Mul(dx, dg), c.Mul(a[0], w), c.Add(a[4], b[4])))
+		},
+		coefficients: func(acc []scalar.Float) []scalar.Float {
+			of := coefficients(acc[:3])
+			r := of[1]
+			return append(of, acc[3], c.Mul(c.Mul(c.Mul(r, r), c.Mul(r, c.Inverse(acc[0]))), acc[4]))
+		},
+		apply: func(x scalar.Float, of, g []scalar.Float) scalar.Float {
+			return c.Fma(ptx.Sub(k, g[0], of[2]), of[1], c.Neg(c.Mul(ptx.Sub(k, x, of[0]), of[3])))
+		},
+	}
+}
+
+// A block of the kernels norm_columns has columnsOfBlock columns, four of each lane, and its warps take rows in turn.
+const (
+	columnsOfBlock = 128
+	mostRowsOfPart = 4096
+)
+
+// normBackward is the gradient for x, then for the vectors: partial sums over some rows, and the sums of these.
+func normBackward(s *kit.Step) {
+	rows, cols := program.RowsCols(s.Operands[0].Shape)
+	vectors := len(s.Results) - 1
+	if rows == 0 {
+		for i := range vectors {
+			s.Fill(kit.OutAt(1+i), 0, cols)
+		}
+		return
+	}
+	norms := s.NewScratch(8 * rows)
+	dy := kit.In(len(s.Operands) - 1)
+	rowsStep(s, nil, []any{kit.In(0), dy, kit.In(1), kit.Out, norms})
+
+	blocks := kit.CeilDiv(cols, columnsOfBlock)
+	perPart := min(max(kit.CeilDiv(rows, kit.CeilDiv(4*s.Caps.Multiprocessors, blocks)), 4*threadgroup.Warps), mostRowsOfPart)
+	parts := kit.CeilDiv(rows, perPart)
+	sums := []any{kit.OutAt(1), kit.OutAt(vectors)}
+	if parts > 1 {
+		for i := range vectors {
+			sums[i] = s.NewScratch(4 * parts * cols)
+		}
+		sums[1] = sums[vectors-1]
+	}
+	sizes := append([]uint32{uint32(rows), uint32(cols), uint32(perPart), kit.FlagIf(1, cols%4 == 0)}, scalar.DivisorOf(blocks)...)
+	s.Launch(normColumns[vectors-1], [3]int{blocks * parts, 1, 1}, append([]any{sizes, kit.In(0), dy, norms}, sums[:vectors]...)...)
+	if parts > 1 {
+		for i := range vectors {
+			partial := sums[i].(kit.Buffer)
+			tiling.AddPartials(s, tiling.UniformSplit(parts, 1, 1, cols), 0, 0, nil, partial, partial, kit.OutAt(1+i))
+		}
+	}
+}
+
+// normColumns are the kernels for gamma alone and for gamma and beta.
+var normColumns = [2]*kit.Kernel{normColumnsKernel("norm_columns", 1), normColumnsKernel("norm_columns_beta", 2)}
+
+func normColumnsKernel(name string, vectors int) *kit.Kernel {
+	return kit.Register(kit.Kernel{Family: "rows", Name: name, Block: [3]int{threadgroup.Threads, 1, 1},
+		Doc: "dgamma = Σdy·(x − mean)·rstd and dbeta = Σdy, if it is there, over parts of the rows. Parameters: u32 sizes[] (rows, " +
+			"columns, rows of a part, whether columns come in fours, blocks of a part as a divisor), f32* x, f32* dy, f32* norms, " +
+			"f32* dgamma, f32* dbeta [parts][columns].",
+		Build: func(k *ptx.Kernel) {
+			c := scalar.Math{K: k}
+			sizes := ptx.ParamArray[uint32](k, "sizes", 4+scalar.DivisorWords)
+			x, dy := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "dy", ptx.Align(16))
+			norms := ptx.PointerParam[float32](k, "norms", ptx.Align(8))
+			sums := []ptx.Ptr[ptx.Global, float32]{ptx.PointerParam[float32](k, "dgamma")}
+			if vectors > 1 {
+				sums = append(sums, ptx.PointerParam[float32](k, "dbeta"))
+			}
+			rows, cols, perPart := sizes.At(k, 0), sizes.At(k, 1), sizes.At(k, 2)
+			vector := ptx.Ne(k, sizes.At(k, 3), scalar.U32(0))
+			part, block := scalar.DivisorAt(k, sizes, 4).Split(k, k.Ctaid(ptx.X))
+			lane, warp := ptx.And(k, k.Tid(ptx.X), scalar.U32(31)), ptx.Shr(k, k.Tid(ptx.X), scalar.U32(5))
+			base := ptx.Mul(k, block, scalar.U32(columnsOfBlock))
+			// Places in the block's columns of the lane's four: neighbours, or 32 apart.
+			at := ptx.Select(k, vector, ptx.Shl(k, lane, scalar.U32(2)), lane)
+			apart := ptx.Select(k, vector, scalar.U32(1), scalar.U32(32))
+			first := ptx.Add(k, base, at)
+			var inside [4]ptx.Reg[bool]
+			for j := range inside {
+				inside[j] = ptx.Lt(k, ptx.Add(k, first, ptx.Mul(k, apart, scalar.U32(j))), cols)
+			}
+			acc := make([][4]*ptx.Var[float32], vectors)
+			for i := range acc {
+				for j := range acc[i] {
+					acc[i][j] = ptx.VarOf(k, scalar.Num(0))
+				}
+			}
+			start := ptx.Mul(k, part, perPart)
+			end := ptx.Min(k, ptx.Add(k, start, perPart), rows)
+			add := func(row ptx.Reg[uint32], load func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float) {
+				n := ptx.Load2(k, ptx.AtByte(k, norms, ptx.MulWideU32(k, row, scalar.U32(8))))
+				from := ptx.MulWideU32(k, row, cols)
+				v, d := load(ptx.At(k, ptx.At(k, x, from), first)), load(ptx.At(k, ptx.At(k, dy, from), first))
+				for j := range v {
+					acc[0][j].Set(c.Fma(d[j], c.Mul(ptx.Sub(k, v[j], n[0]), n[1]), acc[0][j].Get()))
+					if vectors > 1 {
+						acc[1][j].Set(c.Add(acc[1][j].Get(), d[j]))
+					}
+				}
+			}
+			walk := func(load func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float) func() {
+				return func() {
+					ptx.For(k, ptx.Add(k, start, warp), end, scalar.U32(threadgroup.Warps), func(row ptx.Reg[uint32]) { add(row, load) }, ptx.UnrollBy(2))
+				}
+			}
+			k.If(vector, func() {
+				k.If(inside[0], walk(func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float { return ptx.Load4(k, p) }))
+			}, walk(func(p ptx.Ptr[ptx.Global, float32]) (v [4]scalar.Float) {
+				for j := range v {
+					v[j] = ptx.LoadIf(k, inside[j], p.At(32*j), scalar.Num(0))
+				}
+				return v
+			}))
+			// NaN and infinities of norms stand in columns beyond the end, too, where nobody looks.
+			shared := ptx.SharedArray[float32](k, "of_warps", vectors*threadgroup.Warps*columnsOfBlock)
+			mine := ptx.At(k, shared, ptx.Mad(k, warp, scalar.U32(columnsOfBlock), at))
+			for i := range acc {
+				for j := range acc[i] {
+					ptx.Store(k, ptx.At(k, mine.At(i*threadgroup.Warps*columnsOfBlock), ptx.Mul(k, apart, scalar.U32(j))), acc[i][j].Get())
+				}
+			}
+			k.Barrier()
+			column := ptx.And(k, k.Tid(ptx.X), scalar.U32(columnsOfBlock-1))
+			k.If(ptx.And(k, ptx.Lt(k, k.Tid(ptx.X), scalar.U32(columnsOfBlock)), ptx.Lt(k, ptx.Add(k, base, column), cols)), func() {
+				for i, to := range sums {
+					var parts []scalar.Float
+					for w := range threadgroup.Warps {
+						parts = append(parts, ptx.Load(k, ptx.At(k, shared, column).At((i*threadgroup.Warps+w)*columnsOfBlock)))
+					}
+					to = ptx.At(k, ptx.At(k, to, ptx.MulWideU32(k, part, cols)), ptx.Add(k, base, column))
+					ptx.Store(k, to, scalar.SumOf(c, parts))
+				}
+			})
+		}})
+}

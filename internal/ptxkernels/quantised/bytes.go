@@ -1,0 +1,229 @@
+package quantised
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Activations as bytes: rows of int8, and for each 32 of them two words, which are the scale and the sums of the first and of the
+// last 16, as int16. They are in arrays of their own, so that a lane reads 16 bytes of either at a time.
+
+// bytesSize and scalesSize are what so many values take, in bytes.
+func bytesSize(values int) int  { return values }
+func scalesSize(values int) int { return values / 4 }
+
+// Arguments in the array sizes of quant_bytes.
+const (
+	bytesCols   = iota
+	bytesNorm   // 0 or 1
+	bytesParts  // blocks of a row: a divisor
+	bytesInSize = bytesParts + scalar.DivisorWords
+)
+
+// bytesPart is how many values of a row a block of quant_bytes has.
+const bytesPart = 4 * threadgroup.Threads
+
+var quantBytes = kit.Register(kit.Kernel{Family: "quant", Name: "quant_bytes", Block: [3]int{threadgroup.Threads, 1, 1},
+	Doc: "x, or x/√(mean(x²) + eps)·gamma, rounded to bytes in blocks of 32, whose scale is max|x|/127; it is NaN where x is not finite. " +
+		"Parameters: u32 sizes[] (values of a row, whether there is a norm; as a divisor, blocks that share a row), f32 eps, f32* x, " +
+		"f32* gamma, s8* y, u32* scales.",
+	Build: buildQuantBytes})
+
+func buildQuantBytes(k *ptx.Kernel) {
+	c := scalar.Math{K: k}
+	sizes := ptx.ParamArray[uint32](k, "sizes", bytesInSize)
+	eps := ptx.Param[float32](k, "eps")
+	x, gamma := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "gamma", ptx.Align(16))
+	y, scales := ptx.PointerParam[uint8](k, "y", ptx.Align(16)), ptx.PointerParam[uint32](k, "scales", ptx.Align(16))
+	cols, tid := sizes.At(k, bytesCols), k.Tid(ptx.X)
+	row, part := scalar.DivisorAt(k, sizes, bytesParts).Split(k, k.Ctaid(ptx.X))
+	begin := ptx.MulWideU32(k, row, cols)
+	x = ptx.At(k, x, begin)
+	i := ptx.Shl(k, ptx.Mad(k, part, scalar.U32(threadgroup.Threads), tid), scalar.U32(2))
+	there := ptx.Lt(k, i, cols) // of all eight lanes that share a block of 32
+	v := scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
+	k.When(there, func() {
+		four := ptx.Load4(k, ptx.At(k, x, i), ptx.ReadOnly)
+		v.Set(four[:])
+	})
+	shared := ptx.SharedArray[float32](k, "squares", threadgroup.Warps)
+	k.If(ptx.Ne(k, sizes.At(k, bytesNorm), scalar.U32(0)), func() {
+		// Each block goes over the whole row, which is in the cache.
+		sum := ptx.VarOf(k, scalar.Num(0))
+		ptx.For(k, ptx.Shl(k, tid, scalar.U32(2)), cols, scalar.U32(bytesPart), func(i ptx.Reg[uint32]) {
+			for _, e := range ptx.Load4(k, ptx.At(k, x, i), ptx.ReadOnly) {
+				sum.Set(c.Fma(e, e, sum.Get()))
+			}
+		}, ptx.NoUnroll())
+		total := reduceBlock(k, []scalar.Float{sum.Get()}, shared)[0]
+		factor := ptx.Rsqrt(k, c.Fma(total, c.Inverse(ptx.Convert[float32](k, cols)), eps))
+		k.When(there, func() {
+			for j, g := range ptx.Load4(k, ptx.At(k, gamma, i), ptx.ReadOnly) {
+				v[j].Set(c.Mul(c.Mul(v[j].Get(), factor), g))
+			}
+		})
+	})
+	most := c.Abs(v[0].Get())
+	for _, e := range v[1:] {
+		most = c.NanMax(most, c.Abs(e.Get()))
+	}
+	for d := 1; d < 8; d *= 2 {
+		most = c.NanMax(most, ptx.Shuffle(k, ptx.ShuffleXor, most, scalar.U32(d), 32, ptx.FullWarp()))
+	}
+	// The least normal number as the least scale keeps its inverse finite.
+	const least = 0x1p-126
+	scale := c.Max(c.Mul(most, scalar.Num(1./127)), scalar.Num(least))
+	scale = c.Where(ptx.Lt(k, most, scalar.Num(math.Inf(1))), scale, scalar.Num(math.NaN()))
+	inverse := ptx.Rcp(k, scale)
+	var q [4]ptx.Reg[uint32]
+	sum := ptx.Imm(int32(0))
+	for j, e := range v {
+		n := ptx.Convert[int32](k, c.Mul(e.Get(), inverse), ptx.RNI)
+		sum = ptx.Add(k, sum, n)
+		q[j] = ptx.Bitcast[uint32](k, n)
+	}
+	word := ptx.Prmt(k, ptx.Prmt(k, q[0], q[1], scalar.U32(0x0040)), ptx.Prmt(k, q[2], q[3], scalar.U32(0x0040)), scalar.U32(0x5410))
+	for d := 1; d < 4; d *= 2 {
+		sum = ptx.Add(k, sum, ptx.Shuffle(k, ptx.ShuffleXor, sum, scalar.U32(d), 32, ptx.FullWarp()))
+	}
+	other := ptx.Shuffle(k, ptx.ShuffleXor, sum, scalar.U32(4), 32, ptx.FullWarp())
+	at := ptx.Add(k, begin, ptx.Convert[uint64](k, i))
+	ptx.StoreIf(k, there, ptx.Cast[uint32](ptx.AtByte(k, y, at)), word)
+	k.If(ptx.And(k, there, ptx.Eq(k, ptx.And(k, tid, scalar.U32(7)), scalar.U32(0))), func() {
+		sums := ptx.Prmt(k, ptx.Bitcast[uint32](k, sum), ptx.Bitcast[uint32](k, other), scalar.U32(0x5410))
+		to := ptx.AtByte(k, scales, ptx.Shr(k, at, scalar.U32(2)))
+		ptx.Store2(k, to, [2]ptx.Reg[uint32]{ptx.Bitcast[uint32](k, scale), sums})
+	})
+}
+
+// quantFinite is for GPUs that cannot multiply bytes: there activations stay float32, but what is not finite spreads as if they did not.
+var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite", Block: [3]int{threadgroup.Threads, 1, 1},
+	Doc: "y is rows of x, or NaN where something in the row is not finite; a block for each row. Parameters: u32 values of a row, f32* x, " +
+		"f32* y.",
+	Build: func(k *ptx.Kernel) {
+		c := scalar.Math{K: k}
+		cols := ptx.Param[uint32](k, "cols")
+		x, y := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "y", ptx.Align(16))
+		begin := ptx.MulWideU32(k, k.Ctaid(ptx.X), cols)
+		x, y = ptx.At(k, x, begin), ptx.At(k, y, begin)
+		each := func(f func(at ptx.Reg[uint32], v [4]scalar.Float)) {
+			ptx.For(k, ptx.Shl(k, k.Tid(ptx.X), scalar.U32(2)), cols, scalar.U32(bytesPart), func(at ptx.Reg[uint32]) {
+				f(at, ptx.Load4(k, ptx.At(k, x, at), ptx.ReadOnly))
+			}, ptx.NoUnroll())
+		}
+		sum := ptx.VarOf(k, scalar.Num(0)) // or NaN
+		each(func(_ ptx.Reg[uint32], v [4]scalar.Float) {
+			for _, e := range v {
+				sum.Set(c.Fma(e, scalar.Num(0), sum.Get()))
+			}
+		})
+		spread := reduceBlock(k, []scalar.Float{sum.Get()}, ptx.SharedArray[float32](k, "sums", threadgroup.Warps))[0]
+		each(func(at ptx.Reg[uint32], v [4]scalar.Float) {
+			for i := range v {
+				v[i] = c.Add(v[i], spread)
+			}
+			ptx.Store4(k, ptx.At(k, y, at), v)
+		})
+	}})
+
+// buildBytes is for activations as bytes.
+func (g *quantGemv) buildBytes() {
+	k := g.k
+	x, scales := ptx.PointerParam[uint8](k, "x", ptx.Align(16)), ptx.PointerParam[uint32](k, "scales", ptx.Align(16))
+	g.matrices()
+	g.bindRows()
+	reader := g.readPieces(k, g.blocksAt(k, g.sizes, quantBlocks), g.lane)
+	first := ptx.Mad(k, shiftRight(k, g.lane, known(scalar.Log2(g.pieces()))), scalar.U32(g.len()), reader.first)
+	cols := g.size(quantK)
+	// The lane's first piece of the first row of x.
+	bytes := ptx.PtrVarOf(k, ptx.AtByte(k, x, first))
+	words := ptx.PtrVarOf(k, ptx.AtByte(k, scales, ptx.Shl(k, ptx.Shr(k, first, scalar.U32(5)), scalar.U32(3))))
+	values := 32 * g.pieceUnits()
+	g.walk(ptx.Shr(k, cols, scalar.U32(scalar.Log2(values))), g.pieces(), func(block ptx.Reg[uint32]) {
+		g.stepBytes(reader, block, bytes.Get(), words.Get(), cols)
+		bytes.Set(ptx.AtByte(k, bytes.Get(), ptx.Shl(k, g.team.Lanes, scalar.U32(scalar.Log2(values)))))
+		words.Set(ptx.AtByte(k, words.Get(), ptx.Shl(k, g.team.Lanes, scalar.U32(scalar.Log2(values/4)))))
+	})
+	g.Finish(nil)
+}
+
+// stepBytes adds up the products of a piece of both rows.
+func (g *quantGemv) stepBytes(r *pieceReader, block ptx.Reg[uint32], bytes ptx.Ptr[ptx.Global, uint8],
+	words ptx.Ptr[ptx.Global, uint32], cols ptx.Reg[uint32]) {
+	k, c := g.k, g.calc
+	var packed [2][]packedUnit
+	var rows [2]pieceWeights
+	for i, row := range g.rows {
+		packed[i] = r.Load(row, block)
+	}
+	for i := range rows {
+		rows[i] = r.weights(packed[i])
+	}
+	for v := range g.room {
+		if v > 0 { // rows that there are not have memory, too
+			bytes, words = ptx.AtByte(k, bytes, cols), ptx.AtByte(k, words, ptx.Shr(k, cols, scalar.U32(2)))
+		}
+		heads := r.heads(words)
+		for n, part := range r.parts {
+			scale, sum := heads[2*n], ptx.Imm(int32(0))
+			if g.affine || g.zero > 0 {
+				sum = r.sum(heads[2*n+1])
+			}
+			var x []ptx.Reg[uint32]
+			for _, run := range part.runs {
+				four := ptx.Load4(k, ptx.Cast[uint32](bytes.Bytes(run.at)), ptx.ReadOnly)
+				x = append(x, four[:]...)
+			}
+			var floatSum scalar.Float
+			if g.affine {
+				floatSum = ptx.Convert[float32](k, sum)
+			}
+			xScale := ptx.Bitcast[float32](k, scale)
+			for i, w := range rows {
+				s, y := g.sums[i*g.room+v], ptx.Convert[float32](k, r.dot(w, n, x, sum))
+				if g.affine {
+					y = c.Fma(w.scale[n], y, c.Neg(c.Mul(w.minimum[n], floatSum)))
+					s.Set(c.Fma(y, xScale, s.Get()))
+				} else {
+					s.Set(c.Fma(y, c.Mul(w.scale[n], xScale), s.Get()))
+				}
+			}
+		}
+	}
+}
+
+// heads are the words of scales and sums of the blocks of x of all parts, which are neighbours.
+func (p *pieceReader) heads(words ptx.Ptr[ptx.Global, uint32]) (all []ptx.Reg[uint32]) {
+	k := p.k
+	if len(p.parts) == 1 {
+		if !p.affine && p.zero == 0 {
+			return []ptx.Reg[uint32]{ptx.Load(k, words, ptx.ReadOnly), scalar.U32(0)}
+		}
+		two := ptx.Load2(k, words, ptx.ReadOnly)
+		return two[:]
+	}
+	for i := 0; i < len(p.parts); i += 2 {
+		four := ptx.Load4(k, words.At(2*i), ptx.ReadOnly)
+		all = append(all, four[:]...)
+	}
+	return all
+}
+
+// sum is that of the bytes of x that belong to a part, of those of both halves of a block of 32.
+func (p *pieceReader) sum(halves ptx.Reg[uint32]) ptx.Reg[int32] {
+	k := p.k
+	if len(p.parts[0].runs) == 1 {
+		selector := ptx.Select(k, ptx.Eq(k, p.half.value(k), scalar.U32(0)), scalar.U32(0x9910), scalar.U32(0xbb32))
+		return ptx.Bitcast[int32](k, ptx.Prmt(k, halves, scalar.U32(0), selector))
+	}
+	return sumOfHalves(k, halves)
+}
+
+// sumOfHalves is the sum of two int16, both of which are in the upper half of a product, without a carry from the lower one.
+func sumOfHalves(k *ptx.Kernel, halves ptx.Reg[uint32]) ptx.Reg[int32] {
+	return ptx.Shr(k, ptx.Bitcast[int32](k, ptx.Mul(k, halves, scalar.U32(0x10001))), scalar.U32(16))
+}

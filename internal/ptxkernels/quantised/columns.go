@@ -1,0 +1,180 @@
+package quantised
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Products of up to eight rows of x with weights whose rows are along the result. A lane has some columns, and walks down the rows of
+// weights; the warps of a block have the same columns of other rows. With one row of x a lane has a whole unit, whose scales it unpacks
+// once for 32 weights; with more it has a word of it, lest sums take all registers.
+var quantColumnRooms = []int{1, thinVectors}
+
+// Arguments in the array sizes.
+const (
+	columnsM = iota
+	columnsN
+	columnsK
+	columnsSplit  // depth of a split
+	columnsWords  // of a row of weights
+	columnsBlocks // likewise
+	columnsAcross // blocks of a split: a divisor
+	columnsSizes  = columnsAcross + scalar.DivisorWords
+)
+
+var quantColumnKernels = ofFormats(func(f *blockFormat) (rooms []*kit.Kernel) {
+	for _, room := range quantColumnRooms {
+		rooms = append(rooms, kit.Register(kit.Kernel{Family: "quant_" + f.name(), Name: fmt.Sprintf("quant_columns_%s_%d", f.name(), room),
+			Block: [3]int{threadgroup.Threads, 1, 1},
+			Doc: fmt.Sprintf("c[split] = x·w over a split of the depth, for up to %d rows of x, where rows of weights are along the result. "+
+				"Parameters: u32 sizes[] (rows of x, columns, depth, depth of a split, words and blocks of a row of weights; as a "+
+				"divisor blocks of a split), f32* x, u32* weights, f32* c.", room),
+			Build: func(k *ptx.Kernel) {
+				(&quantColumns{blockFormat: f, k: k, calc: scalar.Math{K: k}, room: room}).Build()
+			}}))
+	}
+	return rooms
+})
+
+// quantColumns is a kernel under construction.
+type quantColumns struct {
+	*blockFormat
+	k     *ptx.Kernel
+	calc  scalar.Math
+	room  int
+	sizes ptx.Array[uint32]
+}
+
+func (q *quantColumns) whole() bool { return q.room == 1 }
+
+// values is how many columns a lane has.
+func (f *blockFormat) columnValues(room int) int {
+	if room == 1 {
+		return 32
+	}
+	return 8
+}
+
+// slots is how many lanes have columns.
+func (q *quantColumns) slots() ptx.Reg[uint32] {
+	return ptx.Shr(q.k, q.sizes.At(q.k, columnsN), scalar.U32(scalar.Log2(q.columnValues(q.room))))
+}
+
+// slot is the block, the unit and the word that a lane has, or the last one where there are fewer.
+func (q *quantColumns) slot(tile, lane ptx.Reg[uint32]) (block ptx.Reg[uint32], unit, word number) {
+	k := q.k
+	i := ptx.Min(k, ptx.Mad(k, tile, scalar.U32(32), lane), ptx.Sub(k, q.slots(), scalar.U32(1)))
+	word = known(0)
+	if !q.whole() {
+		i, word = ptx.Shr(k, i, scalar.U32(2)), found(ptx.And(k, i, scalar.U32(3)))
+	}
+	unit = known(0)
+	if q.units() > 1 {
+		unit = found(ptx.And(k, i, scalar.U32(q.units()-1)))
+	}
+	return shiftRight(k, i, known(scalar.Log2(q.units()))), unit, word
+}
+
+func (q *quantColumns) Build() {
+	k, c := q.k, q.calc
+	q.sizes = ptx.ParamArray[uint32](k, "sizes", columnsSizes)
+	x, weights := ptx.PointerParam[float32](k, "x"), ptx.PointerParam[uint8](k, "weights", ptx.Align(16))
+	y := ptx.PointerParam[float32](k, "c")
+	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
+	tid := k.Tid(ptx.X)
+	lane, warp := ptx.And(k, tid, scalar.U32(31)), ptx.Shr(k, tid, scalar.U32(5))
+	split, tile := scalar.DivisorAt(k, q.sizes, columnsAcross).Split(k, k.Ctaid(ptx.X))
+	depth, each := q.sizes.At(k, columnsK), q.sizes.At(k, columnsSplit)
+	first := ptx.Mad(k, split, each, warp)
+	end := ptx.Min(k, depth, ptx.Mul(k, ptx.Add(k, split, scalar.U32(1)), each))
+	block, unit, word := q.slot(tile, lane)
+	both := []number{known(0), known(1)}
+	reader := q.reader(k, q.blocksAt(k, q.sizes, columnsBlocks), unit, both, word, q.whole(), false)
+	row := ptx.PtrVarOf(k, ptx.AtByte(k, weights, ptx.Shl(k, ptx.MulWideU32(k, first, q.sizes.At(k, columnsWords)), scalar.U32(2))))
+	step := ptx.Shl(k, ptx.Convert[uint64](k, q.sizes.At(k, columnsWords)), scalar.U32(2+scalar.Log2(threadgroup.Warps)))
+	m := q.sizes.At(k, columnsM)
+	rows := []ptx.Ptr[ptx.Global, float32]{x}
+	for v := 1; v < q.room; v++ { // where there are fewer, the last is repeated
+		rows = append(rows, ptx.At(k, x, ptx.MulWideU32(k, ptx.Min(k, scalar.U32(v), ptx.Sub(k, m, scalar.U32(1))), depth)))
+	}
+	n := q.columnValues(q.room)
+	sums := scalar.VariablesOf(k, scalar.Constants(make([]float32, n*q.room)))
+	ptx.For(k, first, end, scalar.U32(threadgroup.Warps), func(d ptx.Reg[uint32]) {
+		packed := reader.Load(row.Get(), block)
+		var factors []scalar.Float
+		for _, p := range rows {
+			factors = append(factors, ptx.Load(k, ptx.At(k, p, d), ptx.ReadOnly))
+		}
+		scale, minimum := reader.scale(packed)
+		for run := range 2 {
+			for i, quants := range reader.quants(packed, run) {
+				for j, w := range q.integers(k, quants) {
+					if q.affine {
+						w = c.Fma(w, scale[run], c.Neg(minimum[run]))
+					} else {
+						w = c.Mul(w, scale[run])
+					}
+					for v, f := range factors {
+						s := sums[v*n+run*n/2+4*i+j]
+						s.Set(c.Fma(w, f, s.Get()))
+					}
+				}
+			}
+		}
+		row.Set(ptx.AtByte(k, row.Get(), step))
+	}, ptx.NoUnroll())
+	y = ptx.At(k, y, ptx.Mul(k, ptx.MulWideU32(k, split, m), ptx.Convert[uint64](k, q.sizes.At(k, columnsN))))
+	q.Write(y, sums, tile)
+}
+
+// Write adds up what the warps have, and writes it, row by row of x.
+func (q *quantColumns) Write(y ptx.Ptr[ptx.Global, float32], sums scalar.Variables[float32], tile ptx.Reg[uint32]) {
+	k, c := q.k, q.calc
+	n := q.columnValues(q.room)
+	memory, tid := ptx.SharedArray[float32](k, "of_warps", n*threadgroup.Threads), k.Tid(ptx.X)
+	for v := range q.room {
+		if v > 0 {
+			k.Barrier()
+		}
+		for j := range n {
+			ptx.Store(k, ptx.At(k, memory, tid).At(j*threadgroup.Threads), sums[v*n+j].Get())
+		}
+		k.Barrier()
+		ptx.For(k, tid, scalar.U32(32*n), scalar.U32(threadgroup.Threads), func(o ptx.Reg[uint32]) {
+			j, lane := ptx.Shr(k, o, scalar.U32(5)), ptx.And(k, o, scalar.U32(31))
+			from := ptx.At(k, memory, ptx.Mad(k, j, scalar.U32(threadgroup.Threads), lane))
+			sum := ptx.Load(k, from)
+			for w := 1; w < threadgroup.Warps; w++ {
+				sum = c.Add(sum, ptx.Load(k, from.At(32*w)))
+			}
+			block, unit, word := q.slot(tile, lane)
+			there := ptx.Lt(k, ptx.Mad(k, tile, scalar.U32(32), lane), q.slots())
+			run := ptx.Shr(k, j, scalar.U32(scalar.Log2(n/2)))
+			at := ptx.Mad(k, block, scalar.U32(q.len()), ptx.Mad(k, run, scalar.U32(q.between()), ptx.And(k, j, scalar.U32(n/2-1))))
+			at = ptx.Add(k, at, q.firstOf(k, unit).plus(k, word.times(k, 4)).value(k))
+			there = ptx.And(k, there, ptx.Lt(k, scalar.U32(v), q.sizes.At(k, columnsM)))
+			to := ptx.At(k, y, ptx.Add(k, ptx.MulWideU32(k, scalar.U32(v), q.sizes.At(k, columnsN)), ptx.Convert[uint64](k, at)))
+			ptx.StoreIf(k, there, to, sum)
+		}, ptx.NoUnroll())
+	}
+}
+
+// columns is for up to eight rows of x.
+func (p *quantProduct) columns() {
+	kernels := quantColumnKernels[p.blockFormat]
+	kernel, room := kernels[0], quantColumnRooms[0]
+	if p.m > 1 {
+		kernel, room = kernels[1], quantColumnRooms[1]
+	}
+	across := kit.CeilDiv(p.n, 32*p.columnValues(room))
+	parts, depth := p.splitsOf(across)
+	p.Split(parts, func(_ uint32, y kit.Buffer) {
+		packed := packedSizes(p.blockFormat, p.Type, p.n)
+		sizes := kit.Words(p.m, p.n, p.depth, depth, int(packed[0]), int(packed[1]))
+		p.Launch(kernel, [3]int{across * parts, 1, 1}, append(sizes, scalar.DivisorOf(across)...), p.x, p.w, y)
+	})
+}

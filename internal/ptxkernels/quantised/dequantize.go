@@ -1,0 +1,115 @@
+package quantised
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+var dequantizeKernels = ofFormats(func(f *blockFormat) *kit.Kernel {
+	return kit.Register(kit.Kernel{Family: "quant_" + f.name(), Name: "dequantize_" + f.name(), Block: [3]int{tiling.PartThreads, 1, 1},
+		Doc: "y is the values of rows of weights, four for each thread; of those that are named, or of all. Parameters: u32 sizes[] " +
+			"(fours of the result, words and blocks of a row, rows of the weights, whether rows are named, whether y is of " +
+			"halves; as a divisor fours of a row), u32* weights, s32* rows, f32* or f16* y.",
+		Build: func(k *ptx.Kernel) { buildDequantize(k, f) }})
+})
+
+// Arguments in the array sizes of dequantize.
+const (
+	dequantTotal = iota
+	dequantWords
+	dequantBlocks
+	dequantRows
+	dequantNamed
+	dequantHalves
+	dequantFours // a divisor
+	dequantSizes = dequantFours + scalar.DivisorWords
+)
+
+func buildDequantize(k *ptx.Kernel, f *blockFormat) {
+	sizes := ptx.ParamArray[uint32](k, "sizes", dequantSizes)
+	weights := ptx.PointerParam[uint8](k, "weights", ptx.Align(16))
+	names := ptx.PointerParam[uint32](k, "rows")
+	y := ptx.PointerParam[uint8](k, "y", ptx.Align(16))
+	i := k.GlobalID(ptx.X)
+	k.ReturnIf(ptx.Ge(k, i, sizes.At(k, dequantTotal)))
+	row, four := scalar.DivisorAt(k, sizes, dequantFours).Split(k, i)
+	row = ptx.LoadIf(k, ptx.Ne(k, sizes.At(k, dequantNamed), scalar.U32(0)), ptx.At(k, names, row), row)
+	there := ptx.Lt(k, row, sizes.At(k, dequantRows)) // as unsigned numbers: negative ones are beyond it, too
+	var v scalar.Variables[float32]
+	for range 4 {
+		v = append(v, ptx.VarOf(k, scalar.Num(math.NaN())))
+	}
+	k.If(there, func() {
+		at := ptx.AtByte(k, weights, ptx.Shl(k, ptx.MulWideU32(k, row, sizes.At(k, dequantWords)), scalar.U32(2)))
+		v.Set(f.Four(k, f.blocksAt(k, sizes, dequantBlocks), at, ptx.Shl(k, four, scalar.U32(2))))
+	})
+	k.If(ptx.Ne(k, sizes.At(k, dequantHalves), scalar.U32(0)), func() {
+		var h [4]ptx.Reg[ptx.F16]
+		for i, x := range v.Get() {
+			h[i] = scalar.FromFloat32[ptx.F16](k, x)
+		}
+		ptx.Store4(k, ptx.At(k, ptx.Cast[ptx.F16](y), ptx.Shl(k, ptx.Convert[uint64](k, i), scalar.U32(2))), h)
+	}, func() {
+		ptx.Store4(k, ptx.At(k, ptx.Cast[float32](y), ptx.Shl(k, ptx.Convert[uint64](k, i), scalar.U32(2))), [4]scalar.Float(v.Get()))
+	})
+}
+
+// Four are values c to c+3 of the packed row at p, as quant.Dequantize has them to the bit.
+func (f *blockFormat) Four(k *ptx.Kernel, blocks ptx.Reg[uint32], p ptx.Ptr[ptx.Global, uint8], c ptx.Reg[uint32]) []scalar.Float {
+	unit, run, word := f.unitOf(k, c)
+	r := f.readWords(k, blocks, unit, word, run)
+	x := r.Load(p, ptx.Shr(k, c, scalar.U32(scalar.Log2(f.len()))))
+	scale, minimum := r.scale(x)
+	v := f.integers(k, r.quants(x, 0)[0])
+	for i := range v {
+		v[i] = ptx.Mul(k, v[i], scale[0])
+		if f.affine {
+			v[i] = ptx.Sub(k, v[i], minimum[0])
+		}
+	}
+	return v[:]
+}
+
+func Dequantize(s *kit.Step) error {
+	o := s.Attr.Options.(compute.DequantizeOptions)
+	n, cols, err := catalogue.PackedShape(s.Operands[0], o.Format)
+	if err != nil {
+		return err
+	}
+	rows := s.Result.Len() / max(cols, 1)
+	names, named := kit.In(0), uint32(0) // without names nobody reads them
+	if len(s.Operands) == 2 {
+		names, named = kit.In(1), 1
+	}
+	f := blockFormatOf(o.Format)
+	most := max(1, 1<<30/max(cols/4, 1)) // rows of a launch, whose fours a divisor can count
+	for first := 0; first < rows; first += most {
+		now := min(most, rows-first)
+		weights, of, sizes := kit.In(0), names, packedSizes(f, s.Operands[0], cols)
+		if named == 1 {
+			of = of.Plus(4 * first)
+		} else {
+			weights = weights.Plus(4 * first * int(sizes[0]))
+		}
+		arguments := append([]uint32{uint32(now * cols / 4)}, sizes...)
+		arguments = append(arguments, uint32(n), named, kit.FlagIf(1, s.Result.DType == compute.Float16))
+		s.Launch(dequantizeKernels[f], [3]int{kit.CeilDiv(now*cols/4, tiling.PartThreads), 1, 1}, append(arguments, scalar.DivisorOf(cols/4)...),
+			weights, of, kit.Out.Plus(first*cols*s.Result.DType.Size()))
+	}
+	return nil
+}
+
+// packedSizes are the words and the blocks of a row of weights.
+func packedSizes(f *blockFormat, w program.Type, cols int) []uint32 {
+	return []uint32{uint32(w.Shape[1]), uint32(cols / f.len())}
+}
+
+func log2Up(n int) int { return bits.Len(uint(max(1, n) - 1)) }

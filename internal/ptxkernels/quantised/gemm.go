@@ -1,0 +1,163 @@
+package quantised
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// quantTile is the tile of products of many rows.
+var quantTile = tiling.Shape{M: 64, N: 64, K: 16}
+
+// Arguments in the array sizes of quant_gemm: those of gemm, whose b is the weights, then the words and the blocks of their rows.
+const (
+	quantGemmWords  = tiling.GemmWords
+	quantGemmBlocks = quantGemmWords + 1
+	quantGemmSizes  = quantGemmBlocks + 1
+)
+
+var quantGemmKernels = ofFormats(func(f *blockFormat) tiling.Tiled {
+	return tiling.Tiled{Shape: quantTile, Kernel: kit.Register(kit.Kernel{Family: "quant_" + f.name(), Name: "quant_gemm_" + f.name(),
+		Block: [3]int{tiling.GemmThreads, 1, 1},
+		Doc: "c[split] = x·w + bias over a split of the depth, of weights that lie along the depth, as rows of k, or across. Parameters: " +
+			"u32 sizes[] (as gemm's; words and blocks of a row of weights), f32* x, u32* weights of the first and of the second product, " +
+			"f32* bias, f32* c.",
+		Build: func(k *ptx.Kernel) { newQuantProduct(k, f).Build() }})}
+})
+
+func newQuantProduct(k *ptx.Kernel, f *blockFormat) *tiling.Product {
+	sizes := ptx.ParamArray[uint32](k, "sizes", quantGemmSizes)
+	x := ptx.PointerParam[float32](k, "x")
+	weights, other := ptx.PointerParam[uint8](k, "w0", ptx.Align(16)), ptx.PointerParam[uint8](k, "w1", ptx.Align(16))
+	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
+	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
+	p := tiling.ProductOf(k, quantTile, sizes)
+	p.Bias = bias
+	p.Places = p.PlacesIn(c)
+	p.A = tiling.NewOperand(k, "a", p.Shape.M, p.Shape.K, x, sizes.At(k, tiling.GemmLDA), p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
+	of := ptx.Select(k, ptx.Eq(k, p.Z, scalar.U32(0)), ptx.Address(k, weights), ptx.Address(k, other))
+	p.B = newQuantSide(k, f, sizes, p, ptx.PtrAt[ptx.Global, uint8](k, of))
+	return p
+}
+
+// quantSide is packed weights as an operand of a product. Threads bring four neighbours in a row of weights.
+type quantSide struct {
+	tiling.TileMemory
+	*blockFormat
+	along       ptx.Reg[bool]
+	weights     ptx.Ptr[ptx.Global, uint8]
+	words       ptx.Reg[uint32] // of a row
+	blocks      ptx.Reg[uint32] // likewise, see blockFormat.blocksAt
+	row, col    *ptx.Var[uint32]
+	from        ptx.Reg[int32] // there are values while more of the depth than this is left
+	to          ptx.Reg[uint32]
+	held        scalar.Variables[float32]
+	down, right ptx.Reg[uint32] // from tile to tile
+}
+
+func newQuantSide(k *ptx.Kernel, f *blockFormat, sizes ptx.Array[uint32], p *tiling.Product, weights ptx.Ptr[ptx.Global, uint8]) *quantSide {
+	size, depth := p.Shape.N, p.Shape.K
+	s := &quantSide{TileMemory: tiling.NewTileMemory(k, "b", size, depth), blockFormat: f, along: p.Has(tiling.AlongB), weights: weights,
+		words: sizes.At(k, quantGemmWords), blocks: f.blocksAt(k, sizes, quantGemmBlocks)}
+	id := k.Tid(ptx.X)
+	either := func(a, b ptx.Reg[uint32]) ptx.Reg[uint32] { return ptx.Select(k, s.along, a, b) }
+	// Either four of the depth in one column of the result, or four columns at one depth.
+	column := either(ptx.Shr(k, id, scalar.U32(2)), ptx.Shl(k, ptx.And(k, id, scalar.U32(size/4-1)), scalar.U32(2)))
+	d := either(ptx.Shl(k, ptx.And(k, id, scalar.U32(depth/4-1)), scalar.U32(2)), ptx.Shr(k, id, scalar.U32(scalar.Log2(size/4))))
+	s.to = s.Place(column, d)
+	column = ptx.Add(k, p.Left, column)
+	s.from = ptx.Bitcast[int32](k, ptx.Select(k, ptx.Lt(k, column, p.N), d, scalar.U32(math.MaxInt32)))
+	d = ptx.Add(k, p.First, d)
+	s.row, s.col = ptx.VarOf(k, either(column, d)), ptx.VarOf(k, either(d, column))
+	s.down, s.right = either(scalar.U32(0), scalar.U32(depth)), either(scalar.U32(depth), scalar.U32(0))
+	for range 4 {
+		s.held = append(s.held, ptx.NewVar[float32](k))
+	}
+	return s
+}
+
+// Load brings the next tile to registers, with zeros where the matrix or the depth ends, of which so much is left.
+func (s *quantSide) Load(left ptx.Reg[int32]) {
+	k := s.K
+	s.held.Set(scalar.Constants(make([]float32, 4)))
+	k.If(ptx.Gt(k, left, s.from), func() {
+		at := ptx.AtByte(k, s.weights, ptx.Shl(k, ptx.MulWideU32(k, s.row.Get(), s.words), scalar.U32(2)))
+		s.held.Set(s.Four(k, s.blocks, at, s.col.Get()))
+	})
+	s.row.Set(ptx.Add(k, s.row.Get(), s.down))
+	s.col.Set(ptx.Add(k, s.col.Get(), s.right))
+}
+
+// store writes what load has brought.
+func (s *quantSide) Store(stage ptx.Reg[uint32]) {
+	k, to := s.K, ptx.At(s.K, s.Stage(stage), s.to)
+	k.If(s.along, func() {
+		for i, v := range s.held {
+			ptx.Store(k, to.At(i*s.Size), v.Get())
+		}
+	}, func() { ptx.Store4(k, to, [4]scalar.Float(s.held.Get())) })
+}
+
+// quantProduct is x, m × depth, times weights with n columns of the result, whose rows are along the depth or across.
+type quantProduct struct {
+	*kit.Step
+	quantWeight
+	m, n, depth int
+	x           kit.Buffer
+	biased      bool
+	along       bool
+	other       *kit.Buffer // weights of a second product, whose result follows the first one's; nil if there is none
+}
+
+func (p *quantProduct) products() int {
+	if p.other != nil {
+		return 2
+	}
+	return 1
+}
+
+// splitsOf is into how many parts the depth is cut for so many blocks, each a multiple of 256, and how deep they are.
+func (p *quantProduct) splitsOf(blocks int) (parts, depth int) {
+	n := tiling.Splits(p.Step.Caps.Multiprocessors, blocks, p.depth, p.products()*p.m*p.n)
+	depth = kit.CeilDiv(kit.CeilDiv(p.depth, n), 256) * 256
+	return kit.CeilDiv(p.depth, depth), depth
+}
+
+// Split has emit write so many parts of the result, and adds them up if they are several.
+func (p *quantProduct) Split(parts int, emit func(flags uint32, y kit.Buffer)) {
+	flags := kit.FlagIf(tiling.BiasOfColumns, p.biased)
+	if parts == 1 {
+		emit(flags, p.y)
+		return
+	}
+	c := p.NewScratch(4 * parts * p.products() * p.m * p.n)
+	emit(0, c)
+	tiling.AddPartials(p.Step, tiling.UniformSplit(parts, p.products(), p.m, p.n), flags, 0, nil, c, p.bias, p.y)
+}
+
+// exact multiplies float32.
+func (p *quantProduct) exact() {
+	t := quantGemmKernels[p.blockFormat]
+	across := kit.CeilDiv(p.n, t.N)
+	tiles := across * kit.CeilDiv(p.m, t.M)
+	products, other := p.products(), p.w
+	if p.other != nil {
+		other = *p.other
+	}
+	parts, depth := p.splitsOf(tiles * products)
+	p.Split(parts, func(flags uint32, y kit.Buffer) {
+		flags |= tiling.AlongA | kit.FlagIf(tiling.AlongB, p.along) | kit.FlagIf(tiling.VectorA, p.depth%4 == 0) | kit.FlagIf(tiling.VectorC, p.n%4 == 0)
+		sizes := kit.Words(p.m, p.n, p.depth, depth, p.depth, 0, int(flags), 0)
+		for _, d := range []int{across, tiles, products} {
+			sizes = append(sizes, scalar.DivisorOf(d)...)
+		}
+		cols := p.n
+		if p.along {
+			cols = p.depth
+		}
+		p.Launch(t.Kernel, [3]int{tiles * products * parts, 1, 1}, append(sizes, packedSizes(p.blockFormat, p.Type, cols)...), p.x, p.w, other, p.bias, y)
+	})
+}

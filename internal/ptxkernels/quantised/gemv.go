@@ -1,0 +1,265 @@
+package quantised
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// A quantised gemv multiplies up to quantVectors rows of x with rows of packed weights, which it reads once. A team of lanes has two
+// rows of weights; each lane has units of 32 values of both. The weights may be those of three matrices, whose rows are numbered
+// through, or a gate and its partner, of which a team has the rows of the same number.
+const quantVectors = 8
+
+// quantRooms are how many rows of x there are kernels for, and byteRooms likewise where these are bytes, which only old GPUs take
+// several of: the others have quantThin.
+var quantRooms, byteRooms = []int{1, 4, quantVectors}, []int{1, quantVectors}
+
+// Flags of the kernels.
+const (
+	quantGate   = 1 << iota // silu(first) · second
+	quantNorm               // of x, which is multiplied by gamma
+	quantBiased             // there are biases
+)
+
+// Arguments in the array sizes.
+const (
+	quantK       = iota // values of a row
+	quantBlocks         // of a row of weights
+	quantWords          // likewise
+	quantCount          // rows of x
+	quantLanes          // log2 of the lanes of a team
+	quantFlags          //
+	quantTasks          // of teams
+	quantStep           // from the first row of a task to that of the next,
+	quantSecond         // and to its second row
+	quantRows           // of each of the three matrices
+	quantSizes   = quantRows + 3
+	quantSizeDoc = "u32 sizes[] (values of a row; blocks and words of a row of weights; rows of x; log2 of the lanes of a team; flags; " +
+		"tasks; rows from a task to the next and to its second row; rows of each matrix)"
+)
+
+// quantGemvs are the kernels of a format.
+type quantGemvs struct{ exact, bytes []*kit.Kernel } // by room
+
+var quantGemvKernels = ofFormats(func(f *blockFormat) (of quantGemvs) {
+	for _, room := range quantRooms {
+		of.exact = append(of.exact, kit.Register(kit.Kernel{Family: "quant_" + f.name(), Name: fmt.Sprintf("quant_gemv_%s_%d", f.name(), room),
+			Block: [3]int{threadgroup.Threads, 1, 1},
+			Doc: fmt.Sprintf("x·wᵀ for up to %d rows of x. Parameters: %s, f32 eps, f32* x, f32* gamma, u32* weights, f32* biases, f32* "+
+				"results of three matrices.", room, quantSizeDoc),
+			Build: func(k *ptx.Kernel) { newQuantGemv(k, f, room).buildExact() }}))
+	}
+	for _, room := range byteRooms {
+		of.bytes = append(of.bytes, kit.Register(kit.Kernel{Family: "quant_dp4a_" + f.name(), Name: fmt.Sprintf("quant_dp4a_%s_%d", f.name(), room),
+			Block: [3]int{threadgroup.Threads, 1, 1},
+			Doc: fmt.Sprintf("x·wᵀ for up to %d rows of x that quant_bytes has rounded. Parameters: %s, s8* x, u32* scales, u32* weights, "+
+				"f32* biases, f32* results of three matrices.", room, quantSizeDoc),
+			Build: func(k *ptx.Kernel) { newQuantGemv(k, f, room).buildBytes() }}))
+	}
+	return of
+})
+
+// quantGemv is a kernel under construction.
+type quantGemv struct {
+	*blockFormat
+	k         *ptx.Kernel
+	calc      scalar.Math
+	room      int
+	sizes     ptx.Array[uint32]
+	weights   []ptx.Ptr[ptx.Global, uint8]
+	biases, y []ptx.Ptr[ptx.Global, float32]
+	team      threadgroup.Group
+	lane      ptx.Reg[uint32]
+	log       ptx.Reg[uint32] // of the team's lanes
+	flags     ptx.Reg[uint32]
+	rows      [2]ptx.Ptr[ptx.Global, uint8]
+	sums      scalar.Variables[float32] // of both rows, each for all vectors
+}
+
+func newQuantGemv(k *ptx.Kernel, f *blockFormat, room int) *quantGemv {
+	// What ptxas needs to know lest it saves registers and spills.
+	blocks := map[int]int{1: 3, 4: 2, quantVectors: 2}[room]
+	if room == quantVectors && f.units() > 1 {
+		blocks = 1
+	}
+	k.MinBlocks(blocks)
+	g := &quantGemv{blockFormat: f, k: k, calc: scalar.Math{K: k}, room: room, sizes: ptx.ParamArray[uint32](k, "sizes", quantSizes)}
+	return g
+}
+
+// apart is how many values lie between the first row of x and each of the others. Where there are fewer than room, the last is
+// repeated.
+func (g *quantGemv) apart() (values []ptx.Reg[uint64]) {
+	k := g.k
+	for v := 1; v < g.room; v++ {
+		values = append(values, ptx.MulWideU32(k, ptx.Min(k, scalar.U32(v), ptx.Sub(k, g.size(quantCount), scalar.U32(1))), g.size(quantK)))
+	}
+	return values
+}
+
+func (g *quantGemv) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.k, i) }
+
+// matrices reads the parameters that all kernels end with.
+func (g *quantGemv) matrices() {
+	k := g.k
+	for i := range 3 {
+		g.weights = append(g.weights, ptx.PointerParam[uint8](k, fmt.Sprint("w", i), ptx.Align(16)))
+	}
+	pointers := func(name string) (p []ptx.Ptr[ptx.Global, float32]) {
+		for i := range 3 {
+			p = append(p, ptx.PointerParam[float32](k, fmt.Sprint(name, i)))
+		}
+		return p
+	}
+	g.biases, g.y = pointers("b"), pointers("y")
+	g.log, g.flags = g.size(quantLanes), g.size(quantFlags)
+}
+
+// bindRows finds the team's rows.
+func (g *quantGemv) bindRows() {
+	k, tid := g.k, g.k.Tid(ptx.X)
+	g.team = threadgroup.Group{K: k, Lanes: ptx.Shl(k, scalar.U32(1), g.log)}
+	g.team.Lane = ptx.And(k, tid, ptx.Sub(k, g.team.Lanes, scalar.U32(1)))
+	g.lane = g.team.Lane
+	for i := range g.rows {
+		g.rows[i] = g.rowAt(g.Place(g.row(g.task(), i)))
+	}
+	g.sums = scalar.VariablesOf(k, scalar.Constants(make([]float32, 2*g.room)))
+}
+
+// rowAt is where a row of a matrix begins.
+func (g *quantGemv) rowAt(row ptx.Reg[uint32], matrix quantMatrix) ptx.Ptr[ptx.Global, uint8] {
+	k := g.k
+	w := matrix.address(k, [3]ptx.Reg[uint64]{ptx.Address(k, g.weights[0]), ptx.Address(k, g.weights[1]), ptx.Address(k, g.weights[2])})
+	bytes := ptx.Shl(k, ptx.MulWideU32(k, row, g.size(quantWords)), scalar.U32(2))
+	return ptx.AtByte(k, ptx.PtrAt[ptx.Global, uint8](k, w), bytes)
+}
+
+// elementOf is an element of one of three vectors or matrices.
+func (g *quantGemv) elementOf(m quantMatrix, p []ptx.Ptr[ptx.Global, float32], i ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
+	a := m.address(g.k, [3]ptx.Reg[uint64]{ptx.Address(g.k, p[0]), ptx.Address(g.k, p[1]), ptx.Address(g.k, p[2])})
+	return ptx.At(g.k, ptx.PtrAt[ptx.Global, float32](g.k, a), i)
+}
+
+// task is the team's; there may be none of that number.
+func (g *quantGemv) task() ptx.Reg[uint32] {
+	k := g.k
+	return ptx.Mad(k, k.Ctaid(ptx.X), ptx.Shr(k, scalar.U32(threadgroup.Threads), g.log), ptx.Shr(k, k.Tid(ptx.X), g.log))
+}
+
+// quantMatrix is which of three matrices a row belongs to.
+type quantMatrix struct{ second, third ptx.Reg[bool] }
+
+func (m quantMatrix) pick(k *ptx.Kernel, a, b, c ptx.Reg[uint32]) ptx.Reg[uint32] {
+	return ptx.Select(k, m.third, c, ptx.Select(k, m.second, b, a))
+}
+
+func (m quantMatrix) address(k *ptx.Kernel, p [3]ptx.Reg[uint64]) ptx.Reg[uint64] {
+	return ptx.Select(k, m.third, p[2], ptx.Select(k, m.second, p[1], p[0]))
+}
+
+// row is the first of a task's rows, or of the second ones.
+func (g *quantGemv) row(task ptx.Reg[uint32], i int) ptx.Reg[uint32] {
+	k := g.k
+	row := ptx.Mul(k, task, g.size(quantStep))
+	if i == 1 {
+		row = ptx.Add(k, row, g.size(quantSecond))
+	}
+	return row
+}
+
+// Place is where a row is in its matrix. Where there is none it is another one, whose results are not written.
+func (g *quantGemv) Place(row ptx.Reg[uint32]) (ptx.Reg[uint32], quantMatrix) {
+	k := g.k
+	first := g.size(quantRows)
+	second := ptx.Add(k, first, g.size(quantRows+1))
+	row = ptx.Min(k, row, ptx.Sub(k, ptx.Add(k, second, g.size(quantRows+2)), scalar.U32(1)))
+	m := quantMatrix{ptx.Ge(k, row, first), ptx.Ge(k, row, second)}
+	return ptx.Sub(k, row, m.pick(k, scalar.U32(0), first, second)), m
+}
+
+// unit is which one of its block a lane has: always the same, since teams are at least as large as blocks are long.
+func (g *quantGemv) unit() number {
+	if g.units() == 1 {
+		return known(0)
+	}
+	return found(ptx.And(g.k, g.lane, scalar.U32(g.units()-1)))
+}
+
+// walk calls step for each of the lane's units, or pieces, among the first n, of which a block has so many: with the number of its
+// block.
+func (g *quantGemv) walk(n ptx.Reg[uint32], ofBlock int, step func(block ptx.Reg[uint32])) {
+	k := g.k
+	rest := ptx.Sub(k, ptx.Max(k, n, g.lane), g.lane)
+	turns := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, g.team.Lanes, scalar.U32(1))), g.log)
+	per := scalar.Log2(ofBlock)
+	block := ptx.VarOf(k, shiftRight(k, g.lane, known(per)))
+	ptx.For(k, scalar.U32(0), turns, scalar.U32(1), func(ptx.Reg[uint32]) {
+		b := ptx.Copy(k, block.Get())
+		step(b)
+		block.Set(ptx.Add(k, b, shiftRight(k, g.team.Lanes, known(per))))
+	}, ptx.NoUnroll())
+}
+
+// Finish adds up what the lanes have, and writes it. factor, if there is one, is what the sums of a vector are multiplied by.
+func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
+	k, c := g.k, g.calc
+	all := g.sums.Get()
+	all = threadgroup.Reduce(g.team, all, threadgroup.SharedFor[float32](k, len(all)), func(a, b []scalar.Float) (s []scalar.Float) {
+		for i := range a {
+			s = append(s, c.Add(a[i], b[i]))
+		}
+		return s
+	})
+	// Where results go is found only now: registers are short before.
+	var vectors ptx.Reg[uint32]
+	if g.room > 1 {
+		vectors = g.size(quantCount)
+	}
+	task := g.task()
+	there := ptx.Lt(k, task, g.size(quantTasks))
+	k.If(ptx.And(k, there, ptx.Eq(k, g.lane, scalar.U32(0))), func() {
+		gate, biased := scalar.HasFlag(k, g.flags, quantGate), scalar.HasFlag(k, g.flags, quantBiased)
+		var to [2]ptx.Ptr[ptx.Global, float32]
+		var across [2]ptx.Reg[uint32]
+		var bias [2]scalar.Float
+		for i := range to {
+			row, m := g.Place(g.row(task, i))
+			to[i] = g.elementOf(m, g.y, row)
+			across[i] = m.pick(k, g.size(quantRows), g.size(quantRows+1), g.size(quantRows+2))
+			bias[i] = ptx.LoadIf(k, biased, g.elementOf(m, g.biases, row), scalar.Num(0))
+		}
+		total := ptx.Add(k, ptx.Add(k, g.size(quantRows), g.size(quantRows+1)), g.size(quantRows+2))
+		second := ptx.Add(k, ptx.Mul(k, task, g.size(quantStep)), g.size(quantSecond))
+		both := ptx.And(k, ptx.Lt(k, second, total), ptx.Not(k, gate))
+		for v := range g.room {
+			var y [2]scalar.Float
+			for i := range y {
+				y[i] = all[i*g.room+v]
+				if factor != nil {
+					y[i] = c.Mul(y[i], factor(v))
+				}
+				y[i] = c.Add(y[i], bias[i])
+			}
+			y[0] = c.Where(gate, c.Mul(c.Silu(y[0]), y[1]), y[0])
+			for i := range y {
+				ok := both
+				if v > 0 {
+					if ok = ptx.Lt(k, scalar.U32(v), vectors); i == 1 {
+						ok = ptx.And(k, ok, both)
+					}
+				}
+				at := ptx.At(k, to[i], ptx.MulWideU32(k, scalar.U32(v), across[i]))
+				if v+i == 0 {
+					ptx.Store(k, at, y[i])
+				} else {
+					ptx.StoreIf(k, ok, at, y[i])
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,422 @@
+package quantised
+
+import (
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Products of many rows of activations with packed weights by tensor cores (mma.sync). A block has 64 rows of x and 128 of
+// weights; each of its warps has 32 of these, which it takes from memory to registers itself, as the operand with 16 rows. Four values
+// of a word of quants are just what a lane of that operand has, and it has the scales of its rows: nothing is moved between lanes. Parts
+// of x are in shared memory, in stages that are filled ahead.
+//
+// Weights stay integers, which are exact as bytes and as halves: their scales are multiplied with sums of the 16 or 32 products that
+// share them. These sums begin at zero, for what tensor cores add up they do not round to nearest.
+const (
+	quantMmaM       = halvesTile
+	quantMmaN       = 128
+	quantMmaThreads = 128
+	quantMmaRows    = 32 // of weights, of a warp
+	quantMmaStages  = 2
+)
+
+// quantMmaKind is what x becomes.
+//
+//	s8     bytes, see quant_bytes
+//	f16    halves, of rows that are multiplied by a power of two: the relative error of a value is 2⁻¹¹ at most
+//	f16x2  sums of two halves, of 22 bits: as exact as float32 for a product. Rows with Inf or NaN are multiplied as float32
+type quantMmaKind struct {
+	name  string
+	parts int // halves of a value, 0 of bytes
+}
+
+var (
+	quantBytesMma  = quantMmaKind{"s8", 0}
+	quantHalfMma   = quantMmaKind{"f16", 1}
+	quantHalvesMma = quantMmaKind{"f16x2", 2}
+)
+
+func (q quantMmaKind) bytes() bool { return q.parts == 0 }
+
+// size of a value, in bytes.
+func (q quantMmaKind) size() int { return max(1, 2*q.parts) }
+
+// deep is the depth of a stage.
+func (q quantMmaKind) deep() int {
+	if q.bytes() {
+		return 128
+	}
+	return halvesDepth
+}
+
+// Stage is where in it scales and sums begin, and how many bytes it has.
+func (q quantMmaKind) Stage(f *blockFormat) (scales, size int) {
+	scales = quantMmaM * q.row()
+	switch {
+	case q.bytes():
+		return scales, scales + quantMmaM*q.deep()/4
+	case f.affine:
+		return scales, scales + quantMmaM*4*q.deep()/f.apart()
+	}
+	return scales, scales
+}
+
+// row is how many bytes a row of x has in a stage.
+func (q quantMmaKind) row() int { return q.deep() * q.size() }
+
+// Arguments in the array sizes of quant_mma.
+const (
+	quantMmaSizeM = iota
+	quantMmaSizeN
+	quantMmaSizeK
+	quantMmaSplit // depth of a split
+	quantMmaWords // of a row of weights
+	quantMmaBlocks
+	quantMmaBias                                        // 0 or 1
+	quantMmaDown                                        // tiles of x: a divisor
+	quantMmaTiles = quantMmaDown + scalar.DivisorWords  // of a split: a divisor
+	quantMmaSizes = quantMmaTiles + scalar.DivisorWords //
+)
+
+// quantMmaKernels are by kind and format.
+var quantMmaKernels = map[quantMmaKind]map[*blockFormat]*kit.Kernel{
+	quantBytesMma: quantMmaOf(quantBytesMma, "x that quant_bytes has rounded, by mma.sync on int8", "s8* x, u32* scales of x"),
+	quantHalfMma: quantMmaOf(quantHalfMma, "x that quant_halves has rounded, by mma.sync on halves",
+		"f16* x, f32* factors of rows of x"),
+	quantHalvesMma: quantMmaOf(quantHalvesMma, "x as sums of two halves, which quant_halves has made, by mma.sync; rows whose factor is "+
+		"NaN as float32", "f16* x, f32* factors of rows of x, f32* x"),
+}
+
+func quantMmaOf(kind quantMmaKind, doc, of string) map[*blockFormat]*kit.Kernel {
+	return ofFormats(func(f *blockFormat) *kit.Kernel {
+		name := "quant_mma_" + kind.name + "_" + f.name()
+		_, stage := kind.Stage(f)
+		return kit.Register(kit.Kernel{Family: name, Name: name, Block: [3]int{quantMmaThreads, 1, 1}, Shared: quantMmaStages*stage + 8*quantMmaN,
+			Doc: "c[split] = x·wᵀ + bias over a split of the depth, for " + doc + ". Parameters: u32 sizes[] (rows of x, rows of weights, " +
+				"values of a row, depth of a split, words and blocks of a row of weights, whether there is a bias; as divisors tiles of x, " +
+				"tiles of a split), " + of + ", u32* weights, f32* bias, f32* c.",
+			Build: func(k *ptx.Kernel) {
+				(&quantMma{quantMmaKind: kind, blockFormat: f, k: k, calc: scalar.Math{K: k}}).Build()
+			}})
+	})
+}
+
+// quantMma is a kernel under construction.
+type quantMma struct {
+	quantMmaKind
+	*blockFormat
+	k           *ptx.Kernel
+	calc        scalar.Math
+	sizes       ptx.Array[uint32]
+	memory      ptx.Ptr[ptx.Shared, uint8]
+	lane        ptx.Reg[uint32]
+	group, in   ptx.Reg[uint32] // of four lanes, and the lane in it
+	m, n, depth ptx.Reg[uint32]
+	blocks      ptx.Reg[uint32]
+	weights     ptx.Ptr[ptx.Global, uint8]
+	table       ptx.Ptr[ptx.Shared, uint64] // addresses of the lane's rows of weights, which take fewer instructions to read than registers to keep
+	top, left   ptx.Reg[uint32]             // of the tile
+	wide        ptx.Reg[bool]               // it has more than half of its rows of x
+	first, end  ptx.Reg[uint32]             // of the depth
+	// Of 16 rows of weights by 8 of x: lane 4g+t has columns 2t and 2t+1 of rows g and g+8.
+	sums [quantMmaRows / 16][quantMmaM / 8]scalar.Variables[float32]
+}
+
+// apart is how many values of x share a sum, which only minima need.
+func (f *blockFormat) apart() int {
+	switch {
+	case !f.affine:
+		return 0
+	case f.runScales():
+		return 16
+	}
+	return 32
+}
+
+func (q *quantMma) Build() {
+	k := q.k
+	q.sizes = ptx.ParamArray[uint32](k, "sizes", quantMmaSizes)
+	x := ptx.PointerParam[uint8](k, "x", ptx.Align(16))
+	var scales ptx.Ptr[ptx.Global, uint8]
+	var factors, exact ptx.Ptr[ptx.Global, float32]
+	if q.bytes() {
+		scales = ptx.PointerParam[uint8](k, "scales", ptx.Align(16))
+	}
+	if !q.bytes() {
+		factors = ptx.PointerParam[float32](k, "factors")
+	}
+	if q.parts == 2 {
+		exact = ptx.PointerParam[float32](k, "exact", ptx.Align(16))
+	}
+	q.weights = ptx.PointerParam[uint8](k, "weights", ptx.Align(16))
+	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
+	blocks := 3 // what ptxas needs to know lest it saves registers and spills
+	if q.parts == 2 || q.runScales() {
+		blocks = 2
+	}
+	k.MinBlocks(blocks)
+	q.memory = ptx.DynamicShared[uint8](k, ptx.Align(128))
+	tid := k.Tid(ptx.X)
+	q.lane = ptx.And(k, tid, scalar.U32(31))
+	q.group, q.in = ptx.Shr(k, q.lane, scalar.U32(2)), ptx.And(k, q.lane, scalar.U32(3))
+	split, tile := scalar.DivisorAt(k, q.sizes, quantMmaTiles).Split(k, k.Ctaid(ptx.X))
+	across, down := scalar.DivisorAt(k, q.sizes, quantMmaDown).Split(k, tile)
+	q.top, q.left = ptx.Mul(k, down, scalar.U32(quantMmaM)), ptx.Mul(k, across, scalar.U32(quantMmaN))
+	q.m, q.n = q.size32(quantMmaSizeM), q.size32(quantMmaSizeN)
+	q.depth, q.blocks = q.size32(quantMmaSizeK), q.blocksAt(k, q.sizes, quantMmaBlocks)
+	_, stage := q.Stage(q.blockFormat)
+	table := ptx.Cast[uint64](q.memory.Bytes(quantMmaStages * stage))
+	ptx.Store(k, ptx.At(k, table, tid), ptx.Address(k, q.rowOf(ptx.Add(k, q.left, tid))))
+	q.table = ptx.At(k, table, ptx.Sub(k, q.column(), q.left))
+	for i := range q.sums {
+		for j := range q.sums[i] {
+			q.sums[i][j] = scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
+		}
+	}
+	q.first = ptx.Mul(k, split, q.size32(quantMmaSplit))
+	q.end = ptx.Min(k, q.depth, ptx.Add(k, q.first, q.size32(quantMmaSplit)))
+	q.addUp(x, scales)
+	c = ptx.At(k, c, ptx.Mul(k, ptx.MulWideU32(k, split, q.m), ptx.Convert[uint64](k, q.n)))
+	biased := ptx.Ne(k, q.size32(quantMmaBias), scalar.U32(0))
+	q.Write(factors, biased, bias, c)
+	if q.parts == 2 {
+		q.exceptions(factors, exact, biased, bias, c)
+	}
+}
+
+func (q *quantMma) size32(i int) ptx.Reg[uint32] { return q.sizes.At(q.k, i) }
+
+// rowOf is a row of weights; beyond the last row it is repeated, and not written.
+func (q *quantMma) rowOf(row ptx.Reg[uint32]) ptx.Ptr[ptx.Global, uint8] {
+	k := q.k
+	row = ptx.Min(k, row, ptx.Sub(k, q.n, scalar.U32(1)))
+	return ptx.AtByte(k, q.weights, ptx.Shl(k, ptx.MulWideU32(k, row, q.size32(quantMmaWords)), scalar.U32(2)))
+}
+
+// column of the result that is the lane's first.
+func (q *quantMma) column() ptx.Reg[uint32] {
+	k := q.k
+	return ptx.Mad(k, ptx.Shr(k, k.Tid(ptx.X), scalar.U32(5)), scalar.U32(quantMmaRows), ptx.Add(k, q.left, q.group))
+}
+
+// addUp goes over the depth.
+func (q *quantMma) addUp(x, scales ptx.Ptr[ptx.Global, uint8]) {
+	k := q.k
+	_, stage := q.Stage(q.blockFormat)
+	next := func(v *ptx.Var[uint32]) {
+		n := ptx.Add(k, v.Get(), scalar.U32(stage))
+		v.Set(ptx.Select(k, ptx.Eq(k, n, scalar.U32(quantMmaStages*stage)), scalar.U32(0), n))
+	}
+	to, from, coming := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, q.first)
+	bring := q.bringer(x, scales)
+	fill := func() {
+		k.If(ptx.Lt(k, coming.Get(), q.end), func() { bring(to.Get(), coming.Get()) })
+		k.CpAsyncCommit()
+		next(to)
+		coming.Set(ptx.Add(k, coming.Get(), scalar.U32(q.deep())))
+	}
+	for range quantMmaStages - 1 {
+		fill()
+	}
+	arrived := func() { // what is to be multiplied next; and what the stage to be filled next had is multiplied
+		k.CpAsyncWait(quantMmaStages - 2)
+		k.Barrier()
+	}
+	arrived()
+	ptx.For(k, q.first, q.end, scalar.U32(q.deep()), func(d ptx.Reg[uint32]) {
+		fill()
+		q.multiply(from.Get(), d)
+		next(from)
+		arrived()
+	}, ptx.NoUnroll())
+	k.CpAsyncWaitAll()
+}
+
+// bringer returns what has a stage filled with x from the next depth on, from one time to the next. Beyond the rows there are zeros;
+// nobody reads what lies beyond the depth.
+func (q *quantMma) bringer(x, scales ptx.Ptr[ptx.Global, uint8]) func(stage, d ptx.Reg[uint32]) {
+	k, tid := q.k, q.k.Tid(ptx.X)
+	rows := ptx.Sub(k, q.m, q.top)
+	_, size := q.Stage(q.blockFormat)
+	k.If(ptx.Lt(k, rows, scalar.U32(quantMmaM)), func() {
+		ptx.For(k, ptx.Shl(k, tid, scalar.U32(4)), scalar.U32(quantMmaStages*size), scalar.U32(16*quantMmaThreads), func(at ptx.Reg[uint32]) {
+			ptx.Store4(k, ptx.Cast[uint32](ptx.AtByte(k, q.memory, at)), [4]ptx.Reg[uint32]{scalar.U32(0), scalar.U32(0), scalar.U32(0), scalar.U32(0)})
+		}, ptx.NoUnroll())
+		k.Barrier()
+	})
+	if q.bytes() {
+		return q.bringBytes(x, scales, rows)
+	}
+	return q.bringHalves(x, rows)
+}
+
+// bringHalves is for stages that lie in memory as they are to be.
+func (q *quantMma) bringHalves(x ptx.Ptr[ptx.Global, uint8], rows ptx.Reg[uint32]) func(stage, d ptx.Reg[uint32]) {
+	k, tid := q.k, q.k.Tid(ptx.X)
+	stages := ptx.Shr(k, ptx.Add(k, q.depth, scalar.U32(halvesDepth-1)), scalar.U32(scalar.Log2(halvesDepth)))
+	number := ptx.Mad(k, ptx.Div(k, q.top, scalar.U32(halvesTile)), stages, ptx.Shr(k, q.first, scalar.U32(scalar.Log2(halvesDepth))))
+	at := ptx.Add(k, ptx.MulWideU32(k, number, scalar.U32(halvesStage(q.parts))), ptx.Convert[uint64](k, ptx.Shl(k, tid, scalar.U32(4))))
+	from := ptx.PtrVarOf(k, ptx.AtByte(k, x, at))
+	behind, size := q.Stage(q.blockFormat)
+	return func(stage, _ ptx.Reg[uint32]) {
+		to := ptx.AtByte(k, ptx.AtByte(k, q.memory, stage), ptx.Shl(k, tid, scalar.U32(4)))
+		const slice = 16 * quantMmaThreads // bytes
+		for i := 0; i < behind; i += slice {
+			k.When(ptx.Gt(k, rows, scalar.U32(i/q.row())), func() { ptx.CpAsync(k, to.Bytes(i), from.Get().Bytes(i), 16) })
+		}
+		if q.affine {
+			of := behind // sums of 16, and behind them those of 32
+			if q.apart() == 32 {
+				of += halvesDepth / 16 * 4 * halvesTile
+			}
+			there := ptx.Lt(k, ptx.Shl(k, ptx.And(k, tid, scalar.U32(halvesTile/4-1)), scalar.U32(2)), rows)
+			if n := (size - behind) / 16; n < quantMmaThreads {
+				there = ptx.And(k, there, ptx.Lt(k, tid, scalar.U32(n)))
+			}
+			k.When(there, func() { ptx.CpAsync(k, to.Bytes(behind), from.Get().Bytes(of), 16) })
+		}
+		from.Set(from.Get().Bytes(halvesStage(q.parts)))
+	}
+}
+
+// bringBytes is for rows of bytes. Chunks of 16 are permuted in their rows, lest those of neighbouring rows share banks.
+func (q *quantMma) bringBytes(x, scales ptx.Ptr[ptx.Global, uint8], rows ptx.Reg[uint32]) func(stage, d ptx.Reg[uint32]) {
+	k, tid := q.k, q.k.Tid(ptx.X)
+	// rowwise brings size bytes of row, and of each row so many threads behind it as bring one: those from the thread's number among
+	// these on. Rows are long bytes, and have first before those that the block begins with.
+	rowwise := func(x ptx.Ptr[ptx.Global, uint8], row, among, first, long ptx.Reg[uint32], each, size int) func(
+		to ptx.Ptr[ptx.Shared, uint8], d ptx.Reg[uint32]) {
+		step := quantMmaThreads / each
+		at := ptx.Convert[uint64](k, ptx.Add(k, first, ptx.Mul(k, among, scalar.U32(size))))
+		from := ptx.PtrVarOf(k, ptx.AtByte(k, x, ptx.Add(k, ptx.MulWideU32(k, ptx.Add(k, q.top, row), long), at)))
+		further := ptx.MulWideU32(k, long, scalar.U32(step))
+		return func(to ptx.Ptr[ptx.Shared, uint8], d ptx.Reg[uint32]) {
+			at := from.Get()
+			for i := range quantMmaM / step {
+				there := ptx.Lt(k, ptx.Add(k, row, scalar.U32(i*step)), rows)
+				if q.units() == 1 { // the depth may end within the stage
+					there = ptx.And(k, there, ptx.Lt(k, ptx.Add(k, d, ptx.Mul(k, among, scalar.U32(q.deep()/each))), q.depth))
+				}
+				k.When(there, func() { ptx.CpAsync(k, to.Bytes(i*size*quantMmaThreads), at, size) })
+				if i+1 < quantMmaM/step {
+					at = ptx.AtByte(k, at, further)
+				}
+			}
+			from.Set(from.Get().Bytes(each * size))
+		}
+	}
+	const chunks = 8
+	row, chunk := ptx.Shr(k, tid, scalar.U32(scalar.Log2(chunks))), ptx.And(k, tid, scalar.U32(chunks-1))
+	to := ptx.Mad(k, row, scalar.U32(q.row()), ptx.Shl(k, ptx.Xor(k, chunk, ptx.And(k, row, scalar.U32(7))), scalar.U32(4)))
+	values := rowwise(x, row, chunk, q.first, q.depth, chunks, 16)
+	// A thread has the scales and the sums of 32 values.
+	quarter := func(n ptx.Reg[uint32]) ptx.Reg[uint32] { return ptx.Shr(k, n, scalar.U32(2)) }
+	sums := rowwise(scales, quarter(tid), ptx.And(k, tid, scalar.U32(3)), quarter(q.first), quarter(q.depth), 4, 8)
+	behind, _ := q.Stage(q.blockFormat)
+	return func(stage, d ptx.Reg[uint32]) {
+		base := ptx.AtByte(k, q.memory, stage)
+		values(ptx.AtByte(k, base, to), d)
+		sums(ptx.AtByte(k, base, ptx.Xor(k, ptx.Shl(k, tid, scalar.U32(3)), ptx.And(k, tid, scalar.U32(16)))).Bytes(behind), d) // permuted, too
+	}
+}
+
+// Write writes what lies within the result.
+func (q *quantMma) Write(factors ptx.Ptr[ptx.Global, float32], biased ptx.Reg[bool], bias, y ptx.Ptr[ptx.Global, float32]) {
+	k, c := q.k, q.calc
+	column := q.column()
+	inside := func(i int) ptx.Reg[bool] { return ptx.Lt(k, ptx.Add(k, column, scalar.U32(8*i)), q.n) }
+	var biases [quantMmaRows / 8]scalar.Float
+	for i := range biases {
+		biases[i] = ptx.LoadIf(k, ptx.And(k, biased, inside(i)), ptx.At(k, bias, column).At(8*i), scalar.Num(0))
+	}
+	q.eachColumns(func(j int) {
+		for col := range 2 {
+			row := ptx.Add(k, ptx.Add(k, q.top, ptx.Shl(k, q.in, scalar.U32(1))), scalar.U32(8*j+col))
+			there, factor := ptx.Lt(k, row, q.m), scalar.Num(1)
+			if !q.bytes() {
+				factor = ptx.LoadIf(k, there, ptx.At(k, factors, row), scalar.Num(0))
+			}
+			if q.parts == 2 {
+				there = ptx.And(k, there, ptx.Eq(k, factor, factor))
+			}
+			to := ptx.At(k, ptx.At(k, y, ptx.MulWideU32(k, row, q.n)), column)
+			for i := range biases {
+				v := q.sums[i/2][j][i%2*2+col].Get()
+				if q.bytes() {
+					v = c.Add(v, biases[i])
+				} else {
+					v = c.Fma(v, factor, biases[i])
+				}
+				ptx.StoreIf(k, ptx.And(k, there, inside(i)), to.At(8*i), v)
+			}
+		}
+	})
+}
+
+// eachColumns calls f with the number of every eight rows of x. With up to half of them, the others are left out.
+func (q *quantMma) eachColumns(f func(j int)) {
+	const half = quantMmaM / 2 / 8
+	for j := range half {
+		f(j)
+	}
+	q.k.If(ptx.Gt(q.k, ptx.Sub(q.k, q.m, q.top), scalar.U32(quantMmaM/2)), func() {
+		for j := range half {
+			f(half + j)
+		}
+	})
+}
+
+// exceptions are rows of x with Inf or NaN, whose products are those of float32: a thread has a column of the result.
+func (q *quantMma) exceptions(factors, x ptx.Ptr[ptx.Global, float32], biased ptx.Reg[bool], bias, y ptx.Ptr[ptx.Global, float32]) {
+	k, c := q.k, q.calc
+	exceptional := func(row ptx.Reg[uint32]) ptx.Reg[bool] {
+		v := ptx.LoadIf(k, ptx.Lt(k, row, q.m), ptx.At(k, factors, row), scalar.Num(0))
+		return ptx.SetP(k, ptx.Nan, v, v)
+	}
+	mine := ptx.Add(k, q.top, q.lane)
+	some := exceptional(mine)
+	for i := 32; i < quantMmaM; i += 32 {
+		some = ptx.Or(k, some, exceptional(ptx.Add(k, mine, scalar.U32(i))))
+	}
+	k.If(k.VoteAny(some, ptx.FullWarp()), func() {
+		column := ptx.Add(k, q.left, k.Tid(ptx.X))
+		weights, inside := q.rowOf(column), ptx.Lt(k, column, q.n)
+		bias := ptx.LoadIf(k, ptx.And(k, biased, inside), ptx.At(k, bias, column), scalar.Num(0))
+		ptx.For(k, q.top, ptx.Add(k, q.top, scalar.U32(quantMmaM)), scalar.U32(1), func(row ptx.Reg[uint32]) {
+			k.If(exceptional(row), func() {
+				sum := ptx.VarOf(k, scalar.Num(0))
+				x := ptx.At(k, x, ptx.MulWideU32(k, row, q.depth))
+				ptx.For(k, q.first, q.end, scalar.U32(4), func(d ptx.Reg[uint32]) {
+					w := q.Four(k, q.blocks, weights, d)
+					for i, v := range ptx.Load4(k, ptx.At(k, x, d), ptx.ReadOnly) {
+						sum.Set(c.Fma(w[i], v, sum.Get()))
+					}
+				}, ptx.NoUnroll())
+				to := ptx.At(k, ptx.At(k, y, ptx.MulWideU32(k, row, q.n)), column)
+				ptx.StoreIf(k, inside, to, c.Add(sum.Get(), bias))
+			})
+		}, ptx.NoUnroll())
+	})
+}
+
+// tensor multiplies by tensor cores what x has become.
+func (p *quantProduct) tensor(x *quantActivations) {
+	down, across := kit.CeilDiv(p.m, quantMmaM), kit.CeilDiv(p.n, quantMmaN)
+	parts, depth := p.splitsOf(down * across)
+	p.Split(parts, func(flags uint32, y kit.Buffer) {
+		packed := packedSizes(p.blockFormat, p.Type, p.depth)
+		sizes := kit.Words(p.m, p.n, p.depth, depth, int(packed[0]), int(packed[1]), int(min(flags, 1)))
+		sizes = append(append(sizes, scalar.DivisorOf(down)...), scalar.DivisorOf(down*across)...)
+		arguments := []any{sizes, x.values}
+		if x.bytes() {
+			arguments = append(arguments, x.scales)
+		} else {
+			arguments = append(arguments, x.factors)
+		}
+		if x.parts == 2 {
+			arguments = append(arguments, x.exact)
+		}
+		p.Launch(quantMmaKernels[x.quantMmaKind][p.blockFormat], [3]int{down * across * parts, 1, 1}, append(arguments, p.w, p.bias, y)...)
+	})
+}

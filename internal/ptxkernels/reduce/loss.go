@@ -1,0 +1,147 @@
+package reduce
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+var (
+	softmaxBackwardKernel = passKernel("softmax_backward", "p·(dy − Σp·dy) of rows."+passDoc+"f32* p, dy, dx.", softmaxBackward)
+	crossEntropyKernel    = passKernel("cross_entropy", "log Σexp(x) − x[target] of rows, smoothed."+passDoc+scoreDoc+"f32* loss, one per row.",
+		func(t threadgroup.Group) pass { return crossEntropy(t, false) })
+	crossEntropyBackwardKernel = passKernel("cross_entropy_backward", "dloss·(softmax(x) − target's distribution) of rows."+passDoc+scoreDoc+
+		"f32* dloss, one per row; f32* dx.", func(t threadgroup.Group) pass { return crossEntropy(t, true) })
+)
+
+const scoreDoc = "f32 smoothing; u32 shift, 1 if row i has target i+1; u32 sequence, rows of one; u32 ignore, 1 if the next counts; " +
+	"i32 ignored; f32* x; i32* targets; "
+
+func SoftmaxBackward(s *kit.Step) error {
+	rows, cols := program.RowsCols(s.Operands[0].Shape)
+	passStep(s, softmaxBackwardKernel, rows, cols, 1, false, kit.In(0), kit.In(1), kit.Out)
+	return nil
+}
+
+func CrossEntropy(s *kit.Step) error {
+	scores(s, crossEntropyKernel, true, kit.Out)
+	return nil
+}
+
+func CrossEntropyBackward(s *kit.Step) error {
+	scores(s, crossEntropyBackwardKernel, false, kit.In(2), kit.Out)
+	return nil
+}
+
+func scores(s *kit.Step, k *kit.Kernel, perRow bool, more ...any) {
+	o := s.Attr.Options.(compute.CrossEntropyOptions)
+	rows, cols := program.RowsCols(s.Operands[0].Shape)
+	_, sequence := program.RowsCols(s.Operands[1].Shape)
+	flag := func(b bool) uint32 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	passStep(s, k, rows, cols, 4, perRow, append([]any{o.LabelSmoothing, flag(o.Shift), sequence, flag(o.Ignore), uint32(o.IgnoreIndex),
+		kit.In(0), kit.In(1)}, more...)...)
+}
+
+func softmaxBackward(t threadgroup.Group) pass {
+	k, c := t.K, scalar.Math{K: t.K}
+	p := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "p"))
+	dy := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "dy"))
+	dx := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "dx"))
+	return pass{
+		empty: []float32{0},
+		merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{c.Add(a[0], b[0])} },
+		take: func(b columns) []scalar.Float {
+			x := b.Load(p, scalar.Num(0))
+			for j, d := range b.Load(dy, scalar.Num(0)) {
+				x[j] = c.Mul(x[j], d)
+			}
+			return []scalar.Float{scalar.SumOf(c, x)}
+		},
+		elements: func(all []scalar.Float, b columns) {
+			x, d := b.Load(p, scalar.Num(0)), b.Load(dy, scalar.Num(0))
+			for j := range x {
+				b.store(j, dx, c.Mul(x[j], c.Sub(d[j], all[0])))
+			}
+		},
+	}
+}
+
+// crossEntropy gathers the largest logit m of a row, at least −FLT_MAX, Σexp(x − m), Σx and the target's logit; see exponentials.
+func crossEntropy(t threadgroup.Group, backward bool) pass {
+	k, c := t.K, scalar.Math{K: t.K}
+	smoothing := ptx.Param[float32](k, "smoothing")
+	shift, sequence := ptx.Param[uint32](k, "shift"), ptx.Param[uint32](k, "sequence")
+	ignore, ignored := ptx.Param[uint32](k, "ignore"), ptx.Param[uint32](k, "ignored")
+	logits := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "x"))
+	targets := ptx.PointerParam[uint32](k, "targets")
+
+	at := ptx.Add(k, t.Row, shift)
+	last := ptx.And(k, ptx.Ne(k, shift, scalar.U32(0)), ptx.Eq(k, ptx.Rem(k, at, ptx.Max(k, sequence, scalar.U32(1))), scalar.U32(0)))
+	target := ptx.LoadIf(k, ptx.And(k, t.Active, ptx.Not(k, last)), ptx.At(k, targets, at), scalar.U32(0))
+	skipped := ptx.Or(k, last, ptx.And(k, ptx.Ne(k, ignore, scalar.U32(0)), ptx.Eq(k, target, ignored)))
+	known := ptx.Lt(k, target, t.Cols) // as unsigned numbers: negative ones are beyond
+	// or is v where the row has a class; else 0, or NaN.
+	or := func(v scalar.Float) scalar.Float {
+		return c.Where(skipped, scalar.Num(0), c.Where(known, v, scalar.Num(math.NaN())))
+	}
+
+	exp := func(x, m scalar.Float) scalar.Float {
+		return c.SmallExp2(c.Mul(ptx.Sub(k, x, m), scalar.Num(math.Log2E)))
+	}
+	each := c.Inverse(ptx.Convert[float32](k, t.Cols))
+	p := pass{
+		empty: []float32{-math.MaxFloat32, 0, 0, 0},
+		merge: func(a, b []scalar.Float) []scalar.Float {
+			m := ptx.Max(k, a[0], b[0])
+			return []scalar.Float{m, c.Fma(a[1], exp(a[0], m), c.Mul(b[1], exp(b[0], m))), c.Add(a[2], b[2]), c.Add(a[3], b[3])}
+		},
+		take: func(b columns) []scalar.Float {
+			x := b.Load(logits, scalar.Num(math.Inf(-1)))
+			m := scalar.Num(-math.MaxFloat32)
+			for _, v := range x {
+				m = ptx.Max(k, v, m)
+			}
+			var terms, all, own []scalar.Float
+			for j, v := range x {
+				terms = append(terms, exp(v, m))
+				all = append(all, b.orZero(j, v))
+				own = append(own, c.Where(ptx.Eq(k, b.at[j], target), all[j], scalar.Num(0)))
+			}
+			return []scalar.Float{m, scalar.SumOf(c, terms), scalar.SumOf(c, all), scalar.SumOf(c, own)}
+		},
+	}
+	if !backward {
+		loss := ptx.PointerParam[float32](k, "loss")
+		p.row = func(all []scalar.Float) {
+			v := c.Fma(c.Sub(scalar.Num(1), smoothing), c.Neg(all[3]), all[0])
+			v = c.Add(c.Mul(ptx.Lg2(k, all[1]), scalar.Num(math.Ln2)), v)
+			smoothed := c.Fma(c.Neg(smoothing), c.Mul(all[2], each), v)
+			v = c.Where(ptx.Gt(k, smoothing, scalar.Num(0)), smoothed, v)
+			ptx.Store(k, ptx.At(k, loss, t.Row), or(v))
+		}
+		return p
+	}
+	dloss := ptx.LoadIf(k, t.Active, ptx.At(k, ptx.PointerParam[float32](k, "dloss"), t.Row), scalar.Num(0))
+	dx := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "dx"))
+	p.elements = func(all []scalar.Float, b columns) {
+		scale := ptx.Rcp(k, all[1], ptx.Approx)
+		elsewhere := c.Mul(smoothing, each)
+		own := c.Add(elsewhere, c.Sub(scalar.Num(1), smoothing))
+		for j, x := range b.Load(logits, scalar.Num(0)) {
+			wanted := c.Where(ptx.Eq(k, b.at[j], target), own, elsewhere)
+			v := c.Mul(dloss, c.Sub(c.Mul(exp(x, all[0]), scale), wanted))
+			b.store(j, dx, or(v))
+		}
+	}
+	return p
+}

@@ -1,0 +1,244 @@
+package reduce
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// What kernels of sums do with the sum of a task.
+const (
+	plain uint32 = iota
+	divided
+	rooted
+)
+
+var (
+	sumKernel = sums("sum", "elements", 1, func(c scalar.Math, x []scalar.Float) scalar.Float { return x[0] })
+	absKernel = sums("sum_abs", "absolute values", 1, func(c scalar.Math, x []scalar.Float) scalar.Float { return c.Abs(x[0]) })
+	// Squares and products are rounded before they are added.
+	squareKernel  = sums("sum_squares", "squares", 1, func(c scalar.Math, x []scalar.Float) scalar.Float { return c.Mul(x[0], x[0]) })
+	productKernel = sums("sum_products", "products of operands", 2, func(c scalar.Math, x []scalar.Float) scalar.Float { return c.Mul(x[0], x[1]) })
+
+	largestKernel = reduceKernel("largest", "largest of sign·x, times sign; NaN if any is. Parameters: work; f32 sign, "+
+		"1 or -1; f32* out, one per task; f32* x.", 1, largest)
+	largestAbsKernel = reduceKernel("largest_abs", "largest |x|; NaN if any is. Parameters: work; f32* out, one per task; "+
+		"f32* x.", 1, largestAbs)
+	placeKernel = reduceKernel("place", "place of the first of the largest sign·x, or of the first NaN. Parameters: work; "+
+		"f32 sign, 1 or -1; u32 partial; i32* out: one place per task or, if partial is not 0, pairs of order key and place; "+
+		"f32* x.", 1, place)
+	placeJoinKernel = joinKernel("place_join", "place of the first of the largest. Parameters: work; i32* out, one place per task; "+
+		"i32* pairs of order key and place.", noPlace, earlier, func(t threadgroup.Group, out ptx.Ptr[ptx.Global, int32], acc []ptx.Reg[int32]) {
+		ptx.Store(t.K, ptx.At(t.K, out, t.Task), acc[1])
+	})
+)
+
+func sums(name, what string, operands int, value func(c scalar.Math, x []scalar.Float) scalar.Float) *kit.Kernel {
+	doc := "sums of " + what + ". Parameters: work; u32 finish: 0 nothing, 1 divides by count, 2 takes the root; f32 count; " +
+		"f32* out, one per task; the operands."
+	return reduceKernel(name, doc, operands, func(t threadgroup.Group, behind finish) reduction[float32] {
+		k, c := t.K, scalar.Math{K: t.K}
+		finish, count := ptx.Param[uint32](k, "finish"), ptx.Param[float32](k, "count")
+		out := ptx.PointerParam[float32](k, "out")
+		return reduction[float32]{
+			identity: []float32{0}, neutral: scalar.Num(0),
+			value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []scalar.Float { return []scalar.Float{value(c, x)} },
+			merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{c.Add(a[0], b[0])} },
+			store: func(acc []scalar.Float) {
+				y := ptx.VarOf(k, acc[0])
+				k.If(ptx.Eq(k, finish, ptx.Imm(divided)), func() { y.Set(ptx.Div(k, y.Get(), count)) })
+				k.If(ptx.Eq(k, finish, ptx.Imm(rooted)), func() { y.Set(ptx.Sqrt(k, y.Get())) })
+				ptx.Store(k, ptx.At(k, out, t.Task), behind(y.Get()))
+			},
+		}
+	})
+}
+
+const lowestKey = math.MinInt32 // below the key of every float
+
+// orderKey maps numbers to integers in the same order, NaN above all.
+func orderKey(k *ptx.Kernel, x scalar.Float) ptx.Reg[int32] {
+	return ordered(k, ptx.Bitcast[int32](k, x))
+}
+
+// ordered is orderKey of a number's bits, and its own inverse.
+func ordered(k *ptx.Kernel, b ptx.Reg[int32]) ptx.Reg[int32] {
+	return ptx.Xor(k, b, ptx.And(k, ptx.Shr(k, b, scalar.U32(31)), ptx.Imm(int32(math.MaxInt32))))
+}
+
+// withSign is sign·x with one bit pattern for zeros and for NaN: arithmetic makes +0 of −0 + 0, and its NaN is 0x7fffffff.
+func withSign(c scalar.Math, x, sign scalar.Float) scalar.Float { return c.Fma(x, sign, scalar.Num(0)) }
+
+func larger(k *ptx.Kernel) scalar.Merge[int32] {
+	return func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return []ptx.Reg[int32]{ptx.Max(k, a[0], b[0])} }
+}
+
+func largest(t threadgroup.Group, behind finish) reduction[int32] {
+	k, c := t.K, scalar.Math{K: t.K}
+	sign := ptx.Param[float32](k, "sign")
+	out := ptx.PointerParam[float32](k, "out")
+	return reduction[int32]{
+		identity: []int32{lowestKey}, neutral: c.Mul(sign, scalar.Num(math.Inf(-1))), merge: larger(k),
+		value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
+			return []ptx.Reg[int32]{orderKey(k, withSign(c, x[0], sign))}
+		},
+		store: func(acc []ptx.Reg[int32]) {
+			ptx.Store(k, ptx.At(k, out, t.Task), behind(c.Mul(ptx.Bitcast[float32](k, ordered(k, acc[0])), sign)))
+		},
+	}
+}
+
+// largestAbs compares absolute values as integers, which puts NaN above all.
+func largestAbs(t threadgroup.Group, behind finish) reduction[int32] {
+	k := t.K
+	out := ptx.PointerParam[float32](k, "out")
+	return reduction[int32]{
+		identity: []int32{0}, neutral: scalar.Num(0), merge: larger(k),
+		value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
+			return []ptx.Reg[int32]{ptx.And(k, ptx.Bitcast[int32](k, x[0]), ptx.Imm(int32(math.MaxInt32)))}
+		},
+		store: func(acc []ptx.Reg[int32]) {
+			ptx.Store(k, ptx.At(k, out, t.Task), behind(ptx.Bitcast[float32](k, acc[0])))
+		},
+	}
+}
+
+// earlier merges pairs of key and place: the larger key wins, among equals the lower place.
+func earlier(k *ptx.Kernel) scalar.Merge[int32] {
+	return func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] {
+		tie := ptx.SetPWith(k, ptx.LT, ptx.OpAnd, b[1], a[1], ptx.Eq(k, b[0], a[0]))
+		return choose(k, ptx.SetPWith(k, ptx.GT, ptx.OpOr, b[0], a[0], tie), b, a)
+	}
+}
+
+func choose(k *ptx.Kernel, p ptx.Reg[bool], a, b []ptx.Reg[int32]) []ptx.Reg[int32] {
+	return []ptx.Reg[int32]{ptx.Select(k, p, a[0], b[0]), ptx.Select(k, p, a[1], b[1])}
+}
+
+var noPlace = []int32{lowestKey, math.MaxInt32}
+
+func place(t threadgroup.Group, _ finish) reduction[int32] {
+	k, c := t.K, scalar.Math{K: t.K}
+	sign, partial := ptx.Param[float32](k, "sign"), ptx.Param[uint32](k, "partial")
+	out := ptx.PointerParam[int32](k, "out")
+	return reduction[int32]{
+		identity: noPlace, neutral: c.Mul(sign, scalar.Num(math.Inf(-1))), merge: earlier(k),
+		value: func(x []scalar.Float, i func() ptx.Reg[uint32]) []ptx.Reg[int32] {
+			return []ptx.Reg[int32]{orderKey(k, withSign(c, x[0], sign)), ptx.Bitcast[int32](k, i())}
+		},
+		follow: func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return choose(k, ptx.Gt(k, b[0], a[0]), b, a) },
+		store: func(acc []ptx.Reg[int32]) {
+			k.If(ptx.Ne(k, partial, scalar.U32(0)), func() {
+				ptx.Store2(k, ptx.AtByte(k, out, ptx.MulWideU32(k, t.Task, scalar.U32(8))), [2]ptx.Reg[int32](acc))
+			}, func() {
+				ptx.Store(k, ptx.At(k, out, t.Task), acc[1])
+			})
+		},
+	}
+}
+
+// reducing says how an entry reduces rows: by kernel or, where rows have parts, by join from the parts' partial results of so
+// many bytes, which kernel left.
+type reducing struct {
+	Kernel, Join   *kit.Kernel
+	bytes          int
+	args, joinArgs arguments
+}
+
+// arguments are those between work and out of a kernel: of the last one or of one for partial results, for rows of count
+// elements.
+type arguments func(last bool, count int) []any
+
+func none(bool, int) []any { return nil }
+
+func finishing(finish uint32) arguments {
+	return func(last bool, count int) []any {
+		if last {
+			return []any{finish, float32(count)}
+		}
+		return []any{plain, float32(count)}
+	}
+}
+
+func summing(k *kit.Kernel, finish uint32) reducing {
+	return reducing{k, sumKernel, 4, finishing(finish), finishing(finish)}
+}
+
+func extreme(sign float32) reducing {
+	args := func(bool, int) []any { return []any{sign} }
+	return reducing{largestKernel, largestKernel, 4, args, args}
+}
+
+func placing(sign float32) reducing {
+	return reducing{placeKernel, placeJoinKernel, 8, func(last bool, _ int) []any {
+		if last {
+			return []any{sign, uint32(0)}
+		}
+		return []any{sign, uint32(1)}
+	}, none}
+}
+
+var Reductions = map[*program.Entry]reducing{
+	catalogue.Sum:        summing(sumKernel, plain),
+	catalogue.Mean:       summing(sumKernel, divided),
+	catalogue.NormL1:     summing(absKernel, plain),
+	catalogue.NormL2:     summing(squareKernel, rooted),
+	catalogue.SumSquares: summing(squareKernel, plain),
+	catalogue.DotProduct: summing(productKernel, plain),
+	catalogue.Max:        extreme(1),
+	catalogue.Min:        extreme(-1),
+	catalogue.NormLInf:   {largestAbsKernel, largestAbsKernel, 4, none, none},
+	catalogue.ArgMax:     placing(1),
+	catalogue.ArgMin:     placing(-1),
+	catalogue.Inspect:    {inspectKernel, inspectJoinKernel, 16, none, none},
+}
+
+func Reduce(s *kit.Step) error {
+	r := Reductions[s.Entry]
+	rows, cols := program.ReduceRows(s.Operands[0].Shape, s.Attr.Options.(compute.Axis))
+	h, err := s.Prologue(rows, cols)
+	if err != nil {
+		return err
+	}
+	t, err := s.Epilogue(1, rows, 1)
+	if err != nil {
+		return err
+	}
+	const blocks = 8 // per multiprocessor
+	w := threadgroup.Split(s, rows, cols, blocks, longestTask)
+	var operands []any
+	for i := range s.Operands {
+		operands = append(operands, kit.In(i))
+	}
+	if w.Parts == 1 {
+		reduceTasks(s, h, t, r.Kernel, w, r.args(true, cols), kit.Out, operands)
+		return nil
+	}
+	partial := s.NewScratch(w.Tasks() * r.bytes)
+	reduceTasks(s, h, nil, r.Kernel, w, r.args(false, cols), partial, operands)
+	w = threadgroup.Partition{Rows: rows, Cols: w.Parts, Parts: 1, Chunk: w.Parts}
+	reduceTasks(s, nil, t, r.Join, w, r.joinArgs(true, cols), kit.Out, []any{partial})
+	return nil
+}
+
+// reduceTasks launches a kernel of family reduce.
+func reduceTasks(s *kit.Step, h *kit.Prologue, t *kit.Epilogue, k *kit.Kernel, w threadgroup.Partition, args []any, out kit.Buffer, operands []any) {
+	const (
+		vectorLanes = 8  // that the kernels need at least to read vectors
+		vectorCols  = 64 // elements for which that is worth while
+	)
+	if w.Vector = min(w.Chunk, w.Cols) >= vectorCols && !h.Shifted(w.Cols); w.Vector {
+		w.Lanes = threadgroup.Lanes(s, w, vectorLanes, 4, batch)
+	} else {
+		w.Lanes = threadgroup.Lanes(s, w, 1, 1, batch)
+	}
+	arguments := append([]any{w.Args()}, args...)
+	arguments = append(append(arguments, out), operands...)
+	s.LaunchWith(h, t, k, w.Grid(), arguments...)
+}

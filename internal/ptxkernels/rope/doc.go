@@ -1,0 +1,2 @@
+// Package rope has the kernels of rotary position embeddings and their gradients.
+package rope

@@ -1,0 +1,136 @@
+package ptxkernels
+
+import (
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/norm"
+)
+
+// telling are calls of an entry that take its kernels along ways that those of the suite do not, or are too large to take often:
+// lanes with several turns each, loops that end just where they may, tiles that are full, axes of every number.
+func telling(e *program.Entry) (cases []conformance.Case) {
+	a := program.Attr{Options: e.Options}
+	for _, s := range e.Scalars {
+		a.Scalars = append(a.Scalars, s.Test[0])
+	}
+	add := func(a program.Attr, in ...program.Type) {
+		if _, err := e.Check(in, a); err == nil {
+			cases = append(cases, conformance.NewCase(e, a, in...))
+		}
+	}
+	same := func(shapes ...[]int) {
+		for _, s := range shapes {
+			add(a, slices.Repeat([]program.Type{program.F32(s...)}, len(e.Inputs))...)
+		}
+	}
+	halves := []compute.DType{compute.Float32, compute.Float16, compute.BFloat16}
+	switch {
+	case e.Class.Elementwise() && len(e.Inputs) > 1:
+		same([]int{33_000})
+		// More than all threads of a small GPU take in one turn, by elements and by fours.
+		beyond := [][]int{{5, 3281}, {4, 4100}}
+		for rank := range program.MaxRank + 1 {
+			beyond = append(beyond, append(slices.Repeat([]int{2}, max(rank-1, 0)), 3), append(slices.Repeat([]int{2}, max(rank-1, 0)), 8))
+		}
+		for _, shape := range beyond {
+			in := slices.Repeat([]program.Type{program.F32(shape...)}, len(e.Inputs))
+			repeated := slices.Clone(shape)
+			for d := len(shape) - 2; d >= 0; d -= 2 {
+				repeated[d] = 1
+			}
+			in[1] = program.F32(repeated...)
+			add(a, in...)
+			if len(shape) == 2 {
+				in[1] = program.F32(shape[0], 1)
+				add(a, in...)
+			}
+		}
+	case e == catalogue.SwiGLUBackward:
+		same([]int{16_500})
+	case norm.Kernels[e].Kernel != nil:
+		for _, s := range [][]int{{17, 1021}, {17, 1016}, {17, 143}, {17, 140}, {5, 8201}, {5, 8208}, {1, 8210}, {1, 8212}} {
+			in := []program.Type{program.F32(s...)}
+			for range e.Inputs[1:] {
+				in = append(in, program.F32(s[1]))
+			}
+			if _, err := e.Check(in, a); err != nil { // there is a second matrix: before the vectors, or behind them
+				vectors := in[1 : len(in)-1]
+				in = append([]program.Type{in[0], in[0]}, vectors...)
+				if e == catalogue.RMSNormBackward || e == catalogue.LayerNormBackward {
+					in = append(append([]program.Type{in[0]}, vectors...), in[0])
+				}
+			}
+			add(a, in...)
+		}
+	case e.Class == program.Reduce:
+		for _, s := range [][]int{{40, 300}, {70, 93}, {2, 5001}, {300, 60}, {33, 223}, {9, 1196}} {
+			a.Options = compute.LastAxis
+			same(s)
+		}
+	case e == catalogue.MaxPool2D, e == catalogue.AvgPool2D:
+		for _, size := range [][2]int{{9, 9}, {3, 30}, {30, 3}, {8, 16}} {
+			add(program.Attr{Options: compute.PoolOptions{Size: size, Stride: [2]int{2, 3}}}, program.F32(3, 2, 31, 33))
+			add(program.Attr{Options: compute.PoolOptions{Size: size, Pad: [2]int{1, 1}}}, program.F32(2, 33, 31))
+		}
+	case e == catalogue.MatVec, e == catalogue.VecMat, e == catalogue.RMSNormMatVec, e == catalogue.QKV, e == catalogue.GateUpSwiGLU:
+		for _, d := range halves {
+			for _, s := range [][3]int{{1, 9, 1296}, {3, 9, 1296}, {8, 5, 2304}, {1, 5, 2304}, {1, 70, 472}, {5, 70, 952}, {1, 36, 327}, {6, 36, 327},
+				{2, 7, 1160}, {4, 6, 2056}, {7, 5, 1290}, {8, 9, 1288}} {
+				m, n, k := s[0], s[1], s[2]
+				x, w := program.F32(m, k), program.Type{DType: d, Shape: []int{n, k}}
+				switch e {
+				case catalogue.MatVec:
+					add(a, w, x)
+				case catalogue.VecMat:
+					add(a, x, program.Type{DType: d, Shape: []int{k, n}})
+				case catalogue.RMSNormMatVec:
+					add(a, x, program.F32(k), w)
+				case catalogue.GateUpSwiGLU:
+					add(a, x, w, w)
+				case catalogue.QKV:
+					add(a, x, w, w, w)
+					add(a, x, w, w, w, program.F32(n), program.F32(n), program.F32(n))
+				}
+			}
+		}
+	case e == catalogue.Attention: // heads whose rows do not begin at multiples of 16 bytes
+		for _, d := range halves {
+			for _, s := range [][3]int{{1, 71, 70}, {3, 15, 40}, {7, 119, 70}, {2, 128, 90}, {70, 61, 67}, {40, 103, 70}, {20, 201, 33}} {
+				n, of, keys := s[0], s[1], s[2]
+				q, kv := program.F32(1, n, 1, of), program.Type{DType: d, Shape: []int{1, keys, 1, of}}
+				add(program.Attr{Options: compute.AttentionOptions{Causal: n < 20}}, q, kv, kv)
+				q.DType = d
+				add(program.Attr{Options: compute.AttentionOptions{}}, q, kv, kv)
+			}
+		}
+	case e == catalogue.MatMul:
+		for _, o := range []compute.MatMulOptions{{}, {TransA: true}, {TransB: true}, {TransA: true, TransB: true}} {
+			for _, s := range [][3]int{{134, 20, 268}, {131, 9, 261}, {136, 72, 264}, {70, 43, 66},
+				{67, 23, 65}, {70, 14, 69}, {69, 21, 67}, {65, 18, 70}} { // large tiles; all that sides may leave of eight
+				x, y := []int{s[0], s[1]}, []int{s[1], s[2]}
+				if o.TransA {
+					slices.Reverse(x)
+				}
+				if o.TransB {
+					slices.Reverse(y)
+				}
+				for _, d := range halves {
+					o := o
+					add(program.Attr{Options: o}, program.Type{DType: d, Shape: x}, program.Type{DType: d, Shape: y})
+					o.Result = d
+					add(program.Attr{Options: o}, program.Type{DType: d, Shape: x}, program.Type{DType: d, Shape: y}, program.F32(s[2]))
+				}
+				for _, p := range []compute.Precision{compute.TF32, compute.FP32Tensor} {
+					o := o
+					o.Precision = p
+					add(program.Attr{Options: o}, program.F32(x...), program.F32(y...), program.F32(s[2]))
+				}
+			}
+		}
+	}
+	return cases
+}

@@ -42,7 +42,7 @@ func TestWebGPUParity(t *testing.T) {
 // No loop of a kernel is cut short, however long a dimension is.
 func TestWebGPULong(t *testing.T) {
 	name, dev := openSoftware(t, ", long dimensions")
-	RunLong(t, name, dev.Executor())
+	RunLong(t, name, 1, dev.Executor())
 }
 
 // The limits that every WebGPU grants are enough.

@@ -114,8 +114,12 @@ func longNorms(matrices, vectors int) func(b *builder) {
 	}
 }
 
-// RunLong runs the long cases.
-func RunLong(t *testing.T, name string, dev program.Executor) {
+// RunLong runs one in n of the long cases, other ones by each seed.
+func RunLong(t *testing.T, name string, n int, dev program.Executor) {
+	if testing.Short() {
+		t.Logf("conformance: testing.Short leaves out the long cases on %s", name)
+		return
+	}
 	d := newDevice(name, dev)
 	t.Cleanup(func() { d.log(t) })
 	for _, e := range catalogue.All() {
@@ -126,7 +130,7 @@ func RunLong(t *testing.T, name string, dev program.Executor) {
 				for i, c := range b.cases {
 					c.number = 20000 + i // other random numbers than the other cases
 				}
-				d.cases(t, b.cases)
+				d.cases(t, sample(b.cases, n))
 			})
 		}
 	}

@@ -72,8 +72,9 @@ type only struct {
 	kind string
 }
 
-func (o only) Place(*program.Program) program.Executor { return o.Executor }
-func (o only) ExplainPlace(*program.Program) string    { return o.kind + ": the only device" }
+func (o only) Place(*program.Program) program.Executor  { return o.Executor }
+func (o only) ExplainPlace(*program.Program) string     { return o.kind + ": the only device" }
+func (o only) Peaks(program.Executor) (p program.Peaks) { return p }
 
 // Info describes an open device.
 type Info struct {

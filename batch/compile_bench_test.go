@@ -11,7 +11,12 @@ import (
 )
 
 // idle compiles programs to nothing and agrees to every fusion.
-type idle struct{}
+type idle struct {
+	executor           // nil: nobody calls the other methods
+	program.Executable // nil
+}
+
+type executor = program.Executor
 
 func (idle) Fuses(*program.Step, []program.Type, []program.Type) bool { return true }
 func (idle) Compile(*program.Program) (program.Executable, error)     { return idle{}, nil }

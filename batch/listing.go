@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -147,9 +146,5 @@ func dotText(s string) string {
 // Code writes the sources of the kernels that each step runs: WGSL or PTX. The CPU device's are part of the library, which is
 // compute.ErrUnsupported.
 func (p *Plan) Code(w io.Writer) error {
-	d, ok := placed(p.exec.device, p.recorded).(program.Coder)
-	if !ok {
-		return fmt.Errorf("code of a plan: the device runs functions that are compiled already: %w", compute.ErrUnsupported)
-	}
-	return d.Code(w, p.program)
+	return placed(p.exec.device, p.recorded).Code(w, p.program)
 }

@@ -32,13 +32,8 @@ func (p *Plan) Memory() Memory {
 	return memoryOf(p.exec.Executable, p.program)
 }
 
-// memoryOf asks the executable; all of this module's devices know.
 func memoryOf(x program.Executable, p *program.Program) Memory {
-	sized, ok := innermost(x).(program.Sized)
-	if !ok {
-		return Memory{Step: -1}
-	}
-	m := sized.Memory()
+	m := x.Memory()
 	all := Memory{Peak: m.Peak, Inputs: m.Inputs, Results: m.Results, Step: m.Step}
 	if m.Step >= 0 && m.Step < len(p.Steps) {
 		all.At = describe(p, m.Step)
@@ -57,9 +52,6 @@ func (b *Batch) checkMemory(x program.Executable, p, recorded *program.Program) 
 	o := &b.options
 	if o.memoryLimit == 0 {
 		return nil
-	}
-	if _, ok := x.(program.Sized); !ok {
-		return fmt.Errorf("the device does not tell how much memory programs need, which a limit asks for: %w", compute.ErrUnsupported)
 	}
 	if m := memoryOf(x, p); uint64(m.Peak) > o.memoryLimit {
 		at := m.At

@@ -188,8 +188,7 @@ func (b *Batch) rewritten(p *program.Program, device program.Executor) (q *progr
 
 // rewrite runs the passes for a device.
 func (b *Batch) rewrite(p *program.Program, device program.Executor) *program.Program {
-	fuser, _ := device.(program.Fuser)
-	return rewrite.Program(p, rewrite.Options{Fuser: fuser, Unfused: b.options.unfused})
+	return rewrite.Program(p, rewrite.Options{Device: device, Unfused: b.options.unfused})
 }
 
 func (b *Batch) snapshot() *program.Program {

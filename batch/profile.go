@@ -165,8 +165,8 @@ func (o *options) profile(x program.Executable, p *program.Program, d, batches p
 	r := &profiledRun{Executable: x, steps: len(p.Steps)}
 	if len(o.peaks) > 0 {
 		r.peaks = o.peaks[0]
-	} else if rated, ok := batches.(program.Rated); ok {
-		r.peaks = rated.Peaks(d)
+	} else if placer, ok := batches.(program.Placer); ok {
+		r.peaks = placer.Peaks(d)
 	}
 	return r
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -40,10 +41,10 @@ func (r *run) conflict(s program.Slot) bool {
 			continue
 		}
 		for k, to := range c.to {
-			if to.in != atResult {
+			if to.Kind != device.InResult {
 				continue
 			}
-			d := r.results[to.index]
+			d := r.results[to.Index]
 			if !overlap(h, size, d, c.outs[k].DType.Size()) {
 				continue
 			}

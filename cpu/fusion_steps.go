@@ -88,7 +88,7 @@ func (x *expressions) Ns() (before, behind float64) {
 // Fuses reports whether the device computes a step of several operations in fewer passes over memory than those, and in less time:
 // intermediate values that are smaller than the result would be computed again and again. Results are the same bits either way,
 // except that log, sin, cos and pow of neighbours of elements beyond their usual range may differ in the last one.
-func (d *Device) Fuses(s *program.Step, in, out []program.Type) bool {
+func (executor) Fuses(s *program.Step, in, out []program.Type) bool {
 	if s.Entry == program.Fused {
 		x, ok := s.Attr.Options.(program.Expression)
 		return ok && len(x.Nodes) > 1 && pays(&x, in, out[0])
@@ -127,5 +127,3 @@ func pays(x *program.Expression, in []program.Type, out program.Type) bool {
 	}
 	return whole < apart
 }
-
-var _ program.Fuser = (*Device)(nil)

@@ -105,13 +105,13 @@ func TestSharedMemoryDoesNotShow(t *testing.T) {
 				y := make([]float32, p.Values[s].Len())
 				io.Read, results[i] = append(io.Read, y), append(results[i], y)
 			}
-			x, err := d.Compile(p)
+			x, err := d.Executor().Compile(p)
 			require.NoError(t, err)
 			require.NoError(t, wait(x.Start(io)))
 			for _, k := range io.Keep {
 				require.NoError(t, k.Close())
 			}
-			peak[i] = x.(program.Sized).Memory().Peak
+			peak[i] = x.Memory().Peak
 			require.NoError(t, x.Close())
 		}
 		require.LessOrEqual(t, peak[1], peak[0])

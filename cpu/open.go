@@ -106,7 +106,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 		log:  c.log, workers: pool.New(c.workers), memory: newMemory(c.memory),
 	}
 	d.life = device.NewLifetime("cpu", nil, d.teardown)
-	d.Ops = device.NewOps(d)
+	d.Ops = device.NewOps(executor{d})
 	runtime.AddCleanup(d, func(p *pool.Pool) { p.Close() }, d.workers) // a net under a forgotten Close
 	d.log.Debug("cpu: device open", "name", d.info.Name, "tier", d.info.Tier, "workers", d.info.Workers)
 	return d, nil

@@ -102,15 +102,8 @@ func (x *executable) prepare(io *program.IO, h *handle) (r *run, err error) {
 
 // Take returns an idle run or a new one.
 func (x *executable) Take() (*run, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed {
-		return nil, fmt.Errorf("program: %w", compute.ErrClosed)
-	}
-	if n := len(x.idle); n > 0 {
-		r := x.idle[n-1]
-		x.idle = x.idle[:n-1]
-		return r, nil
+	if r, ok, err := x.idle.Take(); ok || err != nil {
+		return r, err
 	}
 	r := &run{x: x, views: make([]view, len(x.p.Values)), results: make([]view, len(x.p.Read)),
 		kept: make([]view, len(x.p.Keep)), args: make([]args, len(x.steps))}
@@ -133,7 +126,7 @@ func (x *executable) Take() (*run, error) {
 // bind finds the memory of every value.
 func (r *run) bind(io *program.IO) (err error) {
 	x, p := r.x, r.x.p
-	if r.arena, err = x.d.memory.Take(x.arena); err != nil {
+	if r.arena, err = x.d.memory.Take(x.layout.Blocks[0]); err != nil {
 		return fmt.Errorf("temporaries: %w", err)
 	}
 	for i, s := range p.Read {
@@ -148,14 +141,14 @@ func (r *run) bind(io *program.IO) (err error) {
 	if err := r.bindTensors(io); err != nil {
 		return err
 	}
-	for s, at := range x.allocations {
-		switch n := p.Values[s].Len(); at.in {
-		case arena: // of values that nobody computes there, such as a skipped reshape's, nothing is ever read
-			r.views[s] = r.arena.view(at.offset, n)
-		case atResult:
-			r.views[s] = r.results[at.index]
-		case atTensor: // also of what steps make of tensors in place
-			r.views[s] = r.views[p.Tensor[at.index]]
+	for s, at := range x.layout.Values {
+		switch n := p.Values[s].Len(); at.Kind {
+		case device.InArena:
+			r.views[s] = r.arena.view(at.Offset, n)
+		case device.InResult:
+			r.views[s] = r.results[at.Index]
+		case device.InTensor: // also of what steps make of tensors in place
+			r.views[s] = r.views[p.Tensor[at.Index]]
 		}
 	}
 	return nil
@@ -179,7 +172,7 @@ func (r *run) bindTensors(io *program.IO) error {
 			changes := slices.Contains(x.changes, i)
 			for _, t := range r.turns {
 				if t.block == b && (changes || t.changes) {
-					return fmt.Errorf("tensor %d is updated in allocation and given twice: %w", i, compute.ErrArgument)
+					return fmt.Errorf("tensor %d is updated in place and given twice: %w", i, compute.ErrArgument)
 				}
 			}
 			b.turn.Take(r, changes)
@@ -197,14 +190,14 @@ func (r *run) keep(io *program.IO) error {
 	blocks := make([]*block, len(p.Keep))
 	kept := make([]compute.Tensor, len(p.Keep))
 	for i, s := range p.Keep {
-		at, t := x.allocations[s], p.Values[s].Type
+		at, t := x.layout.Values[s], p.Values[s].Type
 		var b *block
 		var err error
 		switch {
-		case at.in == atRetained && at.index != i: // kept twice
-			b = blocks[at.index].retain()
-		case at.in == atTensor:
-			b = r.held[len(r.held)-len(p.Tensor)+at.index].retain()
+		case at.Kind == device.InRetained && at.Index != i: // kept twice
+			b = blocks[at.Index].retain()
+		case at.Kind == device.InTensor:
+			b = r.held[len(r.held)-len(p.Tensor)+at.Index].retain()
 		default:
 			b, err = x.d.memory.Take(t.Bytes())
 		}
@@ -219,7 +212,7 @@ func (r *run) keep(io *program.IO) error {
 	for i, s := range p.Keep {
 		r.held = append(r.held, blocks[i].retain())
 		r.kept[i] = blocks[i].view(0, p.Values[s].Len())
-		if x.allocations[s].in == atRetained {
+		if x.layout.Values[s].Kind == device.InRetained {
 			r.views[s] = r.kept[i]
 		}
 	}
@@ -319,10 +312,10 @@ func (r *run) target(s *step, k int) view {
 	switch {
 	case k < len(s.results):
 		return r.views[s.results[k]]
-	case s.to[k].in == atResult:
-		return r.results[s.to[k].index]
+	case s.to[k].Kind == device.InResult:
+		return r.results[s.to[k].Index]
 	}
-	return r.kept[s.to[k].index]
+	return r.kept[s.to[k].Index]
 }
 
 // Finish gives back what the run holds, makes it idle and resolves the future, in this order: whoever waits for the future
@@ -337,7 +330,7 @@ func (r *run) Finish(err error) {
 	}
 	r.endTurns()
 	r.reset()
-	x.recycle(r)
+	x.idle.Put(r)
 	x.d.life.End()
 	h.settle(err)
 }
@@ -366,18 +359,10 @@ func (r *run) reset() {
 // spare is how many idle runs, and handles, an executable keeps.
 const spare = 8
 
-func (x *executable) recycle(r *run) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !x.closed && len(x.idle) < spare {
-		x.idle = append(x.idle, r)
-	}
-}
-
 // deliver copies results to the caller.
 func (r *run) deliver() {
 	for _, i := range r.x.copies {
-		s := r.x.p.Read[i]
+		s := r.x.layout.Storage[r.x.p.Read[i]]
 		d := r.x.p.Values[s].DType
 		copy(r.results[i].bytes(d), r.views[s].bytes(d))
 	}

@@ -21,7 +21,7 @@ func newClock(times []time.Duration) *clock {
 }
 
 // reach is called before action i, and behind the last. The caller has entered the context.
-func (c *clock) reach(e *executable, i int, s driver.Stream) error {
+func (c *clock) reach(e *compiled, i int, s driver.Stream) error {
 	if c == nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Code writes the PTX of the kernels that each step of a program runs on this device. Users' kernels are named only.
-func (d *Device) Code(w io.Writer, p *program.Program) error {
+func (d executor) Code(w io.Writer, p *program.Program) error {
 	shown := map[string]bool{}
 	for i := range p.Steps {
 		s := &p.Steps[i]

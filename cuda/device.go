@@ -42,7 +42,7 @@ type state struct {
 	streams     device.Children[*Stream]
 	modules     device.Children[*Module]
 	graphs      device.Children[*graph]
-	executables device.Children[*executable]
+	executables device.Children[*compiled]
 
 	mu    sync.Mutex
 	stats Stats
@@ -143,7 +143,7 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 		return nil, err
 	}
 	dev := &Device{state: d}
-	dev.Ops = device.NewOps(dev)
+	dev.Ops = device.NewOps(executor{dev})
 	runtime.AddCleanup(dev, func(d *state) { d.forgotten() }, d)
 	d.log.Debug("cuda: device open", "device", info.String())
 	return dev, nil

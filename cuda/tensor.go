@@ -48,5 +48,5 @@ func (t *Tensor) Close() error {
 
 // ReadAsync copies the elements to dst; see [compute.Tensor].
 func (t *Tensor) ReadAsync(dst any) *compute.Future {
-	return device.Read(t.dev, t, t.typ, dst)
+	return device.Read(executor{t.dev}, t, t.typ, dst)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -22,9 +23,9 @@ type compiled struct {
 	*plan
 	timed bool
 
+	idle *device.Idle[*instance]
+
 	mu      sync.Mutex
-	closed  bool
-	idle    []*instance
 	gpuTime time.Duration
 }
 
@@ -42,11 +43,11 @@ type group struct {
 	ids []uint64 // of the buffers that it binds
 }
 
-// maxIdle is how many instances an compiled keeps between runs.
+// maxIdle is how many instances an executable keeps between runs.
 const maxIdle = 2
 
 func newExecutable(dev *Device, pl *plan) *executable {
-	e := &compiled{d: dev.core, plan: pl, timed: dev.timed}
+	e := &compiled{d: dev.core, plan: pl, timed: dev.timed, idle: device.NewIdle[*instance](maxIdle)}
 	x := &executable{dev, e}
 	e.d.executables.Add(e)
 	runtime.AddCleanup(x, func(e *compiled) { e.close() }, e) // in case Close is forgotten
@@ -68,9 +69,7 @@ func (x *executable) GPUTime() time.Duration {
 }
 
 func (e *compiled) close() {
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
+	e.idle.Close()
 	if e.d.life.Hold() != nil {
 		return // teardown has freed the rest, or will
 	}
@@ -80,11 +79,7 @@ func (e *compiled) close() {
 }
 
 func (e *compiled) dropIdle() {
-	e.mu.Lock()
-	idle := e.idle
-	e.idle = nil
-	e.mu.Unlock()
-	for _, in := range idle {
+	for _, in := range e.idle.Drop() {
 		in.free()
 	}
 }
@@ -104,14 +99,9 @@ func (in *instance) free() {
 
 // acquire returns an instance with memory for every stable allocation.
 func (e *compiled) acquire() (*instance, error) {
-	e.mu.Lock()
-	if n := len(e.idle); n > 0 {
-		in := e.idle[n-1]
-		e.idle = e.idle[:n-1]
-		e.mu.Unlock()
-		return in, nil
+	if in, ok, err := e.idle.Take(); ok || err != nil {
+		return in, err
 	}
-	e.mu.Unlock()
 	in := &instance{buffers: make([]*buffer, len(e.sizes)), groups: make([]group, len(e.actions))}
 	in.run = run{compiled: e, in: in}
 	in.run.sub.Done = in.run.done
@@ -151,13 +141,7 @@ func (e *compiled) recycle(in *instance, reusable bool) {
 			in.buffers[i] = nil
 		}
 	}
-	e.mu.Lock()
-	if reusable && !e.closed && len(e.idle) < maxIdle {
-		e.idle = append(e.idle, in)
-		in = nil
-	}
-	e.mu.Unlock()
-	if in != nil {
+	if !reusable || !e.idle.Put(in) {
 		in.free()
 	}
 }

@@ -2,110 +2,52 @@ package gpu
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
-	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// arrange gives every value an allocation, and scratch memory blocks: blocks serve again when their last reader has run.
-func (d *core) arrange(pl *plan, lowerings []wgsl.Lowering) error {
+// allocate gives every value an allocation: blocks of values and scratch memory come first, then tensors, then retained outputs.
+//
+// Nothing lies over an operand, not even what a thread reads and writes at one allocation: a dispatch may not bind a buffer for reading and, a
+// second time, for writing. It could if the operand had no binding and the kernel read the result's, which would be one more pipeline
+// for each operand of each expression. CUDA and the CPU device do it.
+func (d *core) allocate(pl *plan, lowerings []wgsl.Lowering) error {
 	p := pl.prog
-	m := &memplan.Demand{Bytes: make([]int, len(p.Values)), Before: p.Host, NoReuse: p.NoReuse}
-	retained := make([]bool, len(p.Values))
-	for _, s := range p.Keep {
-		retained[s] = true
-	}
-	for i, v := range p.Values {
-		n := pl.bytes(program.Slot(i))
-		if err := d.checkBuffer(n, fmt.Sprintf("a value of type %v", v.Type)); err != nil {
-			return err
-		}
-		if v.Source != program.FromTensor && pl.storage[i] == program.Slot(i) && !retained[i] {
-			m.Bytes[i] = int(n)
+	for _, v := range p.Values { // also of tensors
+		if _, err := d.room(v.Bytes()); err != nil {
+			return fmt.Errorf("a value of type %v: %w", v.Type, err)
 		}
 	}
-	for _, s := range p.Read {
-		m.After = append(m.After, pl.storage[s])
+	err := pl.layout.Allocate(&device.Allocator{Blocks: true, Inputs: p.Host, Room: d.room,
+		Scratch: func(i int) []int { return lowerings[i].Scratch }})
+	if err != nil {
+		return err
 	}
-	for i := range p.Steps {
-		s := &p.Steps[i]
-		u := memplan.Use{Out: s.Out}
-		for _, in := range s.In {
-			u.In = append(u.In, pl.storage[in])
-		}
-		// Nothing else lies over an operand, not even what a thread reads and writes at one place: a dispatch may not bind a buffer
-		// for reading and, a second time, for writing. It could if the operand had no binding and the kernel read the result's, which
-		// would be one more pipeline for each operand of each expression. CUDA and the CPU device do it.
-		for k := range s.Entry.Updates { // kernels bind the result alone, which may have been the operand
-			u.Over = append(u.Over, u.In[k:k+1])
-		}
-		for _, n := range lowerings[i].Scratch {
-			n = wgsl.BufferSize(int(n))
-			if err := d.checkBuffer(n, "scratch memory"); err != nil {
-				return err
-			}
-			u.Scratch = append(u.Scratch, int(n))
-		}
-		m.Steps = append(m.Steps, u)
-	}
-	pl.blocks = m.InBlocks()
-	for _, n := range pl.blocks.Blocks {
+	for _, n := range pl.layout.Blocks {
 		pl.addAllocation(uint64(n), true)
 	}
-	pl.allocation = pl.blocks.Values
-	for i := range p.Values {
-		if m.Bytes[i] == 0 && pl.storage[i] == program.Slot(i) {
-			pl.allocation[i] = pl.addAllocation(pl.bytes(program.Slot(i)), false)
-		}
-	}
-	for i, at := range pl.storage {
-		pl.allocation[i] = pl.allocation[at]
-	}
-	for _, s := range m.After {
-		if pl.allocation[s] < 0 {
-			return fmt.Errorf("result in slot %d, which no step computes: %w", s, compute.ErrArgument)
-		}
-	}
-	for i, u := range m.Steps {
-		for _, s := range u.In {
-			if pl.allocation[s] < 0 {
-				return fmt.Errorf("step %d: operand in slot %d, which no step computes: %w", i, s, compute.ErrArgument)
-			}
-		}
+	for range len(p.Tensor) + len(p.Keep) {
+		pl.addAllocation(0, false)
 	}
 	return nil
 }
 
-// view puts results of reshapes where their operands lie, unless one of the two is updated in place, or the result becomes a
-// tensor. It returns which steps have nothing to do then.
-func (pl *plan) view() []bool {
-	p := pl.prog
-	changing := make([]bool, len(p.Values))
-	for i := range p.Steps {
-		s := &p.Steps[i]
-		for k := range s.Entry.Updates {
-			changing[s.In[k]], changing[pl.storage[s.In[k]]], changing[s.Out[k]] = true, true, true
-		}
+// allocation is where a value lies.
+func (pl *plan) allocation(s program.Slot) int {
+	a, blocks := pl.layout.Values[s], len(pl.layout.Blocks)
+	switch a.Kind {
+	case device.InTensor:
+		return blocks + a.Index
+	case device.InRetained:
+		return blocks + len(pl.prog.Tensor) + a.Index
 	}
-	views := make([]bool, len(p.Steps))
-	for i := range p.Steps {
-		s := &p.Steps[i]
-		if s.Entry != catalogue.Reshape {
-			continue
-		}
-		in, out := pl.storage[s.In[0]], s.Out[0]
-		if !changing[in] && !changing[out] && !slices.Contains(p.Keep, out) {
-			pl.storage[out], views[i] = in, true
-		}
-	}
-	return views
+	return a.Offset
 }
 
-// addPlace returns a new allocation.
+// addAllocation returns a new allocation.
 func (pl *plan) addAllocation(bytes uint64, stable bool) int {
 	pl.sizes, pl.stable = append(pl.sizes, bytes), append(pl.stable, stable)
 	return len(pl.sizes) - 1
@@ -114,16 +56,29 @@ func (pl *plan) addAllocation(bytes uint64, stable bool) int {
 // bytes is the room of a value.
 func (pl *plan) bytes(s program.Slot) uint64 { return wgsl.BufferSize(pl.prog.Values[s].Bytes()) }
 
-func (d *core) checkBuffer(n uint64, what string) error {
+// room is the size of a buffer for so many bytes.
+func (d *core) room(bytes int) (int, error) {
+	n := wgsl.BufferSize(bytes)
 	if n > d.info.Limits.MaxBuffer {
-		return fmt.Errorf("%s needs a buffer of %d bytes, the device allows %d: %w", what, n, d.info.Limits.MaxBuffer, compute.ErrTooLarge)
+		return 0, fmt.Errorf("a buffer of %d bytes is needed, the device allows %d: %w", n, d.info.Limits.MaxBuffer, compute.ErrTooLarge)
 	}
-	return nil
+	return int(n), nil
 }
 
-// Memory tells what one run needs; see [program.Sized].
-func (pl *plan) Memory() program.Memory {
-	m := program.Memory{Peak: pl.blocks.Peak, Step: pl.blocks.Step}
-	m.Inputs, m.Results = pl.prog.Traffic()
-	return m
+// Memory tells what one run needs; see [program.Executable].
+func (pl *plan) Memory() program.Memory { return pl.layout.Memory() }
+
+// Launches lists for each step what a run does; see [program.Executable].
+func (pl *plan) Launches() [][]program.Launch {
+	steps, at := make([][]program.Launch, len(pl.ends)), 0
+	for i, end := range pl.ends {
+		for ; at < end; at++ {
+			l := program.Launch{Kernel: "copy"}
+			if a := &pl.actions[at]; a.pipeline != nil {
+				l = program.Launch{Kernel: a.kernel.Key, Grid: a.grid, Block: a.kernel.Workgroup}
+			}
+			steps[i] = append(steps[i], l)
+		}
+	}
+	return steps
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -15,7 +15,7 @@ import (
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
 	prog    *program.Program
-	storage []program.Slot // by value: where it is stored, see program.Program.Storage and view
+	layout  *device.Layout
 	actions []action
 	ends    []int // how many actions there are after each step
 
@@ -31,11 +31,9 @@ type plan struct {
 	dispatches uint64
 	piece      uint64 // dispatches in a command buffer
 
-	// Memory. Allocations are buffers of a run: blocks that values and scratch memory share, those of tensors and retained outputs, the arena.
-	allocation []int    // by value
-	sizes      []uint64 // bytes of each allocation
-	stable     []bool   // the same buffer in every run of an instance, as opposed to tensors and retained outputs
-	blocks     *memplan.Arrangement
+	// Memory. Places are buffers of a run: blocks that values and scratch memory share, those of tensors and retained outputs, the arena.
+	sizes  []uint64 // bytes of each allocation, if it is stable
+	stable []bool   // the same buffer in every run of an instance, as opposed to tensors and retained outputs
 
 	uploads, reads packing // of the host values and of the results
 }
@@ -66,11 +64,6 @@ func (d *Device) Executor() program.Executor { return executor{d} }
 // executor is a device as batches see it.
 type executor struct{ *Device }
 
-var _ interface {
-	program.Fuser
-	program.Coder
-} = executor{}
-
 // Compile validates a program and prepares it: code, pipelines and memory plan. Errors wrap compute.ErrUnsupported,
 // compute.ErrTooLarge, compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
 func (d executor) Compile(p *program.Program) (program.Executable, error) {
@@ -96,11 +89,10 @@ func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, storage: p.Storage(), scalars: p.Recorded()}
-	views := pl.view()
+	pl := &plan{prog: p, layout: device.NewLayout(p), scalars: p.Recorded()}
 	lowerings := make([]wgsl.Lowering, len(p.Steps))
 	for i := range p.Steps {
-		if views[i] {
+		if pl.layout.View(i) {
 			continue
 		}
 		var err error
@@ -108,18 +100,18 @@ func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
 			return nil, err
 		}
 	}
-	if err := d.arrange(pl, lowerings); err != nil {
+	if err := d.allocate(pl, lowerings); err != nil {
 		return nil, err
 	}
 	uniforms := map[string]uint32{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		probe, err := d.probe(p, s, choose)
-		if err != nil {
-			return nil, err
+		scalars, err := d.findScalars(p, s, lowerings[i], choose)
+		if err == nil {
+			err = d.addStep(pl, i, lowerings[i], uniforms, scalars)
 		}
-		if err := d.addStep(pl, i, lowerings[i], uniforms, probe); err != nil {
-			return nil, fmt.Errorf("%s %v: %w", name(s), p.Types(s.In), err)
+		if err != nil {
+			return nil, fmt.Errorf("%s %v: %w", s.Name(), p.Types(s.In), err)
 		}
 		pl.ends = append(pl.ends, len(pl.actions))
 	}
@@ -163,13 +155,6 @@ func (k *packing) add(n, maxBuffer uint64) {
 	k.sizes[last] += n
 }
 
-func name(s *program.Step) string {
-	if s.Kernel != nil {
-		return s.Kernel.Name()
-	}
-	return s.Entry.Name
-}
-
 // lower returns the code of a step: of the user's kernel, or of the catalogue's.
 func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (wgsl.Lowering, error) {
 	in, out := p.Types(s.In), p.Types(s.Out)
@@ -188,18 +173,18 @@ func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (
 
 // addStep appends the actions of a step after checking them against the device's limits: what gets past here may not make
 // the library fail, because some of its failures end the process.
-func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, probe probe) error {
+func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, scalars [][]device.ScalarWord) error {
 	s := &pl.prog.Steps[step]
 	locate := func(b wgsl.Buffer) (region, error) {
 		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the allocation may be larger than what it is used for
-		value := func(v program.Slot) { r.allocation, size = pl.allocation[v], pl.bytes(v) }
+		value := func(v program.Slot) { r.allocation, size = pl.allocation(v), pl.bytes(v) }
 		switch {
 		case b.Role == wgsl.Operand && b.Index < len(s.In):
 			value(s.In[b.Index])
 		case b.Role == wgsl.Result && b.Index < len(s.Out):
 			value(s.Out[b.Index])
 		case b.Role == wgsl.Scratch && b.Index < len(l.Scratch):
-			r.allocation, size = pl.blocks.Scratch[step][b.Index], l.Scratch[b.Index]
+			r.allocation, size = pl.layout.Scratch[step][b.Index], uint64(l.Scratch[b.Index])
 		default:
 			return region{}, fmt.Errorf("internal error: no buffer %+v", b)
 		}
@@ -212,7 +197,7 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 		return r, nil
 	}
 	for k := range s.Entry.Updates {
-		from, to := pl.allocation[s.In[k]], pl.allocation[s.Out[k]]
+		from, to := pl.allocation(s.In[k]), pl.allocation(s.Out[k])
 		if n := pl.bytes(s.Out[k]); from != to {
 			pl.actions = append(pl.actions, action{bind: []region{{from, 0, n}, {to, 0, n}},
 				volatile: !pl.stable[from] || !pl.stable[to]})
@@ -254,10 +239,9 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 		a.pipeline, a.kernel, a.grid = p, x.Dispatch.Kernel, x.Dispatch.Grid
 		pl.dispatches++
 		if a.kernel.Uniform > 0 {
-			if a.varies, err = pl.varyingParams(&a, x.Dispatch, probe, i); err != nil {
-				return err
-			}
-			if !a.varies {
+			if scalars != nil && scalars[i] != nil {
+				pl.ownParams(&a, x.Dispatch.Params, scalars[i])
+			} else {
 				a.dynamic = pl.params(x.Dispatch.Params, uniforms)
 			}
 		}

@@ -48,12 +48,6 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 			e.d.life.End()
 		}
 	}()
-	e.mu.Lock()
-	closed := e.closed
-	e.mu.Unlock()
-	if closed {
-		return fmt.Errorf("compiled program: %w", compute.ErrClosed)
-	}
 	if err := device.CheckIO(e.prog, io, func(t *Tensor) bool { return t.dev.core == e.d }); err != nil {
 		return err
 	}
@@ -102,18 +96,18 @@ func (r *run) bindTensors() error {
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", i, err)
 		}
-		r.in.buffers[r.allocation[s]] = b // given back even if it is at fault
+		r.in.buffers[r.allocation(s)] = b // given back even if it is at fault
 		if err := b.fault(); err != nil {
 			return fmt.Errorf("tensor %d of shape %v: %w", i, r.io.Tensors[i].Shape(), err)
 		}
 	}
 	for _, s := range r.prog.Keep {
-		if r.in.buffers[r.allocation[s]] == nil {
+		if r.in.buffers[r.allocation(s)] == nil {
 			b, err := r.d.pool.get(webgpu.StorageBuffer, r.bytes(s))
 			if err != nil {
 				return fmt.Errorf("result of shape %v: %w", r.prog.Values[s].Shape, err)
 			}
-			r.in.buffers[r.allocation[s]] = b
+			r.in.buffers[r.allocation(s)] = b
 		}
 	}
 	return nil
@@ -184,7 +178,7 @@ func (r *run) stage() error {
 		if data := program.Bytes(r.io.Host[i]); len(data) > 0 {
 			at := r.plan.uploads.at[i]
 			r.d.drv.Write(r.uploads[at.buffer].Object, at.offset, data)
-			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[r.allocation[s]], 0, uint64(len(data)))
+			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[r.allocation(s)], 0, uint64(len(data)))
 		}
 	}
 	if err := r.fillArena(); err != nil {
@@ -238,7 +232,7 @@ func (r *run) record() {
 	for i, s := range r.prog.Read {
 		if n := r.prog.Values[s].Bytes(); n > 0 {
 			at := r.reads.at[i]
-			r.copy(r.in.buffers[r.allocation[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
+			r.copy(r.in.buffers[r.allocation(s)], 0, r.readback[at.buffer], at.offset, uint64(n))
 		}
 	}
 	r.sub.Timed = r.timed || r.sub.Timestamps > 0
@@ -248,7 +242,7 @@ func (r *run) record() {
 func (r *run) retain(dev *Device) []*Tensor {
 	var list []*Tensor
 	for _, s := range r.prog.Keep {
-		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[r.allocation[s]].retain()))
+		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[r.allocation(s)].retain()))
 	}
 	return list
 }
@@ -321,7 +315,7 @@ func (r *run) verdict(err error) error {
 func (r *run) poison(err error) {
 	for _, s := range r.prog.Keep {
 		if r.prog.Values[s].Source != program.FromTensor {
-			r.in.buffers[r.allocation[s]].poison(err)
+			r.in.buffers[r.allocation(s)].poison(err)
 		}
 	}
 	if errors.Is(err, compute.ErrOutOfMemory) { // too late for this run, but the next one may find memory

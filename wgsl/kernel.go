@@ -63,7 +63,7 @@ type Action struct {
 // Lowering is the code of one step: actions in order. Each sees what the earlier ones wrote.
 type Lowering struct {
 	Actions []Action
-	Scratch []uint64 // bytes of each scratch buffer; contents undefined at the start
+	Scratch []int // bytes of each scratch buffer; contents undefined at the start
 }
 
 // Caps is what code selection depends on: the granted limits and features of a device.

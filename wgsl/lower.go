@@ -117,7 +117,7 @@ func Fuses(s *program.Step, in, out []program.Type, caps *Caps) bool {
 			case b.Role == Result:
 				size = BufferSize(out[b.Index].Bytes()) - b.Offset
 			default:
-				size = l.Scratch[b.Index] - b.Offset
+				size = uint64(l.Scratch[b.Index]) - b.Offset
 			}
 			if size > caps.MaxBinding {
 				return false
@@ -137,7 +137,7 @@ func (s *step) dispatch(k *Kernel, grid [3]uint32, params []uint32, bind ...Buff
 
 // scratch reserves n bytes and returns them as a binding.
 func (s *step) scratch(n int) Buffer {
-	s.Scratch = append(s.Scratch, BufferSize(n))
+	s.Scratch = append(s.Scratch, int(BufferSize(n)))
 	return Buffer{Role: Scratch, Index: len(s.Scratch) - 1}
 }
 

@@ -80,7 +80,7 @@ func (seen texts) check(t *testing.T, l Lowering, caps *Caps, in, out []program.
 				size = BufferSize(out[b.Index].Bytes())
 				require.Equal(t, ReadWrite, d.Kernel.Bindings[i])
 			case Scratch:
-				size = l.Scratch[b.Index]
+				size = uint64(l.Scratch[b.Index])
 			}
 			for _, other := range d.Bind[:i] {
 				same := other.Role == b.Role && other.Index == b.Index

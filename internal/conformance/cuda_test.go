@@ -31,7 +31,7 @@ func TestCUDAMemory(t *testing.T) {
 
 func TestCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
-	RunSampled(t, name, d)
+	RunSampled(t, name, d.Executor())
 }
 
 // No loop of a kernel depends on how long a dimension is.
@@ -54,7 +54,7 @@ func TestProfileCUDASoftware(t *testing.T) {
 
 func TestQuantAccuracyCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
-	testQuantAccuracy(t, name, d)
+	testQuantAccuracy(t, name, d.Executor())
 }
 
 func TestCompareCUDASoftware(t *testing.T) {

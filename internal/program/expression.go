@@ -21,13 +21,6 @@ type Node struct {
 	Args  []int // i < Inputs is operand i, any other is node i − Inputs
 }
 
-// Fuser is a device that computes expressions. The rewrites that fuse steps ask it about each that they would like to make;
-// the others stay apart.
-type Fuser interface {
-	// Fuses reports whether the device runs the step in fewer passes over memory than the steps that it was made of.
-	Fuses(s *Step, in, out []Type) bool
-}
-
 // None reports whether there is no expression.
 func (x *Expression) None() bool { return len(x.Results) == 0 }
 

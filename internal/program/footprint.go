@@ -8,11 +8,6 @@ type Memory struct {
 	Step    int // where most of Peak is in use, as an index of Program.Steps; −1 if Peak is 0
 }
 
-// Sized is an Executable that tells what its runs need.
-type Sized interface {
-	Memory() Memory
-}
-
 // Traffic is how many bytes of inputs the program reads and of results it makes, as [Memory] counts them.
 func (p *Program) Traffic() (inputs, results int) {
 	for _, s := range p.Host {

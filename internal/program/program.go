@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"time"
@@ -81,6 +82,12 @@ type IO struct {
 type Executor interface {
 	// Compile validates and prepares a program. Compiling is pure preparation: nothing runs.
 	Compile(p *Program) (Executable, error)
+	// Fuses reports whether the device runs a step with expressions in fewer passes over memory than the steps that it was made of.
+	// The rewrites that fuse steps ask about each that they would like to make; the others stay separate.
+	Fuses(s *Step, in, out []Type) bool
+	// Code writes the sources of what each step runs. The error wraps compute.ErrUnsupported on devices whose functions are compiled
+	// already.
+	Code(w io.Writer, p *Program) error
 }
 
 // Executable is a compiled program. Start may be called again while earlier runs are in flight.
@@ -88,6 +95,10 @@ type Executable interface {
 	// Start begins one run and returns at once. Errors, also of arguments, come through the future. Host and Tensors are not read
 	// any more once it has returned, and Read is not before the run is done; what the slices hold is in use until then.
 	Start(io *IO) *compute.Future
+	// Memory tells what one run needs.
+	Memory() Memory
+	// Launches lists for each step what a run launches, in order; nil on devices that launch nothing.
+	Launches() [][]Launch
 	// Close releases what the executable holds. Runs in flight finish.
 	Close() error
 }
@@ -281,9 +292,13 @@ func (p *Program) checkChanged(io *IO) error {
 	return nil
 }
 
-// Check validates what no single step shows: the marks of variable scalars, and what the program asks of values that lie in
-// tensors which it updates in place. Such a tensor cannot be kept as another, and what is read at the end is its last state.
+// Check validates what no single step shows: that values are computed once and before they are used, the marks of variable scalars,
+// and what the program asks of values that lie in tensors which it updates in place. Such a tensor cannot be kept as another, and
+// what is read at the end is its last state.
 func (p *Program) Check() error {
+	if err := p.checkSlots(); err != nil {
+		return err
+	}
 	for i := range p.Steps {
 		if err := p.checkVary(&p.Steps[i]); err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
@@ -308,6 +323,45 @@ func (p *Program) Check() error {
 			if storage[s] == at && s != last {
 				return fmt.Errorf("result %d %v is an earlier state of a tensor that the program updates in place: copy it before: %w", i,
 					p.Values[s].Type, compute.ErrArgument)
+			}
+		}
+	}
+	return nil
+}
+
+// checkSlots validates the steps' entries and slots, and those of inputs and results.
+func (p *Program) checkSlots() error {
+	defined := make([]bool, len(p.Values))
+	known := func(s Slot) bool { return s >= 0 && int(s) < len(defined) && defined[s] }
+	for _, given := range [2][]Slot{p.Host, p.Tensor} {
+		for _, s := range given {
+			if s < 0 || int(s) >= len(defined) {
+				return fmt.Errorf("input in slot %d of %d: %w", s, len(defined), compute.ErrArgument)
+			}
+			defined[s] = true
+		}
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		for _, in := range s.In {
+			if !known(in) {
+				return fmt.Errorf("step %d: operand in slot %d is not computed before: %w", i, in, compute.ErrArgument)
+			}
+		}
+		if s.Entry == nil || s.Entry != Fused && len(s.Out) != s.Entry.ResultCount() {
+			return fmt.Errorf("step %d: no entry, or %d results: %w", i, len(s.Out), compute.ErrArgument)
+		}
+		for _, out := range s.Out {
+			if out < 0 || int(out) >= len(defined) || defined[out] {
+				return fmt.Errorf("step %d: result in slot %d twice: %w", i, out, compute.ErrArgument)
+			}
+			defined[out] = true
+		}
+	}
+	for _, asked := range [2][]Slot{p.Read, p.Keep} {
+		for _, s := range asked {
+			if !known(s) {
+				return fmt.Errorf("result in slot %d, which no step computes: %w", s, compute.ErrArgument)
 			}
 		}
 	}

@@ -13,7 +13,9 @@ import (
 
 // idle compiles programs to nothing and agrees to every fusion but those that it refuses.
 type idle struct {
-	refuses func(s *program.Step) bool
+	executor           // nil: nobody calls the other methods
+	program.Executable // nil
+	refuses            func(s *program.Step) bool
 }
 
 func (d idle) Fuses(s *program.Step, _, _ []program.Type) bool {
@@ -24,13 +26,14 @@ func (d idle) Executor() program.Executor                         { return d }
 func (idle) Start(*program.IO) *compute.Future                    { return compute.Failed(nil) }
 func (idle) Close() error                                         { return nil }
 
+type executor = program.Executor
+
 // ignorant knows no expressions.
 type ignorant struct{ idle }
 
-func (i ignorant) Executor() program.Executor { return compiler{i} }
+func (i ignorant) Executor() program.Executor { return i }
 
-// compiler hides all methods but that of program.Executor.
-type compiler struct{ program.Executor }
+func (ignorant) Fuses(*program.Step, []program.Type, []program.Type) bool { return false }
 
 // names records on a device and returns the names of the steps that it would be given.
 func names(t *testing.T, dev batch.Device, record func(b *batch.Batch), options ...batch.Option) []string {

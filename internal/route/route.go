@@ -3,6 +3,7 @@ package route
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -72,6 +73,14 @@ func (r *Router) ready() {
 func (r *Router) Compile(p *program.Program) (program.Executable, error) {
 	return r.Place(p).Compile(p)
 }
+
+// Fuses implements program.Executor. Programs are rewritten for the device that Place gives them to, which answers itself.
+func (r *Router) Fuses(s *program.Step, in, out []program.Type) bool {
+	return r.devices[0].Fuses(s, in, out)
+}
+
+// Code writes the code of a program on the device that it is given to.
+func (r *Router) Code(w io.Writer, p *program.Program) error { return r.Place(p).Code(w, p) }
 
 // Place returns the device that a program is given to.
 func (r *Router) Place(p *program.Program) program.Executor { return r.choose(p).Executor }

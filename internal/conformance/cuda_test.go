@@ -34,6 +34,12 @@ func TestCUDASoftware(t *testing.T) {
 	RunSampled(t, name, d.Executor())
 }
 
+// No loop of a kernel depends on how long a dimension is.
+func TestCUDALong(t *testing.T) {
+	name, d := openCUDA(t, cuda.WithSoftware())
+	RunLong(t, name+", long dimensions", 6, d)
+}
+
 func TestGuardsCUDASoftware(t *testing.T) {
 	_, d := openCUDA(t, cuda.WithSoftware())
 	testGuards(t, d, 7)

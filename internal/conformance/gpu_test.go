@@ -39,6 +39,12 @@ func TestWebGPUParity(t *testing.T) {
 	RunParity(t, name, d.Executor())
 }
 
+// No loop of a kernel is cut short, however long a dimension is.
+func TestWebGPULong(t *testing.T) {
+	name, dev := openSoftware(t, ", long dimensions")
+	RunLong(t, name, 1, dev.Executor())
+}
+
 // The limits that every WebGPU grants are enough.
 func TestWebGPUDefaultLimits(t *testing.T) {
 	name, d := openSoftware(t, ", default limits", gpu.WithDefaultLimits())

@@ -37,7 +37,7 @@ func TestCUDASoftware(t *testing.T) {
 // No loop of a kernel depends on how long a dimension is.
 func TestCUDALong(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
-	RunLong(t, name+", long dimensions", 6, d)
+	RunLong(t, name+", long dimensions", 6, d.Executor())
 }
 
 func TestGuardsCUDASoftware(t *testing.T) {

@@ -13,6 +13,9 @@ import (
 // String lists what the plan runs: inputs, steps with the steps as recorded that each stands for, results, memory. Values are
 // numbered as they were recorded.
 func (p *Plan) String() string {
+	if err := p.compiled(); err != nil {
+		return err.Error()
+	}
 	var b strings.Builder
 	q := p.program
 	fmt.Fprintf(&b, "plan of %d steps, for %d recorded\n", len(q.Steps), len(p.recorded.Steps))
@@ -97,6 +100,9 @@ func (p *Plan) origin(s *program.Step) string {
 // Dot draws the plan in the language of Graphviz: values that come in or go out, and the steps, with what flows between them.
 // Steps that were fused list what they compute.
 func (p *Plan) Dot() string {
+	if err := p.compiled(); err != nil {
+		return "digraph plan {\n}\n"
+	}
 	var b strings.Builder
 	q := p.program
 	b.WriteString("digraph plan {\n  rankdir=TB;\n  node [fontname=\"sans-serif\"];\n")
@@ -147,6 +153,9 @@ func dotText(s string) string {
 // Code writes the sources of the kernels that each step runs: WGSL or PTX. The CPU device's are part of the library, which is
 // compute.ErrUnsupported.
 func (p *Plan) Code(w io.Writer) error {
+	if err := p.compiled(); err != nil {
+		return err
+	}
 	d, ok := placed(p.exec.device, p.recorded).(program.Coder)
 	if !ok {
 		return fmt.Errorf("code of a plan: the device runs functions that are compiled already: %w", compute.ErrUnsupported)

@@ -13,16 +13,16 @@ import (
 // fails with compute.ErrForeignTensor otherwise. A plan with kernels of the user's cannot move, since these belong to a device as
 // well. A run in flight finishes on the old device; forks stay there. If Recompile fails, the plan stays as it is.
 func (p *Plan) Recompile(ctx context.Context, device Device) error {
-	if err := ctx.Err(); err != nil {
+	if err := compute.CheckContext(ctx); err != nil {
 		return err
 	}
-	if device == nil {
+	if !present(device) {
 		return fmt.Errorf("recompile for a nil device: %w", compute.ErrArgument)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return fmt.Errorf("recompile a plan: %w", compute.ErrClosed)
+	if err := p.usable(); err != nil {
+		return fmt.Errorf("recompile: %w", err)
 	}
 	exec, program, err := p.batch.compile(device.Executor(), p.recorded)
 	if err != nil {

@@ -29,6 +29,9 @@ type Launch = program.Launch
 // Steps lists what a run of the plan does: the steps that are left after all rewrites, and the launches of each. Only CUDA
 // tells launches: on other devices it is [compute.ErrUnsupported].
 func (p *Plan) Steps() ([]Step, error) {
+	if err := p.compiled(); err != nil {
+		return nil, err
+	}
 	x, ok := innermost(p.exec.Executable).(program.Launcher)
 	if !ok {
 		return nil, fmt.Errorf("steps of a plan: the device does not tell what it launches: %w", compute.ErrUnsupported)

@@ -84,6 +84,9 @@ func (d *Device) TuneAsync(ctx context.Context, programs ...*program.Program) (*
 }
 
 func (d *Device) tune(ctx context.Context, programs []*program.Program) ([]Measurement, error) {
+	if err := compute.CheckContext(ctx); err != nil {
+		return nil, err
+	}
 	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}

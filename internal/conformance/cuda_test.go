@@ -66,3 +66,8 @@ func TestCUDAVariesFused(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
 	testVaryFused(t, name, d, "after a norm")
 }
+
+func TestMisuseCUDASoftware(t *testing.T) {
+	_, d := openCUDA(t, cuda.WithSoftware())
+	testMisuse(t, d, (*cuda.Device)(nil), d.Ops)
+}

@@ -3,8 +3,10 @@ package ptx
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/internal/cost"
 )
 
 // TileLayout is how a matrix of Rows × Cols elements of Size bytes lies in shared memory, row by row.
@@ -123,34 +125,16 @@ func (l TileLayout) worst(size, rows, cols int, at func(r, c, lane int) (int, in
 // for up to 4 bytes each, 16 for 8, 8 for 16, and different words of one bank one after another. (CUDA C++ Programming
 // Guide, "Shared Memory".)
 func BankConflicts(size int, addresses []int) int {
-	lanes := max(1, min(32, 128/max(1, size)))
 	most := 0
-	for len(addresses) > 0 {
-		n := min(lanes, len(addresses))
-		var words [32][]int
-		for _, a := range addresses[:n] {
-			for w := a / 4; w <= (a+size-1)/4; w++ {
-				b := w & 31
-				if !contains(words[b], w) {
-					words[b] = append(words[b], w)
-				}
-			}
+	for warp := range slices.Chunk(addresses, 32) {
+		var at [32]uint64
+		for lane, a := range warp {
+			at[lane] = uint64(a)
 		}
-		for _, w := range words {
-			most = max(most, len(w))
-		}
-		addresses = addresses[n:]
+		worst, _, _ := cost.Banks(&at, uint32(1<<len(warp)-1), max(1, size))
+		most = max(most, worst)
 	}
 	return most
-}
-
-func contains(s []int, x int) bool {
-	for _, y := range s {
-		if x == y {
-			return true
-		}
-	}
-	return false
 }
 
 // Tile is a matrix in shared memory.

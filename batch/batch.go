@@ -32,7 +32,7 @@ type Batch struct {
 	kept    []*Kept          // one per program.Keep
 	scalars []float32        // one per program.Variables, as recorded
 	guards  []guard
-	sites   map[int]string // file:line by step, where somebody will ask
+	sites   map[int]string // file:line by step, if needed
 	sources [][]string     // by step, see [WithSources]
 	err     error
 
@@ -41,7 +41,7 @@ type Batch struct {
 	uploads    map[Value]Value // of batches that are included
 }
 
-// Value is a handle of what an operation of a batch will compute. It belongs to its batch.
+// Value is a handle of a value that a batch will compute. It belongs to its batch.
 type Value struct {
 	batch *Batch
 	slot  program.Slot
@@ -65,7 +65,7 @@ func (b *Batch) Err() error { return b.err }
 // Len returns the number of steps recorded.
 func (b *Batch) Len() int { return len(b.program.Steps) }
 
-// Shape returns the shape of a value, or nil for what an error has prevented from being one.
+// Shape returns the shape of a value, or nil if an error prevented the value from being recorded.
 func (b *Batch) Shape(v Value) []int {
 	if v.batch != b {
 		return nil
@@ -136,7 +136,7 @@ func (b *Batch) Kernel(k Kernel, launch any, result compute.DType, shape []int, 
 	return Value{b, s}
 }
 
-// Read asks for a value to be copied to host memory when the batch runs.
+// Read copies a value to host memory when the batch runs.
 func (b *Batch) Read(v Value) *Result {
 	return b.read(v, nil)
 }
@@ -168,7 +168,7 @@ func (b *Batch) read(v Value, dst any) *Result {
 	return r
 }
 
-// Keep asks for a value to stay on the device as a tensor when the batch runs. Each run makes a new tensor.
+// Keep retains a value on the device as a tensor when the batch runs. Each run makes a new tensor.
 func (b *Batch) Keep(v Value) *Kept {
 	k := &Kept{}
 	if slots, ok := b.slots([]Value{v}); ok {
@@ -222,7 +222,7 @@ func (b *Batch) slots(in []Value) ([]program.Slot, bool) {
 	return slots, true
 }
 
-// fail keeps the first error with the place in the caller's code that recorded it.
+// fail keeps the first error, with the line of the caller's code that recorded it.
 func (b *Batch) fail(err error) Value {
 	if b.err == nil {
 		b.err = fmt.Errorf("%w (recorded at %s)", err, caller())

@@ -12,8 +12,8 @@ import (
 	"github.com/wavelane/wavelane/internal/rewrite"
 )
 
-// Plan is a compiled batch. It replays with the slices and tensors that the batch was recorded with, whose contents may
-// have changed, or with others set since. One run may be in flight; [Plan.Fork] makes a plan for another at the same time.
+// Plan is a compiled batch. Each run uses the slices and tensors that the batch was recorded with, or others set since. One
+// run may be in flight; [Plan.Fork] makes a plan for another at the same time.
 type Plan struct {
 	recorded *program.Program // before rewrites
 	batch    *Batch           // whose values name inputs
@@ -99,10 +99,10 @@ func newPlan(x *shared, p, recorded *program.Program, b *Batch, io program.IO, r
 	return &Plan{exec: x, program: p, recorded: recorded, batch: b, io: io, results: results, kept: kept}
 }
 
-// Fork returns another plan of the same compiled program, so that a run of each can be in flight: while one computes, the inputs
-// of the other are set. It begins with the inputs and tensors that this one has now. Its results are its own, also those of
-// [Batch.ReadInto]; Result and Kept tell which they are. Tensors that the program updates in place are changed by the runs of
-// both, in the order of their starts. Each is closed for itself.
+// Fork returns another plan of the same compiled program, so that both can run at the same time: the inputs of one can be set
+// while the other computes. It begins with the inputs and tensors that this one has now. Its results are its own, also those
+// of [Batch.ReadInto]; get them with Result and Kept. Tensors that the program updates in place are changed by the runs of
+// both, in the order of their starts. Each plan is closed separately.
 func (p *Plan) Fork() (*Plan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +131,7 @@ func (p *Plan) Result(r *Result) (*Result, error) {
 	return nil, fmt.Errorf("result of another plan: %w", compute.ErrForeignTensor)
 }
 
-// Kept is Result for what [Batch.Keep] returned.
+// Kept returns this plan's own tensor for what [Batch.Keep] returned.
 func (p *Plan) Kept(k *Kept) (*Kept, error) {
 	if k != nil {
 		for _, own := range p.kept {
@@ -140,18 +140,7 @@ func (p *Plan) Kept(k *Kept) (*Kept, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("kept value of another plan: %w", compute.ErrForeignTensor)
-}
-
-// Program returns what a device would be given to compile, for devices that look at programs in other ways, such as
-// gpu.Device.Tune.
-func (b *Batch) Program() (*program.Program, error) {
-	if err := b.complete(); err != nil {
-		return nil, err
-	}
-	p := b.snapshot()
-	p, _, err := b.rewritten(p, placed(b.device, p))
-	return p, err
+	return nil, fmt.Errorf("value of Keep from another plan: %w", compute.ErrForeignTensor)
 }
 
 // complete reports why the batch cannot run.
@@ -197,8 +186,8 @@ func (b *Batch) snapshot() *program.Program {
 		Tensor: slices.Clone(p.Tensor), Read: slices.Clone(p.Read), Keep: slices.Clone(p.Keep), Variables: p.Variables}
 }
 
-// SetInput replaces the slice of a value made by Upload, from the next run on. Its type and length must be the same. Go allocates
-// when it makes an any of a slice; who sets inputs in a loop that must not allocate keeps them as such.
+// SetInput replaces the slice of a value made by Upload, from the next run on. Its type and length must be the same.
+// Converting a slice to any allocates; to set inputs in a loop without allocating, convert them once before it.
 func (p *Plan) SetInput(v Value, data any) error {
 	i, err := p.input(v, p.recorded.Host)
 	if err != nil {
@@ -257,7 +246,7 @@ func (p *Plan) Start() *compute.Future {
 	return f
 }
 
-// started notes which run results and kept tensors are of: nil for one that has no future.
+// started notes which run results and retained tensors belong to: nil for a run without a future.
 func (p *Plan) started(f *compute.Future) {
 	for _, r := range p.results {
 		r.run.Store(f)

@@ -5,32 +5,37 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Recompile compiles what the plan was made of for another device, on which it runs from then on: after a loss (its runs fail with
-// compute.ErrDeviceLost) for one that was opened since, which may also be of another kind. Values, inputs, scalars and results stay
-// what they are. Tensors belong to a device: each has to be uploaded there and given to [Plan.SetTensor] before the next run, which
-// fails with compute.ErrForeignTensor otherwise. A plan with kernels of the user's cannot move, since these belong to a device as
+// Recompile compiles the plan's program for another device, of any kind, on which the plan runs from then on. Use it after
+// the loss of a device, when runs fail with compute.ErrDeviceLost. Values, inputs, scalars and results stay what they are.
+// Tensors belong to a device: each has to be uploaded there and given to [Plan.SetTensor] before the next run, which fails
+// with compute.ErrForeignTensor otherwise. A plan with kernels of the user's cannot move, since these belong to a device as
 // well. A run in flight finishes on the old device; forks stay there. If Recompile fails, the plan stays as it is.
 func (p *Plan) Recompile(ctx context.Context, device Device) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if device == nil {
 		return fmt.Errorf("recompile for a nil device: %w", compute.ErrArgument)
+	}
+	return p.recompile(ctx, device.Executor())
+}
+
+func (p *Plan) recompile(ctx context.Context, device program.Executor) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return fmt.Errorf("recompile a plan: %w", compute.ErrClosed)
 	}
-	exec, program, err := p.batch.compile(device.Executor(), p.recorded)
+	exec, compiled, err := p.batch.compile(device, p.recorded)
 	if err != nil {
 		return err
 	}
 	exec.plans.Add(1)
 	old := p.exec
-	p.exec, p.program = exec, program
+	p.exec, p.program = exec, compiled
 	_ = old.release() // of a lost device nothing can fail that matters any more
 	return nil
 }

@@ -3,13 +3,14 @@ package batch
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Result is what Read asked for. It holds data once its batch or plan has run, and each further run overwrites it.
+// Result is a value read by [Batch.Read]. It holds data once its batch or plan has run; each further run overwrites it.
 type Result struct {
 	typ      program.Type
 	data     any
@@ -47,8 +48,8 @@ func delivered(err error) bool {
 	return errors.As(err, &found) && found.Delivered
 }
 
-// Shape returns the result's shape.
-func (r *Result) Shape() []int { return r.typ.Shape }
+// Shape returns a copy of the result's shape.
+func (r *Result) Shape() []int { return slices.Clone(r.typ.Shape) }
 
 // DType returns the result's element type.
 func (r *Result) DType() compute.DType { return r.typ.DType }
@@ -92,7 +93,7 @@ func elements[E any](r *Result) []E {
 	return s
 }
 
-// Kept is what Keep asked for.
+// Kept is a value retained by [Batch.Keep].
 type Kept struct {
 	tensor   compute.Tensor
 	recorded *Kept // the one that the batch returned; nil if this is it

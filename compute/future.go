@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Future is the result of an asynchronous operation. It is done once: its error never changes afterwards.
-// Destinations passed to the operation hold their results when it is done without error.
+// Future is the result of an asynchronous operation. Once it is done its error never changes. Destinations passed to the
+// operation hold their results when it is done without error.
 type Future struct {
 	done chan struct{}
 
@@ -17,8 +17,8 @@ type Future struct {
 	onAbandon func()
 }
 
-// Resolve completes a future. Deliver, when not nil, writes the results into the caller's memory; it is skipped if err is
-// not nil or the caller has given up waiting. Only the first call counts.
+// Resolve completes a future. Deliver, when not nil, writes the results into the caller's memory; it is not called if err is
+// not nil or the caller no longer waits. Only the first call counts.
 type Resolve func(err error, deliver func())
 
 // NewFuture is for devices: it returns a future and the function that completes it.
@@ -81,8 +81,8 @@ func (f *Future) Await(ctx context.Context) error {
 	}
 }
 
-// AwaitOrAbandon is Await for the only waiter: when ctx ends first, the caller's slices are its own again on return and
-// nothing is written to them any more. What the device still uses stays alive until the device is through with it.
+// AwaitOrAbandon is Await for the only waiter. When ctx ends first, the caller may use its slices again on return: nothing is
+// written to them any more. Memory that the device still uses stays alive until the device no longer needs it.
 func (f *Future) AwaitOrAbandon(ctx context.Context) error {
 	err := f.Await(ctx)
 	select {

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -11,4 +12,9 @@ import (
 // Code implements program.Executor.
 func (executor) Code(io.Writer, *program.Program) error {
 	return fmt.Errorf("code of a plan: the device runs functions that are compiled already: %w", compute.ErrUnsupported)
+}
+
+// Tune implements program.Executor. Kernels have no variants to measure.
+func (executor) Tune(ctx context.Context, _ *program.Program) ([]program.Measurement, error) {
+	return nil, ctx.Err()
 }

@@ -21,7 +21,7 @@ func widen(x *program.Expression) {
 	x.Results[0] = x.Inputs + len(x.Nodes) - 1
 }
 
-// between returns a random step of an entry with an expression before or behind it, or both.
+// between returns a random step of an entry with a prologue, an epilogue or both.
 func (r *expressions) between(t *testing.T, e *program.Entry) calculation {
 	c := calculation{e: e, attr: program.Attr{Options: e.Options}}
 	for _, s := range e.Scalars {

@@ -16,8 +16,8 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/simdtest"
 )
 
-// expressions makes random ones. Steps of some entries treat elements beyond their usual range, and their neighbours, apart: those
-// take operands only, of which all are usual then.
+// expressions makes random ones. Steps of some entries compute elements beyond their usual range, and their neighbours, in
+// another way: those take operands only, of which all are usual then.
 type expressions struct {
 	*rand.Rand
 	special bool // operands hold NaN, Inf, zeros and subnormal numbers

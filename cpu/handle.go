@@ -9,7 +9,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// handle is what outlives a run: its starter's side.
+// handle is the starter's part of a run, which outlives it.
 type handle struct {
 	x     *executable
 	state atomic.Int32

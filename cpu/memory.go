@@ -11,7 +11,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Memory tells how much memory a device holds, in bytes.
+// Memory is the memory that a device holds, in bytes.
 type Memory struct {
 	InUse  uint64 `json:"in_use"` // held by tensors and runs in flight
 	Cached uint64 `json:"cached"` // free, kept for reuse
@@ -19,7 +19,7 @@ type Memory struct {
 	Limit  uint64 `json:"limit"`  // of InUse and Cached together; 0 for none but the machine's
 }
 
-// view is the elements of a value wherever they lie. The methods give them their type.
+// view is the elements of a value; its methods return them as slices of their type.
 type view struct {
 	p unsafe.Pointer
 	n int
@@ -54,12 +54,12 @@ type memory struct {
 // maxCached bounds what is kept for reuse.
 const maxCached = 1 << 30
 
-// block is memory with an owner count; at zero it goes back to where it came from.
+// block is reference-counted memory; at zero it returns to its pool.
 type block struct {
 	from *memory
 	data []uint64 // 8-byte words, for their alignment
 	refs atomic.Int32
-	turn turn // of the runs that use it as a tensor
+	lock tensorLock // of the runs that use it as a tensor
 }
 
 func newMemory(limit uint64) *memory {

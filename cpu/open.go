@@ -49,7 +49,7 @@ func WithMemoryLimit(bytes uint64) Option {
 	}
 }
 
-// WithLogger receives the device's events. The default is silence.
+// WithLogger sets the logger for the device's events. By default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil {
@@ -76,7 +76,7 @@ type Device struct {
 	log     compute.Logger
 	workers *pool.Pool
 	memory  *memory
-	turns   sync.Mutex // held while a run takes its turns with all its tensors
+	locking sync.Mutex // held while a run takes the locks of all its tensors
 	life    *device.Lifetime
 	tensors device.Children[weak.Pointer[Tensor]] // open ones; weak, so that forgotten tensors are collected
 }
@@ -118,7 +118,7 @@ func (d *Device) Info() Info { return d.info }
 // Memory returns the current use of memory by tensors and temporaries.
 func (d *Device) Memory() Memory { return d.memory.figures() }
 
-// Trim gives memory that is kept for reuse back to the Go runtime.
+// Trim returns cached memory to the Go runtime.
 func (d *Device) Trim() { d.memory.trim() }
 
 // Close closes the device with all its tensors; later use fails with compute.ErrClosed. Work in flight finishes and

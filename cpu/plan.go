@@ -120,8 +120,8 @@ func (x *executable) add(i int) error {
 	return nil
 }
 
-// update gives the results that are operands changed in place the operands' elements: by a copy, unless the operand is a tensor,
-// whose memory they have. Either way the step works on its results alone.
+// update initialises results that are operands changed in place: by a copy, unless the operand is a tensor, whose memory they
+// share. The step then works on its results only.
 func (x *executable) update(s *program.Step, c *step) {
 	if s.Entry.Updates > 0 {
 		c.in = slices.Clone(c.in)

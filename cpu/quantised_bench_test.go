@@ -39,7 +39,7 @@ func replay(t testing.TB, d *cpu.Device, e *program.Entry, a program.Attr, in ..
 }
 
 // Products of few rows with quantised weights read the weights once; of-read is how near they come to a sum over as many
-// bytes as float32, which only reads. The two run by turns.
+// bytes as float32, which only reads. The two alternate.
 func BenchmarkQuantised(b *testing.B) {
 	const n, k = 4096, 14336
 	d := open(b)

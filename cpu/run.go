@@ -26,11 +26,11 @@ type run struct {
 	varied  varied
 	loop    loop
 	arena   *block
-	held    []*block // tensors, kept values and copies of inputs
-	turns   []turnOf // with the tensors
-	staged  []staged // inputs to copy before anything is written
-	made    *origin  // of the tensors that this run computes
-	job     pool.Job // execute
+	held    []*block     // tensors, retained outputs and copies of inputs
+	locks   []tensorHold // with the tensors
+	staged  []staged     // inputs to copy before anything is written
+	made    *origin      // of the tensors that this run computes
+	job     pool.Job     // execute
 	clock   clock
 	pending atomic.Int32
 
@@ -44,14 +44,14 @@ type loop struct {
 	args  *args
 }
 
-// Do computes a chunk, unless nobody wants it any more.
+// Do computes a chunk, unless the run was cancelled.
 func (l *loop) Do(chunk int) {
 	if l.args.stop.Load() {
 		return
 	}
 	lo := chunk * l.phase.grain
 	l.phase.do(l.args, lo, min(lo+l.phase.grain, l.phase.units))
-	pool.Breathe()
+	pool.Yield()
 }
 
 // staged is an input that a destination overlaps in a way that would change the result.
@@ -74,7 +74,7 @@ func (x *executable) prepare(io *program.IO, h *handle) (r *run, err error) {
 	if err := x.d.life.Begin(); err != nil {
 		return nil, err
 	}
-	if err = device.CheckIO(x.p, io, func(t *Tensor) bool { return t.d == x.d }); err == nil {
+	if err = device.CheckIO(x.p, io, func(t *Tensor) (program.Type, bool) { return t.typ, t.d == x.d }); err == nil {
 		r, err = x.Take()
 	}
 	if err != nil {
@@ -160,8 +160,8 @@ func (r *run) bindTensors(io *program.IO) error {
 	if len(p.Tensor) == 0 {
 		return nil
 	}
-	x.d.turns.Lock()
-	defer x.d.turns.Unlock()
+	x.d.locking.Lock()
+	defer x.d.locking.Unlock()
 	for i, s := range p.Tensor {
 		b, err := io.Tensors[i].(*Tensor).acquire(r)
 		if err != nil {
@@ -170,13 +170,13 @@ func (r *run) bindTensors(io *program.IO) error {
 		r.held = append(r.held, b)
 		if b != nil {
 			changes := slices.Contains(x.changes, i)
-			for _, t := range r.turns {
+			for _, t := range r.locks {
 				if t.block == b && (changes || t.changes) {
 					return fmt.Errorf("tensor %d is updated in place and given twice: %w", i, compute.ErrArgument)
 				}
 			}
-			b.turn.Take(r, changes)
-			r.turns = append(r.turns, turnOf{b.retain(), changes})
+			b.lock.acquire(r, changes)
+			r.locks = append(r.locks, tensorHold{b.retain(), changes})
 		}
 		r.views[s] = b.view(0, p.Values[s].Len())
 	}
@@ -205,7 +205,7 @@ func (r *run) keep(io *program.IO) error {
 			for _, k := range kept[:i] {
 				k.Close()
 			}
-			return fmt.Errorf("kept value %d %v: %w", i, t, err)
+			return fmt.Errorf("retained output %d %v: %w", i, t, err)
 		}
 		blocks[i], kept[i] = b, x.d.newTensor(t, b, r.made)
 	}
@@ -261,7 +261,7 @@ func (r *run) execute() {
 	err = r.steps()
 }
 
-// ErrKernel: a user's kernel panicked or ended its goroutine.
+// ErrKernel is the error of a user's kernel that panicked or ended its goroutine.
 var ErrKernel = errors.New("kernel did not return")
 
 var errExit = fmt.Errorf("kernel ended its goroutine: %w", ErrKernel)
@@ -328,7 +328,7 @@ func (r *run) Finish(err error) {
 	if len(x.copies) > 0 {
 		h.resolve(err, r.deliver)
 	}
-	r.endTurns()
+	r.unlockTensors()
 	r.reset()
 	x.idle.Put(r, spare)
 	x.d.life.End()

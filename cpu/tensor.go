@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"weak"
 
@@ -53,8 +54,8 @@ func (d *Device) newTensor(t program.Type, data *block, o *origin) *Tensor {
 	return x
 }
 
-// Shape returns the shape; the caller must not change it. It is no copy, since replays, which allocate nothing, compare shapes.
-func (t *Tensor) Shape() []int { return t.typ.Shape }
+// Shape returns a copy of the shape.
+func (t *Tensor) Shape() []int { return slices.Clone(t.typ.Shape) }
 
 // DType returns the element type.
 func (t *Tensor) DType() compute.DType { return t.typ.DType }

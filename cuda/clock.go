@@ -6,8 +6,8 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
-// clock measures the steps of a run for who asks, see program.IO: by events before the first step and behind each. A nil one does
-// nothing.
+// clock measures the steps of a run that is profiled, see program.IO: by events before the first step and after each. A nil
+// one does nothing.
 type clock struct {
 	times  []time.Duration
 	events []driver.Event

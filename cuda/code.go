@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -38,4 +39,9 @@ func (d executor) Code(w io.Writer, p *program.Program) error {
 		}
 	}
 	return nil
+}
+
+// Tune implements program.Executor. Variants are chosen by a cost model.
+func (executor) Tune(ctx context.Context, _ *program.Program) ([]program.Measurement, error) {
+	return nil, ctx.Err()
 }

@@ -21,8 +21,8 @@ type Device struct {
 	*state
 }
 
-// device is what runs in flight and everything made from a Device refer to. It is apart from Device so that a Device that was
-// forgotten can be found unreachable.
+// device is the part of a Device that runs in flight and everything made from it refer to. It is separate from Device, so
+// that a forgotten Device becomes unreachable.
 type state struct {
 	*primary
 	info          Info
@@ -55,7 +55,7 @@ type Stats struct {
 	Replays  uint64 `json:"replays"`  // runs that were one launch of a graph
 }
 
-// Available says why no NVIDIA GPU can be opened; nil if one can.
+// Available returns nil if an NVIDIA GPU can be opened, else an error that says why not.
 func Available(ctx context.Context) error {
 	_, err := Devices(ctx)
 	return err
@@ -176,7 +176,7 @@ func (d *state) Stats() Stats {
 
 // Synchronize waits until all work that was submitted to the device so far is done. It returns the first fault if there was one.
 func (d *state) Synchronize() error {
-	// Events, because the context must not be synchronised while anybody captures.
+	// Events are used because the context must not be synchronised during a capture.
 	return d.settled(context.Background(), func() error { return nil })
 }
 
@@ -188,8 +188,8 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// forgotten is the net under a forgotten Close. Streams, modules and graphs may be in use without their Device: while there are
-// any, nothing is closed.
+// forgotten closes a Device that was collected without Close. As long as streams, modules or graphs of it are in use, nothing
+// is closed.
 func (d *state) forgotten() {
 	d.submit.Lock()
 	own := 1 // the default stream
@@ -219,7 +219,7 @@ func (d *state) dropIdle() bool {
 	return dropped
 }
 
-// teardown destroys everything. Nobody uses the device any more.
+// teardown destroys everything. The device is no longer in use.
 func (d *state) teardown() {
 	for _, e := range d.executables.All() {
 		e.dropGraphs()

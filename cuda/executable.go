@@ -87,9 +87,9 @@ func (e *compiled) end() {
 type memory struct {
 	arena        *block
 	upload, read *hostBlock
-	kept         []*block // by the program's kept values; nil for those that are tensors or kept twice
+	kept         []*block // by the program's retained outputs; nil for those that are tensors or retained twice
 	tensors      []located
-	clock        *clock    // nil for a run that nobody measures
+	clock        *clock    // nil for a run that is not profiled
 	scalars      []float32 // during a start
 }
 
@@ -141,8 +141,8 @@ func (e *compiled) acquire() (*memory, error) {
 	return m, nil
 }
 
-// release gives the memory of the device back, for work that the default stream does later, and that of the host, which nobody
-// must be using any more.
+// release gives the memory of the device back, for work that the default stream does later, and that of the host, which must
+// not be in use any more.
 func (m *memory) release() {
 	m.releaseDevice()
 	for _, h := range []*hostBlock{m.upload, m.read} {

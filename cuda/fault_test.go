@@ -172,7 +172,7 @@ type nth struct {
 	mu      sync.Mutex
 	about   func(call string) bool
 	n, seen int
-	lasting bool // those behind it, too
+	lasting bool // those after it, too
 	off     bool
 	with    driver.Result
 	failed  string // the call that did

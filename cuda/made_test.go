@@ -123,7 +123,7 @@ func TestMadeKernelsAtOnce(t *testing.T) {
 					err = x.Close()
 				}
 				if a, b := io.Read[0].([]float32)[0], io.Read[1].([]float32)[3]; err == nil && b != a*1.5 {
-					err = fmt.Errorf("%v behind %v", b, a)
+					err = fmt.Errorf("%v after %v", b, a)
 				}
 				if err != nil {
 					errs <- err

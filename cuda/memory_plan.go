@@ -84,7 +84,7 @@ func overwrites(p *program.Program, s *program.Step, in []program.Slot, l kit.Lo
 	return nil
 }
 
-// aligned is the room that so many bytes take.
+// aligned rounds a size up to the alignment of allocations.
 func aligned(n uint64) uint64 { return (n + kit.Align - 1) &^ (kit.Align - 1) }
 
 // Memory implements program.Executable.

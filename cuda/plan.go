@@ -32,8 +32,8 @@ type plan struct {
 	read     uint64
 }
 
-// largeInput is how many bytes of pinned memory an input may take until its run is done. What is larger goes through the
-// stager's, and starting a run takes as long as the copy.
+// largeInput is the largest number of bytes of pinned memory that an input may hold until its run is done. Larger inputs are
+// copied through the stager, and starting a run takes as long as the copy.
 const largeInput = 64 << 20
 
 // action is a launch, a copy or a fill.

@@ -14,12 +14,12 @@ import (
 
 // pool is the memory of a device, in two kinds of blocks.
 //
-// Blocks of get are for the default stream. What is put back can be handed out to it again at once, although the GPU may not have
-// got there yet: the stream's order keeps the old work before the new.
+// Blocks of get are for the default stream. Blocks put back can be reused on it at once, even if the GPU still uses them: the
+// stream's order keeps the old work before the new.
 //
-// Blocks of getAny are for any stream. They are handed out only when the default stream is done with the memory; as that would
-// often mean to wait, they have segments of their own unless memory is short. Once they are put back, nobody gets them before
-// all that was submitted by then on every stream of the device is done: a fence of events tells.
+// Blocks of getAny are for any stream. They are handed out only when the default stream is done with the memory; since that
+// would often mean waiting, they have segments of their own unless memory is short. Once put back, they are not reused before
+// all work submitted by then on every stream of the device is done: a fence of events tells.
 //
 // Fences need the driver, but blocks are put back from anywhere, by the garbage collector too: they queue until the next call
 // that has entered the context. All methods are safe for concurrent use; the callers of all but watch have entered the context.
@@ -117,8 +117,8 @@ func (m *pool) get(bytes uint64) (*block, error) {
 	return m.request(bytes, false)
 }
 
-// getAny returns a block for work on any stream. It waits if the default stream still uses the memory, but then holds nobody else
-// up.
+// getAny returns a block for work on any stream. It waits if the default stream still uses the memory, without blocking
+// others.
 func (m *pool) getAny(bytes uint64) (*block, error) {
 	m.mu.Lock()
 	b, err := m.request(bytes, true)
@@ -146,7 +146,7 @@ func (m *pool) getAny(bytes uint64) (*block, error) {
 	return b, nil
 }
 
-// request is take, and once more when relief has come, if memory is short. The lock is held, but not meanwhile.
+// request is take, repeated after reclaiming if memory is short. The lock is held except while reclaiming.
 func (m *pool) request(bytes uint64, shared bool) (*block, error) {
 	b, err := m.take(bytes, shared)
 	if m.relief == nil || !errors.Is(err, compute.ErrOutOfMemory) {
@@ -260,7 +260,7 @@ func (m *pool) fence() error {
 	return nil
 }
 
-// mark returns events behind what all streams have been given, for putEvents.
+// mark returns events after what all streams have been given, for putEvents.
 func (m *pool) mark() ([]driver.Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -297,7 +297,7 @@ func (m *pool) open() {
 	}
 }
 
-// record returns an event behind what the stream has been given.
+// record returns an event after what the stream has been given.
 func (m *pool) record(s driver.Stream) (driver.Event, error) {
 	e, err := m.events.get(false)
 	if err != nil {

@@ -35,7 +35,7 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 		return err
 	}
 	defer e.end()
-	if err := device.CheckIO(e.prog, io, func(t *Tensor) bool { return t.dev.state == e.d }); err != nil {
+	if err := device.CheckIO(e.prog, io, func(t *Tensor) (program.Type, bool) { return t.typ, t.dev.state == e.d }); err != nil {
 		return err
 	}
 	if err := e.d.enter(); err != nil {
@@ -85,7 +85,7 @@ func (e *compiled) submit(dev *Device, m *memory, io *program.IO, resolve comput
 		return err
 	}
 	kept := e.keep(m, dev)
-	m.releaseDevice() // for work behind this on the same stream
+	m.releaseDevice() // for work after this on the same stream
 	if _, err := e.d.defaultStream.after(func(err error) { e.finish(m, io, resolve, err) }); err != nil {
 		for _, t := range kept {
 			t.Close()

@@ -40,7 +40,7 @@ func (t *Tensor) acquire() (located, error) {
 	return at, nil
 }
 
-// Close gives the memory back once the runs that use it have finished. It is idempotent.
+// Close frees the memory once the runs that use it have finished. It is idempotent.
 func (t *Tensor) Close() error {
 	t.at.Close()
 	return nil

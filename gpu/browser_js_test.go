@@ -385,16 +385,15 @@ func BenchmarkDispatchRebound(b *testing.B) {
 	b.ReportMetric(float64(took.Microseconds())/float64(n*steps), "µs/dispatch")
 }
 
-// In a browser tuning does not wait; its clock is coarse, so that short kernels are measured in rows.
-func TestTuneAsync(t *testing.T) {
+// A browser's clock is coarse, so that short kernels are measured in rows.
+func TestTune(t *testing.T) {
 	d := open(t, WithAutotune(TuneCached))
 	p := &program.Program{}
 	y, err := p.Apply(catalogue.Lookup("softmax"), program.Attr{}, p.Add(program.F32(8, 1000), program.FromHost))
 	require.NoError(t, err)
 	p.Read = []program.Slot{y}
-	tuning, f := d.TuneAsync(ctx, p)
-	require.NoError(t, f.Await(ctx))
-	list := tuning.Measurements()
+	list, err := executor{d}.Tune(ctx, p)
+	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Equal(t, "rows", list[0].Class)
 	require.Equal(t, []string{"tree", "subgroups"}, list[0].Variants)
@@ -408,11 +407,11 @@ func TestTuneAsync(t *testing.T) {
 
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	_, f = d.TuneAsync(ended, p)
-	require.ErrorIs(t, f.Await(ctx), context.Canceled)
+	_, err = executor{d}.Tune(ended, p)
+	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, d.Close())
-	_, f = d.TuneAsync(ctx, p)
-	require.ErrorIs(t, f.Await(ctx), compute.ErrClosed)
+	_, err = executor{d}.Tune(ctx, p)
+	require.ErrorIs(t, err, compute.ErrClosed)
 }
 
 // A buffer as large as the adapter allows, which SwiftShader refuses when it comes to allocate it; should one allow it, the run works.

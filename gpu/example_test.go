@@ -9,6 +9,7 @@ import (
 	"log"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
@@ -153,8 +154,8 @@ func ExampleLaunch() {
 	// Output: [56]
 }
 
-// Tune measures the variants of the kernels that a program would use, and remembers the fastest for this adapter.
-func ExampleDevice_Tune() {
+// Tuning a plan measures the variants of the kernels that it would use, and remembers the fastest for this adapter.
+func ExampleWithTuneCache() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "tune")
 	if err != nil {
@@ -170,20 +171,22 @@ func ExampleDevice_Tune() {
 	b := batch.New(dev)
 	x := b.Upload(make([]float32, 64*64), 64, 64)
 	b.Read(b.MatMul(x, x))
-	p, err := b.Program()
+	p, err := b.Compile(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := dev.Tune(ctx, p); err != nil {
+	defer p.Close()
+	measured, err := p.Tune(ctx) // compiles the plan anew with the fastest
+	if err != nil {
 		log.Fatal(err)
 	}
-	if err := b.Run(ctx); err != nil { // takes the fastest
+	if err := p.Run(ctx); err != nil {
 		log.Fatal(err)
 	}
-	for _, c := range dev.Choices() {
-		fmt.Println(c.Class, c.Why)
+	for _, m := range measured {
+		fmt.Println(m.Class, slices.Contains(m.Variants, m.Winner))
 	}
-	// Output: matmul measured
+	// Output: matmul true
 }
 
 func ExampleDevice_Memory() {

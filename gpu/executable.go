@@ -54,7 +54,7 @@ func newExecutable(dev *Device, pl *plan) *executable {
 	return x
 }
 
-// Close releases the memory that the compiled keeps. Runs in flight finish. It is idempotent.
+// Close releases the memory of the compiled program. Runs in flight finish. It is idempotent.
 func (x *executable) Close() error {
 	x.close()
 	return nil

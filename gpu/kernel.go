@@ -25,7 +25,7 @@ type KernelDesc struct {
 	Shared    int           // bytes of var<workgroup>, for checking against the limit before compiling
 }
 
-// Launch is how a call runs a kernel; it is the Options of a custom step.
+// Launch says how to run a kernel: its grid and parameters.
 type Launch struct {
 	Grid   [3]uint32 // workgroups along x, y and z, each at least 1 and at most the device's MaxWorkgroups
 	Params []uint32  // contents of the uniform; floats as their bits; what is left of it is zero
@@ -44,7 +44,7 @@ var _ program.Kernel = (*Kernel)(nil)
 // cannot grow. Chromium's stops at 128.
 const maxNesting = 120
 
-// NewKernelAsync compiles a kernel. It can be used at once; if the future fails, so do its runs. Errors wrap
+// NewKernelAsync compiles a kernel. The kernel can be used at once; if the future fails, so do its runs. Errors wrap
 // compute.ErrArgument (with *ShaderError for WGSL, saying line and column), compute.ErrTooLarge for what is beyond the
 // device's limits, compute.ErrClosed or compute.ErrDeviceLost. The kernel is nil where the error is known at once.
 func NewKernelAsync(dev *Device, desc KernelDesc) (*Kernel, *compute.Future) {
@@ -92,7 +92,7 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 	return &Kernel{dev, k, desc.Label}, p, nil
 }
 
-// checkDesc refuses what the library would abort on, or what could never run.
+// checkDesc rejects kernels on which the library would abort, or that could never run.
 func checkDesc(k *wgsl.Kernel) error {
 	for what, s := range map[string]string{"label": k.Key, "WGSL": k.Source, "entry point": k.Entry} {
 		if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {

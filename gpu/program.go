@@ -55,10 +55,10 @@ type region struct {
 	offset, size uint64
 }
 
-// uniformSlot is the room of one parameter block: every WebGPU implementation allows dynamic offsets at its multiples.
+// uniformSlot is the size of one parameter block: every WebGPU implementation allows dynamic offsets at its multiples.
 const uniformSlot = 256
 
-// Executor is for package batch. It has no use outside of this module.
+// Executor is for package batch and has no use outside of this module.
 func (d *Device) Executor() program.Executor { return executor{d} }
 
 // executor is a device as batches see it.
@@ -126,7 +126,7 @@ func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
 	return pl, nil
 }
 
-// pieces returns how many dispatches each command buffer has of a program that is cut into equal ones of at most so many.
+// pieces returns how many dispatches each command buffer has of a program that is cut into equal ones of a limited size.
 func pieces(dispatches, threshold uint64) uint64 {
 	n := max(1, (dispatches+threshold-1)/threshold)
 	return max(1, (dispatches+n-1)/n)

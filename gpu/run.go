@@ -11,7 +11,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// run is one execution, from Start to completion. Its memory is the instance's, whose next run has it again.
+// run is one execution, from Start to completion. Its memory belongs to the instance, which reuses it for the next run.
 type run struct {
 	*compiled
 	in       *instance
@@ -48,7 +48,7 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 			e.d.life.End()
 		}
 	}()
-	if err := device.CheckIO(e.prog, io, func(t *Tensor) bool { return t.dev.core == e.d }); err != nil {
+	if err := device.CheckIO(e.prog, io, func(t *Tensor) (program.Type, bool) { return t.typ, t.dev.core == e.d }); err != nil {
 		return err
 	}
 	if err := e.checkTimes(io); err != nil {
@@ -251,7 +251,7 @@ func (r *run) retain(dev *Device) []*Tensor {
 // runs.
 const inline = 64 << 10
 
-// done ends a run. The driver calls it once. The memory is released before waiting callers go on.
+// done ends a run. The driver calls it once. The memory is released before waiting callers continue.
 func (r *run) done(err error) {
 	total := uint64(0)
 	for _, n := range r.reads.sizes {

@@ -27,22 +27,13 @@ const (
 	TuneFirstUse
 )
 
-// Choice is a decision between variants of a kernel.
+// Choice is a chosen variant of a kernel.
 type Choice struct {
 	Class   string `json:"class"`   // of operations: "matmul"
 	Problem string `json:"problem"` // sizes rounded to powers of two
 	Variant string `json:"variant"`
 	Why     string `json:"why"`  // "forced", "measured" (also by an earlier process), "default"
 	Uses    int    `json:"uses"` // compilations that took it
-}
-
-// Measurement is the outcome of measuring the variants of one problem.
-type Measurement struct {
-	Class    string          `json:"class"`
-	Problem  string          `json:"problem"`
-	Winner   string          `json:"winner"`
-	Variants []string        `json:"variants"`
-	Median   []time.Duration `json:"median"` // by variant; 0 if it was not possible
 }
 
 func newTuner(info AdapterInfo, c *config) *tune.Tuner {
@@ -63,47 +54,18 @@ func (d *core) Choices() []Choice {
 	return list
 }
 
-// Tuning is what [Device.TuneAsync] has measured: valid when its future is done.
-type Tuning struct{ list []Measurement }
-
-// Measurements are in the order of the programs' steps; steps that leave no choice have none.
-func (t *Tuning) Measurements() []Measurement { return t.list }
-
-// TuneAsync measures the kernel variants of every step of the programs, and keeps the fastest ones for later compilations: as Tune
-// does where functions may wait, and in browsers, where measurements last as long as the page. The future is done when everything is
-// measured, or when ctx has ended. The device may be used meanwhile, at the price of worse measurements.
-func (d *Device) TuneAsync(ctx context.Context, programs ...*program.Program) (*Tuning, *compute.Future) {
-	t := &Tuning{}
-	f, resolve := compute.NewFuture(nil)
-	go func() {
-		list, err := d.tune(ctx, programs)
-		t.list = list
-		resolve(err, nil)
-	}()
-	return t, f
-}
-
-func (d *Device) tune(ctx context.Context, programs []*program.Program) ([]Measurement, error) {
+// Tune implements program.Executor.
+func (d executor) Tune(ctx context.Context, p *program.Program) ([]program.Measurement, error) {
 	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
 	defer d.life.End()
-	var list []Measurement
-	for _, p := range programs {
-		measured, err := d.measure(ctx, p, true)
-		for _, m := range measured {
-			list = append(list, Measurement(m))
-		}
-		if err != nil {
-			return list, err
-		}
-	}
-	return list, nil
+	return d.measure(ctx, p, true)
 }
 
 // measure measures the variants of a program's steps: all of them if again is set, else those that were not measured before.
-func (d *core) measure(ctx context.Context, p *program.Program, again bool) ([]tune.Measurement, error) {
-	var list []tune.Measurement
+func (d *core) measure(ctx context.Context, p *program.Program, again bool) ([]program.Measurement, error) {
+	var list []program.Measurement
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		if s.Kernel != nil {

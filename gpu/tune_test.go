@@ -63,7 +63,7 @@ func TestTune(t *testing.T) {
 	compile(t, d)
 	require.Equal(t, []Choice{{"relu", "n1024", "plain", "default", 1}}, d.Choices(), "nothing is measured unasked")
 
-	list, err := d.Tune(ctx, reluProgram(t))
+	list, err := executor{d}.Tune(ctx, reluProgram(t))
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Equal(t, "quick", list[0].Winner)
@@ -94,7 +94,7 @@ func TestTune(t *testing.T) {
 		variants(bad)
 		compile(t, bad)
 		require.Equal(t, []Choice{{"relu", "n1024", "plain", "default", 1}}, bad.Choices(), name)
-		_, err = bad.Tune(ctx, reluProgram(t))
+		_, err = executor{bad}.Tune(ctx, reluProgram(t))
 		require.NoError(t, err)
 		good := open(t, WithTuneCache(dir))
 		variants(good)
@@ -112,7 +112,7 @@ func read(t *testing.T, path string) string {
 func TestTuneClosed(t *testing.T) {
 	d := open(t)
 	require.NoError(t, d.Close())
-	_, err := d.Tune(ctx)
+	_, err := executor{d}.Tune(ctx, reluProgram(t))
 	require.ErrorIs(t, err, compute.ErrClosed)
 }
 
@@ -130,7 +130,7 @@ func TestTuneWrong(t *testing.T) {
 		}
 		return l, err
 	}
-	list, err := d.Tune(ctx, reluProgram(t))
+	list, err := executor{d}.Tune(ctx, reluProgram(t))
 	require.NoError(t, err)
 	require.Equal(t, "plain", list[0].Winner)
 	require.Zero(t, list[0].Median[2])
@@ -171,7 +171,7 @@ func TestTuneCacheUnwritable(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
 	d := open(t, WithTuneCache(filepath.Join(file, "below")))
 	variants(d)
-	_, err := d.Tune(ctx, reluProgram(t))
+	_, err := executor{d}.Tune(ctx, reluProgram(t))
 	require.NoError(t, err)
 	compile(t, d)
 	require.Equal(t, "quick", d.Choices()[0].Variant, "in memory at least")

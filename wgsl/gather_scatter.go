@@ -7,7 +7,7 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-// What puts rows by index uses integer atomics only, whose outcome does not depend on their order.
+// Scattering uses integer atomics only, whose result does not depend on their order.
 
 func init() {
 	lowerings[catalogue.Scatter] = func(s *step) error { return s.eachScatter(s.scatterLast) }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/cuda"
-	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/internal/benchmarks"
 	"github.com/wavelane/wavelane/simd"
 )
@@ -250,7 +250,7 @@ func TestTune(t *testing.T) {
 		return // a build without WebGPU says so
 	}
 	require.Zero(t, status, errOut)
-	var list []gpu.Measurement
+	var list []batch.Measurement
 	require.NoError(t, json.Unmarshal([]byte(out), &list))
 	require.NotEmpty(t, list)
 	for _, m := range list {

@@ -14,10 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wavelane/wavelane"
-	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/internal/benchmarks"
-	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -54,13 +53,13 @@ user's cache directory, where programs on this machine find them. Shapes of simi
 }
 
 func tune(ctx context.Context, out, errOut io.Writer, f tuneFlags) error {
-	var programs []*program.Program
+	var shapes [][]int
 	for _, s := range f.shapes {
-		p, err := product(s)
+		dims, err := product(s)
 		if err != nil {
 			return usagef("--shape: %w", err)
 		}
-		programs = append(programs, p)
+		shapes = append(shapes, dims)
 	}
 	devices, err := openDevices(ctx, benchFlags{device: f.device, software: f.software})
 	if err != nil {
@@ -73,11 +72,11 @@ func tune(ctx context.Context, out, errOut io.Writer, f tuneFlags) error {
 	if !ok {
 		return usagef("--device %s: the CPU has nothing to tune", f.device)
 	}
-	list := []gpu.Measurement{}
-	bar := newBar(errOut, len(programs))
-	for i, p := range programs {
+	list := []batch.Measurement{}
+	bar := newBar(errOut, len(shapes))
+	for i, dims := range shapes {
 		bar.describe(f.shapes[i])
-		m, err := dev.Tune(ctx, p)
+		m, err := tuneProduct(ctx, dev, dims)
 		if err != nil {
 			bar.clear()
 			return err
@@ -92,8 +91,8 @@ func tune(ctx context.Context, out, errOut io.Writer, f tuneFlags) error {
 	return writeMeasurements(out, devices[0].Info(), list)
 }
 
-// product is the program of a matmul on resident tensors.
-func product(shape string) (*program.Program, error) {
+// product returns M, K and N of a shape.
+func product(shape string) ([]int, error) {
 	var dims []int
 	for _, text := range strings.Split(shape, "x") {
 		n, err := strconv.Atoi(text)
@@ -105,17 +104,23 @@ func product(shape string) (*program.Program, error) {
 	if len(dims) != 3 {
 		return nil, fmt.Errorf("%q is not of the form 64x4096x4096", shape)
 	}
-	a, b := program.F32(dims[0], dims[1]), program.F32(dims[1], dims[2])
-	if err := errors.Join(a.Check(), b.Check()); err != nil {
-		return nil, err
-	}
-	p := &program.Program{}
-	out, err := p.Apply(catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{}}, p.Add(a, program.FromTensor), p.Add(b, program.FromTensor))
-	p.Keep = []program.Slot{out}
-	return p, err
+	return dims, errors.Join(program.F32(dims[0], dims[1]).Check(), program.F32(dims[1], dims[2]).Check())
 }
 
-func writeMeasurements(w io.Writer, info wavelane.Info, list []gpu.Measurement) error {
+// tuneProduct measures the kernels of a matmul.
+func tuneProduct(ctx context.Context, dev *gpu.Device, dims []int) ([]batch.Measurement, error) {
+	b := batch.New(dev)
+	operand := func(rows, columns int) batch.Value { return b.Upload(make([]float32, rows*columns), rows, columns) }
+	b.Keep(b.MatMul(operand(dims[0], dims[1]), operand(dims[1], dims[2])))
+	p, err := b.Compile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return p.Tune(ctx)
+}
+
+func writeMeasurements(w io.Writer, info wavelane.Info, list []batch.Measurement) error {
 	fmt.Fprintf(w, "%s: %s\n", info.Kind, info.Name)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "class\tproblem\tfastest\tmedian\tdefault\tmedian")

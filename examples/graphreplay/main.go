@@ -73,7 +73,7 @@ func spread() (*ir.Module, error) {
 	return m.Build()
 }
 
-// plate is the state, in two buffers by turns.
+// plate is the state, in two buffers that swap.
 type plate struct {
 	kernel *cuda.Kernel
 	stream *cuda.Stream

@@ -63,8 +63,8 @@ func AttentionShape(q, k, v []int, o compute.AttentionOptions) (AttentionDims, e
 // Group is the number of query heads that share a head of keys and values.
 func (d AttentionDims) Group() int { return max(1, d.Heads) / max(1, d.KVHeads) }
 
-// InUse returns how many keys a length means, and the slot of the oldest of them. They follow each other from there on, round
-// the end of a cache whose length exceeds its capacity.
+// InUse returns the number of keys in use for a length, and the slot of the oldest. They are contiguous from there on,
+// wrapping at the end of a cache whose length exceeds its capacity.
 func (d AttentionDims) InUse(length int) (used, first int) {
 	if length > d.NK && d.NK > 0 {
 		return d.NK, length % d.NK

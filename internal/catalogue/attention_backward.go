@@ -8,7 +8,7 @@ import (
 )
 
 // AttentionBackward is the gradient of attention. With scores s of a query, weights p = exp(s − lse) and dp = dy·vᵀ, the
-// gradient of s is p·(dp − Σdy·y), which spares the sum Σp·dp.
+// gradient of s is p·(dp − Σdy·y), which avoids the sum Σp·dp.
 var AttentionBackward = &program.Entry{Name: "attention_backward", Method: "AttentionBackward", Class: program.Layer, Dots: attentionFlops(10),
 	Doc: "the gradients of attention for q, k and v",
 	Special: "dy is the gradient of y; y and lse are the results of attention_lse with the same " +

@@ -13,7 +13,7 @@ type Paging struct {
 	PerSequence     int // entries of the table for each sequence
 }
 
-// Slot returns the place of key t of a sequence among those of all pages; false where the table has no page for it.
+// Slot returns the index of key t of a sequence among the slots of all pages; false where the table has no page for it.
 func (p Paging) Slot(table []int32, sequence, t int) (int, bool) {
 	entry := t / max(p.PageSize, 1)
 	if t < 0 || p.PageSize == 0 || entry >= p.PerSequence {

@@ -40,7 +40,7 @@ func appendShape(cache, rows, positions []int) (CacheRows, error) {
 	return r, nil
 }
 
-// checkRows reports rows that can be neither taken over nor rounded.
+// checkRows rejects rows that can be neither copied nor rounded.
 func checkRows(cache, rows program.Type, err error) (program.Type, error) {
 	if err == nil && rows.DType != cache.DType && rows.DType != compute.Float32 {
 		err = fmt.Errorf("rows are %v, must be f32 or, like the cache, %v: %w", rows.DType, cache.DType, compute.ErrDType)

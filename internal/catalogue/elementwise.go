@@ -158,7 +158,7 @@ var (
 		func(a, b float64) bool { return a == b })
 )
 
-// comparison is an entry for [Select] to choose by. What is greater is less the other way round.
+// comparison is an entry whose results [Select] chooses by. There is no entry for greater: swap the operands of less.
 func comparison(e program.Entry, f func(a, b float64) bool) *program.Entry {
 	e.Special = "The result is 0 if either operand is NaN. −0 equals 0."
 	return binary(e, func(a, b float64) float64 {
@@ -191,7 +191,7 @@ var (
 		}})
 )
 
-// larger is math.Max, but for (+Inf, NaN), where that is +Inf; ours, as NumPy's, is NaN.
+// larger is math.Max, except that (+Inf, NaN) gives NaN, as in NumPy.
 func larger(a, b float64) float64 {
 	if a != a || b != b {
 		return math.NaN()

@@ -12,7 +12,7 @@ const fusedSpecial = "x is […, k], weights are [n, k] in Float32, Float16 or B
 	"sums are Float32. K = 0 gives sums of 0. Up to 8 rows of x take one kernel that reads each weight once; more " +
 	"rows take matmuls."
 
-// Products of rows with weights, and what stands before or behind them in a transformer.
+// Products of rows with weights, and what a transformer computes before or after them.
 var (
 	RMSNormMatVec = &program.Entry{Name: "rms_norm_matvec", Method: "RMSNormMatVec", Class: program.Layer, Dots: matrixFlops(2),
 		Doc: "rms_norm(x)·wᵀ", Special: "The norm is that of the last axis, with gamma [k]. " + fusedSpecial,

@@ -8,8 +8,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// GatherDims are the sizes of what takes or puts rows by index: y[o, j, i] = x[o, index, i] with o < Outer, j < Count,
-// i < Inner and indices below Rows. The index is the one at j, or with Own the one at o·Count + j.
+// GatherDims are the sizes of operations that read or write rows by index: y[o, j, i] = x[o, index, i] with o < Outer, j <
+// Count, i < Inner and indices below Rows. The index is the one at j, or with Own the one at o·Count + j.
 type GatherDims struct {
 	Outer, Rows, Count, Inner int
 	Own                       bool

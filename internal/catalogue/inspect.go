@@ -8,7 +8,7 @@ import (
 // InspectWords is the number of words of a result of [Inspect].
 const InspectWords = 4
 
-// Inspect finds what is no finite number. Guards of batches are made of it.
+// Inspect counts elements that are not finite. Guards of batches use it.
 var Inspect = &program.Entry{Name: "inspect", Method: "Inspect", Class: program.Reduce, Options: compute.AllAxes,
 	Doc: "how many elements are NaN, how many are ±Inf, and the lowest index of each",
 	Special: "The four numbers are Int32 and form the last axis of the result, in this order. An " +

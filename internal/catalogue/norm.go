@@ -38,7 +38,7 @@ func twice(infer func(in []program.Type, a program.Attr) (program.Type, error)) 
 	}
 }
 
-// inferNorm checks so many matrices of one shape, then vectors as long as their rows, and scalars that are not negative.
+// inferNorm checks matrices of one shape, then vectors as long as their rows, and scalars that are not negative.
 func inferNorm(matrices, vectors int) func(in []program.Type, a program.Attr) (program.Type, error) {
 	return func(in []program.Type, a program.Attr) (program.Type, error) {
 		if len(in[0].Shape) == 0 {

@@ -13,7 +13,7 @@ var SumSquares = reduction(program.Entry{Name: "sum_squares", Method: "SumSquare
 	Special: "It is the square of norm_l2. An empty tensor gives 0. Squares beyond float32's range " +
 		"give +Inf.", Tol: reduceTol}, compute.Float32, true)
 
-// CumSum is summed by trees of blocks: no partial sum has more than some forty additions behind it.
+// CumSum is summed by trees of blocks: no partial sum is the result of more than some forty additions.
 var CumSum = &program.Entry{Name: "cumsum", Method: "CumSum", Class: program.Layer,
 	Doc: "the cumulative sums along the last axis",
 	Special: "From the first Inf or NaN on, sums are what IEEE arithmetic makes of them. Sums are " +

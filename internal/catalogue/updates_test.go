@@ -28,7 +28,7 @@ func TestSeveralResults(t *testing.T) {
 	require.Equal(t, 1, catalogue.Add.ResultCount())
 }
 
-// What is changed in place lies where it lay; the rest has a place of its own.
+// What is changed in place lies where it lay; the rest has storage of its own.
 func TestStorage(t *testing.T) {
 	p := &program.Program{}
 	sum, count, x := p.Add(program.F32(3), program.FromTensor), p.Add(program.F32(), program.FromHost), p.Add(program.F32(3), program.FromTensor)
@@ -45,7 +45,7 @@ func TestStorage(t *testing.T) {
 	require.NoError(t, p.Check())
 
 	p.Keep = []program.Slot{second[1], x}
-	require.NoError(t, p.Check(), "what has a place of its own can be kept, and so can a tensor that stays as it is")
+	require.NoError(t, p.Check(), "what has storage of its own can be retained, and so can a tensor that does not change")
 	for _, s := range []program.Slot{sum, second[0]} {
 		p.Keep = []program.Slot{s}
 		require.ErrorIs(t, p.Check(), compute.ErrArgument)
@@ -89,8 +89,8 @@ func TestChangedTensorTwice(t *testing.T) {
 	io := func(a, b compute.Tensor) *program.IO {
 		return &program.IO{Host: []any{[]float32{0}}, Tensors: []compute.Tensor{a, b}}
 	}
-	require.NoError(t, p.CheckIO(io(x, y)))
-	require.ErrorIs(t, p.CheckIO(io(x, x)), compute.ErrArgument)
+	require.NoError(t, p.CheckIO(io(x, y), nil))
+	require.ErrorIs(t, p.CheckIO(io(x, x), nil), compute.ErrArgument)
 }
 
 // kernel is a user's kernel that takes anything.

@@ -34,6 +34,12 @@ func TestCUDASoftware(t *testing.T) {
 	RunSampled(t, name, d.Executor())
 }
 
+// No loop of a kernel depends on how long a dimension is.
+func TestCUDALong(t *testing.T) {
+	name, d := openCUDA(t, cuda.WithSoftware())
+	RunLong(t, name+", long dimensions", 6, d)
+}
+
 func TestGuardsCUDASoftware(t *testing.T) {
 	_, d := openCUDA(t, cuda.WithSoftware())
 	testGuards(t, d, 7)
@@ -58,5 +64,5 @@ func TestCompareCUDASoftware(t *testing.T) {
 
 func TestCUDAVariesFused(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
-	testVaryFused(t, name, d, "behind a norm")
+	testVaryFused(t, name, d, "after a norm")
 }

@@ -74,7 +74,7 @@ func conv1dCases(b *builder) {
 	b.bothAliases(b.integers(program.Attr{Options: compute.Conv1DOptions{Causal: true, Groups: 3}}, []int{2, 3, 40}, []int{3, 1, 4}))
 }
 
-// indexed adds a case of x, random indices of a shape (up to those of an axis of so many, and a few outside) and maybe
+// indexed adds a case of x, random indices of a shape (within an axis of the given size, and a few outside) and maybe
 // updates, all of an element type.
 func (b *builder) indexed(note string, a program.Attr, axis int, indices []int, d compute.DType, x []int, updates ...[]int) *testCase {
 	return b.add(note, a, func(r *source) []operand {

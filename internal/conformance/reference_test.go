@@ -47,7 +47,7 @@ func (x *referenceExecutable) Start(io *program.IO) *compute.Future {
 	if closed {
 		return compute.Failed(compute.ErrClosed)
 	}
-	if err := x.p.CheckIO(io); err != nil {
+	if err := x.p.CheckIO(io, nil); err != nil {
 		return compute.Failed(err)
 	}
 	data := make([]any, len(x.p.Values))

@@ -33,7 +33,7 @@ func activationGradientCases(b *builder) {
 		b.random("", none, s...)
 	}
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	// Infinities meet no slope that rounding or flushing may turn into 0, or into a number of the other sign.
+	// Infinities meet no slope that rounding or flushing may make 0, or into a number of the other sign.
 	ordinary := []float32{0.5, -0.1, 3, 1e-3, 1, 2}
 	b.given("special dy", none, f32s([]int{len(ordinary), 1}, ordinary...),
 		vector(nan, inf, -inf, 0, 1, -1, 1e10, -1e10, 1e-40, 0x1p-126, math.MaxFloat32))

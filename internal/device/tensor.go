@@ -8,22 +8,28 @@ import (
 )
 
 // CheckIO validates the data of a run of p. Tensors have to be of type T, and the device's own: the error wraps
-// compute.ErrForeignTensor.
+// compute.ErrForeignTensor. It allocates nothing where nothing is wrong.
 func CheckIO[T interface {
 	comparable
 	compute.Tensor
-}](p *program.Program, io *program.IO, own func(t T) bool) error {
+}](p *program.Program, io *program.IO, own func(t T) (typ program.Type, ok bool)) error {
 	var none T
 	for i, t := range io.Tensors {
 		x, ok := t.(T)
-		switch {
-		case t == nil || ok && x == none:
+		if t == nil || ok && x == none {
 			return fmt.Errorf("tensor %d is nil: %w", i, compute.ErrArgument)
-		case !ok || !own(x):
+		}
+		if ok {
+			_, ok = own(x)
+		}
+		if !ok {
 			return fmt.Errorf("tensor %d of shape %v: %w", i, t.Shape(), compute.ErrForeignTensor)
 		}
 	}
-	return p.CheckIO(io)
+	return p.CheckIO(io, func(t compute.Tensor) program.Type {
+		typ, _ := own(t.(T))
+		return typ
+	})
 }
 
 // Read copies the elements of a tensor of a device to dst.

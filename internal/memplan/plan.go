@@ -7,7 +7,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Demand is what a program asks of a device's memory, in the device's terms: its steps may be others than the program's.
+// Demand is what a program needs of a device's memory. Its steps are those of the device, which may be others than the
+// program's.
 type Demand struct {
 	Bytes   []int          // of each value; 0 for those that lie elsewhere
 	Before  []program.Slot // values that are there before the first step; in an arena they lie at its start, in this order
@@ -34,13 +35,13 @@ type Arrangement struct {
 	Step    int     // where most of them is in use; −1 if there is no step or nothing is used
 }
 
-// span is memory that is in use from step first to step last.
+// span is a liveness interval: memory in use from step first to step last.
 type span struct {
 	bytes, first, last int
 	at                 int // offset or block
 }
 
-// lifetimes is the spans of values and scratch memory, and which of them each value and scratch piece has.
+// lifetimes are the liveness intervals of values and scratch memory.
 type lifetimes struct {
 	spans   []span
 	before  int   // how many are of Before, which are the first
@@ -53,7 +54,7 @@ func (d *Demand) round(bytes int) int {
 	return (bytes + a - 1) / a * a
 }
 
-// lifetimes finds out from where to where values are needed.
+// lifetimes computes the liveness intervals.
 func (d *Demand) lifetimes() *lifetimes {
 	l := &lifetimes{value: slices.Repeat([]int{-1}, len(d.Bytes)), scratch: make([][]int, len(d.Steps))}
 	add := func(bytes, first, last int) int {
@@ -118,9 +119,10 @@ func (d *Demand) over(l *lifetimes, last []int, i, k int, taken []int) int {
 	return -1
 }
 
-// bySize is the order in which spans get their memory: the largest first, as long as nothing small is in their way. From Pisarchyk
-// and Lee, Efficient Memory Management for Deep Neural Net Inference (2020). First fit in the order of steps is simpler, but takes
-// 1.2 times as much for the layers of a transformer and 1.8 times for training, where this comes to what is in use at the fullest step.
+// bySize is the order in which spans get their memory: the largest first, before small ones fragment it. From Pisarchyk and
+// Lee, Efficient Memory Management for Deep Neural Net Inference (2020). First fit in the order of steps is simpler, but
+// takes 1.2 times as much for the layers of a transformer and 1.8 times for training, where this comes to what is in use at
+// the fullest step.
 func (l *lifetimes) bySize(from int) []int {
 	order := make([]int, len(l.spans)-from)
 	for i := range order {
@@ -130,7 +132,7 @@ func (l *lifetimes) bySize(from int) []int {
 	return order
 }
 
-// timeline finds spans by when they are in use.
+// timeline finds the spans that overlap another one.
 type timeline struct {
 	spans          []span
 	begin, carried [][]int // by bucket of steps: those that begin in it, and those that began before and are still in use
@@ -153,7 +155,7 @@ func (c *timeline) add(i int) {
 	}
 }
 
-// meeting calls f with those that are in use at some time when span i is.
+// meeting calls f with the spans that overlap span i.
 func (c *timeline) meeting(i int, f func(*span)) {
 	s := &c.spans[i]
 	from, to := (s.first+1)/bucket, (s.last+1)/bucket
@@ -170,7 +172,7 @@ func (c *timeline) meeting(i int, f func(*span)) {
 	}
 }
 
-// Arena lays everything out in one piece of memory, each in the smallest gap between those that are in use at the same time.
+// Arena lays everything out in one piece of memory, each span in the smallest gap between the spans that overlap it.
 func (d *Demand) Arena() *Arrangement {
 	l := d.lifetimes()
 	placed, size := newTimeline(l.spans, len(d.Steps)), 0
@@ -209,7 +211,7 @@ func (d *Demand) Arena() *Arrangement {
 	return d.arrangement(l, []int{size})
 }
 
-// InBlocks gives everything a block, which is for what is never in use at the same time. A step binds no block twice, unless Over
+// InBlocks gives every span a block; spans share a block if they do not overlap. A step binds no block twice, unless Over
 // allows it.
 func (d *Demand) InBlocks() *Arrangement {
 	l := d.lifetimes()

@@ -1,6 +1,6 @@
 package program
 
-// Memory tells what one run of a compiled program needs, in bytes, beside the tensors that it is given.
+// Memory is the memory that one run of a compiled program needs, in bytes, without the tensors that it is given.
 type Memory struct {
 	Peak    int // memory of the device, which values share that are not needed at the same time, and steps' scratch memory
 	Inputs  int // host data that the run reads

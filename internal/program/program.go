@@ -88,6 +88,9 @@ type Executor interface {
 	// Code writes the sources of what each step runs. The error wraps compute.ErrUnsupported on devices whose functions are compiled
 	// already.
 	Code(w io.Writer, p *Program) error
+	// Tune measures the variants that every step of a program could run, and keeps the fastest for later compilations. It returns the
+	// measurements taken so far where it fails, and none on devices whose kernels have no variants.
+	Tune(ctx context.Context, p *Program) ([]Measurement, error)
 }
 
 // Executable is a compiled program. Start may be called again while earlier runs are in flight.
@@ -103,7 +106,7 @@ type Executable interface {
 	Close() error
 }
 
-// Direct is an Executable which makes no future for callers that wait at once.
+// Direct is an Executable that can run synchronously without allocating a future.
 type Direct interface {
 	// Begin is Start for such a caller.
 	Begin(io *IO) (Waiter, error)
@@ -185,8 +188,8 @@ func (s *Step) updates() int {
 	return s.Entry.Updates
 }
 
-// Storage tells for every slot in whose memory its value lies: its own, or that of the tensor which steps update in place on the
-// way to it.
+// Storage returns for every slot the slot whose memory holds its value: the slot itself, or a tensor that steps update in
+// place.
 func (p *Program) Storage() []Slot {
 	storage := make([]Slot, len(p.Values))
 	for i := range storage {
@@ -243,8 +246,12 @@ func (p *Program) Types(slots []Slot) []Type {
 	return ts
 }
 
-// CheckIO validates the data of a run against the program: counts, element types and lengths.
-func (p *Program) CheckIO(io *IO) error {
+// CheckIO validates the data of a run against the program: counts, element types and lengths. Devices tell the types of their
+// tensors by typeOf, which copies no shapes; nil asks the tensors.
+func (p *Program) CheckIO(io *IO, typeOf func(compute.Tensor) Type) error {
+	if typeOf == nil {
+		typeOf = func(t compute.Tensor) Type { return Type{t.DType(), t.Shape()} }
+	}
 	if len(io.Host) != len(p.Host) || len(io.Tensors) != len(p.Tensor) || len(io.Read) != len(p.Read) {
 		return fmt.Errorf("program of %d inputs, %d tensors and %d results was given %d, %d and %d: %w", len(p.Host),
 			len(p.Tensor), len(p.Read), len(io.Host), len(io.Tensors), len(io.Read), compute.ErrArgument)
@@ -266,12 +273,11 @@ func (p *Program) CheckIO(io *IO) error {
 		}
 	}
 	for i, s := range p.Tensor {
-		t, want := io.Tensors[i], p.Values[s].Type
-		if t == nil {
+		if io.Tensors[i] == nil {
 			return fmt.Errorf("tensor %d is nil: %w", i, compute.ErrArgument)
 		}
-		if t.DType() != want.DType || !EqualShape(t.Shape(), want.Shape) {
-			return fmt.Errorf("tensor %d is %v, the program needs %v: %w", i, Type{t.DType(), t.Shape()}, want, compute.ErrShape)
+		if t, want := typeOf(io.Tensors[i]), p.Values[s].Type; t.DType != want.DType || !EqualShape(t.Shape, want.Shape) {
+			return fmt.Errorf("tensor %d is %v, the program needs %v: %w", i, t, want, compute.ErrShape)
 		}
 	}
 	return p.checkChanged(io)
@@ -315,7 +321,7 @@ func (p *Program) Check() error {
 		}
 		for i, s := range p.Keep {
 			if storage[s] == at {
-				return fmt.Errorf("kept value %d %v lies in a tensor that the program updates in place: use that tensor: %w", i,
+				return fmt.Errorf("retained output %d %v lies in a tensor that the program updates in place: use that tensor: %w", i,
 					p.Values[s].Type, compute.ErrArgument)
 			}
 		}

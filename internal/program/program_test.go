@@ -74,7 +74,7 @@ func TestProgram(t *testing.T) {
 	good := func() *program.IO {
 		return &program.IO{Host: []any{make([]float32, 6)}, Tensors: []compute.Tensor{tensor{program.F32(3)}}, Read: []any{make([]float32, 7)}}
 	}
-	require.NoError(t, p.CheckIO(good()))
+	require.NoError(t, p.CheckIO(good(), nil))
 	for _, c := range []struct {
 		want error
 		bend func(io *program.IO)
@@ -93,6 +93,6 @@ func TestProgram(t *testing.T) {
 	} {
 		io := good()
 		c.bend(io)
-		require.ErrorIs(t, p.CheckIO(io), c.want)
+		require.ErrorIs(t, p.CheckIO(io, nil), c.want)
 	}
 }

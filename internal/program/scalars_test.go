@@ -39,9 +39,9 @@ func TestVaryingScalars(t *testing.T) {
 		require.ErrorIs(t, p.Check(), compute.ErrArgument)
 	}
 	for n, err := range map[int]error{0: compute.ErrArgument, 1: compute.ErrArgument, 2: nil, 3: compute.ErrArgument} {
-		require.ErrorIs(t, p.CheckIO(&program.IO{Host: []any{make([]float32, 3)}, Scalars: make([]float32, n)}), err)
+		require.ErrorIs(t, p.CheckIO(&program.IO{Host: []any{make([]float32, 3)}, Scalars: make([]float32, n)}, nil), err)
 	}
-	require.NoError(t, p.CheckIO(&program.IO{Host: []any{make([]float32, 3)}}))
+	require.NoError(t, p.CheckIO(&program.IO{Host: []any{make([]float32, 3)}}, nil))
 }
 
 // A probe has other scalars where they vary, whatever the step has, and words tell which.
@@ -59,8 +59,8 @@ func TestProbe(t *testing.T) {
 	}
 	found := map[int]int{}
 	note := func(at, variable int) { found[at] = variable }
-	require.True(t, program.Moved(words(s.Attr.Scalars, 7), words(probe.Attr.Scalars, 7), marks, note))
+	require.True(t, program.MatchScalars(words(s.Attr.Scalars, 7), words(probe.Attr.Scalars, 7), marks, note))
 	require.Equal(t, map[int]int{0: 1, 2: 0}, found)
-	require.False(t, program.Moved(words(s.Attr.Scalars, 7), words(probe.Attr.Scalars, 8), marks, note), "a word made of a scalar")
-	require.False(t, program.Moved(words(s.Attr.Scalars), words(probe.Attr.Scalars, 8), marks, note))
+	require.False(t, program.MatchScalars(words(s.Attr.Scalars, 7), words(probe.Attr.Scalars, 8), marks, note), "a word made of a scalar")
+	require.False(t, program.MatchScalars(words(s.Attr.Scalars), words(probe.Attr.Scalars, 8), marks, note))
 }

@@ -84,7 +84,7 @@ func (x *exactExecutable) Close() error { return nil }
 
 func (x *exactExecutable) Start(io *program.IO) *compute.Future {
 	p := x.p
-	if err := p.CheckIO(io); err != nil {
+	if err := p.CheckIO(io, nil); err != nil {
 		return compute.Failed(err)
 	}
 	values := make([]reference.Array, len(p.Values))
@@ -94,7 +94,7 @@ func (x *exactExecutable) Start(io *program.IO) *compute.Future {
 	for i, s := range p.Tensor {
 		values[s] = io.Tensors[i].(*exactTensor).Array
 	}
-	computeAll(p, values, x.spoil)
+	computeAll(p, values, x.corrupt)
 	for i, s := range p.Read {
 		write(io.Read[i], values[s].Data)
 	}

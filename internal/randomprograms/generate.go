@@ -151,7 +151,7 @@ func (g *generator) applyScalars(e *program.Entry, a program.Attr, in ...program
 	return out[0], true
 }
 
-// ask draws what is read and kept, at least the last value.
+// ask draws what is read and retained, at least the last value.
 func (g *generator) ask() {
 	storage := g.p.Storage()
 	states := map[program.Slot]program.Slot{} // by tensor: its last state

@@ -83,7 +83,8 @@ func (p *randomProgram) record(b *batch.Batch, tensors []compute.Tensor) []batch
 	return values
 }
 
-// run runs the program as a batch and returns what it gives: values read, values kept, and the tensors' contents behind it.
+// run runs the program as a batch and returns what it gives: values read, values retained, and the contents of tensors
+// afterwards.
 func (p *randomProgram) run(dev batch.Device, options ...batch.Option) ([][]float64, error) {
 	ctx := context.Background()
 	var tensors []compute.Tensor

@@ -72,7 +72,7 @@ func TestFuseGroups(t *testing.T) {
 			b.Read(b.Scale(b.Vary(b.Scale(b.Scale(vector(b, 4), 3), 5)), 7))
 		}, []string{"fused(scale, scale, scale)"}},
 	} {
-		c.test(t, idle{})
+		c.test(t, &idle{})
 	}
 }
 
@@ -99,7 +99,7 @@ func TestFuseUpdates(t *testing.T) {
 			b.Read(b.Sub(next, y))
 		}, []string{"matmul", "adam", "sub"}},
 	} {
-		c.test(t, idle{})
+		c.test(t, &idle{})
 	}
 }
 
@@ -126,7 +126,7 @@ func TestFuseNeighbours(t *testing.T) {
 		{"nor where it is broadcast", func(b *batch.Batch) {
 			b.Read(b.Add(b.MatVec(vector(b, 5, 4), vector(b, 4)), vector(b, 3, 5)))
 		}, []string{"matvec", "add"}},
-		{"behind reductions and rows", func(b *batch.Batch) {
+		{"after reductions and rows", func(b *batch.Batch) {
 			b.Read(b.Sqrt(b.Sum(vector(b, 3, 4), compute.LastAxis)))
 			b.Read(b.Scale(b.Softmax(vector(b, 3, 4)), 2))
 		}, []string{"fused(sum, sqrt)", "fused(softmax, scale)"}},
@@ -151,7 +151,7 @@ func TestFuseNeighbours(t *testing.T) {
 			b.Read(b.Div(x, s))
 		}, []string{"max", "fused(matvec, div)"}},
 	} {
-		c.test(t, idle{})
+		c.test(t, &idle{})
 	}
 }
 
@@ -179,8 +179,8 @@ func TestFuseIntoCatalogue(t *testing.T) {
 			b.Read(b.SwiGLU(b.MatMul(y, vector(b, 5, 4), o), b.MatMul(y, vector(b, 5, 4), o)))
 		}, []string{"gate_up_swiglu", "gate_up_swiglu"}},
 	} {
-		c.test(t, idle{})
-		c.test(t, ignorant{idle{}})
+		c.test(t, &idle{})
+		c.test(t, ignorant{&idle{}})
 	}
 }
 
@@ -189,16 +189,16 @@ func TestWithoutFusion(t *testing.T) {
 		b.Read(b.Sum(b.Neg(b.Exp(b.ReLU(b.MatMul(vector(b, 3, 4), vector(b, 4, 5)))))))
 	}
 	want := []string{"matmul", "relu", "exp", "neg", "sum"}
-	require.Equal(t, want, names(t, idle{}, record, batch.WithoutFusion()))
-	require.Equal(t, []string{"fused(matmul, exp, neg)", "sum"}, names(t, idle{}, record))
+	require.Equal(t, want, names(t, &idle{}, record, batch.WithoutFusion()))
+	require.Equal(t, []string{"fused(matmul, exp, neg)", "sum"}, names(t, &idle{}, record))
 	want = []string{"matmul", "exp", "neg", "sum"}
-	require.Equal(t, want, names(t, ignorant{idle{}}, record))
-	require.Equal(t, want, names(t, idle{refuses: func(*program.Step) bool { return true }}, record))
+	require.Equal(t, want, names(t, ignorant{&idle{}}, record))
+	require.Equal(t, want, names(t, &idle{refuses: func(*program.Step) bool { return true }}, record))
 }
 
 // A device that refuses a long expression gets shorter ones.
 func TestFuseWhatTheDeviceTakes(t *testing.T) {
-	short := idle{refuses: func(s *program.Step) bool {
+	short := &idle{refuses: func(s *program.Step) bool {
 		x, ok := s.Attr.Options.(program.Expression)
 		return ok && len(x.Nodes) > 2
 	}}
@@ -208,7 +208,8 @@ func TestFuseWhatTheDeviceTakes(t *testing.T) {
 }
 
 func TestFuseLimits(t *testing.T) {
-	b := batch.New(idle{})
+	dev := &idle{}
+	b := batch.New(dev)
 	y := vector(b, 4)
 	for range 12 {
 		y = b.Add(b.Exp(y), vector(b, 4))
@@ -217,8 +218,7 @@ func TestFuseLimits(t *testing.T) {
 		y = b.Sin(y)
 	}
 	b.Read(y)
-	p, err := b.Program()
-	require.NoError(t, err)
+	p := compiled(t, b, dev)
 	nodes := 0
 	for _, s := range p.Steps {
 		require.LessOrEqual(t, len(s.In)+len(s.Out), 8)
@@ -233,11 +233,11 @@ func TestFuseLimits(t *testing.T) {
 
 // Steps that others were put into tell their scalars in the order of the nodes, with those that vary.
 func TestFusedScalars(t *testing.T) {
-	b := batch.New(idle{})
+	dev := &idle{}
+	b := batch.New(dev)
 	x := b.Vary(b.Scale(b.Scale(vector(b, 3, 4), 3), 5))
 	b.Read(b.Scale(b.RMSNorm(x, vector(b, 4), 0.25), 7))
-	p, err := b.Program()
-	require.NoError(t, err)
+	p := compiled(t, b, dev)
 	require.Equal(t, []string{"fused(scale, scale, rms_norm, scale)"}, stepNames(p))
 	require.Equal(t, []float32{3, 5, 0.25, 7}, p.Steps[0].Attr.Scalars)
 	require.Equal(t, []int{0, 1, 0, 0}, p.Steps[0].Attr.Vary)

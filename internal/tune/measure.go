@@ -9,16 +9,8 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
 )
-
-// Measurement is the outcome of measuring the variants of one problem.
-type Measurement struct {
-	Class    string
-	Problem  string
-	Winner   string
-	Variants []string
-	Median   []time.Duration // by variant; 0 if it was not possible
-}
 
 const (
 	rounds    = 7
@@ -59,8 +51,8 @@ type Variant struct {
 
 // Measure measures the variants of a step: all of them if again is set, else those of questions that have no measured answer. A
 // decision may lead to further questions, so it goes on until there are none.
-func (t *Tuner) Measure(ctx context.Context, s Step, again bool) ([]Measurement, error) {
-	var list []Measurement
+func (t *Tuner) Measure(ctx context.Context, s Step, again bool) ([]program.Measurement, error) {
+	var list []program.Measurement
 	answered := map[string]bool{}
 	for {
 		q, err := t.unanswered(s, answered, again)
@@ -105,11 +97,11 @@ func (t *Tuner) pick(q Question, i int) Chooser {
 	}
 }
 
-// measure runs the variants in turns, so that what disturbs the machine disturbs all of them.
-func (t *Tuner) measure(ctx context.Context, s Step, q Question) (Measurement, error) {
+// measure alternates between the variants, so that what disturbs the machine disturbs all of them.
+func (t *Tuner) measure(ctx context.Context, s Step, q Question) (program.Measurement, error) {
 	t.measuring.Lock()
 	defer t.measuring.Unlock()
-	m := Measurement{Class: q.Class, Problem: roundSizes(q.Problem), Variants: q.Candidates, Median: make([]time.Duration, len(q.Candidates))}
+	m := program.Measurement{Class: q.Class, Problem: roundSizes(q.Problem), Variants: q.Candidates, Median: make([]time.Duration, len(q.Candidates))}
 	contest, err := s.Prepare(ctx, q, func(i int) Chooser { return t.pick(q, i) })
 	if err != nil {
 		return m, err

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func newTuner(t *testing.T, dir string) *Tuner {
@@ -54,7 +55,7 @@ func TestMeasure(t *testing.T) {
 			tuner := newTuner(t, dir)
 			list, err := tuner.Measure(t.Context(), s, false)
 			require.NoError(t, err)
-			require.Equal(t, []Measurement{{"class", "n1024", c.winner, candidates, c.took}}, list)
+			require.Equal(t, []program.Measurement{{Class: "class", Problem: "n1024", Winner: c.winner, Variants: candidates, Median: c.took}}, list)
 			list, err = tuner.Measure(t.Context(), s, false)
 			require.NoError(t, err)
 			require.Empty(t, list, "it is known")

@@ -122,7 +122,7 @@ func (r *record) operands(in []operand) []batch.Value {
 	return values
 }
 
-// want asks for a value as an array or as a tensor.
+// want requests a value as an array or as a tensor.
 func (r *record) want(v batch.Value, keep bool) {
 	if keep {
 		r.outputs = append(r.outputs, output{keep: r.batch.Keep(v)})
@@ -159,7 +159,7 @@ func (c *call) runOnce(r *record, change func([]any) []any) {
 	})
 }
 
-// collect makes results of what a batch was asked for.
+// collect makes the results of a batch.
 func collect(d *opened, outputs []output) ([]any, error) {
 	results := make([]any, len(outputs))
 	for i, o := range outputs {
@@ -237,33 +237,27 @@ func (c *call) compile(m *message, _ js.Value) {
 	}
 	r.device.enqueue(func() {
 		defer c.guard()
-		measured := []any{}
-		if tune {
-			if measured, err = r.tune(c.ctx); err != nil {
-				c.reject(err)
-				return
-			}
-		}
 		p, err := r.batch.Compile(c.ctx)
 		if err != nil {
 			c.reject(err)
 			return
 		}
+		measured := []any{}
+		if tune {
+			if measured, err = tuned(c.ctx, p); err != nil {
+				p.Close()
+				c.reject(err)
+				return
+			}
+		}
 		c.resolve(hold(&plan{Plan: p, device: r.device, values: r.values, outputs: r.outputs}), measured)
 	})
 }
 
-// tune measures kernel variants for a batch; what it returns is in the form of Measurement in wavelane.d.ts.
-func (r *record) tune(ctx context.Context) ([]any, error) {
+// tuned measures kernel variants for a plan; what it returns is in the form of Measurement in wavelane.d.ts.
+func tuned(ctx context.Context, p *batch.Plan) ([]any, error) {
 	measured := []any{}
-	if r.device.gpu == nil {
-		return measured, nil // the CPU's kernels have no variants
-	}
-	p, err := r.batch.Program()
-	if err != nil {
-		return nil, err
-	}
-	tuning, f := r.device.gpu.TuneAsync(ctx, p)
+	tuning, f := p.TuneAsync(ctx)
 	if err := f.Await(ctx); err != nil {
 		return nil, err
 	}

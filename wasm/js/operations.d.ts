@@ -11,7 +11,7 @@ export type DType = "f32" | "i32" | "u32" | "f16" | "bf16";
  */
 export type Activation = "none" | "relu" | "gelu" | "geluErf" | "silu" | "sigmoid" | "tanh";
 
-/** Axis says along what a reduction runs. */
+/** Axis is what a reduction runs over. */
 export type Axis = "all" | "last";
 
 /** Precision says how exactly a product of float32 matrices has to be computed. A device may always be more exact. */
@@ -40,20 +40,20 @@ export interface AdamOptions {
 }
 
 /**
- * AttentionOptions parametrises attention. With L keys in use, query i of n stands at position L − n + i, so that the last
- * query stands at the last key.
+ * AttentionOptions parametrises attention. With L keys in use, query i of n has position L − n + i: the last query is at the
+ * last key.
  */
 export interface AttentionOptions {
-  /** causal hides from a query the keys behind its position. */
+  /** causal hides the keys after a query's position from it. */
   causal?: boolean;
   /**
    * window, if not 0, hides keys that are that many positions or more away from the query: with causal, a query sees its own
    * position and the window − 1 before it. At most 2³⁰.
    */
   window?: number;
-  /** softCap, if not 0, bends scores s to softCap·tanh(s/softCap) before they are masked. */
+  /** softCap, if not 0, replaces scores s by softCap·tanh(s/softCap) before they are masked. */
   softCap?: number;
-  /** scale multiplies scores; 0 stands for 1/√d. */
+  /** scale multiplies scores; 0 means 1/√d. */
   scale?: number;
 }
 
@@ -124,7 +124,7 @@ export interface CrossEntropyOptions {
   ignoreIndex?: number;
 }
 
-/** CumSumOptions parametrises cumsum over the last axis. The zero value sums from the first element up to and with each. */
+/** CumSumOptions parametrises cumsum over the last axis. The zero value gives inclusive sums from the first element on. */
 export interface CumSumOptions {
   /** without the element itself: the first sum is 0 */
   exclusive?: boolean;
@@ -132,7 +132,7 @@ export interface CumSumOptions {
   reverse?: boolean;
 }
 
-/** DequantizeOptions tell what weights become. */
+/** DequantizeOptions name the format of weights and the type to convert them to. */
 export interface DequantizeOptions {
   /** of the weights */
   format: BlockFormat;
@@ -204,10 +204,10 @@ export interface QuantQKVOptions {
   q8?: boolean;
 }
 
-/** RandomOptions says how many random numbers to make, and which. */
+/** RandomOptions gives the shape of the result and the stream of random numbers. */
 export interface RandomOptions {
   shape: readonly number[];
-  /** from 0 to 2³¹−1: keeps apart what is drawn with one seed */
+  /** from 0 to 2³¹−1: different streams of one seed are independent */
   stream?: number;
 }
 
@@ -251,7 +251,8 @@ export interface TopKOptions {
 
 /**
  * TransposeOptions orders the axes of the result: axis i of the result is axis perm[i] of the input. A nil perm exchanges the
- * last two axes. Rows of the last axis that stay whole are moved as such: {1, 0, 2} makes [heads, n, d] of [n, heads, d].
+ * last two axes. Rows of the last axis that the permutation leaves contiguous are copied as rows: {1, 0, 2} makes [heads, n,
+ * d] of [n, heads, d].
  */
 export interface TransposeOptions {
   perm?: readonly number[];

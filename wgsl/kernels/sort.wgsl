@@ -1,7 +1,7 @@
 {{- $place := eq .Mode "place"}}{{$count := eq .Mode "count"}}{{$scan := eq .Mode "scan"}}{{$alone := eq .Blocks 1}}{{$spare := add .Digits 1 -}}
 // A step of a stable sort of updates by their rows, which goes over the digits of the rows' numbers from the least on. For each
 // digit the updates of each block are counted, the counts of all blocks summed up, and the updates put in their places. A key is the
-// number of a row counted from low; the digit of keys beyond rows is behind all others.
+// number of a row counted from low; the digit of keys beyond rows is after all others.
 struct Params {
     count: u32, // of updates
     blocks: u32,

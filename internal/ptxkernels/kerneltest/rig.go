@@ -115,7 +115,7 @@ func (x *RigProgram) Start(io *program.IO) *compute.Future {
 }
 
 func (x *RigProgram) run(io *program.IO) (results [][]byte, err error) {
-	if err := x.CheckIO(io); err != nil {
+	if err := x.CheckIO(io, nil); err != nil {
 		return nil, err
 	}
 	var all []uint64

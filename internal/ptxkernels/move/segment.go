@@ -21,8 +21,12 @@ const (
 	noRow       = ^uint32(0)       // beyond any number of rows
 )
 
-// segmentPiece is how many rows one thread adds up. Their sums are added up likewise, by a tree.
-const segmentPiece = 32
+const (
+	// segmentPiece is how many rows at most one thread adds up. Their sums are added up likewise, by a tree.
+	segmentPiece = 32
+	// wideRow is the number of units from which neighbouring threads have one row: then each looks at one row of a piece only.
+	wideRow = 8
+)
 
 // ScatterAdd adds the updates to the rows of the result.
 func ScatterAdd(s *kit.Step) error {
@@ -42,8 +46,12 @@ func ScatterAdd(s *kit.Step) error {
 		if pieces > 1 {
 			last, ends, sums = 0, s.NewScratch(4*2*pieces), s.NewScratch(4*2*pieces*d.Inner)
 		}
-		total := pieces * d.Inner / unit
-		s.Launch(kernel, [3]int{kit.CeilDiv(total, moveThreads), 1, 1}, total, scalar.DivisorOf(d.Inner/unit), n, d.Rows, sorted, last,
+		span := segmentPiece
+		if d.Inner/unit >= wideRow {
+			span = 1
+		}
+		total := kit.CeilDiv(n, span) * d.Inner / unit
+		s.Launch(kernel, [3]int{kit.CeilDiv(total, moveThreads), 1, 1}, total, scalar.DivisorOf(d.Inner/unit), n, d.Rows, span, sorted, last,
 			keys, order, x, kit.Out, ends, sums)
 		if last == 1 {
 			return nil
@@ -244,30 +252,36 @@ var segmentSum, segmentSum4 = segmentSumKernel("segment_sum", 1), segmentSumKern
 
 func segmentSumKernel(name string, unit int) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "scatter", Name: name, Block: [3]int{moveThreads, 1, 1},
-		Doc: "y[key] += the rows of x of that key, where keys ascend; those beyond the rows of y do not count. A thread has a piece of x. " +
-			"But for the last stage the sums of a piece's first and last key, which may go on in other pieces, become two rows of the next " +
-			"stage's x. Parameters: u32 total (units of all pieces), u32 width[] (units of a row, as a divisor), u32 count (rows of x), " +
-			"u32 rows (of y), u32 sorted (1: the rows of x lie in the order of keys), u32 last (stage), u32* keys, u32* order (where the " +
+		Doc: "y[key] += the rows of x of that key, where keys ascend; those beyond the rows of y do not count. The rows of x are cut " +
+			"into pieces; a thread sums those of one key and piece. But for the last stage the sums of a piece's first and last key, which may " +
+			"go on in other pieces, become two rows of the next stage's x. Parameters: u32 total (units of all threads), u32 width[] (units " +
+			"of a row, as a divisor), u32 count (rows of x), u32 rows (of y), u32 span (rows of x that a thread looks at for where keys begin), u32 sorted (1: the rows of x lie in the order of keys), u32 last (stage), u32* keys, u32* order (where the " +
 			"rows of x lie), f32* x, f32* y, u32* ends (the next stage's keys), f32* sums (its x).",
 		Build: func(k *ptx.Kernel) {
 			total := ptx.Param[uint32](k, "total")
 			width := scalar.DivisorAt(k, ptx.ParamArray[uint32](k, "width", scalar.DivisorWords), 0)
 			count, rows := ptx.Param[uint32](k, "count"), ptx.Param[uint32](k, "rows")
-			sorted, last := ptx.Param[uint32](k, "sorted"), ptx.Ne(k, ptx.Param[uint32](k, "last"), scalar.U32(0))
+			span, sorted, last := ptx.Param[uint32](k, "span"), ptx.Param[uint32](k, "sorted"), ptx.Ne(k, ptx.Param[uint32](k, "last"), scalar.U32(0))
 			keys, order := ptx.PointerParam[uint32](k, "keys"), ptx.PointerParam[uint32](k, "order")
 			x, y := ptx.PointerParam[uint32](k, "x", ptx.Align(4*unit)), ptx.PointerParam[uint32](k, "y", ptx.Align(4*unit))
 			ends, sums := ptx.PointerParam[uint32](k, "ends"), ptx.PointerParam[uint32](k, "sums", ptx.Align(4*unit))
 			i := k.GlobalID(ptx.X)
 			k.If(ptx.Lt(k, i, total), func() {
-				piece, col := width.Split(k, i)
+				part, col := width.Split(k, i)
+				place := ptx.VarOf(k, ptx.Mul(k, part, span))
+				stop := ptx.Min(k, ptx.Add(k, place.Get(), span), count)
+				piece := ptx.Shr(k, place.Get(), scalar.U32(bits.TrailingZeros(segmentPiece)))
+				begin := ptx.Mul(k, piece, scalar.U32(segmentPiece))
+				end := ptx.Min(k, ptx.Add(k, begin, scalar.U32(segmentPiece)), count)
 				slot := ptx.Shl(k, piece, scalar.U32(1))
 				at := func(p ptx.Ptr[ptx.Global, uint32], row ptx.Reg[uint32]) ptx.Ptr[ptx.Global, uint32] {
 					return unitAt(k, p, unit, ptx.Mad(k, row, width.D, col))
 				}
-				first, now := ptx.VarOf(k, ptx.Imm(noRow)), ptx.VarOf(k, ptx.Imm(noRow)) // the key of the first sum, and of this one
-				var sum []*ptx.Var[float32]
-				for range unit {
-					sum = append(sum, ptx.VarOf(k, scalar.Num(0)))
+				sum := make([]*ptx.Var[float32], unit)
+				add := func(from ptx.Ptr[ptx.Global, uint32]) {
+					for w, v := range scalar.LoadAll(k, from, unit) {
+						sum[w].Set(ptx.Add(k, sum[w].Get(), ptx.Bitcast[float32](k, v)))
+					}
 				}
 				store := func(to ptx.Ptr[ptx.Global, uint32]) {
 					var words []ptx.Reg[uint32]
@@ -276,45 +290,40 @@ func segmentSumKernel(name string, unit int) *kit.Kernel {
 					}
 					scalar.StoreAll(k, to, words)
 				}
-				add := func(from ptx.Ptr[ptx.Global, uint32]) {
-					for w, v := range scalar.LoadAll(k, from, unit) {
-						sum[w].Set(ptx.Add(k, sum[w].Get(), ptx.Bitcast[float32](k, v)))
-					}
+				put := func(slot, key ptx.Reg[uint32]) {
+					store(at(sums, slot))
+					ptx.StoreIf(k, ptx.Eq(k, col, scalar.U32(0)), ptx.At(k, ends, slot), key)
 				}
-				finish := func() {
-					to := at(y, now.Get())
-					add(to)
-					store(to)
-				}
-				begin := ptx.Mul(k, piece, scalar.U32(segmentPiece))
-				end := ptx.Min(k, ptx.Add(k, begin, scalar.U32(segmentPiece)), count)
-				ptx.For(k, begin, end, scalar.U32(1), func(j ptx.Reg[uint32]) {
-					key := ptx.Load(k, ptx.At(k, keys, j))
-					k.If(ptx.Lt(k, key, rows), func() {
-						k.If(ptx.Ne(k, key, now.Get()), func() {
-							k.If(ptx.Ne(k, now.Get(), ptx.Imm(noRow)), func() {
-								k.If(ptx.Or(k, last, ptx.Ne(k, first.Get(), ptx.Imm(noRow))), finish, func() {
-									store(at(sums, slot))
-									first.Set(now.Get())
-								})
+				k.While(func() ptx.Reg[bool] { return ptx.Lt(k, place.Get(), stop) }, func() {
+					here := ptx.At(k, keys, place.Get())
+					key, first := ptx.Load(k, here), ptx.Eq(k, place.Get(), begin)
+					before := ptx.LoadIf(k, ptx.Not(k, first), here.At(-1), ptx.Not(k, key))
+					k.If(ptx.Eq(k, before, key), func() { place.Set(ptx.Add(k, place.Get(), scalar.U32(1))) }, func() {
+						counts, same := ptx.Lt(k, key, rows), ptx.VarOf(k, key)
+						for w := range sum {
+							sum[w] = ptx.VarOf(k, scalar.Num(0))
+						}
+						k.While(func() ptx.Reg[bool] { return ptx.Eq(k, same.Get(), key) }, func() {
+							k.If(counts, func() {
+								add(at(x, ptx.LoadIf(k, ptx.Eq(k, sorted, scalar.U32(0)), ptx.At(k, order, place.Get()), place.Get())))
 							})
-							now.Set(key)
-							for _, v := range sum {
+							place.Set(ptx.Add(k, place.Get(), scalar.U32(1)))
+							same.Set(ptx.LoadIf(k, ptx.Lt(k, place.Get(), end), ptx.At(k, keys, place.Get()), ptx.Not(k, key)))
+						})
+						lasts := ptx.Eq(k, place.Get(), end)
+						k.If(ptx.And(k, first, ptx.Not(k, last)), func() {
+							put(slot, key)
+							for _, v := range sum { // nothing is left if the key is the piece's last as well
 								v.Set(scalar.Num(0))
 							}
 						})
-						add(at(x, ptx.LoadIf(k, ptx.Eq(k, sorted, scalar.U32(0)), ptx.At(k, order, j), j)))
-					})
-				}, ptx.NoUnroll())
-				k.If(last, func() {
-					k.If(ptx.Ne(k, now.Get(), ptx.Imm(noRow)), finish)
-				}, func() {
-					one := ptx.Eq(k, first.Get(), ptx.Imm(noRow))
-					store(at(sums, ptx.Select(k, one, slot, ptx.Add(k, slot, scalar.U32(1)))))
-					k.If(ptx.Eq(k, col, scalar.U32(0)), func() {
-						to := ptx.At(k, ends, slot)
-						ptx.Store(k, to, ptx.Select(k, one, now.Get(), first.Get()))
-						ptx.Store(k, to.At(1), ptx.Select(k, one, ptx.Imm(noRow), now.Get()))
+						k.If(ptx.And(k, lasts, ptx.Not(k, last)), func() { put(ptx.Add(k, slot, scalar.U32(1)), key) }, func() {
+							k.If(ptx.And(k, counts, ptx.Or(k, last, ptx.Not(k, first))), func() {
+								to := at(y, key)
+								add(to)
+								store(to)
+							})
+						})
 					})
 				})
 			})

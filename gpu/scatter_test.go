@@ -9,9 +9,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 )
+
+// Sums of updates are the same to the last bit in every run.
+func TestScatterAddRepeats(t *testing.T) {
+	d := open(t)
+	const n = 200_003
+	r := random(t)
+	updates, ids, want := floats(r, n), make([]int32, n), make([]float32, 3)
+	for i := range ids {
+		ids[i] = r.Int32N(4) // of which the last is outside
+	}
+	require.NoError(t, d.ScatterAddAsync(compute.Of(want), compute.Of(ids), compute.Of(updates)).Await(ctx))
+	for range 5 {
+		got := make([]float32, 3)
+		require.NoError(t, d.ScatterAddAsync(compute.Of(got), compute.Of(ids), compute.Of(updates)).Await(ctx))
+		require.Equal(t, want, got)
+	}
+}
 
 // Updates of one row, and of rows drawn evenly: the time grows with their number and depends on little else.
 func BenchmarkScatterAdd(b *testing.B) {

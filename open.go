@@ -88,6 +88,9 @@ var candidates = []candidate{cudaCandidate, gpuCandidate, cpuCandidate}
 // Open opens a device: the one that [WithDevice] or else the environment variable WAVELANE_DEVICE asks for, or the best of
 // the machine. If that device is not available, the error wraps [ErrUnavailable]; Open never falls back to another one.
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
+	if err := compute.CheckContext(ctx); err != nil {
+		return nil, fmt.Errorf("wavelane.Open: %w", err)
+	}
 	c := &config{index: -1, log: slog.New(slog.DiscardHandler)}
 	if name := os.Getenv(environment); name != "" {
 		if err := c.setDevice(name, environment+" asks for it"); err != nil {

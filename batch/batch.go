@@ -2,6 +2,7 @@ package batch
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -47,16 +48,22 @@ type Value struct {
 	slot  program.Slot
 }
 
-// New returns an empty batch for a device.
+// New returns an empty batch for a device. One for a nil device can be recorded and listed, and not run.
 func New(device Device, options ...Option) *Batch {
 	b := &Batch{}
-	if device != nil {
+	if present(device) {
 		b.device = device.Executor()
 	}
 	for _, o := range options {
 		o(&b.options)
 	}
 	return b
+}
+
+// present reports whether there is a device: not nil, nor a nil pointer.
+func present(d Device) bool {
+	v := reflect.ValueOf(d)
+	return v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil())
 }
 
 // Err returns the first error of recording.

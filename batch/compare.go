@@ -41,8 +41,14 @@ func (e *DivergenceError) Unwrap() error { return compute.ErrDiverged }
 // at fault. Steps are not fused. All values are in memory at once, on the host too; imported tensors are copied and do not
 // change. A batch with users' kernels, which belong to one device, fails with compute.ErrUnsupported.
 func Compare(ctx context.Context, b *Batch, first, second Device) error {
+	if err := compute.CheckContext(ctx); err != nil {
+		return err
+	}
 	if b.err != nil {
 		return b.err
+	}
+	if !present(first) || !present(second) {
+		return fmt.Errorf("compare: nil device: %w", compute.ErrArgument)
 	}
 	p, data, err := b.onHost(ctx)
 	if err != nil {
@@ -107,6 +113,9 @@ func (b *Batch) onHost(ctx context.Context) (*program.Program, program.IO, error
 	q := &program.Program{Values: p.Values, Steps: p.Steps, Host: slices.Concat(p.Host, p.Tensor), Variables: p.Variables}
 	if len(p.Tensor) == 0 {
 		return q, io, nil
+	}
+	if b.device == nil {
+		return nil, io, errNoDevice
 	}
 	q.Values = slices.Clone(p.Values)
 	copying := &program.Program{}

@@ -12,6 +12,9 @@ import (
 // String lists inputs, steps with the recorded steps that each computes, results and memory. Values are numbered as they were
 // recorded.
 func (p *Plan) String() string {
+	if err := p.compiled(); err != nil {
+		return err.Error()
+	}
 	var b strings.Builder
 	q := p.program
 	fmt.Fprintf(&b, "plan of %d steps, for %d recorded\n", len(q.Steps), len(p.recorded.Steps))
@@ -96,6 +99,9 @@ func (p *Plan) origin(s *program.Step) string {
 // Dot returns the plan as a graph in Graphviz's language: inputs, results, and the steps with the values between them. Steps
 // that were fused list what they compute.
 func (p *Plan) Dot() string {
+	if err := p.compiled(); err != nil {
+		return "digraph plan {\n}\n"
+	}
 	var b strings.Builder
 	q := p.program
 	b.WriteString("digraph plan {\n  rankdir=TB;\n  node [fontname=\"sans-serif\"];\n")
@@ -146,5 +152,8 @@ func dotText(s string) string {
 // Code writes the sources of the kernels that each step runs: WGSL or PTX. On the CPU device, whose kernels are part of the
 // library, it returns compute.ErrUnsupported.
 func (p *Plan) Code(w io.Writer) error {
+	if err := p.compiled(); err != nil {
+		return err
+	}
 	return placed(p.exec.device, p.recorded).Code(w, p.program)
 }

@@ -30,6 +30,9 @@ func WithoutMemoryPlanning() Option { return func(o *options) { o.apart = true }
 func (p *Plan) Memory() Memory {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.compiled() != nil {
+		return Memory{Step: -1}
+	}
 	return memoryOf(p.exec.Executable, p.program)
 }
 

@@ -1043,7 +1043,7 @@ func (rec *Batch) ClipByNorm(x, sumsq Value, limit float32) Value {
 //   - p becomes p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) + Eps) + WeightDecay·p), where t is the number of the step, from
 //     1 on.
 //   - m and v begin as 0; all four operands have one shape.
-//   - With step, an Int32 of shape [1], a compiled plan reads t when it runs; it must be at least 1.
+//   - With step, an Int32 of shape [1], a compiled plan reads t when it runs; numbers below 1 count as 1.
 func (rec *Batch) Adam(p, m, v, grad Value, options ...compute.AdamOptions) (pNew, mNew, vNew Value) {
 	r := rec.applyAll(catalogue.Lookup("adam"), nil, optional(options), p, m, v, grad)
 	return r[0], r[1], r[2]

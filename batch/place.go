@@ -14,6 +14,9 @@ func placed(d program.Executor, p *program.Program) program.Executor {
 func (p *Plan) Explain() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.compiled(); err != nil {
+		return err.Error()
+	}
 	if r, ok := p.exec.device.(program.Placer); ok {
 		return r.ExplainPlace(p.recorded)
 	}

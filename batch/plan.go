@@ -24,7 +24,36 @@ type Plan struct {
 	io      program.IO
 	results []*Result
 	kept    []*Kept
+	flight  *compute.Future // of the latest Start
+	running bool            // a Run
 	closed  bool
+}
+
+// compiled tells whether the plan was made by Compile: the zero Plan was not.
+func (p *Plan) compiled() error {
+	if p.exec == nil {
+		return fmt.Errorf("plan that no batch was compiled to: %w", compute.ErrArgument)
+	}
+	return nil
+}
+
+// usable tells why the plan cannot be used. The caller holds its lock.
+func (p *Plan) usable() error {
+	if p.closed {
+		return fmt.Errorf("plan: %w", compute.ErrClosed)
+	}
+	return p.compiled()
+}
+
+// idle tells why no run can be started. The caller holds the plan's lock.
+func (p *Plan) idle() error {
+	if err := p.usable(); err != nil {
+		return err
+	}
+	if p.running || p.flight != nil && p.flight.InFlight() {
+		return fmt.Errorf("plan: %w: wait for its end, or use a fork", compute.ErrInFlight)
+	}
+	return nil
 }
 
 // shared is the compiled program of a plan and its forks.
@@ -41,13 +70,18 @@ func (x *shared) release() error {
 	return x.Close()
 }
 
+var errNoDevice = fmt.Errorf("a batch for a nil device does not run: %w", compute.ErrArgument)
+
 // Compile prepares the batch to be run again and again. The batch may be recorded further afterwards; the plan does not change.
 func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
-	if err := ctx.Err(); err != nil {
+	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
 	}
 	if err := b.complete(); err != nil {
 		return nil, err
+	}
+	if b.device == nil {
+		return nil, errNoDevice
 	}
 	recorded := b.snapshot()
 	exec, p, err := b.compile(b.device, recorded)
@@ -106,8 +140,8 @@ func newPlan(x *shared, p, recorded *program.Program, b *Batch, io program.IO, r
 func (p *Plan) Fork() (*Plan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return nil, fmt.Errorf("fork a plan: %w", compute.ErrClosed)
+	if err := p.usable(); err != nil {
+		return nil, fmt.Errorf("fork: %w", err)
 	}
 	results, kept := make([]*Result, len(p.results)), make([]*Kept, len(p.kept))
 	for i, r := range p.results {
@@ -189,7 +223,7 @@ func (b *Batch) snapshot() *program.Program {
 // SetInput replaces the slice of a value made by Upload, from the next run on. Its type and length must be the same.
 // Converting a slice to any allocates; to set inputs in a loop without allocating, convert them once before it.
 func (p *Plan) SetInput(v Value, data any) error {
-	i, err := p.input(v, p.recorded.Host)
+	i, err := p.input(v, func(r *program.Program) []program.Slot { return r.Host })
 	if err != nil {
 		return err
 	}
@@ -204,7 +238,7 @@ func (p *Plan) SetInput(v Value, data any) error {
 
 // SetTensor replaces the tensor of a value made by Import, from the next run on. Its type and shape must be the same.
 func (p *Plan) SetTensor(v Value, t compute.Tensor) error {
-	i, err := p.input(v, p.recorded.Tensor)
+	i, err := p.input(v, func(r *program.Program) []program.Slot { return r.Tensor })
 	if err != nil {
 		return err
 	}
@@ -220,11 +254,11 @@ func (p *Plan) SetTensor(v Value, t compute.Tensor) error {
 	return nil
 }
 
-func (p *Plan) input(v Value, slots []program.Slot) (int, error) {
-	if v.batch != p.batch {
+func (p *Plan) input(v Value, slots func(*program.Program) []program.Slot) (int, error) {
+	if v.batch == nil || v.batch != p.batch {
 		return 0, fmt.Errorf("value of another batch: %w", compute.ErrForeignTensor)
 	}
-	for i, s := range slots {
+	for i, s := range slots(p.recorded) {
 		if s == v.slot {
 			return i, nil
 		}
@@ -233,15 +267,16 @@ func (p *Plan) input(v Value, slots []program.Slot) (int, error) {
 }
 
 // Start begins a run and returns at once. When the future is done, results hold the run's data. Start the next run after
-// that, or one of a [Plan.Fork]: results belong to the plan.
+// that, or one of a [Plan.Fork]: results belong to the plan, and a run beside one in flight is compute.ErrInFlight.
 func (p *Plan) Start() *compute.Future {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return compute.Failed(fmt.Errorf("plan: %w", compute.ErrClosed))
+	if err := p.idle(); err != nil {
+		return compute.Failed(err)
 	}
 	clear(p.io.Keep)
 	f := p.exec.Start(&p.io)
+	p.flight = f
 	p.started(f)
 	return f
 }
@@ -260,7 +295,7 @@ func (p *Plan) started(f *compute.Future) {
 func (p *Plan) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.usable() != nil {
 		return nil
 	}
 	p.closed = true

@@ -52,6 +52,9 @@ type StepProfile struct {
 // Profile returns what the latest completed run of the plan, or of its forks, took. The batch must have [WithProfile]; before the
 // first run it is compute.ErrNotRun.
 func (p *Plan) Profile() (*Profile, error) {
+	if err := p.compiled(); err != nil {
+		return nil, err
+	}
 	x := wrapperOf[*profiledRun](p.exec.Executable)
 	if x == nil {
 		return nil, fmt.Errorf("profile of a batch that was made without WithProfile: %w", compute.ErrArgument)

@@ -14,7 +14,10 @@ import (
 // with compute.ErrForeignTensor otherwise. A plan with kernels of the user's cannot move, since these belong to a device as
 // well. A run in flight finishes on the old device; forks stay there. If Recompile fails, the plan stays as it is.
 func (p *Plan) Recompile(ctx context.Context, device Device) error {
-	if device == nil {
+	if err := compute.CheckContext(ctx); err != nil {
+		return err
+	}
+	if !present(device) {
 		return fmt.Errorf("recompile for a nil device: %w", compute.ErrArgument)
 	}
 	return p.recompile(ctx, device.Executor())
@@ -26,8 +29,8 @@ func (p *Plan) recompile(ctx context.Context, device program.Executor) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return fmt.Errorf("recompile a plan: %w", compute.ErrClosed)
+	if err := p.usable(); err != nil {
+		return fmt.Errorf("recompile: %w", err)
 	}
 	exec, compiled, err := p.batch.compile(device, p.recorded)
 	if err != nil {

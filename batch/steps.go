@@ -29,6 +29,9 @@ type Launch = program.Launch
 // Steps lists what a run of the plan does: the steps that are left after all rewrites, and the launches of each. The CPU device
 // launches nothing, which is [compute.ErrUnsupported].
 func (p *Plan) Steps() ([]Step, error) {
+	if err := p.compiled(); err != nil {
+		return nil, err
+	}
 	launches := p.exec.Launches()
 	if launches == nil {
 		return nil, fmt.Errorf("steps of a plan: the device does not tell what it launches: %w", compute.ErrUnsupported)

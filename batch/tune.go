@@ -36,12 +36,16 @@ func (p *Plan) TuneAsync(ctx context.Context) (*Tuning, *compute.Future) {
 }
 
 func (p *Plan) tune(ctx context.Context) ([]Measurement, error) {
-	p.mu.Lock()
-	device, compiled, closed := p.exec.device, p.program, p.closed
-	p.mu.Unlock()
-	if closed {
-		return nil, fmt.Errorf("tune a plan: %w", compute.ErrClosed)
+	if err := compute.CheckContext(ctx); err != nil {
+		return nil, err
 	}
+	p.mu.Lock()
+	if err := p.usable(); err != nil {
+		p.mu.Unlock()
+		return nil, fmt.Errorf("tune a plan: %w", err)
+	}
+	device, compiled := p.exec.device, p.program
+	p.mu.Unlock()
 	measured, err := placed(device, p.recorded).Tune(ctx, compiled)
 	list := make([]Measurement, len(measured))
 	for i, m := range measured {

@@ -47,7 +47,7 @@ func computes(steps []program.Step, v program.Slot) *program.Step {
 // SetScalar replaces scalar i of the step that computes v, in the order of the arguments of its method, from the next run on.
 // The step must have been marked with [Batch.Vary] before the plan was compiled.
 func (p *Plan) SetScalar(v Value, i int, x float32) error {
-	if v.batch != p.batch {
+	if v.batch == nil || v.batch != p.batch {
 		return fmt.Errorf("set scalar: value of another batch: %w", compute.ErrForeignTensor)
 	}
 	s := computes(p.recorded.Steps, v.slot)

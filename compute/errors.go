@@ -28,6 +28,8 @@ var (
 	ErrNotFinite = errors.New("value is not finite")
 	// ErrDiverged: two runs that should agree do not.
 	ErrDiverged = errors.New("runs differ")
+	// ErrInFlight: a run of a plan was started while another one had not ended.
+	ErrInFlight = errors.New("a run is in flight")
 	// ErrNotRun: a result was used before its batch ran.
 	ErrNotRun = errors.New("batch has not run")
 )

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -26,6 +27,14 @@ type Resolve func(err error, deliver func())
 func NewFuture(onAbandon func()) (*Future, Resolve) {
 	f := &Future{done: make(chan struct{}), onAbandon: onAbandon}
 	return f, f.resolve
+}
+
+// CheckContext is for functions that take a context: it returns why they must not begin, ErrArgument for a nil context or ctx.Err().
+func CheckContext(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("nil context: %w", ErrArgument)
+	}
+	return ctx.Err()
 }
 
 // Failed returns a future that is done with err.
@@ -65,6 +74,13 @@ func (f *Future) Err() error {
 	}
 }
 
+// InFlight reports whether the operation may still write to the caller's slices: it is neither done nor abandoned.
+func (f *Future) InFlight() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.resolved && !f.abandoned
+}
+
 // Await waits until the operation is done and returns its error, or until ctx ends and returns ctx.Err().
 // In the latter case the operation goes on: its slices stay in use, and Await may be called again.
 func (f *Future) Await(ctx context.Context) error {
@@ -72,6 +88,9 @@ func (f *Future) Await(ctx context.Context) error {
 	case <-f.done: // finished work is never reported as cancelled
 		return f.err
 	default:
+	}
+	if ctx == nil {
+		return CheckContext(ctx)
 	}
 	select {
 	case <-f.done:

@@ -1092,7 +1092,7 @@ func (o Ops) ClipByNormAsync(y, x, sumsq []float32, limit float32) *Future {
 //   - p becomes p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) + Eps) + WeightDecay·p), where t is the number of the step, from
 //     1 on.
 //   - m and v begin as 0; all four operands have one shape.
-//   - With step, an Int32 of shape [1], a compiled plan reads t when it runs; it must be at least 1.
+//   - With step, an Int32 of shape [1], a compiled plan reads t when it runs; numbers below 1 count as 1.
 func (o Ops) AdamAsync(p, m, v, grad Operand, options ...AdamOptions) *Future {
 	return o.run.Run("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad}, nil, optional(options))
 }

@@ -86,7 +86,7 @@ type Device struct {
 //   - compute.ErrUnavailable: an instruction set in WAVELANE_SIMD that this machine does not have;
 //   - that of ctx, if it has ended.
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
-	if err := ctx.Err(); err != nil {
+	if err := compute.CheckContext(ctx); err != nil {
 		return nil, fmt.Errorf("cpu.Open: %w", err)
 	}
 	c := &config{workers: runtime.GOMAXPROCS(0), log: compute.Silence{}}

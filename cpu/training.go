@@ -46,7 +46,7 @@ func adam(c *call) work {
 	return blockwise(c.out.Len(), 1, 2, func(a *args, lo, hi int, memory [][]float32) {
 		step := 0.0
 		if len(a.in) == 5 {
-			step = float64(a.in[4].i32()[0])
+			step = float64(max(a.in[4].i32()[0], 1))
 		}
 		k := catalogue.AdamOf(o, step)
 		t, u := memory[0], memory[1]

@@ -109,7 +109,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 }
 
 func open(ctx context.Context, opts []Option) (*Device, error) {
-	if err := ctx.Err(); err != nil {
+	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
 	}
 	c, err := newConfig(opts)

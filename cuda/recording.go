@@ -346,6 +346,9 @@ func (x *Submitted) Wait(ctx context.Context) (*Finished, error) {
 	select {
 	case <-x.done:
 	default:
+		if ctx == nil {
+			return nil, compute.CheckContext(ctx)
+		}
 		select {
 		case <-x.done:
 		case <-ctx.Done():

@@ -59,7 +59,7 @@ func (d *state) settled(ctx context.Context, f func() error) error {
 		return err
 	}
 	defer d.life.End()
-	if err := ctx.Err(); err != nil {
+	if err := compute.CheckContext(ctx); err != nil {
 		return err
 	}
 	events, err := d.mark()

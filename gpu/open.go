@@ -17,7 +17,7 @@ func Adapters(ctx context.Context) ([]AdapterInfo, error) {
 
 // listAdapters returns the driver's adapters and their descriptions.
 func listAdapters(ctx context.Context) (found []webgpu.Adapter, list []AdapterInfo, err error) {
-	if err = ctx.Err(); err == nil {
+	if err = compute.CheckContext(ctx); err == nil {
 		if found, err = webgpu.Adapters(ctx); err != nil {
 			err = fmt.Errorf("gpu: %w", err)
 		}

@@ -56,6 +56,9 @@ func (d *core) Choices() []Choice {
 
 // Tune implements program.Executor.
 func (d executor) Tune(ctx context.Context, p *program.Program) ([]program.Measurement, error) {
+	if err := compute.CheckContext(ctx); err != nil {
+		return nil, err
+	}
 	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ var Adam = &program.Entry{Name: "adam", Method: "Adam", Class: program.Layer,
 	Special: "m becomes Beta1·m + (1−Beta1)·grad, and v becomes Beta2·v + (1−Beta2)·grad². p becomes " +
 		"p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) + Eps) + WeightDecay·p), where t is the number of the step, from 1 " +
 		"on. m and v begin as 0; all four operands have one shape. With step, an Int32 of shape [1], a compiled " +
-		"plan reads t when it runs; it must be at least 1.",
+		"plan reads t when it runs; numbers below 1 count as 1.",
 	Inputs: []program.Input{{Name: "p"}, {Name: "m"}, {Name: "v"}, {Name: "grad"},
 		{Name: "step", Types: []compute.DType{compute.Int32}, Optional: true}},
 	Results: []string{"p", "m", "v"}, Updates: 3, Options: compute.AdamOptions{}, Tol: program.Tolerance{Mag: 4e-6},

@@ -46,3 +46,8 @@ func TestCPUVariesFused(t *testing.T) {
 	name, d := openCPU(t)
 	testVaryFused(t, name, d)
 }
+
+func TestMisuseCPU(t *testing.T) {
+	_, d := openCPU(t)
+	testMisuse(t, d, (*cpu.Device)(nil), d.Ops)
+}

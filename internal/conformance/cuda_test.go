@@ -37,7 +37,7 @@ func TestCUDASoftware(t *testing.T) {
 // No loop of a kernel depends on how long a dimension is.
 func TestCUDALong(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
-	RunLong(t, name+", long dimensions", 6, d)
+	RunLong(t, name+", long dimensions", 6, d.Executor())
 }
 
 func TestGuardsCUDASoftware(t *testing.T) {
@@ -65,4 +65,9 @@ func TestCompareCUDASoftware(t *testing.T) {
 func TestCUDAVariesFused(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
 	testVaryFused(t, name, d, "after a norm")
+}
+
+func TestMisuseCUDASoftware(t *testing.T) {
+	_, d := openCUDA(t, cuda.WithSoftware())
+	testMisuse(t, d, (*cuda.Device)(nil), d.Ops)
 }

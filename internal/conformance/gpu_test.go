@@ -190,3 +190,8 @@ func BenchmarkGuardsWebGPU(b *testing.B) {
 	_, d := openSoftware(b, "")
 	guardCost(b, d)
 }
+
+func TestMisuseWebGPU(t *testing.T) {
+	_, d := openSoftware(t, "")
+	testMisuse(t, d, (*gpu.Device)(nil), d.Ops)
+}

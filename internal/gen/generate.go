@@ -261,6 +261,9 @@ import "context"
 // {{.Name}} is [Ops.{{.Name}}Async], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) {{.Name}}(ctx context.Context, {{.Signature}}) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.{{.Name}}Async({{.Arguments}}).AwaitOrAbandon(ctx)
 }
 {{end}}`))

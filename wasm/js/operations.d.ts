@@ -1069,7 +1069,7 @@ export interface DeviceOperations {
    * - m becomes beta1·m + (1−beta1)·grad, and v becomes beta2·v + (1−beta2)·grad².
    * - p becomes p − lr·(m/(1−beta1ᵗ)/(√(v/(1−beta2ᵗ)) + eps) + weightDecay·p), where t is the number of the step, from 1 on.
    * - m and v begin as 0; all four operands have one shape.
-   * - With step, an i32 of shape [1], a compiled plan reads t when it runs; it must be at least 1.
+   * - With step, an i32 of shape [1], a compiled plan reads t when it runs; numbers below 1 count as 1.
    * - p, m and v are updated in place if resident tensors, else copied.
    */
   adam<X0 extends Operand, X1 extends Operand, X2 extends Operand>(p: X0, m: X1, v: X2, grad: Operand, options: Omit<AdamOptions, "step"> & { step?: number | Operand } & CallOptions & Keep): Promise<[p: Tensor, m: Tensor, v: Tensor]>;
@@ -1795,7 +1795,7 @@ export interface BatchOperations {
    * - m becomes beta1·m + (1−beta1)·grad, and v becomes beta2·v + (1−beta2)·grad².
    * - p becomes p − lr·(m/(1−beta1ᵗ)/(√(v/(1−beta2ᵗ)) + eps) + weightDecay·p), where t is the number of the step, from 1 on.
    * - m and v begin as 0; all four operands have one shape.
-   * - With step, an i32 of shape [1], a compiled plan reads t when it runs; it must be at least 1.
+   * - With step, an i32 of shape [1], a compiled plan reads t when it runs; numbers below 1 count as 1.
    * - p, m and v are updated in place if resident tensors, else copied.
    */
   adam(p: BatchOperand, m: BatchOperand, v: BatchOperand, grad: BatchOperand, options?: Omit<AdamOptions, "step"> & { step?: number | BatchOperand }): [p: Value, m: Value, v: Value];

@@ -96,7 +96,7 @@ func buildAdam(k *ptx.Kernel) func(x []scalar.Float) []scalar.Float {
 	device := ptx.Param[uint32](k, "device")
 	number := ptx.PointerParam[int32](k, "step")
 	k.If(ptx.Ne(k, device, scalar.U32(0)), func() {
-		t := ptx.Convert[float32](k, ptx.Load(k, number))
+		t := ptx.Convert[float32](k, ptx.Max(k, ptx.Load(k, number), scalar.S32(1)))
 		rate.Set(ptx.Div(k, rate.Get(), c.Neg(c.Expm1(c.Mul(t, log1)))))
 		root.Set(ptx.Rsqrt(k, c.Neg(c.Expm1(c.Mul(t, log2)))))
 	})

@@ -108,6 +108,6 @@ func (h *handle) Wait(ctx context.Context) error {
 			<-h.ended
 		}
 	}
-	h.x.handles.Put(h)
+	h.x.handles.Put(h, spare)
 	return err
 }

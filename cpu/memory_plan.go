@@ -26,8 +26,8 @@ func (x *executable) allocate() error {
 	if err != nil {
 		return err
 	}
-	for i := range p.Steps {
-		if at := l.Scratch[i]; len(at) > 0 {
+	for i, at := range l.Scratch {
+		if len(at) > 0 {
 			main(i).at = at[0]
 		}
 	}

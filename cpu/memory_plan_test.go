@@ -132,3 +132,27 @@ func bitsOf(x []float32) []uint32 {
 	}
 	return y
 }
+
+// A reshape of a tensor that a later step updates in place keeps the elements that the tensor had.
+func TestReshapeBeforeUpdate(t *testing.T) {
+	d := open(t)
+	before := []float32{0, 1, 2, 3, 4, 5}
+	cache, err := d.Upload(t.Context(), before, 1, 2, 1, 3)
+	require.NoError(t, err)
+	p := &program.Program{}
+	x := p.Add(program.F32(1, 2, 1, 3), program.FromTensor)
+	row := p.Add(program.F32(1, 1, 1, 3), program.FromHost)
+	at := p.Add(program.Type{DType: compute.Int32, Shape: []int{1}}, program.FromHost)
+	y, err := p.Apply(catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{6}}}, x)
+	require.NoError(t, err)
+	_, err = p.Apply(catalogue.KVAppend, program.Attr{}, x, row, at)
+	require.NoError(t, err)
+	z, err := p.Apply(catalogue.Abs, program.Attr{}, y)
+	require.NoError(t, err)
+	p.Read = []program.Slot{z}
+	e, err := d.Executor().Compile(p)
+	require.NoError(t, err)
+	got := make([]float32, 6)
+	require.NoError(t, wait(e.Start(&program.IO{Host: []any{[]float32{7, 8, 9}, []int32{1}}, Tensors: []compute.Tensor{cache}, Read: []any{got}})))
+	require.Equal(t, before, got)
+}

@@ -44,8 +44,8 @@ type executable struct {
 	user    bool      // has kernels of the user's
 	keeps   bool      // makes tensors: runs to the end whatever happens
 
-	idle    *device.Idle[*run]
-	handles *device.Idle[*handle] // of runs without futures
+	idle    device.Idle[*run]
+	handles device.Idle[*handle] // of runs without futures
 }
 
 // detached reports whether runs must not touch the caller's slices after Start: they cannot be stopped when their future is
@@ -68,7 +68,7 @@ func (d executor) Compile(p *program.Program) (program.Executable, error) {
 		return nil, err
 	}
 	x := &executable{d: d.Device, p: p, layout: device.NewLayout(p), changes: p.Changed(), scalars: p.Recorded(), steps: make([]step, 0, len(p.Steps)),
-		keeps: len(p.Keep) > 0, idle: device.NewIdle[*run](spare), handles: device.NewIdle[*handle](spare)}
+		keeps: len(p.Keep) > 0}
 	for i := range p.Steps {
 		if err := x.add(i); err != nil {
 			return nil, fmt.Errorf("step %d: %w", i, err)
@@ -123,6 +123,9 @@ func (x *executable) add(i int) error {
 // update initialises results that are operands changed in place: by a copy, unless the operand is a tensor, whose memory they
 // share. The step then works on its results only.
 func (x *executable) update(s *program.Step, c *step) {
+	if s.Entry.Updates > 0 {
+		c.in = slices.Clone(c.in)
+	}
 	for k := range s.Entry.Updates {
 		if x.layout.Storage[s.Out[k]] == s.Out[k] {
 			x.copyTo(c.in[k], device.Allocation{}, s.Out[k])

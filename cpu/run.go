@@ -126,7 +126,7 @@ func (x *executable) Take() (*run, error) {
 // bind finds the memory of every value.
 func (r *run) bind(io *program.IO) (err error) {
 	x, p := r.x, r.x.p
-	if r.arena, err = x.d.memory.Take(x.layout.Blocks[0]); err != nil {
+	if r.arena, err = x.d.memory.Take(x.layout.Peak); err != nil {
 		return fmt.Errorf("temporaries: %w", err)
 	}
 	for i, s := range p.Read {
@@ -330,7 +330,7 @@ func (r *run) Finish(err error) {
 	}
 	r.unlockTensors()
 	r.reset()
-	x.idle.Put(r)
+	x.idle.Put(r, spare)
 	x.d.life.End()
 	h.settle(err)
 }

@@ -30,7 +30,7 @@ func (pl *plan) allocate(steps []kit.Lowering, large uint64) error {
 	if err != nil {
 		return err
 	}
-	pl.arena = uint64(pl.layout.Blocks[0])
+	pl.arena = uint64(pl.layout.Peak)
 	pl.layStaging()
 	return nil
 }

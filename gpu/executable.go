@@ -23,7 +23,7 @@ type compiled struct {
 	*plan
 	timed bool
 
-	idle *device.Idle[*instance]
+	idle device.Idle[*instance]
 
 	mu      sync.Mutex
 	gpuTime time.Duration
@@ -47,7 +47,7 @@ type group struct {
 const maxIdle = 2
 
 func newExecutable(dev *Device, pl *plan) *executable {
-	e := &compiled{d: dev.core, plan: pl, timed: dev.timed, idle: device.NewIdle[*instance](maxIdle)}
+	e := &compiled{d: dev.core, plan: pl, timed: dev.timed}
 	x := &executable{dev, e}
 	e.d.executables.Add(e)
 	runtime.AddCleanup(x, func(e *compiled) { e.close() }, e) // in case Close is forgotten
@@ -141,7 +141,7 @@ func (e *compiled) recycle(in *instance, reusable bool) {
 			in.buffers[i] = nil
 		}
 	}
-	if !reusable || !e.idle.Put(in) {
+	if !reusable || !e.idle.Put(in, maxIdle) {
 		in.free()
 	}
 }

@@ -2,17 +2,12 @@ package device
 
 import "sync"
 
-// Idle keeps what the runs of a compiled program use, from one run to the next. It is safe for concurrent use.
+// Idle keeps what the runs of a compiled program use, from one run to the next. The zero value is empty. It is safe for concurrent use.
 type Idle[T any] struct {
-	most int
-
 	mu     sync.Mutex
 	closed bool
 	list   []T
 }
-
-// NewIdle returns an Idle for at most so many.
-func NewIdle[T any](most int) *Idle[T] { return &Idle[T]{most: most} }
 
 // Take returns the one that was put last; false if there is none. The error wraps compute.ErrClosed.
 func (p *Idle[T]) Take() (x T, ok bool, err error) {
@@ -29,11 +24,11 @@ func (p *Idle[T]) Take() (x T, ok bool, err error) {
 	return x, true, nil
 }
 
-// Put keeps x, unless there are enough or the program is closed: then it returns false.
-func (p *Idle[T]) Put(x T) bool {
+// Put keeps x, unless there are that many or the program is closed: then it returns false.
+func (p *Idle[T]) Put(x T, most int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.list) == p.most {
+	if p.closed || len(p.list) >= most {
 		return false
 	}
 	p.list = append(p.list, x)

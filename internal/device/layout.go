@@ -38,12 +38,12 @@ func (a Allocation) Plus(n int) Allocation {
 type Layout struct {
 	Storage []program.Slot // by value: that in whose memory it lies, see program.Program.Storage; reshapes share their operand's
 	Values  []Allocation   // by value
-	Scratch [][]int        // by step: offsets in the arena or numbers of blocks; −1 for no bytes
+	Scratch [][]int        // by step: offsets in the arena or numbers of blocks; −1 for no bytes. Nil if no step needs any
 	Blocks  []int          // bytes of each block; of the arena, which is one
+	Peak    int            // bytes of all blocks
 
 	p     *program.Program
 	views []bool // by step; nil for none
-	peak  int
 	step  int
 }
 
@@ -93,8 +93,11 @@ func NewLayout(p *program.Program) *Layout {
 // View reports whether a step has nothing to do, since its result lies where its operand does.
 func (l *Layout) View(step int) bool { return l.views != nil && l.views[step] }
 
-// StorageOf lists the values in whose memory some values lie.
+// StorageOf lists the values in whose memory some values lie; the slice is slots itself if it is the same.
 func (l *Layout) StorageOf(slots []program.Slot) []program.Slot {
+	if !slices.ContainsFunc(slots, func(s program.Slot) bool { return l.Storage[s] != s }) {
+		return slots
+	}
 	list := make([]program.Slot, len(slots))
 	for i, s := range slots {
 		list[i] = l.Storage[s]
@@ -135,9 +138,7 @@ func (l *Layout) Allocate(a *Allocator) error {
 // allocateArena gives memory to the values that are not settled, and to scratch memory.
 func (l *Layout) allocateArena(a *Allocator, settled []bool) error {
 	p := l.p
-	d := memplan.Demand{Bytes: make([]int, len(p.Values)), Before: a.Inputs, Steps: make([]memplan.Use, len(p.Steps)), Align: a.Align,
-		NoReuse: p.NoReuse}
-	total := 0
+	var bytes []int // by value; nil for none
 	for s, v := range p.Values {
 		if settled[s] || l.Storage[s] != program.Slot(s) {
 			continue
@@ -146,47 +147,51 @@ func (l *Layout) allocateArena(a *Allocator, settled []bool) error {
 		if err != nil {
 			return fmt.Errorf("value of type %v: %w", v.Type, err)
 		}
-		d.Bytes[s] = n
-		total += n
+		if n > 0 {
+			if bytes == nil {
+				bytes = make([]int, len(p.Values))
+			}
+			bytes[s] = n
+		}
 	}
+	needed := bytes != nil
+	for i := range p.Steps {
+		needed = needed || !l.View(i) && len(a.Scratch(i)) > 0
+	}
+	if !needed {
+		return nil
+	}
+	if bytes == nil {
+		bytes = make([]int, len(p.Values))
+	}
+	d := memplan.Demand{Bytes: bytes, Before: a.Inputs, After: l.StorageOf(p.Read), Steps: make([]memplan.Use, len(p.Steps)), Align: a.Align,
+		NoReuse: p.NoReuse}
 	for i := range p.Steps {
 		if l.View(i) {
 			continue
 		}
-		u := &d.Steps[i]
+		s, u := &p.Steps[i], &d.Steps[i]
 		for k, n := range a.Scratch(i) {
 			n, err := a.Room(n)
 			if err != nil {
-				return fmt.Errorf("scratch memory %d of %s: %w", k, p.Steps[i].Name(), err)
+				return fmt.Errorf("scratch memory %d of %s: %w", k, s.Name(), err)
 			}
 			u.Scratch = append(u.Scratch, n)
-			total += n
+		}
+		u.In, u.Out = l.StorageOf(s.In), s.Out
+		for k := range s.Entry.Updates {
+			u.Over = append(u.Over, u.In[k:k+1])
+		}
+		if u.Over == nil && a.Over != nil {
+			u.Over = a.Over(i, u.In)
 		}
 	}
-	if total == 0 {
-		if l.Scratch = make([][]int, len(p.Steps)); !a.Blocks {
-			l.Blocks = []int{0}
-		}
-		return nil
-	}
-	for i := range p.Steps {
-		if s, u := &p.Steps[i], &d.Steps[i]; !l.View(i) {
-			u.In, u.Out = l.StorageOf(s.In), s.Out
-			for k := range s.Entry.Updates {
-				u.Over = append(u.Over, u.In[k:k+1])
-			}
-			if u.Over == nil && a.Over != nil {
-				u.Over = a.Over(i, u.In)
-			}
-		}
-	}
-	d.After = l.StorageOf(p.Read)
 	plan := d.Arena
 	if a.Blocks {
 		plan = d.InBlocks
 	}
 	m := plan()
-	l.Scratch, l.Blocks, l.peak, l.step = m.Scratch, m.Blocks, m.Peak, m.Step
+	l.Scratch, l.Blocks, l.Peak, l.step = m.Scratch, m.Blocks, m.Peak, m.Step
 	for s, at := range m.Values {
 		if at >= 0 && !settled[s] {
 			l.Values[s].Offset = at
@@ -197,7 +202,7 @@ func (l *Layout) allocateArena(a *Allocator, settled []bool) error {
 
 // Memory tells what one run needs, see program.Executable.
 func (l *Layout) Memory() program.Memory {
-	m := program.Memory{Peak: l.peak, Step: l.step}
+	m := program.Memory{Peak: l.Peak, Step: l.step}
 	m.Inputs, m.Results = l.p.Traffic()
 	return m
 }

@@ -66,12 +66,12 @@ func TestHandle(t *testing.T) {
 }
 
 func TestIdle(t *testing.T) {
-	p := device.NewIdle[int](2)
+	var p device.Idle[int]
 	_, ok, err := p.Take()
 	require.NoError(t, err)
 	require.False(t, ok)
-	require.True(t, p.Put(1) && p.Put(2))
-	require.False(t, p.Put(3), "full")
+	require.True(t, p.Put(1, 2) && p.Put(2, 2))
+	require.False(t, p.Put(3, 2), "full")
 	x, ok, err := p.Take()
 	require.NoError(t, err)
 	require.True(t, ok)
@@ -79,7 +79,7 @@ func TestIdle(t *testing.T) {
 	require.Equal(t, []int{1}, p.Drop())
 	require.Empty(t, p.Drop())
 	p.Close()
-	require.False(t, p.Put(1))
+	require.False(t, p.Put(1, 2))
 	_, _, err = p.Take()
 	require.ErrorIs(t, err, compute.ErrClosed)
 }

@@ -32,7 +32,7 @@ func FindScalars(s *program.Step, code []Code, lower func(s *program.Step) ([]Co
 	same := len(code) == len(other)
 	for i := 0; same && i < len(code); i++ {
 		x, y := &code[i], &other[i]
-		same = x.Kernel == y.Kernel && x.Grid == y.Grid && program.Moved(x.Words, y.Words, marks, func(at, index int) {
+		same = x.Kernel == y.Kernel && x.Grid == y.Grid && program.MatchScalars(x.Words, y.Words, marks, func(at, index int) {
 			found[i] = append(found[i], ScalarWord{at, index})
 		})
 	}

@@ -82,7 +82,7 @@ func (r *Router) Fuses(s *program.Step, in, out []program.Type) bool {
 // Code writes the code of a program on the device that it is given to.
 func (r *Router) Code(w io.Writer, p *program.Program) error { return r.Place(p).Code(w, p) }
 
-// Place returns the device that a program is given to.
+// Place returns the device for a program.
 func (r *Router) Place(p *program.Program) program.Executor { return r.choose(p).Executor }
 
 func (r *Router) choose(p *program.Program) *routed {

@@ -7,8 +7,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// allocate gives every value its memory and adds the copies that results need. A value that stays is computed in its tensor, a value
-// that is read in its destination; every further use is a copy.
+// allocate gives every value its memory and adds the copies that results need. A retained output is computed in its tensor, a
+// value that is read in its destination; further destinations are copies.
 func (x *executable) allocate() error {
 	const line = 64 // a cache line
 	p, l := x.p, x.layout
@@ -78,7 +78,7 @@ func (c *step) overwrites() [][]program.Slot {
 	return [][]program.Slot{over}
 }
 
-// Memory implements program.Executable. Inputs that Start copies count among the memory of the device.
+// Memory implements program.Executable. Inputs that Start copies count as memory of the device.
 func (x *executable) Memory() program.Memory {
 	m := x.layout.Memory()
 	if x.detached() {

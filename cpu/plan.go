@@ -52,7 +52,7 @@ type executable struct {
 // abandoned.
 func (x *executable) detached() bool { return x.user || x.keeps }
 
-// Executor is for package batch. It has no use outside of this module.
+// Executor is for package batch and has no use outside of this module.
 func (d *Device) Executor() program.Executor { return executor{d} }
 
 // executor is a device as batches see it.
@@ -152,7 +152,7 @@ func (x *executable) copyTo(s program.Slot, to device.Allocation, result ...prog
 	x.steps = append(x.steps, c)
 }
 
-// Close frees what the executable keeps. It is idempotent; runs in flight finish.
+// Close frees the executable's memory. It is idempotent; runs in flight finish.
 func (x *executable) Close() error {
 	x.idle.Close()
 	x.handles.Close()

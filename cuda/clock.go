@@ -20,7 +20,7 @@ func newClock(times []time.Duration) *clock {
 	return &clock{times: times}
 }
 
-// reach is called before action i, and behind the last. The caller has entered the context.
+// reach is called before action i, and after the last. The caller has entered the context.
 func (c *clock) reach(e *compiled, i int, s driver.Stream) error {
 	if c == nil {
 		return nil

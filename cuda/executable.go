@@ -42,7 +42,7 @@ func newExecutable(dev *Device, pl *plan) *executable {
 	return x
 }
 
-// Close releases what the executable keeps. Runs in flight finish. It is idempotent.
+// Close releases the executable's memory. Runs in flight finish. It is idempotent.
 func (x *executable) Close() error {
 	x.close()
 	return nil
@@ -63,7 +63,7 @@ func (e *compiled) close() {
 	e.dropGraphs()
 }
 
-// begin keeps the plan for a start; end gives it back. warm tells that the program has run a few times.
+// begin holds the plan for a start; end releases it. warm reports that the program has run a few times.
 func (e *compiled) begin() (warm bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -318,7 +318,7 @@ func (e *compiled) launches() (n int) {
 	return n
 }
 
-// Launches lists for each step what a run does; see [program.Executable].
+// Launches lists the launches, copies and fills of each step; see [program.Executable].
 func (x *executable) Launches() [][]program.Launch {
 	steps, at := make([][]program.Launch, len(x.ends)), 0
 	for i, end := range x.ends {
@@ -345,7 +345,7 @@ func (e *compiled) deliver(read *hostBlock, dst []any) {
 	}
 }
 
-// keep makes the tensors of the kept values, nil if there are none.
+// keep makes the tensors of the retained outputs, nil if there are none.
 func (e *compiled) keep(m *memory, dev *Device) (all []compute.Tensor) {
 	for _, s := range e.prog.Keep {
 		all = append(all, newTensor(dev, e.prog.Values[s].Type, e.where(m, s).retain()))

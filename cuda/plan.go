@@ -72,7 +72,7 @@ type mapPatch struct {
 	tensormap.Map
 }
 
-// Executor is for package batch. It has no use outside of this module.
+// Executor is for package batch and has no use outside of this module.
 func (d *Device) Executor() program.Executor { return executor{d} }
 
 // executor is a device as batches see it.
@@ -120,7 +120,8 @@ func (d *state) plan(p *program.Program) (*plan, error) {
 	return pl, nil
 }
 
-// lowerAll is the code of all steps, and those of its kernels that were made on demand, by name; the caller releases their modules.
+// lowerAll returns the code of all steps and, by name, its kernels that were made on demand; the caller releases their
+// modules.
 func (d *state) lowerAll(pl *plan) ([]kit.Lowering, map[string]*Kernel, error) {
 	p := pl.prog
 	steps, wanted := make([]kit.Lowering, len(p.Steps)), map[string]*kit.Kernel{}

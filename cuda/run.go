@@ -144,7 +144,7 @@ type replay struct {
 	of      driver.Graph // whose nodes can be changed as long as it is there
 }
 
-// replayable: what is kept needs new memory in each run.
+// replayable: retained outputs need new memory in each run.
 func (e *compiled) replayable() bool {
 	return len(e.prog.Keep) == 0 && len(e.actions) >= worthwhile && !e.fixed
 }

@@ -68,7 +68,7 @@ func (d *core) room(bytes int) (int, error) {
 // Memory tells what one run needs; see [program.Executable].
 func (pl *plan) Memory() program.Memory { return pl.layout.Memory() }
 
-// Launches lists for each step what a run does; see [program.Executable].
+// Launches lists the launches, copies and fills of each step; see [program.Executable].
 func (pl *plan) Launches() [][]program.Launch {
 	steps, at := make([][]program.Launch, len(pl.ends)), 0
 	for i, end := range pl.ends {

@@ -171,8 +171,8 @@ func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (
 	return k.lower(len(in), s.Attr.Options.(Launch)), nil
 }
 
-// addStep appends the actions of a step after checking them against the device's limits: what gets past here may not make
-// the library fail, because some of its failures end the process.
+// addStep appends the actions of a step after checking them against the device's limits: the library must not fail later,
+// because some of its failures end the process.
 func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, scalars [][]device.ScalarWord) error {
 	s := &pl.prog.Steps[step]
 	locate := func(b wgsl.Buffer) (region, error) {

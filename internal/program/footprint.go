@@ -8,7 +8,7 @@ type Memory struct {
 	Step    int // where most of Peak is in use, as an index of Program.Steps; −1 if Peak is 0
 }
 
-// Traffic is how many bytes of inputs the program reads and of results it makes, as [Memory] counts them.
+// Traffic returns the bytes of the program's inputs and results, as [Memory] counts them.
 func (p *Program) Traffic() (inputs, results int) {
 	for _, s := range p.Host {
 		inputs += p.Values[s].Bytes()

@@ -7,7 +7,7 @@ type Peaks struct {
 	Product float64 `json:"product_flop_s"` // of matrix products, convolutions and attention
 }
 
-// Launch is a kernel on so many blocks of so many threads, or "copy" or "fill" for memory without a kernel, on none.
+// Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.
 type Launch struct {
 	Kernel string    `json:"kernel"`
 	Grid   [3]uint32 `json:"grid"`

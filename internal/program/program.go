@@ -98,7 +98,7 @@ type Executable interface {
 	// Start begins one run and returns at once. Errors, also of arguments, come through the future. Host and Tensors are not read
 	// any more once it has returned, and Read is not before the run is done; what the slices hold is in use until then.
 	Start(io *IO) *compute.Future
-	// Memory tells what one run needs.
+	// Memory returns the memory that one run needs.
 	Memory() Memory
 	// Launches lists for each step what a run launches, in order; nil on devices that launch nothing.
 	Launches() [][]Launch
@@ -298,9 +298,9 @@ func (p *Program) checkChanged(io *IO) error {
 	return nil
 }
 
-// Check validates what no single step shows: that values are computed once and before they are used, the marks of variable scalars,
-// and what the program asks of values that lie in tensors which it updates in place. Such a tensor cannot be kept as another, and
-// what is read at the end is its last state.
+// Check validates what single steps do not show: that values are computed once and before they are used, the indices of
+// run-time scalars, and the rules for values that lie in tensors which the program updates in place. Such a tensor cannot be
+// retained as another, and what is read at the end is its last state.
 func (p *Program) Check() error {
 	if err := p.checkSlots(); err != nil {
 		return err

@@ -17,7 +17,7 @@ type exact struct {
 	executor                            // nil: nobody calls the other methods
 	refuses  func(s *program.Step) bool // nil: it agrees to everything
 	steps    *[]program.Step            // nil, or where it notes what it was given
-	spoil    func(step int, y []reference.Array)
+	corrupt  func(step int, y []reference.Array)
 }
 
 type executor = program.Executor
@@ -71,13 +71,13 @@ func (d exact) Compile(p *program.Program) (program.Executable, error) {
 	if d.steps != nil {
 		*d.steps = p.Steps
 	}
-	return &exactExecutable{p: p, spoil: d.spoil}, nil
+	return &exactExecutable{p: p, corrupt: d.corrupt}, nil
 }
 
 type exactExecutable struct {
 	program.Executable // nil: nobody calls the other methods
 	p                  *program.Program
-	spoil              func(step int, y []reference.Array)
+	corrupt            func(step int, y []reference.Array)
 }
 
 func (x *exactExecutable) Close() error { return nil }

@@ -88,7 +88,7 @@ func (r *Router) Tune(ctx context.Context, p *program.Program) ([]program.Measur
 	return r.Place(p).Tune(ctx, p)
 }
 
-// Place returns the device that a program is given to.
+// Place returns the device for a program.
 func (r *Router) Place(p *program.Program) program.Executor { return r.choose(p).Executor }
 
 func (r *Router) choose(p *program.Program) *routed {

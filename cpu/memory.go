@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math/bits"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -49,6 +50,8 @@ type memory struct {
 	used   Memory
 	closed bool
 	poison bool // for tests: blocks are full of NaN
+
+	available func() uint64 // bytes that the system has for this process
 }
 
 // maxCached bounds what is kept for reuse.
@@ -63,7 +66,7 @@ type block struct {
 }
 
 func newMemory(limit uint64) *memory {
-	return &memory{free: map[int][]*block{}, used: Memory{Limit: limit}}
+	return &memory{free: map[int][]*block{}, used: Memory{Limit: limit}, available: available}
 }
 
 // class rounds a size in bytes up to one of eight steps per power of two.
@@ -96,6 +99,11 @@ func (m *memory) Take(n int) (*block, error) {
 				return nil, fmt.Errorf("%d bytes beside %d in use, limit %d: %w", n, m.used.InUse, m.used.Limit, compute.ErrOutOfMemory)
 			}
 		}
+		if size >= checkedSize {
+			if err := m.fits(size); err != nil {
+				return nil, err
+			}
+		}
 		b = &block{from: m, data: make([]uint64, size/8)}
 	}
 	if m.poison {
@@ -107,6 +115,26 @@ func (m *memory) Take(n int) (*block, error) {
 	m.used.InUse += uint64(size)
 	m.used.Peak = max(m.used.Peak, m.used.InUse)
 	return b, nil
+}
+
+// addressSpace is what a process of 64 bits can address, in bytes. Beyond it the runtime panics.
+const addressSpace = 1 << 47
+
+// checkedSize is from how many bytes on a new block is held against what the system has: asking takes some ten microseconds.
+const checkedSize = 1 << 24
+
+// fits tells whether the system has memory for a new block: where it has not, the Go runtime would end the process. The caller holds
+// the lock.
+func (m *memory) fits(size int) error {
+	if uint64(size) <= m.available() {
+		return nil
+	}
+	m.drop()
+	debug.FreeOSMemory()
+	if free := m.available(); uint64(size) > free {
+		return fmt.Errorf("%d bytes beside %d in use, the system has %d: %w", size, m.used.InUse, free, compute.ErrOutOfMemory)
+	}
+	return nil
 }
 
 func (b *block) retain() *block {

@@ -38,7 +38,8 @@ func WithWorkers(n int) Option {
 }
 
 // WithMemoryLimit bounds the bytes that the device holds for tensors and temporaries, free ones kept for reuse included;
-// beyond it operations fail with compute.ErrOutOfMemory. Host slices do not count.
+// beyond it operations fail with compute.ErrOutOfMemory. Host slices do not count. Without a limit, that is so beyond
+// what the system has, as far as it tells: on Linux with the limits of control groups, and on Windows.
 func WithMemoryLimit(bytes uint64) Option {
 	return func(c *config) error {
 		if bytes == 0 {

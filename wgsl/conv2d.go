@@ -114,8 +114,8 @@ func (s *step) convolve(d catalogue.ConvDims, axes int) error {
 	rows := d.C / d.Groups * d.KH // of a filter, all its channels together
 	some := loopBudget / (d.KW + 2)
 	if some == 0 {
-		wayOut := fmt.Sprintf("convolve with parts of at most %d elements and add the results", loopBudget-2)
-		return s.tooLarge("a row of the filter", d.KW, wayOut)
+		return fmt.Errorf("a row of the filter has %d elements, a loop of a kernel may go round %d times: convolve with parts of at most %d elements "+
+			"and add the results: %w", d.KW, loopBudget, loopBudget-2, compute.ErrTooLarge)
 	}
 	for n := 0; n < d.N; n += images {
 		count := min(images, d.N-n)

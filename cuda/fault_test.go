@@ -456,6 +456,8 @@ func TestStickyErrorInABatch(t *testing.T) {
 	fine, err := good.Compile(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, fine.Start().Await(t.Context()))
+	other, err := fine.Fork()
+	require.NoError(t, err)
 
 	bad := batch.New(d)
 	v := bad.Kernel(c.scale, scaleStep(2, 2, 0).Options, compute.Float32, []int{2}, bad.Import(tensor))
@@ -468,7 +470,7 @@ func TestStickyErrorInABatch(t *testing.T) {
 
 	d.in(t, func() { gate.shut(d.defaultStream.handle) })
 	first := fatal.Start()
-	behind := []*compute.Future{fine.Start(), fine.Start(), tensor.ReadAsync(make([]float32, 2))}
+	behind := []*compute.Future{fine.Start(), other.Start(), tensor.ReadAsync(make([]float32, 2))}
 	r := begun(t, s)
 	require.NoError(t, r.Replay(graph))
 	d.in(t, func() { gate.shut(s.handle) })

@@ -42,11 +42,11 @@ var scatterLast = kit.Register(kit.Kernel{Family: "scatter", Name: "scatter_last
 		index, inside := unitsOf(k, count)
 		var row [moveUnits]ptx.Reg[uint32]
 		for j, i := range index {
-			row[j] = ptx.LoadIf(k, inside[j], ptx.At(k, indices, i), rows)
+			row[j] = ptx.LoadIf(inside[j], indices.At(i), rows)
 		}
 		for j, i := range index {
-			k.If(ptx.Lt(k, row[j], rows), func() {
-				ptx.Reduce(k, ptx.OpMax, ptx.At(k, last, row[j]), ptx.Add(k, i, scalar.U32(1)))
+			k.If(row[j].Lt(rows), func() {
+				last.At(row[j]).Reduce(ptx.OpMax, i.Add(1))
 			})
 		}
 	}})
@@ -68,10 +68,10 @@ func scatterRowsKernel(name string, unit int) *kit.Kernel {
 			var mine [moveUnits]ptx.Reg[bool]
 			for j, i := range index {
 				update, col := width.Split(k, i)
-				row[j] = ptx.LoadIf(k, inside[j], ptx.At(k, indices, update), rows)
-				winner := ptx.LoadIf(k, ptx.Lt(k, row[j], rows), ptx.At(k, last, row[j]), scalar.U32(0))
-				mine[j] = ptx.Eq(k, winner, ptx.Add(k, update, scalar.U32(1)))
-				at[j] = ptx.Mad(k, row[j], width.D, col)
+				row[j] = ptx.LoadIf(inside[j], indices.At(update), rows)
+				winner := ptx.LoadIf(row[j].Lt(rows), last.At(row[j]), 0)
+				mine[j] = winner.Eq(update.Add(1))
+				at[j] = row[j].Mad(width.D, col)
 			}
 			var words [moveUnits][]ptx.Reg[uint32]
 			for j, i := range index {

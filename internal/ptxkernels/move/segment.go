@@ -104,51 +104,50 @@ func sortBlockOf(k *ptx.Kernel) sortBlock {
 		*p.to = ptx.Param[uint32](k, p.name)
 	}
 	b.keys = ptx.PointerParam[uint32](k, "keys")
-	b.start = ptx.Mul(k, b.block, scalar.U32(sortThreads*sortRounds))
-	b.end = ptx.Min(k, ptx.Add(k, b.start, scalar.U32(sortThreads*sortRounds)), b.count)
+	b.start = b.block.Mul(sortThreads * sortRounds)
+	b.end = b.start.Add(sortThreads * sortRounds).Min(b.count)
 	return b
 }
 
 // digit is that of a key.
 func (b sortBlock) digit(key ptx.Reg[uint32]) ptx.Reg[uint32] {
-	k := b.k
-	own := ptx.And(k, ptx.Shr(k, key, b.shift), ptx.Sub(k, b.digits, scalar.U32(1)))
-	return ptx.Select(k, ptx.Lt(k, key, b.rows), own, b.digits)
+	own := key.Shr(b.shift).And(b.digits.Sub(1))
+	return ptx.Select(key.Lt(b.rows), own, b.digits)
 }
 
 // tally counts the digits of the block's updates.
 func (b sortBlock) tally(counters ptx.Ptr[ptx.Shared, uint32]) {
 	k := b.k
-	ptx.For(k, ptx.Add(k, b.start, b.tid), b.end, scalar.U32(sortThreads), func(i ptx.Reg[uint32]) {
-		ptx.Reduce(k, ptx.OpAdd, ptx.At(k, counters, b.digit(ptx.Load(k, ptx.At(k, b.keys, i)))), scalar.U32(1))
+	ptx.For(k, b.start.Add(b.tid), b.end, sortThreads, func(i ptx.Reg[uint32]) {
+		counters.At(b.digit(b.keys.At(i).Load())).Reduce(ptx.OpAdd, 1)
 	}, ptx.NoUnroll())
 	k.Barrier()
 }
 
 // clearShared writes 0 to n words, by all threads of a block.
 func clearShared(k *ptx.Kernel, p ptx.Ptr[ptx.Shared, uint32], n int) {
-	ptx.For(k, k.Tid(ptx.X), scalar.U32(n), scalar.U32(sortThreads), func(i ptx.Reg[uint32]) { ptx.Store(k, ptx.At(k, p, i), scalar.U32(0)) }, ptx.NoUnroll())
+	ptx.For(k, k.Tid(ptx.X), n, sortThreads, func(i ptx.Reg[uint32]) { p.At(i).Store(0) }, ptx.NoUnroll())
 	k.Barrier()
 }
 
 // sumUp is the sum of v of the block's threads up to each one, and that of all. shared has a word for each warp.
 func sumUp(k *ptx.Kernel, v ptx.Reg[uint32], shared ptx.Ptr[ptx.Shared, uint32]) (upTo, all ptx.Reg[uint32]) {
-	warp, lane := ptx.Shr(k, k.Tid(ptx.X), scalar.U32(5)), ptx.And(k, k.Tid(ptx.X), scalar.U32(31))
+	warp, lane := k.Tid(ptx.X).Shr(5), k.Tid(ptx.X).And(31)
 	sum := ptx.VarOf(k, v)
 	for d := 1; d < 32; d *= 2 {
-		other := ptx.Shuffle(k, ptx.ShuffleUp, sum.Get(), scalar.U32(d), 32, ptx.FullWarp())
-		sum.Set(ptx.Add(k, sum.Get(), ptx.Select(k, ptx.Ge(k, lane, scalar.U32(d)), other, scalar.U32(0))))
+		other := sum.Get().Shuffle(ptx.ShuffleUp, d, 32, ptx.FullWarp())
+		sum.Set(sum.Get().Add(ptx.Select(lane.Ge(d), other, 0)))
 	}
-	k.When(ptx.Eq(k, lane, scalar.U32(31)), func() { ptx.Store(k, ptx.At(k, shared, warp), sum.Get()) })
+	k.When(lane.Eq(31), func() { shared.At(warp).Store(sum.Get()) })
 	k.Barrier()
 	before, total := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0))
 	for j := range sortThreads / 32 {
-		s := ptx.Load(k, shared.At(j))
-		before.Set(ptx.Add(k, before.Get(), ptx.Select(k, ptx.Gt(k, warp, scalar.U32(j)), s, scalar.U32(0))))
-		total.Set(ptx.Add(k, total.Get(), s))
+		s := shared.At(j).Load()
+		before.Set(before.Get().Add(ptx.Select(warp.Gt(j), s, 0)))
+		total.Set(total.Get().Add(s))
 	}
 	k.Barrier()
-	return ptx.Add(k, before.Get(), sum.Get()), total.Get()
+	return before.Get().Add(sum.Get()), total.Get()
 }
 
 var sortCount = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_count", Block: [3]int{sortThreads, 1, 1},
@@ -158,8 +157,8 @@ var sortCount = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_count", B
 		counters := ptx.SharedArray[uint32](k, "counters", sortDigits)
 		clearShared(k, counters, sortDigits)
 		b.tally(counters)
-		ptx.For(k, b.tid, ptx.Add(k, b.digits, scalar.U32(1)), scalar.U32(sortThreads), func(d ptx.Reg[uint32]) {
-			ptx.Store(k, ptx.At(k, counts, ptx.Mad(k, d, b.blocks, b.block)), ptx.Load(k, ptx.At(k, counters, d)))
+		ptx.For(k, b.tid, b.digits.Add(1), sortThreads, func(d ptx.Reg[uint32]) {
+			counts.At(d.Mad(b.blocks, b.block)).Store(counters.At(d).Load())
 		}, ptx.NoUnroll())
 	}})
 
@@ -172,16 +171,16 @@ var sortScan = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_scan", Blo
 		shared := ptx.SharedArray[uint32](k, "of_warps", sortThreads/32)
 		tid, digit := k.Tid(ptx.X), k.Ctaid(ptx.X)
 		carry := ptx.VarOf(k, scalar.U32(0))
-		ptx.For(k, scalar.U32(0), blocks, scalar.U32(sortThreads), func(first ptx.Reg[uint32]) {
-			i := ptx.Add(k, first, tid)
-			inside := ptx.Lt(k, i, blocks)
-			at := ptx.At(k, counts, ptx.Mad(k, digit, blocks, i))
-			v := ptx.LoadIf(k, inside, at, scalar.U32(0))
+		ptx.For(k, 0, blocks, sortThreads, func(first ptx.Reg[uint32]) {
+			i := first.Add(tid)
+			inside := i.Lt(blocks)
+			at := counts.At(digit.Mad(blocks, i))
+			v := ptx.LoadIf(inside, at, 0)
 			sum, all := sumUp(k, v, shared)
-			ptx.StoreIf(k, inside, at, ptx.Add(k, carry.Get(), ptx.Sub(k, sum, v)))
-			carry.Set(ptx.Add(k, carry.Get(), all))
+			ptx.StoreIf(inside, at, carry.Get().Add(sum.Sub(v)))
+			carry.Set(carry.Get().Add(all))
 		}, ptx.NoUnroll())
-		ptx.StoreIf(k, ptx.Eq(k, tid, scalar.U32(0)), ptx.At(k, totals, digit), carry.Get())
+		ptx.StoreIf(tid.Eq(0), totals.At(digit), carry.Get())
 	}})
 
 var sortPlace = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_place", Block: [3]int{sortThreads, 1, 1},
@@ -196,54 +195,54 @@ var sortPlace = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_place", B
 		next := ptx.SharedArray[uint32](k, "next", sortDigits)             // where the next update of each digit goes
 		masks := ptx.SharedArray[uint32](k, "masks", sortDigits*sortMasks) // which threads have a digit
 		clearShared(k, masks, sortDigits*sortMasks)
-		several, own := ptx.Ne(k, b.blocks, scalar.U32(1)), ptx.Lt(k, b.tid, b.digits)
-		both := ptx.And(k, several, own)
+		several, own := b.blocks.Ne(1), b.tid.Lt(b.digits)
+		both := several.And(own)
 		before := func(ok ptx.Reg[bool], digit ptx.Reg[uint32]) ptx.Reg[uint32] {
-			return ptx.LoadIf(k, ok, ptx.At(k, counts, ptx.Mad(k, digit, b.blocks, b.block)), scalar.U32(0))
+			return ptx.LoadIf(ok, counts.At(digit.Mad(b.blocks, b.block)), 0)
 		}
-		total := ptx.VarOf(k, ptx.LoadIf(k, both, ptx.At(k, totals, b.tid), scalar.U32(0)))
-		k.If(ptx.Not(k, several), func() {
+		total := ptx.VarOf(k, ptx.LoadIf(both, totals.At(b.tid), 0))
+		k.If(several.Not(), func() {
 			b.tally(masks)
-			total.Set(ptx.LoadIf(k, own, ptx.At(k, masks, b.tid), scalar.U32(0)))
+			total.Set(ptx.LoadIf(own, masks.At(b.tid), 0))
 			k.Barrier()
 			clearShared(k, masks, sortDigits)
 		})
 		sum, all := sumUp(k, total.Get(), shared)
-		from := ptx.Add(k, before(both, b.tid), ptx.Sub(k, sum, total.Get()))
-		k.When(own, func() { ptx.Store(k, ptx.At(k, next, b.tid), from) })
+		from := before(both, b.tid).Add(sum.Sub(total.Get()))
+		k.When(own, func() { next.At(b.tid).Store(from) })
 		none := before(several, b.digits)
-		k.When(ptx.Eq(k, b.tid, scalar.U32(0)), func() { ptx.Store(k, ptx.At(k, next, b.digits), ptx.Add(k, none, all)) })
-		word, bit := ptx.Shr(k, b.tid, scalar.U32(5)), ptx.Shl(k, scalar.U32(1), ptx.And(k, b.tid, scalar.U32(31)))
-		lower := ptx.Sub(k, bit, scalar.U32(1))
+		k.When(b.tid.Eq(0), func() { next.At(b.digits).Store(none.Add(all)) })
+		word, bit := b.tid.Shr(5), scalar.U32(1).Shl(b.tid.And(31))
+		lower := bit.Sub(1)
 		k.Barrier()
-		ptx.For(k, b.start, b.end, scalar.U32(sortThreads), func(first ptx.Reg[uint32]) {
-			i := ptx.Add(k, first, b.tid)
-			inside := ptx.Lt(k, i, b.end)
-			key := ptx.LoadIf(k, inside, ptx.At(k, b.keys, i), ptx.Imm(noRow))
+		ptx.For(k, b.start, b.end, sortThreads, func(first ptx.Reg[uint32]) {
+			i := first.Add(b.tid)
+			inside := i.Lt(b.end)
+			key := ptx.LoadIf(inside, b.keys.At(i), noRow)
 			digit := b.digit(key)
-			mask := ptx.At(k, masks, ptx.Mul(k, digit, scalar.U32(sortMasks)))
-			mine := ptx.At(k, mask, word)
-			k.When(inside, func() { ptx.Reduce(k, ptx.OpOr, mine, bit) })
+			mask := masks.At(digit.Mul(sortMasks))
+			mine := mask.At(word)
+			k.When(inside, func() { mine.Reduce(ptx.OpOr, bit) })
 			k.Barrier()
 			same, earlier := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0)) // threads of that digit, and those before this one
 			for w := range sortMasks {
-				m := ptx.Load(k, mask.At(w))
-				same.Set(ptx.Add(k, same.Get(), ptx.Popc(k, m)))
-				seen := ptx.Select(k, ptx.Gt(k, word, scalar.U32(w)), ptx.FullWarp(), ptx.Select(k, ptx.Eq(k, word, scalar.U32(w)), lower, scalar.U32(0)))
-				earlier.Set(ptx.Add(k, earlier.Get(), ptx.Popc(k, ptx.And(k, m, seen))))
+				m := mask.At(w).Load()
+				same.Set(same.Get().Add(m.Popc()))
+				seen := ptx.Select(word.Gt(w), ptx.FullWarp(), ptx.Select(word.Eq(w), lower, 0))
+				earlier.Set(earlier.Get().Add(m.And(seen).Popc()))
 			}
-			alone := ptx.Eq(k, ptx.And(k, ptx.Load(k, mine), lower), scalar.U32(0)) // the first of its word
-			goes := ptx.At(k, next, digit)
+			alone := mine.Load().And(lower).Eq(0) // the first of its word
+			goes := next.At(digit)
 			k.If(inside, func() {
-				at := ptx.Add(k, ptx.Load(k, goes), earlier.Get())
-				ptx.Store(k, ptx.At(k, keysTo, at), key)
-				ptx.Store(k, ptx.At(k, orderTo, at), ptx.LoadIf(k, ptx.Ne(k, sorted, scalar.U32(0)), ptx.At(k, order, i), i))
+				at := goes.Load().Add(earlier.Get())
+				keysTo.At(at).Store(key)
+				orderTo.At(at).Store(ptx.LoadIf(sorted.Ne(0), order.At(i), i))
 			})
 			k.Barrier()
-			k.When(ptx.And(k, inside, ptx.Eq(k, earlier.Get(), scalar.U32(0))), func() {
-				ptx.Store(k, goes, ptx.Add(k, ptx.Load(k, goes), same.Get()))
+			k.When(inside.And(earlier.Get().Eq(0)), func() {
+				goes.Store(goes.Load().Add(same.Get()))
 			})
-			k.When(ptx.And(k, inside, alone), func() { ptx.Store(k, mine, scalar.U32(0)) })
+			k.When(inside.And(alone), func() { mine.Store(0) })
 			k.Barrier()
 		}, ptx.NoUnroll())
 	}})
@@ -261,64 +260,64 @@ func segmentSumKernel(name string, unit int) *kit.Kernel {
 			total := ptx.Param[uint32](k, "total")
 			width := scalar.DivisorAt(k, ptx.ParamArray[uint32](k, "width", scalar.DivisorWords), 0)
 			count, rows := ptx.Param[uint32](k, "count"), ptx.Param[uint32](k, "rows")
-			span, sorted, last := ptx.Param[uint32](k, "span"), ptx.Param[uint32](k, "sorted"), ptx.Ne(k, ptx.Param[uint32](k, "last"), scalar.U32(0))
+			span, sorted, last := ptx.Param[uint32](k, "span"), ptx.Param[uint32](k, "sorted"), ptx.Param[uint32](k, "last").Ne(0)
 			keys, order := ptx.PointerParam[uint32](k, "keys"), ptx.PointerParam[uint32](k, "order")
 			x, y := ptx.PointerParam[uint32](k, "x", ptx.Align(4*unit)), ptx.PointerParam[uint32](k, "y", ptx.Align(4*unit))
 			ends, sums := ptx.PointerParam[uint32](k, "ends"), ptx.PointerParam[uint32](k, "sums", ptx.Align(4*unit))
 			i := k.GlobalID(ptx.X)
-			k.If(ptx.Lt(k, i, total), func() {
+			k.If(i.Lt(total), func() {
 				part, col := width.Split(k, i)
-				place := ptx.VarOf(k, ptx.Mul(k, part, span))
-				stop := ptx.Min(k, ptx.Add(k, place.Get(), span), count)
-				piece := ptx.Shr(k, place.Get(), scalar.U32(bits.TrailingZeros(segmentPiece)))
-				begin := ptx.Mul(k, piece, scalar.U32(segmentPiece))
-				end := ptx.Min(k, ptx.Add(k, begin, scalar.U32(segmentPiece)), count)
-				slot := ptx.Shl(k, piece, scalar.U32(1))
+				place := ptx.VarOf(k, part.Mul(span))
+				stop := place.Get().Add(span).Min(count)
+				piece := place.Get().Shr(bits.TrailingZeros(segmentPiece))
+				begin := piece.Mul(segmentPiece)
+				end := begin.Add(segmentPiece).Min(count)
+				slot := piece.Shl(1)
 				at := func(p ptx.Ptr[ptx.Global, uint32], row ptx.Reg[uint32]) ptx.Ptr[ptx.Global, uint32] {
-					return unitAt(k, p, unit, ptx.Mad(k, row, width.D, col))
+					return unitAt(k, p, unit, row.Mad(width.D, col))
 				}
 				sum := make([]*ptx.Var[float32], unit)
 				add := func(from ptx.Ptr[ptx.Global, uint32]) {
 					for w, v := range scalar.LoadAll(k, from, unit) {
-						sum[w].Set(ptx.Add(k, sum[w].Get(), ptx.Bitcast[float32](k, v)))
+						sum[w].Set(sum[w].Get().Add(ptx.Bitcast[float32](v)))
 					}
 				}
 				store := func(to ptx.Ptr[ptx.Global, uint32]) {
 					var words []ptx.Reg[uint32]
 					for _, v := range sum {
-						words = append(words, ptx.Bitcast[uint32](k, v.Get()))
+						words = append(words, ptx.Bitcast[uint32](v.Get()))
 					}
 					scalar.StoreAll(k, to, words)
 				}
 				put := func(slot, key ptx.Reg[uint32]) {
 					store(at(sums, slot))
-					ptx.StoreIf(k, ptx.Eq(k, col, scalar.U32(0)), ptx.At(k, ends, slot), key)
+					ptx.StoreIf(col.Eq(0), ends.At(slot), key)
 				}
-				k.While(func() ptx.Reg[bool] { return ptx.Lt(k, place.Get(), stop) }, func() {
-					here := ptx.At(k, keys, place.Get())
-					key, first := ptx.Load(k, here), ptx.Eq(k, place.Get(), begin)
-					before := ptx.LoadIf(k, ptx.Not(k, first), here.At(-1), ptx.Not(k, key))
-					k.If(ptx.Eq(k, before, key), func() { place.Set(ptx.Add(k, place.Get(), scalar.U32(1))) }, func() {
-						counts, same := ptx.Lt(k, key, rows), ptx.VarOf(k, key)
+				k.While(func() ptx.Reg[bool] { return place.Get().Lt(stop) }, func() {
+					here := keys.At(place.Get())
+					key, first := here.Load(), place.Get().Eq(begin)
+					before := ptx.LoadIf(first.Not(), here.At(-1), key.Not())
+					k.If(before.Eq(key), func() { place.Set(place.Get().Add(1)) }, func() {
+						counts, same := key.Lt(rows), ptx.VarOf(k, key)
 						for w := range sum {
 							sum[w] = ptx.VarOf(k, scalar.Num(0))
 						}
-						k.While(func() ptx.Reg[bool] { return ptx.Eq(k, same.Get(), key) }, func() {
+						k.While(func() ptx.Reg[bool] { return same.Get().Eq(key) }, func() {
 							k.If(counts, func() {
-								add(at(x, ptx.LoadIf(k, ptx.Eq(k, sorted, scalar.U32(0)), ptx.At(k, order, place.Get()), place.Get())))
+								add(at(x, ptx.LoadIf(sorted.Eq(0), order.At(place.Get()), place.Get())))
 							})
-							place.Set(ptx.Add(k, place.Get(), scalar.U32(1)))
-							same.Set(ptx.LoadIf(k, ptx.Lt(k, place.Get(), end), ptx.At(k, keys, place.Get()), ptx.Not(k, key)))
+							place.Set(place.Get().Add(1))
+							same.Set(ptx.LoadIf(place.Get().Lt(end), keys.At(place.Get()), key.Not()))
 						})
-						lasts := ptx.Eq(k, place.Get(), end)
-						k.If(ptx.And(k, first, ptx.Not(k, last)), func() {
+						lasts := place.Get().Eq(end)
+						k.If(first.And(last.Not()), func() {
 							put(slot, key)
 							for _, v := range sum { // nothing is left if the key is the piece's last as well
-								v.Set(scalar.Num(0))
+								v.Set(0)
 							}
 						})
-						k.If(ptx.And(k, lasts, ptx.Not(k, last)), func() { put(ptx.Add(k, slot, scalar.U32(1)), key) }, func() {
-							k.If(ptx.And(k, counts, ptx.Or(k, last, ptx.Not(k, first))), func() {
+						k.If(lasts.And(last.Not()), func() { put(slot.Add(1), key) }, func() {
+							k.If(counts.And(last.Or(first.Not())), func() {
 								to := at(y, key)
 								add(to)
 								store(to)

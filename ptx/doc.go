@@ -6,17 +6,19 @@
 //
 // # Values
 //
-// Values carry their type: a [Reg] of float32 where an address or an integer belongs does not compile. T is one of Go's
-// own number types, bool (a predicate), or one of the types that Go lacks: [F16], [BF16], pairs of them, [TF32], packed
-// bytes. A Reg is the result of one instruction and never changes; [Imm] is a constant. What changes is a [Var], read by
-// Get and written by Set.
+// A [Reg] is the result of one instruction and never changes. Its type is one of Go's own number types, bool (a predicate), or one
+// of the types that Go lacks: [F16], [BF16], pairs of them, [TF32], packed bytes. What changes is a [Var], read by Get and written by
+// Set.
 //
-// A [Ptr] has a state space and an element type: Ptr[Global, float32]. [At] with a register and the method [Ptr.At] with
-// a constant (which takes no instruction) move it by elements, [AtByte] and [Ptr.Bytes] by bytes, [Cast] changes the
-// elements. Addresses of shared memory have 32 bits.
+// A Reg knows its kernel, so arithmetic is methods: warp.And(3).Mad(4, lane.Shr(3)). Further operands are a Reg of the same type, or
+// a constant of Go that the type can hold: x.Add(1), y.Mul(0.5). Build reports operands of other types, with the line at fault, since
+// methods take constants as any. The result has its type at compile time. [Imm], [U32] and [F32] make a Reg of a constant where a
+// function wants one; an operation on constants alone needs [ConstIn].
 //
-// Arithmetic is done by functions that take the kernel first: Add(k, x, y). Floating-point operations are rounded one by
-// one; only [Fma] fuses.
+// Floating-point operations are rounded one by one; only [Reg.Fma] fuses.
+//
+// A [Ptr] has a state space and an element type: Ptr[Global, float32]. [Ptr.At] moves it by elements and [Ptr.Bytes] by bytes, either
+// by a register or by an int, which takes no instruction; [Cast] changes the elements. Addresses of shared memory have 32 bits.
 //
 // # Control flow
 //
@@ -27,7 +29,7 @@
 //
 // # Memory
 //
-// [Load], [Store], [Load4] and their like take any pointer, with options such as [ReadOnly] or [Acquire]; [Atomic] and [Reduce]
+// [Ptr.Load], [Ptr.Store], [Ptr.Load4] and their like have options such as [ReadOnly] or [Acquire]; [Ptr.Atomic] and [Ptr.Reduce]
 // combine. [SharedArray] and [DynamicShared] are shared memory, [NewTile] a matrix in it, padded or swizzled, whose bank conflicts
 // [TileLayout] knows. [CpAsync], [CopyBulk] and [CopyTensor] copy in the background; mbarriers and groups say when they are done.
 //

@@ -4,16 +4,18 @@
 //	defer dev.Close()
 //	err = dev.MatMul(ctx, c, a, b, m, k, n)
 //
-// [Open] takes an NVIDIA GPU through CUDA, else a hardware WebGPU adapter (Vulkan, Metal or DirectX 12), else the CPU. It never takes a
-// software adapter by itself, since those are slower than the CPU device. [Device.Explain] says what was chosen and why.
+// [Open] takes an NVIDIA GPU through CUDA, else a hardware WebGPU adapter (Vulkan, Metal or DirectX 12), else the CPU. It
+// takes a software adapter only with [WithSoftware], since those are slower than the CPU device. [Device.Explain] says what
+// was chosen and why.
 //
-// Beside a GPU the CPU stays open, and a program on slices, a single operation or a whole batch, goes to the one that has it done
-// first: a hundred elements never make the way to a GPU and back. [WithoutRouting] says how that is decided, batch.Plan.Explain what
-// was decided, and [Device.On] gives one of the two for programs that should run there whatever they cost.
+// Beside a GPU the CPU stays open. A program on slices, be it a single operation or a batch, runs on the device that is
+// expected to finish first: a few hundred elements are not worth a transfer to a GPU and back. [WithoutRouting] describes how
+// this is decided, batch.Plan.Explain tells what was decided, and [Device.On] returns one of the two devices for programs
+// that should always run there.
 //
 // A [Device] carries every operation of the catalogue on slices (package compute documents them at compute.Ops), resident
-// tensors, and is what package batch records for. Packages gpu and simd open one kind of device with all its options, and
-// gpu runs kernels of your own.
+// tensors, and is what package batch records for. Packages cuda, gpu and cpu each open one kind of device with all its
+// options, and run kernels of your own.
 //
 // # Concurrency
 //
@@ -21,8 +23,8 @@
 //
 // # Memory
 //
-// Close a device and the tensors on it when they are no longer needed; closing the device closes its tensors. Slices belong
-// to an operation until it is done.
+// Close a device and the tensors on it when they are no longer needed; closing the device closes its tensors. A slice passed
+// to an operation must not be used until the operation is done.
 //
 // # Platforms
 //

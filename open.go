@@ -25,29 +25,29 @@ type config struct {
 	alone    bool   // no routing
 }
 
-// WithDevice asks for one device, and Open fails if it is not to be had: "cpu"; "cuda" for NVIDIA's first GPU, or
+// WithDevice selects one device, and Open fails if it is not available: "cpu"; "cuda" for NVIDIA's first GPU, or
 // "cuda:<ordinal>"; "gpu" for WebGPU's best hardware adapter, or "gpu:<index>" for an adapter of gpu.Adapters, software ones
-// included. It goes before the environment variable WAVELANE_DEVICE, which takes the same values.
+// included. It takes precedence over the environment variable WAVELANE_DEVICE, which takes the same values.
 func WithDevice(name string) Option {
 	return func(c *config) error { return c.setDevice(name, "WithDevice asks for it") }
 }
 
-// WithSoftware lets "gpu" and the automatic choice fall to a software adapter before the CPU, and makes "cuda" the software GPU
-// of package cuda: for tests.
+// WithSoftware lets "gpu" and the automatic choice take a software adapter before the CPU, and makes "cuda" the software GPU
+// of package cuda. It is meant for tests.
 func WithSoftware() Option {
 	return func(c *config) error { c.software = true; return nil }
 }
 
-// WithoutRouting makes Open's device do everything itself, as it is after [WithDevice]. Otherwise, where the best device of the
-// machine is not the CPU, a program on slices runs on the CPU if it is done there first, by the costs of both: transfer, launch, memory
-// and arithmetic, which the first such program measures in less than a second and a file in the user's cache directory keeps, until
-// hardware or driver change. In browsers, where nothing is measured, costs are fixed; [Device.Costs] tells them. Programs with tensors
-// always run where Open's device has put them.
+// WithoutRouting makes Open's device run every program itself, as after [WithDevice]. Otherwise, where the best device of the
+// machine is not the CPU, a program on slices runs on the CPU if it is expected to finish there first. The expectation comes
+// from costs of transfer, launch, memory and arithmetic on both devices. The first such program measures them in less than a
+// second, and a file in the user's cache directory keeps them until hardware or driver change; in browsers they are fixed.
+// [Device.Costs] returns them. Programs with tensors always run on the device that holds the tensors.
 func WithoutRouting() Option {
 	return func(c *config) error { c.alone = true; return nil }
 }
 
-// WithLogger receives the events of choosing and of the device. The default is silence.
+// WithLogger sets the logger for the choice of the device and for the device's events. By default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil {
@@ -86,8 +86,11 @@ type candidate struct {
 var candidates = []candidate{cudaCandidate, gpuCandidate, cpuCandidate}
 
 // Open opens a device: the one that [WithDevice] or else the environment variable WAVELANE_DEVICE asks for, or the best of
-// the machine. An impossible wish is an error wrapping [ErrUnavailable], never another device.
+// the machine. If that device is not available, the error wraps [ErrUnavailable]; Open never falls back to another one.
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
+	if err := compute.CheckContext(ctx); err != nil {
+		return nil, fmt.Errorf("wavelane.Open: %w", err)
+	}
 	c := &config{index: -1, log: slog.New(slog.DiscardHandler)}
 	if name := os.Getenv(environment); name != "" {
 		if err := c.setDevice(name, environment+" asks for it"); err != nil {

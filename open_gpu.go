@@ -15,7 +15,7 @@ var gpuCandidate = candidate{"gpu", openGPU}
 
 func openGPU(ctx context.Context, c *config) (*opened, error) {
 	opts := []gpu.Option{gpu.WithLogger(c.log)}
-	if c.index >= 0 { // naming an adapter is asking for it, software or not
+	if c.index >= 0 { // a named adapter is opened even if it is software
 		opts = append(opts, gpu.WithAdapter(c.index), gpu.WithSoftware())
 	}
 	d, err := gpu.Open(ctx, opts...)

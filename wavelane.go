@@ -58,7 +58,7 @@ func newDevice(router *route.Router, devices ...*opened) *Device {
 	return d
 }
 
-// Executor is for package batch. It has no use outside of this module.
+// Executor is for package batch and has no use outside of this module.
 func (d *Device) Executor() program.Executor {
 	if d.router != nil {
 		return d.router
@@ -72,8 +72,9 @@ type only struct {
 	kind string
 }
 
-func (o only) Place(*program.Program) program.Executor { return o.Executor }
-func (o only) ExplainPlace(*program.Program) string    { return o.kind + ": the only device" }
+func (o only) Place(*program.Program) program.Executor  { return o.Executor }
+func (o only) ExplainPlace(*program.Program) string     { return o.kind + ": the only device" }
+func (o only) Peaks(program.Executor) (p program.Peaks) { return p }
 
 // Info describes an open device.
 type Info struct {
@@ -88,7 +89,7 @@ type Info struct {
 // Info returns what the device is.
 func (d *Device) Info() Info { return d.devices[0].info }
 
-// Explain says in a few lines which device was chosen, and why those that come before it were not.
+// Explain tells in a few lines which device was chosen, and why the preferred ones were not.
 func (d *Device) Explain() string {
 	info := d.Info()
 	var b strings.Builder
@@ -117,11 +118,11 @@ func (d *Device) On(kind string) (*Device, error) {
 	return nil, fmt.Errorf("no device %q under %s: %w", kind, d.Info().Kind, compute.ErrUnavailable)
 }
 
-// Unwrap returns the device under this one, a *cuda.Device, *gpu.Device or *cpu.Device, for what only that kind offers. Closing either
-// closes both.
+// Unwrap returns the underlying device, a *cuda.Device, *gpu.Device or *cpu.Device, for features that only that kind has.
+// Closing either closes both.
 func (d *Device) Unwrap() any { return d.devices[0].backend }
 
-// Close frees the device and its tensors. It is idempotent; later use is [ErrClosed].
+// Close frees the device and its tensors. It is idempotent; later use fails with [ErrClosed].
 func (d *Device) Close() error {
 	d.close.Do(func() {
 		if d.borrowed {

@@ -7,9 +7,8 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-// Apply records the operation of that name in the catalogue, as the method that is written for it does: for programs that learn
-// the name when they run. Scalars and options are those of the method; nil options are the zero value. It returns as many values as
-// the operation has results.
+// Apply records the operation of that name in the catalogue, for programs that know the name only at run time. Scalars and
+// options are those of the method; nil options are the zero value. It returns as many values as the operation has results.
 func (b *Batch) Apply(entry string, in []Value, scalars []float32, options any) []Value {
 	e := catalogue.Lookup(entry)
 	if e == nil {
@@ -22,7 +21,7 @@ func (b *Batch) Apply(entry string, in []Value, scalars []float32, options any) 
 	return b.applyAll(e, scalars, options, in...)
 }
 
-// DType returns the element type of a value; Float32 for what an error has prevented from being one.
+// DType returns the element type of a value, or Float32 if an error prevented the value from being recorded.
 func (b *Batch) DType(v Value) compute.DType {
 	if v.batch != b {
 		return compute.Float32

@@ -9,11 +9,12 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// MatMulBackward computes the gradients of a and b where MatMul(a, b, options) has the gradient dy: each of its operand's shape
-// and element type. An operand that a batch shares gets the sum over the batch. Where the element types of a, b and dy differ,
-// products are taken in Float32. Options are those of the forward product, whose result's element type does not matter; an
-// activation is differentiated by itself, before, so that options with one are an error ([compute.ErrArgument]), as are shapes
-// of dy that are not those of the product ([compute.ErrShape]). For the gradient of a bias see [Batch.BiasBackward].
+// MatMulBackward computes the gradients of a and b, given the gradient dy of MatMul(a, b, options). Each has the shape and
+// element type of its operand; the gradient of an operand that a batch shares is the sum over the batch. Where the element
+// types of a, b and dy differ, products are taken in Float32. Options are those of the forward product, whose result's
+// element type does not matter; differentiate an activation separately, before. Options with an activation are an error
+// ([compute.ErrArgument]), as is a dy of another shape than the product ([compute.ErrShape]). For the gradient of a bias see
+// [Batch.BiasBackward].
 //
 // The gradients are products themselves: of a·b they are dy·bᵀ and aᵀ·dy.
 func (rec *Batch) MatMulBackward(a, b, dy Value, options ...compute.MatMulOptions) (da, db Value) {
@@ -27,8 +28,8 @@ func (rec *Batch) MatMulBackward(a, b, dy Value, options ...compute.MatMulOption
 	return g.ofA(), g.ofB()
 }
 
-// BiasBackward computes the gradient of a bias that was added to each row, from the gradient of the result: the sums of dy's
-// columns, [n] in Float32 for dy [..., n].
+// BiasBackward computes the gradient of a bias that was added to each row: the sums of the columns of the result's gradient
+// dy, [n] in Float32 for dy [..., n].
 func (rec *Batch) BiasBackward(dy Value) Value {
 	s, ok := rec.slots([]Value{dy})
 	if !ok {
@@ -47,7 +48,7 @@ func (rec *Batch) sumRows(x Value, t program.Type) Value {
 	return rec.VecMat(rec.Fill(1, rows), rec.Reshape(x, rows, cols))
 }
 
-// gradients is what those of a product are made from.
+// gradients holds the operands, options and result gradient of a product.
 type gradients struct {
 	*Batch
 	o          compute.MatMulOptions

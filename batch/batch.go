@@ -2,6 +2,7 @@ package batch
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ type Batch struct {
 	kept    []*Kept          // one per program.Keep
 	scalars []float32        // one per program.Variables, as recorded
 	guards  []guard
-	sites   map[int]string // file:line by step, where somebody will ask
+	sites   map[int]string // file:line by step, if needed
 	sources [][]string     // by step, see [WithSources]
 	err     error
 
@@ -41,16 +42,16 @@ type Batch struct {
 	uploads    map[Value]Value // of batches that are included
 }
 
-// Value is a handle of what an operation of a batch will compute. It belongs to its batch.
+// Value is a handle of a value that a batch will compute. It belongs to its batch.
 type Value struct {
 	batch *Batch
 	slot  program.Slot
 }
 
-// New returns an empty batch for a device.
+// New returns an empty batch for a device. One for a nil device can be recorded and listed, and not run.
 func New(device Device, options ...Option) *Batch {
 	b := &Batch{}
-	if device != nil {
+	if present(device) {
 		b.device = device.Executor()
 	}
 	for _, o := range options {
@@ -59,13 +60,19 @@ func New(device Device, options ...Option) *Batch {
 	return b
 }
 
+// present reports whether there is a device: not nil, nor a nil pointer.
+func present(d Device) bool {
+	v := reflect.ValueOf(d)
+	return v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil())
+}
+
 // Err returns the first error of recording.
 func (b *Batch) Err() error { return b.err }
 
 // Len returns the number of steps recorded.
 func (b *Batch) Len() int { return len(b.program.Steps) }
 
-// Shape returns the shape of a value, or nil for what an error has prevented from being one.
+// Shape returns the shape of a value, or nil if an error prevented the value from being recorded.
 func (b *Batch) Shape(v Value) []int {
 	if v.batch != b {
 		return nil
@@ -136,7 +143,7 @@ func (b *Batch) Kernel(k Kernel, launch any, result compute.DType, shape []int, 
 	return Value{b, s}
 }
 
-// Read asks for a value to be copied to host memory when the batch runs.
+// Read copies a value to host memory when the batch runs.
 func (b *Batch) Read(v Value) *Result {
 	return b.read(v, nil)
 }
@@ -168,8 +175,8 @@ func (b *Batch) read(v Value, dst any) *Result {
 	return r
 }
 
-// Keep asks for a value to stay on the device as a tensor when the batch runs. Each run makes a new tensor, which is the caller's
-// once [Kept.Tensor] has returned it. One that nobody took is closed when the next run starts, or when the plan is closed.
+// Keep retains a value on the device as a tensor when the batch runs. Each run makes a new tensor, which is the caller's once
+// [Kept.Tensor] has returned it. A tensor that nobody took is closed when the next run starts, or when the plan is closed.
 func (b *Batch) Keep(v Value) *Kept {
 	k := &Kept{}
 	if slots, ok := b.slots([]Value{v}); ok {
@@ -223,7 +230,7 @@ func (b *Batch) slots(in []Value) ([]program.Slot, bool) {
 	return slots, true
 }
 
-// fail keeps the first error with the place in the caller's code that recorded it.
+// fail keeps the first error, with the line of the caller's code that recorded it.
 func (b *Batch) fail(err error) Value {
 	if b.err == nil {
 		b.err = fmt.Errorf("%w (recorded at %s)", err, caller())

@@ -171,11 +171,18 @@ type counting struct {
 	steps int
 }
 
-func (c *counting) Executor() program.Executor { return c }
+func (c *counting) Executor() program.Executor { return countingExecutor{c.Device.Executor(), c} }
 
-func (c *counting) Compile(p *program.Program) (program.Executable, error) {
-	c.steps += len(p.Steps)
-	return c.Device.Executor().Compile(p)
+type countingExecutor struct {
+	program.Executor
+	c *counting
+}
+
+func (countingExecutor) Fuses(*program.Step, []program.Type, []program.Type) bool { return false }
+
+func (x countingExecutor) Compile(p *program.Program) (program.Executable, error) {
+	x.c.steps += len(p.Steps)
+	return x.Executor.Compile(p)
 }
 
 func TestDeadStepsDoNotRun(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/wavelane/wavelane/internal/rewrite"
 )
 
-// DivergenceError tells where two runs differ that should agree: on two devices, see [Compare], or one after the other on one, see
-// [WithDeterminismCheck]. It wraps [compute.ErrDiverged].
+// DivergenceError is the first difference between two runs that should agree: on two devices, see [Compare], or one after the
+// other on one device, see [WithDeterminismCheck]. It wraps [compute.ErrDiverged].
 type DivergenceError struct {
 	Step      int    // number of the step among those recorded, from 0; −1 for an input that is read
 	Operation string // its name
@@ -26,7 +26,7 @@ type DivergenceError struct {
 	Second    float64 // … and in the second
 }
 
-// Error names all of it in one line.
+// Error returns all fields in one line.
 func (e *DivergenceError) Error() string {
 	return fmt.Sprintf("step %d, %s %v: element %d %v of %v is %v, and %v the second time: %v", e.Step, e.Operation, e.Operands, e.Index,
 		e.Position, e.Shape, e.First, e.Second, compute.ErrDiverged)
@@ -35,14 +35,20 @@ func (e *DivergenceError) Error() string {
 // Unwrap returns compute.ErrDiverged.
 func (e *DivergenceError) Unwrap() error { return compute.ErrDiverged }
 
-// Compare runs the steps of a batch on two devices, one of which may be the batch's, and returns a [*DivergenceError] for the first
-// step, in the order of recording, whose results differ by more than the tolerances of its operation explain. The second device
-// computes each step from the operands that the first has computed, so errors do not add up and the step named is the one at fault.
-// Steps are not fused. All values are in memory at once, on the host too; imported tensors are copied and do not change. Users'
-// kernels belong to one device: compute.ErrUnsupported.
+// Compare runs the steps of a batch on two devices, one of which may be the batch's, and returns a [*DivergenceError] for the
+// first step, in the order of recording, whose results differ by more than the tolerances of its operation. The second device
+// computes each step from the operands that the first has computed, so errors do not accumulate and the named step is the one
+// at fault. Steps are not fused. All values are in memory at once, on the host too; imported tensors are copied and do not
+// change. A batch with users' kernels, which belong to one device, fails with compute.ErrUnsupported.
 func Compare(ctx context.Context, b *Batch, first, second Device) error {
+	if err := compute.CheckContext(ctx); err != nil {
+		return err
+	}
 	if b.err != nil {
 		return b.err
+	}
+	if !present(first) || !present(second) {
+		return fmt.Errorf("compare: nil device: %w", compute.ErrArgument)
 	}
 	p, data, err := b.onHost(ctx)
 	if err != nil {
@@ -107,6 +113,9 @@ func (b *Batch) onHost(ctx context.Context) (*program.Program, program.IO, error
 	q := &program.Program{Values: p.Values, Steps: p.Steps, Host: slices.Concat(p.Host, p.Tensor), Variables: p.Variables}
 	if len(p.Tensor) == 0 {
 		return q, io, nil
+	}
+	if b.device == nil {
+		return nil, io, errNoDevice
 	}
 	q.Values = slices.Clone(p.Values)
 	copying := &program.Program{}

@@ -11,7 +11,12 @@ import (
 )
 
 // idle compiles programs to nothing and agrees to every fusion.
-type idle struct{}
+type idle struct {
+	executor           // nil: nobody calls the other methods
+	program.Executable // nil
+}
+
+type executor = program.Executor
 
 func (idle) Fuses(*program.Step, []program.Type, []program.Type) bool { return true }
 func (idle) Compile(*program.Program) (program.Executable, error)     { return idle{}, nil }
@@ -19,7 +24,7 @@ func (idle) Executor() program.Executor                               { return i
 func (idle) Start(*program.IO) *compute.Future                        { return compute.Failed(nil) }
 func (idle) Close() error                                             { return nil }
 
-// recordElementwise records so many elementwise steps, as a chain that another operand enters now and then.
+// recordElementwise records elementwise steps, as a chain that another operand enters now and then.
 func recordElementwise(steps int) *batch.Batch {
 	b := batch.New(idle{})
 	x := b.Upload(make([]float32, 1024))

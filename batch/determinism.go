@@ -12,10 +12,10 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// WithDeterminismCheck runs the plan twice each time and compares the bits of everything that is read or kept. Where they differ
-// the run ends with a [*DivergenceError] for the first such value in the order of recording, and results are not delivered.
-// Tensors of [Batch.Keep] are those of the first run. A batch that updates tensors in place cannot run twice:
-// compute.ErrUnsupported.
+// WithDeterminismCheck runs the plan twice each time and compares the bits of everything that is read or kept. Where they
+// differ the run ends with a [*DivergenceError] for the first such value in the order of recording, and results are not
+// delivered. Tensors of [Batch.Keep] are those of the first run. A batch that updates tensors in place cannot run twice and
+// fails with compute.ErrUnsupported.
 func WithDeterminismCheck() Option { return func(o *options) { o.repeated = (*Batch).repeated } }
 
 // twiceRun is the executable of a program that runs twice. It also reads the retained outputs, after the others.

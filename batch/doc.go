@@ -18,10 +18,11 @@
 //
 // # What is compiled
 //
-// Equal steps are computed once, steps that nobody reads not at all. Chains and trees of elementwise steps become one pass over memory,
-// and are computed before reductions and rows or behind products where the device can do that: [Plan.String] lists what was made,
-// [Plan.Dot] draws it, [Plan.Code] shows the code of GPUs, and [WithoutFusion] leaves steps as they were recorded. A device that has
-// others under it chooses one for each plan; [Plan.Explain] says why.
+// Equal steps are computed once, and steps whose results nothing uses are dropped. Chains and trees of elementwise steps
+// become one pass over memory, and become prologues of reductions and rows or epilogues of products where the device can do
+// that: [Plan.String] lists the compiled steps, [Plan.Dot] draws them, [Plan.Code] writes the code of GPUs, and
+// [WithoutFusion] leaves steps as they were recorded. A device that routes programs chooses another one for each plan;
+// [Plan.Explain] says why.
 //
 // # Watching
 //
@@ -29,7 +30,7 @@
 // disagree, [WithDeterminismCheck] differences between two runs. [WithProfile] measures each step: a table, JSON, or a trace for
 // Perfetto.
 //
-// Package batch knows devices only through what they execute; any device of this module works.
+// Any device of this module works.
 //
 // # Concurrency
 //
@@ -39,12 +40,12 @@
 // # Memory
 //
 // Slices given to Upload are read when the batch runs, not when it is recorded, and must not change until the run is done.
-// Values between steps live on the device for the time of a run, and share memory where they are not needed at the same time:
-// [Plan.Memory] tells how much a run takes, [WithMemoryLimit] bounds it. Results are allocated once per plan and overwritten by
-// each run. Tensors made by Keep belong to
-// who takes them from [Kept]; a run closes those of the run before that nobody took.
+// Intermediate values live on the device during a run, and share memory where they are not needed at the same time:
+// [Plan.Memory] tells how much a run takes, [WithMemoryLimit] bounds it. Results are allocated once per plan and overwritten
+// by each run. Tensors made by Keep belong to the caller once [Kept.Tensor] has returned them; a run closes those of the run
+// before that nobody took.
 //
 // # Platforms
 //
-// Everywhere, without cgo. Run methods, which block, do not exist for GOOS=js; use Start and await its future.
+// Everywhere, without cgo. The Run methods block and do not exist for GOOS=js; use Start and await its future.
 package batch

@@ -41,15 +41,15 @@ const (
 	Report               // results are delivered, and can be used in spite of the error
 )
 
-// WithGuard checks what the steps of the batch compute, on the device. A run in which a check fails ends with a [*GuardError] that
-// names the first step, in the order of recording, with such a value. Tensors of [Batch.Keep] and tensors that the batch updates
-// in place are not taken back, whatever the action.
+// WithGuard checks what the steps of the batch compute, on the device. A run in which a check fails ends with a [*GuardError]
+// that names the first step, in the order of recording, with such a value. Tensors of [Batch.Keep] and tensors that the batch
+// updates in place keep their new contents, whatever the action.
 //
-// Every value that the compiled program holds in memory is read once more, and Overflow reads the inputs as well; values within
-// fused steps cost nothing. Only when a check fails does the plan run a second time, step by step and with all values checked, to
-// find the step and the index. Hence a value within a fused step that is not finite goes unnoticed if nothing of it shows in the
-// step's result, as with exp(−Inf). [Batch.Guard] has single values in memory.
-// A batch that updates tensors in place cannot run again: all its values are in memory, so that elementwise steps are not fused.
+// Every value that the compiled program holds in memory is read once more, and Overflow reads the inputs as well; values
+// within fused steps cost nothing. Only when a check fails does the plan run a second time, step by step and with all values
+// checked, to find the step and the index. Hence a value within a fused step that is not finite goes unnoticed if the step's
+// result does not show it, as with exp(−Inf); [Batch.Guard] keeps single values in memory. A batch that updates tensors in
+// place cannot run again: all its values are in memory, and its elementwise steps are not fused.
 func WithGuard(checks Check, action Action) Option {
 	return func(o *options) {
 		o.guard, o.guarded = &guard{slot: everything, checks: checks, action: action}, (*Batch).guarded
@@ -103,7 +103,7 @@ type GuardError struct {
 	Delivered bool    // results can be used: no check with the action Stop failed
 }
 
-// Error names all of it in one line.
+// Error returns all fields in one line.
 func (e *GuardError) Error() string {
 	where := "input"
 	if e.Step >= 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/wavelane/wavelane/internal/rewrite"
 )
 
-// watch is the guards of a plan, with what it takes to tell what they find.
+// watch holds the guards of a plan and the data for their reports.
 type watch struct {
 	device   program.Executor
 	guards   []guard

@@ -8,9 +8,9 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// A batch can be a part of others: what it takes are its parameters, what it gives are the values named by Return.
+// A batch can be included in others: it takes parameters and returns the values named by Return.
 
-// Parameter makes a value that [Batch.Include] gives to the batch. A batch with parameters cannot run by itself.
+// Parameter makes a value that the caller of [Batch.Include] provides. A batch with parameters cannot run by itself.
 func (b *Batch) Parameter(dtype compute.DType, shape ...int) Value {
 	if b.err != nil {
 		return Value{}
@@ -32,10 +32,10 @@ func (b *Batch) Return(values ...Value) {
 	}
 }
 
-// Include records everything that another batch has recorded, with args for its parameters in the order in which they were made,
-// and returns what it returns. The other batch stays as it is and can be included again; its uploads, once however often it is included,
-// and its imported tensors are those of this batch as well. Arguments of other types than the parameters are errors ([compute.ErrShape],
-// [compute.ErrDType]), as is a batch that reads or keeps values ([compute.ErrArgument]): that is for the one that runs.
+// Include records the steps of another batch, with args for its parameters in the order in which they were made, and returns
+// the values of its [Batch.Return]. The other batch does not change and can be included again. Its uploads and imported
+// tensors become those of this batch, once however often it is included. Arguments of other types than the parameters are
+// errors ([compute.ErrShape], [compute.ErrDType]), as is a batch that itself reads or keeps values ([compute.ErrArgument]).
 func (b *Batch) Include(part *Batch, args ...Value) []Value {
 	none := make([]Value, 0)
 	if part != nil {
@@ -57,10 +57,10 @@ func (b *Batch) Include(part *Batch, args ...Value) []Value {
 	return values
 }
 
-// Loop includes a batch n times, each time with what it returned before; the first time with the given values, which are the result
-// if n is 0. What it returns must be of the types of its parameters. The number of repetitions is part of the compiled program, which
-// has the steps of each of them: a repetition that changes nothing but numbers costs no further kernels. Random numbers that the body
-// draws are the same in each repetition; for others, Include the body n times with numbers of as many streams.
+// Loop includes a batch n times, first with the given values, then with the values that it returned the time before. It
+// returns those of the last time, or the given ones if n is 0. The body must return values of the types of its parameters.
+// The compiled program has the steps of every repetition; repetitions share kernels. Random numbers that the body draws are
+// the same in each repetition; for different ones, Include the body n times with different streams.
 func (b *Batch) Loop(n int, body *Batch, state ...Value) []Value {
 	if n < 0 {
 		b.fail(fmt.Errorf("loop of %d repetitions: %w", n, compute.ErrArgument))

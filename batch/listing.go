@@ -6,13 +6,15 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// String lists what the plan runs: inputs, steps with the steps as recorded that each stands for, results, memory. Values are
-// numbered as they were recorded.
+// String lists inputs, steps with the recorded steps that each computes, results and memory. Values are numbered as they were
+// recorded.
 func (p *Plan) String() string {
+	if err := p.compiled(); err != nil {
+		return err.Error()
+	}
 	var b strings.Builder
 	q := p.program
 	fmt.Fprintf(&b, "plan of %d steps, for %d recorded\n", len(q.Steps), len(p.recorded.Steps))
@@ -37,13 +39,13 @@ func (p *Plan) String() string {
 		}
 	}
 	if m := p.Memory(); m.Peak > 0 {
-		fmt.Fprintf(&b, "      memory: %d bytes at most, in step %d; %d of values\n", m.Peak, m.Step, p.apart())
+		fmt.Fprintf(&b, "      memory: %d bytes at most, in step %d; %d of values\n", m.Peak, m.Step, p.withoutReuse())
 	}
 	return b.String()
 }
 
-// apart is the number of bytes that the steps' results would take if each had memory of its own.
-func (p *Plan) apart() (n int) {
+// withoutReuse is the number of bytes that the steps' results would take if each had memory of its own.
+func (p *Plan) withoutReuse() (n int) {
 	for i := range p.program.Steps {
 		for _, t := range p.program.Types(p.program.Steps[i].Out) {
 			n += t.Bytes()
@@ -94,9 +96,12 @@ func (p *Plan) origin(s *program.Step) string {
 	return "  ; recorded as " + strings.Join(list, ", ")
 }
 
-// Dot draws the plan in the language of Graphviz: values that come in or go out, and the steps, with what flows between them.
-// Steps that were fused list what they compute.
+// Dot returns the plan as a graph in Graphviz's language: inputs, results, and the steps with the values between them. Steps
+// that were fused list what they compute.
 func (p *Plan) Dot() string {
+	if err := p.compiled(); err != nil {
+		return "digraph plan {\n}\n"
+	}
 	var b strings.Builder
 	q := p.program
 	b.WriteString("digraph plan {\n  rankdir=TB;\n  node [fontname=\"sans-serif\"];\n")
@@ -144,12 +149,11 @@ func dotText(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 }
 
-// Code writes the sources of the kernels that each step runs: WGSL or PTX. The CPU device's are part of the library, which is
-// compute.ErrUnsupported.
+// Code writes the sources of the kernels that each step runs: WGSL or PTX. On the CPU device, whose kernels are part of the
+// library, it returns compute.ErrUnsupported.
 func (p *Plan) Code(w io.Writer) error {
-	d, ok := placed(p.exec.device, p.recorded).(program.Coder)
-	if !ok {
-		return fmt.Errorf("code of a plan: the device runs functions that are compiled already: %w", compute.ErrUnsupported)
+	if err := p.compiled(); err != nil {
+		return err
 	}
-	return d.Code(w, p.program)
+	return placed(p.exec.device, p.recorded).Code(w, p.program)
 }

@@ -8,37 +8,36 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Memory tells what one run of a plan needs, in bytes, beside the tensors that were imported.
+// Memory is the memory that one run of a plan needs, in bytes, without imported tensors.
 type Memory struct {
 	Peak    int    `json:"peak"`    // device memory for values and scratch memory, which share it when they are not needed at the same time
 	Inputs  int    `json:"inputs"`  // uploaded slices
-	Results int    `json:"results"` // slices that are read into, and kept tensors
+	Results int    `json:"results"` // slices that are read into, and retained tensors
 	Step    int    `json:"step"`    // which needs the most of Peak; −1 if Peak is 0
 	At      string `json:"at"`      // that step's operation and shapes
 }
 
-// WithMemoryLimit bounds the device memory that one run may take for values between steps, [Memory.Peak]: Compile and Run fail
-// with an error that names the peak and its step and wraps compute.ErrOutOfMemory. 0 is no limit. Devices have limits of their
-// own, of all that they hold.
+// WithMemoryLimit bounds the device memory that one run may take for values between steps, [Memory.Peak]: Compile and Run
+// fail with an error that names the peak and its step and wraps compute.ErrOutOfMemory. 0 means no limit. Devices also have
+// limits of their own, for all their memory.
 func WithMemoryLimit(bytes uint64) Option { return func(o *options) { o.memoryLimit = bytes } }
 
-// WithoutMemoryPlanning gives every value memory of its own. It is for tests and for looking for errors: results are the same.
+// WithoutMemoryPlanning gives every value memory of its own. Results are the same; it is meant for tests and for finding
+// errors.
 func WithoutMemoryPlanning() Option { return func(o *options) { o.apart = true } }
 
-// Memory tells what one run needs.
+// Memory returns the memory that one run needs.
 func (p *Plan) Memory() Memory {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.compiled() != nil {
+		return Memory{Step: -1}
+	}
 	return memoryOf(p.exec.Executable, p.program)
 }
 
-// memoryOf asks the executable; all of this module's devices know.
 func memoryOf(x program.Executable, p *program.Program) Memory {
-	sized, ok := innermost(x).(program.Sized)
-	if !ok {
-		return Memory{Step: -1}
-	}
-	m := sized.Memory()
+	m := x.Memory()
 	all := Memory{Peak: m.Peak, Inputs: m.Inputs, Results: m.Results, Step: m.Step}
 	if m.Step >= 0 && m.Step < len(p.Steps) {
 		all.At = describe(p, m.Step)
@@ -57,9 +56,6 @@ func (b *Batch) checkMemory(x program.Executable, p, recorded *program.Program) 
 	o := &b.options
 	if o.memoryLimit == 0 {
 		return nil
-	}
-	if _, ok := x.(program.Sized); !ok {
-		return fmt.Errorf("the device does not tell how much memory programs need, which a limit asks for: %w", compute.ErrUnsupported)
 	}
 	if m := memoryOf(x, p); uint64(m.Peak) > o.memoryLimit {
 		at := m.At

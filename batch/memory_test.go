@@ -8,7 +8,6 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/program"
 )
 
 // wide records a step that needs much more memory than those before and after it.
@@ -71,31 +70,12 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// silent is a device whose programs do not tell what memory they need.
-type silent struct{ batch.Device }
-
-type silentProgram struct{ x program.Executable }
-
-func (s silent) Executor() program.Executor { return s }
-
-func (s silent) Compile(p *program.Program) (program.Executable, error) {
-	x, err := s.Device.Executor().Compile(p)
-	return silentProgram{x}, err
-}
-
-func (s silentProgram) Start(io *program.IO) *compute.Future { return s.x.Start(io) }
-func (s silentProgram) Close() error                         { return s.x.Close() }
-
-func TestMemoryLimitOfADeviceThatDoesNotTell(t *testing.T) {
-	b := batch.New(silent{open(t)}, batch.WithMemoryLimit(1<<40))
+func TestStepsOfADeviceWithoutLaunches(t *testing.T) {
+	b := batch.New(open(t))
 	wide(b)
-	require.ErrorIs(t, run(b), compute.ErrUnsupported)
-	b = batch.New(silent{open(t)})
-	out := wide(b)
 	plan, err := b.Compile(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, -1, plan.Memory().Step)
-	require.NoError(t, plan.Start().Await(context.Background()))
-	require.NotNil(t, out.Float32s())
+	_, err = plan.Steps()
+	require.ErrorIs(t, err, compute.ErrUnsupported)
 	require.NoError(t, plan.Close())
 }

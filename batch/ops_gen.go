@@ -17,7 +17,9 @@ func (rec *Batch) Abs(x Value) Value {
 	return rec.apply(catalogue.Lookup("abs"), nil, nil, x)
 }
 
-// Sqrt computes √x. Negative x gives NaN.
+// Sqrt computes √x.
+//
+//   - A negative x gives NaN.
 func (rec *Batch) Sqrt(x Value) Value {
 	return rec.apply(catalogue.Lookup("sqrt"), nil, nil, x)
 }
@@ -32,22 +34,34 @@ func (rec *Batch) Exp(x Value) Value {
 	return rec.apply(catalogue.Lookup("exp"), nil, nil, x)
 }
 
-// Log computes the natural logarithm of x. 0 gives −Inf, negative x NaN.
+// Log computes the natural logarithm of x.
+//
+//   - 0 gives −Inf.
+//   - A negative x gives NaN.
 func (rec *Batch) Log(x Value) Value {
 	return rec.apply(catalogue.Lookup("log"), nil, nil, x)
 }
 
-// Log2 computes the base-2 logarithm of x. 0 gives −Inf, negative x NaN.
+// Log2 computes the base-2 logarithm of x.
+//
+//   - 0 gives −Inf.
+//   - A negative x gives NaN.
 func (rec *Batch) Log2(x Value) Value {
 	return rec.apply(catalogue.Lookup("log2"), nil, nil, x)
 }
 
-// Sin computes the sine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.
+// Sin computes the sine of x in radians.
+//
+//   - ±Inf gives NaN.
+//   - Beyond |x| = 8192 the error grows with |x|.
 func (rec *Batch) Sin(x Value) Value {
 	return rec.apply(catalogue.Lookup("sin"), nil, nil, x)
 }
 
-// Cos computes the cosine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.
+// Cos computes the cosine of x in radians.
+//
+//   - ±Inf gives NaN.
+//   - Beyond |x| = 8192 the error grows with |x|.
 func (rec *Batch) Cos(x Value) Value {
 	return rec.apply(catalogue.Lookup("cos"), nil, nil, x)
 }
@@ -77,7 +91,9 @@ func (rec *Batch) Trunc(x Value) Value {
 	return rec.apply(catalogue.Lookup("trunc"), nil, nil, x)
 }
 
-// Sign computes −1, 0 or 1 by the sign of x. ±0 gives 0.
+// Sign computes −1, 0 or 1 by the sign of x.
+//
+//   - ±0 gives 0.
 func (rec *Batch) Sign(x Value) Value {
 	return rec.apply(catalogue.Lookup("sign"), nil, nil, x)
 }
@@ -107,27 +123,37 @@ func (rec *Batch) Sigmoid(x Value) Value {
 	return rec.apply(catalogue.Lookup("sigmoid"), nil, nil, x)
 }
 
-// GELU computes x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))). −Inf gives 0, its limit.
+// GELU computes x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))).
+//
+//   - −Inf gives 0, its limit.
 func (rec *Batch) GELU(x Value) Value {
 	return rec.apply(catalogue.Lookup("gelu"), nil, nil, x)
 }
 
-// GELUErf computes x·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit.
+// GELUErf computes x·Φ(x) exactly, ½x·(1+erf(x/√2)).
+//
+//   - −Inf gives 0, its limit.
 func (rec *Batch) GELUErf(x Value) Value {
 	return rec.apply(catalogue.Lookup("gelu_erf"), nil, nil, x)
 }
 
-// SiLU computes x·sigmoid(x), also known as swish. −Inf gives 0, its limit.
+// SiLU computes x·sigmoid(x), also known as swish.
+//
+//   - −Inf gives 0, its limit.
 func (rec *Batch) SiLU(x Value) Value {
 	return rec.apply(catalogue.Lookup("silu"), nil, nil, x)
 }
 
-// HardSwish computes x·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit.
+// HardSwish computes x·min(max(x+3, 0), 6)/6.
+//
+//   - −Inf gives 0, its limit.
 func (rec *Batch) HardSwish(x Value) Value {
 	return rec.apply(catalogue.Lookup("hardswish"), nil, nil, x)
 }
 
-// Mish computes x·tanh(softplus(x)). −Inf gives 0, its limit.
+// Mish computes x·tanh(softplus(x)).
+//
+//   - −Inf gives 0, its limit.
 func (rec *Batch) Mish(x Value) Value {
 	return rec.apply(catalogue.Lookup("mish"), nil, nil, x)
 }
@@ -137,7 +163,9 @@ func (rec *Batch) Softplus(x Value) Value {
 	return rec.apply(catalogue.Lookup("softplus"), nil, nil, x)
 }
 
-// Clip computes x limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN.
+// Clip computes x limited to [low, high]: min(max(x, low), high).
+//
+//   - A bound of NaN gives NaN.
 func (rec *Batch) Clip(x Value, low, high float32) Value {
 	return rec.apply(catalogue.Lookup("clip"), []float32{low, high}, nil, x)
 }
@@ -147,8 +175,10 @@ func (rec *Batch) Scale(x Value, factor float32) Value {
 	return rec.apply(catalogue.Lookup("scale"), []float32{factor}, nil, x)
 }
 
-// PowScalar computes x to the power exponent. Special values as C's pow: a negative base takes integer exponents,
-// else NaN; x⁰ and 1ʸ are 1.
+// PowScalar computes x to the power exponent.
+//
+//   - Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives NaN unless the exponent is an
+//     integer.
 func (rec *Batch) PowScalar(x Value, exponent float32) Value {
 	return rec.apply(catalogue.Lookup("pow_scalar"), []float32{exponent}, nil, x)
 }
@@ -173,191 +203,270 @@ func (rec *Batch) Div(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("div"), nil, nil, a, b)
 }
 
-// Maximum computes the larger of a and b. NaN if either is NaN.
+// Maximum computes the larger of a and b.
+//
+//   - The result is NaN if either operand is.
 func (rec *Batch) Maximum(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("maximum"), nil, nil, a, b)
 }
 
-// Minimum computes the smaller of a and b. NaN if either is NaN.
+// Minimum computes the smaller of a and b.
+//
+//   - The result is NaN if either operand is.
 func (rec *Batch) Minimum(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("minimum"), nil, nil, a, b)
 }
 
-// Pow computes a to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰
-// and 1ʸ are 1.
+// Pow computes a to the power b.
+//
+//   - Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives NaN unless the exponent is an
+//     integer.
 func (rec *Batch) Pow(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("pow"), nil, nil, a, b)
 }
 
-// Less computes 1 where a < b, else 0. 0 if either is NaN; −0 equals 0.
+// Less computes 1 where a < b, else 0.
+//
+//   - The result is 0 if either operand is NaN.
+//   - −0 equals 0.
 func (rec *Batch) Less(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("less"), nil, nil, a, b)
 }
 
-// LessEqual computes 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0.
+// LessEqual computes 1 where a ≤ b, else 0.
+//
+//   - The result is 0 if either operand is NaN.
+//   - −0 equals 0.
 func (rec *Batch) LessEqual(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("less_equal"), nil, nil, a, b)
 }
 
-// Equal computes 1 where a = b, else 0. 0 if either is NaN; −0 equals 0.
+// Equal computes 1 where a = b, else 0.
+//
+//   - The result is 0 if either operand is NaN.
+//   - −0 equals 0.
 func (rec *Batch) Equal(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("equal"), nil, nil, a, b)
 }
 
-// FMA computes a·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN.
+// FMA computes a·b + c.
+//
+//   - Whether the product is rounded before the sum depends on the device.
+//   - Where a·b overflows, the result may be ±Inf or NaN.
 func (rec *Batch) FMA(a, b, c Value) Value {
 	return rec.apply(catalogue.Lookup("fma"), nil, nil, a, b, c)
 }
 
-// Lerp computes a + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
+// Lerp computes a + t·(b − a).
+//
+//   - Where t·(b − a) overflows, the result may be ±Inf or NaN.
 func (rec *Batch) Lerp(a, b, t Value) Value {
 	return rec.apply(catalogue.Lookup("lerp"), nil, nil, a, b, t)
 }
 
-// Select computes a where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side
-// that is not chosen have no effect.
+// Select computes a where cond is not 0, else b.
+//
+//   - −0 counts as 0 and NaN does not, as in C and NumPy.
+//   - NaN and Inf in the operand that is not chosen have no effect.
 func (rec *Batch) Select(cond, a, b Value) Value {
 	return rec.apply(catalogue.Lookup("select"), nil, nil, cond, a, b)
 }
 
-// SwiGLU computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of
-// −Inf counts as its limit, 0. Where silu(gate) is below the least normal number, it may be 0.
+// SwiGLU computes silu(a)·b, where a is the gate (Shazeer, "GLU Variants Improve Transformer", 2020).
+//
+//   - silu of −Inf is its limit, 0.
+//   - Where silu(a) is below the least normal number, it may be 0.
 func (rec *Batch) SwiGLU(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("swiglu"), nil, nil, a, b)
 }
 
-// BiasActivation computes act(x + bias), bias being a vector along the last axis of x. Activations are the
-// operations of the same name; no activation leaves the sum.
+// BiasActivation computes act(x + bias), where bias is a vector along the last axis of x.
+//
+//   - Activations are the operations of the same name.
+//   - Without one the result is the sum.
 func (rec *Batch) BiasActivation(x, bias Value, options ...compute.BiasActivationOptions) Value {
 	return rec.apply(catalogue.Lookup("bias_activation"), nil, optional(options), x, bias)
 }
 
-// ReLUBackward computes dy where x > 0, else 0: the gradient of relu. 0 where x is 0, and where it is negative
-// whatever dy is; NaN where x is.
+// ReLUBackward computes dy where x > 0, else 0: the gradient of relu.
+//
+//   - The result is 0 where x is 0, and where x is negative whatever dy is.
+//   - It is NaN where x is.
 func (rec *Batch) ReLUBackward(x, dy Value) Value {
 	return rec.apply(catalogue.Lookup("relu_backward"), nil, nil, x, dy)
 }
 
 // GELUBackward computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
-// tanh(√(2/π)·(x+0.044715x³)). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+// tanh(√(2/π)·(x+0.044715x³)).
+//
+//   - The slope at ±Inf is its limit, 0 or 1.
+//   - The result is NaN if x or dy is.
 func (rec *Batch) GELUBackward(x, dy Value) Value {
 	return rec.apply(catalogue.Lookup("gelu_backward"), nil, nil, x, dy)
 }
 
-// GELUErfBackward computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
-// density φ. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+// GELUErfBackward computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density
+// φ.
+//
+//   - The slope at ±Inf is its limit, 0 or 1.
+//   - The result is NaN if x or dy is.
 func (rec *Batch) GELUErfBackward(x, dy Value) Value {
 	return rec.apply(catalogue.Lookup("gelu_erf_backward"), nil, nil, x, dy)
 }
 
-// SiLUBackward computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its
-// limit, 0 or 1; NaN if x or dy is.
+// SiLUBackward computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x).
+//
+//   - The slope at ±Inf is its limit, 0 or 1.
+//   - The result is NaN if x or dy is.
 func (rec *Batch) SiLUBackward(x, dy Value) Value {
 	return rec.apply(catalogue.Lookup("silu_backward"), nil, nil, x, dy)
 }
 
-// Sum computes the sum of the elements. Without an axis everything is reduced, to shape []. 0 for an empty tensor.
-// Summed by trees or blocks, never one running sum.
+// Sum computes the sum of the elements.
+//
+//   - Without an axis all elements are reduced, to shape [].
+//   - An empty tensor gives 0.
+//   - The sum is formed by trees or blocks, never as one running sum.
 func (rec *Batch) Sum(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("sum"), nil, optional(axis), x)
 }
 
-// Mean computes the mean of the elements. Without an axis everything is reduced, to shape []. NaN for an empty
-// tensor.
+// Mean computes the mean of the elements.
+//
+//   - Without an axis all elements are reduced, to shape [].
+//   - An empty tensor gives NaN.
 func (rec *Batch) Mean(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("mean"), nil, optional(axis), x)
 }
 
-// Max computes the largest element. Without an axis everything is reduced, to shape []. NaN if any element is. An
-// empty tensor is ErrShape.
+// Max computes the largest element.
+//
+//   - Without an axis all elements are reduced, to shape [].
+//   - The result is NaN if any element is.
+//   - An empty tensor fails with ErrShape.
 func (rec *Batch) Max(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("max"), nil, optional(axis), x)
 }
 
-// Min computes the smallest element. Without an axis everything is reduced, to shape []. NaN if any element is. An
-// empty tensor is ErrShape.
+// Min computes the smallest element.
+//
+//   - Without an axis all elements are reduced, to shape [].
+//   - The result is NaN if any element is.
+//   - An empty tensor fails with ErrShape.
 func (rec *Batch) Min(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("min"), nil, optional(axis), x)
 }
 
-// ArgMax computes the index of the largest element. Without an axis everything is reduced, to shape []. The lowest
-// index among equals; the lowest index of a NaN if there is one. An empty tensor is ErrShape.
+// ArgMax computes the index of the largest element.
+//
+//   - Without an axis all elements are reduced, to shape [].
+//   - Of equal elements the lowest index wins.
+//   - If any element is NaN, the result is the lowest index of one.
+//   - An empty tensor fails with ErrShape.
 func (rec *Batch) ArgMax(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("argmax"), nil, optional(axis), x)
 }
 
-// ArgMin computes the index of the smallest element. Without an axis everything is reduced, to shape []. The lowest
-// index among equals; the lowest index of a NaN if there is one. An empty tensor is ErrShape.
+// ArgMin computes the index of the smallest element.
+//
+//   - Without an axis all elements are reduced, to shape [].
+//   - Of equal elements the lowest index wins.
+//   - If any element is NaN, the result is the lowest index of one.
+//   - An empty tensor fails with ErrShape.
 func (rec *Batch) ArgMin(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("argmin"), nil, optional(axis), x)
 }
 
-// NormL1 computes the sum of the absolute values. Without an axis everything is reduced, to shape []. 0 for an empty
-// tensor.
+// NormL1 computes the sum of the absolute values.
+//
+//   - Without an axis all elements are reduced, to shape [].
+//   - An empty tensor gives 0.
 func (rec *Batch) NormL1(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("norm_l1"), nil, optional(axis), x)
 }
 
-// NormL2 computes the square root of the sum of squares. Without an axis everything is reduced, to shape []. 0 for
-// an empty tensor. Squares beyond float32's range give +Inf.
+// NormL2 computes the square root of the sum of squares.
+//
+//   - Without an axis all elements are reduced, to shape [].
+//   - An empty tensor gives 0.
+//   - Squares beyond float32's range give +Inf.
 func (rec *Batch) NormL2(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("norm_l2"), nil, optional(axis), x)
 }
 
-// NormLInf computes the largest absolute value. Without an axis everything is reduced, to shape []. 0 for an empty
-// tensor, NaN if any element is.
+// NormLInf computes the largest absolute value.
+//
+//   - Without an axis all elements are reduced, to shape [].
+//   - An empty tensor gives 0.
+//   - The result is NaN if any element is.
 func (rec *Batch) NormLInf(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("norm_linf"), nil, optional(axis), x)
 }
 
-// Dot computes the sum of the products of a and b. Without an axis everything is reduced, to shape []. 0 for empty
-// tensors.
+// Dot computes the sum of the products of a and b.
+//
+//   - Without an axis all elements are reduced, to shape [].
+//   - Empty tensors give 0.
 func (rec *Batch) Dot(a, b Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("dot"), nil, optional(axis), a, b)
 }
 
-// SumSquares computes the sum of the squares of the elements, the square of norm_l2. Without an axis everything is
-// reduced, to shape []. 0 for an empty tensor. Squares beyond float32's range give +Inf.
+// SumSquares computes the sum of the squares of the elements.
+//
+//   - Without an axis all elements are reduced, to shape [].
+//   - It is the square of norm_l2.
+//   - An empty tensor gives 0.
+//   - Squares beyond float32's range give +Inf.
 func (rec *Batch) SumSquares(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("sum_squares"), nil, optional(axis), x)
 }
 
-// CumSum computes the sums of the elements up to each one, along the last axis. From an Inf or NaN on, sums are what
-// IEEE arithmetic makes of them. Each sum is formed from blocks, whose sums are formed likewise: its error is
-// bounded by 2e-6 of the sum of the absolute values, for rows of any length.
+// CumSum computes the cumulative sums along the last axis.
+//
+//   - From the first Inf or NaN on, sums are what IEEE arithmetic makes of them.
+//   - Sums are formed by blocks: the error is at most 2e-6 of the sum of the absolute values, for rows of any length.
 func (rec *Batch) CumSum(x Value, options ...compute.CumSumOptions) Value {
 	return rec.apply(catalogue.Lookup("cumsum"), nil, optional(options), x)
 }
 
-// Inspect computes four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and
-// the lowest of an Inf. Without an axis everything is reduced, to shape []. The words, Int32, are the last axis of
-// the result. An index is −1 where there is no such element. An empty tensor has none.
+// Inspect computes how many elements are NaN, how many are ±Inf, and the lowest index of each.
+//
+//   - Without an axis all elements are reduced, to shape [].
+//   - The four numbers are Int32 and form the last axis of the result, in this order.
+//   - An index is −1 where there is no such element, as in an empty tensor.
 func (rec *Batch) Inspect(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("inspect"), nil, optional(axis), x)
 }
 
-// TopK computes the K largest elements of each row of the last axis in descending order, and their indices in the
-// row, Int32; both results have K as their last axis. Of equal elements, which zeros of either sign are, those of
-// lower index come first. NaN counts as larger than every number, +Inf too.
+// TopK computes the K largest elements of each row of the last axis, in descending order, and their indices.
+//
+//   - Both results have K as their last axis.
+//   - Indices are Int32 and count within the row.
+//   - Of equal elements the one of lower index comes first; zeros of either sign are equal.
+//   - NaN counts as larger than every number, +Inf included.
 func (rec *Batch) TopK(x Value, options ...compute.TopKOptions) (values, indices Value) {
 	r := rec.applyAll(catalogue.Lookup("top_k"), nil, optional(options), x)
 	return r[0], r[1]
 }
 
-// Softmax computes exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing
-// but −Inf, becomes NaN wherever IEEE arithmetic makes it so.
+// Softmax computes exp(x − max)/Σexp(x − max) of each row of the last axis.
+//
+//   - A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic does.
 func (rec *Batch) Softmax(x Value) Value {
 	return rec.apply(catalogue.Lookup("softmax"), nil, nil, x)
 }
 
-// LogSoftmax computes x − max − log Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or
-// nothing but −Inf, becomes NaN wherever IEEE arithmetic makes it so.
+// LogSoftmax computes x − max − log Σexp(x − max) of each row of the last axis.
+//
+//   - A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic does.
 func (rec *Batch) LogSoftmax(x Value) Value {
 	return rec.apply(catalogue.Lookup("log_softmax"), nil, nil, x)
 }
 
-// LayerNorm computes (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis, with the biased
-// variance. The variance is computed from deviations (two passes or Welford's merge), never as E[x²] − E[x]².
+// LayerNorm computes (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis.
+//
+//   - The variance is the biased one.
+//   - It is computed from deviations (two passes or Welford's method), never as E[x²] − E[x]².
 func (rec *Batch) LayerNorm(x, gamma, beta Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("layer_norm"), []float32{eps}, nil, x, gamma, beta)
 }
@@ -367,48 +476,59 @@ func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("rms_norm"), []float32{eps}, nil, x, gamma)
 }
 
-// L2Normalize computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are
-// scaled by in delta-rule attention.
+// L2Normalize computes x/√(Σx² + eps) of each row of the last axis.
+//
+//   - Delta-rule attention scales queries and keys with it, each head being a row.
 func (rec *Batch) L2Normalize(x Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("l2_normalize"), []float32{eps}, nil, x)
 }
 
-// GatedRMSNorm computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and
-// gate have one shape, gamma is a row. A gate of −Inf counts as its limit, 0.
+// GatedRMSNorm computes rms_norm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta nets.
+//
+//   - x and gate have one shape; gamma is one row.
+//   - silu of a gate of −Inf is its limit, 0.
 func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
 }
 
-// AddRMSNorm computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a
-// transformer.
+// AddRMSNorm computes x + residual, and rms_norm of that sum with gamma, in one pass.
 func (rec *Batch) AddRMSNorm(x, residual, gamma Value, eps float32) (sum, normed Value) {
 	r := rec.applyAll(catalogue.Lookup("add_rms_norm"), []float32{eps}, nil, x, residual, gamma)
 	return r[0], r[1]
 }
 
-// AddLayerNorm computes x + residual and layer_norm of that with gamma and beta, in one pass.
+// AddLayerNorm computes x + residual, and layer_norm of that sum with gamma and beta, in one pass.
 func (rec *Batch) AddLayerNorm(x, residual, gamma, beta Value, eps float32) (sum, normed Value) {
 	r := rec.applyAll(catalogue.Lookup("add_layer_norm"), []float32{eps}, nil, x, residual, gamma, beta)
 	return r[0], r[1]
 }
 
-// RMSNormBackward computes the gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows
-// have one order, always the same.
+// RMSNormBackward computes the gradients of rms_norm for x and gamma.
+//
+//   - dy is the gradient of the result.
+//   - Sums over rows always have the same order.
 func (rec *Batch) RMSNormBackward(x, gamma, dy Value, eps float32) (dx, dgamma Value) {
 	r := rec.applyAll(catalogue.Lookup("rms_norm_backward"), []float32{eps}, nil, x, gamma, dy)
 	return r[0], r[1]
 }
 
-// LayerNormBackward computes the gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums
-// over rows have one order, always the same. Where a row of dy holds infinities, those and NaN take turns in its dx.
+// LayerNormBackward computes the gradients of layer_norm for x, gamma and beta.
+//
+//   - dy is the gradient of the result.
+//   - Sums over rows always have the same order.
+//   - A row of dy that holds infinities makes each element of its dx infinite or NaN.
 func (rec *Batch) LayerNormBackward(x, gamma, beta, dy Value, eps float32) (dx, dgamma, dbeta Value) {
 	r := rec.applyAll(catalogue.Lookup("layer_norm_backward"), []float32{eps}, nil, x, gamma, beta, dy)
 	return r[0], r[1], r[2]
 }
 
-// MatMul computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The
-// element types of a and b are the same, that of the result is an option; sums and bias are Float32. K = 0 gives
-// act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
+// MatMul computes act(a·b + bias) over the last two axes.
+//
+//   - Leading axes are a batch; they are equal, or absent on one side.
+//   - a and b have one element type, the result's is an option; sums and bias are Float32.
+//   - K = 0 gives act(bias).
+//   - NaN and Inf propagate as the sums of products make them.
+//   - Subnormal Float16 values may count as 0.
 func (rec *Batch) MatMul(a, b Value, options ...compute.MatMulOptions) Value {
 	return rec.apply(catalogue.Lookup("matmul"), nil, optional(options), a, b)
 }
@@ -418,30 +538,42 @@ func (rec *Batch) MatMulWithBias(a, b, bias Value, options ...compute.MatMulOpti
 	return rec.apply(catalogue.Lookup("matmul"), nil, optional(options), a, b, bias)
 }
 
-// MatVec computes the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows,
-// m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves
-// may count as 0.
+// MatVec computes the product of the matrix a [m, k] and the vector x [k].
+//
+//   - With x [rows, k] each row is such a vector, and the result is [rows, m].
+//   - The matrix may be Float16 or BFloat16, and is read once for up to 8 rows.
+//   - K = 0 gives zeros.
+//   - Subnormal Float16 values may count as 0.
 func (rec *Batch) MatVec(a, x Value) Value {
 	return rec.apply(catalogue.Lookup("matvec"), nil, nil, a, x)
 }
 
-// VecMat computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows,
-// n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves
-// may count as 0.
+// VecMat computes the product of the vector x [k] and the matrix a [k, n].
+//
+//   - With x [rows, k] each row is such a vector, and the result is [rows, n].
+//   - The matrix may be Float16 or BFloat16, and is read once for up to 8 rows.
+//   - K = 0 gives zeros.
+//   - Subnormal Float16 values may count as 0.
 func (rec *Batch) VecMat(x, a Value) Value {
 	return rec.apply(catalogue.Lookup("vecmat"), nil, nil, x, a)
 }
 
-// RMSNormMatVec computes rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. x is [… k], weights
-// are [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows
-// of x it is one kernel that reads each weight once; beyond, it is the matmuls.
+// RMSNormMatVec computes rms_norm(x)·wᵀ.
+//
+//   - The norm is that of the last axis, with gamma [k].
+//   - x is […, k], weights are [n, k] in Float32, Float16 or BFloat16, all of one type; sums are Float32.
+//   - K = 0 gives sums of 0.
+//   - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
 func (rec *Batch) RMSNormMatVec(x, gamma, w Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("rms_norm_matvec"), []float32{eps}, nil, x, gamma, w)
 }
 
-// QKV computes the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
-// none. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums
-// up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is the matmuls.
+// QKV computes the products of x with three weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
+//
+//   - Biases are [n], all or none.
+//   - x is […, k], weights are [n, k] in Float32, Float16 or BFloat16, all of one type; sums are Float32.
+//   - K = 0 gives sums of 0.
+//   - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
 func (rec *Batch) QKV(x, wq, wk, wv Value) (q, k, v Value) {
 	r := rec.applyAll(catalogue.Lookup("qkv"), nil, nil, x, wq, wk, wv)
 	return r[0], r[1], r[2]
@@ -453,17 +585,22 @@ func (rec *Batch) QKVWithBiases(x, wq, wk, wv, bq, bk, bv Value) (q, k, v Value)
 	return r[0], r[1], r[2]
 }
 
-// GateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are
-// [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows of
-// x it is one kernel that reads each weight once; beyond, it is the matmuls.
+// GateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ), the first half of a gated feed-forward layer.
+//
+//   - x is […, k], weights are [n, k] in Float32, Float16 or BFloat16, all of one type; sums are Float32.
+//   - K = 0 gives sums of 0.
+//   - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
 func (rec *Batch) GateUpSwiGLU(x, gate, up Value) Value {
 	return rec.apply(catalogue.Lookup("gate_up_swiglu"), nil, nil, x, gate, up)
 }
 
-// Dequantize computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of
-// any shape, those of these rows only: […rows k], the embedding of quantised tables. Float32 values are those of
-// quant.Dequantize, bit for bit; halves are the nearest to them, and subnormal ones may be 0. A row outside the
-// table, negative ones too, gives NaN.
+// Dequantize computes the values of quantised weights w [n, words].
+//
+//   - The result is [n, k] in Float32 or Float16.
+//   - With rows, Int32 of any shape, it is only those rows, […rows, k]: the embedding of quantised tables.
+//   - Float32 values are those of quant.Dequantize, bit for bit.
+//   - Float16 values are the nearest to them; subnormal ones may be 0.
+//   - A row number that is negative or outside the table gives NaN.
 func (rec *Batch) Dequantize(w Value, options ...compute.DequantizeOptions) Value {
 	return rec.apply(catalogue.Lookup("dequantize"), nil, optional(options), w)
 }
@@ -473,36 +610,52 @@ func (rec *Batch) DequantizeRows(w, rows Value, options ...compute.DequantizeOpt
 	return rec.apply(catalogue.Lookup("dequantize"), nil, optional(options), w, rows)
 }
 
-// QuantMatMulRowMajor computes x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as
-// model files have them: [… n]. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K =
-// 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize.
-// For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+// QuantMatMulRowMajor computes x·wᵀ with quantised weights w [n, words] whose blocks lie along k, as in model files.
+//
+//   - x is […, k], the result is […, n].
+//   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
+//   - K = 0 gives zeros.
+//   - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+//   - Up to 8 rows of x read the weights once.
+//   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (rec *Batch) QuantMatMulRowMajor(x, w Value, options ...compute.QuantOptions) Value {
 	return rec.apply(catalogue.Lookup("quant_matmul_row_major"), nil, optional(options), x, w)
 }
 
-// QuantMatMulColMajor computes x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n];
-// Q8 is not possible, since the values that a result sums up have scales of their own. Weights are packed by
-// quant.Pack: Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
-// count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With
-// Q8, Inf or NaN in a row of x makes the row's results NaN.
+// QuantMatMulColMajor computes x·w with quantised weights w [k, words] whose blocks lie along n.
+//
+//   - x is […, k], the result is […, n].
+//   - Q8 is not possible, because the values of one sum have different scales.
+//   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
+//   - K = 0 gives zeros.
+//   - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+//   - Up to 8 rows of x read the weights once.
+//   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (rec *Batch) QuantMatMulColMajor(x, w Value, options ...compute.QuantOptions) Value {
 	return rec.apply(catalogue.Lookup("quant_matmul_col_major"), nil, optional(options), x, w)
 }
 
-// QuantRMSNormMatVec computes rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last
-// axis with gamma [k]. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives
-// zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to
-// 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+// QuantRMSNormMatVec computes rms_norm(x)·wᵀ with quantised weights w [n, words].
+//
+//   - The norm is that of the last axis, with gamma [k].
+//   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
+//   - K = 0 gives zeros.
+//   - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+//   - Up to 8 rows of x read the weights once.
+//   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (rec *Batch) QuantRMSNormMatVec(x, gamma, w Value, eps float32, options ...compute.QuantOptions) Value {
 	return rec.apply(catalogue.Lookup("quant_rms_norm_matvec"), []float32{eps}, optional(options), x, gamma, w)
 }
 
-// QuantQKV computes the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv;
-// biases are [n], all or none; formats may differ. Weights are packed by quant.Pack: Uint32, a row of words for each
-// row of values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
-// quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's
-// results NaN.
+// QuantQKV computes the products of x with three quantised weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
+//
+//   - Weights are [n, words]; their formats may differ.
+//   - Biases are [n], all or none.
+//   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
+//   - K = 0 gives zeros.
+//   - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+//   - Up to 8 rows of x read the weights once.
+//   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (rec *Batch) QuantQKV(x, wq, wk, wv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
 	r := rec.applyAll(catalogue.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv)
 	return r[0], r[1], r[2]
@@ -514,17 +667,23 @@ func (rec *Batch) QuantQKVWithBiases(x, wq, wk, wv, bq, bk, bv Value, options ..
 	return r[0], r[1], r[2]
 }
 
-// QuantGateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of
-// a gated feed-forward layer. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0
-// gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For
-// up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+// QuantGateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights, the first half of a gated feed-forward
+// layer.
+//
+//   - Weights are [n, words], of one format.
+//   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
+//   - K = 0 gives zeros.
+//   - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+//   - Up to 8 rows of x read the weights once.
+//   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (rec *Batch) QuantGateUpSwiGLU(x, gate, up Value, options ...compute.QuantOptions) Value {
 	return rec.apply(catalogue.Lookup("quant_gate_up_swiglu"), nil, optional(options), x, gate, up)
 }
 
-// Conv2D computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of
-// [h, w] with [kh, kw]. Padding is zeros: an infinite weight over padding gives NaN only where the input has
-// elements.
+// Conv2D computes act(x ⋆ weights + bias), where ⋆ is the cross-correlation over the last two axes.
+//
+//   - x is [n, c, h, w], weights are [o, c/groups, kh, kw] and bias is [o]; or x is [h, w] and weights are [kh, kw].
+//   - Padding contributes nothing: an infinite weight over it does not give NaN.
 func (rec *Batch) Conv2D(x, weights Value, options ...compute.Conv2DOptions) Value {
 	return rec.apply(catalogue.Lookup("conv2d"), nil, optional(options), x, weights)
 }
@@ -534,19 +693,25 @@ func (rec *Batch) Conv2DWithBias(x, weights, bias Value, options ...compute.Conv
 	return rec.apply(catalogue.Lookup("conv2d"), nil, optional(options), x, weights, bias)
 }
 
-// MaxPool2D computes the largest element of each window over the last two axes. NaN if any element of the window is.
+// MaxPool2D computes the largest element of each window over the last two axes.
+//
+//   - The result is NaN if any element of the window is.
 func (rec *Batch) MaxPool2D(x Value, options compute.PoolOptions) Value {
 	return rec.apply(catalogue.Lookup("max_pool2d"), nil, options, x)
 }
 
-// AvgPool2D computes the mean of the elements of each window over the last two axes. Padding is not counted.
+// AvgPool2D computes the mean of the elements of each window over the last two axes.
+//
+//   - Padding is not counted.
 func (rec *Batch) AvgPool2D(x Value, options compute.PoolOptions) Value {
 	return rec.apply(catalogue.Lookup("avg_pool2d"), nil, options, x)
 }
 
-// Conv1D computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the
-// length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
-// Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
+// Conv1D computes act(x ⋆ weights + bias), where ⋆ is the cross-correlation along the length.
+//
+//   - x is [n, c, length], weights are [o, c/groups, k] and bias is [o].
+//   - The short convolution of state-space models is causal, depthwise (groups = c = o) and has SiLU.
+//   - Padding contributes nothing: an infinite weight over it does not give NaN.
 func (rec *Batch) Conv1D(x, weights Value, options ...compute.Conv1DOptions) Value {
 	return rec.apply(catalogue.Lookup("conv1d"), nil, optional(options), x, weights)
 }
@@ -561,33 +726,39 @@ func (rec *Batch) Transpose(x Value, options ...compute.TransposeOptions) Value 
 	return rec.apply(catalogue.Lookup("transpose"), nil, optional(options), x)
 }
 
-// Slice computes a strided box of x.
+// Slice computes a strided rectangular part of x.
 func (rec *Batch) Slice(x Value, options compute.SliceOptions) Value {
 	return rec.apply(catalogue.Lookup("slice"), nil, options, x)
 }
 
-// Pad computes x with elements of one value added around it.
+// Pad computes x surrounded by elements of one value.
 func (rec *Batch) Pad(x Value, options compute.PadOptions) Value {
 	return rec.apply(catalogue.Lookup("pad"), nil, options, x)
 }
 
-// Concat computes the operands joined along one axis. A negative axis counts from the end.
+// Concat computes the concatenation of the operands along one axis.
+//
+//   - A negative axis counts from the end.
 func (rec *Batch) Concat(axis int, x ...Value) Value {
 	return rec.apply(catalogue.Lookup("concat"), nil, compute.ConcatOptions{Axis: axis}, x...)
 }
 
-// Embedding computes the rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width
-// appended. An id outside the vocabulary gives a row of NaN.
+// Embedding computes the rows of table that ids name.
+//
+//   - table is [vocabulary, width]; ids has any shape, to which the result appends width.
+//   - An id outside the vocabulary gives a row of NaN.
 func (rec *Batch) Embedding(table, ids Value) Value {
 	return rec.apply(catalogue.Lookup("embedding"), nil, nil, table, ids)
 }
 
-// Copy computes x in memory of its own.
+// Copy computes a copy of x.
 func (rec *Batch) Copy(x Value) Value {
 	return rec.apply(catalogue.Lookup("copy"), nil, nil, x)
 }
 
-// Reshape computes x's elements, in order, under another shape. One dimension may be -1.
+// Reshape computes the elements of x, in order, in another shape.
+//
+//   - One dimension may be -1.
 func (rec *Batch) Reshape(x Value, shape ...int) Value {
 	return rec.apply(catalogue.Lookup("reshape"), nil, compute.ReshapeOptions{Shape: shape}, x)
 }
@@ -597,60 +768,81 @@ func (rec *Batch) Fill(value float32, shape ...int) Value {
 	return rec.apply(catalogue.Lookup("fill"), []float32{value}, compute.FillOptions{Shape: shape})
 }
 
-// Cast computes x converted between Float32, Float16 and BFloat16, or copied. To a type of fewer bits rounds to
-// nearest even; what rounds beyond its largest value (65504; 3.39e38) gives ±Inf. NaN stays NaN, of any bits.
-// Subnormal numbers, of either type, may become 0.
+// Cast computes x converted between Float32, Float16 and BFloat16.
+//
+//   - Conversion to a type of fewer bits rounds to nearest even.
+//   - Values that round beyond the largest one of the type (65504 or 3.39e38) give ±Inf.
+//   - NaN stays NaN, with unspecified bits.
+//   - Subnormal numbers of either type may become 0.
+//   - Conversion to the same type is a copy.
 func (rec *Batch) Cast(x Value, to compute.DType) Value {
 	return rec.apply(catalogue.Lookup("cast"), nil, compute.CastOptions{To: to}, x)
 }
 
-// Gather computes the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of
-// indices in the place of the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements
-// are integers.
+// Gather computes the elements of x at indices along an axis (NumPy's take).
+//
+//   - indices has any shape, which takes the place of the axis in the result.
+//   - An index that is negative or outside the axis gives NaN, or 0 where elements are integers.
 func (rec *Batch) Gather(x, indices Value, options ...compute.GatherOptions) Value {
 	return rec.apply(catalogue.Lookup("gather"), nil, optional(options), x, indices)
 }
 
-// TakeAlong computes for each element of indices the element of x in the same row of the last axis that it names
-// (NumPy's take_along_axis); the other axes are equal. An index outside the axis, negative ones too, gives NaN, and
-// 0 where elements are integers.
+// TakeAlong computes the elements of x that indices name within each row of the last axis (NumPy's take_along_axis).
+//
+//   - The other axes of x and indices are equal.
+//   - An index that is negative or outside the axis gives NaN, or 0 where elements are integers.
 func (rec *Batch) TakeAlong(x, indices Value) Value {
 	return rec.apply(catalogue.Lookup("take_along"), nil, nil, x, indices)
 }
 
-// Scatter computes x, changed in place, with rows along the first axis replaced: the row that indices[j] names by
-// updates[j]; updates has the shape of indices with that of a row appended. Updated in place: x; where that is a
-// tensor, the tensor changes. Later steps must use the result. Of several updates of a row the last one wins. An
-// index outside the axis, negative ones too, leaves its row of updates unused.
+// Scatter computes x with rows along the first axis replaced by updates.
+//
+//   - x is updated in place; tensors keep the new values.
+//   - Later steps must use the results of this one.
+//   - Row indices[j] becomes updates[j]; updates has the shape of indices followed by that of a row.
+//   - Of several updates of a row the last one wins.
+//   - An update whose index is negative or outside the axis is ignored.
 func (rec *Batch) Scatter(x, indices, updates Value) Value {
 	return rec.apply(catalogue.Lookup("scatter"), nil, nil, x, indices, updates)
 }
 
-// ScatterAdd computes x, changed in place, with updates[j] added to the row along the first axis that indices[j]
-// names; the gradient of taking rows. updates has the shape of indices with that of a row appended. Updated in
-// place: x; where that is a tensor, the tensor changes. Later steps must use the result. Updates of a row are added
-// in their order, the same in every run; the time for that grows with the square of the number of updates of one
-// row. An index outside the axis, negative ones too, leaves its row of updates unused.
+// ScatterAdd computes x with updates added to rows along the first axis, the gradient of gathering rows.
+//
+//   - x is updated in place; tensors keep the new values.
+//   - Later steps must use the results of this one.
+//   - updates[j] is added to row indices[j]; updates has the shape of indices followed by that of a row.
+//   - The sum of a row's updates is added to the row; it is formed from sums of parts, in the same order in every run.
+//   - The time grows with the number of updates, whatever rows they are for.
+//   - An update whose index is negative or outside the axis is ignored.
 func (rec *Batch) ScatterAdd(x, indices, updates Value) Value {
 	return rec.apply(catalogue.Lookup("scatter_add"), nil, nil, x, indices, updates)
 }
 
-// EmbeddingBackward computes the gradient of embedding with respect to table [vocabulary, width]: for each row the
-// sum of the rows of dy, of ids' shape with width appended, whose id names it. Of table only the shape counts. Rows
-// are added in their order, as scatter_add does. An id outside the vocabulary leaves its row unused.
+// EmbeddingBackward computes the gradient of embedding with respect to table.
+//
+//   - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
+//   - Of table [vocabulary, width] only the shape matters.
+//   - Rows are summed as in scatter_add.
+//   - An id outside the vocabulary is ignored.
 func (rec *Batch) EmbeddingBackward(table, ids, dy Value) Value {
 	return rec.apply(catalogue.Lookup("embedding_backward"), nil, nil, table, ids, dy)
 }
 
-// Attention computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
-// "FlashAttention-2", 2023). Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
-// batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
-// (grouped queries). K and v have one type; scores and sums are Float32 whatever the types; the result has q's type
-// and shape. Lengths [batch] says how many keys are in use, all without it; a length beyond keys means that k and v
-// are rings, in which position p lies at p mod keys and the newest have taken the place of the oldest. Keys not in
-// use are not read. Positions count from the oldest key in use; see AttentionOptions for which a query sees. A query
-// that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among its scores gives NaN. Values that are NaN
-// or infinite may reach queries that do not see them.
+// Attention computes softmax(scale·q·kᵀ)·v for every head (Dao, "FlashAttention-2", 2023).
+//
+//   - The matrix of scores is never in memory.
+//   - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
+//   - d is at most 256.
+//   - heads is a multiple of kvheads: each head of keys serves as many neighbouring heads of q (grouped queries).
+//   - k and v have one element type; scores and sums are Float32; the result has q's type and shape.
+//   - lengths holds for each sequence how many keys are in use; without it all are.
+//   - A length beyond keys means that k and v are rings: position p lies at p mod keys, and the newest keys have
+//     replaced the oldest.
+//   - Keys not in use are not read.
+//   - Positions count from the oldest key in use; AttentionOptions says which of them a query sees.
+//   - A query that sees no key, or only scores of −Inf, gives zeros.
+//   - NaN or +Inf among the scores of a query gives NaN.
+//   - Values that are NaN or infinite may reach queries that do not see them.
 func (rec *Batch) Attention(q, k, v Value, options ...compute.AttentionOptions) Value {
 	return rec.apply(catalogue.Lookup("attention"), nil, optional(options), q, k, v)
 }
@@ -660,16 +852,23 @@ func (rec *Batch) AttentionWithLengths(q, k, v, lengths Value, options ...comput
 	return rec.apply(catalogue.Lookup("attention"), nil, optional(options), q, k, v, lengths)
 }
 
-// AttentionLSE computes attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the
-// exponentials of its scores, which the gradients of attention need. Without batch, lse is [heads, n]. It is −Inf
-// where the result is zeros. Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
-// batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
-// (grouped queries). K and v have one type; scores and sums are Float32 whatever the types; the result has q's type
-// and shape. Lengths [batch] says how many keys are in use, all without it; a length beyond keys means that k and v
-// are rings, in which position p lies at p mod keys and the newest have taken the place of the oldest. Keys not in
-// use are not read. Positions count from the oldest key in use; see AttentionOptions for which a query sees. A query
-// that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among its scores gives NaN. Values that are NaN
-// or infinite may reach queries that do not see them.
+// AttentionLSE computes attention and, for each query, the logarithm of the sum of the exponentials of its scores.
+//
+//   - lse is [batch, heads, n], or [heads, n] without batch; attention_backward needs it.
+//   - It is −Inf where the result is zeros.
+//   - The matrix of scores is never in memory.
+//   - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
+//   - d is at most 256.
+//   - heads is a multiple of kvheads: each head of keys serves as many neighbouring heads of q (grouped queries).
+//   - k and v have one element type; scores and sums are Float32; the result has q's type and shape.
+//   - lengths holds for each sequence how many keys are in use; without it all are.
+//   - A length beyond keys means that k and v are rings: position p lies at p mod keys, and the newest keys have
+//     replaced the oldest.
+//   - Keys not in use are not read.
+//   - Positions count from the oldest key in use; AttentionOptions says which of them a query sees.
+//   - A query that sees no key, or only scores of −Inf, gives zeros.
+//   - NaN or +Inf among the scores of a query gives NaN.
+//   - Values that are NaN or infinite may reach queries that do not see them.
 func (rec *Batch) AttentionLSE(q, k, v Value, options ...compute.AttentionOptions) (y, lse Value) {
 	r := rec.applyAll(catalogue.Lookup("attention_lse"), nil, optional(options), q, k, v)
 	return r[0], r[1]
@@ -681,14 +880,20 @@ func (rec *Batch) AttentionLSEWithLengths(q, k, v, lengths Value, options ...com
 	return r[0], r[1]
 }
 
-// AttentionBackward computes the gradients of attention for q, k and v, where dy is that of y, and y and lse are
-// what attention_lse gave for the same options, without the matrix of weights in memory (Dao, "FlashAttention-2",
-// 2023); sums have one order, always the same. Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch,
-// keys, kvheads, d], lse is [batch, heads, n], or all without batch; all are Float32: cast operands of 16 bits
-// before. Heads of queries that share one of keys add to the same gradient. Lengths are those of attention, also of
-// rings. Keys that are not in use or that no query sees have gradients of zeros, as have queries that see no key or
-// whose lse is −Inf; keys not in use are not read. What is NaN or infinite may make NaN of any gradient of its
-// sequence.
+// AttentionBackward computes the gradients of attention for q, k and v.
+//
+//   - dy is the gradient of y; y and lse are the results of attention_lse with the same options.
+//   - The matrix of weights is never in memory (Dao, "FlashAttention-2", 2023).
+//   - q, y, dy and dq are [batch, n, heads, d]; k, v, dk and dv are [batch, keys, kvheads, d]; lse is [batch, heads,
+//     n]; all may lack the batch.
+//   - All are Float32: cast operands of 16 bits first.
+//   - Heads of queries that share a head of keys add to the same gradient.
+//   - Sums always have the same order.
+//   - lengths means what it means in attention, rings included.
+//   - Keys that are not in use or that no query sees get gradients of 0; so do queries that see no key or whose lse is
+//     −Inf.
+//   - Keys not in use are not read.
+//   - NaN or Inf in a sequence may make any of its gradients NaN.
 func (rec *Batch) AttentionBackward(q, k, v, y, lse, dy Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
 	r := rec.applyAll(catalogue.Lookup("attention_backward"), nil, optional(options), q, k, v, y, lse, dy)
 	return r[0], r[1], r[2]
@@ -700,43 +905,60 @@ func (rec *Batch) AttentionBackwardWithLengths(q, k, v, y, lse, dy, lengths Valu
 	return r[0], r[1], r[2]
 }
 
-// PagedAttention computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for
-// each sequence (Kwon and others, "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and
-// vpages are [pages, pagesize, kvheads, d] of one type, table is [batch, entries], lengths [batch]. Key t of
-// sequence b lies in page table[b, t/pagesize] at t mod pagesize; keys of pages that do not exist, with ids below 0
-// or from pages on, are not seen. Lengths beyond entries·pagesize mean that many keys. All else is as attention has
-// it.
+// PagedAttention computes attention over keys and values in pages that a table names for each sequence (Kwon et al.,
+// "PagedAttention", 2023).
+//
+//   - q is [batch, n, heads, d], or lacks the batch; kpages and vpages are [pages, pagesize, kvheads, d], of one type.
+//   - table is [batch, entries]; lengths holds a number of keys for each sequence.
+//   - Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
+//   - Keys of pages that do not exist, with ids below 0 or from pages on, are not seen.
+//   - Lengths beyond entries·pagesize mean that many keys.
+//   - All else is as in attention.
 func (rec *Batch) PagedAttention(q, kpages, vpages, table, lengths Value, options ...compute.AttentionOptions) Value {
 	return rec.apply(catalogue.Lookup("paged_attention"), nil, optional(options), q, kpages, vpages, table, lengths)
 }
 
-// KVAppend computes a cache of keys or values with new rows in it, in place: each goes to the slot of its position
-// mod capacity. Updated in place: cache; where that is a tensor, the tensor changes. Later steps must use the
-// result. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of the cache's type, taken over bit for
-// bit. Positions [batch] are those of first rows: row i of a sequence has position positions + i. Rows at positions
-// below 0 or from 2³¹ on are not written. Slots that no row goes to stay as they are. The cache is [batch, capacity,
-// heads, d]: once positions exceed its capacity, the newest rows take the place of the oldest, and of more rows than
-// slots the last ones stay.
+// KVAppend computes a cache of keys or values with new rows written to it, each at its position mod capacity.
+//
+//   - cache is updated in place; tensors keep the new values.
+//   - Later steps must use the results of this one.
+//   - rows is [batch, n, heads, d]: Float32, rounded to nearest even, or of the cache's type, copied bit for bit.
+//   - positions holds the position of the first row of each sequence; row i has that position plus i.
+//   - Rows at positions below 0 or from 2³¹ on are not written.
+//   - Slots that no row goes to are unchanged.
+//   - cache is [batch, capacity, heads, d].
+//   - Once positions exceed the capacity, the newest rows replace the oldest; of more rows than slots the last ones
+//     remain.
 func (rec *Batch) KVAppend(cache, rows, positions Value) Value {
 	return rec.apply(catalogue.Lookup("kv_append"), nil, nil, cache, rows, positions)
 }
 
-// KVAppendPaged computes pages of keys or values with new rows in them, in place: each goes to the page that a table
-// names for its position. Updated in place: pages; where that is a tensor, the tensor changes. Later steps must use
-// the result. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of the cache's type, taken over bit
-// for bit. Positions [batch] are those of first rows: row i of a sequence has position positions + i. Rows at
-// positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay as they are. Pages are [pages,
-// pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in page table[b, t/pagesize] at t
-// mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not exist, with ids below 0 or from
-// pages on, are not written. What two rows leave in one slot is undefined.
+// KVAppendPaged computes pages of keys or values with new rows written to them, each in the page that a table names
+// for its position.
+//
+//   - pages is updated in place; tensors keep the new values.
+//   - Later steps must use the results of this one.
+//   - rows is [batch, n, heads, d]: Float32, rounded to nearest even, or of the cache's type, copied bit for bit.
+//   - positions holds the position of the first row of each sequence; row i has that position plus i.
+//   - Rows at positions below 0 or from 2³¹ on are not written.
+//   - Slots that no row goes to are unchanged.
+//   - pages is [pages, pagesize, heads, d], table is [batch, entries].
+//   - Position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
+//   - Rows at positions from entries·pagesize on are not written, nor are rows in pages that do not exist, with ids
+//     below 0 or from pages on.
+//   - If two rows go to one slot, its content is undefined.
 func (rec *Batch) KVAppendPaged(pages, rows, positions, table Value) Value {
 	return rec.apply(catalogue.Lookup("kv_append_paged"), nil, nil, pages, rows, positions, table)
 }
 
-// Rope computes x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; x is [… n heads d],
-// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
-// Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result
-// may be x in place.
+// Rope computes x […, n, heads, d] with pair i of each head rotated by positions·Scale·Base^(−2i/Dims)/factors.
+//
+//   - positions are Int32 [n] or […, n].
+//   - factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+//   - Elements from Dims on are copied.
+//   - Positions may be negative.
+//   - A factor of 0 or NaN gives NaN in its pairs.
+//   - The result may be written over the first operand.
 func (rec *Batch) Rope(x, positions Value, options ...compute.RopeOptions) Value {
 	return rec.apply(catalogue.Lookup("rope"), nil, optional(options), x, positions)
 }
@@ -746,10 +968,14 @@ func (rec *Batch) RopeWithFactors(x, positions, factors Value, options ...comput
 	return rec.apply(catalogue.Lookup("rope"), nil, optional(options), x, positions, factors)
 }
 
-// RopeBackward computes the gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d],
-// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN),
-// where x is dy. Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs
-// NaN. The result may be x in place.
+// RopeBackward computes the gradient of rope for x: dy […, n, heads, d] with its pairs rotated back.
+//
+//   - positions are Int32 [n] or […, n].
+//   - factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+//   - Elements from Dims on are copied.
+//   - Positions may be negative.
+//   - A factor of 0 or NaN gives NaN in its pairs.
+//   - The result may be written over the first operand.
 func (rec *Batch) RopeBackward(dy, positions Value, options ...compute.RopeOptions) Value {
 	return rec.apply(catalogue.Lookup("rope_backward"), nil, optional(options), dy, positions)
 }
@@ -759,48 +985,65 @@ func (rec *Batch) RopeBackwardWithFactors(dy, positions, factors Value, options 
 	return rec.apply(catalogue.Lookup("rope_backward"), nil, optional(options), dy, positions, factors)
 }
 
-// SoftmaxBackward computes the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what
-// softmax gave.
+// SoftmaxBackward computes the gradient of softmax, p·(dy − Σp·dy), of each row of the last axis.
+//
+//   - p is the result of softmax, dy its gradient.
 func (rec *Batch) SoftmaxBackward(p, dy Value) Value {
 	return rec.apply(catalogue.Lookup("softmax_backward"), nil, nil, p, dy)
 }
 
-// CrossEntropy computes the cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes]
-// against the class that targets [...] names, without forming the softmax; with label smoothing ε, logits[target]
-// becomes (1−ε)·logits[target] + ε·mean(logits). A target outside [0, classes) makes NaN of its row. Ignored rows
-// are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN.
+// CrossEntropy computes the cross-entropy log Σexp(logits) − logits[target] of each row.
+//
+//   - logits is [..., classes]; targets [...] holds a class for each row.
+//   - The softmax is never in memory.
+//   - With label smoothing ε, logits[target] becomes (1−ε)·logits[target] + ε·mean(logits).
+//   - A target outside [0, classes) gives NaN in its row.
+//   - Ignored rows give 0 whatever their logits are.
+//   - In other rows NaN or +Inf among the logits, or only −Inf, gives NaN.
 func (rec *Batch) CrossEntropy(logits, targets Value, options ...compute.CrossEntropyOptions) Value {
 	return rec.apply(catalogue.Lookup("cross_entropy"), nil, optional(options), logits, targets)
 }
 
-// CrossEntropyBackward computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p),
-// where p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of
-// each row's loss. A target outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are;
-// elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN. Options must be those of the loss.
+// CrossEntropyBackward computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p).
+//
+//   - p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε.
+//   - dloss [...] is the gradient of each row's loss.
+//   - Options must be those of the loss.
+//   - A target outside [0, classes) gives NaN in its row.
+//   - Ignored rows give 0 whatever their logits are.
+//   - In other rows NaN or +Inf among the logits, or only −Inf, gives NaN.
 func (rec *Batch) CrossEntropyBackward(logits, targets, dloss Value, options ...compute.CrossEntropyOptions) Value {
 	return rec.apply(catalogue.Lookup("cross_entropy_backward"), nil, optional(options), logits, targets, dloss)
 }
 
-// SwiGLUBackward computes the gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s =
-// sigmoid(gate), and for up, which is dy·silu(gate); all operands have one shape. At gate = ±Inf silu and its slope
-// are their limits.
+// SwiGLUBackward computes the gradients of silu(gate)·up for gate and up.
+//
+//   - With s = sigmoid(gate), that of gate is dy·up·s·(1 + gate·(1−s)), and that of up is dy·silu(gate).
+//   - All operands have one shape.
+//   - At gate = ±Inf, silu and its slope are their limits.
 func (rec *Batch) SwiGLUBackward(gate, up, dy Value) (dgate, dup Value) {
 	r := rec.applyAll(catalogue.Lookup("swiglu_backward"), nil, nil, gate, up, dy)
 	return r[0], r[1]
 }
 
-// ClipByNorm computes x·min(1, limit/√sumsq): x with its norm, of which sumsq is the square, limited. x where sumsq
-// is 0, NaN where it is NaN or negative. The sum of the squares of several tensors clips all of them by their common
-// norm.
+// ClipByNorm computes x·min(1, limit/√sumsq), which limits the norm of x.
+//
+//   - sumsq is the square of the norm, as sum_squares gives it.
+//   - The result is x where sumsq is 0, and NaN where sumsq is negative or NaN.
+//   - With the sum of the squares of several tensors, each of them is clipped by their common norm.
 func (rec *Batch) ClipByNorm(x, sumsq Value, limit float32) Value {
 	return rec.apply(catalogue.Lookup("clip_by_norm"), []float32{limit}, nil, x, sumsq)
 }
 
-// Adam computes one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019): m
-// = Beta1·m + (1−Beta1)·grad, v = Beta2·v + (1−Beta2)·grad², p = p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) + Eps) +
-// WeightDecay·p), where t is the number of the step, from 1 on; m and v begin as 0, and all four have one shape.
-// Updated in place: p, m, v; where that is a tensor, the tensor changes. Later steps must use the result. With step,
-// an Int32 of shape [1], a compiled plan trains on: t is read when it runs. It must be at least 1.
+// Adam computes one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019).
+//
+//   - p, m and v are updated in place; tensors keep the new values.
+//   - Later steps must use the results of this one.
+//   - m becomes Beta1·m + (1−Beta1)·grad, and v becomes Beta2·v + (1−Beta2)·grad².
+//   - p becomes p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) + Eps) + WeightDecay·p), where t is the number of the step, from
+//     1 on.
+//   - m and v begin as 0; all four operands have one shape.
+//   - With step, an Int32 of shape [1], a compiled plan reads t when it runs; numbers below 1 count as 1.
 func (rec *Batch) Adam(p, m, v, grad Value, options ...compute.AdamOptions) (pNew, mNew, vNew Value) {
 	r := rec.applyAll(catalogue.Lookup("adam"), nil, optional(options), p, m, v, grad)
 	return r[0], r[1], r[2]
@@ -812,36 +1055,51 @@ func (rec *Batch) AdamWithStep(p, m, v, grad, step Value, options ...compute.Ada
 	return r[0], r[1], r[2]
 }
 
-// RandomUniform computes random numbers from 0 to below 1, the same on every device. The seed is Uint32 [2]. They
-// are the upper 24 bits of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4
-// of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have
-// nothing to do with each other.
+// RandomUniform computes random numbers from 0 to below 1, the same on every device.
+//
+//   - The seed is Uint32 [2].
+//   - Element i comes from word i mod 4 of Philox4x32-10 (Salmon et al., 2011) at counter (⌊i/4⌋, 0, stream, 0), with
+//     the seed as key.
+//   - It is the upper 24 bits of that word, times 2⁻²⁴.
+//   - Equal seeds and streams give equal numbers; others are independent.
 func (rec *Batch) RandomUniform(seed Value, stream int, shape ...int) Value {
 	return rec.apply(catalogue.Lookup("random_uniform"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
 }
 
-// RandomNormal computes random numbers of the normal distribution, of mean 0 and variance 1. The seed is Uint32 [2].
-// They are made of the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and
-// Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same
-// on every device.
+// RandomNormal computes random numbers of the normal distribution with mean 0 and variance 1.
+//
+//   - The seed is Uint32 [2].
+//   - Two words u and v of random_uniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times
+//     the cosine and the sine of 2πv.
+//   - No number is beyond ±5.77.
+//   - The words are the same on every device.
 func (rec *Batch) RandomNormal(seed Value, stream int, shape ...int) Value {
 	return rec.apply(catalogue.Lookup("random_normal"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
 }
 
-// LZ4Compress computes pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its
-// row of blocks [pages, 1024], with the rest zeros, and their sizes [pages] in bytes: the same bytes on every
-// device. Size 4096 says that a page does not get smaller: then the block is the page itself. A page of zeros has 26
-// bytes.
+// LZ4Compress computes pages of 4 KiB compressed in the LZ4 block format, and the sizes of the blocks in bytes.
+//
+//   - pages is [pages, 1024].
+//   - Each block lies at the beginning of its row of blocks [pages, 1024]; the rest of the row is zeros.
+//   - sizes is [pages].
+//   - The bytes are the same on every device.
+//   - Size 4096 means that the page does not get smaller and is stored as it is.
+//   - A page of zeros takes 26 bytes.
 func (rec *Batch) LZ4Compress(pages Value) (blocks, sizes Value) {
 	r := rec.applyAll(catalogue.Lookup("lz4_compress"), nil, nil, pages)
 	return r[0], r[1]
 }
 
-// LZ4Decompress computes the pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the
-// LZ4 block format, of so many bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status
-// [pages] is the number of their bytes. Where a block is malformed, its page is zeros and its status says what is
-// wrong: −1 the size is not from 1 to 4096, −2 the block ends within a sequence or with a match, −3 a match begins
-// before the page or at offset 0, −4 there is more than a page. What lies behind a block is not looked at.
+// LZ4Decompress computes the pages of up to 4 KiB that are compressed in blocks of the LZ4 block format.
+//
+//   - blocks is [pages, 1024]; sizes [pages] holds the bytes of each block (4096: the page as it is).
+//   - pages is [pages, 1024]; the rest of a row is zeros.
+//   - status [pages] is the number of bytes of the page, or says what is wrong with the block; then the page is zeros.
+//   - Status −1: the size is not from 1 to 4096.
+//   - Status −2: the block ends within a sequence or with a match.
+//   - Status −3: a match begins before the page or at offset 0.
+//   - Status −4: there is more than a page.
+//   - What follows a block is not read.
 func (rec *Batch) LZ4Decompress(blocks, sizes Value) (pages, status Value) {
 	r := rec.applyAll(catalogue.Lookup("lz4_decompress"), nil, nil, blocks, sizes)
 	return r[0], r[1]

@@ -12,16 +12,16 @@ type options struct {
 	guard       *guard // of everything
 	peaks       []Peaks
 
-	// What the options that bring much code along do: programs without them are linked without it.
+	// Hooks of options that need much code, so that programs without these options do not link it.
 	sources  func() []string
 	guarded  func(*Batch, program.Executor, *program.Program) (*program.Program, wrap, error)
 	repeated func(*Batch, *program.Program) (*program.Program, wrap, error)
 	profiled func(o *options, x program.Executable, p *program.Program, d, batches program.Executor) program.Executable
 }
 
-// WithoutFusion keeps the steps of a batch apart, each in memory of its own, as they were recorded. Results may differ within the
-// tolerances of the operations: it is for comparing, and for finding out which step is at fault.
+// WithoutFusion runs the steps of a batch one by one as they were recorded, each with memory of its own. Results may differ
+// within the tolerances of the operations. Use it to compare, or to find the step that is at fault.
 func WithoutFusion() Option { return func(o *options) { o.unfused = true } }
 
-// WithSources remembers where each step was recorded, for [Plan.Steps].
+// WithSources records the file and line of each step, for [Plan.Steps].
 func WithSources() Option { return func(o *options) { o.sources = callers } }

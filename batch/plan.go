@@ -12,8 +12,8 @@ import (
 	"github.com/wavelane/wavelane/internal/rewrite"
 )
 
-// Plan is a compiled batch. It replays with the slices and tensors that the batch was recorded with, whose contents may
-// have changed, or with others set since. One run may be in flight; [Plan.Fork] makes a plan for another at the same time.
+// Plan is a compiled batch. Each run uses the slices and tensors that the batch was recorded with, or others set since. One
+// run may be in flight; [Plan.Fork] makes a plan for another at the same time.
 type Plan struct {
 	recorded *program.Program // before rewrites
 	batch    *Batch           // whose values name inputs
@@ -24,7 +24,36 @@ type Plan struct {
 	io      program.IO
 	results []*Result
 	kept    []*Kept
+	flight  *compute.Future // of the latest Start
+	running bool            // a Run
 	closed  bool
+}
+
+// compiled tells whether the plan was made by Compile: the zero Plan was not.
+func (p *Plan) compiled() error {
+	if p.exec == nil {
+		return fmt.Errorf("plan that no batch was compiled to: %w", compute.ErrArgument)
+	}
+	return nil
+}
+
+// usable tells why the plan cannot be used. The caller holds its lock.
+func (p *Plan) usable() error {
+	if p.closed {
+		return fmt.Errorf("plan: %w", compute.ErrClosed)
+	}
+	return p.compiled()
+}
+
+// idle tells why no run can be started. The caller holds the plan's lock.
+func (p *Plan) idle() error {
+	if err := p.usable(); err != nil {
+		return err
+	}
+	if p.running || p.flight != nil && p.flight.InFlight() {
+		return fmt.Errorf("plan: %w: wait for its end, or use a fork", compute.ErrInFlight)
+	}
+	return nil
 }
 
 // shared is the compiled program of a plan and its forks.
@@ -41,13 +70,18 @@ func (x *shared) release() error {
 	return x.Close()
 }
 
+var errNoDevice = fmt.Errorf("a batch for a nil device does not run: %w", compute.ErrArgument)
+
 // Compile prepares the batch to be run again and again. The batch may be recorded further afterwards; the plan does not change.
 func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
-	if err := ctx.Err(); err != nil {
+	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
 	}
 	if err := b.complete(); err != nil {
 		return nil, err
+	}
+	if b.device == nil {
+		return nil, errNoDevice
 	}
 	recorded := b.snapshot()
 	exec, p, err := b.compile(b.device, recorded)
@@ -99,15 +133,15 @@ func newPlan(x *shared, p, recorded *program.Program, b *Batch, io program.IO, r
 	return &Plan{exec: x, program: p, recorded: recorded, batch: b, io: io, results: results, kept: kept}
 }
 
-// Fork returns another plan of the same compiled program, so that a run of each can be in flight: while one computes, the inputs
-// of the other are set. It begins with the inputs and tensors that this one has now. Its results are its own, also those of
-// [Batch.ReadInto]; Result and Kept tell which they are. Tensors that the program updates in place are changed by the runs of
-// both, in the order of their starts. Each is closed for itself.
+// Fork returns another plan of the same compiled program, so that both can run at the same time: the inputs of one can be set
+// while the other computes. It begins with the inputs and tensors that this one has now. Its results are its own, also those
+// of [Batch.ReadInto]; get them with Result and Kept. Tensors that the program updates in place are changed by the runs of
+// both, in the order of their starts. Each plan is closed separately.
 func (p *Plan) Fork() (*Plan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return nil, fmt.Errorf("fork a plan: %w", compute.ErrClosed)
+	if err := p.usable(); err != nil {
+		return nil, fmt.Errorf("fork: %w", err)
 	}
 	results, kept := make([]*Result, len(p.results)), make([]*Kept, len(p.kept))
 	for i, r := range p.results {
@@ -131,7 +165,7 @@ func (p *Plan) Result(r *Result) (*Result, error) {
 	return nil, fmt.Errorf("result of another plan: %w", compute.ErrForeignTensor)
 }
 
-// Kept is Result for what [Batch.Keep] returned.
+// Kept returns this plan's own tensor for what [Batch.Keep] returned.
 func (p *Plan) Kept(k *Kept) (*Kept, error) {
 	if k != nil {
 		for _, own := range p.kept {
@@ -140,7 +174,7 @@ func (p *Plan) Kept(k *Kept) (*Kept, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("kept value of another plan: %w", compute.ErrForeignTensor)
+	return nil, fmt.Errorf("value of Keep from another plan: %w", compute.ErrForeignTensor)
 }
 
 // complete reports why the batch cannot run.
@@ -169,7 +203,7 @@ func (b *Batch) rewritten(p *program.Program, device program.Executor) (q *progr
 	}
 	if err == nil && b.options.apart {
 		apart := *q
-		apart.Apart = true
+		apart.NoReuse = true
 		q = &apart
 	}
 	return q, wraps, err
@@ -177,8 +211,7 @@ func (b *Batch) rewritten(p *program.Program, device program.Executor) (q *progr
 
 // rewrite runs the passes for a device.
 func (b *Batch) rewrite(p *program.Program, device program.Executor) *program.Program {
-	fuser, _ := device.(program.Fuser)
-	return rewrite.Program(p, rewrite.Options{Fuser: fuser, Unfused: b.options.unfused})
+	return rewrite.Program(p, rewrite.Options{Device: device, Unfused: b.options.unfused})
 }
 
 func (b *Batch) snapshot() *program.Program {
@@ -187,10 +220,10 @@ func (b *Batch) snapshot() *program.Program {
 		Tensor: slices.Clone(p.Tensor), Read: slices.Clone(p.Read), Keep: slices.Clone(p.Keep), Variables: p.Variables}
 }
 
-// SetInput replaces the slice of a value made by Upload, from the next run on. Its type and length must be the same. Go allocates
-// when it makes an any of a slice; who sets inputs in a loop that must not allocate keeps them as such.
+// SetInput replaces the slice of a value made by Upload, from the next run on. Its type and length must be the same.
+// Converting a slice to any allocates; to set inputs in a loop without allocating, convert them once before it.
 func (p *Plan) SetInput(v Value, data any) error {
-	i, err := p.input(v, p.recorded.Host)
+	i, err := p.input(v, func(r *program.Program) []program.Slot { return r.Host })
 	if err != nil {
 		return err
 	}
@@ -205,7 +238,7 @@ func (p *Plan) SetInput(v Value, data any) error {
 
 // SetTensor replaces the tensor of a value made by Import, from the next run on. Its type and shape must be the same.
 func (p *Plan) SetTensor(v Value, t compute.Tensor) error {
-	i, err := p.input(v, p.recorded.Tensor)
+	i, err := p.input(v, func(r *program.Program) []program.Slot { return r.Tensor })
 	if err != nil {
 		return err
 	}
@@ -221,11 +254,11 @@ func (p *Plan) SetTensor(v Value, t compute.Tensor) error {
 	return nil
 }
 
-func (p *Plan) input(v Value, slots []program.Slot) (int, error) {
-	if v.batch != p.batch {
+func (p *Plan) input(v Value, slots func(*program.Program) []program.Slot) (int, error) {
+	if v.batch == nil || v.batch != p.batch {
 		return 0, fmt.Errorf("value of another batch: %w", compute.ErrForeignTensor)
 	}
-	for i, s := range slots {
+	for i, s := range slots(p.recorded) {
 		if s == v.slot {
 			return i, nil
 		}
@@ -234,20 +267,21 @@ func (p *Plan) input(v Value, slots []program.Slot) (int, error) {
 }
 
 // Start begins a run and returns at once. When the future is done, results hold the run's data. Start the next run after
-// that, or one of a [Plan.Fork]: results belong to the plan.
+// that, or one of a [Plan.Fork]: results belong to the plan, and a run beside one in flight is compute.ErrInFlight.
 func (p *Plan) Start() *compute.Future {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return compute.Failed(fmt.Errorf("plan: %w", compute.ErrClosed))
+	if err := p.idle(); err != nil {
+		return compute.Failed(err)
 	}
 	p.drop()
 	f := p.exec.Start(&p.io)
+	p.flight = f
 	p.started(f)
 	return f
 }
 
-// drop closes kept tensors of earlier runs that nobody took.
+// drop closes retained tensors of earlier runs that nobody took.
 func (p *Plan) drop() {
 	for _, k := range p.kept {
 		k.set(nil)
@@ -255,7 +289,7 @@ func (p *Plan) drop() {
 	clear(p.io.Keep)
 }
 
-// started notes which run results and kept tensors are of: nil for one that has no future.
+// started notes which run results and retained tensors belong to: nil for a run without a future.
 func (p *Plan) started(f *compute.Future) {
 	for _, r := range p.results {
 		r.run.Store(f)
@@ -270,7 +304,7 @@ func (p *Plan) started(f *compute.Future) {
 func (p *Plan) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.usable() != nil {
 		return nil
 	}
 	p.drop()

@@ -14,16 +14,17 @@ import (
 // Peaks are the rates that a device can reach, in bytes and floating-point operations a second; 0 where they are not known.
 type Peaks = program.Peaks
 
-// WithProfile measures the steps of every run of the plan, for [Plan.Profile]: by timestamps on WebGPU, by events on NVIDIA GPUs,
-// by the processor's clock on the CPU device. Runs become slower, as steps no longer overlap. Devices without a clock fail each run
-// with compute.ErrUnsupported; on WebGPU that is an adapter without the feature timestamp-query. Browsers round timestamps.
-// The peaks of the device, if given, place steps under its roofline; without them a device that knows its own is asked.
+// WithProfile measures the steps of every run of the plan for [Plan.Profile]: with timestamps on WebGPU, events on NVIDIA
+// GPUs, and the processor's clock on the CPU device. Runs become slower, as steps no longer overlap. Devices without a clock
+// fail each run with compute.ErrUnsupported; on WebGPU that is an adapter without the feature timestamp-query. Browsers round
+// timestamps. The peaks of the device, if given, place steps under its roofline; without them those that the device knows are
+// used.
 func WithProfile(peaks ...Peaks) Option {
 	return func(o *options) { o.profiled, o.peaks = (*options).profile, peaks }
 }
 
-// Profile is what the steps of one run took. It prints as a table, encodes as JSON, and is written as a trace by [Profile.Trace].
-// Steps are those that ran: some of what was recorded may be fused, or be gone.
+// Profile holds the times of the steps of one run. It prints as a table, encodes as JSON, and is written as a trace by
+// [Profile.Trace]. Steps are the compiled ones: recorded steps may have been fused or dropped.
 type Profile struct {
 	Steps []StepProfile `json:"steps"`
 	Time  time.Duration `json:"time_ns"` // of all steps
@@ -42,8 +43,8 @@ type StepProfile struct {
 	Flops     float64       `json:"flops"` // floating-point operations; functions such as exp count 10
 	GBps      float64       `json:"gb_s"`  // Bytes by Time; 0 if the clock saw no time pass
 	GFLOPps   float64       `json:"gflop_s"`
-	// Roofline is the share of what the peaks allow a step of so many bytes and operations, 1 being all; 0 if they are not known.
-	// Bound is what sets that limit: "memory" or "compute".
+	// Roofline is the achieved share of the rate that the peaks allow for a step of this many bytes and operations, at most
+	// about 1; 0 if the peaks are not known. Bound is what sets that limit: "memory" or "compute".
 	Roofline float64 `json:"roofline,omitempty"`
 	Bound    string  `json:"bound,omitempty"`
 }
@@ -51,6 +52,9 @@ type StepProfile struct {
 // Profile returns what the latest completed run of the plan, or of its forks, took. The batch must have [WithProfile]; before the
 // first run it is compute.ErrNotRun.
 func (p *Plan) Profile() (*Profile, error) {
+	if err := p.compiled(); err != nil {
+		return nil, err
+	}
 	x := wrapperOf[*profiledRun](p.exec.Executable)
 	if x == nil {
 		return nil, fmt.Errorf("profile of a batch that was made without WithProfile: %w", compute.ErrArgument)
@@ -165,8 +169,8 @@ func (o *options) profile(x program.Executable, p *program.Program, d, batches p
 	r := &profiledRun{Executable: x, steps: len(p.Steps)}
 	if len(o.peaks) > 0 {
 		r.peaks = o.peaks[0]
-	} else if rated, ok := batches.(program.Rated); ok {
-		r.peaks = rated.Peaks(d)
+	} else if placer, ok := batches.(program.Placer); ok {
+		r.peaks = placer.Peaks(d)
 	}
 	return r
 }

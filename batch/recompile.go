@@ -8,13 +8,16 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Recompile compiles what the plan was made of for another device, on which it runs from then on: after a loss (its runs fail with
-// compute.ErrDeviceLost) for one that was opened since, which may also be of another kind. Values, inputs, scalars and results stay
-// what they are. Tensors belong to a device: each has to be uploaded there and given to [Plan.SetTensor] before the next run, which
-// fails with compute.ErrForeignTensor otherwise. A plan with kernels of the user's cannot move, since these belong to a device as
+// Recompile compiles the plan's program for another device, of any kind, on which the plan runs from then on. Use it after
+// the loss of a device, when runs fail with compute.ErrDeviceLost. Values, inputs, scalars and results stay what they are.
+// Tensors belong to a device: each has to be uploaded there and given to [Plan.SetTensor] before the next run, which fails
+// with compute.ErrForeignTensor otherwise. A plan with kernels of the user's cannot move, since these belong to a device as
 // well. A run in flight finishes on the old device; forks stay there. If Recompile fails, the plan stays as it is.
 func (p *Plan) Recompile(ctx context.Context, device Device) error {
-	if device == nil {
+	if err := compute.CheckContext(ctx); err != nil {
+		return err
+	}
+	if !present(device) {
 		return fmt.Errorf("recompile for a nil device: %w", compute.ErrArgument)
 	}
 	return p.recompile(ctx, device.Executor())
@@ -26,8 +29,8 @@ func (p *Plan) recompile(ctx context.Context, device program.Executor) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return fmt.Errorf("recompile a plan: %w", compute.ErrClosed)
+	if err := p.usable(); err != nil {
+		return fmt.Errorf("recompile: %w", err)
 	}
 	exec, compiled, err := p.batch.compile(device, p.recorded)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Result is what Read asked for. It holds data once its batch or plan has run, and each further run overwrites it.
+// Result is a value read by [Batch.Read]. It holds data once its batch or plan has run; each further run overwrites it.
 type Result struct {
 	typ      program.Type
 	data     any
@@ -94,7 +94,7 @@ func elements[E any](r *Result) []E {
 	return s
 }
 
-// Kept is what Keep asked for.
+// Kept is a value retained by [Batch.Keep].
 type Kept struct {
 	recorded *Kept // the one that the batch returned; nil if this is it
 

@@ -23,21 +23,29 @@ func (b *Batch) Run(ctx context.Context) error {
 // Run runs the plan once. When ctx ends first it returns ctx.Err(), and results are not written any more. On the CPU device a run
 // allocates nothing but the tensors of [Batch.Keep].
 func (p *Plan) Run(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+	if err := compute.CheckContext(ctx); err != nil {
 		return err
 	}
 	p.mu.Lock()
+	if err := p.idle(); err != nil {
+		p.mu.Unlock()
+		return err
+	}
 	direct, ok := p.exec.Executable.(program.Direct)
-	if !ok || p.closed {
+	if !ok {
 		p.mu.Unlock()
 		return p.Start().AwaitOrAbandon(ctx)
 	}
 	p.drop()
 	run, err := direct.Begin(&p.io)
 	p.started(nil)
+	p.running = err == nil
 	p.mu.Unlock()
 	if err == nil {
 		err = run.Wait(ctx)
+		p.mu.Lock()
+		p.running = false
+		p.mu.Unlock()
 	}
 	if err == nil {
 		for _, r := range p.results {

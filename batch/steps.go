@@ -26,14 +26,16 @@ type Step struct {
 // Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.
 type Launch = program.Launch
 
-// Steps lists what a run of the plan does: the steps that are left after all rewrites, and the launches of each. Only CUDA
-// tells launches: on other devices it is [compute.ErrUnsupported].
+// Steps lists what a run of the plan does: the steps that are left after all rewrites, and the launches of each. The CPU device
+// launches nothing, which is [compute.ErrUnsupported].
 func (p *Plan) Steps() ([]Step, error) {
-	x, ok := innermost(p.exec.Executable).(program.Launcher)
-	if !ok {
+	if err := p.compiled(); err != nil {
+		return nil, err
+	}
+	launches := p.exec.Launches()
+	if launches == nil {
 		return nil, fmt.Errorf("steps of a plan: the device does not tell what it launches: %w", compute.ErrUnsupported)
 	}
-	launches := x.Launches()
 	steps := make([]Step, len(p.program.Steps))
 	for i := range steps {
 		s := &p.program.Steps[i]

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Measurement is the outcome of measuring the variants of a kernel for one problem.
@@ -37,17 +36,17 @@ func (p *Plan) TuneAsync(ctx context.Context) (*Tuning, *compute.Future) {
 }
 
 func (p *Plan) tune(ctx context.Context) ([]Measurement, error) {
+	if err := compute.CheckContext(ctx); err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
-	device, compiled, closed := p.exec.device, p.program, p.closed
+	if err := p.usable(); err != nil {
+		p.mu.Unlock()
+		return nil, fmt.Errorf("tune a plan: %w", err)
+	}
+	device, compiled := p.exec.device, p.program
 	p.mu.Unlock()
-	if closed {
-		return nil, fmt.Errorf("tune a plan: %w", compute.ErrClosed)
-	}
-	tuner, ok := placed(device, p.recorded).(program.Tuner)
-	if !ok {
-		return nil, ctx.Err()
-	}
-	measured, err := tuner.Tune(ctx, compiled)
+	measured, err := placed(device, p.recorded).Tune(ctx, compiled)
 	list := make([]Measurement, len(measured))
 	for i, m := range measured {
 		list[i] = Measurement(m)

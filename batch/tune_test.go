@@ -19,17 +19,22 @@ type tunable struct {
 	err             error
 }
 
-func (d *tunable) Executor() program.Executor { return d }
+func (d *tunable) Executor() program.Executor { return tunableExecutor{d.Device.Executor(), d} }
 
-func (d *tunable) Compile(p *program.Program) (program.Executable, error) {
-	d.compiled++
-	return d.Device.Executor().Compile(p)
+type tunableExecutor struct {
+	program.Executor
+	dev *tunable
 }
 
-func (d *tunable) Tune(_ context.Context, p *program.Program) ([]program.Measurement, error) {
-	d.tuned++
+func (x tunableExecutor) Compile(p *program.Program) (program.Executable, error) {
+	x.dev.compiled++
+	return x.Executor.Compile(p)
+}
+
+func (x tunableExecutor) Tune(_ context.Context, p *program.Program) ([]program.Measurement, error) {
+	x.dev.tuned++
 	return []program.Measurement{{Class: p.Steps[0].Name(), Winner: "quick", Variants: []string{"plain", "quick"},
-		Median: []time.Duration{2, 1}}}, d.err
+		Median: []time.Duration{2, 1}}}, x.dev.err
 }
 
 func TestTune(t *testing.T) {

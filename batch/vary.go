@@ -9,9 +9,9 @@ import (
 )
 
 // Vary marks the step that computes v: its scalars, such as the factor of Scale, may change between the runs of a plan, see
-// [Plan.SetScalar]. It returns v. The step is not folded into constants; it may still be fused with others. Numbers that many
-// steps use are best one value: rate := b.Vary(b.Scalar(0.01)). Positions and lengths are operands and need no mark: they are
-// inputs, see [Plan.SetInput].
+// [Plan.SetScalar]. It returns v. The step is not folded into a constant; it may still be fused with others. A number that
+// many steps use is best recorded once: rate := b.Vary(b.Scalar(0.01)). Positions and lengths are operands and need no mark:
+// they are inputs, see [Plan.SetInput].
 func (b *Batch) Vary(v Value) Value {
 	slots, ok := b.slots([]Value{v})
 	if !ok {
@@ -47,7 +47,7 @@ func computes(steps []program.Step, v program.Slot) *program.Step {
 // SetScalar replaces scalar i of the step that computes v, in the order of the arguments of its method, from the next run on.
 // The step must have been marked with [Batch.Vary] before the plan was compiled.
 func (p *Plan) SetScalar(v Value, i int, x float32) error {
-	if v.batch != p.batch {
+	if v.batch == nil || v.batch != p.batch {
 		return fmt.Errorf("set scalar: value of another batch: %w", compute.ErrForeignTensor)
 	}
 	s := computes(p.recorded.Steps, v.slot)

@@ -13,17 +13,6 @@ type wrapper interface{ unwrap() program.Executable }
 // wrap puts one around an executable.
 type wrap func(program.Executable) program.Executable
 
-// innermost is the device's own executable.
-func innermost(x program.Executable) program.Executable {
-	for {
-		w, ok := x.(wrapper)
-		if !ok {
-			return x
-		}
-		x = w.unwrap()
-	}
-}
-
 // wrapperOf is the wrapper of that type; its zero value if there is none.
 func wrapperOf[W program.Executable](x program.Executable) (none W) {
 	for {

@@ -2,8 +2,8 @@
 // the machine has, plain Go loops, gonum, viterin/vek and OpenBLAS (through cgo), and two figures of the machine itself, the
 // rate of fused multiply-adds and the bandwidth of a plain copy.
 //
-// All subjects of a case take turns within a round, so that a noisy neighbour or a changing clock meets all of them alike;
-// the report gives medians and ratios over the rounds. It writes text that benchstat reads, JSON, and one HTML page with plots.
+// All subjects of a case run within each round, so that a noisy neighbour or a changing clock meets all of them alike; the
+// report gives medians and ratios over the rounds. It writes text that benchstat reads, JSON, and one HTML page with plots.
 //
 // It is a module of its own: peers and cgo stay out of the module graph of wavelane's users.
 package main

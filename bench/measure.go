@@ -53,7 +53,7 @@ const openblasSpin = 60 * time.Millisecond
 // meanwhile.
 const settle = 40 * time.Millisecond
 
-// warm calls a subject before its turn is timed: caches hold the last subject's data, threads have gone to sleep.
+// warm calls a subject before it is timed: caches hold the last subject's data, threads have gone to sleep.
 func (p plan) warm(s subject, calls, threads int) error {
 	if threads == 1 {
 		if calls == 1 { // long enough not to notice
@@ -72,7 +72,7 @@ func (p plan) warm(s subject, calls, threads int) error {
 	return nil
 }
 
-// measure lets all subjects of a case take turns. One whose samples are long has a turn in every fourth round only.
+// measure runs all subjects of a case in rounds. One whose samples are long runs in every fourth round only.
 func (p plan) measure(c Case, threads int, workers []*worker) ([]Result, error) {
 	setThreads(threads)
 	subjects := map[string]subject{}

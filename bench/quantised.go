@@ -45,7 +45,7 @@ func startGGML() ([]*worker, error) {
 
 func isQuantised(c Case) bool { return c.quantised }
 
-// quantised is a matrix of 4096 rows of 14336 weights times so many rows of x, as in the feed-forward layer of a model.
+// quantised is a matrix of 4096 rows of 14336 weights times a number of rows of x, as in the feed-forward layer of a model.
 func quantised(t quant.Type, rows int) Case {
 	const n, k = 4096, 14336
 	size, err := t.RowSize(k)

@@ -13,7 +13,7 @@ import (
 )
 
 // The instruction set is chosen when a process starts, so each further one is measured in a process of its own, which lives
-// through the whole run and computes when it is its turn. So does a peer that is a program.
+// through the whole run and computes when told to. So does a peer that is a program.
 
 type request struct {
 	Case    string `json:"case,omitempty"` // prepare this case

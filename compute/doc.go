@@ -1,8 +1,8 @@
 // Package compute is the vocabulary that devices, batches and programs share: element types, options of operations,
 // errors, tensors and futures. It depends on nothing.
 //
-// Most programs meet it through its users: [Ops] is embedded in every device and carries one method per operation of
-// the catalogue, [Future] is what the asynchronous ones return, [Tensor] is data that stays on a device.
+// Most programs use it through devices: [Ops] is embedded in every device and carries one method per operation of the
+// catalogue, [Future] is what the asynchronous ones return, [Tensor] is data that stays on a device.
 //
 // # Concurrency
 //

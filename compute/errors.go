@@ -10,9 +10,9 @@ var (
 	ErrDType = errors.New("wrong element type")
 	// ErrArgument: an option or argument outside its range, such as a nil slice or a stride below one.
 	ErrArgument = errors.New("invalid argument")
-	// ErrUnavailable: the device or adapter asked for does not exist on this machine or in this build.
+	// ErrUnavailable: the requested device or adapter does not exist on this machine or in this build.
 	ErrUnavailable = errors.New("device unavailable")
-	// ErrUnsupported: the device cannot do what was asked; the text says what to do instead.
+	// ErrUnsupported: the device does not support the request; the text says what to do instead.
 	ErrUnsupported = errors.New("unsupported")
 	// ErrDeviceLost: the device failed and all that was resident on it is gone. Close it, open it again, upload again.
 	ErrDeviceLost = errors.New("device lost")
@@ -28,6 +28,8 @@ var (
 	ErrNotFinite = errors.New("value is not finite")
 	// ErrDiverged: two runs that should agree do not.
 	ErrDiverged = errors.New("runs differ")
-	// ErrNotRun: a result was asked for before its batch ran.
+	// ErrInFlight: a run of a plan was started while another one had not ended.
+	ErrInFlight = errors.New("a run is in flight")
+	// ErrNotRun: a result was used before its batch ran.
 	ErrNotRun = errors.New("batch has not run")
 )

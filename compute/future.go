@@ -2,11 +2,12 @@ package compute
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
-// Future is the result of an asynchronous operation. It is done once: its error never changes afterwards.
-// Destinations passed to the operation hold their results when it is done without error.
+// Future is the result of an asynchronous operation. Once it is done its error never changes. Destinations passed to the
+// operation hold their results when it is done without error.
 type Future struct {
 	done chan struct{}
 
@@ -17,8 +18,8 @@ type Future struct {
 	onAbandon func()
 }
 
-// Resolve completes a future. Deliver, when not nil, writes the results into the caller's memory; it is skipped if err is
-// not nil or the caller has given up waiting. Only the first call counts.
+// Resolve completes a future. Deliver, when not nil, writes the results into the caller's memory; it is not called if err is
+// not nil or the caller no longer waits. Only the first call counts.
 type Resolve func(err error, deliver func())
 
 // NewFuture is for devices: it returns a future and the function that completes it.
@@ -26,6 +27,14 @@ type Resolve func(err error, deliver func())
 func NewFuture(onAbandon func()) (*Future, Resolve) {
 	f := &Future{done: make(chan struct{}), onAbandon: onAbandon}
 	return f, f.resolve
+}
+
+// CheckContext is for functions that take a context: it returns why they must not begin, ErrArgument for a nil context or ctx.Err().
+func CheckContext(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("nil context: %w", ErrArgument)
+	}
+	return ctx.Err()
 }
 
 // Failed returns a future that is done with err.
@@ -65,6 +74,13 @@ func (f *Future) Err() error {
 	}
 }
 
+// InFlight reports whether the operation may still write to the caller's slices: it is neither done nor abandoned.
+func (f *Future) InFlight() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.resolved && !f.abandoned
+}
+
 // Await waits until the operation is done and returns its error, or until ctx ends and returns ctx.Err().
 // In the latter case the operation goes on: its slices stay in use, and Await may be called again.
 func (f *Future) Await(ctx context.Context) error {
@@ -72,6 +88,9 @@ func (f *Future) Await(ctx context.Context) error {
 	case <-f.done: // finished work is never reported as cancelled
 		return f.err
 	default:
+	}
+	if ctx == nil {
+		return CheckContext(ctx)
 	}
 	select {
 	case <-f.done:
@@ -81,8 +100,8 @@ func (f *Future) Await(ctx context.Context) error {
 	}
 }
 
-// AwaitOrAbandon is Await for the only waiter: when ctx ends first, the caller's slices are its own again on return and
-// nothing is written to them any more. What the device still uses stays alive until the device is through with it.
+// AwaitOrAbandon is Await for the only waiter. When ctx ends first, the caller may use its slices again on return: nothing is
+// written to them any more. Memory that the device still uses stays alive until the device no longer needs it.
 func (f *Future) AwaitOrAbandon(ctx context.Context) error {
 	err := f.Await(ctx)
 	select {

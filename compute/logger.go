@@ -1,7 +1,7 @@
 package compute
 
-// Logger is what devices need of a [log/slog.Logger]. It is an interface so that programs that give a device none, as most of those
-// for browsers, have nothing of that package in them but its name.
+// Logger is the part of a [log/slog.Logger] that devices use. It is an interface so that programs without a logger, such as
+// most of those for browsers, do not link package slog.
 type Logger interface {
 	Debug(msg string, args ...any)
 	Info(msg string, args ...any)
@@ -9,7 +9,7 @@ type Logger interface {
 	Error(msg string, args ...any)
 }
 
-// Silence is the Logger that devices have by default: it logs nothing.
+// Silence is the default Logger of devices: it discards everything.
 type Silence struct{}
 
 // Debug does nothing.

@@ -4,8 +4,7 @@ import "slices"
 
 //go:generate go run ../internal/gen ..
 
-// Operand is a slice in host memory under a shape: []float32, []int32, []uint32, []BF16, or []uint16 for Float16
-// bits.
+// Operand is a slice in host memory with a shape: []float32, []int32, []uint32, []BF16, or []uint16 for Float16 bits.
 type Operand struct {
 	Data  any
 	Shape []int

@@ -12,7 +12,9 @@ func (o Ops) AbsAsync(y, x []float32) *Future {
 	return o.run.Run("abs", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// SqrtAsync computes √x. Negative x gives NaN.
+// SqrtAsync computes √x.
+//
+//   - A negative x gives NaN.
 func (o Ops) SqrtAsync(y, x []float32) *Future {
 	return o.run.Run("sqrt", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
@@ -27,22 +29,34 @@ func (o Ops) ExpAsync(y, x []float32) *Future {
 	return o.run.Run("exp", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// LogAsync computes the natural logarithm of x. 0 gives −Inf, negative x NaN.
+// LogAsync computes the natural logarithm of x.
+//
+//   - 0 gives −Inf.
+//   - A negative x gives NaN.
 func (o Ops) LogAsync(y, x []float32) *Future {
 	return o.run.Run("log", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// Log2Async computes the base-2 logarithm of x. 0 gives −Inf, negative x NaN.
+// Log2Async computes the base-2 logarithm of x.
+//
+//   - 0 gives −Inf.
+//   - A negative x gives NaN.
 func (o Ops) Log2Async(y, x []float32) *Future {
 	return o.run.Run("log2", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// SinAsync computes the sine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.
+// SinAsync computes the sine of x in radians.
+//
+//   - ±Inf gives NaN.
+//   - Beyond |x| = 8192 the error grows with |x|.
 func (o Ops) SinAsync(y, x []float32) *Future {
 	return o.run.Run("sin", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// CosAsync computes the cosine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.
+// CosAsync computes the cosine of x in radians.
+//
+//   - ±Inf gives NaN.
+//   - Beyond |x| = 8192 the error grows with |x|.
 func (o Ops) CosAsync(y, x []float32) *Future {
 	return o.run.Run("cos", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
@@ -72,7 +86,9 @@ func (o Ops) TruncAsync(y, x []float32) *Future {
 	return o.run.Run("trunc", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// SignAsync computes −1, 0 or 1 by the sign of x. ±0 gives 0.
+// SignAsync computes −1, 0 or 1 by the sign of x.
+//
+//   - ±0 gives 0.
 func (o Ops) SignAsync(y, x []float32) *Future {
 	return o.run.Run("sign", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
@@ -102,27 +118,37 @@ func (o Ops) SigmoidAsync(y, x []float32) *Future {
 	return o.run.Run("sigmoid", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// GELUAsync computes x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))). −Inf gives 0, its limit.
+// GELUAsync computes x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))).
+//
+//   - −Inf gives 0, its limit.
 func (o Ops) GELUAsync(y, x []float32) *Future {
 	return o.run.Run("gelu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// GELUErfAsync computes x·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit.
+// GELUErfAsync computes x·Φ(x) exactly, ½x·(1+erf(x/√2)).
+//
+//   - −Inf gives 0, its limit.
 func (o Ops) GELUErfAsync(y, x []float32) *Future {
 	return o.run.Run("gelu_erf", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// SiLUAsync computes x·sigmoid(x), also known as swish. −Inf gives 0, its limit.
+// SiLUAsync computes x·sigmoid(x), also known as swish.
+//
+//   - −Inf gives 0, its limit.
 func (o Ops) SiLUAsync(y, x []float32) *Future {
 	return o.run.Run("silu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// HardSwishAsync computes x·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit.
+// HardSwishAsync computes x·min(max(x+3, 0), 6)/6.
+//
+//   - −Inf gives 0, its limit.
 func (o Ops) HardSwishAsync(y, x []float32) *Future {
 	return o.run.Run("hardswish", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// MishAsync computes x·tanh(softplus(x)). −Inf gives 0, its limit.
+// MishAsync computes x·tanh(softplus(x)).
+//
+//   - −Inf gives 0, its limit.
 func (o Ops) MishAsync(y, x []float32) *Future {
 	return o.run.Run("mish", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
@@ -132,7 +158,9 @@ func (o Ops) SoftplusAsync(y, x []float32) *Future {
 	return o.run.Run("softplus", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// ClipAsync computes x limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN.
+// ClipAsync computes x limited to [low, high]: min(max(x, low), high).
+//
+//   - A bound of NaN gives NaN.
 func (o Ops) ClipAsync(y, x []float32, low, high float32) *Future {
 	return o.run.Run("clip", []Operand{Of(y)}, []Operand{Of(x)}, []float32{low, high}, nil)
 }
@@ -142,233 +170,322 @@ func (o Ops) ScaleAsync(y, x []float32, factor float32) *Future {
 	return o.run.Run("scale", []Operand{Of(y)}, []Operand{Of(x)}, []float32{factor}, nil)
 }
 
-// PowScalarAsync computes x to the power exponent. Special values as C's pow: a negative base takes integer
-// exponents, else NaN; x⁰ and 1ʸ are 1.
+// PowScalarAsync computes x to the power exponent.
+//
+//   - Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives NaN unless the exponent is an
+//     integer.
 func (o Ops) PowScalarAsync(y, x []float32, exponent float32) *Future {
 	return o.run.Run("pow_scalar", []Operand{Of(y)}, []Operand{Of(x)}, []float32{exponent}, nil)
 }
 
-// AddAsync computes a + b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+// AddAsync computes a + b.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) AddAsync(y, a, b []float32) *Future {
 	return o.run.Run("add", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
-// SubAsync computes a − b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+// SubAsync computes a − b.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) SubAsync(y, a, b []float32) *Future {
 	return o.run.Run("sub", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
-// MulAsync computes a·b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+// MulAsync computes a·b.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) MulAsync(y, a, b []float32) *Future {
 	return o.run.Run("mul", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
-// DivAsync computes a/b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+// DivAsync computes a/b.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) DivAsync(y, a, b []float32) *Future {
 	return o.run.Run("div", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
-// MaximumAsync computes the larger of a and b. Operands of one element are repeated; for other shapes see
-// [Ops.ApplyAsync]. NaN if either is NaN.
+// MaximumAsync computes the larger of a and b.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - The result is NaN if either operand is.
 func (o Ops) MaximumAsync(y, a, b []float32) *Future {
 	return o.run.Run("maximum", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
-// MinimumAsync computes the smaller of a and b. Operands of one element are repeated; for other shapes see
-// [Ops.ApplyAsync]. NaN if either is NaN.
+// MinimumAsync computes the smaller of a and b.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - The result is NaN if either operand is.
 func (o Ops) MinimumAsync(y, a, b []float32) *Future {
 	return o.run.Run("minimum", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
-// PowAsync computes a to the power b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
-// Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1.
+// PowAsync computes a to the power b.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives NaN unless the exponent is an
+//     integer.
 func (o Ops) PowAsync(y, a, b []float32) *Future {
 	return o.run.Run("pow", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
-// LessAsync computes 1 where a < b, else 0. Operands of one element are repeated; for other shapes see
-// [Ops.ApplyAsync]. 0 if either is NaN; −0 equals 0.
+// LessAsync computes 1 where a < b, else 0.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - The result is 0 if either operand is NaN.
+//   - −0 equals 0.
 func (o Ops) LessAsync(y, a, b []float32) *Future {
 	return o.run.Run("less", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
-// LessEqualAsync computes 1 where a ≤ b, else 0. Operands of one element are repeated; for other shapes see
-// [Ops.ApplyAsync]. 0 if either is NaN; −0 equals 0.
+// LessEqualAsync computes 1 where a ≤ b, else 0.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - The result is 0 if either operand is NaN.
+//   - −0 equals 0.
 func (o Ops) LessEqualAsync(y, a, b []float32) *Future {
 	return o.run.Run("less_equal", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
-// EqualAsync computes 1 where a = b, else 0. Operands of one element are repeated; for other shapes see
-// [Ops.ApplyAsync]. 0 if either is NaN; −0 equals 0.
+// EqualAsync computes 1 where a = b, else 0.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - The result is 0 if either operand is NaN.
+//   - −0 equals 0.
 func (o Ops) EqualAsync(y, a, b []float32) *Future {
 	return o.run.Run("equal", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
-// FMAAsync computes a·b + c, fused or not. Operands of one element are repeated; for other shapes see
-// [Ops.ApplyAsync]. Where a·b overflows, so may the result, to ±Inf or NaN.
+// FMAAsync computes a·b + c.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - Whether the product is rounded before the sum depends on the device.
+//   - Where a·b overflows, the result may be ±Inf or NaN.
 func (o Ops) FMAAsync(y, a, b, c []float32) *Future {
 	return o.run.Run("fma", []Operand{Of(y)}, []Operand{Of(a), Of(b), Of(c)}, nil, nil)
 }
 
-// LerpAsync computes a + t·(b − a). Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
-// Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
+// LerpAsync computes a + t·(b − a).
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - Where t·(b − a) overflows, the result may be ±Inf or NaN.
 func (o Ops) LerpAsync(y, a, b, t []float32) *Future {
 	return o.run.Run("lerp", []Operand{Of(y)}, []Operand{Of(a), Of(b), Of(t)}, nil, nil)
 }
 
-// SelectAsync computes a where cond is not 0, else b. Operands of one element are repeated; for other shapes see
-// [Ops.ApplyAsync]. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
-// effect.
+// SelectAsync computes a where cond is not 0, else b.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - −0 counts as 0 and NaN does not, as in C and NumPy.
+//   - NaN and Inf in the operand that is not chosen have no effect.
 func (o Ops) SelectAsync(y, cond, a, b []float32) *Future {
 	return o.run.Run("select", []Operand{Of(y)}, []Operand{Of(cond), Of(a), Of(b)}, nil, nil)
 }
 
-// SwiGLUAsync computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate.
-// Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. A gate of −Inf counts as its limit,
-// 0. Where silu(gate) is below the least normal number, it may be 0.
+// SwiGLUAsync computes silu(a)·b, where a is the gate (Shazeer, "GLU Variants Improve Transformer", 2020).
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - silu of −Inf is its limit, 0.
+//   - Where silu(a) is below the least normal number, it may be 0.
 func (o Ops) SwiGLUAsync(y, a, b []float32) *Future {
 	return o.run.Run("swiglu", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
-// BiasActivationAsync computes act(x + bias), bias being a vector along the last axis of x. The length of y must be
-// that of the result. Activations are the operations of the same name; no activation leaves the sum.
+// BiasActivationAsync computes act(x + bias), where bias is a vector along the last axis of x.
+//
+//   - The length of y must be that of the result.
+//   - Activations are the operations of the same name.
+//   - Without one the result is the sum.
 func (o Ops) BiasActivationAsync(y any, x, bias Operand, options ...BiasActivationOptions) *Future {
 	return o.run.Run("bias_activation", destinations(y), []Operand{x, bias}, nil, optional(options))
 }
 
-// ReLUBackwardAsync computes dy where x > 0, else 0: the gradient of relu. Operands of one element are repeated; for
-// other shapes see [Ops.ApplyAsync]. 0 where x is 0, and where it is negative whatever dy is; NaN where x is.
+// ReLUBackwardAsync computes dy where x > 0, else 0: the gradient of relu.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - The result is 0 where x is 0, and where x is negative whatever dy is.
+//   - It is NaN where x is.
 func (o Ops) ReLUBackwardAsync(y, x, dy []float32) *Future {
 	return o.run.Run("relu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
 // GELUBackwardAsync computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
-// tanh(√(2/π)·(x+0.044715x³)). Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The
-// slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+// tanh(√(2/π)·(x+0.044715x³)).
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - The slope at ±Inf is its limit, 0 or 1.
+//   - The result is NaN if x or dy is.
 func (o Ops) GELUBackwardAsync(y, x, dy []float32) *Future {
 	return o.run.Run("gelu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
 // GELUErfBackwardAsync computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
-// density φ. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its
-// limit, 0 or 1; NaN if x or dy is.
+// density φ.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - The slope at ±Inf is its limit, 0 or 1.
+//   - The result is NaN if x or dy is.
 func (o Ops) GELUErfBackwardAsync(y, x, dy []float32) *Future {
 	return o.run.Run("gelu_erf_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
-// SiLUBackwardAsync computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). Operands of one element
-// are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+// SiLUBackwardAsync computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x).
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - The slope at ±Inf is its limit, 0 or 1.
+//   - The result is NaN if x or dy is.
 func (o Ops) SiLUBackwardAsync(y, x, dy []float32) *Future {
 	return o.run.Run("silu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
-// SumAsync computes the sum of the elements. The operand is taken as len(y) rows of equal length, each reduced to
-// one element of y. 0 for an empty tensor. Summed by trees or blocks, never one running sum.
+// SumAsync computes the sum of the elements.
+//
+//   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
+//   - An empty tensor gives 0.
+//   - The sum is formed by trees or blocks, never as one running sum.
 func (o Ops) SumAsync(y, x []float32) *Future {
 	return o.run.Run("sum", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// MeanAsync computes the mean of the elements. The operand is taken as len(y) rows of equal length, each reduced to
-// one element of y. NaN for an empty tensor.
+// MeanAsync computes the mean of the elements.
+//
+//   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
+//   - An empty tensor gives NaN.
 func (o Ops) MeanAsync(y, x []float32) *Future {
 	return o.run.Run("mean", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// MaxAsync computes the largest element. The operand is taken as len(y) rows of equal length, each reduced to one
-// element of y. NaN if any element is. An empty tensor is ErrShape.
+// MaxAsync computes the largest element.
+//
+//   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
+//   - The result is NaN if any element is.
+//   - An empty tensor fails with ErrShape.
 func (o Ops) MaxAsync(y, x []float32) *Future {
 	return o.run.Run("max", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// MinAsync computes the smallest element. The operand is taken as len(y) rows of equal length, each reduced to one
-// element of y. NaN if any element is. An empty tensor is ErrShape.
+// MinAsync computes the smallest element.
+//
+//   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
+//   - The result is NaN if any element is.
+//   - An empty tensor fails with ErrShape.
 func (o Ops) MinAsync(y, x []float32) *Future {
 	return o.run.Run("min", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// ArgMaxAsync computes the index of the largest element. The operand is taken as len(y) rows of equal length, each
-// reduced to one element of y. The lowest index among equals; the lowest index of a NaN if there is one. An empty
-// tensor is ErrShape.
+// ArgMaxAsync computes the index of the largest element.
+//
+//   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
+//   - Of equal elements the lowest index wins.
+//   - If any element is NaN, the result is the lowest index of one.
+//   - An empty tensor fails with ErrShape.
 func (o Ops) ArgMaxAsync(y []int32, x []float32) *Future {
 	return o.run.Run("argmax", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// ArgMinAsync computes the index of the smallest element. The operand is taken as len(y) rows of equal length, each
-// reduced to one element of y. The lowest index among equals; the lowest index of a NaN if there is one. An empty
-// tensor is ErrShape.
+// ArgMinAsync computes the index of the smallest element.
+//
+//   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
+//   - Of equal elements the lowest index wins.
+//   - If any element is NaN, the result is the lowest index of one.
+//   - An empty tensor fails with ErrShape.
 func (o Ops) ArgMinAsync(y []int32, x []float32) *Future {
 	return o.run.Run("argmin", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// NormL1Async computes the sum of the absolute values. The operand is taken as len(y) rows of equal length, each
-// reduced to one element of y. 0 for an empty tensor.
+// NormL1Async computes the sum of the absolute values.
+//
+//   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
+//   - An empty tensor gives 0.
 func (o Ops) NormL1Async(y, x []float32) *Future {
 	return o.run.Run("norm_l1", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// NormL2Async computes the square root of the sum of squares. The operand is taken as len(y) rows of equal length,
-// each reduced to one element of y. 0 for an empty tensor. Squares beyond float32's range give +Inf.
+// NormL2Async computes the square root of the sum of squares.
+//
+//   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
+//   - An empty tensor gives 0.
+//   - Squares beyond float32's range give +Inf.
 func (o Ops) NormL2Async(y, x []float32) *Future {
 	return o.run.Run("norm_l2", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// NormLInfAsync computes the largest absolute value. The operand is taken as len(y) rows of equal length, each
-// reduced to one element of y. 0 for an empty tensor, NaN if any element is.
+// NormLInfAsync computes the largest absolute value.
+//
+//   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
+//   - An empty tensor gives 0.
+//   - The result is NaN if any element is.
 func (o Ops) NormLInfAsync(y, x []float32) *Future {
 	return o.run.Run("norm_linf", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// DotAsync computes the sum of the products of a and b. The operand is taken as len(y) rows of equal length, each
-// reduced to one element of y. 0 for empty tensors.
+// DotAsync computes the sum of the products of a and b.
+//
+//   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
+//   - Empty tensors give 0.
 func (o Ops) DotAsync(y, a, b []float32) *Future {
 	return o.run.Run("dot", []Operand{Of(y)}, []Operand{rowsOf(a, len(y)), rowsOf(b, len(y))}, nil, LastAxis)
 }
 
-// SumSquaresAsync computes the sum of the squares of the elements, the square of norm_l2. The operand is taken as
-// len(y) rows of equal length, each reduced to one element of y. 0 for an empty tensor. Squares beyond float32's
-// range give +Inf.
+// SumSquaresAsync computes the sum of the squares of the elements.
+//
+//   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
+//   - It is the square of norm_l2.
+//   - An empty tensor gives 0.
+//   - Squares beyond float32's range give +Inf.
 func (o Ops) SumSquaresAsync(y, x []float32) *Future {
 	return o.run.Run("sum_squares", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// CumSumAsync computes the sums of the elements up to each one, along the last axis. The length of y must be that of
-// the result. From an Inf or NaN on, sums are what IEEE arithmetic makes of them. Each sum is formed from blocks,
-// whose sums are formed likewise: its error is bounded by 2e-6 of the sum of the absolute values, for rows of any
-// length.
+// CumSumAsync computes the cumulative sums along the last axis.
+//
+//   - The length of y must be that of the result.
+//   - From the first Inf or NaN on, sums are what IEEE arithmetic makes of them.
+//   - Sums are formed by blocks: the error is at most 2e-6 of the sum of the absolute values, for rows of any length.
 func (o Ops) CumSumAsync(y any, x Operand, options ...CumSumOptions) *Future {
 	return o.run.Run("cumsum", destinations(y), []Operand{x}, nil, optional(options))
 }
 
-// InspectAsync computes four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a
-// NaN and the lowest of an Inf. The operand is taken as len(y) rows of equal length, each reduced to one element of
-// y. The words, Int32, are the last axis of the result. An index is −1 where there is no such element. An empty
-// tensor has none.
-func (o Ops) InspectAsync(y, x []float32) *Future {
-	return o.run.Run("inspect", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+// InspectAsync computes how many elements are NaN, how many are ±Inf, and the lowest index of each.
+//
+//   - The length of y must be that of the result.
+//   - The four numbers are Int32 and form the last axis of the result, in this order.
+//   - An index is −1 where there is no such element, as in an empty tensor.
+func (o Ops) InspectAsync(y any, x Operand, axis ...Axis) *Future {
+	return o.run.Run("inspect", destinations(y), []Operand{x}, nil, optional(axis))
 }
 
-// TopKAsync computes the K largest elements of each row of the last axis in descending order, and their indices in
-// the row, Int32; both results have K as their last axis. The lengths of values, indices must be those of the
-// results. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts as larger
-// than every number, +Inf too.
+// TopKAsync computes the K largest elements of each row of the last axis, in descending order, and their indices.
+//
+//   - The lengths of values and indices must be those of the results.
+//   - Both results have K as their last axis.
+//   - Indices are Int32 and count within the row.
+//   - Of equal elements the one of lower index comes first; zeros of either sign are equal.
+//   - NaN counts as larger than every number, +Inf included.
 func (o Ops) TopKAsync(values, indices any, x Operand, options ...TopKOptions) *Future {
 	return o.run.Run("top_k", destinations(values, indices), []Operand{x}, nil, optional(options))
 }
 
-// SoftmaxAsync computes exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or
-// nothing but −Inf, becomes NaN wherever IEEE arithmetic makes it so.
+// SoftmaxAsync computes exp(x − max)/Σexp(x − max) of each row of the last axis.
+//
+//   - A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic does.
 func (o Ops) SoftmaxAsync(y, x []float32, rows, cols int) *Future {
 	return o.run.Run("softmax", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, nil, nil)
 }
 
-// LogSoftmaxAsync computes x − max − log Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf,
-// or nothing but −Inf, becomes NaN wherever IEEE arithmetic makes it so.
+// LogSoftmaxAsync computes x − max − log Σexp(x − max) of each row of the last axis.
+//
+//   - A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic does.
 func (o Ops) LogSoftmaxAsync(y, x []float32, rows, cols int) *Future {
 	return o.run.Run("log_softmax", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, nil, nil)
 }
 
-// LayerNormAsync computes (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis, with the biased
-// variance. The variance is computed from deviations (two passes or Welford's merge), never as E[x²] − E[x]².
+// LayerNormAsync computes (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis.
+//
+//   - The variance is the biased one.
+//   - It is computed from deviations (two passes or Welford's method), never as E[x²] − E[x]².
 func (o Ops) LayerNormAsync(y, x, gamma, beta []float32, rows, cols int, eps float32) *Future {
 	return o.run.Run("layer_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols), Of(beta, cols)}, []float32{eps}, nil)
 }
@@ -378,48 +495,65 @@ func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *F
 	return o.run.Run("rms_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols)}, []float32{eps}, nil)
 }
 
-// L2NormalizeAsync computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys
-// are scaled by in delta-rule attention.
+// L2NormalizeAsync computes x/√(Σx² + eps) of each row of the last axis.
+//
+//   - Delta-rule attention scales queries and keys with it, each head being a row.
 func (o Ops) L2NormalizeAsync(y, x []float32, rows, cols int, eps float32) *Future {
 	return o.run.Run("l2_normalize", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
 }
 
-// GatedRMSNormAsync computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets);
-// x and gate have one shape, gamma is a row. The length of y must be that of the result. A gate of −Inf counts as
-// its limit, 0.
+// GatedRMSNormAsync computes rms_norm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta
+// nets.
+//
+//   - The length of y must be that of the result.
+//   - x and gate have one shape; gamma is one row.
+//   - silu of a gate of −Inf is its limit, 0.
 func (o Ops) GatedRMSNormAsync(y any, x, gate, gamma Operand, eps float32) *Future {
 	return o.run.Run("gated_rms_norm", destinations(y), []Operand{x, gate, gamma}, []float32{eps}, nil)
 }
 
-// AddRMSNormAsync computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers
-// of a transformer. The lengths of sum, normed must be those of the results.
+// AddRMSNormAsync computes x + residual, and rms_norm of that sum with gamma, in one pass.
+//
+//   - The lengths of sum and normed must be those of the results.
 func (o Ops) AddRMSNormAsync(sum, normed any, x, residual, gamma Operand, eps float32) *Future {
 	return o.run.Run("add_rms_norm", destinations(sum, normed), []Operand{x, residual, gamma}, []float32{eps}, nil)
 }
 
-// AddLayerNormAsync computes x + residual and layer_norm of that with gamma and beta, in one pass. The lengths of
-// sum, normed must be those of the results.
+// AddLayerNormAsync computes x + residual, and layer_norm of that sum with gamma and beta, in one pass.
+//
+//   - The lengths of sum and normed must be those of the results.
 func (o Ops) AddLayerNormAsync(sum, normed any, x, residual, gamma, beta Operand, eps float32) *Future {
 	return o.run.Run("add_layer_norm", destinations(sum, normed), []Operand{x, residual, gamma, beta}, []float32{eps}, nil)
 }
 
-// RMSNormBackwardAsync computes the gradients of rms_norm for x and gamma, where dy is that of its result; sums over
-// rows have one order, always the same. The lengths of dx, dgamma must be those of the results.
+// RMSNormBackwardAsync computes the gradients of rms_norm for x and gamma.
+//
+//   - The lengths of dx and dgamma must be those of the results.
+//   - dy is the gradient of the result.
+//   - Sums over rows always have the same order.
 func (o Ops) RMSNormBackwardAsync(dx, dgamma any, x, gamma, dy Operand, eps float32) *Future {
 	return o.run.Run("rms_norm_backward", destinations(dx, dgamma), []Operand{x, gamma, dy}, []float32{eps}, nil)
 }
 
-// LayerNormBackwardAsync computes the gradients of layer_norm for x, gamma and beta, where dy is that of its result;
-// sums over rows have one order, always the same. The lengths of dx, dgamma, dbeta must be those of the results.
-// Where a row of dy holds infinities, those and NaN take turns in its dx.
+// LayerNormBackwardAsync computes the gradients of layer_norm for x, gamma and beta.
+//
+//   - The lengths of dx, dgamma and dbeta must be those of the results.
+//   - dy is the gradient of the result.
+//   - Sums over rows always have the same order.
+//   - A row of dy that holds infinities makes each element of its dx infinite or NaN.
 func (o Ops) LayerNormBackwardAsync(dx, dgamma, dbeta any, x, gamma, beta, dy Operand, eps float32) *Future {
 	return o.run.Run("layer_norm_backward", destinations(dx, dgamma, dbeta), []Operand{x, gamma, beta, dy}, []float32{eps}, nil)
 }
 
-// MatMulAsync computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one
-// side. The element types of a and b are the same, that of the result is an option; sums and bias are Float32. Here
-// a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias. K = 0 gives
-// act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
+// MatMulAsync computes act(a·b + bias) over the last two axes.
+//
+//   - a is [m, k], b is [k, n] and c is [m, n], unless the options transpose them.
+//   - There is no bias.
+//   - Leading axes are a batch; they are equal, or absent on one side.
+//   - a and b have one element type, the result's is an option; sums and bias are Float32.
+//   - K = 0 gives act(bias).
+//   - NaN and Inf propagate as the sums of products make them.
+//   - Subnormal Float16 values may count as 0.
 func (o Ops) MatMulAsync(c, a, b []float32, m, k, n int, options ...MatMulOptions) *Future {
 	return o.matmul(c, a, b, nil, nil, m, k, n, options)
 }
@@ -434,32 +568,44 @@ func (o Ops) BatchedMatMulAsync(c, a, b []float32, batch, m, k, n int, options .
 	return o.matmul(c, a, b, nil, []int{batch}, m, k, n, options)
 }
 
-// MatVecAsync computes the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives
-// [rows, m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
-// halves may count as 0.
+// MatVecAsync computes the product of the matrix a [m, k] and the vector x [k].
+//
+//   - With x [rows, k] each row is such a vector, and the result is [rows, m].
+//   - The matrix may be Float16 or BFloat16, and is read once for up to 8 rows.
+//   - K = 0 gives zeros.
+//   - Subnormal Float16 values may count as 0.
 func (o Ops) MatVecAsync(y, a, x []float32, m, k int) *Future {
 	return o.run.Run("matvec", []Operand{Of(y, m)}, []Operand{Of(a, m, k), Of(x, k)}, nil, nil)
 }
 
-// VecMatAsync computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or
-// [rows, n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
-// halves may count as 0.
+// VecMatAsync computes the product of the vector x [k] and the matrix a [k, n].
+//
+//   - With x [rows, k] each row is such a vector, and the result is [rows, n].
+//   - The matrix may be Float16 or BFloat16, and is read once for up to 8 rows.
+//   - K = 0 gives zeros.
+//   - Subnormal Float16 values may count as 0.
 func (o Ops) VecMatAsync(y, x, a []float32, k, n int) *Future {
 	return o.run.Run("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)
 }
 
-// RMSNormMatVecAsync computes rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. The length of y
-// must be that of the result. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums
-// are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is
-// the matmuls.
+// RMSNormMatVecAsync computes rms_norm(x)·wᵀ.
+//
+//   - The length of y must be that of the result.
+//   - The norm is that of the last axis, with gamma [k].
+//   - x is […, k], weights are [n, k] in Float32, Float16 or BFloat16, all of one type; sums are Float32.
+//   - K = 0 gives sums of 0.
+//   - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
 func (o Ops) RMSNormMatVecAsync(y any, x, gamma, w Operand, eps float32) *Future {
 	return o.run.Run("rms_norm_matvec", destinations(y), []Operand{x, gamma, w}, []float32{eps}, nil)
 }
 
-// QKVAsync computes the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all
-// or none. The lengths of q, k, v must be those of the results. x is [… k], weights are [n k] in Float32, Float16 or
-// BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads
-// each weight once; beyond, it is the matmuls.
+// QKVAsync computes the products of x with three weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
+//
+//   - The lengths of q, k and v must be those of the results.
+//   - Biases are [n], all or none.
+//   - x is […, k], weights are [n, k] in Float32, Float16 or BFloat16, all of one type; sums are Float32.
+//   - K = 0 gives sums of 0.
+//   - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
 func (o Ops) QKVAsync(q, k, v any, x, wq, wk, wv Operand) *Future {
 	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, nil)
 }
@@ -469,18 +615,24 @@ func (o Ops) QKVWithBiasesAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) 
 	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, nil)
 }
 
-// GateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. The length of y
-// must be that of the result. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums
-// are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is
-// the matmuls.
+// GateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ), the first half of a gated feed-forward layer.
+//
+//   - The length of y must be that of the result.
+//   - x is […, k], weights are [n, k] in Float32, Float16 or BFloat16, all of one type; sums are Float32.
+//   - K = 0 gives sums of 0.
+//   - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
 func (o Ops) GateUpSwiGLUAsync(y any, x, gate, up Operand) *Future {
 	return o.run.Run("gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, nil)
 }
 
-// DequantizeAsync computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows,
-// Int32 of any shape, those of these rows only: […rows k], the embedding of quantised tables. The length of y must
-// be that of the result. Float32 values are those of quant.Dequantize, bit for bit; halves are the nearest to them,
-// and subnormal ones may be 0. A row outside the table, negative ones too, gives NaN.
+// DequantizeAsync computes the values of quantised weights w [n, words].
+//
+//   - The length of y must be that of the result.
+//   - The result is [n, k] in Float32 or Float16.
+//   - With rows, Int32 of any shape, it is only those rows, […rows, k]: the embedding of quantised tables.
+//   - Float32 values are those of quant.Dequantize, bit for bit.
+//   - Float16 values are the nearest to them; subnormal ones may be 0.
+//   - A row number that is negative or outside the table gives NaN.
 func (o Ops) DequantizeAsync(y any, w Operand, options ...DequantizeOptions) *Future {
 	return o.run.Run("dequantize", destinations(y), []Operand{w}, nil, optional(options))
 }
@@ -490,38 +642,57 @@ func (o Ops) DequantizeRowsAsync(y any, w, rows Operand, options ...DequantizeOp
 	return o.run.Run("dequantize", destinations(y), []Operand{w, rows}, nil, optional(options))
 }
 
-// QuantMatMulRowMajorAsync computes x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as
-// model files have them: [… n]. The length of y must be that of the result. Weights are packed by quant.Pack:
-// Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves count; those
-// that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or
-// NaN in a row of x makes the row's results NaN.
+// QuantMatMulRowMajorAsync computes x·wᵀ with quantised weights w [n, words] whose blocks lie along k, as in model
+// files.
+//
+//   - The length of y must be that of the result.
+//   - x is […, k], the result is […, n].
+//   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
+//   - K = 0 gives zeros.
+//   - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+//   - Up to 8 rows of x read the weights once.
+//   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (o Ops) QuantMatMulRowMajorAsync(y any, x, w Operand, options ...QuantOptions) *Future {
 	return o.run.Run("quant_matmul_row_major", destinations(y), []Operand{x, w}, nil, optional(options))
 }
 
-// QuantMatMulColMajorAsync computes x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: […
-// n]; Q8 is not possible, since the values that a result sums up have scales of their own. The length of y must be
-// that of the result. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives
-// zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to
-// 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+// QuantMatMulColMajorAsync computes x·w with quantised weights w [k, words] whose blocks lie along n.
+//
+//   - The length of y must be that of the result.
+//   - x is […, k], the result is […, n].
+//   - Q8 is not possible, because the values of one sum have different scales.
+//   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
+//   - K = 0 gives zeros.
+//   - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+//   - Up to 8 rows of x read the weights once.
+//   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (o Ops) QuantMatMulColMajorAsync(y any, x, w Operand, options ...QuantOptions) *Future {
 	return o.run.Run("quant_matmul_col_major", destinations(y), []Operand{x, w}, nil, optional(options))
 }
 
-// QuantRMSNormMatVecAsync computes rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the
-// last axis with gamma [k]. The length of y must be that of the result. Weights are packed by quant.Pack: Uint32, a
-// row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf
-// or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of
-// x makes the row's results NaN.
+// QuantRMSNormMatVecAsync computes rms_norm(x)·wᵀ with quantised weights w [n, words].
+//
+//   - The length of y must be that of the result.
+//   - The norm is that of the last axis, with gamma [k].
+//   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
+//   - K = 0 gives zeros.
+//   - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+//   - Up to 8 rows of x read the weights once.
+//   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (o Ops) QuantRMSNormMatVecAsync(y any, x, gamma, w Operand, eps float32, options ...QuantOptions) *Future {
 	return o.run.Run("quant_rms_norm_matvec", destinations(y), []Operand{x, gamma, w}, []float32{eps}, optional(options))
 }
 
-// QuantQKVAsync computes the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ
-// + bv; biases are [n], all or none; formats may differ. The lengths of q, k, v must be those of the results.
-// Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that
-// are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights
-// are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+// QuantQKVAsync computes the products of x with three quantised weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
+//
+//   - The lengths of q, k and v must be those of the results.
+//   - Weights are [n, words]; their formats may differ.
+//   - Biases are [n], all or none.
+//   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
+//   - K = 0 gives zeros.
+//   - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+//   - Up to 8 rows of x read the weights once.
+//   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (o Ops) QuantQKVAsync(q, k, v any, x, wq, wk, wv Operand, options ...QuantQKVOptions) *Future {
 	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, optional(options))
 }
@@ -531,18 +702,25 @@ func (o Ops) QuantQKVWithBiasesAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Oper
 	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, optional(options))
 }
 
-// QuantGateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide
-// half of a gated feed-forward layer. The length of y must be that of the result. Weights are packed by quant.Pack:
-// Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves count; those
-// that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or
-// NaN in a row of x makes the row's results NaN.
+// QuantGateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights, the first half of a gated feed-forward
+// layer.
+//
+//   - The length of y must be that of the result.
+//   - Weights are [n, words], of one format.
+//   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
+//   - K = 0 gives zeros.
+//   - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+//   - Up to 8 rows of x read the weights once.
+//   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (o Ops) QuantGateUpSwiGLUAsync(y any, x, gate, up Operand, options ...QuantOptions) *Future {
 	return o.run.Run("quant_gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, optional(options))
 }
 
-// Conv2DAsync computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]),
-// or of [h, w] with [kh, kw]. The length of y must be that of the result. Padding is zeros: an infinite weight over
-// padding gives NaN only where the input has elements.
+// Conv2DAsync computes act(x ⋆ weights + bias), where ⋆ is the cross-correlation over the last two axes.
+//
+//   - The length of y must be that of the result.
+//   - x is [n, c, h, w], weights are [o, c/groups, kh, kw] and bias is [o]; or x is [h, w] and weights are [kh, kw].
+//   - Padding contributes nothing: an infinite weight over it does not give NaN.
 func (o Ops) Conv2DAsync(y []float32, x, weights Operand, options ...Conv2DOptions) *Future {
 	return o.run.Run("conv2d", destinations(y), []Operand{x, weights}, nil, optional(options))
 }
@@ -552,22 +730,28 @@ func (o Ops) Conv2DWithBiasAsync(y []float32, x, weights, bias Operand, options 
 	return o.run.Run("conv2d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
 }
 
-// MaxPool2DAsync computes the largest element of each window over the last two axes. The length of y must be that of
-// the result. NaN if any element of the window is.
+// MaxPool2DAsync computes the largest element of each window over the last two axes.
+//
+//   - The length of y must be that of the result.
+//   - The result is NaN if any element of the window is.
 func (o Ops) MaxPool2DAsync(y []float32, x Operand, options PoolOptions) *Future {
 	return o.run.Run("max_pool2d", destinations(y), []Operand{x}, nil, options)
 }
 
-// AvgPool2DAsync computes the mean of the elements of each window over the last two axes. The length of y must be
-// that of the result. Padding is not counted.
+// AvgPool2DAsync computes the mean of the elements of each window over the last two axes.
+//
+//   - The length of y must be that of the result.
+//   - Padding is not counted.
 func (o Ops) AvgPool2DAsync(y []float32, x Operand, options PoolOptions) *Future {
 	return o.run.Run("avg_pool2d", destinations(y), []Operand{x}, nil, options)
 }
 
-// Conv1DAsync computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along
-// the length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
-// The length of y must be that of the result. Padding is zeros: an infinite weight over padding gives NaN only where
-// the input has elements.
+// Conv1DAsync computes act(x ⋆ weights + bias), where ⋆ is the cross-correlation along the length.
+//
+//   - The length of y must be that of the result.
+//   - x is [n, c, length], weights are [o, c/groups, k] and bias is [o].
+//   - The short convolution of state-space models is causal, depthwise (groups = c = o) and has SiLU.
+//   - Padding contributes nothing: an infinite weight over it does not give NaN.
 func (o Ops) Conv1DAsync(y []float32, x, weights Operand, options ...Conv1DOptions) *Future {
 	return o.run.Run("conv1d", destinations(y), []Operand{x, weights}, nil, optional(options))
 }
@@ -577,33 +761,44 @@ func (o Ops) Conv1DWithBiasAsync(y []float32, x, weights, bias Operand, options 
 	return o.run.Run("conv1d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
 }
 
-// TransposeAsync computes x with its axes in another order. The length of y must be that of the result.
+// TransposeAsync computes x with its axes in another order.
+//
+//   - The length of y must be that of the result.
 func (o Ops) TransposeAsync(y any, x Operand, options ...TransposeOptions) *Future {
 	return o.run.Run("transpose", destinations(y), []Operand{x}, nil, optional(options))
 }
 
-// SliceAsync computes a strided box of x. The length of y must be that of the result.
+// SliceAsync computes a strided rectangular part of x.
+//
+//   - The length of y must be that of the result.
 func (o Ops) SliceAsync(y any, x Operand, options SliceOptions) *Future {
 	return o.run.Run("slice", destinations(y), []Operand{x}, nil, options)
 }
 
-// PadAsync computes x with elements of one value added around it. The length of y must be that of the result.
+// PadAsync computes x surrounded by elements of one value.
+//
+//   - The length of y must be that of the result.
 func (o Ops) PadAsync(y []float32, x Operand, options PadOptions) *Future {
 	return o.run.Run("pad", destinations(y), []Operand{x}, nil, options)
 }
 
-// ConcatAsync computes the operands joined along one axis.
+// ConcatAsync computes the concatenation of the operands along one axis.
 func (o Ops) ConcatAsync(y any, options ConcatOptions, x ...Operand) *Future {
 	return o.run.Run("concat", destinations(y), x, nil, options)
 }
 
-// EmbeddingAsync computes the rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width
-// appended. The length of y must be that of the result. An id outside the vocabulary gives a row of NaN.
+// EmbeddingAsync computes the rows of table that ids name.
+//
+//   - The length of y must be that of the result.
+//   - table is [vocabulary, width]; ids has any shape, to which the result appends width.
+//   - An id outside the vocabulary gives a row of NaN.
 func (o Ops) EmbeddingAsync(y []float32, table, ids Operand) *Future {
 	return o.run.Run("embedding", destinations(y), []Operand{table, ids}, nil, nil)
 }
 
-// CopyAsync computes x in memory of its own. The length of y must be that of the result.
+// CopyAsync computes a copy of x.
+//
+//   - The length of y must be that of the result.
 func (o Ops) CopyAsync(y any, x Operand) *Future {
 	return o.run.Run("copy", destinations(y), []Operand{x}, nil, nil)
 }
@@ -613,60 +808,85 @@ func (o Ops) FillAsync(y []float32, value float32) *Future {
 	return o.run.Run("fill", []Operand{Of(y)}, nil, []float32{value}, FillOptions{Shape: []int{len(y)}})
 }
 
-// CastAsync computes x converted between Float32, Float16 and BFloat16, or copied. The length of y must be that of
-// the result. To a type of fewer bits rounds to nearest even; what rounds beyond its largest value (65504; 3.39e38)
-// gives ±Inf. NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.
+// CastAsync computes x converted between Float32, Float16 and BFloat16.
+//
+//   - The length of y must be that of the result.
+//   - Conversion to a type of fewer bits rounds to nearest even.
+//   - Values that round beyond the largest one of the type (65504 or 3.39e38) give ±Inf.
+//   - NaN stays NaN, with unspecified bits.
+//   - Subnormal numbers of either type may become 0.
+//   - Conversion to the same type is a copy.
 func (o Ops) CastAsync(y any, x Operand, options CastOptions) *Future {
 	return o.run.Run("cast", destinations(y), []Operand{x}, nil, options)
 }
 
-// GatherAsync computes the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that
-// of indices in the place of the axis. The length of y must be that of the result. An index outside the axis,
-// negative ones too, gives NaN, and 0 where elements are integers.
+// GatherAsync computes the elements of x at indices along an axis (NumPy's take).
+//
+//   - The length of y must be that of the result.
+//   - indices has any shape, which takes the place of the axis in the result.
+//   - An index that is negative or outside the axis gives NaN, or 0 where elements are integers.
 func (o Ops) GatherAsync(y any, x, indices Operand, options ...GatherOptions) *Future {
 	return o.run.Run("gather", destinations(y), []Operand{x, indices}, nil, optional(options))
 }
 
-// TakeAlongAsync computes for each element of indices the element of x in the same row of the last axis that it
-// names (NumPy's take_along_axis); the other axes are equal. The length of y must be that of the result. An index
-// outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+// TakeAlongAsync computes the elements of x that indices name within each row of the last axis (NumPy's
+// take_along_axis).
+//
+//   - The length of y must be that of the result.
+//   - The other axes of x and indices are equal.
+//   - An index that is negative or outside the axis gives NaN, or 0 where elements are integers.
 func (o Ops) TakeAlongAsync(y any, x, indices Operand) *Future {
 	return o.run.Run("take_along", destinations(y), []Operand{x, indices}, nil, nil)
 }
 
-// ScatterAsync computes x, changed in place, with rows along the first axis replaced: the row that indices[j] names
-// by updates[j]; updates has the shape of indices with that of a row appended. x: overwritten. Of several updates of
-// a row the last one wins. An index outside the axis, negative ones too, leaves its row of updates unused.
+// ScatterAsync computes x with rows along the first axis replaced by updates.
+//
+//   - x is overwritten.
+//   - Row indices[j] becomes updates[j]; updates has the shape of indices followed by that of a row.
+//   - Of several updates of a row the last one wins.
+//   - An update whose index is negative or outside the axis is ignored.
 func (o Ops) ScatterAsync(x, indices, updates Operand) *Future {
 	return o.run.Run("scatter", destinations(x.Data), []Operand{x, indices, updates}, nil, nil)
 }
 
-// ScatterAddAsync computes x, changed in place, with updates[j] added to the row along the first axis that
-// indices[j] names; the gradient of taking rows. updates has the shape of indices with that of a row appended. x:
-// overwritten. Updates of a row are added in their order, the same in every run; the time for that grows with the
-// square of the number of updates of one row. An index outside the axis, negative ones too, leaves its row of
-// updates unused.
+// ScatterAddAsync computes x with updates added to rows along the first axis, the gradient of gathering rows.
+//
+//   - x is overwritten.
+//   - updates[j] is added to row indices[j]; updates has the shape of indices followed by that of a row.
+//   - The sum of a row's updates is added to the row; it is formed from sums of parts, in the same order in every run.
+//   - The time grows with the number of updates, whatever rows they are for.
+//   - An update whose index is negative or outside the axis is ignored.
 func (o Ops) ScatterAddAsync(x, indices, updates Operand) *Future {
 	return o.run.Run("scatter_add", destinations(x.Data), []Operand{x, indices, updates}, nil, nil)
 }
 
-// EmbeddingBackwardAsync computes the gradient of embedding with respect to table [vocabulary, width]: for each row
-// the sum of the rows of dy, of ids' shape with width appended, whose id names it. Of table only the shape counts.
-// The length of y must be that of the result. Rows are added in their order, as scatter_add does. An id outside the
-// vocabulary leaves its row unused.
+// EmbeddingBackwardAsync computes the gradient of embedding with respect to table.
+//
+//   - The length of y must be that of the result.
+//   - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
+//   - Of table [vocabulary, width] only the shape matters.
+//   - Rows are summed as in scatter_add.
+//   - An id outside the vocabulary is ignored.
 func (o Ops) EmbeddingBackwardAsync(y any, table, ids, dy Operand) *Future {
 	return o.run.Run("embedding_backward", destinations(y), []Operand{table, ids, dy}, nil, nil)
 }
 
-// AttentionAsync computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
-// "FlashAttention-2", 2023). The length of y must be that of the result. Q is [batch, n, heads, d], k and v are
-// [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of kvheads, of which
-// each serves as many neighbouring heads of q (grouped queries). K and v have one type; scores and sums are Float32
-// whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in use, all without
-// it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the newest have
-// taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-// AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or
-// +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
+// AttentionAsync computes softmax(scale·q·kᵀ)·v for every head (Dao, "FlashAttention-2", 2023).
+//
+//   - The length of y must be that of the result.
+//   - The matrix of scores is never in memory.
+//   - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
+//   - d is at most 256.
+//   - heads is a multiple of kvheads: each head of keys serves as many neighbouring heads of q (grouped queries).
+//   - k and v have one element type; scores and sums are Float32; the result has q's type and shape.
+//   - lengths holds for each sequence how many keys are in use; without it all are.
+//   - A length beyond keys means that k and v are rings: position p lies at p mod keys, and the newest keys have
+//     replaced the oldest.
+//   - Keys not in use are not read.
+//   - Positions count from the oldest key in use; AttentionOptions says which of them a query sees.
+//   - A query that sees no key, or only scores of −Inf, gives zeros.
+//   - NaN or +Inf among the scores of a query gives NaN.
+//   - Values that are NaN or infinite may reach queries that do not see them.
 func (o Ops) AttentionAsync(y any, q, k, v Operand, options ...AttentionOptions) *Future {
 	return o.run.Run("attention", destinations(y), []Operand{q, k, v}, nil, optional(options))
 }
@@ -676,17 +896,25 @@ func (o Ops) AttentionWithLengthsAsync(y any, q, k, v, lengths Operand, options 
 	return o.run.Run("attention", destinations(y), []Operand{q, k, v, lengths}, nil, optional(options))
 }
 
-// AttentionLSEAsync computes attention, and with it lse [batch, heads, n], for each query the logarithm of the sum
-// of the exponentials of its scores, which the gradients of attention need. The lengths of y, lse must be those of
-// the results. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is [batch, n, heads, d], k
-// and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of
-// kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type; scores and
-// sums are Float32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-// use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and
-// the newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key
-// in use; see AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives
-// zeros; NaN or +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see
-// them.
+// AttentionLSEAsync computes attention and, for each query, the logarithm of the sum of the exponentials of its
+// scores.
+//
+//   - The lengths of y and lse must be those of the results.
+//   - lse is [batch, heads, n], or [heads, n] without batch; attention_backward needs it.
+//   - It is −Inf where the result is zeros.
+//   - The matrix of scores is never in memory.
+//   - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
+//   - d is at most 256.
+//   - heads is a multiple of kvheads: each head of keys serves as many neighbouring heads of q (grouped queries).
+//   - k and v have one element type; scores and sums are Float32; the result has q's type and shape.
+//   - lengths holds for each sequence how many keys are in use; without it all are.
+//   - A length beyond keys means that k and v are rings: position p lies at p mod keys, and the newest keys have
+//     replaced the oldest.
+//   - Keys not in use are not read.
+//   - Positions count from the oldest key in use; AttentionOptions says which of them a query sees.
+//   - A query that sees no key, or only scores of −Inf, gives zeros.
+//   - NaN or +Inf among the scores of a query gives NaN.
+//   - Values that are NaN or infinite may reach queries that do not see them.
 func (o Ops) AttentionLSEAsync(y, lse any, q, k, v Operand, options ...AttentionOptions) *Future {
 	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v}, nil, optional(options))
 }
@@ -696,14 +924,21 @@ func (o Ops) AttentionLSEWithLengthsAsync(y, lse any, q, k, v, lengths Operand, 
 	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v, lengths}, nil, optional(options))
 }
 
-// AttentionBackwardAsync computes the gradients of attention for q, k and v, where dy is that of y, and y and lse
-// are what attention_lse gave for the same options, without the matrix of weights in memory (Dao,
-// "FlashAttention-2", 2023); sums have one order, always the same. The lengths of dq, dk, dv must be those of the
-// results. Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch, keys, kvheads, d], lse is [batch,
-// heads, n], or all without batch; all are Float32: cast operands of 16 bits before. Heads of queries that share one
-// of keys add to the same gradient. Lengths are those of attention, also of rings. Keys that are not in use or that
-// no query sees have gradients of zeros, as have queries that see no key or whose lse is −Inf; keys not in use are
-// not read. What is NaN or infinite may make NaN of any gradient of its sequence.
+// AttentionBackwardAsync computes the gradients of attention for q, k and v.
+//
+//   - The lengths of dq, dk and dv must be those of the results.
+//   - dy is the gradient of y; y and lse are the results of attention_lse with the same options.
+//   - The matrix of weights is never in memory (Dao, "FlashAttention-2", 2023).
+//   - q, y, dy and dq are [batch, n, heads, d]; k, v, dk and dv are [batch, keys, kvheads, d]; lse is [batch, heads,
+//     n]; all may lack the batch.
+//   - All are Float32: cast operands of 16 bits first.
+//   - Heads of queries that share a head of keys add to the same gradient.
+//   - Sums always have the same order.
+//   - lengths means what it means in attention, rings included.
+//   - Keys that are not in use or that no query sees get gradients of 0; so do queries that see no key or whose lse is
+//     −Inf.
+//   - Keys not in use are not read.
+//   - NaN or Inf in a sequence may make any of its gradients NaN.
 func (o Ops) AttentionBackwardAsync(dq, dk, dv any, q, k, v, y, lse, dy Operand, options ...AttentionOptions) *Future {
 	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy}, nil, optional(options))
 }
@@ -713,41 +948,60 @@ func (o Ops) AttentionBackwardWithLengthsAsync(dq, dk, dv any, q, k, v, y, lse, 
 	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy, lengths}, nil, optional(options))
 }
 
-// PagedAttentionAsync computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names
-// for each sequence (Kwon and others, "PagedAttention", 2023). The length of y must be that of the result. Q is
-// [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d] of one type, table is
-// [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize; keys
-// of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond entries·pagesize mean
-// that many keys. All else is as attention has it.
+// PagedAttentionAsync computes attention over keys and values in pages that a table names for each sequence (Kwon et
+// al., "PagedAttention", 2023).
+//
+//   - The length of y must be that of the result.
+//   - q is [batch, n, heads, d], or lacks the batch; kpages and vpages are [pages, pagesize, kvheads, d], of one type.
+//   - table is [batch, entries]; lengths holds a number of keys for each sequence.
+//   - Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
+//   - Keys of pages that do not exist, with ids below 0 or from pages on, are not seen.
+//   - Lengths beyond entries·pagesize mean that many keys.
+//   - All else is as in attention.
 func (o Ops) PagedAttentionAsync(y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) *Future {
 	return o.run.Run("paged_attention", destinations(y), []Operand{q, kpages, vpages, table, lengths}, nil, optional(options))
 }
 
-// KVAppendAsync computes a cache of keys or values with new rows in it, in place: each goes to the slot of its
-// position mod capacity. cache: overwritten. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of
-// the cache's type, taken over bit for bit. Positions [batch] are those of first rows: row i of a sequence has
-// position positions + i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay
-// as they are. The cache is [batch, capacity, heads, d]: once positions exceed its capacity, the newest rows take
-// the place of the oldest, and of more rows than slots the last ones stay.
+// KVAppendAsync computes a cache of keys or values with new rows written to it, each at its position mod capacity.
+//
+//   - cache is overwritten.
+//   - rows is [batch, n, heads, d]: Float32, rounded to nearest even, or of the cache's type, copied bit for bit.
+//   - positions holds the position of the first row of each sequence; row i has that position plus i.
+//   - Rows at positions below 0 or from 2³¹ on are not written.
+//   - Slots that no row goes to are unchanged.
+//   - cache is [batch, capacity, heads, d].
+//   - Once positions exceed the capacity, the newest rows replace the oldest; of more rows than slots the last ones
+//     remain.
 func (o Ops) KVAppendAsync(cache, rows, positions Operand) *Future {
 	return o.run.Run("kv_append", destinations(cache.Data), []Operand{cache, rows, positions}, nil, nil)
 }
 
-// KVAppendPagedAsync computes pages of keys or values with new rows in them, in place: each goes to the page that a
-// table names for its position. pages: overwritten. Rows [batch, n, heads, d] are Float32, rounded to nearest even,
-// or of the cache's type, taken over bit for bit. Positions [batch] are those of first rows: row i of a sequence has
-// position positions + i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay
-// as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in
-// page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not
-// exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is undefined.
+// KVAppendPagedAsync computes pages of keys or values with new rows written to them, each in the page that a table
+// names for its position.
+//
+//   - pages is overwritten.
+//   - rows is [batch, n, heads, d]: Float32, rounded to nearest even, or of the cache's type, copied bit for bit.
+//   - positions holds the position of the first row of each sequence; row i has that position plus i.
+//   - Rows at positions below 0 or from 2³¹ on are not written.
+//   - Slots that no row goes to are unchanged.
+//   - pages is [pages, pagesize, heads, d], table is [batch, entries].
+//   - Position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
+//   - Rows at positions from entries·pagesize on are not written, nor are rows in pages that do not exist, with ids
+//     below 0 or from pages on.
+//   - If two rows go to one slot, its content is undefined.
 func (o Ops) KVAppendPagedAsync(pages, rows, positions, table Operand) *Future {
 	return o.run.Run("kv_append_paged", destinations(pages.Data), []Operand{pages, rows, positions, table}, nil, nil)
 }
 
-// RopeAsync computes x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; x is [… n heads
-// d], positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
-// The length of y must be that of the result. Elements from Dims on are copied. Positions may be negative. A factor
-// of 0 or NaN makes its pairs NaN. The result may be x in place.
+// RopeAsync computes x […, n, heads, d] with pair i of each head rotated by positions·Scale·Base^(−2i/Dims)/factors.
+//
+//   - The length of y must be that of the result.
+//   - positions are Int32 [n] or […, n].
+//   - factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+//   - Elements from Dims on are copied.
+//   - Positions may be negative.
+//   - A factor of 0 or NaN gives NaN in its pairs.
+//   - The result may be written over the first operand.
 func (o Ops) RopeAsync(y any, x, positions Operand, options ...RopeOptions) *Future {
 	return o.run.Run("rope", destinations(y), []Operand{x, positions}, nil, optional(options))
 }
@@ -757,10 +1011,15 @@ func (o Ops) RopeWithFactorsAsync(y any, x, positions, factors Operand, options 
 	return o.run.Run("rope", destinations(y), []Operand{x, positions, factors}, nil, optional(options))
 }
 
-// RopeBackwardAsync computes the gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d],
-// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN),
-// where x is dy. The length of y must be that of the result. Elements from Dims on are copied. Positions may be
-// negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
+// RopeBackwardAsync computes the gradient of rope for x: dy […, n, heads, d] with its pairs rotated back.
+//
+//   - The length of y must be that of the result.
+//   - positions are Int32 [n] or […, n].
+//   - factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+//   - Elements from Dims on are copied.
+//   - Positions may be negative.
+//   - A factor of 0 or NaN gives NaN in its pairs.
+//   - The result may be written over the first operand.
 func (o Ops) RopeBackwardAsync(y any, dy, positions Operand, options ...RopeOptions) *Future {
 	return o.run.Run("rope_backward", destinations(y), []Operand{dy, positions}, nil, optional(options))
 }
@@ -770,49 +1029,70 @@ func (o Ops) RopeBackwardWithFactorsAsync(y any, dy, positions, factors Operand,
 	return o.run.Run("rope_backward", destinations(y), []Operand{dy, positions, factors}, nil, optional(options))
 }
 
-// SoftmaxBackwardAsync computes the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is
-// what softmax gave. The length of y must be that of the result.
+// SoftmaxBackwardAsync computes the gradient of softmax, p·(dy − Σp·dy), of each row of the last axis.
+//
+//   - The length of y must be that of the result.
+//   - p is the result of softmax, dy its gradient.
 func (o Ops) SoftmaxBackwardAsync(y any, p, dy Operand) *Future {
 	return o.run.Run("softmax_backward", destinations(y), []Operand{p, dy}, nil, nil)
 }
 
-// CrossEntropyAsync computes the cross-entropy log Σexp(logits) − logits[target] of each row of logits [...,
-// classes] against the class that targets [...] names, without forming the softmax; with label smoothing ε,
-// logits[target] becomes (1−ε)·logits[target] + ε·mean(logits). The length of y must be that of the result. A target
-// outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are; elsewhere NaN, +Inf or
-// nothing but −Inf among the logits makes NaN.
+// CrossEntropyAsync computes the cross-entropy log Σexp(logits) − logits[target] of each row.
+//
+//   - The length of y must be that of the result.
+//   - logits is [..., classes]; targets [...] holds a class for each row.
+//   - The softmax is never in memory.
+//   - With label smoothing ε, logits[target] becomes (1−ε)·logits[target] + ε·mean(logits).
+//   - A target outside [0, classes) gives NaN in its row.
+//   - Ignored rows give 0 whatever their logits are.
+//   - In other rows NaN or +Inf among the logits, or only −Inf, gives NaN.
 func (o Ops) CrossEntropyAsync(y any, logits, targets Operand, options ...CrossEntropyOptions) *Future {
 	return o.run.Run("cross_entropy", destinations(y), []Operand{logits, targets}, nil, optional(options))
 }
 
 // CrossEntropyBackwardAsync computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) −
-// p), where p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε, and dloss [...] is the
-// gradient of each row's loss. The length of y must be that of the result. A target outside [0, classes) makes NaN
-// of its row. Ignored rows are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf among the logits
-// makes NaN. Options must be those of the loss.
+// p).
+//
+//   - The length of y must be that of the result.
+//   - p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε.
+//   - dloss [...] is the gradient of each row's loss.
+//   - Options must be those of the loss.
+//   - A target outside [0, classes) gives NaN in its row.
+//   - Ignored rows give 0 whatever their logits are.
+//   - In other rows NaN or +Inf among the logits, or only −Inf, gives NaN.
 func (o Ops) CrossEntropyBackwardAsync(y any, logits, targets, dloss Operand, options ...CrossEntropyOptions) *Future {
 	return o.run.Run("cross_entropy_backward", destinations(y), []Operand{logits, targets, dloss}, nil, optional(options))
 }
 
-// SwiGLUBackwardAsync computes the gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s =
-// sigmoid(gate), and for up, which is dy·silu(gate); all operands have one shape. The lengths of dgate, dup must be
-// those of the results. At gate = ±Inf silu and its slope are their limits.
+// SwiGLUBackwardAsync computes the gradients of silu(gate)·up for gate and up.
+//
+//   - The lengths of dgate and dup must be those of the results.
+//   - With s = sigmoid(gate), that of gate is dy·up·s·(1 + gate·(1−s)), and that of up is dy·silu(gate).
+//   - All operands have one shape.
+//   - At gate = ±Inf, silu and its slope are their limits.
 func (o Ops) SwiGLUBackwardAsync(dgate, dup any, gate, up, dy Operand) *Future {
 	return o.run.Run("swiglu_backward", destinations(dgate, dup), []Operand{gate, up, dy}, nil, nil)
 }
 
-// ClipByNormAsync computes x·min(1, limit/√sumsq): x with its norm, of which sumsq is the square, limited. Operands
-// of one element are repeated; for other shapes see [Ops.ApplyAsync]. x where sumsq is 0, NaN where it is NaN or
-// negative. The sum of the squares of several tensors clips all of them by their common norm.
+// ClipByNormAsync computes x·min(1, limit/√sumsq), which limits the norm of x.
+//
+//   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+//   - sumsq is the square of the norm, as sum_squares gives it.
+//   - The result is x where sumsq is 0, and NaN where sumsq is negative or NaN.
+//   - With the sum of the squares of several tensors, each of them is clipped by their common norm.
 func (o Ops) ClipByNormAsync(y, x, sumsq []float32, limit float32) *Future {
 	return o.run.Run("clip_by_norm", []Operand{Of(y)}, []Operand{Of(x), Of(sumsq)}, []float32{limit}, nil)
 }
 
 // AdamAsync computes one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter,
-// 2019): m = Beta1·m + (1−Beta1)·grad, v = Beta2·v + (1−Beta2)·grad², p = p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) +
-// Eps) + WeightDecay·p), where t is the number of the step, from 1 on; m and v begin as 0, and all four have one
-// shape. p, m, v: overwritten. With step, an Int32 of shape [1], a compiled plan trains on: t is read when it runs.
-// It must be at least 1.
+// 2019).
+//
+//   - p, m and v are overwritten.
+//   - m becomes Beta1·m + (1−Beta1)·grad, and v becomes Beta2·v + (1−Beta2)·grad².
+//   - p becomes p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) + Eps) + WeightDecay·p), where t is the number of the step, from
+//     1 on.
+//   - m and v begin as 0; all four operands have one shape.
+//   - With step, an Int32 of shape [1], a compiled plan reads t when it runs; numbers below 1 count as 1.
 func (o Ops) AdamAsync(p, m, v, grad Operand, options ...AdamOptions) *Future {
 	return o.run.Run("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad}, nil, optional(options))
 }
@@ -822,36 +1102,50 @@ func (o Ops) AdamWithStepAsync(p, m, v, grad, step Operand, options ...AdamOptio
 	return o.run.Run("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad, step}, nil, optional(options))
 }
 
-// RandomUniformAsync computes random numbers from 0 to below 1, the same on every device. They are the upper 24 bits
-// of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0,
-// stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have nothing to do with each
-// other.
+// RandomUniformAsync computes random numbers from 0 to below 1, the same on every device.
+//
+//   - Element i comes from word i mod 4 of Philox4x32-10 (Salmon et al., 2011) at counter (⌊i/4⌋, 0, stream, 0), with
+//     the seed as key.
+//   - It is the upper 24 bits of that word, times 2⁻²⁴.
+//   - Equal seeds and streams give equal numbers; others are independent.
 func (o Ops) RandomUniformAsync(y []float32, seed [2]uint32, stream int) *Future {
 	return o.run.Run("random_uniform", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
 }
 
-// RandomNormalAsync computes random numbers of the normal distribution, of mean 0 and variance 1. They are made of
-// the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958):
-// √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same on every
-// device.
+// RandomNormalAsync computes random numbers of the normal distribution with mean 0 and variance 1.
+//
+//   - Two words u and v of random_uniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times
+//     the cosine and the sine of 2πv.
+//   - No number is beyond ±5.77.
+//   - The words are the same on every device.
 func (o Ops) RandomNormalAsync(y []float32, seed [2]uint32, stream int) *Future {
 	return o.run.Run("random_normal", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
 }
 
-// LZ4CompressAsync computes pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of
-// its row of blocks [pages, 1024], with the rest zeros, and their sizes [pages] in bytes: the same bytes on every
-// device. The lengths of blocks, sizes must be those of the results. Size 4096 says that a page does not get
-// smaller: then the block is the page itself. A page of zeros has 26 bytes.
+// LZ4CompressAsync computes pages of 4 KiB compressed in the LZ4 block format, and the sizes of the blocks in bytes.
+//
+//   - The lengths of blocks and sizes must be those of the results.
+//   - pages is [pages, 1024].
+//   - Each block lies at the beginning of its row of blocks [pages, 1024]; the rest of the row is zeros.
+//   - sizes is [pages].
+//   - The bytes are the same on every device.
+//   - Size 4096 means that the page does not get smaller and is stored as it is.
+//   - A page of zeros takes 26 bytes.
 func (o Ops) LZ4CompressAsync(blocks, sizes any, pages Operand) *Future {
 	return o.run.Run("lz4_compress", destinations(blocks, sizes), []Operand{pages}, nil, nil)
 }
 
-// LZ4DecompressAsync computes the pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024]
-// of the LZ4 block format, of so many bytes as sizes [pages] say (4096: the page itself), with the rest zeros;
-// status [pages] is the number of their bytes. The lengths of pages, status must be those of the results. Where a
-// block is malformed, its page is zeros and its status says what is wrong: −1 the size is not from 1 to 4096, −2 the
-// block ends within a sequence or with a match, −3 a match begins before the page or at offset 0, −4 there is more
-// than a page. What lies behind a block is not looked at.
+// LZ4DecompressAsync computes the pages of up to 4 KiB that are compressed in blocks of the LZ4 block format.
+//
+//   - The lengths of pages and status must be those of the results.
+//   - blocks is [pages, 1024]; sizes [pages] holds the bytes of each block (4096: the page as it is).
+//   - pages is [pages, 1024]; the rest of a row is zeros.
+//   - status [pages] is the number of bytes of the page, or says what is wrong with the block; then the page is zeros.
+//   - Status −1: the size is not from 1 to 4096.
+//   - Status −2: the block ends within a sequence or with a match.
+//   - Status −3: a match begins before the page or at offset 0.
+//   - Status −4: there is more than a page.
+//   - What follows a block is not read.
 func (o Ops) LZ4DecompressAsync(pages, status any, blocks, sizes Operand) *Future {
 	return o.run.Run("lz4_decompress", destinations(pages, status), []Operand{blocks, sizes}, nil, nil)
 }

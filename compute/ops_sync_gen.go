@@ -9,791 +9,1187 @@ import "context"
 // Neg is [Ops.NegAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Neg(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.NegAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Abs is [Ops.AbsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Abs(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AbsAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Sqrt is [Ops.SqrtAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Sqrt(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SqrtAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Recip is [Ops.RecipAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Recip(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.RecipAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Exp is [Ops.ExpAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Exp(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.ExpAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Log is [Ops.LogAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Log(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.LogAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Log2 is [Ops.Log2Async], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Log2(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.Log2Async(y, x).AwaitOrAbandon(ctx)
 }
 
 // Sin is [Ops.SinAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Sin(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SinAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Cos is [Ops.CosAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Cos(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.CosAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Tanh is [Ops.TanhAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Tanh(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.TanhAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Floor is [Ops.FloorAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Floor(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.FloorAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Ceil is [Ops.CeilAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Ceil(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.CeilAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Round is [Ops.RoundAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Round(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.RoundAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Trunc is [Ops.TruncAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Trunc(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.TruncAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Sign is [Ops.SignAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Sign(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SignAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // ReLU is [Ops.ReLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) ReLU(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.ReLUAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // LeakyReLU is [Ops.LeakyReLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) LeakyReLU(ctx context.Context, y, x []float32, alpha float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.LeakyReLUAsync(y, x, alpha).AwaitOrAbandon(ctx)
 }
 
 // ELU is [Ops.ELUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) ELU(ctx context.Context, y, x []float32, alpha float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.ELUAsync(y, x, alpha).AwaitOrAbandon(ctx)
 }
 
 // SELU is [Ops.SELUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) SELU(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SELUAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Sigmoid is [Ops.SigmoidAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Sigmoid(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SigmoidAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // GELU is [Ops.GELUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) GELU(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.GELUAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // GELUErf is [Ops.GELUErfAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) GELUErf(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.GELUErfAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // SiLU is [Ops.SiLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) SiLU(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SiLUAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // HardSwish is [Ops.HardSwishAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) HardSwish(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.HardSwishAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Mish is [Ops.MishAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Mish(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.MishAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Softplus is [Ops.SoftplusAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Softplus(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SoftplusAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Clip is [Ops.ClipAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Clip(ctx context.Context, y, x []float32, low, high float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.ClipAsync(y, x, low, high).AwaitOrAbandon(ctx)
 }
 
 // Scale is [Ops.ScaleAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Scale(ctx context.Context, y, x []float32, factor float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.ScaleAsync(y, x, factor).AwaitOrAbandon(ctx)
 }
 
 // PowScalar is [Ops.PowScalarAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) PowScalar(ctx context.Context, y, x []float32, exponent float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.PowScalarAsync(y, x, exponent).AwaitOrAbandon(ctx)
 }
 
 // Add is [Ops.AddAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Add(ctx context.Context, y, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AddAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Sub is [Ops.SubAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Sub(ctx context.Context, y, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SubAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Mul is [Ops.MulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Mul(ctx context.Context, y, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.MulAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Div is [Ops.DivAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Div(ctx context.Context, y, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.DivAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Maximum is [Ops.MaximumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Maximum(ctx context.Context, y, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.MaximumAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Minimum is [Ops.MinimumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Minimum(ctx context.Context, y, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.MinimumAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Pow is [Ops.PowAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Pow(ctx context.Context, y, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.PowAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Less is [Ops.LessAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Less(ctx context.Context, y, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.LessAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // LessEqual is [Ops.LessEqualAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) LessEqual(ctx context.Context, y, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.LessEqualAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Equal is [Ops.EqualAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Equal(ctx context.Context, y, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.EqualAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // FMA is [Ops.FMAAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) FMA(ctx context.Context, y, a, b, c []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.FMAAsync(y, a, b, c).AwaitOrAbandon(ctx)
 }
 
 // Lerp is [Ops.LerpAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Lerp(ctx context.Context, y, a, b, t []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.LerpAsync(y, a, b, t).AwaitOrAbandon(ctx)
 }
 
 // Select is [Ops.SelectAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Select(ctx context.Context, y, cond, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SelectAsync(y, cond, a, b).AwaitOrAbandon(ctx)
 }
 
 // SwiGLU is [Ops.SwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) SwiGLU(ctx context.Context, y, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SwiGLUAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // BiasActivation is [Ops.BiasActivationAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) BiasActivation(ctx context.Context, y any, x, bias Operand, options ...BiasActivationOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.BiasActivationAsync(y, x, bias, options...).AwaitOrAbandon(ctx)
 }
 
 // ReLUBackward is [Ops.ReLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) ReLUBackward(ctx context.Context, y, x, dy []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.ReLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
 // GELUBackward is [Ops.GELUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) GELUBackward(ctx context.Context, y, x, dy []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.GELUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
 // GELUErfBackward is [Ops.GELUErfBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) GELUErfBackward(ctx context.Context, y, x, dy []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.GELUErfBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
 // SiLUBackward is [Ops.SiLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) SiLUBackward(ctx context.Context, y, x, dy []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SiLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
 // Sum is [Ops.SumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Sum(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SumAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Mean is [Ops.MeanAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Mean(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.MeanAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Max is [Ops.MaxAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Max(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.MaxAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Min is [Ops.MinAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Min(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.MinAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // ArgMax is [Ops.ArgMaxAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) ArgMax(ctx context.Context, y []int32, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.ArgMaxAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // ArgMin is [Ops.ArgMinAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) ArgMin(ctx context.Context, y []int32, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.ArgMinAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // NormL1 is [Ops.NormL1Async], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) NormL1(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.NormL1Async(y, x).AwaitOrAbandon(ctx)
 }
 
 // NormL2 is [Ops.NormL2Async], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) NormL2(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.NormL2Async(y, x).AwaitOrAbandon(ctx)
 }
 
 // NormLInf is [Ops.NormLInfAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) NormLInf(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.NormLInfAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Dot is [Ops.DotAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Dot(ctx context.Context, y, a, b []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.DotAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // SumSquares is [Ops.SumSquaresAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) SumSquares(ctx context.Context, y, x []float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SumSquaresAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // CumSum is [Ops.CumSumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) CumSum(ctx context.Context, y any, x Operand, options ...CumSumOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.CumSumAsync(y, x, options...).AwaitOrAbandon(ctx)
 }
 
 // Inspect is [Ops.InspectAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) Inspect(ctx context.Context, y, x []float32) error {
-	return o.InspectAsync(y, x).AwaitOrAbandon(ctx)
+func (o Ops) Inspect(ctx context.Context, y any, x Operand, axis ...Axis) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
+	return o.InspectAsync(y, x, axis...).AwaitOrAbandon(ctx)
 }
 
 // TopK is [Ops.TopKAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) TopK(ctx context.Context, values, indices any, x Operand, options ...TopKOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.TopKAsync(values, indices, x, options...).AwaitOrAbandon(ctx)
 }
 
 // Softmax is [Ops.SoftmaxAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Softmax(ctx context.Context, y, x []float32, rows, cols int) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SoftmaxAsync(y, x, rows, cols).AwaitOrAbandon(ctx)
 }
 
 // LogSoftmax is [Ops.LogSoftmaxAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) LogSoftmax(ctx context.Context, y, x []float32, rows, cols int) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.LogSoftmaxAsync(y, x, rows, cols).AwaitOrAbandon(ctx)
 }
 
 // LayerNorm is [Ops.LayerNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) LayerNorm(ctx context.Context, y, x, gamma, beta []float32, rows, cols int, eps float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.LayerNormAsync(y, x, gamma, beta, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
 // RMSNorm is [Ops.RMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) RMSNorm(ctx context.Context, y, x, gamma []float32, rows, cols int, eps float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.RMSNormAsync(y, x, gamma, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
 // L2Normalize is [Ops.L2NormalizeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) L2Normalize(ctx context.Context, y, x []float32, rows, cols int, eps float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.L2NormalizeAsync(y, x, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
 // GatedRMSNorm is [Ops.GatedRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) GatedRMSNorm(ctx context.Context, y any, x, gate, gamma Operand, eps float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.GatedRMSNormAsync(y, x, gate, gamma, eps).AwaitOrAbandon(ctx)
 }
 
 // AddRMSNorm is [Ops.AddRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) AddRMSNorm(ctx context.Context, sum, normed any, x, residual, gamma Operand, eps float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AddRMSNormAsync(sum, normed, x, residual, gamma, eps).AwaitOrAbandon(ctx)
 }
 
 // AddLayerNorm is [Ops.AddLayerNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) AddLayerNorm(ctx context.Context, sum, normed any, x, residual, gamma, beta Operand, eps float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AddLayerNormAsync(sum, normed, x, residual, gamma, beta, eps).AwaitOrAbandon(ctx)
 }
 
 // RMSNormBackward is [Ops.RMSNormBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) RMSNormBackward(ctx context.Context, dx, dgamma any, x, gamma, dy Operand, eps float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.RMSNormBackwardAsync(dx, dgamma, x, gamma, dy, eps).AwaitOrAbandon(ctx)
 }
 
 // LayerNormBackward is [Ops.LayerNormBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) LayerNormBackward(ctx context.Context, dx, dgamma, dbeta any, x, gamma, beta, dy Operand, eps float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.LayerNormBackwardAsync(dx, dgamma, dbeta, x, gamma, beta, dy, eps).AwaitOrAbandon(ctx)
 }
 
 // MatMul is [Ops.MatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) MatMul(ctx context.Context, c, a, b []float32, m, k, n int, options ...MatMulOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.MatMulAsync(c, a, b, m, k, n, options...).AwaitOrAbandon(ctx)
 }
 
 // MatMulWithBias is [Ops.MatMulWithBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) MatMulWithBias(ctx context.Context, c, a, b, bias []float32, m, k, n int, options ...MatMulOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.MatMulWithBiasAsync(c, a, b, bias, m, k, n, options...).AwaitOrAbandon(ctx)
 }
 
 // BatchedMatMul is [Ops.BatchedMatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) BatchedMatMul(ctx context.Context, c, a, b []float32, batch, m, k, n int, options ...MatMulOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.BatchedMatMulAsync(c, a, b, batch, m, k, n, options...).AwaitOrAbandon(ctx)
 }
 
 // MatVec is [Ops.MatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) MatVec(ctx context.Context, y, a, x []float32, m, k int) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.MatVecAsync(y, a, x, m, k).AwaitOrAbandon(ctx)
 }
 
 // VecMat is [Ops.VecMatAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) VecMat(ctx context.Context, y, x, a []float32, k, n int) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.VecMatAsync(y, x, a, k, n).AwaitOrAbandon(ctx)
 }
 
 // RMSNormMatVec is [Ops.RMSNormMatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) RMSNormMatVec(ctx context.Context, y any, x, gamma, w Operand, eps float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.RMSNormMatVecAsync(y, x, gamma, w, eps).AwaitOrAbandon(ctx)
 }
 
 // QKV is [Ops.QKVAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) QKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.QKVAsync(q, k, v, x, wq, wk, wv).AwaitOrAbandon(ctx)
 }
 
 // QKVWithBiases is [Ops.QKVWithBiasesAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) QKVWithBiases(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.QKVWithBiasesAsync(q, k, v, x, wq, wk, wv, bq, bk, bv).AwaitOrAbandon(ctx)
 }
 
 // GateUpSwiGLU is [Ops.GateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) GateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.GateUpSwiGLUAsync(y, x, gate, up).AwaitOrAbandon(ctx)
 }
 
 // Dequantize is [Ops.DequantizeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Dequantize(ctx context.Context, y any, w Operand, options ...DequantizeOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.DequantizeAsync(y, w, options...).AwaitOrAbandon(ctx)
 }
 
 // DequantizeRows is [Ops.DequantizeRowsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) DequantizeRows(ctx context.Context, y any, w, rows Operand, options ...DequantizeOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.DequantizeRowsAsync(y, w, rows, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantMatMulRowMajor is [Ops.QuantMatMulRowMajorAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) QuantMatMulRowMajor(ctx context.Context, y any, x, w Operand, options ...QuantOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.QuantMatMulRowMajorAsync(y, x, w, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantMatMulColMajor is [Ops.QuantMatMulColMajorAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) QuantMatMulColMajor(ctx context.Context, y any, x, w Operand, options ...QuantOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.QuantMatMulColMajorAsync(y, x, w, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantRMSNormMatVec is [Ops.QuantRMSNormMatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) QuantRMSNormMatVec(ctx context.Context, y any, x, gamma, w Operand, eps float32, options ...QuantOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.QuantRMSNormMatVecAsync(y, x, gamma, w, eps, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantQKV is [Ops.QuantQKVAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) QuantQKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand, options ...QuantQKVOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.QuantQKVAsync(q, k, v, x, wq, wk, wv, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantQKVWithBiases is [Ops.QuantQKVWithBiasesAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) QuantQKVWithBiases(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, options ...QuantQKVOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.QuantQKVWithBiasesAsync(q, k, v, x, wq, wk, wv, bq, bk, bv, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantGateUpSwiGLU is [Ops.QuantGateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) QuantGateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand, options ...QuantOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.QuantGateUpSwiGLUAsync(y, x, gate, up, options...).AwaitOrAbandon(ctx)
 }
 
 // Conv2D is [Ops.Conv2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Conv2D(ctx context.Context, y []float32, x, weights Operand, options ...Conv2DOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.Conv2DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
 }
 
 // Conv2DWithBias is [Ops.Conv2DWithBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Conv2DWithBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv2DOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.Conv2DWithBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
 }
 
 // MaxPool2D is [Ops.MaxPool2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) MaxPool2D(ctx context.Context, y []float32, x Operand, options PoolOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.MaxPool2DAsync(y, x, options).AwaitOrAbandon(ctx)
 }
 
 // AvgPool2D is [Ops.AvgPool2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) AvgPool2D(ctx context.Context, y []float32, x Operand, options PoolOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AvgPool2DAsync(y, x, options).AwaitOrAbandon(ctx)
 }
 
 // Conv1D is [Ops.Conv1DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Conv1D(ctx context.Context, y []float32, x, weights Operand, options ...Conv1DOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.Conv1DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
 }
 
 // Conv1DWithBias is [Ops.Conv1DWithBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Conv1DWithBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv1DOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.Conv1DWithBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
 }
 
 // Transpose is [Ops.TransposeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Transpose(ctx context.Context, y any, x Operand, options ...TransposeOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.TransposeAsync(y, x, options...).AwaitOrAbandon(ctx)
 }
 
 // Slice is [Ops.SliceAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Slice(ctx context.Context, y any, x Operand, options SliceOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SliceAsync(y, x, options).AwaitOrAbandon(ctx)
 }
 
 // Pad is [Ops.PadAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Pad(ctx context.Context, y []float32, x Operand, options PadOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.PadAsync(y, x, options).AwaitOrAbandon(ctx)
 }
 
 // Concat is [Ops.ConcatAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Concat(ctx context.Context, y any, options ConcatOptions, x ...Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.ConcatAsync(y, options, x...).AwaitOrAbandon(ctx)
 }
 
 // Embedding is [Ops.EmbeddingAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Embedding(ctx context.Context, y []float32, table, ids Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.EmbeddingAsync(y, table, ids).AwaitOrAbandon(ctx)
 }
 
 // Copy is [Ops.CopyAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Copy(ctx context.Context, y any, x Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.CopyAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Fill is [Ops.FillAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Fill(ctx context.Context, y []float32, value float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.FillAsync(y, value).AwaitOrAbandon(ctx)
 }
 
 // Cast is [Ops.CastAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Cast(ctx context.Context, y any, x Operand, options CastOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.CastAsync(y, x, options).AwaitOrAbandon(ctx)
 }
 
 // Gather is [Ops.GatherAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Gather(ctx context.Context, y any, x, indices Operand, options ...GatherOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.GatherAsync(y, x, indices, options...).AwaitOrAbandon(ctx)
 }
 
 // TakeAlong is [Ops.TakeAlongAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) TakeAlong(ctx context.Context, y any, x, indices Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.TakeAlongAsync(y, x, indices).AwaitOrAbandon(ctx)
 }
 
 // Scatter is [Ops.ScatterAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Scatter(ctx context.Context, x, indices, updates Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.ScatterAsync(x, indices, updates).AwaitOrAbandon(ctx)
 }
 
 // ScatterAdd is [Ops.ScatterAddAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) ScatterAdd(ctx context.Context, x, indices, updates Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.ScatterAddAsync(x, indices, updates).AwaitOrAbandon(ctx)
 }
 
 // EmbeddingBackward is [Ops.EmbeddingBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) EmbeddingBackward(ctx context.Context, y any, table, ids, dy Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.EmbeddingBackwardAsync(y, table, ids, dy).AwaitOrAbandon(ctx)
 }
 
 // Attention is [Ops.AttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Attention(ctx context.Context, y any, q, k, v Operand, options ...AttentionOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AttentionAsync(y, q, k, v, options...).AwaitOrAbandon(ctx)
 }
 
 // AttentionWithLengths is [Ops.AttentionWithLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) AttentionWithLengths(ctx context.Context, y any, q, k, v, lengths Operand, options ...AttentionOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AttentionWithLengthsAsync(y, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
 }
 
 // AttentionLSE is [Ops.AttentionLSEAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) AttentionLSE(ctx context.Context, y, lse any, q, k, v Operand, options ...AttentionOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AttentionLSEAsync(y, lse, q, k, v, options...).AwaitOrAbandon(ctx)
 }
 
 // AttentionLSEWithLengths is [Ops.AttentionLSEWithLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) AttentionLSEWithLengths(ctx context.Context, y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AttentionLSEWithLengthsAsync(y, lse, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
 }
 
 // AttentionBackward is [Ops.AttentionBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) AttentionBackward(ctx context.Context, dq, dk, dv any, q, k, v, y, lse, dy Operand, options ...AttentionOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AttentionBackwardAsync(dq, dk, dv, q, k, v, y, lse, dy, options...).AwaitOrAbandon(ctx)
 }
 
 // AttentionBackwardWithLengths is [Ops.AttentionBackwardWithLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) AttentionBackwardWithLengths(ctx context.Context, dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AttentionBackwardWithLengthsAsync(dq, dk, dv, q, k, v, y, lse, dy, lengths, options...).AwaitOrAbandon(ctx)
 }
 
 // PagedAttention is [Ops.PagedAttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) PagedAttention(ctx context.Context, y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.PagedAttentionAsync(y, q, kpages, vpages, table, lengths, options...).AwaitOrAbandon(ctx)
 }
 
 // KVAppend is [Ops.KVAppendAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) KVAppend(ctx context.Context, cache, rows, positions Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.KVAppendAsync(cache, rows, positions).AwaitOrAbandon(ctx)
 }
 
 // KVAppendPaged is [Ops.KVAppendPagedAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) KVAppendPaged(ctx context.Context, pages, rows, positions, table Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.KVAppendPagedAsync(pages, rows, positions, table).AwaitOrAbandon(ctx)
 }
 
 // Rope is [Ops.RopeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Rope(ctx context.Context, y any, x, positions Operand, options ...RopeOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.RopeAsync(y, x, positions, options...).AwaitOrAbandon(ctx)
 }
 
 // RopeWithFactors is [Ops.RopeWithFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) RopeWithFactors(ctx context.Context, y any, x, positions, factors Operand, options ...RopeOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.RopeWithFactorsAsync(y, x, positions, factors, options...).AwaitOrAbandon(ctx)
 }
 
 // RopeBackward is [Ops.RopeBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) RopeBackward(ctx context.Context, y any, dy, positions Operand, options ...RopeOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.RopeBackwardAsync(y, dy, positions, options...).AwaitOrAbandon(ctx)
 }
 
 // RopeBackwardWithFactors is [Ops.RopeBackwardWithFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) RopeBackwardWithFactors(ctx context.Context, y any, dy, positions, factors Operand, options ...RopeOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.RopeBackwardWithFactorsAsync(y, dy, positions, factors, options...).AwaitOrAbandon(ctx)
 }
 
 // SoftmaxBackward is [Ops.SoftmaxBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) SoftmaxBackward(ctx context.Context, y any, p, dy Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SoftmaxBackwardAsync(y, p, dy).AwaitOrAbandon(ctx)
 }
 
 // CrossEntropy is [Ops.CrossEntropyAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) CrossEntropy(ctx context.Context, y any, logits, targets Operand, options ...CrossEntropyOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.CrossEntropyAsync(y, logits, targets, options...).AwaitOrAbandon(ctx)
 }
 
 // CrossEntropyBackward is [Ops.CrossEntropyBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) CrossEntropyBackward(ctx context.Context, y any, logits, targets, dloss Operand, options ...CrossEntropyOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.CrossEntropyBackwardAsync(y, logits, targets, dloss, options...).AwaitOrAbandon(ctx)
 }
 
 // SwiGLUBackward is [Ops.SwiGLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) SwiGLUBackward(ctx context.Context, dgate, dup any, gate, up, dy Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.SwiGLUBackwardAsync(dgate, dup, gate, up, dy).AwaitOrAbandon(ctx)
 }
 
 // ClipByNorm is [Ops.ClipByNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) ClipByNorm(ctx context.Context, y, x, sumsq []float32, limit float32) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.ClipByNormAsync(y, x, sumsq, limit).AwaitOrAbandon(ctx)
 }
 
 // Adam is [Ops.AdamAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Adam(ctx context.Context, p, m, v, grad Operand, options ...AdamOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AdamAsync(p, m, v, grad, options...).AwaitOrAbandon(ctx)
 }
 
 // AdamWithStep is [Ops.AdamWithStepAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) AdamWithStep(ctx context.Context, p, m, v, grad, step Operand, options ...AdamOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.AdamWithStepAsync(p, m, v, grad, step, options...).AwaitOrAbandon(ctx)
 }
 
 // RandomUniform is [Ops.RandomUniformAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) RandomUniform(ctx context.Context, y []float32, seed [2]uint32, stream int) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.RandomUniformAsync(y, seed, stream).AwaitOrAbandon(ctx)
 }
 
 // RandomNormal is [Ops.RandomNormalAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) RandomNormal(ctx context.Context, y []float32, seed [2]uint32, stream int) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.RandomNormalAsync(y, seed, stream).AwaitOrAbandon(ctx)
 }
 
 // LZ4Compress is [Ops.LZ4CompressAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) LZ4Compress(ctx context.Context, blocks, sizes any, pages Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.LZ4CompressAsync(blocks, sizes, pages).AwaitOrAbandon(ctx)
 }
 
 // LZ4Decompress is [Ops.LZ4DecompressAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) LZ4Decompress(ctx context.Context, pages, status any, blocks, sizes Operand) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
 	return o.LZ4DecompressAsync(pages, status, blocks, sizes).AwaitOrAbandon(ctx)
 }

@@ -29,7 +29,7 @@ func nameOf(names []string, kind string, i uint8) string {
 	return fmt.Sprintf("%s(%d)", kind, i)
 }
 
-// Axis says along what a reduction runs.
+// Axis is what a reduction runs over.
 type Axis uint8
 
 // Axes.
@@ -46,8 +46,8 @@ type Precision uint8
 // Precisions.
 const (
 	FullPrecision Precision = iota // products and sums in float32
-	TF32                           // operands rounded to 11 significant bits, as tensor cores take them
-	FP32Tensor                     // float32 made up of several products on tensor cores: nearly as exact, rounded otherwise
+	TF32                           // operands rounded to 11 significant bits, as tensor cores do
+	FP32Tensor                     // float32 composed of several products on tensor cores: nearly as exact, but rounded differently
 )
 
 func (p Precision) String() string {
@@ -81,9 +81,9 @@ type PoolOptions struct {
 	Pad    [2]int // at most half the window
 }
 
-// TransposeOptions orders the axes of the result: axis i of the result is axis Perm[i] of the input.
-// A nil Perm exchanges the last two axes. Rows of the last axis that stay whole are moved as such: {1, 0, 2} makes [heads, n, d]
-// of [n, heads, d].
+// TransposeOptions orders the axes of the result: axis i of the result is axis Perm[i] of the input. A nil Perm exchanges the
+// last two axes. Rows of the last axis that the permutation leaves contiguous are copied as rows: {1, 0, 2} makes [heads, n,
+// d] of [n, heads, d].
 type TransposeOptions struct {
 	Perm []int
 }
@@ -118,10 +118,10 @@ type FillOptions struct {
 	Shape []int
 }
 
-// RandomOptions says how many random numbers to make, and which.
+// RandomOptions gives the shape of the result and the stream of random numbers.
 type RandomOptions struct {
 	Shape  []int
-	Stream int // from 0 to 2³¹−1: keeps apart what is drawn with one seed
+	Stream int // from 0 to 2³¹−1: different streams of one seed are independent
 }
 
 // ReshapeOptions gives a new shape over the same elements; one entry may be -1.
@@ -150,17 +150,17 @@ type BiasActivationOptions struct {
 	Act Activation
 }
 
-// AttentionOptions parametrises attention. With L keys in use, query i of n stands at position L − n + i, so that the last
-// query stands at the last key.
+// AttentionOptions parametrises attention. With L keys in use, query i of n has position L − n + i: the last query is at the
+// last key.
 type AttentionOptions struct {
-	// Causal hides from a query the keys behind its position.
+	// Causal hides the keys after a query's position from it.
 	Causal bool
 	// Window, if not 0, hides keys that are that many positions or more away from the query: with Causal, a query sees its own
 	// position and the Window − 1 before it. At most 2³⁰.
 	Window int
-	// SoftCap, if not 0, bends scores s to SoftCap·tanh(s/SoftCap) before they are masked.
+	// SoftCap, if not 0, replaces scores s by SoftCap·tanh(s/SoftCap) before they are masked.
 	SoftCap float32
-	// Scale multiplies scores; 0 stands for 1/√d.
+	// Scale multiplies scores; 0 means 1/√d.
 	Scale float32
 }
 
@@ -179,7 +179,7 @@ type RopeOptions struct {
 	Precise bool
 }
 
-// CumSumOptions parametrises cumsum over the last axis. The zero value sums from the first element up to and with each.
+// CumSumOptions parametrises cumsum over the last axis. The zero value gives inclusive sums from the first element on.
 type CumSumOptions struct {
 	Exclusive bool // without the element itself: the first sum is 0
 	Reverse   bool // from the last element down
@@ -228,7 +228,7 @@ type QuantQKVOptions struct {
 	Q8      bool // see QuantOptions
 }
 
-// DequantizeOptions tell what weights become.
+// DequantizeOptions name the format of weights and the type to convert them to.
 type DequantizeOptions struct {
 	Format BlockFormat // of the weights
 	Result DType       // Float32 (the zero value) or Float16

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// stage arranges a copy of a host input where a destination overlaps it and would be written while the input is still
-// needed: results are as if all inputs had been copied. Inputs of a detached program are copied here and now.
+// stage arranges a copy of a host input where a destination overlaps it and would be written while the input is still needed:
+// results are as if all inputs had been copied. Inputs of a detached program are copied at once.
 func (r *run) stage(s program.Slot) error {
 	x := r.x
 	t := x.p.Values[s]
@@ -30,7 +31,7 @@ func (r *run) stage(s program.Slot) error {
 	return nil
 }
 
-// conflict reports whether any destination is written at a bad time for host input s.
+// conflict reports whether a destination that overlaps host input s is written while the input is still needed.
 func (r *run) conflict(s program.Slot) bool {
 	x := r.x
 	h, size := r.views[s], x.p.Values[s].DType.Size()
@@ -40,10 +41,10 @@ func (r *run) conflict(s program.Slot) bool {
 			continue
 		}
 		for k, to := range c.to {
-			if to.in != atResult {
+			if to.Kind != device.InResult {
 				continue
 			}
-			d := r.results[to.index]
+			d := r.results[to.Index]
 			if !overlap(h, size, d, c.outs[k].DType.Size()) {
 				continue
 			}
@@ -60,7 +61,7 @@ func (c *step) over(s program.Slot, shape []int) bool {
 	if !c.inPlace || !program.EqualShape(shape, c.outs[0].Shape) {
 		return false
 	}
-	// The vectors of a row operation are read for every row; with the shape of the result they still are no place to write.
+	// The vectors of a row operation are read for every row; even with the shape of the result they cannot be written to.
 	return !c.rows || !slices.Contains(c.in[1:], s)
 }
 

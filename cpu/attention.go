@@ -64,7 +64,7 @@ func (x *attending) work(c *call) work {
 	return w
 }
 
-// attentionTile is what a block of queries needs while it is worked on.
+// attentionTile is the working memory for a block of queries.
 type attentionTile struct {
 	batch, head int   // of keys
 	first, n    int   // rows of the block
@@ -72,7 +72,7 @@ type attentionTile struct {
 	at          []int // where rows begin in q
 	from, to    []int // keys that rows see
 	q, o        []float32
-	s           []float32 // scores, then weights: attentionKeys apart
+	s           []float32 // scores, then weights: stride attentionKeys
 	k, v        []float32 // converted tiles
 	rows        []int     // of a tile's keys in pages; negative where there is none
 	max, sum    []float64
@@ -193,7 +193,7 @@ func (t *attentionTile) Finish(x *attending, c *call, a *args, unit int) {
 	}
 }
 
-// place finds the rows of the next keys and returns how many there are.
+// place locates the rows of the next keys and returns how many there are.
 func (t *attentionTile) place(x *attending, a *args, lo, hi int) (keys int) {
 	keys = min(attentionKeys, hi-lo)
 	if x.table == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// Places of attention_backward's operands.
+// Indices of attention_backward's operands.
 const (
 	backQ = iota
 	backK
@@ -50,7 +50,7 @@ func attentionBackward(c *call) work {
 	}}
 }
 
-// each calls f for units of which every head of keys has so many.
+// each calls f for units, of which every head of keys has the same number.
 func (x *attendingBack) each(units int, f func(t *backwardTile, a *args, unit int)) func(a *args, lo, hi int) {
 	return func(a *args, lo, hi int) {
 		t := backwardTiles.Take()
@@ -68,7 +68,7 @@ func (x *attendingBack) each(units int, f func(t *backwardTile, a *args, unit in
 	}
 }
 
-// backwardTile is what a block of rows, or a tile of keys, needs while it is worked on.
+// backwardTile is the working memory for a block of rows or a tile of keys.
 type backwardTile struct {
 	*attendingBack
 	batch, head int // of keys
@@ -79,7 +79,7 @@ type backwardTile struct {
 	from, to   []int     // keys that they see
 	q, dy, dq  []float32 // rows
 	lse, means []float32 // of rows: means are Σdy·y
-	p, ds      []float32 // weights and gradients of scores: attentionKeys apart
+	p, ds      []float32 // weights and gradients of scores: stride attentionKeys
 	bend       []float32
 }
 
@@ -103,7 +103,7 @@ func (t *backwardTile) rowsOf(a *args, block int) {
 	}
 }
 
-// keysOf computes the gradients of a tile of keys: those that are not in use come behind those that are.
+// keysOf computes the gradients of a tile of keys: those that are not in use come after those that are.
 func (t *backwardTile) keysOf(a *args, tile int) {
 	end := min((tile+1)*attentionKeys, t.NK)
 	for lo, keys := tile*attentionKeys, 0; lo < end; lo += keys {
@@ -164,7 +164,7 @@ func (t *backwardTile) load(a *args, block int) {
 	}
 }
 
-// seen is the keys that some row of the block sees.
+// seen returns the range of keys that some row of the block sees.
 func (t *backwardTile) seen() (lo, hi int) {
 	lo = t.used
 	for r := range t.n {
@@ -175,7 +175,7 @@ func (t *backwardTile) seen() (lo, hi int) {
 	return lo, hi
 }
 
-// place says how many keys follow each other from the given one on, and where the first lies. Tiles end where a ring does.
+// place returns how many keys are contiguous from the given one on, and the index of the first. Tiles end where a ring does.
 func (t *backwardTile) place(lo, hi int) (keys, at int) {
 	slot := (t.slot + lo) % t.NK
 	return min(attentionKeys, hi-lo, t.NK-slot), ((t.batch*t.NK+slot)*t.KVHeads + t.head) * t.D

@@ -13,14 +13,14 @@ func pagedAttention(c *call) work {
 	return (&attending{AttentionDims: d, Paging: p, table: 3, lengths: 4}).work(c)
 }
 
-// attentionParts is into how many parts the keys of each block of queries are cut, so that workers share few blocks of long
-// caches among them.
+// attentionParts is the number of parts into which the keys of each block of queries are cut, so that workers share the few
+// blocks of long caches.
 func attentionParts(blocks, keys int) int {
 	const enough, long = 64, 4 * attentionKeys // blocks; keys that are worth a part
 	return max(1, min(enough/max(blocks, 1), keys/long))
 }
 
-// leftParts are what parts leave in scratch memory: for each row its shiftedSum, and its accumulator.
+// leftParts are the results of parts in scratch memory: for each row its shiftedSum, and its accumulator.
 func (x *attending) leftParts(a *args, parts int) ([]engine.ShiftedSum, []float32) {
 	rows := parts * min(attentionRows, x.rows)
 	sums := cells[engine.ShiftedSum](a.scratch, rows)
@@ -37,7 +37,7 @@ func (t *attentionTile) leave(x *attending, a *args, unit int) {
 	copy(acc[first*x.D:], t.o[:t.n*x.D])
 }
 
-// joinParts adds the phase that makes the rows of so many blocks of what their parts have left.
+// joinParts adds the phase that combines the parts of the blocks' rows.
 func (x *attending) joinParts(c *call, w *work, blocks int) {
 	rows := blocks * x.parts * min(attentionRows, x.rows)
 	w.scratch = rows * (16 + 4*x.D)

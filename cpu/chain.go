@@ -8,13 +8,13 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// chain is terms of a formula one after the other whose values stay in registers.
+// chain is terms of an expression one after the other whose values stay in registers.
 type chain struct {
-	end    int            // term behind it
+	end    int            // term after it
 	links  []kernels.Link // without addresses
 	moves  []move
 	from   int   // first of its links in evaluation.linked
-	stored []int // terms whose values are needed behind the chain
+	stored []int // terms whose values are needed after the chain
 	slots  int   // for values that links keep
 	arrays int   // values that links load or store
 }
@@ -68,7 +68,7 @@ var (
 )
 
 // findChains makes chains of all terms with links that have a neighbour with one, where the active tier has links.
-func (f *formula) findChains(results []int) {
+func (f *expression) findChains(results []int) {
 	f.chains = make([]*chain, len(f.terms))
 	f.tier = kernels.Active()
 	if kernels.ChainWidth() == 0 {
@@ -91,7 +91,7 @@ func (f *formula) findChains(results []int) {
 }
 
 // newChain makes a chain of terms first to end.
-func (f *formula) newChain(first, end int, results []int) *chain {
+func (f *expression) newChain(first, end int, results []int) *chain {
 	c := &chain{end: end}
 	inputs := len(f.operands)
 	last := make([]int, inputs+len(f.terms)) // term of the chain that reads a value last
@@ -180,7 +180,7 @@ func (f *formula) newChain(first, end int, results []int) *chain {
 }
 
 // constant reports whether an operand is one number throughout a block.
-func (f *formula) constant(a int) bool {
+func (f *expression) constant(a int) bool {
 	if a >= len(f.operands) {
 		return false
 	}

@@ -9,7 +9,7 @@ type clock struct {
 	at    time.Time
 }
 
-// reach is called before step i of the executable, and behind the last.
+// reach is called before step i of the executable and after the last one.
 func (c *clock) reach(x *executable, i int) {
 	if c.done == len(c.times) {
 		return

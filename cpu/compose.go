@@ -8,11 +8,11 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/engine"
 )
 
-// sequence puts the work of several entries behind each other: a step that is made of others.
+// sequence puts the work of several entries one after the other: a step that is made of others.
 type sequence struct {
 	work
 	temporaries int // bytes at the start of the scratch memory
-	most        int // bytes that a piece needs behind them
+	most        int // bytes that a piece needs after them
 	err         error
 }
 
@@ -22,7 +22,7 @@ type source func(a *args) view
 func operandOf(i int) source { return func(a *args) view { return a.in[i] } }
 func resultOf(i int) source  { return func(a *args) view { return a.outs[i] } }
 
-// temporary is room for n float32. No pointer may be made to behind the end of memory: the garbage collector takes it for one to
+// temporary is room for n float32. No pointer may point beyond the end of memory: the garbage collector takes it for one to
 // whatever lies there.
 func (s *sequence) temporary(n int) source {
 	if n == 0 {

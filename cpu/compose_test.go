@@ -11,7 +11,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Pieces without scratch memory, and temporaries without elements, have no pointers: those would point behind the scratch memory's end.
+// Pieces without scratch memory, and temporaries without elements, have no pointers: those would point beyond the scratch
+// memory's end.
 func TestNoPointersBehindScratch(t *testing.T) {
 	s := &sequence{}
 	first, none := s.temporary(16), s.temporary(0)

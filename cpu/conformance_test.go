@@ -31,7 +31,7 @@ func open(t testing.TB, opts ...cpu.Option) *cpu.Device {
 
 func TestConformance(t *testing.T) {
 	d := open(t)
-	conformance.RunSampled(t, fmt.Sprintf("cpu (%s, %d workers)", d.Info().Tier, d.Info().Workers), d)
+	conformance.RunSampled(t, fmt.Sprintf("cpu (%s, %d workers)", d.Info().Tier, d.Info().Workers), d.Executor())
 }
 
 // The whole catalogue on the instruction sets that TestConformance leaves out.
@@ -46,7 +46,7 @@ func TestConformanceOfEveryTier(t *testing.T) {
 			require.NoError(t, kernels.SetTier(tier))
 			d := open(t)
 			require.Equal(t, tier.String(), d.Info().Tier)
-			conformance.RunEntries(t, fmt.Sprintf("cpu (%s, %d workers)", tier, d.Info().Workers), d, catalogue.All()...)
+			conformance.RunEntries(t, fmt.Sprintf("cpu (%s, %d workers)", tier, d.Info().Workers), d.Executor(), catalogue.All()...)
 		})
 	}
 }

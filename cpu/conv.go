@@ -25,10 +25,10 @@ func conv1d(c *call) work {
 func convolve(c *call, d catalogue.ConvDims) work {
 	v := &engine.Convolution{}
 	v.Plan(d, c.attr.Activation(), runtime.GOMAXPROCS(0))
-	if c.behind != nil {
+	if c.epilogue != nil {
 		v.Finish, v.FinishNS = func(d *engine.ConvData, y []float32, at int) {
 			c.Finish(d.Data.(*args), view{unsafe.Pointer(&y[0]), len(y)}, at, at, at+len(y))
-		}, v.FinishNS+c.behind.ns
+		}, v.FinishNS+c.epilogue.ns
 	}
 	w := work{scratch: (v.Scratch() + 1) / 2 * 8}
 	for i := range v.Phases() {

@@ -11,16 +11,16 @@
 // A [Device] is safe for concurrent use. It owns a fixed set of worker goroutines; programs that run at the same time share
 // them, so many callers do not oversubscribe the machine.
 //
-// A blocking call that its context ends stops its kernels within a fraction of a millisecond where it can, and returns when
-// they no longer touch the caller's slices; what a destination then holds is undefined. Programs with a kernel of the user's,
-// or with tensors that stay on the device, work on copies instead and return at once.
+// When its context ends, a blocking call stops its kernels, usually within a fraction of a millisecond, and returns when they
+// no longer use the caller's slices; the contents of destinations are then undefined. Programs with user kernels or retained
+// tensors work on copies instead and return at once.
 //
 // # Memory
 //
 // Host slices are read and written in place, without a copy, unless a destination overlaps an operand in a way that would
 // change the result. Temporaries of programs and the memory of closed tensors are kept for reuse; [Device.Memory] tells how
-// much and [Device.Trim] gives it back. Close tensors and the device when they are no longer needed; closing the device
-// closes its tensors.
+// much and [Device.Trim] frees it. Close tensors and the device when they are no longer needed; closing the device closes its
+// tensors.
 //
 // # Platforms
 //

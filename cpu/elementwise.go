@@ -22,5 +22,5 @@ func elementwise(e *program.Entry, s *engine.SpanOp, c *call) work {
 		})
 	}
 	x := program.Expression{Inputs: len(c.in), Results: []int{len(c.in)}, Nodes: []program.Node{{Entry: e, Args: []int{0, 1, 2}[:len(c.in)]}}}
-	return fused(newFormula(&x, c.attr.Scalars, c.in, c.out.Shape, false), c)
+	return fused(newExpression(&x, c.attr.Scalars, c.in, c.out.Shape, false), c)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// evaluation is a formula at work on one thread.
+// evaluation is an expression at work on one thread.
 type evaluation struct {
-	*formula
+	*expression
 	plan   *registers
 	outs   []view
 	base   int // index of the first element of outs
@@ -34,12 +34,12 @@ type blockValue struct {
 
 var evaluations engine.FreeList[evaluation]
 
-// run computes elements lo ≤ i < hi of the results; those from element base on are in outs. In are the operands, without the
-// first if that is a result.
-func (f *formula) run(outs []view, base int, in []view, lo, hi int) {
+// run computes elements lo ≤ i < hi of the results; those from element base on are in outs. in holds the operands, without
+// the first if that is a result.
+func (f *expression) run(outs []view, base int, in []view, lo, hi int) {
 	e := evaluations.Take()
 	defer evaluations.Give(e)
-	e.formula, e.base = f, base
+	e.expression, e.base = f, base
 	e.outs, e.in = append(e.outs[:0], outs...), append(e.in[:0], in...)
 	e.begin()
 	last := len(f.shape) - 1
@@ -59,7 +59,7 @@ func (f *formula) run(outs []view, base int, in []view, lo, hi int) {
 	clear(e.outs)
 	clear(e.in)
 	clear(e.linked)
-	e.formula, e.plan = nil, nil
+	e.expression, e.plan = nil, nil
 }
 
 func (e *evaluation) begin() {
@@ -91,7 +91,7 @@ func (e *evaluation) begin() {
 		return
 	}
 	e.linked = engine.Resized(e.linked, e.links)
-	e.slots = engine.Resized(e.slots, e.width*e.formula.slots)
+	e.slots = engine.Resized(e.slots, e.width*e.expression.slots)
 	for _, c := range e.chains {
 		if c != nil {
 			e.begins(c)
@@ -99,7 +99,7 @@ func (e *evaluation) begin() {
 	}
 }
 
-// needsNoRoom reports whether all terms are a chain that uses no buffer.
+// needsNoRoom reports whether all terms form one chain that needs no buffer.
 func (e *evaluation) needsNoRoom() bool {
 	c := e.chains[0]
 	return c != nil && c.end == len(e.terms) &&
@@ -185,8 +185,8 @@ func (e *evaluation) spread(k int, v *blockValue, lo, n int) {
 	}
 }
 
-// compute runs the terms on n elements from lo on. Between them it asks for what is in memory of those up to ahead: a processor
-// does not fetch beyond a block by itself, as it reads the operands once and then works in the cache.
+// compute runs the terms on n elements from lo on. Between terms it prefetches operands up to ahead: processors do not
+// prefetch beyond a block, as they read the operands once and then work in the cache.
 func (e *evaluation) compute(lo, n, ahead int) {
 	more := engine.CeilDiv((ahead-lo-n)/len(e.terms), 16) * 16
 	for i := 0; i < len(e.terms); {
@@ -242,7 +242,7 @@ func (e *evaluation) term(i, lo, n int) {
 	t.F(y, x[0], x[1], x[2], t.p)
 }
 
-// fetch asks for elements lo to hi of what is in the result's order.
+// fetch prefetches elements lo to hi of operands in the result's order.
 func (e *evaluation) fetch(lo, hi int) {
 	if lo >= hi {
 		return

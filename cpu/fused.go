@@ -11,7 +11,7 @@ var swigluOp = engine.BinaryOp("SwiGLU", engine.Cost{Scalar: 10.5, AVX512: 0.5},
 // repeat is the longest run of elements for which swiglu needs room.
 const repeat = 512
 
-// swiglu needs room of its own for silu(gate): y may be up.
+// swiglu needs memory for silu(gate), because y may be up.
 func swiglu(y, gate, up []float32) {
 	buffer := engine.Borrow(repeat)
 	defer engine.Scratch.Put(buffer)

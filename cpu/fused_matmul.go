@@ -6,7 +6,8 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/gemm"
 )
 
-// fusedMatMul composes: beside the weights, what goes through memory in between is little, and they are read once either way.
+// fusedMatMul is composed of other entries: the intermediate values are small beside the weights, which are read once either
+// way.
 func fusedMatMul(e *program.Entry) func(c *call) work {
 	return func(c *call) work { return composeMatMul(e, c) }
 }

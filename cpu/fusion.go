@@ -8,12 +8,12 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// formula is an expression on operands of known shapes. It is evaluated in blocks of elements of the result that stay in the
-// first cache: there each node runs the kernel that a step of its own would run, or a link with the bits of that kernel, so
-// that results are the same bits, but in WebAssembly, where portable Go computes what is short: functions such as Exp may
-// differ in the last bits there. The kernels of log, sin, cos and pow treat elements beyond their usual range and the
-// neighbours of those apart; what their neighbours are may differ.
-type formula struct {
+// expression is a fused expression on operands of known shapes. It is evaluated in blocks of elements of the result that stay
+// in L1: there each node runs the kernel that a step of its own would run, or a link with the bits of that kernel, so that
+// results are the same bits, but in WebAssembly, where portable Go computes what is short: functions such as Exp may differ
+// in the last bits there. The kernels of log, sin, cos and pow compute elements beyond their usual range, and their
+// neighbours, in another way; which those neighbours are may differ.
+type expression struct {
 	terms    []term
 	operands []operandForm
 	results  int
@@ -44,10 +44,10 @@ var copying = engine.SpanOp{Name: "Copy", Cost: engine.Cheap, F: func(y, a, _, _
 type operandForm struct {
 	dense   bool  // in the result's order
 	single  bool  // one number
-	strides []int // along formula.shape
+	strides []int // along expression.shape
 }
 
-// registers says where terms put their values: in a buffer, or in the memory of result ^i, which they have for themselves.
+// registers says where terms put their values: in a buffer, or in the memory of result ^i, which they do not share.
 type registers struct {
 	to      []int
 	buffers int
@@ -66,10 +66,10 @@ const (
 	longBlock  = 1 << 14 // of terms that need no room in a cache
 )
 
-// newFormula lowers a checked expression with results of a shape, of which there are some elements. With own the first operand
-// is the first result.
-func newFormula(x *program.Expression, scalars []float32, in []program.Type, shape []int, own bool) *formula {
-	f := &formula{results: len(x.Results), own: own}
+// newExpression lowers a checked expression with results of a shape, of which there are some elements. With own the first
+// operand is the first result.
+func newExpression(x *program.Expression, scalars []float32, in []program.Type, shape []int, own bool) *expression {
+	f := &expression{results: len(x.Results), own: own}
 	for _, node := range x.Nodes {
 		t := term{SpanOp: spanOf(node.Entry), link: links[node.Entry.Name], args: node.Args}
 		n := copy(t.p[:], scalars[:len(node.Entry.Scalars)])
@@ -96,7 +96,7 @@ func newFormula(x *program.Expression, scalars []float32, in []program.Type, sha
 }
 
 // cost is the estimated time for an element, in ns.
-func (f *formula) cost() float64 {
+func (f *expression) cost() float64 {
 	ns, end := 0.05, 0
 	for i, t := range f.terms {
 		if c := f.chains[i]; c != nil {
@@ -112,7 +112,7 @@ func (f *formula) cost() float64 {
 }
 
 // shapes finds how operands are read.
-func (f *formula) shapes(in []program.Type, shape []int) {
+func (f *expression) shapes(in []program.Type, shape []int) {
 	f.operands = make([]operandForm, len(in))
 	n := program.Len(shape)
 	var strides [][]int
@@ -130,9 +130,9 @@ func (f *formula) shapes(in []program.Type, shape []int) {
 	}
 }
 
-// allocate gives each term memory for its value. The memory of a result can hold other values before its own. If it may be an
-// operand's as well, that is only so from the last term on that reads such an operand.
-func (f *formula) allocate(results []int, aliased bool) registers {
+// allocate gives each term memory for its value. The memory of a result can hold other values before its own; if an operand
+// may be stored there, only from the last term on that reads such an operand.
+func (f *expression) allocate(results []int, aliased bool) registers {
 	inputs := len(f.operands)
 	last := make([]int, inputs+len(f.terms)) // term that reads a value last
 	for i, t := range f.terms {

@@ -21,7 +21,7 @@ func widen(x *program.Expression) {
 	x.Results[0] = x.Inputs + len(x.Nodes) - 1
 }
 
-// between returns a random step of an entry with an expression before or behind it, or both.
+// between returns a random step of an entry with a prologue, an epilogue or both.
 func (r *expressions) between(t *testing.T, e *program.Entry) calculation {
 	c := calculation{e: e, attr: program.Attr{Options: e.Options}}
 	for _, s := range e.Scalars {
@@ -104,7 +104,7 @@ func TestExpressionsBeforeAndBehind(t *testing.T) {
 				c := r.between(t, e)
 				whole, apart := c.programs(t)
 				step := &whole.Steps[0]
-				d.Fuses(step, whole.Types(step.In), whole.Types(step.Out))
+				d.Executor().Fuses(step, whole.Types(step.In), whole.Types(step.Out))
 				io := &program.IO{}
 				for _, s := range c.in {
 					io.Host = append(io.Host, inType(s.DType, r.data(s.Len())))

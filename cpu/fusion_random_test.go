@@ -16,8 +16,8 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/simdtest"
 )
 
-// expressions makes random ones. Steps of some entries treat elements beyond their usual range, and their neighbours, apart: those
-// take operands only, of which all are usual then.
+// expressions makes random ones. Steps of some entries compute elements beyond their usual range, and their neighbours, in
+// another way: those take operands only, of which all are usual then.
 type expressions struct {
 	*rand.Rand
 	special bool // operands hold NaN, Inf, zeros and subnormal numbers
@@ -160,7 +160,7 @@ func (c *calculation) programs(t testing.TB) (whole, apart *program.Program) {
 }
 
 func results(t *testing.T, d *cpu.Device, p *program.Program, io *program.IO) [][]float32 {
-	x, err := d.Compile(p)
+	x, err := d.Executor().Compile(p)
 	require.NoError(t, err)
 	require.NoError(t, wait(x.Start(io)))
 	var out [][]float32

@@ -9,8 +9,8 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/engine"
 )
 
-// fused is the work of a formula whose results are the step's.
-func fused(f *formula, c *call) work {
+// fused is the work of an expression whose results are the step's.
+func fused(f *expression, c *call) work {
 	const unit = 128 // elements, so that chunks begin at whole cache lines and are full vectors of chains
 	n := c.out.Len()
 	return one(engine.CeilDiv(n, unit), unit*f.ns, func(a *args, lo, hi int) {
@@ -18,15 +18,15 @@ func fused(f *formula, c *call) work {
 	})
 }
 
-// expressions are those before and behind an entry. Nil stands for none.
+// expressions are the prologue and the epilogue of an entry. Nil stands for none.
 type expressions struct {
-	before, behind *formula
-	skip           int // operands of a step before those of the entry, of which the first is not among the step's
-	own            int // operands of the entry
+	prologue, epilogue *expression
+	skip               int // operands of a step before those of the entry, of which the first is not among the step's
+	own                int // operands of the entry
 }
 
-// takeApart makes the call one of the entry alone, beside its expressions.
-func (c *call) takeApart(e *program.Entry) error {
+// separate makes the call one of the entry alone, with its prologue and epilogue beside it.
+func (c *call) separate(e *program.Entry) error {
 	c.own = len(c.in)
 	if c.attr.Prologue.None() && c.attr.Epilogue.None() {
 		return nil
@@ -36,21 +36,21 @@ func (c *call) takeApart(e *program.Entry) error {
 		return err
 	}
 	if !p.Prologue.None() {
-		c.before = newFormula(&p.Prologue, p.PrologueScalars, p.PrologueIn, p.In[0].Shape, false)
+		c.prologue = newExpression(&p.Prologue, p.PrologueScalars, p.PrologueIn, p.In[0].Shape, false)
 		c.skip = len(p.PrologueIn) - 1
 	}
 	if !p.Epilogue.None() {
 		if !takesEpilogue(e) {
-			return fmt.Errorf("%s with an expression behind it: %w", e.Name, compute.ErrUnsupported)
+			return fmt.Errorf("%s with an epilogue: %w", e.Name, compute.ErrUnsupported)
 		}
 		in := append([]program.Type{c.out}, p.EpilogueIn...)
-		c.behind = newFormula(&p.Epilogue, p.EpilogueScalars, in, c.out.Shape, true)
+		c.epilogue = newExpression(&p.Epilogue, p.EpilogueScalars, in, c.out.Shape, true)
 	}
 	c.in, c.attr, c.own = p.In, p.Attr, len(p.In)
 	return nil
 }
 
-// takesEpilogue reports whether an expression behind steps of an entry is computed while their results are in the cache.
+// takesEpilogue reports whether the epilogue of an entry is computed while their results are in the cache.
 func takesEpilogue(e *program.Entry) bool {
 	switch e {
 	case catalogue.MatMul, catalogue.MatVec, catalogue.VecMat, catalogue.Conv2D, catalogue.Conv1D:
@@ -64,31 +64,31 @@ func (x *expressions) operand(a *args, i int) view { return a.in[x.skip+i] }
 
 // prepare computes elements of the operand before the entry; those from element base on are in y.
 func (x *expressions) prepare(a *args, y view, base, lo, hi int) {
-	x.before.run([]view{y}, base, a.in[:x.skip+1], lo, hi)
+	x.prologue.run([]view{y}, base, a.in[:x.skip+1], lo, hi)
 }
 
-// Finish applies the expression behind the entry to elements of the result; those from element base on are in y.
+// Finish applies the epilogue to elements of the result; those from element base on are in y.
 func (x *expressions) Finish(a *args, y view, base, lo, hi int) {
-	if x.behind != nil {
-		x.behind.run([]view{y}, base, a.in[x.skip+x.own:], lo, hi)
+	if x.epilogue != nil {
+		x.epilogue.run([]view{y}, base, a.in[x.skip+x.own:], lo, hi)
 	}
 }
 
-// Ns is the cost of both expressions for an element of their results.
-func (x *expressions) Ns() (before, behind float64) {
-	if x.before != nil {
-		before = x.before.ns
+// Ns returns the cost of both expressions, in ns for an element of their results.
+func (x *expressions) Ns() (prologue, epilogue float64) {
+	if x.prologue != nil {
+		prologue = x.prologue.ns
 	}
-	if x.behind != nil {
-		behind = x.behind.ns
+	if x.epilogue != nil {
+		epilogue = x.epilogue.ns
 	}
-	return before, behind
+	return prologue, epilogue
 }
 
 // Fuses reports whether the device computes a step of several operations in fewer passes over memory than those, and in less time:
 // intermediate values that are smaller than the result would be computed again and again. Results are the same bits either way,
 // except that log, sin, cos and pow of neighbours of elements beyond their usual range may differ in the last one.
-func (d *Device) Fuses(s *program.Step, in, out []program.Type) bool {
+func (executor) Fuses(s *program.Step, in, out []program.Type) bool {
 	if s.Entry == program.Fused {
 		x, ok := s.Attr.Options.(program.Expression)
 		return ok && len(x.Nodes) > 1 && pays(&x, in, out[0])
@@ -127,5 +127,3 @@ func pays(x *program.Expression, in []program.Type, out program.Type) bool {
 	}
 	return whole < apart
 }
-
-var _ program.Fuser = (*Device)(nil)

@@ -67,7 +67,7 @@ func (l *rowLists) fill(ids []int32) {
 		l.start[r+2] += l.start[r+1]
 	}
 	for j, id := range ids {
-		if uint(id) < uint(rows) { // start[row+1] runs from the first place of the row to that of the next
+		if uint(id) < uint(rows) { // start[row+1] runs from the first index of the row to that of the next
 			l.order[l.start[id+1]] = int32(j)
 			l.start[id+1]++
 		}

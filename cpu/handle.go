@@ -9,7 +9,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// handle is what outlives a run: its starter's side.
+// handle is the starter's part of a run, which outlives it.
 type handle struct {
 	x     *executable
 	state atomic.Int32
@@ -83,11 +83,7 @@ func (f future) Wait(ctx context.Context) error { return f.AwaitOrAbandon(ctx) }
 
 // handle returns an idle handle without a future, or a new one.
 func (x *executable) handle() *handle {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if n := len(x.handles); n > 0 {
-		h := x.handles[n-1]
-		x.handles = x.handles[:n-1]
+	if h, ok, _ := x.handles.Take(); ok {
 		h.state.Store(queued)
 		h.stop.Store(false)
 		return h
@@ -112,10 +108,6 @@ func (h *handle) Wait(ctx context.Context) error {
 			<-h.ended
 		}
 	}
-	h.x.mu.Lock()
-	defer h.x.mu.Unlock()
-	if !h.x.closed && len(h.x.handles) < spare {
-		h.x.handles = append(h.x.handles, h)
-	}
+	h.x.handles.Put(h, spare)
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// special is a result of inspect: how many NaN and Inf, and where the first of each is.
+// special is a result of inspect: the numbers of NaN and Inf, and the indices of the first ones.
 type special [catalogue.InspectWords]int32
 
 // specialFold looks at elements one by one only where the largest absolute value of a block is not finite.

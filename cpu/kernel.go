@@ -34,7 +34,7 @@ func NewKernel(d *Device, name string, f KernelFunc) (*Kernel, error) {
 // Name returns the kernel's name.
 func (k *Kernel) Name() string { return k.name }
 
-// Check accepts any operands; the function itself says what it cannot do.
+// Check accepts any operands; the function itself reports what it does not support.
 func (k *Kernel) Check(_ []program.Type, _ program.Type, _ program.Attr) error { return nil }
 
 func (k *Kernel) run(s *step, a *args) (err error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// rowPass gathers something of each row, block by block, and then finishes the row.
+// rowPass accumulates over each row, block by block, and then finishes the row.
 type rowPass[S any] struct {
 	rows, cols int
 	ns         float64 // of an element
@@ -95,7 +95,7 @@ func scoredRows(c *call) scored {
 	return s
 }
 
-// target is the class of a row; ok tells that there is one. Else nan tells what its result is: NaN or 0.
+// target is the class of a row; ok tells that there is one. Otherwise nan tells whether its result is NaN or 0.
 func (s *scored) target(a *args, row int) (class int, ok, nan bool) {
 	if s.Shift {
 		if row++; row%s.sequence == 0 {
@@ -110,7 +110,7 @@ func (s *scored) target(a *args, row int) (class int, ok, nan bool) {
 	return int(t), ok, !ok
 }
 
-// logits is what a row of logits gives: the largest, Σexp(x − max) and, for label smoothing, Σx.
+// logits holds statistics of a row of logits: the largest, Σexp(x − max) and, for label smoothing, Σx.
 type logits struct {
 	engine.ShiftedSum
 	sum float64

@@ -37,11 +37,11 @@ type args struct {
 	out     view // the first of outs
 	in      []view
 	scratch view         // 8-byte elements
-	stop    *atomic.Bool // set when nobody wants the result any more; long units look at it
+	stop    *atomic.Bool // set when the run was cancelled; long units check it
 }
 
-// chunkTime is the time that a chunk should take, in ns: long against the cost of handing it out, short against the wait
-// for the last one and for a cancelled run.
+// chunkTime is the time that a chunk should take, in ns: long enough to hide the cost of scheduling, short enough that the
+// last chunk, or a cancelled run, ends soon.
 const chunkTime = 25_000
 
 func (p *phase) cut() { p.grain = max(1, min(p.units, int(chunkTime/max(p.ns, 0.01)))) }
@@ -49,14 +49,14 @@ func (p *phase) cut() { p.grain = max(1, min(p.units, int(chunkTime/max(p.ns, 0.
 // lower returns the code of a step.
 func lower(e *program.Entry, c *call) (work, error) {
 	var w work
-	if err := c.takeApart(e); err != nil {
+	if err := c.separate(e); err != nil {
 		return w, err
 	}
 	if s := spanOf(e); s != nil {
 		w = elementwise(e, s, c)
 	} else if e == program.Fused {
 		x := c.attr.Options.(program.Expression)
-		w = fused(newFormula(&x, c.attr.Scalars, c.in, c.out.Shape, false), c)
+		w = fused(newExpression(&x, c.attr.Scalars, c.in, c.out.Shape, false), c)
 	} else if f := loweringOf(e); f != nil {
 		w = f(c)
 	} else {

@@ -23,9 +23,9 @@ func product(name string) func(c *call) work {
 			p.BK, p.BN = 1, d.K
 		}
 		act, ns := engine.InPlace(d.Act)
-		_, behind := c.expressions.Ns()
-		p.FinishNS = ns + behind
-		if act != nil || c.behind != nil {
+		_, epilogue := c.expressions.Ns()
+		p.FinishNS = ns + epilogue
+		if act != nil || c.epilogue != nil {
 			p.Finish = func(context any, y []float32, at int) {
 				if act != nil {
 					act(y)
@@ -37,8 +37,8 @@ func product(name string) func(c *call) work {
 	}
 }
 
-// multiplication is the work of a product of two operands; a third one is its bias. Operands of 16 bits that the plan does not
-// take are widened before.
+// multiplication is the work of a product of two operands; a third one is its bias. 16-bit operands that the plan does not
+// support are widened first.
 func (c *call) multiplication(p *gemm.Product, left, right int) work {
 	plan := gemm.NewPlan(p, runtime.GOMAXPROCS(0))
 	var w work

@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math/bits"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -11,7 +12,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Memory tells how much memory a device holds, in bytes.
+// Memory is the memory that a device holds, in bytes.
 type Memory struct {
 	InUse  uint64 `json:"in_use"` // held by tensors and runs in flight
 	Cached uint64 `json:"cached"` // free, kept for reuse
@@ -19,7 +20,7 @@ type Memory struct {
 	Limit  uint64 `json:"limit"`  // of InUse and Cached together; 0 for none but the machine's
 }
 
-// view is the elements of a value wherever they lie. The methods give them their type.
+// view is the elements of a value; its methods return them as slices of their type.
 type view struct {
 	p unsafe.Pointer
 	n int
@@ -49,21 +50,23 @@ type memory struct {
 	used   Memory
 	closed bool
 	poison bool // for tests: blocks are full of NaN
+
+	available func() uint64 // bytes that the system has for this process
 }
 
 // maxCached bounds what is kept for reuse.
 const maxCached = 1 << 30
 
-// block is memory with an owner count; at zero it goes back to where it came from.
+// block is reference-counted memory; at zero it returns to its pool.
 type block struct {
 	from *memory
 	data []uint64 // 8-byte words, for their alignment
 	refs atomic.Int32
-	turn turn // of the runs that use it as a tensor
+	lock tensorLock // of the runs that use it as a tensor
 }
 
 func newMemory(limit uint64) *memory {
-	return &memory{free: map[int][]*block{}, used: Memory{Limit: limit}}
+	return &memory{free: map[int][]*block{}, used: Memory{Limit: limit}, available: available}
 }
 
 // class rounds a size in bytes up to one of eight steps per power of two.
@@ -96,6 +99,11 @@ func (m *memory) Take(n int) (*block, error) {
 				return nil, fmt.Errorf("%d bytes beside %d in use, limit %d: %w", n, m.used.InUse, m.used.Limit, compute.ErrOutOfMemory)
 			}
 		}
+		if size >= checkedSize {
+			if err := m.fits(size); err != nil {
+				return nil, err
+			}
+		}
 		b = &block{from: m, data: make([]uint64, size/8)}
 	}
 	if m.poison {
@@ -107,6 +115,26 @@ func (m *memory) Take(n int) (*block, error) {
 	m.used.InUse += uint64(size)
 	m.used.Peak = max(m.used.Peak, m.used.InUse)
 	return b, nil
+}
+
+// addressSpace is what a process of 64 bits can address, in bytes. Beyond it the runtime panics.
+const addressSpace = 1 << 47
+
+// checkedSize is from how many bytes on a new block is held against what the system has: asking takes some ten microseconds.
+const checkedSize = 1 << 24
+
+// fits tells whether the system has memory for a new block: where it has not, the Go runtime would end the process. The caller holds
+// the lock.
+func (m *memory) fits(size int) error {
+	if uint64(size) <= m.available() {
+		return nil
+	}
+	m.drop()
+	debug.FreeOSMemory()
+	if free := m.available(); uint64(size) > free {
+		return fmt.Errorf("%d bytes beside %d in use, the system has %d: %w", size, m.used.InUse, free, compute.ErrOutOfMemory)
+	}
+	return nil
 }
 
 func (b *block) retain() *block {

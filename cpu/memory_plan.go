@@ -3,87 +3,89 @@ package cpu
 import (
 	"slices"
 
-	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// layOut gives temporaries offsets in the arena.
-func (x *executable) layOut(settled []bool) {
-	x.fullest = -1
-	temporary := func(s program.Slot) bool { return !settled[s] }
-	if slices.ContainsFunc(x.steps, func(c step) bool { return c.scratch > 0 || slices.ContainsFunc(c.results, temporary) }) {
-		x.layOutArena(temporary)
-	}
-	for i := range x.steps {
-		c := &x.steps[i]
-		if len(c.results) > 0 {
-			c.to = make([]place, len(c.results))
-		}
-		for k, s := range c.results {
-			c.to[k] = x.places[s]
-		}
-	}
-}
-
-func (x *executable) layOutArena(temporary func(program.Slot) bool) {
+// allocate gives every value its memory and adds the copies that results need. A retained output is computed in its tensor, a
+// value that is read in its destination; further destinations are copies.
+func (x *executable) allocate() error {
 	const line = 64 // a cache line
-	d := memplan.Demand{Bytes: make([]int, len(x.p.Values)), Align: line, Apart: x.p.Apart, Steps: make([]memplan.Use, len(x.steps))}
+	p, l := x.p, x.layout
+	main := func(i int) *step { return &x.steps[x.ends[i]-1] } // after the copies of what it updates
+	err := l.Allocate(&device.Allocator{Align: line, InHost: true, InResults: !x.detached(),
+		Room: func(bytes int) (int, error) { return bytes, nil },
+		Scratch: func(i int) []int {
+			if n := main(i).scratch; n > 0 {
+				return []int{n}
+			}
+			return nil
+		},
+		Over: func(i int, _ []program.Slot) [][]program.Slot { return main(i).overwrites() },
+	})
+	if err != nil {
+		return err
+	}
+	for i, at := range l.Scratch {
+		if len(at) > 0 {
+			main(i).at = at[0]
+		}
+	}
 	for i := range x.steps {
 		c := &x.steps[i]
-		u := &d.Steps[i]
-		u.In, u.Scratch = c.in, []int{c.scratch}
-		if c.skipped {
-			continue
+		if c.moves && l.Values[c.in[0]] == l.Values[c.results[0]] {
+			c.phases = nil // it is there already
 		}
-		u.Out = c.results
+		c.to = make([]device.Allocation, len(c.results))
 		for k, s := range c.results {
-			if temporary(s) {
-				d.Bytes[s] = c.outs[k].Bytes()
-			}
+			c.to[k] = l.Values[s]
 		}
-		if over := c.overwrites(); over != nil {
-			u.Over = [][]program.Slot{over}
+	}
+	for i, s := range p.Keep {
+		if l.Values[s].Kind == device.InHost {
+			x.copyTo(l.Storage[s], device.Allocation{Kind: device.InRetained, Index: i})
+		}
+	}
+	for i, s := range p.Read {
+		to := device.Allocation{Kind: device.InResult, Index: i}
+		switch {
+		case x.detached():
+			x.copies = append(x.copies, i)
+		case l.Values[s] != to:
+			x.copyTo(l.Storage[s], to)
+		}
+	}
+	x.last = slices.Repeat([]int{-1}, len(p.Values))
+	for i := range x.steps {
+		for _, s := range x.steps[i].in {
+			x.last[s] = i
 		}
 	}
 	for _, i := range x.copies { // read after all steps
-		d.After = append(d.After, x.p.Read[i])
+		x.last[l.Storage[p.Read[i]]] = len(x.steps)
 	}
-	a := d.Arena()
-	x.arena = a.Peak
-	if a.Step >= 0 {
-		x.fullest = x.steps[a.Step].from
-	}
-	for s, at := range a.Values {
-		x.places[s].offset = max(at, 0)
-	}
-	for i := range x.steps {
-		c := &x.steps[i]
-		c.at = max(a.Scratch[i][0], 0)
-		if c.moves && a.Values[c.in[0]] >= 0 && a.Values[c.in[0]] == a.Values[c.results[0]] {
-			c.phases = nil // it is there already
-		}
-	}
+	return nil
 }
 
 // overwrites lists operands whose memory the result may have.
-func (c *step) overwrites() (over []program.Slot) {
-	if len(c.outs) != 1 {
-		return nil
-	}
+func (c *step) overwrites() [][]program.Slot {
+	var over []program.Slot
 	for k, s := range c.in {
-		if c.types[k].DType == c.outs[0].DType && c.over(s, c.types[k].Shape) {
+		if len(c.outs) == 1 && c.types[k].DType == c.outs[0].DType && c.over(s, c.types[k].Shape) {
 			over = append(over, s)
 		}
 	}
-	return over
+	return [][]program.Slot{over}
 }
 
-// Memory implements program.Sized. Inputs that Start copies count among the memory of the device.
+// Memory implements program.Executable. Inputs that Start copies count as memory of the device.
 func (x *executable) Memory() program.Memory {
-	m := program.Memory{Peak: x.arena, Step: x.fullest}
-	m.Inputs, m.Results = x.p.Traffic()
+	m := x.layout.Memory()
 	if x.detached() {
 		m.Peak += m.Inputs
 	}
 	return m
 }
+
+// Launches implements program.Executable.
+func (x *executable) Launches() [][]program.Launch { return nil }

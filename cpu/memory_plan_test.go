@@ -59,10 +59,10 @@ func randomCalls(t *rapid.T) *program.Program {
 		for i := range p.Steps {
 			p.Read = append(p.Read, p.Steps[i].Out...)
 		}
-		homes := p.Homes()
+		storage := p.Storage()
 		var read []program.Slot
 		for _, s := range p.Read {
-			if homes[s] == s {
+			if storage[s] == s {
 				read = append(read, s)
 			}
 		}
@@ -82,7 +82,7 @@ func TestSharedMemoryDoesNotShow(t *testing.T) {
 		var results [2][][]float32
 		var peak [2]int
 		for i := range results {
-			p.Apart = i == 0
+			p.NoReuse = i == 0
 			r := rand.New(rand.NewPCG(seed, 0))
 			data := func(s program.Slot) []float32 {
 				x := make([]float32, p.Values[s].Len())
@@ -105,13 +105,13 @@ func TestSharedMemoryDoesNotShow(t *testing.T) {
 				y := make([]float32, p.Values[s].Len())
 				io.Read, results[i] = append(io.Read, y), append(results[i], y)
 			}
-			x, err := d.Compile(p)
+			x, err := d.Executor().Compile(p)
 			require.NoError(t, err)
 			require.NoError(t, wait(x.Start(io)))
 			for _, k := range io.Keep {
 				require.NoError(t, k.Close())
 			}
-			peak[i] = x.(program.Sized).Memory().Peak
+			peak[i] = x.Memory().Peak
 			require.NoError(t, x.Close())
 		}
 		require.LessOrEqual(t, peak[1], peak[0])
@@ -131,4 +131,28 @@ func bitsOf(x []float32) []uint32 {
 		y[i] = math.Float32bits(v)
 	}
 	return y
+}
+
+// A reshape of a tensor that a later step updates in place keeps the elements that the tensor had.
+func TestReshapeBeforeUpdate(t *testing.T) {
+	d := open(t)
+	before := []float32{0, 1, 2, 3, 4, 5}
+	cache, err := d.Upload(t.Context(), before, 1, 2, 1, 3)
+	require.NoError(t, err)
+	p := &program.Program{}
+	x := p.Add(program.F32(1, 2, 1, 3), program.FromTensor)
+	row := p.Add(program.F32(1, 1, 1, 3), program.FromHost)
+	at := p.Add(program.Type{DType: compute.Int32, Shape: []int{1}}, program.FromHost)
+	y, err := p.Apply(catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{6}}}, x)
+	require.NoError(t, err)
+	_, err = p.Apply(catalogue.KVAppend, program.Attr{}, x, row, at)
+	require.NoError(t, err)
+	z, err := p.Apply(catalogue.Abs, program.Attr{}, y)
+	require.NoError(t, err)
+	p.Read = []program.Slot{z}
+	e, err := d.Executor().Compile(p)
+	require.NoError(t, err)
+	got := make([]float32, 6)
+	require.NoError(t, wait(e.Start(&program.IO{Host: []any{[]float32{7, 8, 9}, []int32{1}}, Tensors: []compute.Tensor{cache}, Read: []any{got}})))
+	require.Equal(t, before, got)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// Movement works on 4-byte words as integers, which no machine changes on the way.
+// Movement copies 4-byte words as integers, whose bits no processor changes.
 
 const moveNS = 0.5 // per word
 

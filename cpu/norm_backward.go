@@ -8,7 +8,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// normParts is the most parts of the rows whose gradients of vectors are summed up side by side.
+// normParts is the largest number of parts of the rows whose vector gradients are summed in parallel.
 const normParts = 64
 
 // normBackward is the gradient of a norm: for x row by row, and for the vectors, gamma and, of layer_norm, beta, in parts of the

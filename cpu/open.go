@@ -38,7 +38,8 @@ func WithWorkers(n int) Option {
 }
 
 // WithMemoryLimit bounds the bytes that the device holds for tensors and temporaries, free ones kept for reuse included;
-// beyond it operations fail with compute.ErrOutOfMemory. Host slices do not count.
+// beyond it operations fail with compute.ErrOutOfMemory. Host slices do not count. Without a limit, that is so beyond
+// what the system has, as far as it tells: on Linux with the limits of control groups, and on Windows.
 func WithMemoryLimit(bytes uint64) Option {
 	return func(c *config) error {
 		if bytes == 0 {
@@ -49,7 +50,7 @@ func WithMemoryLimit(bytes uint64) Option {
 	}
 }
 
-// WithLogger receives the device's events. The default is silence.
+// WithLogger sets the logger for the device's events. By default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil {
@@ -76,7 +77,7 @@ type Device struct {
 	log     compute.Logger
 	workers *pool.Pool
 	memory  *memory
-	turns   sync.Mutex // held while a run takes its turns with all its tensors
+	locking sync.Mutex // held while a run takes the locks of all its tensors
 	life    *device.Lifetime
 	tensors device.Children[weak.Pointer[Tensor]] // open ones; weak, so that forgotten tensors are collected
 }
@@ -86,7 +87,7 @@ type Device struct {
 //   - compute.ErrUnavailable: an instruction set in WAVELANE_SIMD that this machine does not have;
 //   - that of ctx, if it has ended.
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
-	if err := ctx.Err(); err != nil {
+	if err := compute.CheckContext(ctx); err != nil {
 		return nil, fmt.Errorf("cpu.Open: %w", err)
 	}
 	c := &config{workers: runtime.GOMAXPROCS(0), log: compute.Silence{}}
@@ -106,7 +107,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 		log:  c.log, workers: pool.New(c.workers), memory: newMemory(c.memory),
 	}
 	d.life = device.NewLifetime("cpu", nil, d.teardown)
-	d.Ops = device.NewOps(d)
+	d.Ops = device.NewOps(executor{d})
 	runtime.AddCleanup(d, func(p *pool.Pool) { p.Close() }, d.workers) // a net under a forgotten Close
 	d.log.Debug("cpu: device open", "name", d.info.Name, "tier", d.info.Tier, "workers", d.info.Workers)
 	return d, nil
@@ -118,7 +119,7 @@ func (d *Device) Info() Info { return d.info }
 // Memory returns the current use of memory by tensors and temporaries.
 func (d *Device) Memory() Memory { return d.memory.figures() }
 
-// Trim gives memory that is kept for reuse back to the Go runtime.
+// Trim returns cached memory to the Go runtime.
 func (d *Device) Trim() { d.memory.trim() }
 
 // Close closes the device with all its tensors; later use fails with compute.ErrClosed. Work in flight finishes and

@@ -65,12 +65,12 @@ func dequantize(c *call) work {
 	})
 }
 
-// panelLen is how many weights become float32 at a time where there are many rows of x: they stay in the second or third cache.
+// panelLen is how many weights become float32 at a time where there are many rows of x: they stay in L2 or L3.
 const panelLen = 1 << 20
 
-// quantised is the work of products of rows with quantised weights, whose rows are met by all of x. Few rows of x are
-// multiplied with weights as they are read, and so are many in 8 bits where integers are faster than floats. For others, a
-// panel of weights after the other is dequantised and multiplied as float32.
+// quantised is the work of products of rows with quantised weights; each row of weights is used for all of x. Few rows of x
+// are multiplied with weights as they are read, and so are many in 8 bits where integers are faster than floats. For others,
+// a panel of weights after the other is dequantised and multiplied as float32.
 type quantised struct {
 	sequence
 	step    *call
@@ -104,7 +104,7 @@ func newQuantised(c *call, q8 bool, weights ...program.Type) *quantised {
 
 func (q *quantised) panelRows() int { return max(32, panelLen/max(q.k, 1)) }
 
-// round appends the rounding of x to 8 bits if that is asked for.
+// round appends the rounding of x to 8 bits if that is requested.
 func (q *quantised) round(x value) {
 	q.x = x
 	switch {
@@ -184,15 +184,15 @@ func (q *quantised) panels(out source, i, bias int, w blocks.Weights) {
 			}})
 		}
 		p := &gemm.Product{M: m, N: rows, K: k, AM: k, AK: 1, BK: 1, BN: k, LDC: n, Alpha: 1, Batch: 1, StrideC: m * n}
-		q.times(p, behind(out, from), value{program.F32(m, k), q.values}, value{program.F32(rows, k), panel}, bias, from)
+		q.times(p, skip(out, from), value{program.F32(m, k), q.values}, value{program.F32(rows, k), panel}, bias, from)
 	}
 }
 
-// times appends a product of float32, whose bias begins at an element of an operand.
+// times appends a float32 product whose bias begins at an element of an operand.
 func (q *quantised) times(p *gemm.Product, out source, x, w value, bias, from int) {
 	in := []value{x, w}
 	if bias >= 0 {
-		in = append(in, value{program.F32(p.N), behind(operandOf(bias), from)})
+		in = append(in, value{program.F32(p.N), skip(operandOf(bias), from)})
 	}
 	c := &call{out: program.F32(p.M, p.N)}
 	for _, v := range in {
@@ -201,8 +201,8 @@ func (q *quantised) times(p *gemm.Product, out source, x, w value, bias, from in
 	q.append(c.multiplication(p, 0, 1), out, in...)
 }
 
-// behind is a value of words without its first ones.
-func behind(s source, from int) source {
+// skip returns a value of words without its first ones.
+func skip(s source, from int) source {
 	return func(a *args) view {
 		v := s(a)
 		return view{unsafe.Add(v.p, 4*from), v.n - from}
@@ -239,7 +239,7 @@ func quantisedColumns(c *call) work {
 			}})
 		}
 		p := &gemm.Product{M: m, N: cols, K: k, AM: k, AK: 1, BK: cols, BN: 1, LDC: n, Alpha: 1, Batch: 1, StrideC: m * n}
-		q.times(p, behind(resultOf(0), from), value{program.F32(m, k), operandOf(0)}, value{program.F32(k, cols), panel}, -1, 0)
+		q.times(p, skip(resultOf(0), from), value{program.F32(m, k), operandOf(0)}, value{program.F32(k, cols), panel}, -1, 0)
 	}
 	return q.done()
 }

@@ -27,7 +27,7 @@ func replay(t testing.TB, d *cpu.Device, e *program.Entry, a program.Attr, in ..
 	require.NoError(t, err)
 	p.Read = []program.Slot{y}
 	io.Read = []any{program.MakeSlice(p.Values[y].Type)}
-	x, err := d.Compile(p)
+	x, err := d.Executor().Compile(p)
 	require.NoError(t, err)
 	return func() time.Duration {
 		start := time.Now()
@@ -39,7 +39,7 @@ func replay(t testing.TB, d *cpu.Device, e *program.Entry, a program.Attr, in ..
 }
 
 // Products of few rows with quantised weights read the weights once; of-read is how near they come to a sum over as many
-// bytes as float32, which only reads. The two run by turns.
+// bytes as float32, which only reads. The two alternate.
 func BenchmarkQuantised(b *testing.B) {
 	const n, k = 4096, 14336
 	d := open(b)

@@ -21,13 +21,13 @@ func random(ns float64, make func(y []float32, p philox)) func(c *call) work {
 	}
 }
 
-// philox is a place in the words of Philox4x32-10: see [reference.Philox].
+// philox is a position in the words of Philox4x32-10: see [reference.Philox].
 type philox struct {
 	counter, stream uint32
 	key             [catalogue.RandomSeed]uint32
 }
 
-// next is the words of two counters, whose chains of multiplications run side by side, and moves on behind them.
+// next returns the words of two counters, whose chains of multiplications run in parallel, and advances by two.
 func (p *philox) next() (w [8]uint32) {
 	a0, a1, a2, a3 := p.counter, uint32(0), p.stream, uint32(0)
 	b0, b1, b2, b3 := p.counter+1, uint32(0), p.stream, uint32(0)
@@ -63,7 +63,7 @@ func uniform(y []float32, p philox) {
 	}
 }
 
-// normalBlock is pairs of numbers on their way: what Box and Muller's transform makes them of.
+// normalBlock holds the inputs of Box and Muller's transform for a block of pairs.
 type normalBlock struct{ radius, angle, sine [256]float32 }
 
 var normalBlocks engine.FreeList[normalBlock]

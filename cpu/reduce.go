@@ -18,8 +18,8 @@ func reduction[P any, R float32 | int32 | special](f *engine.Fold[P], finish fun
 		rows, cols := program.ReduceRows(c.in[0].Shape, c.attr.Options.(compute.Axis))
 		size := engine.BlockLen()
 		perRow := max(1, engine.CeilDiv(cols, size))
-		before, behind := c.expressions.Ns()
-		ns := f.Cost.Ns() + before
+		prologue, epilogue := c.expressions.Ns()
+		ns := f.Cost.Ns() + prologue
 		read := func(a *args, r *reducedRow, lo, hi int) P {
 			if len(c.in) == 2 {
 				return f.Block(r.elements(lo, hi), c.operand(a, 1).f32()[r.row*cols:][lo:hi], lo)
@@ -31,7 +31,7 @@ func reduction[P any, R float32 | int32 | special](f *engine.Fold[P], finish fun
 			c.Finish(a, a.out, 0, r.row, r.row+1)
 		}
 		if perRow == 1 {
-			return one(rows, 15+ns*float64(cols)+behind, func(a *args, lo, hi int) {
+			return one(rows, 15+ns*float64(cols)+epilogue, func(a *args, lo, hi int) {
 				r := newReducedRow(c, a, cols)
 				defer r.done()
 				for r.row = lo; r.row < hi; r.row++ {
@@ -70,13 +70,13 @@ type reducedRow struct {
 	computed  *[]float32 // a block of the expression before it; nil for none
 }
 
-// reducedRows are for folds that do not let their memory lie on the stack.
+// reducedRows pools memory for folds whose arguments escape to the heap.
 var reducedRows engine.FreeList[reducedRow]
 
 func newReducedRow(c *call, a *args, cols int) *reducedRow {
 	r := reducedRows.Take()
 	*r = reducedRow{c: c, a: a, cols: cols}
-	if c.before != nil {
+	if c.prologue != nil {
 		r.computed = engine.Borrow(min(engine.BlockLen(), cols))
 	}
 	return r

@@ -9,8 +9,8 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// rope turns the pairs of each token's heads. Angles are reduced in float64, whichever variant is asked for: beside the heads
-// that share them they cost little.
+// rope rotates the pairs of each token's heads. Angles are reduced in float64, whichever variant is requested: beside the
+// heads that share them they cost little.
 func rope(direction float64) func(c *call) work {
 	return func(c *call) work {
 		o := c.attr.Options.(compute.RopeOptions)
@@ -40,7 +40,7 @@ func rope(direction float64) func(c *call) work {
 	}
 }
 
-// rotation turns heads by the angles of one position.
+// rotation rotates heads by the angles of one position.
 type rotation struct {
 	catalogue.RopeDims
 	neox               bool

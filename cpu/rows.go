@@ -7,7 +7,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/engine"
 )
 
-// rowsForm says what a row operation finds where.
+// rowsForm describes the data of a row operation.
 type rowsForm struct {
 	x, y  func(a *args) []float32
 	gamma int // number of the operand; beta follows
@@ -25,13 +25,13 @@ func rowwise[S any](o *engine.RowOp[S]) func(*call) work {
 // between puts a row operation between the expressions of a step. What the one before it computes lies in the result, whose rows
 // are then done in place.
 func (f rowsForm) between(c *call) rowsForm {
-	before, behind := c.expressions.Ns()
-	f.ns += before + behind
-	if c.before != nil {
+	prologue, epilogue := c.expressions.Ns()
+	f.ns += prologue + epilogue
+	if c.prologue != nil {
 		f.x = f.y
 		f.before = func(a *args, lo, hi int) { c.prepare(a, a.out, 0, lo, hi) }
 	}
-	if c.behind != nil {
+	if c.epilogue != nil {
 		f.after = func(a *args, lo, hi int) { c.Finish(a, a.out, 0, lo, hi) }
 	}
 	if f.before == nil {

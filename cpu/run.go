@@ -26,11 +26,11 @@ type run struct {
 	varied  varied
 	loop    loop
 	arena   *block
-	held    []*block // tensors, kept values and copies of inputs
-	turns   []turnOf // with the tensors
-	staged  []staged // inputs to copy before anything is written
-	made    *origin  // of the tensors that this run computes
-	job     pool.Job // execute
+	held    []*block     // tensors, retained outputs and copies of inputs
+	locks   []tensorHold // with the tensors
+	staged  []staged     // inputs to copy before anything is written
+	made    *origin      // of the tensors that this run computes
+	job     pool.Job     // execute
 	clock   clock
 	pending atomic.Int32
 
@@ -44,14 +44,14 @@ type loop struct {
 	args  *args
 }
 
-// Do computes a chunk, unless nobody wants it any more.
+// Do computes a chunk, unless the run was cancelled.
 func (l *loop) Do(chunk int) {
 	if l.args.stop.Load() {
 		return
 	}
 	lo := chunk * l.phase.grain
 	l.phase.do(l.args, lo, min(lo+l.phase.grain, l.phase.units))
-	pool.Breathe()
+	pool.Yield()
 }
 
 // staged is an input that a destination overlaps in a way that would change the result.
@@ -102,15 +102,8 @@ func (x *executable) prepare(io *program.IO, h *handle) (r *run, err error) {
 
 // Take returns an idle run or a new one.
 func (x *executable) Take() (*run, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed {
-		return nil, fmt.Errorf("program: %w", compute.ErrClosed)
-	}
-	if n := len(x.idle); n > 0 {
-		r := x.idle[n-1]
-		x.idle = x.idle[:n-1]
-		return r, nil
+	if r, ok, err := x.idle.Take(); ok || err != nil {
+		return r, err
 	}
 	r := &run{x: x, views: make([]view, len(x.p.Values)), results: make([]view, len(x.p.Read)),
 		kept: make([]view, len(x.p.Keep)), args: make([]args, len(x.steps))}
@@ -133,7 +126,7 @@ func (x *executable) Take() (*run, error) {
 // bind finds the memory of every value.
 func (r *run) bind(io *program.IO) (err error) {
 	x, p := r.x, r.x.p
-	if r.arena, err = x.d.memory.Take(x.arena); err != nil {
+	if r.arena, err = x.d.memory.Take(x.layout.Peak); err != nil {
 		return fmt.Errorf("temporaries: %w", err)
 	}
 	for i, s := range p.Read {
@@ -148,14 +141,14 @@ func (r *run) bind(io *program.IO) (err error) {
 	if err := r.bindTensors(io); err != nil {
 		return err
 	}
-	for s, at := range x.places {
-		switch n := p.Values[s].Len(); at.in {
-		case arena: // of values that nobody computes there, such as a skipped reshape's, nothing is ever read
-			r.views[s] = r.arena.view(at.offset, n)
-		case atResult:
-			r.views[s] = r.results[at.index]
-		case atTensor: // also of what steps make of tensors in place
-			r.views[s] = r.views[p.Tensor[at.index]]
+	for s, at := range x.layout.Values {
+		switch n := p.Values[s].Len(); at.Kind {
+		case device.InArena:
+			r.views[s] = r.arena.view(at.Offset, n)
+		case device.InResult:
+			r.views[s] = r.results[at.Index]
+		case device.InTensor: // also of what steps make of tensors in place
+			r.views[s] = r.views[p.Tensor[at.Index]]
 		}
 	}
 	return nil
@@ -167,8 +160,8 @@ func (r *run) bindTensors(io *program.IO) error {
 	if len(p.Tensor) == 0 {
 		return nil
 	}
-	x.d.turns.Lock()
-	defer x.d.turns.Unlock()
+	x.d.locking.Lock()
+	defer x.d.locking.Unlock()
 	for i, s := range p.Tensor {
 		b, err := io.Tensors[i].(*Tensor).acquire(r)
 		if err != nil {
@@ -177,13 +170,13 @@ func (r *run) bindTensors(io *program.IO) error {
 		r.held = append(r.held, b)
 		if b != nil {
 			changes := slices.Contains(x.changes, i)
-			for _, t := range r.turns {
+			for _, t := range r.locks {
 				if t.block == b && (changes || t.changes) {
 					return fmt.Errorf("tensor %d is updated in place and given twice: %w", i, compute.ErrArgument)
 				}
 			}
-			b.turn.Take(r, changes)
-			r.turns = append(r.turns, turnOf{b.retain(), changes})
+			b.lock.acquire(r, changes)
+			r.locks = append(r.locks, tensorHold{b.retain(), changes})
 		}
 		r.views[s] = b.view(0, p.Values[s].Len())
 	}
@@ -197,14 +190,14 @@ func (r *run) keep(io *program.IO) error {
 	blocks := make([]*block, len(p.Keep))
 	kept := make([]compute.Tensor, len(p.Keep))
 	for i, s := range p.Keep {
-		at, t := x.places[s], p.Values[s].Type
+		at, t := x.layout.Values[s], p.Values[s].Type
 		var b *block
 		var err error
 		switch {
-		case at.in == atKept && at.index != i: // kept twice
-			b = blocks[at.index].retain()
-		case at.in == atTensor:
-			b = r.held[len(r.held)-len(p.Tensor)+at.index].retain()
+		case at.Kind == device.InRetained && at.Index != i: // kept twice
+			b = blocks[at.Index].retain()
+		case at.Kind == device.InTensor:
+			b = r.held[len(r.held)-len(p.Tensor)+at.Index].retain()
 		default:
 			b, err = x.d.memory.Take(t.Bytes())
 		}
@@ -212,14 +205,14 @@ func (r *run) keep(io *program.IO) error {
 			for _, k := range kept[:i] {
 				k.Close()
 			}
-			return fmt.Errorf("kept value %d %v: %w", i, t, err)
+			return fmt.Errorf("retained output %d %v: %w", i, t, err)
 		}
 		blocks[i], kept[i] = b, x.d.newTensor(t, b, r.made)
 	}
 	for i, s := range p.Keep {
 		r.held = append(r.held, blocks[i].retain())
 		r.kept[i] = blocks[i].view(0, p.Values[s].Len())
-		if x.places[s].in == atKept {
+		if x.layout.Values[s].Kind == device.InRetained {
 			r.views[s] = r.kept[i]
 		}
 	}
@@ -268,7 +261,7 @@ func (r *run) execute() {
 	err = r.steps()
 }
 
-// ErrKernel: a user's kernel panicked or ended its goroutine.
+// ErrKernel is the error of a user's kernel that panicked or ended its goroutine.
 var ErrKernel = errors.New("kernel did not return")
 
 var errExit = fmt.Errorf("kernel ended its goroutine: %w", ErrKernel)
@@ -319,10 +312,10 @@ func (r *run) target(s *step, k int) view {
 	switch {
 	case k < len(s.results):
 		return r.views[s.results[k]]
-	case s.to[k].in == atResult:
-		return r.results[s.to[k].index]
+	case s.to[k].Kind == device.InResult:
+		return r.results[s.to[k].Index]
 	}
-	return r.kept[s.to[k].index]
+	return r.kept[s.to[k].Index]
 }
 
 // Finish gives back what the run holds, makes it idle and resolves the future, in this order: whoever waits for the future
@@ -335,9 +328,9 @@ func (r *run) Finish(err error) {
 	if len(x.copies) > 0 {
 		h.resolve(err, r.deliver)
 	}
-	r.endTurns()
+	r.unlockTensors()
 	r.reset()
-	x.recycle(r)
+	x.idle.Put(r, spare)
 	x.d.life.End()
 	h.settle(err)
 }
@@ -366,18 +359,10 @@ func (r *run) reset() {
 // spare is how many idle runs, and handles, an executable keeps.
 const spare = 8
 
-func (x *executable) recycle(r *run) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !x.closed && len(x.idle) < spare {
-		x.idle = append(x.idle, r)
-	}
-}
-
 // deliver copies results to the caller.
 func (r *run) deliver() {
 	for _, i := range r.x.copies {
-		s := r.x.p.Read[i]
+		s := r.x.layout.Storage[r.x.p.Read[i]]
 		d := r.x.p.Values[s].DType
 		copy(r.results[i].bytes(d), r.views[s].bytes(d))
 	}

@@ -63,7 +63,7 @@ func (t *Tensor) DType() compute.DType { return t.typ.DType }
 // ReadAsync copies the elements to dst, a slice of the tensor's type and length. It waits for the program that computes
 // the tensor.
 func (t *Tensor) ReadAsync(dst any) *compute.Future {
-	return device.Read(t.d, t, t.typ, dst)
+	return device.Read(executor{t.d}, t, t.typ, dst)
 }
 
 // Close frees the tensor's memory once runs in flight no longer need it. It is idempotent.

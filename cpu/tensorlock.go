@@ -2,38 +2,39 @@ package cpu
 
 import "sync"
 
-// turn orders the runs that use a tensor's memory: those that change it run alone, in the order of their starts, and all others
-// see it before or after a change. It waits nowhere: a run whose turn has not come counts one condition more.
-type turn struct {
+// tensorLock orders the runs that use a tensor's memory: those that change it run alone, in the order of their starts, and
+// all others see it before or after a change. No goroutine waits: a run that does not get the lock counts one pending
+// condition more.
+type tensorLock struct {
 	mu       sync.Mutex
 	readers  int
 	changing bool
-	waiting  []turnOfRun
+	waiting  []lockRequest
 }
 
-type turnOfRun struct {
+type lockRequest struct {
 	run     *run
 	changes bool
 }
 
-// turnOf is a run's turn with a block.
-type turnOf struct {
+// tensorHold is a run's hold on the lock of a block.
+type tensorHold struct {
 	block   *block
 	changes bool
 }
 
-// Take gives the run its turn, or makes it wait.
-func (t *turn) Take(r *run, changes bool) {
+// acquire gives the run the lock, or queues it.
+func (t *tensorLock) acquire(r *run, changes bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.waiting) == 0 && t.grant(changes) {
 		return
 	}
 	r.pending.Add(1)
-	t.waiting = append(t.waiting, turnOfRun{r, changes})
+	t.waiting = append(t.waiting, lockRequest{r, changes})
 }
 
-func (t *turn) grant(changes bool) bool {
+func (t *tensorLock) grant(changes bool) bool {
 	if t.changing || changes && t.readers > 0 {
 		return false
 	}
@@ -45,15 +46,15 @@ func (t *turn) grant(changes bool) bool {
 	return true
 }
 
-// end ends a turn and lets those begin that waited for it.
-func (t *turn) end(changes bool) {
+// release gives the lock back and starts the runs that waited for it.
+func (t *tensorLock) release(changes bool) {
 	t.mu.Lock()
 	if changes {
 		t.changing = false
 	} else {
 		t.readers--
 	}
-	var next []turnOfRun
+	var next []lockRequest
 	for len(t.waiting) > 0 && t.grant(t.waiting[0].changes) {
 		next = append(next, t.waiting[0])
 		t.waiting = t.waiting[1:]
@@ -64,12 +65,12 @@ func (t *turn) end(changes bool) {
 	}
 }
 
-// endTurns ends the run's turns with its tensors.
-func (r *run) endTurns() {
-	for _, t := range r.turns {
-		t.block.turn.end(t.changes)
+// unlockTensors releases the run's locks on its tensors.
+func (r *run) unlockTensors() {
+	for _, t := range r.locks {
+		t.block.lock.release(t.changes)
 		t.block.release()
 	}
-	clear(r.turns)
-	r.turns = r.turns[:0]
+	clear(r.locks)
+	r.locks = r.locks[:0]
 }

@@ -12,7 +12,7 @@ import (
 // trainingBlock is the number of elements that kernels are applied to one after the other: their operands stay in L1.
 const trainingBlock = 512
 
-// blockwise is work on blocks of n elements, with memory for so many more operands.
+// blockwise is work on blocks of n elements, with memory for further operands.
 func blockwise(n int, ns float64, operands int, do func(a *args, lo, hi int, memory [][]float32)) work {
 	return one(n, ns, func(a *args, lo, hi int) {
 		buffers := engine.Borrow(operands * trainingBlock)
@@ -46,7 +46,7 @@ func adam(c *call) work {
 	return blockwise(c.out.Len(), 1, 2, func(a *args, lo, hi int, memory [][]float32) {
 		step := 0.0
 		if len(a.in) == 5 {
-			step = float64(a.in[4].i32()[0])
+			step = float64(max(a.in[4].i32()[0], 1))
 		}
 		k := catalogue.AdamOf(o, step)
 		t, u := memory[0], memory[1]

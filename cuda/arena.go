@@ -24,14 +24,14 @@ type backing interface {
 	free(at uint64) error
 }
 
-// arena parts segments of a backing into blocks: best fit, neighbours join when they are free. A segment without blocks is kept
-// for what comes until trim. Operations take O(log n), and nothing is allocated once there are enough spans. Small blocks have
-// segments apart from larger ones, so that a few of them do not hold large memory, and so have the two kinds of blocks that the
-// owner tells apart; when memory is short, any gap will do. Its owner guards it against concurrent use.
+// arena divides segments of a backing into blocks, by best fit; free neighbours are merged. A segment without blocks is kept
+// for reuse until trim. Operations take O(log n), and nothing is allocated once there are enough spans. Small blocks have
+// segments of their own, so that a few of them do not hold large memory; so has each of the owner's two kinds of blocks; when
+// memory is short, any gap will do. Its owner guards it against concurrent use.
 type arena struct {
 	from  backing
 	limit uint64 // bytes of all segments
-	// reclaim, before memory is short, puts back what waits for something, and makes sure that nobody works with free memory.
+	// reclaim, called when memory is short, puts back blocks that wait for fences, and waits until free memory is not in use.
 	reclaim func() error
 
 	segments []*segment
@@ -65,7 +65,7 @@ type span struct {
 	priority    uint32
 }
 
-// roundUp rounds up to a multiple of a power of two; a result less than n is beyond the numbers.
+// roundUp rounds up to a multiple of a power of two; a result less than n means overflow.
 func roundUp(n, multiple uint64) uint64 { return (n + multiple - 1) &^ (multiple - 1) }
 
 // class is what a segment is for.
@@ -77,8 +77,8 @@ const (
 	classes       = 4
 )
 
-// get returns a block of at least the given size, of kind c or 0; 0 bytes are a block as well. It asks the backing for a
-// segment if no gap fits. Errors wrap compute.ErrOutOfMemory if the limit or the backing does not allow it even after idle
+// get returns a block of at least the given size, of kind c or 0; 0 bytes are a block as well. It requests a segment of the
+// backing if no gap fits. Errors wrap compute.ErrOutOfMemory if the limit or the backing does not allow it even after idle
 // segments went back.
 func (a *arena) get(bytes uint64, c class) (*span, error) {
 	size := max(roundUp(bytes, alignment), alignment)
@@ -190,7 +190,7 @@ func (a *arena) any(size uint64) *span {
 	return nil
 }
 
-// obtain asks for a segment of the wanted size, or of what the limit leaves if that is at least size.
+// obtain requests a segment of the wanted size, or of what the limit leaves if that is at least size.
 func (a *arena) obtain(size, want uint64, c class) (*span, error) {
 	left := (a.limit - a.inUse - a.cached) &^ (alignment - 1)
 	if left < size || want < size {
@@ -210,7 +210,7 @@ func (a *arena) obtain(size, want uint64, c class) (*span, error) {
 	return s.first, nil
 }
 
-// trim gives the segments without blocks back to the backing. Nobody may work with them any more.
+// trim gives the segments without blocks back to the backing. They must no longer be in use.
 func (a *arena) trim() error {
 	var failed error
 	a.segments = slices.DeleteFunc(a.segments, func(s *segment) bool {
@@ -228,7 +228,7 @@ func (a *arena) trim() error {
 	return failed
 }
 
-// close gives all segments back, whatever is in them. Blocks may not be put back any more.
+// close frees all segments, used or not. Blocks must not be put back afterwards.
 func (a *arena) close() error {
 	var failed error
 	for _, s := range a.segments {

@@ -11,7 +11,7 @@ import (
 	"github.com/wavelane/wavelane/ptx/args"
 )
 
-// Element is what buffers consist of. Floating point numbers of 16 bits are their bits, uint16.
+// Element is an element type of buffers. 16-bit floats are stored as their bits, uint16.
 type Element interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
@@ -91,9 +91,9 @@ func (b *Buffer[T]) Len() int { return b.n }
 // Bytes is the size.
 func (b *Buffer[T]) Bytes() uint64 { return uint64(b.n) * uint64(unsafe.Sizeof(*new(T))) }
 
-// Arg is the address, for launches. With that of a closed buffer they fail with compute.ErrClosed. The address alone does not
-// keep the buffer: it has to stay reachable and open until the work that uses it has been submitted. Nor does it know elements
-// and device: a launch takes the address of a buffer of other elements, or of a device whose memory the kernel cannot reach.
+// Arg is the address of the buffer, for launches. Launches with a closed buffer fail with compute.ErrClosed. The argument
+// does not keep the buffer alive: it has to stay reachable and open until the work that uses it has been submitted. Element
+// type and device are not checked at a launch.
 func (b *Buffer[T]) Arg() args.Arg {
 	if b == nil {
 		return args.Arg{}
@@ -132,7 +132,7 @@ func (b *Buffer[T]) acquire(d *state) (*block, error) {
 	return m, nil
 }
 
-// Close gives the memory back, for use after all that has been submitted to the device so far. It is idempotent.
+// Close frees the memory for reuse after all work submitted to the device so far. It is idempotent.
 func (b *Buffer[T]) Close() error {
 	if b != nil {
 		b.block.Close()

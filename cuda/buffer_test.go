@@ -251,7 +251,7 @@ func TestTransferCancelled(t *testing.T) {
 	b, err := Alloc[uint32](d, 512)
 	require.NoError(t, err)
 	require.NoError(t, b.Upload(t.Context(), make([]uint32, 512)))
-	d.in(t, func() { g.shut(d.home.handle) })
+	d.in(t, func() { g.shut(d.defaultStream.handle) })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	data := slices.Repeat([]uint32{7}, 512)

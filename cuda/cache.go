@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// cache keeps compiled modules in a directory, one file each. Files are written beside their place and moved there whole, so
-// that any number of processes may share the directory; what is damaged nevertheless is found out, deleted, and compiled anew.
-// Nothing that goes wrong here is an error: the log tells.
+// cache keeps compiled modules in a directory, one file each. Files are written under a temporary name and renamed, so that
+// any number of processes may share the directory; damaged files are detected, deleted, and compiled anew. Failures are
+// logged, never returned.
 type cache struct {
 	dir   string
 	limit int64 // of all files, in bytes
@@ -31,7 +31,7 @@ const (
 	cacheFiles  = 4096      // programs of ever other expressions make many small ones
 	cacheSuffix = ".cubin"
 	tempPrefix  = "new-"
-	tempAge     = time.Hour // of a temporary file that nobody writes any more
+	tempAge     = time.Hour // of a temporary file that is no longer written
 )
 
 // cacheKey is the hash of all that a binary depends on.
@@ -48,8 +48,8 @@ func keyOf(parts ...[]byte) (key cacheKey) {
 	return key
 }
 
-// newCache returns the cache in a directory, that of the user if dir is "". It returns nil if there is to be none or no place
-// for one; nil is an empty cache that keeps nothing.
+// newCache returns the cache in a directory, that of the user if dir is "". It returns nil if there is to be no cache or no
+// directory for one; a nil cache is empty and stores nothing.
 func newCache(dir string, log *slog.Logger) *cache {
 	if dir == noCache {
 		return nil
@@ -152,8 +152,7 @@ func (c *cache) write(path string, data []byte) error {
 	return err
 }
 
-// shrink deletes the entries that were used the longest time ago until the rest is small enough, and what writers that died
-// have left.
+// shrink deletes the least recently used entries until the rest is small enough, and temporary files of dead writers.
 func (c *cache) shrink() error {
 	list, err := os.ReadDir(c.dir)
 	if err != nil {

@@ -183,7 +183,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// No place for a cache is no error.
+// A missing cache directory is no error.
 func TestCacheWithoutPlace(t *testing.T) {
 	log := &logged{}
 	key := keyOf([]byte("k"))

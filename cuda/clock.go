@@ -6,8 +6,8 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
-// clock measures the steps of a run for who asks, see program.IO: by events before the first step and behind each. A nil one does
-// nothing.
+// clock measures the steps of a run that is profiled, see program.IO: by events before the first step and after each. A nil
+// one does nothing.
 type clock struct {
 	times  []time.Duration
 	events []driver.Event
@@ -20,8 +20,8 @@ func newClock(times []time.Duration) *clock {
 	return &clock{times: times}
 }
 
-// reach is called before action i, and behind the last. The caller has entered the context.
-func (c *clock) reach(e *executable, i int, s driver.Stream) error {
+// reach is called before action i, and after the last. The caller has entered the context.
+func (c *clock) reach(e *compiled, i int, s driver.Stream) error {
 	if c == nil {
 		return nil
 	}

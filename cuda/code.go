@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // Code writes the PTX of the kernels that each step of a program runs on this device. Users' kernels are named only.
-func (d *Device) Code(w io.Writer, p *program.Program) error {
+func (d executor) Code(w io.Writer, p *program.Program) error {
 	shown := map[string]bool{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -38,4 +39,9 @@ func (d *Device) Code(w io.Writer, p *program.Program) error {
 		}
 	}
 	return nil
+}
+
+// Tune implements program.Executor. Variants are chosen by a cost model.
+func (executor) Tune(ctx context.Context, _ *program.Program) ([]program.Measurement, error) {
+	return nil, ctx.Err()
 }

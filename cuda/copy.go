@@ -49,7 +49,7 @@ func overlap[T Element](a, b *Buffer[T]) bool {
 	return a.at < b.at+n && b.at < a.at+n
 }
 
-// Fill records that all elements become value. The buffer may be closed once this has returned.
+// Fill records a fill of all elements with value. The buffer may be closed once this has returned.
 func Fill[T Element](r Recorder, dst *Buffer[T], value T) error {
 	w := workOf(r)
 	if err := w.use("fill", dst, dst); err != nil || dst.n == 0 {
@@ -125,7 +125,7 @@ func (w *work) fill(dst driver.Ptr, element []byte, bytes uint64) error {
 	if len(element)%4 == 0 && same(element, 4) {
 		return w.fill32(dst, *(*uint32)(unsafe.Pointer(&element[0])), bytes/4)
 	}
-	// The driver has nothing for it: the first element byte by byte, then copies of all there is, twice as much each time.
+	// The driver has no such fill: set the first element byte by byte, then double the filled part by copies.
 	for i, b := range element {
 		if err := w.fill8(dst+driver.Ptr(i), b, 1); err != nil {
 			return err

@@ -182,14 +182,14 @@ func with(t testing.TB, p *program.Program, name string, a program.Attr, in ...p
 
 func f32(shape ...int) program.Type { return program.Type{DType: compute.Float32, Shape: shape} }
 
-func compiled(t testing.TB, d *Device, p *program.Program) *Executable {
+func compile(t testing.TB, d *Device, p *program.Program) *executable {
 	t.Helper()
-	x, err := d.Compile(p)
+	x, err := d.Executor().Compile(p)
 	require.NoError(t, err)
-	return x.(*Executable)
+	return x.(*executable)
 }
 
-func ran(t testing.TB, x *Executable, io *program.IO) {
+func ran(t testing.TB, x *executable, io *program.IO) {
 	t.Helper()
 	require.NoError(t, x.Start(io).Await(context.Background()))
 }

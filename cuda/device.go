@@ -21,28 +21,28 @@ type Device struct {
 	*state
 }
 
-// device is what runs in flight and everything made from a Device refer to. It is apart from Device so that a Device that was
-// forgotten can be found unreachable.
+// device is the part of a Device that runs in flight and everything made from it refer to. It is separate from Device, so
+// that a forgotten Device becomes unreachable.
 type state struct {
 	*primary
-	info     Info
-	log      *slog.Logger
-	caps     kit.Caps
-	large    uint64  // bytes of an input beyond which it does not go through pinned memory of its own
-	home     *Stream // that programs run on
-	captures *Stream // that programs are captured on; guarded by submit
-	pool     *pool
-	host     *hostPool
-	stager   *stager
-	loader   *loader
-	events   events
-	submit   sync.Mutex // one program at a time is put on the home stream
+	info          Info
+	log           *slog.Logger
+	caps          kit.Caps
+	large         uint64  // bytes of an input beyond which it does not go through pinned memory of its own
+	defaultStream *Stream // that programs run on
+	captures      *Stream // that programs are captured on; guarded by submit
+	pool          *pool
+	host          *hostPool
+	stager        *stager
+	loader        *loader
+	events        events
+	submit        sync.Mutex // one program at a time is put on the default stream
 
 	life        *device.Lifetime
 	streams     device.Children[*Stream]
 	modules     device.Children[*Module]
 	graphs      device.Children[*graph]
-	executables device.Children[*executable]
+	executables device.Children[*compiled]
 
 	mu    sync.Mutex
 	stats Stats
@@ -55,7 +55,7 @@ type Stats struct {
 	Replays  uint64 `json:"replays"`  // runs that were one launch of a graph
 }
 
-// Available says why no NVIDIA GPU can be opened; nil if one can.
+// Available returns nil if an NVIDIA GPU can be opened, else an error that says why not.
 func Available(ctx context.Context) error {
 	_, err := Devices(ctx)
 	return err
@@ -109,7 +109,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 }
 
 func open(ctx context.Context, opts []Option) (*Device, error) {
-	if err := ctx.Err(); err != nil {
+	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
 	}
 	c, err := newConfig(opts)
@@ -143,7 +143,7 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 		return nil, err
 	}
 	dev := &Device{state: d}
-	dev.Ops = device.NewOps(dev)
+	dev.Ops = device.NewOps(executor{dev})
 	runtime.AddCleanup(dev, func(d *state) { d.forgotten() }, d)
 	d.log.Debug("cuda: device open", "device", info.String())
 	return dev, nil
@@ -151,10 +151,10 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 
 // start makes what a device always has.
 func (d *state) start(c *config) (err error) {
-	if d.home, err = d.newStream(StreamOptions{}); err != nil {
+	if d.defaultStream, err = d.newStream(StreamOptions{}); err != nil {
 		return err
 	}
-	d.pool = newPool(d.primary, d.home.handle, c.memory)
+	d.pool = newPool(d.primary, d.defaultStream.handle, c.memory)
 	d.host = newHostPool(d.primary)
 	d.pool.relief, d.host.relief = d.dropIdle, d.dropIdle
 	if d.stager, err = newStager(d.primary, d.host); err != nil {
@@ -176,7 +176,7 @@ func (d *state) Stats() Stats {
 
 // Synchronize waits until all work that was submitted to the device so far is done. It returns the first fault if there was one.
 func (d *state) Synchronize() error {
-	// Events, because the context must not be synchronised while anybody captures.
+	// Events are used because the context must not be synchronised during a capture.
 	return d.settled(context.Background(), func() error { return nil })
 }
 
@@ -188,11 +188,11 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// forgotten is the net under a forgotten Close. Streams, modules and graphs may be in use without their Device: while there are
-// any, nothing is closed.
+// forgotten closes a Device that was collected without Close. As long as streams, modules or graphs of it are in use, nothing
+// is closed.
 func (d *state) forgotten() {
 	d.submit.Lock()
-	own := 1 // home
+	own := 1 // the default stream
 	if d.captures != nil {
 		own++
 	}
@@ -219,7 +219,7 @@ func (d *state) dropIdle() bool {
 	return dropped
 }
 
-// teardown destroys everything. Nobody uses the device any more.
+// teardown destroys everything. The device is no longer in use.
 func (d *state) teardown() {
 	for _, e := range d.executables.All() {
 		e.dropGraphs()

@@ -1,13 +1,12 @@
-// Package cuda is the NVIDIA device, on the bare driver: libcuda is loaded when a device is opened, and nothing else is needed,
-// no toolkit, no cgo, no nvcc. Kernels are PTX, written with package ptx or anything else that makes it.
+// Package cuda is the NVIDIA device, directly on the driver: libcuda is loaded when a device is opened. Neither the CUDA
+// toolkit nor cgo nor nvcc is needed. Kernels are PTX, written with package ptx or anything else that makes it.
 //
 //	dev, err := cuda.Open(ctx)                          // NVIDIA's first GPU
 //	dev, err := cuda.Open(ctx, cuda.WithSoftware())         // the software GPU, on any machine
 //	err = dev.MatMul(ctx, c, a, b, m, k, n)             // the operations of the catalogue, and batches, as on every device
 //
-// The two drivers stand behind one internal interface. Everything above it is the same code, so the tests of programs and of
-// this library run where there is no GPU, and the software GPU finds what hardware hides (see [SoftwareOptions] and package
-// ptx/sim).
+// NVIDIA's driver and the software GPU implement one internal interface, and everything above it is the same code. So tests
+// run without a GPU, and the software GPU finds errors that hardware hides (see [SoftwareOptions] and package ptx/sim).
 //
 // # Kernels of your own
 //
@@ -20,28 +19,28 @@
 //	work, err := rec.Submit()
 //	finished, err := work.Wait(ctx)
 //
-// Arguments are checked against the kernel's declaration. Variables of a module are buffers, too: see [Variable]. What a
-// [Recording] takes goes to the GPU at once; a [Submitted] can be waited for, and a [Finished] knows how long it took.
-// [Stream.Capture] records into a [Graph] instead, which replays many launches with one call. A [Kernel] can also be a step of
-// a batch: see [Launch].
+// Arguments are checked against the kernel's declaration. Variables of a module are buffers, too: see [Variable]. Work given
+// to a [Recording] goes to the GPU at once. A [Submitted] can be waited for, and a [Finished] knows how long it took.
+// [Stream.Capture] records into a [Graph] instead, which replays many launches with one call. A [Kernel] can also be a step
+// of a batch: see [Launch].
 //
 // # Compilation
 //
-// The driver compiles PTX for the GPU it finds, and what it made is kept in the user's cache directory, by text, architecture
-// and driver version ([WithCache], [WithoutCache]). It happens when modules are loaded and when programs are compiled, never
-// when they run. The catalogue's kernels are compiled by families, as programs need them.
+// The driver compiles PTX for the GPU, and the result is cached in the user's cache directory, by text, architecture and
+// driver version ([WithCache], [WithoutCache]). It happens when modules are loaded and when programs are compiled, never when
+// they run. The catalogue's kernels are compiled by families, as programs need them.
 //
 // # Memory
 //
-// Device memory comes from a pool that follows the order of streams: what a program has used serves the next one without
-// waiting. [Device.Memory] tells what is in use and what is kept, [Device.Trim] gives back. Slices pass through pinned memory;
-// a [HostBuffer] is pinned memory to work in.
+// Device memory comes from a pool that follows the order of streams: the next program reuses memory without waiting.
+// [Device.Memory] tells how much is in use and how much is cached, and [Device.Trim] frees the latter. Slices are copied
+// through pinned memory; a [HostBuffer] is pinned memory that programs use directly.
 //
 // # Faults
 //
-// A kernel that reads or writes where it must not kills the context: the driver says so at some later call, whichever comes
-// next. From then on everything fails with a [*PoisonedError], which has the first report and the last launches before it.
-// [WithDebug] waits for each launch, and so names the guilty one. The software GPU names instruction, thread and address.
+// An illegal memory access by a kernel destroys the context; the driver reports it at some later call. From then on
+// everything fails with a [*PoisonedError], which has the first report and the last launches before it. [WithDebug] waits for
+// each launch, and so finds the one at fault. The software GPU names instruction, thread and address.
 //
 // # Concurrency
 //
@@ -50,6 +49,7 @@
 //
 // # Linking
 //
-// Importing this package makes a Linux binary dynamically linked, cgo or not: it has to load a library of the system. Package
-// wavelane imports it unless built with the tag nocuda. On systems without NVIDIA's driver Open says so.
+// Importing this package makes a Linux binary dynamically linked, cgo or not, because it loads a library of the system.
+// Package wavelane imports it unless built with the tag nocuda. On systems without NVIDIA's driver Open fails with
+// compute.ErrUnavailable.
 package cuda

@@ -8,12 +8,12 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
-// ErrContextPoisoned says that a kernel has faulted and that the device's context is dead: everything that uses it fails
-// until the process ends, or, if all devices opened on it are closed, until it is opened again. It wraps
-// [compute.ErrDeviceLost]. Errors that wrap it are of type [*PoisonedError].
+// ErrContextPoisoned reports that a kernel has faulted and that the device's context can no longer be used: everything fails
+// until all devices opened on it are closed and one is opened again. It wraps [compute.ErrDeviceLost]. Errors that wrap it
+// are of type [*PoisonedError].
 var ErrContextPoisoned = fmt.Errorf("the context is dead after a fault: %w", compute.ErrDeviceLost)
 
-// Error is what a call of the driver returned. It wraps the sentinel of package compute that fits the code.
+// Error is an error of a driver call. It wraps the sentinel of package compute that fits the code.
 type Error struct {
 	Call   string // of the driver, such as "cuMemAlloc"
 	Code   int    // CUresult
@@ -61,13 +61,13 @@ func (e *Error) Unwrap() error {
 	}
 }
 
-// errDriver is what codes without a sentinel of their own wrap: a handle that is not valid, a driver that is confused.
+// errDriver is wrapped by codes without a sentinel of their own, such as that of an invalid handle.
 var errDriver = fmt.Errorf("the driver refuses: %w", compute.ErrArgument)
 
-// PoisonedError is every error of a dead context. It wraps [ErrContextPoisoned] and its cause.
+// PoisonedError is the error of all calls after a context was destroyed. It wraps [ErrContextPoisoned] and its cause.
 type PoisonedError struct {
 	Cause    *Error         // the first call that reported the fault, not necessarily the one at fault
-	Launches []LaunchRecord // the last ones before that, the latest last; the guilty one is among them unless many were under way
+	Launches []LaunchRecord // the last ones before that, the latest last; the one at fault is among them unless many were in flight
 }
 
 // LaunchRecord names a launch in reports.

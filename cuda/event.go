@@ -56,7 +56,7 @@ func (e *events) close() {
 	e.idle = [2][]driver.Event{}
 }
 
-// patience is how long to ask for an event before sleeping until it comes: waking up takes longer than most small programs.
+// patience is how long to poll an event before sleeping until it comes: waking up takes longer than most small programs.
 const patience = 40 * time.Microsecond
 
 // awaitEvent waits until an event has passed. It fails if the context is dead.

@@ -22,9 +22,9 @@ func build() (*ir.Module, error) {
 	x := ptx.PointerParam[float32](k, "x")
 	y := ptx.PointerParam[float32](k, "y")
 	i := k.GlobalID(ptx.X)
-	k.If(ptx.Lt(k, i, n), func() {
-		xi, yi := ptx.At(k, x, i), ptx.At(k, y, i)
-		ptx.Store(k, yi, ptx.Fma(k, a, ptx.Load(k, xi), ptx.Load(k, yi)))
+	k.If(i.Lt(n), func() {
+		xi, yi := x.At(i), y.At(i)
+		yi.Store(a.Fma(xi.Load(), yi.Load()))
 	})
 	return m.Build()
 }

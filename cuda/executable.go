@@ -13,14 +13,14 @@ import (
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
-// Executable is a compiled program; see [Device.Compile]. It is safe for concurrent use; runs may overlap.
-type Executable struct {
+// executable is a compiled program. It is safe for concurrent use; runs may overlap.
+type executable struct {
 	dev *Device
-	*executable
+	*compiled
 }
 
-// executable is an Executable as runs in flight see it.
-type executable struct {
+// compiled is the part of an executable that runs in flight refer to.
+type compiled struct {
 	d *state
 	*plan
 
@@ -34,21 +34,21 @@ type executable struct {
 	refused  bool // by the driver, which makes no graph of the program
 }
 
-func newExecutable(dev *Device, pl *plan) *Executable {
-	e := &executable{d: dev.state, plan: pl}
-	x := &Executable{dev, e}
+func newExecutable(dev *Device, pl *plan) *executable {
+	e := &compiled{d: dev.state, plan: pl}
+	x := &executable{dev, e}
 	e.d.executables.Add(e)
-	runtime.AddCleanup(x, func(e *executable) { e.close() }, e) // a net under a forgotten Close
+	runtime.AddCleanup(x, func(e *compiled) { e.close() }, e) // a net under a forgotten Close
 	return x
 }
 
-// Close releases what the executable keeps. Runs in flight finish. It is idempotent.
-func (x *Executable) Close() error {
+// Close releases the executable's memory. Runs in flight finish. It is idempotent.
+func (x *executable) Close() error {
 	x.close()
 	return nil
 }
 
-func (e *executable) close() {
+func (e *compiled) close() {
 	if e.d.life.Hold() != nil {
 		return // the device has freed everything, or will
 	}
@@ -63,8 +63,8 @@ func (e *executable) close() {
 	e.dropGraphs()
 }
 
-// begin keeps the plan for a start; end gives it back. warm tells that the program has run a few times.
-func (e *executable) begin() (warm bool, err error) {
+// begin holds the plan for a start; end releases it. warm reports that the program has run a few times.
+func (e *compiled) begin() (warm bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -75,7 +75,7 @@ func (e *executable) begin() (warm bool, err error) {
 	return e.runs > warmUp, nil
 }
 
-func (e *executable) end() {
+func (e *compiled) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.starting--; e.closed && e.starting == 0 {
@@ -87,29 +87,29 @@ func (e *executable) end() {
 type memory struct {
 	arena        *block
 	upload, read *hostBlock
-	kept         []*block // by the program's kept values; nil for those that are tensors or kept twice
-	tensors      []spotted
-	clock        *clock    // nil for a run that nobody measures
+	kept         []*block // by the program's retained outputs; nil for those that are tensors or retained twice
+	tensors      []located
+	clock        *clock    // nil for a run that is not profiled
 	scalars      []float32 // during a start
 }
 
-// spotted is a part of a block.
-type spotted struct {
+// located is a part of a block.
+type located struct {
 	block  *block
 	offset uint64
 }
 
-func (s spotted) retain() spotted {
+func (s located) retain() located {
 	s.block.retain()
 	return s
 }
 
-func (s spotted) release() { s.block.release() }
+func (s located) release() { s.block.release() }
 
-func (s spotted) ptr() driver.Ptr { return s.block.ptr + driver.Ptr(s.offset) }
+func (s located) ptr() driver.Ptr { return s.block.ptr + driver.Ptr(s.offset) }
 
 // acquire reserves the memory of a run; the caller has entered the context.
-func (e *executable) acquire() (*memory, error) {
+func (e *compiled) acquire() (*memory, error) {
 	m := &memory{kept: make([]*block, len(e.prog.Keep))}
 	err := func() (err error) {
 		if e.arena > 0 {
@@ -118,8 +118,8 @@ func (e *executable) acquire() (*memory, error) {
 			}
 		}
 		for i, s := range e.prog.Keep {
-			if pl := e.places[s]; pl.kind == inKept && pl.index == i {
-				if m.kept[i], err = e.d.pool.get(max(pl.bytes, 1)); err != nil {
+			if at := e.layout.Values[s]; at.Kind == device.InRetained && at.Index == i {
+				if m.kept[i], err = e.d.pool.get(max(e.bytes(s), 1)); err != nil {
 					return fmt.Errorf("result of shape %v: %w", e.prog.Values[s].Shape, err)
 				}
 			}
@@ -141,8 +141,8 @@ func (e *executable) acquire() (*memory, error) {
 	return m, nil
 }
 
-// release gives the memory of the device back, for work that the home stream does later, and that of the host, which nobody
-// must be using any more.
+// release gives the memory of the device back, for work that the default stream does later, and that of the host, which must
+// not be in use any more.
 func (m *memory) release() {
 	m.releaseDevice()
 	for _, h := range []*hostBlock{m.upload, m.read} {
@@ -169,26 +169,26 @@ func (m *memory) releaseDevice() {
 }
 
 // where is the part of a block that a value has.
-func (e *executable) where(m *memory, s program.Slot) spotted {
-	switch p := e.places[s]; p.kind {
-	case inTensor:
-		return m.tensors[p.index]
-	case inKept:
-		return spotted{m.kept[p.index], 0}
-	default:
-		return spotted{m.arena, p.at}
-	}
+func (e *compiled) where(m *memory, s program.Slot) located {
+	return m.at(e.layout.Values[s])
 }
 
-func (e *executable) address(m *memory, s spot) driver.Ptr {
-	if s.place < len(e.prog.Values) {
-		return e.where(m, program.Slot(s.place)).ptr() + driver.Ptr(s.offset)
+func (m *memory) at(a device.Allocation) located {
+	s := located{block: m.arena}
+	switch a.Kind {
+	case device.InTensor:
+		s = m.tensors[a.Index]
+	case device.InRetained:
+		s.block = m.kept[a.Index]
 	}
-	return m.arena.ptr + driver.Ptr(e.places[s.place].at+s.offset)
+	s.offset += uint64(a.Offset)
+	return s
 }
+
+func (m *memory) address(a device.Allocation) driver.Ptr { return m.at(a).ptr() }
 
 // bindTensors takes hold of the tensors of a run.
-func (e *executable) bindTensors(m *memory, io *program.IO) error {
+func (e *compiled) bindTensors(m *memory, io *program.IO) error {
 	for i := range e.prog.Tensor {
 		b, err := io.Tensors[i].(*Tensor).acquire()
 		if err != nil {
@@ -200,7 +200,7 @@ func (e *executable) bindTensors(m *memory, io *program.IO) error {
 }
 
 // fillUpload copies the inputs to the staging memory.
-func (e *executable) fillUpload(m *memory, io *program.IO) {
+func (e *compiled) fillUpload(m *memory, io *program.IO) {
 	if m.scalars = io.Scalars; m.scalars == nil {
 		m.scalars = e.plan.scalars
 	}
@@ -212,13 +212,13 @@ func (e *executable) fillUpload(m *memory, io *program.IO) {
 	}
 }
 
-// stage brings the large inputs to the device, ahead of the program on the home stream. The caller has entered the context.
-func (e *executable) stage(m *memory, io *program.IO) error {
+// stage brings the large inputs to the device, ahead of the program on the default stream. The caller has entered the context.
+func (e *compiled) stage(m *memory, io *program.IO) error {
 	for i, v := range e.prog.Host {
 		if !e.large[i] {
 			continue
 		}
-		if err := e.d.stager.upload(e.where(m, v).ptr(), program.Bytes(io.Host[i]), e.d.home.handle); err != nil {
+		if err := e.d.stager.upload(e.where(m, v).ptr(), program.Bytes(io.Host[i]), e.d.defaultStream.handle); err != nil {
 			return fmt.Errorf("input %d: %w", i, err)
 		}
 	}
@@ -227,7 +227,7 @@ func (e *executable) stage(m *memory, io *program.IO) error {
 
 // enqueue gives the whole program to a stream, which captures it if there is a graph to make. The caller has entered the context
 // and holds the device's submit lock, which guards the parameter blocks of the plan.
-func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
+func (e *compiled) enqueue(m *memory, s driver.Stream, graph *replay) error {
 	d := e.d
 	if e.inputs > 0 {
 		r := d.drv.MemcpyHtoDAsync(m.arena.ptr, m.upload.pointer(0), e.inputs, s)
@@ -236,8 +236,8 @@ func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
 		}
 	}
 	for i, v := range e.prog.Host {
-		if p := e.places[v]; p.kind != inArena && p.bytes > 0 && !e.large[i] {
-			r := d.drv.MemcpyHtoDAsync(e.where(m, v).ptr(), m.upload.pointer(e.uploadAt[i]), p.bytes, s)
+		if n := e.bytes(v); e.layout.Values[v].Kind != device.InArena && n > 0 && !e.large[i] {
+			r := d.drv.MemcpyHtoDAsync(e.where(m, v).ptr(), m.upload.pointer(e.uploadAt[i]), n, s)
 			if err := d.check("cuMemcpyHtoDAsync", r); err != nil {
 				return err
 			}
@@ -260,7 +260,7 @@ func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
 		return err
 	}
 	for i, v := range e.prog.Read {
-		if n := e.places[v].bytes; n > 0 {
+		if n := e.bytes(v); n > 0 {
 			r := d.drv.MemcpyDtoHAsync(m.read.pointer(e.readAt[i]), e.where(m, v).ptr(), n, s)
 			if err := d.check("cuMemcpyDtoHAsync", r); err != nil {
 				return err
@@ -270,16 +270,16 @@ func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
 	return nil
 }
 
-func (e *executable) act(m *memory, a *action, s driver.Stream, capturing bool) error {
+func (e *compiled) act(m *memory, a *action, s driver.Stream, capturing bool) error {
 	d := e.d
 	switch a.kind {
 	case uploading:
-		return d.check("cuMemcpyHtoDAsync", d.drv.MemcpyHtoDAsync(e.address(m, a.to), m.upload.pointer(a.staged), 4, s))
+		return d.check("cuMemcpyHtoDAsync", d.drv.MemcpyHtoDAsync(m.address(a.to), m.upload.pointer(a.staged), 4, s))
 	case copying:
-		return d.check("cuMemcpyDtoDAsync", d.drv.MemcpyDtoDAsync(e.address(m, a.to), e.address(m, a.from), a.n, s))
+		return d.check("cuMemcpyDtoDAsync", d.drv.MemcpyDtoDAsync(m.address(a.to), m.address(a.from), a.n, s))
 	case filling:
 		a.vary(m.scalars)
-		return d.check("cuMemsetD32Async", d.drv.MemsetD32Async(e.address(m, a.to), a.word, a.n, s))
+		return d.check("cuMemsetD32Async", d.drv.MemsetD32Async(m.address(a.to), a.word, a.n, s))
 	}
 	if err := e.patch(m, a); err != nil {
 		return err
@@ -288,14 +288,14 @@ func (e *executable) act(m *memory, a *action, s driver.Stream, capturing bool) 
 }
 
 // patch puts the addresses of a run into a launch, and its scalars.
-func (e *executable) patch(m *memory, a *action) error {
+func (e *compiled) patch(m *memory, a *action) error {
 	a.vary(m.scalars)
 	for _, q := range a.patches {
-		putAddress(a.launch.Params[q.at:], e.address(m, q.spot))
+		putAddress(a.launch.Params[q.at:], m.address(q.to))
 	}
 	for i := range a.maps {
 		t := &a.maps[i]
-		at := uint64(e.address(m, t.spot))
+		at := uint64(m.address(t.to))
 		if t.Address == at {
 			continue
 		}
@@ -309,7 +309,7 @@ func (e *executable) patch(m *memory, a *action) error {
 }
 
 // launches counts the kernels of the program.
-func (e *executable) launches() (n int) {
+func (e *compiled) launches() (n int) {
 	for i := range e.actions {
 		if e.actions[i].kind == launching {
 			n++
@@ -318,8 +318,8 @@ func (e *executable) launches() (n int) {
 	return n
 }
 
-// Launches lists for each step what a run does; see [program.Launcher].
-func (x *Executable) Launches() [][]program.Launch {
+// Launches lists the launches, copies and fills of each step; see [program.Executable].
+func (x *executable) Launches() [][]program.Launch {
 	steps, at := make([][]program.Launch, len(x.ends)), 0
 	for i, end := range x.ends {
 		for ; at < end; at++ {
@@ -337,7 +337,7 @@ func (x *Executable) Launches() [][]program.Launch {
 }
 
 // deliver copies the results to the caller.
-func (e *executable) deliver(read *hostBlock, dst []any) {
+func (e *compiled) deliver(read *hostBlock, dst []any) {
 	for i := range e.prog.Read {
 		if to := program.Bytes(dst[i]); len(to) > 0 {
 			copy(to, read.bytes()[e.readAt[i]:])
@@ -345,8 +345,8 @@ func (e *executable) deliver(read *hostBlock, dst []any) {
 	}
 }
 
-// keep makes the tensors of the kept values, nil if there are none.
-func (e *executable) keep(m *memory, dev *Device) (all []compute.Tensor) {
+// keep makes the tensors of the retained outputs, nil if there are none.
+func (e *compiled) keep(m *memory, dev *Device) (all []compute.Tensor) {
 	for _, s := range e.prog.Keep {
 		all = append(all, newTensor(dev, e.prog.Values[s].Type, e.where(m, s).retain()))
 	}
@@ -370,5 +370,5 @@ func snapshot(m *memory) []driver.Ptr {
 }
 
 func sameTensors(a []driver.Ptr, m *memory) bool {
-	return slices.EqualFunc(a, m.tensors, func(p driver.Ptr, t spotted) bool { return p == t.ptr() })
+	return slices.EqualFunc(a, m.tensors, func(p driver.Ptr, t located) bool { return p == t.ptr() })
 }

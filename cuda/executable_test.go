@@ -40,7 +40,7 @@ func chainIO(rng *rand.Rand, n int, w compute.Tensor) *program.IO {
 // direct is what the program gives without graphs.
 func direct(t testing.TB, d *Device, p *program.Program, io *program.IO) []any {
 	t.Helper()
-	x := compiled(t, d, p)
+	x := compile(t, d, p)
 	defer x.Close()
 	want := &program.IO{Host: io.Host, Tensors: io.Tensors, Scalars: io.Scalars}
 	for _, s := range p.Read {
@@ -72,7 +72,7 @@ func TestReplay(t *testing.T) {
 		n = 1 + n%8
 	}
 	p := chain(t, n)
-	x := compiled(t, d, p)
+	x := compile(t, d, p)
 	replays := func() uint64 { return d.Stats().Replays }
 	run := func(w compute.Tensor) {
 		t.Helper()
@@ -123,7 +123,7 @@ func TestReplayReadsTensorsAnew(t *testing.T) {
 	c := newCore(t)
 	rng := randomSource(t)
 	p := chain(t, 3)
-	x := compiled(t, c.Device, p)
+	x := compile(t, c.Device, p)
 	w := uploadRandom(t, c.Device, rng, 7, 7)
 	at, err := w.(*Tensor).acquire()
 	require.NoError(t, err)
@@ -133,8 +133,8 @@ func TestReplayReadsTensorsAnew(t *testing.T) {
 		require.NoError(t, err)
 		copy(h.Slice(), randomFloats(rng, 49))
 		c.in(t, func() {
-			c.drv.MemcpyHtoDAsync(at.ptr(), h.at, 4*49, c.home.handle)
-			c.drv.StreamSynchronize(c.home.handle)
+			c.drv.MemcpyHtoDAsync(at.ptr(), h.at, 4*49, c.defaultStream.handle)
+			c.drv.StreamSynchronize(c.defaultStream.handle)
 		})
 		require.NoError(t, h.Close())
 		io := chainIO(rng, 3, w)
@@ -150,10 +150,10 @@ func TestRunsOverlap(t *testing.T) {
 	g := newGate(t, d)
 	rng := randomSource(t)
 	p := chain(t, 9)
-	x := compiled(t, d, p)
+	x := compile(t, d, p)
 	w := uploadRandom(t, d, rng, 7, 7)
 	for range 2 {
-		d.in(t, func() { g.shut(d.home.handle) })
+		d.in(t, func() { g.shut(d.defaultStream.handle) })
 		var ios []*program.IO
 		var futures []*compute.Future
 		for range 8 {
@@ -185,7 +185,7 @@ func TestKeep(t *testing.T) {
 	y := with(t, p, "add", program.Attr{}, x, w)
 	z := with(t, p, "add", program.Attr{}, y, w)
 	p.Keep = []program.Slot{z, x, w, z}
-	e := compiled(t, d, p)
+	e := compile(t, d, p)
 	tensor, err := d.Upload(t.Context(), []float32{1, 1, 1, 1})
 	require.NoError(t, err)
 	var all []*program.IO
@@ -221,7 +221,7 @@ func TestIdleGraphsGiveWay(t *testing.T) {
 	for range worthwhile + 1 { // the last need not be made
 		p.Read = []program.Slot{with(t, p, "copy", program.Attr{}, s)}
 	}
-	x := compiled(t, d, p)
+	x := compile(t, d, p)
 	io := &program.IO{Host: []any{randomFloats(rng, n)}, Read: []any{make([]float32, n)}}
 	use := func() {
 		t.Helper()
@@ -261,9 +261,9 @@ func TestLargeInputs(t *testing.T) {
 	}
 	p := chain(t, n)
 	w := uploadRandom(t, d, rng, 7, 7)
-	small := compiled(t, d, p)
+	small := compile(t, d, p)
 	d.large = 999
-	large := compiled(t, d, p)
+	large := compile(t, d, p)
 	require.Equal(t, []bool{true, true}, large.plan.large)
 	require.Zero(t, large.upload)
 	require.NotZero(t, small.upload)
@@ -294,7 +294,7 @@ func TestExecutableClosesWhileStarted(t *testing.T) {
 	}
 	p.Read = []program.Slot{s}
 	for range 10 {
-		x := compiled(t, c.Device, p)
+		x := compile(t, c.Device, p)
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -333,7 +333,7 @@ func TestForgottenExecutable(t *testing.T) {
 		p := &program.Program{}
 		s := p.Add(f32(5), program.FromHost)
 		p.Read = []program.Slot{applied(t, p, c.scale, scaleStep(5, 2, 0), f32(5), s)}
-		compiled(t, c.Device, p)
+		compile(t, c.Device, p)
 	}()
 	require.Eventually(t, func() bool { runtime.GC(); return c.module.holders.Load() == 1 }, time.Minute, time.Millisecond)
 }
@@ -367,7 +367,7 @@ func TestLaunches(t *testing.T) {
 		x = with(t, p, "reshape", program.Attr{Options: compute.ReshapeOptions{Shape: shape}}, x)
 	}
 	p.Read = []program.Slot{with(t, p, "softmax", program.Attr{}, x)}
-	e := compiled(t, d, p)
+	e := compile(t, d, p)
 	defer e.Close()
 	steps := e.Launches()
 	require.Len(t, steps, 5)

@@ -146,7 +146,7 @@ func usePrograms(ctx context.Context, d *Device, k *Kernel) error {
 	}
 	defer t.Close()
 	for _, p := range []*program.Program{p, &keeping} {
-		e, err := d.Compile(p)
+		e, err := d.Executor().Compile(p)
 		if err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ type nth struct {
 	mu      sync.Mutex
 	about   func(call string) bool
 	n, seen int
-	lasting bool // those behind it, too
+	lasting bool // those after it, too
 	off     bool
 	with    driver.Result
 	failed  string // the call that did
@@ -325,7 +325,7 @@ func large(d *Device) (err error) {
 	}
 	defer t.Close()
 	for _, p := range []*program.Program{p, &keeping} {
-		e, err := d.Compile(p)
+		e, err := d.Executor().Compile(p)
 		if err != nil {
 			return err
 		}
@@ -456,6 +456,8 @@ func TestStickyErrorInABatch(t *testing.T) {
 	fine, err := good.Compile(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, fine.Start().Await(t.Context()))
+	other, err := fine.Fork()
+	require.NoError(t, err)
 
 	bad := batch.New(d)
 	v := bad.Kernel(c.scale, scaleStep(2, 2, 0).Options, compute.Float32, []int{2}, bad.Import(tensor))
@@ -466,16 +468,16 @@ func TestStickyErrorInABatch(t *testing.T) {
 	fatal, err := bad.Compile(t.Context())
 	require.NoError(t, err)
 
-	d.in(t, func() { gate.shut(d.home.handle) })
+	d.in(t, func() { gate.shut(d.defaultStream.handle) })
 	first := fatal.Start()
-	behind := []*compute.Future{fine.Start(), fine.Start(), tensor.ReadAsync(make([]float32, 2))}
+	behind := []*compute.Future{fine.Start(), other.Start(), tensor.ReadAsync(make([]float32, 2))}
 	r := begun(t, s)
 	require.NoError(t, r.Replay(graph))
 	d.in(t, func() { gate.shut(s.handle) })
 	beside := submitted(t, r)
 	recording := begun(t, c.stream(StreamOptions{}))
 	gate.mu.Lock()
-	gate.release[0]() // home alone
+	gate.release[0]() // the default stream alone
 	gate.release = gate.release[1:]
 	gate.mu.Unlock()
 

@@ -11,8 +11,8 @@ import (
 	"github.com/wavelane/wavelane/internal/device"
 )
 
-// Capture is work that is recorded into a graph instead of being run. It is valid during [Stream.Capture] only, on its goroutine.
-// Neither memory can be allocated nor modules loaded nor anything waited for meanwhile.
+// Capture is work that is recorded into a graph instead of being run. It is valid during [Stream.Capture] only, on its
+// goroutine. During a capture no memory can be allocated, no module loaded, and nothing waited for.
 type Capture struct {
 	work
 	nodes []node
@@ -57,8 +57,8 @@ func (c *Capture) Launch(k *Kernel, l Launch, a ...Arg) (Node, error) {
 	return Node{c, len(c.nodes) - 1}, nil
 }
 
-// Graph is captured work that can be run again and again with one call. It is safe for concurrent use; its runs, on whatever
-// streams, come one after the other. What it uses must stay open as long as it does.
+// Graph is captured work that can be run again and again with one call. It is safe for concurrent use; its runs never
+// overlap, on whatever streams. Buffers and kernels that it uses must stay open as long as it does.
 type Graph struct{ *graph }
 
 type graph struct {
@@ -145,7 +145,7 @@ func (s *Stream) capture(f func(c *Capture) error) (*graph, error) {
 	return g, nil
 }
 
-// endCapture returns the graph of a capture. Whatever happens, the stream does not capture any more.
+// endCapture returns the graph of a capture, and in any case ends the capture.
 func (d *state) endCapture(s driver.Stream) (driver.Graph, error) {
 	graph, r := d.drv.StreamEndCapture(s)
 	if r != driver.Success {
@@ -231,7 +231,7 @@ func (g *Graph) SetArgs(n Node, a ...Arg) error {
 // Nodes is the number of kernels that the graph launches.
 func (g *Graph) Nodes() int { return len(g.nodes) }
 
-// Close gives the graph back; replays under way finish. It is idempotent.
+// Close frees the graph; replays in flight finish. It is idempotent.
 func (g *Graph) Close() error {
 	g.close()
 	return nil

@@ -9,11 +9,11 @@ import (
 	"github.com/wavelane/wavelane/internal/device"
 )
 
-// HostBuffer is pinned memory of the host for elements of one type, from and to which streams copy without a detour. It is safe
-// for concurrent use; what is in it is not.
+// HostBuffer is pinned host memory for elements of one type, which streams copy directly. The buffer is safe for concurrent
+// use; its contents are not.
 //
-// Pinned memory is a scarce good: close it. A forgotten buffer keeps it until the device is closed, because the garbage
-// collector does not know who still uses its slice.
+// Pinned memory is scarce: close buffers. A forgotten buffer holds its memory until the device is closed, because its slice
+// may still be in use.
 type HostBuffer[T Element] struct {
 	dev *Device
 	at  unsafe.Pointer
@@ -73,7 +73,7 @@ func (b *HostBuffer[T]) acquire(d *state) (*hostBlock, error) {
 	return b.block.retain(), nil
 }
 
-// Close gives the memory back; copies under way finish before it is used again. It is idempotent.
+// Close frees the memory; copies in flight finish before it is reused. It is idempotent.
 func (b *HostBuffer[T]) Close() error {
 	if b == nil {
 		return nil

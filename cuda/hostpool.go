@@ -12,8 +12,8 @@ import (
 	"github.com/wavelane/wavelane/internal/device"
 )
 
-// hostPool is pinned memory of the host. What is put back can be handed out again at once: whoever does it knows that the GPU
-// is done. All methods are safe for concurrent use; the callers of all but release have entered the context.
+// hostPool is pinned host memory. A block that is put back can be reused at once: callers put it back when the GPU is done
+// with it. All methods are safe for concurrent use; the callers of all but release have entered the context.
 type hostPool struct {
 	p *primary
 
@@ -39,8 +39,8 @@ func newHostPool(p *primary) *hostPool {
 	return &hostPool{p: p, from: from, arena: arena{from: from, limit: math.MaxUint64}}
 }
 
-// hostMemory is the driver's allocator of pinned memory. Arenas reckon with numbers; the pointers that these stand for are kept
-// here, which is what the garbage collector can see if the driver is the software GPU's.
+// hostMemory is the driver's allocator of pinned memory. Arenas work with numbers; the corresponding pointers are kept here,
+// where the garbage collector sees them if the memory is the software GPU's.
 type hostMemory struct {
 	p    *primary
 	base map[uint64]unsafe.Pointer
@@ -72,7 +72,7 @@ func (m *hostPool) get(bytes uint64) (*hostBlock, error) {
 	s, err := m.arena.get(bytes, 0)
 	if err != nil {
 		if errors.Is(err, compute.ErrOutOfMemory) {
-			err = fmt.Errorf("pinned memory of the host: %d bytes asked for, %d in use, %d cached: %w", bytes, m.arena.inUse,
+			err = fmt.Errorf("pinned memory of the host: %d bytes requested, %d in use, %d cached: %w", bytes, m.arena.inUse,
 				m.arena.cached, err)
 		}
 		return nil, err
@@ -88,7 +88,7 @@ func (m *hostPool) get(bytes uint64) (*hostBlock, error) {
 	return b, nil
 }
 
-// bytes is the memory, until release. It is as long as asked for, rounded up to 256.
+// bytes is the memory, until release. Its size is the requested one, rounded up to 256.
 func (b *hostBlock) bytes() []byte { return unsafe.Slice((*byte)(b.at), b.size) }
 
 // pointer is where the memory is, from an offset on.
@@ -127,7 +127,7 @@ func (m *hostPool) trim() error {
 	return m.arena.trim()
 }
 
-// close gives everything back, blocks in use included. Their release does nothing.
+// close frees everything, blocks in use included. Their release then does nothing.
 func (m *hostPool) close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

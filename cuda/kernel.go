@@ -33,8 +33,8 @@ type Attributes struct {
 	BinaryVersion int // architecture of the code: 90 for sm_90
 }
 
-// newKernel finds a kernel in a module, brings it to the device and compares its parameters with the declaration. The context
-// has been entered.
+// newKernel looks up a kernel in a module, loads it and compares its parameters with the declaration. The context has been
+// entered.
 func (m *Module) newKernel(f *ir.Func) (*Kernel, error) {
 	p, drv := m.l.p, m.l.p.drv
 	k := &Kernel{module: m, name: f.Name, layout: args.LayoutOf(f.Params), bounds: f.Bounds}
@@ -64,7 +64,7 @@ func (m *Module) newKernel(f *ir.Func) (*Kernel, error) {
 	return k, k.compareParams()
 }
 
-// compareParams compares the layout with what the driver says, where it says something.
+// compareParams compares the layout with the driver's, if the driver reports it.
 func (k *Kernel) compareParams() error {
 	p := k.module.l.p
 	for i := range k.layout.Len() + 1 {
@@ -102,11 +102,11 @@ func (k *Kernel) Params() []args.Param {
 // Attributes are what the compiler made of the kernel.
 func (k *Kernel) Attributes() Attributes { return k.attributes }
 
-// RequiredBlock is the block that the kernel declares to need; zeros if any will do.
+// RequiredBlock is the block size that the kernel declares, or zeros if it accepts any.
 func (k *Kernel) RequiredBlock() [3]uint32 { return k.required }
 
-// prepare makes of a launch what the driver takes, but for the parameters, and checks it against the limits of the kernel and
-// of the device. Unless it fails, it retains the kernel's module, for the caller to release. It allocates nothing.
+// prepare converts a launch for the driver, without its parameters, and checks it against the limits of the kernel and of the
+// device. Unless it fails, it retains the kernel's module, for the caller to release. It allocates nothing.
 func (k *Kernel) prepare(d *state, l *Launch, out *driver.Launch) error {
 	switch {
 	case k == nil:

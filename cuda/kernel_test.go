@@ -178,7 +178,7 @@ func TestEnabledOnDemand(t *testing.T) {
 	}))
 }
 
-// A kernel runs with what was prepared, and its module may be closed behind it.
+// A kernel runs with what was prepared, and its module may be closed after it.
 func TestLaunchThenClose(t *testing.T) {
 	d, g := openSoft(t, softgpu.Config{})
 	modules := g.Live().Modules

@@ -6,15 +6,16 @@ import "github.com/wavelane/wavelane/ptx/args"
 // of their own: Arg, and TensorMap for kernels that copy tiles.
 type Arg = args.Arg
 
-// Launch is how to run a kernel. Axes of Grid and Block that are 0 are 1; a Block of zeros is the one that the kernel requires.
+// Launch says how to run a kernel. Axes of Grid and Block that are 0 are 1; a Block of zeros is the one that the kernel
+// requires.
 type Launch struct {
 	Grid, Block [3]uint32 // blocks of the grid, threads of a block
 	Cluster     [3]uint32 // blocks of a cluster; zeros for none, or for what the kernel requires
 	Shared      uint32    // bytes of dynamic shared memory of each block
 	Cooperative bool      // all blocks are resident at once, and may wait for each other
 
-	// Args are the arguments, one per parameter, where the kernel is a step of a batch: [Operand] and [Result] stand for what
-	// only the batch knows. Elsewhere arguments are given beside the launch, and this stays empty.
+	// Args are the arguments, one per parameter, if the kernel is a step of a batch: [Operand] and [Result] stand for the
+	// step's memory. Elsewhere arguments are passed beside the launch, and this stays empty.
 	Args []Arg
 }
 

@@ -18,9 +18,9 @@ import (
 
 // loader brings modules to a device. It is safe for concurrent use.
 //
-// The ladder: the binary that was kept on disk; else one that the driver's linker makes, which is kept, because the driver
-// hands binaries out in no other way; else the text, which the driver compiles by itself. The linker serves the cache alone:
-// without a cache, and for modules that it would not translate faithfully, the text is loaded at once.
+// A module is loaded from the binary cached on disk; else from one that the driver's linker makes, which is cached, because
+// the driver returns binaries in no other way; else from the text, which the driver compiles itself. The linker is only used
+// for the cache: without a cache, and for modules that it would not translate faithfully, the text is loaded at once.
 type loader struct {
 	p        *primary
 	info     Info
@@ -57,7 +57,7 @@ func (l *loader) supported(m *ir.Module) error {
 	return nil
 }
 
-// relocatable tells whether the driver's linker translates the module faithfully: it ignores setmaxnreg.
+// relocatable reports whether the driver's linker translates the module correctly: it ignores setmaxnreg.
 func relocatable(m *ir.Module) bool {
 	return !slices.ContainsFunc(m.Funcs, func(f *ir.Func) bool {
 		return slices.ContainsFunc(f.Body, func(in ir.Instr) bool { return strings.HasPrefix(string(in.Op), "setmaxnreg") })
@@ -75,8 +75,8 @@ func (l *loader) key(s *source) cacheKey {
 		number(s.jit.MaxRegisters), number(lines), s.text)
 }
 
-// load loads a module. The caller unloads it. It waits for all work of the context first, so that a kernel's fault is charged
-// to that kernel: the driver would report it as an error of the load.
+// load loads a module. The caller unloads it. It waits for all work of the context first, so that an earlier kernel's fault
+// is not reported as an error of the load.
 func (l *loader) load(s source) (driver.Module, error) {
 	if err := l.supported(s.m); err != nil {
 		return 0, fmt.Errorf("module %s: %w", s.name, err)
@@ -119,7 +119,7 @@ func (l *loader) unloadRetired() error {
 	return errors.Join(errs...)
 }
 
-// close unloads what the loader still has. The context has been entered; nobody uses the device any more.
+// close unloads what the loader still has. The context has been entered; the device is no longer in use.
 func (l *loader) close() error {
 	errs := []error{l.unloadRetired()}
 	for _, f := range l.families {

@@ -9,18 +9,18 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
-// madeMost is how many kernels that were made for expressions stay loaded though no program has them any more.
+// madeMost is the number of kernels of expressions that stay loaded although no program uses them.
 const madeMost = 256
 
-// made keeps kernels that package lower makes on demand, for expressions: those that programs have, and of others those
-// that were asked for last. It is safe for concurrent use.
+// made caches kernels that are made on demand, for expressions: those that programs use, and the most recently used others.
+// It is safe for concurrent use.
 type made struct {
 	most    int
 	loading sync.Mutex // held by who loads
 
 	mu      sync.Mutex
 	kernels map[string]*list.Element // of *Kernel, each of which retains its module
-	recent  *list.List               // the last one asked for first
+	recent  *list.List               // most recently used first
 	modules map[driver.Module]bool   // all that are loaded, also those that only programs have
 }
 
@@ -47,7 +47,7 @@ func (m *made) find(wanted map[string]*kit.Kernel) (found map[string]*Kernel, mi
 	return found, missing
 }
 
-// add keeps kernels, and lets go of those that were not asked for for the longest time.
+// add caches kernels, and drops the least recently used ones.
 func (m *made) add(x *Module) {
 	m.mu.Lock()
 	m.modules[x.handle] = true
@@ -74,8 +74,8 @@ func (m *made) forget(x driver.Module) {
 	delete(m.modules, x)
 }
 
-// madeKernels brings kernels to the device that were made on demand: those that are not there as one module, so that the
-// driver's compiler is called once. The caller releases the modules of those returned.
+// madeKernels loads kernels that were made on demand: those not loaded yet as one module, so that the driver's compiler is
+// called once. The caller releases the modules of those returned.
 func (l *loader) madeKernels(wanted map[string]*kit.Kernel) (map[string]*Kernel, error) {
 	if len(wanted) == 0 {
 		return nil, nil

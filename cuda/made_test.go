@@ -53,18 +53,17 @@ func checkPowers(t *testing.T, x program.Executable, first, steps int) {
 // Kernels of expressions are loaded when a program needs them: those of one program as one module, and each once.
 func TestMadeKernels(t *testing.T) {
 	d, g := openSoft(t, softgpu.Config{})
-	require.Implements(t, (*program.Fuser)(nil), d)
 	before := g.Live().Modules
-	x, err := d.Compile(powers(t, 0, 3))
+	x, err := d.Executor().Compile(powers(t, 0, 3))
 	require.NoError(t, err)
 	require.Equal(t, before+1, g.Live().Modules)
 	checkPowers(t, x, 0, 3)
-	y, err := d.Compile(powers(t, 1, 4))
+	y, err := d.Executor().Compile(powers(t, 1, 4))
 	require.NoError(t, err)
 	require.Equal(t, before+2, g.Live().Modules, "two of them are new")
 	require.NoError(t, x.Close())
 	checkPowers(t, y, 1, 4)
-	_, err = d.Compile(powers(t, 0, 5))
+	_, err = d.Executor().Compile(powers(t, 0, 5))
 	require.NoError(t, err)
 	require.Equal(t, before+2, g.Live().Modules)
 
@@ -75,9 +74,9 @@ func TestMadeKernels(t *testing.T) {
 		e.Results = []int{n + 2}
 		long.Steps[0].Attr.Options = e
 	}
-	_, err = d.Compile(long)
+	_, err = d.Executor().Compile(long)
 	require.ErrorIs(t, err, compute.ErrUnsupported)
-	require.False(t, d.Fuses(&long.Steps[0], long.Types(long.Steps[0].In), long.Types(long.Steps[0].Out)))
+	require.False(t, d.Executor().Fuses(&long.Steps[0], long.Types(long.Steps[0].In), long.Types(long.Steps[0].Out)))
 }
 
 // However many expressions there are, few stay loaded: those that programs have, and the last of the others.
@@ -85,10 +84,10 @@ func TestMadeKernelsAreBounded(t *testing.T) {
 	d, g := openSoft(t, softgpu.Config{})
 	d.loader.made.most = 5
 	before := g.Live().Modules
-	kept, err := d.Compile(powers(t, 0, 2))
+	kept, err := d.Executor().Compile(powers(t, 0, 2))
 	require.NoError(t, err)
 	for i := range 30 {
-		x, err := d.Compile(powers(t, 2+i, 1))
+		x, err := d.Executor().Compile(powers(t, 2+i, 1))
 		require.NoError(t, err)
 		checkPowers(t, x, 2+i, 1)
 		require.NoError(t, x.Close())
@@ -98,7 +97,7 @@ func TestMadeKernelsAreBounded(t *testing.T) {
 	require.Equal(t, 5, d.loader.made.recent.Len())
 	checkPowers(t, kept, 0, 2) // whose module is no longer among them
 	require.NoError(t, kept.Close())
-	again, err := d.Compile(powers(t, 0, 2))
+	again, err := d.Executor().Compile(powers(t, 0, 2))
 	require.NoError(t, err)
 	checkPowers(t, again, 0, 2)
 }
@@ -114,7 +113,7 @@ func TestMadeKernelsAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for range 12 {
 				first := rng.IntN(6)
-				x, err := d.Compile(powers(t, first, 2))
+				x, err := d.Executor().Compile(powers(t, first, 2))
 				if err != nil {
 					errs <- err
 					return
@@ -124,7 +123,7 @@ func TestMadeKernelsAtOnce(t *testing.T) {
 					err = x.Close()
 				}
 				if a, b := io.Read[0].([]float32)[0], io.Read[1].([]float32)[3]; err == nil && b != a*1.5 {
-					err = fmt.Errorf("%v behind %v", b, a)
+					err = fmt.Errorf("%v after %v", b, a)
 				}
 				if err != nil {
 					errs <- err

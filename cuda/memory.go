@@ -9,12 +9,12 @@ import (
 	"github.com/wavelane/wavelane/internal/device"
 )
 
-// Memory is how a device's memory is used: counts, and sizes in bytes. InUse, Pending and Cached together are what the device
+// Memory is the use of a device's memory: counts, and sizes in bytes. InUse, Pending and Cached together are what the device
 // has taken from the driver.
 type Memory struct {
 	InUse         uint64  `json:"in_use"`        // of buffers, tensors and runs, each rounded up to 256
-	Pending       uint64  `json:"pending"`       // closed, but the GPU may still be working with it
-	Cached        uint64  `json:"cached"`        // free, kept for what comes
+	Pending       uint64  `json:"pending"`       // closed, but perhaps still in use by the GPU
+	Cached        uint64  `json:"cached"`        // free, kept for reuse
 	HighWater     uint64  `json:"high_water"`    // the most that was in use and pending
 	LargestFree   uint64  `json:"largest_free"`  // the largest block that Cached has in one piece
 	Fragmentation float64 `json:"fragmentation"` // 1 − LargestFree ÷ Cached; 0 if nothing is cached
@@ -55,8 +55,8 @@ func (d *Device) Memory() (Memory, error) {
 	return m, err
 }
 
-// Trim gives memory that is kept for reuse, by compiled programs too, back to the driver. It waits until the GPU is done with
-// what was closed.
+// Trim returns cached memory, that of compiled programs included, to the driver. It waits until the GPU no longer uses closed
+// memory.
 func (d *Device) Trim() error {
 	if err := d.life.Begin(); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (m *pool) explain(asked uint64, err error) error {
 	if e := m.p.check("cuMemGetInfo", r); e != nil {
 		return e
 	}
-	return fmt.Errorf("memory: %d bytes asked for, %d in use, %d pending, %d cached, %d of %d free on the device: %w", asked,
+	return fmt.Errorf("memory: %d bytes requested, %d in use, %d pending, %d cached, %d of %d free on the device: %w", asked,
 		m.arena.inUse-m.pending, m.pending, m.arena.cached, free, total, err)
 }
 

@@ -1,148 +1,91 @@
 package cuda
 
 import (
-	"slices"
-
-	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
-// arrange gives every value its place: in the arena of a run, where memory whose last reader has run serves again, unless the
-// value is a tensor's or is kept. Inputs of more than large bytes have no place in the staging memory. Uses are those of the
-// program's steps.
-func (pl *plan) arrange(uses []memplan.Use, large uint64) {
-	p := pl.prog
-	for i, v := range p.Values {
-		pl.places[i].bytes = uint64(v.Bytes())
-	}
-	for i, s := range p.Tensor {
-		pl.places[s].kind, pl.places[s].index = inTensor, i
-	}
-	for i, home := range pl.homes {
-		if home != program.Slot(i) {
-			pl.places[i].kind, pl.places[i].index = inTensor, pl.places[home].index
+// allocate gives every value its memory. Inputs of more than large bytes do not go through the staging memory.
+func (pl *plan) allocate(steps []kit.Lowering, large uint64) error {
+	// Inputs lie one after the other, here and in the staging memory, so that one copy brings them; large ones after them.
+	var inputs, last []program.Slot
+	for _, s := range pl.prog.Host {
+		n := pl.bytes(s)
+		pl.large = append(pl.large, n > large)
+		if n > large {
+			last = append(last, s)
+		} else {
+			inputs = append(inputs, s)
 		}
 	}
-	for i, s := range p.Keep {
-		if pl.places[s].kind == inArena {
-			pl.places[s].kind, pl.places[s].index = inKept, i
-		}
+	err := pl.layout.Allocate(&device.Allocator{Align: kit.Align, Inputs: append(inputs, last...),
+		Room:    func(bytes int) (int, error) { return max(bytes, 1), nil }, // an address of their own also for empty ones
+		Scratch: func(i int) []int { return steps[i].Scratch },
+		Over: func(i int, in []program.Slot) [][]program.Slot {
+			return overwrites(pl.prog, &pl.prog.Steps[i], in, steps[i])
+		},
+	})
+	if err != nil {
+		return err
 	}
-	d := memplan.Demand{Bytes: make([]int, len(p.Values)), After: p.Read, Steps: uses, Align: kit.Align, Apart: p.Apart}
-	for s := range d.Bytes {
-		if pl.places[s].kind == inArena {
-			d.Bytes[s] = int(max(pl.places[s].bytes, 1)) // an address of their own also for empty ones
-		}
-	}
-	for _, u := range uses {
-		for i, n := range u.Scratch {
-			u.Scratch[i] = max(n, 1)
-		}
-	}
-	// Inputs lie one behind the other, here and in the staging memory, so that one copy brings them; large ones behind them.
-	var behind []program.Slot
-	for _, s := range p.Host {
-		x := &pl.places[s]
-		pl.large = append(pl.large, x.bytes > large)
-		switch {
-		case x.kind != inArena:
-		case x.bytes > large:
-			behind = append(behind, s)
-		default:
-			d.Before = append(d.Before, s)
-			pl.inputs += aligned(max(x.bytes, 1))
-		}
-	}
-	d.Before = append(d.Before, behind...)
-	a := d.Arena()
-	pl.arena, pl.fullest = uint64(a.Peak), a.Step
-	for s, at := range a.Values {
-		pl.places[s].at = uint64(max(at, 0))
-	}
-	next := len(p.Values)
-	for _, step := range a.Scratch {
-		for _, at := range step {
-			pl.places[next].at = uint64(at)
-			next++
-		}
-	}
-	pl.dropCopies()
+	pl.arena = uint64(pl.layout.Peak)
 	pl.layStaging()
+	return nil
 }
 
-// dropCopies removes copies of memory to itself.
-func (pl *plan) dropCopies() {
-	actions, from := pl.actions, 0
-	pl.actions = pl.actions[:0]
-	for i, end := range pl.ends {
-		for _, a := range actions[from:end] {
-			if a.kind != copying || !pl.same(a.from, a.to) {
-				pl.actions = append(pl.actions, a)
-			}
-		}
-		from, pl.ends[i] = end, len(pl.actions)
-	}
-}
-
-// same reports whether two spots are one.
-func (pl *plan) same(a, b spot) bool {
-	x, y := pl.places[a.place], pl.places[b.place]
-	return x.kind == inArena && y.kind == inArena && x.at+a.offset == y.at+b.offset
-}
+// bytes is the size of a value.
+func (pl *plan) bytes(s program.Slot) uint64 { return uint64(pl.prog.Values[s].Bytes()) }
 
 // layStaging lays out inputs and results in staging memory.
 func (pl *plan) layStaging() {
+	for i, s := range pl.prog.Host {
+		if pl.layout.Values[s].Kind == device.InArena && !pl.large[i] {
+			pl.inputs += aligned(max(pl.bytes(s), 1))
+		}
+	}
 	pl.upload = pl.inputs
 	for i, s := range pl.prog.Host {
-		x := &pl.places[s]
-		at := x.at
-		if x.kind != inArena && !pl.large[i] {
+		x := pl.layout.Values[s]
+		at := uint64(x.Offset)
+		if x.Kind != device.InArena && !pl.large[i] {
 			at = pl.upload
-			pl.upload += aligned(x.bytes)
+			pl.upload += aligned(pl.bytes(s))
 		}
 		pl.uploadAt = append(pl.uploadAt, at)
 	}
 	for _, s := range pl.prog.Read {
 		pl.readAt = append(pl.readAt, pl.read)
-		pl.read += aligned(pl.places[s].bytes)
+		pl.read += aligned(pl.bytes(s))
 	}
 }
 
-// use is what a step does with memory. What it changes in place, or only copies, stays where it is if nobody else needs it, and
-// so may what is computed element by element.
-func use(p *program.Program, s *program.Step, l kit.Lowering) memplan.Use {
-	u := memplan.Use{In: s.In, Out: s.Out, Scratch: slices.Clone(l.Scratch)}
-	for k := range s.Entry.Updates {
-		u.Over = append(u.Over, []program.Slot{s.In[k]})
-	}
+// overwrites lists operands in whose memory results may lie: of what is computed element by element, or only copied.
+func overwrites(p *program.Program, s *program.Step, in []program.Slot, l kit.Lowering) [][]program.Slot {
 	if operands := ptxkernels.InPlace(s); operands != nil {
-		u.Over = make([][]program.Slot, len(s.Out))
+		list := make([][]program.Slot, len(s.Out))
 		for k, out := range s.Out {
 			for _, i := range operands {
 				if x, y := p.Values[s.In[i]], p.Values[out]; y.Len() > 1 && x.DType == y.DType && program.EqualShape(x.Shape, y.Shape) {
-					u.Over[k] = append(u.Over[k], s.In[i])
+					list[k] = append(list[k], in[i])
 				}
 			}
 		}
+		return list
 	}
 	if len(l.Actions) == 1 && l.Actions[0].Copy != nil {
 		c := l.Actions[0].Copy
 		whole := c.From.Offset == 0 && c.To.Offset == 0 && c.Bytes == p.Values[s.Out[0]].Bytes() && c.Bytes == p.Values[s.In[c.From.Index]].Bytes()
 		if c.From.Role == kit.Operand && c.To.Role == kit.Result && whole {
-			u.Over = [][]program.Slot{{s.In[c.From.Index]}}
+			return [][]program.Slot{{in[c.From.Index]}}
 		}
 	}
-	return u
+	return nil
 }
 
-// aligned is the room that so many bytes take.
+// aligned rounds a size up to the alignment of allocations.
 func aligned(n uint64) uint64 { return (n + kit.Align - 1) &^ (kit.Align - 1) }
 
-// Memory implements program.Sized.
-func (e *executable) Memory() program.Memory {
-	m := program.Memory{Peak: int(e.arena), Step: e.fullest}
-	m.Inputs, m.Results = e.prog.Traffic()
-	return m
-}
+// Memory implements program.Executable.
+func (e *compiled) Memory() program.Memory { return e.layout.Memory() }

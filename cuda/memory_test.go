@@ -127,7 +127,7 @@ const moveText = `.version 7.0
 }
 `
 
-// gate holds streams up until it is opened, and has a kernel for what comes behind.
+// gate holds streams up until it is opened, and has a kernel for what comes after.
 type gate struct {
 	t       testing.TB
 	d       *state
@@ -238,7 +238,7 @@ func TestMemoryLimit(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Alloc[byte](d, 2<<20)
 	require.ErrorIs(t, err, compute.ErrOutOfMemory)
-	require.ErrorContains(t, err, "2097152 bytes asked for, 2097152 in use")
+	require.ErrorContains(t, err, "2097152 bytes requested, 2097152 in use")
 	require.ErrorContains(t, err, "a limit of 3145728 bytes")
 	b, err := Alloc[byte](d, 1<<19) // in what the larger one's segment has left: the limit allows no other
 	require.NoError(t, err)
@@ -361,7 +361,7 @@ func TestOutOfMemoryReclaims(t *testing.T) {
 	g := newGate(t, d)
 	a, err := Alloc[byte](d, 20<<20)
 	require.NoError(t, err)
-	d.in(t, func() { g.shut(d.home.handle) })
+	d.in(t, func() { g.shut(d.defaultStream.handle) })
 	require.NoError(t, a.Close())
 	m0, err := d.Memory()
 	require.NoError(t, err)
@@ -410,7 +410,7 @@ func TestMemoryOfDeadContext(t *testing.T) {
 	require.NoError(t, err)
 	h, err := AllocHost[uint32](d, 256)
 	require.NoError(t, err)
-	d.in(t, func() { newGate(t, d).move(d.home.handle, 64, b.at) }) // nothing is there
+	d.in(t, func() { newGate(t, d).move(d.defaultStream.handle, 64, b.at) }) // nothing is there
 	require.ErrorIs(t, d.Synchronize(), ErrContextPoisoned)
 	_, err = Alloc[uint32](d, 1)
 	require.ErrorIs(t, err, compute.ErrDeviceLost)

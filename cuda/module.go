@@ -12,8 +12,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
-// Module is PTX that is compiled and on the device: kernels and variables. Everything in it is loaded when the module is, so
-// that nothing is compiled or loaded while work runs. It is safe for concurrent use.
+// Module is compiled PTX on the device: kernels and variables. All of it is loaded with the module, so that nothing is
+// compiled or loaded while work runs. It is safe for concurrent use.
 type Module struct {
 	d         *state // nil for the catalogue's own
 	l         *loader
@@ -23,7 +23,7 @@ type Module struct {
 	names     []string // of the kernels, in the order of the text
 	variables []string
 
-	// holders are the owner and what refers to the module's kernels. The last one to go retires the module.
+	// holders counts the owner and the users of the module's kernels. The last one to release the module retires it.
 	holders atomic.Int64
 	closed  atomic.Bool // by the owner
 }
@@ -47,9 +47,9 @@ func WithLineInfo() LoadOption {
 	return func(s *source) error { s.jit.LineInfo = true; return nil }
 }
 
-// Load compiles PTX text and loads it. It waits until the device's earlier work is done. What the text gets wrong is an error
-// of type [*parse.Error], with line and column, or, if the driver's compiler finds it, an [*Error] with the compiler's log. PTX
-// for a newer architecture than the device's is compute.ErrUnsupported.
+// Load compiles PTX text and loads it. It waits until the device's earlier work is done. Errors in the text are of type
+// [*parse.Error], with line and column, or, if the driver's compiler finds it, an [*Error] with the compiler's log. PTX for a
+// newer architecture than the device's is compute.ErrUnsupported.
 func (d *Device) Load(ptx string, opts ...LoadOption) (*Module, error) {
 	m, err := parse.Module("", []byte(ptx))
 	if err != nil {
@@ -161,8 +161,8 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 	return k, nil
 }
 
-// Global is the address and the size in bytes of a variable in the .global or .const space. It stays valid until the module is
-// closed. To read and write the variable see [Variable].
+// Global returns the address and the size in bytes of a variable in the .global or .const space. It stays valid until the
+// module is closed. To read and write the variable see [Variable].
 func (m *Module) Global(name string) (address uint64, size int, err error) {
 	leave, err := m.use()
 	if err != nil {
@@ -252,7 +252,7 @@ func (m *Module) use() (leave func(), err error) {
 	return func() { m.l.p.leave(); m.release(); end() }, nil
 }
 
-// unload is for the closing device, which has entered the context: nobody uses the module any more.
+// unload is for the closing device, which has entered the context: the module is no longer in use.
 func (m *Module) unload() error {
 	m.holders.Store(0)
 	return m.l.p.check("cuModuleUnload", m.l.p.drv.ModuleUnload(m.handle))

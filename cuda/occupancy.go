@@ -8,13 +8,13 @@ import (
 	"github.com/wavelane/wavelane/ptx/roofline"
 )
 
-// Occupancy is how full a kernel makes a multiprocessor.
+// Occupancy is the share of a multiprocessor that a kernel can fill.
 type Occupancy struct {
 	Blocks  int     // at once on a multiprocessor, by the driver
 	Threads int     // of them
 	Share   float64 // threads ÷ most threads
-	// Model is what the analyser says of the same registers, shared memory and threads, with what limits it. It is nil for an
-	// architecture that it does not know.
+	// Model is the analyser's result for the same registers, shared memory and threads, with the limiting resource. It is nil
+	// for an architecture that it does not know.
 	Model *roofline.Occupancy
 }
 
@@ -57,8 +57,8 @@ func (k *Kernel) Occupancy(block [3]uint32, shared uint32) (Occupancy, error) {
 	return o, nil
 }
 
-// BestBlock is the number of threads of a block that fills a multiprocessor best, with a number of bytes of dynamic shared
-// memory, and the number of blocks that fill the GPU. A kernel that requires a block gets that.
+// BestBlock returns the number of threads of a block that fills a multiprocessor best, given the bytes of dynamic shared
+// memory, and the number of blocks that fill the GPU. For a kernel that declares a block size it returns that.
 func (k *Kernel) BestBlock(shared uint32) (threads, blocks int, err error) {
 	leave, err := k.module.use()
 	if err != nil {

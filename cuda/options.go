@@ -59,7 +59,7 @@ func WithDevice(ordinal int) Option {
 	}
 }
 
-// WithLogger receives the events of the device. The default is silence.
+// WithLogger sets the logger for the device's events. By default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil {
@@ -70,7 +70,7 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithDebug waits for each launch to end, so that a fault names the kernel that is guilty. It applies to the context, which
+// WithDebug waits for each launch to end, so that a fault names the kernel that caused it. It applies to the context, which
 // all devices that are open on the same GPU share. Slow.
 func WithDebug() Option {
 	return func(c *config) error { c.debug = true; return nil }
@@ -90,14 +90,14 @@ func WithCache(dir string) Option {
 // noCache is config.cache without a cache.
 const noCache = "-"
 
-// WithoutCache compiles in every process anew.
+// WithoutCache compiles kernels anew in every process.
 func WithoutCache() Option {
 	return func(c *config) error { c.cache = noCache; return nil }
 }
 
-// WithMemoryLimit bounds the device memory that is taken from the driver, in bytes: what is in use, pending and cached, see
-// [Memory]. More is compute.ErrOutOfMemory. Memory is taken in segments, and what is cached may lie in pieces: a request can be
-// refused although fewer bytes are in use. Kernels, streams and graphs, which the driver keeps for itself, do not count.
+// WithMemoryLimit bounds the device memory taken from the driver, in bytes: in use, pending and cached, see [Memory].
+// Requests beyond it fail with compute.ErrOutOfMemory. Memory is taken in segments and may be fragmented, so a request can
+// fail although fewer bytes are in use. Kernels, streams and graphs, which the driver keeps for itself, do not count.
 func WithMemoryLimit(bytes uint64) Option {
 	return func(c *config) error {
 		if bytes == 0 {
@@ -108,15 +108,15 @@ func WithMemoryLimit(bytes uint64) Option {
 	}
 }
 
-// SoftwareOptions describe a software GPU. The zero value is one GPU, as fast as it can be.
+// SoftwareOptions describe a software GPU. The zero value is one GPU without checks.
 type SoftwareOptions struct {
 	Devices int    // 0 means 1
 	Memory  uint64 // bytes of each; 0 means 4 GiB
-	// Checked finds races, values that nobody wrote, and asynchronous copies that nobody awaits, in any kernel; see package
+	// Checked finds races, uninitialised reads and asynchronous copies that are not awaited, in any kernel; see package
 	// ptx/sim. It is many times slower.
 	Checked bool
 	Seed    uint64 // of the schedule; 0 is a fixed one
-	Perturb bool   // approximate instructions err as far as they may
+	Perturb bool   // approximate instructions have their largest allowed error
 }
 
 // WithSoftware takes a software GPU, which executes PTX on any machine, instead of NVIDIA's driver: the same code runs above it.

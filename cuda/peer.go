@@ -7,7 +7,8 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
-// CanAccessPeer reports whether kernels of a may be allowed to use memory of b directly; see [EnablePeer]. Copies need not be.
+// CanAccessPeer reports whether kernels of a may be allowed to use memory of b directly; see [EnablePeer]. Copies work
+// without.
 func CanAccessPeer(a, b *Device) (bool, error) {
 	ok, err := canAccessPeer(a, b)
 	if err != nil {
@@ -30,7 +31,7 @@ func canAccessPeer(a, b *Device) (can bool, err error) {
 }
 
 // EnablePeer allows kernels and copies of a to use memory of b directly; the other direction is another call. Errors wrap
-// compute.ErrUnsupported where the hardware cannot do it. Allowing it again changes nothing.
+// compute.ErrUnsupported where the hardware cannot do it. It is idempotent.
 func EnablePeer(a, b *Device) error {
 	can, err := canAccessPeer(a, b)
 	if err == nil && !can {
@@ -75,9 +76,9 @@ func bothOpen(a, b *Device, f func() error) error {
 	return f()
 }
 
-// CopyPeer records, on a stream of dst's device, a copy from another device's buffer: after all that has been submitted to that
-// device so far. What is submitted there later does not wait for the copy: what changes src has to wait for the recorded work.
-// Lengths have to be equal; buffers of one device must not overlap. Either may be closed once this has returned.
+// CopyPeer records, on a stream of dst's device, a copy from another device's buffer, after all work submitted to that device
+// so far. Later work there does not wait for the copy: before src changes, wait for the recorded work. Lengths have to be
+// equal; buffers of one device must not overlap. Either may be closed once this has returned.
 func CopyPeer[T Element](r *Recording, dst, src *Buffer[T]) error {
 	w := workOf(r)
 	if err := w.use("peer copy", dst, peer[T]{src}); err != nil || dst.n == 0 {

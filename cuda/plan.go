@@ -5,7 +5,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
-	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 
 	"github.com/wavelane/wavelane/internal/ptxkernels"
@@ -16,43 +16,25 @@ import (
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
 	prog    *program.Program
-	homes   []program.Slot // by value: in whose place it lies, see program.Program.Homes
-	modules []*Module      // of users' kernels and those made on demand, retained
+	layout  *device.Layout
+	modules []*Module // of users' kernels and those made on demand, retained
 	actions []action
-	ends    []int   // how many actions there are after each step
-	places  []place // of the values, then of scratch memory
+	ends    []int // how many actions there are after each step
 
 	scalars  []float32 // of a run that is given none, see program.IO.Scalars
 	fixed    bool      // it makes no graph, because that could not be given the scalars of a run
 	arena    uint64    // bytes of the memory of a run
-	fullest  int       // step during which most of it is in use, −1 if there is none
 	inputs   uint64    // bytes at its beginning that one copy fills
-	large    []bool    // by host value: it is copied in pieces, and has no place in the staging memory
+	large    []bool    // by host value: it is copied in pieces, and is not in the staging memory
 	uploadAt []uint64  // where each other host value lies in the staging memory; below inputs those that the one copy brings
 	upload   uint64    // bytes of that
 	readAt   []uint64  // where each result lies in its staging memory
 	read     uint64
 }
 
-// largeInput is how many bytes of pinned memory an input may take until its run is done. What is larger goes through the
-// stager's, and starting a run takes as long as the copy.
+// largeInput is the largest number of bytes of pinned memory that an input may hold until its run is done. Larger inputs are
+// copied through the stager, and starting a run takes as long as the copy.
 const largeInput = 64 << 20
-
-// place is where a value lies.
-type place struct {
-	kind  placeKind
-	at    uint64 // in the arena
-	index int    // among the program's tensors or kept values
-	bytes uint64
-}
-
-type placeKind uint8
-
-const (
-	inArena placeKind = iota
-	inTensor
-	inKept // memory of its own, which outlives the run
-)
 
 // action is a launch, a copy or a fill.
 type action struct {
@@ -62,9 +44,9 @@ type action struct {
 	launch   driver.Launch
 	patches  []patch // addresses in launch.Params
 	maps     []mapPatch
-	scalars  []scalarPatch
-	staged   uint64 // where the staging memory has the word to upload
-	from, to spot
+	scalars  []device.ScalarWord // in the parameter block, or the word of a fill
+	staged   uint64              // where the staging memory has the word to upload
+	from, to device.Allocation
 	n        uint64 // bytes of a copy, words of a fill
 	word     uint32
 }
@@ -81,13 +63,7 @@ const (
 // patch is an address in a parameter block.
 type patch struct {
 	at int
-	spot
-}
-
-// scalarPatch is a number in a parameter block, or the word of a fill, that differs from run to run.
-type scalarPatch struct {
-	at       int
-	variable int // index in program.IO.Scalars
+	to device.Allocation
 }
 
 // mapPatch is a tensor map in a parameter block. Its Address is the one that is encoded there; 0 at first.
@@ -96,18 +72,15 @@ type mapPatch struct {
 	tensormap.Map
 }
 
-// spot is a position in a place.
-type spot struct {
-	place  int
-	offset uint64
-}
+// Executor is for package batch and has no use outside of this module.
+func (d *Device) Executor() program.Executor { return executor{d} }
 
-// Executor is for package batch. It has no use outside of this module.
-func (d *Device) Executor() program.Executor { return d }
+// executor is a device as batches see it.
+type executor struct{ *Device }
 
 // Compile validates a program and prepares it: code and memory plan. Errors wrap compute.ErrUnsupported, compute.ErrTooLarge,
 // compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
-func (d *Device) Compile(p *program.Program) (program.Executable, error) {
+func (d executor) Compile(p *program.Program) (program.Executable, error) {
 	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
@@ -116,44 +89,46 @@ func (d *Device) Compile(p *program.Program) (program.Executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newExecutable(d, pl), nil
+	return newExecutable(d.Device, pl), nil
 }
 
 func (d *state) plan(p *program.Program) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, homes: p.Homes(), places: make([]place, len(p.Values)), scalars: p.Recorded()}
-	steps, kernels, err := d.lowerAll(p)
+	pl := &plan{prog: p, layout: device.NewLayout(p), scalars: p.Recorded()}
+	steps, kernels, err := d.lowerAll(pl)
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range kernels {
 		pl.modules = append(pl.modules, k.module)
 	}
-	var uses []memplan.Use
+	if err := pl.allocate(steps, d.large); err != nil {
+		pl.release()
+		return nil, err
+	}
 	for i := range p.Steps {
-		s, l := &p.Steps[i], steps[i]
-		err = d.addStep(pl, p, s, l, kernels)
-		if err == nil && s.Attr.Varies() {
-			err = d.findScalars(p, s, l, pl.actions[len(pl.actions)-len(l.Actions):])
-		}
-		if err != nil {
+		s := &p.Steps[i]
+		if err := d.addStep(pl, i, steps[i], kernels); err != nil {
 			pl.release()
-			return nil, fmt.Errorf("%s %v: %w", stepName(s), p.Types(s.In), err)
+			return nil, fmt.Errorf("%s %v: %w", s.Name(), p.Types(s.In), err)
 		}
-		uses = append(uses, use(p, s, l))
 		pl.ends = append(pl.ends, len(pl.actions))
 	}
-	pl.arrange(uses, d.large)
 	pl.stageWords()
 	return pl, nil
 }
 
-// lowerAll is the code of all steps, and those of its kernels that were made on demand, by name; the caller releases their modules.
-func (d *state) lowerAll(p *program.Program) ([]kit.Lowering, map[string]*Kernel, error) {
+// lowerAll returns the code of all steps and, by name, its kernels that were made on demand; the caller releases their
+// modules.
+func (d *state) lowerAll(pl *plan) ([]kit.Lowering, map[string]*Kernel, error) {
+	p := pl.prog
 	steps, wanted := make([]kit.Lowering, len(p.Steps)), map[string]*kit.Kernel{}
 	for i := range p.Steps {
+		if pl.layout.View(i) {
+			continue
+		}
 		var err error
 		if steps[i], err = d.lower(p, &p.Steps[i]); err != nil {
 			return nil, nil, err
@@ -176,13 +151,6 @@ func (pl *plan) release() {
 	pl.modules = nil
 }
 
-func stepName(s *program.Step) string {
-	if s.Kernel != nil {
-		return s.Kernel.Name()
-	}
-	return s.Entry.Name
-}
-
 // lower returns the code of a step of the catalogue; a user's kernel has its code already.
 func (d *state) lower(p *program.Program, s *program.Step) (kit.Lowering, error) {
 	if s.Kernel != nil {
@@ -191,8 +159,9 @@ func (d *state) lower(p *program.Program, s *program.Step) (kit.Lowering, error)
 	return ptxkernels.Lower(s, p.Types(s.In), p.Types(s.Out), &d.caps, nil)
 }
 
-// addStep appends the actions of a step.
-func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l kit.Lowering, made map[string]*Kernel) error {
+// addStep appends the actions of a step, but no copy of memory to itself.
+func (d *state) addStep(pl *plan, step int, l kit.Lowering, made map[string]*Kernel) error {
+	p, s := pl.prog, &pl.prog.Steps[step]
 	if s.Kernel != nil {
 		a, err := d.custom(pl, p, s)
 		if err != nil {
@@ -201,24 +170,25 @@ func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l kit.Low
 		pl.actions = append(pl.actions, a)
 		return nil
 	}
-	first := len(pl.places) // of the step's scratch memory
-	for _, n := range l.Scratch {
-		pl.places = append(pl.places, place{bytes: uint64(n)})
-	}
-	locate := func(b kit.Buffer) spot {
+	locate := func(b kit.Buffer) device.Allocation {
+		at := device.Allocation{}
 		switch b.Role {
 		case kit.Operand:
-			return spot{int(s.In[b.Index]), uint64(b.Offset)}
+			at = pl.layout.Values[s.In[b.Index]]
 		case kit.Result:
-			return spot{int(s.Out[b.Index]), uint64(b.Offset)}
+			at = pl.layout.Values[s.Out[b.Index]]
+		default:
+			at.Offset = pl.layout.Scratch[step][b.Index]
 		}
-		return spot{first + b.Index, uint64(b.Offset)}
+		return at.Plus(b.Offset)
 	}
 	for k := range s.Entry.Updates {
-		if n := p.Values[s.In[k]].Bytes(); n > 0 && pl.homes[s.In[k]] != pl.homes[s.Out[k]] {
-			pl.actions = append(pl.actions, action{kind: copying, from: spot{place: int(s.In[k])}, to: spot{place: int(s.Out[k])}, n: uint64(n)})
+		from, to := pl.layout.Values[s.In[k]], pl.layout.Values[s.Out[k]]
+		if n := p.Values[s.In[k]].Bytes(); n > 0 && from != to {
+			pl.actions = append(pl.actions, action{kind: copying, from: from, to: to, n: uint64(n)})
 		}
 	}
+	actions := make([]action, 0, len(l.Actions))
 	for _, x := range l.Actions {
 		var a action
 		switch {
@@ -246,7 +216,24 @@ func (d *state) addStep(pl *plan, p *program.Program, s *program.Step, l kit.Low
 		default:
 			a = action{kind: filling, to: locate(x.Fill.To), n: uint64(x.Fill.Words), word: x.Fill.Word}
 		}
-		pl.actions = append(pl.actions, a)
+		actions = append(actions, a)
+	}
+	if s.Attr.Varies() {
+		found, err := device.FindScalars(s, codes(l), func(s *program.Step) ([]device.Code, error) {
+			other, err := d.lower(p, s)
+			return codes(other), err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range actions {
+			actions[i].scalars = found[i]
+		}
+	}
+	for _, a := range actions {
+		if a.kind != copying || a.from != a.to {
+			pl.actions = append(pl.actions, a)
+		}
 	}
 	return nil
 }
@@ -276,11 +263,11 @@ func (d *state) custom(pl *plan, p *program.Program, s *program.Step) (action, e
 			}
 			continue
 		}
-		where := spot{place: int(s.Out[0])}
+		value := s.Out[0]
 		if slot != resultSlot {
-			where.place = int(s.In[slot])
+			value = s.In[slot]
 		}
-		a.patches = append(a.patches, patch{k.layout.Param(i).Offset, where})
+		a.patches = append(a.patches, patch{k.layout.Param(i).Offset, pl.layout.Values[value]})
 	}
 	return a, nil
 }
@@ -331,7 +318,7 @@ func (k *Kernel) Check(in []program.Type, out program.Type, a program.Attr) erro
 	return nil
 }
 
-// Fuses reports whether the device computes a step with expressions in one kernel; see program.Fuser.
-func (d *Device) Fuses(s *program.Step, in, out []program.Type) bool {
+// Fuses reports whether the device computes a step with expressions in one kernel; see program.Executor.
+func (d executor) Fuses(s *program.Step, in, out []program.Type) bool {
 	return ptxkernels.Fuses(s, in, out, &d.caps)
 }

@@ -14,23 +14,23 @@ import (
 
 // pool is the memory of a device, in two kinds of blocks.
 //
-// Blocks of get are for the home stream. What is put back can be handed out to it again at once, although the GPU may not have
-// got there yet: the stream's order keeps the old work before the new.
+// Blocks of get are for the default stream. Blocks put back can be reused on it at once, even if the GPU still uses them: the
+// stream's order keeps the old work before the new.
 //
-// Blocks of getAny are for any stream. They are handed out only when the home stream is done with the memory; as that would
-// often mean to wait, they have segments of their own unless memory is short. Once they are put back, nobody gets them before
-// all that was submitted by then on every stream of the device is done: a fence of events tells.
+// Blocks of getAny are for any stream. They are handed out only when the default stream is done with the memory; since that
+// would often mean waiting, they have segments of their own unless memory is short. Once put back, they are not reused before
+// all work submitted by then on every stream of the device is done: a fence of events tells.
 //
 // Fences need the driver, but blocks are put back from anywhere, by the garbage collector too: they queue until the next call
 // that has entered the context. All methods are safe for concurrent use; the callers of all but watch have entered the context.
 type pool struct {
-	p      *primary
-	home   driver.Stream
-	relief func() bool // frees what is not needed right now, and tells whether there was something; may be nil
+	p             *primary
+	defaultStream driver.Stream
+	relief        func() bool // frees what is not needed right now, and tells whether there was something; may be nil
 
 	mu      sync.Mutex
 	arena   arena
-	streams []driver.Stream // that may use blocks of getAny; home is the first
+	streams []driver.Stream // that may use blocks of getAny; defaultStream is the first
 	queue   []*block        // put back, not fenced yet
 	fences  []fence         // the oldest first
 	pending uint64          // bytes in queue and fences
@@ -38,8 +38,8 @@ type pool struct {
 	spare   []*block
 	closed  bool
 
-	clock  uint64 // counts blocks put back by the home stream
-	passed uint64 // the clock up to which the home stream's work is known to be done
+	clock  uint64 // counts blocks put back by the default stream
+	passed uint64 // the clock up to which the default stream's work is known to be done
 }
 
 // block is a piece of device memory with a count of users.
@@ -62,13 +62,13 @@ type fence struct {
 	clock  uint64
 }
 
-// newPool makes the pool of a device whose home stream is given. Segments take at most limit bytes, if that is not 0. The home
+// newPool makes the pool of a device whose default stream is given. Segments take at most limit bytes, if that is not 0. The default
 // stream must never be capturing.
-func newPool(p *primary, home driver.Stream, limit uint64) *pool {
+func newPool(p *primary, defaultStream driver.Stream, limit uint64) *pool {
 	if limit == 0 {
 		limit = math.MaxUint64
 	}
-	m := &pool{p: p, home: home, streams: []driver.Stream{home}, events: events{p: p}}
+	m := &pool{p: p, defaultStream: defaultStream, streams: []driver.Stream{defaultStream}, events: events{p: p}}
 	m.arena = arena{from: deviceMemory{p}, limit: limit, reclaim: m.drain}
 	return m
 }
@@ -93,14 +93,14 @@ func (m *pool) watch(s driver.Stream) {
 }
 
 // unwatch removes a stream that will be destroyed, or that begins to capture, when no event may be recorded on it. What it has
-// been given is still waited for: the home stream does, or, if that fails, the host, now.
+// been given is still waited for: the default stream does, or, if that fails, the host, now.
 func (m *pool) unwatch(s driver.Stream) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.streams = slices.DeleteFunc(m.streams, func(x driver.Stream) bool { return x == s })
 	e, err := m.record(s)
 	if err == nil {
-		err = m.p.check("cuStreamWaitEvent", m.p.drv.StreamWaitEvent(m.home, e))
+		err = m.p.check("cuStreamWaitEvent", m.p.drv.StreamWaitEvent(m.defaultStream, e))
 		m.events.put(e, false) // the wait takes the event as it is now
 	}
 	if err != nil {
@@ -109,7 +109,7 @@ func (m *pool) unwatch(s driver.Stream) error {
 	return err
 }
 
-// get returns a block of at least the given size, 0 included, for work on the home stream. The caller is its user, until
+// get returns a block of at least the given size, 0 included, for work on the default stream. The caller is its user, until
 // release. Errors wrap compute.ErrOutOfMemory.
 func (m *pool) get(bytes uint64) (*block, error) {
 	m.mu.Lock()
@@ -117,8 +117,8 @@ func (m *pool) get(bytes uint64) (*block, error) {
 	return m.request(bytes, false)
 }
 
-// getAny returns a block for work on any stream. It waits if the home stream still uses the memory, but then holds nobody else
-// up.
+// getAny returns a block for work on any stream. It waits if the default stream still uses the memory, without blocking
+// others.
 func (m *pool) getAny(bytes uint64) (*block, error) {
 	m.mu.Lock()
 	b, err := m.request(bytes, true)
@@ -127,7 +127,7 @@ func (m *pool) getAny(bytes uint64) (*block, error) {
 		return b, err
 	}
 	clock := m.clock
-	e, err := m.record(m.home)
+	e, err := m.record(m.defaultStream)
 	m.mu.Unlock() // others need not wait
 	if err == nil {
 		err = m.p.check("cuEventSynchronize", m.p.drv.EventSynchronize(e))
@@ -146,7 +146,7 @@ func (m *pool) getAny(bytes uint64) (*block, error) {
 	return b, nil
 }
 
-// request is take, and once more when relief has come, if memory is short. The lock is held, but not meanwhile.
+// request is take, repeated after reclaiming if memory is short. The lock is held except while reclaiming.
 func (m *pool) request(bytes uint64, shared bool) (*block, error) {
 	b, err := m.take(bytes, shared)
 	if m.relief == nil || !errors.Is(err, compute.ErrOutOfMemory) {
@@ -194,7 +194,7 @@ func (b *block) retain() *block {
 }
 
 // release ends one user's use; the last one's puts the block back. It may be called from any thread, without a context, after
-// the pool was closed too. A user of a block of get has submitted, on the home stream, all that uses it.
+// the pool was closed too. A user of a block of get has submitted, on the default stream, all that uses it.
 func (b *block) release() {
 	if b.users.Add(-1) > 0 {
 		return
@@ -260,7 +260,7 @@ func (m *pool) fence() error {
 	return nil
 }
 
-// mark returns events behind what all streams have been given, for putEvents.
+// mark returns events after what all streams have been given, for putEvents.
 func (m *pool) mark() ([]driver.Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -297,7 +297,7 @@ func (m *pool) open() {
 	}
 }
 
-// record returns an event behind what the stream has been given.
+// record returns an event after what the stream has been given.
 func (m *pool) record(s driver.Stream) (driver.Event, error) {
 	e, err := m.events.get(false)
 	if err != nil {
@@ -326,7 +326,7 @@ func (m *pool) drain() error {
 	}
 	if m.passed < m.clock {
 		clock := m.clock
-		if err := m.p.check("cuStreamSynchronize", m.p.drv.StreamSynchronize(m.home)); err != nil {
+		if err := m.p.check("cuStreamSynchronize", m.p.drv.StreamSynchronize(m.defaultStream)); err != nil {
 			return err
 		}
 		m.passed = clock

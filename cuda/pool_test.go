@@ -37,31 +37,31 @@ func (d *state) read(t testing.TB, at driver.Ptr, n int, s driver.Stream) []uint
 	return slices.Clone(unsafe.Slice((*uint32)(h.at), n))
 }
 
-// The home stream's memory is used again while the GPU has still to read what was there.
+// The default stream's memory is used again while the GPU has still to read what was there.
 func TestPoolReusesInStreamOrder(t *testing.T) {
 	d := softDevice(t)
 	g := newGate(t, d)
 	r := randomSource(t)
 	first, second := randomWords(r, 256), randomWords(r, 256)
-	home := d.home.handle
+	defaultStream := d.defaultStream.handle
 	d.in(t, func() {
 		result, err := d.pool.get(2048)
 		require.NoError(t, err)
 		a, err := d.pool.get(1024)
 		require.NoError(t, err)
-		g.shut(home)
-		h1 := d.write(t, a.ptr, first, home)
-		g.move(home, result.ptr, a.ptr)
+		g.shut(defaultStream)
+		h1 := d.write(t, a.ptr, first, defaultStream)
+		g.move(defaultStream, result.ptr, a.ptr)
 		at := a.ptr
 		a.release()
 		b, err := d.pool.get(1000)
 		require.NoError(t, err)
 		require.Equal(t, at, b.ptr, "the memory is used again at once")
-		h2 := d.write(t, b.ptr, second, home)
-		g.move(home, result.ptr+1024, b.ptr)
-		require.Equal(t, driver.NotReady, d.drv.StreamQuery(home), "nobody has waited")
+		h2 := d.write(t, b.ptr, second, defaultStream)
+		g.move(defaultStream, result.ptr+1024, b.ptr)
+		require.Equal(t, driver.NotReady, d.drv.StreamQuery(defaultStream), "nobody has waited")
 		g.open()
-		require.Equal(t, append(first, second...), d.read(t, result.ptr, 512, home))
+		require.Equal(t, append(first, second...), d.read(t, result.ptr, 512, defaultStream))
 		b.release()
 		result.release()
 		h1.release()
@@ -69,7 +69,7 @@ func TestPoolReusesInStreamOrder(t *testing.T) {
 	})
 }
 
-// When memory is short, the home stream has what is meant for all; they get it back only once it is done, and the wait holds
+// When memory is short, the default stream has what is meant for all; they get it back only once it is done, and the wait holds
 // nobody else up.
 func TestPoolWaitsForOtherStreams(t *testing.T) {
 	d := softDevice(t, WithMemoryLimit(smallSegment))
@@ -78,7 +78,7 @@ func TestPoolWaitsForOtherStreams(t *testing.T) {
 	require.NoError(t, err)
 	r := randomSource(t)
 	first, second := randomWords(r, 256), randomWords(r, 256)
-	home := d.home.handle
+	defaultStream := d.defaultStream.handle
 	other, err := d.NewStream(StreamOptions{})
 	require.NoError(t, err)
 	var result, a, b *block
@@ -88,9 +88,9 @@ func TestPoolWaitsForOtherStreams(t *testing.T) {
 		require.NoError(t, err)
 		result, err = d.pool.get(1024) // a wall between a and what is free
 		require.NoError(t, err)
-		g.shut(home)
-		h1 = d.write(t, a.ptr, first, home)
-		g.move(home, result.ptr, a.ptr)
+		g.shut(defaultStream)
+		h1 = d.write(t, a.ptr, first, defaultStream)
+		g.move(defaultStream, result.ptr, a.ptr)
 		at := a.ptr
 		a.release()
 		done := make(chan error)
@@ -107,7 +107,7 @@ func TestPoolWaitsForOtherStreams(t *testing.T) {
 			got = d.pool.arena.blocks > 1
 			d.pool.mu.Unlock()
 		}
-		c, err := d.pool.getAny(4096) // what the home stream never had needs no waiting
+		c, err := d.pool.getAny(4096) // what the default stream never had needs no waiting
 		require.NoError(t, err)
 		e, err := d.pool.get(1024)
 		require.NoError(t, err)
@@ -119,14 +119,14 @@ func TestPoolWaitsForOtherStreams(t *testing.T) {
 			require.Fail(t, "another stream got memory that is in use")
 		default:
 		}
-		require.Equal(t, driver.NotReady, d.drv.StreamQuery(home))
+		require.Equal(t, driver.NotReady, d.drv.StreamQuery(defaultStream))
 		g.open()
 		require.NoError(t, <-done)
 		require.Equal(t, at, b.ptr)
-		require.Equal(t, driver.Success, d.drv.StreamQuery(home))
+		require.Equal(t, driver.Success, d.drv.StreamQuery(defaultStream))
 		h2 := d.write(t, b.ptr, second, other.handle)
 		require.Equal(t, second, d.read(t, b.ptr, 256, other.handle))
-		require.Equal(t, first, d.read(t, result.ptr, 256, home))
+		require.Equal(t, first, d.read(t, result.ptr, 256, defaultStream))
 		for _, x := range []interface{ release() }{b, result, h1, h2} {
 			x.release()
 		}
@@ -140,7 +140,7 @@ func TestPoolKeepsKindsApart(t *testing.T) {
 	d := softDevice(t)
 	g := newGate(t, d)
 	d.in(t, func() {
-		g.shut(d.home.handle)
+		g.shut(d.defaultStream.handle)
 		for _, n := range []uint64{1, 1000, 3 << 20} {
 			a, err := d.pool.get(n)
 			require.NoError(t, err)
@@ -300,7 +300,7 @@ func TestPoolConcurrently(t *testing.T) {
 					t.Errorf("stream %d: %d words are wrong", i, n)
 				}
 				noError(t, c.Close())
-				// The home stream's kind of memory.
+				// The default stream's kind of memory.
 				noError(t, func() error {
 					if err := d.enter(); err != nil {
 						return err
@@ -365,9 +365,9 @@ func TestPoolClosed(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.enter())
 	defer p.leave()
-	home, r := g.StreamCreate(0)
+	defaultStream, r := g.StreamCreate(0)
 	require.Equal(t, driver.Success, r)
-	m, h := newPool(p, home, 0), newHostPool(p)
+	m, h := newPool(p, defaultStream, 0), newHostPool(p)
 	a, err := m.get(1)
 	require.NoError(t, err)
 	b, err := m.getAny(1)
@@ -392,7 +392,7 @@ func TestPoolClosed(t *testing.T) {
 	require.ErrorIs(t, h.trim(), compute.ErrClosed)
 	_, err = m.memory()
 	require.ErrorIs(t, err, compute.ErrClosed)
-	require.Equal(t, driver.Success, g.StreamDestroy(home))
+	require.Equal(t, driver.Success, g.StreamDestroy(defaultStream))
 	require.NoError(t, p.release())
 	require.NoError(t, g.Leaks())
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/ir"
@@ -72,6 +73,9 @@ func (d *state) catalogueKernel(k *kit.Kernel) (driver.Function, error) {
 // Preload loads all kernels of the catalogue, and modules of one's own, several at a time, so that programs compile without
 // waiting for the driver's compiler. It returns the modules in the order given. If ctx ends or one fails, none stays loaded.
 func (d *Device) Preload(ctx context.Context, modules ...*ir.Module) ([]*Module, error) {
+	if err := compute.CheckContext(ctx); err != nil {
+		return nil, err
+	}
 	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 // crowd is what goroutines share.
 type crowd struct {
 	*core
-	exec  *Executable // of chain, 5 rows
+	exec  *executable // of chain, 5 rows
 	w     compute.Tensor
 	graph *Graph
 	sum   *Buffer[float32] // to which the graph adds one
@@ -33,7 +33,7 @@ type crowd struct {
 
 func newCrowd(c *core) *crowd {
 	x := &crowd{core: c, w: uploadRandom(c.t, c.Device, rand.New(rand.NewPCG(1, 2)), 7, 7), sum: c.numbers(0)}
-	x.exec = compiled(c.t, c.Device, chain(c.t, 5))
+	x.exec = compile(c.t, c.Device, chain(c.t, 5))
 	x.graph, _ = c.captured(c.stream(StreamOptions{}), x.sum, x.sum, [2]float32{1, 1})
 	return x
 }
@@ -284,11 +284,11 @@ func TestNoGrowth(t *testing.T) {
 		v = applied(t, p, c.scale, scaleStep(1, 1, 0), f32(1), v)
 	}
 	p.Read = []program.Slot{v}
-	replayed := compiled(t, c.Device, p)
+	replayed := compile(t, c.Device, p)
 	single := &program.Program{}
 	v = single.Add(f32(1), program.FromHost)
 	single.Keep = []program.Slot{applied(t, single, c.scale, scaleStep(1, 1, 0), f32(1), v)}
-	launched := compiled(t, c.Device, single)
+	launched := compile(t, c.Device, single)
 	host, result := []any{[]float32{1}}, []any{make([]float32, 1)}
 	turn := func() (launches int) {
 		r := begun(t, s)

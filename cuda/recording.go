@@ -18,7 +18,7 @@ type Recorder interface {
 	recorder() *work
 }
 
-// work is what a recording and a capture have in common: calls go to the stream at once, the first error is kept.
+// work is what a recording and a capture have in common: calls go to the stream at once, the first error sticks.
 type work struct {
 	*held
 	open   bool
@@ -148,11 +148,12 @@ func (w *work) fill32(dst driver.Ptr, value uint32, words uint64) error {
 	})
 }
 
-// Recording is work that is given to a stream, which may begin with it at once. Its errors are returned where they occur, and
-// the first one again by Submit. It belongs to one goroutine.
+// Recording is work given to a stream, which may begin with it at once. Its errors are returned where they occur, and the
+// first one again by Submit. It belongs to one goroutine.
 //
-// A recording has to be submitted: until then the stream takes no other, and stream and device stay when they are closed. One
-// that was forgotten is given up when the garbage collector finds it; what it gave to the stream runs nevertheless.
+// A recording has to be submitted: until then the stream takes no other recording, and stream and device remain open even
+// after Close. A forgotten recording is discarded by the garbage collector; the work that it gave to the stream runs
+// nevertheless.
 type Recording struct {
 	work
 	net runtime.Cleanup
@@ -214,8 +215,8 @@ func (h *held) mark() (driver.Event, error) {
 // the work is submitted.
 func (r *Recording) Launch(k *Kernel, l Launch, a ...Arg) error { return r.launchKernel(k, &l, a) }
 
-// Wait makes what follows wait until other work is done, of any stream of the same device, whatever has become of that stream
-// since. The host does not wait. If the work has failed already, Wait returns its error.
+// Wait makes later work of this recording wait until other work of the same device is done, even if its stream has been
+// closed since. The host does not wait. If the work has failed already, Wait returns its error.
 func (r *Recording) Wait(other *Submitted) error {
 	return r.do(func(drv driver.Driver, s driver.Stream) error {
 		switch {
@@ -233,8 +234,8 @@ func (r *Recording) Replay(g *Graph) error {
 	return r.do(func(drv driver.Driver, s driver.Stream) error { return g.launch(r, drv, s) })
 }
 
-// Submit ends the recording, and returns the work that is under way, or the first error of the recording; what was given to the
-// stream before that runs nevertheless.
+// Submit ends the recording and returns its work, or the first error of the recording; work given to the stream before the
+// error runs nevertheless.
 func (r *Recording) Submit() (*Submitted, error) {
 	if !r.open {
 		return nil, r.over()
@@ -271,7 +272,8 @@ func (r *Recording) submit() (x *Submitted, err error) {
 	return x, nil
 }
 
-// discard gives up: waits for what was given to the stream, so that what is kept can go. Nobody uses the recording any more.
+// discard gives up: waits for what was given to the stream, so that what it holds can be released. The recording is no longer
+// in use.
 func (h *held) discard() {
 	d := h.s.d
 	d.enterDead()
@@ -285,10 +287,10 @@ func (h *held) discard() {
 	d.life.End()
 }
 
-// Submitted is work under way.
+// Submitted is work in flight.
 type Submitted struct {
 	d           *state
-	event       driver.Event // behind the work, until it is done
+	event       driver.Event // after the work, until it is done
 	start, stop driver.Event // 0 unless the stream is timed
 	elapsed     time.Duration
 
@@ -344,6 +346,9 @@ func (x *Submitted) Wait(ctx context.Context) (*Finished, error) {
 	select {
 	case <-x.done:
 	default:
+		if ctx == nil {
+			return nil, compute.CheckContext(ctx)
+		}
 		select {
 		case <-x.done:
 		case <-ctx.Done():
@@ -356,8 +361,8 @@ func (x *Submitted) Wait(ctx context.Context) (*Finished, error) {
 	return &Finished{x}, nil
 }
 
-// Finished is work that is done: what it wrote can be read.
+// Finished is completed work: its results can be read.
 type Finished struct{ x *Submitted }
 
-// Elapsed is the GPU's time from the first to the last of the work; 0 unless the stream is timed.
+// Elapsed is the GPU's time for the work, or 0 unless the stream is timed.
 func (f *Finished) Elapsed() time.Duration { return f.x.elapsed }

@@ -12,7 +12,7 @@ import (
 )
 
 // Start copies the inputs, gives the program to the GPU and returns; see [program.Executable]. Slices in io.Host may be reused at once.
-func (x *Executable) Start(io *program.IO) *compute.Future {
+func (x *executable) Start(io *program.IO) *compute.Future {
 	fut, resolve := compute.NewFuture(nil)
 	if err := x.start(x.dev, io, resolve); err != nil {
 		return compute.Failed(err)
@@ -21,7 +21,7 @@ func (x *Executable) Start(io *program.IO) *compute.Future {
 	return fut
 }
 
-func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
+func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (err error) {
 	if err := e.d.life.Begin(); err != nil {
 		return err
 	}
@@ -58,8 +58,8 @@ func (e *executable) start(dev *Device, io *program.IO, resolve compute.Resolve)
 	return nil
 }
 
-// run gives the program to the home stream, call by call.
-func (e *executable) run(dev *Device, m *memory, io *program.IO, resolve compute.Resolve) error {
+// run gives the program to the default stream, call by call.
+func (e *compiled) run(dev *Device, m *memory, io *program.IO, resolve compute.Resolve) error {
 	if err := e.bindTensors(m, io); err != nil {
 		m.release()
 		return err
@@ -70,7 +70,7 @@ func (e *executable) run(dev *Device, m *memory, io *program.IO, resolve compute
 		err = e.submit(dev, m, io, resolve)
 	}
 	if err != nil {
-		e.d.settleHome() // what is under way uses the memory
+		e.d.settle() // what is under way uses the memory
 		m.release()
 		return err
 	}
@@ -78,15 +78,15 @@ func (e *executable) run(dev *Device, m *memory, io *program.IO, resolve compute
 	return nil
 }
 
-func (e *executable) submit(dev *Device, m *memory, io *program.IO, resolve compute.Resolve) error {
+func (e *compiled) submit(dev *Device, m *memory, io *program.IO, resolve compute.Resolve) error {
 	e.d.submit.Lock()
 	defer e.d.submit.Unlock()
-	if err := e.enqueue(m, e.d.home.handle, nil); err != nil {
+	if err := e.enqueue(m, e.d.defaultStream.handle, nil); err != nil {
 		return err
 	}
 	kept := e.keep(m, dev)
-	m.releaseDevice() // for work behind this on the same stream
-	if _, err := e.d.home.after(func(err error) { e.finish(m, io, resolve, err) }); err != nil {
+	m.releaseDevice() // for work after this on the same stream
+	if _, err := e.d.defaultStream.after(func(err error) { e.finish(m, io, resolve, err) }); err != nil {
 		for _, t := range kept {
 			t.Close()
 		}
@@ -98,12 +98,12 @@ func (e *executable) submit(dev *Device, m *memory, io *program.IO, resolve comp
 	return nil
 }
 
-// settleHome waits for the home stream after a failure that is known.
-func (d *state) settleHome() {
-	_ = d.check("cuStreamSynchronize", d.drv.StreamSynchronize(d.home.handle))
+// settle waits for the default stream after a failure that is known.
+func (d *state) settle() {
+	_ = d.check("cuStreamSynchronize", d.drv.StreamSynchronize(d.defaultStream.handle))
 }
 
-func (e *executable) count(launches, replays uint64) {
+func (e *compiled) count(launches, replays uint64) {
 	e.d.mu.Lock()
 	e.d.stats.Runs++
 	e.d.stats.Launches += launches
@@ -112,7 +112,7 @@ func (e *executable) count(launches, replays uint64) {
 }
 
 // finish is called when a run is done.
-func (e *executable) finish(m *memory, io *program.IO, resolve compute.Resolve, err error) {
+func (e *compiled) finish(m *memory, io *program.IO, resolve compute.Resolve, err error) {
 	if err != nil {
 		err = fmt.Errorf("run of a program of %d steps: %w", len(e.prog.Steps), err)
 	}
@@ -144,15 +144,15 @@ type replay struct {
 	of      driver.Graph // whose nodes can be changed as long as it is there
 }
 
-// replayable: what is kept needs new memory in each run.
-func (e *executable) replayable() bool {
+// replayable: retained outputs need new memory in each run.
+func (e *compiled) replayable() bool {
 	return len(e.prog.Keep) == 0 && len(e.actions) >= worthwhile && !e.fixed
 }
 
 // replay runs the program as a graph if it can: done is false if not, and then nothing has happened.
-func (e *executable) replay(io *program.IO, resolve compute.Resolve) (done bool, err error) {
+func (e *compiled) replay(io *program.IO, resolve compute.Resolve) (done bool, err error) {
 	bound := &memory{}
-	// What comes later on the home stream may have the tensors' memory.
+	// What comes later on the default stream may have the tensors' memory.
 	defer bound.releaseDevice()
 	if err := e.bindTensors(bound, io); err != nil {
 		return false, err
@@ -166,7 +166,7 @@ func (e *executable) replay(io *program.IO, resolve compute.Resolve) (done bool,
 		err = e.launch(g, bound, io, resolve)
 	}
 	if err != nil {
-		e.d.settleHome()
+		e.d.settle()
 		e.giveUp(g)
 		return false, fmt.Errorf("replay of a program of %d steps: %w", len(e.prog.Steps), err)
 	}
@@ -174,22 +174,22 @@ func (e *executable) replay(io *program.IO, resolve compute.Resolve) (done bool,
 	return true, nil
 }
 
-func (e *executable) launch(g *replay, bound *memory, io *program.IO, resolve compute.Resolve) error {
+func (e *compiled) launch(g *replay, bound *memory, io *program.IO, resolve compute.Resolve) error {
 	e.d.submit.Lock()
 	defer e.d.submit.Unlock()
 	if err := e.varyNodes(g, bound.tensors); err != nil {
 		return err
 	}
-	if err := e.d.check("cuGraphLaunch", e.d.drv.GraphLaunch(g.exec, e.d.home.handle)); err != nil {
+	if err := e.d.check("cuGraphLaunch", e.d.drv.GraphLaunch(g.exec, e.d.defaultStream.handle)); err != nil {
 		return err
 	}
-	_, err := e.d.home.after(func(err error) { e.replayed(g, io, resolve, err) })
+	_, err := e.d.defaultStream.after(func(err error) { e.replayed(g, io, resolve, err) })
 	return err
 }
 
 // idleGraph returns a graph for these tensors that no run uses, or nil. It makes one if there are few yet, or in place of an
 // older one if the last run that found none had the same tensors.
-func (e *executable) idleGraph(bound *memory) *replay {
+func (e *compiled) idleGraph(bound *memory) *replay {
 	e.mu.Lock()
 	for i, g := range e.graphs {
 		if sameTensors(g.at, bound) {
@@ -234,7 +234,7 @@ func (e *executable) idleGraph(bound *memory) *replay {
 }
 
 // record captures the program into a graph.
-func (e *executable) record(bound *memory) (*replay, error) {
+func (e *compiled) record(bound *memory) (*replay, error) {
 	m, err := e.acquire()
 	if err != nil {
 		return nil, err
@@ -250,7 +250,7 @@ func (e *executable) record(bound *memory) (*replay, error) {
 	return g, nil
 }
 
-func (e *executable) capture(g *replay) error {
+func (e *compiled) capture(g *replay) error {
 	d := e.d
 	d.submit.Lock()
 	defer d.submit.Unlock()
@@ -282,7 +282,7 @@ func (e *executable) capture(g *replay) error {
 		return err
 	}
 	g.exec = exec
-	if err := d.check("cuGraphUpload", d.drv.GraphUpload(g.exec, d.home.handle)); err != nil {
+	if err := d.check("cuGraphUpload", d.drv.GraphUpload(g.exec, d.defaultStream.handle)); err != nil {
 		d.drv.GraphExecDestroy(g.exec)
 		return err
 	}
@@ -305,7 +305,7 @@ func (d *state) captureStream() (driver.Stream, error) {
 }
 
 // replayed is called when a replay is done.
-func (e *executable) replayed(g *replay, io *program.IO, resolve compute.Resolve, err error) {
+func (e *compiled) replayed(g *replay, io *program.IO, resolve compute.Resolve, err error) {
 	if err != nil {
 		err = fmt.Errorf("replay of a program of %d steps: %w", len(e.prog.Steps), err)
 	}
@@ -320,7 +320,7 @@ func (e *executable) replayed(g *replay, io *program.IO, resolve compute.Resolve
 }
 
 // putBack keeps a graph for other runs, unless there will be none.
-func (e *executable) putBack(g *replay) bool {
+func (e *compiled) putBack(g *replay) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.closed {
@@ -330,7 +330,7 @@ func (e *executable) putBack(g *replay) bool {
 }
 
 // giveUp destroys a graph in use.
-func (e *executable) giveUp(g *replay) {
+func (e *compiled) giveUp(g *replay) {
 	e.mu.Lock()
 	e.made--
 	e.mu.Unlock()
@@ -338,7 +338,7 @@ func (e *executable) giveUp(g *replay) {
 }
 
 // destroyGraph frees a graph that no run uses.
-func (e *executable) destroyGraph(g *replay) {
+func (e *compiled) destroyGraph(g *replay) {
 	e.d.enterDead()
 	e.d.drv.GraphExecDestroy(g.exec)
 	if g.of != 0 {
@@ -349,7 +349,7 @@ func (e *executable) destroyGraph(g *replay) {
 }
 
 // dropGraphs frees the graphs that are idle. It reports whether there were any.
-func (e *executable) dropGraphs() bool {
+func (e *compiled) dropGraphs() bool {
 	e.mu.Lock()
 	idle := e.graphs
 	e.graphs = nil

@@ -176,7 +176,7 @@ func (t *stager) drop(g *stage) {
 	}
 }
 
-// trim gives the memory of stages that nobody is using back.
+// trim frees the memory of unused stages.
 func (t *stager) trim() {
 	for range stages {
 		if g := t.take(false); g != nil {
@@ -188,7 +188,7 @@ func (t *stager) trim() {
 	}
 }
 
-// close gives the stream and the events back. Nobody uses the stager, or will.
+// close gives the stream and the events back. The stager is not in use, and will not be.
 func (t *stager) close() error {
 	t.p.drv.StreamSynchronize(t.stream) // fails in dead contexts, which do nothing either
 	for range stages {

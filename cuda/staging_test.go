@@ -37,10 +37,10 @@ func TestStaging(t *testing.T) {
 		require.NoError(t, err)
 		d.in(t, func() {
 			mine := bytes.Clone(data)
-			require.NoError(t, d.stager.upload(b.at, mine, d.home.handle))
+			require.NoError(t, d.stager.upload(b.at, mine, d.defaultStream.handle))
 			clear(mine) // the caller's again
 			got := make([]byte, n)
-			require.NoError(t, d.stager.download(got, b.at, d.home.handle))
+			require.NoError(t, d.stager.download(got, b.at, d.defaultStream.handle))
 			require.True(t, bytes.Equal(data, got), "%d bytes", n)
 		})
 		require.NoError(t, b.Close())

@@ -22,8 +22,8 @@ func TestKernelSteps(t *testing.T) {
 		out := ptx.PointerParam[float32](k, "out")
 		n := ptx.Param[uint32](k, "n")
 		i := k.GlobalID(ptx.X)
-		k.If(ptx.Lt(k, i, n), func() {
-			ptx.Store(k, ptx.At(k, out, i), ptx.Fma(k, a, ptx.Load(k, ptx.At(k, x, i)), ptx.Load(k, ptx.At(k, y, i))))
+		k.If(i.Lt(n), func() {
+			out.At(i).Store(a.Fma(x.At(i).Load(), y.At(i).Load()))
 		})
 	}))
 	require.NoError(t, err)

@@ -10,10 +10,9 @@ import (
 	"github.com/wavelane/wavelane/internal/device"
 )
 
-// Stream is an order of work on a device: what one stream does is done in the order in which it was submitted, different streams
-// run at the same time as far as the GPU can. Its work lives in types: a [Recording] takes launches and copies, [Recording.Submit]
-// makes of it a [Submitted], and [Submitted.Wait] a [Finished]. A stream has one recording at a time. It is safe for concurrent
-// use.
+// Stream is a queue of work on a device. Work of one stream is done in the order of submission; different streams run at the
+// same time as far as the GPU can. A [Recording] takes launches and copies, [Recording.Submit] returns a [Submitted], and
+// [Submitted.Wait] a [Finished]. A stream has one recording at a time. It is safe for concurrent use.
 type Stream struct {
 	d      *state
 	handle driver.Stream
@@ -70,8 +69,8 @@ func (d *state) newStream(o StreamOptions) (*Stream, error) {
 	return s, nil
 }
 
-// Close waits for the stream's work and gives the stream back. A recording that is open can still be submitted; the stream goes
-// after it then, and Close does not wait. Close is idempotent.
+// Close waits for the stream's work and destroys the stream. An open recording can still be submitted; then Close does not
+// wait, and the stream is closed after the submission. Close is idempotent.
 func (s *Stream) Close() error {
 	if s.d.life.Hold() != nil {
 		return nil // the device has closed it, or will
@@ -137,9 +136,9 @@ func (s *Stream) endRecording() {
 	}
 }
 
-// after calls done when everything submitted so far has been done, with the error that the context has by then, and returns the
-// event that tells. Callbacks of one stream come in order, on a goroutine of their own. The caller has entered the context and
-// reserved the device; unless after fails, the reservation ends behind the callback.
+// after calls done when everything submitted so far has been done, with the error that the context has by then, and returns
+// the event that tells. Callbacks of one stream come in order, on a goroutine of their own. The caller has entered the
+// context and reserved the device; unless after fails, the reservation ends after the callback.
 func (s *Stream) after(done func(error)) (driver.Event, error) {
 	event, err := s.d.events.get(false)
 	if err != nil {

@@ -13,15 +13,15 @@ type Tensor struct {
 	dev *Device
 	typ program.Type
 
-	at device.Handle[spotted]
+	at device.Handle[located]
 }
 
 var _ compute.Tensor = (*Tensor)(nil)
 
 // newTensor takes over one reference to the block.
-func newTensor(dev *Device, t program.Type, at spotted) *Tensor {
+func newTensor(dev *Device, t program.Type, at located) *Tensor {
 	x := &Tensor{dev: dev, typ: t.Clone()}
-	x.at.Open(at, spotted.release)
+	x.at.Open(at, located.release)
 	return x
 }
 
@@ -32,15 +32,15 @@ func (t *Tensor) Shape() []int { return slices.Clone(t.typ.Shape) }
 func (t *Tensor) DType() compute.DType { return t.typ.DType }
 
 // acquire returns the memory with one more reference.
-func (t *Tensor) acquire() (spotted, error) {
-	at, ok := t.at.Acquire(spotted.retain)
+func (t *Tensor) acquire() (located, error) {
+	at, ok := t.at.Acquire(located.retain)
 	if !ok {
-		return spotted{}, device.TensorClosed(t.typ)
+		return located{}, device.TensorClosed(t.typ)
 	}
 	return at, nil
 }
 
-// Close gives the memory back once the runs that use it have finished. It is idempotent.
+// Close frees the memory once the runs that use it have finished. It is idempotent.
 func (t *Tensor) Close() error {
 	t.at.Close()
 	return nil
@@ -48,5 +48,5 @@ func (t *Tensor) Close() error {
 
 // ReadAsync copies the elements to dst; see [compute.Tensor].
 func (t *Tensor) ReadAsync(dst any) *compute.Future {
-	return device.Read(t.dev, t, t.typ, dst)
+	return device.Read(executor{t.dev}, t, t.typ, dst)
 }

@@ -61,7 +61,7 @@ func (b *Buffer[T]) TensorMap(m tensormap.Map) (Arg, error) {
 	return args.Bytes(encoded), nil
 }
 
-// extends reports whether a valid map's tensor lies within so many bytes. Sums of products that fit have no overflow: there are
+// extends reports whether a valid map's tensor fits a number of bytes. Sums of products that fit have no overflow: there are
 // at most five, each at most 2⁶⁰.
 func extends(m *tensormap.Map, bytes uint64) bool {
 	bytes = min(bytes, 1<<60)

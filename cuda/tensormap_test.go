@@ -26,7 +26,7 @@ func tileKernel(k *ptx.Kernel) {
 	tile := ptx.NewTile[float32](k, "tile", ptx.TileLayout{Rows: tileRows, Cols: tileCols}, 1)
 	full := ptx.SharedArray[ptx.Mbarrier](k, "full", 1)
 	tid := k.Tid(ptx.X)
-	k.If(ptx.Eq(k, tid, u(0)), func() {
+	k.If(tid.Eq(u(0)), func() {
 		ptx.MbarrierInit(k, full, u(1))
 		k.FenceMbarrierInit()
 		ptx.MbarrierArriveExpect(k, full, u(4*tileRows*tileCols))
@@ -34,7 +34,7 @@ func tileKernel(k *ptx.Kernel) {
 	})
 	k.Barrier()
 	ptx.MbarrierWaitParity(k, full, u(0))
-	ptx.Store(k, ptx.At(k, out, tid), ptx.Load(k, ptx.At(k, tile.Ptr(), tid)))
+	out.At(tid).Store(tile.Ptr().At(tid).Load())
 }
 
 // matrixMap is a matrix in single precision as tiles.

@@ -10,7 +10,7 @@ import (
 )
 
 // Upload copies data, as long as the buffer, to the device: after all that has been submitted to the device so far, and waits
-// until it is done. If ctx ends while earlier work is awaited, nothing is copied. Where waiting is too slow, see
+// until it is done. If ctx ends while earlier work is awaited, nothing is copied. To copy without waiting, see
 // [CopyToDevice].
 func (b *Buffer[T]) Upload(ctx context.Context, data []T) error {
 	return b.transfer(ctx, "upload", data, func(d *state, bytes []byte) error {
@@ -22,7 +22,7 @@ func (b *Buffer[T]) Upload(ctx context.Context, data []T) error {
 }
 
 // Download copies the elements to data, as long as the buffer: after all that has been submitted to the device so far, and
-// waits until it is done. If ctx ends while earlier work is awaited, nothing is copied. Where waiting is too slow, see
+// waits until it is done. If ctx ends while earlier work is awaited, nothing is copied. To copy without waiting, see
 // [CopyToHost].
 func (b *Buffer[T]) Download(ctx context.Context, data []T) error {
 	return b.transfer(ctx, "download", data, func(d *state, bytes []byte) error {
@@ -59,7 +59,7 @@ func (d *state) settled(ctx context.Context, f func() error) error {
 		return err
 	}
 	defer d.life.End()
-	if err := ctx.Err(); err != nil {
+	if err := compute.CheckContext(ctx); err != nil {
 		return err
 	}
 	events, err := d.mark()
@@ -72,7 +72,7 @@ func (d *state) settled(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// mark returns events behind what all streams have been given, for awaitEvents.
+// mark returns events after what all streams have been given, for awaitEvents.
 func (d *state) mark() ([]driver.Event, error) {
 	if err := d.enter(); err != nil {
 		return nil, err

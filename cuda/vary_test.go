@@ -22,7 +22,7 @@ func TestReplayWithOtherScalars(t *testing.T) {
 	y = with(t, p, "add", program.Attr{}, y, w)
 	y = with(t, p, "scale", program.Attr{Scalars: []float32{0.5}, Vary: []int{1}}, y)
 	p.Read = []program.Slot{y}
-	exec := compiled(t, d, p)
+	exec := compile(t, d, p)
 	weights := []compute.Tensor{uploadRandom(t, d, rng, n), uploadRandom(t, d, rng, n)}
 	scalars := [][]float32{nil, {3, -1, 1}, {3, -1, 1}, {4, -2, 0.5}, {-1, 0, 3}, nil}
 	for i := range 4 * len(scalars) {
@@ -42,7 +42,7 @@ func TestReplayWithOtherScalars(t *testing.T) {
 		y = with(t, p, "neg", program.Attr{}, y)
 	}
 	p.Read = []program.Slot{y}
-	exec = compiled(t, d, p)
+	exec = compile(t, d, p)
 	for i := range 5 {
 		io := &program.IO{Read: []any{make([]float32, 3)}, Scalars: []float32{float32(i)}}
 		ran(t, exec, io)

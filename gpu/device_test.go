@@ -277,7 +277,19 @@ func TestBadInput(t *testing.T) {
 		{"workgroup memory", kernel(func(k *KernelDesc) { k.Shared = 1 << 30 }), compute.ErrTooLarge, "workgroup memory"},
 		{"workgroup too large in the text only", kernel(func(k *KernelDesc) {
 			k.WGSL = "@compute @workgroup_size(65536) fn main() {}"
-		}), compute.ErrArgument, "affine"},
+		}), compute.ErrTooLarge, "affine"},
+		{"workgroup too large by an override", kernel(func(k *KernelDesc) {
+			k.WGSL = "override n: u32 = 1 << 16; @compute @workgroup_size(n) fn main() {}"
+		}), compute.ErrTooLarge, "[65536 1 1]"},
+		{"workgroup memory in the text only", kernel(func(k *KernelDesc) {
+			k.WGSL = "var<workgroup> w: array<f32, 100000000>;" + k.WGSL
+		}), compute.ErrTooLarge, "400000000 bytes of workgroup memory"},
+		{"one float beyond the limit", kernel(func(k *KernelDesc) {
+			k.WGSL = fmt.Sprintf("var<workgroup> w: array<f32, %d>;", limits.MaxShared/4+1) + k.WGSL
+		}), compute.ErrTooLarge, "workgroup memory"},
+		{"workgroup memory of a size unknown", kernel(func(k *KernelDesc) {
+			k.WGSL = "override n: u32; var<workgroup> w: array<f32, n>;" + k.WGSL
+		}), compute.ErrUnsupported, "workgroup variable w"},
 		{"zero byte", kernel(func(k *KernelDesc) { k.WGSL += "\x00" }), compute.ErrArgument, "UTF-8"},
 		{"not UTF-8", kernel(func(k *KernelDesc) { k.Label = "\xff" }), compute.ErrArgument, "UTF-8"},
 		{"nil device", func() error { _, err := NewKernel(nil, affineDesc()); return err }(), compute.ErrArgument, "nil device"},

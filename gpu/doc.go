@@ -7,44 +7,43 @@
 //
 // # Concurrency
 //
-// All types are safe for concurrent use. Work is executed in the order of submission; the methods that submit return at
-// once with a future, and runs of several goroutines are in flight at the same time. One goroutine per device completes
-// futures, and exists only while there are some. A context that ends gives up the wait, not the work.
+// All types are safe for concurrent use. Work is executed in the order of submission; the methods that submit return at once
+// with a future, and runs of several goroutines are in flight at the same time. One goroutine per device completes futures,
+// and exists only while there are some. When a context ends, the wait ends but the work goes on.
 //
 // # Memory
 //
-// Buffers are pooled by size; [Device.Memory] says how much is in use and how much is kept for reuse, [Device.Trim] gives
-// the latter back, [WithMemoryLimit] bounds both. Tensors are closed by their owner; a tensor that became garbage is closed
-// by the collector, late. What a submission uses stays allocated until the submission has completed, whoever closes it.
+// Buffers are pooled by size; [Device.Memory] says how much is in use and how much is kept for reuse, [Device.Trim] gives the
+// latter back, [WithMemoryLimit] bounds both. Tensors are closed by their owner; the garbage collector closes forgotten ones
+// eventually. Memory that a submission uses stays allocated until the submission has completed, even if it is closed before.
 //
 // Out of memory is compute.ErrOutOfMemory, after the pool and idle compiled programs have given back what they can. A
 // buffer or binding beyond what the adapter allows at all is compute.ErrTooLarge, before anything is allocated.
 //
 // # Device loss
 //
-// Once a device is lost everything fails with compute.ErrDeviceLost; close it and open another, for which the Recompile method of
-// package batch prepares plans that there are. This holds for losses that
-// the library reports. The pinned library ends the process when the driver reports a loss, or has no memory left, in the
-// middle of a submission; no error reaches us there. Validation cannot cause that: whatever could fail to validate is
-// checked before it reaches the library.
+// Once a device is lost, every use fails with compute.ErrDeviceLost. Close it, open another, and move existing plans there
+// with their Recompile method (package batch). This holds for losses that the library reports. The pinned library ends the
+// process, without an error, when the driver reports a loss or has no memory left in the middle of a submission. Invalid
+// input cannot cause that: it is checked before it reaches the library.
 //
 // # Platforms
 //
-// Linux (glibc), macOS and Windows on amd64 and arm64, built with cgo. With CGO_ENABLED=0 the package builds and [Open]
-// fails with compute.ErrUnavailable and the reason. OpenGL is left out: it is slow, prints to stderr
-// while it probes, and where no GPU driver is installed it turns into a silent software renderer.
+// Linux (glibc), macOS and Windows on amd64 and arm64, built with cgo. With CGO_ENABLED=0 the package builds and [Open] fails
+// with compute.ErrUnavailable and the reason. OpenGL is not used: it is slow, prints to stderr while it probes, and silently
+// becomes a software renderer where no GPU driver is installed.
 //
-// GOOS=js drives the browser, in pages and in workers, and needs nothing of the page but a secure context (https or localhost).
-// The methods that wait do not exist there; their Async forms never wait, so functions that JavaScript calls may use them and
-// leave the future to a goroutine. [Open] and [Adapters] do wait, for the browser's answer: call them in a goroutine. Errors of
-// memory and of shaders come with the future of the first run concerned, because the browser tells them late. All features that
-// kernels may use (shader-f16, subgroups) are requested where they are offered; [Device.Info] lists them. Reductions, norms, softmax and
-// products of few rows have variants that merge in subgroups, and what reads f16 has variants that read it as such: none is the
-// default, since what wins differs; TuneAsync of a batch.Plan measures. Products with quantised weights take few rows of activations in 8 bits,
-// where that is asked for and WGSL has integer dot products ([AdapterInfo.LanguageFeatures]). The native library's compiler knows none of
-// the three. The browser build also
-// has AdoptDevice, Device.ImportBuffer, Device.GPUDevice and Tensor.GPUBuffer, which share a device and its buffers with
+// GOOS=js drives the browser, in pages and in workers, and needs only a secure context (https or localhost). The methods that
+// wait do not exist there; their Async forms never wait, so functions that JavaScript calls may use them and leave the future
+// to a goroutine. [Open] and [Adapters] do wait, for the browser's answer: call them in a goroutine. Errors of memory and of
+// shaders are returned by the future of the first run concerned, because the browser reports them late. All features that
+// kernels may use (shader-f16, subgroups) are requested where they are offered; [Device.Info] lists them. Reductions, norms,
+// softmax and products of few rows have variants that use subgroups, and kernels on f16 have variants that load it directly.
+// None is the default, since the fastest differs between GPUs; Plan.Tune of package batch measures. Products of few rows with
+// quantised weights round activations to 8 bits, where the option Q8 is set and WGSL has integer dot products
+// ([AdapterInfo.LanguageFeatures]). The native library's compiler knows none of the three. The browser build also has
+// AdoptDevice, Device.ImportBuffer, Device.GPUDevice and Tensor.GPUBuffer, which share a device and its buffers with
 // JavaScript. Browsers round timestamps, Chromium to 0.1 ms.
 //
-// Software adapters are used only when asked for, [WithSoftware]. Nothing is printed; [WithLogger] receives events.
+// Software adapters are used only with [WithSoftware]. Nothing is printed; see [WithLogger].
 package gpu

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -22,15 +23,15 @@ type compiled struct {
 	*plan
 	timed bool
 
+	idle device.Idle[*instance]
+
 	mu      sync.Mutex
-	closed  bool
-	idle    []*instance
 	gpuTime time.Duration
 }
 
 // instance is the memory of one run at a time, with the bind groups that name it.
 type instance struct {
-	buffers []*buffer // by place; of unstable places only during a run
+	buffers []*buffer // by allocation; of unstable ones only during a run
 	groups  []group   // by action
 	uniform []byte    // contents of the arena; nil until it has some
 	scalars []float32 // in them
@@ -42,7 +43,7 @@ type group struct {
 	ids []uint64 // of the buffers that it binds
 }
 
-// maxIdle is how many instances an compiled keeps between runs.
+// maxIdle is how many instances an executable keeps between runs.
 const maxIdle = 2
 
 func newExecutable(dev *Device, pl *plan) *executable {
@@ -53,7 +54,7 @@ func newExecutable(dev *Device, pl *plan) *executable {
 	return x
 }
 
-// Close releases the memory that the compiled keeps. Runs in flight finish. It is idempotent.
+// Close releases the memory of the compiled program. Runs in flight finish. It is idempotent.
 func (x *executable) Close() error {
 	x.close()
 	return nil
@@ -68,9 +69,7 @@ func (x *executable) GPUTime() time.Duration {
 }
 
 func (e *compiled) close() {
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
+	e.idle.Close()
 	if e.d.life.Hold() != nil {
 		return // teardown has freed the rest, or will
 	}
@@ -80,11 +79,7 @@ func (e *compiled) close() {
 }
 
 func (e *compiled) dropIdle() {
-	e.mu.Lock()
-	idle := e.idle
-	e.idle = nil
-	e.mu.Unlock()
-	for _, in := range idle {
+	for _, in := range e.idle.Drop() {
 		in.free()
 	}
 }
@@ -102,16 +97,11 @@ func (in *instance) free() {
 	}
 }
 
-// acquire returns an instance with memory for every stable place.
+// acquire returns an instance with memory for every stable allocation.
 func (e *compiled) acquire() (*instance, error) {
-	e.mu.Lock()
-	if n := len(e.idle); n > 0 {
-		in := e.idle[n-1]
-		e.idle = e.idle[:n-1]
-		e.mu.Unlock()
-		return in, nil
+	if in, ok, err := e.idle.Take(); ok || err != nil {
+		return in, err
 	}
-	e.mu.Unlock()
 	in := &instance{buffers: make([]*buffer, len(e.sizes)), groups: make([]group, len(e.actions))}
 	in.run = run{compiled: e, in: in}
 	in.run.sub.Done = in.run.done
@@ -151,13 +141,7 @@ func (e *compiled) recycle(in *instance, reusable bool) {
 			in.buffers[i] = nil
 		}
 	}
-	e.mu.Lock()
-	if reusable && !e.closed && len(e.idle) < maxIdle {
-		e.idle = append(e.idle, in)
-		in = nil
-	}
-	e.mu.Unlock()
-	if in != nil {
+	if !reusable || !e.idle.Put(in, maxIdle) {
 		in.free()
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// Fuses reports whether the device runs a step that is an expression, or has a prologue or epilogue, as one step: see [program.Fuser].
+// Fuses reports whether the device runs a step that is an expression, or has a prologue or epilogue, as one step: see [program.Executor].
 func (d executor) Fuses(s *program.Step, in, out []program.Type) bool {
 	return wgsl.Fuses(s, in, out, d.caps())
 }

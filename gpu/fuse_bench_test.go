@@ -12,8 +12,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Steps one by one against one step: a chain of 16 operations on 1M elements, a product with what comes behind it, a norm with what
-// comes before it. Data stays on the device.
+// Steps one by one against one step: a chain of 16 operations on 1M elements, a product with an epilogue, a norm with a
+// prologue. Data stays on the device.
 func BenchmarkFusion(b *testing.B) {
 	const n = 1 << 20
 	scale := program.Node{Entry: catalogue.Scale}

@@ -123,7 +123,7 @@ func TestFused(t *testing.T) {
 					}
 					types, got := execute[float32](t, d, program.Fused, program.Attr{Options: x, Scalars: scalars}, in, data)
 					if name == "usual" && round == i%2 {
-						for k, want := range apart(t, d, &x, scalars, in, data) {
+						for k, want := range stepByStep(t, d, &x, scalars, in, data) {
 							for j, w := range want {
 								require.True(t, w == got[k][j] || w != w && got[k][j] != got[k][j], "%v of %v: %v at %d, its steps give %v",
 									&x, in, got[k][j], j, w)
@@ -137,8 +137,8 @@ func TestFused(t *testing.T) {
 	}
 }
 
-// apart computes an expression by a step for each node.
-func apart(t *testing.T, d *Device, x *program.Expression, scalars []float32, in []program.Type, data [][]float32) [][]float32 {
+// stepByStep computes an expression by a step for each node.
+func stepByStep(t *testing.T, d *Device, x *program.Expression, scalars []float32, in []program.Type, data [][]float32) [][]float32 {
 	p, io := &program.Program{}, &program.IO{}
 	var slots []program.Slot
 	shapes := make([][]int, len(in))
@@ -189,8 +189,8 @@ func judge(t *testing.T, x *program.Expression, scalars []float32, shape []int, 
 	})
 }
 
-// fusion is an operation with an expression before or behind it. Values of those are tame, so that the operation's own tolerance is what
-// counts.
+// fusion is an operation with a prologue or an epilogue. Values of those are tame, so that the operation's own tolerance is
+// what counts.
 type fusion struct {
 	entry      *program.Entry
 	options    any
@@ -267,7 +267,7 @@ func fusions() (all []fusion) {
 		fusion{catalogue.Conv1D, compute.Conv1DOptions{}, nil, [][]int{{2, 3, 30}, {4, 3, 5}}, false, [][]int{{4, 1}, {26}}, false})
 }
 
-// Expressions before and behind operations agree with the reference. What the device does not fuse it refuses to run.
+// Prologues and epilogues agree with the reference. What the device does not fuse it refuses to run.
 func TestPrologueAndEpilogue(t *testing.T) {
 	for name, opts := range map[string][]Option{"usual": nil, "narrow": {WithLimits(narrowCaps())}} {
 		t.Run(name, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestPrologueAndEpilogue(t *testing.T) {
 	}
 }
 
-// The expression behind a product or a convolution comes in wherever a variant stores its results.
+// The epilogue of a product or a convolution is applied wherever a variant stores its results.
 func TestEpilogueOfVariants(t *testing.T) {
 	product, vector := fusion{entry: catalogue.MatMul, options: compute.MatMulOptions{}, in: [][]int{{64, 1030}, {1030, 68}}, more: [][]int{{64, 68}, {68}, {64, 1}}},
 		fusion{entry: catalogue.MatMul, options: compute.MatMulOptions{}, in: [][]int{{64, 1030}, {1030, 1}}, more: [][]int{{64, 1}, {1}}}

@@ -33,7 +33,8 @@ type AdapterInfo struct {
 	Limits     wgsl.Caps   `json:"limits"`
 	// "timestamp-query" and, in browsers, "shader-f16" and "subgroups", which the native library's compiler does not know.
 	Features []string `json:"features"`
-	// LanguageFeatures are those of WGSL that kernels may use without asking for them: "packed_4x8_integer_dot_product", in browsers.
+	// LanguageFeatures are those of WGSL that kernels may use without requesting them: "packed_4x8_integer_dot_product", in
+	// browsers.
 	LanguageFeatures []string `json:"language_features,omitempty"`
 
 	// Only some browsers tell these. They hide the numbers of vendor and device, and whether a GPU is discrete.

@@ -22,10 +22,10 @@ type KernelDesc struct {
 	Bindings  []wgsl.Access // Read for each operand, then ReadWrite for the result
 	Uniform   int           // bytes of the uniform, a multiple of 16 up to 256; 0 for none
 	Workgroup [3]uint32     // as in @workgroup_size
-	Shared    int           // bytes of var<workgroup>, for checking against the limit before compiling
+	Shared    int           // at least so many bytes of workgroup memory are checked against the limit, beside what the text declares
 }
 
-// Launch is how a call runs a kernel; it is the Options of a custom step.
+// Launch says how to run a kernel: its grid and parameters.
 type Launch struct {
 	Grid   [3]uint32 // workgroups along x, y and z, each at least 1 and at most the device's MaxWorkgroups
 	Params []uint32  // contents of the uniform; floats as their bits; what is left of it is zero
@@ -44,9 +44,11 @@ var _ program.Kernel = (*Kernel)(nil)
 // cannot grow. Chromium's stops at 128.
 const maxNesting = 120
 
-// NewKernelAsync compiles a kernel. It can be used at once; if the future fails, so do its runs. Errors wrap
+// NewKernelAsync compiles a kernel. The kernel can be used at once; if the future fails, so do its runs. Errors wrap
 // compute.ErrArgument (with *ShaderError for WGSL, saying line and column), compute.ErrTooLarge for what is beyond the
-// device's limits, compute.ErrClosed or compute.ErrDeviceLost. The kernel is nil where the error is known at once.
+// device's limits, compute.ErrClosed, compute.ErrDeviceLost, or compute.ErrUnsupported: for brackets that nest too deep, and for sizes of
+// workgroups and of their memory that are no integer expressions, since drivers compile what does not fit. All workgroup variables and
+// entry points of the text count, used or not. The kernel is nil where the error is known at once.
 func NewKernelAsync(dev *Device, desc KernelDesc) (*Kernel, *compute.Future) {
 	k, p, err := newKernel(dev, desc)
 	if err != nil {
@@ -74,6 +76,9 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 	if err := checkDesc(k); err != nil {
 		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
 	}
+	if err := checkText(k, dev.caps()); err != nil {
+		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
+	}
 	if err := checkKernel(k, dev.caps()); err != nil {
 		return nil, nil, err
 	}
@@ -92,7 +97,7 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 	return &Kernel{dev, k, desc.Label}, p, nil
 }
 
-// checkDesc refuses what the library would abort on, or what could never run.
+// checkDesc rejects kernels on which the library would abort, or that could never run.
 func checkDesc(k *wgsl.Kernel) error {
 	for what, s := range map[string]string{"label": k.Key, "WGSL": k.Source, "entry point": k.Entry} {
 		if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
@@ -110,6 +115,32 @@ func checkDesc(k *wgsl.Kernel) error {
 	}
 	if d := nesting(k.Source); d > maxNesting {
 		return fmt.Errorf("WGSL nests more than %d deep: %w", maxNesting, compute.ErrUnsupported)
+	}
+	return nil
+}
+
+// checkText refuses a text whose workgroups or whose memory for them are beyond the device's limits.
+func checkText(k *wgsl.Kernel, l *wgsl.Caps) error {
+	s := parseShader(k.Source)
+	shared, err := s.workgroupMemory()
+	if err != nil {
+		return err
+	}
+	if shared > uint64(l.MaxShared) {
+		return fmt.Errorf("the WGSL declares %d bytes of workgroup memory, the device allows %d: %w", shared, l.MaxShared, compute.ErrTooLarge)
+	}
+	sizes, err := s.workgroups()
+	if err != nil {
+		return err
+	}
+	for _, size := range sizes {
+		threads := uint64(1)
+		for i, n := range size {
+			if threads *= n; n > uint64(l.MaxWorkgroupSize[i]) || threads > uint64(l.MaxInvocations) {
+				return fmt.Errorf("the WGSL has workgroups of %v, the device allows %v and %d threads: %w", size, l.MaxWorkgroupSize,
+					l.MaxInvocations, compute.ErrTooLarge)
+			}
+		}
 	}
 	return nil
 }

@@ -2,7 +2,11 @@
 
 package gpu
 
-import "context"
+import (
+	"context"
+
+	"github.com/wavelane/wavelane/compute"
+)
 
 // NewKernel is [NewKernelAsync] and waits. Without an error the kernel works.
 func NewKernel(dev *Device, desc KernelDesc) (*Kernel, error) {
@@ -15,5 +19,8 @@ func NewKernel(dev *Device, desc KernelDesc) (*Kernel, error) {
 
 // Run is [Kernel.RunAsync] and waits. When ctx ends first, dst is the caller's again.
 func (k *Kernel) Run(ctx context.Context, l Launch, dst any, args ...any) error {
+	if err := compute.CheckContext(ctx); err != nil {
+		return err
+	}
 	return k.RunAsync(l, dst, args...).AwaitOrAbandon(ctx)
 }

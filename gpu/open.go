@@ -15,9 +15,9 @@ func Adapters(ctx context.Context) ([]AdapterInfo, error) {
 	return list, err
 }
 
-// listAdapters returns the adapters as the driver and as users know them.
+// listAdapters returns the driver's adapters and their descriptions.
 func listAdapters(ctx context.Context) (found []webgpu.Adapter, list []AdapterInfo, err error) {
-	if err = ctx.Err(); err == nil {
+	if err = compute.CheckContext(ctx); err == nil {
 		if found, err = webgpu.Adapters(ctx); err != nil {
 			err = fmt.Errorf("gpu: %w", err)
 		}
@@ -54,7 +54,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	return newDevice(drv, info, c), nil
 }
 
-// openDriver opens the adapter that the options ask for.
+// openDriver opens the adapter that the options select.
 func openDriver(ctx context.Context, c *config) (webgpu.Driver, AdapterInfo, error) {
 	found, list, err := listAdapters(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func openDriver(ctx context.Context, c *config) (webgpu.Driver, AdapterInfo, err
 	return drv, infoOf(granted), nil
 }
 
-// choose picks the adapter that the options ask for.
+// choose picks the adapter that the options select.
 func choose(list []AdapterInfo, c *config) (AdapterInfo, error) {
 	none := func(format string, args ...any) (AdapterInfo, error) {
 		var names []string

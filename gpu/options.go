@@ -85,7 +85,7 @@ func WithSoftware() Option {
 	}
 }
 
-// WithLimits asks for these limits instead of the adapter's maxima. Zero fields mean the maximum.
+// WithLimits requests these limits instead of the adapter's maxima. Zero fields mean the maximum.
 func WithLimits(l wgsl.Caps) Option {
 	return func(c *config) error {
 		if l.StorageAlign&(l.StorageAlign-1) != 0 || l.StorageAlign != 0 && l.StorageAlign < 32 {
@@ -96,7 +96,7 @@ func WithLimits(l wgsl.Caps) Option {
 	}
 }
 
-// WithDefaultLimits asks for the limits that every WebGPU implementation grants, to see what a program does elsewhere.
+// WithDefaultLimits requests the limits that every WebGPU implementation grants, to test what a program does elsewhere.
 func WithDefaultLimits() Option { return WithLimits(wgsl.DefaultCaps) }
 
 // WithMemoryLimit bounds the bytes of all buffers of the device together, free ones kept for reuse included; beyond it
@@ -111,7 +111,7 @@ func WithMemoryLimit(bytes uint64) Option {
 	}
 }
 
-// WithLogger receives the device's events. The default is silence.
+// WithLogger sets the logger for the device's events. By default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil {
@@ -170,9 +170,9 @@ func WithTimestamps() Option {
 	}
 }
 
-// WithSubmitThreshold sets how many kernels a program may have until it is cut into several command buffers of at most so many,
-// of which the device can begin with the first while the others are recorded. The default is 256; on a software adapter, programs of
-// 3000 small kernels took the same time with 128 to 1024, and some 15% more with 32.
+// WithSubmitThreshold sets the largest number of kernels in a command buffer. Longer programs are cut into several command
+// buffers, so that the device can begin with the first while the others are recorded. The default is 256; on a software
+// adapter, programs of 3000 small kernels took the same time with 128 to 1024, and some 15% more with 32.
 func WithSubmitThreshold(kernels int) Option {
 	return func(c *config) error {
 		if kernels < 1 {

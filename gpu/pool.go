@@ -23,7 +23,7 @@ type Memory struct {
 	Buffers int    `json:"buffers"`
 }
 
-// buffer is a pooled buffer with an owner count; at zero it goes back to the pool.
+// buffer is a reference-counted buffer; at zero it returns to the pool.
 type buffer struct {
 	webgpu.Object
 	id   uint64 // never reused, unlike addresses
@@ -80,7 +80,7 @@ type pool struct {
 	drv       webgpu.Driver
 	maxBuffer uint64
 	limit     uint64
-	reclaim   func() // asks holders of idle buffers to give them back
+	reclaim   func() // makes holders of idle buffers release them
 
 	mu     sync.Mutex
 	free   [webgpu.BufferKinds]map[uint64][]*buffer
@@ -91,7 +91,7 @@ type pool struct {
 	closed bool
 }
 
-// keep is how much the pool may hold for reuse even if no more was ever in use.
+// keep is the number of bytes that the pool may always hold for reuse.
 const keep = 64 << 20
 
 func newPool(drv webgpu.Driver, maxBuffer, limit uint64, reclaim func()) *pool {
@@ -112,7 +112,7 @@ func bucket(n uint64) uint64 {
 	return (n + step - 1) &^ (step - 1)
 }
 
-// get returns a buffer of at least n bytes with one owner. What it holds is undefined.
+// get returns a buffer of at least n bytes with one owner. Its contents are undefined.
 func (p *pool) get(kind webgpu.BufferKind, n uint64) (*buffer, error) {
 	if n > p.maxBuffer {
 		return nil, fmt.Errorf("a buffer of %d bytes, the device allows %d: %w", n, p.maxBuffer, compute.ErrTooLarge)
@@ -202,7 +202,7 @@ func (p *pool) put(b *buffer, reusable bool) {
 	p.shrink(max(keep, p.use.Peak))
 }
 
-// drop frees a buffer under the lock: once close has had it, the driver may be gone.
+// drop frees a buffer under the lock: after close the driver may be gone.
 func (p *pool) drop(b *buffer) {
 	p.use.Buffers--
 	delete(p.live, b)

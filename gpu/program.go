@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/memplan"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -15,13 +15,13 @@ import (
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
 	prog    *program.Program
-	homes   []program.Slot // by value: whose place it has, see program.Program.Homes and view
+	layout  *device.Layout
 	actions []action
 	ends    []int // how many actions there are after each step
 
 	// The uniform arena has a slot of uniformSlot bytes for each distinct parameter block, then one for each block with run-time
 	// scalars.
-	arena    int // its place
+	arena    int // its allocation
 	uniform  []byte
 	varying  int    // where those begin
 	own      []byte // they
@@ -32,10 +32,8 @@ type plan struct {
 	piece      uint64 // dispatches in a command buffer
 
 	// Memory. Places are buffers of a run: blocks that values and scratch memory share, those of tensors and retained outputs, the arena.
-	place  []int    // by value
-	sizes  []uint64 // bytes of each place
+	sizes  []uint64 // bytes of each allocation, if it is stable
 	stable []bool   // the same buffer in every run of an instance, as opposed to tensors and retained outputs
-	blocks *memplan.Arrangement
 
 	uploads, reads packing // of the host values and of the results
 }
@@ -47,30 +45,24 @@ type action struct {
 	bind     []region // of a copy: from, to
 	dynamic  uint32
 	grid     [3]uint32
-	volatile bool // some place is not stable
+	volatile bool // some allocation is not stable
 	varies   bool // its parameters are among those that vary
 }
 
-// region is a part of a place.
+// region is a part of an allocation.
 type region struct {
-	place        int
+	allocation   int
 	offset, size uint64
 }
 
-// uniformSlot is the room of one parameter block: every WebGPU implementation allows dynamic offsets at its multiples.
+// uniformSlot is the size of one parameter block: every WebGPU implementation allows dynamic offsets at its multiples.
 const uniformSlot = 256
 
-// Executor is for package batch. It has no use outside of this module.
+// Executor is for package batch and has no use outside of this module.
 func (d *Device) Executor() program.Executor { return executor{d} }
 
 // executor is a device as batches see it.
 type executor struct{ *Device }
-
-var _ interface {
-	program.Fuser
-	program.Coder
-	program.Tuner
-} = executor{}
 
 // Compile validates a program and prepares it: code, pipelines and memory plan. Errors wrap compute.ErrUnsupported,
 // compute.ErrTooLarge, compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
@@ -97,11 +89,10 @@ func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, homes: p.Homes(), scalars: p.Recorded()}
-	views := pl.view()
+	pl := &plan{prog: p, layout: device.NewLayout(p), scalars: p.Recorded()}
 	lowerings := make([]wgsl.Lowering, len(p.Steps))
 	for i := range p.Steps {
-		if views[i] {
+		if pl.layout.View(i) {
 			continue
 		}
 		var err error
@@ -109,18 +100,18 @@ func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
 			return nil, err
 		}
 	}
-	if err := d.arrange(pl, lowerings); err != nil {
+	if err := d.allocate(pl, lowerings); err != nil {
 		return nil, err
 	}
 	uniforms := map[string]uint32{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		probe, err := d.probe(p, s, choose)
-		if err != nil {
-			return nil, err
+		scalars, err := d.findScalars(p, s, lowerings[i], choose)
+		if err == nil {
+			err = d.addStep(pl, i, lowerings[i], uniforms, scalars)
 		}
-		if err := d.addStep(pl, i, lowerings[i], uniforms, probe); err != nil {
-			return nil, fmt.Errorf("%s %v: %w", name(s), p.Types(s.In), err)
+		if err != nil {
+			return nil, fmt.Errorf("%s %v: %w", s.Name(), p.Types(s.In), err)
 		}
 		pl.ends = append(pl.ends, len(pl.actions))
 	}
@@ -135,7 +126,7 @@ func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
 	return pl, nil
 }
 
-// pieces returns how many dispatches each command buffer has of a program that is cut into equal ones of at most so many.
+// pieces returns how many dispatches each command buffer has of a program that is cut into equal ones of a limited size.
 func pieces(dispatches, threshold uint64) uint64 {
 	n := max(1, (dispatches+threshold-1)/threshold)
 	return max(1, (dispatches+n-1)/n)
@@ -164,13 +155,6 @@ func (k *packing) add(n, maxBuffer uint64) {
 	k.sizes[last] += n
 }
 
-func name(s *program.Step) string {
-	if s.Kernel != nil {
-		return s.Kernel.Name()
-	}
-	return s.Entry.Name
-}
-
 // lower returns the code of a step: of the user's kernel, or of the catalogue's.
 func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (wgsl.Lowering, error) {
 	in, out := p.Types(s.In), p.Types(s.Out)
@@ -187,20 +171,20 @@ func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (
 	return k.lower(len(in), s.Attr.Options.(Launch)), nil
 }
 
-// addStep appends the actions of a step after checking them against the device's limits: what gets past here may not make
-// the library fail, because some of its failures end the process.
-func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, probe probe) error {
+// addStep appends the actions of a step after checking them against the device's limits: the library must not fail later,
+// because some of its failures end the process.
+func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, scalars [][]device.ScalarWord) error {
 	s := &pl.prog.Steps[step]
 	locate := func(b wgsl.Buffer) (region, error) {
-		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the place may be larger than what it is used for
-		value := func(v program.Slot) { r.place, size = pl.place[v], pl.bytes(v) }
+		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the allocation may be larger than what it is used for
+		value := func(v program.Slot) { r.allocation, size = pl.allocation(v), pl.bytes(v) }
 		switch {
 		case b.Role == wgsl.Operand && b.Index < len(s.In):
 			value(s.In[b.Index])
 		case b.Role == wgsl.Result && b.Index < len(s.Out):
 			value(s.Out[b.Index])
 		case b.Role == wgsl.Scratch && b.Index < len(l.Scratch):
-			r.place, size = pl.blocks.Scratch[step][b.Index], l.Scratch[b.Index]
+			r.allocation, size = pl.layout.Scratch[step][b.Index], uint64(l.Scratch[b.Index])
 		default:
 			return region{}, fmt.Errorf("internal error: no buffer %+v", b)
 		}
@@ -213,7 +197,7 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 		return r, nil
 	}
 	for k := range s.Entry.Updates {
-		from, to := pl.place[s.In[k]], pl.place[s.Out[k]]
+		from, to := pl.allocation(s.In[k]), pl.allocation(s.Out[k])
 		if n := pl.bytes(s.Out[k]); from != to {
 			pl.actions = append(pl.actions, action{bind: []region{{from, 0, n}, {to, 0, n}},
 				volatile: !pl.stable[from] || !pl.stable[to]})
@@ -233,7 +217,7 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 				return err
 			}
 			a.bind = append(a.bind, r)
-			a.volatile = a.volatile || !pl.stable[r.place]
+			a.volatile = a.volatile || !pl.stable[r.allocation]
 		}
 		if x.Dispatch == nil {
 			if err := checkCopy(a.bind[0], a.bind[1]); err != nil {
@@ -255,10 +239,9 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 		a.pipeline, a.kernel, a.grid = p, x.Dispatch.Kernel, x.Dispatch.Grid
 		pl.dispatches++
 		if a.kernel.Uniform > 0 {
-			if a.varies, err = pl.varyingParams(&a, x.Dispatch, probe, i); err != nil {
-				return err
-			}
-			if !a.varies {
+			if scalars != nil && scalars[i] != nil {
+				pl.ownParams(&a, x.Dispatch.Params, scalars[i])
+			} else {
 				a.dynamic = pl.params(x.Dispatch.Params, uniforms)
 			}
 		}
@@ -292,7 +275,7 @@ func checkCopy(from, to region) error {
 	switch {
 	case from.size != to.size || from.size%4 != 0 || from.offset%4 != 0 || to.offset%4 != 0:
 		return fmt.Errorf("internal error: copy %+v to %+v", from, to)
-	case from.place == to.place:
+	case from.allocation == to.allocation:
 		return fmt.Errorf("internal error: copy within a buffer")
 	}
 	return nil
@@ -325,7 +308,7 @@ func (d *core) checkDispatch(x *wgsl.Dispatch, bind []region) error {
 			return fmt.Errorf("internal error: kernel %s: binding %d is not aligned: %+v", k.Key, i, r)
 		}
 		for j, q := range bind[:i] {
-			if q.place == r.place && (k.Bindings[i] == wgsl.ReadWrite || k.Bindings[j] == wgsl.ReadWrite) {
+			if q.allocation == r.allocation && (k.Bindings[i] == wgsl.ReadWrite || k.Bindings[j] == wgsl.ReadWrite) {
 				return fmt.Errorf("internal error: kernel %s: bindings %d and %d share a buffer that one writes", k.Key, j, i)
 			}
 		}

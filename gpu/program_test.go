@@ -23,6 +23,14 @@ func TestReplay(t *testing.T) {
 	const n = 1000
 	x, err := d.Executor().Compile(chain(t, affine(t, d), n, 16))
 	require.NoError(t, err)
+	launches := x.Launches()
+	require.Len(t, launches, 16)
+	for _, step := range launches {
+		require.Len(t, step, 1)
+		require.Equal(t, [3]uint32{64, 1, 1}, step[0].Block)
+		require.NotEmpty(t, step[0].Kernel)
+		require.NotZero(t, step[0].Grid[0])
+	}
 	before := d.Stats()
 	for range 20 {
 		in, out := floats(r, n), make([]float32, n)
@@ -175,7 +183,7 @@ func TestLowerings(t *testing.T) {
 	part := func(offset uint64) wgsl.Buffer { return wgsl.Buffer{Role: wgsl.Result, Offset: offset, Size: half} }
 	compile := func(actions ...wgsl.Action) (program.Executable, error) {
 		d.lowerStep = func(*program.Step, []program.Type, []program.Type, *wgsl.Caps, wgsl.Chooser) (wgsl.Lowering, error) {
-			return wgsl.Lowering{Actions: actions, Scratch: []uint64{16, uint64(4 * n)}}, nil
+			return wgsl.Lowering{Actions: actions, Scratch: []int{16, 4 * n}}, nil
 		}
 		p := &program.Program{}
 		s := p.Add(program.F32(n), program.FromHost)

@@ -11,7 +11,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// run is one execution, from Start to completion. Its memory is the instance's, whose next run has it again.
+// run is one execution, from Start to completion. Its memory belongs to the instance, which reuses it for the next run.
 type run struct {
 	*compiled
 	in       *instance
@@ -48,12 +48,6 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 			e.d.life.End()
 		}
 	}()
-	e.mu.Lock()
-	closed := e.closed
-	e.mu.Unlock()
-	if closed {
-		return fmt.Errorf("compiled program: %w", compute.ErrClosed)
-	}
 	if err := device.CheckIO(e.prog, io, func(t *Tensor) (program.Type, bool) { return t.typ, t.dev.core == e.d }); err != nil {
 		return err
 	}
@@ -102,18 +96,18 @@ func (r *run) bindTensors() error {
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", i, err)
 		}
-		r.in.buffers[r.place[s]] = b // given back even if it is at fault
+		r.in.buffers[r.allocation(s)] = b // given back even if it is at fault
 		if err := b.fault(); err != nil {
 			return fmt.Errorf("tensor %d of shape %v: %w", i, r.io.Tensors[i].Shape(), err)
 		}
 	}
 	for _, s := range r.prog.Keep {
-		if r.in.buffers[r.place[s]] == nil {
+		if r.in.buffers[r.allocation(s)] == nil {
 			b, err := r.d.pool.get(webgpu.StorageBuffer, r.bytes(s))
 			if err != nil {
 				return fmt.Errorf("result of shape %v: %w", r.prog.Values[s].Shape, err)
 			}
-			r.in.buffers[r.place[s]] = b
+			r.in.buffers[r.allocation(s)] = b
 		}
 	}
 	return nil
@@ -147,7 +141,7 @@ func (r *run) makeGroups(actions []int) (err error) {
 		var few [16]webgpu.Binding
 		bind := few[:0]
 		for _, x := range a.bind {
-			b := r.in.buffers[x.place]
+			b := r.in.buffers[x.allocation]
 			g.ids = append(g.ids, b.id)
 			bind = append(bind, webgpu.Binding{Buffer: b.Object, Offset: b.base + x.offset, Size: x.size})
 		}
@@ -164,7 +158,7 @@ func (r *run) makeGroups(actions []int) (err error) {
 
 func (r *run) bound(a *action, g *group) bool {
 	for j, x := range a.bind {
-		if g.ids[j] != r.in.buffers[x.place].id {
+		if g.ids[j] != r.in.buffers[x.allocation].id {
 			return false
 		}
 	}
@@ -184,7 +178,7 @@ func (r *run) stage() error {
 		if data := program.Bytes(r.io.Host[i]); len(data) > 0 {
 			at := r.plan.uploads.at[i]
 			r.d.drv.Write(r.uploads[at.buffer].Object, at.offset, data)
-			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[r.place[s]], 0, uint64(len(data)))
+			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[r.allocation(s)], 0, uint64(len(data)))
 		}
 	}
 	if err := r.fillArena(); err != nil {
@@ -226,7 +220,7 @@ func (r *run) record() {
 		}
 		if a.pipeline == nil {
 			from, to := a.bind[0], a.bind[1]
-			r.copy(r.in.buffers[from.place], from.offset, r.in.buffers[to.place], to.offset, from.size)
+			r.copy(r.in.buffers[from.allocation], from.offset, r.in.buffers[to.allocation], to.offset, from.size)
 			continue
 		}
 		dispatches++
@@ -238,7 +232,7 @@ func (r *run) record() {
 	for i, s := range r.prog.Read {
 		if n := r.prog.Values[s].Bytes(); n > 0 {
 			at := r.reads.at[i]
-			r.copy(r.in.buffers[r.place[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
+			r.copy(r.in.buffers[r.allocation(s)], 0, r.readback[at.buffer], at.offset, uint64(n))
 		}
 	}
 	r.sub.Timed = r.timed || r.sub.Timestamps > 0
@@ -248,7 +242,7 @@ func (r *run) record() {
 func (r *run) retain(dev *Device) []*Tensor {
 	var list []*Tensor
 	for _, s := range r.prog.Keep {
-		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[r.place[s]].retain()))
+		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[r.allocation(s)].retain()))
 	}
 	return list
 }
@@ -257,7 +251,7 @@ func (r *run) retain(dev *Device) []*Tensor {
 // runs.
 const inline = 64 << 10
 
-// done ends a run. The driver calls it once. The memory is released before waiting callers go on.
+// done ends a run. The driver calls it once. The memory is released before waiting callers continue.
 func (r *run) done(err error) {
 	total := uint64(0)
 	for _, n := range r.reads.sizes {
@@ -321,7 +315,7 @@ func (r *run) verdict(err error) error {
 func (r *run) poison(err error) {
 	for _, s := range r.prog.Keep {
 		if r.prog.Values[s].Source != program.FromTensor {
-			r.in.buffers[r.place[s]].poison(err)
+			r.in.buffers[r.allocation(s)].poison(err)
 		}
 	}
 	if errors.Is(err, compute.ErrOutOfMemory) { // too late for this run, but the next one may find memory

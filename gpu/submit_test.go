@@ -13,7 +13,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Long programs are cut into equal command buffers of at most so many kernels, in any number, and compute the same.
+// Long programs are cut into equal command buffers of a limited number of kernels, and compute the same.
 func TestSubmitThreshold(t *testing.T) {
 	r := random(t)
 	const n, steps = 100, 23

@@ -27,7 +27,7 @@ const (
 	TuneFirstUse
 )
 
-// Choice is a decision between variants of a kernel.
+// Choice is a chosen variant of a kernel.
 type Choice struct {
 	Class   string `json:"class"`   // of operations: "matmul"
 	Problem string `json:"problem"` // sizes rounded to powers of two
@@ -54,8 +54,11 @@ func (d *core) Choices() []Choice {
 	return list
 }
 
-// Tune implements program.Tuner.
+// Tune implements program.Executor.
 func (d executor) Tune(ctx context.Context, p *program.Program) ([]program.Measurement, error) {
+	if err := compute.CheckContext(ctx); err != nil {
+		return nil, err
+	}
 	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}

@@ -6,55 +6,45 @@ import (
 	"math"
 	"slices"
 
-	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
+	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// probe is the code of a step for other scalars, which shows where those go that vary from run to run.
-type probe struct {
-	wgsl.Lowering
-	marks map[uint32]int
+// findScalars returns the words of each action of a step that are run-time scalars; nil if there are none.
+func (d *core) findScalars(p *program.Program, s *program.Step, l wgsl.Lowering, choose wgsl.Chooser) ([][]device.ScalarWord, error) {
+	if !s.Attr.Varies() {
+		return nil, nil
+	}
+	return device.FindScalars(s, codes(l), func(s *program.Step) ([]device.Code, error) {
+		other, err := d.lower(p, s, choose)
+		return codes(other), err
+	})
 }
 
-// probe lowers a step for it; without actions if nothing varies.
-func (d *core) probe(p *program.Program, s *program.Step, choose wgsl.Chooser) (probe, error) {
-	if !s.Attr.Varies() {
-		return probe{}, nil
+// codes is the code of a step as device.FindScalars compares it.
+func codes(l wgsl.Lowering) []device.Code {
+	list := make([]device.Code, len(l.Actions))
+	for i, a := range l.Actions {
+		if x := a.Dispatch; x != nil {
+			list[i] = device.Code{Kernel: x.Kernel.Key, Grid: x.Grid, Words: x.Params}
+		}
 	}
-	other, marks := s.Probe()
-	l, err := d.lower(p, &other, choose)
-	return probe{l, marks}, err
+	return list
 }
 
 // variable is a word of the arena that is one of program.IO.Scalars.
 type variable struct{ at, index int }
 
-// varyingParams gives a dispatch a parameter block of its own if some of its scalars vary.
-func (pl *plan) varyingParams(a *action, x *wgsl.Dispatch, probe probe, i int) (bool, error) {
-	if probe.marks == nil {
-		return false, nil
+// ownParams gives a dispatch with run-time scalars a parameter block of its own.
+func (pl *plan) ownParams(a *action, words []uint32, scalars []device.ScalarWord) {
+	for _, w := range scalars {
+		pl.variable = append(pl.variable, variable{len(pl.own) + 4*w.At, w.Index})
 	}
-	var found []variable
-	same := i < len(probe.Actions) && probe.Actions[i].Dispatch != nil
-	if same {
-		y := probe.Actions[i].Dispatch
-		same = x.Kernel.Key == y.Kernel.Key && x.Grid == y.Grid && program.Moved(x.Params, y.Params, probe.marks, func(at, index int) {
-			found = append(found, variable{len(pl.own) + 4*at, index})
-		})
-	}
-	if !same {
-		return false, fmt.Errorf("its scalars cannot vary on this device, its code depends on them: %w", compute.ErrUnsupported)
-	}
-	if found == nil {
-		return false, nil
-	}
-	slot := block(x.Params)
-	a.dynamic = uint32(len(pl.own))
+	slot := block(words)
+	a.dynamic, a.varies = uint32(len(pl.own)), true
 	pl.own = append(pl.own, slot[:]...)
-	pl.variable = append(pl.variable, found...)
-	return true, nil
 }
 
 // addArena appends the parameter blocks that vary to the others.
@@ -71,7 +61,7 @@ func (pl *plan) addArena() {
 		}
 	}
 	if pl.arena = -1; len(pl.uniform) > 0 {
-		pl.arena = pl.addPlace(uint64(len(pl.uniform)), true)
+		pl.arena = pl.addAllocation(uint64(len(pl.uniform)), true)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package lz4 compresses bytes on a device: pages of 4 KiB, each by itself, to blocks of the LZ4 block format that every LZ4
-// decoder reads, the same bytes on every device.
+// Package lz4 compresses bytes on a device, in independent pages of 4 KiB, to blocks that every LZ4 decoder reads. The result
+// is the same on every device.
 //
 // It is a convenience over the operations lz4_compress and lz4_decompress, which batches have as well.
 package lz4
@@ -18,10 +18,10 @@ const PageSize = 4096
 
 const words = PageSize / 4
 
-// ErrMalformed is what a block that is no LZ4 block gives.
+// ErrMalformed is the error of a block that is not a valid LZ4 block.
 var ErrMalformed = errors.New("malformed LZ4 block")
 
-// Device is what can compress: a device of any package.
+// Device is the part of a device that compression needs; every device implements it.
 type Device interface {
 	LZ4CompressAsync(blocks, sizes any, pages compute.Operand) *compute.Future
 	LZ4DecompressAsync(pages, status any, blocks, sizes compute.Operand) *compute.Future
@@ -47,7 +47,7 @@ func Compress(ctx context.Context, d Device, data []byte) (*Pages, error) {
 	return p, nil
 }
 
-// FromBlocks makes pages of blocks that any LZ4 encoder made of 4 KiB each, the last one of what is left of length bytes.
+// FromBlocks makes pages from blocks of any LZ4 encoder, each of which holds 4 KiB, the last one the rest of length bytes.
 // Blocks of 4,096 bytes are stored pages. Errors wrap [compute.ErrArgument].
 func FromBlocks(blocks [][]byte, length int) (*Pages, error) {
 	n := len(blocks)
@@ -79,8 +79,8 @@ func (p *Pages) Size() int {
 	return n
 }
 
-// Decompress returns what was compressed. Where blocks are malformed, or hold less than their page, the error names the pages
-// and wraps [ErrMalformed]; the other pages are returned all the same.
+// Decompress returns the decompressed bytes. Where blocks are malformed, or hold less than their page, the error names the
+// pages and wraps [ErrMalformed]; the other pages are returned nevertheless.
 func Decompress(ctx context.Context, d Device, p *Pages) ([]byte, error) {
 	n := len(p.Sizes)
 	if p.Len < 0 || (p.Len+PageSize-1)/PageSize != n || len(p.Blocks) != n*words {

@@ -65,154 +65,128 @@ func nearest(t *typeInfo) Mod {
 	return ""
 }
 
-// Add is x + y.
-func Add[T Number](k *Kernel, x, y Reg[T], mods ...Mod) Reg[T] { return rounded(k, "add", x, y, mods) }
-
-// Sub is x − y.
-func Sub[T Number](k *Kernel, x, y Reg[T], mods ...Mod) Reg[T] { return rounded(k, "sub", x, y, mods) }
-
-func rounded[T Number](k *Kernel, op string, x, y Reg[T], mods []Mod) Reg[T] {
+// opcode is an operation with its modifiers on a type's numbers, rounded to nearest unless a modifier rounds.
+func (r Reg[T]) opcode(name string, mods []Mod) string {
 	t := typeOf[T]()
-	return def[T](k, withMods(op, nearest(t), mods, t.op.String()), x, y)
+	return withMods(name, nearest(t), mods, t.op.String())
 }
 
+// plain is an operation with its modifiers on a type's numbers, without rounding.
+func (r Reg[T]) plain(name string, mods ...Mod) string {
+	return withMods(name, "", mods, typeOf[T]().op.String())
+}
+
+// Add is x + y.
+func (x Reg[T]) Add(y any, mods ...Mod) Reg[T] { return x.op(x.opcode("add", mods), y) }
+
+// Sub is x − y.
+func (x Reg[T]) Sub(y any, mods ...Mod) Reg[T] { return x.op(x.opcode("sub", mods), y) }
+
 // Mul is x · y, of integers the lower half.
-func Mul[T Number](k *Kernel, x, y Reg[T], mods ...Mod) Reg[T] {
-	if t := typeOf[T](); !t.op.IsFloat() {
-		return def[T](k, withMods("mul.lo", "", mods, t.op.String()), x, y)
+func (x Reg[T]) Mul(y any, mods ...Mod) Reg[T] {
+	if !typeOf[T]().op.IsFloat() {
+		return x.op(x.plain("mul.lo", mods...), y)
 	}
-	return rounded(k, "mul", x, y, mods)
+	return x.op(x.opcode("mul", mods), y)
 }
 
 // MulHi is the upper half of x · y.
-func MulHi[T Integer](k *Kernel, x, y Reg[T]) Reg[T] {
-	return def[T](k, "mul.hi."+typeOf[T]().op.String(), x, y)
-}
+func (x Reg[T]) MulHi(y any) Reg[T] { return x.op(x.plain("mul.hi"), y) }
 
-// Mad is x · y + z, the lower half.
-func Mad[T Integer](k *Kernel, x, y, z Reg[T]) Reg[T] {
-	return def[T](k, "mad.lo."+typeOf[T]().op.String(), x, y, z)
-}
+// Mad is x · y + z of integers, the lower half.
+func (x Reg[T]) Mad(y, z any) Reg[T] { return x.op(x.plain("mad.lo"), y, z) }
 
 // MadHi is the upper half of x · y, plus z.
-func MadHi[T Integer](k *Kernel, x, y, z Reg[T], mods ...Mod) Reg[T] {
-	return def[T](k, withMods("mad.hi", "", mods, typeOf[T]().op.String()), x, y, z)
+func (x Reg[T]) MadHi(y, z any, mods ...Mod) Reg[T] { return x.op(x.plain("mad.hi", mods...), y, z) }
+
+// MulWide is the whole product of two numbers of type uint32. For other types there is [WideProduct].
+func (x Reg[T]) MulWide(y any) Reg[uint64] { return WideProduct[uint64](x, y) }
+
+// MadWide is the whole product of two numbers of type uint32, plus z.
+func (x Reg[T]) MadWide(y, z any) Reg[uint64] { return WideSum[uint64](x, y, z) }
+
+// WideProduct is the whole product of two numbers of half of U's width.
+func WideProduct[U, T Type](x Reg[T], y any) Reg[U] {
+	return to[U](x, "mul.wide."+typeOf[T]().op.String(), y).widened(typeOf[T]())
 }
 
-// MulWideU32 is the whole product.
-func MulWideU32(k *Kernel, x, y Reg[uint32]) Reg[uint64] { return def[uint64](k, "mul.wide.u32", x, y) }
-
-// MulWideS32 is the whole product.
-func MulWideS32(k *Kernel, x, y Reg[int32]) Reg[int64] { return def[int64](k, "mul.wide.s32", x, y) }
-
-// MulWideU16 is the whole product.
-func MulWideU16(k *Kernel, x, y Reg[uint16]) Reg[uint32] { return def[uint32](k, "mul.wide.u16", x, y) }
-
-// MulWideS16 is the whole product.
-func MulWideS16(k *Kernel, x, y Reg[int16]) Reg[int32] { return def[int32](k, "mul.wide.s16", x, y) }
-
-// MadWideU32 is the whole product plus z.
-func MadWideU32(k *Kernel, x, y Reg[uint32], z Reg[uint64]) Reg[uint64] {
-	return def[uint64](k, "mad.wide.u32", x, y, z)
+// WideSum is the whole product of two numbers of half of U's width, plus z, which is a U.
+func WideSum[U, T Type](x Reg[T], y, z any) Reg[U] {
+	k := kernelOf(x, y, z)
+	if k == nil {
+		return noKernel[U]()
+	}
+	return def[U](k, "mad.wide."+typeOf[T]().op.String(), x, lift[T](k, y), lift[U](k, z)).widened(typeOf[T]())
 }
 
-// MadWideS32 is the whole product plus z.
-func MadWideS32(k *Kernel, x, y Reg[int32], z Reg[int64]) Reg[int64] {
-	return def[int64](k, "mad.wide.s32", x, y, z)
+// widened is x, which is to be twice as wide as what it was made of.
+func (x Reg[T]) widened(from *typeInfo) Reg[T] {
+	if t := typeOf[T](); x.v.k != nil && (t.op.Bits() != 2*from.op.Bits() || t.op.IsSigned() != from.op.IsSigned()) {
+		x.v.k.fail("the wide product of two numbers %s as a %s", from.name, t.name)
+	}
+	return x
 }
 
-// MadWideU16 is the whole product plus z.
-func MadWideU16(k *Kernel, x, y Reg[uint16], z Reg[uint32]) Reg[uint32] {
-	return def[uint32](k, "mad.wide.u16", x, y, z)
-}
-
-// MadWideS16 is the whole product plus z.
-func MadWideS16(k *Kernel, x, y Reg[int16], z Reg[int32]) Reg[int32] {
-	return def[int32](k, "mad.wide.s16", x, y, z)
-}
-
-// Fma is x · y + z, rounded once.
-func Fma[T Float](k *Kernel, x, y, z Reg[T], mods ...Mod) Reg[T] {
-	return def[T](k, withMods("fma", RN, mods, typeOf[T]().op.String()), x, y, z)
+// Fma is x · y + z of floating-point numbers, rounded once.
+func (x Reg[T]) Fma(y, z any, mods ...Mod) Reg[T] {
+	return x.op(withMods("fma", RN, mods, typeOf[T]().op.String()), y, z)
 }
 
 // Div is x / y, of integers toward zero. For float32 it takes many instructions; [Approx] and [Full] take few.
-func Div[T Index | int16 | uint16 | float32 | float64](k *Kernel, x, y Reg[T], mods ...Mod) Reg[T] {
-	t := typeOf[T]()
-	return def[T](k, withMods("div", nearest(t), mods, t.op.String()), x, y)
-}
+func (x Reg[T]) Div(y any, mods ...Mod) Reg[T] { return x.op(x.opcode("div", mods), y) }
 
 // Rem is the remainder of x / y, with the sign of x.
-func Rem[T Integer](k *Kernel, x, y Reg[T]) Reg[T] {
-	return def[T](k, "rem."+typeOf[T]().op.String(), x, y)
-}
+func (x Reg[T]) Rem(y any) Reg[T] { return x.op(x.plain("rem"), y) }
 
 // Min is the lesser; of a number and a NaN the number, unless modified by [NaN].
-func Min[T Number](k *Kernel, x, y Reg[T], mods ...Mod) Reg[T] {
-	return def[T](k, withMods("min", "", mods, typeOf[T]().op.String()), x, y)
-}
+func (x Reg[T]) Min(y any, mods ...Mod) Reg[T] { return x.op(x.plain("min", mods...), y) }
 
 // Max is the greater; of a number and a NaN the number, unless modified by [NaN].
-func Max[T Number](k *Kernel, x, y Reg[T], mods ...Mod) Reg[T] {
-	return def[T](k, withMods("max", "", mods, typeOf[T]().op.String()), x, y)
-}
+func (x Reg[T]) Max(y any, mods ...Mod) Reg[T] { return x.op(x.plain("max", mods...), y) }
 
 // Abs is |x|.
-func Abs[T int16 | int32 | int64 | Float](k *Kernel, x Reg[T], mods ...Mod) Reg[T] {
-	return def[T](k, withMods("abs", "", mods, typeOf[T]().op.String()), x)
-}
+func (x Reg[T]) Abs(mods ...Mod) Reg[T] { return x.op(x.plain("abs", mods...)) }
 
 // Neg is −x.
-func Neg[T int16 | int32 | int64 | Float](k *Kernel, x Reg[T], mods ...Mod) Reg[T] {
-	return def[T](k, withMods("neg", "", mods, typeOf[T]().op.String()), x)
-}
+func (x Reg[T]) Neg(mods ...Mod) Reg[T] { return x.op(x.plain("neg", mods...)) }
 
 // Sad is |x − y| + z.
-func Sad[T Integer](k *Kernel, x, y, z Reg[T]) Reg[T] {
-	return def[T](k, "sad."+typeOf[T]().op.String(), x, y, z)
-}
+func (x Reg[T]) Sad(y, z any) Reg[T] { return x.op(x.plain("sad"), y, z) }
 
 // Sqrt is √x, rounded to nearest or [Approx].
-func Sqrt[T float32 | float64](k *Kernel, x Reg[T], mods ...Mod) Reg[T] {
-	return def[T](k, withMods("sqrt", RN, mods, typeOf[T]().op.String()), x)
-}
+func (x Reg[T]) Sqrt(mods ...Mod) Reg[T] { return x.function("sqrt", RN, mods) }
 
 // Rcp is 1/x, rounded to nearest or [Approx].
-func Rcp[T float32 | float64](k *Kernel, x Reg[T], mods ...Mod) Reg[T] {
-	return def[T](k, withMods("rcp", RN, mods, typeOf[T]().op.String()), x)
-}
+func (x Reg[T]) Rcp(mods ...Mod) Reg[T] { return x.function("rcp", RN, mods) }
 
 // Rsqrt is 1/√x, approximately.
-func Rsqrt[T float32 | float64](k *Kernel, x Reg[T], mods ...Mod) Reg[T] {
-	return def[T](k, withMods("rsqrt", Approx, mods, typeOf[T]().op.String()), x)
-}
+func (x Reg[T]) Rsqrt(mods ...Mod) Reg[T] { return x.function("rsqrt", Approx, mods) }
 
 // Sin is the sine, approximately.
-func Sin(k *Kernel, x Reg[float32], mods ...Mod) Reg[float32] {
-	return def[float32](k, withMods("sin", Approx, mods, "f32"), x)
-}
+func (x Reg[T]) Sin(mods ...Mod) Reg[T] { return x.function("sin", Approx, mods) }
 
 // Cos is the cosine, approximately.
-func Cos(k *Kernel, x Reg[float32], mods ...Mod) Reg[float32] {
-	return def[float32](k, withMods("cos", Approx, mods, "f32"), x)
-}
+func (x Reg[T]) Cos(mods ...Mod) Reg[T] { return x.function("cos", Approx, mods) }
 
 // Lg2 is the binary logarithm, approximately.
-func Lg2(k *Kernel, x Reg[float32], mods ...Mod) Reg[float32] {
-	return def[float32](k, withMods("lg2", Approx, mods, "f32"), x)
-}
+func (x Reg[T]) Lg2(mods ...Mod) Reg[T] { return x.function("lg2", Approx, mods) }
 
 // Ex2 is 2ˣ, approximately. bfloat16 needs [FTZ].
-func Ex2[T float32 | F16 | F16x2 | BF16 | BF16x2](k *Kernel, x Reg[T], mods ...Mod) Reg[T] {
-	return def[T](k, withMods("ex2", Approx, mods, typeOf[T]().op.String()), x)
-}
+func (x Reg[T]) Ex2(mods ...Mod) Reg[T] { return x.function("ex2", Approx, mods) }
 
 // Tanh is the hyperbolic tangent, approximately.
-func Tanh[T float32 | F16 | F16x2 | BF16 | BF16x2](k *Kernel, x Reg[T]) Reg[T] {
-	return def[T](k, "tanh.approx."+typeOf[T]().op.String(), x)
+func (x Reg[T]) Tanh() Reg[T] { return x.function("tanh", Approx, nil) }
+
+func (x Reg[T]) function(name string, first Mod, mods []Mod) Reg[T] {
+	return x.op(withMods(name, first, mods, typeOf[T]().op.String()))
 }
 
 // Copysign is |x| with the sign of sign.
-func Copysign[T float32 | float64](k *Kernel, x, sign Reg[T]) Reg[T] {
-	return def[T](k, "copysign."+typeOf[T]().op.String(), sign, x)
+func (x Reg[T]) Copysign(sign any) Reg[T] {
+	k := kernelOf(x, sign)
+	if k == nil {
+		return noKernel[T]()
+	}
+	k.admit("copysign", typeOf[T]())
+	return def[T](k, x.plain("copysign"), lift[T](k, sign), x)
 }

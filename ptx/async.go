@@ -6,19 +6,11 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// CpAsync copies 4, 8 or 16 bytes from global to shared memory in the background. They have arrived after
-// [Kernel.CpAsyncWait], for other threads after a barrier too. 16 bytes pass by L1 unless [CacheAll] is given.
-func CpAsync[T, U Elem](k *Kernel, dst Ptr[Shared, T], src Ptr[Global, U], bytes int, opts ...MemOption) {
-	cpAsync(k, dst, src, bytes, nil, opts)
-}
-
-// CpAsyncFill is [CpAsync] of only the first valid bytes; zeros fill the rest.
-func CpAsyncFill[T, U Elem](k *Kernel, dst Ptr[Shared, T], src Ptr[Global, U], bytes int, valid Reg[uint32],
-	opts ...MemOption) {
-	cpAsync(k, dst, src, bytes, []arg{valid}, opts)
-}
-
-func cpAsync[T, U Elem](k *Kernel, dst Ptr[Shared, T], src Ptr[Global, U], bytes int, valid []arg, opts []MemOption) {
+func cpAsync[T, U Elem](dst Ptr[Shared, T], src Ptr[Global, U], bytes int, valid []arg, opts []MemOption) {
+	k := dst.need(src)
+	if k == nil {
+		return
+	}
 	if bytes != 4 && bytes != 8 && bytes != 16 {
 		k.fail("cp.async of %d bytes; 4, 8 and 16 are possible", bytes)
 	}
@@ -51,28 +43,6 @@ func (k *Kernel) CpAsyncWait(pending int) { k.emit("cp.async.wait_group", lit(pe
 // CpAsyncWaitAll waits for all copies of the thread.
 func (k *Kernel) CpAsyncWaitAll() { k.emit("cp.async.wait_all") }
 
-// CpAsyncArrive arrives at b when all copies of the thread so far have arrived; for that, the count of pending arrivals
-// grows by one.
-func CpAsyncArrive(k *Kernel, b Ptr[Shared, Mbarrier]) {
-	k.emit("cp.async.mbarrier.arrive.shared.b64", b)
-}
-
-// CpAsyncArriveNoInc is [CpAsyncArrive] for an arrival that the count of b includes already.
-func CpAsyncArriveNoInc(k *Kernel, b Ptr[Shared, Mbarrier]) {
-	k.emit("cp.async.mbarrier.arrive.noinc.shared.b64", b)
-}
-
-// Prefetch brings the line at p near: into "L1", "L2", "L2::evict_last" or "L2::evict_normal".
-func Prefetch[T Elem](k *Kernel, p Ptr[Global, T], level string) { k.emit("prefetch.global."+level, p) }
-
-// Discard drops the 128 bytes at p from L2 without writing them back.
-func Discard[T Elem](k *Kernel, p Ptr[Global, T]) { k.emit("discard.global.L2", p, lit(128)) }
-
-// ApplyPriority makes the 128 bytes at p be evicted from L2 as usual again.
-func ApplyPriority[T Elem](k *Kernel, p Ptr[Global, T]) {
-	k.emit("applypriority.global.L2::evict_normal", p, lit(128))
-}
-
 // Eviction is how long L2 keeps a line.
 type Eviction string
 
@@ -89,7 +59,80 @@ func (k *Kernel) CreatePolicy(first Eviction, fraction Reg[float32]) Reg[uint64]
 	return def[uint64](k, "createpolicy.fractional.L2::"+string(first)+".b64", fraction)
 }
 
+// CpAsync copies 4, 8 or 16 bytes from global to shared memory in the background. They have arrived after
+// [Kernel.CpAsyncWait], for other threads after a barrier too. 16 bytes pass by L1 unless [CacheAll] is given.
+func CpAsync[T, U Elem](dst Ptr[Shared, T], src Ptr[Global, U], bytes int, opts ...MemOption) {
+	cpAsync(dst, src, bytes, nil, opts)
+}
+
+// CpAsyncFill is [CpAsync] of only the first valid bytes; zeros fill the rest.
+func CpAsyncFill[T, U Elem](dst Ptr[Shared, T], src Ptr[Global, U], bytes int, valid any,
+	opts ...MemOption) {
+	cpAsync(dst, src, bytes, []arg{lift[uint32](dst.kernel(), valid)}, opts)
+}
+
+// CpAsyncArrive arrives at b when all copies of the thread so far have arrived; for that, the count of pending arrivals
+// grows by one.
+func CpAsyncArrive(b Ptr[Shared, Mbarrier]) {
+	k := b.need()
+	if k == nil {
+		return
+	}
+	k.emit("cp.async.mbarrier.arrive.shared.b64", b)
+}
+
+// CpAsyncArriveNoInc is [CpAsyncArrive] for an arrival that the count of b includes already.
+func CpAsyncArriveNoInc(b Ptr[Shared, Mbarrier]) {
+	k := b.need()
+	if k == nil {
+		return
+	}
+	k.emit("cp.async.mbarrier.arrive.noinc.shared.b64", b)
+}
+
+// CacheLevel is a cache that [Prefetch] fills.
+type CacheLevel string
+
+// The levels; the last two say how long L2 keeps the line.
+const (
+	L1            CacheLevel = "L1"
+	L2            CacheLevel = "L2"
+	L2EvictLast   CacheLevel = "L2::evict_last"
+	L2EvictNormal CacheLevel = "L2::evict_normal"
+)
+
+// Prefetch brings the line at p into a cache.
+func Prefetch[T Elem](p Ptr[Global, T], level CacheLevel) {
+	k := p.need()
+	if k == nil {
+		return
+	}
+	k.emit("prefetch.global."+string(level), p)
+}
+
+// Discard drops the 128 bytes at p from L2 without writing them back.
+func Discard[T Elem](p Ptr[Global, T]) {
+	k := p.need()
+	if k == nil {
+		return
+	}
+	k.emit("discard.global.L2", p, lit(128))
+}
+
+// ApplyPriority makes the 128 bytes at p be evicted from L2 as usual again.
+func ApplyPriority[T Elem](p Ptr[Global, T]) {
+	k := p.need()
+	if k == nil {
+		return
+	}
+	k.emit("applypriority.global.L2::evict_normal", p, lit(128))
+}
+
 // CreatePolicyRange is a policy for the total bytes at p: first for the leading ones, then for the others.
-func CreatePolicyRange[T Elem](k *Kernel, p Ptr[Global, T], first, then Eviction, leading, total Reg[uint32]) Reg[uint64] {
+func CreatePolicyRange[T Elem](p Ptr[Global, T], first, then Eviction, leading, total Reg[uint32]) Reg[uint64] {
+	k := p.need()
+	if k == nil {
+		return noKernel[uint64]()
+	}
 	return def[uint64](k, "createpolicy.range.global.L2::"+string(first)+".L2::"+string(then)+".b64", p, leading, total)
 }

@@ -2,8 +2,6 @@ package ptx
 
 import (
 	"fmt"
-
-	"github.com/wavelane/wavelane/ptx/ir"
 )
 
 // Op is how an atomic, a reduction or a combination of predicates combines.
@@ -46,29 +44,44 @@ func atomicType(op Op, t *typeInfo) string {
 	return t.op.String()
 }
 
-// Atomic combines the element at p with v in one step and returns what it was. Who does not need that calls [Reduce].
+// Atomic combines the element at p with v in one step and returns what it was. Who does not need that calls [Ptr.Reduce].
 //
 // Without an option it is relaxed, at the scope of the GPU.
-func Atomic[S Space, T AtomicElem](k *Kernel, op Op, p Ptr[S, T], v Reg[T], opts ...MemOption) Reg[T] {
+func (p Ptr[S, T]) Atomic(op Op, v any, opts ...MemOption) Reg[T] {
+	k := p.need(v)
+	if k == nil {
+		return noKernel[T]()
+	}
+	k.admit("atom", typeOf[T]())
 	code, policy := access("atom", spaceOf[S](), atomicOp(op, typeOf[T]()), opts, atomicType(op, typeOf[T]()))
-	return def[T](k, code, append([]arg{p, v}, policy...)...)
+	return def[T](k, code, append([]arg{p, lift[T](k, v)}, policy...)...)
 }
 
-// AtomicCAS writes v to p if compare is there, and returns what was.
-func AtomicCAS[S Space, T Integer | float32 | float64](k *Kernel, p Ptr[S, T], compare, v Reg[T], opts ...MemOption) Reg[T] {
+// CompareAndSwap writes v to p if compare is there, in one step, and returns what was.
+func (p Ptr[S, T]) CompareAndSwap(compare, v any, opts ...MemOption) Reg[T] {
+	k := p.need(compare, v)
+	if k == nil {
+		return noKernel[T]()
+	}
 	code, policy := access("atom", spaceOf[S](), "cas", opts, atomicType("cas", typeOf[T]()))
-	return def[T](k, code, append([]arg{p, compare, v}, policy...)...)
+	return def[T](k, code, append([]arg{p, lift[T](k, compare), lift[T](k, v)}, policy...)...)
 }
 
 // Reduce combines the element at p with v in one step.
-func Reduce[S Space, T AtomicElem](k *Kernel, op Op, p Ptr[S, T], v Reg[T], opts ...MemOption) {
-	code, policy := access("red", spaceOf[S](), atomicOp(op, typeOf[T]()), opts, atomicType(op, typeOf[T]()))
-	k.emit(code, append([]arg{p, v}, policy...)...)
+func (p Ptr[S, T]) Reduce(op Op, v any, opts ...MemOption) {
+	if k := p.need(v); k != nil {
+		k.admit("red", typeOf[T]())
+		code, policy := access("red", spaceOf[S](), atomicOp(op, typeOf[T]()), opts, atomicType(op, typeOf[T]()))
+		k.emit(code, append([]arg{p, lift[T](k, v)}, policy...)...)
+	}
 }
 
-// ReduceVector combines neighbouring elements of global memory, each in one step: 2 or 4 float32, or up to 8 of 16 bits.
-func ReduceVector[T Float](k *Kernel, op Op, p Ptr[Global, T], v []Reg[T], opts ...MemOption) {
-	t := typeOf[T]()
-	code, policy := access("red", ir.GlobalSpace, atomicOp(op, t), opts, fmt.Sprintf("v%d", len(v)), t.op.String())
-	k.emit(code, append([]arg{p, operands(allInRegisters(k, v))}, policy...)...)
+// ReduceVector combines as many neighbouring elements from p on with v, each in one step, in global memory.
+func (p Ptr[S, T]) ReduceVector(op Op, v []Reg[T], opts ...MemOption) {
+	if k := p.need(); k != nil {
+		t := typeOf[T]()
+		k.admit("red", typeOf[T]())
+		code, policy := access("red", spaceOf[S](), atomicOp(op, t), opts, fmt.Sprintf("v%d", len(v)), t.op.String())
+		k.emit(code, append([]arg{p, operands(allInRegisters(k, v))}, policy...)...)
+	}
 }

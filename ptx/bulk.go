@@ -102,7 +102,7 @@ func TensorMapParam(k *Kernel, name string) TensorMap {
 
 // TensorMapAt is a tensor map in global memory.
 func TensorMapAt[T Elem](k *Kernel, p Ptr[Global, T]) TensorMap {
-	return TensorMap{Address(k, ToGeneric(k, p))}
+	return TensorMap{Address(ToGeneric(p))}
 }
 
 // tile is [map, {coordinates}], or [map].

@@ -15,35 +15,8 @@ func (k *Kernel) ClusterBarrier() {
 	k.ClusterWait()
 }
 
-// MapShared is the place p in the shared memory of the cluster's block of this rank.
-func MapShared[T Elem](k *Kernel, p Ptr[Shared, T], rank Reg[uint32]) Ptr[Cluster, T] {
-	r := def[uint32](k, "mapa.shared::cluster.u32", SharedAddress(k, p), rank)
-	return Ptr[Cluster, T]{pointer{base: r.v}}
-}
-
 // OwnShared is p as an address in the cluster. It takes no instruction.
 func OwnShared[T Elem](p Ptr[Shared, T]) Ptr[Cluster, T] { return Ptr[Cluster, T](p) }
-
-// RankOf is the rank of the block in whose shared memory p lies.
-func RankOf[T Elem](k *Kernel, p Ptr[Cluster, T]) Reg[uint32] {
-	return def[uint32](k, "getctarank.shared::cluster.u32", SharedAddress(k, p))
-}
-
-// StoreAsync writes v to shared memory of the cluster in the background; barrier b in the same block counts the bytes.
-func StoreAsync[T Index | float32 | float64](k *Kernel, p Ptr[Cluster, T], v Reg[T], b Ptr[Cluster, Mbarrier]) {
-	k.emit("st.async.shared::cluster.mbarrier::complete_tx::bytes."+typeOf[T]().mem.String(), p, v, b)
-}
-
-// StoreAsync4 is [StoreAsync] of four elements.
-func StoreAsync4[T int32 | uint32 | float32](k *Kernel, p Ptr[Cluster, T], v [4]Reg[T], b Ptr[Cluster, Mbarrier]) {
-	k.emit("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4."+typeOf[T]().mem.String(), p, operands(v[:]), b)
-}
-
-// ReduceAsync combines v into shared memory of the cluster in the background; barrier b in the same block counts the bytes.
-func ReduceAsync[T int32 | uint32](k *Kernel, op Op, p Ptr[Cluster, T], v Reg[T], b Ptr[Cluster, Mbarrier]) {
-	code := "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes." + string(op)
-	k.emit(code+"."+atomicType(op, typeOf[T]()), p, v, b)
-}
 
 // Elect is true in exactly one lane of mask, all of which are here.
 func (k *Kernel) Elect(mask Reg[uint32]) Reg[bool] {
@@ -64,3 +37,50 @@ func (k *Kernel) LaunchDependents() { k.emit("griddepcontrol.launch_dependents")
 
 // WaitPrerequisites waits until the kernels before in the stream have ended and their memory is visible.
 func (k *Kernel) WaitPrerequisites() { k.emit("griddepcontrol.wait") }
+
+// MapShared is the place p in the shared memory of the cluster's block of this rank.
+func MapShared[T Elem](p Ptr[Shared, T], rank Reg[uint32]) Ptr[Cluster, T] {
+	k := p.need()
+	if k == nil {
+		return Ptr[Cluster, T]{}
+	}
+	r := def[uint32](k, "mapa.shared::cluster.u32", SharedAddress(p), rank)
+	return Ptr[Cluster, T]{pointer{base: r.v}}
+}
+
+// RankOf is the rank of the block in whose shared memory p lies.
+func RankOf[T Elem](p Ptr[Cluster, T]) Reg[uint32] {
+	k := p.need()
+	if k == nil {
+		return noKernel[uint32]()
+	}
+	return def[uint32](k, "getctarank.shared::cluster.u32", SharedAddress(p))
+}
+
+// StoreAsync writes v to shared memory of the cluster in the background; barrier b in the same block counts the bytes.
+func StoreAsync[T Index | float32 | float64](p Ptr[Cluster, T], v Reg[T], b Ptr[Cluster, Mbarrier]) {
+	k := p.need()
+	if k == nil {
+		return
+	}
+	k.emit("st.async.shared::cluster.mbarrier::complete_tx::bytes."+typeOf[T]().mem.String(), p, v, b)
+}
+
+// StoreAsync4 is [StoreAsync] of four elements.
+func StoreAsync4[T int32 | uint32 | float32](p Ptr[Cluster, T], v [4]Reg[T], b Ptr[Cluster, Mbarrier]) {
+	k := p.need()
+	if k == nil {
+		return
+	}
+	k.emit("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4."+typeOf[T]().mem.String(), p, operands(v[:]), b)
+}
+
+// ReduceAsync combines v into shared memory of the cluster in the background; barrier b in the same block counts the bytes.
+func ReduceAsync[T int32 | uint32](op Op, p Ptr[Cluster, T], v Reg[T], b Ptr[Cluster, Mbarrier]) {
+	k := p.need()
+	if k == nil {
+		return
+	}
+	code := "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes." + string(op)
+	k.emit(code+"."+atomicType(op, typeOf[T]()), p, v, b)
+}

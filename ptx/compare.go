@@ -35,41 +35,6 @@ func cmpOf[T Type](c Cmp) string {
 	return string(c)
 }
 
-// SetP compares x with y.
-func SetP[T Scalar](k *Kernel, c Cmp, x, y Reg[T], mods ...Mod) Reg[bool] {
-	return def[bool](k, withMods("setp."+cmpOf[T](c), "", mods, typeOf[T]().op.String()), x, y)
-}
-
-// SetPWith compares x with y and combines the result with p by [OpAnd], [OpOr] or [OpXor].
-func SetPWith[T Scalar](k *Kernel, c Cmp, op Op, x, y Reg[T], p Reg[bool], mods ...Mod) Reg[bool] {
-	return def[bool](k, withMods("setp."+cmpOf[T](c)+"."+string(op), "", mods, typeOf[T]().op.String()), x, y, p)
-}
-
-// SetP2 compares the halves of x with those of y.
-func SetP2[T F16x2 | BF16x2](k *Kernel, c Cmp, x, y Reg[T], mods ...Mod) (lo, hi Reg[bool]) {
-	lo, hi = Reg[bool]{k.fresh(&infos.pred)}, Reg[bool]{k.fresh(&infos.pred)}
-	k.emit(withMods("setp."+cmpOf[T](c), "", mods, typeOf[T]().op.String()), pair{result{lo.v}, result{hi.v}}, x, y)
-	return lo, hi
-}
-
-// Eq is x == y.
-func Eq[T Scalar](k *Kernel, x, y Reg[T]) Reg[bool] { return SetP(k, EQ, x, y) }
-
-// Ne is x != y.
-func Ne[T Scalar](k *Kernel, x, y Reg[T]) Reg[bool] { return SetP(k, NE, x, y) }
-
-// Lt is x < y.
-func Lt[T Scalar](k *Kernel, x, y Reg[T]) Reg[bool] { return SetP(k, LT, x, y) }
-
-// Le is x <= y.
-func Le[T Scalar](k *Kernel, x, y Reg[T]) Reg[bool] { return SetP(k, LE, x, y) }
-
-// Gt is x > y.
-func Gt[T Scalar](k *Kernel, x, y Reg[T]) Reg[bool] { return SetP(k, GT, x, y) }
-
-// Ge is x >= y.
-func Ge[T Scalar](k *Kernel, x, y Reg[T]) Reg[bool] { return SetP(k, GE, x, y) }
-
 // Class is a class of floating-point numbers.
 type Class string
 
@@ -83,17 +48,67 @@ const (
 	Subnormal Class = "subnormal"
 )
 
-// TestP tells whether x is of the class.
-func TestP[T float32 | float64](k *Kernel, c Class, x Reg[T]) Reg[bool] {
-	return def[bool](k, "testp."+string(c)+"."+typeOf[T]().op.String(), x)
+// SetP compares x with y.
+func (x Reg[T]) SetP(c Cmp, y any, mods ...Mod) Reg[bool] {
+	return to[bool](x, x.plain("setp."+cmpOf[T](c), mods...), y)
 }
 
+// SetPWith compares x with y and combines the result with p by [OpAnd], [OpOr] or [OpXor].
+func (x Reg[T]) SetPWith(c Cmp, y any, op Op, p Reg[bool], mods ...Mod) Reg[bool] {
+	k := kernelOf(x, y, p)
+	if k == nil {
+		return noKernel[bool]()
+	}
+	k.admit("setp", typeOf[T]())
+	return def[bool](k, x.plain("setp."+cmpOf[T](c)+"."+string(op), mods...), x, lift[T](k, y), p)
+}
+
+// SetP2 compares the halves of x with those of y.
+func (x Reg[T]) SetP2(c Cmp, y any, mods ...Mod) (lo, hi Reg[bool]) {
+	k := kernelOf(x, y)
+	if k == nil {
+		return noKernel[bool](), noKernel[bool]()
+	}
+	lo, hi = Reg[bool]{k.fresh(&infos.pred)}, Reg[bool]{k.fresh(&infos.pred)}
+	k.emit(x.plain("setp."+cmpOf[T](c), mods...), pair{result{lo.v}, result{hi.v}}, x, lift[T](k, y))
+	return lo, hi
+}
+
+// Eq is x == y.
+func (x Reg[T]) Eq(y any) Reg[bool] { return x.SetP(EQ, y) }
+
+// Ne is x != y.
+func (x Reg[T]) Ne(y any) Reg[bool] { return x.SetP(NE, y) }
+
+// Lt is x < y.
+func (x Reg[T]) Lt(y any) Reg[bool] { return x.SetP(LT, y) }
+
+// Le is x <= y.
+func (x Reg[T]) Le(y any) Reg[bool] { return x.SetP(LE, y) }
+
+// Gt is x > y.
+func (x Reg[T]) Gt(y any) Reg[bool] { return x.SetP(GT, y) }
+
+// Ge is x >= y.
+func (x Reg[T]) Ge(y any) Reg[bool] { return x.SetP(GE, y) }
+
+// TestP tells whether x is of the class.
+func (x Reg[T]) TestP(c Class) Reg[bool] { return to[bool](x, x.plain("testp."+string(c))) }
+
 // Select is x if p, else y.
-func Select[T Elem](k *Kernel, p Reg[bool], x, y Reg[T]) Reg[T] {
-	return def[T](k, "selp."+moveType(typeOf[T]()), x, y, p)
+func Select[T Elem](p Reg[bool], x Reg[T], y any) Reg[T] {
+	k := kernelOf(p, x, y)
+	if k == nil {
+		return noKernel[T]()
+	}
+	return def[T](k, "selp."+moveType(typeOf[T]()), x, lift[T](k, y), p)
 }
 
 // Slct is x if c >= 0, else y.
-func Slct[T Elem](k *Kernel, x, y Reg[T], c Reg[int32]) Reg[T] {
-	return def[T](k, "slct."+moveType(typeOf[T]())+".s32", x, y, c)
+func Slct[T Elem](x Reg[T], y any, c Reg[int32]) Reg[T] {
+	k := kernelOf(x, y, c)
+	if k == nil {
+		return noKernel[T]()
+	}
+	return def[T](k, "slct."+moveType(typeOf[T]())+".s32", x, lift[T](k, y), c)
 }

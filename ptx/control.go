@@ -118,9 +118,10 @@ func Unroll(k *Kernel, n int, f func(i int)) {
 	}
 }
 
-// For runs body with i = from, from + step … as long as i < to; with i > to if step is a negative constant. i + step
-// must not overflow.
-func For[T Index](k *Kernel, from, to, step Reg[T], body func(i Reg[T]), opts ...LoopOption) {
+// For runs body with i = first, first + by … as long as i < limit; with i > limit if by is a negative constant. i + by must not
+// overflow. Each of the three is a Reg[T] or a constant.
+func For[T Index](k *Kernel, first, limit, by any, body func(i Reg[T]), opts ...LoopOption) {
+	from, to, step := lift[T](k, first), lift[T](k, limit), lift[T](k, by)
 	k.flow("For")
 	o := loopOptions{unroll: 1}
 	for _, f := range opts {
@@ -143,13 +144,13 @@ func For[T Index](k *Kernel, from, to, step Reg[T], body func(i Reg[T]), opts ..
 	f.id = k.labels
 	f.end = f.label("_end")
 	f.i = VarOf(k, from)
-	first, known := constantOf(from)
+	begin, known := constantOf(from)
 	last, bounded := constantOf(to)
-	if !(known && bounded && (stride > 0 && first < last || stride < 0 && first > last)) {
-		k.jumpIf(SetP(k, f.stop, f.i.Get(), to), false, f.end)
+	if !(known && bounded && (stride > 0 && begin < last || stride < 0 && begin > last)) {
+		k.jumpIf(f.i.Get().SetP(f.stop, to), false, f.end)
 	}
 	if o.unroll > 1 {
-		whole := known && bounded && ceilDiv(last-first, stride)%int64(o.unroll) == 0
+		whole := known && bounded && ceilDiv(last-begin, stride)%int64(o.unroll) == 0
 		f.unrolled(int64(o.unroll), stride, whole)
 		if whole {
 			k.place(f.end)
@@ -218,8 +219,8 @@ func (f *forLoop[T]) run(suffix string, turn func(next *label), step Reg[T]) {
 	if k.dead {
 		return
 	}
-	f.i.Set(Add(k, f.i.Get(), step))
-	k.jumpIf(SetP(k, f.goOn, f.i.Get(), f.to), false, top)
+	f.i.Set(f.i.Get().Add(step))
+	k.jumpIf(f.i.Get().SetP(f.goOn, f.to), false, top)
 }
 
 // unrolled is the loop of n bodies a turn, which is left with at most n-1 turns to go, at least one unless whole.
@@ -228,13 +229,13 @@ func (f *forLoop[T]) unrolled(n, stride int64, whole bool) {
 	rest := f.label("_rest")
 	f.run("_unrolled", func(next *label) {
 		if !whole {
-			left := Sub(k, f.to, f.i.Get())
-			k.jumpIf(SetP(k, LE, left, immIndex[T]((n-1)*stride)), false, rest)
+			left := f.to.Sub(f.i.Get())
+			k.jumpIf(left.SetP(LE, immIndex[T]((n-1)*stride)), false, rest)
 		}
 		for j := range n {
 			i := f.i.Get()
 			if j > 0 {
-				i = Add(k, i, immIndex[T](j*stride))
+				i = i.Add(immIndex[T](j * stride))
 				k.regs[i.v.reg].ignore = true
 				k.body[i.v.def].drop = true
 			}

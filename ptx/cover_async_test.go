@@ -19,8 +19,7 @@ func init() {
 			k.MaxRegs(64)
 		}},
 		cover{"sync", "sm_50", "6.2", func(k *kernel) {
-			kk := k.Kernel
-			p := ptx.Lt(kk, k.Tid(ptx.X), u(5))
+			p := k.Tid(ptx.X).Lt(u(5))
 			k.Barrier()
 			k.BarrierSync(u(1), u(64))
 			k.BarrierArrive(u(2), k.Ntid(ptx.X))
@@ -30,8 +29,8 @@ func init() {
 			k.WarpSync(ptx.FullWarp())
 			full := ptx.FullWarp()
 			for _, m := range []ptx.ShuffleMode{ptx.ShuffleUp, ptx.ShuffleDown, ptx.ShuffleXor, ptx.ShuffleIndex} {
-				keep(k, ptx.Shuffle(kk, m, get[float32](k), u(1), 32, full))
-				y, in := ptx.ShuffleInside(kk, m, k.LaneID(), u(2), 8, full)
+				keep(k, get[float32](k).Shuffle(m, u(1), 32, full))
+				y, in := k.LaneID().ShuffleInside(m, u(2), 8, full)
 				keep(k, y)
 				keepP(k, in)
 			}
@@ -39,9 +38,8 @@ func init() {
 			keep(k, k.Ballot(p, full), k.ActiveMask())
 		}},
 		cover{"sync_70", "sm_70", "7.5", func(k *kernel) {
-			kk := k.Kernel
-			keep(k, ptx.MatchAny(kk, get[uint32](k), ptx.FullWarp()), ptx.MatchAny(kk, get[int64](k), ptx.FullWarp()))
-			m, same := ptx.MatchAll(kk, get[uint32](k), ptx.FullWarp())
+			keep(k, get[uint32](k).MatchAny(ptx.FullWarp()), get[int64](k).MatchAny(ptx.FullWarp()))
+			m, same := get[uint32](k).MatchAll(ptx.FullWarp())
 			keep(k, m)
 			keepP(k, same)
 			k.Fence(ptx.ScopeGPU)
@@ -51,11 +49,11 @@ func init() {
 		}},
 		cover{"redux", "sm_80", "7.0", func(k *kernel) {
 			for _, op := range []ptx.Op{ptx.OpAdd, ptx.OpMin, ptx.OpMax} {
-				keep(k, ptx.Redux(k.Kernel, op, get[int32](k), ptx.FullWarp()))
-				keep(k, ptx.Redux(k.Kernel, op, get[uint32](k), ptx.FullWarp()))
+				keep(k, get[int32](k).Redux(op, ptx.FullWarp()))
+				keep(k, get[uint32](k).Redux(op, ptx.FullWarp()))
 			}
 			for _, op := range []ptx.Op{ptx.OpAnd, ptx.OpOr, ptx.OpXor} {
-				keep(k, ptx.Redux(k.Kernel, op, get[uint32](k), ptx.FullWarp()))
+				keep(k, get[uint32](k).Redux(op, ptx.FullWarp()))
 			}
 		}},
 		cover{"control", "sm_50", "4.0", func(k *kernel) {
@@ -64,49 +62,49 @@ func init() {
 			sum := ptx.VarOf(kk, ptx.Imm[int32](0))
 			last := ptx.NewVar[int32](kk)
 			last.Set(n)
-			bump := func(i ptx.Reg[int32]) { sum.Set(ptx.Add(kk, sum.Get(), i)) }
+			bump := func(i ptx.Reg[int32]) { sum.Set(sum.Get().Add(i)) }
 			step := ptx.Imm[int32](1)
-			ptx.For(kk, ptx.Imm[int32](0), n, step, bump, ptx.UnrollBy(4))
-			ptx.For(kk, ptx.Imm[int32](0), ptx.Imm[int32](8), step, bump, ptx.UnrollBy(4))
-			ptx.For(kk, n, ptx.Imm[int32](0), ptx.Imm[int32](-2), bump, ptx.NoUnroll())
-			ptx.For(kk, ptx.Imm[int32](0), n, n, func(i ptx.Reg[int32]) {
-				k.ContinueIf(ptx.Eq(kk, i, ptx.Imm[int32](3)))
-				k.If(ptx.Gt(kk, i, ptx.Imm[int32](90)), func() { k.Break() }, func() { bump(i) })
+			ptx.For(kk, 0, n, step, bump, ptx.UnrollBy(4))
+			ptx.For(kk, 0, 8, step, bump, ptx.UnrollBy(4))
+			ptx.For(kk, n, 0, -2, bump, ptx.NoUnroll())
+			ptx.For(kk, 0, n, n, func(i ptx.Reg[int32]) {
+				k.ContinueIf(i.Eq(3))
+				k.If(i.Gt(90), func() { k.Break() }, func() { bump(i) })
 			})
-			k.While(func() ptx.Reg[bool] { return ptx.Lt(kk, last.Get(), ptx.Imm[int32](50)) }, func() {
-				last.Set(ptx.Mul(kk, last.Get(), ptx.Imm[int32](3)))
-				k.If(ptx.Eq(kk, last.Get(), n), func() { k.Continue() })
-				last.Set(ptx.Add(kk, last.Get(), step))
+			k.While(func() ptx.Reg[bool] { return last.Get().Lt(50) }, func() {
+				last.Set(last.Get().Mul(3))
+				k.If(last.Get().Eq(n), func() { k.Continue() })
+				last.Set(last.Get().Add(step))
 			})
 			k.Loop(func() {
-				k.BreakUnless(ptx.Lt(kk, last.Get(), ptx.Imm[int32](99)))
-				last.Set(ptx.Add(kk, last.Get(), step))
-				k.BreakIf(ptx.Eq(kk, last.Get(), ptx.Imm[int32](77)))
+				k.BreakUnless(last.Get().Lt(99))
+				last.Set(last.Get().Add(step))
+				k.BreakIf(last.Get().Eq(77))
 			})
-			k.When(ptx.Ne(kk, n, ptx.Imm[int32](0)), func() { keep(k, last.Get()) })
+			k.When(n.Ne(0), func() { keep(k, last.Get()) })
 			ptx.Unroll(kk, 3, func(i int) { bump(ptx.Imm(int32(i))) })
-			k.ReturnIf(ptx.Eq(kk, n, ptx.Imm[int32](7)))
-			k.TrapIf(ptx.Eq(kk, n, ptx.Imm[int32](8)))
+			k.ReturnIf(n.Eq(7))
+			k.TrapIf(n.Eq(8))
 			keep(k, sum.Get())
 			k.Pragma("nounroll")
-			k.If(ptx.Eq(kk, n, ptx.Imm[int32](9)), func() { k.Trap() })
+			k.If(n.Eq(9), func() { k.Trap() })
 			k.Return()
 		}},
 		cover{"cp_async", "sm_80", "7.0", func(k *kernel) {
 			kk := k.Kernel
 			s := ptx.SharedArray[float32](kk, "stage", 64, ptx.Align(16))
 			g := ptx.Cast[float32](k.out)
-			ptx.CpAsync(kk, s, g, 16)
-			ptx.CpAsync(kk, s.At(4), g, 4)
-			ptx.CpAsync(kk, s.At(8), g, 16, ptx.CacheAll)
-			ptx.CpAsyncFill(kk, s.At(12), g, 8, k.Tid(ptx.X))
+			ptx.CpAsync(s, g, 16)
+			ptx.CpAsync(s.At(4), g, 4)
+			ptx.CpAsync(s.At(8), g, 16, ptx.CacheAll)
+			ptx.CpAsyncFill(s.At(12), g, 8, k.Tid(ptx.X))
 			k.CpAsyncCommit()
 			k.CpAsyncWait(1)
 			k.CpAsyncWaitAll()
 			b := ptx.SharedArray[ptx.Mbarrier](kk, "barrier", 1)
 			ptx.MbarrierInit(kk, b, u(128))
-			ptx.CpAsyncArrive(kk, b)
-			ptx.CpAsyncArriveNoInc(kk, b)
+			ptx.CpAsyncArrive(b)
+			ptx.CpAsyncArriveNoInc(b)
 			state := ptx.MbarrierArrive(kk, b)
 			keep(k, ptx.MbarrierPending(kk, state))
 			keepP(k, ptx.MbarrierTest(kk, b, state))
@@ -117,8 +115,8 @@ func init() {
 		cover{"cp_async_hints", "sm_80", "7.4", func(k *kernel) {
 			s := ptx.SharedArray[float32](k.Kernel, "stage", 64, ptx.Align(16))
 			policy := ptx.WithPolicy(k.CreatePolicy(ptx.EvictLast, ptx.Imm[float32](1)))
-			ptx.CpAsync(k.Kernel, s, k.out, 16, ptx.L2Prefetch128, policy)
-			ptx.CpAsyncFill(k.Kernel, s, k.out, 16, u(8), policy)
+			ptx.CpAsync(s, k.out, 16, ptx.L2Prefetch128, policy)
+			ptx.CpAsyncFill(s, k.out, 16, u(8), policy)
 			keepP(k, ptx.MbarrierTestParity(k.Kernel, ptx.Cast[ptx.Mbarrier](s), u(1)))
 		}},
 		cover{"bulk", "sm_90", "8.0", func(k *kernel) {
@@ -135,7 +133,7 @@ func init() {
 			policy := k.CreatePolicy(ptx.EvictFirst, ptx.Imm[float32](1))
 			ptx.CopyBulk(kk, s, g, u(4096), b)
 			ptx.CopyBulk(kk, s, g, u(4096), b, ptx.CopyPolicy(policy), ptx.Multicast(ptx.Imm[uint16](3)))
-			ptx.CopyBulkCluster(kk, ptx.MapShared(kk, s, u(1)), s.At(4), u(16), ptx.MapShared(kk, b, u(1)))
+			ptx.CopyBulkCluster(kk, ptx.MapShared(s, u(1)), s.At(4), u(16), ptx.MapShared(b, u(1)))
 			ptx.MbarrierWaitParity(kk, b, u(0))
 			keepP(k, ptx.MbarrierTryParity(kk, b, u(0)), ptx.MbarrierTryParityCluster(kk, b, u(0)),
 				ptx.MbarrierTry(kk, b, ptx.MbarrierArrive(kk, b)))
@@ -159,7 +157,7 @@ func init() {
 			ptx.MbarrierInit(kk, b, u(1))
 			ptx.PrefetchTensorMap(kk, m)
 			i := ptx.Imm[int32]
-			at := []ptx.Reg[int32]{i(0), ptx.Convert[int32](kk, k.Ctaid(ptx.X)), i(2), i(3), i(4)}
+			at := []ptx.Reg[int32]{i(0), ptx.Convert[int32](k.Ctaid(ptx.X)), i(2), i(3), i(4)}
 			for rank := 1; rank <= 5; rank++ {
 				ptx.CopyTensor(kk, s, m, at[:rank], b)
 				ptx.CopyTensorOut(kk, m, at[:rank], s)
@@ -186,18 +184,18 @@ func init() {
 			k.ClusterArriveRelaxed()
 			k.ClusterArrive()
 			k.ClusterWait()
-			other, ob := ptx.MapShared(kk, s, u(1)), ptx.MapShared(kk, b, u(1))
-			keep(k, ptx.RankOf(kk, other), ptx.RankOf(kk, ptx.OwnShared(s)))
-			keep(k, ptx.Load(kk, other.At(1)))
-			ptx.Store(kk, other, ptx.Imm[float32](1))
+			other, ob := ptx.MapShared(s, u(1)), ptx.MapShared(b, u(1))
+			keep(k, ptx.RankOf(other), ptx.RankOf(ptx.OwnShared(s)))
+			keep(k, other.At(1).Load())
+			other.Store(1)
 			ptx.MbarrierArriveCluster(kk, ob)
 			ptx.MbarrierArriveExpectCluster(kk, ob, u(20))
-			ptx.StoreAsync(kk, other, ptx.Imm[float32](1), ob)
-			ptx.StoreAsync(kk, ptx.Cast[int64](other), get[int64](k), ob)
-			ptx.StoreAsync4(kk, other, [4]ptx.Reg[float32](gets[float32](k, 4)), ob)
-			ptx.ReduceAsync(kk, ptx.OpAdd, ptx.Cast[uint32](other), u(1), ob)
-			ptx.ReduceAsync(kk, ptx.OpOr, ptx.Cast[uint32](other), u(1), ob)
-			ptx.ReduceAsync(kk, ptx.OpMin, ptx.Cast[int32](other), ptx.Imm[int32](1), ob)
+			ptx.StoreAsync(other, ptx.Imm[float32](1), ob)
+			ptx.StoreAsync(ptx.Cast[int64](other), get[int64](k), ob)
+			ptx.StoreAsync4(other, [4]ptx.Reg[float32](gets[float32](k, 4)), ob)
+			ptx.ReduceAsync(ptx.OpAdd, ptx.Cast[uint32](other), u(1), ob)
+			ptx.ReduceAsync(ptx.OpOr, ptx.Cast[uint32](other), u(1), ob)
+			ptx.ReduceAsync(ptx.OpMin, ptx.Cast[int32](other), ptx.Imm[int32](1), ob)
 			keepP(k, k.Elect(ptx.FullWarp()))
 			k.WaitPrerequisites()
 			k.LaunchDependents()

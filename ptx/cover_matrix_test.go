@@ -11,11 +11,11 @@ func init() {
 			mma[ptx.F16x2, ptx.F16x2, float32](k, ptx.M16N8K8)
 			mma[ptx.F16x2, ptx.F16x2, ptx.F16x2](k, ptx.M16N8K8)
 			for _, n := range []int{1, 2, 4} {
-				keep(k, ptx.LdMatrix[ptx.F16x2](kk, s, n)...)
-				keep(k, ptx.LdMatrixTrans[ptx.BF16x2](kk, s, n)...)
+				keep(k, ptx.LdMatrix[ptx.F16x2](s, n)...)
+				keep(k, ptx.LdMatrixTrans[ptx.BF16x2](s, n)...)
 			}
 		}},
-		cover{"movmatrix", "sm_75", "7.8", func(k *kernel) { keep(k, ptx.MovMatrix(k.Kernel, get[ptx.F16x2](k))) }},
+		cover{"movmatrix", "sm_75", "7.8", func(k *kernel) { keep(k, ptx.MovMatrix(get[ptx.F16x2](k))) }},
 		cover{"mma_80", "sm_80", "7.0", func(k *kernel) {
 			mma[ptx.F16x2, ptx.F16x2, float32](k, ptx.M16N8K16)
 			mma[ptx.F16x2, ptx.F16x2, ptx.F16x2](k, ptx.M16N8K16)
@@ -35,8 +35,8 @@ func init() {
 		cover{"stmatrix", "sm_90", "7.8", func(k *kernel) {
 			s := ptx.SharedArray[ptx.F16](k.Kernel, "tile", 1024, ptx.Align(16))
 			for _, n := range []int{1, 2, 4} {
-				ptx.StMatrix(k.Kernel, s, gets[ptx.F16x2](k, n))
-				ptx.StMatrixTrans(k.Kernel, s, gets[ptx.BF16x2](k, n))
+				ptx.StMatrix(s, gets[ptx.F16x2](k, n))
+				ptx.StMatrixTrans(s, gets[ptx.BF16x2](k, n))
 			}
 		}},
 		cover{"wmma_70", "sm_70", "6.3", func(k *kernel) {
@@ -70,7 +70,7 @@ func init() {
 			for n := 8; n <= 256; n += 8 {
 				wgmma[ptx.F16x2, ptx.F16x2, float32](k, n, n/2, d, b, ptx.WgmmaOptions{Zero: true})
 			}
-			p := ptx.Lt(kk, k.Tid(ptx.X), u(5))
+			p := k.Tid(ptx.X).Lt(u(5))
 			wgmma[ptx.BF16x2, ptx.BF16x2, float32](k, 64, 32, d, d64, ptx.WgmmaOptions{TransA: true, NegateB: true, Accumulate: p})
 			wgmma[ptx.F16x2, ptx.F16x2, ptx.F16x2](k, 32, 8, d, b, ptx.WgmmaOptions{TransB: true, NegateA: true})
 			wgmma[ptx.TF32, ptx.TF32, float32](k, 16, 8, d, plain, ptx.WgmmaOptions{})
@@ -113,7 +113,7 @@ func wmma[E ptx.MatrixElem, T ptx.Elem, C ptx.Accumulator, U ptx.Elem](k *kernel
 	tile := ptx.Cast[T](ptx.DynamicShared[uint8](kk))
 	stride := ptx.Imm[uint32](64)
 	la, lb := ptx.RowMajor, ptx.ColMajor
-	a, b := ptx.WmmaLoadA[E](kk, s, la, tile, stride), ptx.WmmaLoadB[E](kk, s, lb, ptx.ToGeneric(kk, tile), stride)
+	a, b := ptx.WmmaLoadA[E](kk, s, la, tile, stride), ptx.WmmaLoadB[E](kk, s, lb, ptx.ToGeneric(tile), stride)
 	c := ptx.WmmaLoadC[C](kk, s, la, ptx.Cast[U](k.out), k.Ntid(ptx.X))
 	ptx.WmmaStore(kk, s, la, ptx.Cast[U](k.out), ptx.WmmaMma(kk, s, la, lb, a, b, c, mods...), stride)
 }

@@ -5,7 +5,6 @@ import "github.com/wavelane/wavelane/ptx"
 func init() {
 	covers = append(covers,
 		cover{"conversions", "sm_50", "4.0", func(k *kernel) {
-			kk := k.Kernel
 			convertAll[int8](k)
 			convertAll[uint8](k)
 			convertAll[int16](k)
@@ -17,139 +16,138 @@ func init() {
 			convertAll[float32](k)
 			convertAll[float64](k)
 			convertAll[ptx.F16](k)
-			keep(k, ptx.Convert[int32](kk, get[float32](k), ptx.RNI), ptx.Convert[int32](kk, get[float32](k), ptx.RMI, ptx.FTZ))
-			keep(k, ptx.Convert[uint8](kk, get[int32](k), ptx.Sat), ptx.Convert[uint8](kk, get[float32](k), ptx.RPI, ptx.Sat))
-			keep(k, ptx.Round(kk, get[float32](k), ptx.RMI), ptx.Round(kk, get[float32](k), ptx.RPI, ptx.FTZ, ptx.Sat))
-			keep(k, ptx.Round(kk, get[float64](k), ptx.RNI))
-			keep(k, ptx.Round(kk, get[ptx.F16](k), ptx.RZI))
-			keep(k, ptx.Bitcast[uint32](kk, get[float32](k)), ptx.Bitcast[uint32](kk, get[ptx.S8x4](k)))
-			keep(k, ptx.Bitcast[float64](kk, get[uint64](k)), ptx.Bitcast[float64](kk, ptx.Imm(uint64(7))))
-			keep(k, ptx.Pack64(kk, get[uint32](k), ptx.Imm[uint32](1)))
-			keep(k, ptx.Pack32(kk, get[uint16](k), get[uint16](k)))
-			l32, h32 := ptx.Unpack64(kk, get[uint64](k))
+			keep(k, ptx.Convert[int32](get[float32](k), ptx.RNI), ptx.Convert[int32](get[float32](k), ptx.RMI, ptx.FTZ))
+			keep(k, ptx.Convert[uint8](get[int32](k), ptx.Sat), ptx.Convert[uint8](get[float32](k), ptx.RPI, ptx.Sat))
+			keep(k, get[float32](k).Round(ptx.RMI), get[float32](k).Round(ptx.RPI, ptx.FTZ, ptx.Sat))
+			keep(k, get[float64](k).Round(ptx.RNI))
+			keep(k, get[ptx.F16](k).Round(ptx.RZI))
+			keep(k, ptx.Bitcast[uint32](get[float32](k)), ptx.Bitcast[uint32](get[ptx.S8x4](k)))
+			keep(k, ptx.Bitcast[float64](get[uint64](k)), ptx.Bitcast[float64](ptx.Imm(uint64(7))))
+			keep(k, ptx.Pack64(get[uint32](k), ptx.Imm[uint32](1)))
+			keep(k, ptx.Pack32(get[uint16](k), get[uint16](k)))
+			l32, h32 := ptx.Unpack64(get[uint64](k))
 			keep(k, l32, h32)
-			l16, h16 := ptx.Unpack32(kk, get[uint32](k))
+			l16, h16 := ptx.Unpack32(get[uint32](k))
 			keep(k, l16, h16)
-			lo, hi := ptx.UnpackF16(kk, get[ptx.F16x2](k))
-			keep(k, ptx.PackF16(kk, hi, lo))
-			blo, bhi := ptx.UnpackBF16(kk, get[ptx.BF16x2](k))
-			keep(k, ptx.PackBF16(kk, bhi, blo))
-			flo, fhi := ptx.UnpackF32(kk, get[ptx.F32x2](k))
-			keep(k, ptx.PackF32(kk, fhi, flo))
-			keep(k, ptx.WidenBF16(kk, get[ptx.BF16](k)))
+			lo, hi := ptx.UnpackF16(get[ptx.F16x2](k))
+			keep(k, ptx.PackF16(hi, lo))
+			blo, bhi := ptx.UnpackBF16(get[ptx.BF16x2](k))
+			keep(k, ptx.PackBF16(bhi, blo))
+			flo, fhi := ptx.UnpackF32(get[ptx.F32x2](k))
+			keep(k, ptx.PackF32(fhi, flo))
+			keep(k, ptx.WidenBF16(get[ptx.BF16](k)))
 		}},
 		cover{"conversions_pack", "sm_72", "6.5", func(k *kernel) {
 			x := gets[int32](k, 4)
-			keep(k, ptx.PackS8(k.Kernel, x[0], x[1], x[2], x[3]))
-			keep(k, ptx.PackU8(k.Kernel, x[0], x[1], x[2], x[3]))
+			keep(k, ptx.PackS8(x[0], x[1], x[2], x[3]))
+			keep(k, ptx.PackU8(x[0], x[1], x[2], x[3]))
 		}},
 		cover{"conversions_80", "sm_80", "7.0", func(k *kernel) {
 			x, y := get[float32](k), get[float32](k)
-			keep(k, ptx.Convert[ptx.BF16](k.Kernel, x), ptx.Convert[ptx.BF16](k.Kernel, x, ptx.RZ, ptx.Relu))
-			keep(k, ptx.ConvertPair[ptx.F16x2](k.Kernel, x, y), ptx.ConvertPair[ptx.F16x2](k.Kernel, x, y, ptx.Relu))
-			keep(k, ptx.ConvertPair[ptx.BF16x2](k.Kernel, x, y))
-			keep(k, ptx.ConvertTF32(k.Kernel, x), ptx.ConvertTF32(k.Kernel, x, ptx.RNA))
+			keep(k, ptx.Convert[ptx.BF16](x), ptx.Convert[ptx.BF16](x, ptx.RZ, ptx.Relu))
+			keep(k, ptx.ConvertPair[ptx.F16x2](x, y), ptx.ConvertPair[ptx.F16x2](x, y, ptx.Relu))
+			keep(k, ptx.ConvertPair[ptx.BF16x2](x, y))
+			keep(k, ptx.ConvertTF32(x), ptx.ConvertTF32(x, ptx.RNA))
 		}},
 		cover{"conversions_90", "sm_90", "7.8", func(k *kernel) {
-			keep(k, ptx.Convert[float32](k.Kernel, get[ptx.BF16](k)))
-			keep(k, ptx.Convert[int32](k.Kernel, get[ptx.BF16](k)))
-			keep(k, ptx.Convert[ptx.BF16](k.Kernel, get[int32](k)), ptx.Convert[ptx.BF16](k.Kernel, get[ptx.F16](k)))
-			keep(k, ptx.ConvertTF32(k.Kernel, get[float32](k), ptx.RN, ptx.Relu))
+			keep(k, ptx.Convert[float32](get[ptx.BF16](k)))
+			keep(k, ptx.Convert[int32](get[ptx.BF16](k)))
+			keep(k, ptx.Convert[ptx.BF16](get[int32](k)), ptx.Convert[ptx.BF16](get[ptx.F16](k)))
+			keep(k, ptx.ConvertTF32(get[float32](k), ptx.RN, ptx.Relu))
 		}},
 		cover{"fp8", "sm_89", "8.1", func(k *kernel) {
 			x, y := get[float32](k), get[float32](k)
-			keep(k, ptx.ConvertPairFP8[ptx.E4M3x2](k.Kernel, x, y))
-			keep(k, ptx.ConvertPairFP8[ptx.E5M2x2](k.Kernel, x, y, ptx.Relu, ptx.SatFinite))
-			keep(k, ptx.NarrowFP8[ptx.E4M3x2](k.Kernel, get[ptx.F16x2](k)))
-			keep(k, ptx.WidenFP8(k.Kernel, get[ptx.E4M3x2](k)), ptx.WidenFP8(k.Kernel, get[ptx.E5M2x2](k), ptx.Relu))
+			keep(k, ptx.ConvertPairFP8[ptx.E4M3x2](x, y))
+			keep(k, ptx.ConvertPairFP8[ptx.E5M2x2](x, y, ptx.Relu, ptx.SatFinite))
+			keep(k, ptx.NarrowFP8[ptx.E4M3x2](get[ptx.F16x2](k)))
+			keep(k, ptx.WidenFP8(get[ptx.E4M3x2](k)), ptx.WidenFP8(get[ptx.E5M2x2](k), ptx.Relu))
 		}},
 		cover{"pointers", "sm_50", "4.0", func(k *kernel) {
 			kk := k.Kernel
 			shared := ptx.SharedArray[float32](kk, "tile", 64, ptx.Align(16))
 			local := ptx.LocalArray[uint16](kk, "scratch", 8)
 			dynamic := ptx.DynamicShared[float32](kk, ptx.Align(256))
-			table := ptx.ConstArray(k.m, "table", []int16{1, -2, 3})
-			counters := ptx.GlobalArray(k.m, "counters", 4, uint64(9))
+			table := ptx.ConstArray(k.m, "table", []int16{1, -2, 3}).In(kk)
+			counters := ptx.GlobalArray(k.m, "counters", 4, uint64(9)).In(kk)
 			i := ptx.Param[uint32](kk, "i")
 			j := ptx.Param[int64](kk, "j")
-			keep(k, ptx.Load(kk, shared.At(3)), ptx.Load(kk, ptx.At(kk, shared, i).At(2)), ptx.Load(kk, ptx.At(kk, dynamic, j)))
-			keep(k, ptx.Load(kk, ptx.At(kk, table, j)), ptx.Load(kk, table.At(1)))
-			keep(k, ptx.Load(kk, counters), ptx.Load(kk, ptx.At(kk, counters, i)), ptx.Load(kk, counters.At(1<<30)))
-			keep(k, ptx.Load(kk, ptx.At(kk, local, i)))
-			keep(k, ptx.Load(kk, ptx.AtByte(kk, ptx.Cast[uint8](shared), i).Bytes(1)), ptx.Load(kk, ptx.AtByte(kk, k.out, j)))
-			g := ptx.ToGeneric(kk, shared.At(1))
-			keep(k, ptx.Load(kk, g), ptx.Load(kk, ptx.FromGeneric[ptx.Shared](kk, g)))
-			keep(k, ptx.Load(kk, ptx.FromGeneric[ptx.Global](kk, ptx.ToGeneric(kk, k.out))),
-				ptx.Load(kk, ptx.Cast[uint8](ptx.ToGeneric(kk, local))))
-			keepP(k, ptx.IsIn[ptx.Shared](kk, g), ptx.IsIn[ptx.Global](kk, g))
-			keep(k, ptx.Address(kk, counters), ptx.Address(kk, ptx.FromGeneric[ptx.Generic](kk, g)))
-			keep(k, ptx.SharedAddress(kk, dynamic))
-			keep(k, ptx.Load(kk, ptx.PtrAt[ptx.Global, uint8](kk, ptx.Address(kk, k.out))))
-			keep(k, ptx.Load(kk, ptx.SharedPtrAt[ptx.Shared, int32](kk, i)))
-			p, q := ptx.PtrVarOf(kk, k.out), ptx.PtrVarOf(kk, shared)
-			ptx.For(kk, ptx.Imm[uint32](0), i, ptx.Imm[uint32](1), func(ptx.Reg[uint32]) {
+			keep(k, shared.At(3).Load(), shared.At(i).At(2).Load(), dynamic.At(j).Load())
+			keep(k, table.At(j).Load(), table.At(1).Load())
+			keep(k, counters.Load(), counters.At(i).Load(), counters.At(1<<30).Load())
+			keep(k, local.At(i).Load())
+			keep(k, ptx.Cast[uint8](shared).Bytes(i).Bytes(1).Load(), k.out.Bytes(j).Load())
+			g := ptx.ToGeneric(shared.At(1))
+			keep(k, g.Load(), ptx.FromGeneric[ptx.Shared](g).Load())
+			keep(k, ptx.FromGeneric[ptx.Global](ptx.ToGeneric(k.out)).Load(),
+				ptx.Cast[uint8](ptx.ToGeneric(local)).Load())
+			keepP(k, ptx.IsIn[ptx.Shared](g), ptx.IsIn[ptx.Global](g))
+			keep(k, ptx.Address(counters), ptx.Address(ptx.FromGeneric[ptx.Generic](g)))
+			keep(k, ptx.SharedAddress(dynamic))
+			keep(k, ptx.PtrAt[ptx.Global, uint8](kk, ptx.Address(k.out)).Load())
+			keep(k, ptx.SharedPtrAt[ptx.Shared, int32](kk, i).Load())
+			p, q := ptx.PtrVarOf(k.out), ptx.PtrVarOf(shared)
+			ptx.For(kk, 0, i, 1, func(ptx.Reg[uint32]) {
 				p.Advance(4)
-				q.Set(ptx.At(kk, q.Get(), i))
+				q.Set(q.Get().At(i))
 			})
-			keep(k, ptx.Load(kk, p.Get()))
-			keep(k, ptx.Load(kk, q.Get()))
+			keep(k, p.Get().Load())
+			keep(k, q.Get().Load())
 		}},
 		cover{"parameters", "sm_50", "4.0", func(k *kernel) {
 			halves, doubles := ptx.ParamArray[uint16](k.Kernel, "halves", 3), ptx.ParamArray[float64](k.Kernel, "doubles", 2)
 			for i := range halves.Len() {
-				keep(k, halves.At(k.Kernel, i))
+				keep(k, halves.At(i))
 			}
-			keep(k, doubles.At(k.Kernel, 1), ptx.Param[float64](k.Kernel, "one"))
+			keep(k, doubles.At(1), ptx.Param[float64](k.Kernel, "one"))
 		}},
 		cover{"loads", "sm_50", "4.0", func(k *kernel) {
-			kk := k.Kernel
 			p := ptx.Cast[float32](k.out)
 			for _, o := range []ptx.MemOption{ptx.Volatile, ptx.CacheAll, ptx.CacheL2, ptx.CacheStreaming, ptx.LastUse, ptx.DontCache,
 				ptx.ReadOnly} {
-				keep(k, ptx.Load(kk, p, o))
+				keep(k, p.Load(o))
 			}
 			for _, o := range []ptx.MemOption{ptx.Volatile, ptx.WriteBack, ptx.CacheL2, ptx.CacheStreaming, ptx.WriteThrough} {
-				ptx.Store(kk, p, ptx.Imm[float32](1), o)
+				p.Store(1, o)
 			}
-			ok := ptx.Lt(kk, k.Tid(ptx.X), ptx.Imm[uint32](9))
-			keep(k, ptx.LoadIf(kk, ok, p, ptx.Imm[float32](-1), ptx.ReadOnly))
-			ptx.StoreIf(kk, ok, p, ptx.Imm[float32](2))
-			v2 := ptx.Load2(kk, ptx.Cast[float64](k.out))
-			ptx.Store2(kk, ptx.Cast[float64](k.out), v2)
-			v4 := ptx.Load4(kk, p, ptx.ReadOnly)
-			ptx.Store4(kk, p, v4, ptx.CacheStreaming)
-			h4 := ptx.Load4(kk, ptx.Cast[ptx.F16](k.out))
-			ptx.Store4(kk, ptx.Cast[ptx.F16](k.out), h4)
-			b4 := ptx.Load4(kk, k.out)
-			ptx.Store4(kk, k.out, b4)
+			ok := k.Tid(ptx.X).Lt(9)
+			keep(k, ptx.LoadIf(ok, p, -1, ptx.ReadOnly))
+			ptx.StoreIf(ok, p, 2)
+			v2 := ptx.Cast[float64](k.out).Load2()
+			ptx.Cast[float64](k.out).Store2(v2)
+			v4 := p.Load4(ptx.ReadOnly)
+			p.Store4(v4, ptx.CacheStreaming)
+			h4 := ptx.Cast[ptx.F16](k.out).Load4()
+			ptx.Cast[ptx.F16](k.out).Store4(h4)
+			b4 := k.out.Load4()
+			k.out.Store4(b4)
 		}},
 		cover{"loads_70", "sm_70", "7.4", func(k *kernel) {
-			kk := k.Kernel
 			p := ptx.Cast[uint32](k.out)
-			x := ptx.Load(kk, p, ptx.Acquire(ptx.ScopeGPU))
-			ptx.Store(kk, p, x, ptx.Release(ptx.ScopeSystem))
-			ptx.Store(kk, p, ptx.Load(kk, p, ptx.Relaxed(ptx.ScopeBlock)), ptx.Relaxed(ptx.ScopeGPU))
+			x := p.Load(ptx.Acquire(ptx.ScopeGPU))
+			p.Store(x, ptx.Release(ptx.ScopeSystem))
+			p.Store(p.Load(ptx.Relaxed(ptx.ScopeBlock)), ptx.Relaxed(ptx.ScopeGPU))
 			for _, o := range []ptx.MemOption{ptx.L1EvictFirst, ptx.L1EvictLast, ptx.L1EvictNormal, ptx.L1NoAllocate} {
-				ptx.Store(kk, p, ptx.Load(kk, p, o), o)
+				p.Store(p.Load(o), o)
 			}
 		}},
 		cover{"loads_80", "sm_80", "7.4", func(k *kernel) {
-			kk := k.Kernel
 			p := ptx.Cast[uint32](k.out)
 			policy := k.CreatePolicy(ptx.EvictFirst, ptx.Imm[float32](0.5))
-			span := ptx.CreatePolicyRange(kk, k.out, ptx.EvictLast, ptx.EvictUnchanged, ptx.Imm[uint32](1<<20), ptx.Imm[uint32](1<<21))
-			keep(k, ptx.Load(kk, p, ptx.WithPolicy(policy), ptx.L2Prefetch64), ptx.Load(kk, p, ptx.L2Prefetch128),
-				ptx.Load(kk, p, ptx.L2Prefetch256, ptx.WithPolicy(k.CreatePolicy(ptx.EvictNormal, ptx.Imm[float32](1)))))
-			ptx.Store(kk, p, ptx.Imm[uint32](3), ptx.WithPolicy(span))
-			keep(k, ptx.Atomic(kk, ptx.OpAdd, p, ptx.Imm[uint32](3), ptx.WithPolicy(span)))
-			ptx.Prefetch(kk, p, "L1")
-			ptx.Prefetch(kk, p, "L2::evict_last")
-			ptx.Discard(kk, p)
-			ptx.ApplyPriority(kk, p)
+			span := ptx.CreatePolicyRange(k.out, ptx.EvictLast, ptx.EvictUnchanged, ptx.Imm[uint32](1<<20), ptx.Imm[uint32](1<<21))
+			keep(k, p.Load(ptx.WithPolicy(policy), ptx.L2Prefetch64), p.Load(ptx.L2Prefetch128),
+				p.Load(ptx.L2Prefetch256, ptx.WithPolicy(k.CreatePolicy(ptx.EvictNormal, ptx.Imm[float32](1)))))
+			p.Store(3, ptx.WithPolicy(span))
+			keep(k, p.Atomic(ptx.OpAdd, 3, ptx.WithPolicy(span)))
+			ptx.Prefetch(p, ptx.L1)
+			ptx.Prefetch(p, ptx.L2)
+			ptx.Prefetch(p, ptx.L2EvictLast)
+			ptx.Prefetch(p, ptx.L2EvictNormal)
+			ptx.Discard(p)
+			ptx.ApplyPriority(p)
 		}},
 		cover{"loads_100", "sm_100", "8.8", func(k *kernel) {
-			v := ptx.Load8(k.Kernel, ptx.Cast[float32](k.out))
-			ptx.Store8(k.Kernel, ptx.Cast[float32](k.out), v)
+			v := ptx.Cast[float32](k.out).Load8()
+			ptx.Cast[float32](k.out).Store8(v)
 		}},
 		cover{"atomics", "sm_60", "6.2", func(k *kernel) {
 			kk := k.Kernel
@@ -159,62 +157,61 @@ func init() {
 			atomics(k, ptx.Cast[uint64](k.out))
 			atomics(k, ptx.Cast[int64](k.out))
 			for _, op := range []ptx.Op{ptx.OpInc, ptx.OpDec} {
-				keep(k, ptx.Atomic(kk, op, shared, ptx.Imm[uint32](5)))
-				ptx.Reduce(kk, op, shared, ptx.Imm[uint32](5))
+				keep(k, shared.Atomic(op, 5))
+				shared.Reduce(op, 5)
 			}
 			add(k, ptx.Cast[float32](k.out))
 			add(k, ptx.Cast[float64](k.out))
 			add(k, ptx.Cast[ptx.F16x2](k.out))
-			keep(k, ptx.AtomicCAS(kk, ptx.Cast[float32](k.out), get[float32](k), get[float32](k)))
-			keep(k, ptx.AtomicCAS(kk, ptx.ToGeneric(kk, ptx.Cast[uint64](k.out)), get[uint64](k), ptx.Imm[uint64](1)))
+			keep(k, ptx.Cast[float32](k.out).CompareAndSwap(get[float32](k), get[float32](k)))
+			keep(k, ptx.ToGeneric(ptx.Cast[uint64](k.out)).CompareAndSwap(get[uint64](k), 1))
 		}},
 		cover{"atomics_70", "sm_70", "6.3", func(k *kernel) {
-			kk := k.Kernel
 			p := ptx.Cast[uint32](k.out)
-			keep(k, ptx.Atomic(kk, ptx.OpAdd, p, ptx.Imm[uint32](5), ptx.AcquireRelease(ptx.ScopeGPU)),
-				ptx.Atomic(kk, ptx.OpExch, p, ptx.Imm[uint32](5), ptx.Release(ptx.ScopeSystem)))
-			keep(k, ptx.AtomicCAS(kk, ptx.Cast[uint16](k.out), get[uint16](k), get[uint16](k), ptx.Acquire(ptx.ScopeBlock)))
-			ptx.Reduce(kk, ptx.OpMax, p, ptx.Imm[uint32](5), ptx.Relaxed(ptx.ScopeBlock))
+			keep(k, p.Atomic(ptx.OpAdd, 5, ptx.AcquireRelease(ptx.ScopeGPU)),
+				p.Atomic(ptx.OpExch, 5, ptx.Release(ptx.ScopeSystem)))
+			keep(k, ptx.Cast[uint16](k.out).CompareAndSwap(get[uint16](k), get[uint16](k), ptx.Acquire(ptx.ScopeBlock)))
+			p.Reduce(ptx.OpMax, 5, ptx.Relaxed(ptx.ScopeBlock))
 			add(k, ptx.Cast[ptx.F16](k.out))
 		}},
 		cover{"atomics_90", "sm_90", "8.1", func(k *kernel) {
 			add(k, ptx.Cast[ptx.BF16](k.out))
 			add(k, ptx.Cast[ptx.BF16x2](k.out))
-			ptx.ReduceVector(k.Kernel, ptx.OpAdd, ptx.Cast[float32](k.out), gets[float32](k, 4))
-			ptx.ReduceVector(k.Kernel, ptx.OpAdd, ptx.Cast[ptx.F16](k.out), gets[ptx.F16](k, 8))
-			ptx.ReduceVector(k.Kernel, ptx.OpMax, ptx.Cast[ptx.BF16x2](k.out), gets[ptx.BF16x2](k, 2))
-			keep(k, ptx.Atomic(k.Kernel, ptx.OpAdd, ptx.Cast[uint32](k.out), ptx.Imm[uint32](5), ptx.Relaxed(ptx.ScopeCluster)))
+			ptx.Cast[float32](k.out).ReduceVector(ptx.OpAdd, gets[float32](k, 4))
+			ptx.Cast[ptx.F16](k.out).ReduceVector(ptx.OpAdd, gets[ptx.F16](k, 8))
+			ptx.Cast[ptx.BF16x2](k.out).ReduceVector(ptx.OpMax, gets[ptx.BF16x2](k, 2))
+			keep(k, ptx.Cast[uint32](k.out).Atomic(ptx.OpAdd, 5, ptx.Relaxed(ptx.ScopeCluster)))
 		}},
 	)
 }
 
 // convertAll converts to all number types but those that not every target has.
 func convertAll[T ptx.Convertible](k *kernel) {
-	x, kk := get[T](k), k.Kernel
-	keep(k, ptx.Convert[int8](kk, x))
-	keep(k, ptx.Convert[uint8](kk, x))
-	keep(k, ptx.Convert[int16](kk, x))
-	keep(k, ptx.Convert[uint16](kk, x))
-	keep(k, ptx.Convert[int32](kk, x))
-	keep(k, ptx.Convert[uint32](kk, x))
-	keep(k, ptx.Convert[int64](kk, x))
-	keep(k, ptx.Convert[uint64](kk, x))
-	keep(k, ptx.Convert[float32](kk, x))
-	keep(k, ptx.Convert[float64](kk, x))
-	keep(k, ptx.Convert[ptx.F16](kk, x))
+	x := get[T](k)
+	keep(k, ptx.Convert[int8](x))
+	keep(k, ptx.Convert[uint8](x))
+	keep(k, ptx.Convert[int16](x))
+	keep(k, ptx.Convert[uint16](x))
+	keep(k, ptx.Convert[int32](x))
+	keep(k, ptx.Convert[uint32](x))
+	keep(k, ptx.Convert[int64](x))
+	keep(k, ptx.Convert[uint64](x))
+	keep(k, ptx.Convert[float32](x))
+	keep(k, ptx.Convert[float64](x))
+	keep(k, ptx.Convert[ptx.F16](x))
 }
 
 func atomics[S ptx.Space, T ptx.Index](k *kernel, p ptx.Ptr[S, T]) {
 	for _, op := range []ptx.Op{ptx.OpAdd, ptx.OpMin, ptx.OpMax, ptx.OpAnd, ptx.OpOr, ptx.OpXor} {
-		keep(k, ptx.Atomic(k.Kernel, op, p, get[T](k)))
-		ptx.Reduce(k.Kernel, op, p, get[T](k))
+		keep(k, p.Atomic(op, get[T](k)))
+		p.Reduce(op, get[T](k))
 	}
-	keep(k, ptx.Atomic(k.Kernel, ptx.OpExch, p, get[T](k)), ptx.AtomicCAS(k.Kernel, p, get[T](k), get[T](k)))
+	keep(k, p.Atomic(ptx.OpExch, get[T](k)), p.CompareAndSwap(get[T](k), get[T](k)))
 }
 
 func add[S ptx.Space, T ptx.Float](k *kernel, p ptx.Ptr[S, T]) {
-	keep(k, ptx.Atomic(k.Kernel, ptx.OpAdd, p, get[T](k)))
-	ptx.Reduce(k.Kernel, ptx.OpAdd, p, get[T](k))
+	keep(k, p.Atomic(ptx.OpAdd, get[T](k)))
+	p.Reduce(ptx.OpAdd, get[T](k))
 }
 
 func init() {
@@ -224,10 +221,10 @@ func init() {
 		swizzled := ptx.NewTile[ptx.F16](kk, "swizzled", ptx.TileLayout{Rows: 8, Cols: 64, Swizzled: true}, 1)
 		i, j := k.Tid(ptx.X), k.Ctaid(ptx.X)
 		c := ptx.Imm[uint32](3)
-		at := pad.Stage(kk, i)
-		keep(k, ptx.Load(kk, at.At(kk, i, j)), ptx.Load(kk, at.At(kk, c, j)), ptx.Load(kk, at.At(kk, i, c)),
-			ptx.Load(kk, pad.At(kk, c, c)))
-		keep(k, ptx.Load(kk, swizzled.At(kk, i, j)), ptx.Load(kk, swizzled.At(kk, c, j)), ptx.Load(kk, swizzled.At(kk, i, c)))
-		keep(k, ptx.Load(kk, ptx.TileAt(kk, swizzled.Ptr(), swizzled.Layout).Ptr()))
+		at := pad.Stage(i)
+		keep(k, at.At(i, j).Load(), at.At(c, j).Load(), at.At(i, c).Load(),
+			pad.At(c, c).Load())
+		keep(k, swizzled.At(i, j).Load(), swizzled.At(c, j).Load(), swizzled.At(i, c).Load())
+		keep(k, ptx.TileAt(kk, swizzled.Ptr(), swizzled.Layout).Ptr().Load())
 	}})
 }

@@ -44,21 +44,21 @@ type ptr = ptx.Ptr[ptx.Global, uint8]
 // keep stores a value, so that it is used.
 func keep[T ptx.Elem](k *kernel, values ...ptx.Reg[T]) {
 	for _, v := range values {
-		ptx.Store(k.Kernel, ptx.Cast[T](k.out.Bytes(k.next)), v)
+		ptx.Cast[T](k.out.Bytes(k.next)).Store(v)
 		k.next += 16
 	}
 }
 
 func keepP(k *kernel, values ...ptx.Reg[bool]) {
 	for _, v := range values {
-		keep(k, ptx.Select(k.Kernel, v, ptx.Imm[uint32](1), ptx.Imm[uint32](0)))
+		keep(k, ptx.Select(v, ptx.Imm[uint32](1), 0))
 	}
 }
 
 // get loads a value that nobody knows at build time.
 func get[T ptx.Elem](k *kernel) ptx.Reg[T] {
 	k.next += 16
-	return ptx.Load(k.Kernel, ptx.Cast[T](k.out.Bytes(k.next-16)))
+	return ptx.Cast[T](k.out.Bytes(k.next - 16)).Load()
 }
 
 func gets[T ptx.Elem](k *kernel, n int) []ptx.Reg[T] {

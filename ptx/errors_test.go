@@ -18,24 +18,24 @@ var mistakes = []struct {
 	build      func(k *kernel)
 }{
 	{"unused result", "the result of add.rn.f32 is never used", func(k *kernel) {
-		ptx.Add(k.Kernel, get[float32](k), ptx.Imm[float32](1))
+		get[float32](k).Add(1)
 	}},
 	{"unused load", "the result of ld.global.v2.f32 is never used", func(k *kernel) {
-		ptx.Load2(k.Kernel, ptx.Cast[float32](k.out))
+		ptx.Cast[float32](k.out).Load2()
 	}},
 	{"unused atomic", "the result of atom.global.add.u32 is never used", func(k *kernel) {
-		ptx.Atomic(k.Kernel, ptx.OpAdd, ptx.Cast[uint32](k.out), ptx.Imm[uint32](1))
+		ptx.Cast[uint32](k.out).Atomic(ptx.OpAdd, 1)
 	}},
 	{"unused parameter", "parameter n is never used", func(k *kernel) { ptx.Param[uint32](k.Kernel, "n") }},
 	{"unused pointer", "parameter x is never used", func(k *kernel) { ptx.PointerParam[float32](k.Kernel, "x") }},
 	{"no elements", "parameter a of 0 elements", func(k *kernel) {
-		keep(k, ptx.ParamArray[uint32](k.Kernel, "a", 0).At(k.Kernel, 0))
+		keep(k, ptx.ParamArray[uint32](k.Kernel, "a", 0).At(0))
 	}},
 	{"element too far", "element 3 of parameter a, which has 3", func(k *kernel) {
-		keep(k, ptx.ParamArray[uint32](k.Kernel, "a", 3).At(k.Kernel, 3))
+		keep(k, ptx.ParamArray[uint32](k.Kernel, "a", 3).At(3))
 	}},
 	{"element too low", "element -1 of parameter a, which has 3", func(k *kernel) {
-		keep(k, ptx.ParamArray[uint32](k.Kernel, "a", 3).At(k.Kernel, -1))
+		keep(k, ptx.ParamArray[uint32](k.Kernel, "a", 3).At(-1))
 	}},
 	{"unused variable", "the variable is never read", func(k *kernel) { ptx.VarOf(k.Kernel, ptx.Imm[float32](1)) }},
 	{"variable without use", "the variable is never read", func(k *kernel) { ptx.NewVar[float32](k.Kernel) }},
@@ -44,29 +44,29 @@ var mistakes = []struct {
 	}},
 	{"written on one path", "is read before every path to here has set it", func(k *kernel) {
 		v := ptx.NewVar[uint32](k.Kernel)
-		k.If(ptx.Lt(k.Kernel, k.Tid(ptx.X), ptx.Imm[uint32](3)), func() { v.Set(k.LaneID()) })
+		k.If(k.Tid(ptx.X).Lt(3), func() { v.Set(k.LaneID()) })
 		keep(k, v.Get())
 	}},
 	{"written in a loop that may not run", "is read before every path to here has set it", func(k *kernel) {
 		v := ptx.NewVar[uint32](k.Kernel)
-		ptx.For(k.Kernel, ptx.Imm[uint32](0), k.Tid(ptx.X), ptx.Imm[uint32](1), func(i ptx.Reg[uint32]) { v.Set(i) })
+		ptx.For(k.Kernel, 0, k.Tid(ptx.X), 1, func(i ptx.Reg[uint32]) { v.Set(i) })
 		keep(k, v.Get())
 	}},
 	{"written under When", "is read before every path to here has set it", func(k *kernel) {
 		v := ptx.NewVar[uint32](k.Kernel)
-		k.When(ptx.Lt(k.Kernel, k.Tid(ptx.X), ptx.Imm[uint32](3)), func() { v.Set(k.LaneID()) })
+		k.When(k.Tid(ptx.X).Lt(3), func() { v.Set(k.LaneID()) })
 		keep(k, v.Get())
 	}},
 	{"stale value", "is read after the variable was set again", func(k *kernel) {
 		v := ptx.VarOf(k.Kernel, k.LaneID())
 		old := v.Get()
-		v.Set(ptx.Add(k.Kernel, old, ptx.Imm[uint32](1)))
+		v.Set(old.Add(1))
 		keep(k, old, v.Get())
 	}},
 	{"stale in the second turn", "is read after the variable was set again", func(k *kernel) {
 		v := ptx.VarOf(k.Kernel, k.LaneID())
 		old := v.Get()
-		ptx.For(k.Kernel, ptx.Imm[uint32](0), k.Tid(ptx.X), ptx.Imm[uint32](1), func(i ptx.Reg[uint32]) {
+		ptx.For(k.Kernel, 0, k.Tid(ptx.X), 1, func(i ptx.Reg[uint32]) {
 			keep(k, old)
 			v.Set(i)
 		})
@@ -81,35 +81,73 @@ var mistakes = []struct {
 	}},
 	{"outside its block", "is used outside the block that defines it", func(k *kernel) {
 		var x ptx.Reg[uint32]
-		k.If(ptx.Lt(k.Kernel, k.Tid(ptx.X), ptx.Imm[uint32](3)), func() { x = k.LaneID() })
+		k.If(k.Tid(ptx.X).Lt(3), func() { x = k.LaneID() })
 		keep(k, x)
 	}},
 	{"counter outside its loop", "is used outside the block that defines it", func(k *kernel) {
 		var x ptx.Reg[uint32]
-		ptx.For(k.Kernel, ptx.Imm[uint32](0), ptx.Imm[uint32](9), ptx.Imm[uint32](1), func(i ptx.Reg[uint32]) { x = i })
+		ptx.For(k.Kernel, 0, 9, 1, func(i ptx.Reg[uint32]) { x = i })
 		keep(k, x)
 	}},
 	{"pointer outside its block", "is used outside the block that defines it", func(k *kernel) {
 		var p ptr
-		k.While(func() ptx.Reg[bool] { p = ptx.At(k.Kernel, k.out, k.LaneID()); return ptx.Imm(false) }, func() {})
-		keep(k, ptx.Load(k.Kernel, p))
+		k.While(func() ptx.Reg[bool] { p = k.out.At(k.LaneID()); return ptx.Imm(false) }, func() {})
+		keep(k, p.Load())
 	}},
 	{"another kernel", "a value of kernel other is used in kernel wrong", func(k *kernel) {
 		other := k.m.Kernel("other")
 		x := other.LaneID()
-		ptx.Store(other, ptx.PointerParam[uint32](other, "x"), x)
+		ptx.PointerParam[uint32](other, "x").Store(x)
 		keep(k, x)
 	}},
 	{"variable of another kernel", "a value of kernel wrong is used in kernel other", func(k *kernel) {
 		other := k.m.Kernel("other")
 		ptx.VarOf(other, ptx.Imm[uint32](1)).Set(k.LaneID())
 	}},
-	{"shared memory of another module", "a pointer that was never defined here", func(k *kernel) {
-		keep(k, ptx.Load(k.Kernel, ptx.SharedArray[uint32](ptx.NewModule().Kernel("other"), "s", 4)))
+	{"shared memory of another module", "a value of kernel other is used in kernel wrong", func(k *kernel) {
+		keep(k, ptx.SharedArray[uint32](ptx.NewModule().Kernel("other"), "s", 4).Load())
+	}},
+	{"operand of another type", "an operand is a uint32, want a float32 or a constant", func(k *kernel) {
+		keep(k, get[float32](k).Add(get[uint32](k)))
+	}},
+	{"operand of another sign", "an operand is a int32, want a uint32 or a constant", func(k *kernel) {
+		keep(k, get[uint32](k).Add(get[int32](k)))
+	}},
+	{"operand that is a pointer", "want a uint32 or a constant", func(k *kernel) { keep(k, get[uint32](k).Add(k.out)) }},
+	{"fraction for an integer", "want a uint32 or a constant", func(k *kernel) { keep(k, get[uint32](k).Add(0.5)) }},
+	{"constant too large", "4294967296 is no uint32", func(k *kernel) { keep(k, get[uint32](k).Add(1<<32)) }},
+	{"constant too small", "-129 is no int8", func(k *kernel) { ptx.Cast[int8](k.out).Store(-129) }},
+	{"shift by a signed number", "an operand is a int32, want a uint32", func(k *kernel) { keep(k, get[uint32](k).Shl(get[int32](k))) }},
+	{"index that is a number", "an index is a float32, want an int or a register of 32 or 64 bits", func(k *kernel) {
+		keep(k, k.out.At(get[float32](k)).Load())
+	}},
+	{"store of another type", "want a uint8 or a constant", func(k *kernel) { k.out.Store(get[uint32](k)) }},
+	{"set to another type", "want a float32 or a constant", func(k *kernel) {
+		v := ptx.NewVar[float32](k.Kernel)
+		v.Set(get[uint32](k))
+		keep(k, v.Get())
+	}},
+	{"loop over another type", "want a uint32 or a constant", func(k *kernel) {
+		ptx.For(k.Kernel, 0, get[int32](k), 1, func(i ptx.Reg[uint32]) { keep(k, i) })
+	}},
+	{"sum of predicates", "add of bool", func(k *kernel) { keepP(k, get[uint32](k).Eq(0).Add(get[uint32](k).Eq(1))) }},
+	{"and of fractions", "and of float32", func(k *kernel) { keep(k, get[float32](k).And(get[float32](k))) }},
+	{"shift of a fraction", "shl of float32", func(k *kernel) { keep(k, get[float32](k).Shl(1)) }},
+	{"remainder of fractions", "rem of float32", func(k *kernel) { keep(k, get[float32](k).Rem(get[float32](k))) }},
+	{"fma of integers", "fma of uint32", func(k *kernel) { keep(k, get[uint32](k).Fma(2, 3)) }},
+	{"mad of fractions", "mad of float32", func(k *kernel) { keep(k, get[float32](k).Mad(2, 3)) }},
+	{"root of a half", "sqrt of F16", func(k *kernel) { keep(k, get[ptx.F16](k).Sqrt()) }},
+	{"negative unsigned", "neg of uint32", func(k *kernel) { keep(k, get[uint32](k).Neg()) }},
+	{"wide product of signed numbers", "the wide product of two numbers int32 as a uint64", func(k *kernel) { keep(k, get[int32](k).MulWide(2)) }},
+	{"shuffle of wide values", "shfl of uint64", func(k *kernel) { keep(k, get[uint64](k).Shuffle(ptx.ShuffleXor, 1, 32, ptx.FullWarp())) }},
+	{"atomic of bytes", "atom of uint8", func(k *kernel) { keep(k, k.out.Atomic(ptx.OpAdd, 1)) }},
+	{"constants alone", "an operation on constants alone", func(k *kernel) { keep(k, ptx.U32(1).Add(2)) }},
+	{"variable of the module without In", "used in no kernel", func(k *kernel) {
+		keep(k, ptx.GlobalArray[uint32](k.m, "counters", 4).Load())
 	}},
 	{"zero Reg", "a float32 that was never defined is used", func(k *kernel) { keep(k, ptx.Reg[float32]{}) }},
 	{"zero Ptr", "a pointer that was never defined", func(k *kernel) {
-		keep(k, ptx.Load(k.Kernel, ptx.At(k.Kernel, ptx.Ptr[ptx.Global, uint8]{}, k.LaneID())))
+		keep(k, ptx.Ptr[ptx.Global, uint8]{}.At(k.LaneID()).Load())
 	}},
 	{"zero Descriptor", "a uint64 that was never defined", func(k *kernel) {
 		wgmma[ptx.F16x2, ptx.F16x2, float32](k, 8, 4, ptx.Descriptor{}, ptx.Descriptor{}, ptx.WgmmaOptions{})
@@ -120,42 +158,42 @@ var mistakes = []struct {
 	{"endless loop before", "this code is never reached", func(k *kernel) { k.Loop(func() { k.Barrier() }); k.Barrier() }},
 	{"break outside", "Break outside of a loop", func(k *kernel) { k.Break() }},
 	{"continue outside", "ContinueIf outside of a loop", func(k *kernel) {
-		k.ContinueIf(ptx.Lt(k.Kernel, k.Tid(ptx.X), ptx.Imm[uint32](3)))
+		k.ContinueIf(k.Tid(ptx.X).Lt(3))
 	}},
 	{"flow in When", "If inside When", func(k *kernel) {
 		k.When(ptx.Imm(true), func() { k.If(ptx.Imm(true), func() { k.Barrier() }) })
 	}},
 	{"step 0", "a loop of step 0", func(k *kernel) {
-		ptx.For(k.Kernel, ptx.Imm[int32](0), ptx.Imm[int32](4), ptx.Imm[int32](0), func(ptx.Reg[int32]) {})
+		ptx.For(k.Kernel, 0, 4, 0, func(ptx.Reg[int32]) {})
 	}},
 	{"unrolled by a register", "unrolling a loop whose step", func(k *kernel) {
-		n := ptx.Convert[int32](k.Kernel, k.Tid(ptx.X))
-		ptx.For(k.Kernel, ptx.Imm[int32](0), ptx.Imm[int32](4), n, func(ptx.Reg[int32]) {}, ptx.UnrollBy(2))
+		n := ptx.Convert[int32](k.Tid(ptx.X))
+		ptx.For(k.Kernel, 0, 4, n, func(ptx.Reg[int32]) {}, ptx.UnrollBy(2))
 	}},
 	{"sizes of bits", "bits of a float64 as a uint32", func(k *kernel) {
-		keep(k, ptx.Bitcast[uint32](k.Kernel, get[float64](k)))
+		keep(k, ptx.Bitcast[uint32](get[float64](k)))
 	}},
 	{"modifier", "add.rn.NaN.f32: add has no part .NaN", func(k *kernel) {
-		keep(k, ptx.Add(k.Kernel, get[float32](k), get[float32](k), ptx.NaN))
+		keep(k, get[float32](k).Add(get[float32](k), ptx.NaN))
 	}},
 	{"saturating float64", "add.rn.sat.f64", func(k *kernel) {
-		keep(k, ptx.Add(k.Kernel, get[float64](k), ptx.Imm(1.0), ptx.Sat))
+		keep(k, get[float64](k).Add(1.0, ptx.Sat))
 	}},
 	{"option of a store", "st.global.nc.f32", func(k *kernel) {
-		ptx.Store(k.Kernel, ptx.Cast[float32](k.out), ptx.Imm[float32](1), ptx.ReadOnly)
+		ptx.Cast[float32](k.out).Store(1, ptx.ReadOnly)
 	}},
 	{"release of a load", "ld.release.gpu.global.u32", func(k *kernel) {
-		keep(k, ptx.Load(k.Kernel, ptx.Cast[uint32](k.out), ptx.Release(ptx.ScopeGPU)))
+		keep(k, ptx.Cast[uint32](k.out).Load(ptx.Release(ptx.ScopeGPU)))
 	}},
 	{"atomic of floats", "atom.global.min.f32", func(k *kernel) {
-		keep(k, ptx.Atomic(k.Kernel, ptx.OpMin, ptx.Cast[float32](k.out), get[float32](k)))
+		keep(k, ptx.Cast[float32](k.out).Atomic(ptx.OpMin, get[float32](k)))
 	}},
 	{"long vector", "4 elements of 8 bytes at once", func(k *kernel) {
-		v := ptx.Load4(k.Kernel, ptx.Cast[float64](k.out))
+		v := ptx.Cast[float64](k.out).Load4()
 		keep(k, v[:]...)
 	}},
 	{"cp.async of 12", "cp.async of 12 bytes", func(k *kernel) {
-		ptx.CpAsync(k.Kernel, ptx.SharedArray[float32](k.Kernel, "s", 4), k.out, 12)
+		ptx.CpAsync(ptx.SharedArray[float32](k.Kernel, "s", 4), k.out, 12)
 	}},
 	{"fragment", "a: 3 registers, want 4", func(k *kernel) {
 		keep(k, ptx.Mma(k.Kernel, ptx.M16N8K16, gets[ptx.F16x2](k, 3), gets[ptx.F16x2](k, 2), gets[float32](k, 4))...)
@@ -168,7 +206,7 @@ var mistakes = []struct {
 		keep(k, r...)
 	}},
 	{"ldmatrix of 3", "ldmatrix", func(k *kernel) {
-		keep(k, ptx.LdMatrix[ptx.F16x2](k.Kernel, ptx.SharedArray[ptx.F16](k.Kernel, "s", 64), 3)...)
+		keep(k, ptx.LdMatrix[ptx.F16x2](ptx.SharedArray[ptx.F16](k.Kernel, "s", 64), 3)...)
 	}},
 	{"wgmma n", "wgmma with n = 12", func(k *kernel) {
 		ptx.Wgmma[ptx.F16x2, ptx.F16x2, float32](k.Kernel, 12, nil, ptx.Descriptor{}, ptx.Descriptor{}, ptx.WgmmaOptions{})
@@ -194,7 +232,7 @@ var mistakes = []struct {
 		ptx.PrefetchTensor(k.Kernel, ptx.TensorMapParam(k.Kernel, "m"), nil)
 	}},
 	{"segments", "segments of 12 lanes", func(k *kernel) {
-		keep(k, ptx.Shuffle(k.Kernel, ptx.ShuffleXor, k.LaneID(), ptx.Imm[uint32](1), 12, ptx.FullWarp()))
+		keep(k, k.LaneID().Shuffle(ptx.ShuffleXor, 1, 12, ptx.FullWarp()))
 	}},
 	{"words", "add of 2 and 1 words", func(k *kernel) {
 		keep(k, ptx.AddWords(k.Kernel, gets[uint32](k, 2), gets[uint32](k, 1))...)
@@ -248,7 +286,7 @@ func TestMistakes(t *testing.T) {
 			k := &kernel{Kernel: m.Kernel("wrong"), m: m}
 			k.out = ptx.PointerParam[uint8](k.Kernel, "out")
 			c.build(k)
-			ptx.Store(k.Kernel, k.out, ptx.Imm[uint8](0))
+			k.out.Store(0)
 			_, err := m.Build()
 			require.ErrorContains(t, err, c.want)
 			require.ErrorIs(t, err, compute.ErrArgument)
@@ -265,7 +303,7 @@ func TestPositions(t *testing.T) {
 	m := ptx.NewModule()
 	k := m.Kernel("lines")
 	for range 3 {
-		ptx.Add(k, k.LaneID(), ptx.Imm[uint32](1))
+		k.LaneID().Add(1)
 	}
 	_, _, line, _ := runtime.Caller(0)
 	k.Barrier()
@@ -280,7 +318,7 @@ func TestPositions(t *testing.T) {
 
 	m = ptx.NewModule()
 	k = m.Kernel("lines")
-	k.If(ptx.Lt(k, k.LaneID(), ptx.Imm[uint32](3)), func() {
+	k.If(k.LaneID().Lt(3), func() {
 		k.Barrier()
 	})
 	built, err := m.Build()
@@ -298,43 +336,43 @@ func TestNoMistakes(t *testing.T) {
 	for name, build := range map[string]func(k *kernel){
 		"written on both paths": func(k *kernel) {
 			v := ptx.NewVar[uint32](k.Kernel)
-			k.If(ptx.Lt(k.Kernel, k.Tid(ptx.X), ptx.Imm[uint32](3)), func() { v.Set(k.LaneID()) }, func() { v.Set(k.Tid(ptx.Y)) })
+			k.If(k.Tid(ptx.X).Lt(3), func() { v.Set(k.LaneID()) }, func() { v.Set(k.Tid(ptx.Y)) })
 			keep(k, v.Get())
 		},
 		"written or left": func(k *kernel) {
 			v := ptx.NewVar[uint32](k.Kernel)
-			k.If(ptx.Lt(k.Kernel, k.Tid(ptx.X), ptx.Imm[uint32](3)), func() { v.Set(k.LaneID()) }, func() { k.Return() })
+			k.If(k.Tid(ptx.X).Lt(3), func() { v.Set(k.LaneID()) }, func() { k.Return() })
 			keep(k, v.Get())
 		},
 		"written before the loop is left": func(k *kernel) {
 			v := ptx.NewVar[uint32](k.Kernel)
 			k.Loop(func() {
 				v.Set(k.LaneID())
-				k.BreakIf(ptx.Lt(k.Kernel, k.Clock(), v.Get()))
+				k.BreakIf(k.Clock().Lt(v.Get()))
 			})
 			keep(k, v.Get())
 		},
 		"old value on the other path": func(k *kernel) {
 			v := ptx.VarOf(k.Kernel, k.LaneID())
 			old := v.Get()
-			k.If(ptx.Lt(k.Kernel, old, ptx.Imm[uint32](3)), func() { v.Set(ptx.Imm[uint32](7)) }, func() { keep(k, old) })
+			k.If(old.Lt(3), func() { v.Set(7) }, func() { keep(k, old) })
 			keep(k, v.Get())
 		},
 		"copied": func(k *kernel) {
 			v := ptx.VarOf(k.Kernel, k.LaneID())
-			old := ptx.Copy(k.Kernel, v.Get())
+			old := v.Get().Copy()
 			v.Set(k.Tid(ptx.X))
 			keep(k, old, v.Get())
 		},
 		"swapped with a copy": func(k *kernel) {
 			v, w := ptx.VarOf(k.Kernel, k.LaneID()), ptx.VarOf(k.Kernel, k.Tid(ptx.X))
-			x := ptx.Copy(k.Kernel, v.Get())
+			x := v.Get().Copy()
 			v.Set(w.Get())
 			w.Set(x)
 			keep(k, v.Get(), w.Get())
 		},
 		"result after its variable changed": func(k *kernel) {
-			sum := ptx.Add(k.Kernel, get[uint32](k), ptx.Imm[uint32](1))
+			sum := get[uint32](k).Add(1)
 			v := ptx.VarOf(k.Kernel, sum)
 			v.Set(k.LaneID())
 			keep(k, sum, v.Get())
@@ -343,10 +381,10 @@ func TestNoMistakes(t *testing.T) {
 			var x ptx.Reg[uint32]
 			k.While(func() ptx.Reg[bool] {
 				x = k.Clock()
-				return ptx.Lt(k.Kernel, x, ptx.Imm[uint32](1000))
+				return x.Lt(1000)
 			}, func() { keep(k, x) })
 		},
-		"one of two results": func(k *kernel) { keep(k, ptx.Load2(k.Kernel, ptx.Cast[float32](k.out))[1]) },
+		"one of two results": func(k *kernel) { keep(k, ptx.Cast[float32](k.out).Load2()[1]) },
 		"forced up": func(k *kernel) {
 			k.m.ForceTarget(ir.Target{SM: 90, Suffix: "a"})
 			k.m.ForceVersion(ir.Version{Major: 8, Minor: 3})
@@ -354,7 +392,7 @@ func TestNoMistakes(t *testing.T) {
 		},
 		"one variable, two results of an instruction": func(k *kernel) {
 			v := ptx.NewVar[float32](k.Kernel)
-			two := ptx.Load2(k.Kernel, ptx.Cast[float32](k.out))
+			two := ptx.Cast[float32](k.out).Load2()
 			v.Set(two[0])
 			keep(k, v.Get())
 			v.Set(two[1])

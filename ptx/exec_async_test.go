@@ -35,8 +35,8 @@ func TestMmaExecutes(t *testing.T) {
 			from ptx.Ptr[ptx.Global, ptx.F16]
 		}{{a, in}, {b, in.At(aLen)}} {
 			ptx.For(kk, lane, u(uint32(part.tile.Layout.Rows*8)), u(32), func(i ptx.Reg[uint32]) {
-				row, col := ptx.Shr(kk, i, u(3)), ptx.Shl(kk, ptx.And(kk, i, u(7)), u(3))
-				ptx.CpAsync(kk, part.tile.At(kk, row, col), ptx.At(kk, part.from, ptx.Shl(kk, i, u(3))), 16)
+				row, col := i.Shr(u(3)), i.And(u(7)).Shl(u(3))
+				ptx.CpAsync(part.tile.At(row, col), part.from.At(i.Shl(u(3))), 16)
 			})
 		}
 		k.CpAsyncCommit()
@@ -46,19 +46,19 @@ func TestMmaExecutes(t *testing.T) {
 		for i := range acc {
 			acc[i] = ptx.VarOf(kk, ptx.Imm[float32](0))
 		}
-		row, half := ptx.And(kk, lane, u(15)), ptx.Shr(kk, lane, u(4))
+		row, half := lane.And(u(15)), lane.Shr(u(4))
 		ptx.For(kk, u(0), u(k64), u(16), func(at ptx.Reg[uint32]) {
-			af := ptx.LdMatrix[ptx.F16x2](kk, a.At(kk, row, ptx.Mad(kk, half, u(8), at)), 4)
-			side := ptx.And(kk, ptx.Shr(kk, lane, u(3)), u(1))
-			bf := ptx.LdMatrix[ptx.F16x2](kk, b.At(kk, ptx.And(kk, lane, u(7)), ptx.Mad(kk, side, u(8), at)), 2)
+			af := ptx.LdMatrix[ptx.F16x2](a.At(row, half.Mad(u(8), at)), 4)
+			side := lane.Shr(u(3)).And(u(1))
+			bf := ptx.LdMatrix[ptx.F16x2](b.At(lane.And(u(7)), side.Mad(u(8), at)), 2)
 			for i, d := range ptx.Mma(kk, ptx.M16N8K16, af, bf, values(acc)) {
 				acc[i].Set(d)
 			}
 		}, ptx.UnrollBy(2))
 		out := ptx.Cast[float32](k.out).At((aLen + bLen) / 2)
 		for i := range acc {
-			at := ptx.Mad(kk, ptx.Shr(kk, lane, u(2)), u(8), ptx.Shl(kk, ptx.And(kk, lane, u(3)), u(1)))
-			ptx.Store(kk, ptx.At(kk, out, at).At(i/2*64+i%2), acc[i].Get())
+			at := lane.Shr(u(2)).Mad(u(8), lane.And(u(3)).Shl(u(1)))
+			out.At(at).At(i/2*64 + i%2).Store(acc[i].Get())
 		}
 	}, 32, words)
 	for m := range 16 {
@@ -93,7 +93,7 @@ func TestWgmmaExecutes(t *testing.T) {
 		b := ptx.NewTile[ptx.BF16](kk, "tile_b", swizzled(n), 1)
 		full := ptx.SharedArray[ptx.Mbarrier](kk, "full", 1)
 		tid := k.Tid(ptx.X)
-		first := ptx.Eq(kk, tid, u(0))
+		first := tid.Eq(u(0))
 		k.If(first, func() {
 			ptx.MbarrierInit(kk, full, u(1))
 			k.FenceMbarrierInit()
@@ -105,7 +105,7 @@ func TestWgmmaExecutes(t *testing.T) {
 		})
 		from := ptx.Cast[ptx.BF16](k.out).At(m * depth)
 		ptx.For(kk, tid, u(n*depth), u(128), func(i ptx.Reg[uint32]) {
-			ptx.Store(kk, b.At(kk, ptx.Shr(kk, i, u(6)), ptx.And(kk, i, u(63))), ptx.Load(kk, ptx.At(kk, from, i)))
+			b.At(i.Shr(u(6)), i.And(u(63))).Store(from.At(i).Load())
 		})
 		k.FenceProxyAsyncShared()
 		k.Barrier()
@@ -123,10 +123,10 @@ func TestWgmmaExecutes(t *testing.T) {
 		k.WgmmaCommit()
 		k.WgmmaWait(0)
 		out := ptx.Cast[float32](k.out).At((m + n) * depth / 2)
-		row := ptx.Mad(kk, ptx.Shr(kk, tid, u(5)), u(16), ptx.And(kk, ptx.Shr(kk, tid, u(2)), u(7)))
-		at := ptx.At(kk, out, ptx.Mad(kk, row, u(n), ptx.Shl(kk, ptx.And(kk, tid, u(3)), u(1))))
+		row := tid.Shr(u(5)).Mad(u(16), tid.Shr(u(2)).And(u(7)))
+		at := out.At(row.Mad(u(n), tid.And(u(3)).Shl(u(1))))
 		for i := range acc {
-			ptx.Store(kk, at.At(i/4*8+i/2%2*8*n+i%2), acc[i].Get())
+			at.At(i/4*8 + i/2%2*8*n + i%2).Store(acc[i].Get())
 		}
 	}, sim.Launch{Grid: sim.Dim3{X: 1}, Block: sim.Dim3{X: 128}}, words, func(at uint64) []any {
 		tm := tensormap.Map{Type: tensormap.BF16, Rank: 2, Address: at, Swizzle: tensormap.Swizzle128}
@@ -159,19 +159,19 @@ func TestClusterExecutes(t *testing.T) {
 		box := ptx.SharedArray[uint32](kk, "box", threads)
 		b := ptx.SharedArray[ptx.Mbarrier](kk, "arrived", 1)
 		tid, rank := k.Tid(ptx.X), k.ClusterRank()
-		k.If(ptx.Eq(kk, tid, u(0)), func() {
+		k.If(tid.Eq(u(0)), func() {
 			ptx.MbarrierInit(kk, b, u(1))
 			k.FenceMbarrierInit()
 			ptx.MbarrierArriveExpect(kk, b, u(4*threads))
 		})
-		ptx.Store(kk, ptx.At(kk, mine, tid), ptx.Mad(kk, rank, u(100), tid))
+		mine.At(tid).Store(rank.Mad(u(100), tid))
 		k.ClusterBarrier()
-		next := ptx.And(kk, ptx.Add(kk, rank, u(1)), u(blocks-1))
-		theirs := ptx.Load(kk, ptx.MapShared(kk, ptx.At(kk, mine, tid), next))
-		ptx.StoreAsync(kk, ptx.MapShared(kk, ptx.At(kk, box, tid), next), ptx.Mul(kk, theirs, u(10)), ptx.MapShared(kk, b, next))
+		next := rank.Add(u(1)).And(u(blocks - 1))
+		theirs := ptx.MapShared(mine.At(tid), next).Load()
+		ptx.StoreAsync(ptx.MapShared(box.At(tid), next), theirs.Mul(u(10)), ptx.MapShared(b, next))
 		ptx.MbarrierWaitParity(kk, b, u(0))
-		sum := ptx.Add(kk, theirs, ptx.Load(kk, ptx.At(kk, box, tid)))
-		ptx.Store(kk, ptx.At(kk, ptx.Cast[uint32](k.out), k.GlobalID(ptx.X)), sum)
+		sum := theirs.Add(box.At(tid).Load())
+		ptx.Cast[uint32](k.out).At(k.GlobalID(ptx.X)).Store(sum)
 		k.ClusterBarrier()
 	}, sim.Launch{Grid: sim.Dim3{X: blocks}, Block: sim.Dim3{X: threads}, Cluster: sim.Dim3{X: blocks}},
 		make([]uint32, threads*blocks), func(uint64) []any { return nil })

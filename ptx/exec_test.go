@@ -87,11 +87,11 @@ func TestLoops(t *testing.T) {
 				keep(k, first, last)
 				k.next = 0
 			}
-			ptx.For(kk, begin, end, ptx.Imm(step), func(i ptx.Reg[int32]) {
-				k.BreakIf(ptx.Eq(kk, i, ptx.Imm(stop)))
-				k.If(ptx.Eq(kk, i, ptx.Imm(skip)), k.Continue)
-				ptx.For(kk, ptx.Imm[uint32](0), ptx.Imm[uint32](3), ptx.Imm[uint32](1), func(j ptx.Reg[uint32]) {
-					sum.Set(ptx.Mad(kk, sum.Get(), ptx.Imm[uint32](31), ptx.Add(kk, ptx.Convert[uint32](kk, i), j)))
+			ptx.For(kk, begin, end, step, func(i ptx.Reg[int32]) {
+				k.BreakIf(i.Eq(stop))
+				k.If(i.Eq(skip), k.Continue)
+				ptx.For(kk, 0, 3, 1, func(j ptx.Reg[uint32]) {
+					sum.Set(sum.Get().Mad(31, ptx.Convert[uint32](i).Add(j)))
 				}, ptx.UnrollBy(2))
 			}, ptx.UnrollBy(unroll))
 			keep(k, sum.Get())
@@ -106,22 +106,22 @@ func TestCollatz(t *testing.T) {
 	const threads = 64
 	got := execute(t, func(k *kernel) {
 		kk := k.Kernel
-		at := ptx.At(kk, ptx.Cast[uint32](k.out), k.Tid(ptx.X))
-		n, steps := ptx.VarOf(kk, ptx.Load(kk, at)), ptx.VarOf(kk, ptx.Imm[uint32](0))
+		at := ptx.Cast[uint32](k.out).At(k.Tid(ptx.X))
+		n, steps := ptx.VarOf(kk, at.Load()), ptx.VarOf(kk, ptx.Imm[uint32](0))
 		one := ptx.Imm[uint32](1)
-		k.While(func() ptx.Reg[bool] { return ptx.Gt(kk, n.Get(), one) }, func() {
-			odd := ptx.Ne(kk, ptx.And(kk, n.Get(), one), ptx.Imm[uint32](0))
+		k.While(func() ptx.Reg[bool] { return n.Get().Gt(one) }, func() {
+			odd := n.Get().And(one).Ne(0)
 			k.If(odd,
-				func() { n.Set(ptx.Mad(kk, n.Get(), ptx.Imm[uint32](3), one)) },
-				func() { n.Set(ptx.Shr(kk, n.Get(), one)) })
-			steps.Set(ptx.Add(kk, steps.Get(), one))
+				func() { n.Set(n.Get().Mad(3, one)) },
+				func() { n.Set(n.Get().Shr(one)) })
+			steps.Set(steps.Get().Add(one))
 		})
 		k.Barrier()
-		k.If(ptx.Gt(kk, steps.Get(), ptx.Imm[uint32](100)), func() {
-			ptx.Store(kk, at, ptx.Imm[uint32](999))
+		k.If(steps.Get().Gt(100), func() {
+			at.Store(999)
 			k.Return()
 		})
-		ptx.Store(kk, at, steps.Get())
+		at.Store(steps.Get())
 	}, threads, numbers(threads, func(i int) uint32 { return uint32(i + 1) }))
 	require.Equal(t, numbers(threads, func(i int) uint32 {
 		steps := uint32(0)
@@ -152,16 +152,16 @@ func TestPredication(t *testing.T) {
 	got := execute(t, func(k *kernel) {
 		kk := k.Kernel
 		i := k.Tid(ptx.X)
-		at := ptx.At(kk, ptx.Cast[uint32](k.out), i)
-		inside := ptx.Lt(kk, i, ptx.Imm[uint32](20))
-		x := ptx.LoadIf(kk, inside, at, ptx.Imm[uint32](77))
+		at := ptx.Cast[uint32](k.out).At(i)
+		inside := i.Lt(20)
+		x := ptx.LoadIf(inside, at, 77)
 		y := ptx.VarOf(kk, x)
-		even := ptx.Eq(kk, ptx.And(kk, i, ptx.Imm[uint32](1)), ptx.Imm[uint32](0))
-		k.When(even, func() { y.Set(ptx.Add(kk, y.Get(), ptx.Imm[uint32](100))) })
-		sum := ptx.Add(kk, y.Get(), ptx.Shuffle(kk, ptx.ShuffleDown, y.Get(), ptx.Imm[uint32](12), 32, ptx.FullWarp()))
+		even := i.And(1).Eq(0)
+		k.When(even, func() { y.Set(y.Get().Add(100)) })
+		sum := y.Get().Add(y.Get().Shuffle(ptx.ShuffleDown, 12, 32, ptx.FullWarp()))
 		k.When(inside, func() {
-			again := ptx.Eq(kk, ptx.And(kk, i, ptx.Imm[uint32](1)), ptx.Imm[uint32](0)) // has no value outside
-			ptx.StoreIf(kk, again, at, sum)
+			again := i.And(1).Eq(0) // has no value outside
+			ptx.StoreIf(again, at, sum)
 		})
 	}, 32, numbers(20, func(i int) uint32 { return uint32(i) }))
 	y := func(i int) uint32 {
@@ -207,13 +207,13 @@ func TestParamArray(t *testing.T) {
 		l, n := ptx.ParamArray[uint64](k.Kernel, "longs", len(longs)), ptx.Param[uint32](k.Kernel, "last")
 		require.Equal(t, []int{len(halves), len(words), len(longs)}, []int{h.Len(), w.Len(), l.Len()})
 		for i := range halves {
-			keep(k, h.At(k.Kernel, i))
+			keep(k, h.At(i))
 		}
 		for i := len(words) - 1; i >= 0; i-- {
-			keep(k, w.At(k.Kernel, i))
+			keep(k, w.At(i))
 		}
 		for i := range longs {
-			keep(k, l.At(k.Kernel, i))
+			keep(k, l.At(i))
 		}
 		keep(k, n)
 	}, 1, make([]uint64, 2*11), raw(halves), raw(words), raw(longs), last)
@@ -244,26 +244,26 @@ func TestTilesExecute(t *testing.T) {
 			u := ptx.Imm[uint32]
 			i := k.Tid(ptx.X)
 			ptx.For(kk, i, u(uint32(n)), u(32), func(j ptx.Reg[uint32]) {
-				ptx.Store(kk, ptx.At(kk, tiles.Ptr(), j), ptx.Imm[uint16](0))
+				tiles.Ptr().At(j).Store(0)
 			})
 			k.Barrier()
 			for stage := range uint32(2) {
-				tile := tiles.Stage(kk, u(stage))
+				tile := tiles.Stage(u(stage))
 				ptx.For(kk, i, u(uint32(l.Rows*l.Cols)), u(32), func(j ptx.Reg[uint32]) {
-					row, col := ptx.Div(kk, j, u(uint32(l.Cols))), ptx.Rem(kk, j, u(uint32(l.Cols)))
-					ptx.Store(kk, tile.At(kk, row, col), ptx.Convert[uint16](kk, ptx.Add(kk, j, u(1000*stage+1))))
+					row, col := j.Div(u(uint32(l.Cols))), j.Rem(u(uint32(l.Cols)))
+					tile.At(row, col).Store(ptx.Convert[uint16](j.Add(u(1000*stage + 1))))
 				})
 			}
 			k.Barrier()
-			k.If(ptx.Eq(kk, i, u(0)), func() {
-				tile := tiles.Stage(kk, k.Ntid(ptx.Y)) // 1
-				ptx.Store(kk, tile.At(kk, u(3), u(5)), ptx.Imm[uint16](7777))
-				ptx.Store(kk, tile.At(kk, ptx.Add(kk, i, u(2)), u(5)), ptx.Imm[uint16](8888))
-				ptx.Store(kk, tile.At(kk, u(1), ptx.Add(kk, i, u(6))), ptx.Imm[uint16](9999))
+			k.If(i.Eq(u(0)), func() {
+				tile := tiles.Stage(k.Ntid(ptx.Y)) // 1
+				tile.At(u(3), u(5)).Store(7777)
+				tile.At(i.Add(u(2)), u(5)).Store(8888)
+				tile.At(u(1), i.Add(u(6))).Store(9999)
 			})
 			k.Barrier()
 			ptx.For(kk, i, u(uint32(n)), u(32), func(j ptx.Reg[uint32]) {
-				ptx.Store(kk, ptx.At(kk, ptx.Cast[uint16](k.out), j), ptx.Load(kk, ptx.At(kk, tiles.Ptr(), j)))
+				ptx.Cast[uint16](k.out).At(j).Store(tiles.Ptr().At(j).Load())
 			})
 		}, 32, make([]uint16, n))
 		want := make([]uint16, n)
@@ -288,24 +288,23 @@ func TestWordsExecute(t *testing.T) {
 		p := ptx.Cast[uint64](k.out)
 		w := make([]ptx.Reg[uint32], 12)
 		for i := range 6 {
-			w[2*i], w[2*i+1] = ptx.Unpack64(kk, ptx.Load(kk, p.At(i)))
+			w[2*i], w[2*i+1] = ptx.Unpack64(p.At(i).Load())
 		}
 		sum := ptx.AddWords(kk, w[:4], w[4:8])
-		ptx.Store(kk, p, ptx.Pack64(kk, sum[0], sum[1]))
-		ptx.Store(kk, p.At(1), ptx.Pack64(kk, sum[2], sum[3]))
+		p.Store(ptx.Pack64(sum[0], sum[1]))
+		p.At(1).Store(ptx.Pack64(sum[2], sum[3]))
 		difference := ptx.SubWords(kk, w[8:10], w[10:12])
-		ptx.Store(kk, p.At(2), ptx.Pack64(kk, difference[0], difference[1]))
+		p.At(2).Store(ptx.Pack64(difference[0], difference[1]))
 		carry := ptx.AddWords(kk, append(w[8:10:10], ptx.Imm[uint32](0)), append(w[10:12:12], ptx.Imm[uint32](0)))
-		ptx.Store(kk, p.At(3), ptx.Pack64(kk, carry[0], carry[1]))
-		ptx.Store(kk, p.At(4), ptx.Convert[uint64](kk, carry[2]))
-		ptx.Store(kk, p.At(5), ptx.Convert[uint64](kk, ptx.Bitcast[uint32](kk, ptx.PackS8(kk, ptx.Imm[int32](1), ptx.Imm[int32](-2),
-			ptx.Imm[int32](300), ptx.Imm[int32](-300)))))
-		ptx.Store(kk, p.At(6), ptx.Convert[uint64](kk, ptx.Bitcast[uint32](kk, ptx.WidenBF16(kk, ptx.Imm(ptx.BF16Of(-1.5))))))
-		half := ptx.ConvertPair[ptx.F16x2](kk, ptx.Imm[float32](1), ptx.Imm[float32](2))
-		ptx.Store(kk, p.At(7), ptx.Convert[uint64](kk, ptx.Bitcast[uint32](kk, half)))
+		p.At(3).Store(ptx.Pack64(carry[0], carry[1]))
+		p.At(4).Store(ptx.Convert[uint64](carry[2]))
+		p.At(5).Store(ptx.Convert[uint64](ptx.Bitcast[uint32](ptx.PackS8(ptx.ConstIn(kk, int32(1)), ptx.Imm[int32](-2), ptx.Imm[int32](300), ptx.Imm[int32](-300)))))
+		p.At(6).Store(ptx.Convert[uint64](ptx.Bitcast[uint32](ptx.WidenBF16(ptx.ConstIn(kk, ptx.BF16Of(-1.5))))))
+		half := ptx.ConvertPair[ptx.F16x2](ptx.ConstIn(kk, float32(1)), ptx.Imm[float32](2))
+		p.At(7).Store(ptx.Convert[uint64](ptx.Bitcast[uint32](half)))
 		table := ptx.LUT(func(a, b, c uint8) uint8 { return a&b | ^c&a })
-		bits := ptx.Lop3(kk, ptx.Imm[uint32](0x0f), ptx.Imm[uint32](0x33), ptx.Imm[uint32](0x55), table)
-		ptx.Store(kk, p.At(8), ptx.Convert[uint64](kk, bits))
+		bits := ptx.ConstIn(kk, uint32(0x0f)).Lop3(0x33, 0x55, table)
+		p.At(8).Store(ptx.Convert[uint64](bits))
 	}, 1, in)
 	lo := in[0] + in[2]
 	hi := in[1] + in[3]

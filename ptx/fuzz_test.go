@@ -84,11 +84,11 @@ func newProgram(k *ptx.Kernel, bytes []byte) *program {
 	p.x, p.y = ptx.PointerParam[uint32](k, "x"), ptx.PointerParam[uint32](k, "y")
 	tid := k.Tid(ptx.X)
 	for i := range p.words {
-		p.words[i] = ptx.VarOf(k, ptx.Mul(k, tid, ptx.Imm(uint32(2*i+1))))
+		p.words[i] = ptx.VarOf(k, tid.Mul(uint32(2*i+1)))
 	}
-	p.longs[0] = ptx.VarOf(k, ptx.MulWideU32(k, tid, ptx.Imm(uint32(0x10001))))
+	p.longs[0] = ptx.VarOf(k, tid.MulWide(0x10001))
 	for i := range p.reals {
-		p.reals[i] = ptx.VarOf(k, ptx.Convert[float32](k, ptx.Add(k, tid, ptx.Imm(uint32(i)))))
+		p.reals[i] = ptx.VarOf(k, ptx.Convert[float32](tid.Add(uint32(i))))
 	}
 	return p
 }
@@ -109,22 +109,21 @@ func (p *program) real() *ptx.Var[float32] { return p.reals[p.next(len(p.reals))
 // operand is a variable's value or a constant.
 func (p *program) operand() ptx.Reg[uint32] {
 	if p.next(4) == 0 {
-		return ptx.Imm(uint32(p.next(256)) * 0x01010101)
+		return ptx.ConstIn(p.k, uint32(p.next(256))*0x01010101)
 	}
 	return p.word().Get()
 }
 
 func (p *program) condition() ptx.Reg[bool] {
-	k := p.k
 	switch p.next(4) {
 	case 0:
-		return ptx.Lt(k, p.word().Get(), p.operand())
+		return p.word().Get().Lt(p.operand())
 	case 1:
-		return ptx.Ne(k, ptx.And(k, p.word().Get(), ptx.Imm(uint32(1))), ptx.Imm(uint32(0)))
+		return p.word().Get().And(1).Ne(0)
 	case 2:
-		return ptx.And(k, ptx.Lt(k, p.real().Get(), p.real().Get()), ptx.Ge(k, p.word().Get(), p.operand()))
+		return p.real().Get().Lt(p.real().Get()).And(p.word().Get().Ge(p.operand()))
 	}
-	return ptx.SetP(k, ptx.LTU, p.real().Get(), ptx.Imm(float32(p.next(9))))
+	return p.real().Get().SetP(ptx.LTU, float32(p.next(9)))
 }
 
 // block appends some statements, with loops and branches nested at most depth deep.
@@ -150,60 +149,60 @@ func (p *program) statement(depth int) {
 	case 1:
 		k.If(p.condition(), func() { p.block(depth - 1) })
 	case 2:
-		ptx.For(k, ptx.Imm(uint32(0)), ptx.Imm(uint32(1+p.next(4))), ptx.Imm(uint32(1)), func(i ptx.Reg[uint32]) {
-			w.Set(ptx.Add(k, w.Get(), i))
+		ptx.For(k, 0, uint32(1+p.next(4)), 1, func(i ptx.Reg[uint32]) {
+			w.Set(w.Get().Add(i))
 			p.block(depth - 1)
 		}, ptx.UnrollBy(1+p.next(3)))
 	case 3:
-		left := ptx.VarOf(k, ptx.And(k, w.Get(), ptx.Imm(uint32(3))))
-		k.While(func() ptx.Reg[bool] { return ptx.Ne(k, left.Get(), ptx.Imm(uint32(0))) }, func() {
-			left.Set(ptx.Sub(k, left.Get(), ptx.Imm(uint32(1))))
+		left := ptx.VarOf(k, w.Get().And(3))
+		k.While(func() ptx.Reg[bool] { return left.Get().Ne(0) }, func() {
+			left.Set(left.Get().Sub(1))
 			p.block(depth - 1)
 		})
 	case 4:
-		w.Set(ptx.Load(k, ptx.At(k, p.x, ptx.And(k, w.Get(), ptx.Imm(uint32(31))))))
+		w.Set(p.x.At(w.Get().And(31)).Load())
 	case 5:
 		c := p.condition()
 		k.When(c, func() { w.Set(p.operand()) })
 	case 6:
-		w.Set(ptx.Select(k, p.condition(), p.operand(), w.Get()))
+		w.Set(ptx.Select(p.condition(), p.operand(), w.Get()))
 	case 7:
-		w.Set(ptx.Mad(k, w.Get(), p.operand(), p.operand()))
+		w.Set(w.Get().Mad(p.operand(), p.operand()))
 	case 8:
-		w.Set(ptx.Shl(k, w.Get(), p.operand()))
+		w.Set(w.Get().Shl(p.operand()))
 	case 9:
-		w.Set(ptx.Xor(k, w.Get(), p.operand()))
+		w.Set(w.Get().Xor(p.operand()))
 	case 10:
-		w.Set(ptx.Div(k, w.Get(), p.operand()))
+		w.Set(w.Get().Div(p.operand()))
 	case 11:
-		w.Set(ptx.Popc(k, w.Get()))
+		w.Set(w.Get().Popc())
 	case 12:
-		r.Set(ptx.Fma(k, r.Get(), p.real().Get(), ptx.Imm(float32(p.next(7))-3)))
+		r.Set(r.Get().Fma(p.real().Get(), float32(p.next(7))-3))
 	case 13:
-		r.Set(ptx.Add(k, r.Get(), ptx.Convert[float32](k, p.operand())))
+		r.Set(r.Get().Add(ptx.Convert[float32](p.operand())))
 	case 14:
-		r.Set(ptx.Max(k, ptx.Neg(k, r.Get()), p.real().Get()))
+		r.Set(r.Get().Neg().Max(p.real().Get()))
 	case 15:
-		w.Set(ptx.Xor(k, w.Get(), ptx.Bitcast[uint32](k, r.Get())))
+		w.Set(w.Get().Xor(ptx.Bitcast[uint32](r.Get())))
 	case 16:
-		p.longs[0].Set(ptx.MadWideU32(k, p.operand(), w.Get(), p.longs[0].Get()))
+		p.longs[0].Set(p.operand().MadWide(w.Get(), p.longs[0].Get()))
 	case 17:
-		lo, hi := ptx.Unpack64(k, p.longs[0].Get())
-		w.Set(ptx.Lop3(k, lo, hi, w.Get(), uint8(p.next(256))))
+		lo, hi := ptx.Unpack64(p.longs[0].Get())
+		w.Set(lo.Lop3(hi, w.Get(), uint8(p.next(256))))
 	}
 }
 
 // finish stores all variables.
 func (p *program) finish() {
 	k := p.k
-	at := ptx.At(k, p.y, ptx.Mul(k, k.Tid(ptx.X), ptx.Imm(uint32(6))))
-	p.words[0].Set(ptx.Add(k, p.words[0].Get(), ptx.Load(k, p.x)))
+	at := p.y.At(k.Tid(ptx.X).Mul(6))
+	p.words[0].Set(p.words[0].Get().Add(p.x.Load()))
 	for i, w := range p.words {
-		ptx.Store(k, at.At(i), w.Get())
+		at.At(i).Store(w.Get())
 	}
-	lo, hi := ptx.Unpack64(k, p.longs[0].Get())
-	ptx.Store(k, at.At(3), ptx.Xor(k, lo, hi))
+	lo, hi := ptx.Unpack64(p.longs[0].Get())
+	at.At(3).Store(lo.Xor(hi))
 	for i, r := range p.reals {
-		ptx.Store(k, at.At(4+i), ptx.Bitcast[uint32](k, r.Get()))
+		at.At(4 + i).Store(ptx.Bitcast[uint32](r.Get()))
 	}
 }

@@ -58,8 +58,10 @@ type value struct {
 	bits  uint64  // of an immediate
 	reg   ir.Reg
 	scope *scope
-	view  int32 // 0, or what makes it stale when the variable changes
-	def   int   // index in the body, -1 if unknown
+	view  int32   // 0, or what makes it stale when the variable changes
+	def   int     // index in the body, -1 if unknown
+	of    *Kernel // that a constant of ConstIn is for
+	what  string  // why it is none, for messages
 }
 
 // scope is a block of code. What it defines is known in it and in those inside.
@@ -192,6 +194,10 @@ func (u *uses) read(v *value, t *typeInfo) ir.Operand {
 	k := u.k
 	if v == nil {
 		k.fail("a %s that was never defined is used", t.name)
+		return ir.Int(0)
+	}
+	if v.what != "" {
+		k.fail("%s", v.what)
 		return ir.Int(0)
 	}
 	if v.k == nil {

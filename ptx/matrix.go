@@ -56,6 +56,53 @@ func (k *Kernel) counted(what string, got, want int) bool {
 	return got == want
 }
 
+func ldmatrix[R Word32, T Elem](p Ptr[Shared, T], n int, trans string) []Reg[R] {
+	k := p.need()
+	if k == nil {
+		return nil
+	}
+	regs, out := several[R](k, n)
+	k.emit(fmt.Sprintf("ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16", n, trans), out, p)
+	return regs
+}
+
+func stmatrix[R Word32, T Elem](p Ptr[Shared, T], regs []Reg[R], trans string) {
+	k := p.need()
+	if k == nil {
+		return
+	}
+	k.emit(fmt.Sprintf("stmatrix.sync.aligned.m8n8.x%d%s.shared.b16", len(regs), trans), p, operands(allInRegisters(k, regs)))
+}
+
+// LdMatrix loads n (1, 2 or 4) matrices of 8×8 elements of 16 bits from shared memory. Lanes 8i to 8i+7 give the
+// addresses of the rows of matrix i, 16 bytes each. Lane l gets of each matrix the elements 2(l%4) and 2(l%4)+1 of row
+// l/4.
+func LdMatrix[R Word32, T Elem](p Ptr[Shared, T], n int) []Reg[R] {
+	return ldmatrix[R](p, n, "")
+}
+
+// LdMatrixTrans is [LdMatrix] of the transposed matrices.
+func LdMatrixTrans[R Word32, T Elem](p Ptr[Shared, T], n int) []Reg[R] {
+	return ldmatrix[R](p, n, ".trans")
+}
+
+// StMatrix is the inverse of [LdMatrix].
+func StMatrix[R Word32, T Elem](p Ptr[Shared, T], regs []Reg[R]) { stmatrix(p, regs, "") }
+
+// StMatrixTrans is the inverse of [LdMatrixTrans].
+func StMatrixTrans[R Word32, T Elem](p Ptr[Shared, T], regs []Reg[R]) {
+	stmatrix(p, regs, ".trans")
+}
+
+// MovMatrix transposes a matrix of 8×8 elements of 16 bits that lies as [LdMatrix] puts it.
+func MovMatrix[R Word32](x Reg[R]) Reg[R] {
+	k := kernelOf(x)
+	if k == nil {
+		return noKernel[R]()
+	}
+	return def[R](k, "movmatrix.sync.aligned.m8n8.trans.b16", inRegister(k, x))
+}
+
 // Mma is a·b + c, of a warp: a row-major, b column-major, spread over the lanes as the PTX ISA says for the shape. A
 // register holds a pair, four bytes, or one element. The fragments have M·K, K·N and M·N elements, over 32 lanes. s8
 // products can be modified by [SatFinite].
@@ -69,39 +116,4 @@ func Mma[A, B MatrixElem, C Accumulator](k *Kernel, s Shape, a []Reg[A], b []Reg
 		k.emit(code, out, operands(allInRegisters(k, a)), operands(allInRegisters(k, b)), operands(allInRegisters(k, c)))
 	}
 	return d
-}
-
-// LdMatrix loads n (1, 2 or 4) matrices of 8×8 elements of 16 bits from shared memory. Lanes 8i to 8i+7 give the
-// addresses of the rows of matrix i, 16 bytes each. Lane l gets of each matrix the elements 2(l%4) and 2(l%4)+1 of row
-// l/4.
-func LdMatrix[R Word32, T Elem](k *Kernel, p Ptr[Shared, T], n int) []Reg[R] {
-	return ldmatrix[R](k, p, n, "")
-}
-
-// LdMatrixTrans is [LdMatrix] of the transposed matrices.
-func LdMatrixTrans[R Word32, T Elem](k *Kernel, p Ptr[Shared, T], n int) []Reg[R] {
-	return ldmatrix[R](k, p, n, ".trans")
-}
-
-func ldmatrix[R Word32, T Elem](k *Kernel, p Ptr[Shared, T], n int, trans string) []Reg[R] {
-	regs, out := several[R](k, n)
-	k.emit(fmt.Sprintf("ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16", n, trans), out, p)
-	return regs
-}
-
-// StMatrix is the inverse of [LdMatrix].
-func StMatrix[R Word32, T Elem](k *Kernel, p Ptr[Shared, T], regs []Reg[R]) { stmatrix(k, p, regs, "") }
-
-// StMatrixTrans is the inverse of [LdMatrixTrans].
-func StMatrixTrans[R Word32, T Elem](k *Kernel, p Ptr[Shared, T], regs []Reg[R]) {
-	stmatrix(k, p, regs, ".trans")
-}
-
-func stmatrix[R Word32, T Elem](k *Kernel, p Ptr[Shared, T], regs []Reg[R], trans string) {
-	k.emit(fmt.Sprintf("stmatrix.sync.aligned.m8n8.x%d%s.shared.b16", len(regs), trans), p, operands(allInRegisters(k, regs)))
-}
-
-// MovMatrix transposes a matrix of 8×8 elements of 16 bits that lies as [LdMatrix] puts it.
-func MovMatrix[R Word32](k *Kernel, x Reg[R]) Reg[R] {
-	return def[R](k, "movmatrix.sync.aligned.m8n8.trans.b16", inRegister(k, x))
 }

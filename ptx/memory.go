@@ -107,70 +107,11 @@ func access(op string, s ir.Space, middle string, opts []MemOption, types ...str
 	return op, policy
 }
 
-// Load is the element at p.
-func Load[S Space, T Elem](k *Kernel, p Ptr[S, T], opts ...MemOption) Reg[T] {
-	code, policy := access("ld", spaceOf[S](), "", opts, typeOf[T]().mem.String())
-	return def[T](k, code, append([]arg{p}, policy...)...)
-}
-
-// LoadIf is the element at p where ok, and other elsewhere; nothing is read there.
-func LoadIf[S Space, T Elem](k *Kernel, ok Reg[bool], p Ptr[S, T], other Reg[T], opts ...MemOption) Reg[T] {
-	r := Copy(k, other)
-	code, policy := access("ld", spaceOf[S](), "", opts, typeOf[T]().mem.String())
-	k.When(ok, func() {
-		in := k.emit(code, append([]arg{result{r.v}, p}, policy...)...)
-		in.sure = true
-	})
-	r.v.def = -1 // two instructions write it
-	return r
-}
-
-// Store writes v to p.
-func Store[S Space, T Elem](k *Kernel, p Ptr[S, T], v Reg[T], opts ...MemOption) {
-	code, policy := access("st", spaceOf[S](), "", opts, typeOf[T]().mem.String())
-	k.emit(code, append([]arg{p, v}, policy...)...)
-}
-
-// StoreIf writes v to p where ok.
-func StoreIf[S Space, T Elem](k *Kernel, ok Reg[bool], p Ptr[S, T], v Reg[T], opts ...MemOption) {
-	k.When(ok, func() { Store(k, p, v, opts...) })
-}
-
-// Load2 is the two elements at p, which has to be a multiple of both their sizes.
-func Load2[S Space, T Elem](k *Kernel, p Ptr[S, T], opts ...MemOption) [2]Reg[T] {
-	return [2]Reg[T](loadVector(k, p, 2, opts))
-}
-
-// Load4 is the four elements at p, of 16 bytes at most together.
-func Load4[S Space, T Elem](k *Kernel, p Ptr[S, T], opts ...MemOption) [4]Reg[T] {
-	return [4]Reg[T](loadVector(k, p, 4, opts))
-}
-
-// Load8 is the eight elements of 32 bits at p, in global memory.
-func Load8[T float32 | Word32](k *Kernel, p Ptr[Global, T], opts ...MemOption) [8]Reg[T] {
-	return [8]Reg[T](loadVector(k, p, 8, opts))
-}
-
 func loadVector[S Space, T Elem](k *Kernel, p Ptr[S, T], n int, opts []MemOption) []Reg[T] {
 	code, policy := k.vectorAccess("ld", spaceOf[S](), typeOf[T](), n, opts)
 	regs, out := several[T](k, n)
 	k.emit(code, append([]arg{out, p}, policy...)...)
 	return regs
-}
-
-// Store2 writes two elements to p.
-func Store2[S Space, T Elem](k *Kernel, p Ptr[S, T], v [2]Reg[T], opts ...MemOption) {
-	storeVector(k, p, v[:], opts)
-}
-
-// Store4 writes four elements, of 16 bytes at most together, to p.
-func Store4[S Space, T Elem](k *Kernel, p Ptr[S, T], v [4]Reg[T], opts ...MemOption) {
-	storeVector(k, p, v[:], opts)
-}
-
-// Store8 writes eight elements of 32 bits to p, in global memory.
-func Store8[T float32 | Word32](k *Kernel, p Ptr[Global, T], v [8]Reg[T], opts ...MemOption) {
-	storeVector(k, p, v[:], opts)
 }
 
 func storeVector[S Space, T Elem](k *Kernel, p Ptr[S, T], v []Reg[T], opts []MemOption) {
@@ -183,4 +124,83 @@ func (k *Kernel) vectorAccess(op string, s ir.Space, t *typeInfo, n int, opts []
 		k.fail("%d elements of %d bytes at once; 16 bytes are the most", n, t.size())
 	}
 	return access(op, s, "", opts, fmt.Sprintf("v%d", n), t.mem.String())
+}
+
+// Load is the element at p.
+func (p Ptr[S, T]) Load(opts ...MemOption) Reg[T] {
+	k := p.need()
+	if k == nil {
+		return noKernel[T]()
+	}
+	code, policy := access("ld", spaceOf[S](), "", opts, typeOf[T]().mem.String())
+	return def[T](k, code, append([]arg{p}, policy...)...)
+}
+
+// LoadIf is the element at p where ok, and other, a Reg[T] or a constant, elsewhere; nothing is read there.
+func LoadIf[S Space, T Elem](ok Reg[bool], p Ptr[S, T], other any, opts ...MemOption) Reg[T] {
+	k := p.need(ok, other)
+	if k == nil {
+		return noKernel[T]()
+	}
+	r := def[T](k, "mov."+moveType(typeOf[T]()), lift[T](k, other))
+	code, policy := access("ld", spaceOf[S](), "", opts, typeOf[T]().mem.String())
+	k.When(ok, func() {
+		in := k.emit(code, append([]arg{result{r.v}, p}, policy...)...)
+		in.sure = true
+	})
+	r.v.def = -1 // two instructions write it
+	return r
+}
+
+// Store writes v, a Reg[T] or a constant, to p.
+func (p Ptr[S, T]) Store(v any, opts ...MemOption) {
+	if k := p.need(v); k != nil {
+		code, policy := access("st", spaceOf[S](), "", opts, typeOf[T]().mem.String())
+		k.emit(code, append([]arg{p, lift[T](k, v)}, policy...)...)
+	}
+}
+
+// StoreIf writes v, a Reg[T] or a constant, to p where ok.
+func StoreIf[S Space, T Elem](ok Reg[bool], p Ptr[S, T], v any, opts ...MemOption) {
+	if k := p.need(ok, v); k != nil {
+		k.When(ok, func() { p.In(k).Store(v, opts...) })
+	}
+}
+
+// Load2 is the two elements at p, which has to be a multiple of both their sizes.
+func (p Ptr[S, T]) Load2(opts ...MemOption) [2]Reg[T] { return [2]Reg[T](p.loadVector(2, opts)) }
+
+// Load4 is the four elements at p, of 16 bytes at most together.
+func (p Ptr[S, T]) Load4(opts ...MemOption) [4]Reg[T] { return [4]Reg[T](p.loadVector(4, opts)) }
+
+// Load8 is the eight elements of 32 bits at p, in global memory.
+func (p Ptr[S, T]) Load8(opts ...MemOption) [8]Reg[T] { return [8]Reg[T](p.loadVector(8, opts)) }
+
+func (p Ptr[S, T]) loadVector(n int, opts []MemOption) []Reg[T] {
+	k := p.need()
+	if k == nil {
+		return slices.Repeat([]Reg[T]{noKernel[T]()}, n)
+	}
+	return loadVector(k, p, n, opts)
+}
+
+// Store2 writes two elements to p.
+func (p Ptr[S, T]) Store2(v [2]Reg[T], opts ...MemOption) { p.storeVector(v[:], opts) }
+
+// Store4 writes four elements, of 16 bytes at most together, to p.
+func (p Ptr[S, T]) Store4(v [4]Reg[T], opts ...MemOption) { p.storeVector(v[:], opts) }
+
+// Store8 writes eight elements of 32 bits to p, in global memory.
+func (p Ptr[S, T]) Store8(v [8]Reg[T], opts ...MemOption) { p.storeVector(v[:], opts) }
+
+func (p Ptr[S, T]) storeVector(v []Reg[T], opts []MemOption) {
+	k := p.need()
+	for _, x := range v {
+		if k == nil {
+			k = kernelOf(x)
+		}
+	}
+	if k != nil {
+		storeVector(k, p, v, opts)
+	}
 }

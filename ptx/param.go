@@ -47,6 +47,7 @@ func PointerParam[T Elem](k *Kernel, name string, opts ...DeclOption) Ptr[Global
 
 // Array is a parameter of several elements.
 type Array[T Elem] struct {
+	k    *Kernel
 	name string
 	n    int
 }
@@ -59,14 +60,15 @@ func ParamArray[T Elem](k *Kernel, name string, n int) Array[T] {
 	}
 	t := typeOf[T]()
 	k.addParam(ir.Var{Name: name, Type: t.mem, Dims: []int{n}, Align: t.size()}, nil)
-	return Array[T]{name, n}
+	return Array[T]{k, name, n}
 }
 
 // Len is the number of elements.
 func (a Array[T]) Len() int { return a.n }
 
 // At reads element i.
-func (a Array[T]) At(k *Kernel, i int) Reg[T] {
+func (a Array[T]) At(i int) Reg[T] {
+	k := a.k
 	t := typeOf[T]()
 	if i < 0 || i >= a.n {
 		k.fail("element %d of parameter %s, which has %d", i, a.name, a.n)
@@ -102,7 +104,7 @@ func kernelArray[S Space, T Elem](k *Kernel, name string, n int, opts []DeclOpti
 	v := ir.Var{Pos: caller(), Name: name, Space: spaceOf[S](), Type: t.mem, Align: max(t.size(), 4), Dims: []int{n}}
 	k.apply(&v, opts)
 	k.vars = append(k.vars, v)
-	return Ptr[S, T]{pointer{m: k.m, sym: name}}
+	return Ptr[S, T]{pointer{k: k, m: k.m, sym: name}}
 }
 
 // dynamicName is the one array of dynamic shared memory; PTX lets all that are declared begin at the same place.
@@ -118,7 +120,7 @@ func DynamicShared[T Elem](k *Kernel, opts ...DeclOption) Ptr[Shared, T] {
 		k.fail("dynamic shared memory aligned to %d bytes; 1024 is the most", v.Align)
 	}
 	k.m.addDynamic(v)
-	return Ptr[Shared, T]{pointer{m: k.m, sym: dynamicName}}
+	return Ptr[Shared, T]{pointer{k: k, m: k.m, sym: dynamicName}}
 }
 
 func (m *Module) addDynamic(v ir.Var) {

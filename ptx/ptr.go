@@ -46,6 +46,7 @@ type Ptr[S Space, T Elem] struct{ p pointer }
 
 // pointer is base + off or sym + off.
 type pointer struct {
+	k    *Kernel // of sym; nil for a variable of the module until In
 	m    *Module // of sym
 	base *value
 	sym  string
@@ -124,41 +125,104 @@ func (h held) arg(u *uses) ir.Operand { return u.read(h.v, h.t) }
 
 func signedType(t *typeInfo) string { return "s" + t.op.String()[1:] }
 
-// At is the pointer n elements further. It takes no instruction.
-func (p Ptr[S, T]) At(n int) Ptr[S, T] { return p.Bytes(n * typeOf[T]().size()) }
+// In is a pointer to a variable of the module for use in kernel k.
+func (p Ptr[S, T]) In(k *Kernel) Ptr[S, T] {
+	if p.p.base == nil {
+		p.p.k = k
+	}
+	return p
+}
 
-// Bytes is the pointer n bytes further. It takes no instruction.
-func (p Ptr[S, T]) Bytes(n int) Ptr[S, T] {
+// need is the kernel that p, or one of the others, belongs to.
+func (p Ptr[S, T]) need(others ...any) *Kernel {
+	k := kernelOf(append([]any{p}, others...)...)
+	if k == nil && p.p.m != nil {
+		p.p.m.fail("a pointer to a variable of the module is used in no kernel: see Ptr.In")
+	}
+	return k
+}
+
+// At is the pointer i elements further; i is an int or an [Index]. With a constant it takes no instruction.
+func (p Ptr[S, T]) At(i any) Ptr[S, T] { return p.move(i, typeOf[T]().size()) }
+
+// Bytes is the pointer n bytes further; n is an int or an [Index]. With a constant it takes no instruction.
+func (p Ptr[S, T]) Bytes(n any) Ptr[S, T] { return p.move(n, 1) }
+
+func (p Ptr[S, T]) move(i any, size int) Ptr[S, T] {
+	switch i := i.(type) {
+	case int:
+		return p.further(i * size)
+	case Reg[uint32]:
+		return advanced(p, i, size)
+	case Reg[int32]:
+		return advanced(p, i, size)
+	case Reg[uint64]:
+		return advanced(p, i, size)
+	case Reg[int64]:
+		return advanced(p, i, size)
+	}
+	if k := p.need(i); k != nil {
+		k.fail("an index is %s, want an int or a register of 32 or 64 bits", describe(i))
+	}
+	return p
+}
+
+func (p Ptr[S, T]) further(n int) Ptr[S, T] {
 	p.p.off += int64(n)
 	return p
+}
+
+func advanced[S Space, T Elem, I Index](p Ptr[S, T], i Reg[I], size int) Ptr[S, T] {
+	k := i.kernel()
+	if k == nil {
+		k = p.kernel()
+	}
+	return advance(k, p, i, size) // which needs no kernel for constants
 }
 
 // Cast is the same address, of other elements.
 func Cast[U Elem, S Space, T Elem](p Ptr[S, T]) Ptr[S, U] { return Ptr[S, U](p) }
 
-// At is the pointer i elements further.
-func At[S Space, T Elem, I Index](k *Kernel, p Ptr[S, T], i Reg[I]) Ptr[S, T] {
-	return advance(k, p, i, typeOf[T]().size())
+// PtrVar is a mutable pointer. What holds for [Var] holds for it.
+type PtrVar[S Space, T Elem] struct {
+	wide   *Var[uint64]
+	narrow *Var[uint32]
 }
 
-// AtByte is the pointer n bytes further.
-func AtByte[S Space, T Elem, I Index](k *Kernel, p Ptr[S, T], n Reg[I]) Ptr[S, T] {
-	return advance(k, p, n, 1)
+// Get is the present pointer.
+func (v *PtrVar[S, T]) Get() Ptr[S, T] {
+	if v.narrow != nil {
+		return Ptr[S, T]{pointer{base: v.narrow.Get().v}}
+	}
+	return Ptr[S, T]{pointer{base: v.wide.Get().v}}
 }
+
+// Set changes it.
+func (v *PtrVar[S, T]) Set(p Ptr[S, T]) {
+	s := spaceOf[S]()
+	if v.narrow != nil {
+		v.narrow.Set(Reg[uint32]{v.narrow.k.addressOf(p.p, s)})
+	} else {
+		v.wide.Set(Reg[uint64]{v.wide.k.addressOf(p.p, s)})
+	}
+}
+
+// Advance moves it n elements further.
+func (v *PtrVar[S, T]) Advance(n int) { v.Set(v.Get().At(n)) }
 
 func advance[S Space, T Elem, I Index](k *Kernel, p Ptr[S, T], i Reg[I], size int) Ptr[S, T] {
 	it := typeOf[I]()
 	if c, ok := i.constant(); ok {
 		n := 64 - it.op.Bits()
 		if it.op.IsSigned() {
-			return p.Bytes(int(int64(c<<n)>>n) * size)
+			return p.further(int(int64(c<<n)>>n) * size)
 		}
-		return p.Bytes(int(c) * size)
+		return p.further(int(c) * size)
 	}
 	s := spaceOf[S]()
 	t := addressType(s)
 	// The constant offset stays one, so that neighbouring elements share the register.
-	base := k.addressOf(pointer{m: p.p.m, base: p.p.base, sym: p.p.sym}, s)
+	base := k.addressOf(pointer{k: p.p.k, m: p.p.m, base: p.p.base, sym: p.p.sym}, s)
 	v := k.fresh(t)
 	switch {
 	case t.op.Bits() < it.op.Bits(): // the low half says it all
@@ -184,16 +248,22 @@ func advance[S Space, T Elem, I Index](k *Kernel, p Ptr[S, T], i Reg[I], size in
 	return Ptr[S, T]{pointer{base: v, off: p.p.off}}
 }
 
-// Address is the address in a register.
-func Address[S Wide, T Elem](k *Kernel, p Ptr[S, T]) Reg[uint64] {
-	var s S
-	return Reg[uint64]{k.addressOf(p.p, s.space())}
+// Address is the address in a register: 64 bits wide but for shared memory, see [SharedAddress].
+func Address[S Wide, T Elem](p Ptr[S, T]) Reg[uint64] {
+	k := p.need()
+	if k == nil {
+		return noKernel[uint64]()
+	}
+	return Reg[uint64]{k.addressOf(p.p, spaceOf[S]())}
 }
 
 // SharedAddress is the address within shared memory in a register.
-func SharedAddress[S Windowed, T Elem](k *Kernel, p Ptr[S, T]) Reg[uint32] {
-	var s S
-	return Reg[uint32]{k.addressOf(p.p, s.space())}
+func SharedAddress[S Windowed, T Elem](p Ptr[S, T]) Reg[uint32] {
+	k := p.need()
+	if k == nil {
+		return noKernel[uint32]()
+	}
+	return Reg[uint32]{k.addressOf(p.p, spaceOf[S]())}
 }
 
 // PtrAt is an address as a pointer.
@@ -207,7 +277,11 @@ func SharedPtrAt[S Windowed, T Elem](k *Kernel, address Reg[uint32]) Ptr[S, T] {
 }
 
 // ToGeneric is p as a generic address.
-func ToGeneric[S Space, T Elem](k *Kernel, p Ptr[S, T]) Ptr[Generic, T] {
+func ToGeneric[S Space, T Elem](p Ptr[S, T]) Ptr[Generic, T] {
+	k := p.need()
+	if k == nil {
+		return Ptr[Generic, T]{}
+	}
 	s := spaceOf[S]()
 	if s == ir.NoSpace {
 		return Ptr[Generic, T](p)
@@ -224,7 +298,11 @@ func ToGeneric[S Space, T Elem](k *Kernel, p Ptr[S, T]) Ptr[Generic, T] {
 }
 
 // FromGeneric is a generic address as one of space S, in which it has to lie.
-func FromGeneric[S Space, T Elem](k *Kernel, p Ptr[Generic, T]) Ptr[S, T] {
+func FromGeneric[S Space, T Elem](p Ptr[Generic, T]) Ptr[S, T] {
+	k := p.need()
+	if k == nil {
+		return Ptr[S, T]{}
+	}
 	s := spaceOf[S]()
 	if s == ir.NoSpace {
 		return Ptr[S, T](p)
@@ -240,18 +318,20 @@ func FromGeneric[S Space, T Elem](k *Kernel, p Ptr[Generic, T]) Ptr[S, T] {
 }
 
 // IsIn tells whether a generic address lies in space S.
-func IsIn[S Space, T Elem](k *Kernel, p Ptr[Generic, T]) Reg[bool] {
+func IsIn[S Space, T Elem](p Ptr[Generic, T]) Reg[bool] {
+	k := p.need()
+	if k == nil {
+		return noKernel[bool]()
+	}
 	return def[bool](k, "isspacep."+spaceOf[S]().String(), held{k.addressOf(p.p, ir.NoSpace), &infos.u64})
 }
 
-// PtrVar is a mutable pointer. What holds for [Var] holds for it.
-type PtrVar[S Space, T Elem] struct {
-	wide   *Var[uint64]
-	narrow *Var[uint32]
-}
-
 // PtrVarOf is a mutable pointer that begins as p.
-func PtrVarOf[S Space, T Elem](k *Kernel, p Ptr[S, T]) *PtrVar[S, T] {
+func PtrVarOf[S Space, T Elem](p Ptr[S, T]) *PtrVar[S, T] {
+	k := p.need()
+	if k == nil {
+		return nil
+	}
 	v := &PtrVar[S, T]{}
 	if addressType(spaceOf[S]()).op == ir.U32 {
 		v.narrow = NewVar[uint32](k)
@@ -261,24 +341,3 @@ func PtrVarOf[S Space, T Elem](k *Kernel, p Ptr[S, T]) *PtrVar[S, T] {
 	v.Set(p)
 	return v
 }
-
-// Get is the present pointer.
-func (v *PtrVar[S, T]) Get() Ptr[S, T] {
-	if v.narrow != nil {
-		return Ptr[S, T]{pointer{base: v.narrow.Get().v}}
-	}
-	return Ptr[S, T]{pointer{base: v.wide.Get().v}}
-}
-
-// Set changes it.
-func (v *PtrVar[S, T]) Set(p Ptr[S, T]) {
-	s := spaceOf[S]()
-	if v.narrow != nil {
-		v.narrow.Set(Reg[uint32]{v.narrow.k.addressOf(p.p, s)})
-	} else {
-		v.wide.Set(Reg[uint64]{v.wide.k.addressOf(p.p, s)})
-	}
-}
-
-// Advance moves it n elements further.
-func (v *PtrVar[S, T]) Advance(n int) { v.Set(v.Get().At(n)) }

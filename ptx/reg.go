@@ -10,6 +10,9 @@ func (r Reg[T]) arg(u *uses) ir.Operand { return u.read(r.v, typeOf[T]()) }
 // Imm is the constant v. It takes no instruction, but for types that PTX has no literals for, such as F16.
 func Imm[T Type](v T) Reg[T] { return Reg[T]{&value{bits: bitsOf(v)}} }
 
+// ConstIn is the constant v for use in kernel k: an operation on constants alone has to know the kernel.
+func ConstIn[T Type](k *Kernel, v T) Reg[T] { return Reg[T]{&value{bits: bitsOf(v), of: k}} }
+
 // constant is the bits of an immediate.
 func (r Reg[T]) constant() (bits uint64, ok bool) {
 	if r.v == nil || r.v.k != nil {
@@ -46,9 +49,6 @@ func moveType(t *typeInfo) string {
 	}
 	return t.bits.String()
 }
-
-// Copy is x in a register of its own: what was read from a [Var] then outlives its next Set.
-func Copy[T Type](k *Kernel, x Reg[T]) Reg[T] { return def[T](k, "mov."+moveType(typeOf[T]()), x) }
 
 // Var is a mutable variable of type T in a register.
 //
@@ -97,9 +97,10 @@ func (v *Var[T]) shown() *value {
 	return &value{k: k, reg: v.reg, scope: k.scopes[len(k.scopes)-1], view: v.view, def: -1}
 }
 
-// Set changes the value. It takes no instruction if x is the result of the instruction just before and used nowhere else.
-func (v *Var[T]) Set(x Reg[T]) {
+// Set changes the value to that of a Reg[T] or a constant. It takes no instruction if x is the result of the instruction just before and used nowhere else.
+func (v *Var[T]) Set(y any) {
 	k := v.k
+	x := lift[T](k, y)
 	in := k.emit("mov."+moveType(typeOf[T]()), result{&value{k: k, reg: v.reg}}, x)
 	if x.v != nil && x.v.k == k && x.v.view == 0 {
 		in.assign = x.v
@@ -144,3 +145,12 @@ func replaceReg(ops []ir.Operand, from, to ir.Reg) {
 		replaceReg(ops[i].Elems, from, to)
 	}
 }
+
+// Copy is x in a register of its own: what was read from a [Var] then outlives its next Set.
+func (x Reg[T]) Copy() Reg[T] { return x.op("mov." + moveType(typeOf[T]())) }
+
+// U32 is a constant of type uint32.
+func U32(n int) Reg[uint32] { return Imm(uint32(n)) }
+
+// F32 is a constant of type float32.
+func F32(x float64) Reg[float32] { return Imm(float32(x)) }

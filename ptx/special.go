@@ -30,7 +30,7 @@ func (k *Kernel) Ctaid(d Dim) Reg[uint32] { return k.special32("ctaid." + string
 func (k *Kernel) Nctaid(d Dim) Reg[uint32] { return k.special32("nctaid." + string(d)) }
 
 // GlobalID is the thread's index in the grid: Ctaid · Ntid + Tid.
-func (k *Kernel) GlobalID(d Dim) Reg[uint32] { return Mad(k, k.Ctaid(d), k.Ntid(d), k.Tid(d)) }
+func (k *Kernel) GlobalID(d Dim) Reg[uint32] { return k.Ctaid(d).Mad(k.Ntid(d), k.Tid(d)) }
 
 // LaneID is the thread's index in its warp.
 func (k *Kernel) LaneID() Reg[uint32] { return k.special32("laneid") }

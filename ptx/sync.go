@@ -56,22 +56,6 @@ const (
 	ShuffleIndex ShuffleMode = "idx"  // lane n of the segment
 )
 
-// Shuffle is x of another lane, all lanes of mask taking part. The warp is cut into segments of width lanes, a power of
-// two.
-func Shuffle[T Lane](k *Kernel, mode ShuffleMode, x Reg[T], n Reg[uint32], width int,
-	mask Reg[uint32]) Reg[T] {
-	return def[T](k, "shfl.sync."+string(mode)+".b32", inRegister(k, x), n, k.segment(mode, width), mask)
-}
-
-// ShuffleInside is [Shuffle], and whether the source lies inside the segment.
-func ShuffleInside[T Lane](k *Kernel, mode ShuffleMode, x Reg[T], n Reg[uint32], width int,
-	mask Reg[uint32]) (Reg[T], Reg[bool]) {
-	y, inside := Reg[T]{k.fresh(typeOf[T]())}, Reg[bool]{k.fresh(&infos.pred)}
-	out := pair{result{y.v}, result{inside.v}}
-	k.emit("shfl.sync."+string(mode)+".b32", out, inRegister(k, x), n, k.segment(mode, width), mask)
-	return y, inside
-}
-
 // segment is the operand of shfl that clamps and cuts.
 func (k *Kernel) segment(mode ShuffleMode, width int) lit {
 	if width < 1 || width > 32 || width&(width-1) != 0 {
@@ -107,26 +91,65 @@ func (k *Kernel) Ballot(p Reg[bool], mask Reg[uint32]) Reg[uint32] {
 // ActiveMask is the lanes that run this instruction together. It says nothing about which ones will next.
 func (k *Kernel) ActiveMask() Reg[uint32] { return def[uint32](k, "activemask.b32") }
 
+// Nanosleep pauses the thread for about so many nanoseconds, at most a million.
+func (k *Kernel) Nanosleep(ns Reg[uint32]) { k.emit("nanosleep.u32", ns) }
+
+// Shuffle is x of another lane, all lanes of mask taking part; n and mask are of type uint32. The warp is cut into segments of width
+// lanes, a power of two.
+func (x Reg[T]) Shuffle(mode ShuffleMode, n any, width int, mask any) Reg[T] {
+	k := kernelOf(x, n, mask)
+	if k == nil {
+		return noKernel[T]()
+	}
+	k.admit("shfl", typeOf[T]())
+	return def[T](k, "shfl.sync."+string(mode)+".b32", inRegister(k, x), lift[uint32](k, n), k.segment(mode, width), lift[uint32](k, mask))
+}
+
+// ShuffleInside is [Reg.Shuffle], and whether the source lies inside the segment.
+func (x Reg[T]) ShuffleInside(mode ShuffleMode, n any, width int, mask any) (Reg[T], Reg[bool]) {
+	k := kernelOf(x, n, mask)
+	if k == nil {
+		return noKernel[T](), noKernel[bool]()
+	}
+	k.admit("shfl", typeOf[T]())
+	y, inside := Reg[T]{k.fresh(typeOf[T]())}, Reg[bool]{k.fresh(&infos.pred)}
+	out := pair{result{y.v}, result{inside.v}}
+	k.emit("shfl.sync."+string(mode)+".b32", out, inRegister(k, x), lift[uint32](k, n), k.segment(mode, width), lift[uint32](k, mask))
+	return y, inside
+}
+
 // MatchAny is the lanes of mask whose x is the thread's.
-func MatchAny[T Index](k *Kernel, x Reg[T], mask Reg[uint32]) Reg[uint32] {
-	return def[uint32](k, fmt.Sprintf("match.any.sync.%s", typeOf[T]().bits), inRegister(k, x), mask)
+func (x Reg[T]) MatchAny(mask any) Reg[uint32] {
+	k := kernelOf(x, mask)
+	if k == nil {
+		return noKernel[uint32]()
+	}
+	k.admit("match", typeOf[T]())
+	return def[uint32](k, fmt.Sprintf("match.any.sync.%s", typeOf[T]().bits), inRegister(k, x), lift[uint32](k, mask))
 }
 
 // MatchAll is mask if all its lanes have the same x, and whether they do.
-func MatchAll[T Index](k *Kernel, x Reg[T], mask Reg[uint32]) (Reg[uint32], Reg[bool]) {
+func (x Reg[T]) MatchAll(mask any) (Reg[uint32], Reg[bool]) {
+	k := kernelOf(x, mask)
+	if k == nil {
+		return noKernel[uint32](), noKernel[bool]()
+	}
+	k.admit("match", typeOf[T]())
 	m, same := Reg[uint32]{k.fresh(&infos.u32)}, Reg[bool]{k.fresh(&infos.pred)}
-	k.emit(fmt.Sprintf("match.all.sync.%s", typeOf[T]().bits), pair{result{m.v}, result{same.v}}, inRegister(k, x), mask)
+	k.emit(fmt.Sprintf("match.all.sync.%s", typeOf[T]().bits), pair{result{m.v}, result{same.v}}, inRegister(k, x), lift[uint32](k, mask))
 	return m, same
 }
 
 // Redux combines x of all lanes of mask by [OpAdd], [OpMin] or [OpMax], or, of unsigned ones, [OpAnd], [OpOr] or [OpXor].
-func Redux[T int32 | uint32](k *Kernel, op Op, x Reg[T], mask Reg[uint32]) Reg[T] {
+func (x Reg[T]) Redux(op Op, mask any) Reg[T] {
+	k := kernelOf(x, mask)
+	if k == nil {
+		return noKernel[T]()
+	}
 	t := typeOf[T]().op.String()
 	if op == OpAnd || op == OpOr || op == OpXor {
 		t = "b32"
 	}
-	return def[T](k, "redux.sync."+string(op)+"."+t, inRegister(k, x), mask)
+	k.admit("redux", typeOf[T]())
+	return def[T](k, "redux.sync."+string(op)+"."+t, inRegister(k, x), lift[uint32](k, mask))
 }
-
-// Nanosleep pauses the thread for about so many nanoseconds, at most a million.
-func (k *Kernel) Nanosleep(ns Reg[uint32]) { k.emit("nanosleep.u32", ns) }

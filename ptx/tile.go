@@ -3,8 +3,10 @@ package ptx
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/internal/cost"
 )
 
 // TileLayout is how a matrix of Rows × Cols elements of Size bytes lies in shared memory, row by row.
@@ -123,38 +125,21 @@ func (l TileLayout) worst(size, rows, cols int, at func(r, c, lane int) (int, in
 // for up to 4 bytes each, 16 for 8, 8 for 16, and different words of one bank one after another. (CUDA C++ Programming
 // Guide, "Shared Memory".)
 func BankConflicts(size int, addresses []int) int {
-	lanes := max(1, min(32, 128/max(1, size)))
 	most := 0
-	for len(addresses) > 0 {
-		n := min(lanes, len(addresses))
-		var words [32][]int
-		for _, a := range addresses[:n] {
-			for w := a / 4; w <= (a+size-1)/4; w++ {
-				b := w & 31
-				if !contains(words[b], w) {
-					words[b] = append(words[b], w)
-				}
-			}
+	for warp := range slices.Chunk(addresses, 32) {
+		var at [32]uint64
+		for lane, a := range warp {
+			at[lane] = uint64(a)
 		}
-		for _, w := range words {
-			most = max(most, len(w))
-		}
-		addresses = addresses[n:]
+		worst, _, _ := cost.Banks(&at, uint32(1<<len(warp)-1), max(1, size))
+		most = max(most, worst)
 	}
 	return most
 }
 
-func contains(s []int, x int) bool {
-	for _, y := range s {
-		if x == y {
-			return true
-		}
-	}
-	return false
-}
-
 // Tile is a matrix in shared memory.
 type Tile[T Elem] struct {
+	k      *Kernel
 	Layout TileLayout
 	base   Ptr[Shared, T]
 }
@@ -167,12 +152,12 @@ func NewTile[T Elem](k *Kernel, name string, l TileLayout, stages int) Tile[T] {
 	if l.Swizzled {
 		align = 1024
 	}
-	return Tile[T]{l, SharedArray[T](k, name, max(1, stages)*l.Bytes()/l.Size, Align(align))}
+	return Tile[T]{k, l, SharedArray[T](k, name, max(1, stages)*l.Bytes()/l.Size, Align(align))}
 }
 
 // TileAt is the tile that begins at p.
 func TileAt[T Elem](k *Kernel, p Ptr[Shared, T], l TileLayout) Tile[T] {
-	return Tile[T]{k.layout(l, typeOf[T]()), p}
+	return Tile[T]{k, k.layout(l, typeOf[T]()), p}
 }
 
 func (k *Kernel) layout(l TileLayout, t *typeInfo) TileLayout {
@@ -190,46 +175,46 @@ func (k *Kernel) layout(l TileLayout, t *typeInfo) TileLayout {
 	return l
 }
 
-// Stage is the i-th tile from this one.
-func (t Tile[T]) Stage(k *Kernel, i Reg[uint32]) Tile[T] {
-	t.base = advance(k, t.base, i, t.Layout.Bytes())
+// Stage is the i-th tile from this one; i is an int or an [Index].
+func (t Tile[T]) Stage(i any) Tile[T] {
+	t.base = t.base.move(i, t.Layout.Bytes())
 	return t
 }
 
 // Ptr is the first element.
 func (t Tile[T]) Ptr() Ptr[Shared, T] { return t.base }
 
-// At is the address of an element. Constants fold: a constant column of a padded tile takes no instruction, nor does a
-// constant row.
-func (t Tile[T]) At(k *Kernel, row, col Reg[uint32]) Ptr[Shared, T] {
-	l := t.Layout
-	r, fixedRow := row.constant()
-	c, fixedCol := col.constant()
+// At is the address of an element; row and col are of type uint32. Constants fold: a constant column of a padded tile takes no
+// instruction, nor does a constant row.
+func (t Tile[T]) At(row, col any) Ptr[Shared, T] {
+	l, y, x := t.Layout, lift[uint32](t.k, row), lift[uint32](t.k, col)
+	r, fixedRow := y.constant()
+	c, fixedCol := x.constant()
 	switch {
 	case fixedRow && fixedCol:
 		return t.base.Bytes(l.Offset(int(r), int(c)))
 	case !l.Swizzled:
-		return At(k, advance(k, t.base, row, l.Stride()), col)
+		return t.base.move(y, l.Stride()).At(x)
 	}
 	shift, mask := l.swizzle()
 	var in, change Reg[uint32]
 	if fixedCol {
 		in = Imm(uint32(c) * uint32(l.Size))
 	} else {
-		in = scaled(k, col, l.Size)
+		in = scaled(x, l.Size)
 	}
 	if fixedRow {
 		change = Imm(uint32(r) << shift & uint32(mask))
 	} else {
-		change = And(k, Shl(k, row, Imm(uint32(shift))), Imm(uint32(mask)))
+		change = y.Shl(shift).And(mask)
 	}
-	return AtByte(k, advance(k, t.base, row, l.Stride()), Xor(k, in, change))
+	return t.base.move(y, l.Stride()).Bytes(in.Xor(change))
 }
 
 // scaled is x · size, a power of two.
-func scaled(k *Kernel, x Reg[uint32], size int) Reg[uint32] {
+func scaled(x Reg[uint32], size int) Reg[uint32] {
 	if size == 1 {
 		return x
 	}
-	return Shl(k, x, Imm(uint32(bits.TrailingZeros(uint(size)))))
+	return x.Shl(bits.TrailingZeros(uint(size)))
 }

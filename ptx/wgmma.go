@@ -34,8 +34,8 @@ func NewDescriptor[T Elem](k *Kernel, p Ptr[Shared, T], leading, stride int, s S
 	case s != NoSwizzle && s != Swizzle32 && s != Swizzle64 && s != Swizzle128:
 		k.fail("a swizzle of %d bytes; 0, 32, 64 and 128 are possible", s)
 	}
-	units := And(k, Shr(k, SharedAddress(k, p), Imm[uint32](4)), Imm[uint32](0x3fff))
-	return Descriptor{Or(k, Convert[uint64](k, units), Imm(DescriptorBits(leading, stride, s)))}
+	units := SharedAddress(p).Shr(4).And(0x3fff)
+	return Descriptor{Convert[uint64](units).Or(DescriptorBits(leading, stride, s))}
 }
 
 // Advance is the descriptor of a matrix so many bytes further, a multiple of 16: 32 for the next slice along K.
@@ -46,12 +46,12 @@ func (d Descriptor) Advance(k *Kernel, bytes int) Descriptor {
 	if bytes == 0 {
 		return d
 	}
-	return Descriptor{Add(k, d.bits, Imm(uint64(bytes>>4)))}
+	return Descriptor{d.bits.Add(uint64(bytes >> 4))}
 }
 
 // AdvanceBy is the descriptor of a matrix units of 16 bytes further.
 func (d Descriptor) AdvanceBy(k *Kernel, units Reg[uint64]) Descriptor {
-	return Descriptor{Add(k, d.bits, units)}
+	return Descriptor{d.bits.Add(units)}
 }
 
 // Bits is the descriptor as a number.

@@ -18,14 +18,13 @@
 //	Q6_K      256    210    6.5625         d·sc·(q − 32)
 //	Q8_K      256    292    9.125          d·q            (activations)
 //
-// The layout of each format, byte by byte, stands above its constants: the kernels of all devices take offsets, sizes and the
-// unpacking of scales from here. All numbers are little-endian. Types of GGML that are not in this table have a name, a block
-// length and a size, so that files with them can be listed; converting them is [compute.ErrUnsupported].
+// The layout of each format, byte by byte, is documented with its constants, which the kernels of all devices use. All
+// numbers are little-endian. Types of GGML that are not in this table have a name, a block length and a size, so that files
+// with them can be listed; converting them is [compute.ErrUnsupported].
 //
-// [Dequantize] gives the very floats that GGML gives. [Quantize] searches for scales as GGML's reference quantisers do and
-// gives the very bytes that they give, with importance weights ([QuantizeWeighted]) or without, on every processor: nothing
-// in this package is left to the fusing of multiplications and additions. The source of formats and algorithms is
-// ggml-quants.c and ggml-common.h of github.com/ggml-org/ggml.
+// [Dequantize] returns the same floats as GGML, and [Quantize] the same bytes as GGML's reference quantisers, with importance
+// weights ([QuantizeWeighted]) or without, on every processor: multiplications and additions are never fused. The source of
+// formats and algorithms is ggml-quants.c and ggml-common.h of github.com/ggml-org/ggml.
 //
-// Nothing here is shared between calls: every function may be called from many goroutines.
+// All functions are safe for concurrent use.
 package quant

@@ -11,10 +11,10 @@ import (
 
 // Packed is a matrix as the operations of devices take it: a tensor of Uint32 with a row of words for each row of values.
 //
-// Blocks of 18, 22, 34 or 210 bytes are no whole words, and could not be read several words at a time. So the bytes of a
-// row are sorted into planes ([Type.Planes]): the first plane of all blocks of the row, then the second of all blocks, and so
-// on, then zeros up to a multiple of 16 bytes. The first plane of each format is a multiple of 16 bytes, the second of four
-// where a third follows. Nothing is lost: [Packed.Unpack] gives the blocks back.
+// Blocks of 18, 22, 34 or 210 bytes are not multiples of 4 bytes, and could not be read several words at a time. So the bytes
+// of a row are sorted into planes ([Type.Planes]): the first plane of all blocks of the row, then the second of all blocks,
+// and so on, then zeros up to a multiple of 16 bytes. The first plane of each format is a multiple of 16 bytes, the second of
+// four where a third follows. [Packed.Unpack] is the inverse.
 type Packed struct {
 	Type       Type
 	Rows, Cols int
@@ -82,7 +82,7 @@ func Pack(m *Matrix) (*Packed, error) {
 	return p, nil
 }
 
-// Set makes p what [Pack] makes of a matrix, in the memory that p has if it is large enough. After an error p is as it was.
+// Set is [Pack] into the memory of p, if that is large enough. After an error p is unchanged.
 func (p *Packed) Set(m *Matrix) error {
 	words, err := PackedWords(m.Type, m.Cols)
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *Packed) Unpack() (*Matrix, error) {
 	return m, nil
 }
 
-// shuffle gives move the places of each plane of each block in a packed row and in a row of blocks.
+// shuffle calls move with the offsets of each plane of each block in a packed row and in a row of blocks.
 func shuffle(packed, blocks []byte, t Type, move func(packed, block []byte)) {
 	size := t.BlockSize()
 	if parts := planes[t]; len(parts) == 1 {

@@ -24,8 +24,8 @@ func Quantize(dst []byte, t Type, src []float32) error {
 
 // QuantizeWeighted is [Quantize] with a weight for each column of a matrix: how much its error matters, for instance the mean
 // square of the activations that meet it (the importance matrix of GGML). src is rows of len(weights) values, and each row is
-// whole blocks. Weights are from 0 to 1e12. F32, F16, BF16, Q8_0, Q8_1 and Q8_K do not look at them. A group of values
-// whose weights are all zero may become zeros.
+// whole blocks. Weights are from 0 to 1e12. F32, F16, BF16, Q8_0, Q8_1 and Q8_K ignore them. A group of values whose weights
+// are all zero may become zeros.
 func QuantizeWeighted(dst []byte, t Type, src, weights []float32) error {
 	if err := checkQuantize(dst, t, src); err != nil {
 		return err
@@ -125,9 +125,9 @@ func checkConvert(t Type, values, bytes int) error {
 	return nil
 }
 
-// Check says where blocks have a scale that is infinite or NaN, or a value that is, for types without scales. The error wraps
-// [compute.ErrArgument], [compute.ErrShape] if the blocks are not whole, and [compute.ErrDType] if t is not valid. Types that
-// cannot be converted have no such places.
+// Check reports where blocks have an infinite or NaN scale or, for types without scales, such a value. The error wraps
+// [compute.ErrArgument], [compute.ErrShape] if there is a part of a block, and [compute.ErrDType] if t is not valid. For
+// types that cannot be converted it returns nil.
 func Check(t Type, blocks []byte) error {
 	f := t.format()
 	if f.len == 0 {
@@ -147,7 +147,7 @@ func Check(t Type, blocks []byte) error {
 	return nil
 }
 
-// firstBeyond returns the place of the first scale that is infinite or NaN, or len(blocks).
+// firstBeyond returns the offset of the first infinite or NaN scale, or len(blocks).
 func firstBeyond(blocks []byte, size int, s scale) int {
 	switch s.exponent {
 	case infinity:

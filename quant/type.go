@@ -61,7 +61,7 @@ type format struct {
 	dequantize func(dst []float32, src []byte)
 }
 
-// quantizer is apart from format: programs that only read weights are linked without the searches.
+// quantizer is separate from format: programs that only read weights are linked without the searches.
 type quantizer struct {
 	quantize func(dst []byte, src []float32)
 	weighted func(dst []byte, src, weights []float32) // of one row; nil where weights make no difference
@@ -142,7 +142,7 @@ func Types() []Type {
 	return ts
 }
 
-// ParseType returns the type of a name such as "Q4_K". Lower case will do. Errors wrap [compute.ErrArgument].
+// ParseType returns the type of a name such as "Q4_K". Case does not matter. Errors wrap [compute.ErrArgument].
 func ParseType(name string) (Type, error) {
 	for t, f := range formats {
 		if f.name != "" && strings.EqualFold(f.name, name) {
@@ -172,7 +172,7 @@ func (t Type) BlockLen() int { return t.format().len }
 // BlockSize is the number of bytes of a block, and zero if t is not valid.
 func (t Type) BlockSize() int { return t.format().size }
 
-// BitsPerWeight is what a value takes on average, and zero if t is not valid.
+// BitsPerWeight is the average number of bits of a value, and zero if t is not valid.
 func (t Type) BitsPerWeight() float64 {
 	f := t.format()
 	return float64(8*f.size) / float64(max(f.len, 1))

@@ -32,16 +32,16 @@ func SymmetricEigen(a []float32, n int) (*Eigen, error) {
 	return e, nil
 }
 
-// Decompose replaces what e holds by the decomposition of a, a symmetric matrix of n×n elements in row-major order, which it
-// only reads. It allocates nothing if e held a decomposition of that size or a larger one before.
+// Decompose sets e to the decomposition of a, a symmetric matrix of n×n elements in row-major order, which does not change.
+// It allocates nothing if e held a decomposition of at least that size before.
 //
-// An n that does not fit a is a compute.ErrShape. Elements that are NaN or infinite, and mirrored elements further apart
-// than 1e-5 of the largest absolute value, are a compute.ErrArgument; smaller differences are averaged. After an error e is
-// empty.
+// If n does not fit a, the error wraps compute.ErrShape. NaN, infinities, and mirrored elements that differ by more than 1e-5
+// of the largest absolute value give an error that wraps compute.ErrArgument; smaller differences are averaged. After an
+// error e is empty.
 //
-// The matrix is made tridiagonal by Householder reflections and diagonal by the implicit QL method, all in float64: see
-// Golub and Van Loan, "Matrix Computations", 4th ed., §8.3. Rounding errors are of the order of 2⁻⁵² of the largest value, so
-// that float32 results are nearly rounded but for values that are tiny beside it.
+// The matrix is made tridiagonal by Householder reflections and diagonal by the implicit QL method, all in float64: see Golub
+// and Van Loan, "Matrix Computations", 4th ed., §8.3. Rounding errors are of the order of 2⁻⁵² of the largest value, so
+// float32 results are accurate except for relatively tiny values.
 func (e *Eigen) Decompose(a []float32, n int) error {
 	e.n = 0
 	if n < 0 || n > math.MaxInt16 || len(a) != n*n {
@@ -116,8 +116,8 @@ func checkSymmetric(a []float32, n int) error {
 // N returns the size of the matrix: the number of values, of vectors, and of elements of a vector.
 func (e *Eigen) N() int { return e.n }
 
-// Values returns the n eigenvalues in descending order; a repeated one as often as it is. One beyond the range of float32 is
-// infinite. The slice is e's own and valid until the next decomposition.
+// Values returns the n eigenvalues in descending order, with multiplicity. One beyond the range of float32 is infinite. The
+// slice is e's own and valid until the next decomposition.
 func (e *Eigen) Values() []float32 { return e.values[:e.n] }
 
 // Vectors returns the eigenvectors as the rows of an n×n matrix in the order of the values; their signs are arbitrary. The

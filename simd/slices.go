@@ -18,8 +18,8 @@ func Tiers() []string {
 	return names
 }
 
-// SetThreads bounds the threads that one call of a slice function uses, the caller's included, and returns the previous bound;
-// 1 keeps all work on the caller. The default, for which 0 stands, is GOMAXPROCS. Results do not depend on it.
+// SetThreads bounds the threads that one call of a slice function uses, the caller's included, and returns the previous
+// bound; 1 keeps all work on the caller. 0 means the default, GOMAXPROCS. Results do not depend on it.
 func SetThreads(n int) (previous int) { return pool.SetLimit(n) }
 
 // Slice functions check their operands with the following; what is wrong is a panic with an error.

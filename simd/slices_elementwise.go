@@ -68,7 +68,7 @@ func PowScalar(dst, x []float32, exponent float32) {
 	engine.PowScalarOp.Unary(dst, x, engine.Numbers{exponent})
 }
 
-// Clip limits x[i] to [low, high]: min(max(x[i], low), high). NaN stays.
+// Clip limits x[i] to [low, high]: min(max(x[i], low), high). NaN stays NaN.
 func Clip(dst, x []float32, low, high float32) {
 	engine.ClipOp.Unary(dst, x, engine.Numbers{low, high})
 }
@@ -79,10 +79,10 @@ func Neg(dst, x []float32) { engine.NegOp.Unary(dst, x, engine.Numbers{}) }
 // Abs computes |x[i]|.
 func Abs(dst, x []float32) { engine.AbsOp.Unary(dst, x, engine.Numbers{}) }
 
-// Sqrt computes √x[i], rounded right; NaN below 0.
+// Sqrt computes √x[i], correctly rounded; NaN below 0.
 func Sqrt(dst, x []float32) { engine.SqrtOp.Unary(dst, x, engine.Numbers{}) }
 
-// Recip computes 1/x[i], rounded right.
+// Recip computes 1/x[i], correctly rounded.
 func Recip(dst, x []float32) { engine.RecipOp.Unary(dst, x, engine.Numbers{}) }
 
 // Floor computes the largest integer not above x[i].

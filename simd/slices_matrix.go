@@ -71,8 +71,8 @@ type Product struct {
 	// for rows that follow each other. Their slices hold at least what is between the first and the last element.
 	StrideA, StrideB, StrideC int
 
-	Alpha float32 // factor of the product; 0 stands for 1
-	Beta  float32 // factor of what dst holds before; with 0 that is not read
+	Alpha float32 // factor of the product; 0 means 1
+	Beta  float32 // factor of the previous dst, which is not read if Beta is 0
 
 	Bias     []float32          // added to each row: N elements; nil for none
 	BiasRows bool               // bias is added to each column instead: M elements

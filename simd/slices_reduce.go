@@ -11,7 +11,7 @@ import (
 
 // Sums. The error of a sum is at most 2e-6 of the sum of the absolute values of what is added, however long the slices.
 
-// Sum returns the sum of the elements, 0 of none.
+// Sum returns the sum of the elements, or 0 for an empty slice.
 func Sum(x []float32) float32 {
 	if len(x) <= engine.Fewest {
 		return kernels.Sum(x)
@@ -20,13 +20,13 @@ func Sum(x []float32) float32 {
 }
 
 // SumKahan returns the sum by compensated summation (Kahan, 1965): the error is that of one rounding of the result, unless
-// elements of either sign cancel; 0 of none.
+// elements of either sign cancel; 0 for an empty slice.
 func SumKahan(x []float32) float32 { return float32(engine.KahanFold.Of(x, nil)) }
 
-// SumSquares returns Σx[i]², 0 of none.
+// SumSquares returns Σx[i]², or 0 for an empty slice.
 func SumSquares(x []float32) float32 { return float32(engine.SquaresFold.Of(x, nil)) }
 
-// Dot returns Σa[i]·b[i], 0 of none.
+// Dot returns Σa[i]·b[i], or 0 for an empty slice.
 func Dot(a, b []float32) float32 {
 	engine.MustLen("Dot", len(b), len(a))
 	if len(a) <= engine.Fewest {
@@ -35,13 +35,13 @@ func Dot(a, b []float32) float32 {
 	return float32(engine.DotFold.Of(a, b))
 }
 
-// NormL1 returns Σ|x[i]|, 0 of none.
+// NormL1 returns Σ|x[i]|, or 0 for an empty slice.
 func NormL1(x []float32) float32 { return float32(engine.SumAbsFold.Of(x, nil)) }
 
-// NormL2 returns √Σx[i]², 0 of none; squares beyond float32's range give +Inf.
+// NormL2 returns √Σx[i]², or 0 for an empty slice; squares beyond float32's range give +Inf.
 func NormL2(x []float32) float32 { return engine.Norm2(engine.SquaresFold.Of(x, nil)) }
 
-// NormLInf returns the largest |x[i]|: 0 of none, NaN if any element is.
+// NormLInf returns the largest |x[i]|: 0 for an empty slice, NaN if any element is.
 func NormLInf(x []float32) float32 { return engine.MaxAbsFold.Of(x, nil) }
 
 // Extremes. There is none of nothing, which is a panic with compute.ErrShape.
@@ -64,13 +64,13 @@ func Min(x []float32) float32 {
 	return engine.MinFold.Of(x, nil).Value
 }
 
-// ArgMax returns the index of the largest element: the lowest among equals; the lowest index of a NaN if there is one.
+// ArgMax returns the index of the largest element: the lowest of equal ones, or the lowest index of a NaN if there is one.
 func ArgMax(x []float32) int {
 	mustHold("ArgMax", x)
 	return engine.MaxFold.Of(x, nil).Index(x)
 }
 
-// ArgMin returns the index of the smallest element: the lowest among equals; the lowest index of a NaN if there is one.
+// ArgMin returns the index of the smallest element: the lowest of equal ones, or the lowest index of a NaN if there is one.
 func ArgMin(x []float32) int {
 	mustHold("ArgMin", x)
 	return engine.MinFold.Of(x, nil).Index(x)

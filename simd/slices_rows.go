@@ -11,13 +11,13 @@ import (
 
 // Functions of a whole vector. The aliasing rule is that of elementwise functions. Nothing happens to empty slices.
 
-// Softmax computes exp(x − max)/Σexp(x − max). Where x holds NaN or +Inf, or nothing but −Inf, all of dst becomes NaN.
+// Softmax computes exp(x − max)/Σexp(x − max). If x holds NaN or +Inf, or only −Inf, all of dst becomes NaN.
 func Softmax(dst, x []float32) {
 	engine.MustFit("Softmax", dst, x)
 	engine.SoftmaxRow.Apply(dst, x, engine.Vectors{})
 }
 
-// LogSoftmax computes x − max − log Σexp(x − max). Where x holds NaN or +Inf, or nothing but −Inf, all of dst becomes NaN.
+// LogSoftmax computes x − max − log Σexp(x − max). Where x holds NaN or +Inf, or only −Inf, all of dst becomes NaN.
 func LogSoftmax(dst, x []float32) {
 	engine.MustFit("LogSoftmax", dst, x)
 	engine.LogSoftmaxRow.Apply(dst, x, engine.Vectors{})

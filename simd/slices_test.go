@@ -81,7 +81,7 @@ func (g guarded) check(t *testing.T, name string) {
 	}
 	for _, v := range g.memory[at+len(g.x):] {
 		if v != canary {
-			require.Fail(t, "wrote behind its destination", name)
+			require.Fail(t, "wrote beyond its destination", name)
 		}
 	}
 }

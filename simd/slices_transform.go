@@ -89,7 +89,7 @@ func Gather(dst, x []float32, ids []int32) {
 	}
 }
 
-// Embedding copies the rows of table, width elements each, that ids name: dst has len(ids) rows. An id outside the table gives
+// Embedding copies rows of table, of width elements each, by their ids: dst has len(ids) rows. An id outside the table gives
 // a row of NaN. Dst must not overlap table.
 func Embedding(dst, table []float32, ids []int32, width int) {
 	engine.MustLen("Embedding", len(dst), elements("Embedding", len(ids), width))
@@ -112,9 +112,8 @@ func Embedding(dst, table []float32, ids []int32, width int) {
 	engine.Embed(dst, table, ids, width, float32(math.NaN()))
 }
 
-// UniqueIDs appends the distinct ids to dst, in ascending order: the rows of a table that an [Embedding] reads, and that a
-// gradient of it changes. It allocates only if they do not fit the capacity of dst, which needs room for all ids, repeated
-// ones included. Dst must not overlap ids.
+// UniqueIDs appends the distinct ids to dst, in ascending order: the rows that an [Embedding] reads and its gradient changes.
+// It allocates only if the capacity of dst is less than the number of ids, repeated ones included. Dst must not overlap ids.
 func UniqueIDs(dst, ids []int32) []int32 {
 	n := len(dst)
 	dst = append(dst, ids...)

@@ -9,8 +9,8 @@ import (
 )
 
 // TopK finds the k = len(values) = len(indices) largest elements of x, k at most len(x), in descending order, with their
-// indices. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts as larger than
-// every number, as in argmax. Values must not overlap x, which has fewer than 2³¹ elements.
+// indices. Of equal elements the one of lower index comes first; zeros of either sign are equal. NaN counts as larger than
+// every number. Values must not overlap x, which has fewer than 2³¹ elements.
 func TopK(values []float32, indices []int32, x []float32) {
 	engine.MustLen("TopK", len(indices), len(values))
 	if k := len(values); k > len(x) || len(x) > 1<<31-1 {

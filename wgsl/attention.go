@@ -17,19 +17,20 @@ type attentionKernel struct {
 	vec   bool // rows begin at multiples of four elements
 	cap   bool // scores are bent
 	lse   bool // logarithms of sums are stored too
+	long  bool // the keys are those of several dispatches
 	dv    int  // times 32 columns: of the result, four in each thread
 }
 
 const attentionRows = 32 // of a workgroup
 
 func (a attentionKernel) kernel() *Kernel {
-	return cached(fmt.Sprintf("attention/%v/%v/%v/%v/%v/%d", a.q, a.kv, a.vec, a.cap, a.lse, a.dv), func() *Kernel {
+	return cached(fmt.Sprintf("attention/%v/%v/%v/%v/%v/%v/%d", a.q, a.kv, a.vec, a.cap, a.lse, a.long, a.dv), func() *Kernel {
 		d := struct {
 			QUnit, KVUnit, YUnit, Functions string
-			DV, Part                        int
-			Cap, LSE                        bool
+			DV, Part, Uniform               int
+			Cap, LSE, Long                  bool
 			Components                      []string
-		}{attentionUnit(a.q, a.vec), attentionUnit(a.kv, a.vec), attentionUnit(a.q, a.vec), "", a.dv, min(32, 64/a.dv), a.cap, a.lse, components}
+		}{attentionUnit(a.q, a.vec), attentionUnit(a.kv, a.vec), attentionUnit(a.q, a.vec), "", a.dv, attentionPart(a.dv), 5, a.cap, a.lse, a.long, components}
 		if d.YUnit == "u32" {
 			d.YUnit = "atomic<u32>"
 		}
@@ -42,12 +43,25 @@ func (a attentionKernel) kernel() *Kernel {
 		d.Functions += attentionLoad("queries", a.q, a.vec) + attentionLoad("keys", a.kv, a.vec) +
 			attentionLoad("values", a.kv, a.vec) + attentionText("attention_store", "y", a.q, a.vec)
 		bindings := []Access{Read, Read, Read, Read, ReadWrite}
-		if a.lse {
-			bindings = append(bindings, ReadWrite)
+		for _, more := range []bool{a.lse, a.long} {
+			if more {
+				bindings = append(bindings, ReadWrite)
+			}
 		}
+		d.Uniform = len(bindings)
 		return &Kernel{Bindings: bindings, Uniform: 96, Workgroup: [3]uint32{64, 1, 1},
 			Shared: 512*16 + 256*16 + 256*4 + 32*4, Source: render("attention.wgsl", d)}
 	})
+}
+
+// attentionPart is how many keys of a tile lie in workgroup memory with dv times 32 columns of their values.
+func attentionPart(dv int) int { return min(32, 64/dv) }
+
+// attentionTile is how often the loops of a thread go round for a tile of 32 keys, of heads of d elements: over products, which are sums
+// over their elements, and sums over keys of dv times 32 columns.
+func attentionTile(d, dv, products, sums int) int {
+	part := attentionPart(dv)
+	return 40 + products*13*ceilDiv(d, 32) + sums*(32/part)*(1+part*dv/8+part)
 }
 
 var components = []string{"x", "y", "z", "w"}
@@ -101,11 +115,19 @@ func attention(s *step) error {
 		}
 		return s.attendSplit(c)
 	}
-	a := attentionKernel{s.in[0].DType, s.in[1].DType, d.D%4 == 0, d.SoftCap > 0, len(s.outs) > 1, 2}
+	a := attentionKernel{q: s.in[0].DType, kv: s.in[1].DType, vec: d.D%4 == 0, cap: d.SoftCap > 0, lse: len(s.outs) > 1, dv: 2}
 	for 32*a.dv < d.D {
 		a.dv *= 2
 	}
+	most := loopBudget / attentionTile(d.D, a.dv, 1, 1) * 32 // keys of a dispatch
+	a.long = d.NK > most
 	blocks := ceilDiv(d.N*d.Group(), attentionRows)
+	units, states := d.Batch*d.KVHeads*blocks, Buffer{}
+	if a.long {
+		each := 64 * 16 * (2 + 4*a.dv)
+		units = min(units, int(s.caps.MaxBinding)/each)
+		states = s.scratch(units * each)
+	}
 	row, item := d.Heads*d.D, d.NK*d.KVHeads*d.D // elements of a row of queries, and of one batch of keys
 	size, kvSize := s.in[0].DType.Size(), s.in[1].DType.Size()
 	lengths := 1
@@ -119,7 +141,15 @@ func attention(s *step) error {
 		if a.lse {
 			bind = append(bind, parts[3].of(resultAt(1)))
 		}
-		s.dispatch(a.kernel(), s.linear(total), append(params, bits(d.Scale), bits(d.SoftCap), infBits), bind...)
+		if a.long {
+			bind = append(bind, states)
+		}
+		params = append(params, bits(d.Scale), bits(d.SoftCap), infBits)
+		for unit := 0; unit < total; unit += units {
+			for low := 0; low < d.NK; low += most {
+				s.dispatch(a.kernel(), s.linear(min(units, total-unit)), append(params[:len(params):len(params)], words(unit, low, min(low+most, d.NK))...), bind...)
+			}
+		}
 	}
 	lengthsOf := func(first, end int) (from, to int) { return 0, 4 }
 	if len(s.in) > 3 {

@@ -33,7 +33,7 @@ func (b backwardKernel) kernel() *Kernel {
 			Results         []string
 			Products        []backwardProduct
 			Sums            []backwardSum
-		}{Keys: b.keys, Vec: b.vec, Cap: b.cap, Unit: attentionUnit(compute.Float32, b.vec), DV: b.dv, Part: min(32, 64/b.dv), Components: components}
+		}{Keys: b.keys, Vec: b.vec, Cap: b.cap, Unit: attentionUnit(compute.Float32, b.vec), DV: b.dv, Part: attentionPart(b.dv), Components: components}
 		if b.keys {
 			d.Results = []string{"dk", "dv"}
 			d.Products = []backwardProduct{{"s", "keys", "queries"}, {"d", "values", "slopes"}}
@@ -110,7 +110,15 @@ func attentionBackward(s *step) error {
 			} else {
 				bind = append(bind, row.of(result))
 			}
-			s.dispatch(k.kernel(), s.linear(total), append(params, bits(d.Scale), bits(d.SoftCap)), bind...)
+			params = append(params, bits(d.Scale), bits(d.SoftCap))
+			over, sums := d.NK, 1 // what is summed over
+			if keys {
+				over, sums = d.N*d.Group(), 2
+			}
+			some := loopBudget / attentionTile(d.D, k.dv, 2, sums) * 32
+			for low := 0; low < over; low += some {
+				s.dispatch(k.kernel(), s.linear(total), append(params[:len(params):len(params)], words(low, min(low+some, over))...), bind...)
+			}
 		}
 	}
 	return s.ranges(d.Batch, emit, perTask(4*queries*d.D), perTask(4*d.NK*d.KVHeads*d.D), perTask(8*queries), perLength, perTask(4*queries))

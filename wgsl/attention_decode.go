@@ -34,7 +34,7 @@ const (
 	decodeKeys = 64 // that a workgroup takes at a time
 )
 
-// decodes reports whether so few queries share a head of keys that their keys had best be split among workgroups.
+// decodes reports whether the keys are best split among workgroups, because few queries share a head of keys.
 func decodes(d catalogue.AttentionDims) bool { return d.N*d.Group() <= 2*decodeRows }
 
 // attendSplit is attention by attention_decode.wgsl: for few queries, and correct for any number.
@@ -66,7 +66,12 @@ func (s *step) attendSplit(c splitAttention) error {
 		of = 1
 	}
 	tiles := ceilDiv(rows, of)
-	c.parts = max(1, min(ceilDiv(manyTasks/4, max(1, c.Batch*c.KVHeads*tiles)), ceilDiv(c.NK, 4*decodeKeys)))
+	// So often the loops of a thread go round for keys that a workgroup takes at a time.
+	lanes, columns := s.decodeLanes()
+	scores := ceilDiv(of*decodeKeys, lanes)
+	turns := 10 + 2*decodeKeys + 4*scores + ceilDiv(c.D, 16)*(1+ceilDiv(16*decodeKeys, lanes)+17*scores) + columns*(1+of+decodeKeys*(1+of))
+	c.parts = max(1, min(ceilDiv(manyTasks/4, max(1, c.Batch*c.KVHeads*tiles)), ceilDiv(c.NK, 4*decodeKeys)),
+		ceilDiv(c.NK, (loopBudget/turns-1)*decodeKeys))
 	all := c.parts * c.shards
 	perSequence := 4 * c.KVHeads * all * rows * (c.D + 2)
 	partial := s.scratch(c.Batch * perSequence)
@@ -134,14 +139,20 @@ func (s *step) decodePass(c splitAttention, k *Kernel, partial Buffer, first, en
 	s.dispatch(k, s.linear(total), params, q, keys, values, lengths, table, out)
 }
 
+// decodeLanes is the size of a workgroup, and how many columns of the result a thread has.
+func (s *step) decodeLanes() (lanes, columns int) {
+	lanes = min(s.workgroup(), 128)
+	return lanes, ceilDiv(256, lanes)
+}
+
 func (s *step) decodeKernel(kind compute.DType, rows int) *Kernel {
-	lanes := min(s.workgroup(), 128)
+	lanes, columns := s.decodeLanes()
 	return cached(fmt.Sprintf("attention_decode/%v/%d/%d", kind, rows, lanes), func() *Kernel {
 		text := struct {
 			Kind, Functions              string
 			Rows, Lanes, Columns, Scores int
 			Arrays                       []string
-		}{kind.String(), functionsOf("inf()", "safe_tanh"), rows, lanes, ceilDiv(256, lanes), ceilDiv(rows*decodeKeys, lanes), []string{"keys", "values"}}
+		}{kind.String(), functionsOf("inf()", "safe_tanh"), rows, lanes, columns, ceilDiv(rows*decodeKeys, lanes), []string{"keys", "values"}}
 		return &Kernel{Bindings: []Access{Read, Read, Read, Read, Read, ReadWrite}, Uniform: 128, Workgroup: [3]uint32{uint32(lanes), 1, 1},
 			Shared: 4 * (rows*(256+decodeKeys+3) + 17*decodeKeys + decodeKeys), Source: render("attention_decode.wgsl", text)}
 	})

@@ -7,7 +7,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// reach says which elements of matrices, that a kernel works on, an operand of a formula has one element for. Text, for templates.
+// reach says how an operand of an expression varies over matrices: per element, row, column, or not at all. It is text, for
+// templates.
 type reach string
 
 // Reaches.
@@ -18,9 +19,9 @@ const (
 	allOver   reach = "all"    // a single element
 )
 
-// reaches are those of the operands of a formula, from operand first on, where the matrices have the axes of shape from row to column as
-// rows and those from column on as columns. Operands that repeat in another way are beyond such kernels.
-func (f *formula) reaches(first int, shape []int, row, column int) ([]reach, error) {
+// reaches are those of the operands of an expression, from operand first on, where the matrices have the axes of shape from
+// row to column as rows and those from column on as columns. Operands that repeat in another way are beyond such kernels.
+func (f *expression) reaches(first int, shape []int, row, column int) ([]reach, error) {
 	all := make([]reach, 0, len(f.in)-first)
 	for _, t := range f.in[first:] {
 		st := program.BroadcastStrides(t.Shape, shape)
@@ -48,7 +49,8 @@ func (f *formula) reaches(first int, shape []int, row, column int) ([]reach, err
 	return all, nil
 }
 
-// matrixAxes are the axes at which the rows and the columns of a shape begin, of which the last so many are columns and one is rows.
+// matrixAxes are the axes at which the rows and the columns of a shape begin, of which the last ones are columns and one is
+// rows.
 func matrixAxes(shape []int, columns int) (row, column int) {
 	column = max(0, len(shape)-columns)
 	return max(0, column-1), column

@@ -45,8 +45,8 @@ func (s *step) cast(x Buffer, from compute.DType, y Buffer, to compute.DType, n 
 	}
 }
 
-// nativeHalves chooses between the ways of reading elements of type f16: as pairs in words, which works everywhere and is the
-// default, or as what they are.
+// nativeHalves chooses how elements of type f16 are read: as pairs in words, which works everywhere and is the default, or as
+// f16.
 func (s *step) nativeHalves(problem string) bool {
 	return s.caps.F16 && s.choose("f16", problem, []string{"words", "native"}) == 1
 }

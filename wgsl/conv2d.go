@@ -85,18 +85,18 @@ var convBlocks = []convBlock{
 	{false, 4, 4}, {true, 1, 8}, {false, 1, 4}, {false, 1, 8}, {false, 4, 8}, {false, 8, 8}, {true, 4, 8}, {true, 8, 8},
 }
 
-// convolve lowers a convolution with its bias and activation; planes are the result's last so many axes.
+// convolve lowers a convolution with its bias and activation; planes are the last axes of the result.
 func (s *step) convolve(d catalogue.ConvDims, axes int) error {
 	var bias []program.Type
 	if len(s.in) == 3 {
 		bias = append(bias, program.F32(append([]int{d.OutC}, slices.Repeat([]int{1}, axes)...)...))
 	}
-	behind, err := s.finishing(s.biased(bias...), axes)
+	finish, err := s.finishing(s.biased(bias...), axes)
 	if err != nil {
 		return err
 	}
 	if d.KH == 1 && d.KW == 1 && d.Pad == [2]int{} && d.Stride == [2]int{1, 1} && d.Groups == 1 {
-		return s.pointwise(d, behind)
+		return s.pointwise(d, finish)
 	}
 	image, produced := d.C*d.H*d.W, d.OutC*d.OutH*d.OutW
 	images, err := s.planes(d.N, image, produced, "an image", "convolve bands of its rows")
@@ -114,8 +114,8 @@ func (s *step) convolve(d catalogue.ConvDims, axes int) error {
 	rows := d.C / d.Groups * d.KH // of a filter, all its channels together
 	some := loopBudget / (d.KW + 2)
 	if some == 0 {
-		wayOut := fmt.Sprintf("convolve with parts of at most %d elements and add the results", loopBudget-2)
-		return s.tooLarge("a row of the filter", d.KW, wayOut)
+		return fmt.Errorf("a row of the filter has %d elements, a loop of a kernel may go round %d times: convolve with parts of at most %d elements "+
+			"and add the results: %w", d.KW, loopBudget, loopBudget-2, compute.ErrTooLarge)
 	}
 	for n := 0; n < d.N; n += images {
 		count := min(images, d.N-n)
@@ -127,7 +127,7 @@ func (s *step) convolve(d catalogue.ConvDims, axes int) error {
 			bind := []Buffer{x, operand(1)}
 			c.Resume = first > 0
 			if last == rows {
-				c.finish = behind
+				c.finish = finish
 			}
 			bind = append(bind, c.finish.bindings(y)...)
 			params := words(d.H, d.W, d.OutH, d.OutW, d.KH, d.KW, d.Stride[0], d.Stride[1], d.Pad[0], d.Pad[1], d.Dilation[0],
@@ -156,14 +156,14 @@ func (s *step) convBlock(d catalogue.ConvDims) convBlock {
 }
 
 // pointwise is a filter of one element: for each image the product of the weights [o c] and the planes [c h·w].
-func (s *step) pointwise(d catalogue.ConvDims, behind epilogue) error {
+func (s *step) pointwise(d catalogue.ConvDims, finish epilogue) error {
 	size := d.H * d.W
-	m := matmul{step: s, a: operand(1), b: operand(0), c: result, product: product{finish: behind},
+	m := matmul{step: s, a: operand(1), b: operand(0), c: result, product: product{finish: finish},
 		MatMulDims: catalogue.MatMulDims{Batch: d.N, M: d.OutC, K: d.C, N: size, StrideB: d.C * size}}
 	return m.lower()
 }
 
-// planes returns how many of n successive pieces, each reading and writing so many elements, one dispatch may bind.
+// planes returns how many of n successive pieces, given the elements that each reads and writes, one dispatch may bind.
 func (s *step) planes(n, read, written int, what, wayOut string) (int, error) {
 	elements := max(read, written, 1)
 	if BufferSize(4*elements*n) <= s.caps.MaxBinding {

@@ -11,6 +11,6 @@
 //
 // # Platforms
 //
-// Everywhere. The text stays inside what WebGPU's first edition offers and what naga of wgpu-native v22 accepts: no
-// override constants, no subgroups, no enable directives. Kernels for devices whose [Caps] say that they have more are the exception.
+// Everywhere. The text uses only what WebGPU's first edition offers and naga of wgpu-native v22 accepts: no override
+// constants, no subgroups, no enable directives. Kernels for devices whose [Caps] have further features are the exception.
 package wgsl

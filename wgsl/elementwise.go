@@ -17,7 +17,7 @@ func init() {
 		return s.evaluate(call(catalogue.Add, nil, s.in, []Buffer{operand(0), operand(1)}).activated(s.Attr.Activation()))
 	}
 	lowerings[program.Fused] = func(s *step) error {
-		f := &formula{s.Attr.Options.(program.Expression), s.Attr.Scalars, s.in, operands(0, len(s.in))}
+		f := &expression{s.Attr.Options.(program.Expression), s.Attr.Scalars, s.in, operands(0, len(s.in))}
 		return s.evaluate(f.distinct(s.In, 0))
 	}
 }
@@ -30,7 +30,7 @@ func elementwise(s *step) error {
 // elementwiseKernel describes one specialisation of elementwise.wgsl.
 type elementwiseKernel struct {
 	name      string // of the entry
-	f         *formula
+	f         *expression
 	reads     []read // of each operand
 	rank      int    // axes of the strided form; 0 is the flat one
 	workgroup int
@@ -64,8 +64,8 @@ func (e *elementwiseKernel) walks() int {
 	return n
 }
 
-// perThread is how many units of four elements a thread computes: where the expression is long, its text is what costs. A loop would
-// not lengthen it, but drivers may take minutes to compile one around a power (SwiftShader does).
+// perThread is how many units of four elements a thread computes: for long expressions, compiling the text is what costs. A
+// loop would not lengthen it, but drivers may take minutes to compile one around a power (SwiftShader does).
 func (e *elementwiseKernel) perThread() int {
 	if e.rank > 0 || len(e.f.Nodes) > 8 {
 		return 1
@@ -151,8 +151,8 @@ func (e *elementwiseKernel) params(units int, base, sizes []int, strides [][]int
 
 const infBits = 0x7f800000
 
-// evaluate computes a formula over whole tensors into the step's results.
-func (s *step) evaluate(f *formula) error {
+// evaluate computes an expression over whole tensors into the step's results.
+func (s *step) evaluate(f *expression) error {
 	e := &elementwiseKernel{name: s.Entry.Name, f: f, workgroup: s.workgroup()}
 	n := s.out.Len()
 	var walks []program.Type // operands that are neither as large as the results nor a single element
@@ -173,7 +173,7 @@ func (s *step) evaluate(f *formula) error {
 	return s.evaluateStrided(e, walks)
 }
 
-// bindings are what a kernel is bound to: parts of the results and of what lies as they do, parts of what is on walks.
+// bindings are a kernel's buffers: parts of the results and of operands in the same order, and parts of operands on walks.
 func (s *step) bindings(e *elementwiseKernel, whole part, walks []part) (bind []Buffer) {
 	for i, r := range e.reads {
 		switch b := e.f.bind[i]; {

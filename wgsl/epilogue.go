@@ -8,17 +8,18 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// epilogue is the formula behind an operation whose result is matrices: what becomes of each element before it is stored. The zero value
-// leaves it as it is.
+// epilogue is the expression after an operation whose result is matrices: it is applied to each element before that is
+// stored. The zero value leaves it as it is.
 type epilogue struct {
-	*formula
+	*expression
 	reaches []reach // of the operands from the second on
 }
 
-// finishing is the epilogue of a step: that of the operation itself, own, then the step's. The results' last so many axes are columns.
-func (s *step) finishing(own *formula, columns int) (epilogue, error) {
-	if s.behind != nil {
-		own = own.then(s.behind)
+// finishing is the epilogue of a step: that of the operation itself, own, then the step's. columns is the number of the
+// results' last axes that are columns.
+func (s *step) finishing(own *expression, columns int) (epilogue, error) {
+	if s.epilogue != nil {
+		own = own.then(s.epilogue)
 	}
 	if own.nothing() {
 		return epilogue{}, nil
@@ -29,7 +30,7 @@ func (s *step) finishing(own *formula, columns int) (epilogue, error) {
 }
 
 // biased is act(x + bias) of a step's result; without a bias there is none of its type.
-func (s *step) biased(bias ...program.Type) *formula {
+func (s *step) biased(bias ...program.Type) *expression {
 	f := identity(s.out, Buffer{})
 	if len(bias) > 0 {
 		f = call(catalogue.Add, nil, []program.Type{s.out, bias[0]}, []Buffer{{}, operand(2)})
@@ -38,7 +39,7 @@ func (s *step) biased(bias ...program.Type) *formula {
 }
 
 func (e epilogue) key() string {
-	if e.formula == nil {
+	if e.expression == nil {
 		return ""
 	}
 	return fmt.Sprint(&e.Expression, e.reaches)
@@ -58,7 +59,7 @@ func (e epilogue) bindings(y Buffer) (bind []Buffer) {
 
 // words are the scalars.
 func (e epilogue) words() []uint32 {
-	if e.formula == nil {
+	if e.expression == nil {
 		return nil
 	}
 	return e.uniforms()
@@ -78,12 +79,12 @@ type finishText struct {
 // extra is an operand of an epilogue from its second on.
 type extra struct{ Type, Load string }
 
-// text describes the function finish(x, row, column, at), at being the element's place in what is bound of the result. row and column are
-// the expressions over row and col of places in operands that have one element for each.
-// The scalars begin at the uniform's of number scalar.
+// text describes the function finish(x, row, column, at), where at is the element's index in the bound part of the result.
+// row and column are the indices, as expressions over row and col, in operands that have one element for each. The scalars
+// begin at the uniform's of number scalar.
 func (e epilogue) text(first, scalar int, vector bool, row, column string) finishText {
 	t := finishText{First: first, Vector: vector, Call: "x"}
-	if e.formula == nil {
+	if e.expression == nil {
 		return t
 	}
 	values := []string{"x"}
@@ -108,8 +109,8 @@ func (e epilogue) text(first, scalar int, vector bool, row, column string) finis
 	return t
 }
 
-// applied is the call of the formula's function: of single values, or of each component of vectors.
-func (f *formula) applied(name string, vector bool, values ...string) string {
+// applied is the call of the expression's function: of single values, or of each component of vectors.
+func (f *expression) applied(name string, vector bool, values ...string) string {
 	if f.nothing() {
 		return values[0]
 	}

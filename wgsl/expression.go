@@ -1,122 +1,197 @@
 package wgsl
 
 import (
-	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// expressions gives each elementwise entry as WGSL over its operands a, b and c and its scalars s0, s1 …, all of type f32. Functions
-// come from math.wgsl.
-var expressions = map[*program.Entry]string{
-	catalogue.Neg:   "-a",
-	catalogue.Abs:   "abs(a)",
-	catalogue.Sqrt:  "ieee_sqrt(a)",
-	catalogue.Recip: "1.0 / a",
-	catalogue.Exp:   "ieee_exp(a)",
-	catalogue.Log:   "ieee_log(a)",
-	catalogue.Log2:  "ieee_log2(a)",
-	catalogue.Sin:   "sine(a, 0.0)",
-	catalogue.Cos:   "sine(a, 1.0)",
-	catalogue.Tanh:  "safe_tanh(a)",
-	catalogue.Floor: "floor(a)",
-	catalogue.Ceil:  "ceil(a)",
-	catalogue.Round: "round(a)",
-	catalogue.Trunc: "trunc(a)",
-	catalogue.Sign:  "select(sign(a), a, is_nan(a))",
-
-	catalogue.ReLU:      "select(max(a, 0.0), a, is_nan(a))",
-	catalogue.LeakyReLU: "a * select(1.0, s0, a < 0.0)",
-	catalogue.ELU:       "select(s0 * ieee_expm1(a), a, a > 0.0)",
-	catalogue.SELU:      fmt.Sprintf("%.9g * select(%.9g * ieee_expm1(a), a, a > 0.0)", catalogue.SELUScale, catalogue.SELUAlpha),
-	catalogue.Sigmoid:   "sigmoid(a)",
-	catalogue.GELU:      "gelu(a)",
-	catalogue.GELUErf:   "gelu_erf(a)",
-	catalogue.SiLU:      "silu(a)",
-	catalogue.HardSwish: "select(a * (min(a + 3.0, 6.0) / 6.0), 0.0, a <= -3.0)",
-	catalogue.Mish:      "mish(a)",
-	catalogue.Softplus:  "softplus(a)",
-	catalogue.Clip:      "nan_clip(a, s0, s1)",
-	catalogue.Scale:     "a * s0",
-	catalogue.PowScalar: "ieee_pow(a, s0)",
-
-	catalogue.Add:     "a + b",
-	catalogue.Sub:     "a - b",
-	catalogue.Mul:     "a * b",
-	catalogue.Div:     "a / b",
-	catalogue.Maximum: "nan_max(a, b)",
-	catalogue.Minimum: "nan_min(a, b)",
-	catalogue.Pow:     "ieee_pow(a, b)",
-
-	// By bits: WGSL may flush subnormals, and take it that there is no NaN.
-	catalogue.Less:      "select(0.0, 1.0, order_key(a) < order_key(b) && !is_nan(b))",
-	catalogue.LessEqual: "select(0.0, 1.0, order_key(a) <= order_key(b) && !is_nan(b))",
-	catalogue.Equal:     "select(0.0, 1.0, order_key(a) == order_key(b) && !is_nan(b))",
-	catalogue.Select:    "select(b, c, (bitcast<u32>(a) & 0x7fffffffu) == 0u)",
-
-	catalogue.SwiGLU: "swiglu(a, b)",
-
-	catalogue.FMA:  "fma(a, b, c)",
-	catalogue.Lerp: "fma(c, b - a, a)",
+// expression is a fused expression in a step, with its operands.
+type expression struct {
+	program.Expression
+	scalars []float32
+	in      []program.Type // operands; that of an epilogue's operand 0 is the type of what it follows
+	bind    []Buffer       // where they are, in the same order; an epilogue's operand 0 is nowhere
 }
 
-// library holds functions by name: those of math.wgsl, and for each elementwise entry one named op_ and as the entry.
-var library = sync.OnceValue(func() map[string]string {
-	text, err := files.ReadFile("kernels/math.wgsl")
-	if err != nil {
-		panic(err) // embedded at build time
-	}
-	fns := map[string]string{}
-	name, body := "", "" // of the function that the line is in
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "fn "); ok {
-			name, _, _ = strings.Cut(rest, "(")
-			body = ""
-		}
-		if body += line; line == "}\n" && name != "" {
-			fns[name] = body
-			name = ""
-		}
-	}
-	for e, expr := range expressions {
-		parameters := ""
-		for i := range e.Inputs {
-			parameters += fmt.Sprintf(", %c: f32", "abc"[i])
-		}
-		for i := range e.Scalars {
-			parameters += fmt.Sprintf(", s%d: f32", i)
-		}
-		fns["op_"+e.Name] = fmt.Sprintf("fn op_%s(%s) -> f32 {\n    return %s;\n}\n", e.Name, parameters[2:], expr)
-	}
-	return fns
-})
-
-// between reports what does not belong to an identifier.
-func between(r rune) bool {
-	return !(r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+// identity is the prologue or epilogue of an operation that has none.
+func identity(t program.Type, b Buffer) *expression {
+	return &expression{program.Expression{Inputs: 1, Results: []int{0}}, nil, []program.Type{t}, []Buffer{b}}
 }
 
-// functionsOf returns the library functions that texts use, directly or through others, so that kernels stay small and compile fast.
-func functionsOf(texts ...string) string {
-	used := map[string]string{}
-	var collect func(text string)
-	collect = func(text string) {
-		for _, name := range strings.FieldsFunc(text, between) {
-			if body, ok := library()[name]; ok && used[name] == "" {
-				used[name] = body
-				collect(body)
+// call is an expression that applies one entry.
+func call(e *program.Entry, scalars []float32, in []program.Type, bind []Buffer) *expression {
+	args := make([]int, len(in))
+	for i := range args {
+		args[i] = i
+	}
+	x := program.Expression{Inputs: len(in), Nodes: []program.Node{{Entry: e, Args: args}}, Results: []int{len(in)}}
+	return &expression{x, scalars, in, bind}
+}
+
+// then appends the expression g, whose operand 0 is f's only result.
+func (f *expression) then(g *expression) *expression {
+	if g.None() {
+		return f
+	}
+	more := g.Inputs - 1
+	moved := func(a int) int { // a value of f
+		if a < f.Inputs {
+			return a
+		}
+		return a + more
+	}
+	nodes := make([]program.Node, 0, len(f.Nodes)+len(g.Nodes))
+	for _, n := range f.Nodes {
+		nodes = append(nodes, program.Node{Entry: n.Entry, Args: mapped(n.Args, moved)})
+	}
+	of := func(a int) int { // a value of g
+		switch {
+		case a == 0:
+			return moved(f.Results[0])
+		case a < g.Inputs:
+			return f.Inputs + a - 1
+		}
+		return f.Inputs + more + len(f.Nodes) + a - g.Inputs
+	}
+	for _, n := range g.Nodes {
+		nodes = append(nodes, program.Node{Entry: n.Entry, Args: mapped(n.Args, of)})
+	}
+	x := program.Expression{Inputs: f.Inputs + more, Nodes: nodes, Results: mapped(g.Results, of)}
+	return &expression{x, slices.Concat(f.scalars, g.scalars), slices.Concat(f.in, g.in[1:]), slices.Concat(f.bind, g.bind[1:])}
+}
+
+func mapped(values []int, f func(int) int) []int {
+	to := make([]int, len(values))
+	for i, v := range values {
+		to[i] = f(v)
+	}
+	return to
+}
+
+// distinct takes operands that are one value as one operand, since bindings are few. slots names the values, from operand first on.
+func (f *expression) distinct(slots []program.Slot, first int) *expression {
+	if len(slots) != len(f.in)-first { // nobody knows
+		return f
+	}
+	to := make([]int, f.Inputs)
+	g := &expression{scalars: f.scalars}
+	for i := range to {
+		to[i] = len(g.in)
+		if i >= first {
+			if j := slices.Index(slots[:i-first], slots[i-first]); j >= 0 {
+				to[i] = to[first+j]
+				continue
 			}
 		}
+		g.in, g.bind = append(g.in, f.in[i]), append(g.bind, f.bind[i])
 	}
-	collect(strings.Join(texts, " "))
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(used)) {
-		b.WriteString(used[name])
+	of := func(a int) int {
+		if a < f.Inputs {
+			return to[a]
+		}
+		return a - f.Inputs + len(g.in)
 	}
-	return b.String()
+	g.Inputs, g.Results = len(g.in), mapped(f.Results, of)
+	for _, n := range f.Nodes {
+		g.Nodes = append(g.Nodes, program.Node{Entry: n.Entry, Args: mapped(n.Args, of)})
+	}
+	return g
 }
+
+// nothing reports whether the expression gives its operand as it is.
+func (f *expression) nothing() bool {
+	return len(f.Nodes) == 0 && len(f.Results) == 1 && f.Results[0] == 0
+}
+
+// function writes the expression as a WGSL function of one value of each operand; of several results it returns an array. Its scalars
+// are p.s0, p.s1 … of the uniform, counted from first. More parameters may follow the values. What it calls is in the library.
+func (f *expression) function(name string, first int, more ...string) string {
+	value := func(a int) string {
+		if a < f.Inputs {
+			return "x" + strconv.Itoa(a)
+		}
+		return "v" + strconv.Itoa(a-f.Inputs)
+	}
+	parameters := make([]string, f.Inputs)
+	for i := range parameters {
+		parameters[i] = value(i) + ": f32"
+	}
+	parameters = append(parameters, more...)
+	body := ""
+	for i, n := range f.Nodes {
+		args := make([]string, len(n.Args), len(n.Args)+len(n.Entry.Scalars))
+		for k, a := range n.Args {
+			args[k] = value(a)
+			if slices.Contains(n.Args[:k], a) && !comparing[n.Entry] {
+				args[k] = "opaque(" + args[k] + ")"
+			}
+		}
+		for range n.Entry.Scalars {
+			args = append(args, "p.s"+strconv.Itoa(first))
+			first++
+		}
+		y := "op_" + n.Entry.Name + "(" + strings.Join(args, ", ") + ")"
+		if f.calculates(f.Inputs + i) {
+			y = "opaque(" + y + ")"
+		}
+		body += "    let " + value(f.Inputs+i) + " = " + y + ";\n"
+	}
+	results, kind := make([]string, len(f.Results)), "f32"
+	for i, r := range f.Results {
+		results[i] = value(r)
+	}
+	y := results[0]
+	if len(results) > 1 {
+		kind = "array<f32, " + strconv.Itoa(len(results)) + ">"
+		y = kind + "(" + strings.Join(results, ", ") + ")"
+	}
+	return "fn " + name + "(" + strings.Join(parameters, ", ") + ") -> " + kind + " {\n" + body + "    return " + y + ";\n}\n"
+}
+
+// calculates reports whether a node does arithmetic with a value, which a compiler might simplify together with other nodes.
+func (f *expression) calculates(value int) bool {
+	return slices.ContainsFunc(f.Nodes, func(n program.Node) bool { return slices.Contains(n.Args, value) && !comparing[n.Entry] })
+}
+
+// comparing are entries that do no arithmetic with what they are given.
+var comparing = map[*program.Entry]bool{
+	catalogue.Neg: true, catalogue.Abs: true, catalogue.Sign: true, catalogue.Floor: true, catalogue.Ceil: true, catalogue.Round: true, catalogue.Trunc: true, catalogue.ReLU: true, catalogue.Clip: true,
+	catalogue.Maximum: true, catalogue.Minimum: true, catalogue.Less: true, catalogue.LessEqual: true, catalogue.Equal: true, catalogue.Select: true,
+}
+
+// definition is the function of that name, where [expression.applied] calls it.
+func (f *expression) definition(name string, first int) string {
+	if f.nothing() {
+		return ""
+	}
+	return f.function(name, first)
+}
+
+// uniforms are the expression's scalars as words of the uniform.
+func (f *expression) uniforms() []uint32 {
+	words := make([]uint32, len(f.scalars))
+	for i, s := range f.scalars {
+		words[i] = bits(s)
+	}
+	return words
+}
+
+// activated follows f by an activation, which is one of the catalogue.
+func (f *expression) activated(act compute.Activation) *expression {
+	e, err := catalogue.ActivationEntry(act)
+	if err != nil {
+		panic(err) // the catalogue's check has admitted it
+	}
+	if e == nil {
+		return f
+	}
+	return f.then(call(e, nil, []program.Type{{}}, []Buffer{{}}))
+}
+
+// roundUniform is the size of a uniform of a number of words.
+func roundUniform(words int) int { return (4*words + 15) &^ 15 }

@@ -13,7 +13,7 @@ const (
 // Uniform is not zero, a uniform buffer of that many bytes with a dynamic offset follows as the next binding.
 // Dimensions are never part of a kernel: they arrive in the uniform.
 type Kernel struct {
-	// Key names the specialisation and nothing else: two kernels with the same key have the same text.
+	// Key identifies the specialisation: two kernels with the same key have the same text.
 	Key       string
 	Source    string // WGSL text; parsed only when no pipeline is cached under Key
 	Entry     string // entry point, normally "main"
@@ -63,7 +63,7 @@ type Action struct {
 // Lowering is the code of one step: actions in order. Each sees what the earlier ones wrote.
 type Lowering struct {
 	Actions []Action
-	Scratch []uint64 // bytes of each scratch buffer; contents undefined at the start
+	Scratch []int // bytes of each scratch buffer; contents undefined at the start
 }
 
 // Caps is what code selection depends on: the granted limits and features of a device.
@@ -93,6 +93,6 @@ var DefaultCaps = Caps{
 // candidates are variant names, the first being the safe default. It returns an index into candidates.
 type Chooser func(class, problem string, candidates []string) int
 
-// BufferSize returns the size of the buffer that holds n bytes: at least 16, and a multiple of 16 so that any storage
-// buffer can be read and written as vec4 without a tail. What lies beyond the elements is undefined.
+// BufferSize returns the size of the buffer that holds n bytes: at least 16, and a multiple of 16 so that any storage buffer
+// can be accessed as vec4. The contents beyond the elements are undefined.
 func BufferSize(n int) uint64 { return max(16, (uint64(n)+15)&^15) }

@@ -16,9 +16,9 @@ func (s *step) workgroup() int {
 	return int(n)
 }
 
-// lanes returns how many of a workgroup's threads share one of so many tasks of n elements, read width at a time: as many as
-// it takes for each to have no more than reads of them, and more where tasks are too few to fill a GPU. Powers of four keep
-// the number of kernels small.
+// lanes returns how many of a workgroup's threads share one of a number of tasks of n elements, read width at a time: as many
+// as it takes for each to have no more than reads of them, and more where tasks are too few to fill a GPU. Powers of four
+// keep the number of kernels small.
 func lanes(tasks, n, width, reads, workgroup int) int {
 	l := 1
 	for l < workgroup && l*width < n && (reads*l*width < n || tasks*l < manyThreads) {
@@ -64,7 +64,7 @@ func (w work) start(task int) int {
 	return task/w.parts*w.cols + min(task%w.parts*w.chunk, w.cols)
 }
 
-// extent is that of the tasks' elements of so many bytes each.
+// extent is that of the tasks' elements, given the bytes of each.
 func (w work) extent(bytes int) extent {
 	return func(first, end int) (from, to int) { return w.start(first) * bytes, w.start(end) * bytes }
 }

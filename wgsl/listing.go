@@ -8,7 +8,8 @@ import (
 
 //go:generate go test -count=1 -run ^TestListing$ . -update
 
-// Listed is a shader as it is compiled for a device with [DefaultCaps]: all specialisations alike in what stands here.
+// Listed is a shader as it is compiled for a device with [DefaultCaps]: one entry stands for all specialisations that agree
+// in these fields.
 type Listed struct {
 	Name      string    `json:"name"`    // what the keys of its kernels begin with
 	Kernels   int       `json:"kernels"` // specialisations, by element types, layouts, activations and the like

@@ -20,7 +20,7 @@ func init() {
 // pass gathers something of rows and finishes them by it: see pass.wgsl.
 type pass struct {
 	name, file string   // of the entry and its functions
-	acc        string   // what is gathered, of so many bytes
+	acc        string   // the gathered elements, in bytes
 	bytes      int      // of acc
 	perRow     bool     // the result has one element per row, not one per element
 	uniforms   []string // beyond those of all passes: WGSL declarations

@@ -19,17 +19,17 @@ type step struct {
 	choose Chooser
 	Lowering
 
-	before, behind *formula // of the step's operand 0 and of its first result; nil for none
-	moved          int      // how many places the operands after operand 0 stand further behind
+	prologue, epilogue *expression // of the step's operand 0 and of its first result; nil for none
+	shift              int         // how far the prologue shifts the operands after operand 0
 }
 
 // lowerings holds the code of each catalogue entry; files register their own in init.
 var lowerings = map[*program.Entry]func(s *step) error{}
 
-// Lower returns the code of one step. The operands have the types in, the results have the types out, as the catalogue's check
-// gave them. A nil choose takes every default. Where no result has elements there is no code. A result that is an operand
-// changed in place (see program.Entry) has to hold that operand's elements before.
-// Errors wrap [compute.ErrUnsupported] or [compute.ErrTooLarge].
+// Lower returns the code of one step. The operands have the types in, the results have the types out, as the catalogue's
+// check gave them. A nil choose takes every default. If no result has elements there is no code. A result that is an operand
+// changed in place (see program.Entry) has to hold that operand's elements before. Errors wrap [compute.ErrUnsupported] or
+// [compute.ErrTooLarge].
 func Lower(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser) (Lowering, error) {
 	lower, ok := lowerings[s.Entry]
 	if !ok {
@@ -42,7 +42,7 @@ func Lower(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser) 
 		choose = func(string, string, []string) int { return 0 }
 	}
 	st := &step{Step: s, in: in, outs: out, out: out[0], caps: caps, choose: choose}
-	err := st.takeApart()
+	err := st.separate()
 	if err == nil {
 		err = lower(st)
 	}
@@ -52,11 +52,11 @@ func Lower(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser) 
 	return st.Lowering, nil
 }
 
-// Entries whose lowerings have a place for an expression before or behind the operation.
+// Entries whose lowerings take a prologue or an epilogue.
 var takesPrologue, takesEpilogue = map[*program.Entry]bool{}, map[*program.Entry]bool{}
 
-// takeApart leaves of a step with expressions the operation itself, with before and behind beside it.
-func (s *step) takeApart() error {
+// separate leaves of a step with a prologue or an epilogue the operation itself, with the two beside it.
+func (s *step) separate() error {
 	a := &s.Attr
 	if a.Prologue.None() && a.Epilogue.None() {
 		return nil
@@ -75,14 +75,14 @@ func (s *step) takeApart() error {
 		slots = nil // nobody knows them
 	}
 	if n := len(p.PrologueIn); n > 0 {
-		f := &formula{p.Prologue, p.PrologueScalars, p.PrologueIn, operands(0, n)}
-		s.before, s.moved = f.distinct(slots[:min(n, len(slots))], 0), n-1
+		f := &expression{p.Prologue, p.PrologueScalars, p.PrologueIn, operands(0, n)}
+		s.prologue, s.shift = f.distinct(slots[:min(n, len(slots))], 0), n-1
 	}
 	if !p.Epilogue.None() {
 		first := len(s.in) - len(p.EpilogueIn)
-		f := &formula{p.Epilogue, p.EpilogueScalars, append([]program.Type{s.out}, p.EpilogueIn...),
+		f := &expression{p.Epilogue, p.EpilogueScalars, append([]program.Type{s.out}, p.EpilogueIn...),
 			append([]Buffer{{}}, operands(first, len(p.EpilogueIn))...)}
-		s.behind = f.distinct(slots[min(first, len(slots)):], 1)
+		s.epilogue = f.distinct(slots[min(first, len(slots)):], 1)
 	}
 	own := *s.Step
 	own.Attr = p.Attr
@@ -91,10 +91,10 @@ func (s *step) takeApart() error {
 }
 
 // own is operand i > 0 of the operation itself.
-func (s *step) own(i int) Buffer { return operand(i + s.moved) }
+func (s *step) own(i int) Buffer { return operand(i + s.shift) }
 
-// Fuses reports whether [Lower] has code for a step that computes an expression or has one before or behind it, within the limits of a
-// device. Such code reads and writes less than that of the steps apart.
+// Fuses reports whether [Lower] has code for a step that computes an expression, or has one as prologue or epilogue, within
+// the limits of a device. Such code accesses less memory than separate steps.
 func Fuses(s *program.Step, in, out []program.Type, caps *Caps) bool {
 	l, err := Lower(s, in, out, caps, nil)
 	if err != nil {
@@ -117,7 +117,7 @@ func Fuses(s *program.Step, in, out []program.Type, caps *Caps) bool {
 			case b.Role == Result:
 				size = BufferSize(out[b.Index].Bytes()) - b.Offset
 			default:
-				size = l.Scratch[b.Index] - b.Offset
+				size = uint64(l.Scratch[b.Index]) - b.Offset
 			}
 			if size > caps.MaxBinding {
 				return false
@@ -137,7 +137,7 @@ func (s *step) dispatch(k *Kernel, grid [3]uint32, params []uint32, bind ...Buff
 
 // scratch reserves n bytes and returns them as a binding.
 func (s *step) scratch(n int) Buffer {
-	s.Scratch = append(s.Scratch, BufferSize(n))
+	s.Scratch = append(s.Scratch, int(BufferSize(n)))
 	return Buffer{Role: Scratch, Index: len(s.Scratch) - 1}
 }
 

@@ -80,7 +80,7 @@ func (seen texts) check(t *testing.T, l Lowering, caps *Caps, in, out []program.
 				size = BufferSize(out[b.Index].Bytes())
 				require.Equal(t, ReadWrite, d.Kernel.Bindings[i])
 			case Scratch:
-				size = l.Scratch[b.Index]
+				size = uint64(l.Scratch[b.Index])
 			}
 			for _, other := range d.Bind[:i] {
 				same := other.Role == b.Role && other.Index == b.Index
@@ -305,6 +305,16 @@ func TestTooLargeForOneBinding(t *testing.T) {
 	require.ErrorIs(t, err, compute.ErrTooLarge)
 	require.ErrorContains(t, err, "4096 bytes")
 	require.ErrorContains(t, err, "add [[3 1 5000] [4 1]]")
+}
+
+// TestBeyondTheLoopBudget: the error says what does not fit, which is no binding.
+func TestBeyondTheLoopBudget(t *testing.T) {
+	in := []program.Type{program.F32(1, 1, 1, 1_000_000), program.F32(1, 1, 1, 1_000_000)}
+	out, err := catalogue.Conv2D.Check(in, program.Attr{Options: compute.Conv2DOptions{}})
+	require.NoError(t, err)
+	_, err = Lower(&program.Step{Entry: catalogue.Conv2D, Attr: program.Attr{Options: compute.Conv2DOptions{}}}, in, out, &DefaultCaps, nil)
+	require.ErrorIs(t, err, compute.ErrTooLarge)
+	require.ErrorContains(t, err, "1000000 elements, a loop of a kernel may go round 60000 times")
 }
 
 func TestFunctionsOf(t *testing.T) {

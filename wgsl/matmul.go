@@ -157,8 +157,8 @@ func (m *matmul) fits(t tile, p product) bool {
 // small: an invocation's rows do not fill a vector, so that they cannot be read as such.
 func (t tile) small() bool { return t.TM < 4 }
 
-// variants lists what can compute this problem in so many sums at least, the safe default first. More than that many are for
-// problems that are bound whole.
+// variants lists the kernels that can compute this problem in at least a number of sums, the safe default first. More than
+// that many are for problems that are bound whole.
 func (m *matmul) variants(whole bool, sums int) []variant {
 	var preferred, others []variant
 	add := func(good bool, v variant) {
@@ -180,7 +180,7 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 		}
 		add(good, variant{name, sums, emit})
 	}
-	packed := m.Format != 0 // kernels take weights apart once for a workgroup, not for each invocation
+	packed := m.Format != 0 // kernels unpack weights once for a workgroup, not for each invocation
 	if m.rowsForm() != 0 && !packed {
 		addRows := func(name string, lanes int, subgroups, good bool) {
 			if 16*lanes*m.vectors() > int(m.caps.MaxShared) {
@@ -205,7 +205,7 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 		switch {
 		case m.TransA:
 			t.TM = max(t.TM, 4)
-		case packed && m.M > 1: // taking weights apart costs more than idle rows
+		case packed && m.M > 1: // unpacking weights costs more than idle rows
 			t.TM = 8
 		}
 		addTile("skinny", t, true)
@@ -228,7 +228,7 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 // sums returns into how many parts every variant cuts a depth that is bound whole.
 func (m *matmul) sums() int { return max(1, ceilDiv(m.K, mostDepth)) }
 
-// splits returns into how many parts to cut the depth when a kernel has so many workgroups; 1 for none.
+// splits returns into how many parts to cut the depth given a kernel's number of workgroups; 1 for none.
 func (m *matmul) splits(groups int, whole bool) int {
 	if !whole || groups >= enoughTiles || m.K < 2*splitDepth {
 		return 1
@@ -260,7 +260,7 @@ func (m *matmul) rowsForm() int {
 func (m *matmul) vectors() int { return 1 << mathbits.Len(uint(min(m.M, m.N)-1)) }
 
 // emit appends a kernel over groups workgroups per product.
-func (m *matmul) emit(k *Kernel, p piece, split, across, tiles int, dst Buffer, behind epilogue) {
+func (m *matmul) emit(k *Kernel, p piece, split, across, tiles int, dst Buffer, finish epilogue) {
 	depth := p.k
 	if split > 1 {
 		depth = ceilDiv(ceilDiv(p.k, split), 32) * 32 // of every tile's depth
@@ -268,8 +268,8 @@ func (m *matmul) emit(k *Kernel, p piece, split, across, tiles int, dst Buffer, 
 	total := p.batch * split * tiles
 	params := words(p.m, p.n, p.k, total, p.lda, p.ldb, p.ldc, tiles, p.offA, p.offB, p.offC, across, p.strideA, p.strideB, p.strideC,
 		p.row0, split, depth, p.col0, infBits)
-	bind := append([]Buffer{p.a, p.b}, behind.bindings(dst)...)
-	m.dispatch(k, m.linear(total), append(params, behind.words()...), append(bind, dst)...)
+	bind := append([]Buffer{p.a, p.b}, finish.bindings(dst)...)
+	m.dispatch(k, m.linear(total), append(params, finish.words()...), append(bind, dst)...)
 }
 
 func (m *matmul) emitTiled(t tile, p piece, split int, dst Buffer, q product) {

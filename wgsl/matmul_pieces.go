@@ -17,9 +17,10 @@ type piece struct {
 	row0, col0                int // of the result
 }
 
-// pieces cuts a batch of products into what the device can bind: along the batch, along the rows of a and of the result, along
-// the columns of a transposed b, and along the depth where operands lie in memory by it. The pieces of a group, one for each part
-// of the depth, have the same place in the result and have to be added up. Elements of 16 bits count as if they had 32.
+// pieces cuts a batch of products into what the device can bind: along the batch, along the rows of a and of the result,
+// along the columns of a transposed b, and along the depth where operands lie in memory by it. The pieces of a group, one for
+// each part of the depth, cover the same part of the result and have to be added up. Elements of 16 bits count as if they had
+// 32.
 func (m *matmul) pieces(lda, ldb int) ([][]piece, error) {
 	limit := int(min(m.caps.MaxBinding, 1<<62)) / 4
 	rowB, rowsB := m.rhsRow(ldb), m.K
@@ -27,7 +28,7 @@ func (m *matmul) pieces(lda, ldb int) ([][]piece, error) {
 		rowsB = m.N
 	}
 	sizeA, sizeB, sizeC := m.M*m.K, rowB*rowsB, m.M*m.N
-	sums := m.sums() // of which each has its place in scratch memory
+	sums := m.sums() // each of which has its own scratch memory
 	all := func(size, stride int) int { return int(BufferSize(4*(size+(m.Batch-1)*stride))) / 4 }
 	base := piece{batch: m.Batch, m: m.M, n: m.N, k: m.K, a: m.a, b: m.b, c: m.c,
 		lda: lda, ldb: ldb, ldc: m.N, strideA: m.StrideA, strideB: m.StrideB, strideC: sizeC}

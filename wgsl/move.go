@@ -98,7 +98,7 @@ func (s *step) fillWords(b Buffer, n int, value uint32) {
 // chunk is the number of words by which flat kernels cut what no binding holds: a multiple of the alignment.
 func (s *step) chunk() int { return max(1, int(s.caps.MaxBinding)/4/s.align()) * s.align() }
 
-// box is a set of words at a strided place of an operand and of the result.
+// box is a strided set of words of an operand and of the result.
 type box struct {
 	operand int
 	shape   []int
@@ -109,7 +109,7 @@ type box struct {
 
 const (
 	manyCopies     = 16      // rows from which one kernel is better than a copy for each
-	manyDispatches = 1 << 14 // no sane limit of a device asks for so many
+	manyDispatches = 1 << 14 // no sane limit of a device needs this many
 )
 
 // strided moves a box of words from an operand to the result.

@@ -10,7 +10,8 @@ import (
 // Where values of weights are computed, it is as s·(q − offset) − m before they are multiplied, not by Σq·x and Σx: then Inf in x gives
 // what it gives for dequantised weights, and a fused multiply-add is all it costs.
 
-// blocks is what the template "quant_run" sees of a format. Places are vectors of 16 bytes from the beginning of a block.
+// blocks is what the template "quant_run" sees of a format. Positions are counted in vectors of 16 bytes from the beginning
+// of a block.
 type blocks struct {
 	Format               string
 	Long                 bool // 256 values, not 32
@@ -18,13 +19,13 @@ type blocks struct {
 	Min                  bool // values are s·q − m, not s·(q − Offset)
 	Offset               int
 	Fours                int // of the first plane
-	Quants, High, Scales int // places in the first plane; a High of 0 with Long is none
+	Quants, High, Scales int // positions in the first plane; a High of 0 with Long is none
 
 	Wide    bool // all words of a run at once, not one
 	Weights []string
 }
 
-// apart is the distance of the two runs that lie in the same words.
+// apart is the distance of the two runs that share words.
 func (b *blocks) apart() int {
 	switch {
 	case !b.Long:
@@ -144,7 +145,7 @@ func (s *step) timesQuantised(x Buffer, q8 bool, of ...quantProduct) error {
 	}
 	if m, k := program.RowsCols(s.in[0].Shape); q8 {
 		var err error
-		if x, err = s.spoil(x, m, k); err != nil {
+		if x, err = s.poison(x, m, k); err != nil {
 			return err
 		}
 	}
@@ -156,7 +157,7 @@ func (s *step) timesQuantised(x Buffer, q8 bool, of ...quantProduct) error {
 	return nil
 }
 
-// quantisedTiles is a product of many rows of x: the kernels of matmul, which take weights apart as they load them.
+// quantisedTiles is a product of many rows of x: the kernels of matmul, which unpack weights as they load them.
 func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, colMajor bool) error {
 	rows, cols, err := catalogue.PackedShape(w.Type, w.format)
 	if err != nil {
@@ -168,23 +169,23 @@ func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, col
 		d.K, d.N = cols, rows
 	}
 	out := program.F32(m, d.N)
-	behind := identity(out, Buffer{})
+	last := identity(out, Buffer{})
 	if bias != nil {
-		behind = behind.then(call(catalogue.Add, nil, []program.Type{out, program.F32(d.N)}, []Buffer{{}, *bias}))
+		last = last.then(call(catalogue.Add, nil, []program.Type{out, program.F32(d.N)}, []Buffer{{}, *bias}))
 	}
 	p := product{B: compute.Uint32, TransB: !colMajor, Format: w.format}
-	if !behind.nothing() {
-		reaches, err := behind.reaches(1, out.Shape, 0, 1)
+	if !last.nothing() {
+		reaches, err := last.reaches(1, out.Shape, 0, 1)
 		if err != nil {
 			return err
 		}
-		p.finish = epilogue{behind, reaches}
+		p.finish = epilogue{last, reaches}
 	}
 	return (&matmul{step: s, MatMulDims: d, a: x, b: w.Buffer, c: y, product: p}).lower()
 }
 
-// spoil is x, m × k, in which rows with Inf or NaN are NaN: added to them is the sum of 0·x.
-func (s *step) spoil(x Buffer, m, k int) (Buffer, error) {
+// poison returns x, m × k, in which rows with Inf or NaN are NaN: added to them is the sum of 0·x.
+func (s *step) poison(x Buffer, m, k int) (Buffer, error) {
 	of := tensor{x, program.F32(m, k)}
 	sums, y := s.temporary(program.F32(m)), s.temporary(of.Type)
 	zero := program.Expression{Inputs: 1, Nodes: []program.Node{{Entry: catalogue.Scale, Args: []int{0}}}, Results: []int{1}}

@@ -11,9 +11,10 @@ import (
 // Products of few rows of x. With Q8 there are two ways: x in 8 bits and integer dot products, where WGSL has them, or x as it is, which
 // is closer to the exact product than what Q8 asks for; there, Inf or NaN in a row of x makes the row NaN.
 //
-// Rounding x is a pass of its own. A value takes about ten instructions, in whichever workgroup it is rounded, and a workgroup has four
-// rows of weights, which are one integer dot product and some two instructions to take a value apart: were each to round x for itself it
-// would do more than twice the work. The pass is as much work as two or three workgroups of the hundreds.
+// Rounding x is a pass of its own. A value takes about ten instructions, in whichever workgroup it is rounded, and a
+// workgroup has four rows of weights, which are one integer dot product and some two instructions to unpack a value: were
+// each to round x for itself it would do more than twice the work. The pass is as much work as two or three workgroups of the
+// hundreds.
 
 const (
 	quantMost  = 8  // rows of x that the kernel of few rows has room for, when it does nothing else
@@ -167,7 +168,8 @@ func (s *step) quantDispatch(v *quantRows, m, k int, x Buffer, x0 int) Dispatch 
 	return d
 }
 
-// add appends a product that has the workgroups from first on, and results from place y on, with parts of weights, result and bias.
+// add appends a product that has the workgroups from first on, and results from index y on, with parts of weights, result and
+// bias.
 func (p *quantProduct) add(d *Dispatch, k, first, y int, parts []part) {
 	w := &p.w[0]
 	d.Params = append(d.Params, words(first, k/quant.Type(w.format).BlockLen(), w.rowBytes()/16, w.rows(),
@@ -194,7 +196,7 @@ type quantText struct {
 	Lanes, Rows     int // Rows of each weight
 	Biased, Several bool
 	Dots, Subgroups bool
-	Bound, Of       []string // bindings behind x, the weights of the four rows
+	Bound, Of       []string // bindings after x, the weights of the four rows
 	Formats         []*blocks
 }
 

@@ -14,7 +14,7 @@ import (
 var blockFormats = []compute.BlockFormat{compute.Q4_0, compute.Q4_1, compute.Q5_0, compute.Q5_1, compute.Q8_0, compute.Q2_K,
 	compute.Q3_K, compute.Q4_K, compute.Q5_K, compute.Q6_K}
 
-// packedType is the type of weights of so many rows and columns.
+// packedType is the type of weights of given rows and columns.
 func packedType(t *testing.T, f compute.BlockFormat, rows, cols int) program.Type {
 	words, err := quant.PackedWords(quant.Type(f), cols)
 	require.NoError(t, err)

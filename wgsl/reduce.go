@@ -58,10 +58,10 @@ const longestRun = 16
 type reduceKernel struct {
 	name string // of entry and stage
 	reduction
-	before    *formula  // of operand a
-	reads     []reach   // of its operands
-	in        []binding // them and, where there is one, operand b
-	behind    epilogue
+	prologue  *expression // of operand a
+	reads     []reach     // of its operands
+	in        []binding   // them and, where there is one, operand b
+	epilogue  epilogue
 	element   string // of the operands: vec4<f32>, or the accumulator in the second stage
 	lanes     int    // threads per task, a power of two that divides workgroup
 	workgroup int
@@ -81,35 +81,35 @@ const reduceWords = 11
 // kernel has as bindings those of in, then the operands of the epilogue, then the result.
 func (r *reduceKernel) kernel(bindings []binding) *Kernel {
 	t := newTree(r.acc, r.merge, r.lanes, r.workgroup, r.subgroups)
-	key := fmt.Sprintf("%s/%s/%d/%d/%v%v/%s%s", r.name, r.element, r.lanes, r.workgroup, &r.before.Expression, r.reads, r.behind.key(), t.key())
+	key := fmt.Sprintf("%s/%s/%d/%d/%v%v/%s%s", r.name, r.element, r.lanes, r.workgroup, &r.prologue.Expression, r.reads, r.epilogue.key(), t.key())
 	return cached(key, func() *Kernel {
 		data := struct {
 			In                                                   []binding
 			Result                                               int // binding
 			Other                                                bool
-			Before                                               []string // how the operands of a are read
+			Reads                                                []string // how the operands of a are read
 			One, Four                                            string   // a, of values of its operands
 			Element, Scalar, Out, Identity, Value, Merge, Finish string
-			Behind                                               finishText
+			Epilogue                                             finishText
 			Columns                                              []string
 			Width, Run, Scalars                                  int
 			tree
 		}{In: r.in, Result: len(bindings) - 1, Other: len(r.in) > len(r.reads), Element: r.element, Scalar: r.element, Out: r.out,
 			Identity: r.identity, Value: r.value, Merge: r.merge, Finish: r.finish, tree: t,
 			Width: r.width(), Run: longestRun, Columns: []string{""},
-			Scalars: len(r.before.scalars) + len(r.behind.words())}
+			Scalars: len(r.prologue.scalars) + len(r.epilogue.words())}
 		if r.width() == 4 {
 			data.Scalar = "f32"
 			data.Columns = []string{".x", ".y", ".z", ".w"}
 		}
 		var values []string
 		for i, reach := range r.reads {
-			data.Before, values = append(data.Before, string(reach)), append(values, fmt.Sprint("v", i))
+			data.Reads, values = append(data.Reads, string(reach)), append(values, fmt.Sprint("v", i))
 		}
-		data.One, data.Four = r.before.applied("prologue", false, values...), r.before.applied("prologue", true, values...)
-		before := r.before.definition("prologue", 0)
-		data.Behind = r.behind.text(len(r.in), len(r.before.scalars), false, "", "")
-		data.Behind.Functions = functionsOf(r.value, r.finish, before, data.Behind.Function) + before
+		data.One, data.Four = r.prologue.applied("prologue", false, values...), r.prologue.applied("prologue", true, values...)
+		before := r.prologue.definition("prologue", 0)
+		data.Epilogue = r.epilogue.text(len(r.in), len(r.prologue.scalars), false, "", "")
+		data.Epilogue.Functions = functionsOf(r.value, r.finish, before, data.Epilogue.Function) + before
 		k := &Kernel{Bindings: accesses(bindings), Uniform: roundUniform(reduceWords + data.Scalars),
 			Workgroup: [3]uint32{uint32(r.workgroup), 1, 1}}
 		if r.lanes > 1 {
@@ -122,7 +122,7 @@ func (r *reduceKernel) kernel(bindings []binding) *Kernel {
 
 // of makes x what is reduced, an operand or the values of parts.
 func (r *reduceKernel) of(x Buffer) *reduceKernel {
-	r.before, r.reads, r.in = identity(program.Type{}, x), []reach{each}, []binding{{Name: "x0", Type: r.element, Buffer: x, reach: each}}
+	r.prologue, r.reads, r.in = identity(program.Type{}, x), []reach{each}, []binding{{Name: "x0", Type: r.element, Buffer: x, reach: each}}
 	return r
 }
 
@@ -134,18 +134,18 @@ func reduce(s *step) error {
 	shape := s.in[0].Shape
 	rows, cols := program.ReduceRows(shape, axis)
 	k := (&reduceKernel{name: s.Entry.Name, reduction: reductions[s.Entry], element: "vec4<f32>", workgroup: s.workgroup()}).of(operand(0))
-	if s.before != nil {
+	if s.prologue != nil {
 		column := 0
 		if axis == compute.LastAxis {
 			_, column = matrixAxes(shape, 1)
 		}
-		reads, err := s.before.reaches(0, shape, 0, column)
+		reads, err := s.prologue.reaches(0, shape, 0, column)
 		if err != nil {
 			return err
 		}
-		k.before, k.reads, k.in = s.before, reads, nil
+		k.prologue, k.reads, k.in = s.prologue, reads, nil
 		for i, r := range reads {
-			b := binding{Name: fmt.Sprint("x", i), Type: "f32", Buffer: s.before.bind[i], reach: r}
+			b := binding{Name: fmt.Sprint("x", i), Type: "f32", Buffer: s.prologue.bind[i], reach: r}
 			if r == each {
 				b.Type = k.element
 			}
@@ -155,18 +155,18 @@ func reduce(s *step) error {
 	if len(s.in) > 1 {
 		k.in = append(k.in, binding{Name: "other", Type: k.element, Buffer: s.own(1), reach: each})
 	}
-	var behind epilogue
-	if s.behind != nil {
-		reaches, err := s.behind.reaches(1, s.out.Shape, len(s.out.Shape), len(s.out.Shape))
+	var finish epilogue
+	if s.epilogue != nil {
+		reaches, err := s.epilogue.reaches(1, s.out.Shape, len(s.out.Shape), len(s.out.Shape))
 		if err != nil {
 			return err
 		}
-		behind = epilogue{s.behind, reaches}
+		finish = epilogue{s.epilogue, reaches}
 	}
 	w := s.split(rows, cols, longestRun*longestRun*4*k.workgroup)
 	size := s.out.Bytes() / rows // of the result of a row
 	if w.parts == 1 {
-		k.behind = behind
+		k.epilogue = finish
 		return s.reduceStage(k, w, 4, size, cols, result)
 	}
 	first := *k
@@ -177,7 +177,7 @@ func reduce(s *step) error {
 		return err
 	}
 	k.name += "/join"
-	k.behind, k.element, k.value = behind, k.acc, "a"
+	k.epilogue, k.element, k.value = finish, k.acc, "a"
 	return s.reduceStage(k.of(partial), work{rows: rows, cols: w.parts, parts: 1, chunk: w.parts}, k.bytes, size, cols, result)
 }
 
@@ -188,17 +188,17 @@ func (s *step) reduceStage(k *reduceKernel, w work, inBytes, outBytes, count int
 	extents := w.extents()
 	extents[each], extents[results] = w.extent(inBytes), perTask(outBytes)
 	bindings := slices.Clone(k.in)
-	for i, r := range k.behind.reaches {
+	for i, r := range k.epilogue.reaches {
 		if r == each {
 			r = results
 		}
-		bindings = append(bindings, binding{Buffer: k.behind.bind[1+i], reach: r})
+		bindings = append(bindings, binding{Buffer: k.epilogue.bind[1+i], reach: r})
 	}
 	bindings = append(bindings, binding{Write: true, Buffer: out, reach: results})
 	return s.reaching(w.tasks(), bindings, extents, func(first, end int, at map[reach]int, bind []Buffer) {
 		params := append(w.params(first, end), uint32(at[each]/inBytes), uint32(at[results]/outBytes), infBits, bits(float32(count)),
 			uint32(at[perColumn]/4), uint32(at[perRow]/4))
-		params = slices.Concat(params, k.before.uniforms(), k.behind.words())
+		params = slices.Concat(params, k.prologue.uniforms(), k.epilogue.words())
 		s.dispatch(k.kernel(bindings), s.linear(ceilDiv(end-first, k.workgroup/k.lanes)), params, bind...)
 	})
 }

@@ -64,14 +64,14 @@ const (
 // rowsKernel describes one specialisation of rows.wgsl.
 type rowsKernel struct {
 	entry     *program.Entry
-	before    *formula // of x
-	behind    *formula // of the result
-	reads     []reach  // of the operands of before
-	extras    []reach  // of the operands of behind from the second on
-	stage     string   // whole, part or write
-	width     int      // elements of a read or write: 4 where rows begin at multiples of 4, else 1
-	blocks    int      // of four elements that a thread keeps in registers; 0 where a row does not fit them
-	lanes     int      // threads per task, a power of two that divides workgroup
+	prologue  *expression // of x
+	epilogue  *expression // of the result
+	reads     []reach     // of the operands of prologue
+	extras    []reach     // of the operands of epilogue from the second on
+	stage     string      // whole, part or write
+	width     int         // elements of a read or write: 4 where rows begin at multiples of 4, else 1
+	blocks    int         // of four elements that a thread keeps in registers; 0 where a row does not fit them
+	lanes     int         // threads per task, a power of two that divides workgroup
 	workgroup int
 	subgroups bool // see tree
 }
@@ -104,15 +104,15 @@ func (s statistic) vectors(e *program.Entry) int {
 	return len(e.Inputs) - 2
 }
 
-// fours is what the template "fours" sees: a value of four elements of each operand of a formula.
+// fours is what the template "fours" sees: a value of four elements of each operand of an expression.
 type fours struct {
 	Width, First int // elements of a read or write; number of the first operand
 	Name         string
 	Reaches      []string
-	Call         string // the formula of the values
+	Call         string // the expression of the values
 }
 
-func foursOf(f *formula, name, function string, width, first int, reaches []reach, values ...string) fours {
+func foursOf(f *expression, name, function string, width, first int, reaches []reach, values ...string) fours {
 	t := fours{Width: width, First: first, Name: name}
 	for i, r := range reaches {
 		t.Reaches = append(t.Reaches, string(r))
@@ -126,18 +126,18 @@ func (r *rowsKernel) kernel(bindings []binding) *Kernel {
 	acc := statistics[r.entry].acc
 	t := newTree(acc, mergeOf(acc), r.lanes, r.workgroup, r.subgroups)
 	key := fmt.Sprintf("%s/%s/%d/%d/%d/%d/%v%v/%v%v%s", r.entry.Name, r.stage, r.width, r.blocks, r.lanes, r.workgroup,
-		&r.before.Expression, r.reads, &r.behind.Expression, r.extras, t.key())
+		&r.prologue.Expression, r.reads, &r.epilogue.Expression, r.extras, t.key())
 	return cached(key, func() *Kernel {
 		st := statistics[r.entry]
 		var text strings.Builder
 		if err := sources.ExecuteTemplate(&text, st.file, struct{ Variant string }{st.variant}); err != nil {
 			panic(err) // our own text: every kernel is rendered in a test
 		}
-		before, behind := r.before.definition("prologue", 0), r.behind.definition("epilogue", len(r.before.scalars))
+		prologue, epilogue := r.prologue.definition("prologue", 0), r.epilogue.definition("epilogue", len(r.prologue.scalars))
 		if r.stage == "part" {
-			behind = ""
+			epilogue = ""
 		}
-		scalars := len(r.before.scalars) + len(r.behind.scalars)
+		scalars := len(r.prologue.scalars) + len(r.epilogue.scalars)
 		k := &Kernel{Bindings: accesses(bindings), Uniform: roundUniform(rowsWords + scalars), Workgroup: [3]uint32{uint32(r.workgroup), 1, 1}}
 		if r.lanes > 1 {
 			k.Shared = st.bytes * r.workgroup
@@ -145,12 +145,12 @@ func (r *rowsKernel) kernel(bindings []binding) *Kernel {
 		k.Source = render("rows.wgsl", struct {
 			Bindings                            []binding
 			Stage, Functions, Statistic, Second string
-			Before, Behind                      fours
+			Prologue, Epilogue                  fours
 			Scalars, Width, Vectors, Blocks     int
 			Components                          []string
 			tree
-		}{bindings, r.stage, functionsOf(text.String(), before, behind) + before + behind, text.String(), string(st.second),
-			foursOf(r.before, "x", "prologue", r.width, 0, r.reads), foursOf(r.behind, "extra", "epilogue", r.width, 1, r.extras, "r"),
+		}{bindings, r.stage, functionsOf(text.String(), prologue, epilogue) + prologue + epilogue, text.String(), string(st.second),
+			foursOf(r.prologue, "x", "prologue", r.width, 0, r.reads), foursOf(r.epilogue, "extra", "epilogue", r.width, 1, r.extras, "r"),
 			scalars, r.width, st.vectors(r.entry), r.blocks, []string{"x", "y", "z", "w"}, t}, t.enable()...)
 		return k
 	})
@@ -173,25 +173,25 @@ func (s *rowsStep) lower() error {
 	shape := s.in[0].Shape
 	rows, cols := program.RowsCols(shape)
 	k := &rowsKernel{entry: s.Entry, stage: "whole", width: 1, workgroup: s.workgroup()}
-	k.before, k.behind = s.before, s.behind
-	if k.before == nil {
-		k.before = identity(s.in[0], operand(0))
+	k.prologue, k.epilogue = s.prologue, s.epilogue
+	if k.prologue == nil {
+		k.prologue = identity(s.in[0], operand(0))
 		if statistics[s.Entry].second == added {
-			k.before = call(catalogue.Add, nil, s.in[:2], operands(0, 2))
+			k.prologue = call(catalogue.Add, nil, s.in[:2], operands(0, 2))
 		}
 	}
-	if k.behind == nil {
-		k.behind = identity(s.out, Buffer{})
+	if k.epilogue == nil {
+		k.epilogue = identity(s.out, Buffer{})
 		if statistics[s.Entry].second == gate {
-			k.behind = &formula{gatedBy, nil, s.in[:2], operands(0, 2)}
+			k.epilogue = &expression{gatedBy, nil, s.in[:2], operands(0, 2)}
 		}
 	}
 	_, column := matrixAxes(shape, 1)
 	var err error
-	if k.reads, err = k.before.reaches(0, shape, 0, column); err != nil {
+	if k.reads, err = k.prologue.reaches(0, shape, 0, column); err != nil {
 		return err
 	}
-	if k.extras, err = k.behind.reaches(1, shape, 0, column); err != nil {
+	if k.extras, err = k.epilogue.reaches(1, shape, 0, column); err != nil {
 		return err
 	}
 	if rows == 1 || cols%4 == 0 {
@@ -232,7 +232,7 @@ func (s *rowsStep) bindings(k *rowsKernel) (all []binding) {
 		all = append(all, binding{name, unit, write, b, r})
 	}
 	for i, r := range k.reads {
-		add("x"+strconv.Itoa(i), "", r, false, k.before.bind[i])
+		add("x"+strconv.Itoa(i), "", r, false, k.prologue.bind[i])
 	}
 	first := 1 // of the vectors
 	switch st.second {
@@ -248,7 +248,7 @@ func (s *rowsStep) bindings(k *rowsKernel) (all []binding) {
 	}
 	if k.stage != "part" {
 		for i, r := range k.extras {
-			add("extra"+strconv.Itoa(1+i), "", r, false, k.behind.bind[1+i])
+			add("extra"+strconv.Itoa(1+i), "", r, false, k.epilogue.bind[1+i])
 		}
 		switch st.second {
 		case added:
@@ -280,7 +280,7 @@ func (w work) extents() map[reach]extent {
 	}
 }
 
-// perRow is the extent of a tensor of so many bytes for each row.
+// perRow is the extent of a tensor, given its bytes for each row.
 func (w work) perRow(bytes int) extent {
 	return func(first, end int) (from, to int) { return bytes * (first / w.parts), bytes * ceilDiv(end, w.parts) }
 }
@@ -305,7 +305,7 @@ func (s *rowsStep) stage(k *rowsKernel, w work) error {
 	return s.reaching(w.tasks(), bindings, extents, func(first, end int, at map[reach]int, bind []Buffer) {
 		params := append(w.params(first, end), uint32(at[each]/4), uint32(at[""]/st.bytes), infBits, bits(epsilon),
 			uint32(at[perColumn]/4), uint32(at["norm"]/8), uint32(at[perRow]/4))
-		params = slices.Concat(params, k.before.uniforms(), k.behind.uniforms())
+		params = slices.Concat(params, k.prologue.uniforms(), k.epilogue.uniforms())
 		s.dispatch(k.kernel(bindings), s.linear(ceilDiv(end-first, k.workgroup/k.lanes)), params, bind...)
 	})
 }

@@ -13,13 +13,13 @@ import (
 //go:embed kernels/*.wgsl
 var files embed.FS
 
-// sources are templates: specialisation is substitution of text, since override constants are not available everywhere. A test
-// puts another executor in their place.
+// sources are templates: specialisation is substitution of text, since override constants are not available everywhere. A
+// test replaces them by another executor.
 var sources interface {
 	ExecuteTemplate(w io.Writer, name string, data any) error
 } = mustParse(files, "kernels")
 
-// kernels by key. There is no end to expressions, so those that nobody has asked for lately are made anew.
+// kernels by key. The number of expressions is unlimited, so those not used lately are dropped and made anew.
 var kernels = kernelCache{kept: recent.New[*Kernel](mostKernels)}
 
 // mostKernels are more than all operations together have.

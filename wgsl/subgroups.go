@@ -14,7 +14,7 @@ type tree struct {
 // largestSubgroup is that of any implementation of WGSL.
 const largestSubgroup = 128
 
-// newTree merges values of type acc over so many lanes; merge is the text that does it for a and b, if it is known.
+// newTree merges values of type acc over a number of lanes; merge is the text that does it for a and b, if it is known.
 func newTree(acc, merge string, lanes, workgroup int, subgroups bool) tree {
 	t := tree{Acc: acc, Lanes: lanes, Workgroup: workgroup, Strides: strides(lanes), Subgroups: subgroups && lanes > 1}
 	if lanes >= largestSubgroup { // a subgroup has no other task

@@ -18,13 +18,16 @@ func topK(s *step) error {
 	rows, cols := program.RowsCols(s.in[0].Shape)
 	k := s.Attr.Options.(compute.TopKOptions).K
 	x, pairs := operand(0), false
+	// A tile of rows in ascending order is sorted each time, by the arena's eleven passes of up to eleven steps.
+	workgroup := s.workgroup()
+	most := loopBudget / (72 * (2 + topKRoom/workgroup)) * 2 * workgroup
 	for {
 		bytes := 4
 		if pairs {
 			bytes = 8
 		}
 		least := max(2*smallTask, 8*k) // elements of a part
-		parts := max(1, min(ceilDiv(manyTasks, max(rows, 1)), cols/least))
+		parts := max(1, min(ceilDiv(manyTasks, max(rows, 1)), cols/least), ceilDiv(cols, most))
 		chunk := max(4, ceilDiv(cols, 4*parts)*4)
 		w := work{rows: rows, cols: cols, parts: ceilDiv(cols, chunk), chunk: chunk}
 		if w.parts == 1 {

@@ -37,14 +37,14 @@ func benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure this machine's devices",
-		Long: `Measure this machine's devices. Each benchmark does the same work in several ways, in turns; times are
+		Long: `Measure this machine's devices. Each benchmark does the same work in several ways, alternating; times are
 medians, and each way is compared with the first.
 
 Without --device it measures the default device and the CPU.
 
 With --baseline the results are compared with those of an earlier run (--json) or, better on a busy machine, with another build of this
-command that measures in turns with this one. The command fails if a median is more than the threshold larger and the 95 % intervals of
-both medians have nothing in common.`,
+command that alternates with this one. The command fails if a median is more than the threshold larger and the 95 % intervals of
+both medians do not overlap.`,
 		Example: `  wavelane bench
   wavelane bench --device cpu --filter 'matmul|chain'
   wavelane bench --device cuda --peer scripts/gpu/peer.py   # beside PyTorch
@@ -62,7 +62,7 @@ both medians have nothing in common.`,
 	c.Flags().StringVar(&f.device, "device", "", "`name` as wavelane info lists them, or gpu for the best adapter")
 	c.Flags().BoolVar(&f.software, "software", false, "take a software adapter where there is no GPU")
 	c.Flags().StringVar(&f.filter, "filter", "", "run only benchmarks whose name matches this `regexp`")
-	c.Flags().StringVar(&f.peer, "peer", "", "`program` that measures the same work in turns with this one: scripts/gpu/peer.py")
+	c.Flags().StringVar(&f.peer, "peer", "", "`program` that measures the same work, alternating with this one: scripts/gpu/peer.py")
 	c.Flags().IntVar(&f.runs, "runs", 10, "how often to run each way, at most")
 	c.Flags().DurationVar(&f.budget, "time", 10*time.Second, "start no further runs of a benchmark after this `duration`")
 	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with the results in this `file`, or with this other build of wavelane")
@@ -172,7 +172,7 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 	return errors.Join(failed...)
 }
 
-// options are those of the device asked for.
+// options are those of the requested device.
 func (f *benchFlags) options() (opts []wavelane.Option) {
 	if f.software {
 		opts = append(opts, wavelane.WithSoftware())
@@ -183,7 +183,7 @@ func (f *benchFlags) options() (opts []wavelane.Option) {
 	return opts
 }
 
-// openDevices opens the device asked for, or the default one and the CPU, each for itself.
+// openDevices opens the requested device, or the default one and the CPU separately.
 func openDevices(ctx context.Context, f benchFlags) ([]*wavelane.Device, error) {
 	dev, err := wavelane.Open(ctx, append(f.options(), wavelane.WithoutRouting())...)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/wavelane/wavelane/internal/benchmarks"
 )
 
-// baseline is what results are compared with: those in a file, or those of another build of this command. Then both builds are run
-// as programs, in turns, so that they meet the same conditions.
+// baseline is what results are compared with: those in a file, or those of another build of this command. Then both builds
+// are run as programs, alternating, so that they meet the same conditions.
 type baseline struct {
 	program string // the other build
 	results []benchmarks.Result
@@ -49,7 +49,7 @@ func openBaseline(path string) (*baseline, error) {
 	return b, nil
 }
 
-// rounds is in how many pieces the runs of a benchmark are measured, in turns with those of the other program.
+// rounds is in how many pieces the runs of a benchmark are measured, alternating with those of the other program.
 const rounds = 4
 
 // measure measures a benchmark.
@@ -161,7 +161,7 @@ func spread(r *benchmarks.Result) string {
 	return fmt.Sprintf("%v −%.0f%% +%.0f%%", benchmarks.Short(r.Median), 100*(1-r.Interval[0]/m), 100*(r.Interval[1]/m-1))
 }
 
-// keep adds results to the history and writes its page, as far as that is asked for.
+// keep adds results to the history and writes its page, if requested.
 func keep(results []benchmarks.Result, f benchFlags) error {
 	host, _ := os.Hostname() // for readers only
 	run := benchmarks.Run{Time: time.Now().UTC().Truncate(time.Second), Version: version(), Host: host, Results: results}

@@ -26,7 +26,7 @@ func infoCommand() *cobra.Command {
 		Use:   "info",
 		Short: "List the devices of this machine with limits and features",
 		Long: `List the devices of this machine with limits and features, say which one programs get
-when they do not ask for one, and why others are not available.`,
+by default, and why others are not available.`,
 		Example: `  wavelane info
   wavelane info --json | jq '.adapters[].name'`,
 		Args: cobra.NoArgs,
@@ -69,7 +69,7 @@ func gather(ctx context.Context) (*report, error) {
 	if err := gpu.Available(ctx); err != nil {
 		r.GPU = err.Error()
 	}
-	if list, err := gpu.Adapters(ctx); err == nil { // else the reason stands in GPU
+	if list, err := gpu.Adapters(ctx); err == nil { // else GPU has the reason
 		r.Adapters = append(r.Adapters, list...)
 	}
 	cpu, err := cpu.Open(context.Background())

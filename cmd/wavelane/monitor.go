@@ -37,7 +37,7 @@ interrupted. Watching takes a context on each GPU, which itself needs some memor
 	c.Flags().BoolVar(&f.json, "json", false, "write a line of JSON each")
 	c.Flags().BoolVar(&f.software, "software", false, "watch a software GPU: shows what the output looks like")
 	c.Flags().IntVar(&f.device, "device", -1, "only the GPU with this `ordinal`; -1 is all of them")
-	c.Flags().IntVar(&f.count, "count", 0, "stop after so many `lines` for each GPU; 0 is never")
+	c.Flags().IntVar(&f.count, "count", 0, "stop after this number of `lines` for each GPU; 0 is never")
 	c.Flags().DurationVar(&f.interval, "interval", time.Second, "`time` between lines")
 	return c
 }

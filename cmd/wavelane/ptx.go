@@ -78,7 +78,7 @@ Arguments are given in the kernel's order, each with --arg:
   zero:f32:1024             … with 1024 zeros
 Types: ` + argumentTypeNames() + `.
 
-It fails with a report when the software GPU finds an error: access out of bounds, data that nobody wrote, a race, a barrier that
+It fails with a report when the software GPU finds an error: access out of bounds, uninitialised data, a race, a barrier that
 not all threads reach, a deadlock, a missing wait, and others.`,
 		Example: `  wavelane ptx run add_flat --arg u32:1 --arg u32:0 --arg buf:f32:1,2,3,4 --arg buf:f32:10,20,30,40 --arg zero:f32:4
   wavelane ptx run kernel.ptx --entry scale --grid 4,2 --block 32,8 --arg zero:f32:1024 --seed 7 --json`,
@@ -95,7 +95,7 @@ not all threads reach, a deadlock, a missing wait, and others.`,
 	c.Flags().StringArrayVar(&f.args, "arg", nil, "an `argument`, see above; repeat it in the kernel's order")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "choose another order of blocks, warps and completions by this `number`")
 	c.Flags().BoolVar(&f.fast, "fast", false, "check bounds only")
-	c.Flags().BoolVar(&f.perturb, "perturb", false, "let approximate instructions err as far as they may")
+	c.Flags().BoolVar(&f.perturb, "perturb", false, "give approximate instructions their largest allowed error")
 	c.Flags().BoolVar(&f.stats, "stats", false, "count instructions, bank conflicts and sectors, and print them to standard error")
 	c.Flags().BoolVar(&f.json, "json", false, "print the buffers as JSON: an array of {arg, type, values}, where arg counts from 0")
 	return c

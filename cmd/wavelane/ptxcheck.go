@@ -86,7 +86,7 @@ func ptxCheckCommand() *cobra.Command {
 coalescing and bank conflicts, arithmetic intensity, and defects such as missing barriers, races, early exits, accesses out of
 bounds and missing waits.
 
-It fails when it finds a bug; what is merely slow or odd does not make it fail.`,
+It fails when it finds a bug; other findings do not make it fail.`,
 		Example: `  wavelane ptx check kernel.ptx
   wavelane ptx check kernel.ptx --block 256 --gpu H200 --strict
   wavelane ptx check softmax --gpu H200
@@ -95,13 +95,13 @@ It fails when it finds a bug; what is merely slow or odd does not make it fail.`
 		RunE: func(c *cobra.Command, files []string) error { return ptxCheck(c.OutOrStdout(), files[0], f) },
 	}
 	c.Flags().BoolVar(&f.json, "json", false, "write JSON")
-	c.Flags().BoolVar(&f.strict, "strict", false, "add findings that are no defects in most code")
+	c.Flags().BoolVar(&f.strict, "strict", false, "add findings that are not defects in most code")
 	c.Flags().BoolVar(&f.bugs, "bugs", false, "bugs only")
 	c.Flags().IntVar(&f.sm, "sm", 0, "`architecture` for occupancy, such as 90; without it that of --gpu or of the file")
 	c.Flags().StringVar(&f.block, "block", "", "threads of a block, `X,Y,Z`; without it the file's .reqntid or .maxntid, or 128")
-	c.Flags().StringVar(&f.grid, "grid", "", "blocks, `X,Y,Z`: then the first and the last one are looked at with their numbers")
+	c.Flags().StringVar(&f.grid, "grid", "", "blocks, `X,Y,Z`: then the first and the last one are analysed")
 	c.Flags().IntVar(&f.shared, "shared", 0, "`bytes` of dynamic shared memory")
-	c.Flags().StringVar(&f.gpu, "gpu", "", "place kernels under the roofline of a `GPU`: "+strings.Join(roofline.Names(), ", "))
+	c.Flags().StringVar(&f.gpu, "gpu", "", "show kernels under the roofline of a `GPU`: "+strings.Join(roofline.Names(), ", "))
 	return c
 }
 

@@ -46,8 +46,8 @@ The first line counts launches; copies and fills, which need no kernel, are list
 		RunE: func(c *cobra.Command, files []string) error { return ptxMap(c.Context(), c.OutOrStdout(), files[0], f) },
 	}
 	c.Flags().BoolVar(&f.prefill, "prefill", false, "the plan of a chunk of the prompt instead of that of a token")
-	c.Flags().BoolVar(&f.dense, "dense", false, "with float32 in the place of quantised weights")
-	c.Flags().BoolVar(&f.q8, "q8", false, "with activations that are rounded to 8 bits before they meet quantised weights")
+	c.Flags().BoolVar(&f.dense, "dense", false, "with float32 instead of quantised weights")
+	c.Flags().BoolVar(&f.q8, "q8", false, "with activations that are rounded to 8 bits before the product with quantised weights")
 	c.Flags().BoolVar(&f.wide, "wide-cache", false, "with keys and values in float32 instead of float16")
 	c.Flags().IntVar(&f.chunk, "chunk", f.chunk, "`tokens` of a chunk")
 	c.Flags().IntVar(&f.context, "ctx", f.context, "`tokens` that there is room for, at most what the model was trained on")

@@ -48,7 +48,7 @@ type times struct {
 	full               bool
 }
 
-// run gives the model the prompt and then each of its own tokens, so many at most. Being interrupted is no error.
+// run gives the model the prompt and then each of its own tokens, n at most. Being interrupted is no error.
 func (g *generation) run(ctx context.Context, prompt []int32, most int) error {
 	stream := g.tokenizer.NewStream()
 	took := &g.times.prefill

@@ -89,7 +89,7 @@ func run(ctx context.Context, w io.Writer, o options, opts ...wavelane.Option) e
 	return n.save(ctx, o.out, held)
 }
 
-// train goes through the digits so many times, in a new order and with new distortions each time. The learning rate falls in
+// train goes through the digits several times, in a new order and with new distortions each time. The learning rate falls in
 // three stages.
 func (n *network) train(ctx context.Context, w io.Writer, digits []digit, epochs int, random *rand.Rand) error {
 	step := int32(0)

@@ -14,8 +14,8 @@ import (
 	"github.com/wavelane/wavelane"
 )
 
-// compare runs the pipeline in all three ways, in turns so that a busy moment of the machine hits all alike, checks that they
-// agree and prints their median times.
+// compare runs the pipeline in all three ways, alternating so that a busy moment of the machine hits all alike, checks that
+// they agree and prints their median times.
 func compare(ctx context.Context, w io.Writer, dev, cpu *wavelane.Device, p planes, want []float32, runs int) error {
 	got := make([]float32, len(want))
 	ways := []struct {

@@ -55,25 +55,25 @@ func spread() (*ir.Module, error) {
 	from := ptx.PointerParam[float32](k, "from")
 	to := ptx.PointerParam[float32](k, "to")
 	x, y := k.GlobalID(ptx.X), k.GlobalID(ptx.Y)
-	i := ptx.Mad(k, y, ptx.Imm(uint32(width)), x)
-	at := ptx.At(k, from, i)
-	old := ptx.Load(k, at)
+	i := y.Mad(width, x)
+	at := from.At(i)
+	old := at.Load()
 	// Unsigned: what is left of 0 is far to the right.
 	inside := func(v ptx.Reg[uint32], n int) ptx.Reg[bool] {
-		return ptx.Lt(k, ptx.Sub(k, v, ptx.Imm(uint32(1))), ptx.Imm(uint32(n-2)))
+		return v.Sub(1).Lt(uint32(n - 2))
 	}
 	value := ptx.VarOf(k, old)
-	k.If(ptx.And(k, inside(x, width), inside(y, height)), func() {
-		vertical := ptx.Add(k, ptx.Load(k, at.At(-width)), ptx.Load(k, at.At(width)))
-		horizontal := ptx.Add(k, ptx.Load(k, at.At(-1)), ptx.Load(k, at.At(1)))
-		mean := ptx.Mul(k, ptx.Add(k, vertical, horizontal), ptx.Imm(float32(0.25)))
-		value.Set(ptx.Fma(k, rate, ptx.Sub(k, mean, old), old))
+	k.If(inside(x, width).And(inside(y, height)), func() {
+		vertical := at.At(-width).Load().Add(at.At(width).Load())
+		horizontal := at.At(-1).Load().Add(at.At(1).Load())
+		mean := vertical.Add(horizontal).Mul(0.25)
+		value.Set(rate.Fma(mean.Sub(old), old))
 	})
-	ptx.Store(k, ptx.At(k, to, i), value.Get())
+	to.At(i).Store(value.Get())
 	return m.Build()
 }
 
-// plate is the state, in two buffers by turns.
+// plate is the state, in two buffers that swap.
 type plate struct {
 	kernel *cuda.Kernel
 	stream *cuda.Stream

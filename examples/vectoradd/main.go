@@ -52,9 +52,9 @@ func add() (*ir.Module, error) {
 	y := ptx.PointerParam[float32](k, "y")
 	out := ptx.PointerParam[float32](k, "out")
 	i := k.GlobalID(ptx.X)
-	k.If(ptx.Lt(k, i, n), func() {
-		sum := ptx.Add(k, ptx.Load(k, ptx.At(k, x, i)), ptx.Load(k, ptx.At(k, y, i)))
-		ptx.Store(k, ptx.At(k, out, i), sum)
+	k.If(i.Lt(n), func() {
+		sum := x.At(i).Load().Add(y.At(i).Load())
+		out.At(i).Store(sum)
 	})
 	return m.Build()
 }

@@ -34,26 +34,13 @@ var sealed = map[string]string{
 	"batch.Profile.Peaks":       "to be a type of its own",
 	"batch.Step.Launches":       "to be a type of its own",
 	"batch.WithProfile":         "to be a type of its own",
-	"cpu.Device.Compile":        toExecutor,
-	"cpu.Device.Fuses":          toExecutor,
-	"cuda.Device.Code":          toExecutor,
-	"cuda.Device.Compile":       toExecutor,
-	"cuda.Device.Fuses":         toExecutor,
-	"cuda.Executable.Launches":  toExecutor,
-	"cuda.Executable.Memory":    toExecutor,
-	"cuda.Executable.Start":     toExecutor,
 	"wgsl.Fuses":                "package gpu lowers through it",
 	"wgsl.Lower":                "package gpu lowers through it",
-	"ptx/lower.Fuses":           "package cuda lowers through it",
-	"ptx/lower.InPlace":         "package cuda lowers through it",
-	"ptx/lower.KernelParity":    "package cuda lowers through it",
-	"ptx/lower.Lower":           "package cuda lowers through it",
 }
 
 const (
 	forBatch   = "package batch reaches the device through it; the interface is sealed"
 	forKernels = "package batch checks calls through it; the interface is sealed"
-	toExecutor = "to be a method of the device's executor"
 )
 
 // TestNoInternalTypes reads the exported declarations of every public package: a user can name, call and implement all they say.

@@ -79,7 +79,7 @@ const (
 )
 
 // captured makes a way of work that is repeated within a graph, so that the GPU waits for no host: its time is that of one
-// turn.
+// round.
 func (k *clock) captured(ctx context.Context, name string, work float64, f act) (Way, error) {
 	g, err := k.repeat(1, f)
 	if err != nil {

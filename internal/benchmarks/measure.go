@@ -104,11 +104,11 @@ type Result struct {
 type Options struct {
 	Runs   int           // of each way, after warming up
 	Budget time.Duration // no further runs after it
-	Tick   func()        // called after each turn, if not nil
-	Peer   *Peer         // measures the same work in turns with us, if not nil
+	Tick   func()        // called after each round, if not nil
+	Peer   *Peer         // measures the same work, alternating with us, if not nil
 }
 
-// Measure runs all ways in turns.
+// Measure runs all ways alternately.
 func (b *Benchmark) Measure(ctx context.Context, dev *wavelane.Device, o Options) ([]Result, error) {
 	ways, closing, err := b.Open(ctx, dev)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Request is what a peer is asked to measure: the same work as one of our ways.
+// Request says what a peer measures: the same work as one of our ways.
 type Request struct {
 	Op     string   `json:"op"`
 	Shapes [][]int  `json:"shapes"` // of the operands
@@ -19,8 +19,9 @@ type Request struct {
 	Calls  int      `json:"calls"`  // in one sample, so that events are fine enough
 }
 
-// Peer is another library in a process of its own, which measures when it is its turn. It reads requests as lines of JSON and
-// answers each with a line: {"seconds": of one call} or {"error": why it cannot}. The first line it writes is {"name": what it is}.
+// Peer is another library in a process of its own, which measures between our rounds. It reads requests as lines of JSON and
+// answers each with a line: {"seconds": of one call} or {"error": why it cannot}. The first line it writes is {"name": what
+// it is}.
 type Peer struct {
 	Name string
 
@@ -106,7 +107,7 @@ func (p *Peer) time(r *Request) (time.Duration, error) {
 	return time.Duration(a.Seconds * float64(time.Second)), nil
 }
 
-// with adds the peer's ways behind ours, and says which it cannot do.
+// with adds the peer's ways after ours, and reports those it cannot run.
 func (p *Peer) with(ways []Way) (all []Way, cannot []error, err error) {
 	for _, w := range ways {
 		all = append(all, w)

@@ -14,7 +14,7 @@ import (
 // longest is up to how many elements routing is measured; the test takes fewer.
 var longest = 10_000_000
 
-// routing compares where programs are put with all the places that they could be put: single operations on slices, from a few
+// routing compares the device chosen for programs with all that could be chosen: single operations on slices, from a few
 // elements to many.
 func routing() (list []Benchmark) {
 	for _, o := range []struct {

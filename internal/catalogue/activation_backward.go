@@ -10,7 +10,7 @@ import (
 // so in units of 1, not of its own size: terms cancel.
 func backward(e program.Entry, slope func(x float64) float64) *program.Entry {
 	e.Class, e.Inputs, e.Tol = program.Binary, []program.Input{{Name: "x"}, {Name: "dy"}}, program.Tolerance{Rel: 1e-5, Mag: 4e-6}
-	e.Special = "The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is."
+	e.Special = "The slope at ±Inf is its limit, 0 or 1. The result is NaN if x or dy is."
 	e.F = func(x, _ []float64) float64 { return x[1] * slope(x[0]) }
 	return elementwise(e)
 }
@@ -46,9 +46,10 @@ func siluSlope(x float64) float64 {
 // Gradients of activations with respect to x.
 var (
 	ReLUBackward = elementwise(program.Entry{Name: "relu_backward", Method: "ReLUBackward", Class: program.Binary,
-		Doc:     "dy where x > 0, else 0: the gradient of relu",
-		Special: "0 where x is 0, and where it is negative whatever dy is; NaN where x is.",
-		Inputs:  []program.Input{{Name: "x"}, {Name: "dy"}}, F: func(x, _ []float64) float64 {
+		Doc: "dy where x > 0, else 0: the gradient of relu",
+		Special: "The result is 0 where x is 0, and where x is negative whatever dy is. It is NaN where x " +
+			"is.",
+		Inputs: []program.Input{{Name: "x"}, {Name: "dy"}}, F: func(x, _ []float64) float64 {
 			switch {
 			case x[0] > 0:
 				return x[1]

@@ -63,8 +63,8 @@ func AttentionShape(q, k, v []int, o compute.AttentionOptions) (AttentionDims, e
 // Group is the number of query heads that share a head of keys and values.
 func (d AttentionDims) Group() int { return max(1, d.Heads) / max(1, d.KVHeads) }
 
-// InUse returns how many keys a length means, and the slot of the oldest of them. They follow each other from there on, round
-// the end of a cache whose length exceeds its capacity.
+// InUse returns the number of keys in use for a length, and the slot of the oldest. They are contiguous from there on,
+// wrapping at the end of a cache whose length exceeds its capacity.
 func (d AttentionDims) InUse(length int) (used, first int) {
 	if length > d.NK && d.NK > 0 {
 		return d.NK, length % d.NK
@@ -88,13 +88,15 @@ func (d AttentionDims) Seen(i, used int) (from, to int) {
 var attentionInputs = []program.Input{{Name: "q", Types: floats}, {Name: "k", Types: floats}, {Name: "v", Types: floats},
 	{Name: "lengths", Types: []compute.DType{compute.Int32}, Optional: true}}
 
-const attentionSpecial = "Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at " +
-	"most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and " +
-	"v have one type; scores and sums are Float32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys " +
-	"are in use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and " +
-	"the newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; " +
-	"see AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf " +
-	"among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them."
+const attentionSpecial = "The matrix of scores is never in memory. q is [batch, n, heads, d], k and v are " +
+	"[batch, keys, kvheads, d]; all three may lack the batch. d is at most 256. heads is a multiple of kvheads: " +
+	"each head of keys serves as many neighbouring heads of q (grouped queries). k and v have one element type; " +
+	"scores and sums are Float32; the result has q's type and shape. lengths holds for each sequence how many keys " +
+	"are in use; without it all are. A length beyond keys means that k and v are rings: position p lies at p mod " +
+	"keys, and the newest keys have replaced the oldest. Keys not in use are not read. Positions count from the " +
+	"oldest key in use; AttentionOptions says which of them a query sees. A query that sees no key, or only scores " +
+	"of −Inf, gives zeros. NaN or +Inf among the scores of a query gives NaN. Values that are NaN or infinite may " +
+	"reach queries that do not see them."
 
 func inferAttention(in []program.Type, a program.Attr) (AttentionDims, error) {
 	d, err := AttentionShape(in[0].Shape, in[1].Shape, in[2].Shape, a.Options.(compute.AttentionOptions))
@@ -114,7 +116,7 @@ var attentionTol = program.Tolerance{Abs: 1e-30, Mag: 3e-6}
 
 // Attention entries.
 var Attention = &program.Entry{Name: "attention", Method: "Attention", Class: program.Matrix, Dots: attentionFlops(4),
-	Doc:     "softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, \"FlashAttention-2\", 2023)",
+	Doc:     "softmax(scale·q·kᵀ)·v for every head (Dao, \"FlashAttention-2\", 2023)",
 	Special: attentionSpecial, Inputs: attentionInputs, Options: compute.AttentionOptions{},
 	Tol: attentionTol, Domain: [2]float64{-2, 2},
 	Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
@@ -124,10 +126,10 @@ var Attention = &program.Entry{Name: "attention", Method: "Attention", Class: pr
 
 // AttentionLSE is what training keeps of attention.
 var AttentionLSE = &program.Entry{Name: "attention_lse", Method: "AttentionLSE", Class: program.Layer, Dots: attentionFlops(4),
-	Doc: "attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the exponentials of its scores, " +
-		"which the gradients of attention need",
-	Special: "Without batch, lse is [heads, n]. It is −Inf where the result is zeros. " + attentionSpecial,
-	Inputs:  attentionInputs, Results: []string{"y", "lse"}, Options: compute.AttentionOptions{},
+	Doc: "attention and, for each query, the logarithm of the sum of the exponentials of its scores",
+	Special: "lse is [batch, heads, n], or [heads, n] without batch; attention_backward needs it. It " +
+		"is −Inf where the result is zeros. " + attentionSpecial,
+	Inputs: attentionInputs, Results: []string{"y", "lse"}, Options: compute.AttentionOptions{},
 	Tol: attentionTol, Domain: [2]float64{-2, 2},
 	InferAll: func(in []program.Type, a program.Attr) ([]program.Type, error) {
 		d, err := inferAttention(in, a)

@@ -8,15 +8,17 @@ import (
 )
 
 // AttentionBackward is the gradient of attention. With scores s of a query, weights p = exp(s − lse) and dp = dy·vᵀ, the
-// gradient of s is p·(dp − Σdy·y), which spares the sum Σp·dp.
+// gradient of s is p·(dp − Σdy·y), which avoids the sum Σp·dp.
 var AttentionBackward = &program.Entry{Name: "attention_backward", Method: "AttentionBackward", Class: program.Layer, Dots: attentionFlops(10),
-	Doc: "the gradients of attention for q, k and v, where dy is that of y, and y and lse are what attention_lse gave for the same " +
-		"options, without the matrix of weights in memory (Dao, \"FlashAttention-2\", 2023); sums have one order, always the same",
-	Special: "Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch, keys, kvheads, d], lse is [batch, heads, n], or " +
-		"all without batch; all are Float32: cast operands of 16 bits before. Heads of queries that share one of keys add to " +
-		"the same gradient. Lengths are those of attention, also of rings. Keys that are not in use or that no query sees have " +
-		"gradients of zeros, as have queries that see no key or whose lse is −Inf; keys not in use are not read. What is NaN or " +
-		"infinite may make NaN of any gradient of its sequence.",
+	Doc: "the gradients of attention for q, k and v",
+	Special: "dy is the gradient of y; y and lse are the results of attention_lse with the same " +
+		"options. The matrix of weights is never in memory (Dao, \"FlashAttention-2\", 2023). q, y, dy and dq are " +
+		"[batch, n, heads, d]; k, v, dk and dv are [batch, keys, kvheads, d]; lse is [batch, heads, n]; all may " +
+		"lack the batch. All are Float32: cast operands of 16 bits first. Heads of queries that share a head of " +
+		"keys add to the same gradient. Sums always have the same order. lengths means what it means in attention, " +
+		"rings included. Keys that are not in use or that no query sees get gradients of 0; so do queries that see " +
+		"no key or whose lse is −Inf. Keys not in use are not read. NaN or Inf in a sequence may make any of its " +
+		"gradients NaN.",
 	Inputs: []program.Input{{Name: "q"}, {Name: "k"}, {Name: "v"}, {Name: "y"}, {Name: "lse"}, {Name: "dy"},
 		{Name: "lengths", Types: []compute.DType{compute.Int32}, Optional: true}},
 	Results: []string{"dq", "dk", "dv"}, Options: compute.AttentionOptions{},

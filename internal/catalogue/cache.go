@@ -13,7 +13,7 @@ type Paging struct {
 	PerSequence     int // entries of the table for each sequence
 }
 
-// Slot returns the place of key t of a sequence among those of all pages; false where the table has no page for it.
+// Slot returns the index of key t of a sequence among the slots of all pages; false where the table has no page for it.
 func (p Paging) Slot(table []int32, sequence, t int) (int, bool) {
 	entry := t / max(p.PageSize, 1)
 	if t < 0 || p.PageSize == 0 || entry >= p.PerSequence {
@@ -62,15 +62,16 @@ func PagedShape(q, k, v, table, lengths []int, o compute.AttentionOptions) (Atte
 	return d, p, err
 }
 
-const pagedSpecial = "Q is [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d] of one type, table is " +
-	"[batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize; keys of pages " +
-	"that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond entries·pagesize mean that many keys. " +
-	"All else is as attention has it."
+const pagedSpecial = "q is [batch, n, heads, d], or lacks the batch; kpages and vpages are [pages, " +
+	"pagesize, kvheads, d], of one type. table is [batch, entries]; lengths holds a number of keys for each " +
+	"sequence. Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize. Keys of pages that do not " +
+	"exist, with ids below 0 or from pages on, are not seen. Lengths beyond entries·pagesize mean that many keys. " +
+	"All else is as in attention."
 
 // PagedAttention is attention over a cache in pages.
 var PagedAttention = &program.Entry{Name: "paged_attention", Method: "PagedAttention", Class: program.Matrix, Dots: attentionFlops(4),
-	Doc: "softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence " +
-		"(Kwon and others, \"PagedAttention\", 2023)",
+	Doc: "attention over keys and values in pages that a table names for each sequence (Kwon et al., " +
+		"\"PagedAttention\", 2023)",
 	Special: pagedSpecial,
 	Inputs: []program.Input{{Name: "q", Types: floats}, {Name: "kpages", Types: floats}, {Name: "vpages", Types: floats},
 		{Name: "table", Types: []compute.DType{compute.Int32}}, {Name: "lengths", Types: []compute.DType{compute.Int32}}},

@@ -40,7 +40,7 @@ func appendShape(cache, rows, positions []int) (CacheRows, error) {
 	return r, nil
 }
 
-// checkRows reports rows that can be neither taken over nor rounded.
+// checkRows rejects rows that can be neither copied nor rounded.
 func checkRows(cache, rows program.Type, err error) (program.Type, error) {
 	if err == nil && rows.DType != cache.DType && rows.DType != compute.Float32 {
 		err = fmt.Errorf("rows are %v, must be f32 or, like the cache, %v: %w", rows.DType, cache.DType, compute.ErrDType)
@@ -48,16 +48,17 @@ func checkRows(cache, rows program.Type, err error) (program.Type, error) {
 	return cache, err
 }
 
-const appendSpecial = "Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of the cache's type, taken over bit for " +
-	"bit. Positions [batch] are those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or " +
-	"from 2³¹ on are not written. Slots that no row goes to stay as they are. "
+const appendSpecial = "rows is [batch, n, heads, d]: Float32, rounded to nearest even, or of the cache's " +
+	"type, copied bit for bit. positions holds the position of the first row of each sequence; row i has that " +
+	"position plus i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to are " +
+	"unchanged. "
 
 // Entries of caches.
 var (
 	KVAppend = &program.Entry{Name: "kv_append", Method: "KVAppend", Class: program.Move, Updates: 1,
-		Doc: "a cache of keys or values with new rows in it, in place: each goes to the slot of its position mod capacity",
-		Special: appendSpecial + "The cache is [batch, capacity, heads, d]: once positions exceed its capacity, the newest rows take " +
-			"the place of the oldest, and of more rows than slots the last ones stay.",
+		Doc: "a cache of keys or values with new rows written to it, each at its position mod capacity",
+		Special: appendSpecial + "cache is [batch, capacity, heads, d]. Once positions exceed the capacity, the newest rows replace " +
+			"the oldest; of more rows than slots the last ones remain.",
 		Inputs: []program.Input{{Name: "cache", Types: floats}, {Name: "rows", Types: floats},
 			{Name: "positions", Types: []compute.DType{compute.Int32}}},
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
@@ -66,10 +67,11 @@ var (
 		}}
 
 	KVAppendPaged = &program.Entry{Name: "kv_append_paged", Method: "KVAppendPaged", Class: program.Move, Updates: 1,
-		Doc: "pages of keys or values with new rows in them, in place: each goes to the page that a table names for its position",
-		Special: appendSpecial + "Pages are [pages, pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in " +
-			"page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not exist, " +
-			"with ids below 0 or from pages on, are not written. What two rows leave in one slot is undefined.",
+		Doc: "pages of keys or values with new rows written to them, each in the page that a table names " +
+			"for its position",
+		Special: appendSpecial + "pages is [pages, pagesize, heads, d], table is [batch, entries]. Position t of sequence b lies in " +
+			"page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on are not written, nor are " +
+			"rows in pages that do not exist, with ids below 0 or from pages on. If two rows go to one slot, its content is undefined.",
 		Inputs: []program.Input{{Name: "pages", Types: floats}, {Name: "rows", Types: floats},
 			{Name: "positions", Types: []compute.DType{compute.Int32}}, {Name: "table", Types: []compute.DType{compute.Int32}}},
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {

@@ -31,9 +31,10 @@ func Conv1DShape(x, w []int, o compute.Conv1DOptions) (ConvDims, error) {
 
 // Conv1D is the convolution of sequences.
 var Conv1D = &program.Entry{Name: "conv1d", Method: "Conv1D", Class: program.Window, Dots: windowFlops,
-	Doc: "act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal, depthwise " +
-		"(groups = c = o) and with SiLU it is the short convolution of state-space models",
-	Special: "Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.",
+	Doc: "act(x ⋆ weights + bias), where ⋆ is the cross-correlation along the length",
+	Special: "x is [n, c, length], weights are [o, c/groups, k] and bias is [o]. The short " +
+		"convolution of state-space models is causal, depthwise (groups = c = o) and has SiLU. Padding contributes " +
+		"nothing: an infinite weight over it does not give NaN.",
 	Inputs:  []program.Input{{Name: "x"}, {Name: "weights"}, {Name: "bias", Optional: true}},
 	Options: compute.Conv1DOptions{}, Tol: sumTol, Domain: [2]float64{-1, 1},
 	Infer: func(in []program.Type, a program.Attr) (program.Type, error) {

@@ -30,16 +30,16 @@ const minusInfGivesZero = "−Inf gives 0, its limit."
 var (
 	Neg  = unary(program.Entry{Name: "neg", Method: "Neg", Doc: "−x"}, func(x float64) float64 { return -x })
 	Abs  = unary(program.Entry{Name: "abs", Method: "Abs", Doc: "|x|"}, math.Abs)
-	Sqrt = unary(program.Entry{Name: "sqrt", Method: "Sqrt", Doc: "√x", Special: "Negative x gives NaN.", Tol: rounded,
+	Sqrt = unary(program.Entry{Name: "sqrt", Method: "Sqrt", Doc: "√x", Special: "A negative x gives NaN.", Tol: rounded,
 		Domain: [2]float64{0, 100}}, math.Sqrt)
 	Recip = unary(program.Entry{Name: "recip", Method: "Recip", Doc: "1/x", Tol: rounded}, func(x float64) float64 { return 1 / x })
 	Exp   = unary(program.Entry{Name: "exp", Method: "Exp", Doc: "eˣ", Tol: program.Tolerance{Rel: 1e-5},
 		Domain: [2]float64{-20, 20}}, math.Exp)
 	Log = unary(program.Entry{Name: "log", Method: "Log", Doc: "the natural logarithm of x",
-		Special: "0 gives −Inf, negative x NaN.", Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-6},
+		Special: "0 gives −Inf. A negative x gives NaN.", Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-6},
 		Domain: [2]float64{1e-6, 1000}}, math.Log)
 	Log2 = unary(program.Entry{Name: "log2", Method: "Log2", Doc: "the base-2 logarithm of x",
-		Special: "0 gives −Inf, negative x NaN.", Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-6},
+		Special: "0 gives −Inf. A negative x gives NaN.", Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-6},
 		Domain: [2]float64{1e-6, 1000}}, math.Log2)
 	Sin = unary(program.Entry{Name: "sin", Method: "Sin", Doc: "the sine of x in radians",
 		Special: "±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.", Tol: program.Tolerance{Abs: 2e-6},
@@ -118,7 +118,7 @@ var (
 	Softplus = unary(program.Entry{Name: "softplus", Method: "Softplus", Doc: "log(1+eˣ)", Tol: nearExact,
 		Domain: [2]float64{-20, 20}}, softplus)
 	Clip = elementwise(program.Entry{Name: "clip", Method: "Clip", Class: program.Unary,
-		Doc: "x limited to [low, high]: min(max(x, low), high)", Special: "NaN if a bound is NaN.",
+		Doc: "x limited to [low, high]: min(max(x, low), high)", Special: "A bound of NaN gives NaN.",
 		Inputs: []program.Input{{Name: "x"}}, Scalars: []program.Scalar{scalar("low", -1, 0), scalar("high", 1, 0.5)},
 		F: func(x, p []float64) float64 { return smaller(larger(x[0], p[0]), p[1]) }})
 	Scale = elementwise(program.Entry{Name: "scale", Method: "Scale", Class: program.Unary, Doc: "x·factor",
@@ -130,7 +130,8 @@ var (
 		Domain: [2]float64{-8, 8}, F: func(x, p []float64) float64 { return math.Pow(x[0], p[0]) }})
 )
 
-const powSpecial = "Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1."
+const powSpecial = "Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives " +
+	"NaN unless the exponent is an integer."
 
 func softplus(x float64) float64 {
 	return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
@@ -143,9 +144,9 @@ var (
 	Mul     = binary(program.Entry{Name: "mul", Method: "Mul", Doc: "a·b"}, func(a, b float64) float64 { return a * b })
 	Div     = binary(program.Entry{Name: "div", Method: "Div", Doc: "a/b", Tol: rounded}, func(a, b float64) float64 { return a / b })
 	Maximum = binary(program.Entry{Name: "maximum", Method: "Maximum", Doc: "the larger of a and b",
-		Special: "NaN if either is NaN."}, larger)
+		Special: "The result is NaN if either operand is."}, larger)
 	Minimum = binary(program.Entry{Name: "minimum", Method: "Minimum", Doc: "the smaller of a and b",
-		Special: "NaN if either is NaN."}, smaller)
+		Special: "The result is NaN if either operand is."}, smaller)
 	Pow = binary(program.Entry{Name: "pow", Method: "Pow", Doc: "a to the power b", Special: powSpecial,
 		Tol: program.Tolerance{Rel: 1e-4}}, math.Pow)
 
@@ -157,9 +158,9 @@ var (
 		func(a, b float64) bool { return a == b })
 )
 
-// comparison is an entry for [Select] to choose by. What is greater is less the other way round.
+// comparison is an entry whose results [Select] chooses by. There is no entry for greater: swap the operands of less.
 func comparison(e program.Entry, f func(a, b float64) bool) *program.Entry {
-	e.Special = "0 if either is NaN; −0 equals 0."
+	e.Special = "The result is 0 if either operand is NaN. −0 equals 0."
 	return binary(e, func(a, b float64) float64 {
 		if f(a, b) {
 			return 1
@@ -170,17 +171,19 @@ func comparison(e program.Entry, f func(a, b float64) bool) *program.Entry {
 
 // Ternary entries.
 var (
-	FMA = elementwise(program.Entry{Name: "fma", Method: "FMA", Class: program.Ternary, Doc: "a·b + c, fused or not",
-		Special: "Where a·b overflows, so may the result, to ±Inf or NaN.",
-		Inputs:  []program.Input{{Name: "a"}, {Name: "b"}, {Name: "c"}}, Tol: program.Tolerance{Mag: 2e-7},
+	FMA = elementwise(program.Entry{Name: "fma", Method: "FMA", Class: program.Ternary, Doc: "a·b + c",
+		Special: "Whether the product is rounded before the sum depends on the device. Where a·b " +
+			"overflows, the result may be ±Inf or NaN.",
+		Inputs: []program.Input{{Name: "a"}, {Name: "b"}, {Name: "c"}}, Tol: program.Tolerance{Mag: 2e-7},
 		F: func(x, _ []float64) float64 { return x[0]*x[1] + x[2] }})
 	Lerp = elementwise(program.Entry{Name: "lerp", Method: "Lerp", Class: program.Ternary, Doc: "a + t·(b − a)",
-		Special: "Where t·(b − a) overflows, so may the result, to ±Inf or NaN.",
+		Special: "Where t·(b − a) overflows, the result may be ±Inf or NaN.",
 		Inputs:  []program.Input{{Name: "a"}, {Name: "b"}, {Name: "t"}}, Tol: program.Tolerance{Mag: 4e-7},
 		F: func(x, _ []float64) float64 { return x[0] + x[2]*(x[1]-x[0]) }})
 	Select = elementwise(program.Entry{Name: "select", Method: "Select", Class: program.Ternary, Doc: "a where cond is not 0, else b",
-		Special: "−0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no effect.",
-		Inputs:  []program.Input{{Name: "cond"}, {Name: "a"}, {Name: "b"}}, F: func(x, _ []float64) float64 {
+		Special: "−0 counts as 0 and NaN does not, as in C and NumPy. NaN and Inf in the operand that is " +
+			"not chosen have no effect.",
+		Inputs: []program.Input{{Name: "cond"}, {Name: "a"}, {Name: "b"}}, F: func(x, _ []float64) float64 {
 			if x[0] != 0 {
 				return x[1]
 			}
@@ -188,7 +191,7 @@ var (
 		}})
 )
 
-// larger is math.Max, but for (+Inf, NaN), where that is +Inf; ours, as NumPy's, is NaN.
+// larger is math.Max, except that (+Inf, NaN) gives NaN, as in NumPy.
 func larger(a, b float64) float64 {
 	if a != a || b != b {
 		return math.NaN()

@@ -12,14 +12,15 @@ func silu(x float64) float64 { return limitAtMinusInf(x, x*sigmoid(x)) }
 // Elementwise layers. A matmul with bias and activation in one kernel is matmul itself: see compute.MatMulOptions.
 var (
 	SwiGLU = binary(program.Entry{Name: "swiglu", Method: "SwiGLU",
-		Doc:     "silu(gate)·up (Shazeer, \"GLU Variants Improve Transformer\", 2020), where a is the gate",
-		Special: "A gate of −Inf counts as its limit, 0. Where silu(gate) is below the least normal number, it may be 0.",
-		Tol:     program.Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 1e-6}, Domain: [2]float64{-20, 20}},
+		Doc: "silu(a)·b, where a is the gate (Shazeer, \"GLU Variants Improve Transformer\", 2020)",
+		Special: "silu of −Inf is its limit, 0. Where silu(a) is below the least normal number, it may be " +
+			"0.",
+		Tol: program.Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 1e-6}, Domain: [2]float64{-20, 20}},
 		func(gate, up float64) float64 { return silu(gate) * up })
 
 	BiasActivation = &program.Entry{Name: "bias_activation", Method: "BiasActivation", Class: program.Layer,
-		Doc:     "act(x + bias), bias being a vector along the last axis of x",
-		Special: "Activations are the operations of the same name; no activation leaves the sum.",
+		Doc:     "act(x + bias), where bias is a vector along the last axis of x",
+		Special: "Activations are the operations of the same name. Without one the result is the sum.",
 		Inputs:  []program.Input{{Name: "x"}, {Name: "bias"}}, Options: compute.BiasActivationOptions{}, Tol: program.Tolerance{Mag: 2e-7},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			if len(in[0].Shape) == 0 {

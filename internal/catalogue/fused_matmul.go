@@ -8,13 +8,14 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-const fusedSpecial = "x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. " +
-	"For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is the matmuls."
+const fusedSpecial = "x is […, k], weights are [n, k] in Float32, Float16 or BFloat16, all of one type; " +
+	"sums are Float32. K = 0 gives sums of 0. Up to 8 rows of x take one kernel that reads each weight once; more " +
+	"rows take matmuls."
 
-// Products of rows with weights, and what stands before or behind them in a transformer.
+// Products of rows with weights, and what a transformer computes before or after them.
 var (
 	RMSNormMatVec = &program.Entry{Name: "rms_norm_matvec", Method: "RMSNormMatVec", Class: program.Layer, Dots: matrixFlops(2),
-		Doc: "rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]", Special: fusedSpecial,
+		Doc: "rms_norm(x)·wᵀ", Special: "The norm is that of the last axis, with gamma [k]. " + fusedSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "w", Types: floats}},
 		Scalars: RMSNorm.Scalars, Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 4e-6}, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
@@ -24,7 +25,7 @@ var (
 			return inferProduct(in[0], in[2])
 		}}
 	QKV = &program.Entry{Name: "qkv", Method: "QKV", Class: program.Layer, Dots: qkvFlops,
-		Doc: "the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none", Special: fusedSpecial,
+		Doc: "the products of x with three weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv", Special: "Biases are [n], all or none. " + fusedSpecial,
 		Inputs: []program.Input{{Name: "x"}, {Name: "wq", Types: floats}, {Name: "wk", Types: floats}, {Name: "wv", Types: floats},
 			{Name: "bq", Optional: true}, {Name: "bk", Optional: true}, {Name: "bv", Optional: true}},
 		Together: true, Results: []string{"q", "k", "v"}, Tol: sumTol, Domain: [2]float64{-1, 1},
@@ -46,7 +47,7 @@ var (
 			return out, nil
 		}}
 	GateUpSwiGLU = &program.Entry{Name: "gate_up_swiglu", Method: "GateUpSwiGLU", Class: program.Layer, Dots: gateUpFlops,
-		Doc: "silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer", Special: fusedSpecial,
+		Doc: "silu(x·gateᵀ)·(x·upᵀ), the first half of a gated feed-forward layer", Special: fusedSpecial,
 		Inputs: []program.Input{{Name: "x"}, {Name: "gate", Types: floats}, {Name: "up", Types: floats}},
 		Tol:    program.Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 8e-6}, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// GatherDims are the sizes of what takes or puts rows by index: y[o, j, i] = x[o, index, i] with o < Outer, j < Count,
-// i < Inner and indices below Rows. The index is the one at j, or with Own the one at o·Count + j.
+// GatherDims are the sizes of operations that read or write rows by index: y[o, j, i] = x[o, index, i] with o < Outer, j <
+// Count, i < Inner and indices below Rows. The index is the one at j, or with Own the one at o·Count + j.
 type GatherDims struct {
 	Outer, Rows, Count, Inner int
 	Own                       bool
@@ -52,14 +52,14 @@ func axisOf(axis, rank int) (int, error) {
 
 var indexType = []compute.DType{compute.Int32}
 
-const outsideSpecial = "An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers."
+const outsideSpecial = "An index that is negative or outside the axis gives NaN, or 0 where elements are " +
+	"integers."
 
 // Entries that take elements by index.
 var (
 	Gather = &program.Entry{Name: "gather", Method: "Gather", Class: program.Move,
-		Doc: "the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the " +
-			"place of the axis",
-		Special: outsideSpecial,
+		Doc:     "the elements of x at indices along an axis (NumPy's take)",
+		Special: "indices has any shape, which takes the place of the axis in the result. " + outsideSpecial,
 		Inputs:  []program.Input{{Name: "x", Types: words}, {Name: "indices", Types: indexType}}, Options: compute.GatherOptions{},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			axis, err := axisOf(a.Options.(compute.GatherOptions).Axis, len(in[0].Shape))
@@ -73,9 +73,9 @@ var (
 			return program.Type{DType: in[0].DType, Shape: shape}, nil
 		}}
 	TakeAlong = &program.Entry{Name: "take_along", Method: "TakeAlong", Class: program.Move,
-		Doc: "for each element of indices the element of x in the same row of the last axis that it names (NumPy's " +
-			"take_along_axis); the other axes are equal",
-		Special: outsideSpecial,
+		Doc: "the elements of x that indices name within each row of the last axis (NumPy's " +
+			"take_along_axis)",
+		Special: "The other axes of x and indices are equal. " + outsideSpecial,
 		Inputs:  []program.Input{{Name: "x", Types: words}, {Name: "indices", Types: indexType}},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			_, err := TakeAlongDims(in[0].Shape, in[1].Shape)

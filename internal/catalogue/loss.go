@@ -9,8 +9,9 @@ import (
 
 // SoftmaxBackward needs the result of softmax, not its operand.
 var SoftmaxBackward = &program.Entry{Name: "softmax_backward", Method: "SoftmaxBackward", Class: program.Layer,
-	Doc:    "the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what softmax gave",
-	Inputs: []program.Input{{Name: "p"}, {Name: "dy"}}, Tol: program.Tolerance{Mag: 4e-6}, Domain: [2]float64{-1, 1},
+	Doc:     "the gradient of softmax, p·(dy − Σp·dy), of each row of the last axis",
+	Special: "p is the result of softmax, dy its gradient.",
+	Inputs:  []program.Input{{Name: "p"}, {Name: "dy"}}, Tol: program.Tolerance{Mag: 4e-6}, Domain: [2]float64{-1, 1},
 	Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 		if len(in[0].Shape) == 0 {
 			return program.Type{}, fmt.Errorf("a scalar has no rows: %w", compute.ErrShape)
@@ -22,16 +23,15 @@ var SoftmaxBackward = &program.Entry{Name: "softmax_backward", Method: "SoftmaxB
 	},
 }
 
-const targetSpecial = "A target outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are; " +
-	"elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN."
+const targetSpecial = "A target outside [0, classes) gives NaN in its row. Ignored rows give 0 whatever " +
+	"their logits are. In other rows NaN or +Inf among the logits, or only −Inf, gives NaN."
 
 // Losses against class numbers.
 var (
 	CrossEntropy = &program.Entry{Name: "cross_entropy", Method: "CrossEntropy", Class: program.Layer,
-		Doc: "the cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes] against the class that " +
-			"targets [...] names, without forming the softmax; with label smoothing ε, logits[target] becomes " +
-			"(1−ε)·logits[target] + ε·mean(logits)",
-		Special: targetSpecial, Inputs: []program.Input{{Name: "logits"}, {Name: "targets", Types: []compute.DType{compute.Int32}}},
+		Doc: "the cross-entropy log Σexp(logits) − logits[target] of each row",
+		Special: "logits is [..., classes]; targets [...] holds a class for each row. The softmax is " +
+			"never in memory. With label smoothing ε, logits[target] becomes (1−ε)·logits[target] + ε·mean(logits). " + targetSpecial, Inputs: []program.Input{{Name: "logits"}, {Name: "targets", Types: []compute.DType{compute.Int32}}},
 		Options: compute.CrossEntropyOptions{}, Tol: program.Tolerance{Abs: 1e-5, Rel: 2e-6, Mag: 1e-6}, Domain: [2]float64{-10, 10},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			if err := checkTargets(in, a); err != nil {
@@ -41,9 +41,9 @@ var (
 		},
 	}
 	CrossEntropyBackward = &program.Entry{Name: "cross_entropy_backward", Method: "CrossEntropyBackward", Class: program.Layer,
-		Doc: "the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p), where p is 1−ε at the target plus " +
-			"ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of each row's loss",
-		Special: targetSpecial + " Options must be those of the loss.",
+		Doc: "the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p)",
+		Special: "p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε. dloss [...] " +
+			"is the gradient of each row's loss. Options must be those of the loss. " + targetSpecial,
 		Inputs:  []program.Input{{Name: "logits"}, {Name: "targets", Types: []compute.DType{compute.Int32}}, {Name: "dloss"}},
 		Options: compute.CrossEntropyOptions{}, Tol: program.Tolerance{Abs: 1e-30, Mag: 2e-5}, Domain: [2]float64{-10, 10},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {

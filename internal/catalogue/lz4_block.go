@@ -16,18 +16,18 @@ const (
 	LZ4Last   = LZ4Page - 12
 	LZ4End    = LZ4Page - 5 // where matches end at the latest
 	lz4Least  = 4           // bytes of a match
-	lz4Direct = 15          // from this on, a length goes on behind the token
+	lz4Direct = 15          // from this on, a length goes on after the token
 )
 
 // CompressLZ4 compresses a page into block, of the same size, and returns the size of the result, of which the rest is zeros;
 // LZ4Page means that block is the page itself, because it does not get smaller.
 //
-// The search is made for 32 threads in step and gives the same bytes with one. A table holds, for each hash of four bytes, the
-// last position where they were seen. From the present position on, 32 positions up to LZ4Last are looked up before any of
-// them is entered. A position has a match where the table leads to the same four bytes, or else where the four bytes one
-// position before are the same (a run, which the table would not know yet). The first position that has one begins a match, as
-// long as possible; what lies between is literals. Entered are the positions up to and with the match's, then the last 32
-// positions inside the match; without a match, all 32. The search goes on behind.
+// The search is made for 32 threads in step and gives the same bytes with one. A table holds, for each hash of four bytes,
+// the last position where they were seen. From the present position on, 32 positions up to LZ4Last are looked up before any
+// of them is entered. A position has a match where the table leads to the same four bytes, or else where the four bytes one
+// position before are the same (a run, which the table would not know yet). The first position that has one begins a match,
+// as long as possible; what lies between is literals. Entered are the positions up to and with the match's, then the last 32
+// positions inside the match; without a match, all 32. The search goes on after.
 func CompressLZ4(block, page []byte) int {
 	block, page = block[:LZ4Page], page[:LZ4Page]
 	var table [LZ4Table]uint16 // positions, plus 1
@@ -112,7 +112,7 @@ func lz4Sequence(block []byte, size int, literals []byte, offset, match int) int
 	return size
 }
 
-// lz4More is the number of bytes behind the token that a length takes.
+// lz4More is the number of bytes after the token that a length takes.
 func lz4More(n int) int {
 	if n < lz4Direct {
 		return 0
@@ -131,10 +131,10 @@ func lz4Length(block []byte, size, n int) int {
 	return size + more
 }
 
-// What lz4_decompress says of a page instead of the number of bytes.
+// Status values of lz4_decompress, instead of the number of bytes.
 const (
 	LZ4BadSize   = -1 // the size is not from 1 to LZ4Page
-	LZ4Truncated = -2 // the block ends within a sequence, or behind a match
+	LZ4Truncated = -2 // the block ends within a sequence, or after a match
 	LZ4BadOffset = -3 // a match begins before the page, or where it is
 	LZ4Overflow  = -4 // there is more than a page
 )

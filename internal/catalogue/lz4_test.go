@@ -42,7 +42,7 @@ func TestLZ4RoundTrip(t *testing.T) {
 		if n == LZ4Page {
 			require.Equal(t, page, block)
 		} else {
-			require.Equal(t, make([]byte, LZ4Page-n), block[n:], "what lies behind the block")
+			require.Equal(t, make([]byte, LZ4Page-n), block[n:], "what follows the block")
 		}
 		require.Equal(t, LZ4Page, DecompressLZ4(back, block, n))
 		require.True(t, bytes.Equal(page, back))

@@ -50,9 +50,10 @@ func MatMulShape(a, b []int, o compute.MatMulOptions) (MatMulDims, error) {
 // Matrix entries.
 var (
 	MatMul = &program.Entry{Name: "matmul", Method: "MatMul", Class: program.Matrix, Dots: matmulFlops,
-		Doc: "act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of " +
-			"a and b are the same, that of the result is an option; sums and bias are Float32",
-		Special: "K = 0 gives act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.",
+		Doc: "act(a·b + bias) over the last two axes",
+		Special: "Leading axes are a batch; they are equal, or absent on one side. a and b have one " +
+			"element type, the result's is an option; sums and bias are Float32. K = 0 gives act(bias). NaN and Inf " +
+			"propagate as the sums of products make them. Subnormal Float16 values may count as 0.",
 		Inputs:  []program.Input{{Name: "a", Types: floats}, {Name: "b", Types: floats}, {Name: "bias", Optional: true}},
 		Options: compute.MatMulOptions{}, Tol: sumTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
@@ -80,18 +81,20 @@ var (
 			return program.Type{DType: o.Result, Shape: append(slices.Clone(lead), d.M, d.N)}, nil
 		}}
 	MatVec = &program.Entry{Name: "matvec", Method: "MatVec", Class: program.Matrix, Dots: matrixFlops(0),
-		Doc: "the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be " +
-			"Float16 or BFloat16 and is read once for up to 8 rows",
-		Special: "K = 0 gives zeros. Subnormal halves may count as 0.",
-		Inputs:  []program.Input{{Name: "a", Types: floats}, {Name: "x"}}, Tol: sumTol, Domain: [2]float64{-1, 1},
+		Doc: "the product of the matrix a [m, k] and the vector x [k]",
+		Special: "With x [rows, k] each row is such a vector, and the result is [rows, m]. The matrix may " +
+			"be Float16 or BFloat16, and is read once for up to 8 rows. K = 0 gives zeros. Subnormal Float16 values " +
+			"may count as 0.",
+		Inputs: []program.Input{{Name: "a", Types: floats}, {Name: "x"}}, Tol: sumTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 			return vectorTimes(in[1].Shape, in[0].Shape, true)
 		}}
 	VecMat = &program.Entry{Name: "vecmat", Method: "VecMat", Class: program.Matrix, Dots: matrixFlops(1),
-		Doc: "the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be " +
-			"Float16 or BFloat16 and is read once for up to 8 rows",
-		Special: "K = 0 gives zeros. Subnormal halves may count as 0.",
-		Inputs:  []program.Input{{Name: "x"}, {Name: "a", Types: floats}}, Tol: sumTol, Domain: [2]float64{-1, 1},
+		Doc: "the product of the vector x [k] and the matrix a [k, n]",
+		Special: "With x [rows, k] each row is such a vector, and the result is [rows, n]. The matrix may " +
+			"be Float16 or BFloat16, and is read once for up to 8 rows. K = 0 gives zeros. Subnormal Float16 values " +
+			"may count as 0.",
+		Inputs: []program.Input{{Name: "x"}, {Name: "a", Types: floats}}, Tol: sumTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 			return vectorTimes(in[0].Shape, in[1].Shape, false)
 		}}

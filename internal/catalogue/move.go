@@ -111,9 +111,9 @@ var (
 		func(x []int, a program.Attr) (View, error) {
 			return TransposeView(x, a.Options.(compute.TransposeOptions))
 		})
-	Slice = viewEntry("slice", "Slice", "a strided box of x", compute.SliceOptions{},
+	Slice = viewEntry("slice", "Slice", "a strided rectangular part of x", compute.SliceOptions{},
 		func(x []int, a program.Attr) (View, error) { return SliceView(x, a.Options.(compute.SliceOptions)) })
-	Pad = &program.Entry{Name: "pad", Method: "Pad", Class: program.Move, Doc: "x with elements of one value added around it",
+	Pad = &program.Entry{Name: "pad", Method: "Pad", Class: program.Move, Doc: "x surrounded by elements of one value",
 		Inputs: []program.Input{{Name: "x"}}, Options: compute.PadOptions{},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			o := a.Options.(compute.PadOptions)
@@ -130,7 +130,7 @@ var (
 			}
 			return program.F32(out...), nil
 		}}
-	Concat = &program.Entry{Name: "concat", Method: "Concat", Class: program.Move, Doc: "the operands joined along one axis",
+	Concat = &program.Entry{Name: "concat", Method: "Concat", Class: program.Move, Doc: "the concatenation of the operands along one axis",
 		Inputs: []program.Input{{Name: "x", Types: words, Variadic: true}}, Options: compute.ConcatOptions{},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			out := program.Type{DType: in[0].DType, Shape: slices.Clone(in[0].Shape)}
@@ -154,19 +154,20 @@ var (
 			return out, nil
 		}}
 	Embedding = &program.Entry{Name: "embedding", Method: "Embedding", Class: program.Move,
-		Doc:     "the rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width appended",
-		Special: "An id outside the vocabulary gives a row of NaN.",
-		Inputs:  []program.Input{{Name: "table"}, {Name: "ids", Types: []compute.DType{compute.Int32}}},
+		Doc: "the rows of table that ids name",
+		Special: "table is [vocabulary, width]; ids has any shape, to which the result appends width. An " +
+			"id outside the vocabulary gives a row of NaN.",
+		Inputs: []program.Input{{Name: "table"}, {Name: "ids", Types: []compute.DType{compute.Int32}}},
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 			if len(in[0].Shape) != 2 {
 				return program.Type{}, fmt.Errorf("table must have two axes: %w", compute.ErrShape)
 			}
 			return program.F32(append(slices.Clone(in[1].Shape), in[0].Shape[1])...), nil
 		}}
-	Copy = &program.Entry{Name: "copy", Method: "Copy", Class: program.Move, Doc: "x in memory of its own",
+	Copy = &program.Entry{Name: "copy", Method: "Copy", Class: program.Move, Doc: "a copy of x",
 		Inputs: []program.Input{{Name: "x", Types: anyType}},
 		Infer:  func(in []program.Type, _ program.Attr) (program.Type, error) { return in[0], nil }}
-	Reshape = &program.Entry{Name: "reshape", Method: "Reshape", Class: program.Move, Doc: "x's elements, in order, under another shape",
+	Reshape = &program.Entry{Name: "reshape", Method: "Reshape", Class: program.Move, Doc: "the elements of x, in order, in another shape",
 		Inputs: []program.Input{{Name: "x", Types: anyType}}, Options: compute.ReshapeOptions{},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			s, err := inferReshape(in[0].Len(), a.Options.(compute.ReshapeOptions).Shape)
@@ -181,9 +182,10 @@ var (
 			}
 			return program.F32(s...), nil
 		}}
-	Cast = &program.Entry{Name: "cast", Method: "Cast", Class: program.Move, Doc: "x converted between Float32, Float16 and BFloat16, or copied",
-		Special: "To a type of fewer bits rounds to nearest even; what rounds beyond its largest value (65504; 3.39e38) gives ±Inf. " +
-			"NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.",
+	Cast = &program.Entry{Name: "cast", Method: "Cast", Class: program.Move, Doc: "x converted between Float32, Float16 and BFloat16",
+		Special: "Conversion to a type of fewer bits rounds to nearest even. Values that round beyond the " +
+			"largest one of the type (65504 or 3.39e38) give ±Inf. NaN stays NaN, with unspecified bits. Subnormal " +
+			"numbers of either type may become 0. Conversion to the same type is a copy.",
 		Inputs: []program.Input{{Name: "x", Types: floats}}, Options: compute.CastOptions{},
 		Tol: program.Tolerance{Abs: 6.2e-5, Rel: 3.95e-3}, Domain: [2]float64{-6e4, 6e4},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {

@@ -9,9 +9,9 @@ import (
 	"github.com/wavelane/wavelane/quant"
 )
 
-const quantSpecial = "Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives zeros. " +
-	"Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x " +
-	"weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN."
+const quantSpecial = "Weights are packed by quant.Pack: Uint32, a row of words for each row of values. " +
+	"K = 0 gives zeros. Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize. Up to 8 " +
+	"rows of x read the weights once. With Q8, a row of x that holds Inf or NaN gives NaN."
 
 var packed = []compute.DType{compute.Uint32}
 
@@ -19,10 +19,11 @@ var packed = []compute.DType{compute.Uint32}
 // operation, since a shape alone does not tell.
 var (
 	Dequantize = &program.Entry{Name: "dequantize", Method: "Dequantize", Class: program.Layer,
-		Doc: "the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of any shape, those " +
-			"of these rows only: […rows k], the embedding of quantised tables",
-		Special: "Float32 values are those of quant.Dequantize, bit for bit; halves are the nearest to them, and subnormal " +
-			"ones may be 0. A row outside the table, negative ones too, gives NaN.",
+		Doc: "the values of quantised weights w [n, words]",
+		Special: "The result is [n, k] in Float32 or Float16. With rows, Int32 of any shape, it is only " +
+			"those rows, […rows, k]: the embedding of quantised tables. Float32 values are those of quant.Dequantize, " +
+			"bit for bit. Float16 values are the nearest to them; subnormal ones may be 0. A row number that is " +
+			"negative or outside the table gives NaN.",
 		Inputs:  []program.Input{{Name: "w", Types: packed}, {Name: "rows", Types: indexType, Optional: true}},
 		Options: compute.DequantizeOptions{},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
@@ -42,8 +43,7 @@ var (
 		}}
 
 	QuantMatMulRowMajor = &program.Entry{Name: "quant_matmul_row_major", Method: "QuantMatMulRowMajor", Class: program.Layer, Dots: quantFlops,
-		Doc: "x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: " +
-			"[… n]", Special: quantSpecial,
+		Doc: "x·wᵀ with quantised weights w [n, words] whose blocks lie along k, as in model files", Special: "x is […, k], the result is […, n]. " + quantSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "w", Types: packed}},
 		Options: compute.QuantOptions{}, Tol: quantTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
@@ -51,8 +51,8 @@ var (
 		}}
 
 	QuantMatMulColMajor = &program.Entry{Name: "quant_matmul_col_major", Method: "QuantMatMulColMajor", Class: program.Layer, Dots: quantFlops,
-		Doc: "x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; Q8 is not possible, since " +
-			"the values that a result sums up have scales of their own", Special: quantSpecial,
+		Doc: "x·w with quantised weights w [k, words] whose blocks lie along n", Special: "x is […, k], the result is […, n]. Q8 is not possible, because the values of one sum " +
+			"have different scales. " + quantSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "w", Types: packed}},
 		Options: compute.QuantOptions{}, Tol: quantTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
@@ -71,8 +71,7 @@ var (
 		}}
 
 	QuantRMSNormMatVec = &program.Entry{Name: "quant_rms_norm_matvec", Method: "QuantRMSNormMatVec", Class: program.Layer, Dots: quantFlops,
-		Doc: "rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with " +
-			"gamma [k]", Special: quantSpecial,
+		Doc: "rms_norm(x)·wᵀ with quantised weights w [n, words]", Special: "The norm is that of the last axis, with gamma [k]. " + quantSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "w", Types: packed}},
 		Options: compute.QuantOptions{}, Scalars: RMSNorm.Scalars, Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: quantTol.Mag},
 		Domain: [2]float64{-1, 1},
@@ -84,8 +83,7 @@ var (
 		}}
 
 	QuantQKV = &program.Entry{Name: "quant_qkv", Method: "QuantQKV", Class: program.Layer, Dots: quantFlops,
-		Doc: "the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are " +
-			"[n], all or none; formats may differ", Special: quantSpecial,
+		Doc: "the products of x with three quantised weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv", Special: "Weights are [n, words]; their formats may differ. Biases are [n], all or none. " + quantSpecial,
 		Inputs: []program.Input{{Name: "x"}, {Name: "wq", Types: packed}, {Name: "wk", Types: packed}, {Name: "wv", Types: packed},
 			{Name: "bq", Optional: true}, {Name: "bk", Optional: true}, {Name: "bv", Optional: true}},
 		Together: true, Options: compute.QuantQKVOptions{}, Results: []string{"q", "k", "v"}, Tol: quantTol, Domain: [2]float64{-1, 1},
@@ -105,8 +103,7 @@ var (
 		}}
 
 	QuantGateUpSwiGLU = &program.Entry{Name: "quant_gate_up_swiglu", Method: "QuantGateUpSwiGLU", Class: program.Layer, Dots: quantGateUpFlops,
-		Doc: "silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a " +
-			"gated feed-forward layer", Special: quantSpecial,
+		Doc: "silu(x·gateᵀ)·(x·upᵀ) with quantised weights, the first half of a gated feed-forward layer", Special: "Weights are [n, words], of one format. " + quantSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "gate", Types: packed}, {Name: "up", Types: packed}},
 		Options: compute.QuantOptions{}, Tol: program.Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 2 * quantTol.Mag}, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {

@@ -20,16 +20,17 @@ const (
 // RandomSeed is the number of words of a seed.
 const RandomSeed = 2
 
-// Entries of random numbers. Counters are laid out as cuRAND does: a place of 64 bits, of which the upper half is 0, and a stream.
+// Entries of random numbers. Counters are laid out as cuRAND does: an index of 64 bits, of which the upper half is 0, and a stream.
 var (
 	RandomUniform = random("random_uniform", "RandomUniform", "random numbers from 0 to below 1, the same on every device", program.Tolerance{},
-		"They are the upper 24 bits of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of "+
-			"counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have nothing to do "+
-			"with each other.")
-	RandomNormal = random("random_normal", "RandomNormal", "random numbers of the normal distribution, of mean 0 and variance 1",
+		"Element i comes from word i mod 4 of Philox4x32-10 (Salmon et al., 2011) at counter (⌊i/4⌋, 0, "+
+			"stream, 0), with the seed as key. It is the upper 24 bits of that word, times 2⁻²⁴. Equal seeds and "+
+			"streams give equal numbers; others are independent.")
+	RandomNormal = random("random_normal", "RandomNormal", "random numbers of the normal distribution with mean 0 and variance 1",
 		program.Tolerance{Abs: 1e-5},
-		"They are made of the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958): "+
-			"√(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same on every device.")
+		"Two words u and v of random_uniform's generator make two numbers (Box and Muller, 1958): "+
+			"√(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. No number is beyond ±5.77. The words are the same "+
+			"on every device.")
 )
 
 func random(name, method, doc string, tol program.Tolerance, special string) *program.Entry {

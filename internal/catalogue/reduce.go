@@ -43,27 +43,29 @@ func inferReduce(out compute.DType, emptyAllowed bool) func(in []program.Type, a
 // Reductions.
 var (
 	Sum = reduction(program.Entry{Name: "sum", Method: "Sum", Doc: "the sum of the elements",
-		Special: "0 for an empty tensor. Summed by trees or blocks, never one running sum.", Tol: reduceTol}, compute.Float32, true)
+		Special: "An empty tensor gives 0. The sum is formed by trees or blocks, never as one running sum.", Tol: reduceTol}, compute.Float32, true)
 	Mean = reduction(program.Entry{Name: "mean", Method: "Mean", Doc: "the mean of the elements",
-		Special: "NaN for an empty tensor.", Tol: reduceTol}, compute.Float32, true)
+		Special: "An empty tensor gives NaN.", Tol: reduceTol}, compute.Float32, true)
 	Max = reduction(program.Entry{Name: "max", Method: "Max", Doc: "the largest element",
-		Special: "NaN if any element is. An empty tensor is ErrShape."}, compute.Float32, false)
+		Special: "The result is NaN if any element is. An empty tensor fails with ErrShape."}, compute.Float32, false)
 	Min = reduction(program.Entry{Name: "min", Method: "Min", Doc: "the smallest element",
-		Special: "NaN if any element is. An empty tensor is ErrShape."}, compute.Float32, false)
+		Special: "The result is NaN if any element is. An empty tensor fails with ErrShape."}, compute.Float32, false)
 	ArgMax = reduction(program.Entry{Name: "argmax", Method: "ArgMax", Doc: "the index of the largest element",
-		Special: "The lowest index among equals; the lowest index of a NaN if there is one. An empty tensor is ErrShape."},
+		Special: "Of equal elements the lowest index wins. If any element is NaN, the result is the " +
+			"lowest index of one. An empty tensor fails with ErrShape."},
 		compute.Int32, false)
 	ArgMin = reduction(program.Entry{Name: "argmin", Method: "ArgMin", Doc: "the index of the smallest element",
-		Special: "The lowest index among equals; the lowest index of a NaN if there is one. An empty tensor is ErrShape."},
+		Special: "Of equal elements the lowest index wins. If any element is NaN, the result is the " +
+			"lowest index of one. An empty tensor fails with ErrShape."},
 		compute.Int32, false)
 	NormL1 = reduction(program.Entry{Name: "norm_l1", Method: "NormL1", Doc: "the sum of the absolute values",
-		Special: "0 for an empty tensor.", Tol: reduceTol}, compute.Float32, true)
+		Special: "An empty tensor gives 0.", Tol: reduceTol}, compute.Float32, true)
 	NormL2 = reduction(program.Entry{Name: "norm_l2", Method: "NormL2", Doc: "the square root of the sum of squares",
-		Special: "0 for an empty tensor. Squares beyond float32's range give +Inf.", Tol: reduceTol}, compute.Float32, true)
+		Special: "An empty tensor gives 0. Squares beyond float32's range give +Inf.", Tol: reduceTol}, compute.Float32, true)
 	NormLInf = reduction(program.Entry{Name: "norm_linf", Method: "NormLInf", Doc: "the largest absolute value",
-		Special: "0 for an empty tensor, NaN if any element is."}, compute.Float32, true)
+		Special: "An empty tensor gives 0. The result is NaN if any element is."}, compute.Float32, true)
 	// DotProduct reduces two operands.
 	DotProduct = &program.Entry{Name: "dot", Method: "Dot", Class: program.Reduce, Doc: "the sum of the products of a and b",
-		Special: "0 for empty tensors.", Tol: reduceTol, Options: compute.AllAxes,
+		Special: "Empty tensors give 0.", Tol: reduceTol, Options: compute.AllAxes,
 		Inputs: []program.Input{{Name: "a"}, {Name: "b"}}, Infer: inferReduce(compute.Float32, true)}
 )

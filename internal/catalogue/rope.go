@@ -9,7 +9,7 @@ import (
 )
 
 // RopeDims are the sizes of a rotary embedding with all defaults filled in: Tokens × Heads heads of D elements, of which the
-// first Dims turn in pairs. Token t has position t modulo Positions.
+// first Dims are rotated in pairs. Token t has position t modulo Positions.
 type RopeDims struct {
 	Tokens, Positions int
 	Heads, D, Dims    int
@@ -32,7 +32,7 @@ func RopeShape(x, positions []int, o compute.RopeOptions) (RopeDims, error) {
 		r.Dims = r.D
 	}
 	if r.Dims < 0 || r.Dims > r.D || r.Dims%2 != 0 || r.Dims > maxRopeDims {
-		return r, fmt.Errorf("%d elements of heads of %d cannot turn in pairs: an even number of at most %d can: %w", r.Dims, r.D,
+		return r, fmt.Errorf("%d elements of heads of %d cannot be rotated in pairs: must be even and at most %d: %w", r.Dims, r.D,
 			maxRopeDims, compute.ErrArgument)
 	}
 	r.Base, r.Scale = float64(o.Base), float64(o.Scale)
@@ -58,7 +58,7 @@ const (
 	RopeBits = 11
 )
 
-// Pair returns the places in a head of the two elements of pair i.
+// Pair returns the indices in a head of the two elements of pair i.
 func (r RopeDims) Pair(i int, neox bool) (a, b int) {
 	if neox {
 		return i, i + r.Dims/2
@@ -79,18 +79,16 @@ func (r RopeDims) Steps() (s [RopeBits]float64) {
 	return s
 }
 
-const ropeShapes = "x is [… n heads d], positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one " +
-	"(Llama 3, YaRN)"
+const ropeSpecial = "positions are Int32 [n] or […, n]. factors are [Dims/2] and divide the " +
+	"frequencies one by one (Llama 3, YaRN). Elements from Dims on are copied. Positions may be negative. A factor " +
+	"of 0 or NaN gives NaN in its pairs. The result may be written over the first operand."
 
-const ropeSpecial = "Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. " +
-	"The result may be x in place."
-
-// Rotary position embedding (Su et al., "RoFormer", 2021) and its gradient, which turns the other way.
+// Rotary position embedding (Su et al., "RoFormer", 2021) and its gradient, which rotates the other way.
 var (
-	Rope = rope("rope", "Rope", "x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; "+ropeShapes, "x")
+	Rope = rope("rope", "Rope", "x […, n, heads, d] with pair i of each head rotated by positions·Scale·Base^(−2i/Dims)/factors", "x")
 
 	RopeBackward = rope("rope_backward", "RopeBackward",
-		"the gradient of rope for x, which is dy with its pairs turned back; "+ropeShapes+", where x is dy", "dy")
+		"the gradient of rope for x: dy […, n, heads, d] with its pairs rotated back", "dy")
 )
 
 func rope(name, method, doc, x string) *program.Entry {

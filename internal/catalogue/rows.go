@@ -30,7 +30,8 @@ func rowwise(e program.Entry) *program.Entry {
 	return &e
 }
 
-const softmaxSpecial = "A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN wherever IEEE arithmetic makes it so."
+const softmaxSpecial = "A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic " +
+	"does."
 
 // Row entries.
 var (
@@ -39,9 +40,10 @@ var (
 	LogSoftmax = rowwise(program.Entry{Name: "log_softmax", Method: "LogSoftmax", Doc: "x − max − log Σexp(x − max) of each row of the last axis",
 		Special: softmaxSpecial, Inputs: []program.Input{{Name: "x"}}, Tol: program.Tolerance{Abs: 1e-5, Rel: 2e-6}, Domain: [2]float64{-10, 10}})
 	LayerNorm = rowwise(program.Entry{Name: "layer_norm", Method: "LayerNorm",
-		Doc:     "(x − mean)/√(variance + eps)·gamma + beta of each row of the last axis, with the biased variance",
-		Special: "The variance is computed from deviations (two passes or Welford's merge), never as E[x²] − E[x]².",
-		Inputs:  []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "beta"}}, Scalars: []program.Scalar{scalar("eps", 1e-5, 1e-3)},
+		Doc: "(x − mean)/√(variance + eps)·gamma + beta of each row of the last axis",
+		Special: "The variance is the biased one. It is computed from deviations (two passes or Welford's " +
+			"method), never as E[x²] − E[x]².",
+		Inputs: []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "beta"}}, Scalars: []program.Scalar{scalar("eps", 1e-5, 1e-3)},
 		Tol: program.Tolerance{Abs: 1e-5, Rel: 1e-5, Mag: 1e-6}})
 	RMSNorm = rowwise(program.Entry{Name: "rms_norm", Method: "RMSNorm", Doc: "x/√(mean(x²) + eps)·gamma of each row of the last axis",
 		Inputs: []program.Input{{Name: "x"}, {Name: "gamma"}}, Scalars: []program.Scalar{scalar("eps", 1e-6, 1e-3)},

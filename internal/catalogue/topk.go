@@ -13,10 +13,10 @@ const MostTopK = 1024
 
 // TopK of rows.
 var TopK = &program.Entry{Name: "top_k", Method: "TopK", Class: program.Layer,
-	Doc: "the K largest elements of each row of the last axis in descending order, and their indices in the row, Int32; both results " +
-		"have K as their last axis",
-	Special: "Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts as larger than every " +
-		"number, +Inf too.",
+	Doc: "the K largest elements of each row of the last axis, in descending order, and their indices",
+	Special: "Both results have K as their last axis. Indices are Int32 and count within the row. Of " +
+		"equal elements the one of lower index comes first; zeros of either sign are equal. NaN counts as larger " +
+		"than every number, +Inf included.",
 	Inputs: []program.Input{{Name: "x"}}, Results: []string{"values", "indices"}, Options: compute.TopKOptions{},
 	InferAll: func(in []program.Type, a program.Attr) ([]program.Type, error) {
 		k, s := a.Options.(compute.TopKOptions).K, in[0].Shape

@@ -10,10 +10,10 @@ import (
 
 // SwiGLUBackward is that of silu(gate)·up.
 var SwiGLUBackward = &program.Entry{Name: "swiglu_backward", Method: "SwiGLUBackward", Class: program.Layer,
-	Doc: "the gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is " +
-		"dy·silu(gate); all operands have one shape",
-	Special: "At gate = ±Inf silu and its slope are their limits.",
-	Inputs:  []program.Input{{Name: "gate"}, {Name: "up"}, {Name: "dy"}}, Results: []string{"dgate", "dup"}, Tol: program.Tolerance{Abs: 1e-30, Rel: 1e-5, Mag: 4e-6},
+	Doc: "the gradients of silu(gate)·up for gate and up",
+	Special: "With s = sigmoid(gate), that of gate is dy·up·s·(1 + gate·(1−s)), and that of up is " +
+		"dy·silu(gate). All operands have one shape. At gate = ±Inf, silu and its slope are their limits.",
+	Inputs: []program.Input{{Name: "gate"}, {Name: "up"}, {Name: "dy"}}, Results: []string{"dgate", "dup"}, Tol: program.Tolerance{Abs: 1e-30, Rel: 1e-5, Mag: 4e-6},
 	InferAll: func(in []program.Type, _ program.Attr) ([]program.Type, error) {
 		if !program.EqualShape(in[0].Shape, in[1].Shape) || !program.EqualShape(in[0].Shape, in[2].Shape) {
 			return nil, fmt.Errorf("operands must have one shape: %w", compute.ErrShape)
@@ -24,9 +24,10 @@ var SwiGLUBackward = &program.Entry{Name: "swiglu_backward", Method: "SwiGLUBack
 
 // ClipByNorm takes the norm from the device: sum_squares and clip_by_norm need no round trip.
 var ClipByNorm = elementwise(program.Entry{Name: "clip_by_norm", Method: "ClipByNorm", Class: program.Binary,
-	Doc: "x·min(1, limit/√sumsq): x with its norm, of which sumsq is the square, limited",
-	Special: "x where sumsq is 0, NaN where it is NaN or negative. The sum of the squares of several tensors clips all of them by " +
-		"their common norm.",
+	Doc: "x·min(1, limit/√sumsq), which limits the norm of x",
+	Special: "sumsq is the square of the norm, as sum_squares gives it. The result is x where sumsq " +
+		"is 0, and NaN where sumsq is negative or NaN. With the sum of the squares of several tensors, each of " +
+		"them is clipped by their common norm.",
 	Inputs: []program.Input{{Name: "x"}, {Name: "sumsq"}}, Scalars: []program.Scalar{scalar("limit", 1, 0.5)}, Tol: program.Tolerance{Rel: 2e-6},
 	F: func(x, p []float64) float64 {
 		if x[1] == 0 {
@@ -65,10 +66,12 @@ func AdamOf(o compute.AdamOptions, t float64) AdamCoefficients {
 
 // Adam is AdamW where it decays weights.
 var Adam = &program.Entry{Name: "adam", Method: "Adam", Class: program.Layer,
-	Doc: "one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019): m = Beta1·m + " +
-		"(1−Beta1)·grad, v = Beta2·v + (1−Beta2)·grad², p = p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) + Eps) + WeightDecay·p), where t " +
-		"is the number of the step, from 1 on; m and v begin as 0, and all four have one shape",
-	Special: "With step, an Int32 of shape [1], a compiled plan trains on: t is read when it runs. It must be at least 1.",
+	Doc: "one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, " +
+		"2019)",
+	Special: "m becomes Beta1·m + (1−Beta1)·grad, and v becomes Beta2·v + (1−Beta2)·grad². p becomes " +
+		"p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) + Eps) + WeightDecay·p), where t is the number of the step, from 1 " +
+		"on. m and v begin as 0; all four operands have one shape. With step, an Int32 of shape [1], a compiled " +
+		"plan reads t when it runs; numbers below 1 count as 1.",
 	Inputs: []program.Input{{Name: "p"}, {Name: "m"}, {Name: "v"}, {Name: "grad"},
 		{Name: "step", Types: []compute.DType{compute.Int32}, Optional: true}},
 	Results: []string{"p", "m", "v"}, Updates: 3, Options: compute.AdamOptions{}, Tol: program.Tolerance{Mag: 4e-6},

@@ -28,15 +28,15 @@ func TestSeveralResults(t *testing.T) {
 	require.Equal(t, 1, catalogue.Add.ResultCount())
 }
 
-// What is changed in place lies where it lay; the rest has a place of its own.
-func TestHomes(t *testing.T) {
+// What is changed in place lies where it lay; the rest has storage of its own.
+func TestStorage(t *testing.T) {
 	p := &program.Program{}
 	sum, count, x := p.Add(program.F32(3), program.FromTensor), p.Add(program.F32(), program.FromHost), p.Add(program.F32(3), program.FromTensor)
 	first, err := p.ApplyAll(accumulate, program.Attr{}, sum, count, x)
 	require.NoError(t, err)
 	second, err := p.ApplyAll(accumulate, program.Attr{}, first[0], first[1], x)
 	require.NoError(t, err)
-	homes := p.Homes()
+	homes := p.Storage()
 	require.Equal(t, []program.Slot{sum, sum}, []program.Slot{homes[first[0]], homes[second[0]]})
 	for _, s := range []program.Slot{sum, count, x, first[1], first[2], second[1], second[2]} {
 		require.Equal(t, s, homes[s], "slot %d", s)
@@ -45,7 +45,7 @@ func TestHomes(t *testing.T) {
 	require.NoError(t, p.Check())
 
 	p.Keep = []program.Slot{second[1], x}
-	require.NoError(t, p.Check(), "what has a place of its own can be kept, and so can a tensor that stays as it is")
+	require.NoError(t, p.Check(), "what has storage of its own can be retained, and so can a tensor that does not change")
 	for _, s := range []program.Slot{sum, second[0]} {
 		p.Keep = []program.Slot{s}
 		require.ErrorIs(t, p.Check(), compute.ErrArgument)

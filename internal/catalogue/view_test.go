@@ -28,7 +28,7 @@ func shapes(t *rapid.T, label string) []int {
 	return s
 }
 
-// counted is a tensor whose elements tell their place.
+// counted is a tensor whose elements are their indices.
 func counted(shape []int) reference.Array {
 	a := reference.Array{Shape: shape, Data: make([]float64, program.Len(shape))}
 	for i := range a.Data {

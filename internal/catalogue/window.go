@@ -111,8 +111,9 @@ func (d *ConvDims) Taps(oy, ox int, visit func(ky, kx, y, x int)) {
 // Window entries.
 var (
 	Conv2D = &program.Entry{Name: "conv2d", Method: "Conv2D", Class: program.Window, Dots: windowFlops,
-		Doc:     "act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of [h, w] with [kh, kw]",
-		Special: "Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.",
+		Doc: "act(x ⋆ weights + bias), where ⋆ is the cross-correlation over the last two axes",
+		Special: "x is [n, c, h, w], weights are [o, c/groups, kh, kw] and bias is [o]; or x is [h, w] " +
+			"and weights are [kh, kw]. Padding contributes nothing: an infinite weight over it does not give NaN.",
 		Inputs:  []program.Input{{Name: "x"}, {Name: "weights"}, {Name: "bias", Optional: true}},
 		Options: compute.Conv2DOptions{}, Tol: sumTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
@@ -133,7 +134,7 @@ var (
 			return program.F32(d.N, d.OutC, d.OutH, d.OutW), nil
 		}}
 	MaxPool2D = pool(program.Entry{Name: "max_pool2d", Method: "MaxPool2D",
-		Doc: "the largest element of each window over the last two axes", Special: "NaN if any element of the window is."})
+		Doc: "the largest element of each window over the last two axes", Special: "The result is NaN if any element of the window is."})
 	AvgPool2D = pool(program.Entry{Name: "avg_pool2d", Method: "AvgPool2D",
 		Doc: "the mean of the elements of each window over the last two axes", Special: "Padding is not counted.",
 		Tol: sumTol})

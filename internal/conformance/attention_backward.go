@@ -72,6 +72,19 @@ func attentionBackwardCases(b *builder) {
 		b.attendBack("empty", s, causal)
 	}
 	b.attendBack("empty", attentionSizes{2, 3, 0, 2, 1, 4}, plain, 0, 9)
+	b.add("an empty sequence contributes nothing, whatever its rows hold", program.Attr{Options: plain}, func(r *source) []operand {
+		lengths := operand{program.Type{DType: compute.Int32, Shape: []int{2}}, []int32{0, 5}}
+		in := b.backward(r, plain, []operand{r.domain(b.Entry, 2, 3, 2, 8), r.domain(b.Entry, 2, 5, 2, 8), r.domain(b.Entry, 2, 5, 2, 8), lengths})
+		for _, k := range []int{0, 1, 2, 3, 5} { // q, k, v, y, dy
+			for i := range 3 * 2 * 8 {
+				in[k].set(float32(math.NaN()), i)
+			}
+		}
+		for i := range 2 * 3 { // lse
+			in[4].set(float32(math.NaN()), i)
+		}
+		return in
+	})
 	b.add("without batch", program.Attr{Options: causal}, func(r *source) []operand {
 		return b.backward(r, causal, []operand{r.domain(b.Entry, 9, 6, 24), r.domain(b.Entry, 12, 3, 24), r.domain(b.Entry, 12, 3, 24)})
 	})

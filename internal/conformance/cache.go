@@ -155,7 +155,7 @@ func appendCases(b *builder) {
 				table := operand{program.Type{DType: compute.Int32, Shape: []int{2, 2}}, []int32{5, 0, -1, math.MaxInt32}}
 				return []operand{r.words(t[0], 5, 4, 1, n), r.words(t[1], 2, 6, 1, n), lengthsOf([]int32{1, 0}), table}
 			})
-			b.add("positions behind the table", program.Attr{}, func(r *source) []operand {
+			b.add("positions beyond the table", program.Attr{}, func(r *source) []operand {
 				return []operand{r.words(t[0], 5, 4, 1, 8), r.words(t[1], 2, 6, 1, 8), lengthsOf([]int32{5, 7}), r.table(5, 2, 2)}
 			})
 		}
@@ -178,7 +178,7 @@ func appendCases(b *builder) {
 	}
 	if !paged {
 		add("rows beyond the capacity", appendSizes{2, 11, 4, 0, 1, 5}, storedTypes, 3, 0)
-		add("far behind a wrap", appendSizes{2, 3, 7, 0, 1, 4}, storedTypes[:3], 1_000_003, math.MaxInt32-2)
+		add("far beyond a wrap", appendSizes{2, 3, 7, 0, 1, 4}, storedTypes[:3], 1_000_003, math.MaxInt32-2)
 	} else {
 		b.add("pages that do not exist", program.Attr{}, func(r *source) []operand {
 			table := operand{program.Type{DType: compute.Int32, Shape: []int{2, 4}}, []int32{1, -1, 5, 0, math.MinInt32, math.MaxInt32, 4, 3}}

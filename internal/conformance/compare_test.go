@@ -22,17 +22,24 @@ type faulty struct {
 	from, to *program.Entry
 }
 
-func (d faulty) Executor() program.Executor { return d }
+func (d faulty) Executor() program.Executor { return faultyExecutor{d.Device.Executor(), d} }
 
-func (d faulty) Compile(p *program.Program) (program.Executable, error) {
+type faultyExecutor struct {
+	program.Executor
+	d faulty
+}
+
+func (faultyExecutor) Fuses(*program.Step, []program.Type, []program.Type) bool { return false }
+
+func (x faultyExecutor) Compile(p *program.Program) (program.Executable, error) {
 	q := *p
 	q.Steps = append([]program.Step{}, p.Steps...)
 	for i := range q.Steps {
-		if q.Steps[i].Entry == d.from {
-			q.Steps[i].Entry = d.to
+		if q.Steps[i].Entry == x.d.from {
+			q.Steps[i].Entry = x.d.to
 		}
 	}
-	return d.Device.Executor().Compile(&q)
+	return x.Executor.Compile(&q)
 }
 
 // compared is a batch of steps of many kinds, with a tensor that it updates and one that it reads.

@@ -353,7 +353,7 @@ func TestRoundingIsNoticed(t *testing.T) {
 	}
 }
 
-// following is the number of a type of 16 bits that follows, at so many numbers' distance, away from zero.
+// following is the number of a 16-bit type that is n numbers further from zero.
 func following(v float64, d compute.DType, n int) float64 {
 	if d == compute.BFloat16 {
 		return float64((compute.BF16Of(float32(v)) + compute.BF16(n)).Float32())

@@ -20,20 +20,20 @@ func openCPU(t testing.TB, opts ...cpu.Option) (string, *cpu.Device) {
 
 func TestCPU(t *testing.T) {
 	name, d := openCPU(t)
-	RunSampled(t, name, d)
+	RunSampled(t, name, d.Executor())
 }
 
 // How work is split must not show, even where there are more workers than elements.
 func TestCPUWorkers(t *testing.T) {
 	for _, n := range []int{1, 13} {
 		name, d := openCPU(t, cpu.WithWorkers(n))
-		RunEntries(t, name, d, catalogue.All()...)
+		RunEntries(t, name, d.Executor(), catalogue.All()...)
 	}
 }
 
 func TestCPUParity(t *testing.T) {
 	name, d := openCPU(t)
-	RunParity(t, name+", batches and items", d)
+	RunParity(t, name+", batches and items", d.Executor())
 }
 
 func TestCPUMemory(t *testing.T) {
@@ -45,4 +45,9 @@ func TestCPUMemory(t *testing.T) {
 func TestCPUVariesFused(t *testing.T) {
 	name, d := openCPU(t)
 	testVaryFused(t, name, d)
+}
+
+func TestMisuseCPU(t *testing.T) {
+	_, d := openCPU(t)
+	testMisuse(t, d, (*cpu.Device)(nil), d.Ops)
 }

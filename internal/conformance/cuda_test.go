@@ -31,7 +31,13 @@ func TestCUDAMemory(t *testing.T) {
 
 func TestCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
-	RunSampled(t, name, d)
+	RunSampled(t, name, d.Executor())
+}
+
+// No loop of a kernel depends on how long a dimension is.
+func TestCUDALong(t *testing.T) {
+	name, d := openCUDA(t, cuda.WithSoftware())
+	RunLong(t, name+", long dimensions", 6, d.Executor())
 }
 
 func TestGuardsCUDASoftware(t *testing.T) {
@@ -48,7 +54,7 @@ func TestProfileCUDASoftware(t *testing.T) {
 
 func TestQuantAccuracyCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
-	testQuantAccuracy(t, name, d)
+	testQuantAccuracy(t, name, d.Executor())
 }
 
 func TestCompareCUDASoftware(t *testing.T) {
@@ -58,5 +64,10 @@ func TestCompareCUDASoftware(t *testing.T) {
 
 func TestCUDAVariesFused(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
-	testVaryFused(t, name, d, "behind a norm")
+	testVaryFused(t, name, d, "after a norm")
+}
+
+func TestMisuseCUDASoftware(t *testing.T) {
+	_, d := openCUDA(t, cuda.WithSoftware())
+	testMisuse(t, d, (*cuda.Device)(nil), d.Ops)
 }

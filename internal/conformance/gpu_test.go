@@ -39,6 +39,12 @@ func TestWebGPUParity(t *testing.T) {
 	RunParity(t, name, d.Executor())
 }
 
+// No loop of a kernel is cut short, however long a dimension is.
+func TestWebGPULong(t *testing.T) {
+	name, dev := openSoftware(t, ", long dimensions")
+	RunLong(t, name, 1, dev.Executor())
+}
+
 // The limits that every WebGPU grants are enough.
 func TestWebGPUDefaultLimits(t *testing.T) {
 	name, d := openSoftware(t, ", default limits", gpu.WithDefaultLimits())
@@ -91,8 +97,8 @@ func (d *testDevice) refused(t *testing.T, cases []*testCase, binding uint64) (f
 	return fit
 }
 
-// Every variant that is ever offered, forced, on cases that offer it: none exists that is not tested. Of activations
-// there is one: the others are the same text in another place, and compiling takes most of the time.
+// Every variant that is ever offered, forced, on cases that offer it: none exists that is not tested. Of activations there is
+// one: the others have the same text, and compiling takes most of the time.
 func TestWebGPUVariants(t *testing.T) {
 	classes := runVariants(t, func([2]string) bool { return true })
 	require.GreaterOrEqual(t, classes["matmul"], 3, "matmul has at least three variants besides the default: %v", classes)
@@ -183,4 +189,9 @@ func TestCompareWebGPU(t *testing.T) {
 func BenchmarkGuardsWebGPU(b *testing.B) {
 	_, d := openSoftware(b, "")
 	guardCost(b, d)
+}
+
+func TestMisuseWebGPU(t *testing.T) {
+	_, d := openSoftware(t, "")
+	testMisuse(t, d, (*gpu.Device)(nil), d.Ops)
 }

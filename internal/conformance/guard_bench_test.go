@@ -17,7 +17,7 @@ func BenchmarkGuardsCPU(b *testing.B) {
 }
 
 // guardCost reports what guards add to a pipeline of eight layers of 512 by 512: the time of a run with them over that of one
-// without, each the median, in turns.
+// without, each the median of alternating runs.
 func guardCost(b *testing.B, dev batch.Device) {
 	const n, layers = 512, 8
 	weights, err := upload(dev, filled(n*n, 1.0/n), n, n)

@@ -80,7 +80,7 @@ func testGuards(t *testing.T, dev batch.Device, stride int) {
 			var e *batch.GuardError
 			require.ErrorAs(t, err, &e)
 			count, position := 1, []int{at / chainCols, at % chainCols}
-			if k%5 == 4 { // a row of the weights spoils a column
+			if k%5 == 4 { // a row of the weights poisons a column
 				count, position = chainRows, []int{0, at % chainCols}
 			}
 			require.Equal(t, k, e.Step, "%s: %v", options.name, e)

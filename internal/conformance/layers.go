@@ -124,7 +124,7 @@ func biasCases(b *builder) {
 	b.again(c, shifted)
 }
 
-// norm adds a case of so many matrices and vectors; an operand of number last, if there is one, is a matrix again.
+// norm adds a case with numbers of matrices and vectors; an operand of number last, if there is one, is a matrix again.
 func (b *builder) norm(note string, a program.Attr, matrices, vectors int, change func(in []operand), shape ...int) *testCase {
 	return b.add(note, a, func(r *source) (in []operand) {
 		for i := range b.Inputs {
@@ -141,8 +141,8 @@ func (b *builder) norm(note string, a program.Attr, matrices, vectors int, chang
 	})
 }
 
-// normCases are of entries over rows with so many matrices, then vectors. Special values stand in x and, if there is such an
-// operand, in matrix second.
+// normCases are of entries over rows with matrices, then vectors. Special values stand in x and, if there is such an operand,
+// in matrix second.
 func normCases(b *builder, matrices, vectors, second int) {
 	all := attrs(b.Entry, nil)
 	for i, s := range [][]int{{1}, {7}, {64}, {3, 5}, {2, 33, 4}, {5, 128}, {65, 3}, {3, 130}, {2, 1025}, {1, 4100}, {9, 2, 8}, {0, 4}, {4, 0},
@@ -170,7 +170,7 @@ func largeNorms(b *builder, matrices, vectors int) {
 	b.norm("", a, matrices, vectors, nil, 3, 300_000)
 }
 
-// fused adds a case of a fused matmul: x of m × k, and weights of so many rows each.
+// fused adds a case of a fused matmul: x of m × k, and weights with the given numbers of rows.
 func (b *builder) fused(note string, d compute.DType, biases bool, m, k int, rows ...int) *testCase {
 	return b.add(note, attrs(b.Entry, b.Options)[0], func(r *source) []operand {
 		x := []int{m, k}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -21,6 +22,7 @@ func init() {
 	for _, name := range []string{"scatter", "scatter_add", "embedding_backward"} {
 		largeByName[name] = func(b *builder) {
 			b.indexed("", program.Attr{}, 50_001, []int{70_003}, compute.Float32, []int{50_001, 5}, []int{70_003, 5})
+			b.updatesOf(1_000_003, 3)
 		}
 	}
 	largeByName["conv1d"] = func(b *builder) {
@@ -72,7 +74,7 @@ func conv1dCases(b *builder) {
 	b.bothAliases(b.integers(program.Attr{Options: compute.Conv1DOptions{Causal: true, Groups: 3}}, []int{2, 3, 40}, []int{3, 1, 4}))
 }
 
-// indexed adds a case of x, random indices of a shape (up to those of an axis of so many, and a few outside) and maybe
+// indexed adds a case of x, random indices of a shape (within an axis of the given size, and a few outside) and maybe
 // updates, all of an element type.
 func (b *builder) indexed(note string, a program.Attr, axis int, indices []int, d compute.DType, x []int, updates ...[]int) *testCase {
 	return b.add(note, a, func(r *source) []operand {
@@ -125,6 +127,28 @@ func takeAlongCases(b *builder) {
 	b.bothAliases(b.indexed("", program.Attr{}, 20, []int{6, 20}, compute.Uint32, []int{6, 20}))
 }
 
+// updatesOf adds cases of n updates of rows of a width: all of one row, of rows drawn evenly, and by Zipf's law, a few outside.
+func (b *builder) updatesOf(n, width int) {
+	for _, c := range []struct {
+		note string
+		rows int
+		row  func(r *source) int
+	}{
+		{"all of one row", 3, func(*source) int { return 1 }},
+		{"evenly spread", 30_000, func(r *source) int { return r.IntN(30_100) - 50 }},
+		{"few of most rows", 30_000, func(r *source) int { return int(math.Exp(r.Float64()*math.Log(31_000))) - 1 }},
+		{"all outside", 2, func(r *source) int { return r.IntN(2)*7 - 5 }},
+	} {
+		b.add(fmt.Sprint(n, " updates, ", c.note), program.Attr{}, func(r *source) []operand {
+			ids := make([]int32, n)
+			for i := range ids {
+				ids[i] = int32(c.row(r))
+			}
+			return []operand{r.integers(-9, 9, c.rows, width), {program.Type{DType: compute.Int32, Shape: []int{n}}, ids}, r.integers(-3, 9, n, width)}
+		}).exact = true
+	}
+}
+
 // scatterCases are of rows of all widths, of no, one and many updates for each.
 func scatterCases(b *builder) {
 	for i, c := range []struct {
@@ -151,6 +175,17 @@ func scatterCases(b *builder) {
 		return []operand{r.integers(-9, 9, 5, 4).set(float32(math.Inf(1)), 0), ids,
 			r.integers(-9, 9, 6, 4).set(float32(math.NaN()), 0).set(float32(math.Inf(-1)), 13)}
 	})
+	b.updatesOf(65_537, 1)
+	b.updatesOf(4097, 4)
+	b.indexed("two rows", program.Attr{}, 2, []int{70_000}, compute.Float32, []int{2, 3}, []int{70_000, 3})
+	b.add("NaN and Inf among many updates", program.Attr{}, func(r *source) []operand {
+		ids := make([]int32, 5000)
+		for i := range ids {
+			ids[i] = int32(i % 5)
+		}
+		return []operand{r.integers(-9, 9, 5, 1), {program.Type{DType: compute.Int32, Shape: []int{5000}}, ids},
+			r.integers(-9, 9, 5000, 1).set(float32(math.NaN()), 4000).set(float32(math.Inf(-1)), 3001, 13).set(float32(math.Inf(1)), 2002, 4997)}
+	}).exact = true
 	b.add("small integers", program.Attr{}, func(r *source) []operand {
 		ids := make([]int32, 500)
 		for i := range ids {

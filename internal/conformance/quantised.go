@@ -93,7 +93,7 @@ func q8(f compute.BlockFormat, on bool) compute.QuantOptions {
 	return compute.QuantOptions{Format: f, Q8: on}
 }
 
-// quantised adds a case of a product of x, m × k, with weights of so many rows each, or of so many columns each if they are
+// quantised adds a case of a product of x, m × k, with weights of given numbers of rows, or of columns if they are
 // column-major.
 func (b *builder) quantised(note string, options any, m, k int, n ...int) *testCase {
 	return b.add(note, attrs(b.Entry, options)[0], func(r *source) []operand {
@@ -163,7 +163,7 @@ func dequantizeCases(b *builder) {
 	finite := c.inputs
 	c.inputs = func(r *source) []operand {
 		in := finite(r)
-		in[0].data.([]uint32)[16] = 0x7e01_7c00 // the scales of the first row, behind 64 bytes of quants
+		in[0].data.([]uint32)[16] = 0x7e01_7c00 // the scales of the first row, after 64 bytes of quants
 		for i := range 16 {                     // no Inf · 0
 			in[0].data.([]uint32)[i] |= 0x01010101
 		}

@@ -33,6 +33,6 @@ func randomCases(b *builder) {
 	}
 	b.given("known answer", program.Attr{Options: compute.RandomOptions{Shape: []int{4}}}, seedOf(0, 0))
 	b.given("all bits", program.Attr{Options: compute.RandomOptions{Shape: []int{9}, Stream: math.MaxInt32}}, seedOf(math.MaxUint32, math.MaxUint32))
-	// Among so many are those whose first word is next to the largest, where the logarithm vanishes.
+	// Among the counters are those whose first word is next to the largest, where the logarithm vanishes.
 	b.seeded("tails", 0, 300_000)
 }

@@ -14,6 +14,7 @@ import (
 // referenceDevice is a device that computes by the catalogue's references. It passes the suite by construction, and with a
 // mutation it must not: that shows that the suite can fail.
 type referenceDevice struct {
+	program.Executor // nil: nobody calls the other methods
 	// mutate, when set, may change the result of a step before it is stored.
 	mutate func(s program.Step, in []operand, result any)
 	// skip leaves destinations as they are.
@@ -25,10 +26,11 @@ func (r *referenceDevice) Compile(p *program.Program) (program.Executable, error
 }
 
 type referenceExecutable struct {
-	device *referenceDevice
-	p      *program.Program
-	mu     sync.Mutex
-	closed bool
+	program.Executable // nil: nobody calls the other methods
+	device             *referenceDevice
+	p                  *program.Program
+	mu                 sync.Mutex
+	closed             bool
 }
 
 func (x *referenceExecutable) Close() error {
@@ -78,9 +80,9 @@ func (x *referenceExecutable) Start(io *program.IO) *compute.Future {
 			x.device.mutate(s, in, data[s.Out[0]])
 		}
 	}
-	for s, home := range x.p.Homes() {
-		if home != program.Slot(s) {
-			copy(program.Bytes(data[home]), program.Bytes(data[s])) // the tensor itself; steps are in order, so the last one stays
+	for s, at := range x.p.Storage() {
+		if at != program.Slot(s) {
+			copy(program.Bytes(data[at]), program.Bytes(data[s])) // the tensor itself; steps are in order, so the last one stays
 		}
 	}
 	io.Keep = nil

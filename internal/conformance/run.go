@@ -31,8 +31,8 @@ func Run(t *testing.T, name string, dev program.Executor) { run(t, name, dev, 1)
 // RunSampled is Run with the limits of one entry in [limitsOf], for devices that compute on the processor: they take long at limits.
 func RunSampled(t *testing.T, name string, dev program.Executor) { run(t, name, dev, limitsOf) }
 
-// limitsOf is of how many entries such a device runs the large cases of one, the same on each and other ones by each seed;
-// WAVELANE_SAMPLE is another number.
+// limitsOf = n runs the large cases of one in n entries, chosen by the seed and the same on each such device; the environment
+// variable WAVELANE_SAMPLE overrides it.
 const limitsOf = 3
 
 func run(t *testing.T, name string, dev program.Executor, limits int) {

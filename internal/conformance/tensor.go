@@ -36,7 +36,7 @@ func tensors(g *graph) {
 		}
 	}
 
-	// Kept and read at once, from steps and from views of inputs; closing one does not touch the others.
+	// Retained and read at once, from steps and from views of inputs; closing one does not touch the others.
 	x := g.upload(g.floats(-4, 4, 6, 10))
 	y := g.apply(catalogue.ReLU, program.Attr{}, x)
 	flat := g.apply(catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{60}}}, x)
@@ -47,13 +47,13 @@ func tensors(g *graph) {
 	kept := io.Keep
 	want := []any{io.Read[0], io.Read[1], io.Read[1], io.Read[0], io.Read[0]}
 	for i, t := range kept {
-		require.True(g, sameBits(want[i], g.contents(t)), "%s: kept value %d", g.d.name, i)
+		require.True(g, sameBits(want[i], g.contents(t)), "%s: retained output %d", g.d.name, i)
 	}
 	for _, i := range []int{1, 0} {
 		require.NoError(g, kept[i].Close())
 	}
 	for _, i := range []int{2, 3, 4} {
-		require.True(g, sameBits(want[i], g.contents(kept[i])), "%s: kept value %d after others were closed", g.d.name, i)
+		require.True(g, sameBits(want[i], g.contents(kept[i])), "%s: retained output %d after others were closed", g.d.name, i)
 	}
 
 	// A program that uses a tensor does not change it, in any number of runs.
@@ -71,7 +71,7 @@ func tensors(g *graph) {
 	}
 }
 
-// tensorsAtOnce feeds what one run keeps to the next without waiting, as training loops do, closing behind it.
+// tensorsAtOnce feeds what one run keeps to the next without waiting, as training loops do, closing after it.
 func tensorsAtOnce(g *graph) {
 	in := g.Add(program.F32(1000), program.FromTensor)
 	g.Keep = []program.Slot{g.apply(catalogue.Add, program.Attr{}, in, g.upload(fillWith(g.floats(0, 0, 1000), 1)))}

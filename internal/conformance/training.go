@@ -33,7 +33,7 @@ func activationGradientCases(b *builder) {
 		b.random("", none, s...)
 	}
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	// Infinities meet no slope that rounding or flushing may turn into 0, or into a number of the other sign.
+	// Infinities meet no slope that rounding or flushing may make 0, or into a number of the other sign.
 	ordinary := []float32{0.5, -0.1, 3, 1e-3, 1, 2}
 	b.given("special dy", none, f32s([]int{len(ordinary), 1}, ordinary...),
 		vector(nan, inf, -inf, 0, 1, -1, 1e10, -1e10, 1e-40, 0x1p-126, math.MaxFloat32))
@@ -94,11 +94,13 @@ func clipByNormCases(b *builder) {
 	b.again(c, shifted)
 }
 
-// optimised adds a case of adam; with the number of the step as an operand where it is not 0.
+// optimised adds a case of adam; with the number of the step as an operand where it is not 0, as a number below 1 where it is negative.
 func (b *builder) optimised(note string, o compute.AdamOptions, step int32, shape ...int) *testCase {
 	return b.add(note, program.Attr{Options: o}, func(r *source) []operand {
 		in := []operand{r.floats(-2, 2, shape...), r.floats(-0.5, 0.5, shape...), r.floats(0, 1, shape...), r.floats(-4, 4, shape...)}
-		if step > 0 {
+		if step < 0 {
+			in = append(in, operand{program.Type{DType: compute.Int32, Shape: []int{1}}, []int32{step + 1}})
+		} else if step > 0 {
 			in = append(in, operand{program.Type{DType: compute.Int32, Shape: []int{1}}, []int32{step}})
 		}
 		return in
@@ -115,6 +117,9 @@ func adamCases(b *builder) {
 		for _, step := range []int32{0, 1, 2, 100, 1_000_000} {
 			b.optimised("", o, step, 70)
 		}
+	}
+	for _, step := range []int32{-1, -2, math.MinInt32, math.MaxInt32} {
+		b.optimised("a hostile number of the step", compute.AdamOptions{Step: 7}, step, 70)
 	}
 	b.optimised("more than a small GPU takes in one turn", plain, 0, 16_500)
 	zeros := f32s([]int{9}, make([]float32, 9)...)

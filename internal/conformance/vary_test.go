@@ -42,26 +42,26 @@ var fusings = []fusing{
 		l := b.Vary(b.LeakyReLU(b.Add(s, w), p[1]))
 		return b.Sum(l, 1), []batch.Value{s, l}
 	}},
-	{"behind a product of transposed matrices", 2, func(b *batch.Batch, x, _ batch.Value, p []float32) (batch.Value, []batch.Value) {
+	{"after a product of transposed matrices", 2, func(b *batch.Batch, x, _ batch.Value, p []float32) (batch.Value, []batch.Value) {
 		s := b.Vary(b.Scale(b.MatMul(x, b.Transpose(x)), p[0]))
 		e := b.Vary(b.ELU(s, p[1]))
 		return e, []batch.Value{s, e}
 	}},
-	{"behind a norm", 1, func(b *batch.Batch, x, w batch.Value, p []float32) (batch.Value, []batch.Value) {
+	{"after a norm", 1, func(b *batch.Batch, x, w batch.Value, p []float32) (batch.Value, []batch.Value) {
 		n := b.Vary(b.L2Normalize(x, p[1]*p[1]))
 		s := b.Vary(b.Scale(n, p[0]))
 		return b.Add(s, w), []batch.Value{s}
 	}},
-	{"behind a mean", 1, func(b *batch.Batch, x, _ batch.Value, p []float32) (batch.Value, []batch.Value) {
+	{"after a mean", 1, func(b *batch.Batch, x, _ batch.Value, p []float32) (batch.Value, []batch.Value) {
 		s := b.Vary(b.Scale(b.Mean(x, 1), p[0]))
 		e := b.Vary(b.ELU(s, p[1]))
 		return e, []batch.Value{s, e}
 	}},
 }
 
-// testVaryFused changes scalars of steps that have become one, be it a step of its own or one that stands before or behind another. The
-// results are bit by bit those of a plan that was recorded with these scalars, and nearly those of steps that stay apart. The device keeps
-// those named apart by itself.
+// testVaryFused changes scalars of steps that have become one, be it a step of its own, a prologue or an epilogue. The
+// results are bit by bit those of a plan that was recorded with these scalars, and nearly those of steps that are not fused.
+// The device does not fuse the named ones.
 func testVaryFused(t *testing.T, name string, d batch.Device, apart ...string) {
 	const rows, cols = 6, 40
 	r := newSource(Seed(), "varying and fused", 0)

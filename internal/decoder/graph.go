@@ -7,7 +7,7 @@ import (
 
 // Output says what a plan reads back.
 type Output struct {
-	// TopK is 0 for all logits, 1 for the index of the largest one, else so many of the largest with their indices.
+	// TopK is 0 for all logits, 1 for the index of the largest one, else the number of largest ones, with their indices.
 	TopK int
 }
 
@@ -25,8 +25,8 @@ func newInputs(n int) *inputs {
 	return &inputs{all[:n], all[n : 2*n], all[2*n : 2*n+1], all[2*n+1 : 2*n+2], all[2*n+2:]}
 }
 
-// set is for so many tokens, from a position on. What is behind them in the plan's n is filled with the last one: its keys and
-// values go behind those in use, where no query that matters sees them and the next tokens replace them.
+// set sets the tokens from a position on. If there are fewer than the plan's n, the last one is repeated: its keys and values
+// go after those in use, where no query that matters sees them and the next tokens replace them.
 func (in *inputs) set(tokens []int32, position int) {
 	for i := range in.tokens {
 		in.tokens[i] = tokens[min(i, len(tokens)-1)]

@@ -18,9 +18,9 @@ type MappedStep struct {
 	Weights []string // names of tensors of the model among the operands
 }
 
-// Map compiles the network for so many tokens at once on a device that tells what it launches, as a session with these options
-// does, and lists the steps. No weights are loaded: the plan depends on their shapes. Errors are those of [batch.Plan.Steps]
-// and of [Weights.NewSession].
+// Map compiles the network for n tokens at once, as a session with these options does, and lists the steps. The device must
+// be one that knows its launches. No weights are loaded: the plan depends on their shapes. Errors are those of
+// [batch.Plan.Steps] and of [Weights.NewSession].
 func (m *Model) Map(ctx context.Context, device batch.Device, tokens int, l LoadOptions, o SessionOptions) ([]MappedStep, error) {
 	if err := o.complete(m); err != nil {
 		return nil, err

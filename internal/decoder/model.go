@@ -139,11 +139,11 @@ func shapeOf(t *gguf.Tensor) []int {
 	return s
 }
 
-// unused reports tensors that this network has no place for: without them it would compute something else than the file means.
+// unused reports tensors that this network does not use: without them it would compute something else than the file means.
 func (r *reader) unused() {
 	for _, t := range r.file.Tensors() {
 		if !r.used[t.Name()] {
-			r.fail(fmt.Errorf("tensor %s has no place in the architecture as it is read here: %w", t.Name(), compute.ErrUnsupported))
+			r.fail(fmt.Errorf("tensor %s is not part of the supported architecture: %w", t.Name(), compute.ErrUnsupported))
 		}
 	}
 }

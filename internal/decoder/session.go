@@ -12,7 +12,7 @@ import (
 
 // SessionOptions parametrise a session.
 type SessionOptions struct {
-	Context int  // tokens that there is room for; 0 is all that the model was trained on
+	Context int  // length of the context in tokens; 0 is that of the model's training
 	Chunk   int  // tokens of a prompt that are computed at once; 0 is 64
 	Q8      bool // round activations to 8 bits before they meet quantised weights, as GGML does
 	// WideCache keeps keys and values in Float32. Otherwise they are rounded to Float16, which is half the memory, and half
@@ -81,7 +81,7 @@ func (o *SessionOptions) complete(m *Model) error {
 	return nil
 }
 
-// capacity is the keys that a cache has room for: a chunk may be filled up with others behind the context's end.
+// capacity is the keys that a cache has room for: a chunk may be filled up with others after the context's end.
 func (o *SessionOptions) capacity() int { return o.Context + o.Chunk - 1 }
 
 // cache is the type and the shape of keys, and of values, of a block.
@@ -128,7 +128,7 @@ func (w *Weights) compile(ctx context.Context, b *batch.Batch, n int, caches []c
 // Position is the number of tokens so far.
 func (s *Session) Position() int { return s.position }
 
-// Room is the number of tokens that there is room for.
+// Room is the number of tokens that still fit the context.
 func (s *Session) Room() int { return s.options.Context - s.position }
 
 // Reset forgets all tokens.

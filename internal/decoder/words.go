@@ -89,7 +89,7 @@ func isNumber(r rune) bool { return unicode.Is(unicode.N, r) }
 func isBreak(r rune) bool  { return r == '\r' || r == '\n' }
 func isOther(r rune) bool  { return !unicode.IsSpace(r) && !isLetter(r) && !isNumber(r) }
 
-// span is the length of the characters at the beginning that are in a class, at most so many of them; 0 for any number.
+// span is the length of the leading characters that are in a class, up to a maximum number; 0 for any number.
 func span(text string, class func(rune) bool, most int) int {
 	n := 0
 	for i, r := range text {
@@ -101,7 +101,7 @@ func span(text string, class func(rune) bool, most int) int {
 	return len(text)
 }
 
-// after is the length of one character, if it is in the class, and span behind it; 0 if there is nothing behind it.
+// after is the length of one character, if it is in the class, and span after it; 0 if nothing follows it.
 func after(text string, first, class func(rune) bool) int {
 	skip := span(text, first, 1)
 	if n := span(text[skip:], class, 0); n > 0 {

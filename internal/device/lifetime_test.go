@@ -64,3 +64,22 @@ func TestHandle(t *testing.T) {
 	require.False(t, ok || h.IsOpen())
 	require.Equal(t, 1, uses)
 }
+
+func TestIdle(t *testing.T) {
+	var p device.Idle[int]
+	_, ok, err := p.Take()
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.True(t, p.Put(1, 2) && p.Put(2, 2))
+	require.False(t, p.Put(3, 2), "full")
+	x, ok, err := p.Take()
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, 2, x)
+	require.Equal(t, []int{1}, p.Drop())
+	require.Empty(t, p.Drop())
+	p.Close()
+	require.False(t, p.Put(1, 2))
+	_, _, err = p.Take()
+	require.ErrorIs(t, err, compute.ErrClosed)
+}

@@ -8,7 +8,7 @@ import (
 
 // UploadNow is compute.Ops.Upload, which pages lack, for devices that need no event loop to make progress.
 func UploadNow(ctx context.Context, o compute.Ops, data any, shape []int) (compute.Tensor, error) {
-	if err := ctx.Err(); err != nil {
+	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
 	}
 	t, f := o.UploadAsync(data, shape...)

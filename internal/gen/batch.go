@@ -49,10 +49,10 @@ func batchMethods(e *program.Entry) []Method {
 	}
 	var more []string
 	if names := updated(e); names != "" {
-		more = append(more, "Updated in place: "+names+"; where that is a tensor, the tensor changes. Later steps must use the result.")
+		more = append(more, names+" updated in place; tensors keep the new values. Later steps must use the results of this one.")
 	}
 	if e.Class == program.Reduce {
-		more = append(more, "Without an axis everything is reduced, to shape [].")
+		more = append(more, "Without an axis all elements are reduced, to shape [].")
 	}
 	least, _ := e.Arity()
 	ms := []Method{method(e.Method, doc(e.Method, e, more...), e.Inputs[:least])}

@@ -33,7 +33,7 @@ func deviceMethods(e *program.Entry) []Method {
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", "any"}, {"options", "ConcatOptions"}, {"x", "...Operand"}},
 			`o.run.Run("concat", destinations(y), x, nil, options)`)}
 	}
-	if e.Results != nil || e.Updates > 0 {
+	if e.Results != nil || e.Updates > 0 || e == catalogue.Inspect {
 		return shapedMethods(e)
 	}
 	switch e.Class {
@@ -74,7 +74,7 @@ func reduceMethod(e *program.Entry) Method {
 		params = append(params, Param{x.Name, floats})
 		in = append(in, "rowsOf("+x.Name+", len(y))")
 	}
-	return simple(e.Method, doc(e.Method+"Async", e, "The operand is taken as len(y) rows of equal length, each reduced to one element of y."),
+	return simple(e.Method, doc(e.Method+"Async", e, "Operands are taken as len(y) rows of equal length, each reduced to one element of y."),
 		params, fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y)}, []Operand{%s}, nil, LastAxis)`, e.Name, strings.Join(in, ", ")))
 }
 
@@ -95,7 +95,7 @@ func matmulMethods(e *program.Entry) []Method {
 	dims := []Param{{"m", "int"}, {"k", "int"}, {"n", "int"}, {"options", "...MatMulOptions"}}
 	operands := []Param{{"c", floats}, {"a", floats}, {"b", floats}}
 	return []Method{
-		simple("MatMul", doc("MatMulAsync", e, "Here a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias."),
+		simple("MatMul", doc("MatMulAsync", e, "a is [m, k], b is [k, n] and c is [m, n], unless the options transpose them. There is no bias."),
 			append(operands[:3:3], dims...), "o.matmul(c, a, b, nil, nil, m, k, n, options)"),
 		simple("MatMulWithBias", comment("MatMulWithBiasAsync is [Ops.MatMulAsync] with bias [n] added to each row before the activation."),
 			append(append(operands[:3:3], Param{"bias", floats}), dims...), "o.matmulBias(c, a, b, bias, m, k, n, options)"),
@@ -143,14 +143,14 @@ func shapedMethods(e *program.Entry) []Method {
 func destinationDoc(e *program.Entry) []string {
 	var parts []string
 	if names := updated(e); names != "" {
-		parts = append(parts, names+": overwritten.")
+		parts = append(parts, names+" overwritten.")
 	}
 	switch names := resultNames(e)[e.Updates:]; len(names) {
 	case 0:
 	case 1:
 		parts = append(parts, "The length of "+names[0]+" must be that of the result.")
 	default:
-		parts = append(parts, "The lengths of "+strings.Join(names, ", ")+" must be those of the results.")
+		parts = append(parts, "The lengths of "+enumerate(names)+" must be those of the results.")
 	}
 	return parts
 }

@@ -274,17 +274,22 @@ func jsDoc(text string, options reflect.Type) string {
 	return strings.ReplaceAll(text, "*/", "* /")
 }
 
-// Text is the documentation of an operation.
+// Text is the documentation of an operation: what it computes, and a list of the other facts.
 func (x *jsOp) Text() string {
-	parts := []string{strings.ToUpper(x.Doc[:1]) + x.Doc[1:] + "."}
-	if r := []rune(x.Doc); r[0] > unicode.MaxASCII {
-		parts[0] = x.Doc + "."
+	first := x.Doc + "."
+	if word, _, _ := strings.Cut(x.Doc, " "); plainWord.MatchString(word) && !slices.ContainsFunc(x.Inputs, func(in program.Input) bool { return in.Name == word }) {
+		first = title(first)
 	}
-	if x.Special != "" {
-		parts = append(parts, x.Special)
-	}
+	notes := []string{x.Special}
 	if names := updated(x.Entry); names != "" {
-		parts = append(parts, "Updated in place where it is a resident tensor, else copied: "+names+".")
+		notes = append(notes, names+" updated in place if resident tensors, else copied.")
 	}
-	return jsDoc(strings.Join(parts, " "), reflect.TypeOf(x.Entry.Options))
+	text := jsDoc(first, reflect.TypeOf(x.Entry.Options))
+	for _, note := range sentences(notes) {
+		text += "\n- " + jsDoc(note, reflect.TypeOf(x.Entry.Options))
+	}
+	return text
 }
+
+// plainWord matches a word that is no formula.
+var plainWord = regexp.MustCompile(`^[a-z]+,?$`)

@@ -86,26 +86,22 @@ func quoteAll(list []string) string {
 	return `"` + strings.Join(list, `", "`) + `"`
 }
 
-// blockComment wraps text into a comment of TypeScript.
+// blockComment wraps paragraphs and items of lists, one a line of text, into a comment of TypeScript.
 func blockComment(indent, text string) string {
 	const width = 126
-	if line := indent + "/** " + text + " */"; len([]rune(line)) <= width {
+	if line := indent + "/** " + text + " */"; len([]rune(line)) <= width && !strings.Contains(text, "\n") {
 		return line
 	}
-	var b strings.Builder
-	b.WriteString(indent + "/**")
-	column := width
-	for _, word := range strings.Fields(text) {
-		n := len([]rune(word))
-		if column+1+n > width {
-			b.WriteString("\n" + indent + " *")
-			column = len(indent) + 2
+	lines := []string{indent + "/**"}
+	for _, part := range strings.Split(text, "\n") {
+		prefix := indent + " * "
+		if item, found := strings.CutPrefix(part, "- "); found {
+			lines = append(lines, wrap(item, prefix+"- ", prefix+"  ", width)...)
+		} else {
+			lines = append(lines, wrap(part, prefix, prefix, width)...)
 		}
-		b.WriteString(" " + word)
-		column += 1 + n
 	}
-	b.WriteString("\n" + indent + " */")
-	return b.String()
+	return strings.Join(append(lines, indent+" */"), "\n")
 }
 
 // Type is a field's type in TypeScript.

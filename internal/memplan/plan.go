@@ -7,14 +7,15 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Demand is what a program asks of a device's memory, in the device's terms: its steps may be others than the program's.
+// Demand is what a program needs of a device's memory. Its steps are those of the device, which may be others than the
+// program's.
 type Demand struct {
-	Bytes  []int          // of each value; 0 for those that lie elsewhere
-	Before []program.Slot // values that are there before the first step; in an arena they lie at its start, in this order
-	After  []program.Slot // values that must be there behind the last step
-	Steps  []Use
-	Align  int  // sizes and offsets are multiples of it; 0 is 1
-	Apart  bool // nothing shares memory; see [Program.Apart]
+	Bytes   []int          // of each value; 0 for those that lie elsewhere
+	Before  []program.Slot // values that are there before the first step; in an arena they lie at its start, in this order
+	After   []program.Slot // values that must be there after the last step
+	Steps   []Use
+	Align   int  // sizes and offsets are multiples of it; 0 is 1
+	NoReuse bool // nothing shares memory; see [Program.NoReuse]
 }
 
 // Use is what a step does with memory. It may write a result before it has read all operands, so none of them lies where another
@@ -34,13 +35,13 @@ type Arrangement struct {
 	Step    int     // where most of them is in use; −1 if there is no step or nothing is used
 }
 
-// span is memory that is in use from step first to step last.
+// span is a liveness interval: memory in use from step first to step last.
 type span struct {
 	bytes, first, last int
 	at                 int // offset or block
 }
 
-// lifetimes is the spans of values and scratch memory, and which of them each value and scratch piece has.
+// lifetimes are the liveness intervals of values and scratch memory.
 type lifetimes struct {
 	spans   []span
 	before  int   // how many are of Before, which are the first
@@ -53,11 +54,11 @@ func (d *Demand) round(bytes int) int {
 	return (bytes + a - 1) / a * a
 }
 
-// lifetimes finds out from where to where values are needed.
+// lifetimes computes the liveness intervals.
 func (d *Demand) lifetimes() *lifetimes {
 	l := &lifetimes{value: slices.Repeat([]int{-1}, len(d.Bytes)), scratch: make([][]int, len(d.Steps))}
 	add := func(bytes, first, last int) int {
-		if d.Apart {
+		if d.NoReuse {
 			first, last = -1, len(d.Steps)
 		}
 		l.spans = append(l.spans, span{bytes: d.round(bytes), first: first, last: last})
@@ -107,7 +108,7 @@ func (d *Demand) lifetimes() *lifetimes {
 // over is the span of an operand that ends with step i and in which its result k fits, but for those taken by other results; or −1.
 func (d *Demand) over(l *lifetimes, last []int, i, k int, taken []int) int {
 	u := &d.Steps[i]
-	if d.Apart || k >= len(u.Over) {
+	if d.NoReuse || k >= len(u.Over) {
 		return -1
 	}
 	for _, s := range u.Over[k] {
@@ -118,9 +119,10 @@ func (d *Demand) over(l *lifetimes, last []int, i, k int, taken []int) int {
 	return -1
 }
 
-// bySize is the order in which spans get their memory: the largest first, as long as nothing small is in their way. From Pisarchyk
-// and Lee, Efficient Memory Management for Deep Neural Net Inference (2020). First fit in the order of steps is simpler, but takes
-// 1.2 times as much for the layers of a transformer and 1.8 times for training, where this comes to what is in use at the fullest step.
+// bySize is the order in which spans get their memory: the largest first, before small ones fragment it. From Pisarchyk and
+// Lee, Efficient Memory Management for Deep Neural Net Inference (2020). First fit in the order of steps is simpler, but
+// takes 1.2 times as much for the layers of a transformer and 1.8 times for training, where this comes to what is in use at
+// the fullest step.
 func (l *lifetimes) bySize(from int) []int {
 	order := make([]int, len(l.spans)-from)
 	for i := range order {
@@ -130,33 +132,33 @@ func (l *lifetimes) bySize(from int) []int {
 	return order
 }
 
-// calendar finds spans by when they are in use.
-type calendar struct {
+// timeline finds the spans that overlap another one.
+type timeline struct {
 	spans          []span
-	begin, carried [][]int // by week: those that begin in it, and those that began before and are still in use
+	begin, carried [][]int // by bucket of steps: those that begin in it, and those that began before and are still in use
 }
 
-const week = 8 // steps
+const bucket = 8 // steps
 
-func newCalendar(spans []span, steps int) *calendar {
-	n := (steps+1)/week + 1
-	return &calendar{spans, make([][]int, n), make([][]int, n)}
+func newTimeline(spans []span, steps int) *timeline {
+	n := (steps+1)/bucket + 1
+	return &timeline{spans, make([][]int, n), make([][]int, n)}
 }
 
 // add enters a span.
-func (c *calendar) add(i int) {
+func (c *timeline) add(i int) {
 	s := &c.spans[i]
-	from, to := (s.first+1)/week, (s.last+1)/week
+	from, to := (s.first+1)/bucket, (s.last+1)/bucket
 	c.begin[from] = append(c.begin[from], i)
 	for w := from + 1; w <= to; w++ {
 		c.carried[w] = append(c.carried[w], i)
 	}
 }
 
-// meeting calls f with those that are in use at some time when span i is.
-func (c *calendar) meeting(i int, f func(*span)) {
+// meeting calls f with the spans that overlap span i.
+func (c *timeline) meeting(i int, f func(*span)) {
 	s := &c.spans[i]
-	from, to := (s.first+1)/week, (s.last+1)/week
+	from, to := (s.first+1)/bucket, (s.last+1)/bucket
 	visit := func(list []int) {
 		for _, j := range list {
 			if t := &c.spans[j]; s.first <= t.last && t.first <= s.last {
@@ -170,22 +172,22 @@ func (c *calendar) meeting(i int, f func(*span)) {
 	}
 }
 
-// Arena lays everything out in one piece of memory, each in the smallest gap between those that are in use at the same time.
+// Arena lays everything out in one piece of memory, each span in the smallest gap between the spans that overlap it.
 func (d *Demand) Arena() *Arrangement {
 	l := d.lifetimes()
-	placed, size := newCalendar(l.spans, len(d.Steps)), 0
-	behind := func(i int) { // all others
+	placed, size := newTimeline(l.spans, len(d.Steps)), 0
+	stack := func(i int) { // above all others
 		l.spans[i].at = size
 		size += l.spans[i].bytes
 		placed.add(i)
 	}
 	for i := range l.before {
-		behind(i)
+		stack(i)
 	}
 	var near []*span
 	for _, i := range l.bySize(l.before) {
-		if d.Apart {
-			behind(i)
+		if d.NoReuse {
+			stack(i)
 			continue
 		}
 		s := &l.spans[i]
@@ -209,20 +211,20 @@ func (d *Demand) Arena() *Arrangement {
 	return d.arrangement(l, []int{size})
 }
 
-// InBlocks gives everything a block, which is for what is never in use at the same time. A step binds no block twice, unless Over
+// InBlocks gives every span a block; spans share a block if they do not overlap. A step binds no block twice, unless Over
 // allows it.
 func (d *Demand) InBlocks() *Arrangement {
 	l := d.lifetimes()
-	placed := newCalendar(l.spans, len(d.Steps))
+	placed := newTimeline(l.spans, len(d.Steps))
 	var blocks []int // by size, falling
 	var busy []int   // by block: the span for which it was last found in use
 	for _, i := range l.bySize(0) {
 		s := &l.spans[i]
-		if !d.Apart {
+		if !d.NoReuse {
 			placed.meeting(i, func(t *span) { busy[t.at] = i + 1 })
 		}
 		s.at = len(blocks)
-		for b := len(blocks) - 1; b >= 0 && !d.Apart; b-- { // the smallest first
+		for b := len(blocks) - 1; b >= 0 && !d.NoReuse; b-- { // the smallest first
 			if busy[b] != i+1 {
 				s.at = b
 				break

@@ -15,7 +15,7 @@ import (
 
 // demand draws a program: steps over random operands, with several results, scratch memory, results over operands.
 func demand(t *rapid.T) *memplan.Demand {
-	d := &memplan.Demand{Align: rapid.SampledFrom([]int{0, 1, 4, 16}).Draw(t, "align"), Apart: rapid.IntRange(0, 9).Draw(t, "apart") == 0}
+	d := &memplan.Demand{Align: rapid.SampledFrom([]int{0, 1, 4, 16}).Draw(t, "align"), NoReuse: rapid.IntRange(0, 9).Draw(t, "noreuse") == 0}
 	size := rapid.SampledFrom([]int{0, 1, 3, 8, 20, 64})
 	var all []program.Slot
 	value := func(name string) program.Slot {
@@ -104,7 +104,7 @@ func check(t require.TestingT, d *memplan.Demand, a *memplan.Arrangement, blocks
 				read(s, fmt.Sprintf("step %d, operand at its end", i))
 				continue
 			}
-			require.False(t, d.Apart)
+			require.False(t, d.NoReuse)
 			require.Contains(t, u.Over[over], s, "step %d, result %d lies in an operand", i, over)
 		}
 	}
@@ -167,10 +167,10 @@ func TestMemoryOfRandomPrograms(t *testing.T) {
 			require.Equal(t, sum, a.Peak)
 			require.GreaterOrEqual(t, a.Peak, least(d, a))
 			apart := *d
-			apart.Apart = true
+			apart.NoReuse = true
 			all = arrange(&apart).Peak
 			require.LessOrEqual(t, a.Peak, all)
-			if d.Apart {
+			if d.NoReuse {
 				require.Equal(t, all, a.Peak)
 			}
 			if a.Step >= 0 {

@@ -2,7 +2,7 @@ package program
 
 import "github.com/wavelane/wavelane/compute"
 
-// Activation returns the activation that the options ask for.
+// Activation returns the activation of the options.
 func (a Attr) Activation() compute.Activation {
 	switch o := a.Options.(type) {
 	case compute.MatMulOptions:

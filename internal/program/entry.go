@@ -26,7 +26,7 @@ const (
 	Fusion               // expressions, see Fused
 )
 
-// Elementwise reports whether the class computes each element of its result from the elements at its place.
+// Elementwise reports whether the class computes each element of its result from the elements at the same index.
 func (c Class) Elementwise() bool { return c <= Ternary }
 
 // Type is the element type and shape of a value.
@@ -76,11 +76,11 @@ type Attr struct {
 	Scalars []float32 // one per Entry.Scalars
 	Options any       // of the type of Entry.Options, never a pointer; nil if that is nil
 
-	// Vary tells which scalars differ from run to run: by scalar, 1 + the index in IO.Scalars of the value that a run takes
-	// instead, 0 for none. Nil is all 0.
+	// Vary marks run-time scalars: by scalar, 1 + the index in IO.Scalars of the value that a run takes instead, or 0. Nil is
+	// all 0.
 	Vary []int
 
-	// Expressions before and behind the operation, see [Entry.Parts]: rewrites put them there, callers do not.
+	// Prologue and epilogue, see [Entry.Parts]: rewrites put them there, callers do not.
 	Prologue, Epilogue Expression
 }
 

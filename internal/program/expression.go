@@ -7,8 +7,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// Expression is a function of one element of each operand, made of elementwise entries. It is what several elementwise steps
-// become when they are fused; its intermediate values are in no memory. The zero value is no expression.
+// Expression is a function of one element of each operand, made of elementwise entries. Several elementwise steps are fused
+// into one; its intermediate values are never in memory. The zero value is no expression.
 type Expression struct {
 	Inputs  int    // number of operands
 	Nodes   []Node // each uses operands and earlier nodes
@@ -19,13 +19,6 @@ type Expression struct {
 type Node struct {
 	Entry *Entry
 	Args  []int // i < Inputs is operand i, any other is node i − Inputs
-}
-
-// Fuser is a device that computes expressions. The rewrites that fuse steps ask it about each that they would like to make;
-// the others stay apart.
-type Fuser interface {
-	// Fuses reports whether the device runs the step in fewer passes over memory than the steps that it was made of.
-	Fuses(s *Step, in, out []Type) bool
 }
 
 // None reports whether there is no expression.
@@ -40,8 +33,8 @@ func (x *Expression) Scalars() int {
 	return n
 }
 
-// String writes the expression as calls, "relu(add(x0,x1))"; equal texts are the same function. Scalars have no numbers: they
-// appear in their order.
+// String writes the expression as calls, "relu(add(x0,x1))"; equal texts mean the same function. Scalars are written in their
+// order, without numbers.
 func (x *Expression) String() string {
 	var b strings.Builder
 	for i, node := range x.Nodes {
@@ -101,8 +94,8 @@ func (x *Expression) check(in []Type) ([]int, error) {
 	return Broadcast(shapes...)
 }
 
-// Evaluate computes the results in float64 for one element of each operand; p are the scalars, v is room for Inputs + len(Nodes)
-// values of which the first Inputs are given.
+// Evaluate computes the results in float64 for one element of each operand; p holds the scalars, v has room for Inputs +
+// len(Nodes) values of which the first Inputs are given.
 func (x *Expression) Evaluate(v, p []float64) {
 	var args [3]float64
 	for i, node := range x.Nodes {
@@ -135,11 +128,11 @@ var Fused = &Entry{Name: "fused", Class: Fusion, Doc: "an expression of elementw
 		return out, nil
 	}}
 
-// A step of another entry may have an expression before and one behind it. The prologue computes operand 0, in its place among
-// the operands stand those of the prologue. The epilogue takes each element of the first result as its operand 0, and further
-// operands, which are the step's last and are broadcast to the result's shape. Scalars are in the order prologue, entry, epilogue.
+// A step of another entry may have a prologue and an epilogue. The prologue computes operand 0; the operands of the prologue
+// replace it in the list. The epilogue takes each element of the first result as its operand 0, and further operands, which
+// are the step's last and are broadcast to the result's shape. Scalars are in the order prologue, entry, epilogue.
 
-// Parts is a step with expressions, taken apart.
+// Parts is a step with expressions, split into its parts.
 type Parts struct {
 	Prologue, Epilogue               Expression
 	PrologueScalars, EpilogueScalars []float32
@@ -159,33 +152,33 @@ func (e *Entry) TakesEpilogue() bool {
 	return (e.Class == Matrix || e.Class == Window || e.Class == Rows || e.Class == Reduce) && e.Updates == 0 && e.ResultCount() == 1
 }
 
-// Parts takes a step apart that may have expressions. Without any, In and Attr are what was given.
+// Parts splits a step that may have expressions. Without any, In and Attr are what was given.
 func (e *Entry) Parts(in []Type, a Attr) (Parts, error) {
 	p := Parts{Prologue: a.Prologue, Epilogue: a.Epilogue, In: in, Attr: Attr{Scalars: a.Scalars, Options: a.Options}}
 	if a.Prologue.None() && a.Epilogue.None() {
 		return p, nil
 	}
-	before, behind := 0, 0 // operands
-	first, last := 0, 0    // scalars
+	prologueIn, epilogueIn := 0, 0 // operands
+	first, last := 0, 0            // scalars
 	if !a.Prologue.None() {
-		before, first = a.Prologue.Inputs, a.Prologue.Scalars()
+		prologueIn, first = a.Prologue.Inputs, a.Prologue.Scalars()
 		if !e.TakesPrologue() || len(a.Prologue.Results) != 1 {
 			return p, fmt.Errorf("prologue %v: %w", &a.Prologue, compute.ErrUnsupported)
 		}
 	}
 	if !a.Epilogue.None() {
-		behind, last = a.Epilogue.Inputs-1, a.Epilogue.Scalars()
+		epilogueIn, last = a.Epilogue.Inputs-1, a.Epilogue.Scalars()
 		if !e.TakesEpilogue() || len(a.Epilogue.Results) != 1 {
 			return p, fmt.Errorf("epilogue %v: %w", &a.Epilogue, compute.ErrUnsupported)
 		}
 	}
-	if len(in) < before+behind || behind < 0 || len(a.Scalars) < first+last {
+	if len(in) < prologueIn+epilogueIn || epilogueIn < 0 || len(a.Scalars) < first+last {
 		return p, fmt.Errorf("%d operands and %d scalars are fewer than its expressions need: %w", len(in), len(a.Scalars), compute.ErrArgument)
 	}
-	p.PrologueIn, p.EpilogueIn = in[:before], in[len(in)-behind:]
+	p.PrologueIn, p.EpilogueIn = in[:prologueIn], in[len(in)-epilogueIn:]
 	p.PrologueScalars, p.EpilogueScalars = a.Scalars[:first], a.Scalars[len(a.Scalars)-last:]
-	p.In, p.Attr.Scalars = in[before:len(in)-behind], a.Scalars[first:len(a.Scalars)-last]
-	if before > 0 {
+	p.In, p.Attr.Scalars = in[prologueIn:len(in)-epilogueIn], a.Scalars[first:len(a.Scalars)-last]
+	if prologueIn > 0 {
 		shape, err := a.Prologue.check(p.PrologueIn)
 		if err != nil {
 			return p, err
@@ -195,7 +188,7 @@ func (e *Entry) Parts(in []Type, a Attr) (Parts, error) {
 	return p, nil
 }
 
-// checkEpilogue validates the epilogue behind a result of type out.
+// checkEpilogue validates the epilogue of a result of type out.
 func (p *Parts) checkEpilogue(out Type) error {
 	if p.Epilogue.None() {
 		return nil

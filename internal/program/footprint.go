@@ -1,6 +1,6 @@
 package program
 
-// Memory tells what one run of a compiled program needs, in bytes, beside the tensors that it is given.
+// Memory is the memory that one run of a compiled program needs, in bytes, without the tensors that it is given.
 type Memory struct {
 	Peak    int // memory of the device, which values share that are not needed at the same time, and steps' scratch memory
 	Inputs  int // host data that the run reads
@@ -8,12 +8,7 @@ type Memory struct {
 	Step    int // where most of Peak is in use, as an index of Program.Steps; −1 if Peak is 0
 }
 
-// Sized is an Executable that tells what its runs need.
-type Sized interface {
-	Memory() Memory
-}
-
-// Traffic is how many bytes of inputs the program reads and of results it makes, as [Memory] counts them.
+// Traffic returns the bytes of the program's inputs and results, as [Memory] counts them.
 func (p *Program) Traffic() (inputs, results int) {
 	for _, s := range p.Host {
 		inputs += p.Values[s].Bytes()

@@ -2,8 +2,8 @@ package program
 
 import "strings"
 
-// Name is the step's name for people: that of its entry or kernel, and of what was fused into it in the order of computation,
-// as "fused(matmul, add, relu)".
+// Name is the step's name in listings and errors: that of its entry or kernel, and of what was fused into it in the order of
+// computation, as "fused(matmul, add, relu)".
 func (s *Step) Name() string {
 	own := s.Entry.Name
 	if s.Kernel != nil {

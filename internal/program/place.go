@@ -6,4 +6,6 @@ type Placer interface {
 	Place(p *Program) Executor
 	// ExplainPlace says which device that is, and why.
 	ExplainPlace(p *Program) string
+	// Peaks returns the rates of one of these devices, as far as they are known.
+	Peaks(of Executor) Peaks
 }

@@ -1,7 +1,5 @@
 package program
 
-import "io"
-
 // Peaks are the rates that a device can reach, in bytes and floating-point operations a second; 0 where they are not known.
 type Peaks struct {
 	Memory  float64 `json:"memory_bytes_s"` // of operands and results in the device's memory
@@ -9,24 +7,7 @@ type Peaks struct {
 	Product float64 `json:"product_flop_s"` // of matrix products, convolutions and attention
 }
 
-// Rated is a device that knows the peaks of those on which it places programs, see [Placer].
-type Rated interface {
-	Peaks(of Executor) Peaks
-}
-
-// Coder is a device that can show the code of a program.
-type Coder interface {
-	// Code writes the sources of what each step runs.
-	Code(w io.Writer, p *Program) error
-}
-
-// Launcher is an Executable that tells what it launches.
-type Launcher interface {
-	// Launches lists for each step what a run does, in order.
-	Launches() [][]Launch
-}
-
-// Launch is a kernel on so many blocks of so many threads, or "copy" or "fill" for memory without a kernel, on none.
+// Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.
 type Launch struct {
 	Kernel string    `json:"kernel"`
 	Grid   [3]uint32 `json:"grid"`

@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"time"
@@ -24,7 +25,7 @@ const (
 )
 
 // Value is a slot's type and origin. Every value is written once; a step that updates an operand in place makes a new value in
-// the same memory, see [Program.Homes].
+// the same memory, see [Program.Storage].
 type Value struct {
 	Type
 	Source Source
@@ -57,7 +58,7 @@ type Program struct {
 	Keep   []Slot // values that stay on the device as tensors, in the order of IO.Keep
 
 	Variables int  // number of IO.Scalars, see Attr.Vary
-	Apart     bool // every value has memory of its own, so that tests can find values which should not share any
+	NoReuse   bool // every value has memory of its own, so that tests can find values which should not share any
 
 	// While it is built: the steps that update operands among those searched for them so far.
 	updaters []int
@@ -81,6 +82,15 @@ type IO struct {
 type Executor interface {
 	// Compile validates and prepares a program. Compiling is pure preparation: nothing runs.
 	Compile(p *Program) (Executable, error)
+	// Fuses reports whether the device runs a step with expressions in fewer passes over memory than the steps that it was made of.
+	// The rewrites that fuse steps ask about each that they would like to make; the others stay separate.
+	Fuses(s *Step, in, out []Type) bool
+	// Code writes the sources of what each step runs. The error wraps compute.ErrUnsupported on devices whose functions are compiled
+	// already.
+	Code(w io.Writer, p *Program) error
+	// Tune measures the variants that every step of a program could run, and keeps the fastest for later compilations. It returns the
+	// measurements taken so far where it fails, and none on devices whose kernels have no variants.
+	Tune(ctx context.Context, p *Program) ([]Measurement, error)
 }
 
 // Executable is a compiled program. Start may be called again while earlier runs are in flight.
@@ -88,11 +98,15 @@ type Executable interface {
 	// Start begins one run and returns at once. Errors, also of arguments, come through the future. Host and Tensors are not read
 	// any more once it has returned, and Read is not before the run is done; what the slices hold is in use until then.
 	Start(io *IO) *compute.Future
+	// Memory returns the memory that one run needs.
+	Memory() Memory
+	// Launches lists for each step what a run launches, in order; nil on devices that launch nothing.
+	Launches() [][]Launch
 	// Close releases what the executable holds. Runs in flight finish.
 	Close() error
 }
 
-// Direct is an Executable which makes no future for callers that wait at once.
+// Direct is an Executable that can run synchronously without allocating a future.
 type Direct interface {
 	// Begin is Start for such a caller.
 	Begin(io *IO) (Waiter, error)
@@ -174,31 +188,31 @@ func (s *Step) updates() int {
 	return s.Entry.Updates
 }
 
-// Homes tells for every slot in whose memory its value lies: its own, or that of the tensor which steps update in place on the
-// way to it.
-func (p *Program) Homes() []Slot {
-	homes := make([]Slot, len(p.Values))
-	for i := range homes {
-		homes[i] = Slot(i)
+// Storage returns for every slot the slot whose memory holds its value: the slot itself, or a tensor that steps update in
+// place.
+func (p *Program) Storage() []Slot {
+	storage := make([]Slot, len(p.Values))
+	for i := range storage {
+		storage[i] = Slot(i)
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		for k := range s.updates() {
-			if home := homes[s.In[k]]; p.Values[home].Source == FromTensor {
-				homes[s.Out[k]] = home
+			if at := storage[s.In[k]]; p.Values[at].Source == FromTensor {
+				storage[s.Out[k]] = at
 			}
 		}
 	}
-	return homes
+	return storage
 }
 
 // Changed lists the tensors, as indices of IO.Tensors, that the program updates in place.
 func (p *Program) Changed() []int {
-	homes := p.Homes()
+	storage := p.Storage()
 	var changed []int
 	for i, s := range p.Tensor {
-		for v, home := range homes {
-			if home == s && v != int(s) {
+		for v, at := range storage {
+			if at == s && v != int(s) {
 				changed = append(changed, i)
 				break
 			}
@@ -284,33 +298,76 @@ func (p *Program) checkChanged(io *IO) error {
 	return nil
 }
 
-// Check validates what no single step shows: the marks of variable scalars, and what the program asks of values that lie in
-// tensors which it updates in place. Such a tensor cannot be kept as another, and what is read at the end is its last state.
+// Check validates what single steps do not show: that values are computed once and before they are used, the indices of
+// run-time scalars, and the rules for values that lie in tensors which the program updates in place. Such a tensor cannot be
+// retained as another, and what is read at the end is its last state.
 func (p *Program) Check() error {
+	if err := p.checkSlots(); err != nil {
+		return err
+	}
 	for i := range p.Steps {
 		if err := p.checkVary(&p.Steps[i]); err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
 	}
-	homes, changed := p.Homes(), p.Changed()
+	storage, changed := p.Storage(), p.Changed()
 	for _, t := range changed {
-		home := p.Tensor[t]
-		last := home
-		for s, h := range homes {
-			if h == home {
+		at := p.Tensor[t]
+		last := at
+		for s, h := range storage {
+			if h == at {
 				last = Slot(s) // slots are in the order of steps
 			}
 		}
 		for i, s := range p.Keep {
-			if homes[s] == home {
-				return fmt.Errorf("kept value %d %v lies in a tensor that the program updates in place: use that tensor: %w", i,
+			if storage[s] == at {
+				return fmt.Errorf("retained output %d %v lies in a tensor that the program updates in place: use that tensor: %w", i,
 					p.Values[s].Type, compute.ErrArgument)
 			}
 		}
 		for i, s := range p.Read {
-			if homes[s] == home && s != last {
+			if storage[s] == at && s != last {
 				return fmt.Errorf("result %d %v is an earlier state of a tensor that the program updates in place: copy it before: %w", i,
 					p.Values[s].Type, compute.ErrArgument)
+			}
+		}
+	}
+	return nil
+}
+
+// checkSlots validates the steps' entries and slots, and those of inputs and results.
+func (p *Program) checkSlots() error {
+	defined := make([]bool, len(p.Values))
+	known := func(s Slot) bool { return s >= 0 && int(s) < len(defined) && defined[s] }
+	for _, given := range [2][]Slot{p.Host, p.Tensor} {
+		for _, s := range given {
+			if s < 0 || int(s) >= len(defined) {
+				return fmt.Errorf("input in slot %d of %d: %w", s, len(defined), compute.ErrArgument)
+			}
+			defined[s] = true
+		}
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		for _, in := range s.In {
+			if !known(in) {
+				return fmt.Errorf("step %d: operand in slot %d is not computed before: %w", i, in, compute.ErrArgument)
+			}
+		}
+		if s.Entry == nil || s.Entry != Fused && len(s.Out) != s.Entry.ResultCount() {
+			return fmt.Errorf("step %d: no entry, or %d results: %w", i, len(s.Out), compute.ErrArgument)
+		}
+		for _, out := range s.Out {
+			if out < 0 || int(out) >= len(defined) || defined[out] {
+				return fmt.Errorf("step %d: result in slot %d twice: %w", i, out, compute.ErrArgument)
+			}
+			defined[out] = true
+		}
+	}
+	for _, asked := range [2][]Slot{p.Read, p.Keep} {
+		for _, s := range asked {
+			if !known(s) {
+				return fmt.Errorf("result in slot %d, which no step computes: %w", s, compute.ErrArgument)
 			}
 		}
 	}

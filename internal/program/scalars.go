@@ -8,8 +8,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// Varies reports whether some scalar differs from run to run. Such a step is no constant, and it is equal only to a step whose
-// scalars vary alike.
+// Varies reports whether the step has run-time scalars. Such a step is not constant, and it equals only a step with the same
+// run-time scalars.
 func (a *Attr) Varies() bool {
 	for _, v := range a.Vary {
 		if v > 0 {
@@ -35,7 +35,7 @@ func (a Attr) At(values []float32) Attr {
 	return a
 }
 
-// AppendScalars appends the scalars of another step, with what it says of their varying: for rewrites that make one step of two.
+// AppendScalars appends the scalars of another step, run-time ones included, for rewrites that fuse two steps.
 func (a *Attr) AppendScalars(b Attr) {
 	if b.Varies() || a.Varies() {
 		vary := make([]int, len(a.Scalars)+len(b.Scalars))
@@ -46,20 +46,20 @@ func (a *Attr) AppendScalars(b Attr) {
 	a.Scalars = append(a.Scalars[:len(a.Scalars):len(a.Scalars)], b.Scalars...)
 }
 
-// checkVary validates the marks of variable scalars in a program.
+// checkVary validates the indices of run-time scalars.
 func (p *Program) checkVary(s *Step) error {
 	if s.Attr.Vary != nil && len(s.Attr.Vary) != len(s.Attr.Scalars) {
-		return fmt.Errorf("%d scalars and %d marks of varying: %w", len(s.Attr.Scalars), len(s.Attr.Vary), compute.ErrArgument)
+		return fmt.Errorf("%d scalars and %d indices of run-time scalars: %w", len(s.Attr.Scalars), len(s.Attr.Vary), compute.ErrArgument)
 	}
 	for _, v := range s.Attr.Vary {
 		if v < 0 || v > p.Variables {
-			return fmt.Errorf("variable scalar %d of %d: %w", v-1, p.Variables, compute.ErrArgument)
+			return fmt.Errorf("run-time scalar %d of %d: %w", v-1, p.Variables, compute.ErrArgument)
 		}
 	}
 	return nil
 }
 
-// Recorded returns the values of IO.Scalars with which the program is what its steps say.
+// Recorded returns the IO.Scalars with which the program was recorded.
 func (p *Program) Recorded() []float32 {
 	values := make([]float32, p.Variables)
 	for i := range p.Steps {
@@ -73,8 +73,8 @@ func (p *Program) Recorded() []float32 {
 	return values
 }
 
-// Probe returns the step with other numbers in the place of those that vary, and which of IO.Scalars stands for the bits of each.
-// Devices find out by it where their code takes the scalars from: words that change between the lowerings of the two steps.
+// Probe returns the step with run-time scalars replaced by distinct numbers, and for the bits of each the index in
+// IO.Scalars. Devices compare the lowerings of both steps to find the words that hold run-time scalars.
 func (s *Step) Probe() (probe Step, marks map[uint32]int) {
 	probe, marks = *s, map[uint32]int{}
 	probe.Attr.Scalars = slices.Clone(s.Attr.Scalars)
@@ -92,9 +92,9 @@ func (s *Step) Probe() (probe Step, marks map[uint32]int) {
 	return probe, marks
 }
 
-// Moved compares two lowerings of a step and its probe word by word: it calls found for each word that is a scalar, and reports
-// whether there is no other difference.
-func Moved(words, probed []uint32, marks map[uint32]int, found func(at, variable int)) bool {
+// MatchScalars compares the words of a step's lowering with those of its probe. It calls found for each word that holds a
+// run-time scalar, and reports whether there is no other difference.
+func MatchScalars(words, probed []uint32, marks map[uint32]int, found func(at, variable int)) bool {
 	if len(words) != len(probed) {
 		return false
 	}

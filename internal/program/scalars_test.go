@@ -59,8 +59,8 @@ func TestProbe(t *testing.T) {
 	}
 	found := map[int]int{}
 	note := func(at, variable int) { found[at] = variable }
-	require.True(t, program.Moved(words(s.Attr.Scalars, 7), words(probe.Attr.Scalars, 7), marks, note))
+	require.True(t, program.MatchScalars(words(s.Attr.Scalars, 7), words(probe.Attr.Scalars, 7), marks, note))
 	require.Equal(t, map[int]int{0: 1, 2: 0}, found)
-	require.False(t, program.Moved(words(s.Attr.Scalars, 7), words(probe.Attr.Scalars, 8), marks, note), "a word made of a scalar")
-	require.False(t, program.Moved(words(s.Attr.Scalars), words(probe.Attr.Scalars, 8), marks, note))
+	require.False(t, program.MatchScalars(words(s.Attr.Scalars, 7), words(probe.Attr.Scalars, 8), marks, note), "a word made of a scalar")
+	require.False(t, program.MatchScalars(words(s.Attr.Scalars), words(probe.Attr.Scalars, 8), marks, note))
 }

@@ -1,16 +1,6 @@
 package program
 
-import (
-	"context"
-	"time"
-)
-
-// Tuner is a device whose kernels have variants, between which measurements decide.
-type Tuner interface {
-	// Tune measures the variants that every step of a program could run, and keeps the fastest for later compilations. It has the
-	// measurements taken so far where it fails.
-	Tune(ctx context.Context, p *Program) ([]Measurement, error)
-}
+import "time"
 
 // Measurement is the outcome of measuring the variants of one problem.
 type Measurement struct {

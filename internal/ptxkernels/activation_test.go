@@ -27,10 +27,10 @@ func TestActivate(t *testing.T) {
 	k.RequireThreads(128, 1, 1)
 	code := ptx.Param[uint32](k, "code")
 	p := ptx.PointerParam[float32](k, "p")
-	p = ptx.At(k, p, ptx.Mul(k, k.GlobalID(ptx.X), ptx.Imm[uint32](2)))
-	v := ptx.Load2(k, p)
+	p = p.At(k.GlobalID(ptx.X).Mul(2))
+	v := p.Load2()
 	y := scalar.Activate(k, code, v[:])
-	ptx.Store2(k, p, [2]ptx.Reg[float32]{y[0], y[1]})
+	p.Store2([2]ptx.Reg[float32]{y[0], y[1]})
 	module, err := m.Build()
 	require.NoError(t, err)
 

@@ -9,16 +9,16 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
-// Lower returns the code of one step. The operands have the types in, the results have the types out, as the catalogue's check
-// gave them. A nil choose takes every default. Where no result has elements there is no code. A result that is an operand
-// changed in place (see program.Entry) has to hold that operand's elements before.
-// Errors wrap [compute.ErrUnsupported] or [compute.ErrTooLarge].
+// Lower returns the code of one step. The operands have the types in, the results have the types out, as the catalogue's
+// check gave them. A nil choose takes every default. If no result has elements there is no code. A result that is an operand
+// changed in place (see program.Entry) has to hold that operand's elements before. Errors wrap [compute.ErrUnsupported] or
+// [compute.ErrTooLarge].
 func Lower(s *program.Step, in, out []program.Type, caps *kit.Caps, choose kit.Chooser) (kit.Lowering, error) {
 	return lowerStep(s, in, out, caps, choose, false)
 }
 
 // Fuses reports whether there is code for a step with expressions: those of the classes unary, binary and ternary alone, before
-// reductions, and behind products and convolutions. See [program.Fuser].
+// reductions, and behind products and convolutions. See [program.Executor].
 func Fuses(s *program.Step, in, out []program.Type, caps *kit.Caps) bool {
 	_, err := lowerStep(s, in, out, caps, nil, true)
 	return err == nil

@@ -115,7 +115,7 @@ func committed(f *kit.Family) *strictVerdict {
 // analyserHash is of everything that the analyser's answer depends on beside the text.
 var analyserHash = sync.OnceValue(func() string {
 	sum := sha256.New()
-	for _, folder := range []string{"analyze", "flow", "eval", "ir", "roofline"} {
+	for _, folder := range []string{"analyze", "flow", "eval", "ir", "roofline", "internal/cost"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", "ptx", folder), func(file string, d fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
 				return err

@@ -18,12 +18,12 @@ func module(t *testing.T, number uint32, local bool, names ...string) ptxtest.Mo
 	for _, name := range names {
 		k := m.Kernel(name)
 		p := ptx.PointerParam[uint32](k, "p")
-		ptx.Store(k, p, ptx.Imm(number))
+		p.Store(number)
 		if local {
 			own := ptx.LocalArray[uint32](k, "own", 64)
-			i := ptx.Load(k, p.At(1))
-			ptx.Store(k, ptx.At(k, own, i), i)
-			ptx.Store(k, p, ptx.Load(k, ptx.At(k, own, ptx.Load(k, p.At(2)))))
+			i := p.At(1).Load()
+			own.At(i).Store(i)
+			p.Store(own.At(p.At(2).Load()).Load())
 		}
 	}
 	out, err := m.Build()

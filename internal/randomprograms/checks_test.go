@@ -15,7 +15,7 @@ import (
 // proofs is the number of programs where WAVELANE_PROOFS asks for all.
 const proofs = 5000
 
-// checked calls property on so many programs, or on as many as the flag of rapid says.
+// checked calls property on n programs, or on as many as rapid's flag says.
 func checked(t *testing.T, programs int, property func(t *rapid.T)) {
 	t.Helper()
 	if os.Getenv("WAVELANE_PROOFS") == "all" {

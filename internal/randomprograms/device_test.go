@@ -103,7 +103,7 @@ func TestMistakesShow(t *testing.T) {
 		p := generate(t, false)
 		values := p.estimates()
 		at := rapid.IntRange(0, len(p.Steps)-1).Draw(t, "wrong step")
-		wrong := exact{spoil: func(step int, y []reference.Array) {
+		wrong := exact{corrupt: func(step int, y []reference.Array) {
 			for i := range y[0].Data {
 				if v := y[0].Data[i]; step == at && math.Trunc(v) != v {
 					y[0].Data[i] = reference.Rounded(v*1.001, compute.Float32)

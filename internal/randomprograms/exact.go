@@ -14,10 +14,13 @@ import (
 // within entries that are several operations, to its type. Whatever a program is rewritten to, results must not change by a bit.
 // It checks the programs that it is given.
 type exact struct {
-	refuses func(s *program.Step) bool // nil: it agrees to everything
-	steps   *[]program.Step            // nil, or where it notes what it was given
-	spoil   func(step int, y []reference.Array)
+	executor                            // nil: nobody calls the other methods
+	refuses  func(s *program.Step) bool // nil: it agrees to everything
+	steps    *[]program.Step            // nil, or where it notes what it was given
+	corrupt  func(step int, y []reference.Array)
 }
+
+type executor = program.Executor
 
 func (d exact) Fuses(s *program.Step, in, out []program.Type) bool {
 	return d.refuses == nil || !d.refuses(s)
@@ -68,12 +71,13 @@ func (d exact) Compile(p *program.Program) (program.Executable, error) {
 	if d.steps != nil {
 		*d.steps = p.Steps
 	}
-	return &exactExecutable{p, d.spoil}, nil
+	return &exactExecutable{p: p, corrupt: d.corrupt}, nil
 }
 
 type exactExecutable struct {
-	p     *program.Program
-	spoil func(step int, y []reference.Array)
+	program.Executable // nil: nobody calls the other methods
+	p                  *program.Program
+	corrupt            func(step int, y []reference.Array)
 }
 
 func (x *exactExecutable) Close() error { return nil }
@@ -90,15 +94,15 @@ func (x *exactExecutable) Start(io *program.IO) *compute.Future {
 	for i, s := range p.Tensor {
 		values[s] = io.Tensors[i].(*exactTensor).Array
 	}
-	computeAll(p, values, x.spoil)
+	computeAll(p, values, x.corrupt)
 	for i, s := range p.Read {
 		write(io.Read[i], values[s].Data)
 	}
 	for i, s := range p.Keep {
 		io.Keep[i] = &exactTensor{values[s], p.Values[s].DType}
 	}
-	for s, home := range p.Homes() {
-		if i := slices.Index(p.Tensor, home); i >= 0 {
+	for s, at := range p.Storage() {
+		if i := slices.Index(p.Tensor, at); i >= 0 {
 			io.Tensors[i].(*exactTensor).Array = values[s]
 		}
 	}

@@ -151,19 +151,19 @@ func (g *generator) applyScalars(e *program.Entry, a program.Attr, in ...program
 	return out[0], true
 }
 
-// ask draws what is read and kept, at least the last value.
+// ask draws what is read and retained, at least the last value.
 func (g *generator) ask() {
-	homes := g.p.Homes()
+	storage := g.p.Storage()
 	states := map[program.Slot]program.Slot{} // by tensor: its last state
-	for s, home := range homes {
-		if g.p.Values[home].Source == program.FromTensor {
-			states[home] = program.Slot(s)
+	for s, at := range storage {
+		if g.p.Values[at].Source == program.FromTensor {
+			states[at] = program.Slot(s)
 		}
 	}
 	every := g.number("read every", 1, 6)
 	for s := len(g.p.Values) - 1; s >= 0; s-- {
 		slot := program.Slot(s)
-		last, isState := states[homes[s]]
+		last, isState := states[storage[s]]
 		if isState && last != slot { // an earlier state: it is gone
 			continue
 		}

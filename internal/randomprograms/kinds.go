@@ -79,7 +79,7 @@ func (g *generator) row() {
 	}
 }
 
-// vectors are so many as long as the rows of x.
+// vectors are n vectors as long as the rows of x.
 func (g *generator) vectors(x program.Slot, n int) []program.Slot {
 	var v []program.Slot
 	_, cols := program.RowsCols(g.p.Values[x].Shape)

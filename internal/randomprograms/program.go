@@ -83,7 +83,8 @@ func (p *randomProgram) record(b *batch.Batch, tensors []compute.Tensor) []batch
 	return values
 }
 
-// run runs the program as a batch and returns what it gives: values read, values kept, and the tensors' contents behind it.
+// run runs the program as a batch and returns what it gives: values read, values retained, and the contents of tensors
+// afterwards.
 func (p *randomProgram) run(dev batch.Device, options ...batch.Option) ([][]float64, error) {
 	ctx := context.Background()
 	var tensors []compute.Tensor
@@ -144,11 +145,11 @@ func keptTensors(kept []*batch.Kept) []compute.Tensor {
 // results are the slots of what run returns.
 func (p *randomProgram) results() []program.Slot {
 	out := slices.Concat(p.Read, p.Keep)
-	homes := p.Homes()
-	for _, home := range p.Tensor {
-		last := home
-		for s, h := range homes {
-			if h == home {
+	storage := p.Storage()
+	for _, at := range p.Tensor {
+		last := at
+		for s, h := range storage {
+			if h == at {
 				last = program.Slot(s)
 			}
 		}

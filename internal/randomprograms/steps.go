@@ -7,17 +7,17 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// computeAll fills in the results of all steps of a program. Spoil, unless nil, may change them.
-func computeAll(p *program.Program, values []reference.Array, spoil func(step int, y []reference.Array)) {
+// computeAll fills in the results of all steps of a program. Corrupt, unless nil, may change them.
+func computeAll(p *program.Program, values []reference.Array, corrupt func(step int, y []reference.Array)) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		in := make([]reference.Array, len(s.In))
 		for k, slot := range s.In {
 			in[k] = values[slot]
 		}
-		results := apart(s.Entry, in, p.Types(s.In), s.Attr, p.Types(s.Out))
-		if spoil != nil {
-			spoil(i, results)
+		results := decomposed(s.Entry, in, p.Types(s.In), s.Attr, p.Types(s.Out))
+		if corrupt != nil {
+			corrupt(i, results)
 		}
 		for k, y := range results {
 			values[s.Out[k]] = y
@@ -25,8 +25,8 @@ func computeAll(p *program.Program, values []reference.Array, spoil func(step in
 	}
 }
 
-// apart computes a step as the steps that it may have been made of.
-func apart(e *program.Entry, in []reference.Array, types []program.Type, a program.Attr, out []program.Type) []reference.Array {
+// decomposed computes a step as the steps that it may have been made of.
+func decomposed(e *program.Entry, in []reference.Array, types []program.Type, a program.Attr, out []program.Type) []reference.Array {
 	if !a.Prologue.None() || !a.Epilogue.None() {
 		return aroundExpressions(e, in, types, a, out)
 	}
@@ -39,7 +39,7 @@ func apart(e *program.Entry, in []reference.Array, types []program.Type, a progr
 		if err != nil {
 			panic(err) // the whole was checked
 		}
-		return apart(e, in, t, a, types)[0]
+		return decomposed(e, in, t, a, types)[0]
 	}
 	eps := program.Attr{Scalars: a.Scalars}
 	switch e {
@@ -64,7 +64,7 @@ func apart(e *program.Entry, in []reference.Array, types []program.Type, a progr
 		if o.Act != compute.NoActivation || len(in) == 3 {
 			act := o.Act
 			o.Act = compute.NoActivation
-			y := apart(e, in[:2], types[:2], program.Attr{Options: o}, out)[0]
+			y := decomposed(e, in[:2], types[:2], program.Attr{Options: o}, out)[0]
 			if len(in) == 3 {
 				y = one(catalogue.Add, program.Attr{}, y, in[2])
 			}
@@ -73,7 +73,7 @@ func apart(e *program.Entry, in []reference.Array, types []program.Type, a progr
 	case compute.Conv2DOptions:
 		if act := o.Act; act != compute.NoActivation {
 			o.Act = compute.NoActivation
-			return []reference.Array{activated(apart(e, in, types, program.Attr{Options: o}, out)[0], act)}
+			return []reference.Array{activated(decomposed(e, in, types, program.Attr{Options: o}, out)[0], act)}
 		}
 	}
 	y := reference.Of(e, in, a, out)
@@ -97,7 +97,7 @@ func activated(x reference.Array, act compute.Activation) reference.Array {
 		return x
 	}
 	t := []program.Type{program.F32(x.Shape...)}
-	return apart(e, []reference.Array{x}, t, program.Attr{}, t)[0]
+	return decomposed(e, []reference.Array{x}, t, program.Attr{}, t)[0]
 }
 
 // expression computes the results of an expression, rounding every node.
@@ -145,7 +145,7 @@ func aroundExpressions(e *program.Entry, in []reference.Array, types []program.T
 		x := expression(parts.Prologue, in[:before], parts.PrologueScalars, parts.In[0].Shape)[0]
 		own = append([]reference.Array{x}, own...)
 	}
-	y := apart(e, own, parts.In, parts.Attr, out)
+	y := decomposed(e, own, parts.In, parts.Attr, out)
 	if !parts.Epilogue.None() {
 		all := append([]reference.Array{y[0]}, in[len(in)-behind:]...)
 		y = expression(parts.Epilogue, all, parts.EpilogueScalars, out[0].Shape)

@@ -3,8 +3,8 @@ package recent
 
 import "maps"
 
-// Map keeps values that were used lately: those that were put last, as many as its limit, and up to as many others. Values age in two
-// generations, so that no order has to be kept. It is not safe for concurrent use.
+// Map keeps values that were used lately: those that were put last, as many as its limit, and up to as many others. Values
+// age in two generations, so that no order has to be maintained. It is not safe for concurrent use.
 type Map[V any] struct {
 	limit      int
 	young, old map[string]V

@@ -124,14 +124,14 @@ func (g *graph) build(u *unit) program.Step {
 
 // agrees reports whether a unit can be one step for which the device has a kernel.
 func (g *graph) agrees(u *unit) bool {
-	if g.fuser == nil {
+	if g.device == nil {
 		return false
 	}
 	s := g.build(u)
 	if len(s.In)+len(s.Out) > maxBuffers || len(u.prologue) > maxNodes || len(u.epilogue) > maxNodes {
 		return false
 	}
-	return g.valid(&s) && g.fuser.Fuses(&s, g.p.Types(s.In), g.p.Types(s.Out))
+	return g.valid(&s) && g.device.Fuses(&s, g.p.Types(s.In), g.p.Types(s.Out))
 }
 
 // valid reports whether a step computes values of the types that the program says.

@@ -20,7 +20,7 @@ func (g *graph) epilogues() {
 // add.
 func (g *graph) epilogue(at int32) int32 {
 	u := &g.units[at]
-	if g.fuser == nil || u.gone || u.core == none || !g.steps[u.core].Entry.TakesEpilogue() || len(g.steps[u.core].Out) != 1 {
+	if g.device == nil || u.gone || u.core == none || !g.steps[u.core].Entry.TakesEpilogue() || len(g.steps[u.core].Out) != 1 {
 		return none
 	}
 	result := g.steps[u.core].Out[0]
@@ -67,7 +67,7 @@ func (g *graph) prologues() {
 // add.
 func (g *graph) prologue(at int32) int32 {
 	u := &g.units[at]
-	if g.fuser == nil || u.gone || u.core == none || !g.steps[u.core].Entry.TakesPrologue() {
+	if g.device == nil || u.gone || u.core == none || !g.steps[u.core].Entry.TakesPrologue() {
 		return none
 	}
 	x := g.steps[u.core].In[0]

@@ -126,7 +126,7 @@ func TestFuseNeighbours(t *testing.T) {
 		{"nor where it is broadcast", func(b *batch.Batch) {
 			b.Read(b.Add(b.MatVec(vector(b, 5, 4), vector(b, 4)), vector(b, 3, 5)))
 		}, []string{"matvec", "add"}},
-		{"behind reductions and rows", func(b *batch.Batch) {
+		{"after reductions and rows", func(b *batch.Batch) {
 			b.Read(b.Sqrt(b.Sum(vector(b, 3, 4), compute.LastAxis)))
 			b.Read(b.Scale(b.Softmax(vector(b, 3, 4)), 2))
 		}, []string{"fused(sum, sqrt)", "fused(softmax, scale)"}},

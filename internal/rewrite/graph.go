@@ -12,8 +12,8 @@ import (
 // indices; at first every step is the unit of its own index.
 type graph struct {
 	p       *program.Program
-	fuser   program.Fuser  // nil: the device computes no expressions
-	steps   []program.Step // those of the program until changed is set, then a copy
+	device  program.Executor // nil: there are no expressions
+	steps   []program.Step   // those of the program until changed is set, then a copy
 	changed bool
 	units   []unit
 	parent  []int32 // by step: union-find parent of its unit
@@ -48,8 +48,8 @@ type unit struct {
 
 const none = -1
 
-func newGraph(p *program.Program, fuser program.Fuser) *graph {
-	g := &graph{p: p, fuser: fuser, steps: p.Steps, units: make([]unit, len(p.Steps)), parent: make([]int32, len(p.Steps)),
+func newGraph(p *program.Program, device program.Executor) *graph {
+	g := &graph{p: p, device: device, steps: p.Steps, units: make([]unit, len(p.Steps)), parent: make([]int32, len(p.Steps)),
 		maker: make([]int32, len(p.Values)), first: make([]int32, len(p.Values)+1), updater: updated(p), liveOut: liveOut(p),
 		inRound: make([]int32, len(p.Steps)), numbered: make([]int32, len(p.Values)), number: make([]int, len(p.Values))}
 	for i := range g.maker {

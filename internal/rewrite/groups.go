@@ -15,7 +15,7 @@ import (
 //
 // The device is asked about the final expressions. If it refuses one, grouping starts over and asks before each union.
 func (g *graph) groups() {
-	if g.fuser == nil {
+	if g.device == nil {
 		return
 	}
 	parent, units := slices.Clone(g.parent), slices.Clone(g.units)

@@ -8,15 +8,15 @@ import "github.com/wavelane/wavelane/internal/program"
 
 // Options are what the passes depend on besides the program.
 type Options struct {
-	Fuser   program.Fuser // the device, if it computes expressions; nil if it does not
-	Unfused bool          // leaves out [Fuse]
+	Device  program.Executor // that will run the program; nil if none will
+	Unfused bool             // leaves out [Fuse]
 }
 
 // Program runs all passes: [Simplify], [RemoveDead], [Fuse].
 func Program(p *program.Program, o Options) *program.Program {
 	p = RemoveDead(Simplify(p))
 	if !o.Unfused {
-		p = Fuse(p, o.Fuser)
+		p = Fuse(p, o.Device)
 	}
 	return p
 }
@@ -30,8 +30,8 @@ func liveOut(p *program.Program) []bool {
 			live[s] = true
 		}
 	}
-	for s, home := range p.Homes() {
-		live[s] = live[s] || home != program.Slot(s)
+	for s, at := range p.Storage() {
+		live[s] = live[s] || at != program.Slot(s)
 	}
 	return live
 }

@@ -13,8 +13,10 @@ import (
 
 // idle compiles programs to nothing and agrees to every fusion but those that it refuses.
 type idle struct {
-	refuses func(s *program.Step) bool
-	latest  *program.Program // that was compiled
+	executor           // nil: nobody calls the other methods
+	program.Executable // nil
+	refuses            func(s *program.Step) bool
+	latest             *program.Program // that was compiled
 }
 
 func (d *idle) Fuses(s *program.Step, _, _ []program.Type) bool {
@@ -31,13 +33,14 @@ func (d *idle) compiled() *program.Program        { return d.latest }
 func (d *idle) Start(*program.IO) *compute.Future { return compute.Failed(nil) }
 func (d *idle) Close() error                      { return nil }
 
+type executor = program.Executor
+
 // ignorant knows no expressions.
 type ignorant struct{ *idle }
 
-func (i ignorant) Executor() program.Executor { return compiler{i} }
+func (i ignorant) Executor() program.Executor { return i }
 
-// compiler hides all methods but that of program.Executor.
-type compiler struct{ program.Executor }
+func (ignorant) Fuses(*program.Step, []program.Type, []program.Type) bool { return false }
 
 // device is idle or ignorant.
 type device interface {

@@ -76,7 +76,7 @@ func (m *calibration) step(e *program.Entry, a program.Attr, shape ...int) (one,
 	return one, max(all-one, all/noise) / moreSteps
 }
 
-// chain returns a program that applies an entry to its own result so many times.
+// chain returns a program that applies an entry to its own result steps times.
 func chain(e *program.Entry, a program.Attr, steps int, shape ...int) *program.Program {
 	p := &program.Program{}
 	x := p.Add(program.F32(shape...), program.FromHost)
@@ -156,7 +156,7 @@ func (r *Router) measure() {
 	}
 	file, err := measured.New[map[string]Costs](r.config.Dir, "costs", costsVersion, strings.Join(identity, "; "))
 	if err != nil {
-		log.Debug("wavelane: costs of devices are not kept", "error", err)
+		log.Debug("wavelane: costs of devices cannot be saved", "error", err)
 	} else if known, ok, err := file.Read(); err != nil {
 		log.Warn("wavelane: costs of devices are measured anew", "file", file.Path(), "error", err)
 	} else if ok && len(known) == len(kinds) {
@@ -181,7 +181,7 @@ func (r *Router) measure() {
 	}
 	if file != nil {
 		if err := file.Write(costs); err != nil {
-			log.Warn("wavelane: costs of devices are not kept", "file", file.Path(), "error", err)
+			log.Warn("wavelane: costs of devices cannot be saved", "file", file.Path(), "error", err)
 		}
 	}
 }

@@ -1,8 +1,10 @@
-// Package route gives each program to the device that has it done first.
+// Package route gives each program to the device that is expected to finish it first.
 package route
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -19,7 +21,7 @@ type Device struct {
 	Identity string // of hardware and driver; measured costs are valid for it
 }
 
-// Config says where a router has its costs from.
+// Config says where a router takes its costs from.
 type Config struct {
 	Costs map[string]Costs // by kind of device; nil to measure them, which in browsers means the default costs
 	Dir   string           // of the file of measured costs, "" for the user's cache directory
@@ -73,7 +75,20 @@ func (r *Router) Compile(p *program.Program) (program.Executable, error) {
 	return r.Place(p).Compile(p)
 }
 
-// Place returns the device that a program is given to.
+// Fuses implements program.Executor. Programs are rewritten for the device that Place gives them to, which answers itself.
+func (r *Router) Fuses(s *program.Step, in, out []program.Type) bool {
+	return r.devices[0].Fuses(s, in, out)
+}
+
+// Code writes the code of a program on the device that it is given to.
+func (r *Router) Code(w io.Writer, p *program.Program) error { return r.Place(p).Code(w, p) }
+
+// Tune implements program.Executor, on the device that the program is placed on.
+func (r *Router) Tune(ctx context.Context, p *program.Program) ([]program.Measurement, error) {
+	return r.Place(p).Tune(ctx, p)
+}
+
+// Place returns the device for a program.
 func (r *Router) Place(p *program.Program) program.Executor { return r.choose(p).Executor }
 
 func (r *Router) choose(p *program.Program) *routed {

@@ -97,7 +97,7 @@ func (t *Tuner) pick(q Question, i int) Chooser {
 	}
 }
 
-// measure runs the variants in turns, so that what disturbs the machine disturbs all of them.
+// measure alternates between the variants, so that what disturbs the machine disturbs all of them.
 func (t *Tuner) measure(ctx context.Context, s Step, q Question) (program.Measurement, error) {
 	t.measuring.Lock()
 	defer t.measuring.Unlock()

@@ -31,7 +31,7 @@ func Single(p *program.Program, s *program.Step) (*program.Program, []program.Ty
 	return single, types
 }
 
-// Repeated returns the program with its only step so many times.
+// Repeated returns the program with copies of its only step.
 func Repeated(single *program.Program, copies int) *program.Program {
 	p := *single
 	p.Values, p.Steps = slices.Clone(p.Values), slices.Clone(p.Steps)

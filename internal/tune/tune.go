@@ -15,7 +15,7 @@ import (
 // candidates, of which the first is the default.
 type Chooser = func(class, problem string, candidates []string) int
 
-// Choice is a decision between variants of a kernel.
+// Choice is a chosen variant of a kernel.
 type Choice struct {
 	Class   string // of operations: "matmul"
 	Problem string // sizes rounded to powers of two

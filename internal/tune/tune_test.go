@@ -55,7 +55,7 @@ func TestMeasure(t *testing.T) {
 			tuner := newTuner(t, dir)
 			list, err := tuner.Measure(t.Context(), s, false)
 			require.NoError(t, err)
-			require.Equal(t, []program.Measurement{{"class", "n1024", c.winner, candidates, c.took}}, list)
+			require.Equal(t, []program.Measurement{{Class: "class", Problem: "n1024", Winner: c.winner, Variants: candidates, Median: c.took}}, list)
 			list, err = tuner.Measure(t.Context(), s, false)
 			require.NoError(t, err)
 			require.Empty(t, list, "it is known")

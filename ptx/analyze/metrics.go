@@ -166,7 +166,7 @@ func (k *kernel) report() (KernelReport, error) {
 	k.each(func(i int, in *ir.Instr) {
 		r.Instructions++
 		r.Mix[kindName(in)]++
-		n, rate := flopsOf(in)
+		n, rate := opsOf(in)
 		flops[rate] += n * k.weight(i)
 		r.Flops += n * k.weight(i)
 		k.traffic(&r.Memory, i, in)

@@ -1,8 +1,7 @@
 package analyze
 
 import (
-	"slices"
-
+	"github.com/wavelane/wavelane/ptx/internal/cost"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -126,7 +125,14 @@ func (m *machine) measure(a *access) {
 				u.unknown = true
 				continue
 			}
-			passes, ideal := bankPasses(a, lanes)
+			// A common summand turns the banks round and changes nothing: this one leaves no offset below zero.
+			var offsets [32]uint64
+			mask := uint32(0)
+			for _, l := range lanes {
+				offsets[l-w] = uint64(at(a.addr.c, l)) + 1<<62
+				mask |= 1 << (l - w)
+			}
+			_, passes, ideal := cost.Banks(&offsets, mask, max(1, a.size))
 			u.requests++
 			u.sectors += passes
 			u.ideal += ideal
@@ -158,40 +164,6 @@ func warpKnown(v *vec, lanes []int) bool {
 		}
 	}
 	return true
-}
-
-// bankPasses is how often the 32 banks of four bytes must be read to serve a warp, and how often at best. Lanes that access the
-// same word share it. Accesses of 8 bytes are served by half-warps, of 16 by quarters. A common summand turns the banks round
-// and changes nothing.
-func bankPasses(a *access, lanes []int) (passes, ideal int) {
-	per := 32
-	switch {
-	case a.size >= 16:
-		per = 8
-	case a.size >= 8:
-		per = 16
-	}
-	for len(lanes) > 0 {
-		part := lanes[0] / per
-		n := 0
-		var words [32][]int64
-		most := 0
-		for n < len(lanes) && lanes[n]/per == part {
-			off := at(a.addr.c, lanes[n])
-			for w := floorDiv(off, 4); w*4 < off+int64(max(1, a.size)); w++ {
-				b := &words[((w%32)+32)%32]
-				if !slices.Contains(*b, w) {
-					*b = append(*b, w)
-					most = max(most, len(*b))
-				}
-			}
-			n++
-		}
-		passes += most
-		ideal++
-		lanes = lanes[n:]
-	}
-	return passes, ideal
 }
 
 // sectorsOf is how many sectors of 32 bytes a warp touches, and how many at best for as many bytes. Where lanes differ by

@@ -145,9 +145,7 @@ func compileCpAsyncArrive(c *compiler, in *ir.Instr) (step, error) {
 			lane := first(m)
 			o := b.find(w, lane)
 			if !noinc {
-				if o.pending++; o.pending > maxArrivals {
-					w.fault(BadOperand, lane, ir.SharedSpace, o.off, "more than %d arrivals pending", maxArrivals)
-				}
+				o.check(w, lane, o.Add())
 				o.write()
 			}
 			list := w.async.copies.of(lane)
@@ -157,7 +155,7 @@ func compileCpAsyncArrive(c *compiler, in *ir.Instr) (step, error) {
 				for _, f := range list {
 					f.move()
 				}
-				w.from(pc, func() { o.complete(w, lane, list, func() (bool, error) { return o.arrive(1, false) }) })
+				w.from(pc, func() { o.complete(w, lane, list, func() (bool, error) { return o.Arrive(1, false) }) })
 			})
 		}
 	}, err

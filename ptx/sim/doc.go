@@ -33,3 +33,17 @@
 // A GPU is safe for concurrent use; one launch runs at a time. Without checks Config.Workers goroutines share the blocks of a launch. Memory
 // of the simulated GPU is Go memory, with some bytes of bookkeeping for each one checked.
 package sim
+
+// The prefix of a file says what it is about:
+//
+//	gpu, load, launch, fault   the public face
+//	exec_    compiling a kernel to steps; warps, blocks, clusters, scheduling; control flow, barriers, atomic operations
+//	fast_    loops of their own for the instructions in which kernels spend their time
+//	mem      address spaces, segments, frames; loads and stores
+//	check_   what Config.Checks asks for: values, races, asynchronous hazards
+//	count_   what Config.Counters asks for
+//	async_   cp.async, bulk and tensor copies, mbarriers, asynchronous products
+//	tensor_  ldmatrix, mma, wmma, wgmma
+//
+// Most of it is methods of warp and compiler, which share their state; hence one package. What needs none of that is below
+// internal: tensorcore (arithmetic and layouts of matrices), shadow (values, vector clocks and races), mbarrier (phases).

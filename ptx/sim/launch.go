@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/args"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -68,54 +69,50 @@ func (k *Kernel) StaticShared() int { return k.prog.shared.static }
 // Pack makes the parameter block of arguments in the order of the parameters. An argument is a number of the parameter's size
 // and class (integers for .u, .s and .b types, floats for .f, either for .b), or bytes of exactly its size. Errors wrap
 // [compute.ErrArgument].
-func (k *Kernel) Pack(args ...any) ([]byte, error) {
-	params := k.ir.Params
-	if len(args) != len(params) {
-		return nil, fmt.Errorf("sim: kernel %s has %d parameters, %d arguments were given: %w", k.ir.Name, len(params), len(args),
-			compute.ErrArgument)
-	}
-	block := make([]byte, k.params.size)
-	for i, a := range args {
-		p := &params[i]
-		if err := pack(block[k.params.at[p.Name]:], p, a); err != nil {
-			return nil, fmt.Errorf("sim: argument %d of kernel %s, .%s %s: %w", i, k.ir.Name, p.Type, p.Name, err)
+func (k *Kernel) Pack(arguments ...any) ([]byte, error) {
+	list := make([]args.Arg, len(arguments))
+	for i, v := range arguments {
+		var err error
+		if list[i], err = argument(v); err != nil {
+			return nil, fmt.Errorf("sim: argument %d of kernel %s: %w", i, k.ir.Name, err)
 		}
+	}
+	block := make([]byte, k.params.Size())
+	if err := k.params.Pack(block, list...); err != nil {
+		return nil, fmt.Errorf("sim: kernel %s: %w", k.ir.Name, err)
 	}
 	return block, nil
 }
 
-func pack(to []byte, p *ir.Var, arg any) error {
-	if b, ok := arg.([]byte); ok {
-		if len(b) != p.Size() {
-			return fmt.Errorf("%d bytes for %d: %w", len(b), p.Size(), compute.ErrArgument)
-		}
-		copy(to, b)
-		return nil
+// argument is a number, or bytes, as an argument of a launch.
+func argument(v any) (args.Arg, error) {
+	if b, ok := v.([]byte); ok {
+		return args.Bytes(b), nil
 	}
-	v := reflect.ValueOf(arg)
+	n := reflect.ValueOf(v)
 	var bits uint64
-	n, class := 0, ir.Unsigned
 	switch {
-	case !v.IsValid():
-		return fmt.Errorf("nil: %w", compute.ErrArgument)
-	case v.CanInt():
-		bits, n, class = uint64(v.Int()), v.Type().Bits()/8, ir.Signed
-	case v.CanUint():
-		bits, n = v.Uint(), v.Type().Bits()/8
-	case v.Kind() == reflect.Float32:
-		bits, n, class = uint64(math.Float32bits(float32(v.Float()))), 4, ir.Float
-	case v.Kind() == reflect.Float64:
-		bits, n, class = math.Float64bits(v.Float()), 8, ir.Float
+	case n.IsValid() && n.CanInt():
+		bits = uint64(n.Int())
+	case n.IsValid() && n.CanUint():
+		bits = n.Uint()
+	case n.IsValid() && n.Kind() == reflect.Float32:
+		return args.F32(float32(n.Float())), nil
+	case n.IsValid() && n.Kind() == reflect.Float64:
+		return args.F64(n.Float()), nil
 	default:
-		return fmt.Errorf("a %T is no number: %w", arg, compute.ErrArgument)
+		return args.Arg{}, fmt.Errorf("%T is no number: %w", v, compute.ErrArgument)
 	}
-	want := p.Type.Class()
-	half := p.Type == ir.F16 || p.Type == ir.BF16
-	if n != p.Size() || (want == ir.Float) != (class == ir.Float) && want != ir.Bits && !half {
-		return fmt.Errorf("a %T does not fit %d bytes of class %s: %w", arg, p.Size(), p.Type, compute.ErrArgument)
+	switch size := n.Type().Bits() / 8; size {
+	case 4:
+		return args.U32(uint32(bits)), nil
+	case 8:
+		return args.Ptr(bits), nil // an address or a number
+	default:
+		b := make([]byte, size)
+		store(b, size, bits)
+		return args.Bytes(b), nil
 	}
-	store(to, n, bits)
-	return nil
 }
 
 // Run executes a kernel and waits for it. A fault of the kernel is a *[Fault]; a launch that no GPU would take wraps
@@ -195,8 +192,8 @@ func (k *Kernel) validate(l *Launch) error {
 	case k.sharedSize(l.Shared) > k.module.gpu.cfg.SharedLimit:
 		return fmt.Errorf("%d bytes of dynamic and %d of static shared memory, the limit is %d: %w", l.Shared, k.prog.shared.static,
 			k.module.gpu.cfg.SharedLimit, compute.ErrTooLarge)
-	case len(l.Params) != k.params.size:
-		return bad("%d bytes of parameters, the kernel's take %d; see Kernel.Pack", len(l.Params), k.params.size)
+	case len(l.Params) != k.params.Size():
+		return bad("%d bytes of parameters, the kernel's take %d; see Kernel.Pack", len(l.Params), k.params.Size())
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/args"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -23,7 +24,7 @@ type Kernel struct {
 	module *Module
 	ir     *ir.Func
 	prog   *program
-	params frame
+	params *args.Layout
 }
 
 // Load puts a module's variables into memory. The GPU keeps the module, which must not be changed afterwards. Errors wrap
@@ -148,7 +149,7 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 			if err != nil {
 				return nil, err
 			}
-			k := &Kernel{module: m, ir: f, prog: prog, params: paramLayout(f.Params)}
+			k := &Kernel{module: m, ir: f, prog: prog, params: args.LayoutOf(f.Params)}
 			m.kernels[name] = k
 			return k, nil
 		}

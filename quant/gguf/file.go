@@ -17,7 +17,7 @@ import (
 var (
 	// ErrMalformed is what contradicts itself or the format, or ends too early.
 	ErrMalformed = errors.New("malformed GGUF file")
-	// ErrMissing is what is asked for metadata or tensors that are not in the file.
+	// ErrMissing is the error of metadata or tensors that are not in the file.
 	ErrMissing = errors.New("not in the GGUF file")
 )
 
@@ -279,7 +279,7 @@ func sizes(t quant.Type, shape []int) (elements int, size int64, err error) {
 	return cols * rows, int64(row) * int64(rows), nil
 }
 
-// place checks where the tensors are, and makes offsets count from the beginning of the file.
+// place checks the tensors' offsets and makes them count from the beginning of the file.
 func (f *File) place(s *mapped.Source, at int64) error {
 	if len(f.tensors) == 0 {
 		return nil

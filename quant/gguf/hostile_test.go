@@ -156,7 +156,7 @@ func TestHostile(t *testing.T) {
 	require.ErrorIs(t, err, gguf.ErrMalformed)
 }
 
-// vast is a file of any size that is zeros behind its beginning.
+// vast is a file of any size that is zeros after its beginning.
 type vast []byte
 
 func (v vast) ReadAt(p []byte, at int64) (int, error) {

@@ -62,7 +62,7 @@ const (
 	maxName   = 1<<16 - 1
 )
 
-// Array is an array in the metadata of a file. It is read when its values are asked for.
+// Array is an array in the metadata of a file. It is read on demand.
 type Array struct {
 	Elem Kind
 	Len  int

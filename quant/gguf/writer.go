@@ -153,7 +153,7 @@ func (w *Writer) begin() error {
 	return w.finish()
 }
 
-// finish fills up behind tensors that are complete, the empty ones among them.
+// finish fills up after tensors that are complete, the empty ones among them.
 func (w *Writer) finish() error {
 	for w.current < len(w.tensors) && w.done == w.tensors[w.current].size {
 		if err := w.put(make([]byte, pad(w.done, w.alignment)-w.done)); err != nil {

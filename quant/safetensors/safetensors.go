@@ -1,9 +1,9 @@
 // Package safetensors reads safetensors, the files that hold models of Hugging Face: a header in JSON and tensors in plain
 // formats.
 //
-// [Open] maps a file into memory and reads the header; tensor data is touched when it is asked for. A file is taken for
-// hostile: what it claims is compared with its size before anything is allocated, and whatever does not fit is an error that
-// wraps [ErrMalformed].
+// [Open] maps a file into memory and reads the header; tensor data is read on demand. A file is taken for hostile: what it
+// claims is compared with its size before anything is allocated, and whatever does not fit is an error that wraps
+// [ErrMalformed].
 //
 // The source of the format is the README of github.com/huggingface/safetensors; as there, tensors follow each other without
 // gaps.
@@ -167,7 +167,7 @@ func (f *File) header(b []byte) error {
 		return fmt.Errorf("%w: the header: %w", ErrMalformed, err)
 	}
 	if rest := bytes.TrimRight(b[d.InputOffset():], " "); len(rest) > 0 {
-		return fmt.Errorf("%w: %d bytes behind the JSON of the header", ErrMalformed, len(rest))
+		return fmt.Errorf("%w: %d bytes after the JSON of the header", ErrMalformed, len(rest))
 	}
 	return nil
 }

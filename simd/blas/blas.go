@@ -57,7 +57,7 @@ func holds(n int, x []float32, inc int) bool {
 	return n > 0 && inc != 0 && len(x) > (n-1)*max(inc, -inc)
 }
 
-// place is where element i of n lies: a negative increment goes from the end.
+// place is the index of element i of n: a negative increment goes from the end.
 func place(i, n, inc int) int {
 	if inc < 0 {
 		i -= n - 1

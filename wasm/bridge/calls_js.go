@@ -126,7 +126,7 @@ func (r *record) operands(in []operand) []batch.Value {
 	return values
 }
 
-// want asks for a value as an array or as a tensor.
+// want requests a value as an array or as a tensor.
 func (r *record) want(v batch.Value, keep bool) {
 	if keep {
 		r.outputs = append(r.outputs, output{keep: r.batch.Keep(v)})
@@ -176,7 +176,7 @@ func started(outputs []output) []output {
 	return outputs
 }
 
-// collect makes results of what a batch was asked for.
+// collect makes the results of a batch.
 func collect(d *opened, outputs []output) ([]any, error) {
 	results := make([]any, len(outputs))
 	for i, o := range outputs {

@@ -31,7 +31,7 @@ type executor interface {
 	Close() error
 }
 
-// wish is how a page asks for a device.
+// wish is a page's request for a device.
 type wish struct {
 	kind     int
 	software bool

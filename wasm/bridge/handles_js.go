@@ -33,7 +33,7 @@ type plan struct {
 	failed  error           // of an input set while runs were waiting
 }
 
-// output is what a batch was asked for: one of the two.
+// output is a requested result of a batch: one of the two.
 type output struct {
 	read *batch.Result
 	keep *batch.Kept

@@ -8,15 +8,15 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// WebAssembly addresses 4 GiB, and a Go program that finds no memory ends. Large pieces are therefore asked for first, and refused
-// while there is still room for what goes with them: the same again for a copy, and the garbage of earlier calls.
+// WebAssembly addresses 4 GiB, and a Go program that finds no memory ends. Large pieces are therefore requested first, and
+// refused while there is still room for what goes with them: the same again for a copy, and the garbage of earlier calls.
 const (
 	addressable = 4 << 30
 	large       = 8 << 20
 	deviceLimit = 3 << 29 // of tensors and temporaries of a CPU device
 )
 
-// reserve refuses a slice of so many bytes if it would not leave room.
+// reserve refuses a slice of that size if it would not leave room.
 func reserve(bytes int) error {
 	if bytes < large {
 		return nil

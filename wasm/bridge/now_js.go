@@ -170,7 +170,7 @@ func setInput(m *message) (any, error) {
 	if !p.device.draining {
 		return nil, set()
 	}
-	p.device.enqueue(func() { // runs that were asked for before have the old data
+	p.device.enqueue(func() { // runs requested before have the old data
 		if err := set(); err != nil {
 			p.failed = err
 		}

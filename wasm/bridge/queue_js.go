@@ -112,7 +112,7 @@ func said(err error) string {
 	return strings.ReplaceAll(err.Error(), "WithSoftware", "the option software: true")
 }
 
-// failure says an error to JavaScript: the class, the message and, for a shader, the place.
+// failure says an error to JavaScript: the class, the message and, for a shader, the position.
 func failure(err error) js.Value {
 	var shader *gpu.ShaderError
 	if errors.As(err, &shader) {
@@ -126,7 +126,7 @@ func failure(err error) js.Value {
 	return js.ValueOf([]any{"WavelaneError", said(err)})
 }
 
-// recorded is the error of a batch without the place in Go that recorded it, which means nothing to a page.
+// recorded is the error of a batch without the line of Go code that recorded it, which means nothing to a page.
 func recorded(b *batch.Batch) error {
 	if err := b.Err(); err != nil {
 		return errors.Unwrap(err)

@@ -11,7 +11,7 @@ export type DType = "f32" | "i32" | "u32" | "f16" | "bf16";
  */
 export type Activation = "none" | "relu" | "gelu" | "geluErf" | "silu" | "sigmoid" | "tanh";
 
-/** Axis says along what a reduction runs. */
+/** Axis is what a reduction runs over. */
 export type Axis = "all" | "last";
 
 /** Precision says how exactly a product of float32 matrices has to be computed. A device may always be more exact. */
@@ -40,20 +40,20 @@ export interface AdamOptions {
 }
 
 /**
- * AttentionOptions parametrises attention. With L keys in use, query i of n stands at position L − n + i, so that the last
- * query stands at the last key.
+ * AttentionOptions parametrises attention. With L keys in use, query i of n has position L − n + i: the last query is at the
+ * last key.
  */
 export interface AttentionOptions {
-  /** causal hides from a query the keys behind its position. */
+  /** causal hides the keys after a query's position from it. */
   causal?: boolean;
   /**
    * window, if not 0, hides keys that are that many positions or more away from the query: with causal, a query sees its own
    * position and the window − 1 before it. At most 2³⁰.
    */
   window?: number;
-  /** softCap, if not 0, bends scores s to softCap·tanh(s/softCap) before they are masked. */
+  /** softCap, if not 0, replaces scores s by softCap·tanh(s/softCap) before they are masked. */
   softCap?: number;
-  /** scale multiplies scores; 0 stands for 1/√d. */
+  /** scale multiplies scores; 0 means 1/√d. */
   scale?: number;
 }
 
@@ -124,7 +124,7 @@ export interface CrossEntropyOptions {
   ignoreIndex?: number;
 }
 
-/** CumSumOptions parametrises cumsum over the last axis. The zero value sums from the first element up to and with each. */
+/** CumSumOptions parametrises cumsum over the last axis. The zero value gives inclusive sums from the first element on. */
 export interface CumSumOptions {
   /** without the element itself: the first sum is 0 */
   exclusive?: boolean;
@@ -132,7 +132,7 @@ export interface CumSumOptions {
   reverse?: boolean;
 }
 
-/** DequantizeOptions tell what weights become. */
+/** DequantizeOptions name the format of weights and the type to convert them to. */
 export interface DequantizeOptions {
   /** of the weights */
   format: BlockFormat;
@@ -204,10 +204,10 @@ export interface QuantQKVOptions {
   q8?: boolean;
 }
 
-/** RandomOptions says how many random numbers to make, and which. */
+/** RandomOptions gives the shape of the result and the stream of random numbers. */
 export interface RandomOptions {
   shape: readonly number[];
-  /** from 0 to 2³¹−1: keeps apart what is drawn with one seed */
+  /** from 0 to 2³¹−1: different streams of one seed are independent */
   stream?: number;
 }
 
@@ -251,7 +251,8 @@ export interface TopKOptions {
 
 /**
  * TransposeOptions orders the axes of the result: axis i of the result is axis perm[i] of the input. A nil perm exchanges the
- * last two axes. Rows of the last axis that stay whole are moved as such: {1, 0, 2} makes [heads, n, d] of [n, heads, d].
+ * last two axes. Rows of the last axis that the permutation leaves contiguous are copied as rows: {1, 0, 2} makes [heads, n,
+ * d] of [n, heads, d].
  */
 export interface TransposeOptions {
   perm?: readonly number[];
@@ -268,25 +269,44 @@ export interface DeviceOperations {
   /** |x|. */
   abs(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   abs(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** √x. Negative x gives NaN. */
+  /**
+   * √x.
+   * - A negative x gives NaN.
+   */
   sqrt(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   sqrt(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** 1/x. */
   recip(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   recip(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** Eˣ. */
+  /** eˣ. */
   exp(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   exp(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The natural logarithm of x. 0 gives −Inf, negative x NaN. */
+  /**
+   * The natural logarithm of x.
+   * - 0 gives −Inf.
+   * - A negative x gives NaN.
+   */
   log(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   log(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The base-2 logarithm of x. 0 gives −Inf, negative x NaN. */
+  /**
+   * The base-2 logarithm of x.
+   * - 0 gives −Inf.
+   * - A negative x gives NaN.
+   */
   log2(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   log2(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The sine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|. */
+  /**
+   * The sine of x in radians.
+   * - ±Inf gives NaN.
+   * - Beyond |x| = 8192 the error grows with |x|.
+   */
   sin(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   sin(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The cosine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|. */
+  /**
+   * The cosine of x in radians.
+   * - ±Inf gives NaN.
+   * - Beyond |x| = 8192 the error grows with |x|.
+   */
   cos(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   cos(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The hyperbolic tangent of x. */
@@ -301,19 +321,22 @@ export interface DeviceOperations {
   /** The integer nearest to x, halves to even. */
   round(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   round(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X without its fraction. */
+  /** x without its fraction. */
   trunc(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   trunc(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** −1, 0 or 1 by the sign of x. ±0 gives 0. */
+  /**
+   * −1, 0 or 1 by the sign of x.
+   * - ±0 gives 0.
+   */
   sign(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   sign(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** Max(x, 0). */
+  /** max(x, 0). */
   relu(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   relu(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X where x ≥ 0, else alpha·x. */
+  /** x where x ≥ 0, else alpha·x. */
   leakyRelu(x: Operand, alpha: number, options: CallOptions & Keep): Promise<Tensor>;
   leakyRelu(x: Operand, alpha: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X where x > 0, else alpha·(eˣ − 1). */
+  /** x where x > 0, else alpha·(eˣ − 1). */
   elu(x: Operand, alpha: number, options: CallOptions & Keep): Promise<Tensor>;
   elu(x: Operand, alpha: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** ELU with the self-normalising constants of Klambauer et al. (2017). */
@@ -322,562 +345,774 @@ export interface DeviceOperations {
   /** 1/(1+e⁻ˣ). */
   sigmoid(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   sigmoid(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))). −Inf gives 0, its limit. */
+  /**
+   * x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))).
+   * - −Inf gives 0, its limit.
+   */
   gelu(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   gelu(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit. */
+  /**
+   * x·Φ(x) exactly, ½x·(1+erf(x/√2)).
+   * - −Inf gives 0, its limit.
+   */
   geluErf(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   geluErf(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X·sigmoid(x), also known as swish. −Inf gives 0, its limit. */
+  /**
+   * x·sigmoid(x), also known as swish.
+   * - −Inf gives 0, its limit.
+   */
   silu(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   silu(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit. */
+  /**
+   * x·min(max(x+3, 0), 6)/6.
+   * - −Inf gives 0, its limit.
+   */
   hardswish(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   hardswish(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X·tanh(softplus(x)). −Inf gives 0, its limit. */
+  /**
+   * x·tanh(softplus(x)).
+   * - −Inf gives 0, its limit.
+   */
   mish(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   mish(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** Log(1+eˣ). */
+  /** log(1+eˣ). */
   softplus(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   softplus(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN. */
+  /**
+   * x limited to [low, high]: min(max(x, low), high).
+   * - A bound of NaN gives NaN.
+   */
   clip(x: Operand, low: number, high: number, options: CallOptions & Keep): Promise<Tensor>;
   clip(x: Operand, low: number, high: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X·factor. */
+  /** x·factor. */
   scale(x: Operand, factor: number, options: CallOptions & Keep): Promise<Tensor>;
   scale(x: Operand, factor: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * X to the power exponent. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1.
+   * x to the power exponent.
+   * - Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives NaN unless the exponent is an integer.
    */
   powScalar(x: Operand, exponent: number, options: CallOptions & Keep): Promise<Tensor>;
   powScalar(x: Operand, exponent: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** A + b. */
+  /** a + b. */
   add(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   add(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** A − b. */
+  /** a − b. */
   sub(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   sub(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** A·b. */
+  /** a·b. */
   mul(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   mul(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** A/b. */
+  /** a/b. */
   div(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   div(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The larger of a and b. NaN if either is NaN. */
+  /**
+   * The larger of a and b.
+   * - The result is NaN if either operand is.
+   */
   maximum(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   maximum(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The smaller of a and b. NaN if either is NaN. */
+  /**
+   * The smaller of a and b.
+   * - The result is NaN if either operand is.
+   */
   minimum(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   minimum(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** A to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1. */
+  /**
+   * a to the power b.
+   * - Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives NaN unless the exponent is an integer.
+   */
   pow(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   pow(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** 1 where a < b, else 0. 0 if either is NaN; −0 equals 0. */
+  /**
+   * 1 where a < b, else 0.
+   * - The result is 0 if either operand is NaN.
+   * - −0 equals 0.
+   */
   less(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   less(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0. */
+  /**
+   * 1 where a ≤ b, else 0.
+   * - The result is 0 if either operand is NaN.
+   * - −0 equals 0.
+   */
   lessEqual(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   lessEqual(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** 1 where a = b, else 0. 0 if either is NaN; −0 equals 0. */
+  /**
+   * 1 where a = b, else 0.
+   * - The result is 0 if either operand is NaN.
+   * - −0 equals 0.
+   */
   equal(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   equal(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** A·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN. */
+  /**
+   * a·b + c.
+   * - Whether the product is rounded before the sum depends on the device.
+   * - Where a·b overflows, the result may be ±Inf or NaN.
+   */
   fma(a: Operand, b: Operand, c: Operand, options: CallOptions & Keep): Promise<Tensor>;
   fma(a: Operand, b: Operand, c: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** A + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN. */
+  /**
+   * a + t·(b − a).
+   * - Where t·(b − a) overflows, the result may be ±Inf or NaN.
+   */
   lerp(a: Operand, b: Operand, t: Operand, options: CallOptions & Keep): Promise<Tensor>;
   lerp(a: Operand, b: Operand, t: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * A where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
-   * effect.
+   * a where cond is not 0, else b.
+   * - −0 counts as 0 and NaN does not, as in C and NumPy.
+   * - NaN and Inf in the operand that is not chosen have no effect.
    */
   select(cond: Operand, a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   select(cond: Operand, a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * Silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of −Inf counts as its
-   * limit, 0. Where silu(gate) is below the least normal number, it may be 0.
+   * silu(a)·b, where a is the gate (Shazeer, "GLU Variants Improve Transformer", 2020).
+   * - silu of −Inf is its limit, 0.
+   * - Where silu(a) is below the least normal number, it may be 0.
    */
   swiglu(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   swiglu(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * act(x + bias), bias being a vector along the last axis of x. Activations are the operations of the same name; no
-   * activation leaves the sum.
+   * act(x + bias), where bias is a vector along the last axis of x.
+   * - Activations are the operations of the same name.
+   * - Without one the result is the sum.
    */
   biasActivation(x: Operand, bias: Operand, options: BiasActivationOptions & CallOptions & Keep): Promise<Tensor>;
   biasActivation(x: Operand, bias: Operand, options?: BiasActivationOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * Dy where x > 0, else 0: the gradient of relu. 0 where x is 0, and where it is negative whatever dy is; NaN where x is.
+   * dy where x > 0, else 0: the gradient of relu.
+   * - The result is 0 where x is 0, and where x is negative whatever dy is.
+   * - It is NaN where x is.
    */
   reluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   reluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)). The slope at
-   * ±Inf is its limit, 0 or 1; NaN if x or dy is.
+   * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)).
+   * - The slope at ±Inf is its limit, 0 or 1.
+   * - The result is NaN if x or dy is.
    */
   geluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   geluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ. The slope at ±Inf is its
-   * limit, 0 or 1; NaN if x or dy is.
+   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ.
+   * - The slope at ±Inf is its limit, 0 or 1.
+   * - The result is NaN if x or dy is.
    */
   geluErfBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   geluErfBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+   * The gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x).
+   * - The slope at ±Inf is its limit, 0 or 1.
+   * - The result is NaN if x or dy is.
    */
   siluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   siluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The sum of the elements. 0 for an empty tensor. Summed by trees or blocks, never one running sum. */
+  /**
+   * The sum of the elements.
+   * - An empty tensor gives 0.
+   * - The sum is formed by trees or blocks, never as one running sum.
+   */
   sum(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   sum(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The mean of the elements. NaN for an empty tensor. */
+  /**
+   * The mean of the elements.
+   * - An empty tensor gives NaN.
+   */
   mean(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   mean(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The largest element. NaN if any element is. An empty tensor is a ShapeError. */
+  /**
+   * The largest element.
+   * - The result is NaN if any element is.
+   * - An empty tensor fails with a ShapeError.
+   */
   max(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   max(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The smallest element. NaN if any element is. An empty tensor is a ShapeError. */
+  /**
+   * The smallest element.
+   * - The result is NaN if any element is.
+   * - An empty tensor fails with a ShapeError.
+   */
   min(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   min(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The index of the largest element. The lowest index among equals; the lowest index of a NaN if there is one. An empty
-   * tensor is a ShapeError.
+   * The index of the largest element.
+   * - Of equal elements the lowest index wins.
+   * - If any element is NaN, the result is the lowest index of one.
+   * - An empty tensor fails with a ShapeError.
    */
   argmax(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   argmax(x: Operand, options?: AxisOptions & CallOptions): Promise<Int32Array<ArrayBuffer>>;
   /**
-   * The index of the smallest element. The lowest index among equals; the lowest index of a NaN if there is one. An empty
-   * tensor is a ShapeError.
+   * The index of the smallest element.
+   * - Of equal elements the lowest index wins.
+   * - If any element is NaN, the result is the lowest index of one.
+   * - An empty tensor fails with a ShapeError.
    */
   argmin(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   argmin(x: Operand, options?: AxisOptions & CallOptions): Promise<Int32Array<ArrayBuffer>>;
-  /** The sum of the absolute values. 0 for an empty tensor. */
+  /**
+   * The sum of the absolute values.
+   * - An empty tensor gives 0.
+   */
   normL1(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   normL1(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The square root of the sum of squares. 0 for an empty tensor. Squares beyond float32's range give +Inf. */
+  /**
+   * The square root of the sum of squares.
+   * - An empty tensor gives 0.
+   * - Squares beyond float32's range give +Inf.
+   */
   normL2(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   normL2(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The largest absolute value. 0 for an empty tensor, NaN if any element is. */
+  /**
+   * The largest absolute value.
+   * - An empty tensor gives 0.
+   * - The result is NaN if any element is.
+   */
   normLinf(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   normLinf(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The sum of the products of a and b. 0 for empty tensors. */
+  /**
+   * The sum of the products of a and b.
+   * - Empty tensors give 0.
+   */
   dot(a: Operand, b: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   dot(a: Operand, b: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The sum of the squares of the elements, the square of norm_l2. 0 for an empty tensor. Squares beyond float32's range give
-   * +Inf.
+   * The sum of the squares of the elements.
+   * - It is the square of norm_l2.
+   * - An empty tensor gives 0.
+   * - Squares beyond float32's range give +Inf.
    */
   sumSquares(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   sumSquares(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The sums of the elements up to each one, along the last axis. From an Inf or NaN on, sums are what IEEE arithmetic makes
-   * of them. Each sum is formed from blocks, whose sums are formed likewise: its error is bounded by 2e-6 of the sum of the
-   * absolute values, for rows of any length.
+   * The cumulative sums along the last axis.
+   * - From the first Inf or NaN on, sums are what IEEE arithmetic makes of them.
+   * - Sums are formed by blocks: the error is at most 2e-6 of the sum of the absolute values, for rows of any length.
    */
   cumsum(x: Operand, options: CumSumOptions & CallOptions & Keep): Promise<Tensor>;
   cumsum(x: Operand, options?: CumSumOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * Four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf.
-   * The words, i32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has none.
+   * How many elements are NaN, how many are ±Inf, and the lowest index of each.
+   * - The four numbers are i32 and form the last axis of the result, in this order.
+   * - An index is −1 where there is no such element, as in an empty tensor.
    */
   inspect(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   inspect(x: Operand, options?: AxisOptions & CallOptions): Promise<Int32Array<ArrayBuffer>>;
   /**
-   * The k largest elements of each row of the last axis in descending order, and their indices in the row, i32; both results
-   * have k as their last axis. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts
-   * as larger than every number, +Inf too.
+   * The k largest elements of each row of the last axis, in descending order, and their indices.
+   * - Both results have k as their last axis.
+   * - Indices are i32 and count within the row.
+   * - Of equal elements the one of lower index comes first; zeros of either sign are equal.
+   * - NaN counts as larger than every number, +Inf included.
    */
   topK(x: Operand, options: TopKOptions & CallOptions & Keep): Promise<[values: Tensor, indices: Tensor]>;
   topK(x: Operand, options: TopKOptions & CallOptions): Promise<[values: Float32Array<ArrayBuffer>, indices: Int32Array<ArrayBuffer>]>;
   /**
-   * Exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN
-   * wherever IEEE arithmetic makes it so.
+   * exp(x − max)/Σexp(x − max) of each row of the last axis.
+   * - A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic does.
    */
   softmax(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   softmax(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   softmax(x: TypedArray, rows: number, cols: number, options: CallOptions & Keep): Promise<Tensor>;
   softmax(x: TypedArray, rows: number, cols: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * X − max − log Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN
-   * wherever IEEE arithmetic makes it so.
+   * x − max − log Σexp(x − max) of each row of the last axis.
+   * - A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic does.
    */
   logSoftmax(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   logSoftmax(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   logSoftmax(x: TypedArray, rows: number, cols: number, options: CallOptions & Keep): Promise<Tensor>;
   logSoftmax(x: TypedArray, rows: number, cols: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis, with the biased variance. The variance is
-   * computed from deviations (two passes or Welford's merge), never as E[x²] − E[x]².
+   * (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis.
+   * - The variance is the biased one.
+   * - It is computed from deviations (two passes or Welford's method), never as E[x²] − E[x]².
    */
   layerNorm(x: Operand, gamma: Operand, beta: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   layerNorm(x: Operand, gamma: Operand, beta: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   layerNorm(x: TypedArray, gamma: TypedArray, beta: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   layerNorm(x: TypedArray, gamma: TypedArray, beta: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X/√(mean(x²) + eps)·gamma of each row of the last axis. */
+  /** x/√(mean(x²) + eps)·gamma of each row of the last axis. */
   rmsNorm(x: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   rmsNorm(x: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   rmsNorm(x: TypedArray, gamma: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   rmsNorm(x: TypedArray, gamma: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * X/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled by in delta-rule
-   * attention.
+   * x/√(Σx² + eps) of each row of the last axis.
+   * - Delta-rule attention scales queries and keys with it, each head being a row.
    */
   l2Normalize(x: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   l2Normalize(x: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   l2Normalize(x: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   l2Normalize(x: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * Rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and gate have one shape, gamma
-   * is a row. A gate of −Inf counts as its limit, 0.
+   * rms_norm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta nets.
+   * - x and gate have one shape; gamma is one row.
+   * - silu of a gate of −Inf is its limit, 0.
    */
   gatedRmsNorm(x: Operand, gate: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   gatedRmsNorm(x: Operand, gate: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a transformer. */
+  /** x + residual, and rms_norm of that sum with gamma, in one pass. */
   addRmsNorm(x: Operand, residual: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<[sum: Tensor, normed: Tensor]>;
   addRmsNorm(x: Operand, residual: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<[sum: Float32Array<ArrayBuffer>, normed: Float32Array<ArrayBuffer>]>;
-  /** X + residual and layer_norm of that with gamma and beta, in one pass. */
+  /** x + residual, and layer_norm of that sum with gamma and beta, in one pass. */
   addLayerNorm(x: Operand, residual: Operand, gamma: Operand, beta: Operand, eps: number, options: CallOptions & Keep): Promise<[sum: Tensor, normed: Tensor]>;
   addLayerNorm(x: Operand, residual: Operand, gamma: Operand, beta: Operand, eps: number, options?: CallOptions): Promise<[sum: Float32Array<ArrayBuffer>, normed: Float32Array<ArrayBuffer>]>;
   /**
-   * The gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows have one order, always the
-   * same.
+   * The gradients of rms_norm for x and gamma.
+   * - dy is the gradient of the result.
+   * - Sums over rows always have the same order.
    */
   rmsNormBackward(x: Operand, gamma: Operand, dy: Operand, eps: number, options: CallOptions & Keep): Promise<[dx: Tensor, dgamma: Tensor]>;
   rmsNormBackward(x: Operand, gamma: Operand, dy: Operand, eps: number, options?: CallOptions): Promise<[dx: Float32Array<ArrayBuffer>, dgamma: Float32Array<ArrayBuffer>]>;
   /**
-   * The gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums over rows have one order, always
-   * the same. Where a row of dy holds infinities, those and NaN take turns in its dx.
+   * The gradients of layer_norm for x, gamma and beta.
+   * - dy is the gradient of the result.
+   * - Sums over rows always have the same order.
+   * - A row of dy that holds infinities makes each element of its dx infinite or NaN.
    */
   layerNormBackward(x: Operand, gamma: Operand, beta: Operand, dy: Operand, eps: number, options: CallOptions & Keep): Promise<[dx: Tensor, dgamma: Tensor, dbeta: Tensor]>;
   layerNormBackward(x: Operand, gamma: Operand, beta: Operand, dy: Operand, eps: number, options?: CallOptions): Promise<[dx: Float32Array<ArrayBuffer>, dgamma: Float32Array<ArrayBuffer>, dbeta: Float32Array<ArrayBuffer>]>;
   /**
-   * act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of a and
-   * b are the same, that of the result is an option; sums and bias are f32. K = 0 gives act(bias). NaN and Inf propagate as
-   * the sums of products make them. Subnormal halves may count as 0.
+   * act(a·b + bias) over the last two axes.
+   * - Leading axes are a batch; they are equal, or absent on one side.
+   * - a and b have one element type, the result's is an option; sums and bias are f32.
+   * - K = 0 gives act(bias).
+   * - NaN and Inf propagate as the sums of products make them.
+   * - Subnormal f16 values may count as 0.
    */
   matmul(a: Operand, b: Operand, options: MatMulOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
   matmul(a: Operand, b: Operand, options?: MatMulOptions & { bias?: Operand } & CallOptions): Promise<Result>;
   matmul(a: TypedArray, b: TypedArray, m: number, k: number, n: number, options: MatMulOptions & { bias?: TypedArray } & CallOptions & Keep): Promise<Tensor>;
   matmul(a: TypedArray, b: TypedArray, m: number, k: number, n: number, options?: MatMulOptions & { bias?: TypedArray } & CallOptions): Promise<Result>;
   /**
-   * The matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be
-   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   * The product of the matrix a [m, k] and the vector x [k].
+   * - With x [rows, k] each row is such a vector, and the result is [rows, m].
+   * - The matrix may be f16 or bf16, and is read once for up to 8 rows.
+   * - K = 0 gives zeros.
+   * - Subnormal f16 values may count as 0.
    */
   matvec(a: Operand, x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   matvec(a: Operand, x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   matvec(a: TypedArray, x: TypedArray, m: number, k: number, options: CallOptions & Keep): Promise<Tensor>;
   matvec(a: TypedArray, x: TypedArray, m: number, k: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be
-   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   * The product of the vector x [k] and the matrix a [k, n].
+   * - With x [rows, k] each row is such a vector, and the result is [rows, n].
+   * - The matrix may be f16 or bf16, and is read once for up to 8 rows.
+   * - K = 0 gives zeros.
+   * - Subnormal f16 values may count as 0.
    */
   vecmat(x: Operand, a: Operand, options: CallOptions & Keep): Promise<Tensor>;
   vecmat(x: Operand, a: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options: CallOptions & Keep): Promise<Tensor>;
   vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * Rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. x is [… k], weights are [n k] in f32, f16 or bf16,
-   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
-   * beyond, it is the matmuls.
+   * rms_norm(x)·wᵀ.
+   * - The norm is that of the last axis, with gamma [k].
+   * - x is […, k], weights are [n, k] in f32, f16 or bf16, all of one type; sums are f32.
+   * - K = 0 gives sums of 0.
+   * - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
    */
   rmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   rmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none. x is [… k],
-   * weights are [n k] in f32, f16 or bf16, all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one
-   * kernel that reads each weight once; beyond, it is the matmuls.
+   * The products of x with three weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
+   * - Biases are [n], all or none.
+   * - x is […, k], weights are [n, k] in f32, f16 or bf16, all of one type; sums are f32.
+   * - K = 0 gives sums of 0.
+   * - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
    */
   qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions & Keep): Promise<[q: Tensor, k: Tensor, v: Tensor]>;
   qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options?: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions): Promise<[q: Float32Array<ArrayBuffer>, k: Float32Array<ArrayBuffer>, v: Float32Array<ArrayBuffer>]>;
   /**
-   * Silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are [n k] in f32, f16 or bf16,
-   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
-   * beyond, it is the matmuls.
+   * silu(x·gateᵀ)·(x·upᵀ), the first half of a gated feed-forward layer.
+   * - x is […, k], weights are [n, k] in f32, f16 or bf16, all of one type; sums are f32.
+   * - K = 0 gives sums of 0.
+   * - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
    */
   gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: CallOptions & Keep): Promise<Tensor>;
   gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The values of weights w [n words], which are [n k] in f32 or f16; with rows, i32 of any shape, those of these rows only:
-   * […rows k], the embedding of quantised tables. f32 values are those of quant.Dequantize, bit for bit; halves are the
-   * nearest to them, and subnormal ones may be 0. A row outside the table, negative ones too, gives NaN.
+   * The values of quantised weights w [n, words].
+   * - The result is [n, k] in f32 or f16.
+   * - With rows, i32 of any shape, it is only those rows, […rows, k]: the embedding of quantised tables.
+   * - f32 values are those of quant.Dequantize, bit for bit.
+   * - f16 values are the nearest to them; subnormal ones may be 0.
+   * - A row number that is negative or outside the table gives NaN.
    */
   dequantize(w: Operand, options: DequantizeOptions & { rows?: Operand } & CallOptions & Keep): Promise<Tensor>;
   dequantize(w: Operand, options: DequantizeOptions & { rows?: Operand } & CallOptions): Promise<Result>;
   /**
-   * X·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: [… n]. Weights
-   * are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
-   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
-   * or NaN in a row of x makes the row's results NaN.
+   * x·wᵀ with quantised weights w [n, words] whose blocks lie along k, as in model files.
+   * - x is […, k], the result is […, n].
+   * - Weights are packed by quant.Pack: u32, a row of words for each row of values.
+   * - K = 0 gives zeros.
+   * - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+   * - Up to 8 rows of x read the weights once.
+   * - With q8, a row of x that holds Inf or NaN gives NaN.
    */
   quantMatmulRowMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
   quantMatmulRowMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * X·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; q8 is not possible, since the values
-   * that a result sums up have scales of their own. Weights are packed by quant.Pack: u32, a row of words for each row of
-   * values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
-   * quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results
-   * NaN.
+   * x·w with quantised weights w [k, words] whose blocks lie along n.
+   * - x is […, k], the result is […, n].
+   * - q8 is not possible, because the values of one sum have different scales.
+   * - Weights are packed by quant.Pack: u32, a row of words for each row of values.
+   * - K = 0 gives zeros.
+   * - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+   * - Up to 8 rows of x read the weights once.
+   * - With q8, a row of x that holds Inf or NaN gives NaN.
    */
   quantMatmulColMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
   quantMatmulColMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * Rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with gamma [k]. Weights are
-   * packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
-   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
-   * or NaN in a row of x makes the row's results NaN.
+   * rms_norm(x)·wᵀ with quantised weights w [n, words].
+   * - The norm is that of the last axis, with gamma [k].
+   * - Weights are packed by quant.Pack: u32, a row of words for each row of values.
+   * - K = 0 gives zeros.
+   * - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+   * - Up to 8 rows of x read the weights once.
+   * - With q8, a row of x that holds Inf or NaN gives NaN.
    */
   quantRmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
   quantRmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
-   * none; formats may differ. Weights are packed by quant.Pack: u32, a row of words for each row of values. k = 0 gives
-   * zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows
-   * of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results NaN.
+   * The products of x with three quantised weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
+   * - Weights are [n, words]; their formats may differ.
+   * - Biases are [n], all or none.
+   * - Weights are packed by quant.Pack: u32, a row of words for each row of values.
+   * - k = 0 gives zeros.
+   * - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+   * - Up to 8 rows of x read the weights once.
+   * - With q8, a row of x that holds Inf or NaN gives NaN.
    */
   quantQkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: QuantQKVOptions & { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions & Keep): Promise<[q: Tensor, k: Tensor, v: Tensor]>;
   quantQkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: QuantQKVOptions & { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions): Promise<[q: Float32Array<ArrayBuffer>, k: Float32Array<ArrayBuffer>, v: Float32Array<ArrayBuffer>]>;
   /**
-   * Silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a gated feed-forward layer.
-   * Weights are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are
-   * subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read
-   * once. With q8, Inf or NaN in a row of x makes the row's results NaN.
+   * silu(x·gateᵀ)·(x·upᵀ) with quantised weights, the first half of a gated feed-forward layer.
+   * - Weights are [n, words], of one format.
+   * - Weights are packed by quant.Pack: u32, a row of words for each row of values.
+   * - K = 0 gives zeros.
+   * - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+   * - Up to 8 rows of x read the weights once.
+   * - With q8, a row of x that holds Inf or NaN gives NaN.
    */
   quantGateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
   quantGateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of [h, w] with [kh, kw].
-   * Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
+   * act(x ⋆ weights + bias), where ⋆ is the cross-correlation over the last two axes.
+   * - x is [n, c, h, w], weights are [o, c/groups, kh, kw] and bias is [o]; or x is [h, w] and weights are [kh, kw].
+   * - Padding contributes nothing: an infinite weight over it does not give NaN.
    */
   conv2d(x: Operand, weights: Operand, options: Conv2DOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
   conv2d(x: Operand, weights: Operand, options?: Conv2DOptions & { bias?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The largest element of each window over the last two axes. NaN if any element of the window is. */
+  /**
+   * The largest element of each window over the last two axes.
+   * - The result is NaN if any element of the window is.
+   */
   maxPool2d(x: Operand, options: PoolOptions & CallOptions & Keep): Promise<Tensor>;
   maxPool2d(x: Operand, options: PoolOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The mean of the elements of each window over the last two axes. Padding is not counted. */
+  /**
+   * The mean of the elements of each window over the last two axes.
+   * - Padding is not counted.
+   */
   avgPool2d(x: Operand, options: PoolOptions & CallOptions & Keep): Promise<Tensor>;
   avgPool2d(x: Operand, options: PoolOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal,
-   * depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models. Padding is zeros: an infinite
-   * weight over padding gives NaN only where the input has elements.
+   * act(x ⋆ weights + bias), where ⋆ is the cross-correlation along the length.
+   * - x is [n, c, length], weights are [o, c/groups, k] and bias is [o].
+   * - The short convolution of state-space models is causal, depthwise (groups = c = o) and has SiLU.
+   * - Padding contributes nothing: an infinite weight over it does not give NaN.
    */
   conv1d(x: Operand, weights: Operand, options: Conv1DOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
   conv1d(x: Operand, weights: Operand, options?: Conv1DOptions & { bias?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X with its axes in another order. */
+  /** x with its axes in another order. */
   transpose(x: Operand, options: TransposeOptions & CallOptions & Keep): Promise<Tensor>;
   transpose(x: Operand, options?: TransposeOptions & CallOptions): Promise<Result>;
-  /** A strided box of x. */
+  /** A strided rectangular part of x. */
   slice(x: Operand, options: SliceOptions & CallOptions & Keep): Promise<Tensor>;
   slice(x: Operand, options: SliceOptions & CallOptions): Promise<Result>;
-  /** X with elements of one value added around it. */
+  /** x surrounded by elements of one value. */
   pad(x: Operand, options: PadOptions & CallOptions & Keep): Promise<Tensor>;
   pad(x: Operand, options: PadOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The operands joined along one axis. */
+  /** The concatenation of the operands along one axis. */
   concat(x: readonly Operand[], options: ConcatOptions & CallOptions & Keep): Promise<Tensor>;
   concat(x: readonly Operand[], options: ConcatOptions & CallOptions): Promise<Result>;
   /**
-   * The rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width appended. An id outside the
-   * vocabulary gives a row of NaN.
+   * The rows of table that ids name.
+   * - table is [vocabulary, width]; ids has any shape, to which the result appends width.
+   * - An id outside the vocabulary gives a row of NaN.
    */
   embedding(table: Operand, ids: Operand, options: CallOptions & Keep): Promise<Tensor>;
   embedding(table: Operand, ids: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X in memory of its own. */
+  /** A copy of x. */
   copy(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   copy(x: Operand, options?: CallOptions): Promise<Result>;
-  /** X's elements, in order, under another shape. */
+  /** The elements of x, in order, in another shape. */
   reshape(x: Operand, options: ReshapeOptions & CallOptions & Keep): Promise<Tensor>;
   reshape(x: Operand, options: ReshapeOptions & CallOptions): Promise<Result>;
   /** A tensor of one value. */
   fill(value: number, options: FillOptions & CallOptions & Keep): Promise<Tensor>;
   fill(value: number, options: FillOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * X converted between f32, f16 and bf16, or copied. to a type of fewer bits rounds to nearest even; what rounds beyond its
-   * largest value (65504; 3.39e38) gives ±Inf. NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.
+   * x converted between f32, f16 and bf16.
+   * - Conversion to a type of fewer bits rounds to nearest even.
+   * - Values that round beyond the largest one of the type (65504 or 3.39e38) give ±Inf.
+   * - NaN stays NaN, with unspecified bits.
+   * - Subnormal numbers of either type may become 0.
+   * - Conversion to the same type is a copy.
    */
   cast(x: Operand, options: CastOptions & CallOptions & Keep): Promise<Tensor>;
   cast(x: Operand, options: CastOptions & CallOptions): Promise<Result>;
   /**
-   * The elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the place of
-   * the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   * The elements of x at indices along an axis (NumPy's take).
+   * - indices has any shape, which takes the place of the axis in the result.
+   * - An index that is negative or outside the axis gives NaN, or 0 where elements are integers.
    */
   gather(x: Operand, indices: Operand, options: GatherOptions & CallOptions & Keep): Promise<Tensor>;
   gather(x: Operand, indices: Operand, options?: GatherOptions & CallOptions): Promise<Result>;
   /**
-   * For each element of indices the element of x in the same row of the last axis that it names (NumPy's take_along_axis);
-   * the other axes are equal. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   * The elements of x that indices name within each row of the last axis (NumPy's take_along_axis).
+   * - The other axes of x and indices are equal.
+   * - An index that is negative or outside the axis gives NaN, or 0 where elements are integers.
    */
   takeAlong(x: Operand, indices: Operand, options: CallOptions & Keep): Promise<Tensor>;
   takeAlong(x: Operand, indices: Operand, options?: CallOptions): Promise<Result>;
   /**
-   * X, changed in place, with rows along the first axis replaced: the row that indices[j] names by updates[j]; updates has
-   * the shape of indices with that of a row appended. Of several updates of a row the last one wins. An index outside the
-   * axis, negative ones too, leaves its row of updates unused. Updated in place where it is a resident tensor, else copied:
-   * x.
+   * x with rows along the first axis replaced by updates.
+   * - Row indices[j] becomes updates[j]; updates has the shape of indices followed by that of a row.
+   * - Of several updates of a row the last one wins.
+   * - An update whose index is negative or outside the axis is ignored.
+   * - x is updated in place if resident tensors, else copied.
    */
   scatter<X0 extends Operand>(x: X0, indices: Operand, updates: Operand, options: CallOptions & Keep): Promise<Tensor>;
   scatter<X0 extends Operand>(x: X0, indices: Operand, updates: Operand, options?: CallOptions): Promise<Updated<X0>>;
   /**
-   * X, changed in place, with updates[j] added to the row along the first axis that indices[j] names; the gradient of taking
-   * rows. updates has the shape of indices with that of a row appended. Updates of a row are added in their order, the same
-   * in every run; the time for that grows with the square of the number of updates of one row. An index outside the axis,
-   * negative ones too, leaves its row of updates unused. Updated in place where it is a resident tensor, else copied: x.
+   * x with updates added to rows along the first axis, the gradient of gathering rows.
+   * - updates[j] is added to row indices[j]; updates has the shape of indices followed by that of a row.
+   * - The sum of a row's updates is added to the row; it is formed from sums of parts, in the same order in every run.
+   * - The time grows with the number of updates, whatever rows they are for.
+   * - An update whose index is negative or outside the axis is ignored.
+   * - x is updated in place if resident tensors, else copied.
    */
   scatterAdd<X0 extends Operand>(x: X0, indices: Operand, updates: Operand, options: CallOptions & Keep): Promise<Tensor>;
   scatterAdd<X0 extends Operand>(x: X0, indices: Operand, updates: Operand, options?: CallOptions): Promise<Updated<X0>>;
   /**
-   * The gradient of embedding with respect to table [vocabulary, width]: for each row the sum of the rows of dy, of ids'
-   * shape with width appended, whose id names it. Of table only the shape counts. Rows are added in their order, as
-   * scatter_add does. An id outside the vocabulary leaves its row unused.
+   * The gradient of embedding with respect to table.
+   * - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
+   * - Of table [vocabulary, width] only the shape matters.
+   * - Rows are summed as in scatter_add.
+   * - An id outside the vocabulary is ignored.
    */
   embeddingBackward(table: Operand, ids: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   embeddingBackward(table: Operand, ids: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * Softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, "FlashAttention-2", 2023). Q is
-   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
-   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
-   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
-   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
-   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
+   * softmax(scale·q·kᵀ)·v for every head (Dao, "FlashAttention-2", 2023).
+   * - The matrix of scores is never in memory.
+   * - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
+   * - d is at most 256.
+   * - heads is a multiple of kvheads: each head of keys serves as many neighbouring heads of q (grouped queries).
+   * - k and v have one element type; scores and sums are f32; the result has q's type and shape.
+   * - lengths holds for each sequence how many keys are in use; without it all are.
+   * - A length beyond keys means that k and v are rings: position p lies at p mod keys, and the newest keys have replaced the
+   *   oldest.
+   * - Keys not in use are not read.
+   * - Positions count from the oldest key in use; AttentionOptions says which of them a query sees.
+   * - A query that sees no key, or only scores of −Inf, gives zeros.
+   * - NaN or +Inf among the scores of a query gives NaN.
+   * - Values that are NaN or infinite may reach queries that do not see them.
    */
   attention(q: Operand, k: Operand, v: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<Tensor>;
   attention(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<Result>;
   /**
-   * Attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the exponentials of its scores,
-   * which the gradients of attention need. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is
-   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
-   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
-   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
-   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
-   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
+   * Attention and, for each query, the logarithm of the sum of the exponentials of its scores.
+   * - lse is [batch, heads, n], or [heads, n] without batch; attention_backward needs it.
+   * - It is −Inf where the result is zeros.
+   * - The matrix of scores is never in memory.
+   * - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
+   * - d is at most 256.
+   * - heads is a multiple of kvheads: each head of keys serves as many neighbouring heads of q (grouped queries).
+   * - k and v have one element type; scores and sums are f32; the result has q's type and shape.
+   * - lengths holds for each sequence how many keys are in use; without it all are.
+   * - A length beyond keys means that k and v are rings: position p lies at p mod keys, and the newest keys have replaced the
+   *   oldest.
+   * - Keys not in use are not read.
+   * - Positions count from the oldest key in use; AttentionOptions says which of them a query sees.
+   * - A query that sees no key, or only scores of −Inf, gives zeros.
+   * - NaN or +Inf among the scores of a query gives NaN.
+   * - Values that are NaN or infinite may reach queries that do not see them.
    */
   attentionLse(q: Operand, k: Operand, v: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<[y: Tensor, lse: Tensor]>;
   attentionLse(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<[y: Result, lse: Result]>;
   /**
-   * The gradients of attention for q, k and v, where dy is that of y, and y and lse are what attention_lse gave for the same
-   * options, without the matrix of weights in memory (Dao, "FlashAttention-2", 2023); sums have one order, always the same.
-   * Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch, keys, kvheads, d], lse is [batch, heads, n], or all
-   * without batch; all are f32: cast operands of 16 bits before. Heads of queries that share one of keys add to the same
-   * gradient. Lengths are those of attention, also of rings. Keys that are not in use or that no query sees have gradients of
-   * zeros, as have queries that see no key or whose lse is −Inf; keys not in use are not read. What is NaN or infinite may
-   * make NaN of any gradient of its sequence.
+   * The gradients of attention for q, k and v.
+   * - dy is the gradient of y; y and lse are the results of attention_lse with the same options.
+   * - The matrix of weights is never in memory (Dao, "FlashAttention-2", 2023).
+   * - q, y, dy and dq are [batch, n, heads, d]; k, v, dk and dv are [batch, keys, kvheads, d]; lse is [batch, heads, n]; all
+   *   may lack the batch.
+   * - All are f32: cast operands of 16 bits first.
+   * - Heads of queries that share a head of keys add to the same gradient.
+   * - Sums always have the same order.
+   * - lengths means what it means in attention, rings included.
+   * - Keys that are not in use or that no query sees get gradients of 0; so do queries that see no key or whose lse is −Inf.
+   * - Keys not in use are not read.
+   * - NaN or Inf in a sequence may make any of its gradients NaN.
    */
   attentionBackward(q: Operand, k: Operand, v: Operand, y: Operand, lse: Operand, dy: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<[dq: Tensor, dk: Tensor, dv: Tensor]>;
   attentionBackward(q: Operand, k: Operand, v: Operand, y: Operand, lse: Operand, dy: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<[dq: Float32Array<ArrayBuffer>, dk: Float32Array<ArrayBuffer>, dv: Float32Array<ArrayBuffer>]>;
   /**
-   * Softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence (Kwon and others,
-   * "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d]
-   * of one type, table is [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod
-   * pagesize; keys of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond
-   * entries·pagesize mean that many keys. All else is as attention has it.
+   * Attention over keys and values in pages that a table names for each sequence (Kwon et al., "PagedAttention", 2023).
+   * - q is [batch, n, heads, d], or lacks the batch; kpages and vpages are [pages, pagesize, kvheads, d], of one type.
+   * - table is [batch, entries]; lengths holds a number of keys for each sequence.
+   * - Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
+   * - Keys of pages that do not exist, with ids below 0 or from pages on, are not seen.
+   * - Lengths beyond entries·pagesize mean that many keys.
+   * - All else is as in attention.
    */
   pagedAttention(q: Operand, kpages: Operand, vpages: Operand, table: Operand, lengths: Operand, options: AttentionOptions & CallOptions & Keep): Promise<Tensor>;
   pagedAttention(q: Operand, kpages: Operand, vpages: Operand, table: Operand, lengths: Operand, options?: AttentionOptions & CallOptions): Promise<Result>;
   /**
-   * A cache of keys or values with new rows in it, in place: each goes to the slot of its position mod capacity. Rows [batch,
-   * n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch] are
-   * those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
-   * written. Slots that no row goes to stay as they are. The cache is [batch, capacity, heads, d]: once positions exceed its
-   * capacity, the newest rows take the place of the oldest, and of more rows than slots the last ones stay. Updated in place
-   * where it is a resident tensor, else copied: cache.
+   * A cache of keys or values with new rows written to it, each at its position mod capacity.
+   * - rows is [batch, n, heads, d]: f32, rounded to nearest even, or of the cache's type, copied bit for bit.
+   * - positions holds the position of the first row of each sequence; row i has that position plus i.
+   * - Rows at positions below 0 or from 2³¹ on are not written.
+   * - Slots that no row goes to are unchanged.
+   * - cache is [batch, capacity, heads, d].
+   * - Once positions exceed the capacity, the newest rows replace the oldest; of more rows than slots the last ones remain.
+   * - cache is updated in place if resident tensors, else copied.
    */
   kvAppend<X0 extends Operand>(cache: X0, rows: Operand, positions: Operand, options: CallOptions & Keep): Promise<Tensor>;
   kvAppend<X0 extends Operand>(cache: X0, rows: Operand, positions: Operand, options?: CallOptions): Promise<Updated<X0>>;
   /**
-   * Pages of keys or values with new rows in them, in place: each goes to the page that a table names for its position. Rows
-   * [batch, n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch]
-   * are those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
-   * written. Slots that no row goes to stay as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]:
-   * position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on,
-   * and in pages that do not exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is
-   * undefined. Updated in place where it is a resident tensor, else copied: pages.
+   * pages of keys or values with new rows written to them, each in the page that a table names for its position.
+   * - rows is [batch, n, heads, d]: f32, rounded to nearest even, or of the cache's type, copied bit for bit.
+   * - positions holds the position of the first row of each sequence; row i has that position plus i.
+   * - Rows at positions below 0 or from 2³¹ on are not written.
+   * - Slots that no row goes to are unchanged.
+   * - pages is [pages, pagesize, heads, d], table is [batch, entries].
+   * - Position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
+   * - Rows at positions from entries·pagesize on are not written, nor are rows in pages that do not exist, with ids below 0
+   *   or from pages on.
+   * - If two rows go to one slot, its content is undefined.
+   * - pages is updated in place if resident tensors, else copied.
    */
   kvAppendPaged<X0 extends Operand>(pages: X0, rows: Operand, positions: Operand, table: Operand, options: CallOptions & Keep): Promise<Tensor>;
   kvAppendPaged<X0 extends Operand>(pages: X0, rows: Operand, positions: Operand, table: Operand, options?: CallOptions): Promise<Updated<X0>>;
   /**
-   * X with pair i of each head turned by positions·scale·base^(−2i/dims)/factors; x is [… n heads d], positions are i32 [n]
-   * or [… n], factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN). Elements from dims on are copied.
-   * Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
+   * x […, n, heads, d] with pair i of each head rotated by positions·scale·base^(−2i/dims)/factors.
+   * - positions are i32 [n] or […, n].
+   * - factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+   * - Elements from dims on are copied.
+   * - Positions may be negative.
+   * - A factor of 0 or NaN gives NaN in its pairs.
+   * - The result may be written over the first operand.
    */
   rope(x: Operand, positions: Operand, options: RopeOptions & { factors?: Operand } & CallOptions & Keep): Promise<Tensor>;
   rope(x: Operand, positions: Operand, options?: RopeOptions & { factors?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d], positions are i32 [n] or [… n],
-   * factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN), where x is dy. Elements from dims on are
-   * copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
+   * The gradient of rope for x: dy […, n, heads, d] with its pairs rotated back.
+   * - positions are i32 [n] or […, n].
+   * - factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+   * - Elements from dims on are copied.
+   * - Positions may be negative.
+   * - A factor of 0 or NaN gives NaN in its pairs.
+   * - The result may be written over the first operand.
    */
   ropeBackward(dy: Operand, positions: Operand, options: RopeOptions & { factors?: Operand } & CallOptions & Keep): Promise<Tensor>;
   ropeBackward(dy: Operand, positions: Operand, options?: RopeOptions & { factors?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** The gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what softmax gave. */
+  /**
+   * The gradient of softmax, p·(dy − Σp·dy), of each row of the last axis.
+   * - p is the result of softmax, dy its gradient.
+   */
   softmaxBackward(p: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   softmaxBackward(p: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes] against the class that targets
-   * [...] names, without forming the softmax; with label smoothing ε, logits[target] becomes (1−ε)·logits[target] +
-   * ε·mean(logits). A target outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are;
-   * elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN.
+   * The cross-entropy log Σexp(logits) − logits[target] of each row.
+   * - logits is [..., classes]; targets [...] holds a class for each row.
+   * - The softmax is never in memory.
+   * - With label smoothing ε, logits[target] becomes (1−ε)·logits[target] + ε·mean(logits).
+   * - A target outside [0, classes) gives NaN in its row.
+   * - Ignored rows give 0 whatever their logits are.
+   * - In other rows NaN or +Inf among the logits, or only −Inf, gives NaN.
    */
   crossEntropy(logits: Operand, targets: Operand, options: CrossEntropyOptions & CallOptions & Keep): Promise<Tensor>;
   crossEntropy(logits: Operand, targets: Operand, options?: CrossEntropyOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p), where p is 1−ε at the target plus
-   * ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of each row's loss. A target outside [0,
-   * classes) makes NaN of its row. Ignored rows are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf
-   * among the logits makes NaN. Options must be those of the loss.
+   * The gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p).
+   * - p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε.
+   * - dloss [...] is the gradient of each row's loss.
+   * - Options must be those of the loss.
+   * - A target outside [0, classes) gives NaN in its row.
+   * - Ignored rows give 0 whatever their logits are.
+   * - In other rows NaN or +Inf among the logits, or only −Inf, gives NaN.
    */
   crossEntropyBackward(logits: Operand, targets: Operand, dloss: Operand, options: CrossEntropyOptions & CallOptions & Keep): Promise<Tensor>;
   crossEntropyBackward(logits: Operand, targets: Operand, dloss: Operand, options?: CrossEntropyOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is
-   * dy·silu(gate); all operands have one shape. At gate = ±Inf silu and its slope are their limits.
+   * The gradients of silu(gate)·up for gate and up.
+   * - With s = sigmoid(gate), that of gate is dy·up·s·(1 + gate·(1−s)), and that of up is dy·silu(gate).
+   * - All operands have one shape.
+   * - At gate = ±Inf, silu and its slope are their limits.
    */
   swigluBackward(gate: Operand, up: Operand, dy: Operand, options: CallOptions & Keep): Promise<[dgate: Tensor, dup: Tensor]>;
   swigluBackward(gate: Operand, up: Operand, dy: Operand, options?: CallOptions): Promise<[dgate: Float32Array<ArrayBuffer>, dup: Float32Array<ArrayBuffer>]>;
   /**
-   * X·min(1, limit/√sumsq): x with its norm, of which sumsq is the square, limited. x where sumsq is 0, NaN where it is NaN
-   * or negative. The sum of the squares of several tensors clips all of them by their common norm.
+   * x·min(1, limit/√sumsq), which limits the norm of x.
+   * - sumsq is the square of the norm, as sum_squares gives it.
+   * - The result is x where sumsq is 0, and NaN where sumsq is negative or NaN.
+   * - With the sum of the squares of several tensors, each of them is clipped by their common norm.
    */
   clipByNorm(x: Operand, sumsq: Operand, limit: number, options: CallOptions & Keep): Promise<Tensor>;
   clipByNorm(x: Operand, sumsq: Operand, limit: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * One step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019): m = beta1·m +
-   * (1−beta1)·grad, v = beta2·v + (1−beta2)·grad², p = p − lr·(m/(1−beta1ᵗ)/(√(v/(1−beta2ᵗ)) + eps) + weightDecay·p), where t
-   * is the number of the step, from 1 on; m and v begin as 0, and all four have one shape. With step, an i32 of shape [1], a
-   * compiled plan trains on: t is read when it runs. It must be at least 1. Updated in place where it is a resident tensor,
-   * else copied: p, m, v.
+   * One step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019).
+   * - m becomes beta1·m + (1−beta1)·grad, and v becomes beta2·v + (1−beta2)·grad².
+   * - p becomes p − lr·(m/(1−beta1ᵗ)/(√(v/(1−beta2ᵗ)) + eps) + weightDecay·p), where t is the number of the step, from 1 on.
+   * - m and v begin as 0; all four operands have one shape.
+   * - With step, an i32 of shape [1], a compiled plan reads t when it runs; numbers below 1 count as 1.
+   * - p, m and v are updated in place if resident tensors, else copied.
    */
   adam<X0 extends Operand, X1 extends Operand, X2 extends Operand>(p: X0, m: X1, v: X2, grad: Operand, options: Omit<AdamOptions, "step"> & { step?: number | Operand } & CallOptions & Keep): Promise<[p: Tensor, m: Tensor, v: Tensor]>;
   adam<X0 extends Operand, X1 extends Operand, X2 extends Operand>(p: X0, m: X1, v: X2, grad: Operand, options?: Omit<AdamOptions, "step"> & { step?: number | Operand } & CallOptions): Promise<[p: Updated<X0>, m: Updated<X1>, v: Updated<X2>]>;
   /**
-   * Random numbers from 0 to below 1, the same on every device. They are the upper 24 bits of words of Philox4x32-10 (Salmon
-   * et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal
-   * seeds and streams give equal numbers, others have nothing to do with each other.
+   * Random numbers from 0 to below 1, the same on every device.
+   * - Element i comes from word i mod 4 of Philox4x32-10 (Salmon et al., 2011) at counter (⌊i/4⌋, 0, stream, 0), with the
+   *   seed as key.
+   * - It is the upper 24 bits of that word, times 2⁻²⁴.
+   * - Equal seeds and streams give equal numbers; others are independent.
    */
   randomUniform(seed: Operand, options: RandomOptions & CallOptions & Keep): Promise<Tensor>;
   randomUniform(seed: Operand, options: RandomOptions & CallOptions): Promise<Result>;
   /**
-   * Random numbers of the normal distribution, of mean 0 and variance 1. They are made of the words of Philox that
-   * random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine
-   * and the sine of 2πv. None is beyond ±5.77. The words are the same on every device.
+   * Random numbers of the normal distribution with mean 0 and variance 1.
+   * - Two words u and v of random_uniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the
+   *   cosine and the sine of 2πv.
+   * - No number is beyond ±5.77.
+   * - The words are the same on every device.
    */
   randomNormal(seed: Operand, options: RandomOptions & CallOptions & Keep): Promise<Tensor>;
   randomNormal(seed: Operand, options: RandomOptions & CallOptions): Promise<Result>;
   /**
-   * Pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its row of blocks [pages, 1024],
-   * with the rest zeros, and their sizes [pages] in bytes: the same bytes on every device. Size 4096 says that a page does
-   * not get smaller: then the block is the page itself. A page of zeros has 26 bytes.
+   * pages of 4 KiB compressed in the LZ4 block format, and the sizes of the blocks in bytes.
+   * - pages is [pages, 1024].
+   * - Each block lies at the beginning of its row of blocks [pages, 1024]; the rest of the row is zeros.
+   * - sizes is [pages].
+   * - The bytes are the same on every device.
+   * - Size 4096 means that the page does not get smaller and is stored as it is.
+   * - A page of zeros takes 26 bytes.
    */
   lz4Compress(pages: Operand, options: CallOptions & Keep): Promise<[blocks: Tensor, sizes: Tensor]>;
   lz4Compress(pages: Operand, options?: CallOptions): Promise<[blocks: Uint32Array<ArrayBuffer>, sizes: Int32Array<ArrayBuffer>]>;
   /**
-   * The pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the LZ4 block format, of so many
-   * bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status [pages] is the number of their bytes.
-   * Where a block is malformed, its page is zeros and its status says what is wrong: −1 the size is not from 1 to 4096, −2
-   * the block ends within a sequence or with a match, −3 a match begins before the page or at offset 0, −4 there is more than
-   * a page. What lies behind a block is not looked at.
+   * The pages of up to 4 KiB that are compressed in blocks of the LZ4 block format.
+   * - blocks is [pages, 1024]; sizes [pages] holds the bytes of each block (4096: the page as it is).
+   * - pages is [pages, 1024]; the rest of a row is zeros.
+   * - status [pages] is the number of bytes of the page, or says what is wrong with the block; then the page is zeros.
+   * - Status −1: the size is not from 1 to 4096.
+   * - Status −2: the block ends within a sequence or with a match.
+   * - Status −3: a match begins before the page or at offset 0.
+   * - Status −4: there is more than a page.
+   * - What follows a block is not read.
    */
   lz4Decompress(blocks: Operand, sizes: Operand, options: CallOptions & Keep): Promise<[pages: Tensor, status: Tensor]>;
   lz4Decompress(blocks: Operand, sizes: Operand, options?: CallOptions): Promise<[pages: Uint32Array<ArrayBuffer>, status: Int32Array<ArrayBuffer>]>;
@@ -889,19 +1124,38 @@ export interface BatchOperations {
   neg(x: BatchOperand): Value;
   /** |x|. */
   abs(x: BatchOperand): Value;
-  /** √x. Negative x gives NaN. */
+  /**
+   * √x.
+   * - A negative x gives NaN.
+   */
   sqrt(x: BatchOperand): Value;
   /** 1/x. */
   recip(x: BatchOperand): Value;
-  /** Eˣ. */
+  /** eˣ. */
   exp(x: BatchOperand): Value;
-  /** The natural logarithm of x. 0 gives −Inf, negative x NaN. */
+  /**
+   * The natural logarithm of x.
+   * - 0 gives −Inf.
+   * - A negative x gives NaN.
+   */
   log(x: BatchOperand): Value;
-  /** The base-2 logarithm of x. 0 gives −Inf, negative x NaN. */
+  /**
+   * The base-2 logarithm of x.
+   * - 0 gives −Inf.
+   * - A negative x gives NaN.
+   */
   log2(x: BatchOperand): Value;
-  /** The sine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|. */
+  /**
+   * The sine of x in radians.
+   * - ±Inf gives NaN.
+   * - Beyond |x| = 8192 the error grows with |x|.
+   */
   sin(x: BatchOperand): Value;
-  /** The cosine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|. */
+  /**
+   * The cosine of x in radians.
+   * - ±Inf gives NaN.
+   * - Beyond |x| = 8192 the error grows with |x|.
+   */
   cos(x: BatchOperand): Value;
   /** The hyperbolic tangent of x. */
   tanh(x: BatchOperand): Value;
@@ -911,461 +1165,676 @@ export interface BatchOperations {
   ceil(x: BatchOperand): Value;
   /** The integer nearest to x, halves to even. */
   round(x: BatchOperand): Value;
-  /** X without its fraction. */
+  /** x without its fraction. */
   trunc(x: BatchOperand): Value;
-  /** −1, 0 or 1 by the sign of x. ±0 gives 0. */
+  /**
+   * −1, 0 or 1 by the sign of x.
+   * - ±0 gives 0.
+   */
   sign(x: BatchOperand): Value;
-  /** Max(x, 0). */
+  /** max(x, 0). */
   relu(x: BatchOperand): Value;
-  /** X where x ≥ 0, else alpha·x. */
+  /** x where x ≥ 0, else alpha·x. */
   leakyRelu(x: BatchOperand, alpha: number): Value;
-  /** X where x > 0, else alpha·(eˣ − 1). */
+  /** x where x > 0, else alpha·(eˣ − 1). */
   elu(x: BatchOperand, alpha: number): Value;
   /** ELU with the self-normalising constants of Klambauer et al. (2017). */
   selu(x: BatchOperand): Value;
   /** 1/(1+e⁻ˣ). */
   sigmoid(x: BatchOperand): Value;
-  /** X·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))). −Inf gives 0, its limit. */
+  /**
+   * x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))).
+   * - −Inf gives 0, its limit.
+   */
   gelu(x: BatchOperand): Value;
-  /** X·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit. */
+  /**
+   * x·Φ(x) exactly, ½x·(1+erf(x/√2)).
+   * - −Inf gives 0, its limit.
+   */
   geluErf(x: BatchOperand): Value;
-  /** X·sigmoid(x), also known as swish. −Inf gives 0, its limit. */
+  /**
+   * x·sigmoid(x), also known as swish.
+   * - −Inf gives 0, its limit.
+   */
   silu(x: BatchOperand): Value;
-  /** X·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit. */
+  /**
+   * x·min(max(x+3, 0), 6)/6.
+   * - −Inf gives 0, its limit.
+   */
   hardswish(x: BatchOperand): Value;
-  /** X·tanh(softplus(x)). −Inf gives 0, its limit. */
+  /**
+   * x·tanh(softplus(x)).
+   * - −Inf gives 0, its limit.
+   */
   mish(x: BatchOperand): Value;
-  /** Log(1+eˣ). */
+  /** log(1+eˣ). */
   softplus(x: BatchOperand): Value;
-  /** X limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN. */
+  /**
+   * x limited to [low, high]: min(max(x, low), high).
+   * - A bound of NaN gives NaN.
+   */
   clip(x: BatchOperand, low: number, high: number): Value;
-  /** X·factor. */
+  /** x·factor. */
   scale(x: BatchOperand, factor: number): Value;
   /**
-   * X to the power exponent. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1.
+   * x to the power exponent.
+   * - Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives NaN unless the exponent is an integer.
    */
   powScalar(x: BatchOperand, exponent: number): Value;
-  /** A + b. */
+  /** a + b. */
   add(a: BatchOperand, b: BatchOperand): Value;
-  /** A − b. */
+  /** a − b. */
   sub(a: BatchOperand, b: BatchOperand): Value;
-  /** A·b. */
+  /** a·b. */
   mul(a: BatchOperand, b: BatchOperand): Value;
-  /** A/b. */
+  /** a/b. */
   div(a: BatchOperand, b: BatchOperand): Value;
-  /** The larger of a and b. NaN if either is NaN. */
+  /**
+   * The larger of a and b.
+   * - The result is NaN if either operand is.
+   */
   maximum(a: BatchOperand, b: BatchOperand): Value;
-  /** The smaller of a and b. NaN if either is NaN. */
+  /**
+   * The smaller of a and b.
+   * - The result is NaN if either operand is.
+   */
   minimum(a: BatchOperand, b: BatchOperand): Value;
-  /** A to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1. */
+  /**
+   * a to the power b.
+   * - Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives NaN unless the exponent is an integer.
+   */
   pow(a: BatchOperand, b: BatchOperand): Value;
-  /** 1 where a < b, else 0. 0 if either is NaN; −0 equals 0. */
+  /**
+   * 1 where a < b, else 0.
+   * - The result is 0 if either operand is NaN.
+   * - −0 equals 0.
+   */
   less(a: BatchOperand, b: BatchOperand): Value;
-  /** 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0. */
+  /**
+   * 1 where a ≤ b, else 0.
+   * - The result is 0 if either operand is NaN.
+   * - −0 equals 0.
+   */
   lessEqual(a: BatchOperand, b: BatchOperand): Value;
-  /** 1 where a = b, else 0. 0 if either is NaN; −0 equals 0. */
+  /**
+   * 1 where a = b, else 0.
+   * - The result is 0 if either operand is NaN.
+   * - −0 equals 0.
+   */
   equal(a: BatchOperand, b: BatchOperand): Value;
-  /** A·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN. */
+  /**
+   * a·b + c.
+   * - Whether the product is rounded before the sum depends on the device.
+   * - Where a·b overflows, the result may be ±Inf or NaN.
+   */
   fma(a: BatchOperand, b: BatchOperand, c: BatchOperand): Value;
-  /** A + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN. */
+  /**
+   * a + t·(b − a).
+   * - Where t·(b − a) overflows, the result may be ±Inf or NaN.
+   */
   lerp(a: BatchOperand, b: BatchOperand, t: BatchOperand): Value;
   /**
-   * A where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
-   * effect.
+   * a where cond is not 0, else b.
+   * - −0 counts as 0 and NaN does not, as in C and NumPy.
+   * - NaN and Inf in the operand that is not chosen have no effect.
    */
   select(cond: BatchOperand, a: BatchOperand, b: BatchOperand): Value;
   /**
-   * Silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of −Inf counts as its
-   * limit, 0. Where silu(gate) is below the least normal number, it may be 0.
+   * silu(a)·b, where a is the gate (Shazeer, "GLU Variants Improve Transformer", 2020).
+   * - silu of −Inf is its limit, 0.
+   * - Where silu(a) is below the least normal number, it may be 0.
    */
   swiglu(a: BatchOperand, b: BatchOperand): Value;
   /**
-   * act(x + bias), bias being a vector along the last axis of x. Activations are the operations of the same name; no
-   * activation leaves the sum.
+   * act(x + bias), where bias is a vector along the last axis of x.
+   * - Activations are the operations of the same name.
+   * - Without one the result is the sum.
    */
   biasActivation(x: BatchOperand, bias: BatchOperand, options?: BiasActivationOptions): Value;
   /**
-   * Dy where x > 0, else 0: the gradient of relu. 0 where x is 0, and where it is negative whatever dy is; NaN where x is.
+   * dy where x > 0, else 0: the gradient of relu.
+   * - The result is 0 where x is 0, and where x is negative whatever dy is.
+   * - It is NaN where x is.
    */
   reluBackward(x: BatchOperand, dy: BatchOperand): Value;
   /**
-   * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)). The slope at
-   * ±Inf is its limit, 0 or 1; NaN if x or dy is.
+   * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)).
+   * - The slope at ±Inf is its limit, 0 or 1.
+   * - The result is NaN if x or dy is.
    */
   geluBackward(x: BatchOperand, dy: BatchOperand): Value;
   /**
-   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ. The slope at ±Inf is its
-   * limit, 0 or 1; NaN if x or dy is.
+   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ.
+   * - The slope at ±Inf is its limit, 0 or 1.
+   * - The result is NaN if x or dy is.
    */
   geluErfBackward(x: BatchOperand, dy: BatchOperand): Value;
   /**
-   * The gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+   * The gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x).
+   * - The slope at ±Inf is its limit, 0 or 1.
+   * - The result is NaN if x or dy is.
    */
   siluBackward(x: BatchOperand, dy: BatchOperand): Value;
-  /** The sum of the elements. 0 for an empty tensor. Summed by trees or blocks, never one running sum. */
+  /**
+   * The sum of the elements.
+   * - An empty tensor gives 0.
+   * - The sum is formed by trees or blocks, never as one running sum.
+   */
   sum(x: BatchOperand, options?: AxisOptions): Value;
-  /** The mean of the elements. NaN for an empty tensor. */
+  /**
+   * The mean of the elements.
+   * - An empty tensor gives NaN.
+   */
   mean(x: BatchOperand, options?: AxisOptions): Value;
-  /** The largest element. NaN if any element is. An empty tensor is a ShapeError. */
+  /**
+   * The largest element.
+   * - The result is NaN if any element is.
+   * - An empty tensor fails with a ShapeError.
+   */
   max(x: BatchOperand, options?: AxisOptions): Value;
-  /** The smallest element. NaN if any element is. An empty tensor is a ShapeError. */
+  /**
+   * The smallest element.
+   * - The result is NaN if any element is.
+   * - An empty tensor fails with a ShapeError.
+   */
   min(x: BatchOperand, options?: AxisOptions): Value;
   /**
-   * The index of the largest element. The lowest index among equals; the lowest index of a NaN if there is one. An empty
-   * tensor is a ShapeError.
+   * The index of the largest element.
+   * - Of equal elements the lowest index wins.
+   * - If any element is NaN, the result is the lowest index of one.
+   * - An empty tensor fails with a ShapeError.
    */
   argmax(x: BatchOperand, options?: AxisOptions): Value;
   /**
-   * The index of the smallest element. The lowest index among equals; the lowest index of a NaN if there is one. An empty
-   * tensor is a ShapeError.
+   * The index of the smallest element.
+   * - Of equal elements the lowest index wins.
+   * - If any element is NaN, the result is the lowest index of one.
+   * - An empty tensor fails with a ShapeError.
    */
   argmin(x: BatchOperand, options?: AxisOptions): Value;
-  /** The sum of the absolute values. 0 for an empty tensor. */
+  /**
+   * The sum of the absolute values.
+   * - An empty tensor gives 0.
+   */
   normL1(x: BatchOperand, options?: AxisOptions): Value;
-  /** The square root of the sum of squares. 0 for an empty tensor. Squares beyond float32's range give +Inf. */
+  /**
+   * The square root of the sum of squares.
+   * - An empty tensor gives 0.
+   * - Squares beyond float32's range give +Inf.
+   */
   normL2(x: BatchOperand, options?: AxisOptions): Value;
-  /** The largest absolute value. 0 for an empty tensor, NaN if any element is. */
+  /**
+   * The largest absolute value.
+   * - An empty tensor gives 0.
+   * - The result is NaN if any element is.
+   */
   normLinf(x: BatchOperand, options?: AxisOptions): Value;
-  /** The sum of the products of a and b. 0 for empty tensors. */
+  /**
+   * The sum of the products of a and b.
+   * - Empty tensors give 0.
+   */
   dot(a: BatchOperand, b: BatchOperand, options?: AxisOptions): Value;
   /**
-   * The sum of the squares of the elements, the square of norm_l2. 0 for an empty tensor. Squares beyond float32's range give
-   * +Inf.
+   * The sum of the squares of the elements.
+   * - It is the square of norm_l2.
+   * - An empty tensor gives 0.
+   * - Squares beyond float32's range give +Inf.
    */
   sumSquares(x: BatchOperand, options?: AxisOptions): Value;
   /**
-   * The sums of the elements up to each one, along the last axis. From an Inf or NaN on, sums are what IEEE arithmetic makes
-   * of them. Each sum is formed from blocks, whose sums are formed likewise: its error is bounded by 2e-6 of the sum of the
-   * absolute values, for rows of any length.
+   * The cumulative sums along the last axis.
+   * - From the first Inf or NaN on, sums are what IEEE arithmetic makes of them.
+   * - Sums are formed by blocks: the error is at most 2e-6 of the sum of the absolute values, for rows of any length.
    */
   cumsum(x: BatchOperand, options?: CumSumOptions): Value;
   /**
-   * Four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf.
-   * The words, i32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has none.
+   * How many elements are NaN, how many are ±Inf, and the lowest index of each.
+   * - The four numbers are i32 and form the last axis of the result, in this order.
+   * - An index is −1 where there is no such element, as in an empty tensor.
    */
   inspect(x: BatchOperand, options?: AxisOptions): Value;
   /**
-   * The k largest elements of each row of the last axis in descending order, and their indices in the row, i32; both results
-   * have k as their last axis. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts
-   * as larger than every number, +Inf too.
+   * The k largest elements of each row of the last axis, in descending order, and their indices.
+   * - Both results have k as their last axis.
+   * - Indices are i32 and count within the row.
+   * - Of equal elements the one of lower index comes first; zeros of either sign are equal.
+   * - NaN counts as larger than every number, +Inf included.
    */
   topK(x: BatchOperand, options: TopKOptions): [values: Value, indices: Value];
   /**
-   * Exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN
-   * wherever IEEE arithmetic makes it so.
+   * exp(x − max)/Σexp(x − max) of each row of the last axis.
+   * - A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic does.
    */
   softmax(x: BatchOperand): Value;
   /**
-   * X − max − log Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN
-   * wherever IEEE arithmetic makes it so.
+   * x − max − log Σexp(x − max) of each row of the last axis.
+   * - A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic does.
    */
   logSoftmax(x: BatchOperand): Value;
   /**
-   * (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis, with the biased variance. The variance is
-   * computed from deviations (two passes or Welford's merge), never as E[x²] − E[x]².
+   * (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis.
+   * - The variance is the biased one.
+   * - It is computed from deviations (two passes or Welford's method), never as E[x²] − E[x]².
    */
   layerNorm(x: BatchOperand, gamma: BatchOperand, beta: BatchOperand, eps: number): Value;
-  /** X/√(mean(x²) + eps)·gamma of each row of the last axis. */
+  /** x/√(mean(x²) + eps)·gamma of each row of the last axis. */
   rmsNorm(x: BatchOperand, gamma: BatchOperand, eps: number): Value;
   /**
-   * X/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled by in delta-rule
-   * attention.
+   * x/√(Σx² + eps) of each row of the last axis.
+   * - Delta-rule attention scales queries and keys with it, each head being a row.
    */
   l2Normalize(x: BatchOperand, eps: number): Value;
   /**
-   * Rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and gate have one shape, gamma
-   * is a row. A gate of −Inf counts as its limit, 0.
+   * rms_norm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta nets.
+   * - x and gate have one shape; gamma is one row.
+   * - silu of a gate of −Inf is its limit, 0.
    */
   gatedRmsNorm(x: BatchOperand, gate: BatchOperand, gamma: BatchOperand, eps: number): Value;
-  /** X + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a transformer. */
+  /** x + residual, and rms_norm of that sum with gamma, in one pass. */
   addRmsNorm(x: BatchOperand, residual: BatchOperand, gamma: BatchOperand, eps: number): [sum: Value, normed: Value];
-  /** X + residual and layer_norm of that with gamma and beta, in one pass. */
+  /** x + residual, and layer_norm of that sum with gamma and beta, in one pass. */
   addLayerNorm(x: BatchOperand, residual: BatchOperand, gamma: BatchOperand, beta: BatchOperand, eps: number): [sum: Value, normed: Value];
   /**
-   * The gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows have one order, always the
-   * same.
+   * The gradients of rms_norm for x and gamma.
+   * - dy is the gradient of the result.
+   * - Sums over rows always have the same order.
    */
   rmsNormBackward(x: BatchOperand, gamma: BatchOperand, dy: BatchOperand, eps: number): [dx: Value, dgamma: Value];
   /**
-   * The gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums over rows have one order, always
-   * the same. Where a row of dy holds infinities, those and NaN take turns in its dx.
+   * The gradients of layer_norm for x, gamma and beta.
+   * - dy is the gradient of the result.
+   * - Sums over rows always have the same order.
+   * - A row of dy that holds infinities makes each element of its dx infinite or NaN.
    */
   layerNormBackward(x: BatchOperand, gamma: BatchOperand, beta: BatchOperand, dy: BatchOperand, eps: number): [dx: Value, dgamma: Value, dbeta: Value];
   /**
-   * act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of a and
-   * b are the same, that of the result is an option; sums and bias are f32. K = 0 gives act(bias). NaN and Inf propagate as
-   * the sums of products make them. Subnormal halves may count as 0.
+   * act(a·b + bias) over the last two axes.
+   * - Leading axes are a batch; they are equal, or absent on one side.
+   * - a and b have one element type, the result's is an option; sums and bias are f32.
+   * - K = 0 gives act(bias).
+   * - NaN and Inf propagate as the sums of products make them.
+   * - Subnormal f16 values may count as 0.
    */
   matmul(a: BatchOperand, b: BatchOperand, options?: MatMulOptions & { bias?: BatchOperand }): Value;
   /**
-   * The matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be
-   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   * The product of the matrix a [m, k] and the vector x [k].
+   * - With x [rows, k] each row is such a vector, and the result is [rows, m].
+   * - The matrix may be f16 or bf16, and is read once for up to 8 rows.
+   * - K = 0 gives zeros.
+   * - Subnormal f16 values may count as 0.
    */
   matvec(a: BatchOperand, x: BatchOperand): Value;
   /**
-   * The vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be
-   * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
+   * The product of the vector x [k] and the matrix a [k, n].
+   * - With x [rows, k] each row is such a vector, and the result is [rows, n].
+   * - The matrix may be f16 or bf16, and is read once for up to 8 rows.
+   * - K = 0 gives zeros.
+   * - Subnormal f16 values may count as 0.
    */
   vecmat(x: BatchOperand, a: BatchOperand): Value;
   /**
-   * Rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. x is [… k], weights are [n k] in f32, f16 or bf16,
-   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
-   * beyond, it is the matmuls.
+   * rms_norm(x)·wᵀ.
+   * - The norm is that of the last axis, with gamma [k].
+   * - x is […, k], weights are [n, k] in f32, f16 or bf16, all of one type; sums are f32.
+   * - K = 0 gives sums of 0.
+   * - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
    */
   rmsNormMatvec(x: BatchOperand, gamma: BatchOperand, w: BatchOperand, eps: number): Value;
   /**
-   * The products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none. x is [… k],
-   * weights are [n k] in f32, f16 or bf16, all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one
-   * kernel that reads each weight once; beyond, it is the matmuls.
+   * The products of x with three weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
+   * - Biases are [n], all or none.
+   * - x is […, k], weights are [n, k] in f32, f16 or bf16, all of one type; sums are f32.
+   * - K = 0 gives sums of 0.
+   * - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
    */
   qkv(x: BatchOperand, wq: BatchOperand, wk: BatchOperand, wv: BatchOperand, options?: { bq?: BatchOperand; bk?: BatchOperand; bv?: BatchOperand }): [q: Value, k: Value, v: Value];
   /**
-   * Silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are [n k] in f32, f16 or bf16,
-   * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
-   * beyond, it is the matmuls.
+   * silu(x·gateᵀ)·(x·upᵀ), the first half of a gated feed-forward layer.
+   * - x is […, k], weights are [n, k] in f32, f16 or bf16, all of one type; sums are f32.
+   * - K = 0 gives sums of 0.
+   * - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
    */
   gateUpSwiglu(x: BatchOperand, gate: BatchOperand, up: BatchOperand): Value;
   /**
-   * The values of weights w [n words], which are [n k] in f32 or f16; with rows, i32 of any shape, those of these rows only:
-   * […rows k], the embedding of quantised tables. f32 values are those of quant.Dequantize, bit for bit; halves are the
-   * nearest to them, and subnormal ones may be 0. A row outside the table, negative ones too, gives NaN.
+   * The values of quantised weights w [n, words].
+   * - The result is [n, k] in f32 or f16.
+   * - With rows, i32 of any shape, it is only those rows, […rows, k]: the embedding of quantised tables.
+   * - f32 values are those of quant.Dequantize, bit for bit.
+   * - f16 values are the nearest to them; subnormal ones may be 0.
+   * - A row number that is negative or outside the table gives NaN.
    */
   dequantize(w: BatchOperand, options: DequantizeOptions & { rows?: BatchOperand }): Value;
   /**
-   * X·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: [… n]. Weights
-   * are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
-   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
-   * or NaN in a row of x makes the row's results NaN.
+   * x·wᵀ with quantised weights w [n, words] whose blocks lie along k, as in model files.
+   * - x is […, k], the result is […, n].
+   * - Weights are packed by quant.Pack: u32, a row of words for each row of values.
+   * - K = 0 gives zeros.
+   * - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+   * - Up to 8 rows of x read the weights once.
+   * - With q8, a row of x that holds Inf or NaN gives NaN.
    */
   quantMatmulRowMajor(x: BatchOperand, w: BatchOperand, options: QuantOptions): Value;
   /**
-   * X·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; q8 is not possible, since the values
-   * that a result sums up have scales of their own. Weights are packed by quant.Pack: u32, a row of words for each row of
-   * values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
-   * quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results
-   * NaN.
+   * x·w with quantised weights w [k, words] whose blocks lie along n.
+   * - x is […, k], the result is […, n].
+   * - q8 is not possible, because the values of one sum have different scales.
+   * - Weights are packed by quant.Pack: u32, a row of words for each row of values.
+   * - K = 0 gives zeros.
+   * - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+   * - Up to 8 rows of x read the weights once.
+   * - With q8, a row of x that holds Inf or NaN gives NaN.
    */
   quantMatmulColMajor(x: BatchOperand, w: BatchOperand, options: QuantOptions): Value;
   /**
-   * Rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with gamma [k]. Weights are
-   * packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
-   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
-   * or NaN in a row of x makes the row's results NaN.
+   * rms_norm(x)·wᵀ with quantised weights w [n, words].
+   * - The norm is that of the last axis, with gamma [k].
+   * - Weights are packed by quant.Pack: u32, a row of words for each row of values.
+   * - K = 0 gives zeros.
+   * - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+   * - Up to 8 rows of x read the weights once.
+   * - With q8, a row of x that holds Inf or NaN gives NaN.
    */
   quantRmsNormMatvec(x: BatchOperand, gamma: BatchOperand, w: BatchOperand, eps: number, options: QuantOptions): Value;
   /**
-   * The products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
-   * none; formats may differ. Weights are packed by quant.Pack: u32, a row of words for each row of values. k = 0 gives
-   * zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows
-   * of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results NaN.
+   * The products of x with three quantised weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
+   * - Weights are [n, words]; their formats may differ.
+   * - Biases are [n], all or none.
+   * - Weights are packed by quant.Pack: u32, a row of words for each row of values.
+   * - k = 0 gives zeros.
+   * - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+   * - Up to 8 rows of x read the weights once.
+   * - With q8, a row of x that holds Inf or NaN gives NaN.
    */
   quantQkv(x: BatchOperand, wq: BatchOperand, wk: BatchOperand, wv: BatchOperand, options: QuantQKVOptions & { bq?: BatchOperand; bk?: BatchOperand; bv?: BatchOperand }): [q: Value, k: Value, v: Value];
   /**
-   * Silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a gated feed-forward layer.
-   * Weights are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are
-   * subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read
-   * once. With q8, Inf or NaN in a row of x makes the row's results NaN.
+   * silu(x·gateᵀ)·(x·upᵀ) with quantised weights, the first half of a gated feed-forward layer.
+   * - Weights are [n, words], of one format.
+   * - Weights are packed by quant.Pack: u32, a row of words for each row of values.
+   * - K = 0 gives zeros.
+   * - Subnormal scales are exact; scales of Inf or NaN propagate as in quant.Dequantize.
+   * - Up to 8 rows of x read the weights once.
+   * - With q8, a row of x that holds Inf or NaN gives NaN.
    */
   quantGateUpSwiglu(x: BatchOperand, gate: BatchOperand, up: BatchOperand, options: QuantOptions): Value;
   /**
-   * act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of [h, w] with [kh, kw].
-   * Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
+   * act(x ⋆ weights + bias), where ⋆ is the cross-correlation over the last two axes.
+   * - x is [n, c, h, w], weights are [o, c/groups, kh, kw] and bias is [o]; or x is [h, w] and weights are [kh, kw].
+   * - Padding contributes nothing: an infinite weight over it does not give NaN.
    */
   conv2d(x: BatchOperand, weights: BatchOperand, options?: Conv2DOptions & { bias?: BatchOperand }): Value;
-  /** The largest element of each window over the last two axes. NaN if any element of the window is. */
+  /**
+   * The largest element of each window over the last two axes.
+   * - The result is NaN if any element of the window is.
+   */
   maxPool2d(x: BatchOperand, options: PoolOptions): Value;
-  /** The mean of the elements of each window over the last two axes. Padding is not counted. */
+  /**
+   * The mean of the elements of each window over the last two axes.
+   * - Padding is not counted.
+   */
   avgPool2d(x: BatchOperand, options: PoolOptions): Value;
   /**
-   * act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal,
-   * depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models. Padding is zeros: an infinite
-   * weight over padding gives NaN only where the input has elements.
+   * act(x ⋆ weights + bias), where ⋆ is the cross-correlation along the length.
+   * - x is [n, c, length], weights are [o, c/groups, k] and bias is [o].
+   * - The short convolution of state-space models is causal, depthwise (groups = c = o) and has SiLU.
+   * - Padding contributes nothing: an infinite weight over it does not give NaN.
    */
   conv1d(x: BatchOperand, weights: BatchOperand, options?: Conv1DOptions & { bias?: BatchOperand }): Value;
-  /** X with its axes in another order. */
+  /** x with its axes in another order. */
   transpose(x: BatchOperand, options?: TransposeOptions): Value;
-  /** A strided box of x. */
+  /** A strided rectangular part of x. */
   slice(x: BatchOperand, options: SliceOptions): Value;
-  /** X with elements of one value added around it. */
+  /** x surrounded by elements of one value. */
   pad(x: BatchOperand, options: PadOptions): Value;
-  /** The operands joined along one axis. */
+  /** The concatenation of the operands along one axis. */
   concat(x: readonly BatchOperand[], options: ConcatOptions): Value;
   /**
-   * The rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width appended. An id outside the
-   * vocabulary gives a row of NaN.
+   * The rows of table that ids name.
+   * - table is [vocabulary, width]; ids has any shape, to which the result appends width.
+   * - An id outside the vocabulary gives a row of NaN.
    */
   embedding(table: BatchOperand, ids: BatchOperand): Value;
-  /** X in memory of its own. */
+  /** A copy of x. */
   copy(x: BatchOperand): Value;
-  /** X's elements, in order, under another shape. */
+  /** The elements of x, in order, in another shape. */
   reshape(x: BatchOperand, options: ReshapeOptions): Value;
   /** A tensor of one value. */
   fill(value: number, options: FillOptions): Value;
   /**
-   * X converted between f32, f16 and bf16, or copied. to a type of fewer bits rounds to nearest even; what rounds beyond its
-   * largest value (65504; 3.39e38) gives ±Inf. NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.
+   * x converted between f32, f16 and bf16.
+   * - Conversion to a type of fewer bits rounds to nearest even.
+   * - Values that round beyond the largest one of the type (65504 or 3.39e38) give ±Inf.
+   * - NaN stays NaN, with unspecified bits.
+   * - Subnormal numbers of either type may become 0.
+   * - Conversion to the same type is a copy.
    */
   cast(x: BatchOperand, options: CastOptions): Value;
   /**
-   * The elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the place of
-   * the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   * The elements of x at indices along an axis (NumPy's take).
+   * - indices has any shape, which takes the place of the axis in the result.
+   * - An index that is negative or outside the axis gives NaN, or 0 where elements are integers.
    */
   gather(x: BatchOperand, indices: BatchOperand, options?: GatherOptions): Value;
   /**
-   * For each element of indices the element of x in the same row of the last axis that it names (NumPy's take_along_axis);
-   * the other axes are equal. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+   * The elements of x that indices name within each row of the last axis (NumPy's take_along_axis).
+   * - The other axes of x and indices are equal.
+   * - An index that is negative or outside the axis gives NaN, or 0 where elements are integers.
    */
   takeAlong(x: BatchOperand, indices: BatchOperand): Value;
   /**
-   * X, changed in place, with rows along the first axis replaced: the row that indices[j] names by updates[j]; updates has
-   * the shape of indices with that of a row appended. Of several updates of a row the last one wins. An index outside the
-   * axis, negative ones too, leaves its row of updates unused. Updated in place where it is a resident tensor, else copied:
-   * x.
+   * x with rows along the first axis replaced by updates.
+   * - Row indices[j] becomes updates[j]; updates has the shape of indices followed by that of a row.
+   * - Of several updates of a row the last one wins.
+   * - An update whose index is negative or outside the axis is ignored.
+   * - x is updated in place if resident tensors, else copied.
    */
   scatter(x: BatchOperand, indices: BatchOperand, updates: BatchOperand): Value;
   /**
-   * X, changed in place, with updates[j] added to the row along the first axis that indices[j] names; the gradient of taking
-   * rows. updates has the shape of indices with that of a row appended. Updates of a row are added in their order, the same
-   * in every run; the time for that grows with the square of the number of updates of one row. An index outside the axis,
-   * negative ones too, leaves its row of updates unused. Updated in place where it is a resident tensor, else copied: x.
+   * x with updates added to rows along the first axis, the gradient of gathering rows.
+   * - updates[j] is added to row indices[j]; updates has the shape of indices followed by that of a row.
+   * - The sum of a row's updates is added to the row; it is formed from sums of parts, in the same order in every run.
+   * - The time grows with the number of updates, whatever rows they are for.
+   * - An update whose index is negative or outside the axis is ignored.
+   * - x is updated in place if resident tensors, else copied.
    */
   scatterAdd(x: BatchOperand, indices: BatchOperand, updates: BatchOperand): Value;
   /**
-   * The gradient of embedding with respect to table [vocabulary, width]: for each row the sum of the rows of dy, of ids'
-   * shape with width appended, whose id names it. Of table only the shape counts. Rows are added in their order, as
-   * scatter_add does. An id outside the vocabulary leaves its row unused.
+   * The gradient of embedding with respect to table.
+   * - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
+   * - Of table [vocabulary, width] only the shape matters.
+   * - Rows are summed as in scatter_add.
+   * - An id outside the vocabulary is ignored.
    */
   embeddingBackward(table: BatchOperand, ids: BatchOperand, dy: BatchOperand): Value;
   /**
-   * Softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, "FlashAttention-2", 2023). Q is
-   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
-   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
-   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
-   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
-   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
+   * softmax(scale·q·kᵀ)·v for every head (Dao, "FlashAttention-2", 2023).
+   * - The matrix of scores is never in memory.
+   * - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
+   * - d is at most 256.
+   * - heads is a multiple of kvheads: each head of keys serves as many neighbouring heads of q (grouped queries).
+   * - k and v have one element type; scores and sums are f32; the result has q's type and shape.
+   * - lengths holds for each sequence how many keys are in use; without it all are.
+   * - A length beyond keys means that k and v are rings: position p lies at p mod keys, and the newest keys have replaced the
+   *   oldest.
+   * - Keys not in use are not read.
+   * - Positions count from the oldest key in use; AttentionOptions says which of them a query sees.
+   * - A query that sees no key, or only scores of −Inf, gives zeros.
+   * - NaN or +Inf among the scores of a query gives NaN.
+   * - Values that are NaN or infinite may reach queries that do not see them.
    */
   attention(q: BatchOperand, k: BatchOperand, v: BatchOperand, options?: AttentionOptions & { lengths?: BatchOperand }): Value;
   /**
-   * Attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the exponentials of its scores,
-   * which the gradients of attention need. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is
-   * [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a
-   * multiple of kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type;
-   * scores and sums are f32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
-   * use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the
-   * newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
-   * AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among
-   * its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
+   * Attention and, for each query, the logarithm of the sum of the exponentials of its scores.
+   * - lse is [batch, heads, n], or [heads, n] without batch; attention_backward needs it.
+   * - It is −Inf where the result is zeros.
+   * - The matrix of scores is never in memory.
+   * - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
+   * - d is at most 256.
+   * - heads is a multiple of kvheads: each head of keys serves as many neighbouring heads of q (grouped queries).
+   * - k and v have one element type; scores and sums are f32; the result has q's type and shape.
+   * - lengths holds for each sequence how many keys are in use; without it all are.
+   * - A length beyond keys means that k and v are rings: position p lies at p mod keys, and the newest keys have replaced the
+   *   oldest.
+   * - Keys not in use are not read.
+   * - Positions count from the oldest key in use; AttentionOptions says which of them a query sees.
+   * - A query that sees no key, or only scores of −Inf, gives zeros.
+   * - NaN or +Inf among the scores of a query gives NaN.
+   * - Values that are NaN or infinite may reach queries that do not see them.
    */
   attentionLse(q: BatchOperand, k: BatchOperand, v: BatchOperand, options?: AttentionOptions & { lengths?: BatchOperand }): [y: Value, lse: Value];
   /**
-   * The gradients of attention for q, k and v, where dy is that of y, and y and lse are what attention_lse gave for the same
-   * options, without the matrix of weights in memory (Dao, "FlashAttention-2", 2023); sums have one order, always the same.
-   * Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch, keys, kvheads, d], lse is [batch, heads, n], or all
-   * without batch; all are f32: cast operands of 16 bits before. Heads of queries that share one of keys add to the same
-   * gradient. Lengths are those of attention, also of rings. Keys that are not in use or that no query sees have gradients of
-   * zeros, as have queries that see no key or whose lse is −Inf; keys not in use are not read. What is NaN or infinite may
-   * make NaN of any gradient of its sequence.
+   * The gradients of attention for q, k and v.
+   * - dy is the gradient of y; y and lse are the results of attention_lse with the same options.
+   * - The matrix of weights is never in memory (Dao, "FlashAttention-2", 2023).
+   * - q, y, dy and dq are [batch, n, heads, d]; k, v, dk and dv are [batch, keys, kvheads, d]; lse is [batch, heads, n]; all
+   *   may lack the batch.
+   * - All are f32: cast operands of 16 bits first.
+   * - Heads of queries that share a head of keys add to the same gradient.
+   * - Sums always have the same order.
+   * - lengths means what it means in attention, rings included.
+   * - Keys that are not in use or that no query sees get gradients of 0; so do queries that see no key or whose lse is −Inf.
+   * - Keys not in use are not read.
+   * - NaN or Inf in a sequence may make any of its gradients NaN.
    */
   attentionBackward(q: BatchOperand, k: BatchOperand, v: BatchOperand, y: BatchOperand, lse: BatchOperand, dy: BatchOperand, options?: AttentionOptions & { lengths?: BatchOperand }): [dq: Value, dk: Value, dv: Value];
   /**
-   * Softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence (Kwon and others,
-   * "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d]
-   * of one type, table is [batch, entries], lengths [batch]. Key t of sequence b lies in page table[b, t/pagesize] at t mod
-   * pagesize; keys of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond
-   * entries·pagesize mean that many keys. All else is as attention has it.
+   * Attention over keys and values in pages that a table names for each sequence (Kwon et al., "PagedAttention", 2023).
+   * - q is [batch, n, heads, d], or lacks the batch; kpages and vpages are [pages, pagesize, kvheads, d], of one type.
+   * - table is [batch, entries]; lengths holds a number of keys for each sequence.
+   * - Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
+   * - Keys of pages that do not exist, with ids below 0 or from pages on, are not seen.
+   * - Lengths beyond entries·pagesize mean that many keys.
+   * - All else is as in attention.
    */
   pagedAttention(q: BatchOperand, kpages: BatchOperand, vpages: BatchOperand, table: BatchOperand, lengths: BatchOperand, options?: AttentionOptions): Value;
   /**
-   * A cache of keys or values with new rows in it, in place: each goes to the slot of its position mod capacity. Rows [batch,
-   * n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch] are
-   * those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
-   * written. Slots that no row goes to stay as they are. The cache is [batch, capacity, heads, d]: once positions exceed its
-   * capacity, the newest rows take the place of the oldest, and of more rows than slots the last ones stay. Updated in place
-   * where it is a resident tensor, else copied: cache.
+   * A cache of keys or values with new rows written to it, each at its position mod capacity.
+   * - rows is [batch, n, heads, d]: f32, rounded to nearest even, or of the cache's type, copied bit for bit.
+   * - positions holds the position of the first row of each sequence; row i has that position plus i.
+   * - Rows at positions below 0 or from 2³¹ on are not written.
+   * - Slots that no row goes to are unchanged.
+   * - cache is [batch, capacity, heads, d].
+   * - Once positions exceed the capacity, the newest rows replace the oldest; of more rows than slots the last ones remain.
+   * - cache is updated in place if resident tensors, else copied.
    */
   kvAppend(cache: BatchOperand, rows: BatchOperand, positions: BatchOperand): Value;
   /**
-   * Pages of keys or values with new rows in them, in place: each goes to the page that a table names for its position. Rows
-   * [batch, n, heads, d] are f32, rounded to nearest even, or of the cache's type, taken over bit for bit. Positions [batch]
-   * are those of first rows: row i of a sequence has position positions + i. Rows at positions below 0 or from 2³¹ on are not
-   * written. Slots that no row goes to stay as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]:
-   * position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on,
-   * and in pages that do not exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is
-   * undefined. Updated in place where it is a resident tensor, else copied: pages.
+   * pages of keys or values with new rows written to them, each in the page that a table names for its position.
+   * - rows is [batch, n, heads, d]: f32, rounded to nearest even, or of the cache's type, copied bit for bit.
+   * - positions holds the position of the first row of each sequence; row i has that position plus i.
+   * - Rows at positions below 0 or from 2³¹ on are not written.
+   * - Slots that no row goes to are unchanged.
+   * - pages is [pages, pagesize, heads, d], table is [batch, entries].
+   * - Position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
+   * - Rows at positions from entries·pagesize on are not written, nor are rows in pages that do not exist, with ids below 0
+   *   or from pages on.
+   * - If two rows go to one slot, its content is undefined.
+   * - pages is updated in place if resident tensors, else copied.
    */
   kvAppendPaged(pages: BatchOperand, rows: BatchOperand, positions: BatchOperand, table: BatchOperand): Value;
   /**
-   * X with pair i of each head turned by positions·scale·base^(−2i/dims)/factors; x is [… n heads d], positions are i32 [n]
-   * or [… n], factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN). Elements from dims on are copied.
-   * Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
+   * x […, n, heads, d] with pair i of each head rotated by positions·scale·base^(−2i/dims)/factors.
+   * - positions are i32 [n] or […, n].
+   * - factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+   * - Elements from dims on are copied.
+   * - Positions may be negative.
+   * - A factor of 0 or NaN gives NaN in its pairs.
+   * - The result may be written over the first operand.
    */
   rope(x: BatchOperand, positions: BatchOperand, options?: RopeOptions & { factors?: BatchOperand }): Value;
   /**
-   * The gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d], positions are i32 [n] or [… n],
-   * factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN), where x is dy. Elements from dims on are
-   * copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
+   * The gradient of rope for x: dy […, n, heads, d] with its pairs rotated back.
+   * - positions are i32 [n] or […, n].
+   * - factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+   * - Elements from dims on are copied.
+   * - Positions may be negative.
+   * - A factor of 0 or NaN gives NaN in its pairs.
+   * - The result may be written over the first operand.
    */
   ropeBackward(dy: BatchOperand, positions: BatchOperand, options?: RopeOptions & { factors?: BatchOperand }): Value;
-  /** The gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what softmax gave. */
+  /**
+   * The gradient of softmax, p·(dy − Σp·dy), of each row of the last axis.
+   * - p is the result of softmax, dy its gradient.
+   */
   softmaxBackward(p: BatchOperand, dy: BatchOperand): Value;
   /**
-   * The cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes] against the class that targets
-   * [...] names, without forming the softmax; with label smoothing ε, logits[target] becomes (1−ε)·logits[target] +
-   * ε·mean(logits). A target outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are;
-   * elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN.
+   * The cross-entropy log Σexp(logits) − logits[target] of each row.
+   * - logits is [..., classes]; targets [...] holds a class for each row.
+   * - The softmax is never in memory.
+   * - With label smoothing ε, logits[target] becomes (1−ε)·logits[target] + ε·mean(logits).
+   * - A target outside [0, classes) gives NaN in its row.
+   * - Ignored rows give 0 whatever their logits are.
+   * - In other rows NaN or +Inf among the logits, or only −Inf, gives NaN.
    */
   crossEntropy(logits: BatchOperand, targets: BatchOperand, options?: CrossEntropyOptions): Value;
   /**
-   * The gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p), where p is 1−ε at the target plus
-   * ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of each row's loss. A target outside [0,
-   * classes) makes NaN of its row. Ignored rows are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf
-   * among the logits makes NaN. Options must be those of the loss.
+   * The gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p).
+   * - p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε.
+   * - dloss [...] is the gradient of each row's loss.
+   * - Options must be those of the loss.
+   * - A target outside [0, classes) gives NaN in its row.
+   * - Ignored rows give 0 whatever their logits are.
+   * - In other rows NaN or +Inf among the logits, or only −Inf, gives NaN.
    */
   crossEntropyBackward(logits: BatchOperand, targets: BatchOperand, dloss: BatchOperand, options?: CrossEntropyOptions): Value;
   /**
-   * The gradients of silu(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is
-   * dy·silu(gate); all operands have one shape. At gate = ±Inf silu and its slope are their limits.
+   * The gradients of silu(gate)·up for gate and up.
+   * - With s = sigmoid(gate), that of gate is dy·up·s·(1 + gate·(1−s)), and that of up is dy·silu(gate).
+   * - All operands have one shape.
+   * - At gate = ±Inf, silu and its slope are their limits.
    */
   swigluBackward(gate: BatchOperand, up: BatchOperand, dy: BatchOperand): [dgate: Value, dup: Value];
   /**
-   * X·min(1, limit/√sumsq): x with its norm, of which sumsq is the square, limited. x where sumsq is 0, NaN where it is NaN
-   * or negative. The sum of the squares of several tensors clips all of them by their common norm.
+   * x·min(1, limit/√sumsq), which limits the norm of x.
+   * - sumsq is the square of the norm, as sum_squares gives it.
+   * - The result is x where sumsq is 0, and NaN where sumsq is negative or NaN.
+   * - With the sum of the squares of several tensors, each of them is clipped by their common norm.
    */
   clipByNorm(x: BatchOperand, sumsq: BatchOperand, limit: number): Value;
   /**
-   * One step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019): m = beta1·m +
-   * (1−beta1)·grad, v = beta2·v + (1−beta2)·grad², p = p − lr·(m/(1−beta1ᵗ)/(√(v/(1−beta2ᵗ)) + eps) + weightDecay·p), where t
-   * is the number of the step, from 1 on; m and v begin as 0, and all four have one shape. With step, an i32 of shape [1], a
-   * compiled plan trains on: t is read when it runs. It must be at least 1. Updated in place where it is a resident tensor,
-   * else copied: p, m, v.
+   * One step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019).
+   * - m becomes beta1·m + (1−beta1)·grad, and v becomes beta2·v + (1−beta2)·grad².
+   * - p becomes p − lr·(m/(1−beta1ᵗ)/(√(v/(1−beta2ᵗ)) + eps) + weightDecay·p), where t is the number of the step, from 1 on.
+   * - m and v begin as 0; all four operands have one shape.
+   * - With step, an i32 of shape [1], a compiled plan reads t when it runs; numbers below 1 count as 1.
+   * - p, m and v are updated in place if resident tensors, else copied.
    */
   adam(p: BatchOperand, m: BatchOperand, v: BatchOperand, grad: BatchOperand, options?: Omit<AdamOptions, "step"> & { step?: number | BatchOperand }): [p: Value, m: Value, v: Value];
   /**
-   * Random numbers from 0 to below 1, the same on every device. They are the upper 24 bits of words of Philox4x32-10 (Salmon
-   * et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal
-   * seeds and streams give equal numbers, others have nothing to do with each other.
+   * Random numbers from 0 to below 1, the same on every device.
+   * - Element i comes from word i mod 4 of Philox4x32-10 (Salmon et al., 2011) at counter (⌊i/4⌋, 0, stream, 0), with the
+   *   seed as key.
+   * - It is the upper 24 bits of that word, times 2⁻²⁴.
+   * - Equal seeds and streams give equal numbers; others are independent.
    */
   randomUniform(seed: BatchOperand, options: RandomOptions): Value;
   /**
-   * Random numbers of the normal distribution, of mean 0 and variance 1. They are made of the words of Philox that
-   * random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine
-   * and the sine of 2πv. None is beyond ±5.77. The words are the same on every device.
+   * Random numbers of the normal distribution with mean 0 and variance 1.
+   * - Two words u and v of random_uniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the
+   *   cosine and the sine of 2πv.
+   * - No number is beyond ±5.77.
+   * - The words are the same on every device.
    */
   randomNormal(seed: BatchOperand, options: RandomOptions): Value;
   /**
-   * Pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its row of blocks [pages, 1024],
-   * with the rest zeros, and their sizes [pages] in bytes: the same bytes on every device. Size 4096 says that a page does
-   * not get smaller: then the block is the page itself. A page of zeros has 26 bytes.
+   * pages of 4 KiB compressed in the LZ4 block format, and the sizes of the blocks in bytes.
+   * - pages is [pages, 1024].
+   * - Each block lies at the beginning of its row of blocks [pages, 1024]; the rest of the row is zeros.
+   * - sizes is [pages].
+   * - The bytes are the same on every device.
+   * - Size 4096 means that the page does not get smaller and is stored as it is.
+   * - A page of zeros takes 26 bytes.
    */
   lz4Compress(pages: BatchOperand): [blocks: Value, sizes: Value];
   /**
-   * The pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the LZ4 block format, of so many
-   * bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status [pages] is the number of their bytes.
-   * Where a block is malformed, its page is zeros and its status says what is wrong: −1 the size is not from 1 to 4096, −2
-   * the block ends within a sequence or with a match, −3 a match begins before the page or at offset 0, −4 there is more than
-   * a page. What lies behind a block is not looked at.
+   * The pages of up to 4 KiB that are compressed in blocks of the LZ4 block format.
+   * - blocks is [pages, 1024]; sizes [pages] holds the bytes of each block (4096: the page as it is).
+   * - pages is [pages, 1024]; the rest of a row is zeros.
+   * - status [pages] is the number of bytes of the page, or says what is wrong with the block; then the page is zeros.
+   * - Status −1: the size is not from 1 to 4096.
+   * - Status −2: the block ends within a sequence or with a match.
+   * - Status −3: a match begins before the page or at offset 0.
+   * - Status −4: there is more than a page.
+   * - What follows a block is not read.
    */
   lz4Decompress(blocks: BatchOperand, sizes: BatchOperand): [pages: Value, status: Value];
 }

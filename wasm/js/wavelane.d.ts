@@ -8,7 +8,7 @@
  * ```
  *
  * Arrays that are passed in are copied before the call returns and may be changed at once. Results are new arrays. Work of a
- * device runs in the order of the calls. What a promise is rejected with is a {@link WavelaneError}, or an AbortError.
+ * device runs in the order of the calls. Promises are rejected with a {@link WavelaneError} or an AbortError.
  */
 
 import type { BatchOperations, DeviceOperations, DType } from "./operations.js";
@@ -26,10 +26,10 @@ export type TypedArray = Float32Array | Int32Array | Uint32Array | Uint16Array |
 /** A Float16Array, where the engine and its types have it. */
 export type Float16Bits = typeof globalThis extends { Float16Array: { prototype: infer T } } ? T : never;
 
-/** What results are: f16 and bf16 as their bits in a Uint16Array (on which new Float16Array(result.buffer) is a view). */
+/** Arrays of results: f16 and bf16 are their bits in a Uint16Array (on which new Float16Array(result.buffer) is a view). */
 export type Result = Float32Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Uint32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
 
-/** The browser's WebGPU types, where TypeScript knows them. */
+/** The browser's WebGPU types, if TypeScript has them. */
 export type GPUDeviceType = typeof globalThis extends { GPUDevice: { prototype: infer T } } ? T : any;
 export type GPUBufferType = typeof globalThis extends { GPUBuffer: { prototype: infer T } } ? T : any;
 
@@ -49,14 +49,14 @@ export type Operand = TypedArray | ShapedArray | Tensor;
  */
 export type BatchOperand = Value | Operand;
 
-/** What an operand that is updated in place gives: itself if it is a resident tensor, else a new array. */
+/** The result of an operand that is updated in place: itself if it is a resident tensor, else a new array. */
 export type Updated<X extends Operand> = X extends Tensor ? X : Result;
 
 /** Options of every call that waits. */
 export interface CallOptions {
   /**
-   * Ends the wait when it aborts: the promise is rejected with the signal's reason, an AbortError by default. What the device
-   * has begun goes on unseen; a call that has not begun is left out.
+   * Ends the wait when it aborts: the promise is rejected with the signal's reason, an AbortError by default. Work that the
+   * device has begun goes on; a call that has not begun does not run.
    */
   signal?: AbortSignal;
 }
@@ -73,7 +73,7 @@ export interface DTypeOptions {
 
 /**
  * Gives an array a shape, row-major.
- * @throws {DTypeError} for what is no typed array of a known element type
+ * @throws {DTypeError} for anything but a typed array of a known element type
  * @throws {ShapeError} if the lengths do not fit
  */
 export function tensor(data: TypedArray, shape: readonly number[], options?: DTypeOptions): ShapedArray;
@@ -84,7 +84,7 @@ export interface OpenOptions extends CallOptions {
    * {@link Info.reason} says why. "webgpu" and "cpu" take that device or reject with {@link UnavailableError}.
    */
   device?: "auto" | "webgpu" | "cpu";
-  /** An existing device, to share its buffers. It stays the page's: closing ours leaves it as it is. Implies "webgpu". */
+  /** An existing device, to share its buffers. The page keeps it: closing this package's device does not destroy it. Implies "webgpu". */
   gpuDevice?: GPUDeviceType;
   /** Which of several GPUs the browser should choose. Default: "high-performance". */
   powerPreference?: "high-performance" | "low-power";
@@ -104,7 +104,7 @@ export interface OpenOptions extends CallOptions {
  */
 export function open(options?: OpenOptions): Promise<Device>;
 
-/** What a device is. */
+/** Describes a device. */
 export interface Info {
   kind: "webgpu" | "cpu";
   /** of the adapter, as far as the browser tells */
@@ -112,13 +112,13 @@ export interface Info {
   vendor: string;
   /** what drives it: "browser"; on the CPU "simd128", or "go" where the engine has no SIMD */
   backend: string;
-  /** whether a GPU's interface is computed by the CPU */
+  /** whether it is a GPU interface implemented on the CPU */
   software: boolean;
   /** WebGPU features in use, such as "shader-f16", "subgroups", "timestamp-query" */
   features: readonly string[];
   /** limits in use, such as maxBuffer in bytes; empty on the CPU */
   limits: Readonly<Record<string, number | readonly number[]>>;
-  /** why this device, and why none before it */
+  /** why this device was chosen, and preferred ones were not */
   reason: string;
 }
 
@@ -179,7 +179,7 @@ export interface Device extends DeviceOperations {
   close(): void;
 }
 
-/** Data on a device. What is forgotten is freed at some time; call close for it to be soon. */
+/** Data on a device. Forgotten tensors are freed eventually; close frees the memory at once. */
 export interface Tensor {
   readonly device: Device;
   readonly shape: readonly number[];
@@ -188,12 +188,12 @@ export interface Tensor {
   /** Copies the elements to a new array. */
   read(options?: CallOptions): Promise<Result>;
   /**
-   * Where the elements lie: size bytes of buffer from offset on. The page may use them in its own work on
+   * The memory of the elements: size bytes of buffer from offset on. The page may use them in its own work on
    * {@link Device.gpuDevice}, which the queue runs after all that was submitted before, until the tensor is closed.
    * @throws {UnsupportedError} on the CPU
    */
   gpuBuffer(): GPUBufferRange;
-  /** Frees the memory once the calls made before no longer need it: they need not be waited for. */
+  /** Frees the memory once earlier calls no longer need it; there is no need to wait for them. */
   close(): void;
 }
 
@@ -205,7 +205,7 @@ export interface GPUBufferRange {
   size: number;
 }
 
-/** What an operation of a batch will compute. It belongs to its batch. */
+/** A value that a batch will compute. It belongs to its batch. */
 export interface Value {
   readonly batch: Batch;
   readonly shape: readonly number[];
@@ -213,8 +213,8 @@ export interface Value {
 }
 
 /**
- * A batch records operations on values. Recording throws at once what is wrong with a call; the batch is then spoilt, and
- * running it rejects with the same error. A batch ends with {@link Batch.run}, {@link Batch.compile} or {@link Batch.close}.
+ * A batch records operations on values. An invalid call throws at once; the batch then cannot run, and running it rejects
+ * with the same error. A batch ends with {@link Batch.run}, {@link Batch.compile} or {@link Batch.close}.
  *
  * ```js
  * const b = dev.batch();
@@ -229,7 +229,7 @@ export interface Batch extends BatchOperations {
   readonly length: number;
   /** Makes a value of an array, which is copied now. Without a shape it is a vector. */
   upload(data: TypedArray | ShapedArray, shape?: readonly number[], options?: DTypeOptions): Value;
-  /** Makes a value that is zero until {@link Plan.setInput} says otherwise. */
+  /** Makes a value that is zero until {@link Plan.setInput} replaces it. */
   input(shape: readonly number[], options?: DTypeOptions): Value;
   /** Makes a value of shape [] that holds x. */
   scalar(x: number): Value;
@@ -237,30 +237,30 @@ export interface Batch extends BatchOperations {
   import(tensor: Tensor): Value;
   /** Runs a kernel of your own on values. */
   kernel(kernel: Kernel, operands: readonly BatchOperand[], launch: Launch): Value;
-  /** Asks for a value as an array: the next element of what run resolves to. */
+  /** Reads a value as an array: the next element of the array that run resolves to. */
   read(value: Value): void;
-  /** Asks for a value as a tensor that stays on the device: likewise the next element of what run resolves to. */
+  /** Retains a value on the device as a tensor: likewise the next element of the array that run resolves to. */
   keep(value: Value): void;
-  /** Runs everything recorded: resolves to what read and keep asked for, in their order. */
+  /** Runs everything recorded. Resolves to the values of read and keep, in their order. */
   run(options?: CallOptions): Promise<Array<Result | Tensor>>;
   /**
-   * Compiles the batch for running it again and again. With tune, what the batch does is measured first wherever the device has
-   * several kernels for it, which takes up to some seconds per operation; the device then takes the fastest for operations of that
-   * kind and magnitude, in other batches too, as long as it is open.
+   * Compiles the batch for running it again and again. With tune, operations for which the device has several kernels are
+   * measured first, which takes up to some seconds for each; the device then uses the fastest kernels for operations of that
+   * kind and size, in other batches too, as long as it is open.
    */
   compile(options?: CallOptions & { tune?: boolean }): Promise<Plan>;
-  /** Forgets what was recorded. */
+  /** Discards the recorded steps. */
   close(): void;
 }
 
-/** What {@link Batch.compile} has measured: kernels that compute the same, by name. */
+/** Times that {@link Batch.compile} has measured, of kernels that compute the same operation. */
 export interface Measurement {
   /** The kind of operation. */
   readonly kind: string;
   /** Its sizes, rounded to powers of two. */
   readonly problem: string;
   readonly winner: string;
-  /** The median time of each that is possible on the device. */
+  /** The median time of each kernel that the device can run. */
   readonly milliseconds: Readonly<Record<string, number>>;
 }
 
@@ -268,7 +268,7 @@ export interface Measurement {
 export interface Plan {
   readonly device: Device;
   readonly closed: boolean;
-  /** What was measured, if that was asked for. */
+  /** The measurements, if compiled with tune. */
   readonly measured: readonly Measurement[];
   /**
    * Replaces the data of a value made by {@link Batch.upload} or {@link Batch.input}, or the tensor of one made by
@@ -300,11 +300,11 @@ export interface KernelDescriptor {
   shared?: number;
 }
 
-/** How a kernel is run, and what it makes. */
+/** The grid, parameters and result of a kernel's run. */
 export interface Launch extends DTypeOptions {
   /** Workgroups; what is left out is 1. */
   grid: readonly [number] | readonly [number, number] | readonly [number, number, number];
-  /** Contents of the uniform, a multiple of 4 bytes; what is left of it is zero. */
+  /** Contents of the uniform, a multiple of 4 bytes; the rest is zero. */
   params?: ArrayBuffer | ArrayBufferView;
   /** Shape of the result, whose element type is f32 by default. */
   shape: readonly number[];
@@ -334,9 +334,9 @@ export class ShapeError extends WavelaneError {}
 export class DTypeError extends WavelaneError {}
 /** An option or argument outside its range or of a wrong kind. */
 export class ArgumentError extends WavelaneError {}
-/** The device asked for does not exist here. */
+/** The requested device does not exist here. */
 export class UnavailableError extends WavelaneError {}
-/** The device cannot do what was asked; the message says what to do instead. */
+/** The device does not support the request; the message says what to do instead. */
 export class UnsupportedError extends WavelaneError {}
 /** The device failed, and all that was resident on it is gone. Close it, open another, upload again. */
 export class DeviceLostError extends WavelaneError {}
@@ -348,7 +348,7 @@ export class TooLargeError extends WavelaneError {}
 export class ClosedError extends WavelaneError {}
 /** A tensor, value or kernel of another device or another batch. */
 export class ForeignTensorError extends WavelaneError {}
-/** A result was asked for before its batch ran. */
+/** A result was used before its batch ran. */
 export class NotRunError extends WavelaneError {}
 /** WGSL that does not compile, or does not fit what was declared for it. */
 export class ShaderError extends ArgumentError {

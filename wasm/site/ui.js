@@ -80,7 +80,7 @@ export async function measure({ start, cancel, progress, status }, work) {
 }
 
 /** Lets the page paint and take input. */
-export const breathe = () => new Promise((resolve) => setTimeout(resolve));
+export const pause = () => new Promise((resolve) => setTimeout(resolve));
 
 export function median(list) {
   const sorted = [...list].sort((a, b) => a - b);

@@ -2,7 +2,7 @@
 // 1 − βᵗ is −expm1(t·log β).
 fn f(w: f32, m: f32, v: f32, grad: f32) -> vec3<f32> {
 {{- if .Step}}
-    let t = f32(step_number[0]);
+    let t = f32(max(step_number[0], 1));
     let rate = p.rate / -ieee_expm1(t * p.log_beta1);
     let root = inverseSqrt(-ieee_expm1(t * p.root));
 {{- else}}

@@ -11,6 +11,8 @@ struct Params {
     q0: u32, k0: u32,     // elements at which the bound parts of q and y, and of k and v, begin
     lse0: u32,
     scale: f32, cap: f32, inf: u32,
+    unit0: u32,     // workgroup of the first one here
+    begin: u32, stop: u32, // keys of this dispatch, counted from the oldest
 }
 
 @group(0) @binding(0) var<storage, read> queries: array<{{.QUnit}}>;
@@ -20,10 +22,11 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> y: array<{{.YUnit}}>;
 {{if .LSE -}}
 @group(0) @binding(5) var<storage, read_write> lse: array<f32>; // [batch, heads, n]
-@group(0) @binding(6) var<uniform> p: Params;
-{{- else -}}
-@group(0) @binding(5) var<uniform> p: Params;
-{{- end}}
+{{end -}}
+{{if .Long -}}
+@group(0) @binding({{if .LSE}}6{{else}}5{{end}}) var<storage, read_write> states: array<vec4<f32>>; // of threads between dispatches
+{{end -}}
+@group(0) @binding({{.Uniform}}) var<uniform> p: Params;
 
 var<workgroup> stage: array<vec4<f32>, 512>;   // 32 columns of queries and of a tile of keys, or some of the tile's values
 var<workgroup> weights: array<vec4<f32>, 256>; // of a tile, for each key and y
@@ -35,7 +38,7 @@ const nowhere = 0xffffffffu;
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
-    let unit = linear_id(workgroup, grid);
+    let unit = p.unit0 + linear_id(workgroup, grid);
     if unit >= p.total { return; }
     let tx = local % 8u;
     let ty = local / 8u;
@@ -55,8 +58,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
             used = p.keys;
         }
     }
-    let low = seen(first_row / group, used).x;
-    let high = seen(min(first_row + 31u, rows - 1u) / group, used).y;
+    let low = max(seen(first_row / group, used).x, p.begin);
+    let high = min(seen(min(first_row + 31u, rows - 1u) / group, used).y, p.stop);
 {{range $i := seq 4}}
     let r{{$i}} = first_row + ty + {{mul 8 $i}}u;
     let place{{$i}} = batch * p.n + r{{$i}} / group;
@@ -70,6 +73,20 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
 {{- range $j := seq $.DV}}
     var o{{$i}}_{{$j}} = vec4<f32>();
 {{- end}}
+{{- end}}
+{{- if .Long}}
+    let state = ((unit - p.unit0) * 64u + local) * {{add 2 (mul 4 .DV)}}u;
+    if p.begin > 0u {
+        let m = states[state];
+        let l = states[state + 1u];
+{{- range $i, $c := .Components}}
+        m{{$i}} = m.{{$c}};
+        l{{$i}} = l.{{$c}};
+{{- range $j := seq $.DV}}
+        o{{$i}}_{{$j}} = states[state + {{add 2 (add (mul $i $.DV) $j)}}u];
+{{- end}}
+{{- end}}
+    }
 {{- end}}
 
     for (var tile = low; tile < high; tile += 32u) {
@@ -145,6 +162,18 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         l{{$i}} += sum.{{$c}};
 {{- end}}
     }
+{{- if .Long}}
+    if p.stop < p.keys {
+        states[state] = vec4(m0, m1, m2, m3);
+        states[state + 1u] = vec4(l0, l1, l2, l3);
+{{- range $i := seq 4}}
+{{- range $j := seq $.DV}}
+        states[state + {{add 2 (add (mul $i $.DV) $j)}}u] = o{{$i}}_{{$j}};
+{{- end}}
+{{- end}}
+        return;
+    }
+{{- end}}
 {{range $i := seq 4}}
 {{- if $.LSE}}
     if tx == 0u && places[ty + {{mul 8 $i}}u] != nowhere {

@@ -8,6 +8,7 @@ struct Params {
     first_batch: u32, lengths0: u32,
     q0: u32, k0: u32, stats0: u32, // elements at which the bound parts of rows, of keys, and of stats begin
     scale: f32, cap: f32,
+    begin: u32, stop: u32, // of the {{if .Keys}}rows{{else}}keys{{end}} that are summed over here; from the first on, the result is new
 }
 
 @group(0) @binding(0) var<storage, read> queries: array<{{.Unit}}>;
@@ -94,12 +95,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         low = u32(least) * group;
         high = u32(max(least, beyond)) * group;
     }
+    low = max(low, p.begin);
+    high = min(high, p.stop);
     if local < 32u {
         places[local] = select(nowhere, key_at(batch, head, first + local, oldest), first + local < p.keys);
     }
 {{- else}}
-    let low = seen(first / group, used).x;
-    let high = seen(min(first + 31u, rows - 1u) / group, used).y;
+    let low = max(seen(first / group, used).x, p.begin);
+    let high = min(seen(min(first + 31u, rows - 1u) / group, used).y, p.stop);
     if local < 32u {
         let row = min(first + local, rows - 1u);
         places[local] = select(nowhere, row_at(batch, head, row), first + local < rows);
@@ -206,9 +209,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         let c = column + 4u * (i % 8u) + i / 64u * 32u;
         if row != nowhere && c < p.d {
 {{- if $.Vec}}
-            {{$r}}[(row + c) / 4u] = stage[i];
+            let at = (row + c) / 4u;
+            {{$r}}[at] = stage[i] + select(vec4<f32>(), {{$r}}[at], p.begin > 0u);
 {{- else}}
-            for (var e = 0u; e < min(4u, p.d - c); e++) { {{$r}}[row + c + e] = stage[i][e]; }
+            for (var e = 0u; e < min(4u, p.d - c); e++) {
+                {{$r}}[row + c + e] = stage[i][e] + select(0.0, {{$r}}[row + c + e], p.begin > 0u);
+            }
 {{- end}}
         }
     }

@@ -1,6 +1,6 @@
 {{/* Rows of elements that are stored as Type, in a buffer whose units are four elements if Vec, else one word. */}}
 {{define "attention_load"}}
-// Four elements of the row that starts at element row, from column c on, which is a multiple of 4; zeros behind the row's end.
+// Four elements of the row that starts at element row, from column c on, which is a multiple of 4; zeros after the row's end.
 fn load_{{.Buffer}}(row: u32, c: u32, there: bool) -> vec4<f32> {
     if !there || c >= p.d { return vec4<f32>(); }
 {{- if .Vec}}

@@ -26,7 +26,7 @@ fn slot(bytes: u32) -> u32 { return (bytes * {{.Hash}}u) >> {{.Shift}}u; }
 
 fn put(at: u32, byte: u32) { atomicOr(&made[at >> 2u], (byte & 255u) << ((at & 3u) * 8u)); }
 
-// Number of bytes behind the token that a length takes.
+// Number of bytes after the token that a length takes.
 fn more(n: u32) -> u32 {
     if n < 15u { return 0u; }
     return 1u + (n - 15u) / 255u;
@@ -36,11 +36,11 @@ fn put_length(lane: u32, at: u32, n: u32, bytes: u32) {
     if lane < bytes { put(at + lane, select(255u, n - 15u - 255u * lane, lane + 1u == bytes)); }
 }
 
-// Puts literals and a match, of length 0 at the end, behind size, and returns the new size; only that where it is too large.
+// Puts literals and a match, of length 0 at the end, after size, and returns the new size; only that where it is too large.
 fn sequence(lane: u32, size: u32, anchor: u32, literals: u32, offset: u32, length: u32) -> u32 {
     let at = size + 1u + more(literals);
-    let behind = at + literals;
-    var total = behind;
+    let after = at + literals;
+    var total = after;
     var token = min(literals, 15u) << 4u;
     if length > 0u {
         total += 2u + more(length - 4u);
@@ -53,8 +53,8 @@ fn sequence(lane: u32, size: u32, anchor: u32, literals: u32, offset: u32, lengt
         put(at + i, page[(anchor + i) >> 2u] >> (((anchor + i) & 3u) * 8u));
     }
     if length > 0u {
-        if lane < 2u { put(behind + lane, offset >> (8u * lane)); }
-        put_length(lane, behind + 2u, length - 4u, more(length - 4u));
+        if lane < 2u { put(after + lane, offset >> (8u * lane)); }
+        put_length(lane, after + 2u, length - 4u, more(length - 4u));
     }
     return total;
 }

@@ -16,13 +16,13 @@ const endless = 0x40000000u;
 
 var<workgroup> block: array<u32, 1024>;
 var<workgroup> made: array<atomic<u32>, 1024>; // the page, into which bytes are put once
-var<workgroup> parsed: vec4<u32>; // literals: place, number << 16; match: offset, length << 16; place behind; status
+var<workgroup> parsed: vec4<u32>; // literals: place, number << 16; match: offset, length << 16; position after; status
 
 fn byte(at: u32) -> u32 { return (block[at >> 2u] >> ((at & 3u) * 8u)) & 255u; }
 
 fn put(at: u32, value: u32) { atomicOr(&made[at >> 2u], (value & 255u) << ((at & 3u) * 8u)); }
 
-// A length that begins with n in the token and goes on at a place, and the place behind it.
+// A length that begins with n in the token and goes on at a position, and the position after it.
 fn length_of(n: u32, place: u32, size: u32) -> vec2<u32> {
     var length = n;
     var at = place;
@@ -39,7 +39,7 @@ fn length_of(n: u32, place: u32, size: u32) -> vec2<u32> {
 
 fn failed(code: u32) -> vec4<u32> { return vec4<u32>(0u, 0u, 0u, 0u - code); }
 
-// Reads a sequence at a place of the block; so many bytes of the page are there.
+// Reads a sequence at a position of the block; there bytes of the page exist already.
 fn sequence(place: u32, there: u32, size: u32) -> vec4<u32> {
     if place >= size { return failed({{.Truncated}}u); }
     let token = byte(place);

@@ -28,7 +28,7 @@ struct Params {
 {{- end}}
 {{- if not .Dots}}
 // Whether Inf or NaN is in a row of x.
-fn spoiled(v: u32) -> bool {
+fn poisoned(v: u32) -> bool {
     for (var i = 0u; i < p.depth; i++) {
         let b = bitcast<vec4<u32>>(x[p.x0 + v * p.depth + i]{{if eq .Form "norm"}} * gamma[i]{{end}});
         if any((b & vec4(0x7f800000u)) == vec4(0x7f800000u)) { return true; }
@@ -61,7 +61,7 @@ fn store(which: u32, v: u32, row: u32, i: u32, joined: u32) {
 {{- end}}
 {{- if not .Dots}}
     // What has Inf in x is Inf or NaN.
-    if p.nan != 0u && large && spoiled(v) { z = bitcast<f32>(p.nan); }
+    if p.nan != 0u && large && poisoned(v) { z = bitcast<f32>(p.nan); }
 {{- end}}
     let at = places.y + v * rows + row + i;
 {{- if .Several}}

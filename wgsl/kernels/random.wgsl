@@ -1,5 +1,5 @@
 // Philox4x32-10: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011. A thread has a counter, which makes
-// four numbers; those behind the end too.
+// four numbers; those after the end too.
 struct Params {
     total: u32, first: u32, stream: u32,
 }

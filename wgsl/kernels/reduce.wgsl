@@ -25,10 +25,10 @@ struct Params {
 @group(0) @binding({{add .Result 1}}) var<uniform> p: Params;
 
 {{template "tree_head" .}}
-{{if .Behind.Function}}{{template "finish" .Behind}}{{else}}{{.Behind.Functions}}{{end}}
+{{if .Epilogue.Function}}{{template "finish" .Epilogue}}{{else}}{{.Epilogue.Functions}}{{end}}
 {{- if eq .Width 4}}
 fn element(e: u32, row: u32, origin: u32) -> f32 {
-{{- range $i, $reach := .Before}}
+{{- range $i, $reach := .Reads}}
     let v{{$i}} = x{{$i}}
     {{- if eq $reach "each"}}[e / 4u][e % 4u];
     {{- else if eq $reach "column"}}[e - (origin + p.vector_base)];
@@ -41,7 +41,7 @@ fn element(e: u32, row: u32, origin: u32) -> f32 {
 
 fn four(unit: u32, row: u32, origin: u32) -> vec4<f32> {
     let j = 4u * unit - (origin + p.vector_base);
-{{- range $i, $reach := .Before}}
+{{- range $i, $reach := .Reads}}
     let v{{$i}} =
     {{- if eq $reach "each"}} x{{$i}}[unit];
     {{- else if eq $reach "column"}} vec4(x{{$i}}[j], x{{$i}}[j + 1u], x{{$i}}[j + 2u], x{{$i}}[j + 3u]);
@@ -116,6 +116,6 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     var acc = {{if gt .Width 1}}merge(merge(acc0, acc1), merge(acc2, acc3)){{else}}acc0{{end}};
 {{- template "tree.wgsl" .}}    if lane == 0u && task < p.end {
         let at = task - p.out_base;
-        y[at] = {{if .Behind.Function}}finish(outcome(acc), 0u, 0u, at){{else}}outcome(acc){{end}};
+        y[at] = {{if .Epilogue.Function}}finish(outcome(acc), 0u, 0u, at){{else}}outcome(acc){{end}};
     }
 }

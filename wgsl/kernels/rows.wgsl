@@ -61,8 +61,8 @@ fn elements(low: u32, lane: u32, j: u32) -> vec4<u32> {
 {{- end}}
 
 fn load(e: vec4<u32>, row: u32, origin: u32, high: u32) -> vec4<f32> {
-{{- template "fours" .Before}}
-    return {{.Before.Call}};
+{{- template "fours" .Prologue}}
+    return {{.Prologue.Call}};
 }
 {{- if eq .Second "gradient"}}
 
@@ -84,7 +84,7 @@ fn store(e: vec4<u32>, origin: u32, high: u32, v: vec4<f32>, g: vec4<f32>, k: ve
     let y4 = apply(v, g, k);
 {{- else -}}
 fn store(e: vec4<u32>, row: u32, origin: u32, high: u32, v: vec4<f32>, k: vec2<f32>) {
-{{- template "fours" .Behind}}
+{{- template "fours" .Epilogue}}
 {{- if eq .Width 4}}
     let j = (min(e.x, high - 1u) - origin - p.vector_base) / 4u;
     let r = apply(v, k{{range $i := seq .Vectors}}, vector{{$i}}[j]{{end}});
@@ -92,7 +92,7 @@ fn store(e: vec4<u32>, row: u32, origin: u32, high: u32, v: vec4<f32>, k: vec2<f
     let j = min(e, vec4(high - 1u)) - (origin + p.vector_base);
     let r = apply(v, k{{range $i := seq .Vectors}}, vec4(vector{{$i}}[j.x], vector{{$i}}[j.y], vector{{$i}}[j.z], vector{{$i}}[j.w]){{end}});
 {{- end}}
-    let y4 = {{.Behind.Call}};
+    let y4 = {{.Epilogue.Call}};
 {{- end}}
 {{- if eq .Width 4}}
     if e.x < high {

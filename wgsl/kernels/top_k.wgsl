@@ -1,5 +1,5 @@
 // The k largest elements of each task, which is a part of a row, by one workgroup. Elements above the least of the k largest so far
-// are gathered in an arena behind those; when it is full, it is sorted, and the k first stay. An element is a pair of its order
+// are gathered in an arena after those; when it is full, it is sorted, and the k first stay. An element is a pair of its order
 // key and the complement of its index, of which no two are equal: the order in which they are gathered does not show.
 struct Params {
     first: u32, // task of this dispatch
@@ -44,7 +44,7 @@ fn exchange(i: u32, j: u32) {
     }
 }
 
-// Sorts by a bitonic network whose comparisons all have one direction, so that what lies behind the arena's end counts as least.
+// Sorts by a bitonic network whose comparisons all have one direction, so that what lies after the arena's end counts as least.
 fn sort(n: u32, lane: u32) {
     for (var size = 2u; size < 2u * n; size *= 2u) {
         let half = size / 2u;

@@ -66,7 +66,7 @@ type Driver interface {
 	FuncSetAttribute(a FuncAttribute, f Function, value int) Result
 	// FuncLoad brings a lazily loaded function to the device. Drivers before 12.4 have no such call: Success.
 	FuncLoad(Function) Result
-	// FuncGetParamInfo is where the i-th parameter lies; InvalidValue behind the last. NotSupported before 12.4.
+	// FuncGetParamInfo is where the i-th parameter lies; InvalidValue after the last. NotSupported before 12.4.
 	FuncGetParamInfo(f Function, i int) (offset, size uint64, r Result)
 	OccupancyMaxActiveBlocks(f Function, threads int, dynamicShared uint64) (int, Result)
 	OccupancyMaxPotentialBlockSize(f Function, dynamicShared uint64, limit int) (grid, block int, r Result)

@@ -13,7 +13,7 @@ import (
 const logBytes = 64 << 10
 
 // jit are the options of a compilation in C's form: keys, and values that are numbers or pointers, both in a void*. The logs
-// are always asked for.
+// are always requested.
 type jit struct {
 	keys        [6]uint32
 	vals        [6]uintptr

@@ -20,8 +20,8 @@ func loadSystem() (uintptr, error) {
 	return loadFirst(systemLibrary, wslLibrary)
 }
 
-// loadFirst loads a library by its name or, where the loader does not find that, from another place. The error is that of the
-// name unless there is a file in the other place.
+// loadFirst loads a library by its name or, if the loader does not find that, by another path. The error is that of the name
+// unless a file has the other path.
 func loadFirst(name, fallback string) (uintptr, error) {
 	handle, err := load(name)
 	if err == nil {
@@ -33,8 +33,8 @@ func loadFirst(name, fallback string) (uintptr, error) {
 	return load(fallback)
 }
 
-// load loads a library. Like lookUp it stays on one thread: the loader keeps its last error by thread, and purego asks for that
-// in a second call.
+// load loads a library. Like lookUp it stays on one thread: the loader keeps its last error by thread, and purego reads it in
+// a second call.
 func load(path string) (uintptr, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

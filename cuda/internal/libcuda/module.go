@@ -106,7 +106,7 @@ func (d *library) FuncGetParamInfo(fn driver.Function, i int) (offset, size uint
 	return offset, size, r
 }
 
-// terminated is a copy with a NUL behind it.
+// terminated is a copy with a NUL after it.
 func terminated(text []byte) []byte {
 	c := make([]byte, len(text)+1)
 	copy(c, text)

@@ -4,7 +4,7 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
-// event is a place in a stream, as of its last record.
+// event is a position in a stream, as of its last record.
 type event struct {
 	context *primary
 	timing  bool

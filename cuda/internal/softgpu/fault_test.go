@@ -110,7 +110,7 @@ func TestSticky(t *testing.T) {
 	r.ok(r.LaunchKernel(r.fn("store"), one(1, driver.Ptr(0)), s))
 	r.ok(r.MemcpyDtoHAsync(p, x, 4, s))
 	r.is(driver.IllegalAddress, r.StreamSynchronize(s))
-	require.Equal(t, uint32(1), host[0], "work behind the fault is dropped")
+	require.Equal(t, uint32(1), host[0], "work after the fault is dropped")
 	first := r.Detail(r.ctx)
 
 	other, res := r.PrimaryCtxRetain(1)

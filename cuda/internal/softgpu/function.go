@@ -15,7 +15,7 @@ type function struct {
 	kernel *sim.Kernel
 	params *args.Layout
 	// Under the lock of the GPU:
-	registers   int // of a thread; 0 while nobody has asked
+	registers   int // of a thread; 0 until requested
 	dynamic     int // bytes of dynamic shared memory that a launch may have
 	nonPortable bool
 }
@@ -25,7 +25,7 @@ func newFunction(m *module, f *ir.Func, k *sim.Kernel) *function {
 		dynamic: m.context.gpu.limits.MaxStaticShared - k.StaticShared()}
 }
 
-// reserved is what a compiler takes beside the registers that liveness asks for, about.
+// reserved is about what a compiler takes beside the registers that are live.
 const reserved = 8
 
 // threadRegisters is an estimate of the registers of a thread, as few as the kernel's bounds and the compilation ask for.

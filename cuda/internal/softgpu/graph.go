@@ -15,7 +15,7 @@ type graph struct {
 // node is an operation of a graph.
 type node struct {
 	graph  *graph
-	handle driver.GraphNode // 0 while nobody has asked for it
+	handle driver.GraphNode // 0 until requested
 	index  int
 	op     operation
 	after  []int // the nodes that come before it, directly

@@ -192,8 +192,8 @@ func TestLaunchesOfAGraphDoNotOverlap(t *testing.T) {
 	r.free(x)
 }
 
-// spoil are the calls that may not be made on a thread that captures.
-var spoil = map[string]bool{"CtxSynchronize": true, "Compile": true, "ModuleLoadData": true, "ModuleUnload": true,
+// invalidating are the calls that may not be made on a thread that captures.
+var invalidating = map[string]bool{"CtxSynchronize": true, "Compile": true, "ModuleLoadData": true, "ModuleUnload": true,
 	"MemAlloc": true,
 	"MemFree":  true, "MemHostAlloc": true, "MemFreeHost": true, "StreamSynchronize": true, "StreamQuery": true,
 	"EventSynchronize": true, "EventQuery": true, "GraphInstantiate": true}
@@ -212,7 +212,7 @@ func TestCallsDuringCapture(t *testing.T) {
 		r.ok(r.EventRecord(e, s))
 		res := call(r.GPU, m.Name, in)
 		_, end := r.StreamEndCapture(s)
-		if spoil[m.Name] {
+		if invalidating[m.Name] {
 			require.Equal(t, driver.CaptureUnsupported.Name(), res.Name(), m.Name)
 			require.Equal(t, driver.CaptureInvalidated.Name(), end.Name(), m.Name)
 		} else {

@@ -14,7 +14,7 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
-// TestCopiesHappenWhenTheyRun queues copies behind other work and changes what they read afterwards.
+// TestCopiesHappenWhenTheyRun queues copies after other work and changes what they read afterwards.
 func TestCopiesHappenWhenTheyRun(t *testing.T) {
 	r := newRig(t, softgpu.Config{})
 	x := r.alloc(8)

@@ -67,7 +67,7 @@ func (s *stream) work() {
 	c.workers.Done()
 }
 
-// mark is a place in a stream.
+// mark is a position in a stream.
 type mark struct {
 	done chan struct{} // closed when the stream has come there
 	at   time.Time     // when that was

@@ -84,7 +84,7 @@ func Limits(offer, ask wgsl.Caps) (wgsl.Caps, error) {
 		offer.StorageAlign = ask.StorageAlign
 	}
 	if too != nil {
-		return wgsl.Caps{}, fmt.Errorf("limits asked for: %s: %w", strings.Join(too, ", "), compute.ErrUnsupported)
+		return wgsl.Caps{}, fmt.Errorf("requested limits: %s: %w", strings.Join(too, ", "), compute.ErrUnsupported)
 	}
 	return offer, nil
 }

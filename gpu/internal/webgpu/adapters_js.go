@@ -67,7 +67,7 @@ func Adapters(ctx context.Context) ([]Adapter, error) {
 	return list, nil
 }
 
-// features are those that are asked for wherever they are offered: for measuring, and for kernels of ours and the user's.
+// features are those that are requested wherever they are offered: for measuring, and for kernels of ours and the user's.
 var features = []string{FeatureTimestamps, "shader-f16", "subgroups"}
 
 // describe reads the information of an adapter or a device, and its limits and features.
@@ -178,7 +178,7 @@ func Open(ctx context.Context, want Adapter) (Driver, Adapter, error) {
 	if err != nil {
 		return nil, Adapter{}, fmt.Errorf("open the device: %w", err)
 	}
-	// Browsers grant no less than WebGPU's defaults, whatever is asked for: what is below is up to our own checks.
+	// Browsers grant no less than WebGPU's defaults, whatever is requested: what is below is up to our own checks.
 	granted := describe(adapter.Get("info"), device)
 	if _, err := Limits(granted.Limits, want.Limits); err != nil {
 		device.Call("destroy")

@@ -69,8 +69,8 @@ func eachQuery(in []Array, a program.Attr, f func(r queryRow)) {
 	}
 }
 
-// eachOf calls f for every query of sequence b, of whose keys so many are in use: at says where key t of a head lies, if there is
-// such a key.
+// eachOf calls f for every query of sequence b, given how many of its keys are in use: at says where key t of a head lies, if
+// there is such a key.
 func eachOf(d catalogue.AttentionDims, b, used int, q, k Array, at func(head, t int) (int, bool), f func(r queryRow)) {
 	for h := range d.Heads {
 		for i := range d.N {

@@ -115,7 +115,7 @@ func dequantized(w Array, f compute.BlockFormat) Array {
 	return y
 }
 
-// weightYardstick is how large what a kernel sums up for a weight may be: d·q and the minimum apart may be larger than their
+// weightYardstick is how large what a kernel sums up for a weight may be: d·q and the minimum may each be larger than their
 // difference, up to the largest weights that share their scales.
 func weightYardstick(w Array, f compute.BlockFormat) Array {
 	y := dequantized(w, f)

@@ -10,7 +10,7 @@ import (
 
 func ropeTable() table { return table{catalogue.Rope: turned(1), catalogue.RopeBackward: turned(-1)} }
 
-// turned turns pairs in a direction.
+// turned rotates pairs in a direction.
 func turned(direction float64) entry {
 	return entry{values: one(func(in []Array, a program.Attr, _ program.Type) []float64 {
 		return ropeReference(in, a, func(x, y, angle float64) (float64, float64) {

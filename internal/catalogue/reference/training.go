@@ -40,7 +40,7 @@ func swigluGradients(in []Array, f func(gate float64) (slope, value float64)) []
 func adam(in []Array, a program.Attr, from []Array, sign float64) [][]float64 {
 	t := 0.0
 	if len(in) == 5 {
-		t = in[4].Data[0]
+		t = max(in[4].Data[0], 1)
 	}
 	c := catalogue.AdamOf(a.Options.(compute.AdamOptions), t)
 	p, m, v := make([]float64, len(in[0].Data)), make([]float64, len(in[0].Data)), make([]float64, len(in[0].Data))

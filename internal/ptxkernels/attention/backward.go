@@ -20,27 +20,27 @@ var attentionStats = kit.Register(kit.Kernel{Family: "attention_backward", Name:
 		y, dy := ptx.PointerParam[float32](k, "y"), ptx.PointerParam[float32](k, "dy")
 		lse, stats := ptx.PointerParam[float32](k, "lse"), ptx.PointerParam[float32](k, "stats", ptx.Align(8))
 		c := scalar.Math{K: k}
-		lane := ptx.And(k, k.Tid(ptx.X), scalar.U32(31))
-		query := ptx.Mad(k, k.Ctaid(ptx.X), scalar.U32(flashThreads/32), ptx.Shr(k, k.Tid(ptx.X), scalar.U32(5))) // in order of lse
-		k.ReturnIf(ptx.Ge(k, query, total))                                                                       // whole warps
+		lane := k.Tid(ptx.X).And(31)
+		query := k.Ctaid(ptx.X).Mad(flashThreads/32, k.Tid(ptx.X).Shr(5)) // in order of lse
+		k.ReturnIf(query.Ge(total))                                       // whole warps
 		n, heads := scalar.DivisorAt(k, counts, 0), scalar.DivisorAt(k, counts, scalar.DivisorWords)
 		rest, i := n.Split(k, query)
 		batch, head := heads.Split(k, rest)
-		row := ptx.Mad(k, ptx.Mad(k, batch, n.D, i), heads.D, head)
-		at := ptx.MadWideU32(k, row, width, ptx.Convert[uint64](k, lane))
-		y, dy = ptx.At(k, y, at), ptx.At(k, dy, at)
+		row := batch.Mad(n.D, i).Mad(heads.D, head)
+		at := row.MadWide(width, ptx.Convert[uint64](lane))
+		y, dy = y.At(at), dy.At(at)
 		sum := ptx.VarOf(k, scalar.Num(0))
-		ptx.For(k, lane, width, scalar.U32(32), func(e ptx.Reg[uint32]) {
-			at := ptx.Sub(k, e, lane)
-			sum.Set(c.Fma(ptx.Load(k, ptx.At(k, y, at)), ptx.Load(k, ptx.At(k, dy, at)), sum.Get()))
+		ptx.For(k, lane, width, 32, func(e ptx.Reg[uint32]) {
+			at := e.Sub(lane)
+			sum.Set(c.Fma(y.At(at).Load(), dy.At(at).Load(), sum.Get()))
 		}, ptx.NoUnroll())
 		for d := 16; d > 0; d /= 2 {
-			sum.Set(c.Add(sum.Get(), ptx.Shuffle(k, ptx.ShuffleXor, sum.Get(), scalar.U32(d), 32, ptx.FullWarp())))
+			sum.Set(c.Add(sum.Get(), sum.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
 		}
-		k.If(ptx.Eq(k, lane, scalar.U32(0)), func() {
-			log := ptx.Load(k, ptx.At(k, lse, query))
-			log = c.Where(ptx.Eq(k, log, scalar.Num(math.Inf(-1))), scalar.Num(math.Inf(1)), c.Mul(log, scalar.Num(math.Log2E)))
-			ptx.Store2(k, ptx.At(k, stats, ptx.MulWideU32(k, query, scalar.U32(2))), [2]scalar.Float{log, sum.Get()})
+		k.If(lane.Eq(0), func() {
+			log := lse.At(query).Load()
+			log = c.Where(log.Eq(math.Inf(-1)), scalar.Num(math.Inf(1)), c.Mul(log, scalar.Num(math.Log2E)))
+			stats.At(query.MulWide(2)).Store2([2]scalar.Float{log, sum.Get()})
 		})
 	}})
 

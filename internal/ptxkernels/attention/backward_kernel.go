@@ -76,7 +76,7 @@ func newBackwardBuilder(k *ptx.Kernel, s backwardShape) *backwardBuilder {
 func (b *backwardBuilder) Build() {
 	k := b.K
 	b.tid = k.Tid(ptx.X)
-	b.tx, b.ty = ptx.And(k, b.tid, scalar.U32(15)), ptx.Shr(k, b.tid, scalar.U32(4))
+	b.tx, b.ty = b.tid.And(15), b.tid.Shr(4)
 	if b.backward.keys {
 		b.placeKeys()
 	} else {
@@ -93,12 +93,12 @@ func (b *backwardBuilder) Build() {
 	var mine [][2]ptx.Reg[uint32]
 	for i := range b.rows * flashDepth / 4 / flashThreads {
 		if r := b.bringer(i); b.backward.keys {
-			mine = append(mine, b.keyBefore(ptx.Add(k, b.first, r), unsigned(k, b.used)))
+			mine = append(mine, b.keyBefore(b.first.Add(r), unsigned(k, b.used)))
 		} else {
-			mine = append(mine, b.row(ptx.Add(k, b.first, r)))
+			mine = append(mine, b.row(b.first.Add(r)))
 		}
 	}
-	ptx.For(k, b.from, b.to, scalar.U32(flashKeys), func(tile ptx.Reg[uint32]) {
+	ptx.For(k, b.from, b.to, flashKeys, func(tile ptx.Reg[uint32]) {
 		p, ds := b.zeros(), b.zeros()
 		if b.backward.keys {
 			b.know(tile, flashKeys) // barriers of the tile before lie behind the last look at what was there
@@ -126,51 +126,51 @@ func (b *backwardBuilder) placeKeys() {
 	b.batch, b.head = b.divisor(sizeKVHeads).Split(k, rest)
 	length := b.length(b.lengths, b.batch)
 	b.used, b.front = b.inUse(length), b.oldest(length)
-	b.first = ptx.Mul(k, tile, scalar.U32(b.rows))
-	first := ptx.Bitcast[int32](k, b.first)
-	last := ptx.Sub(k, ptx.Min(k, ptx.Add(k, first, scalar.S32(b.rows)), b.used), scalar.S32(1))
+	b.first = tile.Mul(b.rows)
+	first := ptx.Bitcast[int32](b.first)
+	last := first.Add(b.rows).Min(b.used).Sub(1)
 	n, window := b.signed(sizeN), b.signed(sizeWindow)
-	query := func(key ptx.Reg[int32]) ptx.Reg[int32] { return ptx.Sub(k, key, ptx.Sub(k, b.used, n)) } // at its position
-	from := ptx.Select(k, b.flag(sizeCausal), ptx.Max(k, query(first), scalar.S32(0)), scalar.S32(0))
-	oldest := ptx.Add(k, ptx.Sub(k, query(first), window), scalar.S32(1))
-	newest := ptx.Add(k, ptx.Min(k, query(last), ptx.Sub(k, n, window)), window) // query + window without overflow
-	from = ptx.Select(k, b.flag(sizeWindow), ptx.Max(k, from, oldest), from)
-	to := ptx.Max(k, from, ptx.Select(k, b.flag(sizeWindow), newest, n))
-	to = ptx.Select(k, ptx.Lt(k, first, b.used), to, from)
+	query := func(key ptx.Reg[int32]) ptx.Reg[int32] { return key.Sub(b.used.Sub(n)) } // at its position
+	from := ptx.Select(b.flag(sizeCausal), query(first).Max(0), 0)
+	oldest := query(first).Sub(window).Add(1)
+	newest := query(last).Min(n.Sub(window)).Add(window) // query + window without overflow
+	from = ptx.Select(b.flag(sizeWindow), from.Max(oldest), from)
+	to := from.Max(ptx.Select(b.flag(sizeWindow), newest, n))
+	to = ptx.Select(first.Lt(b.used), to, from)
 	group := b.size(sizeGroup)
-	b.from, b.to = ptx.Mul(k, unsigned(k, from), group), ptx.Mul(k, unsigned(k, to), group)
+	b.from, b.to = unsigned(k, from).Mul(group), unsigned(k, to).Mul(group)
 }
 
 // Split is the query and the head of queries of row r, counted from the first of all.
 func (b *backwardBuilder) Split(r ptx.Reg[uint32]) (i, head ptx.Reg[uint32]) {
 	group := b.divisor(sizeGroup)
 	i, g := group.Split(b.K, r)
-	return i, ptx.Mad(b.K, b.head, group.D, g)
+	return i, b.head.Mad(group.D, g)
 }
 
 // row is where row r begins, in elements, and its length: 0 where there is no such row.
 func (b *backwardBuilder) row(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
-	k, width := b.K, b.size(sizeWidth)
+	width := b.size(sizeWidth)
 	i, head := b.Split(r)
-	row := ptx.Mad(k, ptx.Mad(k, b.batch, b.size(sizeN), i), b.size(sizeHeads), head)
-	return [2]ptx.Reg[uint32]{ptx.Mul(k, row, width), ptx.Select(k, ptx.Lt(k, r, b.size(sizeRows)), width, scalar.U32(0))}
+	row := b.batch.Mad(b.size(sizeN), i).Mad(b.size(sizeHeads), head)
+	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(r.Lt(b.size(sizeRows)), width, 0)}
 }
 
 // know puts into shared memory what is known of rows from the first on: their stats, and the keys that they see.
 func (b *backwardBuilder) know(first ptx.Reg[uint32], rows int) {
 	k := b.K
-	k.If(ptx.Lt(k, b.tid, scalar.U32(rows)), func() {
-		r := ptx.Add(k, first, b.tid)
-		inside := ptx.Lt(k, r, b.size(sizeRows))
+	k.If(b.tid.Lt(rows), func() {
+		r := first.Add(b.tid)
+		inside := r.Lt(b.size(sizeRows))
 		i, head := b.Split(r)
-		heads := ptx.Mad(k, b.batch, b.size(sizeHeads), head)
-		at := ptx.At(k, b.stats, ptx.MulWideU32(k, ptx.Mad(k, heads, b.size(sizeN), i), scalar.U32(2)))
-		log, mean := ptx.LoadIf(k, inside, at, scalar.Num(0)), ptx.LoadIf(k, inside, at.At(1), scalar.Num(0))
+		heads := b.batch.Mad(b.size(sizeHeads), head)
+		at := b.stats.At(heads.Mad(b.size(sizeN), i).MulWide(2))
+		log, mean := ptx.LoadIf(inside, at, 0), ptx.LoadIf(inside, at.At(1), 0)
 		p := b.standing(r)
-		from, to := b.seenFrom(p), ptx.Select(k, inside, b.seenTo(p, b.used), scalar.U32(0))
-		place := ptx.At(k, b.facts, b.tid)
-		for n, x := range [4]scalar.Float{ptx.Bitcast[float32](k, from), ptx.Bitcast[float32](k, to), log, mean} {
-			ptx.Store(k, place.At(n*flashKeys), x)
+		from, to := b.seenFrom(p), ptx.Select(inside, b.seenTo(p, b.used), 0)
+		place := b.facts.At(b.tid)
+		for n, x := range [4]scalar.Float{ptx.Bitcast[float32](from), ptx.Bitcast[float32](to), log, mean} {
+			place.At(n * flashKeys).Store(x)
 		}
 	})
 	k.Barrier()
@@ -180,14 +180,14 @@ func (b *backwardBuilder) know(first ptx.Reg[uint32], rows int) {
 func (b *backwardBuilder) weigh(tile ptx.Reg[uint32], p, ds []scalar.Variables[float32]) {
 	k := b.K
 	b.eachQuery(func(facts ptx.Ptr[ptx.Shared, float32], pairs [][2]int) {
-		mean := ptx.Load(k, facts.At(3*flashKeys))
+		mean := facts.At(3 * flashKeys).Load()
 		for _, at := range pairs {
 			x, d := p[at[0]][at[1]], ds[at[0]][at[1]]
 			x.Set(b.Mul(x.Get(), b.scale))
 			d.Set(b.Sub(d.Get(), mean))
 		}
 	})
-	k.If(ptx.Ne(k, b.cap, scalar.Num(0)), func() { // the slope of c·tanh(s/c) is 1 − tanh²
+	k.If(b.cap.Ne(0), func() { // the slope of c·tanh(s/c) is 1 − tanh²
 		for i := range p {
 			for j, x := range p[i] {
 				t := b.Tanh(x.Get())
@@ -197,17 +197,17 @@ func (b *backwardBuilder) weigh(tile ptx.Reg[uint32], p, ds []scalar.Variables[f
 		}
 	})
 	b.eachQuery(func(facts ptx.Ptr[ptx.Shared, float32], pairs [][2]int) {
-		log := ptx.Load(k, facts.At(2*flashKeys))
-		from, to := ptx.Bitcast[uint32](k, ptx.Load(k, facts)), ptx.Bitcast[uint32](k, ptx.Load(k, facts.At(flashKeys)))
+		log := facts.At(2 * flashKeys).Load()
+		from, to := ptx.Bitcast[uint32](facts.Load()), ptx.Bitcast[uint32](facts.At(flashKeys).Load())
 		for _, at := range pairs {
 			x, d := p[at[0]][at[1]], ds[at[0]][at[1]]
 			var key ptx.Reg[uint32]
 			if b.backward.keys {
-				key = ptx.Add(k, b.first, ptx.Add(k, b.ty, scalar.U32(8*at[0])))
+				key = b.first.Add(b.ty.Add(8 * at[0]))
 			} else {
-				key = ptx.Add(k, tile, ptx.Add(k, b.tx, scalar.U32(16*at[1])))
+				key = tile.Add(b.tx.Add(16 * at[1]))
 			}
-			see := ptx.And(k, ptx.Ge(k, key, from), ptx.Lt(k, key, to))
+			see := key.Ge(from).And(key.Lt(to))
 			x.Set(b.Where(see, b.Exp2(b.Sub(x.Get(), log)), scalar.Num(0)))
 			d.Set(b.Where(see, b.Mul(x.Get(), d.Get()), scalar.Num(0)))
 		}
@@ -216,9 +216,8 @@ func (b *backwardBuilder) weigh(tile ptx.Reg[uint32], p, ds []scalar.Variables[f
 
 // eachQuery calls f for each of the thread's queries, with what is known of it and the places of its products.
 func (b *backwardBuilder) eachQuery(f func(facts ptx.Ptr[ptx.Shared, float32], pairs [][2]int)) {
-	k := b.K
 	if b.backward.keys {
-		mine := ptx.At(k, b.facts, b.tx)
+		mine := b.facts.At(b.tx)
 		for j := range flashKeys / 16 {
 			var pairs [][2]int
 			for i := range b.mine() {
@@ -228,7 +227,7 @@ func (b *backwardBuilder) eachQuery(f func(facts ptx.Ptr[ptx.Shared, float32], p
 		}
 		return
 	}
-	mine := ptx.At(k, b.facts, b.ty)
+	mine := b.facts.At(b.ty)
 	for i := range b.mine() {
 		var pairs [][2]int
 		for j := range flashKeys / 16 {
@@ -242,11 +241,11 @@ func (b *backwardBuilder) eachQuery(f func(facts ptx.Ptr[ptx.Shared, float32], p
 func (b *backwardBuilder) collect(result int, weights []scalar.Variables[float32], from ptx.Ptr[ptx.Global, float32], tile ptx.Reg[uint32],
 	at func(ptx.Reg[uint32]) [2]ptx.Reg[uint32]) {
 	k := b.K
-	to := ptx.At(k, b.weights, ptx.Mad(k, b.ty, scalar.U32(flashPitch), b.tx))
+	to := b.weights.At(b.ty.Mad(flashPitch, b.tx))
 	k.Barrier() // the weights there are no longer needed
 	for i, row := range weights {
 		for j, w := range row {
-			ptx.Store(k, to.At(8*i*flashPitch+16*j), w.Get())
+			to.At(8*i*flashPitch + 16*j).Store(w.Get())
 		}
 	}
 	b.gather(b.all[result], from, tile, at)
@@ -254,14 +253,13 @@ func (b *backwardBuilder) collect(result int, weights []scalar.Variables[float32
 
 // Write scales the gradients of queries and keys, and stores all.
 func (b *backwardBuilder) Write() {
-	k := b.K
 	for i := range b.mine() {
-		r := ptx.Add(k, b.ty, scalar.U32(8*i))
+		r := b.ty.Add(8 * i)
 		var row [2]ptx.Reg[uint32]
 		if b.backward.keys {
-			row = b.keyBefore(ptx.Add(k, b.first, r), b.size(sizeCapacity))
+			row = b.keyBefore(b.first.Add(r), b.size(sizeCapacity))
 		} else {
-			row = b.row(ptx.Add(k, b.first, r))
+			row = b.row(b.first.Add(r))
 		}
 		for n, acc := range b.all {
 			for j := 0; j < b.width/16; j += 4 {
@@ -271,7 +269,7 @@ func (b *backwardBuilder) Write() {
 						x[c] = b.Mul(x[c], b.gain)
 					}
 				}
-				b.store(b.results[n], row, ptx.Mad(k, b.tx, scalar.U32(4), scalar.U32(16*j)), x)
+				b.store(b.results[n], row, b.tx.Mad(4, 16*j), x)
 			}
 		}
 	}

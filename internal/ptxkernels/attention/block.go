@@ -25,39 +25,38 @@ func (b *flashBlock) Place(lengths ptx.Ptr[ptx.Global, int32], rows int) {
 	k := b.K
 	tiles := b.divisor(sizeTiles)
 	rest, tile := tiles.Split(k, k.Ctaid(ptx.X))
-	tile = ptx.Sub(k, ptx.Sub(k, tiles.D, scalar.U32(1)), tile) // with causal masks those are the longest
+	tile = tiles.D.Sub(1).Sub(tile) // with causal masks those are the longest
 	b.batch, b.head = b.divisor(sizeKVHeads).Split(k, rest)
 	length := b.length(lengths, b.batch)
 	b.used, b.front = b.inUse(length), b.oldest(length)
-	b.first = ptx.Mul(k, tile, scalar.U32(rows))
+	b.first = tile.Mul(rows)
 	b.from = b.seenFrom(b.standing(b.first))
 	b.to = b.seenTo(b.standing(b.last(rows)), b.used)
 }
 
 // last is the last row of the block.
 func (b *flashBlock) last(rows int) ptx.Reg[uint32] {
-	k := b.K
-	return ptx.Sub(k, ptx.Min(k, ptx.Add(k, b.first, scalar.U32(rows)), b.size(sizeRows)), scalar.U32(1))
+	return b.first.Add(rows).Min(b.size(sizeRows)).Sub(1)
 }
 
 // standing is the position of row r's query.
 func (b *flashBlock) standing(r ptx.Reg[uint32]) ptx.Reg[int32] {
-	return b.position(ptx.Bitcast[int32](b.K, b.quotient(r, sizeGroup)), b.used)
+	return b.position(ptx.Bitcast[int32](b.quotient(r, sizeGroup)), b.used)
 }
 
 // rowAt is row r of the block among those that share the head of keys, and among all of q.
 func (b *flashBlock) rowAt(r ptx.Reg[uint32]) (number, row ptx.Reg[uint32]) {
 	k, group := b.K, b.divisor(sizeGroup)
-	r = ptx.Add(k, b.first, r)
+	r = b.first.Add(r)
 	i, g := group.Split(k, r)
-	return r, ptx.Mad(k, ptx.Mad(k, b.batch, b.size(sizeN), i), b.size(sizeHeads), ptx.Mad(k, b.head, group.D, g))
+	return r, b.batch.Mad(b.size(sizeN), i).Mad(b.size(sizeHeads), b.head.Mad(group.D, g))
 }
 
 // storeLSE writes the logarithm of the sum of what row r of the block saw: of sum·2^best, if that is not none.
 func (b *flashBlock) storeLSE(lse ptx.Ptr[ptx.Global, float32], r ptx.Reg[uint32], best, sum scalar.Float, none ptx.Reg[bool]) {
 	k, group := b.K, b.divisor(sizeGroup)
-	n, g := group.Split(k, ptx.Add(k, b.first, r))
-	heads := ptx.Mad(k, b.batch, b.size(sizeHeads), ptx.Mad(k, b.head, group.D, g))
-	log := b.Mul(b.Add(best, ptx.Lg2(k, sum, ptx.Approx)), scalar.Num(math.Ln2))
-	ptx.Store(k, ptx.At(k, lse, ptx.Mad(k, heads, b.size(sizeN), n)), b.Where(none, scalar.Num(math.Inf(-1)), log))
+	n, g := group.Split(k, b.first.Add(r))
+	heads := b.batch.Mad(b.size(sizeHeads), b.head.Mad(group.D, g))
+	log := b.Mul(b.Add(best, sum.Lg2(ptx.Approx)), scalar.Num(math.Ln2))
+	lse.At(heads.Mad(b.size(sizeN), n)).Store(b.Where(none, scalar.Num(math.Inf(-1)), log))
 }

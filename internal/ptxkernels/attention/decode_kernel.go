@@ -33,15 +33,15 @@ type decodeElement struct {
 
 var decodeElements = map[compute.DType]decodeElement{
 	compute.Float32: {"f32", 8, func(k *ptx.Kernel, w ptx.Reg[uint32]) []scalar.Float {
-		return []scalar.Float{ptx.Bitcast[float32](k, w)}
+		return []scalar.Float{ptx.Bitcast[float32](w)}
 	}},
 	compute.Float16: {"f16", 4, func(k *ptx.Kernel, w ptx.Reg[uint32]) []scalar.Float {
-		lo, hi := ptx.UnpackF16(k, ptx.Bitcast[ptx.F16x2](k, w))
-		return []scalar.Float{ptx.Convert[float32](k, lo), ptx.Convert[float32](k, hi)}
+		lo, hi := ptx.UnpackF16(ptx.Bitcast[ptx.F16x2](w))
+		return []scalar.Float{ptx.Convert[float32](lo), ptx.Convert[float32](hi)}
 	}},
 	compute.BFloat16: {"bf16", 4, func(k *ptx.Kernel, w ptx.Reg[uint32]) []scalar.Float {
-		lo, hi := ptx.Shl(k, w, scalar.U32(16)), ptx.And(k, w, ptx.Imm[uint32](0xffff0000))
-		return []scalar.Float{ptx.Bitcast[float32](k, lo), ptx.Bitcast[float32](k, hi)}
+		lo, hi := w.Shl(16), w.And(0xffff0000)
+		return []scalar.Float{ptx.Bitcast[float32](lo), ptx.Bitcast[float32](hi)}
 	}},
 }
 
@@ -114,11 +114,11 @@ type decodeFrame struct {
 	sizes ptx.Array[uint32]
 }
 
-func (f decodeFrame) size(i int) ptx.Reg[uint32]               { return f.sizes.At(f.K, i) }
-func (f decodeFrame) signed(i int) ptx.Reg[int32]              { return ptx.Bitcast[int32](f.K, f.size(i)) }
-func (f decodeFrame) flag(i int) ptx.Reg[bool]                 { return ptx.Ne(f.K, f.size(i), scalar.U32(0)) }
+func (f decodeFrame) size(i int) ptx.Reg[uint32]               { return f.sizes.At(i) }
+func (f decodeFrame) signed(i int) ptx.Reg[int32]              { return ptx.Bitcast[int32](f.size(i)) }
+func (f decodeFrame) flag(i int) ptx.Reg[bool]                 { return f.size(i).Ne(0) }
 func (f decodeFrame) divisor(i int) scalar.Divisor             { return scalar.DivisorAt(f.K, f.sizes, i) }
-func unsigned(k *ptx.Kernel, x ptx.Reg[int32]) ptx.Reg[uint32] { return ptx.Bitcast[uint32](k, x) }
+func unsigned(k *ptx.Kernel, x ptx.Reg[int32]) ptx.Reg[uint32] { return ptx.Bitcast[uint32](x) }
 
 // quotient is x divided by a divisor of which nothing else is needed.
 func (f decodeFrame) quotient(x ptx.Reg[uint32], i int) ptx.Reg[uint32] {
@@ -127,53 +127,52 @@ func (f decodeFrame) quotient(x ptx.Reg[uint32], i int) ptx.Reg[uint32] {
 
 // length is the keys of sequence b, also those that have been overwritten; inUse those that are there.
 func (f decodeFrame) length(lengths ptx.Ptr[ptx.Global, int32], b ptx.Reg[uint32]) ptx.Reg[int32] {
-	k := f.K
-	return ptx.Max(k, ptx.LoadIf(k, f.flag(sizeLengths), ptx.At(k, lengths, b), f.signed(sizeCapacity)), scalar.S32(0))
+	return ptx.LoadIf(f.flag(sizeLengths), lengths.At(b), f.signed(sizeCapacity)).Max(0)
 }
 
 func (f decodeFrame) inUse(length ptx.Reg[int32]) ptx.Reg[int32] {
-	return ptx.Min(f.K, length, f.signed(sizeCapacity))
+	return length.Min(f.signed(sizeCapacity))
 }
 
 // oldest is the slot of the oldest key in use.
 func (f decodeFrame) oldest(length ptx.Reg[int32]) ptx.Reg[uint32] {
 	k, capacity := f.K, f.signed(sizeCapacity)
 	start := ptx.VarOf(k, scalar.U32(0))
-	k.If(ptx.And(k, f.flag(sizeRing), ptx.Gt(k, length, capacity)), func() {
-		start.Set(ptx.Rem(k, unsigned(k, length), unsigned(k, capacity)))
+	k.If(f.flag(sizeRing).And(length.Gt(capacity)), func() {
+		start.Set(unsigned(k, length).Rem(unsigned(k, capacity)))
 	})
 	return start.Get()
 }
 
 // position is where query i stands among the keys in use.
 func (f decodeFrame) position(i, used ptx.Reg[int32]) ptx.Reg[int32] {
-	return ptx.Add(f.K, ptx.Sub(f.K, used, f.signed(sizeN)), i)
+	return used.Sub(f.signed(sizeN)).Add(i)
 }
 
 // seenFrom and seenTo are the keys that the query at position p sees.
 func (f decodeFrame) seenFrom(p ptx.Reg[int32]) ptx.Reg[uint32] {
 	k := f.K
-	oldest := ptx.Add(k, ptx.Sub(k, ptx.Max(k, p, scalar.S32(0)), f.signed(sizeWindow)), scalar.S32(1))
-	return unsigned(k, ptx.Select(k, f.flag(sizeWindow), ptx.Max(k, oldest, scalar.S32(0)), scalar.S32(0)))
+	oldest := p.Max(0).Sub(f.signed(sizeWindow)).Add(1)
+	return unsigned(k, ptx.Select(f.flag(sizeWindow), oldest.Max(0), 0))
 }
 
 func (f decodeFrame) seenTo(p, used ptx.Reg[int32]) ptx.Reg[uint32] {
 	k, window := f.K, f.signed(sizeWindow)
-	to := ptx.Select(k, f.flag(sizeCausal), ptx.Min(k, used, ptx.Add(k, p, scalar.S32(1))), used)
-	ahead := ptx.Add(k, ptx.Min(k, p, ptx.Sub(k, used, window)), window) // p + window without overflow
-	to = ptx.Select(k, f.flag(sizeWindow), ptx.Min(k, to, ahead), to)
-	return unsigned(k, ptx.Max(k, to, scalar.S32(0)))
+	to := ptx.Select(f.flag(sizeCausal), used.Min(p.Add(1)), used)
+	ahead := p.Min(used.Sub(window)).Add(window) // p + window without overflow
+	to = ptx.Select(f.flag(sizeWindow), to.Min(ahead), to)
+	return unsigned(k, to.Max(0))
 }
 
 // partsOf says how the keys that queries see are cut: count of them, the last ones in use, chunk to a part.
 func (f decodeFrame) partsOf(used ptx.Reg[int32]) (count, chunk ptx.Reg[uint32]) {
 	k := f.K
 	from := f.seenFrom(f.position(scalar.S32(0), used))
-	count = ptx.Sub(k, unsigned(k, used), from)
+	count = unsigned(k, used).Sub(from)
 	parts, tile := f.size(sizeParts), f.size(sizeTile)
-	each := f.quotient(ptx.Add(k, count, ptx.Sub(k, parts, scalar.U32(1))), sizeParts)
-	less := ptx.Sub(k, tile, scalar.U32(1)) // a power of two, less one
-	return count, ptx.Max(k, ptx.And(k, ptx.Add(k, each, less), ptx.Not(k, less)), tile)
+	each := f.quotient(count.Add(parts.Sub(1)), sizeParts)
+	less := tile.Sub(1) // a power of two, less one
+	return count, each.Add(less).And(less.Not()).Max(tile)
 }
 
 type decodeBuilder struct {
@@ -248,41 +247,41 @@ func (b *decodeBuilder) Place() {
 	length := b.length(b.lengths, b.batch)
 	b.used, b.first = b.inUse(length), b.oldest(length)
 	count, chunk := b.partsOf(b.used)
-	start := ptx.Mul(k, split, chunk)
-	k.ReturnIf(ptx.And(k, ptx.Not(k, b.flag(sizeDirect)), ptx.Ge(k, start, count)))
+	start := split.Mul(chunk)
+	k.ReturnIf(b.flag(sizeDirect).Not().And(start.Ge(count)))
 	// What the rows of the block see of it.
-	firstRow := ptx.Mul(k, tile, scalar.U32(b.rows))
-	lastRow := ptx.Sub(k, ptx.Min(k, ptx.Add(k, firstRow, scalar.U32(b.rows)), b.size(sizeRows)), scalar.U32(1))
-	begin := ptx.Add(k, ptx.Sub(k, unsigned(k, b.used), count), start)
-	end := ptx.Min(k, ptx.Add(k, begin, chunk), unsigned(k, b.used))
-	b.from = ptx.Max(k, begin, b.seenFrom(b.standing(firstRow)))
-	b.to = ptx.Min(k, end, b.seenTo(b.standing(lastRow), b.used))
+	firstRow := tile.Mul(b.rows)
+	lastRow := firstRow.Add(b.rows).Min(b.size(sizeRows)).Sub(1)
+	begin := unsigned(k, b.used).Sub(count).Add(start)
+	end := begin.Add(chunk).Min(unsigned(k, b.used))
+	b.from = begin.Max(b.seenFrom(b.standing(firstRow)))
+	b.to = end.Min(b.seenTo(b.standing(lastRow), b.used))
 
 	b.tid, b.log = k.Tid(ptx.X), b.size(sizeLog)
-	b.slice = ptx.And(k, b.tid, ptx.Sub(k, ptx.Shl(k, scalar.U32(1), b.log), scalar.U32(1)))
-	b.team = ptx.Shr(k, b.tid, b.log)
-	b.low = ptx.And(k, b.tid, scalar.U32(7))
-	at := ptx.Shl(k, b.slice, scalar.U32(3))
+	b.slice = b.tid.And(scalar.U32(1).Shl(b.log).Sub(1))
+	b.team = b.tid.Shr(b.log)
+	b.low = b.tid.And(7)
+	at := b.slice.Shl(3)
 	width := b.size(sizeWidth)
-	b.left = ptx.Sub(k, ptx.Max(k, width, at), at)
+	b.left = width.Max(at).Sub(at)
 	size := 4 * b.words / decodeSlice
-	within := ptx.Mul(k, ptx.Mad(k, b.head, width, at), scalar.U32(size))
-	b.keysAt, b.valuesAt = ptx.AtByte(k, b.keysAt, within), ptx.AtByte(k, b.valuesAt, within)
-	b.stride = ptx.Mul(k, ptx.Mul(k, kvheads.D, width), scalar.U32(size))
+	within := b.head.Mad(width, at).Mul(size)
+	b.keysAt, b.valuesAt = b.keysAt.Bytes(within), b.valuesAt.Bytes(within)
+	b.stride = kvheads.D.Mul(width).Mul(size)
 }
 
 // standing is the position of row r's query.
 func (b *decodeBuilder) standing(r ptx.Reg[uint32]) ptx.Reg[int32] {
-	return b.position(ptx.Bitcast[int32](b.K, b.quotient(r, sizeGroup)), b.used)
+	return b.position(ptx.Bitcast[int32](b.quotient(r, sizeGroup)), b.used)
 }
 
 // query is where row r of queries begins, in elements of q and of the result.
 func (b *decodeBuilder) query(r ptx.Reg[uint32]) ptx.Reg[uint32] {
 	k, group := b.K, b.divisor(sizeGroup)
 	i, g := group.Split(k, r)
-	token := ptx.Mad(k, b.batch, b.size(sizeN), i)
-	head := ptx.Mad(k, b.head, group.D, g)
-	return ptx.Mul(k, ptx.Mad(k, token, b.size(sizeHeads), head), b.size(sizeWidth))
+	token := b.batch.Mad(b.size(sizeN), i)
+	head := b.head.Mad(group.D, g)
+	return token.Mad(b.size(sizeHeads), head).Mul(b.size(sizeWidth))
 }
 
 // loadQueries puts the rows, scaled, into shared memory, each followed by zeros.
@@ -296,44 +295,43 @@ func (b *decodeBuilder) loadQueries() {
 	}
 	at, size := make([]ptx.Reg[uint32], len(values)), make([]ptx.Reg[uint32], rows) // of a row, none behind the last
 	for m := range rows {
-		r := ptx.Mad(k, b.block, scalar.U32(rows), scalar.U32(m))
-		size[m] = ptx.Select(k, ptx.Lt(k, r, b.size(sizeRows)), b.size(sizeWidth), scalar.U32(0))
+		r := b.block.Mad(rows, m)
+		size[m] = ptx.Select(r.Lt(b.size(sizeRows)), b.size(sizeWidth), 0)
 		start := b.query(r)
 		for j := range each {
-			at[m*each+j] = ptx.Add(k, start, ptx.Add(k, b.tid, scalar.U32(j*decodeThreads)))
+			at[m*each+j] = start.Add(b.tid.Add(j * decodeThreads))
 		}
 	}
 	inside := func(i int) ptx.Reg[bool] {
-		return ptx.Lt(k, ptx.Add(k, b.tid, scalar.U32(i%each*decodeThreads)), size[i/each])
+		return b.tid.Add(i % each * decodeThreads).Lt(size[i/each])
 	}
 	half := b.size(sizeHalf)
-	k.If(ptx.Eq(k, half, scalar.U32(0)), func() {
+	k.If(half.Eq(0), func() {
 		for i, v := range values {
-			v.Set(ptx.LoadIf(k, inside(i), ptx.At(k, ptx.Cast[float32](b.q), at[i]), scalar.Num(0)))
+			v.Set(ptx.LoadIf(inside(i), ptx.Cast[float32](b.q).At(at[i]), 0))
 		}
 	}, func() {
 		for i, v := range values {
-			x := ptx.LoadIf(k, inside(i), ptx.At(k, ptx.Cast[uint16](b.q), at[i]), ptx.Imm[uint16](0))
-			f16 := ptx.Convert[float32](k, ptx.Bitcast[ptx.F16](k, x))
-			bf16 := ptx.Bitcast[float32](k, ptx.Shl(k, ptx.Convert[uint32](k, x), scalar.U32(16)))
-			v.Set(b.Where(ptx.Eq(k, half, scalar.U32(1)), f16, bf16))
+			x := ptx.LoadIf(inside(i), ptx.Cast[uint16](b.q).At(at[i]), 0)
+			f16 := ptx.Convert[float32](ptx.Bitcast[ptx.F16](x))
+			bf16 := ptx.Bitcast[float32](ptx.Convert[uint32](x).Shl(16))
+			v.Set(b.Where(half.Eq(1), f16, bf16))
 		}
 	})
 	for i, v := range values {
 		m, j := i/each, i%each
-		ptx.Store(k, ptx.At(k, b.shared, b.tid).At(m*decodeWidth+j*decodeThreads), b.Mul(v.Get(), b.scale))
+		b.shared.At(b.tid).At(m*decodeWidth + j*decodeThreads).Store(b.Mul(v.Get(), b.scale))
 	}
 	k.Barrier()
 }
 
 // ownQueries is this lane's slice of every row.
 func (b *decodeBuilder) ownQueries() [][]scalar.Float {
-	k := b.K
-	p := ptx.At(k, b.shared, ptx.Shl(k, b.slice, scalar.U32(3)))
+	p := b.shared.At(b.slice.Shl(3))
 	q := make([][]scalar.Float, b.rows)
 	for m := range q {
 		for j := range decodeSlice / 4 {
-			x := ptx.Load4(k, p.At(m*decodeWidth+4*j))
+			x := p.At(m*decodeWidth + 4*j).Load4()
 			q[m] = append(q[m], x[:]...)
 		}
 	}

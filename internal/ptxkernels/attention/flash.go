@@ -72,7 +72,7 @@ func (b *flashBuilder) mine() int { return b.rows / 8 } // rows of a thread
 func (b *flashBuilder) Build() {
 	k := b.K
 	b.tid = k.Tid(ptx.X)
-	b.tx, b.ty = ptx.And(k, b.tid, scalar.U32(15)), ptx.Shr(k, b.tid, scalar.U32(4))
+	b.tx, b.ty = b.tid.And(15), b.tid.Shr(4)
 	b.Place(b.lengths, b.rows)
 	for range b.mine() {
 		b.maxima = append(b.maxima, ptx.VarOf(k, scalar.Num(math.Inf(-1))))
@@ -83,7 +83,7 @@ func (b *flashBuilder) Build() {
 	for i := range b.rows * flashDepth / 4 / flashThreads {
 		queries = append(queries, b.query(b.bringer(i)))
 	}
-	ptx.For(k, b.from, b.to, scalar.U32(flashKeys), func(tile ptx.Reg[uint32]) {
+	ptx.For(k, b.from, b.to, flashKeys, func(tile ptx.Reg[uint32]) {
 		s := b.zeros()
 		b.products(s, b.q, b.keys, queries, b.rowsOf(tile, b.key))
 		b.mask(tile, s)
@@ -95,10 +95,9 @@ func (b *flashBuilder) Build() {
 
 // query is where row r of the block begins, in elements, and its length: 0 where there is no such row.
 func (b *flashBuilder) query(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
-	k := b.K
 	r, row := b.rowAt(r)
 	width := b.size(sizeWidth)
-	return [2]ptx.Reg[uint32]{ptx.Mul(k, row, width), ptx.Select(k, ptx.Lt(k, r, b.size(sizeRows)), width, scalar.U32(0))}
+	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(r.Lt(b.size(sizeRows)), width, 0)}
 }
 
 // key is that of a key's row: nothing of it is there behind the last key.
@@ -106,17 +105,17 @@ func (b *flashBuilder) key(t ptx.Reg[uint32]) [2]ptx.Reg[uint32] { return b.keyB
 
 // keyBefore is that of a key's row, of which nothing is there from key end on.
 func (b *flashBuilder) keyBefore(t, end ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
-	k, capacity := b.K, b.size(sizeCapacity)
-	slot := ptx.Add(k, b.front, t)
-	slot = ptx.Sub(k, slot, ptx.Select(k, ptx.Ge(k, slot, capacity), capacity, scalar.U32(0)))
+	capacity := b.size(sizeCapacity)
+	slot := b.front.Add(t)
+	slot = slot.Sub(ptx.Select(slot.Ge(capacity), capacity, 0))
 	width := b.size(sizeWidth)
-	row := ptx.Mad(k, ptx.Mad(k, b.batch, capacity, slot), b.size(sizeKVHeads), b.head)
-	return [2]ptx.Reg[uint32]{ptx.Mul(k, row, width), ptx.Select(k, ptx.Lt(k, t, end), width, scalar.U32(0))}
+	row := b.batch.Mad(capacity, slot).Mad(b.size(sizeKVHeads), b.head)
+	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(t.Lt(end), width, 0)}
 }
 
 // bringer is the row of the i-th four elements that a thread brings of a stage of flashDepth columns.
 func (b *flashBuilder) bringer(i int) ptx.Reg[uint32] {
-	return ptx.Add(b.K, ptx.Shr(b.K, b.tid, scalar.U32(3)), scalar.U32(i*flashThreads/8))
+	return b.tid.Shr(3).Add(i * flashThreads / 8)
 }
 
 // piece of four elements of a row, from column c on, that a thread brings to shared memory: zeros behind the row's end.
@@ -134,12 +133,12 @@ func (b *flashBuilder) Bring(pieces []flashPiece) {
 	for i := range pieces {
 		held[i] = scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
 	}
-	at := func(p flashPiece) ptx.Ptr[ptx.Global, float32] { return ptx.At(k, p.from, ptx.Add(k, p.row[0], p.c)) }
+	at := func(p flashPiece) ptx.Ptr[ptx.Global, float32] { return p.from.At(p.row[0].Add(p.c)) }
 	k.If(b.flag(sizeVector), func() {
 		for i, p := range pieces {
 			from := at(p)
-			k.When(ptx.Lt(k, p.c, p.row[1]), func() {
-				four := ptx.Load4(k, from, ptx.ReadOnly)
+			k.When(p.c.Lt(p.row[1]), func() {
+				four := from.Load4(ptx.ReadOnly)
 				held[i].Set(four[:])
 			})
 		}
@@ -147,19 +146,19 @@ func (b *flashBuilder) Bring(pieces []flashPiece) {
 		for i, p := range pieces {
 			from := at(p)
 			for j, v := range held[i] {
-				v.Set(ptx.LoadIf(k, ptx.Lt(k, ptx.Add(k, p.c, scalar.U32(j)), p.row[1]), from.At(j), scalar.Num(0)))
+				v.Set(ptx.LoadIf(p.c.Add(j).Lt(p.row[1]), from.At(j), 0))
 			}
 		}
 	})
 	for i, p := range pieces {
-		ptx.Store4(k, p.to, [4]scalar.Float(held[i].Get()))
+		p.to.Store4([4]scalar.Float(held[i].Get()))
 	}
 }
 
 // rowsOf are the rows of a tile that a thread brings of each stage.
 func (b *flashBuilder) rowsOf(tile ptx.Reg[uint32], at func(ptx.Reg[uint32]) [2]ptx.Reg[uint32]) (rows [][2]ptx.Reg[uint32]) {
 	for i := range flashKeys * flashDepth / 4 / flashThreads {
-		rows = append(rows, at(ptx.Add(b.K, tile, b.bringer(i))))
+		rows = append(rows, at(tile.Add(b.bringer(i))))
 	}
 	return rows
 }
@@ -177,34 +176,34 @@ func (b *flashBuilder) zeros() []scalar.Variables[float32] {
 func (b *flashBuilder) products(s []scalar.Variables[float32], x, y ptx.Ptr[ptx.Global, float32], mine, theirs [][2]ptx.Reg[uint32]) {
 	k := b.K
 	const chunks = flashDepth / 4
-	column := ptx.And(k, b.tid, scalar.U32(chunks-1))
+	column := b.tid.And(chunks - 1)
 	keysAt := b.stage.At(b.rows * flashDepth)
-	ptx.For(k, scalar.U32(0), b.size(sizeWidth), scalar.U32(flashDepth), func(c ptx.Reg[uint32]) {
-		at := ptx.Mad(k, column, scalar.U32(4), c)
+	ptx.For(k, 0, b.size(sizeWidth), flashDepth, func(c ptx.Reg[uint32]) {
+		at := column.Mad(4, c)
 		var pieces []flashPiece
 		for i, row := range mine {
-			to := ptx.Mad(k, b.bringer(i), scalar.U32(flashDepth), ptx.Shl(k, column, scalar.U32(2)))
-			pieces = append(pieces, flashPiece{ptx.At(k, b.stage, to), x, row, at})
+			to := b.bringer(i).Mad(flashDepth, column.Shl(2))
+			pieces = append(pieces, flashPiece{b.stage.At(to), x, row, at})
 		}
 		for i, row := range theirs {
 			r := b.bringer(i)
-			place := ptx.Shl(k, ptx.Xor(k, column, ptx.And(k, r, scalar.U32(chunks-1))), scalar.U32(2)) // so that neighbours among keys meet other banks
-			pieces = append(pieces, flashPiece{ptx.At(k, keysAt, ptx.Mad(k, r, scalar.U32(flashDepth), place)), y, row, at})
+			place := column.Xor(r.And(chunks - 1)).Shl(2) // so that neighbours among keys meet other banks
+			pieces = append(pieces, flashPiece{keysAt.At(r.Mad(flashDepth, place)), y, row, at})
 		}
 		k.Barrier()
 		b.Bring(pieces)
 		k.Barrier()
-		mine := ptx.At(k, b.stage, ptx.Mul(k, b.ty, scalar.U32(flashDepth)))
-		theirs := ptx.At(k, keysAt, ptx.Mul(k, b.tx, scalar.U32(flashDepth)))
-		ptx.For(k, scalar.U32(0), scalar.U32(chunks), scalar.U32(1), func(e ptx.Reg[uint32]) {
-			place := ptx.At(k, theirs, ptx.Shl(k, ptx.Xor(k, e, ptx.And(k, b.tx, scalar.U32(chunks-1))), scalar.U32(2)))
-			row := ptx.At(k, mine, ptx.Shl(k, e, scalar.U32(2)))
+		mine := b.stage.At(b.ty.Mul(flashDepth))
+		theirs := keysAt.At(b.tx.Mul(flashDepth))
+		ptx.For(k, 0, chunks, 1, func(e ptx.Reg[uint32]) {
+			place := theirs.At(e.Xor(b.tx.And(chunks - 1)).Shl(2))
+			row := mine.At(e.Shl(2))
 			var y [flashKeys / 16][4]scalar.Float
 			for j := range y {
-				y[j] = ptx.Load4(k, place.At(16*j*flashDepth))
+				y[j] = place.At(16 * j * flashDepth).Load4()
 			}
 			for i := range s {
-				x := ptx.Load4(k, row.At(8*i*flashDepth))
+				x := row.At(8 * i * flashDepth).Load4()
 				for j := range y {
 					for n := range x {
 						s[i][j].Set(b.Fma(x[n], y[j][n], s[i][j].Get()))
@@ -223,7 +222,7 @@ func (b *flashBuilder) mask(tile ptx.Reg[uint32], s []scalar.Variables[float32])
 			x.Set(b.Mul(x.Get(), b.scale))
 		}
 	}
-	k.If(ptx.Ne(k, b.cap, scalar.Num(0)), func() {
+	k.If(b.cap.Ne(0), func() {
 		for _, row := range s {
 			for _, x := range row {
 				x.Set(b.Mul(b.cap, b.Tanh(x.Get())))
@@ -231,15 +230,15 @@ func (b *flashBuilder) mask(tile ptx.Reg[uint32], s []scalar.Variables[float32])
 		}
 	})
 	// All rows see what the first and the last one see.
-	end := ptx.Add(k, tile, scalar.U32(flashKeys))
-	whole := ptx.And(k, ptx.Ge(k, tile, b.seenFrom(b.standing(b.last(b.rows)))), ptx.Le(k, end, b.seenTo(b.standing(b.first), b.used)))
-	k.If(ptx.Not(k, whole), func() {
+	end := tile.Add(flashKeys)
+	whole := tile.Ge(b.seenFrom(b.standing(b.last(b.rows)))).And(end.Le(b.seenTo(b.standing(b.first), b.used)))
+	k.If(whole.Not(), func() {
 		for i, row := range s {
-			p := b.standing(ptx.Add(k, b.first, ptx.Add(k, b.ty, scalar.U32(8*i))))
+			p := b.standing(b.first.Add(b.ty.Add(8 * i)))
 			from, to := b.seenFrom(p), b.seenTo(p, b.used)
 			for j, x := range row {
-				key := ptx.Add(k, tile, ptx.Add(k, b.tx, scalar.U32(16*j)))
-				x.Set(b.Where(ptx.And(k, ptx.Ge(k, key, from), ptx.Lt(k, key, to)), x.Get(), scalar.Num(math.Inf(-1))))
+				key := tile.Add(b.tx.Add(16 * j))
+				x.Set(b.Where(key.Ge(from).And(key.Lt(to)), x.Get(), scalar.Num(math.Inf(-1))))
 			}
 		}
 	})
@@ -248,7 +247,7 @@ func (b *flashBuilder) mask(tile ptx.Reg[uint32], s []scalar.Variables[float32])
 // weigh makes weights of scores, in shared memory, and takes them into maxima and sums.
 func (b *flashBuilder) weigh(s []scalar.Variables[float32]) {
 	k := b.K
-	at := ptx.At(k, b.weights, ptx.Mad(k, b.ty, scalar.U32(flashPitch), b.tx))
+	at := b.weights.At(b.ty.Mad(flashPitch, b.tx))
 	k.Barrier() // the weights of the tile before are no longer needed
 	for i, row := range s {
 		best := row[0].Get()
@@ -256,16 +255,16 @@ func (b *flashBuilder) weigh(s []scalar.Variables[float32]) {
 			best = b.Max(best, x.Get())
 		}
 		for d := 8; d > 0; d /= 2 {
-			best = b.Max(best, ptx.Shuffle(k, ptx.ShuffleXor, best, scalar.U32(d), 32, ptx.FullWarp()))
+			best = b.Max(best, best.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 		}
 		best = b.Max(best, b.maxima[i].Get())
-		base := b.Where(ptx.Eq(k, best, scalar.Num(math.Inf(-1))), scalar.Num(0), best)
+		base := b.Where(best.Eq(math.Inf(-1)), scalar.Num(0), best)
 		f := b.Exp2(b.Sub(b.maxima[i].Get(), base))
 		b.maxima[i].Set(best)
 		var sum scalar.Float
 		for j, x := range row {
 			w := b.Exp2(b.Sub(x.Get(), base))
-			ptx.Store(k, at.At(8*i*flashPitch+16*j), w)
+			at.At(8*i*flashPitch + 16*j).Store(w)
 			if j == 0 {
 				sum = w
 			} else {
@@ -285,28 +284,28 @@ func (b *flashBuilder) gather(acc []scalar.Variables[float32], from ptx.Ptr[ptx.
 	k := b.K
 	some := 4096 / b.width // values that the stage holds
 	columns := b.width / 4
-	ptx.For(k, scalar.U32(0), scalar.U32(flashKeys), scalar.U32(some), func(part ptx.Reg[uint32]) {
+	ptx.For(k, 0, flashKeys, some, func(part ptx.Reg[uint32]) {
 		var pieces []flashPiece
 		for i := range some * columns / flashThreads {
-			e := ptx.Add(k, b.tid, scalar.U32(i*flashThreads))
-			t := ptx.Add(k, ptx.Add(k, tile, part), ptx.Shr(k, e, scalar.U32(scalar.Log2(columns))))
-			c := ptx.Shl(k, ptx.And(k, e, scalar.U32(columns-1)), scalar.U32(2))
-			pieces = append(pieces, flashPiece{ptx.At(k, b.stage, ptx.Shl(k, e, scalar.U32(2))), from, at(t), c})
+			e := b.tid.Add(i * flashThreads)
+			t := tile.Add(part).Add(e.Shr(scalar.Log2(columns)))
+			c := e.And(columns - 1).Shl(2)
+			pieces = append(pieces, flashPiece{b.stage.At(e.Shl(2)), from, at(t), c})
 		}
 		k.Barrier()
 		b.Bring(pieces)
 		k.Barrier()
-		weights := ptx.At(k, b.weights, ptx.Mad(k, b.ty, scalar.U32(flashPitch), part))
-		values := ptx.At(k, b.stage, ptx.Shl(k, b.tx, scalar.U32(2)))
-		ptx.For(k, scalar.U32(0), scalar.U32(some), scalar.U32(4), func(e ptx.Reg[uint32]) {
+		weights := b.weights.At(b.ty.Mad(flashPitch, part))
+		values := b.stage.At(b.tx.Shl(2))
+		ptx.For(k, 0, some, 4, func(e ptx.Reg[uint32]) {
 			w := make([][4]scalar.Float, b.mine())
 			for i := range w {
-				w[i] = ptx.Load4(k, ptx.At(k, weights, e).At(8*i*flashPitch))
+				w[i] = weights.At(e).At(8 * i * flashPitch).Load4()
 			}
-			value := ptx.At(k, values, ptx.Mul(k, e, scalar.U32(b.width)))
+			value := values.At(e.Mul(b.width))
 			for n := range 4 {
 				for j := 0; j < b.width/16; j += 4 {
-					v := ptx.Load4(k, value.At(n*b.width+16*j))
+					v := value.At(n*b.width + 16*j).Load4()
 					for i, sums := range acc {
 						for c := range v {
 							sums[j+c].Set(b.Fma(w[i][n], v[c], sums[j+c].Get()))
@@ -324,21 +323,21 @@ func (b *flashBuilder) Write() {
 	for i, acc := range b.acc {
 		sum := b.sums[i].Get()
 		for d := 8; d > 0; d /= 2 {
-			sum = b.Add(sum, ptx.Shuffle(k, ptx.ShuffleXor, sum, scalar.U32(d), 32, ptx.FullWarp()))
+			sum = b.Add(sum, sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 		}
-		none := ptx.Eq(k, sum, scalar.Num(0))
-		scale := ptx.Rcp(k, b.Where(none, scalar.Num(1), sum))
-		r := ptx.Add(k, b.ty, scalar.U32(8*i))
+		none := sum.Eq(0)
+		scale := b.Where(none, scalar.Num(1), sum).Rcp()
+		r := b.ty.Add(8 * i)
 		row := b.query(r)
 		for j := 0; j < b.width/16; j += 4 {
 			var y [4]scalar.Float
 			for c := range y {
 				y[c] = b.Mul(acc[j+c].Get(), scale)
 			}
-			b.store(b.y, row, ptx.Mad(k, b.tx, scalar.U32(4), scalar.U32(16*j)), y)
+			b.store(b.y, row, b.tx.Mad(4, 16*j), y)
 		}
-		mine := ptx.And(k, ptx.Eq(k, b.tx, scalar.U32(0)), ptx.Ne(k, row[1], scalar.U32(0)))
-		k.If(ptx.And(k, mine, b.flag(sizeLSE)), func() {
+		mine := b.tx.Eq(0).And(row[1].Ne(0))
+		k.If(mine.And(b.flag(sizeLSE)), func() {
 			b.storeLSE(b.lse, r, b.maxima[i].Get(), sum, none)
 		})
 	}
@@ -347,11 +346,11 @@ func (b *flashBuilder) Write() {
 // store writes four elements of a row.
 func (b *flashBuilder) store(to ptx.Ptr[ptx.Global, float32], row [2]ptx.Reg[uint32], c ptx.Reg[uint32], y [4]scalar.Float) {
 	k := b.K
-	at := ptx.Add(k, row[0], c)
-	to = ptx.At(k, to, at)
-	k.If(b.flag(sizeVector), func() { k.When(ptx.Lt(k, c, row[1]), func() { ptx.Store4(k, to, y) }) }, func() {
+	at := row[0].Add(c)
+	to = to.At(at)
+	k.If(b.flag(sizeVector), func() { k.When(c.Lt(row[1]), func() { to.Store4(y) }) }, func() {
 		for i, x := range y {
-			ptx.StoreIf(k, ptx.Lt(k, ptx.Add(k, c, scalar.U32(i)), row[1]), to.At(i), x)
+			ptx.StoreIf(c.Add(i).Lt(row[1]), to.At(i), x)
 		}
 	})
 }

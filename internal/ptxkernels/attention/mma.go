@@ -51,7 +51,7 @@ var attendSets = map[compute.DType]*attendSet{
 }
 
 func packPair[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, lo, hi scalar.Float) ptx.Reg[uint32] {
-	return ptx.Bitcast[uint32](k, ptx.ConvertPair[T](k, lo, hi))
+	return ptx.Bitcast[uint32](ptx.ConvertPair[T](lo, hi))
 }
 
 func newAttendSet(kind *tiling.MMAKind, pack func(k *ptx.Kernel, lo, hi scalar.Float) ptx.Reg[uint32]) *attendSet {

@@ -56,8 +56,8 @@ func newAttendBuilder(k *ptx.Kernel, set *attendSet, s attendShape) *attendBuild
 func (b *attendBuilder) Build() {
 	k := b.K
 	tid := k.Tid(ptx.X)
-	b.lane = ptx.And(k, tid, scalar.U32(31))
-	b.top = ptx.Mul(k, ptx.Shr(k, tid, scalar.U32(5)), scalar.U32(b.rows))
+	b.lane = tid.And(31)
+	b.top = tid.Shr(5).Mul(b.rows)
 	b.Place(b.lengths, b.block())
 	b.park(tid)
 	b.prepare(tid)
@@ -72,10 +72,10 @@ func (b *attendBuilder) Build() {
 		b.acc = append(b.acc, b.zeros(b.width))
 	}
 	tile := ptx.VarOf(k, b.from)
-	k.While(func() ptx.Reg[bool] { return ptx.Lt(k, tile.Get(), ptx.Load(k, b.parked.Bytes(b.pitch()+12))) }, func() {
+	k.While(func() ptx.Reg[bool] { return tile.Get().Lt(b.parked.Bytes(b.pitch() + 12).Load()) }, func() {
 		begin, last := b.plain(tile.Get())
 		k.If(begin, func() {
-			k.While(func() ptx.Reg[bool] { return ptx.Le(k, ptx.Bitcast[int32](k, tile.Get()), last) }, func() { b.turn(tile, true) })
+			k.While(func() ptx.Reg[bool] { return ptx.Bitcast[int32](tile.Get()).Le(last) }, func() { b.turn(tile, true) })
 		})
 		b.turn(tile, false)
 	})
@@ -94,12 +94,12 @@ func (b *attendBuilder) turn(tile *ptx.Var[uint32], plain bool) {
 	}
 	k.CpAsyncWaitAll()
 	k.Barrier() // the values are there, and the keys no longer needed
-	tile.Set(ptx.Add(k, tile.Get(), scalar.U32(b.keys)))
+	tile.Set(tile.Get().Add(b.keys))
 	next := func() { b.Bring(b.ofKeys, b.ofK, tile.Get(), plain) }
 	if plain {
 		next()
 	} else {
-		k.If(ptx.Lt(k, tile.Get(), b.to), next)
+		k.If(tile.Get().Lt(b.to), next)
 	}
 	b.gather(b.weigh(s))
 	k.CpAsyncWaitAll()
@@ -109,14 +109,14 @@ func (b *attendBuilder) turn(tile *ptx.Var[uint32], plain bool) {
 // plain tells whether a tile may begin a run of plain ones, and where the last of them begins at most: all rows see what they
 // hold, no score is bent, and there is no end, neither of the keys nor of the ring, in them and in the tile behind them.
 func (b *attendBuilder) plain(tile ptx.Reg[uint32]) (begin ptx.Reg[bool], last ptx.Reg[int32]) {
-	k, capacity := b.K, b.size(sizeCapacity)
+	capacity := b.size(sizeCapacity)
 	b.keysParked()
-	parked := ptx.Load4(k, b.parked)
-	ring := ptx.Select(k, ptx.Ge(k, ptx.Add(k, b.front, tile), capacity), b.to, ptx.Sub(k, capacity, b.front))
-	seen := ptx.Add(k, parked[3], scalar.U32(b.keys))
-	end := ptx.Min(k, ptx.Min(k, ring, b.to), seen)
-	last = ptx.Bitcast[int32](k, ptx.Sub(k, end, scalar.U32(2*b.keys)))
-	return ptx.And(k, ptx.Ge(k, tile, parked[2]), ptx.Eq(k, b.cap, scalar.Num(0))), last
+	parked := b.parked.Load4()
+	ring := ptx.Select(b.front.Add(tile).Ge(capacity), b.to, capacity.Sub(b.front))
+	seen := parked[3].Add(b.keys)
+	end := ring.Min(b.to).Min(seen)
+	last = ptx.Bitcast[int32](end.Sub(2 * b.keys))
+	return tile.Ge(parked[2]).And(b.cap.Eq(0)), last
 }
 
 // park puts what is not needed all the time into shared memory: there are hardly enough registers.
@@ -124,21 +124,21 @@ func (b *attendBuilder) park(tid ptx.Reg[uint32]) {
 	k := b.K
 	wholeFrom := b.seenFrom(b.standing(b.last(b.block())))
 	wholeTo := b.seenTo(b.standing(b.first), b.used)
-	k.If(ptx.Eq(k, tid, scalar.U32(0)), func() {
-		ptx.Store4(k, b.parked, [4]ptx.Reg[uint32]{b.first, unsigned(k, b.used), wholeFrom, wholeTo})
-		ptx.Store4(k, b.parked.Bytes(b.pitch()), [4]ptx.Reg[uint32]{b.batch, b.head, b.front, b.to})
+	k.If(tid.Eq(0), func() {
+		b.parked.Store4([4]ptx.Reg[uint32]{b.first, unsigned(k, b.used), wholeFrom, wholeTo})
+		b.parked.Bytes(b.pitch()).Store4([4]ptx.Reg[uint32]{b.batch, b.head, b.front, b.to})
 	})
 }
 
 // keysParked finds what is parked of the block's keys, rowsParked what of its rows.
 func (b *attendBuilder) keysParked() {
-	two := ptx.Load2(b.K, b.parked.Bytes(b.pitch()+8))
+	two := b.parked.Bytes(b.pitch() + 8).Load2()
 	b.front, b.to = two[0], two[1]
 }
 
 func (b *attendBuilder) rowsParked() {
-	two := ptx.Load2(b.K, b.parked.Bytes(b.pitch()))
-	b.batch, b.head, b.first = two[0], two[1], ptx.Load(b.K, b.parked)
+	two := b.parked.Bytes(b.pitch()).Load2()
+	b.batch, b.head, b.first = two[0], two[1], b.parked.Load()
 }
 
 // zeros are 16 rows of so many sums.
@@ -151,33 +151,33 @@ func (b *attendBuilder) zeros(columns int) (sums []scalar.Variables[float32]) {
 
 // prepare finds out which part of tiles the thread brings.
 func (b *attendBuilder) prepare(tid ptx.Reg[uint32]) {
-	k, p := b.K, &b.pieces
+	p := &b.pieces
 	chunks := b.width / 8
 	p.step = attendThreads / chunks
-	p.first = ptx.Shr(k, tid, scalar.U32(scalar.Log2(chunks)))
-	chunk := ptx.And(k, tid, scalar.U32(chunks-1))
-	p.column = ptx.Shl(k, chunk, scalar.U32(4))
+	p.first = tid.Shr(scalar.Log2(chunks))
+	chunk := tid.And(chunks - 1)
+	p.column = chunk.Shl(4)
 	width := b.size(sizeWidth)
-	p.bytes = ptx.Select(k, ptx.Lt(k, ptx.Shl(k, chunk, scalar.U32(3)), width), scalar.U32(16), scalar.U32(0))
-	p.to = ptx.Mad(k, p.first, scalar.U32(b.pitch()), p.column)
-	before := ptx.MulWideU32(k, ptx.Mul(k, b.batch, b.size(sizeCapacity)), b.size(sizeKey))
-	within := ptx.Mad(k, ptx.Mul(k, b.head, width), scalar.U32(2), p.column)
-	b.before = ptx.Add(k, before, ptx.Convert[uint64](k, within))
+	p.bytes = ptx.Select(chunk.Shl(3).Lt(width), scalar.U32(16), 0)
+	p.to = p.first.Mad(b.pitch(), p.column)
+	before := b.batch.Mul(b.size(sizeCapacity)).MulWide(b.size(sizeKey))
+	within := b.head.Mul(width).Mad(2, p.column)
+	b.before = before.Add(ptx.Convert[uint64](within))
 }
 
 // pieceTo is the place of the i-th piece in the memory of a tile.
 func (b *attendBuilder) pieceTo(memory ptx.Ptr[ptx.Shared, uint32], i int) ptx.Ptr[ptx.Shared, uint32] {
-	return ptx.AtByte(b.K, memory, b.pieces.to).Bytes(i * b.pieces.step * b.pitch())
+	return memory.Bytes(b.pieces.to).Bytes(i * b.pieces.step * b.pitch())
 }
 
 func (b *attendBuilder) bringQueries() {
-	k, p := b.K, b.pieces
-	pitch := ptx.Mul(k, b.size(sizeWidth), scalar.U32(2))
-	from := ptx.AtByte(k, b.q, p.column)
+	p := b.pieces
+	pitch := b.size(sizeWidth).Mul(2)
+	from := b.q.Bytes(p.column)
 	for i := range b.block() / p.step {
-		number, row := b.rowAt(ptx.Add(k, p.first, scalar.U32(i*p.step)))
-		bytes := ptx.Select(k, ptx.Lt(k, number, b.size(sizeRows)), p.bytes, scalar.U32(0))
-		ptx.CpAsyncFill(k, b.pieceTo(b.ofQ, i), ptx.AtByte(k, from, ptx.MulWideU32(k, row, pitch)), 16, bytes)
+		number, row := b.rowAt(p.first.Add(i * p.step))
+		bytes := ptx.Select(number.Lt(b.size(sizeRows)), p.bytes, 0)
+		ptx.CpAsyncFill(b.pieceTo(b.ofQ, i), from.Bytes(row.MulWide(pitch)), 16, bytes)
 	}
 }
 
@@ -185,28 +185,28 @@ func (b *attendBuilder) bringQueries() {
 func (b *attendBuilder) Bring(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.Shared, uint32], tile ptx.Reg[uint32], plain bool) {
 	k, p, capacity := b.K, b.pieces, b.size(sizeCapacity)
 	wrap := func(slot ptx.Reg[uint32]) ptx.Reg[uint32] {
-		return ptx.Sub(k, slot, ptx.Select(k, ptx.Ge(k, slot, capacity), capacity, scalar.U32(0)))
+		return slot.Sub(ptx.Select(slot.Ge(capacity), capacity, 0))
 	}
-	slot := wrap(ptx.Add(k, b.front, tile))
+	slot := wrap(b.front.Add(tile))
 	together := func() {
-		first := ptx.MadWideU32(k, ptx.Add(k, slot, p.first), b.size(sizeKey), ptx.Address(k, ptx.AtByte(k, x, b.before)))
+		first := slot.Add(p.first).MadWide(b.size(sizeKey), ptx.Address(x.Bytes(b.before)))
 		for i := range b.keys / p.step {
-			at := ptx.PtrAt[ptx.Global, uint8](k, ptx.MadWideU32(k, b.size(sizeKey), scalar.U32(i*p.step), first)) // one instruction
-			ptx.CpAsyncFill(k, b.pieceTo(memory, i), at, 16, p.bytes)
+			at := ptx.PtrAt[ptx.Global, uint8](k, b.size(sizeKey).MadWide(i*p.step, first)) // one instruction
+			ptx.CpAsyncFill(b.pieceTo(memory, i), at, 16, p.bytes)
 		}
 	}
 	if plain {
 		together()
 		return
 	}
-	inside := ptx.Le(k, ptx.Add(k, tile, scalar.U32(b.keys)), b.to)
-	inside = ptx.And(k, inside, ptx.Le(k, ptx.Add(k, slot, scalar.U32(b.keys)), capacity))
+	inside := tile.Add(b.keys).Le(b.to)
+	inside = inside.And(slot.Add(b.keys).Le(capacity))
 	k.If(inside, together, func() {
 		for i := range b.keys / p.step {
-			t := ptx.Add(k, ptx.Add(k, tile, p.first), scalar.U32(i*p.step))
-			bytes := ptx.Select(k, ptx.Lt(k, t, b.to), p.bytes, scalar.U32(0))
-			at := ptx.MadWideU32(k, wrap(ptx.Add(k, b.front, t)), b.size(sizeKey), b.before)
-			ptx.CpAsyncFill(k, b.pieceTo(memory, i), ptx.AtByte(k, x, at), 16, bytes)
+			t := tile.Add(p.first).Add(i * p.step)
+			bytes := ptx.Select(t.Lt(b.to), p.bytes, 0)
+			at := wrap(b.front.Add(t)).MadWide(b.size(sizeKey), b.before)
+			ptx.CpAsyncFill(b.pieceTo(memory, i), x.Bytes(at), 16, bytes)
 		}
 	})
 }
@@ -214,22 +214,20 @@ func (b *attendBuilder) Bring(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.S
 // reader returns where the lane reads fragments of 16 rows × 16 elements by ldmatrix: four groups of lanes name the rows of a
 // matrix of 8 × 8 each. Of queries and values the second matrix is below the first, of keys beside it.
 func (b *attendBuilder) reader(memory ptx.Ptr[ptx.Shared, uint32], beside bool) func(row, step int) ptx.Ptr[ptx.Shared, uint32] {
-	k := b.K
-	group, r := ptx.Shr(k, b.lane, scalar.U32(3)), ptx.And(k, b.lane, scalar.U32(7))
-	down, right := ptx.And(k, group, scalar.U32(1)), ptx.Shr(k, group, scalar.U32(1))
+	group, r := b.lane.Shr(3), b.lane.And(7)
+	down, right := group.And(1), group.Shr(1)
 	if beside {
 		down, right = right, down
 	}
-	row := ptx.Mad(k, down, scalar.U32(8), r)
-	at := ptx.AtByte(k, memory, ptx.Mad(k, row, scalar.U32(b.pitch()), ptx.Shl(k, right, scalar.U32(4))))
+	row := down.Mad(8, r)
+	at := memory.Bytes(row.Mad(b.pitch(), right.Shl(4)))
 	return func(row, step int) ptx.Ptr[ptx.Shared, uint32] { return at.Bytes(row*b.pitch() + 32*step) }
 }
 
 // queries returns what gives fragments of the warp's rows.
 func (b *attendBuilder) queries() func(i, step int) []ptx.Reg[uint32] {
-	k := b.K
-	at := b.reader(ptx.AtByte(k, b.ofQ, ptx.Mul(k, b.top, scalar.U32(b.pitch()))), false)
-	read := func(i, step int) []ptx.Reg[uint32] { return ptx.LdMatrix[uint32](k, at(16*i, step), 4) }
+	at := b.reader(b.ofQ.Bytes(b.top.Mul(b.pitch())), false)
+	read := func(i, step int) []ptx.Reg[uint32] { return ptx.LdMatrix[uint32](at(16*i, step), 4) }
 	if !b.held {
 		return read
 	}
@@ -255,7 +253,7 @@ func (b *attendBuilder) scores() (s [][]scalar.Variables[float32]) {
 			q = append(q, b.query(i, step))
 		}
 		for j := 0; j < b.keys; j += 16 {
-			pair := ptx.LdMatrix[uint32](k, at(j, step), 4)
+			pair := ptx.LdMatrix[uint32](at(j, step), 4)
 			b.set.Products(k, q, [][]ptx.Reg[uint32]{pair[:2], pair[2:]}, func(i, n int) []*ptx.Var[float32] { return s[i][j/8+n] })
 		}
 	}
@@ -264,11 +262,10 @@ func (b *attendBuilder) scores() (s [][]scalar.Variables[float32]) {
 
 // each calls f for the rows of which the lane has elements: of 16 × 8 results, lane 4g+t has columns 2t and 2t+1 of rows g and g+8.
 func (b *attendBuilder) each(f func(i, half int, row ptx.Reg[uint32])) {
-	k := b.K
-	g := ptx.Add(k, b.top, ptx.Shr(k, b.lane, scalar.U32(2)))
+	g := b.top.Add(b.lane.Shr(2))
 	for i := range b.rows / 16 {
 		for half := range 2 {
-			f(i, half, ptx.Add(k, g, scalar.U32(16*i+8*half)))
+			f(i, half, g.Add(16*i+8*half))
 		}
 	}
 }
@@ -276,7 +273,7 @@ func (b *attendBuilder) each(f func(i, half int, row ptx.Reg[uint32])) {
 // mask bends scores, and hides what rows do not see.
 func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]scalar.Variables[float32]) {
 	k := b.K
-	k.If(ptx.Ne(k, b.cap, scalar.Num(0)), func() {
+	k.If(b.cap.Ne(0), func() {
 		for _, row := range s {
 			for _, part := range row {
 				for _, x := range part {
@@ -285,21 +282,21 @@ func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]scalar.Variables[float3
 			}
 		}
 	})
-	end := ptx.Add(k, tile, scalar.U32(b.keys))
-	parked := ptx.Load4(k, b.parked)
+	end := tile.Add(b.keys)
+	parked := b.parked.Load4()
 	block := b.flashBlock
-	block.first, block.used = parked[0], ptx.Bitcast[int32](k, parked[1])
-	whole := ptx.And(k, ptx.Ge(k, tile, parked[2]), ptx.Le(k, end, parked[3])) // all rows see all of its keys
-	k.If(ptx.Not(k, whole), func() {
-		at := ptx.Add(k, tile, ptx.Shl(k, ptx.And(k, b.lane, scalar.U32(3)), scalar.U32(1))) // the lane's first key
+	block.first, block.used = parked[0], ptx.Bitcast[int32](parked[1])
+	whole := tile.Ge(parked[2]).And(end.Le(parked[3])) // all rows see all of its keys
+	k.If(whole.Not(), func() {
+		at := tile.Add(b.lane.And(3).Shl(1)) // the lane's first key
 		b.each(func(i, half int, row ptx.Reg[uint32]) {
-			p := block.standing(ptx.Add(k, block.first, row))
+			p := block.standing(block.first.Add(row))
 			from, to := b.seenFrom(p), b.seenTo(p, block.used)
-			low, high := ptx.Bitcast[int32](k, ptx.Sub(k, from, at)), ptx.Bitcast[int32](k, ptx.Sub(k, to, at))
+			low, high := ptx.Bitcast[int32](from.Sub(at)), ptx.Bitcast[int32](to.Sub(at))
 			for j, part := range s[i] {
 				for e, x := range part[2*half : 2*half+2] {
 					key := scalar.S32(8*j + e)
-					seen := ptx.And(k, ptx.Le(k, low, key), ptx.Gt(k, high, key))
+					seen := low.Le(key).And(high.Gt(key))
 					x.Set(b.Where(seen, x.Get(), scalar.Num(math.Inf(-1))))
 				}
 			}
@@ -309,7 +306,7 @@ func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]scalar.Variables[float3
 
 // weigh makes weights of scores, and takes them into maxima and sums. Results are fragments, of each 16 × 16.
 func (b *attendBuilder) weigh(s [][]scalar.Variables[float32]) (w [][][]ptx.Reg[uint32]) {
-	k, factor := b.K, ptx.Bitcast[float32](b.K, b.size(sizeFactor))
+	k, factor := b.K, ptx.Bitcast[float32](b.size(sizeFactor))
 	var factors [][2]scalar.Float // by which earlier results become smaller
 	for i := range s {
 		factors = append(factors, [2]scalar.Float{})
@@ -327,11 +324,11 @@ func (b *attendBuilder) weigh(s [][]scalar.Variables[float32]) (w [][][]ptx.Reg[
 				best = b.Max(best, x.Get())
 			}
 			for d := 1; d < 4; d *= 2 {
-				best = b.Max(best, ptx.Shuffle(k, ptx.ShuffleXor, best, scalar.U32(d), 32, ptx.FullWarp()))
+				best = b.Max(best, best.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 			}
 			before, sum := b.maxima[2*i+half], b.sums[2*i+half]
 			best = b.Max(b.Mul(best, factor), before.Get())
-			base := b.Where(ptx.Eq(k, best, scalar.Num(math.Inf(-1))), scalar.Num(0), best)
+			base := b.Where(best.Eq(math.Inf(-1)), scalar.Num(0), best)
 			f := b.SmallExp2(b.Sub(before.Get(), base))
 			factors[i][half] = f
 			before.Set(best)
@@ -356,13 +353,13 @@ func (b *attendBuilder) weigh(s [][]scalar.Variables[float32]) (w [][][]ptx.Reg[
 // maximum.
 func (b *attendBuilder) shrink(factors [][2]scalar.Float) {
 	k := b.K
-	ones := ptx.Eq(k, factors[0][0], scalar.Num(1))
+	ones := factors[0][0].Eq(1)
 	for _, pair := range factors {
 		for _, f := range pair {
-			ones = ptx.And(k, ones, ptx.Eq(k, f, scalar.Num(1))) // not if it is NaN
+			ones = ones.And(f.Eq(1)) // not if it is NaN
 		}
 	}
-	k.If(ptx.Not(k, k.VoteAll(ones, ptx.FullWarp())), func() {
+	k.If(k.VoteAll(ones, ptx.FullWarp()).Not(), func() {
 		for i, pair := range factors {
 			for _, part := range b.acc[i] {
 				for n, a := range part {
@@ -383,7 +380,7 @@ func (b *attendBuilder) gather(w [][][]ptx.Reg[uint32]) {
 			a = append(a, w[i][j/16])
 		}
 		for step := range b.width / 16 {
-			pair := ptx.LdMatrixTrans[uint32](k, at(j, step), 4)
+			pair := ptx.LdMatrixTrans[uint32](at(j, step), 4)
 			b.set.Products(k, a, [][]ptx.Reg[uint32]{pair[:2], pair[2:]}, func(i, n int) []*ptx.Var[float32] { return b.acc[i][2*step+n] })
 		}
 	}
@@ -393,35 +390,35 @@ func (b *attendBuilder) gather(w [][][]ptx.Reg[uint32]) {
 func (b *attendBuilder) Write() {
 	k := b.K
 	k.WarpSync(ptx.FullWarp())
-	t := ptx.And(k, b.lane, scalar.U32(3))
+	t := b.lane.And(3)
 	b.each(func(i, half int, row ptx.Reg[uint32]) {
 		sum := b.sums[2*i+half].Get()
 		for d := 1; d < 4; d *= 2 {
-			sum = b.Add(sum, ptx.Shuffle(k, ptx.ShuffleXor, sum, scalar.U32(d), 32, ptx.FullWarp()))
+			sum = b.Add(sum, sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 		}
-		none := ptx.Eq(k, sum, scalar.Num(0))
-		scale := ptx.Rcp(k, b.Where(none, scalar.Num(1), sum))
-		to := ptx.AtByte(k, b.ofQ, ptx.Mad(k, row, scalar.U32(b.pitch()), ptx.Shl(k, t, scalar.U32(2))))
+		none := sum.Eq(0)
+		scale := b.Where(none, scalar.Num(1), sum).Rcp()
+		to := b.ofQ.Bytes(row.Mad(b.pitch(), t.Shl(2)))
 		for n := range b.width / 8 {
 			x := b.acc[i][n][2*half : 2*half+2].Get()
-			ptx.Store(k, to.Bytes(16*n), b.set.pack(k, b.Mul(x[0], scale), b.Mul(x[1], scale)))
+			to.Bytes(16 * n).Store(b.set.pack(k, b.Mul(x[0], scale), b.Mul(x[1], scale)))
 		}
-		mine := ptx.And(k, ptx.Eq(k, t, scalar.U32(0)), ptx.Lt(k, ptx.Add(k, b.first, row), b.size(sizeRows)))
-		k.If(ptx.And(k, mine, b.flag(sizeLSE)), func() { b.storeLSE(b.lse, row, b.maxima[2*i+half].Get(), sum, none) })
+		mine := t.Eq(0).And(b.first.Add(row).Lt(b.size(sizeRows)))
+		k.If(mine.And(b.flag(sizeLSE)), func() { b.storeLSE(b.lse, row, b.maxima[2*i+half].Get(), sum, none) })
 	})
 	k.WarpSync(ptx.FullWarp())
 	chunks := b.width / 8
-	chunk := ptx.And(k, b.lane, scalar.U32(chunks-1))
-	pitch := ptx.Mul(k, b.size(sizeWidth), scalar.U32(2))
-	column := ptx.Shl(k, chunk, scalar.U32(4))
-	to := ptx.AtByte(k, b.y, column)
-	first := ptx.Add(k, b.top, ptx.Shr(k, b.lane, scalar.U32(scalar.Log2(chunks))))
-	ptx.For(k, scalar.U32(0), scalar.U32(b.rows), scalar.U32(32/chunks), func(r ptx.Reg[uint32]) {
-		r = ptx.Add(k, first, r)
+	chunk := b.lane.And(chunks - 1)
+	pitch := b.size(sizeWidth).Mul(2)
+	column := chunk.Shl(4)
+	to := b.y.Bytes(column)
+	first := b.top.Add(b.lane.Shr(scalar.Log2(chunks)))
+	ptx.For(k, 0, b.rows, 32/chunks, func(r ptx.Reg[uint32]) {
+		r = first.Add(r)
 		number, row := b.rowAt(r)
-		inside := ptx.And(k, ptx.Lt(k, number, b.size(sizeRows)), ptx.Ne(k, b.pieces.bytes, scalar.U32(0)))
-		words := ptx.Load4(k, ptx.AtByte(k, b.ofQ, ptx.Mad(k, r, scalar.U32(b.pitch()), column)))
-		at := ptx.Cast[uint32](ptx.AtByte(k, to, ptx.MulWideU32(k, row, pitch)))
-		k.When(inside, func() { ptx.Store4(k, at, words) })
+		inside := number.Lt(b.size(sizeRows)).And(b.pieces.bytes.Ne(0))
+		words := b.ofQ.Bytes(r.Mad(b.pitch(), column)).Load4()
+		at := ptx.Cast[uint32](to.Bytes(row.MulWide(pitch)))
+		k.When(inside, func() { at.Store4(words) })
 	}, ptx.NoUnroll())
 }

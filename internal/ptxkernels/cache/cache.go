@@ -67,14 +67,14 @@ var appendKernels = map[compute.DType][2]*kit.Kernel{
 // more than one.
 func appendWords(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint32], n int) []ptx.Reg[uint32] {
 	if n == 1 {
-		return []ptx.Reg[uint32]{ptx.Convert[uint32](k, ptx.Load(k, ptx.At(k, ptx.Cast[uint16](rows), ptx.Convert[uint64](k, at))))}
+		return []ptx.Reg[uint32]{ptx.Convert[uint32](ptx.Cast[uint16](rows).At(ptx.Convert[uint64](at)).Load())}
 	}
-	x := ptx.Load4(k, ptx.At(k, rows, ptx.MulWideU32(k, at, scalar.U32(n/2))))
+	x := rows.At(at.MulWide(n / 2)).Load4()
 	return x[:]
 }
 
 func appendF16(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint32], n int) []ptx.Reg[uint32] {
-	return rounded16(k, rows, at, n, func(x scalar.Float) ptx.Reg[uint16] { return ptx.Bitcast[uint16](k, ptx.Convert[ptx.F16](k, x)) })
+	return rounded16(k, rows, at, n, func(x scalar.Float) ptx.Reg[uint16] { return ptx.Bitcast[uint16](ptx.Convert[ptx.F16](x)) })
 }
 
 func appendBF16(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint32], n int) []ptx.Reg[uint32] {
@@ -82,14 +82,14 @@ func appendBF16(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint
 }
 
 func rounded16(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint32], n int, round func(x scalar.Float) ptx.Reg[uint16]) []ptx.Reg[uint32] {
-	from := ptx.At(k, ptx.Cast[float32](rows), ptx.MulWideU32(k, at, scalar.U32(n)))
+	from := ptx.Cast[float32](rows).At(at.MulWide(n))
 	if n == 1 {
-		return []ptx.Reg[uint32]{ptx.Convert[uint32](k, round(ptx.Load(k, from)))}
+		return []ptx.Reg[uint32]{ptx.Convert[uint32](round(from.Load()))}
 	}
 	var y []ptx.Reg[uint32]
 	for i := 0; i < n; i += 4 {
-		x := ptx.Load4(k, from.At(i))
-		y = append(y, ptx.Pack32(k, round(x[0]), round(x[1])), ptx.Pack32(k, round(x[2]), round(x[3])))
+		x := from.At(i).Load4()
+		y = append(y, ptx.Pack32(round(x[0]), round(x[1])), ptx.Pack32(round(x[2]), round(x[3])))
 	}
 	return y
 }
@@ -108,30 +108,30 @@ func appendKernel(name string, unit int, load func(k *ptx.Kernel, rows ptx.Ptr[p
 			table := ptx.PointerParam[uint32](k, "table")
 			cache := ptx.PointerParam[uint32](k, "cache", ptx.Align(2*unit))
 			width, written, slots := scalar.DivisorAt(k, counts, 0), scalar.DivisorAt(k, counts, scalar.DivisorWords), scalar.DivisorAt(k, counts, 2*scalar.DivisorWords)
-			n, first := counts.At(k, 3*scalar.DivisorWords), counts.At(k, 3*scalar.DivisorWords+1)
-			entries, pages := counts.At(k, 3*scalar.DivisorWords+2), counts.At(k, 3*scalar.DivisorWords+3)
+			n, first := counts.At(3*scalar.DivisorWords), counts.At(3*scalar.DivisorWords+1)
+			entries, pages := counts.At(3*scalar.DivisorWords+2), counts.At(3*scalar.DivisorWords+3)
 
 			id := k.GlobalID(ptx.X)
-			k.ReturnIf(ptx.Ge(k, id, total))
+			k.ReturnIf(id.Ge(total))
 			row, col := width.Split(k, id)
 			sequence, i := written.Split(k, row)
-			i = ptx.Add(k, i, first)
-			position := ptx.Add(k, ptx.Load(k, ptx.At(k, positions, sequence)), i)
-			k.ReturnIf(ptx.Lt(k, ptx.Bitcast[int32](k, position), scalar.S32(0)))
+			i = i.Add(first)
+			position := positions.At(sequence).Load().Add(i)
+			k.ReturnIf(ptx.Bitcast[int32](position).Lt(0))
 			entry, slot := slots.Split(k, position)
 			page := ptx.VarOf(k, sequence) // a ring is one page
-			k.If(ptx.Ne(k, entries, scalar.U32(0)), func() {
-				k.ReturnIf(ptx.Ge(k, entry, entries))
-				page.Set(ptx.Load(k, ptx.At(k, table, ptx.Mad(k, sequence, entries, entry))))
-				k.ReturnIf(ptx.Ge(k, page.Get(), pages)) // as unsigned numbers: negative ones are beyond it, too
+			k.If(entries.Ne(0), func() {
+				k.ReturnIf(entry.Ge(entries))
+				page.Set(table.At(sequence.Mad(entries, entry)).Load())
+				k.ReturnIf(page.Get().Ge(pages)) // as unsigned numbers: negative ones are beyond it, too
 			})
-			from := ptx.Mad(k, ptx.Mad(k, sequence, n, i), width.D, col)
-			to := ptx.Mad(k, ptx.Mad(k, page.Get(), slots.D, slot), width.D, col)
+			from := sequence.Mad(n, i).Mad(width.D, col)
+			to := page.Get().Mad(slots.D, slot).Mad(width.D, col)
 			x := load(k, rows, from, unit)
 			if unit == 1 {
-				ptx.Store(k, ptx.At(k, ptx.Cast[uint16](cache), ptx.Convert[uint64](k, to)), ptx.Convert[uint16](k, x[0]))
+				ptx.Cast[uint16](cache).At(ptx.Convert[uint64](to)).Store(ptx.Convert[uint16](x[0]))
 				return
 			}
-			ptx.Store4(k, ptx.At(k, cache, ptx.MulWideU32(k, to, scalar.U32(unit/2))), [4]ptx.Reg[uint32](x))
+			cache.At(to.MulWide(unit / 2)).Store4([4]ptx.Reg[uint32](x))
 		}})
 }

@@ -151,7 +151,7 @@ type geometry struct {
 	group ptx.Reg[uint32]
 }
 
-func (g geometry) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.k, g.first+i) }
+func (g geometry) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.first + i) }
 
 func (g geometry) divisor(i int) scalar.Divisor { return scalar.DivisorAt(g.k, g.sizes, g.first+i) }
 
@@ -164,11 +164,11 @@ func (g geometry) window(column ptx.Reg[uint32]) (y, x, base ptx.Reg[uint32]) {
 	k := g.k
 	image, at := g.divisor(convPlane).Split(k, column)
 	oy, ox := g.divisor(convOutW).Split(k, at)
-	y = ptx.Sub(k, ptx.Mul(k, oy, g.size(convStrideY)), g.size(convPadY))
-	x = ptx.Sub(k, ptx.Mul(k, ox, g.size(convStrideX)), g.size(convPadX))
-	y = ptx.Select(k, ptx.Lt(k, column, g.size(convColumns)), y, ptx.Imm(uint32(outside)))
-	channel := ptx.Mad(k, image, g.size(convInputs), ptx.Mul(k, g.group, g.size(convGroupInputs)))
-	return y, x, ptx.Mul(k, channel, ptx.Mul(k, g.size(convH), g.size(convW)))
+	y = oy.Mul(g.size(convStrideY)).Sub(g.size(convPadY))
+	x = ox.Mul(g.size(convStrideX)).Sub(g.size(convPadX))
+	y = ptx.Select(column.Lt(g.size(convColumns)), y, outside)
+	channel := image.Mad(g.size(convInputs), g.group.Mul(g.size(convGroupInputs)))
+	return y, x, channel.Mul(g.size(convH).Mul(g.size(convW)))
 }
 
 // Place is the element of the result for a filter of the group and a column.
@@ -176,13 +176,13 @@ func (g geometry) Place(filter, column ptx.Reg[uint32]) ptx.Reg[uint32] {
 	k := g.k
 	plane := g.divisor(convPlane)
 	image, at := plane.Split(k, column)
-	before := ptx.Mad(k, image, g.size(convOutputs), ptx.Mul(k, g.group, g.size(convGroupOutputs))) // channels
-	return ptx.Mad(k, filter, plane.D, ptx.Mad(k, before, plane.D, at))
+	before := image.Mad(g.size(convOutputs), g.group.Mul(g.size(convGroupOutputs))) // channels
+	return filter.Mad(plane.D, before.Mad(plane.D, at))
 }
 
 // at is where that element is for an epilogue: an image's plane has channels as rows.
 func (g geometry) at(filter, column ptx.Reg[uint32]) tiling.Site {
 	k := g.k
 	image, at := g.divisor(convPlane).Split(k, column)
-	return tiling.Site{Z: image, Row: ptx.Mad(k, g.group, g.size(convGroupOutputs), filter), Col: at}
+	return tiling.Site{Z: image, Row: g.group.Mad(g.size(convGroupOutputs), filter), Col: at}
 }

@@ -74,19 +74,19 @@ func newDirect(k *ptx.Kernel, channels int, e *kit.Epilogue) *directConv {
 
 	rest, tile := scalar.DivisorAt(k, d.sizes, directTiles).Split(k, k.Ctaid(ptx.X))
 	group, block := scalar.DivisorAt(k, d.sizes, directBlocks).Split(k, rest)
-	d.group, d.filter = group, ptx.Mul(k, block, scalar.U32(channels))
-	column := ptx.Mad(k, tile, scalar.U32(directThreads*directColumns), k.Tid(ptx.X))
+	d.group, d.filter = group, block.Mul(channels)
+	column := tile.Mad(directThreads*directColumns, k.Tid(ptx.X))
 	for j := range d.columns {
-		d.columns[j] = ptx.Add(k, column, scalar.U32(j*directThreads))
+		d.columns[j] = column.Add(j * directThreads)
 		d.top[j], d.left[j], d.base[j] = d.window(d.columns[j])
 	}
 	filters := d.size(convGroupOutputs)
-	depth := ptx.Mul(k, d.size(convGroupInputs), ptx.Mul(k, d.size(convKH), d.size(convKW)))
+	depth := d.size(convGroupInputs).Mul(d.size(convKH).Mul(d.size(convKW)))
 	for i := range channels {
 		// The last filter once more, where there are fewer.
-		filter := ptx.Min(k, ptx.Add(k, d.filter, scalar.U32(i)), ptx.Sub(k, filters, scalar.U32(1)))
-		filter = ptx.Mad(k, group, filters, filter)
-		d.weights = append(d.weights, ptx.PtrVarOf(k, ptx.At(k, weights, ptx.Mul(k, filter, depth))))
+		filter := d.filter.Add(i).Min(filters.Sub(1))
+		filter = group.Mad(filters, filter)
+		d.weights = append(d.weights, ptx.PtrVarOf(weights.At(filter.Mul(depth))))
 		for range directColumns {
 			d.chains = append(d.chains, ptx.VarOf(k, ptx.Imm(float32(0))))
 			d.sums = append(d.sums, ptx.VarOf(k, ptx.Imm(float32(0))))
@@ -98,28 +98,28 @@ func newDirect(k *ptx.Kernel, channels int, e *kit.Epilogue) *directConv {
 func (d *directConv) Build() {
 	k := d.k
 	chained := ptx.VarOf(k, scalar.U32(0)) // products in each chain
-	ptx.For(k, scalar.U32(0), d.size(convGroupInputs), scalar.U32(1), func(c ptx.Reg[uint32]) {
-		lines := ptx.Mul(k, c, d.size(convH))
-		ptx.For(k, scalar.U32(0), d.size(convKH), scalar.U32(1), func(ky ptx.Reg[uint32]) {
+	ptx.For(k, 0, d.size(convGroupInputs), 1, func(c ptx.Reg[uint32]) {
+		lines := c.Mul(d.size(convH))
+		ptx.For(k, 0, d.size(convKH), 1, func(ky ptx.Reg[uint32]) {
 			var x, line [directColumns]*ptx.Var[uint32]
-			down := ptx.Mul(k, ky, d.size(convDilationY))
+			down := ky.Mul(d.size(convDilationY))
 			for j := range x {
-				y := ptx.Add(k, d.top[j], down)
-				x[j] = ptx.VarOf(k, ptx.Select(k, ptx.Lt(k, y, d.size(convH)), d.left[j], ptx.Imm(uint32(outside))))
-				line[j] = ptx.VarOf(k, ptx.Mad(k, ptx.Add(k, lines, y), d.size(convW), d.base[j]))
+				y := d.top[j].Add(down)
+				x[j] = ptx.VarOf(k, ptx.Select(y.Lt(d.size(convH)), d.left[j], outside))
+				line[j] = ptx.VarOf(k, lines.Add(y).Mad(d.size(convW), d.base[j]))
 			}
 			left := ptx.VarOf(k, d.size(convKW))
-			k.While(func() ptx.Reg[bool] { return ptx.Ne(k, left.Get(), scalar.U32(0)) }, func() {
-				now := ptx.Min(k, left.Get(), scalar.U32(tiling.LongestChain))
-				left.Set(ptx.Sub(k, left.Get(), now))
-				ptx.For(k, scalar.U32(0), now, scalar.U32(1), func(ptx.Reg[uint32]) { d.multiply(x, line) })
-				chained.Set(ptx.Add(k, chained.Get(), now))
-				k.If(ptx.Ge(k, chained.Get(), scalar.U32(tiling.LongestChain)), func() {
+			k.While(func() ptx.Reg[bool] { return left.Get().Ne(0) }, func() {
+				now := left.Get().Min(tiling.LongestChain)
+				left.Set(left.Get().Sub(now))
+				ptx.For(k, 0, now, 1, func(ptx.Reg[uint32]) { d.multiply(x, line) })
+				chained.Set(chained.Get().Add(now))
+				k.If(chained.Get().Ge(tiling.LongestChain), func() {
 					d.fold()
 					for _, c := range d.chains {
-						c.Set(ptx.Imm(float32(0)))
+						c.Set(0)
 					}
-					chained.Set(scalar.U32(0))
+					chained.Set(0)
 				})
 			})
 		}, ptx.NoUnroll())
@@ -133,51 +133,51 @@ func (d *directConv) multiply(x, line [directColumns]*ptx.Var[uint32]) {
 	k := d.k
 	var w []ptx.Reg[float32]
 	for _, p := range d.weights {
-		w = append(w, ptx.Load(k, p.Get(), ptx.ReadOnly))
+		w = append(w, p.Get().Load(ptx.ReadOnly))
 		p.Advance(1)
 	}
 	for j := range x {
-		at := ptx.At(k, d.x, ptx.Add(k, line[j].Get(), x[j].Get()))
-		k.When(ptx.Lt(k, x[j].Get(), d.size(convW)), func() {
-			v := ptx.Load(k, at, ptx.ReadOnly)
+		at := d.x.At(line[j].Get().Add(x[j].Get()))
+		k.When(x[j].Get().Lt(d.size(convW)), func() {
+			v := at.Load(ptx.ReadOnly)
 			for i := range w {
 				s := d.chains[i*directColumns+j]
-				s.Set(ptx.Fma(k, w[i], v, s.Get()))
+				s.Set(w[i].Fma(v, s.Get()))
 			}
 		})
-		x[j].Set(ptx.Add(k, x[j].Get(), d.size(convDilationX)))
+		x[j].Set(x[j].Get().Add(d.size(convDilationX)))
 	}
 }
 
 // fold adds the chains to the sums.
 func (d *directConv) fold() {
 	for i, s := range d.sums {
-		s.Set(ptx.Add(d.k, s.Get(), d.chains[i].Get()))
+		s.Set(s.Get().Add(d.chains[i].Get()))
 	}
 }
 
 // Finish writes the results; those of several filters are activated in memory, so that the code for it is there once.
 func (d *directConv) Finish() {
 	k := d.k
-	hasBias, act := ptx.Ne(k, d.sizes.At(k, directBias), scalar.U32(0)), d.sizes.At(k, directAct)
+	hasBias, act := d.sizes.At(directBias).Ne(0), d.sizes.At(directAct)
 	place := func(filter ptx.Reg[uint32], j int) ptx.Ptr[ptx.Global, float32] {
-		return ptx.At(k, d.y, d.Place(filter, d.columns[j]))
+		return d.y.At(d.Place(filter, d.columns[j]))
 	}
-	inside := func(j int) ptx.Reg[bool] { return ptx.Lt(k, d.columns[j], d.size(convColumns)) }
+	inside := func(j int) ptx.Reg[bool] { return d.columns[j].Lt(d.size(convColumns)) }
 	for i := range d.channels {
-		filter := ptx.Add(k, d.filter, scalar.U32(i))
-		k.If(ptx.Lt(k, filter, d.size(convGroupOutputs)), func() {
-			at := ptx.At(k, d.bias, ptx.Mad(k, d.group, d.size(convGroupOutputs), filter))
-			b := ptx.LoadIf(k, hasBias, at, ptx.Imm(float32(0)))
+		filter := d.filter.Add(i)
+		k.If(filter.Lt(d.size(convGroupOutputs)), func() {
+			at := d.bias.At(d.group.Mad(d.size(convGroupOutputs), filter))
+			b := ptx.LoadIf(hasBias, at, 0)
 			var y []ptx.Reg[float32]
 			for _, s := range d.sums[i*directColumns : (i+1)*directColumns] {
-				y = append(y, ptx.Add(k, s.Get(), b))
+				y = append(y, s.Get().Add(b))
 			}
 			if d.channels == 1 {
 				y = d.behind(filter, scalar.Activate(k, act, y))
 			}
 			for j := range y {
-				ptx.StoreIf(k, inside(j), place(filter, j), y[j])
+				ptx.StoreIf(inside(j), place(filter, j), y[j])
 			}
 		})
 	}
@@ -185,21 +185,21 @@ func (d *directConv) Finish() {
 		return
 	}
 	change := func() {
-		end := ptx.Min(k, ptx.Add(k, d.filter, scalar.U32(d.channels)), d.size(convGroupOutputs))
-		ptx.For(k, d.filter, end, scalar.U32(1), func(filter ptx.Reg[uint32]) {
+		end := d.filter.Add(d.channels).Min(d.size(convGroupOutputs))
+		ptx.For(k, d.filter, end, 1, func(filter ptx.Reg[uint32]) {
 			var y []ptx.Reg[float32]
 			for j := range d.columns {
-				y = append(y, ptx.LoadIf(k, inside(j), place(filter, j), ptx.Imm(float32(0))))
+				y = append(y, ptx.LoadIf(inside(j), place(filter, j), 0))
 			}
 			for j, v := range d.behind(filter, scalar.Activate(k, act, y)) {
-				ptx.StoreIf(k, inside(j), place(filter, j), v)
+				ptx.StoreIf(inside(j), place(filter, j), v)
 			}
 		}, ptx.NoUnroll())
 	}
 	if d.after != nil {
 		change()
 	} else {
-		k.If(ptx.Ne(k, act, scalar.U32(0)), change)
+		k.If(act.Ne(0), change)
 	}
 }
 
@@ -209,5 +209,5 @@ func (d *directConv) behind(filter ptx.Reg[uint32], y []ptx.Reg[float32]) []ptx.
 		return y
 	}
 	return d.after.Apply(y, func(j int) tiling.Site { return d.at(filter, d.columns[j]) },
-		func(j int) ptx.Reg[bool] { return ptx.Lt(d.k, d.columns[j], d.size(convColumns)) })
+		func(j int) ptx.Reg[bool] { return d.columns[j].Lt(d.size(convColumns)) })
 }

@@ -65,21 +65,21 @@ func newConvProduct(k *ptx.Kernel, t tiling.Shape, e *kit.Epilogue) *tiling.Prod
 	p := tiling.ProductOf(k, t, sizes)
 	g := geometry{k, sizes, convGeometry, p.Z}
 	p.After, p.At = after, g.at
-	depth := sizes.At(k, tiling.GemmLDA)
-	filters := ptx.Mul(k, p.Z, p.M) // of the groups before
-	weights = ptx.At(k, weights, ptx.Mul(k, filters, depth))
-	p.Bias = ptx.At(k, bias, filters)
+	depth := sizes.At(tiling.GemmLDA)
+	filters := p.Z.Mul(p.M) // of the groups before
+	weights = weights.At(filters.Mul(depth))
+	p.Bias = bias.At(filters)
 	p.A = tiling.NewOperand(k, "a", t.M, t.K, weights, depth, p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
 	p.B = newWindows(g, "b", t.N, t.K, x, p.Left, p.First)
 	p.Places = func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32] {
-		all := ptx.MulWideU32(k, p.N, g.size(convOutputs))
-		y := ptx.At(k, y, ptx.Mul(k, ptx.Convert[uint64](k, p.Split), all))
-		first := ptx.At(k, y, g.Place(row, col))
+		all := p.N.MulWide(g.size(convOutputs))
+		y := y.At(ptx.Convert[uint64](p.Split).Mul(all))
+		first := y.At(g.Place(row, col))
 		return func(i int) ptx.Ptr[ptx.Global, float32] {
 			if i == 0 {
 				return first
 			}
-			return ptx.At(k, y, g.Place(row, ptx.Add(k, col, scalar.U32(i))))
+			return y.At(g.Place(row, col.Add(i)))
 		}
 	}
 	p.Mend = func(row, col ptx.Reg[uint32]) ptx.Reg[float32] { return g.exactly(p, x, weights, row, col) }
@@ -90,20 +90,20 @@ func newConvProduct(k *ptx.Kernel, t tiling.Shape, e *kit.Epilogue) *tiling.Prod
 func (g geometry) exactly(p *tiling.Product, input, weights ptx.Ptr[ptx.Global, float32], row, col ptx.Reg[uint32]) ptx.Reg[float32] {
 	k := g.k
 	y0, x0, base := g.window(col)
-	filter := ptx.At(k, weights, ptx.MulWideU32(k, row, g.sizes.At(k, tiling.GemmLDA)))
+	filter := weights.At(row.MulWide(g.sizes.At(tiling.GemmLDA)))
 	sum := ptx.VarOf(k, ptx.Imm(float32(0)))
-	ptx.For(k, p.First, ptx.Add(k, p.First, ptx.Bitcast[uint32](k, p.Depth)), scalar.U32(1), func(d ptx.Reg[uint32]) {
+	ptx.For(k, p.First, p.First.Add(ptx.Bitcast[uint32](p.Depth)), 1, func(d ptx.Reg[uint32]) {
 		line, kx := g.divisor(convKW).Split(k, d)
 		c, ky := g.divisor(convKH).Split(k, line)
-		y, x := ptx.Mad(k, ky, g.size(convDilationY), y0), ptx.Mad(k, kx, g.size(convDilationX), x0)
-		k.If(ptx.And(k, ptx.Lt(k, y, g.size(convH)), ptx.Lt(k, x, g.size(convW))), func() {
-			lines := ptx.Mad(k, c, g.size(convH), y)
-			v := ptx.Load(k, ptx.At(k, input, ptx.Add(k, ptx.Mad(k, lines, g.size(convW), x), base)))
-			sum.Set(ptx.Fma(k, ptx.Load(k, ptx.At(k, filter, d)), v, sum.Get()))
+		y, x := ky.Mad(g.size(convDilationY), y0), kx.Mad(g.size(convDilationX), x0)
+		k.If(y.Lt(g.size(convH)).And(x.Lt(g.size(convW))), func() {
+			lines := c.Mad(g.size(convH), y)
+			v := input.At(lines.Mad(g.size(convW), x).Add(base)).Load()
+			sum.Set(filter.At(d).Load().Fma(v, sum.Get()))
 		})
 	}, ptx.NoUnroll())
-	b := ptx.LoadIf(k, p.Has(tiling.BiasOfRows), ptx.At(k, p.Bias, row), ptx.Imm(float32(0)))
-	return ptx.Add(k, sum.Get(), b)
+	b := ptx.LoadIf(p.Has(tiling.BiasOfRows), p.Bias.At(row), 0)
+	return sum.Get().Add(b)
 }
 
 // windows is the input of a convolution as an operand of a product: columns of the result by depth. Threads bring four columns
@@ -128,14 +128,14 @@ func newWindows(g geometry, name string, size, depth int, x ptx.Ptr[ptx.Global, 
 	k := g.k
 	w := &windows{TileMemory: tiling.NewTileMemory(k, name, size, depth), g: g, x: x}
 	for i := range size * depth / 4 / tiling.GemmThreads {
-		id := ptx.Add(k, k.Tid(ptx.X), scalar.U32(i*tiling.GemmThreads))
-		row, d := ptx.Mul(k, ptx.Rem(k, id, scalar.U32(size/4)), scalar.U32(4)), ptx.Div(k, id, scalar.U32(size/4))
-		p := windowPiece{to: w.Place(row, d), from: ptx.Bitcast[int32](k, d)}
-		line, kx := g.divisor(convKW).Split(k, ptx.Add(k, d0, d))
+		id := k.Tid(ptx.X).Add(i * tiling.GemmThreads)
+		row, d := id.Rem(size/4).Mul(4), id.Div(size/4)
+		p := windowPiece{to: w.Place(row, d), from: ptx.Bitcast[int32](d)}
+		line, kx := g.divisor(convKW).Split(k, d0.Add(d))
 		c, ky := g.divisor(convKH).Split(k, line)
 		p.c, p.ky, p.kx = ptx.VarOf(k, c), ptx.VarOf(k, ky), ptx.VarOf(k, kx)
 		for j := range p.held {
-			p.y[j], p.x[j], p.base[j] = g.window(ptx.Add(k, ptx.Add(k, first, row), scalar.U32(j)))
+			p.y[j], p.x[j], p.base[j] = g.window(first.Add(row).Add(j))
 			p.held[j] = ptx.NewVar[float32](k)
 		}
 		w.pieces = append(w.pieces, p)
@@ -145,16 +145,15 @@ func newWindows(g geometry, name string, size, depth int, x ptx.Ptr[ptx.Global, 
 
 // Load brings the next tile to registers, with zeros for padding and where columns or depth end.
 func (w *windows) Load(left ptx.Reg[int32]) {
-	k := w.K
 	for _, p := range w.pieces {
-		more := ptx.Gt(k, left, p.from)
-		down, right := ptx.Mul(k, p.ky.Get(), w.g.size(convDilationY)), ptx.Mul(k, p.kx.Get(), w.g.size(convDilationX))
-		lines := ptx.Mul(k, p.c.Get(), w.g.size(convH))
+		more := left.Gt(p.from)
+		down, right := p.ky.Get().Mul(w.g.size(convDilationY)), p.kx.Get().Mul(w.g.size(convDilationX))
+		lines := p.c.Get().Mul(w.g.size(convH))
 		for j, held := range p.held {
-			y, x := ptx.Add(k, p.y[j], down), ptx.Add(k, p.x[j], right)
-			inside := ptx.And(k, more, ptx.And(k, ptx.Lt(k, y, w.g.size(convH)), ptx.Lt(k, x, w.g.size(convW))))
-			at := ptx.Add(k, ptx.Mad(k, ptx.Add(k, lines, y), w.g.size(convW), x), p.base[j])
-			held.Set(ptx.LoadIf(k, inside, ptx.At(k, w.x, at), ptx.Imm(float32(0)), ptx.ReadOnly))
+			y, x := p.y[j].Add(down), p.x[j].Add(right)
+			inside := more.And(y.Lt(w.g.size(convH)).And(x.Lt(w.g.size(convW))))
+			at := lines.Add(y).Mad(w.g.size(convW), x).Add(p.base[j])
+			held.Set(ptx.LoadIf(inside, w.x.At(at), 0, ptx.ReadOnly))
 		}
 		w.advance(p)
 	}
@@ -162,22 +161,21 @@ func (w *windows) Load(left ptx.Reg[int32]) {
 
 // advance moves a piece by the depth of a tile: as adding up numbers of three digits.
 func (w *windows) advance(p windowPiece) {
-	k := w.K
 	step := func(v *ptx.Var[uint32], by, base, carry ptx.Reg[uint32]) ptx.Reg[uint32] {
-		sum := ptx.Add(k, ptx.Add(k, v.Get(), by), carry)
-		over := ptx.Ge(k, sum, base)
-		v.Set(ptx.Sub(k, sum, ptx.Select(k, over, base, scalar.U32(0))))
-		return ptx.Select(k, over, scalar.U32(1), scalar.U32(0))
+		sum := v.Get().Add(by).Add(carry)
+		over := sum.Ge(base)
+		v.Set(sum.Sub(ptx.Select(over, base, 0)))
+		return ptx.Select(over, scalar.U32(1), 0)
 	}
-	carry := step(p.kx, w.g.sizes.At(k, convStepX), w.g.size(convKW), scalar.U32(0))
-	carry = step(p.ky, w.g.sizes.At(k, convStepY), w.g.size(convKH), carry)
-	p.c.Set(ptx.Add(k, p.c.Get(), ptx.Add(k, w.g.sizes.At(k, convStepC), carry)))
+	carry := step(p.kx, w.g.sizes.At(convStepX), w.g.size(convKW), scalar.U32(0))
+	carry = step(p.ky, w.g.sizes.At(convStepY), w.g.size(convKH), carry)
+	p.c.Set(p.c.Get().Add(w.g.sizes.At(convStepC).Add(carry)))
 }
 
 // store writes what load has brought.
 func (w *windows) Store(stage ptx.Reg[uint32]) {
 	for _, p := range w.pieces {
 		v := [4]ptx.Reg[float32]{p.held[0].Get(), p.held[1].Get(), p.held[2].Get(), p.held[3].Get()}
-		ptx.Store4(w.K, ptx.At(w.K, w.Stage(stage), p.to), v)
+		w.Stage(stage).At(p.to).Store4(v)
 	}
 }

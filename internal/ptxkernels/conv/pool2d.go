@@ -67,10 +67,10 @@ var maxPool = kit.Register(kit.Kernel{Family: "window", Name: "max_pool2d", Bloc
 	Doc: "y = the largest element" + poolDoc,
 	Build: func(k *ptx.Kernel) {
 		p := newPooling(k)
-		best := ptx.VarOf(k, ptx.Load(k, p.first()))
+		best := ptx.VarOf(k, p.first().Load())
 		larger := func(x ptx.Reg[float32]) {
-			take := ptx.Or(k, ptx.Gt(k, x, best.Get()), ptx.Ne(k, x, x)) // a NaN stays
-			best.Set(ptx.Select(k, take, x, best.Get()))
+			take := x.Gt(best.Get()).Or(x.Ne(x)) // a NaN stays
+			best.Set(ptx.Select(take, x, best.Get()))
 		}
 		p.lines(func() {}, larger, func() {})
 		p.Finish(best, larger, best.Get)
@@ -81,12 +81,12 @@ var avgPool = kit.Register(kit.Kernel{Family: "window", Name: "avg_pool2d", Bloc
 	Build: func(k *ptx.Kernel) {
 		p := newPooling(k)
 		sum, line := ptx.VarOf(k, ptx.Imm(float32(0))), ptx.NewVar[float32](k)
-		p.lines(func() { line.Set(ptx.Imm(float32(0))) },
-			func(x ptx.Reg[float32]) { line.Set(ptx.Add(k, line.Get(), x)) },
-			func() { sum.Set(ptx.Add(k, sum.Get(), line.Get())) })
-		p.Finish(sum, func(x ptx.Reg[float32]) { sum.Set(ptx.Add(k, sum.Get(), x)) }, func() ptx.Reg[float32] {
-			n := ptx.Mul(k, ptx.Sub(k, p.y1, p.y0), ptx.Sub(k, p.x1, p.x0))
-			return ptx.Div(k, sum.Get(), ptx.Convert[float32](k, n))
+		p.lines(func() { line.Set(0) },
+			func(x ptx.Reg[float32]) { line.Set(line.Get().Add(x)) },
+			func() { sum.Set(sum.Get().Add(line.Get())) })
+		p.Finish(sum, func(x ptx.Reg[float32]) { sum.Set(sum.Get().Add(x)) }, func() ptx.Reg[float32] {
+			n := p.y1.Sub(p.y0).Mul(p.x1.Sub(p.x0))
+			return sum.Get().Div(ptx.Convert[float32](n))
 		})
 	}})
 
@@ -105,49 +105,48 @@ func newPooling(k *ptx.Kernel) *pooling {
 	p := &pooling{k: k, sizes: ptx.ParamArray[uint32](k, "sizes", poolWords)}
 	x := ptx.PointerParam[float32](k, "x")
 	p.y = ptx.PointerParam[float32](k, "y")
-	p.lanes = ptx.Shl(k, scalar.U32(1), p.size(poolLanes))
-	p.lane = ptx.And(k, k.Tid(ptx.X), ptx.Sub(k, p.lanes, scalar.U32(1)))
-	perBlock := ptx.Shr(k, scalar.U32(poolThreads), p.size(poolLanes))
-	p.i = ptx.Mad(k, k.Ctaid(ptx.X), perBlock, ptx.Shr(k, k.Tid(ptx.X), p.size(poolLanes)))
+	p.lanes = scalar.U32(1).Shl(p.size(poolLanes))
+	p.lane = k.Tid(ptx.X).And(p.lanes.Sub(1))
+	perBlock := scalar.U32(poolThreads).Shr(p.size(poolLanes))
+	p.i = k.Ctaid(ptx.X).Mad(perBlock, k.Tid(ptx.X).Shr(p.size(poolLanes)))
 	// Lanes with nothing to do compute the last element once more: all take part in shuffles.
-	i := ptx.Min(k, p.i, ptx.Sub(k, p.size(poolTotal), scalar.U32(1)))
+	i := p.i.Min(p.size(poolTotal).Sub(1))
 	i, ox := scalar.DivisorAt(k, p.sizes, poolOutW).Split(k, i)
 	plane, oy := scalar.DivisorAt(k, p.sizes, poolOutH).Split(k, i)
-	p.plane = ptx.At(k, x, ptx.Mul(k, plane, ptx.Mul(k, p.size(poolH), p.size(poolW))))
+	p.plane = x.At(plane.Mul(p.size(poolH).Mul(p.size(poolW))))
 	p.y0, p.y1 = p.inside(oy, poolStrideY, poolPadY, poolWindowH, poolH)
 	p.x0, p.x1 = p.inside(ox, poolStrideX, poolPadX, poolWindowW, poolW)
 	return p
 }
 
-func (p *pooling) size(i int) ptx.Reg[uint32] { return p.sizes.At(p.k, i) }
+func (p *pooling) size(i int) ptx.Reg[uint32] { return p.sizes.At(i) }
 
 // inside is the part of window o along an axis that lies inside.
 func (p *pooling) inside(o ptx.Reg[uint32], stride, pad, window, size int) (first, end ptx.Reg[uint32]) {
-	k := p.k
-	from := ptx.Mul(k, o, p.size(stride)) // in the padded plane
-	first = ptx.Sub(k, ptx.Max(k, from, p.size(pad)), p.size(pad))
-	end = ptx.Min(k, ptx.Sub(k, ptx.Add(k, from, p.size(window)), p.size(pad)), p.size(size))
+	from := o.Mul(p.size(stride)) // in the padded plane
+	first = from.Max(p.size(pad)).Sub(p.size(pad))
+	end = from.Add(p.size(window)).Sub(p.size(pad)).Min(p.size(size))
 	return first, end
 }
 
 // first points to the first element of the window.
 func (p *pooling) first() ptx.Ptr[ptx.Global, float32] {
-	return ptx.At(p.k, p.plane, ptx.Mad(p.k, p.y0, p.size(poolW), p.x0))
+	return p.plane.At(p.y0.Mad(p.size(poolW), p.x0))
 }
 
 // lines calls begin, then each for the elements, then end, for every line that the lane has a part of.
 func (p *pooling) lines(begin func(), each func(x ptx.Reg[float32]), end func()) {
 	k := p.k
-	across := ptx.Shl(k, scalar.U32(1), p.size(poolAcross))
-	down := ptx.Shr(k, p.lanes, p.size(poolAcross))
-	y0 := ptx.Add(k, p.y0, ptx.Shr(k, p.lane, p.size(poolAcross)))
-	x0 := ptx.Add(k, p.x0, ptx.And(k, p.lane, ptx.Sub(k, across, scalar.U32(1))))
+	across := scalar.U32(1).Shl(p.size(poolAcross))
+	down := p.lanes.Shr(p.size(poolAcross))
+	y0 := p.y0.Add(p.lane.Shr(p.size(poolAcross)))
+	x0 := p.x0.Add(p.lane.And(across.Sub(1)))
 	ptx.For(k, y0, p.y1, down, func(y ptx.Reg[uint32]) {
 		begin()
-		at := ptx.PtrVarOf(k, ptx.At(k, p.plane, ptx.Mad(k, y, p.size(poolW), x0)))
+		at := ptx.PtrVarOf(p.plane.At(y.Mad(p.size(poolW), x0)))
 		ptx.For(k, x0, p.x1, across, func(ptx.Reg[uint32]) {
-			each(ptx.Load(k, at.Get()))
-			at.Set(ptx.At(k, at.Get(), across))
+			each(at.Get().Load())
+			at.Set(at.Get().At(across))
 		})
 		end()
 	})
@@ -157,10 +156,10 @@ func (p *pooling) lines(begin func(), each func(x ptx.Reg[float32]), end func())
 func (p *pooling) Finish(v *ptx.Var[float32], combine func(x ptx.Reg[float32]), y func() ptx.Reg[float32]) {
 	k := p.k
 	for d := 16; d > 0; d /= 2 {
-		k.If(ptx.Gt(k, p.lanes, scalar.U32(d)), func() {
-			combine(ptx.Shuffle(k, ptx.ShuffleXor, v.Get(), scalar.U32(d), 32, ptx.FullWarp()))
+		k.If(p.lanes.Gt(d), func() {
+			combine(v.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 		})
 	}
-	mine := ptx.And(k, ptx.Eq(k, p.lane, scalar.U32(0)), ptx.Lt(k, p.i, p.size(poolTotal)))
-	k.If(mine, func() { ptx.Store(k, ptx.At(k, p.y, p.i), y()) })
+	mine := p.lane.Eq(0).And(p.i.Lt(p.size(poolTotal)))
+	k.If(mine, func() { p.y.At(p.i).Store(y()) })
 }

@@ -30,11 +30,11 @@ func biasActivationKernel(name string, unit int) *kit.Kernel {
 			cols := scalar.DivisorAt(k, ptx.ParamArray[uint32](k, "cols", scalar.DivisorWords), 0)
 			x, bias := ptx.PointerParam[float32](k, "x", ptx.Align(4*unit)), ptx.PointerParam[float32](k, "bias", ptx.Align(4*unit))
 			y := ptx.PointerParam[float32](k, "y", ptx.Align(4*unit))
-			ptx.For(k, k.GlobalID(ptx.X), total, ptx.Mul(k, k.Nctaid(ptx.X), scalar.U32(elementwiseBlock)), func(i ptx.Reg[uint32]) {
+			ptx.For(k, k.GlobalID(ptx.X), total, k.Nctaid(ptx.X).Mul(elementwiseBlock), func(i ptx.Reg[uint32]) {
 				_, col := cols.Split(k, i)
 				v, b := loadFloats(k, x, i, unit), loadFloats(k, bias, col, unit)
 				for j := range v {
-					v[j] = ptx.Add(k, v[j], b[j])
+					v[j] = v[j].Add(b[j])
 				}
 				storeFloats(k, y, i, scalar.Activate(k, act, v))
 			}, ptx.NoUnroll())
@@ -44,16 +44,16 @@ func biasActivationKernel(name string, unit int) *kit.Kernel {
 // loadFloats and storeFloats access unit i, of one element or of four.
 func loadFloats(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], i ptx.Reg[uint32], unit int) []scalar.Float {
 	if unit == 1 {
-		return []scalar.Float{ptx.Load(k, ptx.At(k, p, i))}
+		return []scalar.Float{p.At(i).Load()}
 	}
-	v := ptx.Load4(k, ptx.AtByte(k, p, ptx.MulWideU32(k, i, scalar.U32(16))))
+	v := p.Bytes(i.MulWide(16)).Load4()
 	return v[:]
 }
 
 func storeFloats(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], i ptx.Reg[uint32], v []scalar.Float) {
 	if len(v) == 1 {
-		ptx.Store(k, ptx.At(k, p, i), v[0])
+		p.At(i).Store(v[0])
 		return
 	}
-	ptx.Store4(k, ptx.AtByte(k, p, ptx.MulWideU32(k, i, scalar.U32(16))), [4]scalar.Float(v))
+	p.Bytes(i.MulWide(16)).Store4([4]scalar.Float(v))
 }

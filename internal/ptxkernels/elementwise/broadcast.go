@@ -68,7 +68,7 @@ func (b broadcast) arguments() []uint32 {
 
 // locate is where each operand is read in each of some steps of a walk.
 func locate(k *ptx.Kernel, walk ptx.Array[uint32], steps []ptx.Reg[uint32], operands int) [][]ptx.Reg[uint32] {
-	rank := walk.At(k, 0)
+	rank := walk.At(0)
 	rest := make([]*ptx.Var[uint32], len(steps))
 	at := make([][]*ptx.Var[uint32], len(steps))
 	for u, i := range steps {
@@ -82,18 +82,18 @@ func locate(k *ptx.Kernel, walk ptx.Array[uint32], steps []ptx.Reg[uint32], oper
 		if d == program.MaxRank-1 {
 			return
 		}
-		k.If(ptx.Gt(k, rank, ptx.Imm(uint32(d+1))), func() {
+		k.If(rank.Gt(uint32(d+1)), func() {
 			from := 2 + operands + d*strideWords(operands)
 			size := scalar.DivisorAt(k, walk, from)
 			strides := make([]ptx.Reg[uint32], operands)
 			for o := range strides {
-				strides[o] = walk.At(k, from+scalar.DivisorWords+o)
+				strides[o] = walk.At(from + scalar.DivisorWords + o)
 			}
 			for u := range steps {
 				quotient, index := size.Split(k, rest[u].Get())
 				rest[u].Set(quotient)
 				for o, v := range at[u] {
-					v.Set(ptx.Mad(k, index, strides[o], v.Get()))
+					v.Set(index.Mad(strides[o], v.Get()))
 				}
 			}
 			axis(d + 1)
@@ -102,9 +102,9 @@ func locate(k *ptx.Kernel, walk ptx.Array[uint32], steps []ptx.Reg[uint32], oper
 	axis(0)
 	out := make([][]ptx.Reg[uint32], len(steps))
 	for o := range operands {
-		outermost := walk.At(k, 2+o)
+		outermost := walk.At(2 + o)
 		for u := range steps {
-			out[u] = append(out[u], ptx.Mad(k, rest[u].Get(), outermost, at[u][o].Get()))
+			out[u] = append(out[u], rest[u].Get().Mad(outermost, at[u][o].Get()))
 		}
 	}
 	return out
@@ -125,20 +125,20 @@ func (w *Kernels) walk(k *ptx.Kernel, n int,
 	x, y := w.Tensors(k)
 	p := w.parameters(k)
 	piece := ptx.Imm(uint32(n * elementwiseBlock))
-	first := ptx.Mad(k, k.Ctaid(ptx.X), piece, k.Tid(ptx.X))
-	ptx.For(k, first, count, ptx.Mul(k, k.Nctaid(ptx.X), piece), func(i ptx.Reg[uint32]) {
+	first := k.Ctaid(ptx.X).Mad(piece, k.Tid(ptx.X))
+	ptx.For(k, first, count, k.Nctaid(ptx.X).Mul(piece), func(i ptx.Reg[uint32]) {
 		steps := []ptx.Reg[uint32]{i}
 		for u := 1; u < n; u++ {
-			steps = append(steps, ptx.Add(k, i, ptx.Imm(uint32(u*elementwiseBlock))))
+			steps = append(steps, i.Add(uint32(u*elementwiseBlock)))
 		}
 		visits := make([]visit, n)
 		for u, at := range locate(k, axes, steps, len(x)) {
 			visits[u].step = steps[u]
 			for o, from := range x {
-				visits[u].x = append(visits[u].x, ptx.At(k, from, at[o]))
+				visits[u].x = append(visits[u].x, from.At(at[o]))
 			}
 			if u > 0 {
-				visits[u].inside = ptx.Lt(k, steps[u], count)
+				visits[u].inside = steps[u].Lt(count)
 			}
 		}
 		body(axes, visits, y, p)
@@ -152,9 +152,9 @@ func (w *Kernels) buildElements(k *ptx.Kernel) {
 			for _, from := range s.x {
 				x := ptx.Reg[float32]{}
 				if u == 0 {
-					x = ptx.Load(k, from)
+					x = from.Load()
 				} else {
-					x = ptx.LoadIf(k, s.inside, from, scalar.Num(0))
+					x = ptx.LoadIf(s.inside, from, 0)
 				}
 				v[u] = append(v[u], x)
 			}
@@ -162,13 +162,13 @@ func (w *Kernels) buildElements(k *ptx.Kernel) {
 		for u, s := range visits {
 			var to []ptx.Ptr[ptx.Global, float32]
 			for _, y := range y {
-				to = append(to, ptx.At(k, y, s.step))
+				to = append(to, y.At(s.step))
 			}
 			for o, r := range w.F(scalar.Math{K: k}, v[u], p) {
 				if u == 0 {
-					ptx.Store(k, to[o], r)
+					to[o].Store(r)
 				} else {
-					ptx.StoreIf(k, s.inside, to[o], r)
+					ptx.StoreIf(s.inside, to[o], r)
 				}
 			}
 		}
@@ -177,21 +177,21 @@ func (w *Kernels) buildElements(k *ptx.Kernel) {
 
 func (w *Kernels) buildQuads(k *ptx.Kernel) {
 	w.walk(k, 1, func(axes ptx.Array[uint32], visits []visit, y []ptx.Ptr[ptx.Global, float32], p []scalar.Float) {
-		wide := axes.At(k, 1)
+		wide := axes.At(1)
 		q := w.newQuad(func() *ptx.Var[float32] { return ptx.NewVar[float32](k) })
 		for o, from := range visits[0].x {
-			whole := ptx.Ne(k, ptx.And(k, wide, ptx.Imm(uint32(1)<<o)), ptx.Imm[uint32](0))
-			k.If(whole, func() { q.Set(o, ptx.Load4(k, from)) }, func() {
-				v := ptx.Load(k, from)
+			whole := wide.And(uint32(1) << o).Ne(0)
+			k.If(whole, func() { q.Set(o, from.Load4()) }, func() {
+				v := from.Load()
 				q.Set(o, [4]scalar.Float{v, v, v, v})
 			})
 		}
 		var to []ptx.Ptr[ptx.Global, float32]
 		for _, y := range y {
-			to = append(to, ptx.At(k, y, ptx.Shl(k, visits[0].step, ptx.Imm[uint32](2))))
+			to = append(to, y.At(visits[0].step.Shl(2)))
 		}
 		for o, r := range w.compute(k, q, p) {
-			ptx.Store4(k, to[o], r)
+			to[o].Store4(r)
 		}
 	})
 }

@@ -154,7 +154,7 @@ func (w *Kernels) buildFlat(k *ptx.Kernel) {
 	if len(whole) > 1 {
 		single := ptx.Param[uint32](k, "single")
 		for i := range whole {
-			whole[i] = ptx.Eq(k, ptx.And(k, single, ptx.Imm(uint32(1)<<i)), ptx.Imm[uint32](0))
+			whole[i] = single.And(uint32(1) << i).Eq(0)
 		}
 	}
 	x, y := w.Tensors(k)
@@ -170,8 +170,8 @@ func (w *Kernels) buildFlat(k *ptx.Kernel) {
 	}
 	if len(x) > 1 {
 		for i := range x {
-			k.If(ptx.Not(k, whole[i]), func() {
-				v := ptx.Load(k, x[i])
+			k.If(whole[i].Not(), func() {
+				v := x[i].Load()
 				for _, q := range all {
 					q.Set(i, [4]scalar.Float{v, v, v, v})
 				}
@@ -179,20 +179,20 @@ func (w *Kernels) buildFlat(k *ptx.Kernel) {
 		}
 	}
 	piece := uint32(elementwiseBlock * w.Ahead)
-	first := ptx.Mad(k, k.Ctaid(ptx.X), ptx.Imm(piece), k.Tid(ptx.X))
-	ptx.For(k, first, count, ptx.Mul(k, k.Nctaid(ptx.X), ptx.Imm(piece)), func(i ptx.Reg[uint32]) {
-		at := ptx.Shl(k, i, ptx.Imm[uint32](2))
+	first := k.Ctaid(ptx.X).Mad(piece, k.Tid(ptx.X))
+	ptx.For(k, first, count, k.Nctaid(ptx.X).Mul(piece), func(i ptx.Reg[uint32]) {
+		at := i.Shl(2)
 		inside := make([]ptx.Reg[bool], w.Ahead) // but of the first, which is
 		for u := 1; u < w.Ahead; u++ {
-			inside[u] = ptx.Lt(k, ptx.Add(k, i, ptx.Imm(uint32(u*elementwiseBlock))), count)
+			inside[u] = i.Add(uint32(u * elementwiseBlock)).Lt(count)
 		}
 		for o, from := range x {
-			from = ptx.At(k, from, at)
+			from = from.At(at)
 			for u, q := range all {
-				load := func() { q.Set(o, ptx.Load4(k, from.At(4*u*elementwiseBlock))) }
+				load := func() { q.Set(o, from.At(4*u*elementwiseBlock).Load4()) }
 				switch {
 				case u > 0 && len(x) > 1:
-					k.When(ptx.And(k, inside[u], whole[o]), load)
+					k.When(inside[u].And(whole[o]), load)
 				case u > 0:
 					k.When(inside[u], load)
 				case len(x) > 1:
@@ -204,12 +204,12 @@ func (w *Kernels) buildFlat(k *ptx.Kernel) {
 		}
 		to := make([]ptx.Ptr[ptx.Global, float32], len(y))
 		for o := range y {
-			to[o] = ptx.At(k, y[o], at)
+			to[o] = y[o].At(at)
 		}
 		for u, q := range all {
 			r := w.compute(k, q, p)
 			for o := range r {
-				store := func() { ptx.Store4(k, to[o].At(4*u*elementwiseBlock), r[o]) }
+				store := func() { to[o].At(4 * u * elementwiseBlock).Store4(r[o]) }
 				if u == 0 {
 					store()
 				} else {

@@ -23,7 +23,7 @@ func randomStep(s *kit.Step, k *kit.Kernel) error {
 var (
 	uniformKernel = randomKernel("random_uniform", func(c scalar.Math, w [4]ptx.Reg[uint32]) (y [4]scalar.Float) {
 		for i, v := range w {
-			y[i] = c.Mul(ptx.Convert[float32](c.K, ptx.Shr(c.K, v, scalar.U32(8))), scalar.Num(0x1p-24))
+			y[i] = c.Mul(ptx.Convert[float32](v.Shr(8)), scalar.Num(0x1p-24))
 		}
 		return y
 	})
@@ -42,10 +42,10 @@ func randomKernel(name string, f func(c scalar.Math, w [4]ptx.Reg[uint32]) [4]sc
 			quads, stream := ptx.Param[uint32](k, "quads"), ptx.Param[uint32](k, "stream")
 			seed := ptx.PointerParam[uint32](k, "seed", ptx.Align(4*catalogue.RandomSeed))
 			y := ptx.PointerParam[float32](k, "y", ptx.Align(16))
-			key := [catalogue.RandomSeed]ptx.Reg[uint32]{ptx.Load(k, seed), ptx.Load(k, seed.At(1))}
-			ptx.For(k, k.GlobalID(ptx.X), quads, ptx.Mul(k, k.Nctaid(ptx.X), scalar.U32(elementwiseBlock)), func(i ptx.Reg[uint32]) {
+			key := [catalogue.RandomSeed]ptx.Reg[uint32]{seed.Load(), seed.At(1).Load()}
+			ptx.For(k, k.GlobalID(ptx.X), quads, k.Nctaid(ptx.X).Mul(elementwiseBlock), func(i ptx.Reg[uint32]) {
 				words := philox(k, [4]ptx.Reg[uint32]{i, scalar.U32(0), stream, scalar.U32(0)}, key)
-				ptx.Store4(k, ptx.AtByte(k, y, ptx.MulWideU32(k, i, scalar.U32(16))), f(scalar.Math{K: k}, words))
+				y.Bytes(i.MulWide(16)).Store4(f(scalar.Math{K: k}, words))
 			}, ptx.NoUnroll())
 		}})
 }
@@ -55,11 +55,11 @@ func philox(k *ptx.Kernel, c [4]ptx.Reg[uint32], key [2]ptx.Reg[uint32]) [4]ptx.
 	factor0, factor1 := ptx.Imm[uint32](catalogue.PhiloxFactor0), ptx.Imm[uint32](catalogue.PhiloxFactor1)
 	for round := range catalogue.PhiloxRounds {
 		if round > 0 {
-			key[0], key[1] = ptx.Add(k, key[0], ptx.Imm[uint32](catalogue.PhiloxWeyl0)), ptx.Add(k, key[1], ptx.Imm[uint32](catalogue.PhiloxWeyl1))
+			key[0], key[1] = key[0].Add(catalogue.PhiloxWeyl0), key[1].Add(catalogue.PhiloxWeyl1)
 		}
 		c = [4]ptx.Reg[uint32]{
-			ptx.Xor(k, ptx.Xor(k, ptx.MulHi(k, c[2], factor1), c[1]), key[0]), ptx.Mul(k, c[2], factor1),
-			ptx.Xor(k, ptx.Xor(k, ptx.MulHi(k, c[0], factor0), c[3]), key[1]), ptx.Mul(k, c[0], factor0)}
+			c[2].MulHi(factor1).Xor(c[1]).Xor(key[0]), c[2].Mul(factor1),
+			c[0].MulHi(factor0).Xor(c[3]).Xor(key[1]), c[0].Mul(factor0)}
 	}
 	return c
 }
@@ -67,19 +67,18 @@ func philox(k *ptx.Kernel, c [4]ptx.Reg[uint32], key [2]ptx.Reg[uint32]) [4]ptx.
 // boxMuller makes two normal numbers of two words, by Box and Muller. The angle is taken apart as an integer: quarters of a turn and what
 // is left.
 func boxMuller(c scalar.Math, u, v ptx.Reg[uint32]) (x, y scalar.Float) {
-	k := c.K
-	first := c.Mul(ptx.Convert[float32](k, ptx.Add(k, ptx.Shr(k, u, scalar.U32(8)), scalar.U32(1))), scalar.Num(0x1p-24))
-	r := ptx.Sqrt(k, c.Mul(c.FiniteLog(first), scalar.Num(-2)), ptx.Approx)
-	turn := ptx.Shr(k, v, scalar.U32(8))
-	quarter := ptx.Shr(k, ptx.Add(k, turn, scalar.U32(1<<21)), scalar.U32(22))
-	rest := ptx.Bitcast[int32](k, ptx.Sub(k, turn, ptx.Shl(k, quarter, scalar.U32(22))))
-	sin, cos := c.NearSine(c.Mul(ptx.Convert[float32](k, rest), scalar.Num(2*math.Pi*0x1p-24)))
-	odd := ptx.Ne(k, ptx.And(k, quarter, scalar.U32(1)), scalar.U32(0))
+	first := c.Mul(ptx.Convert[float32](u.Shr(8).Add(1)), scalar.Num(0x1p-24))
+	r := c.Mul(c.FiniteLog(first), scalar.Num(-2)).Sqrt(ptx.Approx)
+	turn := v.Shr(8)
+	quarter := turn.Add(1 << 21).Shr(22)
+	rest := ptx.Bitcast[int32](turn.Sub(quarter.Shl(22)))
+	sin, cos := c.NearSine(c.Mul(ptx.Convert[float32](rest), scalar.Num(2*math.Pi*0x1p-24)))
+	odd := quarter.And(1).Ne(0)
 	signed := func(x scalar.Float, quarters ptx.Reg[uint32]) scalar.Float { // −x in the two quarters from the second on
-		sign := ptx.Shl(k, ptx.And(k, quarters, scalar.U32(2)), scalar.U32(30))
-		return ptx.Bitcast[float32](k, ptx.Xor(k, ptx.Bitcast[uint32](k, x), sign))
+		sign := quarters.And(2).Shl(30)
+		return ptx.Bitcast[float32](ptx.Bitcast[uint32](x).Xor(sign))
 	}
-	x = signed(c.Where(odd, sin, cos), ptx.Add(k, quarter, scalar.U32(1)))
+	x = signed(c.Where(odd, sin, cos), quarter.Add(1))
 	y = signed(c.Where(odd, cos, sin), quarter)
 	return c.Mul(r, x), c.Mul(r, y)
 }

@@ -63,11 +63,11 @@ func severalResults(name, doc string, operands, results int, body func(k *ptx.Ke
 		if results > operands { // changed in place
 			reads = append(reads[:len(reads):len(reads)], y...)
 		}
-		ptx.For(k, k.GlobalID(ptx.X), count, ptx.Mul(k, k.Nctaid(ptx.X), scalar.U32(elementwiseBlock)), func(i ptx.Reg[uint32]) {
-			at := ptx.MulWideU32(k, i, scalar.U32(16))
+		ptx.For(k, k.GlobalID(ptx.X), count, k.Nctaid(ptx.X).Mul(elementwiseBlock), func(i ptx.Reg[uint32]) {
+			at := i.MulWide(16)
 			var in [4][]scalar.Float
 			for _, p := range reads {
-				for c, v := range ptx.Load4(k, ptx.AtByte(k, p, at)) {
+				for c, v := range p.Bytes(at).Load4() {
 					in[c] = append(in[c], v)
 				}
 			}
@@ -78,7 +78,7 @@ func severalResults(name, doc string, operands, results int, body func(k *ptx.Ke
 				}
 			}
 			for r, p := range y {
-				ptx.Store4(k, ptx.AtByte(k, p, at), out[r])
+				p.Bytes(at).Store4(out[r])
 			}
 		}, ptx.NoUnroll())
 	}})
@@ -95,15 +95,15 @@ func buildAdam(k *ptx.Kernel) func(x []scalar.Float) []scalar.Float {
 	log1, log2 := ptx.Param[float32](k, "log1"), ptx.Param[float32](k, "log2")
 	device := ptx.Param[uint32](k, "device")
 	number := ptx.PointerParam[int32](k, "step")
-	k.If(ptx.Ne(k, device, scalar.U32(0)), func() {
-		t := ptx.Convert[float32](k, ptx.Load(k, number))
-		rate.Set(ptx.Div(k, rate.Get(), c.Neg(c.Expm1(c.Mul(t, log1)))))
-		root.Set(ptx.Rsqrt(k, c.Neg(c.Expm1(c.Mul(t, log2)))))
+	k.If(device.Ne(0), func() {
+		t := ptx.Convert[float32](number.Load().Max(1))
+		rate.Set(rate.Get().Div(c.Neg(c.Expm1(c.Mul(t, log1)))))
+		root.Set(c.Neg(c.Expm1(c.Mul(t, log2))).Rsqrt())
 	})
 	return func(x []scalar.Float) []scalar.Float { // grad, p, m, v
 		m := c.Fma(beta1, x[2], c.Mul(rest1, x[0]))
 		v := c.Fma(beta2, x[3], c.Mul(rest2, c.Mul(x[0], x[0])))
-		by := c.Fma(root.Get(), ptx.Sqrt(k, v, ptx.Approx), eps)
-		return []scalar.Float{c.Fma(decay, x[1], c.Neg(ptx.Div(k, c.Mul(rate.Get(), m), by))), m, v}
+		by := c.Fma(root.Get(), v.Sqrt(ptx.Approx), eps)
+		return []scalar.Float{c.Fma(decay, x[1], c.Neg(c.Mul(rate.Get(), m).Div(by))), m, v}
 	}
 }

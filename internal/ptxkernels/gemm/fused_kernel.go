@@ -60,7 +60,7 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 	k.MinBlocks(4 / min(room, 2)) // what ptxas needs to know lest it saves registers and spills
 	t, c := threadgroup.Of(k), scalar.Math{K: k}
 	sizes := ptx.ParamArray[uint32](k, "sizes", 5)
-	m := sizes.At(k, 0)
+	m := sizes.At(0)
 	var eps scalar.Float
 	if form == fusedNorm {
 		eps = ptx.Param[float32](k, "eps")
@@ -90,31 +90,31 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 	row, width, to := t.Row, ptx.Reg[uint32]{}, y[0]
 	bias := scalar.Num(0)
 	if form == fusedThree {
-		n0, n1 := sizes.At(k, 1), ptx.Add(k, sizes.At(k, 1), sizes.At(k, 2))
-		second, third := ptx.Ge(k, row, n0), ptx.Ge(k, row, n1)
+		n0, n1 := sizes.At(1), sizes.At(1).Add(sizes.At(2))
+		second, third := row.Ge(n0), row.Ge(n1)
 		choose := func(p []ptx.Ptr[ptx.Global, float32]) ptx.Ptr[ptx.Global, float32] {
-			a := ptx.Select(k, second, ptx.Address(k, p[1]), ptx.Address(k, p[0]))
-			return ptx.PtrAt[ptx.Global, float32](k, ptx.Select(k, third, ptx.Address(k, p[2]), a))
+			a := ptx.Select(second, ptx.Address(p[1]), ptx.Address(p[0]))
+			return ptx.PtrAt[ptx.Global, float32](k, ptx.Select(third, ptx.Address(p[2]), a))
 		}
 		w := choose([]ptx.Ptr[ptx.Global, float32]{ptx.Cast[float32](weights[0]), ptx.Cast[float32](weights[1]), ptx.Cast[float32](weights[2])})
 		weights, to = []ptx.Ptr[ptx.Global, T]{ptx.Cast[T](w)}, choose(y)
-		width = ptx.Select(k, third, sizes.At(k, 3), ptx.Select(k, second, sizes.At(k, 2), n0))
-		row = ptx.Sub(k, row, ptx.Select(k, third, n1, ptx.Select(k, second, n0, scalar.U32(0))))
-		ok := ptx.And(k, t.Active, ptx.Ne(k, sizes.At(k, 4), scalar.U32(0)))
-		bias = ptx.LoadIf(k, ok, ptx.At(k, choose(biases), row), scalar.Num(0))
+		width = ptx.Select(third, sizes.At(3), ptx.Select(second, sizes.At(2), n0))
+		row = row.Sub(ptx.Select(third, n1, ptx.Select(second, n0, 0)))
+		ok := t.Active.And(sizes.At(4).Ne(0))
+		bias = ptx.LoadIf(ok, choose(biases).At(row), 0)
 	}
 	if form != fusedThree {
-		width = sizes.At(k, 1)
+		width = sizes.At(1)
 	}
 	matrix := make([]ptx.Ptr[ptx.Global, T], len(weights))
 	for i, w := range weights {
-		matrix[i] = ptx.At(k, w, ptx.MulWideU32(k, row, t.Cols))
+		matrix[i] = w.At(row.MulWide(t.Cols))
 	}
 	// Rows of x; where there are fewer than room, the last is repeated.
 	var rows []ptx.Ptr[ptx.Global, float32]
 	for v := range room {
-		i := ptx.Min(k, scalar.U32(v), ptx.Sub(k, m, scalar.U32(1)))
-		rows = append(rows, ptx.At(k, x, ptx.MulWideU32(k, i, t.Cols)))
+		i := scalar.U32(v).Min(m.Sub(1))
+		rows = append(rows, x.At(i.MulWide(t.Cols)))
 	}
 	acc := scalar.VariablesOf(k, scalar.Constants(make([]float32, len(matrix)*room)))
 	var squares scalar.Variables[float32]
@@ -123,24 +123,24 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 	}
 	unit := scalar.WideElements[T]()
 	walk := func(unit int) {
-		from, turn := ptx.Add(k, t.Start, ptx.Mul(k, t.Lane, scalar.U32(unit))), ptx.Mul(k, t.Lanes, scalar.U32(unit))
-		rest := ptx.Sub(k, ptx.Max(k, t.End, from), from)
-		turns := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, turn, scalar.U32(1))), ptx.Add(k, t.Log(), scalar.U32(scalar.Log2(unit))))
+		from, turn := t.Start.Add(t.Lane.Mul(unit)), t.Lanes.Mul(unit)
+		rest := t.End.Max(from).Sub(from)
+		turns := rest.Add(turn.Sub(1)).Shr(t.Log().Add(scalar.Log2(unit)))
 		place := ptx.VarOf(k, from)
-		ptx.For(k, scalar.U32(0), turns, scalar.U32(1), func(ptx.Reg[uint32]) {
+		ptx.For(k, 0, turns, 1, func(ptx.Reg[uint32]) {
 			var w [][]scalar.Float
-			at := ptx.Copy(k, place.Get())
-			place.Set(ptx.Add(k, at, turn))
+			at := place.Get().Copy()
+			place.Set(at.Add(turn))
 			for _, p := range matrix {
-				w = append(w, loadMany(k, ptx.At(k, p, at), unit))
+				w = append(w, loadMany(k, p.At(at), unit))
 			}
 			if form == fusedNorm {
-				for i, g := range loadMany(k, ptx.At(k, gamma[0], at), unit) {
+				for i, g := range loadMany(k, gamma[0].At(at), unit) {
 					w[0][i] = c.Mul(w[0][i], g)
 				}
 			}
 			for v, p := range rows {
-				for i, e := range loadMany(k, ptx.At(k, p, at), unit) {
+				for i, e := range loadMany(k, p.At(at), unit) {
 					for j := range w {
 						sum := acc[j*room+v]
 						sum.Set(c.Fma(w[j][i], e, sum.Get()))
@@ -160,27 +160,27 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 		}
 		return s
 	})
-	k.If(ptx.And(k, t.Active, ptx.Eq(k, t.Lane, scalar.U32(0))), func() {
+	k.If(t.Active.And(t.Lane.Eq(0)), func() {
 		var each scalar.Float
 		if form == fusedNorm {
-			each = c.Inverse(ptx.Convert[float32](k, t.Cols))
+			each = c.Inverse(ptx.Convert[float32](t.Cols))
 		}
 		for v := range room {
 			r := all[v]
 			switch form {
 			case fusedNorm:
-				r = c.Mul(r, ptx.Rsqrt(k, c.Fma(all[room+v], each, eps)))
+				r = c.Mul(r, c.Fma(all[room+v], each, eps).Rsqrt())
 			case fusedThree:
 				r = c.Add(r, bias)
 			case fusedGate:
 				r = c.Mul(c.Silu(r), all[room+v])
 			}
-			at := ptx.At(k, to, ptx.MadWideU32(k, scalar.U32(v), width, ptx.Convert[uint64](k, row)))
+			at := to.At(scalar.U32(v).MadWide(width, ptx.Convert[uint64](row)))
 			if v == 0 { // there is a row
-				ptx.Store(k, at, r)
+				at.Store(r)
 				continue
 			}
-			ptx.StoreIf(k, ptx.Lt(k, scalar.U32(v), m), at, r)
+			ptx.StoreIf(scalar.U32(v).Lt(m), at, r)
 		}
 	})
 }
@@ -188,7 +188,7 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 // loadMany reads that many neighbours, 16 bytes at once where there are several.
 func loadMany[T scalar.Floating](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], n int) (v []scalar.Float) {
 	if n == 1 {
-		return []scalar.Float{scalar.ToFloat32(k, ptx.Load(k, p, ptx.ReadOnly))}
+		return []scalar.Float{scalar.ToFloat32(k, p.Load(ptx.ReadOnly))}
 	}
 	for i := 0; i < n; i += scalar.WideElements[T]() {
 		v = append(v, scalar.LoadWide(k, p.At(i))...)

@@ -105,24 +105,23 @@ func newGemv[T scalar.Floating](k *ptx.Kernel, room, blocks int, e *kit.Epilogue
 	g.after = tiling.EpilogueOf(k, e)
 	g.split, g.block = scalar.DivisorAt(k, g.sizes, gemvBlocks).Split(k, k.Ctaid(ptx.X))
 	depth := g.size(gemvDepth)
-	g.first = ptx.Mul(k, g.split, depth)
-	g.end = ptx.Min(k, ptx.Add(k, g.first, depth), g.size(gemvK))
+	g.first = g.split.Mul(depth)
+	g.end = g.first.Add(depth).Min(g.size(gemvK))
 	g.vectors, g.shape = g.size(gemvVectors), g.size(gemvShape)
 	g.vector = scalar.HasFlag(k, g.size(gemvFlags), gemvVector)
-	g.hasBias = ptx.Ne(k, g.size(gemvHasBias), scalar.U32(0))
+	g.hasBias = g.size(gemvHasBias).Ne(0)
 	return g
 }
 
-func (g *gemv[T]) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.k, i) }
+func (g *gemv[T]) size(i int) ptx.Reg[uint32] { return g.sizes.At(i) }
 
 // vectorsOf are pointers to depth d of the vectors of product z. Where there are fewer than room, the last is repeated.
 func (g *gemv[T]) vectorsOf(z, d ptx.Reg[uint32]) (x []ptx.Ptr[ptx.Global, float32]) {
-	k := g.k
-	base := ptx.At(k, g.x, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideX))
-	base = ptx.At(k, base, ptx.MulWideU32(k, d, g.size(gemvVectorK)))
+	base := g.x.At(ptx.Convert[uint64](z).Mul(g.strideX))
+	base = base.At(d.MulWide(g.size(gemvVectorK)))
 	for v := range g.room {
-		i := ptx.Min(k, scalar.U32(v), ptx.Sub(k, g.vectors, scalar.U32(1)))
-		x = append(x, ptx.At(k, base, ptx.MulWideU32(k, i, g.size(gemvVectorV))))
+		i := scalar.U32(v).Min(g.vectors.Sub(1))
+		x = append(x, base.At(i.MulWide(g.size(gemvVectorV))))
 	}
 	return x
 }
@@ -135,13 +134,13 @@ func (g *gemv[T]) accumulate(count ptx.Reg[uint32], step func()) {
 		unroll = 2
 	}
 	left := ptx.VarOf(k, count)
-	k.While(func() ptx.Reg[bool] { return ptx.Ne(k, left.Get(), scalar.U32(0)) }, func() {
-		now := ptx.Min(k, left.Get(), scalar.U32(tiling.LongestChain))
-		ptx.For(k, scalar.U32(0), now, scalar.U32(1), func(ptx.Reg[uint32]) { step() }, ptx.UnrollBy(unroll))
-		left.Set(ptx.Sub(k, left.Get(), now))
+	k.While(func() ptx.Reg[bool] { return left.Get().Ne(0) }, func() {
+		now := left.Get().Min(tiling.LongestChain)
+		ptx.For(k, 0, now, 1, func(ptx.Reg[uint32]) { step() }, ptx.UnrollBy(unroll))
+		left.Set(left.Get().Sub(now))
 		for i, s := range g.sums {
-			s.Set(ptx.Add(k, s.Get(), g.chains[i].Get()))
-			g.chains[i].Set(ptx.Imm(float32(0)))
+			s.Set(s.Get().Add(g.chains[i].Get()))
+			g.chains[i].Set(0)
 		}
 	})
 }
@@ -158,30 +157,30 @@ func (g *gemv[T]) zeros(n int) {
 func (g *gemv[T]) Finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 	k := g.k
 	at := func(p ptx.Ptr[ptx.Global, float32], r, v int, i int) ptx.Ptr[ptx.Global, float32] {
-		return ptx.At(k, ptx.At(k, p, ptx.MulWideU32(k, row, g.size(r))), ptx.MulWideU32(k, scalar.U32(i), g.size(v)))
+		return p.At(row.MulWide(g.size(r))).At(scalar.U32(i).MulWide(g.size(v)))
 	}
-	c := ptx.At(k, g.c, ptx.Mul(k, ptx.Convert[uint64](k, g.split), g.strideS))
-	c = ptx.At(k, c, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideC))
+	c := g.c.At(ptx.Convert[uint64](g.split).Mul(g.strideS))
+	c = c.At(ptx.Convert[uint64](z).Mul(g.strideC))
 	for i := range y {
 		ok := g.hasBias
 		if i > 0 { // there is a vector
-			ok = ptx.And(k, ok, ptx.Lt(k, scalar.U32(i), g.vectors))
+			ok = ok.And(scalar.U32(i).Lt(g.vectors))
 		}
-		y[i] = ptx.Add(k, y[i], ptx.LoadIf(k, ok, at(g.bias, gemvBiasR, gemvBiasV, i), ptx.Imm(float32(0))))
+		y[i] = y[i].Add(ptx.LoadIf(ok, at(g.bias, gemvBiasR, gemvBiasV, i), 0))
 	}
 	y = scalar.Activate(k, g.size(gemvAct), y)
 	if g.after != nil {
 		y = g.after.Apply(y, func(i int) tiling.Site { return tiling.Site{Z: z, Row: row, Col: scalar.U32(i)} }, func(i int) ptx.Reg[bool] {
-			return ptx.Lt(k, scalar.U32(i), g.vectors)
+			return scalar.U32(i).Lt(g.vectors)
 		})
 	}
 	for i := range y {
 		to := at(c, gemvResultR, gemvResultV, i)
 		if i == 0 {
-			ptx.Store(k, to, y[i])
+			to.Store(y[i])
 			continue
 		}
-		ptx.StoreIf(k, ptx.Lt(k, scalar.U32(i), g.vectors), to, y[i])
+		ptx.StoreIf(scalar.U32(i).Lt(g.vectors), to, y[i])
 	}
 }
 
@@ -195,32 +194,32 @@ func gemvRowsKernel[T scalar.Floating](name string, room int) *kit.Kernel {
 
 func (g *gemv[T]) buildRows() {
 	k, tid := g.k, g.k.Tid(ptx.X)
-	lanes := ptx.Shl(k, scalar.U32(1), g.shape)
-	lane := ptx.And(k, tid, ptx.Sub(k, lanes, scalar.U32(1)))
+	lanes := scalar.U32(1).Shl(g.shape)
+	lane := tid.And(lanes.Sub(1))
 	// Rows of all products in one line. Those behind the last compute it once more.
-	id := ptx.Add(k, ptx.Mul(k, g.block, ptx.Shr(k, scalar.U32(gemvThreads), g.shape)), ptx.Shr(k, tid, g.shape))
-	z, row := scalar.DivisorAt(k, g.sizes, gemvRows).Split(k, ptx.Min(k, id, ptx.Sub(k, g.size(gemvTotal), scalar.U32(1))))
-	matrix := ptx.At(k, g.m, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideM))
-	matrix = ptx.At(k, matrix, ptx.MulWideU32(k, row, g.size(gemvK)))
+	id := g.block.Mul(scalar.U32(gemvThreads).Shr(g.shape)).Add(tid.Shr(g.shape))
+	z, row := scalar.DivisorAt(k, g.sizes, gemvRows).Split(k, id.Min(g.size(gemvTotal).Sub(1)))
+	matrix := g.m.At(ptx.Convert[uint64](z).Mul(g.strideM))
+	matrix = matrix.At(row.MulWide(g.size(gemvK)))
 
 	g.zeros(4 * g.room)
 	// In turns of lanes elements, or of as many fours.
 	walk := func(per int, step func(m *ptx.PtrVar[ptx.Global, T], x []*ptx.PtrVar[ptx.Global, float32])) {
-		d := ptx.Add(k, g.first, ptx.Mul(k, lane, scalar.U32(per)))
-		turn := ptx.Mul(k, lanes, scalar.U32(per))
-		rest := ptx.Sub(k, ptx.Max(k, g.end, d), d)
-		count := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, turn, scalar.U32(1))), ptx.Add(k, g.shape, scalar.U32(scalar.Log2(per))))
-		m := ptx.PtrVarOf(k, ptx.At(k, matrix, d))
+		d := g.first.Add(lane.Mul(per))
+		turn := lanes.Mul(per)
+		rest := g.end.Max(d).Sub(d)
+		count := rest.Add(turn.Sub(1)).Shr(g.shape.Add(scalar.Log2(per)))
+		m := ptx.PtrVarOf(matrix.At(d))
 		var x []*ptx.PtrVar[ptx.Global, float32]
 		for _, p := range g.vectorsOf(z, d) {
-			x = append(x, ptx.PtrVarOf(k, p))
+			x = append(x, ptx.PtrVarOf(p))
 		}
-		turnX := ptx.Shl(k, ptx.MulWideU32(k, turn, g.size(gemvVectorK)), scalar.U32(2)) // in bytes
+		turnX := turn.MulWide(g.size(gemvVectorK)).Shl(2) // in bytes
 		g.accumulate(count, func() {
 			step(m, x)
-			m.Set(ptx.At(k, m.Get(), turn))
+			m.Set(m.Get().At(turn))
 			for _, p := range x {
-				p.Set(ptx.AtByte(k, p.Get(), turnX))
+				p.Set(p.Get().Bytes(turnX))
 			}
 		})
 	}
@@ -229,24 +228,24 @@ func (g *gemv[T]) buildRows() {
 			mv := scalar.LoadWide(k, m.Get())
 			for v := range x {
 				for i := 0; i < len(mv); i += 4 {
-					for j, y := range ptx.Load4(k, x[v].Get().At(i), ptx.ReadOnly) {
+					for j, y := range x[v].Get().At(i).Load4(ptx.ReadOnly) {
 						s := g.chains[4*v+j]
-						s.Set(ptx.Fma(k, mv[i+j], y, s.Get()))
+						s.Set(mv[i+j].Fma(y, s.Get()))
 					}
 				}
 			}
 		})
 	}, func() {
 		walk(1, func(m *ptx.PtrVar[ptx.Global, T], x []*ptx.PtrVar[ptx.Global, float32]) {
-			mv := scalar.ToFloat32(k, ptx.Load(k, m.Get(), ptx.ReadOnly))
+			mv := scalar.ToFloat32(k, m.Get().Load(ptx.ReadOnly))
 			for v := range x {
 				s := g.chains[4*v]
-				s.Set(ptx.Fma(k, mv, ptx.Load(k, x[v].Get(), ptx.ReadOnly), s.Get()))
+				s.Set(mv.Fma(x[v].Get().Load(ptx.ReadOnly), s.Get()))
 			}
 		})
 	})
 	y := g.acrossLanes(lane, lanes)
-	k.If(ptx.And(k, ptx.Eq(k, lane, scalar.U32(0)), ptx.Lt(k, id, g.size(gemvTotal))), func() { g.Finish(z, row, y) })
+	k.If(lane.Eq(0).And(id.Lt(g.size(gemvTotal))), func() { g.Finish(z, row, y) })
 }
 
 // gemvResident is how many blocks a multiprocessor has of a kernel whose lanes have four sums for each vector.
@@ -258,29 +257,29 @@ func (g *gemv[T]) acrossLanes(lane, lanes ptx.Reg[uint32]) (y []ptx.Reg[float32]
 	total := make([]*ptx.Var[float32], g.room)
 	for v := range total {
 		s := g.sums[4*v : 4*v+4]
-		sum := ptx.Add(k, ptx.Add(k, s[0].Get(), s[1].Get()), ptx.Add(k, s[2].Get(), s[3].Get()))
+		sum := s[0].Get().Add(s[1].Get()).Add(s[2].Get().Add(s[3].Get()))
 		total[v] = ptx.VarOf(k, sum)
 	}
 	for d := 16; d > 0; d /= 2 {
-		within := ptx.Gt(k, lanes, scalar.U32(d))
+		within := lanes.Gt(d)
 		for _, t := range total {
-			other := ptx.Shuffle(k, ptx.ShuffleXor, t.Get(), scalar.U32(d), 32, ptx.FullWarp())
-			t.Set(ptx.Add(k, t.Get(), ptx.Select(k, within, other, ptx.Imm(float32(0)))))
+			other := t.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())
+			t.Set(t.Get().Add(ptx.Select(within, other, 0)))
 		}
 	}
 	// A row that is the whole block's.
 	partial := ptx.SharedArray[float32](k, "warp_sums", g.room*gemvThreads/32)
-	k.If(ptx.Gt(k, lanes, scalar.U32(32)), func() {
-		k.If(ptx.Eq(k, ptx.And(k, lane, scalar.U32(31)), scalar.U32(0)), func() {
+	k.If(lanes.Gt(32), func() {
+		k.If(lane.And(31).Eq(0), func() {
 			for v, t := range total {
-				ptx.Store(k, ptx.At(k, partial, ptx.Shr(k, lane, scalar.U32(5))).At(v*gemvThreads/32), t.Get())
+				partial.At(lane.Shr(5)).At(v * gemvThreads / 32).Store(t.Get())
 			}
 		})
 		k.Barrier()
 		for v, t := range total {
-			sum := ptx.Load(k, partial.At(v*gemvThreads/32))
+			sum := partial.At(v * gemvThreads / 32).Load()
 			for w := 1; w < gemvThreads/32; w++ {
-				sum = ptx.Add(k, sum, ptx.Load(k, partial.At(v*gemvThreads/32+w)))
+				sum = sum.Add(partial.At(v*gemvThreads/32 + w).Load())
 			}
 			t.Set(sum)
 		}

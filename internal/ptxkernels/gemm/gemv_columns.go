@@ -40,65 +40,65 @@ func (g *gemv[T]) buildColumns() {
 	rows, mine := g.size(gemvRows), columnsOf(scalar.WideElements[T](), g.room)
 	warpColumns := g.warpColumns()
 	z, block := scalar.DivisorAt(k, g.sizes, gemvAcross).Split(k, g.block)
-	lane, warp := ptx.And(k, tid, scalar.U32(31)), ptx.Shr(k, tid, scalar.U32(5))
-	along := ptx.Shl(k, scalar.U32(1), g.shape) // warps that share out the depth
-	perBlock := ptx.Shr(k, scalar.U32(warpColumns*gemvThreads/32), g.shape)
-	start := ptx.Mul(k, block, perBlock)
-	base := ptx.Mad(k, ptx.Shr(k, warp, g.shape), scalar.U32(warpColumns), start)
+	lane, warp := tid.And(31), tid.Shr(5)
+	along := scalar.U32(1).Shl(g.shape) // warps that share out the depth
+	perBlock := scalar.U32(warpColumns * gemvThreads / 32).Shr(g.shape)
+	start := block.Mul(perBlock)
+	base := warp.Shr(g.shape).Mad(warpColumns, start)
 
-	d := ptx.Add(k, g.first, ptx.And(k, warp, ptx.Sub(k, along, scalar.U32(1))))
-	rest := ptx.Sub(k, ptx.Max(k, g.end, d), d)
-	count := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, along, scalar.U32(1))), g.shape)
-	matrix := ptx.At(k, g.m, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideM))
-	matrix = ptx.At(k, matrix, ptx.MulWideU32(k, d, rows))
-	step := ptx.Mul(k, ptx.MulWideU32(k, along, rows), scalar.U64(16/scalar.WideElements[T]())) // in bytes
-	stepX := ptx.Shl(k, ptx.MulWideU32(k, along, g.size(gemvVectorK)), scalar.U32(2))           // in bytes
+	d := g.first.Add(warp.And(along.Sub(1)))
+	rest := g.end.Max(d).Sub(d)
+	count := rest.Add(along.Sub(1)).Shr(g.shape)
+	matrix := g.m.At(ptx.Convert[uint64](z).Mul(g.strideM))
+	matrix = matrix.At(d.MulWide(rows))
+	step := along.MulWide(rows).Mul(16 / scalar.WideElements[T]()) // in bytes
+	stepX := along.MulWide(g.size(gemvVectorK)).Shl(2)             // in bytes
 
 	g.zeros(mine * g.room)
 	walk := func(columns []ptx.Ptr[ptx.Global, T], load func(at []*ptx.PtrVar[ptx.Global, T]) []ptx.Reg[float32]) {
 		var at []*ptx.PtrVar[ptx.Global, T]
 		var x []*ptx.PtrVar[ptx.Global, float32]
 		for _, p := range columns {
-			at = append(at, ptx.PtrVarOf(k, p))
+			at = append(at, ptx.PtrVarOf(p))
 		}
 		for _, p := range g.vectorsOf(z, d) {
-			x = append(x, ptx.PtrVarOf(k, p))
+			x = append(x, ptx.PtrVarOf(p))
 		}
 		g.accumulate(count, func() {
 			m := load(at)
 			for v := range x {
-				y := ptx.Load(k, x[v].Get(), ptx.ReadOnly)
+				y := x[v].Get().Load(ptx.ReadOnly)
 				for i := range m {
 					s := g.chains[mine*v+i]
-					s.Set(ptx.Fma(k, m[i], y, s.Get()))
+					s.Set(m[i].Fma(y, s.Get()))
 				}
-				x[v].Set(ptx.AtByte(k, x[v].Get(), stepX))
+				x[v].Set(x[v].Get().Bytes(stepX))
 			}
 			for _, p := range at {
-				p.Set(ptx.AtByte(k, p.Get(), step))
+				p.Set(p.Get().Bytes(step))
 			}
 		})
 	}
 	// Columns behind the last are computed as it is.
 	k.If(g.vector, func() {
-		last := ptx.Sub(k, rows, scalar.U32(mine))
-		column := ptx.At(k, matrix, ptx.Min(k, ptx.Mad(k, lane, scalar.U32(mine), base), last))
+		last := rows.Sub(mine)
+		column := matrix.At(lane.Mad(mine, base).Min(last))
 		walk([]ptx.Ptr[ptx.Global, T]{column}, func(at []*ptx.PtrVar[ptx.Global, T]) []ptx.Reg[float32] {
 			if mine == scalar.WideElements[T]() {
 				return scalar.LoadWide(k, at[0].Get())
 			}
-			four := ptx.Load4(k, at[0].Get(), ptx.ReadOnly)
+			four := at[0].Get().Load4(ptx.ReadOnly)
 			return scalar.AllToFloat32(k, four[:])
 		})
 	}, func() {
 		var columns []ptx.Ptr[ptx.Global, T]
 		for i := range mine {
-			column := ptx.Add(k, ptx.Add(k, base, lane), scalar.U32(32*i))
-			columns = append(columns, ptx.At(k, matrix, ptx.Min(k, column, ptx.Sub(k, rows, scalar.U32(1)))))
+			column := base.Add(lane).Add(32 * i)
+			columns = append(columns, matrix.At(column.Min(rows.Sub(1))))
 		}
 		walk(columns, func(at []*ptx.PtrVar[ptx.Global, T]) (m []ptx.Reg[float32]) {
 			for _, p := range at {
-				m = append(m, scalar.ToFloat32(k, ptx.Load(k, p.Get(), ptx.ReadOnly)))
+				m = append(m, scalar.ToFloat32(k, p.Get().Load(ptx.ReadOnly)))
 			}
 			return m
 		})
@@ -106,18 +106,18 @@ func (g *gemv[T]) buildColumns() {
 	partial := g.keep(warp, lane)
 	k.Barrier()
 
-	ptx.For(k, tid, perBlock, scalar.U32(gemvThreads), func(i ptx.Reg[uint32]) {
-		column := ptx.Add(k, start, i)
-		k.If(ptx.Lt(k, column, rows), func() {
-			from := ptx.Shl(k, ptx.Div(k, i, scalar.U32(warpColumns)), g.shape) // the first of the warps that have it
-			at := ptx.PtrVarOf(k, ptx.At(k, partial, ptx.Mad(k, from, scalar.U32(warpColumns*g.room), ptx.Rem(k, i, scalar.U32(warpColumns)))))
+	ptx.For(k, tid, perBlock, gemvThreads, func(i ptx.Reg[uint32]) {
+		column := start.Add(i)
+		k.If(column.Lt(rows), func() {
+			from := i.Div(warpColumns).Shl(g.shape) // the first of the warps that have it
+			at := ptx.PtrVarOf(partial.At(from.Mad(warpColumns*g.room, i.Rem(warpColumns))))
 			y := make([]*ptx.Var[float32], g.room)
 			for v := range y {
 				y[v] = ptx.VarOf(k, ptx.Imm(float32(0)))
 			}
-			ptx.For(k, scalar.U32(0), along, scalar.U32(1), func(ptx.Reg[uint32]) {
+			ptx.For(k, 0, along, 1, func(ptx.Reg[uint32]) {
 				for v := range y {
-					y[v].Set(ptx.Add(k, y[v].Get(), ptx.Load(k, at.Get().At(v*warpColumns))))
+					y[v].Set(y[v].Get().Add(at.Get().At(v * warpColumns).Load()))
 				}
 				at.Advance(warpColumns * g.room)
 			}, ptx.NoUnroll())
@@ -135,16 +135,16 @@ func (g *gemv[T]) keep(warp, lane ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] 
 	k, warpColumns := g.k, g.warpColumns()
 	mine := warpColumns / 32
 	partial := ptx.SharedArray[float32](k, "column_sums", gemvThreads/32*g.room*warpColumns, ptx.Align(16))
-	at := ptx.At(k, partial, ptx.Mul(k, warp, scalar.U32(g.room*warpColumns)))
+	at := partial.At(warp.Mul(g.room * warpColumns))
 	k.If(g.vector, func() {
 		for i := 0; i < mine*g.room; i += 4 {
 			s := g.sums[i : i+4]
-			to := ptx.At(k, at, ptx.Mul(k, lane, scalar.U32(mine))).At(i/mine*warpColumns + i%mine)
-			ptx.Store4(k, to, [4]ptx.Reg[float32]{s[0].Get(), s[1].Get(), s[2].Get(), s[3].Get()})
+			to := at.At(lane.Mul(mine)).At(i/mine*warpColumns + i%mine)
+			to.Store4([4]ptx.Reg[float32]{s[0].Get(), s[1].Get(), s[2].Get(), s[3].Get()})
 		}
 	}, func() {
 		for i, s := range g.sums {
-			ptx.Store(k, ptx.At(k, at, lane).At(i/mine*warpColumns+i%mine*32), s.Get())
+			at.At(lane).At(i/mine*warpColumns + i%mine*32).Store(s.Get())
 		}
 	})
 	return partial

@@ -109,12 +109,12 @@ func newMmaProduct(k *ptx.Kernel, kind *tiling.MMAKind, t mmaTile, alongA, along
 
 	p.memory = ptx.SharedArray[uint32](k, "tiles", tiling.MmaStages*(t.m+t.n)*tiling.MMARow/4, ptx.Align(128))
 	tid := k.Tid(ptx.X)
-	lane := ptx.And(k, tid, scalar.U32(31))
-	warp := ptx.Shr(k, tid, scalar.U32(5))
-	p.warpTop = ptx.Mul(k, ptx.Div(k, warp, scalar.U32(t.n/t.warpN)), scalar.U32(t.warpM))
-	p.warpLeft = ptx.Mul(k, ptx.Rem(k, warp, scalar.U32(t.n/t.warpN)), scalar.U32(t.warpN))
+	lane := tid.And(31)
+	warp := tid.Shr(5)
+	p.warpTop = warp.Div(t.n / t.warpN).Mul(t.warpM)
+	p.warpLeft = warp.Rem(t.n / t.warpN).Mul(t.warpN)
 	p.result = tiling.RowWriter{K: k, Lane: lane, M: p.arg(mmaM), N: p.arg(mmaN), Bias: bias, C: c, Parts: parts, After: after}
-	p.result.Scratch = ptx.AtByte(k, p.memory, ptx.Mul(k, warp, scalar.U32(32*tiling.MMAScratchRow)))
+	p.result.Scratch = p.memory.Bytes(warp.Mul(32 * tiling.MMAScratchRow))
 	side := func(ld int, along bool, vector uint32) tiling.MMAOperand {
 		return tiling.MMAOperand{K: k, MMAKind: kind, Along: along, Threads: t.threads(), Ld: p.arg(ld), Vector: scalar.HasFlag(k, flags, vector)}
 	}
@@ -124,14 +124,14 @@ func newMmaProduct(k *ptx.Kernel, kind *tiling.MMAKind, t mmaTile, alongA, along
 	return p
 }
 
-func (p *mmaProduct) arg(i int) ptx.Reg[uint32] { return p.sizes.At(p.k, i) }
+func (p *mmaProduct) arg(i int) ptx.Reg[uint32] { return p.sizes.At(i) }
 
 // Place is the product that a tile belongs to, and the tile's first row and column.
 func (p *mmaProduct) Place(tile ptx.Reg[uint32]) (z, top, left ptx.Reg[uint32]) {
 	k := p.k
 	z, in := scalar.DivisorAt(k, p.sizes, mmaTilesOf).Split(k, tile)
 	row, col := scalar.DivisorAt(k, p.sizes, mmaAcross).Split(k, in)
-	return z, ptx.Mul(k, row, scalar.U32(p.mmaTile.m)), ptx.Mul(k, col, scalar.U32(p.mmaTile.n))
+	return z, row.Mul(p.mmaTile.m), col.Mul(p.mmaTile.n)
 }
 
 func (p *mmaProduct) Build() {
@@ -140,8 +140,8 @@ func (p *mmaProduct) Build() {
 		z, top, left := p.Place(s.Tile)
 		begin := func(side *tiling.MMAOperand, x ptx.Ptr[ptx.Global, uint8], stride ptx.Reg[uint64], size int,
 			first, bound ptx.Reg[uint32]) {
-			product := ptx.Mul(k, ptx.Mul(k, ptx.Convert[uint64](k, z), stride), scalar.U64(p.MMAKind.Size))
-			side.Begin(ptx.AtByte(k, x, product), size, first, bound, s.First)
+			product := ptx.Convert[uint64](z).Mul(stride).Mul(p.MMAKind.Size)
+			side.Begin(x.Bytes(product), size, first, bound, s.First)
 		}
 		begin(&p.a, p.ofA, p.strideA, t.m, top, p.arg(mmaM))
 		begin(&p.b, p.ofB, p.strideB, t.n, left, p.arg(mmaN))
@@ -152,7 +152,7 @@ func (p *mmaProduct) Build() {
 		p.addUp(s.Depth)
 		z, top, left = p.Place(s.Tile) // found anew, rather than kept
 		p.result.Begin(s, z, p.arg(mmaFlags), p.arg(mmaAct))
-		top, left = ptx.Add(k, top, p.warpTop), ptx.Add(k, left, p.warpLeft)
+		top, left = top.Add(p.warpTop), left.Add(p.warpLeft)
 		p.result.Chunks(t.warpM/32, 32, top, left, true, func(i, row, col int) *ptx.Var[float32] {
 			return p.sums[(32*i+row)/16*(t.warpN/8)+col/8][row%16/8*2+col%8]
 		})
@@ -167,46 +167,46 @@ func (p *mmaProduct) Build() {
 func (p *mmaProduct) addUp(depth ptx.Reg[uint32]) {
 	k := p.k
 	stage, deep := (p.mmaTile.m+p.mmaTile.n)*tiling.MMARow, uint32(tiling.MMARow/p.Size)
-	whole := ptx.And(k, ptx.Add(k, depth, ptx.Imm(deep-1)), ptx.Imm(-deep)) // rounded up
-	part := ptx.VarOf(k, ptx.Sub(k, ptx.Imm(deep), ptx.Sub(k, whole, depth)))
-	total := ptx.Bitcast[int32](k, whole)
+	whole := depth.Add(deep - 1).And(-deep) // rounded up
+	part := ptx.VarOf(k, ptx.Imm(deep).Sub(whole.Sub(depth)))
+	total := ptx.Bitcast[int32](whole)
 	left, coming := ptx.VarOf(k, total), ptx.VarOf(k, total) // coming: not yet asked for by the outer loop
 	next := func(v *ptx.Var[uint32], by ptx.Reg[uint32]) {
-		n := ptx.Add(k, v.Get(), by)
-		v.Set(ptx.Select(k, ptx.Eq(k, n, scalar.U32(tiling.MmaStages*stage)), scalar.U32(0), n))
+		n := v.Get().Add(by)
+		v.Set(ptx.Select(n.Eq(tiling.MmaStages*stage), scalar.U32(0), n))
 	}
 	to, from := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0))
-	aligned := ptx.And(k, p.a.Vector, p.b.Vector)
+	aligned := p.a.Vector.And(p.b.Vector)
 	// What an inner turn goes on by.
-	inner := ptx.Select(k, aligned, scalar.U32(stage), scalar.U32(0))
-	stepA, stepB := ptx.Select(k, aligned, p.a.Step, scalar.U64(0)), ptx.Select(k, aligned, p.b.Step, scalar.U64(0))
-	stop := ptx.Select(k, aligned, ptx.Imm(int32(0)), ptx.Imm(int32(math.MaxInt32)))
-	enough := ptx.Select(k, aligned, ptx.Imm(int32(deep*(tiling.MmaStages-1))), ptx.Imm(int32(math.MaxInt32)))
-	k.While(func() ptx.Reg[bool] { return ptx.Gt(k, left.Get(), ptx.Imm(int32(0))) }, func() {
-		k.If(ptx.Gt(k, coming.Get(), ptx.Imm(int32(0))), func() {
+	inner := ptx.Select(aligned, scalar.U32(stage), 0)
+	stepA, stepB := ptx.Select(aligned, p.a.Step, 0), ptx.Select(aligned, p.b.Step, 0)
+	stop := ptx.Select(aligned, ptx.Imm(int32(0)), math.MaxInt32)
+	enough := ptx.Select(aligned, ptx.Imm(int32(deep*(tiling.MmaStages-1))), math.MaxInt32)
+	k.While(func() ptx.Reg[bool] { return left.Get().Gt(0) }, func() {
+		k.If(coming.Get().Gt(0), func() {
 			p.a.Load(to.Get(), part.Get())
 			p.b.Load(to.Get(), part.Get())
 		})
 		k.CpAsyncCommit()
 		next(to, scalar.U32(stage))
-		part.Set(ptx.Imm(deep))
-		coming.Set(ptx.Sub(k, coming.Get(), ptx.Imm(int32(deep))))
+		part.Set(deep)
+		coming.Set(coming.Get().Sub(int32(deep)))
 		// All stages but one are filled first.
-		k.If(ptx.Le(k, coming.Get(), ptx.Sub(k, left.Get(), ptx.Imm(int32(deep*(tiling.MmaStages-1))))), func() {
+		k.If(coming.Get().Le(left.Get().Sub(int32(deep*(tiling.MmaStages-1)))), func() {
 			k.CpAsyncWait(tiling.MmaStages - 2)
 			k.Barrier()
 			k.Loop(func() {
-				more := ptx.Gt(k, left.Get(), enough)
+				more := left.Get().Gt(enough)
 				p.a.Bring(to.Get(), more, stepA)
 				p.b.Bring(to.Get(), more, stepB)
 				k.CpAsyncCommit()
 				next(to, inner)
 				p.multiply(from.Get())
 				next(from, scalar.U32(stage))
-				left.Set(ptx.Sub(k, left.Get(), ptx.Imm(int32(deep))))
+				left.Set(left.Get().Sub(int32(deep)))
 				k.CpAsyncWait(tiling.MmaStages - 2)
 				k.Barrier()
-				k.BreakIf(ptx.Le(k, left.Get(), stop))
+				k.BreakIf(left.Get().Le(stop))
 			})
 		})
 	})

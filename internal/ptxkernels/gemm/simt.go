@@ -31,9 +31,9 @@ func newProduct(k *ptx.Kernel, t tiling.Shape, e *kit.Epilogue) *tiling.Product 
 	p := tiling.ProductOf(k, t, sizes)
 	p.Bias, p.After = bias, after
 	p.Places = p.PlacesIn(c)
-	wideZ := ptx.Convert[uint64](k, p.Z)
-	a, b = ptx.At(k, a, ptx.Mul(k, wideZ, strideA)), ptx.At(k, b, ptx.Mul(k, wideZ, strideB))
-	p.A = tiling.NewOperand(k, "a", t.M, t.K, a, sizes.At(k, tiling.GemmLDA), p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
-	p.B = tiling.NewOperand(k, "b", t.N, t.K, b, sizes.At(k, tiling.GemmLDB), p.Has(tiling.AlongB), p.Has(tiling.VectorB), p.Left, p.N, p.First)
+	wideZ := ptx.Convert[uint64](p.Z)
+	a, b = a.At(wideZ.Mul(strideA)), b.At(wideZ.Mul(strideB))
+	p.A = tiling.NewOperand(k, "a", t.M, t.K, a, sizes.At(tiling.GemmLDA), p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
+	p.B = tiling.NewOperand(k, "b", t.N, t.K, b, sizes.At(tiling.GemmLDB), p.Has(tiling.AlongB), p.Has(tiling.VectorB), p.Left, p.N, p.First)
 	return p
 }

@@ -49,10 +49,10 @@ func newAsyncProduct(k *ptx.Kernel, alongA, alongB bool, e *kit.Epilogue) *async
 	k.MinBlocks(1)
 	p := &asyncProduct{Product: tiling.ProductOf(k, t, sizes)}
 	p.Bias, p.Places, p.After = bias, p.PlacesIn(c), after
-	wideZ := ptx.Convert[uint64](k, p.Z)
-	a, b = ptx.At(k, a, ptx.Mul(k, wideZ, strideA)), ptx.At(k, b, ptx.Mul(k, wideZ, strideB))
-	p.a = asyncSide{k: k, size: t.M, along: alongA, ld: sizes.At(k, tiling.GemmLDA)}
-	p.b = asyncSide{k: k, size: t.N, along: alongB, ld: sizes.At(k, tiling.GemmLDB)}
+	wideZ := ptx.Convert[uint64](p.Z)
+	a, b = a.At(wideZ.Mul(strideA)), b.At(wideZ.Mul(strideB))
+	p.a = asyncSide{k: k, size: t.M, along: alongA, ld: sizes.At(tiling.GemmLDA)}
+	p.b = asyncSide{k: k, size: t.N, along: alongB, ld: sizes.At(tiling.GemmLDB)}
 	memory := ptx.SharedArray[float32](k, "tiles", asyncStages*(p.a.words()+p.b.words()), ptx.Align(16))
 	p.a.Begin(memory, a, p.Top, p.M, p.First, p.FirstRow())
 	p.b.Begin(memory.At(p.a.words()), b, p.Left, p.N, p.First, p.FirstColumn())
@@ -64,40 +64,40 @@ func newAsyncProduct(k *ptx.Kernel, alongA, alongB bool, e *kit.Epilogue) *async
 func (p *asyncProduct) Build() {
 	k, deep := p.K, uint32(p.Shape.K)
 	stage := 4 * (p.a.words() + p.b.words())
-	depth := ptx.Bitcast[uint32](k, p.Depth)
-	whole := ptx.Mul(k, ptx.Div(k, ptx.Add(k, depth, ptx.Imm(deep-1)), ptx.Imm(deep)), ptx.Imm(deep)) // rounded up
-	rest := ptx.Min(k, depth, ptx.Sub(k, depth, ptx.Sub(k, whole, ptx.Imm(deep))))                    // of the first tile
+	depth := ptx.Bitcast[uint32](p.Depth)
+	whole := depth.Add(deep - 1).Div(deep).Mul(deep) // rounded up
+	rest := depth.Min(depth.Sub(whole.Sub(deep)))    // of the first tile
 	p.a.Load(scalar.U32(0), rest)
 	p.b.Load(scalar.U32(0), rest)
 	k.CpAsyncCommit()
-	total := ptx.Bitcast[int32](k, whole)
-	p.Bring(scalar.U32(stage), ptx.Gt(k, total, ptx.Imm(int32(deep))))
+	total := ptx.Bitcast[int32](whole)
+	p.Bring(scalar.U32(stage), total.Gt(int32(deep)))
 
 	left := ptx.VarOf(k, total)
 	from, to := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(2*stage))
 	next := func(v *ptx.Var[uint32]) {
-		n := ptx.Add(k, v.Get(), scalar.U32(stage))
-		v.Set(ptx.Select(k, ptx.Eq(k, n, scalar.U32(asyncStages*stage)), scalar.U32(0), n))
+		n := v.Get().Add(stage)
+		v.Set(ptx.Select(n.Eq(asyncStages*stage), scalar.U32(0), n))
 	}
 	k.CpAsyncWait(asyncStages - 2)
 	k.Barrier()
 	k.Loop(func() {
 		for _, s := range p.Sums {
-			s.Set(ptx.Imm(float32(0)))
+			s.Set(0)
 		}
-		stop := ptx.Max(k, ptx.Sub(k, left.Get(), ptx.Imm(int32(tiling.LongestChain))), ptx.Imm(int32(0)))
-		k.While(func() ptx.Reg[bool] { return ptx.Gt(k, left.Get(), stop) }, func() {
-			p.Bring(to.Get(), ptx.Gt(k, left.Get(), ptx.Imm(int32(deep*(asyncStages-1)))))
-			left.Set(ptx.Sub(k, left.Get(), ptx.Imm(int32(deep))))
+		stop := left.Get().Sub(tiling.LongestChain).Max(0)
+		k.While(func() ptx.Reg[bool] { return left.Get().Gt(stop) }, func() {
+			p.Bring(to.Get(), left.Get().Gt(int32(deep*(asyncStages-1))))
+			left.Set(left.Get().Sub(int32(deep)))
 			p.Add(p.a.Fragments(from.Get()), p.b.Fragments(from.Get()))
 			next(from)
 			next(to)
 			k.CpAsyncWait(asyncStages - 2)
 			k.Barrier()
 		})
-		last := ptx.Le(k, left.Get(), ptx.Imm(int32(0)))
+		last := left.Get().Le(0)
 		k.If(last, p.AddBias)
-		p.Flush(ptx.Lt(k, left.Get(), ptx.Sub(k, total, ptx.Imm(int32(tiling.LongestChain)))))
+		p.Flush(left.Get().Lt(total.Sub(tiling.LongestChain)))
 		k.BreakIf(last)
 	})
 	p.Finish()
@@ -153,71 +153,69 @@ func (s *asyncSide) each() int {
 // Begin is about tiles from first on and at depth d0, of which the thread multiplies what begins at own.
 func (s *asyncSide) Begin(memory ptx.Ptr[ptx.Shared, float32], x ptx.Ptr[ptx.Global, float32], first, bound, d0, own ptx.Reg[uint32]) {
 	k := s.k
-	s.memory, s.from = memory, ptx.At(k, memory, own)
+	s.memory, s.from = memory, memory.At(own)
 	tid := k.Tid(ptx.X)
 	var r, d ptx.Reg[uint32]     // of the first piece, in the tile
 	var down, deeper, pieces int // to the next one, and how many there are
 	if s.along {
-		r, d = ptx.Div(k, tid, scalar.U32(AsyncTile.K/2)), ptx.Rem(k, tid, scalar.U32(AsyncTile.K/2))
+		r, d = tid.Div(AsyncTile.K/2), tid.Rem(AsyncTile.K/2)
 		down, s.step = tiling.GemmThreads/(AsyncTile.K/2), scalar.U64(4*AsyncTile.K)
 		pieces = s.size / down
 	} else {
-		r, d = ptx.Mul(k, ptx.Rem(k, tid, scalar.U32(s.size/4)), scalar.U32(4)), ptx.Div(k, tid, scalar.U32(s.size/4))
-		deeper, s.step = tiling.GemmThreads/(s.size/4), ptx.MulWideU32(k, s.ld, scalar.U32(4*AsyncTile.K))
+		r, d = tid.Rem(s.size/4).Mul(4), tid.Div(s.size/4)
+		deeper, s.step = tiling.GemmThreads/(s.size/4), s.ld.MulWide(4*AsyncTile.K)
 		pieces = AsyncTile.K / deeper
 	}
-	s.to, s.apart = ptx.At(k, memory, ptx.Mad(k, d, scalar.U32(s.row()), r)), 4*(down+deeper*s.row())
-	last := ptx.Sub(k, bound, scalar.U32(s.each()))
+	s.to, s.apart = memory.At(d.Mad(s.row(), r)), 4*(down+deeper*s.row())
+	last := bound.Sub(s.each())
 	for i := range pieces {
-		g, d := ptx.Add(k, first, ptx.Add(k, r, scalar.U32(i*down))), ptx.Add(k, d, scalar.U32(i*deeper))
-		major, minor := ptx.Min(k, g, last), ptx.Add(k, d0, d)
+		g, d := first.Add(r.Add(i*down)), d.Add(i*deeper)
+		major, minor := g.Min(last), d0.Add(d)
 		if !s.along {
 			major, minor = minor, major
 		}
-		at := ptx.At(k, ptx.At(k, x, ptx.MulWideU32(k, major, s.ld)), minor)
-		s.pieces = append(s.pieces, asyncPiece{at: ptx.PtrVarOf(k, at), d: d})
+		at := x.At(major.MulWide(s.ld)).At(minor)
+		s.pieces = append(s.pieces, asyncPiece{at: ptx.PtrVarOf(at), d: d})
 	}
 }
 
 // Load starts to bring a tile of only so much depth, with zeros for the rest.
 func (s *asyncSide) Load(stage, depth ptx.Reg[uint32]) {
-	k := s.k
-	skipped := ptx.MulWideU32(k, depth, scalar.U32(4))
+	skipped := depth.MulWide(4)
 	if !s.along {
-		skipped = ptx.Mul(k, skipped, ptx.Convert[uint64](k, s.ld))
+		skipped = skipped.Mul(ptx.Convert[uint64](s.ld))
 	}
-	skipped = ptx.Sub(k, skipped, s.step) // bring goes on first
-	to := ptx.AtByte(k, s.to, stage)
+	skipped = skipped.Sub(s.step) // bring goes on first
+	to := s.to.Bytes(stage)
 	for i, p := range s.pieces {
 		s.copies(func(from, at int) {
-			inside := ptx.Lt(k, ptx.Add(k, p.d, scalar.U32(from/4)), depth)
-			ptx.CpAsyncFill(k, to.Bytes(i*s.apart+at), p.at.Get().Bytes(from), 4*s.each(), ptx.Select(k, inside, scalar.U32(4*s.each()), scalar.U32(0)))
+			inside := p.d.Add(from / 4).Lt(depth)
+			ptx.CpAsyncFill(to.Bytes(i*s.apart+at), p.at.Get().Bytes(from), 4*s.each(), ptx.Select(inside, scalar.U32(4*s.each()), 0))
 		})
-		p.at.Set(ptx.AtByte(k, p.at.Get(), skipped))
+		p.at.Set(p.at.Get().Bytes(skipped))
 	}
 }
 
 // Bring starts to bring a whole tile if there are more. Only the copies ask: addresses that nobody needs do not hurt.
 func (s *asyncSide) Bring(stage ptx.Reg[uint32], more ptx.Reg[bool]) {
 	k := s.k
-	to := ptx.AtByte(k, s.to, stage)
+	to := s.to.Bytes(stage)
 	for _, p := range s.pieces {
-		p.at.Set(ptx.AtByte(k, p.at.Get(), s.step))
+		p.at.Set(p.at.Get().Bytes(s.step))
 	}
 	k.When(more, func() {
 		for i, p := range s.pieces {
-			s.copies(func(from, at int) { ptx.CpAsync(k, to.Bytes(i*s.apart+at), p.at.Get().Bytes(from), 4*s.each()) })
+			s.copies(func(from, at int) { ptx.CpAsync(to.Bytes(i*s.apart+at), p.at.Get().Bytes(from), 4*s.each()) })
 		}
 	})
 }
 
 // Fragments returns what reads the thread's elements at a depth: its first four, and four more 64 further each.
 func (s *asyncSide) Fragments(stage ptx.Reg[uint32]) func(d int) []ptx.Reg[float32] {
-	k := s.k
-	at := ptx.AtByte(k, s.from, stage)
+	at := s.from.Bytes(stage)
 	return func(d int) (v []ptx.Reg[float32]) {
 		for i := 0; i < s.size; i += 64 {
-			four := ptx.Load4(k, at.At(d*s.row()+i))
+			four := at.At(d*s.row() + i).Load4()
 			v = append(v, four[:]...)
 		}
 		return v

@@ -122,7 +122,7 @@ func (p *wgmmaProduct) Build(e *kit.Epilogue) {
 	p.full = ptx.Cast[ptx.Mbarrier](p.scratch.Bytes(8 * wgmmaScratch))
 	p.empty = p.full.At(p.stages)
 	tid := k.Tid(ptx.X)
-	first := ptx.Eq(k, tid, scalar.U32(0))
+	first := tid.Eq(0)
 	k.If(first, func() {
 		for s := range p.stages {
 			ptx.MbarrierInit(k, p.full.At(s), scalar.U32(1))
@@ -131,7 +131,7 @@ func (p *wgmmaProduct) Build(e *kit.Epilogue) {
 		k.FenceMbarrierInit()
 	})
 	k.Barrier()
-	k.If(ptx.Lt(k, tid, scalar.U32(128)), func() {
+	k.If(tid.Lt(128), func() {
 		k.SetMaxRegsDec(wgmmaProducerRegs)
 		k.If(first, func() { p.produce(a, b) })
 	}, func() {
@@ -151,19 +151,18 @@ func (p *wgmmaProduct) ring() *ring {
 }
 
 func (r *ring) at(x ptx.Ptr[ptx.Shared, ptx.Mbarrier]) ptx.Ptr[ptx.Shared, ptx.Mbarrier] {
-	return ptx.At(r.p.k, x, r.stage.Get())
+	return x.At(r.stage.Get())
 }
 
 func (r *ring) memory() ptx.Ptr[ptx.Shared, uint32] {
-	return ptx.AtByte(r.p.k, r.p.memory, ptx.Mul(r.p.k, r.stage.Get(), scalar.U32(r.p.size())))
+	return r.p.memory.Bytes(r.stage.Get().Mul(r.p.size()))
 }
 
 func (r *ring) next() {
-	k := r.p.k
-	n := ptx.Add(k, r.stage.Get(), scalar.U32(1))
-	around := ptx.Eq(k, n, scalar.U32(r.p.stages))
-	r.turn.Set(ptx.Xor(k, r.turn.Get(), ptx.Select(k, around, scalar.U32(1), scalar.U32(0))))
-	r.stage.Set(ptx.Select(k, around, scalar.U32(0), n))
+	n := r.stage.Get().Add(1)
+	around := n.Eq(r.p.stages)
+	r.turn.Set(r.turn.Get().Xor(ptx.Select(around, scalar.U32(1), 0)))
+	r.stage.Set(ptx.Select(around, scalar.U32(0), n))
 }
 
 // outputTile is a tile of the result, of which the block computes a segment.
@@ -175,15 +174,15 @@ type outputTile struct {
 // each goes over what the block computes.
 func (p *wgmmaProduct) each(f func(w outputTile)) {
 	k := p.k
-	ptx.For(k, k.Ctaid(ptx.X), p.sizes.At(k, wgmmaItems), k.Nctaid(ptx.X), func(i ptx.Reg[uint32]) {
-		tiling.EachSegment(k, p.sizes, wgmmaCut, i, p.sizes.At(k, wgmmaSizeK), func(s tiling.Segment) {
+	ptx.For(k, k.Ctaid(ptx.X), p.sizes.At(wgmmaItems), k.Nctaid(ptx.X), func(i ptx.Reg[uint32]) {
+		tiling.EachSegment(k, p.sizes, wgmmaCut, i, p.sizes.At(wgmmaSizeK), func(s tiling.Segment) {
 			z, in := scalar.DivisorAt(k, p.sizes, wgmmaTilesOf).Split(k, s.Tile)
 			group, in := scalar.DivisorAt(k, p.sizes, wgmmaInGroup).Split(k, in)
-			row := ptx.Mul(k, group, scalar.U32(wgmmaGroup))
-			rows := ptx.Min(k, ptx.Sub(k, p.sizes.At(k, wgmmaTilesM), row), scalar.U32(wgmmaGroup))
-			col := ptx.Div(k, in, rows)
-			row = ptx.Add(k, row, ptx.Sub(k, in, ptx.Mul(k, col, rows)))
-			f(outputTile{s, z, ptx.Mul(k, row, scalar.U32(wgmmaM)), ptx.Mul(k, col, scalar.U32(p.n))})
+			row := group.Mul(wgmmaGroup)
+			rows := p.sizes.At(wgmmaTilesM).Sub(row).Min(wgmmaGroup)
+			col := in.Div(rows)
+			row = row.Add(in.Sub(col.Mul(rows)))
+			f(outputTile{s, z, row.Mul(wgmmaM), col.Mul(p.n)})
 		})
 	}, ptx.NoUnroll())
 }
@@ -195,21 +194,21 @@ func (p *wgmmaProduct) produce(a, b ptx.TensorMap) {
 	ptx.PrefetchTensorMap(k, b)
 	r := p.ring()
 	p.each(func(w outputTile) {
-		za, zb := ptx.Mul(k, w.z, p.sizes.At(k, wgmmaBatchA)), ptx.Mul(k, w.z, p.sizes.At(k, wgmmaBatchB))
-		ptx.For(k, scalar.U32(0), w.Depth, scalar.U32(WgmmaDepth), func(d ptx.Reg[uint32]) {
-			at := ptx.Add(k, w.First, d)
-			ptx.MbarrierWaitParity(k, r.at(p.empty), ptx.Xor(k, r.turn.Get(), scalar.U32(1)))
+		za, zb := w.z.Mul(p.sizes.At(wgmmaBatchA)), w.z.Mul(p.sizes.At(wgmmaBatchB))
+		ptx.For(k, 0, w.Depth, WgmmaDepth, func(d ptx.Reg[uint32]) {
+			at := w.First.Add(d)
+			ptx.MbarrierWaitParity(k, r.at(p.empty), r.turn.Get().Xor(1))
 			full, memory := r.at(p.full), r.memory()
 			ptx.MbarrierArriveExpect(k, full, scalar.U32(p.size()))
 			bring := func(to ptx.Ptr[ptx.Shared, uint32], m ptx.TensorMap, x, z ptx.Reg[uint32], size int, along bool) {
 				signed := ptx.Bitcast[int32, uint32]
 				if along {
-					ptx.CopyTensor(k, to, m, []ptx.Reg[int32]{signed(k, at), signed(k, x), signed(k, z)}, full)
+					ptx.CopyTensor(k, to, m, []ptx.Reg[int32]{signed(at), signed(x), signed(z)}, full)
 					return
 				}
 				for i := 0; i < size; i += WgmmaDepth {
-					x := ptx.Add(k, x, scalar.U32(i))
-					ptx.CopyTensor(k, to.Bytes(i*wgmmaRow), m, []ptx.Reg[int32]{signed(k, x), signed(k, at), signed(k, z)}, full)
+					x := x.Add(i)
+					ptx.CopyTensor(k, to.Bytes(i*wgmmaRow), m, []ptx.Reg[int32]{signed(x), signed(at), signed(z)}, full)
 				}
 			}
 			bring(memory, a, w.top, za, wgmmaM, p.alongA)
@@ -223,11 +222,11 @@ func (p *wgmmaProduct) produce(a, b ptx.TensorMap) {
 // for, so that there is always work waiting.
 func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 	k := p.k
-	tid := ptx.Sub(k, k.Tid(ptx.X), scalar.U32(128))
-	lane, warp, half := ptx.And(k, tid, scalar.U32(31)), ptx.Shr(k, tid, scalar.U32(5)), ptx.Shr(k, tid, scalar.U32(7))
-	x.Lane, x.Scratch = lane, ptx.AtByte(k, p.scratch, ptx.Mul(k, warp, scalar.U32(wgmmaScratch)))
-	x.M, x.N = p.sizes.At(k, wgmmaSizeM), p.sizes.At(k, wgmmaSizeN)
-	leader := ptx.Eq(k, lane, scalar.U32(0))
+	tid := k.Tid(ptx.X).Sub(128)
+	lane, warp, half := tid.And(31), tid.Shr(5), tid.Shr(7)
+	x.Lane, x.Scratch = lane, p.scratch.Bytes(warp.Mul(wgmmaScratch))
+	x.M, x.N = p.sizes.At(wgmmaSizeM), p.sizes.At(wgmmaSizeN)
+	leader := lane.Eq(0)
 	r := p.ring()
 	sums := make([]*ptx.Var[float32], p.n/2)
 	for i := range sums {
@@ -235,13 +234,13 @@ func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 	}
 	p.each(func(w outputTile) {
 		for _, s := range sums {
-			s.Set(ptx.Imm(float32(0)))
+			s.Set(0)
 		}
-		before := ptx.VarOf(k, ptx.SharedAddress(k, p.empty)) // barrier of the stage whose products may still be under way
-		ptx.For(k, scalar.U32(0), w.Depth, scalar.U32(WgmmaDepth), func(d ptx.Reg[uint32]) {
+		before := ptx.VarOf(k, ptx.SharedAddress(p.empty)) // barrier of the stage whose products may still be under way
+		ptx.For(k, 0, w.Depth, WgmmaDepth, func(d ptx.Reg[uint32]) {
 			ptx.MbarrierWaitParity(k, r.at(p.full), r.turn.Get())
 			memory := r.memory()
-			ofA, stepA := p.descriptor(ptx.AtByte(k, memory, ptx.Mul(k, half, scalar.U32(64*wgmmaRow))), p.alongA)
+			ofA, stepA := p.descriptor(memory.Bytes(half.Mul(64*wgmmaRow)), p.alongA)
 			ofB, stepB := p.descriptor(memory.Bytes(wgmmaM*wgmmaRow), p.alongB)
 			k.WgmmaFence()
 			for i := range WgmmaDepth / 16 {
@@ -250,18 +249,18 @@ func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 			}
 			k.WgmmaCommit()
 			k.WgmmaWait(1)
-			k.When(ptx.And(k, leader, ptx.Gt(k, d, scalar.U32(0))), func() {
+			k.When(leader.And(d.Gt(0)), func() {
 				ptx.MbarrierArriveN(k, ptx.SharedPtrAt[ptx.Shared, ptx.Mbarrier](k, before.Get()), scalar.U32(1))
 			})
-			before.Set(ptx.SharedAddress(k, r.at(p.empty)))
+			before.Set(ptx.SharedAddress(r.at(p.empty)))
 			r.next()
 		}, ptx.NoUnroll())
 		k.WgmmaWait(0)
-		k.When(ptx.And(k, leader, ptx.Gt(k, w.Depth, scalar.U32(0))), func() {
+		k.When(leader.And(w.Depth.Gt(0)), func() {
 			ptx.MbarrierArriveN(k, ptx.SharedPtrAt[ptx.Shared, ptx.Mbarrier](k, before.Get()), scalar.U32(1))
 		})
-		x.Begin(w.Segment, w.z, p.sizes.At(k, wgmmaFlags), p.sizes.At(k, wgmmaAct))
-		x.Chunks(p.n/32, 16, ptx.Mad(k, warp, scalar.U32(16), w.top), w.left, false, func(i, row, col int) *ptx.Var[float32] {
+		x.Begin(w.Segment, w.z, p.sizes.At(wgmmaFlags), p.sizes.At(wgmmaAct))
+		x.Chunks(p.n/32, 16, warp.Mad(16, w.top), w.left, false, func(i, row, col int) *ptx.Var[float32] {
 			return sums[(32*i+col)/8*4+row/8*2+col%8]
 		})
 	})

@@ -21,10 +21,11 @@ import (
 // Rig is the least that can run programs: one after the other on a software GPU with every check on, each value in memory of
 // its own whose bytes nobody has written. It shows what lowerings and kernels do without a driver in between.
 type Rig struct {
-	GPU   *sim.GPU
-	Caps  kit.Caps
-	Pick  kit.Chooser
-	Lower kit.LowerFunc // of programs; not of single actions
+	program.Executor // nil: nobody calls the other methods
+	GPU              *sim.GPU
+	Caps             kit.Caps
+	Pick             kit.Chooser
+	Lower            kit.LowerFunc // of programs; not of single actions
 
 	mu      sync.Mutex
 	modules map[string]*sim.Module
@@ -82,6 +83,7 @@ func (r *Rig) Compile(p *program.Program) (program.Executable, error) {
 }
 
 type RigProgram struct {
+	program.Executable // nil: nobody calls the other methods
 	*Rig
 	*program.Program
 	Code   []kit.Lowering

@@ -62,12 +62,12 @@ func convert[T, U scalar.Floating](k *ptx.Kernel) {
 	count := ptx.Param[uint32](k, "quads")
 	x := ptx.PointerParam[T](k, "x", ptx.Align(16))
 	y := ptx.PointerParam[U](k, "y", ptx.Align(16))
-	ptx.For(k, k.GlobalID(ptx.X), count, ptx.Mul(k, k.Nctaid(ptx.X), ptx.Imm[uint32](castBlock)), func(i ptx.Reg[uint32]) {
-		at := ptx.Shl(k, i, ptx.Imm[uint32](2))
+	ptx.For(k, k.GlobalID(ptx.X), count, k.Nctaid(ptx.X).Mul(castBlock), func(i ptx.Reg[uint32]) {
+		at := i.Shl(2)
 		var r [4]ptx.Reg[U]
-		for j, v := range ptx.Load4(k, ptx.At(k, x, at)) {
+		for j, v := range x.At(at).Load4() {
 			r[j] = scalar.FromFloat32[U](k, scalar.ToFloat32(k, v))
 		}
-		ptx.Store4(k, ptx.At(k, y, at), r)
+		y.At(at).Store4(r)
 	})
 }

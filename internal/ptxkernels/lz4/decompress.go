@@ -16,22 +16,22 @@ var lz4Decompress = kit.Register(kit.Kernel{Family: "lz4", Name: "lz4_decompress
 		pages, status := ptx.PointerParam[uint32](k, "pages", ptx.Align(16)), ptx.PointerParam[uint32](k, "status")
 		z := &lz4Decompressor{lz4Kernel: newLZ4(k, "block", "page")}
 		z.read(blocks)
-		z.size = ptx.Load(k, ptx.At(k, sizes, k.Ctaid(ptx.X)))
+		z.size = sizes.At(k.Ctaid(ptx.X)).Load()
 		z.at, z.made = ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0))
 		z.status = ptx.VarOf(k, lz4Code(catalogue.LZ4BadSize))
 		z.sync()
-		k.If(ptx.Lt(k, ptx.Sub(k, z.size, scalar.U32(1)), scalar.U32(catalogue.LZ4Page-1)), z.sequences)
+		k.If(z.size.Sub(1).Lt(catalogue.LZ4Page-1), z.sequences)
 		z.sync()
-		whole := ptx.Eq(k, z.size, scalar.U32(catalogue.LZ4Page))
-		k.If(whole, func() { z.status.Set(scalar.U32(catalogue.LZ4Page)) })
-		k.If(ptx.Gt(k, z.status.Get(), scalar.U32(catalogue.LZ4Page)), func() { // what was made before the error
+		whole := z.size.Eq(catalogue.LZ4Page)
+		k.If(whole, func() { z.status.Set(catalogue.LZ4Page) })
+		k.If(z.status.Get().Gt(catalogue.LZ4Page), func() { // what was made before the error
 			zero := scalar.U32(0)
 			z.quads(func(at ptx.Reg[uint32]) {
-				ptx.Store4(k, ptx.At(k, z.to, at), [4]ptx.Reg[uint32]{zero, zero, zero, zero})
+				z.to.At(at).Store4([4]ptx.Reg[uint32]{zero, zero, zero, zero})
 			})
 		})
 		z.Write(pages, whole)
-		k.When(ptx.Eq(k, z.lane, scalar.U32(0)), func() { ptx.Store(k, ptx.At(k, status, k.Ctaid(ptx.X)), z.status.Get()) })
+		k.When(z.lane.Eq(0), func() { status.At(k.Ctaid(ptx.X)).Store(z.status.Get()) })
 	}})
 
 // lz4Decompressor is the kernel under construction. All but lane is the same in all lanes.
@@ -54,24 +54,24 @@ func (z *lz4Decompressor) endIf(p ptx.Reg[bool], status ptx.Reg[uint32]) {
 
 // next is the next byte of the block, which has one.
 func (z *lz4Decompressor) next() ptx.Reg[uint32] {
-	at := ptx.Copy(z.k, z.at.Get())
-	z.at.Set(ptx.Add(z.k, at, scalar.U32(1)))
+	at := z.at.Get().Copy()
+	z.at.Set(at.Add(1))
 	return z.Load(z.from, at)
 }
 
 // length is a length that begins in the token; one that the block ends in is beyond all limits.
 func (z *lz4Decompressor) length(n ptx.Reg[uint32]) *ptx.Var[uint32] {
 	k := z.k
-	v, more := ptx.VarOf(k, n), ptx.VarOf(k, ptx.Eq(k, n, scalar.U32(15)))
+	v, more := ptx.VarOf(k, n), ptx.VarOf(k, n.Eq(15))
 	k.While(func() ptx.Reg[bool] { return more.Get() }, func() {
-		left := ptx.Lt(k, z.at.Get(), z.size)
+		left := z.at.Get().Lt(z.size)
 		k.If(left, func() {
 			b := z.next()
-			v.Set(ptx.Add(k, v.Get(), b))
-			more.Set(ptx.Eq(k, b, scalar.U32(255)))
+			v.Set(v.Get().Add(b))
+			more.Set(b.Eq(255))
 		}, func() {
-			v.Set(ptx.Imm(uint32(lz4Endless)))
-			more.Set(ptx.Ne(k, scalar.U32(0), scalar.U32(0)))
+			v.Set(lz4Endless)
+			more.Set(ptx.ConstIn(k, uint32(0)).Ne(0))
 		})
 	})
 	return v
@@ -83,33 +83,33 @@ func (z *lz4Decompressor) sequences() {
 	k := z.k
 	truncated, overflow := lz4Code(catalogue.LZ4Truncated), lz4Code(catalogue.LZ4Overflow)
 	k.Loop(func() {
-		z.endIf(ptx.Ge(k, z.at.Get(), z.size), truncated)
+		z.endIf(z.at.Get().Ge(z.size), truncated)
 		token := z.next()
-		literals := z.length(ptx.Shr(k, token, scalar.U32(4))).Get()
-		at, made := ptx.Copy(k, z.at.Get()), ptx.Copy(k, z.made.Get())
-		z.endIf(ptx.Gt(k, literals, ptx.Sub(k, z.size, at)), truncated)
-		z.endIf(ptx.Gt(k, literals, ptx.Sub(k, scalar.U32(catalogue.LZ4Page), made)), overflow)
-		ptx.For(k, z.lane, literals, scalar.U32(catalogue.LZ4Lanes), func(i ptx.Reg[uint32]) {
-			z.put(ptx.Add(k, made, i), z.Load(z.from, ptx.Add(k, at, i)))
+		literals := z.length(token.Shr(4)).Get()
+		at, made := z.at.Get().Copy(), z.made.Get().Copy()
+		z.endIf(literals.Gt(z.size.Sub(at)), truncated)
+		z.endIf(literals.Gt(scalar.U32(catalogue.LZ4Page).Sub(made)), overflow)
+		ptx.For(k, z.lane, literals, catalogue.LZ4Lanes, func(i ptx.Reg[uint32]) {
+			z.put(made.Add(i), z.Load(z.from, at.Add(i)))
 		}, ptx.NoUnroll())
-		made = ptx.Add(k, made, literals)
-		at = ptx.Add(k, at, literals)
-		z.endIf(ptx.Eq(k, at, z.size), made)
-		z.endIf(ptx.Gt(k, ptx.Add(k, at, scalar.U32(2)), z.size), truncated)
-		offset := ptx.Or(k, z.Load(z.from, at), ptx.Shl(k, z.Load(z.from, ptx.Add(k, at, scalar.U32(1))), scalar.U32(8)))
-		z.at.Set(ptx.Add(k, at, scalar.U32(2)))
-		length := z.length(ptx.And(k, token, scalar.U32(15))).Get()
-		z.endIf(ptx.Eq(k, length, scalar.U32(lz4Endless)), truncated)
-		length = ptx.Add(k, length, scalar.U32(4))
-		z.endIf(ptx.Ge(k, ptx.Sub(k, offset, scalar.U32(1)), made), lz4Code(catalogue.LZ4BadOffset)) // 0 wraps
-		z.endIf(ptx.Gt(k, length, ptx.Sub(k, scalar.U32(catalogue.LZ4Page), made)), overflow)
+		made = made.Add(literals)
+		at = at.Add(literals)
+		z.endIf(at.Eq(z.size), made)
+		z.endIf(at.Add(2).Gt(z.size), truncated)
+		offset := z.Load(z.from, at).Or(z.Load(z.from, at.Add(1)).Shl(8))
+		z.at.Set(at.Add(2))
+		length := z.length(token.And(15)).Get()
+		z.endIf(length.Eq(lz4Endless), truncated)
+		length = length.Add(4)
+		z.endIf(offset.Sub(1).Ge(made), lz4Code(catalogue.LZ4BadOffset)) // 0 wraps
+		z.endIf(length.Gt(scalar.U32(catalogue.LZ4Page).Sub(made)), overflow)
 		z.sync()
 		// Every byte comes from what was there before: the offset is the period of what is repeated.
-		begin := ptx.Sub(k, made, offset)
-		ptx.For(k, z.lane, length, scalar.U32(catalogue.LZ4Lanes), func(i ptx.Reg[uint32]) {
-			z.put(ptx.Add(k, made, i), z.Load(z.to, ptx.Add(k, begin, ptx.Rem(k, i, offset))))
+		begin := made.Sub(offset)
+		ptx.For(k, z.lane, length, catalogue.LZ4Lanes, func(i ptx.Reg[uint32]) {
+			z.put(made.Add(i), z.Load(z.to, begin.Add(i.Rem(offset))))
 		}, ptx.NoUnroll())
-		z.made.Set(ptx.Add(k, made, length))
+		z.made.Set(made.Add(length))
 		z.sync()
 	})
 }

@@ -69,13 +69,13 @@ func gatherKernel(name string, unit int) *kit.Kernel {
 			for j, i := range index {
 				row, col := width.Split(k, i)
 				o, at := count.Split(k, row)
-				from[j] = ptx.Mad(k, ptx.Mul(k, o, rows), width.D, col)
-				id[j] = ptx.LoadIf(k, inside[j], ptx.At(k, indices, ptx.Mad(k, o, own, at)), rows)
+				from[j] = o.Mul(rows).Mad(width.D, col)
+				id[j] = ptx.LoadIf(inside[j], indices.At(o.Mad(own, at)), rows)
 			}
 			var words [moveUnits][]ptx.Reg[uint32]
 			for j := range words {
-				known := ptx.Lt(k, id[j], rows) // as unsigned numbers: negative ones are beyond it, too
-				words[j] = loadUnit(k, unit, known, unitAt(k, x, unit, ptx.Mad(k, id[j], width.D, from[j])), other)
+				known := id[j].Lt(rows) // as unsigned numbers: negative ones are beyond it, too
+				words[j] = loadUnit(k, unit, known, unitAt(k, x, unit, id[j].Mad(width.D, from[j])), other)
 			}
 			for j, i := range index {
 				storeUnit(k, inside[j], unitAt(k, y, unit, i), words[j])

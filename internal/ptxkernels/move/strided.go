@@ -69,31 +69,31 @@ func moveGrid(n int) [3]int { return [3]int{kit.CeilDiv(n, moveUnits*moveThreads
 
 // unitsOf is the indices of the units that a thread has, and which of them are below total.
 func unitsOf(k *ptx.Kernel, total ptx.Reg[uint32]) (index []ptx.Reg[uint32], inside []ptx.Reg[bool]) {
-	first := ptx.Mad(k, k.Ctaid(ptx.X), ptx.Imm(uint32(moveUnits*moveThreads)), k.Tid(ptx.X))
+	first := k.Ctaid(ptx.X).Mad(moveUnits*moveThreads, k.Tid(ptx.X))
 	for j := range moveUnits {
-		i := ptx.Add(k, first, ptx.Imm(uint32(j*moveThreads)))
-		index, inside = append(index, i), append(inside, ptx.Lt(k, i, total))
+		i := first.Add(uint32(j * moveThreads))
+		index, inside = append(index, i), append(inside, i.Lt(total))
 	}
 	return index, inside
 }
 
 // unitAt is the place of unit i, a signed number.
 func unitAt(k *ptx.Kernel, p ptx.Ptr[ptx.Global, uint32], unit int, i ptx.Reg[uint32]) ptx.Ptr[ptx.Global, uint32] {
-	return ptx.AtByte(k, p, ptx.MulWideS32(k, ptx.Bitcast[int32](k, i), ptx.Imm(int32(4*unit))))
+	return p.Bytes(ptx.WideProduct[int64](ptx.Bitcast[int32](i), int32(4*unit)))
 }
 
 // loadUnit is the words of a unit, one or four; where not inside nothing is read and they are other.
 func loadUnit(k *ptx.Kernel, unit int, inside ptx.Reg[bool], p ptx.Ptr[ptx.Global, uint32],
 	other ptx.Reg[uint32]) []ptx.Reg[uint32] {
 	if unit == 1 {
-		return []ptx.Reg[uint32]{ptx.LoadIf(k, inside, p, other)}
+		return []ptx.Reg[uint32]{ptx.LoadIf(inside, p, other)}
 	}
 	var v [4]*ptx.Var[uint32]
 	for w := range v {
 		v[w] = ptx.VarOf(k, other)
 	}
 	k.When(inside, func() {
-		for w, x := range ptx.Load4(k, p) {
+		for w, x := range p.Load4() {
 			v[w].Set(x)
 		}
 	})
@@ -103,10 +103,10 @@ func loadUnit(k *ptx.Kernel, unit int, inside ptx.Reg[bool], p ptx.Ptr[ptx.Globa
 // storeUnit writes the words of a unit where inside.
 func storeUnit(k *ptx.Kernel, inside ptx.Reg[bool], p ptx.Ptr[ptx.Global, uint32], words []ptx.Reg[uint32]) {
 	if len(words) == 1 {
-		ptx.StoreIf(k, inside, p, words[0])
+		ptx.StoreIf(inside, p, words[0])
 		return
 	}
-	k.When(inside, func() { ptx.Store4(k, p, [4]ptx.Reg[uint32](words)) })
+	k.When(inside, func() { p.Store4([4]ptx.Reg[uint32](words)) })
 }
 
 // boxParams is the axes of a box as parameters of a kernel: u32 inner, the number of axes but the outermost; s32 outer[2], the
@@ -150,16 +150,16 @@ func (b boxParams) places(k *ptx.Kernel, index []ptx.Reg[uint32]) (x, y []ptx.Re
 		elements[j] = element{ptx.VarOf(k, i), ptx.VarOf(k, zero), ptx.VarOf(k, zero)}
 	}
 	walk := func(e element, i, from, to ptx.Reg[uint32]) {
-		e.x.Set(ptx.Mad(k, i, from, e.x.Get()))
-		e.y.Set(ptx.Mad(k, i, to, e.y.Get()))
+		e.x.Set(i.Mad(from, e.x.Get()))
+		e.y.Set(i.Mad(to, e.y.Get()))
 	}
 	var from func(d int)
 	from = func(at int) {
 		if at == b.axes.Len() {
 			return
 		}
-		k.If(ptx.Gt(k, b.inner, ptx.Imm(uint32(at/axisWords))), func() { // all threads or none
-			size, fromStride, toStride := scalar.DivisorAt(k, b.axes, at), b.axes.At(k, at+scalar.DivisorWords), b.axes.At(k, at+scalar.DivisorWords+1)
+		k.If(b.inner.Gt(uint32(at/axisWords)), func() { // all threads or none
+			size, fromStride, toStride := scalar.DivisorAt(k, b.axes, at), b.axes.At(at+scalar.DivisorWords), b.axes.At(at+scalar.DivisorWords+1)
 			for _, e := range elements {
 				quotient, i := size.Split(k, e.rest.Get())
 				walk(e, i, fromStride, toStride)
@@ -169,7 +169,7 @@ func (b boxParams) places(k *ptx.Kernel, index []ptx.Reg[uint32]) (x, y []ptx.Re
 		})
 	}
 	from(0)
-	outerX, outerY := b.outer.At(k, 0), b.outer.At(k, 1)
+	outerX, outerY := b.outer.At(0), b.outer.At(1)
 	for _, e := range elements {
 		walk(e, e.rest.Get(), outerX, outerY)
 		x, y = append(x, e.x.Get()), append(y, e.y.Get())

@@ -72,34 +72,34 @@ func buildTranspose(k *ptx.Kernel) {
 	tile := ptx.SharedArray[uint32](k, "tile", 1<<tileLog+1<<(tileLog-1))
 
 	one := ptx.Imm(uint32(1))
-	across := ptx.Sub(k, ptx.Imm(uint32(tileLog)), log)
+	across := ptx.Imm(uint32(tileLog)).Sub(log)
 	rest, col := scalar.DivisorAt(k, tiles, scalar.DivisorWords).Split(k, k.Ctaid(ptx.X))
 	matrix, row := scalar.DivisorAt(k, tiles, 0).Split(k, rest)
-	left, top := ptx.Shl(k, col, across), ptx.Shl(k, row, log)
+	left, top := col.Shl(across), row.Shl(log)
 	xs, ys := axes.places(k, []ptx.Reg[uint32]{matrix})
-	pitch := ptx.Add(k, ptx.Shl(k, one, log), one)
+	pitch := one.Shl(log).Add(one)
 
 	// each gives f the places of the thread's words in a tile that is walked in rows of 2^width words.
 	each := func(width ptx.Reg[uint32], f func(j int, major, minor ptx.Reg[uint32])) {
-		mask := ptx.Sub(k, ptx.Shl(k, one, width), one)
+		mask := one.Shl(width).Sub(one)
 		for j := range tileSteps {
-			i := ptx.Add(k, k.Tid(ptx.X), ptx.Imm(uint32(j*moveThreads)))
-			f(j, ptx.Shr(k, i, width), ptx.And(k, i, mask))
+			i := k.Tid(ptx.X).Add(uint32(j * moveThreads))
+			f(j, i.Shr(width), i.And(mask))
 		}
 	}
-	inside := func(r, c ptx.Reg[uint32]) ptx.Reg[bool] { return ptx.And(k, ptx.Lt(k, r, rows), ptx.Lt(k, c, cols)) }
+	inside := func(r, c ptx.Reg[uint32]) ptx.Reg[bool] { return r.Lt(rows).And(c.Lt(cols)) }
 	var words [tileSteps]ptx.Reg[uint32]
 	each(log, func(j int, c, r ptx.Reg[uint32]) {
-		c, r = ptx.Add(k, left, c), ptx.Add(k, top, r)
-		at := ptx.Mad(k, c, xCol, ptx.Add(k, xs[0], r))
-		words[j] = ptx.LoadIf(k, inside(r, c), unitAt(k, x, 1, at), ptx.Imm(uint32(0)))
+		c, r = left.Add(c), top.Add(r)
+		at := c.Mad(xCol, xs[0].Add(r))
+		words[j] = ptx.LoadIf(inside(r, c), unitAt(k, x, 1, at), 0)
 	})
-	each(log, func(j int, c, r ptx.Reg[uint32]) { ptx.Store(k, ptx.At(k, tile, ptx.Mad(k, c, pitch, r)), words[j]) })
+	each(log, func(j int, c, r ptx.Reg[uint32]) { tile.At(c.Mad(pitch, r)).Store(words[j]) })
 	k.Barrier()
 	each(across, func(_ int, r, c ptx.Reg[uint32]) {
-		word := ptx.Load(k, ptx.At(k, tile, ptx.Mad(k, c, pitch, r)))
-		c, r = ptx.Add(k, left, c), ptx.Add(k, top, r)
-		at := ptx.Mad(k, r, yRow, ptx.Add(k, ys[0], c))
-		ptx.StoreIf(k, inside(r, c), unitAt(k, y, 1, at), word)
+		word := tile.At(c.Mad(pitch, r)).Load()
+		c, r = left.Add(c), top.Add(r)
+		at := r.Mad(yRow, ys[0].Add(c))
+		ptx.StoreIf(inside(r, c), unitAt(k, y, 1, at), word)
 	})
 }

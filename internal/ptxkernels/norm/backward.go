@@ -24,8 +24,8 @@ func rmsNormBackward(t threadgroup.Group) statistic {
 		},
 		merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{c.Add(a[0], b[0]), c.Add(a[1], b[1])} },
 		coefficients: func(acc []scalar.Float) []scalar.Float {
-			each := c.Inverse(ptx.Convert[float32](k, t.Cols))
-			r := ptx.Rsqrt(k, c.Fma(acc[0], each, eps))
+			each := c.Inverse(ptx.Convert[float32](t.Cols))
+			r := c.Fma(acc[0], each, eps).Rsqrt()
 			return []scalar.Float{scalar.Num(0), r, c.Mul(c.Mul(c.Mul(r, r), c.Mul(r, each)), acc[1])}
 		},
 		apply: func(x scalar.Float, of, g []scalar.Float) scalar.Float {
@@ -36,27 +36,27 @@ func rmsNormBackward(t threadgroup.Group) statistic {
 
 // layerNormBackward has what [layerNorm] has, then the mean of g and the sum of the products of the deviations of x and g.
 func layerNormBackward(t threadgroup.Group) statistic {
-	k, c := t.K, scalar.Math{K: t.K}
+	c := scalar.Math{K: t.K}
 	s := layerNorm(t)
 	take, merge, coefficients := s.take, s.merge, s.coefficients
 	return statistic{
 		empty: []float32{0, 0, 0, 0, 0},
 		take: func(x, g []scalar.Float, l rowTile) []scalar.Float {
 			of := take(x, nil, l)
-			each := c.Inverse(ptx.Max(k, of[0], scalar.Num(1)))
+			each := c.Inverse(of[0].Max(1))
 			mean := c.Mul(scalar.SumOf(c, g), each)
 			products, deviations := make([]scalar.Float, len(x)), make([]scalar.Float, len(x))
 			for i := range x {
-				deviations[i] = c.Where(l.Has(i), ptx.Sub(k, g[i], mean), scalar.Num(0))
-				products[i] = c.Mul(c.Where(l.Has(i), ptx.Sub(k, x[i], of[1]), scalar.Num(0)), deviations[i])
+				deviations[i] = c.Where(l.Has(i), g[i].Sub(mean), scalar.Num(0))
+				products[i] = c.Mul(c.Where(l.Has(i), x[i].Sub(of[1]), scalar.Num(0)), deviations[i])
 			}
 			rest := c.Mul(scalar.SumOf(c, deviations), each) // the deviations of x sum up to nothing, so that it does not show in the products
 			return append(of, c.Add(mean, rest), scalar.SumOf(c, products))
 		},
 		merge: func(a, b []scalar.Float) []scalar.Float {
 			n := c.Add(a[0], b[0])
-			w := c.Where(ptx.Eq(k, a[0], scalar.Num(0)), scalar.Num(1), c.Mul(b[0], c.Inverse(n)))
-			dx, dg := ptx.Sub(k, b[1], a[1]), ptx.Sub(k, b[3], a[3])
+			w := c.Where(a[0].Eq(0), scalar.Num(1), c.Mul(b[0], c.Inverse(n)))
+			dx, dg := b[1].Sub(a[1]), b[3].Sub(a[3])
 			return append(merge(a[:3], b[:3]), c.Fma(dg, w, a[3]), c.Fma(c.Mul(dx, dg), c.Mul(a[0], w), c.Add(a[4], b[4])))
 		},
 		coefficients: func(acc []scalar.Float) []scalar.Float {
@@ -65,7 +65,7 @@ func layerNormBackward(t threadgroup.Group) statistic {
 			return append(of, acc[3], c.Mul(c.Mul(c.Mul(r, r), c.Mul(r, c.Inverse(acc[0]))), acc[4]))
 		},
 		apply: func(x scalar.Float, of, g []scalar.Float) scalar.Float {
-			return c.Fma(ptx.Sub(k, g[0], of[2]), of[1], c.Neg(c.Mul(ptx.Sub(k, x, of[0]), of[3])))
+			return c.Fma(g[0].Sub(of[2]), of[1], c.Neg(c.Mul(x.Sub(of[0]), of[3])))
 		},
 	}
 }
@@ -127,18 +127,18 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 			if vectors > 1 {
 				sums = append(sums, ptx.PointerParam[float32](k, "dbeta"))
 			}
-			rows, cols, perPart := sizes.At(k, 0), sizes.At(k, 1), sizes.At(k, 2)
-			vector := ptx.Ne(k, sizes.At(k, 3), scalar.U32(0))
+			rows, cols, perPart := sizes.At(0), sizes.At(1), sizes.At(2)
+			vector := sizes.At(3).Ne(0)
 			part, block := scalar.DivisorAt(k, sizes, 4).Split(k, k.Ctaid(ptx.X))
-			lane, warp := ptx.And(k, k.Tid(ptx.X), scalar.U32(31)), ptx.Shr(k, k.Tid(ptx.X), scalar.U32(5))
-			base := ptx.Mul(k, block, scalar.U32(columnsOfBlock))
+			lane, warp := k.Tid(ptx.X).And(31), k.Tid(ptx.X).Shr(5)
+			base := block.Mul(columnsOfBlock)
 			// Places in the block's columns of the lane's four: neighbours, or 32 apart.
-			at := ptx.Select(k, vector, ptx.Shl(k, lane, scalar.U32(2)), lane)
-			apart := ptx.Select(k, vector, scalar.U32(1), scalar.U32(32))
-			first := ptx.Add(k, base, at)
+			at := ptx.Select(vector, lane.Shl(2), lane)
+			apart := ptx.Select(vector, scalar.U32(1), 32)
+			first := base.Add(at)
 			var inside [4]ptx.Reg[bool]
 			for j := range inside {
-				inside[j] = ptx.Lt(k, ptx.Add(k, first, ptx.Mul(k, apart, scalar.U32(j))), cols)
+				inside[j] = first.Add(apart.Mul(j)).Lt(cols)
 			}
 			acc := make([][4]*ptx.Var[float32], vectors)
 			for i := range acc {
@@ -146,14 +146,14 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 					acc[i][j] = ptx.VarOf(k, scalar.Num(0))
 				}
 			}
-			start := ptx.Mul(k, part, perPart)
-			end := ptx.Min(k, ptx.Add(k, start, perPart), rows)
+			start := part.Mul(perPart)
+			end := start.Add(perPart).Min(rows)
 			add := func(row ptx.Reg[uint32], load func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float) {
-				n := ptx.Load2(k, ptx.AtByte(k, norms, ptx.MulWideU32(k, row, scalar.U32(8))))
-				from := ptx.MulWideU32(k, row, cols)
-				v, d := load(ptx.At(k, ptx.At(k, x, from), first)), load(ptx.At(k, ptx.At(k, dy, from), first))
+				n := norms.Bytes(row.MulWide(8)).Load2()
+				from := row.MulWide(cols)
+				v, d := load(x.At(from).At(first)), load(dy.At(from).At(first))
 				for j := range v {
-					acc[0][j].Set(c.Fma(d[j], c.Mul(ptx.Sub(k, v[j], n[0]), n[1]), acc[0][j].Get()))
+					acc[0][j].Set(c.Fma(d[j], c.Mul(v[j].Sub(n[0]), n[1]), acc[0][j].Get()))
 					if vectors > 1 {
 						acc[1][j].Set(c.Add(acc[1][j].Get(), d[j]))
 					}
@@ -161,35 +161,35 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 			}
 			walk := func(load func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float) func() {
 				return func() {
-					ptx.For(k, ptx.Add(k, start, warp), end, scalar.U32(threadgroup.Warps), func(row ptx.Reg[uint32]) { add(row, load) }, ptx.UnrollBy(2))
+					ptx.For(k, start.Add(warp), end, threadgroup.Warps, func(row ptx.Reg[uint32]) { add(row, load) }, ptx.UnrollBy(2))
 				}
 			}
 			k.If(vector, func() {
-				k.If(inside[0], walk(func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float { return ptx.Load4(k, p) }))
+				k.If(inside[0], walk(func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float { return p.Load4() }))
 			}, walk(func(p ptx.Ptr[ptx.Global, float32]) (v [4]scalar.Float) {
 				for j := range v {
-					v[j] = ptx.LoadIf(k, inside[j], p.At(32*j), scalar.Num(0))
+					v[j] = ptx.LoadIf(inside[j], p.At(32*j), 0)
 				}
 				return v
 			}))
 			// NaN and infinities of norms stand in columns beyond the end, too, where nobody looks.
 			shared := ptx.SharedArray[float32](k, "of_warps", vectors*threadgroup.Warps*columnsOfBlock)
-			mine := ptx.At(k, shared, ptx.Mad(k, warp, scalar.U32(columnsOfBlock), at))
+			mine := shared.At(warp.Mad(columnsOfBlock, at))
 			for i := range acc {
 				for j := range acc[i] {
-					ptx.Store(k, ptx.At(k, mine.At(i*threadgroup.Warps*columnsOfBlock), ptx.Mul(k, apart, scalar.U32(j))), acc[i][j].Get())
+					mine.At(i * threadgroup.Warps * columnsOfBlock).At(apart.Mul(j)).Store(acc[i][j].Get())
 				}
 			}
 			k.Barrier()
-			column := ptx.And(k, k.Tid(ptx.X), scalar.U32(columnsOfBlock-1))
-			k.If(ptx.And(k, ptx.Lt(k, k.Tid(ptx.X), scalar.U32(columnsOfBlock)), ptx.Lt(k, ptx.Add(k, base, column), cols)), func() {
+			column := k.Tid(ptx.X).And(columnsOfBlock - 1)
+			k.If(k.Tid(ptx.X).Lt(columnsOfBlock).And(base.Add(column).Lt(cols)), func() {
 				for i, to := range sums {
 					var parts []scalar.Float
 					for w := range threadgroup.Warps {
-						parts = append(parts, ptx.Load(k, ptx.At(k, shared, column).At((i*threadgroup.Warps+w)*columnsOfBlock)))
+						parts = append(parts, shared.At(column).At((i*threadgroup.Warps+w)*columnsOfBlock).Load())
 					}
-					to = ptx.At(k, ptx.At(k, to, ptx.MulWideU32(k, part, cols)), ptx.Add(k, base, column))
-					ptx.Store(k, to, scalar.SumOf(c, parts))
+					to = to.At(part.MulWide(cols)).At(base.Add(column))
+					to.Store(scalar.SumOf(c, parts))
 				}
 			})
 		}})

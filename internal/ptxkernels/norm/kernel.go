@@ -75,10 +75,10 @@ func rowsKernel(name, doc string, m second, vectors int, body func(t threadgroup
 		if h != nil {
 			k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 		}
-		b.from = ptx.Add(k, b.Start, ptx.Select(k, b.Vector(), ptx.Shl(k, b.Lane, scalar.U32(2)), b.Lane))
-		b.stride = ptx.MulWideU32(k, b.Lanes, scalar.U32(4))
-		k.If(ptx.Eq(k, units, scalar.U32(1)), func() { b.kept(1) }, func() {
-			k.If(ptx.Ne(k, units, scalar.U32(0)), func() { b.kept(KeptUnits) }, func() { b.long(stage, partial) })
+		b.from = b.Start.Add(ptx.Select(b.Vector(), b.Lane.Shl(2), b.Lane))
+		b.stride = b.Lanes.MulWide(4)
+		k.If(units.Eq(1), func() { b.kept(1) }, func() {
+			k.If(units.Ne(0), func() { b.kept(KeptUnits) }, func() { b.long(stage, partial) })
 		})
 	}})
 }
@@ -108,7 +108,7 @@ type rowTile struct {
 }
 
 func (l rowTile) Has(i int) ptx.Reg[bool] {
-	return ptx.Ne(l.K, ptx.And(l.K, l.inside, ptx.Imm(uint32(1)<<i)), scalar.U32(0))
+	return l.inside.And(uint32(1) << i).Ne(0)
 }
 
 // tileAt is the units from element at on, neutral as yet.
@@ -122,11 +122,11 @@ func (b *rowsBuilder) tileAt(at ptx.Reg[uint32], units int) rowTile {
 	}
 	// Accesses of single elements and of four follow each other at distances that are powers of two.
 	log := b.Log()
-	unit := ptx.Select(k, b.Vector(), scalar.U32(2), scalar.U32(0))
-	log = ptx.Add(k, log, unit)
-	left := ptx.Sub(k, ptx.Max(k, b.End, at), at)
-	accesses := ptx.Shr(k, ptx.Add(k, left, ptx.Sub(k, ptx.Shl(k, scalar.U32(1), log), scalar.U32(1))), log)
-	l.inside = ptx.Sub(k, ptx.Shl(k, scalar.U32(1), ptx.Shl(k, accesses, unit)), scalar.U32(1)) // all ones from 32 elements on
+	unit := ptx.Select(b.Vector(), scalar.U32(2), 0)
+	log = log.Add(unit)
+	left := b.End.Max(at).Sub(at)
+	accesses := left.Add(scalar.U32(1).Shl(log).Sub(1)).Shr(log)
+	l.inside = scalar.U32(1).Shl(accesses.Shl(unit)).Sub(1) // all ones from 32 elements on
 	return l
 }
 
@@ -134,13 +134,13 @@ func (b *rowsBuilder) tileAt(at ptx.Reg[uint32], units int) rowTile {
 func (l rowTile) each(p []ptx.Ptr[ptx.Global, float32], f func(j int, p []ptx.Ptr[ptx.Global, float32])) {
 	var at []*ptx.PtrVar[ptx.Global, float32]
 	for _, p := range p {
-		at = append(at, ptx.PtrVarOf(l.K, ptx.At(l.K, p, l.at)))
+		at = append(at, ptx.PtrVarOf(p.At(l.at)))
 	}
 	for j := range len(l.x) / 4 {
 		var p []ptx.Ptr[ptx.Global, float32]
 		for _, v := range at {
 			if j > 0 {
-				v.Set(ptx.AtByte(l.K, v.Get(), ptx.Shl(l.K, l.stride, scalar.U32(2))))
+				v.Set(v.Get().Bytes(l.stride.Shl(2)))
 			}
 			p = append(p, v.Get())
 		}
@@ -179,7 +179,7 @@ func (l rowTile) loadHead(vectors bool) {
 	at := ptx.VarOf(k, l.at) // the first element of a unit
 	for j := range len(l.x) / 4 {
 		if j > 0 {
-			at.Set(ptx.Mad(k, l.Lanes, scalar.U32(4), at.Get()))
+			at.Set(l.Lanes.Mad(4, at.Get()))
 		}
 		first := at.Get()
 		if vectors {
@@ -192,7 +192,7 @@ func (l rowTile) loadHead(vectors bool) {
 		}
 		for c := range 4 {
 			k.If(l.Has(4*j+c), func() {
-				l.x[4*j+c].Set(h.One(ptx.Mad(k, l.Lanes, scalar.U32(c), first)))
+				l.x[4*j+c].Set(h.One(l.Lanes.Mad(c, first)))
 			})
 		}
 	}
@@ -208,7 +208,7 @@ func (l rowTile) loadVectors() {
 		l.K.When(l.Has(4*j), func() {
 			var from [4][]scalar.Float
 			for _, p := range p {
-				for c, x := range ptx.Load4(l.K, p) {
+				for c, x := range p.Load4() {
 					from[c] = append(from[c], x)
 				}
 			}
@@ -228,13 +228,13 @@ func (l rowTile) loadSingles() {
 		for c := range 4 {
 			for i := range p {
 				if c > 0 {
-					p[i] = ptx.AtByte(l.K, p[i], l.stride)
+					p[i] = p[i].Bytes(l.stride)
 				}
 			}
 			l.K.When(l.Has(4*j+c), func() {
 				var from []scalar.Float
 				for _, p := range p {
-					from = append(from, ptx.Load(l.K, p))
+					from = append(from, p.Load())
 				}
 				l.Set(4*j+c, from)
 			})
@@ -276,7 +276,7 @@ func (l rowTile) storeVectors(coefficients []scalar.Float) {
 		k.If(l.Has(4*j), func() {
 			var v [4][]scalar.Float
 			for _, p := range p[written:] {
-				for c, e := range ptx.Load4(k, p) {
+				for c, e := range p.Load4() {
 					v[c] = append(v[c], e)
 				}
 			}
@@ -284,9 +284,9 @@ func (l rowTile) storeVectors(coefficients []scalar.Float) {
 			for c := range y {
 				y[c] = l.result(4*j+c, coefficients, v[c])
 			}
-			ptx.Store4(k, p[0], y)
+			p[0].Store4(y)
 			if l.second == added {
-				ptx.Store4(k, p[1], [4]scalar.Float(l.x[4*j:4*j+4].Get()))
+				p[1].Store4([4]scalar.Float(l.x[4*j : 4*j+4].Get()))
 			}
 		})
 	})
@@ -300,17 +300,17 @@ func (l rowTile) storeSingles(coefficients []scalar.Float) {
 			for c := range 4 {
 				for i := range p {
 					if c > 0 {
-						p[i] = ptx.AtByte(k, p[i], l.stride)
+						p[i] = p[i].Bytes(l.stride)
 					}
 				}
 				store := func() {
 					var v []scalar.Float
 					for _, p := range p[written:] {
-						v = append(v, ptx.Load(k, p))
+						v = append(v, p.Load())
 					}
-					ptx.Store(k, p[0], l.result(4*j+c, coefficients, v))
+					p[0].Store(l.result(4*j+c, coefficients, v))
 					if l.second == added {
-						ptx.Store(k, p[1], l.x[4*j+c].Get())
+						p[1].Store(l.x[4*j+c].Get())
 					}
 				}
 				if c == 0 {
@@ -329,10 +329,10 @@ func (b *rowsBuilder) keepNorm(coefficients []scalar.Float) {
 		return
 	}
 	k := b.K
-	first := ptx.And(k, b.Active, ptx.Eq(k, ptx.Or(k, b.Lane, b.Start), scalar.U32(0)))
+	first := b.Active.And(b.Lane.Or(b.Start).Eq(0))
 	k.If(first, func() {
-		at := ptx.AtByte(k, b.norms, ptx.MulWideU32(k, b.Row, scalar.U32(8)))
-		ptx.Store2(k, at, [2]scalar.Float{coefficients[0], coefficients[1]})
+		at := b.norms.Bytes(b.Row.MulWide(8))
+		at.Store2([2]scalar.Float{coefficients[0], coefficients[1]})
 	})
 }
 
@@ -356,13 +356,13 @@ func (b *rowsBuilder) Tiles(backwards bool, f func(l rowTile, store func(coeffic
 	k := b.K
 	walk := func(units int, g func(l rowTile)) func() {
 		return func() {
-			step := ptx.Mul(k, b.Lanes, scalar.U32(4*units)) // a power of two
+			step := b.Lanes.Mul(4 * units) // a power of two
 			place := func(at ptx.Reg[uint32]) ptx.Reg[uint32] { return at }
 			if backwards {
-				longest := ptx.Sub(k, ptx.Sub(k, b.End, scalar.U32(1)), b.from)
-				last := ptx.Add(k, b.from, ptx.And(k, longest, ptx.Sub(k, scalar.U32(0), step)))
-				both := ptx.Add(k, b.from, last)
-				place = func(at ptx.Reg[uint32]) ptx.Reg[uint32] { return ptx.Sub(k, both, at) }
+				longest := b.End.Sub(1).Sub(b.from)
+				last := b.from.Add(longest.And(scalar.U32(0).Sub(step)))
+				both := b.from.Add(last)
+				place = func(at ptx.Reg[uint32]) ptx.Reg[uint32] { return both.Sub(at) }
 			}
 			ptx.For(k, b.from, b.End, step, func(at ptx.Reg[uint32]) { g(b.tileAt(place(at), units)) }, ptx.NoUnroll())
 		}
@@ -380,16 +380,16 @@ func (b *rowsBuilder) Tiles(backwards bool, f func(l rowTile, store func(coeffic
 func (b *rowsBuilder) long(stage ptx.Reg[uint32], partial ptx.Ptr[ptx.Global, float32]) {
 	k := b.K
 	at := func(task ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
-		return ptx.AtByte(k, partial, ptx.MulWideU32(k, task, scalar.U32(4*len(b.empty))))
+		return partial.Bytes(task.MulWide(4 * len(b.empty)))
 	}
 	acc := scalar.VariablesOf(k, scalar.Constants(b.empty))
-	k.If(ptx.Eq(k, stage, ptx.Imm(writeRows)), func() {
-		first := ptx.Mul(k, b.Row, b.Parts)
+	k.If(stage.Eq(writeRows), func() {
+		first := b.Row.Mul(b.Parts)
 		ptx.For(k, b.Lane, b.Parts, b.Lanes, func(i ptx.Reg[uint32]) {
-			p := at(ptx.Add(k, first, i))
+			p := at(first.Add(i))
 			var other []scalar.Float
 			for r := range b.empty {
-				other = append(other, ptx.Load(k, p.At(r)))
+				other = append(other, p.At(r).Load())
 			}
 			acc.Set(b.merge(acc.Get(), other))
 		}, ptx.NoUnroll())
@@ -397,10 +397,10 @@ func (b *rowsBuilder) long(stage ptx.Reg[uint32], partial ptx.Ptr[ptx.Global, fl
 		b.Tiles(false, func(l rowTile, _ func([]scalar.Float)) { acc.Set(b.merge(acc.Get(), b.take(l.x.Get(), l.g.Get(), l))) })
 	})
 	all := b.total(acc.Get())
-	k.If(ptx.Eq(k, stage, ptx.Imm(partRows)), func() {
-		k.If(ptx.Eq(k, b.Lane, scalar.U32(0)), func() {
+	k.If(stage.Eq(partRows), func() {
+		k.If(b.Lane.Eq(0), func() {
 			for r, x := range all {
-				ptx.Store(k, at(b.Task).At(r), x)
+				at(b.Task).At(r).Store(x)
 			}
 		})
 	}, func() {

@@ -37,16 +37,16 @@ var (
 // the sum NaN; it is 0 where there is nothing but −Inf, which makes NaN of every element. (Milakov and Gimelshein, "Online
 // normalizer calculation for softmax", 2018.)
 func exponentials(t threadgroup.Group, log bool) statistic {
-	k, c := t.K, scalar.Math{K: t.K}
+	c := scalar.Math{K: t.K}
 	// The difference is taken before it is scaled: the error then grows with it, not with the elements.
 	exp := func(x, m scalar.Float) scalar.Float {
-		return c.SmallExp2(c.Mul(ptx.Sub(k, x, m), scalar.Num(math.Log2E)))
+		return c.SmallExp2(c.Mul(x.Sub(m), scalar.Num(math.Log2E)))
 	}
 	s := statistic{neutral: math.Inf(-1), empty: []float32{-math.MaxFloat32, 0}}
 	s.take = func(x, _ []scalar.Float, _ rowTile) []scalar.Float {
 		m := scalar.Num(-math.MaxFloat32)
 		for _, v := range x {
-			m = ptx.Max(k, v, m)
+			m = v.Max(m)
 		}
 		terms := make([]scalar.Float, len(x))
 		for i, v := range x {
@@ -55,19 +55,19 @@ func exponentials(t threadgroup.Group, log bool) statistic {
 		return []scalar.Float{m, scalar.SumOf(c, terms)}
 	}
 	s.merge = func(a, b []scalar.Float) []scalar.Float {
-		m := ptx.Max(k, a[0], b[0])
+		m := a[0].Max(b[0])
 		return []scalar.Float{m, c.Fma(a[1], exp(a[0], m), c.Mul(b[1], exp(b[0], m)))}
 	}
 	if log {
 		s.coefficients = func(acc []scalar.Float) []scalar.Float {
-			return []scalar.Float{acc[0], c.Mul(ptx.Lg2(k, acc[1]), scalar.Num(math.Ln2))}
+			return []scalar.Float{acc[0], c.Mul(acc[1].Lg2(), scalar.Num(math.Ln2))}
 		}
 		s.apply = func(x scalar.Float, of, _ []scalar.Float) scalar.Float {
-			return ptx.Sub(k, ptx.Sub(k, x, of[0]), of[1])
+			return x.Sub(of[0]).Sub(of[1])
 		}
 		return s
 	}
-	s.coefficients = func(acc []scalar.Float) []scalar.Float { return []scalar.Float{acc[0], ptx.Rcp(k, acc[1], ptx.Approx)} }
+	s.coefficients = func(acc []scalar.Float) []scalar.Float { return []scalar.Float{acc[0], acc[1].Rcp(ptx.Approx)} }
 	s.apply = func(x scalar.Float, of, _ []scalar.Float) scalar.Float { return c.Mul(exp(x, of[0]), of[1]) }
 	return s
 }
@@ -81,36 +81,36 @@ func layerNorm(t threadgroup.Group) statistic {
 		empty: []float32{0, 0, 0},
 		take: func(x, _ []scalar.Float, l rowTile) []scalar.Float {
 			deviations, squares := make([]scalar.Float, len(x)), make([]scalar.Float, len(x))
-			n := ptx.Convert[float32](k, ptx.Popc(k, ptx.And(k, l.inside, ptx.Imm(uint32(1)<<len(x)-1))))
-			each := c.Inverse(ptx.Max(k, n, scalar.Num(1)))
+			n := ptx.Convert[float32](l.inside.And(uint32(1)<<len(x) - 1).Popc())
+			each := c.Inverse(n.Max(1))
 			mean := c.Mul(scalar.SumOf(c, x), each)
 			for i, v := range x {
-				deviations[i] = c.Where(l.Has(i), ptx.Sub(k, v, mean), scalar.Num(0))
+				deviations[i] = c.Where(l.Has(i), v.Sub(mean), scalar.Num(0))
 				squares[i] = c.Mul(deviations[i], deviations[i])
 			}
 			rest := c.Mul(scalar.SumOf(c, deviations), each) // what rounding left out of the mean
 			return []scalar.Float{n, c.Add(mean, rest), c.Abs(c.Fma(c.Mul(n, rest), c.Neg(rest), scalar.SumOf(c, squares)))}
 		},
 		merge: func(a, b []scalar.Float) []scalar.Float {
-			n, d := c.Add(a[0], b[0]), ptx.Sub(k, b[1], a[1])
-			w := c.Where(ptx.Eq(k, a[0], scalar.Num(0)), scalar.Num(1), c.Mul(b[0], c.Inverse(n)))
+			n, d := c.Add(a[0], b[0]), b[1].Sub(a[1])
+			w := c.Where(a[0].Eq(0), scalar.Num(1), c.Mul(b[0], c.Inverse(n)))
 			return []scalar.Float{n, c.Fma(d, w, a[1]), c.Fma(c.Mul(d, d), c.Mul(a[0], w), c.Add(a[2], b[2]))}
 		},
 		coefficients: func(acc []scalar.Float) []scalar.Float {
-			return []scalar.Float{acc[1], ptx.Rsqrt(k, c.Fma(acc[2], c.Inverse(acc[0]), eps))}
+			return []scalar.Float{acc[1], c.Fma(acc[2], c.Inverse(acc[0]), eps).Rsqrt()}
 		},
 		apply: func(x scalar.Float, of, v []scalar.Float) scalar.Float {
-			return c.Fma(c.Mul(ptx.Sub(k, x, of[0]), of[1]), v[0], v[1])
+			return c.Fma(c.Mul(x.Sub(of[0]), of[1]), v[0], v[1])
 		},
 	}
 }
 
 // rmsNorm has the sum of squares.
 func rmsNorm(t threadgroup.Group) statistic {
-	s, k, c := l2Normalize(t), t.K, scalar.Math{K: t.K}
+	s, c := l2Normalize(t), scalar.Math{K: t.K}
 	root := s.coefficients
 	s.coefficients = func(acc []scalar.Float) []scalar.Float {
-		return root([]scalar.Float{c.Mul(acc[0], c.Inverse(ptx.Convert[float32](k, t.Cols)))})
+		return root([]scalar.Float{c.Mul(acc[0], c.Inverse(ptx.Convert[float32](t.Cols)))})
 	}
 	s.apply = func(x scalar.Float, of, v []scalar.Float) scalar.Float { return c.Mul(c.Mul(x, of[0]), v[0]) }
 	return s
@@ -130,7 +130,7 @@ func l2Normalize(t threadgroup.Group) statistic {
 			return []scalar.Float{scalar.SumOf(c, squares)}
 		},
 		merge:        func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{c.Add(a[0], b[0])} },
-		coefficients: func(acc []scalar.Float) []scalar.Float { return []scalar.Float{ptx.Rsqrt(k, c.Add(acc[0], eps))} },
+		coefficients: func(acc []scalar.Float) []scalar.Float { return []scalar.Float{c.Add(acc[0], eps).Rsqrt()} },
 		apply:        func(x scalar.Float, of, _ []scalar.Float) scalar.Float { return c.Mul(x, of[0]) },
 	}
 }

@@ -39,30 +39,30 @@ func buildQuantBytes(k *ptx.Kernel) {
 	eps := ptx.Param[float32](k, "eps")
 	x, gamma := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "gamma", ptx.Align(16))
 	y, scales := ptx.PointerParam[uint8](k, "y", ptx.Align(16)), ptx.PointerParam[uint32](k, "scales", ptx.Align(16))
-	cols, tid := sizes.At(k, bytesCols), k.Tid(ptx.X)
+	cols, tid := sizes.At(bytesCols), k.Tid(ptx.X)
 	row, part := scalar.DivisorAt(k, sizes, bytesParts).Split(k, k.Ctaid(ptx.X))
-	begin := ptx.MulWideU32(k, row, cols)
-	x = ptx.At(k, x, begin)
-	i := ptx.Shl(k, ptx.Mad(k, part, scalar.U32(threadgroup.Threads), tid), scalar.U32(2))
-	there := ptx.Lt(k, i, cols) // of all eight lanes that share a block of 32
+	begin := row.MulWide(cols)
+	x = x.At(begin)
+	i := part.Mad(threadgroup.Threads, tid).Shl(2)
+	there := i.Lt(cols) // of all eight lanes that share a block of 32
 	v := scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
 	k.When(there, func() {
-		four := ptx.Load4(k, ptx.At(k, x, i), ptx.ReadOnly)
+		four := x.At(i).Load4(ptx.ReadOnly)
 		v.Set(four[:])
 	})
 	shared := ptx.SharedArray[float32](k, "squares", threadgroup.Warps)
-	k.If(ptx.Ne(k, sizes.At(k, bytesNorm), scalar.U32(0)), func() {
+	k.If(sizes.At(bytesNorm).Ne(0), func() {
 		// Each block goes over the whole row, which is in the cache.
 		sum := ptx.VarOf(k, scalar.Num(0))
-		ptx.For(k, ptx.Shl(k, tid, scalar.U32(2)), cols, scalar.U32(bytesPart), func(i ptx.Reg[uint32]) {
-			for _, e := range ptx.Load4(k, ptx.At(k, x, i), ptx.ReadOnly) {
+		ptx.For(k, tid.Shl(2), cols, bytesPart, func(i ptx.Reg[uint32]) {
+			for _, e := range x.At(i).Load4(ptx.ReadOnly) {
 				sum.Set(c.Fma(e, e, sum.Get()))
 			}
 		}, ptx.NoUnroll())
 		total := reduceBlock(k, []scalar.Float{sum.Get()}, shared)[0]
-		factor := ptx.Rsqrt(k, c.Fma(total, c.Inverse(ptx.Convert[float32](k, cols)), eps))
+		factor := c.Fma(total, c.Inverse(ptx.Convert[float32](cols)), eps).Rsqrt()
 		k.When(there, func() {
-			for j, g := range ptx.Load4(k, ptx.At(k, gamma, i), ptx.ReadOnly) {
+			for j, g := range gamma.At(i).Load4(ptx.ReadOnly) {
 				v[j].Set(c.Mul(c.Mul(v[j].Get(), factor), g))
 			}
 		})
@@ -72,31 +72,31 @@ func buildQuantBytes(k *ptx.Kernel) {
 		most = c.NanMax(most, c.Abs(e.Get()))
 	}
 	for d := 1; d < 8; d *= 2 {
-		most = c.NanMax(most, ptx.Shuffle(k, ptx.ShuffleXor, most, scalar.U32(d), 32, ptx.FullWarp()))
+		most = c.NanMax(most, most.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 	}
 	// The least normal number as the least scale keeps its inverse finite.
 	const least = 0x1p-126
 	scale := c.Max(c.Mul(most, scalar.Num(1./127)), scalar.Num(least))
-	scale = c.Where(ptx.Lt(k, most, scalar.Num(math.Inf(1))), scale, scalar.Num(math.NaN()))
-	inverse := ptx.Rcp(k, scale)
+	scale = c.Where(most.Lt(math.Inf(1)), scale, scalar.Num(math.NaN()))
+	inverse := scale.Rcp()
 	var q [4]ptx.Reg[uint32]
 	sum := ptx.Imm(int32(0))
 	for j, e := range v {
-		n := ptx.Convert[int32](k, c.Mul(e.Get(), inverse), ptx.RNI)
-		sum = ptx.Add(k, sum, n)
-		q[j] = ptx.Bitcast[uint32](k, n)
+		n := ptx.Convert[int32](c.Mul(e.Get(), inverse), ptx.RNI)
+		sum = sum.Add(n)
+		q[j] = ptx.Bitcast[uint32](n)
 	}
-	word := ptx.Prmt(k, ptx.Prmt(k, q[0], q[1], scalar.U32(0x0040)), ptx.Prmt(k, q[2], q[3], scalar.U32(0x0040)), scalar.U32(0x5410))
+	word := q[0].Prmt(q[1], 0x0040).Prmt(q[2].Prmt(q[3], 0x0040), 0x5410)
 	for d := 1; d < 4; d *= 2 {
-		sum = ptx.Add(k, sum, ptx.Shuffle(k, ptx.ShuffleXor, sum, scalar.U32(d), 32, ptx.FullWarp()))
+		sum = sum.Add(sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 	}
-	other := ptx.Shuffle(k, ptx.ShuffleXor, sum, scalar.U32(4), 32, ptx.FullWarp())
-	at := ptx.Add(k, begin, ptx.Convert[uint64](k, i))
-	ptx.StoreIf(k, there, ptx.Cast[uint32](ptx.AtByte(k, y, at)), word)
-	k.If(ptx.And(k, there, ptx.Eq(k, ptx.And(k, tid, scalar.U32(7)), scalar.U32(0))), func() {
-		sums := ptx.Prmt(k, ptx.Bitcast[uint32](k, sum), ptx.Bitcast[uint32](k, other), scalar.U32(0x5410))
-		to := ptx.AtByte(k, scales, ptx.Shr(k, at, scalar.U32(2)))
-		ptx.Store2(k, to, [2]ptx.Reg[uint32]{ptx.Bitcast[uint32](k, scale), sums})
+	other := sum.Shuffle(ptx.ShuffleXor, 4, 32, ptx.FullWarp())
+	at := begin.Add(ptx.Convert[uint64](i))
+	ptx.StoreIf(there, ptx.Cast[uint32](y.Bytes(at)), word)
+	k.If(there.And(tid.And(7).Eq(0)), func() {
+		sums := ptx.Bitcast[uint32](sum).Prmt(ptx.Bitcast[uint32](other), 0x5410)
+		to := scales.Bytes(at.Shr(2))
+		to.Store2([2]ptx.Reg[uint32]{ptx.Bitcast[uint32](scale), sums})
 	})
 }
 
@@ -108,11 +108,11 @@ var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite",
 		c := scalar.Math{K: k}
 		cols := ptx.Param[uint32](k, "cols")
 		x, y := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "y", ptx.Align(16))
-		begin := ptx.MulWideU32(k, k.Ctaid(ptx.X), cols)
-		x, y = ptx.At(k, x, begin), ptx.At(k, y, begin)
+		begin := k.Ctaid(ptx.X).MulWide(cols)
+		x, y = x.At(begin), y.At(begin)
 		each := func(f func(at ptx.Reg[uint32], v [4]scalar.Float)) {
-			ptx.For(k, ptx.Shl(k, k.Tid(ptx.X), scalar.U32(2)), cols, scalar.U32(bytesPart), func(at ptx.Reg[uint32]) {
-				f(at, ptx.Load4(k, ptx.At(k, x, at), ptx.ReadOnly))
+			ptx.For(k, k.Tid(ptx.X).Shl(2), cols, bytesPart, func(at ptx.Reg[uint32]) {
+				f(at, x.At(at).Load4(ptx.ReadOnly))
 			}, ptx.NoUnroll())
 		}
 		sum := ptx.VarOf(k, scalar.Num(0)) // or NaN
@@ -126,7 +126,7 @@ var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite",
 			for i := range v {
 				v[i] = c.Add(v[i], spread)
 			}
-			ptx.Store4(k, ptx.At(k, y, at), v)
+			y.At(at).Store4(v)
 		})
 	}})
 
@@ -137,16 +137,16 @@ func (g *quantGemv) buildBytes() {
 	g.matrices()
 	g.bindRows()
 	reader := g.readPieces(k, g.blocksAt(k, g.sizes, quantBlocks), g.lane)
-	first := ptx.Mad(k, shiftRight(k, g.lane, known(scalar.Log2(g.pieces()))), scalar.U32(g.len()), reader.first)
+	first := shiftRight(k, g.lane, known(scalar.Log2(g.pieces()))).Mad(g.len(), reader.first)
 	cols := g.size(quantK)
 	// The lane's first piece of the first row of x.
-	bytes := ptx.PtrVarOf(k, ptx.AtByte(k, x, first))
-	words := ptx.PtrVarOf(k, ptx.AtByte(k, scales, ptx.Shl(k, ptx.Shr(k, first, scalar.U32(5)), scalar.U32(3))))
+	bytes := ptx.PtrVarOf(x.Bytes(first))
+	words := ptx.PtrVarOf(scales.Bytes(first.Shr(5).Shl(3)))
 	values := 32 * g.pieceUnits()
-	g.walk(ptx.Shr(k, cols, scalar.U32(scalar.Log2(values))), g.pieces(), func(block ptx.Reg[uint32]) {
+	g.walk(cols.Shr(scalar.Log2(values)), g.pieces(), func(block ptx.Reg[uint32]) {
 		g.stepBytes(reader, block, bytes.Get(), words.Get(), cols)
-		bytes.Set(ptx.AtByte(k, bytes.Get(), ptx.Shl(k, g.team.Lanes, scalar.U32(scalar.Log2(values)))))
-		words.Set(ptx.AtByte(k, words.Get(), ptx.Shl(k, g.team.Lanes, scalar.U32(scalar.Log2(values/4)))))
+		bytes.Set(bytes.Get().Bytes(g.team.Lanes.Shl(scalar.Log2(values))))
+		words.Set(words.Get().Bytes(g.team.Lanes.Shl(scalar.Log2(values / 4))))
 	})
 	g.Finish(nil)
 }
@@ -154,7 +154,7 @@ func (g *quantGemv) buildBytes() {
 // stepBytes adds up the products of a piece of both rows.
 func (g *quantGemv) stepBytes(r *pieceReader, block ptx.Reg[uint32], bytes ptx.Ptr[ptx.Global, uint8],
 	words ptx.Ptr[ptx.Global, uint32], cols ptx.Reg[uint32]) {
-	k, c := g.k, g.calc
+	c := g.calc
 	var packed [2][]packedUnit
 	var rows [2]pieceWeights
 	for i, row := range g.rows {
@@ -165,7 +165,7 @@ func (g *quantGemv) stepBytes(r *pieceReader, block ptx.Reg[uint32], bytes ptx.P
 	}
 	for v := range g.room {
 		if v > 0 { // rows that there are not have memory, too
-			bytes, words = ptx.AtByte(k, bytes, cols), ptx.AtByte(k, words, ptx.Shr(k, cols, scalar.U32(2)))
+			bytes, words = bytes.Bytes(cols), words.Bytes(cols.Shr(2))
 		}
 		heads := r.heads(words)
 		for n, part := range r.parts {
@@ -175,16 +175,16 @@ func (g *quantGemv) stepBytes(r *pieceReader, block ptx.Reg[uint32], bytes ptx.P
 			}
 			var x []ptx.Reg[uint32]
 			for _, run := range part.runs {
-				four := ptx.Load4(k, ptx.Cast[uint32](bytes.Bytes(run.at)), ptx.ReadOnly)
+				four := ptx.Cast[uint32](bytes.Bytes(run.at)).Load4(ptx.ReadOnly)
 				x = append(x, four[:]...)
 			}
 			var floatSum scalar.Float
 			if g.affine {
-				floatSum = ptx.Convert[float32](k, sum)
+				floatSum = ptx.Convert[float32](sum)
 			}
-			xScale := ptx.Bitcast[float32](k, scale)
+			xScale := ptx.Bitcast[float32](scale)
 			for i, w := range rows {
-				s, y := g.sums[i*g.room+v], ptx.Convert[float32](k, r.dot(w, n, x, sum))
+				s, y := g.sums[i*g.room+v], ptx.Convert[float32](r.dot(w, n, x, sum))
 				if g.affine {
 					y = c.Fma(w.scale[n], y, c.Neg(c.Mul(w.minimum[n], floatSum)))
 					s.Set(c.Fma(y, xScale, s.Get()))
@@ -198,16 +198,15 @@ func (g *quantGemv) stepBytes(r *pieceReader, block ptx.Reg[uint32], bytes ptx.P
 
 // heads are the words of scales and sums of the blocks of x of all parts, which are neighbours.
 func (p *pieceReader) heads(words ptx.Ptr[ptx.Global, uint32]) (all []ptx.Reg[uint32]) {
-	k := p.k
 	if len(p.parts) == 1 {
 		if !p.affine && p.zero == 0 {
-			return []ptx.Reg[uint32]{ptx.Load(k, words, ptx.ReadOnly), scalar.U32(0)}
+			return []ptx.Reg[uint32]{words.Load(ptx.ReadOnly), scalar.U32(0)}
 		}
-		two := ptx.Load2(k, words, ptx.ReadOnly)
+		two := words.Load2(ptx.ReadOnly)
 		return two[:]
 	}
 	for i := 0; i < len(p.parts); i += 2 {
-		four := ptx.Load4(k, words.At(2*i), ptx.ReadOnly)
+		four := words.At(2 * i).Load4(ptx.ReadOnly)
 		all = append(all, four[:]...)
 	}
 	return all
@@ -217,13 +216,13 @@ func (p *pieceReader) heads(words ptx.Ptr[ptx.Global, uint32]) (all []ptx.Reg[ui
 func (p *pieceReader) sum(halves ptx.Reg[uint32]) ptx.Reg[int32] {
 	k := p.k
 	if len(p.parts[0].runs) == 1 {
-		selector := ptx.Select(k, ptx.Eq(k, p.half.value(k), scalar.U32(0)), scalar.U32(0x9910), scalar.U32(0xbb32))
-		return ptx.Bitcast[int32](k, ptx.Prmt(k, halves, scalar.U32(0), selector))
+		selector := ptx.Select(p.half.value(k).Eq(0), scalar.U32(0x9910), 0xbb32)
+		return ptx.Bitcast[int32](halves.Prmt(0, selector))
 	}
 	return sumOfHalves(k, halves)
 }
 
 // sumOfHalves is the sum of two int16, both of which are in the upper half of a product, without a carry from the lower one.
 func sumOfHalves(k *ptx.Kernel, halves ptx.Reg[uint32]) ptx.Reg[int32] {
-	return ptx.Shr(k, ptx.Bitcast[int32](k, ptx.Mul(k, halves, scalar.U32(0x10001))), scalar.U32(16))
+	return ptx.Bitcast[int32](halves.Mul(0x10001)).Shr(16)
 }

@@ -61,20 +61,20 @@ func (f *blockFormat) columnValues(room int) int {
 
 // slots is how many lanes have columns.
 func (q *quantColumns) slots() ptx.Reg[uint32] {
-	return ptx.Shr(q.k, q.sizes.At(q.k, columnsN), scalar.U32(scalar.Log2(q.columnValues(q.room))))
+	return q.sizes.At(columnsN).Shr(scalar.Log2(q.columnValues(q.room)))
 }
 
 // slot is the block, the unit and the word that a lane has, or the last one where there are fewer.
 func (q *quantColumns) slot(tile, lane ptx.Reg[uint32]) (block ptx.Reg[uint32], unit, word number) {
 	k := q.k
-	i := ptx.Min(k, ptx.Mad(k, tile, scalar.U32(32), lane), ptx.Sub(k, q.slots(), scalar.U32(1)))
+	i := tile.Mad(32, lane).Min(q.slots().Sub(1))
 	word = known(0)
 	if !q.whole() {
-		i, word = ptx.Shr(k, i, scalar.U32(2)), found(ptx.And(k, i, scalar.U32(3)))
+		i, word = i.Shr(2), found(i.And(3))
 	}
 	unit = known(0)
 	if q.units() > 1 {
-		unit = found(ptx.And(k, i, scalar.U32(q.units()-1)))
+		unit = found(i.And(q.units() - 1))
 	}
 	return shiftRight(k, i, known(scalar.Log2(q.units()))), unit, word
 }
@@ -86,28 +86,28 @@ func (q *quantColumns) Build() {
 	y := ptx.PointerParam[float32](k, "c")
 	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 	tid := k.Tid(ptx.X)
-	lane, warp := ptx.And(k, tid, scalar.U32(31)), ptx.Shr(k, tid, scalar.U32(5))
+	lane, warp := tid.And(31), tid.Shr(5)
 	split, tile := scalar.DivisorAt(k, q.sizes, columnsAcross).Split(k, k.Ctaid(ptx.X))
-	depth, each := q.sizes.At(k, columnsK), q.sizes.At(k, columnsSplit)
-	first := ptx.Mad(k, split, each, warp)
-	end := ptx.Min(k, depth, ptx.Mul(k, ptx.Add(k, split, scalar.U32(1)), each))
+	depth, each := q.sizes.At(columnsK), q.sizes.At(columnsSplit)
+	first := split.Mad(each, warp)
+	end := depth.Min(split.Add(1).Mul(each))
 	block, unit, word := q.slot(tile, lane)
 	both := []number{known(0), known(1)}
 	reader := q.reader(k, q.blocksAt(k, q.sizes, columnsBlocks), unit, both, word, q.whole(), false)
-	row := ptx.PtrVarOf(k, ptx.AtByte(k, weights, ptx.Shl(k, ptx.MulWideU32(k, first, q.sizes.At(k, columnsWords)), scalar.U32(2))))
-	step := ptx.Shl(k, ptx.Convert[uint64](k, q.sizes.At(k, columnsWords)), scalar.U32(2+scalar.Log2(threadgroup.Warps)))
-	m := q.sizes.At(k, columnsM)
+	row := ptx.PtrVarOf(weights.Bytes(first.MulWide(q.sizes.At(columnsWords)).Shl(2)))
+	step := ptx.Convert[uint64](q.sizes.At(columnsWords)).Shl(2 + scalar.Log2(threadgroup.Warps))
+	m := q.sizes.At(columnsM)
 	rows := []ptx.Ptr[ptx.Global, float32]{x}
 	for v := 1; v < q.room; v++ { // where there are fewer, the last is repeated
-		rows = append(rows, ptx.At(k, x, ptx.MulWideU32(k, ptx.Min(k, scalar.U32(v), ptx.Sub(k, m, scalar.U32(1))), depth)))
+		rows = append(rows, x.At(scalar.U32(v).Min(m.Sub(1)).MulWide(depth)))
 	}
 	n := q.columnValues(q.room)
 	sums := scalar.VariablesOf(k, scalar.Constants(make([]float32, n*q.room)))
-	ptx.For(k, first, end, scalar.U32(threadgroup.Warps), func(d ptx.Reg[uint32]) {
+	ptx.For(k, first, end, threadgroup.Warps, func(d ptx.Reg[uint32]) {
 		packed := reader.Load(row.Get(), block)
 		var factors []scalar.Float
 		for _, p := range rows {
-			factors = append(factors, ptx.Load(k, ptx.At(k, p, d), ptx.ReadOnly))
+			factors = append(factors, p.At(d).Load(ptx.ReadOnly))
 		}
 		scale, minimum := reader.scale(packed)
 		for run := range 2 {
@@ -125,9 +125,9 @@ func (q *quantColumns) Build() {
 				}
 			}
 		}
-		row.Set(ptx.AtByte(k, row.Get(), step))
+		row.Set(row.Get().Bytes(step))
 	}, ptx.NoUnroll())
-	y = ptx.At(k, y, ptx.Mul(k, ptx.MulWideU32(k, split, m), ptx.Convert[uint64](k, q.sizes.At(k, columnsN))))
+	y = y.At(split.MulWide(m).Mul(ptx.Convert[uint64](q.sizes.At(columnsN))))
 	q.Write(y, sums, tile)
 }
 
@@ -141,24 +141,24 @@ func (q *quantColumns) Write(y ptx.Ptr[ptx.Global, float32], sums scalar.Variabl
 			k.Barrier()
 		}
 		for j := range n {
-			ptx.Store(k, ptx.At(k, memory, tid).At(j*threadgroup.Threads), sums[v*n+j].Get())
+			memory.At(tid).At(j * threadgroup.Threads).Store(sums[v*n+j].Get())
 		}
 		k.Barrier()
-		ptx.For(k, tid, scalar.U32(32*n), scalar.U32(threadgroup.Threads), func(o ptx.Reg[uint32]) {
-			j, lane := ptx.Shr(k, o, scalar.U32(5)), ptx.And(k, o, scalar.U32(31))
-			from := ptx.At(k, memory, ptx.Mad(k, j, scalar.U32(threadgroup.Threads), lane))
-			sum := ptx.Load(k, from)
+		ptx.For(k, tid, 32*n, threadgroup.Threads, func(o ptx.Reg[uint32]) {
+			j, lane := o.Shr(5), o.And(31)
+			from := memory.At(j.Mad(threadgroup.Threads, lane))
+			sum := from.Load()
 			for w := 1; w < threadgroup.Warps; w++ {
-				sum = c.Add(sum, ptx.Load(k, from.At(32*w)))
+				sum = c.Add(sum, from.At(32*w).Load())
 			}
 			block, unit, word := q.slot(tile, lane)
-			there := ptx.Lt(k, ptx.Mad(k, tile, scalar.U32(32), lane), q.slots())
-			run := ptx.Shr(k, j, scalar.U32(scalar.Log2(n/2)))
-			at := ptx.Mad(k, block, scalar.U32(q.len()), ptx.Mad(k, run, scalar.U32(q.between()), ptx.And(k, j, scalar.U32(n/2-1))))
-			at = ptx.Add(k, at, q.firstOf(k, unit).plus(k, word.times(k, 4)).value(k))
-			there = ptx.And(k, there, ptx.Lt(k, scalar.U32(v), q.sizes.At(k, columnsM)))
-			to := ptx.At(k, y, ptx.Add(k, ptx.MulWideU32(k, scalar.U32(v), q.sizes.At(k, columnsN)), ptx.Convert[uint64](k, at)))
-			ptx.StoreIf(k, there, to, sum)
+			there := tile.Mad(32, lane).Lt(q.slots())
+			run := j.Shr(scalar.Log2(n / 2))
+			at := block.Mad(q.len(), run.Mad(q.between(), j.And(n/2-1)))
+			at = at.Add(q.firstOf(k, unit).plus(k, word.times(k, 4)).value(k))
+			there = there.And(scalar.U32(v).Lt(q.sizes.At(columnsM)))
+			to := y.At(scalar.U32(v).MulWide(q.sizes.At(columnsN)).Add(ptx.Convert[uint64](at)))
+			ptx.StoreIf(there, to, sum)
 		}, ptx.NoUnroll())
 	}
 }

@@ -39,26 +39,26 @@ func buildDequantize(k *ptx.Kernel, f *blockFormat) {
 	names := ptx.PointerParam[uint32](k, "rows")
 	y := ptx.PointerParam[uint8](k, "y", ptx.Align(16))
 	i := k.GlobalID(ptx.X)
-	k.ReturnIf(ptx.Ge(k, i, sizes.At(k, dequantTotal)))
+	k.ReturnIf(i.Ge(sizes.At(dequantTotal)))
 	row, four := scalar.DivisorAt(k, sizes, dequantFours).Split(k, i)
-	row = ptx.LoadIf(k, ptx.Ne(k, sizes.At(k, dequantNamed), scalar.U32(0)), ptx.At(k, names, row), row)
-	there := ptx.Lt(k, row, sizes.At(k, dequantRows)) // as unsigned numbers: negative ones are beyond it, too
+	row = ptx.LoadIf(sizes.At(dequantNamed).Ne(0), names.At(row), row)
+	there := row.Lt(sizes.At(dequantRows)) // as unsigned numbers: negative ones are beyond it, too
 	var v scalar.Variables[float32]
 	for range 4 {
 		v = append(v, ptx.VarOf(k, scalar.Num(math.NaN())))
 	}
 	k.If(there, func() {
-		at := ptx.AtByte(k, weights, ptx.Shl(k, ptx.MulWideU32(k, row, sizes.At(k, dequantWords)), scalar.U32(2)))
-		v.Set(f.Four(k, f.blocksAt(k, sizes, dequantBlocks), at, ptx.Shl(k, four, scalar.U32(2))))
+		at := weights.Bytes(row.MulWide(sizes.At(dequantWords)).Shl(2))
+		v.Set(f.Four(k, f.blocksAt(k, sizes, dequantBlocks), at, four.Shl(2)))
 	})
-	k.If(ptx.Ne(k, sizes.At(k, dequantHalves), scalar.U32(0)), func() {
+	k.If(sizes.At(dequantHalves).Ne(0), func() {
 		var h [4]ptx.Reg[ptx.F16]
 		for i, x := range v.Get() {
 			h[i] = scalar.FromFloat32[ptx.F16](k, x)
 		}
-		ptx.Store4(k, ptx.At(k, ptx.Cast[ptx.F16](y), ptx.Shl(k, ptx.Convert[uint64](k, i), scalar.U32(2))), h)
+		ptx.Cast[ptx.F16](y).At(ptx.Convert[uint64](i).Shl(2)).Store4(h)
 	}, func() {
-		ptx.Store4(k, ptx.At(k, ptx.Cast[float32](y), ptx.Shl(k, ptx.Convert[uint64](k, i), scalar.U32(2))), [4]scalar.Float(v.Get()))
+		ptx.Cast[float32](y).At(ptx.Convert[uint64](i).Shl(2)).Store4([4]scalar.Float(v.Get()))
 	})
 }
 
@@ -66,13 +66,13 @@ func buildDequantize(k *ptx.Kernel, f *blockFormat) {
 func (f *blockFormat) Four(k *ptx.Kernel, blocks ptx.Reg[uint32], p ptx.Ptr[ptx.Global, uint8], c ptx.Reg[uint32]) []scalar.Float {
 	unit, run, word := f.unitOf(k, c)
 	r := f.readWords(k, blocks, unit, word, run)
-	x := r.Load(p, ptx.Shr(k, c, scalar.U32(scalar.Log2(f.len()))))
+	x := r.Load(p, c.Shr(scalar.Log2(f.len())))
 	scale, minimum := r.scale(x)
 	v := f.integers(k, r.quants(x, 0)[0])
 	for i := range v {
-		v[i] = ptx.Mul(k, v[i], scale[0])
+		v[i] = v[i].Mul(scale[0])
 		if f.affine {
-			v[i] = ptx.Sub(k, v[i], minimum[0])
+			v[i] = v[i].Sub(minimum[0])
 		}
 	}
 	return v[:]

@@ -28,14 +28,14 @@ func (g *quantGemv) buildExact() {
 	tid := k.Tid(ptx.X)
 	vectors := []ptx.Ptr[ptx.Global, float32]{x}
 	for _, n := range g.apart() {
-		vectors = append(vectors, ptx.At(k, x, n))
+		vectors = append(vectors, x.At(n))
 	}
 	// each calls f with every four values of x between base and end that the thread has, of all vectors.
 	each := func(base, end ptx.Reg[uint32], f func(at ptx.Reg[uint32], values [][4]scalar.Float)) {
-		ptx.For(k, ptx.Add(k, base, ptx.Shl(k, tid, scalar.U32(2))), end, scalar.U32(4*threadgroup.Threads), func(at ptx.Reg[uint32]) {
+		ptx.For(k, base.Add(tid.Shl(2)), end, 4*threadgroup.Threads, func(at ptx.Reg[uint32]) {
 			var values [][4]scalar.Float
 			for _, p := range vectors {
-				values = append(values, ptx.Load4(k, ptx.At(k, p, at), ptx.ReadOnly))
+				values = append(values, p.At(at).Load4(ptx.ReadOnly))
 			}
 			f(at, values)
 		}, ptx.NoUnroll())
@@ -44,15 +44,15 @@ func (g *quantGemv) buildExact() {
 		each(base, end, func(at ptx.Reg[uint32], values [][4]scalar.Float) {
 			factors := scalar.VariablesOf(k, scalar.Constants([]float32{1, 1, 1, 1}))
 			k.When(normed, func() {
-				four := ptx.Load4(k, ptx.At(k, gamma, at), ptx.ReadOnly)
+				four := gamma.At(at).Load4(ptx.ReadOnly)
 				factors.Set(four[:])
 			})
-			to := ptx.At(k, memory, twisted(k, ptx.Sub(k, at, base)))
+			to := memory.At(twisted(k, at.Sub(base)))
 			for v, four := range values {
 				for j := range four {
 					four[j] = c.Mul(four[j], factors[j].Get())
 				}
-				ptx.Store4(k, to.At(v*chunk), four)
+				to.At(v * chunk).Store4(four)
 			}
 		})
 	}
@@ -60,25 +60,25 @@ func (g *quantGemv) buildExact() {
 	reader := g.readUnits(k, g.blocksAt(k, g.sizes, quantBlocks), unit)
 	// Where the first values of both runs of the lane's first unit are, in bytes: other units are a multiple of 256 values further,
 	// and only the bits of values within a run are below.
-	first := ptx.Add(k, ptx.Mul(k, shiftRight(k, g.lane, known(scalar.Log2(g.units()))), scalar.U32(g.len())), g.firstOf(k, unit).reg)
+	first := shiftRight(k, g.lane, known(scalar.Log2(g.units()))).Mul(g.len()).Add(g.firstOf(k, unit).reg)
 	var places [2]ptx.Reg[uint32]
 	for i := range places {
-		places[i] = ptx.Shl(k, twisted(k, ptx.Add(k, first, scalar.U32(i*g.between()))), scalar.U32(2))
+		places[i] = twisted(k, first.Add(i*g.between())).Shl(2)
 	}
 	base := ptx.VarOf(k, scalar.U32(0))
-	k.While(func() ptx.Reg[bool] { return ptx.Lt(k, base.Get(), cols) }, func() {
-		from := ptx.Copy(k, base.Get())
-		end := ptx.Min(k, cols, ptx.Add(k, from, scalar.U32(chunk)))
+	k.While(func() ptx.Reg[bool] { return base.Get().Lt(cols) }, func() {
+		from := base.Get().Copy()
+		end := cols.Min(from.Add(chunk))
 		bring(from, end)
 		k.Barrier()
-		before := ptx.Shr(k, from, scalar.U32(scalar.Log2(g.len()))) // blocks
+		before := from.Shr(scalar.Log2(g.len())) // blocks
 		turn := ptx.VarOf(k, scalar.U32(0))
-		g.walk(ptx.Shr(k, ptx.Sub(k, end, from), scalar.U32(5)), g.units(), func(block ptx.Reg[uint32]) {
-			g.stepExact(reader, ptx.Add(k, before, block), memory, places, turn.Get(), chunk)
-			turn.Set(ptx.Add(k, turn.Get(), ptx.Shl(k, g.team.Lanes, scalar.U32(7))))
+		g.walk(end.Sub(from).Shr(5), g.units(), func(block ptx.Reg[uint32]) {
+			g.stepExact(reader, before.Add(block), memory, places, turn.Get(), chunk)
+			turn.Set(turn.Get().Add(g.team.Lanes.Shl(7)))
 		})
 		k.Barrier()
-		base.Set(ptx.Add(k, from, scalar.U32(chunk)))
+		base.Set(from.Add(chunk))
 	})
 	shared := ptx.SharedArray[float32](k, "squares", g.room*threadgroup.Warps)
 	factors := scalar.VariablesOf(k, slices.Repeat([]scalar.Float{scalar.Num(1)}, g.room))
@@ -91,9 +91,9 @@ func (g *quantGemv) buildExact() {
 				}
 			}
 		})
-		part := c.Inverse(ptx.Convert[float32](k, cols))
+		part := c.Inverse(ptx.Convert[float32](cols))
 		for v, sum := range reduceBlock(k, squares.Get(), shared) {
-			factors[v].Set(ptx.Rsqrt(k, c.Fma(sum, part, eps)))
+			factors[v].Set(c.Fma(sum, part, eps).Rsqrt())
 		}
 	})
 	g.Finish(func(v int) scalar.Float { return factors[v].Get() })
@@ -101,9 +101,9 @@ func (g *quantGemv) buildExact() {
 
 // twisted is where value i of a chunk lies.
 func twisted(k *ptx.Kernel, i ptx.Reg[uint32]) ptx.Reg[uint32] {
-	pair := ptx.Xor(k, ptx.Shr(k, i, scalar.U32(3)), ptx.Shr(k, i, scalar.U32(4)))
-	t := ptx.Or(k, ptx.And(k, pair, scalar.U32(4)), ptx.And(k, ptx.Shr(k, i, scalar.U32(4)), scalar.U32(8)))
-	return ptx.Xor(k, i, ptx.Or(k, t, ptx.And(k, ptx.Shr(k, i, scalar.U32(1)), scalar.U32(16))))
+	pair := i.Shr(3).Xor(i.Shr(4))
+	t := pair.And(4).Or(i.Shr(4).And(8))
+	return i.Xor(t.Or(i.Shr(1).And(16)))
 }
 
 // stepExact adds up the products of a unit of both rows. Shared memory has the unit of each vector at places + turn, in bytes.
@@ -123,7 +123,7 @@ func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.P
 		quants := [2][]ptx.Reg[uint32]{r.quants(units[0], run), r.quants(units[1], run)}
 		chains := make([]scalar.Float, len(g.sums))
 		for word := range 4 {
-			at := ptx.AtByte(k, memory, ptx.Add(k, ptx.Xor(k, places[run], scalar.U32(16*word)), turn))
+			at := memory.Bytes(places[run].Xor(16 * word).Add(turn))
 			var w [2][4]scalar.Float
 			for i := range w {
 				w[i] = g.integers(k, quants[i][word])
@@ -134,7 +134,7 @@ func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.P
 				}
 			}
 			for v := range g.room {
-				for j, x := range ptx.Load4(k, at.At(v*chunk)) {
+				for j, x := range at.At(v * chunk).Load4() {
 					for i := range w {
 						s := &chains[i*g.room+v]
 						switch {
@@ -168,20 +168,20 @@ func reduceBlock(k *ptx.Kernel, values []scalar.Float, shared ptx.Ptr[ptx.Shared
 	sums := scalar.VariablesOf(k, values)
 	for d := 16; d > 0; d /= 2 {
 		for _, s := range sums {
-			s.Set(c.Add(s.Get(), ptx.Shuffle(k, ptx.ShuffleXor, s.Get(), scalar.U32(d), 32, ptx.FullWarp())))
+			s.Set(c.Add(s.Get(), s.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
 		}
 	}
 	tid := k.Tid(ptx.X)
-	k.If(ptx.Eq(k, ptx.And(k, tid, scalar.U32(31)), scalar.U32(0)), func() {
+	k.If(tid.And(31).Eq(0), func() {
 		for i, s := range sums {
-			ptx.Store(k, ptx.At(k, shared, ptx.Shr(k, tid, scalar.U32(5))).At(i*threadgroup.Warps), s.Get())
+			shared.At(tid.Shr(5)).At(i * threadgroup.Warps).Store(s.Get())
 		}
 	})
 	k.Barrier()
 	for i, s := range sums {
-		total := ptx.Load(k, shared.At(i*threadgroup.Warps))
+		total := shared.At(i * threadgroup.Warps).Load()
 		for w := 1; w < threadgroup.Warps; w++ {
-			total = c.Add(total, ptx.Load(k, shared.At(i*threadgroup.Warps+w)))
+			total = c.Add(total, shared.At(i*threadgroup.Warps+w).Load())
 		}
 		s.Set(total)
 	}

@@ -72,7 +72,7 @@ func (f *blockFormat) planes() int { return len(quant.Type(f.BlockFormat).Planes
 // blocksAt is the number of blocks of a row, which is element i of the arguments, where it takes them to find a plane.
 func (f *blockFormat) blocksAt(k *ptx.Kernel, sizes ptx.Array[uint32], i int) (n ptx.Reg[uint32]) {
 	if f.planes() > 1 {
-		n = sizes.At(k, i)
+		n = sizes.At(i)
 	}
 	return n
 }
@@ -113,7 +113,7 @@ func (x number) value(k *ptx.Kernel) ptx.Reg[uint32] {
 	if x.known || x.n == 0 {
 		return x.reg
 	}
-	return ptx.Add(k, x.reg, scalar.U32(x.n))
+	return x.reg.Add(x.n)
 }
 
 func (x number) times(k *ptx.Kernel, n int) number {
@@ -123,7 +123,7 @@ func (x number) times(k *ptx.Kernel, n int) number {
 	case n == 1:
 		return x
 	}
-	return number{reg: ptx.Mul(k, x.reg, scalar.U32(n)), n: n * x.n}
+	return number{reg: x.reg.Mul(n), n: n * x.n}
 }
 
 func (x number) plus(k *ptx.Kernel, y number) number {
@@ -135,7 +135,7 @@ func (x number) plus(k *ptx.Kernel, y number) number {
 	case y.known:
 		return number{reg: x.reg, n: x.n + y.n}
 	}
-	return number{reg: ptx.Add(k, x.reg, y.reg), n: x.n + y.n}
+	return number{reg: x.reg.Add(y.reg), n: x.n + y.n}
 }
 
 // field is the bits of x from that one on, so many.
@@ -149,13 +149,13 @@ func (x number) field(k *ptx.Kernel, from, bits int) number {
 	if sure = sure >> from & all; x.known || sure == all {
 		return known(n)
 	}
-	return number{reg: ptx.And(k, shiftRight(k, x.reg, known(from)), scalar.U32(all)), n: n, mask: sure}
+	return number{reg: shiftRight(k, x.reg, known(from)).And(all), n: n, mask: sure}
 }
 
 // bytes is so far behind p.
 func (x number) bytes(k *ptx.Kernel, p ptx.Ptr[ptx.Global, uint8]) ptx.Ptr[ptx.Global, uint8] {
 	if !x.known {
-		p = ptx.AtByte(k, p, x.reg)
+		p = p.Bytes(x.reg)
 	}
 	return p.Bytes(x.n)
 }
@@ -165,7 +165,7 @@ func shiftRight(k *ptx.Kernel, x ptx.Reg[uint32], n number) ptx.Reg[uint32] {
 	if n.known && n.n == 0 {
 		return x
 	}
-	return ptx.Shr(k, x, n.value(k))
+	return x.Shr(n.value(k))
 }
 
 // shiftLeft is x << n.
@@ -173,7 +173,7 @@ func shiftLeft(k *ptx.Kernel, x ptx.Reg[uint32], n number) ptx.Reg[uint32] {
 	if n.known && n.n == 0 {
 		return x
 	}
-	return ptx.Shl(k, x, n.value(k))
+	return x.Shl(n.value(k))
 }
 
 // everyByte is a word of four such bytes.
@@ -297,17 +297,17 @@ func (r *unitReader) Load(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32]) p
 // loadNext reads what x has not yet of a unit.
 func (r *unitReader) loadNext(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32], x packedUnit) packedUnit {
 	k := r.k
-	at := sync.OnceValue(func() ptx.Ptr[ptx.Global, uint8] { return ptx.AtByte(k, p, ptx.Mul(k, block, scalar.U32(r.block))) })
+	at := sync.OnceValue(func() ptx.Ptr[ptx.Global, uint8] { return p.Bytes(block.Mul(r.block)) })
 	within := func(i number) ptx.Ptr[ptx.Global, uint8] { return i.bytes(k, at()) }
 	words := func(p ptx.Ptr[ptx.Global, uint8]) []ptx.Reg[uint32] {
 		switch {
 		case r.pair:
-			two := ptx.Load2(k, ptx.Cast[uint32](p), ptx.ReadOnly)
+			two := ptx.Cast[uint32](p).Load2(ptx.ReadOnly)
 			return two[:]
 		case !r.whole:
-			return []ptx.Reg[uint32]{ptx.Load(k, ptx.Cast[uint32](p), ptx.ReadOnly)}
+			return []ptx.Reg[uint32]{ptx.Cast[uint32](p).Load(ptx.ReadOnly)}
 		}
-		four := ptx.Load4(k, ptx.Cast[uint32](p), ptx.ReadOnly)
+		four := ptx.Cast[uint32](p).Load4(ptx.ReadOnly)
 		return four[:]
 	}
 	if x.low == nil {
@@ -319,13 +319,13 @@ func (r *unitReader) loadNext(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32
 	}
 	// plane is where the part of the block in a plane begins.
 	plane := func(n, size int) ptx.Ptr[ptx.Global, uint8] {
-		begin := ptx.Mul(k, r.blocks, scalar.U32(r.skip[n]))
-		return ptx.AtByte(k, p, ptx.Mad(k, block, scalar.U32(size), begin))
+		begin := r.blocks.Mul(r.skip[n])
+		return p.Bytes(block.Mad(size, begin))
 	}
 	switch {
 	case r.highBits == 0 || x.high != nil:
 	case r.units() == 1:
-		x.high = []ptx.Reg[uint32]{ptx.Load(k, ptx.Cast[uint32](plane(1, 4)), ptx.ReadOnly)}
+		x.high = []ptx.Reg[uint32]{ptx.Cast[uint32](plane(1, 4)).Load(ptx.ReadOnly)}
 	default:
 		x.high = words(within(r.high))
 	}
@@ -343,7 +343,7 @@ func (r *unitReader) quants(x packedUnit, run int) (q []ptx.Reg[uint32]) {
 		return x.low[n*run : n*run+n]
 	}
 	for i, w := range x.low {
-		w = ptx.And(k, shiftRight(k, w, r.shift[run]), ptx.Imm(everyByte(1<<r.bits-1)))
+		w = shiftRight(k, w, r.shift[run]).And(everyByte(1<<r.bits - 1))
 		switch {
 		case r.highBits == 0:
 		case r.units() == 1: // four bits become the fifth of four bytes
@@ -351,11 +351,11 @@ func (r *unitReader) quants(x packedUnit, run int) (q []ptx.Reg[uint32]) {
 			if r.whole {
 				n = known(n.n + 4*i)
 			}
-			four := ptx.And(k, shiftRight(k, x.high[0], n), scalar.U32(15))
-			w = ptx.Or(k, w, ptx.And(k, ptx.Mul(k, four, scalar.U32(0x02040810)), ptx.Imm(everyByte(16))))
+			four := shiftRight(k, x.high[0], n).And(15)
+			w = w.Or(four.Mul(0x02040810).And(everyByte(16)))
 		default:
-			h := ptx.And(k, shiftRight(k, x.high[i], r.shiftH[run]), ptx.Imm(everyByte(r.highBits)))
-			w = ptx.Or(k, w, ptx.Shl(k, h, scalar.U32(r.highTo)))
+			h := shiftRight(k, x.high[i], r.shiftH[run]).And(everyByte(r.highBits))
+			w = w.Or(h.Shl(r.highTo))
 		}
 		q = append(q, w)
 	}
@@ -370,14 +370,14 @@ func byteSelector(i int) uint32 { return 0x7650 + uint32(i) }
 
 // byteFloat is a byte, less zero, exactly.
 func byteFloat(k *ptx.Kernel, w, selector ptx.Reg[uint32], zero int) scalar.Float {
-	return ptx.Sub(k, ptx.Bitcast[float32](k, ptx.Prmt(k, w, scalar.U32(magic), selector)), ptx.Imm(float32(1<<23+zero)))
+	return ptx.Bitcast[float32](w.Prmt(magic, selector)).Sub(float32(1<<23 + zero))
 }
 
 // integers are the four values of a word of quants, before they are scaled.
 func (f *blockFormat) integers(k *ptx.Kernel, q ptx.Reg[uint32]) (v [4]scalar.Float) {
 	zero := f.zero
 	if f.bits == 8 {
-		q, zero = ptx.Xor(k, q, scalar.U32(0x80808080)), 128
+		q, zero = q.Xor(0x80808080), 128
 	}
 	for i := range v {
 		v[i] = byteFloat(k, q, ptx.Imm(byteSelector(i)), zero)

@@ -37,8 +37,8 @@ func newQuantProduct(k *ptx.Kernel, f *blockFormat) *tiling.Product {
 	p := tiling.ProductOf(k, quantTile, sizes)
 	p.Bias = bias
 	p.Places = p.PlacesIn(c)
-	p.A = tiling.NewOperand(k, "a", p.Shape.M, p.Shape.K, x, sizes.At(k, tiling.GemmLDA), p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
-	of := ptx.Select(k, ptx.Eq(k, p.Z, scalar.U32(0)), ptx.Address(k, weights), ptx.Address(k, other))
+	p.A = tiling.NewOperand(k, "a", p.Shape.M, p.Shape.K, x, sizes.At(tiling.GemmLDA), p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
+	of := ptx.Select(p.Z.Eq(0), ptx.Address(weights), ptx.Address(other))
 	p.B = newQuantSide(k, f, sizes, p, ptx.PtrAt[ptx.Global, uint8](k, of))
 	return p
 }
@@ -61,16 +61,16 @@ type quantSide struct {
 func newQuantSide(k *ptx.Kernel, f *blockFormat, sizes ptx.Array[uint32], p *tiling.Product, weights ptx.Ptr[ptx.Global, uint8]) *quantSide {
 	size, depth := p.Shape.N, p.Shape.K
 	s := &quantSide{TileMemory: tiling.NewTileMemory(k, "b", size, depth), blockFormat: f, along: p.Has(tiling.AlongB), weights: weights,
-		words: sizes.At(k, quantGemmWords), blocks: f.blocksAt(k, sizes, quantGemmBlocks)}
+		words: sizes.At(quantGemmWords), blocks: f.blocksAt(k, sizes, quantGemmBlocks)}
 	id := k.Tid(ptx.X)
-	either := func(a, b ptx.Reg[uint32]) ptx.Reg[uint32] { return ptx.Select(k, s.along, a, b) }
+	either := func(a, b ptx.Reg[uint32]) ptx.Reg[uint32] { return ptx.Select(s.along, a, b) }
 	// Either four of the depth in one column of the result, or four columns at one depth.
-	column := either(ptx.Shr(k, id, scalar.U32(2)), ptx.Shl(k, ptx.And(k, id, scalar.U32(size/4-1)), scalar.U32(2)))
-	d := either(ptx.Shl(k, ptx.And(k, id, scalar.U32(depth/4-1)), scalar.U32(2)), ptx.Shr(k, id, scalar.U32(scalar.Log2(size/4))))
+	column := either(id.Shr(2), id.And(size/4-1).Shl(2))
+	d := either(id.And(depth/4-1).Shl(2), id.Shr(scalar.Log2(size/4)))
 	s.to = s.Place(column, d)
-	column = ptx.Add(k, p.Left, column)
-	s.from = ptx.Bitcast[int32](k, ptx.Select(k, ptx.Lt(k, column, p.N), d, scalar.U32(math.MaxInt32)))
-	d = ptx.Add(k, p.First, d)
+	column = p.Left.Add(column)
+	s.from = ptx.Bitcast[int32](ptx.Select(column.Lt(p.N), d, math.MaxInt32))
+	d = p.First.Add(d)
 	s.row, s.col = ptx.VarOf(k, either(column, d)), ptx.VarOf(k, either(d, column))
 	s.down, s.right = either(scalar.U32(0), scalar.U32(depth)), either(scalar.U32(depth), scalar.U32(0))
 	for range 4 {
@@ -83,22 +83,22 @@ func newQuantSide(k *ptx.Kernel, f *blockFormat, sizes ptx.Array[uint32], p *til
 func (s *quantSide) Load(left ptx.Reg[int32]) {
 	k := s.K
 	s.held.Set(scalar.Constants(make([]float32, 4)))
-	k.If(ptx.Gt(k, left, s.from), func() {
-		at := ptx.AtByte(k, s.weights, ptx.Shl(k, ptx.MulWideU32(k, s.row.Get(), s.words), scalar.U32(2)))
+	k.If(left.Gt(s.from), func() {
+		at := s.weights.Bytes(s.row.Get().MulWide(s.words).Shl(2))
 		s.held.Set(s.Four(k, s.blocks, at, s.col.Get()))
 	})
-	s.row.Set(ptx.Add(k, s.row.Get(), s.down))
-	s.col.Set(ptx.Add(k, s.col.Get(), s.right))
+	s.row.Set(s.row.Get().Add(s.down))
+	s.col.Set(s.col.Get().Add(s.right))
 }
 
 // store writes what load has brought.
 func (s *quantSide) Store(stage ptx.Reg[uint32]) {
-	k, to := s.K, ptx.At(s.K, s.Stage(stage), s.to)
+	k, to := s.K, s.Stage(stage).At(s.to)
 	k.If(s.along, func() {
 		for i, v := range s.held {
-			ptx.Store(k, to.At(i*s.Size), v.Get())
+			to.At(i * s.Size).Store(v.Get())
 		}
-	}, func() { ptx.Store4(k, to, [4]scalar.Float(s.held.Get())) })
+	}, func() { to.Store4([4]scalar.Float(s.held.Get())) })
 }
 
 // quantProduct is x, m × depth, times weights with n columns of the result, whose rows are along the depth or across.

@@ -94,14 +94,13 @@ func newQuantGemv(k *ptx.Kernel, f *blockFormat, room int) *quantGemv {
 // apart is how many values lie between the first row of x and each of the others. Where there are fewer than room, the last is
 // repeated.
 func (g *quantGemv) apart() (values []ptx.Reg[uint64]) {
-	k := g.k
 	for v := 1; v < g.room; v++ {
-		values = append(values, ptx.MulWideU32(k, ptx.Min(k, scalar.U32(v), ptx.Sub(k, g.size(quantCount), scalar.U32(1))), g.size(quantK)))
+		values = append(values, scalar.U32(v).Min(g.size(quantCount).Sub(1)).MulWide(g.size(quantK)))
 	}
 	return values
 }
 
-func (g *quantGemv) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.k, i) }
+func (g *quantGemv) size(i int) ptx.Reg[uint32] { return g.sizes.At(i) }
 
 // matrices reads the parameters that all kernels end with.
 func (g *quantGemv) matrices() {
@@ -122,8 +121,8 @@ func (g *quantGemv) matrices() {
 // bindRows finds the team's rows.
 func (g *quantGemv) bindRows() {
 	k, tid := g.k, g.k.Tid(ptx.X)
-	g.team = threadgroup.Group{K: k, Lanes: ptx.Shl(k, scalar.U32(1), g.log)}
-	g.team.Lane = ptx.And(k, tid, ptx.Sub(k, g.team.Lanes, scalar.U32(1)))
+	g.team = threadgroup.Group{K: k, Lanes: scalar.U32(1).Shl(g.log)}
+	g.team.Lane = tid.And(g.team.Lanes.Sub(1))
 	g.lane = g.team.Lane
 	for i := range g.rows {
 		g.rows[i] = g.rowAt(g.Place(g.row(g.task(), i)))
@@ -134,40 +133,39 @@ func (g *quantGemv) bindRows() {
 // rowAt is where a row of a matrix begins.
 func (g *quantGemv) rowAt(row ptx.Reg[uint32], matrix quantMatrix) ptx.Ptr[ptx.Global, uint8] {
 	k := g.k
-	w := matrix.address(k, [3]ptx.Reg[uint64]{ptx.Address(k, g.weights[0]), ptx.Address(k, g.weights[1]), ptx.Address(k, g.weights[2])})
-	bytes := ptx.Shl(k, ptx.MulWideU32(k, row, g.size(quantWords)), scalar.U32(2))
-	return ptx.AtByte(k, ptx.PtrAt[ptx.Global, uint8](k, w), bytes)
+	w := matrix.address(k, [3]ptx.Reg[uint64]{ptx.Address(g.weights[0]), ptx.Address(g.weights[1]), ptx.Address(g.weights[2])})
+	bytes := row.MulWide(g.size(quantWords)).Shl(2)
+	return ptx.PtrAt[ptx.Global, uint8](k, w).Bytes(bytes)
 }
 
 // elementOf is an element of one of three vectors or matrices.
 func (g *quantGemv) elementOf(m quantMatrix, p []ptx.Ptr[ptx.Global, float32], i ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
-	a := m.address(g.k, [3]ptx.Reg[uint64]{ptx.Address(g.k, p[0]), ptx.Address(g.k, p[1]), ptx.Address(g.k, p[2])})
-	return ptx.At(g.k, ptx.PtrAt[ptx.Global, float32](g.k, a), i)
+	a := m.address(g.k, [3]ptx.Reg[uint64]{ptx.Address(p[0]), ptx.Address(p[1]), ptx.Address(p[2])})
+	return ptx.PtrAt[ptx.Global, float32](g.k, a).At(i)
 }
 
 // task is the team's; there may be none of that number.
 func (g *quantGemv) task() ptx.Reg[uint32] {
 	k := g.k
-	return ptx.Mad(k, k.Ctaid(ptx.X), ptx.Shr(k, scalar.U32(threadgroup.Threads), g.log), ptx.Shr(k, k.Tid(ptx.X), g.log))
+	return k.Ctaid(ptx.X).Mad(scalar.U32(threadgroup.Threads).Shr(g.log), k.Tid(ptx.X).Shr(g.log))
 }
 
 // quantMatrix is which of three matrices a row belongs to.
 type quantMatrix struct{ second, third ptx.Reg[bool] }
 
 func (m quantMatrix) pick(k *ptx.Kernel, a, b, c ptx.Reg[uint32]) ptx.Reg[uint32] {
-	return ptx.Select(k, m.third, c, ptx.Select(k, m.second, b, a))
+	return ptx.Select(m.third, c, ptx.Select(m.second, b, a))
 }
 
 func (m quantMatrix) address(k *ptx.Kernel, p [3]ptx.Reg[uint64]) ptx.Reg[uint64] {
-	return ptx.Select(k, m.third, p[2], ptx.Select(k, m.second, p[1], p[0]))
+	return ptx.Select(m.third, p[2], ptx.Select(m.second, p[1], p[0]))
 }
 
 // row is the first of a task's rows, or of the second ones.
 func (g *quantGemv) row(task ptx.Reg[uint32], i int) ptx.Reg[uint32] {
-	k := g.k
-	row := ptx.Mul(k, task, g.size(quantStep))
+	row := task.Mul(g.size(quantStep))
 	if i == 1 {
-		row = ptx.Add(k, row, g.size(quantSecond))
+		row = row.Add(g.size(quantSecond))
 	}
 	return row
 }
@@ -176,10 +174,10 @@ func (g *quantGemv) row(task ptx.Reg[uint32], i int) ptx.Reg[uint32] {
 func (g *quantGemv) Place(row ptx.Reg[uint32]) (ptx.Reg[uint32], quantMatrix) {
 	k := g.k
 	first := g.size(quantRows)
-	second := ptx.Add(k, first, g.size(quantRows+1))
-	row = ptx.Min(k, row, ptx.Sub(k, ptx.Add(k, second, g.size(quantRows+2)), scalar.U32(1)))
-	m := quantMatrix{ptx.Ge(k, row, first), ptx.Ge(k, row, second)}
-	return ptx.Sub(k, row, m.pick(k, scalar.U32(0), first, second)), m
+	second := first.Add(g.size(quantRows + 1))
+	row = row.Min(second.Add(g.size(quantRows + 2)).Sub(1))
+	m := quantMatrix{row.Ge(first), row.Ge(second)}
+	return row.Sub(m.pick(k, scalar.U32(0), first, second)), m
 }
 
 // unit is which one of its block a lane has: always the same, since teams are at least as large as blocks are long.
@@ -187,21 +185,21 @@ func (g *quantGemv) unit() number {
 	if g.units() == 1 {
 		return known(0)
 	}
-	return found(ptx.And(g.k, g.lane, scalar.U32(g.units()-1)))
+	return found(g.lane.And(g.units() - 1))
 }
 
 // walk calls step for each of the lane's units, or pieces, among the first n, of which a block has so many: with the number of its
 // block.
 func (g *quantGemv) walk(n ptx.Reg[uint32], ofBlock int, step func(block ptx.Reg[uint32])) {
 	k := g.k
-	rest := ptx.Sub(k, ptx.Max(k, n, g.lane), g.lane)
-	turns := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, g.team.Lanes, scalar.U32(1))), g.log)
+	rest := n.Max(g.lane).Sub(g.lane)
+	turns := rest.Add(g.team.Lanes.Sub(1)).Shr(g.log)
 	per := scalar.Log2(ofBlock)
 	block := ptx.VarOf(k, shiftRight(k, g.lane, known(per)))
-	ptx.For(k, scalar.U32(0), turns, scalar.U32(1), func(ptx.Reg[uint32]) {
-		b := ptx.Copy(k, block.Get())
+	ptx.For(k, 0, turns, 1, func(ptx.Reg[uint32]) {
+		b := block.Get().Copy()
 		step(b)
-		block.Set(ptx.Add(k, b, shiftRight(k, g.team.Lanes, known(per))))
+		block.Set(b.Add(shiftRight(k, g.team.Lanes, known(per))))
 	}, ptx.NoUnroll())
 }
 
@@ -221,8 +219,8 @@ func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
 		vectors = g.size(quantCount)
 	}
 	task := g.task()
-	there := ptx.Lt(k, task, g.size(quantTasks))
-	k.If(ptx.And(k, there, ptx.Eq(k, g.lane, scalar.U32(0))), func() {
+	there := task.Lt(g.size(quantTasks))
+	k.If(there.And(g.lane.Eq(0)), func() {
 		gate, biased := scalar.HasFlag(k, g.flags, quantGate), scalar.HasFlag(k, g.flags, quantBiased)
 		var to [2]ptx.Ptr[ptx.Global, float32]
 		var across [2]ptx.Reg[uint32]
@@ -231,11 +229,11 @@ func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
 			row, m := g.Place(g.row(task, i))
 			to[i] = g.elementOf(m, g.y, row)
 			across[i] = m.pick(k, g.size(quantRows), g.size(quantRows+1), g.size(quantRows+2))
-			bias[i] = ptx.LoadIf(k, biased, g.elementOf(m, g.biases, row), scalar.Num(0))
+			bias[i] = ptx.LoadIf(biased, g.elementOf(m, g.biases, row), 0)
 		}
-		total := ptx.Add(k, ptx.Add(k, g.size(quantRows), g.size(quantRows+1)), g.size(quantRows+2))
-		second := ptx.Add(k, ptx.Mul(k, task, g.size(quantStep)), g.size(quantSecond))
-		both := ptx.And(k, ptx.Lt(k, second, total), ptx.Not(k, gate))
+		total := g.size(quantRows).Add(g.size(quantRows + 1)).Add(g.size(quantRows + 2))
+		second := task.Mul(g.size(quantStep)).Add(g.size(quantSecond))
+		both := second.Lt(total).And(gate.Not())
 		for v := range g.room {
 			var y [2]scalar.Float
 			for i := range y {
@@ -249,15 +247,15 @@ func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
 			for i := range y {
 				ok := both
 				if v > 0 {
-					if ok = ptx.Lt(k, scalar.U32(v), vectors); i == 1 {
-						ok = ptx.And(k, ok, both)
+					if ok = scalar.U32(v).Lt(vectors); i == 1 {
+						ok = ok.And(both)
 					}
 				}
-				at := ptx.At(k, to[i], ptx.MulWideU32(k, scalar.U32(v), across[i]))
+				at := to[i].At(scalar.U32(v).MulWide(across[i]))
 				if v+i == 0 {
-					ptx.Store(k, at, y[i])
+					at.Store(y[i])
 				} else {
-					ptx.StoreIf(k, ok, at, y[i])
+					ptx.StoreIf(ok, at, y[i])
 				}
 			}
 		}

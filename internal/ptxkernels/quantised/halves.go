@@ -50,54 +50,53 @@ func buildQuantHalves(k *ptx.Kernel) {
 	sizes := ptx.ParamArray[uint32](k, "sizes", halvesInSize)
 	x := ptx.PointerParam[float32](k, "x", ptx.Align(16))
 	y, factors := ptx.PointerParam[uint8](k, "y", ptx.Align(16)), ptx.PointerParam[float32](k, "factors")
-	cols, parts, row, tid := sizes.At(k, halvesCols), sizes.At(k, halvesParts), k.Ctaid(ptx.X), k.Tid(ptx.X)
-	two := ptx.Eq(k, parts, scalar.U32(2))
-	x = ptx.At(k, x, ptx.MulWideU32(k, ptx.Min(k, row, ptx.Sub(k, sizes.At(k, halvesOf), scalar.U32(1))), cols))
+	cols, parts, row, tid := sizes.At(halvesCols), sizes.At(halvesParts), k.Ctaid(ptx.X), k.Tid(ptx.X)
+	two := parts.Eq(2)
+	x = x.At(row.Min(sizes.At(halvesOf).Sub(1)).MulWide(cols))
 	most := ptx.VarOf(k, scalar.Num(0))
-	ptx.For(k, ptx.Shl(k, tid, scalar.U32(2)), cols, scalar.U32(bytesPart), func(i ptx.Reg[uint32]) {
-		for _, e := range ptx.Load4(k, ptx.At(k, x, i), ptx.ReadOnly) {
+	ptx.For(k, tid.Shl(2), cols, bytesPart, func(i ptx.Reg[uint32]) {
+		for _, e := range x.At(i).Load4(ptx.ReadOnly) {
 			most.Set(c.NanMax(most.Get(), c.Abs(e)))
 		}
 	}, ptx.NoUnroll())
 	for d := 1; d < 32; d *= 2 {
-		most.Set(c.NanMax(most.Get(), ptx.Shuffle(k, ptx.ShuffleXor, most.Get(), scalar.U32(d), 32, ptx.FullWarp())))
+		most.Set(c.NanMax(most.Get(), most.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
 	}
 	shared := ptx.SharedArray[float32](k, "most", threadgroup.Warps)
-	k.If(ptx.Eq(k, ptx.And(k, tid, scalar.U32(31)), scalar.U32(0)), func() { ptx.Store(k, ptx.At(k, shared, ptx.Shr(k, tid, scalar.U32(5))), most.Get()) })
+	k.If(tid.And(31).Eq(0), func() { shared.At(tid.Shr(5)).Store(most.Get()) })
 	k.Barrier()
 	for w := range threadgroup.Warps {
-		most.Set(c.NanMax(most.Get(), ptx.Load(k, shared.At(w))))
+		most.Set(c.NanMax(most.Get(), shared.At(w).Load()))
 	}
-	exponent := ptx.Max(k, ptx.Shr(k, ptx.Bitcast[uint32](k, most.Get()), scalar.U32(23)), scalar.U32(halvesLeast))
+	exponent := ptx.Bitcast[uint32](most.Get()).Shr(23).Max(halvesLeast)
 	power := func(biased ptx.Reg[uint32]) scalar.Float {
-		return ptx.Bitcast[float32](k, ptx.Shl(k, biased, scalar.U32(23)))
+		return ptx.Bitcast[float32](biased.Shl(23))
 	}
-	inverse := power(ptx.Sub(k, scalar.U32(2*127+halvesExponent), exponent))
-	factor := power(ptx.Sub(k, exponent, scalar.U32(halvesExponent)))
-	factor = c.Where(ptx.Lt(k, most.Get(), scalar.Num(math.Inf(1))), factor, scalar.Num(math.NaN()))
-	ptx.StoreIf(k, ptx.Eq(k, tid, scalar.U32(0)), ptx.At(k, factors, row), factor)
-	rounded := ptx.And(k, ptx.Add(k, cols, scalar.U32(halvesDepth-1)), ptx.Imm(^uint32(halvesDepth-1))) // up
-	stages := ptx.Mul(k, ptx.Shr(k, row, scalar.U32(scalar.Log2(halvesTile))), ptx.Shr(k, rounded, scalar.U32(scalar.Log2(halvesDepth))))
-	row = ptx.And(k, row, scalar.U32(halvesTile-1))
-	ptx.For(k, scalar.U32(0), rounded, scalar.U32(bytesPart), func(base ptx.Reg[uint32]) {
-		i := ptx.Add(k, base, ptx.Shl(k, tid, scalar.U32(2)))
+	inverse := power(scalar.U32(2*127 + halvesExponent).Sub(exponent))
+	factor := power(exponent.Sub(halvesExponent))
+	factor = c.Where(most.Get().Lt(math.Inf(1)), factor, scalar.Num(math.NaN()))
+	ptx.StoreIf(tid.Eq(0), factors.At(row), factor)
+	rounded := cols.Add(halvesDepth - 1).And(^uint32(halvesDepth - 1)) // up
+	stages := row.Shr(scalar.Log2(halvesTile)).Mul(rounded.Shr(scalar.Log2(halvesDepth)))
+	row = row.And(halvesTile - 1)
+	ptx.For(k, 0, rounded, bytesPart, func(base ptx.Reg[uint32]) {
+		i := base.Add(tid.Shl(2))
 		v, sum := scalar.VariablesOf(k, scalar.Constants(make([]float32, 4))), ptx.VarOf(k, scalar.Num(0))
-		k.When(ptx.Lt(k, i, cols), func() {
-			for j, e := range ptx.Load4(k, ptx.At(k, x, i), ptx.ReadOnly) {
+		k.When(i.Lt(cols), func() {
+			for j, e := range x.At(i).Load4(ptx.ReadOnly) {
 				v[j].Set(c.Mul(e, inverse))
 			}
 		})
-		there := ptx.Lt(k, i, rounded)
-		stage := ptx.Add(k, stages, ptx.Shr(k, i, scalar.U32(scalar.Log2(halvesDepth))))
-		at := ptx.AtByte(k, y, ptx.MulWideU32(k, stage, ptx.Select(k, two, scalar.U32(halvesStage(2)), scalar.U32(halvesStage(1)))))
-		long := ptx.Mul(k, parts, scalar.U32(2*halvesDepth)) // of a row
+		there := i.Lt(rounded)
+		stage := stages.Add(i.Shr(scalar.Log2(halvesDepth)))
+		at := y.Bytes(stage.MulWide(ptx.Select(two, scalar.U32(halvesStage(2)), halvesStage(1))))
+		long := parts.Mul(2 * halvesDepth) // of a row
 		// Half of the row, half of 32 values, and word of the first 16 bytes.
-		place := ptx.Add(k, ptx.Mul(k, ptx.And(k, ptx.Shr(k, i, scalar.U32(5)), scalar.U32(1)), ptx.Mul(k, parts, scalar.U32(64))),
-			ptx.Add(k, ptx.Shl(k, ptx.And(k, i, scalar.U32(16)), scalar.U32(1)), ptx.And(k, i, scalar.U32(12))))
+		place := i.Shr(5).And(1).Mul(parts.Mul(64)).Add(i.And(16).Shl(1).Add(i.And(12)))
 		part := func(there ptx.Reg[bool], behind int) {
 			for j := 0; j < 4; j += 2 {
-				pair := ptx.ConvertPair[ptx.F16x2](k, v[j].Get(), v[j+1].Get())
-				lo, hi := ptx.UnpackF16(k, pair)
+				pair := ptx.ConvertPair[ptx.F16x2](v[j].Get(), v[j+1].Get())
+				lo, hi := ptx.UnpackF16(pair)
 				for n, h := range []ptx.Reg[ptx.F16]{lo, hi} {
 					half := scalar.ToFloat32(k, h)
 					sum.Set(c.Add(sum.Get(), half))
@@ -105,22 +104,22 @@ func buildQuantHalves(k *ptx.Kernel) {
 						v[j+n].Set(c.Sub(v[j+n].Get(), half)) // for the second halves
 					}
 				}
-				in := ptx.Xor(k, ptx.Add(k, place, scalar.U32(behind+8*j)), ptx.Shl(k, ptx.And(k, row, scalar.U32(7)), scalar.U32(4)))
-				to := ptx.AtByte(k, at, ptx.Mad(k, row, long, in))
-				ptx.StoreIf(k, there, ptx.Cast[uint32](to), ptx.Bitcast[uint32](k, pair))
+				in := place.Add(behind + 8*j).Xor(row.And(7).Shl(4))
+				to := at.Bytes(row.Mad(long, in))
+				ptx.StoreIf(there, ptx.Cast[uint32](to), ptx.Bitcast[uint32](pair))
 			}
 		}
 		part(there, 0)
 		k.If(two, func() { part(there, 64) })
 		// Of a unit of 32 values eight lanes have fours.
-		to := ptx.Cast[float32](ptx.AtByte(k, at, ptx.Mad(k, long, scalar.U32(halvesTile), ptx.Shl(k, row, scalar.U32(2)))))
+		to := ptx.Cast[float32](at.Bytes(long.Mad(halvesTile, row.Shl(2))))
 		write := func(values, first int) {
-			run := ptx.And(k, ptx.Shr(k, i, scalar.U32(scalar.Log2(values))), scalar.U32(halvesDepth/values-1))
-			leader := ptx.Eq(k, ptx.And(k, i, scalar.U32(values-1)), scalar.U32(0))
-			ptx.StoreIf(k, ptx.And(k, there, leader), ptx.At(k, to, ptx.Mul(k, run, scalar.U32(halvesTile))).At(first*halvesTile), sum.Get())
+			run := i.Shr(scalar.Log2(values)).And(halvesDepth/values - 1)
+			leader := i.And(values - 1).Eq(0)
+			ptx.StoreIf(there.And(leader), to.At(run.Mul(halvesTile)).At(first*halvesTile), sum.Get())
 		}
 		for d := 1; d < 8; d *= 2 {
-			sum.Set(c.Add(sum.Get(), ptx.Shuffle(k, ptx.ShuffleXor, sum.Get(), scalar.U32(d), 32, ptx.FullWarp())))
+			sum.Set(c.Add(sum.Get(), sum.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
 			if d == 2 {
 				write(16, 0)
 			}

@@ -158,46 +158,45 @@ func (q *quantMma) Build() {
 	k.MinBlocks(blocks)
 	q.memory = ptx.DynamicShared[uint8](k, ptx.Align(128))
 	tid := k.Tid(ptx.X)
-	q.lane = ptx.And(k, tid, scalar.U32(31))
-	q.group, q.in = ptx.Shr(k, q.lane, scalar.U32(2)), ptx.And(k, q.lane, scalar.U32(3))
+	q.lane = tid.And(31)
+	q.group, q.in = q.lane.Shr(2), q.lane.And(3)
 	split, tile := scalar.DivisorAt(k, q.sizes, quantMmaTiles).Split(k, k.Ctaid(ptx.X))
 	across, down := scalar.DivisorAt(k, q.sizes, quantMmaDown).Split(k, tile)
-	q.top, q.left = ptx.Mul(k, down, scalar.U32(quantMmaM)), ptx.Mul(k, across, scalar.U32(quantMmaN))
+	q.top, q.left = down.Mul(quantMmaM), across.Mul(quantMmaN)
 	q.m, q.n = q.size32(quantMmaSizeM), q.size32(quantMmaSizeN)
 	q.depth, q.blocks = q.size32(quantMmaSizeK), q.blocksAt(k, q.sizes, quantMmaBlocks)
 	_, stage := q.Stage(q.blockFormat)
 	table := ptx.Cast[uint64](q.memory.Bytes(quantMmaStages * stage))
-	ptx.Store(k, ptx.At(k, table, tid), ptx.Address(k, q.rowOf(ptx.Add(k, q.left, tid))))
-	q.table = ptx.At(k, table, ptx.Sub(k, q.column(), q.left))
+	table.At(tid).Store(ptx.Address(q.rowOf(q.left.Add(tid))))
+	q.table = table.At(q.column().Sub(q.left))
 	for i := range q.sums {
 		for j := range q.sums[i] {
 			q.sums[i][j] = scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
 		}
 	}
-	q.first = ptx.Mul(k, split, q.size32(quantMmaSplit))
-	q.end = ptx.Min(k, q.depth, ptx.Add(k, q.first, q.size32(quantMmaSplit)))
+	q.first = split.Mul(q.size32(quantMmaSplit))
+	q.end = q.depth.Min(q.first.Add(q.size32(quantMmaSplit)))
 	q.addUp(x, scales)
-	c = ptx.At(k, c, ptx.Mul(k, ptx.MulWideU32(k, split, q.m), ptx.Convert[uint64](k, q.n)))
-	biased := ptx.Ne(k, q.size32(quantMmaBias), scalar.U32(0))
+	c = c.At(split.MulWide(q.m).Mul(ptx.Convert[uint64](q.n)))
+	biased := q.size32(quantMmaBias).Ne(0)
 	q.Write(factors, biased, bias, c)
 	if q.parts == 2 {
 		q.exceptions(factors, exact, biased, bias, c)
 	}
 }
 
-func (q *quantMma) size32(i int) ptx.Reg[uint32] { return q.sizes.At(q.k, i) }
+func (q *quantMma) size32(i int) ptx.Reg[uint32] { return q.sizes.At(i) }
 
 // rowOf is a row of weights; beyond the last row it is repeated, and not written.
 func (q *quantMma) rowOf(row ptx.Reg[uint32]) ptx.Ptr[ptx.Global, uint8] {
-	k := q.k
-	row = ptx.Min(k, row, ptx.Sub(k, q.n, scalar.U32(1)))
-	return ptx.AtByte(k, q.weights, ptx.Shl(k, ptx.MulWideU32(k, row, q.size32(quantMmaWords)), scalar.U32(2)))
+	row = row.Min(q.n.Sub(1))
+	return q.weights.Bytes(row.MulWide(q.size32(quantMmaWords)).Shl(2))
 }
 
 // column of the result that is the lane's first.
 func (q *quantMma) column() ptx.Reg[uint32] {
 	k := q.k
-	return ptx.Mad(k, ptx.Shr(k, k.Tid(ptx.X), scalar.U32(5)), scalar.U32(quantMmaRows), ptx.Add(k, q.left, q.group))
+	return k.Tid(ptx.X).Shr(5).Mad(quantMmaRows, q.left.Add(q.group))
 }
 
 // addUp goes over the depth.
@@ -205,16 +204,16 @@ func (q *quantMma) addUp(x, scales ptx.Ptr[ptx.Global, uint8]) {
 	k := q.k
 	_, stage := q.Stage(q.blockFormat)
 	next := func(v *ptx.Var[uint32]) {
-		n := ptx.Add(k, v.Get(), scalar.U32(stage))
-		v.Set(ptx.Select(k, ptx.Eq(k, n, scalar.U32(quantMmaStages*stage)), scalar.U32(0), n))
+		n := v.Get().Add(stage)
+		v.Set(ptx.Select(n.Eq(quantMmaStages*stage), scalar.U32(0), n))
 	}
 	to, from, coming := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, q.first)
 	bring := q.bringer(x, scales)
 	fill := func() {
-		k.If(ptx.Lt(k, coming.Get(), q.end), func() { bring(to.Get(), coming.Get()) })
+		k.If(coming.Get().Lt(q.end), func() { bring(to.Get(), coming.Get()) })
 		k.CpAsyncCommit()
 		next(to)
-		coming.Set(ptx.Add(k, coming.Get(), scalar.U32(q.deep())))
+		coming.Set(coming.Get().Add(q.deep()))
 	}
 	for range quantMmaStages - 1 {
 		fill()
@@ -224,7 +223,7 @@ func (q *quantMma) addUp(x, scales ptx.Ptr[ptx.Global, uint8]) {
 		k.Barrier()
 	}
 	arrived()
-	ptx.For(k, q.first, q.end, scalar.U32(q.deep()), func(d ptx.Reg[uint32]) {
+	ptx.For(k, q.first, q.end, q.deep(), func(d ptx.Reg[uint32]) {
 		fill()
 		q.multiply(from.Get(), d)
 		next(from)
@@ -237,11 +236,11 @@ func (q *quantMma) addUp(x, scales ptx.Ptr[ptx.Global, uint8]) {
 // nobody reads what lies beyond the depth.
 func (q *quantMma) bringer(x, scales ptx.Ptr[ptx.Global, uint8]) func(stage, d ptx.Reg[uint32]) {
 	k, tid := q.k, q.k.Tid(ptx.X)
-	rows := ptx.Sub(k, q.m, q.top)
+	rows := q.m.Sub(q.top)
 	_, size := q.Stage(q.blockFormat)
-	k.If(ptx.Lt(k, rows, scalar.U32(quantMmaM)), func() {
-		ptx.For(k, ptx.Shl(k, tid, scalar.U32(4)), scalar.U32(quantMmaStages*size), scalar.U32(16*quantMmaThreads), func(at ptx.Reg[uint32]) {
-			ptx.Store4(k, ptx.Cast[uint32](ptx.AtByte(k, q.memory, at)), [4]ptx.Reg[uint32]{scalar.U32(0), scalar.U32(0), scalar.U32(0), scalar.U32(0)})
+	k.If(rows.Lt(quantMmaM), func() {
+		ptx.For(k, tid.Shl(4), quantMmaStages*size, 16*quantMmaThreads, func(at ptx.Reg[uint32]) {
+			ptx.Cast[uint32](q.memory.Bytes(at)).Store4([4]ptx.Reg[uint32]{scalar.U32(0), scalar.U32(0), scalar.U32(0), scalar.U32(0)})
 		}, ptx.NoUnroll())
 		k.Barrier()
 	})
@@ -254,27 +253,27 @@ func (q *quantMma) bringer(x, scales ptx.Ptr[ptx.Global, uint8]) func(stage, d p
 // bringHalves is for stages that lie in memory as they are to be.
 func (q *quantMma) bringHalves(x ptx.Ptr[ptx.Global, uint8], rows ptx.Reg[uint32]) func(stage, d ptx.Reg[uint32]) {
 	k, tid := q.k, q.k.Tid(ptx.X)
-	stages := ptx.Shr(k, ptx.Add(k, q.depth, scalar.U32(halvesDepth-1)), scalar.U32(scalar.Log2(halvesDepth)))
-	number := ptx.Mad(k, ptx.Div(k, q.top, scalar.U32(halvesTile)), stages, ptx.Shr(k, q.first, scalar.U32(scalar.Log2(halvesDepth))))
-	at := ptx.Add(k, ptx.MulWideU32(k, number, scalar.U32(halvesStage(q.parts))), ptx.Convert[uint64](k, ptx.Shl(k, tid, scalar.U32(4))))
-	from := ptx.PtrVarOf(k, ptx.AtByte(k, x, at))
+	stages := q.depth.Add(halvesDepth - 1).Shr(scalar.Log2(halvesDepth))
+	number := q.top.Div(halvesTile).Mad(stages, q.first.Shr(scalar.Log2(halvesDepth)))
+	at := number.MulWide(halvesStage(q.parts)).Add(ptx.Convert[uint64](tid.Shl(4)))
+	from := ptx.PtrVarOf(x.Bytes(at))
 	behind, size := q.Stage(q.blockFormat)
 	return func(stage, _ ptx.Reg[uint32]) {
-		to := ptx.AtByte(k, ptx.AtByte(k, q.memory, stage), ptx.Shl(k, tid, scalar.U32(4)))
+		to := q.memory.Bytes(stage).Bytes(tid.Shl(4))
 		const slice = 16 * quantMmaThreads // bytes
 		for i := 0; i < behind; i += slice {
-			k.When(ptx.Gt(k, rows, scalar.U32(i/q.row())), func() { ptx.CpAsync(k, to.Bytes(i), from.Get().Bytes(i), 16) })
+			k.When(rows.Gt(i/q.row()), func() { ptx.CpAsync(to.Bytes(i), from.Get().Bytes(i), 16) })
 		}
 		if q.affine {
 			of := behind // sums of 16, and behind them those of 32
 			if q.apart() == 32 {
 				of += halvesDepth / 16 * 4 * halvesTile
 			}
-			there := ptx.Lt(k, ptx.Shl(k, ptx.And(k, tid, scalar.U32(halvesTile/4-1)), scalar.U32(2)), rows)
+			there := tid.And(halvesTile/4 - 1).Shl(2).Lt(rows)
 			if n := (size - behind) / 16; n < quantMmaThreads {
-				there = ptx.And(k, there, ptx.Lt(k, tid, scalar.U32(n)))
+				there = there.And(tid.Lt(n))
 			}
-			k.When(there, func() { ptx.CpAsync(k, to.Bytes(behind), from.Get().Bytes(of), 16) })
+			k.When(there, func() { ptx.CpAsync(to.Bytes(behind), from.Get().Bytes(of), 16) })
 		}
 		from.Set(from.Get().Bytes(halvesStage(q.parts)))
 	}
@@ -288,59 +287,59 @@ func (q *quantMma) bringBytes(x, scales ptx.Ptr[ptx.Global, uint8], rows ptx.Reg
 	rowwise := func(x ptx.Ptr[ptx.Global, uint8], row, among, first, long ptx.Reg[uint32], each, size int) func(
 		to ptx.Ptr[ptx.Shared, uint8], d ptx.Reg[uint32]) {
 		step := quantMmaThreads / each
-		at := ptx.Convert[uint64](k, ptx.Add(k, first, ptx.Mul(k, among, scalar.U32(size))))
-		from := ptx.PtrVarOf(k, ptx.AtByte(k, x, ptx.Add(k, ptx.MulWideU32(k, ptx.Add(k, q.top, row), long), at)))
-		further := ptx.MulWideU32(k, long, scalar.U32(step))
+		at := ptx.Convert[uint64](first.Add(among.Mul(size)))
+		from := ptx.PtrVarOf(x.Bytes(q.top.Add(row).MulWide(long).Add(at)))
+		further := long.MulWide(step)
 		return func(to ptx.Ptr[ptx.Shared, uint8], d ptx.Reg[uint32]) {
 			at := from.Get()
 			for i := range quantMmaM / step {
-				there := ptx.Lt(k, ptx.Add(k, row, scalar.U32(i*step)), rows)
+				there := row.Add(i * step).Lt(rows)
 				if q.units() == 1 { // the depth may end within the stage
-					there = ptx.And(k, there, ptx.Lt(k, ptx.Add(k, d, ptx.Mul(k, among, scalar.U32(q.deep()/each))), q.depth))
+					there = there.And(d.Add(among.Mul(q.deep() / each)).Lt(q.depth))
 				}
-				k.When(there, func() { ptx.CpAsync(k, to.Bytes(i*size*quantMmaThreads), at, size) })
+				k.When(there, func() { ptx.CpAsync(to.Bytes(i*size*quantMmaThreads), at, size) })
 				if i+1 < quantMmaM/step {
-					at = ptx.AtByte(k, at, further)
+					at = at.Bytes(further)
 				}
 			}
 			from.Set(from.Get().Bytes(each * size))
 		}
 	}
 	const chunks = 8
-	row, chunk := ptx.Shr(k, tid, scalar.U32(scalar.Log2(chunks))), ptx.And(k, tid, scalar.U32(chunks-1))
-	to := ptx.Mad(k, row, scalar.U32(q.row()), ptx.Shl(k, ptx.Xor(k, chunk, ptx.And(k, row, scalar.U32(7))), scalar.U32(4)))
+	row, chunk := tid.Shr(scalar.Log2(chunks)), tid.And(chunks-1)
+	to := row.Mad(q.row(), chunk.Xor(row.And(7)).Shl(4))
 	values := rowwise(x, row, chunk, q.first, q.depth, chunks, 16)
 	// A thread has the scales and the sums of 32 values.
-	quarter := func(n ptx.Reg[uint32]) ptx.Reg[uint32] { return ptx.Shr(k, n, scalar.U32(2)) }
-	sums := rowwise(scales, quarter(tid), ptx.And(k, tid, scalar.U32(3)), quarter(q.first), quarter(q.depth), 4, 8)
+	quarter := func(n ptx.Reg[uint32]) ptx.Reg[uint32] { return n.Shr(2) }
+	sums := rowwise(scales, quarter(tid), tid.And(3), quarter(q.first), quarter(q.depth), 4, 8)
 	behind, _ := q.Stage(q.blockFormat)
 	return func(stage, d ptx.Reg[uint32]) {
-		base := ptx.AtByte(k, q.memory, stage)
-		values(ptx.AtByte(k, base, to), d)
-		sums(ptx.AtByte(k, base, ptx.Xor(k, ptx.Shl(k, tid, scalar.U32(3)), ptx.And(k, tid, scalar.U32(16)))).Bytes(behind), d) // permuted, too
+		base := q.memory.Bytes(stage)
+		values(base.Bytes(to), d)
+		sums(base.Bytes(tid.Shl(3).Xor(tid.And(16))).Bytes(behind), d) // permuted, too
 	}
 }
 
 // Write writes what lies within the result.
 func (q *quantMma) Write(factors ptx.Ptr[ptx.Global, float32], biased ptx.Reg[bool], bias, y ptx.Ptr[ptx.Global, float32]) {
-	k, c := q.k, q.calc
+	c := q.calc
 	column := q.column()
-	inside := func(i int) ptx.Reg[bool] { return ptx.Lt(k, ptx.Add(k, column, scalar.U32(8*i)), q.n) }
+	inside := func(i int) ptx.Reg[bool] { return column.Add(8 * i).Lt(q.n) }
 	var biases [quantMmaRows / 8]scalar.Float
 	for i := range biases {
-		biases[i] = ptx.LoadIf(k, ptx.And(k, biased, inside(i)), ptx.At(k, bias, column).At(8*i), scalar.Num(0))
+		biases[i] = ptx.LoadIf(biased.And(inside(i)), bias.At(column).At(8*i), 0)
 	}
 	q.eachColumns(func(j int) {
 		for col := range 2 {
-			row := ptx.Add(k, ptx.Add(k, q.top, ptx.Shl(k, q.in, scalar.U32(1))), scalar.U32(8*j+col))
-			there, factor := ptx.Lt(k, row, q.m), scalar.Num(1)
+			row := q.top.Add(q.in.Shl(1)).Add(8*j + col)
+			there, factor := row.Lt(q.m), scalar.Num(1)
 			if !q.bytes() {
-				factor = ptx.LoadIf(k, there, ptx.At(k, factors, row), scalar.Num(0))
+				factor = ptx.LoadIf(there, factors.At(row), 0)
 			}
 			if q.parts == 2 {
-				there = ptx.And(k, there, ptx.Eq(k, factor, factor))
+				there = there.And(factor.Eq(factor))
 			}
-			to := ptx.At(k, ptx.At(k, y, ptx.MulWideU32(k, row, q.n)), column)
+			to := y.At(row.MulWide(q.n)).At(column)
 			for i := range biases {
 				v := q.sums[i/2][j][i%2*2+col].Get()
 				if q.bytes() {
@@ -348,7 +347,7 @@ func (q *quantMma) Write(factors ptx.Ptr[ptx.Global, float32], biased ptx.Reg[bo
 				} else {
 					v = c.Fma(v, factor, biases[i])
 				}
-				ptx.StoreIf(k, ptx.And(k, there, inside(i)), to.At(8*i), v)
+				ptx.StoreIf(there.And(inside(i)), to.At(8*i), v)
 			}
 		}
 	})
@@ -360,7 +359,7 @@ func (q *quantMma) eachColumns(f func(j int)) {
 	for j := range half {
 		f(j)
 	}
-	q.k.If(ptx.Gt(q.k, ptx.Sub(q.k, q.m, q.top), scalar.U32(quantMmaM/2)), func() {
+	q.k.If(q.m.Sub(q.top).Gt(quantMmaM/2), func() {
 		for j := range half {
 			f(half + j)
 		}
@@ -371,30 +370,30 @@ func (q *quantMma) eachColumns(f func(j int)) {
 func (q *quantMma) exceptions(factors, x ptx.Ptr[ptx.Global, float32], biased ptx.Reg[bool], bias, y ptx.Ptr[ptx.Global, float32]) {
 	k, c := q.k, q.calc
 	exceptional := func(row ptx.Reg[uint32]) ptx.Reg[bool] {
-		v := ptx.LoadIf(k, ptx.Lt(k, row, q.m), ptx.At(k, factors, row), scalar.Num(0))
-		return ptx.SetP(k, ptx.Nan, v, v)
+		v := ptx.LoadIf(row.Lt(q.m), factors.At(row), 0)
+		return v.SetP(ptx.Nan, v)
 	}
-	mine := ptx.Add(k, q.top, q.lane)
+	mine := q.top.Add(q.lane)
 	some := exceptional(mine)
 	for i := 32; i < quantMmaM; i += 32 {
-		some = ptx.Or(k, some, exceptional(ptx.Add(k, mine, scalar.U32(i))))
+		some = some.Or(exceptional(mine.Add(i)))
 	}
 	k.If(k.VoteAny(some, ptx.FullWarp()), func() {
-		column := ptx.Add(k, q.left, k.Tid(ptx.X))
-		weights, inside := q.rowOf(column), ptx.Lt(k, column, q.n)
-		bias := ptx.LoadIf(k, ptx.And(k, biased, inside), ptx.At(k, bias, column), scalar.Num(0))
-		ptx.For(k, q.top, ptx.Add(k, q.top, scalar.U32(quantMmaM)), scalar.U32(1), func(row ptx.Reg[uint32]) {
+		column := q.left.Add(k.Tid(ptx.X))
+		weights, inside := q.rowOf(column), column.Lt(q.n)
+		bias := ptx.LoadIf(biased.And(inside), bias.At(column), 0)
+		ptx.For(k, q.top, q.top.Add(quantMmaM), 1, func(row ptx.Reg[uint32]) {
 			k.If(exceptional(row), func() {
 				sum := ptx.VarOf(k, scalar.Num(0))
-				x := ptx.At(k, x, ptx.MulWideU32(k, row, q.depth))
-				ptx.For(k, q.first, q.end, scalar.U32(4), func(d ptx.Reg[uint32]) {
+				x := x.At(row.MulWide(q.depth))
+				ptx.For(k, q.first, q.end, 4, func(d ptx.Reg[uint32]) {
 					w := q.Four(k, q.blocks, weights, d)
-					for i, v := range ptx.Load4(k, ptx.At(k, x, d), ptx.ReadOnly) {
+					for i, v := range x.At(d).Load4(ptx.ReadOnly) {
 						sum.Set(c.Fma(w[i], v, sum.Get()))
 					}
 				}, ptx.NoUnroll())
-				to := ptx.At(k, ptx.At(k, y, ptx.MulWideU32(k, row, q.n)), column)
-				ptx.StoreIf(k, inside, to, c.Add(sum.Get(), bias))
+				to := y.At(row.MulWide(q.n)).At(column)
+				ptx.StoreIf(inside, to, c.Add(sum.Get(), bias))
 			})
 		}, ptx.NoUnroll())
 	})

@@ -10,14 +10,14 @@ import (
 // formats both runs of one. That lanes read words of K-quants again for their other runs takes less than to keep them.
 func (q *quantMma) multiply(stage, d ptx.Reg[uint32]) {
 	k := q.k
-	base := ptx.AtByte(k, q.memory, stage)
+	base := q.memory.Bytes(stage)
 	end := scalar.U32(q.deep())
 	if q.units() == 1 { // the depth may end within the stage
-		end = ptx.Min(k, end, ptx.Sub(k, q.depth, d))
+		end = end.Min(q.depth.Sub(d))
 	}
-	ptx.For(k, scalar.U32(0), end, scalar.U32(32), func(o ptx.Reg[uint32]) {
-		a := q.Load(ptx.Add(k, d, o))
-		o = ptx.And(k, o, scalar.U32(q.deep()-32)) // it is, but those who check cannot know
+	ptx.For(k, 0, end, 32, func(o ptx.Reg[uint32]) {
+		a := q.Load(d.Add(o))
+		o = o.And(q.deep() - 32) // it is, but those who check cannot know
 		if q.bytes() {
 			q.addBytes(base, o, a)
 		} else {
@@ -36,10 +36,10 @@ type quantRun struct {
 // Load reads both halves of 32 values at depth d, of all rows that are the lane's.
 func (q *quantMma) Load(d ptx.Reg[uint32]) (a [2][quantMmaRows / 8]quantRun) {
 	k := q.k
-	block := ptx.Shr(k, d, scalar.U32(scalar.Log2(q.len())))
+	block := d.Shr(scalar.Log2(q.len()))
 	var rows [quantMmaRows / 8]ptx.Ptr[ptx.Global, uint8]
 	for j := range rows {
-		rows[j] = ptx.PtrAt[ptx.Global, uint8](k, ptx.Load(k, q.table.At(8*j)))
+		rows[j] = ptx.PtrAt[ptx.Global, uint8](k, q.table.At(8*j).Load())
 	}
 	read := func(r *unitReader, halves ...int) {
 		for j, p := range rows {
@@ -83,22 +83,21 @@ func (q *quantMma) turns() int {
 
 // chunkAt is where a chunk of 16 bytes in a row of x is, of which the lane knows the row.
 func (q *quantMma) chunkAt(base ptx.Ptr[ptx.Shared, uint8], row, chunk ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, uint8] {
-	k := q.k
-	chunk = ptx.Xor(k, chunk, ptx.And(k, q.lane, scalar.U32(7)))
-	return ptx.AtByte(k, base, ptx.Mad(k, row, scalar.U32(q.row()), ptx.Shl(k, chunk, scalar.U32(4))))
+	chunk = chunk.Xor(q.lane.And(7))
+	return base.Bytes(row.Mad(q.row(), chunk.Shl(4)))
 }
 
 // halves are the four values of a word as two pairs.
 func (q *quantMma) halves(w ptx.Reg[uint32]) (pairs [2]ptx.Reg[ptx.F16x2]) {
-	k, zero := q.k, q.zero
+	zero := q.zero
 	if q.bits == 8 { // signed
-		w, zero = ptx.Xor(k, w, scalar.U32(0x80808080)), 128
+		w, zero = w.Xor(0x80808080), 128
 	}
 	const magic = 0x64646464 // with a byte below it, a half that is 1024 more
 	less := ptx.F16Of(float32(1024 + zero))
 	for i := range pairs {
-		pair := ptx.Bitcast[ptx.F16x2](k, ptx.Prmt(k, w, scalar.U32(magic), scalar.U32(0x4140+0x0202*i)))
-		pairs[i] = ptx.Sub(k, pair, ptx.Imm(ptx.PairF16(less, less)))
+		pair := ptx.Bitcast[ptx.F16x2](w.Prmt(magic, 0x4140+0x0202*i))
+		pairs[i] = pair.Sub(ptx.PairF16(less, less))
 	}
 	return pairs
 }
@@ -115,17 +114,17 @@ func (q *quantMma) addHalves(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32],
 		}
 	}
 	// The lanes of an eighth name 16 bytes of eight rows of x, those of the next eighth the 16 bytes behind: both halves of a part.
-	row := ptx.And(k, q.lane, scalar.U32(7))
+	row := q.lane.And(7)
 	var from []ptx.Ptr[ptx.Shared, uint8]
 	for part := range q.parts {
-		chunk := ptx.Add(k, ptx.Mul(k, ptx.Shr(k, o, scalar.U32(5)), scalar.U32(4*q.parts)), ptx.Shr(k, q.lane, scalar.U32(3)))
-		from = append(from, q.chunkAt(base, row, ptx.Add(k, chunk, scalar.U32(4*part))))
+		chunk := o.Shr(5).Mul(4 * q.parts).Add(q.lane.Shr(3))
+		from = append(from, q.chunkAt(base, row, chunk.Add(4*part)))
 	}
 	at, _ := q.Stage(q.blockFormat)
 	var sums ptx.Ptr[ptx.Shared, float32]
 	if q.affine {
-		unit := ptx.Mul(k, ptx.Shr(k, o, scalar.U32(5)), scalar.U32(q.turns()*4*quantMmaM))
-		sums = ptx.Cast[float32](ptx.AtByte(k, base, ptx.Add(k, unit, ptx.Shl(k, q.in, scalar.U32(3)))).Bytes(at))
+		unit := o.Shr(5).Mul(q.turns() * 4 * quantMmaM)
+		sums = ptx.Cast[float32](base.Bytes(unit.Add(q.in.Shl(3))).Bytes(at))
 	}
 	q.eachColumns(func(j int) {
 		if j%2 == 0 || q.parts == 2 {
@@ -133,7 +132,7 @@ func (q *quantMma) addHalves(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32],
 		}
 		var x [][]ptx.Reg[ptx.F16x2]
 		for _, p := range from {
-			x = append(x, ptx.LdMatrix[ptx.F16x2](k, p.Bytes(8*j*q.row()), 4))
+			x = append(x, ptx.LdMatrix[ptx.F16x2](p.Bytes(8*j*q.row()), 4))
 		}
 		for turn := range q.turns() {
 			halves := []int{0, 1}
@@ -142,7 +141,7 @@ func (q *quantMma) addHalves(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32],
 			}
 			var total [2]scalar.Float
 			if q.affine {
-				total = ptx.Load2(k, sums.At(8*j+turn*quantMmaM))
+				total = sums.At(8*j + turn*quantMmaM).Load2()
 			}
 			for i := range q.sums {
 				d := scalar.Constants(make([]float32, 4))
@@ -171,27 +170,27 @@ func (q *quantMma) addBytes(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], 
 	k, c := q.k, q.calc
 	// The lanes of an eighth name 16 bytes of eight rows of x, of the next eighth the 16 bytes behind, and of the others the same of
 	// the next eight rows.
-	row := ptx.Or(k, ptx.And(k, q.lane, scalar.U32(7)), ptx.And(k, ptx.Shr(k, q.lane, scalar.U32(1)), scalar.U32(8)))
-	chunk := ptx.Add(k, ptx.Shr(k, o, scalar.U32(4)), ptx.And(k, ptx.Shr(k, q.lane, scalar.U32(3)), scalar.U32(1)))
+	row := q.lane.And(7).Or(q.lane.Shr(1).And(8))
+	chunk := o.Shr(4).Add(q.lane.Shr(3).And(1))
 	from := q.chunkAt(base, row, chunk)
 	at, _ := q.Stage(q.blockFormat)
-	unit := ptx.Xor(k, ptx.Shr(k, o, scalar.U32(2)), ptx.Shl(k, ptx.And(k, q.in, scalar.U32(2)), scalar.U32(3)))
-	ofColumns := ptx.AtByte(k, base, ptx.Add(k, ptx.Shl(k, q.in, scalar.U32(6)), unit)).Bytes(at)
+	unit := o.Shr(2).Xor(q.in.And(2).Shl(3))
+	ofColumns := base.Bytes(q.in.Shl(6).Add(unit)).Bytes(at)
 	var x []ptx.Reg[uint32]
 	q.eachColumns(func(j int) {
 		if j%2 == 0 {
 			k.WarpSync(ptx.FullWarp()) // as in addHalves
-			x = ptx.LdMatrix[uint32](k, from.Bytes(8*j*q.row()), 4)
+			x = ptx.LdMatrix[uint32](from.Bytes(8*j*q.row()), 4)
 		}
 		// The scales of both rows that the lane has of x, and the sums of both halves.
 		var scale [2]scalar.Float
 		var halves [2][2]ptx.Reg[int32]
 		for col := range scale {
-			words := ptx.Load2(k, ptx.Cast[uint32](ofColumns).Bytes((8*j+col)*q.deep()/4))
-			scale[col] = ptx.Bitcast[float32](k, words[0])
+			words := ptx.Cast[uint32](ofColumns).Bytes((8*j + col) * q.deep() / 4).Load2()
+			scale[col] = ptx.Bitcast[float32](words[0])
 			if q.affine || q.zero > 0 {
-				both := ptx.Bitcast[int32](k, words[1])
-				halves[col] = [2]ptx.Reg[int32]{ptx.Bfe(k, both, scalar.U32(0), scalar.U32(16)), ptx.Shr(k, both, scalar.U32(16))}
+				both := ptx.Bitcast[int32](words[1])
+				halves[col] = [2]ptx.Reg[int32]{both.Bfe(0, 16), both.Shr(16)}
 			}
 		}
 		for turn := range q.turns() {
@@ -204,12 +203,12 @@ func (q *quantMma) addBytes(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], 
 				}
 				sum := halves[col][turn]
 				if q.turns() == 1 {
-					sum = ptx.Add(k, halves[col][0], halves[col][1])
+					sum = halves[col][0].Add(halves[col][1])
 				}
 				if q.zero > 0 {
-					begin[col] = ptx.Mad(k, sum, ptx.Imm(int32(-q.zero)), begin[col])
+					begin[col] = sum.Mad(int32(-q.zero), begin[col])
 				} else {
-					total[col] = ptx.Convert[float32](k, sum)
+					total[col] = ptx.Convert[float32](sum)
 				}
 			}
 			for i := range q.sums {
@@ -223,7 +222,7 @@ func (q *quantMma) addBytes(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], 
 				dots := ptx.Mma(k, shape, tiling.CastAll[ptx.S8x4](k, words), tiling.CastAll[ptx.S8x4](k, b), start)
 				for e, sum := range q.sums[i][j] {
 					w, col := a[turn][2*i+e/2], e%2
-					y := c.Sub(ptx.Bitcast[float32](k, dots[e]), scalar.Num(3<<22))
+					y := c.Sub(ptx.Bitcast[float32](dots[e]), scalar.Num(3<<22))
 					if q.affine {
 						y = c.Fma(w.scale, y, c.Mul(w.minimum, total[col]))
 						sum.Set(c.Fma(y, scale[col], sum.Get()))

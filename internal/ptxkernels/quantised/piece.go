@@ -44,14 +44,14 @@ func (f *blockFormat) readPieces(k *ptx.Kernel, blocks, lane ptx.Reg[uint32]) *p
 		p.parts = []piecePart{{runs: []pieceRun{{at: 0}, {run: 1, at: 16}}}}
 		return p
 	}
-	piece := found(ptx.And(k, lane, scalar.U32(f.pieces()-1)))
+	piece := found(lane.And(f.pieces() - 1))
 	both := []number{known(0), known(1)}
 	unit := func(i int) number {
 		if !f.runScales() {
-			return number{reg: ptx.Shl(k, piece.reg, scalar.U32(1)), n: i, low: 1}
+			return number{reg: piece.reg.Shl(1), n: i, low: 1}
 		}
-		last := ptx.Shl(k, piece.field(k, 1, 1).reg, scalar.U32(2))
-		return number{reg: ptx.Or(k, last, piece.field(k, 0, 1).reg), n: 2 * i, mask: 2}
+		last := piece.field(k, 1, 1).reg.Shl(2)
+		return number{reg: last.Or(piece.field(k, 0, 1).reg), n: 2 * i, mask: 2}
 	}
 	for i := range 2 {
 		r := &unitReader{blockFormat: f, k: k, blocks: blocks, unit: unit(i), runs: both, whole: true, bare: !f.runScales() && i == 1}
@@ -61,7 +61,7 @@ func (f *blockFormat) readPieces(k *ptx.Kernel, blocks, lane ptx.Reg[uint32]) *p
 	p.first = f.firstOf(k, unit(0)).reg
 	mask := func(unit, run int) (m ptx.Reg[uint32]) {
 		if f.highBits > 0 {
-			m = shiftLeft(k, ptx.Imm(everyByte(f.highBits)), p.units[unit].shiftH[run])
+			m = shiftLeft(k, ptx.ConstIn(k, everyByte(f.highBits)), p.units[unit].shiftH[run])
 		}
 		return m
 	}
@@ -113,7 +113,7 @@ type pieceWeights struct {
 // weights unpacks a piece. What is multiplied are bytes where they are in their words, 1 << excess too large, which the scales undo:
 // shifts take as long as masks.
 func (p *pieceReader) weights(x []packedUnit) (w pieceWeights) {
-	k, c := p.k, scalar.Math{K: p.k}
+	c := scalar.Math{K: p.k}
 	scales, minima := make([][]scalar.Float, len(p.units)), make([][]scalar.Float, len(p.units))
 	for i, r := range p.units {
 		if !r.bare {
@@ -137,9 +137,9 @@ func (p *pieceReader) weights(x []packedUnit) (w pieceWeights) {
 				continue
 			}
 			for i, word := range x[run.unit].low {
-				low = append(low, ptx.And(k, word, ptx.Imm(everyByte((1<<p.bits-1)<<p.excess(part)))))
+				low = append(low, word.And(everyByte((1<<p.bits-1)<<p.excess(part))))
 				if p.highBits > 0 {
-					high = append(high, ptx.And(k, x[run.unit].high[i], run.high))
+					high = append(high, x[run.unit].high[i].And(run.high))
 				}
 			}
 		}
@@ -162,14 +162,14 @@ func (p *pieceReader) dot(w pieceWeights, i int, x []ptx.Reg[uint32], sum ptx.Re
 	excess := p.excess(part)
 	begin := ptx.Imm(int32(0))
 	if p.zero > 0 {
-		begin = ptx.Mul(k, sum, ptx.Imm(int32(-p.zero<<excess)))
+		begin = sum.Mul(int32(-p.zero << excess))
 	}
 	chain := func(words []ptx.Reg[uint32], from ptx.Reg[int32]) ptx.Reg[int32] {
 		for n, word := range words {
 			if p.bits == 8 {
-				from = ptx.Dp4a(k, ptx.Bitcast[ptx.S8x4](k, word), ptx.Bitcast[ptx.S8x4](k, x[n]), from)
+				from = ptx.Dp4a(ptx.Bitcast[ptx.S8x4](word), ptx.Bitcast[ptx.S8x4](x[n]), from)
 			} else {
-				from = ptx.Dp4a(k, ptx.Bitcast[ptx.U8x4](k, word), ptx.Bitcast[ptx.S8x4](k, x[n]), from)
+				from = ptx.Dp4a(ptx.Bitcast[ptx.U8x4](word), ptx.Bitcast[ptx.S8x4](x[n]), from)
 			}
 		}
 		return from
@@ -179,9 +179,9 @@ func (p *pieceReader) dot(w pieceWeights, i int, x []ptx.Reg[uint32], sum ptx.Re
 		if at := p.units[part.unit].shiftH[part.run]; at.known && at.n <= up {
 			up -= at.n
 		} else { // zeros are shifted out
-			high = ptx.Shr(k, high, at.value(k))
+			high = high.Shr(at.value(k))
 		}
-		begin = ptx.Mad(k, high, ptx.Imm(int32(1)<<up), begin)
+		begin = high.Mad(int32(1)<<up, begin)
 	}
 	return chain(w.low[i], begin)
 }

@@ -22,7 +22,7 @@ func (r *unitReader) scaleByte(run number) ptx.Reg[uint32] {
 	if i.known {
 		return ptx.Imm(byteSelector(i.n))
 	}
-	return ptx.Add(k, i.reg, ptx.Imm(byteSelector(i.n)))
+	return i.reg.Add(byteSelector(i.n))
 }
 
 // scalesAt tells units apart whose scales are in different words.
@@ -43,18 +43,18 @@ func (r *unitReader) loadScales(x *packedUnit, within func(i number) ptx.Ptr[ptx
 	plane func(n, size int) ptx.Ptr[ptx.Global, uint8]) {
 	k := r.k
 	word := func(p ptx.Ptr[ptx.Global, uint8]) ptx.Reg[uint32] {
-		return ptx.Load(k, ptx.Cast[uint32](p), ptx.ReadOnly)
+		return ptx.Cast[uint32](p).Load(ptx.ReadOnly)
 	}
 	hasD := x.hasD
 	x.hasD = true
 	pair := func(w ptx.Reg[uint32]) {
-		d, m := ptx.UnpackF16(k, ptx.Bitcast[ptx.F16x2](k, w))
+		d, m := ptx.UnpackF16(ptx.Bitcast[ptx.F16x2](w))
 		x.d, x.m = scalar.ToFloat32(k, d), scalar.ToFloat32(k, m)
 	}
 	last := len(r.skip) - 1
 	single := func() {
 		if !hasD {
-			x.d = scalar.ToFloat32(k, ptx.Load(k, ptx.Cast[ptx.F16](plane(last, 2)), ptx.ReadOnly))
+			x.d = scalar.ToFloat32(k, ptx.Cast[ptx.F16](plane(last, 2)).Load(ptx.ReadOnly))
 		}
 	}
 	switch r.BlockFormat {
@@ -72,13 +72,13 @@ func (r *unitReader) loadScales(x *packedUnit, within func(i number) ptx.Ptr[ptx
 		x.scales = []ptx.Reg[uint32]{word(low.bytes(k, p)), word(p.Bytes(8))}
 		single()
 	case compute.Q4_K, compute.Q5_K:
-		head := ptx.Load4(k, ptx.Cast[uint32](within(known(quant.Q4_KScale))), ptx.ReadOnly)
+		head := ptx.Cast[uint32](within(known(quant.Q4_KScale))).Load4(ptx.ReadOnly)
 		pair(head[0])
 		x.scales = head[1:]
 	case compute.Q6_K:
 		p := within(r.scalesAt().times(k, 8).plus(k, known(r.scales)))
 		if len(r.runs) > 1 {
-			two := ptx.Load2(k, ptx.Cast[uint32](p), ptx.ReadOnly)
+			two := ptx.Cast[uint32](p).Load2(ptx.ReadOnly)
 			x.scales = two[:]
 		} else {
 			x.scales = []ptx.Reg[uint32]{word(r.runs[0].times(k, 4).bytes(k, p))}
@@ -126,15 +126,15 @@ func (r *unitReader) scaleWords(x packedUnit) (words []ptx.Reg[uint32], zero int
 	k := r.k
 	switch r.BlockFormat {
 	case compute.Q2_K:
-		return []ptx.Reg[uint32]{ptx.And(k, x.scales[0], scalar.U32(0x0f0f0f0f))}, 0
+		return []ptx.Reg[uint32]{x.scales[0].And(0x0f0f0f0f)}, 0
 	case compute.Q3_K:
-		low := ptx.Shr(k, x.scales[0], r.unit.field(k, 2, 1).times(k, 4).value(k))
-		high := ptx.Shr(k, x.scales[1], r.unit.field(k, 1, 2).times(k, 2).value(k))
-		high = ptx.Shl(k, ptx.And(k, high, scalar.U32(0x03030303)), scalar.U32(4))
-		return []ptx.Reg[uint32]{ptx.Or(k, ptx.And(k, low, scalar.U32(0x0f0f0f0f)), high)}, 32
+		low := x.scales[0].Shr(r.unit.field(k, 2, 1).times(k, 4).value(k))
+		high := x.scales[1].Shr(r.unit.field(k, 1, 2).times(k, 2).value(k))
+		high = high.And(0x03030303).Shl(4)
+		return []ptx.Reg[uint32]{low.And(0x0f0f0f0f).Or(high)}, 32
 	case compute.Q6_K: // signed
 		for _, w := range x.scales {
-			words = append(words, ptx.Xor(k, w, scalar.U32(0x80808080)))
+			words = append(words, w.Xor(0x80808080))
 		}
 		return words, 128
 	}
@@ -143,9 +143,8 @@ func (r *unitReader) scaleWords(x packedUnit) (words []ptx.Reg[uint32], zero int
 
 // minimumWord has the minima of affine formats as bytes, for both runs.
 func (r *unitReader) minimumWord(x packedUnit) ptx.Reg[uint32] {
-	k := r.k
 	if r.BlockFormat == compute.Q2_K {
-		return ptx.And(k, ptx.Shr(k, x.scales[0], scalar.U32(4)), scalar.U32(0x0f0f0f0f))
+		return x.scales[0].Shr(4).And(0x0f0f0f0f)
 	}
 	return r.byteK4(x.scales[2], 4, x.scales[1])
 }
@@ -156,12 +155,12 @@ func (r *unitReader) byteK4(low ptx.Reg[uint32], shift int, high ptx.Reg[uint32]
 	k := r.k
 	later := r.unit.field(k, 2, 1)
 	if later.known && later.n == 0 {
-		return ptx.And(k, high, scalar.U32(0x3f3f3f3f))
+		return high.And(0x3f3f3f3f)
 	}
-	lowest := ptx.And(k, shiftRight(k, low, known(shift)), scalar.U32(0x0f0f0f0f))
-	last := ptx.Or(k, lowest, ptx.And(k, ptx.Shr(k, high, scalar.U32(2)), scalar.U32(0x30303030)))
+	lowest := shiftRight(k, low, known(shift)).And(0x0f0f0f0f)
+	last := lowest.Or(high.Shr(2).And(0x30303030))
 	if later.known {
 		return last
 	}
-	return ptx.Select(k, ptx.Ne(k, later.reg, scalar.U32(0)), last, ptx.And(k, high, scalar.U32(0x3f3f3f3f)))
+	return ptx.Select(later.reg.Ne(0), last, high.And(0x3f3f3f3f))
 }

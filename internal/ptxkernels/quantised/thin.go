@@ -50,51 +50,51 @@ func (t *quantThin) Build() {
 	x, scales := ptx.PointerParam[uint8](k, "x", ptx.Align(16)), ptx.PointerParam[uint32](k, "scales", ptx.Align(16))
 	t.matrices()
 	tid := k.Tid(ptx.X)
-	lane := ptx.And(k, tid, scalar.U32(31))
-	t.group, t.in, t.warp = ptx.Shr(k, lane, scalar.U32(2)), ptx.And(k, lane, scalar.U32(3)), ptx.Shr(k, tid, scalar.U32(5))
-	task := t.taskOf(ptx.Shr(k, t.warp, t.log))
+	lane := tid.And(31)
+	t.group, t.in, t.warp = lane.Shr(2), lane.And(3), tid.Shr(5)
+	task := t.taskOf(t.warp.Shr(t.log))
 	for i := range t.rows {
-		t.rows[i] = t.rowAt(t.Place(ptx.Add(k, t.row(task, i), t.group)))
+		t.rows[i] = t.rowAt(t.Place(t.row(task, i).Add(t.group)))
 	}
 	cols := t.size(quantK)
 	word := 4
 	if t.pairs() {
 		word = 8
 	}
-	last := ptx.Sub(k, t.size(quantCount), scalar.U32(1)) // row of x, which is repeated
-	rowOf := ptx.Min(k, t.group, last)
-	t.x = ptx.AtByte(k, ptx.AtByte(k, x, ptx.MulWideU32(k, rowOf, cols)), ptx.Mul(k, t.in, scalar.U32(word)))
-	across := ptx.Shr(k, cols, scalar.U32(2)) // bytes of the scales and sums of a row
+	last := t.size(quantCount).Sub(1) // row of x, which is repeated
+	rowOf := t.group.Min(last)
+	t.x = x.Bytes(rowOf.MulWide(cols)).Bytes(t.in.Mul(word))
+	across := cols.Shr(2) // bytes of the scales and sums of a row
 	for i := range t.heads {
-		col := ptx.Add(k, ptx.Shl(k, t.in, scalar.U32(1)), scalar.U32(i))
-		t.heads[i] = ptx.AtByte(k, scales, ptx.MulWideU32(k, ptx.Min(k, col, last), across))
+		col := t.in.Shl(1).Add(i)
+		t.heads[i] = scales.Bytes(col.Min(last).MulWide(across))
 	}
 	t.findUnits()
 	if t.affine && !t.grouped() {
 		first := t.in
 		if t.runScales() {
-			first = ptx.Shr(k, t.in, scalar.U32(1))
+			first = t.in.Shr(1)
 		}
-		t.minima = ptx.AtByte(k, ptx.AtByte(k, scales, ptx.MulWideU32(k, rowOf, across)), ptx.Shl(k, first, scalar.U32(3)))
+		t.minima = scales.Bytes(rowOf.MulWide(across)).Bytes(first.Shl(3))
 	}
 	t.totals = scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
-	team := ptx.Shl(k, scalar.U32(1), t.log)
-	ptx.For(k, ptx.And(k, t.warp, ptx.Sub(k, team, scalar.U32(1))), ptx.Shr(k, cols, scalar.U32(scalar.Log2(t.len()))), team, t.step)
+	team := scalar.U32(1).Shl(t.log)
+	ptx.For(k, t.warp.And(team.Sub(1)), cols.Shr(scalar.Log2(t.len())), team, t.step)
 	t.Write()
 }
 
 // taskOf is the number of a task of the block.
 func (t *quantThin) taskOf(i ptx.Reg[uint32]) ptx.Reg[uint32] {
 	k := t.k
-	return ptx.Mad(k, k.Ctaid(ptx.X), ptx.Shr(k, scalar.U32(threadgroup.Warps), t.log), i)
+	return k.Ctaid(ptx.X).Mad(scalar.U32(threadgroup.Warps).Shr(t.log), i)
 }
 
 func (t *quantThin) findUnits() {
 	k := t.k
 	words, unit, step := t.in, known, 1
 	if t.pairs() {
-		which := ptx.Shr(k, t.in, scalar.U32(1))
-		words, step = ptx.Shl(k, ptx.And(k, t.in, scalar.U32(1)), scalar.U32(1)), 2
+		which := t.in.Shr(1)
+		words, step = t.in.And(1).Shl(1), 2
 		unit = func(u int) number { return number{reg: which, n: u, mask: ^1} }
 	}
 	bytes := found(words).times(k, 4)
@@ -118,11 +118,11 @@ type thinProduct struct {
 func (t *quantThin) step(block ptx.Reg[uint32]) {
 	k, c := t.k, t.calc
 	packed := [2][]packedUnit{t.Load(0, block), t.Load(1, block)}
-	x := ptx.AtByte(k, t.x, ptx.Mul(k, block, scalar.U32(t.len())))
-	headBytes := ptx.Mul(k, block, scalar.U32(t.len()/4))
+	x := t.x.Bytes(block.Mul(t.len()))
+	headBytes := block.Mul(t.len() / 4)
 	var heads [2][]ptx.Reg[uint32]
 	for i, p := range t.heads {
-		heads[i] = t.Head(ptx.AtByte(k, p, headBytes))
+		heads[i] = t.Head(p.Bytes(headBytes))
 	}
 	var scales, minima [2][][]scalar.Float
 	for i := range packed {
@@ -142,13 +142,13 @@ func (t *quantThin) step(block ptx.Reg[uint32]) {
 		var begin [2]ptx.Reg[int32]
 		var sums [2]ptx.Reg[int32]
 		for col := range columns {
-			columns[col] = ptx.Bitcast[float32](k, heads[col][2*p.block])
+			columns[col] = ptx.Bitcast[float32](heads[col][2*p.block])
 			begin[col] = ptx.Imm(int32(mmaMagic))
 			if t.zero > 0 || t.affine && t.grouped() {
 				sums[col] = t.sumOf(p, heads[col][2*p.block+1])
 			}
 			if t.zero > 0 {
-				begin[col] = ptx.Mad(k, sums[col], ptx.Imm(int32(-t.zero)), begin[col])
+				begin[col] = sums[col].Mad(int32(-t.zero), begin[col])
 			}
 		}
 		shape, a := ptx.M16N8K16, []ptx.Reg[uint32]{p.words[0][0], p.words[1][0]}
@@ -159,10 +159,10 @@ func (t *quantThin) step(block ptx.Reg[uint32]) {
 			[]ptx.Reg[int32]{begin[0], begin[1], begin[0], begin[1]})
 		for e, dot := range dots {
 			row, col := e/2, e%2
-			y := c.Sub(ptx.Bitcast[float32](k, dot), scalar.Num(3<<22))
+			y := c.Sub(ptx.Bitcast[float32](dot), scalar.Num(3<<22))
 			totals[e] = c.Fma(y, c.Mul(scales[row][p.reader][p.run], columns[col]), totals[e])
 			if t.affine && t.grouped() {
-				sum := c.Mul(columns[col], ptx.Convert[float32](k, sums[col]))
+				sum := c.Mul(columns[col], ptx.Convert[float32](sums[col]))
 				totals[e] = c.Fma(c.Neg(minima[row][p.reader][p.run]), sum, totals[e])
 			}
 		}
@@ -199,17 +199,16 @@ func (t *quantThin) Load(i int, block ptx.Reg[uint32]) (units []packedUnit) {
 
 // Head is the scales and the sums of a row of x, by turns.
 func (t *quantThin) Head(p ptx.Ptr[ptx.Global, uint32]) (words []ptx.Reg[uint32]) {
-	k := t.k
 	for i := 0; i < t.units(); i += 2 {
 		switch {
 		case t.units() > 1:
-			four := ptx.Load4(k, p.At(2*i), ptx.ReadOnly)
+			four := p.At(2 * i).Load4(ptx.ReadOnly)
 			words = append(words, four[:]...)
 		case t.affine || t.zero > 0:
-			two := ptx.Load2(k, p, ptx.ReadOnly)
+			two := p.Load2(ptx.ReadOnly)
 			words = two[:]
 		default:
-			words = []ptx.Reg[uint32]{ptx.Load(k, p, ptx.ReadOnly)}
+			words = []ptx.Reg[uint32]{p.Load(ptx.ReadOnly)}
 		}
 	}
 	return words
@@ -222,15 +221,14 @@ func (t *quantThin) sumOf(p thinProduct, halves ptx.Reg[uint32]) ptx.Reg[int32] 
 	case !t.runScales():
 		return sumOfHalves(k, halves)
 	case p.half == 0:
-		return ptx.Bitcast[int32](k, ptx.Prmt(k, halves, scalar.U32(0), scalar.U32(0x9910)))
+		return ptx.Bitcast[int32](halves.Prmt(0, 0x9910))
 	}
-	return ptx.Shr(k, ptx.Bitcast[int32](k, halves), scalar.U32(16))
+	return ptx.Bitcast[int32](halves).Shr(16)
 }
 
 // products are those of a block, with x from the lane's first word of it on.
 func (t *quantThin) products(packed [2][]packedUnit, x ptx.Ptr[ptx.Global, uint8]) (all []thinProduct) {
-	k := t.k
-	word := func(at int) ptx.Reg[uint32] { return ptx.Load(k, ptx.Cast[uint32](x.Bytes(at)), ptx.ReadOnly) }
+	word := func(at int) ptx.Reg[uint32] { return ptx.Cast[uint32](x.Bytes(at)).Load(ptx.ReadOnly) }
 	quants := func(p *thinProduct, run int) {
 		for i := range p.words {
 			p.words[i] = append(p.words[i], t.readers[p.reader].quants(packed[i][p.reader], run)...)
@@ -244,7 +242,7 @@ func (t *quantThin) products(packed [2][]packedUnit, x ptx.Ptr[ptx.Global, uint8
 			quants(&p, 1)
 			all = append(all, p)
 		case t.pairs():
-			two := ptx.Load2(k, ptx.Cast[uint32](x.Bytes(32*b)), ptx.ReadOnly)
+			two := ptx.Cast[uint32](x.Bytes(32 * b)).Load2(ptx.ReadOnly)
 			p := thinProduct{reader: b / 2, run: b % 2, block: b, x: two[:]}
 			quants(&p, p.run)
 			all = append(all, p)
@@ -271,30 +269,30 @@ func (t *quantThin) ofMinima(packed [2][]packedUnit, bytes ptx.Reg[uint32]) []sc
 			words[i] = append(words[i], t.readers[n].minimumWord(packed[i][n]))
 		}
 	}
-	selector := ptx.Add(k, t.in, ptx.Imm(byteSelector(0)))
-	head, sums := ptx.AtByte(k, t.minima, bytes), scalar.Constants(make([]float32, 4))
+	selector := t.in.Add(byteSelector(0))
+	head, sums := t.minima.Bytes(bytes), scalar.Constants(make([]float32, 4))
 	for n := 0; n < len(words[0]); n += 2 {
 		var a, high, low []ptx.Reg[uint32]
 		for j := range 2 {
 			for i := range words {
-				a = append(a, ptx.Bitcast[uint32](k, byteFloat(k, words[i][n+j], selector, 0)))
+				a = append(a, ptx.Bitcast[uint32](byteFloat(k, words[i][n+j], selector, 0)))
 			}
 			blocks := 4
 			if t.runScales() {
 				blocks = 2
 			}
-			two := ptx.Load2(k, head.At(2*blocks*(n+j)), ptx.ReadOnly)
+			two := head.At(2 * blocks * (n + j)).Load2(ptx.ReadOnly)
 			var sum ptx.Reg[int32]
 			if t.runScales() {
-				odd := ptx.Ne(k, ptx.And(k, t.in, scalar.U32(1)), scalar.U32(0))
-				sum = ptx.Bitcast[int32](k, ptx.Prmt(k, two[1], scalar.U32(0), ptx.Select(k, odd, scalar.U32(0xbb32), scalar.U32(0x9910))))
+				odd := t.in.And(1).Ne(0)
+				sum = ptx.Bitcast[int32](two[1].Prmt(0, ptx.Select(odd, scalar.U32(0xbb32), 0x9910)))
 			} else {
 				sum = sumOfHalves(k, two[1])
 			}
-			s := c.Mul(ptx.Bitcast[float32](k, two[0]), ptx.Convert[float32](k, sum))
-			upper := ptx.And(k, ptx.Bitcast[uint32](k, s), ptx.Imm(uint32(0xffffe000)))
+			s := c.Mul(ptx.Bitcast[float32](two[0]), ptx.Convert[float32](sum))
+			upper := ptx.Bitcast[uint32](s).And(0xffffe000)
 			high = append(high, upper)
-			low = append(low, ptx.And(k, ptx.Bitcast[uint32](k, c.Sub(s, ptx.Bitcast[float32](k, upper))), ptx.Imm(uint32(0xffffe000))))
+			low = append(low, ptx.Bitcast[uint32](c.Sub(s, ptx.Bitcast[float32](upper))).And(0xffffe000))
 		}
 		sums = tiling.MMA[ptx.TF32](k, ptx.M16N8K8, a, low, sums)
 		sums = tiling.MMA[ptx.TF32](k, ptx.M16N8K8, a, high, sums)
@@ -310,41 +308,41 @@ func (t *quantThin) Write() {
 	memory := ptx.SharedArray[float32](k, "totals", threadgroup.Warps*each)
 	tid := k.Tid(ptx.X)
 	for e, v := range t.totals {
-		ptx.Store(k, ptx.At(k, memory, ptx.Mad(k, t.warp, scalar.U32(each), ptx.And(k, tid, scalar.U32(31)))).At(apart*e), v.Get())
+		memory.At(t.warp.Mad(each, tid.And(31))).At(apart * e).Store(v.Get())
 	}
 	k.Barrier()
-	team := ptx.Shl(k, scalar.U32(1), t.log)
+	team := scalar.U32(1).Shl(t.log)
 	const pairs = thinVectors * thinRows / 2
 	gate, biased := scalar.HasFlag(k, t.flags, quantGate), scalar.HasFlag(k, t.flags, quantBiased)
-	ptx.For(k, tid, ptx.Shr(k, scalar.U32(threadgroup.Warps*pairs), t.log), scalar.U32(threadgroup.Threads), func(o ptx.Reg[uint32]) {
-		which := ptx.Shr(k, o, scalar.U32(scalar.Log2(pairs)))
-		group, col := ptx.And(k, o, scalar.U32(7)), ptx.And(k, ptx.Shr(k, o, scalar.U32(3)), scalar.U32(7))
-		at := ptx.Mad(k, group, scalar.U32(4), ptx.Shr(k, col, scalar.U32(1)))
-		at = ptx.Mad(k, ptx.And(k, col, scalar.U32(1)), scalar.U32(apart), at)
-		at = ptx.Mad(k, ptx.Shl(k, which, t.log), scalar.U32(each), at)
-		from := ptx.At(k, memory, at)
+	ptx.For(k, tid, scalar.U32(threadgroup.Warps*pairs).Shr(t.log), threadgroup.Threads, func(o ptx.Reg[uint32]) {
+		which := o.Shr(scalar.Log2(pairs))
+		group, col := o.And(7), o.Shr(3).And(7)
+		at := group.Mad(4, col.Shr(1))
+		at = col.And(1).Mad(apart, at)
+		at = which.Shl(t.log).Mad(each, at)
+		from := memory.At(at)
 		sums := scalar.VariablesOf(k, scalar.Constants(make([]float32, 2)))
-		ptx.For(k, scalar.U32(0), team, scalar.U32(1), func(w ptx.Reg[uint32]) {
-			p := ptx.At(k, from, ptx.Mul(k, w, scalar.U32(each)))
+		ptx.For(k, 0, team, 1, func(w ptx.Reg[uint32]) {
+			p := from.At(w.Mul(each))
 			for i, s := range sums {
-				s.Set(c.Add(s.Get(), ptx.Load(k, p.At(2*apart*i))))
+				s.Set(c.Add(s.Get(), p.At(2*apart*i).Load()))
 			}
 		}, ptx.NoUnroll())
-		task, there := t.taskOf(which), ptx.Lt(k, col, t.size(quantCount))
+		task, there := t.taskOf(which), col.Lt(t.size(quantCount))
 		var y [2]scalar.Float
 		var to [2]ptx.Ptr[ptx.Global, float32]
 		var ok [2]ptx.Reg[bool]
 		for i := range y {
-			row := ptx.Add(k, t.row(task, i), group)
-			ok[i] = ptx.And(k, there, ptx.Lt(k, row, t.size(quantTasks)))
+			row := t.row(task, i).Add(group)
+			ok[i] = there.And(row.Lt(t.size(quantTasks)))
 			place, m := t.Place(row)
-			y[i] = c.Add(sums[i].Get(), ptx.LoadIf(k, biased, t.elementOf(m, t.biases, place), scalar.Num(0)))
+			y[i] = c.Add(sums[i].Get(), ptx.LoadIf(biased, t.elementOf(m, t.biases, place), 0))
 			across := m.pick(k, t.size(quantRows), t.size(quantRows+1), t.size(quantRows+2))
-			to[i] = ptx.At(k, t.elementOf(m, t.y, place), ptx.MulWideU32(k, col, across))
+			to[i] = t.elementOf(m, t.y, place).At(col.MulWide(across))
 		}
 		y[0] = c.Where(gate, c.Mul(c.Silu(y[0]), y[1]), y[0])
-		ptx.StoreIf(k, ok[0], to[0], y[0])
-		ptx.StoreIf(k, ptx.And(k, ok[1], ptx.Not(k, gate)), to[1], y[1])
+		ptx.StoreIf(ok[0], to[0], y[0])
+		ptx.StoreIf(ok[1].And(gate.Not()), to[1], y[1])
 	}, ptx.NoUnroll())
 }
 

@@ -19,7 +19,7 @@ var nothingSpecial = []uint32{0, 0, math.MaxUint32, math.MaxUint32}
 
 func bothSpecial(k *ptx.Kernel) scalar.Merge[uint32] {
 	return func(a, b []ptx.Reg[uint32]) []ptx.Reg[uint32] {
-		return []ptx.Reg[uint32]{ptx.Add(k, a[0], b[0]), ptx.Add(k, a[1], b[1]), ptx.Min(k, a[2], b[2]), ptx.Min(k, a[3], b[3])}
+		return []ptx.Reg[uint32]{a[0].Add(b[0]), a[1].Add(b[1]), a[2].Min(b[2]), a[3].Min(b[3])}
 	}
 }
 
@@ -30,17 +30,17 @@ func inspect(t threadgroup.Group, _ finish) reduction[uint32] {
 	return reduction[uint32]{
 		identity: nothingSpecial, neutral: scalar.Num(0), merge: bothSpecial(k),
 		value: func(x []scalar.Float, i func() ptx.Reg[uint32]) []ptx.Reg[uint32] {
-			magnitude := ptx.And(k, ptx.Bitcast[uint32](k, x[0]), scalar.U32(math.MaxInt32))
+			magnitude := ptx.Bitcast[uint32](x[0]).And(math.MaxInt32)
 			inf := scalar.U32(int(math.Float32bits(float32(math.Inf(1)))))
-			nan, inf2 := ptx.Gt(k, magnitude, inf), ptx.Eq(k, magnitude, inf)
+			nan, inf2 := magnitude.Gt(inf), magnitude.Eq(inf)
 			one, zero, nowhere := scalar.U32(1), scalar.U32(0), ptx.Imm(uint32(math.MaxUint32))
-			return []ptx.Reg[uint32]{ptx.Select(k, nan, one, zero), ptx.Select(k, inf2, one, zero),
-				ptx.Select(k, nan, i(), nowhere), ptx.Select(k, inf2, i(), nowhere)}
+			return []ptx.Reg[uint32]{ptx.Select(nan, one, zero), ptx.Select(inf2, one, zero),
+				ptx.Select(nan, i(), nowhere), ptx.Select(inf2, i(), nowhere)}
 		},
 		store: func(acc []ptx.Reg[uint32]) { storeWords(t, out, acc) },
 	}
 }
 
 func storeWords(t threadgroup.Group, out ptx.Ptr[ptx.Global, uint32], acc []ptx.Reg[uint32]) {
-	ptx.Store4(t.K, ptx.AtByte(t.K, out, ptx.MulWideU32(t.K, t.Task, scalar.U32(16))), [4]ptx.Reg[uint32](acc))
+	out.Bytes(t.Task.MulWide(16)).Store4([4]ptx.Reg[uint32](acc))
 }

@@ -54,7 +54,7 @@ func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t thread
 		b.acc = scalar.VariablesOf(k, scalar.Constants(b.identity))
 		k.If(t.Vector(), b.inVectors, b.oneByOne)
 		acc := threadgroup.Reduce(t, b.acc.Get(), threadgroup.SharedFor[T](k, len(b.identity)), b.merge)
-		k.If(ptx.And(k, t.Active, ptx.Eq(k, t.Lane, scalar.U32(0))), func() { b.store(acc) })
+		k.If(t.Active.And(t.Lane.Eq(0)), func() { b.store(acc) })
 	}})
 }
 
@@ -65,13 +65,13 @@ func joinKernel[T ptx.Lane](name, doc string, identity []T, f func(k *ptx.Kernel
 	return kit.Register(kit.Kernel{Family: "reduce", Name: name, Doc: doc, Block: [3]int{threadgroup.Threads, 1, 1}, Build: func(k *ptx.Kernel) {
 		t, size := threadgroup.Of(k), len(identity)
 		out, parts := ptx.PointerParam[T](k, "out"), ptx.PointerParam[T](k, "parts")
-		parts = ptx.AtByte(k, parts, ptx.Mul(k, ptx.MulWideU32(k, t.Row, t.Cols), ptx.Imm(uint64(4*size))))
+		parts = parts.Bytes(t.Row.MulWide(t.Cols).Mul(uint64(4 * size)))
 		acc := scalar.VariablesOf(k, scalar.Constants(identity))
-		ptx.For(k, ptx.Add(k, t.Start, t.Lane), t.End, t.Lanes, func(i ptx.Reg[uint32]) {
-			acc.Set(f(k)(acc.Get(), loadAll(k, ptx.AtByte(k, parts, ptx.MulWideU32(k, i, scalar.U32(4*size))), size)))
+		ptx.For(k, t.Start.Add(t.Lane), t.End, t.Lanes, func(i ptx.Reg[uint32]) {
+			acc.Set(f(k)(acc.Get(), scalar.LoadAll(k, parts.Bytes(i.MulWide(4*size)), size)))
 		})
 		all := threadgroup.Reduce(t, acc.Get(), threadgroup.SharedFor[T](k, size), f(k))
-		k.If(ptx.And(k, t.Active, ptx.Eq(k, t.Lane, scalar.U32(0))), func() { store(t, out, all) })
+		k.If(t.Active.And(t.Lane.Eq(0)), func() { store(t, out, all) })
 	}})
 }
 
@@ -97,26 +97,26 @@ func (b *reduceBuilder[T]) take(values [][]ptx.Reg[T]) {
 // oneByOne reads single elements, lanes side by side.
 func (b *reduceBuilder[T]) oneByOne() {
 	k := b.K
-	at := ptx.VarOf(k, ptx.Add(k, b.Start, b.Lane))
-	k.While(func() ptx.Reg[bool] { return ptx.Lt(k, at.Get(), b.End) }, func() {
+	at := ptx.VarOf(k, b.Start.Add(b.Lane))
+	k.While(func() ptx.Reg[bool] { return at.Get().Lt(b.End) }, func() {
 		var values [][]ptx.Reg[T]
 		for j := range batch {
 			i, x := at.Get(), []scalar.Float(nil)
 			if j > 0 {
-				i = ptx.Mad(k, b.Lanes, scalar.U32(j), i)
-				x = b.One(ptx.Lt(k, i, b.End), i)
+				i = b.Lanes.Mad(j, i)
+				x = b.One(i.Lt(b.End), i)
 			} else {
 				if b.head != nil {
 					x = append(x, b.head.One(i))
 				}
 				for _, p := range b.x {
-					x = append(x, ptx.Load(k, ptx.At(k, p, i)))
+					x = append(x, p.At(i).Load())
 				}
 			}
 			values = append(values, b.value(x, func() ptx.Reg[uint32] { return i }))
 		}
 		b.take(values)
-		at.Set(ptx.Mad(k, b.Lanes, scalar.U32(batch), at.Get()))
+		at.Set(b.Lanes.Mad(batch, at.Get()))
 	})
 }
 
@@ -126,7 +126,7 @@ func (b *reduceBuilder[T]) One(inside ptx.Reg[bool], i ptx.Reg[uint32]) (x []sca
 		x = append(x, b.head.OneIf(inside, i, b.neutral))
 	}
 	for _, p := range b.x {
-		x = append(x, ptx.LoadIf(b.K, inside, ptx.At(b.K, p, i), b.neutral))
+		x = append(x, ptx.LoadIf(inside, p.At(i), b.neutral))
 	}
 	return x
 }
@@ -135,32 +135,32 @@ func (b *reduceBuilder[T]) One(inside ptx.Reg[bool], i ptx.Reg[uint32]) (x []sca
 // need eight lanes.
 func (b *reduceBuilder[T]) inVectors() {
 	k := b.K
-	offset := ptx.Add(k, ptx.Mul(k, b.Row, b.Cols), b.Start) // its lower bits
-	head := ptx.Min(k, ptx.And(k, ptx.Sub(k, scalar.U32(0), offset), scalar.U32(3)), ptx.Sub(k, b.End, b.Start))
-	first := ptx.Add(k, b.Start, head)
-	units := ptx.Shr(k, ptx.Sub(k, b.End, first), scalar.U32(2))
-	behind := ptx.Mad(k, units, scalar.U32(4), first)
+	offset := b.Row.Mul(b.Cols).Add(b.Start) // its lower bits
+	head := scalar.U32(0).Sub(offset).And(3).Min(b.End.Sub(b.Start))
+	first := b.Start.Add(head)
+	units := b.End.Sub(first).Shr(2)
+	behind := units.Mad(4, first)
 
-	before := ptx.Lt(k, b.Lane, scalar.U32(4))
-	beyond := ptx.Sub(k, b.Lane, scalar.U32(4))
-	edge := ptx.Select(k, before, ptx.Add(k, b.Start, b.Lane), ptx.Add(k, behind, beyond))
-	inside := ptx.Lt(k, ptx.Select(k, before, b.Lane, beyond), ptx.Select(k, before, head, ptx.Sub(k, b.End, behind)))
+	before := b.Lane.Lt(4)
+	beyond := b.Lane.Sub(4)
+	edge := ptx.Select(before, b.Start.Add(b.Lane), behind.Add(beyond))
+	inside := ptx.Select(before, b.Lane, beyond).Lt(ptx.Select(before, head, b.End.Sub(behind)))
 	edges := b.One(inside, edge)
 
 	var x []ptx.Ptr[ptx.Global, float32]
 	for _, p := range b.x {
-		x = append(x, ptx.At(k, p, first))
+		x = append(x, p.At(first))
 	}
 	u := ptx.VarOf(k, b.Lane)
 	next := func(j int) ptx.Reg[uint32] {
 		if j == 0 {
 			return u.Get()
 		}
-		return ptx.Mad(k, b.Lanes, scalar.U32(j), u.Get())
+		return b.Lanes.Mad(j, u.Get())
 	}
 	// values of unit number n; load gives four elements of an operand, and whole those of the head.
 	whole := func(n ptx.Reg[uint32]) [4]scalar.Float {
-		return b.head.Four(ptx.Mad(k, n, scalar.U32(4), first))
+		return b.head.Four(n.Mad(4, first))
 	}
 	values := func(n ptx.Reg[uint32], whole func(n ptx.Reg[uint32]) [4]scalar.Float,
 		load func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float) (values [][]ptx.Reg[T]) {
@@ -168,7 +168,7 @@ func (b *reduceBuilder[T]) inVectors() {
 		known := false
 		place := func() ptx.Reg[uint32] {
 			if !known {
-				at, known = ptx.Mad(k, n, scalar.U32(4), first), true
+				at, known = n.Mad(4, first), true
 			}
 			return at
 		}
@@ -179,31 +179,31 @@ func (b *reduceBuilder[T]) inVectors() {
 			}
 		}
 		for _, p := range x {
-			for c, v := range load(ptx.AtByte(k, p, ptx.MulWideU32(k, n, scalar.U32(16)))) {
+			for c, v := range load(p.Bytes(n.MulWide(16))) {
 				elements[c] = append(elements[c], v)
 			}
 		}
 		for c, e := range elements {
-			values = append(values, b.value(e, func() ptx.Reg[uint32] { return ptx.Add(k, place(), scalar.U32(c)) }))
+			values = append(values, b.value(e, func() ptx.Reg[uint32] { return place().Add(c) }))
 		}
 		return values
 	}
-	k.While(func() ptx.Reg[bool] { return ptx.Lt(k, next(batch-1), units) }, func() {
+	k.While(func() ptx.Reg[bool] { return next(batch - 1).Lt(units) }, func() {
 		var all [][]ptx.Reg[T]
 		for j := range batch {
-			all = append(all, values(next(j), whole, func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float { return ptx.Load4(k, p) })...)
+			all = append(all, values(next(j), whole, func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float { return p.Load4() })...)
 		}
 		b.take(all)
 		u.Set(next(batch))
 	})
-	k.If(ptx.Lt(k, u.Get(), units), func() { // fewer than a batch is left
+	k.If(u.Get().Lt(units), func() { // fewer than a batch is left
 		var all [][]ptx.Reg[T]
 		for j := range batch - 1 {
 			n, some := next(j), whole
 			if j > 0 {
 				some = func(n ptx.Reg[uint32]) [4]scalar.Float {
 					v := scalar.VariablesOf(k, []scalar.Float{b.neutral, b.neutral, b.neutral, b.neutral})
-					k.If(ptx.Lt(k, n, units), func() {
+					k.If(n.Lt(units), func() {
 						x := whole(n)
 						v.Set(x[:])
 					})
@@ -212,11 +212,11 @@ func (b *reduceBuilder[T]) inVectors() {
 			}
 			all = append(all, values(n, some, func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float {
 				if j == 0 {
-					return ptx.Load4(k, p)
+					return p.Load4()
 				}
 				v := scalar.VariablesOf(k, []scalar.Float{b.neutral, b.neutral, b.neutral, b.neutral})
-				k.When(ptx.Lt(k, n, units), func() {
-					x := ptx.Load4(k, p)
+				k.When(n.Lt(units), func() {
+					x := p.Load4()
 					v.Set(x[:])
 				})
 				return [4]scalar.Float(v.Get())

@@ -85,37 +85,37 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 	logits := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "x"))
 	targets := ptx.PointerParam[uint32](k, "targets")
 
-	at := ptx.Add(k, t.Row, shift)
-	last := ptx.And(k, ptx.Ne(k, shift, scalar.U32(0)), ptx.Eq(k, ptx.Rem(k, at, ptx.Max(k, sequence, scalar.U32(1))), scalar.U32(0)))
-	target := ptx.LoadIf(k, ptx.And(k, t.Active, ptx.Not(k, last)), ptx.At(k, targets, at), scalar.U32(0))
-	skipped := ptx.Or(k, last, ptx.And(k, ptx.Ne(k, ignore, scalar.U32(0)), ptx.Eq(k, target, ignored)))
-	known := ptx.Lt(k, target, t.Cols) // as unsigned numbers: negative ones are beyond
+	at := t.Row.Add(shift)
+	last := shift.Ne(0).And(at.Rem(sequence.Max(1)).Eq(0))
+	target := ptx.LoadIf(t.Active.And(last.Not()), targets.At(at), 0)
+	skipped := last.Or(ignore.Ne(0).And(target.Eq(ignored)))
+	known := target.Lt(t.Cols) // as unsigned numbers: negative ones are beyond
 	// or is v where the row has a class; else 0, or NaN.
 	or := func(v scalar.Float) scalar.Float {
 		return c.Where(skipped, scalar.Num(0), c.Where(known, v, scalar.Num(math.NaN())))
 	}
 
 	exp := func(x, m scalar.Float) scalar.Float {
-		return c.SmallExp2(c.Mul(ptx.Sub(k, x, m), scalar.Num(math.Log2E)))
+		return c.SmallExp2(c.Mul(x.Sub(m), scalar.Num(math.Log2E)))
 	}
-	each := c.Inverse(ptx.Convert[float32](k, t.Cols))
+	each := c.Inverse(ptx.Convert[float32](t.Cols))
 	p := pass{
 		empty: []float32{-math.MaxFloat32, 0, 0, 0},
 		merge: func(a, b []scalar.Float) []scalar.Float {
-			m := ptx.Max(k, a[0], b[0])
+			m := a[0].Max(b[0])
 			return []scalar.Float{m, c.Fma(a[1], exp(a[0], m), c.Mul(b[1], exp(b[0], m))), c.Add(a[2], b[2]), c.Add(a[3], b[3])}
 		},
 		take: func(b columns) []scalar.Float {
 			x := b.Load(logits, scalar.Num(math.Inf(-1)))
 			m := scalar.Num(-math.MaxFloat32)
 			for _, v := range x {
-				m = ptx.Max(k, v, m)
+				m = v.Max(m)
 			}
 			var terms, all, own []scalar.Float
 			for j, v := range x {
 				terms = append(terms, exp(v, m))
 				all = append(all, b.orZero(j, v))
-				own = append(own, c.Where(ptx.Eq(k, b.at[j], target), all[j], scalar.Num(0)))
+				own = append(own, c.Where(b.at[j].Eq(target), all[j], scalar.Num(0)))
 			}
 			return []scalar.Float{m, scalar.SumOf(c, terms), scalar.SumOf(c, all), scalar.SumOf(c, own)}
 		},
@@ -124,21 +124,21 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 		loss := ptx.PointerParam[float32](k, "loss")
 		p.row = func(all []scalar.Float) {
 			v := c.Fma(c.Sub(scalar.Num(1), smoothing), c.Neg(all[3]), all[0])
-			v = c.Add(c.Mul(ptx.Lg2(k, all[1]), scalar.Num(math.Ln2)), v)
+			v = c.Add(c.Mul(all[1].Lg2(), scalar.Num(math.Ln2)), v)
 			smoothed := c.Fma(c.Neg(smoothing), c.Mul(all[2], each), v)
-			v = c.Where(ptx.Gt(k, smoothing, scalar.Num(0)), smoothed, v)
-			ptx.Store(k, ptx.At(k, loss, t.Row), or(v))
+			v = c.Where(smoothing.Gt(0), smoothed, v)
+			loss.At(t.Row).Store(or(v))
 		}
 		return p
 	}
-	dloss := ptx.LoadIf(k, t.Active, ptx.At(k, ptx.PointerParam[float32](k, "dloss"), t.Row), scalar.Num(0))
+	dloss := ptx.LoadIf(t.Active, ptx.PointerParam[float32](k, "dloss").At(t.Row), 0)
 	dx := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "dx"))
 	p.elements = func(all []scalar.Float, b columns) {
-		scale := ptx.Rcp(k, all[1], ptx.Approx)
+		scale := all[1].Rcp(ptx.Approx)
 		elsewhere := c.Mul(smoothing, each)
 		own := c.Add(elsewhere, c.Sub(scalar.Num(1), smoothing))
 		for j, x := range b.Load(logits, scalar.Num(0)) {
-			wanted := c.Where(ptx.Eq(k, b.at[j], target), own, elsewhere)
+			wanted := c.Where(b.at[j].Eq(target), own, elsewhere)
 			v := c.Mul(dloss, c.Sub(c.Mul(exp(x, all[0]), scale), wanted))
 			b.store(j, dx, or(v))
 		}

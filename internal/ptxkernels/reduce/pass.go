@@ -34,22 +34,22 @@ func passKernel(name, doc string, body func(t threadgroup.Group) pass) *kit.Kern
 		partial := ptx.PointerParam[float32](k, "partial", ptx.Align(16))
 		b := body(t)
 		at := func(task ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
-			return ptx.AtByte(k, partial, ptx.MulWideU32(k, task, scalar.U32(4*len(b.empty))))
+			return partial.Bytes(task.MulWide(4 * len(b.empty)))
 		}
 		acc := scalar.VariablesOf(k, scalar.Constants(b.empty))
-		k.If(ptx.Eq(k, stage, ptx.Imm(finishPass)), func() {
-			first := ptx.Mul(k, t.Row, states)
-			end := ptx.Select(k, t.Active, states, scalar.U32(0))
+		k.If(stage.Eq(finishPass), func() {
+			first := t.Row.Mul(states)
+			end := ptx.Select(t.Active, states, 0)
 			ptx.For(k, t.Lane, end, t.Lanes, func(i ptx.Reg[uint32]) {
-				acc.Set(b.merge(acc.Get(), loadAll(k, at(ptx.Add(k, first, i)), len(b.empty))))
+				acc.Set(b.merge(acc.Get(), scalar.LoadAll(k, at(first.Add(i)), len(b.empty))))
 			}, ptx.NoUnroll())
 		}, func() {
 			batches(t, func(c columns) { acc.Set(b.merge(acc.Get(), b.take(c))) })
 		})
 		all := threadgroup.Broadcast(t, threadgroup.Reduce(t, acc.Get(), threadgroup.SharedFor[float32](k, len(b.empty)), b.merge))
-		first := ptx.And(k, t.Active, ptx.Eq(k, t.Lane, scalar.U32(0)))
-		k.If(ptx.Eq(k, stage, ptx.Imm(partPass)), func() {
-			k.If(first, func() { storeAll(k, at(t.Task), all) })
+		first := t.Active.And(t.Lane.Eq(0))
+		k.If(stage.Eq(partPass), func() {
+			k.If(first, func() { scalar.StoreAll(k, at(t.Task), all) })
 		}, func() {
 			if b.row != nil {
 				k.If(first, func() { b.row(all) })
@@ -58,27 +58,6 @@ func passKernel(name, doc string, body func(t threadgroup.Group) pass) *kit.Kern
 			batches(t, func(c columns) { b.elements(all, c) })
 		})
 	}})
-}
-
-// loadAll accesses one number, or two or four at a multiple of their size; storeAll one or four.
-func loadAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], n int) []ptx.Reg[T] {
-	switch n {
-	case 4:
-		x := ptx.Load4(k, p)
-		return x[:]
-	case 2:
-		x := ptx.Load2(k, p)
-		return x[:]
-	}
-	return []ptx.Reg[T]{ptx.Load(k, p)}
-}
-
-func storeAll(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], x []scalar.Float) {
-	if len(x) == 4 {
-		ptx.Store4(k, p, [4]scalar.Float(x))
-		return
-	}
-	ptx.Store(k, p, x[0])
 }
 
 // columns are a batch of elements of a row that a lane has: of which the first is inside, the others may not be.
@@ -91,11 +70,11 @@ type columns struct {
 // batches walks over the elements of the task, a batch of each lane at a time, neighbours side by side.
 func batches(t threadgroup.Group, f func(b columns)) {
 	k := t.K
-	ptx.For(k, ptx.Add(k, t.Start, t.Lane), t.End, ptx.Mul(k, t.Lanes, scalar.U32(batch)), func(i ptx.Reg[uint32]) {
+	ptx.For(k, t.Start.Add(t.Lane), t.End, t.Lanes.Mul(batch), func(i ptx.Reg[uint32]) {
 		b := columns{k, []ptx.Reg[uint32]{i}, make([]ptx.Reg[bool], 1)}
 		for j := 1; j < batch; j++ {
-			b.at = append(b.at, ptx.Mad(k, t.Lanes, scalar.U32(j), i))
-			b.inside = append(b.inside, ptx.Lt(k, b.at[j], t.End))
+			b.at = append(b.at, t.Lanes.Mad(j, i))
+			b.inside = append(b.inside, b.at[j].Lt(t.End))
 		}
 		f(b)
 	}, ptx.NoUnroll())
@@ -105,21 +84,21 @@ func batches(t threadgroup.Group, f func(b columns)) {
 func (b columns) Load(p ptx.Ptr[ptx.Global, float32], other scalar.Float) (x []scalar.Float) {
 	for j, i := range b.at {
 		if j == 0 {
-			x = append(x, ptx.Load(b.k, ptx.At(b.k, p, i)))
+			x = append(x, p.At(i).Load())
 			continue
 		}
-		x = append(x, ptx.LoadIf(b.k, b.inside[j], ptx.At(b.k, p, i), other))
+		x = append(x, ptx.LoadIf(b.inside[j], p.At(i), other))
 	}
 	return x
 }
 
 // store writes element j of the batch if it is inside.
 func (b columns) store(j int, p ptx.Ptr[ptx.Global, float32], v scalar.Float) {
-	if p = ptx.At(b.k, p, b.at[j]); j == 0 {
-		ptx.Store(b.k, p, v)
+	if p = p.At(b.at[j]); j == 0 {
+		p.Store(v)
 		return
 	}
-	ptx.StoreIf(b.k, b.inside[j], p, v)
+	ptx.StoreIf(b.inside[j], p, v)
 }
 
 // orZero is v where element j of the batch is inside, else 0.
@@ -127,7 +106,7 @@ func (b columns) orZero(j int, v scalar.Float) scalar.Float {
 	if j == 0 {
 		return v
 	}
-	return ptx.Select(b.k, b.inside[j], v, scalar.Num(0))
+	return ptx.Select(b.inside[j], v, 0)
 }
 
 // longestPass is the number of elements of a task at most: a lane joins 64 batches.

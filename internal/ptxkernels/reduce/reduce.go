@@ -35,7 +35,7 @@ var (
 		"f32* x.", 1, place)
 	placeJoinKernel = joinKernel("place_join", "place of the first of the largest. Parameters: work; i32* out, one place per task; "+
 		"i32* pairs of order key and place.", noPlace, earlier, func(t threadgroup.Group, out ptx.Ptr[ptx.Global, int32], acc []ptx.Reg[int32]) {
-		ptx.Store(t.K, ptx.At(t.K, out, t.Task), acc[1])
+		out.At(t.Task).Store(acc[1])
 	})
 )
 
@@ -52,9 +52,9 @@ func sums(name, what string, operands int, value func(c scalar.Math, x []scalar.
 			merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{c.Add(a[0], b[0])} },
 			store: func(acc []scalar.Float) {
 				y := ptx.VarOf(k, acc[0])
-				k.If(ptx.Eq(k, finish, ptx.Imm(divided)), func() { y.Set(ptx.Div(k, y.Get(), count)) })
-				k.If(ptx.Eq(k, finish, ptx.Imm(rooted)), func() { y.Set(ptx.Sqrt(k, y.Get())) })
-				ptx.Store(k, ptx.At(k, out, t.Task), behind(y.Get()))
+				k.If(finish.Eq(divided), func() { y.Set(y.Get().Div(count)) })
+				k.If(finish.Eq(rooted), func() { y.Set(y.Get().Sqrt()) })
+				out.At(t.Task).Store(behind(y.Get()))
 			},
 		}
 	})
@@ -64,19 +64,19 @@ const lowestKey = math.MinInt32 // below the key of every float
 
 // orderKey maps numbers to integers in the same order, NaN above all.
 func orderKey(k *ptx.Kernel, x scalar.Float) ptx.Reg[int32] {
-	return ordered(k, ptx.Bitcast[int32](k, x))
+	return ordered(k, ptx.Bitcast[int32](x))
 }
 
 // ordered is orderKey of a number's bits, and its own inverse.
 func ordered(k *ptx.Kernel, b ptx.Reg[int32]) ptx.Reg[int32] {
-	return ptx.Xor(k, b, ptx.And(k, ptx.Shr(k, b, scalar.U32(31)), ptx.Imm(int32(math.MaxInt32))))
+	return b.Xor(b.Shr(31).And(math.MaxInt32))
 }
 
 // withSign is sign·x with one bit pattern for zeros and for NaN: arithmetic makes +0 of −0 + 0, and its NaN is 0x7fffffff.
 func withSign(c scalar.Math, x, sign scalar.Float) scalar.Float { return c.Fma(x, sign, scalar.Num(0)) }
 
 func larger(k *ptx.Kernel) scalar.Merge[int32] {
-	return func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return []ptx.Reg[int32]{ptx.Max(k, a[0], b[0])} }
+	return func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return []ptx.Reg[int32]{a[0].Max(b[0])} }
 }
 
 func largest(t threadgroup.Group, behind finish) reduction[int32] {
@@ -89,7 +89,7 @@ func largest(t threadgroup.Group, behind finish) reduction[int32] {
 			return []ptx.Reg[int32]{orderKey(k, withSign(c, x[0], sign))}
 		},
 		store: func(acc []ptx.Reg[int32]) {
-			ptx.Store(k, ptx.At(k, out, t.Task), behind(c.Mul(ptx.Bitcast[float32](k, ordered(k, acc[0])), sign)))
+			out.At(t.Task).Store(behind(c.Mul(ptx.Bitcast[float32](ordered(k, acc[0])), sign)))
 		},
 	}
 }
@@ -101,10 +101,10 @@ func largestAbs(t threadgroup.Group, behind finish) reduction[int32] {
 	return reduction[int32]{
 		identity: []int32{0}, neutral: scalar.Num(0), merge: larger(k),
 		value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
-			return []ptx.Reg[int32]{ptx.And(k, ptx.Bitcast[int32](k, x[0]), ptx.Imm(int32(math.MaxInt32)))}
+			return []ptx.Reg[int32]{ptx.Bitcast[int32](x[0]).And(math.MaxInt32)}
 		},
 		store: func(acc []ptx.Reg[int32]) {
-			ptx.Store(k, ptx.At(k, out, t.Task), behind(ptx.Bitcast[float32](k, acc[0])))
+			out.At(t.Task).Store(behind(ptx.Bitcast[float32](acc[0])))
 		},
 	}
 }
@@ -112,13 +112,13 @@ func largestAbs(t threadgroup.Group, behind finish) reduction[int32] {
 // earlier merges pairs of key and place: the larger key wins, among equals the lower place.
 func earlier(k *ptx.Kernel) scalar.Merge[int32] {
 	return func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] {
-		tie := ptx.SetPWith(k, ptx.LT, ptx.OpAnd, b[1], a[1], ptx.Eq(k, b[0], a[0]))
-		return choose(k, ptx.SetPWith(k, ptx.GT, ptx.OpOr, b[0], a[0], tie), b, a)
+		tie := b[1].SetPWith(ptx.LT, a[1], ptx.OpAnd, b[0].Eq(a[0]))
+		return choose(k, b[0].SetPWith(ptx.GT, a[0], ptx.OpOr, tie), b, a)
 	}
 }
 
 func choose(k *ptx.Kernel, p ptx.Reg[bool], a, b []ptx.Reg[int32]) []ptx.Reg[int32] {
-	return []ptx.Reg[int32]{ptx.Select(k, p, a[0], b[0]), ptx.Select(k, p, a[1], b[1])}
+	return []ptx.Reg[int32]{ptx.Select(p, a[0], b[0]), ptx.Select(p, a[1], b[1])}
 }
 
 var noPlace = []int32{lowestKey, math.MaxInt32}
@@ -130,14 +130,14 @@ func place(t threadgroup.Group, _ finish) reduction[int32] {
 	return reduction[int32]{
 		identity: noPlace, neutral: c.Mul(sign, scalar.Num(math.Inf(-1))), merge: earlier(k),
 		value: func(x []scalar.Float, i func() ptx.Reg[uint32]) []ptx.Reg[int32] {
-			return []ptx.Reg[int32]{orderKey(k, withSign(c, x[0], sign)), ptx.Bitcast[int32](k, i())}
+			return []ptx.Reg[int32]{orderKey(k, withSign(c, x[0], sign)), ptx.Bitcast[int32](i())}
 		},
-		follow: func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return choose(k, ptx.Gt(k, b[0], a[0]), b, a) },
+		follow: func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return choose(k, b[0].Gt(a[0]), b, a) },
 		store: func(acc []ptx.Reg[int32]) {
-			k.If(ptx.Ne(k, partial, scalar.U32(0)), func() {
-				ptx.Store2(k, ptx.AtByte(k, out, ptx.MulWideU32(k, t.Task, scalar.U32(8))), [2]ptx.Reg[int32](acc))
+			k.If(partial.Ne(0), func() {
+				out.Bytes(t.Task.MulWide(8)).Store2([2]ptx.Reg[int32](acc))
 			}, func() {
-				ptx.Store(k, ptx.At(k, out, t.Task), acc[1])
+				out.At(t.Task).Store(acc[1])
 			})
 		},
 	}

@@ -52,23 +52,23 @@ var scanKernel = kit.Register(kit.Kernel{Family: "scan", Name: "cumsum", Block: 
 func buildScan(k *ptx.Kernel) {
 	t, c := threadgroup.Of(k), scalar.Math{K: k}
 	flags := ptx.Param[uint32](k, "flags")
-	flag := func(bit int) ptx.Reg[bool] { return ptx.Ne(k, ptx.And(k, flags, scalar.U32(bit)), scalar.U32(0)) }
-	x := ptx.At(k, threadgroup.RowOf(t, ptx.PointerParam[float32](k, "x")), t.Start)
-	y := ptx.At(k, threadgroup.RowOf(t, ptx.PointerParam[float32](k, "y")), t.Start)
+	flag := func(bit int) ptx.Reg[bool] { return flags.And(bit).Ne(0) }
+	x := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "x")).At(t.Start)
+	y := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "y")).At(t.Start)
 	before := ptx.PointerParam[float32](k, "before")
-	carry := ptx.VarOf(k, ptx.LoadIf(k, ptx.And(k, t.Active, flag(4)), ptx.At(k, before, t.Task), scalar.Num(0)))
+	carry := ptx.VarOf(k, ptx.LoadIf(t.Active.And(flag(4)), before.At(t.Task), 0))
 	// Two buffers in turn: one barrier a tile.
 	shared := ptx.SharedArray[float32](k, "of_warps", 2*threadgroup.Warps)
-	length := ptx.Sub(k, t.End, t.Start)
-	last := ptx.Sub(k, length, scalar.U32(1))
-	longest := ptx.Min(k, t.Words.At(k, 2), t.Cols) // of any task: teams of a block take as many turns
-	warp, lane := ptx.Shr(k, k.Tid(ptx.X), scalar.U32(5)), ptx.And(k, k.Tid(ptx.X), scalar.U32(31))
-	width := ptx.Min(k, t.Lanes, scalar.U32(32))
-	inWarp := ptx.And(k, lane, ptx.Sub(k, width, scalar.U32(1)))
-	firstWarp := ptx.And(k, warp, ptx.Not(k, ptx.Sub(k, ptx.Shr(k, t.Lanes, scalar.U32(5)), scalar.U32(1)))) // of the team, if it is wide
+	length := t.End.Sub(t.Start)
+	last := length.Sub(1)
+	longest := t.Words.At(2).Min(t.Cols) // of any task: teams of a block take as many turns
+	warp, lane := k.Tid(ptx.X).Shr(5), k.Tid(ptx.X).And(31)
+	width := t.Lanes.Min(32)
+	inWarp := lane.And(width.Sub(1))
+	firstWarp := warp.And(t.Lanes.Shr(5).Sub(1).Not()) // of the team, if it is wide
 	turn := ptx.VarOf(k, scalar.U32(0))
-	ptx.For(k, scalar.U32(0), longest, ptx.Shl(k, t.Lanes, scalar.U32(2)), func(tile ptx.Reg[uint32]) {
-		place := ptx.Mad(k, t.Lane, scalar.U32(4), tile)
+	ptx.For(k, 0, longest, t.Lanes.Shl(2), func(tile ptx.Reg[uint32]) {
+		place := t.Lane.Mad(4, tile)
 		backwards := flag(2)
 		var at [4]ptx.Reg[uint32]
 		var inside [4]ptx.Reg[bool]
@@ -76,38 +76,38 @@ func buildScan(k *ptx.Kernel) {
 		for j := range v {
 			i := place
 			if j > 0 {
-				i = ptx.Add(k, place, scalar.U32(j))
+				i = place.Add(j)
 			}
-			inside[j] = ptx.Lt(k, i, length)
-			at[j] = ptx.Select(k, backwards, ptx.Sub(k, last, i), i)
-			v[j] = ptx.LoadIf(k, inside[j], ptx.At(k, x, at[j]), scalar.Num(0))
+			inside[j] = i.Lt(length)
+			at[j] = ptx.Select(backwards, last.Sub(i), i)
+			v[j] = ptx.LoadIf(inside[j], x.At(at[j]), 0)
 		}
 		for j := 1; j < 4; j++ {
 			v[j] = c.Add(v[j-1], v[j])
 		}
 		sum := ptx.VarOf(k, v[3]) // of the lanes of the team in the warp up to this one
 		for d := 1; d < 32; d *= 2 {
-			other := ptx.Shuffle(k, ptx.ShuffleUp, sum.Get(), scalar.U32(d), 32, ptx.FullWarp())
-			sum.Set(c.Where(ptx.Ge(k, inWarp, scalar.U32(d)), c.Add(other, sum.Get()), sum.Get()))
+			other := sum.Get().Shuffle(ptx.ShuffleUp, d, 32, ptx.FullWarp())
+			sum.Set(c.Where(inWarp.Ge(d), c.Add(other, sum.Get()), sum.Get()))
 		}
-		lower := ptx.Shuffle(k, ptx.ShuffleUp, sum.Get(), scalar.U32(1), 32, ptx.FullWarp())
-		lower = c.Where(ptx.Eq(k, inWarp, scalar.U32(0)), scalar.Num(0), lower)
-		end := ptx.Or(k, ptx.And(k, lane, ptx.Not(k, ptx.Sub(k, width, scalar.U32(1)))), ptx.Sub(k, width, scalar.U32(1)))
-		all := ptx.VarOf(k, ptx.Shuffle(k, ptx.ShuffleIndex, sum.Get(), end, 32, ptx.FullWarp()))
+		lower := sum.Get().Shuffle(ptx.ShuffleUp, 1, 32, ptx.FullWarp())
+		lower = c.Where(inWarp.Eq(0), scalar.Num(0), lower)
+		end := lane.And(width.Sub(1).Not()).Or(width.Sub(1))
+		all := ptx.VarOf(k, sum.Get().Shuffle(ptx.ShuffleIndex, end, 32, ptx.FullWarp()))
 		from := ptx.VarOf(k, c.Add(carry.Get(), scalar.Num(0))) // what is before the warp
-		k.If(ptx.Gt(k, t.Lanes, scalar.U32(32)), func() {
-			sums := ptx.At(k, shared, turn.Get())
-			k.When(ptx.Eq(k, lane, scalar.U32(31)), func() { ptx.Store(k, ptx.At(k, sums, warp), sum.Get()) })
+		k.If(t.Lanes.Gt(32), func() {
+			sums := shared.At(turn.Get())
+			k.When(lane.Eq(31), func() { sums.At(warp).Store(sum.Get()) })
 			k.Barrier()
 			total := ptx.VarOf(k, scalar.Num(0))
 			for j := range threadgroup.Warps {
-				other := ptx.Add(k, firstWarp, scalar.U32(j))
-				s := ptx.LoadIf(k, ptx.Lt(k, scalar.U32(32*j), t.Lanes), ptx.At(k, sums, other), scalar.Num(0))
-				from.Set(c.Where(ptx.Lt(k, other, warp), c.Add(from.Get(), s), from.Get()))
+				other := firstWarp.Add(j)
+				s := ptx.LoadIf(scalar.U32(32*j).Lt(t.Lanes), sums.At(other), 0)
+				from.Set(c.Where(other.Lt(warp), c.Add(from.Get(), s), from.Get()))
 				total.Set(c.Add(total.Get(), s))
 			}
 			all.Set(total.Get())
-			turn.Set(ptx.Xor(k, turn.Get(), scalar.U32(threadgroup.Warps)))
+			turn.Set(turn.Get().Xor(threadgroup.Warps))
 		})
 		others, exclusive := c.Add(from.Get(), lower), flag(1)
 		carry.Set(c.Add(carry.Get(), all.Get()))
@@ -116,7 +116,7 @@ func buildScan(k *ptx.Kernel) {
 			if j > 0 {
 				before = c.Add(others, v[j-1])
 			}
-			ptx.StoreIf(k, inside[j], ptx.At(k, y, at[j]), c.Where(exclusive, before, c.Add(others, v[j])))
+			ptx.StoreIf(inside[j], y.At(at[j]), c.Where(exclusive, before, c.Add(others, v[j])))
 		}
 	}, ptx.NoUnroll())
 }

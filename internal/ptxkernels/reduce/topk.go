@@ -47,81 +47,81 @@ func buildTopK(k *ptx.Kernel) {
 	c := scalar.Math{K: k}
 	cols, chunk, parts := ptx.Param[uint32](k, "cols"), ptx.Param[uint32](k, "chunk"), ptx.Param[uint32](k, "parts")
 	most := ptx.Param[uint32](k, "k")
-	fromPairs := ptx.Ne(k, ptx.Param[uint32](k, "from_pairs"), scalar.U32(0))
-	toPairs := ptx.Ne(k, ptx.Param[uint32](k, "to_pairs"), scalar.U32(0))
+	fromPairs := ptx.Param[uint32](k, "from_pairs").Ne(0)
+	toPairs := ptx.Param[uint32](k, "to_pairs").Ne(0)
 	x := ptx.PointerParam[float32](k, "x")
 	y := ptx.PointerParam[float32](k, "y")
 	indices := ptx.PointerParam[uint32](k, "indices")
 	tid, task := k.Tid(ptx.X), k.Ctaid(ptx.X)
-	row := ptx.Div(k, task, parts)
-	start := ptx.Mul(k, ptx.Sub(k, task, ptx.Mul(k, row, parts)), chunk)
-	end := ptx.Min(k, ptx.Add(k, start, chunk), cols)
-	origin := ptx.MulWideU32(k, row, cols)
-	numbers := ptx.At(k, x, origin)
-	given := ptx.At(k, ptx.Cast[uint64](x), origin)
+	row := task.Div(parts)
+	start := task.Sub(row.Mul(parts)).Mul(chunk)
+	end := start.Add(chunk).Min(cols)
+	origin := row.MulWide(cols)
+	numbers := x.At(origin)
+	given := ptx.Cast[uint64](x).At(origin)
 
 	arena := ptx.SharedArray[uint64](k, "arena", topKRoom)
 	count := ptx.SharedArray[uint32](k, "count", 1)
 	none := ptx.Imm(uint64(0))
 	for i := 0; i < topKRoom; i += threadgroup.Threads {
-		ptx.Store(k, ptx.At(k, arena, tid).At(i), none)
+		arena.At(tid).At(i).Store(none)
 	}
-	k.When(ptx.Eq(k, tid, scalar.U32(0)), func() { ptx.Store(k, count, scalar.U32(0)) })
+	k.When(tid.Eq(0), func() { count.Store(0) })
 	least := ptx.VarOf(k, none)
 	k.Barrier()
-	ptx.For(k, start, end, scalar.U32(topKTile), func(tile ptx.Reg[uint32]) {
+	ptx.For(k, start, end, topKTile, func(tile ptx.Reg[uint32]) {
 		var pairs [topKReads]*ptx.Var[uint64]
 		for j := range pairs {
 			pairs[j] = ptx.NewVar[uint64](k)
 		}
 		k.If(fromPairs, func() {
 			for j := range pairs {
-				i := ptx.Add(k, ptx.Add(k, tile, tid), scalar.U32(j*threadgroup.Threads))
-				pairs[j].Set(ptx.LoadIf(k, ptx.Lt(k, i, end), ptx.At(k, given, i), none))
+				i := tile.Add(tid).Add(j * threadgroup.Threads)
+				pairs[j].Set(ptx.LoadIf(i.Lt(end), given.At(i), none))
 			}
 		}, func() {
 			var v [topKReads]scalar.Float
 			for j := range pairs {
-				i := ptx.Add(k, ptx.Add(k, tile, tid), scalar.U32(j*threadgroup.Threads))
-				v[j] = ptx.LoadIf(k, ptx.Lt(k, i, end), ptx.At(k, numbers, i), scalar.Num(0))
+				i := tile.Add(tid).Add(j * threadgroup.Threads)
+				v[j] = ptx.LoadIf(i.Lt(end), numbers.At(i), 0)
 			}
 			for j := range pairs {
-				i := ptx.Add(k, ptx.Add(k, tile, tid), scalar.U32(j*threadgroup.Threads))
-				key := ptx.Bitcast[uint32](k, orderKey(k, withSign(c, v[j], scalar.Num(1))))
-				pair := ptx.Pack64(k, ptx.Not(k, i), ptx.Xor(k, key, ptx.Imm(uint32(1)<<31)))
-				pairs[j].Set(ptx.Select(k, ptx.Lt(k, i, end), pair, none))
+				i := tile.Add(tid).Add(j * threadgroup.Threads)
+				key := ptx.Bitcast[uint32](orderKey(k, withSign(c, v[j], scalar.Num(1))))
+				pair := ptx.Pack64(i.Not(), key.Xor(uint32(1)<<31))
+				pairs[j].Set(ptx.Select(i.Lt(end), pair, none))
 			}
 		})
 		for j := range pairs {
-			k.If(ptx.Gt(k, pairs[j].Get(), least.Get()), func() {
-				at := ptx.Atomic(k, ptx.OpAdd, count, scalar.U32(1))
-				ptx.Store(k, ptx.At(k, arena, at), pairs[j].Get())
+			k.If(pairs[j].Get().Gt(least.Get()), func() {
+				at := count.Atomic(ptx.OpAdd, 1)
+				arena.At(at).Store(pairs[j].Get())
 			})
 		}
 		k.Barrier()
-		n := ptx.Load(k, count)
-		full := ptx.Gt(k, n, scalar.U32(topKRoom-topKTile))
+		n := count.Load()
+		full := n.Gt(topKRoom - topKTile)
 		// A barrier: all know n before any thread changes it.
-		sort := k.BarrierAny(ptx.Or(k, full, ptx.Ge(k, ptx.Add(k, tile, scalar.U32(topKTile)), end)))
+		sort := k.BarrierAny(full.Or(tile.Add(topKTile).Ge(end)))
 		k.If(sort, func() {
 			sortPairs(k, arena, n)
-			least.Set(ptx.Load(k, ptx.At(k, arena, ptx.Sub(k, most, scalar.U32(1)))))
-			ptx.For(k, ptx.Add(k, most, tid), n, scalar.U32(threadgroup.Threads), func(i ptx.Reg[uint32]) {
-				ptx.Store(k, ptx.At(k, arena, i), none)
+			least.Set(arena.At(most.Sub(1)).Load())
+			ptx.For(k, most.Add(tid), n, threadgroup.Threads, func(i ptx.Reg[uint32]) {
+				arena.At(i).Store(none)
 			}, ptx.NoUnroll())
-			k.When(ptx.Eq(k, tid, scalar.U32(0)), func() { ptx.Store(k, count, ptx.Min(k, n, most)) })
+			k.When(tid.Eq(0), func() { count.Store(n.Min(most)) })
 			k.Barrier()
 		})
 	}, ptx.NoUnroll())
-	to := ptx.MulWideU32(k, task, most)
-	ptx.For(k, tid, most, scalar.U32(threadgroup.Threads), func(i ptx.Reg[uint32]) {
-		pair := ptx.Load(k, ptx.At(k, arena, i))
-		k.If(toPairs, func() { ptx.Store(k, ptx.At(k, ptx.At(k, ptx.Cast[uint64](y), to), i), pair) }, func() {
-			index, key := ptx.Unpack64(k, pair)
-			v := ptx.Bitcast[int32](k, ptx.Xor(k, key, ptx.Imm(uint32(1)<<31)))
-			v = ptx.Xor(k, v, ptx.And(k, ptx.Shr(k, v, scalar.U32(31)), ptx.Imm(int32(math.MaxInt32)))) // as orderKey, its own inverse
-			ptx.Store(k, ptx.At(k, ptx.At(k, ptx.Cast[int32](y), to), i), v)
-			ptx.Store(k, ptx.At(k, ptx.At(k, indices, to), i), ptx.Not(k, index))
+	to := task.MulWide(most)
+	ptx.For(k, tid, most, threadgroup.Threads, func(i ptx.Reg[uint32]) {
+		pair := arena.At(i).Load()
+		k.If(toPairs, func() { ptx.Cast[uint64](y).At(to).At(i).Store(pair) }, func() {
+			index, key := ptx.Unpack64(pair)
+			v := ptx.Bitcast[int32](key.Xor(uint32(1) << 31))
+			v = v.Xor(v.Shr(31).And(math.MaxInt32)) // as orderKey, its own inverse
+			ptx.Cast[int32](y).At(to).At(i).Store(v)
+			indices.At(to).At(i).Store(index.Not())
 		})
 	}, ptx.NoUnroll())
 }
@@ -131,35 +131,35 @@ func buildTopK(k *ptx.Kernel) {
 func sortPairs(k *ptx.Kernel, arena ptx.Ptr[ptx.Shared, uint64], n ptx.Reg[uint32]) {
 	tid := k.Tid(ptx.X)
 	exchange := func(i, j ptx.Reg[uint32]) {
-		p, q := ptx.At(k, arena, i), ptx.At(k, arena, j)
-		a, b := ptx.Load(k, p), ptx.Load(k, q)
-		k.If(ptx.Gt(k, b, a), func() {
-			ptx.Store(k, p, b)
-			ptx.Store(k, q, a)
+		p, q := arena.At(i), arena.At(j)
+		a, b := p.Load(), q.Load()
+		k.If(b.Gt(a), func() {
+			p.Store(b)
+			q.Store(a)
 		})
 	}
 	log := ptx.VarOf(k, scalar.U32(0)) // of half the size of what gets sorted
-	k.While(func() ptx.Reg[bool] { return ptx.Lt(k, ptx.Shl(k, scalar.U32(1), log.Get()), n) }, func() {
-		half := ptx.Shl(k, scalar.U32(1), log.Get())
-		last := ptx.Sub(k, half, scalar.U32(1))
-		ptx.For(k, tid, n, scalar.U32(threadgroup.Threads), func(i ptx.Reg[uint32]) {
-			at := ptx.And(k, i, last)
-			base := ptx.Shl(k, ptx.Sub(k, i, at), scalar.U32(1))
-			j := ptx.Sub(k, ptx.Add(k, ptx.Add(k, base, half), last), at)
-			k.If(ptx.Lt(k, j, scalar.U32(topKRoom)), func() { exchange(ptx.Add(k, base, at), j) })
+	k.While(func() ptx.Reg[bool] { return scalar.U32(1).Shl(log.Get()).Lt(n) }, func() {
+		half := scalar.U32(1).Shl(log.Get())
+		last := half.Sub(1)
+		ptx.For(k, tid, n, threadgroup.Threads, func(i ptx.Reg[uint32]) {
+			at := i.And(last)
+			base := i.Sub(at).Shl(1)
+			j := base.Add(half).Add(last).Sub(at)
+			k.If(j.Lt(topKRoom), func() { exchange(base.Add(at), j) })
 		}, ptx.NoUnroll())
 		k.Barrier()
-		step := ptx.VarOf(k, ptx.Shr(k, half, scalar.U32(1)))
-		k.While(func() ptx.Reg[bool] { return ptx.Ne(k, step.Get(), scalar.U32(0)) }, func() {
-			ptx.For(k, tid, n, scalar.U32(threadgroup.Threads), func(i ptx.Reg[uint32]) {
-				at := ptx.And(k, i, ptx.Sub(k, step.Get(), scalar.U32(1)))
-				from := ptx.Sub(k, ptx.Shl(k, i, scalar.U32(1)), at)
-				j := ptx.Add(k, from, step.Get())
-				k.If(ptx.Lt(k, j, scalar.U32(topKRoom)), func() { exchange(from, j) })
+		step := ptx.VarOf(k, half.Shr(1))
+		k.While(func() ptx.Reg[bool] { return step.Get().Ne(0) }, func() {
+			ptx.For(k, tid, n, threadgroup.Threads, func(i ptx.Reg[uint32]) {
+				at := i.And(step.Get().Sub(1))
+				from := i.Shl(1).Sub(at)
+				j := from.Add(step.Get())
+				k.If(j.Lt(topKRoom), func() { exchange(from, j) })
 			}, ptx.NoUnroll())
 			k.Barrier()
-			step.Set(ptx.Shr(k, step.Get(), scalar.U32(1)))
+			step.Set(step.Get().Shr(1))
 		})
-		log.Set(ptx.Add(k, log.Get(), scalar.U32(1)))
+		log.Set(log.Get().Add(1))
 	})
 }

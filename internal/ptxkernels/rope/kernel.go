@@ -43,16 +43,16 @@ var (
 		Doc: "Turns pairs of elements; steps are f32, frequencies in radians." + ropeDoc,
 		Build: func(k *ptx.Kernel) {
 			buildRope(k, ropeAngles[float32]{of: func(position, frequency, factor scalar.Float) scalar.Float {
-				return ptx.Div(k, ptx.Mul(k, position, frequency), factor)
-			}, position: ptx.Convert[float32, int32], factor: func(_ *ptx.Kernel, f scalar.Float, _ ...ptx.Mod) scalar.Float { return f }})
+				return position.Mul(frequency).Div(factor)
+			}, position: ptx.Convert[float32, int32], factor: func(f scalar.Float, _ ...ptx.Mod) scalar.Float { return f }})
 		}})
 	ropePrecise = kit.Register(kit.Kernel{Family: "rope", Name: "rope_precise", Block: [3]int{ropeThreads, 1, 1},
 		Doc: "Turns pairs of elements; steps are f64, frequencies in turns." + ropeDoc,
 		Build: func(k *ptx.Kernel) {
 			buildRope(k, ropeAngles[float64]{of: func(position, frequency, factor ptx.Reg[float64]) scalar.Float {
-				turns := ptx.Div(k, ptx.Mul(k, position, frequency), factor)
-				part := ptx.Sub(k, turns, ptx.Round(k, turns, ptx.RNI))
-				return ptx.Mul(k, ptx.Convert[float32](k, part, ptx.RN), scalar.Num(2*math.Pi))
+				turns := position.Mul(frequency).Div(factor)
+				part := turns.Sub(turns.Round(ptx.RNI))
+				return ptx.Convert[float32](part, ptx.RN).Mul(2 * math.Pi)
 			}, position: ptx.Convert[float64, int32], factor: ptx.Convert[float64, float32]})
 		}})
 )
@@ -60,8 +60,8 @@ var (
 // ropeAngles is how angles are computed, in T.
 type ropeAngles[T float32 | float64] struct {
 	of       func(position, frequency, factor ptx.Reg[T]) scalar.Float
-	position func(k *ptx.Kernel, x ptx.Reg[int32], mods ...ptx.Mod) ptx.Reg[T]
-	factor   func(k *ptx.Kernel, x scalar.Float, mods ...ptx.Mod) ptx.Reg[T]
+	position func(x ptx.Reg[int32], mods ...ptx.Mod) ptx.Reg[T]
+	factor   func(x scalar.Float, mods ...ptx.Mod) ptx.Reg[T]
 }
 
 func buildRope[T float32 | float64](k *ptx.Kernel, angles ropeAngles[T]) {
@@ -69,90 +69,90 @@ func buildRope[T float32 | float64](k *ptx.Kernel, angles ropeAngles[T]) {
 	steps := ptx.ParamArray[T](k, "steps", catalogue.RopeBits+1)
 	x, positions := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[int32](k, "positions")
 	factors, y := ptx.PointerParam[float32](k, "factors", ptx.Align(16)), ptx.PointerParam[float32](k, "y", ptx.Align(16))
-	size := func(i int) ptx.Reg[uint32] { return sizes.At(k, i) }
+	size := func(i int) ptx.Reg[uint32] { return sizes.At(i) }
 	i := k.GlobalID(ptx.X)
-	k.ReturnIf(ptx.Ge(k, i, size(ropeTotal)))
+	k.ReturnIf(i.Ge(size(ropeTotal)))
 	rest, unit := scalar.DivisorAt(k, sizes, ropeUnits).Split(k, i)
 	token, chunk := scalar.DivisorAt(k, sizes, ropeChunks).Split(k, rest)
-	first := ptx.Mul(k, chunk, size(ropeChunk))
-	last := ptx.Min(k, ptx.Add(k, first, size(ropeChunk)), size(ropeHeads))
+	first := chunk.Mul(size(ropeChunk))
+	last := first.Add(size(ropeChunk)).Min(size(ropeHeads))
 	flags, d, dims := size(ropeFlags), size(ropeD), size(ropeDims)
-	head := ptx.MulWideU32(k, ptx.Mad(k, token, size(ropeHeads), first), d)
-	x, y = ptx.At(k, x, head), ptx.At(k, y, head)
+	head := token.Mad(size(ropeHeads), first).MulWide(d)
+	x, y = x.At(head), y.At(head)
 
 	// heads applies f to the places of an element in each head of x and y.
 	heads := func(element ptx.Reg[uint32], f func(x, y ptx.Ptr[ptx.Global, float32])) {
-		from, to := ptx.PtrVarOf(k, ptx.At(k, x, element)), ptx.PtrVarOf(k, ptx.At(k, y, element))
-		ptx.For(k, first, last, scalar.U32(1), func(ptx.Reg[uint32]) {
+		from, to := ptx.PtrVarOf(x.At(element)), ptx.PtrVarOf(y.At(element))
+		ptx.For(k, first, last, 1, func(ptx.Reg[uint32]) {
 			f(from.Get(), to.Get())
-			from.Set(ptx.At(k, from.Get(), d))
-			to.Set(ptx.At(k, to.Get(), d))
+			from.Set(from.Get().At(d))
+			to.Set(to.Get().At(d))
 		}, ptx.NoUnroll())
 	}
 	vector := scalar.HasFlag(k, flags, ropeVector)
-	k.If(ptx.Ge(k, unit, size(ropePairs)), func() {
-		over := ptx.Sub(k, unit, size(ropePairs))
+	k.If(unit.Ge(size(ropePairs)), func() {
+		over := unit.Sub(size(ropePairs))
 		k.If(vector, func() {
-			at := ptx.Add(k, dims, ptx.Shl(k, over, scalar.U32(2)))
-			heads(at, func(x, y ptx.Ptr[ptx.Global, float32]) { ptx.Store4(k, y, ptx.Load4(k, x)) })
+			at := dims.Add(over.Shl(2))
+			heads(at, func(x, y ptx.Ptr[ptx.Global, float32]) { y.Store4(x.Load4()) })
 		}, func() {
-			at := ptx.Add(k, dims, over)
-			heads(at, func(x, y ptx.Ptr[ptx.Global, float32]) { ptx.Store(k, y, ptx.Load(k, x)) })
+			at := dims.Add(over)
+			heads(at, func(x, y ptx.Ptr[ptx.Global, float32]) { y.Store(x.Load()) })
 		})
 	}, func() {
 		_, p := scalar.DivisorAt(k, sizes, ropePositions).Split(k, token)
-		position := angles.position(k, ptx.Load(k, ptx.At(k, positions, p)))
+		position := angles.position(positions.At(p).Load())
 		neox, scaled := scalar.HasFlag(k, flags, ropeNeoX), scalar.HasFlag(k, flags, ropeFactors)
-		half := ptx.Shr(k, dims, scalar.U32(1))
+		half := dims.Shr(1)
 		turn := turning{k}
 		k.If(vector, func() {
-			pair := ptx.Shl(k, unit, scalar.U32(2))
+			pair := unit.Shl(2)
 			f := [4]ptx.Reg[T]{frequencyOf(k, steps, pair, 2)}
-			f[1], f[2] = ptx.Mul(k, f[0], steps.At(k, 1)), ptx.Mul(k, f[0], steps.At(k, 2))
-			f[3] = ptx.Mul(k, f[1], steps.At(k, 2))
+			f[1], f[2] = f[0].Mul(steps.At(1)), f[0].Mul(steps.At(2))
+			f[3] = f[1].Mul(steps.At(2))
 			var factor [4]*ptx.Var[float32]
 			for j := range factor {
 				factor[j] = ptx.VarOf(k, scalar.Num(1))
 			}
 			k.If(scaled, func() {
-				for j, v := range ptx.Load4(k, ptx.At(k, factors, pair)) {
+				for j, v := range factors.At(pair).Load4() {
 					factor[j].Set(v)
 				}
 			})
 			var sin, cos [4]scalar.Float
 			for j := range f {
-				sin[j], cos[j] = turn.angle(angles.of(position, f[j], angles.factor(k, factor[j].Get())))
+				sin[j], cos[j] = turn.angle(angles.of(position, f[j], angles.factor(factor[j].Get())))
 			}
 			k.If(neox, func() {
-				apart := ptx.MulWideU32(k, half, scalar.U32(4))
+				apart := half.MulWide(4)
 				heads(pair, func(x, y ptx.Ptr[ptx.Global, float32]) {
-					a, b := ptx.Load4(k, x), ptx.Load4(k, ptx.AtByte(k, x, apart))
+					a, b := x.Load4(), x.Bytes(apart).Load4()
 					for j := range a {
 						a[j], b[j] = turn.pair(a[j], b[j], sin[j], cos[j])
 					}
-					ptx.Store4(k, y, a)
-					ptx.Store4(k, ptx.AtByte(k, y, apart), b)
+					y.Store4(a)
+					y.Bytes(apart).Store4(b)
 				})
 			}, func() {
-				heads(ptx.Shl(k, pair, scalar.U32(1)), func(x, y ptx.Ptr[ptx.Global, float32]) {
-					a, b := ptx.Load4(k, x), ptx.Load4(k, x.At(4))
+				heads(pair.Shl(1), func(x, y ptx.Ptr[ptx.Global, float32]) {
+					a, b := x.Load4(), x.At(4).Load4()
 					for j := range 2 {
 						a[2*j], a[2*j+1] = turn.pair(a[2*j], a[2*j+1], sin[j], cos[j])
 						b[2*j], b[2*j+1] = turn.pair(b[2*j], b[2*j+1], sin[j+2], cos[j+2])
 					}
-					ptx.Store4(k, y, a)
-					ptx.Store4(k, y.At(4), b)
+					y.Store4(a)
+					y.At(4).Store4(b)
 				})
 			})
 		}, func() {
-			factor := ptx.LoadIf(k, scaled, ptx.At(k, factors, unit), scalar.Num(1))
-			sin, cos := turn.angle(angles.of(position, frequencyOf(k, steps, unit, 0), angles.factor(k, factor)))
-			a := ptx.Select(k, neox, unit, ptx.Shl(k, unit, scalar.U32(1)))
-			apart := ptx.MulWideU32(k, ptx.Select(k, neox, half, scalar.U32(1)), scalar.U32(4))
+			factor := ptx.LoadIf(scaled, factors.At(unit), 1)
+			sin, cos := turn.angle(angles.of(position, frequencyOf(k, steps, unit, 0), angles.factor(factor)))
+			a := ptx.Select(neox, unit, unit.Shl(1))
+			apart := ptx.Select(neox, half, 1).MulWide(4)
 			heads(a, func(x, y ptx.Ptr[ptx.Global, float32]) {
-				v, w := turn.pair(ptx.Load(k, x), ptx.Load(k, ptx.AtByte(k, x, apart)), sin, cos)
-				ptx.Store(k, y, v)
-				ptx.Store(k, ptx.AtByte(k, y, apart), w)
+				v, w := turn.pair(x.Load(), x.Bytes(apart).Load(), sin, cos)
+				y.Store(v)
+				y.Bytes(apart).Store(w)
 			})
 		})
 	})
@@ -160,10 +160,10 @@ func buildRope[T float32 | float64](k *ptx.Kernel, angles ropeAngles[T]) {
 
 // frequencyOf is that of a pair whose number has no bits below bit low.
 func frequencyOf[T float32 | float64](k *ptx.Kernel, steps ptx.Array[T], pair ptx.Reg[uint32], low int) ptx.Reg[T] {
-	f := steps.At(k, 0)
+	f := steps.At(0)
 	for j := low; j < catalogue.RopeBits; j++ {
-		bit := ptx.Ne(k, ptx.And(k, pair, ptx.Imm(uint32(1)<<j)), scalar.U32(0))
-		f = ptx.Select(k, bit, ptx.Mul(k, f, steps.At(k, j+1)), f)
+		bit := pair.And(uint32(1) << j).Ne(0)
+		f = ptx.Select(bit, f.Mul(steps.At(j+1)), f)
 	}
 	return f
 }

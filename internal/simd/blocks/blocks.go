@@ -56,7 +56,7 @@ type Weights struct {
 	data       []byte
 }
 
-// NewWeights describes weights that have passed the check of an operation: rows of so many words. Data come with [Weights.Of].
+// NewWeights describes weights that have passed the check of an operation: rows of a number of words. Data come with [Weights.Of].
 func NewWeights(f compute.BlockFormat, rows, words int) Weights {
 	w := Weights{row: row{format: formats[f]}, Rows: rows, words: words}
 	w.block = w.BlockLen()
@@ -90,7 +90,7 @@ func (m *room) enter(w *Weights, r int) {
 	}
 }
 
-// room is the memory of both steps' results. Kernels may read behind the ends of what they need.
+// room is the memory of both steps' results. Kernels may read beyond the ends of what they need.
 type room struct {
 	row
 	q       [most]int8

@@ -31,7 +31,7 @@ func nibbles(q []int8, w *row, lo int) {
 	}
 }
 
-// halfScales is for blocks that have a half as scale in their last plane, and behind it another as what is to be added.
+// halfScales is for blocks that have a half as scale in their last plane, followed by another half that is added.
 func halfScales(a, b []float32, w *row, lo int) {
 	last := 1
 	if w.size[2] > 0 {

@@ -105,7 +105,7 @@ func testProducts(t *testing.T, r *rand.Rand, f *format, w Weights, values []flo
 		}
 		require.InDelta(t, sum, float64(got), 4e-6*size+1e-42, "%v %s: %d rows of %d values, %d rows of x", f.Type, what, rows, cols, n)
 	}
-	// largest is a bound of the weights that share a scale with one, with their minima apart.
+	// largest is a bound of the weights that share a scale with one, and of their minima.
 	largest := func(row, i int) float64 {
 		most := 0.0
 		for _, v := range values[row*cols+i/32*32:][:32] {

@@ -16,11 +16,12 @@ import (
 // slice is how many rows of weights are measured at a time, so short that other programs leave some rounds alone.
 const slice = 64
 
-// BenchmarkAgainstGo measures operations on weights by turns with the same in portable Go: the best rounds, and their ratio.
+// BenchmarkAgainstGo measures operations on weights alternating with the same in portable Go: the best rounds, and their
+// ratio.
 func BenchmarkAgainstGo(b *testing.B) { benchmark(b, slice, 4096, true) }
 
-// BenchmarkAgainstRead measures them with weights beyond L2, by turns with a sum over as many bytes as float32,
-// which only reads.
+// BenchmarkAgainstRead measures them with weights beyond L2, alternating with a sum over as many bytes as float32, which only
+// reads.
 func BenchmarkAgainstRead(b *testing.B) { benchmark(b, 4096, 14336, false) }
 
 func benchmark(b *testing.B, rows, cols int, portable bool) {

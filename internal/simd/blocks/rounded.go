@@ -40,7 +40,7 @@ func (x RoundedRows) Row(i int) Rounded {
 	return roundedIn(x.Memory[i*words:][:words], x.K, x.Rows)
 }
 
-// some are the rows from i on, Most at most, whose places are in memory of the caller.
+// some are at most Most rows from i on; their addresses are in memory of the caller.
 func (x RoundedRows) some(i int, places *[Most]Rounded) []Rounded {
 	rows := places[:min(Most, x.Rows-i)]
 	for j := range rows {
@@ -49,7 +49,7 @@ func (x RoundedRows) some(i int, places *[Most]Rounded) []Rounded {
 	return rows
 }
 
-// roundedIn is a row of k values in memory, one of so many.
+// roundedIn is one of several rows of k values in memory.
 func roundedIn(memory []float32, k, rows int) (r Rounded) {
 	r.lanes = rows > 1 && inLanes()
 	n := k
@@ -71,7 +71,7 @@ func roundedIn(memory []float32, k, rows int) (r Rounded) {
 	return r
 }
 
-// groups are the scales and sums of so many groups of 16 or 32 values.
+// groups are the scales and sums of groups of 16 or 32 values.
 func (r *Rounded) groups(width, lo, n int) (scale, sum []float32) {
 	if width == 16 {
 		return r.scale16[lo:][:n], r.sum16[lo:][:n]
@@ -117,7 +117,7 @@ func (r *Rounded) Round(x []float32, lo, hi int) {
 		}
 		var sums [2]int32
 		if bits < 0x7f800000 {
-			const shift = 1.5 * (1 << 52) // the last place is that of ones
+			const shift = 1.5 * (1 << 52) // the last one is for ones
 			for i, v := range x {
 				n := int8(math.Float64bits(float64(float64(v)*inverse) + shift))
 				q[i] = n

@@ -13,7 +13,7 @@ func (m *room) prepare(u *unpacked, lo, n int) {
 		m.prepareAsStored(u, lo, n)
 		return
 	}
-	// What is behind the end of the last chunk is multiplied with zeros.
+	// What is after the end of the last chunk is multiplied with zeros.
 	groups, end := n/m.width, (n+chunk-1)/chunk*chunk/m.width
 	clear(u.a[groups:end])
 	clear(u.b[groups:end])

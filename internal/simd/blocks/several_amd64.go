@@ -6,7 +6,7 @@ func inLanes() bool { return avx2() }
 // intoLanes transposes integers of the row.
 func (m *room) intoLanes(u *unpacked, q []int8) {
 	if m.quants != nil {
-		lanesAVX2(&u.q[0], &q[0], (len(q)+255)/256) // behind them is memory of the room
+		lanesAVX2(&u.q[0], &q[0], (len(q)+255)/256) // after them is memory of the room
 		return
 	}
 	whole, flip := len(q)&^255, byte(0)

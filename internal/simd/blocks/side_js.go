@@ -53,8 +53,8 @@ var sideCalls = sync.Pool{New: func() any { return new(sideCall) }}
 // side says whether there is a side module.
 func side() bool { return kernels.Active() == kernels.SIMD128 }
 
-// sideCall begins a call with rows of x and of weights, of so many values. It returns nil if there is no side module, or
-// nothing to do.
+// sideCall begins a call with rows of x and of weights, of k values. It returns nil if there is no side module, or nothing to
+// do.
 func (w *Weights) sideCall(m, lo, hi, values int) *sideCall {
 	if !side() || m == 0 || lo >= hi || values == 0 {
 		return nil

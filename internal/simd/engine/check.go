@@ -7,7 +7,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// MustLen wants a slice of so many elements.
+// MustLen panics unless got is want.
 func MustLen(name string, got, want int) {
 	if got != want {
 		wrongLen(name, got, want)
@@ -19,15 +19,15 @@ func wrongLen(name string, got, want int) {
 	panic(fmt.Errorf("simd.%s: %d elements where %d belong: %w", name, got, want, compute.ErrShape))
 }
 
-// MustApart wants a destination that shares no element with an operand.
+// MustApart panics if a destination shares elements with an operand.
 func MustApart(name string, dst, x []float32) {
 	if overlaps(dst, x) {
 		panic(fmt.Errorf("simd.%s: the destination overlaps an operand: %w", name, compute.ErrArgument))
 	}
 }
 
-// MustFit wants what elementwise functions need: an operand of the destination's length, and if they share elements one that
-// does not begin before the destination.
+// MustFit checks an operand of an elementwise function: it has the destination's length, and if they share elements it does
+// not begin before the destination.
 func MustFit(name string, dst, x []float32) {
 	if len(x) != len(dst) || ahead(x, dst) {
 		misfit(name, dst, x)

@@ -49,7 +49,7 @@ type ConvData struct {
 	Data          any // for finish
 }
 
-// Plan fills v in for a number of threads. All of v that can be used again is.
+// Plan prepares v for a number of threads, reusing its memory.
 func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads int) {
 	*v = Convolution{ConvDims: d, rests: v.rests, offsets: v.offsets}
 	v.perGroup, v.outs, v.pixels = d.C/d.Groups, d.OutC/d.Groups, d.OutH*d.OutW
@@ -88,7 +88,7 @@ func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads
 	}
 }
 
-// cut chooses the band: as much as a part of L2 holds, but units enough for all threads.
+// cut chooses the band: as much as a part of L2 holds, but enough units for all threads.
 func (v *Convolution) cut(above, threads int) {
 	const most = 1 << 16 // elements that are spread out
 	mr, nr := gemm.TileSize()
@@ -223,7 +223,7 @@ func (v *Convolution) Do(i, lo, hi int, a *ConvData) {
 		for c := first; c < last; c++ {
 			channel := group*v.outs + c
 			y := y[c*v.pixels:][:rows*v.OutW]
-			if v.slow || v.spoilt(y, a.W[channel*v.taps:][:v.taps]) {
+			if v.slow || v.poisoned(y, a.W[channel*v.taps:][:v.taps]) {
 				for r := range rows {
 					v.row(y[r*v.OutW:][:v.OutW], a.X[(n*v.C+group*v.perGroup)*v.H*v.W:], a.W[channel*v.taps:], from+r)
 				}
@@ -250,8 +250,9 @@ func (v *Convolution) pack(lo, hi int, a *ConvData) {
 	}
 }
 
-// spoilt reports whether weights that are not finite may have met zeros of the padding: then there is NaN in y.
-func (v *Convolution) spoilt(y, w []float32) bool {
+// poisoned reports whether weights that are not finite may have been multiplied with zeros of the padding: then there is NaN
+// in y.
+func (v *Convolution) poisoned(y, w []float32) bool {
 	if v.whole || kernels.MaxAbs(y) <= math.MaxFloat32 {
 		return false
 	}
@@ -316,8 +317,8 @@ func every(to, x []float32, step int) {
 	}
 }
 
-// row computes a row of the result without bias and activation. Taps over padding are left out, so that no weight meets a
-// zero that is not there.
+// row computes a row of the result without bias and activation. Taps over padding are left out, so that no weight is
+// multiplied with a zero of the padding.
 func (v *Convolution) row(y, x, w []float32, oy int) {
 	clear(y)
 	for c := range v.perGroup {

@@ -29,7 +29,7 @@ func (c Cost) Near() float64 { return max(0.4*c.Ns(), c.Ns()-0.08) }
 func (c Cost) InRegister() float64 { return max(0.15*c.Ns(), c.Ns()-0.105) }
 
 // Slice functions run in parts on several threads from splitTime on, in ns: long against the cost of a loop on awake workers,
-// a few microseconds. A worker that sleeps may come late, which the others make up for: parts, of partTime, are handed out one
+// a few microseconds. A sleeping worker may start late, so the others take its parts: parts, of partTime, are handed out one
 // by one. Tests change both.
 var (
 	SplitTime = 40_000.0

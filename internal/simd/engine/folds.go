@@ -100,7 +100,7 @@ func (f *Fold[P]) Merged(blocks []P) P {
 	return p
 }
 
-// kahanLanes are for kernels that do not let their memory lie on the stack.
+// kahanLanes pools memory for kernels whose arguments escape to the heap.
 var kahanLanes FreeList[[2 * kernels.Lanes]float32]
 
 func Add64(x, y float64) float64 { return x + y }

@@ -2,8 +2,8 @@ package engine
 
 import "sync"
 
-// FreeList keeps what calls need for their time only. Unlike a sync.Pool it never forgets, so that calls allocate nothing; it
-// holds as many as there ever were calls at a time.
+// FreeList pools memory of calls. Unlike a sync.Pool it never drops values, so that calls allocate nothing; it holds as many
+// as there were calls at the same time.
 type FreeList[T any] struct {
 	mu   sync.Mutex
 	free []*T

@@ -32,7 +32,7 @@ func FillWith[T float32 | uint32](y []T, v T) {
 	}
 }
 
-// Embed copies the rows of table that ids name; elements of those that it does not have become other.
+// Embed copies rows of table by their ids; an id outside the table gives a row of other.
 func Embed[T float32 | uint32](y, table []T, ids []int32, width int, other T) {
 	rows := len(table) / width
 	for i, id := range ids {

@@ -7,7 +7,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// Moments are the number of elements, their mean, and the sum of squared differences from it. Runs are put together by Chan,
+// Moments are the number of elements, their mean, and the sum of squared differences from it. Runs are combined as in Chan,
 // Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
 type Moments struct{ N, Mean, squares float64 }
 

@@ -2,7 +2,7 @@ package engine
 
 import "github.com/wavelane/wavelane/internal/simd/pool"
 
-// ThreadsFor is the number of threads for work of so many ns.
+// ThreadsFor is the number of threads for work of the given duration.
 func ThreadsFor(ns float64) int {
 	if ns < SplitTime {
 		return 1

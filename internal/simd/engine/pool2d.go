@@ -123,7 +123,7 @@ func (p *Pooling) columns(i int) (from, to int) {
 	return max(left, 0), min(left+p.KW, p.W)
 }
 
-// divide makes sums over so many rows means.
+// divide makes means of sums over n rows.
 func (p *Pooling) divide(y []float32, rows int) {
 	lo, hi := 0, len(y)
 	for lo < hi && p.divideClipped(y, lo, rows) {

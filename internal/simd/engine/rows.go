@@ -163,7 +163,7 @@ var LayerNormRow = RowOp[Moments]{Cost: Cost{2, 0.16}, Merge: Moments.Plus,
 		kernels.NormAffine(y, x, gamma, beta, float32(row.Mean), float32(1/math.Sqrt(row.Variance()+eps)))
 	}}
 
-// Squares is the sum of squares of so many elements.
+// Squares is the sum of the squares of n elements.
 type Squares struct{ n, Sum float64 }
 
 func (a Squares) Plus(b Squares) Squares { return Squares{a.n + b.n, a.Sum + b.Sum} }

@@ -239,7 +239,7 @@ func TestNotFinite(t *testing.T) {
 			p := newProblem(r, m, n, k, 1, layout(r.IntN(3)), layout(r.IntN(3)), 1, 0)
 			i, j, q := r.IntN(m), r.IntN(n), r.IntN(k)
 			v := []float32{inf, -inf, float32(math.NaN())}[r.IntN(3)]
-			row := r.IntN(2) == 0 // the value is in A and spoils a row, else in B and spoils a column
+			row := r.IntN(2) == 0 // the value is in A and poisons a row, else in B and poisons a column
 			if row {
 				p.A[i*p.AM+q*p.AK] = v
 			} else {
@@ -249,8 +249,8 @@ func TestNotFinite(t *testing.T) {
 			for y := range m {
 				for x := range n {
 					got := float64(p.C[y*p.LDC+x])
-					spoiled := math.IsNaN(got) || math.IsInf(got, 0)
-					require.Equal(t, row && y == i || !row && x == j, spoiled, "%+v: %d, %d is %g", p.Product, y, x, got)
+					poisoned := math.IsNaN(got) || math.IsInf(got, 0)
+					require.Equal(t, row && y == i || !row && x == j, poisoned, "%+v: %d, %d is %g", p.Product, y, x, got)
 				}
 			}
 		}

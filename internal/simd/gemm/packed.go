@@ -96,8 +96,8 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 	buffers.Put(buffer)
 }
 
-// asIs reports whether A is used as it lies, by units of so many columns: where packing costs more than it gains, as it meets
-// few columns or lies in L2, unless its rows share sets of L1 there.
+// asIs reports whether A is used without packing, by units of a number of columns: where packing costs more than it gains, as
+// it meets few columns or lies in L2, unless its rows share sets of L1 there.
 func (pl *Plan) asIs(cols int) bool {
 	few := cols <= 2*pl.s.nr
 	near := pl.M*pl.AM <= machine.l2/8 && pl.AM%1024 != 0

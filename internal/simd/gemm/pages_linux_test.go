@@ -37,7 +37,7 @@ func TestPagesBehind(t *testing.T) {
 				n = 1
 			}
 			p := newProblem(r, m, n, k, 1, layout(r.IntN(3)), layout(r.IntN(3)), 1, float32(r.IntN(2)))
-			p.A, p.B, p.C = behind(a, p.A), behind(b, p.B), behind(c, p.C)
+			p.A, p.B, p.C = atEnd(a, p.A), atEnd(b, p.B), atEnd(c, p.C)
 			p.random(r)
 			Run(&p.Product, &p.Operands, 1)
 			p.check(t)
@@ -45,8 +45,8 @@ func TestPagesBehind(t *testing.T) {
 	})
 }
 
-// behind copies x to the end of memory.
-func behind(memory, x []float32) []float32 {
+// atEnd copies x to the end of memory.
+func atEnd(memory, x []float32) []float32 {
 	to := memory[len(memory)-len(x):]
 	copy(to, x)
 	return to

@@ -236,11 +236,11 @@ func (pl *Plan) Do(i, lo, hi int, o *Operands, scratch []float32, stop *atomic.B
 	}
 }
 
-// stopped is asked now and then by units that may take long.
+// stopped is called now and then by units that may take long.
 func stopped(stop *atomic.Bool) bool {
 	if stop == nil {
 		return false
 	}
-	pool.Breathe()
+	pool.Yield()
 	return stop.Load()
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// BenchmarkAgainstGo measures square products in turns with the same product by the packed code of the scalar tier and by
+// BenchmarkAgainstGo measures square products alternating with the same product by the packed code of the scalar tier and by
 // three plain loops: the best round of each, and the ratios.
 func BenchmarkAgainstGo(b *testing.B) {
 	before := kernels.Active()

@@ -6,7 +6,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/pool"
 )
 
-// Run computes a product on the shared pool, on at most so many threads.
+// Run computes a product on the shared pool, on a limited number of threads.
 func Run(p *Product, o *Operands, threads int) {
 	if p.M == 0 || p.N == 0 || p.Batch == 0 {
 		return

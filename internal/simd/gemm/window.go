@@ -23,7 +23,8 @@ type Windows struct {
 // stay in L2.
 const tallest = 16
 
-// Plan chooses the blocks for the active tier, with at least so many along the rows; it must come before anything else.
+// Plan chooses the blocks for the active tier, with at least a given number along the rows; it must come before anything
+// else.
 func (w *Windows) Plan(down int) {
 	w.s = active()
 	w.kc = w.s.depth(len(w.Offsets))

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkAgainstGo measures every kernel against its portable fallback, in turns: what each takes in its best round, and the ratio.
+// BenchmarkAgainstGo measures every kernel against its portable fallback, alternating: what each takes in its best round, and
+// the ratio.
 func BenchmarkAgainstGo(b *testing.B) {
 	require.NoError(b, SetTier(SIMD128))
 	for i := range table {

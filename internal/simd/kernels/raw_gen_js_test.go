@@ -4,7 +4,7 @@ package kernels
 
 import "unsafe"
 
-// stops are the guarded kernels of the active tier without what their twins add.
+// stops are the guarded kernels of the active tier without what their portable fallbacks add.
 var stops = map[string]func(c *call) (done int){
 	"Log": func(c *call) (done int) {
 		switch active {

@@ -260,8 +260,8 @@ func order(x float32) int64 {
 	return b
 }
 
-// acceptsSum says whether a sum of n terms may be got where float64 gives want. Magnitude is the sum of the absolute values of
-// those that are finite. An element is in so many additions at most.
+// acceptsSum says whether a sum of n terms may be got where float64 gives want. Magnitude is the sum of the absolute values
+// of those that are finite. An element takes part in at most this number of additions.
 func acceptsSum(got, want, magnitude float64, n, additions int) bool {
 	switch {
 	case got == want, got != got && want != want:

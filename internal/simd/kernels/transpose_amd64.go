@@ -25,7 +25,7 @@ func transposeTiles(side int, dst, src *uint32, ldd, lds, n int) {
 	}
 }
 
-// evens does as many words as the active tier does without reading behind the last one, and returns their number.
+// evens does as many words as the active tier does without reading beyond the last one, and returns their number.
 func evens(dst, src []uint32) int {
 	switch n := len(dst) - 1; {
 	case active == AVX512 && n >= 8:

@@ -80,7 +80,7 @@ func TestEvens(t *testing.T) {
 				if i < n {
 					require.Equal(t, src[2*i], v)
 				} else {
-					require.Zero(t, v, "written behind the end")
+					require.Zero(t, v, "written beyond the end")
 				}
 			}
 		}

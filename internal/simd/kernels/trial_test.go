@@ -93,7 +93,7 @@ func (tr *trial) at(i int) (x [3]float64, p [2]float64) {
 
 // place is where operands lie.
 type place struct {
-	offsets [4]int // elements behind a multiple of 64 bytes: of y, of inputs
+	offsets [4]int // elements after a multiple of 64 bytes: of y, of inputs
 	over    int    // 1 + the input that y overlaps; 0 for none
 	by      int    // elements that y begins before that input
 	same    bool   // all inputs are one slice

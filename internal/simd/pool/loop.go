@@ -25,7 +25,7 @@ type loop struct {
 // work on the loop have left it; parts that nobody had begun are then left out.
 func (p *Pool) Each(t Task, parts int) { p.EachN(t, parts, p.Workers()) }
 
-// EachN is Each on at most so many threads, the caller's included.
+// EachN is Each on at most n threads, the caller's included.
 func (p *Pool) EachN(t Task, parts, threads int) {
 	if p.size > 0 {
 		threads = min(threads, p.size)

@@ -1,8 +1,8 @@
 // Package pool runs work on persistent goroutines: parts of a loop, which its caller shares with idle workers, and jobs,
 // which a worker does from end to end.
 //
-// Whoever publishes a loop works on it too, so no loop ever depends on a worker being free, and loops may be nested. Workers
-// prefer jobs: a worker to each is the least to coordinate, and short jobs do not wait for long loops.
+// The caller of a loop works on it too, so no loop ever depends on a worker being free, and loops may be nested. Workers
+// prefer jobs: one worker for each needs no coordination, and short jobs do not wait for long loops.
 //
 // Goroutines start when there is work for them and stay. A pool is safe for concurrent use.
 package pool
@@ -50,8 +50,8 @@ func New(n int) *Pool {
 
 var shared = New(0)
 
-// Shared is the process's pool for work on behalf of goroutines that wait for it. It has as many workers as GOMAXPROCS, or
-// as the widest EachN asked for.
+// Shared is the process's pool for work on behalf of goroutines that wait for it. It has as many workers as GOMAXPROCS, or as
+// the widest EachN needs.
 func Shared() *Pool { return shared }
 
 // Workers is the number of threads that a loop may have.
@@ -80,7 +80,7 @@ func (p *Pool) Submit(j *Job) {
 	p.call(1, p.Workers())
 }
 
-// call gets n more workers to look for work, as far as there may be that many. Those that watch all come.
+// call wakes up to n more workers. Workers that are still spinning all come.
 func (p *Pool) call(n, workers int) {
 	p.posts.Add(1)
 	n -= p.watch
@@ -97,7 +97,7 @@ func (p *Pool) call(n, workers int) {
 	}
 }
 
-// Close lets the workers end when the queue is empty. Loops go on, on their callers.
+// Close lets the workers end when the queue is empty. Loops continue on their callers.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,11 +107,11 @@ func (p *Pool) Close() {
 	p.wake.Broadcast()
 }
 
-// linger is how long a worker that has nothing to do, or a caller whose helpers are not done, looks for news before it
-// sleeps: about the time that waking a thread takes. Loops that follow each other find the workers awake.
+// linger is how long a worker that has nothing to do, or a caller whose helpers are not done, spins before it sleeps: about
+// the time that waking a thread takes. Loops that follow each other find the workers awake.
 const linger = 100 * time.Microsecond
 
-// until waits awake for a condition while that is worth it. Other goroutines go first.
+// until spins on a condition while that is worth it, yielding to other goroutines.
 func until(done func() bool) {
 	if runtime.GOOS == "js" { // one thread
 		return

@@ -216,7 +216,7 @@ export const tests = {
     theirs.close();
   },
 
-  async "closing behind calls that wait"(w, dev) {
+  async "closing after calls that wait"(w, dev) {
     const [runs, end] = await occupy(dev);
     const t = await dev.upload(f32(-1, 2)), u = await dev.upload(f32(-1, 2));
     const b = dev.batch();
@@ -233,7 +233,7 @@ export const tests = {
     end();
   },
 
-  async "recording throws and spoils"(w, dev) {
+  async "recording throws and poisons the batch"(w, dev) {
     const b = dev.batch();
     const x = b.upload(f32(1, 2, 3, 4), [2, 2]);
     let e = null;
@@ -247,7 +247,7 @@ export const tests = {
     await fails("ShapeError", () => { b.relu(x); });
     await fails("ShapeError", () => b.run());
     await fails("ClosedError", () => b.run());
-    // What is wrong before it reaches the program spoils nothing.
+    // What is wrong before it reaches the program has no effect.
     const c = dev.batch();
     const z = c.upload(f32(-1, 1));
     await fails("DTypeError", () => { c.add(z, "x"); });
@@ -383,7 +383,7 @@ export const tests = {
         const c = new AbortController();
         const y = dev.matmul(big, big, { signal: c.signal }).catch((e) => e);
         const kept = dev.matmul(big, big, { signal: c.signal, keep: true }).catch((e) => e);
-        const next = dev.relu(x); // of the calls behind, nothing is lost
+        const next = dev.relu(x); // later calls lose nothing
         setTimeout(() => c.abort(), after);
         const [first, second] = [await y, await kept];
         equal(await next, x);

@@ -10,18 +10,18 @@ const [folder] = process.argv.slice(2);
 // The program's memory, to see it grow, and what makes it fail: from then on, whatever it imports throws, as a trap of its
 // own would.
 let memory = null;
-let spoil = null;
+let fail = null;
 const instantiate = WebAssembly.instantiate;
 WebAssembly.instantiate = async (module, imports) => {
-  let spoilt = false;
+  let failing = false;
   const functions = Object.entries(imports?.gojs ?? {}).map(([name, f]) => [name, (...args) => {
-    if (spoilt) throw new WebAssembly.RuntimeError(`${name} on purpose`);
+    if (failing) throw new WebAssembly.RuntimeError(`${name} on purpose`);
     return f(...args);
   }]);
   if (!functions.length) return instantiate.call(WebAssembly, module, imports); // not Go's
   const result = await instantiate.call(WebAssembly, module, { ...imports, gojs: Object.fromEntries(functions) });
   memory = result.exports.mem;
-  spoil = () => { spoilt = true; };
+  fail = () => { failing = true; };
   return result;
 };
 
@@ -29,5 +29,5 @@ const wavelane = await import(pathToFileURL(`${folder}/wavelane.js`));
 const dev = await wavelane.open();
 const report = await run(wavelane, dev, { globals, calls: 10_000, wasmBytes: () => memory.buffer.byteLength });
 dev.close();
-report["the end of the program"] = await ending(wavelane, () => spoil());
+report["the end of the program"] = await ending(wavelane, () => fail());
 console.log(JSON.stringify(report));

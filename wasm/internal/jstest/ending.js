@@ -1,10 +1,10 @@
-/** Has the program fail by spoil, so that it ends: what waits is rejected, and the next open starts another. */
-export async function ending(wavelane, spoil) {
+/** Calls fail, which ends the program: what waits is rejected, and the next open starts another. */
+export async function ending(wavelane, fail) {
   try {
     const [a, b] = await Promise.all([wavelane.open({ device: "cpu" }), wavelane.open({ device: "cpu" })]);
     const t = await a.upload(new Float32Array(4));
     const waiting = a.matmul(new Float32Array(2 ** 22), new Float32Array(2 ** 22), 2048, 2048, 2048);
-    spoil();
+    fail();
     const failed = await Promise.allSettled([waiting, b.relu(new Float32Array(4)), t.read(), b.upload(new Float32Array(1))]);
     for (const f of failed) {
       if (f.reason?.name !== "InstanceError") throw new Error(`${f.reason?.stack ?? f.value}, want an InstanceError`);

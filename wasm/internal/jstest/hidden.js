@@ -5,7 +5,7 @@ import { occupy } from "./api.js";
 
 const f32 = (...x) => new Float32Array(x);
 
-/** How long a timer of 10 ms takes, of so many. */
+/** How long timers of 10 ms take. */
 async function timer(n) {
   const start = performance.now();
   for (let i = 0; i < n; i++) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -22,7 +22,7 @@ export async function hidden(options) {
   const before = await timer(10);
   const [runs, end] = await occupy(dev, dev.info.kind === "cpu" ? 512 : 64);
   const t = await dev.upload(f32(-1, 2));
-  const sets = []; // of calls behind runs of a plan
+  const sets = []; // of calls after runs of a plan
   const work = (ahead) => {
     const b = dev.batch();
     const x = b.import(t);

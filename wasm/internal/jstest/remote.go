@@ -31,7 +31,8 @@ var Files embed.FS
 // Remote is a device that is open in JavaScript: programs of one step become calls of the API, which remote.js fetches and answers. It
 // serves the files of the package under /package/ and those of this one under /test/.
 type Remote struct {
-	URL string
+	program.Executor // nil: nobody calls the other methods
+	URL              string
 
 	calls chan call
 	done  chan struct{}
@@ -133,12 +134,13 @@ func (r *Remote) Compile(p *program.Program) (program.Executable, error) {
 	if len(p.Steps) != 1 {
 		return nil, fmt.Errorf("%d steps: %w", len(p.Steps), compute.ErrUnsupported)
 	}
-	return executable{r, p}, nil
+	return executable{remote: r, program: p}, nil
 }
 
 type executable struct {
-	remote  *Remote
-	program *program.Program
+	program.Executable // nil: nobody calls the other methods
+	remote             *Remote
+	program            *program.Program
 }
 
 func (x executable) Close() error { return nil }

@@ -40,7 +40,7 @@ type Report map[string]struct {
 	Note string `json:"note"`
 }
 
-// Check makes a test of each, of which there must be so many.
+// Check makes a test of each, and checks their number.
 func (r Report) Check(t *testing.T, least int) {
 	if len(r) < least {
 		t.Errorf("only %d tests: %v", len(r), r)

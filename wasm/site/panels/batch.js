@@ -1,7 +1,7 @@
 // A chain of operations as one batch, and as separate calls.
 
 import { need } from "../devices.js";
-import { $, breathe, figure, make, measure, median, milliseconds, noise } from "../ui.js";
+import { $, pause, figure, make, measure, median, milliseconds, noise } from "../ui.js";
 
 const size = 64 * 1024;
 const lengths = [{ length: 16, rounds: 21 }, { length: 64, rounds: 9 }];
@@ -30,7 +30,7 @@ async function compare(signal, progress) {
     for (let round = -1; round < rounds; round++) { // the first compiles kernels
       signal.throwIfAborted();
       progress((i + (round + 1) / (rounds + 1)) / lengths.length, `${length} operations, run ${Math.max(round + 1, 1)} of ${rounds} …`);
-      await breathe();
+      await pause();
       const one = await timed(() => separately(device, chain, input, signal));
       const other = await timed(() => asBatch(device, chain, input, signal));
       if (!same(one.value, other.value)) throw new Error(`the two ways differ in their results at ${length} operations`);

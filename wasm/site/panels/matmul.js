@@ -2,7 +2,7 @@
 
 import { open } from "../wavelane/wavelane.js";
 import { plot } from "../plot.js";
-import { $, breathe, figure, make, measure, median, noise } from "../ui.js";
+import { $, pause, figure, make, measure, median, noise } from "../ui.js";
 
 const ways = ["WebGPU", "wasm SIMD (CPU device)", "plain JavaScript"];
 const smallest = 64;
@@ -62,7 +62,7 @@ async function benchmark(series, signal, progress) {
         }
         series[way].points.push([n, rate / 1e6]);
         show(series, all);
-        await breathe();
+        await pause();
       }
     }
     if (!(worst < 1e-3)) throw new Error(`the results differ by ${worst} from those of plain JavaScript`);
@@ -91,7 +91,7 @@ async function onDevice(device, a, b, n, signal) {
       const start = performance.now();
       await plan.run({ signal });
       times.push(performance.now() - start);
-      await breathe();
+      await pause();
     }
     plan.close();
     const time = Math.max(median(times), 0.05);
@@ -123,7 +123,7 @@ async function plain(a, b, n, signal, clock = { time: 0 }) {
     const start = performance.now();
     do rowOfProduct(a, b, c, n, i++); while (i < n && performance.now() - start < 20);
     clock.time += performance.now() - start;
-    if (i < n) await breathe();
+    if (i < n) await pause();
     signal.throwIfAborted();
   }
   return c;

@@ -21,8 +21,8 @@ func Activate(k *ptx.Kernel, code ptx.Reg[uint32], x []Float) []Float {
 	for i := range x {
 		y[i] = ptx.VarOf(k, x[i])
 	}
-	is := func(a compute.Activation) ptx.Reg[bool] { return ptx.Eq(k, code, ptx.Imm(uint32(a))) }
-	k.If(ptx.Ne(k, code, ptx.Imm(uint32(compute.NoActivation))), func() {
+	is := func(a compute.Activation) ptx.Reg[bool] { return code.Eq(uint32(a)) }
+	k.If(code.Ne(uint32(compute.NoActivation)), func() {
 		for _, a := range Activations {
 			k.If(is(a.act), func() {
 				for _, v := range y {

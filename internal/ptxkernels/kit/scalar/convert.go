@@ -9,9 +9,9 @@ type Floating interface{ float32 | ptx.F16 | ptx.BF16 }
 func ToFloat32[T Floating](k *ptx.Kernel, x ptx.Reg[T]) ptx.Reg[float32] {
 	switch x := any(x).(type) {
 	case ptx.Reg[ptx.F16]:
-		return ptx.Convert[float32](k, x)
+		return ptx.Convert[float32](x)
 	case ptx.Reg[ptx.BF16]:
-		return ptx.WidenBF16(k, x)
+		return ptx.WidenBF16(x)
 	default:
 		return x.(ptx.Reg[float32])
 	}
@@ -22,15 +22,15 @@ func FromFloat32[U Floating](k *ptx.Kernel, x ptx.Reg[float32]) ptx.Reg[U] {
 	var y any
 	switch any(*new(U)).(type) {
 	case ptx.F16:
-		y = ptx.Convert[ptx.F16](k, x)
+		y = ptx.Convert[ptx.F16](x)
 	case ptx.BF16:
-		bits := ptx.Bitcast[uint32](k, x)
-		odd := ptx.And(k, ptx.Shr(k, bits, U32(16)), U32(1))
-		rounded := ptx.Add(k, ptx.Add(k, bits, U32(0x7fff)), odd)
-		quiet := ptx.Or(k, bits, U32(0x400000)) // NaN: rounding could make it Inf, or zero
-		isNaN := ptx.Gt(k, ptx.And(k, bits, U32(0x7fffffff)), U32(0x7f800000))
-		_, upper := ptx.Unpack32(k, ptx.Select(k, isNaN, quiet, rounded))
-		y = ptx.Bitcast[ptx.BF16](k, upper)
+		bits := ptx.Bitcast[uint32](x)
+		odd := bits.Shr(16).And(1)
+		rounded := bits.Add(0x7fff).Add(odd)
+		quiet := bits.Or(0x400000) // NaN: rounding could make it Inf, or zero
+		isNaN := bits.And(0x7fffffff).Gt(0x7f800000)
+		_, upper := ptx.Unpack32(ptx.Select(isNaN, quiet, rounded))
+		y = ptx.Bitcast[ptx.BF16](upper)
 	default:
 		y = x
 	}
@@ -47,17 +47,17 @@ func WideElements[T Floating]() int {
 
 // LoadWide reads 16 bytes of a matrix.
 func LoadWide[T Floating](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T]) (v []ptx.Reg[float32]) {
-	words := ptx.Load4(k, ptx.Cast[uint32](p), ptx.ReadOnly)
+	words := ptx.Cast[uint32](p).Load4(ptx.ReadOnly)
 	for _, w := range words {
 		switch any(*new(T)).(type) {
 		case ptx.F16:
-			lo, hi := ptx.UnpackF16(k, ptx.Bitcast[ptx.F16x2](k, w))
+			lo, hi := ptx.UnpackF16(ptx.Bitcast[ptx.F16x2](w))
 			v = append(v, ToFloat32(k, lo), ToFloat32(k, hi))
 		case ptx.BF16: // an instruction for each
-			lo, hi := ptx.Shl(k, w, U32(16)), ptx.And(k, w, U32(0xffff0000))
-			v = append(v, ptx.Bitcast[float32](k, lo), ptx.Bitcast[float32](k, hi))
+			lo, hi := w.Shl(16), w.And(0xffff0000)
+			v = append(v, ptx.Bitcast[float32](lo), ptx.Bitcast[float32](hi))
 		default:
-			v = append(v, ptx.Bitcast[float32](k, w))
+			v = append(v, ptx.Bitcast[float32](w))
 		}
 	}
 	return v
@@ -72,10 +72,10 @@ func AllToFloat32[T Floating](k *ptx.Kernel, x []ptx.Reg[T]) (y []ptx.Reg[float3
 
 // RoundBF16 is x as the bits of a bfloat16, to nearest even: an instruction of its own only from sm_80 on.
 func RoundBF16(k *ptx.Kernel, x Float) ptx.Reg[uint16] {
-	bits := ptx.Bitcast[uint32](k, x)
-	odd := ptx.And(k, ptx.Shr(k, bits, U32(16)), U32(1))
-	rounded := ptx.Add(k, bits, ptx.Add(k, odd, U32(0x7fff)))
-	nan := ptx.Ne(k, x, x)
-	quiet := ptx.Or(k, bits, ptx.Imm[uint32](0x00400000))
-	return ptx.Convert[uint16](k, ptx.Shr(k, ptx.Select(k, nan, quiet, rounded), U32(16)))
+	bits := ptx.Bitcast[uint32](x)
+	odd := bits.Shr(16).And(1)
+	rounded := bits.Add(odd.Add(0x7fff))
+	nan := x.Ne(x)
+	quiet := bits.Or(0x00400000)
+	return ptx.Convert[uint16](ptx.Select(nan, quiet, rounded).Shr(16))
 }

@@ -24,21 +24,21 @@ func DivisorOf(d int) []uint32 {
 
 // DivisorAt reads a divisor from the arguments of a kernel, from element i on.
 func DivisorAt(k *ptx.Kernel, a ptx.Array[uint32], i int) Divisor {
-	return Divisor{a.At(k, i), a.At(k, i+1), a.At(k, i+2)}
+	return Divisor{a.At(i), a.At(i + 1), a.At(i + 2)}
 }
 
 // QuotientAt is x / d for x < 2³¹, for kernels that have no other use for the divisor from element i on.
 func QuotientAt(k *ptx.Kernel, a ptx.Array[uint32], i int, x ptx.Reg[uint32]) ptx.Reg[uint32] {
-	return Divisor{multiplier: a.At(k, i+1), shift: a.At(k, i+2)}.Divide(k, x)
+	return Divisor{multiplier: a.At(i + 1), shift: a.At(i + 2)}.Divide(k, x)
 }
 
 // Divide is x / d for x < 2³¹.
 func (v Divisor) Divide(k *ptx.Kernel, x ptx.Reg[uint32]) ptx.Reg[uint32] {
-	return ptx.Shr(k, ptx.MadHi(k, x, v.multiplier, x), v.shift)
+	return x.MadHi(v.multiplier, x).Shr(v.shift)
 }
 
 // Split is x / d and the remainder, for x < 2³¹.
 func (v Divisor) Split(k *ptx.Kernel, x ptx.Reg[uint32]) (quotient, remainder ptx.Reg[uint32]) {
 	q := v.Divide(k, x)
-	return q, ptx.Sub(k, x, ptx.Mul(k, q, v.D))
+	return q, x.Sub(q.Mul(v.D))
 }

@@ -18,15 +18,15 @@ import (
 func TestDivide(t *testing.T) {
 	m := ptx.NewModule()
 	k := m.Kernel("divide")
-	n := ptx.ParamArray[uint32](k, "n", 1).At(k, 0)
+	n := ptx.ParamArray[uint32](k, "n", 1).At(0)
 	p := ptx.PointerParam[uint32](k, "p", ptx.Align(16))
 	i := k.GlobalID(ptx.X)
-	k.ReturnIf(ptx.Ge(k, i, n))
-	p = ptx.At(k, p, ptx.Mul(k, i, ptx.Imm[uint32](4)))
-	v := ptx.Load4(k, p)
+	k.ReturnIf(i.Ge(n))
+	p = p.At(i.Mul(4))
+	v := p.Load4()
 	by := Divisor{D: v[1], multiplier: v[2], shift: v[3]}
 	q, r := by.Split(k, v[0])
-	ptx.Store4(k, p, [4]ptx.Reg[uint32]{q, r, by.Divide(k, v[0]), v[1]})
+	p.Store4([4]ptx.Reg[uint32]{q, r, by.Divide(k, v[0]), v[1]})
 	module, err := m.Build()
 	require.NoError(t, err)
 

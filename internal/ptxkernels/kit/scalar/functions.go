@@ -22,7 +22,7 @@ func pairwise(f func(c Math, a, b Float) Float) Function {
 }
 
 func rounding(how ptx.Mod) Function {
-	return unary(func(c Math, x Float) Float { return ptx.Round(c.K, x, how) })
+	return unary(func(c Math, x Float) Float { return x.Round(how) })
 }
 
 // gradient is of a function with that slope: of x and dy.
@@ -34,8 +34,8 @@ func gradientOf(slope func(c Math, x Float) Float) Function {
 var Functions = map[*program.Entry]Function{
 	catalogue.Neg:   unary(Math.Neg),
 	catalogue.Abs:   unary(Math.Abs),
-	catalogue.Sqrt:  unary(func(c Math, x Float) Float { return ptx.Sqrt(c.K, x) }),
-	catalogue.Recip: unary(func(c Math, x Float) Float { return ptx.Rcp(c.K, x) }),
+	catalogue.Sqrt:  unary(func(c Math, x Float) Float { return x.Sqrt() }),
+	catalogue.Recip: unary(func(c Math, x Float) Float { return x.Rcp() }),
 	catalogue.Exp:   unary(Math.exp),
 	catalogue.Log:   unary(Math.Log),
 	catalogue.Log2:  unary(Math.log2),
@@ -60,7 +60,7 @@ var Functions = map[*program.Entry]Function{
 	catalogue.Mish:      unary(Math.mish),
 	catalogue.Softplus:  unary(Math.softplus),
 
-	catalogue.LeakyReLU: scalar_(func(c Math, x, alpha Float) Float { return c.Where(ptx.Lt(c.K, x, Num(0)), c.Mul(alpha, x), x) }),
+	catalogue.LeakyReLU: scalar_(func(c Math, x, alpha Float) Float { return c.Where(x.Lt(0), c.Mul(alpha, x), x) }),
 	catalogue.ELU:       scalar_(Math.elu),
 	catalogue.Scale:     scalar_(Math.Mul),
 	catalogue.PowScalar: scalar_(Math.pow),
@@ -69,21 +69,21 @@ var Functions = map[*program.Entry]Function{
 	catalogue.Add:       pairwise(Math.Add),
 	catalogue.Sub:       pairwise(Math.Sub),
 	catalogue.Mul:       pairwise(Math.Mul),
-	catalogue.Div:       pairwise(func(c Math, a, b Float) Float { return ptx.Div(c.K, a, b) }),
+	catalogue.Div:       pairwise(func(c Math, a, b Float) Float { return a.Div(b) }),
 	catalogue.Maximum:   pairwise(Math.NanMax),
 	catalogue.Minimum:   pairwise(Math.nanMin),
 	catalogue.Pow:       pairwise(Math.pow),
-	catalogue.Less:      pairwise(func(c Math, a, b Float) Float { return c.truth(ptx.Lt(c.K, a, b)) }),
-	catalogue.LessEqual: pairwise(func(c Math, a, b Float) Float { return c.truth(ptx.Le(c.K, a, b)) }),
-	catalogue.Equal:     pairwise(func(c Math, a, b Float) Float { return c.truth(ptx.Eq(c.K, a, b)) }),
+	catalogue.Less:      pairwise(func(c Math, a, b Float) Float { return c.truth(a.Lt(b)) }),
+	catalogue.LessEqual: pairwise(func(c Math, a, b Float) Float { return c.truth(a.Le(b)) }),
+	catalogue.Equal:     pairwise(func(c Math, a, b Float) Float { return c.truth(a.Eq(b)) }),
 
 	catalogue.FMA:    func(c Math, x, _ []Float) Float { return c.Fma(x[0], x[1], x[2]) },
 	catalogue.Lerp:   func(c Math, x, _ []Float) Float { return c.Fma(x[2], c.Sub(x[1], x[0]), x[0]) },
-	catalogue.Select: func(c Math, x, _ []Float) Float { return c.Where(ptx.Eq(c.K, x[0], Num(0)), x[2], x[1]) },
+	catalogue.Select: func(c Math, x, _ []Float) Float { return c.Where(x[0].Eq(0), x[2], x[1]) },
 
 	catalogue.ClipByNorm: func(c Math, x, p []Float) Float {
-		by := c.nanMin(Num(1), c.Mul(p[0], ptx.Rsqrt(c.K, x[1])))
-		return c.Mul(x[0], c.Where(ptx.Eq(c.K, x[1], Num(0)), Num(1), by)) // 1/√−0 is −Inf
+		by := c.nanMin(Num(1), c.Mul(p[0], x[1].Rsqrt()))
+		return c.Mul(x[0], c.Where(x[1].Eq(0), Num(1), by)) // 1/√−0 is −Inf
 	},
 
 	catalogue.SwiGLU: pairwise(func(c Math, a, b Float) Float { return c.Mul(c.Silu(a), b) }),
@@ -92,7 +92,7 @@ var Functions = map[*program.Entry]Function{
 	catalogue.GELUErfBackward: gradientOf(Math.geluErfSlope),
 	catalogue.SiLUBackward:    gradientOf(Math.SiluSlope),
 	catalogue.ReLUBackward: pairwise(func(c Math, x, dy Float) Float {
-		known := c.Where(ptx.Gt(c.K, x, Num(0)), dy, x) // dy, or NaN
-		return c.Where(ptx.Le(c.K, x, Num(0)), Num(0), known)
+		known := c.Where(x.Gt(0), dy, x) // dy, or NaN
+		return c.Where(x.Le(0), Num(0), known)
 	}),
 }

@@ -8,14 +8,13 @@ import (
 
 // splitExponent is f and e with x = (1+f)·2ᵉ and 1+f in [√½, √2), for finite x above 0.
 func (c Math) splitExponent(x Float) (f, e Float) {
-	k := c.K
 	const sqrtHalf = 0x3f3504f3 // its bits
-	denormal := ptx.Lt(k, x, Num(0x1p-126))
-	bits := ptx.Sub(k, ptx.Bitcast[uint32](k, c.Where(denormal, c.Mul(x, Num(0x1p23)), x)), ptx.Imm[uint32](sqrtHalf))
-	e = ptx.Convert[float32](k, ptx.Shr(k, ptx.Bitcast[int32](k, bits), ptx.Imm[uint32](23)))
+	denormal := x.Lt(0x1p-126)
+	bits := ptx.Bitcast[uint32](c.Where(denormal, c.Mul(x, Num(0x1p23)), x)).Sub(sqrtHalf)
+	e = ptx.Convert[float32](ptx.Bitcast[int32](bits).Shr(23))
 	e = c.Add(e, c.Where(denormal, Num(-23), Num(0)))
-	fraction := ptx.Add(k, ptx.And(k, bits, ptx.Imm[uint32](1<<23-1)), ptx.Imm[uint32](sqrtHalf))
-	return c.Add(ptx.Bitcast[float32](k, fraction), Num(-1)), e
+	fraction := bits.And(1<<23 - 1).Add(sqrtHalf)
+	return c.Add(ptx.Bitcast[float32](fraction), Num(-1)), e
 }
 
 // log1pRest is log(1+f) − f + carry for f of [calc.splitExponent]: f²·(−½ + f·P(f)) (2e-8 of the logarithm).
@@ -27,14 +26,14 @@ func (c Math) log1pRest(f, carry Float) Float {
 
 // logLimits is y where x is finite and above 0, −Inf at 0, and else a third value.
 func (c Math) logLimits(x, y, other Float) Float {
-	bits := ptx.Sub(c.K, ptx.Bitcast[uint32](c.K, x), ptx.Imm[uint32](1))
-	other = c.Where(ptx.Eq(c.K, x, Num(0)), Num(-infinity), other)
-	return c.Where(ptx.Lt(c.K, bits, ptx.Imm[uint32](0x7f7fffff)), y, other)
+	bits := ptx.Bitcast[uint32](x).Sub(1)
+	other = c.Where(x.Eq(0), Num(-infinity), other)
+	return c.Where(bits.Lt(0x7f7fffff), y, other)
 }
 
 // unlogarithmic is what a logarithm is beyond finite numbers from 0 on: NaN below, NaN and Inf at themselves.
 func (c Math) unlogarithmic(x Float) Float {
-	return c.Where(ptx.Lt(c.K, x, Num(0)), Num(math.NaN()), x)
+	return c.Where(x.Lt(0), Num(math.NaN()), x)
 }
 
 // Log is the natural logarithm, to 1.2e-7 of its value.
@@ -62,23 +61,22 @@ func (c Math) finiteLog2(x Float) Float {
 // pow is C's: the magnitude is 2^(y·log2|x|), which knows 0, infinities and NaN; then come the sign, what is no number, and
 // what is one whatever the other operand is. Its relative error is that of the product: 3e-7·|y·log2 x|.
 func (c Math) pow(x, y Float) Float {
-	k := c.K
 	a := c.Abs(x)
 	m := c.Exp2(c.Mul(y, c.logLimits(a, c.finiteLog2(a), a)))
 
 	// The remainder of y by 2, exactly: 0 and ±1 of whole numbers, NaN of infinities, which count as even.
-	remainder := c.Abs(c.Fma(ptx.Round(k, c.Mul(y, Num(0.5)), ptx.RZI), Num(-2), y))
-	odd := ptx.Eq(k, remainder, Num(1))
-	fractional := ptx.SetPWith(k, ptx.GT, ptx.OpAnd, remainder, Num(0), ptx.Not(k, odd))
+	remainder := c.Abs(c.Fma(c.Mul(y, Num(0.5)).Round(ptx.RZI), Num(-2), y))
+	odd := remainder.Eq(1)
+	fractional := remainder.SetPWith(ptx.GT, 0, ptx.OpAnd, odd.Not())
 
-	sign := ptx.And(k, ptx.Bitcast[uint32](k, x), ptx.Imm[uint32](1<<31))
-	signed := ptx.Bitcast[float32](k, ptx.Or(k, ptx.Bitcast[uint32](k, m), sign))
+	sign := ptx.Bitcast[uint32](x).And(1 << 31)
+	signed := ptx.Bitcast[float32](ptx.Bitcast[uint32](m).Or(sign))
 	m = c.Where(odd, signed, m)
 
-	negative := ptx.SetPWith(k, ptx.GT, ptx.OpAnd, x, Num(-infinity), ptx.Lt(k, x, Num(0)))
-	m = c.Where(ptx.And(k, negative, fractional), Num(math.NaN()), m)
+	negative := x.SetPWith(ptx.GT, -infinity, ptx.OpAnd, x.Lt(0))
+	m = c.Where(negative.And(fractional), Num(math.NaN()), m)
 
-	one := ptx.SetPWith(k, ptx.EQ, ptx.OpOr, x, Num(1), ptx.Eq(k, y, Num(0)))
-	minusOne := ptx.SetPWith(k, ptx.EQ, ptx.OpAnd, c.Abs(y), Num(infinity), ptx.Eq(k, x, Num(-1)))
-	return c.Where(ptx.Or(k, one, minusOne), Num(1), m)
+	one := x.SetPWith(ptx.EQ, 1, ptx.OpOr, y.Eq(0))
+	minusOne := c.Abs(y).SetPWith(ptx.EQ, infinity, ptx.OpAnd, x.Eq(-1))
+	return c.Where(one.Or(minusOne), Num(1), m)
 }

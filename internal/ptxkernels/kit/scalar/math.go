@@ -20,19 +20,19 @@ var infinity = math.Inf(1)
 // Num is a constant.
 func Num(v float64) Float { return ptx.Imm(float32(v)) }
 
-func (c Math) Add(x, y Float) Float    { return ptx.Add(c.K, x, y) }
-func (c Math) Sub(x, y Float) Float    { return ptx.Sub(c.K, x, y) }
-func (c Math) Mul(x, y Float) Float    { return ptx.Mul(c.K, x, y) }
-func (c Math) Fma(x, y, z Float) Float { return ptx.Fma(c.K, x, y, z) }
-func (c Math) Abs(x Float) Float       { return ptx.Abs(c.K, x) }
-func (c Math) Neg(x Float) Float       { return ptx.Neg(c.K, x) }
+func (c Math) Add(x, y Float) Float    { return x.Add(y) }
+func (c Math) Sub(x, y Float) Float    { return x.Sub(y) }
+func (c Math) Mul(x, y Float) Float    { return x.Mul(y) }
+func (c Math) Fma(x, y, z Float) Float { return x.Fma(y, z) }
+func (c Math) Abs(x Float) Float       { return x.Abs() }
+func (c Math) Neg(x Float) Float       { return x.Neg() }
 
 // min and max are of numbers: of a number and NaN they are the number.
-func (c Math) min(x, y Float) Float { return ptx.Min(c.K, x, y) }
-func (c Math) Max(x, y Float) Float { return ptx.Max(c.K, x, y) }
+func (c Math) min(x, y Float) Float { return x.Min(y) }
+func (c Math) Max(x, y Float) Float { return x.Max(y) }
 
 // Where is x if p, else y.
-func (c Math) Where(p ptx.Reg[bool], x, y Float) Float { return ptx.Select(c.K, p, x, y) }
+func (c Math) Where(p ptx.Reg[bool], x, y Float) Float { return ptx.Select(p, x, y) }
 
 // truth is 1 if p, else 0.
 func (c Math) truth(p ptx.Reg[bool]) Float { return c.Where(p, Num(1), Num(0)) }
@@ -47,17 +47,17 @@ func (c Math) polynomial(x Float, p ...float64) Float {
 }
 
 // Inverse is 1/x for x that is not beyond 2¹²⁶, or gives 0 there.
-func (c Math) Inverse(x Float) Float { return ptx.Rcp(c.K, x, ptx.Approx, ptx.FTZ) }
+func (c Math) Inverse(x Float) Float { return x.Rcp(ptx.Approx, ptx.FTZ) }
 
 // Exp2 is 2ˣ, and exp eˣ: relative error 3e-7 + |x|·1e-7.
-func (c Math) Exp2(x Float) Float { return ptx.Ex2(c.K, x) }
+func (c Math) Exp2(x Float) Float { return x.Ex2() }
 func (c Math) exp(x Float) Float  { return c.Exp2(c.Mul(x, Num(math.Log2E))) }
 
 // SmallExp2 is 2ˣ where a denormal result may as well be 0.
-func (c Math) SmallExp2(x Float) Float { return ptx.Ex2(c.K, x, ptx.FTZ) }
+func (c Math) SmallExp2(x Float) Float { return x.Ex2(ptx.FTZ) }
 
 // relu is max(x, 0), and NaN for NaN.
-func (c Math) relu(x Float) Float { return c.Where(ptx.Lt(c.K, x, Num(0)), Num(0), x) }
+func (c Math) relu(x Float) Float { return c.Where(x.Lt(0), Num(0), x) }
 
 // sigmoid is 1/(1+e⁻ˣ).
 func (c Math) sigmoid(x Float) Float {
@@ -75,7 +75,7 @@ func (c Math) PlainSiLU(x Float) Float { return c.zeroBelow(-120, x, c.Mul(x, c.
 
 // zeroBelow is 0 where x is below a limit from which on y is as good as 0, else y.
 func (c Math) zeroBelow(limit float64, x, y Float) Float {
-	return c.Where(ptx.Lt(c.K, x, Num(limit)), Num(0), y)
+	return c.Where(x.Lt(limit), Num(0), y)
 }
 
 // gelu is x·sigmoid(2u) = ½x·(1 + tanh u) with u = √(2/π)·(x + 0.044715x³).
@@ -100,22 +100,22 @@ func (c Math) Tanh(x Float) Float {
 	near := c.Fma(c.Mul(x, z), c.polynomial(z, -0.333333284, 0.133325323, -0.053715121, 0.0192680452), x)
 	r := c.Inverse(c.Add(c.SmallExp2(c.Mul(a, Num(2*math.Log2E))), Num(1)))
 	far := c.withSign(c.Fma(r, Num(-2), Num(1)), x)
-	return c.Where(ptx.Lt(c.K, a, Num(0.4)), near, far)
+	return c.Where(a.Lt(0.4), near, far)
 }
 
 // withSign is |x| with the sign of s.
-func (c Math) withSign(x, s Float) Float { return ptx.Copysign(c.K, x, s) }
+func (c Math) withSign(x, s Float) Float { return x.Copysign(s) }
 
 // Expm1 is eˣ − 1 for x up to 0: x + x²·P(x) near 0 (1e-8).
 func (c Math) Expm1(x Float) Float {
 	near := c.Fma(c.Mul(x, x), c.polynomial(x, 0.5, 0.166665629, 0.0416499302, 0.00823822152, 0.00116428698), x)
 	far := c.Add(c.SmallExp2(c.Mul(x, Num(math.Log2E))), Num(-1))
-	return c.Where(ptx.Gt(c.K, x, Num(-0.5)), near, far)
+	return c.Where(x.Gt(-0.5), near, far)
 }
 
 // elu is x where x > 0, else alpha·(eˣ − 1).
 func (c Math) elu(x, alpha Float) Float {
-	return c.Where(ptx.Gt(c.K, x, Num(0)), x, c.Mul(alpha, c.Expm1(x)))
+	return c.Where(x.Gt(0), x, c.Mul(alpha, c.Expm1(x)))
 }
 
 // softplus is max(x, 0) + log(1+e) with e = e^−|x|, by the series of 2·atanh(e/(2+e)) (2e-8), which keeps small e.
@@ -136,19 +136,19 @@ func (c Math) mish(x Float) Float {
 
 // hardSwish is x·min(max(x+3, 0), 6)/6.
 func (c Math) hardSwish(x Float) Float {
-	return c.zeroBelow(-3, x, c.Mul(x, ptx.Fma(c.K, x, Num(1.0/6), Num(0.5), ptx.Sat)))
+	return c.zeroBelow(-3, x, c.Mul(x, x.Fma(1.0/6, 0.5, ptx.Sat)))
 }
 
 // sign is −1 or 1, or x itself where that is 0 or NaN.
 func (c Math) sign(x Float) Float {
-	return c.Where(ptx.Gt(c.K, c.Abs(x), Num(0)), c.withSign(Num(1), x), x)
+	return c.Where(c.Abs(x).Gt(0), c.withSign(Num(1), x), x)
 }
 
 // NanMax and nanMin are NaN if an operand is: max.NaN would need sm_80.
 func (c Math) NanMax(x, y Float) Float {
-	return c.Where(ptx.SetP(c.K, ptx.Nan, x, y), Num(math.NaN()), c.Max(x, y))
+	return c.Where(x.SetP(ptx.Nan, y), Num(math.NaN()), c.Max(x, y))
 }
 
 func (c Math) nanMin(x, y Float) Float {
-	return c.Where(ptx.SetP(c.K, ptx.Nan, x, y), Num(math.NaN()), c.min(x, y))
+	return c.Where(x.SetP(ptx.Nan, y), Num(math.NaN()), c.min(x, y))
 }

@@ -9,7 +9,7 @@ import (
 func Log2(n int) int { return bits.TrailingZeros(uint(n)) }
 
 func HasFlag(k *ptx.Kernel, flags ptx.Reg[uint32], flag uint32) ptx.Reg[bool] {
-	return ptx.Ne(k, ptx.And(k, flags, ptx.Imm(flag)), U32(0))
+	return flags.And(flag).Ne(0)
 }
 
 func U64(n int) ptx.Reg[uint64] { return ptx.Imm(uint64(n)) }
@@ -74,4 +74,26 @@ func Tree[T ptx.Lane](values [][]ptx.Reg[T], f Merge[T]) []ptx.Reg[T] {
 		values = next
 	}
 	return values[0]
+}
+
+// LoadAll reads one number, or two or four at a multiple of their size.
+func LoadAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], n int) []ptx.Reg[T] {
+	switch n {
+	case 4:
+		x := p.Load4()
+		return x[:]
+	case 2:
+		x := p.Load2()
+		return x[:]
+	}
+	return []ptx.Reg[T]{p.Load()}
+}
+
+// StoreAll writes one number, or four at a multiple of their size.
+func StoreAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], x []ptx.Reg[T]) {
+	if len(x) == 4 {
+		p.Store4([4]ptx.Reg[T](x))
+		return
+	}
+	p.Store(x[0])
 }

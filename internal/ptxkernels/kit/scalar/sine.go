@@ -11,23 +11,22 @@ import (
 // The argument is reduced to [−π/4, π/4] with π/2 in two parts (Cody and Waite), of which the first, fused, leaves no error: it
 // ends in 2⁻²³, and so does the difference.
 func (c Math) Sine(x Float, quarters uint32) Float {
-	k := c.K
 	const (
 		shift = 0x1.8p23 // added to a number, leaves its nearest integer in the last bits
 		upper = float64(float32(math.Pi / 2))
 	)
 	shifted := c.Fma(x, Num(2/math.Pi), Num(shift))
-	quadrant := ptx.Add(k, ptx.Bitcast[uint32](k, shifted), ptx.Imm(quarters))
+	quadrant := ptx.Bitcast[uint32](shifted).Add(quarters)
 	n := c.Add(shifted, Num(-shift))
 	r := c.Fma(n, Num(-upper), x)
 	r = c.Fma(n, Num(upper-math.Pi/2), r)
 	r = c.min(c.Max(r, Num(-1)), Num(1)) // which it is, until x is so large that n is far off
 
 	sin, cos := c.NearSine(r)
-	odd := ptx.Ne(k, ptx.And(k, quadrant, ptx.Imm[uint32](1)), ptx.Imm[uint32](0))
-	sign := ptx.Shl(k, ptx.And(k, quadrant, ptx.Imm[uint32](2)), ptx.Imm[uint32](30))
-	y := ptx.Xor(k, ptx.Bitcast[uint32](k, c.Where(odd, cos, sin)), sign)
-	return c.Fma(x, Num(0), ptx.Bitcast[float32](k, y)) // 0·x is NaN for infinities and NaN
+	odd := quadrant.And(1).Ne(0)
+	sign := quadrant.And(2).Shl(30)
+	y := ptx.Bitcast[uint32](c.Where(odd, cos, sin)).Xor(sign)
+	return c.Fma(x, Num(0), ptx.Bitcast[float32](y)) // 0·x is NaN for infinities and NaN
 }
 
 // NearSine is the sine and the cosine in [−π/4, π/4].

@@ -68,31 +68,31 @@ type Group struct {
 
 func Of(k *ptx.Kernel) Group {
 	a := ptx.ParamArray[uint32](k, "work", 5+scalar.DivisorWords)
-	tasks, cols, chunk, log := a.At(k, 0), a.At(k, 1), a.At(k, 2), a.At(k, 3)
+	tasks, cols, chunk, log := a.At(0), a.At(1), a.At(2), a.At(3)
 	tid, parts := k.Tid(ptx.X), scalar.DivisorAt(k, a, 5)
-	t := Group{K: k, Lanes: ptx.Shl(k, scalar.U32(1), log), Cols: cols, Parts: parts.D, Words: a}
-	t.Lane = ptx.And(k, tid, ptx.Sub(k, t.Lanes, scalar.U32(1)))
-	perBlock := ptx.Shr(k, scalar.U32(Threads), log)
-	t.Task = ptx.Mad(k, k.Ctaid(ptx.X), perBlock, ptx.Shr(k, tid, log))
-	t.Active = ptx.Lt(k, t.Task, tasks)
+	t := Group{K: k, Lanes: scalar.U32(1).Shl(log), Cols: cols, Parts: parts.D, Words: a}
+	t.Lane = tid.And(t.Lanes.Sub(1))
+	perBlock := scalar.U32(Threads).Shr(log)
+	t.Task = k.Ctaid(ptx.X).Mad(perBlock, tid.Shr(log))
+	t.Active = t.Task.Lt(tasks)
 	row, part := parts.Split(k, t.Task)
 	t.Row = row
-	start := ptx.Mul(k, part, chunk)
-	end := ptx.Min(k, ptx.Add(k, start, chunk), cols)
-	t.Start = ptx.Select(k, t.Active, start, scalar.U32(0))
-	t.End = ptx.Select(k, t.Active, end, scalar.U32(0))
+	start := part.Mul(chunk)
+	end := start.Add(chunk).Min(cols)
+	t.Start = ptx.Select(t.Active, start, 0)
+	t.End = ptx.Select(t.Active, end, 0)
 	return t
 }
 
 // Vector is that of the work.
-func (t Group) Vector() ptx.Reg[bool] { return ptx.Ne(t.K, t.Words.At(t.K, 4), scalar.U32(0)) }
+func (t Group) Vector() ptx.Reg[bool] { return t.Words.At(4).Ne(0) }
 
 // Log is the number of bits of lanes' numbers.
-func (t Group) Log() ptx.Reg[uint32] { return t.Words.At(t.K, 3) }
+func (t Group) Log() ptx.Reg[uint32] { return t.Words.At(3) }
 
 // RowOf is where the task's row begins in a matrix.
 func RowOf[T ptx.Elem](t Group, p ptx.Ptr[ptx.Global, T]) ptx.Ptr[ptx.Global, T] {
-	return ptx.At(t.K, p, ptx.MulWideU32(t.K, t.Row, t.Cols))
+	return p.At(t.Row.MulWide(t.Cols))
 }
 
 // Warps of a block.
@@ -109,32 +109,32 @@ func SharedFor[T ptx.Lane](k *ptx.Kernel, registers int) ptx.Ptr[ptx.Shared, T] 
 func Reduce[T ptx.Lane](t Group, acc []ptx.Reg[T], shared ptx.Ptr[ptx.Shared, T], f scalar.Merge[T]) []ptx.Reg[T] {
 	k, v := t.K, scalar.VariablesOf(t.K, acc)
 	exchange := func(width ptx.Reg[uint32]) { // among so many neighbours
-		d := ptx.VarOf(k, ptx.Shr(k, width, scalar.U32(1)))
-		k.While(func() ptx.Reg[bool] { return ptx.Ne(k, d.Get(), scalar.U32(0)) }, func() {
+		d := ptx.VarOf(k, width.Shr(1))
+		k.While(func() ptx.Reg[bool] { return d.Get().Ne(0) }, func() {
 			var others []ptx.Reg[T]
 			for _, x := range v.Get() {
-				others = append(others, ptx.Shuffle(k, ptx.ShuffleXor, x, d.Get(), 32, ptx.FullWarp()))
+				others = append(others, x.Shuffle(ptx.ShuffleXor, d.Get(), 32, ptx.FullWarp()))
 			}
 			v.Set(f(v.Get(), others))
-			d.Set(ptx.Shr(k, d.Get(), scalar.U32(1)))
+			d.Set(d.Get().Shr(1))
 		})
 	}
-	exchange(ptx.Min(k, t.Lanes, scalar.U32(32)))
-	k.If(ptx.Gt(k, t.Lanes, scalar.U32(32)), func() {
-		warp, lane := ptx.Shr(k, k.Tid(ptx.X), scalar.U32(5)), ptx.And(k, k.Tid(ptx.X), scalar.U32(31))
-		mine := ptx.At(k, shared, warp)
-		k.When(ptx.Eq(k, lane, scalar.U32(0)), func() {
+	exchange(t.Lanes.Min(32))
+	k.If(t.Lanes.Gt(32), func() {
+		warp, lane := k.Tid(ptx.X).Shr(5), k.Tid(ptx.X).And(31)
+		mine := shared.At(warp)
+		k.When(lane.Eq(0), func() {
 			for i, x := range v.Get() {
-				ptx.Store(k, mine.At(i*Warps), x)
+				mine.At(i * Warps).Store(x)
 			}
 		})
 		k.Barrier()
-		others := ptx.Shr(k, t.Lanes, scalar.U32(5)) // warps of a team
-		last := ptx.Sub(k, others, scalar.U32(1))
-		from := ptx.Or(k, ptx.And(k, warp, ptx.Not(k, last)), ptx.And(k, lane, last))
-		at := ptx.At(k, shared, from)
+		others := t.Lanes.Shr(5) // warps of a team
+		last := others.Sub(1)
+		from := warp.And(last.Not()).Or(lane.And(last))
+		at := shared.At(from)
 		for i := range v {
-			v[i].Set(ptx.Load(k, at.At(i*Warps)))
+			v[i].Set(at.At(i * Warps).Load())
 		}
 		exchange(others)
 	})
@@ -144,10 +144,10 @@ func Reduce[T ptx.Lane](t Group, acc []ptx.Reg[T], shared ptx.Ptr[ptx.Shared, T]
 // Broadcast is x of the team's lane 0, or of a lane that has the same.
 func Broadcast[T ptx.Lane](t Group, x []ptx.Reg[T]) (y []ptx.Reg[T]) {
 	k := t.K
-	width := ptx.Min(k, t.Lanes, scalar.U32(32))
-	first := ptx.And(k, k.Tid(ptx.X), ptx.Sub(k, scalar.U32(32), width))
+	width := t.Lanes.Min(32)
+	first := k.Tid(ptx.X).And(scalar.U32(32).Sub(width))
 	for _, r := range x {
-		y = append(y, ptx.Shuffle(k, ptx.ShuffleIndex, r, first, 32, ptx.FullWarp()))
+		y = append(y, r.Shuffle(ptx.ShuffleIndex, first, 32, ptx.FullWarp()))
 	}
 	return y
 }

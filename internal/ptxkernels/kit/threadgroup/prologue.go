@@ -26,8 +26,8 @@ func PrologueOf(t Group, h *kit.Prologue) *Prologue {
 		e.p = append(e.p, ptx.Param[float32](k, "head_"+name))
 	}
 	for i := range e.from {
-		e.from[i] = ptx.At(k, e.from[i], ptx.MulWideU32(k, t.Row, words.At(k, 2*i)))
-		e.steps = append(e.steps, words.At(k, 2*i+1))
+		e.from[i] = e.from[i].At(t.Row.MulWide(words.At(2 * i)))
+		e.steps = append(e.steps, words.At(2*i+1))
 	}
 	return e
 }
@@ -37,14 +37,14 @@ func (e *Prologue) value(x []scalar.Float) scalar.Float { return e.F(scalar.Math
 
 // at is where element i of an operand lies.
 func (e *Prologue) at(operand int, i ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
-	return ptx.At(e.k, e.from[operand], ptx.Mul(e.k, i, e.steps[operand]))
+	return e.from[operand].At(i.Mul(e.steps[operand]))
 }
 
 // One is element i.
 func (e *Prologue) One(i ptx.Reg[uint32]) scalar.Float {
 	var x []scalar.Float
 	for o := range e.from {
-		x = append(x, ptx.Load(e.k, e.at(o, i)))
+		x = append(x, e.at(o, i).Load())
 	}
 	return e.value(x)
 }
@@ -53,9 +53,9 @@ func (e *Prologue) One(i ptx.Reg[uint32]) scalar.Float {
 func (e *Prologue) OneIf(inside ptx.Reg[bool], i ptx.Reg[uint32], neutral scalar.Float) scalar.Float {
 	var x []scalar.Float
 	for o := range e.from {
-		x = append(x, ptx.LoadIf(e.k, inside, e.at(o, i), scalar.Num(0)))
+		x = append(x, ptx.LoadIf(inside, e.at(o, i), 0))
 	}
-	return ptx.Select(e.k, inside, e.value(x), neutral)
+	return ptx.Select(inside, e.value(x), neutral)
 }
 
 // Four is the elements from one on at which fours may be read.
@@ -67,11 +67,11 @@ func (e *Prologue) Four(first ptx.Reg[uint32]) (y [4]scalar.Float) {
 			v = append(v, ptx.NewVar[float32](e.k))
 		}
 		from := e.at(o, first)
-		e.k.If(ptx.Ne(e.k, e.steps[o], scalar.U32(0)), func() {
-			all := ptx.Load4(e.k, from)
+		e.k.If(e.steps[o].Ne(0), func() {
+			all := from.Load4()
 			v.Set(all[:])
 		}, func() {
-			all := ptx.Load(e.k, from)
+			all := from.Load()
 			v.Set([]scalar.Float{all, all, all, all})
 		})
 		for i := range x {

@@ -38,9 +38,9 @@ type Site struct{ Z, Row, Col ptx.Reg[uint32] }
 
 // at is where operand i lies for it.
 func (e *Epilogue) at(i int, p Site) ptx.Ptr[ptx.Global, float32] {
-	k, word := e.k, func(n int) ptx.Reg[uint32] { return e.words.At(e.k, kit.EpilogueWords*i+n) }
-	from := ptx.Add(k, ptx.MulWideU32(k, p.Row, word(1)), ptx.MulWideU32(k, p.Col, word(2)))
-	return ptx.At(k, e.from[i], ptx.Add(k, from, ptx.MulWideU32(k, p.Z, word(0))))
+	word := func(n int) ptx.Reg[uint32] { return e.words.At(kit.EpilogueWords*i + n) }
+	from := p.Row.MulWide(word(1)).Add(p.Col.MulWide(word(2)))
+	return e.from[i].At(from.Add(p.Z.MulWide(word(0))))
 }
 
 // Apply is what becomes of results x at some sites, of those that are inside. With vector there are four: if it holds they are
@@ -52,7 +52,7 @@ func (e *Epilogue) Apply(x []scalar.Float, at func(i int) Site, inside func(i in
 		v[i] = []scalar.Float{x[i]}
 	}
 	for o := range e.from {
-		single := func(i int) scalar.Float { return ptx.LoadIf(k, inside(i), e.at(o, at(i)), scalar.Num(0)) }
+		single := func(i int) scalar.Float { return ptx.LoadIf(inside(i), e.at(o, at(i)), 0) }
 		if len(vector) == 0 {
 			for i := range x {
 				v[i] = append(v[i], single(i))
@@ -63,7 +63,7 @@ func (e *Epilogue) Apply(x []scalar.Float, at func(i int) Site, inside func(i in
 		for i := range four {
 			four[i] = ptx.VarOf(k, scalar.Num(0))
 		}
-		wide := ptx.And(k, vector[0], ptx.Ne(k, e.words.At(k, kit.EpilogueWords*o+3), scalar.U32(0)))
+		wide := vector[0].And(e.words.At(kit.EpilogueWords*o + 3).Ne(0))
 		loadStrip(k, wide, func(i int) ptx.Ptr[ptx.Global, float32] { return e.at(o, at(i)) }, inside, four)
 		for i := range four {
 			v[i] = append(v[i], four[i].Get())
@@ -80,7 +80,7 @@ func (e *Epilogue) Apply(x []scalar.Float, at func(i int) Site, inside func(i in
 func (e *Epilogue) ApplyOne(x scalar.Float, at Site) scalar.Float {
 	k, v := e.k, []scalar.Float{x}
 	for o := range e.from {
-		v = append(v, ptx.Load(k, e.at(o, at)))
+		v = append(v, e.at(o, at).Load())
 	}
 	return e.F(scalar.Math{K: k}, v, e.p)[0]
 }

@@ -3,7 +3,6 @@ package tiling
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -42,7 +41,7 @@ func MMA[T ptx.F16x2 | ptx.BF16x2 | ptx.TF32](k *ptx.Kernel, s ptx.Shape, a, b [
 func CastAll[T, U ptx.Word32](k *ptx.Kernel, x []ptx.Reg[U]) []ptx.Reg[T] {
 	y := make([]ptx.Reg[T], len(x))
 	for i := range x {
-		y[i] = ptx.Bitcast[T](k, x[i])
+		y[i] = ptx.Bitcast[T](x[i])
 	}
 	return y
 }
@@ -67,7 +66,7 @@ func tf32Products(k *ptx.Kernel, a, b [][]ptx.Reg[uint32], sum func(i, j int) []
 		for _, f := range x {
 			var r []ptx.Reg[uint32]
 			for _, v := range f {
-				r = append(r, ptx.Bitcast[uint32](k, ptx.ConvertTF32(k, ptx.Bitcast[float32](k, v))))
+				r = append(r, ptx.Bitcast[uint32](ptx.ConvertTF32(ptx.Bitcast[float32](v))))
 			}
 			y = append(y, r)
 		}
@@ -93,7 +92,7 @@ func tf32x3Products(k *ptx.Kernel, a, b [][]ptx.Reg[uint32], sum func(i, j int) 
 			d = MMA[ptx.TF32](k, ptx.M16N8K8, highA[i], lowB[j], d)
 			d = MMA[ptx.TF32](k, ptx.M16N8K8, highA[i], highB[j], d)
 			for e, s := range sum(i, j) {
-				s.Set(ptx.Add(k, s.Get(), d[e]))
+				s.Set(s.Get().Add(d[e]))
 			}
 		}
 	}
@@ -105,13 +104,13 @@ func tf32Parts(k *ptx.Kernel, x [][]ptx.Reg[uint32]) (high, low [][]ptx.Reg[uint
 	for _, f := range x {
 		var h, l []ptx.Reg[uint32]
 		for _, v := range f {
-			whole := ptx.Bitcast[float32](k, v)
-			upper := ptx.Bitcast[uint32](k, ptx.ConvertTF32(k, whole))
-			up := ptx.Bitcast[float32](k, upper)
-			rest := ptx.And(k, ptx.Bitcast[uint32](k, ptx.Sub(k, whole, up)), scalar.U32(math.MaxUint32>>13<<13))
-			finite := ptx.Lt(k, ptx.Abs(k, up), ptx.Imm(float32(math.Inf(1))))
+			whole := ptx.Bitcast[float32](v)
+			upper := ptx.Bitcast[uint32](ptx.ConvertTF32(whole))
+			up := ptx.Bitcast[float32](upper)
+			rest := ptx.Bitcast[uint32](whole.Sub(up)).And(math.MaxUint32 >> 13 << 13)
+			finite := up.Abs().Lt(float32(math.Inf(1)))
 			h = append(h, upper)
-			l = append(l, ptx.Select(k, finite, rest, scalar.U32(0)))
+			l = append(l, ptx.Select(finite, rest, 0))
 		}
 		high, low = append(high, h), append(low, l)
 	}

@@ -41,14 +41,14 @@ type RowWriter struct {
 // Begin is about a segment's tile of product z. Parts of it are written as they are.
 func (x *RowWriter) Begin(s Segment, z, flags, act ptx.Reg[uint32]) {
 	k, whole := x.K, s.whole()
-	to := ptx.PtrVarOf(k, x.C)
-	k.If(ptx.Not(k, whole), func() { to.Set(ptx.Cast[uint8](ptx.At(k, x.Parts, s.before()))) })
+	to := ptx.PtrVarOf(x.C)
+	k.If(whole.Not(), func() { to.Set(ptx.Cast[uint8](x.Parts.At(s.before()))) })
 	x.to, x.whole, x.z = to.Get(), whole, z
-	x.act = ptx.Select(k, whole, act, scalar.U32(0))
-	flags = ptx.And(k, flags, ptx.Select(k, whole, ptx.Imm(uint32(math.MaxUint32)), scalar.U32(VectorC)))
+	x.act = ptx.Select(whole, act, 0)
+	flags = flags.And(ptx.Select(whole, ptx.Imm(uint32(math.MaxUint32)), VectorC))
 	has := func(flag uint32) ptx.Reg[bool] { return scalar.HasFlag(x.K, flags, flag) }
 	x.vector, x.toF16, x.toBF16, x.ofRows, x.ofColumns = has(VectorC), has(ResultF16), has(ResultBF16), has(BiasOfRows), has(BiasOfColumns)
-	x.product = ptx.Mul(k, ptx.MulWideU32(k, z, x.M), ptx.Convert[uint64](k, x.N))
+	x.product = z.MulWide(x.M).Mul(ptx.Convert[uint64](x.N))
 }
 
 // Chunks writes n chunks of rows × 32 results; the first begins at (top, left), each next one 32 columns further, or with below
@@ -56,13 +56,13 @@ func (x *RowWriter) Begin(s Segment, z, flags, act ptx.Reg[uint32]) {
 // It is asked for row 0 or 8 of each 16, and for column 0 or 1 of each 8.
 func (x *RowWriter) Chunks(n, rows int, top, left ptx.Reg[uint32], below bool, sum func(i, row, col int) *ptx.Var[float32]) {
 	k := x.K
-	g, t := ptx.Shr(k, x.Lane, scalar.U32(2)), ptx.And(k, x.Lane, scalar.U32(3))
-	to := ptx.AtByte(k, x.Scratch, ptx.Mad(k, g, scalar.U32(MMAScratchRow), ptx.Shl(k, t, scalar.U32(3))))
-	r, c := ptx.Shr(k, x.Lane, scalar.U32(3)), ptx.Shl(k, ptx.And(k, x.Lane, scalar.U32(7)), scalar.U32(2))
-	from := ptx.AtByte(k, x.Scratch, ptx.Mad(k, r, scalar.U32(MMAScratchRow), ptx.Shl(k, c, scalar.U32(2))))
-	top, left = ptx.Add(k, top, r), ptx.Add(k, left, c)
+	g, t := x.Lane.Shr(2), x.Lane.And(3)
+	to := x.Scratch.Bytes(g.Mad(MMAScratchRow, t.Shl(3)))
+	r, c := x.Lane.Shr(3), x.Lane.And(7).Shl(2)
+	from := x.Scratch.Bytes(r.Mad(MMAScratchRow, c.Shl(2)))
+	top, left = top.Add(r), left.Add(c)
 	each := func(f func(i ptx.Reg[uint32])) {
-		ptx.For(k, scalar.U32(0), scalar.U32(n), scalar.U32(1), f, ptx.NoUnroll())
+		ptx.For(k, 0, n, 1, f, ptx.NoUnroll())
 	}
 	if n == 1 {
 		each = func(f func(i ptx.Reg[uint32])) { f(scalar.U32(0)) }
@@ -73,23 +73,23 @@ func (x *RowWriter) Chunks(n, rows int, top, left ptx.Reg[uint32], below bool, s
 			for row := 0; row < rows; row += 8 {
 				for col := 0; col < 32; col += 8 {
 					pair := [2]ptx.Reg[float32]{sum(chunk, row, col).Get(), sum(chunk, row, col+1).Get()}
-					ptx.Store2(k, ptx.Cast[float32](to.Bytes(row*MMAScratchRow+col*4)), pair)
+					ptx.Cast[float32](to.Bytes(row*MMAScratchRow + col*4)).Store2(pair)
 				}
 			}
 		}
 		for chunk := range n - 1 {
-			k.If(ptx.Eq(k, i, scalar.U32(chunk)), func() { put(chunk) })
+			k.If(i.Eq(chunk), func() { put(chunk) })
 		}
 		if n == 1 {
 			put(0)
 		} else {
-			k.If(ptx.Eq(k, i, scalar.U32(n-1)), func() { put(n - 1) })
+			k.If(i.Eq(n-1), func() { put(n - 1) })
 		}
 		k.WarpSync(ptx.FullWarp())
 		if below {
-			x.rows(rows, ptx.Mad(k, i, scalar.U32(rows), top), left, ptx.Cast[float32](from))
+			x.rows(rows, i.Mad(rows, top), left, ptx.Cast[float32](from))
 		} else {
-			x.rows(rows, top, ptx.Mad(k, i, scalar.U32(32), left), ptx.Cast[float32](from))
+			x.rows(rows, top, i.Mad(32, left), ptx.Cast[float32](from))
 		}
 	})
 }
@@ -97,26 +97,26 @@ func (x *RowWriter) Chunks(n, rows int, top, left ptx.Reg[uint32], below bool, s
 // rows writes four neighbours in every fourth of so many rows, from (row, col) on.
 func (x *RowWriter) rows(rows int, row, col ptx.Reg[uint32], from ptx.Ptr[ptx.Shared, float32]) {
 	k, zero := x.K, ptx.Imm(float32(0))
-	inside := func(i int) ptx.Reg[bool] { return ptx.Lt(k, ptx.Add(k, col, scalar.U32(i)), x.N) }
+	inside := func(i int) ptx.Reg[bool] { return col.Add(i).Lt(x.N) }
 	var bias [4]*ptx.Var[float32]
 	for i := range bias {
-		bias[i] = ptx.VarOf(k, ptx.LoadIf(k, ptx.And(k, x.ofColumns, inside(i)), ptx.At(k, x.Bias, col).At(i), zero))
+		bias[i] = ptx.VarOf(k, ptx.LoadIf(x.ofColumns.And(inside(i)), x.Bias.At(col).At(i), zero))
 	}
-	at := ptx.PtrVarOf(k, from)
-	ptx.For(k, row, ptx.Add(k, row, scalar.U32(rows)), scalar.U32(4), func(row ptx.Reg[uint32]) {
-		v := ptx.Load4(k, at.Get())
+	at := ptx.PtrVarOf(from)
+	ptx.For(k, row, row.Add(rows), 4, func(row ptx.Reg[uint32]) {
+		v := at.Get().Load4()
 		at.Set(at.Get().Bytes(4 * MMAScratchRow))
-		there := ptx.Lt(k, row, x.M)
-		ofRow := ptx.LoadIf(k, ptx.And(k, x.ofRows, there), ptx.At(k, x.Bias, row), zero)
+		there := row.Lt(x.M)
+		ofRow := ptx.LoadIf(x.ofRows.And(there), x.Bias.At(row), zero)
 		y := make([]ptx.Reg[float32], 4)
 		for i := range y {
-			y[i] = ptx.Add(k, ptx.Add(k, v[i], bias[i].Get()), ofRow)
+			y[i] = v[i].Add(bias[i].Get()).Add(ofRow)
 		}
 		y = scalar.Activate(k, x.act, y)
 		if x.After != nil {
 			y = x.Finish(row, col, inside, y)
 		}
-		element := ptx.Add(k, x.product, ptx.Add(k, ptx.MulWideU32(k, row, x.N), ptx.Convert[uint64](k, col)))
+		element := x.product.Add(row.MulWide(x.N).Add(ptx.Convert[uint64](col)))
 		k.If(there, func() { x.Four(element, inside, y) })
 	}, ptx.NoUnroll())
 }
@@ -124,8 +124,8 @@ func (x *RowWriter) rows(rows int, row, col ptx.Reg[uint32], from ptx.Ptr[ptx.Sh
 // Finish is what becomes of four neighbours of a tile that is whole.
 func (x *RowWriter) Finish(row, col ptx.Reg[uint32], inside func(i int) ptx.Reg[bool], y []ptx.Reg[float32]) []ptx.Reg[float32] {
 	k, v := x.K, scalar.VariablesOf(x.K, y)
-	k.If(ptx.And(k, x.whole, ptx.Lt(k, row, x.M)), func() {
-		v.Set(x.After.Apply(v.Get(), func(i int) Site { return Site{Z: x.z, Row: row, Col: ptx.Add(k, col, scalar.U32(i))} }, inside, x.vector))
+	k.If(x.whole.And(row.Lt(x.M)), func() {
+		v.Set(x.After.Apply(v.Get(), func(i int) Site { return Site{Z: x.z, Row: row, Col: col.Add(i)} }, inside, x.vector))
 	})
 	return v.Get()
 }
@@ -133,29 +133,29 @@ func (x *RowWriter) Finish(row, col ptx.Reg[uint32], inside func(i int) ptx.Reg[
 // Four writes neighbours, those that are inside.
 func (x *RowWriter) Four(element ptx.Reg[uint64], inside func(i int) ptx.Reg[bool], y []ptx.Reg[float32]) {
 	k := x.K
-	k.If(ptx.Or(k, x.toF16, x.toBF16), func() {
-		to := ptx.Cast[uint16](ptx.AtByte(k, x.to, ptx.Shl(k, element, scalar.U32(1))))
+	k.If(x.toF16.Or(x.toBF16), func() {
+		to := ptx.Cast[uint16](x.to.Bytes(element.Shl(1)))
 		pair := func(i int) ptx.Reg[uint32] {
-			f := ptx.Bitcast[uint32](k, ptx.ConvertPair[ptx.F16x2](k, y[i], y[i+1]))
-			b := ptx.Bitcast[uint32](k, ptx.ConvertPair[ptx.BF16x2](k, y[i], y[i+1]))
-			return ptx.Select(k, x.toF16, f, b)
+			f := ptx.Bitcast[uint32](ptx.ConvertPair[ptx.F16x2](y[i], y[i+1]))
+			b := ptx.Bitcast[uint32](ptx.ConvertPair[ptx.BF16x2](y[i], y[i+1]))
+			return ptx.Select(x.toF16, f, b)
 		}
 		pairs := [2]ptx.Reg[uint32]{pair(0), pair(2)}
 		k.If(x.vector, func() {
-			k.When(inside(0), func() { ptx.Store2(k, ptx.Cast[uint32](to), pairs) })
+			k.When(inside(0), func() { ptx.Cast[uint32](to).Store2(pairs) })
 		}, func() {
 			for i := range 4 {
-				lo, hi := ptx.Unpack32(k, pairs[i/2])
-				ptx.StoreIf(k, inside(i), to.At(i), [2]ptx.Reg[uint16]{lo, hi}[i%2])
+				lo, hi := ptx.Unpack32(pairs[i/2])
+				ptx.StoreIf(inside(i), to.At(i), [2]ptx.Reg[uint16]{lo, hi}[i%2])
 			}
 		})
 	}, func() {
-		to := ptx.Cast[float32](ptx.AtByte(k, x.to, ptx.Shl(k, element, scalar.U32(2))))
+		to := ptx.Cast[float32](x.to.Bytes(element.Shl(2)))
 		k.If(x.vector, func() {
-			k.When(inside(0), func() { ptx.Store4(k, to, [4]ptx.Reg[float32](y)) })
+			k.When(inside(0), func() { to.Store4([4]ptx.Reg[float32](y)) })
 		}, func() {
 			for i := range 4 {
-				ptx.StoreIf(k, inside(i), to.At(i), y[i])
+				ptx.StoreIf(inside(i), to.At(i), y[i])
 			}
 		})
 	})

@@ -26,25 +26,24 @@ func (t TileMemory) twist() int { return 128 / t.depth }
 
 // Place is where in a stage the element at row i and depth d lies.
 func (t TileMemory) Place(i, d ptx.Reg[uint32]) ptx.Reg[uint32] {
-	k := t.K
-	return ptx.Mad(k, d, scalar.U32(t.Size), ptx.Xor(k, i, ptx.Mul(k, ptx.Shr(k, d, scalar.U32(2)), scalar.U32(t.twist()))))
+	return d.Mad(t.Size, i.Xor(d.Shr(2).Mul(t.twist())))
 }
 
 // Stage is the shared memory of one.
 func (t TileMemory) Stage(n ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] {
-	return ptx.At(t.K, t.memory, ptx.Mul(t.K, n, scalar.U32(t.Size*t.depth)))
+	return t.memory.At(n.Mul(t.Size * t.depth))
 }
 
 // Fragments returns what reads the thread's elements at a depth: four from first on, and four more 64 further each.
 func (t TileMemory) Fragments(stage, first ptx.Reg[uint32]) func(d int) []ptx.Reg[float32] {
-	k, memory := t.K, t.Stage(stage)
+	memory := t.Stage(stage)
 	var twisted []ptx.Ptr[ptx.Shared, float32]
 	for i := range t.depth / 4 {
-		twisted = append(twisted, ptx.At(k, memory, ptx.Xor(k, first, scalar.U32(i*t.twist()))))
+		twisted = append(twisted, memory.At(first.Xor(i*t.twist())))
 	}
 	return func(d int) (v []ptx.Reg[float32]) {
 		for i := 0; i < t.Size; i += 64 {
-			four := ptx.Load4(k, twisted[d/4].At(d*t.Size+i))
+			four := twisted[d/4].At(d*t.Size + i).Load4()
 			v = append(v, four[:]...)
 		}
 		return v
@@ -75,19 +74,19 @@ type piece struct {
 // memory.
 func NewOperand(k *ptx.Kernel, name string, size, depth int, x ptx.Ptr[ptx.Global, float32], ld ptx.Reg[uint32],
 	along, vector ptx.Reg[bool], first, bound, d0 ptx.Reg[uint32]) *Operand {
-	s := &Operand{TileMemory: NewTileMemory(k, name, size, depth), along: along, vector: vector, ld: ptx.Select(k, along, scalar.U32(1), ld)}
+	s := &Operand{TileMemory: NewTileMemory(k, name, size, depth), along: along, vector: vector, ld: ptx.Select(along, scalar.U32(1), ld)}
 	for i := range size * depth / 4 / GemmThreads {
-		id := ptx.Add(k, k.Tid(ptx.X), scalar.U32(i*GemmThreads))
+		id := k.Tid(ptx.X).Add(i * GemmThreads)
 		// Either four of the depth in one row of the result, or four rows at one depth.
-		alongRow, alongDepth := ptx.Div(k, id, scalar.U32(depth/4)), ptx.Mul(k, ptx.Rem(k, id, scalar.U32(depth/4)), scalar.U32(4))
-		acrossRow, acrossDepth := ptx.Mul(k, ptx.Rem(k, id, scalar.U32(size/4)), scalar.U32(4)), ptx.Div(k, id, scalar.U32(size/4))
-		row, d := ptx.Select(k, along, alongRow, acrossRow), ptx.Select(k, along, alongDepth, acrossDepth)
-		g, h := ptx.Add(k, first, row), ptx.Add(k, d0, d)
-		at := ptx.At(k, x, ptx.MulWideU32(k, ptx.Select(k, along, g, h), ld))
-		p := piece{at: ptx.PtrVarOf(k, ptx.At(k, at, ptx.Select(k, along, h, g)))}
+		alongRow, alongDepth := id.Div(depth/4), id.Rem(depth/4).Mul(4)
+		acrossRow, acrossDepth := id.Rem(size/4).Mul(4), id.Div(size/4)
+		row, d := ptx.Select(along, alongRow, acrossRow), ptx.Select(along, alongDepth, acrossDepth)
+		g, h := first.Add(row), d0.Add(d)
+		at := x.At(ptx.Select(along, g, h).MulWide(ld))
+		p := piece{at: ptx.PtrVarOf(at.At(ptx.Select(along, h, g)))}
 		p.to = s.Place(row, d)
-		p.valid = ptx.Select(k, along, scalar.U32(4), ptx.Sub(k, bound, ptx.Min(k, g, bound)))
-		p.from = ptx.Bitcast[int32](k, ptx.Select(k, ptx.Lt(k, g, bound), d, scalar.U32(math.MaxInt32-4)))
+		p.valid = ptx.Select(along, scalar.U32(4), bound.Sub(g.Min(bound)))
+		p.from = ptx.Bitcast[int32](ptx.Select(g.Lt(bound), d, math.MaxInt32-4))
 		for i := range p.held {
 			p.held[i] = ptx.NewVar[float32](k)
 		}
@@ -101,16 +100,17 @@ func (s *Operand) Load(left ptx.Reg[int32]) {
 	k := s.K
 	for _, p := range s.pieces {
 		for _, v := range p.held {
-			v.Set(ptx.Imm(float32(0)))
+			v.Set(0)
 		}
-		loadStrip(k, s.vector, p.at.Get().At, func(i int) ptx.Reg[bool] {
+		from := p.at.Get()
+		loadStrip(k, s.vector, func(i int) ptx.Ptr[ptx.Global, float32] { return from.At(i) }, func(i int) ptx.Reg[bool] {
 			if i == 0 {
-				return ptx.Gt(k, left, p.from)
+				return left.Gt(p.from)
 			}
-			more := ptx.Gt(k, left, ptx.Add(k, p.from, ptx.Select(k, s.along, ptx.Imm(int32(i)), ptx.Imm(int32(0)))))
-			return ptx.And(k, more, ptx.Gt(k, p.valid, scalar.U32(i)))
+			more := left.Gt(p.from.Add(ptx.Select(s.along, ptx.Imm(int32(i)), 0)))
+			return more.And(p.valid.Gt(i))
 		}, p.held, ptx.ReadOnly)
-		p.at.Set(ptx.At(k, p.at.Get(), ptx.MulWideU32(k, s.ld, scalar.U32(s.depth))))
+		p.at.Set(p.at.Get().At(s.ld.MulWide(s.depth)))
 	}
 }
 
@@ -118,13 +118,13 @@ func (s *Operand) Load(left ptx.Reg[int32]) {
 func (s *Operand) Store(stage ptx.Reg[uint32]) {
 	k := s.K
 	for _, p := range s.pieces {
-		to := ptx.At(k, s.Stage(stage), p.to)
+		to := s.Stage(stage).At(p.to)
 		k.If(s.along, func() {
 			for i, v := range p.held {
-				ptx.Store(k, to.At(i*s.Size), v.Get())
+				to.At(i * s.Size).Store(v.Get())
 			}
 		}, func() {
-			ptx.Store4(k, to, [4]ptx.Reg[float32]{p.held[0].Get(), p.held[1].Get(), p.held[2].Get(), p.held[3].Get()})
+			to.Store4([4]ptx.Reg[float32]{p.held[0].Get(), p.held[1].Get(), p.held[2].Get(), p.held[3].Get()})
 		})
 	}
 }

@@ -39,41 +39,41 @@ var matmulSum = kit.Register(kit.Kernel{Family: "matmul", Name: "matmul_sum", Bl
 		parts, bias := ptx.PointerParam[float32](k, "parts"), ptx.PointerParam[float32](k, "bias")
 		c := ptx.PointerParam[uint8](k, "c")
 		after := EpilogueOf(k, e)
-		total, flags := sizes.At(k, sumTotal), sizes.At(k, sumFlags)
+		total, flags := sizes.At(sumTotal), sizes.At(sumFlags)
 		i := k.GlobalID(ptx.X)
-		k.ReturnIf(ptx.Ge(k, i, total))
+		k.ReturnIf(i.Ge(total))
 		m, n := scalar.DivisorAt(k, sizes, sumM), scalar.DivisorAt(k, sizes, sumN)
 		tile := tileOf(k, sizes, m, n, i)
-		k.ReturnIf(ptx.Ge(k, tile, sizes.At(k, sumLine)))
-		begin := ptx.Mul(k, tile, sizes.At(k, sumLength))
-		last := ptx.Sub(k, ptx.Add(k, begin, sizes.At(k, sumLength)), scalar.U32(1))
-		more := ptx.Sub(k, scalar.QuotientAt(k, sizes, sumShare, last), scalar.QuotientAt(k, sizes, sumShare, begin)) // parts but the first
-		k.ReturnIf(ptx.Eq(k, more, scalar.U32(0)))
-		from := ptx.PtrVarOf(k, ptx.At(k, parts, i))
-		sum := ptx.VarOf(k, ptx.Load(k, from.Get()))
-		ptx.For(k, scalar.U32(0), more, scalar.U32(1), func(ptx.Reg[uint32]) {
-			from.Set(ptx.At(k, from.Get(), total))
-			sum.Set(ptx.Add(k, sum.Get(), ptx.Load(k, from.Get())))
+		k.ReturnIf(tile.Ge(sizes.At(sumLine)))
+		begin := tile.Mul(sizes.At(sumLength))
+		last := begin.Add(sizes.At(sumLength)).Sub(1)
+		more := scalar.QuotientAt(k, sizes, sumShare, last).Sub(scalar.QuotientAt(k, sizes, sumShare, begin)) // parts but the first
+		k.ReturnIf(more.Eq(0))
+		from := ptx.PtrVarOf(parts.At(i))
+		sum := ptx.VarOf(k, from.Get().Load())
+		ptx.For(k, 0, more, 1, func(ptx.Reg[uint32]) {
+			from.Set(from.Get().At(total))
+			sum.Set(sum.Get().Add(from.Get().Load()))
 		}, ptx.UnrollBy(8))
-		y := FinishElement(k, i, m, n, flags, sizes.At(k, sumAct), bias, sum.Get(), after)
+		y := FinishElement(k, i, m, n, flags, sizes.At(sumAct), bias, sum.Get(), after)
 		toF16, toBF16 := scalar.HasFlag(k, flags, ResultF16), scalar.HasFlag(k, flags, ResultBF16)
-		k.If(ptx.Or(k, toF16, toBF16), func() {
-			f := ptx.Bitcast[uint16](k, scalar.FromFloat32[ptx.F16](k, y))
-			b := ptx.Bitcast[uint16](k, scalar.FromFloat32[ptx.BF16](k, y))
-			ptx.Store(k, ptx.At(k, ptx.Cast[uint16](c), i), ptx.Select(k, toF16, f, b))
-		}, func() { ptx.Store(k, ptx.At(k, ptx.Cast[float32](c), i), y) })
+		k.If(toF16.Or(toBF16), func() {
+			f := ptx.Bitcast[uint16](scalar.FromFloat32[ptx.F16](k, y))
+			b := ptx.Bitcast[uint16](scalar.FromFloat32[ptx.BF16](k, y))
+			ptx.Cast[uint16](c).At(i).Store(ptx.Select(toF16, f, b))
+		}, func() { ptx.Cast[float32](c).At(i).Store(y) })
 	}})
 
 // tileOf is the number of the tile that element i of products of m × n belongs to, by the arguments of matmul_sum.
 func tileOf(k *ptx.Kernel, sizes ptx.Array[uint32], m, n scalar.Divisor, i ptx.Reg[uint32]) ptx.Reg[uint32] {
 	row, col := n.Split(k, i)
 	z, row := m.Split(k, row)
-	row, col = ptx.Shr(k, row, sizes.At(k, sumShiftM)), ptx.Shr(k, col, sizes.At(k, sumShiftN))
-	shift := sizes.At(k, sumShiftGroup)
-	top := ptx.Shl(k, ptx.Shr(k, row, shift), shift) // first row of the group
-	rows := ptx.Min(k, ptx.Sub(k, sizes.At(k, sumDown), top), ptx.Shl(k, scalar.U32(1), shift))
-	in := ptx.Mad(k, col, rows, ptx.Sub(k, row, top))
-	return ptx.Mad(k, z, sizes.At(k, sumTiles), ptx.Mad(k, top, sizes.At(k, sumAcross), in))
+	row, col = row.Shr(sizes.At(sumShiftM)), col.Shr(sizes.At(sumShiftN))
+	shift := sizes.At(sumShiftGroup)
+	top := row.Shr(shift).Shl(shift) // first row of the group
+	rows := sizes.At(sumDown).Sub(top).Min(scalar.U32(1).Shl(shift))
+	in := col.Mad(rows, row.Sub(top))
+	return z.Mad(sizes.At(sumTiles), top.Mad(sizes.At(sumAcross), in))
 }
 
 // AddPartials makes of parts what belongs to c of the tiles that are cut up. Of flags, those of bias and result matter.
@@ -93,9 +93,9 @@ func FinishElement(k *ptx.Kernel, i ptx.Reg[uint32], m, n scalar.Divisor, flags,
 	row, col := n.Split(k, i)
 	z, row := m.Split(k, row)
 	ofColumns := scalar.HasFlag(k, flags, BiasOfColumns)
-	there := ptx.Or(k, ofColumns, scalar.HasFlag(k, flags, BiasOfRows))
-	b := ptx.LoadIf(k, there, ptx.At(k, bias, ptx.Select(k, ofColumns, col, row)), ptx.Imm(float32(0)))
-	y := scalar.Activate(k, act, []ptx.Reg[float32]{ptx.Add(k, x, b)})[0]
+	there := ofColumns.Or(scalar.HasFlag(k, flags, BiasOfRows))
+	b := ptx.LoadIf(there, bias.At(ptx.Select(ofColumns, col, row)), 0)
+	y := scalar.Activate(k, act, []ptx.Reg[float32]{x.Add(b)})[0]
 	if after != nil {
 		y = after.ApplyOne(y, Site{Z: z, Row: row, Col: col})
 	}

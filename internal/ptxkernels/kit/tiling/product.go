@@ -41,22 +41,22 @@ type TileSource interface {
 // ProductOf finds the block's place, by those of the arguments that gemm and its kin have in common.
 func ProductOf(k *ptx.Kernel, t Shape, sizes ptx.Array[uint32]) *Product {
 	p := &Product{Shape: t, K: k}
-	p.M, p.N, p.flags, p.act = sizes.At(k, gemmM), sizes.At(k, gemmN), sizes.At(k, gemmFlags), sizes.At(k, gemmAct)
+	p.M, p.N, p.flags, p.act = sizes.At(gemmM), sizes.At(gemmN), sizes.At(gemmFlags), sizes.At(gemmAct)
 
 	place, in := scalar.DivisorAt(k, sizes, gemmTiles).Split(k, k.Ctaid(ptx.X))
 	split, z := scalar.DivisorAt(k, sizes, gemmBatch).Split(k, place)
 	row, col := scalar.DivisorAt(k, sizes, gemmAcross).Split(k, in)
 	p.place, p.Split, p.Z = place, split, z
-	p.Top, p.Left = ptx.Mul(k, row, scalar.U32(t.M)), ptx.Mul(k, col, scalar.U32(t.N))
-	p.First = ptx.Mul(k, split, sizes.At(k, gemmDepth))
-	p.Depth = ptx.Bitcast[int32](k, ptx.Min(k, ptx.Sub(k, sizes.At(k, gemmK), p.First), sizes.At(k, gemmDepth)))
+	p.Top, p.Left = row.Mul(t.M), col.Mul(t.N)
+	p.First = split.Mul(sizes.At(gemmDepth))
+	p.Depth = ptx.Bitcast[int32](sizes.At(gemmK).Sub(p.First).Min(sizes.At(gemmDepth)))
 
 	p.At = func(row, col ptx.Reg[uint32]) Site { return Site{Z: z, Row: row, Col: col} }
 
 	tid := k.Tid(ptx.X)
-	lane, warp := ptx.And(k, tid, scalar.U32(31)), ptx.Shr(k, tid, scalar.U32(5))
-	p.ty = ptx.Mad(k, ptx.And(k, warp, scalar.U32(3)), scalar.U32(4), ptx.Shr(k, lane, scalar.U32(3)))
-	p.tx = ptx.Mad(k, ptx.Shr(k, warp, scalar.U32(2)), scalar.U32(8), ptx.And(k, lane, scalar.U32(7)))
+	lane, warp := tid.And(31), tid.Shr(5)
+	p.ty = warp.And(3).Mad(4, lane.Shr(3))
+	p.tx = warp.Shr(2).Mad(8, lane.And(7))
 	for range t.M / 16 * (t.N / 16) {
 		p.Sums = append(p.Sums, ptx.NewVar[float32](k))
 	}
@@ -78,22 +78,22 @@ func (p *Product) Build() {
 	k.Barrier()
 	k.Loop(func() {
 		for _, s := range p.Sums {
-			s.Set(ptx.Imm(float32(0)))
+			s.Set(0)
 		}
-		stop := ptx.Max(k, ptx.Sub(k, left.Get(), ptx.Imm(int32(LongestChain))), ptx.Imm(int32(0)))
-		k.While(func() ptx.Reg[bool] { return ptx.Gt(k, left.Get(), stop) }, func() {
-			left.Set(ptx.Sub(k, left.Get(), ptx.Imm(int32(p.Shape.K))))
+		stop := left.Get().Sub(LongestChain).Max(0)
+		k.While(func() ptx.Reg[bool] { return left.Get().Gt(stop) }, func() {
+			left.Set(left.Get().Sub(int32(p.Shape.K)))
 			p.A.Load(left.Get())
 			p.B.Load(left.Get())
 			p.multiply(stage.Get())
-			stage.Set(ptx.Xor(k, stage.Get(), scalar.U32(1)))
+			stage.Set(stage.Get().Xor(1))
 			p.A.Store(stage.Get())
 			p.B.Store(stage.Get())
 			k.Barrier()
 		})
-		last := ptx.Le(k, left.Get(), ptx.Imm(int32(0)))
+		last := left.Get().Le(0)
 		k.If(last, p.AddBias)
-		p.Flush(ptx.Lt(k, left.Get(), ptx.Sub(k, p.Depth, ptx.Imm(int32(LongestChain)))))
+		p.Flush(left.Get().Lt(p.Depth.Sub(LongestChain)))
 		k.BreakIf(last)
 	})
 	if p.Mend != nil {
@@ -108,8 +108,8 @@ func (p *Product) multiply(stage ptx.Reg[uint32]) {
 }
 
 // FirstRow and firstColumn are the thread's, in the tile.
-func (p *Product) FirstRow() ptx.Reg[uint32]    { return ptx.Mul(p.K, p.ty, scalar.U32(4)) }
-func (p *Product) FirstColumn() ptx.Reg[uint32] { return ptx.Mul(p.K, p.tx, scalar.U32(4)) }
+func (p *Product) FirstRow() ptx.Reg[uint32]    { return p.ty.Mul(4) }
+func (p *Product) FirstColumn() ptx.Reg[uint32] { return p.tx.Mul(4) }
 
 // Add adds the products of the fragments at each depth of a tile.
 func (p *Product) Add(a, b func(d int) []ptx.Reg[float32]) {
@@ -118,7 +118,7 @@ func (p *Product) Add(a, b func(d int) []ptx.Reg[float32]) {
 		for r := range av {
 			for c := range bv {
 				s := p.Sums[r*len(bv)+c]
-				s.Set(ptx.Fma(p.K, av[r], bv[c], s.Get()))
+				s.Set(av[r].Fma(bv[c], s.Get()))
 			}
 		}
 	}
@@ -126,11 +126,11 @@ func (p *Product) Add(a, b func(d int) []ptx.Reg[float32]) {
 
 // row and column of the thread's i-th row and first of its j-th four columns.
 func (p *Product) row(i int) ptx.Reg[uint32] {
-	return ptx.Add(p.K, ptx.Mad(p.K, p.ty, scalar.U32(4), p.Top), scalar.U32(i/4*64+i%4))
+	return p.ty.Mad(4, p.Top).Add(i/4*64 + i%4)
 }
 
 func (p *Product) column(j int) ptx.Reg[uint32] {
-	return ptx.Add(p.K, ptx.Mad(p.K, p.tx, scalar.U32(4), p.Left), scalar.U32(j*64))
+	return p.tx.Mad(4, p.Left).Add(j * 64)
 }
 
 // AddBias adds it to the sums.
@@ -138,19 +138,19 @@ func (p *Product) AddBias() {
 	k, zero, cols := p.K, ptx.Imm(float32(0)), p.Shape.N/16
 	k.If(p.Has(BiasOfColumns), func() {
 		for c := range cols {
-			at := ptx.Add(k, p.column(c/4), scalar.U32(c%4))
-			b := ptx.LoadIf(k, ptx.Lt(k, at, p.N), ptx.At(k, p.Bias, at), zero)
+			at := p.column(c / 4).Add(c % 4)
+			b := ptx.LoadIf(at.Lt(p.N), p.Bias.At(at), zero)
 			for i := c; i < len(p.Sums); i += cols {
-				p.Sums[i].Set(ptx.Add(k, p.Sums[i].Get(), b))
+				p.Sums[i].Set(p.Sums[i].Get().Add(b))
 			}
 		}
 	})
 	k.If(p.Has(BiasOfRows), func() {
 		for r := range p.Shape.M / 16 {
 			at := p.row(r)
-			b := ptx.LoadIf(k, ptx.Lt(k, at, p.M), ptx.At(k, p.Bias, at), zero)
+			b := ptx.LoadIf(at.Lt(p.M), p.Bias.At(at), zero)
 			for _, s := range p.Sums[r*cols : (r+1)*cols] {
-				s.Set(ptx.Add(k, s.Get(), b))
+				s.Set(s.Get().Add(b))
 			}
 		}
 	})
@@ -161,14 +161,14 @@ func (p *Product) Flush(more ptx.Reg[bool]) {
 	k, cols := p.K, p.Shape.N/16
 	for r := range p.Shape.M / 16 {
 		row := p.row(r)
-		k.If(ptx.Lt(k, row, p.M), func() {
+		k.If(row.Lt(p.M), func() {
 			for j := range cols / 4 {
 				q := p.strip(row, p.column(j))
 				sums := p.Sums[r*cols+4*j:][:4]
 				k.If(more, func() {
 					before := q.Load()
 					for i, s := range sums {
-						s.Set(ptx.Add(k, s.Get(), before[i]))
+						s.Set(s.Get().Add(before[i]))
 					}
 				})
 				q.store([]ptx.Reg[float32]{sums[0].Get(), sums[1].Get(), sums[2].Get(), sums[3].Get()})
@@ -180,11 +180,11 @@ func (p *Product) Flush(more ptx.Reg[bool]) {
 // own goes over what the thread itself has written, in strips of four: that is still near, and the code is there once.
 func (p *Product) own(f func(row, col ptx.Reg[uint32])) {
 	k := p.K
-	ptx.For(k, scalar.U32(0), scalar.U32(p.Shape.M/16*p.Shape.N/64), scalar.U32(1), func(i ptx.Reg[uint32]) {
-		r, j := ptx.Div(k, i, scalar.U32(p.Shape.N/64)), ptx.Rem(k, i, scalar.U32(p.Shape.N/64))
-		row := ptx.Add(k, ptx.Mad(k, ptx.Shr(k, r, scalar.U32(2)), scalar.U32(64), ptx.And(k, r, scalar.U32(3))), p.row(0))
-		col := ptx.Mad(k, j, scalar.U32(64), p.column(0))
-		k.If(ptx.Lt(k, row, p.M), func() { f(row, col) })
+	ptx.For(k, 0, p.Shape.M/16*p.Shape.N/64, 1, func(i ptx.Reg[uint32]) {
+		r, j := i.Div(p.Shape.N/64), i.Rem(p.Shape.N/64)
+		row := r.Shr(2).Mad(64, r.And(3)).Add(p.row(0))
+		col := j.Mad(64, p.column(0))
+		k.If(row.Lt(p.M), func() { f(row, col) })
 	}, ptx.NoUnroll())
 }
 
@@ -196,7 +196,7 @@ func (p *Product) Finish() {
 			q := p.strip(row, col)
 			x := scalar.Activate(k, p.act, q.Load())
 			if e != nil {
-				x = e.Apply(x, func(i int) Site { return p.At(row, ptx.Add(k, col, scalar.U32(i))) }, q.inside, q.vector)
+				x = e.Apply(x, func(i int) Site { return p.At(row, col.Add(i)) }, q.inside, q.vector)
 			}
 			q.store(x)
 		})
@@ -204,23 +204,23 @@ func (p *Product) Finish() {
 	if e != nil {
 		change()
 	} else {
-		k.If(ptx.Ne(k, p.act, scalar.U32(0)), change)
+		k.If(p.act.Ne(0), change)
 	}
 }
 
 // mendAll looks for results that are NaN, which hardly any thread has.
 func (p *Product) mendAll() {
 	k := p.K
-	some := ptx.Ne(k, p.Sums[0].Get(), p.Sums[0].Get())
+	some := p.Sums[0].Get().Ne(p.Sums[0].Get())
 	for _, s := range p.Sums[1:] {
-		some = ptx.Or(k, some, ptx.Ne(k, s.Get(), s.Get()))
+		some = some.Or(s.Get().Ne(s.Get()))
 	}
-	k.If(ptx.And(k, some, p.Has(Padded)), func() {
+	k.If(some.And(p.Has(Padded)), func() {
 		p.own(func(row, col ptx.Reg[uint32]) {
-			ptx.For(k, col, ptx.Min(k, p.N, ptx.Add(k, col, scalar.U32(4))), scalar.U32(1), func(col ptx.Reg[uint32]) {
+			ptx.For(k, col, p.N.Min(col.Add(4)), 1, func(col ptx.Reg[uint32]) {
 				at := p.Places(row, col)(0)
-				x := ptx.Load(k, at)
-				k.If(ptx.Ne(k, x, x), func() { ptx.Store(k, at, p.Mend(row, col)) })
+				x := at.Load()
+				k.If(x.Ne(x), func() { at.Store(p.Mend(row, col)) })
 			}, ptx.NoUnroll())
 		})
 	})
@@ -237,7 +237,7 @@ type strip struct {
 func (p *Product) strip(row, col ptx.Reg[uint32]) strip {
 	return strip{k: p.K, vector: p.Has(VectorC),
 		at:     p.Places(row, col),
-		inside: func(i int) ptx.Reg[bool] { return ptx.Lt(p.K, ptx.Add(p.K, col, scalar.U32(i)), p.N) }}
+		inside: func(i int) ptx.Reg[bool] { return col.Add(i).Lt(p.N) }}
 }
 
 func (q strip) Load() []ptx.Reg[float32] {
@@ -258,14 +258,14 @@ func loadStrip(k *ptx.Kernel, vector ptx.Reg[bool], at func(i int) ptx.Ptr[ptx.G
 	k.If(vector, func() {
 		first := at(0)
 		k.When(inside(0), func() {
-			for i, x := range ptx.Load4(k, first, opts...) {
+			for i, x := range first.Load4(opts...) {
 				v[i].Set(x)
 			}
 		})
 	}, func() {
 		for i := range v {
 			element := at(i)
-			k.When(inside(i), func() { v[i].Set(ptx.Load(k, element, opts...)) })
+			k.When(inside(i), func() { v[i].Set(element.Load(opts...)) })
 		}
 	})
 }
@@ -274,10 +274,10 @@ func (q strip) store(v []ptx.Reg[float32]) {
 	k := q.k
 	k.If(q.vector, func() {
 		first := q.at(0)
-		k.When(q.inside(0), func() { ptx.Store4(k, first, [4]ptx.Reg[float32](v)) })
+		k.When(q.inside(0), func() { first.Store4([4]ptx.Reg[float32](v)) })
 	}, func() {
 		for i := range v {
-			ptx.StoreIf(k, q.inside(i), q.at(i), v[i])
+			ptx.StoreIf(q.inside(i), q.at(i), v[i])
 		}
 	})
 }
@@ -327,10 +327,10 @@ const (
 
 // PlacesIn is where the elements of the block's product lie in c.
 func (p *Product) PlacesIn(c ptx.Ptr[ptx.Global, float32]) func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32] {
-	k := p.K
 	return func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32] {
-		rows := ptx.Add(k, ptx.MulWideU32(k, p.place, p.M), ptx.Convert[uint64](k, row))
-		return ptx.At(k, ptx.At(k, c, ptx.Mul(k, rows, ptx.Convert[uint64](k, p.N))), col).At
+		rows := p.place.MulWide(p.M).Add(ptx.Convert[uint64](row))
+		from := c.At(rows.Mul(ptx.Convert[uint64](p.N))).At(col)
+		return func(i int) ptx.Ptr[ptx.Global, float32] { return from.At(i) }
 	}
 }
 

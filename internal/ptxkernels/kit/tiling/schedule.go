@@ -139,30 +139,30 @@ type Segment struct {
 
 // EachSegment goes over what belongs to an item, by the arguments from sizes[at] on. The depth is that of the products.
 func EachSegment(k *ptx.Kernel, sizes ptx.Array[uint32], at int, item, depth ptx.Reg[uint32], f func(s Segment)) {
-	size := func(i int) ptx.Reg[uint32] { return sizes.At(k, at+i) }
+	size := func(i int) ptx.Reg[uint32] { return sizes.At(at + i) }
 	length, share := scalar.DivisorAt(k, sizes, at+cutLength), size(cutShare)
-	inLine := ptx.Lt(k, item, size(cutBlocks))
-	begin := ptx.Mul(k, item, share)
+	inLine := item.Lt(size(cutBlocks))
+	begin := item.Mul(share)
 	of, offset := length.Split(k, begin)
-	rest := ptx.Min(k, share, ptx.Sub(k, ptx.Mul(k, size(cutTiles), length.D), begin))
-	other := ptx.Add(k, size(cutTiles), ptx.Sub(k, item, size(cutBlocks)))
-	tile := ptx.VarOf(k, ptx.Select(k, inLine, of, other))
-	from := ptx.VarOf(k, ptx.Select(k, inLine, offset, scalar.U32(0)))
-	left := ptx.VarOf(k, ptx.Select(k, inLine, rest, length.D))
+	rest := share.Min(size(cutTiles).Mul(length.D).Sub(begin))
+	other := size(cutTiles).Add(item.Sub(size(cutBlocks)))
+	tile := ptx.VarOf(k, ptx.Select(inLine, of, other))
+	from := ptx.VarOf(k, ptx.Select(inLine, offset, 0))
+	left := ptx.VarOf(k, ptx.Select(inLine, rest, length.D))
 	k.Loop(func() {
-		units := ptx.Min(k, left.Get(), ptx.Sub(k, length.D, from.Get()))
-		first := ptx.Mul(k, from.Get(), scalar.U32(DepthUnit))
-		s := Segment{Tile: tile.Get(), First: first, Depth: ptx.Min(k, ptx.Sub(k, depth, first), ptx.Mul(k, units, scalar.U32(DepthUnit)))}
-		s.whole = func() ptx.Reg[bool] { return ptx.Eq(k, units, length.D) }
+		units := left.Get().Min(length.D.Sub(from.Get()))
+		first := from.Get().Mul(DepthUnit)
+		s := Segment{Tile: tile.Get(), First: first, Depth: depth.Sub(first).Min(units.Mul(DepthUnit))}
+		s.whole = func() ptx.Reg[bool] { return units.Eq(length.D) }
 		s.before = func() ptx.Reg[uint64] {
-			part := ptx.Sub(k, item, scalar.QuotientAt(k, sizes, at+cutShare, ptx.Mul(k, tile.Get(), length.D)))
-			return ptx.MulWideU32(k, part, size(cutElements))
+			part := item.Sub(scalar.QuotientAt(k, sizes, at+cutShare, tile.Get().Mul(length.D)))
+			return part.MulWide(size(cutElements))
 		}
-		left.Set(ptx.Sub(k, left.Get(), units))
-		from.Set(scalar.U32(0))
+		left.Set(left.Get().Sub(units))
+		from.Set(0)
 		f(s)
-		tile.Set(ptx.Add(k, tile.Get(), scalar.U32(1)))
-		k.BreakIf(ptx.Eq(k, left.Get(), scalar.U32(0)))
+		tile.Set(tile.Get().Add(1))
+		k.BreakIf(left.Get().Eq(0))
 	})
 }
 

@@ -15,7 +15,7 @@ const (
 	tailMask = 30 // ones in the lanes of the tail's elements
 )
 
-// where is the place of an item.
+// where is the location of an item.
 type where struct {
 	reg  int // -1: not in a register
 	slot int // of the stack frame; -1: in none
@@ -180,7 +180,7 @@ func (a *allocator) slot() int {
 	return len(a.slots) - 1
 }
 
-// slotOffset is a slot's place from RSP, above the saved link register.
+// slotOffset is a slot's offset from RSP, above the saved link register.
 func slotOffset(slot int) int { return 16 + 16*slot }
 
 // need brings an item into a register and locks it.

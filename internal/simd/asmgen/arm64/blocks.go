@@ -209,7 +209,7 @@ func (f *unpacked) open(name, doc string, high bool, params ...string) {
 	}
 }
 
-// each writes the loop over blocks of so many bytes and values: those of 32 values four at a time while there are as many.
+// each writes the loop over blocks of the given bytes and values: those of 32 values four at a time while there are as many.
 func (f *unpacked) each(size, values int, do func(block int)) {
 	advance := func(blocks int) {
 		add := func(bytes, r int) { f.ins("ADD $%d, R%d, R%d", bytes, r, r) }

@@ -48,7 +48,7 @@ func (b *blocks) halves(pointer int, two bool) int {
 	return d
 }
 
-// scaling writes a loop over n blocks of so many values.
+// scaling writes a loop over n blocks of the given number of values.
 func (b *blocks) scaling(n, values int, do func()) {
 	before := b.b.Len()
 	b.loop("block")

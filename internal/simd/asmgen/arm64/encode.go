@@ -118,7 +118,7 @@ var instructions = map[string]instruction{
 	"ushr.b":   {0x6f000400, rightBytes, shiftedBytes},
 	"movi":     {0x4f00e400, immediate, "v%d.16b, #%#x"},
 	"ushl":     {0x6ea04400, dnm, floats3},   // by the lanes of m, to the right if they are negative
-	"scvtf.f":  {0x4f00e400, right, shifted}, // with so many bits behind the point
+	"scvtf.f":  {0x4f00e400, right, shifted}, // with the given number of fraction bits
 	"uzp1":     {0x4e801800, dnm, floats3},   // even lanes of n, then of m
 	"uzp2":     {0x4e805800, dnm, floats3},   // odd lanes
 	"uzp1.h":   {0x4e401800, dnm, "v%d.8h, v%d.8h, v%d.8h"},

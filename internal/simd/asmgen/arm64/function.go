@@ -75,7 +75,7 @@ func layout(k *ir.Kernel, b *ir.Body) arguments {
 	return a
 }
 
-// newFunction prepares a kernel with so many copies of its body and so many constants in registers; nil if there are too few
+// newFunction prepares a kernel with a number of copies of its body and of constants in registers; nil if there are too few
 // registers for that.
 func newFunction(k *ir.Kernel, table *constants, unroll, hoisted int) *function {
 	b := k.Build(features)

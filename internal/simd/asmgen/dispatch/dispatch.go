@@ -102,7 +102,7 @@ func signatureOf(k *ir.Kernel) (signature, error) {
 	case first.lanes && len(first.merges) > 0:
 		return first, fmt.Errorf("%s: some accumulators are merged and some are not", k.Name)
 	case first.lanes && first.guard:
-		return first, fmt.Errorf("%s: a guard, and accumulators that are not merged: no twin could go on", k.Name)
+		return first, fmt.Errorf("%s: a guard, and accumulators that are not merged: no portable fallback could go on", k.Name)
 	case !first.store && len(k.Inputs) == 0:
 		return first, fmt.Errorf("%s: no slice", k.Name)
 	case !first.search() && !first.store && first.accumulators == 0:

@@ -80,10 +80,10 @@ func TestSearch(t *testing.T) {
 
 func TestWhatDispatchCannotDo(t *testing.T) {
 	for want, body := range map[string]func(b *ir.Builder){
-		"some accumulators are merged": both(accumulate(ir.MergeAdd), accumulate(ir.MergeNone)),
-		"no twin could go on":          both(stopAtNaN, accumulate(ir.MergeNone)),
-		"only one sum":                 both(stopAtNaN, accumulate(ir.MergeMax)),
-		"no result":                    func(*ir.Builder) {},
+		"some accumulators are merged":     both(accumulate(ir.MergeAdd), accumulate(ir.MergeNone)),
+		"no portable fallback could go on": both(stopAtNaN, accumulate(ir.MergeNone)),
+		"only one sum":                     both(stopAtNaN, accumulate(ir.MergeMax)),
+		"no result":                        func(*ir.Builder) {},
 		"is another than": func(b *ir.Builder) {
 			if b.Features.FMA {
 				stopAtNaN(b)

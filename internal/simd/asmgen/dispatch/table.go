@@ -73,7 +73,7 @@ func (s signature) testArgs(f func(string) string, extra ...string) []string {
 func raw(a Arch, all []signature) string {
 	var w bytes.Buffer
 	w.WriteString(header + "package kernels\n\nimport \"unsafe\"\n\n")
-	w.WriteString("// stops are the guarded kernels of the active tier without what their twins add.\n")
+	w.WriteString("// stops are the guarded kernels of the active tier without what their portable fallbacks add.\n")
 	w.WriteString("var stops = map[string]func(c *call) (done int){\n")
 	for _, s := range all {
 		if !s.guard {

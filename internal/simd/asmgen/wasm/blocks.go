@@ -252,7 +252,7 @@ func multiplyFunction(table int, rounded bool) function {
 	r, m, blocks := b.let(member(callLo)), b.let(member(callM)), b.let(member(callBlocks))
 	row := b.let(member(callData), r, member(callRow), times, plus)
 	values, i, j, t := b.let(b.c, callValues, plus), b.local(i32), b.local(i32), b.local(i32)
-	// place is where number i of some size in the call is.
+	// place is the offset of number i of some size in the call.
 	place := func(i any, size int) local { return b.let(b.c, i, size, times, plus) }
 	b.upTo(r, member(callHi), func() {
 		for k := 0; k < callRows; k += 2 {

@@ -34,11 +34,11 @@ func layouts() map[int]*layout {
 	for i := range 16 {
 		half, odd := i/8, i%2
 		pair := field{at: i/8*32 + odd*16, bit: i % 8 / 2 * 2, mask: 3}
-		two.groups = append(two.groups, []field{pair.behind(16)})
-		three.groups = append(three.groups, []field{pair.behind(32), {at: odd * 16, bit: i / 2, mask: 1, to: 2}})
+		two.groups = append(two.groups, []field{pair.after(16)})
+		three.groups = append(three.groups, []field{pair.after(32), {at: odd * 16, bit: i / 2, mask: 1, to: 2}})
 		nibble := field{at: i/4*32 + odd*16, bit: i / 2 % 2 * 4, mask: 15}
-		nibbles.groups = append(nibbles.groups, []field{nibble.behind(16)})
-		fifths.groups = append(fifths.groups, []field{nibble.behind(48), {at: 16 + odd*16, bit: i / 2, mask: 1, to: 4}})
+		nibbles.groups = append(nibbles.groups, []field{nibble.after(16)})
+		fifths.groups = append(fifths.groups, []field{nibble.after(48), {at: 16 + odd*16, bit: i / 2, mask: 1, to: 4}})
 		six.groups = append(six.groups, []field{
 			{at: 64*half + i%4*16, bit: i % 8 / 4 * 4, mask: 15}, {at: 128 + 32*half + odd*16, bit: i % 8 / 2 * 2, mask: 3, to: 4}})
 	}
@@ -56,8 +56,8 @@ func layouts() map[int]*layout {
 	return l
 }
 
-// behind is the same field behind so many bytes.
-func (f field) behind(bytes int) field {
+// after is the same field, a number of bytes further on.
+func (f field) after(bytes int) field {
 	f.at += bytes
 	return f
 }

@@ -7,7 +7,8 @@ type scaler struct {
 	to local // c, and what was written
 }
 
-// scalesFunction writes a loop over blocks, so many at a time; planes have so many bytes of a block, and it so many scales.
+// scalesFunction writes a loop over blocks, several at a time; sizes are the bytes of a block in each plane and its number of
+// scales.
 func scalesFunction(counts []int, sizes [3]int, scales int, do func(s *scaler, count int)) function {
 	b := &blocks{&assembler{params: 6}, blocksCall}
 	s := &scaler{b, b.let(b.c)}

@@ -134,7 +134,7 @@ func (b *blocks) settle(sum local) {
 	b.vmemory(vStore, callSettled)
 }
 
-// parts stores sums, so many of each row.
+// parts stores sums, a number of them for each row.
 func (b *blocks) parts(sums []local, each int) {
 	for i := 0; i < len(sums); i += each {
 		b.get(b.c)

@@ -66,7 +66,7 @@ func runBlocks(t *testing.T, m *machine, r *rand.Rand, op int, words map[int]int
 }
 
 // Operations on weights read and write nothing but their operands, wherever these are: at the end of the memory a read beyond
-// them traps, and elsewhere NaN are behind them. What they compute, package blocks tests.
+// them traps, and elsewhere NaN are after them. What they compute, package blocks tests.
 func TestBlocksBounds(t *testing.T) {
 	code, err := build(nil)
 	require.NoError(t, err)

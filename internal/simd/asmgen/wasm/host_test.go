@@ -208,8 +208,8 @@ func element(r *rand.Rand) float32 {
 	return float32(r.NormFloat64() * 8)
 }
 
-// check runs a kernel with its operands at the end of the memory, where a read or write past the end of an operand traps,
-// in order of their addresses; the one that is last takes turns.
+// check runs a kernel with its operands at the end of the memory, where a read or write past the end of an operand traps, in
+// order of their addresses; the last one alternates.
 func check(t *testing.T, m *machine, r *rand.Rand, op int, k *ir.Kernel, n int) {
 	body := k.Build(features)
 	in := make([][]float32, len(k.Inputs))

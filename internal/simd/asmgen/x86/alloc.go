@@ -237,7 +237,7 @@ func (a *allocator) run() {
 	}
 }
 
-// place is where an instruction finds an operand.
+// place is an operand's location.
 type place struct {
 	v   *value
 	reg int // -1: in memory

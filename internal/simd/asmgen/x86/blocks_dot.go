@@ -7,7 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// vector is a register of so many float32.
+// vector is a register of n float32.
 func (b *blocks) vector(lanes int) reg.VecVirtual {
 	if lanes == 16 {
 		return b.ZMM()
@@ -52,7 +52,7 @@ func (b *blocks) total(v reg.VecVirtual) reg.Register {
 	return x
 }
 
-// expand writes a·(q − offset) − b for n vectors, of which rows of so many share a and b.
+// expand writes a·(q − offset) − b for n vectors, of which neighbouring ones share a and b.
 func (b *blocks) expand(lanes int) {
 	p := b.begin("expand"+tierOf(lanes), "func(y *float32, q *int8, a, b, offset *float32, width, n int)",
 		fmt.Sprintf("computes n ≥ 1 groups of width values, a multiple of %d; see expandGo.", lanes),
@@ -82,7 +82,7 @@ func (b *blocks) expand(lanes int) {
 	b.end()
 }
 
-// weigh multiplies scales, and sums up products. Vectors may reach behind what is asked for.
+// weigh multiplies scales, and sums up products. Vectors may reach beyond what is requested.
 func (b *blocks) weigh(lanes int) {
 	p := b.begin("weigh"+tierOf(lanes), "func(s, a, scale, b, sum *float32, n int) float32",
 		"computes n ≥ 1 vectors: s = a·scale, and the sum of b·sum.", "s", "a", "scale", "b", "sum", "n")
@@ -156,7 +156,7 @@ func (b *blocks) dotAVX2(width int, signed bool) {
 	b.sum(acc)
 }
 
-// loop32 writes a loop over n times 32 integers, so many at a time while there are as many, then step by step.
+// loop32 writes a loop over n times 32 integers, several at a time while possible, then one by one.
 func (b *blocks) loop32(q, x, s, n reg.Register, width, most, each int, step func(i int)) {
 	advance := func(steps int) {
 		b.ADDQ(operand.U32(32*each*steps), q)

@@ -62,7 +62,7 @@ func (b *blocks) lanes(stored bool) {
 	b.end()
 }
 
-// several is a function that multiplies so many rows of x.
+// several is a function that multiplies several rows of x.
 type several struct {
 	*blocks
 	width, rows, lanes int
@@ -132,7 +132,7 @@ func (f *several) cleared() reg.VecVirtual {
 	return v
 }
 
-// row is memory of row i, so many bytes behind a pointer into row 0.
+// row is memory of row i, at an offset from a pointer into row 0.
 func (f *several) row(p reg.Register, i, offset int) operand.Mem {
 	m := operand.Mem{Base: p, Disp: offset}
 	switch {
@@ -147,7 +147,7 @@ func (f *several) row(p reg.Register, i, offset int) operand.Mem {
 	return m
 }
 
-// part is for as many groups as there are lanes, from so many bytes on.
+// part is for as many groups as there are lanes, from an offset in bytes on.
 func (f *several) part(offset int) {
 	products := make([]reg.VecVirtual, f.rows)
 	for d := range 8 {

@@ -109,7 +109,7 @@ func (b *blocks) halves() operand.Mem {
 	return b.table("blocksHalves", t...)
 }
 
-// each writes the loop over blocks of so many bytes and values, so many at a time while there are as many.
+// each writes the loop over blocks of the given bytes and values, several at a time while possible.
 func (f *unpacked) each(size, values, many int, do func(from operand.Mem, group int)) {
 	if f.unpacking != stored && f.sums == nil {
 		f.prepare()

@@ -199,7 +199,7 @@ func (d *double) rank2() {
 	d.end()
 }
 
-// turn keeps the row that two rotations share in registers.
+// rotate keeps the row that two rotations share in registers.
 func (d *double) turn() {
 	const columns = 16
 	vectors := columns / d.lanes

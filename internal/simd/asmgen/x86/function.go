@@ -202,8 +202,8 @@ func (f *function) streams() bool {
 	return f.peels() && f.body.Store != nil && f.body.Guard == nil && len(f.body.Accumulators) == 0
 }
 
-// stream writes that loop. It is not for a result that takes the place of an operand or overlaps its beginning, which is in the
-// cache by then.
+// stream writes that loop. It is not for a result that overwrites an operand or overlaps its beginning, which is in the cache
+// by then.
 func (f *function) stream(w *writer, main placed) {
 	w.Label("stream")
 	for i := range f.kernel.Inputs {

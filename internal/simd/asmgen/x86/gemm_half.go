@@ -40,7 +40,7 @@ func (g *gemmGen) widen(e elements, m operand.Op, v reg.VecPhysical) {
 const shift = 12
 
 // tailShift prepares for what is left of a vector of 16 bits, after index, where memory has no masks for them: end becomes
-// the index behind it, and the register shift a permutation of bytes that brings the last elements before end to the front.
+// the index after it, and the register shift a permutation of bytes that brings the last elements before end to the front.
 func (g *gemmGen) tailShift(e elements, left, index, end, spare reg.GPPhysical) {
 	if e == full || g.lanes == 16 {
 		return
@@ -62,7 +62,7 @@ func (g *gemmGen) tailShift(e elements, left, index, end, spare reg.GPPhysical) 
 	g.VMOVDQU(at(spare, 16), g.v[shift].AsX())
 }
 
-// widenTail loads what is left of a row after index, zeros behind it. The row has at least eight elements, of 16 bits, before
+// widenTail loads what is left of a row after index, zeros after it. The row has at least eight elements, of 16 bits, before
 // end.
 func (g *gemmGen) widenTail(e elements, row, index, end reg.Register, mask, v reg.VecPhysical) {
 	switch {

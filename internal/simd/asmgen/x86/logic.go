@@ -20,7 +20,7 @@ func isLogic(n *ir.Node) bool {
 	return n.Op == ir.OpIAnd || n.Op == ir.OpIOr || n.Op == ir.OpIXor || n.Op == ir.OpIAndNot
 }
 
-// alone returns the node behind n if nothing but n's user needs it.
+// alone returns the node after n if nothing but n's user needs it.
 func (l *lowering) alone(n *ir.Node) *ir.Node {
 	for {
 		if len(l.users[n]) != 1 || l.isRoot(n) {

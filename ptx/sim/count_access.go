@@ -3,11 +3,12 @@ package sim
 import (
 	"math/bits"
 
+	"github.com/wavelane/wavelane/ptx/internal/cost"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
 // counted wraps the step of an instruction in a program compiled with Config.Counters: what depends on addresses and
-// masks is counted as it runs. The rest follows from how often an instruction ran; see [cost].
+// masks is counted as it runs. The rest follows from how often an instruction ran; see [instrCost].
 func (c *compiler) counted(in *ir.Instr, s step) step {
 	pc := len(c.prog.code) - 1
 	if in.Kind() == ir.Branch {
@@ -89,7 +90,7 @@ func (c *Counts) shared(at *[warpSize]uint64, lanes uint32, size int) {
 	if lanes == 0 {
 		return
 	}
-	turns, ideal := wavefronts(at, lanes, size)
+	_, turns, ideal := cost.Banks(at, lanes, size)
 	c.SharedRequests++
 	c.Wavefronts += uint64(turns)
 	c.Conflicts += uint64(turns - ideal)
@@ -100,7 +101,7 @@ func (c *Counts) global(at *[warpSize]uint64, lanes uint32, size int) {
 	if lanes == 0 {
 		return
 	}
-	touched, ideal := sectors(at, lanes, size)
+	touched, ideal := cost.Sectors(at, lanes, size)
 	c.GlobalRequests++
 	c.Sectors += uint64(touched)
 	c.SectorsIdeal += uint64(ideal)

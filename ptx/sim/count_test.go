@@ -9,55 +9,6 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxtest"
 )
 
-// TestWavefronts compares the bank model with counting by definition.
-func TestWavefronts(t *testing.T) {
-	rng := ptxtest.Random(t)
-	for range 2000 {
-		size := []int{1, 2, 4, 8, 16}[rng.IntN(5)]
-		mask := rng.Uint32() | rng.Uint32()
-		stride, shift := uint64(rng.IntN(70)), uint64(rng.IntN(4))
-		var at [warpSize]uint64
-		for i := range at {
-			at[i] = uint64(size) * (uint64(i)*stride>>shift + uint64(rng.IntN(2))*rng.Uint64N(3))
-		}
-		turns, ideal := wavefronts(&at, mask, size)
-		group := map[int]int{8: 16, 16: 8}[size]
-		if group == 0 {
-			group = 32
-		}
-		want, least := 0, 0
-		for from := 0; from < 32; from += group {
-			banks := [32]map[uint64]bool{}
-			most := 0
-			for i := from; i < from+group; i++ {
-				for b := 0; mask>>i&1 != 0 && b < size; b++ {
-					w := (at[i] + uint64(b)) / 4
-					if banks[w%32] == nil {
-						banks[w%32] = map[uint64]bool{}
-					}
-					banks[w%32][w] = true
-					most = max(most, len(banks[w%32]))
-				}
-			}
-			want += most
-			least += min(most, 1)
-		}
-		require.Equal(t, want, turns)
-		require.Equal(t, least, ideal)
-
-		touched, best := sectors(&at, mask, size)
-		set, bytes := map[uint64]bool{}, map[uint64]bool{}
-		for i := range at {
-			for b := 0; mask>>i&1 != 0 && b < size; b++ {
-				set[(at[i]+uint64(b))/32] = true
-				bytes[at[i]+uint64(b)] = true
-			}
-		}
-		require.Equal(t, len(set), touched)
-		require.Equal(t, (len(bytes)+31)/32, best)
-	}
-}
-
 func counted(t *testing.T, s *sample) *Stats {
 	_, _, st, err := execute(t, s, Config{Counters: true}, ptxtest.Replay(1))
 	require.NoError(t, err)

@@ -1,19 +1,21 @@
 package sim
 
-import "github.com/wavelane/wavelane/ptx/ir"
+import (
+	"github.com/wavelane/wavelane/ptx/internal/cost"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
 
-// cost is what an instruction counts as whenever it is executed: flops and bytes of one lane, flops of the warp.
-type cost struct {
-	flops, warpFlops uint64
-	read, written    uint64
-	space            ir.Space
-	atomic, branch   bool
+// instrCost is what an instruction counts as whenever it is executed: operations, and bytes of one lane.
+type instrCost struct {
+	ops            cost.Ops
+	read, written  uint64
+	space          ir.Space
+	atomic, branch bool
 }
 
 // costOf is the cost of an instruction as its opcode tells it.
-func costOf(in *ir.Instr) cost {
-	var c cost
-	c.flops, c.warpFlops = flops(in)
+func costOf(in *ir.Instr) instrCost {
+	c := instrCost{ops: cost.OpsOf(in)}
 	bytes := uint64(in.Type(0).Size() * in.Width())
 	c.space = in.Space()
 	switch in.Kind() {
@@ -30,8 +32,12 @@ func costOf(in *ir.Instr) cost {
 }
 
 // add counts n executions by so many lanes in all.
-func (c *cost) add(to *Counts, lanes, n uint64) {
-	to.Flops += lanes*c.flops + n*c.warpFlops
+func (c *instrCost) add(to *Counts, lanes, n uint64) {
+	if ops := lanes*c.ops.Lane + n*c.ops.Warp; c.ops.Integer {
+		to.IntegerMatrixOps += ops
+	} else {
+		to.Flops += ops
+	}
 	switch c.space {
 	case ir.GlobalSpace, ir.NoSpace: // generic addresses count as global
 		to.GlobalRead += lanes * c.read

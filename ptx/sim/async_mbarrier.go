@@ -5,6 +5,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/mbarrier"
 )
 
 func init() {
@@ -20,7 +21,7 @@ func init() {
 		a, err := c.src(in, &in.Args[1], ir.B64)
 		return func(w *warp, m uint32) {
 			for ; m != 0; m &= m - 1 {
-				w.set(d, first(m), w.get(a, first(m))&maxArrivals)
+				w.set(d, first(m), mbarrier.PendingOf(w.get(a, first(m))))
 			}
 		}, err
 	})
@@ -29,7 +30,7 @@ func init() {
 // mbarrierObject is an mbarrier in shared memory. Its state is kept here; the bytes in memory mirror it, so that a kernel
 // that writes over them is found out. For the order of accesses the object itself is the key.
 type mbarrierObject struct {
-	mbarrier
+	mbarrier.State
 	s       *segment
 	off     uint64
 	by      *fenced // who initialised it, if proxies are checked
@@ -40,7 +41,7 @@ type mbarrierObject struct {
 }
 
 // write mirrors the state in memory.
-func (o *mbarrierObject) write() { store(o.s.data[o.off:], 8, o.bits()) }
+func (o *mbarrierObject) write() { store(o.s.data[o.off:], 8, o.Bits()) }
 
 // mbarrierOperand is the address of an mbarrier in an instruction.
 type mbarrierOperand struct {
@@ -88,7 +89,7 @@ func (w *warp) mbarrier(lane int, op *memOp, addr uint64, p place) *mbarrierObje
 	case o == nil:
 		w.fault(BadOperand, lane, ir.SharedSpace, p.off,
 			"there is no mbarrier at shared address %#x: it has not been initialised", p.off)
-	case load(p.s.data[p.off:], 8) != o.bits():
+	case load(p.s.data[p.off:], 8) != o.Bits():
 		w.fault(BadOperand, lane, ir.SharedSpace, p.off, "the mbarrier at shared address %#x has been written over", p.off)
 	}
 	w.bytes(lane, op, addr, 0)
@@ -131,7 +132,7 @@ func (o *mbarrierObject) seen(w *warp, m uint32) {
 		o.done = nil
 		return
 	}
-	handed := &o.mbarrier // another key: what is handed on belongs to a phase that is over
+	handed := &o.State // another key: what is handed on belongs to a phase that is over
 	w.mon.acquire(w, m, o)
 	if len(o.done) > 0 {
 		for _, f := range o.done {
@@ -168,12 +169,12 @@ func compileMbarrierInit(c *compiler, in *ir.Instr) (step, error) {
 			p := b.place(w, lane)
 			w.bytes(lane, b.op, b.addr.of(w, lane), 0)
 			all := &w.block.cluster.async.mbarriers
-			if o := (*all)[p]; o != nil && load(p.s.data[p.off:], 8) == o.bits() {
+			if o := (*all)[p]; o != nil && load(p.s.data[p.off:], 8) == o.Bits() {
 				w.fault(BadOperand, lane, ir.SharedSpace, p.off,
-					"there is an mbarrier at shared address %#x already, %v: mbarrier.inval it first", p.off, &o.mbarrier)
+					"there is an mbarrier at shared address %#x already, %v: mbarrier.inval it first", p.off, &o.State)
 			}
-			state, err := newMbarrier(uint32(w.get(count, lane)))
-			o := &mbarrierObject{mbarrier: state, s: p.s, off: p.off, pc: w.at}
+			state, err := mbarrier.New(uint32(w.get(count, lane)))
+			o := &mbarrierObject{State: state, s: p.s, off: p.off, pc: w.at}
 			o.check(w, lane, err)
 			if w.prog.async {
 				o.by, o.fences = w.fenced(lane), w.block.grid.fences
@@ -218,19 +219,19 @@ func compileArrive(c *compiler, in *ir.Instr) (step, error) {
 			lane := first(m)
 			o := b.find(w, lane)
 			n := uint32(w.get(count, lane))
-			token := o.token(o.pending)
-			if keeps && int(n) >= o.pending {
+			token := o.Token()
+			if keeps && int(n) >= o.Pending() {
 				w.fault(BadOperand, lane, ir.SharedSpace, o.off, "%d arrivals would end the phase, which .noComplete rules out: %v", n,
-					&o.mbarrier)
+					&o.State)
 			}
 			o.complete(w, lane, nil, func() (bool, error) {
 				if !expect {
-					return o.arrive(n, drop)
+					return o.Arrive(n, drop)
 				}
-				if _, err := o.expect(n); err != nil {
+				if _, err := o.Expect(n); err != nil {
 					return false, err
 				}
-				return o.arrive(1, drop)
+				return o.Arrive(1, drop)
 			})
 			w.set(dst, lane, token)
 		}
@@ -252,9 +253,9 @@ func compileTx(c *compiler, in *ir.Instr) (step, error) {
 			n := uint32(w.get(count, lane))
 			o.complete(w, lane, nil, func() (bool, error) {
 				if expect {
-					return o.expect(n)
+					return o.Expect(n)
 				}
-				return o.mbarrier.complete(n)
+				return o.State.Complete(n)
 			})
 		}
 	}, err
@@ -287,9 +288,9 @@ func compileMbarrierWait(c *compiler, in *ir.Instr) (step, error) {
 	}
 	passed := func(w *warp, lane int, o *mbarrierObject) bool {
 		if parity {
-			return o.passedParity(uint32(w.get(state, lane)))
+			return o.PassedParity(uint32(w.get(state, lane)))
 		}
-		ok, err := o.passed(w.get(state, lane))
+		ok, err := o.Passed(w.get(state, lane))
 		o.check(w, lane, err)
 		return ok
 	}
@@ -331,7 +332,7 @@ func compileMbarrierWait(c *compiler, in *ir.Instr) (step, error) {
 			phase = fmt.Sprintf("parity %d", w.get(state, first(m))&1)
 		}
 		why := fmt.Sprintf("the end of the phase with %s of the mbarrier at shared address %#x, which was in %v then", phase, o.off,
-			&o.mbarrier)
+			&o.State)
 		w.wait(m, why, func() bool {
 			for l := m; l != 0; l &= l - 1 {
 				if lane := first(l); passed(w, lane, objects[lane]) {

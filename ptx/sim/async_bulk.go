@@ -146,7 +146,7 @@ func (t *transfer) launch(w *warp, lane, bytes int, addr uint64, each func(func(
 				w.fault(BadOperand, lane, ir.SharedSpace, o.off,
 					"the mbarrier at %#x was invalidated while a copy was to complete on it", o.off)
 			}
-			o.complete(w, lane, []*flight{f}, func() (bool, error) { return o.mbarrier.complete(uint32(bytes)) })
+			o.complete(w, lane, []*flight{f}, func() (bool, error) { return o.State.Complete(uint32(bytes)) })
 		})
 	})
 	return f

@@ -19,7 +19,7 @@ var corners = []uint64{0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0x7fffffff, 0x
 	0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001, 0x00800000, 0x807fffff, 0x7f7fffff, 0x34000000, 0x4b800000, 0x33800000,
 	1 << 32, 1 << 63, math.MaxUint64, 0x3ff0000000000000}
 
-// TestFastPaths compares the loops of hot.go with package eval, for full warps and for parts.
+// TestFastPaths compares the loops of fast.go with package eval, for full warps and for parts.
 func TestFastPaths(t *testing.T) {
 	if testing.Short() { // for the race detector
 		t.Skip("starts no goroutines")

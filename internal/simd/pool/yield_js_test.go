@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Work of several goroutines that never waits but in Breathe leaves the event loop its turns: a timer fires.
-func TestBreatheServesEvents(t *testing.T) {
+// Work of several goroutines that never waits but in Yield leaves the event loop time to run: a timer fires.
+func TestYieldServesEvents(t *testing.T) {
 	fired := 0
 	tick := js.FuncOf(func(js.Value, []js.Value) any { fired++; return nil })
 	defer tick.Release()
@@ -20,7 +20,7 @@ func TestBreatheServesEvents(t *testing.T) {
 	for range 3 {
 		all.Go(func() {
 			for start := time.Now(); fired < 3 && time.Since(start) < time.Minute; {
-				Breathe()
+				Yield()
 			}
 		})
 	}

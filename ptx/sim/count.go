@@ -24,7 +24,8 @@ type Stats struct {
 
 // Counts are the counters of one instruction, or of a whole kernel.
 type Counts struct {
-	Flops uint64 `json:"flops"` // of f16 to f64: an addition, multiplication, division … is 1, an fma 2, an m×n×k product 2mnk
+	Flops            uint64 `json:"flops"`              // of f16 to f64: an addition, multiplication, division … is 1, an fma 2, an m×n×k product 2mnk
+	IntegerMatrixOps uint64 `json:"integer_matrix_ops"` // of products of integer matrices, which are no flops: 2mnk
 
 	Branches uint64 `json:"branches"` // executed by warps
 	Diverged uint64 `json:"diverged"` // those that split the active lanes
@@ -61,6 +62,7 @@ type LineStats struct {
 
 func (c *Counts) add(d *Counts) {
 	c.Flops += d.Flops
+	c.IntegerMatrixOps += d.IntegerMatrixOps
 	c.Branches += d.Branches
 	c.Diverged += d.Diverged
 	c.GlobalRequests += d.GlobalRequests
@@ -100,7 +102,7 @@ func (s *Stats) String() string {
 		names[i] = fmt.Sprintf("%s %d", n, s.Classes[n])
 	}
 	fmt.Fprintf(&b, "classes: %s\n", strings.Join(names, ", "))
-	fmt.Fprintf(&b, "flops: %d; branches: %d, %d diverged; atomics: %d\n", s.Flops, s.Branches, s.Diverged, s.Atomics)
+	fmt.Fprintf(&b, "flops: %d, of integer matrices %d; branches: %d, %d diverged; atomics: %d\n", s.Flops, s.IntegerMatrixOps, s.Branches, s.Diverged, s.Atomics)
 	fmt.Fprintf(&b, "global: %d B read, %d B written, %d requests, %d sectors (%d at least)\n", s.GlobalRead, s.GlobalWritten,
 		s.GlobalRequests, s.Sectors, s.SectorsIdeal)
 	fmt.Fprintf(&b, "shared: %d B read, %d B written, %d requests, %d wavefronts, %d of them bank conflicts\n", s.SharedRead,
@@ -171,124 +173,4 @@ func classOf(in *ir.Instr) string {
 		return "async"
 	}
 	return "other"
-}
-
-// flops counts floating-point operations: those of one lane, and those of the whole warp in matrix instructions.
-func flops(in *ir.Instr) (lane, warp uint64) {
-	switch in.Kind() {
-	case ir.Arithmetic:
-		t := in.Type(0)
-		if !t.IsFloat() {
-			return 0, 0
-		}
-		n := uint64(1)
-		switch t {
-		case ir.F16x2, ir.BF16x2, ir.F32x2:
-			n = 2
-		}
-		switch in.Op {
-		case "fma", "mad":
-			return 2 * n, 0
-		case "neg", "abs", "copysign", "min", "max":
-			return 0, 0
-		}
-		return n, 0
-	case ir.Matrix, ir.Wgmma:
-		switch in.Op {
-		case "mma", "mma.sp", "wmma.mma", "wgmma.mma_async":
-		default:
-			return 0, 0
-		}
-		if m, n, k, ok := in.Shape(); ok && in.Type(0).IsFloat() {
-			f := uint64(2 * m * n * k)
-			if in.Op == "wgmma.mma_async" {
-				f /= 4 // a warpgroup is four warps, each of which counts
-			}
-			return 0, f
-		}
-	}
-	return 0, 0
-}
-
-// wavefronts is the number of turns in which the 32 banks of 4 bytes serve the lanes of mask, each with size bytes at
-// its address, and the number they would need without conflicts. Accesses of 8 bytes go by half warps, of 16 bytes by
-// quarters; lanes that want the same word share it.
-func wavefronts(addr *[32]uint64, mask uint32, size int) (turns, ideal int) {
-	group := 32
-	if size > 4 {
-		group = 32 * 4 / min(size, 16)
-	}
-	words := max(1, size/4)
-	for from := 0; from < 32; from += group {
-		if mask>>from&(1<<group-1) == 0 {
-			continue
-		}
-		ideal++
-		if words > 4 { // 32 bytes a lane: as two accesses of 16
-			ideal++
-		}
-		for part := 0; part < words; part += 4 {
-			turns += turnsOf(addr, mask, from, from+group, part, min(words, part+4))
-		}
-	}
-	return turns, ideal
-}
-
-// turnsOf counts, for lanes from ≤ lane < to and their words first ≤ word < last, the most distinct words in one bank.
-func turnsOf(addr *[32]uint64, mask uint32, from, to, first, last int) int {
-	var seen [32]uint64 // distinct words
-	var next [32]int8   // the seen one before it in the same bank, -1 for none
-	var head, count [32]int8
-	for i := range head {
-		head[i] = -1
-	}
-	n, most := int8(0), int8(0)
-	for lane := from; lane < to; lane++ {
-		if mask>>lane&1 == 0 {
-			continue
-		}
-	words:
-		for i := first; i < last; i++ {
-			w := addr[lane]>>2 + uint64(i)
-			bank := w & 31
-			for j := head[bank]; j >= 0; j = next[j] {
-				if seen[j] == w {
-					continue words
-				}
-			}
-			seen[n], next[n] = w, head[bank]
-			head[bank] = n
-			n++
-			count[bank]++
-			most = max(most, count[bank])
-		}
-	}
-	return int(most)
-}
-
-// sectors is the number of aligned pieces of 32 bytes that the lanes of mask touch, each with size bytes at its address,
-// and the fewest that could hold the distinct bytes among them.
-func sectors(addr *[32]uint64, mask uint32, size int) (touched, ideal int) {
-	var firsts, places [64]uint64
-	n, m := 0, 0
-	for lane := range 32 {
-		if mask>>lane&1 == 0 {
-			continue
-		}
-		a := addr[lane]
-		for s := a >> 5; s <= (a+uint64(size)-1)>>5; s++ {
-			firsts[n] = s
-			n++
-		}
-		places[m] = a
-		m++
-	}
-	slices.Sort(firsts[:n])
-	slices.Sort(places[:m])
-	bytes, end := uint64(0), uint64(0)
-	for _, a := range places[:m] {
-		bytes += a + uint64(size) - min(max(a, end), a+uint64(size))
-		end = max(end, a+uint64(size))
-	}
-	return len(slices.Compact(firsts[:n])), int((bytes + 31) / 32)
 }

@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// lastBreath is when the event loop had its last turn during a run, as far as is known. There is one thread.
-var lastBreath time.Time
+// lastYield is when the event loop last ran during a run, as far as is known. There is one thread.
+var lastYield time.Time
 
-// Breathe gives others a turn, between pieces of long work: there is one thread without preemption. Goroutines have theirs always; the
-// page's events, a cancellation among them, have theirs ten times a second.
-func Breathe() {
+// Yield lets others run between pieces of long work, since there is one thread without preemption: goroutines each time, and
+// the page's events, such as a cancellation, ten times a second.
+func Yield() {
 	runtime.Gosched()
 	const often, idle = 100 * time.Millisecond, 2 * time.Second
 	now := time.Now()
-	switch d := now.Sub(lastBreath); {
-	case d > idle: // longer than chunks take: nothing ran, and the page had its turns
-		lastBreath = now
+	switch d := now.Sub(lastYield); {
+	case d > idle: // longer than chunks take: no work ran, and the event loop did
+		lastYield = now
 	case d > often:
-		turn()
-		lastBreath = time.Now()
+		drain()
+		lastYield = time.Now()
 	}
 }
 
 // waiting is closed when the event loop comes round to wake; nil if nobody waits for it.
 var waiting chan struct{}
 
-// turn returns when the event loop has been through what was in its queue. A timer would do, but browsers hold back those of hidden pages,
-// and all the work that they wake with them: to a hundredth of the processor.
-func turn() {
+// drain returns when the event loop has handled what was in its queue. A timer would do, but browsers throttle those of
+// hidden pages, to a hundredth of the processor.
+func drain() {
 	if waiting == nil {
 		waiting = make(chan struct{})
 		post.Invoke()

@@ -4,15 +4,14 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/args"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// frame is where variables lie in a piece of memory: a function's in a thread's local memory, parameters in the parameter
-// block.
+// frame is where the variables of a function lie in a thread's local memory.
 type frame struct {
-	at    map[string]int
-	size  int
-	align int
+	at   map[string]int
+	size int
 }
 
 // add places a variable behind the others.
@@ -21,19 +20,9 @@ func (f *frame) add(v *ir.Var) {
 		f.at = map[string]int{}
 	}
 	a := v.Alignment()
-	f.align = max(f.align, a)
 	f.size = (f.size + a - 1) &^ (a - 1)
 	f.at[v.Name] = f.size
 	f.size += v.Size()
-}
-
-// paramLayout is the layout of a kernel's parameter block.
-func paramLayout(params []ir.Var) frame {
-	var f frame
-	for i := range params {
-		f.add(&params[i])
-	}
-	return f
 }
 
 // frameAlign is what frames begin at a multiple of.
@@ -172,9 +161,10 @@ func (c *compiler) symbol(in *ir.Instr, name string, off int64) (uint64, error) 
 		return uint64(c.prog.shared.at[v]) + uint64(off), nil
 	}
 	if f.Entry {
-		l := paramLayout(f.Params)
-		if at, ok := l.at[name]; ok {
-			return uint64(at) + uint64(off), nil
+		for i := range f.Params {
+			if f.Params[i].Name == name {
+				return uint64(args.LayoutOf(f.Params).Param(i).Offset) + uint64(off), nil
+			}
 		}
 	}
 	a, err := c.prog.module.address(name, false)

@@ -27,7 +27,7 @@ type inst struct {
 	// flow: the step is called even if no lane executes it, and says itself where all lanes of the group go on, by next, jump,
 	// wait or together. Other instructions go on behind themselves.
 	flow  bool
-	cost  cost
+	cost  instrCost
 	label string // its text and class, once statistics have needed them
 	class string
 }

@@ -84,7 +84,7 @@ func generalStep(f eval.Func, dst [2]ref, src [4]ref, not uint64) step {
 	}
 }
 
-// pureStep computes a function of up to four operands with one destination. (Not inlined: see hot.go.)
+// pureStep computes a function of up to four operands with one destination. (Not inlined: see fast.go.)
 //
 //go:noinline
 func pureStep(f eval.Func, d ref, s [4]ref) step {

@@ -1,0 +1,330 @@
+package move
+
+import (
+	"math/bits"
+
+	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Updates are sorted by their rows, stably, and then added up in pieces of equal size, whatever rows they are for: the work is
+// linear, and sums are formed in the same order every time.
+
+const (
+	sortThreads = 256
+	sortRounds  = 16               // updates of each thread
+	sortBits    = 8                // of a digit at most
+	sortDigits  = 1<<sortBits + 1  // with that of updates for no row, which is behind all others
+	sortMasks   = sortThreads / 32 // words that have a bit for each thread
+	noRow       = ^uint32(0)       // beyond any number of rows
+)
+
+const (
+	// segmentPiece is how many rows at most one thread adds up. Their sums are added up likewise, by a tree.
+	segmentPiece = 32
+	// wideRow is the number of units from which neighbouring threads have one row: then each looks at one row of a piece only.
+	wideRow = 8
+)
+
+// ScatterAdd adds the updates to the rows of the result.
+func ScatterAdd(s *kit.Step) error {
+	d := catalogue.GatherRows(s.Operands[0].Shape, s.Operands[1].Shape)
+	if d.Count == 0 {
+		return nil
+	}
+	keys, order := sortUpdates(s, d)
+	kernel, unit := segmentSum, 1
+	if d.Inner%4 == 0 {
+		kernel, unit = segmentSum4, 4
+	}
+	x, sorted := kit.In(2), 0
+	for n := d.Count; ; sorted = 1 {
+		pieces, last := kit.CeilDiv(n, segmentPiece), 1
+		ends, sums := keys, x // of no use
+		if pieces > 1 {
+			last, ends, sums = 0, s.NewScratch(4*2*pieces), s.NewScratch(4*2*pieces*d.Inner)
+		}
+		span := segmentPiece
+		if d.Inner/unit >= wideRow {
+			span = 1
+		}
+		total := kit.CeilDiv(n, span) * d.Inner / unit
+		s.Launch(kernel, [3]int{kit.CeilDiv(total, moveThreads), 1, 1}, total, scalar.DivisorOf(d.Inner/unit), n, d.Rows, span, sorted, last,
+			keys, order, x, kit.Out, ends, sums)
+		if last == 1 {
+			return nil
+		}
+		keys, x, n = ends, sums, 2*pieces
+	}
+}
+
+// sortUpdates returns the rows of the updates in ascending order, and the updates' numbers.
+func sortUpdates(s *kit.Step, d catalogue.GatherDims) (keys, order kit.Buffer) {
+	rowBits := max(1, bits.Len(uint(d.Rows-1)))
+	passes := kit.CeilDiv(rowBits, sortBits)
+	digitBits := kit.CeilDiv(rowBits, passes)
+	blocks, digits := kit.CeilDiv(d.Count, sortThreads*sortRounds), 1<<digitBits
+	var to [2][2]kit.Buffer // keys and numbers, of passes in turn
+	for i := range min(2, passes) {
+		to[i] = [2]kit.Buffer{s.NewScratch(4 * d.Count), s.NewScratch(4 * d.Count)}
+	}
+	counts, totals := s.NewScratch(4*(digits+1)*blocks), s.NewScratch(4*(digits+1))
+	keys, order = kit.In(1), kit.In(1)
+	for pass := range passes {
+		shift, sorted := pass*digitBits, min(pass, 1)
+		grid := [3]int{blocks, 1, 1}
+		if blocks > 1 {
+			s.Launch(sortCount, grid, d.Count, blocks, d.Rows, shift, digits, keys, counts)
+			s.Launch(sortScan, [3]int{digits + 1, 1, 1}, blocks, counts, totals)
+		}
+		s.Launch(sortPlace, grid, d.Count, blocks, d.Rows, shift, digits, keys, sorted, order, counts, totals, to[pass%2][0], to[pass%2][1])
+		keys, order = to[pass%2][0], to[pass%2][1]
+	}
+	return keys, order
+}
+
+const sortDoc = " Parameters: u32 count (of updates), u32 blocks, u32 rows, u32 shift (of the digit), u32 digits, u32* keys, "
+
+// sortBlock is a block of updates, in kernels whose parameters begin as sortDoc says.
+type sortBlock struct {
+	k                                  *ptx.Kernel
+	tid, block, start, end             ptx.Reg[uint32]
+	count, blocks, rows, shift, digits ptx.Reg[uint32]
+	keys                               ptx.Ptr[ptx.Global, uint32]
+}
+
+func sortBlockOf(k *ptx.Kernel) sortBlock {
+	b := sortBlock{k: k, tid: k.Tid(ptx.X), block: k.Ctaid(ptx.X)}
+	for _, p := range []struct {
+		name string
+		to   *ptx.Reg[uint32]
+	}{{"count", &b.count}, {"blocks", &b.blocks}, {"rows", &b.rows}, {"shift", &b.shift}, {"digits", &b.digits}} {
+		*p.to = ptx.Param[uint32](k, p.name)
+	}
+	b.keys = ptx.PointerParam[uint32](k, "keys")
+	b.start = b.block.Mul(sortThreads * sortRounds)
+	b.end = b.start.Add(sortThreads * sortRounds).Min(b.count)
+	return b
+}
+
+// digit is that of a key.
+func (b sortBlock) digit(key ptx.Reg[uint32]) ptx.Reg[uint32] {
+	own := key.Shr(b.shift).And(b.digits.Sub(1))
+	return ptx.Select(key.Lt(b.rows), own, b.digits)
+}
+
+// tally counts the digits of the block's updates.
+func (b sortBlock) tally(counters ptx.Ptr[ptx.Shared, uint32]) {
+	k := b.k
+	ptx.For(k, b.start.Add(b.tid), b.end, sortThreads, func(i ptx.Reg[uint32]) {
+		counters.At(b.digit(b.keys.At(i).Load())).Reduce(ptx.OpAdd, 1)
+	}, ptx.NoUnroll())
+	k.Barrier()
+}
+
+// clearShared writes 0 to n words, by all threads of a block.
+func clearShared(k *ptx.Kernel, p ptx.Ptr[ptx.Shared, uint32], n int) {
+	ptx.For(k, k.Tid(ptx.X), n, sortThreads, func(i ptx.Reg[uint32]) { p.At(i).Store(0) }, ptx.NoUnroll())
+	k.Barrier()
+}
+
+// sumUp is the sum of v of the block's threads up to each one, and that of all. shared has a word for each warp.
+func sumUp(k *ptx.Kernel, v ptx.Reg[uint32], shared ptx.Ptr[ptx.Shared, uint32]) (upTo, all ptx.Reg[uint32]) {
+	warp, lane := k.Tid(ptx.X).Shr(5), k.Tid(ptx.X).And(31)
+	sum := ptx.VarOf(k, v)
+	for d := 1; d < 32; d *= 2 {
+		other := sum.Get().Shuffle(ptx.ShuffleUp, d, 32, ptx.FullWarp())
+		sum.Set(sum.Get().Add(ptx.Select(lane.Ge(d), other, 0)))
+	}
+	k.When(lane.Eq(31), func() { shared.At(warp).Store(sum.Get()) })
+	k.Barrier()
+	before, total := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0))
+	for j := range sortThreads / 32 {
+		s := shared.At(j).Load()
+		before.Set(before.Get().Add(ptx.Select(warp.Gt(j), s, 0)))
+		total.Set(total.Get().Add(s))
+	}
+	k.Barrier()
+	return before.Get().Add(sum.Get()), total.Get()
+}
+
+var sortCount = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_count", Block: [3]int{sortThreads, 1, 1},
+	Doc: "counts[digit·blocks + block] = how many updates of the block have the digit in their key." + sortDoc + "u32* counts.",
+	Build: func(k *ptx.Kernel) {
+		b, counts := sortBlockOf(k), ptx.PointerParam[uint32](k, "counts")
+		counters := ptx.SharedArray[uint32](k, "counters", sortDigits)
+		clearShared(k, counters, sortDigits)
+		b.tally(counters)
+		ptx.For(k, b.tid, b.digits.Add(1), sortThreads, func(d ptx.Reg[uint32]) {
+			counts.At(d.Mad(b.blocks, b.block)).Store(counters.At(d).Load())
+		}, ptx.NoUnroll())
+	}})
+
+var sortScan = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_scan", Block: [3]int{sortThreads, 1, 1},
+	Doc: "Replaces the counts of a digit by the sums of those before them, and leaves the sum of all, by a block for each digit. " +
+		"Parameters: u32 blocks, u32* counts, u32* totals.",
+	Build: func(k *ptx.Kernel) {
+		blocks := ptx.Param[uint32](k, "blocks")
+		counts, totals := ptx.PointerParam[uint32](k, "counts"), ptx.PointerParam[uint32](k, "totals")
+		shared := ptx.SharedArray[uint32](k, "of_warps", sortThreads/32)
+		tid, digit := k.Tid(ptx.X), k.Ctaid(ptx.X)
+		carry := ptx.VarOf(k, scalar.U32(0))
+		ptx.For(k, 0, blocks, sortThreads, func(first ptx.Reg[uint32]) {
+			i := first.Add(tid)
+			inside := i.Lt(blocks)
+			at := counts.At(digit.Mad(blocks, i))
+			v := ptx.LoadIf(inside, at, 0)
+			sum, all := sumUp(k, v, shared)
+			ptx.StoreIf(inside, at, carry.Get().Add(sum.Sub(v)))
+			carry.Set(carry.Get().Add(all))
+		}, ptx.NoUnroll())
+		ptx.StoreIf(tid.Eq(0), totals.At(digit), carry.Get())
+	}})
+
+var sortPlace = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_place", Block: [3]int{sortThreads, 1, 1},
+	Doc: "Puts the updates in the order of a digit of their keys, those of one digit in the order that they have." + sortDoc +
+		"u32 sorted (0: the updates are numbered as they lie), u32* order (their numbers), u32* counts (of blocks before each; not read " +
+		"if there is one block), u32* totals (likewise), u32* keys_to, u32* order_to.",
+	Build: func(k *ptx.Kernel) {
+		b, sorted := sortBlockOf(k), ptx.Param[uint32](k, "sorted")
+		order, counts, totals := ptx.PointerParam[uint32](k, "order"), ptx.PointerParam[uint32](k, "counts"), ptx.PointerParam[uint32](k, "totals")
+		keysTo, orderTo := ptx.PointerParam[uint32](k, "keys_to"), ptx.PointerParam[uint32](k, "order_to")
+		shared := ptx.SharedArray[uint32](k, "of_warps", sortThreads/32)
+		next := ptx.SharedArray[uint32](k, "next", sortDigits)             // where the next update of each digit goes
+		masks := ptx.SharedArray[uint32](k, "masks", sortDigits*sortMasks) // which threads have a digit
+		clearShared(k, masks, sortDigits*sortMasks)
+		several, own := b.blocks.Ne(1), b.tid.Lt(b.digits)
+		both := several.And(own)
+		before := func(ok ptx.Reg[bool], digit ptx.Reg[uint32]) ptx.Reg[uint32] {
+			return ptx.LoadIf(ok, counts.At(digit.Mad(b.blocks, b.block)), 0)
+		}
+		total := ptx.VarOf(k, ptx.LoadIf(both, totals.At(b.tid), 0))
+		k.If(several.Not(), func() {
+			b.tally(masks)
+			total.Set(ptx.LoadIf(own, masks.At(b.tid), 0))
+			k.Barrier()
+			clearShared(k, masks, sortDigits)
+		})
+		sum, all := sumUp(k, total.Get(), shared)
+		from := before(both, b.tid).Add(sum.Sub(total.Get()))
+		k.When(own, func() { next.At(b.tid).Store(from) })
+		none := before(several, b.digits)
+		k.When(b.tid.Eq(0), func() { next.At(b.digits).Store(none.Add(all)) })
+		word, bit := b.tid.Shr(5), scalar.U32(1).Shl(b.tid.And(31))
+		lower := bit.Sub(1)
+		k.Barrier()
+		ptx.For(k, b.start, b.end, sortThreads, func(first ptx.Reg[uint32]) {
+			i := first.Add(b.tid)
+			inside := i.Lt(b.end)
+			key := ptx.LoadIf(inside, b.keys.At(i), noRow)
+			digit := b.digit(key)
+			mask := masks.At(digit.Mul(sortMasks))
+			mine := mask.At(word)
+			k.When(inside, func() { mine.Reduce(ptx.OpOr, bit) })
+			k.Barrier()
+			same, earlier := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0)) // threads of that digit, and those before this one
+			for w := range sortMasks {
+				m := mask.At(w).Load()
+				same.Set(same.Get().Add(m.Popc()))
+				seen := ptx.Select(word.Gt(w), ptx.FullWarp(), ptx.Select(word.Eq(w), lower, 0))
+				earlier.Set(earlier.Get().Add(m.And(seen).Popc()))
+			}
+			alone := mine.Load().And(lower).Eq(0) // the first of its word
+			goes := next.At(digit)
+			k.If(inside, func() {
+				at := goes.Load().Add(earlier.Get())
+				keysTo.At(at).Store(key)
+				orderTo.At(at).Store(ptx.LoadIf(sorted.Ne(0), order.At(i), i))
+			})
+			k.Barrier()
+			k.When(inside.And(earlier.Get().Eq(0)), func() {
+				goes.Store(goes.Load().Add(same.Get()))
+			})
+			k.When(inside.And(alone), func() { mine.Store(0) })
+			k.Barrier()
+		}, ptx.NoUnroll())
+	}})
+
+var segmentSum, segmentSum4 = segmentSumKernel("segment_sum", 1), segmentSumKernel("segment_sum_4", 4)
+
+func segmentSumKernel(name string, unit int) *kit.Kernel {
+	return kit.Register(kit.Kernel{Family: "scatter", Name: name, Block: [3]int{moveThreads, 1, 1},
+		Doc: "y[key] += the rows of x of that key, where keys ascend; those beyond the rows of y do not count. The rows of x are cut " +
+			"into pieces; a thread sums those of one key and piece. But for the last stage the sums of a piece's first and last key, which may " +
+			"go on in other pieces, become two rows of the next stage's x. Parameters: u32 total (units of all threads), u32 width[] (units " +
+			"of a row, as a divisor), u32 count (rows of x), u32 rows (of y), u32 span (rows of x that a thread looks at for where keys begin), u32 sorted (1: the rows of x lie in the order of keys), u32 last (stage), u32* keys, u32* order (where the " +
+			"rows of x lie), f32* x, f32* y, u32* ends (the next stage's keys), f32* sums (its x).",
+		Build: func(k *ptx.Kernel) {
+			total := ptx.Param[uint32](k, "total")
+			width := scalar.DivisorAt(k, ptx.ParamArray[uint32](k, "width", scalar.DivisorWords), 0)
+			count, rows := ptx.Param[uint32](k, "count"), ptx.Param[uint32](k, "rows")
+			span, sorted, last := ptx.Param[uint32](k, "span"), ptx.Param[uint32](k, "sorted"), ptx.Param[uint32](k, "last").Ne(0)
+			keys, order := ptx.PointerParam[uint32](k, "keys"), ptx.PointerParam[uint32](k, "order")
+			x, y := ptx.PointerParam[uint32](k, "x", ptx.Align(4*unit)), ptx.PointerParam[uint32](k, "y", ptx.Align(4*unit))
+			ends, sums := ptx.PointerParam[uint32](k, "ends"), ptx.PointerParam[uint32](k, "sums", ptx.Align(4*unit))
+			i := k.GlobalID(ptx.X)
+			k.If(i.Lt(total), func() {
+				part, col := width.Split(k, i)
+				place := ptx.VarOf(k, part.Mul(span))
+				stop := place.Get().Add(span).Min(count)
+				piece := place.Get().Shr(bits.TrailingZeros(segmentPiece))
+				begin := piece.Mul(segmentPiece)
+				end := begin.Add(segmentPiece).Min(count)
+				slot := piece.Shl(1)
+				at := func(p ptx.Ptr[ptx.Global, uint32], row ptx.Reg[uint32]) ptx.Ptr[ptx.Global, uint32] {
+					return unitAt(k, p, unit, row.Mad(width.D, col))
+				}
+				sum := make([]*ptx.Var[float32], unit)
+				add := func(from ptx.Ptr[ptx.Global, uint32]) {
+					for w, v := range scalar.LoadAll(k, from, unit) {
+						sum[w].Set(sum[w].Get().Add(ptx.Bitcast[float32](v)))
+					}
+				}
+				store := func(to ptx.Ptr[ptx.Global, uint32]) {
+					var words []ptx.Reg[uint32]
+					for _, v := range sum {
+						words = append(words, ptx.Bitcast[uint32](v.Get()))
+					}
+					scalar.StoreAll(k, to, words)
+				}
+				put := func(slot, key ptx.Reg[uint32]) {
+					store(at(sums, slot))
+					ptx.StoreIf(col.Eq(0), ends.At(slot), key)
+				}
+				k.While(func() ptx.Reg[bool] { return place.Get().Lt(stop) }, func() {
+					here := keys.At(place.Get())
+					key, first := here.Load(), place.Get().Eq(begin)
+					before := ptx.LoadIf(first.Not(), here.At(-1), key.Not())
+					k.If(before.Eq(key), func() { place.Set(place.Get().Add(1)) }, func() {
+						counts, same := key.Lt(rows), ptx.VarOf(k, key)
+						for w := range sum {
+							sum[w] = ptx.VarOf(k, scalar.Num(0))
+						}
+						k.While(func() ptx.Reg[bool] { return same.Get().Eq(key) }, func() {
+							k.If(counts, func() {
+								add(at(x, ptx.LoadIf(sorted.Eq(0), order.At(place.Get()), place.Get())))
+							})
+							place.Set(place.Get().Add(1))
+							same.Set(ptx.LoadIf(place.Get().Lt(end), keys.At(place.Get()), key.Not()))
+						})
+						lasts := place.Get().Eq(end)
+						k.If(first.And(last.Not()), func() {
+							put(slot, key)
+							for _, v := range sum { // nothing is left if the key is the piece's last as well
+								v.Set(0)
+							}
+						})
+						k.If(lasts.And(last.Not()), func() { put(slot.Add(1), key) }, func() {
+							k.If(counts.And(last.Or(first.Not())), func() {
+								to := at(y, key)
+								add(to)
+								store(to)
+							})
+						})
+					})
+				})
+			})
+		}})
+}

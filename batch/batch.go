@@ -175,7 +175,8 @@ func (b *Batch) read(v Value, dst any) *Result {
 	return r
 }
 
-// Keep retains a value on the device as a tensor when the batch runs. Each run makes a new tensor.
+// Keep retains a value on the device as a tensor when the batch runs. Each run makes a new tensor, which is the caller's once
+// [Kept.Tensor] has returned it. A tensor that nobody took is closed when the next run starts, or when the plan is closed.
 func (b *Batch) Keep(v Value) *Kept {
 	k := &Kept{}
 	if slots, ok := b.slots([]Value{v}); ok {

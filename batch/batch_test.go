@@ -200,3 +200,38 @@ func TestDeadStepsDoNotRun(t *testing.T) {
 func TestEmptyBatchRuns(t *testing.T) {
 	require.NoError(t, run(batch.New(open(t))))
 }
+
+// The tensors of runs that nobody takes are closed: by the next run, or with the plan. Those that were taken stay the caller's.
+func TestKeptTensorsDoNotLeak(t *testing.T) {
+	const bytes = 4 * 1000
+	dev := open(t)
+	b := batch.New(dev)
+	kept := b.Keep(b.Neg(b.Upload(make([]float32, 1000))))
+	plan, err := b.Compile(t.Context())
+	require.NoError(t, err)
+	fork, err := plan.Fork()
+	require.NoError(t, err)
+	start := func(p *batch.Plan) { require.NoError(t, p.Start().Await(context.Background())) }
+	used := func() int { return int(dev.Memory().InUse) }
+
+	start(plan)
+	once := used()
+	require.GreaterOrEqual(t, once, bytes)
+	for range 5 {
+		start(plan)
+	}
+	require.Equal(t, once, used(), "each run closes the tensor of the one before")
+	first := kept.Tensor()
+	start(plan)
+	require.GreaterOrEqual(t, used(), once+bytes, "what was taken stays")
+	require.NoError(t, first.ReadAsync(make([]float32, 1000)).Await(context.Background()))
+	require.NoError(t, first.Close())
+	require.Equal(t, once, used())
+	start(fork)
+	require.GreaterOrEqual(t, used(), once+bytes, "a fork has its own")
+
+	require.NoError(t, fork.Close())
+	require.NoError(t, plan.Close())
+	require.Nil(t, kept.Tensor())
+	require.LessOrEqual(t, used(), once-bytes)
+}

@@ -42,7 +42,8 @@
 // Slices given to Upload are read when the batch runs, not when it is recorded, and must not change until the run is done.
 // Intermediate values live on the device during a run, and share memory where they are not needed at the same time:
 // [Plan.Memory] tells how much a run takes, [WithMemoryLimit] bounds it. Results are allocated once per plan and overwritten
-// by each run. Tensors made by Keep belong to the caller.
+// by each run. Tensors made by Keep belong to the caller once [Kept.Tensor] has returned them; a run closes those of the run
+// before that nobody took.
 //
 // # Platforms
 //

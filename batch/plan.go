@@ -274,11 +274,19 @@ func (p *Plan) Start() *compute.Future {
 	if err := p.idle(); err != nil {
 		return compute.Failed(err)
 	}
-	clear(p.io.Keep)
+	p.drop()
 	f := p.exec.Start(&p.io)
 	p.flight = f
 	p.started(f)
 	return f
+}
+
+// drop closes retained tensors of earlier runs that nobody took.
+func (p *Plan) drop() {
+	for _, k := range p.kept {
+		k.set(nil)
+	}
+	clear(p.io.Keep)
 }
 
 // started notes which run results and retained tensors belong to: nil for a run without a future.
@@ -287,17 +295,24 @@ func (p *Plan) started(f *compute.Future) {
 		r.run.Store(f)
 	}
 	for i, k := range p.kept {
-		k.tensor = p.io.Keep[i]
+		k.set(p.io.Keep[i])
 	}
 }
 
-// Close releases what the plan holds on its device, unless it has forks that are open. It is idempotent; a run in flight finishes.
+// Close releases what the plan holds on its device, unless it has forks that are open: also the tensors of [Batch.Keep] that nobody
+// took. It is idempotent; a run in flight finishes.
 func (p *Plan) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.usable() != nil {
 		return nil
 	}
+	p.drop()
+	return p.release()
+}
+
+// release is Close for a batch that runs once, whose tensors are to be taken yet.
+func (p *Plan) release() error {
 	p.closed = true
 	return p.exec.release()
 }
@@ -309,6 +324,6 @@ func (b *Batch) Start() *compute.Future {
 		return compute.Failed(err)
 	}
 	f := p.Start()
-	p.Close() // the run in flight finishes
+	p.release() // the run in flight finishes
 	return f
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
@@ -95,8 +96,11 @@ func elements[E any](r *Result) []E {
 
 // Kept is a value retained by [Batch.Keep].
 type Kept struct {
-	tensor   compute.Tensor
 	recorded *Kept // the one that the batch returned; nil if this is it
+
+	mu     sync.Mutex
+	tensor compute.Tensor // of the latest run
+	taken  bool           // it is the caller's
 }
 
 func (k *Kept) origin() *Kept {
@@ -106,5 +110,20 @@ func (k *Kept) origin() *Kept {
 	return k
 }
 
-// Tensor returns the tensor that the latest run made, or nil before the first. The caller closes it.
-func (k *Kept) Tensor() compute.Tensor { return k.tensor }
+// Tensor returns the tensor that the latest run made, or nil before the first. From then on it is the caller's to close.
+func (k *Kept) Tensor() compute.Tensor {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.taken = true
+	return k.tensor
+}
+
+// set replaces the tensor, and closes the one before if nobody has taken it.
+func (k *Kept) set(t compute.Tensor) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.tensor != nil && !k.taken {
+		k.tensor.Close()
+	}
+	k.tensor, k.taken = t, false
+}

@@ -16,7 +16,7 @@ func (b *Batch) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer p.Close()
+	defer p.release()
 	return p.Run(ctx)
 }
 
@@ -36,7 +36,7 @@ func (p *Plan) Run(ctx context.Context) error {
 		p.mu.Unlock()
 		return p.Start().AwaitOrAbandon(ctx)
 	}
-	clear(p.io.Keep)
+	p.drop()
 	run, err := direct.Begin(&p.io)
 	p.started(nil)
 	p.running = err == nil

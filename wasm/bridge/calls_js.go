@@ -59,7 +59,11 @@ func (c *call) upload(m *message, _ js.Value) {
 	}
 	c.start(d, func() (*compute.Future, func() ([]any, error), func()) {
 		t, f := device.Upload(d.Executor(), x.data, x.shape...)
-		return f, func() ([]any, error) { return []any{tensorResult(d, t)}, nil }, func() { closeAll(t) }
+		return f, func() ([]any, error) { return []any{tensorResult(d, t)}, nil }, func() {
+			if t != nil {
+				t.Close()
+			}
+		}
 	})
 }
 
@@ -149,14 +153,27 @@ func (c *call) runOnce(r *record, change func([]any) []any) {
 		return
 	}
 	c.start(r.device, func() (*compute.Future, func() ([]any, error), func()) {
-		return r.batch.Start(), func() ([]any, error) {
-			results, err := collect(r.device, r.outputs)
+		f := r.batch.Start()
+		outputs := started(r.outputs)
+		return f, func() ([]any, error) {
+			results, err := collect(r.device, outputs)
 			if change != nil && err == nil {
 				results = change(results)
 			}
 			return results, err
-		}, func() { discard(r.outputs) }
+		}, func() { discard(outputs) }
 	})
+}
+
+// started takes the tensors of a run.
+func started(outputs []output) []output {
+	outputs = slices.Clone(outputs)
+	for i, o := range outputs {
+		if o.keep != nil {
+			outputs[i].tensor = o.keep.Tensor()
+		}
+	}
+	return outputs
 }
 
 // collect makes the results of a batch.
@@ -164,7 +181,7 @@ func collect(d *opened, outputs []output) ([]any, error) {
 	results := make([]any, len(outputs))
 	for i, o := range outputs {
 		if o.keep != nil {
-			results[i] = tensorResult(d, o.keep.Tensor())
+			results[i] = tensorResult(d, o.tensor)
 			continue
 		}
 		data, err := o.read.Data()
@@ -179,15 +196,9 @@ func collect(d *opened, outputs []output) ([]any, error) {
 // discard closes the tensors of a run that failed.
 func discard(outputs []output) {
 	for _, o := range outputs {
-		if o.keep != nil {
-			closeAll(o.keep.Tensor())
+		if o.tensor != nil {
+			o.tensor.Close()
 		}
-	}
-}
-
-func closeAll(t compute.Tensor) {
-	if t != nil {
-		t.Close()
 	}
 }
 
@@ -289,13 +300,7 @@ func (c *call) runPlan(m *message, _ js.Value) {
 			return compute.Failed(p.failed), nil, func() {}
 		}
 		f := p.Start()
-		outputs := slices.Clone(p.outputs)
-		for i, o := range outputs {
-			if o.keep != nil { // the next run makes another tensor
-				k := *o.keep
-				outputs[i].keep = &k
-			}
-		}
+		outputs := started(p.outputs)
 		return f, func() ([]any, error) { return collect(p.device, outputs) }, func() { discard(outputs) }
 	})
 }

@@ -37,6 +37,8 @@ type plan struct {
 type output struct {
 	read *batch.Result
 	keep *batch.Kept
+
+	tensor compute.Tensor // of keep, once a run has begun
 }
 
 // handles are the objects that JavaScript holds, by their number. A number is never used again.

@@ -145,8 +145,8 @@ func vectorAddOn(t testing.TB, d *Device) (*Kernel, func(n int) [3]uint32) {
 	y := ptx.PointerParam[float32](k, "y")
 	out := ptx.PointerParam[float32](k, "out")
 	i := k.GlobalID(ptx.X)
-	k.If(ptx.Lt(k, i, n), func() {
-		ptx.Store(k, ptx.At(k, out, i), ptx.Add(k, ptx.Load(k, ptx.At(k, x, i)), ptx.Load(k, ptx.At(k, y, i))))
+	k.If(i.Lt(n), func() {
+		out.At(i).Store(x.At(i).Load().Add(y.At(i).Load()))
 	})
 	built, err := m.Build()
 	require.NoError(t, err)

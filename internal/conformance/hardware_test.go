@@ -23,5 +23,5 @@ func TestHardwareCUDA(t *testing.T) {
 	}
 	name, d := openCUDA(t, opts...)
 	require.Equal(t, onSoftware, d.Info().Software)
-	Run(t, name, d)
+	Run(t, name, d.Executor())
 }

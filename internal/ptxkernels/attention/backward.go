@@ -32,14 +32,14 @@ var attentionStats = kit.Register(kit.Kernel{Family: "attention_backward", Name:
 		sum := ptx.VarOf(k, scalar.Num(0))
 		ptx.For(k, lane, width, 32, func(e ptx.Reg[uint32]) {
 			at := e.Sub(lane)
-			sum.Set(c.Fma(y.At(at).Load(), dy.At(at).Load(), sum.Get()))
+			sum.Set(y.At(at).Load().Fma(dy.At(at).Load(), sum.Get()))
 		}, ptx.NoUnroll())
 		for d := 16; d > 0; d /= 2 {
-			sum.Set(c.Add(sum.Get(), sum.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
+			sum.Set(sum.Get().Add(sum.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
 		}
 		k.If(lane.Eq(0), func() {
 			log := lse.At(query).Load()
-			log = c.Where(log.Eq(math.Inf(-1)), scalar.Num(math.Inf(1)), c.Mul(log, scalar.Num(math.Log2E)))
+			log = c.Where(log.Eq(math.Inf(-1)), scalar.Num(math.Inf(1)), log.Mul(math.Log2E))
 			stats.At(query.MulWide(2)).Store2([2]scalar.Float{log, sum.Get()})
 		})
 	}})

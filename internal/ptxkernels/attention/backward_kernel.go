@@ -183,16 +183,16 @@ func (b *backwardBuilder) weigh(tile ptx.Reg[uint32], p, ds []scalar.Variables[f
 		mean := facts.At(3 * flashKeys).Load()
 		for _, at := range pairs {
 			x, d := p[at[0]][at[1]], ds[at[0]][at[1]]
-			x.Set(b.Mul(x.Get(), b.scale))
-			d.Set(b.Sub(d.Get(), mean))
+			x.Set(x.Get().Mul(b.scale))
+			d.Set(d.Get().Sub(mean))
 		}
 	})
 	k.If(b.cap.Ne(0), func() { // the slope of c·tanh(s/c) is 1 − tanh²
 		for i := range p {
 			for j, x := range p[i] {
 				t := b.Tanh(x.Get())
-				x.Set(b.Mul(b.cap, t))
-				ds[i][j].Set(b.Mul(ds[i][j].Get(), b.Fma(b.Neg(t), t, scalar.Num(1))))
+				x.Set(b.cap.Mul(t))
+				ds[i][j].Set(ds[i][j].Get().Mul(t.Neg().Fma(t, 1)))
 			}
 		}
 	})
@@ -208,8 +208,8 @@ func (b *backwardBuilder) weigh(tile ptx.Reg[uint32], p, ds []scalar.Variables[f
 				key = tile.Add(b.tx.Add(16 * at[1]))
 			}
 			see := key.Ge(from).And(key.Lt(to))
-			x.Set(b.Where(see, b.Exp2(b.Sub(x.Get(), log)), scalar.Num(0)))
-			d.Set(b.Where(see, b.Mul(x.Get(), d.Get()), scalar.Num(0)))
+			x.Set(b.Where(see, b.Exp2(x.Get().Sub(log)), scalar.Num(0)))
+			d.Set(b.Where(see, x.Get().Mul(d.Get()), scalar.Num(0)))
 		}
 	})
 }
@@ -266,7 +266,7 @@ func (b *backwardBuilder) Write() {
 				x := [4]scalar.Float(acc[i][j : j+4].Get())
 				for c := range x {
 					if n == 0 {
-						x[c] = b.Mul(x[c], b.gain)
+						x[c] = x[c].Mul(b.gain)
 					}
 				}
 				b.store(b.results[n], row, b.tx.Mad(4, 16*j), x)

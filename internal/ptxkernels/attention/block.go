@@ -57,6 +57,6 @@ func (b *flashBlock) storeLSE(lse ptx.Ptr[ptx.Global, float32], r ptx.Reg[uint32
 	k, group := b.K, b.divisor(sizeGroup)
 	n, g := group.Split(k, b.first.Add(r))
 	heads := b.batch.Mad(b.size(sizeHeads), b.head.Mad(group.D, g))
-	log := b.Mul(b.Add(best, sum.Lg2(ptx.Approx)), scalar.Num(math.Ln2))
+	log := best.Add(sum.Lg2(ptx.Approx)).Mul(math.Ln2)
 	lse.At(heads.Mad(b.size(sizeN), n)).Store(b.Where(none, scalar.Num(math.Inf(-1)), log))
 }

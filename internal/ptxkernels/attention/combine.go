@@ -41,13 +41,13 @@ func buildDecodeCombine(k *ptx.Kernel) {
 	best := ptx.VarOf(k, scalar.Num(math.Inf(-1)))
 	ptx.For(k, lane, parts, 32, func(part ptx.Reg[uint32]) {
 		live, at := partAt(part)
-		best.Set(f.Max(best.Get(), ptx.LoadIf(live, pairAt(at), math.Inf(-1))))
+		best.Set(best.Get().Max(ptx.LoadIf(live, pairAt(at), math.Inf(-1))))
 	}, ptx.NoUnroll())
 	exchange := func(x scalar.Float, d int) scalar.Float {
 		return x.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())
 	}
 	for d := 16; d > 0; d /= 2 {
-		best.Set(f.Max(best.Get(), exchange(best.Get(), d)))
+		best.Set(best.Get().Max(exchange(best.Get(), d)))
 	}
 	base := f.Where(best.Get().Eq(math.Inf(-1)), scalar.Num(0), best.Get())
 	sum := ptx.VarOf(k, scalar.Num(0))
@@ -56,12 +56,12 @@ func buildDecodeCombine(k *ptx.Kernel) {
 		live, at := partAt(part)
 		k.BreakUnless(live)
 		pair := pairAt(at).Load2()
-		weight := f.Exp2(f.Sub(pair[0], base))
-		sum.Set(f.Fma(weight, pair[1], sum.Get()))
+		weight := f.Exp2(pair[0].Sub(base))
+		sum.Set(weight.Fma(pair[1], sum.Get()))
 		from := partial.At(at.MadWide(width, ptx.Convert[uint64](lane)))
 		for j, a := range acc {
 			inside := lane.Add(32 * j).Lt(width)
-			a.Set(f.Fma(weight, ptx.LoadIf(inside, from.At(32*j), 0), a.Get()))
+			a.Set(weight.Fma(ptx.LoadIf(inside, from.At(32*j), 0), a.Get()))
 		}
 	}, ptx.UnrollBy(2))
 	// Without any key the sum is 0, and so is the accumulator.
@@ -69,7 +69,7 @@ func buildDecodeCombine(k *ptx.Kernel) {
 	out := row.Mad(width, lane)
 	half := f.size(sizeHalf)
 	for j, a := range acc {
-		x := f.Mul(a.Get(), scale)
+		x := a.Get().Mul(scale)
 		at := out.Add(32 * j)
 		k.If(lane.Add(32*j).Lt(width), func() {
 			k.If(half.Eq(0), func() { y.At(at).Store(x) }, func() {

@@ -320,7 +320,7 @@ func (b *decodeBuilder) loadQueries() {
 	})
 	for i, v := range values {
 		m, j := i/each, i%each
-		b.shared.At(b.tid).At(m*decodeWidth + j*decodeThreads).Store(b.Mul(v.Get(), b.scale))
+		b.shared.At(b.tid).At(m*decodeWidth + j*decodeThreads).Store(v.Get().Mul(b.scale))
 	}
 	k.Barrier()
 }

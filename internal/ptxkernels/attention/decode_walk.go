@@ -133,9 +133,9 @@ func (b *decodeBuilder) score(q [][]scalar.Float, tile []scalar.Variables[uint32
 	for j := range tile {
 		e := b.floats(tile[j])
 		for m := range q {
-			sum := b.Mul(q[m][0], e[0])
+			sum := q[m][0].Mul(e[0])
 			for i := 1; i < decodeSlice; i++ {
-				sum = b.Fma(q[m][i], e[i], sum)
+				sum = q[m][i].Fma(e[i], sum)
 			}
 			x[m*keys+j] = sum
 		}
@@ -145,7 +145,7 @@ func (b *decodeBuilder) score(q [][]scalar.Float, tile []scalar.Variables[uint32
 		half := len(x) / 2
 		for i := range half {
 			other := b.exchange(b.Where(upper, x[i], x[half+i]), d)
-			x[i] = b.Add(b.Where(upper, x[half+i], x[i]), other)
+			x[i] = b.Where(upper, x[half+i], x[i]).Add(other)
 		}
 		x = x[:half]
 	}
@@ -153,13 +153,13 @@ func (b *decodeBuilder) score(q [][]scalar.Float, tile []scalar.Variables[uint32
 	for _, d := range []int{8, 16} {
 		k.If(scalar.U32(1).Shl(b.log).Gt(d), func() {
 			for _, s := range sums {
-				s.Set(b.Add(s.Get(), b.exchange(s.Get(), d)))
+				s.Set(s.Get().Add(b.exchange(s.Get(), d)))
 			}
 		})
 	}
 	k.If(b.cap.Ne(0), func() {
 		for _, s := range sums {
-			s.Set(b.Mul(b.cap, b.Tanh(s.Get())))
+			s.Set(b.cap.Mul(b.Tanh(s.Get())))
 		}
 	})
 	return sums.Get()
@@ -186,23 +186,23 @@ func (b *decodeBuilder) weigh(scores []scalar.Float, at, known, from, count ptx.
 		bit := known.Shr(j).And(1)
 		ok := since.Lt(count).And(bit.Ne(0))
 		scores[c] = b.Where(ok, scores[c], scalar.Num(math.Inf(-1)))
-		best = b.Math.Max(best, scores[c])
+		best = best.Max(scores[c])
 	}
 	for d := 1; d < b.owners(); d *= 2 {
-		best = b.Math.Max(best, b.exchange(best, d))
+		best = best.Max(b.exchange(best, d))
 	}
 	base := b.Where(best.Eq(math.Inf(-1)), scalar.Num(0), best)
-	factor := b.Exp2(b.Sub(b.best.Get(), base))
-	total := b.Mul(b.total.Get(), factor)
+	factor := b.Exp2(b.best.Get().Sub(base))
+	total := b.total.Get().Mul(factor)
 	for c := range scores {
-		scores[c] = b.Exp2(b.Sub(scores[c], base))
-		total = b.Add(total, scores[c])
+		scores[c] = b.Exp2(scores[c].Sub(base))
+		total = total.Add(scores[c])
 	}
 	k.If(k.VoteAny(factor.Ne(1), ptx.FullWarp()), func() {
 		for m, acc := range b.acc {
 			f := b.ownerOf(factor, m, 0)
 			for _, a := range acc {
-				a.Set(b.Mul(a.Get(), f))
+				a.Set(a.Get().Mul(f))
 			}
 		}
 	})
@@ -213,7 +213,7 @@ func (b *decodeBuilder) weigh(scores []scalar.Float, at, known, from, count ptx.
 		for m, acc := range b.acc {
 			p := b.ownerOf(scores[j%b.scores()], m, j/b.scores())
 			for e, a := range acc {
-				a.Set(b.Fma(p, v[e], a.Get()))
+				a.Set(p.Fma(v[e], a.Get()))
 			}
 		}
 	}
@@ -223,20 +223,20 @@ func (b *decodeBuilder) weigh(scores []scalar.Float, at, known, from, count ptx.
 func (b *decodeBuilder) join() {
 	k := b.K
 	for d := 1; d < b.owners(); d *= 2 {
-		b.total.Set(b.Add(b.total.Get(), b.exchange(b.total.Get(), d)))
+		b.total.Set(b.total.Get().Add(b.exchange(b.total.Get(), d)))
 	}
 	for _, d := range []int{8, 16} {
 		k.If(scalar.U32(1).Shl(b.log).Le(d), func() {
 			other := b.exchange(b.best.Get(), d)
-			best := b.Math.Max(b.best.Get(), other)
+			best := b.best.Get().Max(other)
 			base := b.Where(best.Eq(math.Inf(-1)), scalar.Num(0), best)
-			mine, its := b.Exp2(b.Sub(b.best.Get(), base)), b.Exp2(b.Sub(other, base))
-			b.total.Set(b.Fma(b.total.Get(), mine, b.Mul(b.exchange(b.total.Get(), d), its)))
+			mine, its := b.Exp2(b.best.Get().Sub(base)), b.Exp2(other.Sub(base))
+			b.total.Set(b.total.Get().Fma(mine, b.exchange(b.total.Get(), d).Mul(its)))
 			b.best.Set(best)
 			for m, acc := range b.acc {
 				f, g := b.ownerOf(mine, m, 0), b.ownerOf(its, m, 0)
 				for _, a := range acc {
-					a.Set(b.Fma(a.Get(), f, b.Mul(b.exchange(a.Get(), d), g)))
+					a.Set(a.Get().Fma(f, b.exchange(a.Get(), d).Mul(g)))
 				}
 			}
 		})
@@ -269,14 +269,14 @@ func (b *decodeBuilder) Write() {
 		best := scalar.Num(math.Inf(-1))
 		for w := range pair {
 			pair[w] = stats.At((w*rows + m) * 2).Load2()
-			best = b.Math.Max(best, pair[w][0])
+			best = best.Max(pair[w][0])
 		}
 		base := b.Where(best.Eq(math.Inf(-1)), scalar.Num(0), best)
 		total := scalar.Num(0)
 		var weight [decodeWarps]scalar.Float
 		for w := range pair {
-			weight[w] = b.Exp2(b.Sub(pair[w][0], base))
-			total = b.Fma(weight[w], pair[w][1], total)
+			weight[w] = b.Exp2(pair[w][0].Sub(base))
+			total = weight[w].Fma(pair[w][1], total)
 		}
 		r := b.block.Mad(rows, m)
 		inside := r.Lt(b.size(sizeRows))
@@ -291,9 +291,9 @@ func (b *decodeBuilder) Write() {
 			k.If(inside.And(e.Lt(width)), func() {
 				sum := scalar.Num(0)
 				for w := range weight {
-					sum = b.Fma(weight[w], b.shared.At(e).At((w*rows+m)*decodeWidth).Load(), sum)
+					sum = weight[w].Fma(b.shared.At(e).At((w*rows+m)*decodeWidth).Load(), sum)
 				}
-				out.At(e).Store(b.Mul(sum, scale))
+				out.At(e).Store(sum.Mul(scale))
 			})
 		}
 		first := inside.And(b.tid.Eq(0))

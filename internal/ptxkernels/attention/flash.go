@@ -206,7 +206,7 @@ func (b *flashBuilder) products(s []scalar.Variables[float32], x, y ptx.Ptr[ptx.
 				x := row.At(8 * i * flashDepth).Load4()
 				for j := range y {
 					for n := range x {
-						s[i][j].Set(b.Fma(x[n], y[j][n], s[i][j].Get()))
+						s[i][j].Set(x[n].Fma(y[j][n], s[i][j].Get()))
 					}
 				}
 			}
@@ -219,13 +219,13 @@ func (b *flashBuilder) mask(tile ptx.Reg[uint32], s []scalar.Variables[float32])
 	k := b.K
 	for _, row := range s {
 		for _, x := range row {
-			x.Set(b.Mul(x.Get(), b.scale))
+			x.Set(x.Get().Mul(b.scale))
 		}
 	}
 	k.If(b.cap.Ne(0), func() {
 		for _, row := range s {
 			for _, x := range row {
-				x.Set(b.Mul(b.cap, b.Tanh(x.Get())))
+				x.Set(b.cap.Mul(b.Tanh(x.Get())))
 			}
 		}
 	})
@@ -252,28 +252,28 @@ func (b *flashBuilder) weigh(s []scalar.Variables[float32]) {
 	for i, row := range s {
 		best := row[0].Get()
 		for _, x := range row[1:] {
-			best = b.Max(best, x.Get())
+			best = best.Max(x.Get())
 		}
 		for d := 8; d > 0; d /= 2 {
-			best = b.Max(best, best.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
+			best = best.Max(best.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 		}
-		best = b.Max(best, b.maxima[i].Get())
+		best = best.Max(b.maxima[i].Get())
 		base := b.Where(best.Eq(math.Inf(-1)), scalar.Num(0), best)
-		f := b.Exp2(b.Sub(b.maxima[i].Get(), base))
+		f := b.Exp2(b.maxima[i].Get().Sub(base))
 		b.maxima[i].Set(best)
 		var sum scalar.Float
 		for j, x := range row {
-			w := b.Exp2(b.Sub(x.Get(), base))
+			w := b.Exp2(x.Get().Sub(base))
 			at.At(8*i*flashPitch + 16*j).Store(w)
 			if j == 0 {
 				sum = w
 			} else {
-				sum = b.Add(sum, w)
+				sum = sum.Add(w)
 			}
 		}
-		b.sums[i].Set(b.Fma(b.sums[i].Get(), f, sum))
+		b.sums[i].Set(b.sums[i].Get().Fma(f, sum))
 		for _, a := range b.acc[i] {
-			a.Set(b.Mul(a.Get(), f))
+			a.Set(a.Get().Mul(f))
 		}
 	}
 }
@@ -308,7 +308,7 @@ func (b *flashBuilder) gather(acc []scalar.Variables[float32], from ptx.Ptr[ptx.
 					v := value.At(n*b.width + 16*j).Load4()
 					for i, sums := range acc {
 						for c := range v {
-							sums[j+c].Set(b.Fma(w[i][n], v[c], sums[j+c].Get()))
+							sums[j+c].Set(w[i][n].Fma(v[c], sums[j+c].Get()))
 						}
 					}
 				}
@@ -323,7 +323,7 @@ func (b *flashBuilder) Write() {
 	for i, acc := range b.acc {
 		sum := b.sums[i].Get()
 		for d := 8; d > 0; d /= 2 {
-			sum = b.Add(sum, sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
+			sum = sum.Add(sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 		}
 		none := sum.Eq(0)
 		scale := b.Where(none, scalar.Num(1), sum).Rcp()
@@ -332,7 +332,7 @@ func (b *flashBuilder) Write() {
 		for j := 0; j < b.width/16; j += 4 {
 			var y [4]scalar.Float
 			for c := range y {
-				y[c] = b.Mul(acc[j+c].Get(), scale)
+				y[c] = acc[j+c].Get().Mul(scale)
 			}
 			b.store(b.y, row, b.tx.Mad(4, 16*j), y)
 		}

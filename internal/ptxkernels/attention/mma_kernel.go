@@ -277,7 +277,7 @@ func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]scalar.Variables[float3
 		for _, row := range s {
 			for _, part := range row {
 				for _, x := range part {
-					x.Set(b.Mul(b.cap, b.Tanh(b.Mul(x.Get(), b.scale))))
+					x.Set(b.cap.Mul(b.Tanh(x.Get().Mul(b.scale))))
 				}
 			}
 		}
@@ -321,24 +321,24 @@ func (b *attendBuilder) weigh(s [][]scalar.Variables[float32]) (w [][][]ptx.Reg[
 			}
 			best := row[0].Get()
 			for _, x := range row[1:] {
-				best = b.Max(best, x.Get())
+				best = best.Max(x.Get())
 			}
 			for d := 1; d < 4; d *= 2 {
-				best = b.Max(best, best.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
+				best = best.Max(best.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 			}
 			before, sum := b.maxima[2*i+half], b.sums[2*i+half]
-			best = b.Max(b.Mul(best, factor), before.Get())
+			best = best.Mul(factor).Max(before.Get())
 			base := b.Where(best.Eq(math.Inf(-1)), scalar.Num(0), best)
-			f := b.SmallExp2(b.Sub(before.Get(), base))
+			f := b.SmallExp2(before.Get().Sub(base))
 			factors[i][half] = f
 			before.Set(best)
-			less := b.Neg(base)
-			total := b.Mul(sum.Get(), f)
+			less := base.Neg()
+			total := sum.Get().Mul(f)
 			for j, part := range s[i] {
 				var pair [2]scalar.Float
 				for e, x := range part[2*half : 2*half+2] {
-					pair[e] = b.SmallExp2(b.Fma(x.Get(), factor, less))
-					total = b.Add(total, pair[e])
+					pair[e] = b.SmallExp2(x.Get().Fma(factor, less))
+					total = total.Add(pair[e])
 				}
 				w[i][j/2][j%2*2+half] = b.set.pack(k, pair[0], pair[1])
 			}
@@ -363,7 +363,7 @@ func (b *attendBuilder) shrink(factors [][2]scalar.Float) {
 		for i, pair := range factors {
 			for _, part := range b.acc[i] {
 				for n, a := range part {
-					a.Set(b.Mul(a.Get(), pair[n/2]))
+					a.Set(a.Get().Mul(pair[n/2]))
 				}
 			}
 		}
@@ -394,14 +394,14 @@ func (b *attendBuilder) Write() {
 	b.each(func(i, half int, row ptx.Reg[uint32]) {
 		sum := b.sums[2*i+half].Get()
 		for d := 1; d < 4; d *= 2 {
-			sum = b.Add(sum, sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
+			sum = sum.Add(sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 		}
 		none := sum.Eq(0)
 		scale := b.Where(none, scalar.Num(1), sum).Rcp()
 		to := b.ofQ.Bytes(row.Mad(b.pitch(), t.Shl(2)))
 		for n := range b.width / 8 {
 			x := b.acc[i][n][2*half : 2*half+2].Get()
-			to.Bytes(16 * n).Store(b.set.pack(k, b.Mul(x[0], scale), b.Mul(x[1], scale)))
+			to.Bytes(16 * n).Store(b.set.pack(k, x[0].Mul(scale), x[1].Mul(scale)))
 		}
 		mine := t.Eq(0).And(b.first.Add(row).Lt(b.size(sizeRows)))
 		k.If(mine.And(b.flag(sizeLSE)), func() { b.storeLSE(b.lse, row, b.maxima[2*i+half].Get(), sum, none) })

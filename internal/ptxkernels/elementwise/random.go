@@ -23,7 +23,7 @@ func randomStep(s *kit.Step, k *kit.Kernel) error {
 var (
 	uniformKernel = randomKernel("random_uniform", func(c scalar.Math, w [4]ptx.Reg[uint32]) (y [4]scalar.Float) {
 		for i, v := range w {
-			y[i] = c.Mul(ptx.Convert[float32](v.Shr(8)), scalar.Num(0x1p-24))
+			y[i] = ptx.Convert[float32](v.Shr(8)).Mul(0x1p-24)
 		}
 		return y
 	})
@@ -67,12 +67,12 @@ func philox(k *ptx.Kernel, c [4]ptx.Reg[uint32], key [2]ptx.Reg[uint32]) [4]ptx.
 // boxMuller makes two normal numbers of two words, by Box and Muller. The angle is taken apart as an integer: quarters of a turn and what
 // is left.
 func boxMuller(c scalar.Math, u, v ptx.Reg[uint32]) (x, y scalar.Float) {
-	first := c.Mul(ptx.Convert[float32](u.Shr(8).Add(1)), scalar.Num(0x1p-24))
-	r := c.Mul(c.FiniteLog(first), scalar.Num(-2)).Sqrt(ptx.Approx)
+	first := ptx.Convert[float32](u.Shr(8).Add(1)).Mul(0x1p-24)
+	r := c.FiniteLog(first).Mul(-2).Sqrt(ptx.Approx)
 	turn := v.Shr(8)
 	quarter := turn.Add(1 << 21).Shr(22)
 	rest := ptx.Bitcast[int32](turn.Sub(quarter.Shl(22)))
-	sin, cos := c.NearSine(c.Mul(ptx.Convert[float32](rest), scalar.Num(2*math.Pi*0x1p-24)))
+	sin, cos := c.NearSine(ptx.Convert[float32](rest).Mul(2 * math.Pi * 0x1p-24))
 	odd := quarter.And(1).Ne(0)
 	signed := func(x scalar.Float, quarters ptx.Reg[uint32]) scalar.Float { // −x in the two quarters from the second on
 		sign := quarters.And(2).Shl(30)
@@ -80,5 +80,5 @@ func boxMuller(c scalar.Math, u, v ptx.Reg[uint32]) (x, y scalar.Float) {
 	}
 	x = signed(c.Where(odd, sin, cos), quarter.Add(1))
 	y = signed(c.Where(odd, cos, sin), quarter)
-	return c.Mul(r, x), c.Mul(r, y)
+	return r.Mul(x), r.Mul(y)
 }

@@ -17,7 +17,7 @@ var (
 		3, 2, func(k *ptx.Kernel) func(x []scalar.Float) []scalar.Float {
 			c := scalar.Math{K: k}
 			return func(x []scalar.Float) []scalar.Float {
-				return []scalar.Float{c.Mul(c.Mul(x[2], x[1]), c.SiluSlope(x[0])), c.Mul(x[2], c.Silu(x[0]))}
+				return []scalar.Float{x[2].Mul(x[1]).Mul(c.SiluSlope(x[0])), x[2].Mul(c.Silu(x[0]))}
 			}
 		})
 	adamKernel = severalResults("adam", "A step of Adam."+quadsDoc+"f32* grad; f32* p, m, v, changed in place; f32 β1, 1−β1, β2, 1−β2, eps, "+
@@ -97,13 +97,13 @@ func buildAdam(k *ptx.Kernel) func(x []scalar.Float) []scalar.Float {
 	number := ptx.PointerParam[int32](k, "step")
 	k.If(device.Ne(0), func() {
 		t := ptx.Convert[float32](number.Load().Max(1))
-		rate.Set(rate.Get().Div(c.Neg(c.Expm1(c.Mul(t, log1)))))
-		root.Set(c.Neg(c.Expm1(c.Mul(t, log2))).Rsqrt())
+		rate.Set(rate.Get().Div(c.Expm1(t.Mul(log1)).Neg()))
+		root.Set(c.Expm1(t.Mul(log2)).Neg().Rsqrt())
 	})
 	return func(x []scalar.Float) []scalar.Float { // grad, p, m, v
-		m := c.Fma(beta1, x[2], c.Mul(rest1, x[0]))
-		v := c.Fma(beta2, x[3], c.Mul(rest2, c.Mul(x[0], x[0])))
-		by := c.Fma(root.Get(), v.Sqrt(ptx.Approx), eps)
-		return []scalar.Float{c.Fma(decay, x[1], c.Neg(c.Mul(rate.Get(), m).Div(by))), m, v}
+		m := beta1.Fma(x[2], rest1.Mul(x[0]))
+		v := beta2.Fma(x[3], rest2.Mul(x[0].Mul(x[0])))
+		by := root.Get().Fma(v.Sqrt(ptx.Approx), eps)
+		return []scalar.Float{decay.Fma(x[1], rate.Get().Mul(m).Div(by).Neg()), m, v}
 	}
 }

@@ -136,17 +136,17 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 			}
 			if form == fusedNorm {
 				for i, g := range loadMany(k, gamma[0].At(at), unit) {
-					w[0][i] = c.Mul(w[0][i], g)
+					w[0][i] = w[0][i].Mul(g)
 				}
 			}
 			for v, p := range rows {
 				for i, e := range loadMany(k, p.At(at), unit) {
 					for j := range w {
 						sum := acc[j*room+v]
-						sum.Set(c.Fma(w[j][i], e, sum.Get()))
+						sum.Set(w[j][i].Fma(e, sum.Get()))
 					}
 					if form == fusedNorm {
-						squares[v].Set(c.Fma(e, e, squares[v].Get()))
+						squares[v].Set(e.Fma(e, squares[v].Get()))
 					}
 				}
 			}
@@ -156,7 +156,7 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 	all := append(acc.Get(), squares.Get()...)
 	all = threadgroup.Reduce(t, all, threadgroup.SharedFor[float32](k, len(all)), func(a, b []scalar.Float) (s []scalar.Float) {
 		for i := range a {
-			s = append(s, c.Add(a[i], b[i]))
+			s = append(s, a[i].Add(b[i]))
 		}
 		return s
 	})
@@ -169,11 +169,11 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 			r := all[v]
 			switch form {
 			case fusedNorm:
-				r = c.Mul(r, c.Fma(all[room+v], each, eps).Rsqrt())
+				r = r.Mul(all[room+v].Fma(each, eps).Rsqrt())
 			case fusedThree:
-				r = c.Add(r, bias)
+				r = r.Add(bias)
 			case fusedGate:
-				r = c.Mul(c.Silu(r), all[room+v])
+				r = c.Silu(r).Mul(all[room+v])
 			}
 			at := to.At(scalar.U32(v).MadWide(width, ptx.Convert[uint64](row)))
 			if v == 0 { // there is a row

@@ -18,18 +18,18 @@ func rmsNormBackward(t threadgroup.Group) statistic {
 		take: func(x, g []scalar.Float, _ rowTile) []scalar.Float {
 			squares, products := make([]scalar.Float, len(x)), make([]scalar.Float, len(x))
 			for i, v := range x {
-				squares[i], products[i] = c.Mul(v, v), c.Mul(v, g[i])
+				squares[i], products[i] = v.Mul(v), v.Mul(g[i])
 			}
 			return []scalar.Float{scalar.SumOf(c, squares), scalar.SumOf(c, products)}
 		},
-		merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{c.Add(a[0], b[0]), c.Add(a[1], b[1])} },
+		merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{a[0].Add(b[0]), a[1].Add(b[1])} },
 		coefficients: func(acc []scalar.Float) []scalar.Float {
 			each := c.Inverse(ptx.Convert[float32](t.Cols))
-			r := c.Fma(acc[0], each, eps).Rsqrt()
-			return []scalar.Float{scalar.Num(0), r, c.Mul(c.Mul(c.Mul(r, r), c.Mul(r, each)), acc[1])}
+			r := acc[0].Fma(each, eps).Rsqrt()
+			return []scalar.Float{scalar.Num(0), r, r.Mul(r).Mul(r.Mul(each)).Mul(acc[1])}
 		},
 		apply: func(x scalar.Float, of, g []scalar.Float) scalar.Float {
-			return c.Fma(g[0], of[1], c.Neg(c.Mul(x, of[2])))
+			return g[0].Fma(of[1], x.Mul(of[2]).Neg())
 		},
 	}
 }
@@ -44,28 +44,28 @@ func layerNormBackward(t threadgroup.Group) statistic {
 		take: func(x, g []scalar.Float, l rowTile) []scalar.Float {
 			of := take(x, nil, l)
 			each := c.Inverse(of[0].Max(1))
-			mean := c.Mul(scalar.SumOf(c, g), each)
+			mean := scalar.SumOf(c, g).Mul(each)
 			products, deviations := make([]scalar.Float, len(x)), make([]scalar.Float, len(x))
 			for i := range x {
 				deviations[i] = c.Where(l.Has(i), g[i].Sub(mean), scalar.Num(0))
-				products[i] = c.Mul(c.Where(l.Has(i), x[i].Sub(of[1]), scalar.Num(0)), deviations[i])
+				products[i] = c.Where(l.Has(i), x[i].Sub(of[1]), scalar.Num(0)).Mul(deviations[i])
 			}
-			rest := c.Mul(scalar.SumOf(c, deviations), each) // the deviations of x sum up to nothing, so that it does not show in the products
-			return append(of, c.Add(mean, rest), scalar.SumOf(c, products))
+			rest := scalar.SumOf(c, deviations).Mul(each) // the deviations of x sum up to nothing, so that it does not show in the products
+			return append(of, mean.Add(rest), scalar.SumOf(c, products))
 		},
 		merge: func(a, b []scalar.Float) []scalar.Float {
-			n := c.Add(a[0], b[0])
-			w := c.Where(a[0].Eq(0), scalar.Num(1), c.Mul(b[0], c.Inverse(n)))
+			n := a[0].Add(b[0])
+			w := c.Where(a[0].Eq(0), scalar.Num(1), b[0].Mul(c.Inverse(n)))
 			dx, dg := b[1].Sub(a[1]), b[3].Sub(a[3])
-			return append(merge(a[:3], b[:3]), c.Fma(dg, w, a[3]), c.Fma(c.Mul(dx, dg), c.Mul(a[0], w), c.Add(a[4], b[4])))
+			return append(merge(a[:3], b[:3]), dg.Fma(w, a[3]), dx.Mul(dg).Fma(a[0].Mul(w), a[4].Add(b[4])))
 		},
 		coefficients: func(acc []scalar.Float) []scalar.Float {
 			of := coefficients(acc[:3])
 			r := of[1]
-			return append(of, acc[3], c.Mul(c.Mul(c.Mul(r, r), c.Mul(r, c.Inverse(acc[0]))), acc[4]))
+			return append(of, acc[3], r.Mul(r).Mul(r.Mul(c.Inverse(acc[0]))).Mul(acc[4]))
 		},
 		apply: func(x scalar.Float, of, g []scalar.Float) scalar.Float {
-			return c.Fma(g[0].Sub(of[2]), of[1], c.Neg(c.Mul(x.Sub(of[0]), of[3])))
+			return g[0].Sub(of[2]).Fma(of[1], x.Sub(of[0]).Mul(of[3]).Neg())
 		},
 	}
 }
@@ -153,9 +153,9 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 				from := row.MulWide(cols)
 				v, d := load(x.At(from).At(first)), load(dy.At(from).At(first))
 				for j := range v {
-					acc[0][j].Set(c.Fma(d[j], c.Mul(v[j].Sub(n[0]), n[1]), acc[0][j].Get()))
+					acc[0][j].Set(d[j].Fma(v[j].Sub(n[0]).Mul(n[1]), acc[0][j].Get()))
 					if vectors > 1 {
-						acc[1][j].Set(c.Add(acc[1][j].Get(), d[j]))
+						acc[1][j].Set(acc[1][j].Get().Add(d[j]))
 					}
 				}
 			}

@@ -161,13 +161,12 @@ func (b *rowsBuilder) sources() []ptx.Ptr[ptx.Global, float32] {
 
 // Set makes element i what its sources have there.
 func (l rowTile) Set(i int, from []scalar.Float) {
-	c := scalar.Math{K: l.K}
 	switch l.second {
 	case added:
-		l.x[i].Set(c.Add(from[0], from[1]))
+		l.x[i].Set(from[0].Add(from[1]))
 	case Gradient:
 		l.x[i].Set(from[0])
-		l.g[i].Set(c.Mul(from[1], from[2]))
+		l.g[i].Set(from[1].Mul(from[2]))
 	default:
 		l.x[i].Set(from[0])
 	}
@@ -260,7 +259,7 @@ func (l rowTile) result(i int, coefficients, v []scalar.Float) scalar.Float {
 	c := scalar.Math{K: l.K}
 	switch last := len(v) - 1; l.second {
 	case gated:
-		return c.Mul(l.apply(l.x[i].Get(), coefficients, v[:last]), c.PlainSiLU(v[last]))
+		return l.apply(l.x[i].Get(), coefficients, v[:last]).Mul(c.PlainSiLU(v[last]))
 	case Gradient:
 		return l.apply(l.x[i].Get(), coefficients, []scalar.Float{l.g[i].Get()})
 	}

@@ -40,7 +40,7 @@ func exponentials(t threadgroup.Group, log bool) statistic {
 	c := scalar.Math{K: t.K}
 	// The difference is taken before it is scaled: the error then grows with it, not with the elements.
 	exp := func(x, m scalar.Float) scalar.Float {
-		return c.SmallExp2(c.Mul(x.Sub(m), scalar.Num(math.Log2E)))
+		return c.SmallExp2(x.Sub(m).Mul(math.Log2E))
 	}
 	s := statistic{neutral: math.Inf(-1), empty: []float32{-math.MaxFloat32, 0}}
 	s.take = func(x, _ []scalar.Float, _ rowTile) []scalar.Float {
@@ -56,11 +56,11 @@ func exponentials(t threadgroup.Group, log bool) statistic {
 	}
 	s.merge = func(a, b []scalar.Float) []scalar.Float {
 		m := a[0].Max(b[0])
-		return []scalar.Float{m, c.Fma(a[1], exp(a[0], m), c.Mul(b[1], exp(b[0], m)))}
+		return []scalar.Float{m, a[1].Fma(exp(a[0], m), b[1].Mul(exp(b[0], m)))}
 	}
 	if log {
 		s.coefficients = func(acc []scalar.Float) []scalar.Float {
-			return []scalar.Float{acc[0], c.Mul(acc[1].Lg2(), scalar.Num(math.Ln2))}
+			return []scalar.Float{acc[0], acc[1].Lg2().Mul(math.Ln2)}
 		}
 		s.apply = func(x scalar.Float, of, _ []scalar.Float) scalar.Float {
 			return x.Sub(of[0]).Sub(of[1])
@@ -68,7 +68,7 @@ func exponentials(t threadgroup.Group, log bool) statistic {
 		return s
 	}
 	s.coefficients = func(acc []scalar.Float) []scalar.Float { return []scalar.Float{acc[0], acc[1].Rcp(ptx.Approx)} }
-	s.apply = func(x scalar.Float, of, _ []scalar.Float) scalar.Float { return c.Mul(exp(x, of[0]), of[1]) }
+	s.apply = func(x scalar.Float, of, _ []scalar.Float) scalar.Float { return exp(x, of[0]).Mul(of[1]) }
 	return s
 }
 
@@ -83,24 +83,24 @@ func layerNorm(t threadgroup.Group) statistic {
 			deviations, squares := make([]scalar.Float, len(x)), make([]scalar.Float, len(x))
 			n := ptx.Convert[float32](l.inside.And(uint32(1)<<len(x) - 1).Popc())
 			each := c.Inverse(n.Max(1))
-			mean := c.Mul(scalar.SumOf(c, x), each)
+			mean := scalar.SumOf(c, x).Mul(each)
 			for i, v := range x {
 				deviations[i] = c.Where(l.Has(i), v.Sub(mean), scalar.Num(0))
-				squares[i] = c.Mul(deviations[i], deviations[i])
+				squares[i] = deviations[i].Mul(deviations[i])
 			}
-			rest := c.Mul(scalar.SumOf(c, deviations), each) // what rounding left out of the mean
-			return []scalar.Float{n, c.Add(mean, rest), c.Abs(c.Fma(c.Mul(n, rest), c.Neg(rest), scalar.SumOf(c, squares)))}
+			rest := scalar.SumOf(c, deviations).Mul(each) // what rounding left out of the mean
+			return []scalar.Float{n, mean.Add(rest), n.Mul(rest).Fma(rest.Neg(), scalar.SumOf(c, squares)).Abs()}
 		},
 		merge: func(a, b []scalar.Float) []scalar.Float {
-			n, d := c.Add(a[0], b[0]), b[1].Sub(a[1])
-			w := c.Where(a[0].Eq(0), scalar.Num(1), c.Mul(b[0], c.Inverse(n)))
-			return []scalar.Float{n, c.Fma(d, w, a[1]), c.Fma(c.Mul(d, d), c.Mul(a[0], w), c.Add(a[2], b[2]))}
+			n, d := a[0].Add(b[0]), b[1].Sub(a[1])
+			w := c.Where(a[0].Eq(0), scalar.Num(1), b[0].Mul(c.Inverse(n)))
+			return []scalar.Float{n, d.Fma(w, a[1]), d.Mul(d).Fma(a[0].Mul(w), a[2].Add(b[2]))}
 		},
 		coefficients: func(acc []scalar.Float) []scalar.Float {
-			return []scalar.Float{acc[1], c.Fma(acc[2], c.Inverse(acc[0]), eps).Rsqrt()}
+			return []scalar.Float{acc[1], acc[2].Fma(c.Inverse(acc[0]), eps).Rsqrt()}
 		},
 		apply: func(x scalar.Float, of, v []scalar.Float) scalar.Float {
-			return c.Fma(c.Mul(x.Sub(of[0]), of[1]), v[0], v[1])
+			return x.Sub(of[0]).Mul(of[1]).Fma(v[0], v[1])
 		},
 	}
 }
@@ -110,9 +110,9 @@ func rmsNorm(t threadgroup.Group) statistic {
 	s, c := l2Normalize(t), scalar.Math{K: t.K}
 	root := s.coefficients
 	s.coefficients = func(acc []scalar.Float) []scalar.Float {
-		return root([]scalar.Float{c.Mul(acc[0], c.Inverse(ptx.Convert[float32](t.Cols)))})
+		return root([]scalar.Float{acc[0].Mul(c.Inverse(ptx.Convert[float32](t.Cols)))})
 	}
-	s.apply = func(x scalar.Float, of, v []scalar.Float) scalar.Float { return c.Mul(c.Mul(x, of[0]), v[0]) }
+	s.apply = func(x scalar.Float, of, v []scalar.Float) scalar.Float { return x.Mul(of[0]).Mul(v[0]) }
 	return s
 }
 
@@ -125,12 +125,12 @@ func l2Normalize(t threadgroup.Group) statistic {
 		take: func(x, _ []scalar.Float, _ rowTile) []scalar.Float {
 			squares := make([]scalar.Float, len(x))
 			for i, v := range x {
-				squares[i] = c.Mul(v, v)
+				squares[i] = v.Mul(v)
 			}
 			return []scalar.Float{scalar.SumOf(c, squares)}
 		},
-		merge:        func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{c.Add(a[0], b[0])} },
-		coefficients: func(acc []scalar.Float) []scalar.Float { return []scalar.Float{c.Add(acc[0], eps).Rsqrt()} },
-		apply:        func(x scalar.Float, of, _ []scalar.Float) scalar.Float { return c.Mul(x, of[0]) },
+		merge:        func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{a[0].Add(b[0])} },
+		coefficients: func(acc []scalar.Float) []scalar.Float { return []scalar.Float{acc[0].Add(eps).Rsqrt()} },
+		apply:        func(x scalar.Float, of, _ []scalar.Float) scalar.Float { return x.Mul(of[0]) },
 	}
 }

@@ -56,33 +56,33 @@ func buildQuantBytes(k *ptx.Kernel) {
 		sum := ptx.VarOf(k, scalar.Num(0))
 		ptx.For(k, tid.Shl(2), cols, bytesPart, func(i ptx.Reg[uint32]) {
 			for _, e := range x.At(i).Load4(ptx.ReadOnly) {
-				sum.Set(c.Fma(e, e, sum.Get()))
+				sum.Set(e.Fma(e, sum.Get()))
 			}
 		}, ptx.NoUnroll())
 		total := reduceBlock(k, []scalar.Float{sum.Get()}, shared)[0]
-		factor := c.Fma(total, c.Inverse(ptx.Convert[float32](cols)), eps).Rsqrt()
+		factor := total.Fma(c.Inverse(ptx.Convert[float32](cols)), eps).Rsqrt()
 		k.When(there, func() {
 			for j, g := range gamma.At(i).Load4(ptx.ReadOnly) {
-				v[j].Set(c.Mul(c.Mul(v[j].Get(), factor), g))
+				v[j].Set(v[j].Get().Mul(factor).Mul(g))
 			}
 		})
 	})
-	most := c.Abs(v[0].Get())
+	most := v[0].Get().Abs()
 	for _, e := range v[1:] {
-		most = c.NanMax(most, c.Abs(e.Get()))
+		most = c.NanMax(most, e.Get().Abs())
 	}
 	for d := 1; d < 8; d *= 2 {
 		most = c.NanMax(most, most.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 	}
 	// The least normal number as the least scale keeps its inverse finite.
 	const least = 0x1p-126
-	scale := c.Max(c.Mul(most, scalar.Num(1./127)), scalar.Num(least))
+	scale := most.Mul(1. / 127).Max(least)
 	scale = c.Where(most.Lt(math.Inf(1)), scale, scalar.Num(math.NaN()))
 	inverse := scale.Rcp()
 	var q [4]ptx.Reg[uint32]
 	sum := ptx.Imm(int32(0))
 	for j, e := range v {
-		n := ptx.Convert[int32](c.Mul(e.Get(), inverse), ptx.RNI)
+		n := ptx.Convert[int32](e.Get().Mul(inverse), ptx.RNI)
 		sum = sum.Add(n)
 		q[j] = ptx.Bitcast[uint32](n)
 	}
@@ -105,7 +105,6 @@ var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite",
 	Doc: "y is rows of x, or NaN where something in the row is not finite; a block for each row. Parameters: u32 values of a row, f32* x, " +
 		"f32* y.",
 	Build: func(k *ptx.Kernel) {
-		c := scalar.Math{K: k}
 		cols := ptx.Param[uint32](k, "cols")
 		x, y := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "y", ptx.Align(16))
 		begin := k.Ctaid(ptx.X).MulWide(cols)
@@ -118,13 +117,13 @@ var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite",
 		sum := ptx.VarOf(k, scalar.Num(0)) // or NaN
 		each(func(_ ptx.Reg[uint32], v [4]scalar.Float) {
 			for _, e := range v {
-				sum.Set(c.Fma(e, scalar.Num(0), sum.Get()))
+				sum.Set(e.Fma(0, sum.Get()))
 			}
 		})
 		spread := reduceBlock(k, []scalar.Float{sum.Get()}, ptx.SharedArray[float32](k, "sums", threadgroup.Warps))[0]
 		each(func(at ptx.Reg[uint32], v [4]scalar.Float) {
 			for i := range v {
-				v[i] = c.Add(v[i], spread)
+				v[i] = v[i].Add(spread)
 			}
 			y.At(at).Store4(v)
 		})
@@ -154,7 +153,6 @@ func (g *quantGemv) buildBytes() {
 // stepBytes adds up the products of a piece of both rows.
 func (g *quantGemv) stepBytes(r *pieceReader, block ptx.Reg[uint32], bytes ptx.Ptr[ptx.Global, uint8],
 	words ptx.Ptr[ptx.Global, uint32], cols ptx.Reg[uint32]) {
-	c := g.calc
 	var packed [2][]packedUnit
 	var rows [2]pieceWeights
 	for i, row := range g.rows {
@@ -186,10 +184,10 @@ func (g *quantGemv) stepBytes(r *pieceReader, block ptx.Reg[uint32], bytes ptx.P
 			for i, w := range rows {
 				s, y := g.sums[i*g.room+v], ptx.Convert[float32](r.dot(w, n, x, sum))
 				if g.affine {
-					y = c.Fma(w.scale[n], y, c.Neg(c.Mul(w.minimum[n], floatSum)))
-					s.Set(c.Fma(y, xScale, s.Get()))
+					y = w.scale[n].Fma(y, w.minimum[n].Mul(floatSum).Neg())
+					s.Set(y.Fma(xScale, s.Get()))
 				} else {
-					s.Set(c.Fma(y, c.Mul(w.scale[n], xScale), s.Get()))
+					s.Set(y.Fma(w.scale[n].Mul(xScale), s.Get()))
 				}
 			}
 		}

@@ -80,7 +80,7 @@ func (q *quantColumns) slot(tile, lane ptx.Reg[uint32]) (block ptx.Reg[uint32], 
 }
 
 func (q *quantColumns) Build() {
-	k, c := q.k, q.calc
+	k := q.k
 	q.sizes = ptx.ParamArray[uint32](k, "sizes", columnsSizes)
 	x, weights := ptx.PointerParam[float32](k, "x"), ptx.PointerParam[uint8](k, "weights", ptx.Align(16))
 	y := ptx.PointerParam[float32](k, "c")
@@ -114,13 +114,13 @@ func (q *quantColumns) Build() {
 			for i, quants := range reader.quants(packed, run) {
 				for j, w := range q.integers(k, quants) {
 					if q.affine {
-						w = c.Fma(w, scale[run], c.Neg(minimum[run]))
+						w = w.Fma(scale[run], minimum[run].Neg())
 					} else {
-						w = c.Mul(w, scale[run])
+						w = w.Mul(scale[run])
 					}
 					for v, f := range factors {
 						s := sums[v*n+run*n/2+4*i+j]
-						s.Set(c.Fma(w, f, s.Get()))
+						s.Set(w.Fma(f, s.Get()))
 					}
 				}
 			}
@@ -133,7 +133,7 @@ func (q *quantColumns) Build() {
 
 // Write adds up what the warps have, and writes it, row by row of x.
 func (q *quantColumns) Write(y ptx.Ptr[ptx.Global, float32], sums scalar.Variables[float32], tile ptx.Reg[uint32]) {
-	k, c := q.k, q.calc
+	k := q.k
 	n := q.columnValues(q.room)
 	memory, tid := ptx.SharedArray[float32](k, "of_warps", n*threadgroup.Threads), k.Tid(ptx.X)
 	for v := range q.room {
@@ -149,7 +149,7 @@ func (q *quantColumns) Write(y ptx.Ptr[ptx.Global, float32], sums scalar.Variabl
 			from := memory.At(j.Mad(threadgroup.Threads, lane))
 			sum := from.Load()
 			for w := 1; w < threadgroup.Warps; w++ {
-				sum = c.Add(sum, from.At(32*w).Load())
+				sum = sum.Add(from.At(32 * w).Load())
 			}
 			block, unit, word := q.slot(tile, lane)
 			there := tile.Mad(32, lane).Lt(q.slots())

@@ -50,7 +50,7 @@ func (g *quantGemv) buildExact() {
 			to := memory.At(twisted(k, at.Sub(base)))
 			for v, four := range values {
 				for j := range four {
-					four[j] = c.Mul(four[j], factors[j].Get())
+					four[j] = four[j].Mul(factors[j].Get())
 				}
 				to.At(v * chunk).Store4(four)
 			}
@@ -87,13 +87,13 @@ func (g *quantGemv) buildExact() {
 		each(scalar.U32(0), cols, func(_ ptx.Reg[uint32], values [][4]scalar.Float) {
 			for v, four := range values {
 				for _, e := range four {
-					squares[v].Set(c.Fma(e, e, squares[v].Get()))
+					squares[v].Set(e.Fma(e, squares[v].Get()))
 				}
 			}
 		})
 		part := c.Inverse(ptx.Convert[float32](cols))
 		for v, sum := range reduceBlock(k, squares.Get(), shared) {
-			factors[v].Set(c.Fma(sum, part, eps).Rsqrt())
+			factors[v].Set(sum.Fma(part, eps).Rsqrt())
 		}
 	})
 	g.Finish(func(v int) scalar.Float { return factors[v].Get() })
@@ -109,7 +109,7 @@ func twisted(k *ptx.Kernel, i ptx.Reg[uint32]) ptx.Reg[uint32] {
 // stepExact adds up the products of a unit of both rows. Shared memory has the unit of each vector at places + turn, in bytes.
 func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.Ptr[ptx.Shared, float32], places [2]ptx.Reg[uint32],
 	turn ptx.Reg[uint32], chunk int) {
-	k, c := g.k, g.calc
+	k := g.k
 	var units [2]packedUnit
 	var scales, minima [2][]scalar.Float
 	for i, row := range g.rows {
@@ -129,7 +129,7 @@ func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.P
 				w[i] = g.integers(k, quants[i][word])
 				for j, q := range w[i] {
 					if g.affine {
-						w[i][j] = c.Fma(q, scales[i][run], c.Neg(minima[i][run]))
+						w[i][j] = q.Fma(scales[i][run], minima[i][run].Neg())
 					}
 				}
 			}
@@ -140,11 +140,11 @@ func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.P
 						switch {
 						case direct:
 							sum := g.sums[i*g.room+v]
-							sum.Set(c.Fma(w[i][j], x, sum.Get()))
+							sum.Set(w[i][j].Fma(x, sum.Get()))
 						case word+j == 0:
-							*s = c.Mul(w[i][j], x)
+							*s = w[i][j].Mul(x)
 						default:
-							*s = c.Fma(w[i][j], x, *s)
+							*s = w[i][j].Fma(x, *s)
 						}
 					}
 				}
@@ -154,9 +154,9 @@ func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.P
 			switch {
 			case direct:
 			case g.affine:
-				s.Set(c.Add(s.Get(), chains[n]))
+				s.Set(s.Get().Add(chains[n]))
 			default:
-				s.Set(c.Fma(scales[n/g.room][run], chains[n], s.Get()))
+				s.Set(scales[n/g.room][run].Fma(chains[n], s.Get()))
 			}
 		}
 	}
@@ -164,11 +164,10 @@ func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.P
 
 // reduceBlock adds up values of all threads of a block; each gets the sums. shared has a word for each value and warp.
 func reduceBlock(k *ptx.Kernel, values []scalar.Float, shared ptx.Ptr[ptx.Shared, float32]) []scalar.Float {
-	c := scalar.Math{K: k}
 	sums := scalar.VariablesOf(k, values)
 	for d := 16; d > 0; d /= 2 {
 		for _, s := range sums {
-			s.Set(c.Add(s.Get(), s.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
+			s.Set(s.Get().Add(s.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
 		}
 	}
 	tid := k.Tid(ptx.X)
@@ -181,7 +180,7 @@ func reduceBlock(k *ptx.Kernel, values []scalar.Float, shared ptx.Ptr[ptx.Shared
 	for i, s := range sums {
 		total := shared.At(i * threadgroup.Warps).Load()
 		for w := 1; w < threadgroup.Warps; w++ {
-			total = c.Add(total, shared.At(i*threadgroup.Warps+w).Load())
+			total = total.Add(shared.At(i*threadgroup.Warps + w).Load())
 		}
 		s.Set(total)
 	}

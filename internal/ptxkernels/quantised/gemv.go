@@ -209,7 +209,7 @@ func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
 	all := g.sums.Get()
 	all = threadgroup.Reduce(g.team, all, threadgroup.SharedFor[float32](k, len(all)), func(a, b []scalar.Float) (s []scalar.Float) {
 		for i := range a {
-			s = append(s, c.Add(a[i], b[i]))
+			s = append(s, a[i].Add(b[i]))
 		}
 		return s
 	})
@@ -239,11 +239,11 @@ func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
 			for i := range y {
 				y[i] = all[i*g.room+v]
 				if factor != nil {
-					y[i] = c.Mul(y[i], factor(v))
+					y[i] = y[i].Mul(factor(v))
 				}
-				y[i] = c.Add(y[i], bias[i])
+				y[i] = y[i].Add(bias[i])
 			}
-			y[0] = c.Where(gate, c.Mul(c.Silu(y[0]), y[1]), y[0])
+			y[0] = c.Where(gate, c.Silu(y[0]).Mul(y[1]), y[0])
 			for i := range y {
 				ok := both
 				if v > 0 {

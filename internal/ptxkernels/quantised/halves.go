@@ -56,7 +56,7 @@ func buildQuantHalves(k *ptx.Kernel) {
 	most := ptx.VarOf(k, scalar.Num(0))
 	ptx.For(k, tid.Shl(2), cols, bytesPart, func(i ptx.Reg[uint32]) {
 		for _, e := range x.At(i).Load4(ptx.ReadOnly) {
-			most.Set(c.NanMax(most.Get(), c.Abs(e)))
+			most.Set(c.NanMax(most.Get(), e.Abs()))
 		}
 	}, ptx.NoUnroll())
 	for d := 1; d < 32; d *= 2 {
@@ -84,7 +84,7 @@ func buildQuantHalves(k *ptx.Kernel) {
 		v, sum := scalar.VariablesOf(k, scalar.Constants(make([]float32, 4))), ptx.VarOf(k, scalar.Num(0))
 		k.When(i.Lt(cols), func() {
 			for j, e := range x.At(i).Load4(ptx.ReadOnly) {
-				v[j].Set(c.Mul(e, inverse))
+				v[j].Set(e.Mul(inverse))
 			}
 		})
 		there := i.Lt(rounded)
@@ -99,9 +99,9 @@ func buildQuantHalves(k *ptx.Kernel) {
 				lo, hi := ptx.UnpackF16(pair)
 				for n, h := range []ptx.Reg[ptx.F16]{lo, hi} {
 					half := scalar.ToFloat32(k, h)
-					sum.Set(c.Add(sum.Get(), half))
+					sum.Set(sum.Get().Add(half))
 					if behind == 0 {
-						v[j+n].Set(c.Sub(v[j+n].Get(), half)) // for the second halves
+						v[j+n].Set(v[j+n].Get().Sub(half)) // for the second halves
 					}
 				}
 				in := place.Add(behind + 8*j).Xor(row.And(7).Shl(4))
@@ -119,7 +119,7 @@ func buildQuantHalves(k *ptx.Kernel) {
 			ptx.StoreIf(there.And(leader), to.At(run.Mul(halvesTile)).At(first*halvesTile), sum.Get())
 		}
 		for d := 1; d < 8; d *= 2 {
-			sum.Set(c.Add(sum.Get(), sum.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
+			sum.Set(sum.Get().Add(sum.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
 			if d == 2 {
 				write(16, 0)
 			}

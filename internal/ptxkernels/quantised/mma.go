@@ -322,7 +322,6 @@ func (q *quantMma) bringBytes(x, scales ptx.Ptr[ptx.Global, uint8], rows ptx.Reg
 
 // Write writes what lies within the result.
 func (q *quantMma) Write(factors ptx.Ptr[ptx.Global, float32], biased ptx.Reg[bool], bias, y ptx.Ptr[ptx.Global, float32]) {
-	c := q.calc
 	column := q.column()
 	inside := func(i int) ptx.Reg[bool] { return column.Add(8 * i).Lt(q.n) }
 	var biases [quantMmaRows / 8]scalar.Float
@@ -343,9 +342,9 @@ func (q *quantMma) Write(factors ptx.Ptr[ptx.Global, float32], biased ptx.Reg[bo
 			for i := range biases {
 				v := q.sums[i/2][j][i%2*2+col].Get()
 				if q.bytes() {
-					v = c.Add(v, biases[i])
+					v = v.Add(biases[i])
 				} else {
-					v = c.Fma(v, factor, biases[i])
+					v = v.Fma(factor, biases[i])
 				}
 				ptx.StoreIf(there.And(inside(i)), to.At(8*i), v)
 			}
@@ -368,7 +367,7 @@ func (q *quantMma) eachColumns(f func(j int)) {
 
 // exceptions are rows of x with Inf or NaN, whose products are those of float32: a thread has a column of the result.
 func (q *quantMma) exceptions(factors, x ptx.Ptr[ptx.Global, float32], biased ptx.Reg[bool], bias, y ptx.Ptr[ptx.Global, float32]) {
-	k, c := q.k, q.calc
+	k := q.k
 	exceptional := func(row ptx.Reg[uint32]) ptx.Reg[bool] {
 		v := ptx.LoadIf(row.Lt(q.m), factors.At(row), 0)
 		return v.SetP(ptx.Nan, v)
@@ -389,11 +388,11 @@ func (q *quantMma) exceptions(factors, x ptx.Ptr[ptx.Global, float32], biased pt
 				ptx.For(k, q.first, q.end, 4, func(d ptx.Reg[uint32]) {
 					w := q.Four(k, q.blocks, weights, d)
 					for i, v := range x.At(d).Load4(ptx.ReadOnly) {
-						sum.Set(c.Fma(w[i], v, sum.Get()))
+						sum.Set(w[i].Fma(v, sum.Get()))
 					}
 				}, ptx.NoUnroll())
 				to := y.At(row.MulWide(q.n)).At(column)
-				ptx.StoreIf(inside, to, c.Add(sum.Get(), bias))
+				ptx.StoreIf(inside, to, sum.Get().Add(bias))
 			})
 		}, ptx.NoUnroll())
 	})

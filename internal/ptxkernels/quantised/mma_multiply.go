@@ -53,7 +53,7 @@ func (q *quantMma) Load(d ptx.Reg[uint32]) (a [2][quantMmaRows / 8]quantRun) {
 			scale, minimum := r.scale(packed)
 			a[halves[0]][j].scale = scale[0]
 			if q.affine {
-				a[halves[0]][j].minimum = q.calc.Neg(minimum[0])
+				a[halves[0]][j].minimum = minimum[0].Neg()
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func (q *quantMma) halves(w ptx.Reg[uint32]) (pairs [2]ptx.Reg[ptx.F16x2]) {
 
 // addHalves adds the products of 32 values, those behind value o of the stage; a is both halves of them.
 func (q *quantMma) addHalves(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], a [2][quantMmaRows / 8]quantRun) {
-	k, c := q.k, q.calc
+	k := q.k
 	// A fragment has pairs of rows g and g+8, then those of these rows 8 further.
 	var of [2][quantMmaRows / 16][]ptx.Reg[ptx.F16x2]
 	for half := range of {
@@ -153,9 +153,9 @@ func (q *quantMma) addHalves(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32],
 				for e, sum := range q.sums[i][j] {
 					w := a[turn][2*i+e/2]
 					if q.affine {
-						sum.Set(c.Fma(w.minimum, total[e%2], sum.Get()))
+						sum.Set(w.minimum.Fma(total[e%2], sum.Get()))
 					}
-					sum.Set(c.Fma(w.scale, d[e], sum.Get()))
+					sum.Set(w.scale.Fma(d[e], sum.Get()))
 				}
 			}
 		}
@@ -167,7 +167,7 @@ const mmaMagic = 0x4b400000
 
 // addBytes is addHalves of bytes.
 func (q *quantMma) addBytes(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], a [2][quantMmaRows / 8]quantRun) {
-	k, c := q.k, q.calc
+	k := q.k
 	// The lanes of an eighth name 16 bytes of eight rows of x, of the next eighth the 16 bytes behind, and of the others the same of
 	// the next eight rows.
 	row := q.lane.And(7).Or(q.lane.Shr(1).And(8))
@@ -222,12 +222,12 @@ func (q *quantMma) addBytes(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], 
 				dots := ptx.Mma(k, shape, tiling.CastAll[ptx.S8x4](k, words), tiling.CastAll[ptx.S8x4](k, b), start)
 				for e, sum := range q.sums[i][j] {
 					w, col := a[turn][2*i+e/2], e%2
-					y := c.Sub(ptx.Bitcast[float32](dots[e]), scalar.Num(3<<22))
+					y := ptx.Bitcast[float32](dots[e]).Sub(3 << 22)
 					if q.affine {
-						y = c.Fma(w.scale, y, c.Mul(w.minimum, total[col]))
-						sum.Set(c.Fma(y, scale[col], sum.Get()))
+						y = w.scale.Fma(y, w.minimum.Mul(total[col]))
+						sum.Set(y.Fma(scale[col], sum.Get()))
 					} else {
-						sum.Set(c.Fma(y, c.Mul(w.scale, scale[col]), sum.Get()))
+						sum.Set(y.Fma(w.scale.Mul(scale[col]), sum.Get()))
 					}
 				}
 			}

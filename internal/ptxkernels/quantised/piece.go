@@ -113,7 +113,6 @@ type pieceWeights struct {
 // weights unpacks a piece. What is multiplied are bytes where they are in their words, 1 << excess too large, which the scales undo:
 // shifts take as long as masks.
 func (p *pieceReader) weights(x []packedUnit) (w pieceWeights) {
-	c := scalar.Math{K: p.k}
 	scales, minima := make([][]scalar.Float, len(p.units)), make([][]scalar.Float, len(p.units))
 	for i, r := range p.units {
 		if !r.bare {
@@ -123,7 +122,7 @@ func (p *pieceReader) weights(x []packedUnit) (w pieceWeights) {
 	for _, part := range p.parts {
 		scale := scales[part.unit][part.run]
 		if n := p.excess(part); n > 0 {
-			scale = c.Mul(scale, scalar.Num(1/float64(int(1)<<n)))
+			scale = scale.Mul(1 / float64(int(1)<<n))
 		}
 		w.scale = append(w.scale, scale)
 		if p.affine {

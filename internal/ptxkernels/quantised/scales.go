@@ -91,18 +91,18 @@ func (r *unitReader) loadScales(x *packedUnit, within func(i number) ptx.Ptr[ptx
 
 // scale is the scale of each run, and its minimum if the format is affine: values are scale · integer − minimum.
 func (r *unitReader) scale(x packedUnit) (scale, minimum []scalar.Float) {
-	k, c := r.k, scalar.Math{K: r.k}
+	k := r.k
 	switch {
 	case !r.runsHaveScales():
 		if r.affine {
-			m := c.Neg(x.m)
+			m := x.m.Neg()
 			minimum = []scalar.Float{m, m}
 		}
 		return []scalar.Float{x.d, x.d}, minimum
 	case r.affine:
 		word := r.minimumWord(x)
 		for run := range r.runs {
-			minimum = append(minimum, c.Mul(x.m, byteFloat(k, word, r.pick[run], 0)))
+			minimum = append(minimum, x.m.Mul(byteFloat(k, word, r.pick[run], 0)))
 		}
 	}
 	return r.scaleOnly(x), minimum
@@ -110,10 +110,10 @@ func (r *unitReader) scale(x packedUnit) (scale, minimum []scalar.Float) {
 
 // scaleOnly is the scale of each run of a block of 256.
 func (r *unitReader) scaleOnly(x packedUnit) (scale []scalar.Float) {
-	k, c := r.k, scalar.Math{K: r.k}
+	k := r.k
 	words, zero := r.scaleWords(x)
 	for run := range r.runs {
-		scale = append(scale, c.Mul(x.d, byteFloat(k, words[min(run, len(words)-1)], r.pick[run], zero)))
+		scale = append(scale, x.d.Mul(byteFloat(k, words[min(run, len(words)-1)], r.pick[run], zero)))
 	}
 	return scale
 }

@@ -116,7 +116,7 @@ type thinProduct struct {
 
 // step adds the products of a block.
 func (t *quantThin) step(block ptx.Reg[uint32]) {
-	k, c := t.k, t.calc
+	k := t.k
 	packed := [2][]packedUnit{t.Load(0, block), t.Load(1, block)}
 	x := t.x.Bytes(block.Mul(t.len()))
 	headBytes := block.Mul(t.len() / 4)
@@ -159,17 +159,17 @@ func (t *quantThin) step(block ptx.Reg[uint32]) {
 			[]ptx.Reg[int32]{begin[0], begin[1], begin[0], begin[1]})
 		for e, dot := range dots {
 			row, col := e/2, e%2
-			y := c.Sub(ptx.Bitcast[float32](dot), scalar.Num(3<<22))
-			totals[e] = c.Fma(y, c.Mul(scales[row][p.reader][p.run], columns[col]), totals[e])
+			y := ptx.Bitcast[float32](dot).Sub(3 << 22)
+			totals[e] = y.Fma(scales[row][p.reader][p.run].Mul(columns[col]), totals[e])
 			if t.affine && t.grouped() {
-				sum := c.Mul(columns[col], ptx.Convert[float32](sums[col]))
-				totals[e] = c.Fma(c.Neg(minima[row][p.reader][p.run]), sum, totals[e])
+				sum := columns[col].Mul(ptx.Convert[float32](sums[col]))
+				totals[e] = minima[row][p.reader][p.run].Neg().Fma(sum, totals[e])
 			}
 		}
 	}
 	if t.affine && !t.grouped() {
 		for e, sum := range t.ofMinima(packed, headBytes) {
-			totals[e] = c.Fma(c.Neg(packed[e/2][0].m), sum, totals[e])
+			totals[e] = packed[e/2][0].m.Neg().Fma(sum, totals[e])
 		}
 	}
 	t.totals.Set(totals)
@@ -262,7 +262,7 @@ func (t *quantThin) products(packed [2][]packedUnit, x ptx.Ptr[ptx.Global, uint8
 // ofMinima is what the minima of a block of 256, as integers, are multiplied by: Σ minimum · sum of x, for each result of the lane. That
 // is a small product by itself, in TF32, where sums are two numbers each.
 func (t *quantThin) ofMinima(packed [2][]packedUnit, bytes ptx.Reg[uint32]) []scalar.Float {
-	k, c := t.k, t.calc
+	k := t.k
 	var words [2][]ptx.Reg[uint32] // four minima each
 	for i := range words {
 		for n := 0; n < len(t.readers); n += 2 {
@@ -289,10 +289,10 @@ func (t *quantThin) ofMinima(packed [2][]packedUnit, bytes ptx.Reg[uint32]) []sc
 			} else {
 				sum = sumOfHalves(k, two[1])
 			}
-			s := c.Mul(ptx.Bitcast[float32](two[0]), ptx.Convert[float32](sum))
+			s := ptx.Bitcast[float32](two[0]).Mul(ptx.Convert[float32](sum))
 			upper := ptx.Bitcast[uint32](s).And(0xffffe000)
 			high = append(high, upper)
-			low = append(low, ptx.Bitcast[uint32](c.Sub(s, ptx.Bitcast[float32](upper))).And(0xffffe000))
+			low = append(low, ptx.Bitcast[uint32](s.Sub(ptx.Bitcast[float32](upper))).And(0xffffe000))
 		}
 		sums = tiling.MMA[ptx.TF32](k, ptx.M16N8K8, a, low, sums)
 		sums = tiling.MMA[ptx.TF32](k, ptx.M16N8K8, a, high, sums)
@@ -325,7 +325,7 @@ func (t *quantThin) Write() {
 		ptx.For(k, 0, team, 1, func(w ptx.Reg[uint32]) {
 			p := from.At(w.Mul(each))
 			for i, s := range sums {
-				s.Set(c.Add(s.Get(), p.At(2*apart*i).Load()))
+				s.Set(s.Get().Add(p.At(2 * apart * i).Load()))
 			}
 		}, ptx.NoUnroll())
 		task, there := t.taskOf(which), col.Lt(t.size(quantCount))
@@ -336,11 +336,11 @@ func (t *quantThin) Write() {
 			row := t.row(task, i).Add(group)
 			ok[i] = there.And(row.Lt(t.size(quantTasks)))
 			place, m := t.Place(row)
-			y[i] = c.Add(sums[i].Get(), ptx.LoadIf(biased, t.elementOf(m, t.biases, place), 0))
+			y[i] = sums[i].Get().Add(ptx.LoadIf(biased, t.elementOf(m, t.biases, place), 0))
 			across := m.pick(k, t.size(quantRows), t.size(quantRows+1), t.size(quantRows+2))
 			to[i] = t.elementOf(m, t.y, place).At(col.MulWide(across))
 		}
-		y[0] = c.Where(gate, c.Mul(c.Silu(y[0]), y[1]), y[0])
+		y[0] = c.Where(gate, c.Silu(y[0]).Mul(y[1]), y[0])
 		ptx.StoreIf(ok[0], to[0], y[0])
 		ptx.StoreIf(ok[1].And(gate.Not()), to[1], y[1])
 	}, ptx.NoUnroll())

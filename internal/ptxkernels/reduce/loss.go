@@ -59,18 +59,18 @@ func softmaxBackward(t threadgroup.Group) pass {
 	dx := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "dx"))
 	return pass{
 		empty: []float32{0},
-		merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{c.Add(a[0], b[0])} },
+		merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{a[0].Add(b[0])} },
 		take: func(b columns) []scalar.Float {
 			x := b.Load(p, scalar.Num(0))
 			for j, d := range b.Load(dy, scalar.Num(0)) {
-				x[j] = c.Mul(x[j], d)
+				x[j] = x[j].Mul(d)
 			}
 			return []scalar.Float{scalar.SumOf(c, x)}
 		},
 		elements: func(all []scalar.Float, b columns) {
 			x, d := b.Load(p, scalar.Num(0)), b.Load(dy, scalar.Num(0))
 			for j := range x {
-				b.store(j, dx, c.Mul(x[j], c.Sub(d[j], all[0])))
+				b.store(j, dx, x[j].Mul(d[j].Sub(all[0])))
 			}
 		},
 	}
@@ -96,14 +96,14 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 	}
 
 	exp := func(x, m scalar.Float) scalar.Float {
-		return c.SmallExp2(c.Mul(x.Sub(m), scalar.Num(math.Log2E)))
+		return c.SmallExp2(x.Sub(m).Mul(math.Log2E))
 	}
 	each := c.Inverse(ptx.Convert[float32](t.Cols))
 	p := pass{
 		empty: []float32{-math.MaxFloat32, 0, 0, 0},
 		merge: func(a, b []scalar.Float) []scalar.Float {
 			m := a[0].Max(b[0])
-			return []scalar.Float{m, c.Fma(a[1], exp(a[0], m), c.Mul(b[1], exp(b[0], m))), c.Add(a[2], b[2]), c.Add(a[3], b[3])}
+			return []scalar.Float{m, a[1].Fma(exp(a[0], m), b[1].Mul(exp(b[0], m))), a[2].Add(b[2]), a[3].Add(b[3])}
 		},
 		take: func(b columns) []scalar.Float {
 			x := b.Load(logits, scalar.Num(math.Inf(-1)))
@@ -123,9 +123,9 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 	if !backward {
 		loss := ptx.PointerParam[float32](k, "loss")
 		p.row = func(all []scalar.Float) {
-			v := c.Fma(c.Sub(scalar.Num(1), smoothing), c.Neg(all[3]), all[0])
-			v = c.Add(c.Mul(all[1].Lg2(), scalar.Num(math.Ln2)), v)
-			smoothed := c.Fma(c.Neg(smoothing), c.Mul(all[2], each), v)
+			v := scalar.Num(1).Sub(smoothing).Fma(all[3].Neg(), all[0])
+			v = all[1].Lg2().Mul(math.Ln2).Add(v)
+			smoothed := smoothing.Neg().Fma(all[2].Mul(each), v)
 			v = c.Where(smoothing.Gt(0), smoothed, v)
 			loss.At(t.Row).Store(or(v))
 		}
@@ -135,11 +135,11 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 	dx := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "dx"))
 	p.elements = func(all []scalar.Float, b columns) {
 		scale := all[1].Rcp(ptx.Approx)
-		elsewhere := c.Mul(smoothing, each)
-		own := c.Add(elsewhere, c.Sub(scalar.Num(1), smoothing))
+		elsewhere := smoothing.Mul(each)
+		own := elsewhere.Add(scalar.Num(1).Sub(smoothing))
 		for j, x := range b.Load(logits, scalar.Num(0)) {
 			wanted := c.Where(b.at[j].Eq(target), own, elsewhere)
-			v := c.Mul(dloss, c.Sub(c.Mul(exp(x, all[0]), scale), wanted))
+			v := dloss.Mul(exp(x, all[0]).Mul(scale).Sub(wanted))
 			b.store(j, dx, or(v))
 		}
 	}

@@ -21,10 +21,10 @@ const (
 
 var (
 	sumKernel = sums("sum", "elements", 1, func(c scalar.Math, x []scalar.Float) scalar.Float { return x[0] })
-	absKernel = sums("sum_abs", "absolute values", 1, func(c scalar.Math, x []scalar.Float) scalar.Float { return c.Abs(x[0]) })
+	absKernel = sums("sum_abs", "absolute values", 1, func(c scalar.Math, x []scalar.Float) scalar.Float { return x[0].Abs() })
 	// Squares and products are rounded before they are added.
-	squareKernel  = sums("sum_squares", "squares", 1, func(c scalar.Math, x []scalar.Float) scalar.Float { return c.Mul(x[0], x[0]) })
-	productKernel = sums("sum_products", "products of operands", 2, func(c scalar.Math, x []scalar.Float) scalar.Float { return c.Mul(x[0], x[1]) })
+	squareKernel  = sums("sum_squares", "squares", 1, func(c scalar.Math, x []scalar.Float) scalar.Float { return x[0].Mul(x[0]) })
+	productKernel = sums("sum_products", "products of operands", 2, func(c scalar.Math, x []scalar.Float) scalar.Float { return x[0].Mul(x[1]) })
 
 	largestKernel = reduceKernel("largest", "largest of sign·x, times sign; NaN if any is. Parameters: work; f32 sign, "+
 		"1 or -1; f32* out, one per task; f32* x.", 1, largest)
@@ -49,7 +49,7 @@ func sums(name, what string, operands int, value func(c scalar.Math, x []scalar.
 		return reduction[float32]{
 			identity: []float32{0}, neutral: scalar.Num(0),
 			value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []scalar.Float { return []scalar.Float{value(c, x)} },
-			merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{c.Add(a[0], b[0])} },
+			merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{a[0].Add(b[0])} },
 			store: func(acc []scalar.Float) {
 				y := ptx.VarOf(k, acc[0])
 				k.If(finish.Eq(divided), func() { y.Set(y.Get().Div(count)) })
@@ -73,7 +73,7 @@ func ordered(k *ptx.Kernel, b ptx.Reg[int32]) ptx.Reg[int32] {
 }
 
 // withSign is sign·x with one bit pattern for zeros and for NaN: arithmetic makes +0 of −0 + 0, and its NaN is 0x7fffffff.
-func withSign(c scalar.Math, x, sign scalar.Float) scalar.Float { return c.Fma(x, sign, scalar.Num(0)) }
+func withSign(c scalar.Math, x, sign scalar.Float) scalar.Float { return x.Fma(sign, 0) }
 
 func larger(k *ptx.Kernel) scalar.Merge[int32] {
 	return func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return []ptx.Reg[int32]{a[0].Max(b[0])} }
@@ -84,12 +84,12 @@ func largest(t threadgroup.Group, behind finish) reduction[int32] {
 	sign := ptx.Param[float32](k, "sign")
 	out := ptx.PointerParam[float32](k, "out")
 	return reduction[int32]{
-		identity: []int32{lowestKey}, neutral: c.Mul(sign, scalar.Num(math.Inf(-1))), merge: larger(k),
+		identity: []int32{lowestKey}, neutral: sign.Mul(math.Inf(-1)), merge: larger(k),
 		value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
 			return []ptx.Reg[int32]{orderKey(k, withSign(c, x[0], sign))}
 		},
 		store: func(acc []ptx.Reg[int32]) {
-			out.At(t.Task).Store(behind(c.Mul(ptx.Bitcast[float32](ordered(k, acc[0])), sign)))
+			out.At(t.Task).Store(behind(ptx.Bitcast[float32](ordered(k, acc[0])).Mul(sign)))
 		},
 	}
 }
@@ -128,7 +128,7 @@ func place(t threadgroup.Group, _ finish) reduction[int32] {
 	sign, partial := ptx.Param[float32](k, "sign"), ptx.Param[uint32](k, "partial")
 	out := ptx.PointerParam[int32](k, "out")
 	return reduction[int32]{
-		identity: noPlace, neutral: c.Mul(sign, scalar.Num(math.Inf(-1))), merge: earlier(k),
+		identity: noPlace, neutral: sign.Mul(math.Inf(-1)), merge: earlier(k),
 		value: func(x []scalar.Float, i func() ptx.Reg[uint32]) []ptx.Reg[int32] {
 			return []ptx.Reg[int32]{orderKey(k, withSign(c, x[0], sign)), ptx.Bitcast[int32](i())}
 		},

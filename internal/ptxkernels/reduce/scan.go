@@ -83,18 +83,18 @@ func buildScan(k *ptx.Kernel) {
 			v[j] = ptx.LoadIf(inside[j], x.At(at[j]), 0)
 		}
 		for j := 1; j < 4; j++ {
-			v[j] = c.Add(v[j-1], v[j])
+			v[j] = v[j-1].Add(v[j])
 		}
 		sum := ptx.VarOf(k, v[3]) // of the lanes of the team in the warp up to this one
 		for d := 1; d < 32; d *= 2 {
 			other := sum.Get().Shuffle(ptx.ShuffleUp, d, 32, ptx.FullWarp())
-			sum.Set(c.Where(inWarp.Ge(d), c.Add(other, sum.Get()), sum.Get()))
+			sum.Set(c.Where(inWarp.Ge(d), other.Add(sum.Get()), sum.Get()))
 		}
 		lower := sum.Get().Shuffle(ptx.ShuffleUp, 1, 32, ptx.FullWarp())
 		lower = c.Where(inWarp.Eq(0), scalar.Num(0), lower)
 		end := lane.And(width.Sub(1).Not()).Or(width.Sub(1))
 		all := ptx.VarOf(k, sum.Get().Shuffle(ptx.ShuffleIndex, end, 32, ptx.FullWarp()))
-		from := ptx.VarOf(k, c.Add(carry.Get(), scalar.Num(0))) // what is before the warp
+		from := ptx.VarOf(k, carry.Get().Add(0)) // what is before the warp
 		k.If(t.Lanes.Gt(32), func() {
 			sums := shared.At(turn.Get())
 			k.When(lane.Eq(31), func() { sums.At(warp).Store(sum.Get()) })
@@ -103,20 +103,20 @@ func buildScan(k *ptx.Kernel) {
 			for j := range threadgroup.Warps {
 				other := firstWarp.Add(j)
 				s := ptx.LoadIf(scalar.U32(32*j).Lt(t.Lanes), sums.At(other), 0)
-				from.Set(c.Where(other.Lt(warp), c.Add(from.Get(), s), from.Get()))
-				total.Set(c.Add(total.Get(), s))
+				from.Set(c.Where(other.Lt(warp), from.Get().Add(s), from.Get()))
+				total.Set(total.Get().Add(s))
 			}
 			all.Set(total.Get())
 			turn.Set(turn.Get().Xor(threadgroup.Warps))
 		})
-		others, exclusive := c.Add(from.Get(), lower), flag(1)
-		carry.Set(c.Add(carry.Get(), all.Get()))
+		others, exclusive := from.Get().Add(lower), flag(1)
+		carry.Set(carry.Get().Add(all.Get()))
 		for j := range v {
 			before := others
 			if j > 0 {
-				before = c.Add(others, v[j-1])
+				before = others.Add(v[j-1])
 			}
-			ptx.StoreIf(inside[j], y.At(at[j]), c.Where(exclusive, before, c.Add(others, v[j])))
+			ptx.StoreIf(inside[j], y.At(at[j]), c.Where(exclusive, before, others.Add(v[j])))
 		}
 	}, ptx.NoUnroll())
 }

@@ -177,6 +177,5 @@ func (t turning) angle(a scalar.Float) (sin, cos scalar.Float) {
 }
 
 func (t turning) pair(a, b, sin, cos scalar.Float) (scalar.Float, scalar.Float) {
-	c := scalar.Math{K: t.k}
-	return c.Fma(a, cos, c.Neg(c.Mul(b, sin))), c.Fma(a, sin, c.Mul(b, cos))
+	return a.Fma(cos, b.Mul(sin).Neg()), a.Fma(sin, b.Mul(cos))
 }

@@ -13,7 +13,7 @@ func unary(f func(c Math, x Float) Float) Function {
 	return func(c Math, x, _ []Float) Float { return f(c, x[0]) }
 }
 
-func scalar_(f func(c Math, x, p Float) Float) Function {
+func withScalar(f func(c Math, x, p Float) Float) Function {
 	return func(c Math, x, p []Float) Float { return f(c, x[0], p[0]) }
 }
 
@@ -27,13 +27,13 @@ func rounding(how ptx.Mod) Function {
 
 // gradient is of a function with that slope: of x and dy.
 func gradientOf(slope func(c Math, x Float) Float) Function {
-	return pairwise(func(c Math, x, dy Float) Float { return c.Mul(dy, slope(c, x)) })
+	return pairwise(func(c Math, x, dy Float) Float { return dy.Mul(slope(c, x)) })
 }
 
 // Functions are those of the catalogue's elementwise entries.
 var Functions = map[*program.Entry]Function{
-	catalogue.Neg:   unary(Math.Neg),
-	catalogue.Abs:   unary(Math.Abs),
+	catalogue.Neg:   unary(func(_ Math, x Float) Float { return x.Neg() }),
+	catalogue.Abs:   unary(func(_ Math, x Float) Float { return x.Abs() }),
 	catalogue.Sqrt:  unary(func(c Math, x Float) Float { return x.Sqrt() }),
 	catalogue.Recip: unary(func(c Math, x Float) Float { return x.Rcp() }),
 	catalogue.Exp:   unary(Math.exp),
@@ -50,7 +50,7 @@ var Functions = map[*program.Entry]Function{
 
 	catalogue.ReLU: unary(Math.relu),
 	catalogue.SELU: unary(func(c Math, x Float) Float {
-		return c.Mul(c.elu(x, Num(catalogue.SELUAlpha)), Num(catalogue.SELUScale))
+		return c.elu(x, Num(catalogue.SELUAlpha)).Mul(catalogue.SELUScale)
 	}),
 	catalogue.Sigmoid:   unary(Math.sigmoid),
 	catalogue.GELU:      unary(Math.gelu),
@@ -60,15 +60,15 @@ var Functions = map[*program.Entry]Function{
 	catalogue.Mish:      unary(Math.mish),
 	catalogue.Softplus:  unary(Math.softplus),
 
-	catalogue.LeakyReLU: scalar_(func(c Math, x, alpha Float) Float { return c.Where(x.Lt(0), c.Mul(alpha, x), x) }),
-	catalogue.ELU:       scalar_(Math.elu),
-	catalogue.Scale:     scalar_(Math.Mul),
-	catalogue.PowScalar: scalar_(Math.pow),
+	catalogue.LeakyReLU: withScalar(func(c Math, x, alpha Float) Float { return c.Where(x.Lt(0), alpha.Mul(x), x) }),
+	catalogue.ELU:       withScalar(Math.elu),
+	catalogue.Scale:     withScalar(func(_ Math, x, p Float) Float { return x.Mul(p) }),
+	catalogue.PowScalar: withScalar(Math.pow),
 	catalogue.Clip:      func(c Math, x, p []Float) Float { return c.nanMin(c.NanMax(x[0], p[0]), p[1]) },
 
-	catalogue.Add:       pairwise(Math.Add),
-	catalogue.Sub:       pairwise(Math.Sub),
-	catalogue.Mul:       pairwise(Math.Mul),
+	catalogue.Add:       pairwise(func(_ Math, a, b Float) Float { return a.Add(b) }),
+	catalogue.Sub:       pairwise(func(_ Math, a, b Float) Float { return a.Sub(b) }),
+	catalogue.Mul:       pairwise(func(_ Math, a, b Float) Float { return a.Mul(b) }),
 	catalogue.Div:       pairwise(func(c Math, a, b Float) Float { return a.Div(b) }),
 	catalogue.Maximum:   pairwise(Math.NanMax),
 	catalogue.Minimum:   pairwise(Math.nanMin),
@@ -77,16 +77,16 @@ var Functions = map[*program.Entry]Function{
 	catalogue.LessEqual: pairwise(func(c Math, a, b Float) Float { return c.truth(a.Le(b)) }),
 	catalogue.Equal:     pairwise(func(c Math, a, b Float) Float { return c.truth(a.Eq(b)) }),
 
-	catalogue.FMA:    func(c Math, x, _ []Float) Float { return c.Fma(x[0], x[1], x[2]) },
-	catalogue.Lerp:   func(c Math, x, _ []Float) Float { return c.Fma(x[2], c.Sub(x[1], x[0]), x[0]) },
+	catalogue.FMA:    func(c Math, x, _ []Float) Float { return x[0].Fma(x[1], x[2]) },
+	catalogue.Lerp:   func(c Math, x, _ []Float) Float { return x[2].Fma(x[1].Sub(x[0]), x[0]) },
 	catalogue.Select: func(c Math, x, _ []Float) Float { return c.Where(x[0].Eq(0), x[2], x[1]) },
 
 	catalogue.ClipByNorm: func(c Math, x, p []Float) Float {
-		by := c.nanMin(Num(1), c.Mul(p[0], x[1].Rsqrt()))
-		return c.Mul(x[0], c.Where(x[1].Eq(0), Num(1), by)) // 1/√−0 is −Inf
+		by := c.nanMin(Num(1), p[0].Mul(x[1].Rsqrt()))
+		return x[0].Mul(c.Where(x[1].Eq(0), Num(1), by)) // 1/√−0 is −Inf
 	},
 
-	catalogue.SwiGLU: pairwise(func(c Math, a, b Float) Float { return c.Mul(c.Silu(a), b) }),
+	catalogue.SwiGLU: pairwise(func(c Math, a, b Float) Float { return c.Silu(a).Mul(b) }),
 
 	catalogue.GELUBackward:    gradientOf(Math.geluSlope),
 	catalogue.GELUErfBackward: gradientOf(Math.geluErfSlope),

@@ -10,18 +10,18 @@ import (
 func (c Math) splitExponent(x Float) (f, e Float) {
 	const sqrtHalf = 0x3f3504f3 // its bits
 	denormal := x.Lt(0x1p-126)
-	bits := ptx.Bitcast[uint32](c.Where(denormal, c.Mul(x, Num(0x1p23)), x)).Sub(sqrtHalf)
+	bits := ptx.Bitcast[uint32](c.Where(denormal, x.Mul(0x1p23), x)).Sub(sqrtHalf)
 	e = ptx.Convert[float32](ptx.Bitcast[int32](bits).Shr(23))
-	e = c.Add(e, c.Where(denormal, Num(-23), Num(0)))
+	e = e.Add(c.Where(denormal, Num(-23), Num(0)))
 	fraction := bits.And(1<<23 - 1).Add(sqrtHalf)
-	return c.Add(ptx.Bitcast[float32](fraction), Num(-1)), e
+	return ptx.Bitcast[float32](fraction).Add(-1), e
 }
 
 // log1pRest is log(1+f) − f + carry for f of [calc.splitExponent]: f²·(−½ + f·P(f)) (2e-8 of the logarithm).
 func (c Math) log1pRest(f, carry Float) Float {
 	p := c.polynomial(f, -0.5, 0.333333313, -0.25000307, 0.200010449, -0.166412815, 0.142144963, -0.129981831, 0.126223192,
 		-0.0790274367)
-	return c.Fma(c.Mul(f, f), p, carry)
+	return f.Mul(f).Fma(p, carry)
 }
 
 // logLimits is y where x is finite and above 0, −Inf at 0, and else a third value.
@@ -45,8 +45,8 @@ func (c Math) Log(x Float) Float {
 func (c Math) FiniteLog(x Float) Float {
 	f, e := c.splitExponent(x)
 	ln2 := float64(float32(math.Ln2))
-	rest := c.log1pRest(f, c.Mul(e, Num(math.Ln2-ln2)))
-	return c.Fma(e, Num(ln2), c.Add(f, rest))
+	rest := c.log1pRest(f, e.Mul(math.Ln2-ln2))
+	return e.Fma(ln2, f.Add(rest))
 }
 
 // log2 is the binary logarithm, to 2e-7 of its value.
@@ -55,17 +55,17 @@ func (c Math) log2(x Float) Float { return c.logLimits(x, c.finiteLog2(x), c.unl
 // finiteLog2 is log2 for finite x above 0.
 func (c Math) finiteLog2(x Float) Float {
 	f, e := c.splitExponent(x)
-	return c.Fma(c.log1pRest(f, f), Num(math.Log2E), e)
+	return c.log1pRest(f, f).Fma(math.Log2E, e)
 }
 
 // pow is C's: the magnitude is 2^(y·log2|x|), which knows 0, infinities and NaN; then come the sign, what is no number, and
 // what is one whatever the other operand is. Its relative error is that of the product: 3e-7·|y·log2 x|.
 func (c Math) pow(x, y Float) Float {
-	a := c.Abs(x)
-	m := c.Exp2(c.Mul(y, c.logLimits(a, c.finiteLog2(a), a)))
+	a := x.Abs()
+	m := c.Exp2(y.Mul(c.logLimits(a, c.finiteLog2(a), a)))
 
 	// The remainder of y by 2, exactly: 0 and ±1 of whole numbers, NaN of infinities, which count as even.
-	remainder := c.Abs(c.Fma(c.Mul(y, Num(0.5)).Round(ptx.RZI), Num(-2), y))
+	remainder := y.Mul(0.5).Round(ptx.RZI).Fma(-2, y).Abs()
 	odd := remainder.Eq(1)
 	fractional := remainder.SetPWith(ptx.GT, 0, ptx.OpAnd, odd.Not())
 
@@ -77,6 +77,6 @@ func (c Math) pow(x, y Float) Float {
 	m = c.Where(negative.And(fractional), Num(math.NaN()), m)
 
 	one := x.SetPWith(ptx.EQ, 1, ptx.OpOr, y.Eq(0))
-	minusOne := c.Abs(y).SetPWith(ptx.EQ, infinity, ptx.OpAnd, x.Eq(-1))
+	minusOne := y.Abs().SetPWith(ptx.EQ, infinity, ptx.OpAnd, x.Eq(-1))
 	return c.Where(one.Or(minusOne), Num(1), m)
 }

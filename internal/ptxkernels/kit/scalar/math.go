@@ -20,17 +20,6 @@ var infinity = math.Inf(1)
 // Num is a constant.
 func Num(v float64) Float { return ptx.Imm(float32(v)) }
 
-func (c Math) Add(x, y Float) Float    { return x.Add(y) }
-func (c Math) Sub(x, y Float) Float    { return x.Sub(y) }
-func (c Math) Mul(x, y Float) Float    { return x.Mul(y) }
-func (c Math) Fma(x, y, z Float) Float { return x.Fma(y, z) }
-func (c Math) Abs(x Float) Float       { return x.Abs() }
-func (c Math) Neg(x Float) Float       { return x.Neg() }
-
-// min and max are of numbers: of a number and NaN they are the number.
-func (c Math) min(x, y Float) Float { return x.Min(y) }
-func (c Math) Max(x, y Float) Float { return x.Max(y) }
-
 // Where is x if p, else y.
 func (c Math) Where(p ptx.Reg[bool], x, y Float) Float { return ptx.Select(p, x, y) }
 
@@ -41,7 +30,7 @@ func (c Math) truth(p ptx.Reg[bool]) Float { return c.Where(p, Num(1), Num(0)) }
 func (c Math) polynomial(x Float, p ...float64) Float {
 	y := Num(p[len(p)-1])
 	for i := len(p) - 2; i >= 0; i-- {
-		y = c.Fma(x, y, Num(p[i]))
+		y = x.Fma(y, p[i])
 	}
 	return y
 }
@@ -51,7 +40,7 @@ func (c Math) Inverse(x Float) Float { return x.Rcp(ptx.Approx, ptx.FTZ) }
 
 // Exp2 is 2ˣ, and exp eˣ: relative error 3e-7 + |x|·1e-7.
 func (c Math) Exp2(x Float) Float { return x.Ex2() }
-func (c Math) exp(x Float) Float  { return c.Exp2(c.Mul(x, Num(math.Log2E))) }
+func (c Math) exp(x Float) Float  { return c.Exp2(x.Mul(math.Log2E)) }
 
 // SmallExp2 is 2ˣ where a denormal result may as well be 0.
 func (c Math) SmallExp2(x Float) Float { return x.Ex2(ptx.FTZ) }
@@ -61,17 +50,17 @@ func (c Math) relu(x Float) Float { return c.Where(x.Lt(0), Num(0), x) }
 
 // sigmoid is 1/(1+e⁻ˣ).
 func (c Math) sigmoid(x Float) Float {
-	return c.Inverse(c.Add(c.SmallExp2(c.Mul(x, Num(-math.Log2E))), Num(1)))
+	return c.Inverse(c.SmallExp2(x.Mul(-math.Log2E)).Add(1))
 }
 
 // Silu is x·sigmoid(x); at −Inf, where that is −Inf·0, its limit. A sigmoid that rounding puts above 1 would make ±Inf of the
 // largest numbers.
 func (c Math) Silu(x Float) Float {
-	return c.zeroBelow(-120, x, c.Mul(x, c.min(c.sigmoid(x), Num(1))))
+	return c.zeroBelow(-120, x, x.Mul(c.sigmoid(x).Min(1)))
 }
 
 // PlainSiLU is silu where registers are short: the largest numbers may become ±Inf.
-func (c Math) PlainSiLU(x Float) Float { return c.zeroBelow(-120, x, c.Mul(x, c.sigmoid(x))) }
+func (c Math) PlainSiLU(x Float) Float { return c.zeroBelow(-120, x, x.Mul(c.sigmoid(x))) }
 
 // zeroBelow is 0 where x is below a limit from which on y is as good as 0, else y.
 func (c Math) zeroBelow(limit float64, x, y Float) Float {
@@ -81,25 +70,25 @@ func (c Math) zeroBelow(limit float64, x, y Float) Float {
 // gelu is x·sigmoid(2u) = ½x·(1 + tanh u) with u = √(2/π)·(x + 0.044715x³).
 func (c Math) gelu(x Float) Float {
 	const scale = -2 * 0.79788456080286535588 * math.Log2E // for e⁻²ᵘ as a power of two
-	u := c.Mul(x, c.polynomial(c.Mul(x, x), scale, scale*0.044715))
-	return c.zeroBelow(-20, x, c.Mul(x, c.Inverse(c.Add(c.SmallExp2(u), Num(1)))))
+	u := x.Mul(c.polynomial(x.Mul(x), scale, scale*0.044715))
+	return c.zeroBelow(-20, x, x.Mul(c.Inverse(c.SmallExp2(u).Add(1))))
 }
 
 // geluErf is x·Φ(x). Φ(−|x|) = ½·erfc(|x|/√2) is formula 7.1.26 of Abramowitz and Stegun, exact to 0.8e-7.
 func (c Math) geluErf(x Float) Float {
-	a := c.min(c.Abs(x), Num(20))
-	t := c.Inverse(c.Fma(a, Num(0.23164189), Num(1)))
-	tail := c.Mul(t, c.polynomial(t, 0.127414796, -0.142248368, 0.7107068705, -0.7265760135, 0.5307027145))
-	e := c.SmallExp2(c.Mul(c.Mul(a, a), Num(-0.5*math.Log2E)))
-	return c.Fma(c.Neg(a), c.Mul(tail, e), c.relu(x))
+	a := x.Abs().Min(20)
+	t := c.Inverse(a.Fma(0.23164189, 1))
+	tail := t.Mul(c.polynomial(t, 0.127414796, -0.142248368, 0.7107068705, -0.7265760135, 0.5307027145))
+	e := c.SmallExp2(a.Mul(a).Mul(-0.5 * math.Log2E))
+	return a.Neg().Fma(tail.Mul(e), c.relu(x))
 }
 
 // Tanh is odd: x + x³·P(x²) near 0 (8e-9), else ±(1 − 2/(e^2|x| + 1)).
 func (c Math) Tanh(x Float) Float {
-	a, z := c.Abs(x), c.Mul(x, x)
-	near := c.Fma(c.Mul(x, z), c.polynomial(z, -0.333333284, 0.133325323, -0.053715121, 0.0192680452), x)
-	r := c.Inverse(c.Add(c.SmallExp2(c.Mul(a, Num(2*math.Log2E))), Num(1)))
-	far := c.withSign(c.Fma(r, Num(-2), Num(1)), x)
+	a, z := x.Abs(), x.Mul(x)
+	near := x.Mul(z).Fma(c.polynomial(z, -0.333333284, 0.133325323, -0.053715121, 0.0192680452), x)
+	r := c.Inverse(c.SmallExp2(a.Mul(2 * math.Log2E)).Add(1))
+	far := c.withSign(r.Fma(-2, 1), x)
 	return c.Where(a.Lt(0.4), near, far)
 }
 
@@ -108,47 +97,47 @@ func (c Math) withSign(x, s Float) Float { return x.Copysign(s) }
 
 // Expm1 is eˣ − 1 for x up to 0: x + x²·P(x) near 0 (1e-8).
 func (c Math) Expm1(x Float) Float {
-	near := c.Fma(c.Mul(x, x), c.polynomial(x, 0.5, 0.166665629, 0.0416499302, 0.00823822152, 0.00116428698), x)
-	far := c.Add(c.SmallExp2(c.Mul(x, Num(math.Log2E))), Num(-1))
+	near := x.Mul(x).Fma(c.polynomial(x, 0.5, 0.166665629, 0.0416499302, 0.00823822152, 0.00116428698), x)
+	far := c.SmallExp2(x.Mul(math.Log2E)).Add(-1)
 	return c.Where(x.Gt(-0.5), near, far)
 }
 
 // elu is x where x > 0, else alpha·(eˣ − 1).
 func (c Math) elu(x, alpha Float) Float {
-	return c.Where(x.Gt(0), x, c.Mul(alpha, c.Expm1(x)))
+	return c.Where(x.Gt(0), x, alpha.Mul(c.Expm1(x)))
 }
 
 // softplus is max(x, 0) + log(1+e) with e = e^−|x|, by the series of 2·atanh(e/(2+e)) (2e-8), which keeps small e.
 func (c Math) softplus(x Float) Float {
-	e := c.SmallExp2(c.Mul(c.Abs(x), Num(-math.Log2E)))
-	s := c.Mul(e, c.Inverse(c.Add(e, Num(2))))
-	z, twice := c.Mul(s, s), c.Add(s, s)
+	e := c.SmallExp2(x.Abs().Mul(-math.Log2E))
+	s := e.Mul(c.Inverse(e.Add(2)))
+	z, twice := s.Mul(s), s.Add(s)
 	p := c.polynomial(z, 0.333333194, 0.200037807, 0.141183093, 0.134257495)
-	return c.Add(c.relu(x), c.Fma(c.Mul(twice, z), p, twice))
+	return c.relu(x).Add(twice.Mul(z).Fma(p, twice))
 }
 
 // mish is x·tanh(softplus(x)), which is x·w/(w+2) with w = n² + 2n, n = eˣ; beyond 40, where that is x, n stays.
 func (c Math) mish(x Float) Float {
-	n := c.SmallExp2(c.Mul(c.min(x, Num(40)), Num(math.Log2E)))
-	w := c.Mul(n, c.Add(n, Num(2)))
-	return c.zeroBelow(-120, x, c.Mul(x, c.Mul(w, c.Inverse(c.Add(w, Num(2))))))
+	n := c.SmallExp2(x.Min(40).Mul(math.Log2E))
+	w := n.Mul(n.Add(2))
+	return c.zeroBelow(-120, x, x.Mul(w.Mul(c.Inverse(w.Add(2)))))
 }
 
 // hardSwish is x·min(max(x+3, 0), 6)/6.
 func (c Math) hardSwish(x Float) Float {
-	return c.zeroBelow(-3, x, c.Mul(x, x.Fma(1.0/6, 0.5, ptx.Sat)))
+	return c.zeroBelow(-3, x, x.Mul(x.Fma(1.0/6, 0.5, ptx.Sat)))
 }
 
 // sign is −1 or 1, or x itself where that is 0 or NaN.
 func (c Math) sign(x Float) Float {
-	return c.Where(c.Abs(x).Gt(0), c.withSign(Num(1), x), x)
+	return c.Where(x.Abs().Gt(0), c.withSign(Num(1), x), x)
 }
 
 // NanMax and nanMin are NaN if an operand is: max.NaN would need sm_80.
 func (c Math) NanMax(x, y Float) Float {
-	return c.Where(x.SetP(ptx.Nan, y), Num(math.NaN()), c.Max(x, y))
+	return c.Where(x.SetP(ptx.Nan, y), Num(math.NaN()), x.Max(y))
 }
 
 func (c Math) nanMin(x, y Float) Float {
-	return c.Where(x.SetP(ptx.Nan, y), Num(math.NaN()), c.min(x, y))
+	return c.Where(x.SetP(ptx.Nan, y), Num(math.NaN()), x.Min(y))
 }

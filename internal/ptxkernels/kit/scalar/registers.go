@@ -53,7 +53,7 @@ func SumOf(c Math, x []Float) Float {
 	for i, v := range x {
 		values[i] = []Float{v}
 	}
-	return Tree(values, func(a, b []Float) []Float { return []Float{c.Add(a[0], b[0])} })[0]
+	return Tree(values, func(a, b []Float) []Float { return []Float{a[0].Add(b[0])} })[0]
 }
 
 func S32(n int) ptx.Reg[int32] { return ptx.Imm(int32(n)) }

@@ -15,24 +15,24 @@ func (c Math) Sine(x Float, quarters uint32) Float {
 		shift = 0x1.8p23 // added to a number, leaves its nearest integer in the last bits
 		upper = float64(float32(math.Pi / 2))
 	)
-	shifted := c.Fma(x, Num(2/math.Pi), Num(shift))
+	shifted := x.Fma(2/math.Pi, shift)
 	quadrant := ptx.Bitcast[uint32](shifted).Add(quarters)
-	n := c.Add(shifted, Num(-shift))
-	r := c.Fma(n, Num(-upper), x)
-	r = c.Fma(n, Num(upper-math.Pi/2), r)
-	r = c.min(c.Max(r, Num(-1)), Num(1)) // which it is, until x is so large that n is far off
+	n := shifted.Add(-shift)
+	r := n.Fma(-upper, x)
+	r = n.Fma(upper-math.Pi/2, r)
+	r = r.Max(-1).Min(1) // which it is, until x is so large that n is far off
 
 	sin, cos := c.NearSine(r)
 	odd := quadrant.And(1).Ne(0)
 	sign := quadrant.And(2).Shl(30)
 	y := ptx.Bitcast[uint32](c.Where(odd, cos, sin)).Xor(sign)
-	return c.Fma(x, Num(0), ptx.Bitcast[float32](y)) // 0·x is NaN for infinities and NaN
+	return x.Fma(0, ptx.Bitcast[float32](y)) // 0·x is NaN for infinities and NaN
 }
 
 // NearSine is the sine and the cosine in [−π/4, π/4].
 func (c Math) NearSine(r Float) (sin, cos Float) {
-	z := c.Mul(r, r)
-	sin = c.Fma(c.Mul(r, z), c.polynomial(z, -0.166666642, 0.00833274238, -0.000195866072), r) // 8e-9
-	cos = c.polynomial(z, 1, -0.5, 0.0416666642, -0.00138882967, 2.45466563e-05)               // 6e-10
+	z := r.Mul(r)
+	sin = r.Mul(z).Fma(c.polynomial(z, -0.166666642, 0.00833274238, -0.000195866072), r) // 8e-9
+	cos = c.polynomial(z, 1, -0.5, 0.0416666642, -0.00138882967, 2.45466563e-05)         // 6e-10
 	return sin, cos
 }

@@ -29,7 +29,7 @@ var attentionStats = kit.Register(kit.Kernel{Family: "attention_backward", Name:
 		row := batch.Mad(n.D, i).Mad(heads.D, head)
 		at := row.MadWide(width, ptx.Convert[uint64](lane))
 		y, dy = y.At(at), dy.At(at)
-		sum := ptx.VarOf(k, scalar.Num(0))
+		sum := ptx.VarOf(k, ptx.F32(0))
 		ptx.For(k, lane, width, 32, func(e ptx.Reg[uint32]) {
 			at := e.Sub(lane)
 			sum.Set(y.At(at).Load().Fma(dy.At(at).Load(), sum.Get()))
@@ -39,7 +39,7 @@ var attentionStats = kit.Register(kit.Kernel{Family: "attention_backward", Name:
 		}
 		k.If(lane.Eq(0), func() {
 			log := lse.At(query).Load()
-			log = c.Where(log.Eq(math.Inf(-1)), scalar.Num(math.Inf(1)), log.Mul(math.Log2E))
+			log = c.Where(log.Eq(math.Inf(-1)), ptx.F32(math.Inf(1)), log.Mul(math.Log2E))
 			stats.At(query.MulWide(2)).Store2([2]scalar.Float{log, sum.Get()})
 		})
 	}})

@@ -208,8 +208,8 @@ func (b *backwardBuilder) weigh(tile ptx.Reg[uint32], p, ds []scalar.Variables[f
 				key = tile.Add(b.tx.Add(16 * at[1]))
 			}
 			see := key.Ge(from).And(key.Lt(to))
-			x.Set(b.Where(see, b.Exp2(x.Get().Sub(log)), scalar.Num(0)))
-			d.Set(b.Where(see, x.Get().Mul(d.Get()), scalar.Num(0)))
+			x.Set(b.Where(see, b.Exp2(x.Get().Sub(log)), ptx.F32(0)))
+			d.Set(b.Where(see, x.Get().Mul(d.Get()), ptx.F32(0)))
 		}
 	})
 }

@@ -58,5 +58,5 @@ func (b *flashBlock) storeLSE(lse ptx.Ptr[ptx.Global, float32], r ptx.Reg[uint32
 	n, g := group.Split(k, b.first.Add(r))
 	heads := b.batch.Mad(b.size(sizeHeads), b.head.Mad(group.D, g))
 	log := best.Add(sum.Lg2(ptx.Approx)).Mul(math.Ln2)
-	lse.At(heads.Mad(b.size(sizeN), n)).Store(b.Where(none, scalar.Num(math.Inf(-1)), log))
+	lse.At(heads.Mad(b.size(sizeN), n)).Store(b.Where(none, ptx.F32(math.Inf(-1)), log))
 }

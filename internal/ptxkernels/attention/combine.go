@@ -38,7 +38,7 @@ func buildDecodeCombine(k *ptx.Kernel) {
 	pairAt := func(at ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
 		return pairs.At(at.MulWide(2))
 	}
-	best := ptx.VarOf(k, scalar.Num(math.Inf(-1)))
+	best := ptx.VarOf(k, ptx.F32(math.Inf(-1)))
 	ptx.For(k, lane, parts, 32, func(part ptx.Reg[uint32]) {
 		live, at := partAt(part)
 		best.Set(best.Get().Max(ptx.LoadIf(live, pairAt(at), math.Inf(-1))))
@@ -49,8 +49,8 @@ func buildDecodeCombine(k *ptx.Kernel) {
 	for d := 16; d > 0; d /= 2 {
 		best.Set(best.Get().Max(exchange(best.Get(), d)))
 	}
-	base := f.Where(best.Get().Eq(math.Inf(-1)), scalar.Num(0), best.Get())
-	sum := ptx.VarOf(k, scalar.Num(0))
+	base := f.Where(best.Get().Eq(math.Inf(-1)), ptx.F32(0), best.Get())
+	sum := ptx.VarOf(k, ptx.F32(0))
 	acc := scalar.VariablesOf(k, scalar.Constants(make([]float32, decodeWidth/32)))
 	ptx.For(k, 0, parts, 1, func(part ptx.Reg[uint32]) {
 		live, at := partAt(part)
@@ -65,7 +65,7 @@ func buildDecodeCombine(k *ptx.Kernel) {
 		}
 	}, ptx.UnrollBy(2))
 	// Without any key the sum is 0, and so is the accumulator.
-	scale := f.Where(sum.Get().Eq(0), scalar.Num(1), sum.Get()).Rcp()
+	scale := f.Where(sum.Get().Eq(0), ptx.F32(1), sum.Get()).Rcp()
 	out := row.Mad(width, lane)
 	half := f.size(sizeHalf)
 	for j, a := range acc {

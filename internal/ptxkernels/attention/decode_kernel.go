@@ -137,7 +137,7 @@ func (f decodeFrame) inUse(length ptx.Reg[int32]) ptx.Reg[int32] {
 // oldest is the slot of the oldest key in use.
 func (f decodeFrame) oldest(length ptx.Reg[int32]) ptx.Reg[uint32] {
 	k, capacity := f.K, f.signed(sizeCapacity)
-	start := ptx.VarOf(k, scalar.U32(0))
+	start := ptx.VarOf(k, ptx.U32(0))
 	k.If(f.flag(sizeRing).And(length.Gt(capacity)), func() {
 		start.Set(unsigned(k, length).Rem(unsigned(k, capacity)))
 	})
@@ -230,7 +230,7 @@ func (b *decodeBuilder) Build() {
 	for m := range b.acc {
 		b.acc[m] = scalar.VariablesOf(k, scalar.Constants(make([]float32, decodeSlice)))
 	}
-	b.best, b.total = ptx.VarOf(k, scalar.Num(math.Inf(-1))), ptx.VarOf(k, scalar.Num(0))
+	b.best, b.total = ptx.VarOf(k, ptx.F32(math.Inf(-1))), ptx.VarOf(k, ptx.F32(0))
 	b.walk(q)
 	b.join()
 	b.Write()
@@ -258,7 +258,7 @@ func (b *decodeBuilder) Place() {
 	b.to = end.Min(b.seenTo(b.standing(lastRow), b.used))
 
 	b.tid, b.log = k.Tid(ptx.X), b.size(sizeLog)
-	b.slice = b.tid.And(scalar.U32(1).Shl(b.log).Sub(1))
+	b.slice = b.tid.And(ptx.U32(1).Shl(b.log).Sub(1))
 	b.team = b.tid.Shr(b.log)
 	b.low = b.tid.And(7)
 	at := b.slice.Shl(3)

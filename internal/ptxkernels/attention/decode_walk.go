@@ -94,7 +94,7 @@ func (b *decodeBuilder) Load(p ptx.Ptr[ptx.Global, uint32], to []scalar.Variable
 	k.If(b.flag(sizeVector), func() {
 		for j := range to {
 			for u := range b.words / 4 {
-				inside := scalar.U32(4 * u * decodeSlice / b.words).Lt(left[j])
+				inside := ptx.U32(4 * u * decodeSlice / b.words).Lt(left[j])
 				k.When(inside, func() {
 					x := at[j].At(4 * u).Load4(ptx.ReadOnly)
 					to[j][4*u : 4*u+4].Set(x[:])
@@ -104,7 +104,7 @@ func (b *decodeBuilder) Load(p ptx.Ptr[ptx.Global, uint32], to []scalar.Variable
 	}, func() {
 		for j := range to {
 			for w := range b.words {
-				inside := func(e int) ptx.Reg[bool] { return scalar.U32(e).Lt(left[j]) }
+				inside := func(e int) ptx.Reg[bool] { return ptx.U32(e).Lt(left[j]) }
 				if b.words == decodeSlice {
 					to[j][w].Set(ptx.LoadIf(inside(w), at[j].At(w), 0))
 					continue
@@ -151,7 +151,7 @@ func (b *decodeBuilder) score(q [][]scalar.Float, tile []scalar.Variables[uint32
 	}
 	sums := scalar.VariablesOf(k, x)
 	for _, d := range []int{8, 16} {
-		k.If(scalar.U32(1).Shl(b.log).Gt(d), func() {
+		k.If(ptx.U32(1).Shl(b.log).Gt(d), func() {
 			for _, s := range sums {
 				s.Set(s.Get().Add(b.exchange(s.Get(), d)))
 			}
@@ -185,13 +185,13 @@ func (b *decodeBuilder) weigh(scores []scalar.Float, at, known, from, count ptx.
 		since := at.Add(j).Sub(from)
 		bit := known.Shr(j).And(1)
 		ok := since.Lt(count).And(bit.Ne(0))
-		scores[c] = b.Where(ok, scores[c], scalar.Num(math.Inf(-1)))
+		scores[c] = b.Where(ok, scores[c], ptx.F32(math.Inf(-1)))
 		best = best.Max(scores[c])
 	}
 	for d := 1; d < b.owners(); d *= 2 {
 		best = best.Max(b.exchange(best, d))
 	}
-	base := b.Where(best.Eq(math.Inf(-1)), scalar.Num(0), best)
+	base := b.Where(best.Eq(math.Inf(-1)), ptx.F32(0), best)
 	factor := b.Exp2(b.best.Get().Sub(base))
 	total := b.total.Get().Mul(factor)
 	for c := range scores {
@@ -226,10 +226,10 @@ func (b *decodeBuilder) join() {
 		b.total.Set(b.total.Get().Add(b.exchange(b.total.Get(), d)))
 	}
 	for _, d := range []int{8, 16} {
-		k.If(scalar.U32(1).Shl(b.log).Le(d), func() {
+		k.If(ptx.U32(1).Shl(b.log).Le(d), func() {
 			other := b.exchange(b.best.Get(), d)
 			best := b.best.Get().Max(other)
-			base := b.Where(best.Eq(math.Inf(-1)), scalar.Num(0), best)
+			base := b.Where(best.Eq(math.Inf(-1)), ptx.F32(0), best)
 			mine, its := b.Exp2(b.best.Get().Sub(base)), b.Exp2(other.Sub(base))
 			b.total.Set(b.total.Get().Fma(mine, b.exchange(b.total.Get(), d).Mul(its)))
 			b.best.Set(best)
@@ -248,7 +248,7 @@ func (b *decodeBuilder) Write() {
 	k, rows := b.K, b.rows
 	stats := ptx.SharedArray[float32](k, "pairs_of_warps", decodeWarps*rows*2, ptx.Align(8))
 	warp, lane := b.tid.Shr(5), b.tid.And(31)
-	k.If(lane.Lt(scalar.U32(1).Shl(b.log)), func() {
+	k.If(lane.Lt(ptx.U32(1).Shl(b.log)), func() {
 		p := b.shared.At(warp.Mad(rows*decodeWidth, b.slice.Shl(3)))
 		for m, acc := range b.acc {
 			for j := range decodeSlice / 4 {
@@ -266,13 +266,13 @@ func (b *decodeBuilder) Write() {
 	unit := b.batch.Mad(b.size(sizeKVHeads), b.head).Mad(b.size(sizeParts), b.split)
 	for m := range rows {
 		var pair [decodeWarps][2]scalar.Float
-		best := scalar.Num(math.Inf(-1))
+		best := ptx.F32(math.Inf(-1))
 		for w := range pair {
 			pair[w] = stats.At((w*rows + m) * 2).Load2()
 			best = best.Max(pair[w][0])
 		}
-		base := b.Where(best.Eq(math.Inf(-1)), scalar.Num(0), best)
-		total := scalar.Num(0)
+		base := b.Where(best.Eq(math.Inf(-1)), ptx.F32(0), best)
+		total := ptx.F32(0)
 		var weight [decodeWarps]scalar.Float
 		for w := range pair {
 			weight[w] = b.Exp2(pair[w][0].Sub(base))
@@ -282,14 +282,14 @@ func (b *decodeBuilder) Write() {
 		inside := r.Lt(b.size(sizeRows))
 		at := unit.Mad(b.size(sizeRows), r)
 		// Where the sum is 0 there was no key, and the accumulator is 0, too.
-		scale := b.Where(direct, b.Where(total.Eq(0), scalar.Num(1), total).Rcp(), scalar.Num(1))
+		scale := b.Where(direct, b.Where(total.Eq(0), ptx.F32(1), total).Rcp(), ptx.F32(1))
 		start := ptx.Select(direct, ptx.Convert[uint64](b.query(r)), at.MulWide(width))
 		base64 := ptx.Select(direct, ptx.Address(b.y), ptx.Address(b.out))
 		out := ptx.PtrAt[ptx.Global, float32](k, base64).At(start)
 		for j := range decodeWidth / decodeThreads {
 			e := b.tid.Add(j * decodeThreads)
 			k.If(inside.And(e.Lt(width)), func() {
-				sum := scalar.Num(0)
+				sum := ptx.F32(0)
 				for w := range weight {
 					sum = weight[w].Fma(b.shared.At(e).At((w*rows+m)*decodeWidth).Load(), sum)
 				}

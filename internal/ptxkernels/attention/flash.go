@@ -75,8 +75,8 @@ func (b *flashBuilder) Build() {
 	b.tx, b.ty = b.tid.And(15), b.tid.Shr(4)
 	b.Place(b.lengths, b.rows)
 	for range b.mine() {
-		b.maxima = append(b.maxima, ptx.VarOf(k, scalar.Num(math.Inf(-1))))
-		b.sums = append(b.sums, ptx.VarOf(k, scalar.Num(0)))
+		b.maxima = append(b.maxima, ptx.VarOf(k, ptx.F32(math.Inf(-1))))
+		b.sums = append(b.sums, ptx.VarOf(k, ptx.F32(0)))
 		b.acc = append(b.acc, scalar.VariablesOf(k, scalar.Constants(make([]float32, b.width/16))))
 	}
 	var queries [][2]ptx.Reg[uint32]
@@ -238,7 +238,7 @@ func (b *flashBuilder) mask(tile ptx.Reg[uint32], s []scalar.Variables[float32])
 			from, to := b.seenFrom(p), b.seenTo(p, b.used)
 			for j, x := range row {
 				key := tile.Add(b.tx.Add(16 * j))
-				x.Set(b.Where(key.Ge(from).And(key.Lt(to)), x.Get(), scalar.Num(math.Inf(-1))))
+				x.Set(b.Where(key.Ge(from).And(key.Lt(to)), x.Get(), ptx.F32(math.Inf(-1))))
 			}
 		}
 	})
@@ -258,7 +258,7 @@ func (b *flashBuilder) weigh(s []scalar.Variables[float32]) {
 			best = best.Max(best.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 		}
 		best = best.Max(b.maxima[i].Get())
-		base := b.Where(best.Eq(math.Inf(-1)), scalar.Num(0), best)
+		base := b.Where(best.Eq(math.Inf(-1)), ptx.F32(0), best)
 		f := b.Exp2(b.maxima[i].Get().Sub(base))
 		b.maxima[i].Set(best)
 		var sum scalar.Float
@@ -326,7 +326,7 @@ func (b *flashBuilder) Write() {
 			sum = sum.Add(sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 		}
 		none := sum.Eq(0)
-		scale := b.Where(none, scalar.Num(1), sum).Rcp()
+		scale := b.Where(none, ptx.F32(1), sum).Rcp()
 		r := b.ty.Add(8 * i)
 		row := b.query(r)
 		for j := 0; j < b.width/16; j += 4 {

@@ -158,7 +158,7 @@ func (b *attendBuilder) prepare(tid ptx.Reg[uint32]) {
 	chunk := tid.And(chunks - 1)
 	p.column = chunk.Shl(4)
 	width := b.size(sizeWidth)
-	p.bytes = ptx.Select(chunk.Shl(3).Lt(width), scalar.U32(16), 0)
+	p.bytes = ptx.Select(chunk.Shl(3).Lt(width), ptx.U32(16), 0)
 	p.to = p.first.Mad(b.pitch(), p.column)
 	before := b.batch.Mul(b.size(sizeCapacity)).MulWide(b.size(sizeKey))
 	within := b.head.Mul(width).Mad(2, p.column)
@@ -297,7 +297,7 @@ func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]scalar.Variables[float3
 				for e, x := range part[2*half : 2*half+2] {
 					key := scalar.S32(8*j + e)
 					seen := low.Le(key).And(high.Gt(key))
-					x.Set(b.Where(seen, x.Get(), scalar.Num(math.Inf(-1))))
+					x.Set(b.Where(seen, x.Get(), ptx.F32(math.Inf(-1))))
 				}
 			}
 		})
@@ -328,7 +328,7 @@ func (b *attendBuilder) weigh(s [][]scalar.Variables[float32]) (w [][][]ptx.Reg[
 			}
 			before, sum := b.maxima[2*i+half], b.sums[2*i+half]
 			best = best.Mul(factor).Max(before.Get())
-			base := b.Where(best.Eq(math.Inf(-1)), scalar.Num(0), best)
+			base := b.Where(best.Eq(math.Inf(-1)), ptx.F32(0), best)
 			f := b.SmallExp2(before.Get().Sub(base))
 			factors[i][half] = f
 			before.Set(best)
@@ -397,7 +397,7 @@ func (b *attendBuilder) Write() {
 			sum = sum.Add(sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 		}
 		none := sum.Eq(0)
-		scale := b.Where(none, scalar.Num(1), sum).Rcp()
+		scale := b.Where(none, ptx.F32(1), sum).Rcp()
 		to := b.ofQ.Bytes(row.Mad(b.pitch(), t.Shl(2)))
 		for n := range b.width / 8 {
 			x := b.acc[i][n][2*half : 2*half+2].Get()

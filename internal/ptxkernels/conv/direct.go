@@ -97,7 +97,7 @@ func newDirect(k *ptx.Kernel, channels int, e *kit.Epilogue) *directConv {
 
 func (d *directConv) Build() {
 	k := d.k
-	chained := ptx.VarOf(k, scalar.U32(0)) // products in each chain
+	chained := ptx.VarOf(k, ptx.U32(0)) // products in each chain
 	ptx.For(k, 0, d.size(convGroupInputs), 1, func(c ptx.Reg[uint32]) {
 		lines := c.Mul(d.size(convH))
 		ptx.For(k, 0, d.size(convKH), 1, func(ky ptx.Reg[uint32]) {

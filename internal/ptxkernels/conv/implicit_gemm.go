@@ -165,9 +165,9 @@ func (w *windows) advance(p windowPiece) {
 		sum := v.Get().Add(by).Add(carry)
 		over := sum.Ge(base)
 		v.Set(sum.Sub(ptx.Select(over, base, 0)))
-		return ptx.Select(over, scalar.U32(1), 0)
+		return ptx.Select(over, ptx.U32(1), 0)
 	}
-	carry := step(p.kx, w.g.sizes.At(convStepX), w.g.size(convKW), scalar.U32(0))
+	carry := step(p.kx, w.g.sizes.At(convStepX), w.g.size(convKW), ptx.U32(0))
 	carry = step(p.ky, w.g.sizes.At(convStepY), w.g.size(convKH), carry)
 	p.c.Set(p.c.Get().Add(w.g.sizes.At(convStepC).Add(carry)))
 }

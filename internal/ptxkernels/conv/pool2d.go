@@ -105,9 +105,9 @@ func newPooling(k *ptx.Kernel) *pooling {
 	p := &pooling{k: k, sizes: ptx.ParamArray[uint32](k, "sizes", poolWords)}
 	x := ptx.PointerParam[float32](k, "x")
 	p.y = ptx.PointerParam[float32](k, "y")
-	p.lanes = scalar.U32(1).Shl(p.size(poolLanes))
+	p.lanes = ptx.U32(1).Shl(p.size(poolLanes))
 	p.lane = k.Tid(ptx.X).And(p.lanes.Sub(1))
-	perBlock := scalar.U32(poolThreads).Shr(p.size(poolLanes))
+	perBlock := ptx.U32(poolThreads).Shr(p.size(poolLanes))
 	p.i = k.Ctaid(ptx.X).Mad(perBlock, k.Tid(ptx.X).Shr(p.size(poolLanes)))
 	// Lanes with nothing to do compute the last element once more: all take part in shuffles.
 	i := p.i.Min(p.size(poolTotal).Sub(1))
@@ -137,7 +137,7 @@ func (p *pooling) first() ptx.Ptr[ptx.Global, float32] {
 // lines calls begin, then each for the elements, then end, for every line that the lane has a part of.
 func (p *pooling) lines(begin func(), each func(x ptx.Reg[float32]), end func()) {
 	k := p.k
-	across := scalar.U32(1).Shl(p.size(poolAcross))
+	across := ptx.U32(1).Shl(p.size(poolAcross))
 	down := p.lanes.Shr(p.size(poolAcross))
 	y0 := p.y0.Add(p.lane.Shr(p.size(poolAcross)))
 	x0 := p.x0.Add(p.lane.And(across.Sub(1)))

@@ -165,7 +165,7 @@ func (w *Kernels) buildFlat(k *ptx.Kernel) {
 			if u == 0 && len(x) == 1 { // written whenever it is read
 				return ptx.NewVar[float32](k)
 			}
-			return ptx.VarOf(k, scalar.Num(0))
+			return ptx.VarOf(k, ptx.F32(0))
 		})
 	}
 	if len(x) > 1 {

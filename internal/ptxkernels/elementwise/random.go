@@ -44,7 +44,7 @@ func randomKernel(name string, f func(c scalar.Math, w [4]ptx.Reg[uint32]) [4]sc
 			y := ptx.PointerParam[float32](k, "y", ptx.Align(16))
 			key := [catalogue.RandomSeed]ptx.Reg[uint32]{seed.Load(), seed.At(1).Load()}
 			ptx.For(k, k.GlobalID(ptx.X), quads, k.Nctaid(ptx.X).Mul(elementwiseBlock), func(i ptx.Reg[uint32]) {
-				words := philox(k, [4]ptx.Reg[uint32]{i, scalar.U32(0), stream, scalar.U32(0)}, key)
+				words := philox(k, [4]ptx.Reg[uint32]{i, ptx.U32(0), stream, ptx.U32(0)}, key)
 				y.Bytes(i.MulWide(16)).Store4(f(scalar.Math{K: k}, words))
 			}, ptx.NoUnroll())
 		}})

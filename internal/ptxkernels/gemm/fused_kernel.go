@@ -88,7 +88,7 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 
 	// The row of the weights, and where its products go. With three weights their rows are numbered through.
 	row, width, to := t.Row, ptx.Reg[uint32]{}, y[0]
-	bias := scalar.Num(0)
+	bias := ptx.F32(0)
 	if form == fusedThree {
 		n0, n1 := sizes.At(1), sizes.At(1).Add(sizes.At(2))
 		second, third := row.Ge(n0), row.Ge(n1)
@@ -113,7 +113,7 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 	// Rows of x; where there are fewer than room, the last is repeated.
 	var rows []ptx.Ptr[ptx.Global, float32]
 	for v := range room {
-		i := scalar.U32(v).Min(m.Sub(1))
+		i := ptx.U32(v).Min(m.Sub(1))
 		rows = append(rows, x.At(i.MulWide(t.Cols)))
 	}
 	acc := scalar.VariablesOf(k, scalar.Constants(make([]float32, len(matrix)*room)))
@@ -175,12 +175,12 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 			case fusedGate:
 				r = c.Silu(r).Mul(all[room+v])
 			}
-			at := to.At(scalar.U32(v).MadWide(width, ptx.Convert[uint64](row)))
+			at := to.At(ptx.U32(v).MadWide(width, ptx.Convert[uint64](row)))
 			if v == 0 { // there is a row
 				at.Store(r)
 				continue
 			}
-			ptx.StoreIf(scalar.U32(v).Lt(m), at, r)
+			ptx.StoreIf(ptx.U32(v).Lt(m), at, r)
 		}
 	})
 }

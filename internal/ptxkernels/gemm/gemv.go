@@ -120,7 +120,7 @@ func (g *gemv[T]) vectorsOf(z, d ptx.Reg[uint32]) (x []ptx.Ptr[ptx.Global, float
 	base := g.x.At(ptx.Convert[uint64](z).Mul(g.strideX))
 	base = base.At(d.MulWide(g.size(gemvVectorK)))
 	for v := range g.room {
-		i := scalar.U32(v).Min(g.vectors.Sub(1))
+		i := ptx.U32(v).Min(g.vectors.Sub(1))
 		x = append(x, base.At(i.MulWide(g.size(gemvVectorV))))
 	}
 	return x
@@ -157,21 +157,21 @@ func (g *gemv[T]) zeros(n int) {
 func (g *gemv[T]) Finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 	k := g.k
 	at := func(p ptx.Ptr[ptx.Global, float32], r, v int, i int) ptx.Ptr[ptx.Global, float32] {
-		return p.At(row.MulWide(g.size(r))).At(scalar.U32(i).MulWide(g.size(v)))
+		return p.At(row.MulWide(g.size(r))).At(ptx.U32(i).MulWide(g.size(v)))
 	}
 	c := g.c.At(ptx.Convert[uint64](g.split).Mul(g.strideS))
 	c = c.At(ptx.Convert[uint64](z).Mul(g.strideC))
 	for i := range y {
 		ok := g.hasBias
 		if i > 0 { // there is a vector
-			ok = ok.And(scalar.U32(i).Lt(g.vectors))
+			ok = ok.And(ptx.U32(i).Lt(g.vectors))
 		}
 		y[i] = y[i].Add(ptx.LoadIf(ok, at(g.bias, gemvBiasR, gemvBiasV, i), 0))
 	}
 	y = scalar.Activate(k, g.size(gemvAct), y)
 	if g.after != nil {
-		y = g.after.Apply(y, func(i int) tiling.Site { return tiling.Site{Z: z, Row: row, Col: scalar.U32(i)} }, func(i int) ptx.Reg[bool] {
-			return scalar.U32(i).Lt(g.vectors)
+		y = g.after.Apply(y, func(i int) tiling.Site { return tiling.Site{Z: z, Row: row, Col: ptx.U32(i)} }, func(i int) ptx.Reg[bool] {
+			return ptx.U32(i).Lt(g.vectors)
 		})
 	}
 	for i := range y {
@@ -180,7 +180,7 @@ func (g *gemv[T]) Finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 			to.Store(y[i])
 			continue
 		}
-		ptx.StoreIf(scalar.U32(i).Lt(g.vectors), to, y[i])
+		ptx.StoreIf(ptx.U32(i).Lt(g.vectors), to, y[i])
 	}
 }
 
@@ -194,10 +194,10 @@ func gemvRowsKernel[T scalar.Floating](name string, room int) *kit.Kernel {
 
 func (g *gemv[T]) buildRows() {
 	k, tid := g.k, g.k.Tid(ptx.X)
-	lanes := scalar.U32(1).Shl(g.shape)
+	lanes := ptx.U32(1).Shl(g.shape)
 	lane := tid.And(lanes.Sub(1))
 	// Rows of all products in one line. Those behind the last compute it once more.
-	id := g.block.Mul(scalar.U32(gemvThreads).Shr(g.shape)).Add(tid.Shr(g.shape))
+	id := g.block.Mul(ptx.U32(gemvThreads).Shr(g.shape)).Add(tid.Shr(g.shape))
 	z, row := scalar.DivisorAt(k, g.sizes, gemvRows).Split(k, id.Min(g.size(gemvTotal).Sub(1)))
 	matrix := g.m.At(ptx.Convert[uint64](z).Mul(g.strideM))
 	matrix = matrix.At(row.MulWide(g.size(gemvK)))

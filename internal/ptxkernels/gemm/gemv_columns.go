@@ -41,8 +41,8 @@ func (g *gemv[T]) buildColumns() {
 	warpColumns := g.warpColumns()
 	z, block := scalar.DivisorAt(k, g.sizes, gemvAcross).Split(k, g.block)
 	lane, warp := tid.And(31), tid.Shr(5)
-	along := scalar.U32(1).Shl(g.shape) // warps that share out the depth
-	perBlock := scalar.U32(warpColumns * gemvThreads / 32).Shr(g.shape)
+	along := ptx.U32(1).Shl(g.shape) // warps that share out the depth
+	perBlock := ptx.U32(warpColumns * gemvThreads / 32).Shr(g.shape)
 	start := block.Mul(perBlock)
 	base := warp.Shr(g.shape).Mad(warpColumns, start)
 

@@ -173,12 +173,12 @@ func (p *mmaProduct) addUp(depth ptx.Reg[uint32]) {
 	left, coming := ptx.VarOf(k, total), ptx.VarOf(k, total) // coming: not yet asked for by the outer loop
 	next := func(v *ptx.Var[uint32], by ptx.Reg[uint32]) {
 		n := v.Get().Add(by)
-		v.Set(ptx.Select(n.Eq(tiling.MmaStages*stage), scalar.U32(0), n))
+		v.Set(ptx.Select(n.Eq(tiling.MmaStages*stage), ptx.U32(0), n))
 	}
-	to, from := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0))
+	to, from := ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, ptx.U32(0))
 	aligned := p.a.Vector.And(p.b.Vector)
 	// What an inner turn goes on by.
-	inner := ptx.Select(aligned, scalar.U32(stage), 0)
+	inner := ptx.Select(aligned, ptx.U32(stage), 0)
 	stepA, stepB := ptx.Select(aligned, p.a.Step, 0), ptx.Select(aligned, p.b.Step, 0)
 	stop := ptx.Select(aligned, ptx.Imm(int32(0)), math.MaxInt32)
 	enough := ptx.Select(aligned, ptx.Imm(int32(deep*(tiling.MmaStages-1))), math.MaxInt32)
@@ -188,7 +188,7 @@ func (p *mmaProduct) addUp(depth ptx.Reg[uint32]) {
 			p.b.Load(to.Get(), part.Get())
 		})
 		k.CpAsyncCommit()
-		next(to, scalar.U32(stage))
+		next(to, ptx.U32(stage))
 		part.Set(deep)
 		coming.Set(coming.Get().Sub(int32(deep)))
 		// All stages but one are filled first.
@@ -202,7 +202,7 @@ func (p *mmaProduct) addUp(depth ptx.Reg[uint32]) {
 				k.CpAsyncCommit()
 				next(to, inner)
 				p.multiply(from.Get())
-				next(from, scalar.U32(stage))
+				next(from, ptx.U32(stage))
 				left.Set(left.Get().Sub(int32(deep)))
 				k.CpAsyncWait(tiling.MmaStages - 2)
 				k.Barrier()

@@ -67,17 +67,17 @@ func (p *asyncProduct) Build() {
 	depth := ptx.Bitcast[uint32](p.Depth)
 	whole := depth.Add(deep - 1).Div(deep).Mul(deep) // rounded up
 	rest := depth.Min(depth.Sub(whole.Sub(deep)))    // of the first tile
-	p.a.Load(scalar.U32(0), rest)
-	p.b.Load(scalar.U32(0), rest)
+	p.a.Load(ptx.U32(0), rest)
+	p.b.Load(ptx.U32(0), rest)
 	k.CpAsyncCommit()
 	total := ptx.Bitcast[int32](whole)
-	p.Bring(scalar.U32(stage), total.Gt(int32(deep)))
+	p.Bring(ptx.U32(stage), total.Gt(int32(deep)))
 
 	left := ptx.VarOf(k, total)
-	from, to := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(2*stage))
+	from, to := ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, ptx.U32(2*stage))
 	next := func(v *ptx.Var[uint32]) {
 		n := v.Get().Add(stage)
-		v.Set(ptx.Select(n.Eq(asyncStages*stage), scalar.U32(0), n))
+		v.Set(ptx.Select(n.Eq(asyncStages*stage), ptx.U32(0), n))
 	}
 	k.CpAsyncWait(asyncStages - 2)
 	k.Barrier()
@@ -190,7 +190,7 @@ func (s *asyncSide) Load(stage, depth ptx.Reg[uint32]) {
 	for i, p := range s.pieces {
 		s.copies(func(from, at int) {
 			inside := p.d.Add(from / 4).Lt(depth)
-			ptx.CpAsyncFill(to.Bytes(i*s.apart+at), p.at.Get().Bytes(from), 4*s.each(), ptx.Select(inside, scalar.U32(4*s.each()), 0))
+			ptx.CpAsyncFill(to.Bytes(i*s.apart+at), p.at.Get().Bytes(from), 4*s.each(), ptx.Select(inside, ptx.U32(4*s.each()), 0))
 		})
 		p.at.Set(p.at.Get().Bytes(skipped))
 	}

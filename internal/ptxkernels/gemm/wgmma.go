@@ -125,8 +125,8 @@ func (p *wgmmaProduct) Build(e *kit.Epilogue) {
 	first := tid.Eq(0)
 	k.If(first, func() {
 		for s := range p.stages {
-			ptx.MbarrierInit(k, p.full.At(s), scalar.U32(1))
-			ptx.MbarrierInit(k, p.empty.At(s), scalar.U32(8)) // warps
+			ptx.MbarrierInit(k, p.full.At(s), ptx.U32(1))
+			ptx.MbarrierInit(k, p.empty.At(s), ptx.U32(8)) // warps
 		}
 		k.FenceMbarrierInit()
 	})
@@ -147,7 +147,7 @@ type ring struct {
 }
 
 func (p *wgmmaProduct) ring() *ring {
-	return &ring{p: p, stage: ptx.VarOf(p.k, scalar.U32(0)), turn: ptx.VarOf(p.k, scalar.U32(0))}
+	return &ring{p: p, stage: ptx.VarOf(p.k, ptx.U32(0)), turn: ptx.VarOf(p.k, ptx.U32(0))}
 }
 
 func (r *ring) at(x ptx.Ptr[ptx.Shared, ptx.Mbarrier]) ptx.Ptr[ptx.Shared, ptx.Mbarrier] {
@@ -161,8 +161,8 @@ func (r *ring) memory() ptx.Ptr[ptx.Shared, uint32] {
 func (r *ring) next() {
 	n := r.stage.Get().Add(1)
 	around := n.Eq(r.p.stages)
-	r.turn.Set(r.turn.Get().Xor(ptx.Select(around, scalar.U32(1), 0)))
-	r.stage.Set(ptx.Select(around, scalar.U32(0), n))
+	r.turn.Set(r.turn.Get().Xor(ptx.Select(around, ptx.U32(1), 0)))
+	r.stage.Set(ptx.Select(around, ptx.U32(0), n))
 }
 
 // outputTile is a tile of the result, of which the block computes a segment.
@@ -199,7 +199,7 @@ func (p *wgmmaProduct) produce(a, b ptx.TensorMap) {
 			at := w.First.Add(d)
 			ptx.MbarrierWaitParity(k, r.at(p.empty), r.turn.Get().Xor(1))
 			full, memory := r.at(p.full), r.memory()
-			ptx.MbarrierArriveExpect(k, full, scalar.U32(p.size()))
+			ptx.MbarrierArriveExpect(k, full, ptx.U32(p.size()))
 			bring := func(to ptx.Ptr[ptx.Shared, uint32], m ptx.TensorMap, x, z ptx.Reg[uint32], size int, along bool) {
 				signed := ptx.Bitcast[int32, uint32]
 				if along {
@@ -250,14 +250,14 @@ func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 			k.WgmmaCommit()
 			k.WgmmaWait(1)
 			k.When(leader.And(d.Gt(0)), func() {
-				ptx.MbarrierArriveN(k, ptx.SharedPtrAt[ptx.Shared, ptx.Mbarrier](k, before.Get()), scalar.U32(1))
+				ptx.MbarrierArriveN(k, ptx.SharedPtrAt[ptx.Shared, ptx.Mbarrier](k, before.Get()), ptx.U32(1))
 			})
 			before.Set(ptx.SharedAddress(r.at(p.empty)))
 			r.next()
 		}, ptx.NoUnroll())
 		k.WgmmaWait(0)
 		k.When(leader.And(w.Depth.Gt(0)), func() {
-			ptx.MbarrierArriveN(k, ptx.SharedPtrAt[ptx.Shared, ptx.Mbarrier](k, before.Get()), scalar.U32(1))
+			ptx.MbarrierArriveN(k, ptx.SharedPtrAt[ptx.Shared, ptx.Mbarrier](k, before.Get()), ptx.U32(1))
 		})
 		x.Begin(w.Segment, w.z, p.sizes.At(wgmmaFlags), p.sizes.At(wgmmaAct))
 		x.Chunks(p.n/32, 16, warp.Mad(16, w.top), w.left, false, func(i, row, col int) *ptx.Var[float32] {

@@ -3,7 +3,6 @@ package lz4
 import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
-	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -15,7 +14,7 @@ var lz4Compress = kit.Register(kit.Kernel{Family: "lz4", Name: "lz4_compress", B
 		z := &lz4Compressor{lz4Kernel: newLZ4(k, "page", "block"),
 			table: ptx.SharedArray[uint32](k, "table", catalogue.LZ4Table, ptx.Align(16))}
 		z.read(pages)
-		zero := scalar.U32(0)
+		zero := ptx.U32(0)
 		z.quads(func(at ptx.Reg[uint32]) {
 			z.table.At(at).Store4([4]ptx.Reg[uint32]{zero, zero, zero, zero})
 		})
@@ -24,7 +23,7 @@ var lz4Compress = kit.Register(kit.Kernel{Family: "lz4", Name: "lz4_compress", B
 		z.search()
 		k.If(z.size.Get().Lt(catalogue.LZ4Page), func() {
 			anchor := z.anchor.Get()
-			z.sequence(anchor, scalar.U32(catalogue.LZ4Page).Sub(anchor), zero, zero, false)
+			z.sequence(anchor, ptx.U32(catalogue.LZ4Page).Sub(anchor), zero, zero, false)
 		})
 		z.sync()
 		whole := z.size.Get().Ge(catalogue.LZ4Page)
@@ -61,7 +60,7 @@ func (z *lz4Compressor) enter(ok ptx.Reg[bool], slot ptx.Ptr[ptx.Shared, uint32]
 // search writes all sequences but the last.
 func (z *lz4Compressor) search() {
 	k, all := z.k, ptx.FullWarp()
-	at := ptx.VarOf(k, scalar.U32(0))
+	at := ptx.VarOf(k, ptx.U32(0))
 	k.While(func() ptx.Reg[bool] { return at.Get().Le(catalogue.LZ4Last) }, func() {
 		begin := at.Get().Copy()
 		p := begin.Add(z.lane)
@@ -107,7 +106,7 @@ func (z *lz4Compressor) search() {
 func (z *lz4Compressor) match(p, q ptx.Reg[uint32]) ptx.Reg[uint32] {
 	k, all := z.k, ptx.FullWarp()
 	distance := p.Sub(q)
-	n := ptx.VarOf(k, scalar.U32(4))
+	n := ptx.VarOf(k, ptx.U32(4))
 	k.Loop(func() {
 		at := p.Add(n.Get()).Add(z.lane.Shl(2))
 		inside := at.Lt(catalogue.LZ4End)
@@ -122,13 +121,13 @@ func (z *lz4Compressor) match(p, q ptx.Reg[uint32]) ptx.Reg[uint32] {
 		n.Set(last.Mad(4, rest).Add(n.Get()))
 		k.BreakIf(some)
 	})
-	return n.Get().Min(scalar.U32(catalogue.LZ4End).Sub(p))
+	return n.Get().Min(ptx.U32(catalogue.LZ4End).Sub(p))
 }
 
 // more is the number of bytes behind the token that a length takes.
 func (z *lz4Compressor) more(n ptx.Reg[uint32]) ptx.Reg[uint32] {
 	behind := n.Sub(15).Div(255).Add(1)
-	return ptx.Select(n.Lt(15), scalar.U32(0), behind)
+	return ptx.Select(n.Lt(15), ptx.U32(0), behind)
 }
 
 // length writes the bytes of a length behind the token.

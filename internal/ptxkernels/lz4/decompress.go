@@ -3,7 +3,6 @@ package lz4
 import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
-	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -17,7 +16,7 @@ var lz4Decompress = kit.Register(kit.Kernel{Family: "lz4", Name: "lz4_decompress
 		z := &lz4Decompressor{lz4Kernel: newLZ4(k, "block", "page")}
 		z.read(blocks)
 		z.size = sizes.At(k.Ctaid(ptx.X)).Load()
-		z.at, z.made = ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0))
+		z.at, z.made = ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, ptx.U32(0))
 		z.status = ptx.VarOf(k, lz4Code(catalogue.LZ4BadSize))
 		z.sync()
 		k.If(z.size.Sub(1).Lt(catalogue.LZ4Page-1), z.sequences)
@@ -25,7 +24,7 @@ var lz4Decompress = kit.Register(kit.Kernel{Family: "lz4", Name: "lz4_decompress
 		whole := z.size.Eq(catalogue.LZ4Page)
 		k.If(whole, func() { z.status.Set(catalogue.LZ4Page) })
 		k.If(z.status.Get().Gt(catalogue.LZ4Page), func() { // what was made before the error
-			zero := scalar.U32(0)
+			zero := ptx.U32(0)
 			z.quads(func(at ptx.Reg[uint32]) {
 				z.to.At(at).Store4([4]ptx.Reg[uint32]{zero, zero, zero, zero})
 			})
@@ -88,7 +87,7 @@ func (z *lz4Decompressor) sequences() {
 		literals := z.length(token.Shr(4)).Get()
 		at, made := z.at.Get().Copy(), z.made.Get().Copy()
 		z.endIf(literals.Gt(z.size.Sub(at)), truncated)
-		z.endIf(literals.Gt(scalar.U32(catalogue.LZ4Page).Sub(made)), overflow)
+		z.endIf(literals.Gt(ptx.U32(catalogue.LZ4Page).Sub(made)), overflow)
 		ptx.For(k, z.lane, literals, catalogue.LZ4Lanes, func(i ptx.Reg[uint32]) {
 			z.put(made.Add(i), z.Load(z.from, at.Add(i)))
 		}, ptx.NoUnroll())
@@ -102,7 +101,7 @@ func (z *lz4Decompressor) sequences() {
 		z.endIf(length.Eq(lz4Endless), truncated)
 		length = length.Add(4)
 		z.endIf(offset.Sub(1).Ge(made), lz4Code(catalogue.LZ4BadOffset)) // 0 wraps
-		z.endIf(length.Gt(scalar.U32(catalogue.LZ4Page).Sub(made)), overflow)
+		z.endIf(length.Gt(ptx.U32(catalogue.LZ4Page).Sub(made)), overflow)
 		z.sync()
 		// Every byte comes from what was there before: the offset is the period of what is repeated.
 		begin := made.Sub(offset)

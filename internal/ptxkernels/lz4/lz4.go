@@ -3,7 +3,6 @@ package lz4
 import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
-	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -50,7 +49,7 @@ func (z *lz4Kernel) row(p ptx.Ptr[ptx.Global, uint32]) ptx.Ptr[ptx.Global, uint3
 
 // read fills what is read from global memory, and what is made with zeros.
 func (z *lz4Kernel) read(p ptx.Ptr[ptx.Global, uint32]) {
-	row, zero := z.row(p), scalar.U32(0)
+	row, zero := z.row(p), ptx.U32(0)
 	z.quads(func(at ptx.Reg[uint32]) {
 		z.from.At(at).Store4(row.At(at).Load4())
 		z.to.At(at).Store4([4]ptx.Reg[uint32]{zero, zero, zero, zero})

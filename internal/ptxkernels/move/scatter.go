@@ -75,7 +75,7 @@ func scatterRowsKernel(name string, unit int) *kit.Kernel {
 			}
 			var words [moveUnits][]ptx.Reg[uint32]
 			for j, i := range index {
-				words[j] = loadUnit(k, unit, mine[j], unitAt(k, x, unit, i), scalar.U32(0))
+				words[j] = loadUnit(k, unit, mine[j], unitAt(k, x, unit, i), ptx.U32(0))
 			}
 			for j := range index {
 				storeUnit(k, mine[j], unitAt(k, y, unit, at[j]), words[j])

@@ -140,7 +140,7 @@ func sumUp(k *ptx.Kernel, v ptx.Reg[uint32], shared ptx.Ptr[ptx.Shared, uint32])
 	}
 	k.When(lane.Eq(31), func() { shared.At(warp).Store(sum.Get()) })
 	k.Barrier()
-	before, total := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0))
+	before, total := ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, ptx.U32(0))
 	for j := range sortThreads / 32 {
 		s := shared.At(j).Load()
 		before.Set(before.Get().Add(ptx.Select(warp.Gt(j), s, 0)))
@@ -170,7 +170,7 @@ var sortScan = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_scan", Blo
 		counts, totals := ptx.PointerParam[uint32](k, "counts"), ptx.PointerParam[uint32](k, "totals")
 		shared := ptx.SharedArray[uint32](k, "of_warps", sortThreads/32)
 		tid, digit := k.Tid(ptx.X), k.Ctaid(ptx.X)
-		carry := ptx.VarOf(k, scalar.U32(0))
+		carry := ptx.VarOf(k, ptx.U32(0))
 		ptx.For(k, 0, blocks, sortThreads, func(first ptx.Reg[uint32]) {
 			i := first.Add(tid)
 			inside := i.Lt(blocks)
@@ -212,7 +212,7 @@ var sortPlace = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_place", B
 		k.When(own, func() { next.At(b.tid).Store(from) })
 		none := before(several, b.digits)
 		k.When(b.tid.Eq(0), func() { next.At(b.digits).Store(none.Add(all)) })
-		word, bit := b.tid.Shr(5), scalar.U32(1).Shl(b.tid.And(31))
+		word, bit := b.tid.Shr(5), ptx.U32(1).Shl(b.tid.And(31))
 		lower := bit.Sub(1)
 		k.Barrier()
 		ptx.For(k, b.start, b.end, sortThreads, func(first ptx.Reg[uint32]) {
@@ -224,7 +224,7 @@ var sortPlace = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_place", B
 			mine := mask.At(word)
 			k.When(inside, func() { mine.Reduce(ptx.OpOr, bit) })
 			k.Barrier()
-			same, earlier := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0)) // threads of that digit, and those before this one
+			same, earlier := ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, ptx.U32(0)) // threads of that digit, and those before this one
 			for w := range sortMasks {
 				m := mask.At(w).Load()
 				same.Set(same.Get().Add(m.Popc()))
@@ -300,7 +300,7 @@ func segmentSumKernel(name string, unit int) *kit.Kernel {
 					k.If(before.Eq(key), func() { place.Set(place.Get().Add(1)) }, func() {
 						counts, same := key.Lt(rows), ptx.VarOf(k, key)
 						for w := range sum {
-							sum[w] = ptx.VarOf(k, scalar.Num(0))
+							sum[w] = ptx.VarOf(k, ptx.F32(0))
 						}
 						k.While(func() ptx.Reg[bool] { return same.Get().Eq(key) }, func() {
 							k.If(counts, func() {

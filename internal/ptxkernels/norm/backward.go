@@ -26,7 +26,7 @@ func rmsNormBackward(t threadgroup.Group) statistic {
 		coefficients: func(acc []scalar.Float) []scalar.Float {
 			each := c.Inverse(ptx.Convert[float32](t.Cols))
 			r := acc[0].Fma(each, eps).Rsqrt()
-			return []scalar.Float{scalar.Num(0), r, r.Mul(r).Mul(r.Mul(each)).Mul(acc[1])}
+			return []scalar.Float{ptx.F32(0), r, r.Mul(r).Mul(r.Mul(each)).Mul(acc[1])}
 		},
 		apply: func(x scalar.Float, of, g []scalar.Float) scalar.Float {
 			return g[0].Fma(of[1], x.Mul(of[2]).Neg())
@@ -47,15 +47,15 @@ func layerNormBackward(t threadgroup.Group) statistic {
 			mean := scalar.SumOf(c, g).Mul(each)
 			products, deviations := make([]scalar.Float, len(x)), make([]scalar.Float, len(x))
 			for i := range x {
-				deviations[i] = c.Where(l.Has(i), g[i].Sub(mean), scalar.Num(0))
-				products[i] = c.Where(l.Has(i), x[i].Sub(of[1]), scalar.Num(0)).Mul(deviations[i])
+				deviations[i] = c.Where(l.Has(i), g[i].Sub(mean), ptx.F32(0))
+				products[i] = c.Where(l.Has(i), x[i].Sub(of[1]), ptx.F32(0)).Mul(deviations[i])
 			}
 			rest := scalar.SumOf(c, deviations).Mul(each) // the deviations of x sum up to nothing, so that it does not show in the products
 			return append(of, mean.Add(rest), scalar.SumOf(c, products))
 		},
 		merge: func(a, b []scalar.Float) []scalar.Float {
 			n := a[0].Add(b[0])
-			w := c.Where(a[0].Eq(0), scalar.Num(1), b[0].Mul(c.Inverse(n)))
+			w := c.Where(a[0].Eq(0), ptx.F32(1), b[0].Mul(c.Inverse(n)))
 			dx, dg := b[1].Sub(a[1]), b[3].Sub(a[3])
 			return append(merge(a[:3], b[:3]), dg.Fma(w, a[3]), dx.Mul(dg).Fma(a[0].Mul(w), a[4].Add(b[4])))
 		},
@@ -134,7 +134,7 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 			base := block.Mul(columnsOfBlock)
 			// Places in the block's columns of the lane's four: neighbours, or 32 apart.
 			at := ptx.Select(vector, lane.Shl(2), lane)
-			apart := ptx.Select(vector, scalar.U32(1), 32)
+			apart := ptx.Select(vector, ptx.U32(1), 32)
 			first := base.Add(at)
 			var inside [4]ptx.Reg[bool]
 			for j := range inside {
@@ -143,7 +143,7 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 			acc := make([][4]*ptx.Var[float32], vectors)
 			for i := range acc {
 				for j := range acc[i] {
-					acc[i][j] = ptx.VarOf(k, scalar.Num(0))
+					acc[i][j] = ptx.VarOf(k, ptx.F32(0))
 				}
 			}
 			start := part.Mul(perPart)

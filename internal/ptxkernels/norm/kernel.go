@@ -115,18 +115,18 @@ func (l rowTile) Has(i int) ptx.Reg[bool] {
 func (b *rowsBuilder) tileAt(at ptx.Reg[uint32], units int) rowTile {
 	k, l := b.K, rowTile{rowsBuilder: b, at: at}
 	for range 4 * units {
-		l.x = append(l.x, ptx.VarOf(k, scalar.Num(b.neutral)))
+		l.x = append(l.x, ptx.VarOf(k, ptx.F32(b.neutral)))
 		if b.second == Gradient {
-			l.g = append(l.g, ptx.VarOf(k, scalar.Num(0)))
+			l.g = append(l.g, ptx.VarOf(k, ptx.F32(0)))
 		}
 	}
 	// Accesses of single elements and of four follow each other at distances that are powers of two.
 	log := b.Log()
-	unit := ptx.Select(b.Vector(), scalar.U32(2), 0)
+	unit := ptx.Select(b.Vector(), ptx.U32(2), 0)
 	log = log.Add(unit)
 	left := b.End.Max(at).Sub(at)
-	accesses := left.Add(scalar.U32(1).Shl(log).Sub(1)).Shr(log)
-	l.inside = scalar.U32(1).Shl(accesses.Shl(unit)).Sub(1) // all ones from 32 elements on
+	accesses := left.Add(ptx.U32(1).Shl(log).Sub(1)).Shr(log)
+	l.inside = ptx.U32(1).Shl(accesses.Shl(unit)).Sub(1) // all ones from 32 elements on
 	return l
 }
 
@@ -359,7 +359,7 @@ func (b *rowsBuilder) Tiles(backwards bool, f func(l rowTile, store func(coeffic
 			place := func(at ptx.Reg[uint32]) ptx.Reg[uint32] { return at }
 			if backwards {
 				longest := b.End.Sub(1).Sub(b.from)
-				last := b.from.Add(longest.And(scalar.U32(0).Sub(step)))
+				last := b.from.Add(longest.And(ptx.U32(0).Sub(step)))
 				both := b.from.Add(last)
 				place = func(at ptx.Reg[uint32]) ptx.Reg[uint32] { return both.Sub(at) }
 			}

@@ -44,7 +44,7 @@ func exponentials(t threadgroup.Group, log bool) statistic {
 	}
 	s := statistic{neutral: math.Inf(-1), empty: []float32{-math.MaxFloat32, 0}}
 	s.take = func(x, _ []scalar.Float, _ rowTile) []scalar.Float {
-		m := scalar.Num(-math.MaxFloat32)
+		m := ptx.F32(-math.MaxFloat32)
 		for _, v := range x {
 			m = v.Max(m)
 		}
@@ -85,7 +85,7 @@ func layerNorm(t threadgroup.Group) statistic {
 			each := c.Inverse(n.Max(1))
 			mean := scalar.SumOf(c, x).Mul(each)
 			for i, v := range x {
-				deviations[i] = c.Where(l.Has(i), v.Sub(mean), scalar.Num(0))
+				deviations[i] = c.Where(l.Has(i), v.Sub(mean), ptx.F32(0))
 				squares[i] = deviations[i].Mul(deviations[i])
 			}
 			rest := scalar.SumOf(c, deviations).Mul(each) // what rounding left out of the mean
@@ -93,7 +93,7 @@ func layerNorm(t threadgroup.Group) statistic {
 		},
 		merge: func(a, b []scalar.Float) []scalar.Float {
 			n, d := a[0].Add(b[0]), b[1].Sub(a[1])
-			w := c.Where(a[0].Eq(0), scalar.Num(1), b[0].Mul(c.Inverse(n)))
+			w := c.Where(a[0].Eq(0), ptx.F32(1), b[0].Mul(c.Inverse(n)))
 			return []scalar.Float{n, d.Fma(w, a[1]), d.Mul(d).Fma(a[0].Mul(w), a[2].Add(b[2]))}
 		},
 		coefficients: func(acc []scalar.Float) []scalar.Float {

@@ -53,7 +53,7 @@ func buildQuantBytes(k *ptx.Kernel) {
 	shared := ptx.SharedArray[float32](k, "squares", threadgroup.Warps)
 	k.If(sizes.At(bytesNorm).Ne(0), func() {
 		// Each block goes over the whole row, which is in the cache.
-		sum := ptx.VarOf(k, scalar.Num(0))
+		sum := ptx.VarOf(k, ptx.F32(0))
 		ptx.For(k, tid.Shl(2), cols, bytesPart, func(i ptx.Reg[uint32]) {
 			for _, e := range x.At(i).Load4(ptx.ReadOnly) {
 				sum.Set(e.Fma(e, sum.Get()))
@@ -77,7 +77,7 @@ func buildQuantBytes(k *ptx.Kernel) {
 	// The least normal number as the least scale keeps its inverse finite.
 	const least = 0x1p-126
 	scale := most.Mul(1. / 127).Max(least)
-	scale = c.Where(most.Lt(math.Inf(1)), scale, scalar.Num(math.NaN()))
+	scale = c.Where(most.Lt(math.Inf(1)), scale, ptx.F32(math.NaN()))
 	inverse := scale.Rcp()
 	var q [4]ptx.Reg[uint32]
 	sum := ptx.Imm(int32(0))
@@ -114,7 +114,7 @@ var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite",
 				f(at, x.At(at).Load4(ptx.ReadOnly))
 			}, ptx.NoUnroll())
 		}
-		sum := ptx.VarOf(k, scalar.Num(0)) // or NaN
+		sum := ptx.VarOf(k, ptx.F32(0)) // or NaN
 		each(func(_ ptx.Reg[uint32], v [4]scalar.Float) {
 			for _, e := range v {
 				sum.Set(e.Fma(0, sum.Get()))
@@ -198,7 +198,7 @@ func (g *quantGemv) stepBytes(r *pieceReader, block ptx.Reg[uint32], bytes ptx.P
 func (p *pieceReader) heads(words ptx.Ptr[ptx.Global, uint32]) (all []ptx.Reg[uint32]) {
 	if len(p.parts) == 1 {
 		if !p.affine && p.zero == 0 {
-			return []ptx.Reg[uint32]{words.Load(ptx.ReadOnly), scalar.U32(0)}
+			return []ptx.Reg[uint32]{words.Load(ptx.ReadOnly), ptx.U32(0)}
 		}
 		two := words.Load2(ptx.ReadOnly)
 		return two[:]
@@ -214,7 +214,7 @@ func (p *pieceReader) heads(words ptx.Ptr[ptx.Global, uint32]) (all []ptx.Reg[ui
 func (p *pieceReader) sum(halves ptx.Reg[uint32]) ptx.Reg[int32] {
 	k := p.k
 	if len(p.parts[0].runs) == 1 {
-		selector := ptx.Select(p.half.value(k).Eq(0), scalar.U32(0x9910), 0xbb32)
+		selector := ptx.Select(p.half.value(k).Eq(0), ptx.U32(0x9910), 0xbb32)
 		return ptx.Bitcast[int32](halves.Prmt(0, selector))
 	}
 	return sumOfHalves(k, halves)

@@ -99,7 +99,7 @@ func (q *quantColumns) Build() {
 	m := q.sizes.At(columnsM)
 	rows := []ptx.Ptr[ptx.Global, float32]{x}
 	for v := 1; v < q.room; v++ { // where there are fewer, the last is repeated
-		rows = append(rows, x.At(scalar.U32(v).Min(m.Sub(1)).MulWide(depth)))
+		rows = append(rows, x.At(ptx.U32(v).Min(m.Sub(1)).MulWide(depth)))
 	}
 	n := q.columnValues(q.room)
 	sums := scalar.VariablesOf(k, scalar.Constants(make([]float32, n*q.room)))
@@ -156,8 +156,8 @@ func (q *quantColumns) Write(y ptx.Ptr[ptx.Global, float32], sums scalar.Variabl
 			run := j.Shr(scalar.Log2(n / 2))
 			at := block.Mad(q.len(), run.Mad(q.between(), j.And(n/2-1)))
 			at = at.Add(q.firstOf(k, unit).plus(k, word.times(k, 4)).value(k))
-			there = there.And(scalar.U32(v).Lt(q.sizes.At(columnsM)))
-			to := y.At(scalar.U32(v).MulWide(q.sizes.At(columnsN)).Add(ptx.Convert[uint64](at)))
+			there = there.And(ptx.U32(v).Lt(q.sizes.At(columnsM)))
+			to := y.At(ptx.U32(v).MulWide(q.sizes.At(columnsN)).Add(ptx.Convert[uint64](at)))
 			ptx.StoreIf(there, to, sum)
 		}, ptx.NoUnroll())
 	}

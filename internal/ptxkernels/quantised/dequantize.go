@@ -45,7 +45,7 @@ func buildDequantize(k *ptx.Kernel, f *blockFormat) {
 	there := row.Lt(sizes.At(dequantRows)) // as unsigned numbers: negative ones are beyond it, too
 	var v scalar.Variables[float32]
 	for range 4 {
-		v = append(v, ptx.VarOf(k, scalar.Num(math.NaN())))
+		v = append(v, ptx.VarOf(k, ptx.F32(math.NaN())))
 	}
 	k.If(there, func() {
 		at := weights.Bytes(row.MulWide(sizes.At(dequantWords)).Shl(2))

@@ -65,14 +65,14 @@ func (g *quantGemv) buildExact() {
 	for i := range places {
 		places[i] = twisted(k, first.Add(i*g.between())).Shl(2)
 	}
-	base := ptx.VarOf(k, scalar.U32(0))
+	base := ptx.VarOf(k, ptx.U32(0))
 	k.While(func() ptx.Reg[bool] { return base.Get().Lt(cols) }, func() {
 		from := base.Get().Copy()
 		end := cols.Min(from.Add(chunk))
 		bring(from, end)
 		k.Barrier()
 		before := from.Shr(scalar.Log2(g.len())) // blocks
-		turn := ptx.VarOf(k, scalar.U32(0))
+		turn := ptx.VarOf(k, ptx.U32(0))
 		g.walk(end.Sub(from).Shr(5), g.units(), func(block ptx.Reg[uint32]) {
 			g.stepExact(reader, before.Add(block), memory, places, turn.Get(), chunk)
 			turn.Set(turn.Get().Add(g.team.Lanes.Shl(7)))
@@ -81,10 +81,10 @@ func (g *quantGemv) buildExact() {
 		base.Set(from.Add(chunk))
 	})
 	shared := ptx.SharedArray[float32](k, "squares", g.room*threadgroup.Warps)
-	factors := scalar.VariablesOf(k, slices.Repeat([]scalar.Float{scalar.Num(1)}, g.room))
+	factors := scalar.VariablesOf(k, slices.Repeat([]scalar.Float{ptx.F32(1)}, g.room))
 	k.If(normed, func() {
 		squares := scalar.VariablesOf(k, scalar.Constants(make([]float32, g.room)))
-		each(scalar.U32(0), cols, func(_ ptx.Reg[uint32], values [][4]scalar.Float) {
+		each(ptx.U32(0), cols, func(_ ptx.Reg[uint32], values [][4]scalar.Float) {
 			for v, four := range values {
 				for _, e := range four {
 					squares[v].Set(e.Fma(e, squares[v].Get()))

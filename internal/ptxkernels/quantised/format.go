@@ -104,7 +104,7 @@ type number struct {
 	mask  int
 }
 
-func known(n int) number { return number{known: true, n: n, reg: scalar.U32(n)} }
+func known(n int) number { return number{known: true, n: n, reg: ptx.U32(n)} }
 
 func found(r ptx.Reg[uint32]) number { return number{reg: r} }
 

@@ -72,7 +72,7 @@ func newQuantSide(k *ptx.Kernel, f *blockFormat, sizes ptx.Array[uint32], p *til
 	s.from = ptx.Bitcast[int32](ptx.Select(column.Lt(p.N), d, math.MaxInt32))
 	d = p.First.Add(d)
 	s.row, s.col = ptx.VarOf(k, either(column, d)), ptx.VarOf(k, either(d, column))
-	s.down, s.right = either(scalar.U32(0), scalar.U32(depth)), either(scalar.U32(depth), scalar.U32(0))
+	s.down, s.right = either(ptx.U32(0), ptx.U32(depth)), either(ptx.U32(depth), ptx.U32(0))
 	for range 4 {
 		s.held = append(s.held, ptx.NewVar[float32](k))
 	}

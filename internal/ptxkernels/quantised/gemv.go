@@ -95,7 +95,7 @@ func newQuantGemv(k *ptx.Kernel, f *blockFormat, room int) *quantGemv {
 // repeated.
 func (g *quantGemv) apart() (values []ptx.Reg[uint64]) {
 	for v := 1; v < g.room; v++ {
-		values = append(values, scalar.U32(v).Min(g.size(quantCount).Sub(1)).MulWide(g.size(quantK)))
+		values = append(values, ptx.U32(v).Min(g.size(quantCount).Sub(1)).MulWide(g.size(quantK)))
 	}
 	return values
 }
@@ -121,7 +121,7 @@ func (g *quantGemv) matrices() {
 // bindRows finds the team's rows.
 func (g *quantGemv) bindRows() {
 	k, tid := g.k, g.k.Tid(ptx.X)
-	g.team = threadgroup.Group{K: k, Lanes: scalar.U32(1).Shl(g.log)}
+	g.team = threadgroup.Group{K: k, Lanes: ptx.U32(1).Shl(g.log)}
 	g.team.Lane = tid.And(g.team.Lanes.Sub(1))
 	g.lane = g.team.Lane
 	for i := range g.rows {
@@ -147,7 +147,7 @@ func (g *quantGemv) elementOf(m quantMatrix, p []ptx.Ptr[ptx.Global, float32], i
 // task is the team's; there may be none of that number.
 func (g *quantGemv) task() ptx.Reg[uint32] {
 	k := g.k
-	return k.Ctaid(ptx.X).Mad(scalar.U32(threadgroup.Threads).Shr(g.log), k.Tid(ptx.X).Shr(g.log))
+	return k.Ctaid(ptx.X).Mad(ptx.U32(threadgroup.Threads).Shr(g.log), k.Tid(ptx.X).Shr(g.log))
 }
 
 // quantMatrix is which of three matrices a row belongs to.
@@ -177,7 +177,7 @@ func (g *quantGemv) Place(row ptx.Reg[uint32]) (ptx.Reg[uint32], quantMatrix) {
 	second := first.Add(g.size(quantRows + 1))
 	row = row.Min(second.Add(g.size(quantRows + 2)).Sub(1))
 	m := quantMatrix{row.Ge(first), row.Ge(second)}
-	return row.Sub(m.pick(k, scalar.U32(0), first, second)), m
+	return row.Sub(m.pick(k, ptx.U32(0), first, second)), m
 }
 
 // unit is which one of its block a lane has: always the same, since teams are at least as large as blocks are long.
@@ -247,11 +247,11 @@ func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
 			for i := range y {
 				ok := both
 				if v > 0 {
-					if ok = scalar.U32(v).Lt(vectors); i == 1 {
+					if ok = ptx.U32(v).Lt(vectors); i == 1 {
 						ok = ok.And(both)
 					}
 				}
-				at := to[i].At(scalar.U32(v).MulWide(across[i]))
+				at := to[i].At(ptx.U32(v).MulWide(across[i]))
 				if v+i == 0 {
 					at.Store(y[i])
 				} else {

@@ -53,7 +53,7 @@ func buildQuantHalves(k *ptx.Kernel) {
 	cols, parts, row, tid := sizes.At(halvesCols), sizes.At(halvesParts), k.Ctaid(ptx.X), k.Tid(ptx.X)
 	two := parts.Eq(2)
 	x = x.At(row.Min(sizes.At(halvesOf).Sub(1)).MulWide(cols))
-	most := ptx.VarOf(k, scalar.Num(0))
+	most := ptx.VarOf(k, ptx.F32(0))
 	ptx.For(k, tid.Shl(2), cols, bytesPart, func(i ptx.Reg[uint32]) {
 		for _, e := range x.At(i).Load4(ptx.ReadOnly) {
 			most.Set(c.NanMax(most.Get(), e.Abs()))
@@ -72,16 +72,16 @@ func buildQuantHalves(k *ptx.Kernel) {
 	power := func(biased ptx.Reg[uint32]) scalar.Float {
 		return ptx.Bitcast[float32](biased.Shl(23))
 	}
-	inverse := power(scalar.U32(2*127 + halvesExponent).Sub(exponent))
+	inverse := power(ptx.U32(2*127 + halvesExponent).Sub(exponent))
 	factor := power(exponent.Sub(halvesExponent))
-	factor = c.Where(most.Get().Lt(math.Inf(1)), factor, scalar.Num(math.NaN()))
+	factor = c.Where(most.Get().Lt(math.Inf(1)), factor, ptx.F32(math.NaN()))
 	ptx.StoreIf(tid.Eq(0), factors.At(row), factor)
 	rounded := cols.Add(halvesDepth - 1).And(^uint32(halvesDepth - 1)) // up
 	stages := row.Shr(scalar.Log2(halvesTile)).Mul(rounded.Shr(scalar.Log2(halvesDepth)))
 	row = row.And(halvesTile - 1)
 	ptx.For(k, 0, rounded, bytesPart, func(base ptx.Reg[uint32]) {
 		i := base.Add(tid.Shl(2))
-		v, sum := scalar.VariablesOf(k, scalar.Constants(make([]float32, 4))), ptx.VarOf(k, scalar.Num(0))
+		v, sum := scalar.VariablesOf(k, scalar.Constants(make([]float32, 4))), ptx.VarOf(k, ptx.F32(0))
 		k.When(i.Lt(cols), func() {
 			for j, e := range x.At(i).Load4(ptx.ReadOnly) {
 				v[j].Set(e.Mul(inverse))
@@ -89,7 +89,7 @@ func buildQuantHalves(k *ptx.Kernel) {
 		})
 		there := i.Lt(rounded)
 		stage := stages.Add(i.Shr(scalar.Log2(halvesDepth)))
-		at := y.Bytes(stage.MulWide(ptx.Select(two, scalar.U32(halvesStage(2)), halvesStage(1))))
+		at := y.Bytes(stage.MulWide(ptx.Select(two, ptx.U32(halvesStage(2)), halvesStage(1))))
 		long := parts.Mul(2 * halvesDepth) // of a row
 		// Half of the row, half of 32 values, and word of the first 16 bytes.
 		place := i.Shr(5).And(1).Mul(parts.Mul(64)).Add(i.And(16).Shl(1).Add(i.And(12)))

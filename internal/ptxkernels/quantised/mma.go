@@ -205,9 +205,9 @@ func (q *quantMma) addUp(x, scales ptx.Ptr[ptx.Global, uint8]) {
 	_, stage := q.Stage(q.blockFormat)
 	next := func(v *ptx.Var[uint32]) {
 		n := v.Get().Add(stage)
-		v.Set(ptx.Select(n.Eq(quantMmaStages*stage), scalar.U32(0), n))
+		v.Set(ptx.Select(n.Eq(quantMmaStages*stage), ptx.U32(0), n))
 	}
-	to, from, coming := ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, scalar.U32(0)), ptx.VarOf(k, q.first)
+	to, from, coming := ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, q.first)
 	bring := q.bringer(x, scales)
 	fill := func() {
 		k.If(coming.Get().Lt(q.end), func() { bring(to.Get(), coming.Get()) })
@@ -240,7 +240,7 @@ func (q *quantMma) bringer(x, scales ptx.Ptr[ptx.Global, uint8]) func(stage, d p
 	_, size := q.Stage(q.blockFormat)
 	k.If(rows.Lt(quantMmaM), func() {
 		ptx.For(k, tid.Shl(4), quantMmaStages*size, 16*quantMmaThreads, func(at ptx.Reg[uint32]) {
-			ptx.Cast[uint32](q.memory.Bytes(at)).Store4([4]ptx.Reg[uint32]{scalar.U32(0), scalar.U32(0), scalar.U32(0), scalar.U32(0)})
+			ptx.Cast[uint32](q.memory.Bytes(at)).Store4([4]ptx.Reg[uint32]{ptx.U32(0), ptx.U32(0), ptx.U32(0), ptx.U32(0)})
 		}, ptx.NoUnroll())
 		k.Barrier()
 	})
@@ -331,7 +331,7 @@ func (q *quantMma) Write(factors ptx.Ptr[ptx.Global, float32], biased ptx.Reg[bo
 	q.eachColumns(func(j int) {
 		for col := range 2 {
 			row := q.top.Add(q.in.Shl(1)).Add(8*j + col)
-			there, factor := row.Lt(q.m), scalar.Num(1)
+			there, factor := row.Lt(q.m), ptx.F32(1)
 			if !q.bytes() {
 				factor = ptx.LoadIf(there, factors.At(row), 0)
 			}
@@ -383,7 +383,7 @@ func (q *quantMma) exceptions(factors, x ptx.Ptr[ptx.Global, float32], biased pt
 		bias := ptx.LoadIf(biased.And(inside), bias.At(column), 0)
 		ptx.For(k, q.top, q.top.Add(quantMmaM), 1, func(row ptx.Reg[uint32]) {
 			k.If(exceptional(row), func() {
-				sum := ptx.VarOf(k, scalar.Num(0))
+				sum := ptx.VarOf(k, ptx.F32(0))
 				x := x.At(row.MulWide(q.depth))
 				ptx.For(k, q.first, q.end, 4, func(d ptx.Reg[uint32]) {
 					w := q.Four(k, q.blocks, weights, d)

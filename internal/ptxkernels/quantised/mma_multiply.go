@@ -11,7 +11,7 @@ import (
 func (q *quantMma) multiply(stage, d ptx.Reg[uint32]) {
 	k := q.k
 	base := q.memory.Bytes(stage)
-	end := scalar.U32(q.deep())
+	end := ptx.U32(q.deep())
 	if q.units() == 1 { // the depth may end within the stage
 		end = end.Min(q.depth.Sub(d))
 	}

@@ -38,7 +38,7 @@ type pieceRun struct {
 
 // readPieces is for the lane's piece of a block.
 func (f *blockFormat) readPieces(k *ptx.Kernel, blocks, lane ptx.Reg[uint32]) *pieceReader {
-	p := &pieceReader{blockFormat: f, k: k, first: scalar.U32(0), half: known(0)}
+	p := &pieceReader{blockFormat: f, k: k, first: ptx.U32(0), half: known(0)}
 	if f.units() == 1 {
 		p.units = append(p.units, f.readUnits(k, blocks, known(0)))
 		p.parts = []piecePart{{runs: []pieceRun{{at: 0}, {run: 1, at: 16}}}}

@@ -78,7 +78,7 @@ func (t *quantThin) Build() {
 		t.minima = scales.Bytes(rowOf.MulWide(across)).Bytes(first.Shl(3))
 	}
 	t.totals = scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
-	team := scalar.U32(1).Shl(t.log)
+	team := ptx.U32(1).Shl(t.log)
 	ptx.For(k, t.warp.And(team.Sub(1)), cols.Shr(scalar.Log2(t.len())), team, t.step)
 	t.Write()
 }
@@ -86,7 +86,7 @@ func (t *quantThin) Build() {
 // taskOf is the number of a task of the block.
 func (t *quantThin) taskOf(i ptx.Reg[uint32]) ptx.Reg[uint32] {
 	k := t.k
-	return k.Ctaid(ptx.X).Mad(scalar.U32(threadgroup.Warps).Shr(t.log), i)
+	return k.Ctaid(ptx.X).Mad(ptx.U32(threadgroup.Warps).Shr(t.log), i)
 }
 
 func (t *quantThin) findUnits() {
@@ -285,7 +285,7 @@ func (t *quantThin) ofMinima(packed [2][]packedUnit, bytes ptx.Reg[uint32]) []sc
 			var sum ptx.Reg[int32]
 			if t.runScales() {
 				odd := t.in.And(1).Ne(0)
-				sum = ptx.Bitcast[int32](two[1].Prmt(0, ptx.Select(odd, scalar.U32(0xbb32), 0x9910)))
+				sum = ptx.Bitcast[int32](two[1].Prmt(0, ptx.Select(odd, ptx.U32(0xbb32), 0x9910)))
 			} else {
 				sum = sumOfHalves(k, two[1])
 			}
@@ -311,10 +311,10 @@ func (t *quantThin) Write() {
 		memory.At(t.warp.Mad(each, tid.And(31))).At(apart * e).Store(v.Get())
 	}
 	k.Barrier()
-	team := scalar.U32(1).Shl(t.log)
+	team := ptx.U32(1).Shl(t.log)
 	const pairs = thinVectors * thinRows / 2
 	gate, biased := scalar.HasFlag(k, t.flags, quantGate), scalar.HasFlag(k, t.flags, quantBiased)
-	ptx.For(k, tid, scalar.U32(threadgroup.Warps*pairs).Shr(t.log), threadgroup.Threads, func(o ptx.Reg[uint32]) {
+	ptx.For(k, tid, ptx.U32(threadgroup.Warps*pairs).Shr(t.log), threadgroup.Threads, func(o ptx.Reg[uint32]) {
 		which := o.Shr(scalar.Log2(pairs))
 		group, col := o.And(7), o.Shr(3).And(7)
 		at := group.Mad(4, col.Shr(1))

@@ -28,12 +28,12 @@ func inspect(t threadgroup.Group, _ finish) reduction[uint32] {
 	k := t.K
 	out := ptx.PointerParam[uint32](k, "out")
 	return reduction[uint32]{
-		identity: nothingSpecial, neutral: scalar.Num(0), merge: bothSpecial(k),
+		identity: nothingSpecial, neutral: ptx.F32(0), merge: bothSpecial(k),
 		value: func(x []scalar.Float, i func() ptx.Reg[uint32]) []ptx.Reg[uint32] {
 			magnitude := ptx.Bitcast[uint32](x[0]).And(math.MaxInt32)
-			inf := scalar.U32(int(math.Float32bits(float32(math.Inf(1)))))
+			inf := ptx.U32(int(math.Float32bits(float32(math.Inf(1)))))
 			nan, inf2 := magnitude.Gt(inf), magnitude.Eq(inf)
-			one, zero, nowhere := scalar.U32(1), scalar.U32(0), ptx.Imm(uint32(math.MaxUint32))
+			one, zero, nowhere := ptx.U32(1), ptx.U32(0), ptx.Imm(uint32(math.MaxUint32))
 			return []ptx.Reg[uint32]{ptx.Select(nan, one, zero), ptx.Select(inf2, one, zero),
 				ptx.Select(nan, i(), nowhere), ptx.Select(inf2, i(), nowhere)}
 		},

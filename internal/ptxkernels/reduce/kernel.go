@@ -36,7 +36,7 @@ func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t thread
 			if behind == nil {
 				return x
 			}
-			return behind.ApplyOne(x, tiling.Site{Z: scalar.U32(0), Row: t.Task, Col: scalar.U32(0)})
+			return behind.ApplyOne(x, tiling.Site{Z: ptx.U32(0), Row: t.Task, Col: ptx.U32(0)})
 		})}
 		first := 0
 		if h != nil {
@@ -136,7 +136,7 @@ func (b *reduceBuilder[T]) One(inside ptx.Reg[bool], i ptx.Reg[uint32]) (x []sca
 func (b *reduceBuilder[T]) inVectors() {
 	k := b.K
 	offset := b.Row.Mul(b.Cols).Add(b.Start) // its lower bits
-	head := scalar.U32(0).Sub(offset).And(3).Min(b.End.Sub(b.Start))
+	head := ptx.U32(0).Sub(offset).And(3).Min(b.End.Sub(b.Start))
 	first := b.Start.Add(head)
 	units := b.End.Sub(first).Shr(2)
 	behind := units.Mad(4, first)

@@ -61,14 +61,14 @@ func softmaxBackward(t threadgroup.Group) pass {
 		empty: []float32{0},
 		merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{a[0].Add(b[0])} },
 		take: func(b columns) []scalar.Float {
-			x := b.Load(p, scalar.Num(0))
-			for j, d := range b.Load(dy, scalar.Num(0)) {
+			x := b.Load(p, ptx.F32(0))
+			for j, d := range b.Load(dy, ptx.F32(0)) {
 				x[j] = x[j].Mul(d)
 			}
 			return []scalar.Float{scalar.SumOf(c, x)}
 		},
 		elements: func(all []scalar.Float, b columns) {
-			x, d := b.Load(p, scalar.Num(0)), b.Load(dy, scalar.Num(0))
+			x, d := b.Load(p, ptx.F32(0)), b.Load(dy, ptx.F32(0))
 			for j := range x {
 				b.store(j, dx, x[j].Mul(d[j].Sub(all[0])))
 			}
@@ -92,7 +92,7 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 	known := target.Lt(t.Cols) // as unsigned numbers: negative ones are beyond
 	// or is v where the row has a class; else 0, or NaN.
 	or := func(v scalar.Float) scalar.Float {
-		return c.Where(skipped, scalar.Num(0), c.Where(known, v, scalar.Num(math.NaN())))
+		return c.Where(skipped, ptx.F32(0), c.Where(known, v, ptx.F32(math.NaN())))
 	}
 
 	exp := func(x, m scalar.Float) scalar.Float {
@@ -106,8 +106,8 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 			return []scalar.Float{m, a[1].Fma(exp(a[0], m), b[1].Mul(exp(b[0], m))), a[2].Add(b[2]), a[3].Add(b[3])}
 		},
 		take: func(b columns) []scalar.Float {
-			x := b.Load(logits, scalar.Num(math.Inf(-1)))
-			m := scalar.Num(-math.MaxFloat32)
+			x := b.Load(logits, ptx.F32(math.Inf(-1)))
+			m := ptx.F32(-math.MaxFloat32)
 			for _, v := range x {
 				m = v.Max(m)
 			}
@@ -115,7 +115,7 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 			for j, v := range x {
 				terms = append(terms, exp(v, m))
 				all = append(all, b.orZero(j, v))
-				own = append(own, c.Where(b.at[j].Eq(target), all[j], scalar.Num(0)))
+				own = append(own, c.Where(b.at[j].Eq(target), all[j], ptx.F32(0)))
 			}
 			return []scalar.Float{m, scalar.SumOf(c, terms), scalar.SumOf(c, all), scalar.SumOf(c, own)}
 		},
@@ -123,7 +123,7 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 	if !backward {
 		loss := ptx.PointerParam[float32](k, "loss")
 		p.row = func(all []scalar.Float) {
-			v := scalar.Num(1).Sub(smoothing).Fma(all[3].Neg(), all[0])
+			v := ptx.F32(1).Sub(smoothing).Fma(all[3].Neg(), all[0])
 			v = all[1].Lg2().Mul(math.Ln2).Add(v)
 			smoothed := smoothing.Neg().Fma(all[2].Mul(each), v)
 			v = c.Where(smoothing.Gt(0), smoothed, v)
@@ -136,8 +136,8 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 	p.elements = func(all []scalar.Float, b columns) {
 		scale := all[1].Rcp(ptx.Approx)
 		elsewhere := smoothing.Mul(each)
-		own := elsewhere.Add(scalar.Num(1).Sub(smoothing))
-		for j, x := range b.Load(logits, scalar.Num(0)) {
+		own := elsewhere.Add(ptx.F32(1).Sub(smoothing))
+		for j, x := range b.Load(logits, ptx.F32(0)) {
 			wanted := c.Where(b.at[j].Eq(target), own, elsewhere)
 			v := dloss.Mul(exp(x, all[0]).Mul(scale).Sub(wanted))
 			b.store(j, dx, or(v))

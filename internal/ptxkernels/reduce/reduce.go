@@ -47,7 +47,7 @@ func sums(name, what string, operands int, value func(c scalar.Math, x []scalar.
 		finish, count := ptx.Param[uint32](k, "finish"), ptx.Param[float32](k, "count")
 		out := ptx.PointerParam[float32](k, "out")
 		return reduction[float32]{
-			identity: []float32{0}, neutral: scalar.Num(0),
+			identity: []float32{0}, neutral: ptx.F32(0),
 			value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []scalar.Float { return []scalar.Float{value(c, x)} },
 			merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{a[0].Add(b[0])} },
 			store: func(acc []scalar.Float) {
@@ -99,7 +99,7 @@ func largestAbs(t threadgroup.Group, behind finish) reduction[int32] {
 	k := t.K
 	out := ptx.PointerParam[float32](k, "out")
 	return reduction[int32]{
-		identity: []int32{0}, neutral: scalar.Num(0), merge: larger(k),
+		identity: []int32{0}, neutral: ptx.F32(0), merge: larger(k),
 		value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
 			return []ptx.Reg[int32]{ptx.Bitcast[int32](x[0]).And(math.MaxInt32)}
 		},

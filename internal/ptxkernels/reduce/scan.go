@@ -66,7 +66,7 @@ func buildScan(k *ptx.Kernel) {
 	width := t.Lanes.Min(32)
 	inWarp := lane.And(width.Sub(1))
 	firstWarp := warp.And(t.Lanes.Shr(5).Sub(1).Not()) // of the team, if it is wide
-	turn := ptx.VarOf(k, scalar.U32(0))
+	turn := ptx.VarOf(k, ptx.U32(0))
 	ptx.For(k, 0, longest, t.Lanes.Shl(2), func(tile ptx.Reg[uint32]) {
 		place := t.Lane.Mad(4, tile)
 		backwards := flag(2)
@@ -91,7 +91,7 @@ func buildScan(k *ptx.Kernel) {
 			sum.Set(c.Where(inWarp.Ge(d), other.Add(sum.Get()), sum.Get()))
 		}
 		lower := sum.Get().Shuffle(ptx.ShuffleUp, 1, 32, ptx.FullWarp())
-		lower = c.Where(inWarp.Eq(0), scalar.Num(0), lower)
+		lower = c.Where(inWarp.Eq(0), ptx.F32(0), lower)
 		end := lane.And(width.Sub(1).Not()).Or(width.Sub(1))
 		all := ptx.VarOf(k, sum.Get().Shuffle(ptx.ShuffleIndex, end, 32, ptx.FullWarp()))
 		from := ptx.VarOf(k, carry.Get().Add(0)) // what is before the warp
@@ -99,10 +99,10 @@ func buildScan(k *ptx.Kernel) {
 			sums := shared.At(turn.Get())
 			k.When(lane.Eq(31), func() { sums.At(warp).Store(sum.Get()) })
 			k.Barrier()
-			total := ptx.VarOf(k, scalar.Num(0))
+			total := ptx.VarOf(k, ptx.F32(0))
 			for j := range threadgroup.Warps {
 				other := firstWarp.Add(j)
-				s := ptx.LoadIf(scalar.U32(32*j).Lt(t.Lanes), sums.At(other), 0)
+				s := ptx.LoadIf(ptx.U32(32*j).Lt(t.Lanes), sums.At(other), 0)
 				from.Set(c.Where(other.Lt(warp), from.Get().Add(s), from.Get()))
 				total.Set(total.Get().Add(s))
 			}

@@ -87,7 +87,7 @@ func buildTopK(k *ptx.Kernel) {
 			}
 			for j := range pairs {
 				i := tile.Add(tid).Add(j * threadgroup.Threads)
-				key := ptx.Bitcast[uint32](orderKey(k, withSign(c, v[j], scalar.Num(1))))
+				key := ptx.Bitcast[uint32](orderKey(k, withSign(c, v[j], ptx.F32(1))))
 				pair := ptx.Pack64(i.Not(), key.Xor(uint32(1)<<31))
 				pairs[j].Set(ptx.Select(i.Lt(end), pair, none))
 			}
@@ -138,9 +138,9 @@ func sortPairs(k *ptx.Kernel, arena ptx.Ptr[ptx.Shared, uint64], n ptx.Reg[uint3
 			q.Store(a)
 		})
 	}
-	log := ptx.VarOf(k, scalar.U32(0)) // of half the size of what gets sorted
-	k.While(func() ptx.Reg[bool] { return scalar.U32(1).Shl(log.Get()).Lt(n) }, func() {
-		half := scalar.U32(1).Shl(log.Get())
+	log := ptx.VarOf(k, ptx.U32(0)) // of half the size of what gets sorted
+	k.While(func() ptx.Reg[bool] { return ptx.U32(1).Shl(log.Get()).Lt(n) }, func() {
+		half := ptx.U32(1).Shl(log.Get())
 		last := half.Sub(1)
 		ptx.For(k, tid, n, threadgroup.Threads, func(i ptx.Reg[uint32]) {
 			at := i.And(last)

@@ -112,7 +112,7 @@ func buildRope[T float32 | float64](k *ptx.Kernel, angles ropeAngles[T]) {
 			f[3] = f[1].Mul(steps.At(2))
 			var factor [4]*ptx.Var[float32]
 			for j := range factor {
-				factor[j] = ptx.VarOf(k, scalar.Num(1))
+				factor[j] = ptx.VarOf(k, ptx.F32(1))
 			}
 			k.If(scaled, func() {
 				for j, v := range factors.At(pair).Load4() {

@@ -41,6 +41,6 @@ func (c Math) geluErfSlope(x Float) Float {
 	tail := t.Mul(c.polynomial(t, 0.127414796, -0.142248368, 0.7107068705, -0.7265760135, 0.5307027145))
 	e := c.SmallExp2(a.Mul(a).Mul(-0.5 * math.Log2E))
 	low := tail.Mul(e)
-	phi := c.Where(y.Lt(0), low, Num(1).Sub(low))
+	phi := c.Where(y.Lt(0), low, ptx.F32(1).Sub(low))
 	return c.orNaN(x, y.Mul(e).Fma(0.39894228040143267794, phi))
 }

@@ -50,7 +50,7 @@ var Functions = map[*program.Entry]Function{
 
 	catalogue.ReLU: unary(Math.relu),
 	catalogue.SELU: unary(func(c Math, x Float) Float {
-		return c.elu(x, Num(catalogue.SELUAlpha)).Mul(catalogue.SELUScale)
+		return c.elu(x, ptx.F32(catalogue.SELUAlpha)).Mul(catalogue.SELUScale)
 	}),
 	catalogue.Sigmoid:   unary(Math.sigmoid),
 	catalogue.GELU:      unary(Math.gelu),
@@ -82,8 +82,8 @@ var Functions = map[*program.Entry]Function{
 	catalogue.Select: func(c Math, x, _ []Float) Float { return c.Where(x[0].Eq(0), x[2], x[1]) },
 
 	catalogue.ClipByNorm: func(c Math, x, p []Float) Float {
-		by := c.nanMin(Num(1), p[0].Mul(x[1].Rsqrt()))
-		return x[0].Mul(c.Where(x[1].Eq(0), Num(1), by)) // 1/√−0 is −Inf
+		by := c.nanMin(ptx.F32(1), p[0].Mul(x[1].Rsqrt()))
+		return x[0].Mul(c.Where(x[1].Eq(0), ptx.F32(1), by)) // 1/√−0 is −Inf
 	},
 
 	catalogue.SwiGLU: pairwise(func(c Math, a, b Float) Float { return c.Silu(a).Mul(b) }),
@@ -93,6 +93,6 @@ var Functions = map[*program.Entry]Function{
 	catalogue.SiLUBackward:    gradientOf(Math.SiluSlope),
 	catalogue.ReLUBackward: pairwise(func(c Math, x, dy Float) Float {
 		known := c.Where(x.Gt(0), dy, x) // dy, or NaN
-		return c.Where(x.Le(0), Num(0), known)
+		return c.Where(x.Le(0), ptx.F32(0), known)
 	}),
 }

@@ -12,7 +12,7 @@ func (c Math) splitExponent(x Float) (f, e Float) {
 	denormal := x.Lt(0x1p-126)
 	bits := ptx.Bitcast[uint32](c.Where(denormal, x.Mul(0x1p23), x)).Sub(sqrtHalf)
 	e = ptx.Convert[float32](ptx.Bitcast[int32](bits).Shr(23))
-	e = e.Add(c.Where(denormal, Num(-23), Num(0)))
+	e = e.Add(c.Where(denormal, ptx.F32(-23), ptx.F32(0)))
 	fraction := bits.And(1<<23 - 1).Add(sqrtHalf)
 	return ptx.Bitcast[float32](fraction).Add(-1), e
 }
@@ -27,13 +27,13 @@ func (c Math) log1pRest(f, carry Float) Float {
 // logLimits is y where x is finite and above 0, −Inf at 0, and else a third value.
 func (c Math) logLimits(x, y, other Float) Float {
 	bits := ptx.Bitcast[uint32](x).Sub(1)
-	other = c.Where(x.Eq(0), Num(-infinity), other)
+	other = c.Where(x.Eq(0), ptx.F32(-infinity), other)
 	return c.Where(bits.Lt(0x7f7fffff), y, other)
 }
 
 // unlogarithmic is what a logarithm is beyond finite numbers from 0 on: NaN below, NaN and Inf at themselves.
 func (c Math) unlogarithmic(x Float) Float {
-	return c.Where(x.Lt(0), Num(math.NaN()), x)
+	return c.Where(x.Lt(0), ptx.F32(math.NaN()), x)
 }
 
 // Log is the natural logarithm, to 1.2e-7 of its value.
@@ -74,9 +74,9 @@ func (c Math) pow(x, y Float) Float {
 	m = c.Where(odd, signed, m)
 
 	negative := x.SetPWith(ptx.GT, -infinity, ptx.OpAnd, x.Lt(0))
-	m = c.Where(negative.And(fractional), Num(math.NaN()), m)
+	m = c.Where(negative.And(fractional), ptx.F32(math.NaN()), m)
 
 	one := x.SetPWith(ptx.EQ, 1, ptx.OpOr, y.Eq(0))
 	minusOne := y.Abs().SetPWith(ptx.EQ, infinity, ptx.OpAnd, x.Eq(-1))
-	return c.Where(one.Or(minusOne), Num(1), m)
+	return c.Where(one.Or(minusOne), ptx.F32(1), m)
 }

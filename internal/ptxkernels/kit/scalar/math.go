@@ -17,18 +17,15 @@ type Float = ptx.Reg[float32]
 
 var infinity = math.Inf(1)
 
-// Num is a constant.
-func Num(v float64) Float { return ptx.Imm(float32(v)) }
-
 // Where is x if p, else y.
 func (c Math) Where(p ptx.Reg[bool], x, y Float) Float { return ptx.Select(p, x, y) }
 
 // truth is 1 if p, else 0.
-func (c Math) truth(p ptx.Reg[bool]) Float { return c.Where(p, Num(1), Num(0)) }
+func (c Math) truth(p ptx.Reg[bool]) Float { return c.Where(p, ptx.F32(1), ptx.F32(0)) }
 
 // polynomial is p[0] + p[1]·x + p[2]·x² …
 func (c Math) polynomial(x Float, p ...float64) Float {
-	y := Num(p[len(p)-1])
+	y := ptx.F32(p[len(p)-1])
 	for i := len(p) - 2; i >= 0; i-- {
 		y = x.Fma(y, p[i])
 	}
@@ -46,7 +43,7 @@ func (c Math) exp(x Float) Float  { return c.Exp2(x.Mul(math.Log2E)) }
 func (c Math) SmallExp2(x Float) Float { return x.Ex2(ptx.FTZ) }
 
 // relu is max(x, 0), and NaN for NaN.
-func (c Math) relu(x Float) Float { return c.Where(x.Lt(0), Num(0), x) }
+func (c Math) relu(x Float) Float { return c.Where(x.Lt(0), ptx.F32(0), x) }
 
 // sigmoid is 1/(1+e⁻ˣ).
 func (c Math) sigmoid(x Float) Float {
@@ -64,7 +61,7 @@ func (c Math) PlainSiLU(x Float) Float { return c.zeroBelow(-120, x, x.Mul(c.sig
 
 // zeroBelow is 0 where x is below a limit from which on y is as good as 0, else y.
 func (c Math) zeroBelow(limit float64, x, y Float) Float {
-	return c.Where(x.Lt(limit), Num(0), y)
+	return c.Where(x.Lt(limit), ptx.F32(0), y)
 }
 
 // gelu is x·sigmoid(2u) = ½x·(1 + tanh u) with u = √(2/π)·(x + 0.044715x³).
@@ -130,14 +127,14 @@ func (c Math) hardSwish(x Float) Float {
 
 // sign is −1 or 1, or x itself where that is 0 or NaN.
 func (c Math) sign(x Float) Float {
-	return c.Where(x.Abs().Gt(0), c.withSign(Num(1), x), x)
+	return c.Where(x.Abs().Gt(0), c.withSign(ptx.F32(1), x), x)
 }
 
 // NanMax and nanMin are NaN if an operand is: max.NaN would need sm_80.
 func (c Math) NanMax(x, y Float) Float {
-	return c.Where(x.SetP(ptx.Nan, y), Num(math.NaN()), x.Max(y))
+	return c.Where(x.SetP(ptx.Nan, y), ptx.F32(math.NaN()), x.Max(y))
 }
 
 func (c Math) nanMin(x, y Float) Float {
-	return c.Where(x.SetP(ptx.Nan, y), Num(math.NaN()), x.Min(y))
+	return c.Where(x.SetP(ptx.Nan, y), ptx.F32(math.NaN()), x.Min(y))
 }

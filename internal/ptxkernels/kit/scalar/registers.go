@@ -14,8 +14,6 @@ func HasFlag(k *ptx.Kernel, flags ptx.Reg[uint32], flag uint32) ptx.Reg[bool] {
 
 func U64(n int) ptx.Reg[uint64] { return ptx.Imm(uint64(n)) }
 
-func U32(n int) ptx.Reg[uint32] { return ptx.Imm(uint32(n)) }
-
 // Variables are the registers of a partial result that changes.
 type Variables[T ptx.Lane] []*ptx.Var[T]
 

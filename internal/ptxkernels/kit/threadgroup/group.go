@@ -70,9 +70,9 @@ func Of(k *ptx.Kernel) Group {
 	a := ptx.ParamArray[uint32](k, "work", 5+scalar.DivisorWords)
 	tasks, cols, chunk, log := a.At(0), a.At(1), a.At(2), a.At(3)
 	tid, parts := k.Tid(ptx.X), scalar.DivisorAt(k, a, 5)
-	t := Group{K: k, Lanes: scalar.U32(1).Shl(log), Cols: cols, Parts: parts.D, Words: a}
+	t := Group{K: k, Lanes: ptx.U32(1).Shl(log), Cols: cols, Parts: parts.D, Words: a}
 	t.Lane = tid.And(t.Lanes.Sub(1))
-	perBlock := scalar.U32(Threads).Shr(log)
+	perBlock := ptx.U32(Threads).Shr(log)
 	t.Task = k.Ctaid(ptx.X).Mad(perBlock, tid.Shr(log))
 	t.Active = t.Task.Lt(tasks)
 	row, part := parts.Split(k, t.Task)
@@ -145,7 +145,7 @@ func Reduce[T ptx.Lane](t Group, acc []ptx.Reg[T], shared ptx.Ptr[ptx.Shared, T]
 func Broadcast[T ptx.Lane](t Group, x []ptx.Reg[T]) (y []ptx.Reg[T]) {
 	k := t.K
 	width := t.Lanes.Min(32)
-	first := k.Tid(ptx.X).And(scalar.U32(32).Sub(width))
+	first := k.Tid(ptx.X).And(ptx.U32(32).Sub(width))
 	for _, r := range x {
 		y = append(y, r.Shuffle(ptx.ShuffleIndex, first, 32, ptx.FullWarp()))
 	}

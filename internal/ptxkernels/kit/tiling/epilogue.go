@@ -61,7 +61,7 @@ func (e *Epilogue) Apply(x []scalar.Float, at func(i int) Site, inside func(i in
 		}
 		var four [4]*ptx.Var[float32]
 		for i := range four {
-			four[i] = ptx.VarOf(k, scalar.Num(0))
+			four[i] = ptx.VarOf(k, ptx.F32(0))
 		}
 		wide := vector[0].And(e.words.At(kit.EpilogueWords*o + 3).Ne(0))
 		loadStrip(k, wide, func(i int) ptx.Ptr[ptx.Global, float32] { return e.at(o, at(i)) }, inside, four)

@@ -65,7 +65,7 @@ func (x *RowWriter) Chunks(n, rows int, top, left ptx.Reg[uint32], below bool, s
 		ptx.For(k, 0, n, 1, f, ptx.NoUnroll())
 	}
 	if n == 1 {
-		each = func(f func(i ptx.Reg[uint32])) { f(scalar.U32(0)) }
+		each = func(f func(i ptx.Reg[uint32])) { f(ptx.U32(0)) }
 	}
 	each(func(i ptx.Reg[uint32]) {
 		k.WarpSync(ptx.FullWarp())

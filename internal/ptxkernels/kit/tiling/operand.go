@@ -3,7 +3,6 @@ package tiling
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -74,7 +73,7 @@ type piece struct {
 // memory.
 func NewOperand(k *ptx.Kernel, name string, size, depth int, x ptx.Ptr[ptx.Global, float32], ld ptx.Reg[uint32],
 	along, vector ptx.Reg[bool], first, bound, d0 ptx.Reg[uint32]) *Operand {
-	s := &Operand{TileMemory: NewTileMemory(k, name, size, depth), along: along, vector: vector, ld: ptx.Select(along, scalar.U32(1), ld)}
+	s := &Operand{TileMemory: NewTileMemory(k, name, size, depth), along: along, vector: vector, ld: ptx.Select(along, ptx.U32(1), ld)}
 	for i := range size * depth / 4 / GemmThreads {
 		id := k.Tid(ptx.X).Add(i * GemmThreads)
 		// Either four of the depth in one row of the result, or four rows at one depth.
@@ -85,7 +84,7 @@ func NewOperand(k *ptx.Kernel, name string, size, depth int, x ptx.Ptr[ptx.Globa
 		at := x.At(ptx.Select(along, g, h).MulWide(ld))
 		p := piece{at: ptx.PtrVarOf(at.At(ptx.Select(along, h, g)))}
 		p.to = s.Place(row, d)
-		p.valid = ptx.Select(along, scalar.U32(4), bound.Sub(g.Min(bound)))
+		p.valid = ptx.Select(along, ptx.U32(4), bound.Sub(g.Min(bound)))
 		p.from = ptx.Bitcast[int32](ptx.Select(g.Lt(bound), d, math.MaxInt32-4))
 		for i := range p.held {
 			p.held[i] = ptx.NewVar[float32](k)

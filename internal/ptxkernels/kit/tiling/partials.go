@@ -71,7 +71,7 @@ func tileOf(k *ptx.Kernel, sizes ptx.Array[uint32], m, n scalar.Divisor, i ptx.R
 	row, col = row.Shr(sizes.At(sumShiftM)), col.Shr(sizes.At(sumShiftN))
 	shift := sizes.At(sumShiftGroup)
 	top := row.Shr(shift).Shl(shift) // first row of the group
-	rows := sizes.At(sumDown).Sub(top).Min(scalar.U32(1).Shl(shift))
+	rows := sizes.At(sumDown).Sub(top).Min(ptx.U32(1).Shl(shift))
 	in := col.Mad(rows, row.Sub(top))
 	return z.Mad(sizes.At(sumTiles), top.Mad(sizes.At(sumAcross), in))
 }

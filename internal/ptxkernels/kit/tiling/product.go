@@ -70,7 +70,7 @@ func (p *Product) Has(flag uint32) ptx.Reg[bool] { return scalar.HasFlag(p.K, p.
 func (p *Product) Build() {
 	k := p.K
 	left := ptx.VarOf(k, p.Depth)
-	stage := ptx.VarOf(k, scalar.U32(0))
+	stage := ptx.VarOf(k, ptx.U32(0))
 	p.A.Load(left.Get())
 	p.B.Load(left.Get())
 	p.A.Store(stage.Get())

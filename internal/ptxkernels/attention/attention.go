@@ -10,6 +10,8 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
+// Attention lowers attention and its form that also returns the logarithms of the sums: over tiles of queries, or split over keys where queries
+// are few.
 func Attention(s *kit.Step) error {
 	d, err := catalogue.AttentionShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape, s.Attr.Options.(compute.AttentionOptions))
 	if err != nil {

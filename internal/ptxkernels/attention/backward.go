@@ -44,6 +44,7 @@ var attentionStats = kit.Register(kit.Kernel{Family: "attention_backward", Name:
 		})
 	}})
 
+// Backward lowers the gradients of attention: statistics of each query, then dq by tiles of queries, then dk and dv by tiles of keys.
 func Backward(s *kit.Step) error {
 	d, err := catalogue.AttentionShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape, s.Attr.Options.(compute.AttentionOptions))
 	if err != nil {

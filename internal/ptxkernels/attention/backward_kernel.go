@@ -73,6 +73,7 @@ func newBackwardBuilder(k *ptx.Kernel, s backwardShape) *backwardBuilder {
 	return b
 }
 
+// Build writes the kernel.
 func (b *backwardBuilder) Build() {
 	k := b.K
 	b.tid = k.Tid(ptx.X)

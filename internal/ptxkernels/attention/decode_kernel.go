@@ -218,6 +218,7 @@ func newDecodeBuilder(k *ptx.Kernel, s decodeShape) *decodeBuilder {
 	return b
 }
 
+// Build writes the kernel.
 func (b *decodeBuilder) Build() {
 	k := b.K
 	b.shared = ptx.SharedArray[float32](k, "rows_of_warps", decodeWarps*b.rows*decodeWidth, ptx.Align(16))

@@ -69,6 +69,7 @@ func newFlashBuilder(k *ptx.Kernel, s flashShape) *flashBuilder {
 
 func (b *flashBuilder) mine() int { return b.rows / 8 } // rows of a thread
 
+// Build writes the kernel.
 func (b *flashBuilder) Build() {
 	k := b.K
 	b.tid = k.Tid(ptx.X)

@@ -53,6 +53,7 @@ func newAttendBuilder(k *ptx.Kernel, set *attendSet, s attendShape) *attendBuild
 	return b
 }
 
+// Build writes the kernel.
 func (b *attendBuilder) Build() {
 	k := b.K
 	tid := k.Tid(ptx.X)

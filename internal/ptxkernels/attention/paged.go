@@ -6,6 +6,7 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
+// Paged lowers attention over a cache in pages.
 func Paged(s *kit.Step) error {
 	d, p, err := catalogue.PagedShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape, s.Operands[3].Shape, s.Operands[4].Shape,
 		s.Attr.Options.(compute.AttentionOptions))

@@ -11,6 +11,7 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
+// KVAppend lowers appending to a contiguous cache.
 func KVAppend(s *kit.Step) error {
 	r, err := catalogue.KVAppendShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape)
 	if err == nil {
@@ -19,6 +20,7 @@ func KVAppend(s *kit.Step) error {
 	return err
 }
 
+// KVAppendPaged lowers appending to a cache in pages.
 func KVAppendPaged(s *kit.Step) error {
 	r, p, err := catalogue.KVAppendPagedShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape, s.Operands[3].Shape)
 	if err == nil && p.PerSequence > 0 {

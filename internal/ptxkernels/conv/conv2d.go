@@ -12,6 +12,7 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
+// Conv2D lowers a convolution of planes.
 func Conv2D(s *kit.Step) error {
 	d, err := catalogue.ConvShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
 	if err != nil {
@@ -20,6 +21,7 @@ func Conv2D(s *kit.Step) error {
 	return convolve(s, d)
 }
 
+// Conv1D lowers a convolution of lines, as planes of one line.
 func Conv1D(s *kit.Step) error { // of planes of one line
 	d, err := catalogue.Conv1DShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
 	if err != nil {
@@ -70,6 +72,7 @@ func (c *convolution) channels() int { return c.OutC / c.Groups }            // 
 // Until a group has so many filters, direct convolution has no more to do than a product whose tiles would be half empty.
 const convFilters = 32
 
+// Lower chooses a variant and launches it.
 func (c *convolution) Lower() error {
 	var names []string
 	var emit []func()

@@ -95,6 +95,7 @@ func newDirect(k *ptx.Kernel, channels int, e *kit.Epilogue) *directConv {
 	return d
 }
 
+// Build writes the kernel.
 func (d *directConv) Build() {
 	k := d.k
 	chained := ptx.VarOf(k, ptx.U32(0)) // products in each chain

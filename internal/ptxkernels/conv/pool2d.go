@@ -10,8 +10,10 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
+// MaxPool2D lowers the largest element of each window.
 func MaxPool2D(s *kit.Step) error { return poolStep(s, maxPool) }
 
+// AvgPool2D lowers the mean of each window.
 func AvgPool2D(s *kit.Step) error { return poolStep(s, avgPool) }
 
 // poolThreads of a block.

@@ -7,6 +7,7 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
+// BiasActivation lowers a bias for each column followed by an activation.
 func BiasActivation(s *kit.Step) error {
 	rows, cols := program.RowsCols(s.Operands[0].Shape)
 	kernel, unit := biasActivation, 1

@@ -9,6 +9,7 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 )
 
+// Fused lowers an expression of elementwise entries as one kernel, compiled on demand.
 func Fused(s *kit.Step) error {
 	x := s.Attr.Options.(program.Expression)
 	w, err := FusedOf(&x)

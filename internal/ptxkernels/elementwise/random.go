@@ -10,8 +10,10 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
+// RandomUniform lowers uniform random numbers in [0, 1).
 func RandomUniform(s *kit.Step) error { return randomStep(s, uniformKernel) }
 
+// RandomNormal lowers normal random numbers.
 func RandomNormal(s *kit.Step) error { return randomStep(s, normalKernel) }
 
 func randomStep(s *kit.Step, k *kit.Kernel) error {

@@ -25,12 +25,14 @@ var (
 		1, 3, buildAdam)
 )
 
+// SwiGLUBackward lowers the gradients of SwiGLU for both operands.
 func SwiGLUBackward(s *kit.Step) error {
 	quads := kit.CeilDiv(s.Result.Len(), 4)
 	s.Launch(swigluBackwardKernel, s.GridStride(quads, elementwiseBlock), quads, kit.In(0), kit.In(1), kit.In(2), kit.OutAt(0), kit.OutAt(1))
 	return nil
 }
 
+// Adam lowers a step of Adam, which changes parameters and moments in place.
 func Adam(s *kit.Step) error {
 	c := catalogue.AdamOf(s.Attr.Options.(compute.AdamOptions), 0)
 	rate, root, device, number := c.Rate, c.Root, 0, kit.OutAt(0)

@@ -51,6 +51,7 @@ const (
 	smallMost = 1 << 24 // multiplications from which small is no candidate
 )
 
+// Lower launches the variant that the step chooses, and what joins its parts and converts its result.
 func (m *Problem) Lower() error {
 	var err error
 	if m.tail, err = m.Step.Epilogue(m.Batch, m.M, m.N); err != nil {

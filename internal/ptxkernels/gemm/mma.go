@@ -134,6 +134,7 @@ func (p *mmaProduct) Place(tile ptx.Reg[uint32]) (z, top, left ptx.Reg[uint32]) 
 	return z, row.Mul(p.mmaTile.m), col.Mul(p.mmaTile.n)
 }
 
+// Build writes the kernel.
 func (p *mmaProduct) Build() {
 	k, t := p.k, p.mmaTile
 	tiling.EachSegment(k, p.sizes, mmaCut, k.Ctaid(ptx.X), p.arg(mmaK), func(s tiling.Segment) {

@@ -111,6 +111,7 @@ func wgmmaBody[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, t wgmmaTile, alongA, alo
 	p.Build(e)
 }
 
+// Build writes the kernel.
 func (p *wgmmaProduct) Build(e *kit.Epilogue) {
 	k := p.k
 	bias, c, parts := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[uint8](k, "c"), ptx.PointerParam[float32](k, "parts")

@@ -47,6 +47,7 @@ func Large(c sim.Config, lower kit.LowerFunc) *Rig {
 	return &Rig{Lower: lower, GPU: sim.New(c), Caps: kit.DefaultCaps, modules: map[string]*sim.Module{}}
 }
 
+// Kernel returns a kernel on the software GPU, loading its module if need be.
 func (r *Rig) Kernel(k *kit.Kernel) (*sim.Kernel, error) {
 	if other := r.Instead[k]; other != nil {
 		return other, nil
@@ -69,6 +70,7 @@ func (r *Rig) Kernel(k *kit.Kernel) (*sim.Kernel, error) {
 	return m.Kernel(k.Name)
 }
 
+// Compile lowers the steps of a program.
 func (r *Rig) Compile(p *program.Program) (program.Executable, error) {
 	x := &RigProgram{Rig: r, Program: p}
 	for i := range p.Steps {
@@ -82,6 +84,7 @@ func (r *Rig) Compile(p *program.Program) (program.Executable, error) {
 	return x, nil
 }
 
+// RigProgram is a program on a rig.
 type RigProgram struct {
 	program.Executable // nil: nobody calls the other methods
 	*Rig
@@ -90,11 +93,13 @@ type RigProgram struct {
 	closed bool
 }
 
+// Close makes later runs fail.
 func (x *RigProgram) Close() error {
 	x.closed = true
 	return nil
 }
 
+// Start runs the program before it returns.
 func (x *RigProgram) Start(io *program.IO) *compute.Future {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -212,6 +217,7 @@ func (x *RigProgram) copyUpdated(s *program.Step, values []uint64) error {
 	return nil
 }
 
+// Act executes an action of a lowering, with the address of each buffer.
 func (r *Rig) Act(a kit.Action, at func(kit.Buffer) uint64) error {
 	switch {
 	case a.Copy != nil:
@@ -293,4 +299,5 @@ func (r *Rig) Perform(t *testing.T, l kit.Lowering, result int, operands ...[]by
 	return got
 }
 
+// OneOf returns one of some values.
 func OneOf[T any](rng *rand.Rand, v ...T) T { return v[rng.IntN(len(v))] }

@@ -259,11 +259,13 @@ func (s *Step) NewScratch(n int) Buffer {
 	return Buffer{Role: Scratch, Index: len(s.Scratch) - 1}
 }
 
+// In is operand i.
 func In(i int) Buffer { return Buffer{Role: Operand, Index: i} }
 
 // Out is the first result.
 var Out = OutAt(0)
 
+// OutAt is result i.
 func OutAt(i int) Buffer { return Buffer{Role: Result, Index: i} }
 
 // GridStride is a grid for kernels that stride over their data: a block for every per elements, but no more than fill the GPU
@@ -273,6 +275,7 @@ func (s *Step) GridStride(n, per int) [3]int {
 	return [3]int{max(1, min(CeilDiv(n, per), waves*s.Caps.Multiprocessors)), 1, 1}
 }
 
+// CeilDiv is a / b, rounded up.
 func CeilDiv(a, b int) int { return (a + b - 1) / b }
 
 // FlagIf is bit if on.

@@ -8,11 +8,13 @@ import (
 
 // A page is a warp's, which is a block: with page, table and block it has 12 KiB of shared memory.
 
+// LZ4Compress lowers the compression of pages.
 func LZ4Compress(s *kit.Step) error {
 	s.Launch(lz4Compress, [3]int{s.Operands[0].Shape[0], 1, 1}, kit.In(0), kit.OutAt(0), kit.OutAt(1))
 	return nil
 }
 
+// LZ4Decompress lowers the decompression of pages.
 func LZ4Decompress(s *kit.Step) error {
 	s.Launch(lz4Decompress, [3]int{s.Operands[0].Shape[0], 1, 1}, kit.In(0), kit.In(1), kit.OutAt(0), kit.OutAt(1))
 	return nil

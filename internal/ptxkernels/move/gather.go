@@ -10,10 +10,12 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
+// Embedding lowers taking rows of a table.
 func Embedding(s *kit.Step) error {
 	return takeRows(s, catalogue.GatherRows(s.Operands[0].Shape, s.Operands[1].Shape))
 }
 
+// Gather lowers taking elements along an axis by one list of indices.
 func Gather(s *kit.Step) error {
 	d, err := catalogue.GatherAxis(s.Operands[0].Shape, s.Operands[1].Shape, s.Attr.Options.(compute.GatherOptions))
 	if err != nil {
@@ -22,6 +24,7 @@ func Gather(s *kit.Step) error {
 	return takeRows(s, d)
 }
 
+// TakeAlong lowers taking elements along an axis, by an index for each.
 func TakeAlong(s *kit.Step) error {
 	d, err := catalogue.TakeAlongDims(s.Operands[0].Shape, s.Operands[1].Shape)
 	if err != nil {

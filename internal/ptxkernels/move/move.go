@@ -11,6 +11,7 @@ import (
 
 // Movement takes elements as words of four bytes and never computes with them: every bit of a NaN arrives.
 
+// Transpose lowers a permutation of axes.
 func Transpose(s *kit.Step) error {
 	v, err := catalogue.TransposeView(s.Operands[0].Shape, s.Attr.Options.(compute.TransposeOptions))
 	if err != nil {
@@ -20,6 +21,7 @@ func Transpose(s *kit.Step) error {
 	return nil
 }
 
+// Slice lowers a part of a tensor, with steps.
 func Slice(s *kit.Step) error {
 	v, err := catalogue.SliceView(s.Operands[0].Shape, s.Attr.Options.(compute.SliceOptions))
 	if err != nil {
@@ -29,6 +31,7 @@ func Slice(s *kit.Step) error {
 	return nil
 }
 
+// Concat lowers joining tensors along an axis: a copy for each operand.
 func Concat(s *kit.Step) error {
 	axis, err := catalogue.ConcatAxis(len(s.Result.Shape), s.Attr.Options.(compute.ConcatOptions))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 // What puts rows by index uses integer atomics only, whose outcome does not depend on their order. Words about updates count them
 // from 1; 0 means none.
 
+// EmbeddingBackward lowers the gradient of a table whose rows were taken.
 func EmbeddingBackward(s *kit.Step) error {
 	s.Fill(kit.Out, 0, s.Result.Len())
 	return ScatterAdd(s)

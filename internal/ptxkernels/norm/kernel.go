@@ -107,6 +107,7 @@ type rowTile struct {
 	x, g   scalar.Variables[float32]
 }
 
+// Has tells whether element i exists.
 func (l rowTile) Has(i int) ptx.Reg[bool] {
 	return l.inside.And(uint32(1) << i).Ne(0)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
 )
 
+// Kernels are those of each entry.
 var Kernels = map[*program.Entry]struct {
 	*kit.Kernel
 	size int // words of a partial result
@@ -28,6 +29,7 @@ var Kernels = map[*program.Entry]struct {
 // longestPart is the number of elements of a task at most, where rows are too long to be kept: a lane then merges 128 tiles.
 const longestPart = 128 * 4 * loopSingles * threadgroup.Threads
 
+// Rows lowers norms and softmax over rows, and their gradients.
 func Rows(s *kit.Step) error {
 	if Kernels[s.Entry].second == Gradient {
 		normBackward(s)

@@ -79,6 +79,7 @@ func (q *quantColumns) slot(tile, lane ptx.Reg[uint32]) (block ptx.Reg[uint32], 
 	return shiftRight(k, i, known(scalar.Log2(q.units()))), unit, word
 }
 
+// Build writes the kernel.
 func (q *quantColumns) Build() {
 	k := q.k
 	q.sizes = ptx.ParamArray[uint32](k, "sizes", columnsSizes)

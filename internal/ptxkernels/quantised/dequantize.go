@@ -78,6 +78,7 @@ func (f *blockFormat) Four(k *ptx.Kernel, blocks ptx.Reg[uint32], p ptx.Ptr[ptx.
 	return v[:]
 }
 
+// Dequantize lowers the values of packed rows, of all or of those that are named.
 func Dequantize(s *kit.Step) error {
 	o := s.Attr.Options.(compute.DequantizeOptions)
 	n, cols, err := catalogue.PackedShape(s.Operands[0], o.Format)

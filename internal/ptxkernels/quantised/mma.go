@@ -134,6 +134,7 @@ func (f *blockFormat) apart() int {
 	return 32
 }
 
+// Build writes the kernel.
 func (q *quantMma) Build() {
 	k := q.k
 	q.sizes = ptx.ParamArray[uint32](k, "sizes", quantMmaSizes)

@@ -37,6 +37,7 @@ type quantCall struct {
 	weights []quantWeight
 }
 
+// MatMul lowers products with weights that are packed along rows, alone, after a norm, three at a time, or gated.
 func MatMul(s *kit.Step) error {
 	c := &quantCall{Step: s, x: kit.In(0), gamma: kit.In(0)}
 	c.m, c.k = program.RowsCols(s.Operands[0].Shape)
@@ -69,6 +70,7 @@ func MatMul(s *kit.Step) error {
 	return c.Lower()
 }
 
+// Lower chooses a variant and launches it.
 func (c *quantCall) Lower() error {
 	if c.k == 0 {
 		c.withoutValues()

@@ -45,6 +45,7 @@ type quantThin struct {
 // of four lanes.
 func (f *blockFormat) pairs() bool { return !f.grouped() && !f.runScales() }
 
+// Build writes the kernel.
 func (t *quantThin) Build() {
 	k := t.k
 	x, scales := ptx.PointerParam[uint8](k, "x", ptx.Align(16)), ptx.PointerParam[uint32](k, "scales", ptx.Align(16))

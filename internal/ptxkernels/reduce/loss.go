@@ -22,17 +22,20 @@ var (
 const scoreDoc = "f32 smoothing; u32 shift, 1 if row i has target i+1; u32 sequence, rows of one; u32 ignore, 1 if the next counts; " +
 	"i32 ignored; f32* x; i32* targets; "
 
+// SoftmaxBackward lowers the gradient of softmax.
 func SoftmaxBackward(s *kit.Step) error {
 	rows, cols := program.RowsCols(s.Operands[0].Shape)
 	passStep(s, softmaxBackwardKernel, rows, cols, 1, false, kit.In(0), kit.In(1), kit.Out)
 	return nil
 }
 
+// CrossEntropy lowers the loss of each row.
 func CrossEntropy(s *kit.Step) error {
 	scores(s, crossEntropyKernel, true, kit.Out)
 	return nil
 }
 
+// CrossEntropyBackward lowers the gradient of the loss.
 func CrossEntropyBackward(s *kit.Step) error {
 	scores(s, crossEntropyBackwardKernel, false, kit.In(2), kit.Out)
 	return nil

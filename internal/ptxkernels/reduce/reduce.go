@@ -184,6 +184,7 @@ func placing(sign float32) reducing {
 	}, none}
 }
 
+// Reductions are the kernels of each entry.
 var Reductions = map[*program.Entry]reducing{
 	catalogue.Sum:        summing(sumKernel, plain),
 	catalogue.Mean:       summing(sumKernel, divided),
@@ -199,6 +200,7 @@ var Reductions = map[*program.Entry]reducing{
 	catalogue.Inspect:    {inspectKernel, inspectJoinKernel, 16, none, none},
 }
 
+// Reduce lowers a reduction of rows, in parts where rows are few or long.
 func Reduce(s *kit.Step) error {
 	r := Reductions[s.Entry]
 	rows, cols := program.ReduceRows(s.Operands[0].Shape, s.Attr.Options.(compute.Axis))

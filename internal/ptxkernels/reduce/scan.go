@@ -9,6 +9,7 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
+// CumSum lowers running sums along rows.
 func CumSum(s *kit.Step) error {
 	rows, cols := program.RowsCols(s.Operands[0].Shape)
 	o := s.Attr.Options.(compute.CumSumOptions)

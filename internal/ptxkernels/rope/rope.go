@@ -9,8 +9,10 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 )
 
+// Rope lowers rotary position embeddings.
 func Rope(s *kit.Step) error { return ropeStep(s, 1) }
 
+// RopeBackward lowers their gradient, the rotation by the opposite angle.
 func RopeBackward(s *kit.Step) error { return ropeStep(s, -1) }
 
 // ropeBusy is the number of threads for each multiprocessor from which on they take more than one head each.

@@ -21,6 +21,7 @@ func (c Math) sigmoidSlope(w, xw Float) Float {
 
 // The slopes of activations. Far out, where products would overflow, they are what they are at ±Inf.
 
+// SiluSlope is the derivative of silu.
 func (c Math) SiluSlope(x Float) Float {
 	y := c.within(x, 80)
 	return c.orNaN(x, c.sigmoidSlope(y, y))

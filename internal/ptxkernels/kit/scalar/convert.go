@@ -63,6 +63,7 @@ func LoadWide[T Floating](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T]) (v []ptx.Reg[
 	return v
 }
 
+// AllToFloat32 is ToFloat32 for each of x.
 func AllToFloat32[T Floating](k *ptx.Kernel, x []ptx.Reg[T]) (y []ptx.Reg[float32]) {
 	for _, v := range x {
 		y = append(y, ToFloat32(k, v))

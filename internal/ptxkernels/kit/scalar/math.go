@@ -13,6 +13,7 @@ import (
 // Polynomials are interpolated at Chebyshev's points; their errors, in float64, are said with each.
 type Math struct{ K *ptx.Kernel }
 
+// Float is a float32 in a register.
 type Float = ptx.Reg[float32]
 
 var infinity = math.Inf(1)

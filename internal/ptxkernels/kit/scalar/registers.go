@@ -6,17 +6,21 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
+// Log2 is the binary logarithm of a power of two.
 func Log2(n int) int { return bits.TrailingZeros(uint(n)) }
 
+// HasFlag tells whether flags have a bit.
 func HasFlag(k *ptx.Kernel, flags ptx.Reg[uint32], flag uint32) ptx.Reg[bool] {
 	return flags.And(flag).Ne(0)
 }
 
+// U64 is a constant of type uint64.
 func U64(n int) ptx.Reg[uint64] { return ptx.Imm(uint64(n)) }
 
 // Variables are the registers of a partial result that changes.
 type Variables[T ptx.Lane] []*ptx.Var[T]
 
+// VariablesOf returns variables that begin as x.
 func VariablesOf[T ptx.Lane](k *ptx.Kernel, x []ptx.Reg[T]) (v Variables[T]) {
 	for _, r := range x {
 		v = append(v, ptx.VarOf(k, r))
@@ -24,6 +28,7 @@ func VariablesOf[T ptx.Lane](k *ptx.Kernel, x []ptx.Reg[T]) (v Variables[T]) {
 	return v
 }
 
+// Get returns the present values.
 func (v Variables[T]) Get() (x []ptx.Reg[T]) {
 	for _, r := range v {
 		x = append(x, r.Get())
@@ -31,6 +36,7 @@ func (v Variables[T]) Get() (x []ptx.Reg[T]) {
 	return x
 }
 
+// Set changes the values.
 func (v Variables[T]) Set(x []ptx.Reg[T]) {
 	for i, r := range x {
 		v[i].Set(r)
@@ -54,6 +60,7 @@ func SumOf(c Math, x []Float) Float {
 	return Tree(values, func(a, b []Float) []Float { return []Float{a[0].Add(b[0])} })[0]
 }
 
+// S32 is a constant of type int32.
 func S32(n int) ptx.Reg[int32] { return ptx.Imm(int32(n)) }
 
 // Merge joins two partial results, of as many registers each. It need not be commutative to the last bit.

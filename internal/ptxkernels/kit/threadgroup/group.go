@@ -41,8 +41,10 @@ func Lanes(s *kit.Step, w Partition, least, width, reads int) int {
 	return l
 }
 
+// Tasks is how many tasks there are.
 func (w Partition) Tasks() int { return w.Rows * w.Parts }
 
+// Grid is the grid of blocks that have a group for each task.
 func (w Partition) Grid() [3]int { return [3]int{kit.CeilDiv(w.Tasks(), Threads/w.Lanes), 1, 1} }
 
 // Args is the first argument of kernels that teams run: see teamOf.
@@ -66,6 +68,7 @@ type Group struct {
 	Words       ptx.Array[uint32]
 }
 
+// Of declares the parameter of a partition and finds the thread's group, lane and task.
 func Of(k *ptx.Kernel) Group {
 	a := ptx.ParamArray[uint32](k, "work", 5+scalar.DivisorWords)
 	tasks, cols, chunk, log := a.At(0), a.At(1), a.At(2), a.At(3)

@@ -32,6 +32,7 @@ func pairProducts[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, a, b [][]ptx.Reg[uint
 	}
 }
 
+// MMA is ptx.Mma of fragments in words, added to float32.
 func MMA[T ptx.F16x2 | ptx.BF16x2 | ptx.TF32](k *ptx.Kernel, s ptx.Shape, a, b []ptx.Reg[uint32],
 	c []ptx.Reg[float32]) []ptx.Reg[float32] {
 	return ptx.Mma(k, s, CastAll[T](k, a), CastAll[T](k, b), c)

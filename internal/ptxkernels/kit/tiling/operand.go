@@ -17,6 +17,7 @@ type TileMemory struct {
 	memory      ptx.Ptr[ptx.Shared, float32]
 }
 
+// NewTileMemory declares shared memory for two stages of tiles.
 func NewTileMemory(k *ptx.Kernel, name string, size, depth int) TileMemory {
 	return TileMemory{k, size, depth, ptx.SharedArray[float32](k, name+"_tiles", 2*size*depth, ptx.Align(16))}
 }

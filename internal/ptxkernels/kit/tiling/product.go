@@ -63,6 +63,7 @@ func ProductOf(k *ptx.Kernel, t Shape, sizes ptx.Array[uint32]) *Product {
 	return p
 }
 
+// Has tells whether the launch has a flag.
 func (p *Product) Has(flag uint32) ptx.Reg[bool] { return scalar.HasFlag(p.K, p.flags, flag) }
 
 // build: while the tiles of one stage are multiplied, the next ones are on their way from memory to registers; then they go to
@@ -108,7 +109,9 @@ func (p *Product) multiply(stage ptx.Reg[uint32]) {
 }
 
 // FirstRow and firstColumn are the thread's, in the tile.
-func (p *Product) FirstRow() ptx.Reg[uint32]    { return p.ty.Mul(4) }
+func (p *Product) FirstRow() ptx.Reg[uint32] { return p.ty.Mul(4) }
+
+// FirstColumn is the first column of the thread, in the tile.
 func (p *Product) FirstColumn() ptx.Reg[uint32] { return p.tx.Mul(4) }
 
 // Add adds the products of the fragments at each depth of a tile.
@@ -240,6 +243,7 @@ func (p *Product) strip(row, col ptx.Reg[uint32]) strip {
 		inside: func(i int) ptx.Reg[bool] { return col.Add(i).Lt(p.N) }}
 }
 
+// Load reads the strip.
 func (q strip) Load() []ptx.Reg[float32] {
 	k := q.k
 	var v [4]*ptx.Var[float32]

@@ -124,6 +124,7 @@ const (
 		"and of a share"
 )
 
+// Args is the argument of kernels that eachSegment reads.
 func (c Schedule) Args() []uint32 {
 	sizes := append([]uint32{uint32(c.Tiles), uint32(c.blocks), uint32(c.Elements)}, scalar.DivisorOf(c.Length)...)
 	return append(sizes, scalar.DivisorOf(c.Share)...)

@@ -18,7 +18,7 @@ import (
 func TestDivide(t *testing.T) {
 	m := ptx.NewModule()
 	k := m.Kernel("divide")
-	n := ptx.ParamArray[uint32](k, "n", 1).At(0)
+	n := ptx.Param[uint32](k, "n")
 	p := ptx.PointerParam[uint32](k, "p", ptx.Align(16))
 	i := k.GlobalID(ptx.X)
 	k.ReturnIf(i.Ge(n))

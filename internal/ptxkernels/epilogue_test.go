@@ -16,7 +16,7 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxtest"
 )
 
-// fusable is a step with a result that an epilogue may stand behind.
+// fusable is a step with a result that an epilogue may stand after.
 type fusable struct {
 	*program.Entry
 	program.Attr
@@ -80,7 +80,7 @@ func overRows(rng *rand.Rand) (all []fusable) {
 	return all
 }
 
-// withEpilogue puts a random expression behind the step, with operands that are repeated along some axes of the result.
+// withEpilogue puts a random expression after the step, with operands that are repeated along some axes of the result.
 func (f fusable) withEpilogue(t *testing.T, rng *rand.Rand, r *kerneltest.Rig, special bool) call {
 	in := make([]program.Type, len(f.shapes))
 	for i, s := range f.shapes {

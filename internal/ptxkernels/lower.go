@@ -18,7 +18,7 @@ func Lower(s *program.Step, in, out []program.Type, caps *kit.Caps, choose kit.C
 }
 
 // Fuses reports whether there is code for a step with expressions: those of the classes unary, binary and ternary alone, before
-// reductions, and behind products and convolutions. See [program.Executor].
+// reductions, and after products and convolutions. See [program.Executor].
 func Fuses(s *program.Step, in, out []program.Type, caps *kit.Caps) bool {
 	_, err := lowerStep(s, in, out, caps, nil, true)
 	return err == nil

@@ -18,7 +18,7 @@ import (
 
 const matmulFigures = "testdata/matmul.tsv"
 
-// What a turn of the loop takes that multiplies tiles: a tile's depth.
+// What an iteration of the loop takes that multiplies tiles: a tile's depth.
 func TestMatMulFigures(t *testing.T) {
 	lines := []string{"kernel\tinstructions\tfma\tldmatrix\tmma\twgmma"}
 	for _, f := range kit.Families() {

@@ -40,7 +40,7 @@ func TestOptimised(t *testing.T) {
 			require.NoError(t, ir.Validate(got), "%s", got)
 			out, after := executed(t, trials[k], k, got)
 			require.Equal(t, want, out, "%s, unroll %d: other bits", k.Name, o.Unroll)
-			// Whether a turn is left is asked once more for each unrolled loop.
+			// Whether an iteration is left is asked once more for each unrolled loop.
 			require.LessOrEqual(t, after, before+before/50, "%s, unroll %d", k.Name, o.Unroll)
 			t.Logf("%s, unroll %d: %d instructions, then %d; executed by lanes %d, then %d", k.Name, o.Unroll, stats.Before, stats.After,
 				before, after)

@@ -18,7 +18,7 @@ type dispatch uint8
 
 // The ways.
 const (
-	// gridOverItems runs the kernel of a single item on more blocks, or on more turns of them.
+	// gridOverItems runs the kernel of a single item on more blocks, or on more iterations of them.
 	gridOverItems dispatch = iota
 	// registersOverItems holds the sums of several items in registers, so that what they share is read once: kernels of the
 	// same family, specialised to the number of items.

@@ -14,7 +14,7 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxtest"
 )
 
-// withPrologue puts a random expression before an entry over rows of that shape, and sometimes one behind it; behind the first come
+// withPrologue puts a random expression before an entry over rows of that shape, and sometimes one after it; after the first come
 // the entry's other operands.
 func withPrologue(t *testing.T, rng *rand.Rand, r *kerneltest.Rig, e *program.Entry, options any, special bool, shape []int) (c call, ok bool) {
 	for range 100 {

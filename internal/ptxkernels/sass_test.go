@@ -25,7 +25,7 @@ var counted = []string{"FFMA", "HMMA", "HGMMA", "IDP", "IMMA"}
 
 // worked are the kernels whose inner loop has to be little but arithmetic, by the beginnings of their names: on which target, by
 // which instructions, and what share of the loop these are at least. Those of packed weights are to be bound by memory: of them it is
-// how many instructions each weight may take, of which a lane has so many in a turn of the loop. An H200 issues 2.9e13 for lanes in a
+// how many instructions each weight may take, of which a lane has so many in an iteration of the loop. An H200 issues 2.9e13 for lanes in a
 // second (132 multiprocessors, four warps a cycle, 1.7 GHz) and copies some 4.3e12 bytes: in the time that its bytes take, 3.8 for a
 // weight of Q4_K, 4.6 of Q5_K, 5.5 of Q6_K, 7.1 of Q8_0, and half as many integer ones.
 var worked = []struct {

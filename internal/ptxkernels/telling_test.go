@@ -11,7 +11,7 @@ import (
 )
 
 // telling are calls of an entry that take its kernels along ways that those of the suite do not, or are too large to take often:
-// lanes with several turns each, loops that end just where they may, tiles that are full, axes of every number.
+// lanes with several iterations each, loops that end just where they may, tiles that are full, axes of every number.
 func telling(e *program.Entry) (cases []conformance.Case) {
 	a := program.Attr{Options: e.Options}
 	for _, s := range e.Scalars {
@@ -57,7 +57,7 @@ func telling(e *program.Entry) (cases []conformance.Case) {
 			for range e.Inputs[1:] {
 				in = append(in, program.F32(s[1]))
 			}
-			if _, err := e.Check(in, a); err != nil { // there is a second matrix: before the vectors, or behind them
+			if _, err := e.Check(in, a); err != nil { // there is a second matrix: before the vectors, or after them
 				vectors := in[1 : len(in)-1]
 				in = append([]program.Type{in[0], in[0]}, vectors...)
 				if e == catalogue.RMSNormBackward || e == catalogue.LayerNormBackward {

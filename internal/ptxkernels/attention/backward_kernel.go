@@ -102,7 +102,7 @@ func (b *backwardBuilder) Build() {
 	ptx.For(k, b.from, b.to, flashKeys, func(tile ptx.Reg[uint32]) {
 		p, ds := b.zeros(), b.zeros()
 		if b.backward.keys {
-			b.know(tile, flashKeys) // barriers of the tile before lie behind the last look at what was there
+			b.know(tile, flashKeys) // barriers of the tile before lie after the last look at what was there
 			theirs := b.rowsOf(tile, b.row)
 			b.products(p, b.keys, b.q, mine, theirs)
 			b.products(ds, b.vals, b.dy, mine, theirs)

@@ -30,7 +30,7 @@ func buildDecodeCombine(k *ptx.Kernel) {
 
 	unit := batch.Mad(f.size(sizeKVHeads), kvhead).Mul(parts)
 	first := unit.Mad(rows, i.Mad(group.D, g))
-	// partAt is the pair of a part, or that of nothing where it is behind the last key.
+	// partAt is the pair of a part, or that of nothing where it is after the last key.
 	partAt := func(part ptx.Reg[uint32]) (live ptx.Reg[bool], at ptx.Reg[uint32]) {
 		start := part.MulWide(chunk)
 		return start.Lt(ptx.Convert[uint64](count)), part.Mad(rows, first)

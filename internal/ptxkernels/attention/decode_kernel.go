@@ -237,7 +237,7 @@ func (b *decodeBuilder) Build() {
 	b.Write()
 }
 
-// Place finds out what the block and the thread are to do; blocks behind the last key leave.
+// Place finds out what the block and the thread are to do; blocks after the last key leave.
 func (b *decodeBuilder) Place() {
 	k := b.K
 	rest, tile := b.divisor(sizeTiles).Split(k, k.Ctaid(ptx.X))
@@ -294,7 +294,7 @@ func (b *decodeBuilder) loadQueries() {
 	for i := range values {
 		values[i] = ptx.NewVar[float32](k)
 	}
-	at, size := make([]ptx.Reg[uint32], len(values)), make([]ptx.Reg[uint32], rows) // of a row, none behind the last
+	at, size := make([]ptx.Reg[uint32], len(values)), make([]ptx.Reg[uint32], rows) // of a row, none after the last
 	for m := range rows {
 		r := b.block.Mad(rows, m)
 		size[m] = ptx.Select(r.Lt(b.size(sizeRows)), b.size(sizeWidth), 0)

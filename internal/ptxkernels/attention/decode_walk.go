@@ -80,7 +80,7 @@ func (b *decodeBuilder) know(j int, ok ptx.Reg[bool]) {
 	b.known.Set(b.known.Get().Or(ptx.Select(ok, ptx.Imm(uint32(1)<<j), 0)))
 }
 
-// Load reads this lane's slices of the rows that are known; those of others are zeros, as are elements behind a row's end.
+// Load reads this lane's slices of the rows that are known; those of others are zeros, as are elements after a row's end.
 func (b *decodeBuilder) Load(p ptx.Ptr[ptx.Global, uint32], to []scalar.Variables[uint32]) {
 	k := b.K
 	at := make([]ptx.Ptr[ptx.Global, uint32], len(to))

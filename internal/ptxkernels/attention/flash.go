@@ -101,7 +101,7 @@ func (b *flashBuilder) query(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
 	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(r.Lt(b.size(sizeRows)), width, 0)}
 }
 
-// key is that of a key's row: nothing of it is there behind the last key.
+// key is that of a key's row: nothing of it is there after the last key.
 func (b *flashBuilder) key(t ptx.Reg[uint32]) [2]ptx.Reg[uint32] { return b.keyBefore(t, b.to) }
 
 // keyBefore is that of a key's row, of which nothing is there from key end on.
@@ -119,7 +119,7 @@ func (b *flashBuilder) bringer(i int) ptx.Reg[uint32] {
 	return b.tid.Shr(3).Add(i * flashThreads / 8)
 }
 
-// piece of four elements of a row, from column c on, that a thread brings to shared memory: zeros behind the row's end.
+// piece of four elements of a row, from column c on, that a thread brings to shared memory: zeros after the row's end.
 type flashPiece struct {
 	to   ptx.Ptr[ptx.Shared, float32]
 	from ptx.Ptr[ptx.Global, float32]

@@ -32,7 +32,7 @@ type attendBuilder struct {
 type attendPieces struct {
 	row, step int             // rows between them
 	first     ptx.Reg[uint32] // row of the first
-	bytes     ptx.Reg[uint32] // that there are of each: 16, or none behind a row's end
+	bytes     ptx.Reg[uint32] // that there are of each: 16, or none after a row's end
 	column    ptx.Reg[uint32] // in bytes
 	to        ptx.Reg[uint32] // place of the first in shared memory
 }
@@ -84,7 +84,7 @@ func (b *attendBuilder) Build() {
 	b.Write()
 }
 
-// turn takes in the keys of a tile; those of a plain one all rows see, and there is another one behind it.
+// turn takes in the keys of a tile; those of a plain one all rows see, and there is another one after it.
 func (b *attendBuilder) turn(tile *ptx.Var[uint32], plain bool) {
 	k := b.K
 	b.keysParked()
@@ -108,7 +108,7 @@ func (b *attendBuilder) turn(tile *ptx.Var[uint32], plain bool) {
 }
 
 // plain tells whether a tile may begin a run of plain ones, and where the last of them begins at most: all rows see what they
-// hold, no score is bent, and there is no end, neither of the keys nor of the ring, in them and in the tile behind them.
+// hold, no score is bent, and there is no end, neither of the keys nor of the ring, in them and in the tile after them.
 func (b *attendBuilder) plain(tile ptx.Reg[uint32]) (begin ptx.Reg[bool], last ptx.Reg[int32]) {
 	capacity := b.size(sizeCapacity)
 	b.keysParked()
@@ -182,7 +182,7 @@ func (b *attendBuilder) bringQueries() {
 	}
 }
 
-// Bring starts to bring a tile of keys or values, with zeros behind the last one; a plain one has no end in it.
+// Bring starts to bring a tile of keys or values, with zeros after the last one; a plain one has no end in it.
 func (b *attendBuilder) Bring(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.Shared, uint32], tile ptx.Reg[uint32], plain bool) {
 	k, p, capacity := b.K, b.pieces, b.size(sizeCapacity)
 	wrap := func(slot ptx.Reg[uint32]) ptx.Reg[uint32] {

@@ -162,7 +162,7 @@ func (g geometry) divisor(i int) scalar.Divisor { return scalar.DivisorAt(g.k, g
 const outside = 0xc0000000
 
 // window is where in the input the filter lies for a column of the result: at y, x of the plane that begins at element base of
-// the input. y and x may wrap below zero; columns behind the last lie outside.
+// the input. y and x may wrap below zero; columns after the last lie outside.
 func (g geometry) window(column ptx.Reg[uint32]) (y, x, base ptx.Reg[uint32]) {
 	k := g.k
 	image, at := g.divisor(convPlane).Split(k, column)

@@ -33,7 +33,7 @@ func (b broadcast) quads() (broadcast, bool) {
 			continue
 		}
 		wide |= 1 << i
-		strides[i][last] *= 4 // it was 1: nothing lies behind the innermost axis
+		strides[i][last] *= 4 // it was 1: nothing lies after the innermost axis
 		if slices.ContainsFunc(strides[i], func(n int) bool { return n%4 != 0 }) {
 			return b, false
 		}

@@ -196,7 +196,7 @@ func (g *gemv[T]) buildRows() {
 	k, tid := g.k, g.k.Tid(ptx.X)
 	lanes := ptx.U32(1).Shl(g.shape)
 	lane := tid.And(lanes.Sub(1))
-	// Rows of all products in one line. Those behind the last compute it once more.
+	// Rows of all products in one line. Those after the last compute it once more.
 	id := g.block.Mul(ptx.U32(gemvThreads).Shr(g.shape)).Add(tid.Shr(g.shape))
 	z, row := scalar.DivisorAt(k, g.sizes, gemvRows).Split(k, id.Min(g.size(gemvTotal).Sub(1)))
 	matrix := g.m.At(ptx.Convert[uint64](z).Mul(g.strideM))

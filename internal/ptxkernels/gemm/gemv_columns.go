@@ -79,7 +79,7 @@ func (g *gemv[T]) buildColumns() {
 			}
 		})
 	}
-	// Columns behind the last are computed as it is.
+	// Columns after the last are computed as it is.
 	k.If(g.vector, func() {
 		last := rows.Sub(mine)
 		column := matrix.At(lane.Mad(mine, base).Min(last))

@@ -162,9 +162,9 @@ func (p *mmaProduct) Build() {
 }
 
 // addUp adds up the products of a segment: while the tiles of a stage are multiplied, those of the next ones are on their way. The first tile is what the depth has
-// beyond a multiple of a tile's, so that all others are whole. Each turn of the inner loop brings tiles to the stage that the turn
+// beyond a multiple of a tile's, so that all others are whole. Each iteration of the inner loop brings tiles to the stage that the turn
 // before has read, which the barrier in between makes safe; if operands are not aligned, the outer loop does that instead, and the
-// inner one has a single turn.
+// inner one has a single iteration.
 func (p *mmaProduct) addUp(depth ptx.Reg[uint32]) {
 	k := p.k
 	stage, deep := (p.mmaTile.m+p.mmaTile.n)*tiling.MMARow, uint32(tiling.MMARow/p.Size)
@@ -178,7 +178,7 @@ func (p *mmaProduct) addUp(depth ptx.Reg[uint32]) {
 	}
 	to, from := ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, ptx.U32(0))
 	aligned := p.a.Vector.And(p.b.Vector)
-	// What an inner turn goes on by.
+	// What an inner iteration goes on by.
 	inner := ptx.Select(aligned, ptx.U32(stage), 0)
 	stepA, stepB := ptx.Select(aligned, p.a.Step, 0), ptx.Select(aligned, p.b.Step, 0)
 	stop := ptx.Select(aligned, ptx.Imm(int32(0)), math.MaxInt32)

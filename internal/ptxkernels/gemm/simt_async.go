@@ -60,7 +60,7 @@ func newAsyncProduct(k *ptx.Kernel, alongA, alongB bool, e *kit.Epilogue) *async
 }
 
 // build: the first tile is what the depth has beyond a multiple of a tile's, so that all others are whole and the loop need not
-// ask. Each turn brings a tile to the stage that the turn before has read, which the barrier in between makes safe.
+// ask. Each iteration brings a tile to the stage that the iteration before has read, which the barrier in between makes safe.
 func (p *asyncProduct) Build() {
 	k, deep := p.K, uint32(p.Shape.K)
 	stage := 4 * (p.a.words() + p.b.words())
@@ -134,7 +134,7 @@ type asyncPiece struct {
 func (s *asyncSide) row() int   { return s.size + 8 }
 func (s *asyncSide) words() int { return AsyncTile.K * s.row() }
 
-// copies calls f for each copy of a piece: what lies so many bytes behind its first element, and in shared memory.
+// copies calls f for each copy of a piece: what lies so many bytes after its first element, and in shared memory.
 func (s *asyncSide) copies(f func(from, to int)) {
 	f(0, 0)
 	if s.along {

@@ -268,7 +268,7 @@ func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 }
 
 // descriptor is that of the operand's tile at x, and what to advance it by for the next 16 of the depth. Along the depth, 8 rows
-// of 128 bytes are an atom. Across, an atom is 64 elements at each of 8 depths, and the next 64 elements lie behind all depths.
+// of 128 bytes are an atom. Across, an atom is 64 elements at each of 8 depths, and the next 64 elements lie after all depths.
 func (p *wgmmaProduct) descriptor(x ptx.Ptr[ptx.Shared, uint32], along bool) (d ptx.Descriptor, step int) {
 	if along {
 		return ptx.NewDescriptor(p.k, x, 16, 8*wgmmaRow, ptx.Swizzle128), 32

@@ -26,7 +26,7 @@ const (
 	EpilogueRegisters = 4 // values at a time
 )
 
-// Epilogue is the step's epilogue behind so many products of rows × cols; nil if it has none.
+// Epilogue is the step's epilogue after so many products of rows × cols; nil if it has none.
 func (s *Step) Epilogue(products, rows, cols int) (*Epilogue, error) {
 	x := &s.Parts.Epilogue
 	if x.None() {
@@ -89,7 +89,7 @@ func (s *Step) LaunchEpilogue(t *Epilogue, swapped bool, k *Kernel, grid [3]int,
 	s.LaunchWith(nil, t, k, grid, arguments...)
 }
 
-// arguments are those behind a kernel's own.
+// arguments are those after a kernel's own.
 func (t *Epilogue) arguments() (all []any) {
 	var sizes []uint32
 	for _, st := range t.Strides {

@@ -86,7 +86,7 @@ func (h *Prologue) arguments(own []any) (all []any) {
 	return all
 }
 
-// LaunchWith is launch for a kernel that takes a head in place of its first operand and a tail behind its own parameters, or
+// LaunchWith is launch for a kernel that takes a head in place of its first operand and a tail after its own parameters, or
 // one of them, or none.
 func (s *Step) LaunchWith(h *Prologue, t *Epilogue, k *Kernel, grid [3]int, arguments ...any) {
 	if h == nil && t == nil {

@@ -124,13 +124,13 @@ func (z *lz4Compressor) match(p, q ptx.Reg[uint32]) ptx.Reg[uint32] {
 	return n.Get().Min(ptx.U32(catalogue.LZ4End).Sub(p))
 }
 
-// more is the number of bytes behind the token that a length takes.
+// more is the number of bytes after the token that a length takes.
 func (z *lz4Compressor) more(n ptx.Reg[uint32]) ptx.Reg[uint32] {
 	behind := n.Sub(15).Div(255).Add(1)
 	return ptx.Select(n.Lt(15), ptx.U32(0), behind)
 }
 
-// length writes the bytes of a length behind the token.
+// length writes the bytes of a length after the token.
 func (z *lz4Compressor) length(at, n, more ptx.Reg[uint32]) {
 	k := z.k
 	k.If(z.lane.Lt(more), func() {

@@ -16,7 +16,7 @@ const (
 	sortThreads = 256
 	sortRounds  = 16               // updates of each thread
 	sortBits    = 8                // of a digit at most
-	sortDigits  = 1<<sortBits + 1  // with that of updates for no row, which is behind all others
+	sortDigits  = 1<<sortBits + 1  // with that of updates for no row, which is after all others
 	sortMasks   = sortThreads / 32 // words that have a bit for each thread
 	noRow       = ^uint32(0)       // beyond any number of rows
 )

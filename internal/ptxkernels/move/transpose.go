@@ -68,7 +68,7 @@ func buildTranspose(k *ptx.Kernel) {
 	tiles := ptx.ParamArray[uint32](k, "tiles", 2*scalar.DivisorWords)
 	axes := boxParamsOf(k, program.MaxRank-2)
 	x, y := ptx.PointerParam[uint32](k, "x"), ptx.PointerParam[uint32](k, "y")
-	// Each column of a matrix is a row of the tile, with a word left free behind it, so that neither side meets one bank twice.
+	// Each column of a matrix is a row of the tile, with a word left free after it, so that neither side meets one bank twice.
 	tile := ptx.SharedArray[uint32](k, "tile", 1<<tileLog+1<<(tileLog-1))
 
 	one := ptx.Imm(uint32(1))

@@ -255,7 +255,7 @@ func (b *rowsBuilder) sinks() (p []ptx.Ptr[ptx.Global, float32], n int) {
 	return append(p, b.vectors...), 1
 }
 
-// result is what becomes of element i, where the pointers behind those that are written have v.
+// result is what becomes of element i, where the pointers after those that are written have v.
 func (l rowTile) result(i int, coefficients, v []scalar.Float) scalar.Float {
 	c := scalar.Math{K: l.K}
 	switch last := len(v) - 1; l.second {

@@ -152,7 +152,7 @@ func (x number) field(k *ptx.Kernel, from, bits int) number {
 	return number{reg: shiftRight(k, x.reg, known(from)).And(all), n: n, mask: sure}
 }
 
-// bytes is so far behind p.
+// bytes is so far after p.
 func (x number) bytes(k *ptx.Kernel, p ptx.Ptr[ptx.Global, uint8]) ptx.Ptr[ptx.Global, uint8] {
 	if !x.known {
 		p = p.Bytes(x.reg)

@@ -283,7 +283,7 @@ func (q *quantMma) bringHalves(x ptx.Ptr[ptx.Global, uint8], rows ptx.Reg[uint32
 // bringBytes is for rows of bytes. Chunks of 16 are permuted in their rows, lest those of neighbouring rows share banks.
 func (q *quantMma) bringBytes(x, scales ptx.Ptr[ptx.Global, uint8], rows ptx.Reg[uint32]) func(stage, d ptx.Reg[uint32]) {
 	k, tid := q.k, q.k.Tid(ptx.X)
-	// rowwise brings size bytes of row, and of each row so many threads behind it as bring one: those from the thread's number among
+	// rowwise brings size bytes of row, and of each row so many threads after it as bring one: those from the thread's number among
 	// these on. Rows are long bytes, and have first before those that the block begins with.
 	rowwise := func(x ptx.Ptr[ptx.Global, uint8], row, among, first, long ptx.Reg[uint32], each, size int) func(
 		to ptx.Ptr[ptx.Shared, uint8], d ptx.Reg[uint32]) {

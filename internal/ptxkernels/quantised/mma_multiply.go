@@ -102,7 +102,7 @@ func (q *quantMma) halves(w ptx.Reg[uint32]) (pairs [2]ptx.Reg[ptx.F16x2]) {
 	return pairs
 }
 
-// addHalves adds the products of 32 values, those behind value o of the stage; a is both halves of them.
+// addHalves adds the products of 32 values, those after value o of the stage; a is both halves of them.
 func (q *quantMma) addHalves(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], a [2][quantMmaRows / 8]quantRun) {
 	k := q.k
 	// A fragment has pairs of rows g and g+8, then those of these rows 8 further.
@@ -113,7 +113,7 @@ func (q *quantMma) addHalves(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32],
 			of[half][i] = []ptx.Reg[ptx.F16x2]{upper[0], lower[0], upper[1], lower[1]}
 		}
 	}
-	// The lanes of an eighth name 16 bytes of eight rows of x, those of the next eighth the 16 bytes behind: both halves of a part.
+	// The lanes of an eighth name 16 bytes of eight rows of x, those of the next eighth the 16 bytes after: both halves of a part.
 	row := q.lane.And(7)
 	var from []ptx.Ptr[ptx.Shared, uint8]
 	for part := range q.parts {
@@ -168,7 +168,7 @@ const mmaMagic = 0x4b400000
 // addBytes is addHalves of bytes.
 func (q *quantMma) addBytes(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], a [2][quantMmaRows / 8]quantRun) {
 	k := q.k
-	// The lanes of an eighth name 16 bytes of eight rows of x, of the next eighth the 16 bytes behind, and of the others the same of
+	// The lanes of an eighth name 16 bytes of eight rows of x, of the next eighth the 16 bytes after, and of the others the same of
 	// the next eight rows.
 	row := q.lane.And(7).Or(q.lane.Shr(1).And(8))
 	chunk := o.Shr(4).Add(q.lane.Shr(3).And(1))

@@ -17,7 +17,7 @@ type reduction[T ptx.Lane] struct {
 	// value is a partial result of one element of each operand; i is its place in the row.
 	value func(x []scalar.Float, i func() ptx.Reg[uint32]) []ptx.Reg[T]
 	merge scalar.Merge[T]
-	// follow, if not nil, is merge where every element of b lies behind those of a.
+	// follow, if not nil, is merge where every element of b lies after those of a.
 	follow scalar.Merge[T]
 	store  func(acc []ptx.Reg[T]) // the result of a task
 }
@@ -131,7 +131,7 @@ func (b *reduceBuilder[T]) One(inside ptx.Reg[bool], i ptx.Reg[uint32]) (x []sca
 	return x
 }
 
-// inVectors reads 16 aligned bytes at a time, and the up to three elements before and behind them by a lane each, so that teams
+// inVectors reads 16 aligned bytes at a time, and the up to three elements before and after them by a lane each, so that teams
 // need eight lanes.
 func (b *reduceBuilder[T]) inVectors() {
 	k := b.K

@@ -62,7 +62,7 @@ func buildScan(k *ptx.Kernel) {
 	shared := ptx.SharedArray[float32](k, "of_warps", 2*threadgroup.Warps)
 	length := t.End.Sub(t.Start)
 	last := length.Sub(1)
-	longest := t.Words.At(2).Min(t.Cols) // of any task: teams of a block take as many turns
+	longest := t.Words.At(2).Min(t.Cols) // of any task: teams of a block take as many iterations
 	warp, lane := k.Tid(ptx.X).Shr(5), k.Tid(ptx.X).And(31)
 	width := t.Lanes.Min(32)
 	inWarp := lane.And(width.Sub(1))

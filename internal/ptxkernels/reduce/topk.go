@@ -41,7 +41,7 @@ var topKKernel = kit.Register(kit.Kernel{Family: "topk", Name: "top_k", Block: [
 		"a part; u32 parts, of a row; u32 k; u32 from_pairs, u32 to_pairs, 1 where operand and result are pairs of order key and " +
 		"complement of the index as u64; f32* x or u64* pairs; f32* values or u64* pairs; i32* indices, not with to_pairs."})
 
-// buildTopK gathers elements above the least of the k largest so far in an arena behind those; when it is full, it is sorted, and the
+// buildTopK gathers elements above the least of the k largest so far in an arena after those; when it is full, it is sorted, and the
 // k first stay. No two pairs are equal: the order in which they are gathered does not show.
 func buildTopK(k *ptx.Kernel) {
 	c := scalar.Math{K: k}
@@ -127,7 +127,7 @@ func buildTopK(k *ptx.Kernel) {
 }
 
 // sortPairs sorts the first n elements of an arena, descending, by a bitonic network whose comparisons all have one direction; those
-// behind are 0. It ends with a barrier.
+// after are 0. It ends with a barrier.
 func sortPairs(k *ptx.Kernel, arena ptx.Ptr[ptx.Shared, uint64], n ptx.Reg[uint32]) {
 	tid := k.Tid(ptx.X)
 	exchange := func(i, j ptx.Reg[uint32]) {

@@ -22,11 +22,11 @@ type Product struct {
 	A, B      TileSource
 	Bias      ptx.Ptr[ptx.Global, float32]
 	Sums      []*ptx.Var[float32]
-	// places is where the element of row and column lies, and the i-th behind it in the row.
+	// places is where the element of row and column lies, and the i-th after it in the row.
 	Places func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32]
 	// mend, if there is one, corrects results that are NaN.
 	Mend func(row, col ptx.Reg[uint32]) ptx.Reg[float32]
-	// after is what stands behind the product, if anything; at is where a result is for it, if not in row and column of product z.
+	// after is what stands after the product, if anything; at is where a result is for it, if not in row and column of product z.
 	After *Epilogue
 	At    func(row, col ptx.Reg[uint32]) Site
 }

@@ -20,7 +20,7 @@ import (
 // block of its own. What a block has of only a part of a tile's depth goes to scratch memory, [part][result]; when all blocks are
 // done, matmul_sum adds the parts up in the order of their depths. So no block waits for another, and sums are the same each time.
 type Schedule struct {
-	Name     string // behind that of a variant
+	Name     string // after that of a variant
 	Parts    int    // of a tile at most; 1 if none is cut up
 	Tiles    int    // in the line
 	blocks   int    // that share the line

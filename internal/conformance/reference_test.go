@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/x448/float16"
@@ -132,7 +133,7 @@ func (t *referenceTensor) isClosed() bool {
 	return t.closed
 }
 
-func (t *referenceTensor) Shape() []int         { return t.t.Shape }
+func (t *referenceTensor) Shape() []int         { return slices.Clone(t.t.Shape) }
 func (t *referenceTensor) DType() compute.DType { return t.t.DType }
 
 func (t *referenceTensor) Close() error {

@@ -1,11 +1,7 @@
 package ptxkernels
 
 import (
-	"slices"
-	"sync/atomic"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/conformance"
@@ -18,21 +14,7 @@ import (
 // some of those calls, other ones by each seed.
 func TestQuantisedVariants(t *testing.T) {
 	for _, name := range []string{"mma_s8", "tile"} {
-		t.Run(name, func(t *testing.T) {
-			var chosen atomic.Int64
-			t.Cleanup(func() { require.NotZero(t, chosen.Load()) })
-			conformance.RunEach(t, "software GPU, "+name, 8, func(t *testing.T) program.Executor {
-				r := NewRig(t, kerneltest.EveryCheck(conformance.Seed()))
-				r.Pick = func(_, _ string, names []string) int {
-					i := slices.Index(names, name)
-					if i >= 0 {
-						chosen.Add(1)
-					}
-					return max(i, 0)
-				}
-				return r
-			}, catalogue.QuantMatMulRowMajor, catalogue.QuantRMSNormMatVec, catalogue.QuantQKV, catalogue.QuantGateUpSwiGLU)
-		})
+		runVariant(t, name, 8, catalogue.QuantMatMulRowMajor, catalogue.QuantRMSNormMatVec, catalogue.QuantQKV, catalogue.QuantGateUpSwiGLU)
 	}
 }
 

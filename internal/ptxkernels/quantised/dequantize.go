@@ -2,7 +2,6 @@ package quantised
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
@@ -112,5 +111,3 @@ func Dequantize(s *kit.Step) error {
 func packedSizes(f *blockFormat, w program.Type, cols int) []uint32 {
 	return []uint32{uint32(w.Shape[1]), uint32(cols / f.len())}
 }
-
-func log2Up(n int) int { return bits.Len(uint(max(1, n) - 1)) }

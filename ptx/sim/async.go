@@ -5,13 +5,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-func init() {
-	register("cp.async", compileCpAsync)
-	register("cp.async.commit_group", compileCommit)
-	register("cp.async.wait_group cp.async.wait_all", compileWaitGroup)
-	register("cp.async.mbarrier.arrive", compileCpAsyncArrive)
-}
-
 // warpAsync is a warp's part in asynchronous operations.
 type warpAsync struct {
 	copies   copyQueue

@@ -8,13 +8,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-func init() {
-	register("cp.async.bulk cp.reduce.async.bulk", compileBulk)
-	register("cp.async.bulk.prefetch", compileBulkPrefetch)
-	register("cp.async.bulk.commit_group", compileBulkCommit)
-	register("cp.async.bulk.wait_group", compileBulkWait)
-}
-
 const bulkChunk = 16 // bytes: what bulk copies move at a time, and what they are aligned to
 
 // transfer is where a bulk copy goes, and how its end is made known: by bytes credited to an mbarrier, or by bulk groups.

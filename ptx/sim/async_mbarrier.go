@@ -8,23 +8,18 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim/internal/mbarrier"
 )
 
-func init() {
-	register("mbarrier.init mbarrier.inval", compileMbarrierInit)
-	register("mbarrier.arrive mbarrier.arrive_drop", compileArrive)
-	register("mbarrier.expect_tx mbarrier.complete_tx", compileTx)
-	register("mbarrier.test_wait mbarrier.try_wait", compileMbarrierWait)
-	register("mbarrier.pending_count", func(c *compiler, in *ir.Instr) (step, error) {
-		d, err := c.dst(in, &in.Args[0])
-		if err != nil || len(in.Args) != 2 {
-			return nil, c.unsupported(in)
+// compilePendingCount compiles mbarrier.pending_count.
+func compilePendingCount(c *compiler, in *ir.Instr) (step, error) {
+	d, err := c.dst(in, &in.Args[0])
+	if err != nil || len(in.Args) != 2 {
+		return nil, c.unsupported(in)
+	}
+	a, err := c.src(in, &in.Args[1], ir.B64)
+	return func(w *warp, m uint32) {
+		for ; m != 0; m &= m - 1 {
+			w.set(d, first(m), mbarrier.PendingOf(w.get(a, first(m))))
 		}
-		a, err := c.src(in, &in.Args[1], ir.B64)
-		return func(w *warp, m uint32) {
-			for ; m != 0; m &= m - 1 {
-				w.set(d, first(m), mbarrier.PendingOf(w.get(a, first(m))))
-			}
-		}, err
-	})
+	}, err
 }
 
 // mbarrierObject is an mbarrier in shared memory. Its state is kept here; the bytes in memory mirror it, so that a kernel

@@ -9,11 +9,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
-func init() {
-	register("cp.async.bulk.tensor cp.reduce.async.bulk.tensor", compileTensor)
-	register("cp.async.bulk.prefetch.tensor", compileTensorPrefetch)
-}
-
 // tile is the operand of a bulk tensor copy: a tensor map and coordinates.
 type tile struct {
 	desc   address

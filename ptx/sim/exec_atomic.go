@@ -6,24 +6,26 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-func init() {
-	register("atom", func(c *compiler, in *ir.Instr) (step, error) { return compileAtomic(c, in, 1) })
-	register("red", func(c *compiler, in *ir.Instr) (step, error) { return compileAtomic(c, in, 0) })
-	register("membar fence", compileFence)
-	register("prefetch prefetchu applypriority discard", func(c *compiler, in *ir.Instr) (step, error) {
-		return func(*warp, uint32) {}, nil
-	})
-	register("createpolicy.range createpolicy.fractional createpolicy.cvt", func(c *compiler, in *ir.Instr) (step, error) {
-		if len(in.Args) == 0 {
-			return nil, c.unsupported(in)
+func compileAtom(c *compiler, in *ir.Instr) (step, error) { return compileAtomic(c, in, 1) }
+
+func compileRed(c *compiler, in *ir.Instr) (step, error) { return compileAtomic(c, in, 0) }
+
+// compileHint compiles hints for caches and profilers, which change nothing here.
+func compileHint(c *compiler, in *ir.Instr) (step, error) {
+	return func(*warp, uint32) {}, nil
+}
+
+// compileCreatePolicy compiles createpolicy: there is one policy, 0.
+func compileCreatePolicy(c *compiler, in *ir.Instr) (step, error) {
+	if len(in.Args) == 0 {
+		return nil, c.unsupported(in)
+	}
+	d, err := c.dst(in, &in.Args[0])
+	return func(w *warp, m uint32) {
+		for ; m != 0; m &= m - 1 {
+			w.set(d, first(m), 0)
 		}
-		d, err := c.dst(in, &in.Args[0])
-		return func(w *warp, m uint32) {
-			for ; m != 0; m &= m - 1 {
-				w.set(d, first(m), 0)
-			}
-		}, err
-	})
+	}, err
 }
 
 // compileAtomic compiles atom (dests 1) and red (0): [d,] [a], b [, c] [, policy].

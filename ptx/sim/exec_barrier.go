@@ -8,12 +8,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-func init() {
-	register(`bar.sync bar.cta.sync barrier.sync barrier.cta.sync bar.arrive bar.cta.arrive barrier.arrive barrier.cta.arrive
-		bar.red bar.cta.red barrier.red barrier.cta.red`, compileBarrier)
-	register("barrier.cluster.arrive barrier.cluster.wait", compileClusterBarrier)
-}
-
 // barrier is one of the 16 barriers of a block.
 type barrier struct {
 	used    bool   // somebody has arrived

@@ -133,7 +133,7 @@ func (w *warp) resetRegisters() {
 		set(k.ref, func(int) uint64 { return k.v })
 	}
 	for name, r := range w.prog.special {
-		read := specials[name].read
+		read := specials()[name].read
 		set(r, func(lane int) uint64 { return read(w, lane) })
 	}
 }

@@ -7,24 +7,21 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-func init() {
-	register("bra", compileBranch)
-	register("brx.idx", compileIndexedBranch)
-	register("call", compileCall)
-	register("ret", func(c *compiler, in *ir.Instr) (step, error) {
-		c.flow()
-		if c.fn.ir.Entry && !c.prog.recurse {
-			return func(w *warp, m uint32) { w.exit(m) }, nil
-		}
-		return func(w *warp, m uint32) { w.ret(m) }, nil
-	})
-	register("exit", func(c *compiler, in *ir.Instr) (step, error) {
-		c.flow()
+func compileRet(c *compiler, in *ir.Instr) (step, error) {
+	c.flow()
+	if c.fn.ir.Entry && !c.prog.recurse {
 		return func(w *warp, m uint32) { w.exit(m) }, nil
-	})
-	register("trap brkpt", func(c *compiler, in *ir.Instr) (step, error) {
-		return func(w *warp, m uint32) { w.fault(Trap, first(m), 0, 0, "") }, nil
-	})
+	}
+	return func(w *warp, m uint32) { w.ret(m) }, nil
+}
+
+func compileExit(c *compiler, in *ir.Instr) (step, error) {
+	c.flow()
+	return func(w *warp, m uint32) { w.exit(m) }, nil
+}
+
+func compileTrap(c *compiler, in *ir.Instr) (step, error) {
+	return func(w *warp, m uint32) { w.fault(Trap, first(m), 0, 0, "") }, nil
 }
 
 func (c *compiler) label(in *ir.Instr, o *ir.Operand) (int32, error) {

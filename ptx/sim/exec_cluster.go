@@ -5,19 +5,13 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-func init() {
-	register("mapa", compileMapa)
-	register("getctarank", compileRank)
-	register("st.async red.async", compileRemote)
-	register("fence.proxy fence.mbarrier_init", compileProxyFence)
-	register("setmaxnreg", compileSetmaxnreg)
-	register("griddepcontrol", func(c *compiler, in *ir.Instr) (step, error) {
-		// Kernels run one after the other here, so there is nothing to wait for, and nothing to let go.
-		if in.First("launch_dependents", "wait") == "" {
-			return nil, c.unsupported(in)
-		}
-		return func(*warp, uint32) {}, nil
-	})
+// compileGridDependency compiles griddepcontrol. Kernels run one after the other here, so there is nothing to wait for, and nothing to let go.
+func compileGridDependency(c *compiler, in *ir.Instr) (step, error) {
+	// Kernels run one after the other here, so there is nothing to wait for, and nothing to let go.
+	if in.First("launch_dependents", "wait") == "" {
+		return nil, c.unsupported(in)
+	}
+	return func(*warp, uint32) {}, nil
 }
 
 // compileMapa compiles mapa: the address of the same place in another block of the cluster.

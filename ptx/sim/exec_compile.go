@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx/eval"
@@ -117,7 +116,7 @@ func (p *program) sort() {
 	for name, r := range p.special {
 		fixed[r.bank][r.i] = true
 		if perBlock[name] {
-			p.perBlock = append(p.perBlock, blockSpecial{r.i, specials[name].read})
+			p.perBlock = append(p.perBlock, blockSpecial{r.i, specials()[name].read})
 		}
 	}
 	for bank, n := range p.slots {
@@ -137,21 +136,6 @@ func (p *program) sort() {
 type constant struct {
 	ref ref
 	v   uint64
-}
-
-// handler compiles an instruction.
-type handler func(c *compiler, in *ir.Instr) (step, error)
-
-var handlers = map[ir.Op]handler{}
-
-// register says how the instructions with these roots, separated by blanks, are compiled.
-func register(ops string, h handler) {
-	for _, op := range strings.Fields(ops) {
-		if handlers[ir.Op(op)] != nil {
-			panic("sim: two handlers of " + op)
-		}
-		handlers[ir.Op(op)] = h
-	}
 }
 
 // compiler makes a program. What it offers handlers: operands ([compiler.src], [compiler.dst], [compiler.addr]), accesses to
@@ -413,7 +397,7 @@ func (c *compiler) instr(in *ir.Instr) error {
 			c.in.not = full
 		}
 	}
-	h := handlers[in.Op]
+	h := handlerOf(in.Op)
 	if h == nil {
 		return c.unsupported(in)
 	}

@@ -8,21 +8,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-func init() {
-	// What a whole family of instructions has in common: a function of the operands' bits.
-	ir.Ops(func(op ir.Op, info ir.OpInfo) {
-		switch op {
-		case "mov", "cvta", "isspacep", "mapa", "getctarank", "istypep":
-			return
-		}
-		switch info.Kind {
-		case ir.Arithmetic, ir.Move, ir.SetPred, ir.Carry:
-			register(string(op), compilePure)
-		}
-	})
-	register("mov", compileMove)
-}
-
 // compilePure compiles what package eval knows.
 func compilePure(c *compiler, in *ir.Instr) (step, error) {
 	if len(in.Args) < 2 {

@@ -2,16 +2,8 @@ package sim
 
 import "github.com/wavelane/wavelane/ptx/ir"
 
-func init() {
-	register("nanosleep", func(c *compiler, in *ir.Instr) (step, error) {
-		return func(w *warp, m uint32) { w.idle = true }, nil
-	})
-	register("pmevent", func(c *compiler, in *ir.Instr) (step, error) {
-		return func(*warp, uint32) {}, nil
-	})
-	register("alloca", compileAlloca)
-	register("stacksave", compileStackSave)
-	register("stackrestore", compileStackRestore)
+func compileNanosleep(c *compiler, in *ir.Instr) (step, error) {
+	return func(w *warp, m uint32) { w.idle = true }, nil
 }
 
 // compileAlloca compiles alloca.type d, size[, align]: d is an address in local memory.

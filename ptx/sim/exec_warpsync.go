@@ -8,22 +8,17 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-func init() {
-	register("shfl.sync shfl", compileShuffle)
-	register("vote.sync vote", compileVote)
-	register("match.any.sync match.all.sync", compileMatch)
-	register("redux.sync", compileRedux)
-	register("elect.sync", compileElect)
-	register("bar.warp.sync", func(c *compiler, in *ir.Instr) (step, error) {
-		return c.synced(in, 0, func(*warp, uint32) {})
-	})
-	register("activemask", func(c *compiler, in *ir.Instr) (step, error) {
-		if len(in.Args) != 1 {
-			return nil, c.unsupported(in)
-		}
-		d, err := c.dst(in, &in.Args[0])
-		return func(w *warp, m uint32) { w.setAll(d, m, uint64(m)) }, err
-	})
+// compileBarWarp compiles bar.warp.sync.
+func compileBarWarp(c *compiler, in *ir.Instr) (step, error) {
+	return c.synced(in, 0, func(*warp, uint32) {})
+}
+
+func compileActivemask(c *compiler, in *ir.Instr) (step, error) {
+	if len(in.Args) != 1 {
+		return nil, c.unsupported(in)
+	}
+	d, err := c.dst(in, &in.Args[0])
+	return func(w *warp, m uint32) { w.setAll(d, m, uint64(m)) }, err
 }
 
 // setAll writes the same value in all lanes of m.

@@ -5,13 +5,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-func init() {
-	register("ld ldu", compileLoad)
-	register("st", compileStore)
-	register("cvta", compileCvta)
-	register("isspacep", compileIsspacep)
-}
-
 // moved is a load or store: an address and the registers of its elements.
 type moved struct {
 	op    *memOp

@@ -6,12 +6,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim/internal/tensorcore"
 )
 
-func init() {
-	register("ldmatrix", compileLdmatrix)
-	register("stmatrix", compileStmatrix)
-	register("movmatrix", compileMovmatrix)
-}
-
 // rowOp is how ldmatrix and stmatrix access the 16 bytes of a row of a matrix. The lane that gives a row's address counts as
 // the one that accesses it.
 func (c *compiler) rowOp(in *ir.Instr, write bool) *memOp {

@@ -8,8 +8,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim/internal/tensorcore"
 )
 
-func init() { register("mma", compileMMA) }
-
 // compileMMA compiles mma.sync.aligned.
 func compileMMA(c *compiler, in *ir.Instr) (step, error) {
 	m, n, k, ok := in.Shape()

@@ -6,15 +6,12 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim/internal/tensorcore"
 )
 
-func init() {
-	register("wgmma.mma_async", compileWgmma)
-	register("wgmma.fence", func(c *compiler, in *ir.Instr) (step, error) {
-		return c.warpwide(func(w *warp, _ uint32) { w.async.products.fence() }), nil
-	})
-	register("wgmma.commit_group", func(c *compiler, in *ir.Instr) (step, error) {
-		return c.warpwide(func(w *warp, _ uint32) { w.async.products.committed++ }), nil
-	})
-	register("wgmma.wait_group", compileWgmmaWait)
+func compileWgmmaFence(c *compiler, in *ir.Instr) (step, error) {
+	return c.warpwide(func(w *warp, _ uint32) { w.async.products.fence() }), nil
+}
+
+func compileWgmmaCommit(c *compiler, in *ir.Instr) (step, error) {
+	return c.warpwide(func(w *warp, _ uint32) { w.async.products.committed++ }), nil
 }
 
 const warpgroup = 4 // warps

@@ -6,11 +6,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim/internal/tensorcore"
 )
 
-func init() {
-	register("wmma.load.a wmma.load.b wmma.load.c wmma.store.d", compileWmmaMemory)
-	register("wmma.mma", compileWmma)
-}
-
 // wmmaLayout is the layout of a fragment.
 func (c *compiler) wmmaLayout(in *ir.Instr, o *ir.Operand, t ir.Type, f tensorcore.WmmaFragment) (*layout, error) {
 	return c.layout(in, o, t, f.Elements(), f.Element)

@@ -103,7 +103,13 @@ func (r Running) Update(m scalar.Float) (base, factor scalar.Float) {
 }
 
 // Add takes in the tile's weights, with the factor of Update.
-func (r Running) Add(factor, sum scalar.Float) { r.Sum.Set(r.Sum.Get().Fma(factor, sum)) }
+func (r Running) Add(factor scalar.Float, weights ...scalar.Float) {
+	sum := weights[0]
+	for _, w := range weights[1:] {
+		sum = sum.Add(w)
+	}
+	r.Sum.Set(r.Sum.Get().Fma(factor, sum))
+}
 
 // Join takes in another partial result, with factors for what was summed up with the weights of this and of the other one.
 func (r Running) Join(m, sum scalar.Float) (mine, its scalar.Float) {

@@ -213,7 +213,9 @@ func (b *decodeBuilder) weigh(scores []scalar.Float, at, known, from, count ptx.
 // join merges what the groups of a warp have gathered, into the first of them.
 func (b *decodeBuilder) join() {
 	k := b.K
-	b.seen.Sum.Set(threadgroup.WarpReduce(b.seen.Sum.Get(), b.owners(), plus))
+	if b.owners() > 1 {
+		b.seen.Sum.Set(threadgroup.WarpReduce(b.seen.Sum.Get(), b.owners(), plus))
+	}
 	for _, d := range []int{8, 16} {
 		k.If(ptx.U32(1).Shl(b.log).Le(d), func() {
 			mine, its := b.seen.Join(b.exchange(b.seen.Max.Get(), d), b.exchange(b.seen.Sum.Get(), d))

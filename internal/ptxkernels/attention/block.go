@@ -52,6 +52,18 @@ func (b *flashBlock) rowAt(r ptx.Reg[uint32]) (number, row ptx.Reg[uint32]) {
 	return r, b.batch.Mad(b.size(sizeN), i).Mad(b.size(sizeHeads), b.head.Mad(group.D, g))
 }
 
+func maximum(x, y scalar.Float) scalar.Float { return x.Max(y) }
+func plus(x, y scalar.Float) scalar.Float    { return x.Add(y) }
+
+// largest is the maximum of scores.
+func largest(x []scalar.Float) scalar.Float {
+	m := x[0]
+	for _, v := range x[1:] {
+		m = m.Max(v)
+	}
+	return m
+}
+
 // storeLSE writes the logarithm of the sum of what row r of the block saw: of sum·2^best, if that is not none.
 func (b *flashBlock) storeLSE(lse ptx.Ptr[ptx.Global, float32], r ptx.Reg[uint32], best, sum scalar.Float, none ptx.Reg[bool]) {
 	k, group := b.K, b.divisor(sizeGroup)

@@ -1,11 +1,10 @@
 package attention
 
 import (
-	"math"
-
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/softmax"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -197,8 +196,7 @@ type decodeBuilder struct {
 	slots scalar.Variables[uint32] // rows of keys in the cache
 	known *ptx.Var[uint32]         // a bit for each that there is
 	acc   []scalar.Variables[float32]
-	best  *ptx.Var[float32] // score of the row that this lane has scores of
-	total *ptx.Var[float32] // of its weights
+	seen  softmax.Running // of the row that this lane has scores of
 }
 
 func newDecodeBuilder(k *ptx.Kernel, s decodeShape) *decodeBuilder {
@@ -231,7 +229,7 @@ func (b *decodeBuilder) Build() {
 	for m := range b.acc {
 		b.acc[m] = scalar.VariablesOf(k, scalar.Constants(make([]float32, decodeSlice)))
 	}
-	b.best, b.total = ptx.VarOf(k, ptx.F32(math.Inf(-1))), ptx.VarOf(k, ptx.F32(0))
+	b.seen = softmax.OfScores(k, b.Exp2).Start()
 	b.walk(q)
 	b.join()
 	b.Write()

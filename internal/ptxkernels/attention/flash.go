@@ -6,6 +6,8 @@ import (
 
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/softmax"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -48,9 +50,9 @@ type flashBuilder struct {
 	y, lse         ptx.Ptr[ptx.Global, float32]
 	stage, weights ptx.Ptr[ptx.Shared, float32]
 
-	tid, tx, ty  ptx.Reg[uint32]
-	maxima, sums scalar.Variables[float32]
-	acc          []scalar.Variables[float32]
+	tid, tx, ty ptx.Reg[uint32]
+	seen        []softmax.Running // of the thread's rows
+	acc         []scalar.Variables[float32]
 }
 
 func newFlashBuilder(k *ptx.Kernel, s flashShape) *flashBuilder {
@@ -76,8 +78,7 @@ func (b *flashBuilder) Build() {
 	b.tx, b.ty = b.tid.And(15), b.tid.Shr(4)
 	b.Place(b.lengths, b.rows)
 	for range b.mine() {
-		b.maxima = append(b.maxima, ptx.VarOf(k, ptx.F32(math.Inf(-1))))
-		b.sums = append(b.sums, ptx.VarOf(k, ptx.F32(0)))
+		b.seen = append(b.seen, softmax.OfScores(k, b.Exp2).Start())
 		b.acc = append(b.acc, scalar.VariablesOf(k, scalar.Constants(make([]float32, b.width/16))))
 	}
 	var queries [][2]ptx.Reg[uint32]
@@ -245,34 +246,19 @@ func (b *flashBuilder) mask(tile ptx.Reg[uint32], s []scalar.Variables[float32])
 	})
 }
 
-// weigh makes weights of scores, in shared memory, and takes them into maxima and sums.
+// weigh makes weights of scores, in shared memory, and rescales what has been summed up before.
 func (b *flashBuilder) weigh(s []scalar.Variables[float32]) {
 	k := b.K
 	at := b.weights.At(b.ty.Mad(flashPitch, b.tx))
 	k.Barrier() // the weights of the tile before are no longer needed
 	for i, row := range s {
-		best := row[0].Get()
-		for _, x := range row[1:] {
-			best = best.Max(x.Get())
-		}
-		for d := 8; d > 0; d /= 2 {
-			best = best.Max(best.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
-		}
-		best = best.Max(b.maxima[i].Get())
-		base := b.Where(best.Eq(math.Inf(-1)), ptx.F32(0), best)
-		f := b.Exp2(b.maxima[i].Get().Sub(base))
-		b.maxima[i].Set(best)
-		var sum scalar.Float
+		base, f := b.seen[i].Update(threadgroup.WarpReduce(largest(row.Get()), 16, maximum))
+		var w []scalar.Float
 		for j, x := range row {
-			w := b.Exp2(x.Get().Sub(base))
-			at.At(8*i*flashPitch + 16*j).Store(w)
-			if j == 0 {
-				sum = w
-			} else {
-				sum = sum.Add(w)
-			}
+			w = append(w, b.seen[i].Exp(x.Get(), base))
+			at.At(8*i*flashPitch + 16*j).Store(w[j])
 		}
-		b.sums[i].Set(b.sums[i].Get().Fma(f, sum))
+		b.seen[i].Add(f, w...)
 		for _, a := range b.acc[i] {
 			a.Set(a.Get().Mul(f))
 		}
@@ -322,12 +308,8 @@ func (b *flashBuilder) gather(acc []scalar.Variables[float32], from ptx.Ptr[ptx.
 func (b *flashBuilder) Write() {
 	k := b.K
 	for i, acc := range b.acc {
-		sum := b.sums[i].Get()
-		for d := 8; d > 0; d /= 2 {
-			sum = sum.Add(sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
-		}
-		none := sum.Eq(0)
-		scale := b.Where(none, ptx.F32(1), sum).Rcp()
+		sum := threadgroup.WarpReduce(b.seen[i].Sum.Get(), 16, plus)
+		scale, none := b.seen[i].Finish(sum)
 		r := b.ty.Add(8 * i)
 		row := b.query(r)
 		for j := 0; j < b.width/16; j += 4 {
@@ -339,7 +321,7 @@ func (b *flashBuilder) Write() {
 		}
 		mine := b.tx.Eq(0).And(row[1].Ne(0))
 		k.If(mine.And(b.flag(sizeLSE)), func() {
-			b.storeLSE(b.lse, r, b.maxima[i].Get(), sum, none)
+			b.storeLSE(b.lse, r, b.seen[i].Max.Get(), sum, none)
 		})
 	}
 }

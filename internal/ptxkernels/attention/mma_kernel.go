@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/softmax"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -24,7 +26,7 @@ type attendBuilder struct {
 	pieces              attendPieces
 	before              ptx.Reg[uint64]                     // bytes before the thread's column of the head
 	query               func(i, step int) []ptx.Reg[uint32] // fragments of queries
-	maxima, sums        scalar.Variables[float32]           // of rows g and g + 8 of each 16
+	seen                []softmax.Running                   // of rows g and g + 8 of each 16
 	acc                 [][]scalar.Variables[float32]       // of each 16 × 8
 }
 
@@ -68,8 +70,8 @@ func (b *attendBuilder) Build() {
 	k.Barrier()
 	b.query = b.queries()
 	for range b.rows / 16 {
-		b.maxima = append(b.maxima, scalar.VariablesOf(k, scalar.Constants([]float32{float32(math.Inf(-1)), float32(math.Inf(-1))}))...)
-		b.sums = append(b.sums, scalar.VariablesOf(k, scalar.Constants(make([]float32, 2)))...)
+		online := softmax.OfScores(k, b.SmallExp2)
+		b.seen = append(b.seen, online.Start(), online.Start())
 		b.acc = append(b.acc, b.zeros(b.width))
 	}
 	tile := ptx.VarOf(k, b.from)
@@ -305,70 +307,43 @@ func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]scalar.Variables[float3
 	})
 }
 
-// weigh makes weights of scores, and takes them into maxima and sums. Results are fragments, of each 16 × 16.
+// weigh makes weights of scores, and rescales what has been summed up before. Results are fragments, of each 16 × 16.
 func (b *attendBuilder) weigh(s [][]scalar.Variables[float32]) (w [][][]ptx.Reg[uint32]) {
 	k, factor := b.K, ptx.Bitcast[float32](b.size(sizeFactor))
-	var factors [][2]scalar.Float // by which earlier results become smaller
+	var factors []scalar.Float
 	for i := range s {
-		factors = append(factors, [2]scalar.Float{})
 		w = append(w, make([][]ptx.Reg[uint32], b.keys/16))
 		for j := range w[i] {
 			w[i][j] = make([]ptx.Reg[uint32], 4)
 		}
 		for half := range 2 {
-			var row scalar.Variables[float32]
+			var row []scalar.Float
 			for _, part := range s[i] {
-				row = append(row, part[2*half:2*half+2]...)
+				row = append(row, part[2*half:2*half+2].Get()...)
 			}
-			best := row[0].Get()
-			for _, x := range row[1:] {
-				best = best.Max(x.Get())
-			}
-			for d := 1; d < 4; d *= 2 {
-				best = best.Max(best.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
-			}
-			before, sum := b.maxima[2*i+half], b.sums[2*i+half]
-			best = best.Mul(factor).Max(before.Get())
-			base := b.Where(best.Eq(math.Inf(-1)), ptx.F32(0), best)
-			f := b.SmallExp2(before.Get().Sub(base))
-			factors[i][half] = f
-			before.Set(best)
+			seen := b.seen[2*i+half]
+			base, f := seen.Update(threadgroup.WarpReduce(largest(row), 4, maximum).Mul(factor))
+			factors = append(factors, f)
 			less := base.Neg()
-			total := sum.Get().Mul(f)
-			for j, part := range s[i] {
-				var pair [2]scalar.Float
-				for e, x := range part[2*half : 2*half+2] {
-					pair[e] = b.SmallExp2(x.Get().Fma(factor, less))
-					total = total.Add(pair[e])
+			for n, x := range row {
+				row[n] = b.SmallExp2(x.Fma(factor, less))
+				if n%2 == 1 {
+					w[i][n/4][n/2%2*2+half] = b.set.pack(k, row[n-1], row[n])
 				}
-				w[i][j/2][j%2*2+half] = b.set.pack(k, pair[0], pair[1])
 			}
-			sum.Set(total)
+			seen.Add(f, row...)
 		}
 	}
-	b.shrink(factors)
-	return w
-}
-
-// shrink multiplies the results by factors, of rows g and g + 8 of each 16, unless all of the warp's are 1: most tiles have no new
-// maximum.
-func (b *attendBuilder) shrink(factors [][2]scalar.Float) {
-	k := b.K
-	ones := factors[0][0].Eq(1)
-	for _, pair := range factors {
-		for _, f := range pair {
-			ones = ones.And(f.Eq(1)) // not if it is NaN
-		}
-	}
-	k.If(k.VoteAll(ones, ptx.FullWarp()).Not(), func() {
-		for i, pair := range factors {
-			for _, part := range b.acc[i] {
+	b.seen[0].Rescale(factors, func() {
+		for i, rows := range b.acc {
+			for _, part := range rows {
 				for n, a := range part {
-					a.Set(a.Get().Mul(pair[n/2]))
+					a.Set(a.Get().Mul(factors[2*i+n/2]))
 				}
 			}
 		}
 	})
+	return w
 }
 
 // gather adds the tile's values, weighed, to the results.
@@ -393,19 +368,16 @@ func (b *attendBuilder) Write() {
 	k.WarpSync(ptx.FullWarp())
 	t := b.lane.And(3)
 	b.each(func(i, half int, row ptx.Reg[uint32]) {
-		sum := b.sums[2*i+half].Get()
-		for d := 1; d < 4; d *= 2 {
-			sum = sum.Add(sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
-		}
-		none := sum.Eq(0)
-		scale := b.Where(none, ptx.F32(1), sum).Rcp()
+		seen := b.seen[2*i+half]
+		sum := threadgroup.WarpReduce(seen.Sum.Get(), 4, plus)
+		scale, none := seen.Finish(sum)
 		to := b.ofQ.Bytes(row.Mad(b.pitch(), t.Shl(2)))
 		for n := range b.width / 8 {
 			x := b.acc[i][n][2*half : 2*half+2].Get()
 			to.Bytes(16 * n).Store(b.set.pack(k, x[0].Mul(scale), x[1].Mul(scale)))
 		}
 		mine := t.Eq(0).And(b.first.Add(row).Lt(b.size(sizeRows)))
-		k.If(mine.And(b.flag(sizeLSE)), func() { b.storeLSE(b.lse, row, b.maxima[2*i+half].Get(), sum, none) })
+		k.If(mine.And(b.flag(sizeLSE)), func() { b.storeLSE(b.lse, row, seen.Max.Get(), sum, none) })
 	})
 	k.WarpSync(ptx.FullWarp())
 	chunks := b.width / 8

@@ -207,12 +207,7 @@ func (g *quantGemv) walk(n ptx.Reg[uint32], ofBlock int, step func(block ptx.Reg
 func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
 	k, c := g.k, g.calc
 	all := g.sums.Get()
-	all = threadgroup.Reduce(g.team, all, threadgroup.SharedFor[float32](k, len(all)), func(a, b []scalar.Float) (s []scalar.Float) {
-		for i := range a {
-			s = append(s, a[i].Add(b[i]))
-		}
-		return s
-	})
+	all = threadgroup.ReducerOf(g.team, threadgroup.Sums[float32](len(all))).Reduce(all)
 	// Where results go is found only now: registers are short before.
 	var vectors ptx.Reg[uint32]
 	if g.room > 1 {

@@ -83,3 +83,12 @@ func (e *Prologue) Four(first ptx.Reg[uint32]) (y [4]scalar.Float) {
 	}
 	return y
 }
+
+// Load is the n elements from number i on, one or four.
+func (e *Prologue) Load(n int, i ptx.Reg[uint32]) []scalar.Float {
+	if n == 1 {
+		return []scalar.Float{e.One(i)}
+	}
+	four := e.Four(i)
+	return four[:]
+}

@@ -85,7 +85,7 @@ func (b *Batch) Shape(v Value) []int {
 	return slices.Clone(b.program.Values[v.slot].Shape)
 }
 
-// Upload makes a value of a slice in host memory: []float32, []int32, []uint32, []compute.BF16, or []uint16 for Float16 bits.
+// Upload makes a value of a slice in host memory: []float32, []int32, []uint32, []compute.F16 or []compute.BF16.
 // Without a shape it is a vector. The slice is read when the batch runs.
 func (b *Batch) Upload(data any, shape ...int) Value {
 	if b.err != nil {

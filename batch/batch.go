@@ -60,6 +60,10 @@ func New(device Device, options ...Option) *Batch {
 		b.device = program.ExecutorOf(device)
 	}
 	for _, o := range options {
+		if o == nil {
+			b.fail(fmt.Errorf("nil option: %w", compute.ErrArgument))
+			break
+		}
 		o(&b.options)
 	}
 	return b

@@ -20,8 +20,8 @@ type Kernel struct {
 	Shared int    // bytes of dynamic shared memory of a block; static comes on top
 
 	Build         func(k *ptx.Kernel)
-	BuildEpilogue func(k *ptx.Kernel, t *Epilogue) // build of kernels that take an epilogue, with one or with nil
-	// between is likewise build of those that take both, with each of them or with nil.
+	BuildEpilogue func(k *ptx.Kernel, t *Epilogue) // in place of Build where there may be an epilogue; nil is none
+	// BuildAround is in place of Build where there may be either.
 	BuildAround func(k *ptx.Kernel, h *Prologue, t *Epilogue)
 	layout      *args.Layout // of its parameters; see Layout
 

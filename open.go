@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/route"
 )
 
@@ -150,7 +151,7 @@ func (c *config) routed(ctx context.Context, d *opened) (*Device, error) {
 
 func routes(devices ...*opened) (to []route.Device) {
 	for _, d := range devices {
-		to = append(to, route.Device{Executor: d.Executor(), Kind: d.info.Kind, Identity: d.identity})
+		to = append(to, route.Device{Executor: program.ExecutorOf(d), Kind: d.info.Kind, Identity: d.identity})
 	}
 	return to
 }

@@ -17,12 +17,11 @@ import (
 
 // named is a CPU device under another name that counts its programs.
 type named struct {
-	backend
+	program.Sealed
+	*cpu.Device
 	compiled int
 	closed   int
 }
-
-func (n *named) Executor() program.Executor { return counted{n.backend.Executor(), n} }
 
 type counted struct {
 	program.Executor
@@ -36,7 +35,7 @@ func (c counted) Compile(p *program.Program) (program.Executable, error) {
 
 func (n *named) Close() error {
 	n.closed++
-	return n.backend.Close()
+	return n.Device.Close()
 }
 
 // The GPU of these costs takes 100 µs for nothing, and does everything else ten times as fast.
@@ -50,7 +49,8 @@ func TestRoutedDevice(t *testing.T) {
 	open := func(kind string) (*opened, *named) {
 		d, err := cpu.Open(context.Background())
 		require.NoError(t, err)
-		n := &named{backend: d}
+		n := &named{Device: d}
+		n.Sealed = program.Seal(counted{program.ExecutorOf(d), n})
 		return &opened{backend: n, info: Info{Kind: kind}}, n
 	}
 	first, gpu := open("gpu")
@@ -74,8 +74,8 @@ func TestRoutedDevice(t *testing.T) {
 	require.Contains(t, plan.Explain(), "cpu: the least")
 	require.Equal(t, [2]int{0, 2}, [2]int{gpu.compiled, cpu.compiled})
 
-	rated := d.Executor().(program.Placer)
-	require.Equal(t, program.Peaks{Memory: 10e9, Math: 10e9, Product: 100e9}, rated.Peaks(cpu.Executor()))
+	rated := program.ExecutorOf(d).(program.Placer)
+	require.Equal(t, program.Peaks{Memory: 10e9, Math: 10e9, Product: 100e9}, rated.Peaks(program.ExecutorOf(cpu)))
 	require.Zero(t, rated.Peaks(nil))
 
 	x, err := d.Upload(ctx, []float32{3})
@@ -91,7 +91,7 @@ func TestRoutedDevice(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, only.Neg(ctx, y, []float32{1, 2}))
 	require.Same(t, gpu, only.Unwrap())
-	require.True(t, gpu.Executor() == only.Executor().(program.Placer).Place(&program.Program{}))
+	require.True(t, program.ExecutorOf(gpu) == program.ExecutorOf(only).(program.Placer).Place(&program.Program{}))
 	require.NoError(t, only.Close())
 	require.Equal(t, [2]int{3, 2}, [2]int{gpu.compiled, cpu.compiled})
 	require.Zero(t, gpu.closed)

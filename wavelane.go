@@ -31,6 +31,7 @@ var (
 // Device is an open device. It is safe for concurrent use.
 type Device struct {
 	compute.Ops // every operation of the catalogue on slices
+	sealed
 
 	devices  []*opened     // the first has the tensors
 	router   *route.Router // between several devices, else nil
@@ -38,6 +39,8 @@ type Device struct {
 	close    sync.Once
 	err      error
 }
+
+type sealed = program.Sealed
 
 // opened is an open device of one kind.
 type opened struct {
@@ -54,16 +57,12 @@ type backend interface {
 // newDevice returns a device that routes programs between these.
 func newDevice(router *route.Router, devices ...*opened) *Device {
 	d := &Device{devices: devices, router: router}
-	d.Ops = device.NewOps(d.Executor())
-	return d
-}
-
-// Executor is for package batch and has no use outside of this module.
-func (d *Device) Executor() program.Executor {
-	if d.router != nil {
-		return d.router
+	var x program.Executor = router
+	if router == nil {
+		x = only{program.ExecutorOf(devices[0]), devices[0].info.Kind}
 	}
-	return only{d.devices[0].Executor(), d.devices[0].info.Kind}
+	d.Ops, d.sealed = device.NewOps(x), program.Seal(x)
+	return d
 }
 
 // only is the executor of a device that does everything itself.

@@ -11,16 +11,21 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Device is a device of this module: [github.com/wavelane/wavelane.Device], or one of package gpu, cuda or cpu. The interface is sealed:
-// programs can hold its values, and not implement it.
-type Device interface {
-	program.Device
+// Device is a device of this module: [github.com/wavelane/wavelane.Device], [github.com/wavelane/wavelane/cuda.Device],
+// [github.com/wavelane/wavelane/gpu.Device] or [github.com/wavelane/wavelane/cpu.Device]. Other packages cannot implement it.
+type Device interface{ sealedDevice }
+
+// Kernel is a kernel of your own, made by NewKernel of package gpu or cpu or by a module of package cuda, for the device that runs the
+// batch. Other packages cannot implement it.
+type Kernel interface {
+	Name() string // for errors and listings
+	sealedKernel
 }
 
-// Kernel is a user's kernel, made by the device that runs the batch.
-type Kernel interface {
-	program.Kernel
-}
+type (
+	sealedDevice = program.Device
+	sealedKernel = program.Kernel
+)
 
 // Batch records operations on values.
 type Batch struct {
@@ -52,7 +57,7 @@ type Value struct {
 func New(device Device, options ...Option) *Batch {
 	b := &Batch{}
 	if present(device) {
-		b.device = device.Executor()
+		b.device = program.ExecutorOf(device)
 	}
 	for _, o := range options {
 		o(&b.options)
@@ -60,9 +65,9 @@ func New(device Device, options ...Option) *Batch {
 	return b
 }
 
-// present reports whether there is a device: not nil, nor a nil pointer.
-func present(d Device) bool {
-	v := reflect.ValueOf(d)
+// present reports whether there is a device or kernel: not nil, nor a nil pointer.
+func present(x any) bool {
+	v := reflect.ValueOf(x)
 	return v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil())
 }
 
@@ -131,7 +136,7 @@ func (b *Batch) Kernel(k Kernel, launch any, result compute.DType, shape []int, 
 	if !ok {
 		return Value{}
 	}
-	if k == nil {
+	if !present(k) {
 		return b.fail(fmt.Errorf("nil kernel: %w", compute.ErrArgument))
 	}
 	out := program.Type{DType: result, Shape: slices.Clone(shape)}

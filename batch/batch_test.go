@@ -167,27 +167,20 @@ func TestReadIntoAndReadOfInputs(t *testing.T) {
 
 // counting passes programs on and counts their steps.
 type counting struct {
-	batch.Device
+	program.Executor
 	steps int
 }
 
-func (c *counting) Executor() program.Executor { return countingExecutor{c.Device.Executor(), c} }
+func (*counting) Fuses(*program.Step, []program.Type, []program.Type) bool { return false }
 
-type countingExecutor struct {
-	program.Executor
-	c *counting
-}
-
-func (countingExecutor) Fuses(*program.Step, []program.Type, []program.Type) bool { return false }
-
-func (x countingExecutor) Compile(p *program.Program) (program.Executable, error) {
-	x.c.steps += len(p.Steps)
-	return x.Executor.Compile(p)
+func (c *counting) Compile(p *program.Program) (program.Executable, error) {
+	c.steps += len(p.Steps)
+	return c.Executor.Compile(p)
 }
 
 func TestDeadStepsDoNotRun(t *testing.T) {
-	dev := &counting{Device: open(t)}
-	b := batch.New(dev)
+	dev := &counting{Executor: program.ExecutorOf(open(t))}
+	b := batch.New(program.Seal(dev))
 	x := b.Upload([]float32{1, -1})
 	used := b.ReLU(x)
 	b.Exp(b.Exp(x)) // nobody reads it

@@ -54,7 +54,7 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 	if err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}
-	values, err := runAll(ctx, first.Executor(), p, data)
+	values, err := runAll(ctx, program.ExecutorOf(first), p, data)
 	if err != nil {
 		return fmt.Errorf("compare: first device: %w", err)
 	}
@@ -80,7 +80,7 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 		q.Steps = append(q.Steps, s)
 	}
 	q.Variables = p.Variables
-	others, err := runAll(ctx, second.Executor(), q, program.IO{Host: host, Scalars: data.Scalars})
+	others, err := runAll(ctx, program.ExecutorOf(second), q, program.IO{Host: host, Scalars: data.Scalars})
 	if err != nil {
 		return fmt.Errorf("compare: second device: %w", err)
 	}

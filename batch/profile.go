@@ -12,7 +12,11 @@ import (
 )
 
 // Peaks are the rates that a device can reach, in bytes and floating-point operations a second; 0 where they are not known.
-type Peaks = program.Peaks
+type Peaks struct {
+	Memory  float64 `json:"memory_bytes_s"` // of operands and results in the device's memory
+	Math    float64 `json:"math_flop_s"`    // of steps that compute anything but products
+	Product float64 `json:"product_flop_s"` // of matrix products, convolutions and attention
+}
 
 // WithProfile measures the steps of every run of the plan for [Plan.Profile]: with timestamps on WebGPU, events on NVIDIA
 // GPUs, and the processor's clock on the CPU device. Runs become slower, as steps no longer overlap. Devices without a clock
@@ -170,7 +174,7 @@ func (o *options) profile(x program.Executable, p *program.Program, d, batches p
 	if len(o.peaks) > 0 {
 		r.peaks = o.peaks[0]
 	} else if placer, ok := batches.(program.Placer); ok {
-		r.peaks = placer.Peaks(d)
+		r.peaks = Peaks(placer.Peaks(d))
 	}
 	return r
 }

@@ -20,7 +20,7 @@ func (p *Plan) Recompile(ctx context.Context, device Device) error {
 	if !present(device) {
 		return fmt.Errorf("recompile for a nil device: %w", compute.ErrArgument)
 	}
-	return p.recompile(ctx, device.Executor())
+	return p.recompile(ctx, program.ExecutorOf(device))
 }
 
 func (p *Plan) recompile(ctx context.Context, device program.Executor) error {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Step is a step of a compiled plan.
@@ -24,7 +23,11 @@ type Step struct {
 }
 
 // Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.
-type Launch = program.Launch
+type Launch struct {
+	Kernel string    `json:"kernel"`
+	Grid   [3]uint32 `json:"grid"`
+	Block  [3]uint32 `json:"block"`
+}
 
 // Steps lists what a run of the plan does: the steps that are left after all rewrites, and the launches of each. The CPU device
 // launches nothing, which is [compute.ErrUnsupported].
@@ -40,7 +43,10 @@ func (p *Plan) Steps() ([]Step, error) {
 	for i := range steps {
 		s := &p.program.Steps[i]
 		steps[i] = Step{Operation: s.Name(), Operands: names(p.program.Types(s.In)), Results: names(p.program.Types(s.Out)),
-			Recorded: p.recordedAs(s), Sources: [][]string{}, Launches: launches[i]}
+			Recorded: p.recordedAs(s), Sources: [][]string{}, Launches: make([]Launch, len(launches[i]))}
+		for k, l := range launches[i] {
+			steps[i].Launches[k] = Launch(l)
+		}
 		for _, in := range s.In {
 			if at := slices.Index(p.recorded.Tensor, in); at >= 0 {
 				steps[i].Tensors = append(steps[i].Tensors, p.batch.tensors[at])

@@ -14,32 +14,25 @@ import (
 
 // tunable counts what is tuned and compiled.
 type tunable struct {
-	batch.Device
+	program.Executor
 	tuned, compiled int
 	err             error
 }
 
-func (d *tunable) Executor() program.Executor { return tunableExecutor{d.Device.Executor(), d} }
-
-type tunableExecutor struct {
-	program.Executor
-	dev *tunable
+func (d *tunable) Compile(p *program.Program) (program.Executable, error) {
+	d.compiled++
+	return d.Executor.Compile(p)
 }
 
-func (x tunableExecutor) Compile(p *program.Program) (program.Executable, error) {
-	x.dev.compiled++
-	return x.Executor.Compile(p)
-}
-
-func (x tunableExecutor) Tune(_ context.Context, p *program.Program) ([]program.Measurement, error) {
-	x.dev.tuned++
+func (d *tunable) Tune(_ context.Context, p *program.Program) ([]program.Measurement, error) {
+	d.tuned++
 	return []program.Measurement{{Class: p.Steps[0].Name(), Winner: "quick", Variants: []string{"plain", "quick"},
-		Median: []time.Duration{2, 1}}}, x.dev.err
+		Median: []time.Duration{2, 1}}}, d.err
 }
 
 func TestTune(t *testing.T) {
-	dev := &tunable{Device: open(t)}
-	b := batch.New(dev)
+	dev := &tunable{Executor: program.ExecutorOf(open(t))}
+	b := batch.New(program.Seal(dev))
 	y := b.Read(b.Neg(b.Upload([]float32{1, 2})))
 	p, err := b.Compile(t.Context())
 	require.NoError(t, err)

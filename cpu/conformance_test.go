@@ -12,6 +12,7 @@ import (
 	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 	"github.com/wavelane/wavelane/internal/testseed"
 )
@@ -31,7 +32,7 @@ func open(t testing.TB, opts ...cpu.Option) *cpu.Device {
 
 func TestConformance(t *testing.T) {
 	d := open(t)
-	conformance.RunSampled(t, fmt.Sprintf("cpu (%s, %d workers)", d.Info().Tier, d.Info().Workers), d.Executor())
+	conformance.RunSampled(t, fmt.Sprintf("cpu (%s, %d workers)", d.Info().Tier, d.Info().Workers), program.ExecutorOf(d))
 }
 
 // The whole catalogue on the instruction sets that TestConformance leaves out.
@@ -46,7 +47,7 @@ func TestConformanceOfEveryTier(t *testing.T) {
 			require.NoError(t, kernels.SetTier(tier))
 			d := open(t)
 			require.Equal(t, tier.String(), d.Info().Tier)
-			conformance.RunEntries(t, fmt.Sprintf("cpu (%s, %d workers)", tier, d.Info().Workers), d.Executor(), catalogue.All()...)
+			conformance.RunEntries(t, fmt.Sprintf("cpu (%s, %d workers)", tier, d.Info().Workers), program.ExecutorOf(d), catalogue.All()...)
 		})
 	}
 }

@@ -104,7 +104,7 @@ func TestExpressionsBeforeAndBehind(t *testing.T) {
 				c := r.between(t, e)
 				whole, apart := c.programs(t)
 				step := &whole.Steps[0]
-				d.Executor().Fuses(step, whole.Types(step.In), whole.Types(step.Out))
+				program.ExecutorOf(d).Fuses(step, whole.Types(step.In), whole.Types(step.Out))
 				io := &program.IO{}
 				for _, s := range c.in {
 					io.Host = append(io.Host, inType(s.DType, r.data(s.Len())))

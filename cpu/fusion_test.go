@@ -117,7 +117,7 @@ func TestFuses(t *testing.T) {
 	fuses := func(e *program.Entry, a program.Attr, in ...program.Type) bool {
 		out, err := e.Check(in, a)
 		require.NoError(t, err)
-		return d.Executor().Fuses(&program.Step{Entry: e, Attr: a}, in, out)
+		return program.ExecutorOf(d).Fuses(&program.Step{Entry: e, Attr: a}, in, out)
 	}
 	whole, row := program.F32(1000, 1000), program.F32(1000)
 	require.True(t, fuses(program.Fused, program.Attr{Options: chain}, whole, whole))

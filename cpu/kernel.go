@@ -14,10 +14,13 @@ type KernelFunc func(out compute.Operand, in []compute.Operand, launch any) erro
 
 // Kernel is a kernel of the user's: a Go function that batches call as a step.
 type Kernel struct {
+	checked
 	d    *Device
 	name string
 	f    KernelFunc
 }
+
+type checked = program.KernelCheck
 
 // NewKernel makes a kernel for the device. Errors of f, and panics, fail the batch that runs it.
 func NewKernel(d *Device, name string, f KernelFunc) (*Kernel, error) {
@@ -28,14 +31,12 @@ func NewKernel(d *Device, name string, f KernelFunc) (*Kernel, error) {
 		return nil, fmt.Errorf("kernel %q: %w", name, err)
 	}
 	defer d.life.End()
-	return &Kernel{d, name, f}, nil
+	any := func([]program.Type, program.Type, program.Attr) error { return nil } // f reports what it does not support
+	return &Kernel{any, d, name, f}, nil
 }
 
 // Name returns the kernel's name.
 func (k *Kernel) Name() string { return k.name }
-
-// Check accepts any operands; the function itself reports what it does not support.
-func (k *Kernel) Check(_ []program.Type, _ program.Type, _ program.Attr) error { return nil }
 
 func (k *Kernel) run(s *step, a *args) (err error) {
 	out := operand(a.out, s.outs[0])

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 	"github.com/wavelane/wavelane/internal/simd/pool"
 	"github.com/wavelane/wavelane/simd"
@@ -72,6 +73,7 @@ type Info struct {
 // Device is an open CPU device. It is safe for concurrent use.
 type Device struct {
 	compute.Ops // one method per operation of the catalogue, on slices of host memory
+	sealed
 
 	info    Info
 	log     compute.Logger
@@ -107,7 +109,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 		log:  c.log, workers: pool.New(c.workers), memory: newMemory(c.memory),
 	}
 	d.life = device.NewLifetime("cpu", nil, d.teardown)
-	d.Ops = device.NewOps(executor{d})
+	d.Ops, d.sealed = device.NewOps(executor{d}), program.Seal(executor{d})
 	runtime.AddCleanup(d, func(p *pool.Pool) { p.Close() }, d.workers) // a net under a forgotten Close
 	d.log.Debug("cpu: device open", "name", d.info.Name, "tier", d.info.Tier, "workers", d.info.Workers)
 	return d, nil

@@ -52,8 +52,7 @@ type executable struct {
 // abandoned.
 func (x *executable) detached() bool { return x.user || x.keeps }
 
-// Executor is for package batch and has no use outside of this module.
-func (d *Device) Executor() program.Executor { return executor{d} }
+type sealed = program.Sealed
 
 // executor is a device as batches see it.
 type executor struct{ *Device }

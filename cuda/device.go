@@ -11,12 +11,14 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
 // Device is an open GPU. It is safe for concurrent use.
 type Device struct {
 	compute.Ops // one method per operation of the catalogue, on slices of host memory
+	sealed
 
 	*state
 }
@@ -143,7 +145,7 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 		return nil, err
 	}
 	dev := &Device{state: d}
-	dev.Ops = device.NewOps(executor{dev})
+	dev.Ops, dev.sealed = device.NewOps(executor{dev}), program.Seal(executor{dev})
 	runtime.AddCleanup(dev, func(d *state) { d.forgotten() }, d)
 	d.log.Debug("cuda: device open", "device", info.String())
 	return dev, nil

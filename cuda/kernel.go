@@ -6,12 +6,16 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/args"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
+type checked = program.KernelCheck
+
 // Kernel is a kernel of a [Module], ready for launches. It is safe for concurrent use, and valid until its module is closed.
 type Kernel struct {
+	checked
 	module     *Module
 	name       string
 	function   driver.Function
@@ -38,6 +42,7 @@ type Attributes struct {
 func (m *Module) newKernel(f *ir.Func) (*Kernel, error) {
 	p, drv := m.l.p, m.l.p.drv
 	k := &Kernel{module: m, name: f.Name, layout: args.LayoutOf(f.Params), bounds: f.Bounds}
+	k.checked = k.check
 	if r := f.Bounds.ReqThreads; r[0] > 0 {
 		k.required = [3]uint32{uint32(r[0]), uint32(max(1, r[1])), uint32(max(1, r[2]))}
 	}

@@ -46,7 +46,7 @@ func TestOperandBelowZero(t *testing.T) {
 	c := newCore(t)
 	l := over(1)
 	l.Args = append([]Arg{Result(), Operand(-7)}, scaleArgs(nil, c.numbers(1), 1, 1)[2:]...)
-	require.ErrorContains(t, c.scale.Check(nil, program.Type{}, program.Attr{Options: l}), "argument 1 is an operand below 0")
+	require.ErrorContains(t, c.scale.check(nil, program.Type{}, program.Attr{Options: l}), "argument 1 is an operand below 0")
 }
 
 // TestNothing: what is nil is an error where it is given, and nothing to close.

@@ -72,8 +72,7 @@ type mapPatch struct {
 	tensormap.Map
 }
 
-// Executor is for package batch and has no use outside of this module.
-func (d *Device) Executor() program.Executor { return executor{d} }
+type sealed = program.Sealed
 
 // executor is a device as batches see it.
 type executor struct{ *Device }
@@ -245,7 +244,7 @@ func (d *state) custom(pl *plan, p *program.Program, s *program.Step) (action, e
 		return action{}, fmt.Errorf("kernel %s: %w", s.Kernel.Name(), compute.ErrForeignTensor)
 	}
 	in, out := p.Types(s.In), p.Values[s.Out[0]].Type
-	if err := k.Check(in, out, s.Attr); err != nil {
+	if err := k.check(in, out, s.Attr); err != nil {
 		return action{}, err
 	}
 	l := s.Attr.Options.(Launch)
@@ -272,12 +271,10 @@ func (d *state) custom(pl *plan, p *program.Program, s *program.Step) (action, e
 	return a, nil
 }
 
-// Check validates a call of the kernel as a step of a program, where a.Options is a [Launch].
-func (k *Kernel) Check(in []program.Type, out program.Type, a program.Attr) error {
+// check validates a call of the kernel as a step of a program, where a.Options is a [Launch].
+func (k *Kernel) check(in []program.Type, out program.Type, a program.Attr) error {
 	l, ok := a.Options.(Launch)
 	switch {
-	case k == nil:
-		return fmt.Errorf("no kernel: %w", compute.ErrArgument)
 	case !ok:
 		return fmt.Errorf("kernel %s: options are %T, must be cuda.Launch: %w", k.name, a.Options, compute.ErrArgument)
 	case len(a.Scalars) != 0:

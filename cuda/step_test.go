@@ -76,7 +76,7 @@ func TestKernelStepsAreChecked(t *testing.T) {
 		"no block":         {c.scale, Launch{Args: good.Args}, compute.ErrArgument, "without a block"},
 		"too large":        {c.scale, Launch{Block: xyz(2048), Args: good.Args}, compute.ErrTooLarge, "2048"},
 		"another device's": {other.scale, good, compute.ErrForeignTensor, "kernel scale"},
-		"no kernel":        {(*Kernel)(nil), good, compute.ErrArgument, "no kernel"},
+		"no kernel":        {(*Kernel)(nil), good, compute.ErrArgument, "nil kernel"},
 	} {
 		b := batch.New(c.Device)
 		b.Read(b.Kernel(x.k, x.options, compute.Float32, []int{2}, b.Upload([]float32{1, 2})))
@@ -84,7 +84,7 @@ func TestKernelStepsAreChecked(t *testing.T) {
 		require.ErrorIs(t, err, x.err, name)
 		require.ErrorContains(t, err, x.says, name)
 	}
-	require.ErrorIs(t, c.scale.Check([]program.Type{f32(2)}, f32(2), program.Attr{Options: good, Scalars: []float32{1}}), compute.ErrArgument)
+	require.ErrorIs(t, c.scale.check([]program.Type{f32(2)}, f32(2), program.Attr{Options: good, Scalars: []float32{1}}), compute.ErrArgument)
 	require.EqualValues(t, 1, c.module.holders.Load(), "what failed holds nothing")
 	require.EqualValues(t, 1, other.module.holders.Load())
 }

@@ -18,6 +18,7 @@ import (
 // Device is an open WebGPU device. It is safe for concurrent use.
 type Device struct {
 	compute.Ops // one method per operation of the catalogue, on slices of host memory
+	sealed
 
 	*core
 }
@@ -64,7 +65,7 @@ func newDevice(drv webgpu.Driver, info AdapterInfo, c *config) *Device {
 	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)
 	dev := &Device{core: d}
 
-	dev.Ops = device.NewOps(executor{dev})
+	dev.Ops, dev.sealed = device.NewOps(executor{dev}), program.Seal(executor{dev})
 	runtime.AddCleanup(dev, (*device.Lifetime).Close, d.life) // in case Close is forgotten
 	d.log.Debug("gpu: device open", "adapter", info.String())
 	return dev

@@ -33,12 +33,13 @@ type Launch struct {
 
 // Kernel is a compiled kernel of one device. It is safe for concurrent use, lives as long as its device, and needs no Close.
 type Kernel struct {
+	checked
 	dev *Device
 	k   *wgsl.Kernel
 	lbl string
 }
 
-var _ program.Kernel = (*Kernel)(nil)
+type checked = program.KernelCheck
 
 // maxNesting bounds brackets within brackets and runs of prefix operators: the compiler recurses on both, and its stack
 // cannot grow. Chromium's stops at 128.
@@ -94,7 +95,9 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 	if err != nil {
 		return nil, nil, dev.failed(err)
 	}
-	return &Kernel{dev, k, desc.Label}, p, nil
+	made := &Kernel{dev: dev, k: k, lbl: desc.Label}
+	made.checked = made.check
+	return made, p, nil
 }
 
 // checkDesc rejects kernels on which the library would abort, or that could never run.
@@ -177,8 +180,8 @@ func nesting(src string) int {
 // Name returns the kernel's label.
 func (k *Kernel) Name() string { return k.lbl }
 
-// Check validates a call: the number of operands, and a.Options, which must be a [Launch].
-func (k *Kernel) Check(in []program.Type, out program.Type, a program.Attr) error {
+// check validates a call: the number of operands, and a.Options, which must be a [Launch].
+func (k *Kernel) check(in []program.Type, out program.Type, a program.Attr) error {
 	l, ok := a.Options.(Launch)
 	switch {
 	case !ok:

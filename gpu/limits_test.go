@@ -26,5 +26,5 @@ func TestEntriesUnderNarrowLimits(t *testing.T) {
 			entries = append(entries, e)
 		}
 	}
-	conformance.RunEntries(t, "gpu under narrow limits", d.Executor(), entries...)
+	conformance.RunEntries(t, "gpu under narrow limits", program.ExecutorOf(d), entries...)
 }

@@ -58,8 +58,7 @@ type region struct {
 // uniformSlot is the size of one parameter block: every WebGPU implementation allows dynamic offsets at its multiples.
 const uniformSlot = 256
 
-// Executor is for package batch and has no use outside of this module.
-func (d *Device) Executor() program.Executor { return executor{d} }
+type sealed = program.Sealed
 
 // executor is a device as batches see it.
 type executor struct{ *Device }
@@ -165,7 +164,7 @@ func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (
 	if !ok || k.dev.core != d {
 		return wgsl.Lowering{}, fmt.Errorf("kernel %s: %w", s.Kernel.Name(), compute.ErrForeignTensor)
 	}
-	if err := k.Check(in, out[0], s.Attr); err != nil {
+	if err := k.check(in, out[0], s.Attr); err != nil {
 		return wgsl.Lowering{}, err
 	}
 	return k.lower(len(in), s.Attr.Options.(Launch)), nil

@@ -47,7 +47,7 @@ func reluProgram(t *testing.T) *program.Program {
 }
 
 func compile(t *testing.T, d *Device) {
-	x, err := d.Executor().Compile(reluProgram(t))
+	x, err := program.ExecutorOf(d).Compile(reluProgram(t))
 	require.NoError(t, err)
 	in, out := make([]float32, 1000), make([]float32, 1000)
 	in[7] = 3
@@ -155,13 +155,13 @@ func TestForcedVariant(t *testing.T) {
 
 	broken := open(t, WithVariant("relu", "broken"))
 	variants(broken)
-	_, err := broken.Executor().Compile(reluProgram(t))
+	_, err := program.ExecutorOf(broken).Compile(reluProgram(t))
 	var s *ShaderError
 	require.ErrorAs(t, err, &s)
 
 	unknown := open(t, WithVariant("relu", "unknown"))
 	variants(unknown)
-	_, err = unknown.Executor().Compile(reluProgram(t))
+	_, err = program.ExecutorOf(unknown).Compile(reluProgram(t))
 	require.ErrorIs(t, err, compute.ErrUnsupported)
 	require.ErrorContains(t, err, `no variant "unknown", only [plain broken quick]`)
 }

@@ -20,28 +20,9 @@ import (
 // sealed are the exported names that have internal types in their signatures because packages of this module meet there, with the
 // reason why users have no need of them.
 var sealed = map[string]string{
-	module + ".Device.Executor": forBatch,
-	"gpu.Device.Executor":       forBatch,
-	"cuda.Device.Executor":      forBatch,
-	"cpu.Device.Executor":       forBatch,
-	"batch.Device.Executor":     forBatch,
-	"batch.Kernel.Check":        forKernels,
-	"gpu.Kernel.Check":          forKernels,
-	"cuda.Kernel.Check":         forKernels,
-	"cpu.Kernel.Check":          forKernels,
-	"batch.Launch":              "to be a type of its own",
-	"batch.Peaks":               "to be a type of its own",
-	"batch.Profile.Peaks":       "to be a type of its own",
-	"batch.Step.Launches":       "to be a type of its own",
-	"batch.WithProfile":         "to be a type of its own",
-	"wgsl.Fuses":                "package gpu lowers through it",
-	"wgsl.Lower":                "package gpu lowers through it",
+	"wgsl.Fuses": "package gpu lowers through it",
+	"wgsl.Lower": "package gpu lowers through it",
 }
-
-const (
-	forBatch   = "package batch reaches the device through it; the interface is sealed"
-	forKernels = "package batch checks calls through it; the interface is sealed"
-)
 
 // TestNoInternalTypes reads the exported declarations of every public package: a user can name, call and implement all they say.
 func TestNoInternalTypes(t *testing.T) {

@@ -67,7 +67,7 @@ func TestChangedOperands(t *testing.T) {
 	_, err = p.Apply(catalogue.Add, program.Attr{}, out[0], sum)
 	require.ErrorIs(t, err, compute.ErrArgument)
 	require.ErrorContains(t, err, "accumulate")
-	_, err = p.ApplyKernel(kernel{}, program.Attr{}, program.F32(3), count)
+	_, err = p.ApplyKernel(kernel{func([]program.Type, program.Type, program.Attr) error { return nil }}, program.Attr{}, program.F32(3), count)
 	require.ErrorIs(t, err, compute.ErrArgument)
 	_, err = p.Apply(catalogue.Add, program.Attr{}, out[0], x)
 	require.NoError(t, err, "x was only read")
@@ -94,10 +94,9 @@ func TestChangedTensorTwice(t *testing.T) {
 }
 
 // kernel is a user's kernel that takes anything.
-type kernel struct{}
+type kernel struct{ program.KernelCheck }
 
-func (kernel) Check([]program.Type, program.Type, program.Attr) error { return nil }
-func (kernel) Name() string                                           { return "mine" }
+func (kernel) Name() string { return "mine" }
 
 // tensor is a tensor without data.
 type tensor struct{ program.Type }

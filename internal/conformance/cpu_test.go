@@ -9,6 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 func openCPU(t testing.TB, opts ...cpu.Option) (string, *cpu.Device) {
@@ -20,20 +21,20 @@ func openCPU(t testing.TB, opts ...cpu.Option) (string, *cpu.Device) {
 
 func TestCPU(t *testing.T) {
 	name, d := openCPU(t)
-	RunSampled(t, name, d.Executor())
+	RunSampled(t, name, program.ExecutorOf(d))
 }
 
 // How work is split must not show, even where there are more workers than elements.
 func TestCPUWorkers(t *testing.T) {
 	for _, n := range []int{1, 13} {
 		name, d := openCPU(t, cpu.WithWorkers(n))
-		RunEntries(t, name, d.Executor(), catalogue.All()...)
+		RunEntries(t, name, program.ExecutorOf(d), catalogue.All()...)
 	}
 }
 
 func TestCPUParity(t *testing.T) {
 	name, d := openCPU(t)
-	RunParity(t, name+", batches and items", d.Executor())
+	RunParity(t, name+", batches and items", program.ExecutorOf(d))
 }
 
 func TestCPUMemory(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/cuda"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // openCUDA opens the software GPU, or what else the options say.
@@ -31,13 +32,13 @@ func TestCUDAMemory(t *testing.T) {
 
 func TestCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
-	RunSampled(t, name, d.Executor())
+	RunSampled(t, name, program.ExecutorOf(d))
 }
 
 // No loop of a kernel depends on how long a dimension is.
 func TestCUDALong(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
-	RunLong(t, name+", long dimensions", 6, d.Executor())
+	RunLong(t, name+", long dimensions", 6, program.ExecutorOf(d))
 }
 
 func TestGuardsCUDASoftware(t *testing.T) {
@@ -54,7 +55,7 @@ func TestProfileCUDASoftware(t *testing.T) {
 
 func TestQuantAccuracyCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
-	testQuantAccuracy(t, name, d.Executor())
+	testQuantAccuracy(t, name, program.ExecutorOf(d))
 }
 
 func TestCompareCUDASoftware(t *testing.T) {

@@ -18,7 +18,7 @@ func TestWebGPUPieces(t *testing.T) {
 	caps := wgsl.DefaultCaps
 	caps.MaxBinding = 1 << 14
 	name, dev := openSoftware(t, ", bindings of 16 KiB", gpu.WithLimits(caps))
-	d := newDevice(name, dev.Executor())
+	d := newDevice(name, program.ExecutorOf(dev))
 	defer d.log(t)
 	run := func(e *program.Entry, fill func(b *builder)) {
 		t.Run(e.Name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestWebGPUDeepPieces(t *testing.T) {
 	caps := wgsl.DefaultCaps
 	caps.MaxBinding = 1 << 20
 	name, dev := openSoftware(t, ", bindings of 1 MiB", gpu.WithLimits(caps))
-	d := newDevice(name, dev.Executor())
+	d := newDevice(name, program.ExecutorOf(dev))
 	defer d.log(t)
 	b := &builder{Entry: catalogue.MatMul}
 	for _, bias := range [][][]int{nil, {{5}}} {

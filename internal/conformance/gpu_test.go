@@ -31,24 +31,24 @@ func openSoftware(t testing.TB, note string, opts ...gpu.Option) (string, *gpu.D
 
 func TestWebGPU(t *testing.T) {
 	name, d := openSoftware(t, "")
-	RunSampled(t, name, d.Executor())
+	RunSampled(t, name, program.ExecutorOf(d))
 }
 
 func TestWebGPUParity(t *testing.T) {
 	name, d := openSoftware(t, ", batches and items")
-	RunParity(t, name, d.Executor())
+	RunParity(t, name, program.ExecutorOf(d))
 }
 
 // No loop of a kernel is cut short, however long a dimension is.
 func TestWebGPULong(t *testing.T) {
 	name, dev := openSoftware(t, ", long dimensions")
-	RunLong(t, name, 1, dev.Executor())
+	RunLong(t, name, 1, program.ExecutorOf(dev))
 }
 
 // The limits that every WebGPU grants are enough.
 func TestWebGPUDefaultLimits(t *testing.T) {
 	name, d := openSoftware(t, ", default limits", gpu.WithDefaultLimits())
-	RunEntries(t, name, d.Executor(), catalogue.All()...)
+	RunEntries(t, name, program.ExecutorOf(d), catalogue.All()...)
 }
 
 // Small grids and bindings: what is split on big problems is split here on small ones.
@@ -57,7 +57,7 @@ func TestWebGPUTinyLimits(t *testing.T) {
 	tiny.MaxWorkgroups = 64
 	tiny.MaxBinding = 1 << 16
 	name, dev := openSoftware(t, ", tiny limits", gpu.WithLimits(tiny))
-	d := newDevice(name, dev.Executor())
+	d := newDevice(name, program.ExecutorOf(dev))
 	for _, e := range catalogue.All() {
 		t.Run(e.Name, func(t *testing.T) {
 			cases, err := casesOf(e)
@@ -133,7 +133,7 @@ func runVariants(t *testing.T, asked func(v [2]string) bool) map[string]int {
 		t.Run(v[0]+"/"+v[1], func(t *testing.T) {
 			t.Parallel()
 			name, dev := openSoftware(t, ", "+v[0]+" by "+v[1], gpu.WithVariant(v[0], v[1]))
-			d := &testDevice{Executor: dev.Executor(), name: name, count: all.count}
+			d := &testDevice{Executor: program.ExecutorOf(dev), name: name, count: all.count}
 			d.cases(t, sample(offered[v], again))
 		})
 	}
@@ -178,7 +178,7 @@ func TestProfileWebGPU(t *testing.T) {
 
 func TestQuantAccuracyWebGPU(t *testing.T) {
 	name, d := openSoftware(t, "")
-	testQuantAccuracy(t, name, d.Executor())
+	testQuantAccuracy(t, name, program.ExecutorOf(d))
 }
 
 func TestCompareWebGPU(t *testing.T) {

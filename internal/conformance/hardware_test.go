@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/cuda"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Files with the tag hardware need an NVIDIA GPU and fail without one. With WAVELANE_TEST_SOFTWARE=1 the software GPU and the
@@ -23,5 +24,5 @@ func TestHardwareCUDA(t *testing.T) {
 	}
 	name, d := openCUDA(t, opts...)
 	require.Equal(t, onSoftware, d.Info().Software)
-	Run(t, name, d.Executor())
+	Run(t, name, program.ExecutorOf(d))
 }

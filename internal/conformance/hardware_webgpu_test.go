@@ -13,6 +13,7 @@ import (
 
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/gpu"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // TestHardwareWebGPU is the whole suite through Vulkan on the card that CUDA has.
@@ -36,5 +37,5 @@ func TestHardwareWebGPU(t *testing.T) {
 	d, err := gpu.Open(context.Background(), opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
-	Run(t, fmt.Sprintf("webgpu (%s, %s, %s)", d.Info().Name, d.Info().Backend, d.Info().DriverInfo), d.Executor())
+	Run(t, fmt.Sprintf("webgpu (%s, %s, %s)", d.Info().Name, d.Info().Backend, d.Info().DriverInfo), program.ExecutorOf(d))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // testMemory has a network of 64 layers, and holds the memory of its plan against the room of three activations. Shared memory must
@@ -17,7 +18,7 @@ func testMemory(t *testing.T, name string, d batch.Device) {
 	const activation = 4 * rows * width
 	r := newSource(Seed(), "memory", 0)
 	upload := func(shape ...int) compute.Tensor {
-		x, f := device.Upload(d.Executor(), r.floats(-0.25, 0.25, shape...).data, shape...)
+		x, f := device.Upload(program.ExecutorOf(d), r.floats(-0.25, 0.25, shape...).data, shape...)
 		err := f.Await(t.Context())
 		require.NoError(t, err)
 		t.Cleanup(func() { x.Close() })

@@ -17,7 +17,7 @@ import (
 
 func TestQuantAccuracyCPU(t *testing.T) {
 	name, d := openCPU(t)
-	testQuantAccuracy(t, name, d.Executor())
+	testQuantAccuracy(t, name, program.ExecutorOf(d))
 }
 
 // testQuantAccuracy compares products with what float64 gives for the same weights and activations that are not rounded: ordinary

@@ -2,16 +2,16 @@ package program
 
 // Peaks are the rates that a device can reach, in bytes and floating-point operations a second; 0 where they are not known.
 type Peaks struct {
-	Memory  float64 `json:"memory_bytes_s"` // of operands and results in the device's memory
-	Math    float64 `json:"math_flop_s"`    // of steps that compute anything but products
-	Product float64 `json:"product_flop_s"` // of matrix products, convolutions and attention
+	Memory  float64 // of operands and results in the device's memory
+	Math    float64 // of steps that compute anything but products
+	Product float64 // of matrix products, convolutions and attention
 }
 
 // Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.
 type Launch struct {
-	Kernel string    `json:"kernel"`
-	Grid   [3]uint32 `json:"grid"`
-	Block  [3]uint32 `json:"block"`
+	Kernel string
+	Grid   [3]uint32
+	Block  [3]uint32
 }
 
 // Traffic is the number of bytes that a step has to read and write: its operands and results, of tables only what rows are taken

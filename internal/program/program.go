@@ -41,10 +41,20 @@ type Step struct {
 }
 
 // Kernel is a user's kernel, made and checked by the device that will run it.
+// Types implement it by embedding [KernelCheck].
 type Kernel interface {
-	// Check validates a call and returns the type of the result, as [Entry.Check] does.
-	Check(in []Type, out Type, a Attr) error
 	Name() string
+	check(in []Type, out Type, a Attr) error
+}
+
+// KernelCheck validates a call of a kernel, whose result has type out.
+type KernelCheck func(in []Type, out Type, a Attr) error
+
+func (c KernelCheck) check(in []Type, out Type, a Attr) error {
+	if c == nil {
+		return fmt.Errorf("kernel that no device has made: %w", compute.ErrArgument)
+	}
+	return c(in, out, a)
 }
 
 // Program is what a device executes: steps in order over value slots, all shapes known. It is immutable once built, and
@@ -226,7 +236,7 @@ func (p *Program) ApplyKernel(k Kernel, a Attr, out Type, in ...Slot) (Slot, err
 	if err := CheckShape(out.Shape); err != nil {
 		return 0, fmt.Errorf("%s: %w", k.Name(), err)
 	}
-	if err := k.Check(p.Types(in), out, a); err != nil {
+	if err := k.check(p.Types(in), out, a); err != nil {
 		return 0, err
 	}
 	if err := p.unchanged(UserKernel, in); err != nil {
@@ -379,8 +389,16 @@ func SameTensor(a, b compute.Tensor) bool {
 	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && a == b
 }
 
-// Device is what batches are recorded for. Only the devices of this module implement it.
-type Device interface {
-	// Executor returns what compiles and runs programs on the device.
-	Executor() Executor
-}
+// Device is what batches are recorded for. Types implement it by embedding [Sealed], so that users see no internal type.
+type Device interface{ executor() Executor }
+
+// Sealed is a device's executor.
+type Sealed struct{ of Executor }
+
+// Seal returns the executor as part of a device.
+func Seal(x Executor) Sealed { return Sealed{x} }
+
+func (s Sealed) executor() Executor { return s.of }
+
+// ExecutorOf returns what compiles and runs programs on a device.
+func ExecutorOf(d Device) Executor { return d.executor() }

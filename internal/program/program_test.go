@@ -39,10 +39,13 @@ func TestHostSlices(t *testing.T) {
 	require.Equal(t, "[3]", program.F32(3).String())
 }
 
-type kernel struct{ err error }
+type kernel struct{ program.KernelCheck }
 
-func (k kernel) Check([]program.Type, program.Type, program.Attr) error { return k.err }
-func (k kernel) Name() string                                           { return "mine" }
+func (kernel) Name() string { return "mine" }
+
+func failing(err error) kernel {
+	return kernel{func([]program.Type, program.Type, program.Attr) error { return err }}
+}
 
 type tensor struct{ program.Type }
 
@@ -62,12 +65,12 @@ func TestProgram(t *testing.T) {
 	require.ErrorIs(t, err, compute.ErrShape)
 	require.Len(t, p.Steps, 1, "what fails leaves no step behind")
 	require.Len(t, p.Values, 3)
-	z, err := p.ApplyKernel(kernel{}, program.Attr{}, program.F32(7), y)
+	z, err := p.ApplyKernel(failing(nil), program.Attr{}, program.F32(7), y)
 	require.NoError(t, err)
 	require.Same(t, program.UserKernel, p.Steps[1].Entry)
-	_, err = p.ApplyKernel(kernel{err: compute.ErrArgument}, program.Attr{}, program.F32(7), y)
+	_, err = p.ApplyKernel(failing(compute.ErrArgument), program.Attr{}, program.F32(7), y)
 	require.ErrorIs(t, err, compute.ErrArgument)
-	_, err = p.ApplyKernel(kernel{}, program.Attr{}, program.F32(-7), y)
+	_, err = p.ApplyKernel(failing(nil), program.Attr{}, program.F32(-7), y)
 	require.ErrorIs(t, err, compute.ErrShape)
 	p.Read = []program.Slot{z}
 

@@ -14,6 +14,7 @@ import (
 	"github.com/wavelane/wavelane/gpu"
 
 	"github.com/wavelane/wavelane/internal/catalogue/reference"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // tally counts results that were compared and those of which, for most elements, nothing was claimed.
@@ -94,7 +95,7 @@ func TestCUDASoftware(t *testing.T) {
 
 // The reference rounded to float32 is a device too: the bounds hold on it, and where they are too small this is where it shows
 // first.
-func TestExact(t *testing.T) { check(t, exact{}, 100) }
+func TestExact(t *testing.T) { check(t, program.Seal(exact{}), 100) }
 
 // A device that is off by a thousandth in one step is mostly found out, if it shows at all.
 func TestMistakesShow(t *testing.T) {
@@ -110,8 +111,8 @@ func TestMistakesShow(t *testing.T) {
 				}
 			}
 		}}
-		right, err := p.run(exact{}, batch.WithoutFusion())
-		got, err2 := p.run(wrong, batch.WithoutFusion())
+		right, err := p.run(program.Seal(exact{}), batch.WithoutFusion())
+		got, err2 := p.run(program.Seal(wrong), batch.WithoutFusion())
 		if err != nil || err2 != nil {
 			t.Fatal(err, err2)
 		}

@@ -28,9 +28,6 @@ func (d exact) Fuses(s *program.Step, in, out []program.Type) bool {
 
 var errProgram = errors.New("the program is wrong")
 
-// Executor returns the device.
-func (d exact) Executor() program.Executor { return d }
-
 // Compile checks that operands are computed before they are used and not updated before, that results are computed once, and
 // that they are of their types.
 func (d exact) Compile(p *program.Program) (program.Executable, error) {

@@ -21,10 +21,10 @@ func TestPasses(t *testing.T) {
 			return (uint64(len(s.In)*7+len(s.Name()))*0x9e3779b97f4a7c15^p.seed)>>40&3 == 0
 		}}
 		for name, run := range map[string]func() ([][]float64, error){
-			"fused":       func() ([][]float64, error) { return p.run(exact{}) },
-			"unfused":     func() ([][]float64, error) { return p.run(exact{}, batch.WithoutFusion()) },
-			"some fused":  func() ([][]float64, error) { return p.run(moody) },
-			"catalogue's": func() ([][]float64, error) { return p.run(knowsNone{exact{}}) },
+			"fused":       func() ([][]float64, error) { return p.run(program.Seal(exact{})) },
+			"unfused":     func() ([][]float64, error) { return p.run(program.Seal(exact{}), batch.WithoutFusion()) },
+			"some fused":  func() ([][]float64, error) { return p.run(program.Seal(moody)) },
+			"catalogue's": func() ([][]float64, error) { return p.run(program.Seal(knowsNone{exact{}})) },
 		} {
 			var steps []program.Step
 			got, err := run()
@@ -43,16 +43,12 @@ func TestPasses(t *testing.T) {
 }
 
 // knowsNone hides that a device knows expressions.
-type knowsNone struct{ batch.Device }
-
-func (d knowsNone) Executor() program.Executor {
-	return struct{ program.Executor }{d.Device.Executor()}
-}
+type knowsNone struct{ program.Executor }
 
 // listing is what a batch makes of the program.
 func listing(p *randomProgram) string {
 	var steps []program.Step
-	_, err := p.run(exact{steps: &steps})
+	_, err := p.run(program.Seal(exact{steps: &steps}))
 	text := fmt.Sprintln("becomes, with error", err)
 	for i := range steps {
 		text += fmt.Sprintln(steps[i].In, "->", steps[i].Out, steps[i].Name(), steps[i].Attr.Scalars, steps[i].Attr.Options)

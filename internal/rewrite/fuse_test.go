@@ -209,7 +209,7 @@ func TestFuseWhatTheDeviceTakes(t *testing.T) {
 
 func TestFuseLimits(t *testing.T) {
 	dev := &idle{}
-	b := batch.New(dev)
+	b := batch.New(program.Seal(dev))
 	y := vector(b, 4)
 	for range 12 {
 		y = b.Add(b.Exp(y), vector(b, 4))
@@ -234,7 +234,7 @@ func TestFuseLimits(t *testing.T) {
 // Steps that others were put into tell their scalars in the order of the nodes, with those that vary.
 func TestFusedScalars(t *testing.T) {
 	dev := &idle{}
-	b := batch.New(dev)
+	b := batch.New(program.Seal(dev))
 	x := b.Vary(b.Scale(b.Scale(vector(b, 3, 4), 3), 5))
 	b.Read(b.Scale(b.RMSNorm(x, vector(b, 4), 0.25), 7))
 	p := compiled(t, b, dev)

@@ -28,7 +28,6 @@ func (d *idle) Compile(p *program.Program) (program.Executable, error) {
 	return d, nil
 }
 
-func (d *idle) Executor() program.Executor        { return d }
 func (d *idle) compiled() *program.Program        { return d.latest }
 func (d *idle) Start(*program.IO) *compute.Future { return compute.Failed(nil) }
 func (d *idle) Close() error                      { return nil }
@@ -38,13 +37,11 @@ type executor = program.Executor
 // ignorant knows no expressions.
 type ignorant struct{ *idle }
 
-func (i ignorant) Executor() program.Executor { return i }
-
 func (ignorant) Fuses(*program.Step, []program.Type, []program.Type) bool { return false }
 
 // device is idle or ignorant.
 type device interface {
-	batch.Device
+	program.Executor
 	compiled() *program.Program
 }
 
@@ -59,7 +56,7 @@ func compiled(t *testing.T, b *batch.Batch, dev device) *program.Program {
 // names records on a device and returns the names of the steps that it would be given.
 func names(t *testing.T, dev device, record func(b *batch.Batch), options ...batch.Option) []string {
 	t.Helper()
-	b := batch.New(dev, options...)
+	b := batch.New(program.Seal(dev), options...)
 	record(b)
 	p := compiled(t, b, dev)
 	for i := range p.Steps {
@@ -174,7 +171,7 @@ func TestSimplify(t *testing.T) {
 
 func TestSimplifiedConstants(t *testing.T) {
 	dev := &idle{}
-	b := batch.New(dev)
+	b := batch.New(program.Seal(dev))
 	x := vector(b, 2)
 	b.Read(b.Clip(b.Clip(x, 0, 5), -1, 3))
 	b.Read(b.Add(x, b.Exp(b.Mul(b.Scalar(2), b.Scalar(0)))))

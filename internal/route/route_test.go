@@ -21,25 +21,18 @@ import (
 
 // named is a CPU device under another name that counts its programs.
 type named struct {
-	*cpu.Device
+	program.Executor
+	device   *cpu.Device
 	compiled int
 	fail     error // of compiling
 }
 
-func (n *named) Executor() program.Executor { return counted{n.Device.Executor(), n} }
-
-type counted struct {
-	program.Executor
-	n *named
-}
-
-func (c counted) Compile(p *program.Program) (program.Executable, error) {
-	n := c.n
+func (n *named) Compile(p *program.Program) (program.Executable, error) {
 	n.compiled++
 	if n.fail != nil {
 		return nil, n.fail
 	}
-	return n.Device.Executor().Compile(p)
+	return n.Executor.Compile(p)
 }
 
 // pair is a router between "gpu", which has the tensors, and "cpu".
@@ -54,11 +47,11 @@ func newPair(t *testing.T, c Config, identity string) pair {
 		d, err := cpu.Open(context.Background())
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, d.Close()) })
-		return &named{Device: d}
+		return &named{Executor: program.ExecutorOf(d), device: d}
 	}
 	p := pair{gpu: open(), cpu: open()}
 	c.Log = slog.New(slog.DiscardHandler)
-	p.Router = New(c, Device{p.gpu.Executor(), "gpu", identity}, Device{p.cpu.Executor(), "cpu", "two"})
+	p.Router = New(c, Device{p.gpu, "gpu", identity}, Device{p.cpu, "cpu", "two"})
 	p.limit = time.Minute // machines that run tests are busy
 	return p
 }
@@ -96,7 +89,7 @@ func TestRouting(t *testing.T) {
 		{"a small product", matmul(32), r.cpu},
 		{"a large product", matmul(1024), r.gpu},
 	} {
-		require.True(t, c.want.Executor() == r.Place(c.p), c.name)
+		require.True(t, program.Executor(c.want) == r.Place(c.p), c.name)
 		require.Contains(t, r.ExplainPlace(c.p), map[*named]string{r.cpu: "cpu: the least", r.gpu: "gpu: the least"}[c.want])
 	}
 	require.Contains(t, r.ExplainPlace(unaryChain(catalogue.Neg, 1<<20, 1)), "of which transfer 839µs")
@@ -112,7 +105,7 @@ func TestRoutingFollowsTensors(t *testing.T) {
 	own := unaryChain(catalogue.Neg, 1, 1)
 	own.Steps[0].Kernel = (*cpu.Kernel)(nil)
 	for _, p := range []*program.Program{uses, makes, own} {
-		require.True(t, r.gpu.Executor() == r.Place(p))
+		require.True(t, program.Executor(r.gpu) == r.Place(p))
 		require.Contains(t, r.ExplainPlace(p), "gpu: ")
 	}
 }
@@ -164,7 +157,7 @@ func TestCostsThatCannotBeMeasured(t *testing.T) {
 	require.Empty(t, files, "what is incomplete is kept")
 
 	c := defaults["gpu"]
-	require.ErrorIs(t, c.calibrate(r.cpu.Executor(), false, time.Now()), errOutOfTime)
+	require.ErrorIs(t, c.calibrate(r.cpu, false, time.Now()), errOutOfTime)
 	require.Equal(t, defaults["gpu"], c)
 }
 

@@ -87,7 +87,7 @@ func (b *backwardBuilder) Build() {
 	for range b.results {
 		var acc []scalar.Variables[float32]
 		for range b.mine() {
-			acc = append(acc, scalar.VariablesOf(k, scalar.Constants(make([]float32, b.width/16))))
+			acc = append(acc, scalar.Zeros(k, b.width/16))
 		}
 		b.all = append(b.all, acc)
 	}

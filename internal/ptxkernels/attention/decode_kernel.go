@@ -244,7 +244,7 @@ func (b *decodeBuilder) Build() {
 
 	b.acc = make([]scalar.Variables[float32], b.rows)
 	for m := range b.acc {
-		b.acc[m] = scalar.VariablesOf(k, scalar.Constants(make([]float32, decodeSlice)))
+		b.acc[m] = scalar.Zeros(k, decodeSlice)
 	}
 	b.seen = softmax.OfScores(k, b.Exp2).Start()
 	b.walk(q)

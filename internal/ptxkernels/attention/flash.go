@@ -79,7 +79,7 @@ func (b *flashBuilder) Build() {
 	b.Place(b.lengths, b.rows)
 	for range b.mine() {
 		b.seen = append(b.seen, softmax.OfScores(k, b.Exp2).Start())
-		b.acc = append(b.acc, scalar.VariablesOf(k, scalar.Constants(make([]float32, b.width/16))))
+		b.acc = append(b.acc, scalar.Zeros(k, b.width/16))
 	}
 	var queries [][2]ptx.Reg[uint32]
 	for i := range b.rows * flashDepth / 4 / flashThreads {
@@ -133,7 +133,7 @@ func (b *flashBuilder) stagePieces(pieces []flashPiece) {
 	k := b.K
 	held := make([]scalar.Variables[float32], len(pieces))
 	for i := range pieces {
-		held[i] = scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
+		held[i] = scalar.Zeros(k, 4)
 	}
 	at := func(p flashPiece) ptx.Ptr[ptx.Global, float32] { return p.from.At(p.row[0].Add(p.c)) }
 	k.If(b.flag(sizeVector), func() {
@@ -169,7 +169,7 @@ func (b *flashBuilder) rowsOf(tile ptx.Reg[uint32], at func(ptx.Reg[uint32]) [2]
 func (b *flashBuilder) zeros() []scalar.Variables[float32] {
 	s := make([]scalar.Variables[float32], b.mine())
 	for i := range s {
-		s[i] = scalar.VariablesOf(b.K, scalar.Constants(make([]float32, flashKeys/16)))
+		s[i] = scalar.Zeros(b.K, flashKeys/16)
 	}
 	return s
 }

@@ -147,7 +147,7 @@ func (b *attendBuilder) reloadRows() {
 // zeros are 16 rows of so many sums.
 func (b *attendBuilder) zeros(columns int) (sums []scalar.Variables[float32]) {
 	for range columns / 8 {
-		sums = append(sums, scalar.VariablesOf(b.K, scalar.Constants(make([]float32, 4))))
+		sums = append(sums, scalar.Zeros(b.K, 4))
 	}
 	return sums
 }

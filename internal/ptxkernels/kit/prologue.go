@@ -112,8 +112,5 @@ func (s *Step) LaunchWith(h *Prologue, t *Epilogue, k *Kernel, grid [3]int, argu
 
 // With is what builds the kernel with a prologue, an epilogue, or both.
 func (k *Kernel) With(h *Prologue, t *Epilogue) func(b *ptx.Kernel) {
-	if k.BuildAround == nil {
-		return func(b *ptx.Kernel) { k.BuildEpilogue(b, t) }
-	}
-	return func(b *ptx.Kernel) { k.BuildAround(b, h, t) }
+	return func(b *ptx.Kernel) { k.BuildWith(b, h, t) }
 }

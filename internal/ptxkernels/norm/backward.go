@@ -80,7 +80,7 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 			}
 			acc := make([]scalar.Variables[float32], vectors)
 			for i := range acc {
-				acc[i] = scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
+				acc[i] = scalar.Zeros(k, 4)
 			}
 			start := part.Mul(perPart)
 			end := start.Add(perPart).Min(rows)

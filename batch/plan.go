@@ -84,7 +84,7 @@ func (rec *Batch) Compile(ctx context.Context) (*Plan, error) {
 		return nil, errNoDevice
 	}
 	recorded := rec.snapshot()
-	exec, p, err := rec.compile(rec.device, recorded)
+	exec, p, err := rec.compile(ctx, rec.device, recorded)
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +98,13 @@ func (rec *Batch) Compile(ctx context.Context) (*Plan, error) {
 }
 
 // compile prepares what was recorded for a device.
-func (rec *Batch) compile(device program.Executor, recorded *program.Program) (*shared, *program.Program, error) {
+func (rec *Batch) compile(ctx context.Context, device program.Executor, recorded *program.Program) (*shared, *program.Program, error) {
 	d := placed(device, recorded)
 	p, wraps, err := rec.rewritten(recorded, d)
 	if err != nil {
 		return nil, nil, err
 	}
-	exec, err := d.Compile(p)
+	exec, err := program.Compile(ctx, d, p)
 	if err == nil {
 		if err = rec.checkMemory(exec, p, recorded); err != nil {
 			exec.Close()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
@@ -163,6 +164,7 @@ func (d *state) start(c *config) (err error) {
 		return err
 	}
 	d.loader = newLoader(d.primary, d.info, c.cache, d.log)
+	d.loader.busy = d.busy
 	return nil
 }
 
@@ -202,6 +204,15 @@ func (d *state) forgotten() {
 	if d.streams.Len() <= own && d.modules.Len()+d.graphs.Len() == 0 {
 		d.life.Close()
 	}
+}
+
+// busy reports whether a stream has work. The context has been entered, and nothing is captured.
+func (d *state) busy() bool {
+	return slices.ContainsFunc(d.streams.All(), func(s *Stream) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !s.closed && d.drv.StreamQuery(s.handle) == driver.NotReady
+	})
 }
 
 // fault returns what has killed the context, or nil.

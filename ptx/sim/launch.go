@@ -127,10 +127,12 @@ func (g *GPU) Run(ctx context.Context, k *Kernel, l Launch) (*Stats, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.run.Lock()
+	defer g.run.Unlock()
 	r := newGrid(ctx, g, k, l)
 	if g.mon != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		g.mon.begin(r)
 		defer g.mon.end()
 	}

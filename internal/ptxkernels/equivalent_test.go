@@ -37,7 +37,7 @@ var equivalents = []struct {
 		"as above: the words of an axis that there is not are 0"},
 	{`^cumsum$`, `^(bounds|predicate)$`, "", "s := ptx.LoadIf(ptx.U32(32*j).Lt(t.Lanes)",
 		"sums of warps beyond the team would go into its next tile alone, and a team smaller than the block has one tile only"},
-	{`^(softmax|log_softmax|.*norm.*|cross_entropy.*)$`, `^shuffle$`, "shfl.sync.idx", "all = append(all, x.Shuffle(ptx.ShuffleIndex, first",
+	{`^(softmax|log_softmax|.*norm.*|cross_entropy.*|sum.*|largest.*|place|inspect)$`, `^shuffle$`, "shfl.sync.idx", "all = append(all, x.Shuffle(ptx.ShuffleIndex, first",
 		"every lane has the group's result already, combined in another order: the last bits differ, less than the tolerance"},
 	{`^quant_mma_`, `^barrier$`, "bar.warp.sync", "k.WarpSync(ptx.FullWarp())",
 		"it keeps ptxas from reading ahead until it has no registers left, and orders nothing"},

@@ -41,11 +41,10 @@ func tailOf(x *program.Expression) (*kit.Epilogue, error) {
 	return &kit.Epilogue{Body: f, Text: x.String(), Strides: make([][3]int, x.Inputs-1)}, err
 }
 
-// rowsWith reports whether steps with an expression, of the entries that take one, launch a kernel of rows or reductions with it. The
-// kernel that joins parts of a reduction has none before it.
-func rowsWith(takes func(l lowering) bool, k *kit.Kernel, joins bool) bool {
+// rowsWith reports whether steps with an expression, of the entries that take one, launch a kernel of rows or reductions with it.
+func rowsWith(takes func(l lowering) bool, k *kit.Kernel) bool {
 	for e, r := range reduce.Reductions {
-		if takes(table()[e]) && (k.Name == r.Kernel.Name || joins && k.Name == r.Join.Name) {
+		if takes(table()[e]) && k.Name == r.Name {
 			return true
 		}
 	}
@@ -87,7 +86,7 @@ func TestPtxasExpressions(t *testing.T) {
 			assembles(fmt.Sprintf("%s, head %t, tail %t", k.Name, h != nil, e != nil), m)
 		}
 		if k.BuildWith != nil && some(16) {
-			begins, ends := rowsWith(func(l lowering) bool { return l.prologue }, k, false), rowsWith(func(l lowering) bool { return l.epilogue }, k, true)
+			begins, ends := rowsWith(func(l lowering) bool { return l.prologue }, k), rowsWith(func(l lowering) bool { return l.epilogue }, k)
 			if k.Family != "rows" && k.Family != "reduce" { // products
 				ends = true
 			}

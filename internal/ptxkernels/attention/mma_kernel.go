@@ -32,11 +32,11 @@ type attendBuilder struct {
 
 // attendPieces are the chunks that a thread copies of a tile: one of each step-th row.
 type attendPieces struct {
-	row, step int             // rows between them
-	first     ptx.Reg[uint32] // row of the first
-	bytes     ptx.Reg[uint32] // that there are of each: 16, or none after a row's end
-	column    ptx.Reg[uint32] // in bytes
-	to        ptx.Reg[uint32] // place of the first in shared memory
+	step   int             // rows between them
+	first  ptx.Reg[uint32] // row of the first
+	bytes  ptx.Reg[uint32] // that there are of each: 16, or none after a row's end
+	column ptx.Reg[uint32] // in bytes
+	to     ptx.Reg[uint32] // place of the first in shared memory
 }
 
 func newAttendBuilder(k *ptx.Kernel, set *attendSet, s attendShape) *attendBuilder {

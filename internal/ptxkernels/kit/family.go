@@ -13,7 +13,7 @@ import (
 
 // Kernel is an entry of a family. It stands on its own: how to launch it is decided by the lowering that names it.
 type Kernel struct {
-	Family string // the module that holds it: "elementwise"; "" for those made on demand, which have none, see Made
+	Family string // the module that holds it: "elementwise"; "" for those made on demand, which have none, see [Step.JIT]
 	Name   string // of the entry, unique among all families
 	Doc    string // what it computes, with its parameters in order
 	Block  [3]int // threads, each way; launches have exactly these
@@ -72,21 +72,18 @@ func FamilyOf(name string) *Family {
 // Module is the family as a module, the same text every time: entries in the order of their names. It is built once and must
 // not be changed.
 func (f *Family) Module() (*ir.Module, error) {
-	f.once.Do(func() { f.module, f.err = f.assemble() })
+	f.once.Do(func() {
+		kernels := sorted(f.Kernels)
+		if f.module, f.err = assemble(ptx.NewModule(), kernels...); f.err != nil {
+			f.module, f.err = nil, fmt.Errorf("family %s: %w", f.Name, f.err)
+			return
+		}
+		for _, k := range kernels {
+			i := slices.IndexFunc(f.module.Funcs, func(fn *ir.Func) bool { return fn.Name == k.Name })
+			k.layout = args.LayoutOf(f.module.Funcs[i].Params)
+		}
+	})
 	return f.module, f.err
-}
-
-func (f *Family) assemble() (*ir.Module, error) {
-	kernels := sorted(f.Kernels)
-	module, err := assemble(kernels...)
-	if err != nil {
-		return nil, fmt.Errorf("family %s: %w", f.Name, err)
-	}
-	for _, k := range kernels {
-		i := slices.IndexFunc(module.Funcs, func(fn *ir.Func) bool { return fn.Name == k.Name })
-		k.layout = args.LayoutOf(module.Funcs[i].Params)
-	}
-	return module, nil
 }
 
 // sorted is kernels in the order of their names.
@@ -94,9 +91,7 @@ func sorted(kernels []*Kernel) []*Kernel {
 	return slices.SortedFunc(slices.Values(kernels), func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) })
 }
 
-func assemble(kernels ...*Kernel) (*ir.Module, error) { return assembleIn(ptx.NewModule(), kernels...) }
-
-func assembleIn(m *ptx.Module, kernels ...*Kernel) (*ir.Module, error) {
+func assemble(m *ptx.Module, kernels ...*Kernel) (*ir.Module, error) {
 	for _, k := range kernels {
 		b := m.Kernel(k.Name)
 		b.RequireThreads(k.Block[0], k.Block[1], k.Block[2])
@@ -119,12 +114,14 @@ func KernelNamed(name string) *Kernel {
 
 // Module is the kernel alone in a module, which asks for no later target and version than it needs. It is built anew each time and
 // the caller's to change.
-func (k *Kernel) Module() (*ir.Module, error) {
-	m, err := assemble(k)
+func (k *Kernel) Module() (*ir.Module, error) { return k.moduleIn(ptx.NewModule()) }
+
+func (k *Kernel) moduleIn(m *ptx.Module) (*ir.Module, error) {
+	out, err := assemble(m, k)
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
 	}
-	return m, nil
+	return out, nil
 }
 
 // Layout is where the kernel's parameters lie.

@@ -23,12 +23,12 @@ const longestScan = 16 * 4 * threadgroup.Threads
 // scanRows sums rows of x up to each element. Parts of rows are summed first, their sums are scanned likewise, and then each part from
 // what is before it. (Blelloch, "Prefix sums and their applications", 1990: reduce, then scan; no block waits for another.)
 func scanRows(s *kit.Step, x, y kit.Buffer, rows, cols int, exclusive, backwards bool) {
-	const blocks = 8 // per multiprocessor
-	w := threadgroup.Split(s, rows, cols, blocks, longestScan)
+	w := threadgroup.Split(s, rows, cols, taskBlocks, longestScan)
 	before := x // of no use
 	if w.Parts > 1 {
 		sums := s.NewScratch(4 * w.Tasks())
-		reduceTasks(s, nil, nil, sumKernel, w, finishing(plain)(false, cols), sums, []any{x})
+		tasks := taskLanes(s, w, nil)
+		s.Launch(sumKernel, tasks.Grid(), tasks.Args(), threadgroup.PartRows, w.Parts, sums, plain, float32(cols), y, x)
 		before = s.NewScratch(4 * w.Tasks())
 		scanRows(s, sums, before, rows, w.Parts, true, backwards)
 		w.Lanes = threadgroup.Threads

@@ -85,7 +85,7 @@ type upload struct {
 type stage struct {
 	packed quant.Packed
 	floats []float32
-	halves []uint16
+	halves []compute.F16
 	brain  []compute.BF16
 }
 

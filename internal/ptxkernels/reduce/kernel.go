@@ -30,7 +30,7 @@ type finish func(x scalar.Float) scalar.Float
 // operands.
 func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t threadgroup.Group, epilogue finish) reduction[T]) *kit.Kernel {
 	block := [3]int{threadgroup.Threads, 1, 1}
-	return kit.Register(kit.Kernel{Family: "reduce", Name: name, Doc: doc, Block: block, BuildAround: func(k *ptx.Kernel, h *kit.Prologue, e *kit.Epilogue) {
+	return kit.Register(kit.Kernel{Family: "reduce", Name: name, Doc: doc, Block: block, BuildWith: func(k *ptx.Kernel, h *kit.Prologue, e *kit.Epilogue) {
 		t := threadgroup.Of(k)
 		var epilogue *tiling.Epilogue // whose parameters are the last
 		b := reduceBuilder[T]{reduction: body(t, func(x scalar.Float) scalar.Float {

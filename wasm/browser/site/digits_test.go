@@ -43,9 +43,9 @@ func (m *model) probabilities(t *testing.T, picture []float32) []float32 {
 		for _, d := range shape {
 			n *= d
 		}
-		bits := make([]uint16, n)
+		bits := make([]compute.F16, n)
 		for i := range bits {
-			bits[i] = binary.LittleEndian.Uint16(m.Weights[2*i:])
+			bits[i] = compute.F16(binary.LittleEndian.Uint16(m.Weights[2*i:]))
 		}
 		m.Weights = m.Weights[2*n:]
 		return b.Cast(b.Upload(bits, shape...), compute.Float32)

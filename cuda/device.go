@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
@@ -207,12 +206,22 @@ func (d *state) forgotten() {
 }
 
 // busy reports whether a stream has work. The context has been entered, and nothing is captured.
-func (d *state) busy() bool {
-	return slices.ContainsFunc(d.streams.All(), func(s *Stream) bool {
+func (d *state) busy() (bool, error) {
+	for _, s := range d.streams.All() {
 		s.mu.Lock()
-		defer s.mu.Unlock()
-		return !s.closed && d.drv.StreamQuery(s.handle) == driver.NotReady
-	})
+		r := driver.Success
+		if !s.closed {
+			r = d.drv.StreamQuery(s.handle)
+		}
+		s.mu.Unlock()
+		if r == driver.NotReady {
+			return true, nil
+		}
+		if err := d.check("cuStreamQuery", r); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // fault returns what has killed the context, or nil.

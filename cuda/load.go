@@ -28,14 +28,15 @@ type loader struct {
 	log      *slog.Logger
 	families map[string]*family // of package lower; never changes
 	made     *made
-	busy     func() bool // whether the device's streams have work; nil for one without streams
+	busy     func() (bool, error) // whether the device's streams have work
 
 	mu      sync.Mutex
 	retired []driver.Module // modules that were closed while something held them
 }
 
 func newLoader(p *primary, info Info, cacheDir string, log *slog.Logger) *loader {
-	return &loader{p: p, info: info, cache: newCache(cacheDir, log), log: log, families: newFamilies(), made: newMade()}
+	return &loader{p: p, info: info, cache: newCache(cacheDir, log), log: log, families: newFamilies(), made: newMade(),
+		busy: func() (bool, error) { return false, nil }}
 }
 
 // source is a module as text, with what has to be known about it.
@@ -105,8 +106,8 @@ func (l *loader) settle() error {
 		return nil
 	}
 	defer l.p.capture.Unlock()
-	if l.busy != nil && l.busy() {
-		return nil
+	if busy, err := l.busy(); busy || err != nil {
+		return err
 	}
 	if err := l.p.check("cuCtxSynchronize", l.p.drv.CtxSynchronize()); err != nil {
 		return err

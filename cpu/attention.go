@@ -223,12 +223,16 @@ func (t *attentionTile) tileOf(spare *[]float32, x *attending, kv view, d comput
 		return kv.f32()[at(t.rows[0]):], x.KVHeads * x.D
 	}
 	*spare = engine.Resized(*spare, len(t.rows)*x.D)
-	for j, row := range t.rows {
-		if to := (*spare)[j*x.D:][:x.D]; row < 0 {
-			clear(to)
-		} else {
-			widen(to, kv, d, at(row))
+	for i, n := 0, 0; i < len(t.rows); i += n {
+		row, to := t.rows[i], (*spare)[i*x.D:]
+		if n = 1; row < 0 {
+			clear(to[:x.D])
+			continue
 		}
+		for i+n < len(t.rows) && t.rows[i+n] == row+n {
+			n++
+		}
+		widenRows(to[:n*x.D], kv, d, at(row), x.D, x.KVHeads*x.D)
 	}
 	return *spare, x.D
 }

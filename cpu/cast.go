@@ -41,6 +41,17 @@ func widen(dst []float32, src view, d compute.DType, at int) {
 	}
 }
 
+// widenRows loads rows of n elements from an element on, stride apart.
+func widenRows(dst []float32, src view, d compute.DType, at, n, stride int) {
+	if d == compute.Float16 {
+		kernels.WidenF16Rows(dst, src.u16()[at:], n, stride)
+		return
+	}
+	for ; len(dst) > 0; dst, at = dst[n:], at+stride {
+		widen(dst[:n], src, d, at)
+	}
+}
+
 // narrow stores elements as any type of floats from an element on.
 func narrow(dst view, d compute.DType, at int, src []float32) {
 	switch d {

@@ -86,8 +86,11 @@ func TestPtxasExpressions(t *testing.T) {
 			require.NoError(t, err)
 			assembles(fmt.Sprintf("%s, head %t, tail %t", k.Name, h != nil, e != nil), m)
 		}
-		if k.BuildAround != nil && some(16) {
+		if k.BuildWith != nil && some(16) {
 			begins, ends := rowsWith(func(l lowering) bool { return l.prologue }, k, false), rowsWith(func(l lowering) bool { return l.epilogue }, k, true)
+			if k.Family != "rows" && k.Family != "reduce" { // products
+				ends = true
+			}
 			if begins {
 				try(h, nil)
 			}
@@ -97,9 +100,6 @@ func TestPtxasExpressions(t *testing.T) {
 			if begins && ends {
 				try(h, e)
 			}
-		}
-		if k.BuildEpilogue != nil && some(16) {
-			try(nil, e)
 		}
 	}
 	for i := range 6 {

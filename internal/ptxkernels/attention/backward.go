@@ -7,6 +7,7 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -34,13 +35,11 @@ var attentionStats = kit.Register(kit.Kernel{Family: "attention_backward", Name:
 			at := e.Sub(lane)
 			sum.Set(y.At(at).Load().Fma(dy.At(at).Load(), sum.Get()))
 		}, ptx.NoUnroll())
-		for d := 16; d > 0; d /= 2 {
-			sum.Set(sum.Get().Add(sum.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
-		}
+		all := threadgroup.WarpReduce(sum.Get(), 32, plus)
 		k.If(lane.Eq(0), func() {
 			log := lse.At(query).Load()
 			log = c.Where(log.Eq(math.Inf(-1)), ptx.F32(math.Inf(1)), log.Mul(math.Log2E))
-			stats.At(query.MulWide(2)).Store2([2]scalar.Float{log, sum.Get()})
+			stats.At(query.MulWide(2)).Store2([2]scalar.Float{log, all})
 		})
 	}})
 
@@ -50,47 +49,30 @@ func Backward(s *kit.Step) error {
 	if err != nil {
 		return err
 	}
-	if d.NK == 0 || d.N == 0 || d.Heads == 0 { // nobody sees anything
+	if d.NK == 0 || d.N == 0 || d.Heads == 0 { // no query sees a key
 		for i, t := range s.Results {
 			s.Fill(kit.OutAt(i), 0, t.Len())
 		}
 		return nil
 	}
-	lengths, queries := kit.In(0), d.Batch*d.Heads*d.N
+	c, queries := cacheOf{AttentionDims: d}, d.Batch*d.Heads*d.N
 	if len(s.Operands) > 6 {
-		lengths = kit.In(6)
+		c.lengths = 6
 	}
 	stats := s.NewScratch(8 * queries)
 	counts := append(scalar.DivisorOf(d.N), scalar.DivisorOf(d.Heads)...)
 	s.Launch(attentionStats, [3]int{kit.CeilDiv(queries, flashThreads/32), 1, 1}, queries, d.D, counts, kit.In(3), kit.In(5), kit.In(4), stats)
-	scale, bend := d.Scale, d.SoftCap
-	if bend > 0 {
-		scale /= bend
-		bend *= math.Log2E
-	} else {
-		scale *= math.Log2E
-	}
-	flag := func(b bool) int {
-		if b {
-			return 1
-		}
-		return 0
-	}
-	rows := d.N * d.Group()
 	for _, shapes := range [][]backwardShape{backwardQueries, backwardKeys} {
 		shape := shapes[0]
 		for i := 1; shape.width < d.D; i++ {
 			shape = shapes[i]
 		}
-		tiles := kit.CeilDiv(rows, shape.rows)
+		tiles := kit.CeilDiv(d.N*d.Group(), shape.rows)
 		if shape.keys {
 			tiles = kit.CeilDiv(d.NK, shape.rows)
 		}
-		sizes := kit.Words(d.N, d.Heads, d.D, d.NK, rows, flag(d.Causal), d.Window, flag(len(s.Operands) > 6), 1, flag(d.D%4 == 0), 0, 0, 0, 0, 0, 0)
-		for _, n := range []int{tiles, 1, d.KVHeads, d.Group(), 1} {
-			sizes = append(sizes, scalar.DivisorOf(n)...)
-		}
-		arguments := []any{sizes, scale, bend, d.Scale, kit.In(0), kit.In(1), kit.In(2), kit.In(5), stats, lengths}
+		sizes, scale, softCap := c.flashSizes(tiles, false)
+		arguments := []any{sizes, scale, softCap, d.Scale, kit.In(0), kit.In(1), kit.In(2), kit.In(5), stats, kit.In(c.lengths)}
 		if shape.keys {
 			arguments = append(arguments, kit.OutAt(1), kit.OutAt(2))
 		} else {

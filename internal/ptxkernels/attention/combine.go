@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/softmax"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -38,25 +40,20 @@ func buildDecodeCombine(k *ptx.Kernel) {
 	pairAt := func(at ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
 		return pairs.At(at.MulWide(2))
 	}
+	online := softmax.OfScores(k, f.Exp2)
 	best := ptx.VarOf(k, ptx.F32(math.Inf(-1)))
 	ptx.For(k, lane, parts, 32, func(part ptx.Reg[uint32]) {
 		live, at := partAt(part)
 		best.Set(best.Get().Max(ptx.LoadIf(live, pairAt(at), math.Inf(-1))))
 	}, ptx.NoUnroll())
-	exchange := func(x scalar.Float, d int) scalar.Float {
-		return x.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())
-	}
-	for d := 16; d > 0; d /= 2 {
-		best.Set(best.Get().Max(exchange(best.Get(), d)))
-	}
-	base := f.Where(best.Get().Eq(math.Inf(-1)), ptx.F32(0), best.Get())
+	base := online.Base(threadgroup.WarpReduce(best.Get(), 32, maximum))
 	sum := ptx.VarOf(k, ptx.F32(0))
-	acc := scalar.VariablesOf(k, scalar.Constants(make([]float32, decodeWidth/32)))
+	acc := scalar.Zeros(k, decodeWidth/32)
 	ptx.For(k, 0, parts, 1, func(part ptx.Reg[uint32]) {
 		live, at := partAt(part)
 		k.BreakUnless(live)
 		pair := pairAt(at).Load2()
-		weight := f.Exp2(pair[0].Sub(base))
+		weight := online.Exp(pair[0], base)
 		sum.Set(weight.Fma(pair[1], sum.Get()))
 		from := partial.At(at.MadWide(width, ptx.Convert[uint64](lane)))
 		for j, a := range acc {
@@ -65,7 +62,7 @@ func buildDecodeCombine(k *ptx.Kernel) {
 		}
 	}, ptx.UnrollBy(2))
 	// Without any key the sum is 0, and so is the accumulator.
-	scale := f.Where(sum.Get().Eq(0), ptx.F32(1), sum.Get()).Rcp()
+	scale, _ := online.Finish(sum.Get())
 	out := row.Mad(width, lane)
 	half := f.size(sizeHalf)
 	for j, a := range acc {

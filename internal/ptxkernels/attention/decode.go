@@ -1,8 +1,6 @@
 package attention
 
 import (
-	"math"
-
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
@@ -40,34 +38,22 @@ func attendSplit(s *kit.Step, c cacheOf) {
 	tiles := kit.CeilDiv(rows, of)
 	parts := partsOf(s, c.Batch*c.KVHeads*tiles, c.NK, tile)
 	units := c.Batch * c.KVHeads * parts
-	flag := func(b bool) uint32 {
-		if b {
-			return 1
-		}
-		return 0
-	}
 	half := map[compute.DType]uint32{compute.Float32: 0, compute.Float16: 1, compute.BFloat16: 2}[s.Operands[c.q].DType]
 	direct := parts == 1 && half == 0
 	sizes := make([]uint32, 0, decodeSizes)
 	sizes = append(sizes, kit.Words(c.N, c.Heads, c.D, c.NK, rows)...)
-	sizes = append(sizes, flag(c.Causal), uint32(c.Window), flag(c.lengths > 0), flag(c.table == 0),
-		flag(c.D*kind.Size()%16 == 0), half, flag(direct), uint32(log), uint32(tile))
+	sizes = append(sizes, kit.FlagIf(1, c.Causal), uint32(c.Window), kit.FlagIf(1, c.lengths > 0), kit.FlagIf(1, c.table == 0),
+		kit.FlagIf(1, c.D*kind.Size()%16 == 0), half, kit.FlagIf(1, direct), uint32(log), uint32(tile))
 	sizes = append(sizes, kit.Words(c.PerSequence, c.Pages)...)
 	for _, d := range []int{tiles, parts, max(c.KVHeads, 1), max(c.Group(), 1), max(c.PageSize, 1)} {
 		sizes = append(sizes, scalar.DivisorOf(d)...)
 	}
-	scale, bend := c.Scale, c.SoftCap
-	if bend > 0 {
-		scale /= bend
-		bend *= math.Log2E
-	} else {
-		scale *= math.Log2E
-	}
+	scale, softCap := c.scales()
 	pairs, partial := kit.Out, kit.Out
 	if !direct {
 		pairs, partial = s.NewScratch(8*units*rows), s.NewScratch(4*units*rows*c.D)
 	}
-	s.Launch(decodeKernels[kind][of], [3]int{units * tiles, 1, 1}, sizes, scale, bend, kit.In(c.q), kit.In(c.k), kit.In(c.v),
+	s.Launch(decodeKernels[kind][of], [3]int{units * tiles, 1, 1}, sizes, scale, softCap, kit.In(c.q), kit.In(c.k), kit.In(c.v),
 		kit.In(c.lengths), kit.In(c.table), kit.Out, pairs, partial)
 	if !direct {
 		all := c.Batch * c.N * c.Heads

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -43,7 +44,7 @@ func (b *decodeBuilder) walk(q [][]scalar.Float) {
 // seenByLane is the keys that the row whose scores this lane has sees of the block's.
 func (b *decodeBuilder) seenByLane() (from, count ptx.Reg[uint32]) {
 	r := b.block.Mad(b.rows, b.low.Shr(scalar.Log2(b.owners())))
-	p := b.standing(r)
+	p := b.rowPosition(r, b.used)
 	from = b.seenFrom(p).Max(b.from)
 	to := b.seenTo(p, b.used).Min(b.to)
 	return from, from.Max(to).Sub(from)
@@ -61,7 +62,7 @@ func (b *decodeBuilder) locate(t ptx.Reg[uint32]) {
 			slot := b.first.Add(at)
 			slot = slot.Sub(ptx.Select(slot.Ge(capacity), capacity, 0))
 			row.Set(start.Add(slot))
-			b.know(j, at.Lt(b.to))
+			b.setKnown(j, at.Lt(b.to))
 		}
 	}, func() {
 		page, pages := b.divisor(sizePage), b.size(sizePages)
@@ -71,12 +72,12 @@ func (b *decodeBuilder) locate(t ptx.Reg[uint32]) {
 			entry, within := page.Split(k, at)
 			id := ptx.LoadIf(at.Lt(b.to), table.At(entry), math.MaxUint32)
 			row.Set(id.Mad(page.D, within))
-			b.know(j, id.Lt(pages)) // as unsigned numbers: negative ones are beyond it, too
+			b.setKnown(j, id.Lt(pages)) // as unsigned numbers: negative ones are beyond it, too
 		}
 	})
 }
 
-func (b *decodeBuilder) know(j int, ok ptx.Reg[bool]) {
+func (b *decodeBuilder) setKnown(j int, ok ptx.Reg[bool]) {
 	b.known.Set(b.known.Get().Or(ptx.Select(ok, ptx.Imm(uint32(1)<<j), 0)))
 }
 
@@ -176,29 +177,21 @@ func (b *decodeBuilder) ownerOf(x scalar.Float, m, i int) scalar.Float {
 
 // weigh adds values to the accumulators, by the scores of keys from number at on.
 func (b *decodeBuilder) weigh(scores []scalar.Float, at, known, from, count ptx.Reg[uint32], values []scalar.Variables[uint32]) {
-	k := b.K
 	own := b.low.And(b.owners() - 1) // which of the owners this lane is
 	own = own.Mul(b.scores())
-	best := b.best.Get()
 	for c := range scores {
 		j := own.Add(c)
 		since := at.Add(j).Sub(from)
 		bit := known.Shr(j).And(1)
 		ok := since.Lt(count).And(bit.Ne(0))
 		scores[c] = b.Where(ok, scores[c], ptx.F32(math.Inf(-1)))
-		best = best.Max(scores[c])
 	}
-	for d := 1; d < b.owners(); d *= 2 {
-		best = best.Max(b.exchange(best, d))
-	}
-	base := b.Where(best.Eq(math.Inf(-1)), ptx.F32(0), best)
-	factor := b.Exp2(b.best.Get().Sub(base))
-	total := b.total.Get().Mul(factor)
+	base, factor := b.seen.Update(threadgroup.WarpReduce(largest(scores), b.owners(), maximum))
 	for c := range scores {
-		scores[c] = b.Exp2(scores[c].Sub(base))
-		total = total.Add(scores[c])
+		scores[c] = b.seen.Exp(scores[c], base)
 	}
-	k.If(k.VoteAny(factor.Ne(1), ptx.FullWarp()), func() {
+	b.seen.Add(factor, scores...)
+	b.seen.Rescale([]scalar.Float{factor}, func() {
 		for m, acc := range b.acc {
 			f := b.ownerOf(factor, m, 0)
 			for _, a := range acc {
@@ -206,8 +199,6 @@ func (b *decodeBuilder) weigh(scores []scalar.Float, at, known, from, count ptx.
 			}
 		}
 	})
-	b.best.Set(best)
-	b.total.Set(total)
 	for j := range values {
 		v := b.floats(values[j])
 		for m, acc := range b.acc {
@@ -222,17 +213,12 @@ func (b *decodeBuilder) weigh(scores []scalar.Float, at, known, from, count ptx.
 // join merges what the groups of a warp have gathered, into the first of them.
 func (b *decodeBuilder) join() {
 	k := b.K
-	for d := 1; d < b.owners(); d *= 2 {
-		b.total.Set(b.total.Get().Add(b.exchange(b.total.Get(), d)))
+	if b.owners() > 1 {
+		b.seen.Sum.Set(threadgroup.WarpReduce(b.seen.Sum.Get(), b.owners(), plus))
 	}
 	for _, d := range []int{8, 16} {
 		k.If(ptx.U32(1).Shl(b.log).Le(d), func() {
-			other := b.exchange(b.best.Get(), d)
-			best := b.best.Get().Max(other)
-			base := b.Where(best.Eq(math.Inf(-1)), ptx.F32(0), best)
-			mine, its := b.Exp2(b.best.Get().Sub(base)), b.Exp2(other.Sub(base))
-			b.total.Set(b.total.Get().Fma(mine, b.exchange(b.total.Get(), d).Mul(its)))
-			b.best.Set(best)
+			mine, its := b.seen.Join(b.exchange(b.seen.Max.Get(), d), b.exchange(b.seen.Sum.Get(), d))
 			for m, acc := range b.acc {
 				f, g := b.ownerOf(mine, m, 0), b.ownerOf(its, m, 0)
 				for _, a := range acc {
@@ -259,30 +245,24 @@ func (b *decodeBuilder) Write() {
 	k.If(lane.Lt(8).And(lane.And(b.owners()-1).Eq(0)), func() {
 		m := lane.Shr(scalar.Log2(b.owners()))
 		p := stats.At(warp.Mad(rows, m).Shl(1))
-		p.Store2([2]scalar.Float{b.best.Get(), b.total.Get()})
+		p.Store2([2]scalar.Float{b.seen.Max.Get(), b.seen.Sum.Get()})
 	})
 	k.Barrier()
 	direct, width := b.flag(sizeDirect), b.size(sizeWidth)
 	unit := b.batch.Mad(b.size(sizeKVHeads), b.head).Mad(b.size(sizeParts), b.split)
 	for m := range rows {
-		var pair [decodeWarps][2]scalar.Float
-		best := ptx.F32(math.Inf(-1))
-		for w := range pair {
-			pair[w] = stats.At((w*rows + m) * 2).Load2()
-			best = best.Max(pair[w][0])
+		var ofWarps [][]scalar.Float
+		for w := range decodeWarps {
+			pair := stats.At((w*rows + m) * 2).Load2()
+			ofWarps = append(ofWarps, pair[:])
 		}
-		base := b.Where(best.Eq(math.Inf(-1)), ptx.F32(0), best)
-		total := ptx.F32(0)
-		var weight [decodeWarps]scalar.Float
-		for w := range pair {
-			weight[w] = b.Exp2(pair[w][0].Sub(base))
-			total = weight[w].Fma(pair[w][1], total)
-		}
+		best, total, factors := b.seen.Merge(ofWarps...)
 		r := b.block.Mad(rows, m)
 		inside := r.Lt(b.size(sizeRows))
 		at := unit.Mad(b.size(sizeRows), r)
 		// Where the sum is 0 there was no key, and the accumulator is 0, too.
-		scale := b.Where(direct, b.Where(total.Eq(0), ptx.F32(1), total).Rcp(), ptx.F32(1))
+		scale, _ := b.seen.Finish(total)
+		scale = b.Where(direct, scale, ptx.F32(1))
 		start := ptx.Select(direct, ptx.Convert[uint64](b.query(r)), at.MulWide(width))
 		base64 := ptx.Select(direct, ptx.Address(b.y), ptx.Address(b.out))
 		out := ptx.PtrAt[ptx.Global, float32](k, base64).At(start)
@@ -290,8 +270,8 @@ func (b *decodeBuilder) Write() {
 			e := b.tid.Add(j * decodeThreads)
 			k.If(inside.And(e.Lt(width)), func() {
 				sum := ptx.F32(0)
-				for w := range weight {
-					sum = weight[w].Fma(b.shared.At(e).At((w*rows+m)*decodeWidth).Load(), sum)
+				for w, f := range factors {
+					sum = f.Fma(b.shared.At(e).At((w*rows+m)*decodeWidth).Load(), sum)
 				}
 				out.At(e).Store(sum.Mul(scale))
 			})

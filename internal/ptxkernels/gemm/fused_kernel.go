@@ -116,10 +116,10 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 		i := ptx.U32(v).Min(m.Sub(1))
 		rows = append(rows, x.At(i.MulWide(t.Cols)))
 	}
-	acc := scalar.VariablesOf(k, scalar.Constants(make([]float32, len(matrix)*room)))
+	acc := scalar.Zeros(k, len(matrix)*room)
 	var squares scalar.Variables[float32]
 	if form == fusedNorm {
-		squares = scalar.VariablesOf(k, scalar.Constants(make([]float32, room)))
+		squares = scalar.Zeros(k, room)
 	}
 	unit := scalar.WideElements[T]()
 	walk := func(unit int) {
@@ -154,13 +154,8 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 	}
 	k.If(t.Vector(), func() { walk(unit) }, func() { walk(1) })
 	all := append(acc.Get(), squares.Get()...)
-	all = threadgroup.Reduce(t, all, threadgroup.SharedFor[float32](k, len(all)), func(a, b []scalar.Float) (s []scalar.Float) {
-		for i := range a {
-			s = append(s, a[i].Add(b[i]))
-		}
-		return s
-	})
-	k.If(t.Active.And(t.Lane.Eq(0)), func() {
+	all = threadgroup.ReducerOf(t, threadgroup.Sums[float32](len(all))).Reduce(all)
+	k.If(t.First(), func() {
 		var each scalar.Float
 		if form == fusedNorm {
 			each = c.Inverse(ptx.Convert[float32](t.Cols))

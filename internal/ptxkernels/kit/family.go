@@ -19,11 +19,10 @@ type Kernel struct {
 	Block  [3]int // threads, each way; launches have exactly these
 	Shared int    // bytes of dynamic shared memory of a block; static comes on top
 
-	Build         func(k *ptx.Kernel)
-	BuildEpilogue func(k *ptx.Kernel, t *Epilogue) // build of kernels that take an epilogue, with one or with nil
-	// between is likewise build of those that take both, with each of them or with nil.
-	BuildAround func(k *ptx.Kernel, h *Prologue, t *Epilogue)
-	layout      *args.Layout // of its parameters; see Layout
+	Build func(k *ptx.Kernel)
+	// BuildWith is in place of Build where there may be a prologue or an epilogue; nil is none.
+	BuildWith func(k *ptx.Kernel, h *Prologue, e *Epilogue)
+	layout    *args.Layout // of its parameters; see Layout
 
 	// Of those made on demand.
 	key string
@@ -44,7 +43,7 @@ var families []*Family
 
 // Register adds a kernel to its family; packages variables do it, so that all kernels are known before work begins.
 func Register(k Kernel) *Kernel {
-	if k.BuildEpilogue != nil || k.BuildAround != nil {
+	if k.BuildWith != nil {
 		k.Build = k.With(nil, nil)
 	}
 	i := slices.IndexFunc(families, func(f *Family) bool { return f.Name == k.Family })

@@ -278,7 +278,7 @@ func segmentSumKernel(name string, unit int) *kit.Kernel {
 				}
 				sum := make([]*ptx.Var[float32], unit)
 				add := func(from ptx.Ptr[ptx.Global, uint32]) {
-					for w, v := range scalar.LoadAll(k, from, unit) {
+					for w, v := range scalar.LoadAll(from, unit) {
 						sum[w].Set(sum[w].Get().Add(ptx.Bitcast[float32](v)))
 					}
 				}
@@ -287,7 +287,7 @@ func segmentSumKernel(name string, unit int) *kit.Kernel {
 					for _, v := range sum {
 						words = append(words, ptx.Bitcast[uint32](v.Get()))
 					}
-					scalar.StoreAll(k, to, words)
+					scalar.StoreAll(to, words)
 				}
 				put := func(slot, key ptx.Reg[uint32]) {
 					store(at(sums, slot))

@@ -9,67 +9,6 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// rmsNormBackward has the sums of squares and of products with g.
-func rmsNormBackward(t threadgroup.Group) statistic {
-	k, c := t.K, scalar.Math{K: t.K}
-	eps := ptx.Param[float32](k, "eps")
-	return statistic{
-		empty: []float32{0, 0},
-		take: func(x, g []scalar.Float, _ rowTile) []scalar.Float {
-			squares, products := make([]scalar.Float, len(x)), make([]scalar.Float, len(x))
-			for i, v := range x {
-				squares[i], products[i] = v.Mul(v), v.Mul(g[i])
-			}
-			return []scalar.Float{scalar.SumOf(c, squares), scalar.SumOf(c, products)}
-		},
-		merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{a[0].Add(b[0]), a[1].Add(b[1])} },
-		coefficients: func(acc []scalar.Float) []scalar.Float {
-			each := c.Inverse(ptx.Convert[float32](t.Cols))
-			r := acc[0].Fma(each, eps).Rsqrt()
-			return []scalar.Float{ptx.F32(0), r, r.Mul(r).Mul(r.Mul(each)).Mul(acc[1])}
-		},
-		apply: func(x scalar.Float, of, g []scalar.Float) scalar.Float {
-			return g[0].Fma(of[1], x.Mul(of[2]).Neg())
-		},
-	}
-}
-
-// layerNormBackward has what [layerNorm] has, then the mean of g and the sum of the products of the deviations of x and g.
-func layerNormBackward(t threadgroup.Group) statistic {
-	c := scalar.Math{K: t.K}
-	s := layerNorm(t)
-	take, merge, coefficients := s.take, s.merge, s.coefficients
-	return statistic{
-		empty: []float32{0, 0, 0, 0, 0},
-		take: func(x, g []scalar.Float, l rowTile) []scalar.Float {
-			of := take(x, nil, l)
-			each := c.Inverse(of[0].Max(1))
-			mean := scalar.SumOf(c, g).Mul(each)
-			products, deviations := make([]scalar.Float, len(x)), make([]scalar.Float, len(x))
-			for i := range x {
-				deviations[i] = c.Where(l.Has(i), g[i].Sub(mean), ptx.F32(0))
-				products[i] = c.Where(l.Has(i), x[i].Sub(of[1]), ptx.F32(0)).Mul(deviations[i])
-			}
-			rest := scalar.SumOf(c, deviations).Mul(each) // the deviations of x sum up to nothing, so that it does not show in the products
-			return append(of, mean.Add(rest), scalar.SumOf(c, products))
-		},
-		merge: func(a, b []scalar.Float) []scalar.Float {
-			n := a[0].Add(b[0])
-			w := c.Where(a[0].Eq(0), ptx.F32(1), b[0].Mul(c.Inverse(n)))
-			dx, dg := b[1].Sub(a[1]), b[3].Sub(a[3])
-			return append(merge(a[:3], b[:3]), dg.Fma(w, a[3]), dx.Mul(dg).Fma(a[0].Mul(w), a[4].Add(b[4])))
-		},
-		coefficients: func(acc []scalar.Float) []scalar.Float {
-			of := coefficients(acc[:3])
-			r := of[1]
-			return append(of, acc[3], r.Mul(r).Mul(r.Mul(c.Inverse(acc[0]))).Mul(acc[4]))
-		},
-		apply: func(x scalar.Float, of, g []scalar.Float) scalar.Float {
-			return g[0].Sub(of[2]).Fma(of[1], x.Sub(of[0]).Mul(of[3]).Neg())
-		},
-	}
-}
-
 // A block of the kernels norm_columns has columnsOfBlock columns, four of each lane, and its warps take rows in turn.
 const (
 	columnsOfBlock = 128
@@ -119,7 +58,6 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 			"columns, rows of a part, whether columns come in fours, blocks of a part as a divisor), f32* x, f32* dy, f32* norms, " +
 			"f32* dgamma, f32* dbeta [parts][columns].",
 		Build: func(k *ptx.Kernel) {
-			c := scalar.Math{K: k}
 			sizes := ptx.ParamArray[uint32](k, "sizes", 4+scalar.DivisorWords)
 			x, dy := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "dy", ptx.Align(16))
 			norms := ptx.PointerParam[float32](k, "norms", ptx.Align(8))
@@ -140,38 +78,37 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 			for j := range inside {
 				inside[j] = first.Add(apart.Mul(j)).Lt(cols)
 			}
-			acc := make([][4]*ptx.Var[float32], vectors)
+			acc := make([]scalar.Variables[float32], vectors)
 			for i := range acc {
-				for j := range acc[i] {
-					acc[i][j] = ptx.VarOf(k, ptx.F32(0))
-				}
+				acc[i] = scalar.Zeros(k, 4)
 			}
 			start := part.Mul(perPart)
 			end := start.Add(perPart).Min(rows)
-			add := func(row ptx.Reg[uint32], load func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float) {
-				n := norms.Bytes(row.MulWide(8)).Load2()
-				from := row.MulWide(cols)
-				v, d := load(x.At(from).At(first)), load(dy.At(from).At(first))
-				for j := range v {
-					acc[0][j].Set(d[j].Fma(v[j].Sub(n[0]).Mul(n[1]), acc[0][j].Get()))
-					if vectors > 1 {
-						acc[1][j].Set(acc[1][j].Get().Add(d[j]))
+			walk := func(load func(p ptx.Ptr[ptx.Global, float32]) []scalar.Float) {
+				ptx.For(k, start.Add(warp), end, threadgroup.Warps, func(row ptx.Reg[uint32]) {
+					n := norms.Bytes(row.MulWide(8)).Load2()
+					from := row.MulWide(cols)
+					v, d := load(x.At(from).At(first)), load(dy.At(from).At(first))
+					for j := range v {
+						acc[0][j].Set(d[j].Fma(v[j].Sub(n[0]).Mul(n[1]), acc[0][j].Get()))
+						if vectors > 1 {
+							acc[1][j].Set(acc[1][j].Get().Add(d[j]))
+						}
 					}
-				}
-			}
-			walk := func(load func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float) func() {
-				return func() {
-					ptx.For(k, start.Add(warp), end, threadgroup.Warps, func(row ptx.Reg[uint32]) { add(row, load) }, ptx.UnrollBy(2))
-				}
+				}, ptx.UnrollBy(2))
 			}
 			k.If(vector, func() {
-				k.If(inside[0], walk(func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float { return p.Load4() }))
-			}, walk(func(p ptx.Ptr[ptx.Global, float32]) (v [4]scalar.Float) {
-				for j := range v {
-					v[j] = ptx.LoadIf(inside[j], p.At(32*j), 0)
-				}
-				return v
-			}))
+				k.If(inside[0], func() {
+					walk(func(p ptx.Ptr[ptx.Global, float32]) []scalar.Float { return scalar.LoadAll(p, 4) })
+				})
+			}, func() {
+				walk(func(p ptx.Ptr[ptx.Global, float32]) (v []scalar.Float) {
+					for j := range inside {
+						v = append(v, ptx.LoadIf(inside[j], p.At(32*j), 0))
+					}
+					return v
+				})
+			})
 			// NaN and infinities of norms stand in columns beyond the end, too, where nobody looks.
 			shared := ptx.SharedArray[float32](k, "of_warps", vectors*threadgroup.Warps*columnsOfBlock)
 			mine := shared.At(warp.Mad(columnsOfBlock, at))
@@ -189,7 +126,7 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 						parts = append(parts, shared.At(column).At((i*threadgroup.Warps+w)*columnsOfBlock).Load())
 					}
 					to = to.At(part.MulWide(cols)).At(base.Add(column))
-					to.Store(scalar.SumOf(c, parts))
+					to.Store(scalar.SumOf(parts))
 				}
 			})
 		}})

@@ -8,22 +8,20 @@ import (
 )
 
 // Kernels are those of each entry.
-var Kernels = map[*program.Entry]struct {
-	*kit.Kernel
-	size int // words of a partial result
-	second
-}{
-	catalogue.Softmax:      {softmaxKernel, 2, noSecond},
-	catalogue.LogSoftmax:   {logSoftmaxKernel, 2, noSecond},
-	catalogue.LayerNorm:    {layerNormKernel, 3, noSecond},
-	catalogue.RMSNorm:      {rmsNormKernel, 1, noSecond},
-	catalogue.L2Normalize:  {l2NormalizeKernel, 1, noSecond},
-	catalogue.GatedRMSNorm: {gatedRMSNormKernel, 1, gated},
-	catalogue.AddRMSNorm:   {addRMSNormKernel, 1, added},
-	catalogue.AddLayerNorm: {addLayerNormKernel, 3, added},
-
-	catalogue.RMSNormBackward:   {rmsNormBackwardKernel, 2, Gradient},
-	catalogue.LayerNormBackward: {layerNormBackwardKernel, 5, Gradient},
+var Kernels = map[*program.Entry]rows{
+	catalogue.Softmax:      rowsKernel("softmax", "exp(x − max)/Σexp(x − max) of rows.", 2, noSecond, 0, expNormalize),
+	catalogue.LogSoftmax:   rowsKernel("log_softmax", "x − max − log Σexp(x − max) of rows.", 2, noSecond, 0, logExpNormalize),
+	catalogue.LayerNorm:    rowsKernel("layer_norm", "(x − mean)/√(variance + eps)·v + w of rows.", 3, noSecond, 2, layerNorm),
+	catalogue.RMSNorm:      rowsKernel("rms_norm", "x/√(mean(x²) + eps)·v of rows.", 1, noSecond, 1, rmsNorm),
+	catalogue.L2Normalize:  rowsKernel("l2_normalize", "x/√(Σx² + eps) of rows.", 1, noSecond, 0, l2Normalize),
+	catalogue.GatedRMSNorm: rowsKernel("gated_rms_norm", "x/√(mean(x²) + eps)·v·silu(m) of rows.", 1, gated, 1, rmsNorm),
+	catalogue.AddRMSNorm:   rowsKernel("add_rms_norm", "sum = x + m and sum/√(mean(sum²) + eps)·v of rows.", 1, added, 1, rmsNorm),
+	catalogue.AddLayerNorm: rowsKernel("add_layer_norm", "sum = x + m and (sum − mean)/√(variance + eps)·v + w of rows.",
+		3, added, 2, layerNorm),
+	catalogue.RMSNormBackward: rowsKernel("rms_norm_backward", "The gradient of rms_norm for x, m being that of its result; norms "+
+		"are 0 and 1/√(mean(x²) + eps) of each row.", 2, Gradient, 1, rmsNormBackward),
+	catalogue.LayerNormBackward: rowsKernel("layer_norm_backward", "The gradient of layer_norm for x, m being that of its result; "+
+		"norms are mean and 1/√(variance + eps) of each row.", 5, Gradient, 1, layerNormBackward),
 }
 
 // longestPart is the number of elements of a task at most, where rows are too long to be kept: a lane then merges 128 tiles.
@@ -55,24 +53,15 @@ func rowsStep(s *kit.Step, h *kit.Prologue, tensors []any) {
 	if w.Lanes = threadgroup.Lanes(s, w, 1, 4, KeptUnits); w.Parts > 1 {
 		w.Lanes = threadgroup.Threads
 	}
-	k := Kernels[s.Entry]
-	run := func(stage uint32, units int, partial kit.Buffer) {
-		arguments := []any{w.Args(), stage, units}
-		if len(s.Attr.Scalars) > 0 {
-			arguments = append(arguments, s.Attr.Scalars[0])
+	units := 0
+	for _, u := range []int{KeptUnits, 1} {
+		if w.Parts == 1 && cols <= 4*w.Lanes*u {
+			units = u
 		}
+	}
+	k := Kernels[s.Entry]
+	w.Stages(s, k.words, func(stage uint32, partial kit.Buffer) {
+		arguments := append([]any{w.Args(), stage, units}, s.Scalars()...)
 		s.LaunchWith(h, nil, k.Kernel, w.Grid(), append(append(arguments, tensors...), partial)...)
-	}
-	switch {
-	case w.Parts > 1:
-		partial := s.NewScratch(4 * k.size * w.Tasks())
-		run(partRows, 0, partial)
-		run(writeRows, 0, partial)
-	case cols <= 4*w.Lanes:
-		run(wholeRows, 1, kit.Out)
-	case cols <= 4*w.Lanes*KeptUnits:
-		run(wholeRows, KeptUnits, kit.Out)
-	default:
-		run(wholeRows, 0, kit.Out)
-	}
+	})
 }

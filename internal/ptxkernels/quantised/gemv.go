@@ -127,7 +127,7 @@ func (g *quantGemv) bindRows() {
 	for i := range g.rows {
 		g.rows[i] = g.rowAt(g.Place(g.row(g.task(), i)))
 	}
-	g.sums = scalar.VariablesOf(k, scalar.Constants(make([]float32, 2*g.room)))
+	g.sums = scalar.Zeros(k, 2*g.room)
 }
 
 // rowAt is where a row of a matrix begins.
@@ -207,12 +207,7 @@ func (g *quantGemv) walk(n ptx.Reg[uint32], ofBlock int, step func(block ptx.Reg
 func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
 	k, c := g.k, g.calc
 	all := g.sums.Get()
-	all = threadgroup.Reduce(g.team, all, threadgroup.SharedFor[float32](k, len(all)), func(a, b []scalar.Float) (s []scalar.Float) {
-		for i := range a {
-			s = append(s, a[i].Add(b[i]))
-		}
-		return s
-	})
+	all = threadgroup.ReducerOf(g.team, threadgroup.Sums[float32](len(all))).Reduce(all)
 	// Where results go is found only now: registers are short before.
 	var vectors ptx.Reg[uint32]
 	if g.room > 1 {

@@ -12,23 +12,20 @@ var (
 	inspectKernel = reduceKernel("inspect", "how many NaN and Inf, and the lowest place of each, -1 if there is none. Parameters: "+
 		"work; u32* out, four per task; f32* x.", 1, inspect)
 	inspectJoinKernel = joinKernel("inspect_join", "what inspect says of all parts. Parameters: work; u32* out, four per task; "+
-		"u32* parts, four each.", nothingSpecial, bothSpecial, storeWords)
+		"u32* parts, four each.", special, storeWords)
 )
 
-var nothingSpecial = []uint32{0, 0, math.MaxUint32, math.MaxUint32}
-
-func bothSpecial(k *ptx.Kernel) scalar.Merge[uint32] {
-	return func(a, b []ptx.Reg[uint32]) []ptx.Reg[uint32] {
+// special accumulates counts and lowest places.
+var special = threadgroup.Accumulator[uint32]{Identity: []uint32{0, 0, math.MaxUint32, math.MaxUint32},
+	Combine: func(a, b []ptx.Reg[uint32]) []ptx.Reg[uint32] {
 		return []ptx.Reg[uint32]{a[0].Add(b[0]), a[1].Add(b[1]), a[2].Min(b[2]), a[3].Min(b[3])}
-	}
-}
+	}}
 
 // inspect compares absolute values as integers, where infinities are above all numbers and NaN is above those.
 func inspect(t threadgroup.Group, _ finish) reduction[uint32] {
-	k := t.K
-	out := ptx.PointerParam[uint32](k, "out")
+	out := ptx.PointerParam[uint32](t.K, "out")
 	return reduction[uint32]{
-		identity: nothingSpecial, neutral: ptx.F32(0), merge: bothSpecial(k),
+		Accumulator: special, neutral: ptx.F32(0),
 		value: func(x []scalar.Float, i func() ptx.Reg[uint32]) []ptx.Reg[uint32] {
 			magnitude := ptx.Bitcast[uint32](x[0]).And(math.MaxInt32)
 			inf := ptx.U32(int(math.Float32bits(float32(math.Inf(1)))))

@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"sync"
+
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
@@ -10,15 +12,14 @@ import (
 
 // reduction is what a kernel of family reduce computes. Partial results are registers of one type.
 type reduction[T ptx.Lane] struct {
-	identity []T // what changes no result when it is merged
+	threadgroup.Accumulator[T]
 	// neutral stands where the task has no element, at a place not before its first. No element is less: where neutral ties
 	// with the best, all elements are equal, and the first is the result anyway.
 	neutral scalar.Float
 	// value is a partial result of one element of each operand; i is its place in the row.
 	value func(x []scalar.Float, i func() ptx.Reg[uint32]) []ptx.Reg[T]
-	merge scalar.Merge[T]
-	// follow, if not nil, is merge where every element of b lies after those of a.
-	follow scalar.Merge[T]
+	// follow, if not nil, is Combine where every element of b lies after those of a.
+	follow scalar.Combine[T]
 	store  func(acc []ptx.Reg[T]) // the result of a task
 }
 
@@ -27,111 +28,92 @@ type finish func(x scalar.Float) scalar.Float
 
 // reduceKernel is a kernel that reduces each task to one value. Its parameters are work.args, then what body declares, then the
 // operands.
-func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t threadgroup.Group, behind finish) reduction[T]) *kit.Kernel {
+func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t threadgroup.Group, epilogue finish) reduction[T]) *kit.Kernel {
 	block := [3]int{threadgroup.Threads, 1, 1}
-	return kit.Register(kit.Kernel{Family: "reduce", Name: name, Doc: doc, Block: block, BuildAround: func(k *ptx.Kernel, h *kit.Prologue, e *kit.Epilogue) {
+	return kit.Register(kit.Kernel{Family: "reduce", Name: name, Doc: doc, Block: block, BuildWith: func(k *ptx.Kernel, h *kit.Prologue, e *kit.Epilogue) {
 		t := threadgroup.Of(k)
-		var behind *tiling.Epilogue // whose parameters are the last
-		b := reduceBuilder[T]{Group: t, reduction: body(t, func(x scalar.Float) scalar.Float {
-			if behind == nil {
+		var epilogue *tiling.Epilogue // whose parameters are the last
+		b := reduceBuilder[T]{reduction: body(t, func(x scalar.Float) scalar.Float {
+			if epilogue == nil {
 				return x
 			}
-			return behind.ApplyOne(x, tiling.Site{Z: ptx.U32(0), Row: t.Task, Col: ptx.U32(0)})
+			return epilogue.ApplyOne(x, tiling.Site{Z: ptx.U32(0), Row: t.Task, Col: ptx.U32(0)})
 		})}
-		first := 0
 		if h != nil {
-			b.head, first = threadgroup.PrologueOf(t, h), 1
+			b.operands = append(b.operands, threadgroup.PrologueOf(t, h))
 		}
-		for i := first; i < operands; i++ {
-			b.x = append(b.x, threadgroup.RowOf(t, ptx.PointerParam[float32](k, string(rune('a'+i)))))
+		for i := len(b.operands); i < operands; i++ {
+			b.operands = append(b.operands, threadgroup.RowParam(t, string(rune('a'+i))))
 		}
-		if behind = tiling.EpilogueOf(k, e); h != nil || e != nil {
+		if epilogue = tiling.EpilogueOf(k, e); h != nil || e != nil {
 			k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 		}
 		if b.follow == nil {
-			b.follow = b.merge
+			b.follow = b.reduction.Combine
 		}
-		b.acc = scalar.VariablesOf(k, scalar.Constants(b.identity))
+		b.Reducer = threadgroup.ReducerOf(t, b.reduction.Accumulator)
+		b.acc = b.Partial()
 		k.If(t.Vector(), b.inVectors, b.oneByOne)
-		acc := threadgroup.Reduce(t, b.acc.Get(), threadgroup.SharedFor[T](k, len(b.identity)), b.merge)
-		k.If(t.Active.And(t.Lane.Eq(0)), func() { b.store(acc) })
+		acc := b.Reduce(b.acc.Get())
+		k.If(t.First(), func() { b.store(acc) })
 	}})
 }
 
-// joinKernel merges what a kernel of reduceKernel left for the parts of each row. Its parameters are work.args, where parts are
+// joinKernel combines what a kernel of reduceKernel left for the parts of each row. Its parameters are work.args, where parts are
 // elements; T* out, T* parts.
-func joinKernel[T ptx.Lane](name, doc string, identity []T, f func(k *ptx.Kernel) scalar.Merge[T],
+func joinKernel[T ptx.Lane](name, doc string, a threadgroup.Accumulator[T],
 	store func(t threadgroup.Group, out ptx.Ptr[ptx.Global, T], acc []ptx.Reg[T])) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "reduce", Name: name, Doc: doc, Block: [3]int{threadgroup.Threads, 1, 1}, Build: func(k *ptx.Kernel) {
-		t, size := threadgroup.Of(k), len(identity)
+		t := threadgroup.Of(k)
 		out, parts := ptx.PointerParam[T](k, "out"), ptx.PointerParam[T](k, "parts")
-		parts = parts.Bytes(t.Row.MulWide(t.Cols).Mul(uint64(4 * size)))
-		acc := scalar.VariablesOf(k, scalar.Constants(identity))
-		ptx.For(k, t.Start.Add(t.Lane), t.End, t.Lanes, func(i ptx.Reg[uint32]) {
-			acc.Set(f(k)(acc.Get(), scalar.LoadAll(k, parts.Bytes(i.MulWide(4*size)), size)))
-		})
-		all := threadgroup.Reduce(t, acc.Get(), threadgroup.SharedFor[T](k, size), f(k))
-		k.If(t.Active.And(t.Lane.Eq(0)), func() { store(t, out, all) })
+		r := threadgroup.ReducerOf(t, a)
+		p := r.Partial()
+		r.AccumulateAll(p, parts.Bytes(t.Row.MulWide(t.Cols).Mul(uint64(4*len(a.Identity)))), t.Start.Add(t.Lane), t.End)
+		all := r.Reduce(p.Get())
+		k.If(t.First(), func() { store(t, out, all) })
 	}})
 }
-
-// batch is the number of accesses that a lane has under way, whose elements are summed up by a tree.
-const batch = 4
 
 // longestTask is the number of elements of a task at most: a thread adds up 16 batches of 16, so that the error of a sum grows
 // with the logarithm of its length.
-const longestTask = 16 * batch * 4 * threadgroup.Threads
+const longestTask = 16 * threadgroup.Batch * 4 * threadgroup.Threads
 
 type reduceBuilder[T ptx.Lane] struct {
-	threadgroup.Group
 	reduction[T]
-	x    []ptx.Ptr[ptx.Global, float32] // rows of the operands
-	head *threadgroup.Prologue          // in place of the first; nil if there is none
-	acc  scalar.Variables[T]
+	threadgroup.Reducer[T]
+	operands []threadgroup.Operand
+	acc      threadgroup.Partial[T]
 }
 
-func (b *reduceBuilder[T]) take(values [][]ptx.Reg[T]) {
+// accumulate takes in the partial results of elements in order, by a tree.
+func (b *reduceBuilder[T]) accumulate(values [][]ptx.Reg[T]) {
 	b.acc.Set(b.follow(b.acc.Get(), scalar.Tree(values, b.follow)))
+}
+
+// values are the partial results of elements: of x[i][j], operand i has element j, which stands at place(j).
+func (b *reduceBuilder[T]) values(x [][]scalar.Float, place func(j int) ptx.Reg[uint32]) (values [][]ptx.Reg[T]) {
+	for j := range x[0] {
+		var e []scalar.Float
+		for i := range x {
+			e = append(e, x[i][j])
+		}
+		values = append(values, b.value(e, func() ptx.Reg[uint32] { return place(j) }))
+	}
+	return values
 }
 
 // oneByOne reads single elements, lanes side by side.
 func (b *reduceBuilder[T]) oneByOne() {
-	k := b.K
-	at := ptx.VarOf(k, b.Start.Add(b.Lane))
-	k.While(func() ptx.Reg[bool] { return at.Get().Lt(b.End) }, func() {
-		var values [][]ptx.Reg[T]
-		for j := range batch {
-			i, x := at.Get(), []scalar.Float(nil)
-			if j > 0 {
-				i = b.Lanes.Mad(j, i)
-				x = b.One(i.Lt(b.End), i)
-			} else {
-				if b.head != nil {
-					x = append(x, b.head.One(i))
-				}
-				for _, p := range b.x {
-					x = append(x, p.At(i).Load())
-				}
-			}
-			values = append(values, b.value(x, func() ptx.Reg[uint32] { return i }))
+	b.EachBatch(func(e threadgroup.Elements) {
+		var x [][]scalar.Float
+		for _, o := range b.operands {
+			x = append(x, e.Load(o, b.neutral))
 		}
-		b.take(values)
-		at.Set(b.Lanes.Mad(batch, at.Get()))
+		b.accumulate(b.values(x, func(j int) ptx.Reg[uint32] { return e.At[j] }))
 	})
 }
 
-// One is element i of each operand where inside.
-func (b *reduceBuilder[T]) One(inside ptx.Reg[bool], i ptx.Reg[uint32]) (x []scalar.Float) {
-	if b.head != nil {
-		x = append(x, b.head.OneIf(inside, i, b.neutral))
-	}
-	for _, p := range b.x {
-		x = append(x, ptx.LoadIf(inside, p.At(i), b.neutral))
-	}
-	return x
-}
-
-// inVectors reads 16 aligned bytes at a time, and the up to three elements before and after them by a lane each, so that teams
+// inVectors reads 16 aligned bytes at a time, and the up to three elements before and after them by a lane each, so that groups
 // need eight lanes.
 func (b *reduceBuilder[T]) inVectors() {
 	k := b.K
@@ -139,17 +121,20 @@ func (b *reduceBuilder[T]) inVectors() {
 	head := ptx.U32(0).Sub(offset).And(3).Min(b.End.Sub(b.Start))
 	first := b.Start.Add(head)
 	units := b.End.Sub(first).Shr(2)
-	behind := units.Mad(4, first)
+	tail := units.Mad(4, first)
 
 	before := b.Lane.Lt(4)
 	beyond := b.Lane.Sub(4)
-	edge := ptx.Select(before, b.Start.Add(b.Lane), behind.Add(beyond))
-	inside := ptx.Select(before, b.Lane, beyond).Lt(ptx.Select(before, head, b.End.Sub(behind)))
-	edges := b.One(inside, edge)
+	edge := ptx.Select(before, b.Start.Add(b.Lane), tail.Add(beyond))
+	inside := ptx.Select(before, b.Lane, beyond).Lt(ptx.Select(before, head, b.End.Sub(tail)))
+	var edges []scalar.Float
+	for _, o := range b.operands {
+		edges = append(edges, o.OneIf(inside, edge, b.neutral))
+	}
 
-	var x []ptx.Ptr[ptx.Global, float32]
-	for _, p := range b.x {
-		x = append(x, p.At(first))
+	var fours []func(unit ptx.Reg[uint32]) func() [4]scalar.Float
+	for _, o := range b.operands {
+		fours = append(fours, o.Fours(first))
 	}
 	u := ptx.VarOf(k, b.Lane)
 	next := func(j int) ptx.Reg[uint32] {
@@ -158,71 +143,30 @@ func (b *reduceBuilder[T]) inVectors() {
 		}
 		return b.Lanes.Mad(j, u.Get())
 	}
-	// values of unit number n; load gives four elements of an operand, and whole those of the head.
-	whole := func(n ptx.Reg[uint32]) [4]scalar.Float {
-		return b.head.Four(n.Mad(4, first))
-	}
-	values := func(n ptx.Reg[uint32], whole func(n ptx.Reg[uint32]) [4]scalar.Float,
-		load func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float) (values [][]ptx.Reg[T]) {
-		var at ptx.Reg[uint32]
-		known := false
-		place := func() ptx.Reg[uint32] {
-			if !known {
-				at, known = n.Mad(4, first), true
-			}
-			return at
-		}
-		var elements [4][]scalar.Float
-		if b.head != nil {
-			for c, v := range whole(n) {
-				elements[c] = append(elements[c], v)
-			}
-		}
-		for _, p := range x {
-			for c, v := range load(p.Bytes(n.MulWide(16))) {
-				elements[c] = append(elements[c], v)
-			}
-		}
-		for c, e := range elements {
-			values = append(values, b.value(e, func() ptx.Reg[uint32] { return place().Add(c) }))
-		}
-		return values
-	}
-	k.While(func() ptx.Reg[bool] { return next(batch - 1).Lt(units) }, func() {
-		var all [][]ptx.Reg[T]
-		for j := range batch {
-			all = append(all, values(next(j), whole, func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float { return p.Load4() })...)
-		}
-		b.take(all)
-		u.Set(next(batch))
-	})
-	k.If(u.Get().Lt(units), func() { // fewer than a batch is left
-		var all [][]ptx.Reg[T]
-		for j := range batch - 1 {
-			n, some := next(j), whole
-			if j > 0 {
-				some = func(n ptx.Reg[uint32]) [4]scalar.Float {
-					v := scalar.VariablesOf(k, []scalar.Float{b.neutral, b.neutral, b.neutral, b.neutral})
-					k.If(n.Lt(units), func() {
-						x := whole(n)
-						v.Set(x[:])
-					})
-					return [4]scalar.Float(v.Get())
+	// batch accumulates n units, of which the first exists.
+	batch := func(n int, all bool) {
+		var values [][]ptx.Reg[T]
+		for j := range n {
+			unit := next(j)
+			var x [][]scalar.Float
+			for i, o := range b.operands {
+				read := fours[i](unit)
+				if !all && j > 0 {
+					whole := read
+					read = func() [4]scalar.Float { return threadgroup.FourIf(k, o, unit.Lt(units), b.neutral, whole) }
 				}
+				four := read()
+				x = append(x, four[:])
 			}
-			all = append(all, values(n, some, func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float {
-				if j == 0 {
-					return p.Load4()
-				}
-				v := scalar.VariablesOf(k, []scalar.Float{b.neutral, b.neutral, b.neutral, b.neutral})
-				k.When(n.Lt(units), func() {
-					x := p.Load4()
-					v.Set(x[:])
-				})
-				return [4]scalar.Float(v.Get())
-			})...)
+			at := sync.OnceValue(func() ptx.Reg[uint32] { return unit.Mad(4, first) })
+			values = append(values, b.values(x, func(c int) ptx.Reg[uint32] { return at().Add(c) })...)
 		}
-		b.take(all)
+		b.accumulate(values)
+	}
+	k.While(func() ptx.Reg[bool] { return next(threadgroup.Batch - 1).Lt(units) }, func() {
+		batch(threadgroup.Batch, true)
+		u.Set(next(threadgroup.Batch))
 	})
-	b.acc.Set(b.merge(b.acc.Get(), b.value(edges, func() ptx.Reg[uint32] { return edge })))
+	k.If(u.Get().Lt(units), func() { batch(threadgroup.Batch-1, false) })
+	b.acc.Accumulate(b.value(edges, func() ptx.Reg[uint32] { return edge }))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/softmax"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
 	"github.com/wavelane/wavelane/ptx"
 )
@@ -45,47 +46,37 @@ func scores(s *kit.Step, k *kit.Kernel, perRow bool, more ...any) {
 	o := s.Attr.Options.(compute.CrossEntropyOptions)
 	rows, cols := program.RowsCols(s.Operands[0].Shape)
 	_, sequence := program.RowsCols(s.Operands[1].Shape)
-	flag := func(b bool) uint32 {
-		if b {
-			return 1
-		}
-		return 0
-	}
-	passStep(s, k, rows, cols, 4, perRow, append([]any{o.LabelSmoothing, flag(o.Shift), sequence, flag(o.Ignore), uint32(o.IgnoreIndex),
-		kit.In(0), kit.In(1)}, more...)...)
+	passStep(s, k, rows, cols, 4, perRow, append([]any{o.LabelSmoothing, kit.FlagIf(1, o.Shift), sequence, kit.FlagIf(1, o.Ignore),
+		uint32(o.IgnoreIndex), kit.In(0), kit.In(1)}, more...)...)
 }
 
 func softmaxBackward(t threadgroup.Group) pass {
-	k, c := t.K, scalar.Math{K: t.K}
-	p := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "p"))
-	dy := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "dy"))
-	dx := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "dx"))
+	p, dy, dx := threadgroup.RowParam(t, "p"), threadgroup.RowParam(t, "dy"), threadgroup.RowParam(t, "dx")
 	return pass{
-		empty: []float32{0},
-		merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{a[0].Add(b[0])} },
-		take: func(b columns) []scalar.Float {
-			x := b.Load(p, ptx.F32(0))
-			for j, d := range b.Load(dy, ptx.F32(0)) {
+		Accumulator: threadgroup.Sums[float32](1),
+		partial: func(e threadgroup.Elements) []scalar.Float {
+			x := e.Load(p, ptx.F32(0))
+			for j, d := range e.Load(dy, ptx.F32(0)) {
 				x[j] = x[j].Mul(d)
 			}
-			return []scalar.Float{scalar.SumOf(c, x)}
+			return []scalar.Float{scalar.SumOf(x)}
 		},
-		elements: func(all []scalar.Float, b columns) {
-			x, d := b.Load(p, ptx.F32(0)), b.Load(dy, ptx.F32(0))
+		elements: func(all []scalar.Float, e threadgroup.Elements) {
+			x, d := e.Load(p, ptx.F32(0)), e.Load(dy, ptx.F32(0))
 			for j := range x {
-				b.store(j, dx, x[j].Mul(d[j].Sub(all[0])))
+				e.Store(j, dx, x[j].Mul(d[j].Sub(all[0])))
 			}
 		},
 	}
 }
 
-// crossEntropy gathers the largest logit m of a row, at least −FLT_MAX, Σexp(x − m), Σx and the target's logit; see exponentials.
+// crossEntropy accumulates what softmax does of a row's logits, then their sum and the target's logit.
 func crossEntropy(t threadgroup.Group, backward bool) pass {
-	k, c := t.K, scalar.Math{K: t.K}
+	k, c, o := t.K, scalar.Math{K: t.K}, softmax.OfRows(t.K)
 	smoothing := ptx.Param[float32](k, "smoothing")
 	shift, sequence := ptx.Param[uint32](k, "shift"), ptx.Param[uint32](k, "sequence")
 	ignore, ignored := ptx.Param[uint32](k, "ignore"), ptx.Param[uint32](k, "ignored")
-	logits := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "x"))
+	logits := threadgroup.RowParam(t, "x")
 	targets := ptx.PointerParam[uint32](k, "targets")
 
 	at := t.Row.Add(shift)
@@ -98,29 +89,17 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 		return c.Where(skipped, ptx.F32(0), c.Where(known, v, ptx.F32(math.NaN())))
 	}
 
-	exp := func(x, m scalar.Float) scalar.Float {
-		return c.SmallExp2(x.Sub(m).Mul(math.Log2E))
-	}
 	each := c.Inverse(ptx.Convert[float32](t.Cols))
 	p := pass{
-		empty: []float32{-math.MaxFloat32, 0, 0, 0},
-		merge: func(a, b []scalar.Float) []scalar.Float {
-			m := a[0].Max(b[0])
-			return []scalar.Float{m, a[1].Fma(exp(a[0], m), b[1].Mul(exp(b[0], m))), a[2].Add(b[2]), a[3].Add(b[3])}
-		},
-		take: func(b columns) []scalar.Float {
-			x := b.Load(logits, ptx.F32(math.Inf(-1)))
-			m := ptx.F32(-math.MaxFloat32)
-			for _, v := range x {
-				m = v.Max(m)
-			}
-			var terms, all, own []scalar.Float
+		Accumulator: o.Accumulator().With(threadgroup.Sums[float32](2)),
+		partial: func(e threadgroup.Elements) []scalar.Float {
+			x := e.Load(logits, ptx.F32(math.Inf(-1)))
+			var all, own []scalar.Float
 			for j, v := range x {
-				terms = append(terms, exp(v, m))
-				all = append(all, b.orZero(j, v))
-				own = append(own, c.Where(b.at[j].Eq(target), all[j], ptx.F32(0)))
+				all = append(all, e.OrZero(j, v))
+				own = append(own, c.Where(e.At[j].Eq(target), all[j], ptx.F32(0)))
 			}
-			return []scalar.Float{m, scalar.SumOf(c, terms), scalar.SumOf(c, all), scalar.SumOf(c, own)}
+			return append(o.Of(x), scalar.SumOf(all), scalar.SumOf(own))
 		},
 	}
 	if !backward {
@@ -135,15 +114,15 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 		return p
 	}
 	dloss := ptx.LoadIf(t.Active, ptx.PointerParam[float32](k, "dloss").At(t.Row), 0)
-	dx := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "dx"))
-	p.elements = func(all []scalar.Float, b columns) {
+	dx := threadgroup.RowParam(t, "dx")
+	p.elements = func(all []scalar.Float, e threadgroup.Elements) {
 		scale := all[1].Rcp(ptx.Approx)
 		elsewhere := smoothing.Mul(each)
 		own := elsewhere.Add(ptx.F32(1).Sub(smoothing))
-		for j, x := range b.Load(logits, ptx.F32(0)) {
-			wanted := c.Where(b.at[j].Eq(target), own, elsewhere)
-			v := dloss.Mul(exp(x, all[0]).Mul(scale).Sub(wanted))
-			b.store(j, dx, or(v))
+		for j, x := range e.Load(logits, ptx.F32(0)) {
+			wanted := c.Where(e.At[j].Eq(target), own, elsewhere)
+			v := dloss.Mul(o.Exp(x, all[0]).Mul(scale).Sub(wanted))
+			e.Store(j, dx, or(v))
 		}
 	}
 	return p

@@ -20,11 +20,11 @@ const (
 )
 
 var (
-	sumKernel = sums("sum", "elements", 1, func(c scalar.Math, x []scalar.Float) scalar.Float { return x[0] })
-	absKernel = sums("sum_abs", "absolute values", 1, func(c scalar.Math, x []scalar.Float) scalar.Float { return x[0].Abs() })
+	sumKernel = sums("sum", "elements", 1, func(x []scalar.Float) scalar.Float { return x[0] })
+	absKernel = sums("sum_abs", "absolute values", 1, func(x []scalar.Float) scalar.Float { return x[0].Abs() })
 	// Squares and products are rounded before they are added.
-	squareKernel  = sums("sum_squares", "squares", 1, func(c scalar.Math, x []scalar.Float) scalar.Float { return x[0].Mul(x[0]) })
-	productKernel = sums("sum_products", "products of operands", 2, func(c scalar.Math, x []scalar.Float) scalar.Float { return x[0].Mul(x[1]) })
+	squareKernel  = sums("sum_squares", "squares", 1, func(x []scalar.Float) scalar.Float { return x[0].Mul(x[0]) })
+	productKernel = sums("sum_products", "products of operands", 2, func(x []scalar.Float) scalar.Float { return x[0].Mul(x[1]) })
 
 	largestKernel = reduceKernel("largest", "largest of sign·x, times sign; NaN if any is. Parameters: work; f32 sign, "+
 		"1 or -1; f32* out, one per task; f32* x.", 1, largest)
@@ -34,27 +34,26 @@ var (
 		"f32 sign, 1 or -1; u32 partial; i32* out: one place per task or, if partial is not 0, pairs of order key and place; "+
 		"f32* x.", 1, place)
 	placeJoinKernel = joinKernel("place_join", "place of the first of the largest. Parameters: work; i32* out, one place per task; "+
-		"i32* pairs of order key and place.", noPlace, earlier, func(t threadgroup.Group, out ptx.Ptr[ptx.Global, int32], acc []ptx.Reg[int32]) {
+		"i32* pairs of order key and place.", earlier, func(t threadgroup.Group, out ptx.Ptr[ptx.Global, int32], acc []ptx.Reg[int32]) {
 		out.At(t.Task).Store(acc[1])
 	})
 )
 
-func sums(name, what string, operands int, value func(c scalar.Math, x []scalar.Float) scalar.Float) *kit.Kernel {
+func sums(name, what string, operands int, value func(x []scalar.Float) scalar.Float) *kit.Kernel {
 	doc := "sums of " + what + ". Parameters: work; u32 finish: 0 nothing, 1 divides by count, 2 takes the root; f32 count; " +
 		"f32* out, one per task; the operands."
-	return reduceKernel(name, doc, operands, func(t threadgroup.Group, behind finish) reduction[float32] {
-		k, c := t.K, scalar.Math{K: t.K}
+	return reduceKernel(name, doc, operands, func(t threadgroup.Group, epilogue finish) reduction[float32] {
+		k := t.K
 		finish, count := ptx.Param[uint32](k, "finish"), ptx.Param[float32](k, "count")
 		out := ptx.PointerParam[float32](k, "out")
 		return reduction[float32]{
-			identity: []float32{0}, neutral: ptx.F32(0),
-			value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []scalar.Float { return []scalar.Float{value(c, x)} },
-			merge: func(a, b []scalar.Float) []scalar.Float { return []scalar.Float{a[0].Add(b[0])} },
+			Accumulator: threadgroup.Sums[float32](1), neutral: ptx.F32(0),
+			value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []scalar.Float { return []scalar.Float{value(x)} },
 			store: func(acc []scalar.Float) {
 				y := ptx.VarOf(k, acc[0])
 				k.If(finish.Eq(divided), func() { y.Set(y.Get().Div(count)) })
 				k.If(finish.Eq(rooted), func() { y.Set(y.Get().Sqrt()) })
-				out.At(t.Task).Store(behind(y.Get()))
+				out.At(t.Task).Store(epilogue(y.Get()))
 			},
 		}
 	})
@@ -62,77 +61,73 @@ func sums(name, what string, operands int, value func(c scalar.Math, x []scalar.
 
 const lowestKey = math.MinInt32 // below the key of every float
 
-// orderKey maps numbers to integers in the same order, NaN above all.
-func orderKey(k *ptx.Kernel, x scalar.Float) ptx.Reg[int32] {
-	return ordered(k, ptx.Bitcast[int32](x))
+// orderKey maps sign·x to integers in the same order, NaN above all. Zeros have one bit pattern, and so has NaN: arithmetic makes
+// +0 of −0 + 0, and its NaN is 0x7fffffff.
+func orderKey(x, sign scalar.Float) ptx.Reg[int32] {
+	return ordered(ptx.Bitcast[int32](x.Fma(sign, 0)))
 }
 
-// ordered is orderKey of a number's bits, and its own inverse.
-func ordered(k *ptx.Kernel, b ptx.Reg[int32]) ptx.Reg[int32] {
+// ordered makes an order key of a number's bits, and the bits of the key.
+func ordered(b ptx.Reg[int32]) ptx.Reg[int32] {
 	return b.Xor(b.Shr(31).And(math.MaxInt32))
 }
 
-// withSign is sign·x with one bit pattern for zeros and for NaN: arithmetic makes +0 of −0 + 0, and its NaN is 0x7fffffff.
-func withSign(c scalar.Math, x, sign scalar.Float) scalar.Float { return x.Fma(sign, 0) }
-
-func larger(k *ptx.Kernel) scalar.Merge[int32] {
-	return func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return []ptx.Reg[int32]{a[0].Max(b[0])} }
+// larger accumulates the largest number.
+func larger(identity int32) threadgroup.Accumulator[int32] {
+	return threadgroup.Accumulator[int32]{Identity: []int32{identity}, Combine: func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] {
+		return []ptx.Reg[int32]{a[0].Max(b[0])}
+	}}
 }
 
-func largest(t threadgroup.Group, behind finish) reduction[int32] {
-	k, c := t.K, scalar.Math{K: t.K}
-	sign := ptx.Param[float32](k, "sign")
-	out := ptx.PointerParam[float32](k, "out")
+func largest(t threadgroup.Group, epilogue finish) reduction[int32] {
+	sign := ptx.Param[float32](t.K, "sign")
+	out := ptx.PointerParam[float32](t.K, "out")
 	return reduction[int32]{
-		identity: []int32{lowestKey}, neutral: sign.Mul(math.Inf(-1)), merge: larger(k),
+		Accumulator: larger(lowestKey), neutral: sign.Mul(math.Inf(-1)),
 		value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
-			return []ptx.Reg[int32]{orderKey(k, withSign(c, x[0], sign))}
+			return []ptx.Reg[int32]{orderKey(x[0], sign)}
 		},
 		store: func(acc []ptx.Reg[int32]) {
-			out.At(t.Task).Store(behind(ptx.Bitcast[float32](ordered(k, acc[0])).Mul(sign)))
+			out.At(t.Task).Store(epilogue(ptx.Bitcast[float32](ordered(acc[0])).Mul(sign)))
 		},
 	}
 }
 
 // largestAbs compares absolute values as integers, which puts NaN above all.
-func largestAbs(t threadgroup.Group, behind finish) reduction[int32] {
-	k := t.K
-	out := ptx.PointerParam[float32](k, "out")
+func largestAbs(t threadgroup.Group, epilogue finish) reduction[int32] {
+	out := ptx.PointerParam[float32](t.K, "out")
 	return reduction[int32]{
-		identity: []int32{0}, neutral: ptx.F32(0), merge: larger(k),
+		Accumulator: larger(0), neutral: ptx.F32(0),
 		value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
 			return []ptx.Reg[int32]{ptx.Bitcast[int32](x[0]).And(math.MaxInt32)}
 		},
 		store: func(acc []ptx.Reg[int32]) {
-			out.At(t.Task).Store(behind(ptx.Bitcast[float32](acc[0])))
+			out.At(t.Task).Store(epilogue(ptx.Bitcast[float32](acc[0])))
 		},
 	}
 }
 
-// earlier merges pairs of key and place: the larger key wins, among equals the lower place.
-func earlier(k *ptx.Kernel) scalar.Merge[int32] {
-	return func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] {
+// earlier accumulates pairs of key and place: the larger key wins, among equals the lower place.
+var earlier = threadgroup.Accumulator[int32]{Identity: []int32{lowestKey, math.MaxInt32},
+	Combine: func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] {
 		tie := b[1].SetPWith(ptx.LT, a[1], ptx.OpAnd, b[0].Eq(a[0]))
-		return choose(k, b[0].SetPWith(ptx.GT, a[0], ptx.OpOr, tie), b, a)
-	}
-}
+		return choose(b[0].SetPWith(ptx.GT, a[0], ptx.OpOr, tie), b, a)
+	}}
 
-func choose(k *ptx.Kernel, p ptx.Reg[bool], a, b []ptx.Reg[int32]) []ptx.Reg[int32] {
+func choose(p ptx.Reg[bool], a, b []ptx.Reg[int32]) []ptx.Reg[int32] {
 	return []ptx.Reg[int32]{ptx.Select(p, a[0], b[0]), ptx.Select(p, a[1], b[1])}
 }
 
-var noPlace = []int32{lowestKey, math.MaxInt32}
-
 func place(t threadgroup.Group, _ finish) reduction[int32] {
-	k, c := t.K, scalar.Math{K: t.K}
+	k := t.K
 	sign, partial := ptx.Param[float32](k, "sign"), ptx.Param[uint32](k, "partial")
 	out := ptx.PointerParam[int32](k, "out")
 	return reduction[int32]{
-		identity: noPlace, neutral: sign.Mul(math.Inf(-1)), merge: earlier(k),
+		Accumulator: earlier, neutral: sign.Mul(math.Inf(-1)),
 		value: func(x []scalar.Float, i func() ptx.Reg[uint32]) []ptx.Reg[int32] {
-			return []ptx.Reg[int32]{orderKey(k, withSign(c, x[0], sign)), ptx.Bitcast[int32](i())}
+			return []ptx.Reg[int32]{orderKey(x[0], sign), ptx.Bitcast[int32](i())}
 		},
-		follow: func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return choose(k, b[0].Gt(a[0]), b, a) },
+		follow: func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return choose(b[0].Gt(a[0]), b, a) },
 		store: func(acc []ptx.Reg[int32]) {
 			k.If(partial.Ne(0), func() {
 				out.Bytes(t.Task.MulWide(8)).Store2([2]ptx.Reg[int32](acc))
@@ -214,10 +209,7 @@ func Reduce(s *kit.Step) error {
 	}
 	const blocks = 8 // per multiprocessor
 	w := threadgroup.Split(s, rows, cols, blocks, longestTask)
-	var operands []any
-	for i := range s.Operands {
-		operands = append(operands, kit.In(i))
-	}
+	operands := s.Tensors()[:len(s.Operands)]
 	if w.Parts == 1 {
 		reduceTasks(s, h, t, r.Kernel, w, r.args(true, cols), kit.Out, operands)
 		return nil
@@ -236,9 +228,9 @@ func reduceTasks(s *kit.Step, h *kit.Prologue, t *kit.Epilogue, k *kit.Kernel, w
 		vectorCols  = 64 // elements for which that is worth while
 	)
 	if w.Vector = min(w.Chunk, w.Cols) >= vectorCols && !h.Shifted(w.Cols); w.Vector {
-		w.Lanes = threadgroup.Lanes(s, w, vectorLanes, 4, batch)
+		w.Lanes = threadgroup.Lanes(s, w, vectorLanes, 4, threadgroup.Batch)
 	} else {
-		w.Lanes = threadgroup.Lanes(s, w, 1, 1, batch)
+		w.Lanes = threadgroup.Lanes(s, w, 1, 1, threadgroup.Batch)
 	}
 	arguments := append([]any{w.Args()}, args...)
 	arguments = append(append(arguments, out), operands...)

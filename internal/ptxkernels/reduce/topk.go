@@ -1,8 +1,6 @@
 package reduce
 
 import (
-	"math"
-
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
@@ -44,7 +42,6 @@ var topKKernel = kit.Register(kit.Kernel{Family: "topk", Name: "top_k", Block: [
 // buildTopK gathers elements above the least of the k largest so far in an arena after those; when it is full, it is sorted, and the
 // k first stay. No two pairs are equal: the order in which they are gathered does not show.
 func buildTopK(k *ptx.Kernel) {
-	c := scalar.Math{K: k}
 	cols, chunk, parts := ptx.Param[uint32](k, "cols"), ptx.Param[uint32](k, "chunk"), ptx.Param[uint32](k, "parts")
 	most := ptx.Param[uint32](k, "k")
 	fromPairs := ptx.Param[uint32](k, "from_pairs").Ne(0)
@@ -87,7 +84,7 @@ func buildTopK(k *ptx.Kernel) {
 			}
 			for j := range pairs {
 				i := tile.Add(tid).Add(j * threadgroup.Threads)
-				key := ptx.Bitcast[uint32](orderKey(k, withSign(c, v[j], ptx.F32(1))))
+				key := ptx.Bitcast[uint32](orderKey(v[j], ptx.F32(1)))
 				pair := ptx.Pack64(i.Not(), key.Xor(uint32(1)<<31))
 				pairs[j].Set(ptx.Select(i.Lt(end), pair, none))
 			}
@@ -118,9 +115,7 @@ func buildTopK(k *ptx.Kernel) {
 		pair := arena.At(i).Load()
 		k.If(toPairs, func() { ptx.Cast[uint64](y).At(to).At(i).Store(pair) }, func() {
 			index, key := ptx.Unpack64(pair)
-			v := ptx.Bitcast[int32](key.Xor(uint32(1) << 31))
-			v = v.Xor(v.Shr(31).And(math.MaxInt32)) // as orderKey, its own inverse
-			ptx.Cast[int32](y).At(to).At(i).Store(v)
+			ptx.Cast[int32](y).At(to).At(i).Store(ordered(ptx.Bitcast[int32](key.Xor(uint32(1) << 31))))
 			indices.At(to).At(i).Store(index.Not())
 		})
 	}, ptx.NoUnroll())

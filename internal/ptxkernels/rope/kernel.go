@@ -89,70 +89,67 @@ func buildRope[T float32 | float64](k *ptx.Kernel, angles ropeAngles[T]) {
 			to.Set(to.Get().At(d))
 		}, ptx.NoUnroll())
 	}
-	vector := scalar.HasFlag(k, flags, ropeVector)
+	byWidth := func(f func(width int)) {
+		k.If(scalar.HasFlag(k, flags, ropeVector), func() { f(4) }, func() { f(1) })
+	}
+	start := func(i ptx.Reg[uint32], width int) ptx.Reg[uint32] { // of unit i
+		if width == 1 {
+			return i
+		}
+		return i.Shl(2)
+	}
 	k.If(unit.Ge(size(ropePairs)), func() {
 		over := unit.Sub(size(ropePairs))
-		k.If(vector, func() {
-			at := dims.Add(over.Shl(2))
-			heads(at, func(x, y ptx.Ptr[ptx.Global, float32]) { y.Store4(x.Load4()) })
-		}, func() {
-			at := dims.Add(over)
-			heads(at, func(x, y ptx.Ptr[ptx.Global, float32]) { y.Store(x.Load()) })
+		byWidth(func(width int) {
+			heads(dims.Add(start(over, width)), func(x, y ptx.Ptr[ptx.Global, float32]) { scalar.StoreAll(y, scalar.LoadAll(x, width)) })
 		})
 	}, func() {
 		_, p := scalar.DivisorAt(k, sizes, ropePositions).Split(k, token)
 		position := angles.position(positions.At(p).Load())
 		neox, scaled := scalar.HasFlag(k, flags, ropeNeoX), scalar.HasFlag(k, flags, ropeFactors)
-		half := dims.Shr(1)
-		turn := turning{k}
-		k.If(vector, func() {
-			pair := unit.Shl(2)
-			f := [4]ptx.Reg[T]{frequencyOf(k, steps, pair, 2)}
-			f[1], f[2] = f[0].Mul(steps.At(1)), f[0].Mul(steps.At(2))
-			f[3] = f[1].Mul(steps.At(2))
-			var factor [4]*ptx.Var[float32]
-			for j := range factor {
-				factor[j] = ptx.VarOf(k, ptx.F32(1))
+		half, c := dims.Shr(1), scalar.Math{K: k}
+		byWidth(func(width int) {
+			pair := start(unit, width)
+			f := []ptx.Reg[T]{frequencyOf(k, steps, pair, scalar.Log2(width))}
+			if width == 4 {
+				f = append(f, f[0].Mul(steps.At(1)), f[0].Mul(steps.At(2)))
+				f = append(f, f[1].Mul(steps.At(2)))
 			}
-			k.If(scaled, func() {
-				for j, v := range factors.At(pair).Load4() {
-					factor[j].Set(v)
-				}
-			})
-			var sin, cos [4]scalar.Float
+			factor := scalar.VariablesOf(k, scalar.Constants([]float32{1, 1, 1, 1}[:width]))
+			k.When(scaled, func() { factor.Set(scalar.LoadAll(factors.At(pair), width)) })
+			var sin, cos []scalar.Float
 			for j := range f {
-				sin[j], cos[j] = turn.angle(angles.of(position, f[j], angles.factor(factor[j].Get())))
+				angle := angles.of(position, f[j], angles.factor(factor[j].Get()))
+				sin, cos = append(sin, c.Sine(angle, 0)), append(cos, c.Sine(angle, 1))
 			}
-			k.If(neox, func() {
-				apart := half.MulWide(4)
-				heads(pair, func(x, y ptx.Ptr[ptx.Global, float32]) {
-					a, b := x.Load4(), x.Bytes(apart).Load4()
+			rotate := func(j int, a, b *scalar.Float) {
+				*a, *b = a.Fma(cos[j], b.Mul(sin[j]).Neg()), a.Fma(sin[j], b.Mul(cos[j]))
+			}
+			// The elements of pairs lie so many bytes apart.
+			apart := func(at ptx.Reg[uint32], bytes ptx.Reg[uint64]) {
+				heads(at, func(x, y ptx.Ptr[ptx.Global, float32]) {
+					a, b := scalar.LoadAll(x, width), scalar.LoadAll(x.Bytes(bytes), width)
 					for j := range a {
-						a[j], b[j] = turn.pair(a[j], b[j], sin[j], cos[j])
+						rotate(j, &a[j], &b[j])
 					}
-					y.Store4(a)
-					y.Bytes(apart).Store4(b)
+					scalar.StoreAll(y, a)
+					scalar.StoreAll(y.Bytes(bytes), b)
 				})
-			}, func() {
+			}
+			if width == 1 {
+				at := ptx.Select(neox, unit, unit.Shl(1))
+				apart(at, ptx.Select(neox, half, 1).MulWide(4))
+				return
+			}
+			k.If(neox, func() { apart(pair, half.MulWide(4)) }, func() {
 				heads(pair.Shl(1), func(x, y ptx.Ptr[ptx.Global, float32]) {
-					a, b := x.Load4(), x.At(4).Load4()
-					for j := range 2 {
-						a[2*j], a[2*j+1] = turn.pair(a[2*j], a[2*j+1], sin[j], cos[j])
-						b[2*j], b[2*j+1] = turn.pair(b[2*j], b[2*j+1], sin[j+2], cos[j+2])
+					v := append(scalar.LoadAll(x, 4), scalar.LoadAll(x.At(4), 4)...)
+					for j := range 4 {
+						rotate(j, &v[2*j], &v[2*j+1])
 					}
-					y.Store4(a)
-					y.At(4).Store4(b)
+					scalar.StoreAll(y, v[:4])
+					scalar.StoreAll(y.At(4), v[4:])
 				})
-			})
-		}, func() {
-			factor := ptx.LoadIf(scaled, factors.At(unit), 1)
-			sin, cos := turn.angle(angles.of(position, frequencyOf(k, steps, unit, 0), angles.factor(factor)))
-			a := ptx.Select(neox, unit, unit.Shl(1))
-			apart := ptx.Select(neox, half, 1).MulWide(4)
-			heads(a, func(x, y ptx.Ptr[ptx.Global, float32]) {
-				v, w := turn.pair(x.Load(), x.Bytes(apart).Load(), sin, cos)
-				y.Store(v)
-				y.Bytes(apart).Store(w)
 			})
 		})
 	})
@@ -166,16 +163,4 @@ func frequencyOf[T float32 | float64](k *ptx.Kernel, steps ptx.Array[T], pair pt
 		f = ptx.Select(bit, f.Mul(steps.At(j+1)), f)
 	}
 	return f
-}
-
-// turning turns pairs by angles.
-type turning struct{ k *ptx.Kernel }
-
-func (t turning) angle(a scalar.Float) (sin, cos scalar.Float) {
-	c := scalar.Math{K: t.k}
-	return c.Sine(a, 0), c.Sine(a, 1)
-}
-
-func (t turning) pair(a, b, sin, cos scalar.Float) (scalar.Float, scalar.Float) {
-	return a.Fma(cos, b.Mul(sin).Neg()), a.Fma(sin, b.Mul(cos))
 }

@@ -6,33 +6,33 @@
 // Requires: AVX, AVX2, MMX+
 TEXT ·quantsNibblesAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), AX
-	MOVQ         block+8(FP), CX
-	MOVQ         q+0(FP), DX
-	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VMOVDQU      blocksNibbleShifts<>+0(SB), Y1
+	MOVQ         q+0(FP), CX
+	MOVQ         block+8(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
 	SUBQ         $0x04, AX
 	JL           rest
 
 many:
-	PREFETCHT0     4608(CX)
-	VBROADCASTI128 (CX), Y2
-	VPSRLVQ        Y1, Y2, Y2
-	VPAND          Y0, Y2, Y2
-	VMOVDQU        Y2, (DX)
-	VBROADCASTI128 16(CX), Y2
-	VPSRLVQ        Y1, Y2, Y2
-	VPAND          Y0, Y2, Y2
-	VMOVDQU        Y2, 32(DX)
-	VBROADCASTI128 32(CX), Y2
-	VPSRLVQ        Y1, Y2, Y2
-	VPAND          Y0, Y2, Y2
-	VMOVDQU        Y2, 64(DX)
-	VBROADCASTI128 48(CX), Y2
-	VPSRLVQ        Y1, Y2, Y2
-	VPAND          Y0, Y2, Y2
-	VMOVDQU        Y2, 96(DX)
-	ADDQ           $0x00000040, CX
-	ADDQ           $0x00000080, DX
+	PREFETCHT0     4608(DX)
+	VBROADCASTI128 (DX), Y2
+	VPSRLVQ        Y0, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VMOVDQU        Y2, (CX)
+	VBROADCASTI128 16(DX), Y2
+	VPSRLVQ        Y0, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VMOVDQU        Y2, 32(CX)
+	VBROADCASTI128 32(DX), Y2
+	VPSRLVQ        Y0, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VMOVDQU        Y2, 64(CX)
+	VBROADCASTI128 48(DX), Y2
+	VPSRLVQ        Y0, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VMOVDQU        Y2, 96(CX)
+	ADDQ           $0x00000040, DX
+	ADDQ           $0x00000080, CX
 	SUBQ           $0x04, AX
 	JGE            many
 
@@ -41,12 +41,12 @@ rest:
 	JEQ  done
 
 block:
-	VBROADCASTI128 (CX), Y2
-	VPSRLVQ        Y1, Y2, Y2
-	VPAND          Y0, Y2, Y2
-	VMOVDQU        Y2, (DX)
-	ADDQ           $0x00000010, CX
-	ADDQ           $0x00000020, DX
+	VBROADCASTI128 (DX), Y2
+	VPSRLVQ        Y0, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VMOVDQU        Y2, (CX)
+	ADDQ           $0x00000010, DX
+	ADDQ           $0x00000020, CX
 	DECQ           AX
 	JNE            block
 
@@ -95,65 +95,63 @@ GLOBL blocksNibbleShifts<>(SB), RODATA|NOPTR, $32
 // Requires: AVX, AVX2, MMX+
 TEXT ·quantsFifthsAVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), AX
-	MOVQ         block+8(FP), CX
-	MOVQ         high+24(FP), DX
-	MOVQ         q+0(FP), BX
-	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VMOVDQU      blocksNibbleShifts<>+0(SB), Y1
-	VPBROADCASTB blocksBytes10<>+0(SB), Y4
-	VMOVDQU      blocksSpread<>+0(SB), Y2
-	VMOVDQU      blocksBits<>+0(SB), Y3
+	MOVQ         q+0(FP), CX
+	MOVQ         block+8(FP), DX
+	MOVQ         high+24(FP), BX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
 	SUBQ         $0x04, AX
 	JL           rest
 
 many:
-	PREFETCHT0     4608(CX)
-	VBROADCASTI128 (CX), Y5
-	VPSRLVQ        Y1, Y5, Y5
-	VPAND          Y0, Y5, Y5
-	VPBROADCASTD   (DX), Y6
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y6, Y6
-	VPAND          Y3, Y6, Y6
-	VPCMPEQB       Y3, Y6, Y6
-	VPAND          Y4, Y6, Y6
-	VPOR           Y6, Y5, Y5
-	VMOVDQU        Y5, (BX)
-	VBROADCASTI128 16(CX), Y5
-	VPSRLVQ        Y1, Y5, Y5
-	VPAND          Y0, Y5, Y5
-	VPBROADCASTD   (DX), Y6
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y6, Y6
-	VPAND          Y3, Y6, Y6
-	VPCMPEQB       Y3, Y6, Y6
-	VPAND          Y4, Y6, Y6
-	VPOR           Y6, Y5, Y5
-	VMOVDQU        Y5, 32(BX)
-	VBROADCASTI128 32(CX), Y5
-	VPSRLVQ        Y1, Y5, Y5
-	VPAND          Y0, Y5, Y5
-	VPBROADCASTD   (DX), Y6
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y6, Y6
-	VPAND          Y3, Y6, Y6
-	VPCMPEQB       Y3, Y6, Y6
-	VPAND          Y4, Y6, Y6
-	VPOR           Y6, Y5, Y5
-	VMOVDQU        Y5, 64(BX)
-	VBROADCASTI128 48(CX), Y5
-	VPSRLVQ        Y1, Y5, Y5
-	VPAND          Y0, Y5, Y5
-	VPBROADCASTD   (DX), Y6
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y6, Y6
-	VPAND          Y3, Y6, Y6
-	VPCMPEQB       Y3, Y6, Y6
-	VPAND          Y4, Y6, Y6
-	VPOR           Y6, Y5, Y5
-	VMOVDQU        Y5, 96(BX)
-	ADDQ           $0x00000040, CX
-	ADDQ           $0x00000080, BX
+	PREFETCHT0     4608(DX)
+	VBROADCASTI128 (DX), Y2
+	VPSRLVQ        Y0, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VMOVDQU        blocksBits<>+0(SB), Y4
+	VPBROADCASTD   (BX), Y3
+	VPSHUFB        blocksSpread<>+0(SB), Y3, Y3
+	VPAND          Y4, Y3, Y3
+	VPCMPEQB       Y4, Y3, Y3
+	VPAND          blocksRepeated32x10<>+0(SB), Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VMOVDQU        Y2, (CX)
+	VBROADCASTI128 16(DX), Y2
+	VPSRLVQ        Y0, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VMOVDQU        blocksBits<>+0(SB), Y4
+	VPBROADCASTD   4(BX), Y3
+	VPSHUFB        blocksSpread<>+0(SB), Y3, Y3
+	VPAND          Y4, Y3, Y3
+	VPCMPEQB       Y4, Y3, Y3
+	VPAND          blocksRepeated32x10<>+0(SB), Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VMOVDQU        Y2, 32(CX)
+	VBROADCASTI128 32(DX), Y2
+	VPSRLVQ        Y0, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VMOVDQU        blocksBits<>+0(SB), Y4
+	VPBROADCASTD   8(BX), Y3
+	VPSHUFB        blocksSpread<>+0(SB), Y3, Y3
+	VPAND          Y4, Y3, Y3
+	VPCMPEQB       Y4, Y3, Y3
+	VPAND          blocksRepeated32x10<>+0(SB), Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VMOVDQU        Y2, 64(CX)
+	VBROADCASTI128 48(DX), Y2
+	VPSRLVQ        Y0, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VMOVDQU        blocksBits<>+0(SB), Y4
+	VPBROADCASTD   12(BX), Y3
+	VPSHUFB        blocksSpread<>+0(SB), Y3, Y3
+	VPAND          Y4, Y3, Y3
+	VPCMPEQB       Y4, Y3, Y3
+	VPAND          blocksRepeated32x10<>+0(SB), Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VMOVDQU        Y2, 96(CX)
+	ADDQ           $0x00000040, DX
+	ADDQ           $0x00000080, CX
+	ADDQ           $0x00000010, BX
 	SUBQ           $0x04, AX
 	JGE            many
 
@@ -162,28 +160,26 @@ rest:
 	JEQ  done
 
 block:
-	VBROADCASTI128 (CX), Y5
-	VPSRLVQ        Y1, Y5, Y5
-	VPAND          Y0, Y5, Y5
-	VPBROADCASTD   (DX), Y6
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y6, Y6
-	VPAND          Y3, Y6, Y6
-	VPCMPEQB       Y3, Y6, Y6
-	VPAND          Y4, Y6, Y6
-	VPOR           Y6, Y5, Y5
-	VMOVDQU        Y5, (BX)
-	ADDQ           $0x00000010, CX
-	ADDQ           $0x00000020, BX
+	VBROADCASTI128 (DX), Y2
+	VPSRLVQ        Y0, Y2, Y2
+	VPAND          Y1, Y2, Y2
+	VMOVDQU        blocksBits<>+0(SB), Y4
+	VPBROADCASTD   (BX), Y3
+	VPSHUFB        blocksSpread<>+0(SB), Y3, Y3
+	VPAND          Y4, Y3, Y3
+	VPCMPEQB       Y4, Y3, Y3
+	VPAND          blocksRepeated32x10<>+0(SB), Y3, Y3
+	VPOR           Y3, Y2, Y2
+	VMOVDQU        Y2, (CX)
+	ADDQ           $0x00000010, DX
+	ADDQ           $0x00000020, CX
+	ADDQ           $0x00000004, BX
 	DECQ           AX
 	JNE            block
 
 done:
 	VZEROUPPER
 	RET
-
-DATA blocksBytes10<>+0(SB)/1, $0x10
-GLOBL blocksBytes10<>(SB), RODATA|NOPTR, $1
 
 DATA blocksSpread<>+0(SB)/1, $0x00
 DATA blocksSpread<>+1(SB)/1, $0x00
@@ -253,44 +249,77 @@ DATA blocksBits<>+30(SB)/1, $0x40
 DATA blocksBits<>+31(SB)/1, $0x80
 GLOBL blocksBits<>(SB), RODATA|NOPTR, $32
 
+DATA blocksRepeated32x10<>+0(SB)/1, $0x10
+DATA blocksRepeated32x10<>+1(SB)/1, $0x10
+DATA blocksRepeated32x10<>+2(SB)/1, $0x10
+DATA blocksRepeated32x10<>+3(SB)/1, $0x10
+DATA blocksRepeated32x10<>+4(SB)/1, $0x10
+DATA blocksRepeated32x10<>+5(SB)/1, $0x10
+DATA blocksRepeated32x10<>+6(SB)/1, $0x10
+DATA blocksRepeated32x10<>+7(SB)/1, $0x10
+DATA blocksRepeated32x10<>+8(SB)/1, $0x10
+DATA blocksRepeated32x10<>+9(SB)/1, $0x10
+DATA blocksRepeated32x10<>+10(SB)/1, $0x10
+DATA blocksRepeated32x10<>+11(SB)/1, $0x10
+DATA blocksRepeated32x10<>+12(SB)/1, $0x10
+DATA blocksRepeated32x10<>+13(SB)/1, $0x10
+DATA blocksRepeated32x10<>+14(SB)/1, $0x10
+DATA blocksRepeated32x10<>+15(SB)/1, $0x10
+DATA blocksRepeated32x10<>+16(SB)/1, $0x10
+DATA blocksRepeated32x10<>+17(SB)/1, $0x10
+DATA blocksRepeated32x10<>+18(SB)/1, $0x10
+DATA blocksRepeated32x10<>+19(SB)/1, $0x10
+DATA blocksRepeated32x10<>+20(SB)/1, $0x10
+DATA blocksRepeated32x10<>+21(SB)/1, $0x10
+DATA blocksRepeated32x10<>+22(SB)/1, $0x10
+DATA blocksRepeated32x10<>+23(SB)/1, $0x10
+DATA blocksRepeated32x10<>+24(SB)/1, $0x10
+DATA blocksRepeated32x10<>+25(SB)/1, $0x10
+DATA blocksRepeated32x10<>+26(SB)/1, $0x10
+DATA blocksRepeated32x10<>+27(SB)/1, $0x10
+DATA blocksRepeated32x10<>+28(SB)/1, $0x10
+DATA blocksRepeated32x10<>+29(SB)/1, $0x10
+DATA blocksRepeated32x10<>+30(SB)/1, $0x10
+DATA blocksRepeated32x10<>+31(SB)/1, $0x10
+GLOBL blocksRepeated32x10<>(SB), RODATA|NOPTR, $32
+
 // func quantsQ2KAVX2(q *int8, block *byte, n int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·quantsQ2KAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), AX
-	MOVQ         block+8(FP), CX
-	MOVQ         q+0(FP), DX
+	MOVQ         q+0(FP), CX
+	MOVQ         block+8(FP), DX
 	VPBROADCASTB blocksBytes03<>+0(SB), Y0
-	VPBROADCASTB blocksBytes04<>+0(SB), Y1
 
 block:
-	PREFETCHT0 4608(CX)
-	PREFETCHT0 4672(CX)
-	VMOVDQU    16(CX), Y1
+	PREFETCHT0 4608(DX)
+	PREFETCHT0 4672(DX)
+	VMOVDQU    16(DX), Y1
 	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, (DX)
+	VMOVDQU    Y2, (CX)
 	VPSRLW     $0x02, Y1, Y2
 	VPAND      Y0, Y2, Y2
-	VMOVDQU    Y2, 32(DX)
+	VMOVDQU    Y2, 32(CX)
 	VPSRLW     $0x04, Y1, Y2
 	VPAND      Y0, Y2, Y2
-	VMOVDQU    Y2, 64(DX)
+	VMOVDQU    Y2, 64(CX)
 	VPSRLW     $0x06, Y1, Y1
 	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 96(DX)
-	VMOVDQU    48(CX), Y1
+	VMOVDQU    Y1, 96(CX)
+	VMOVDQU    48(DX), Y1
 	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 128(DX)
+	VMOVDQU    Y2, 128(CX)
 	VPSRLW     $0x02, Y1, Y2
 	VPAND      Y0, Y2, Y2
-	VMOVDQU    Y2, 160(DX)
+	VMOVDQU    Y2, 160(CX)
 	VPSRLW     $0x04, Y1, Y2
 	VPAND      Y0, Y2, Y2
-	VMOVDQU    Y2, 192(DX)
+	VMOVDQU    Y2, 192(CX)
 	VPSRLW     $0x06, Y1, Y1
 	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 224(DX)
-	ADDQ       $0x00000050, CX
-	ADDQ       $0x00000100, DX
+	VMOVDQU    Y1, 224(CX)
+	ADDQ       $0x00000050, DX
+	ADDQ       $0x00000100, CX
 	DECQ       AX
 	JNE        block
 	VZEROUPPER
@@ -299,71 +328,101 @@ block:
 DATA blocksBytes03<>+0(SB)/1, $0x03
 GLOBL blocksBytes03<>(SB), RODATA|NOPTR, $1
 
-DATA blocksBytes04<>+0(SB)/1, $0x04
-GLOBL blocksBytes04<>(SB), RODATA|NOPTR, $1
+DATA blocksRepeated32x04<>+0(SB)/1, $0x04
+DATA blocksRepeated32x04<>+1(SB)/1, $0x04
+DATA blocksRepeated32x04<>+2(SB)/1, $0x04
+DATA blocksRepeated32x04<>+3(SB)/1, $0x04
+DATA blocksRepeated32x04<>+4(SB)/1, $0x04
+DATA blocksRepeated32x04<>+5(SB)/1, $0x04
+DATA blocksRepeated32x04<>+6(SB)/1, $0x04
+DATA blocksRepeated32x04<>+7(SB)/1, $0x04
+DATA blocksRepeated32x04<>+8(SB)/1, $0x04
+DATA blocksRepeated32x04<>+9(SB)/1, $0x04
+DATA blocksRepeated32x04<>+10(SB)/1, $0x04
+DATA blocksRepeated32x04<>+11(SB)/1, $0x04
+DATA blocksRepeated32x04<>+12(SB)/1, $0x04
+DATA blocksRepeated32x04<>+13(SB)/1, $0x04
+DATA blocksRepeated32x04<>+14(SB)/1, $0x04
+DATA blocksRepeated32x04<>+15(SB)/1, $0x04
+DATA blocksRepeated32x04<>+16(SB)/1, $0x04
+DATA blocksRepeated32x04<>+17(SB)/1, $0x04
+DATA blocksRepeated32x04<>+18(SB)/1, $0x04
+DATA blocksRepeated32x04<>+19(SB)/1, $0x04
+DATA blocksRepeated32x04<>+20(SB)/1, $0x04
+DATA blocksRepeated32x04<>+21(SB)/1, $0x04
+DATA blocksRepeated32x04<>+22(SB)/1, $0x04
+DATA blocksRepeated32x04<>+23(SB)/1, $0x04
+DATA blocksRepeated32x04<>+24(SB)/1, $0x04
+DATA blocksRepeated32x04<>+25(SB)/1, $0x04
+DATA blocksRepeated32x04<>+26(SB)/1, $0x04
+DATA blocksRepeated32x04<>+27(SB)/1, $0x04
+DATA blocksRepeated32x04<>+28(SB)/1, $0x04
+DATA blocksRepeated32x04<>+29(SB)/1, $0x04
+DATA blocksRepeated32x04<>+30(SB)/1, $0x04
+DATA blocksRepeated32x04<>+31(SB)/1, $0x04
+GLOBL blocksRepeated32x04<>(SB), RODATA|NOPTR, $32
 
 // func quantsQ3KAVX2(q *int8, block *byte, n int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·quantsQ3KAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), AX
-	MOVQ         block+8(FP), CX
-	MOVQ         q+0(FP), DX
+	MOVQ         q+0(FP), CX
+	MOVQ         block+8(FP), DX
 	VPBROADCASTB blocksBytes03<>+0(SB), Y0
-	VPBROADCASTB blocksBytes04<>+0(SB), Y1
 
 block:
-	PREFETCHT0 4608(CX)
-	PREFETCHT0 4672(CX)
-	VMOVDQU    (CX), Y2
-	VMOVDQU    32(CX), Y3
-	VPAND      Y0, Y3, Y4
-	VPSLLW     $0x02, Y2, Y5
-	VPAND      Y1, Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, (DX)
-	VPSRLW     $0x02, Y3, Y4
-	VPAND      Y0, Y4, Y4
-	VPSLLW     $0x01, Y2, Y5
-	VPAND      Y1, Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 32(DX)
-	VPSRLW     $0x04, Y3, Y4
-	VPAND      Y0, Y4, Y4
-	VPAND      Y1, Y2, Y5
-	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 64(DX)
-	VPSRLW     $0x06, Y3, Y3
-	VPAND      Y0, Y3, Y3
-	VPSRLW     $0x01, Y2, Y4
-	VPAND      Y1, Y4, Y4
+	PREFETCHT0 4608(DX)
+	PREFETCHT0 4672(DX)
+	VMOVDQU    (DX), Y1
+	VMOVDQU    32(DX), Y2
+	VPAND      Y0, Y2, Y3
+	VPSLLW     $0x02, Y1, Y4
+	VPAND      blocksRepeated32x04<>+0(SB), Y4, Y4
 	VPOR       Y4, Y3, Y3
-	VMOVDQU    Y3, 96(DX)
-	VMOVDQU    64(CX), Y3
-	VPAND      Y0, Y3, Y4
-	VPSRLW     $0x02, Y2, Y5
-	VPAND      Y1, Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 128(DX)
-	VPSRLW     $0x02, Y3, Y4
-	VPAND      Y0, Y4, Y4
-	VPSRLW     $0x03, Y2, Y5
-	VPAND      Y1, Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 160(DX)
-	VPSRLW     $0x04, Y3, Y4
-	VPAND      Y0, Y4, Y4
-	VPSRLW     $0x04, Y2, Y5
-	VPAND      Y1, Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 192(DX)
-	VPSRLW     $0x06, Y3, Y3
+	VMOVDQU    Y3, (CX)
+	VPSRLW     $0x02, Y2, Y3
 	VPAND      Y0, Y3, Y3
-	VPSRLW     $0x05, Y2, Y2
-	VPAND      Y1, Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VMOVDQU    Y3, 224(DX)
-	ADDQ       $0x00000060, CX
-	ADDQ       $0x00000100, DX
+	VPSLLW     $0x01, Y1, Y4
+	VPAND      blocksRepeated32x04<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VMOVDQU    Y3, 32(CX)
+	VPSRLW     $0x04, Y2, Y3
+	VPAND      Y0, Y3, Y3
+	VPAND      blocksRepeated32x04<>+0(SB), Y1, Y4
+	VPOR       Y4, Y3, Y3
+	VMOVDQU    Y3, 64(CX)
+	VPSRLW     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSRLW     $0x01, Y1, Y3
+	VPAND      blocksRepeated32x04<>+0(SB), Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VMOVDQU    Y2, 96(CX)
+	VMOVDQU    64(DX), Y2
+	VPAND      Y0, Y2, Y3
+	VPSRLW     $0x02, Y1, Y4
+	VPAND      blocksRepeated32x04<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VMOVDQU    Y3, 128(CX)
+	VPSRLW     $0x02, Y2, Y3
+	VPAND      Y0, Y3, Y3
+	VPSRLW     $0x03, Y1, Y4
+	VPAND      blocksRepeated32x04<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VMOVDQU    Y3, 160(CX)
+	VPSRLW     $0x04, Y2, Y3
+	VPAND      Y0, Y3, Y3
+	VPSRLW     $0x04, Y1, Y4
+	VPAND      blocksRepeated32x04<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VMOVDQU    Y3, 192(CX)
+	VPSRLW     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSRLW     $0x05, Y1, Y1
+	VPAND      blocksRepeated32x04<>+0(SB), Y1, Y1
+	VPOR       Y1, Y2, Y2
+	VMOVDQU    Y2, 224(CX)
+	ADDQ       $0x00000060, DX
+	ADDQ       $0x00000100, CX
 	DECQ       AX
 	JNE        block
 	VZEROUPPER
@@ -373,41 +432,40 @@ block:
 // Requires: AVX, AVX2, MMX+
 TEXT ·quantsQ4KAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), AX
-	MOVQ         block+8(FP), CX
-	MOVQ         q+0(FP), DX
+	MOVQ         q+0(FP), CX
+	MOVQ         block+8(FP), DX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VPBROADCASTB blocksBytes10<>+0(SB), Y1
 
 block:
-	PREFETCHT0 4608(CX)
-	PREFETCHT0 4672(CX)
-	PREFETCHT0 4736(CX)
-	VMOVDQU    16(CX), Y1
+	PREFETCHT0 4608(DX)
+	PREFETCHT0 4672(DX)
+	PREFETCHT0 4736(DX)
+	VMOVDQU    16(DX), Y1
 	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, (DX)
+	VMOVDQU    Y2, (CX)
 	VPSRLW     $0x04, Y1, Y1
 	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 32(DX)
-	VMOVDQU    48(CX), Y1
+	VMOVDQU    Y1, 32(CX)
+	VMOVDQU    48(DX), Y1
 	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 64(DX)
+	VMOVDQU    Y2, 64(CX)
 	VPSRLW     $0x04, Y1, Y1
 	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 96(DX)
-	VMOVDQU    80(CX), Y1
+	VMOVDQU    Y1, 96(CX)
+	VMOVDQU    80(DX), Y1
 	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 128(DX)
+	VMOVDQU    Y2, 128(CX)
 	VPSRLW     $0x04, Y1, Y1
 	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 160(DX)
-	VMOVDQU    112(CX), Y1
+	VMOVDQU    Y1, 160(CX)
+	VMOVDQU    112(DX), Y1
 	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 192(DX)
+	VMOVDQU    Y2, 192(CX)
 	VPSRLW     $0x04, Y1, Y1
 	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 224(DX)
-	ADDQ       $0x00000090, CX
-	ADDQ       $0x00000100, DX
+	VMOVDQU    Y1, 224(CX)
+	ADDQ       $0x00000090, DX
+	ADDQ       $0x00000100, CX
 	DECQ       AX
 	JNE        block
 	VZEROUPPER
@@ -417,65 +475,64 @@ block:
 // Requires: AVX, AVX2, MMX+
 TEXT ·quantsQ5KAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), AX
-	MOVQ         block+8(FP), CX
-	MOVQ         q+0(FP), DX
+	MOVQ         q+0(FP), CX
+	MOVQ         block+8(FP), DX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VPBROADCASTB blocksBytes10<>+0(SB), Y1
 
 block:
-	PREFETCHT0 4608(CX)
-	PREFETCHT0 4672(CX)
-	PREFETCHT0 4736(CX)
-	VMOVDQU    16(CX), Y2
-	VMOVDQU    48(CX), Y3
-	VPAND      Y0, Y3, Y4
-	VPSLLW     $0x04, Y2, Y5
-	VPAND      Y1, Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, (DX)
-	VPSRLW     $0x04, Y3, Y3
-	VPAND      Y0, Y3, Y3
-	VPSLLW     $0x03, Y2, Y4
-	VPAND      Y1, Y4, Y4
+	PREFETCHT0 4608(DX)
+	PREFETCHT0 4672(DX)
+	PREFETCHT0 4736(DX)
+	VMOVDQU    16(DX), Y1
+	VMOVDQU    48(DX), Y2
+	VPAND      Y0, Y2, Y3
+	VPSLLW     $0x04, Y1, Y4
+	VPAND      blocksRepeated32x10<>+0(SB), Y4, Y4
 	VPOR       Y4, Y3, Y3
-	VMOVDQU    Y3, 32(DX)
-	VMOVDQU    80(CX), Y3
-	VPAND      Y0, Y3, Y4
-	VPSLLW     $0x02, Y2, Y5
-	VPAND      Y1, Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 64(DX)
-	VPSRLW     $0x04, Y3, Y3
-	VPAND      Y0, Y3, Y3
-	VPSLLW     $0x01, Y2, Y4
-	VPAND      Y1, Y4, Y4
+	VMOVDQU    Y3, (CX)
+	VPSRLW     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSLLW     $0x03, Y1, Y3
+	VPAND      blocksRepeated32x10<>+0(SB), Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VMOVDQU    Y2, 32(CX)
+	VMOVDQU    80(DX), Y2
+	VPAND      Y0, Y2, Y3
+	VPSLLW     $0x02, Y1, Y4
+	VPAND      blocksRepeated32x10<>+0(SB), Y4, Y4
 	VPOR       Y4, Y3, Y3
-	VMOVDQU    Y3, 96(DX)
-	VMOVDQU    112(CX), Y3
-	VPAND      Y0, Y3, Y4
-	VPAND      Y1, Y2, Y5
-	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 128(DX)
-	VPSRLW     $0x04, Y3, Y3
-	VPAND      Y0, Y3, Y3
-	VPSRLW     $0x01, Y2, Y4
-	VPAND      Y1, Y4, Y4
+	VMOVDQU    Y3, 64(CX)
+	VPSRLW     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSLLW     $0x01, Y1, Y3
+	VPAND      blocksRepeated32x10<>+0(SB), Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VMOVDQU    Y2, 96(CX)
+	VMOVDQU    112(DX), Y2
+	VPAND      Y0, Y2, Y3
+	VPAND      blocksRepeated32x10<>+0(SB), Y1, Y4
 	VPOR       Y4, Y3, Y3
-	VMOVDQU    Y3, 160(DX)
-	VMOVDQU    144(CX), Y3
-	VPAND      Y0, Y3, Y4
-	VPSRLW     $0x02, Y2, Y5
-	VPAND      Y1, Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 192(DX)
-	VPSRLW     $0x04, Y3, Y3
-	VPAND      Y0, Y3, Y3
-	VPSRLW     $0x03, Y2, Y2
-	VPAND      Y1, Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VMOVDQU    Y3, 224(DX)
-	ADDQ       $0x000000b0, CX
-	ADDQ       $0x00000100, DX
+	VMOVDQU    Y3, 128(CX)
+	VPSRLW     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSRLW     $0x01, Y1, Y3
+	VPAND      blocksRepeated32x10<>+0(SB), Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VMOVDQU    Y2, 160(CX)
+	VMOVDQU    144(DX), Y2
+	VPAND      Y0, Y2, Y3
+	VPSRLW     $0x02, Y1, Y4
+	VPAND      blocksRepeated32x10<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VMOVDQU    Y3, 192(CX)
+	VPSRLW     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSRLW     $0x03, Y1, Y1
+	VPAND      blocksRepeated32x10<>+0(SB), Y1, Y1
+	VPOR       Y1, Y2, Y2
+	VMOVDQU    Y2, 224(CX)
+	ADDQ       $0x000000b0, DX
+	ADDQ       $0x00000100, CX
 	DECQ       AX
 	JNE        block
 	VZEROUPPER
@@ -485,394 +542,1294 @@ block:
 // Requires: AVX, AVX2, MMX+
 TEXT ·quantsQ6KAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), AX
-	MOVQ         block+8(FP), CX
-	MOVQ         q+0(FP), DX
+	MOVQ         q+0(FP), CX
+	MOVQ         block+8(FP), DX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VPBROADCASTB blocksBytes30<>+0(SB), Y1
 
 block:
-	PREFETCHT0 4608(CX)
-	PREFETCHT0 4672(CX)
-	PREFETCHT0 4736(CX)
-	PREFETCHT0 4800(CX)
-	VMOVDQU    (CX), Y2
-	VMOVDQU    32(CX), Y3
-	VMOVDQU    128(CX), Y4
-	VPAND      Y0, Y2, Y5
-	VPSLLW     $0x04, Y4, Y6
-	VPAND      Y1, Y6, Y6
-	VPOR       Y6, Y5, Y5
-	VMOVDQU    Y5, (DX)
-	VPAND      Y0, Y3, Y5
-	VPSLLW     $0x02, Y4, Y6
-	VPAND      Y1, Y6, Y6
-	VPOR       Y6, Y5, Y5
-	VMOVDQU    Y5, 32(DX)
-	VPSRLW     $0x04, Y2, Y2
-	VPAND      Y0, Y2, Y2
-	VPAND      Y1, Y4, Y5
-	VPOR       Y5, Y2, Y2
-	VMOVDQU    Y2, 64(DX)
-	VPSRLW     $0x04, Y3, Y2
-	VPAND      Y0, Y2, Y2
-	VPSRLW     $0x02, Y4, Y3
-	VPAND      Y1, Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 96(DX)
-	VMOVDQU    64(CX), Y2
-	VMOVDQU    96(CX), Y3
-	VMOVDQU    160(CX), Y4
-	VPAND      Y0, Y2, Y5
-	VPSLLW     $0x04, Y4, Y6
-	VPAND      Y1, Y6, Y6
-	VPOR       Y6, Y5, Y5
-	VMOVDQU    Y5, 128(DX)
-	VPAND      Y0, Y3, Y5
-	VPSLLW     $0x02, Y4, Y6
-	VPAND      Y1, Y6, Y6
-	VPOR       Y6, Y5, Y5
-	VMOVDQU    Y5, 160(DX)
-	VPSRLW     $0x04, Y2, Y2
-	VPAND      Y0, Y2, Y2
-	VPAND      Y1, Y4, Y5
-	VPOR       Y5, Y2, Y2
-	VMOVDQU    Y2, 192(DX)
-	VPSRLW     $0x04, Y3, Y2
-	VPAND      Y0, Y2, Y2
-	VPSRLW     $0x02, Y4, Y3
-	VPAND      Y1, Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 224(DX)
-	ADDQ       $0x000000d0, CX
-	ADDQ       $0x00000100, DX
+	PREFETCHT0 4608(DX)
+	PREFETCHT0 4672(DX)
+	PREFETCHT0 4736(DX)
+	PREFETCHT0 4800(DX)
+	VMOVDQU    (DX), Y1
+	VMOVDQU    32(DX), Y2
+	VMOVDQU    128(DX), Y3
+	VPAND      Y0, Y1, Y4
+	VPSLLW     $0x04, Y3, Y5
+	VPAND      blocksRepeated32x30<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VMOVDQU    Y4, (CX)
+	VPAND      Y0, Y2, Y4
+	VPSLLW     $0x02, Y3, Y5
+	VPAND      blocksRepeated32x30<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VMOVDQU    Y4, 32(CX)
+	VPSRLW     $0x04, Y1, Y1
+	VPAND      Y0, Y1, Y1
+	VPAND      blocksRepeated32x30<>+0(SB), Y3, Y4
+	VPOR       Y4, Y1, Y1
+	VMOVDQU    Y1, 64(CX)
+	VPSRLW     $0x04, Y2, Y1
+	VPAND      Y0, Y1, Y1
+	VPSRLW     $0x02, Y3, Y2
+	VPAND      blocksRepeated32x30<>+0(SB), Y2, Y2
+	VPOR       Y2, Y1, Y1
+	VMOVDQU    Y1, 96(CX)
+	VMOVDQU    64(DX), Y1
+	VMOVDQU    96(DX), Y2
+	VMOVDQU    160(DX), Y3
+	VPAND      Y0, Y1, Y4
+	VPSLLW     $0x04, Y3, Y5
+	VPAND      blocksRepeated32x30<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VMOVDQU    Y4, 128(CX)
+	VPAND      Y0, Y2, Y4
+	VPSLLW     $0x02, Y3, Y5
+	VPAND      blocksRepeated32x30<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VMOVDQU    Y4, 160(CX)
+	VPSRLW     $0x04, Y1, Y1
+	VPAND      Y0, Y1, Y1
+	VPAND      blocksRepeated32x30<>+0(SB), Y3, Y4
+	VPOR       Y4, Y1, Y1
+	VMOVDQU    Y1, 192(CX)
+	VPSRLW     $0x04, Y2, Y1
+	VPAND      Y0, Y1, Y1
+	VPSRLW     $0x02, Y3, Y2
+	VPAND      blocksRepeated32x30<>+0(SB), Y2, Y2
+	VPOR       Y2, Y1, Y1
+	VMOVDQU    Y1, 224(CX)
+	ADDQ       $0x000000d0, DX
+	ADDQ       $0x00000100, CX
 	DECQ       AX
 	JNE        block
 	VZEROUPPER
 	RET
 
-DATA blocksBytes30<>+0(SB)/1, $0x30
-GLOBL blocksBytes30<>(SB), RODATA|NOPTR, $1
+DATA blocksRepeated32x30<>+0(SB)/1, $0x30
+DATA blocksRepeated32x30<>+1(SB)/1, $0x30
+DATA blocksRepeated32x30<>+2(SB)/1, $0x30
+DATA blocksRepeated32x30<>+3(SB)/1, $0x30
+DATA blocksRepeated32x30<>+4(SB)/1, $0x30
+DATA blocksRepeated32x30<>+5(SB)/1, $0x30
+DATA blocksRepeated32x30<>+6(SB)/1, $0x30
+DATA blocksRepeated32x30<>+7(SB)/1, $0x30
+DATA blocksRepeated32x30<>+8(SB)/1, $0x30
+DATA blocksRepeated32x30<>+9(SB)/1, $0x30
+DATA blocksRepeated32x30<>+10(SB)/1, $0x30
+DATA blocksRepeated32x30<>+11(SB)/1, $0x30
+DATA blocksRepeated32x30<>+12(SB)/1, $0x30
+DATA blocksRepeated32x30<>+13(SB)/1, $0x30
+DATA blocksRepeated32x30<>+14(SB)/1, $0x30
+DATA blocksRepeated32x30<>+15(SB)/1, $0x30
+DATA blocksRepeated32x30<>+16(SB)/1, $0x30
+DATA blocksRepeated32x30<>+17(SB)/1, $0x30
+DATA blocksRepeated32x30<>+18(SB)/1, $0x30
+DATA blocksRepeated32x30<>+19(SB)/1, $0x30
+DATA blocksRepeated32x30<>+20(SB)/1, $0x30
+DATA blocksRepeated32x30<>+21(SB)/1, $0x30
+DATA blocksRepeated32x30<>+22(SB)/1, $0x30
+DATA blocksRepeated32x30<>+23(SB)/1, $0x30
+DATA blocksRepeated32x30<>+24(SB)/1, $0x30
+DATA blocksRepeated32x30<>+25(SB)/1, $0x30
+DATA blocksRepeated32x30<>+26(SB)/1, $0x30
+DATA blocksRepeated32x30<>+27(SB)/1, $0x30
+DATA blocksRepeated32x30<>+28(SB)/1, $0x30
+DATA blocksRepeated32x30<>+29(SB)/1, $0x30
+DATA blocksRepeated32x30<>+30(SB)/1, $0x30
+DATA blocksRepeated32x30<>+31(SB)/1, $0x30
+GLOBL blocksRepeated32x30<>(SB), RODATA|NOPTR, $32
 
-// func productNibblesAVX2(x *int8, s *float32, block *byte, n int) float32
-// Requires: AVX, AVX2, FMA3, MMX+, SSE
-TEXT ·productNibblesAVX2(SB), NOSPLIT, $0-36
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         x+0(FP), DX
-	MOVQ         s+8(FP), BX
-	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VMOVDQU      blocksNibbleShifts<>+0(SB), Y1
+// func rowsQ4_0AVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ4_0AVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
 	VPCMPEQW     Y2, Y2, Y2
 	VPSRLW       $0x0f, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	SUBQ         $0x04, AX
-	JL           rest
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	SUBQ  $0x08, DI
+	JL    rest
 
 many:
-	PREFETCHT0     4608(CX)
-	VBROADCASTI128 (CX), Y7
-	VPSRLVQ        Y1, Y7, Y7
-	VPAND          Y0, Y7, Y7
-	VPMADDUBSW     (DX), Y7, Y7
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VCVTPH2PS      (R8), Y7
+	VMULPS         (R9), Y7, Y8
+	VMOVUPS        Y8, (SP)
+	VMULPS         blocksRepeated8x00000041<>+0(SB), Y7, Y7
+	VFNMADD231PS   (R10), Y7, Y6
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     (SI), Y7, Y7
 	VPMADDWD       Y2, Y7, Y7
 	VCVTDQ2PS      Y7, Y7
-	VBROADCASTSS   (BX), Y8
+	VBROADCASTSS   (SP), Y8
 	VFMADD231PS    Y8, Y7, Y3
-	VBROADCASTI128 16(CX), Y7
-	VPSRLVQ        Y1, Y7, Y7
-	VPAND          Y0, Y7, Y7
-	VPMADDUBSW     32(DX), Y7, Y7
+	VBROADCASTI128 16(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     32(SI), Y7, Y7
 	VPMADDWD       Y2, Y7, Y7
 	VCVTDQ2PS      Y7, Y7
-	VBROADCASTSS   4(BX), Y8
+	VBROADCASTSS   4(SP), Y8
 	VFMADD231PS    Y8, Y7, Y4
-	VBROADCASTI128 32(CX), Y7
-	VPSRLVQ        Y1, Y7, Y7
-	VPAND          Y0, Y7, Y7
-	VPMADDUBSW     64(DX), Y7, Y7
+	VBROADCASTI128 32(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     64(SI), Y7, Y7
 	VPMADDWD       Y2, Y7, Y7
 	VCVTDQ2PS      Y7, Y7
-	VBROADCASTSS   8(BX), Y8
+	VBROADCASTSS   8(SP), Y8
 	VFMADD231PS    Y8, Y7, Y5
-	VBROADCASTI128 48(CX), Y7
-	VPSRLVQ        Y1, Y7, Y7
-	VPAND          Y0, Y7, Y7
-	VPMADDUBSW     96(DX), Y7, Y7
+	VBROADCASTI128 48(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     96(SI), Y7, Y7
 	VPMADDWD       Y2, Y7, Y7
 	VCVTDQ2PS      Y7, Y7
-	VBROADCASTSS   12(BX), Y8
+	VBROADCASTSS   12(SP), Y8
 	VFMADD231PS    Y8, Y7, Y6
-	ADDQ           $0x00000040, CX
-	ADDQ           $0x00000080, DX
-	ADDQ           $0x00000010, BX
-	SUBQ           $0x04, AX
+	VBROADCASTI128 64(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     128(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   16(SP), Y8
+	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTI128 80(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     160(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   20(SP), Y8
+	VFMADD231PS    Y8, Y7, Y4
+	VBROADCASTI128 96(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     192(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   24(SP), Y8
+	VFMADD231PS    Y8, Y7, Y5
+	VBROADCASTI128 112(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     224(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   28(SP), Y8
+	VFMADD231PS    Y8, Y7, Y6
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000010, R8
+	ADDQ           $0x00000100, SI
+	ADDQ           $0x00000020, R9
+	ADDQ           $0x00000020, R10
+	SUBQ           $0x08, DI
 	JGE            many
 
 rest:
-	ADDQ $0x04, AX
+	ADDQ $0x08, DI
 	JEQ  done
 
 block:
-	VBROADCASTI128 (CX), Y7
-	VPSRLVQ        Y1, Y7, Y7
-	VPAND          Y0, Y7, Y7
-	VPMADDUBSW     (DX), Y7, Y7
-	VPMADDWD       Y2, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VBROADCASTSS   (BX), Y8
-	VFMADD231PS    Y8, Y7, Y3
-	ADDQ           $0x00000010, CX
-	ADDQ           $0x00000020, DX
-	ADDQ           $0x00000004, BX
-	DECQ           AX
+	MOVWLZX        (R8), R11
+	VMOVD          R11, X7
+	VCVTPH2PS      X7, X7
+	VMULPS         blocksRepeated8x00000041<>+0(SB), X7, X9
+	VMOVSS         (R10), X10
+	VFNMADD231PS   Y10, Y9, Y6
+	VMULSS         (R9), X7, X7
+	VBROADCASTSS   X7, Y7
+	VBROADCASTI128 (BX), Y8
+	VPSRLVQ        Y0, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VPMADDUBSW     (SI), Y8, Y8
+	VPMADDWD       Y2, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y3
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000002, R8
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000004, R9
+	ADDQ           $0x00000004, R10
+	DECQ           DI
 	JNE            block
 
 done:
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y5, Y3, Y3
 	VADDPS       Y6, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
-	MOVSS        X3, ret+32(FP)
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X3
+	VMOVHLPS     X3, X3, X4
+	VADDPS       X4, X3, X3
+	VMOVSHDUP    X3, X4
+	VADDSS       X4, X3, X3
+	VMOVSS       X3, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func productFifthsAVX2(x *int8, s *float32, block *byte, n int, high *byte) float32
-// Requires: AVX, AVX2, FMA3, MMX+, SSE
-TEXT ·productFifthsAVX2(SB), NOSPLIT, $0-44
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         high+32(FP), DX
-	MOVQ         x+0(FP), BX
-	MOVQ         s+8(FP), SI
-	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VMOVDQU      blocksNibbleShifts<>+0(SB), Y1
-	VPBROADCASTB blocksBytes10<>+0(SB), Y4
-	VMOVDQU      blocksSpread<>+0(SB), Y2
-	VMOVDQU      blocksBits<>+0(SB), Y3
-	VPCMPEQW     Y5, Y5, Y5
-	VPSRLW       $0x0f, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	VPXOR        Y7, Y7, Y7
-	VPXOR        Y8, Y8, Y8
-	VPXOR        Y9, Y9, Y9
-	SUBQ         $0x04, AX
-	JL           rest
+DATA blocksRepeated8x00000041<>+0(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+1(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+2(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+3(SB)/1, $0x41
+DATA blocksRepeated8x00000041<>+4(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+5(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+6(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+7(SB)/1, $0x41
+DATA blocksRepeated8x00000041<>+8(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+9(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+10(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+11(SB)/1, $0x41
+DATA blocksRepeated8x00000041<>+12(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+13(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+14(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+15(SB)/1, $0x41
+DATA blocksRepeated8x00000041<>+16(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+17(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+18(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+19(SB)/1, $0x41
+DATA blocksRepeated8x00000041<>+20(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+21(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+22(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+23(SB)/1, $0x41
+DATA blocksRepeated8x00000041<>+24(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+25(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+26(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+27(SB)/1, $0x41
+DATA blocksRepeated8x00000041<>+28(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+29(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+30(SB)/1, $0x00
+DATA blocksRepeated8x00000041<>+31(SB)/1, $0x41
+GLOBL blocksRepeated8x00000041<>(SB), RODATA|NOPTR, $32
+
+// func rowsQ4_1AVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ4_1AVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+	VPCMPEQW     Y2, Y2, Y2
+	VPSRLW       $0x0f, Y2, Y2
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	SUBQ  $0x08, DI
+	JL    rest
 
 many:
-	PREFETCHT0     4608(CX)
-	VBROADCASTI128 (CX), Y10
-	VPSRLVQ        Y1, Y10, Y10
-	VPAND          Y0, Y10, Y10
-	VPBROADCASTD   (DX), Y11
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y11, Y11
-	VPAND          Y3, Y11, Y11
-	VPCMPEQB       Y3, Y11, Y11
-	VPAND          Y4, Y11, Y11
-	VPOR           Y11, Y10, Y10
-	VPMADDUBSW     (BX), Y10, Y10
-	VPMADDWD       Y5, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
-	VBROADCASTSS   (SI), Y11
-	VFMADD231PS    Y11, Y10, Y6
-	VBROADCASTI128 16(CX), Y10
-	VPSRLVQ        Y1, Y10, Y10
-	VPAND          Y0, Y10, Y10
-	VPBROADCASTD   (DX), Y11
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y11, Y11
-	VPAND          Y3, Y11, Y11
-	VPCMPEQB       Y3, Y11, Y11
-	VPAND          Y4, Y11, Y11
-	VPOR           Y11, Y10, Y10
-	VPMADDUBSW     32(BX), Y10, Y10
-	VPMADDWD       Y5, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
-	VBROADCASTSS   4(SI), Y11
-	VFMADD231PS    Y11, Y10, Y7
-	VBROADCASTI128 32(CX), Y10
-	VPSRLVQ        Y1, Y10, Y10
-	VPAND          Y0, Y10, Y10
-	VPBROADCASTD   (DX), Y11
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y11, Y11
-	VPAND          Y3, Y11, Y11
-	VPCMPEQB       Y3, Y11, Y11
-	VPAND          Y4, Y11, Y11
-	VPOR           Y11, Y10, Y10
-	VPMADDUBSW     64(BX), Y10, Y10
-	VPMADDWD       Y5, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
-	VBROADCASTSS   8(SI), Y11
-	VFMADD231PS    Y11, Y10, Y8
-	VBROADCASTI128 48(CX), Y10
-	VPSRLVQ        Y1, Y10, Y10
-	VPAND          Y0, Y10, Y10
-	VPBROADCASTD   (DX), Y11
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y11, Y11
-	VPAND          Y3, Y11, Y11
-	VPCMPEQB       Y3, Y11, Y11
-	VPAND          Y4, Y11, Y11
-	VPOR           Y11, Y10, Y10
-	VPMADDUBSW     96(BX), Y10, Y10
-	VPMADDWD       Y5, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
-	VBROADCASTSS   12(SI), Y11
-	VFMADD231PS    Y11, Y10, Y9
-	ADDQ           $0x00000040, CX
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VMOVDQU        (R8), Y7
+	VPSHUFB        blocksPairs<>+0(SB), Y7, Y7
+	VPERMQ         $0xd8, Y7, Y7
+	VCVTPH2PS      X7, Y8
+	VMULPS         (R9), Y8, Y8
+	VMOVUPS        Y8, (SP)
+	VEXTRACTI128   $0x01, Y7, X7
+	VCVTPH2PS      X7, Y7
+	VXORPS         blocksRepeated8x00000080<>+0(SB), Y7, Y7
+	VFNMADD231PS   (R10), Y7, Y6
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     (SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (SP), Y8
+	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTI128 16(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     32(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(SP), Y8
+	VFMADD231PS    Y8, Y7, Y4
+	VBROADCASTI128 32(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     64(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(SP), Y8
+	VFMADD231PS    Y8, Y7, Y5
+	VBROADCASTI128 48(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     96(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(SP), Y8
+	VFMADD231PS    Y8, Y7, Y6
+	VBROADCASTI128 64(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     128(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   16(SP), Y8
+	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTI128 80(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     160(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   20(SP), Y8
+	VFMADD231PS    Y8, Y7, Y4
+	VBROADCASTI128 96(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     192(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   24(SP), Y8
+	VFMADD231PS    Y8, Y7, Y5
+	VBROADCASTI128 112(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     224(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   28(SP), Y8
+	VFMADD231PS    Y8, Y7, Y6
 	ADDQ           $0x00000080, BX
-	ADDQ           $0x00000010, SI
-	SUBQ           $0x04, AX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000100, SI
+	ADDQ           $0x00000020, R9
+	ADDQ           $0x00000020, R10
+	SUBQ           $0x08, DI
 	JGE            many
 
 rest:
-	ADDQ $0x04, AX
+	ADDQ $0x08, DI
 	JEQ  done
 
 block:
-	VBROADCASTI128 (CX), Y10
-	VPSRLVQ        Y1, Y10, Y10
-	VPAND          Y0, Y10, Y10
-	VPBROADCASTD   (DX), Y11
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y11, Y11
-	VPAND          Y3, Y11, Y11
-	VPCMPEQB       Y3, Y11, Y11
-	VPAND          Y4, Y11, Y11
-	VPOR           Y11, Y10, Y10
-	VPMADDUBSW     (BX), Y10, Y10
-	VPMADDWD       Y5, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
-	VBROADCASTSS   (SI), Y11
-	VFMADD231PS    Y11, Y10, Y6
-	ADDQ           $0x00000010, CX
-	ADDQ           $0x00000020, BX
-	ADDQ           $0x00000004, SI
-	DECQ           AX
+	MOVL           (R8), R11
+	VMOVD          R11, X7
+	VCVTPH2PS      X7, X7
+	VMOVSHDUP      X7, X9
+	VXORPS         blocksRepeated8x00000080<>+0(SB), X9, X9
+	VMOVSS         (R10), X10
+	VFNMADD231PS   Y10, Y9, Y6
+	VMULSS         (R9), X7, X7
+	VBROADCASTSS   X7, Y7
+	VBROADCASTI128 (BX), Y8
+	VPSRLVQ        Y0, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VPMADDUBSW     (SI), Y8, Y8
+	VPMADDWD       Y2, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y3
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000004, R9
+	ADDQ           $0x00000004, R10
+	DECQ           DI
 	JNE            block
 
 done:
-	VADDPS       Y7, Y6, Y6
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y9, Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPS       X0, X6, X6
-	VMOVHLPS     X6, X6, X0
-	VADDPS       X0, X6, X6
-	VMOVSHDUP    X6, X0
-	VADDSS       X0, X6, X6
-	MOVSS        X6, ret+40(FP)
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y6, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X3
+	VMOVHLPS     X3, X3, X4
+	VADDPS       X4, X3, X3
+	VMOVSHDUP    X3, X4
+	VADDSS       X4, X3, X3
+	VMOVSS       X3, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func productQ2KAVX2(x *int8, s *float32, block *byte, n int) float32
-// Requires: AVX, AVX2, FMA3, MMX+, SSE
-TEXT ·productQ2KAVX2(SB), NOSPLIT, $0-36
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         x+0(FP), DX
-	MOVQ         s+8(FP), BX
+DATA blocksPairs<>+0(SB)/1, $0x00
+DATA blocksPairs<>+1(SB)/1, $0x01
+DATA blocksPairs<>+2(SB)/1, $0x04
+DATA blocksPairs<>+3(SB)/1, $0x05
+DATA blocksPairs<>+4(SB)/1, $0x08
+DATA blocksPairs<>+5(SB)/1, $0x09
+DATA blocksPairs<>+6(SB)/1, $0x0c
+DATA blocksPairs<>+7(SB)/1, $0x0d
+DATA blocksPairs<>+8(SB)/1, $0x02
+DATA blocksPairs<>+9(SB)/1, $0x03
+DATA blocksPairs<>+10(SB)/1, $0x06
+DATA blocksPairs<>+11(SB)/1, $0x07
+DATA blocksPairs<>+12(SB)/1, $0x0a
+DATA blocksPairs<>+13(SB)/1, $0x0b
+DATA blocksPairs<>+14(SB)/1, $0x0e
+DATA blocksPairs<>+15(SB)/1, $0x0f
+DATA blocksPairs<>+16(SB)/1, $0x00
+DATA blocksPairs<>+17(SB)/1, $0x01
+DATA blocksPairs<>+18(SB)/1, $0x04
+DATA blocksPairs<>+19(SB)/1, $0x05
+DATA blocksPairs<>+20(SB)/1, $0x08
+DATA blocksPairs<>+21(SB)/1, $0x09
+DATA blocksPairs<>+22(SB)/1, $0x0c
+DATA blocksPairs<>+23(SB)/1, $0x0d
+DATA blocksPairs<>+24(SB)/1, $0x02
+DATA blocksPairs<>+25(SB)/1, $0x03
+DATA blocksPairs<>+26(SB)/1, $0x06
+DATA blocksPairs<>+27(SB)/1, $0x07
+DATA blocksPairs<>+28(SB)/1, $0x0a
+DATA blocksPairs<>+29(SB)/1, $0x0b
+DATA blocksPairs<>+30(SB)/1, $0x0e
+DATA blocksPairs<>+31(SB)/1, $0x0f
+GLOBL blocksPairs<>(SB), RODATA|NOPTR, $32
+
+DATA blocksRepeated8x00000080<>+0(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+1(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+2(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+3(SB)/1, $0x80
+DATA blocksRepeated8x00000080<>+4(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+5(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+6(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+7(SB)/1, $0x80
+DATA blocksRepeated8x00000080<>+8(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+9(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+10(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+11(SB)/1, $0x80
+DATA blocksRepeated8x00000080<>+12(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+13(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+14(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+15(SB)/1, $0x80
+DATA blocksRepeated8x00000080<>+16(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+17(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+18(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+19(SB)/1, $0x80
+DATA blocksRepeated8x00000080<>+20(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+21(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+22(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+23(SB)/1, $0x80
+DATA blocksRepeated8x00000080<>+24(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+25(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+26(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+27(SB)/1, $0x80
+DATA blocksRepeated8x00000080<>+28(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+29(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+30(SB)/1, $0x00
+DATA blocksRepeated8x00000080<>+31(SB)/1, $0x80
+GLOBL blocksRepeated8x00000080<>(SB), RODATA|NOPTR, $32
+
+// func rowsQ5_0AVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ5_0AVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+	VPCMPEQW     Y2, Y2, Y2
+	VPSRLW       $0x0f, Y2, Y2
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  plane2+56(FP), R9
+	ADDQ  CX, R9
+	MOVQ  scale+16(FP), R10
+	MOVQ  sum+24(FP), R11
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VCVTPH2PS      (R9), Y7
+	VMULPS         (R10), Y7, Y8
+	VMOVUPS        Y8, (SP)
+	VMULPS         blocksRepeated8x00008041<>+0(SB), Y7, Y7
+	VFNMADD231PS   (R11), Y7, Y6
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   (R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     (SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (SP), Y8
+	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTI128 16(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   4(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     32(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(SP), Y8
+	VFMADD231PS    Y8, Y7, Y4
+	VBROADCASTI128 32(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   8(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     64(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(SP), Y8
+	VFMADD231PS    Y8, Y7, Y5
+	VBROADCASTI128 48(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   12(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     96(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(SP), Y8
+	VFMADD231PS    Y8, Y7, Y6
+	VBROADCASTI128 64(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   16(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     128(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   16(SP), Y8
+	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTI128 80(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   20(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     160(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   20(SP), Y8
+	VFMADD231PS    Y8, Y7, Y4
+	VBROADCASTI128 96(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   24(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     192(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   24(SP), Y8
+	VFMADD231PS    Y8, Y7, Y5
+	VBROADCASTI128 112(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   28(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     224(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   28(SP), Y8
+	VFMADD231PS    Y8, Y7, Y6
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000010, R9
+	ADDQ           $0x00000100, SI
+	ADDQ           $0x00000020, R10
+	ADDQ           $0x00000020, R11
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVWLZX        (R9), R12
+	VMOVD          R12, X7
+	VCVTPH2PS      X7, X7
+	VMULPS         blocksRepeated8x00008041<>+0(SB), X7, X9
+	VMOVSS         (R11), X10
+	VFNMADD231PS   Y10, Y9, Y6
+	VMULSS         (R10), X7, X7
+	VBROADCASTSS   X7, Y7
+	VBROADCASTI128 (BX), Y8
+	VPSRLVQ        Y0, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VMOVDQU        blocksBits<>+0(SB), Y12
+	VPBROADCASTD   (R8), Y11
+	VPSHUFB        blocksSpread<>+0(SB), Y11, Y11
+	VPAND          Y12, Y11, Y11
+	VPCMPEQB       Y12, Y11, Y11
+	VPAND          blocksRepeated32x10<>+0(SB), Y11, Y11
+	VPOR           Y11, Y8, Y8
+	VPMADDUBSW     (SI), Y8, Y8
+	VPMADDWD       Y2, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y3
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000002, R9
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000004, R11
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y6, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X3
+	VMOVHLPS     X3, X3, X4
+	VADDPS       X4, X3, X3
+	VMOVSHDUP    X3, X4
+	VADDSS       X4, X3, X3
+	VMOVSS       X3, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+DATA blocksRepeated8x00008041<>+0(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+1(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+2(SB)/1, $0x80
+DATA blocksRepeated8x00008041<>+3(SB)/1, $0x41
+DATA blocksRepeated8x00008041<>+4(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+5(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+6(SB)/1, $0x80
+DATA blocksRepeated8x00008041<>+7(SB)/1, $0x41
+DATA blocksRepeated8x00008041<>+8(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+9(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+10(SB)/1, $0x80
+DATA blocksRepeated8x00008041<>+11(SB)/1, $0x41
+DATA blocksRepeated8x00008041<>+12(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+13(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+14(SB)/1, $0x80
+DATA blocksRepeated8x00008041<>+15(SB)/1, $0x41
+DATA blocksRepeated8x00008041<>+16(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+17(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+18(SB)/1, $0x80
+DATA blocksRepeated8x00008041<>+19(SB)/1, $0x41
+DATA blocksRepeated8x00008041<>+20(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+21(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+22(SB)/1, $0x80
+DATA blocksRepeated8x00008041<>+23(SB)/1, $0x41
+DATA blocksRepeated8x00008041<>+24(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+25(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+26(SB)/1, $0x80
+DATA blocksRepeated8x00008041<>+27(SB)/1, $0x41
+DATA blocksRepeated8x00008041<>+28(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+29(SB)/1, $0x00
+DATA blocksRepeated8x00008041<>+30(SB)/1, $0x80
+DATA blocksRepeated8x00008041<>+31(SB)/1, $0x41
+GLOBL blocksRepeated8x00008041<>(SB), RODATA|NOPTR, $32
+
+// func rowsQ5_1AVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ5_1AVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+	VPCMPEQW     Y2, Y2, Y2
+	VPSRLW       $0x0f, Y2, Y2
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  plane2+56(FP), R9
+	ADDQ  CX, R9
+	MOVQ  scale+16(FP), R10
+	MOVQ  sum+24(FP), R11
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VMOVDQU        (R9), Y7
+	VPSHUFB        blocksPairs<>+0(SB), Y7, Y7
+	VPERMQ         $0xd8, Y7, Y7
+	VCVTPH2PS      X7, Y8
+	VMULPS         (R10), Y8, Y8
+	VMOVUPS        Y8, (SP)
+	VEXTRACTI128   $0x01, Y7, X7
+	VCVTPH2PS      X7, Y7
+	VXORPS         blocksRepeated8x00000080<>+0(SB), Y7, Y7
+	VFNMADD231PS   (R11), Y7, Y6
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   (R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     (SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (SP), Y8
+	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTI128 16(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   4(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     32(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(SP), Y8
+	VFMADD231PS    Y8, Y7, Y4
+	VBROADCASTI128 32(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   8(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     64(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(SP), Y8
+	VFMADD231PS    Y8, Y7, Y5
+	VBROADCASTI128 48(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   12(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     96(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(SP), Y8
+	VFMADD231PS    Y8, Y7, Y6
+	VBROADCASTI128 64(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   16(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     128(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   16(SP), Y8
+	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTI128 80(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   20(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     160(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   20(SP), Y8
+	VFMADD231PS    Y8, Y7, Y4
+	VBROADCASTI128 96(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   24(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     192(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   24(SP), Y8
+	VFMADD231PS    Y8, Y7, Y5
+	VBROADCASTI128 112(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   28(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y11, Y8, Y8
+	VPCMPEQB       Y11, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VPMADDUBSW     224(SI), Y7, Y7
+	VPMADDWD       Y2, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   28(SP), Y8
+	VFMADD231PS    Y8, Y7, Y6
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000020, R9
+	ADDQ           $0x00000100, SI
+	ADDQ           $0x00000020, R10
+	ADDQ           $0x00000020, R11
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVL           (R9), R12
+	VMOVD          R12, X7
+	VCVTPH2PS      X7, X7
+	VMOVSHDUP      X7, X9
+	VXORPS         blocksRepeated8x00000080<>+0(SB), X9, X9
+	VMOVSS         (R11), X10
+	VFNMADD231PS   Y10, Y9, Y6
+	VMULSS         (R10), X7, X7
+	VBROADCASTSS   X7, Y7
+	VBROADCASTI128 (BX), Y8
+	VPSRLVQ        Y0, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VMOVDQU        blocksBits<>+0(SB), Y12
+	VPBROADCASTD   (R8), Y11
+	VPSHUFB        blocksSpread<>+0(SB), Y11, Y11
+	VPAND          Y12, Y11, Y11
+	VPCMPEQB       Y12, Y11, Y11
+	VPAND          blocksRepeated32x10<>+0(SB), Y11, Y11
+	VPOR           Y11, Y8, Y8
+	VPMADDUBSW     (SI), Y8, Y8
+	VPMADDWD       Y2, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y3
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000004, R9
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000004, R11
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y6, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X3
+	VMOVHLPS     X3, X3, X4
+	VADDPS       X4, X3, X3
+	VMOVSHDUP    X3, X4
+	VADDSS       X4, X3, X3
+	VMOVSS       X3, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ8_0AVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ8_0AVX2(SB), NOSPLIT, $256-80
+	MOVQ     y+0(FP), AX
+	MOVQ     w+32(FP), CX
+	MOVQ     rows+72(FP), DX
+	VPCMPEQW Y0, Y0, Y0
+	VPSRLW   $0x0f, Y0, Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	PREFETCHT0   4800(BX)
+	VCVTPH2PS    (R8), Y5
+	VMULPS       (R9), Y5, Y5
+	VMOVUPS      Y5, (SP)
+	VMOVDQU      (BX), Y5
+	VMOVDQU      (SI), Y6
+	VPSIGNB      Y5, Y6, Y6
+	VPABSB       Y5, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (SP), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      32(BX), Y5
+	VMOVDQU      32(SI), Y6
+	VPSIGNB      Y5, Y6, Y6
+	VPABSB       Y5, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 4(SP), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      64(BX), Y5
+	VMOVDQU      64(SI), Y6
+	VPSIGNB      Y5, Y6, Y6
+	VPABSB       Y5, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 8(SP), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VMOVDQU      96(BX), Y5
+	VMOVDQU      96(SI), Y6
+	VPSIGNB      Y5, Y6, Y6
+	VPABSB       Y5, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 12(SP), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	VMOVDQU      128(BX), Y5
+	VMOVDQU      128(SI), Y6
+	VPSIGNB      Y5, Y6, Y6
+	VPABSB       Y5, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 16(SP), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      160(BX), Y5
+	VMOVDQU      160(SI), Y6
+	VPSIGNB      Y5, Y6, Y6
+	VPABSB       Y5, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 20(SP), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      192(BX), Y5
+	VMOVDQU      192(SI), Y6
+	VPSIGNB      Y5, Y6, Y6
+	VPABSB       Y5, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 24(SP), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VMOVDQU      224(BX), Y5
+	VMOVDQU      224(SI), Y6
+	VPSIGNB      Y5, Y6, Y6
+	VPABSB       Y5, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 28(SP), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000010, R8
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000020, R9
+	ADDQ         $0x00000020, R10
+	SUBQ         $0x08, DI
+	JGE          many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVWLZX      (R8), R11
+	VMOVD        R11, X5
+	VCVTPH2PS    X5, X5
+	VMULSS       (R9), X5, X5
+	VBROADCASTSS X5, Y5
+	VMOVDQU      (BX), Y6
+	VMOVDQU      (SI), Y7
+	VPSIGNB      Y6, Y7, Y7
+	VPABSB       Y6, Y6
+	VPMADDUBSW   Y7, Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000002, R8
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x00000004, R9
+	ADDQ         $0x00000004, R10
+	DECQ         DI
+	JNE          block
+
+done:
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDSS       X2, X1, X1
+	VMOVSS       X1, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ2KAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ2KAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
 	VPBROADCASTB blocksBytes03<>+0(SB), Y0
-	VPBROADCASTB blocksBytes04<>+0(SB), Y1
 	VPCMPEQW     Y1, Y1, Y1
 	VPSRLW       $0x0f, Y1, Y1
 	VMOVDQU      blocksHalves<>+0(SB), Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
-	VPXOR        Y6, Y6, Y6
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
 
 block:
-	PREFETCHT0   4608(CX)
-	PREFETCHT0   4672(CX)
-	VMOVDQU      16(CX), Y7
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	VMOVDQU      (BX), X7
+	VPSRLW       $0x04, X7, X8
+	VPAND        blocksRepeated16x0f<>+0(SB), X7, X7
+	VPAND        blocksRepeated16x0f<>+0(SB), X8, X8
+	MOVWLZX      (R8), R11
+	VMOVD        R11, X9
+	VCVTPH2PS    X9, X9
+	VBROADCASTSS X9, Y9
+	VPMOVZXBD    X7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VMULPS       (R9), Y10, Y10
+	VMOVUPS      Y10, (SP)
+	VPSRLDQ      $0x08, X7, X7
+	VPMOVZXBD    X7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	VMULPS       32(R9), Y7, Y7
+	VMOVUPS      Y7, 32(SP)
+	MOVWLZX      2(R8), R11
+	VMOVD        R11, X7
+	VCVTPH2PS    X7, X7
+	VBROADCASTSS X7, Y7
+	VPMOVZXBD    X8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y7, Y9, Y9
+	VFNMADD231PS (R10), Y9, Y6
+	VPSRLDQ      $0x08, X8, X8
+	VPMOVZXBD    X8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VFNMADD231PS 32(R10), Y8, Y6
+	VMOVDQU      16(BX), Y7
 	VPAND        Y0, Y7, Y8
-	VPMADDUBSW   (DX), Y8, Y8
+	VPMADDUBSW   (SI), Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD (BX), Y9
+	VBROADCASTSD (SP), Y9
 	VPERMILPS    Y2, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
 	VPSRLW       $0x02, Y7, Y8
 	VPAND        Y0, Y8, Y8
-	VPMADDUBSW   32(DX), Y8, Y8
+	VPMADDUBSW   32(SI), Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 8(BX), Y9
+	VBROADCASTSD 8(SP), Y9
 	VPERMILPS    Y2, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
 	VPSRLW       $0x04, Y7, Y8
 	VPAND        Y0, Y8, Y8
-	VPMADDUBSW   64(DX), Y8, Y8
+	VPMADDUBSW   64(SI), Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 16(BX), Y9
+	VBROADCASTSD 16(SP), Y9
 	VPERMILPS    Y2, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
 	VPSRLW       $0x06, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VPMADDUBSW   96(DX), Y7, Y7
+	VPMADDUBSW   96(SI), Y7, Y7
 	VPMADDWD     Y1, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSD 24(BX), Y8
+	VBROADCASTSD 24(SP), Y8
 	VPERMILPS    Y2, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	VMOVDQU      48(CX), Y7
+	VMOVDQU      48(BX), Y7
 	VPAND        Y0, Y7, Y8
-	VPMADDUBSW   128(DX), Y8, Y8
+	VPMADDUBSW   128(SI), Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 32(BX), Y9
+	VBROADCASTSD 32(SP), Y9
 	VPERMILPS    Y2, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
 	VPSRLW       $0x02, Y7, Y8
 	VPAND        Y0, Y8, Y8
-	VPMADDUBSW   160(DX), Y8, Y8
+	VPMADDUBSW   160(SI), Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 40(BX), Y9
+	VBROADCASTSD 40(SP), Y9
 	VPERMILPS    Y2, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
 	VPSRLW       $0x04, Y7, Y8
 	VPAND        Y0, Y8, Y8
-	VPMADDUBSW   192(DX), Y8, Y8
+	VPMADDUBSW   192(SI), Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 48(BX), Y9
+	VBROADCASTSD 48(SP), Y9
 	VPERMILPS    Y2, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
 	VPSRLW       $0x06, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VPMADDUBSW   224(DX), Y7, Y7
+	VPMADDUBSW   224(SI), Y7, Y7
 	VPMADDWD     Y1, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSD 56(BX), Y8
+	VBROADCASTSD 56(SP), Y8
 	VPERMILPS    Y2, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x00000050, CX
-	ADDQ         $0x00000100, DX
-	ADDQ         $0x00000040, BX
-	DECQ         AX
+	ADDQ         $0x00000050, BX
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, R10
+	DECQ         DI
 	JNE          block
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y5, Y3, Y3
 	VADDPS       Y6, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
-	MOVSS        X3, ret+32(FP)
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X3
+	VMOVHLPS     X3, X3, X4
+	VADDPS       X4, X3, X3
+	VMOVSHDUP    X3, X4
+	VADDSS       X4, X3, X3
+	VMOVSS       X3, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
 	VZEROUPPER
 	RET
 
@@ -910,1200 +1867,2474 @@ DATA blocksHalves<>+30(SB)/1, $0x00
 DATA blocksHalves<>+31(SB)/1, $0x00
 GLOBL blocksHalves<>(SB), RODATA|NOPTR, $32
 
-// func productQ3KAVX2(x *int8, s *float32, block *byte, n int) float32
-// Requires: AVX, AVX2, FMA3, MMX+, SSE
-TEXT ·productQ3KAVX2(SB), NOSPLIT, $0-36
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         x+0(FP), DX
-	MOVQ         s+8(FP), BX
+DATA blocksRepeated16x0f<>+0(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+1(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+2(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+3(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+4(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+5(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+6(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+7(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+8(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+9(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+10(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+11(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+12(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+13(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+14(SB)/1, $0x0f
+DATA blocksRepeated16x0f<>+15(SB)/1, $0x0f
+GLOBL blocksRepeated16x0f<>(SB), RODATA|NOPTR, $16
+
+// func rowsQ3KAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ3KAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
 	VPBROADCASTB blocksBytes03<>+0(SB), Y0
-	VPBROADCASTB blocksBytes04<>+0(SB), Y1
-	VPCMPEQW     Y2, Y2, Y2
-	VPSRLW       $0x0f, Y2, Y2
-	VMOVDQU      blocksHalves<>+0(SB), Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	VPXOR        Y7, Y7, Y7
-
-block:
-	PREFETCHT0   4608(CX)
-	PREFETCHT0   4672(CX)
-	VMOVDQU      (CX), Y8
-	VMOVDQU      32(CX), Y9
-	VPAND        Y0, Y9, Y10
-	VPSLLW       $0x02, Y8, Y11
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPMADDUBSW   (DX), Y10, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSD (BX), Y11
-	VPERMILPS    Y3, Y11, Y11
-	VFMADD231PS  Y11, Y10, Y4
-	VPSRLW       $0x02, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPSLLW       $0x01, Y8, Y11
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPMADDUBSW   32(DX), Y10, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSD 8(BX), Y11
-	VPERMILPS    Y3, Y11, Y11
-	VFMADD231PS  Y11, Y10, Y5
-	VPSRLW       $0x04, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPAND        Y1, Y8, Y11
-	VPOR         Y11, Y10, Y10
-	VPMADDUBSW   64(DX), Y10, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSD 16(BX), Y11
-	VPERMILPS    Y3, Y11, Y11
-	VFMADD231PS  Y11, Y10, Y6
-	VPSRLW       $0x06, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPSRLW       $0x01, Y8, Y10
-	VPAND        Y1, Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPMADDUBSW   96(DX), Y9, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSD 24(BX), Y10
-	VPERMILPS    Y3, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y7
-	VMOVDQU      64(CX), Y9
-	VPAND        Y0, Y9, Y10
-	VPSRLW       $0x02, Y8, Y11
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPMADDUBSW   128(DX), Y10, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSD 32(BX), Y11
-	VPERMILPS    Y3, Y11, Y11
-	VFMADD231PS  Y11, Y10, Y4
-	VPSRLW       $0x02, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPSRLW       $0x03, Y8, Y11
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPMADDUBSW   160(DX), Y10, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSD 40(BX), Y11
-	VPERMILPS    Y3, Y11, Y11
-	VFMADD231PS  Y11, Y10, Y5
-	VPSRLW       $0x04, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPSRLW       $0x04, Y8, Y11
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPMADDUBSW   192(DX), Y10, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSD 48(BX), Y11
-	VPERMILPS    Y3, Y11, Y11
-	VFMADD231PS  Y11, Y10, Y6
-	VPSRLW       $0x06, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPSRLW       $0x05, Y8, Y8
-	VPAND        Y1, Y8, Y8
-	VPOR         Y8, Y9, Y9
-	VPMADDUBSW   224(DX), Y9, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 56(BX), Y9
-	VPERMILPS    Y3, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x00000060, CX
-	ADDQ         $0x00000100, DX
-	ADDQ         $0x00000040, BX
-	DECQ         AX
-	JNE          block
-	VADDPS       Y5, Y4, Y4
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y7, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X0, X4, X4
-	VMOVHLPS     X4, X4, X0
-	VADDPS       X0, X4, X4
-	VMOVSHDUP    X4, X0
-	VADDSS       X0, X4, X4
-	MOVSS        X4, ret+32(FP)
-	VZEROUPPER
-	RET
-
-// func productQ4KAVX2(x *int8, s *float32, block *byte, n int) float32
-// Requires: AVX, AVX2, FMA3, MMX+, SSE
-TEXT ·productQ4KAVX2(SB), NOSPLIT, $0-36
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         x+0(FP), DX
-	MOVQ         s+8(FP), BX
-	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VPBROADCASTB blocksBytes10<>+0(SB), Y1
 	VPCMPEQW     Y1, Y1, Y1
 	VPSRLW       $0x0f, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
-
-block:
-	PREFETCHT0   4608(CX)
-	PREFETCHT0   4672(CX)
-	PREFETCHT0   4736(CX)
-	VMOVDQU      16(CX), Y6
-	VPAND        Y0, Y6, Y7
-	VPMADDUBSW   (DX), Y7, Y7
-	VPMADDWD     Y1, Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (BX), Y8
-	VFMADD231PS  Y8, Y7, Y2
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VPMADDUBSW   32(DX), Y6, Y6
-	VPMADDWD     Y1, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS 4(BX), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      48(CX), Y6
-	VPAND        Y0, Y6, Y7
-	VPMADDUBSW   64(DX), Y7, Y7
-	VPMADDWD     Y1, Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS 8(BX), Y8
-	VFMADD231PS  Y8, Y7, Y4
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VPMADDUBSW   96(DX), Y6, Y6
-	VPMADDWD     Y1, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS 12(BX), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VMOVDQU      80(CX), Y6
-	VPAND        Y0, Y6, Y7
-	VPMADDUBSW   128(DX), Y7, Y7
-	VPMADDWD     Y1, Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS 16(BX), Y8
-	VFMADD231PS  Y8, Y7, Y2
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VPMADDUBSW   160(DX), Y6, Y6
-	VPMADDWD     Y1, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS 20(BX), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      112(CX), Y6
-	VPAND        Y0, Y6, Y7
-	VPMADDUBSW   192(DX), Y7, Y7
-	VPMADDWD     Y1, Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS 24(BX), Y8
-	VFMADD231PS  Y8, Y7, Y4
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VPMADDUBSW   224(DX), Y6, Y6
-	VPMADDWD     Y1, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS 28(BX), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x00000090, CX
-	ADDQ         $0x00000100, DX
-	ADDQ         $0x00000020, BX
-	DECQ         AX
-	JNE          block
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VADDPS       Y5, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
-	MOVSS        X2, ret+32(FP)
-	VZEROUPPER
-	RET
-
-// func productQ5KAVX2(x *int8, s *float32, block *byte, n int) float32
-// Requires: AVX, AVX2, FMA3, MMX+, SSE
-TEXT ·productQ5KAVX2(SB), NOSPLIT, $0-36
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         x+0(FP), DX
-	MOVQ         s+8(FP), BX
-	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VPBROADCASTB blocksBytes10<>+0(SB), Y1
-	VPCMPEQW     Y2, Y2, Y2
-	VPSRLW       $0x0f, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-
-block:
-	PREFETCHT0   4608(CX)
-	PREFETCHT0   4672(CX)
-	PREFETCHT0   4736(CX)
-	VMOVDQU      16(CX), Y7
-	VMOVDQU      48(CX), Y8
-	VPAND        Y0, Y8, Y9
-	VPSLLW       $0x04, Y7, Y10
-	VPAND        Y1, Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPMADDUBSW   (DX), Y9, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (BX), Y10
-	VFMADD231PS  Y10, Y9, Y3
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VPSLLW       $0x03, Y7, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPMADDUBSW   32(DX), Y8, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSS 4(BX), Y9
-	VFMADD231PS  Y9, Y8, Y4
-	VMOVDQU      80(CX), Y8
-	VPAND        Y0, Y8, Y9
-	VPSLLW       $0x02, Y7, Y10
-	VPAND        Y1, Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPMADDUBSW   64(DX), Y9, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS 8(BX), Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VPSLLW       $0x01, Y7, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPMADDUBSW   96(DX), Y8, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSS 12(BX), Y9
-	VFMADD231PS  Y9, Y8, Y6
-	VMOVDQU      112(CX), Y8
-	VPAND        Y0, Y8, Y9
-	VPAND        Y1, Y7, Y10
-	VPOR         Y10, Y9, Y9
-	VPMADDUBSW   128(DX), Y9, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS 16(BX), Y10
-	VFMADD231PS  Y10, Y9, Y3
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VPSRLW       $0x01, Y7, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPMADDUBSW   160(DX), Y8, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSS 20(BX), Y9
-	VFMADD231PS  Y9, Y8, Y4
-	VMOVDQU      144(CX), Y8
-	VPAND        Y0, Y8, Y9
-	VPSRLW       $0x02, Y7, Y10
-	VPAND        Y1, Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPMADDUBSW   192(DX), Y9, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS 24(BX), Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VPSRLW       $0x03, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y8, Y8
-	VPMADDUBSW   224(DX), Y8, Y7
-	VPMADDWD     Y2, Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS 28(BX), Y8
-	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x000000b0, CX
-	ADDQ         $0x00000100, DX
-	ADDQ         $0x00000020, BX
-	DECQ         AX
-	JNE          block
-	VADDPS       Y4, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y6, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
-	MOVSS        X3, ret+32(FP)
-	VZEROUPPER
-	RET
-
-// func productQ6KAVX2(x *int8, s *float32, block *byte, n int) float32
-// Requires: AVX, AVX2, FMA3, MMX+, SSE
-TEXT ·productQ6KAVX2(SB), NOSPLIT, $0-36
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         x+0(FP), DX
-	MOVQ         s+8(FP), BX
-	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VPBROADCASTB blocksBytes30<>+0(SB), Y1
-	VPCMPEQW     Y2, Y2, Y2
-	VPSRLW       $0x0f, Y2, Y2
-	VMOVDQU      blocksHalves<>+0(SB), Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	VPXOR        Y7, Y7, Y7
-
-block:
-	PREFETCHT0   4608(CX)
-	PREFETCHT0   4672(CX)
-	PREFETCHT0   4736(CX)
-	PREFETCHT0   4800(CX)
-	VMOVDQU      (CX), Y8
-	VMOVDQU      32(CX), Y9
-	VMOVDQU      128(CX), Y10
-	VPAND        Y0, Y8, Y11
-	VPSLLW       $0x04, Y10, Y12
-	VPAND        Y1, Y12, Y12
-	VPOR         Y12, Y11, Y11
-	VPMADDUBSW   (DX), Y11, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VCVTDQ2PS    Y11, Y11
-	VBROADCASTSD (BX), Y12
-	VPERMILPS    Y3, Y12, Y12
-	VFMADD231PS  Y12, Y11, Y4
-	VPAND        Y0, Y9, Y11
-	VPSLLW       $0x02, Y10, Y12
-	VPAND        Y1, Y12, Y12
-	VPOR         Y12, Y11, Y11
-	VPMADDUBSW   32(DX), Y11, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VCVTDQ2PS    Y11, Y11
-	VBROADCASTSD 8(BX), Y12
-	VPERMILPS    Y3, Y12, Y12
-	VFMADD231PS  Y12, Y11, Y5
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VPAND        Y1, Y10, Y11
-	VPOR         Y11, Y8, Y8
-	VPMADDUBSW   64(DX), Y8, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 16(BX), Y11
-	VPERMILPS    Y3, Y11, Y11
-	VFMADD231PS  Y11, Y8, Y6
-	VPSRLW       $0x04, Y9, Y8
-	VPAND        Y0, Y8, Y8
-	VPSRLW       $0x02, Y10, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPMADDUBSW   96(DX), Y8, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 24(BX), Y9
-	VPERMILPS    Y3, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y7
-	VMOVDQU      64(CX), Y8
-	VMOVDQU      96(CX), Y9
-	VMOVDQU      160(CX), Y10
-	VPAND        Y0, Y8, Y11
-	VPSLLW       $0x04, Y10, Y12
-	VPAND        Y1, Y12, Y12
-	VPOR         Y12, Y11, Y11
-	VPMADDUBSW   128(DX), Y11, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VCVTDQ2PS    Y11, Y11
-	VBROADCASTSD 32(BX), Y12
-	VPERMILPS    Y3, Y12, Y12
-	VFMADD231PS  Y12, Y11, Y4
-	VPAND        Y0, Y9, Y11
-	VPSLLW       $0x02, Y10, Y12
-	VPAND        Y1, Y12, Y12
-	VPOR         Y12, Y11, Y11
-	VPMADDUBSW   160(DX), Y11, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VCVTDQ2PS    Y11, Y11
-	VBROADCASTSD 40(BX), Y12
-	VPERMILPS    Y3, Y12, Y12
-	VFMADD231PS  Y12, Y11, Y5
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VPAND        Y1, Y10, Y11
-	VPOR         Y11, Y8, Y8
-	VPMADDUBSW   192(DX), Y8, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 48(BX), Y11
-	VPERMILPS    Y3, Y11, Y11
-	VFMADD231PS  Y11, Y8, Y6
-	VPSRLW       $0x04, Y9, Y8
-	VPAND        Y0, Y8, Y8
-	VPSRLW       $0x02, Y10, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPMADDUBSW   224(DX), Y8, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 56(BX), Y9
-	VPERMILPS    Y3, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x000000d0, CX
-	ADDQ         $0x00000100, DX
-	ADDQ         $0x00000040, BX
-	DECQ         AX
-	JNE          block
-	VADDPS       Y5, Y4, Y4
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y7, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X0, X4, X4
-	VMOVHLPS     X4, X4, X0
-	VADDPS       X0, X4, X4
-	VMOVSHDUP    X4, X0
-	VADDSS       X0, X4, X4
-	MOVSS        X4, ret+32(FP)
-	VZEROUPPER
-	RET
-
-// func productNibblesVNNI(x *int8, s *float32, block *byte, n int) float32
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
-TEXT ·productNibblesVNNI(SB), NOSPLIT, $0-36
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         x+0(FP), DX
-	MOVQ         s+8(FP), BX
-	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VMOVDQU      blocksNibbleShifts<>+0(SB), Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
-	SUBQ         $0x04, AX
-	JL           rest
-
-many:
-	PREFETCHT0     4608(CX)
-	VBROADCASTI128 (CX), Y6
-	VPSRLVQ        Y1, Y6, Y6
-	VPAND          Y0, Y6, Y6
-	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       (DX), Y6, Y7
-	VCVTDQ2PS      Y7, Y7
-	VBROADCASTSS   (BX), Y6
-	VFMADD231PS    Y6, Y7, Y2
-	VBROADCASTI128 16(CX), Y6
-	VPSRLVQ        Y1, Y6, Y6
-	VPAND          Y0, Y6, Y6
-	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       32(DX), Y6, Y7
-	VCVTDQ2PS      Y7, Y7
-	VBROADCASTSS   4(BX), Y6
-	VFMADD231PS    Y6, Y7, Y3
-	VBROADCASTI128 32(CX), Y6
-	VPSRLVQ        Y1, Y6, Y6
-	VPAND          Y0, Y6, Y6
-	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       64(DX), Y6, Y7
-	VCVTDQ2PS      Y7, Y7
-	VBROADCASTSS   8(BX), Y6
-	VFMADD231PS    Y6, Y7, Y4
-	VBROADCASTI128 48(CX), Y6
-	VPSRLVQ        Y1, Y6, Y6
-	VPAND          Y0, Y6, Y6
-	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       96(DX), Y6, Y7
-	VCVTDQ2PS      Y7, Y7
-	VBROADCASTSS   12(BX), Y6
-	VFMADD231PS    Y6, Y7, Y5
-	ADDQ           $0x00000040, CX
-	ADDQ           $0x00000080, DX
-	ADDQ           $0x00000010, BX
-	SUBQ           $0x04, AX
-	JGE            many
-
-rest:
-	ADDQ $0x04, AX
-	JEQ  done
-
-block:
-	VBROADCASTI128 (CX), Y6
-	VPSRLVQ        Y1, Y6, Y6
-	VPAND          Y0, Y6, Y6
-	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       (DX), Y6, Y7
-	VCVTDQ2PS      Y7, Y7
-	VBROADCASTSS   (BX), Y6
-	VFMADD231PS    Y6, Y7, Y2
-	ADDQ           $0x00000010, CX
-	ADDQ           $0x00000020, DX
-	ADDQ           $0x00000004, BX
-	DECQ           AX
-	JNE            block
-
-done:
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VADDPS       Y5, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
-	MOVSS        X2, ret+32(FP)
-	VZEROUPPER
-	RET
-
-// func productFifthsVNNI(x *int8, s *float32, block *byte, n int, high *byte) float32
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
-TEXT ·productFifthsVNNI(SB), NOSPLIT, $0-44
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         high+32(FP), DX
-	MOVQ         x+0(FP), BX
-	MOVQ         s+8(FP), SI
-	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VMOVDQU      blocksNibbleShifts<>+0(SB), Y1
-	VPBROADCASTB blocksBytes10<>+0(SB), Y4
-	VMOVDQU      blocksSpread<>+0(SB), Y2
-	VMOVDQU      blocksBits<>+0(SB), Y3
-	VPXOR        Y5, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	VPXOR        Y7, Y7, Y7
-	VPXOR        Y8, Y8, Y8
-	SUBQ         $0x04, AX
-	JL           rest
-
-many:
-	PREFETCHT0     4608(CX)
-	VBROADCASTI128 (CX), Y9
-	VPSRLVQ        Y1, Y9, Y9
-	VPAND          Y0, Y9, Y9
-	VPBROADCASTD   (DX), Y10
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y10, Y10
-	VPAND          Y3, Y10, Y10
-	VPCMPEQB       Y3, Y10, Y10
-	VPAND          Y4, Y10, Y10
-	VPOR           Y10, Y9, Y9
-	VPXOR          Y10, Y10, Y10
-	VPDPBUSD       (BX), Y9, Y10
-	VCVTDQ2PS      Y10, Y10
-	VBROADCASTSS   (SI), Y9
-	VFMADD231PS    Y9, Y10, Y5
-	VBROADCASTI128 16(CX), Y9
-	VPSRLVQ        Y1, Y9, Y9
-	VPAND          Y0, Y9, Y9
-	VPBROADCASTD   (DX), Y10
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y10, Y10
-	VPAND          Y3, Y10, Y10
-	VPCMPEQB       Y3, Y10, Y10
-	VPAND          Y4, Y10, Y10
-	VPOR           Y10, Y9, Y9
-	VPXOR          Y10, Y10, Y10
-	VPDPBUSD       32(BX), Y9, Y10
-	VCVTDQ2PS      Y10, Y10
-	VBROADCASTSS   4(SI), Y9
-	VFMADD231PS    Y9, Y10, Y6
-	VBROADCASTI128 32(CX), Y9
-	VPSRLVQ        Y1, Y9, Y9
-	VPAND          Y0, Y9, Y9
-	VPBROADCASTD   (DX), Y10
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y10, Y10
-	VPAND          Y3, Y10, Y10
-	VPCMPEQB       Y3, Y10, Y10
-	VPAND          Y4, Y10, Y10
-	VPOR           Y10, Y9, Y9
-	VPXOR          Y10, Y10, Y10
-	VPDPBUSD       64(BX), Y9, Y10
-	VCVTDQ2PS      Y10, Y10
-	VBROADCASTSS   8(SI), Y9
-	VFMADD231PS    Y9, Y10, Y7
-	VBROADCASTI128 48(CX), Y9
-	VPSRLVQ        Y1, Y9, Y9
-	VPAND          Y0, Y9, Y9
-	VPBROADCASTD   (DX), Y10
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y10, Y10
-	VPAND          Y3, Y10, Y10
-	VPCMPEQB       Y3, Y10, Y10
-	VPAND          Y4, Y10, Y10
-	VPOR           Y10, Y9, Y9
-	VPXOR          Y10, Y10, Y10
-	VPDPBUSD       96(BX), Y9, Y10
-	VCVTDQ2PS      Y10, Y10
-	VBROADCASTSS   12(SI), Y9
-	VFMADD231PS    Y9, Y10, Y8
-	ADDQ           $0x00000040, CX
-	ADDQ           $0x00000080, BX
-	ADDQ           $0x00000010, SI
-	SUBQ           $0x04, AX
-	JGE            many
-
-rest:
-	ADDQ $0x04, AX
-	JEQ  done
-
-block:
-	VBROADCASTI128 (CX), Y9
-	VPSRLVQ        Y1, Y9, Y9
-	VPAND          Y0, Y9, Y9
-	VPBROADCASTD   (DX), Y10
-	ADDQ           $0x04, DX
-	VPSHUFB        Y2, Y10, Y10
-	VPAND          Y3, Y10, Y10
-	VPCMPEQB       Y3, Y10, Y10
-	VPAND          Y4, Y10, Y10
-	VPOR           Y10, Y9, Y9
-	VPXOR          Y10, Y10, Y10
-	VPDPBUSD       (BX), Y9, Y10
-	VCVTDQ2PS      Y10, Y10
-	VBROADCASTSS   (SI), Y9
-	VFMADD231PS    Y9, Y10, Y5
-	ADDQ           $0x00000010, CX
-	ADDQ           $0x00000020, BX
-	ADDQ           $0x00000004, SI
-	DECQ           AX
-	JNE            block
-
-done:
-	VADDPS       Y6, Y5, Y5
-	VADDPS       Y7, Y5, Y5
-	VADDPS       Y8, Y5, Y5
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPS       X0, X5, X5
-	VMOVHLPS     X5, X5, X0
-	VADDPS       X0, X5, X5
-	VMOVSHDUP    X5, X0
-	VADDSS       X0, X5, X5
-	MOVSS        X5, ret+40(FP)
-	VZEROUPPER
-	RET
-
-// func productQ2KVNNI(x *int8, s *float32, block *byte, n int) float32
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
-TEXT ·productQ2KVNNI(SB), NOSPLIT, $0-36
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         x+0(FP), DX
-	MOVQ         s+8(FP), BX
-	VPBROADCASTB blocksBytes03<>+0(SB), Y0
-	VPBROADCASTB blocksBytes04<>+0(SB), Y1
-	VMOVDQU      blocksHalves<>+0(SB), Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
-
-block:
-	PREFETCHT0   4608(CX)
-	PREFETCHT0   4672(CX)
-	VMOVDQU      16(CX), Y6
-	VPAND        Y0, Y6, Y7
-	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     (DX), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD (BX), Y7
-	VPERMILPS    Y1, Y7, Y7
-	VFMADD231PS  Y7, Y8, Y2
-	VPSRLW       $0x02, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     32(DX), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 8(BX), Y7
-	VPERMILPS    Y1, Y7, Y7
-	VFMADD231PS  Y7, Y8, Y3
-	VPSRLW       $0x04, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     64(DX), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 16(BX), Y7
-	VPERMILPS    Y1, Y7, Y7
-	VFMADD231PS  Y7, Y8, Y4
-	VPSRLW       $0x06, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     96(DX), Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSD 24(BX), Y6
-	VPERMILPS    Y1, Y6, Y6
-	VFMADD231PS  Y6, Y7, Y5
-	VMOVDQU      48(CX), Y6
-	VPAND        Y0, Y6, Y7
-	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     128(DX), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 32(BX), Y7
-	VPERMILPS    Y1, Y7, Y7
-	VFMADD231PS  Y7, Y8, Y2
-	VPSRLW       $0x02, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     160(DX), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 40(BX), Y7
-	VPERMILPS    Y1, Y7, Y7
-	VFMADD231PS  Y7, Y8, Y3
-	VPSRLW       $0x04, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     192(DX), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSD 48(BX), Y7
-	VPERMILPS    Y1, Y7, Y7
-	VFMADD231PS  Y7, Y8, Y4
-	VPSRLW       $0x06, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     224(DX), Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSD 56(BX), Y6
-	VPERMILPS    Y1, Y6, Y6
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         $0x00000050, CX
-	ADDQ         $0x00000100, DX
-	ADDQ         $0x00000040, BX
-	DECQ         AX
-	JNE          block
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VADDPS       Y5, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
-	MOVSS        X2, ret+32(FP)
-	VZEROUPPER
-	RET
-
-// func productQ3KVNNI(x *int8, s *float32, block *byte, n int) float32
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
-TEXT ·productQ3KVNNI(SB), NOSPLIT, $0-36
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         x+0(FP), DX
-	MOVQ         s+8(FP), BX
-	VPBROADCASTB blocksBytes03<>+0(SB), Y0
-	VPBROADCASTB blocksBytes04<>+0(SB), Y1
 	VMOVDQU      blocksHalves<>+0(SB), Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
-	VPXOR        Y6, Y6, Y6
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  plane2+56(FP), R9
+	ADDQ  CX, R9
+	MOVQ  scale+16(FP), R10
+	MOVQ  sum+24(FP), R11
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
 
 block:
-	PREFETCHT0   4608(CX)
-	PREFETCHT0   4672(CX)
-	VMOVDQU      (CX), Y7
-	VMOVDQU      32(CX), Y8
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	VMOVQ        (R8), X7
+	VPSRLW       $0x04, X7, X8
+	VPUNPCKLQDQ  X8, X7, X7
+	VPAND        blocksRepeated16x0f<>+0(SB), X7, X7
+	VPBROADCASTD 8(R8), X8
+	VPSRLVD      blocksPairShifts<>+0(SB), X8, X8
+	VPAND        blocksRepeated16x03<>+0(SB), X8, X8
+	VPSLLW       $0x04, X8, X8
+	VPOR         X8, X7, X7
+	VPSUBB       blocksRepeated16x20<>+0(SB), X7, X7
+	MOVWLZX      (R9), R12
+	VMOVD        R12, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Y8
+	VPMOVSXBD    X7, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VMULPS       (R10), Y9, Y10
+	VMOVUPS      Y10, (SP)
+	VMULPS       blocksRepeated8x00008040<>+0(SB), Y9, Y9
+	VFNMADD231PS (R11), Y9, Y6
+	VPSRLDQ      $0x08, X7, X7
+	VPMOVSXBD    X7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VMULPS       32(R10), Y7, Y8
+	VMOVUPS      Y8, 32(SP)
+	VMULPS       blocksRepeated8x00008040<>+0(SB), Y7, Y7
+	VFNMADD231PS 32(R11), Y7, Y6
+	VMOVDQU      (BX), Y7
+	VMOVDQU      32(BX), Y8
 	VPAND        Y0, Y8, Y9
 	VPSLLW       $0x02, Y7, Y10
-	VPAND        Y1, Y10, Y10
+	VPAND        blocksRepeated32x04<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPXOR        Y10, Y10, Y10
-	VPDPBUSD     (DX), Y9, Y10
-	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSD (BX), Y9
-	VPERMILPS    Y2, Y9, Y9
-	VFMADD231PS  Y9, Y10, Y3
+	VPMADDUBSW   (SI), Y9, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD (SP), Y10
+	VPERMILPS    Y2, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
 	VPSRLW       $0x02, Y8, Y9
 	VPAND        Y0, Y9, Y9
 	VPSLLW       $0x01, Y7, Y10
-	VPAND        Y1, Y10, Y10
+	VPAND        blocksRepeated32x04<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPXOR        Y10, Y10, Y10
-	VPDPBUSD     32(DX), Y9, Y10
-	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSD 8(BX), Y9
-	VPERMILPS    Y2, Y9, Y9
-	VFMADD231PS  Y9, Y10, Y4
+	VPMADDUBSW   32(SI), Y9, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 8(SP), Y10
+	VPERMILPS    Y2, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
 	VPSRLW       $0x04, Y8, Y9
 	VPAND        Y0, Y9, Y9
-	VPAND        Y1, Y7, Y10
+	VPAND        blocksRepeated32x04<>+0(SB), Y7, Y10
 	VPOR         Y10, Y9, Y9
-	VPXOR        Y10, Y10, Y10
-	VPDPBUSD     64(DX), Y9, Y10
-	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSD 16(BX), Y9
-	VPERMILPS    Y2, Y9, Y9
-	VFMADD231PS  Y9, Y10, Y5
+	VPMADDUBSW   64(SI), Y9, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 16(SP), Y10
+	VPERMILPS    Y2, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
 	VPSRLW       $0x06, Y8, Y8
 	VPAND        Y0, Y8, Y8
 	VPSRLW       $0x01, Y7, Y9
-	VPAND        Y1, Y9, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPXOR        Y9, Y9, Y9
-	VPDPBUSD     96(DX), Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSD 24(BX), Y8
-	VPERMILPS    Y2, Y8, Y8
-	VFMADD231PS  Y8, Y9, Y6
-	VMOVDQU      64(CX), Y8
+	VPMADDUBSW   96(SI), Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 24(SP), Y9
+	VPERMILPS    Y2, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VMOVDQU      64(BX), Y8
 	VPAND        Y0, Y8, Y9
 	VPSRLW       $0x02, Y7, Y10
-	VPAND        Y1, Y10, Y10
+	VPAND        blocksRepeated32x04<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPXOR        Y10, Y10, Y10
-	VPDPBUSD     128(DX), Y9, Y10
-	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSD 32(BX), Y9
-	VPERMILPS    Y2, Y9, Y9
-	VFMADD231PS  Y9, Y10, Y3
+	VPMADDUBSW   128(SI), Y9, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 32(SP), Y10
+	VPERMILPS    Y2, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
 	VPSRLW       $0x02, Y8, Y9
 	VPAND        Y0, Y9, Y9
 	VPSRLW       $0x03, Y7, Y10
-	VPAND        Y1, Y10, Y10
+	VPAND        blocksRepeated32x04<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPXOR        Y10, Y10, Y10
-	VPDPBUSD     160(DX), Y9, Y10
-	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSD 40(BX), Y9
-	VPERMILPS    Y2, Y9, Y9
-	VFMADD231PS  Y9, Y10, Y4
+	VPMADDUBSW   160(SI), Y9, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 40(SP), Y10
+	VPERMILPS    Y2, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
 	VPSRLW       $0x04, Y8, Y9
 	VPAND        Y0, Y9, Y9
 	VPSRLW       $0x04, Y7, Y10
-	VPAND        Y1, Y10, Y10
+	VPAND        blocksRepeated32x04<>+0(SB), Y10, Y10
 	VPOR         Y10, Y9, Y9
-	VPXOR        Y10, Y10, Y10
-	VPDPBUSD     192(DX), Y9, Y10
-	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSD 48(BX), Y9
-	VPERMILPS    Y2, Y9, Y9
-	VFMADD231PS  Y9, Y10, Y5
+	VPMADDUBSW   192(SI), Y9, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 48(SP), Y10
+	VPERMILPS    Y2, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
 	VPSRLW       $0x06, Y8, Y8
 	VPAND        Y0, Y8, Y8
 	VPSRLW       $0x05, Y7, Y7
-	VPAND        Y1, Y7, Y7
+	VPAND        blocksRepeated32x04<>+0(SB), Y7, Y7
 	VPOR         Y7, Y8, Y8
-	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     224(DX), Y8, Y7
+	VPMADDUBSW   224(SI), Y8, Y7
+	VPMADDWD     Y1, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSD 56(BX), Y8
+	VBROADCASTSD 56(SP), Y8
 	VPERMILPS    Y2, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x00000060, CX
-	ADDQ         $0x00000100, DX
-	ADDQ         $0x00000040, BX
-	DECQ         AX
+	ADDQ         $0x00000060, BX
+	ADDQ         $0x0000000c, R8
+	ADDQ         $0x00000002, R9
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, R11
+	DECQ         DI
 	JNE          block
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y5, Y3, Y3
 	VADDPS       Y6, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
-	MOVSS        X3, ret+32(FP)
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X3
+	VMOVHLPS     X3, X3, X4
+	VADDPS       X4, X3, X3
+	VMOVSHDUP    X3, X4
+	VADDSS       X4, X3, X3
+	VMOVSS       X3, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func productQ4KVNNI(x *int8, s *float32, block *byte, n int) float32
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
-TEXT ·productQ4KVNNI(SB), NOSPLIT, $0-36
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         x+0(FP), DX
-	MOVQ         s+8(FP), BX
+DATA blocksPairShifts<>+0(SB)/1, $0x00
+DATA blocksPairShifts<>+1(SB)/1, $0x00
+DATA blocksPairShifts<>+2(SB)/1, $0x00
+DATA blocksPairShifts<>+3(SB)/1, $0x00
+DATA blocksPairShifts<>+4(SB)/1, $0x02
+DATA blocksPairShifts<>+5(SB)/1, $0x00
+DATA blocksPairShifts<>+6(SB)/1, $0x00
+DATA blocksPairShifts<>+7(SB)/1, $0x00
+DATA blocksPairShifts<>+8(SB)/1, $0x04
+DATA blocksPairShifts<>+9(SB)/1, $0x00
+DATA blocksPairShifts<>+10(SB)/1, $0x00
+DATA blocksPairShifts<>+11(SB)/1, $0x00
+DATA blocksPairShifts<>+12(SB)/1, $0x06
+DATA blocksPairShifts<>+13(SB)/1, $0x00
+DATA blocksPairShifts<>+14(SB)/1, $0x00
+DATA blocksPairShifts<>+15(SB)/1, $0x00
+GLOBL blocksPairShifts<>(SB), RODATA|NOPTR, $16
+
+DATA blocksRepeated16x03<>+0(SB)/1, $0x03
+DATA blocksRepeated16x03<>+1(SB)/1, $0x03
+DATA blocksRepeated16x03<>+2(SB)/1, $0x03
+DATA blocksRepeated16x03<>+3(SB)/1, $0x03
+DATA blocksRepeated16x03<>+4(SB)/1, $0x03
+DATA blocksRepeated16x03<>+5(SB)/1, $0x03
+DATA blocksRepeated16x03<>+6(SB)/1, $0x03
+DATA blocksRepeated16x03<>+7(SB)/1, $0x03
+DATA blocksRepeated16x03<>+8(SB)/1, $0x03
+DATA blocksRepeated16x03<>+9(SB)/1, $0x03
+DATA blocksRepeated16x03<>+10(SB)/1, $0x03
+DATA blocksRepeated16x03<>+11(SB)/1, $0x03
+DATA blocksRepeated16x03<>+12(SB)/1, $0x03
+DATA blocksRepeated16x03<>+13(SB)/1, $0x03
+DATA blocksRepeated16x03<>+14(SB)/1, $0x03
+DATA blocksRepeated16x03<>+15(SB)/1, $0x03
+GLOBL blocksRepeated16x03<>(SB), RODATA|NOPTR, $16
+
+DATA blocksRepeated16x20<>+0(SB)/1, $0x20
+DATA blocksRepeated16x20<>+1(SB)/1, $0x20
+DATA blocksRepeated16x20<>+2(SB)/1, $0x20
+DATA blocksRepeated16x20<>+3(SB)/1, $0x20
+DATA blocksRepeated16x20<>+4(SB)/1, $0x20
+DATA blocksRepeated16x20<>+5(SB)/1, $0x20
+DATA blocksRepeated16x20<>+6(SB)/1, $0x20
+DATA blocksRepeated16x20<>+7(SB)/1, $0x20
+DATA blocksRepeated16x20<>+8(SB)/1, $0x20
+DATA blocksRepeated16x20<>+9(SB)/1, $0x20
+DATA blocksRepeated16x20<>+10(SB)/1, $0x20
+DATA blocksRepeated16x20<>+11(SB)/1, $0x20
+DATA blocksRepeated16x20<>+12(SB)/1, $0x20
+DATA blocksRepeated16x20<>+13(SB)/1, $0x20
+DATA blocksRepeated16x20<>+14(SB)/1, $0x20
+DATA blocksRepeated16x20<>+15(SB)/1, $0x20
+GLOBL blocksRepeated16x20<>(SB), RODATA|NOPTR, $16
+
+DATA blocksRepeated8x00008040<>+0(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+1(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+2(SB)/1, $0x80
+DATA blocksRepeated8x00008040<>+3(SB)/1, $0x40
+DATA blocksRepeated8x00008040<>+4(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+5(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+6(SB)/1, $0x80
+DATA blocksRepeated8x00008040<>+7(SB)/1, $0x40
+DATA blocksRepeated8x00008040<>+8(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+9(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+10(SB)/1, $0x80
+DATA blocksRepeated8x00008040<>+11(SB)/1, $0x40
+DATA blocksRepeated8x00008040<>+12(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+13(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+14(SB)/1, $0x80
+DATA blocksRepeated8x00008040<>+15(SB)/1, $0x40
+DATA blocksRepeated8x00008040<>+16(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+17(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+18(SB)/1, $0x80
+DATA blocksRepeated8x00008040<>+19(SB)/1, $0x40
+DATA blocksRepeated8x00008040<>+20(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+21(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+22(SB)/1, $0x80
+DATA blocksRepeated8x00008040<>+23(SB)/1, $0x40
+DATA blocksRepeated8x00008040<>+24(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+25(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+26(SB)/1, $0x80
+DATA blocksRepeated8x00008040<>+27(SB)/1, $0x40
+DATA blocksRepeated8x00008040<>+28(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+29(SB)/1, $0x00
+DATA blocksRepeated8x00008040<>+30(SB)/1, $0x80
+DATA blocksRepeated8x00008040<>+31(SB)/1, $0x40
+GLOBL blocksRepeated8x00008040<>(SB), RODATA|NOPTR, $32
+
+// func rowsQ4KAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ4KAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VPBROADCASTB blocksBytes10<>+0(SB), Y1
-	VPXOR        Y1, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
+	VPCMPEQW     Y1, Y1, Y1
+	VPSRLW       $0x0f, Y1, Y1
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  scale+16(FP), R8
+	MOVQ  sum+24(FP), R9
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
 
 block:
-	PREFETCHT0   4608(CX)
-	PREFETCHT0   4672(CX)
-	PREFETCHT0   4736(CX)
-	VMOVDQU      16(CX), Y5
-	VPAND        Y0, Y5, Y6
-	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     (DX), Y6, Y7
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	VMOVD        (BX), X6
+	VCVTPH2PS    X6, X6
+	VBROADCASTSS X6, Y7
+	VMOVSHDUP    X6, X6
+	VBROADCASTSS X6, Y6
+	VMOVQ        4(BX), X8
+	VMOVD        12(BX), X9
+	VPSRLD       $0x04, X9, X10
+	VPUNPCKLDQ   X10, X9, X9
+	VPAND        blocksRepeated16x0f<>+0(SB), X9, X9
+	VPSRLD       $0x02, X8, X10
+	VPAND        blocksRepeated16x30<>+0(SB), X10, X10
+	VPOR         X10, X9, X9
+	VPAND        blocksRepeated16x3f<>+0(SB), X8, X8
+	VPUNPCKLDQ   X9, X8, X8
+	VPMOVZXBD    X8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y7, Y9, Y9
+	VMULPS       (R8), Y9, Y7
+	VMOVUPS      Y7, (SP)
+	VPSRLDQ      $0x08, X8, X7
+	VPMOVZXBD    X7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (BX), Y6
-	VFMADD231PS  Y6, Y7, Y1
-	VPSRLW       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	VPDPBUSD     32(DX), Y5, Y6
-	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS 4(BX), Y5
-	VFMADD231PS  Y5, Y6, Y2
-	VMOVDQU      48(CX), Y5
-	VPAND        Y0, Y5, Y6
-	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     64(DX), Y6, Y7
+	VMULPS       Y6, Y7, Y7
+	VFNMADD231PS (R9), Y7, Y5
+	VMOVDQU      16(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPMADDUBSW   (SI), Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS 8(BX), Y6
-	VFMADD231PS  Y6, Y7, Y3
-	VPSRLW       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	VPDPBUSD     96(DX), Y5, Y6
+	VBROADCASTSS (SP), Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPMADDUBSW   32(SI), Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS 12(BX), Y5
-	VFMADD231PS  Y5, Y6, Y4
-	VMOVDQU      80(CX), Y5
-	VPAND        Y0, Y5, Y6
-	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     128(DX), Y6, Y7
+	VBROADCASTSS 4(SP), Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      48(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPMADDUBSW   64(SI), Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS 16(BX), Y6
-	VFMADD231PS  Y6, Y7, Y1
-	VPSRLW       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	VPDPBUSD     160(DX), Y5, Y6
+	VBROADCASTSS 8(SP), Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPMADDUBSW   96(SI), Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS 20(BX), Y5
-	VFMADD231PS  Y5, Y6, Y2
-	VMOVDQU      112(CX), Y5
-	VPAND        Y0, Y5, Y6
-	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     192(DX), Y6, Y7
+	VBROADCASTSS 12(SP), Y7
+	VFMADD231PS  Y7, Y6, Y5
+	VMOVDQU      80(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPMADDUBSW   128(SI), Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS 24(BX), Y6
-	VFMADD231PS  Y6, Y7, Y3
-	VPSRLW       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	VPDPBUSD     224(DX), Y5, Y6
+	VBROADCASTSS 16(SP), Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPMADDUBSW   160(SI), Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS 28(BX), Y5
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         $0x00000090, CX
-	ADDQ         $0x00000100, DX
+	VBROADCASTSS 20(SP), Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      112(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPMADDUBSW   192(SI), Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 24(SP), Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPMADDUBSW   224(SI), Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 28(SP), Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x00000090, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000020, R9
+	DECQ         DI
+	JNE          block
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+DATA blocksRepeated16x30<>+0(SB)/1, $0x30
+DATA blocksRepeated16x30<>+1(SB)/1, $0x30
+DATA blocksRepeated16x30<>+2(SB)/1, $0x30
+DATA blocksRepeated16x30<>+3(SB)/1, $0x30
+DATA blocksRepeated16x30<>+4(SB)/1, $0x30
+DATA blocksRepeated16x30<>+5(SB)/1, $0x30
+DATA blocksRepeated16x30<>+6(SB)/1, $0x30
+DATA blocksRepeated16x30<>+7(SB)/1, $0x30
+DATA blocksRepeated16x30<>+8(SB)/1, $0x30
+DATA blocksRepeated16x30<>+9(SB)/1, $0x30
+DATA blocksRepeated16x30<>+10(SB)/1, $0x30
+DATA blocksRepeated16x30<>+11(SB)/1, $0x30
+DATA blocksRepeated16x30<>+12(SB)/1, $0x30
+DATA blocksRepeated16x30<>+13(SB)/1, $0x30
+DATA blocksRepeated16x30<>+14(SB)/1, $0x30
+DATA blocksRepeated16x30<>+15(SB)/1, $0x30
+GLOBL blocksRepeated16x30<>(SB), RODATA|NOPTR, $16
+
+DATA blocksRepeated16x3f<>+0(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+1(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+2(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+3(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+4(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+5(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+6(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+7(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+8(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+9(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+10(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+11(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+12(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+13(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+14(SB)/1, $0x3f
+DATA blocksRepeated16x3f<>+15(SB)/1, $0x3f
+GLOBL blocksRepeated16x3f<>(SB), RODATA|NOPTR, $16
+
+// func rowsQ5KAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ5KAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+	VPCMPEQW     Y1, Y1, Y1
+	VPSRLW       $0x0f, Y1, Y1
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  scale+16(FP), R8
+	MOVQ  sum+24(FP), R9
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	VMOVD        (BX), X6
+	VCVTPH2PS    X6, X6
+	VBROADCASTSS X6, Y7
+	VMOVSHDUP    X6, X6
+	VBROADCASTSS X6, Y6
+	VMOVQ        4(BX), X8
+	VMOVD        12(BX), X9
+	VPSRLD       $0x04, X9, X10
+	VPUNPCKLDQ   X10, X9, X9
+	VPAND        blocksRepeated16x0f<>+0(SB), X9, X9
+	VPSRLD       $0x02, X8, X10
+	VPAND        blocksRepeated16x30<>+0(SB), X10, X10
+	VPOR         X10, X9, X9
+	VPAND        blocksRepeated16x3f<>+0(SB), X8, X8
+	VPUNPCKLDQ   X9, X8, X8
+	VPMOVZXBD    X8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y7, Y9, Y9
+	VMULPS       (R8), Y9, Y7
+	VMOVUPS      Y7, (SP)
+	VPSRLDQ      $0x08, X8, X7
+	VPMOVZXBD    X7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFNMADD231PS (R9), Y7, Y5
+	VMOVDQU      16(BX), Y6
+	VMOVDQU      48(BX), Y7
+	VPAND        Y0, Y7, Y8
+	VPSLLW       $0x04, Y6, Y9
+	VPAND        blocksRepeated32x10<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPMADDUBSW   (SI), Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS (SP), Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSLLW       $0x03, Y6, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPMADDUBSW   32(SI), Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 4(SP), Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VMOVDQU      80(BX), Y7
+	VPAND        Y0, Y7, Y8
+	VPSLLW       $0x02, Y6, Y9
+	VPAND        blocksRepeated32x10<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPMADDUBSW   64(SI), Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 8(SP), Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSLLW       $0x01, Y6, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPMADDUBSW   96(SI), Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 12(SP), Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VMOVDQU      112(BX), Y7
+	VPAND        Y0, Y7, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y6, Y9
+	VPOR         Y9, Y8, Y8
+	VPMADDUBSW   128(SI), Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 16(SP), Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLW       $0x01, Y6, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPMADDUBSW   160(SI), Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 20(SP), Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VMOVDQU      144(BX), Y7
+	VPAND        Y0, Y7, Y8
+	VPSRLW       $0x02, Y6, Y9
+	VPAND        blocksRepeated32x10<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPMADDUBSW   192(SI), Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 24(SP), Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLW       $0x03, Y6, Y6
+	VPAND        blocksRepeated32x10<>+0(SB), Y6, Y6
+	VPOR         Y6, Y7, Y7
+	VPMADDUBSW   224(SI), Y7, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 28(SP), Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x000000b0, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000020, R9
+	DECQ         DI
+	JNE          block
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ6KAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ6KAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+	VPCMPEQW     Y1, Y1, Y1
+	VPSRLW       $0x0f, Y1, Y1
+	VMOVDQU      blocksHalves<>+0(SB), Y2
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	PREFETCHT0   4800(BX)
+	MOVWLZX      (R8), R11
+	VMOVD        R11, X7
+	VCVTPH2PS    X7, X7
+	VBROADCASTSS X7, Y7
+	VPMOVSXBD    192(BX), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       (R9), Y8, Y9
+	VMOVUPS      Y9, (SP)
+	VMULPS       blocksRepeated8x00000042<>+0(SB), Y8, Y8
+	VFNMADD231PS (R10), Y8, Y6
+	VPMOVSXBD    200(BX), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       32(R9), Y8, Y7
+	VMOVUPS      Y7, 32(SP)
+	VMULPS       blocksRepeated8x00000042<>+0(SB), Y8, Y8
+	VFNMADD231PS 32(R10), Y8, Y6
+	VMOVDQU      (BX), Y7
+	VMOVDQU      32(BX), Y8
+	VMOVDQU      128(BX), Y9
+	VPAND        Y0, Y7, Y10
+	VPSLLW       $0x04, Y9, Y11
+	VPAND        blocksRepeated32x30<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   (SI), Y10, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD (SP), Y11
+	VPERMILPS    Y2, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VPAND        Y0, Y8, Y10
+	VPSLLW       $0x02, Y9, Y11
+	VPAND        blocksRepeated32x30<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   32(SI), Y10, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 8(SP), Y11
+	VPERMILPS    Y2, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPAND        blocksRepeated32x30<>+0(SB), Y9, Y10
+	VPOR         Y10, Y7, Y7
+	VPMADDUBSW   64(SI), Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 16(SP), Y10
+	VPERMILPS    Y2, Y10, Y10
+	VFMADD231PS  Y10, Y7, Y5
+	VPSRLW       $0x04, Y8, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLW       $0x02, Y9, Y8
+	VPAND        blocksRepeated32x30<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPMADDUBSW   96(SI), Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 24(SP), Y8
+	VPERMILPS    Y2, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	VMOVDQU      64(BX), Y7
+	VMOVDQU      96(BX), Y8
+	VMOVDQU      160(BX), Y9
+	VPAND        Y0, Y7, Y10
+	VPSLLW       $0x04, Y9, Y11
+	VPAND        blocksRepeated32x30<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   128(SI), Y10, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 32(SP), Y11
+	VPERMILPS    Y2, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VPAND        Y0, Y8, Y10
+	VPSLLW       $0x02, Y9, Y11
+	VPAND        blocksRepeated32x30<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   160(SI), Y10, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 40(SP), Y11
+	VPERMILPS    Y2, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPAND        blocksRepeated32x30<>+0(SB), Y9, Y10
+	VPOR         Y10, Y7, Y7
+	VPMADDUBSW   192(SI), Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 48(SP), Y10
+	VPERMILPS    Y2, Y10, Y10
+	VFMADD231PS  Y10, Y7, Y5
+	VPSRLW       $0x04, Y8, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLW       $0x02, Y9, Y8
+	VPAND        blocksRepeated32x30<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPMADDUBSW   224(SI), Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 56(SP), Y8
+	VPERMILPS    Y2, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x000000d0, BX
+	ADDQ         $0x00000002, R8
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, R10
+	DECQ         DI
+	JNE          block
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y6, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X3
+	VMOVHLPS     X3, X3, X4
+	VADDPS       X4, X3, X3
+	VMOVSHDUP    X3, X4
+	VADDSS       X4, X3, X3
+	VMOVSS       X3, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+DATA blocksRepeated8x00000042<>+0(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+1(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+2(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+3(SB)/1, $0x42
+DATA blocksRepeated8x00000042<>+4(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+5(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+6(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+7(SB)/1, $0x42
+DATA blocksRepeated8x00000042<>+8(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+9(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+10(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+11(SB)/1, $0x42
+DATA blocksRepeated8x00000042<>+12(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+13(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+14(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+15(SB)/1, $0x42
+DATA blocksRepeated8x00000042<>+16(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+17(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+18(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+19(SB)/1, $0x42
+DATA blocksRepeated8x00000042<>+20(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+21(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+22(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+23(SB)/1, $0x42
+DATA blocksRepeated8x00000042<>+24(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+25(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+26(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+27(SB)/1, $0x42
+DATA blocksRepeated8x00000042<>+28(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+29(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+30(SB)/1, $0x00
+DATA blocksRepeated8x00000042<>+31(SB)/1, $0x42
+GLOBL blocksRepeated8x00000042<>(SB), RODATA|NOPTR, $32
+
+// func rowsQ4_0VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ4_0VNNI(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VCVTPH2PS      (R8), Y6
+	VMULPS         (R9), Y6, Y7
+	VMOVUPS        Y7, (SP)
+	VMULPS         blocksRepeated8x00000041<>+0(SB), Y6, Y6
+	VFNMADD231PS   (R10), Y6, Y5
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       (SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 16(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       32(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 32(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       64(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 48(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       96(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	VBROADCASTI128 64(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       128(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   16(SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 80(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       160(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   20(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 96(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       192(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   24(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 112(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       224(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   28(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000010, R8
+	ADDQ           $0x00000100, SI
+	ADDQ           $0x00000020, R9
+	ADDQ           $0x00000020, R10
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVWLZX        (R8), R11
+	VMOVD          R11, X6
+	VCVTPH2PS      X6, X6
+	VMULPS         blocksRepeated8x00000041<>+0(SB), X6, X8
+	VMOVSS         (R10), X9
+	VFNMADD231PS   Y9, Y8, Y5
+	VMULSS         (R9), X6, X6
+	VBROADCASTSS   X6, Y6
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPXOR          Y10, Y10, Y10
+	VPDPBUSD       (SI), Y7, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y6, Y10, Y2
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000002, R8
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000004, R9
+	ADDQ           $0x00000004, R10
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ4_1VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ4_1VNNI(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VMOVDQU        (R8), Y6
+	VPSHUFB        blocksPairs<>+0(SB), Y6, Y6
+	VPERMQ         $0xd8, Y6, Y6
+	VCVTPH2PS      X6, Y7
+	VMULPS         (R9), Y7, Y7
+	VMOVUPS        Y7, (SP)
+	VEXTRACTI128   $0x01, Y6, X6
+	VCVTPH2PS      X6, Y6
+	VXORPS         blocksRepeated8x00000080<>+0(SB), Y6, Y6
+	VFNMADD231PS   (R10), Y6, Y5
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       (SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 16(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       32(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 32(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       64(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 48(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       96(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	VBROADCASTI128 64(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       128(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   16(SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 80(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       160(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   20(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 96(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       192(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   24(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 112(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       224(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   28(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000100, SI
+	ADDQ           $0x00000020, R9
+	ADDQ           $0x00000020, R10
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVL           (R8), R11
+	VMOVD          R11, X6
+	VCVTPH2PS      X6, X6
+	VMOVSHDUP      X6, X8
+	VXORPS         blocksRepeated8x00000080<>+0(SB), X8, X8
+	VMOVSS         (R10), X9
+	VFNMADD231PS   Y9, Y8, Y5
+	VMULSS         (R9), X6, X6
+	VBROADCASTSS   X6, Y6
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPXOR          Y10, Y10, Y10
+	VPDPBUSD       (SI), Y7, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y6, Y10, Y2
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000004, R9
+	ADDQ           $0x00000004, R10
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ5_0VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ5_0VNNI(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  plane2+56(FP), R9
+	ADDQ  CX, R9
+	MOVQ  scale+16(FP), R10
+	MOVQ  sum+24(FP), R11
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VCVTPH2PS      (R9), Y6
+	VMULPS         (R10), Y6, Y7
+	VMOVUPS        Y7, (SP)
+	VMULPS         blocksRepeated8x00008041<>+0(SB), Y6, Y6
+	VFNMADD231PS   (R11), Y6, Y5
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   (R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       (SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 16(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   4(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       32(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 32(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   8(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       64(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 48(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   12(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       96(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	VBROADCASTI128 64(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   16(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       128(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   16(SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 80(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   20(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       160(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   20(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 96(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   24(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       192(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   24(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 112(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   28(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       224(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   28(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000010, R9
+	ADDQ           $0x00000100, SI
+	ADDQ           $0x00000020, R10
+	ADDQ           $0x00000020, R11
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVWLZX        (R9), R12
+	VMOVD          R12, X6
+	VCVTPH2PS      X6, X6
+	VMULPS         blocksRepeated8x00008041<>+0(SB), X6, X8
+	VMOVSS         (R11), X9
+	VFNMADD231PS   Y9, Y8, Y5
+	VMULSS         (R10), X6, X6
+	VBROADCASTSS   X6, Y6
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   (R8), Y10
+	VPSHUFB        blocksSpread<>+0(SB), Y10, Y10
+	VPAND          Y11, Y10, Y10
+	VPCMPEQB       Y11, Y10, Y10
+	VPAND          blocksRepeated32x10<>+0(SB), Y10, Y10
+	VPOR           Y10, Y7, Y7
+	VPXOR          Y10, Y10, Y10
+	VPDPBUSD       (SI), Y7, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y6, Y10, Y2
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000002, R9
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000004, R11
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ5_1VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ5_1VNNI(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  plane2+56(FP), R9
+	ADDQ  CX, R9
+	MOVQ  scale+16(FP), R10
+	MOVQ  sum+24(FP), R11
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VMOVDQU        (R9), Y6
+	VPSHUFB        blocksPairs<>+0(SB), Y6, Y6
+	VPERMQ         $0xd8, Y6, Y6
+	VCVTPH2PS      X6, Y7
+	VMULPS         (R10), Y7, Y7
+	VMOVUPS        Y7, (SP)
+	VEXTRACTI128   $0x01, Y6, X6
+	VCVTPH2PS      X6, Y6
+	VXORPS         blocksRepeated8x00000080<>+0(SB), Y6, Y6
+	VFNMADD231PS   (R11), Y6, Y5
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   (R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       (SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 16(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   4(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       32(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 32(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   8(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       64(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 48(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   12(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       96(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	VBROADCASTI128 64(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   16(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       128(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   16(SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 80(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   20(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       160(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   20(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 96(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   24(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       192(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   24(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 112(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   28(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       224(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   28(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000020, R9
+	ADDQ           $0x00000100, SI
+	ADDQ           $0x00000020, R10
+	ADDQ           $0x00000020, R11
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVL           (R9), R12
+	VMOVD          R12, X6
+	VCVTPH2PS      X6, X6
+	VMOVSHDUP      X6, X8
+	VXORPS         blocksRepeated8x00000080<>+0(SB), X8, X8
+	VMOVSS         (R11), X9
+	VFNMADD231PS   Y9, Y8, Y5
+	VMULSS         (R10), X6, X6
+	VBROADCASTSS   X6, Y6
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   (R8), Y10
+	VPSHUFB        blocksSpread<>+0(SB), Y10, Y10
+	VPAND          Y11, Y10, Y10
+	VPCMPEQB       Y11, Y10, Y10
+	VPAND          blocksRepeated32x10<>+0(SB), Y10, Y10
+	VPOR           Y10, Y7, Y7
+	VPXOR          Y10, Y10, Y10
+	VPDPBUSD       (SI), Y7, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y6, Y10, Y2
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000004, R9
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000004, R11
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ8_0VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ8_0VNNI(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes80<>+0(SB), Z0
+	VMOVDQU32    blocksPick32<>+0(SB), Z1
+
+row:
+	MOVQ   x+8(FP), SI
+	MOVQ   n+64(FP), DI
+	MOVQ   CX, BX
+	MOVQ   plane1+48(FP), R8
+	ADDQ   CX, R8
+	MOVQ   scale+16(FP), R9
+	MOVQ   sum+24(FP), R10
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXOR  Y6, Y6, Y6
+	SUBQ   $0x08, DI
+	JL     rest
+
+many:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	PREFETCHT0   4800(BX)
+	VCVTPH2PS    (R8), Y7
+	VMULPS       (R9), Y7, Y8
+	VMOVUPS      Y8, (SP)
+	VMULPS       blocksRepeated8x00000043<>+0(SB), Y7, Y7
+	VFNMADD231PS (R10), Y7, Y6
+	VPXORD       (BX), Z0, Z7
+	VPXORD       Z9, Z9, Z9
+	VPDPBUSD     (SI), Z7, Z9
+	VCVTDQ2PS    Z9, Z9
+	VBROADCASTSD (SP), Z7
+	VPERMILPS    Z1, Z7, Z7
+	VFMADD231PS  Z7, Z9, Z2
+	VPXORD       64(BX), Z0, Z7
+	VPXORD       Z10, Z10, Z10
+	VPDPBUSD     64(SI), Z7, Z10
+	VCVTDQ2PS    Z10, Z10
+	VBROADCASTSD 8(SP), Z7
+	VPERMILPS    Z1, Z7, Z7
+	VFMADD231PS  Z7, Z10, Z3
+	VPXORD       128(BX), Z0, Z7
+	VPXORD       Z11, Z11, Z11
+	VPDPBUSD     128(SI), Z7, Z11
+	VCVTDQ2PS    Z11, Z11
+	VBROADCASTSD 16(SP), Z7
+	VPERMILPS    Z1, Z7, Z7
+	VFMADD231PS  Z7, Z11, Z4
+	VPXORD       192(BX), Z0, Z7
+	VPXORD       Z12, Z12, Z12
+	VPDPBUSD     192(SI), Z7, Z12
+	VCVTDQ2PS    Z12, Z12
+	VBROADCASTSD 24(SP), Z7
+	VPERMILPS    Z1, Z7, Z7
+	VFMADD231PS  Z7, Z12, Z5
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000010, R8
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000020, R9
+	ADDQ         $0x00000020, R10
+	SUBQ         $0x08, DI
+	JGE          many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVWLZX      (R8), R11
+	VMOVD        R11, X7
+	VCVTPH2PS    X7, X7
+	VMULPS       blocksRepeated8x00000043<>+0(SB), X7, X13
+	VMOVSS       (R10), X14
+	VFNMADD231PS Y14, Y13, Y6
+	VMULSS       (R9), X7, X7
+	VBROADCASTSS X7, Y7
+	VMOVDQU      (BX), Y8
+	VPXOR        Y15, Y15, Y15
+	VPXOR        Y0, Y8, Y8
+	VPDPBUSD     (SI), Y8, Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y7, Y15, Y6
 	ADDQ         $0x00000020, BX
-	DECQ         AX
+	ADDQ         $0x00000002, R8
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x00000004, R9
+	ADDQ         $0x00000004, R10
+	DECQ         DI
+	JNE          block
+
+done:
+	VADDPS        Z3, Z2, Z2
+	VADDPS        Z4, Z2, Z2
+	VADDPS        Z5, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y7
+	VADDPS        Y7, Y6, Y6
+	VADDPS        Y2, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X7
+	VADDPS        X7, X6, X6
+	VMOVHLPS      X6, X6, X7
+	VADDPS        X7, X6, X6
+	VMOVSHDUP     X6, X7
+	VADDSS        X7, X6, X6
+	VMOVSS        X6, (AX)
+	ADDQ          $0x04, AX
+	ADDQ          stride+40(FP), CX
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+DATA blocksBytes80<>+0(SB)/1, $0x80
+GLOBL blocksBytes80<>(SB), RODATA|NOPTR, $1
+
+DATA blocksPick32<>+0(SB)/1, $0x00
+DATA blocksPick32<>+1(SB)/1, $0x00
+DATA blocksPick32<>+2(SB)/1, $0x00
+DATA blocksPick32<>+3(SB)/1, $0x00
+DATA blocksPick32<>+4(SB)/1, $0x00
+DATA blocksPick32<>+5(SB)/1, $0x00
+DATA blocksPick32<>+6(SB)/1, $0x00
+DATA blocksPick32<>+7(SB)/1, $0x00
+DATA blocksPick32<>+8(SB)/1, $0x00
+DATA blocksPick32<>+9(SB)/1, $0x00
+DATA blocksPick32<>+10(SB)/1, $0x00
+DATA blocksPick32<>+11(SB)/1, $0x00
+DATA blocksPick32<>+12(SB)/1, $0x00
+DATA blocksPick32<>+13(SB)/1, $0x00
+DATA blocksPick32<>+14(SB)/1, $0x00
+DATA blocksPick32<>+15(SB)/1, $0x00
+DATA blocksPick32<>+16(SB)/1, $0x00
+DATA blocksPick32<>+17(SB)/1, $0x00
+DATA blocksPick32<>+18(SB)/1, $0x00
+DATA blocksPick32<>+19(SB)/1, $0x00
+DATA blocksPick32<>+20(SB)/1, $0x00
+DATA blocksPick32<>+21(SB)/1, $0x00
+DATA blocksPick32<>+22(SB)/1, $0x00
+DATA blocksPick32<>+23(SB)/1, $0x00
+DATA blocksPick32<>+24(SB)/1, $0x00
+DATA blocksPick32<>+25(SB)/1, $0x00
+DATA blocksPick32<>+26(SB)/1, $0x00
+DATA blocksPick32<>+27(SB)/1, $0x00
+DATA blocksPick32<>+28(SB)/1, $0x00
+DATA blocksPick32<>+29(SB)/1, $0x00
+DATA blocksPick32<>+30(SB)/1, $0x00
+DATA blocksPick32<>+31(SB)/1, $0x00
+DATA blocksPick32<>+32(SB)/1, $0x01
+DATA blocksPick32<>+33(SB)/1, $0x00
+DATA blocksPick32<>+34(SB)/1, $0x00
+DATA blocksPick32<>+35(SB)/1, $0x00
+DATA blocksPick32<>+36(SB)/1, $0x01
+DATA blocksPick32<>+37(SB)/1, $0x00
+DATA blocksPick32<>+38(SB)/1, $0x00
+DATA blocksPick32<>+39(SB)/1, $0x00
+DATA blocksPick32<>+40(SB)/1, $0x01
+DATA blocksPick32<>+41(SB)/1, $0x00
+DATA blocksPick32<>+42(SB)/1, $0x00
+DATA blocksPick32<>+43(SB)/1, $0x00
+DATA blocksPick32<>+44(SB)/1, $0x01
+DATA blocksPick32<>+45(SB)/1, $0x00
+DATA blocksPick32<>+46(SB)/1, $0x00
+DATA blocksPick32<>+47(SB)/1, $0x00
+DATA blocksPick32<>+48(SB)/1, $0x01
+DATA blocksPick32<>+49(SB)/1, $0x00
+DATA blocksPick32<>+50(SB)/1, $0x00
+DATA blocksPick32<>+51(SB)/1, $0x00
+DATA blocksPick32<>+52(SB)/1, $0x01
+DATA blocksPick32<>+53(SB)/1, $0x00
+DATA blocksPick32<>+54(SB)/1, $0x00
+DATA blocksPick32<>+55(SB)/1, $0x00
+DATA blocksPick32<>+56(SB)/1, $0x01
+DATA blocksPick32<>+57(SB)/1, $0x00
+DATA blocksPick32<>+58(SB)/1, $0x00
+DATA blocksPick32<>+59(SB)/1, $0x00
+DATA blocksPick32<>+60(SB)/1, $0x01
+DATA blocksPick32<>+61(SB)/1, $0x00
+DATA blocksPick32<>+62(SB)/1, $0x00
+DATA blocksPick32<>+63(SB)/1, $0x00
+GLOBL blocksPick32<>(SB), RODATA|NOPTR, $64
+
+DATA blocksRepeated8x00000043<>+0(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+1(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+2(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+3(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+4(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+5(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+6(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+7(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+8(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+9(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+10(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+11(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+12(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+13(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+14(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+15(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+16(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+17(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+18(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+19(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+20(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+21(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+22(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+23(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+24(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+25(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+26(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+27(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+28(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+29(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+30(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+31(SB)/1, $0x43
+GLOBL blocksRepeated8x00000043<>(SB), RODATA|NOPTR, $32
+
+// func rowsQ2KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ2KVNNI(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes03<>+0(SB), Y0
+	VMOVDQU      blocksHalves<>+0(SB), Y1
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	VMOVDQU      (BX), X6
+	VPSRLW       $0x04, X6, X7
+	VPAND        blocksRepeated16x0f<>+0(SB), X6, X6
+	VPAND        blocksRepeated16x0f<>+0(SB), X7, X7
+	MOVWLZX      (R8), R11
+	VMOVD        R11, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Y8
+	VPMOVZXBD    X6, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VMULPS       (R9), Y9, Y9
+	VMOVUPS      Y9, (SP)
+	VPSRLDQ      $0x08, X6, X6
+	VPMOVZXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VMULPS       32(R9), Y6, Y6
+	VMOVUPS      Y6, 32(SP)
+	MOVWLZX      2(R8), R11
+	VMOVD        R11, X6
+	VCVTPH2PS    X6, X6
+	VBROADCASTSS X6, Y6
+	VPMOVZXBD    X7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VFNMADD231PS (R10), Y8, Y5
+	VPSRLDQ      $0x08, X7, X7
+	VPMOVZXBD    X7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFNMADD231PS 32(R10), Y7, Y5
+	VMOVDQU      16(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     (SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD (SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y2
+	VPSRLW       $0x02, Y6, Y7
+	VPAND        Y0, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     32(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 8(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y3
+	VPSRLW       $0x04, Y6, Y7
+	VPAND        Y0, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     64(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 16(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y4
+	VPSRLW       $0x06, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     96(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 24(SP), Y6
+	VPERMILPS    Y1, Y6, Y6
+	VFMADD231PS  Y6, Y7, Y5
+	VMOVDQU      48(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     128(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 32(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y2
+	VPSRLW       $0x02, Y6, Y7
+	VPAND        Y0, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     160(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 40(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y3
+	VPSRLW       $0x04, Y6, Y7
+	VPAND        Y0, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     192(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 48(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y4
+	VPSRLW       $0x06, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     224(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 56(SP), Y6
+	VPERMILPS    Y1, Y6, Y6
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         $0x00000050, BX
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, R10
+	DECQ         DI
+	JNE          block
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ3KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ3KVNNI(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes03<>+0(SB), Y0
+	VMOVDQU      blocksHalves<>+0(SB), Y1
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  plane2+56(FP), R9
+	ADDQ  CX, R9
+	MOVQ  scale+16(FP), R10
+	MOVQ  sum+24(FP), R11
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	VMOVQ        (R8), X6
+	VPSRLW       $0x04, X6, X7
+	VPUNPCKLQDQ  X7, X6, X6
+	VPAND        blocksRepeated16x0f<>+0(SB), X6, X6
+	VPBROADCASTD 8(R8), X7
+	VPSRLVD      blocksPairShifts<>+0(SB), X7, X7
+	VPAND        blocksRepeated16x03<>+0(SB), X7, X7
+	VPSLLW       $0x04, X7, X7
+	VPOR         X7, X6, X6
+	VPSUBB       blocksRepeated16x20<>+0(SB), X6, X6
+	MOVWLZX      (R9), R12
+	VMOVD        R12, X7
+	VCVTPH2PS    X7, X7
+	VBROADCASTSS X7, Y7
+	VPMOVSXBD    X6, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       (R10), Y8, Y9
+	VMOVUPS      Y9, (SP)
+	VMULPS       blocksRepeated8x00008040<>+0(SB), Y8, Y8
+	VFNMADD231PS (R11), Y8, Y5
+	VPSRLDQ      $0x08, X6, X6
+	VPMOVSXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y7, Y6, Y6
+	VMULPS       32(R10), Y6, Y7
+	VMOVUPS      Y7, 32(SP)
+	VMULPS       blocksRepeated8x00008040<>+0(SB), Y6, Y6
+	VFNMADD231PS 32(R11), Y6, Y5
+	VMOVDQU      (BX), Y6
+	VMOVDQU      32(BX), Y7
+	VPAND        Y0, Y7, Y8
+	VPSLLW       $0x02, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	VPDPBUSD     (SI), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD (SP), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y2
+	VPSRLW       $0x02, Y7, Y8
+	VPAND        Y0, Y8, Y8
+	VPSLLW       $0x01, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	VPDPBUSD     32(SI), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 8(SP), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y3
+	VPSRLW       $0x04, Y7, Y8
+	VPAND        Y0, Y8, Y8
+	VPAND        blocksRepeated32x04<>+0(SB), Y6, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	VPDPBUSD     64(SI), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 16(SP), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y4
+	VPSRLW       $0x06, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLW       $0x01, Y6, Y8
+	VPAND        blocksRepeated32x04<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     96(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 24(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y5
+	VMOVDQU      64(BX), Y7
+	VPAND        Y0, Y7, Y8
+	VPSRLW       $0x02, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	VPDPBUSD     128(SI), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 32(SP), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y2
+	VPSRLW       $0x02, Y7, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLW       $0x03, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	VPDPBUSD     160(SI), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 40(SP), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y3
+	VPSRLW       $0x04, Y7, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLW       $0x04, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	VPDPBUSD     192(SI), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 48(SP), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y4
+	VPSRLW       $0x06, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLW       $0x05, Y6, Y6
+	VPAND        blocksRepeated32x04<>+0(SB), Y6, Y6
+	VPOR         Y6, Y7, Y7
+	VPXOR        Y6, Y6, Y6
+	VPDPBUSD     224(SI), Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSD 56(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x00000060, BX
+	ADDQ         $0x0000000c, R8
+	ADDQ         $0x00000002, R9
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, R11
+	DECQ         DI
+	JNE          block
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ4KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ4KVNNI(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  scale+16(FP), R8
+	MOVQ  sum+24(FP), R9
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	VMOVD        (BX), X5
+	VCVTPH2PS    X5, X5
+	VBROADCASTSS X5, Y6
+	VMOVSHDUP    X5, X5
+	VBROADCASTSS X5, Y5
+	VMOVQ        4(BX), X7
+	VMOVD        12(BX), X8
+	VPSRLD       $0x04, X8, X9
+	VPUNPCKLDQ   X9, X8, X8
+	VPAND        blocksRepeated16x0f<>+0(SB), X8, X8
+	VPSRLD       $0x02, X7, X9
+	VPAND        blocksRepeated16x30<>+0(SB), X9, X9
+	VPOR         X9, X8, X8
+	VPAND        blocksRepeated16x3f<>+0(SB), X7, X7
+	VPUNPCKLDQ   X8, X7, X7
+	VPMOVZXBD    X7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VMULPS       (R8), Y8, Y6
+	VMOVUPS      Y6, (SP)
+	VPSRLDQ      $0x08, X7, X6
+	VPMOVZXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VFNMADD231PS (R9), Y6, Y4
+	VMOVDQU      16(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     (SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS (SP), Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPDPBUSD     32(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 4(SP), Y5
+	VFMADD231PS  Y5, Y6, Y2
+	VMOVDQU      48(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     64(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 8(SP), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPDPBUSD     96(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 12(SP), Y5
+	VFMADD231PS  Y5, Y6, Y4
+	VMOVDQU      80(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     128(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 16(SP), Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPDPBUSD     160(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 20(SP), Y5
+	VFMADD231PS  Y5, Y6, Y2
+	VMOVDQU      112(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     192(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 24(SP), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPDPBUSD     224(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 28(SP), Y5
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         $0x00000090, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000020, R9
+	DECQ         DI
 	JNE          block
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y3, Y1, Y1
 	VADDPS       Y4, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X1
-	VMOVHLPS     X1, X1, X0
-	VADDPS       X0, X1, X1
-	VMOVSHDUP    X1, X0
-	VADDSS       X0, X1, X1
-	MOVSS        X1, ret+32(FP)
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDSS       X2, X1, X1
+	VMOVSS       X1, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func productQ5KVNNI(x *int8, s *float32, block *byte, n int) float32
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
-TEXT ·productQ5KVNNI(SB), NOSPLIT, $0-36
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         x+0(FP), DX
-	MOVQ         s+8(FP), BX
+// func rowsQ5KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ5KVNNI(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VPBROADCASTB blocksBytes10<>+0(SB), Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  scale+16(FP), R8
+	MOVQ  sum+24(FP), R9
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
 
 block:
-	PREFETCHT0   4608(CX)
-	PREFETCHT0   4672(CX)
-	PREFETCHT0   4736(CX)
-	VMOVDQU      16(CX), Y6
-	VMOVDQU      48(CX), Y7
-	VPAND        Y0, Y7, Y8
-	VPSLLW       $0x04, Y6, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPXOR        Y9, Y9, Y9
-	VPDPBUSD     (DX), Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (BX), Y8
-	VFMADD231PS  Y8, Y9, Y2
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSLLW       $0x03, Y6, Y8
-	VPAND        Y1, Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     32(DX), Y7, Y8
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	VMOVD        (BX), X5
+	VCVTPH2PS    X5, X5
+	VBROADCASTSS X5, Y6
+	VMOVSHDUP    X5, X5
+	VBROADCASTSS X5, Y5
+	VMOVQ        4(BX), X7
+	VMOVD        12(BX), X8
+	VPSRLD       $0x04, X8, X9
+	VPUNPCKLDQ   X9, X8, X8
+	VPAND        blocksRepeated16x0f<>+0(SB), X8, X8
+	VPSRLD       $0x02, X7, X9
+	VPAND        blocksRepeated16x30<>+0(SB), X9, X9
+	VPOR         X9, X8, X8
+	VPAND        blocksRepeated16x3f<>+0(SB), X7, X7
+	VPUNPCKLDQ   X8, X7, X7
+	VPMOVZXBD    X7, Y8
 	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSS 4(BX), Y7
-	VFMADD231PS  Y7, Y8, Y3
-	VMOVDQU      80(CX), Y7
-	VPAND        Y0, Y7, Y8
-	VPSLLW       $0x02, Y6, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPXOR        Y9, Y9, Y9
-	VPDPBUSD     64(DX), Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS 8(BX), Y8
-	VFMADD231PS  Y8, Y9, Y4
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSLLW       $0x01, Y6, Y8
-	VPAND        Y1, Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     96(DX), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSS 12(BX), Y7
-	VFMADD231PS  Y7, Y8, Y5
-	VMOVDQU      112(CX), Y7
-	VPAND        Y0, Y7, Y8
-	VPAND        Y1, Y6, Y9
-	VPOR         Y9, Y8, Y8
-	VPXOR        Y9, Y9, Y9
-	VPDPBUSD     128(DX), Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS 16(BX), Y8
-	VFMADD231PS  Y8, Y9, Y2
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSRLW       $0x01, Y6, Y8
-	VPAND        Y1, Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     160(DX), Y7, Y8
-	VCVTDQ2PS    Y8, Y8
-	VBROADCASTSS 20(BX), Y7
-	VFMADD231PS  Y7, Y8, Y3
-	VMOVDQU      144(CX), Y7
-	VPAND        Y0, Y7, Y8
-	VPSRLW       $0x02, Y6, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPXOR        Y9, Y9, Y9
-	VPDPBUSD     192(DX), Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS 24(BX), Y8
-	VFMADD231PS  Y8, Y9, Y4
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSRLW       $0x03, Y6, Y6
-	VPAND        Y1, Y6, Y6
-	VPOR         Y6, Y7, Y7
-	VPXOR        Y6, Y6, Y6
-	VPDPBUSD     224(DX), Y7, Y6
+	VMULPS       Y6, Y8, Y8
+	VMULPS       (R8), Y8, Y6
+	VMOVUPS      Y6, (SP)
+	VPSRLDQ      $0x08, X7, X6
+	VPMOVZXBD    X6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS 28(BX), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x000000b0, CX
-	ADDQ         $0x00000100, DX
-	ADDQ         $0x00000020, BX
-	DECQ         AX
+	VMULPS       Y5, Y6, Y6
+	VFNMADD231PS (R9), Y6, Y4
+	VMOVDQU      16(BX), Y5
+	VMOVDQU      48(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPSLLW       $0x04, Y5, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     (SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS (SP), Y7
+	VFMADD231PS  Y7, Y8, Y1
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSLLW       $0x03, Y5, Y7
+	VPAND        blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     32(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 4(SP), Y6
+	VFMADD231PS  Y6, Y7, Y2
+	VMOVDQU      80(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPSLLW       $0x02, Y5, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     64(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 8(SP), Y7
+	VFMADD231PS  Y7, Y8, Y3
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSLLW       $0x01, Y5, Y7
+	VPAND        blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     96(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 12(SP), Y6
+	VFMADD231PS  Y6, Y7, Y4
+	VMOVDQU      112(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPAND        blocksRepeated32x10<>+0(SB), Y5, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     128(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 16(SP), Y7
+	VFMADD231PS  Y7, Y8, Y1
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLW       $0x01, Y5, Y7
+	VPAND        blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     160(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 20(SP), Y6
+	VFMADD231PS  Y6, Y7, Y2
+	VMOVDQU      144(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPSRLW       $0x02, Y5, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     192(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 24(SP), Y7
+	VFMADD231PS  Y7, Y8, Y3
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLW       $0x03, Y5, Y5
+	VPAND        blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR         Y5, Y6, Y6
+	VPXOR        Y5, Y5, Y5
+	VPDPBUSD     224(SI), Y6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 28(SP), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x000000b0, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000020, R9
+	DECQ         DI
 	JNE          block
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VADDPS       Y5, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
-	MOVSS        X2, ret+32(FP)
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDSS       X2, X1, X1
+	VMOVSS       X1, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func productQ6KVNNI(x *int8, s *float32, block *byte, n int) float32
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+, SSE
-TEXT ·productQ6KVNNI(SB), NOSPLIT, $0-36
-	MOVQ         n+24(FP), AX
-	MOVQ         block+16(FP), CX
-	MOVQ         x+0(FP), DX
-	MOVQ         s+8(FP), BX
+// func rowsQ6KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ6KVNNI(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Z0
 	VPBROADCASTB blocksBytes30<>+0(SB), Z1
 	VMOVDQU32    blocksShiftsLeft<>+0(SB), Z2
 	VMOVDQU32    blocksShiftsRight<>+0(SB), Z3
 	VMOVDQU32    blocksPick16<>+0(SB), Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VPXORD       Z8, Z8, Z8
+
+row:
+	MOVQ   x+8(FP), SI
+	MOVQ   n+64(FP), DI
+	MOVQ   CX, BX
+	MOVQ   plane1+48(FP), R8
+	ADDQ   CX, R8
+	MOVQ   scale+16(FP), R9
+	MOVQ   sum+24(FP), R10
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXOR  Y9, Y9, Y9
 
 block:
-	PREFETCHT0      4608(CX)
-	PREFETCHT0      4672(CX)
-	PREFETCHT0      4736(CX)
-	PREFETCHT0      4800(CX)
-	VMOVDQU32       (CX), Z9
-	VBROADCASTI64X4 128(CX), Z10
-	VPANDD          Z0, Z9, Z11
-	VPSLLVW         Z2, Z10, Z12
-	VPTERNLOGD      $0xf8, Z1, Z12, Z11
+	PREFETCHT0      4608(BX)
+	PREFETCHT0      4672(BX)
+	PREFETCHT0      4736(BX)
+	PREFETCHT0      4800(BX)
+	MOVWLZX         (R8), R11
+	VMOVD           R11, X10
+	VCVTPH2PS       X10, X10
+	VBROADCASTSS    X10, Y10
+	VPMOVSXBD       192(BX), Y15
+	VCVTDQ2PS       Y15, Y15
+	VMULPS          Y10, Y15, Y15
+	VMULPS          (R9), Y15, Y16
+	VMOVUPS         Y16, (SP)
+	VMULPS          blocksRepeated8x00000042<>+0(SB), Y15, Y15
+	VFNMADD231PS    (R10), Y15, Y9
+	VPMOVSXBD       200(BX), Y15
+	VCVTDQ2PS       Y15, Y15
+	VMULPS          Y10, Y15, Y15
+	VMULPS          32(R9), Y15, Y10
+	VMOVUPS         Y10, 32(SP)
+	VMULPS          blocksRepeated8x00000042<>+0(SB), Y15, Y15
+	VFNMADD231PS    32(R10), Y15, Y9
+	VMOVDQU32       (BX), Z10
+	VBROADCASTI64X4 128(BX), Z15
+	VPANDD          Z0, Z10, Z16
+	VPSLLVW         Z2, Z15, Z17
+	VPTERNLOGD      $0xf8, Z1, Z17, Z16
+	VPXORD          Z11, Z11, Z11
+	VPDPBUSD        (SI), Z16, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTF32X4 (SP), Z16
+	VPERMILPS       Z4, Z16, Z16
+	VFMADD231PS     Z16, Z11, Z5
+	VPSRLW          $0x04, Z10, Z10
+	VPANDD          Z0, Z10, Z10
+	VPSRLVW         Z3, Z15, Z15
+	VPTERNLOGD      $0xf8, Z1, Z15, Z10
+	VPXORD          Z12, Z12, Z12
+	VPDPBUSD        64(SI), Z10, Z12
+	VCVTDQ2PS       Z12, Z12
+	VBROADCASTF32X4 16(SP), Z10
+	VPERMILPS       Z4, Z10, Z10
+	VFMADD231PS     Z10, Z12, Z6
+	VMOVDQU32       64(BX), Z10
+	VBROADCASTI64X4 160(BX), Z15
+	VPANDD          Z0, Z10, Z16
+	VPSLLVW         Z2, Z15, Z17
+	VPTERNLOGD      $0xf8, Z1, Z17, Z16
 	VPXORD          Z13, Z13, Z13
-	VPDPBUSD        (DX), Z11, Z13
+	VPDPBUSD        128(SI), Z16, Z13
 	VCVTDQ2PS       Z13, Z13
-	VPERMPS         (BX), Z4, Z11
-	VFMADD231PS     Z11, Z13, Z5
-	VPSRLW          $0x04, Z9, Z9
-	VPANDD          Z0, Z9, Z9
-	VPSRLVW         Z3, Z10, Z10
-	VPTERNLOGD      $0xf8, Z1, Z10, Z9
+	VBROADCASTF32X4 32(SP), Z16
+	VPERMILPS       Z4, Z16, Z16
+	VFMADD231PS     Z16, Z13, Z7
+	VPSRLW          $0x04, Z10, Z10
+	VPANDD          Z0, Z10, Z10
+	VPSRLVW         Z3, Z15, Z15
+	VPTERNLOGD      $0xf8, Z1, Z15, Z10
 	VPXORD          Z14, Z14, Z14
-	VPDPBUSD        64(DX), Z9, Z14
+	VPDPBUSD        192(SI), Z10, Z14
 	VCVTDQ2PS       Z14, Z14
-	VPERMPS         16(BX), Z4, Z9
-	VFMADD231PS     Z9, Z14, Z6
-	VMOVDQU32       64(CX), Z9
-	VBROADCASTI64X4 160(CX), Z10
-	VPANDD          Z0, Z9, Z11
-	VPSLLVW         Z2, Z10, Z12
-	VPTERNLOGD      $0xf8, Z1, Z12, Z11
-	VPXORD          Z15, Z15, Z15
-	VPDPBUSD        128(DX), Z11, Z15
-	VCVTDQ2PS       Z15, Z15
-	VPERMPS         32(BX), Z4, Z11
-	VFMADD231PS     Z11, Z15, Z7
-	VPSRLW          $0x04, Z9, Z9
-	VPANDD          Z0, Z9, Z9
-	VPSRLVW         Z3, Z10, Z10
-	VPTERNLOGD      $0xf8, Z1, Z10, Z9
-	VPXORD          Z16, Z16, Z16
-	VPDPBUSD        192(DX), Z9, Z16
-	VCVTDQ2PS       Z16, Z16
-	VPERMPS         48(BX), Z4, Z9
-	VFMADD231PS     Z9, Z16, Z8
-	ADDQ            $0x000000d0, CX
-	ADDQ            $0x00000100, DX
-	ADDQ            $0x00000040, BX
-	DECQ            AX
+	VBROADCASTF32X4 48(SP), Z10
+	VPERMILPS       Z4, Z10, Z10
+	VFMADD231PS     Z10, Z14, Z8
+	ADDQ            $0x000000d0, BX
+	ADDQ            $0x00000002, R8
+	ADDQ            $0x00000100, SI
+	ADDQ            $0x00000040, R9
+	ADDQ            $0x00000040, R10
+	DECQ            DI
 	JNE             block
 	VADDPS          Z6, Z5, Z5
 	VADDPS          Z7, Z5, Z5
 	VADDPS          Z8, Z5, Z5
-	VEXTRACTF64X4   $0x01, Z5, Y0
-	VADDPS          Y0, Y5, Y5
-	VEXTRACTF128    $0x01, Y5, X0
-	VADDPS          X0, X5, X5
-	VMOVHLPS        X5, X5, X0
-	VADDPS          X0, X5, X5
-	VMOVSHDUP       X5, X0
-	VADDSS          X0, X5, X5
-	MOVSS           X5, ret+32(FP)
+	VEXTRACTF64X4   $0x01, Z5, Y10
+	VADDPS          Y10, Y9, Y9
+	VADDPS          Y5, Y9, Y9
+	VEXTRACTF128    $0x01, Y9, X10
+	VADDPS          X10, X9, X9
+	VMOVHLPS        X9, X9, X10
+	VADDPS          X10, X9, X9
+	VMOVSHDUP       X9, X10
+	VADDSS          X10, X9, X9
+	VMOVSS          X9, (AX)
+	ADDQ            $0x04, AX
+	ADDQ            stride+40(FP), CX
+	DECQ            DX
+	JNE             row
 	VZEROUPPER
 	RET
+
+DATA blocksBytes30<>+0(SB)/1, $0x30
+GLOBL blocksBytes30<>(SB), RODATA|NOPTR, $1
 
 DATA blocksShiftsLeft<>+0(SB)/1, $0x04
 DATA blocksShiftsLeft<>+1(SB)/1, $0x00
@@ -2303,300 +4534,5072 @@ DATA blocksPick16<>+62(SB)/1, $0x00
 DATA blocksPick16<>+63(SB)/1, $0x00
 GLOBL blocksPick16<>(SB), RODATA|NOPTR, $64
 
-// func pairScalesAVX2(a *float32, b *float32, pairs *byte, n int)
-// Requires: AVX, AVX2, F16C
-TEXT ·pairScalesAVX2(SB), NOSPLIT, $0-32
-	MOVQ     a+0(FP), AX
-	MOVQ     b+8(FP), CX
-	MOVQ     pairs+16(FP), DX
-	MOVQ     n+24(FP), BX
-	VMOVDQU  blocksPairs<>+0(SB), Y0
-	VPCMPEQD Y1, Y1, Y1
-	VPSLLD   $0x1f, Y1, Y1
-
-block:
-	VMOVDQU      (DX), Y2
-	VPSHUFB      Y0, Y2, Y2
-	VPERMQ       $0xd8, Y2, Y2
-	VCVTPH2PS    X2, Y3
-	VMOVUPS      Y3, (AX)
-	VEXTRACTI128 $0x01, Y2, X2
-	VCVTPH2PS    X2, Y2
-	VXORPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (CX)
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, CX
-	ADDQ         $0x20, DX
-	DECQ         BX
-	JNE          block
-	VZEROUPPER
-	RET
-
-DATA blocksPairs<>+0(SB)/1, $0x00
-DATA blocksPairs<>+1(SB)/1, $0x01
-DATA blocksPairs<>+2(SB)/1, $0x04
-DATA blocksPairs<>+3(SB)/1, $0x05
-DATA blocksPairs<>+4(SB)/1, $0x08
-DATA blocksPairs<>+5(SB)/1, $0x09
-DATA blocksPairs<>+6(SB)/1, $0x0c
-DATA blocksPairs<>+7(SB)/1, $0x0d
-DATA blocksPairs<>+8(SB)/1, $0x02
-DATA blocksPairs<>+9(SB)/1, $0x03
-DATA blocksPairs<>+10(SB)/1, $0x06
-DATA blocksPairs<>+11(SB)/1, $0x07
-DATA blocksPairs<>+12(SB)/1, $0x0a
-DATA blocksPairs<>+13(SB)/1, $0x0b
-DATA blocksPairs<>+14(SB)/1, $0x0e
-DATA blocksPairs<>+15(SB)/1, $0x0f
-DATA blocksPairs<>+16(SB)/1, $0x00
-DATA blocksPairs<>+17(SB)/1, $0x01
-DATA blocksPairs<>+18(SB)/1, $0x04
-DATA blocksPairs<>+19(SB)/1, $0x05
-DATA blocksPairs<>+20(SB)/1, $0x08
-DATA blocksPairs<>+21(SB)/1, $0x09
-DATA blocksPairs<>+22(SB)/1, $0x0c
-DATA blocksPairs<>+23(SB)/1, $0x0d
-DATA blocksPairs<>+24(SB)/1, $0x02
-DATA blocksPairs<>+25(SB)/1, $0x03
-DATA blocksPairs<>+26(SB)/1, $0x06
-DATA blocksPairs<>+27(SB)/1, $0x07
-DATA blocksPairs<>+28(SB)/1, $0x0a
-DATA blocksPairs<>+29(SB)/1, $0x0b
-DATA blocksPairs<>+30(SB)/1, $0x0e
-DATA blocksPairs<>+31(SB)/1, $0x0f
-GLOBL blocksPairs<>(SB), RODATA|NOPTR, $32
-
-// func scalesQ4KAVX2(a *float32, b *float32, block *byte, n int)
-// Requires: AVX, AVX2, F16C
-TEXT ·scalesQ4KAVX2(SB), NOSPLIT, $0-32
-	MOVQ         a+0(FP), AX
-	MOVQ         b+8(FP), CX
-	MOVQ         block+16(FP), DX
-	MOVQ         n+24(FP), BX
-	VPBROADCASTB blocksBytes3f<>+0(SB), Y0
+// func rowsQ4_0FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ4_0FloatsAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
-	VPBROADCASTB blocksBytes30<>+0(SB), Y2
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+	VBROADCASTSS blocksRepeated8x00000041<>+0(SB), Y2
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VCVTPH2PS      (R8), Y7
+	VMOVUPS        Y7, (SP)
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        Y7, 128(SP)
+	VBROADCASTSS   (SP), Y7
+	VPMOVZXBD      128(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    (SI), Y8, Y3
+	VPMOVZXBD      136(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    32(SI), Y8, Y4
+	VPMOVZXBD      144(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    64(SI), Y8, Y5
+	VPMOVZXBD      152(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    96(SI), Y8, Y6
+	VBROADCASTI128 16(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        Y7, 160(SP)
+	VBROADCASTSS   4(SP), Y7
+	VPMOVZXBD      160(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    128(SI), Y8, Y3
+	VPMOVZXBD      168(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    160(SI), Y8, Y4
+	VPMOVZXBD      176(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    192(SI), Y8, Y5
+	VPMOVZXBD      184(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    224(SI), Y8, Y6
+	VBROADCASTI128 32(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        Y7, 192(SP)
+	VBROADCASTSS   8(SP), Y7
+	VPMOVZXBD      192(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    256(SI), Y8, Y3
+	VPMOVZXBD      200(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    288(SI), Y8, Y4
+	VPMOVZXBD      208(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    320(SI), Y8, Y5
+	VPMOVZXBD      216(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    352(SI), Y8, Y6
+	VBROADCASTI128 48(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        Y7, 224(SP)
+	VBROADCASTSS   12(SP), Y7
+	VPMOVZXBD      224(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    384(SI), Y8, Y3
+	VPMOVZXBD      232(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    416(SI), Y8, Y4
+	VPMOVZXBD      240(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    448(SI), Y8, Y5
+	VPMOVZXBD      248(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    480(SI), Y8, Y6
+	VBROADCASTI128 64(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        Y7, 128(SP)
+	VBROADCASTSS   16(SP), Y7
+	VPMOVZXBD      128(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    512(SI), Y8, Y3
+	VPMOVZXBD      136(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    544(SI), Y8, Y4
+	VPMOVZXBD      144(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    576(SI), Y8, Y5
+	VPMOVZXBD      152(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    608(SI), Y8, Y6
+	VBROADCASTI128 80(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        Y7, 160(SP)
+	VBROADCASTSS   20(SP), Y7
+	VPMOVZXBD      160(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    640(SI), Y8, Y3
+	VPMOVZXBD      168(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    672(SI), Y8, Y4
+	VPMOVZXBD      176(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    704(SI), Y8, Y5
+	VPMOVZXBD      184(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    736(SI), Y8, Y6
+	VBROADCASTI128 96(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        Y7, 192(SP)
+	VBROADCASTSS   24(SP), Y7
+	VPMOVZXBD      192(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    768(SI), Y8, Y3
+	VPMOVZXBD      200(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    800(SI), Y8, Y4
+	VPMOVZXBD      208(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    832(SI), Y8, Y5
+	VPMOVZXBD      216(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    864(SI), Y8, Y6
+	VBROADCASTI128 112(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        Y7, 224(SP)
+	VBROADCASTSS   28(SP), Y7
+	VPMOVZXBD      224(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    896(SI), Y8, Y3
+	VPMOVZXBD      232(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    928(SI), Y8, Y4
+	VPMOVZXBD      240(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    960(SI), Y8, Y5
+	VPMOVZXBD      248(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    992(SI), Y8, Y6
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000010, R8
+	ADDQ           $0x00000400, SI
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
 
 block:
-	VMOVD        (DX), X3
-	VCVTPH2PS    X3, X3
-	VBROADCASTSS X3, Y4
-	VMOVSHDUP    X3, X3
-	VBROADCASTSS X3, Y3
-	VMOVQ        4(DX), X5
-	VMOVD        12(DX), X6
-	VPSRLD       $0x04, X6, X7
-	VPUNPCKLDQ   X7, X6, X6
-	VPAND        X1, X6, X6
-	VPSRLD       $0x02, X5, X7
-	VPAND        X2, X7, X7
-	VPOR         X7, X6, X6
-	VPAND        X0, X5, X5
-	VPUNPCKLDQ   X6, X5, X5
-	VPMOVZXBD    X5, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y6, Y6
-	VMOVUPS      Y6, (AX)
-	VPSRLDQ      $0x08, X5, X4
-	VPMOVZXBD    X4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VMOVUPS      Y4, (CX)
-	ADDQ         $0x00000090, DX
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, CX
-	DECQ         BX
-	JNE          block
+	MOVWLZX        (R8), R9
+	VMOVD          R9, X7
+	VCVTPH2PS      X7, X7
+	VBROADCASTSS   X7, Y7
+	VBROADCASTI128 (BX), Y8
+	VPSRLVQ        Y0, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VMOVDQU        Y8, 128(SP)
+	VPMOVZXBD      128(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    (SI), Y8, Y3
+	VPMOVZXBD      136(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    32(SI), Y8, Y4
+	VPMOVZXBD      144(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    64(SI), Y8, Y5
+	VPMOVZXBD      152(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    96(SI), Y8, Y6
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000002, R8
+	ADDQ           $0x00000080, SI
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y6, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X3
+	VMOVHLPS     X3, X3, X4
+	VADDPS       X4, X3, X3
+	VMOVSHDUP    X3, X4
+	VADDSS       X4, X3, X3
+	VMOVSS       X3, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
 	VZEROUPPER
 	RET
 
-DATA blocksBytes3f<>+0(SB)/1, $0x3f
-GLOBL blocksBytes3f<>(SB), RODATA|NOPTR, $1
-
-// func scalesQ5KAVX2(a *float32, b *float32, block *byte, n int)
-// Requires: AVX, AVX2, F16C
-TEXT ·scalesQ5KAVX2(SB), NOSPLIT, $0-32
-	MOVQ         a+0(FP), AX
-	MOVQ         b+8(FP), CX
-	MOVQ         block+16(FP), DX
-	MOVQ         n+24(FP), BX
-	VPBROADCASTB blocksBytes3f<>+0(SB), Y0
+// func rowsQ4_1FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ4_1FloatsAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
-	VPBROADCASTB blocksBytes30<>+0(SB), Y2
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VMOVDQU        (R8), Y6
+	VPSHUFB        blocksPairs<>+0(SB), Y6, Y6
+	VPERMQ         $0xd8, Y6, Y6
+	VCVTPH2PS      X6, Y7
+	VMOVUPS        Y7, (SP)
+	VEXTRACTI128   $0x01, Y6, X6
+	VCVTPH2PS      X6, Y6
+	VXORPS         blocksRepeated8x00000080<>+0(SB), Y6, Y6
+	VMOVUPS        Y6, 64(SP)
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        Y6, 128(SP)
+	VBROADCASTSS   (SP), Y6
+	VBROADCASTSS   64(SP), Y7
+	VPMOVZXBD      128(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    (SI), Y8, Y2
+	VPMOVZXBD      136(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    32(SI), Y8, Y3
+	VPMOVZXBD      144(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    64(SI), Y8, Y4
+	VPMOVZXBD      152(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    96(SI), Y8, Y5
+	VBROADCASTI128 16(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        Y6, 160(SP)
+	VBROADCASTSS   4(SP), Y6
+	VBROADCASTSS   68(SP), Y7
+	VPMOVZXBD      160(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    128(SI), Y8, Y2
+	VPMOVZXBD      168(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    160(SI), Y8, Y3
+	VPMOVZXBD      176(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    192(SI), Y8, Y4
+	VPMOVZXBD      184(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    224(SI), Y8, Y5
+	VBROADCASTI128 32(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        Y6, 192(SP)
+	VBROADCASTSS   8(SP), Y6
+	VBROADCASTSS   72(SP), Y7
+	VPMOVZXBD      192(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    256(SI), Y8, Y2
+	VPMOVZXBD      200(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    288(SI), Y8, Y3
+	VPMOVZXBD      208(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    320(SI), Y8, Y4
+	VPMOVZXBD      216(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    352(SI), Y8, Y5
+	VBROADCASTI128 48(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        Y6, 224(SP)
+	VBROADCASTSS   12(SP), Y6
+	VBROADCASTSS   76(SP), Y7
+	VPMOVZXBD      224(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    384(SI), Y8, Y2
+	VPMOVZXBD      232(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    416(SI), Y8, Y3
+	VPMOVZXBD      240(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    448(SI), Y8, Y4
+	VPMOVZXBD      248(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    480(SI), Y8, Y5
+	VBROADCASTI128 64(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        Y6, 128(SP)
+	VBROADCASTSS   16(SP), Y6
+	VBROADCASTSS   80(SP), Y7
+	VPMOVZXBD      128(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    512(SI), Y8, Y2
+	VPMOVZXBD      136(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    544(SI), Y8, Y3
+	VPMOVZXBD      144(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    576(SI), Y8, Y4
+	VPMOVZXBD      152(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    608(SI), Y8, Y5
+	VBROADCASTI128 80(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        Y6, 160(SP)
+	VBROADCASTSS   20(SP), Y6
+	VBROADCASTSS   84(SP), Y7
+	VPMOVZXBD      160(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    640(SI), Y8, Y2
+	VPMOVZXBD      168(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    672(SI), Y8, Y3
+	VPMOVZXBD      176(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    704(SI), Y8, Y4
+	VPMOVZXBD      184(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    736(SI), Y8, Y5
+	VBROADCASTI128 96(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        Y6, 192(SP)
+	VBROADCASTSS   24(SP), Y6
+	VBROADCASTSS   88(SP), Y7
+	VPMOVZXBD      192(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    768(SI), Y8, Y2
+	VPMOVZXBD      200(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    800(SI), Y8, Y3
+	VPMOVZXBD      208(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    832(SI), Y8, Y4
+	VPMOVZXBD      216(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    864(SI), Y8, Y5
+	VBROADCASTI128 112(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        Y6, 224(SP)
+	VBROADCASTSS   28(SP), Y6
+	VBROADCASTSS   92(SP), Y7
+	VPMOVZXBD      224(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    896(SI), Y8, Y2
+	VPMOVZXBD      232(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    928(SI), Y8, Y3
+	VPMOVZXBD      240(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    960(SI), Y8, Y4
+	VPMOVZXBD      248(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    992(SI), Y8, Y5
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000400, SI
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
 
 block:
-	VMOVD        (DX), X3
-	VCVTPH2PS    X3, X3
-	VBROADCASTSS X3, Y4
-	VMOVSHDUP    X3, X3
-	VBROADCASTSS X3, Y3
-	VMOVQ        4(DX), X5
-	VMOVD        12(DX), X6
-	VPSRLD       $0x04, X6, X7
-	VPUNPCKLDQ   X7, X6, X6
-	VPAND        X1, X6, X6
-	VPSRLD       $0x02, X5, X7
-	VPAND        X2, X7, X7
-	VPOR         X7, X6, X6
-	VPAND        X0, X5, X5
-	VPUNPCKLDQ   X6, X5, X5
-	VPMOVZXBD    X5, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y6, Y6
-	VMOVUPS      Y6, (AX)
-	VPSRLDQ      $0x08, X5, X4
-	VPMOVZXBD    X4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VMOVUPS      Y4, (CX)
-	ADDQ         $0x000000b0, DX
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, CX
-	DECQ         BX
-	JNE          block
+	MOVL           (R8), R9
+	VMOVD          R9, X6
+	VCVTPH2PS      X6, X6
+	VMOVSHDUP      X6, X7
+	VXORPS         blocksRepeated8x00000080<>+0(SB), X7, X7
+	VBROADCASTSS   X6, Y6
+	VBROADCASTSS   X7, Y7
+	VBROADCASTI128 (BX), Y8
+	VPSRLVQ        Y0, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VMOVDQU        Y8, 128(SP)
+	VPMOVZXBD      128(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    (SI), Y8, Y2
+	VPMOVZXBD      136(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    32(SI), Y8, Y3
+	VPMOVZXBD      144(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    64(SI), Y8, Y4
+	VPMOVZXBD      152(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    96(SI), Y8, Y5
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000080, SI
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func scalesQ2KAVX2(a *float32, b *float32, block *byte, n int, halves *byte)
-// Requires: AVX, AVX2, F16C
-TEXT ·scalesQ2KAVX2(SB), NOSPLIT, $0-40
-	MOVQ         a+0(FP), AX
-	MOVQ         b+8(FP), CX
-	MOVQ         block+16(FP), DX
-	MOVQ         n+24(FP), BX
-	MOVQ         halves+32(FP), SI
-	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+// func rowsQ5_0FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ5_0FloatsAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+	VBROADCASTSS blocksRepeated8x00008041<>+0(SB), Y2
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  plane2+56(FP), R9
+	ADDQ  CX, R9
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VCVTPH2PS      (R9), Y7
+	VMOVUPS        Y7, (SP)
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y9
+	VPBROADCASTD   (R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y9, Y8, Y8
+	VPCMPEQB       Y9, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VMOVDQU        Y7, 128(SP)
+	VBROADCASTSS   (SP), Y7
+	VPMOVZXBD      128(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    (SI), Y8, Y3
+	VPMOVZXBD      136(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    32(SI), Y8, Y4
+	VPMOVZXBD      144(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    64(SI), Y8, Y5
+	VPMOVZXBD      152(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    96(SI), Y8, Y6
+	VBROADCASTI128 16(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y9
+	VPBROADCASTD   4(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y9, Y8, Y8
+	VPCMPEQB       Y9, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VMOVDQU        Y7, 160(SP)
+	VBROADCASTSS   4(SP), Y7
+	VPMOVZXBD      160(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    128(SI), Y8, Y3
+	VPMOVZXBD      168(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    160(SI), Y8, Y4
+	VPMOVZXBD      176(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    192(SI), Y8, Y5
+	VPMOVZXBD      184(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    224(SI), Y8, Y6
+	VBROADCASTI128 32(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y9
+	VPBROADCASTD   8(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y9, Y8, Y8
+	VPCMPEQB       Y9, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VMOVDQU        Y7, 192(SP)
+	VBROADCASTSS   8(SP), Y7
+	VPMOVZXBD      192(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    256(SI), Y8, Y3
+	VPMOVZXBD      200(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    288(SI), Y8, Y4
+	VPMOVZXBD      208(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    320(SI), Y8, Y5
+	VPMOVZXBD      216(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    352(SI), Y8, Y6
+	VBROADCASTI128 48(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y9
+	VPBROADCASTD   12(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y9, Y8, Y8
+	VPCMPEQB       Y9, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VMOVDQU        Y7, 224(SP)
+	VBROADCASTSS   12(SP), Y7
+	VPMOVZXBD      224(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    384(SI), Y8, Y3
+	VPMOVZXBD      232(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    416(SI), Y8, Y4
+	VPMOVZXBD      240(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    448(SI), Y8, Y5
+	VPMOVZXBD      248(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    480(SI), Y8, Y6
+	VBROADCASTI128 64(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y9
+	VPBROADCASTD   16(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y9, Y8, Y8
+	VPCMPEQB       Y9, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VMOVDQU        Y7, 128(SP)
+	VBROADCASTSS   16(SP), Y7
+	VPMOVZXBD      128(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    512(SI), Y8, Y3
+	VPMOVZXBD      136(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    544(SI), Y8, Y4
+	VPMOVZXBD      144(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    576(SI), Y8, Y5
+	VPMOVZXBD      152(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    608(SI), Y8, Y6
+	VBROADCASTI128 80(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y9
+	VPBROADCASTD   20(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y9, Y8, Y8
+	VPCMPEQB       Y9, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VMOVDQU        Y7, 160(SP)
+	VBROADCASTSS   20(SP), Y7
+	VPMOVZXBD      160(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    640(SI), Y8, Y3
+	VPMOVZXBD      168(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    672(SI), Y8, Y4
+	VPMOVZXBD      176(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    704(SI), Y8, Y5
+	VPMOVZXBD      184(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    736(SI), Y8, Y6
+	VBROADCASTI128 96(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y9
+	VPBROADCASTD   24(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y9, Y8, Y8
+	VPCMPEQB       Y9, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VMOVDQU        Y7, 192(SP)
+	VBROADCASTSS   24(SP), Y7
+	VPMOVZXBD      192(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    768(SI), Y8, Y3
+	VPMOVZXBD      200(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    800(SI), Y8, Y4
+	VPMOVZXBD      208(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    832(SI), Y8, Y5
+	VPMOVZXBD      216(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    864(SI), Y8, Y6
+	VBROADCASTI128 112(BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y9
+	VPBROADCASTD   28(R8), Y8
+	VPSHUFB        blocksSpread<>+0(SB), Y8, Y8
+	VPAND          Y9, Y8, Y8
+	VPCMPEQB       Y9, Y8, Y8
+	VPAND          blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VMOVDQU        Y7, 224(SP)
+	VBROADCASTSS   28(SP), Y7
+	VPMOVZXBD      224(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    896(SI), Y8, Y3
+	VPMOVZXBD      232(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    928(SI), Y8, Y4
+	VPMOVZXBD      240(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    960(SI), Y8, Y5
+	VPMOVZXBD      248(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    992(SI), Y8, Y6
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000010, R9
+	ADDQ           $0x00000400, SI
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
 
 block:
-	VMOVDQU      (DX), X1
-	VPSRLW       $0x04, X1, X2
-	VPAND        X0, X1, X1
-	VPAND        X0, X2, X2
-	MOVWLZX      (SI), DI
-	VMOVD        DI, X3
-	VCVTPH2PS    X3, X3
-	VBROADCASTSS X3, Y3
-	MOVWLZX      2(SI), DI
-	VMOVD        DI, X4
+	MOVWLZX        (R9), R10
+	VMOVD          R10, X7
+	VCVTPH2PS      X7, X7
+	VBROADCASTSS   X7, Y7
+	VBROADCASTI128 (BX), Y8
+	VPSRLVQ        Y0, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   (R8), Y9
+	VPSHUFB        blocksSpread<>+0(SB), Y9, Y9
+	VPAND          Y10, Y9, Y9
+	VPCMPEQB       Y10, Y9, Y9
+	VPAND          blocksRepeated32x10<>+0(SB), Y9, Y9
+	VPOR           Y9, Y8, Y8
+	VMOVDQU        Y8, 128(SP)
+	VPMOVZXBD      128(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    (SI), Y8, Y3
+	VPMOVZXBD      136(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    32(SI), Y8, Y4
+	VPMOVZXBD      144(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    64(SI), Y8, Y5
+	VPMOVZXBD      152(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VSUBPS         Y2, Y8, Y8
+	VMULPS         Y7, Y8, Y8
+	VFMADD231PS    96(SI), Y8, Y6
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000002, R9
+	ADDQ           $0x00000080, SI
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y6, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X3
+	VMOVHLPS     X3, X3, X4
+	VADDPS       X4, X3, X3
+	VMOVSHDUP    X3, X4
+	VADDSS       X4, X3, X3
+	VMOVSS       X3, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ5_1FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ5_1FloatsAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  plane2+56(FP), R9
+	ADDQ  CX, R9
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VMOVDQU        (R9), Y6
+	VPSHUFB        blocksPairs<>+0(SB), Y6, Y6
+	VPERMQ         $0xd8, Y6, Y6
+	VCVTPH2PS      X6, Y7
+	VMOVUPS        Y7, (SP)
+	VEXTRACTI128   $0x01, Y6, X6
+	VCVTPH2PS      X6, Y6
+	VXORPS         blocksRepeated8x00000080<>+0(SB), Y6, Y6
+	VMOVUPS        Y6, 64(SP)
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y8
+	VPBROADCASTD   (R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y8, Y7, Y7
+	VPCMPEQB       Y8, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VMOVDQU        Y6, 128(SP)
+	VBROADCASTSS   (SP), Y6
+	VBROADCASTSS   64(SP), Y7
+	VPMOVZXBD      128(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    (SI), Y8, Y2
+	VPMOVZXBD      136(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    32(SI), Y8, Y3
+	VPMOVZXBD      144(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    64(SI), Y8, Y4
+	VPMOVZXBD      152(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    96(SI), Y8, Y5
+	VBROADCASTI128 16(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y8
+	VPBROADCASTD   4(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y8, Y7, Y7
+	VPCMPEQB       Y8, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VMOVDQU        Y6, 160(SP)
+	VBROADCASTSS   4(SP), Y6
+	VBROADCASTSS   68(SP), Y7
+	VPMOVZXBD      160(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    128(SI), Y8, Y2
+	VPMOVZXBD      168(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    160(SI), Y8, Y3
+	VPMOVZXBD      176(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    192(SI), Y8, Y4
+	VPMOVZXBD      184(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    224(SI), Y8, Y5
+	VBROADCASTI128 32(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y8
+	VPBROADCASTD   8(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y8, Y7, Y7
+	VPCMPEQB       Y8, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VMOVDQU        Y6, 192(SP)
+	VBROADCASTSS   8(SP), Y6
+	VBROADCASTSS   72(SP), Y7
+	VPMOVZXBD      192(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    256(SI), Y8, Y2
+	VPMOVZXBD      200(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    288(SI), Y8, Y3
+	VPMOVZXBD      208(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    320(SI), Y8, Y4
+	VPMOVZXBD      216(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    352(SI), Y8, Y5
+	VBROADCASTI128 48(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y8
+	VPBROADCASTD   12(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y8, Y7, Y7
+	VPCMPEQB       Y8, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VMOVDQU        Y6, 224(SP)
+	VBROADCASTSS   12(SP), Y6
+	VBROADCASTSS   76(SP), Y7
+	VPMOVZXBD      224(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    384(SI), Y8, Y2
+	VPMOVZXBD      232(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    416(SI), Y8, Y3
+	VPMOVZXBD      240(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    448(SI), Y8, Y4
+	VPMOVZXBD      248(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    480(SI), Y8, Y5
+	VBROADCASTI128 64(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y8
+	VPBROADCASTD   16(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y8, Y7, Y7
+	VPCMPEQB       Y8, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VMOVDQU        Y6, 128(SP)
+	VBROADCASTSS   16(SP), Y6
+	VBROADCASTSS   80(SP), Y7
+	VPMOVZXBD      128(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    512(SI), Y8, Y2
+	VPMOVZXBD      136(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    544(SI), Y8, Y3
+	VPMOVZXBD      144(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    576(SI), Y8, Y4
+	VPMOVZXBD      152(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    608(SI), Y8, Y5
+	VBROADCASTI128 80(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y8
+	VPBROADCASTD   20(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y8, Y7, Y7
+	VPCMPEQB       Y8, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VMOVDQU        Y6, 160(SP)
+	VBROADCASTSS   20(SP), Y6
+	VBROADCASTSS   84(SP), Y7
+	VPMOVZXBD      160(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    640(SI), Y8, Y2
+	VPMOVZXBD      168(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    672(SI), Y8, Y3
+	VPMOVZXBD      176(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    704(SI), Y8, Y4
+	VPMOVZXBD      184(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    736(SI), Y8, Y5
+	VBROADCASTI128 96(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y8
+	VPBROADCASTD   24(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y8, Y7, Y7
+	VPCMPEQB       Y8, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VMOVDQU        Y6, 192(SP)
+	VBROADCASTSS   24(SP), Y6
+	VBROADCASTSS   88(SP), Y7
+	VPMOVZXBD      192(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    768(SI), Y8, Y2
+	VPMOVZXBD      200(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    800(SI), Y8, Y3
+	VPMOVZXBD      208(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    832(SI), Y8, Y4
+	VPMOVZXBD      216(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    864(SI), Y8, Y5
+	VBROADCASTI128 112(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y8
+	VPBROADCASTD   28(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y8, Y7, Y7
+	VPCMPEQB       Y8, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VMOVDQU        Y6, 224(SP)
+	VBROADCASTSS   28(SP), Y6
+	VBROADCASTSS   92(SP), Y7
+	VPMOVZXBD      224(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    896(SI), Y8, Y2
+	VPMOVZXBD      232(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    928(SI), Y8, Y3
+	VPMOVZXBD      240(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    960(SI), Y8, Y4
+	VPMOVZXBD      248(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    992(SI), Y8, Y5
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000020, R9
+	ADDQ           $0x00000400, SI
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVL           (R9), R10
+	VMOVD          R10, X6
+	VCVTPH2PS      X6, X6
+	VMOVSHDUP      X6, X7
+	VXORPS         blocksRepeated8x00000080<>+0(SB), X7, X7
+	VBROADCASTSS   X6, Y6
+	VBROADCASTSS   X7, Y7
+	VBROADCASTI128 (BX), Y8
+	VPSRLVQ        Y0, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   (R8), Y9
+	VPSHUFB        blocksSpread<>+0(SB), Y9, Y9
+	VPAND          Y10, Y9, Y9
+	VPCMPEQB       Y10, Y9, Y9
+	VPAND          blocksRepeated32x10<>+0(SB), Y9, Y9
+	VPOR           Y9, Y8, Y8
+	VMOVDQU        Y8, 128(SP)
+	VPMOVZXBD      128(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    (SI), Y8, Y2
+	VPMOVZXBD      136(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    32(SI), Y8, Y3
+	VPMOVZXBD      144(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    64(SI), Y8, Y4
+	VPMOVZXBD      152(SP), Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMSUB213PS    Y7, Y6, Y8
+	VFMADD231PS    96(SI), Y8, Y5
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000004, R9
+	ADDQ           $0x00000080, SI
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ8_0FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ8_0FloatsAVX2(SB), NOSPLIT, $256-80
+	MOVQ y+0(FP), AX
+	MOVQ w+32(FP), CX
+	MOVQ rows+72(FP), DX
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	PREFETCHT0   4800(BX)
+	VCVTPH2PS    (R8), Y4
+	VMOVUPS      Y4, (SP)
+	VBROADCASTSS (SP), Y4
+	VPMOVSXBD    (BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  (SI), Y5, Y0
+	VPMOVSXBD    8(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  32(SI), Y5, Y1
+	VPMOVSXBD    16(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  64(SI), Y5, Y2
+	VPMOVSXBD    24(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  96(SI), Y5, Y3
+	VBROADCASTSS 4(SP), Y4
+	VPMOVSXBD    32(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  128(SI), Y5, Y0
+	VPMOVSXBD    40(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  160(SI), Y5, Y1
+	VPMOVSXBD    48(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  192(SI), Y5, Y2
+	VPMOVSXBD    56(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  224(SI), Y5, Y3
+	VBROADCASTSS 8(SP), Y4
+	VPMOVSXBD    64(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  256(SI), Y5, Y0
+	VPMOVSXBD    72(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  288(SI), Y5, Y1
+	VPMOVSXBD    80(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  320(SI), Y5, Y2
+	VPMOVSXBD    88(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  352(SI), Y5, Y3
+	VBROADCASTSS 12(SP), Y4
+	VPMOVSXBD    96(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  384(SI), Y5, Y0
+	VPMOVSXBD    104(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  416(SI), Y5, Y1
+	VPMOVSXBD    112(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  448(SI), Y5, Y2
+	VPMOVSXBD    120(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  480(SI), Y5, Y3
+	VBROADCASTSS 16(SP), Y4
+	VPMOVSXBD    128(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  512(SI), Y5, Y0
+	VPMOVSXBD    136(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  544(SI), Y5, Y1
+	VPMOVSXBD    144(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  576(SI), Y5, Y2
+	VPMOVSXBD    152(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  608(SI), Y5, Y3
+	VBROADCASTSS 20(SP), Y4
+	VPMOVSXBD    160(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  640(SI), Y5, Y0
+	VPMOVSXBD    168(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  672(SI), Y5, Y1
+	VPMOVSXBD    176(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  704(SI), Y5, Y2
+	VPMOVSXBD    184(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  736(SI), Y5, Y3
+	VBROADCASTSS 24(SP), Y4
+	VPMOVSXBD    192(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  768(SI), Y5, Y0
+	VPMOVSXBD    200(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  800(SI), Y5, Y1
+	VPMOVSXBD    208(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  832(SI), Y5, Y2
+	VPMOVSXBD    216(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  864(SI), Y5, Y3
+	VBROADCASTSS 28(SP), Y4
+	VPMOVSXBD    224(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  896(SI), Y5, Y0
+	VPMOVSXBD    232(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  928(SI), Y5, Y1
+	VPMOVSXBD    240(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  960(SI), Y5, Y2
+	VPMOVSXBD    248(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  992(SI), Y5, Y3
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000010, R8
+	ADDQ         $0x00000400, SI
+	SUBQ         $0x08, DI
+	JGE          many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVWLZX      (R8), R9
+	VMOVD        R9, X4
 	VCVTPH2PS    X4, X4
 	VBROADCASTSS X4, Y4
-	VPMOVZXBD    X1, Y5
+	VPMOVSXBD    (BX), Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VMOVUPS      Y5, (AX)
-	VPSRLDQ      $0x08, X1, X1
-	VPMOVZXBD    X1, Y1
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y3, Y1, Y1
-	VMOVUPS      Y1, 32(AX)
-	VPMOVZXBD    X2, Y1
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  (SI), Y5, Y0
+	VPMOVSXBD    8(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  32(SI), Y5, Y1
+	VPMOVSXBD    16(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  64(SI), Y5, Y2
+	VPMOVSXBD    24(BX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  96(SI), Y5, Y3
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000002, R8
+	ADDQ         $0x00000080, SI
+	DECQ         DI
+	JNE          block
+
+done:
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ2KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ2KFloatsAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes03<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	VMOVDQU      (BX), X5
+	VPSRLW       $0x04, X5, X6
+	VPAND        blocksRepeated16x0f<>+0(SB), X5, X5
+	VPAND        blocksRepeated16x0f<>+0(SB), X6, X6
+	MOVWLZX      (R8), R9
+	VMOVD        R9, X7
+	VCVTPH2PS    X7, X7
+	VBROADCASTSS X7, Y7
+	VPMOVZXBD    X5, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMOVUPS      Y8, (SP)
+	VPSRLDQ      $0x08, X5, X5
+	VPMOVZXBD    X5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VMOVUPS      Y5, 32(SP)
+	MOVWLZX      2(R8), R9
+	VMOVD        R9, X5
+	VCVTPH2PS    X5, X5
+	VBROADCASTSS X5, Y5
+	VPMOVZXBD    X6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VMOVUPS      Y7, 64(SP)
+	VPSRLDQ      $0x08, X6, X6
+	VPMOVZXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VMOVUPS      Y6, 96(SP)
+	VMOVDQU      16(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VMOVDQU      Y6, 128(SP)
+	VBROADCASTSS (SP), Y6
+	VBROADCASTSS 64(SP), Y7
+	VPMOVZXBD    128(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  (SI), Y8, Y1
+	VPMOVZXBD    136(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  32(SI), Y8, Y2
+	VBROADCASTSS 4(SP), Y6
+	VBROADCASTSS 68(SP), Y7
+	VPMOVZXBD    144(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  64(SI), Y8, Y3
+	VPMOVZXBD    152(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  96(SI), Y8, Y4
+	VPSRLW       $0x02, Y5, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      Y6, 160(SP)
+	VBROADCASTSS 8(SP), Y6
+	VBROADCASTSS 72(SP), Y7
+	VPMOVZXBD    160(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  128(SI), Y8, Y1
+	VPMOVZXBD    168(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  160(SI), Y8, Y2
+	VBROADCASTSS 12(SP), Y6
+	VBROADCASTSS 76(SP), Y7
+	VPMOVZXBD    176(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  192(SI), Y8, Y3
+	VPMOVZXBD    184(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  224(SI), Y8, Y4
+	VPSRLW       $0x04, Y5, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      Y6, 192(SP)
+	VBROADCASTSS 16(SP), Y6
+	VBROADCASTSS 80(SP), Y7
+	VPMOVZXBD    192(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  256(SI), Y8, Y1
+	VPMOVZXBD    200(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  288(SI), Y8, Y2
+	VBROADCASTSS 20(SP), Y6
+	VBROADCASTSS 84(SP), Y7
+	VPMOVZXBD    208(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  320(SI), Y8, Y3
+	VPMOVZXBD    216(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  352(SI), Y8, Y4
+	VPSRLW       $0x06, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVDQU      Y5, 224(SP)
+	VBROADCASTSS 24(SP), Y5
+	VBROADCASTSS 88(SP), Y6
+	VPMOVZXBD    224(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  384(SI), Y7, Y1
+	VPMOVZXBD    232(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  416(SI), Y7, Y2
+	VBROADCASTSS 28(SP), Y5
+	VBROADCASTSS 92(SP), Y6
+	VPMOVZXBD    240(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  448(SI), Y7, Y3
+	VPMOVZXBD    248(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  480(SI), Y7, Y4
+	VMOVDQU      48(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VMOVDQU      Y6, 128(SP)
+	VBROADCASTSS 32(SP), Y6
+	VBROADCASTSS 96(SP), Y7
+	VPMOVZXBD    128(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  512(SI), Y8, Y1
+	VPMOVZXBD    136(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  544(SI), Y8, Y2
+	VBROADCASTSS 36(SP), Y6
+	VBROADCASTSS 100(SP), Y7
+	VPMOVZXBD    144(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  576(SI), Y8, Y3
+	VPMOVZXBD    152(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  608(SI), Y8, Y4
+	VPSRLW       $0x02, Y5, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      Y6, 160(SP)
+	VBROADCASTSS 40(SP), Y6
+	VBROADCASTSS 104(SP), Y7
+	VPMOVZXBD    160(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  640(SI), Y8, Y1
+	VPMOVZXBD    168(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  672(SI), Y8, Y2
+	VBROADCASTSS 44(SP), Y6
+	VBROADCASTSS 108(SP), Y7
+	VPMOVZXBD    176(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  704(SI), Y8, Y3
+	VPMOVZXBD    184(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  736(SI), Y8, Y4
+	VPSRLW       $0x04, Y5, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      Y6, 192(SP)
+	VBROADCASTSS 48(SP), Y6
+	VBROADCASTSS 112(SP), Y7
+	VPMOVZXBD    192(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  768(SI), Y8, Y1
+	VPMOVZXBD    200(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  800(SI), Y8, Y2
+	VBROADCASTSS 52(SP), Y6
+	VBROADCASTSS 116(SP), Y7
+	VPMOVZXBD    208(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  832(SI), Y8, Y3
+	VPMOVZXBD    216(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  864(SI), Y8, Y4
+	VPSRLW       $0x06, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVDQU      Y5, 224(SP)
+	VBROADCASTSS 56(SP), Y5
+	VBROADCASTSS 120(SP), Y6
+	VPMOVZXBD    224(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  896(SI), Y7, Y1
+	VPMOVZXBD    232(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  928(SI), Y7, Y2
+	VBROADCASTSS 60(SP), Y5
+	VBROADCASTSS 124(SP), Y6
+	VPMOVZXBD    240(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  960(SI), Y7, Y3
+	VPMOVZXBD    248(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  992(SI), Y7, Y4
+	ADDQ         $0x00000050, BX
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000400, SI
+	DECQ         DI
+	JNE          block
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDSS       X2, X1, X1
+	VMOVSS       X1, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ3KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ3KFloatsAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes03<>+0(SB), Y0
+	VBROADCASTSS blocksRepeated8x00008040<>+0(SB), Y1
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  plane2+56(FP), R9
+	ADDQ  CX, R9
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	VMOVQ        (R8), X6
+	VPSRLW       $0x04, X6, X7
+	VPUNPCKLQDQ  X7, X6, X6
+	VPAND        blocksRepeated16x0f<>+0(SB), X6, X6
+	VPBROADCASTD 8(R8), X7
+	VPSRLVD      blocksPairShifts<>+0(SB), X7, X7
+	VPAND        blocksRepeated16x03<>+0(SB), X7, X7
+	VPSLLW       $0x04, X7, X7
+	VPOR         X7, X6, X6
+	VPSUBB       blocksRepeated16x20<>+0(SB), X6, X6
+	MOVWLZX      (R9), R10
+	VMOVD        R10, X7
+	VCVTPH2PS    X7, X7
+	VBROADCASTSS X7, Y7
+	VPMOVSXBD    X6, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMOVUPS      Y8, (SP)
+	VPSRLDQ      $0x08, X6, X6
+	VPMOVSXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      Y6, 32(SP)
+	VMOVDQU      (BX), Y6
+	VMOVDQU      32(BX), Y7
+	VPAND        Y0, Y7, Y8
+	VPSLLW       $0x02, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      Y8, 128(SP)
+	VBROADCASTSS (SP), Y8
+	VPMOVZXBD    128(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  (SI), Y9, Y2
+	VPMOVZXBD    136(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  32(SI), Y9, Y3
+	VBROADCASTSS 4(SP), Y8
+	VPMOVZXBD    144(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  64(SI), Y9, Y4
+	VPMOVZXBD    152(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  96(SI), Y9, Y5
+	VPSRLW       $0x02, Y7, Y8
+	VPAND        Y0, Y8, Y8
+	VPSLLW       $0x01, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      Y8, 160(SP)
+	VBROADCASTSS 8(SP), Y8
+	VPMOVZXBD    160(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  128(SI), Y9, Y2
+	VPMOVZXBD    168(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  160(SI), Y9, Y3
+	VBROADCASTSS 12(SP), Y8
+	VPMOVZXBD    176(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  192(SI), Y9, Y4
+	VPMOVZXBD    184(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  224(SI), Y9, Y5
+	VPSRLW       $0x04, Y7, Y8
+	VPAND        Y0, Y8, Y8
+	VPAND        blocksRepeated32x04<>+0(SB), Y6, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      Y8, 192(SP)
+	VBROADCASTSS 16(SP), Y8
+	VPMOVZXBD    192(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  256(SI), Y9, Y2
+	VPMOVZXBD    200(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  288(SI), Y9, Y3
+	VBROADCASTSS 20(SP), Y8
+	VPMOVZXBD    208(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  320(SI), Y9, Y4
+	VPMOVZXBD    216(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  352(SI), Y9, Y5
+	VPSRLW       $0x06, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLW       $0x01, Y6, Y8
+	VPAND        blocksRepeated32x04<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      Y7, 224(SP)
+	VBROADCASTSS 24(SP), Y7
+	VPMOVZXBD    224(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VSUBPS       Y1, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  384(SI), Y8, Y2
+	VPMOVZXBD    232(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VSUBPS       Y1, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  416(SI), Y8, Y3
+	VBROADCASTSS 28(SP), Y7
+	VPMOVZXBD    240(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VSUBPS       Y1, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  448(SI), Y8, Y4
+	VPMOVZXBD    248(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VSUBPS       Y1, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  480(SI), Y8, Y5
+	VMOVDQU      64(BX), Y7
+	VPAND        Y0, Y7, Y8
+	VPSRLW       $0x02, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      Y8, 128(SP)
+	VBROADCASTSS 32(SP), Y8
+	VPMOVZXBD    128(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  512(SI), Y9, Y2
+	VPMOVZXBD    136(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  544(SI), Y9, Y3
+	VBROADCASTSS 36(SP), Y8
+	VPMOVZXBD    144(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  576(SI), Y9, Y4
+	VPMOVZXBD    152(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  608(SI), Y9, Y5
+	VPSRLW       $0x02, Y7, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLW       $0x03, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      Y8, 160(SP)
+	VBROADCASTSS 40(SP), Y8
+	VPMOVZXBD    160(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  640(SI), Y9, Y2
+	VPMOVZXBD    168(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  672(SI), Y9, Y3
+	VBROADCASTSS 44(SP), Y8
+	VPMOVZXBD    176(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  704(SI), Y9, Y4
+	VPMOVZXBD    184(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  736(SI), Y9, Y5
+	VPSRLW       $0x04, Y7, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLW       $0x04, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      Y8, 192(SP)
+	VBROADCASTSS 48(SP), Y8
+	VPMOVZXBD    192(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  768(SI), Y9, Y2
+	VPMOVZXBD    200(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  800(SI), Y9, Y3
+	VBROADCASTSS 52(SP), Y8
+	VPMOVZXBD    208(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  832(SI), Y9, Y4
+	VPMOVZXBD    216(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  864(SI), Y9, Y5
+	VPSRLW       $0x06, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLW       $0x05, Y6, Y6
+	VPAND        blocksRepeated32x04<>+0(SB), Y6, Y6
+	VPOR         Y6, Y7, Y7
+	VMOVDQU      Y7, 224(SP)
+	VBROADCASTSS 56(SP), Y6
+	VPMOVZXBD    224(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  896(SI), Y7, Y2
+	VPMOVZXBD    232(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  928(SI), Y7, Y3
+	VBROADCASTSS 60(SP), Y6
+	VPMOVZXBD    240(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  960(SI), Y7, Y4
+	VPMOVZXBD    248(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  992(SI), Y7, Y5
+	ADDQ         $0x00000060, BX
+	ADDQ         $0x0000000c, R8
+	ADDQ         $0x00000002, R9
+	ADDQ         $0x00000400, SI
+	DECQ         DI
+	JNE          block
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ4KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ4KFloatsAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	VMOVD        (BX), X5
+	VCVTPH2PS    X5, X5
+	VBROADCASTSS X5, Y6
+	VMOVSHDUP    X5, X5
+	VBROADCASTSS X5, Y5
+	VMOVQ        4(BX), X7
+	VMOVD        12(BX), X8
+	VPSRLD       $0x04, X8, X9
+	VPUNPCKLDQ   X9, X8, X8
+	VPAND        blocksRepeated16x0f<>+0(SB), X8, X8
+	VPSRLD       $0x02, X7, X9
+	VPAND        blocksRepeated16x30<>+0(SB), X9, X9
+	VPOR         X9, X8, X8
+	VPAND        blocksRepeated16x3f<>+0(SB), X7, X7
+	VPUNPCKLDQ   X8, X7, X7
+	VPMOVZXBD    X7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VMOVUPS      Y8, (SP)
+	VPSRLDQ      $0x08, X7, X6
+	VPMOVZXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VMOVUPS      Y6, 64(SP)
+	VMOVDQU      16(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VMOVDQU      Y6, 128(SP)
+	VBROADCASTSS (SP), Y6
+	VBROADCASTSS 64(SP), Y7
+	VPMOVZXBD    128(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  (SI), Y8, Y1
+	VPMOVZXBD    136(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  32(SI), Y8, Y2
+	VPMOVZXBD    144(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  64(SI), Y8, Y3
+	VPMOVZXBD    152(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  96(SI), Y8, Y4
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVDQU      Y5, 160(SP)
+	VBROADCASTSS 4(SP), Y5
+	VBROADCASTSS 68(SP), Y6
+	VPMOVZXBD    160(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  128(SI), Y7, Y1
+	VPMOVZXBD    168(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  160(SI), Y7, Y2
+	VPMOVZXBD    176(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  192(SI), Y7, Y3
+	VPMOVZXBD    184(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  224(SI), Y7, Y4
+	VMOVDQU      48(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VMOVDQU      Y6, 192(SP)
+	VBROADCASTSS 8(SP), Y6
+	VBROADCASTSS 72(SP), Y7
+	VPMOVZXBD    192(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  256(SI), Y8, Y1
+	VPMOVZXBD    200(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  288(SI), Y8, Y2
+	VPMOVZXBD    208(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  320(SI), Y8, Y3
+	VPMOVZXBD    216(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  352(SI), Y8, Y4
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVDQU      Y5, 224(SP)
+	VBROADCASTSS 12(SP), Y5
+	VBROADCASTSS 76(SP), Y6
+	VPMOVZXBD    224(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  384(SI), Y7, Y1
+	VPMOVZXBD    232(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  416(SI), Y7, Y2
+	VPMOVZXBD    240(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  448(SI), Y7, Y3
+	VPMOVZXBD    248(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  480(SI), Y7, Y4
+	VMOVDQU      80(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VMOVDQU      Y6, 128(SP)
+	VBROADCASTSS 16(SP), Y6
+	VBROADCASTSS 80(SP), Y7
+	VPMOVZXBD    128(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  512(SI), Y8, Y1
+	VPMOVZXBD    136(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  544(SI), Y8, Y2
+	VPMOVZXBD    144(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  576(SI), Y8, Y3
+	VPMOVZXBD    152(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  608(SI), Y8, Y4
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVDQU      Y5, 160(SP)
+	VBROADCASTSS 20(SP), Y5
+	VBROADCASTSS 84(SP), Y6
+	VPMOVZXBD    160(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  640(SI), Y7, Y1
+	VPMOVZXBD    168(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  672(SI), Y7, Y2
+	VPMOVZXBD    176(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  704(SI), Y7, Y3
+	VPMOVZXBD    184(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  736(SI), Y7, Y4
+	VMOVDQU      112(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VMOVDQU      Y6, 192(SP)
+	VBROADCASTSS 24(SP), Y6
+	VBROADCASTSS 88(SP), Y7
+	VPMOVZXBD    192(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  768(SI), Y8, Y1
+	VPMOVZXBD    200(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  800(SI), Y8, Y2
+	VPMOVZXBD    208(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  832(SI), Y8, Y3
+	VPMOVZXBD    216(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  864(SI), Y8, Y4
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVDQU      Y5, 224(SP)
+	VBROADCASTSS 28(SP), Y5
+	VBROADCASTSS 92(SP), Y6
+	VPMOVZXBD    224(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  896(SI), Y7, Y1
+	VPMOVZXBD    232(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  928(SI), Y7, Y2
+	VPMOVZXBD    240(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  960(SI), Y7, Y3
+	VPMOVZXBD    248(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  992(SI), Y7, Y4
+	ADDQ         $0x00000090, BX
+	ADDQ         $0x00000400, SI
+	DECQ         DI
+	JNE          block
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDSS       X2, X1, X1
+	VMOVSS       X1, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ5KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ5KFloatsAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	VMOVD        (BX), X5
+	VCVTPH2PS    X5, X5
+	VBROADCASTSS X5, Y6
+	VMOVSHDUP    X5, X5
+	VBROADCASTSS X5, Y5
+	VMOVQ        4(BX), X7
+	VMOVD        12(BX), X8
+	VPSRLD       $0x04, X8, X9
+	VPUNPCKLDQ   X9, X8, X8
+	VPAND        blocksRepeated16x0f<>+0(SB), X8, X8
+	VPSRLD       $0x02, X7, X9
+	VPAND        blocksRepeated16x30<>+0(SB), X9, X9
+	VPOR         X9, X8, X8
+	VPAND        blocksRepeated16x3f<>+0(SB), X7, X7
+	VPUNPCKLDQ   X8, X7, X7
+	VPMOVZXBD    X7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VMOVUPS      Y8, (SP)
+	VPSRLDQ      $0x08, X7, X6
+	VPMOVZXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VMOVUPS      Y6, 64(SP)
+	VMOVDQU      16(BX), Y5
+	VMOVDQU      48(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPSLLW       $0x04, Y5, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      Y7, 128(SP)
+	VBROADCASTSS (SP), Y7
+	VBROADCASTSS 64(SP), Y8
+	VPMOVZXBD    128(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  (SI), Y9, Y1
+	VPMOVZXBD    136(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  32(SI), Y9, Y2
+	VPMOVZXBD    144(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  64(SI), Y9, Y3
+	VPMOVZXBD    152(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  96(SI), Y9, Y4
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSLLW       $0x03, Y5, Y7
+	VPAND        blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      Y6, 160(SP)
+	VBROADCASTSS 4(SP), Y6
+	VBROADCASTSS 68(SP), Y7
+	VPMOVZXBD    160(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  128(SI), Y8, Y1
+	VPMOVZXBD    168(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  160(SI), Y8, Y2
+	VPMOVZXBD    176(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  192(SI), Y8, Y3
+	VPMOVZXBD    184(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  224(SI), Y8, Y4
+	VMOVDQU      80(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPSLLW       $0x02, Y5, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      Y7, 192(SP)
+	VBROADCASTSS 8(SP), Y7
+	VBROADCASTSS 72(SP), Y8
+	VPMOVZXBD    192(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  256(SI), Y9, Y1
+	VPMOVZXBD    200(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  288(SI), Y9, Y2
+	VPMOVZXBD    208(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  320(SI), Y9, Y3
+	VPMOVZXBD    216(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  352(SI), Y9, Y4
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSLLW       $0x01, Y5, Y7
+	VPAND        blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      Y6, 224(SP)
+	VBROADCASTSS 12(SP), Y6
+	VBROADCASTSS 76(SP), Y7
+	VPMOVZXBD    224(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  384(SI), Y8, Y1
+	VPMOVZXBD    232(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  416(SI), Y8, Y2
+	VPMOVZXBD    240(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  448(SI), Y8, Y3
+	VPMOVZXBD    248(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  480(SI), Y8, Y4
+	VMOVDQU      112(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPAND        blocksRepeated32x10<>+0(SB), Y5, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      Y7, 128(SP)
+	VBROADCASTSS 16(SP), Y7
+	VBROADCASTSS 80(SP), Y8
+	VPMOVZXBD    128(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  512(SI), Y9, Y1
+	VPMOVZXBD    136(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  544(SI), Y9, Y2
+	VPMOVZXBD    144(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  576(SI), Y9, Y3
+	VPMOVZXBD    152(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  608(SI), Y9, Y4
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLW       $0x01, Y5, Y7
+	VPAND        blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      Y6, 160(SP)
+	VBROADCASTSS 20(SP), Y6
+	VBROADCASTSS 84(SP), Y7
+	VPMOVZXBD    160(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  640(SI), Y8, Y1
+	VPMOVZXBD    168(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  672(SI), Y8, Y2
+	VPMOVZXBD    176(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  704(SI), Y8, Y3
+	VPMOVZXBD    184(SP), Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMSUB213PS  Y7, Y6, Y8
+	VFMADD231PS  736(SI), Y8, Y4
+	VMOVDQU      144(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPSRLW       $0x02, Y5, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVDQU      Y7, 192(SP)
+	VBROADCASTSS 24(SP), Y7
+	VBROADCASTSS 88(SP), Y8
+	VPMOVZXBD    192(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  768(SI), Y9, Y1
+	VPMOVZXBD    200(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  800(SI), Y9, Y2
+	VPMOVZXBD    208(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  832(SI), Y9, Y3
+	VPMOVZXBD    216(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMSUB213PS  Y8, Y7, Y9
+	VFMADD231PS  864(SI), Y9, Y4
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLW       $0x03, Y5, Y5
+	VPAND        blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR         Y5, Y6, Y6
+	VMOVDQU      Y6, 224(SP)
+	VBROADCASTSS 28(SP), Y5
+	VBROADCASTSS 92(SP), Y6
+	VPMOVZXBD    224(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  896(SI), Y7, Y1
+	VPMOVZXBD    232(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  928(SI), Y7, Y2
+	VPMOVZXBD    240(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  960(SI), Y7, Y3
+	VPMOVZXBD    248(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMSUB213PS  Y6, Y5, Y7
+	VFMADD231PS  992(SI), Y7, Y4
+	ADDQ         $0x000000b0, BX
+	ADDQ         $0x00000400, SI
+	DECQ         DI
+	JNE          block
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDSS       X2, X1, X1
+	VMOVSS       X1, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ6KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·rowsQ6KFloatsAVX2(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+	VBROADCASTSS blocksRepeated8x00000042<>+0(SB), Y1
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	PREFETCHT0   4800(BX)
+	MOVWLZX      (R8), R9
+	VMOVD        R9, X6
+	VCVTPH2PS    X6, X6
+	VBROADCASTSS X6, Y6
+	VPMOVSXBD    192(BX), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VMOVUPS      Y7, (SP)
+	VPMOVSXBD    200(BX), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VMOVUPS      Y7, 32(SP)
+	VMOVDQU      (BX), Y6
+	VMOVDQU      32(BX), Y7
+	VMOVDQU      128(BX), Y8
+	VPAND        Y0, Y6, Y9
+	VPSLLW       $0x04, Y8, Y10
+	VPAND        blocksRepeated32x30<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      Y9, 128(SP)
+	VBROADCASTSS (SP), Y9
+	VPMOVZXBD    128(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  (SI), Y10, Y2
+	VPMOVZXBD    136(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  32(SI), Y10, Y3
+	VBROADCASTSS 4(SP), Y9
+	VPMOVZXBD    144(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  64(SI), Y10, Y4
+	VPMOVZXBD    152(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  96(SI), Y10, Y5
+	VPAND        Y0, Y7, Y9
+	VPSLLW       $0x02, Y8, Y10
+	VPAND        blocksRepeated32x30<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      Y9, 160(SP)
+	VBROADCASTSS 8(SP), Y9
+	VPMOVZXBD    160(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  128(SI), Y10, Y2
+	VPMOVZXBD    168(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  160(SI), Y10, Y3
+	VBROADCASTSS 12(SP), Y9
+	VPMOVZXBD    176(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  192(SI), Y10, Y4
+	VPMOVZXBD    184(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  224(SI), Y10, Y5
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPAND        blocksRepeated32x30<>+0(SB), Y8, Y9
+	VPOR         Y9, Y6, Y6
+	VMOVDQU      Y6, 192(SP)
+	VBROADCASTSS 16(SP), Y6
+	VPMOVZXBD    192(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VFMADD231PS  256(SI), Y9, Y2
+	VPMOVZXBD    200(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VFMADD231PS  288(SI), Y9, Y3
+	VBROADCASTSS 20(SP), Y6
+	VPMOVZXBD    208(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VFMADD231PS  320(SI), Y9, Y4
+	VPMOVZXBD    216(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VFMADD231PS  352(SI), Y9, Y5
+	VPSRLW       $0x04, Y7, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLW       $0x02, Y8, Y7
+	VPAND        blocksRepeated32x30<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      Y6, 224(SP)
+	VBROADCASTSS 24(SP), Y6
+	VPMOVZXBD    224(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  384(SI), Y7, Y2
+	VPMOVZXBD    232(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  416(SI), Y7, Y3
+	VBROADCASTSS 28(SP), Y6
+	VPMOVZXBD    240(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  448(SI), Y7, Y4
+	VPMOVZXBD    248(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  480(SI), Y7, Y5
+	VMOVDQU      64(BX), Y6
+	VMOVDQU      96(BX), Y7
+	VMOVDQU      160(BX), Y8
+	VPAND        Y0, Y6, Y9
+	VPSLLW       $0x04, Y8, Y10
+	VPAND        blocksRepeated32x30<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      Y9, 128(SP)
+	VBROADCASTSS 32(SP), Y9
+	VPMOVZXBD    128(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  512(SI), Y10, Y2
+	VPMOVZXBD    136(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  544(SI), Y10, Y3
+	VBROADCASTSS 36(SP), Y9
+	VPMOVZXBD    144(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  576(SI), Y10, Y4
+	VPMOVZXBD    152(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  608(SI), Y10, Y5
+	VPAND        Y0, Y7, Y9
+	VPSLLW       $0x02, Y8, Y10
+	VPAND        blocksRepeated32x30<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VMOVDQU      Y9, 160(SP)
+	VBROADCASTSS 40(SP), Y9
+	VPMOVZXBD    160(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  640(SI), Y10, Y2
+	VPMOVZXBD    168(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  672(SI), Y10, Y3
+	VBROADCASTSS 44(SP), Y9
+	VPMOVZXBD    176(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  704(SI), Y10, Y4
+	VPMOVZXBD    184(SP), Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       Y1, Y10, Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  736(SI), Y10, Y5
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPAND        blocksRepeated32x30<>+0(SB), Y8, Y9
+	VPOR         Y9, Y6, Y6
+	VMOVDQU      Y6, 192(SP)
+	VBROADCASTSS 48(SP), Y6
+	VPMOVZXBD    192(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VFMADD231PS  768(SI), Y9, Y2
+	VPMOVZXBD    200(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VFMADD231PS  800(SI), Y9, Y3
+	VBROADCASTSS 52(SP), Y6
+	VPMOVZXBD    208(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VFMADD231PS  832(SI), Y9, Y4
+	VPMOVZXBD    216(SP), Y9
+	VCVTDQ2PS    Y9, Y9
+	VSUBPS       Y1, Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VFMADD231PS  864(SI), Y9, Y5
+	VPSRLW       $0x04, Y7, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLW       $0x02, Y8, Y7
+	VPAND        blocksRepeated32x30<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      Y6, 224(SP)
+	VBROADCASTSS 56(SP), Y6
+	VPMOVZXBD    224(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  896(SI), Y7, Y2
+	VPMOVZXBD    232(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  928(SI), Y7, Y3
+	VBROADCASTSS 60(SP), Y6
+	VPMOVZXBD    240(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  960(SI), Y7, Y4
+	VPMOVZXBD    248(SP), Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  992(SI), Y7, Y5
+	ADDQ         $0x000000d0, BX
+	ADDQ         $0x00000002, R8
+	ADDQ         $0x00000400, SI
+	DECQ         DI
+	JNE          block
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ4_0FloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512F, F16C, MMX+
+TEXT ·rowsQ4_0FloatsAVX512(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+	VBROADCASTSS blocksRepeated8x00000041<>+0(SB), Z2
+
+row:
+	MOVQ   x+8(FP), SI
+	MOVQ   n+64(FP), DI
+	MOVQ   CX, BX
+	MOVQ   plane1+48(FP), R8
+	ADDQ   CX, R8
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	SUBQ   $0x08, DI
+	JL     rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VCVTPH2PS      (R8), Y5
+	VMOVUPS        Y5, (SP)
+	VBROADCASTI128 (BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        Y5, 128(SP)
+	VBROADCASTSS   (SP), Z5
+	VPMOVZXBD      128(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    (SI), Z6, Z3
+	VPMOVZXBD      144(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    64(SI), Z6, Z4
+	VBROADCASTI128 16(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        Y5, 160(SP)
+	VBROADCASTSS   4(SP), Z5
+	VPMOVZXBD      160(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    128(SI), Z6, Z3
+	VPMOVZXBD      176(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    192(SI), Z6, Z4
+	VBROADCASTI128 32(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        Y5, 192(SP)
+	VBROADCASTSS   8(SP), Z5
+	VPMOVZXBD      192(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    256(SI), Z6, Z3
+	VPMOVZXBD      208(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    320(SI), Z6, Z4
+	VBROADCASTI128 48(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        Y5, 224(SP)
+	VBROADCASTSS   12(SP), Z5
+	VPMOVZXBD      224(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    384(SI), Z6, Z3
+	VPMOVZXBD      240(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    448(SI), Z6, Z4
+	VBROADCASTI128 64(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        Y5, 128(SP)
+	VBROADCASTSS   16(SP), Z5
+	VPMOVZXBD      128(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    512(SI), Z6, Z3
+	VPMOVZXBD      144(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    576(SI), Z6, Z4
+	VBROADCASTI128 80(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        Y5, 160(SP)
+	VBROADCASTSS   20(SP), Z5
+	VPMOVZXBD      160(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    640(SI), Z6, Z3
+	VPMOVZXBD      176(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    704(SI), Z6, Z4
+	VBROADCASTI128 96(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        Y5, 192(SP)
+	VBROADCASTSS   24(SP), Z5
+	VPMOVZXBD      192(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    768(SI), Z6, Z3
+	VPMOVZXBD      208(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    832(SI), Z6, Z4
+	VBROADCASTI128 112(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        Y5, 224(SP)
+	VBROADCASTSS   28(SP), Z5
+	VPMOVZXBD      224(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    896(SI), Z6, Z3
+	VPMOVZXBD      240(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    960(SI), Z6, Z4
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000010, R8
+	ADDQ           $0x00000400, SI
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVWLZX        (R8), R9
+	VMOVD          R9, X5
+	VCVTPH2PS      X5, X5
+	VBROADCASTSS   X5, Z5
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        Y6, 128(SP)
+	VPMOVZXBD      128(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    (SI), Z6, Z3
+	VPMOVZXBD      144(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    64(SI), Z6, Z4
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000002, R8
+	ADDQ           $0x00000080, SI
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS        Z4, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPS        Y5, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X5
+	VADDPS        X5, X3, X3
+	VMOVHLPS      X3, X3, X5
+	VADDPS        X5, X3, X3
+	VMOVSHDUP     X3, X5
+	VADDSS        X5, X3, X3
+	VMOVSS        X3, (AX)
+	ADDQ          $0x04, AX
+	ADDQ          stride+40(FP), CX
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+// func rowsQ4_1FloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512F, F16C, MMX+
+TEXT ·rowsQ4_1FloatsAVX512(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+
+row:
+	MOVQ   x+8(FP), SI
+	MOVQ   n+64(FP), DI
+	MOVQ   CX, BX
+	MOVQ   plane1+48(FP), R8
+	ADDQ   CX, R8
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	SUBQ   $0x08, DI
+	JL     rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VMOVDQU        (R8), Y4
+	VPSHUFB        blocksPairs<>+0(SB), Y4, Y4
+	VPERMQ         $0xd8, Y4, Y4
+	VCVTPH2PS      X4, Y5
+	VMOVUPS        Y5, (SP)
+	VEXTRACTI128   $0x01, Y4, X4
+	VCVTPH2PS      X4, Y4
+	VXORPS         blocksRepeated8x00000080<>+0(SB), Y4, Y4
+	VMOVUPS        Y4, 64(SP)
+	VBROADCASTI128 (BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        Y4, 128(SP)
+	VBROADCASTSS   (SP), Z4
+	VBROADCASTSS   64(SP), Z5
+	VPMOVZXBD      128(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    (SI), Z6, Z2
+	VPMOVZXBD      144(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    64(SI), Z6, Z3
+	VBROADCASTI128 16(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        Y4, 160(SP)
+	VBROADCASTSS   4(SP), Z4
+	VBROADCASTSS   68(SP), Z5
+	VPMOVZXBD      160(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    128(SI), Z6, Z2
+	VPMOVZXBD      176(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    192(SI), Z6, Z3
+	VBROADCASTI128 32(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        Y4, 192(SP)
+	VBROADCASTSS   8(SP), Z4
+	VBROADCASTSS   72(SP), Z5
+	VPMOVZXBD      192(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    256(SI), Z6, Z2
+	VPMOVZXBD      208(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    320(SI), Z6, Z3
+	VBROADCASTI128 48(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        Y4, 224(SP)
+	VBROADCASTSS   12(SP), Z4
+	VBROADCASTSS   76(SP), Z5
+	VPMOVZXBD      224(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    384(SI), Z6, Z2
+	VPMOVZXBD      240(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    448(SI), Z6, Z3
+	VBROADCASTI128 64(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        Y4, 128(SP)
+	VBROADCASTSS   16(SP), Z4
+	VBROADCASTSS   80(SP), Z5
+	VPMOVZXBD      128(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    512(SI), Z6, Z2
+	VPMOVZXBD      144(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    576(SI), Z6, Z3
+	VBROADCASTI128 80(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        Y4, 160(SP)
+	VBROADCASTSS   20(SP), Z4
+	VBROADCASTSS   84(SP), Z5
+	VPMOVZXBD      160(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    640(SI), Z6, Z2
+	VPMOVZXBD      176(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    704(SI), Z6, Z3
+	VBROADCASTI128 96(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        Y4, 192(SP)
+	VBROADCASTSS   24(SP), Z4
+	VBROADCASTSS   88(SP), Z5
+	VPMOVZXBD      192(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    768(SI), Z6, Z2
+	VPMOVZXBD      208(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    832(SI), Z6, Z3
+	VBROADCASTI128 112(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        Y4, 224(SP)
+	VBROADCASTSS   28(SP), Z4
+	VBROADCASTSS   92(SP), Z5
+	VPMOVZXBD      224(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    896(SI), Z6, Z2
+	VPMOVZXBD      240(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    960(SI), Z6, Z3
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000400, SI
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVL           (R8), R9
+	VMOVD          R9, X4
+	VCVTPH2PS      X4, X4
+	VMOVSHDUP      X4, X5
+	VXORPS         blocksRepeated8x00000080<>+0(SB), X5, X5
+	VBROADCASTSS   X4, Z4
+	VBROADCASTSS   X5, Z5
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        Y6, 128(SP)
+	VPMOVZXBD      128(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    (SI), Z6, Z2
+	VPMOVZXBD      144(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    64(SI), Z6, Z3
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000080, SI
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPS        Y4, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X4
+	VADDPS        X4, X2, X2
+	VMOVHLPS      X2, X2, X4
+	VADDPS        X4, X2, X2
+	VMOVSHDUP     X2, X4
+	VADDSS        X4, X2, X2
+	VMOVSS        X2, (AX)
+	ADDQ          $0x04, AX
+	ADDQ          stride+40(FP), CX
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+// func rowsQ5_0FloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512F, F16C, MMX+
+TEXT ·rowsQ5_0FloatsAVX512(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+	VBROADCASTSS blocksRepeated8x00008041<>+0(SB), Z2
+
+row:
+	MOVQ   x+8(FP), SI
+	MOVQ   n+64(FP), DI
+	MOVQ   CX, BX
+	MOVQ   plane1+48(FP), R8
+	ADDQ   CX, R8
+	MOVQ   plane2+56(FP), R9
+	ADDQ   CX, R9
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	SUBQ   $0x08, DI
+	JL     rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VCVTPH2PS      (R9), Y5
+	VMOVUPS        Y5, (SP)
+	VBROADCASTI128 (BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        blocksBits<>+0(SB), Y7
+	VPBROADCASTD   (R8), Y6
+	VPSHUFB        blocksSpread<>+0(SB), Y6, Y6
+	VPAND          Y7, Y6, Y6
+	VPCMPEQB       Y7, Y6, Y6
+	VPAND          blocksRepeated32x10<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 128(SP)
+	VBROADCASTSS   (SP), Z5
+	VPMOVZXBD      128(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    (SI), Z6, Z3
+	VPMOVZXBD      144(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    64(SI), Z6, Z4
+	VBROADCASTI128 16(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        blocksBits<>+0(SB), Y7
+	VPBROADCASTD   4(R8), Y6
+	VPSHUFB        blocksSpread<>+0(SB), Y6, Y6
+	VPAND          Y7, Y6, Y6
+	VPCMPEQB       Y7, Y6, Y6
+	VPAND          blocksRepeated32x10<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 160(SP)
+	VBROADCASTSS   4(SP), Z5
+	VPMOVZXBD      160(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    128(SI), Z6, Z3
+	VPMOVZXBD      176(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    192(SI), Z6, Z4
+	VBROADCASTI128 32(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        blocksBits<>+0(SB), Y7
+	VPBROADCASTD   8(R8), Y6
+	VPSHUFB        blocksSpread<>+0(SB), Y6, Y6
+	VPAND          Y7, Y6, Y6
+	VPCMPEQB       Y7, Y6, Y6
+	VPAND          blocksRepeated32x10<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 192(SP)
+	VBROADCASTSS   8(SP), Z5
+	VPMOVZXBD      192(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    256(SI), Z6, Z3
+	VPMOVZXBD      208(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    320(SI), Z6, Z4
+	VBROADCASTI128 48(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        blocksBits<>+0(SB), Y7
+	VPBROADCASTD   12(R8), Y6
+	VPSHUFB        blocksSpread<>+0(SB), Y6, Y6
+	VPAND          Y7, Y6, Y6
+	VPCMPEQB       Y7, Y6, Y6
+	VPAND          blocksRepeated32x10<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 224(SP)
+	VBROADCASTSS   12(SP), Z5
+	VPMOVZXBD      224(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    384(SI), Z6, Z3
+	VPMOVZXBD      240(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    448(SI), Z6, Z4
+	VBROADCASTI128 64(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        blocksBits<>+0(SB), Y7
+	VPBROADCASTD   16(R8), Y6
+	VPSHUFB        blocksSpread<>+0(SB), Y6, Y6
+	VPAND          Y7, Y6, Y6
+	VPCMPEQB       Y7, Y6, Y6
+	VPAND          blocksRepeated32x10<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 128(SP)
+	VBROADCASTSS   16(SP), Z5
+	VPMOVZXBD      128(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    512(SI), Z6, Z3
+	VPMOVZXBD      144(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    576(SI), Z6, Z4
+	VBROADCASTI128 80(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        blocksBits<>+0(SB), Y7
+	VPBROADCASTD   20(R8), Y6
+	VPSHUFB        blocksSpread<>+0(SB), Y6, Y6
+	VPAND          Y7, Y6, Y6
+	VPCMPEQB       Y7, Y6, Y6
+	VPAND          blocksRepeated32x10<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 160(SP)
+	VBROADCASTSS   20(SP), Z5
+	VPMOVZXBD      160(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    640(SI), Z6, Z3
+	VPMOVZXBD      176(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    704(SI), Z6, Z4
+	VBROADCASTI128 96(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        blocksBits<>+0(SB), Y7
+	VPBROADCASTD   24(R8), Y6
+	VPSHUFB        blocksSpread<>+0(SB), Y6, Y6
+	VPAND          Y7, Y6, Y6
+	VPCMPEQB       Y7, Y6, Y6
+	VPAND          blocksRepeated32x10<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 192(SP)
+	VBROADCASTSS   24(SP), Z5
+	VPMOVZXBD      192(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    768(SI), Z6, Z3
+	VPMOVZXBD      208(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    832(SI), Z6, Z4
+	VBROADCASTI128 112(BX), Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VMOVDQU        blocksBits<>+0(SB), Y7
+	VPBROADCASTD   28(R8), Y6
+	VPSHUFB        blocksSpread<>+0(SB), Y6, Y6
+	VPAND          Y7, Y6, Y6
+	VPCMPEQB       Y7, Y6, Y6
+	VPAND          blocksRepeated32x10<>+0(SB), Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 224(SP)
+	VBROADCASTSS   28(SP), Z5
+	VPMOVZXBD      224(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    896(SI), Z6, Z3
+	VPMOVZXBD      240(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    960(SI), Z6, Z4
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000010, R9
+	ADDQ           $0x00000400, SI
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVWLZX        (R9), R10
+	VMOVD          R10, X5
+	VCVTPH2PS      X5, X5
+	VBROADCASTSS   X5, Z5
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y8
+	VPBROADCASTD   (R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y8, Y7, Y7
+	VPCMPEQB       Y8, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VMOVDQU        Y6, 128(SP)
+	VPMOVZXBD      128(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    (SI), Z6, Z3
+	VPMOVZXBD      144(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VSUBPS         Z2, Z6, Z6
+	VMULPS         Z5, Z6, Z6
+	VFMADD231PS    64(SI), Z6, Z4
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000002, R9
+	ADDQ           $0x00000080, SI
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS        Z4, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPS        Y5, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X5
+	VADDPS        X5, X3, X3
+	VMOVHLPS      X3, X3, X5
+	VADDPS        X5, X3, X3
+	VMOVSHDUP     X3, X5
+	VADDSS        X5, X3, X3
+	VMOVSS        X3, (AX)
+	ADDQ          $0x04, AX
+	ADDQ          stride+40(FP), CX
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+// func rowsQ5_1FloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512F, F16C, MMX+
+TEXT ·rowsQ5_1FloatsAVX512(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+
+row:
+	MOVQ   x+8(FP), SI
+	MOVQ   n+64(FP), DI
+	MOVQ   CX, BX
+	MOVQ   plane1+48(FP), R8
+	ADDQ   CX, R8
+	MOVQ   plane2+56(FP), R9
+	ADDQ   CX, R9
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	SUBQ   $0x08, DI
+	JL     rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VMOVDQU        (R9), Y4
+	VPSHUFB        blocksPairs<>+0(SB), Y4, Y4
+	VPERMQ         $0xd8, Y4, Y4
+	VCVTPH2PS      X4, Y5
+	VMOVUPS        Y5, (SP)
+	VEXTRACTI128   $0x01, Y4, X4
+	VCVTPH2PS      X4, Y4
+	VXORPS         blocksRepeated8x00000080<>+0(SB), Y4, Y4
+	VMOVUPS        Y4, 64(SP)
+	VBROADCASTI128 (BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        blocksBits<>+0(SB), Y6
+	VPBROADCASTD   (R8), Y5
+	VPSHUFB        blocksSpread<>+0(SB), Y5, Y5
+	VPAND          Y6, Y5, Y5
+	VPCMPEQB       Y6, Y5, Y5
+	VPAND          blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VMOVDQU        Y4, 128(SP)
+	VBROADCASTSS   (SP), Z4
+	VBROADCASTSS   64(SP), Z5
+	VPMOVZXBD      128(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    (SI), Z6, Z2
+	VPMOVZXBD      144(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    64(SI), Z6, Z3
+	VBROADCASTI128 16(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        blocksBits<>+0(SB), Y6
+	VPBROADCASTD   4(R8), Y5
+	VPSHUFB        blocksSpread<>+0(SB), Y5, Y5
+	VPAND          Y6, Y5, Y5
+	VPCMPEQB       Y6, Y5, Y5
+	VPAND          blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VMOVDQU        Y4, 160(SP)
+	VBROADCASTSS   4(SP), Z4
+	VBROADCASTSS   68(SP), Z5
+	VPMOVZXBD      160(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    128(SI), Z6, Z2
+	VPMOVZXBD      176(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    192(SI), Z6, Z3
+	VBROADCASTI128 32(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        blocksBits<>+0(SB), Y6
+	VPBROADCASTD   8(R8), Y5
+	VPSHUFB        blocksSpread<>+0(SB), Y5, Y5
+	VPAND          Y6, Y5, Y5
+	VPCMPEQB       Y6, Y5, Y5
+	VPAND          blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VMOVDQU        Y4, 192(SP)
+	VBROADCASTSS   8(SP), Z4
+	VBROADCASTSS   72(SP), Z5
+	VPMOVZXBD      192(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    256(SI), Z6, Z2
+	VPMOVZXBD      208(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    320(SI), Z6, Z3
+	VBROADCASTI128 48(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        blocksBits<>+0(SB), Y6
+	VPBROADCASTD   12(R8), Y5
+	VPSHUFB        blocksSpread<>+0(SB), Y5, Y5
+	VPAND          Y6, Y5, Y5
+	VPCMPEQB       Y6, Y5, Y5
+	VPAND          blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VMOVDQU        Y4, 224(SP)
+	VBROADCASTSS   12(SP), Z4
+	VBROADCASTSS   76(SP), Z5
+	VPMOVZXBD      224(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    384(SI), Z6, Z2
+	VPMOVZXBD      240(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    448(SI), Z6, Z3
+	VBROADCASTI128 64(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        blocksBits<>+0(SB), Y6
+	VPBROADCASTD   16(R8), Y5
+	VPSHUFB        blocksSpread<>+0(SB), Y5, Y5
+	VPAND          Y6, Y5, Y5
+	VPCMPEQB       Y6, Y5, Y5
+	VPAND          blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VMOVDQU        Y4, 128(SP)
+	VBROADCASTSS   16(SP), Z4
+	VBROADCASTSS   80(SP), Z5
+	VPMOVZXBD      128(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    512(SI), Z6, Z2
+	VPMOVZXBD      144(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    576(SI), Z6, Z3
+	VBROADCASTI128 80(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        blocksBits<>+0(SB), Y6
+	VPBROADCASTD   20(R8), Y5
+	VPSHUFB        blocksSpread<>+0(SB), Y5, Y5
+	VPAND          Y6, Y5, Y5
+	VPCMPEQB       Y6, Y5, Y5
+	VPAND          blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VMOVDQU        Y4, 160(SP)
+	VBROADCASTSS   20(SP), Z4
+	VBROADCASTSS   84(SP), Z5
+	VPMOVZXBD      160(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    640(SI), Z6, Z2
+	VPMOVZXBD      176(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    704(SI), Z6, Z3
+	VBROADCASTI128 96(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        blocksBits<>+0(SB), Y6
+	VPBROADCASTD   24(R8), Y5
+	VPSHUFB        blocksSpread<>+0(SB), Y5, Y5
+	VPAND          Y6, Y5, Y5
+	VPCMPEQB       Y6, Y5, Y5
+	VPAND          blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VMOVDQU        Y4, 192(SP)
+	VBROADCASTSS   24(SP), Z4
+	VBROADCASTSS   88(SP), Z5
+	VPMOVZXBD      192(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    768(SI), Z6, Z2
+	VPMOVZXBD      208(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    832(SI), Z6, Z3
+	VBROADCASTI128 112(BX), Y4
+	VPSRLVQ        Y0, Y4, Y4
+	VPAND          Y1, Y4, Y4
+	VMOVDQU        blocksBits<>+0(SB), Y6
+	VPBROADCASTD   28(R8), Y5
+	VPSHUFB        blocksSpread<>+0(SB), Y5, Y5
+	VPAND          Y6, Y5, Y5
+	VPCMPEQB       Y6, Y5, Y5
+	VPAND          blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR           Y5, Y4, Y4
+	VMOVDQU        Y4, 224(SP)
+	VBROADCASTSS   28(SP), Z4
+	VBROADCASTSS   92(SP), Z5
+	VPMOVZXBD      224(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    896(SI), Z6, Z2
+	VPMOVZXBD      240(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    960(SI), Z6, Z3
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000020, R9
+	ADDQ           $0x00000400, SI
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVL           (R9), R10
+	VMOVD          R10, X4
+	VCVTPH2PS      X4, X4
+	VMOVSHDUP      X4, X5
+	VXORPS         blocksRepeated8x00000080<>+0(SB), X5, X5
+	VBROADCASTSS   X4, Z4
+	VBROADCASTSS   X5, Z5
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y8
+	VPBROADCASTD   (R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y8, Y7, Y7
+	VPCMPEQB       Y8, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VMOVDQU        Y6, 128(SP)
+	VPMOVZXBD      128(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    (SI), Z6, Z2
+	VPMOVZXBD      144(SP), Z6
+	VCVTDQ2PS      Z6, Z6
+	VFMSUB213PS    Z5, Z4, Z6
+	VFMADD231PS    64(SI), Z6, Z3
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000004, R9
+	ADDQ           $0x00000080, SI
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPS        Y4, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X4
+	VADDPS        X4, X2, X2
+	VMOVHLPS      X2, X2, X4
+	VADDPS        X4, X2, X2
+	VMOVSHDUP     X2, X4
+	VADDSS        X4, X2, X2
+	VMOVSS        X2, (AX)
+	ADDQ          $0x04, AX
+	ADDQ          stride+40(FP), CX
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+// func rowsQ8_0FloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX512F, F16C, MMX+
+TEXT ·rowsQ8_0FloatsAVX512(SB), NOSPLIT, $256-80
+	MOVQ y+0(FP), AX
+	MOVQ w+32(FP), CX
+	MOVQ rows+72(FP), DX
+
+row:
+	MOVQ   x+8(FP), SI
+	MOVQ   n+64(FP), DI
+	MOVQ   CX, BX
+	MOVQ   plane1+48(FP), R8
+	ADDQ   CX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	SUBQ   $0x08, DI
+	JL     rest
+
+many:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	PREFETCHT0   4800(BX)
+	VCVTPH2PS    (R8), Y2
+	VMOVUPS      Y2, (SP)
+	VBROADCASTSS (SP), Z2
+	VPMOVSXBD    (BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  (SI), Z3, Z0
+	VPMOVSXBD    16(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  64(SI), Z3, Z1
+	VBROADCASTSS 4(SP), Z2
+	VPMOVSXBD    32(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  128(SI), Z3, Z0
+	VPMOVSXBD    48(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  192(SI), Z3, Z1
+	VBROADCASTSS 8(SP), Z2
+	VPMOVSXBD    64(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  256(SI), Z3, Z0
+	VPMOVSXBD    80(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  320(SI), Z3, Z1
+	VBROADCASTSS 12(SP), Z2
+	VPMOVSXBD    96(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  384(SI), Z3, Z0
+	VPMOVSXBD    112(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  448(SI), Z3, Z1
+	VBROADCASTSS 16(SP), Z2
+	VPMOVSXBD    128(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  512(SI), Z3, Z0
+	VPMOVSXBD    144(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  576(SI), Z3, Z1
+	VBROADCASTSS 20(SP), Z2
+	VPMOVSXBD    160(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  640(SI), Z3, Z0
+	VPMOVSXBD    176(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  704(SI), Z3, Z1
+	VBROADCASTSS 24(SP), Z2
+	VPMOVSXBD    192(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  768(SI), Z3, Z0
+	VPMOVSXBD    208(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  832(SI), Z3, Z1
+	VBROADCASTSS 28(SP), Z2
+	VPMOVSXBD    224(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  896(SI), Z3, Z0
+	VPMOVSXBD    240(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  960(SI), Z3, Z1
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000010, R8
+	ADDQ         $0x00000400, SI
+	SUBQ         $0x08, DI
+	JGE          many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVWLZX      (R8), R9
+	VMOVD        R9, X2
+	VCVTPH2PS    X2, X2
+	VBROADCASTSS X2, Z2
+	VPMOVSXBD    (BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  (SI), Z3, Z0
+	VPMOVSXBD    16(BX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  64(SI), Z3, Z1
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000002, R8
+	ADDQ         $0x00000080, SI
+	DECQ         DI
+	JNE          block
+
+done:
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VADDPS        Y2, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X2
+	VADDPS        X2, X0, X0
+	VMOVHLPS      X0, X0, X2
+	VADDPS        X2, X0, X0
+	VMOVSHDUP     X0, X2
+	VADDSS        X2, X0, X0
+	VMOVSS        X0, (AX)
+	ADDQ          $0x04, AX
+	ADDQ          stride+40(FP), CX
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+// func rowsQ2KFloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512F, F16C, MMX+
+TEXT ·rowsQ2KFloatsAVX512(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes03<>+0(SB), Y0
+
+row:
+	MOVQ   x+8(FP), SI
+	MOVQ   n+64(FP), DI
+	MOVQ   CX, BX
+	MOVQ   plane1+48(FP), R8
+	ADDQ   CX, R8
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+
+block:
+	PREFETCHT0    4608(BX)
+	PREFETCHT0    4672(BX)
+	VMOVDQU       (BX), X3
+	VPSRLW        $0x04, X3, X4
+	VPAND         blocksRepeated16x0f<>+0(SB), X3, X3
+	VPAND         blocksRepeated16x0f<>+0(SB), X4, X4
+	MOVWLZX       (R8), R9
+	VMOVD         R9, X5
+	VCVTPH2PS     X5, X5
+	VBROADCASTSS  X5, Y5
+	VPMOVZXBD     X3, Y6
+	VCVTDQ2PS     Y6, Y6
+	VMULPS        Y5, Y6, Y6
+	VMOVUPS       Y6, (SP)
+	VPSRLDQ       $0x08, X3, X3
+	VPMOVZXBD     X3, Y3
+	VCVTDQ2PS     Y3, Y3
+	VMULPS        Y5, Y3, Y3
+	VMOVUPS       Y3, 32(SP)
+	MOVWLZX       2(R8), R9
+	VMOVD         R9, X3
+	VCVTPH2PS     X3, X3
+	VBROADCASTSS  X3, Y3
+	VPMOVZXBD     X4, Y5
+	VCVTDQ2PS     Y5, Y5
+	VMULPS        Y3, Y5, Y5
+	VMOVUPS       Y5, 64(SP)
+	VPSRLDQ       $0x08, X4, X4
+	VPMOVZXBD     X4, Y4
+	VCVTDQ2PS     Y4, Y4
+	VMULPS        Y3, Y4, Y4
+	VMOVUPS       Y4, 96(SP)
+	VMOVDQU       16(BX), Y3
+	VPAND         Y0, Y3, Y4
+	VMOVDQU       Y4, 128(SP)
+	VBROADCASTSS  (SP), Z4
+	VBROADCASTSS  64(SP), Z5
+	VPMOVZXBD     128(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   (SI), Z6, Z1
+	VBROADCASTSS  4(SP), Z4
+	VBROADCASTSS  68(SP), Z5
+	VPMOVZXBD     144(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   64(SI), Z6, Z2
+	VPSRLW        $0x02, Y3, Y4
+	VPAND         Y0, Y4, Y4
+	VMOVDQU       Y4, 160(SP)
+	VBROADCASTSS  8(SP), Z4
+	VBROADCASTSS  72(SP), Z5
+	VPMOVZXBD     160(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   128(SI), Z6, Z1
+	VBROADCASTSS  12(SP), Z4
+	VBROADCASTSS  76(SP), Z5
+	VPMOVZXBD     176(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   192(SI), Z6, Z2
+	VPSRLW        $0x04, Y3, Y4
+	VPAND         Y0, Y4, Y4
+	VMOVDQU       Y4, 192(SP)
+	VBROADCASTSS  16(SP), Z4
+	VBROADCASTSS  80(SP), Z5
+	VPMOVZXBD     192(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   256(SI), Z6, Z1
+	VBROADCASTSS  20(SP), Z4
+	VBROADCASTSS  84(SP), Z5
+	VPMOVZXBD     208(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   320(SI), Z6, Z2
+	VPSRLW        $0x06, Y3, Y3
+	VPAND         Y0, Y3, Y3
+	VMOVDQU       Y3, 224(SP)
+	VBROADCASTSS  24(SP), Z3
+	VBROADCASTSS  88(SP), Z4
+	VPMOVZXBD     224(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   384(SI), Z5, Z1
+	VBROADCASTSS  28(SP), Z3
+	VBROADCASTSS  92(SP), Z4
+	VPMOVZXBD     240(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   448(SI), Z5, Z2
+	VMOVDQU       48(BX), Y3
+	VPAND         Y0, Y3, Y4
+	VMOVDQU       Y4, 128(SP)
+	VBROADCASTSS  32(SP), Z4
+	VBROADCASTSS  96(SP), Z5
+	VPMOVZXBD     128(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   512(SI), Z6, Z1
+	VBROADCASTSS  36(SP), Z4
+	VBROADCASTSS  100(SP), Z5
+	VPMOVZXBD     144(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   576(SI), Z6, Z2
+	VPSRLW        $0x02, Y3, Y4
+	VPAND         Y0, Y4, Y4
+	VMOVDQU       Y4, 160(SP)
+	VBROADCASTSS  40(SP), Z4
+	VBROADCASTSS  104(SP), Z5
+	VPMOVZXBD     160(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   640(SI), Z6, Z1
+	VBROADCASTSS  44(SP), Z4
+	VBROADCASTSS  108(SP), Z5
+	VPMOVZXBD     176(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   704(SI), Z6, Z2
+	VPSRLW        $0x04, Y3, Y4
+	VPAND         Y0, Y4, Y4
+	VMOVDQU       Y4, 192(SP)
+	VBROADCASTSS  48(SP), Z4
+	VBROADCASTSS  112(SP), Z5
+	VPMOVZXBD     192(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   768(SI), Z6, Z1
+	VBROADCASTSS  52(SP), Z4
+	VBROADCASTSS  116(SP), Z5
+	VPMOVZXBD     208(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   832(SI), Z6, Z2
+	VPSRLW        $0x06, Y3, Y3
+	VPAND         Y0, Y3, Y3
+	VMOVDQU       Y3, 224(SP)
+	VBROADCASTSS  56(SP), Z3
+	VBROADCASTSS  120(SP), Z4
+	VPMOVZXBD     224(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   896(SI), Z5, Z1
+	VBROADCASTSS  60(SP), Z3
+	VBROADCASTSS  124(SP), Z4
+	VPMOVZXBD     240(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   960(SI), Z5, Z2
+	ADDQ          $0x00000050, BX
+	ADDQ          $0x00000004, R8
+	ADDQ          $0x00000400, SI
+	DECQ          DI
+	JNE           block
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y3
+	VADDPS        Y3, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X3
+	VADDPS        X3, X1, X1
+	VMOVHLPS      X1, X1, X3
+	VADDPS        X3, X1, X1
+	VMOVSHDUP     X1, X3
+	VADDSS        X3, X1, X1
+	VMOVSS        X1, (AX)
+	ADDQ          $0x04, AX
+	ADDQ          stride+40(FP), CX
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+// func rowsQ3KFloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512F, F16C, MMX+
+TEXT ·rowsQ3KFloatsAVX512(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes03<>+0(SB), Y0
+	VBROADCASTSS blocksRepeated8x00008040<>+0(SB), Z1
+
+row:
+	MOVQ   x+8(FP), SI
+	MOVQ   n+64(FP), DI
+	MOVQ   CX, BX
+	MOVQ   plane1+48(FP), R8
+	ADDQ   CX, R8
+	MOVQ   plane2+56(FP), R9
+	ADDQ   CX, R9
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+block:
+	PREFETCHT0    4608(BX)
+	PREFETCHT0    4672(BX)
+	VMOVQ         (R8), X4
+	VPSRLW        $0x04, X4, X5
+	VPUNPCKLQDQ   X5, X4, X4
+	VPAND         blocksRepeated16x0f<>+0(SB), X4, X4
+	VPBROADCASTD  8(R8), X5
+	VPSRLVD       blocksPairShifts<>+0(SB), X5, X5
+	VPAND         blocksRepeated16x03<>+0(SB), X5, X5
+	VPSLLW        $0x04, X5, X5
+	VPOR          X5, X4, X4
+	VPSUBB        blocksRepeated16x20<>+0(SB), X4, X4
+	MOVWLZX       (R9), R10
+	VMOVD         R10, X5
+	VCVTPH2PS     X5, X5
+	VBROADCASTSS  X5, Y5
+	VPMOVSXBD     X4, Y6
+	VCVTDQ2PS     Y6, Y6
+	VMULPS        Y5, Y6, Y6
+	VMOVUPS       Y6, (SP)
+	VPSRLDQ       $0x08, X4, X4
+	VPMOVSXBD     X4, Y4
+	VCVTDQ2PS     Y4, Y4
+	VMULPS        Y5, Y4, Y4
+	VMOVUPS       Y4, 32(SP)
+	VMOVDQU       (BX), Y4
+	VMOVDQU       32(BX), Y5
+	VPAND         Y0, Y5, Y6
+	VPSLLW        $0x02, Y4, Y7
+	VPAND         blocksRepeated32x04<>+0(SB), Y7, Y7
+	VPOR          Y7, Y6, Y6
+	VMOVDQU       Y6, 128(SP)
+	VBROADCASTSS  (SP), Z6
+	VPMOVZXBD     128(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VFMADD231PS   (SI), Z7, Z2
+	VBROADCASTSS  4(SP), Z6
+	VPMOVZXBD     144(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VFMADD231PS   64(SI), Z7, Z3
+	VPSRLW        $0x02, Y5, Y6
+	VPAND         Y0, Y6, Y6
+	VPSLLW        $0x01, Y4, Y7
+	VPAND         blocksRepeated32x04<>+0(SB), Y7, Y7
+	VPOR          Y7, Y6, Y6
+	VMOVDQU       Y6, 160(SP)
+	VBROADCASTSS  8(SP), Z6
+	VPMOVZXBD     160(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VFMADD231PS   128(SI), Z7, Z2
+	VBROADCASTSS  12(SP), Z6
+	VPMOVZXBD     176(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VFMADD231PS   192(SI), Z7, Z3
+	VPSRLW        $0x04, Y5, Y6
+	VPAND         Y0, Y6, Y6
+	VPAND         blocksRepeated32x04<>+0(SB), Y4, Y7
+	VPOR          Y7, Y6, Y6
+	VMOVDQU       Y6, 192(SP)
+	VBROADCASTSS  16(SP), Z6
+	VPMOVZXBD     192(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VFMADD231PS   256(SI), Z7, Z2
+	VBROADCASTSS  20(SP), Z6
+	VPMOVZXBD     208(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VFMADD231PS   320(SI), Z7, Z3
+	VPSRLW        $0x06, Y5, Y5
+	VPAND         Y0, Y5, Y5
+	VPSRLW        $0x01, Y4, Y6
+	VPAND         blocksRepeated32x04<>+0(SB), Y6, Y6
+	VPOR          Y6, Y5, Y5
+	VMOVDQU       Y5, 224(SP)
+	VBROADCASTSS  24(SP), Z5
+	VPMOVZXBD     224(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VSUBPS        Z1, Z6, Z6
+	VMULPS        Z5, Z6, Z6
+	VFMADD231PS   384(SI), Z6, Z2
+	VBROADCASTSS  28(SP), Z5
+	VPMOVZXBD     240(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VSUBPS        Z1, Z6, Z6
+	VMULPS        Z5, Z6, Z6
+	VFMADD231PS   448(SI), Z6, Z3
+	VMOVDQU       64(BX), Y5
+	VPAND         Y0, Y5, Y6
+	VPSRLW        $0x02, Y4, Y7
+	VPAND         blocksRepeated32x04<>+0(SB), Y7, Y7
+	VPOR          Y7, Y6, Y6
+	VMOVDQU       Y6, 128(SP)
+	VBROADCASTSS  32(SP), Z6
+	VPMOVZXBD     128(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VFMADD231PS   512(SI), Z7, Z2
+	VBROADCASTSS  36(SP), Z6
+	VPMOVZXBD     144(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VFMADD231PS   576(SI), Z7, Z3
+	VPSRLW        $0x02, Y5, Y6
+	VPAND         Y0, Y6, Y6
+	VPSRLW        $0x03, Y4, Y7
+	VPAND         blocksRepeated32x04<>+0(SB), Y7, Y7
+	VPOR          Y7, Y6, Y6
+	VMOVDQU       Y6, 160(SP)
+	VBROADCASTSS  40(SP), Z6
+	VPMOVZXBD     160(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VFMADD231PS   640(SI), Z7, Z2
+	VBROADCASTSS  44(SP), Z6
+	VPMOVZXBD     176(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VFMADD231PS   704(SI), Z7, Z3
+	VPSRLW        $0x04, Y5, Y6
+	VPAND         Y0, Y6, Y6
+	VPSRLW        $0x04, Y4, Y7
+	VPAND         blocksRepeated32x04<>+0(SB), Y7, Y7
+	VPOR          Y7, Y6, Y6
+	VMOVDQU       Y6, 192(SP)
+	VBROADCASTSS  48(SP), Z6
+	VPMOVZXBD     192(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VFMADD231PS   768(SI), Z7, Z2
+	VBROADCASTSS  52(SP), Z6
+	VPMOVZXBD     208(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z6, Z7, Z7
+	VFMADD231PS   832(SI), Z7, Z3
+	VPSRLW        $0x06, Y5, Y5
+	VPAND         Y0, Y5, Y5
+	VPSRLW        $0x05, Y4, Y4
+	VPAND         blocksRepeated32x04<>+0(SB), Y4, Y4
+	VPOR          Y4, Y5, Y5
+	VMOVDQU       Y5, 224(SP)
+	VBROADCASTSS  56(SP), Z4
+	VPMOVZXBD     224(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VSUBPS        Z1, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VFMADD231PS   896(SI), Z5, Z2
+	VBROADCASTSS  60(SP), Z4
+	VPMOVZXBD     240(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VSUBPS        Z1, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VFMADD231PS   960(SI), Z5, Z3
+	ADDQ          $0x00000060, BX
+	ADDQ          $0x0000000c, R8
+	ADDQ          $0x00000002, R9
+	ADDQ          $0x00000400, SI
+	DECQ          DI
+	JNE           block
+	VADDPS        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPS        Y4, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X4
+	VADDPS        X4, X2, X2
+	VMOVHLPS      X2, X2, X4
+	VADDPS        X4, X2, X2
+	VMOVSHDUP     X2, X4
+	VADDSS        X4, X2, X2
+	VMOVSS        X2, (AX)
+	ADDQ          $0x04, AX
+	ADDQ          stride+40(FP), CX
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+// func rowsQ4KFloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512F, F16C, MMX+
+TEXT ·rowsQ4KFloatsAVX512(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+
+row:
+	MOVQ   x+8(FP), SI
+	MOVQ   n+64(FP), DI
+	MOVQ   CX, BX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+
+block:
+	PREFETCHT0    4608(BX)
+	PREFETCHT0    4672(BX)
+	PREFETCHT0    4736(BX)
+	VMOVD         (BX), X3
+	VCVTPH2PS     X3, X3
+	VBROADCASTSS  X3, Y4
+	VMOVSHDUP     X3, X3
+	VBROADCASTSS  X3, Y3
+	VMOVQ         4(BX), X5
+	VMOVD         12(BX), X6
+	VPSRLD        $0x04, X6, X7
+	VPUNPCKLDQ    X7, X6, X6
+	VPAND         blocksRepeated16x0f<>+0(SB), X6, X6
+	VPSRLD        $0x02, X5, X7
+	VPAND         blocksRepeated16x30<>+0(SB), X7, X7
+	VPOR          X7, X6, X6
+	VPAND         blocksRepeated16x3f<>+0(SB), X5, X5
+	VPUNPCKLDQ    X6, X5, X5
+	VPMOVZXBD     X5, Y6
+	VCVTDQ2PS     Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VMOVUPS       Y6, (SP)
+	VPSRLDQ       $0x08, X5, X4
+	VPMOVZXBD     X4, Y4
+	VCVTDQ2PS     Y4, Y4
+	VMULPS        Y3, Y4, Y4
+	VMOVUPS       Y4, 64(SP)
+	VMOVDQU       16(BX), Y3
+	VPAND         Y0, Y3, Y4
+	VMOVDQU       Y4, 128(SP)
+	VBROADCASTSS  (SP), Z4
+	VBROADCASTSS  64(SP), Z5
+	VPMOVZXBD     128(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   (SI), Z6, Z1
+	VPMOVZXBD     144(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   64(SI), Z6, Z2
+	VPSRLW        $0x04, Y3, Y3
+	VPAND         Y0, Y3, Y3
+	VMOVDQU       Y3, 160(SP)
+	VBROADCASTSS  4(SP), Z3
+	VBROADCASTSS  68(SP), Z4
+	VPMOVZXBD     160(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   128(SI), Z5, Z1
+	VPMOVZXBD     176(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   192(SI), Z5, Z2
+	VMOVDQU       48(BX), Y3
+	VPAND         Y0, Y3, Y4
+	VMOVDQU       Y4, 192(SP)
+	VBROADCASTSS  8(SP), Z4
+	VBROADCASTSS  72(SP), Z5
+	VPMOVZXBD     192(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   256(SI), Z6, Z1
+	VPMOVZXBD     208(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   320(SI), Z6, Z2
+	VPSRLW        $0x04, Y3, Y3
+	VPAND         Y0, Y3, Y3
+	VMOVDQU       Y3, 224(SP)
+	VBROADCASTSS  12(SP), Z3
+	VBROADCASTSS  76(SP), Z4
+	VPMOVZXBD     224(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   384(SI), Z5, Z1
+	VPMOVZXBD     240(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   448(SI), Z5, Z2
+	VMOVDQU       80(BX), Y3
+	VPAND         Y0, Y3, Y4
+	VMOVDQU       Y4, 128(SP)
+	VBROADCASTSS  16(SP), Z4
+	VBROADCASTSS  80(SP), Z5
+	VPMOVZXBD     128(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   512(SI), Z6, Z1
+	VPMOVZXBD     144(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   576(SI), Z6, Z2
+	VPSRLW        $0x04, Y3, Y3
+	VPAND         Y0, Y3, Y3
+	VMOVDQU       Y3, 160(SP)
+	VBROADCASTSS  20(SP), Z3
+	VBROADCASTSS  84(SP), Z4
+	VPMOVZXBD     160(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   640(SI), Z5, Z1
+	VPMOVZXBD     176(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   704(SI), Z5, Z2
+	VMOVDQU       112(BX), Y3
+	VPAND         Y0, Y3, Y4
+	VMOVDQU       Y4, 192(SP)
+	VBROADCASTSS  24(SP), Z4
+	VBROADCASTSS  88(SP), Z5
+	VPMOVZXBD     192(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   768(SI), Z6, Z1
+	VPMOVZXBD     208(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   832(SI), Z6, Z2
+	VPSRLW        $0x04, Y3, Y3
+	VPAND         Y0, Y3, Y3
+	VMOVDQU       Y3, 224(SP)
+	VBROADCASTSS  28(SP), Z3
+	VBROADCASTSS  92(SP), Z4
+	VPMOVZXBD     224(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   896(SI), Z5, Z1
+	VPMOVZXBD     240(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   960(SI), Z5, Z2
+	ADDQ          $0x00000090, BX
+	ADDQ          $0x00000400, SI
+	DECQ          DI
+	JNE           block
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y3
+	VADDPS        Y3, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X3
+	VADDPS        X3, X1, X1
+	VMOVHLPS      X1, X1, X3
+	VADDPS        X3, X1, X1
+	VMOVSHDUP     X1, X3
+	VADDSS        X3, X1, X1
+	VMOVSS        X1, (AX)
+	ADDQ          $0x04, AX
+	ADDQ          stride+40(FP), CX
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+// func rowsQ5KFloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512F, F16C, MMX+
+TEXT ·rowsQ5KFloatsAVX512(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+
+row:
+	MOVQ   x+8(FP), SI
+	MOVQ   n+64(FP), DI
+	MOVQ   CX, BX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+
+block:
+	PREFETCHT0    4608(BX)
+	PREFETCHT0    4672(BX)
+	PREFETCHT0    4736(BX)
+	VMOVD         (BX), X3
+	VCVTPH2PS     X3, X3
+	VBROADCASTSS  X3, Y4
+	VMOVSHDUP     X3, X3
+	VBROADCASTSS  X3, Y3
+	VMOVQ         4(BX), X5
+	VMOVD         12(BX), X6
+	VPSRLD        $0x04, X6, X7
+	VPUNPCKLDQ    X7, X6, X6
+	VPAND         blocksRepeated16x0f<>+0(SB), X6, X6
+	VPSRLD        $0x02, X5, X7
+	VPAND         blocksRepeated16x30<>+0(SB), X7, X7
+	VPOR          X7, X6, X6
+	VPAND         blocksRepeated16x3f<>+0(SB), X5, X5
+	VPUNPCKLDQ    X6, X5, X5
+	VPMOVZXBD     X5, Y6
+	VCVTDQ2PS     Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VMOVUPS       Y6, (SP)
+	VPSRLDQ       $0x08, X5, X4
+	VPMOVZXBD     X4, Y4
+	VCVTDQ2PS     Y4, Y4
+	VMULPS        Y3, Y4, Y4
+	VMOVUPS       Y4, 64(SP)
+	VMOVDQU       16(BX), Y3
+	VMOVDQU       48(BX), Y4
+	VPAND         Y0, Y4, Y5
+	VPSLLW        $0x04, Y3, Y6
+	VPAND         blocksRepeated32x10<>+0(SB), Y6, Y6
+	VPOR          Y6, Y5, Y5
+	VMOVDQU       Y5, 128(SP)
+	VBROADCASTSS  (SP), Z5
+	VBROADCASTSS  64(SP), Z6
+	VPMOVZXBD     128(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VFMSUB213PS   Z6, Z5, Z7
+	VFMADD231PS   (SI), Z7, Z1
+	VPMOVZXBD     144(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VFMSUB213PS   Z6, Z5, Z7
+	VFMADD231PS   64(SI), Z7, Z2
+	VPSRLW        $0x04, Y4, Y4
+	VPAND         Y0, Y4, Y4
+	VPSLLW        $0x03, Y3, Y5
+	VPAND         blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR          Y5, Y4, Y4
+	VMOVDQU       Y4, 160(SP)
+	VBROADCASTSS  4(SP), Z4
+	VBROADCASTSS  68(SP), Z5
+	VPMOVZXBD     160(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   128(SI), Z6, Z1
+	VPMOVZXBD     176(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   192(SI), Z6, Z2
+	VMOVDQU       80(BX), Y4
+	VPAND         Y0, Y4, Y5
+	VPSLLW        $0x02, Y3, Y6
+	VPAND         blocksRepeated32x10<>+0(SB), Y6, Y6
+	VPOR          Y6, Y5, Y5
+	VMOVDQU       Y5, 192(SP)
+	VBROADCASTSS  8(SP), Z5
+	VBROADCASTSS  72(SP), Z6
+	VPMOVZXBD     192(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VFMSUB213PS   Z6, Z5, Z7
+	VFMADD231PS   256(SI), Z7, Z1
+	VPMOVZXBD     208(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VFMSUB213PS   Z6, Z5, Z7
+	VFMADD231PS   320(SI), Z7, Z2
+	VPSRLW        $0x04, Y4, Y4
+	VPAND         Y0, Y4, Y4
+	VPSLLW        $0x01, Y3, Y5
+	VPAND         blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR          Y5, Y4, Y4
+	VMOVDQU       Y4, 224(SP)
+	VBROADCASTSS  12(SP), Z4
+	VBROADCASTSS  76(SP), Z5
+	VPMOVZXBD     224(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   384(SI), Z6, Z1
+	VPMOVZXBD     240(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   448(SI), Z6, Z2
+	VMOVDQU       112(BX), Y4
+	VPAND         Y0, Y4, Y5
+	VPAND         blocksRepeated32x10<>+0(SB), Y3, Y6
+	VPOR          Y6, Y5, Y5
+	VMOVDQU       Y5, 128(SP)
+	VBROADCASTSS  16(SP), Z5
+	VBROADCASTSS  80(SP), Z6
+	VPMOVZXBD     128(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VFMSUB213PS   Z6, Z5, Z7
+	VFMADD231PS   512(SI), Z7, Z1
+	VPMOVZXBD     144(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VFMSUB213PS   Z6, Z5, Z7
+	VFMADD231PS   576(SI), Z7, Z2
+	VPSRLW        $0x04, Y4, Y4
+	VPAND         Y0, Y4, Y4
+	VPSRLW        $0x01, Y3, Y5
+	VPAND         blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR          Y5, Y4, Y4
+	VMOVDQU       Y4, 160(SP)
+	VBROADCASTSS  20(SP), Z4
+	VBROADCASTSS  84(SP), Z5
+	VPMOVZXBD     160(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   640(SI), Z6, Z1
+	VPMOVZXBD     176(SP), Z6
+	VCVTDQ2PS     Z6, Z6
+	VFMSUB213PS   Z5, Z4, Z6
+	VFMADD231PS   704(SI), Z6, Z2
+	VMOVDQU       144(BX), Y4
+	VPAND         Y0, Y4, Y5
+	VPSRLW        $0x02, Y3, Y6
+	VPAND         blocksRepeated32x10<>+0(SB), Y6, Y6
+	VPOR          Y6, Y5, Y5
+	VMOVDQU       Y5, 192(SP)
+	VBROADCASTSS  24(SP), Z5
+	VBROADCASTSS  88(SP), Z6
+	VPMOVZXBD     192(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VFMSUB213PS   Z6, Z5, Z7
+	VFMADD231PS   768(SI), Z7, Z1
+	VPMOVZXBD     208(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VFMSUB213PS   Z6, Z5, Z7
+	VFMADD231PS   832(SI), Z7, Z2
+	VPSRLW        $0x04, Y4, Y4
+	VPAND         Y0, Y4, Y4
+	VPSRLW        $0x03, Y3, Y3
+	VPAND         blocksRepeated32x10<>+0(SB), Y3, Y3
+	VPOR          Y3, Y4, Y4
+	VMOVDQU       Y4, 224(SP)
+	VBROADCASTSS  28(SP), Z3
+	VBROADCASTSS  92(SP), Z4
+	VPMOVZXBD     224(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   896(SI), Z5, Z1
+	VPMOVZXBD     240(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VFMSUB213PS   Z4, Z3, Z5
+	VFMADD231PS   960(SI), Z5, Z2
+	ADDQ          $0x000000b0, BX
+	ADDQ          $0x00000400, SI
+	DECQ          DI
+	JNE           block
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y3
+	VADDPS        Y3, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X3
+	VADDPS        X3, X1, X1
+	VMOVHLPS      X1, X1, X3
+	VADDPS        X3, X1, X1
+	VMOVSHDUP     X1, X3
+	VADDSS        X3, X1, X1
+	VMOVSS        X1, (AX)
+	ADDQ          $0x04, AX
+	ADDQ          stride+40(FP), CX
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+// func rowsQ6KFloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVX512F, F16C, MMX+
+TEXT ·rowsQ6KFloatsAVX512(SB), NOSPLIT, $256-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+	VBROADCASTSS blocksRepeated8x00000042<>+0(SB), Z1
+
+row:
+	MOVQ   x+8(FP), SI
+	MOVQ   n+64(FP), DI
+	MOVQ   CX, BX
+	MOVQ   plane1+48(FP), R8
+	ADDQ   CX, R8
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+block:
+	PREFETCHT0    4608(BX)
+	PREFETCHT0    4672(BX)
+	PREFETCHT0    4736(BX)
+	PREFETCHT0    4800(BX)
+	MOVWLZX       (R8), R9
+	VMOVD         R9, X4
+	VCVTPH2PS     X4, X4
+	VBROADCASTSS  X4, Y4
+	VPMOVSXBD     192(BX), Y5
+	VCVTDQ2PS     Y5, Y5
+	VMULPS        Y4, Y5, Y5
+	VMOVUPS       Y5, (SP)
+	VPMOVSXBD     200(BX), Y5
+	VCVTDQ2PS     Y5, Y5
+	VMULPS        Y4, Y5, Y5
+	VMOVUPS       Y5, 32(SP)
+	VMOVDQU       (BX), Y4
+	VMOVDQU       32(BX), Y5
+	VMOVDQU       128(BX), Y6
+	VPAND         Y0, Y4, Y7
+	VPSLLW        $0x04, Y6, Y8
+	VPAND         blocksRepeated32x30<>+0(SB), Y8, Y8
+	VPOR          Y8, Y7, Y7
+	VMOVDQU       Y7, 128(SP)
+	VBROADCASTSS  (SP), Z7
+	VPMOVZXBD     128(SP), Z8
+	VCVTDQ2PS     Z8, Z8
+	VSUBPS        Z1, Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VFMADD231PS   (SI), Z8, Z2
+	VBROADCASTSS  4(SP), Z7
+	VPMOVZXBD     144(SP), Z8
+	VCVTDQ2PS     Z8, Z8
+	VSUBPS        Z1, Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VFMADD231PS   64(SI), Z8, Z3
+	VPAND         Y0, Y5, Y7
+	VPSLLW        $0x02, Y6, Y8
+	VPAND         blocksRepeated32x30<>+0(SB), Y8, Y8
+	VPOR          Y8, Y7, Y7
+	VMOVDQU       Y7, 160(SP)
+	VBROADCASTSS  8(SP), Z7
+	VPMOVZXBD     160(SP), Z8
+	VCVTDQ2PS     Z8, Z8
+	VSUBPS        Z1, Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VFMADD231PS   128(SI), Z8, Z2
+	VBROADCASTSS  12(SP), Z7
+	VPMOVZXBD     176(SP), Z8
+	VCVTDQ2PS     Z8, Z8
+	VSUBPS        Z1, Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VFMADD231PS   192(SI), Z8, Z3
+	VPSRLW        $0x04, Y4, Y4
+	VPAND         Y0, Y4, Y4
+	VPAND         blocksRepeated32x30<>+0(SB), Y6, Y7
+	VPOR          Y7, Y4, Y4
+	VMOVDQU       Y4, 192(SP)
+	VBROADCASTSS  16(SP), Z4
+	VPMOVZXBD     192(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z4, Z7, Z7
+	VFMADD231PS   256(SI), Z7, Z2
+	VBROADCASTSS  20(SP), Z4
+	VPMOVZXBD     208(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z4, Z7, Z7
+	VFMADD231PS   320(SI), Z7, Z3
+	VPSRLW        $0x04, Y5, Y4
+	VPAND         Y0, Y4, Y4
+	VPSRLW        $0x02, Y6, Y5
+	VPAND         blocksRepeated32x30<>+0(SB), Y5, Y5
+	VPOR          Y5, Y4, Y4
+	VMOVDQU       Y4, 224(SP)
+	VBROADCASTSS  24(SP), Z4
+	VPMOVZXBD     224(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VSUBPS        Z1, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VFMADD231PS   384(SI), Z5, Z2
+	VBROADCASTSS  28(SP), Z4
+	VPMOVZXBD     240(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VSUBPS        Z1, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VFMADD231PS   448(SI), Z5, Z3
+	VMOVDQU       64(BX), Y4
+	VMOVDQU       96(BX), Y5
+	VMOVDQU       160(BX), Y6
+	VPAND         Y0, Y4, Y7
+	VPSLLW        $0x04, Y6, Y8
+	VPAND         blocksRepeated32x30<>+0(SB), Y8, Y8
+	VPOR          Y8, Y7, Y7
+	VMOVDQU       Y7, 128(SP)
+	VBROADCASTSS  32(SP), Z7
+	VPMOVZXBD     128(SP), Z8
+	VCVTDQ2PS     Z8, Z8
+	VSUBPS        Z1, Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VFMADD231PS   512(SI), Z8, Z2
+	VBROADCASTSS  36(SP), Z7
+	VPMOVZXBD     144(SP), Z8
+	VCVTDQ2PS     Z8, Z8
+	VSUBPS        Z1, Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VFMADD231PS   576(SI), Z8, Z3
+	VPAND         Y0, Y5, Y7
+	VPSLLW        $0x02, Y6, Y8
+	VPAND         blocksRepeated32x30<>+0(SB), Y8, Y8
+	VPOR          Y8, Y7, Y7
+	VMOVDQU       Y7, 160(SP)
+	VBROADCASTSS  40(SP), Z7
+	VPMOVZXBD     160(SP), Z8
+	VCVTDQ2PS     Z8, Z8
+	VSUBPS        Z1, Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VFMADD231PS   640(SI), Z8, Z2
+	VBROADCASTSS  44(SP), Z7
+	VPMOVZXBD     176(SP), Z8
+	VCVTDQ2PS     Z8, Z8
+	VSUBPS        Z1, Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VFMADD231PS   704(SI), Z8, Z3
+	VPSRLW        $0x04, Y4, Y4
+	VPAND         Y0, Y4, Y4
+	VPAND         blocksRepeated32x30<>+0(SB), Y6, Y7
+	VPOR          Y7, Y4, Y4
+	VMOVDQU       Y4, 192(SP)
+	VBROADCASTSS  48(SP), Z4
+	VPMOVZXBD     192(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z4, Z7, Z7
+	VFMADD231PS   768(SI), Z7, Z2
+	VBROADCASTSS  52(SP), Z4
+	VPMOVZXBD     208(SP), Z7
+	VCVTDQ2PS     Z7, Z7
+	VSUBPS        Z1, Z7, Z7
+	VMULPS        Z4, Z7, Z7
+	VFMADD231PS   832(SI), Z7, Z3
+	VPSRLW        $0x04, Y5, Y4
+	VPAND         Y0, Y4, Y4
+	VPSRLW        $0x02, Y6, Y5
+	VPAND         blocksRepeated32x30<>+0(SB), Y5, Y5
+	VPOR          Y5, Y4, Y4
+	VMOVDQU       Y4, 224(SP)
+	VBROADCASTSS  56(SP), Z4
+	VPMOVZXBD     224(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VSUBPS        Z1, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VFMADD231PS   896(SI), Z5, Z2
+	VBROADCASTSS  60(SP), Z4
+	VPMOVZXBD     240(SP), Z5
+	VCVTDQ2PS     Z5, Z5
+	VSUBPS        Z1, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VFMADD231PS   960(SI), Z5, Z3
+	ADDQ          $0x000000d0, BX
+	ADDQ          $0x00000002, R8
+	ADDQ          $0x00000400, SI
+	DECQ          DI
+	JNE           block
+	VADDPS        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPS        Y4, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X4
+	VADDPS        X4, X2, X2
+	VMOVHLPS      X2, X2, X4
+	VADDPS        X4, X2, X2
+	VMOVSHDUP     X2, X4
+	VADDSS        X4, X2, X2
+	VMOVSS        X2, (AX)
+	ADDQ          $0x04, AX
+	ADDQ          stride+40(FP), CX
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+// func pairScalesAVX2(a *float32, b *float32, plane1 *byte, n int)
+// Requires: AVX, AVX2, F16C
+TEXT ·pairScalesAVX2(SB), NOSPLIT, $0-32
+	MOVQ n+24(FP), AX
+	MOVQ a+0(FP), CX
+	MOVQ b+8(FP), DX
+	MOVQ plane1+16(FP), BX
+
+block:
+	VMOVDQU      (BX), Y0
+	VPSHUFB      blocksPairs<>+0(SB), Y0, Y0
+	VPERMQ       $0xd8, Y0, Y0
+	VCVTPH2PS    X0, Y1
 	VMOVUPS      Y1, (CX)
+	VEXTRACTI128 $0x01, Y0, X0
+	VCVTPH2PS    X0, Y0
+	VXORPS       blocksRepeated8x00000080<>+0(SB), Y0, Y0
+	VMOVUPS      Y0, (DX)
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	DECQ         AX
+	JNE          block
+	VZEROUPPER
+	RET
+
+// func scalesQ4KAVX2(a *float32, b *float32, plane0 *byte, n int)
+// Requires: AVX, AVX2, F16C
+TEXT ·scalesQ4KAVX2(SB), NOSPLIT, $0-32
+	MOVQ n+24(FP), AX
+	MOVQ a+0(FP), CX
+	MOVQ b+8(FP), DX
+	MOVQ plane0+16(FP), BX
+
+block:
+	VMOVD        (BX), X0
+	VCVTPH2PS    X0, X0
+	VBROADCASTSS X0, Y1
+	VMOVSHDUP    X0, X0
+	VBROADCASTSS X0, Y0
+	VMOVQ        4(BX), X2
+	VMOVD        12(BX), X3
+	VPSRLD       $0x04, X3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VPAND        blocksRepeated16x0f<>+0(SB), X3, X3
+	VPSRLD       $0x02, X2, X4
+	VPAND        blocksRepeated16x30<>+0(SB), X4, X4
+	VPOR         X4, X3, X3
+	VPAND        blocksRepeated16x3f<>+0(SB), X2, X2
+	VPUNPCKLDQ   X3, X2, X2
+	VPMOVZXBD    X2, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, (CX)
 	VPSRLDQ      $0x08, X2, X1
 	VPMOVZXBD    X1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVUPS      Y1, 32(CX)
-	ADDQ         $0x00000050, DX
-	ADDQ         $0x04, SI
-	ADDQ         $0x40, AX
-	ADDQ         $0x40, CX
-	DECQ         BX
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (DX)
+	ADDQ         $0x00000090, BX
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	DECQ         AX
 	JNE          block
 	VZEROUPPER
 	RET
 
-// func scalesQ3KAVX2(a *float32, block *byte, n int, halves *byte)
+// func scalesQ5KAVX2(a *float32, b *float32, plane0 *byte, n int)
 // Requires: AVX, AVX2, F16C
-TEXT ·scalesQ3KAVX2(SB), NOSPLIT, $0-32
-	MOVQ         a+0(FP), AX
-	MOVQ         block+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         halves+24(FP), BX
-	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
-	VPBROADCASTB blocksBytes03<>+0(SB), Y1
-	VPBROADCASTB blocksBytes20<>+0(SB), Y2
-	VMOVDQU      blocksPairShifts<>+0(SB), X3
+TEXT ·scalesQ5KAVX2(SB), NOSPLIT, $0-32
+	MOVQ n+24(FP), AX
+	MOVQ a+0(FP), CX
+	MOVQ b+8(FP), DX
+	MOVQ plane0+16(FP), BX
 
 block:
-	VMOVQ        (CX), X4
-	VPSRLW       $0x04, X4, X5
-	VPUNPCKLQDQ  X5, X4, X4
-	VPAND        X0, X4, X4
-	VPBROADCASTD 8(CX), X5
-	VPSRLVD      X3, X5, X5
-	VPAND        X1, X5, X5
-	VPSLLW       $0x04, X5, X5
-	VPOR         X5, X4, X4
-	VPSUBB       X2, X4, X4
-	MOVWLZX      (BX), SI
-	VMOVD        SI, X5
-	VCVTPH2PS    X5, X5
-	VBROADCASTSS X5, Y5
-	VPMOVSXBD    X4, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VMOVUPS      Y6, (AX)
-	VPSRLDQ      $0x08, X4, X4
-	VPMOVSXBD    X4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(AX)
-	ADDQ         $0x0c, CX
-	ADDQ         $0x02, BX
-	ADDQ         $0x40, AX
-	DECQ         DX
+	VMOVD        (BX), X0
+	VCVTPH2PS    X0, X0
+	VBROADCASTSS X0, Y1
+	VMOVSHDUP    X0, X0
+	VBROADCASTSS X0, Y0
+	VMOVQ        4(BX), X2
+	VMOVD        12(BX), X3
+	VPSRLD       $0x04, X3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VPAND        blocksRepeated16x0f<>+0(SB), X3, X3
+	VPSRLD       $0x02, X2, X4
+	VPAND        blocksRepeated16x30<>+0(SB), X4, X4
+	VPOR         X4, X3, X3
+	VPAND        blocksRepeated16x3f<>+0(SB), X2, X2
+	VPUNPCKLDQ   X3, X2, X2
+	VPMOVZXBD    X2, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, (CX)
+	VPSRLDQ      $0x08, X2, X1
+	VPMOVZXBD    X1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (DX)
+	ADDQ         $0x000000b0, BX
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	DECQ         AX
 	JNE          block
 	VZEROUPPER
 	RET
 
-DATA blocksBytes20<>+0(SB)/1, $0x20
-GLOBL blocksBytes20<>(SB), RODATA|NOPTR, $1
+// func scalesQ2KAVX2(a *float32, b *float32, plane0 *byte, plane1 *byte, n int)
+// Requires: AVX, AVX2, F16C
+TEXT ·scalesQ2KAVX2(SB), NOSPLIT, $0-40
+	MOVQ n+32(FP), AX
+	MOVQ a+0(FP), CX
+	MOVQ b+8(FP), DX
+	MOVQ plane0+16(FP), BX
+	MOVQ plane1+24(FP), SI
 
-DATA blocksPairShifts<>+0(SB)/1, $0x00
-DATA blocksPairShifts<>+1(SB)/1, $0x00
-DATA blocksPairShifts<>+2(SB)/1, $0x00
-DATA blocksPairShifts<>+3(SB)/1, $0x00
-DATA blocksPairShifts<>+4(SB)/1, $0x02
-DATA blocksPairShifts<>+5(SB)/1, $0x00
-DATA blocksPairShifts<>+6(SB)/1, $0x00
-DATA blocksPairShifts<>+7(SB)/1, $0x00
-DATA blocksPairShifts<>+8(SB)/1, $0x04
-DATA blocksPairShifts<>+9(SB)/1, $0x00
-DATA blocksPairShifts<>+10(SB)/1, $0x00
-DATA blocksPairShifts<>+11(SB)/1, $0x00
-DATA blocksPairShifts<>+12(SB)/1, $0x06
-DATA blocksPairShifts<>+13(SB)/1, $0x00
-DATA blocksPairShifts<>+14(SB)/1, $0x00
-DATA blocksPairShifts<>+15(SB)/1, $0x00
-GLOBL blocksPairShifts<>(SB), RODATA|NOPTR, $16
+block:
+	VMOVDQU      (BX), X0
+	VPSRLW       $0x04, X0, X1
+	VPAND        blocksRepeated16x0f<>+0(SB), X0, X0
+	VPAND        blocksRepeated16x0f<>+0(SB), X1, X1
+	MOVWLZX      (SI), DI
+	VMOVD        DI, X2
+	VCVTPH2PS    X2, X2
+	VBROADCASTSS X2, Y2
+	VPMOVZXBD    X0, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (CX)
+	VPSRLDQ      $0x08, X0, X0
+	VPMOVZXBD    X0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 32(CX)
+	MOVWLZX      2(SI), DI
+	VMOVD        DI, X0
+	VCVTPH2PS    X0, X0
+	VBROADCASTSS X0, Y0
+	VPMOVZXBD    X1, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (DX)
+	VPSRLDQ      $0x08, X1, X1
+	VPMOVZXBD    X1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(DX)
+	ADDQ         $0x00000050, BX
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x40, CX
+	ADDQ         $0x40, DX
+	DECQ         AX
+	JNE          block
+	VZEROUPPER
+	RET
 
-// func scalesQ6KAVX2(a *float32, block *byte, n int, halves *byte)
+// func scalesQ3KAVX2(a *float32, plane1 *byte, plane2 *byte, n int)
+// Requires: AVX, AVX2, F16C
+TEXT ·scalesQ3KAVX2(SB), NOSPLIT, $0-32
+	MOVQ n+24(FP), AX
+	MOVQ a+0(FP), CX
+	MOVQ plane1+8(FP), DX
+	MOVQ plane2+16(FP), BX
+
+block:
+	VMOVQ        (DX), X0
+	VPSRLW       $0x04, X0, X1
+	VPUNPCKLQDQ  X1, X0, X0
+	VPAND        blocksRepeated16x0f<>+0(SB), X0, X0
+	VPBROADCASTD 8(DX), X1
+	VPSRLVD      blocksPairShifts<>+0(SB), X1, X1
+	VPAND        blocksRepeated16x03<>+0(SB), X1, X1
+	VPSLLW       $0x04, X1, X1
+	VPOR         X1, X0, X0
+	VPSUBB       blocksRepeated16x20<>+0(SB), X0, X0
+	MOVWLZX      (BX), SI
+	VMOVD        SI, X1
+	VCVTPH2PS    X1, X1
+	VBROADCASTSS X1, Y1
+	VPMOVSXBD    X0, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (CX)
+	VPSRLDQ      $0x08, X0, X0
+	VPMOVSXBD    X0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 32(CX)
+	ADDQ         $0x0000000c, DX
+	ADDQ         $0x00000002, BX
+	ADDQ         $0x40, CX
+	DECQ         AX
+	JNE          block
+	VZEROUPPER
+	RET
+
+// func scalesQ6KAVX2(a *float32, plane0 *byte, plane1 *byte, n int)
 // Requires: AVX, AVX2, F16C
 TEXT ·scalesQ6KAVX2(SB), NOSPLIT, $0-32
-	MOVQ a+0(FP), AX
-	MOVQ block+8(FP), CX
-	MOVQ n+16(FP), DX
-	MOVQ halves+24(FP), BX
+	MOVQ n+24(FP), AX
+	MOVQ a+0(FP), CX
+	MOVQ plane0+8(FP), DX
+	MOVQ plane1+16(FP), BX
 
 block:
 	MOVWLZX      (BX), SI
 	VMOVD        SI, X0
 	VCVTPH2PS    X0, X0
 	VBROADCASTSS X0, Y0
-	VPMOVSXBD    192(CX), Y1
+	VPMOVSXBD    192(DX), Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (AX)
-	VPMOVSXBD    200(CX), Y1
+	VMOVUPS      Y1, (CX)
+	VPMOVSXBD    200(DX), Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(AX)
-	ADDQ         $0x000000d0, CX
-	ADDQ         $0x02, BX
-	ADDQ         $0x40, AX
-	DECQ         DX
+	VMOVUPS      Y1, 32(CX)
+	ADDQ         $0x000000d0, DX
+	ADDQ         $0x00000002, BX
+	ADDQ         $0x40, CX
+	DECQ         AX
 	JNE          block
 	VZEROUPPER
 	RET
@@ -2636,302 +9639,6 @@ vector:
 	VZEROUPPER
 	RET
 
-// func weighAVX2(s *float32, a *float32, scale *float32, b *float32, sum *float32, n int) float32
-// Requires: AVX, AVX2, FMA3, SSE
-TEXT ·weighAVX2(SB), NOSPLIT, $0-52
-	MOVQ  s+0(FP), AX
-	MOVQ  a+8(FP), CX
-	MOVQ  scale+16(FP), DX
-	MOVQ  b+24(FP), BX
-	MOVQ  sum+32(FP), SI
-	MOVQ  n+40(FP), DI
-	VPXOR Y0, Y0, Y0
-
-vector:
-	VMOVUPS      (CX), Y1
-	VMULPS       (DX), Y1, Y1
-	VMOVUPS      Y1, (AX)
-	VMOVUPS      (BX), Y1
-	VFMADD231PS  (SI), Y1, Y0
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, CX
-	ADDQ         $0x20, DX
-	ADDQ         $0x20, BX
-	ADDQ         $0x20, SI
-	DECQ         DI
-	JNE          vector
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VMOVHLPS     X0, X0, X1
-	VADDPS       X1, X0, X0
-	VMOVSHDUP    X0, X1
-	VADDSS       X1, X0, X0
-	MOVSS        X0, ret+48(FP)
-	VZEROUPPER
-	RET
-
-// func floatsMinima16AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-// Requires: AVX, AVX2, FMA3, SSE
-TEXT ·floatsMinima16AVX2(SB), NOSPLIT, $0-52
-	MOVQ  q+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  a+16(FP), DX
-	MOVQ  n+40(FP), BX
-	MOVQ  b+24(FP), SI
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-
-loop:
-	VBROADCASTSS (DX), Y4
-	VBROADCASTSS (SI), Y5
-	VPMOVSXBD    (AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMSUB213PS  Y5, Y4, Y6
-	VFMADD231PS  (CX), Y6, Y0
-	VPMOVSXBD    8(AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMSUB213PS  Y5, Y4, Y6
-	VFMADD231PS  32(CX), Y6, Y1
-	VBROADCASTSS 4(DX), Y4
-	VBROADCASTSS 4(SI), Y5
-	VPMOVSXBD    16(AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMSUB213PS  Y5, Y4, Y6
-	VFMADD231PS  64(CX), Y6, Y2
-	VPMOVSXBD    24(AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMSUB213PS  Y5, Y4, Y6
-	VFMADD231PS  96(CX), Y6, Y3
-	ADDQ         $0x20, AX
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x08, DX
-	ADDQ         $0x08, SI
-	DECQ         BX
-	JNE          loop
-	VADDPS       Y1, Y0, Y0
-	VADDPS       Y2, Y0, Y0
-	VADDPS       Y3, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VMOVHLPS     X0, X0, X1
-	VADDPS       X1, X0, X0
-	VMOVSHDUP    X0, X1
-	VADDSS       X1, X0, X0
-	MOVSS        X0, ret+48(FP)
-	VZEROUPPER
-	RET
-
-// func floatsOffset16AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-// Requires: AVX, AVX2, FMA3, SSE
-TEXT ·floatsOffset16AVX2(SB), NOSPLIT, $0-52
-	MOVQ         q+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         n+40(FP), BX
-	MOVQ         offset+32(FP), SI
-	VBROADCASTSS (SI), Y0
-	VPXOR        Y1, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-
-loop:
-	VBROADCASTSS (DX), Y5
-	VPMOVSXBD    (AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VSUBPS       Y0, Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VFMADD231PS  (CX), Y6, Y1
-	VPMOVSXBD    8(AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VSUBPS       Y0, Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VFMADD231PS  32(CX), Y6, Y2
-	VBROADCASTSS 4(DX), Y5
-	VPMOVSXBD    16(AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VSUBPS       Y0, Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VFMADD231PS  64(CX), Y6, Y3
-	VPMOVSXBD    24(AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VSUBPS       Y0, Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VFMADD231PS  96(CX), Y6, Y4
-	ADDQ         $0x20, AX
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x08, DX
-	DECQ         BX
-	JNE          loop
-	VADDPS       Y2, Y1, Y1
-	VADDPS       Y3, Y1, Y1
-	VADDPS       Y4, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X1
-	VMOVHLPS     X1, X1, X0
-	VADDPS       X0, X1, X1
-	VMOVSHDUP    X1, X0
-	VADDSS       X0, X1, X1
-	MOVSS        X1, ret+48(FP)
-	VZEROUPPER
-	RET
-
-// func floatsMinima32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-// Requires: AVX, AVX2, FMA3, SSE
-TEXT ·floatsMinima32AVX2(SB), NOSPLIT, $0-52
-	MOVQ  q+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  a+16(FP), DX
-	MOVQ  n+40(FP), BX
-	MOVQ  b+24(FP), SI
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-
-loop:
-	VBROADCASTSS (DX), Y4
-	VBROADCASTSS (SI), Y5
-	VPMOVSXBD    (AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMSUB213PS  Y5, Y4, Y6
-	VFMADD231PS  (CX), Y6, Y0
-	VPMOVSXBD    8(AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMSUB213PS  Y5, Y4, Y6
-	VFMADD231PS  32(CX), Y6, Y1
-	VPMOVSXBD    16(AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMSUB213PS  Y5, Y4, Y6
-	VFMADD231PS  64(CX), Y6, Y2
-	VPMOVSXBD    24(AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMSUB213PS  Y5, Y4, Y6
-	VFMADD231PS  96(CX), Y6, Y3
-	ADDQ         $0x20, AX
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, SI
-	DECQ         BX
-	JNE          loop
-	VADDPS       Y1, Y0, Y0
-	VADDPS       Y2, Y0, Y0
-	VADDPS       Y3, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VMOVHLPS     X0, X0, X1
-	VADDPS       X1, X0, X0
-	VMOVSHDUP    X0, X1
-	VADDSS       X1, X0, X0
-	MOVSS        X0, ret+48(FP)
-	VZEROUPPER
-	RET
-
-// func floatsOffset32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-// Requires: AVX, AVX2, FMA3, SSE
-TEXT ·floatsOffset32AVX2(SB), NOSPLIT, $0-52
-	MOVQ         q+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         n+40(FP), BX
-	MOVQ         offset+32(FP), SI
-	VBROADCASTSS (SI), Y0
-	VPXOR        Y1, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-
-loop:
-	VBROADCASTSS (DX), Y5
-	VPMOVSXBD    (AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VSUBPS       Y0, Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VFMADD231PS  (CX), Y6, Y1
-	VPMOVSXBD    8(AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VSUBPS       Y0, Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VFMADD231PS  32(CX), Y6, Y2
-	VPMOVSXBD    16(AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VSUBPS       Y0, Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VFMADD231PS  64(CX), Y6, Y3
-	VPMOVSXBD    24(AX), Y6
-	VCVTDQ2PS    Y6, Y6
-	VSUBPS       Y0, Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VFMADD231PS  96(CX), Y6, Y4
-	ADDQ         $0x20, AX
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x04, DX
-	DECQ         BX
-	JNE          loop
-	VADDPS       Y2, Y1, Y1
-	VADDPS       Y3, Y1, Y1
-	VADDPS       Y4, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X1
-	VMOVHLPS     X1, X1, X0
-	VADDPS       X0, X1, X1
-	VMOVSHDUP    X1, X0
-	VADDSS       X0, X1, X1
-	MOVSS        X1, ret+48(FP)
-	VZEROUPPER
-	RET
-
-// func floatsBytes32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-// Requires: AVX, AVX2, FMA3, MMX+, SSE
-TEXT ·floatsBytes32AVX2(SB), NOSPLIT, $0-52
-	MOVQ  q+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  a+16(FP), DX
-	MOVQ  n+40(FP), BX
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-
-loop:
-	VBROADCASTSS (DX), Y4
-	VPMOVSXBD    (AX), Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VFMADD231PS  (CX), Y5, Y0
-	VPMOVSXBD    8(AX), Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VFMADD231PS  32(CX), Y5, Y1
-	VPMOVSXBD    16(AX), Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VFMADD231PS  64(CX), Y5, Y2
-	VPMOVSXBD    24(AX), Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VFMADD231PS  96(CX), Y5, Y3
-	PREFETCHT0   4608(AX)
-	ADDQ         $0x20, AX
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x04, DX
-	DECQ         BX
-	JNE          loop
-	VADDPS       Y1, Y0, Y0
-	VADDPS       Y2, Y0, Y0
-	VADDPS       Y3, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VMOVHLPS     X0, X0, X1
-	VADDPS       X1, X0, X0
-	VMOVSHDUP    X0, X1
-	VADDSS       X1, X0, X0
-	MOVSS        X0, ret+48(FP)
-	VZEROUPPER
-	RET
-
 // func expandAVX512(y *float32, q *int8, a *float32, b *float32, offset *float32, width int, n int)
 // Requires: AVX, AVX512F
 TEXT ·expandAVX512(SB), NOSPLIT, $0-56
@@ -2966,865 +9673,6 @@ vector:
 	JNE       group
 	VZEROUPPER
 	RET
-
-// func weighAVX512(s *float32, a *float32, scale *float32, b *float32, sum *float32, n int) float32
-// Requires: AVX, AVX512F, SSE
-TEXT ·weighAVX512(SB), NOSPLIT, $0-52
-	MOVQ   s+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   scale+16(FP), DX
-	MOVQ   b+24(FP), BX
-	MOVQ   sum+32(FP), SI
-	MOVQ   n+40(FP), DI
-	VPXORD Z0, Z0, Z0
-
-vector:
-	VMOVUPS       (CX), Z1
-	VMULPS        (DX), Z1, Z1
-	VMOVUPS       Z1, (AX)
-	VMOVUPS       (BX), Z1
-	VFMADD231PS   (SI), Z1, Z0
-	ADDQ          $0x40, AX
-	ADDQ          $0x40, CX
-	ADDQ          $0x40, DX
-	ADDQ          $0x40, BX
-	ADDQ          $0x40, SI
-	DECQ          DI
-	JNE           vector
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPS        Y1, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
-	VADDPS        X1, X0, X0
-	VMOVHLPS      X0, X0, X1
-	VADDPS        X1, X0, X0
-	VMOVSHDUP     X0, X1
-	VADDSS        X1, X0, X0
-	MOVSS         X0, ret+48(FP)
-	VZEROUPPER
-	RET
-
-// func floatsMinima16AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-// Requires: AVX, AVX512F, SSE
-TEXT ·floatsMinima16AVX512(SB), NOSPLIT, $0-52
-	MOVQ   q+0(FP), AX
-	MOVQ   x+8(FP), CX
-	MOVQ   a+16(FP), DX
-	MOVQ   n+40(FP), BX
-	MOVQ   b+24(FP), SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-
-loop:
-	VBROADCASTSS  (DX), Z2
-	VBROADCASTSS  (SI), Z3
-	VPMOVSXBD     (AX), Z4
-	VCVTDQ2PS     Z4, Z4
-	VFMSUB213PS   Z3, Z2, Z4
-	VFMADD231PS   (CX), Z4, Z0
-	VBROADCASTSS  4(DX), Z2
-	VBROADCASTSS  4(SI), Z3
-	VPMOVSXBD     16(AX), Z4
-	VCVTDQ2PS     Z4, Z4
-	VFMSUB213PS   Z3, Z2, Z4
-	VFMADD231PS   64(CX), Z4, Z1
-	ADDQ          $0x20, AX
-	ADDQ          $0x00000080, CX
-	ADDQ          $0x08, DX
-	ADDQ          $0x08, SI
-	DECQ          BX
-	JNE           loop
-	VADDPS        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPS        Y1, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
-	VADDPS        X1, X0, X0
-	VMOVHLPS      X0, X0, X1
-	VADDPS        X1, X0, X0
-	VMOVSHDUP     X0, X1
-	VADDSS        X1, X0, X0
-	MOVSS         X0, ret+48(FP)
-	VZEROUPPER
-	RET
-
-// func floatsOffset16AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-// Requires: AVX, AVX512F, SSE
-TEXT ·floatsOffset16AVX512(SB), NOSPLIT, $0-52
-	MOVQ         q+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         n+40(FP), BX
-	MOVQ         offset+32(FP), SI
-	VBROADCASTSS (SI), Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-
-loop:
-	VBROADCASTSS  (DX), Z3
-	VPMOVSXBD     (AX), Z4
-	VCVTDQ2PS     Z4, Z4
-	VSUBPS        Z0, Z4, Z4
-	VMULPS        Z3, Z4, Z4
-	VFMADD231PS   (CX), Z4, Z1
-	VBROADCASTSS  4(DX), Z3
-	VPMOVSXBD     16(AX), Z4
-	VCVTDQ2PS     Z4, Z4
-	VSUBPS        Z0, Z4, Z4
-	VMULPS        Z3, Z4, Z4
-	VFMADD231PS   64(CX), Z4, Z2
-	ADDQ          $0x20, AX
-	ADDQ          $0x00000080, CX
-	ADDQ          $0x08, DX
-	DECQ          BX
-	JNE           loop
-	VADDPS        Z2, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
-	MOVSS         X1, ret+48(FP)
-	VZEROUPPER
-	RET
-
-// func floatsMinima32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-// Requires: AVX, AVX512F, SSE
-TEXT ·floatsMinima32AVX512(SB), NOSPLIT, $0-52
-	MOVQ   q+0(FP), AX
-	MOVQ   x+8(FP), CX
-	MOVQ   a+16(FP), DX
-	MOVQ   n+40(FP), BX
-	MOVQ   b+24(FP), SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-
-loop:
-	VBROADCASTSS  (DX), Z2
-	VBROADCASTSS  (SI), Z3
-	VPMOVSXBD     (AX), Z4
-	VCVTDQ2PS     Z4, Z4
-	VFMSUB213PS   Z3, Z2, Z4
-	VFMADD231PS   (CX), Z4, Z0
-	VPMOVSXBD     16(AX), Z4
-	VCVTDQ2PS     Z4, Z4
-	VFMSUB213PS   Z3, Z2, Z4
-	VFMADD231PS   64(CX), Z4, Z1
-	ADDQ          $0x20, AX
-	ADDQ          $0x00000080, CX
-	ADDQ          $0x04, DX
-	ADDQ          $0x04, SI
-	DECQ          BX
-	JNE           loop
-	VADDPS        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPS        Y1, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
-	VADDPS        X1, X0, X0
-	VMOVHLPS      X0, X0, X1
-	VADDPS        X1, X0, X0
-	VMOVSHDUP     X0, X1
-	VADDSS        X1, X0, X0
-	MOVSS         X0, ret+48(FP)
-	VZEROUPPER
-	RET
-
-// func floatsOffset32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-// Requires: AVX, AVX512F, SSE
-TEXT ·floatsOffset32AVX512(SB), NOSPLIT, $0-52
-	MOVQ         q+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         n+40(FP), BX
-	MOVQ         offset+32(FP), SI
-	VBROADCASTSS (SI), Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-
-loop:
-	VBROADCASTSS  (DX), Z3
-	VPMOVSXBD     (AX), Z4
-	VCVTDQ2PS     Z4, Z4
-	VSUBPS        Z0, Z4, Z4
-	VMULPS        Z3, Z4, Z4
-	VFMADD231PS   (CX), Z4, Z1
-	VPMOVSXBD     16(AX), Z4
-	VCVTDQ2PS     Z4, Z4
-	VSUBPS        Z0, Z4, Z4
-	VMULPS        Z3, Z4, Z4
-	VFMADD231PS   64(CX), Z4, Z2
-	ADDQ          $0x20, AX
-	ADDQ          $0x00000080, CX
-	ADDQ          $0x04, DX
-	DECQ          BX
-	JNE           loop
-	VADDPS        Z2, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
-	MOVSS         X1, ret+48(FP)
-	VZEROUPPER
-	RET
-
-// func floatsBytes32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-// Requires: AVX, AVX512F, MMX+, SSE
-TEXT ·floatsBytes32AVX512(SB), NOSPLIT, $0-52
-	MOVQ   q+0(FP), AX
-	MOVQ   x+8(FP), CX
-	MOVQ   a+16(FP), DX
-	MOVQ   n+40(FP), BX
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-
-loop:
-	VBROADCASTSS  (DX), Z2
-	VPMOVSXBD     (AX), Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z2, Z3, Z3
-	VFMADD231PS   (CX), Z3, Z0
-	VPMOVSXBD     16(AX), Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z2, Z3, Z3
-	VFMADD231PS   64(CX), Z3, Z1
-	PREFETCHT0    4608(AX)
-	ADDQ          $0x20, AX
-	ADDQ          $0x00000080, CX
-	ADDQ          $0x04, DX
-	DECQ          BX
-	JNE           loop
-	VADDPS        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPS        Y1, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
-	VADDPS        X1, X0, X0
-	VMOVHLPS      X0, X0, X1
-	VADDPS        X1, X0, X0
-	VMOVSHDUP     X0, X1
-	VADDSS        X1, X0, X0
-	MOVSS         X0, ret+48(FP)
-	VZEROUPPER
-	RET
-
-// func dot32AVX2(q *int8, x *int8, s *float32, n int) float32
-// Requires: AVX, AVX2, FMA3, SSE
-TEXT ·dot32AVX2(SB), NOSPLIT, $0-36
-	MOVQ     q+0(FP), AX
-	MOVQ     x+8(FP), CX
-	MOVQ     s+16(FP), DX
-	MOVQ     n+24(FP), BX
-	VPCMPEQW Y0, Y0, Y0
-	VPSRLW   $0x0f, Y0, Y0
-	VPXOR    Y1, Y1, Y1
-	VPXOR    Y2, Y2, Y2
-	VPXOR    Y3, Y3, Y3
-	VPXOR    Y4, Y4, Y4
-	SUBQ     $0x04, BX
-	JL       rest
-
-many:
-	VMOVDQU      (AX), Y5
-	VPMADDUBSW   (CX), Y5, Y5
-	VPMADDWD     Y0, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (DX), Y6
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      32(AX), Y5
-	VPMADDUBSW   32(CX), Y5, Y5
-	VPMADDWD     Y0, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS 4(DX), Y6
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      64(AX), Y5
-	VPMADDUBSW   64(CX), Y5, Y5
-	VPMADDWD     Y0, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS 8(DX), Y6
-	VFMADD231PS  Y6, Y5, Y3
-	VMOVDQU      96(AX), Y5
-	VPMADDUBSW   96(CX), Y5, Y5
-	VPMADDWD     Y0, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS 12(DX), Y6
-	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000010, DX
-	SUBQ         $0x04, BX
-	JGE          many
-
-rest:
-	ADDQ $0x04, BX
-	JEQ  sum
-
-one:
-	VMOVDQU      (AX), Y5
-	VPMADDUBSW   (CX), Y5, Y5
-	VPMADDWD     Y0, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (DX), Y6
-	VFMADD231PS  Y6, Y5, Y1
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000004, DX
-	SUBQ         $0x01, BX
-	JNE          one
-
-sum:
-	VADDPS       Y2, Y1, Y1
-	VADDPS       Y3, Y1, Y1
-	VADDPS       Y4, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X1
-	VMOVHLPS     X1, X1, X0
-	VADDPS       X0, X1, X1
-	VMOVSHDUP    X1, X0
-	VADDSS       X0, X1, X1
-	MOVSS        X1, ret+32(FP)
-	VZEROUPPER
-	RET
-
-// func dot32VNNI(q *int8, x *int8, s *float32, n int) float32
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, SSE
-TEXT ·dot32VNNI(SB), NOSPLIT, $0-36
-	MOVQ      q+0(FP), AX
-	MOVQ      x+8(FP), CX
-	MOVQ      s+16(FP), DX
-	MOVQ      n+24(FP), BX
-	VMOVDQU32 blocksPick32<>+0(SB), Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	SUBQ      $0x08, BX
-	JL        rest
-
-many:
-	VPXORD      Z6, Z6, Z6
-	VMOVDQU32   (AX), Z5
-	VPDPBUSD    (CX), Z5, Z6
-	VCVTDQ2PS   Z6, Z6
-	VPERMPS     (DX), Z0, Z5
-	VFMADD231PS Z5, Z6, Z1
-	VPXORD      Z7, Z7, Z7
-	VMOVDQU32   64(AX), Z5
-	VPDPBUSD    64(CX), Z5, Z7
-	VCVTDQ2PS   Z7, Z7
-	VPERMPS     8(DX), Z0, Z5
-	VFMADD231PS Z5, Z7, Z2
-	VPXORD      Z8, Z8, Z8
-	VMOVDQU32   128(AX), Z5
-	VPDPBUSD    128(CX), Z5, Z8
-	VCVTDQ2PS   Z8, Z8
-	VPERMPS     16(DX), Z0, Z5
-	VFMADD231PS Z5, Z8, Z3
-	VPXORD      Z9, Z9, Z9
-	VMOVDQU32   192(AX), Z5
-	VPDPBUSD    192(CX), Z5, Z9
-	VCVTDQ2PS   Z9, Z9
-	VPERMPS     24(DX), Z0, Z5
-	VFMADD231PS Z5, Z9, Z4
-	ADDQ        $0x00000100, AX
-	ADDQ        $0x00000100, CX
-	ADDQ        $0x00000020, DX
-	SUBQ        $0x08, BX
-	JGE         many
-
-rest:
-	ADDQ $0x08, BX
-	CMPQ BX, $0x02
-	JL   odd
-
-one:
-	VPXORD      Z10, Z10, Z10
-	VMOVDQU32   (AX), Z5
-	VPDPBUSD    (CX), Z5, Z10
-	VCVTDQ2PS   Z10, Z10
-	VPERMPS     (DX), Z0, Z5
-	VFMADD231PS Z5, Z10, Z1
-	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, CX
-	ADDQ        $0x00000008, DX
-	SUBQ        $0x02, BX
-	CMPQ        BX, $0x02
-	JGE         one
-
-odd:
-	TESTQ     BX, BX
-	JEQ       sum
-	VPXOR     Y11, Y11, Y11
-	VMOVDQU   (AX), Y5
-	VPDPBUSD  (CX), Y5, Y11
-	VCVTDQ2PS Y11, Y11
-	VPERMPS   (DX), Y0, Y0
-	VMULPS    Y0, Y11, Y11
-	VADDPS    Z11, Z1, Z1
-
-sum:
-	VADDPS        Z2, Z1, Z1
-	VADDPS        Z3, Z1, Z1
-	VADDPS        Z4, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
-	MOVSS         X1, ret+32(FP)
-	VZEROUPPER
-	RET
-
-DATA blocksPick32<>+0(SB)/1, $0x00
-DATA blocksPick32<>+1(SB)/1, $0x00
-DATA blocksPick32<>+2(SB)/1, $0x00
-DATA blocksPick32<>+3(SB)/1, $0x00
-DATA blocksPick32<>+4(SB)/1, $0x00
-DATA blocksPick32<>+5(SB)/1, $0x00
-DATA blocksPick32<>+6(SB)/1, $0x00
-DATA blocksPick32<>+7(SB)/1, $0x00
-DATA blocksPick32<>+8(SB)/1, $0x00
-DATA blocksPick32<>+9(SB)/1, $0x00
-DATA blocksPick32<>+10(SB)/1, $0x00
-DATA blocksPick32<>+11(SB)/1, $0x00
-DATA blocksPick32<>+12(SB)/1, $0x00
-DATA blocksPick32<>+13(SB)/1, $0x00
-DATA blocksPick32<>+14(SB)/1, $0x00
-DATA blocksPick32<>+15(SB)/1, $0x00
-DATA blocksPick32<>+16(SB)/1, $0x00
-DATA blocksPick32<>+17(SB)/1, $0x00
-DATA blocksPick32<>+18(SB)/1, $0x00
-DATA blocksPick32<>+19(SB)/1, $0x00
-DATA blocksPick32<>+20(SB)/1, $0x00
-DATA blocksPick32<>+21(SB)/1, $0x00
-DATA blocksPick32<>+22(SB)/1, $0x00
-DATA blocksPick32<>+23(SB)/1, $0x00
-DATA blocksPick32<>+24(SB)/1, $0x00
-DATA blocksPick32<>+25(SB)/1, $0x00
-DATA blocksPick32<>+26(SB)/1, $0x00
-DATA blocksPick32<>+27(SB)/1, $0x00
-DATA blocksPick32<>+28(SB)/1, $0x00
-DATA blocksPick32<>+29(SB)/1, $0x00
-DATA blocksPick32<>+30(SB)/1, $0x00
-DATA blocksPick32<>+31(SB)/1, $0x00
-DATA blocksPick32<>+32(SB)/1, $0x01
-DATA blocksPick32<>+33(SB)/1, $0x00
-DATA blocksPick32<>+34(SB)/1, $0x00
-DATA blocksPick32<>+35(SB)/1, $0x00
-DATA blocksPick32<>+36(SB)/1, $0x01
-DATA blocksPick32<>+37(SB)/1, $0x00
-DATA blocksPick32<>+38(SB)/1, $0x00
-DATA blocksPick32<>+39(SB)/1, $0x00
-DATA blocksPick32<>+40(SB)/1, $0x01
-DATA blocksPick32<>+41(SB)/1, $0x00
-DATA blocksPick32<>+42(SB)/1, $0x00
-DATA blocksPick32<>+43(SB)/1, $0x00
-DATA blocksPick32<>+44(SB)/1, $0x01
-DATA blocksPick32<>+45(SB)/1, $0x00
-DATA blocksPick32<>+46(SB)/1, $0x00
-DATA blocksPick32<>+47(SB)/1, $0x00
-DATA blocksPick32<>+48(SB)/1, $0x01
-DATA blocksPick32<>+49(SB)/1, $0x00
-DATA blocksPick32<>+50(SB)/1, $0x00
-DATA blocksPick32<>+51(SB)/1, $0x00
-DATA blocksPick32<>+52(SB)/1, $0x01
-DATA blocksPick32<>+53(SB)/1, $0x00
-DATA blocksPick32<>+54(SB)/1, $0x00
-DATA blocksPick32<>+55(SB)/1, $0x00
-DATA blocksPick32<>+56(SB)/1, $0x01
-DATA blocksPick32<>+57(SB)/1, $0x00
-DATA blocksPick32<>+58(SB)/1, $0x00
-DATA blocksPick32<>+59(SB)/1, $0x00
-DATA blocksPick32<>+60(SB)/1, $0x01
-DATA blocksPick32<>+61(SB)/1, $0x00
-DATA blocksPick32<>+62(SB)/1, $0x00
-DATA blocksPick32<>+63(SB)/1, $0x00
-GLOBL blocksPick32<>(SB), RODATA|NOPTR, $64
-
-// func dot16AVX2(q *int8, x *int8, s *float32, n int) float32
-// Requires: AVX, AVX2, FMA3, SSE
-TEXT ·dot16AVX2(SB), NOSPLIT, $0-36
-	MOVQ     q+0(FP), AX
-	MOVQ     x+8(FP), CX
-	MOVQ     s+16(FP), DX
-	MOVQ     n+24(FP), BX
-	VPCMPEQW Y0, Y0, Y0
-	VPSRLW   $0x0f, Y0, Y0
-	VMOVDQU  blocksHalves<>+0(SB), Y1
-	VPXOR    Y2, Y2, Y2
-	VPXOR    Y3, Y3, Y3
-	VPXOR    Y4, Y4, Y4
-	VPXOR    Y5, Y5, Y5
-	SUBQ     $0x04, BX
-	JL       rest
-
-many:
-	VMOVDQU      (AX), Y6
-	VPMADDUBSW   (CX), Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSD (DX), Y7
-	VPERMILPS    Y1, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VMOVDQU      32(AX), Y6
-	VPMADDUBSW   32(CX), Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSD 8(DX), Y7
-	VPERMILPS    Y1, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VMOVDQU      64(AX), Y6
-	VPMADDUBSW   64(CX), Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSD 16(DX), Y7
-	VPERMILPS    Y1, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VMOVDQU      96(AX), Y6
-	VPMADDUBSW   96(CX), Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSD 24(DX), Y7
-	VPERMILPS    Y1, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000020, DX
-	SUBQ         $0x04, BX
-	JGE          many
-
-rest:
-	ADDQ $0x04, BX
-	JEQ  sum
-
-one:
-	VMOVDQU      (AX), Y6
-	VPMADDUBSW   (CX), Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSD (DX), Y7
-	VPERMILPS    Y1, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000008, DX
-	SUBQ         $0x01, BX
-	JNE          one
-
-sum:
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VADDPS       Y5, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
-	MOVSS        X2, ret+32(FP)
-	VZEROUPPER
-	RET
-
-// func dot16VNNI(q *int8, x *int8, s *float32, n int) float32
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, SSE
-TEXT ·dot16VNNI(SB), NOSPLIT, $0-36
-	MOVQ      q+0(FP), AX
-	MOVQ      x+8(FP), CX
-	MOVQ      s+16(FP), DX
-	MOVQ      n+24(FP), BX
-	VMOVDQU32 blocksPick16<>+0(SB), Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	SUBQ      $0x08, BX
-	JL        rest
-
-many:
-	VPXORD      Z6, Z6, Z6
-	VMOVDQU32   (AX), Z5
-	VPDPBUSD    (CX), Z5, Z6
-	VCVTDQ2PS   Z6, Z6
-	VPERMPS     (DX), Z0, Z5
-	VFMADD231PS Z5, Z6, Z1
-	VPXORD      Z7, Z7, Z7
-	VMOVDQU32   64(AX), Z5
-	VPDPBUSD    64(CX), Z5, Z7
-	VCVTDQ2PS   Z7, Z7
-	VPERMPS     16(DX), Z0, Z5
-	VFMADD231PS Z5, Z7, Z2
-	VPXORD      Z8, Z8, Z8
-	VMOVDQU32   128(AX), Z5
-	VPDPBUSD    128(CX), Z5, Z8
-	VCVTDQ2PS   Z8, Z8
-	VPERMPS     32(DX), Z0, Z5
-	VFMADD231PS Z5, Z8, Z3
-	VPXORD      Z9, Z9, Z9
-	VMOVDQU32   192(AX), Z5
-	VPDPBUSD    192(CX), Z5, Z9
-	VCVTDQ2PS   Z9, Z9
-	VPERMPS     48(DX), Z0, Z5
-	VFMADD231PS Z5, Z9, Z4
-	ADDQ        $0x00000100, AX
-	ADDQ        $0x00000100, CX
-	ADDQ        $0x00000040, DX
-	SUBQ        $0x08, BX
-	JGE         many
-
-rest:
-	ADDQ $0x08, BX
-	CMPQ BX, $0x02
-	JL   odd
-
-one:
-	VPXORD      Z10, Z10, Z10
-	VMOVDQU32   (AX), Z5
-	VPDPBUSD    (CX), Z5, Z10
-	VCVTDQ2PS   Z10, Z10
-	VPERMPS     (DX), Z0, Z5
-	VFMADD231PS Z5, Z10, Z1
-	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, CX
-	ADDQ        $0x00000010, DX
-	SUBQ        $0x02, BX
-	CMPQ        BX, $0x02
-	JGE         one
-
-odd:
-	TESTQ     BX, BX
-	JEQ       sum
-	VPXOR     Y11, Y11, Y11
-	VMOVDQU   (AX), Y5
-	VPDPBUSD  (CX), Y5, Y11
-	VCVTDQ2PS Y11, Y11
-	VPERMPS   (DX), Y0, Y0
-	VMULPS    Y0, Y11, Y11
-	VADDPS    Z11, Z1, Z1
-
-sum:
-	VADDPS        Z2, Z1, Z1
-	VADDPS        Z3, Z1, Z1
-	VADDPS        Z4, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
-	MOVSS         X1, ret+32(FP)
-	VZEROUPPER
-	RET
-
-// func dot32SignedAVX2(q *int8, x *int8, s *float32, n int) float32
-// Requires: AVX, AVX2, FMA3, MMX+, SSE
-TEXT ·dot32SignedAVX2(SB), NOSPLIT, $0-36
-	MOVQ     q+0(FP), AX
-	MOVQ     x+8(FP), CX
-	MOVQ     s+16(FP), DX
-	MOVQ     n+24(FP), BX
-	VPCMPEQW Y0, Y0, Y0
-	VPSRLW   $0x0f, Y0, Y0
-	VPXOR    Y1, Y1, Y1
-	VPXOR    Y2, Y2, Y2
-	VPXOR    Y3, Y3, Y3
-	VPXOR    Y4, Y4, Y4
-	SUBQ     $0x04, BX
-	JL       rest
-
-many:
-	VMOVDQU      (AX), Y5
-	PREFETCHT0   4608(AX)
-	VMOVDQU      (CX), Y6
-	VPSIGNB      Y5, Y6, Y6
-	VPABSB       Y5, Y5
-	VPMADDUBSW   Y6, Y5, Y5
-	VPMADDWD     Y0, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (DX), Y6
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      32(AX), Y5
-	VMOVDQU      32(CX), Y6
-	VPSIGNB      Y5, Y6, Y6
-	VPABSB       Y5, Y5
-	VPMADDUBSW   Y6, Y5, Y5
-	VPMADDWD     Y0, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS 4(DX), Y6
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      64(AX), Y5
-	PREFETCHT0   4672(AX)
-	VMOVDQU      64(CX), Y6
-	VPSIGNB      Y5, Y6, Y6
-	VPABSB       Y5, Y5
-	VPMADDUBSW   Y6, Y5, Y5
-	VPMADDWD     Y0, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS 8(DX), Y6
-	VFMADD231PS  Y6, Y5, Y3
-	VMOVDQU      96(AX), Y5
-	VMOVDQU      96(CX), Y6
-	VPSIGNB      Y5, Y6, Y6
-	VPABSB       Y5, Y5
-	VPMADDUBSW   Y6, Y5, Y5
-	VPMADDWD     Y0, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS 12(DX), Y6
-	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000010, DX
-	SUBQ         $0x04, BX
-	JGE          many
-
-rest:
-	ADDQ $0x04, BX
-	JEQ  sum
-
-one:
-	VMOVDQU      (AX), Y5
-	PREFETCHT0   4608(AX)
-	VMOVDQU      (CX), Y6
-	VPSIGNB      Y5, Y6, Y6
-	VPABSB       Y5, Y5
-	VPMADDUBSW   Y6, Y5, Y5
-	VPMADDWD     Y0, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (DX), Y6
-	VFMADD231PS  Y6, Y5, Y1
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000004, DX
-	SUBQ         $0x01, BX
-	JNE          one
-
-sum:
-	VADDPS       Y2, Y1, Y1
-	VADDPS       Y3, Y1, Y1
-	VADDPS       Y4, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X1
-	VMOVHLPS     X1, X1, X0
-	VADDPS       X0, X1, X1
-	VMOVSHDUP    X1, X0
-	VADDSS       X0, X1, X1
-	MOVSS        X1, ret+32(FP)
-	VZEROUPPER
-	RET
-
-// func dot32SignedVNNI(q *int8, x *int8, s *float32, n int) float32
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, AVX512VNNI, MMX+, SSE
-TEXT ·dot32SignedVNNI(SB), NOSPLIT, $0-36
-	MOVQ         q+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         s+16(FP), DX
-	MOVQ         n+24(FP), BX
-	VMOVDQU32    blocksPick32<>+0(SB), Z0
-	VPBROADCASTB blocksBytes80<>+0(SB), Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	SUBQ         $0x08, BX
-	JL           rest
-
-many:
-	VPXORD      Z7, Z7, Z7
-	VMOVDQU32   (AX), Z6
-	PREFETCHT0  4608(AX)
-	VPXORD      Z1, Z6, Z6
-	VPDPBUSD    (CX), Z6, Z7
-	VCVTDQ2PS   Z7, Z7
-	VPERMPS     (DX), Z0, Z6
-	VFMADD231PS Z6, Z7, Z2
-	VPXORD      Z8, Z8, Z8
-	VMOVDQU32   64(AX), Z6
-	PREFETCHT0  4672(AX)
-	VPXORD      Z1, Z6, Z6
-	VPDPBUSD    64(CX), Z6, Z8
-	VCVTDQ2PS   Z8, Z8
-	VPERMPS     8(DX), Z0, Z6
-	VFMADD231PS Z6, Z8, Z3
-	VPXORD      Z9, Z9, Z9
-	VMOVDQU32   128(AX), Z6
-	PREFETCHT0  4736(AX)
-	VPXORD      Z1, Z6, Z6
-	VPDPBUSD    128(CX), Z6, Z9
-	VCVTDQ2PS   Z9, Z9
-	VPERMPS     16(DX), Z0, Z6
-	VFMADD231PS Z6, Z9, Z4
-	VPXORD      Z10, Z10, Z10
-	VMOVDQU32   192(AX), Z6
-	PREFETCHT0  4800(AX)
-	VPXORD      Z1, Z6, Z6
-	VPDPBUSD    192(CX), Z6, Z10
-	VCVTDQ2PS   Z10, Z10
-	VPERMPS     24(DX), Z0, Z6
-	VFMADD231PS Z6, Z10, Z5
-	ADDQ        $0x00000100, AX
-	ADDQ        $0x00000100, CX
-	ADDQ        $0x00000020, DX
-	SUBQ        $0x08, BX
-	JGE         many
-
-rest:
-	ADDQ $0x08, BX
-	CMPQ BX, $0x02
-	JL   odd
-
-one:
-	VPXORD      Z11, Z11, Z11
-	VMOVDQU32   (AX), Z6
-	PREFETCHT0  4608(AX)
-	VPXORD      Z1, Z6, Z6
-	VPDPBUSD    (CX), Z6, Z11
-	VCVTDQ2PS   Z11, Z11
-	VPERMPS     (DX), Z0, Z6
-	VFMADD231PS Z6, Z11, Z2
-	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, CX
-	ADDQ        $0x00000008, DX
-	SUBQ        $0x02, BX
-	CMPQ        BX, $0x02
-	JGE         one
-
-odd:
-	TESTQ     BX, BX
-	JEQ       sum
-	VPXOR     Y12, Y12, Y12
-	VMOVDQU   (AX), Y6
-	VPXOR     Y1, Y6, Y6
-	VPDPBUSD  (CX), Y6, Y12
-	VCVTDQ2PS Y12, Y12
-	VPERMPS   (DX), Y0, Y0
-	VMULPS    Y0, Y12, Y12
-	VADDPS    Z12, Z2, Z2
-
-sum:
-	VADDPS        Z3, Z2, Z2
-	VADDPS        Z4, Z2, Z2
-	VADDPS        Z5, Z2, Z2
-	VEXTRACTF64X4 $0x01, Z2, Y0
-	VADDPS        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VADDPS        X0, X2, X2
-	VMOVHLPS      X2, X2, X0
-	VADDPS        X0, X2, X2
-	VMOVSHDUP     X2, X0
-	VADDSS        X0, X2, X2
-	MOVSS         X2, ret+32(FP)
-	VZEROUPPER
-	RET
-
-DATA blocksBytes80<>+0(SB)/1, $0x80
-GLOBL blocksBytes80<>(SB), RODATA|NOPTR, $1
 
 // func lanesAVX2(to *int8, q *int8, n int)
 // Requires: AVX, AVX2

@@ -37,205 +37,245 @@ func quantsQ5KAVX2(q *int8, block *byte, n int)
 //go:noescape
 func quantsQ6KAVX2(q *int8, block *byte, n int)
 
-// productNibblesAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ4_0AVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productNibblesAVX2(x *int8, s *float32, block *byte, n int) float32
+func rowsQ4_0AVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productFifthsAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s. The fifth bits of each are in a word of high.
+// rowsQ4_1AVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productFifthsAVX2(x *int8, s *float32, block *byte, n int, high *byte) float32
+func rowsQ4_1AVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ2KAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ5_0AVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ2KAVX2(x *int8, s *float32, block *byte, n int) float32
+func rowsQ5_0AVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ3KAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ5_1AVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ3KAVX2(x *int8, s *float32, block *byte, n int) float32
+func rowsQ5_1AVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ4KAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ8_0AVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ4KAVX2(x *int8, s *float32, block *byte, n int) float32
+func rowsQ8_0AVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ5KAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ2KAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ5KAVX2(x *int8, s *float32, block *byte, n int) float32
+func rowsQ2KAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ6KAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ3KAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ6KAVX2(x *int8, s *float32, block *byte, n int) float32
+func rowsQ3KAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productNibblesVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ4KAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productNibblesVNNI(x *int8, s *float32, block *byte, n int) float32
+func rowsQ4KAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productFifthsVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s. The fifth bits of each are in a word of high.
+// rowsQ5KAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productFifthsVNNI(x *int8, s *float32, block *byte, n int, high *byte) float32
+func rowsQ5KAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ2KVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ6KAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ2KVNNI(x *int8, s *float32, block *byte, n int) float32
+func rowsQ6KAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ3KVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ4_0VNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ3KVNNI(x *int8, s *float32, block *byte, n int) float32
+func rowsQ4_0VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ4KVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ4_1VNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ4KVNNI(x *int8, s *float32, block *byte, n int) float32
+func rowsQ4_1VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ5KVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ5_0VNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ5KVNNI(x *int8, s *float32, block *byte, n int) float32
+func rowsQ5_0VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ6KVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ5_1VNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ6KVNNI(x *int8, s *float32, block *byte, n int) float32
+func rowsQ5_1VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ8_0VNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ8_0VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ2KVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ2KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ3KVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ3KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ4KVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ4KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ5KVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ5KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ6KVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ6KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ4_0FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ4_0FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ4_1FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ4_1FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ5_0FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ5_0FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ5_1FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ5_1FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ8_0FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ8_0FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ2KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ2KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ3KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ3KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ4KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ4KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ5KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ5KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ6KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ6KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ4_0FloatsAVX512 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ4_0FloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ4_1FloatsAVX512 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ4_1FloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ5_0FloatsAVX512 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ5_0FloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ5_1FloatsAVX512 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ5_1FloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ8_0FloatsAVX512 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ8_0FloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ2KFloatsAVX512 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ2KFloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ3KFloatsAVX512 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ3KFloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ4KFloatsAVX512 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ4KFloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ5KFloatsAVX512 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ5KFloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ6KFloatsAVX512 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+//
+//go:noescape
+func rowsQ6KFloatsAVX512(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
 // pairScalesAVX2 writes the scales a and the minima b of n ≥ 1 blocks. A block is eight pairs here.
 //
 //go:noescape
-func pairScalesAVX2(a *float32, b *float32, pairs *byte, n int)
+func pairScalesAVX2(a *float32, b *float32, plane1 *byte, n int)
 
 // scalesQ4KAVX2 writes the scales a and the minima b of n ≥ 1 blocks.
 //
 //go:noescape
-func scalesQ4KAVX2(a *float32, b *float32, block *byte, n int)
+func scalesQ4KAVX2(a *float32, b *float32, plane0 *byte, n int)
 
 // scalesQ5KAVX2 writes the scales a and the minima b of n ≥ 1 blocks.
 //
 //go:noescape
-func scalesQ5KAVX2(a *float32, b *float32, block *byte, n int)
+func scalesQ5KAVX2(a *float32, b *float32, plane0 *byte, n int)
 
 // scalesQ2KAVX2 writes the scales a and the minima b of n ≥ 1 blocks.
 //
 //go:noescape
-func scalesQ2KAVX2(a *float32, b *float32, block *byte, n int, halves *byte)
+func scalesQ2KAVX2(a *float32, b *float32, plane0 *byte, plane1 *byte, n int)
 
 // scalesQ3KAVX2 writes the scales a and the minima b of n ≥ 1 blocks.
 //
 //go:noescape
-func scalesQ3KAVX2(a *float32, block *byte, n int, halves *byte)
+func scalesQ3KAVX2(a *float32, plane1 *byte, plane2 *byte, n int)
 
 // scalesQ6KAVX2 writes the scales a and the minima b of n ≥ 1 blocks.
 //
 //go:noescape
-func scalesQ6KAVX2(a *float32, block *byte, n int, halves *byte)
+func scalesQ6KAVX2(a *float32, plane0 *byte, plane1 *byte, n int)
 
 // expandAVX2 computes n ≥ 1 groups of width values, a multiple of 8; see expandGo.
 //
 //go:noescape
 func expandAVX2(y *float32, q *int8, a *float32, b *float32, offset *float32, width int, n int)
 
-// weighAVX2 computes n ≥ 1 vectors: s = a·scale, and the sum of b·sum.
-//
-//go:noescape
-func weighAVX2(s *float32, a *float32, scale *float32, b *float32, sum *float32, n int) float32
-
-// floatsMinima16AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
-//
-//go:noescape
-func floatsMinima16AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-
-// floatsOffset16AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
-//
-//go:noescape
-func floatsOffset16AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-
-// floatsMinima32AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
-//
-//go:noescape
-func floatsMinima32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-
-// floatsOffset32AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
-//
-//go:noescape
-func floatsOffset32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-
-// floatsBytes32AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
-//
-//go:noescape
-func floatsBytes32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-
 // expandAVX512 computes n ≥ 1 groups of width values, a multiple of 16; see expandGo.
 //
 //go:noescape
 func expandAVX512(y *float32, q *int8, a *float32, b *float32, offset *float32, width int, n int)
-
-// weighAVX512 computes n ≥ 1 vectors: s = a·scale, and the sum of b·sum.
-//
-//go:noescape
-func weighAVX512(s *float32, a *float32, scale *float32, b *float32, sum *float32, n int) float32
-
-// floatsMinima16AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
-//
-//go:noescape
-func floatsMinima16AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-
-// floatsOffset16AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
-//
-//go:noescape
-func floatsOffset16AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-
-// floatsMinima32AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
-//
-//go:noescape
-func floatsMinima32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-
-// floatsOffset32AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
-//
-//go:noescape
-func floatsOffset32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-
-// floatsBytes32AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
-//
-//go:noescape
-func floatsBytes32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
-
-// dot32AVX2 computes dotGo for n ≥ 1 times 32 integers q, not negative and less than 64.
-//
-//go:noescape
-func dot32AVX2(q *int8, x *int8, s *float32, n int) float32
-
-// dot32VNNI computes dotGo for n ≥ 1 times 32 integers q, not negative and less than 64.
-//
-//go:noescape
-func dot32VNNI(q *int8, x *int8, s *float32, n int) float32
-
-// dot16AVX2 computes dotGo for n ≥ 1 times 32 integers q, not negative and less than 64.
-//
-//go:noescape
-func dot16AVX2(q *int8, x *int8, s *float32, n int) float32
-
-// dot16VNNI computes dotGo for n ≥ 1 times 32 integers q, not negative and less than 64.
-//
-//go:noescape
-func dot16VNNI(q *int8, x *int8, s *float32, n int) float32
-
-// dot32SignedAVX2 computes dotGo for n ≥ 1 times 32 integers q, of any size.
-//
-//go:noescape
-func dot32SignedAVX2(q *int8, x *int8, s *float32, n int) float32
-
-// dot32SignedVNNI computes dotGo for n ≥ 1 times 32 integers q, of any size. They count 128 more.
-//
-//go:noescape
-func dot32SignedVNNI(q *int8, x *int8, s *float32, n int) float32
 
 // lanesAVX2 puts n ≥ 1 times 256 integers into lanes.
 //

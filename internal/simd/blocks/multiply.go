@@ -35,6 +35,9 @@ func (w *Weights) Multiply(y []float32, ldy int, x []float32, m, lo, hi int) {
 	if w.sideMultiply(y, ldy, x, m, lo, hi) {
 		return
 	}
+	if m == 1 && w.rowsFloats(y[lo:hi], x, lo) {
+		return
+	}
 	room := rooms.Get().(*room)
 	for r := lo; r < hi; r++ {
 		var sums [Most]float64
@@ -71,7 +74,11 @@ func (w *Weights) Multiply8(y []float32, ldy int, x RoundedRows, lo, hi int) {
 		w.multiplySeveral(y, ldy, x, lo, hi)
 		return
 	}
-	row, room := x.Row(0), rooms.Get().(*room)
+	row := x.Row(0)
+	if w.rows8(y[lo:hi], &row, lo) {
+		return
+	}
+	room := rooms.Get().(*room)
 	for r := lo; r < hi; r++ {
 		sum := 0.0
 		room.enter(w, r)

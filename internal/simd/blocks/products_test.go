@@ -12,9 +12,15 @@ import (
 	"github.com/wavelane/wavelane/quant"
 )
 
-// finite weights have any bits but for their scales, which are ordinary halves or subnormal ones.
-func finite(t *testing.T, r *rand.Rand, f *format, rows, cols int) (*quant.Matrix, Weights) {
+// finite weights have any bits, or integers at the ends of their ranges, but for their scales, which are ordinary halves or subnormal
+// ones.
+func finite(t *testing.T, r *rand.Rand, f *format, rows, cols int, extreme bool) (*quant.Matrix, Weights) {
 	m, _ := random(t, r, f, rows, cols)
+	for i := range m.Data {
+		if extreme {
+			m.Data[i] = []byte{0x80, 0xff, 0x7f}[r.IntN(3)]
+		}
+	}
 	halves := map[quant.Type][]int{
 		quant.Q4_0: {quant.Q4_0Scale}, quant.Q4_1: {quant.Q4_1Scale, quant.Q4_1Min}, quant.Q5_0: {quant.Q5_0Scale},
 		quant.Q5_1: {quant.Q5_1Scale, quant.Q5_1Min}, quant.Q8_0: {quant.Q8_0Scale}, quant.Q2_K: {quant.Q2_KScale, quant.Q2_KMin},
@@ -48,7 +54,7 @@ func TestProducts(t *testing.T) {
 				rows, blocks = 1, most/f.BlockLen()-1+r.IntN(4)
 			}
 			cols := blocks * f.BlockLen()
-			m, w := finite(t, r, f, rows, cols)
+			m, w := finite(t, r, f, rows, cols, r.IntN(4) == 0)
 			values := make([]float32, rows*cols)
 			require.NoError(t, m.Dequantize(values))
 			for _, n := range []int{1, 2 + r.IntN(Most-1)} {
@@ -72,8 +78,15 @@ func roundedRows(x []float32, n int) RoundedRows {
 func testProducts(t *testing.T, r *rand.Rand, f *format, w Weights, values []float32, n int) {
 	rows, cols := w.Rows, w.Cols
 	x, columns := make([]float32, n*cols), make([]float32, n*rows)
+	extreme := r.IntN(4) == 0
 	for i := range x {
 		x[i] = float32(r.NormFloat64())
+		if extreme { // in 8 bits, where sums of 16 bits would overflow
+			x[i] = float32(math.Copysign(1, float64(x[i])))
+			if r.IntN(2) == 0 {
+				x[i] = 1
+			}
+		}
 	}
 	for i := range columns {
 		columns[i] = float32(r.NormFloat64())
@@ -158,7 +171,7 @@ func TestProductsNotFinite(t *testing.T) {
 	everyTier(t, func(t *testing.T) {
 		for _, f := range formats {
 			cols := 256 * (1 + r.IntN(3))
-			m, w := finite(t, r, f, 3, cols)
+			m, w := finite(t, r, f, 3, cols, false)
 			values := make([]float32, 3*cols)
 			require.NoError(t, m.Dequantize(values))
 			n := 1 + r.IntN(Most)

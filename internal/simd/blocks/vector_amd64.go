@@ -1,6 +1,8 @@
 package blocks
 
 import (
+	"unsafe"
+
 	"golang.org/x/sys/cpu"
 
 	"github.com/wavelane/wavelane/internal/simd/kernels"
@@ -58,15 +60,15 @@ func (w *row) unpackScales(a, b []float32, block int) {
 		}
 		w.scales(a[done:], b[done:], w, block+done)
 	case quant.Q2_K:
-		scalesQ2KAVX2(&a[0], &b[0], from, n, halves(1))
+		scalesQ2KAVX2(&a[0], &b[0], from, halves(1), n)
 	case quant.Q3_K:
-		scalesQ3KAVX2(&a[0], &w.planes[1][12*block], n, halves(2))
+		scalesQ3KAVX2(&a[0], &w.planes[1][12*block], halves(2), n)
 	case quant.Q4_K:
 		scalesQ4KAVX2(&a[0], &b[0], from, n)
 	case quant.Q5_K:
 		scalesQ5KAVX2(&a[0], &b[0], from, n)
 	case quant.Q6_K:
-		scalesQ6KAVX2(&a[0], from, n, halves(1))
+		scalesQ6KAVX2(&a[0], from, halves(1), n)
 	default:
 		w.scales(a, b, w, block)
 	}
@@ -89,7 +91,7 @@ func (m *room) expand(y []float32, q []int8) {
 	}
 }
 
-// raised is what the integers stand above zero in dot.
+// raised is what the integers stand above zero where they are in lanes.
 func raised(f *format) float32 {
 	if f.quants == nil && bytewise() {
 		return 128
@@ -97,106 +99,62 @@ func raised(f *format) float32 {
 	return f.offset
 }
 
-func weigh(s, a, scale, b, sum []float32) (total float32) {
-	done := 0
-	switch n := len(s); {
-	case kernels.Active() == kernels.AVX512 && n >= 16:
-		done = n &^ 15
-		total = weighAVX512(&s[0], &a[0], &scale[0], &b[0], &sum[0], done/16)
-	case kernels.Active() == kernels.AVX2 && n >= 8:
-		done = n &^ 7
-		total = weighAVX2(&s[0], &a[0], &scale[0], &b[0], &sum[0], done/8)
-	}
-	return total + weighGo(s[done:], a[done:], scale[done:], b[done:], sum[done:])
+// A rowFunction multiplies rows of n blocks, stride bytes apart, with a row of x, integers or floats; see internal/simd/asmgen.
+type rowFunction = func(y *float32, x *byte, scale, sum *float32, w *byte, stride, plane1, plane2, n, rows int)
+
+// rowFunctions are those for floats, with AVX2 and AVX-512, and those for integers, with AVX2 and AVX-512 VNNI.
+var rowFunctions = map[quant.Type][4]rowFunction{
+	quant.Q4_0: {rowsQ4_0FloatsAVX2, rowsQ4_0FloatsAVX512, rowsQ4_0AVX2, rowsQ4_0VNNI},
+	quant.Q4_1: {rowsQ4_1FloatsAVX2, rowsQ4_1FloatsAVX512, rowsQ4_1AVX2, rowsQ4_1VNNI},
+	quant.Q5_0: {rowsQ5_0FloatsAVX2, rowsQ5_0FloatsAVX512, rowsQ5_0AVX2, rowsQ5_0VNNI},
+	quant.Q5_1: {rowsQ5_1FloatsAVX2, rowsQ5_1FloatsAVX512, rowsQ5_1AVX2, rowsQ5_1VNNI},
+	quant.Q8_0: {rowsQ8_0FloatsAVX2, rowsQ8_0FloatsAVX512, rowsQ8_0AVX2, rowsQ8_0VNNI},
+	quant.Q2_K: {rowsQ2KFloatsAVX2, rowsQ2KFloatsAVX512, rowsQ2KAVX2, rowsQ2KVNNI},
+	quant.Q3_K: {rowsQ3KFloatsAVX2, rowsQ3KFloatsAVX512, rowsQ3KAVX2, rowsQ3KVNNI},
+	quant.Q4_K: {rowsQ4KFloatsAVX2, rowsQ4KFloatsAVX512, rowsQ4KAVX2, rowsQ4KVNNI},
+	quant.Q5_K: {rowsQ5KFloatsAVX2, rowsQ5KFloatsAVX512, rowsQ5KAVX2, rowsQ5KVNNI},
+	quant.Q6_K: {rowsQ6KFloatsAVX2, rowsQ6KFloatsAVX512, rowsQ6KAVX2, rowsQ6KVNNI},
 }
 
-func (m *room) dot(q, x []int8) float32 {
-	n := len(q) / 32
-	switch signed := m.quants == nil; {
-	case !avx2():
-		return dotGo(q, x, m.s[:], m.width)
-	case bytewise() && signed:
-		return dot32SignedVNNI(&q[0], &x[0], &m.s[0], n)
-	case bytewise() && m.width == 32:
-		return dot32VNNI(&q[0], &x[0], &m.s[0], n)
-	case bytewise():
-		return dot16VNNI(&q[0], &x[0], &m.s[0], n)
-	case signed:
-		return dot32SignedAVX2(&q[0], &x[0], &m.s[0], n)
-	case m.width == 32:
-		return dot32AVX2(&q[0], &x[0], &m.s[0], n)
+// rowsFloats and rows8 set y to the products of rows of weights from lo on with one row of x, if there are instructions for it.
+
+func (w *Weights) rowsFloats(y, x []float32, lo int) bool {
+	if !avx2() || len(x) == 0 || len(y) == 0 {
+		return false
 	}
-	return dot16AVX2(&q[0], &x[0], &m.s[0], n)
+	f := 0
+	if kernels.Active() == kernels.AVX512 {
+		f = 1
+	}
+	w.multiplyRows(rowFunctions[w.Type][f], y, (*byte)(unsafe.Pointer(&x[0])), nil, nil, lo)
+	return true
 }
+
+func (w *Weights) rows8(y []float32, x *Rounded, lo int) bool {
+	if !avx2() || len(x.Q) == 0 || len(y) == 0 {
+		return false
+	}
+	f := 2
+	if bytewise() {
+		f = 3
+	}
+	scale, sum := x.groups(w.width, 0, len(x.Q)/w.width)
+	w.multiplyRows(rowFunctions[w.Type][f], y, (*byte)(unsafe.Pointer(&x.Q[0])), &scale[0], &sum[0], lo)
+	return true
+}
+
+func (w *Weights) multiplyRows(f rowFunction, y []float32, x *byte, scale, sum *float32, lo int) {
+	n := w.Cols / w.block
+	plane1 := n * w.size[0]
+	f(&y[0], x, scale, sum, &w.data[w.RowBytes()*lo], w.RowBytes(), plane1, plane1+n*w.size[1], n, len(y))
+}
+
+func weigh(s, a, scale, b, sum []float32) float32 { return weighGo(s, a, scale, b, sum) }
+
+func (m *room) dot(q, x []int8) float32 { return dotGo(q, x, m.s[:], m.width) }
 
 // product is the dot product of the row's n values from lo on with x, times the scales in the room.
-func (m *room) product(x []int8, lo, n int) float32 {
-	w, block := &m.row, lo/m.block
-	if w.quants == nil || !avx2() {
-		return m.dot(m.integers(lo, n), x)
-	}
-	from, s, count := &w.planes[0][w.size[0]*block], &m.s[0], n/w.block
-	if bytewise() {
-		switch w.Type {
-		case quant.Q4_0, quant.Q4_1:
-			return productNibblesVNNI(&x[0], s, from, count)
-		case quant.Q5_0, quant.Q5_1:
-			return productFifthsVNNI(&x[0], s, from, count, &w.planes[1][4*block])
-		case quant.Q2_K:
-			return productQ2KVNNI(&x[0], s, from, count)
-		case quant.Q3_K:
-			return productQ3KVNNI(&x[0], s, from, count)
-		case quant.Q4_K:
-			return productQ4KVNNI(&x[0], s, from, count)
-		case quant.Q5_K:
-			return productQ5KVNNI(&x[0], s, from, count)
-		}
-		return productQ6KVNNI(&x[0], s, from, count)
-	}
-	switch w.Type {
-	case quant.Q4_0, quant.Q4_1:
-		return productNibblesAVX2(&x[0], s, from, count)
-	case quant.Q5_0, quant.Q5_1:
-		return productFifthsAVX2(&x[0], s, from, count, &w.planes[1][4*block])
-	case quant.Q2_K:
-		return productQ2KAVX2(&x[0], s, from, count)
-	case quant.Q3_K:
-		return productQ3KAVX2(&x[0], s, from, count)
-	case quant.Q4_K:
-		return productQ4KAVX2(&x[0], s, from, count)
-	case quant.Q5_K:
-		return productQ5KAVX2(&x[0], s, from, count)
-	}
-	return productQ6KAVX2(&x[0], s, from, count)
-}
+func (m *room) product(x []int8, lo, n int) float32 { return m.dot(m.integers(lo, n), x) }
 
 // productFloats is the product of floats with the row's values from lo on, at most a piece.
-func (m *room) productFloats(x []float32, lo int) float32 {
-	if !avx2() {
-		return m.expanded(x, lo)
-	}
-	m.scales(lo, len(x))
-	q, a, b, offset, n := &m.integers(lo, len(x))[0], &m.a[0], &m.b[0], &m.offset, len(x)/32
-	wide := kernels.Active() == kernels.AVX512
-	switch {
-	case m.quants == nil && wide:
-		return floatsBytes32AVX512(q, &x[0], a, b, offset, n)
-	case m.quants == nil:
-		return floatsBytes32AVX2(q, &x[0], a, b, offset, n)
-	case m.affine && m.width == 16 && wide:
-		return floatsMinima16AVX512(q, &x[0], a, b, offset, n)
-	case m.affine && m.width == 16:
-		return floatsMinima16AVX2(q, &x[0], a, b, offset, n)
-	case m.affine && wide:
-		return floatsMinima32AVX512(q, &x[0], a, b, offset, n)
-	case m.affine:
-		return floatsMinima32AVX2(q, &x[0], a, b, offset, n)
-	case m.width == 16 && wide:
-		return floatsOffset16AVX512(q, &x[0], a, b, offset, n)
-	case m.width == 16:
-		return floatsOffset16AVX2(q, &x[0], a, b, offset, n)
-	case wide:
-		return floatsOffset32AVX512(q, &x[0], a, b, offset, n)
-	}
-	return floatsOffset32AVX2(q, &x[0], a, b, offset, n)
-}
+func (m *room) productFloats(x []float32, lo int) float32 { return m.expanded(x, lo) }

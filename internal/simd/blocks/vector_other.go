@@ -30,3 +30,9 @@ func (m *room) prepare(u *unpacked, lo, n int) { m.prepareAsStored(u, lo, n) }
 func (m *room) products(u *unpacked, sums *[Most]float32, x []Rounded, lo, n int) {
 	m.productsEach(u, sums, x, lo, n)
 }
+
+// rowsFloats and rows8 multiply rows of weights with one row of x where there are instructions for it.
+
+func (w *Weights) rowsFloats(_, _ []float32, _ int) bool { return false }
+
+func (w *Weights) rows8(_ []float32, _ *Rounded, _ int) bool { return false }

@@ -17,6 +17,17 @@ func WidenF16(y []float32, x []uint16) {
 	widenF16Go(y[done:], x[done:])
 }
 
+// WidenF16Rows widens rows of n elements that lie stride elements apart in x, and side by side in y.
+func WidenF16Rows(y []float32, x []uint16, n, stride int) {
+	if len(y) == 0 || widenF16Rows(y, x[:(len(y)/n-1)*stride+n], n, stride) {
+		return
+	}
+	for ; len(y) > 0; y = y[n:] {
+		WidenF16(y[:n], x)
+		x = x[min(stride, len(x)):]
+	}
+}
+
 // WidenBF16 computes
 //
 //	y[i] = float32(x[i])

@@ -15,6 +15,15 @@ func widenF16(y []float32, x []uint16) (done int) {
 	return done
 }
 
+// widenF16Rows says whether it did what WidenF16Rows is to do.
+func widenF16Rows(y []float32, x []uint16, n, stride int) bool {
+	if active < AVX2 || n%8 != 0 {
+		return false
+	}
+	widenF16RowsAVX2(&y[0], &x[0], len(y)/n, n/8, 2*stride)
+	return true
+}
+
 func widenBF16(y []float32, x []uint16) (done int) {
 	if active == AVX512 && len(y) >= 16 {
 		done = len(y) &^ 15

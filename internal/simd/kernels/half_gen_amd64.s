@@ -424,3 +424,31 @@ one:
 done:
 	VZEROUPPER
 	RET
+
+// func widenF16RowsAVX2(y *float32, x *uint16, rows int, n int, stride int)
+// Requires: AVX, F16C, MMX+
+TEXT ·widenF16RowsAVX2(SB), $0-40
+	MOVQ   y+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   rows+16(FP), DX
+	MOVQ   n+24(FP), BX
+	MOVQ   stride+32(FP), SI
+	IMUL3Q $0x0c, SI, R9
+
+row:
+	MOVQ CX, DI
+	MOVQ BX, R8
+
+vector:
+	PREFETCHT0 (DI)(R9*1)
+	VCVTPH2PS  (DI), Y0
+	VMOVUPS    Y0, (AX)
+	ADDQ       $0x10, DI
+	ADDQ       $0x20, AX
+	DECQ       R8
+	JNE        vector
+	ADDQ       SI, CX
+	DECQ       DX
+	JNE        row
+	VZEROUPPER
+	RET

@@ -41,3 +41,8 @@ func narrowF16AVX512(y *uint16, x *float32, n int)
 //
 //go:noescape
 func narrowBF16AVX512(y *uint16, x *float32, n int)
+
+// widenF16RowsAVX2 converts rows of n ≥ 1 vectors, stride bytes apart.
+//
+//go:noescape
+func widenF16RowsAVX2(y *float32, x *uint16, rows int, n int, stride int)

@@ -43,6 +43,30 @@ func TestWidenAll(t *testing.T) {
 	})
 }
 
+// Rows that lie apart are widened as each by itself, and nothing is read or written beyond them.
+func TestWidenRows(t *testing.T) {
+	r := random(t)
+	onTiers(t, func(t *testing.T) {
+		for range 50 {
+			rows, n := 1+r.IntN(20), 1+r.IntN(40)
+			if r.IntN(2) == 0 {
+				n = 8 * (1 + r.IntN(9))
+			}
+			stride := n + r.IntN(50)
+			x, y, want := make([]uint16, (rows-1)*stride+n), make([]float32, rows*n+1), make([]float32, rows*n)
+			for i := range x {
+				x[i] = uint16(r.Uint32()) &^ 0x400 // no NaN
+			}
+			for i := range rows {
+				WidenF16(want[i*n:][:n], x[i*stride:])
+			}
+			y[rows*n] = 7
+			WidenF16Rows(y[:rows*n], x, n, stride)
+			require.Equal(t, append(want, 7), y)
+		}
+	})
+}
+
 // Narrowing is right beside and between all numbers of 16 bits, and for any bits.
 func TestNarrow(t *testing.T) {
 	r := random(t)

@@ -28,6 +28,11 @@ func VariablesOf[T ptx.Lane](k *ptx.Kernel, x []ptx.Reg[T]) (v Variables[T]) {
 	return v
 }
 
+// Zeros returns n variables that begin as 0.
+func Zeros(k *ptx.Kernel, n int) Variables[float32] {
+	return VariablesOf(k, Constants(make([]float32, n)))
+}
+
 // Get returns the present values.
 func (v Variables[T]) Get() (x []ptx.Reg[T]) {
 	for _, r := range v {
@@ -52,7 +57,7 @@ func Constants[T ptx.Lane](values []T) (x []ptx.Reg[T]) {
 }
 
 // SumOf adds by a tree.
-func SumOf(c Math, x []Float) Float {
+func SumOf(x []Float) Float {
 	values := make([][]Float, len(x))
 	for i, v := range x {
 		values[i] = []Float{v}
@@ -63,11 +68,11 @@ func SumOf(c Math, x []Float) Float {
 // S32 is a constant of type int32.
 func S32(n int) ptx.Reg[int32] { return ptx.Imm(int32(n)) }
 
-// Merge joins two partial results, of as many registers each. It need not be commutative to the last bit.
-type Merge[T ptx.Lane] func(a, b []ptx.Reg[T]) []ptx.Reg[T]
+// Combine makes one partial result of two, of as many registers each. It need not be commutative to the last bit.
+type Combine[T ptx.Lane] func(a, b []ptx.Reg[T]) []ptx.Reg[T]
 
-// Tree merges values pairwise, neighbours first.
-func Tree[T ptx.Lane](values [][]ptx.Reg[T], f Merge[T]) []ptx.Reg[T] {
+// Tree combines values pairwise, neighbours first.
+func Tree[T ptx.Lane](values [][]ptx.Reg[T], f Combine[T]) []ptx.Reg[T] {
 	for len(values) > 1 {
 		var next [][]ptx.Reg[T]
 		for i := 0; i+1 < len(values); i += 2 {
@@ -81,24 +86,32 @@ func Tree[T ptx.Lane](values [][]ptx.Reg[T], f Merge[T]) []ptx.Reg[T] {
 	return values[0]
 }
 
-// LoadAll reads one number, or two or four at a multiple of their size.
-func LoadAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], n int) []ptx.Reg[T] {
+// LoadAll reads n neighbours: two or four at once, which lie at a multiple of their size.
+func LoadAll[T ptx.Lane](p ptx.Ptr[ptx.Global, T], n int) (x []ptx.Reg[T]) {
 	switch n {
 	case 4:
-		x := p.Load4()
-		return x[:]
+		all := p.Load4()
+		return all[:]
 	case 2:
-		x := p.Load2()
-		return x[:]
+		all := p.Load2()
+		return all[:]
 	}
-	return []ptx.Reg[T]{p.Load()}
+	for i := range n {
+		x = append(x, p.At(i).Load())
+	}
+	return x
 }
 
-// StoreAll writes one number, or four at a multiple of their size.
-func StoreAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], x []ptx.Reg[T]) {
-	if len(x) == 4 {
+// StoreAll writes neighbours likewise.
+func StoreAll[T ptx.Lane](p ptx.Ptr[ptx.Global, T], x []ptx.Reg[T]) {
+	switch len(x) {
+	case 4:
 		p.Store4([4]ptx.Reg[T](x))
-		return
+	case 2:
+		p.Store2([2]ptx.Reg[T](x))
+	default:
+		for i, v := range x {
+			p.At(i).Store(v)
+		}
 	}
-	p.Store(x[0])
 }

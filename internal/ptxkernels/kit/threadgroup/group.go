@@ -8,13 +8,13 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// Threads is the number of threads of a block that teams share: a power of two of whole warps.
+// Threads is the number of threads of a block that groups share: a power of two of whole warps.
 const Threads = 256
 
-// Partition cuts rows of cols elements into tasks, each of one team: parts per row, of chunk elements each but the last.
+// Partition cuts rows of cols elements into tasks, each of one group: parts per row, of chunk elements each but the last.
 type Partition struct {
 	Rows, Cols, Parts, Chunk int
-	Lanes                    int  // of a team: a power of two, at most teamThreads
+	Lanes                    int  // of a group: a power of two, at most Threads
 	Vector                   bool // the kernel is to access four neighbours at once where it can
 }
 
@@ -31,7 +31,7 @@ func Split(s *kit.Step, rows, cols, blocks, longest int) Partition {
 	return Partition{Rows: rows, Cols: cols, Parts: max(1, kit.CeilDiv(cols, chunk)), Chunk: chunk}
 }
 
-// Lanes is the size of teams for work, from least on: as large as it takes for each lane to have at most reads accesses of
+// Lanes is the size of groups for w, from least on: as large as it takes for each lane to have at most reads accesses of
 // width elements, and larger where there are so few tasks that the GPU would not be full.
 func Lanes(s *kit.Step, w Partition, least, width, reads int) int {
 	n, l := min(w.Chunk, w.Cols), least
@@ -47,7 +47,7 @@ func (w Partition) Tasks() int { return w.Rows * w.Parts }
 // Grid is the grid of blocks that have a group for each task.
 func (w Partition) Grid() [3]int { return [3]int{kit.CeilDiv(w.Tasks(), Threads/w.Lanes), 1, 1} }
 
-// Args is the first argument of kernels that teams run: see teamOf.
+// Args is the first argument of kernels that groups run: see [Of].
 func (w Partition) Args() []uint32 {
 	a := []uint32{uint32(w.Tasks()), uint32(w.Cols), uint32(w.Chunk), uint32(bits.TrailingZeros(uint(w.Lanes))), 0}
 	if w.Vector {
@@ -56,8 +56,8 @@ func (w Partition) Args() []uint32 {
 	return append(a, scalar.DivisorOf(w.Parts)...)
 }
 
-// Group is the lanes of a block that work on one task, in a kernel whose first parameter is work.args. There are as many as the
-// launch says: neighbours, so that teams of up to 32 lanes lie within a warp.
+// Group is the lanes of a block that work on one task, in a kernel whose first parameter is [Partition.Args]. There are as many as the
+// launch says: neighbours, so that groups of up to 32 lanes lie within a warp.
 type Group struct {
 	K           *ptx.Kernel
 	Lanes, Lane ptx.Reg[uint32] // how many, and which this thread is
@@ -100,57 +100,3 @@ func RowOf[T ptx.Elem](t Group, p ptx.Ptr[ptx.Global, T]) ptx.Ptr[ptx.Global, T]
 
 // Warps of a block.
 const Warps = Threads / 32
-
-// SharedFor is the memory that reduce needs for partial results of so many registers.
-func SharedFor[T ptx.Lane](k *ptx.Kernel, registers int) ptx.Ptr[ptx.Shared, T] {
-	return ptx.SharedArray[T](k, "of_warps", registers*Warps)
-}
-
-// Reduce merges the partial results of a team's lanes by a tree, always the same. Lanes end with results that are equal but for
-// what merge makes of an exchange of its operands; lane 0's is the team's. It may be called once in the life of a block, by all
-// its threads together. shared is of sharedFor.
-func Reduce[T ptx.Lane](t Group, acc []ptx.Reg[T], shared ptx.Ptr[ptx.Shared, T], f scalar.Merge[T]) []ptx.Reg[T] {
-	k, v := t.K, scalar.VariablesOf(t.K, acc)
-	exchange := func(width ptx.Reg[uint32]) { // among so many neighbours
-		d := ptx.VarOf(k, width.Shr(1))
-		k.While(func() ptx.Reg[bool] { return d.Get().Ne(0) }, func() {
-			var others []ptx.Reg[T]
-			for _, x := range v.Get() {
-				others = append(others, x.Shuffle(ptx.ShuffleXor, d.Get(), 32, ptx.FullWarp()))
-			}
-			v.Set(f(v.Get(), others))
-			d.Set(d.Get().Shr(1))
-		})
-	}
-	exchange(t.Lanes.Min(32))
-	k.If(t.Lanes.Gt(32), func() {
-		warp, lane := k.Tid(ptx.X).Shr(5), k.Tid(ptx.X).And(31)
-		mine := shared.At(warp)
-		k.When(lane.Eq(0), func() {
-			for i, x := range v.Get() {
-				mine.At(i * Warps).Store(x)
-			}
-		})
-		k.Barrier()
-		others := t.Lanes.Shr(5) // warps of a team
-		last := others.Sub(1)
-		from := warp.And(last.Not()).Or(lane.And(last))
-		at := shared.At(from)
-		for i := range v {
-			v[i].Set(at.At(i * Warps).Load())
-		}
-		exchange(others)
-	})
-	return v.Get()
-}
-
-// Broadcast is x of the team's lane 0, or of a lane that has the same.
-func Broadcast[T ptx.Lane](t Group, x []ptx.Reg[T]) (y []ptx.Reg[T]) {
-	k := t.K
-	width := t.Lanes.Min(32)
-	first := k.Tid(ptx.X).And(ptx.U32(32).Sub(width))
-	for _, r := range x {
-		y = append(y, r.Shuffle(ptx.ShuffleIndex, first, 32, ptx.FullWarp()))
-	}
-	return y
-}

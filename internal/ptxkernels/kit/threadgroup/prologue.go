@@ -6,7 +6,7 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// Prologue is a head in a kernel.
+// Prologue computes the elements of the first operand in a kernel.
 type Prologue struct {
 	k *ptx.Kernel
 	scalar.Body
@@ -15,7 +15,7 @@ type Prologue struct {
 	p     []scalar.Float
 }
 
-// PrologueOf declares the parameters of a head.
+// PrologueOf declares the parameters of a prologue.
 func PrologueOf(t Group, h *kit.Prologue) *Prologue {
 	k, e := t.K, &Prologue{k: t.K, Body: h.Body}
 	for _, name := range h.Operands {
@@ -82,4 +82,13 @@ func (e *Prologue) Four(first ptx.Reg[uint32]) (y [4]scalar.Float) {
 		y[i] = e.value(x[i])
 	}
 	return y
+}
+
+// Load is the n elements from number i on, one or four.
+func (e *Prologue) Load(n int, i ptx.Reg[uint32]) []scalar.Float {
+	if n == 1 {
+		return []scalar.Float{e.One(i)}
+	}
+	four := e.Four(i)
+	return four[:]
 }

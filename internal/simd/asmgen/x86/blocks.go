@@ -11,36 +11,34 @@ import (
 func blocksFiles() (map[string][]byte, error) {
 	c := build.NewContext()
 	b := &blocks{Context: c, tables: map[string]operand.Mem{}}
-	for _, u := range []unpacking{stored, addedAVX2, addedVNNI} {
-		b.nibbles(u, false)
-		b.nibbles(u, true)
-		b.pairs(u, "Q2K", 80, 16, -1)
-		b.pairs(u, "Q3K", 96, 32, 0)
+	q2, q3 := planes{80, 4}, planes{96, 12, 2}
+	q2Scales := func(at [3]operand.Mem, put put) { b.scalesQ2K(at[0], at[1], put) }
+	q3Scales := func(at [3]operand.Mem, put put) { b.scalesQ3K(at[1], at[2], put) }
+	b.nibbles(stored, "Nibbles", false, false)
+	b.nibbles(stored, "Fifths", true, false)
+	for _, u := range []use{stored, bytesAVX2, bytesVNNI, floatsAVX2, floatsAVX512} {
+		if u != stored {
+			b.nibbles(u, "Q4_0", false, false)
+			b.nibbles(u, "Q4_1", false, true)
+			b.nibbles(u, "Q5_0", true, false)
+			b.nibbles(u, "Q5_1", true, true)
+			b.eights(u)
+		}
+		b.pairs(u, "Q2K", q2, false, q2Scales)
+		b.pairs(u, "Q3K", q3, true, q3Scales)
 		b.fours(u, "Q4K", 144, -1)
 		b.fours(u, "Q5K", 176, 16)
 		b.sixes(u)
 	}
-	b.pairScales()
-	b.scalesK4("scalesQ4K", 144)
-	b.scalesK4("scalesQ5K", 176)
-	b.scalesQ2K()
-	b.scalesQ3K()
-	b.scalesQ6K()
-	for _, lanes := range []int{8, 16} {
-		b.expand(lanes)
-		b.weigh(lanes)
-		for _, width := range []int{16, 32} {
-			b.floats("Minima", width, lanes)
-			b.floats("Offset", width, lanes)
-		}
-		b.floats("Bytes", 32, lanes)
+	b.storing("pairScales", "A block is eight pairs here.", true, planes{0, 32}, 8, func(at [3]operand.Mem, put put) { b.pairScales(at[1], put) })
+	for _, size := range []int{144, 176} {
+		b.storing(map[int]string{144: "scalesQ4K", 176: "scalesQ5K"}[size], "", true, planes{size}, 8, func(at [3]operand.Mem, put put) { b.scalesK4(at[0], put) })
 	}
-	for _, width := range []int{32, 16} {
-		b.dotAVX2(width, false)
-		b.dotVNNI(width, false)
-	}
-	b.dotAVX2(32, true)
-	b.dotVNNI(32, true)
+	b.storing("scalesQ2K", "", true, q2, 16, q2Scales)
+	b.storing("scalesQ3K", "", false, planes{0, 12, 2}, 16, q3Scales)
+	b.storing("scalesQ6K", "", false, planes{208, 2}, 16, b.sixScales)
+	b.expand(8)
+	b.expand(16)
 	b.lanes(false)
 	b.lanes(true)
 	for _, rows := range []int{1, 2, 4, 8} {

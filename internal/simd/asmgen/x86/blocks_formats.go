@@ -5,69 +5,143 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// nibbles is for the formats of 32 values, with a fifth bit or without.
-func (b *blocks) nibbles(u unpacking, fifth bool) {
-	f := b.unpack(u, map[bool]string{false: "Nibbles", true: "Fifths"}[fifth], 32, fifth)
-	low, shifts := b.bytes(15), b.YMM()
+// nibbles is for the formats of 32 values, with a fifth bit or without, and with a half that is added or an offset.
+func (b *blocks) nibbles(u use, format string, fifth, pairs bool) {
+	f := b.unpack(u, format, 32, fifth)
+	p, scales := planes{16, 2}, func(at [3]operand.Mem, put put) { b.halfScales(at[1], put) }
+	if fifth {
+		p, scales = planes{16, 4, 2}, func(at [3]operand.Mem, put put) { b.halfScales(at[2], put) }
+	}
+	last := len(p) - 1
+	if !fifth {
+		last = 1
+	}
+	if pairs {
+		f.affine = true
+		p[last], scales = 4, func(at [3]operand.Mem, put put) { b.pairScales(at[last], put) }
+	} else if u != stored {
+		f.offset = 8
+		if fifth {
+			f.offset = 16
+		}
+	}
+	shifts, low := b.YMM(), b.bytes(15)
 	by := make([]byte, 32)
 	by[16], by[24] = 4, 4
 	b.VMOVDQU(b.table("blocksNibbleShifts", by...), shifts)
-	var spread, bit, sixteen reg.VecVirtual
+	var spread, bit operand.Mem
 	if fifth {
-		spread, bit, sixteen = b.YMM(), b.YMM(), b.bytes(16)
 		var to, of []byte
 		for i := range 32 {
 			to, of = append(to, byte(i/8)), append(of, 1<<(i%8))
 		}
-		b.VMOVDQU(b.table("blocksSpread", to...), spread)
-		b.VMOVDQU(b.table("blocksBits", of...), bit)
+		spread, bit = b.table("blocksSpread", to...), b.table("blocksBits", of...)
 	}
-	f.each(16, 32, 4, func(from operand.Mem, group int) {
+	f.each(p, 32, scales, func(from operand.Mem, group int) {
 		v := b.YMM()
 		b.VBROADCASTI128(from, v)
 		b.VPSRLVQ(shifts, v, v)
 		b.VPAND(low, v, v)
 		if fifth {
-			h := b.YMM()
-			b.VPBROADCASTD(at(f.high, 0), h)
-			b.ADDQ(operand.U8(4), f.high)
+			h, bits := b.YMM(), b.load(bit)
+			b.VPBROADCASTD(at(f.plane1, 4*group), h)
 			b.VPSHUFB(spread, h, h)
-			b.VPAND(bit, h, h)
-			b.VPCMPEQB(bit, h, h)
-			b.VPAND(sixteen, h, h)
+			b.VPAND(bits, h, h)
+			b.VPCMPEQB(bits, h, h)
+			b.VPAND(b.repeated(32, 16), h, h)
 			b.VPOR(h, v, v)
 		}
-		f.use(group, v)
+		f.take(group, v)
 	})
 }
 
-// pairs is for two bits, and a third if high is where it is.
-func (b *blocks) pairs(u unpacking, format string, size, quants, high int) {
+// eights is for Q8_0, whose integers are signed bytes.
+func (b *blocks) eights(u use) {
+	f := b.unpack(u, "Q8_0", 32, false)
+	f.signed, f.wide = true, u == bytesVNNI
+	var raise reg.VecVirtual
+	if f.wide { // products of bytes want integers that are not negative
+		raise, f.offset = b.ZMM(), 128
+		b.VPBROADCASTB(b.table("blocksBytes80", 0x80), raise)
+	}
+	f.each(planes{32, 2}, 32, func(at [3]operand.Mem, put put) { b.halfScales(at[1], put) }, func(from operand.Mem, group int) {
+		switch {
+		case u.floats():
+			f.multiplyFloats(group, from, b.VPMOVSXBD)
+		case !f.wide:
+			v, x := b.load(from), b.load(at(f.to, 32*group))
+			b.VPSIGNB(v, x, x)
+			b.VPABSB(v, v)
+			b.VPMADDUBSW(x, v, v)
+			b.VPMADDWD(f.ones, v, v)
+			f.weighted(group, v, f.sums[group%4])
+		case f.alone:
+			v, w := b.load(from), b.YMM()
+			b.zero(w)
+			b.VPXOR(raise.AsY(), v, v)
+			b.VPDPBUSD(at(f.to, 0), v, w)
+			f.weighted(0, w, f.minima())
+		default:
+			v := b.ZMM()
+			b.VPXORD(from, raise, v)
+			f.multiplyWide(group, v)
+		}
+	})
+}
+
+// multiplyWide adds the products of the 64 integers of groups of 32 values i and i+1.
+func (f *unpacked) multiplyWide(i int, v reg.VecVirtual) {
+	w, scale := f.ZMM(), f.ZMM()
+	f.zero(w)
+	f.VPDPBUSD(at(f.to, 32*i), v, w)
+	f.VCVTDQ2PS(w, w)
+	// Each is loaded from what one store wrote, which then need not reach the cache first.
+	m := f.scales.Offset(4 * 32 / f.width * i)
+	if f.width == 16 {
+		f.VBROADCASTF32X4(m, scale)
+	} else {
+		f.VBROADCASTSD(m, scale)
+	}
+	f.VPERMILPS(f.pick, scale, scale)
+	f.VFMADD231PS(scale, w, f.sums[i/2%4])
+}
+
+// pairs is for two bits, and a third if there are more of them.
+func (b *blocks) pairs(u use, format string, p planes, third bool, scales func(at [3]operand.Mem, put put)) {
 	f := b.unpack(u, format, 16, false)
-	three, four := b.bytes(3), b.bytes(4)
-	f.each(size, 256, 1, func(from operand.Mem, _ int) {
+	if u != stored {
+		f.affine = !third
+	}
+	if third && u != stored {
+		f.offset = 4
+	}
+	three, four := b.bytes(3), b.repeated(32, 4)
+	f.each(p, 256, scales, func(from operand.Mem, _ int) {
 		var top reg.VecVirtual
-		if high >= 0 {
-			top = b.load(from.Offset(high))
+		if third {
+			top = b.load(from)
 		}
 		for h := range 2 {
-			v := b.load(from.Offset(quants + 32*h))
+			v := b.load(from.Offset(p[0] - 64 + 32*h))
 			for j := range 4 {
 				x := b.masked(v, 2*j, three)
-				if high >= 0 {
+				if third {
 					b.VPOR(b.masked(top, 4*h+j-2, four), x, x)
 				}
-				f.use(4*h+j, x)
+				f.take(4*h+j, x)
 			}
 		}
 	})
 }
 
 // fours is for four bits, and a fifth if high is where it is.
-func (b *blocks) fours(u unpacking, format string, size, high int) {
+func (b *blocks) fours(u use, format string, size, high int) {
 	f := b.unpack(u, format, 32, false)
-	low, fifth := b.bytes(15), b.bytes(16)
-	f.each(size, 256, 1, func(from operand.Mem, _ int) {
+	if u != stored {
+		f.affine = true
+	}
+	low, fifth := b.bytes(15), b.repeated(32, 16)
+	f.each(planes{size}, 256, func(at [3]operand.Mem, put put) { b.scalesK4(at[0], put) }, func(from operand.Mem, _ int) {
 		var top reg.VecVirtual
 		if high >= 0 {
 			top = b.load(from.Offset(high))
@@ -79,28 +153,33 @@ func (b *blocks) fours(u unpacking, format string, size, high int) {
 				if high >= 0 {
 					b.VPOR(b.masked(top, 2*g+half-4, fifth), x, x)
 				}
-				f.use(2*g+half, x)
+				f.take(2*g+half, x)
 			}
 		}
 	})
 }
 
+func (b *blocks) sixScales(at [3]operand.Mem, put put) { b.scalesQ6K(at[0].Offset(192), at[1], put) }
+
 // sixes is for Q6_K.
-func (b *blocks) sixes(u unpacking) {
+func (b *blocks) sixes(u use) {
 	f := b.unpack(u, "Q6K", 16, false)
-	if u == addedVNNI {
+	if u != stored {
+		f.offset = 32
+	}
+	if u == bytesVNNI {
 		f.sixesWide()
 		return
 	}
-	low, two := b.bytes(15), b.bytes(0x30)
-	f.each(208, 256, 1, func(from operand.Mem, _ int) {
+	low, two := b.bytes(15), b.repeated(32, 0x30)
+	f.each(planes{208, 2}, 256, b.sixScales, func(from operand.Mem, _ int) {
 		for h := range 2 {
 			v := []reg.VecVirtual{b.load(from.Offset(64 * h)), b.load(from.Offset(64*h + 32))}
 			top := b.load(from.Offset(128 + 32*h))
 			for j := range 4 {
 				x := b.masked(v[j%2], j/2*4, low)
 				b.VPOR(b.masked(top, 2*j-4, two), x, x)
-				f.use(4*h+j, x)
+				f.take(4*h+j, x)
 			}
 		}
 	})
@@ -108,7 +187,7 @@ func (b *blocks) sixes(u unpacking) {
 
 // sixesWide takes 64 integers at a time, whose low bits lie together: unpacking is most of the work here.
 func (f *unpacked) sixesWide() {
-	low, two, left, right, pick := f.ZMM(), f.ZMM(), f.ZMM(), f.ZMM(), f.ZMM()
+	low, two, left, right := f.ZMM(), f.ZMM(), f.ZMM(), f.ZMM()
 	f.VPBROADCASTB(f.table("blocksBytes0f", 15), low)
 	f.VPBROADCASTB(f.table("blocksBytes30", 0x30), two)
 	shifts := func(name string, first, second byte) operand.Mem {
@@ -120,20 +199,15 @@ func (f *unpacked) sixesWide() {
 	}
 	f.VMOVDQU32(shifts("blocksShiftsLeft", 4, 2), left)
 	f.VMOVDQU32(shifts("blocksShiftsRight", 0, 2), right)
-	f.VMOVDQU32(f.picks(16), pick)
-	for range 4 {
-		v := f.ZMM()
-		f.zero(v)
-		f.sums = append(f.sums, v)
-	}
+	f.wide = true
 	const orAnd = 0xf8 // a | b & c
-	f.each(208, 256, 1, func(from operand.Mem, _ int) {
+	f.each(planes{208, 2}, 256, f.sixScales, func(from operand.Mem, _ int) {
 		for h := range 2 {
 			v, top := f.ZMM(), f.ZMM()
 			f.VMOVDQU32(from.Offset(64*h), v)
 			f.VBROADCASTI64X4(from.Offset(128+32*h), top)
 			for half := range 2 {
-				x, t, w, scale := f.ZMM(), f.ZMM(), f.ZMM(), f.ZMM()
+				x, t := f.ZMM(), f.ZMM()
 				if half == 0 {
 					f.VPANDD(low, v, x)
 					f.VPSLLVW(left, top, t)
@@ -143,11 +217,7 @@ func (f *unpacked) sixesWide() {
 					f.VPSRLVW(right, top, t)
 				}
 				f.VPTERNLOGD(operand.U8(orAnd), two, t, x)
-				f.zero(w)
-				f.VPDPBUSD(at(f.to, 128*h+64*half), x, w)
-				f.VCVTDQ2PS(w, w)
-				f.VPERMPS(at(f.s, 32*h+16*half), pick, scale)
-				f.VFMADD231PS(scale, w, f.sums[2*h+half])
+				f.multiplyWide(4*h+2*half, x)
 			}
 		}
 	})

@@ -1,39 +1,85 @@
 package x86
 
 import (
+	"bytes"
+	"fmt"
+	"strings"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
 const scalesDoc = "writes the scales a and the minima b of n ≥ 1 blocks. "
 
-// pairScales is for a half that is the scale and one that is what is added, of eight blocks at a time.
-func (b *blocks) pairScales() {
-	p := b.begin("pairScalesAVX2", "func(a, b *float32, pairs *byte, n int)", scalesDoc+"A block is eight pairs here.",
-		"a", "b", "pairs", "n")
-	a, m, from, n := p[0], p[1], p[2], p[3]
-	sort, sign, v := b.YMM(), b.YMM(), b.YMM()
-	half := []byte{0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15}
-	b.VMOVDQU(b.table("blocksPairs", append(half, half...)...), sort)
-	b.VPCMPEQD(sign, sign, sign)
-	b.VPSLLD(operand.U8(31), sign, sign)
+// put takes eight scales, or eight minima, of the groups from 8·i on.
+type put func(least bool, i int, v reg.VecVirtual)
+
+// storing opens a function that writes the scales of blocks, and those of no minima if affine is false. What it is given writes
+// those of a block, of so many groups.
+func (b *blocks) storing(name, doc string, affine bool, sizes planes, groups int, block func(planes [3]operand.Mem, put put)) {
+	params, more := []string{"n", "a"}, "a"
+	if affine {
+		params, more = append(params, "b"), "a, b"
+	}
+	var planes []string
+	for i, size := range sizes {
+		if size > 0 {
+			planes = append(planes, fmt.Sprintf("plane%d", i))
+		}
+	}
+	p := b.begin(name+"AVX2", fmt.Sprintf("func(%s *float32, %s *byte, n int)", more, strings.Join(planes, ", ")), scalesDoc+doc,
+		append(params, planes...)...)
+	n, to, from := p[0], p[1:len(params)], p[len(params):]
 	b.Label("block")
-	b.VMOVDQU(at(from, 0), v)
-	b.VPSHUFB(sort, v, v)
-	b.VPERMQ(operand.U8(0b11011000), v, v)
-	d, upper, h := b.YMM(), b.XMM(), b.YMM()
-	b.VCVTPH2PS(v.AsX(), d)
-	b.VMOVUPS(d, at(a, 0))
-	b.VEXTRACTI128(operand.U8(1), v, upper)
-	b.VCVTPH2PS(upper, h)
-	b.VXORPS(sign, h, h)
-	b.VMOVUPS(h, at(m, 0))
-	for _, r := range []reg.Register{a, m, from} {
-		b.ADDQ(operand.U8(32), r)
+	var at3 [3]operand.Mem
+	for i, size := range sizes {
+		if size > 0 {
+			at3[i] = at(from[0], 0)
+			from = from[1:]
+		}
+	}
+	block(at3, func(least bool, i int, v reg.VecVirtual) {
+		b.VMOVUPS(v, at(to[map[bool]int{true: 1}[least]], 32*i))
+	})
+	for i, size := range sizes {
+		if size > 0 {
+			b.ADDQ(operand.U32(size), at3[i].Base)
+		}
+	}
+	for _, r := range to {
+		b.ADDQ(operand.U8(4*groups), r)
 	}
 	b.DECQ(n)
 	b.JNE(operand.LabelRef("block"))
 	b.end()
+}
+
+// halfScales is for eight blocks with a half each.
+func (b *blocks) halfScales(halves operand.Mem, put put) {
+	d := b.YMM()
+	b.VCVTPH2PS(halves, d)
+	put(false, 0, d)
+}
+
+// pairScales is for eight blocks with a half that is the scale and one that is what is added.
+func (b *blocks) pairScales(pairs operand.Mem, put put) {
+	v := b.YMM()
+	half := []byte{0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15}
+	b.VMOVDQU(pairs, v)
+	b.VPSHUFB(b.table("blocksPairs", append(half, half...)...), v, v)
+	b.VPERMQ(operand.U8(0b11011000), v, v)
+	d, upper, h := b.YMM(), b.XMM(), b.YMM()
+	b.VCVTPH2PS(v.AsX(), d)
+	put(false, 0, d)
+	b.VEXTRACTI128(operand.U8(1), v, upper)
+	b.VCVTPH2PS(upper, h)
+	b.VXORPS(b.repeated(8, 0, 0, 0, 0x80), h, h)
+	put(true, 0, h)
+}
+
+// repeated is a table of bytes, some times.
+func (b *blocks) repeated(times int, data ...byte) operand.Mem {
+	return b.table(fmt.Sprintf("blocksRepeated%dx%x", times, data), bytes.Repeat(data, times)...)
 }
 
 // half loads a half into all lanes.
@@ -46,8 +92,8 @@ func (b *blocks) half(m operand.Mem) reg.VecVirtual {
 	return y
 }
 
-// times stores factors of eight bytes each, times d.
-func (b *blocks) times(d reg.VecVirtual, from operand.Op, signed bool, to operand.Mem) {
+// times is eight factors of a byte each, times d.
+func (b *blocks) times(d reg.VecVirtual, from operand.Op, signed bool) reg.VecVirtual {
 	v := b.YMM()
 	if signed {
 		b.VPMOVSXBD(from, v)
@@ -56,7 +102,7 @@ func (b *blocks) times(d reg.VecVirtual, from operand.Op, signed bool, to operan
 	}
 	b.VCVTDQ2PS(v, v)
 	b.VMULPS(d, v, v)
-	b.VMOVUPS(v, to)
+	return v
 }
 
 // upper is the upper eight bytes of x.
@@ -67,103 +113,61 @@ func (b *blocks) upper(x reg.Register) reg.VecVirtual {
 }
 
 // scalesK4: the dwords s0 s1 s2 of a block become [sc0…3 m0…3] and [sc4…7 m4…7]; see quant.UnpackScalesK4.
-func (b *blocks) scalesK4(name string, size int) {
-	p := b.begin(name+"AVX2", "func(a, b *float32, block *byte, n int)", scalesDoc, "a", "b", "block", "n")
-	a, m, from, n := p[0], p[1], p[2], p[3]
-	six, four, two := b.bytes(63).AsX(), b.bytes(15).AsX(), b.bytes(0x30).AsX()
-	b.Label("block")
+func (b *blocks) scalesK4(block operand.Mem, put put) {
 	dm, dy, my := b.XMM(), b.YMM(), b.YMM()
-	b.VMOVD(at(from, 0), dm)
+	b.VMOVD(block, dm)
 	b.VCVTPH2PS(dm, dm)
 	b.VBROADCASTSS(dm, dy)
 	b.VMOVSHDUP(dm, dm)
 	b.VBROADCASTSS(dm, my)
 	s, t, u, v := b.XMM(), b.XMM(), b.XMM(), b.XMM()
-	b.VMOVQ(at(from, 4), s)
-	b.VMOVD(at(from, 12), t)
+	b.VMOVQ(block.Offset(4), s)
+	b.VMOVD(block.Offset(12), t)
 	b.VPSRLD(operand.U8(4), t, u)
 	b.VPUNPCKLDQ(u, t, t) // s2, s2 >> 4
-	b.VPAND(four, t, t)
+	b.VPAND(b.repeated(16, 15), t, t)
 	b.VPSRLD(operand.U8(2), s, v)
-	b.VPAND(two, v, v)
+	b.VPAND(b.repeated(16, 0x30), v, v)
 	b.VPOR(v, t, t)
-	b.VPAND(six, s, s)
+	b.VPAND(b.repeated(16, 63), s, s)
 	b.VPUNPCKLDQ(t, s, s)
-	b.times(dy, s, false, at(a, 0))
-	b.times(my, b.upper(s), false, at(m, 0))
-	b.ADDQ(operand.U32(size), from)
-	b.ADDQ(operand.U8(32), a)
-	b.ADDQ(operand.U8(32), m)
-	b.DECQ(n)
-	b.JNE(operand.LabelRef("block"))
-	b.end()
+	put(false, 0, b.times(dy, s, false))
+	put(true, 0, b.times(my, b.upper(s), false))
 }
 
-func (b *blocks) scalesQ2K() {
-	p := b.begin("scalesQ2KAVX2", "func(a, b *float32, block *byte, n int, halves *byte)", scalesDoc,
-		"a", "b", "block", "n", "halves")
-	a, m, from, n, halves := p[0], p[1], p[2], p[3], p[4]
-	low := b.bytes(15).AsX()
-	b.Label("block")
-	v, w := b.XMM(), b.XMM()
-	b.VMOVDQU(at(from, 0), v)
+func (b *blocks) scalesQ2K(block, halves operand.Mem, put put) {
+	v, w, low := b.XMM(), b.XMM(), b.repeated(16, 15)
+	b.VMOVDQU(block, v)
 	b.VPSRLW(operand.U8(4), v, w)
 	b.VPAND(low, v, v)
 	b.VPAND(low, w, w)
-	d, dmin := b.half(at(halves, 0)), b.half(at(halves, 2))
-	b.times(d, v, false, at(a, 0))
-	b.times(d, b.upper(v), false, at(a, 32))
-	b.times(dmin, w, false, at(m, 0))
-	b.times(dmin, b.upper(w), false, at(m, 32))
-	b.ADDQ(operand.U32(80), from)
-	b.ADDQ(operand.U8(4), halves)
-	b.ADDQ(operand.U8(64), a)
-	b.ADDQ(operand.U8(64), m)
-	b.DECQ(n)
-	b.JNE(operand.LabelRef("block"))
-	b.end()
+	d := b.half(halves)
+	put(false, 0, b.times(d, v, false))
+	put(false, 1, b.times(d, b.upper(v), false))
+	d = b.half(halves.Offset(2))
+	put(true, 0, b.times(d, w, false))
+	put(true, 1, b.times(d, b.upper(w), false))
 }
 
-func (b *blocks) scalesQ3K() {
-	p := b.begin("scalesQ3KAVX2", "func(a *float32, block *byte, n int, halves *byte)", scalesDoc, "a", "block", "n", "halves")
-	a, from, n, halves := p[0], p[1], p[2], p[3]
-	low, two, bias := b.bytes(15).AsX(), b.bytes(3).AsX(), b.bytes(32).AsX()
-	shifts := b.XMM()
-	b.VMOVDQU(b.table("blocksPairShifts", 0, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 6, 0, 0, 0), shifts)
-	b.Label("block")
+func (b *blocks) scalesQ3K(scales, halves operand.Mem, put put) {
 	v, w, h := b.XMM(), b.XMM(), b.XMM()
-	b.VMOVQ(at(from, 0), v)
+	b.VMOVQ(scales, v)
 	b.VPSRLW(operand.U8(4), v, w)
 	b.VPUNPCKLQDQ(w, v, v)
-	b.VPAND(low, v, v)
-	b.VPBROADCASTD(at(from, 8), h)
-	b.VPSRLVD(shifts, h, h)
-	b.VPAND(two, h, h)
+	b.VPAND(b.repeated(16, 15), v, v)
+	b.VPBROADCASTD(scales.Offset(8), h)
+	b.VPSRLVD(b.table("blocksPairShifts", 0, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 6, 0, 0, 0), h, h)
+	b.VPAND(b.repeated(16, 3), h, h)
 	b.VPSLLW(operand.U8(4), h, h)
 	b.VPOR(h, v, v)
-	b.VPSUBB(bias, v, v)
-	d := b.half(at(halves, 0))
-	b.times(d, v, true, at(a, 0))
-	b.times(d, b.upper(v), true, at(a, 32))
-	b.ADDQ(operand.U8(12), from)
-	b.ADDQ(operand.U8(2), halves)
-	b.ADDQ(operand.U8(64), a)
-	b.DECQ(n)
-	b.JNE(operand.LabelRef("block"))
-	b.end()
+	b.VPSUBB(b.repeated(16, 32), v, v)
+	d := b.half(halves)
+	put(false, 0, b.times(d, v, true))
+	put(false, 1, b.times(d, b.upper(v), true))
 }
 
-func (b *blocks) scalesQ6K() {
-	p := b.begin("scalesQ6KAVX2", "func(a *float32, block *byte, n int, halves *byte)", scalesDoc, "a", "block", "n", "halves")
-	a, from, n, halves := p[0], p[1], p[2], p[3]
-	b.Label("block")
-	d := b.half(at(halves, 0))
-	b.times(d, at(from, 192), true, at(a, 0))
-	b.times(d, at(from, 200), true, at(a, 32))
-	b.ADDQ(operand.U32(208), from)
-	b.ADDQ(operand.U8(2), halves)
-	b.ADDQ(operand.U8(64), a)
-	b.DECQ(n)
-	b.JNE(operand.LabelRef("block"))
-	b.end()
+func (b *blocks) scalesQ6K(scales, halves operand.Mem, put put) {
+	d := b.half(halves)
+	put(false, 0, b.times(d, scales, true))
+	put(false, 1, b.times(d, scales.Offset(8), true))
 }

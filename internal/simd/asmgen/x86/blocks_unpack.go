@@ -5,156 +5,113 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// unpacking says what becomes of the integers of 32 values: they are written, or multiplied at once with those of x.
-type unpacking uint8
+// use says what becomes of the integers of blocks: they are written, or multiplied at once with those of a row of x, or with a row
+// of floats.
+type use uint8
 
 const (
-	stored unpacking = iota
-	addedAVX2
-	addedVNNI
+	stored use = iota
+	bytesAVX2
+	bytesVNNI
+	floatsAVX2
+	floatsAVX512
 )
 
-func (u unpacking) tier() string { return [...]string{"AVX2", "AVX2", "VNNI"}[u] }
+func (u use) floats() bool { return u >= floatsAVX2 }
 
 // unpacked is a function that unpacks blocks.
 type unpacked struct {
 	*blocks
-	unpacking
-	n, from, to, s reg.GPVirtual
-	high           reg.GPVirtual // of formats with a plane of its own
-	width          int           // values that share a scale
-	ones, pick     reg.VecVirtual
-	sums           []reg.VecVirtual
+	use
+	width          int // values that share a scale
+	n, from, to    reg.GPVirtual
+	plane1, plane2 reg.GPVirtual
+	*row
 }
 
-// unpack opens a function of a format.
-func (b *blocks) unpack(u unpacking, format string, width int, high bool) *unpacked {
-	f := &unpacked{blocks: b, unpacking: u, width: width}
-	more, params, doc := "", []string{"n", "block"}, ""
-	if high {
+// unpack opens a function of a format that writes integers, or multiplies rows.
+func (b *blocks) unpack(u use, format string, width int, fifth bool) *unpacked {
+	f := &unpacked{blocks: b, use: u, width: width}
+	if u != stored {
+		f.begin(format)
+		return f
+	}
+	more, params, doc := "", []string{"n", "q", "block"}, ""
+	if fifth {
 		more, doc = ", high *byte", " The fifth bits of each are in a word of high."
 		params = append(params, "high")
 	}
-	var p []reg.GPVirtual
-	if u == stored {
-		p = b.begin("quants"+format+u.tier(), "func(q *int8, block *byte, n int"+more+")",
-			"writes the integers of n ≥ 1 blocks."+doc,
-			append(params, "q")...)
-	} else {
-		p = b.begin("product"+format+u.tier(), "func(x *int8, s *float32, block *byte, n int"+more+") float32",
-			"is the sum over values of n ≥ 1 blocks: their integers times x times s."+doc, append(params, "x", "s")...)
-		f.s = p[len(p)-1]
-		p = p[:len(p)-1]
-	}
-	f.n, f.from, f.to = p[0], p[1], p[len(p)-1]
-	if high {
-		f.high = p[2]
+	p := b.begin("quants"+format+"AVX2", "func(q *int8, block *byte, n int"+more+")", "writes the integers of n ≥ 1 blocks."+doc, params...)
+	f.n, f.to, f.from = p[0], p[1], p[2]
+	if fifth {
+		f.plane1 = p[3]
 	}
 	return f
 }
 
-// prepare loads what products need.
-func (f *unpacked) prepare() {
-	if f.unpacking == addedAVX2 {
-		f.ones = f.YMM()
-		f.VPCMPEQW(f.ones, f.ones, f.ones)
-		f.VPSRLW(operand.U8(15), f.ones, f.ones)
-	}
-	if f.width == 16 {
-		f.pick = f.YMM()
-		f.VMOVDQU(f.halves(), f.pick)
-	}
-	for range 4 {
-		f.sums = append(f.sums, f.YMM())
-		f.zero(f.sums[len(f.sums)-1])
-	}
-}
-
-// use does with a vector what is to be done: it has the integers of group of 32 values i.
-func (f *unpacked) use(i int, v reg.VecVirtual) {
-	if f.unpacking == stored {
+// take does with a vector what is to be done: it has the integers of group of 32 values i.
+func (f *unpacked) take(i int, v reg.VecVirtual) {
+	if f.use == stored {
 		f.VMOVDQU(v, at(f.to, 32*i))
 		return
 	}
-	w := f.YMM()
-	if f.unpacking == addedVNNI {
-		f.zero(w)
-		f.VPDPBUSD(at(f.to, 32*i), v, w)
-	} else {
-		f.VPMADDUBSW(at(f.to, 32*i), v, w)
-		f.VPMADDWD(f.ones, w, w)
-	}
-	f.weighted(w, f.s, i, f.width, f.pick, f.sums[i%len(f.sums)])
+	f.multiply(i, v)
 }
 
-// weighted adds integers times the scale of group i, or times the two of its halves.
-func (b *blocks) weighted(w reg.VecVirtual, s reg.Register, i, width int, pick, sum reg.VecVirtual) {
-	scale := b.YMM()
-	b.VCVTDQ2PS(w, w)
-	if width == 16 {
-		b.VBROADCASTSD(at(s, 8*i), scale)
-		b.VPERMILPS(pick, scale, scale)
-	} else {
-		b.VBROADCASTSS(at(s, 4*i), scale)
-	}
-	b.VFMADD231PS(scale, w, sum)
-}
+// planes are how many bytes a block has in each plane.
+type planes [3]int
 
-// halves is the table for two scales.
-func (b *blocks) halves() operand.Mem {
-	var t []byte
-	for i := range 8 {
-		t = append(t, byte(i/4), 0, 0, 0)
-	}
-	return b.table("blocksHalves", t...)
-}
-
-// each writes the loop over blocks of the given bytes and values, several at a time while possible.
-func (f *unpacked) each(size, values, many int, do func(from operand.Mem, group int)) {
-	if f.unpacking != stored && f.sums == nil {
-		f.prepare()
+// each writes the loop over blocks, in functions that multiply that over rows too, where scales are those of a block of 256
+// values, or else of eight blocks of 32.
+func (f *unpacked) each(p planes, values int, scales func(at [3]operand.Mem, put put), do func(from operand.Mem, group int)) {
+	if f.use != stored {
+		f.eachRow(p, values, scales, do)
+		return
 	}
 	advance := func(blocks int) {
-		f.ADDQ(operand.U32(size*blocks), f.from)
+		f.ADDQ(operand.U32(p[0]*blocks), f.from)
 		f.ADDQ(operand.U32(values*blocks), f.to)
-		if f.unpacking != stored {
-			f.ADDQ(operand.U32(4*values/f.width*blocks), f.s)
+		if f.plane1 != nil {
+			f.ADDQ(operand.U32(p[1]*blocks), f.plane1)
 		}
 	}
-	if many > 1 {
-		f.SUBQ(operand.U8(many), f.n)
-		f.JL(operand.LabelRef("rest"))
-		f.Label("many")
-		f.prefetch(f.from, size*many)
-		for i := range many {
-			do(at(f.from, size*i), values/32*i)
-		}
-		advance(many)
-		f.SUBQ(operand.U8(many), f.n)
-		f.JGE(operand.LabelRef("many"))
-		f.Label("rest")
-		f.ADDQ(operand.U8(many), f.n)
-		f.JEQ(operand.LabelRef("done"))
+	if values == 32 {
+		f.some(4, func() {
+			f.prefetch(f.from, 4*p[0])
+			for i := range 4 {
+				do(at(f.from, p[0]*i), i)
+			}
+			advance(4)
+		})
 	}
 	f.Label("block")
-	if many == 1 {
-		f.prefetch(f.from, size)
+	if values > 32 {
+		f.prefetch(f.from, p[0])
 	}
 	do(at(f.from, 0), 0)
 	advance(1)
 	f.DECQ(f.n)
 	f.JNE(operand.LabelRef("block"))
 	f.Label("done")
-	if f.unpacking == stored {
-		f.end()
-	} else {
-		f.sum(f.sums)
-	}
+	f.end()
+}
+
+// some writes a loop that takes several blocks at a time while there are as many, and goes to done if none are left.
+func (f *unpacked) some(many int, do func()) {
+	f.SUBQ(operand.U8(many), f.n)
+	f.JL(operand.LabelRef("rest"))
+	f.Label("many")
+	do()
+	f.SUBQ(operand.U8(many), f.n)
+	f.JGE(operand.LabelRef("many"))
+	f.Label("rest")
+	f.ADDQ(operand.U8(many), f.n)
+	f.JEQ(operand.LabelRef("done"))
 }
 
 // masked is the bits of v under a mask, shifted to the right, or to the left if by is negative. What words give their
 // neighbours is masked away.
-func (b *blocks) masked(v reg.VecVirtual, by int, mask reg.VecVirtual) reg.VecVirtual {
+func (b *blocks) masked(v reg.VecVirtual, by int, mask operand.Op) reg.VecVirtual {
 	r := b.YMM()
 	switch {
 	case by > 0:

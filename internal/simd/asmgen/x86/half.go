@@ -42,6 +42,7 @@ func halfFiles() (map[string][]byte, error) {
 		})
 		h.function("narrowBF16", "uint16", "float32", h.narrowBF16)
 	}
+	widenRows(c)
 	return assembled(c, "kernels", "half")
 }
 
@@ -95,6 +96,37 @@ func (h *half) function(name, to, from string, prepare func() func(from, to oper
 	h.Label("done")
 	h.VZEROUPPER()
 	h.RET()
+}
+
+// widenRows emits a loop over rows that lie apart, as those of one head of keys do. The processor does not see by itself which comes
+// next, so each is asked for some rows before.
+func widenRows(c *build.Context) {
+	const ahead = 12
+	c.Function("widenF16RowsAVX2")
+	c.Pragma("noescape")
+	c.SignatureExpr("func(y *float32, x *uint16, rows, n, stride int)")
+	c.Doc("widenF16RowsAVX2 converts rows of n ≥ 1 vectors, stride bytes apart.")
+	param := func(name string) reg.Register { return c.Load(c.Param(name), c.GP64()) }
+	y, x, rows, n, stride := param("y"), param("x"), param("rows"), param("n"), param("stride")
+	from, left, next := c.GP64(), c.GP64(), c.GP64()
+	c.IMUL3Q(operand.U8(ahead), stride, next)
+	c.Label("row")
+	c.MOVQ(x, from)
+	c.MOVQ(n, left)
+	c.Label("vector")
+	v := c.YMM()
+	c.PREFETCHT0(operand.Mem{Base: from, Index: next, Scale: 1})
+	c.VCVTPH2PS(operand.Mem{Base: from}, v)
+	c.VMOVUPS(v, operand.Mem{Base: y})
+	c.ADDQ(operand.U8(16), from)
+	c.ADDQ(operand.U8(32), y)
+	c.DECQ(left)
+	c.JNE(operand.LabelRef("vector"))
+	c.ADDQ(stride, x)
+	c.DECQ(rows)
+	c.JNE(operand.LabelRef("row"))
+	c.VZEROUPPER()
+	c.RET()
 }
 
 // narrowBF16 rounds the bits as an integer: adding half of the last place, less one bit if the number is even, carries

@@ -1,0 +1,361 @@
+package x86
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// row is what a function needs that multiplies rows of weights with one row of x. Integers, scales and sums of products stay in
+// registers from the bytes of a block to the end of the row, so that rows of a few blocks cost no more by the block than long ones.
+// Only scales, which are computed eight at a time, pass through the stack, from where each is loaded into all lanes.
+//
+// Integers of x in 8 bits are multiplied with integers that are not negative: minima, and what a format's offset makes of scales, are
+// subtracted as products with the sums of x.
+type row struct {
+	offset       float32
+	affine       bool // has minima
+	signed       bool // integers of any size
+	wide         bool // 64 integers at a time
+	y, w, rows   reg.GPVirtual
+	scale, sum   reg.GPVirtual
+	stack        operand.Mem
+	ones, pick   reg.VecVirtual
+	above        reg.VecVirtual // the offset in all lanes
+	sums         []reg.VecVirtual
+	single       [2]reg.VecVirtual // scale and minimum of a block by itself
+	alone        bool
+	scales, mins operand.Mem
+}
+
+// begin opens the function.
+func (f *unpacked) begin(format string) {
+	f.row = &row{}
+	name := "rows" + format + [...]string{bytesAVX2: "AVX2", bytesVNNI: "VNNI", floatsAVX2: "FloatsAVX2", floatsAVX512: "FloatsAVX512"}[f.use]
+	x := "is *int8: scale and sum are those of its groups."
+	if f.floats() {
+		x = "is *float32; scale and sum are not used."
+	}
+	f.Function(name)
+	f.Pragma("noescape")
+	f.Attributes(attr.NOSPLIT)
+	f.SignatureExpr("func(y *float32, x *byte, scale, sum *float32, w *byte, stride, plane1, plane2, n, rows int)")
+	f.Doc(name + " multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that " + x)
+	for _, r := range []*reg.GPVirtual{&f.y, &f.w, &f.rows, &f.from, &f.to, &f.n, &f.plane1, &f.plane2, &f.scale, &f.sum} {
+		*r = f.GP64()
+	}
+	f.Load(f.Param("y"), f.y)
+	f.Load(f.Param("w"), f.w)
+	f.Load(f.Param("rows"), f.rows)
+	f.stack = f.AllocLocal(256)
+	f.scales, f.mins = f.stack, f.stack.Offset(64)
+}
+
+// prepare loads what is the same for all rows.
+func (f *unpacked) prepare() {
+	if f.use == bytesAVX2 {
+		f.ones = f.YMM()
+		f.VPCMPEQW(f.ones, f.ones, f.ones)
+		f.VPSRLW(operand.U8(15), f.ones, f.ones)
+	}
+	switch {
+	case f.wide:
+		f.pick = f.ZMM()
+		f.VMOVDQU32(f.picks(f.width), f.pick)
+	case f.width == 16 && !f.floats():
+		f.pick = f.YMM()
+		f.VMOVDQU(f.halves(), f.pick)
+	}
+	if f.floats() && f.offset != 0 {
+		f.above = f.vector(f.lanes())
+		f.VBROADCASTSS(f.repeatedFloat(8, f.offset), f.above)
+	}
+	lanes, count := 8, 4
+	if f.wide || f.use == floatsAVX512 {
+		lanes = 16
+	}
+	if f.use == floatsAVX512 {
+		count = 2
+	}
+	for range count {
+		f.sums = append(f.sums, f.vector(lanes))
+	}
+	if f.wide { // minima are of eight groups
+		f.sums = append(f.sums, f.YMM())
+	}
+}
+
+// eachRow writes the loops over rows and blocks.
+func (f *unpacked) eachRow(p planes, values int, scales func(at [3]operand.Mem, put put), do func(from operand.Mem, group int)) {
+	f.prepare()
+	f.Label("row")
+	f.Load(f.Param("x"), f.to)
+	f.Load(f.Param("n"), f.n)
+	f.MOVQ(f.w, f.from)
+	for _, r := range []struct {
+		name string
+		size int
+		reg  reg.GPVirtual
+	}{{"plane1", p[1], f.plane1}, {"plane2", p[2], f.plane2}} {
+		if r.size > 0 {
+			f.Load(f.Param(r.name), r.reg)
+			f.ADDQ(f.w, r.reg)
+		}
+	}
+	if !f.floats() {
+		f.Load(f.Param("scale"), f.scale)
+		f.Load(f.Param("sum"), f.sum)
+	}
+	for _, v := range f.sums {
+		f.zero(v)
+	}
+	advance := func(blocks int) {
+		for i, r := range []reg.GPVirtual{f.from, f.plane1, f.plane2} {
+			if p[i] > 0 {
+				f.ADDQ(operand.U32(p[i]*blocks), r)
+			}
+		}
+		if f.floats() {
+			f.ADDQ(operand.U32(4*values*blocks), f.to)
+			return
+		}
+		f.ADDQ(operand.U32(values*blocks), f.to)
+		for _, r := range []reg.GPVirtual{f.scale, f.sum} {
+			f.ADDQ(operand.U32(4*values/f.width*blocks), r)
+		}
+	}
+	where := [3]operand.Mem{at(f.from, 0)}
+	if p[1] > 0 {
+		where[1] = at(f.plane1, 0)
+	}
+	if p[2] > 0 {
+		where[2] = at(f.plane2, 0)
+	}
+	if values == 32 {
+		f.some(8, func() {
+			f.prefetch(f.from, 8*p[0])
+			scales(where, f.put)
+			step := 1
+			if f.wide {
+				step = 2
+			}
+			for i := 0; i < 8; i += step {
+				do(at(f.from, p[0]*i), i)
+			}
+			advance(8)
+		})
+		f.alone = true
+	}
+	f.Label("block")
+	if f.alone {
+		f.blockAlone(where, p)
+	} else {
+		f.prefetch(f.from, p[0])
+		scales(where, f.put)
+	}
+	do(at(f.from, 0), 0)
+	advance(1)
+	f.DECQ(f.n)
+	f.JNE(operand.LabelRef("block"))
+	f.Label("done")
+	total := f.sums
+	if f.wide {
+		half, minima := f.YMM(), f.sums[len(f.sums)-1]
+		total = f.sums[:len(f.sums)-1]
+		f.add(total)
+		f.VEXTRACTF64X4(operand.U8(1), total[0], half)
+		f.VADDPS(half, minima, minima)
+		f.VADDPS(total[0].AsY(), minima, minima)
+		total = []reg.VecVirtual{minima}
+	}
+	f.add(total)
+	f.VMOVSS(f.total(total[0]), at(f.y, 0))
+	f.ADDQ(operand.U8(4), f.y)
+	stride, err := f.Param("stride").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	f.ADDQ(stride.Addr, f.w)
+	f.DECQ(f.rows)
+	f.JNE(operand.LabelRef("row"))
+	f.end()
+}
+
+// put stores scales, times those of x, and subtracts minima, or stores them if x has floats.
+func (f *unpacked) put(least bool, i int, v reg.VecVirtual) {
+	if f.floats() {
+		if least {
+			f.VMOVUPS(v, f.mins.Offset(32*i))
+			return
+		}
+		f.VMOVUPS(v, f.scales.Offset(32*i))
+		return
+	}
+	if least {
+		f.VFNMADD231PS(at(f.sum, 32*i), v, f.minima())
+		return
+	}
+	s := f.YMM()
+	f.VMULPS(at(f.scale, 32*i), v, s)
+	f.VMOVUPS(s, f.scales.Offset(32*i))
+	if f.offset != 0 {
+		f.VMULPS(f.repeatedFloat(8, f.offset), v, v)
+		f.VFNMADD231PS(at(f.sum, 32*i), v, f.minima())
+	}
+}
+
+// minima is what minima are subtracted from.
+func (f *unpacked) minima() reg.Register { return f.sums[len(f.sums)-1].AsY() }
+
+func (b *blocks) repeatedFloat(times int, v float32) operand.Mem {
+	bits := math.Float32bits(v)
+	return b.repeated(times, byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24))
+}
+
+// blockAlone is put for a block of 32 whose neighbours' scales may not be there.
+func (f *unpacked) blockAlone(where [3]operand.Mem, p planes) {
+	last := where[1]
+	if p[2] > 0 {
+		last = where[2]
+	}
+	pair := max(p[1], p[2]) == 4 && (p[2] == 0 || p[2] == 4)
+	r, d, least := f.GP32(), f.XMM(), f.XMM()
+	if pair {
+		f.MOVL(last, r)
+	} else {
+		f.MOVWLZX(last, r)
+	}
+	f.VMOVD(r, d)
+	f.VCVTPH2PS(d, d)
+	if pair {
+		f.VMOVSHDUP(d, least)
+		f.VXORPS(f.repeated(8, 0, 0, 0, 0x80), least, least)
+	} else if f.offset != 0 && !f.floats() {
+		f.VMULPS(f.repeatedFloat(8, f.offset), d, least)
+	}
+	scale := f.vector(f.lanes())
+	f.single[0] = scale
+	if f.floats() {
+		f.VBROADCASTSS(d, scale)
+		if pair {
+			f.single[1] = f.vector(f.lanes())
+			f.VBROADCASTSS(least, f.single[1])
+		}
+		return
+	}
+	if pair || f.offset != 0 {
+		// Lanes but the first are zero in what is loaded, and so in the products.
+		sum := f.XMM()
+		f.VMOVSS(at(f.sum, 0), sum)
+		f.VFNMADD231PS(sum.AsY(), least.AsY(), f.minima())
+	}
+	f.VMULSS(at(f.scale, 0), d, d)
+	f.VBROADCASTSS(d, scale)
+}
+
+func (f *unpacked) lanes() int {
+	if f.use == floatsAVX512 {
+		return 16
+	}
+	return 8
+}
+
+// add adds vectors to the first.
+func (b *blocks) add(v []reg.VecVirtual) {
+	for _, w := range v[1:] {
+		b.VADDPS(w, v[0], v[0])
+	}
+}
+
+// multiply adds the products of the integers of group of 32 values i.
+func (f *unpacked) multiply(i int, v reg.VecVirtual) {
+	sum := f.sums[i%4%len(f.sums)]
+	if f.floats() {
+		// The stack is the shortest way from bytes to lanes.
+		m := f.stack.Offset(128 + 32*(i%4))
+		f.VMOVDQU(v, m)
+		f.multiplyFloats(i, m, f.VPMOVZXBD)
+		return
+	}
+	w := f.YMM()
+	if f.use == bytesVNNI {
+		f.zero(w)
+		f.VPDPBUSD(at(f.to, 32*i), v, w)
+	} else {
+		f.VPMADDUBSW(at(f.to, 32*i), v, w)
+		f.VPMADDWD(f.ones, w, w)
+	}
+	f.weighted(i, w, sum)
+}
+
+// weighted adds integers times the scale of group i, or times the two of its halves.
+func (f *unpacked) weighted(i int, w reg.VecVirtual, sum reg.Register) {
+	f.VCVTDQ2PS(w, w)
+	scale := f.single[0]
+	if !f.alone {
+		scale = f.YMM()
+		if f.width == 16 {
+			f.VBROADCASTSD(f.scales.Offset(8*i), scale)
+			f.VPERMILPS(f.pick, scale, scale)
+		} else {
+			f.VBROADCASTSS(f.scales.Offset(4*i), scale)
+		}
+	}
+	f.VFMADD231PS(scale, w, sum)
+}
+
+// multiplyFloats adds the products of 32 integers in memory.
+func (f *unpacked) multiplyFloats(i int, m operand.Mem, extend func(ops ...operand.Op)) {
+	lanes := f.lanes()
+	var scale, least reg.VecVirtual
+	for j := 0; j < 32/lanes; j++ {
+		group := i
+		if f.width == 16 {
+			group = 2*i + j*lanes/16
+		}
+		switch {
+		case f.alone:
+			scale, least = f.single[0], f.single[1]
+		case j*lanes%f.width == 0:
+			scale, least = f.vector(lanes), f.vector(lanes)
+			f.VBROADCASTSS(f.scales.Offset(4*group), scale)
+			if f.affine {
+				f.VBROADCASTSS(f.mins.Offset(4*group), least)
+			}
+		}
+		v := f.vector(lanes)
+		extend(m.Offset(j*lanes), v)
+		f.VCVTDQ2PS(v, v)
+		switch {
+		case f.affine:
+			f.VFMSUB213PS(least, scale, v)
+		case f.signed:
+			f.VMULPS(scale, v, v)
+		default:
+			f.VSUBPS(f.above, v, v)
+			f.VMULPS(scale, v, v)
+		}
+		f.VFMADD231PS(at(f.to, 4*(32*i+j*lanes)), v, f.sums[(i*32/lanes+j)%len(f.sums)])
+	}
+}
+
+// halves is the table for two scales.
+func (b *blocks) halves() operand.Mem {
+	var t []byte
+	for i := range 8 {
+		t = append(t, byte(i/4), 0, 0, 0)
+	}
+	return b.table("blocksHalves", t...)
+}
+
+// picks is the table that gives each of 16 lanes, of four values, the scale of its group.
+func (b *blocks) picks(width int) operand.Mem {
+	var t []byte
+	for lane := range 16 {
+		t = append(t, byte(lane*4/width), 0, 0, 0)
+	}
+	return b.table(fmt.Sprintf("blocksPick%d", width), t...)
+}

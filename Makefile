@@ -162,6 +162,8 @@ generate: ## write what is generated from the catalogue and the kernels; tests f
 ifeq ($(origin WAVELANE_SEED),file) # not given by the caller
 proofs: export WAVELANE_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d " ")
 endif
+proofs: SHELL := bash
+proofs: .SHELLFLAGS := -o pipefail -c
 proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device, by a new seed (an hour of a core)
 	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
 	WAVELANE_PROOFS=all WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/ptxkernels -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed)$$' -v | grep -v '^ *\(===\|---\)'

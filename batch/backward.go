@@ -70,7 +70,7 @@ func (rec *Batch) newGradients(a, b, dy Value, options []compute.MatMulOptions) 
 	t := rec.program.Types(s)
 	g := &gradients{Batch: rec, a: a, b: b, dy: dy, tA: t[0], tB: t[1], tY: t[2], toA: t[0].DType, toB: t[1].DType}
 	if len(options) > 1 {
-		return nil, fmt.Errorf("options %v: %w", options, compute.ErrArgument)
+		return nil, fmt.Errorf("%d of %T given, at most one is allowed: %w", len(options), g.o, compute.ErrArgument)
 	}
 	if len(options) == 1 {
 		g.o = options[0]

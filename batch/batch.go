@@ -60,6 +60,10 @@ func New(device Device, options ...Option) *Batch {
 		b.device = program.ExecutorOf(device)
 	}
 	for _, o := range options {
+		if o == nil {
+			b.fail(fmt.Errorf("nil option: %w", compute.ErrArgument))
+			break
+		}
 		o(&b.options)
 	}
 	return b
@@ -72,162 +76,162 @@ func present(x any) bool {
 }
 
 // Err returns the first error of recording.
-func (b *Batch) Err() error { return b.err }
+func (rec *Batch) Err() error { return rec.err }
 
 // Len returns the number of steps recorded.
-func (b *Batch) Len() int { return len(b.program.Steps) }
+func (rec *Batch) Len() int { return len(rec.program.Steps) }
 
 // Shape returns the shape of a value, or nil if an error prevented the value from being recorded.
-func (b *Batch) Shape(v Value) []int {
-	if v.batch != b {
+func (rec *Batch) Shape(v Value) []int {
+	if v.batch != rec {
 		return nil
 	}
-	return slices.Clone(b.program.Values[v.slot].Shape)
+	return slices.Clone(rec.program.Values[v.slot].Shape)
 }
 
-// Upload makes a value of a slice in host memory: []float32, []int32, []uint32, []compute.BF16, or []uint16 for Float16 bits.
+// Upload makes a value of a slice in host memory: []float32, []int32, []uint32, []compute.F16 or []compute.BF16.
 // Without a shape it is a vector. The slice is read when the batch runs.
-func (b *Batch) Upload(data any, shape ...int) Value {
-	if b.err != nil {
+func (rec *Batch) Upload(data any, shape ...int) Value {
+	if rec.err != nil {
 		return Value{}
 	}
 	d, n, err := program.TypeOf(data)
 	if err != nil {
-		return b.fail(fmt.Errorf("upload: %w", err))
+		return rec.fail(fmt.Errorf("upload: %w", err))
 	}
 	if shape == nil { // an empty one is that of a scalar
 		shape = []int{n}
 	}
 	t := program.Type{DType: d, Shape: slices.Clone(shape)}
 	if err := t.Check(); err != nil {
-		return b.fail(fmt.Errorf("upload: %w", err))
+		return rec.fail(fmt.Errorf("upload: %w", err))
 	}
 	if err := program.CheckSlice(data, t); err != nil {
-		return b.fail(fmt.Errorf("upload: %w", err))
+		return rec.fail(fmt.Errorf("upload: %w", err))
 	}
-	b.host = append(b.host, data)
-	return Value{b, b.program.Add(t, program.FromHost)}
+	rec.host = append(rec.host, data)
+	return Value{rec, rec.program.Add(t, program.FromHost)}
 }
 
 // Scalar makes a value of shape [] that holds x; operands of shape [] are broadcast.
-func (b *Batch) Scalar(x float32) Value { return b.Fill(x) }
+func (rec *Batch) Scalar(x float32) Value { return rec.Fill(x) }
 
 // Import makes a value of a tensor that is on the device already. Importing it again gives the same value. An operation that
 // updates the value in place changes the tensor itself: the programs that use it must run one after the other as they were
 // started, and after a failed run its contents are undefined.
-func (b *Batch) Import(t compute.Tensor) Value {
-	if b.err != nil {
+func (rec *Batch) Import(t compute.Tensor) Value {
+	if rec.err != nil {
 		return Value{}
 	}
 	if t == nil {
-		return b.fail(fmt.Errorf("import of a nil tensor: %w", compute.ErrArgument))
+		return rec.fail(fmt.Errorf("import of a nil tensor: %w", compute.ErrArgument))
 	}
-	if i := slices.IndexFunc(b.tensors, func(o compute.Tensor) bool { return program.SameTensor(o, t) }); i >= 0 {
-		return Value{b, b.program.Tensor[i]}
+	if i := slices.IndexFunc(rec.tensors, func(o compute.Tensor) bool { return program.SameTensor(o, t) }); i >= 0 {
+		return Value{rec, rec.program.Tensor[i]}
 	}
-	b.tensors = append(b.tensors, t)
-	return Value{b, b.program.Add(program.Type{DType: t.DType(), Shape: slices.Clone(t.Shape())}, program.FromTensor)}
+	rec.tensors = append(rec.tensors, t)
+	return Value{rec, rec.program.Add(program.Type{DType: t.DType(), Shape: slices.Clone(t.Shape())}, program.FromTensor)}
 }
 
 // Kernel runs a user's kernel on values. Launch says how, in the device's own terms (such as gpu.Launch); the result has the
 // given element type and shape.
-func (b *Batch) Kernel(k Kernel, launch any, result compute.DType, shape []int, in ...Value) Value {
-	slots, ok := b.slots(in)
+func (rec *Batch) Kernel(k Kernel, launch any, result compute.DType, shape []int, in ...Value) Value {
+	slots, ok := rec.slots(in)
 	if !ok {
 		return Value{}
 	}
 	if !present(k) {
-		return b.fail(fmt.Errorf("nil kernel: %w", compute.ErrArgument))
+		return rec.fail(fmt.Errorf("nil kernel: %w", compute.ErrArgument))
 	}
 	out := program.Type{DType: result, Shape: slices.Clone(shape)}
-	s, err := b.program.ApplyKernel(k, program.Attr{Options: launch}, out, slots...)
+	s, err := rec.program.ApplyKernel(k, program.Attr{Options: launch}, out, slots...)
 	if err != nil {
-		return b.fail(err)
+		return rec.fail(err)
 	}
-	b.note()
-	return Value{b, s}
+	rec.note()
+	return Value{rec, s}
 }
 
 // Read copies a value to host memory when the batch runs.
-func (b *Batch) Read(v Value) *Result {
-	return b.read(v, nil)
+func (rec *Batch) Read(v Value) *Result {
+	return rec.read(v, nil)
 }
 
 // ReadInto is Read into the caller's slice, whose type and length must be those of the value.
-func (b *Batch) ReadInto(v Value, dst any) *Result {
-	if b.err == nil && dst == nil {
-		b.fail(fmt.Errorf("read into nil: %w", compute.ErrArgument))
+func (rec *Batch) ReadInto(v Value, dst any) *Result {
+	if rec.err == nil && dst == nil {
+		rec.fail(fmt.Errorf("read into nil: %w", compute.ErrArgument))
 	}
-	return b.read(v, dst)
+	return rec.read(v, dst)
 }
 
-func (b *Batch) read(v Value, dst any) *Result {
+func (rec *Batch) read(v Value, dst any) *Result {
 	r := &Result{}
-	slots, ok := b.slots([]Value{v})
+	slots, ok := rec.slots([]Value{v})
 	if !ok {
 		return r
 	}
-	r.typ = b.program.Values[slots[0]].Type
+	r.typ = rec.program.Values[slots[0]].Type
 	if dst != nil {
 		if err := program.CheckSlice(dst, r.typ); err != nil {
-			b.fail(fmt.Errorf("read: %w", err))
+			rec.fail(fmt.Errorf("read: %w", err))
 			return r
 		}
 	}
 	r.data = dst
-	b.program.Read = append(b.program.Read, slots[0])
-	b.results = append(b.results, r)
+	rec.program.Read = append(rec.program.Read, slots[0])
+	rec.results = append(rec.results, r)
 	return r
 }
 
 // Keep retains a value on the device as a tensor when the batch runs. Each run makes a new tensor, which is the caller's once
 // [Kept.Tensor] has returned it. A tensor that nobody took is closed when the next run starts, or when the plan is closed.
-func (b *Batch) Keep(v Value) *Kept {
+func (rec *Batch) Keep(v Value) *Kept {
 	k := &Kept{}
-	if slots, ok := b.slots([]Value{v}); ok {
-		b.program.Keep = append(b.program.Keep, slots[0])
-		b.kept = append(b.kept, k)
+	if slots, ok := rec.slots([]Value{v}); ok {
+		rec.program.Keep = append(rec.program.Keep, slots[0])
+		rec.kept = append(rec.kept, k)
 	}
 	return k
 }
 
 // apply records a step of the catalogue with one result; the generated methods call it.
-func (b *Batch) apply(e *program.Entry, scalars []float32, options any, in ...Value) Value {
-	return b.applyAll(e, scalars, options, in...)[0]
+func (rec *Batch) apply(e *program.Entry, scalars []float32, options any, in ...Value) Value {
+	return rec.applyAll(e, scalars, options, in...)[0]
 }
 
 // applyAll is apply for any number of results.
-func (b *Batch) applyAll(e *program.Entry, scalars []float32, options any, in ...Value) []Value {
+func (rec *Batch) applyAll(e *program.Entry, scalars []float32, options any, in ...Value) []Value {
 	values := make([]Value, e.ResultCount())
-	slots, ok := b.slots(in)
+	slots, ok := rec.slots(in)
 	if !ok {
 		return values
 	}
-	out, err := b.program.ApplyAll(e, program.Attr{Scalars: scalars, Options: options}, slots...)
+	out, err := rec.program.ApplyAll(e, program.Attr{Scalars: scalars, Options: options}, slots...)
 	if err != nil {
-		b.fail(err)
+		rec.fail(err)
 		return values
 	}
-	b.note()
+	rec.note()
 	for i, s := range out {
-		values[i] = Value{b, s}
+		values[i] = Value{rec, s}
 	}
 	return values
 }
 
 // slots returns the slots of operands, or false if recording is over.
-func (b *Batch) slots(in []Value) ([]program.Slot, bool) {
-	if b.err != nil {
+func (rec *Batch) slots(in []Value) ([]program.Slot, bool) {
+	if rec.err != nil {
 		return nil, false
 	}
 	slots := make([]program.Slot, len(in))
 	for i, v := range in {
 		switch {
 		case v.batch == nil:
-			b.fail(fmt.Errorf("operand %d is no value: %w", i, compute.ErrArgument))
+			rec.fail(fmt.Errorf("operand %d is no value: %w", i, compute.ErrArgument))
 			return nil, false
-		case v.batch != b:
-			b.fail(fmt.Errorf("operand %d is a value of another batch: %w", i, compute.ErrForeignTensor))
+		case v.batch != rec:
+			rec.fail(fmt.Errorf("operand %d is a value of another batch: %w", i, compute.ErrForeignTensor))
 			return nil, false
 		}
 		slots[i] = v.slot
@@ -236,25 +240,25 @@ func (b *Batch) slots(in []Value) ([]program.Slot, bool) {
 }
 
 // fail keeps the first error, with the line of the caller's code that recorded it.
-func (b *Batch) fail(err error) Value {
-	if b.err == nil {
-		b.err = fmt.Errorf("%w (recorded at %s)", err, caller())
+func (rec *Batch) fail(err error) Value {
+	if rec.err == nil {
+		rec.err = fmt.Errorf("%w (recorded at %s)", err, caller())
 	}
 	return Value{}
 }
 
 // note remembers where the latest step was recorded, for guards and for the error of a memory limit.
-func (b *Batch) note() {
-	if b.options.sources != nil {
-		b.sources = append(b.sources, b.options.sources())
+func (rec *Batch) note() {
+	if rec.options.sources != nil {
+		rec.sources = append(rec.sources, rec.options.sources())
 	}
-	if b.options.guard == nil && b.options.memoryLimit == 0 {
+	if rec.options.guard == nil && rec.options.memoryLimit == 0 {
 		return
 	}
-	if b.sites == nil {
-		b.sites = map[int]string{}
+	if rec.sites == nil {
+		rec.sites = map[int]string{}
 	}
-	b.sites[len(b.program.Steps)-1] = caller()
+	rec.sites[len(rec.program.Steps)-1] = caller()
 }
 
 const packagePath = "github.com/wavelane/wavelane/batch."

@@ -85,7 +85,6 @@ func TestBadRecordings(t *testing.T) {
 		{"element type", func(b *batch.Batch) { b.ReLU(b.Upload([]int32{1})) }, compute.ErrDType},
 		{"nil tensor", func(b *batch.Batch) { b.Import(nil) }, compute.ErrArgument},
 		{"nil kernel", func(b *batch.Batch) { b.Kernel(nil, nil, compute.Float32, []int{1}) }, compute.ErrArgument},
-		{"two options", func(b *batch.Batch) { b.Sum(b.Scalar(1), compute.AllAxes, compute.LastAxis) }, compute.ErrArgument},
 		{"read into nil", func(b *batch.Batch) { b.ReadInto(b.Scalar(1), nil) }, compute.ErrArgument},
 		{"read into wrong length", func(b *batch.Batch) { b.ReadInto(b.Scalar(1), make([]float32, 2)) }, compute.ErrShape},
 		{"closed tensor", func(b *batch.Batch) { b.Read(b.ReLU(b.Import(closed))) }, compute.ErrClosed},
@@ -96,6 +95,31 @@ func TestBadRecordings(t *testing.T) {
 			require.ErrorIs(t, run(b), c.want)
 		})
 	}
+}
+
+// Options and axes that are given twice are an error that says so, and a nil option is one.
+func TestOptionsOnce(t *testing.T) {
+	dev := open(t)
+	for want, record := range map[string]func(b *batch.Batch){
+		"2 of compute.Axis given":       func(b *batch.Batch) { b.Sum(b.Scalar(1), compute.AllAxes, compute.LastAxis) },
+		"2 of compute.TransposeOptions": func(b *batch.Batch) { b.Transpose(b.Fill(1, 2, 2), make([]compute.TransposeOptions, 2)...) },
+		"3 of compute.MatMulOptions given": func(b *batch.Batch) {
+			b.MatMulBackward(b.Fill(1, 2, 2), b.Fill(1, 2, 2), b.Fill(1, 2, 2), make([]compute.MatMulOptions, 3)...)
+		},
+	} {
+		b := batch.New(dev)
+		record(b)
+		require.ErrorIs(t, b.Err(), compute.ErrArgument)
+		require.ErrorContains(t, b.Err(), want)
+	}
+	x := make([]float32, 1)
+	err := dev.MatMulAsync(x, x, x, 1, 1, 1, compute.MatMulOptions{}, compute.MatMulOptions{}).Await(t.Context())
+	require.ErrorIs(t, err, compute.ErrArgument)
+	require.ErrorContains(t, err, "2 of compute.MatMulOptions given")
+
+	b := batch.New(dev, batch.WithProfile(), nil)
+	require.ErrorIs(t, b.Err(), compute.ErrArgument)
+	require.ErrorContains(t, run(b), "nil option")
 }
 
 func TestPlanReplaysWithNewData(t *testing.T) {

@@ -102,9 +102,9 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 }
 
 // onHost returns the recorded program without dead steps, with host memory in place of tensors.
-func (b *Batch) onHost(ctx context.Context) (*program.Program, program.IO, error) {
-	io := program.IO{Host: slices.Clone(b.host), Scalars: slices.Clone(b.scalars)}
-	p := rewrite.RemoveDead(b.snapshot())
+func (rec *Batch) onHost(ctx context.Context) (*program.Program, program.IO, error) {
+	io := program.IO{Host: slices.Clone(rec.host), Scalars: slices.Clone(rec.scalars)}
+	p := rewrite.RemoveDead(rec.snapshot())
 	for i := range p.Steps {
 		if p.Steps[i].Kernel != nil {
 			return nil, io, fmt.Errorf("step %s is a kernel of one device: %w", p.Steps[i].Name(), compute.ErrUnsupported)
@@ -114,7 +114,7 @@ func (b *Batch) onHost(ctx context.Context) (*program.Program, program.IO, error
 	if len(p.Tensor) == 0 {
 		return q, io, nil
 	}
-	if b.device == nil {
+	if rec.device == nil {
 		return nil, io, errNoDevice
 	}
 	q.Values = slices.Clone(p.Values)
@@ -124,11 +124,11 @@ func (b *Batch) onHost(ctx context.Context) (*program.Program, program.IO, error
 		t := p.Values[s].Type
 		q.Values[s].Source = program.FromHost
 		copying.Read = append(copying.Read, copying.Add(t, program.FromTensor))
-		copies.Tensors = append(copies.Tensors, b.tensors[i])
+		copies.Tensors = append(copies.Tensors, rec.tensors[i])
 		copies.Read = append(copies.Read, program.MakeSlice(t))
 	}
 	io.Host = append(io.Host, copies.Read...)
-	return q, io, runOn(ctx, b.device, copying, &copies)
+	return q, io, runOn(ctx, rec.device, copying, &copies)
 }
 
 // runAll runs a program and returns all its values.
@@ -157,12 +157,12 @@ func runOn(ctx context.Context, d program.Executor, p *program.Program, io *prog
 }
 
 // divergence describes element at of a value of p that differs.
-func (b *Batch) divergence(p *program.Program, v program.Slot, at int, first, second float64) *DivergenceError {
+func (rec *Batch) divergence(p *program.Program, v program.Slot, at int, first, second float64) *DivergenceError {
 	shape := p.Values[v].Shape
-	e := &DivergenceError{Step: recordedStep(b.program.Steps, v), Operation: "input", Shape: shape, Index: at, Position: position(at, shape),
+	e := &DivergenceError{Step: recordedStep(rec.program.Steps, v), Operation: "input", Shape: shape, Index: at, Position: position(at, shape),
 		First: first, Second: second}
 	if s := computes(p.Steps, v); s != nil {
-		e.Operation, e.Operands, e.Site = s.Name(), shapes(p, s.In), b.sites[e.Step]
+		e.Operation, e.Operands, e.Site = s.Name(), shapes(p, s.In), rec.sites[e.Step]
 	}
 	return e
 }

@@ -28,13 +28,13 @@ type twiceRun struct {
 func (x *twiceRun) unwrap() program.Executable { return x.Executable }
 
 // repeated makes a program one that can be compared with itself.
-func (b *Batch) repeated(p *program.Program) (*program.Program, wrap, error) {
+func (rec *Batch) repeated(p *program.Program) (*program.Program, wrap, error) {
 	if len(p.Changed()) > 0 {
 		return nil, nil, fmt.Errorf("determinism check of a batch that updates tensors in place: %w", compute.ErrUnsupported)
 	}
 	q := *p
 	q.Read = slices.Concat(p.Read, p.Keep)
-	then := &Batch{program: *b.snapshot(), sites: maps.Clone(b.sites)}
+	then := &Batch{program: *rec.snapshot(), sites: maps.Clone(rec.sites)}
 	return &q, func(x program.Executable) program.Executable { return &twiceRun{x, then, &q} }, nil
 }
 

@@ -58,17 +58,17 @@ func WithGuard(checks Check, action Action) Option {
 
 // Guard checks one value, as [WithGuard] does all of them, and returns it. The value is computed into memory even if nothing else
 // needs it there.
-func (b *Batch) Guard(v Value, checks Check, action Action) Value {
-	slots, ok := b.slots([]Value{v})
+func (rec *Batch) Guard(v Value, checks Check, action Action) Value {
+	slots, ok := rec.slots([]Value{v})
 	if !ok {
 		return Value{}
 	}
 	g := guard{slot: slots[0], checks: checks, action: action, site: caller()}
 	if err := g.check(); err != nil {
-		return b.fail(err)
+		return rec.fail(err)
 	}
-	b.guards = append(b.guards, g)
-	b.options.guarded = (*Batch).guarded
+	rec.guards = append(rec.guards, g)
+	rec.options.guarded = (*Batch).guarded
 	return v
 }
 

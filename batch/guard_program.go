@@ -34,19 +34,19 @@ type look struct {
 type words map[program.Slot][]int32
 
 // guarded passes the recorded program through the rewrites, and adds what guards need if there are any.
-func (b *Batch) guarded(device program.Executor, p *program.Program) (*program.Program, wrap, error) {
-	w := &watch{device: device, steps: p.Steps, sites: maps.Clone(b.sites)}
-	for _, g := range b.guards {
+func (rec *Batch) guarded(device program.Executor, p *program.Program) (*program.Program, wrap, error) {
+	w := &watch{device: device, steps: p.Steps, sites: maps.Clone(rec.sites)}
+	for _, g := range rec.guards {
 		if int(g.slot) < len(p.Values) { // the batch may have been recorded further since
 			w.guards = append(w.guards, g)
 		}
 	}
-	whole := b.options.guard != nil
+	whole := rec.options.guard != nil
 	if whole {
-		w.guards = append(w.guards, *b.options.guard)
+		w.guards = append(w.guards, *rec.options.guard)
 	}
 	if len(w.guards) == 0 {
-		return b.rewrite(p, device), nil, nil
+		return rec.rewrite(p, device), nil, nil
 	}
 	var pinned []program.Slot // values that have to be in memory
 	for _, g := range w.guards {
@@ -67,7 +67,7 @@ func (b *Batch) guarded(device program.Executor, p *program.Program) (*program.P
 		pinned = values(recorded)
 		p.Read = slices.Concat(p.Read[:read], pinned)
 	}
-	p = b.rewrite(p, device)
+	p = rec.rewrite(p, device)
 	w.alias = map[program.Slot]program.Slot{}
 	for i, s := range pinned {
 		at := p.Read[read+i]

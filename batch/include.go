@@ -11,24 +11,24 @@ import (
 // A batch can be included in others: it takes parameters and returns the values named by Return.
 
 // Parameter makes a value that the caller of [Batch.Include] provides. A batch with parameters cannot run by itself.
-func (b *Batch) Parameter(dtype compute.DType, shape ...int) Value {
-	if b.err != nil {
+func (rec *Batch) Parameter(dtype compute.DType, shape ...int) Value {
+	if rec.err != nil {
 		return Value{}
 	}
 	t := program.Type{DType: dtype, Shape: slices.Clone(shape)}
 	if err := t.Check(); err != nil {
-		return b.fail(fmt.Errorf("parameter: %w", err))
+		return rec.fail(fmt.Errorf("parameter: %w", err))
 	}
-	b.host = append(b.host, nil)
-	s := b.program.Add(t, program.FromHost)
-	b.parameters = append(b.parameters, s)
-	return Value{b, s}
+	rec.host = append(rec.host, nil)
+	s := rec.program.Add(t, program.FromHost)
+	rec.parameters = append(rec.parameters, s)
+	return Value{rec, s}
 }
 
 // Return names the values that [Batch.Include] returns. A later call replaces an earlier one.
-func (b *Batch) Return(values ...Value) {
-	if slots, ok := b.slots(values); ok {
-		b.returns = slots
+func (rec *Batch) Return(values ...Value) {
+	if slots, ok := rec.slots(values); ok {
+		rec.returns = slots
 	}
 }
 
@@ -36,23 +36,23 @@ func (b *Batch) Return(values ...Value) {
 // the values of its [Batch.Return]. The other batch does not change and can be included again. Its uploads and imported
 // tensors become those of this batch, once however often it is included. Arguments of other types than the parameters are
 // errors ([compute.ErrShape], [compute.ErrDType]), as is a batch that itself reads or keeps values ([compute.ErrArgument]).
-func (b *Batch) Include(part *Batch, args ...Value) []Value {
+func (rec *Batch) Include(part *Batch, args ...Value) []Value {
 	none := make([]Value, 0)
 	if part != nil {
 		none = make([]Value, len(part.returns))
 	}
-	slots, ok := b.slots(args)
+	slots, ok := rec.slots(args)
 	if !ok {
 		return none
 	}
-	out, err := b.include(part, slots)
+	out, err := rec.include(part, slots)
 	if err != nil {
-		b.fail(fmt.Errorf("include: %w", err))
+		rec.fail(fmt.Errorf("include: %w", err))
 		return none
 	}
 	values := make([]Value, len(out))
 	for i, s := range out {
-		values[i] = Value{b, s}
+		values[i] = Value{rec, s}
 	}
 	return values
 }
@@ -61,25 +61,25 @@ func (b *Batch) Include(part *Batch, args ...Value) []Value {
 // returns those of the last time, or the given ones if n is 0. The body must return values of the types of its parameters.
 // The compiled program has the steps of every repetition; repetitions share kernels. Random numbers that the body draws are
 // the same in each repetition; for different ones, Include the body n times with different streams.
-func (b *Batch) Loop(n int, body *Batch, state ...Value) []Value {
+func (rec *Batch) Loop(n int, body *Batch, state ...Value) []Value {
 	if n < 0 {
-		b.fail(fmt.Errorf("loop of %d repetitions: %w", n, compute.ErrArgument))
+		rec.fail(fmt.Errorf("loop of %d repetitions: %w", n, compute.ErrArgument))
 	}
-	for i := 0; i < n && b.err == nil; i++ {
-		next := b.Include(body, state...)
-		if b.err == nil && len(next) != len(state) {
-			b.fail(fmt.Errorf("loop: the body takes %d values and returns %d: %w", len(state), len(next), compute.ErrArgument))
+	for i := 0; i < n && rec.err == nil; i++ {
+		next := rec.Include(body, state...)
+		if rec.err == nil && len(next) != len(state) {
+			rec.fail(fmt.Errorf("loop: the body takes %d values and returns %d: %w", len(state), len(next), compute.ErrArgument))
 		}
 		state = next
 	}
 	return state
 }
 
-func (b *Batch) include(part *Batch, args []program.Slot) ([]program.Slot, error) {
+func (rec *Batch) include(part *Batch, args []program.Slot) ([]program.Slot, error) {
 	switch {
 	case part == nil:
 		return nil, fmt.Errorf("nil batch: %w", compute.ErrArgument)
-	case part == b:
+	case part == rec:
 		return nil, fmt.Errorf("a batch in itself: %w", compute.ErrArgument)
 	case part.err != nil:
 		return nil, part.err
@@ -91,7 +91,7 @@ func (b *Batch) include(part *Batch, args []program.Slot) ([]program.Slot, error
 	p := &part.program
 	here := make([]program.Slot, len(p.Values)) // by slot there
 	for i, s := range part.parameters {
-		want, got := p.Values[s].Type, b.program.Values[args[i]].Type
+		want, got := p.Values[s].Type, rec.program.Values[args[i]].Type
 		if want.DType != got.DType {
 			return nil, fmt.Errorf("argument %d is %v, the parameter %v: %w", i, got, want, compute.ErrDType)
 		}
@@ -100,27 +100,27 @@ func (b *Batch) include(part *Batch, args []program.Slot) ([]program.Slot, error
 		}
 		here[s] = args[i]
 	}
-	if b.uploads == nil {
-		b.uploads = map[Value]Value{}
+	if rec.uploads == nil {
+		rec.uploads = map[Value]Value{}
 	}
 	for i, s := range p.Host {
 		if part.host[i] == nil {
 			continue
 		}
 		there := Value{part, s}
-		if _, done := b.uploads[there]; !done {
-			b.uploads[there] = b.Upload(part.host[i], p.Values[s].Shape...)
+		if _, done := rec.uploads[there]; !done {
+			rec.uploads[there] = rec.Upload(part.host[i], p.Values[s].Shape...)
 		}
-		here[s] = b.uploads[there].slot
+		here[s] = rec.uploads[there].slot
 	}
 	for i, s := range p.Tensor {
-		here[s] = b.Import(part.tensors[i]).slot
+		here[s] = rec.Import(part.tensors[i]).slot
 	}
-	if b.err != nil {
-		return nil, b.err
+	if rec.err != nil {
+		return nil, rec.err
 	}
 	for i := range p.Steps {
-		if err := b.includeStep(part, &p.Steps[i], here); err != nil {
+		if err := rec.includeStep(part, &p.Steps[i], here); err != nil {
 			return nil, err
 		}
 	}
@@ -132,7 +132,7 @@ func (b *Batch) include(part *Batch, args []program.Slot) ([]program.Slot, error
 }
 
 // includeStep records a step of another batch, whose values are here.
-func (b *Batch) includeStep(part *Batch, s *program.Step, here []program.Slot) error {
+func (rec *Batch) includeStep(part *Batch, s *program.Step, here []program.Slot) error {
 	in := make([]program.Slot, len(s.In))
 	for i, x := range s.In {
 		in[i] = here[x]
@@ -142,28 +142,28 @@ func (b *Batch) includeStep(part *Batch, s *program.Step, here []program.Slot) e
 		a.Vary = slices.Clone(a.Vary)
 		for i, v := range a.Vary {
 			if v > 0 {
-				b.scalars = append(b.scalars, part.scalars[v-1])
-				a.Vary[i] = len(b.scalars)
+				rec.scalars = append(rec.scalars, part.scalars[v-1])
+				a.Vary[i] = len(rec.scalars)
 			}
 		}
-		b.program.Variables = len(b.scalars)
+		rec.program.Variables = len(rec.scalars)
 	}
 	if s.Kernel != nil {
-		out, err := b.program.ApplyKernel(s.Kernel, a, part.program.Values[s.Out[0]].Type, in...)
+		out, err := rec.program.ApplyKernel(s.Kernel, a, part.program.Values[s.Out[0]].Type, in...)
 		if err != nil {
 			return err
 		}
 		here[s.Out[0]] = out
-		b.note()
+		rec.note()
 		return nil
 	}
-	out, err := b.program.ApplyAll(s.Entry, a, in...)
+	out, err := rec.program.ApplyAll(s.Entry, a, in...)
 	if err != nil {
 		return err
 	}
 	for i := range out {
 		here[s.Out[i]] = out[i]
 	}
-	b.note()
+	rec.note()
 	return nil
 }

@@ -52,8 +52,8 @@ func describe(p *program.Program, step int) string {
 }
 
 // checkMemory holds a compiled program against the limit. The error names the step of the peak, and where it was recorded.
-func (b *Batch) checkMemory(x program.Executable, p, recorded *program.Program) error {
-	o := &b.options
+func (rec *Batch) checkMemory(x program.Executable, p, recorded *program.Program) error {
+	o := &rec.options
 	if o.memoryLimit == 0 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (b *Batch) checkMemory(x program.Executable, p, recorded *program.Program) 
 		at := m.At
 		if m.Step >= 0 {
 			for i := range recorded.Steps {
-				if site := b.sites[i]; site != "" && slices.Contains(recorded.Steps[i].Out, p.Steps[m.Step].Out[0]) {
+				if site := rec.sites[i]; site != "" && slices.Contains(recorded.Steps[i].Out, p.Steps[m.Step].Out[0]) {
 					at += " (recorded at " + site + ")"
 				}
 			}

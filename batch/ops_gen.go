@@ -7,34 +7,34 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 )
 
-// Neg computes −x.
+// Neg returns −x.
 func (rec *Batch) Neg(x Value) Value {
 	return rec.apply(catalogue.Lookup("neg"), nil, nil, x)
 }
 
-// Abs computes |x|.
+// Abs returns |x|.
 func (rec *Batch) Abs(x Value) Value {
 	return rec.apply(catalogue.Lookup("abs"), nil, nil, x)
 }
 
-// Sqrt computes √x.
+// Sqrt returns √x.
 //
 //   - A negative x gives NaN.
 func (rec *Batch) Sqrt(x Value) Value {
 	return rec.apply(catalogue.Lookup("sqrt"), nil, nil, x)
 }
 
-// Recip computes 1/x.
+// Recip returns 1/x.
 func (rec *Batch) Recip(x Value) Value {
 	return rec.apply(catalogue.Lookup("recip"), nil, nil, x)
 }
 
-// Exp computes eˣ.
+// Exp returns eˣ.
 func (rec *Batch) Exp(x Value) Value {
 	return rec.apply(catalogue.Lookup("exp"), nil, nil, x)
 }
 
-// Log computes the natural logarithm of x.
+// Log returns the natural logarithm of x.
 //
 //   - 0 gives −Inf.
 //   - A negative x gives NaN.
@@ -42,7 +42,7 @@ func (rec *Batch) Log(x Value) Value {
 	return rec.apply(catalogue.Lookup("log"), nil, nil, x)
 }
 
-// Log2 computes the base-2 logarithm of x.
+// Log2 returns the base-2 logarithm of x.
 //
 //   - 0 gives −Inf.
 //   - A negative x gives NaN.
@@ -50,7 +50,7 @@ func (rec *Batch) Log2(x Value) Value {
 	return rec.apply(catalogue.Lookup("log2"), nil, nil, x)
 }
 
-// Sin computes the sine of x in radians.
+// Sin returns the sine of x in radians.
 //
 //   - ±Inf gives NaN.
 //   - Beyond |x| = 8192 the error grows with |x|.
@@ -58,7 +58,7 @@ func (rec *Batch) Sin(x Value) Value {
 	return rec.apply(catalogue.Lookup("sin"), nil, nil, x)
 }
 
-// Cos computes the cosine of x in radians.
+// Cos returns the cosine of x in radians.
 //
 //   - ±Inf gives NaN.
 //   - Beyond |x| = 8192 the error grows with |x|.
@@ -66,116 +66,116 @@ func (rec *Batch) Cos(x Value) Value {
 	return rec.apply(catalogue.Lookup("cos"), nil, nil, x)
 }
 
-// Tanh computes the hyperbolic tangent of x.
+// Tanh returns the hyperbolic tangent of x.
 func (rec *Batch) Tanh(x Value) Value {
 	return rec.apply(catalogue.Lookup("tanh"), nil, nil, x)
 }
 
-// Floor computes the largest integer not above x.
+// Floor returns the largest integer not above x.
 func (rec *Batch) Floor(x Value) Value {
 	return rec.apply(catalogue.Lookup("floor"), nil, nil, x)
 }
 
-// Ceil computes the smallest integer not below x.
+// Ceil returns the smallest integer not below x.
 func (rec *Batch) Ceil(x Value) Value {
 	return rec.apply(catalogue.Lookup("ceil"), nil, nil, x)
 }
 
-// Round computes the integer nearest to x, halves to even.
+// Round returns the integer nearest to x, halves to even.
 func (rec *Batch) Round(x Value) Value {
 	return rec.apply(catalogue.Lookup("round"), nil, nil, x)
 }
 
-// Trunc computes x without its fraction.
+// Trunc returns x without its fraction.
 func (rec *Batch) Trunc(x Value) Value {
 	return rec.apply(catalogue.Lookup("trunc"), nil, nil, x)
 }
 
-// Sign computes −1, 0 or 1 by the sign of x.
+// Sign returns −1, 0 or 1 by the sign of x.
 //
 //   - ±0 gives 0.
 func (rec *Batch) Sign(x Value) Value {
 	return rec.apply(catalogue.Lookup("sign"), nil, nil, x)
 }
 
-// ReLU computes max(x, 0).
+// ReLU returns max(x, 0).
 func (rec *Batch) ReLU(x Value) Value {
 	return rec.apply(catalogue.Lookup("relu"), nil, nil, x)
 }
 
-// LeakyReLU computes x where x ≥ 0, else alpha·x.
+// LeakyReLU returns x where x ≥ 0, else alpha·x.
 func (rec *Batch) LeakyReLU(x Value, alpha float32) Value {
 	return rec.apply(catalogue.Lookup("leaky_relu"), []float32{alpha}, nil, x)
 }
 
-// ELU computes x where x > 0, else alpha·(eˣ − 1).
+// ELU returns x where x > 0, else alpha·(eˣ − 1).
 func (rec *Batch) ELU(x Value, alpha float32) Value {
 	return rec.apply(catalogue.Lookup("elu"), []float32{alpha}, nil, x)
 }
 
-// SELU computes ELU with the self-normalising constants of Klambauer et al. (2017).
+// SELU returns ELU with the self-normalising constants of Klambauer et al. (2017).
 func (rec *Batch) SELU(x Value) Value {
 	return rec.apply(catalogue.Lookup("selu"), nil, nil, x)
 }
 
-// Sigmoid computes 1/(1+e⁻ˣ).
+// Sigmoid returns 1/(1+e⁻ˣ).
 func (rec *Batch) Sigmoid(x Value) Value {
 	return rec.apply(catalogue.Lookup("sigmoid"), nil, nil, x)
 }
 
-// GELU computes x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))).
+// GELU returns x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))).
 //
 //   - −Inf gives 0, its limit.
 func (rec *Batch) GELU(x Value) Value {
 	return rec.apply(catalogue.Lookup("gelu"), nil, nil, x)
 }
 
-// GELUErf computes x·Φ(x) exactly, ½x·(1+erf(x/√2)).
+// GELUErf returns x·Φ(x) exactly, ½x·(1+erf(x/√2)).
 //
 //   - −Inf gives 0, its limit.
 func (rec *Batch) GELUErf(x Value) Value {
 	return rec.apply(catalogue.Lookup("gelu_erf"), nil, nil, x)
 }
 
-// SiLU computes x·sigmoid(x), also known as swish.
+// SiLU returns x·sigmoid(x), also known as swish.
 //
 //   - −Inf gives 0, its limit.
 func (rec *Batch) SiLU(x Value) Value {
 	return rec.apply(catalogue.Lookup("silu"), nil, nil, x)
 }
 
-// HardSwish computes x·min(max(x+3, 0), 6)/6.
+// HardSwish returns x·min(max(x+3, 0), 6)/6.
 //
 //   - −Inf gives 0, its limit.
 func (rec *Batch) HardSwish(x Value) Value {
 	return rec.apply(catalogue.Lookup("hardswish"), nil, nil, x)
 }
 
-// Mish computes x·tanh(softplus(x)).
+// Mish returns x·tanh(softplus(x)).
 //
 //   - −Inf gives 0, its limit.
 func (rec *Batch) Mish(x Value) Value {
 	return rec.apply(catalogue.Lookup("mish"), nil, nil, x)
 }
 
-// Softplus computes log(1+eˣ).
+// Softplus returns log(1+eˣ).
 func (rec *Batch) Softplus(x Value) Value {
 	return rec.apply(catalogue.Lookup("softplus"), nil, nil, x)
 }
 
-// Clip computes x limited to [low, high]: min(max(x, low), high).
+// Clip returns x limited to [low, high]: min(max(x, low), high).
 //
 //   - A bound of NaN gives NaN.
 func (rec *Batch) Clip(x Value, low, high float32) Value {
 	return rec.apply(catalogue.Lookup("clip"), []float32{low, high}, nil, x)
 }
 
-// Scale computes x·factor.
+// Scale returns x·factor.
 func (rec *Batch) Scale(x Value, factor float32) Value {
 	return rec.apply(catalogue.Lookup("scale"), []float32{factor}, nil, x)
 }
 
-// PowScalar computes x to the power exponent.
+// PowScalar returns x to the power exponent.
 //
 //   - Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives NaN unless the exponent is an
 //     integer.
@@ -183,41 +183,41 @@ func (rec *Batch) PowScalar(x Value, exponent float32) Value {
 	return rec.apply(catalogue.Lookup("pow_scalar"), []float32{exponent}, nil, x)
 }
 
-// Add computes a + b.
+// Add returns a + b.
 func (rec *Batch) Add(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("add"), nil, nil, a, b)
 }
 
-// Sub computes a − b.
+// Sub returns a − b.
 func (rec *Batch) Sub(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("sub"), nil, nil, a, b)
 }
 
-// Mul computes a·b.
+// Mul returns a·b.
 func (rec *Batch) Mul(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("mul"), nil, nil, a, b)
 }
 
-// Div computes a/b.
+// Div returns a/b.
 func (rec *Batch) Div(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("div"), nil, nil, a, b)
 }
 
-// Maximum computes the larger of a and b.
+// Maximum returns the larger of a and b.
 //
 //   - The result is NaN if either operand is.
 func (rec *Batch) Maximum(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("maximum"), nil, nil, a, b)
 }
 
-// Minimum computes the smaller of a and b.
+// Minimum returns the smaller of a and b.
 //
 //   - The result is NaN if either operand is.
 func (rec *Batch) Minimum(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("minimum"), nil, nil, a, b)
 }
 
-// Pow computes a to the power b.
+// Pow returns a to the power b.
 //
 //   - Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives NaN unless the exponent is an
 //     integer.
@@ -225,7 +225,7 @@ func (rec *Batch) Pow(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("pow"), nil, nil, a, b)
 }
 
-// Less computes 1 where a < b, else 0.
+// Less returns 1 where a < b, else 0.
 //
 //   - The result is 0 if either operand is NaN.
 //   - −0 equals 0.
@@ -233,7 +233,7 @@ func (rec *Batch) Less(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("less"), nil, nil, a, b)
 }
 
-// LessEqual computes 1 where a ≤ b, else 0.
+// LessEqual returns 1 where a ≤ b, else 0.
 //
 //   - The result is 0 if either operand is NaN.
 //   - −0 equals 0.
@@ -241,7 +241,7 @@ func (rec *Batch) LessEqual(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("less_equal"), nil, nil, a, b)
 }
 
-// Equal computes 1 where a = b, else 0.
+// Equal returns 1 where a = b, else 0.
 //
 //   - The result is 0 if either operand is NaN.
 //   - −0 equals 0.
@@ -249,7 +249,7 @@ func (rec *Batch) Equal(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("equal"), nil, nil, a, b)
 }
 
-// FMA computes a·b + c.
+// FMA returns a·b + c.
 //
 //   - Whether the product is rounded before the sum depends on the device.
 //   - Where a·b overflows, the result may be ±Inf or NaN.
@@ -257,14 +257,14 @@ func (rec *Batch) FMA(a, b, c Value) Value {
 	return rec.apply(catalogue.Lookup("fma"), nil, nil, a, b, c)
 }
 
-// Lerp computes a + t·(b − a).
+// Lerp returns a + t·(b − a).
 //
 //   - Where t·(b − a) overflows, the result may be ±Inf or NaN.
 func (rec *Batch) Lerp(a, b, t Value) Value {
 	return rec.apply(catalogue.Lookup("lerp"), nil, nil, a, b, t)
 }
 
-// Select computes a where cond is not 0, else b.
+// Select returns a where cond is not 0, else b.
 //
 //   - −0 counts as 0 and NaN does not, as in C and NumPy.
 //   - NaN and Inf in the operand that is not chosen have no effect.
@@ -272,7 +272,7 @@ func (rec *Batch) Select(cond, a, b Value) Value {
 	return rec.apply(catalogue.Lookup("select"), nil, nil, cond, a, b)
 }
 
-// SwiGLU computes silu(a)·b, where a is the gate (Shazeer, "GLU Variants Improve Transformer", 2020).
+// SwiGLU returns silu(a)·b, where a is the gate (Shazeer, "GLU Variants Improve Transformer", 2020).
 //
 //   - silu of −Inf is its limit, 0.
 //   - Where silu(a) is below the least normal number, it may be 0.
@@ -280,7 +280,7 @@ func (rec *Batch) SwiGLU(a, b Value) Value {
 	return rec.apply(catalogue.Lookup("swiglu"), nil, nil, a, b)
 }
 
-// BiasActivation computes act(x + bias), where bias is a vector along the last axis of x.
+// BiasActivation returns act(x + bias), where bias is a vector along the last axis of x.
 //
 //   - Activations are the operations of the same name.
 //   - Without one the result is the sum.
@@ -288,7 +288,7 @@ func (rec *Batch) BiasActivation(x, bias Value, options ...compute.BiasActivatio
 	return rec.apply(catalogue.Lookup("bias_activation"), nil, optional(options), x, bias)
 }
 
-// ReLUBackward computes dy where x > 0, else 0: the gradient of relu.
+// ReLUBackward returns dy where x > 0, else 0: the gradient of relu.
 //
 //   - The result is 0 where x is 0, and where x is negative whatever dy is.
 //   - It is NaN where x is.
@@ -296,7 +296,7 @@ func (rec *Batch) ReLUBackward(x, dy Value) Value {
 	return rec.apply(catalogue.Lookup("relu_backward"), nil, nil, x, dy)
 }
 
-// GELUBackward computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
+// GELUBackward returns the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
 // tanh(√(2/π)·(x+0.044715x³)).
 //
 //   - The slope at ±Inf is its limit, 0 or 1.
@@ -305,7 +305,7 @@ func (rec *Batch) GELUBackward(x, dy Value) Value {
 	return rec.apply(catalogue.Lookup("gelu_backward"), nil, nil, x, dy)
 }
 
-// GELUErfBackward computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density
+// GELUErfBackward returns the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density
 // φ.
 //
 //   - The slope at ±Inf is its limit, 0 or 1.
@@ -314,7 +314,7 @@ func (rec *Batch) GELUErfBackward(x, dy Value) Value {
 	return rec.apply(catalogue.Lookup("gelu_erf_backward"), nil, nil, x, dy)
 }
 
-// SiLUBackward computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x).
+// SiLUBackward returns the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x).
 //
 //   - The slope at ±Inf is its limit, 0 or 1.
 //   - The result is NaN if x or dy is.
@@ -322,7 +322,7 @@ func (rec *Batch) SiLUBackward(x, dy Value) Value {
 	return rec.apply(catalogue.Lookup("silu_backward"), nil, nil, x, dy)
 }
 
-// Sum computes the sum of the elements.
+// Sum returns the sum of the elements.
 //
 //   - Without an axis all elements are reduced, to shape [].
 //   - An empty tensor gives 0.
@@ -331,7 +331,7 @@ func (rec *Batch) Sum(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("sum"), nil, optional(axis), x)
 }
 
-// Mean computes the mean of the elements.
+// Mean returns the mean of the elements.
 //
 //   - Without an axis all elements are reduced, to shape [].
 //   - An empty tensor gives NaN.
@@ -339,7 +339,7 @@ func (rec *Batch) Mean(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("mean"), nil, optional(axis), x)
 }
 
-// Max computes the largest element.
+// Max returns the largest element.
 //
 //   - Without an axis all elements are reduced, to shape [].
 //   - The result is NaN if any element is.
@@ -348,7 +348,7 @@ func (rec *Batch) Max(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("max"), nil, optional(axis), x)
 }
 
-// Min computes the smallest element.
+// Min returns the smallest element.
 //
 //   - Without an axis all elements are reduced, to shape [].
 //   - The result is NaN if any element is.
@@ -357,7 +357,7 @@ func (rec *Batch) Min(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("min"), nil, optional(axis), x)
 }
 
-// ArgMax computes the index of the largest element.
+// ArgMax returns the index of the largest element.
 //
 //   - Without an axis all elements are reduced, to shape [].
 //   - Of equal elements the lowest index wins.
@@ -367,7 +367,7 @@ func (rec *Batch) ArgMax(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("argmax"), nil, optional(axis), x)
 }
 
-// ArgMin computes the index of the smallest element.
+// ArgMin returns the index of the smallest element.
 //
 //   - Without an axis all elements are reduced, to shape [].
 //   - Of equal elements the lowest index wins.
@@ -377,7 +377,7 @@ func (rec *Batch) ArgMin(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("argmin"), nil, optional(axis), x)
 }
 
-// NormL1 computes the sum of the absolute values.
+// NormL1 returns the sum of the absolute values.
 //
 //   - Without an axis all elements are reduced, to shape [].
 //   - An empty tensor gives 0.
@@ -385,7 +385,7 @@ func (rec *Batch) NormL1(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("norm_l1"), nil, optional(axis), x)
 }
 
-// NormL2 computes the square root of the sum of squares.
+// NormL2 returns the square root of the sum of squares.
 //
 //   - Without an axis all elements are reduced, to shape [].
 //   - An empty tensor gives 0.
@@ -394,7 +394,7 @@ func (rec *Batch) NormL2(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("norm_l2"), nil, optional(axis), x)
 }
 
-// NormLInf computes the largest absolute value.
+// NormLInf returns the largest absolute value.
 //
 //   - Without an axis all elements are reduced, to shape [].
 //   - An empty tensor gives 0.
@@ -403,7 +403,7 @@ func (rec *Batch) NormLInf(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("norm_linf"), nil, optional(axis), x)
 }
 
-// Dot computes the sum of the products of a and b.
+// Dot returns the sum of the products of a and b.
 //
 //   - Without an axis all elements are reduced, to shape [].
 //   - Empty tensors give 0.
@@ -411,7 +411,7 @@ func (rec *Batch) Dot(a, b Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("dot"), nil, optional(axis), a, b)
 }
 
-// SumSquares computes the sum of the squares of the elements.
+// SumSquares returns the sum of the squares of the elements.
 //
 //   - Without an axis all elements are reduced, to shape [].
 //   - It is the square of norm_l2.
@@ -421,7 +421,7 @@ func (rec *Batch) SumSquares(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("sum_squares"), nil, optional(axis), x)
 }
 
-// CumSum computes the cumulative sums along the last axis.
+// CumSum returns the cumulative sums along the last axis.
 //
 //   - From the first Inf or NaN on, sums are what IEEE arithmetic makes of them.
 //   - Sums are formed by blocks: the error is at most 2e-6 of the sum of the absolute values, for rows of any length.
@@ -429,7 +429,7 @@ func (rec *Batch) CumSum(x Value, options ...compute.CumSumOptions) Value {
 	return rec.apply(catalogue.Lookup("cumsum"), nil, optional(options), x)
 }
 
-// Inspect computes how many elements are NaN, how many are ±Inf, and the lowest index of each.
+// Inspect returns how many elements are NaN, how many are ±Inf, and the lowest index of each.
 //
 //   - Without an axis all elements are reduced, to shape [].
 //   - The four numbers are Int32 and form the last axis of the result, in this order.
@@ -438,7 +438,7 @@ func (rec *Batch) Inspect(x Value, axis ...compute.Axis) Value {
 	return rec.apply(catalogue.Lookup("inspect"), nil, optional(axis), x)
 }
 
-// TopK computes the K largest elements of each row of the last axis, in descending order, and their indices.
+// TopK returns the K largest elements of each row of the last axis, in descending order, and their indices.
 //
 //   - Both results have K as their last axis.
 //   - Indices are Int32 and count within the row.
@@ -449,21 +449,21 @@ func (rec *Batch) TopK(x Value, options ...compute.TopKOptions) (values, indices
 	return r[0], r[1]
 }
 
-// Softmax computes exp(x − max)/Σexp(x − max) of each row of the last axis.
+// Softmax returns exp(x − max)/Σexp(x − max) of each row of the last axis.
 //
 //   - A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic does.
 func (rec *Batch) Softmax(x Value) Value {
 	return rec.apply(catalogue.Lookup("softmax"), nil, nil, x)
 }
 
-// LogSoftmax computes x − max − log Σexp(x − max) of each row of the last axis.
+// LogSoftmax returns x − max − log Σexp(x − max) of each row of the last axis.
 //
 //   - A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic does.
 func (rec *Batch) LogSoftmax(x Value) Value {
 	return rec.apply(catalogue.Lookup("log_softmax"), nil, nil, x)
 }
 
-// LayerNorm computes (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis.
+// LayerNorm returns (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis.
 //
 //   - The variance is the biased one.
 //   - It is computed from deviations (two passes or Welford's method), never as E[x²] − E[x]².
@@ -471,19 +471,19 @@ func (rec *Batch) LayerNorm(x, gamma, beta Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("layer_norm"), []float32{eps}, nil, x, gamma, beta)
 }
 
-// RMSNorm computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
+// RMSNorm returns x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("rms_norm"), []float32{eps}, nil, x, gamma)
 }
 
-// L2Normalize computes x/√(Σx² + eps) of each row of the last axis.
+// L2Normalize returns x/√(Σx² + eps) of each row of the last axis.
 //
 //   - Delta-rule attention scales queries and keys with it, each head being a row.
 func (rec *Batch) L2Normalize(x Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("l2_normalize"), []float32{eps}, nil, x)
 }
 
-// GatedRMSNorm computes rms_norm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta nets.
+// GatedRMSNorm returns rms_norm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta nets.
 //
 //   - x and gate have one shape; gamma is one row.
 //   - silu of a gate of −Inf is its limit, 0.
@@ -491,19 +491,19 @@ func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
 }
 
-// AddRMSNorm computes x + residual, and rms_norm of that sum with gamma, in one pass.
+// AddRMSNorm returns x + residual, and rms_norm of that sum with gamma, in one pass.
 func (rec *Batch) AddRMSNorm(x, residual, gamma Value, eps float32) (sum, normed Value) {
 	r := rec.applyAll(catalogue.Lookup("add_rms_norm"), []float32{eps}, nil, x, residual, gamma)
 	return r[0], r[1]
 }
 
-// AddLayerNorm computes x + residual, and layer_norm of that sum with gamma and beta, in one pass.
+// AddLayerNorm returns x + residual, and layer_norm of that sum with gamma and beta, in one pass.
 func (rec *Batch) AddLayerNorm(x, residual, gamma, beta Value, eps float32) (sum, normed Value) {
 	r := rec.applyAll(catalogue.Lookup("add_layer_norm"), []float32{eps}, nil, x, residual, gamma, beta)
 	return r[0], r[1]
 }
 
-// RMSNormBackward computes the gradients of rms_norm for x and gamma.
+// RMSNormBackward returns the gradients of rms_norm for x and gamma.
 //
 //   - dy is the gradient of the result.
 //   - Sums over rows always have the same order.
@@ -512,7 +512,7 @@ func (rec *Batch) RMSNormBackward(x, gamma, dy Value, eps float32) (dx, dgamma V
 	return r[0], r[1]
 }
 
-// LayerNormBackward computes the gradients of layer_norm for x, gamma and beta.
+// LayerNormBackward returns the gradients of layer_norm for x, gamma and beta.
 //
 //   - dy is the gradient of the result.
 //   - Sums over rows always have the same order.
@@ -522,7 +522,7 @@ func (rec *Batch) LayerNormBackward(x, gamma, beta, dy Value, eps float32) (dx, 
 	return r[0], r[1], r[2]
 }
 
-// MatMul computes act(a·b + bias) over the last two axes.
+// MatMul returns act(a·b + bias) over the last two axes.
 //
 //   - Leading axes are a batch; they are equal, or absent on one side.
 //   - a and b have one element type, the result's is an option; sums and bias are Float32.
@@ -538,7 +538,7 @@ func (rec *Batch) MatMulWithBias(a, b, bias Value, options ...compute.MatMulOpti
 	return rec.apply(catalogue.Lookup("matmul"), nil, optional(options), a, b, bias)
 }
 
-// MatVec computes the product of the matrix a [m, k] and the vector x [k].
+// MatVec returns the product of the matrix a [m, k] and the vector x [k].
 //
 //   - With x [rows, k] each row is such a vector, and the result is [rows, m].
 //   - The matrix may be Float16 or BFloat16, and is read once for up to 8 rows.
@@ -548,7 +548,7 @@ func (rec *Batch) MatVec(a, x Value) Value {
 	return rec.apply(catalogue.Lookup("matvec"), nil, nil, a, x)
 }
 
-// VecMat computes the product of the vector x [k] and the matrix a [k, n].
+// VecMat returns the product of the vector x [k] and the matrix a [k, n].
 //
 //   - With x [rows, k] each row is such a vector, and the result is [rows, n].
 //   - The matrix may be Float16 or BFloat16, and is read once for up to 8 rows.
@@ -558,7 +558,7 @@ func (rec *Batch) VecMat(x, a Value) Value {
 	return rec.apply(catalogue.Lookup("vecmat"), nil, nil, x, a)
 }
 
-// RMSNormMatVec computes rms_norm(x)·wᵀ.
+// RMSNormMatVec returns rms_norm(x)·wᵀ.
 //
 //   - The norm is that of the last axis, with gamma [k].
 //   - x is […, k], weights are [n, k] in Float32, Float16 or BFloat16, all of one type; sums are Float32.
@@ -568,7 +568,7 @@ func (rec *Batch) RMSNormMatVec(x, gamma, w Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("rms_norm_matvec"), []float32{eps}, nil, x, gamma, w)
 }
 
-// QKV computes the products of x with three weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
+// QKV returns the products of x with three weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
 //
 //   - Biases are [n], all or none.
 //   - x is […, k], weights are [n, k] in Float32, Float16 or BFloat16, all of one type; sums are Float32.
@@ -585,7 +585,7 @@ func (rec *Batch) QKVWithBiases(x, wq, wk, wv, bq, bk, bv Value) (q, k, v Value)
 	return r[0], r[1], r[2]
 }
 
-// GateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ), the first half of a gated feed-forward layer.
+// GateUpSwiGLU returns silu(x·gateᵀ)·(x·upᵀ), the first half of a gated feed-forward layer.
 //
 //   - x is […, k], weights are [n, k] in Float32, Float16 or BFloat16, all of one type; sums are Float32.
 //   - K = 0 gives sums of 0.
@@ -594,7 +594,7 @@ func (rec *Batch) GateUpSwiGLU(x, gate, up Value) Value {
 	return rec.apply(catalogue.Lookup("gate_up_swiglu"), nil, nil, x, gate, up)
 }
 
-// Dequantize computes the values of quantised weights w [n, words].
+// Dequantize returns the values of quantised weights w [n, words].
 //
 //   - The result is [n, k] in Float32 or Float16.
 //   - With rows, Int32 of any shape, it is only those rows, […rows, k]: the embedding of quantised tables.
@@ -610,7 +610,7 @@ func (rec *Batch) DequantizeRows(w, rows Value, options ...compute.DequantizeOpt
 	return rec.apply(catalogue.Lookup("dequantize"), nil, optional(options), w, rows)
 }
 
-// QuantMatMulRowMajor computes x·wᵀ with quantised weights w [n, words] whose blocks lie along k, as in model files.
+// QuantMatMulRowMajor returns x·wᵀ with quantised weights w [n, words] whose blocks lie along k, as in model files.
 //
 //   - x is […, k], the result is […, n].
 //   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
@@ -622,7 +622,7 @@ func (rec *Batch) QuantMatMulRowMajor(x, w Value, options ...compute.QuantOption
 	return rec.apply(catalogue.Lookup("quant_matmul_row_major"), nil, optional(options), x, w)
 }
 
-// QuantMatMulColMajor computes x·w with quantised weights w [k, words] whose blocks lie along n.
+// QuantMatMulColMajor returns x·w with quantised weights w [k, words] whose blocks lie along n.
 //
 //   - x is […, k], the result is […, n].
 //   - Q8 is not possible, because the values of one sum have different scales.
@@ -635,7 +635,7 @@ func (rec *Batch) QuantMatMulColMajor(x, w Value, options ...compute.QuantOption
 	return rec.apply(catalogue.Lookup("quant_matmul_col_major"), nil, optional(options), x, w)
 }
 
-// QuantRMSNormMatVec computes rms_norm(x)·wᵀ with quantised weights w [n, words].
+// QuantRMSNormMatVec returns rms_norm(x)·wᵀ with quantised weights w [n, words].
 //
 //   - The norm is that of the last axis, with gamma [k].
 //   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
@@ -647,7 +647,7 @@ func (rec *Batch) QuantRMSNormMatVec(x, gamma, w Value, eps float32, options ...
 	return rec.apply(catalogue.Lookup("quant_rms_norm_matvec"), []float32{eps}, optional(options), x, gamma, w)
 }
 
-// QuantQKV computes the products of x with three quantised weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
+// QuantQKV returns the products of x with three quantised weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
 //
 //   - Weights are [n, words]; their formats may differ.
 //   - Biases are [n], all or none.
@@ -667,7 +667,7 @@ func (rec *Batch) QuantQKVWithBiases(x, wq, wk, wv, bq, bk, bv Value, options ..
 	return r[0], r[1], r[2]
 }
 
-// QuantGateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights, the first half of a gated feed-forward
+// QuantGateUpSwiGLU returns silu(x·gateᵀ)·(x·upᵀ) with quantised weights, the first half of a gated feed-forward
 // layer.
 //
 //   - Weights are [n, words], of one format.
@@ -680,7 +680,7 @@ func (rec *Batch) QuantGateUpSwiGLU(x, gate, up Value, options ...compute.QuantO
 	return rec.apply(catalogue.Lookup("quant_gate_up_swiglu"), nil, optional(options), x, gate, up)
 }
 
-// Conv2D computes act(x ⋆ weights + bias), where ⋆ is the cross-correlation over the last two axes.
+// Conv2D returns act(x ⋆ weights + bias), where ⋆ is the cross-correlation over the last two axes.
 //
 //   - x is [n, c, h, w], weights are [o, c/groups, kh, kw] and bias is [o]; or x is [h, w] and weights are [kh, kw].
 //   - Padding contributes nothing: an infinite weight over it does not give NaN.
@@ -693,21 +693,21 @@ func (rec *Batch) Conv2DWithBias(x, weights, bias Value, options ...compute.Conv
 	return rec.apply(catalogue.Lookup("conv2d"), nil, optional(options), x, weights, bias)
 }
 
-// MaxPool2D computes the largest element of each window over the last two axes.
+// MaxPool2D returns the largest element of each window over the last two axes.
 //
 //   - The result is NaN if any element of the window is.
 func (rec *Batch) MaxPool2D(x Value, options compute.PoolOptions) Value {
 	return rec.apply(catalogue.Lookup("max_pool2d"), nil, options, x)
 }
 
-// AvgPool2D computes the mean of the elements of each window over the last two axes.
+// AvgPool2D returns the mean of the elements of each window over the last two axes.
 //
 //   - Padding is not counted.
 func (rec *Batch) AvgPool2D(x Value, options compute.PoolOptions) Value {
 	return rec.apply(catalogue.Lookup("avg_pool2d"), nil, options, x)
 }
 
-// Conv1D computes act(x ⋆ weights + bias), where ⋆ is the cross-correlation along the length.
+// Conv1D returns act(x ⋆ weights + bias), where ⋆ is the cross-correlation along the length.
 //
 //   - x is [n, c, length], weights are [o, c/groups, k] and bias is [o].
 //   - The short convolution of state-space models is causal, depthwise (groups = c = o) and has SiLU.
@@ -721,29 +721,29 @@ func (rec *Batch) Conv1DWithBias(x, weights, bias Value, options ...compute.Conv
 	return rec.apply(catalogue.Lookup("conv1d"), nil, optional(options), x, weights, bias)
 }
 
-// Transpose computes x with its axes in another order.
+// Transpose returns x with its axes in another order.
 func (rec *Batch) Transpose(x Value, options ...compute.TransposeOptions) Value {
 	return rec.apply(catalogue.Lookup("transpose"), nil, optional(options), x)
 }
 
-// Slice computes a strided rectangular part of x.
+// Slice returns a strided rectangular part of x.
 func (rec *Batch) Slice(x Value, options compute.SliceOptions) Value {
 	return rec.apply(catalogue.Lookup("slice"), nil, options, x)
 }
 
-// Pad computes x surrounded by elements of one value.
+// Pad returns x surrounded by elements of one value.
 func (rec *Batch) Pad(x Value, options compute.PadOptions) Value {
 	return rec.apply(catalogue.Lookup("pad"), nil, options, x)
 }
 
-// Concat computes the concatenation of the operands along one axis.
+// Concat returns the concatenation of the operands along one axis.
 //
 //   - A negative axis counts from the end.
 func (rec *Batch) Concat(axis int, x ...Value) Value {
 	return rec.apply(catalogue.Lookup("concat"), nil, compute.ConcatOptions{Axis: axis}, x...)
 }
 
-// Embedding computes the rows of table that ids name.
+// Embedding returns the rows of table that ids name.
 //
 //   - table is [vocabulary, width]; ids has any shape, to which the result appends width.
 //   - An id outside the vocabulary gives a row of NaN.
@@ -751,24 +751,24 @@ func (rec *Batch) Embedding(table, ids Value) Value {
 	return rec.apply(catalogue.Lookup("embedding"), nil, nil, table, ids)
 }
 
-// Copy computes a copy of x.
+// Copy returns a copy of x.
 func (rec *Batch) Copy(x Value) Value {
 	return rec.apply(catalogue.Lookup("copy"), nil, nil, x)
 }
 
-// Reshape computes the elements of x, in order, in another shape.
+// Reshape returns the elements of x, in order, in another shape.
 //
 //   - One dimension may be -1.
 func (rec *Batch) Reshape(x Value, shape ...int) Value {
 	return rec.apply(catalogue.Lookup("reshape"), nil, compute.ReshapeOptions{Shape: shape}, x)
 }
 
-// Fill computes a tensor of one value.
+// Fill returns a tensor of one value.
 func (rec *Batch) Fill(value float32, shape ...int) Value {
 	return rec.apply(catalogue.Lookup("fill"), []float32{value}, compute.FillOptions{Shape: shape})
 }
 
-// Cast computes x converted between Float32, Float16 and BFloat16.
+// Cast returns x converted between Float32, Float16 and BFloat16.
 //
 //   - Conversion to a type of fewer bits rounds to nearest even.
 //   - Values that round beyond the largest one of the type (65504 or 3.39e38) give ±Inf.
@@ -779,7 +779,7 @@ func (rec *Batch) Cast(x Value, to compute.DType) Value {
 	return rec.apply(catalogue.Lookup("cast"), nil, compute.CastOptions{To: to}, x)
 }
 
-// Gather computes the elements of x at indices along an axis (NumPy's take).
+// Gather returns the elements of x at indices along an axis (NumPy's take).
 //
 //   - indices has any shape, which takes the place of the axis in the result.
 //   - An index that is negative or outside the axis gives NaN, or 0 where elements are integers.
@@ -787,7 +787,7 @@ func (rec *Batch) Gather(x, indices Value, options ...compute.GatherOptions) Val
 	return rec.apply(catalogue.Lookup("gather"), nil, optional(options), x, indices)
 }
 
-// TakeAlong computes the elements of x that indices name within each row of the last axis (NumPy's take_along_axis).
+// TakeAlong returns the elements of x that indices name within each row of the last axis (NumPy's take_along_axis).
 //
 //   - The other axes of x and indices are equal.
 //   - An index that is negative or outside the axis gives NaN, or 0 where elements are integers.
@@ -795,7 +795,7 @@ func (rec *Batch) TakeAlong(x, indices Value) Value {
 	return rec.apply(catalogue.Lookup("take_along"), nil, nil, x, indices)
 }
 
-// Scatter computes x with rows along the first axis replaced by updates.
+// Scatter returns x with rows along the first axis replaced by updates.
 //
 //   - x is updated in place; tensors keep the new values.
 //   - Later steps must use the results of this one.
@@ -806,7 +806,7 @@ func (rec *Batch) Scatter(x, indices, updates Value) Value {
 	return rec.apply(catalogue.Lookup("scatter"), nil, nil, x, indices, updates)
 }
 
-// ScatterAdd computes x with updates added to rows along the first axis, the gradient of gathering rows.
+// ScatterAdd returns x with updates added to rows along the first axis, the gradient of gathering rows.
 //
 //   - x is updated in place; tensors keep the new values.
 //   - Later steps must use the results of this one.
@@ -818,7 +818,7 @@ func (rec *Batch) ScatterAdd(x, indices, updates Value) Value {
 	return rec.apply(catalogue.Lookup("scatter_add"), nil, nil, x, indices, updates)
 }
 
-// EmbeddingBackward computes the gradient of embedding with respect to table.
+// EmbeddingBackward returns the gradient of embedding with respect to table.
 //
 //   - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
 //   - Of table [vocabulary, width] only the shape matters.
@@ -828,7 +828,7 @@ func (rec *Batch) EmbeddingBackward(table, ids, dy Value) Value {
 	return rec.apply(catalogue.Lookup("embedding_backward"), nil, nil, table, ids, dy)
 }
 
-// Attention computes softmax(scale·q·kᵀ)·v for every head (Dao, "FlashAttention-2", 2023).
+// Attention returns softmax(scale·q·kᵀ)·v for every head (Dao, "FlashAttention-2", 2023).
 //
 //   - The matrix of scores is never in memory.
 //   - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
@@ -852,7 +852,7 @@ func (rec *Batch) AttentionWithLengths(q, k, v, lengths Value, options ...comput
 	return rec.apply(catalogue.Lookup("attention"), nil, optional(options), q, k, v, lengths)
 }
 
-// AttentionLSE computes attention and, for each query, the logarithm of the sum of the exponentials of its scores.
+// AttentionLSE returns attention and, for each query, the logarithm of the sum of the exponentials of its scores.
 //
 //   - lse is [batch, heads, n], or [heads, n] without batch; attention_backward needs it.
 //   - It is −Inf where the result is zeros.
@@ -880,7 +880,7 @@ func (rec *Batch) AttentionLSEWithLengths(q, k, v, lengths Value, options ...com
 	return r[0], r[1]
 }
 
-// AttentionBackward computes the gradients of attention for q, k and v.
+// AttentionBackward returns the gradients of attention for q, k and v.
 //
 //   - dy is the gradient of y; y and lse are the results of attention_lse with the same options.
 //   - The matrix of weights is never in memory (Dao, "FlashAttention-2", 2023).
@@ -905,7 +905,7 @@ func (rec *Batch) AttentionBackwardWithLengths(q, k, v, y, lse, dy, lengths Valu
 	return r[0], r[1], r[2]
 }
 
-// PagedAttention computes attention over keys and values in pages that a table names for each sequence (Kwon et al.,
+// PagedAttention returns attention over keys and values in pages that a table names for each sequence (Kwon et al.,
 // "PagedAttention", 2023).
 //
 //   - q is [batch, n, heads, d], or lacks the batch; kpages and vpages are [pages, pagesize, kvheads, d], of one type.
@@ -918,7 +918,7 @@ func (rec *Batch) PagedAttention(q, kpages, vpages, table, lengths Value, option
 	return rec.apply(catalogue.Lookup("paged_attention"), nil, optional(options), q, kpages, vpages, table, lengths)
 }
 
-// KVAppend computes a cache of keys or values with new rows written to it, each at its position mod capacity.
+// KVAppend returns a cache of keys or values with new rows written to it, each at its position mod capacity.
 //
 //   - cache is updated in place; tensors keep the new values.
 //   - Later steps must use the results of this one.
@@ -933,8 +933,8 @@ func (rec *Batch) KVAppend(cache, rows, positions Value) Value {
 	return rec.apply(catalogue.Lookup("kv_append"), nil, nil, cache, rows, positions)
 }
 
-// KVAppendPaged computes pages of keys or values with new rows written to them, each in the page that a table names
-// for its position.
+// KVAppendPaged returns pages of keys or values with new rows written to them, each in the page that a table names for
+// its position.
 //
 //   - pages is updated in place; tensors keep the new values.
 //   - Later steps must use the results of this one.
@@ -951,7 +951,7 @@ func (rec *Batch) KVAppendPaged(pages, rows, positions, table Value) Value {
 	return rec.apply(catalogue.Lookup("kv_append_paged"), nil, nil, pages, rows, positions, table)
 }
 
-// Rope computes x […, n, heads, d] with pair i of each head rotated by positions·Scale·Base^(−2i/Dims)/factors.
+// Rope returns x […, n, heads, d] with pair i of each head rotated by positions·Scale·Base^(−2i/Dims)/factors.
 //
 //   - positions are Int32 [n] or […, n].
 //   - factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
@@ -968,7 +968,7 @@ func (rec *Batch) RopeWithFactors(x, positions, factors Value, options ...comput
 	return rec.apply(catalogue.Lookup("rope"), nil, optional(options), x, positions, factors)
 }
 
-// RopeBackward computes the gradient of rope for x: dy […, n, heads, d] with its pairs rotated back.
+// RopeBackward returns the gradient of rope for x: dy […, n, heads, d] with its pairs rotated back.
 //
 //   - positions are Int32 [n] or […, n].
 //   - factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
@@ -985,14 +985,14 @@ func (rec *Batch) RopeBackwardWithFactors(dy, positions, factors Value, options 
 	return rec.apply(catalogue.Lookup("rope_backward"), nil, optional(options), dy, positions, factors)
 }
 
-// SoftmaxBackward computes the gradient of softmax, p·(dy − Σp·dy), of each row of the last axis.
+// SoftmaxBackward returns the gradient of softmax, p·(dy − Σp·dy), of each row of the last axis.
 //
 //   - p is the result of softmax, dy its gradient.
 func (rec *Batch) SoftmaxBackward(p, dy Value) Value {
 	return rec.apply(catalogue.Lookup("softmax_backward"), nil, nil, p, dy)
 }
 
-// CrossEntropy computes the cross-entropy log Σexp(logits) − logits[target] of each row.
+// CrossEntropy returns the cross-entropy log Σexp(logits) − logits[target] of each row.
 //
 //   - logits is [..., classes]; targets [...] holds a class for each row.
 //   - The softmax is never in memory.
@@ -1004,7 +1004,7 @@ func (rec *Batch) CrossEntropy(logits, targets Value, options ...compute.CrossEn
 	return rec.apply(catalogue.Lookup("cross_entropy"), nil, optional(options), logits, targets)
 }
 
-// CrossEntropyBackward computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p).
+// CrossEntropyBackward returns the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p).
 //
 //   - p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε.
 //   - dloss [...] is the gradient of each row's loss.
@@ -1016,7 +1016,7 @@ func (rec *Batch) CrossEntropyBackward(logits, targets, dloss Value, options ...
 	return rec.apply(catalogue.Lookup("cross_entropy_backward"), nil, optional(options), logits, targets, dloss)
 }
 
-// SwiGLUBackward computes the gradients of silu(gate)·up for gate and up.
+// SwiGLUBackward returns the gradients of silu(gate)·up for gate and up.
 //
 //   - With s = sigmoid(gate), that of gate is dy·up·s·(1 + gate·(1−s)), and that of up is dy·silu(gate).
 //   - All operands have one shape.
@@ -1026,7 +1026,7 @@ func (rec *Batch) SwiGLUBackward(gate, up, dy Value) (dgate, dup Value) {
 	return r[0], r[1]
 }
 
-// ClipByNorm computes x·min(1, limit/√sumsq), which limits the norm of x.
+// ClipByNorm returns x·min(1, limit/√sumsq), which limits the norm of x.
 //
 //   - sumsq is the square of the norm, as sum_squares gives it.
 //   - The result is x where sumsq is 0, and NaN where sumsq is negative or NaN.
@@ -1035,7 +1035,7 @@ func (rec *Batch) ClipByNorm(x, sumsq Value, limit float32) Value {
 	return rec.apply(catalogue.Lookup("clip_by_norm"), []float32{limit}, nil, x, sumsq)
 }
 
-// Adam computes one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019).
+// Adam returns one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019).
 //
 //   - p, m and v are updated in place; tensors keep the new values.
 //   - Later steps must use the results of this one.
@@ -1055,7 +1055,7 @@ func (rec *Batch) AdamWithStep(p, m, v, grad, step Value, options ...compute.Ada
 	return r[0], r[1], r[2]
 }
 
-// RandomUniform computes random numbers from 0 to below 1, the same on every device.
+// RandomUniform returns random numbers from 0 to below 1, the same on every device.
 //
 //   - The seed is Uint32 [2].
 //   - Element i comes from word i mod 4 of Philox4x32-10 (Salmon et al., 2011) at counter (⌊i/4⌋, 0, stream, 0), with
@@ -1066,7 +1066,7 @@ func (rec *Batch) RandomUniform(seed Value, stream int, shape ...int) Value {
 	return rec.apply(catalogue.Lookup("random_uniform"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
 }
 
-// RandomNormal computes random numbers of the normal distribution with mean 0 and variance 1.
+// RandomNormal returns random numbers of the normal distribution with mean 0 and variance 1.
 //
 //   - The seed is Uint32 [2].
 //   - Two words u and v of random_uniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times
@@ -1077,7 +1077,7 @@ func (rec *Batch) RandomNormal(seed Value, stream int, shape ...int) Value {
 	return rec.apply(catalogue.Lookup("random_normal"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
 }
 
-// LZ4Compress computes pages of 4 KiB compressed in the LZ4 block format, and the sizes of the blocks in bytes.
+// LZ4Compress returns pages of 4 KiB compressed in the LZ4 block format, and the sizes of the blocks in bytes.
 //
 //   - pages is [pages, 1024].
 //   - Each block lies at the beginning of its row of blocks [pages, 1024]; the rest of the row is zeros.
@@ -1090,7 +1090,7 @@ func (rec *Batch) LZ4Compress(pages Value) (blocks, sizes Value) {
 	return r[0], r[1]
 }
 
-// LZ4Decompress computes the pages of up to 4 KiB that are compressed in blocks of the LZ4 block format.
+// LZ4Decompress returns the pages of up to 4 KiB that are compressed in blocks of the LZ4 block format.
 //
 //   - blocks is [pages, 1024]; sizes [pages] holds the bytes of each block (4096: the page as it is).
 //   - pages is [pages, 1024]; the rest of a row is zeros.

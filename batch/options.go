@@ -10,7 +10,7 @@ type options struct {
 	memoryLimit uint64
 	apart       bool
 	guard       *guard // of everything
-	peaks       []Peaks
+	peaks       *Peaks // nil for what the device knows
 
 	// Hooks of options that need much code, so that programs without these options do not link it.
 	sources  func() []string

@@ -73,48 +73,48 @@ func (x *shared) release() error {
 var errNoDevice = fmt.Errorf("a batch for a nil device does not run: %w", compute.ErrArgument)
 
 // Compile prepares the batch to be run again and again. The batch may be recorded further afterwards; the plan does not change.
-func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
+func (rec *Batch) Compile(ctx context.Context) (*Plan, error) {
 	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.complete(); err != nil {
+	if err := rec.complete(); err != nil {
 		return nil, err
 	}
-	if b.device == nil {
+	if rec.device == nil {
 		return nil, errNoDevice
 	}
-	recorded := b.snapshot()
-	exec, p, err := b.compile(b.device, recorded)
+	recorded := rec.snapshot()
+	exec, p, err := rec.compile(ctx, rec.device, recorded)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range b.results {
+	for _, r := range rec.results {
 		if r.data == nil {
 			r.data = program.MakeSlice(r.typ)
 		}
 	}
-	return newPlan(exec, p, recorded, b, program.IO{Host: b.host, Tensors: b.tensors, Scalars: b.scalars},
-		slices.Clone(b.results), slices.Clone(b.kept)), nil
+	return newPlan(exec, p, recorded, rec, program.IO{Host: rec.host, Tensors: rec.tensors, Scalars: rec.scalars},
+		slices.Clone(rec.results), slices.Clone(rec.kept)), nil
 }
 
 // compile prepares what was recorded for a device.
-func (b *Batch) compile(device program.Executor, recorded *program.Program) (*shared, *program.Program, error) {
+func (rec *Batch) compile(ctx context.Context, device program.Executor, recorded *program.Program) (*shared, *program.Program, error) {
 	d := placed(device, recorded)
-	p, wraps, err := b.rewritten(recorded, d)
+	p, wraps, err := rec.rewritten(recorded, d)
 	if err != nil {
 		return nil, nil, err
 	}
-	exec, err := d.Compile(p)
+	exec, err := program.Compile(ctx, d, p)
 	if err == nil {
-		if err = b.checkMemory(exec, p, recorded); err != nil {
+		if err = rec.checkMemory(exec, p, recorded); err != nil {
 			exec.Close()
 		}
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("batch of %d steps: %w", len(p.Steps), err)
 	}
-	if b.options.profiled != nil {
-		exec = b.options.profiled(&b.options, exec, p, d, device)
+	if rec.options.profiled != nil {
+		exec = rec.options.profiled(&rec.options, exec, p, d, device)
 	}
 	for _, wrap := range wraps {
 		exec = wrap(exec)
@@ -178,30 +178,30 @@ func (p *Plan) Kept(k *Kept) (*Kept, error) {
 }
 
 // complete reports why the batch cannot run.
-func (b *Batch) complete() error {
-	if b.err == nil && len(b.parameters) > 0 {
-		return fmt.Errorf("a batch with %d parameters runs as a part of others, see Include: %w", len(b.parameters), compute.ErrArgument)
+func (rec *Batch) complete() error {
+	if rec.err == nil && len(rec.parameters) > 0 {
+		return fmt.Errorf("a batch with %d parameters runs as a part of others, see Include: %w", len(rec.parameters), compute.ErrArgument)
 	}
-	return b.err
+	return rec.err
 }
 
 // rewritten runs all passes on a program for a device. The wraps apply to its executable in order, the first innermost.
-func (b *Batch) rewritten(p *program.Program, device program.Executor) (q *program.Program, wraps []wrap, err error) {
+func (rec *Batch) rewritten(p *program.Program, device program.Executor) (q *program.Program, wraps []wrap, err error) {
 	var guard wrap
-	if b.options.guarded != nil {
-		q, guard, err = b.options.guarded(b, device, p)
+	if rec.options.guarded != nil {
+		q, guard, err = rec.options.guarded(rec, device, p)
 	} else {
-		q = b.rewrite(p, device)
+		q = rec.rewrite(p, device)
 	}
-	if err == nil && b.options.repeated != nil {
+	if err == nil && rec.options.repeated != nil {
 		var twice wrap
-		q, twice, err = b.options.repeated(b, q)
+		q, twice, err = rec.options.repeated(rec, q)
 		wraps = append(wraps, twice)
 	}
 	if guard != nil {
 		wraps = append(wraps, guard)
 	}
-	if err == nil && b.options.apart {
+	if err == nil && rec.options.apart {
 		apart := *q
 		apart.NoReuse = true
 		q = &apart
@@ -210,12 +210,12 @@ func (b *Batch) rewritten(p *program.Program, device program.Executor) (q *progr
 }
 
 // rewrite runs the passes for a device.
-func (b *Batch) rewrite(p *program.Program, device program.Executor) *program.Program {
-	return rewrite.Program(p, rewrite.Options{Device: device, Unfused: b.options.unfused})
+func (rec *Batch) rewrite(p *program.Program, device program.Executor) *program.Program {
+	return rewrite.Program(p, rewrite.Options{Device: device, Unfused: rec.options.unfused})
 }
 
-func (b *Batch) snapshot() *program.Program {
-	p := &b.program
+func (rec *Batch) snapshot() *program.Program {
+	p := &rec.program
 	return &program.Program{Values: slices.Clone(p.Values), Steps: slices.Clone(p.Steps), Host: slices.Clone(p.Host),
 		Tensor: slices.Clone(p.Tensor), Read: slices.Clone(p.Read), Keep: slices.Clone(p.Keep), Variables: p.Variables}
 }
@@ -318,8 +318,8 @@ func (p *Plan) release() error {
 }
 
 // Start compiles and begins the batch and returns at once. When the future is done, results hold their data.
-func (b *Batch) Start() *compute.Future {
-	p, err := b.Compile(context.Background())
+func (rec *Batch) Start() *compute.Future {
+	p, err := rec.Compile(context.Background())
 	if err != nil {
 		return compute.Failed(err)
 	}

@@ -21,11 +21,12 @@ type Peaks struct {
 // WithProfile measures the steps of every run of the plan for [Plan.Profile]: with timestamps on WebGPU, events on NVIDIA
 // GPUs, and the processor's clock on the CPU device. Runs become slower, as steps no longer overlap. Devices without a clock
 // fail each run with compute.ErrUnsupported; on WebGPU that is an adapter without the feature timestamp-query. Browsers round
-// timestamps. The peaks of the device, if given, place steps under its roofline; without them those that the device knows are
-// used.
-func WithProfile(peaks ...Peaks) Option {
-	return func(o *options) { o.profiled, o.peaks = (*options).profile, peaks }
-}
+// timestamps.
+func WithProfile() Option { return func(o *options) { o.profiled = (*options).profile } }
+
+// WithPeaks sets the peaks by which [WithProfile] places steps under the device's roofline. The default is what the device knows of
+// itself.
+func WithPeaks(p Peaks) Option { return func(o *options) { o.peaks = &p } }
 
 // Profile holds the times of the steps of one run. It prints as a table, encodes as JSON, and is written as a trace by
 // [Profile.Trace]. Steps are the compiled ones: recorded steps may have been fused or dropped.
@@ -171,8 +172,8 @@ func (x *profiledRun) unwrap() program.Executable { return x.Executable }
 // profile measures an executable for the device d, on which the batch's has placed it.
 func (o *options) profile(x program.Executable, p *program.Program, d, batches program.Executor) program.Executable {
 	r := &profiledRun{Executable: x, steps: len(p.Steps)}
-	if len(o.peaks) > 0 {
-		r.peaks = o.peaks[0]
+	if o.peaks != nil {
+		r.peaks = *o.peaks
 	} else if placer, ok := batches.(program.Placer); ok {
 		r.peaks = Peaks(placer.Peaks(d))
 	}

@@ -32,7 +32,7 @@ func (p *Plan) recompile(ctx context.Context, device program.Executor) error {
 	if err := p.usable(); err != nil {
 		return fmt.Errorf("recompile: %w", err)
 	}
-	exec, compiled, err := p.batch.compile(device, p.recorded)
+	exec, compiled, err := p.batch.compile(ctx, device, p.recorded)
 	if err != nil {
 		return err
 	}

@@ -72,8 +72,8 @@ func (r *Result) Int32s() []int32 { return elements[int32](r) }
 // Uint32s returns the elements, or nil if the batch has not run or the element type is another.
 func (r *Result) Uint32s() []uint32 { return elements[uint32](r) }
 
-// Float16Bits returns the bits of Float16 elements, or nil if the batch has not run or the element type is another.
-func (r *Result) Float16Bits() []uint16 { return elements[uint16](r) }
+// F16s returns the elements of a Float16 result, or nil if the batch has not run or the element type is another.
+func (r *Result) F16s() []compute.F16 { return elements[compute.F16](r) }
 
 // BF16s returns the elements of a BFloat16 result, or nil if the batch has not run or the element type is another.
 func (r *Result) BF16s() []compute.BF16 { return elements[compute.BF16](r) }

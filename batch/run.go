@@ -11,8 +11,8 @@ import (
 
 // Run compiles and runs everything recorded: one submission, one readback. When ctx ends first it returns ctx.Err(), and
 // results are not written any more.
-func (b *Batch) Run(ctx context.Context) error {
-	p, err := b.Compile(ctx)
+func (rec *Batch) Run(ctx context.Context) error {
+	p, err := rec.Compile(ctx)
 	if err != nil {
 		return err
 	}

@@ -12,14 +12,14 @@ import (
 // [Plan.SetScalar]. It returns v. The step is not folded into a constant; it may still be fused with others. A number that
 // many steps use is best recorded once: rate := b.Vary(b.Scalar(0.01)). Positions and lengths are operands and need no mark:
 // they are inputs, see [Plan.SetInput].
-func (b *Batch) Vary(v Value) Value {
-	slots, ok := b.slots([]Value{v})
+func (rec *Batch) Vary(v Value) Value {
+	slots, ok := rec.slots([]Value{v})
 	if !ok {
 		return Value{}
 	}
-	s := computes(b.program.Steps, slots[0])
+	s := computes(rec.program.Steps, slots[0])
 	if s == nil || len(s.Attr.Scalars) == 0 {
-		return b.fail(fmt.Errorf("vary: a value of type %v whose step has no scalars: %w", b.program.Values[v.slot].Type,
+		return rec.fail(fmt.Errorf("vary: a value of type %v whose step has no scalars: %w", rec.program.Values[v.slot].Type,
 			compute.ErrArgument))
 	}
 	if s.Attr.Varies() {
@@ -27,10 +27,10 @@ func (b *Batch) Vary(v Value) Value {
 	}
 	s.Attr.Vary = make([]int, len(s.Attr.Scalars))
 	for i, x := range s.Attr.Scalars {
-		b.scalars = append(b.scalars, x)
-		s.Attr.Vary[i] = len(b.scalars)
+		rec.scalars = append(rec.scalars, x)
+		s.Attr.Vary[i] = len(rec.scalars)
 	}
-	b.program.Variables = len(b.scalars)
+	rec.program.Variables = len(rec.scalars)
 	return v
 }
 

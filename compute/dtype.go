@@ -39,6 +39,37 @@ func (d DType) String() string {
 	return fmt.Sprintf("DType(%d)", uint8(d))
 }
 
+// F16 is an element of Float16: a binary16 of IEEE 754.
+type F16 uint16
+
+// F16Of returns the nearest F16 of x, ties to even: ±Inf from 65520 on. NaN stays NaN.
+func F16Of(x float32) F16 {
+	b := math.Float32bits(x)
+	sign := F16(b >> 16 & 0x8000)
+	switch b &= 0x7fffffff; {
+	case b < 0x38800000: // subnormal, with the last place of a float32 from 0.5 on
+		return sign | F16(math.Float32bits(math.Float32frombits(b)+0.5)-0x3f000000)
+	case b < 0x47800000: // rounding may carry into the exponent, and make Inf
+		return sign | F16((b-112<<23+0xfff+b>>13&1)>>13)
+	case b <= 0x7f800000:
+		return sign | 0x7c00
+	}
+	return sign | 0x7e00 | F16(b>>13&0x3ff) // quiet
+}
+
+// Float32 returns the value, exactly.
+func (h F16) Float32() float32 {
+	bits := uint32(h&0x7fff) << 13
+	f := math.Float32bits(math.Float32frombits(bits) * 0x1p112) // the exponent's bias is 112 less, of subnormal numbers too
+	switch {
+	case bits > 0x7c00<<13:
+		f = bits | 0x7fc00000 // quiet
+	case bits == 0x7c00<<13:
+		f = 0x7f800000
+	}
+	return math.Float32frombits(f | uint32(h&0x8000)<<16)
+}
+
 // BF16 is an element of BFloat16: the upper half of the bits of a float32.
 type BF16 uint16
 

@@ -4,14 +4,14 @@ import "slices"
 
 //go:generate go run ../internal/gen ..
 
-// Operand is a slice in host memory with a shape: []float32, []int32, []uint32, []BF16, or []uint16 for Float16 bits.
+// Operand is a slice in host memory with a shape: []float32, []int32, []uint32, []F16 or []BF16.
 type Operand struct {
 	Data  any
 	Shape []int
 }
 
 // Of gives a slice a shape; without one it is a vector.
-func Of[E float32 | int32 | uint32 | uint16 | BF16](data []E, shape ...int) Operand {
+func Of[E float32 | int32 | uint32 | F16 | BF16](data []E, shape ...int) Operand {
 	if len(shape) == 0 {
 		shape = []int{len(data)}
 	}
@@ -39,8 +39,8 @@ type Ops struct{ run Runner }
 // NewOps is for devices.
 func NewOps(r Runner) Ops { return Ops{r} }
 
-// UploadAsync copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32, []BF16, or
-// []uint16 for the bits of Float16. Without a shape the tensor is a vector.
+// UploadAsync copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32, []F16 or
+// []BF16. Without a shape the tensor is a vector.
 //
 // The tensor can be used at once, in work that runs after the copy; if the future fails, so does that work. The slice may be changed as
 // soon as UploadAsync returns. If the upload could not begin, the tensor is nil and the future says why.

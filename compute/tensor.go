@@ -8,8 +8,8 @@ package compute
 type Tensor interface {
 	Shape() []int // a copy
 	DType() DType
-	// ReadAsync copies the elements to dst, whose type and length must match: []float32, []int32, []uint32, []BF16, or
-	// []uint16 for Float16 bits.
+	// ReadAsync copies the elements to dst, whose type and length must match: []float32, []int32, []uint32, []F16 or
+	// []BF16.
 	ReadAsync(dst any) *Future
 	Close() error
 }

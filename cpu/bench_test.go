@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cpu"
@@ -96,9 +95,9 @@ func BenchmarkRows(b *testing.B) {
 func inType(d compute.DType, x []float32) any {
 	switch d {
 	case compute.Float16:
-		y := make([]uint16, len(x))
+		y := make([]compute.F16, len(x))
 		for i, v := range x {
-			y[i] = float16.Fromfloat32(v).Bits()
+			y[i] = compute.F16Of(v)
 		}
 		return y
 	case compute.BFloat16:

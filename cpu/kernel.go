@@ -63,7 +63,7 @@ func operand(v view, t program.Type) compute.Operand {
 	case compute.Uint32:
 		o.Data = v.u32()
 	case compute.Float16:
-		o.Data = v.u16()
+		o.Data = v.f16()
 	case compute.BFloat16:
 		o.Data = v.bf16()
 	default:

@@ -163,6 +163,7 @@ func (d *state) start(c *config) (err error) {
 		return err
 	}
 	d.loader = newLoader(d.primary, d.info, c.cache, d.log)
+	d.loader.busy = d.busy
 	return nil
 }
 
@@ -202,6 +203,25 @@ func (d *state) forgotten() {
 	if d.streams.Len() <= own && d.modules.Len()+d.graphs.Len() == 0 {
 		d.life.Close()
 	}
+}
+
+// busy reports whether a stream has work. The context has been entered, and nothing is captured.
+func (d *state) busy() (bool, error) {
+	for _, s := range d.streams.All() {
+		s.mu.Lock()
+		r := driver.Success
+		if !s.closed {
+			r = d.drv.StreamQuery(s.handle)
+		}
+		s.mu.Unlock()
+		if r == driver.NotReady {
+			return true, nil
+		}
+		if err := d.check("cuStreamQuery", r); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // fault returns what has killed the context, or nil.

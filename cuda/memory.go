@@ -15,7 +15,7 @@ type Memory struct {
 	InUse         uint64  `json:"in_use"`        // of buffers, tensors and runs, each rounded up to 256
 	Pending       uint64  `json:"pending"`       // closed, but perhaps still in use by the GPU
 	Cached        uint64  `json:"cached"`        // free, kept for reuse
-	HighWater     uint64  `json:"high_water"`    // the most that was in use and pending
+	Peak          uint64  `json:"peak"`          // the most that was in use and pending
 	LargestFree   uint64  `json:"largest_free"`  // the largest block that Cached has in one piece
 	Fragmentation float64 `json:"fragmentation"` // 1 − LargestFree ÷ Cached; 0 if nothing is cached
 	Segments      int     `json:"segments"`      // allocations of the driver that make up the memory
@@ -33,7 +33,7 @@ type Memory struct {
 type HostMemory struct {
 	InUse       uint64 `json:"in_use"`
 	Cached      uint64 `json:"cached"`
-	HighWater   uint64 `json:"high_water"`
+	Peak        uint64 `json:"peak"`
 	Segments    int    `json:"segments"`
 	Blocks      int    `json:"blocks"`
 	Allocations uint64 `json:"allocations"` // of the driver, so far
@@ -83,7 +83,7 @@ func (m *pool) memory() (Memory, error) {
 	}
 	a := &m.arena
 	x := Memory{
-		InUse: a.inUse - m.pending, Pending: m.pending, Cached: a.cached, HighWater: a.high, LargestFree: a.largest(),
+		InUse: a.inUse - m.pending, Pending: m.pending, Cached: a.cached, Peak: a.high, LargestFree: a.largest(),
 		Segments: len(a.segments), Blocks: a.blocks, Allocations: a.obtained, Reused: a.gets - a.obtained,
 	}
 	if a.cached > 0 {
@@ -111,6 +111,6 @@ func (m *hostPool) memory() HostMemory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a := &m.arena
-	return HostMemory{InUse: a.inUse, Cached: a.cached, HighWater: a.high, Segments: len(a.segments), Blocks: a.blocks,
+	return HostMemory{InUse: a.inUse, Cached: a.cached, Peak: a.high, Segments: len(a.segments), Blocks: a.blocks,
 		Allocations: a.obtained, Reused: a.gets - a.obtained}
 }

@@ -208,17 +208,17 @@ func TestMemoryStatistics(t *testing.T) {
 	require.NoError(t, err)
 	m := memory()
 	require.Equal(t, Memory{
-		InUse: 4096 + 256, Cached: smallSegment - 4352, HighWater: 4352, LargestFree: smallSegment - 4352, Segments: 1,
+		InUse: 4096 + 256, Cached: smallSegment - 4352, Peak: 4352, LargestFree: smallSegment - 4352, Segments: 1,
 		Blocks:      2,
 		Allocations: 1, Reused: 1, DeviceTotal: start.DeviceTotal, DeviceFree: start.DeviceFree - smallSegment,
-		Host: HostMemory{InUse: 2048, Cached: smallSegment - 2048, HighWater: 2048, Segments: 1, Blocks: 1, Allocations: 1},
+		Host: HostMemory{InUse: 2048, Cached: smallSegment - 2048, Peak: 2048, Segments: 1, Blocks: 1, Allocations: 1},
 	}, m)
 	require.NoError(t, a.Close())
 	require.NoError(t, a.Close())
 	require.NoError(t, h.Close())
 	m = memory()
 	require.EqualValues(t, 256, m.InUse)
-	require.EqualValues(t, 4352, m.HighWater)
+	require.EqualValues(t, 4352, m.Peak)
 	require.EqualValues(t, smallSegment-4352, m.LargestFree)
 	require.InDelta(t, 1-float64(smallSegment-4352)/(smallSegment-256), m.Fragmentation, 1e-12)
 	require.NoError(t, b.Close())
@@ -229,7 +229,7 @@ func TestMemoryStatistics(t *testing.T) {
 	require.Equal(t, start.DeviceFree, m.DeviceFree)
 	text, err := json.Marshal(m)
 	require.NoError(t, err)
-	require.Contains(t, string(text), `"high_water":4352`)
+	require.Contains(t, string(text), `"peak":4352`)
 }
 
 func TestMemoryLimit(t *testing.T) {

@@ -47,7 +47,7 @@ func WithLineInfo() LoadOption {
 	return func(s *source) error { s.jit.LineInfo = true; return nil }
 }
 
-// Load compiles PTX text and loads it. It waits until the device's earlier work is done. Errors in the text are of type
+// Load compiles PTX text and loads it. Errors in the text are of type
 // [*parse.Error], with line and column, or, if the driver's compiler finds it, an [*Error] with the compiler's log. PTX for a
 // newer architecture than the device's is compute.ErrUnsupported.
 func (d *Device) Load(ptx string, opts ...LoadOption) (*Module, error) {
@@ -183,8 +183,8 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Close unloads the module, after the device's work is done; graphs with its kernels can still be replayed, and keep it loaded,
-// as buffers of its variables do. Later launches of its kernels fail with compute.ErrClosed. It is idempotent. Without it, the
+// Close unloads the module: at once if the device is idle, else when the device is idle while another one is loaded or closed. It does
+// not wait. Graphs with its kernels can still be replayed, and keep it loaded, as buffers of its variables do. Later launches of its kernels fail with compute.ErrClosed. It is idempotent. Without it, the
 // module is unloaded when the device is closed.
 func (m *Module) Close() error {
 	d := m.d

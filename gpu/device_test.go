@@ -56,7 +56,7 @@ func TestTensors(t *testing.T) {
 	d := open(t)
 	r := random(t)
 	for _, n := range []int{0, 1, 2, 3, 5, 1023} {
-		for _, data := range []any{floats(r, n), make([]int32, n), make([]uint32, n), make([]uint16, n)} {
+		for _, data := range []any{floats(r, n), make([]int32, n), make([]uint32, n), make([]compute.F16, n)} {
 			switch s := data.(type) {
 			case []int32:
 				for i := range s {
@@ -66,9 +66,9 @@ func TestTensors(t *testing.T) {
 				for i := range s {
 					s[i] = r.Uint32()
 				}
-			case []uint16:
+			case []compute.F16:
 				for i := range s {
-					s[i] = uint16(r.Uint32())
+					s[i] = compute.F16(r.Uint32())
 				}
 			}
 			x, err := d.Upload(ctx, data)

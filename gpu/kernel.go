@@ -22,7 +22,7 @@ type KernelDesc struct {
 	Bindings  []wgsl.Access // Read for each operand, then ReadWrite for the result
 	Uniform   int           // bytes of the uniform, a multiple of 16 up to 256; 0 for none
 	Workgroup [3]uint32     // as in @workgroup_size
-	Shared    int           // at least so many bytes of workgroup memory are checked against the limit, beside what the text declares
+	Shared    int           // least bytes of workgroup memory to check against the device's limit; what the text declares is checked anyway
 }
 
 // Launch says how to run a kernel: its grid and parameters.

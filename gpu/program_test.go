@@ -92,12 +92,12 @@ func TestReadAndKeepAnything(t *testing.T) {
 	x, err := program.ExecutorOf(d).Compile(p)
 	require.NoError(t, err)
 	for range 2 {
-		io := &program.IO{Host: []any{[]float32{7, 8, 9}, []float32{}, []uint16{1, 2, 3}}, Tensors: []compute.Tensor{res}}
+		io := &program.IO{Host: []any{[]float32{7, 8, 9}, []float32{}, []compute.F16{1, 2, 3}}, Tensors: []compute.Tensor{res}}
 		for _, s := range all {
 			io.Read = append(io.Read, program.MakeSlice(p.Values[s].Type))
 		}
 		require.NoError(t, x.Start(io).Await(ctx))
-		want := []any{[]float32{7, 8, 9}, []float32{1, 2, 3}, []float32{}, []uint16{1, 2, 3}, []float32{2, 4, 6}, []float32{2, 4, 6},
+		want := []any{[]float32{7, 8, 9}, []float32{1, 2, 3}, []float32{}, []compute.F16{1, 2, 3}, []float32{2, 4, 6}, []float32{2, 4, 6},
 			[]float32{1, 2, 3}}
 		require.Equal(t, want, io.Read)
 		for i, kept := range io.Keep {

@@ -40,8 +40,8 @@ func UnpackScalesK4(b *[12]byte) (scales, mins [8]uint8) {
 	return scales, mins
 }
 
-// PackScalesK4 is the inverse of [UnpackScalesK4]. Of scales and mins it takes the low 6 bits.
-func PackScalesK4(b *[12]byte, scales, mins *[8]uint8) {
+// packScalesK4 is the inverse of [UnpackScalesK4]. Of scales and mins it takes the low 6 bits.
+func packScalesK4(b *[12]byte, scales, mins *[8]uint8) {
 	for j := range 4 {
 		b[j] = scales[j]&63 | scales[j+4]>>4<<6
 		b[j+4] = mins[j]&63 | mins[j+4]>>4<<6
@@ -128,10 +128,10 @@ func (a *affine) pack(b []byte, s *subBlocks) {
 		}
 		packPairs(b[Q2_KQuants:], &s.q)
 	case Q4_K:
-		PackScalesK4((*[12]byte)(b[Q4_KScales:]), (*[8]uint8)(s.scales[:]), (*[8]uint8)(s.mins[:]))
+		packScalesK4((*[12]byte)(b[Q4_KScales:]), (*[8]uint8)(s.scales[:]), (*[8]uint8)(s.mins[:]))
 		packNibblePairs(b[Q4_KQuants:], &s.q)
 	case Q5_K:
-		PackScalesK4((*[12]byte)(b[Q5_KScales:]), (*[8]uint8)(s.scales[:]), (*[8]uint8)(s.mins[:]))
+		packScalesK4((*[12]byte)(b[Q5_KScales:]), (*[8]uint8)(s.scales[:]), (*[8]uint8)(s.mins[:]))
 		high := (*[32]byte)(b[Q5_KHigh:])
 		clear(high[:])
 		for i, v := range s.q {

@@ -76,14 +76,14 @@ func PackedCols(t Type, words int) (int, error) {
 // Pack sorts the blocks of a matrix. Errors are those of [PackedWords]; Inf and NaN are not looked for, see [Check].
 func Pack(m *Matrix) (*Packed, error) {
 	p := &Packed{}
-	if err := p.Set(m); err != nil {
+	if err := PackInto(p, m); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// Set is [Pack] into the memory of p, if that is large enough. After an error p is unchanged.
-func (p *Packed) Set(m *Matrix) error {
+// PackInto is [Pack] into p, whose memory it uses again if that is large enough. After an error p is unchanged.
+func PackInto(p *Packed, m *Matrix) error {
 	words, err := PackedWords(m.Type, m.Cols)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func TestPack(t *testing.T) {
 			}
 			p, err := quant.Pack(m)
 			require.NoError(t, err)
-			require.NoError(t, again.Set(m))
+			require.NoError(t, quant.PackInto(again, m))
 			require.Equal(t, p.Type, again.Type)
 			require.Equal(t, p.Shape(), again.Shape())
 			require.True(t, slices.Equal(p.Words, again.Words), "whatever was in it before")
@@ -71,7 +71,7 @@ func TestPackErrors(t *testing.T) {
 	_, err := quant.Pack(short)
 	require.ErrorIs(t, err, compute.ErrShape)
 	p := &quant.Packed{Type: quant.Q8_0, Rows: 1, Cols: 32, Words: []uint32{1, 2}}
-	require.ErrorIs(t, p.Set(short), compute.ErrShape)
+	require.ErrorIs(t, quant.PackInto(p, short), compute.ErrShape)
 	require.Equal(t, &quant.Packed{Type: quant.Q8_0, Rows: 1, Cols: 32, Words: []uint32{1, 2}}, p)
 	_, err = quant.Pack(&quant.Matrix{Type: quant.Q4_0, Rows: 1, Cols: 31})
 	require.ErrorIs(t, err, compute.ErrShape)

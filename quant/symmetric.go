@@ -42,8 +42,8 @@ func UnpackScalesQ3K(b *[12]byte) (scales [16]int8) {
 	return scales
 }
 
-// PackScalesQ3K is the inverse of [UnpackScalesQ3K], for scales from −32 to 31.
-func PackScalesQ3K(b *[12]byte, scales *[16]int8) {
+// packScalesQ3K is the inverse of [UnpackScalesQ3K], for scales from −32 to 31.
+func packScalesQ3K(b *[12]byte, scales *[16]int8) {
 	clear(b[:])
 	for j, s := range scales {
 		u := uint8(s+32) & 63
@@ -148,7 +148,7 @@ func weightedQ3_K(dst []byte, src, weights []float32) {
 // stay.
 func finishQ3_K(block []byte, src []float32, q *[256]uint8, scales *[16]int8, d float32) {
 	d = putHalf(block[Q3_KScale:], d)
-	PackScalesQ3K((*[12]byte)(block[Q3_KScales:]), scales)
+	packScalesQ3K((*[12]byte)(block[Q3_KScales:]), scales)
 	requantize(q, src, scales, d, 4)
 	high := (*[32]byte)(block[Q3_KHigh:])
 	clear(high[:])

@@ -94,7 +94,7 @@ func listGGUF(f *gguf.File) (*ggufListing, error) {
 		l.Metadata = append(l.Metadata, m)
 	}
 	for _, t := range f.Tensors() {
-		l.Tensors = append(l.Tensors, ggufTensor{t.Name(), t.Type().String(), t.Shape(), t.Len(), t.Size(), t.Offset()})
+		l.Tensors = append(l.Tensors, ggufTensor{t.Name(), t.Type().String(), t.Dims(), t.Len(), t.Size(), t.Offset()})
 	}
 	return l, nil
 }

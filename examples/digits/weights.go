@@ -44,8 +44,8 @@ func (n *network) pack(ctx context.Context) ([]byte, error) {
 	}
 	var packed []byte
 	for _, half := range halves {
-		for _, bits := range half.Float16Bits() {
-			packed = binary.LittleEndian.AppendUint16(packed, bits)
+		for _, bits := range half.F16s() {
+			packed = binary.LittleEndian.AppendUint16(packed, uint16(bits))
 		}
 	}
 	return packed, nil
@@ -59,9 +59,9 @@ func unpack(ctx context.Context, dev *wavelane.Device, packed []byte) (*network,
 			if len(packed) < 2*size {
 				return nil, fmt.Errorf("weights end within layer %d", i+1)
 			}
-			half := make([]uint16, size)
+			half := make([]compute.F16, size)
 			for j := range half {
-				half[j] = binary.LittleEndian.Uint16(packed[2*j:])
+				half[j] = compute.F16(binary.LittleEndian.Uint16(packed[2*j:]))
 			}
 			packed = packed[2*size:]
 			value := make([]float32, size)

@@ -15,7 +15,6 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx"
-	"github.com/wavelane/wavelane/ptx/eval"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -152,9 +151,9 @@ func (k *clock) filled(ctx context.Context, t program.Type, n int32, zeros bool)
 		for i := range s {
 			s[i] = rand.Uint32() & 0x3bff3bff
 		}
-	case []uint16:
+	case []compute.F16:
 		for i, v := range random(len(s)) {
-			s[i] = eval.F32ToF16(v)
+			s[i] = compute.F16Of(v)
 		}
 	case []compute.BF16:
 		for i, v := range random(len(s)) {

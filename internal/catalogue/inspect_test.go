@@ -52,9 +52,9 @@ func TestTraffic(t *testing.T) {
 // Halves as arrays, and the slack of two devices.
 func TestDisagreement(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
-	halves := reference.ArrayOf([]uint16{0, 0x8000, 1, 0x3c00, 0xc000, 0x7bff, 0x7c00, 0xfc00, 0x3555}, []int{9})
+	halves := reference.ArrayOf([]compute.F16{0, 0x8000, 1, 0x3c00, 0xc000, 0x7bff, 0x7c00, 0xfc00, 0x3555}, []int{9})
 	require.Equal(t, []float64{0, 0, 0x1p-24, 1, -2, 65504, inf, -inf, 0.333251953125}, halves.Data)
-	require.True(t, math.IsNaN(reference.ArrayOf([]uint16{0x7e00}, []int{1}).Data[0]))
+	require.True(t, math.IsNaN(reference.ArrayOf([]compute.F16{0x7e00}, []int{1}).Data[0]))
 	disagree := func(e *program.Entry, d compute.DType, x, y float64) int {
 		in := []reference.Array{{Shape: []int{2}, Data: []float64{1, 2}}}
 		for len(in) < len(e.Inputs) {

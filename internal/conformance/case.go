@@ -162,9 +162,9 @@ func (r *source) words(d compute.DType, shape ...int) operand {
 		for i := range s {
 			s[i] = r.word()
 		}
-	case []uint16:
+	case []compute.F16:
 		for i := range s {
-			if s[i] = uint16(r.word()); s[i] == poisonHalf {
+			if s[i] = compute.F16(r.word()); s[i] == poisonF16 {
 				s[i] = 0
 			}
 		}
@@ -209,7 +209,7 @@ func (o operand) clone() operand {
 		o.data = slices.Clone(s)
 	case []uint32:
 		o.data = slices.Clone(s)
-	case []uint16:
+	case []compute.F16:
 		o.data = slices.Clone(s)
 	case []compute.BF16:
 		o.data = slices.Clone(s)

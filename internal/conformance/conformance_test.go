@@ -116,7 +116,7 @@ func perturbWords(result any) {
 		if len(s) > 0 {
 			s[0] ^= 1
 		}
-	case []uint16:
+	case []compute.F16:
 		if len(s) > 0 {
 			s[len(s)-1] ^= 1
 		}
@@ -228,7 +228,7 @@ func TestKnownMistakesAreNoticed(t *testing.T) {
 			}
 		}},
 		{"halves cut off", catalogue.Cast, func(s program.Step, in []operand, result any) {
-			if r, ok := result.([]uint16); ok && in[0].DType == compute.Float32 {
+			if r, ok := result.([]compute.F16); ok && in[0].DType == compute.Float32 {
 				for i, v := range in[0].data.([]float32) {
 					if math.Abs(element(r, i)) > math.Abs(float64(v)) && math.Abs(float64(v)) < 65504 {
 						r[i]--

@@ -63,6 +63,11 @@ func TestCompareCUDASoftware(t *testing.T) {
 	testCompare(t, d)
 }
 
+func TestElementsCUDASoftware(t *testing.T) {
+	_, d := openCUDA(t, cuda.WithSoftware())
+	testElements(t, d)
+}
+
 func TestCUDAVariesFused(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
 	testVaryFused(t, name, d, "after a norm")

@@ -155,7 +155,7 @@ func (x *expectation) slack(i int) float64 {
 // poison fills destinations before a run: a NaN that no computation produces.
 const (
 	poison     = 0x7fc0dead
-	poisonHalf = 0x7cad // a signalling NaN: conversions make quiet ones
+	poisonF16  = 0x7cad // a signalling NaN: conversions make quiet ones
 	poisonBF16 = 0x7fad // a signalling NaN too
 )
 
@@ -202,8 +202,8 @@ func poisoned(data any, i int) bool {
 		return uint32(s[i]) == poison
 	case []uint32:
 		return s[i] == poison
-	case []uint16:
-		return s[i] == poisonHalf
+	case []compute.F16:
+		return s[i] == poisonF16
 	case []compute.BF16:
 		return s[i] == poisonBF16
 	}
@@ -219,8 +219,8 @@ func element(data any, i int) float64 {
 		return float64(s[i])
 	case []uint32:
 		return float64(s[i])
-	case []uint16:
-		return float64(float16.Frombits(s[i]).Float32())
+	case []compute.F16:
+		return float64(float16.Frombits(uint16(s[i])).Float32())
 	case []compute.BF16:
 		return float64(s[i].Float32())
 	}

@@ -186,6 +186,11 @@ func TestCompareWebGPU(t *testing.T) {
 	testCompare(t, d)
 }
 
+func TestElementsWebGPU(t *testing.T) {
+	_, d := openSoftware(t, "")
+	testElements(t, d)
+}
+
 func BenchmarkGuardsWebGPU(b *testing.B) {
 	_, d := openSoftware(b, "")
 	guardCost(b, d)

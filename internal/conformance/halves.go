@@ -24,9 +24,9 @@ func (o operand) as(d compute.DType) operand {
 	out := operand{Type: program.Type{DType: d, Shape: o.Shape}}
 	switch d {
 	case compute.Float16:
-		halves := make([]uint16, len(x))
+		halves := make([]compute.F16, len(x))
 		for i, v := range x {
-			halves[i] = float16.Fromfloat32(v).Bits()
+			halves[i] = compute.F16(float16.Fromfloat32(v).Bits())
 		}
 		out.data = halves
 	case compute.BFloat16:
@@ -204,9 +204,9 @@ func halfCastCases(b *builder) {
 			}
 		}
 	}
-	all, halves := make([]compute.BF16, 65536), make([]uint16, 65536)
+	all, halves := make([]compute.BF16, 65536), make([]compute.F16, 65536)
 	for i := range all {
-		all[i], halves[i] = compute.BF16(i), uint16(i)
+		all[i], halves[i] = compute.BF16(i), compute.F16(i)
 	}
 	every := operand{program.Type{DType: compute.BFloat16, Shape: []int{65536}}, all}
 	b.given("every bf16", to(compute.Float32), every)

@@ -198,9 +198,9 @@ func (b *builder) fused(note string, d compute.DType, biases bool, m, k int, row
 func rounded(x []float32, d compute.DType) any {
 	switch d {
 	case compute.Float16:
-		h := make([]uint16, len(x))
+		h := make([]compute.F16, len(x))
 		for i, v := range x {
-			h[i] = float16.Fromfloat32(v).Bits()
+			h[i] = compute.F16(float16.Fromfloat32(v).Bits())
 		}
 		return h
 	case compute.BFloat16:

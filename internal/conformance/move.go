@@ -202,9 +202,9 @@ func castCases(b *builder) {
 		b.random("", half, s)
 		b.add("", single, func(r *source) []operand { return []operand{r.words(compute.Float16, s...)} })
 	}
-	all := make([]uint16, 65536)
+	all := make([]compute.F16, 65536)
 	for i := range all {
-		all[i] = uint16(i)
+		all[i] = compute.F16(i)
 	}
 	b.given("every half", single, operand{program.Type{DType: compute.Float16, Shape: []int{65536}}, all})
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())

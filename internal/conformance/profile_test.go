@@ -21,7 +21,8 @@ func TestProfileCPU(t *testing.T) {
 
 // testProfile profiles a matmul with company on a device, and shows what the plan is in all forms.
 func testProfile(t *testing.T, dev batch.Device) *batch.Plan {
-	b := batch.New(dev, batch.WithProfile(batch.Peaks{Memory: 1e10, Math: 1e10, Product: 1e11}), batch.WithGuard(batch.NaN, batch.Report))
+	b := batch.New(dev, batch.WithProfile(), batch.WithPeaks(batch.Peaks{Memory: 1e10, Math: 1e10, Product: 1e11}),
+		batch.WithGuard(batch.NaN, batch.Report))
 	const m, k, n = 48, 64, 32
 	x := b.Upload(filled(m*k, 1), m, k)
 	product := b.MatMul(x, b.Upload(filled(k*n, 0.5), k, n))

@@ -147,19 +147,19 @@ func dequantizeCases(b *builder) {
 		b.dequantize("", o{Format: f.BlockFormat, Result: compute.Float16}, 3, block*(1+i%4), nil)
 		b.dequantize("", o{Format: f.BlockFormat}, 7, block*2, []int{2, 3})
 		b.dequantize("", o{Format: f.BlockFormat, Result: compute.Float16}, 2, block*3, []int{5})
+		c := b.dequantize("rows outside", o{Format: f.BlockFormat}, 3, 2*block, []int{6})
+		inside := c.inputs
+		c.inputs = func(r *source) []operand {
+			in := inside(r)
+			copy(in[1].data.([]int32), []int32{-1, 3, math.MaxInt32, math.MinInt32})
+			return in
+		}
 	}
 	b.dequantize("no rows", o{Format: compute.Q4_0}, 0, 0, nil)
 	b.dequantize("empty rows", o{Format: compute.Q6_K}, 3, 0, nil)
 	b.dequantize("none chosen", o{Format: compute.Q6_K}, 3, 256, []int{0})
 	b.dequantize("one chosen", o{Format: compute.Q4_K}, 3, 512, []int{})
-	c := b.dequantize("rows outside", o{Format: compute.Q5_0}, 3, 64, []int{6})
-	inside := c.inputs
-	c.inputs = func(r *source) []operand {
-		in := inside(r)
-		copy(in[1].data.([]int32), []int32{-1, 3, math.MaxInt32, math.MinInt32})
-		return in
-	}
-	c = b.dequantize("Inf and NaN scales", o{Format: compute.Q8_0}, 2, 64, nil)
+	c := b.dequantize("Inf and NaN scales", o{Format: compute.Q8_0}, 2, 64, nil)
 	finite := c.inputs
 	c.inputs = func(r *source) []operand {
 		in := finite(r)

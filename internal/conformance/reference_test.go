@@ -111,8 +111,8 @@ func narrow(v []float64, t program.Type) any {
 			s[i] = int32(f)
 		case []uint32:
 			s[i] = uint32(f)
-		case []uint16:
-			s[i] = float16.Fromfloat32(float32(f)).Bits()
+		case []compute.F16:
+			s[i] = compute.F16(float16.Fromfloat32(float32(f)).Bits())
 		case []compute.BF16:
 			s[i] = compute.BF16Of(float32(f))
 		}

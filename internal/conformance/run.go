@@ -334,7 +334,7 @@ func subslice(s any, at, n int) any {
 		return s[at : at+n : at+n]
 	case []uint32:
 		return s[at : at+n : at+n]
-	case []uint16:
+	case []compute.F16:
 		return s[at : at+n : at+n]
 	case []compute.BF16:
 		return s[at : at+n : at+n]
@@ -356,9 +356,9 @@ func poisonAll(s any) {
 		for i := range s {
 			s[i] = poison
 		}
-	case []uint16:
+	case []compute.F16:
 		for i := range s {
-			s[i] = poisonHalf
+			s[i] = poisonF16
 		}
 	case []compute.BF16:
 		for i := range s {

@@ -52,3 +52,13 @@ func NewCase(e *program.Entry, a program.Attr, in ...program.Type) Case {
 	b := &builder{Entry: e}
 	return Case{Call{in, a}, e, b.typed("", a, b.numbers(false, shapes...), types...)}
 }
+
+// NewQuantCase is a case of a product of x, m × k, with weights of given numbers of rows, or of columns if they are column-major.
+func NewQuantCase(e *program.Entry, options any, m, k int, n ...int) Case {
+	c := (&builder{Entry: e}).quantised("", options, m, k, n...)
+	call := Call{Attr: c.attr}
+	for _, x := range c.inputs(newSource(Seed(), e.Name, c.number)) {
+		call.In = append(call.In, x.Type)
+	}
+	return Case{call, e, c}
+}

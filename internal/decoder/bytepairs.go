@@ -33,7 +33,7 @@ var letters, spelled = func() (letters [256]string, spelled map[rune]byte) {
 }()
 
 func newBytePairs(f *gguf.File, t *Tokenizer) (alphabet, error) {
-	name, err := f.String("tokenizer.ggml.pre")
+	name, err := gguf.Value[string](f, "tokenizer.ggml.pre")
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func newBytePairs(f *gguf.File, t *Tokenizer) (alphabet, error) {
 	}
 	b := &bytePairs{Tokenizer: t, cut: cut, ranks: map[[2]string]int{}}
 	t.addBOS = cut.begin
-	merges, err := f.Strings("tokenizer.ggml.merges")
+	merges, err := gguf.Values[string](f, "tokenizer.ggml.merges")
 	if err != nil {
 		return nil, err
 	}

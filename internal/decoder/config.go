@@ -89,7 +89,7 @@ func (m *metadata) divides(by string, part int, of string, whole int) {
 
 // readConfig reads all sizes but that of the vocabulary.
 func readConfig(f *gguf.File) (Config, error) {
-	architecture, err := f.String("general.architecture")
+	architecture, err := gguf.Value[string](f, "general.architecture")
 	if err != nil {
 		return Config{}, err
 	}
@@ -102,7 +102,7 @@ func readConfig(f *gguf.File) (Config, error) {
 		Blocks: m.size("block_count"), Width: m.size("embedding_length"), Hidden: m.size("feed_forward_length"),
 		Heads: m.size("attention.head_count"), Context: m.size("context_length"),
 		Epsilon: m.positive("attention.layer_norm_rms_epsilon")}
-	if c.Name, err = f.String("general.name"); err != nil && !errors.Is(err, gguf.ErrMissing) {
+	if c.Name, err = gguf.Value[string](f, "general.name"); err != nil && !errors.Is(err, gguf.ErrMissing) {
 		m.fail(err)
 	}
 	c.KVHeads = m.sizeOr("attention.head_count_kv", c.Heads)
@@ -140,7 +140,7 @@ func (m *metadata) ropeScaling(c *Config) {
 	switch {
 	case m.has("rope.scaling.type"):
 		var err error
-		if kind, err = m.String(m.prefix + "rope.scaling.type"); err != nil {
+		if kind, err = gguf.Value[string](m.File, m.prefix+"rope.scaling.type"); err != nil {
 			m.fail(err)
 		}
 	case m.has("rope.scale_linear"): // of old files

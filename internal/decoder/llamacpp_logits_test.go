@@ -73,7 +73,7 @@ func TestLlamaCppLogits(t *testing.T) {
 				continue
 			}
 			require.NoError(t, err)
-			require.Equal(t, []int{w.Vocabulary, len(rows)}, want.Shape())
+			require.Equal(t, []int{len(rows), w.Vocabulary}, want.Shape())
 			logits := make([]float32, want.Len())
 			require.NoError(t, want.Dequantize(logits))
 			s, err := w.NewSession(t.Context(), SessionOptions{Chunk: 7, Q8: c.q8, WideCache: c.wide})

@@ -127,16 +127,9 @@ func (r *reader) optional(name string, shape ...int) *gguf.Tensor {
 }
 
 func (r *reader) check(t *gguf.Tensor, shape ...int) {
-	if got := shapeOf(t); !slices.Equal(got, shape) {
-		r.fail(fmt.Errorf("tensor %s has the shape %v, need %v (rows first): %w", t.Name(), got, shape, compute.ErrShape))
+	if got := t.Shape(); !slices.Equal(got, shape) {
+		r.fail(fmt.Errorf("tensor %s has the shape %v, need %v: %w", t.Name(), got, shape, compute.ErrShape))
 	}
-}
-
-// shapeOf is the shape with rows first.
-func shapeOf(t *gguf.Tensor) []int {
-	s := t.Shape()
-	slices.Reverse(s)
-	return s
 }
 
 // unused reports tensors that this network does not use: without them it would compute something else than the file means.

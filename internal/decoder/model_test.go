@@ -51,10 +51,10 @@ func changed(t testing.TB, r Random, c change) *gguf.File {
 		if other, ok := c.types[name]; ok {
 			typ = other
 		}
-		require.NoError(t, w.Tensor(name, typ, shape...))
-		row, err := typ.RowSize(shape[0])
+		require.NoError(t, w.AddTensor(name, typ, shape...))
+		row, err := typ.RowSize(shape[len(shape)-1])
 		require.NoError(t, err)
-		for _, n := range shape[1:] {
+		for _, n := range shape[:len(shape)-1] {
 			row *= n
 		}
 		size += row
@@ -105,7 +105,7 @@ func TestRead(t *testing.T) {
 	wide := change{metadata: map[string]any{"llama.attention.key_length": uint32(8), "llama.attention.value_length": uint32(8)},
 		tensors: map[string][]int{}}
 	for _, b := range []string{"blk.0.", "blk.1."} {
-		wide.tensors[b+"attn_q.weight"], wide.tensors[b+"attn_output.weight"] = []int{16, 32}, []int{32, 16}
+		wide.tensors[b+"attn_q.weight"], wide.tensors[b+"attn_output.weight"] = []int{32, 16}, []int{16, 32}
 		wide.tensors[b+"attn_k.weight"], wide.tensors[b+"attn_v.weight"] = []int{16, 16}, []int{16, 16}
 	}
 	m, err = Read(changed(t, smallLlama, wide))
@@ -137,9 +137,9 @@ func TestReadErrors(t *testing.T) {
 		{smallLlama, change{metadata: map[string]any{"llama.rope.scaling.type": "linear"}}, gguf.ErrMissing, "rope.scaling.factor"},
 		{smallLlama, change{metadata: map[string]any{"llama.expert_count": uint32(8)}}, compute.ErrUnsupported, "expert_count"},
 		{smallLlama, change{tensors: map[string][]int{"token_embd.weight": nil}}, gguf.ErrMissing, "token_embd.weight"},
-		{smallLlama, change{tensors: map[string][]int{"token_embd.weight": {8, 320}}}, compute.ErrShape, "token_embd.weight"},
-		{smallLlama, change{tensors: map[string][]int{"output.weight": {16, 319}}}, compute.ErrShape, "output.weight"},
-		{smallLlama, change{tensors: map[string][]int{"blk.1.ffn_down.weight": {16, 24}}}, compute.ErrShape, "blk.1.ffn_down.weight"},
+		{smallLlama, change{tensors: map[string][]int{"token_embd.weight": {320, 8}}}, compute.ErrShape, "token_embd.weight"},
+		{smallLlama, change{tensors: map[string][]int{"output.weight": {319, 16}}}, compute.ErrShape, "output.weight"},
+		{smallLlama, change{tensors: map[string][]int{"blk.1.ffn_down.weight": {24, 16}}}, compute.ErrShape, "blk.1.ffn_down.weight"},
 		{smallLlama, change{tensors: map[string][]int{"blk.1.attn_q.bias": {16}}}, gguf.ErrMissing, "blk.1.attn_k.bias"},
 		{smallLlama, change{tensors: map[string][]int{"blk.1.attn_v.bias": {8}}}, gguf.ErrMissing, "blk.1.attn_q.bias"},
 		{smallLlama, change{tensors: map[string][]int{"blk.0.attn_q_norm.weight": {4}}}, compute.ErrUnsupported, "blk.0.attn_q_norm.weight"},

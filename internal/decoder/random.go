@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
@@ -198,7 +199,9 @@ func (w *randomWriter) format(name string, shape []int) quant.Type {
 
 func (w *randomWriter) declare(name string, shape ...int) {
 	if w.err == nil {
-		w.err = w.Tensor(name, w.format(name, shape), shape...)
+		dims := slices.Clone(shape)
+		slices.Reverse(dims)
+		w.err = w.AddTensor(name, w.format(name, shape), dims...)
 	}
 }
 

@@ -24,7 +24,7 @@ type reference struct {
 
 func newReference(t testing.TB, f *gguf.File) *reference {
 	r := &reference{t: t, tensors: map[string][]float64{}}
-	architecture, err := f.String("general.architecture")
+	architecture, err := gguf.Value[string](f, "general.architecture")
 	require.NoError(t, err)
 	number := func(key string) float64 {
 		x, err := f.Float(architecture + "." + key)

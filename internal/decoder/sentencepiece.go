@@ -26,7 +26,7 @@ func newSentencePiece(f *gguf.File, t *Tokenizer) (alphabet, error) {
 	if s.scores, err = perToken[float32](f, "scores", len(t.pieces)); err != nil {
 		return nil, err
 	}
-	if prefix, err := f.Bool("tokenizer.ggml.add_space_prefix"); err == nil {
+	if prefix, err := gguf.Value[bool](f, "tokenizer.ggml.add_space_prefix"); err == nil {
 		s.prefix = prefix
 	} else if !errors.Is(err, gguf.ErrMissing) {
 		return nil, err

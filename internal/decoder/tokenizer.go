@@ -57,12 +57,12 @@ func NewTokenizer(f *gguf.File) (*Tokenizer, error) {
 }
 
 func newTokenizer(f *gguf.File) (*Tokenizer, error) {
-	model, err := f.String("tokenizer.ggml.model")
+	model, err := gguf.Value[string](f, "tokenizer.ggml.model")
 	if err != nil {
 		return nil, err
 	}
 	t := &Tokenizer{ids: map[string]int32{}, special: map[byte][]int32{}, bos: -1, ends: map[int32]bool{}}
-	if t.pieces, err = f.Strings("tokenizer.ggml.tokens"); err != nil {
+	if t.pieces, err = gguf.Values[string](f, "tokenizer.ggml.tokens"); err != nil {
 		return nil, err
 	}
 	if t.kinds, err = perToken[int32](f, "token_type", len(t.pieces)); errors.Is(err, gguf.ErrMissing) {
@@ -133,7 +133,7 @@ func (t *Tokenizer) readEnds(f *gguf.File) error {
 			t.ends[id] = true
 		}
 	}
-	add, err := f.Bool("tokenizer.ggml.add_bos_token")
+	add, err := gguf.Value[bool](f, "tokenizer.ggml.add_bos_token")
 	if err == nil {
 		t.addBOS = add
 	} else if !errors.Is(err, gguf.ErrMissing) {

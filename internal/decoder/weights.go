@@ -85,7 +85,7 @@ type upload struct {
 type stage struct {
 	packed quant.Packed
 	floats []float32
-	halves []uint16
+	halves []compute.F16
 	brain  []compute.BF16
 }
 
@@ -129,7 +129,7 @@ func (u *upload) tensor(t *gguf.Tensor) weight {
 
 // form is what a tensor becomes on the device: its type and shape, and the format of blocks that are packed.
 func (o *LoadOptions) form(t *gguf.Tensor) (compute.DType, []int, compute.BlockFormat) {
-	shape := shapeOf(t)
+	shape := t.Shape()
 	if len(shape) != 2 {
 		return compute.Float32, shape, 0
 	}
@@ -151,7 +151,7 @@ func (s *stage) elements(t *gguf.Tensor, form compute.DType) (any, error) {
 	case compute.Uint32:
 		m, err := t.Matrix()
 		if err == nil {
-			err = s.packed.Set(m)
+			err = quant.PackInto(&s.packed, m)
 		}
 		return s.packed.Words, err
 	case compute.Float32:

@@ -13,20 +13,20 @@ func batchMethods(e *program.Entry) []Method {
 	entry := "catalogue.Lookup(" + fmt.Sprintf("%q", e.Name) + ")"
 	switch e {
 	case catalogue.Reshape:
-		return []Method{simple(e.Method, doc(e.Method, e, "One dimension may be -1."), []Param{{"x", "Value"}, {"shape", "...int"}},
+		return []Method{simple(e.Method, returned(e, "One dimension may be -1."), []Param{{"x", "Value"}, {"shape", "...int"}},
 			fmt.Sprintf("rec.apply(%s, nil, compute.ReshapeOptions{Shape: shape}, x)", entry))}
 	case catalogue.Fill:
-		return []Method{simple(e.Method, doc(e.Method, e), []Param{{"value", "float32"}, {"shape", "...int"}},
+		return []Method{simple(e.Method, returned(e), []Param{{"value", "float32"}, {"shape", "...int"}},
 			fmt.Sprintf("rec.apply(%s, []float32{value}, compute.FillOptions{Shape: shape})", entry))}
 	case catalogue.RandomUniform, catalogue.RandomNormal:
-		return []Method{simple(e.Method, doc(e.Method, e, "The seed is Uint32 [2]."),
+		return []Method{simple(e.Method, returned(e, "The seed is Uint32 [2]."),
 			[]Param{{"seed", "Value"}, {"stream", "int"}, {"shape", "...int"}},
 			fmt.Sprintf("rec.apply(%s, nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)", entry))}
 	case catalogue.Cast:
-		return []Method{simple(e.Method, doc(e.Method, e), []Param{{"x", "Value"}, {"to", "compute.DType"}},
+		return []Method{simple(e.Method, returned(e), []Param{{"x", "Value"}, {"to", "compute.DType"}},
 			fmt.Sprintf("rec.apply(%s, nil, compute.CastOptions{To: to}, x)", entry))}
 	case catalogue.Concat:
-		return []Method{simple(e.Method, doc(e.Method, e, "A negative axis counts from the end."), []Param{{"axis", "int"}, {"x", "...Value"}},
+		return []Method{simple(e.Method, returned(e, "A negative axis counts from the end."), []Param{{"axis", "int"}, {"x", "...Value"}},
 			fmt.Sprintf("rec.apply(%s, nil, compute.ConcatOptions{Axis: axis}, x...)", entry))}
 	}
 	scalars, scalarArg := scalarParams(e)
@@ -55,7 +55,7 @@ func batchMethods(e *program.Entry) []Method {
 		more = append(more, "Without an axis all elements are reduced, to shape [].")
 	}
 	least, _ := e.Arity()
-	ms := []Method{method(e.Method, doc(e.Method, e, more...), e.Inputs[:least])}
+	ms := []Method{method(e.Method, returned(e, more...), e.Inputs[:least])}
 	for _, v := range withOptional(e) {
 		ms = append(ms, method(v.name, comment(fmt.Sprintf("%s is [Batch.%s] with %s.", v.name, e.Method, v.what)), v.inputs))
 	}

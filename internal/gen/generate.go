@@ -197,6 +197,11 @@ func doc(name string, e *program.Entry, more ...string) string {
 	return comment(name+" computes "+e.Doc+".", append(more, e.Special)...)
 }
 
+// returned is doc for a method that returns its results.
+func returned(e *program.Entry, more ...string) string {
+	return comment(e.Method+" returns "+e.Doc+".", append(more, e.Special)...)
+}
+
 // comment writes a doc comment: a sentence, then a list of the sentences of notes.
 func comment(first string, notes ...string) string {
 	lines := wrap(first, "// ", "// ", 119)

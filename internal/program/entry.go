@@ -182,6 +182,9 @@ func (e *Entry) checkOwn(in []Type, a Attr) ([]Type, error) {
 			return nil, err
 		}
 	}
+	if given := reflect.ValueOf(a.Options); given.Kind() == reflect.Slice && given.Type().Elem() == reflect.TypeOf(e.Options) {
+		return nil, fmt.Errorf("%d of %T given, at most one is allowed: %w", given.Len(), e.Options, compute.ErrArgument)
+	}
 	if reflect.TypeOf(a.Options) != reflect.TypeOf(e.Options) {
 		return nil, fmt.Errorf("options are %T, must be %T: %w", a.Options, e.Options, compute.ErrArgument)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// TypeOf returns the element type and length of a slice that may be uploaded: []float32, []int32, []uint32, []compute.BF16,
-// or []uint16 for the bits of Float16.
+// TypeOf returns the element type and length of a slice that may be uploaded: []float32, []int32, []uint32, []compute.F16 or
+// []compute.BF16.
 func TypeOf(data any) (compute.DType, int, error) {
 	switch s := data.(type) {
 	case []float32:
@@ -18,7 +18,7 @@ func TypeOf(data any) (compute.DType, int, error) {
 		return compute.Int32, len(s), nil
 	case []uint32:
 		return compute.Uint32, len(s), nil
-	case []uint16:
+	case []compute.F16:
 		return compute.Float16, len(s), nil
 	case []compute.BF16:
 		return compute.BFloat16, len(s), nil
@@ -51,7 +51,7 @@ func Bytes(data any) []byte {
 		return bytesOf(s)
 	case []uint32:
 		return bytesOf(s)
-	case []uint16:
+	case []compute.F16:
 		return bytesOf(s)
 	case []compute.BF16:
 		return bytesOf(s)
@@ -74,7 +74,7 @@ func MakeSlice(t Type) any {
 	case compute.Uint32:
 		return make([]uint32, t.Len())
 	case compute.Float16:
-		return make([]uint16, t.Len())
+		return make([]compute.F16, t.Len())
 	case compute.BFloat16:
 		return make([]compute.BF16, t.Len())
 	}

@@ -14,7 +14,7 @@ func TestHostSlices(t *testing.T) {
 	for _, c := range []struct {
 		data any
 		d    compute.DType
-	}{{[]float32{1, 2, 3}, compute.Float32}, {[]int32{1, 2, 3}, compute.Int32}, {[]uint32{1, 2, 3}, compute.Uint32}, {[]uint16{1, 2, 3}, compute.Float16}} {
+	}{{[]float32{1, 2, 3}, compute.Float32}, {[]int32{1, 2, 3}, compute.Int32}, {[]uint32{1, 2, 3}, compute.Uint32}, {[]compute.F16{1, 2, 3}, compute.Float16}} {
 		d, n, err := program.TypeOf(c.data)
 		require.NoError(t, err)
 		require.Equal(t, c.d, d)

@@ -37,8 +37,16 @@ var equivalents = []struct {
 		"as above: the words of an axis that there is not are 0"},
 	{`^cumsum$`, `^(bounds|predicate)$`, "", "s := ptx.LoadIf(ptx.U32(32*j).Lt(t.Lanes)",
 		"sums of warps beyond the team would go into its next tile alone, and a team smaller than the block has one tile only"},
-	{`^(softmax|log_softmax|.*norm.*|cross_entropy.*)$`, `^shuffle$`, "shfl.sync.idx", "all = append(all, x.Shuffle(ptx.ShuffleIndex, first",
+	{`^(softmax|log_softmax|.*norm.*|cross_entropy.*|sum.*|largest.*|place|inspect)$`, `^shuffle$`, "shfl.sync.idx", "all = append(all, x.Shuffle(ptx.ShuffleIndex, first",
 		"every lane has the group's result already, combined in another order: the last bits differ, less than the tolerance"},
+	{`^quant_mma_`, `^barrier$`, "bar.warp.sync", "k.WarpSync(ptx.FullWarp())",
+		"it keeps ptxas from reading ahead until it has no registers left, and orders nothing"},
+	{`^quant_columns_`, `^bounds$`, "setp.lt.u32", ".Lt(q.slots())",
+		"a lane beyond the last slot has the last one's sums, and would store the same"},
+	{`^quant_mma_`, `^predicate$`, "", "k.When(rows.Gt(i/q.row())",
+		"rows that are not there are copied from the padding of the tile, and what comes of them is not stored"},
+	{`^quant_mma_`, `^predicate$`, "", "factor = ptx.LoadIf(there, factors.At(row), 0)",
+		"a factor of a row that is not there is read from scratch memory, and what comes of it is not stored"},
 }
 
 func equivalent(k *kit.Kernel, m *ptxtest.Mutation, pos ir.Pos) bool {

@@ -41,11 +41,10 @@ func tailOf(x *program.Expression) (*kit.Epilogue, error) {
 	return &kit.Epilogue{Body: f, Text: x.String(), Strides: make([][3]int, x.Inputs-1)}, err
 }
 
-// rowsWith reports whether steps with an expression, of the entries that take one, launch a kernel of rows or reductions with it. The
-// kernel that joins parts of a reduction has none before it.
-func rowsWith(takes func(l lowering) bool, k *kit.Kernel, joins bool) bool {
+// rowsWith reports whether steps with an expression, of the entries that take one, launch a kernel of rows or reductions with it.
+func rowsWith(takes func(l lowering) bool, k *kit.Kernel) bool {
 	for e, r := range reduce.Reductions {
-		if takes(table()[e]) && (k.Name == r.Kernel.Name || joins && k.Name == r.Join.Name) {
+		if takes(table()[e]) && k.Name == r.Name {
 			return true
 		}
 	}
@@ -86,8 +85,11 @@ func TestPtxasExpressions(t *testing.T) {
 			require.NoError(t, err)
 			assembles(fmt.Sprintf("%s, head %t, tail %t", k.Name, h != nil, e != nil), m)
 		}
-		if k.BuildAround != nil && some(16) {
-			begins, ends := rowsWith(func(l lowering) bool { return l.prologue }, k, false), rowsWith(func(l lowering) bool { return l.epilogue }, k, true)
+		if k.BuildWith != nil && some(16) {
+			begins, ends := rowsWith(func(l lowering) bool { return l.prologue }, k), rowsWith(func(l lowering) bool { return l.epilogue }, k)
+			if k.Family != "rows" && k.Family != "reduce" { // products
+				ends = true
+			}
 			if begins {
 				try(h, nil)
 			}
@@ -97,9 +99,6 @@ func TestPtxasExpressions(t *testing.T) {
 			if begins && ends {
 				try(h, e)
 			}
-		}
-		if k.BuildEpilogue != nil && some(16) {
-			try(nil, e)
 		}
 	}
 	for i := range 6 {

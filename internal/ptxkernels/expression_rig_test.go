@@ -104,9 +104,9 @@ func newCall(rng *rand.Rand, e *program.Entry, a program.Attr, special bool, sha
 // halve makes the first operands halves.
 func (c *call) halve(operands int) {
 	for i := range operands {
-		var h []uint16
+		var h []compute.F16
 		for _, v := range floats(c.data[i]) {
-			h = append(h, float16.Fromfloat32(v).Bits())
+			h = append(h, compute.F16(float16.Fromfloat32(v).Bits()))
 		}
 		c.in[i].DType, c.data[i] = compute.Float16, h
 	}
@@ -117,9 +117,9 @@ func floats(data any) (x []float32) {
 	switch data := data.(type) {
 	case []float32:
 		return data
-	case []uint16:
+	case []compute.F16:
 		for _, v := range data {
-			x = append(x, float16.Frombits(v).Float32())
+			x = append(x, float16.Frombits(uint16(v)).Float32())
 		}
 	case []int32:
 		for _, v := range data {

@@ -2,12 +2,14 @@ package ptxkernels
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/norm"
+	"github.com/wavelane/wavelane/quant"
 )
 
 // telling are calls of an entry that take its kernels along ways that those of the suite do not, or are too large to take often:
@@ -105,6 +107,31 @@ func telling(e *program.Entry) (cases []conformance.Case) {
 				add(program.Attr{Options: compute.AttentionOptions{Causal: n < 20}}, q, kv, kv)
 				q.DType = d
 				add(program.Attr{Options: compute.AttentionOptions{}}, q, kv, kv)
+			}
+		}
+	case strings.HasPrefix(e.Name, "quant_"):
+		// Matrices of several numbers of rows; tiles that a row or a column of the result leaves in part; rows for which every warp
+		// of a block has values.
+		for _, f := range []compute.BlockFormat{compute.Q4_0, compute.Q4_1, compute.Q5_0, compute.Q5_1, compute.Q8_0, compute.Q2_K, compute.Q3_K,
+			compute.Q4_K, compute.Q5_K, compute.Q6_K} {
+			for _, q8 := range []bool{false, true} {
+				for _, s := range [][3]int{{1, 4096, 3}, {8, 2048, 3}, {3, 1280, 5}, {1, 512, 9}, {17, 256, 37}, {9, 512, 29}, {40, 256, 11}, {33, 256, 70},
+					{60, 256, 20}, {60, 256, 9}, {63, 256, 35}, {61, 256, 28}, {5, 768, 4}, {2, 256, 6}} {
+					m, k, n := s[0], s[1], s[2]
+					o := compute.QuantOptions{Format: f, Q8: q8}
+					switch e {
+					case catalogue.QuantMatMulColMajor:
+						if !q8 {
+							cases = append(cases, conformance.NewQuantCase(e, o, m%9, 7*n, quant.Type(f).BlockLen()*(1+n%4)))
+						}
+					case catalogue.QuantQKV:
+						cases = append(cases, conformance.NewQuantCase(e, compute.QuantQKVOptions{Q: f, K: f, V: f, Q8: q8}, m, k, n, n/2+1, 2))
+					case catalogue.QuantGateUpSwiGLU:
+						cases = append(cases, conformance.NewQuantCase(e, o, m, k, n, n))
+					default:
+						cases = append(cases, conformance.NewQuantCase(e, o, m, k, n))
+					}
+				}
 			}
 		}
 	case e == catalogue.MatMul:

@@ -116,7 +116,7 @@ func write(to any, from []float64) {
 			y[i] = int32(v)
 		case []uint32:
 			y[i] = uint32(v)
-		case []uint16:
+		case []compute.F16:
 			y[i] = halfBits(v)
 		case []compute.BF16:
 			y[i] = compute.BF16Of(float32(v))

@@ -23,8 +23,8 @@ func numbers(data any) []float64 {
 		return converted(x, func(v int32) float64 { return float64(v) })
 	case []uint32:
 		return converted(x, func(v uint32) float64 { return float64(v) })
-	case []uint16:
-		return converted(x, func(v uint16) float64 { return float64(float16.Frombits(v).Float32()) })
+	case []compute.F16:
+		return converted(x, func(v compute.F16) float64 { return float64(float16.Frombits(uint16(v)).Float32()) })
 	case []compute.BF16:
 		return converted(x, func(v compute.BF16) float64 { return float64(v.Float32()) })
 	}
@@ -39,4 +39,4 @@ func converted[E any](x []E, f func(E) float64) []float64 {
 	return y
 }
 
-func halfBits(v float64) uint16 { return float16.Fromfloat32(float32(v)).Bits() }
+func halfBits(v float64) compute.F16 { return compute.F16(float16.Fromfloat32(float32(v)).Bits()) }

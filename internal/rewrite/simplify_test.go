@@ -131,7 +131,7 @@ func TestSimplify(t *testing.T) {
 			b.Read(b.Sum(b.Reshape(b.Reshape(vector(b, 4, 4), 16), 2, 8), compute.LastAxis))
 		}, []string{"reshape", "sum"}},
 		{"to more bits and back", func(b *batch.Batch) {
-			h := b.Upload(make([]uint16, 4))
+			h := b.Upload(make([]compute.F16, 4))
 			b.Read(b.Cast(b.Cast(h, compute.Float32), compute.Float16))
 			b.Read(b.Cast(b.Cast(b.Cast(h, compute.Float32), compute.BFloat16), compute.Float32))
 		}, []string{"cast", "cast", "cast", "cast"}}, // an input that is read is copied; to fewer bits rounds

@@ -54,9 +54,9 @@ func Data(t program.Type) any {
 		for i := range s {
 			s[i] = float32(i%13)/16 - 0.375
 		}
-	case []uint16:
+	case []compute.F16:
 		for i := range s {
-			s[i] = 0x3400 + uint16(i%13) // just above a quarter
+			s[i] = 0x3400 + compute.F16(i%13) // just above a quarter
 		}
 	case []compute.BF16:
 		for i := range s {

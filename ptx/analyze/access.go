@@ -20,7 +20,7 @@ type access struct {
 	here   []presence
 	frames []frame
 	epoch  int
-	value  level // of what is stored
+	values []*vec // that are stored
 	cells  map[cell]struct{}
 }
 
@@ -34,32 +34,85 @@ type cell struct {
 type entry struct {
 	a    *access
 	prev *entry
+	// under are conditions under which no barrier has come since, where ways of which some have met one were joined.
+	under []frame
 }
 
-// mergeLogs is the union of two logs.
-func mergeLogs(a, b *entry) *entry {
-	if a == b || b == nil {
+// pending is the access with the conditions under which no barrier has come since.
+func (e *entry) pending() *access {
+	if len(e.under) == 0 {
+		return e.a
+	}
+	a := *e.a
+	a.frames = append(slices.Clip(a.frames), e.under...)
+	return &a
+}
+
+// mergeLogs is the union of the logs of two states. What is in one only has come by its way alone.
+func mergeLogs(x, y *state) *entry {
+	a, b := x.log, y.log
+	if a == b {
 		return a
 	}
-	if a == nil {
-		return b
-	}
-	seen := map[*access]bool{}
-	at := map[*entry]bool{}
+	inA, inB := map[*access]*entry{}, map[*access]*entry{}
 	for e := a; e != nil; e = e.prev {
-		seen[e.a] = true
-		at[e] = true
+		inA[e.a] = e
 	}
-	var extra []*access
-	for e := b; e != nil && !at[e]; e = e.prev {
-		if !seen[e.a] {
-			extra = append(extra, e.a)
+	tail := b // what both have
+	for ; tail != nil && inA[tail.a] != tail; tail = tail.prev {
+		inB[tail.a] = tail
+	}
+	var list []*entry // of b, then of a, without the tail
+	for e := b; e != tail; e = e.prev {
+		if inA[e.a] == nil {
+			list = append(list, &entry{a: e.a, under: alone(e, y, x)})
 		}
 	}
-	for _, x := range slices.Backward(extra) {
-		a = &entry{x, a}
+	mine := len(list)
+	var old []*entry
+	for e := a; e != tail; e = e.prev {
+		n := &entry{a: e.a}
+		old = append(old, e)
+		if other := inB[e.a]; other == nil {
+			n.under = alone(e, x, y)
+		} else {
+			n.under = common(e.under, other.under)
+		}
+		list = append(list, n)
 	}
-	return a
+	for i, e := range slices.Backward(list) {
+		if i >= mine && old[i-mine].prev == tail && len(old[i-mine].under) == len(e.under) {
+			tail = old[i-mine]
+			continue
+		}
+		e.prev = tail
+		tail = e
+	}
+	return tail
+}
+
+// alone are the conditions of an entry that state of has, and other has not.
+func alone(e *entry, of, other *state) []frame {
+	under := slices.Clip(e.under)
+	for _, f := range of.frames {
+		same := func(g frame) bool { return g.cond == f.cond && g.side == f.side }
+		if f.side != 0 && !slices.ContainsFunc(other.frames, same) && !slices.ContainsFunc(under, same) &&
+			!slices.ContainsFunc(e.a.frames, same) {
+			under = append(under, frame{cond: f.cond, side: f.side})
+		}
+	}
+	return under
+}
+
+// common are the conditions that are in both lists.
+func common(a, b []frame) []frame {
+	var both []frame
+	for _, f := range a {
+		if slices.ContainsFunc(b, func(g frame) bool { return g.cond == f.cond && g.side == f.side }) {
+			both = append(both, f)
+		}
+	}
+	return both
 }
 
 // address is the first address that an instruction has.
@@ -103,7 +156,7 @@ func (m *machine) effects(st *state, i int, here []presence, frames []frame) {
 			return
 		}
 		a.write, a.atomic = true, strong
-		a.value = m.stored(st, in)
+		a.values = m.stored(st, in)
 	case ir.Atomic:
 		if in.Op != "atom" && in.Op != "red" {
 			return
@@ -113,7 +166,7 @@ func (m *machine) effects(st *state, i int, here []presence, frames []frame) {
 		if in.Op != "ldmatrix" && in.Op != "stmatrix" {
 			return
 		}
-		a.write, a.size, a.space, a.value = in.Op == "stmatrix", 16, ir.SharedSpace, perThread
+		a.write, a.size, a.space, a.values = in.Op == "stmatrix", 16, ir.SharedSpace, []*vec{m.fresh(perThread, true, false)}
 		a.here = slices.Clone(here)
 		lanes := map[ir.Mod]int{ir.X1: 8, ir.X2: 16, ir.X4: 32}[in.First(ir.X1, ir.X2, ir.X4)]
 		for t := range a.here {
@@ -133,7 +186,7 @@ func (m *machine) effects(st *state, i int, here []presence, frames []frame) {
 		}
 		return
 	case ir.Mbarrier: // made by a plain write, used by atomic operations
-		a.size, a.space, a.value = 8, ir.SharedSpace, perThread
+		a.size, a.space, a.values = 8, ir.SharedSpace, []*vec{m.fresh(perThread, true, false)}
 		a.write = in.Op == "mbarrier.init" || in.Op == "mbarrier.inval"
 		a.atomic = !a.write
 		a.addr = m.address(st, in)
@@ -162,17 +215,54 @@ func (m *machine) effects(st *state, i int, here []presence, frames []frame) {
 	m.touch(st, a)
 }
 
-// stored is among which threads the value is the same that a store writes.
-func (m *machine) stored(st *state, in *ir.Instr) level {
-	l := perBlock
+// stored are the values that a store writes, those in registers.
+func (m *machine) stored(st *state, in *ir.Instr) (values []*vec) {
 	in.Args[len(in.Args)-1].Regs(func(r ir.Reg) {
-		if v := st.regs[r]; v != nil {
-			l = max(l, v.level())
-		} else {
-			l = perThread
+		if st.regs[r] == nil {
+			st.regs[r] = m.fresh(perThread, false, false)
 		}
+		values = append(values, st.regs[r])
 	})
-	return l
+	return values
+}
+
+// agree tells whether two threads that execute one instruction store the same values, as far as can be seen.
+func agree(a *access, t int, b *access, u int) bool {
+	for i, v := range a.values {
+		work := 256
+		if (v.level() > perBlock || b.values[i].level() > perBlock) && (a != b || !v.same(t, u, &work)) {
+			return false
+		}
+	}
+	return true
+}
+
+// same tells whether the value is certainly the same in threads t and u. It looks at so much work.
+func (v *vec) same(t, u int, work *int) bool {
+	if *work--; *work < 0 || at(v.c, t) != at(v.c, u) {
+		return false
+	}
+	for _, e := range v.terms {
+		s := e.sym
+		switch {
+		case at(e.k, t) != at(e.k, u):
+			return false
+		case at(e.k, t) == 0 || s.level == perBlock || t/32 == u/32 && (s.level == perWarp || uint8(t^u)&^s.same == 0):
+		case s.partner != nil:
+			if !s.partner.same(t^int(s.by), u^int(s.by), work) {
+				return false
+			}
+		case s.args == nil:
+			return false
+		default:
+			for _, a := range s.args {
+				if !a.same(t, u, work) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // touch notes an access.
@@ -198,7 +288,7 @@ func (m *machine) touch(st *state, a *access) {
 		m.checkPending(st, a)
 		m.noteWritten(a)
 	}
-	st.log = &entry{a, st.log}
+	st.log = &entry{a: a, prev: st.log}
 }
 
 // barrier walks a barrier of the block or of the cluster.

@@ -81,7 +81,7 @@ func (m *machine) asyncEffects(st *state, i int, here []presence, frames []frame
 			addr: m.addressIn(st, &in.Args[1])}
 		m.touch(st, from)
 		to := &access{instr: i, here: here, frames: frames, epoch: st.epoch, space: ir.SharedSpace, size: int(size), write: true,
-			issued: true, value: perThread, addr: m.addressIn(st, &in.Args[0])}
+			issued: true, values: []*vec{m.fresh(perThread, true, false)}, addr: m.addressIn(st, &in.Args[0])}
 		m.touch(st, to)
 		if to.base != nil {
 			st.async.open = append(st.async.open, to)
@@ -110,7 +110,7 @@ func (m *machine) retire(st *state, n int) {
 		for _, a := range st.async.groups[0] {
 			landed := *a
 			landed.issued, landed.landed, landed.epoch = false, true, st.epoch
-			st.log = &entry{&landed, st.log}
+			st.log = &entry{a: &landed, prev: st.log}
 		}
 		st.async.groups = st.async.groups[1:]
 	}

@@ -170,8 +170,21 @@ func (m *machine) condition(p *vec) (*symbol, int8) {
 	if s := p.only(); s != nil {
 		return s, 1
 	}
-	if n := combine(constant(1), p, 1, -1); n.only() != nil {
+	n := combine(constant(1), p, 1, -1)
+	if n.only() != nil {
 		return n.only(), -1
 	}
-	return m.opaque("cond", p).only(), 1
+	if n.rare() {
+		s, _ := m.condition(n)
+		return s, -1
+	}
+	s := m.opaque("cond", p).only()
+	s.few = s.few || p.rare()
+	return s, 1
+}
+
+// rare tells a condition that may hold for single threads only, in those threads where it is not false anyway.
+func (v *vec) rare() bool {
+	return len(v.terms) == 1 && v.terms[0].sym.few && isZero(v.c) &&
+		!slices.ContainsFunc(v.terms[0].k, func(k int64) bool { return k != 0 && k != 1 })
 }

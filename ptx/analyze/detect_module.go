@@ -38,10 +38,11 @@ func detectVersion(k *kernel, report reporter) {
 	if err != nil {
 		return // InvalidSyntaxAccepted says where
 	}
-	if k.mod.Version.Less(v) {
+	// What needs no more than the oldest ones that the table of forms knows may need less.
+	if k.mod.Version.Less(v) && v != ir.OldestVersion {
 		report(-1, "the instructions need PTX %s, the module says %s", v, k.mod.Version)
 	}
-	if !k.mod.Target.Covers(t) {
+	if !k.mod.Target.Covers(t) && t != ir.OldestTarget {
 		report(-1, "the instructions need %s, the module says %s", t, k.mod.Target)
 	}
 }

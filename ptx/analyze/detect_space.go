@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"slices"
+
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -78,6 +80,7 @@ func detectWrongSpace(k *kernel, report reporter) {
 			return
 		}
 		switch {
+		case b.kind == addressSymbol && s == ir.NoSpace && named(in):
 		case b.kind == addressSymbol && s == ir.NoSpace && v.generic == ir.NoSpace && (inner(b.space) || b.space == ir.ConstSpace):
 			report(i, "a generic access to the address of %s, which is in %s memory, without cvta", b.name, b.space)
 		case b.kind == addressSymbol && s != ir.NoSpace && s != b.space && !(inner(s) && s != ir.LocalSpace &&
@@ -87,6 +90,11 @@ func detectWrongSpace(k *kernel, report reporter) {
 			report(i, "the parameter %s points to %s memory", b.name, max(b.v.PtrSpace, ir.GlobalSpace))
 		}
 	})
+}
+
+// named tells accesses to a variable by its name, whose space they have.
+func named(in *ir.Instr) bool {
+	return slices.ContainsFunc(in.Args, func(o ir.Operand) bool { return o.Kind == ir.AddrOperand && o.Sym != "" })
 }
 
 func detectGenericShared(k *kernel, report reporter) {

@@ -166,11 +166,49 @@ func detectFullMask(k *kernel, report reporter) {
 				return
 			}
 			for _, c := range k.controllers(k.g.BlockOf(i)) {
-				if g := &m.seen.guards[k.last(c)]; g.visits > 0 && g.split == perThread {
+				if g := &m.seen.guards[k.last(c)]; g.visits > 0 && g.split == perThread && !k.gone(c, in, i) {
 					report(i, "lanes part at %s, and the mask names all of them", k.place(k.last(c)))
 					return
 				}
 			}
 		})
 	}
+}
+
+// gone tells whether instruction i waits for lanes that have not left only, and those that do not come to it from the branch at
+// the end of block c leave at once. What they had for others to read is undefined then.
+func (k *kernel) gone(c int, in *ir.Instr, i int) bool {
+	if in.Kind() != ir.WarpSync || in.Op == "shfl.sync" {
+		return false
+	}
+	to := k.g.BlockOf(i)
+	for _, s := range k.g.Blocks[c].Succs {
+		if k.reaches(s, to) {
+			continue
+		}
+		for j := k.g.Blocks[s].Start; j < k.g.Blocks[s].End; j++ {
+			if kind := k.f.Body[j].Kind(); kind != ir.Directive && kind != ir.Leave {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// reaches tells whether control may come from block a to block b.
+func (k *kernel) reaches(a, b int) bool {
+	seen, work := map[int]bool{a: true}, []int{a}
+	for len(work) > 0 {
+		x := work[len(work)-1]
+		if work = work[:len(work)-1]; x == b {
+			return true
+		}
+		for _, s := range k.g.Blocks[x].Succs {
+			if !seen[s] {
+				seen[s] = true
+				work = append(work, s)
+			}
+		}
+	}
+	return false
 }

@@ -226,17 +226,14 @@ func (m *machine) leave(l int, st *state, exits map[int]*state) {
 	}
 }
 
-// widen forgets what the loop writes, in states that leave a loop before its end.
+// widen forgets what changes in the loop, in states that leave a loop before its end.
 func (m *machine) widen(l int, exits map[int]*state) {
-	written := map[ir.Reg]bool{}
-	for _, b := range m.g.Loops[l].Blocks {
-		for i := m.g.Blocks[b].Start; i < m.g.Blocks[b].End; i++ {
-			m.g.Writes(i, func(r ir.Reg) { written[r] = true })
-		}
-	}
+	k := &kernel{f: m.f, g: m.g}
+	writes := k.writesIn(&m.g.Loops[l])
+	maps.DeleteFunc(writes, func(r ir.Reg, _ []int) bool { return k.invariant(writes, r) })
 	for _, b := range slices.Sorted(maps.Keys(exits)) {
 		s := exits[b]
-		for _, r := range slices.Sorted(maps.Keys(written)) {
+		for _, r := range slices.Sorted(maps.Keys(writes)) {
 			if v := s.regs[r]; v != nil {
 				data, block := v.from()
 				s.regs[r] = m.fresh(v.level(), data, block)

@@ -22,7 +22,7 @@ func (m *machine) merge(a, b *state) *state {
 	}
 	out.frames = mergeFrames(a.frames, b.frames)
 	out.local = m.mergeLocal(a, b, onlyA, split)
-	out.log = mergeLogs(a.log, b.log)
+	out.log = mergeLogs(a, b)
 	out.async = mergeAsync(a, b)
 	out.maxreg = slices.Clone(a.maxreg)
 	for w, r := range b.maxreg {

@@ -41,7 +41,7 @@ func (m *machine) checkRaces(st *state) {
 		if groups[b] == nil {
 			order = append(order, b)
 		}
-		groups[b] = append(groups[b], e.a)
+		groups[b] = append(groups[b], e.pending())
 		written[b] = written[b] || e.a.write
 	}
 	slices.Reverse(order)
@@ -182,7 +182,7 @@ func (m *machine) meet(list []toucher, a *access, t int, base *symbol, offset in
 		warp := int(o.t)/32 == t/32
 		switch {
 		case warp && o.a.epoch != a.epoch && o.a != a:
-		case o.a.instr == a.instr && a.write && a.value == perBlock && o.a.value == perBlock: // all write the same
+		case o.a.instr == a.instr && a.write && agree(o.a, int(o.t), a, t): // all write the same
 		case o.a.issued && !a.write || a.landed && !o.a.write: // that is a copy under way, see checkPending
 		case !together(o.a, int(o.t), a, t):
 		default:

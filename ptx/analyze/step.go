@@ -71,16 +71,26 @@ func (m *machine) either(cond, a, b *vec) *vec {
 	if same {
 		return a
 	}
+	v := m.oneOf(cond, a, b)
+	v.generic = a.generic
+	yes, known1 := a.scalar()
+	no, known2 := b.scalar()
+	if known1 && known2 {
+		v.truth, v.yes, v.no = cond, yes, no
+	}
+	return v
+}
+
+// oneOf is one of two values that differ.
+func (m *machine) oneOf(cond, a, b *vec) *vec {
 	if l := max(cond.level(), a.level(), b.level()); l > perBlock {
 		da, ba := a.from()
 		db, bb := b.from()
 		v := m.fresh(l, da || db, ba || bb)
-		v.generic = a.generic
+		v.only().args = []*vec{cond, a, b}
 		return v
 	}
-	v := m.opaque("either", cond, a, b)
-	v.generic = a.generic
-	return v
+	return m.opaque("either", cond, a, b)
 }
 
 // opaque is a function of values about which nothing is known but that equal values give an equal one.
@@ -95,7 +105,7 @@ func (m *machine) opaque(op string, args ...*vec) *vec {
 		key = append(a.key(key), ',')
 	}
 	return of(m.symbol(string(key), func(s *symbol) {
-		s.level, s.same, s.data, s.block = l, same, data, block
+		s.level, s.same, s.data, s.block, s.args = l, same, data, block, args
 		if same == 31 && l == perThread {
 			s.level = perWarp
 		}
@@ -200,7 +210,11 @@ func (m *machine) loaded(st *state, in *ir.Instr, k ir.Kind) func(part int) *vec
 				return m.fresh(perThread, true, false)
 			}
 		}
-		return unknown(a.level(), in.Space() != ir.ConstSpace)
+		return func(int) *vec { // from one place comes one value
+			v := m.fresh(a.level(), in.Space() != ir.ConstSpace, false)
+			v.only().args = []*vec{a}
+			return v
+		}
 	case ir.WarpSync:
 		return m.exchanged(st, in)
 	case ir.Carry, ir.Matrix, ir.Mbarrier:

@@ -172,6 +172,12 @@ func (m *machine) compare(in *ir.Instr, a, b *vec) *vec {
 		}
 		return v
 	}
+	if n, known := b.scalar(); known && a.truth != nil && c.name == "=" && (a.yes == n || a.no == n) { // a predicate again
+		if (a.yes == n) != c.not {
+			return a.truth
+		}
+		return combine(constant(1), a.truth, 1, -1)
+	}
 	d := combine(a, b, 1, -1)
 	if d.isConst() {
 		test := map[string]func(x, _ int64) int64{

@@ -42,6 +42,8 @@ type symbol struct {
 	few bool
 	// same is the set of xor masks of lanes under which the value does not change: what a butterfly of shuffles makes uniform.
 	same uint8
+	// args are what the value is a function of, if it is one: equal ones give equal values.
+	args []*vec
 	// partner and by: the value is partner's in the lane xor by.
 	partner *vec
 	by      uint8
@@ -62,6 +64,9 @@ type vec struct {
 	generic ir.Space // the space whose address cvta made generic
 	lvl     level
 	known   bool // lvl is
+	// truth is the condition of a choice between two numbers: the value is yes where it holds, else no.
+	truth   *vec
+	yes, no int64
 }
 
 func at(k []int64, t int) int64 {

@@ -9,7 +9,8 @@ import (
 )
 
 // CarryFunc computes an instruction that reads or writes the condition code. cc is what the code held; the second result is
-// what it holds afterwards (of an instruction without .cc: what it held). Subtractions hold a borrow in it.
+// what it holds afterwards (of an instruction without .cc: what it held). After a subtraction the code says, as in hardware, that
+// there was no borrow: addc takes it for a carry.
 type CarryFunc func(a, b, c uint64, cc bool) (uint64, bool)
 
 // Carry returns the function of an instruction of Kind Carry: add.cc, addc, sub.cc, subc, mad.cc and madc.
@@ -35,8 +36,8 @@ func Carry(in *ir.Instr) (CarryFunc, error) {
 		f = func(a, b, _ uint64, cc bool) (uint64, bool) { return addCarry(a, b, truth(cc), w) }
 	case "sub", "subc":
 		f = func(a, b, _ uint64, cc bool) (uint64, bool) {
-			r, borrow := bits.Sub64(a&mask(w), b&mask(w), truth(cc))
-			return r & mask(w), borrow == 1
+			r, borrow := bits.Sub64(a&mask(w), b&mask(w), truth(reads && !cc))
+			return r & mask(w), borrow == 0
 		}
 	case "mad", "madc":
 		p, _, err := product(in.First(ir.Lo, ir.Hi), w, t.IsSigned())

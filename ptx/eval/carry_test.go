@@ -27,7 +27,7 @@ func TestCarry(t *testing.T) {
 		subCC, subc := carry(t, "sub.cc."+typ, 2), carry(t, "subc.cc."+typ, 2)
 		for range 2000 {
 			var a, b, sum, difference [4]uint64
-			var carry, borrow bool
+			var carry, kept bool
 			x, y := new(big.Int), new(big.Int)
 			for i := range a {
 				a[i], b[i] = word(rng)&mask(w), word(rng)&mask(w)
@@ -36,10 +36,10 @@ func TestCarry(t *testing.T) {
 				f, g := addc, subc
 				if i == 0 {
 					f, g = addCC, subCC
-					carry, borrow = rng.IntN(2) == 1, rng.IntN(2) == 1 // not read
+					carry, kept = rng.IntN(2) == 1, rng.IntN(2) == 1 // not read
 				}
 				sum[i], carry = f(a[i], b[i], 0, carry)
-				difference[i], borrow = g(a[i], b[i], 0, borrow)
+				difference[i], kept = g(a[i], b[i], 0, kept)
 			}
 			whole := func(v [4]uint64) *big.Int {
 				r := new(big.Int)
@@ -51,10 +51,17 @@ func TestCarry(t *testing.T) {
 			modulus := new(big.Int).Lsh(big.NewInt(1), 4*w)
 			s, d := new(big.Int).Add(x, y), new(big.Int).Sub(x, y)
 			require.Equal(t, s.Cmp(modulus) >= 0, carry)
-			require.Equal(t, d.Sign() < 0, borrow)
+			require.Equal(t, d.Sign() >= 0, kept, "no borrow")
 			require.Zero(t, whole(sum).Cmp(s.Mod(s, modulus)))
 			require.Zero(t, whole(difference).Cmp(d.Mod(d, modulus)))
 		}
+	}
+	// What a subtraction leaves behind is a carry to an addition, and the other way round.
+	for _, c := range []struct{ a, b, sum, difference uint64 }{{5, 3, 1, 0}, {3, 5, 0, 1<<32 - 1}} {
+		_, cc := carry(t, "sub.cc.u32", 2)(c.a, c.b, 0, false)
+		sum, _ := carry(t, "addc.u32", 2)(0, 0, 0, cc)
+		difference, _ := carry(t, "subc.u32", 2)(0, 0, 0, cc)
+		require.Equal(t, [2]uint64{c.sum, c.difference}, [2]uint64{sum, difference})
 	}
 	// (hi:lo) + a·b over two words
 	lo, hi := carry(t, "mad.lo.cc.u64", 3), carry(t, "madc.hi.u64", 3)

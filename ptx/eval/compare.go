@@ -255,7 +255,8 @@ func set(in *ir.Instr, t ir.Type) (Func, error) {
 func extreme(in *ir.Instr, t ir.Type) (Func, error) {
 	f := formatOf(t)
 	most := in.Op == "max"
-	if in.Has(ir.XorSg) != in.Has(ir.Abs) {
+	three := len(in.Args) == 4
+	if in.Has(ir.XorSg) != in.Has(ir.Abs) && (!three || in.Has(ir.XorSg)) {
 		return nil, errForm
 	}
 	s := f.sign()
@@ -298,8 +299,11 @@ func extreme(in *ir.Instr, t ir.Type) (Func, error) {
 	if f == f32 && !wins && !magnitudes {
 		h = extreme32(most, pick)
 	}
-	if len(in.Args) == 4 { // of three numbers
-		h = func(a, b, c, _ uint64) uint64 { return g(g(a&m, b&m), c&m) }
+	if three { // with .abs of their magnitudes
+		if magnitudes {
+			m = s - 1
+		}
+		h = func(a, b, c, _ uint64) uint64 { return pick(pick(a&m, b&m), c&m) }
 	}
 	if in.Has(ir.FTZ) {
 		h = flushed(f, h)

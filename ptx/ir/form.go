@@ -127,7 +127,7 @@ func formOf(in *Instr, fn *Func) (*Form, *Error) {
 		}
 		return nil, wrong(in, "there is no such instruction")
 	}
-	mods := inOrder(in)
+	mods := in.Mods
 	deepest, depth := -1, -1
 	var bad *argumentError
 	var of *Form
@@ -151,6 +151,11 @@ func formOf(in *Instr, fn *Func) (*Form, *Error) {
 			bad, of, depth = e, f, e.at
 		}
 	}
+	if ordered := InOrder(in.Op, mods); bad == nil && !slices.Equal(ordered, mods) {
+		c := *in
+		c.Mods = ordered
+		return formOf(&c, fn)
+	}
 	switch {
 	case bad != nil:
 		return nil, wrong(in, "%s; the form is %s", bad.msg, of.Usage())
@@ -160,36 +165,60 @@ func formOf(in *Instr, fn *Func) (*Form, *Error) {
 	return nil, wrong(in, "a part of the opcode, such as its type, is missing")
 }
 
-// inOrder returns the parts of the opcode in the order of the manual. Assemblers take the ordering, scope and space of a
-// memory access in any order, and compilers make use of it.
-func inOrder(in *Instr) []Mod {
-	switch in.Op {
-	case "ld", "st", "atom", "red":
-	default:
-		return in.Mods
-	}
-	rank := func(m Mod) int {
-		switch m {
-		case Weak, Volatile, Relaxed, Acquire, Release, AcqRel:
-			return 1
-		case ScopeCTA, ScopeCluster, ScopeGPU, ScopeSys:
-			return 2
-		case Global, Shared, SharedCTA, SharedCluster, Local:
-			return 3
+// InOrder returns the parts of an opcode in the order of the manual. Assemblers take any order that keeps types, and layouts of
+// matrices, among themselves as they are, and compilers and headers make use of it. Parts that belong to no form come back as
+// they are.
+func InOrder(op Op, mods []Mod) []Mod {
+	forms := FormsOf(op)
+	for _, f := range forms {
+		if ok, _ := f.match(0, mods, 0, &alternative{}); ok {
+			return mods
 		}
-		return 0
 	}
-	n := 0
-	for n < len(in.Mods) && rank(in.Mods[n]) > 0 {
-		n++
+	for _, f := range forms {
+		if ordered, ok := f.order(0, mods); ok {
+			return ordered
+		}
 	}
-	byRank := func(a, b Mod) int { return rank(a) - rank(b) }
-	if slices.IsSortedFunc(in.Mods[:n], byRank) {
-		return in.Mods
-	}
-	mods := slices.Clone(in.Mods)
-	slices.SortStableFunc(mods[:n], byRank)
 	return mods
+}
+
+// order puts mods in the order of the parts from the i-th on, if all of them belong there.
+func (f *Form) order(i int, mods []Mod) ([]Mod, bool) {
+	if i == len(f.parts) {
+		return nil, len(mods) == 0
+	}
+	p := &f.parts[i]
+	for k := range p.alts {
+		chosen := p.alts[k].mods
+		left, ok := without(mods, chosen)
+		if !ok {
+			continue
+		}
+		if rest, ok := f.order(i+1, left); ok {
+			return append(slices.Clone(chosen), rest...), true
+		}
+	}
+	if p.optional {
+		return f.order(i+1, mods)
+	}
+	return nil, false
+}
+
+// without takes the parts in take out of mods. It is not ok if one is missing, or if it is a type or layout and not the first
+// one left.
+func without(mods, take []Mod) (left []Mod, ok bool) {
+	typed := func(m Mod) bool { _, ok := m.Type(); return ok }
+	layout := func(m Mod) bool { return m == Row || m == Col }
+	left = slices.Clone(mods)
+	for _, m := range take {
+		i := slices.Index(left, m)
+		if i < 0 || typed(m) && slices.IndexFunc(left, typed) < i || layout(m) && slices.IndexFunc(left, layout) < i {
+			return nil, false
+		}
+		left = slices.Delete(left, i, i+1)
+	}
+	return left, true
 }
 
 // match tells whether mods[j:] are the parts from the i-th on, and how many of mods fitted at best. It adds to need what the

@@ -58,6 +58,8 @@ neg{.ftz}.f32 d s
 neg.f64 d s
 min{.ftz}{.NaN@80/7.0}{.xorsign.abs@86/7.2}.f32 d s s
 max{.ftz}{.NaN@80/7.0}{.xorsign.abs@86/7.2}.f32 d s s
+min{.ftz}{.NaN}{.abs}.f32 d s s s | 100 8.8
+max{.ftz}{.NaN}{.abs}.f32 d s s s | 100 8.8
 min.f64 d s s
 max.f64 d s s
 rcp.(approx $rnd){.ftz}.f32 d s

@@ -63,7 +63,12 @@ type Module struct {
 	AddressSize int      // 64, or 32
 	Vars        []Var    // .global, .const, and .shared at module level
 	Funcs       []*Func
+	Aliases     []Alias
 }
+
+// Alias is a second name of a function, for other modules: calls here name the function itself. The name is that of a declaration
+// among the functions.
+type Alias struct{ Name, Of string }
 
 // Space is a state space.
 type Space uint8
@@ -128,6 +133,7 @@ type Var struct {
 	Align   int   // as declared; 0 if not
 	Dims    []int // of an array; 0 as the first one leaves it open (extern shared memory). nil for a scalar
 	Init    []Init
+	Managed bool // .attribute(.managed): in memory that the host sees too
 	// Ptr and its like, on a parameter: ".ptr.global.align 4"
 	Ptr      bool
 	PtrSpace Space
@@ -139,6 +145,7 @@ type Init struct {
 	Bits    uint64 // of the element's type
 	Sym     string // or the address of a symbol, plus Bits
 	Generic bool   // as a generic address: generic(sym)
+	Mask    uint64 // the byte of the address that is meant: 0xFF, 0xFF00 …; 0 for all of it
 }
 
 // Size is the number of bytes of the variable, 0 for one left open.
@@ -295,7 +302,7 @@ func (m *Module) Func(name string) *Func {
 // Clone is a deep copy.
 func (m *Module) Clone() *Module {
 	c := *m
-	c.Options = slices.Clone(m.Options)
+	c.Options, c.Aliases = slices.Clone(m.Options), slices.Clone(m.Aliases)
 	c.Vars = cloneVars(m.Vars)
 	c.Funcs = make([]*Func, len(m.Funcs))
 	for i, f := range m.Funcs {
@@ -349,6 +356,9 @@ func (m *Module) anywhere() *Module {
 	c := m.Clone()
 	if len(c.Options) == 0 {
 		c.Options = nil
+	}
+	if len(c.Aliases) == 0 {
+		c.Aliases = nil
 	}
 	c.Vars = varsAnywhere(c.Vars)
 	for _, f := range c.Funcs {

@@ -40,6 +40,9 @@ func (m *Module) String() string {
 		}
 		p.function(f)
 	}
+	for _, a := range m.Aliases {
+		p.line("\n.alias %s, %s;", a.Name, a.Of)
+	}
 	return p.b.String()
 }
 
@@ -251,6 +254,9 @@ func (p *printer) vars(list []Var, sep string) {
 func (v *Var) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".%s", v.Space)
+	if v.Managed {
+		b.WriteString(" .attribute(.managed)")
+	}
 	if v.Align > 0 {
 		fmt.Fprintf(&b, " .align %d", v.Align)
 	}
@@ -313,6 +319,10 @@ func initList(b *strings.Builder, v *Var, shape []int, list []Init) {
 
 func (e Init) text(t Type) string {
 	switch {
+	case e.Mask != 0:
+		whole := e
+		whole.Mask = 0
+		return fmt.Sprintf("0x%X(%s)", e.Mask, whole.text(U64))
 	case e.Sym != "" && e.Generic:
 		return fmt.Sprintf("generic(%s)%s", e.Sym, offset(int64(e.Bits)))
 	case e.Sym != "":

@@ -47,6 +47,37 @@ func (p *parser) function(t token, entry bool, link ir.Linkage) {
 	for _, r := range own {
 		p.number(fn, r)
 	}
+	if fn.added {
+		renumber(f)
+	}
+}
+
+// renumber brings the registers of a function that has instructions which the text does not have into the order in which the
+// body mentions them.
+func renumber(f *ir.Func) {
+	to, regs := make([]ir.Reg, len(f.Regs)), []ir.RegDecl{{}}
+	number := func(r *ir.Reg) {
+		if *r != 0 && to[*r] == 0 {
+			to[*r] = ir.Reg(len(regs))
+			regs = append(regs, f.Regs[*r])
+		}
+		*r = to[*r]
+	}
+	var operands func([]ir.Operand)
+	operands = func(args []ir.Operand) {
+		for i := range args {
+			number(&args[i].Reg)
+			operands(args[i].Elems)
+		}
+	}
+	for i := range f.Body {
+		number(&f.Body[i].Guard.Reg)
+		operands(f.Body[i].Args)
+	}
+	for r := range ir.Reg(len(f.Regs)) { // parameters that are not mentioned
+		number(&r)
+	}
+	f.Regs = regs
 }
 
 // params reads a list of parameters behind its (.
@@ -62,21 +93,33 @@ func (p *parser) params(fn *function, own []*register) ([]ir.Var, []*register) {
 		}
 		v := p.variable(t)
 		at := p.declarator(&v)
-		list = append(list, v)
-		if v.Name == "_" { // of a declaration
+		declared := v.Name != "_"
+		n, elems := &name{isVar: true, sym: v.Name}, []ir.Var{v}
+		if v.Space == ir.RegSpace {
+			n = registerName(v.Name, v.Type, v.Vec, true)
+			if declared && n.reg != nil {
+				own = append(own, n.reg)
+			}
+			if n.vector != nil { // each element is a parameter of its own
+				elems = nil
+			}
+			for _, r := range n.vector {
+				e := v
+				e.Vec = 0
+				if declared {
+					e.Name = r.text
+					own = append(own, r)
+				}
+				elems = append(elems, e)
+			}
+		}
+		list = append(list, elems...)
+		if !declared {
 			continue
 		}
-		n := &name{isVar: true, sym: v.Name}
-		if v.Space == ir.RegSpace {
-			if v.Vec > 0 {
-				p.unsupportedAt(at.off, "%s: vector registers as parameters are not supported", v.Name)
-			}
-			n = &name{reg: &register{text: v.Name, typ: v.Type, fixed: true}}
-		}
 		p.add(fn, at, n)
-		fn.used[v.Name] = true
-		if n.reg != nil {
-			own = append(own, n.reg)
+		for i := range elems {
+			fn.used[elems[i].Name] = true
 		}
 	}
 	p.next()
@@ -255,19 +298,13 @@ func (p *parser) registers(fn *function, space token) {
 		case p.accept('<'):
 			n := p.expect(number, "a number")
 			o := p.literal(n)
-			if o.Kind != ir.IntOperand || o.Bits > 1<<20 || v.Vec > 0 {
-				p.failAt(n.off, "%s<%s>: an integer up to 2^20 is expected, and no vector type", p.text(t), p.text(n))
+			if o.Kind != ir.IntOperand || o.Bits > 1<<20 {
+				p.failAt(n.off, "%s<%s>: an integer up to 2^20 is expected", p.text(t), p.text(n))
 			}
 			p.expect('>', ">")
-			p.addRange(fn, t, v.Type, int(o.Bits))
-		case v.Vec > 0:
-			var parts []*register
-			for _, c := range "xyzw"[:v.Vec] {
-				parts = append(parts, &register{text: p.text(t) + "_" + string(c), typ: v.Type})
-			}
-			p.add(fn, t, &name{vector: parts})
+			p.addRange(fn, t, v.Type, v.Vec, int(o.Bits))
 		default:
-			p.add(fn, t, &name{reg: &register{text: p.text(t), typ: v.Type}})
+			p.add(fn, t, registerName(p.text(t), v.Type, v.Vec, false))
 		}
 	}
 	p.expect(';', "a semicolon")

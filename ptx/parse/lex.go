@@ -3,6 +3,8 @@ package parse
 import (
 	"bytes"
 	"strings"
+
+	"github.com/wavelane/wavelane/ptx/ir"
 )
 
 // kind says what a token is. Punctuation has the kind of its character, or one of the two-character kinds.
@@ -155,6 +157,7 @@ type parser struct {
 	toks   []token
 	i      int // of the next token
 	module *module
+	orders map[string][]ir.Mod // parts of opcodes in their order, by what was written
 }
 
 func (p *parser) peek() token { return p.toks[p.i] }

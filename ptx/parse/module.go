@@ -11,7 +11,7 @@ import (
 
 // Module reads PTX text. name stands for the file in positions. Errors are of type [*Error]; the first one is returned.
 func Module(name string, src []byte) (m *ir.Module, err error) {
-	p := &parser{file: name, src: src}
+	p := &parser{file: name, src: src, orders: map[string][]ir.Mod{}}
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
@@ -174,6 +174,7 @@ func (p *parser) topLevel() {
 		p.expect(';', "a semicolon")
 		p.module.alias[p.text(a)] = p.text(b)
 		p.module.aliased = append(p.module.aliased, mention{a.off, p.text(a)}, mention{b.off, p.text(b)})
+		p.module.m.Aliases = append(p.module.m.Aliases, ir.Alias{Name: p.text(a), Of: p.text(b)})
 	case ".tex", ".texref", ".samplerref", ".surfref":
 		p.unsupportedAt(t.off, "%s: textures and surfaces are not supported", word)
 	default:
@@ -224,7 +225,7 @@ func (p *parser) finish() {
 	}
 	funcs, vars := m.Funcs[:0:0], m.Vars[:0:0]
 	for i, f := range m.Funcs {
-		if _, ok := md.alias[f.Name]; ok || md.symbols[f.Name].index != i {
+		if md.symbols[f.Name].index != i {
 			continue
 		}
 		if len(md.alias) > 0 {

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/wavelane/wavelane/ptx/ir"
@@ -9,6 +10,7 @@ import (
 // instruction reads an instruction whose first token is t.
 func (p *parser) instruction(fn *function, t token) {
 	in := ir.Instr{Pos: p.pos(t.off)}
+	fn.guard = ir.Guard{}
 	if t.kind == '@' {
 		in.Guard.Not = p.accept('!')
 		g := p.expect(ident, "a predicate")
@@ -17,6 +19,7 @@ func (p *parser) instruction(fn *function, t token) {
 			p.failAt(g.off, "%s guards an instruction, but is no predicate register", p.text(g))
 		}
 		in.Guard.Reg = o.Reg
+		fn.guard = in.Guard
 		t = p.next()
 	}
 	if t.kind != ident {
@@ -34,7 +37,12 @@ func (p *parser) instruction(fn *function, t token) {
 	if !ok {
 		p.unknown(t, code.String())
 	}
-	in.Op, in.Mods = op, mods
+	ordered, ok := p.orders[code.String()]
+	if !ok {
+		ordered = ir.InOrder(op, mods)
+		p.orders[code.String()] = ordered
+	}
+	in.Op, in.Mods = op, slices.Clone(ordered)
 	switch {
 	case op == "call":
 		p.callArgs(fn, &in)
@@ -53,7 +61,56 @@ func (p *parser) instruction(fn *function, t token) {
 	if end.kind != ';' {
 		p.failAt(end.off, "a comma or semicolon expected in %s, found %s", code.String(), p.describe(end))
 	}
+	if op == "mov" && in.Width() > 1 {
+		p.moveVector(fn, t, &in)
+		return
+	}
 	p.emit(fn, in)
+}
+
+// moveVector puts a mov for each element in place of one of vectors.
+func (p *parser) moveVector(fn *function, t token, in *ir.Instr) {
+	n := in.Width()
+	fn.added = true
+	if len(in.Args) != 2 || in.Args[0].Kind != ir.VecOperand || in.Args[1].Kind != ir.VecOperand ||
+		len(in.Args[0].Elems) != n || len(in.Args[1].Elems) != n {
+		p.failAt(t.off, "%s takes two vectors of %d", in.Opcode(), n)
+	}
+	move := func(to, from ir.Operand) {
+		p.emit(fn, ir.Instr{Pos: in.Pos, Guard: in.Guard, Op: "mov", Mods: []ir.Mod{in.Type(0).Mod()}, Args: []ir.Operand{to, from}})
+	}
+	to, from := in.Args[0].Elems, in.Args[1].Elems
+	for i := range from {
+		if r := from[i].Reg; r != 0 && slices.ContainsFunc(to[:i], func(o ir.Operand) bool { return o.Reg == r }) { // overwritten before
+			saved := p.temporary(fn, fn.f.Regs[r].Type)
+			move(saved, from[i])
+			from[i] = saved
+		}
+	}
+	for i := range to {
+		if to[i].Kind != ir.SinkOperand {
+			move(to[i], from[i])
+		}
+	}
+}
+
+// temporary is a register that the text does not have.
+func (p *parser) temporary(fn *function, typ ir.Type) ir.Operand {
+	return ir.R(p.number(fn, &register{text: "%temporary", typ: typ}))
+}
+
+// sum is a register with a constant behind it, which an add before the instruction computes.
+func (p *parser) sum(fn *function, t token, r ir.Reg) ir.Operand {
+	fn.added = true
+	typ := fn.f.Regs[r].Type
+	off := p.offset()
+	if typ.IsFloat() || typ.Bits() < 16 || typ.Bits() > 64 {
+		p.failAt(t.off, "%s of type .%s with an offset; only integers take one", p.text(t), typ)
+	}
+	u := map[int]ir.Type{16: ir.U16, 32: ir.U32, 64: ir.U64}[typ.Bits()]
+	o := p.temporary(fn, typ)
+	p.emit(fn, ir.Instr{Pos: p.pos(t.off), Guard: fn.guard, Op: "add", Mods: []ir.Mod{u.Mod()}, Args: []ir.Operand{o, ir.R(r), ir.Int(off)}})
+	return o
 }
 
 // unknown fails because of an opcode whose root there is not. Where its first word begins roots of several words, such as bar.sync, the
@@ -113,16 +170,16 @@ func (p *parser) operand(fn *function) ir.Operand {
 	}
 	o := p.scalar(fn)
 	if (o.Kind == ir.RegOperand || o.Kind == ir.SinkOperand) && p.accept('|') {
-		return ir.Operand{Kind: ir.PairOperand, Elems: []ir.Operand{o, p.part(fn)}}
+		return ir.Operand{Kind: ir.PairOperand, Elems: []ir.Operand{o, p.part(fn, ir.PairOperand)}}
 	}
 	return o
 }
 
-// part reads an operand inside another one, which cannot be a vector.
-func (p *parser) part(fn *function) ir.Operand {
+// part reads an operand inside another one, which can be a vector register in the lists of calls only.
+func (p *parser) part(fn *function, inside ir.OperandKind) ir.Operand {
 	t := p.peek()
 	o := p.scalar(fn)
-	if o.Kind == ir.VecOperand {
+	if o.Kind == ir.VecOperand && inside != ir.ListOperand {
 		p.failAt(t.off, "a vector inside another operand")
 	}
 	return o
@@ -140,7 +197,11 @@ func (p *parser) enclosed(fn *function, as ir.OperandKind, end kind) ir.Operand 
 		if len(o.Elems) > 0 {
 			p.expect(',', "a comma or "+string(rune(end)))
 		}
-		o.Elems = append(o.Elems, p.part(fn))
+		if e := p.part(fn, as); e.Kind == ir.VecOperand {
+			o.Elems = append(o.Elems, e.Elems...)
+		} else {
+			o.Elems = append(o.Elems, e)
+		}
 	}
 	p.next()
 	return o
@@ -153,8 +214,11 @@ func (p *parser) scalar(fn *function) ir.Operand {
 	case t.kind == ident && p.text(t) != "WARP_SZ":
 		p.next()
 		o := p.named(fn, t)
-		if o.Kind == ir.SymOperand {
+		switch next := p.peek().kind; {
+		case o.Kind == ir.SymOperand:
 			o.Off = p.offset()
+		case o.Kind == ir.RegOperand && (next == '+' || next == '-'):
+			return p.sum(fn, t, o.Reg)
 		}
 		return o
 	case t.kind == '!' && p.at(1).kind == ident && p.text(p.at(1)) != "WARP_SZ":
@@ -207,7 +271,7 @@ func (p *parser) address(fn *function) ir.Operand {
 		if p.peek().kind == '{' {
 			o.Elems = append(o.Elems, p.vector(fn))
 		} else {
-			o.Elems = append(o.Elems, p.part(fn))
+			o.Elems = append(o.Elems, p.part(fn, ir.AddrOperand))
 		}
 	}
 	p.expect(']', "the ] of the address")

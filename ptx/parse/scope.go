@@ -13,6 +13,8 @@ type function struct {
 	used  map[string]bool // names given away in the function
 	count map[string]int  // of the names made from a stem
 	scope *scope
+	guard ir.Guard // of the instruction that is being read
+	added bool     // the body has instructions that the text has not
 }
 
 // scope is a function's parameters, its body, or a block in braces inside.
@@ -44,6 +46,7 @@ type register struct {
 // numbered are registers declared as %r<100>. They come into being when mentioned.
 type numbered struct {
 	typ   ir.Type
+	vec   int // 2 or 4 for vectors, else 0
 	count int
 }
 
@@ -51,6 +54,18 @@ type numbered struct {
 type jump struct {
 	mention
 	instr, arg int
+}
+
+// registerName is a register, or the registers of a vector.
+func registerName(text string, typ ir.Type, vec int, fixed bool) *name {
+	if vec == 0 {
+		return &name{reg: &register{text: text, typ: typ, fixed: fixed}}
+	}
+	n := &name{}
+	for _, c := range "xyzw"[:vec] {
+		n.vector = append(n.vector, &register{text: text + "_" + string(c), typ: typ, fixed: fixed})
+	}
+	return n
 }
 
 func newScope(outer *scope) *scope {
@@ -88,7 +103,7 @@ func (p *parser) add(fn *function, t token, n *name) {
 }
 
 // addRange enters the registers stem0 to stem(count-1).
-func (p *parser) addRange(fn *function, t token, typ ir.Type, count int) {
+func (p *parser) addRange(fn *function, t token, typ ir.Type, vec, count int) {
 	s, stem := fn.scope, p.text(t)
 	clash := s.ranges[stem] != nil
 	if least, found := s.least[stem]; found && least < count {
@@ -102,7 +117,7 @@ func (p *parser) addRange(fn *function, t token, typ ir.Type, count int) {
 			p.failAt(t.off, "%s<%d>: %s is a name of PTX itself", stem, count, special)
 		}
 	})
-	s.ranges[stem] = &numbered{typ, count}
+	s.ranges[stem] = &numbered{typ, vec, count}
 }
 
 // splitName cuts %r12 into %r and 12. %r007 is no such name.
@@ -123,7 +138,7 @@ func (fn *function) lookup(text string) *name {
 			return n
 		}
 		if r := s.ranges[stem]; ok && r != nil && number < r.count {
-			n := &name{reg: &register{text: text, typ: r.typ}}
+			n := registerName(text, r.typ, r.vec, false)
 			s.names[text] = n
 			return n
 		}

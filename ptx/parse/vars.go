@@ -47,7 +47,14 @@ func (p *parser) variable(space token) ir.Var {
 		case "texref", "samplerref", "surfref":
 			p.unsupportedAt(t.off, ".%s: textures and surfaces are not supported", word)
 		case "attribute":
-			p.unsupportedAt(t.off, ".attribute is not supported")
+			p.expect('(', "( of .attribute")
+			if !p.acceptDot(".managed") {
+				p.unsupportedAt(t.off, ".attribute(%s) is not supported, only .managed is", p.describe(p.peek()))
+			}
+			p.expect(')', ") of .attribute")
+			if v.Managed = true; v.Space != ir.GlobalSpace {
+				p.failAt(t.off, "a managed variable has to be in the global space")
+			}
 		default:
 			typ, ok := ir.TypeNamed(word)
 			if !ok || !declarable(typ) || typ == ir.Pred && v.Space != ir.RegSpace {
@@ -217,6 +224,10 @@ func (p *parser) element(typ ir.Type) ir.Init {
 		}
 		p.failAt(t.off, "a floating-point value for a variable of type .%s", typ)
 	}
+	if n := p.at(1); t.kind == number && n.kind == '(' { // 0xFF00(x): a byte of an address
+		p.next()
+		return p.byteElement(t, typ)
+	}
 	v := p.constant()
 	switch {
 	case v.float && typ == ir.F32:
@@ -231,6 +242,19 @@ func (p *parser) element(typ ir.Type) ir.Init {
 		v.bits &= 1<<typ.Bits() - 1
 	}
 	return ir.Init{Bits: v.bits}
+}
+
+// byteElement reads the address of which the mask t selects a byte.
+func (p *parser) byteElement(t token, typ ir.Type) ir.Init {
+	o := p.literal(t)
+	if typ != ir.U8 || o.Kind != ir.IntOperand || o.Bits == 0 || o.Bits>>(bits.TrailingZeros64(o.Bits)&^7) != 0xff {
+		p.failAt(t.off, "%s( ) takes a byte, as of 0xFF00, of an address, for variables of type .u8", p.text(t))
+	}
+	p.expect('(', "(")
+	e := p.symbolElement(ir.U64)
+	p.expect(')', ")")
+	e.Mask = o.Bits
+	return e
 }
 
 // symbolElement reads the address of a symbol: x, x+4, generic(x)+4.

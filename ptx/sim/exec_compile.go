@@ -324,6 +324,12 @@ func (c *compiler) addr(in *ir.Instr, o *ir.Operand) (address, error) {
 		return address{base: none, off: uint64(off) + uint64(o.Off), frame: true}, nil
 	}
 	v, err := c.symbol(in, o.Sym, o.Off)
+	switch in.Op {
+	case "ld", "st", "atom", "red":
+		if in.Space() == ir.NoSpace && c.variable(o.Sym) != nil { // ptxas takes the space of the variable
+			v = generic(c.variable(o.Sym).Space, v)
+		}
+	}
 	return address{base: none, off: v}, err
 }
 

@@ -37,6 +37,7 @@ type grid struct {
 	clustered bool
 	fences    uint32      // of proxies, executed by warps
 	failed    atomic.Bool // a worker has met a fault: the others end
+	workspace *segment    // of a cooperative launch, else nil
 }
 
 // threadAt is the index of a block's i-th thread.
@@ -67,12 +68,15 @@ func (k *worker) laneOf(m uint32) int {
 
 // run executes clusters until there are no more. It panics with a *Fault or, when the context ends, with its error.
 func (k *worker) run() {
-	limit, idle := 1, 0
+	limit, idle, most := 1, 0, resident
+	if k.grid.launch.Cooperative {
+		most = maxCooperative
+	}
 	if k.rng != nil {
 		limit = seeded
 	}
 	for turn := 0; ; turn++ {
-		for len(k.active) < min(limit+idle/2, resident) {
+		for len(k.active) < min(limit+idle/2, most) {
 			c := k.admit()
 			if c == nil {
 				break

@@ -74,12 +74,22 @@ var specials = sync.OnceValue(func() map[string]special {
 	for i := range 32 {
 		all[fmt.Sprintf("%%envreg%d", i)] = constSpecial(ir.B32, 0)
 	}
+	all["%envreg1"] = special{ir.B32, func(w *warp, _ int) uint64 { return w.block.grid.workspaceAddress() >> 32 }}
+	all["%envreg2"] = special{ir.B32, func(w *warp, _ int) uint64 { return w.block.grid.workspaceAddress() & 0xffffffff }}
 	for i := range 8 {
 		all[fmt.Sprintf("%%pm%d", i)] = constSpecial(ir.U32, 0)
 		all[fmt.Sprintf("%%pm%d_64", i)] = constSpecial(ir.U64, 0)
 	}
 	return all
 })
+
+// workspaceAddress is where the workspace of a cooperative launch lies, 0 in other launches.
+func (g *grid) workspaceAddress() uint64 {
+	if g.workspace == nil {
+		return 0
+	}
+	return g.workspace.base
+}
 
 // volatileSpecials are special registers that change: clocks count the instructions of the worker, a microsecond has a
 // thousand. pm counters are 0.

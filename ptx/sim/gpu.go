@@ -42,9 +42,11 @@ type Config struct {
 	Base uint64
 }
 
-// GPU executes kernels in software. It is safe for concurrent use; one call runs at a time.
+// GPU executes kernels in software. It is safe for concurrent use; one kernel runs at a time. Without checks the host may load modules,
+// allocate and copy meanwhile; with checks it waits until the kernel has ended.
 type GPU struct {
-	mu    sync.Mutex
+	run   sync.Mutex // held by the launch that runs
+	mu    sync.Mutex // of the modules and of what checks know
 	cfg   Config
 	mem   memory
 	mon   monitor

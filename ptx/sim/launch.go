@@ -44,8 +44,11 @@ func (d Dim3) within(limit Dim3) bool {
 // asks for or none.
 type Launch struct {
 	Grid, Block, Cluster Dim3
-	Shared               int    // dynamic shared memory per block, in bytes
-	Params               []byte // the parameter block; see [Kernel.Pack]
+	Shared               int // dynamic shared memory per block, in bytes
+	// Cooperative lets the blocks wait for each other, as grid.sync of CUDA's cooperative groups does: %envreg1 and %envreg2 hold
+	// the address of the grid's workspace.
+	Cooperative bool
+	Params      []byte // the parameter block; see [Kernel.Pack]
 }
 
 // The limits of a launch on every GPU since sm_30; clusters of more than 8 blocks need sm_90 and consent, which is given here.
@@ -54,7 +57,12 @@ var (
 	maxBlock   = Dim3{1024, 1024, 64}
 	maxThreads = 1024
 	maxCluster = 16
+	// maxCooperative is more than what any GPU has room for at once.
+	maxCooperative = 1 << 14
 )
+
+// workspaceSize is the number of bytes of a cooperative launch's workspace: cooperative groups count arrivals in its second word.
+const workspaceSize = 64
 
 // Params are the kernel's parameters.
 func (k *Kernel) Params() []ir.Var { return append([]ir.Var(nil), k.ir.Params...) }
@@ -127,12 +135,23 @@ func (g *GPU) Run(ctx context.Context, k *Kernel, l Launch) (*Stats, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.run.Lock()
+	defer g.run.Unlock()
 	r := newGrid(ctx, g, k, l)
+	if l.Cooperative {
+		r.workspace = g.mem.add(workspaceSize, allocAlign, ir.GlobalSpace, "the workspace of the cooperative launch")
+		defer g.mem.remove(r.workspace)
+	}
 	if g.mon != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		g.mon.begin(r)
 		defer g.mon.end()
+		if s := r.workspace; s != nil {
+			g.mon.allocated(s)
+			defer g.mon.freed(s)
+			g.mon.wrote(s, 0, s.size)
+		}
 	}
 	workers := make([]*worker, min(int64(g.cfg.Workers), r.total))
 	errs := make([]error, len(workers))
@@ -187,6 +206,8 @@ func (k *Kernel) validate(l *Launch) error {
 		return bad("cluster of %d blocks, the kernel allows .maxclusterrank %d", l.Cluster.count(), b.MaxClusterBlocks)
 	case k.module.gpu.cfg.Checks&CheckRace != 0 && float64(l.Grid.X)*float64(l.Grid.Y)*float64(l.Grid.Z)*1024 > 1<<32:
 		return fmt.Errorf("grid %v, the check for races is for %d blocks at most: %w", l.Grid, 1<<22, compute.ErrTooLarge)
+	case l.Cooperative && float64(l.Grid.X)*float64(l.Grid.Y)*float64(l.Grid.Z) > float64(maxCooperative):
+		return fmt.Errorf("cooperative grid %v, at most %d blocks can be resident: %w", l.Grid, maxCooperative, compute.ErrTooLarge)
 	case l.Shared < 0:
 		return bad("%d bytes of shared memory", l.Shared)
 	case k.sharedSize(l.Shared) > k.module.gpu.cfg.SharedLimit:

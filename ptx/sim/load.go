@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	mathbits "math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -104,6 +105,9 @@ func (m *Module) init(v *ir.Var, s *segment) error {
 				return fmt.Errorf("sim: %s: initial value of %s: %w", v.Pos, v.Name, err)
 			}
 			bits += a
+			if e.Mask != 0 {
+				bits = bits & e.Mask >> mathbits.TrailingZeros64(e.Mask)
+			}
 		}
 		if n > 8 {
 			store(s.data[i*n:], 8, bits)

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -167,8 +168,9 @@ func (w *warp) outside(op *memOp, addr uint64, s *segment) string {
 	return fmt.Sprintf("%d bytes at %s", op.size, w.block.grid.gpu.mem.describe(addr))
 }
 
-// memory is a GPU's global and constant memory.
+// memory is a GPU's global and constant memory. Running kernels look for segments while the host adds and removes others.
 type memory struct {
+	mu       sync.RWMutex
 	segments []*segment // by address
 	freed    []*segment // by address, the most recent maxFreed of them, for reports
 	next     uint64
@@ -177,7 +179,11 @@ type memory struct {
 const maxFreed = 256
 
 // find returns the segment in whose bytes the address lies, or nil.
-func (m *memory) find(addr uint64) *segment { return findIn(m.segments, addr) }
+func (m *memory) find(addr uint64) *segment {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return findIn(m.segments, addr)
+}
 
 func findIn(list []*segment, addr uint64) *segment {
 	i := sort.Search(len(list), func(i int) bool { return list[i].base > addr }) - 1
@@ -189,6 +195,8 @@ func findIn(list []*segment, addr uint64) *segment {
 
 // add makes a segment of n bytes.
 func (m *memory) add(n int, align int, space ir.Space, name string) *segment {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	a := uint64(max(align, allocAlign))
 	base := (m.next + guardZone + a - 1) &^ (a - 1)
 	m.next = base + uint64(n)
@@ -198,6 +206,8 @@ func (m *memory) add(n int, align int, space ir.Space, name string) *segment {
 }
 
 func (m *memory) remove(s *segment) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	i := slices.Index(m.segments, s)
 	m.segments = slices.Delete(m.segments, i, i+1)
 	s.freed, s.data = true, nil
@@ -210,13 +220,15 @@ func (m *memory) remove(s *segment) {
 
 // describe says where an address lies.
 func (m *memory) describe(addr uint64) string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
 	if s := findIn(m.freed, addr); s != nil {
 		return fmt.Sprintf("offset %d of %s, which has been freed", addr-s.base, s.name)
 	}
 	if addr < 1<<16 {
 		return "a null pointer"
 	}
-	if s := m.find(addr); s != nil {
+	if s := findIn(m.segments, addr); s != nil {
 		return fmt.Sprintf("offset %d of %s", addr-s.base, s.name)
 	}
 	var best *segment

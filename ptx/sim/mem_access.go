@@ -32,7 +32,7 @@ func (c *compiler) moved(in *ir.Instr, data, at int) (*moved, error) {
 		return nil, err
 	}
 	if v.addr.frame { // a .param variable of a device function or of a call
-		if s := v.op.space; s == ir.ParamSpace || s == ir.LocalSpace {
+		if s := v.op.space; s == ir.ParamSpace || s == ir.LocalSpace || s == ir.NoSpace {
 			v.op.space = ir.LocalSpace
 		} else {
 			return nil, c.errorf(in, compute.ErrArgument, "a variable of the function's frame in another space")

@@ -153,11 +153,7 @@ func (c *compiler) symbol(in *ir.Instr, name string, off int64) (uint64, error) 
 	if name == "WARP_SZ" {
 		return warpSize, nil
 	}
-	v := localVar(f, name)
-	if v == nil {
-		v = moduleVar(c.prog.module.ir, name)
-	}
-	if v != nil && v.Space == ir.SharedSpace {
+	if v := c.variable(name); v != nil && v.Space == ir.SharedSpace {
 		return uint64(c.prog.shared.at[v]) + uint64(off), nil
 	}
 	if f.Entry {
@@ -172,6 +168,14 @@ func (c *compiler) symbol(in *ir.Instr, name string, off int64) (uint64, error) 
 		return 0, c.errorf(in, compute.ErrArgument, "%s is no variable or function that is known here", name)
 	}
 	return a + uint64(off), nil
+}
+
+// variable is that of the function or else of the module with the name, nil if there is none.
+func (c *compiler) variable(name string) *ir.Var {
+	if v := localVar(c.fn.ir, name); v != nil {
+		return v
+	}
+	return moduleVar(c.prog.module.ir, name)
 }
 
 // resetFrames gives each lane the kernel's frame and nothing above it.

@@ -61,20 +61,25 @@ func Open(name string) (*File, error) {
 	return f, nil
 }
 
-// New reads from r, which has size bytes. It keeps r for what is read later. Of a split model, more are the other files, in
-// order.
-func New(r io.ReaderAt, size int64, more ...*io.SectionReader) (*File, error) {
-	f, err := read(mapped.From(r, size))
-	if err != nil {
-		return nil, fmt.Errorf("gguf: %w", err)
+// New reads a file of size bytes from r, which it keeps: tensors are read from it on demand.
+func New(r io.ReaderAt, size int64) (*File, error) {
+	return NewSplit(io.NewSectionReader(r, 0, size))
+}
+
+// NewSplit is [New] for a model that is split into several files, given in order.
+func NewSplit(files ...*io.SectionReader) (*File, error) {
+	if len(files) == 0 || slices.Contains(files, nil) {
+		return nil, fmt.Errorf("gguf: no file to read: %w", compute.ErrArgument)
 	}
-	parts := make([]*File, len(more))
-	for i, m := range more {
-		if parts[i], err = read(mapped.From(m, m.Size())); err != nil {
-			return nil, fmt.Errorf("gguf: file %d: %w", i+2, err)
+	parts := make([]*File, len(files))
+	for i, r := range files {
+		var err error
+		if parts[i], err = read(mapped.From(r, r.Size())); err != nil {
+			return nil, fmt.Errorf("gguf: file %d: %w", i+1, err)
 		}
 	}
-	if err := f.join(parts); err != nil {
+	f := parts[0]
+	if err := f.join(parts[1:]); err != nil {
 		return nil, fmt.Errorf("gguf: %w", err)
 	}
 	return f, nil
@@ -240,7 +245,7 @@ func (f *File) info(d *decoder) error {
 	if err != nil {
 		return err
 	}
-	t := &Tensor{name: name, typ: quant.Type(typ), shape: shape}
+	t := &Tensor{name: name, typ: quant.Type(typ), dims: shape}
 	if !t.typ.Valid() {
 		return fmt.Errorf("%q: %v is unknown: %w", name, t.typ, compute.ErrUnsupported)
 	}

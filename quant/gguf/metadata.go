@@ -18,8 +18,8 @@ func (f *File) Value(key string) (any, bool) {
 	return v, ok
 }
 
-// Int returns an integer of any kind. Errors of this and the other typed accesses wrap [ErrMissing] where there is no such
-// key, and [compute.ErrDType] where the value is something else or does not fit.
+// Int returns an integer of any kind. Errors of this and of Float, [Value] and [Values] wrap [ErrMissing] where there is no such key,
+// and [compute.ErrDType] where the value is something else or does not fit.
 func (f *File) Int(key string) (int, error) {
 	v, err := f.find(key)
 	if err != nil {
@@ -51,14 +51,12 @@ func (f *File) Float(key string) (float64, error) {
 	return 0, unlike(key, v, "a number")
 }
 
-// Bool returns a truth value.
-func (f *File) Bool(key string) (bool, error) { return typed[bool](f, key, "a bool") }
-
-// String returns a string.
-func (f *File) String(key string) (string, error) { return typed[string](f, key, "a string") }
-
-// Strings returns an array of strings.
-func (f *File) Strings(key string) ([]string, error) { return Values[string](f, key) }
+// Value returns a value of the metadata whose Go type is T, such as string or bool. For numbers of any kind see [File.Int] and
+// [File.Float], for arrays [Values].
+func Value[T any](f *File, key string) (T, error) {
+	var zero T
+	return typed[T](f, key, fmt.Sprintf("a %T", zero))
+}
 
 // Values returns an array whose elements have the Go type T.
 func Values[T any](f *File, key string) ([]T, error) {

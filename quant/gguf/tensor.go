@@ -14,7 +14,7 @@ import (
 type Tensor struct {
 	name     string
 	typ      quant.Type
-	shape    []int
+	dims     []int // as stored
 	elements int
 	source   *mapped.Source
 	at, size int64
@@ -26,9 +26,18 @@ func (t *Tensor) Name() string { return t.name }
 // Type is the format of the elements.
 func (t *Tensor) Type() quant.Type { return t.typ }
 
-// Shape returns the dimensions as they stand in the file, at most four: the first is the length of a row, whose elements lie
-// side by side. A weight that maps in to out features has the shape [in, out].
-func (t *Tensor) Shape() []int { return slices.Clone(t.shape) }
+// Shape returns the shape in row-major order, as everywhere in this module: the last axis is the length of a row. A weight that maps
+// in to out features has the shape [out, in].
+func (t *Tensor) Shape() []int { return reversed(t.dims) }
+
+// Dims returns the dimensions in the order of the file, at most four: the first is the length of a row.
+func (t *Tensor) Dims() []int { return slices.Clone(t.dims) }
+
+func reversed(shape []int) []int {
+	s := slices.Clone(shape)
+	slices.Reverse(s)
+	return s
+}
 
 // Len is the number of elements.
 func (t *Tensor) Len() int { return t.elements }
@@ -39,18 +48,18 @@ func (t *Tensor) Size() int64 { return t.size }
 // Offset is where the tensor begins in its file, in bytes.
 func (t *Tensor) Offset() int64 { return t.at }
 
-// Cols is the length of a row: the first dimension.
+// Cols is the length of a row: the last axis of the shape.
 func (t *Tensor) Cols() int {
-	if len(t.shape) == 0 {
+	if len(t.dims) == 0 {
 		return 1
 	}
-	return t.shape[0]
+	return t.dims[0]
 }
 
-// Rows is the number of rows: the product of all dimensions but the first.
+// Rows is the number of rows: the product of all axes but the last.
 func (t *Tensor) Rows() int {
 	rows := 1
-	for _, dim := range t.shape[min(1, len(t.shape)):] {
+	for _, dim := range t.dims[min(1, len(t.dims)):] {
 		rows *= dim
 	}
 	return rows

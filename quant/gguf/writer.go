@@ -10,7 +10,7 @@ import (
 	"github.com/wavelane/wavelane/quant"
 )
 
-// Writer writes a GGUF file of version 3 as a stream: [Writer.Set] and [Writer.Tensor] say what is in it, then the data of
+// Writer writes a GGUF file of version 3 as a stream: [Writer.Set] and [Writer.AddTensor] say what is in it, then the data of
 // all tensors is written with [Writer.Write], one after the other in the order in which they were declared, and
 // [Writer.Close] ends it. The writer adds what lies between them. It belongs to one goroutine.
 type Writer struct {
@@ -60,10 +60,10 @@ func (w *Writer) Set(key string, value any) error {
 	return nil
 }
 
-// Tensor declares the next tensor. The first dimension is the length of a row, as in [Tensor.Shape]; there are one to four.
+// AddTensor declares the next tensor, of one to four axes in row-major order, as [Tensor.Shape] returns them.
 // Errors wrap [compute.ErrArgument] for the name and [compute.ErrShape], [compute.ErrTooLarge]
 // or [compute.ErrDType] for the rest.
-func (w *Writer) Tensor(name string, t quant.Type, shape ...int) error {
+func (w *Writer) AddTensor(name string, t quant.Type, shape ...int) error {
 	switch {
 	case w.started:
 		return fmt.Errorf("gguf: tensor %q after the data has begun: %w", name, compute.ErrArgument)
@@ -72,7 +72,8 @@ func (w *Writer) Tensor(name string, t quant.Type, shape ...int) error {
 	case len(shape) == 0 || len(shape) > maxDims || slices.Min(shape) < 0:
 		return fmt.Errorf("gguf: tensor %q with the shape %v: %w", name, shape, compute.ErrShape)
 	}
-	elements, size, err := sizes(t, shape)
+	dims := reversed(shape)
+	elements, size, err := sizes(t, dims)
 	if err != nil {
 		return fmt.Errorf("gguf: tensor %q with the shape %v: %w", name, shape, err)
 	}
@@ -80,7 +81,7 @@ func (w *Writer) Tensor(name string, t quant.Type, shape ...int) error {
 	if n := len(w.tensors); n > 0 {
 		at = pad(w.tensors[n-1].at+w.tensors[n-1].size, w.alignment)
 	}
-	declared := &Tensor{name: name, typ: t, shape: slices.Clone(shape), elements: elements, size: size, at: at}
+	declared := &Tensor{name: name, typ: t, dims: dims, elements: elements, size: size, at: at}
 	w.tensors = append(w.tensors, declared)
 	w.names[name] = true
 	return nil
@@ -137,8 +138,8 @@ func (w *Writer) begin() error {
 	b = append(b, w.pairs...)
 	for _, t := range w.tensors {
 		b = appendString(b, t.name)
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(t.shape)))
-		for _, dim := range t.shape {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(t.dims)))
+		for _, dim := range t.dims {
 			b = binary.LittleEndian.AppendUint64(b, uint64(dim))
 		}
 		b = binary.LittleEndian.AppendUint32(b, uint32(t.typ))

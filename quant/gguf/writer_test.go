@@ -25,7 +25,7 @@ func rewrite(t *testing.T, f *gguf.File, piece int) []byte {
 	}
 	var all []byte
 	for _, x := range f.Tensors() {
-		require.NoError(t, w.Tensor(x.Name(), x.Type(), x.Shape()...))
+		require.NoError(t, w.AddTensor(x.Name(), x.Type(), x.Shape()...))
 		b, err := x.Bytes()
 		require.NoError(t, err)
 		all = append(all, b...)
@@ -56,9 +56,9 @@ func TestWriteValues(t *testing.T) {
 	}
 	nested := []any{[]int32{1, 2}, []any{[]string{"a", "bc"}, []bool{}}, []float64{}}
 	require.NoError(t, w.Set("nested", nested))
-	require.NoError(t, w.Tensor("empty", quant.Q4_K, 0, 3))
-	require.NoError(t, w.Tensor("one", quant.F32, 1))
-	require.NoError(t, w.Tensor("last empty", quant.F16, 0))
+	require.NoError(t, w.AddTensor("empty", quant.Q4_K, 3, 0))
+	require.NoError(t, w.AddTensor("one", quant.F32, 1))
+	require.NoError(t, w.AddTensor("last empty", quant.F16, 0))
 	_, err := w.Write([]byte{0, 0, 0x80, 0x3f})
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
@@ -119,21 +119,21 @@ func TestWriterErrors(t *testing.T) {
 	}
 	require.NoError(t, w.Set("a", uint8(1)))
 	require.ErrorIs(t, w.Set("a", uint8(1)), compute.ErrArgument)
-	require.NoError(t, w.Tensor("x", quant.F32, 3))
+	require.NoError(t, w.AddTensor("x", quant.F32, 3))
 	require.ErrorIs(t, w.Set("general.alignment", uint32(64)), compute.ErrArgument, "the tensor has its place already")
-	require.ErrorIs(t, w.Tensor("x", quant.F32, 3), compute.ErrArgument)
-	require.ErrorIs(t, w.Tensor("y", quant.Q8_0, 33), compute.ErrShape)
-	require.ErrorIs(t, w.Tensor("y", quant.F32, -1), compute.ErrShape)
-	require.ErrorIs(t, w.Tensor("y", quant.F32), compute.ErrShape)
-	require.ErrorIs(t, w.Tensor("y", quant.F32, 1, 1, 1, 1, 1), compute.ErrShape)
-	require.ErrorIs(t, w.Tensor("y", 99, 1), compute.ErrDType)
-	require.ErrorIs(t, w.Tensor("y", quant.F32, 1<<31, 1<<31, 1<<31), compute.ErrTooLarge)
+	require.ErrorIs(t, w.AddTensor("x", quant.F32, 3), compute.ErrArgument)
+	require.ErrorIs(t, w.AddTensor("y", quant.Q8_0, 33), compute.ErrShape)
+	require.ErrorIs(t, w.AddTensor("y", quant.F32, -1), compute.ErrShape)
+	require.ErrorIs(t, w.AddTensor("y", quant.F32), compute.ErrShape)
+	require.ErrorIs(t, w.AddTensor("y", quant.F32, 1, 1, 1, 1, 1), compute.ErrShape)
+	require.ErrorIs(t, w.AddTensor("y", 99, 1), compute.ErrDType)
+	require.ErrorIs(t, w.AddTensor("y", quant.F32, 1<<31, 1<<31, 1<<31), compute.ErrTooLarge)
 	n, err := w.Write(make([]byte, 8))
 	require.NoError(t, err)
 	require.Equal(t, 8, n)
 	require.ErrorIs(t, w.Close(), compute.ErrShape, "4 bytes are missing")
 	require.ErrorIs(t, w.Set("b", uint8(1)), compute.ErrArgument)
-	require.ErrorIs(t, w.Tensor("y", quant.F32, 3), compute.ErrArgument)
+	require.ErrorIs(t, w.AddTensor("y", quant.F32, 3), compute.ErrArgument)
 	n, err = w.Write(make([]byte, 8))
 	require.ErrorIs(t, err, compute.ErrShape)
 	require.Equal(t, 4, n)
@@ -141,7 +141,7 @@ func TestWriterErrors(t *testing.T) {
 	for room := range 96 { // the bytes of the file
 		f := failing(room)
 		w := gguf.NewWriter(&f)
-		require.NoError(t, w.Tensor("x", quant.F32, 3))
+		require.NoError(t, w.AddTensor("x", quant.F32, 3))
 		_, err := w.Write(make([]byte, 12))
 		require.ErrorIs(t, err, io.ErrShortWrite, "%d bytes", room)
 		require.Equal(t, err, w.Close())
@@ -154,7 +154,7 @@ func ExampleWriter() {
 	err := errors.Join(
 		w.Set("general.architecture", "example"),
 		w.Set("tokenizer.ggml.tokens", []string{"<s>", "a", "b"}),
-		w.Tensor("weight", quant.F32, 2, 1),
+		w.AddTensor("weight", quant.F32, 1, 2),
 	)
 	if err == nil {
 		_, err = w.Write([]byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40})
@@ -169,7 +169,7 @@ func ExampleWriter() {
 		fmt.Println(err)
 		return
 	}
-	tokens, err := f.Strings("tokenizer.ggml.tokens")
+	tokens, err := gguf.Values[string](f, "tokenizer.ggml.tokens")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -181,5 +181,5 @@ func ExampleWriter() {
 	}
 	// Output:
 	// 3 tokens
-	// weight F32 [2 1] <nil> [1 2]
+	// weight F32 [1 2] <nil> [1 2]
 }

@@ -163,7 +163,7 @@ func (g *GPU) GraphExecKernelNodeSetParams(h driver.GraphExec, nh driver.GraphNo
 		return driver.InvalidHandle
 	}
 	old, ok := x.ops[n.index].(*kernelOp)
-	if !ok || l == nil || l.Cluster != [3]uint32{} || l.Cooperative != old.cooperative {
+	if !ok || l == nil || l.Cluster != [3]uint32{} || l.Cooperative != old.launch.Cooperative {
 		return driver.InvalidValue
 	}
 	if r := f.check(l, true); r != driver.Success {

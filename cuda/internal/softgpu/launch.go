@@ -17,9 +17,8 @@ const (
 // kernelOp runs a kernel.
 type kernelOp struct {
 	done
-	function    *function
-	launch      sim.Launch
-	cooperative bool
+	function *function
+	launch   sim.Launch
 }
 
 var errUnloaded = errors.New("a kernel of a module that has been unloaded")
@@ -54,7 +53,7 @@ func (g *GPU) LaunchKernel(h driver.Function, l *driver.Launch, stream driver.St
 
 // op is the operation of a launch that has been checked.
 func (f *function) op(l *driver.Launch) *kernelOp {
-	return &kernelOp{function: f, cooperative: l.Cooperative, launch: sim.Launch{Grid: dim(l.Grid), Block: dim(l.Block),
+	return &kernelOp{function: f, launch: sim.Launch{Cooperative: l.Cooperative, Grid: dim(l.Grid), Block: dim(l.Block),
 		Cluster: dim(f.cluster(l)), Shared: int(l.Shared), Params: slices.Clone(l.Params)}}
 }
 

@@ -165,7 +165,10 @@ type native struct {
 	mu       sync.Mutex
 	inFlight []*flight
 	polling  bool
-	stamps   []C.wl_stamps // free
+	// queue is what waits for being submitted, by the one goroutine that does while submitting.
+	queue      []*flight
+	submitting bool
+	stamps     []C.wl_stamps // free
 }
 
 func (d *native) Together(f func() error) error { return f() }
@@ -186,7 +189,7 @@ func (d *native) Lost() error {
 func (d *native) Idle() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return !d.polling
+	return !d.polling && !d.submitting
 }
 
 // Lose makes the device count as lost, as its callback does, for tests: the library cannot be made to lose one.

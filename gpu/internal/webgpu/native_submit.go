@@ -23,22 +23,23 @@ import (
 
 // flight is a submission that has not completed.
 type flight struct {
-	s      *Submission
-	words  []int32 // C memory, which callbacks write to; see shim.h
-	stamps C.wl_stamps
-	failed error // why some of it was not recorded
+	s *Submission
+	// commands are C's, until they are submitted.
+	commands *[]C.wl_command
+	words    []int32 // C memory, which callbacks write to; see shim.h
+	stamps   C.wl_stamps
+	failed   error // why some of it was not recorded
 }
 
 // commandBuffers recycles the C commands of submissions; handles in them are integers, so the collector skips them.
 var commandBuffers = sync.Pool{New: func() any { return new([]C.wl_command) }}
 
 func (d *native) Submit(s *Submission) error {
-	list := commandBuffers.Get().(*[]C.wl_command)
-	defer commandBuffers.Put(list)
-	cs := (*list)[:0]
 	if err := checkMapped(s); err != nil {
 		return err
 	}
+	list := commandBuffers.Get().(*[]C.wl_command)
+	cs := (*list)[:0]
 	for i := range s.Commands {
 		c := &s.Commands[i]
 		if c.Timestamp {
@@ -64,40 +65,54 @@ func (d *native) Submit(s *Submission) error {
 	}
 	*list = cs
 
-	var few [8]C.wl_staging
-	staging := few[:0]
-	for _, o := range s.Staging {
-		b := o.(*nativeBuffer)
-		staging = append(staging, C.wl_staging{
-			buffer: b.ref, size: C.uint64_t(b.size), upload: C.uint32_t(b2i(b.kind == UploadBuffer)),
-		})
-	}
-	f := &flight{s: s}
-	if s.Timed {
-		err := d.calibrated()
-		if err != nil {
-			return fmt.Errorf("%w: %w", err, compute.ErrUnsupported)
-		}
-		if f.stamps, err = d.takeStamps(2 + s.Timestamps); err != nil {
-			return err
-		}
-	}
+	f := &flight{s: s, commands: list}
 	for _, o := range s.Staging {
 		o.(*nativeBuffer).at = nil // until land
 	}
-	if err := d.launch(f, cs, s.Cuts, staging); err != nil {
-		d.giveStamps(f.stamps)
-		return err
-	}
 	d.mu.Lock()
-	d.inFlight = append(d.inFlight, f)
-	start := !d.polling
-	d.polling = true
-	d.mu.Unlock()
-	if start {
-		go d.poll()
+	if d.submitting || len(d.inFlight) > 0 {
+		d.queue = append(d.queue, f)
+		start := !d.submitting
+		d.submitting = true
+		d.mu.Unlock()
+		if start {
+			go d.submitQueue()
+		}
+		return nil
 	}
-	return nil
+	d.submitting = true
+	d.mu.Unlock()
+	err := d.launch(f)
+	d.mu.Lock()
+	d.submitting = len(d.queue) > 0
+	more := d.submitting
+	d.mu.Unlock()
+	if more {
+		go d.submitQueue()
+	}
+	return err
+}
+
+// submitQueue submits what was handed over while the device was busy. The library may block in a submission for as long as what was
+// submitted before takes, and callers do not wait for that.
+func (d *native) submitQueue() {
+	for {
+		d.mu.Lock()
+		if d.submitting = len(d.queue) > 0; !d.submitting {
+			d.mu.Unlock()
+			return
+		}
+		f := d.queue[0]
+		d.queue = slices.Delete(d.queue, 0, 1)
+		d.mu.Unlock()
+		err := d.Lost() // submitting to a lost device aborts the process
+		if err == nil {
+			err = d.launch(f)
+		}
+		if err != nil {
+			f.s.Done(err)
+		}
+	}
 }
 
 // checkMapped refuses buffers that would be mapped when they reach the queue, which ends the process: upload buffers that
@@ -212,8 +227,44 @@ func (d *native) land(f *flight, lost error) error {
 	return callError("unmap timestamps", &e)
 }
 
-// launch crosses into C, where everything is recorded and submitted in one call. It fails if nothing was.
-func (d *native) launch(f *flight, commands []C.wl_command, cuts []int, staging []C.wl_staging) error {
+// launch submits, and has what was submitted completed. It fails if nothing was.
+func (d *native) launch(f *flight) (err error) {
+	if f.s.Timed {
+		if err := d.calibrated(); err != nil {
+			return fmt.Errorf("%w: %w", err, compute.ErrUnsupported)
+		}
+		if f.stamps, err = d.takeStamps(2 + f.s.Timestamps); err != nil {
+			return err
+		}
+	}
+	err = d.record(f)
+	commandBuffers.Put(f.commands)
+	f.commands = nil
+	if err != nil {
+		d.giveStamps(f.stamps)
+		return err
+	}
+	d.mu.Lock()
+	d.inFlight = append(d.inFlight, f)
+	start := !d.polling
+	d.polling = true
+	d.mu.Unlock()
+	if start {
+		go d.poll()
+	}
+	return nil
+}
+
+// record crosses into C, where everything is recorded and submitted in one call. It fails if nothing was.
+func (d *native) record(f *flight) error {
+	var few [8]C.wl_staging
+	staging := few[:0]
+	for _, o := range f.s.Staging {
+		b := o.(*nativeBuffer)
+		staging = append(staging, C.wl_staging{
+			buffer: b.ref, size: C.uint64_t(b.size), upload: C.uint32_t(b2i(b.kind == UploadBuffer)),
+		})
+	}
 	n := C.WL_STAGING + len(staging)
 	p := (*int32)(C.calloc(C.size_t(n), 4))
 	if p == nil {
@@ -221,6 +272,7 @@ func (d *native) launch(f *flight, commands []C.wl_command, cuts []int, staging 
 	}
 	f.words = unsafe.Slice(p, n)
 	var e C.wl_error
+	commands, cuts := *f.commands, f.s.Cuts
 	at := (*C.size_t)(unsafe.Pointer(unsafe.SliceData(cuts)))
 	submitted := C.wl_submit(d.dev, unsafe.SliceData(commands), C.size_t(len(commands)), at, C.size_t(len(cuts)),
 		unsafe.SliceData(staging), C.size_t(len(staging)), f.stamps, (*C.int32_t)(p), &e)
@@ -337,9 +389,9 @@ func (d *native) bestClock(stamps C.wl_stamps) (clock, error) {
 
 // readClock reads the GPU's clock once.
 func (d *native) readClock(stamps C.wl_stamps) (clock, error) {
-	f := &flight{stamps: stamps}
+	f := &flight{s: &Submission{}, commands: new([]C.wl_command), stamps: stamps}
 	before := time.Now()
-	if err := d.launch(f, nil, nil, nil); err != nil {
+	if err := d.record(f); err != nil {
 		return clock{}, err
 	}
 	for !f.landed() {

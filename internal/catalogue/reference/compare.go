@@ -20,7 +20,7 @@ func ArrayOf(data any, shape []int) Array {
 			a.Data[i] = float64(s[i])
 		case []uint32:
 			a.Data[i] = float64(s[i])
-		case []uint16:
+		case []compute.F16:
 			a.Data[i] = half(s[i])
 		case []compute.BF16:
 			a.Data[i] = float64(s[i].Float32())
@@ -30,7 +30,7 @@ func ArrayOf(data any, shape []int) Array {
 }
 
 // half is the number that the bits of a Float16 stand for.
-func half(b uint16) float64 {
+func half(b compute.F16) float64 {
 	exponent, fraction := int(b>>10&31), float64(b&1023)
 	v := math.Ldexp(fraction, -24)
 	switch {

@@ -17,7 +17,7 @@ func Attention(s *kit.Step) error {
 	if err != nil {
 		return err
 	}
-	if d.NK == 0 { // nobody sees anything
+	if d.NK == 0 { // there are no keys
 		s.Fill(kit.Out, 0, kit.CeilDiv(s.Result.Bytes(), 4))
 		if len(s.Results) > 1 {
 			s.Fill(kit.OutAt(1), math.Float32bits(float32(math.Inf(-1))), s.Results[1].Len())
@@ -66,7 +66,7 @@ func attendTiles(s *kit.Step, c cacheOf, lse kit.Buffer) {
 	}
 	tiles := kit.CeilDiv(rows, shape.rows)
 	wanted := lse != kit.Buffer{}
-	sizes, scale, bend := c.flashSizes(tiles, wanted)
+	sizes, scale, softCap := c.flashSizes(tiles, wanted)
 	q, k, v := s.InFloat32(kit.In(c.q)), s.InFloat32(kit.In(c.k)), s.InFloat32(kit.In(c.v))
 	y, out := kit.Out, s.Results[0]
 	if out.DType != compute.Float32 {
@@ -75,7 +75,7 @@ func attendTiles(s *kit.Step, c cacheOf, lse kit.Buffer) {
 	if !wanted {
 		lse = y // is not touched
 	}
-	s.Launch(flashKernels[shape], [3]int{c.Batch * c.KVHeads * tiles, 1, 1}, sizes, scale, bend, q, k, v, kit.In(c.lengths), y, lse)
+	s.Launch(flashKernels[shape], [3]int{c.Batch * c.KVHeads * tiles, 1, 1}, sizes, scale, softCap, q, k, v, kit.In(c.lengths), y, lse)
 	if y != kit.Out {
 		s.Cast(y, compute.Float32, kit.Out, out.DType, out.Len())
 	}

@@ -49,7 +49,7 @@ func Backward(s *kit.Step) error {
 	if err != nil {
 		return err
 	}
-	if d.NK == 0 || d.N == 0 || d.Heads == 0 { // nobody sees anything
+	if d.NK == 0 || d.N == 0 || d.Heads == 0 { // no query sees a key
 		for i, t := range s.Results {
 			s.Fill(kit.OutAt(i), 0, t.Len())
 		}
@@ -71,8 +71,8 @@ func Backward(s *kit.Step) error {
 		if shape.keys {
 			tiles = kit.CeilDiv(d.NK, shape.rows)
 		}
-		sizes, scale, bend := c.flashSizes(tiles, false)
-		arguments := []any{sizes, scale, bend, d.Scale, kit.In(0), kit.In(1), kit.In(2), kit.In(5), stats, kit.In(c.lengths)}
+		sizes, scale, softCap := c.flashSizes(tiles, false)
+		arguments := []any{sizes, scale, softCap, d.Scale, kit.In(0), kit.In(1), kit.In(2), kit.In(5), stats, kit.In(c.lengths)}
 		if shape.keys {
 			arguments = append(arguments, kit.OutAt(1), kit.OutAt(2))
 		} else {

@@ -82,18 +82,18 @@ func (b *backwardBuilder) Build() {
 		b.placeKeys()
 	} else {
 		b.Place(b.lengths, b.rows)
-		b.know(b.first, b.rows)
+		b.loadFacts(b.first, b.rows)
 	}
 	for range b.results {
 		var acc []scalar.Variables[float32]
 		for range b.mine() {
-			acc = append(acc, scalar.VariablesOf(k, scalar.Constants(make([]float32, b.width/16))))
+			acc = append(acc, scalar.Zeros(k, b.width/16))
 		}
 		b.all = append(b.all, acc)
 	}
 	var mine [][2]ptx.Reg[uint32]
 	for i := range b.rows * flashDepth / 4 / flashThreads {
-		if r := b.bringer(i); b.backward.keys {
+		if r := b.stagedRow(i); b.backward.keys {
 			mine = append(mine, b.keyBefore(b.first.Add(r), unsigned(k, b.used)))
 		} else {
 			mine = append(mine, b.row(b.first.Add(r)))
@@ -102,7 +102,7 @@ func (b *backwardBuilder) Build() {
 	ptx.For(k, b.from, b.to, flashKeys, func(tile ptx.Reg[uint32]) {
 		p, ds := b.zeros(), b.zeros()
 		if b.backward.keys {
-			b.know(tile, flashKeys) // barriers of the tile before lie after the last look at what was there
+			b.loadFacts(tile, flashKeys) // barriers of the tile before lie after the last look at what was there
 			theirs := b.rowsOf(tile, b.row)
 			b.products(p, b.keys, b.q, mine, theirs)
 			b.products(ds, b.vals, b.dy, mine, theirs)
@@ -142,32 +142,25 @@ func (b *backwardBuilder) placeKeys() {
 	b.from, b.to = unsigned(k, from).Mul(group), unsigned(k, to).Mul(group)
 }
 
-// Split is the query and the head of queries of row r, counted from the first of all.
-func (b *backwardBuilder) Split(r ptx.Reg[uint32]) (i, head ptx.Reg[uint32]) {
-	group := b.divisor(sizeGroup)
-	i, g := group.Split(b.K, r)
-	return i, b.head.Mad(group.D, g)
-}
-
 // row is where row r begins, in elements, and its length: 0 where there is no such row.
 func (b *backwardBuilder) row(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
 	width := b.size(sizeWidth)
-	i, head := b.Split(r)
-	row := b.batch.Mad(b.size(sizeN), i).Mad(b.size(sizeHeads), head)
+	i, head := b.queryOf(r, b.head)
+	row := b.queryRow(b.batch, i, head)
 	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(r.Lt(b.size(sizeRows)), width, 0)}
 }
 
-// know puts into shared memory what is known of rows from the first on: their stats, and the keys that they see.
-func (b *backwardBuilder) know(first ptx.Reg[uint32], rows int) {
+// loadFacts puts into shared memory what is known of rows from the first on: their stats, and the keys that they see.
+func (b *backwardBuilder) loadFacts(first ptx.Reg[uint32], rows int) {
 	k := b.K
 	k.If(b.tid.Lt(rows), func() {
 		r := first.Add(b.tid)
 		inside := r.Lt(b.size(sizeRows))
-		i, head := b.Split(r)
+		i, head := b.queryOf(r, b.head)
 		heads := b.batch.Mad(b.size(sizeHeads), head)
 		at := b.stats.At(heads.Mad(b.size(sizeN), i).MulWide(2))
 		log, mean := ptx.LoadIf(inside, at, 0), ptx.LoadIf(inside, at.At(1), 0)
-		p := b.standing(r)
+		p := b.rowPosition(r, b.used)
 		from, to := b.seenFrom(p), ptx.Select(inside, b.seenTo(p, b.used), 0)
 		place := b.facts.At(b.tid)
 		for n, x := range [4]scalar.Float{ptx.Bitcast[float32](from), ptx.Bitcast[float32](to), log, mean} {

@@ -30,8 +30,8 @@ func (b *flashBlock) Place(lengths ptx.Ptr[ptx.Global, int32], rows int) {
 	length := b.length(lengths, b.batch)
 	b.used, b.front = b.inUse(length), b.oldest(length)
 	b.first = tile.Mul(rows)
-	b.from = b.seenFrom(b.standing(b.first))
-	b.to = b.seenTo(b.standing(b.last(rows)), b.used)
+	b.from = b.seenFrom(b.rowPosition(b.first, b.used))
+	b.to = b.seenTo(b.rowPosition(b.last(rows), b.used), b.used)
 }
 
 // last is the last row of the block.
@@ -39,17 +39,11 @@ func (b *flashBlock) last(rows int) ptx.Reg[uint32] {
 	return b.first.Add(rows).Min(b.size(sizeRows)).Sub(1)
 }
 
-// standing is the position of row r's query.
-func (b *flashBlock) standing(r ptx.Reg[uint32]) ptx.Reg[int32] {
-	return b.position(ptx.Bitcast[int32](b.quotient(r, sizeGroup)), b.used)
-}
-
 // rowAt is row r of the block among those that share the head of keys, and among all of q.
 func (b *flashBlock) rowAt(r ptx.Reg[uint32]) (number, row ptx.Reg[uint32]) {
-	k, group := b.K, b.divisor(sizeGroup)
 	r = b.first.Add(r)
-	i, g := group.Split(k, r)
-	return r, b.batch.Mad(b.size(sizeN), i).Mad(b.size(sizeHeads), b.head.Mad(group.D, g))
+	i, head := b.queryOf(r, b.head)
+	return r, b.queryRow(b.batch, i, head)
 }
 
 func maximum(x, y scalar.Float) scalar.Float { return x.Max(y) }
@@ -66,9 +60,8 @@ func largest(x []scalar.Float) scalar.Float {
 
 // storeLSE writes the logarithm of the sum of what row r of the block saw: of sum·2^best, if that is not none.
 func (b *flashBlock) storeLSE(lse ptx.Ptr[ptx.Global, float32], r ptx.Reg[uint32], best, sum scalar.Float, none ptx.Reg[bool]) {
-	k, group := b.K, b.divisor(sizeGroup)
-	n, g := group.Split(k, b.first.Add(r))
-	heads := b.batch.Mad(b.size(sizeHeads), b.head.Mad(group.D, g))
+	i, head := b.queryOf(b.first.Add(r), b.head)
+	heads := b.batch.Mad(b.size(sizeHeads), head)
 	log := best.Add(sum.Lg2(ptx.Approx)).Mul(math.Ln2)
-	lse.At(heads.Mad(b.size(sizeN), n)).Store(b.Where(none, ptx.F32(math.Inf(-1)), log))
+	lse.At(heads.Mad(b.size(sizeN), i)).Store(b.Where(none, ptx.F32(math.Inf(-1)), log))
 }

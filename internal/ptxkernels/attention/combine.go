@@ -48,7 +48,7 @@ func buildDecodeCombine(k *ptx.Kernel) {
 	}, ptx.NoUnroll())
 	base := online.Base(threadgroup.WarpReduce(best.Get(), 32, maximum))
 	sum := ptx.VarOf(k, ptx.F32(0))
-	acc := scalar.VariablesOf(k, scalar.Constants(make([]float32, decodeWidth/32)))
+	acc := scalar.Zeros(k, decodeWidth/32)
 	ptx.For(k, 0, parts, 1, func(part ptx.Reg[uint32]) {
 		live, at := partAt(part)
 		k.BreakUnless(live)

@@ -48,12 +48,12 @@ func attendSplit(s *kit.Step, c cacheOf) {
 	for _, d := range []int{tiles, parts, max(c.KVHeads, 1), max(c.Group(), 1), max(c.PageSize, 1)} {
 		sizes = append(sizes, scalar.DivisorOf(d)...)
 	}
-	scale, bend := c.scales()
+	scale, softCap := c.scales()
 	pairs, partial := kit.Out, kit.Out
 	if !direct {
 		pairs, partial = s.NewScratch(8*units*rows), s.NewScratch(4*units*rows*c.D)
 	}
-	s.Launch(decodeKernels[kind][of], [3]int{units * tiles, 1, 1}, sizes, scale, bend, kit.In(c.q), kit.In(c.k), kit.In(c.v),
+	s.Launch(decodeKernels[kind][of], [3]int{units * tiles, 1, 1}, sizes, scale, softCap, kit.In(c.q), kit.In(c.k), kit.In(c.v),
 		kit.In(c.lengths), kit.In(c.table), kit.Out, pairs, partial)
 	if !direct {
 		all := c.Batch * c.N * c.Heads

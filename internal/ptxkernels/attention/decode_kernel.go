@@ -148,6 +148,23 @@ func (f decodeFrame) position(i, used ptx.Reg[int32]) ptx.Reg[int32] {
 	return used.Sub(f.signed(sizeN)).Add(i)
 }
 
+// rowPosition is the position of the query of row r, of those that share a head of keys.
+func (f decodeFrame) rowPosition(r ptx.Reg[uint32], used ptx.Reg[int32]) ptx.Reg[int32] {
+	return f.position(ptx.Bitcast[int32](f.quotient(r, sizeGroup)), used)
+}
+
+// queryOf is the query of row r, of those that share a head of keys, and its head.
+func (f decodeFrame) queryOf(r, keyHead ptx.Reg[uint32]) (i, head ptx.Reg[uint32]) {
+	group := f.divisor(sizeGroup)
+	i, g := group.Split(f.K, r)
+	return i, keyHead.Mad(group.D, g)
+}
+
+// queryRow is where that query's row stands in q and in the result.
+func (f decodeFrame) queryRow(batch, i, head ptx.Reg[uint32]) ptx.Reg[uint32] {
+	return batch.Mad(f.size(sizeN), i).Mad(f.size(sizeHeads), head)
+}
+
 // seenFrom and seenTo are the keys that the query at position p sees.
 func (f decodeFrame) seenFrom(p ptx.Reg[int32]) ptx.Reg[uint32] {
 	k := f.K
@@ -227,7 +244,7 @@ func (b *decodeBuilder) Build() {
 
 	b.acc = make([]scalar.Variables[float32], b.rows)
 	for m := range b.acc {
-		b.acc[m] = scalar.VariablesOf(k, scalar.Constants(make([]float32, decodeSlice)))
+		b.acc[m] = scalar.Zeros(k, decodeSlice)
 	}
 	b.seen = softmax.OfScores(k, b.Exp2).Start()
 	b.walk(q)
@@ -253,8 +270,8 @@ func (b *decodeBuilder) Place() {
 	lastRow := firstRow.Add(b.rows).Min(b.size(sizeRows)).Sub(1)
 	begin := unsigned(k, b.used).Sub(count).Add(start)
 	end := begin.Add(chunk).Min(unsigned(k, b.used))
-	b.from = begin.Max(b.seenFrom(b.standing(firstRow)))
-	b.to = end.Min(b.seenTo(b.standing(lastRow), b.used))
+	b.from = begin.Max(b.seenFrom(b.rowPosition(firstRow, b.used)))
+	b.to = end.Min(b.seenTo(b.rowPosition(lastRow, b.used), b.used))
 
 	b.tid, b.log = k.Tid(ptx.X), b.size(sizeLog)
 	b.slice = b.tid.And(ptx.U32(1).Shl(b.log).Sub(1))
@@ -269,18 +286,10 @@ func (b *decodeBuilder) Place() {
 	b.stride = kvheads.D.Mul(width).Mul(size)
 }
 
-// standing is the position of row r's query.
-func (b *decodeBuilder) standing(r ptx.Reg[uint32]) ptx.Reg[int32] {
-	return b.position(ptx.Bitcast[int32](b.quotient(r, sizeGroup)), b.used)
-}
-
 // query is where row r of queries begins, in elements of q and of the result.
 func (b *decodeBuilder) query(r ptx.Reg[uint32]) ptx.Reg[uint32] {
-	k, group := b.K, b.divisor(sizeGroup)
-	i, g := group.Split(k, r)
-	token := b.batch.Mad(b.size(sizeN), i)
-	head := b.head.Mad(group.D, g)
-	return token.Mad(b.size(sizeHeads), head).Mul(b.size(sizeWidth))
+	i, head := b.queryOf(r, b.head)
+	return b.queryRow(b.batch, i, head).Mul(b.size(sizeWidth))
 }
 
 // loadQueries puts the rows, scaled, into shared memory, each followed by zeros.

@@ -44,7 +44,7 @@ func (b *decodeBuilder) walk(q [][]scalar.Float) {
 // seenByLane is the keys that the row whose scores this lane has sees of the block's.
 func (b *decodeBuilder) seenByLane() (from, count ptx.Reg[uint32]) {
 	r := b.block.Mad(b.rows, b.low.Shr(scalar.Log2(b.owners())))
-	p := b.standing(r)
+	p := b.rowPosition(r, b.used)
 	from = b.seenFrom(p).Max(b.from)
 	to := b.seenTo(p, b.used).Min(b.to)
 	return from, from.Max(to).Sub(from)
@@ -62,7 +62,7 @@ func (b *decodeBuilder) locate(t ptx.Reg[uint32]) {
 			slot := b.first.Add(at)
 			slot = slot.Sub(ptx.Select(slot.Ge(capacity), capacity, 0))
 			row.Set(start.Add(slot))
-			b.know(j, at.Lt(b.to))
+			b.setKnown(j, at.Lt(b.to))
 		}
 	}, func() {
 		page, pages := b.divisor(sizePage), b.size(sizePages)
@@ -72,12 +72,12 @@ func (b *decodeBuilder) locate(t ptx.Reg[uint32]) {
 			entry, within := page.Split(k, at)
 			id := ptx.LoadIf(at.Lt(b.to), table.At(entry), math.MaxUint32)
 			row.Set(id.Mad(page.D, within))
-			b.know(j, id.Lt(pages)) // as unsigned numbers: negative ones are beyond it, too
+			b.setKnown(j, id.Lt(pages)) // as unsigned numbers: negative ones are beyond it, too
 		}
 	})
 }
 
-func (b *decodeBuilder) know(j int, ok ptx.Reg[bool]) {
+func (b *decodeBuilder) setKnown(j int, ok ptx.Reg[bool]) {
 	b.known.Set(b.known.Get().Or(ptx.Select(ok, ptx.Imm(uint32(1)<<j), 0)))
 }
 

@@ -79,11 +79,11 @@ func (b *flashBuilder) Build() {
 	b.Place(b.lengths, b.rows)
 	for range b.mine() {
 		b.seen = append(b.seen, softmax.OfScores(k, b.Exp2).Start())
-		b.acc = append(b.acc, scalar.VariablesOf(k, scalar.Constants(make([]float32, b.width/16))))
+		b.acc = append(b.acc, scalar.Zeros(k, b.width/16))
 	}
 	var queries [][2]ptx.Reg[uint32]
 	for i := range b.rows * flashDepth / 4 / flashThreads {
-		queries = append(queries, b.query(b.bringer(i)))
+		queries = append(queries, b.query(b.stagedRow(i)))
 	}
 	ptx.For(k, b.from, b.to, flashKeys, func(tile ptx.Reg[uint32]) {
 		s := b.zeros()
@@ -115,12 +115,12 @@ func (b *flashBuilder) keyBefore(t, end ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
 	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(t.Lt(end), width, 0)}
 }
 
-// bringer is the row of the i-th four elements that a thread brings of a stage of flashDepth columns.
-func (b *flashBuilder) bringer(i int) ptx.Reg[uint32] {
+// stagedRow is the row of the i-th four elements that a thread loads of a stage of flashDepth columns.
+func (b *flashBuilder) stagedRow(i int) ptx.Reg[uint32] {
 	return b.tid.Shr(3).Add(i * flashThreads / 8)
 }
 
-// piece of four elements of a row, from column c on, that a thread brings to shared memory: zeros after the row's end.
+// piece of four elements of a row, from column c on, that a thread copies to shared memory: zeros after the row's end.
 type flashPiece struct {
 	to   ptx.Ptr[ptx.Shared, float32]
 	from ptx.Ptr[ptx.Global, float32]
@@ -128,12 +128,12 @@ type flashPiece struct {
 	c    ptx.Reg[uint32]
 }
 
-// Bring has all pieces under way at once.
-func (b *flashBuilder) Bring(pieces []flashPiece) {
+// stagePieces loads all pieces before it stores them: they are under way at once.
+func (b *flashBuilder) stagePieces(pieces []flashPiece) {
 	k := b.K
 	held := make([]scalar.Variables[float32], len(pieces))
 	for i := range pieces {
-		held[i] = scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
+		held[i] = scalar.Zeros(k, 4)
 	}
 	at := func(p flashPiece) ptx.Ptr[ptx.Global, float32] { return p.from.At(p.row[0].Add(p.c)) }
 	k.If(b.flag(sizeVector), func() {
@@ -157,10 +157,10 @@ func (b *flashBuilder) Bring(pieces []flashPiece) {
 	}
 }
 
-// rowsOf are the rows of a tile that a thread brings of each stage.
+// rowsOf are the rows of a tile that a thread loads of each stage.
 func (b *flashBuilder) rowsOf(tile ptx.Reg[uint32], at func(ptx.Reg[uint32]) [2]ptx.Reg[uint32]) (rows [][2]ptx.Reg[uint32]) {
 	for i := range flashKeys * flashDepth / 4 / flashThreads {
-		rows = append(rows, at(tile.Add(b.bringer(i))))
+		rows = append(rows, at(tile.Add(b.stagedRow(i))))
 	}
 	return rows
 }
@@ -169,12 +169,12 @@ func (b *flashBuilder) rowsOf(tile ptx.Reg[uint32], at func(ptx.Reg[uint32]) [2]
 func (b *flashBuilder) zeros() []scalar.Variables[float32] {
 	s := make([]scalar.Variables[float32], b.mine())
 	for i := range s {
-		s[i] = scalar.VariablesOf(b.K, scalar.Constants(make([]float32, flashKeys/16)))
+		s[i] = scalar.Zeros(b.K, flashKeys/16)
 	}
 	return s
 }
 
-// products adds those of the thread's rows of x and their partners of y to s; mine and theirs are the rows that it brings.
+// products adds those of the thread's rows of x and their partners of y to s; mine and theirs are the rows that it loads.
 func (b *flashBuilder) products(s []scalar.Variables[float32], x, y ptx.Ptr[ptx.Global, float32], mine, theirs [][2]ptx.Reg[uint32]) {
 	k := b.K
 	const chunks = flashDepth / 4
@@ -184,16 +184,16 @@ func (b *flashBuilder) products(s []scalar.Variables[float32], x, y ptx.Ptr[ptx.
 		at := column.Mad(4, c)
 		var pieces []flashPiece
 		for i, row := range mine {
-			to := b.bringer(i).Mad(flashDepth, column.Shl(2))
+			to := b.stagedRow(i).Mad(flashDepth, column.Shl(2))
 			pieces = append(pieces, flashPiece{b.stage.At(to), x, row, at})
 		}
 		for i, row := range theirs {
-			r := b.bringer(i)
+			r := b.stagedRow(i)
 			place := column.Xor(r.And(chunks - 1)).Shl(2) // so that neighbours among keys meet other banks
 			pieces = append(pieces, flashPiece{keysAt.At(r.Mad(flashDepth, place)), y, row, at})
 		}
 		k.Barrier()
-		b.Bring(pieces)
+		b.stagePieces(pieces)
 		k.Barrier()
 		mine := b.stage.At(b.ty.Mul(flashDepth))
 		theirs := keysAt.At(b.tx.Mul(flashDepth))
@@ -216,7 +216,7 @@ func (b *flashBuilder) products(s []scalar.Variables[float32], x, y ptx.Ptr[ptx.
 	}, ptx.NoUnroll())
 }
 
-// mask scales and bends scores, and hides what rows do not see.
+// mask scales and caps scores, and hides what rows do not see.
 func (b *flashBuilder) mask(tile ptx.Reg[uint32], s []scalar.Variables[float32]) {
 	k := b.K
 	for _, row := range s {
@@ -233,10 +233,10 @@ func (b *flashBuilder) mask(tile ptx.Reg[uint32], s []scalar.Variables[float32])
 	})
 	// All rows see what the first and the last one see.
 	end := tile.Add(flashKeys)
-	whole := tile.Ge(b.seenFrom(b.standing(b.last(b.rows)))).And(end.Le(b.seenTo(b.standing(b.first), b.used)))
+	whole := tile.Ge(b.seenFrom(b.rowPosition(b.last(b.rows), b.used))).And(end.Le(b.seenTo(b.rowPosition(b.first, b.used), b.used)))
 	k.If(whole.Not(), func() {
 		for i, row := range s {
-			p := b.standing(b.first.Add(b.ty.Add(8 * i)))
+			p := b.rowPosition(b.first.Add(b.ty.Add(8*i)), b.used)
 			from, to := b.seenFrom(p), b.seenTo(p, b.used)
 			for j, x := range row {
 				key := tile.Add(b.tx.Add(16 * j))
@@ -280,7 +280,7 @@ func (b *flashBuilder) gather(acc []scalar.Variables[float32], from ptx.Ptr[ptx.
 			pieces = append(pieces, flashPiece{b.stage.At(e.Shl(2)), from, at(t), c})
 		}
 		k.Barrier()
-		b.Bring(pieces)
+		b.stagePieces(pieces)
 		k.Barrier()
 		weights := b.weights.At(b.ty.Mad(flashPitch, part))
 		values := b.stage.At(b.tx.Shl(2))

@@ -87,29 +87,29 @@ func attendMma(s *kit.Step, set *attendSet, c cacheOf, lse kit.Buffer) {
 	if !wanted {
 		lse = kit.Out // is not touched
 	}
-	sizes, scale, bend := c.flashSizes(tiles, wanted)
+	sizes, scale, softCap := c.flashSizes(tiles, wanted)
 	sizes[sizeKey] = uint32(2 * c.KVHeads * c.D)
 	sizes[sizeFactor] = math.Float32bits(1)
-	if bend == 0 {
+	if softCap == 0 {
 		sizes[sizeFactor] = math.Float32bits(scale)
 	}
-	s.Launch(set.kernels[i], [3]int{c.Batch * c.KVHeads * tiles, 1, 1}, sizes, scale, bend, kit.In(c.q), kit.In(c.k), kit.In(c.v),
+	s.Launch(set.kernels[i], [3]int{c.Batch * c.KVHeads * tiles, 1, 1}, sizes, scale, softCap, kit.In(c.q), kit.In(c.k), kit.In(c.v),
 		kit.In(c.lengths), kit.Out, lse)
 }
 
 // flashSizes is the arguments that say how much attention by tiles has to do.
-func (c cacheOf) flashSizes(tiles int, lse bool) (sizes []uint32, scale, bend float32) {
+func (c cacheOf) flashSizes(tiles int, lse bool) (sizes []uint32, scale, softCap float32) {
 	sizes = append(kit.Words(c.N, c.Heads, c.D, c.NK, c.N*c.Group()), kit.FlagIf(1, c.Causal), uint32(c.Window), kit.FlagIf(1, c.lengths > 0), 1,
 		kit.FlagIf(1, c.D%4 == 0), 0, kit.FlagIf(1, lse), 0, 0, 0, 0)
 	for _, n := range []int{tiles, 1, c.KVHeads, c.Group(), 1} {
 		sizes = append(sizes, scalar.DivisorOf(n)...)
 	}
-	scale, bend = c.scales()
-	return sizes, scale, bend
+	scale, softCap = c.scales()
+	return sizes, scale, softCap
 }
 
-// scales are what scores are multiplied by before and after they are bent. What leaves that is a power of two.
-func (c cacheOf) scales() (scale, bend float32) {
+// scales are what scores are multiplied by before and after tanh. The results are exponents of two.
+func (c cacheOf) scales() (scale, softCap float32) {
 	if c.SoftCap > 0 {
 		return c.Scale / c.SoftCap, c.SoftCap * math.Log2E
 	}

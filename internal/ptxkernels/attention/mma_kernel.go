@@ -22,7 +22,7 @@ type attendBuilder struct {
 	lse                 ptx.Ptr[ptx.Global, float32]
 	ofQ, ofK, ofV       ptx.Ptr[ptx.Shared, uint32]
 	lane, top           ptx.Reg[uint32] // top is the first row of the warp
-	parked              ptx.Ptr[ptx.Shared, uint32]
+	spilled             ptx.Ptr[ptx.Shared, uint32]
 	pieces              attendPieces
 	before              ptx.Reg[uint64]                     // bytes before the thread's column of the head
 	query               func(i, step int) []ptx.Reg[uint32] // fragments of queries
@@ -30,13 +30,13 @@ type attendBuilder struct {
 	acc                 [][]scalar.Variables[float32]       // of each 16 × 8
 }
 
-// attendPieces are the chunks that a thread brings of a tile: one of each step-th row.
+// attendPieces are the chunks that a thread copies of a tile: one of each step-th row.
 type attendPieces struct {
-	row, step int             // rows between them
-	first     ptx.Reg[uint32] // row of the first
-	bytes     ptx.Reg[uint32] // that there are of each: 16, or none after a row's end
-	column    ptx.Reg[uint32] // in bytes
-	to        ptx.Reg[uint32] // place of the first in shared memory
+	step   int             // rows between them
+	first  ptx.Reg[uint32] // row of the first
+	bytes  ptx.Reg[uint32] // that there are of each: 16, or none after a row's end
+	column ptx.Reg[uint32] // in bytes
+	to     ptx.Reg[uint32] // place of the first in shared memory
 }
 
 func newAttendBuilder(k *ptx.Kernel, set *attendSet, s attendShape) *attendBuilder {
@@ -51,7 +51,7 @@ func newAttendBuilder(k *ptx.Kernel, set *attendSet, s attendShape) *attendBuild
 	b.ofQ = ptx.DynamicShared[uint32](k, ptx.Align(128))
 	b.ofK = b.ofQ.Bytes(s.block() * s.pitch())
 	b.ofV = b.ofK.Bytes(s.keys * s.pitch())
-	b.parked = b.ofQ.Bytes(2 * s.width)
+	b.spilled = b.ofQ.Bytes(2 * s.width)
 	return b
 }
 
@@ -62,10 +62,10 @@ func (b *attendBuilder) Build() {
 	b.lane = tid.And(31)
 	b.top = tid.Shr(5).Mul(b.rows)
 	b.Place(b.lengths, b.block())
-	b.park(tid)
+	b.spill(tid)
 	b.prepare(tid)
-	b.bringQueries()
-	b.Bring(b.ofKeys, b.ofK, b.from, false)
+	b.copyQueries()
+	b.copyTile(b.ofKeys, b.ofK, b.from, false)
 	k.CpAsyncWaitAll()
 	k.Barrier()
 	b.query = b.queries()
@@ -75,22 +75,22 @@ func (b *attendBuilder) Build() {
 		b.acc = append(b.acc, b.zeros(b.width))
 	}
 	tile := ptx.VarOf(k, b.from)
-	k.While(func() ptx.Reg[bool] { return tile.Get().Lt(b.parked.Bytes(b.pitch() + 12).Load()) }, func() {
+	k.While(func() ptx.Reg[bool] { return tile.Get().Lt(b.spilled.Bytes(b.pitch() + 12).Load()) }, func() {
 		begin, last := b.plain(tile.Get())
 		k.If(begin, func() {
-			k.While(func() ptx.Reg[bool] { return ptx.Bitcast[int32](tile.Get()).Le(last) }, func() { b.turn(tile, true) })
+			k.While(func() ptx.Reg[bool] { return ptx.Bitcast[int32](tile.Get()).Le(last) }, func() { b.iterate(tile, true) })
 		})
-		b.turn(tile, false)
+		b.iterate(tile, false)
 	})
-	b.rowsParked()
+	b.reloadRows()
 	b.Write()
 }
 
-// turn takes in the keys of a tile; those of a plain one all rows see, and there is another one after it.
-func (b *attendBuilder) turn(tile *ptx.Var[uint32], plain bool) {
+// iterate takes in the keys of a tile. All rows see those of a plain one, and there is another tile after it.
+func (b *attendBuilder) iterate(tile *ptx.Var[uint32], plain bool) {
 	k := b.K
-	b.keysParked()
-	b.Bring(b.ofValues, b.ofV, tile.Get(), plain)
+	b.reloadKeys()
+	b.copyTile(b.ofValues, b.ofV, tile.Get(), plain)
 	s := b.scores()
 	if !plain {
 		b.mask(tile.Get(), s)
@@ -98,7 +98,7 @@ func (b *attendBuilder) turn(tile *ptx.Var[uint32], plain bool) {
 	k.CpAsyncWaitAll()
 	k.Barrier() // the values are there, and the keys no longer needed
 	tile.Set(tile.Get().Add(b.keys))
-	next := func() { b.Bring(b.ofKeys, b.ofK, tile.Get(), plain) }
+	next := func() { b.copyTile(b.ofKeys, b.ofK, tile.Get(), plain) }
 	if plain {
 		next()
 	} else {
@@ -110,49 +110,49 @@ func (b *attendBuilder) turn(tile *ptx.Var[uint32], plain bool) {
 }
 
 // plain tells whether a tile may begin a run of plain ones, and where the last of them begins at most: all rows see what they
-// hold, no score is bent, and there is no end, neither of the keys nor of the ring, in them and in the tile after them.
+// hold, no score is capped, and there is no end, neither of the keys nor of the ring, in them and in the tile after them.
 func (b *attendBuilder) plain(tile ptx.Reg[uint32]) (begin ptx.Reg[bool], last ptx.Reg[int32]) {
 	capacity := b.size(sizeCapacity)
-	b.keysParked()
-	parked := b.parked.Load4()
+	b.reloadKeys()
+	spilled := b.spilled.Load4()
 	ring := ptx.Select(b.front.Add(tile).Ge(capacity), b.to, capacity.Sub(b.front))
-	seen := parked[3].Add(b.keys)
+	seen := spilled[3].Add(b.keys)
 	end := ring.Min(b.to).Min(seen)
 	last = ptx.Bitcast[int32](end.Sub(2 * b.keys))
-	return tile.Ge(parked[2]).And(b.cap.Eq(0)), last
+	return tile.Ge(spilled[2]).And(b.cap.Eq(0)), last
 }
 
-// park puts what is not needed all the time into shared memory: there are hardly enough registers.
-func (b *attendBuilder) park(tid ptx.Reg[uint32]) {
+// spill puts what is not needed all the time into shared memory: there are hardly enough registers.
+func (b *attendBuilder) spill(tid ptx.Reg[uint32]) {
 	k := b.K
-	wholeFrom := b.seenFrom(b.standing(b.last(b.block())))
-	wholeTo := b.seenTo(b.standing(b.first), b.used)
+	wholeFrom := b.seenFrom(b.rowPosition(b.last(b.block()), b.used))
+	wholeTo := b.seenTo(b.rowPosition(b.first, b.used), b.used)
 	k.If(tid.Eq(0), func() {
-		b.parked.Store4([4]ptx.Reg[uint32]{b.first, unsigned(k, b.used), wholeFrom, wholeTo})
-		b.parked.Bytes(b.pitch()).Store4([4]ptx.Reg[uint32]{b.batch, b.head, b.front, b.to})
+		b.spilled.Store4([4]ptx.Reg[uint32]{b.first, unsigned(k, b.used), wholeFrom, wholeTo})
+		b.spilled.Bytes(b.pitch()).Store4([4]ptx.Reg[uint32]{b.batch, b.head, b.front, b.to})
 	})
 }
 
-// keysParked finds what is parked of the block's keys, rowsParked what of its rows.
-func (b *attendBuilder) keysParked() {
-	two := b.parked.Bytes(b.pitch() + 8).Load2()
+// reloadKeys finds what was spilled of the block's keys, reloadRows what of its rows.
+func (b *attendBuilder) reloadKeys() {
+	two := b.spilled.Bytes(b.pitch() + 8).Load2()
 	b.front, b.to = two[0], two[1]
 }
 
-func (b *attendBuilder) rowsParked() {
-	two := b.parked.Bytes(b.pitch()).Load2()
-	b.batch, b.head, b.first = two[0], two[1], b.parked.Load()
+func (b *attendBuilder) reloadRows() {
+	two := b.spilled.Bytes(b.pitch()).Load2()
+	b.batch, b.head, b.first = two[0], two[1], b.spilled.Load()
 }
 
 // zeros are 16 rows of so many sums.
 func (b *attendBuilder) zeros(columns int) (sums []scalar.Variables[float32]) {
 	for range columns / 8 {
-		sums = append(sums, scalar.VariablesOf(b.K, scalar.Constants(make([]float32, 4))))
+		sums = append(sums, scalar.Zeros(b.K, 4))
 	}
 	return sums
 }
 
-// prepare finds out which part of tiles the thread brings.
+// prepare finds out which part of tiles the thread copies.
 func (b *attendBuilder) prepare(tid ptx.Reg[uint32]) {
 	p := &b.pieces
 	chunks := b.width / 8
@@ -173,7 +173,7 @@ func (b *attendBuilder) pieceTo(memory ptx.Ptr[ptx.Shared, uint32], i int) ptx.P
 	return memory.Bytes(b.pieces.to).Bytes(i * b.pieces.step * b.pitch())
 }
 
-func (b *attendBuilder) bringQueries() {
+func (b *attendBuilder) copyQueries() {
 	p := b.pieces
 	pitch := b.size(sizeWidth).Mul(2)
 	from := b.q.Bytes(p.column)
@@ -184,8 +184,8 @@ func (b *attendBuilder) bringQueries() {
 	}
 }
 
-// Bring starts to bring a tile of keys or values, with zeros after the last one; a plain one has no end in it.
-func (b *attendBuilder) Bring(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.Shared, uint32], tile ptx.Reg[uint32], plain bool) {
+// copyTile starts to copy a tile of keys or values, with zeros after the last one; a plain one has no end in it.
+func (b *attendBuilder) copyTile(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.Shared, uint32], tile ptx.Reg[uint32], plain bool) {
 	k, p, capacity := b.K, b.pieces, b.size(sizeCapacity)
 	wrap := func(slot ptx.Reg[uint32]) ptx.Reg[uint32] {
 		return slot.Sub(ptx.Select(slot.Ge(capacity), capacity, 0))
@@ -273,7 +273,7 @@ func (b *attendBuilder) each(f func(i, half int, row ptx.Reg[uint32])) {
 	}
 }
 
-// mask bends scores, and hides what rows do not see.
+// mask caps scores, and hides what rows do not see.
 func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]scalar.Variables[float32]) {
 	k := b.K
 	k.If(b.cap.Ne(0), func() {
@@ -286,15 +286,14 @@ func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]scalar.Variables[float3
 		}
 	})
 	end := tile.Add(b.keys)
-	parked := b.parked.Load4()
-	block := b.flashBlock
-	block.first, block.used = parked[0], ptx.Bitcast[int32](parked[1])
-	whole := tile.Ge(parked[2]).And(end.Le(parked[3])) // all rows see all of its keys
+	spilled := b.spilled.Load4()
+	first, used := spilled[0], ptx.Bitcast[int32](spilled[1])
+	whole := tile.Ge(spilled[2]).And(end.Le(spilled[3])) // all rows see all of its keys
 	k.If(whole.Not(), func() {
 		at := tile.Add(b.lane.And(3).Shl(1)) // the lane's first key
 		b.each(func(i, half int, row ptx.Reg[uint32]) {
-			p := block.standing(block.first.Add(row))
-			from, to := b.seenFrom(p), b.seenTo(p, block.used)
+			p := b.rowPosition(first.Add(row), used)
+			from, to := b.seenFrom(p), b.seenTo(p, used)
 			low, high := ptx.Bitcast[int32](from.Sub(at)), ptx.Bitcast[int32](to.Sub(at))
 			for j, part := range s[i] {
 				for e, x := range part[2*half : 2*half+2] {

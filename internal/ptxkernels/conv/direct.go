@@ -40,7 +40,7 @@ func convDirectKernel(channels int) direct {
 			"(whether there is a bias, activation; as divisors tiles of columns, blocks of filters; %s), f32* x, f32* weights, "+
 			"f32* bias, f32* y.",
 			directColumns, channels, convDoc),
-		BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) { newDirect(k, channels, e).Build() }})}
+		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { newDirect(k, channels, e).Build() }})}
 }
 
 func (c *convolution) emitDirect(d direct) {

@@ -29,7 +29,7 @@ func convGemmKernel(t tiling.Shape) tiling.Tiled {
 			"are for a single split. Parameters: u32 sizes[] (as gemm's, products being groups; " + convDoc +
 			"; the tile's depth in channels, " +
 			"lines and elements of a filter), f32* x, f32* weights, f32* bias, f32* y.",
-		BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) { newConvProduct(k, t, e).Build() },
+		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { newConvProduct(k, t, e).Build() },
 	})}
 }
 

@@ -116,10 +116,10 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 		i := ptx.U32(v).Min(m.Sub(1))
 		rows = append(rows, x.At(i.MulWide(t.Cols)))
 	}
-	acc := scalar.VariablesOf(k, scalar.Constants(make([]float32, len(matrix)*room)))
+	acc := scalar.Zeros(k, len(matrix)*room)
 	var squares scalar.Variables[float32]
 	if form == fusedNorm {
-		squares = scalar.VariablesOf(k, scalar.Constants(make([]float32, room)))
+		squares = scalar.Zeros(k, room)
 	}
 	unit := scalar.WideElements[T]()
 	walk := func(unit int) {

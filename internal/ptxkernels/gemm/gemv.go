@@ -189,7 +189,9 @@ func gemvRowsKernel[T scalar.Floating](name string, room int) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "matmul", Name: fmt.Sprint("gemv_rows_", name, room), Block: [3]int{gemvThreads, 1, 1},
 		Doc: fmt.Sprintf("result = act(matrix·vectors + bias) over a split of the depth, for up to %d vectors; so many lanes "+
 			"share a row. Parameters: %s.", room, gemvParamsInDoc),
-		BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) { newGemv[T](k, room, gemvResident(room), e).buildRows() }})
+		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) {
+			newGemv[T](k, room, gemvResident(room), e).buildRows()
+		}})
 }
 
 func (g *gemv[T]) buildRows() {

@@ -26,7 +26,7 @@ func gemvColumnsKernel[T scalar.Floating](name string, room int) *kit.Kernel {
 		Doc: fmt.Sprintf("result = act(matrixᵀ·vectors + bias) over a split of the depth, for up to %d vectors; a warp has %d "+
 			"rows of the result, and so many warps of a block share out the depth. Parameters: %s.", room,
 			32*columnsOf(scalar.WideElements[T](), room), gemvParamsInDoc),
-		BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) {
+		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) {
 			blocks := gemvResident(room)
 			if columnsOf(scalar.WideElements[T](), room) > 4 {
 				blocks = min(blocks, 2)

@@ -61,7 +61,9 @@ func mmaGemm(kind *tiling.MMAKind, t mmaTile, alongA, alongB bool) kit.Kernel {
 		Block: [3]int{t.threads(), 1, 1},
 		Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by mma.sync on " + kind.Doc + "; in the name, k says that " +
 			"an operand lies along the depth (a [m, k], b [n, k]), x that it lies across. Parameters: " + mmaParams + ".",
-		BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) { newMmaProduct(k, kind, t, alongA, alongB, e).Build() }}
+		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) {
+			newMmaProduct(k, kind, t, alongA, alongB, e).Build()
+		}}
 }
 
 // Arguments in the array sizes of an mma_gemm.
@@ -148,7 +150,7 @@ func (p *mmaProduct) Build() {
 		begin(&p.b, p.ofB, p.strideB, t.n, left, p.arg(mmaN))
 		p.sums = nil
 		for range t.warpM / 16 * (t.warpN / 8) {
-			p.sums = append(p.sums, scalar.VariablesOf(k, scalar.Constants(make([]float32, 4))))
+			p.sums = append(p.sums, scalar.Zeros(k, 4))
 		}
 		p.addUp(s.Depth)
 		z, top, left = p.Place(s.Tile) // found anew, rather than kept

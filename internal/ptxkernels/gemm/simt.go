@@ -16,7 +16,7 @@ func simt(t tiling.Shape) tiling.Tiled {
 		Block: [3]int{tiling.GemmThreads, 1, 1},
 		Doc: "c[split][product] = act(a·b + bias) over a split of the depth. Bias and activation are for a single split. " +
 			"Block = (split · products + product) · tiles + tile. Parameters: " + tiling.GemmParams + ".",
-		BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) { newProduct(k, t, e).Build() },
+		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { newProduct(k, t, e).Build() },
 	})}
 }
 

@@ -27,7 +27,7 @@ var gemmsAsync = func() (all [2][2]*kit.Kernel) {
 				Block: [3]int{tiling.GemmThreads, 1, 1},
 				Doc: "As gemm, with operands that arrive in the background; in the name, k says that an operand lies along the depth (a " +
 					"[m, k], b [n, k]), x that it lies across, with rows at multiples of 16 bytes. Parameters: " + tiling.GemmParams + ".",
-				BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) { newAsyncProduct(k, a == 1, b == 1, e).Build() }})
+				BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { newAsyncProduct(k, a == 1, b == 1, e).Build() }})
 		}
 	}
 	return all

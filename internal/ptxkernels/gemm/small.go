@@ -28,7 +28,7 @@ var matmulSmall = kit.Register(kit.Kernel{Family: "matmul", Name: "matmul_small"
 		"and k, of b along k and n, flags, activation; as divisors m, n), u64 strides of a and b from product to product, f32* " +
 		"a, f32* b, f32* " +
 		"bias, f32* c.",
-	BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) {
+	BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) {
 		sizes := ptx.ParamArray[uint32](k, "sizes", smallWords)
 		strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
 		a, b := ptx.PointerParam[float32](k, "a"), ptx.PointerParam[float32](k, "b")

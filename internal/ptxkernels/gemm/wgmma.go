@@ -62,7 +62,7 @@ func newWgmmaSet(name string, typ tensormap.DataType, body func(k *ptx.Kernel, t
 					Block: [3]int{wgmmaThreads, 1, 1}, Shared: t.shared(),
 					Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by wgmma on tiles that TMA brings; in the name, k " +
 						"says that an operand lies along the depth (a [m, k], b [n, k]), x that it lies across. Parameters: " + wgmmaParams + ".",
-					BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) { body(k, t, a == 1, b == 1, e) }})
+					BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { body(k, t, a == 1, b == 1, e) }})
 			}
 		}
 		s.kernels = append(s.kernels, of)

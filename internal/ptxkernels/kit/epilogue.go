@@ -79,7 +79,7 @@ func regroup(shape, strides, sizes []int) (joined []int, ok bool) {
 // EpilogueWords is the words of an operand in the array of a kernel: its strides, and whether it may be read by fours.
 const EpilogueWords = 4
 
-// LaunchEpilogue is launch for a kernel of products that takes a tail. With swapped, its rows are columns of the result.
+// LaunchEpilogue is Launch for a kernel of products that takes an epilogue. With swapped, its rows are columns of the result.
 func (s *Step) LaunchEpilogue(t *Epilogue, swapped bool, k *Kernel, grid [3]int, arguments ...any) {
 	if t != nil && swapped {
 		turned := *t
@@ -89,7 +89,7 @@ func (s *Step) LaunchEpilogue(t *Epilogue, swapped bool, k *Kernel, grid [3]int,
 	s.LaunchWith(nil, t, k, grid, arguments...)
 }
 
-// arguments are those after a kernel's own.
+// arguments are those after the kernel's own.
 func (t *Epilogue) arguments() (all []any) {
 	var sizes []uint32
 	for _, st := range t.Strides {

@@ -13,17 +13,16 @@ import (
 
 // Kernel is an entry of a family. It stands on its own: how to launch it is decided by the lowering that names it.
 type Kernel struct {
-	Family string // the module that holds it: "elementwise"; "" for those made on demand, which have none, see Made
+	Family string // the module that holds it: "elementwise"; "" for those made on demand, which have none, see [Step.JIT]
 	Name   string // of the entry, unique among all families
 	Doc    string // what it computes, with its parameters in order
 	Block  [3]int // threads, each way; launches have exactly these
 	Shared int    // bytes of dynamic shared memory of a block; static comes on top
 
-	Build         func(k *ptx.Kernel)
-	BuildEpilogue func(k *ptx.Kernel, t *Epilogue) // build of kernels that take an epilogue, with one or with nil
-	// between is likewise build of those that take both, with each of them or with nil.
-	BuildAround func(k *ptx.Kernel, h *Prologue, t *Epilogue)
-	layout      *args.Layout // of its parameters; see Layout
+	Build func(k *ptx.Kernel)
+	// BuildWith is in place of Build where there may be a prologue or an epilogue; nil is none.
+	BuildWith func(k *ptx.Kernel, h *Prologue, e *Epilogue)
+	layout    *args.Layout // of its parameters; see Layout
 
 	// Of those made on demand.
 	key string
@@ -44,7 +43,7 @@ var families []*Family
 
 // Register adds a kernel to its family; packages variables do it, so that all kernels are known before work begins.
 func Register(k Kernel) *Kernel {
-	if k.BuildEpilogue != nil || k.BuildAround != nil {
+	if k.BuildWith != nil {
 		k.Build = k.With(nil, nil)
 	}
 	i := slices.IndexFunc(families, func(f *Family) bool { return f.Name == k.Family })
@@ -73,21 +72,18 @@ func FamilyOf(name string) *Family {
 // Module is the family as a module, the same text every time: entries in the order of their names. It is built once and must
 // not be changed.
 func (f *Family) Module() (*ir.Module, error) {
-	f.once.Do(func() { f.module, f.err = f.assemble() })
+	f.once.Do(func() {
+		kernels := sorted(f.Kernels)
+		if f.module, f.err = assemble(ptx.NewModule(), kernels...); f.err != nil {
+			f.module, f.err = nil, fmt.Errorf("family %s: %w", f.Name, f.err)
+			return
+		}
+		for _, k := range kernels {
+			i := slices.IndexFunc(f.module.Funcs, func(fn *ir.Func) bool { return fn.Name == k.Name })
+			k.layout = args.LayoutOf(f.module.Funcs[i].Params)
+		}
+	})
 	return f.module, f.err
-}
-
-func (f *Family) assemble() (*ir.Module, error) {
-	kernels := sorted(f.Kernels)
-	module, err := assemble(kernels...)
-	if err != nil {
-		return nil, fmt.Errorf("family %s: %w", f.Name, err)
-	}
-	for _, k := range kernels {
-		i := slices.IndexFunc(module.Funcs, func(fn *ir.Func) bool { return fn.Name == k.Name })
-		k.layout = args.LayoutOf(module.Funcs[i].Params)
-	}
-	return module, nil
 }
 
 // sorted is kernels in the order of their names.
@@ -95,9 +91,7 @@ func sorted(kernels []*Kernel) []*Kernel {
 	return slices.SortedFunc(slices.Values(kernels), func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) })
 }
 
-func assemble(kernels ...*Kernel) (*ir.Module, error) { return assembleIn(ptx.NewModule(), kernels...) }
-
-func assembleIn(m *ptx.Module, kernels ...*Kernel) (*ir.Module, error) {
+func assemble(m *ptx.Module, kernels ...*Kernel) (*ir.Module, error) {
 	for _, k := range kernels {
 		b := m.Kernel(k.Name)
 		b.RequireThreads(k.Block[0], k.Block[1], k.Block[2])
@@ -120,12 +114,14 @@ func KernelNamed(name string) *Kernel {
 
 // Module is the kernel alone in a module, which asks for no later target and version than it needs. It is built anew each time and
 // the caller's to change.
-func (k *Kernel) Module() (*ir.Module, error) {
-	m, err := assemble(k)
+func (k *Kernel) Module() (*ir.Module, error) { return k.moduleIn(ptx.NewModule()) }
+
+func (k *Kernel) moduleIn(m *ptx.Module) (*ir.Module, error) {
+	out, err := assemble(m, k)
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
 	}
-	return m, nil
+	return out, nil
 }
 
 // Layout is where the kernel's parameters lie.

@@ -73,11 +73,7 @@ func (k *Kernel) layMade() (*args.Layout, error) {
 func (k *Kernel) Write() (*ir.Module, error) {
 	m := ptx.NewModule()
 	m.WithoutLines()
-	out, err := assembleIn(m, k)
-	if err != nil {
-		return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
-	}
-	return out, nil
+	return k.moduleIn(m)
 }
 
 // JITModule is a module of kernels that were made on demand, in the order of their names.

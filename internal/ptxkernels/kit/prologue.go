@@ -66,7 +66,7 @@ func (h *Prologue) Shifted(cols int) bool {
 	return false
 }
 
-// arguments are those of a kernel with the head, of which it is given those without.
+// arguments are those of a kernel with the prologue, given those of the kernel without.
 func (h *Prologue) arguments(own []any) (all []any) {
 	for _, a := range own {
 		if a != In(0) {
@@ -86,8 +86,8 @@ func (h *Prologue) arguments(own []any) (all []any) {
 	return all
 }
 
-// LaunchWith is launch for a kernel that takes a head in place of its first operand and a tail after its own parameters, or
-// one of them, or none.
+// LaunchWith is Launch for a kernel that takes a prologue in place of its first operand, an epilogue after its own parameters, or both;
+// each may be nil.
 func (s *Step) LaunchWith(h *Prologue, t *Epilogue, k *Kernel, grid [3]int, arguments ...any) {
 	if h == nil && t == nil {
 		s.Launch(k, grid, arguments...)
@@ -104,16 +104,13 @@ func (s *Step) LaunchWith(h *Prologue, t *Epilogue, k *Kernel, grid [3]int, argu
 	if t != nil {
 		arguments = append(arguments, t.arguments()...)
 		text += "behind: " + t.Text
-		with.Doc += fmt.Sprintf(" Behind it %s; further parameters: for each of its operands u32 strides from product to product, "+
+		with.Doc += fmt.Sprintf(" After it %s; further parameters: for each of its operands u32 strides from product to product, "+
 			"row to row, column to column, whether it may be read by fours; these f32* operands; f32 scalars.", t.Text)
 	}
 	s.Launch(s.JIT(k.Name, text, with), grid, arguments...)
 }
 
-// With is what builds the kernel with a head, a tail, or both.
+// With is what builds the kernel with a prologue, an epilogue, or both.
 func (k *Kernel) With(h *Prologue, t *Epilogue) func(b *ptx.Kernel) {
-	if k.BuildAround == nil {
-		return func(b *ptx.Kernel) { k.BuildEpilogue(b, t) }
-	}
-	return func(b *ptx.Kernel) { k.BuildAround(b, h, t) }
+	return func(b *ptx.Kernel) { k.BuildWith(b, h, t) }
 }

@@ -78,38 +78,37 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 			for j := range inside {
 				inside[j] = first.Add(apart.Mul(j)).Lt(cols)
 			}
-			acc := make([][4]*ptx.Var[float32], vectors)
+			acc := make([]scalar.Variables[float32], vectors)
 			for i := range acc {
-				for j := range acc[i] {
-					acc[i][j] = ptx.VarOf(k, ptx.F32(0))
-				}
+				acc[i] = scalar.Zeros(k, 4)
 			}
 			start := part.Mul(perPart)
 			end := start.Add(perPart).Min(rows)
-			add := func(row ptx.Reg[uint32], load func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float) {
-				n := norms.Bytes(row.MulWide(8)).Load2()
-				from := row.MulWide(cols)
-				v, d := load(x.At(from).At(first)), load(dy.At(from).At(first))
-				for j := range v {
-					acc[0][j].Set(d[j].Fma(v[j].Sub(n[0]).Mul(n[1]), acc[0][j].Get()))
-					if vectors > 1 {
-						acc[1][j].Set(acc[1][j].Get().Add(d[j]))
+			walk := func(load func(p ptx.Ptr[ptx.Global, float32]) []scalar.Float) {
+				ptx.For(k, start.Add(warp), end, threadgroup.Warps, func(row ptx.Reg[uint32]) {
+					n := norms.Bytes(row.MulWide(8)).Load2()
+					from := row.MulWide(cols)
+					v, d := load(x.At(from).At(first)), load(dy.At(from).At(first))
+					for j := range v {
+						acc[0][j].Set(d[j].Fma(v[j].Sub(n[0]).Mul(n[1]), acc[0][j].Get()))
+						if vectors > 1 {
+							acc[1][j].Set(acc[1][j].Get().Add(d[j]))
+						}
 					}
-				}
-			}
-			walk := func(load func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float) func() {
-				return func() {
-					ptx.For(k, start.Add(warp), end, threadgroup.Warps, func(row ptx.Reg[uint32]) { add(row, load) }, ptx.UnrollBy(2))
-				}
+				}, ptx.UnrollBy(2))
 			}
 			k.If(vector, func() {
-				k.If(inside[0], walk(func(p ptx.Ptr[ptx.Global, float32]) [4]scalar.Float { return p.Load4() }))
-			}, walk(func(p ptx.Ptr[ptx.Global, float32]) (v [4]scalar.Float) {
-				for j := range v {
-					v[j] = ptx.LoadIf(inside[j], p.At(32*j), 0)
-				}
-				return v
-			}))
+				k.If(inside[0], func() {
+					walk(func(p ptx.Ptr[ptx.Global, float32]) []scalar.Float { return scalar.LoadAll(p, 4) })
+				})
+			}, func() {
+				walk(func(p ptx.Ptr[ptx.Global, float32]) (v []scalar.Float) {
+					for j := range inside {
+						v = append(v, ptx.LoadIf(inside[j], p.At(32*j), 0))
+					}
+					return v
+				})
+			})
 			// NaN and infinities of norms stand in columns beyond the end, too, where nobody looks.
 			shared := ptx.SharedArray[float32](k, "of_warps", vectors*threadgroup.Warps*columnsOfBlock)
 			mine := shared.At(warp.Mad(columnsOfBlock, at))

@@ -47,7 +47,7 @@ func rowsKernel(name, doc string, words int, m second, vectors int, op func(t th
 	return rows{kit.Register(kit.Kernel{Family: "rows", Name: name, Block: [3]int{threadgroup.Threads, 1, 1},
 		Doc: doc + " Parameters: work; u32 stage; u32 units, 1 or 8 if these hold a lane's share of a row, else 0; f32 eps, but for " +
 			"softmax; f32* x; m, if the formula has it; the vectors v and w, likewise; sum, likewise; y; norms, likewise; partial.",
-		BuildAround: func(k *ptx.Kernel, h *kit.Prologue, _ *kit.Epilogue) {
+		BuildWith: func(k *ptx.Kernel, h *kit.Prologue, _ *kit.Epilogue) {
 			t := threadgroup.Of(k)
 			stage, units := ptx.Param[uint32](k, "stage"), ptx.Param[uint32](k, "units")
 			b := rowsBuilder{rowOp: op(t), second: m}

@@ -45,7 +45,7 @@ func buildQuantBytes(k *ptx.Kernel) {
 	x = x.At(begin)
 	i := part.Mad(threadgroup.Threads, tid).Shl(2)
 	there := i.Lt(cols) // of all eight lanes that share a block of 32
-	v := scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
+	v := scalar.Zeros(k, 4)
 	k.When(there, func() {
 		four := x.At(i).Load4(ptx.ReadOnly)
 		v.Set(four[:])

@@ -103,7 +103,7 @@ func (q *quantColumns) Build() {
 		rows = append(rows, x.At(ptx.U32(v).Min(m.Sub(1)).MulWide(depth)))
 	}
 	n := q.columnValues(q.room)
-	sums := scalar.VariablesOf(k, scalar.Constants(make([]float32, n*q.room)))
+	sums := scalar.Zeros(k, n*q.room)
 	ptx.For(k, first, end, threadgroup.Warps, func(d ptx.Reg[uint32]) {
 		packed := reader.Load(row.Get(), block)
 		var factors []scalar.Float

@@ -83,7 +83,7 @@ func (g *quantGemv) buildExact() {
 	shared := ptx.SharedArray[float32](k, "squares", g.room*threadgroup.Warps)
 	factors := scalar.VariablesOf(k, slices.Repeat([]scalar.Float{ptx.F32(1)}, g.room))
 	k.If(normed, func() {
-		squares := scalar.VariablesOf(k, scalar.Constants(make([]float32, g.room)))
+		squares := scalar.Zeros(k, g.room)
 		each(ptx.U32(0), cols, func(_ ptx.Reg[uint32], values [][4]scalar.Float) {
 			for v, four := range values {
 				for _, e := range four {

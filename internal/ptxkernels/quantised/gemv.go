@@ -127,7 +127,7 @@ func (g *quantGemv) bindRows() {
 	for i := range g.rows {
 		g.rows[i] = g.rowAt(g.Place(g.row(g.task(), i)))
 	}
-	g.sums = scalar.VariablesOf(k, scalar.Constants(make([]float32, 2*g.room)))
+	g.sums = scalar.Zeros(k, 2*g.room)
 }
 
 // rowAt is where a row of a matrix begins.

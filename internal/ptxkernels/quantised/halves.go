@@ -81,7 +81,7 @@ func buildQuantHalves(k *ptx.Kernel) {
 	row = row.And(halvesTile - 1)
 	ptx.For(k, 0, rounded, bytesPart, func(base ptx.Reg[uint32]) {
 		i := base.Add(tid.Shl(2))
-		v, sum := scalar.VariablesOf(k, scalar.Constants(make([]float32, 4))), ptx.VarOf(k, ptx.F32(0))
+		v, sum := scalar.Zeros(k, 4), ptx.VarOf(k, ptx.F32(0))
 		k.When(i.Lt(cols), func() {
 			for j, e := range x.At(i).Load4(ptx.ReadOnly) {
 				v[j].Set(e.Mul(inverse))

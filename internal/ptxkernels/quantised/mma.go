@@ -172,7 +172,7 @@ func (q *quantMma) Build() {
 	q.table = table.At(q.column().Sub(q.left))
 	for i := range q.sums {
 		for j := range q.sums[i] {
-			q.sums[i][j] = scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
+			q.sums[i][j] = scalar.Zeros(k, 4)
 		}
 	}
 	q.first = split.Mul(q.size32(quantMmaSplit))

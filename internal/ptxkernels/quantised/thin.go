@@ -78,7 +78,7 @@ func (t *quantThin) Build() {
 		}
 		t.minima = scales.Bytes(rowOf.MulWide(across)).Bytes(first.Shl(3))
 	}
-	t.totals = scalar.VariablesOf(k, scalar.Constants(make([]float32, 4)))
+	t.totals = scalar.Zeros(k, 4)
 	team := ptx.U32(1).Shl(t.log)
 	ptx.For(k, t.warp.And(team.Sub(1)), cols.Shr(scalar.Log2(t.len())), team, t.step)
 	t.Write()
@@ -322,7 +322,7 @@ func (t *quantThin) Write() {
 		at = col.And(1).Mad(apart, at)
 		at = which.Shl(t.log).Mad(each, at)
 		from := memory.At(at)
-		sums := scalar.VariablesOf(k, scalar.Constants(make([]float32, 2)))
+		sums := scalar.Zeros(k, 2)
 		ptx.For(k, 0, team, 1, func(w ptx.Reg[uint32]) {
 			p := from.At(w.Mul(each))
 			for i, s := range sums {

@@ -6,8 +6,8 @@
 //	group  partial results ──▶ shuffles in warps ──▶ shared memory ──▶ lane 0
 //	lane   batches of 4 accesses, of 16 bytes where rows are long, combined by a tree
 //
-//	family reduce  x ──value──▶ Combine ──store──▶ partial results of parts ──join──▶ y
-//	family pass    x ──partial──▶ Combine (PartRows, FinishRows) ──▶ a loss for each row, or gradients for each element
+//	family reduce  x ──value──▶ Combine (lanes; parts: PartRows, FinishRows) ──store──▶ one result for each row
+//	family pass    x ──partial──▶ Combine (likewise) ──▶ a loss for each row, or gradients for each element
 //	family scan    x ──sum of parts──▶ scan of the sums ──▶ each part from what is before it
 //	family topk    x ──▶ arena in shared memory, sorted when it is full ──▶ the k first of each part ──▶ again, of these
 package reduce

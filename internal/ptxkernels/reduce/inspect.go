@@ -8,12 +8,8 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-var (
-	inspectKernel = reduceKernel("inspect", "how many NaN and Inf, and the lowest place of each, -1 if there is none. Parameters: "+
-		"work; u32* out, four per task; f32* x.", 1, inspect)
-	inspectJoinKernel = joinKernel("inspect_join", "what inspect says of all parts. Parameters: work; u32* out, four per task; "+
-		"u32* parts, four each.", special, storeWords)
-)
+var inspectKernel = reduceKernel("inspect", "how many NaN and Inf, and the lowest place of each, -1 if there is none."+passDoc+
+	"u32* out, four per row; f32* x.", 1, inspect)
 
 // special accumulates counts and lowest places.
 var special = threadgroup.Accumulator[uint32]{Identity: []uint32{0, 0, math.MaxUint32, math.MaxUint32},
@@ -34,10 +30,6 @@ func inspect(t threadgroup.Group, _ finish) reduction[uint32] {
 			return []ptx.Reg[uint32]{ptx.Select(nan, one, zero), ptx.Select(inf2, one, zero),
 				ptx.Select(nan, i(), nowhere), ptx.Select(inf2, i(), nowhere)}
 		},
-		store: func(acc []ptx.Reg[uint32]) { storeWords(t, out, acc) },
+		store: func(acc []ptx.Reg[uint32]) { out.Bytes(t.Row.MulWide(16)).Store4([4]ptx.Reg[uint32](acc)) },
 	}
-}
-
-func storeWords(t threadgroup.Group, out ptx.Ptr[ptx.Global, uint32], acc []ptx.Reg[uint32]) {
-	out.Bytes(t.Task.MulWide(16)).Store4([4]ptx.Reg[uint32](acc))
 }

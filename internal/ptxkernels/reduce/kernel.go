@@ -20,24 +20,25 @@ type reduction[T ptx.Lane] struct {
 	value func(x []scalar.Float, i func() ptx.Reg[uint32]) []ptx.Reg[T]
 	// follow, if not nil, is Combine where every element of b lies after those of a.
 	follow scalar.Combine[T]
-	store  func(acc []ptx.Reg[T]) // the result of a task
+	store  func(acc []ptx.Reg[T]) // the result of a row
 }
 
-// finish is what an epilogue makes of the result of a task, where there is one.
+// finish is what an epilogue makes of the result of a row, where there is one.
 type finish func(x scalar.Float) scalar.Float
 
-// reduceKernel is a kernel that reduces each task to one value. Its parameters are work.args, then what body declares, then the
+// reduceKernel is a kernel that reduces each row to one value. Its parameters are those of passDoc, then what body declares, then the
 // operands.
 func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t threadgroup.Group, epilogue finish) reduction[T]) *kit.Kernel {
 	block := [3]int{threadgroup.Threads, 1, 1}
-	return kit.Register(kit.Kernel{Family: "reduce", Name: name, Doc: doc, Block: block, BuildAround: func(k *ptx.Kernel, h *kit.Prologue, e *kit.Epilogue) {
+	return kit.Register(kit.Kernel{Family: "reduce", Name: name, Doc: doc, Block: block, BuildWith: func(k *ptx.Kernel, h *kit.Prologue, e *kit.Epilogue) {
 		t := threadgroup.Of(k)
+		stage, states, partial := stageParams[T](k)
 		var epilogue *tiling.Epilogue // whose parameters are the last
 		b := reduceBuilder[T]{reduction: body(t, func(x scalar.Float) scalar.Float {
 			if epilogue == nil {
 				return x
 			}
-			return epilogue.ApplyOne(x, tiling.Site{Z: ptx.U32(0), Row: t.Task, Col: ptx.U32(0)})
+			return epilogue.ApplyOne(x, tiling.Site{Z: ptx.U32(0), Row: t.Row, Col: ptx.U32(0)})
 		})}
 		if h != nil {
 			b.operands = append(b.operands, threadgroup.PrologueOf(t, h))
@@ -52,25 +53,10 @@ func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t thread
 			b.follow = b.reduction.Combine
 		}
 		b.Reducer = threadgroup.ReducerOf(t, b.reduction.Accumulator)
-		b.acc = b.Partial()
-		k.If(t.Vector(), b.inVectors, b.oneByOne)
-		acc := b.Reduce(b.acc.Get())
-		k.If(t.First(), func() { b.store(acc) })
-	}})
-}
-
-// joinKernel combines what a kernel of reduceKernel left for the parts of each row. Its parameters are work.args, where parts are
-// elements; T* out, T* parts.
-func joinKernel[T ptx.Lane](name, doc string, a threadgroup.Accumulator[T],
-	store func(t threadgroup.Group, out ptx.Ptr[ptx.Global, T], acc []ptx.Reg[T])) *kit.Kernel {
-	return kit.Register(kit.Kernel{Family: "reduce", Name: name, Doc: doc, Block: [3]int{threadgroup.Threads, 1, 1}, Build: func(k *ptx.Kernel) {
-		t := threadgroup.Of(k)
-		out, parts := ptx.PointerParam[T](k, "out"), ptx.PointerParam[T](k, "parts")
-		r := threadgroup.ReducerOf(t, a)
-		p := r.Partial()
-		r.AccumulateAll(p, parts.Bytes(t.Row.MulWide(t.Cols).Mul(uint64(4*len(a.Identity)))), t.Start.Add(t.Lane), t.End)
-		all := r.Reduce(p.Get())
-		k.If(t.First(), func() { store(t, out, all) })
+		b.Run(stage, states, partial, func(p threadgroup.Partial[T]) {
+			b.acc = p
+			k.If(t.Vector(), b.inVectors, b.oneByOne)
+		}, func(all []ptx.Reg[T]) { k.If(t.First(), func() { b.store(all) }) })
 	}})
 }
 

@@ -16,14 +16,18 @@ type pass struct {
 	elements func(all []scalar.Float, e threadgroup.Elements)
 }
 
-const passDoc = " Parameters: work; u32 stage; u32 states, of a row, in f32* partial; "
+const passDoc = " Parameters: work; u32 stage; u32 states, of a row, in partial; partial; "
+
+// stageParams declares the parameters of passDoc after the first.
+func stageParams[T ptx.Lane](k *ptx.Kernel) (stage, states ptx.Reg[uint32], partial ptx.Ptr[ptx.Global, T]) {
+	return ptx.Param[uint32](k, "stage"), ptx.Param[uint32](k, "states"), ptx.PointerParam[T](k, "partial", ptx.Align(16))
+}
 
 // passKernel is a kernel over rows. Its parameters are those of passDoc, then what body declares.
 func passKernel(name, doc string, body func(t threadgroup.Group) pass) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "pass", Name: name, Doc: doc, Block: [3]int{threadgroup.Threads, 1, 1}, Build: func(k *ptx.Kernel) {
 		t := threadgroup.Of(k)
-		stage, states := ptx.Param[uint32](k, "stage"), ptx.Param[uint32](k, "states")
-		partial := ptx.PointerParam[float32](k, "partial", ptx.Align(16))
+		stage, states, partial := stageParams[float32](k)
 		b := body(t)
 		threadgroup.ReducerOf(t, b.Accumulator).Run(stage, states, partial, func(p threadgroup.Partial[float32]) {
 			t.EachBatch(func(e threadgroup.Elements) { p.Accumulate(b.partial(e)) })
@@ -48,13 +52,18 @@ func passStep(s *kit.Step, k *kit.Kernel, rows, cols, words int, perRow bool, ar
 	if w.Parts == 1 {
 		w.Lanes = threadgroup.Lanes(s, w, 1, 1, threadgroup.Batch)
 	}
+	launchStages(s, nil, nil, k, w, words, perRow, arguments...)
+}
+
+// launchStages launches a kernel over w whose parameters are those of passDoc and arguments. With perRow, those are for rows.
+func launchStages(s *kit.Step, h *kit.Prologue, e *kit.Epilogue, k *kit.Kernel, w threadgroup.Partition, words int, perRow bool, arguments ...any) {
 	w.Stages(s, words, func(stage uint32, partial kit.Buffer) {
 		w, states := w, w.Parts
 		if stage == threadgroup.FinishRows && perRow { // a group for each row
-			w = threadgroup.Partition{Rows: rows, Cols: states, Parts: 1, Chunk: states}
-			w.Lanes = threadgroup.Lanes(s, w, 1, 1, threadgroup.Batch)
-			w.Cols, w.Chunk = cols, cols
+			parts := threadgroup.Partition{Rows: w.Rows, Cols: states, Parts: 1, Chunk: states}
+			w = threadgroup.Partition{Rows: w.Rows, Cols: w.Cols, Parts: 1, Chunk: w.Cols}
+			w.Lanes = threadgroup.Lanes(s, parts, 1, 1, threadgroup.Batch)
 		}
-		s.Launch(k, w.Grid(), append([]any{w.Args(), stage, states, partial}, arguments...)...)
+		s.LaunchWith(h, e, k, w.Grid(), append([]any{w.Args(), stage, states, partial}, arguments...)...)
 	})
 }

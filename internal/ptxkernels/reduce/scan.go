@@ -23,12 +23,12 @@ const longestScan = 16 * 4 * threadgroup.Threads
 // scanRows sums rows of x up to each element. Parts of rows are summed first, their sums are scanned likewise, and then each part from
 // what is before it. (Blelloch, "Prefix sums and their applications", 1990: reduce, then scan; no block waits for another.)
 func scanRows(s *kit.Step, x, y kit.Buffer, rows, cols int, exclusive, backwards bool) {
-	const blocks = 8 // per multiprocessor
-	w := threadgroup.Split(s, rows, cols, blocks, longestScan)
+	w := threadgroup.Split(s, rows, cols, taskBlocks, longestScan)
 	before := x // of no use
 	if w.Parts > 1 {
 		sums := s.NewScratch(4 * w.Tasks())
-		reduceTasks(s, nil, nil, sumKernel, w, finishing(plain)(false, cols), sums, []any{x})
+		tasks := taskLanes(s, w, nil)
+		s.Launch(sumKernel, tasks.Grid(), tasks.Args(), threadgroup.PartRows, w.Parts, sums, plain, float32(cols), y, x)
 		before = s.NewScratch(4 * w.Tasks())
 		scanRows(s, sums, before, rows, w.Parts, true, backwards)
 		w.Lanes = threadgroup.Threads
@@ -62,11 +62,11 @@ func buildScan(k *ptx.Kernel) {
 	shared := ptx.SharedArray[float32](k, "of_warps", 2*threadgroup.Warps)
 	length := t.End.Sub(t.Start)
 	last := length.Sub(1)
-	longest := t.Words.At(2).Min(t.Cols) // of any task: teams of a block take as many iterations
+	longest := t.Words.At(2).Min(t.Cols) // of any task: groups of a block take as many iterations
 	warp, lane := k.Tid(ptx.X).Shr(5), k.Tid(ptx.X).And(31)
 	width := t.Lanes.Min(32)
 	inWarp := lane.And(width.Sub(1))
-	firstWarp := warp.And(t.Lanes.Shr(5).Sub(1).Not()) // of the team, if it is wide
+	firstWarp := warp.And(t.Lanes.Shr(5).Sub(1).Not()) // of the group, if it is wide
 	turn := ptx.VarOf(k, ptx.U32(0))
 	ptx.For(k, 0, longest, t.Lanes.Shl(2), func(tile ptx.Reg[uint32]) {
 		place := t.Lane.Mad(4, tile)
@@ -86,7 +86,7 @@ func buildScan(k *ptx.Kernel) {
 		for j := 1; j < 4; j++ {
 			v[j] = v[j-1].Add(v[j])
 		}
-		sum := ptx.VarOf(k, v[3]) // of the lanes of the team in the warp up to this one
+		sum := ptx.VarOf(k, v[3]) // of the lanes of the group in the warp up to this one
 		for d := 1; d < 32; d *= 2 {
 			other := sum.Get().Shuffle(ptx.ShuffleUp, d, 32, ptx.FullWarp())
 			sum.Set(c.Where(inWarp.Ge(d), other.Add(sum.Get()), sum.Get()))

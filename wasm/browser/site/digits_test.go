@@ -43,9 +43,9 @@ func (m *model) probabilities(t *testing.T, picture []float32) []float32 {
 		for _, d := range shape {
 			n *= d
 		}
-		bits := make([]uint16, n)
+		bits := make([]compute.F16, n)
 		for i := range bits {
-			bits[i] = binary.LittleEndian.Uint16(m.Weights[2*i:])
+			bits[i] = compute.F16(binary.LittleEndian.Uint16(m.Weights[2*i:]))
 		}
 		m.Weights = m.Weights[2*n:]
 		return b.Cast(b.Upload(bits, shape...), compute.Float32)
@@ -101,12 +101,12 @@ func testDigits(s site) {
 		s.Click(s.t, "#digits-clear")
 		require.Equal(s.t, "Draw a digit.", s.text("#digits-status"))
 		draw(s, drawings[digit])
-		require.Contains(s.t, s.wait("digits-status", "This is|rror"), fmt.Sprintf("This is a %d,", digit), "a %d was drawn", digit)
+		s.wait("digits-status", fmt.Sprintf("This is a %d,", digit)) // half a digit may have been another one
 	}
 
 	s.Click(s.t, "#digits-clear")
 	touch(s, [2]float64{30, 16}, [2]float64{50, 16}, [2]float64{72, 16}, [2]float64{58, 50}, [2]float64{46, 86})
-	require.Contains(s.t, s.wait("digits-status", "This is|rror"), "This is a 7,", "a finger drew it")
+	s.wait("digits-status", "This is a 7,")
 }
 
 // touch draws a stroke with a finger.

@@ -28,6 +28,11 @@ func VariablesOf[T ptx.Lane](k *ptx.Kernel, x []ptx.Reg[T]) (v Variables[T]) {
 	return v
 }
 
+// Zeros returns n variables that begin as 0.
+func Zeros(k *ptx.Kernel, n int) Variables[float32] {
+	return VariablesOf(k, Constants(make([]float32, n)))
+}
+
 // Get returns the present values.
 func (v Variables[T]) Get() (x []ptx.Reg[T]) {
 	for _, r := range v {

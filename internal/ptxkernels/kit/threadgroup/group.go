@@ -8,13 +8,13 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// Threads is the number of threads of a block that teams share: a power of two of whole warps.
+// Threads is the number of threads of a block that groups share: a power of two of whole warps.
 const Threads = 256
 
-// Partition cuts rows of cols elements into tasks, each of one team: parts per row, of chunk elements each but the last.
+// Partition cuts rows of cols elements into tasks, each of one group: parts per row, of chunk elements each but the last.
 type Partition struct {
 	Rows, Cols, Parts, Chunk int
-	Lanes                    int  // of a team: a power of two, at most teamThreads
+	Lanes                    int  // of a group: a power of two, at most Threads
 	Vector                   bool // the kernel is to access four neighbours at once where it can
 }
 
@@ -31,7 +31,7 @@ func Split(s *kit.Step, rows, cols, blocks, longest int) Partition {
 	return Partition{Rows: rows, Cols: cols, Parts: max(1, kit.CeilDiv(cols, chunk)), Chunk: chunk}
 }
 
-// Lanes is the size of teams for work, from least on: as large as it takes for each lane to have at most reads accesses of
+// Lanes is the size of groups for w, from least on: as large as it takes for each lane to have at most reads accesses of
 // width elements, and larger where there are so few tasks that the GPU would not be full.
 func Lanes(s *kit.Step, w Partition, least, width, reads int) int {
 	n, l := min(w.Chunk, w.Cols), least
@@ -47,7 +47,7 @@ func (w Partition) Tasks() int { return w.Rows * w.Parts }
 // Grid is the grid of blocks that have a group for each task.
 func (w Partition) Grid() [3]int { return [3]int{kit.CeilDiv(w.Tasks(), Threads/w.Lanes), 1, 1} }
 
-// Args is the first argument of kernels that teams run: see teamOf.
+// Args is the first argument of kernels that groups run: see [Of].
 func (w Partition) Args() []uint32 {
 	a := []uint32{uint32(w.Tasks()), uint32(w.Cols), uint32(w.Chunk), uint32(bits.TrailingZeros(uint(w.Lanes))), 0}
 	if w.Vector {
@@ -56,8 +56,8 @@ func (w Partition) Args() []uint32 {
 	return append(a, scalar.DivisorOf(w.Parts)...)
 }
 
-// Group is the lanes of a block that work on one task, in a kernel whose first parameter is work.args. There are as many as the
-// launch says: neighbours, so that teams of up to 32 lanes lie within a warp.
+// Group is the lanes of a block that work on one task, in a kernel whose first parameter is [Partition.Args]. There are as many as the
+// launch says: neighbours, so that groups of up to 32 lanes lie within a warp.
 type Group struct {
 	K           *ptx.Kernel
 	Lanes, Lane ptx.Reg[uint32] // how many, and which this thread is

@@ -6,7 +6,7 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// Prologue is a head in a kernel.
+// Prologue computes the elements of the first operand in a kernel.
 type Prologue struct {
 	k *ptx.Kernel
 	scalar.Body
@@ -15,7 +15,7 @@ type Prologue struct {
 	p     []scalar.Float
 }
 
-// PrologueOf declares the parameters of a head.
+// PrologueOf declares the parameters of a prologue.
 func PrologueOf(t Group, h *kit.Prologue) *Prologue {
 	k, e := t.K, &Prologue{k: t.K, Body: h.Body}
 	for _, name := range h.Operands {

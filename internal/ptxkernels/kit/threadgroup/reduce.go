@@ -111,13 +111,6 @@ func (r Reducer[T]) AllReduce(acc []ptx.Reg[T]) (all []ptx.Reg[T]) {
 	return all
 }
 
-// AccumulateAll takes in the partial results that lie in memory, every so many as there are lanes from the lane's first one on.
-func (r Reducer[T]) AccumulateAll(p Partial[T], parts ptx.Ptr[ptx.Global, T], first, end ptx.Reg[uint32]) {
-	ptx.For(r.K, first, end, r.Lanes, func(i ptx.Reg[uint32]) {
-		p.Accumulate(scalar.LoadAll(parts.Bytes(i.MulWide(4*len(r.Identity))), len(r.Identity)))
-	}, ptx.NoUnroll())
-}
-
 // What a kernel does with its tasks.
 const (
 	WholeRows  uint32 = iota // accumulates and finishes rows, each of which is one task
@@ -132,9 +125,12 @@ func (r Reducer[T]) Run(stage, parts ptx.Reg[uint32], partial ptx.Ptr[ptx.Global
 	at := func(task ptx.Reg[uint32]) ptx.Ptr[ptx.Global, T] {
 		return partial.Bytes(task.MulWide(4 * len(r.Identity)))
 	}
-	k.If(stage.Eq(FinishRows), func() {
-		r.AccumulateAll(p, at(r.Row.Mul(parts)), r.Lane, ptx.Select(r.Active, parts, 0))
-	}, func() { accumulate(p) })
+	k.If(stage.Ne(FinishRows), func() { accumulate(p) }, func() {
+		first := at(r.Row.Mul(parts))
+		ptx.For(k, r.Lane, ptx.Select(r.Active, parts, 0), r.Lanes, func(i ptx.Reg[uint32]) {
+			p.Accumulate(scalar.LoadAll(first.Bytes(i.MulWide(4*len(r.Identity))), len(r.Identity)))
+		}, ptx.NoUnroll())
+	})
 	all := r.AllReduce(p.Get())
 	k.If(stage.Eq(PartRows), func() {
 		k.If(r.First(), func() { scalar.StoreAll(at(r.Task), all) })

@@ -34,7 +34,7 @@ var matmulSum = kit.Register(kit.Kernel{Family: "matmul", Name: "matmul_sum", Bl
 		"the flags say. Parameters: u32 sizes[] (elements, flags, activation, log2 of a tile's rows and columns and of the rows of " +
 		"tiles in a group, tiles across, down, and of a product, tiles that are cut up, length of a tile; as divisors m, n, share of a " +
 		"block), f32* parts, f32* bias, c.",
-	BuildEpilogue: func(k *ptx.Kernel, e *kit.Epilogue) {
+	BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) {
 		sizes := ptx.ParamArray[uint32](k, "sizes", sumInTotal)
 		parts, bias := ptx.PointerParam[float32](k, "parts"), ptx.PointerParam[float32](k, "bias")
 		c := ptx.PointerParam[uint8](k, "c")

@@ -67,7 +67,7 @@ func (b *blocks) eights(u use) {
 	f.each(planes{32, 2}, 32, func(at [3]operand.Mem, put put) { b.halfScales(at[1], put) }, func(from operand.Mem, group int) {
 		switch {
 		case u.floats():
-			f.multiplyFloats(group, from, b.VPMOVSXBD)
+			f.multiplyFloats(group, func(at int) operand.Op { return from.Offset(at) }, b.VPMOVSXBD)
 		case !f.wide:
 			v, x := b.load(from), b.load(at(f.to, 32*group))
 			b.VPSIGNB(v, x, x)

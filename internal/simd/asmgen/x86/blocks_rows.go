@@ -50,7 +50,7 @@ func (f *unpacked) begin(format string) {
 	f.Load(f.Param("y"), f.y)
 	f.Load(f.Param("w"), f.w)
 	f.Load(f.Param("rows"), f.rows)
-	f.stack = f.AllocLocal(256)
+	f.stack = f.AllocLocal(128)
 	f.scales, f.mins = f.stack, f.stack.Offset(64)
 }
 
@@ -233,14 +233,14 @@ func (f *unpacked) blockAlone(where [3]operand.Mem, p planes) {
 	if pair {
 		f.VMOVSHDUP(d, least)
 		f.VXORPS(f.repeated(8, 0, 0, 0, 0x80), least, least)
-	} else if f.offset != 0 && !f.floats() {
+	} else if f.offset != 0 {
 		f.VMULPS(f.repeatedFloat(8, f.offset), d, least)
 	}
 	scale := f.vector(f.lanes())
 	f.single[0] = scale
 	if f.floats() {
 		f.VBROADCASTSS(d, scale)
-		if pair {
+		if pair || f.offset != 0 {
 			f.single[1] = f.vector(f.lanes())
 			f.VBROADCASTSS(least, f.single[1])
 		}
@@ -274,10 +274,7 @@ func (b *blocks) add(v []reg.VecVirtual) {
 func (f *unpacked) multiply(i int, v reg.VecVirtual) {
 	sum := f.sums[i%4%len(f.sums)]
 	if f.floats() {
-		// The stack is the shortest way from bytes to lanes.
-		m := f.stack.Offset(128 + 32*(i%4))
-		f.VMOVDQU(v, m)
-		f.multiplyFloats(i, m, f.VPMOVZXBD)
+		f.multiplyFloats(i, f.parts(v), f.VPMOVZXBD)
 		return
 	}
 	w := f.YMM()
@@ -307,8 +304,25 @@ func (f *unpacked) weighted(i int, w reg.VecVirtual, sum reg.Register) {
 	f.VFMADD231PS(scale, w, sum)
 }
 
-// multiplyFloats adds the products of 32 integers in memory.
-func (f *unpacked) multiplyFloats(i int, m operand.Mem, extend func(ops ...operand.Op)) {
+// parts are the bytes of v from each multiple of lanes on.
+func (f *unpacked) parts(v reg.VecVirtual) func(at int) operand.Op {
+	upper := f.XMM()
+	return func(at int) operand.Op {
+		switch at {
+		case 0:
+			return v.AsX()
+		case 16:
+			f.VEXTRACTI128(operand.U8(1), v, upper)
+			return upper
+		case 8:
+			return f.upper(v.AsX())
+		}
+		return f.upper(upper)
+	}
+}
+
+// multiplyFloats adds the products of 32 integers, of which from gives the bytes at multiples of lanes.
+func (f *unpacked) multiplyFloats(i int, from func(at int) operand.Op, extend func(ops ...operand.Op)) {
 	lanes := f.lanes()
 	var scale, least reg.VecVirtual
 	for j := 0; j < 32/lanes; j++ {
@@ -322,21 +336,20 @@ func (f *unpacked) multiplyFloats(i int, m operand.Mem, extend func(ops ...opera
 		case j*lanes%f.width == 0:
 			scale, least = f.vector(lanes), f.vector(lanes)
 			f.VBROADCASTSS(f.scales.Offset(4*group), scale)
-			if f.affine {
+			switch {
+			case f.affine:
 				f.VBROADCASTSS(f.mins.Offset(4*group), least)
+			case !f.signed:
+				f.VMULPS(f.above, scale, least) // exact: offsets are powers of two
 			}
 		}
 		v := f.vector(lanes)
-		extend(m.Offset(j*lanes), v)
+		extend(from(j*lanes), v)
 		f.VCVTDQ2PS(v, v)
-		switch {
-		case f.affine:
+		if f.signed {
+			f.VMULPS(scale, v, v)
+		} else {
 			f.VFMSUB213PS(least, scale, v)
-		case f.signed:
-			f.VMULPS(scale, v, v)
-		default:
-			f.VSUBPS(f.above, v, v)
-			f.VMULPS(scale, v, v)
 		}
 		f.VFMADD231PS(at(f.to, 4*(32*i+j*lanes)), v, f.sums[(i*32/lanes+j)%len(f.sums)])
 	}

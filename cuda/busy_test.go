@@ -1,0 +1,109 @@
+//go:build !js
+
+package cuda
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/cuda/internal/softgpu"
+	"github.com/wavelane/wavelane/ptx/args"
+)
+
+// spinText counts to n.
+const spinText = `.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry spin(.param .u32 n)
+{
+	.reg .b32 %r<3>;
+	.reg .pred %p<2>;
+	ld.param.u32 %r1, [n];
+	mov.u32 %r2, 0;
+again:
+	add.u32 %r2, %r2, 1;
+	setp.lt.u32 %p1, %r2, %r1;
+	@%p1 bra again;
+	ret;
+}
+`
+
+// Deadlines hold while a kernel of the user's spins on a stream, for what is used for the first time too: its module is loaded without
+// waiting for the kernel.
+func TestDeadlinesOfABusyDevice(t *testing.T) {
+	d, _ := openSoft(t, softgpu.Config{})
+	module, err := d.Load(spinText)
+	require.NoError(t, err)
+	spin, err := module.Kernel("spin")
+	require.NoError(t, err)
+	s, err := d.NewStream(StreamOptions{})
+	require.NoError(t, err)
+	start := func(n uint32) *Submitted {
+		rec, err := s.Begin()
+		require.NoError(t, err)
+		require.NoError(t, rec.Launch(spin, Launch{Block: [3]uint32{1}}, args.U32(n)))
+		w, err := rec.Submit()
+		require.NoError(t, err)
+		return w
+	}
+	// A kernel that takes two seconds here, whatever the machine.
+	n, took := uint32(1), time.Duration(0)
+	for took < 50*time.Millisecond {
+		n *= 2
+		before := time.Now()
+		_, err := start(n).Wait(t.Context())
+		require.NoError(t, err)
+		took = time.Since(before)
+	}
+	spinning := start(uint32(float64(n) * float64(2*time.Second) / float64(took)))
+	done := make(chan error, 1)
+	go func() {
+		_, err := spinning.Wait(context.Background())
+		done <- err
+	}()
+
+	x, y := make([]float32, 64), make([]float32, 64)
+	calls := map[string]func(ctx context.Context) error{
+		"operation": func(ctx context.Context) error { return d.ReLU(ctx, y, x) },
+		"batch": func(ctx context.Context) error {
+			b := batch.New(d)
+			b.Read(b.Softmax(b.Upload(x, 8, 8)))
+			return b.Run(ctx)
+		},
+		"upload": func(ctx context.Context) error {
+			tensor, err := d.Upload(ctx, x, len(x))
+			if err == nil {
+				tensor.Close()
+			}
+			return err
+		},
+		"load": func(context.Context) error {
+			m, err := d.Load(addText)
+			if err == nil {
+				err = m.Close()
+			}
+			return err
+		},
+	}
+	for range 2 {
+		for name, call := range calls {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			err := call(ctx)
+			cancel()
+			select {
+			case <-done:
+				t.Fatalf("%s: waited until the kernel had ended", name)
+			default:
+			}
+			if err != nil {
+				require.ErrorIs(t, err, context.DeadlineExceeded, name)
+			}
+		}
+	}
+	require.NoError(t, <-done)
+	require.NoError(t, d.ReLU(t.Context(), y, x), "what was given up is over, too")
+}

@@ -1,0 +1,98 @@
+package analyze_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx/analyze"
+	"github.com/wavelane/wavelane/ptx/parse"
+)
+
+// findings are the bugs in a kernel of 64 threads with the parameters out and n. %t is the thread, %n is n, %out points.
+func findings(t *testing.T, code string) string {
+	t.Helper()
+	src := `.version 8.0
+.target sm_90
+.address_size 64
+.entry k(.param .u64 out, .param .u32 n) .reqntid 64, 1, 1 {
+	.reg .pred %p<20>; .reg .b32 %r<40>; .reg .b64 %rd<10>; .reg .f32 %f<10>; .reg .b32 %t, %n; .reg .b64 %out, %mine;
+	.shared .align 16 .b32 s[256];
+	ld.param.u64 %out, [out]; cvta.to.global.u64 %out, %out; ld.param.u32 %n, [n]; mov.u32 %t, %tid.x;
+	mad.wide.u32 %mine, %t, 4, %out; mov.u32 %r0, s; mad.lo.u32 %r1, %t, 4, %r0;
+` + code + "\n\tret;\n}\n"
+	m, err := parse.Module("test.ptx", []byte(src))
+	require.NoError(t, err)
+	r, err := analyze.Module(m, analyze.Options{BugsOnly: true})
+	require.NoError(t, err)
+	var all []string
+	for _, f := range r.Findings {
+		all = append(all, string(f.Class)+": "+f.Message)
+	}
+	return strings.Join(all, "\n")
+}
+
+// What is right has no bugs; with one thing wrong, of the class given, it has.
+func TestFalseAlarms(t *testing.T) {
+	for _, c := range []struct{ name, right, from, to, class string }{
+		{"loop that may be skipped", `
+			st.shared.u32 [%r1], %t; xor.b32 %r2, %r1, 4; setp.eq.u32 %p1, %n, 0; @%p1 bra behind; mov.u32 %r3, %n;
+			again: bar.sync 0; ld.shared.u32 %r4, [%r2]; bar.sync 0; st.shared.u32 [%r1], %r4;
+			shr.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra again;
+			behind: bar.sync 0; ld.shared.u32 %r5, [%r2]; st.global.u32 [%mine], %r5;`,
+			"again: bar.sync 0;", "again:", "MissingBarrierSync"},
+		{"read in a loop that may be skipped, more behind it", `
+			st.shared.u32 [%r1], %t; xor.b32 %r2, %r1, 4; mov.u32 %r6, 0; setp.eq.u32 %p1, %n, 0; @%p1 bra behind;
+			mov.u32 %r3, %n; bar.sync 0;
+			again: ld.shared.u32 %r4, [%r2]; add.u32 %r6, %r6, %r4; sub.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra again;
+			behind: st.global.u32 [%mine], %r6; ld.shared.u32 %r7, [%r1]; st.global.u32 [%mine+256], %r7;`,
+			"bar.sync 0;", "", "MissingBarrierSync"},
+		{"the same value from several lanes", `
+			and.b32 %r2, %t, 15; mad.lo.u32 %r3, %r2, 4, %r0; mad.wide.u32 %rd1, %r2, 4, %out; ld.global.u32 %r4, [%rd1];
+			mul.lo.u32 %r5, %r4, 3; st.shared.u32 [%r3], %r5; bar.sync 0; ld.shared.u32 %r6, [%r3]; st.global.u32 [%mine+256], %r6;`,
+			"mul.lo.u32 %r5, %r4, 3;", "add.u32 %r5, %r4, %t;", "Race"},
+		{"an elected lane", `
+			elect.sync _|%p1, -1; setp.lt.u32 %p2, %t, 32; and.pred %p3, %p1, %p2; selp.b32 %r2, 1, 0, %p3; setp.ne.u32 %p4, %r2, 0;
+			@%p4 st.shared.u32 [%r0], %t; @!%p4 bra on; st.shared.u32 [%r0+4], %t;
+			on: bar.sync 0; ld.shared.v2.u32 {%r3, %r4}, [%r0]; add.u32 %r3, %r3, %r4; st.global.u32 [%mine], %r3;`,
+			"elect.sync _|%p1, -1;", "setp.lt.u32 %p1, %t, 2;", "Race"},
+		{"a constant that a loop writes again", `
+			mov.u32 %r3, %n; mov.u32 %r2, 16;
+			again: mov.u32 %r2, 16; sub.u32 %r3, %r3, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra again;
+			mad.lo.u32 %r4, %t, %r2, %r0; setp.ge.u32 %p3, %t, 16; st.shared.u32 [%r1], %t; bar.sync 0; @%p3 bra on;
+			ld.shared.u32 %r5, [%r4]; st.global.u32 [%mine], %r5; on:`,
+			"bar.sync 0;", "", "MissingBarrierSync"},
+		{"lanes that have left", `
+			setp.ge.u32 %p1, %t, %n; @%p1 exit; vote.sync.ballot.b32 %r2, 1, -1; bar.warp.sync -1; st.global.u32 [%mine], %r2;`,
+			"@%p1 exit; vote.sync.ballot.b32 %r2, 1, -1;", "@%p1 bra on; vote.sync.ballot.b32 %r2, 1, -1; on: mov.u32 %r2, 0;",
+			"FullMaskAfterExit"},
+		{"a shared variable by name", `
+			setp.eq.u32 %p1, %t, 0; @%p1 st.u32 [s], 5; bar.sync 0; ld.u32 %r2, [s]; st.global.u32 [%mine], %r2;`,
+			"bar.sync 0;", "", "MissingBarrierSync"},
+	} {
+		require.Empty(t, findings(t, c.right), c.name)
+		require.Contains(t, c.right, c.from)
+		require.Contains(t, findings(t, strings.Replace(c.right, c.from, c.to, 1)), c.class, c.name)
+	}
+}
+
+// What the oldest version that the table of forms knows has, older ones may have too.
+func TestOldVersions(t *testing.T) {
+	for code, want := range map[string]int{
+		"ld.global.u32 r, [a]; st.global.u32 [a], r;": 0, "ld.relaxed.gpu.global.u32 r, [a];": 2,
+	} {
+		m, err := parse.Module("test.ptx", []byte(".version 3.1\n.target sm_30\n.address_size 64\n.entry k() { .reg .b32 r; .reg .b64 a;"+
+			code+" ret; }"))
+		require.NoError(t, err)
+		r, err := analyze.Module(m, analyze.Options{})
+		require.NoError(t, err)
+		n := 0
+		for _, f := range r.Findings {
+			if f.Class == "VersionMismatch" {
+				n++
+			}
+		}
+		require.Equal(t, want, n, code)
+	}
+}

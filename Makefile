@@ -7,7 +7,7 @@ RACE      := ./simd ./cpu ./compute ./quant ./batch ./internal/simd/pool ./inter
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
 PORTABLE  := ./compute ./quant ./quant/gguf ./internal/program ./internal/catalogue ./internal/memplan ./batch ./simd ./cpu ./internal/simd/... ./ptx/eval .
 # Modules of their own, so that what they depend on stays out of the main one.
-MODULES   := internal/simd/asmgen simd/blas internal/browser internal/randomprograms wasm/browser bench
+MODULES   := internal/simd/asmgen simd/blas internal/browser internal/randomprograms internal/misuse wasm/browser bench
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 # Of the suite's cases for each operation, one in so many runs in the browser, other ones by each seed.
@@ -170,6 +170,7 @@ proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 s
 	WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/conformance ./cpu
 	cd internal/simd/asmgen && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m ./kernels
 	cd internal/randomprograms && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m .
+	cd internal/misuse && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m -v .
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table
 	@command -v "$${PTXAS:-ptxas}" >/dev/null || { echo "no ptxas: set PTXAS (the README says how to get one)"; exit 1; }

@@ -86,7 +86,12 @@ type Info struct {
 }
 
 // Info returns what the device is.
-func (d *Device) Info() Info { return d.devices[0].info }
+func (d *Device) Info() Info {
+	if len(d.devices) == 0 {
+		return Info{} // the zero Device
+	}
+	return d.devices[0].info
+}
 
 // Explain tells in a few lines which device was chosen, and why the preferred ones were not.
 func (d *Device) Explain() string {
@@ -119,7 +124,12 @@ func (d *Device) On(kind string) (*Device, error) {
 
 // Unwrap returns the underlying device, a *cuda.Device, *gpu.Device or *cpu.Device, for features that only that kind has.
 // Closing either closes both.
-func (d *Device) Unwrap() any { return d.devices[0].backend }
+func (d *Device) Unwrap() any {
+	if len(d.devices) == 0 {
+		return nil // the zero Device
+	}
+	return d.devices[0].backend
+}
 
 // Close frees the device and its tensors. It is idempotent; later use fails with [ErrClosed].
 func (d *Device) Close() error {

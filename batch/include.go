@@ -57,13 +57,24 @@ func (rec *Batch) Include(part *Batch, args ...Value) []Value {
 	return values
 }
 
+// mostLooped bounds the steps that Loop records: all of them are in memory.
+const mostLooped = 1 << 20
+
 // Loop includes a batch n times, first with the given values, then with the values that it returned the time before. It
 // returns those of the last time, or the given ones if n is 0. The body must return values of the types of its parameters.
 // The compiled program has the steps of every repetition; repetitions share kernels. Random numbers that the body draws are
-// the same in each repetition; for different ones, Include the body n times with different streams.
+// the same in each repetition; for different ones, Include the body n times with different streams. More than 2²⁰ steps, or
+// repetitions, are [compute.ErrTooLarge].
 func (rec *Batch) Loop(n int, body *Batch, state ...Value) []Value {
 	if n < 0 {
 		rec.fail(fmt.Errorf("loop of %d repetitions: %w", n, compute.ErrArgument))
+	}
+	steps := 1
+	if body != nil {
+		steps = max(1, body.Len())
+	}
+	if n > mostLooped/steps {
+		rec.fail(fmt.Errorf("loop of %d repetitions of %d steps, possible are %d steps: %w", n, steps, mostLooped, compute.ErrTooLarge))
 	}
 	for i := 0; i < n && rec.err == nil; i++ {
 		next := rec.Include(body, state...)

@@ -4,6 +4,7 @@ package batch_test
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,17 +93,19 @@ func TestIncludeErrors(t *testing.T) {
 		record func(b *batch.Batch)
 		want   error
 	}{
-		"nil":               {func(b *batch.Batch) { b.Include(nil) }, compute.ErrArgument},
-		"itself":            {func(b *batch.Batch) { b.Include(b) }, compute.ErrArgument},
-		"too few":           {func(b *batch.Batch) { b.Include(part) }, compute.ErrArgument},
-		"shape":             {func(b *batch.Batch) { b.Include(part, b.Fill(1, 4)) }, compute.ErrShape},
-		"type":              {func(b *batch.Batch) { b.Include(part, b.Upload(make([]int32, 4), 2, 2)) }, compute.ErrDType},
-		"value of the part": {func(b *batch.Batch) { b.Include(pair, p) }, compute.ErrForeignTensor},
-		"reads":             {func(b *batch.Batch) { b.Include(reads) }, compute.ErrArgument},
-		"a failed one":      {func(b *batch.Batch) { b.Include(wrong) }, compute.ErrArgument},
-		"negative shape":    {func(b *batch.Batch) { b.Parameter(compute.Float32, -1) }, compute.ErrShape},
-		"negative loop":     {func(b *batch.Batch) { b.Loop(-1, part, b.Fill(1, 2, 2)) }, compute.ErrArgument},
-		"other state":       {func(b *batch.Batch) { b.Loop(2, pair, b.Fill(1, 1)) }, compute.ErrArgument},
+		"nil":                {func(b *batch.Batch) { b.Include(nil) }, compute.ErrArgument},
+		"itself":             {func(b *batch.Batch) { b.Include(b) }, compute.ErrArgument},
+		"too few":            {func(b *batch.Batch) { b.Include(part) }, compute.ErrArgument},
+		"shape":              {func(b *batch.Batch) { b.Include(part, b.Fill(1, 4)) }, compute.ErrShape},
+		"type":               {func(b *batch.Batch) { b.Include(part, b.Upload(make([]int32, 4), 2, 2)) }, compute.ErrDType},
+		"value of the part":  {func(b *batch.Batch) { b.Include(pair, p) }, compute.ErrForeignTensor},
+		"reads":              {func(b *batch.Batch) { b.Include(reads) }, compute.ErrArgument},
+		"a failed one":       {func(b *batch.Batch) { b.Include(wrong) }, compute.ErrArgument},
+		"negative shape":     {func(b *batch.Batch) { b.Parameter(compute.Float32, -1) }, compute.ErrShape},
+		"negative loop":      {func(b *batch.Batch) { b.Loop(-1, part, b.Fill(1, 2, 2)) }, compute.ErrArgument},
+		"endless loop":       {func(b *batch.Batch) { b.Loop(math.MaxInt, batch.New(nil)) }, compute.ErrTooLarge},
+		"loop of many steps": {func(b *batch.Batch) { b.Loop(1<<20+1, part, b.Fill(1, 2, 2)) }, compute.ErrTooLarge},
+		"other state":        {func(b *batch.Batch) { b.Loop(2, pair, b.Fill(1, 1)) }, compute.ErrArgument},
 	} {
 		b := batch.New(dev)
 		c.record(b)

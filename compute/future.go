@@ -89,8 +89,11 @@ func (f *Future) Await(ctx context.Context) error {
 		return f.err
 	default:
 	}
-	if ctx == nil {
-		return CheckContext(ctx)
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
+	if f.done == nil {
+		return fmt.Errorf("a future of no operation: %w", ErrArgument)
 	}
 	select {
 	case <-f.done:

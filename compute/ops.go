@@ -1,6 +1,9 @@
 package compute
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 //go:generate go run ../internal/gen ..
 
@@ -39,12 +42,25 @@ type Ops struct{ run Runner }
 // NewOps is for devices.
 func NewOps(r Runner) Ops { return Ops{r} }
 
+var errZeroOps = fmt.Errorf("operation on a device that was not opened: %w", ErrArgument)
+
+// start is Runner.Run, an error for the zero Ops.
+func (o Ops) start(entry string, out, in []Operand, scalars []float32, options any) *Future {
+	if o.run == nil {
+		return Failed(errZeroOps)
+	}
+	return o.run.Run(entry, out, in, scalars, options)
+}
+
 // UploadAsync copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32, []F16 or
 // []BF16. Without a shape the tensor is a vector.
 //
 // The tensor can be used at once, in work that runs after the copy; if the future fails, so does that work. The slice may be changed as
 // soon as UploadAsync returns. If the upload could not begin, the tensor is nil and the future says why.
 func (o Ops) UploadAsync(data any, shape ...int) (Tensor, *Future) {
+	if o.run == nil {
+		return nil, Failed(errZeroOps)
+	}
 	return o.run.Upload(data, shape...)
 }
 
@@ -56,7 +72,7 @@ func (o Ops) ApplyAsync(entry string, y any, operands []Operand, scalars []float
 	if !ok {
 		ys = []any{y}
 	}
-	return o.run.Run(entry, destinations(ys...), operands, scalars, options)
+	return o.start(entry, destinations(ys...), operands, scalars, options)
 }
 
 // destinations are slices whose shapes are what the operation makes them; only their lengths are checked.
@@ -108,5 +124,5 @@ func (o Ops) matmul(c, a, b, bias []float32, batch []int, m, k, n int, options [
 	if bias != nil {
 		in = append(in, Of(bias))
 	}
-	return o.run.Run("matmul", destinations(c), in, nil, optional(options))
+	return o.start("matmul", destinations(c), in, nil, optional(options))
 }

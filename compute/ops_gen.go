@@ -4,29 +4,29 @@ package compute
 
 // NegAsync computes −x.
 func (o Ops) NegAsync(y, x []float32) *Future {
-	return o.run.Run("neg", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("neg", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // AbsAsync computes |x|.
 func (o Ops) AbsAsync(y, x []float32) *Future {
-	return o.run.Run("abs", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("abs", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // SqrtAsync computes √x.
 //
 //   - A negative x gives NaN.
 func (o Ops) SqrtAsync(y, x []float32) *Future {
-	return o.run.Run("sqrt", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("sqrt", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // RecipAsync computes 1/x.
 func (o Ops) RecipAsync(y, x []float32) *Future {
-	return o.run.Run("recip", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("recip", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // ExpAsync computes eˣ.
 func (o Ops) ExpAsync(y, x []float32) *Future {
-	return o.run.Run("exp", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("exp", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // LogAsync computes the natural logarithm of x.
@@ -34,7 +34,7 @@ func (o Ops) ExpAsync(y, x []float32) *Future {
 //   - 0 gives −Inf.
 //   - A negative x gives NaN.
 func (o Ops) LogAsync(y, x []float32) *Future {
-	return o.run.Run("log", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("log", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // Log2Async computes the base-2 logarithm of x.
@@ -42,7 +42,7 @@ func (o Ops) LogAsync(y, x []float32) *Future {
 //   - 0 gives −Inf.
 //   - A negative x gives NaN.
 func (o Ops) Log2Async(y, x []float32) *Future {
-	return o.run.Run("log2", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("log2", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // SinAsync computes the sine of x in radians.
@@ -50,7 +50,7 @@ func (o Ops) Log2Async(y, x []float32) *Future {
 //   - ±Inf gives NaN.
 //   - Beyond |x| = 8192 the error grows with |x|.
 func (o Ops) SinAsync(y, x []float32) *Future {
-	return o.run.Run("sin", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("sin", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // CosAsync computes the cosine of x in radians.
@@ -58,116 +58,116 @@ func (o Ops) SinAsync(y, x []float32) *Future {
 //   - ±Inf gives NaN.
 //   - Beyond |x| = 8192 the error grows with |x|.
 func (o Ops) CosAsync(y, x []float32) *Future {
-	return o.run.Run("cos", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("cos", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // TanhAsync computes the hyperbolic tangent of x.
 func (o Ops) TanhAsync(y, x []float32) *Future {
-	return o.run.Run("tanh", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("tanh", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // FloorAsync computes the largest integer not above x.
 func (o Ops) FloorAsync(y, x []float32) *Future {
-	return o.run.Run("floor", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("floor", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // CeilAsync computes the smallest integer not below x.
 func (o Ops) CeilAsync(y, x []float32) *Future {
-	return o.run.Run("ceil", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("ceil", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // RoundAsync computes the integer nearest to x, halves to even.
 func (o Ops) RoundAsync(y, x []float32) *Future {
-	return o.run.Run("round", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("round", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // TruncAsync computes x without its fraction.
 func (o Ops) TruncAsync(y, x []float32) *Future {
-	return o.run.Run("trunc", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("trunc", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // SignAsync computes −1, 0 or 1 by the sign of x.
 //
 //   - ±0 gives 0.
 func (o Ops) SignAsync(y, x []float32) *Future {
-	return o.run.Run("sign", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("sign", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // ReLUAsync computes max(x, 0).
 func (o Ops) ReLUAsync(y, x []float32) *Future {
-	return o.run.Run("relu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("relu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // LeakyReLUAsync computes x where x ≥ 0, else alpha·x.
 func (o Ops) LeakyReLUAsync(y, x []float32, alpha float32) *Future {
-	return o.run.Run("leaky_relu", []Operand{Of(y)}, []Operand{Of(x)}, []float32{alpha}, nil)
+	return o.start("leaky_relu", []Operand{Of(y)}, []Operand{Of(x)}, []float32{alpha}, nil)
 }
 
 // ELUAsync computes x where x > 0, else alpha·(eˣ − 1).
 func (o Ops) ELUAsync(y, x []float32, alpha float32) *Future {
-	return o.run.Run("elu", []Operand{Of(y)}, []Operand{Of(x)}, []float32{alpha}, nil)
+	return o.start("elu", []Operand{Of(y)}, []Operand{Of(x)}, []float32{alpha}, nil)
 }
 
 // SELUAsync computes ELU with the self-normalising constants of Klambauer et al. (2017).
 func (o Ops) SELUAsync(y, x []float32) *Future {
-	return o.run.Run("selu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("selu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // SigmoidAsync computes 1/(1+e⁻ˣ).
 func (o Ops) SigmoidAsync(y, x []float32) *Future {
-	return o.run.Run("sigmoid", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("sigmoid", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // GELUAsync computes x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))).
 //
 //   - −Inf gives 0, its limit.
 func (o Ops) GELUAsync(y, x []float32) *Future {
-	return o.run.Run("gelu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("gelu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // GELUErfAsync computes x·Φ(x) exactly, ½x·(1+erf(x/√2)).
 //
 //   - −Inf gives 0, its limit.
 func (o Ops) GELUErfAsync(y, x []float32) *Future {
-	return o.run.Run("gelu_erf", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("gelu_erf", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // SiLUAsync computes x·sigmoid(x), also known as swish.
 //
 //   - −Inf gives 0, its limit.
 func (o Ops) SiLUAsync(y, x []float32) *Future {
-	return o.run.Run("silu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("silu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // HardSwishAsync computes x·min(max(x+3, 0), 6)/6.
 //
 //   - −Inf gives 0, its limit.
 func (o Ops) HardSwishAsync(y, x []float32) *Future {
-	return o.run.Run("hardswish", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("hardswish", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // MishAsync computes x·tanh(softplus(x)).
 //
 //   - −Inf gives 0, its limit.
 func (o Ops) MishAsync(y, x []float32) *Future {
-	return o.run.Run("mish", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("mish", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // SoftplusAsync computes log(1+eˣ).
 func (o Ops) SoftplusAsync(y, x []float32) *Future {
-	return o.run.Run("softplus", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
+	return o.start("softplus", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // ClipAsync computes x limited to [low, high]: min(max(x, low), high).
 //
 //   - A bound of NaN gives NaN.
 func (o Ops) ClipAsync(y, x []float32, low, high float32) *Future {
-	return o.run.Run("clip", []Operand{Of(y)}, []Operand{Of(x)}, []float32{low, high}, nil)
+	return o.start("clip", []Operand{Of(y)}, []Operand{Of(x)}, []float32{low, high}, nil)
 }
 
 // ScaleAsync computes x·factor.
 func (o Ops) ScaleAsync(y, x []float32, factor float32) *Future {
-	return o.run.Run("scale", []Operand{Of(y)}, []Operand{Of(x)}, []float32{factor}, nil)
+	return o.start("scale", []Operand{Of(y)}, []Operand{Of(x)}, []float32{factor}, nil)
 }
 
 // PowScalarAsync computes x to the power exponent.
@@ -175,35 +175,35 @@ func (o Ops) ScaleAsync(y, x []float32, factor float32) *Future {
 //   - Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives NaN unless the exponent is an
 //     integer.
 func (o Ops) PowScalarAsync(y, x []float32, exponent float32) *Future {
-	return o.run.Run("pow_scalar", []Operand{Of(y)}, []Operand{Of(x)}, []float32{exponent}, nil)
+	return o.start("pow_scalar", []Operand{Of(y)}, []Operand{Of(x)}, []float32{exponent}, nil)
 }
 
 // AddAsync computes a + b.
 //
 //   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) AddAsync(y, a, b []float32) *Future {
-	return o.run.Run("add", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+	return o.start("add", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // SubAsync computes a − b.
 //
 //   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) SubAsync(y, a, b []float32) *Future {
-	return o.run.Run("sub", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+	return o.start("sub", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // MulAsync computes a·b.
 //
 //   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) MulAsync(y, a, b []float32) *Future {
-	return o.run.Run("mul", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+	return o.start("mul", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // DivAsync computes a/b.
 //
 //   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) DivAsync(y, a, b []float32) *Future {
-	return o.run.Run("div", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+	return o.start("div", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // MaximumAsync computes the larger of a and b.
@@ -211,7 +211,7 @@ func (o Ops) DivAsync(y, a, b []float32) *Future {
 //   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 //   - The result is NaN if either operand is.
 func (o Ops) MaximumAsync(y, a, b []float32) *Future {
-	return o.run.Run("maximum", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+	return o.start("maximum", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // MinimumAsync computes the smaller of a and b.
@@ -219,7 +219,7 @@ func (o Ops) MaximumAsync(y, a, b []float32) *Future {
 //   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 //   - The result is NaN if either operand is.
 func (o Ops) MinimumAsync(y, a, b []float32) *Future {
-	return o.run.Run("minimum", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+	return o.start("minimum", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // PowAsync computes a to the power b.
@@ -228,7 +228,7 @@ func (o Ops) MinimumAsync(y, a, b []float32) *Future {
 //   - Special values are those of C's pow: x⁰ and 1ʸ are 1, and a negative base gives NaN unless the exponent is an
 //     integer.
 func (o Ops) PowAsync(y, a, b []float32) *Future {
-	return o.run.Run("pow", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+	return o.start("pow", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // LessAsync computes 1 where a < b, else 0.
@@ -237,7 +237,7 @@ func (o Ops) PowAsync(y, a, b []float32) *Future {
 //   - The result is 0 if either operand is NaN.
 //   - −0 equals 0.
 func (o Ops) LessAsync(y, a, b []float32) *Future {
-	return o.run.Run("less", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+	return o.start("less", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // LessEqualAsync computes 1 where a ≤ b, else 0.
@@ -246,7 +246,7 @@ func (o Ops) LessAsync(y, a, b []float32) *Future {
 //   - The result is 0 if either operand is NaN.
 //   - −0 equals 0.
 func (o Ops) LessEqualAsync(y, a, b []float32) *Future {
-	return o.run.Run("less_equal", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+	return o.start("less_equal", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // EqualAsync computes 1 where a = b, else 0.
@@ -255,7 +255,7 @@ func (o Ops) LessEqualAsync(y, a, b []float32) *Future {
 //   - The result is 0 if either operand is NaN.
 //   - −0 equals 0.
 func (o Ops) EqualAsync(y, a, b []float32) *Future {
-	return o.run.Run("equal", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+	return o.start("equal", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // FMAAsync computes a·b + c.
@@ -264,7 +264,7 @@ func (o Ops) EqualAsync(y, a, b []float32) *Future {
 //   - Whether the product is rounded before the sum depends on the device.
 //   - Where a·b overflows, the result may be ±Inf or NaN.
 func (o Ops) FMAAsync(y, a, b, c []float32) *Future {
-	return o.run.Run("fma", []Operand{Of(y)}, []Operand{Of(a), Of(b), Of(c)}, nil, nil)
+	return o.start("fma", []Operand{Of(y)}, []Operand{Of(a), Of(b), Of(c)}, nil, nil)
 }
 
 // LerpAsync computes a + t·(b − a).
@@ -272,7 +272,7 @@ func (o Ops) FMAAsync(y, a, b, c []float32) *Future {
 //   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 //   - Where t·(b − a) overflows, the result may be ±Inf or NaN.
 func (o Ops) LerpAsync(y, a, b, t []float32) *Future {
-	return o.run.Run("lerp", []Operand{Of(y)}, []Operand{Of(a), Of(b), Of(t)}, nil, nil)
+	return o.start("lerp", []Operand{Of(y)}, []Operand{Of(a), Of(b), Of(t)}, nil, nil)
 }
 
 // SelectAsync computes a where cond is not 0, else b.
@@ -281,7 +281,7 @@ func (o Ops) LerpAsync(y, a, b, t []float32) *Future {
 //   - −0 counts as 0 and NaN does not, as in C and NumPy.
 //   - NaN and Inf in the operand that is not chosen have no effect.
 func (o Ops) SelectAsync(y, cond, a, b []float32) *Future {
-	return o.run.Run("select", []Operand{Of(y)}, []Operand{Of(cond), Of(a), Of(b)}, nil, nil)
+	return o.start("select", []Operand{Of(y)}, []Operand{Of(cond), Of(a), Of(b)}, nil, nil)
 }
 
 // SwiGLUAsync computes silu(a)·b, where a is the gate (Shazeer, "GLU Variants Improve Transformer", 2020).
@@ -290,7 +290,7 @@ func (o Ops) SelectAsync(y, cond, a, b []float32) *Future {
 //   - silu of −Inf is its limit, 0.
 //   - Where silu(a) is below the least normal number, it may be 0.
 func (o Ops) SwiGLUAsync(y, a, b []float32) *Future {
-	return o.run.Run("swiglu", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+	return o.start("swiglu", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // BiasActivationAsync computes act(x + bias), where bias is a vector along the last axis of x.
@@ -299,7 +299,7 @@ func (o Ops) SwiGLUAsync(y, a, b []float32) *Future {
 //   - Activations are the operations of the same name.
 //   - Without one the result is the sum.
 func (o Ops) BiasActivationAsync(y any, x, bias Operand, options ...BiasActivationOptions) *Future {
-	return o.run.Run("bias_activation", destinations(y), []Operand{x, bias}, nil, optional(options))
+	return o.start("bias_activation", destinations(y), []Operand{x, bias}, nil, optional(options))
 }
 
 // ReLUBackwardAsync computes dy where x > 0, else 0: the gradient of relu.
@@ -308,7 +308,7 @@ func (o Ops) BiasActivationAsync(y any, x, bias Operand, options ...BiasActivati
 //   - The result is 0 where x is 0, and where x is negative whatever dy is.
 //   - It is NaN where x is.
 func (o Ops) ReLUBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("relu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
+	return o.start("relu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
 // GELUBackwardAsync computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
@@ -318,7 +318,7 @@ func (o Ops) ReLUBackwardAsync(y, x, dy []float32) *Future {
 //   - The slope at ±Inf is its limit, 0 or 1.
 //   - The result is NaN if x or dy is.
 func (o Ops) GELUBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("gelu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
+	return o.start("gelu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
 // GELUErfBackwardAsync computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
@@ -328,7 +328,7 @@ func (o Ops) GELUBackwardAsync(y, x, dy []float32) *Future {
 //   - The slope at ±Inf is its limit, 0 or 1.
 //   - The result is NaN if x or dy is.
 func (o Ops) GELUErfBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("gelu_erf_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
+	return o.start("gelu_erf_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
 // SiLUBackwardAsync computes the gradient of silu: dy·(s + x·s·(1−s)) with s = sigmoid(x).
@@ -337,7 +337,7 @@ func (o Ops) GELUErfBackwardAsync(y, x, dy []float32) *Future {
 //   - The slope at ±Inf is its limit, 0 or 1.
 //   - The result is NaN if x or dy is.
 func (o Ops) SiLUBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("silu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
+	return o.start("silu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
 // SumAsync computes the sum of the elements.
@@ -346,7 +346,7 @@ func (o Ops) SiLUBackwardAsync(y, x, dy []float32) *Future {
 //   - An empty tensor gives 0.
 //   - The sum is formed by trees or blocks, never as one running sum.
 func (o Ops) SumAsync(y, x []float32) *Future {
-	return o.run.Run("sum", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.start("sum", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // MeanAsync computes the mean of the elements.
@@ -354,7 +354,7 @@ func (o Ops) SumAsync(y, x []float32) *Future {
 //   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
 //   - An empty tensor gives NaN.
 func (o Ops) MeanAsync(y, x []float32) *Future {
-	return o.run.Run("mean", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.start("mean", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // MaxAsync computes the largest element.
@@ -363,7 +363,7 @@ func (o Ops) MeanAsync(y, x []float32) *Future {
 //   - The result is NaN if any element is.
 //   - An empty tensor fails with ErrShape.
 func (o Ops) MaxAsync(y, x []float32) *Future {
-	return o.run.Run("max", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.start("max", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // MinAsync computes the smallest element.
@@ -372,7 +372,7 @@ func (o Ops) MaxAsync(y, x []float32) *Future {
 //   - The result is NaN if any element is.
 //   - An empty tensor fails with ErrShape.
 func (o Ops) MinAsync(y, x []float32) *Future {
-	return o.run.Run("min", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.start("min", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // ArgMaxAsync computes the index of the largest element.
@@ -382,7 +382,7 @@ func (o Ops) MinAsync(y, x []float32) *Future {
 //   - If any element is NaN, the result is the lowest index of one.
 //   - An empty tensor fails with ErrShape.
 func (o Ops) ArgMaxAsync(y []int32, x []float32) *Future {
-	return o.run.Run("argmax", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.start("argmax", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // ArgMinAsync computes the index of the smallest element.
@@ -392,7 +392,7 @@ func (o Ops) ArgMaxAsync(y []int32, x []float32) *Future {
 //   - If any element is NaN, the result is the lowest index of one.
 //   - An empty tensor fails with ErrShape.
 func (o Ops) ArgMinAsync(y []int32, x []float32) *Future {
-	return o.run.Run("argmin", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.start("argmin", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // NormL1Async computes the sum of the absolute values.
@@ -400,7 +400,7 @@ func (o Ops) ArgMinAsync(y []int32, x []float32) *Future {
 //   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
 //   - An empty tensor gives 0.
 func (o Ops) NormL1Async(y, x []float32) *Future {
-	return o.run.Run("norm_l1", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.start("norm_l1", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // NormL2Async computes the square root of the sum of squares.
@@ -409,7 +409,7 @@ func (o Ops) NormL1Async(y, x []float32) *Future {
 //   - An empty tensor gives 0.
 //   - Squares beyond float32's range give +Inf.
 func (o Ops) NormL2Async(y, x []float32) *Future {
-	return o.run.Run("norm_l2", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.start("norm_l2", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // NormLInfAsync computes the largest absolute value.
@@ -418,7 +418,7 @@ func (o Ops) NormL2Async(y, x []float32) *Future {
 //   - An empty tensor gives 0.
 //   - The result is NaN if any element is.
 func (o Ops) NormLInfAsync(y, x []float32) *Future {
-	return o.run.Run("norm_linf", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.start("norm_linf", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // DotAsync computes the sum of the products of a and b.
@@ -426,7 +426,7 @@ func (o Ops) NormLInfAsync(y, x []float32) *Future {
 //   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
 //   - Empty tensors give 0.
 func (o Ops) DotAsync(y, a, b []float32) *Future {
-	return o.run.Run("dot", []Operand{Of(y)}, []Operand{rowsOf(a, len(y)), rowsOf(b, len(y))}, nil, LastAxis)
+	return o.start("dot", []Operand{Of(y)}, []Operand{rowsOf(a, len(y)), rowsOf(b, len(y))}, nil, LastAxis)
 }
 
 // SumSquaresAsync computes the sum of the squares of the elements.
@@ -436,7 +436,7 @@ func (o Ops) DotAsync(y, a, b []float32) *Future {
 //   - An empty tensor gives 0.
 //   - Squares beyond float32's range give +Inf.
 func (o Ops) SumSquaresAsync(y, x []float32) *Future {
-	return o.run.Run("sum_squares", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.start("sum_squares", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // CumSumAsync computes the cumulative sums along the last axis.
@@ -445,7 +445,7 @@ func (o Ops) SumSquaresAsync(y, x []float32) *Future {
 //   - From the first Inf or NaN on, sums are what IEEE arithmetic makes of them.
 //   - Sums are formed by blocks: the error is at most 2e-6 of the sum of the absolute values, for rows of any length.
 func (o Ops) CumSumAsync(y any, x Operand, options ...CumSumOptions) *Future {
-	return o.run.Run("cumsum", destinations(y), []Operand{x}, nil, optional(options))
+	return o.start("cumsum", destinations(y), []Operand{x}, nil, optional(options))
 }
 
 // InspectAsync computes how many elements are NaN, how many are ±Inf, and the lowest index of each.
@@ -454,7 +454,7 @@ func (o Ops) CumSumAsync(y any, x Operand, options ...CumSumOptions) *Future {
 //   - The four numbers are Int32 and form the last axis of the result, in this order.
 //   - An index is −1 where there is no such element, as in an empty tensor.
 func (o Ops) InspectAsync(y any, x Operand, axis ...Axis) *Future {
-	return o.run.Run("inspect", destinations(y), []Operand{x}, nil, optional(axis))
+	return o.start("inspect", destinations(y), []Operand{x}, nil, optional(axis))
 }
 
 // TopKAsync computes the K largest elements of each row of the last axis, in descending order, and their indices.
@@ -465,21 +465,21 @@ func (o Ops) InspectAsync(y any, x Operand, axis ...Axis) *Future {
 //   - Of equal elements the one of lower index comes first; zeros of either sign are equal.
 //   - NaN counts as larger than every number, +Inf included.
 func (o Ops) TopKAsync(values, indices any, x Operand, options ...TopKOptions) *Future {
-	return o.run.Run("top_k", destinations(values, indices), []Operand{x}, nil, optional(options))
+	return o.start("top_k", destinations(values, indices), []Operand{x}, nil, optional(options))
 }
 
 // SoftmaxAsync computes exp(x − max)/Σexp(x − max) of each row of the last axis.
 //
 //   - A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic does.
 func (o Ops) SoftmaxAsync(y, x []float32, rows, cols int) *Future {
-	return o.run.Run("softmax", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, nil, nil)
+	return o.start("softmax", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, nil, nil)
 }
 
 // LogSoftmaxAsync computes x − max − log Σexp(x − max) of each row of the last axis.
 //
 //   - A row that holds NaN or +Inf, or only −Inf, gives NaN wherever IEEE arithmetic does.
 func (o Ops) LogSoftmaxAsync(y, x []float32, rows, cols int) *Future {
-	return o.run.Run("log_softmax", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, nil, nil)
+	return o.start("log_softmax", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, nil, nil)
 }
 
 // LayerNormAsync computes (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis.
@@ -487,19 +487,19 @@ func (o Ops) LogSoftmaxAsync(y, x []float32, rows, cols int) *Future {
 //   - The variance is the biased one.
 //   - It is computed from deviations (two passes or Welford's method), never as E[x²] − E[x]².
 func (o Ops) LayerNormAsync(y, x, gamma, beta []float32, rows, cols int, eps float32) *Future {
-	return o.run.Run("layer_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols), Of(beta, cols)}, []float32{eps}, nil)
+	return o.start("layer_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols), Of(beta, cols)}, []float32{eps}, nil)
 }
 
 // RMSNormAsync computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *Future {
-	return o.run.Run("rms_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols)}, []float32{eps}, nil)
+	return o.start("rms_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols)}, []float32{eps}, nil)
 }
 
 // L2NormalizeAsync computes x/√(Σx² + eps) of each row of the last axis.
 //
 //   - Delta-rule attention scales queries and keys with it, each head being a row.
 func (o Ops) L2NormalizeAsync(y, x []float32, rows, cols int, eps float32) *Future {
-	return o.run.Run("l2_normalize", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
+	return o.start("l2_normalize", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
 }
 
 // GatedRMSNormAsync computes rms_norm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta
@@ -509,21 +509,21 @@ func (o Ops) L2NormalizeAsync(y, x []float32, rows, cols int, eps float32) *Futu
 //   - x and gate have one shape; gamma is one row.
 //   - silu of a gate of −Inf is its limit, 0.
 func (o Ops) GatedRMSNormAsync(y any, x, gate, gamma Operand, eps float32) *Future {
-	return o.run.Run("gated_rms_norm", destinations(y), []Operand{x, gate, gamma}, []float32{eps}, nil)
+	return o.start("gated_rms_norm", destinations(y), []Operand{x, gate, gamma}, []float32{eps}, nil)
 }
 
 // AddRMSNormAsync computes x + residual, and rms_norm of that sum with gamma, in one pass.
 //
 //   - The lengths of sum and normed must be those of the results.
 func (o Ops) AddRMSNormAsync(sum, normed any, x, residual, gamma Operand, eps float32) *Future {
-	return o.run.Run("add_rms_norm", destinations(sum, normed), []Operand{x, residual, gamma}, []float32{eps}, nil)
+	return o.start("add_rms_norm", destinations(sum, normed), []Operand{x, residual, gamma}, []float32{eps}, nil)
 }
 
 // AddLayerNormAsync computes x + residual, and layer_norm of that sum with gamma and beta, in one pass.
 //
 //   - The lengths of sum and normed must be those of the results.
 func (o Ops) AddLayerNormAsync(sum, normed any, x, residual, gamma, beta Operand, eps float32) *Future {
-	return o.run.Run("add_layer_norm", destinations(sum, normed), []Operand{x, residual, gamma, beta}, []float32{eps}, nil)
+	return o.start("add_layer_norm", destinations(sum, normed), []Operand{x, residual, gamma, beta}, []float32{eps}, nil)
 }
 
 // RMSNormBackwardAsync computes the gradients of rms_norm for x and gamma.
@@ -532,7 +532,7 @@ func (o Ops) AddLayerNormAsync(sum, normed any, x, residual, gamma, beta Operand
 //   - dy is the gradient of the result.
 //   - Sums over rows always have the same order.
 func (o Ops) RMSNormBackwardAsync(dx, dgamma any, x, gamma, dy Operand, eps float32) *Future {
-	return o.run.Run("rms_norm_backward", destinations(dx, dgamma), []Operand{x, gamma, dy}, []float32{eps}, nil)
+	return o.start("rms_norm_backward", destinations(dx, dgamma), []Operand{x, gamma, dy}, []float32{eps}, nil)
 }
 
 // LayerNormBackwardAsync computes the gradients of layer_norm for x, gamma and beta.
@@ -542,7 +542,7 @@ func (o Ops) RMSNormBackwardAsync(dx, dgamma any, x, gamma, dy Operand, eps floa
 //   - Sums over rows always have the same order.
 //   - A row of dy that holds infinities makes each element of its dx infinite or NaN.
 func (o Ops) LayerNormBackwardAsync(dx, dgamma, dbeta any, x, gamma, beta, dy Operand, eps float32) *Future {
-	return o.run.Run("layer_norm_backward", destinations(dx, dgamma, dbeta), []Operand{x, gamma, beta, dy}, []float32{eps}, nil)
+	return o.start("layer_norm_backward", destinations(dx, dgamma, dbeta), []Operand{x, gamma, beta, dy}, []float32{eps}, nil)
 }
 
 // MatMulAsync computes act(a·b + bias) over the last two axes.
@@ -575,7 +575,7 @@ func (o Ops) BatchedMatMulAsync(c, a, b []float32, batch, m, k, n int, options .
 //   - K = 0 gives zeros.
 //   - Subnormal Float16 values may count as 0.
 func (o Ops) MatVecAsync(y, a, x []float32, m, k int) *Future {
-	return o.run.Run("matvec", []Operand{Of(y, m)}, []Operand{Of(a, m, k), Of(x, k)}, nil, nil)
+	return o.start("matvec", []Operand{Of(y, m)}, []Operand{Of(a, m, k), Of(x, k)}, nil, nil)
 }
 
 // VecMatAsync computes the product of the vector x [k] and the matrix a [k, n].
@@ -585,7 +585,7 @@ func (o Ops) MatVecAsync(y, a, x []float32, m, k int) *Future {
 //   - K = 0 gives zeros.
 //   - Subnormal Float16 values may count as 0.
 func (o Ops) VecMatAsync(y, x, a []float32, k, n int) *Future {
-	return o.run.Run("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)
+	return o.start("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)
 }
 
 // RMSNormMatVecAsync computes rms_norm(x)·wᵀ.
@@ -596,7 +596,7 @@ func (o Ops) VecMatAsync(y, x, a []float32, k, n int) *Future {
 //   - K = 0 gives sums of 0.
 //   - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
 func (o Ops) RMSNormMatVecAsync(y any, x, gamma, w Operand, eps float32) *Future {
-	return o.run.Run("rms_norm_matvec", destinations(y), []Operand{x, gamma, w}, []float32{eps}, nil)
+	return o.start("rms_norm_matvec", destinations(y), []Operand{x, gamma, w}, []float32{eps}, nil)
 }
 
 // QKVAsync computes the products of x with three weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
@@ -607,12 +607,12 @@ func (o Ops) RMSNormMatVecAsync(y any, x, gamma, w Operand, eps float32) *Future
 //   - K = 0 gives sums of 0.
 //   - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
 func (o Ops) QKVAsync(q, k, v any, x, wq, wk, wv Operand) *Future {
-	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, nil)
+	return o.start("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, nil)
 }
 
 // QKVWithBiasesAsync is [Ops.QKVAsync] with biases.
 func (o Ops) QKVWithBiasesAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) *Future {
-	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, nil)
+	return o.start("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, nil)
 }
 
 // GateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ), the first half of a gated feed-forward layer.
@@ -622,7 +622,7 @@ func (o Ops) QKVWithBiasesAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) 
 //   - K = 0 gives sums of 0.
 //   - Up to 8 rows of x take one kernel that reads each weight once; more rows take matmuls.
 func (o Ops) GateUpSwiGLUAsync(y any, x, gate, up Operand) *Future {
-	return o.run.Run("gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, nil)
+	return o.start("gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, nil)
 }
 
 // DequantizeAsync computes the values of quantised weights w [n, words].
@@ -634,12 +634,12 @@ func (o Ops) GateUpSwiGLUAsync(y any, x, gate, up Operand) *Future {
 //   - Float16 values are the nearest to them; subnormal ones may be 0.
 //   - A row number that is negative or outside the table gives NaN.
 func (o Ops) DequantizeAsync(y any, w Operand, options ...DequantizeOptions) *Future {
-	return o.run.Run("dequantize", destinations(y), []Operand{w}, nil, optional(options))
+	return o.start("dequantize", destinations(y), []Operand{w}, nil, optional(options))
 }
 
 // DequantizeRowsAsync is [Ops.DequantizeAsync] with rows.
 func (o Ops) DequantizeRowsAsync(y any, w, rows Operand, options ...DequantizeOptions) *Future {
-	return o.run.Run("dequantize", destinations(y), []Operand{w, rows}, nil, optional(options))
+	return o.start("dequantize", destinations(y), []Operand{w, rows}, nil, optional(options))
 }
 
 // QuantMatMulRowMajorAsync computes x·wᵀ with quantised weights w [n, words] whose blocks lie along k, as in model
@@ -653,7 +653,7 @@ func (o Ops) DequantizeRowsAsync(y any, w, rows Operand, options ...DequantizeOp
 //   - Up to 8 rows of x read the weights once.
 //   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (o Ops) QuantMatMulRowMajorAsync(y any, x, w Operand, options ...QuantOptions) *Future {
-	return o.run.Run("quant_matmul_row_major", destinations(y), []Operand{x, w}, nil, optional(options))
+	return o.start("quant_matmul_row_major", destinations(y), []Operand{x, w}, nil, optional(options))
 }
 
 // QuantMatMulColMajorAsync computes x·w with quantised weights w [k, words] whose blocks lie along n.
@@ -667,7 +667,7 @@ func (o Ops) QuantMatMulRowMajorAsync(y any, x, w Operand, options ...QuantOptio
 //   - Up to 8 rows of x read the weights once.
 //   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (o Ops) QuantMatMulColMajorAsync(y any, x, w Operand, options ...QuantOptions) *Future {
-	return o.run.Run("quant_matmul_col_major", destinations(y), []Operand{x, w}, nil, optional(options))
+	return o.start("quant_matmul_col_major", destinations(y), []Operand{x, w}, nil, optional(options))
 }
 
 // QuantRMSNormMatVecAsync computes rms_norm(x)·wᵀ with quantised weights w [n, words].
@@ -680,7 +680,7 @@ func (o Ops) QuantMatMulColMajorAsync(y any, x, w Operand, options ...QuantOptio
 //   - Up to 8 rows of x read the weights once.
 //   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (o Ops) QuantRMSNormMatVecAsync(y any, x, gamma, w Operand, eps float32, options ...QuantOptions) *Future {
-	return o.run.Run("quant_rms_norm_matvec", destinations(y), []Operand{x, gamma, w}, []float32{eps}, optional(options))
+	return o.start("quant_rms_norm_matvec", destinations(y), []Operand{x, gamma, w}, []float32{eps}, optional(options))
 }
 
 // QuantQKVAsync computes the products of x with three quantised weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv.
@@ -694,12 +694,12 @@ func (o Ops) QuantRMSNormMatVecAsync(y any, x, gamma, w Operand, eps float32, op
 //   - Up to 8 rows of x read the weights once.
 //   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (o Ops) QuantQKVAsync(q, k, v any, x, wq, wk, wv Operand, options ...QuantQKVOptions) *Future {
-	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, optional(options))
+	return o.start("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, optional(options))
 }
 
 // QuantQKVWithBiasesAsync is [Ops.QuantQKVAsync] with biases.
 func (o Ops) QuantQKVWithBiasesAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, options ...QuantQKVOptions) *Future {
-	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, optional(options))
+	return o.start("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, optional(options))
 }
 
 // QuantGateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights, the first half of a gated feed-forward
@@ -713,7 +713,7 @@ func (o Ops) QuantQKVWithBiasesAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Oper
 //   - Up to 8 rows of x read the weights once.
 //   - With Q8, a row of x that holds Inf or NaN gives NaN.
 func (o Ops) QuantGateUpSwiGLUAsync(y any, x, gate, up Operand, options ...QuantOptions) *Future {
-	return o.run.Run("quant_gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, optional(options))
+	return o.start("quant_gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, optional(options))
 }
 
 // Conv2DAsync computes act(x ⋆ weights + bias), where ⋆ is the cross-correlation over the last two axes.
@@ -722,12 +722,12 @@ func (o Ops) QuantGateUpSwiGLUAsync(y any, x, gate, up Operand, options ...Quant
 //   - x is [n, c, h, w], weights are [o, c/groups, kh, kw] and bias is [o]; or x is [h, w] and weights are [kh, kw].
 //   - Padding contributes nothing: an infinite weight over it does not give NaN.
 func (o Ops) Conv2DAsync(y []float32, x, weights Operand, options ...Conv2DOptions) *Future {
-	return o.run.Run("conv2d", destinations(y), []Operand{x, weights}, nil, optional(options))
+	return o.start("conv2d", destinations(y), []Operand{x, weights}, nil, optional(options))
 }
 
 // Conv2DWithBiasAsync is [Ops.Conv2DAsync] with bias.
 func (o Ops) Conv2DWithBiasAsync(y []float32, x, weights, bias Operand, options ...Conv2DOptions) *Future {
-	return o.run.Run("conv2d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
+	return o.start("conv2d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
 }
 
 // MaxPool2DAsync computes the largest element of each window over the last two axes.
@@ -735,7 +735,7 @@ func (o Ops) Conv2DWithBiasAsync(y []float32, x, weights, bias Operand, options 
 //   - The length of y must be that of the result.
 //   - The result is NaN if any element of the window is.
 func (o Ops) MaxPool2DAsync(y []float32, x Operand, options PoolOptions) *Future {
-	return o.run.Run("max_pool2d", destinations(y), []Operand{x}, nil, options)
+	return o.start("max_pool2d", destinations(y), []Operand{x}, nil, options)
 }
 
 // AvgPool2DAsync computes the mean of the elements of each window over the last two axes.
@@ -743,7 +743,7 @@ func (o Ops) MaxPool2DAsync(y []float32, x Operand, options PoolOptions) *Future
 //   - The length of y must be that of the result.
 //   - Padding is not counted.
 func (o Ops) AvgPool2DAsync(y []float32, x Operand, options PoolOptions) *Future {
-	return o.run.Run("avg_pool2d", destinations(y), []Operand{x}, nil, options)
+	return o.start("avg_pool2d", destinations(y), []Operand{x}, nil, options)
 }
 
 // Conv1DAsync computes act(x ⋆ weights + bias), where ⋆ is the cross-correlation along the length.
@@ -753,38 +753,38 @@ func (o Ops) AvgPool2DAsync(y []float32, x Operand, options PoolOptions) *Future
 //   - The short convolution of state-space models is causal, depthwise (groups = c = o) and has SiLU.
 //   - Padding contributes nothing: an infinite weight over it does not give NaN.
 func (o Ops) Conv1DAsync(y []float32, x, weights Operand, options ...Conv1DOptions) *Future {
-	return o.run.Run("conv1d", destinations(y), []Operand{x, weights}, nil, optional(options))
+	return o.start("conv1d", destinations(y), []Operand{x, weights}, nil, optional(options))
 }
 
 // Conv1DWithBiasAsync is [Ops.Conv1DAsync] with bias.
 func (o Ops) Conv1DWithBiasAsync(y []float32, x, weights, bias Operand, options ...Conv1DOptions) *Future {
-	return o.run.Run("conv1d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
+	return o.start("conv1d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
 }
 
 // TransposeAsync computes x with its axes in another order.
 //
 //   - The length of y must be that of the result.
 func (o Ops) TransposeAsync(y any, x Operand, options ...TransposeOptions) *Future {
-	return o.run.Run("transpose", destinations(y), []Operand{x}, nil, optional(options))
+	return o.start("transpose", destinations(y), []Operand{x}, nil, optional(options))
 }
 
 // SliceAsync computes a strided rectangular part of x.
 //
 //   - The length of y must be that of the result.
 func (o Ops) SliceAsync(y any, x Operand, options SliceOptions) *Future {
-	return o.run.Run("slice", destinations(y), []Operand{x}, nil, options)
+	return o.start("slice", destinations(y), []Operand{x}, nil, options)
 }
 
 // PadAsync computes x surrounded by elements of one value.
 //
 //   - The length of y must be that of the result.
 func (o Ops) PadAsync(y []float32, x Operand, options PadOptions) *Future {
-	return o.run.Run("pad", destinations(y), []Operand{x}, nil, options)
+	return o.start("pad", destinations(y), []Operand{x}, nil, options)
 }
 
 // ConcatAsync computes the concatenation of the operands along one axis.
 func (o Ops) ConcatAsync(y any, options ConcatOptions, x ...Operand) *Future {
-	return o.run.Run("concat", destinations(y), x, nil, options)
+	return o.start("concat", destinations(y), x, nil, options)
 }
 
 // EmbeddingAsync computes the rows of table that ids name.
@@ -793,19 +793,19 @@ func (o Ops) ConcatAsync(y any, options ConcatOptions, x ...Operand) *Future {
 //   - table is [vocabulary, width]; ids has any shape, to which the result appends width.
 //   - An id outside the vocabulary gives a row of NaN.
 func (o Ops) EmbeddingAsync(y []float32, table, ids Operand) *Future {
-	return o.run.Run("embedding", destinations(y), []Operand{table, ids}, nil, nil)
+	return o.start("embedding", destinations(y), []Operand{table, ids}, nil, nil)
 }
 
 // CopyAsync computes a copy of x.
 //
 //   - The length of y must be that of the result.
 func (o Ops) CopyAsync(y any, x Operand) *Future {
-	return o.run.Run("copy", destinations(y), []Operand{x}, nil, nil)
+	return o.start("copy", destinations(y), []Operand{x}, nil, nil)
 }
 
 // FillAsync computes a tensor of one value.
 func (o Ops) FillAsync(y []float32, value float32) *Future {
-	return o.run.Run("fill", []Operand{Of(y)}, nil, []float32{value}, FillOptions{Shape: []int{len(y)}})
+	return o.start("fill", []Operand{Of(y)}, nil, []float32{value}, FillOptions{Shape: []int{len(y)}})
 }
 
 // CastAsync computes x converted between Float32, Float16 and BFloat16.
@@ -817,7 +817,7 @@ func (o Ops) FillAsync(y []float32, value float32) *Future {
 //   - Subnormal numbers of either type may become 0.
 //   - Conversion to the same type is a copy.
 func (o Ops) CastAsync(y any, x Operand, options CastOptions) *Future {
-	return o.run.Run("cast", destinations(y), []Operand{x}, nil, options)
+	return o.start("cast", destinations(y), []Operand{x}, nil, options)
 }
 
 // GatherAsync computes the elements of x at indices along an axis (NumPy's take).
@@ -826,7 +826,7 @@ func (o Ops) CastAsync(y any, x Operand, options CastOptions) *Future {
 //   - indices has any shape, which takes the place of the axis in the result.
 //   - An index that is negative or outside the axis gives NaN, or 0 where elements are integers.
 func (o Ops) GatherAsync(y any, x, indices Operand, options ...GatherOptions) *Future {
-	return o.run.Run("gather", destinations(y), []Operand{x, indices}, nil, optional(options))
+	return o.start("gather", destinations(y), []Operand{x, indices}, nil, optional(options))
 }
 
 // TakeAlongAsync computes the elements of x that indices name within each row of the last axis (NumPy's
@@ -836,7 +836,7 @@ func (o Ops) GatherAsync(y any, x, indices Operand, options ...GatherOptions) *F
 //   - The other axes of x and indices are equal.
 //   - An index that is negative or outside the axis gives NaN, or 0 where elements are integers.
 func (o Ops) TakeAlongAsync(y any, x, indices Operand) *Future {
-	return o.run.Run("take_along", destinations(y), []Operand{x, indices}, nil, nil)
+	return o.start("take_along", destinations(y), []Operand{x, indices}, nil, nil)
 }
 
 // ScatterAsync computes x with rows along the first axis replaced by updates.
@@ -846,7 +846,7 @@ func (o Ops) TakeAlongAsync(y any, x, indices Operand) *Future {
 //   - Of several updates of a row the last one wins.
 //   - An update whose index is negative or outside the axis is ignored.
 func (o Ops) ScatterAsync(x, indices, updates Operand) *Future {
-	return o.run.Run("scatter", destinations(x.Data), []Operand{x, indices, updates}, nil, nil)
+	return o.start("scatter", destinations(x.Data), []Operand{x, indices, updates}, nil, nil)
 }
 
 // ScatterAddAsync computes x with updates added to rows along the first axis, the gradient of gathering rows.
@@ -857,7 +857,7 @@ func (o Ops) ScatterAsync(x, indices, updates Operand) *Future {
 //   - The time grows with the number of updates, whatever rows they are for.
 //   - An update whose index is negative or outside the axis is ignored.
 func (o Ops) ScatterAddAsync(x, indices, updates Operand) *Future {
-	return o.run.Run("scatter_add", destinations(x.Data), []Operand{x, indices, updates}, nil, nil)
+	return o.start("scatter_add", destinations(x.Data), []Operand{x, indices, updates}, nil, nil)
 }
 
 // EmbeddingBackwardAsync computes the gradient of embedding with respect to table.
@@ -868,7 +868,7 @@ func (o Ops) ScatterAddAsync(x, indices, updates Operand) *Future {
 //   - Rows are summed as in scatter_add.
 //   - An id outside the vocabulary is ignored.
 func (o Ops) EmbeddingBackwardAsync(y any, table, ids, dy Operand) *Future {
-	return o.run.Run("embedding_backward", destinations(y), []Operand{table, ids, dy}, nil, nil)
+	return o.start("embedding_backward", destinations(y), []Operand{table, ids, dy}, nil, nil)
 }
 
 // AttentionAsync computes softmax(scale·q·kᵀ)·v for every head (Dao, "FlashAttention-2", 2023).
@@ -888,12 +888,12 @@ func (o Ops) EmbeddingBackwardAsync(y any, table, ids, dy Operand) *Future {
 //   - NaN or +Inf among the scores of a query gives NaN.
 //   - Values that are NaN or infinite may reach queries that do not see them.
 func (o Ops) AttentionAsync(y any, q, k, v Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention", destinations(y), []Operand{q, k, v}, nil, optional(options))
+	return o.start("attention", destinations(y), []Operand{q, k, v}, nil, optional(options))
 }
 
 // AttentionWithLengthsAsync is [Ops.AttentionAsync] with lengths.
 func (o Ops) AttentionWithLengthsAsync(y any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention", destinations(y), []Operand{q, k, v, lengths}, nil, optional(options))
+	return o.start("attention", destinations(y), []Operand{q, k, v, lengths}, nil, optional(options))
 }
 
 // AttentionLSEAsync computes attention and, for each query, the logarithm of the sum of the exponentials of its
@@ -916,12 +916,12 @@ func (o Ops) AttentionWithLengthsAsync(y any, q, k, v, lengths Operand, options 
 //   - NaN or +Inf among the scores of a query gives NaN.
 //   - Values that are NaN or infinite may reach queries that do not see them.
 func (o Ops) AttentionLSEAsync(y, lse any, q, k, v Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v}, nil, optional(options))
+	return o.start("attention_lse", destinations(y, lse), []Operand{q, k, v}, nil, optional(options))
 }
 
 // AttentionLSEWithLengthsAsync is [Ops.AttentionLSEAsync] with lengths.
 func (o Ops) AttentionLSEWithLengthsAsync(y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v, lengths}, nil, optional(options))
+	return o.start("attention_lse", destinations(y, lse), []Operand{q, k, v, lengths}, nil, optional(options))
 }
 
 // AttentionBackwardAsync computes the gradients of attention for q, k and v.
@@ -940,12 +940,12 @@ func (o Ops) AttentionLSEWithLengthsAsync(y, lse any, q, k, v, lengths Operand, 
 //   - Keys not in use are not read.
 //   - NaN or Inf in a sequence may make any of its gradients NaN.
 func (o Ops) AttentionBackwardAsync(dq, dk, dv any, q, k, v, y, lse, dy Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy}, nil, optional(options))
+	return o.start("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy}, nil, optional(options))
 }
 
 // AttentionBackwardWithLengthsAsync is [Ops.AttentionBackwardAsync] with lengths.
 func (o Ops) AttentionBackwardWithLengthsAsync(dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy, lengths}, nil, optional(options))
+	return o.start("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy, lengths}, nil, optional(options))
 }
 
 // PagedAttentionAsync computes attention over keys and values in pages that a table names for each sequence (Kwon et
@@ -959,7 +959,7 @@ func (o Ops) AttentionBackwardWithLengthsAsync(dq, dk, dv any, q, k, v, y, lse, 
 //   - Lengths beyond entries·pagesize mean that many keys.
 //   - All else is as in attention.
 func (o Ops) PagedAttentionAsync(y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("paged_attention", destinations(y), []Operand{q, kpages, vpages, table, lengths}, nil, optional(options))
+	return o.start("paged_attention", destinations(y), []Operand{q, kpages, vpages, table, lengths}, nil, optional(options))
 }
 
 // KVAppendAsync computes a cache of keys or values with new rows written to it, each at its position mod capacity.
@@ -973,7 +973,7 @@ func (o Ops) PagedAttentionAsync(y any, q, kpages, vpages, table, lengths Operan
 //   - Once positions exceed the capacity, the newest rows replace the oldest; of more rows than slots the last ones
 //     remain.
 func (o Ops) KVAppendAsync(cache, rows, positions Operand) *Future {
-	return o.run.Run("kv_append", destinations(cache.Data), []Operand{cache, rows, positions}, nil, nil)
+	return o.start("kv_append", destinations(cache.Data), []Operand{cache, rows, positions}, nil, nil)
 }
 
 // KVAppendPagedAsync computes pages of keys or values with new rows written to them, each in the page that a table
@@ -990,7 +990,7 @@ func (o Ops) KVAppendAsync(cache, rows, positions Operand) *Future {
 //     below 0 or from pages on.
 //   - If two rows go to one slot, its content is undefined.
 func (o Ops) KVAppendPagedAsync(pages, rows, positions, table Operand) *Future {
-	return o.run.Run("kv_append_paged", destinations(pages.Data), []Operand{pages, rows, positions, table}, nil, nil)
+	return o.start("kv_append_paged", destinations(pages.Data), []Operand{pages, rows, positions, table}, nil, nil)
 }
 
 // RopeAsync computes x […, n, heads, d] with pair i of each head rotated by positions·Scale·Base^(−2i/Dims)/factors.
@@ -1003,12 +1003,12 @@ func (o Ops) KVAppendPagedAsync(pages, rows, positions, table Operand) *Future {
 //   - A factor of 0 or NaN gives NaN in its pairs.
 //   - The result may be written over the first operand.
 func (o Ops) RopeAsync(y any, x, positions Operand, options ...RopeOptions) *Future {
-	return o.run.Run("rope", destinations(y), []Operand{x, positions}, nil, optional(options))
+	return o.start("rope", destinations(y), []Operand{x, positions}, nil, optional(options))
 }
 
 // RopeWithFactorsAsync is [Ops.RopeAsync] with factors.
 func (o Ops) RopeWithFactorsAsync(y any, x, positions, factors Operand, options ...RopeOptions) *Future {
-	return o.run.Run("rope", destinations(y), []Operand{x, positions, factors}, nil, optional(options))
+	return o.start("rope", destinations(y), []Operand{x, positions, factors}, nil, optional(options))
 }
 
 // RopeBackwardAsync computes the gradient of rope for x: dy […, n, heads, d] with its pairs rotated back.
@@ -1021,12 +1021,12 @@ func (o Ops) RopeWithFactorsAsync(y any, x, positions, factors Operand, options 
 //   - A factor of 0 or NaN gives NaN in its pairs.
 //   - The result may be written over the first operand.
 func (o Ops) RopeBackwardAsync(y any, dy, positions Operand, options ...RopeOptions) *Future {
-	return o.run.Run("rope_backward", destinations(y), []Operand{dy, positions}, nil, optional(options))
+	return o.start("rope_backward", destinations(y), []Operand{dy, positions}, nil, optional(options))
 }
 
 // RopeBackwardWithFactorsAsync is [Ops.RopeBackwardAsync] with factors.
 func (o Ops) RopeBackwardWithFactorsAsync(y any, dy, positions, factors Operand, options ...RopeOptions) *Future {
-	return o.run.Run("rope_backward", destinations(y), []Operand{dy, positions, factors}, nil, optional(options))
+	return o.start("rope_backward", destinations(y), []Operand{dy, positions, factors}, nil, optional(options))
 }
 
 // SoftmaxBackwardAsync computes the gradient of softmax, p·(dy − Σp·dy), of each row of the last axis.
@@ -1034,7 +1034,7 @@ func (o Ops) RopeBackwardWithFactorsAsync(y any, dy, positions, factors Operand,
 //   - The length of y must be that of the result.
 //   - p is the result of softmax, dy its gradient.
 func (o Ops) SoftmaxBackwardAsync(y any, p, dy Operand) *Future {
-	return o.run.Run("softmax_backward", destinations(y), []Operand{p, dy}, nil, nil)
+	return o.start("softmax_backward", destinations(y), []Operand{p, dy}, nil, nil)
 }
 
 // CrossEntropyAsync computes the cross-entropy log Σexp(logits) − logits[target] of each row.
@@ -1047,7 +1047,7 @@ func (o Ops) SoftmaxBackwardAsync(y any, p, dy Operand) *Future {
 //   - Ignored rows give 0 whatever their logits are.
 //   - In other rows NaN or +Inf among the logits, or only −Inf, gives NaN.
 func (o Ops) CrossEntropyAsync(y any, logits, targets Operand, options ...CrossEntropyOptions) *Future {
-	return o.run.Run("cross_entropy", destinations(y), []Operand{logits, targets}, nil, optional(options))
+	return o.start("cross_entropy", destinations(y), []Operand{logits, targets}, nil, optional(options))
 }
 
 // CrossEntropyBackwardAsync computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) −
@@ -1061,7 +1061,7 @@ func (o Ops) CrossEntropyAsync(y any, logits, targets Operand, options ...CrossE
 //   - Ignored rows give 0 whatever their logits are.
 //   - In other rows NaN or +Inf among the logits, or only −Inf, gives NaN.
 func (o Ops) CrossEntropyBackwardAsync(y any, logits, targets, dloss Operand, options ...CrossEntropyOptions) *Future {
-	return o.run.Run("cross_entropy_backward", destinations(y), []Operand{logits, targets, dloss}, nil, optional(options))
+	return o.start("cross_entropy_backward", destinations(y), []Operand{logits, targets, dloss}, nil, optional(options))
 }
 
 // SwiGLUBackwardAsync computes the gradients of silu(gate)·up for gate and up.
@@ -1071,7 +1071,7 @@ func (o Ops) CrossEntropyBackwardAsync(y any, logits, targets, dloss Operand, op
 //   - All operands have one shape.
 //   - At gate = ±Inf, silu and its slope are their limits.
 func (o Ops) SwiGLUBackwardAsync(dgate, dup any, gate, up, dy Operand) *Future {
-	return o.run.Run("swiglu_backward", destinations(dgate, dup), []Operand{gate, up, dy}, nil, nil)
+	return o.start("swiglu_backward", destinations(dgate, dup), []Operand{gate, up, dy}, nil, nil)
 }
 
 // ClipByNormAsync computes x·min(1, limit/√sumsq), which limits the norm of x.
@@ -1081,7 +1081,7 @@ func (o Ops) SwiGLUBackwardAsync(dgate, dup any, gate, up, dy Operand) *Future {
 //   - The result is x where sumsq is 0, and NaN where sumsq is negative or NaN.
 //   - With the sum of the squares of several tensors, each of them is clipped by their common norm.
 func (o Ops) ClipByNormAsync(y, x, sumsq []float32, limit float32) *Future {
-	return o.run.Run("clip_by_norm", []Operand{Of(y)}, []Operand{Of(x), Of(sumsq)}, []float32{limit}, nil)
+	return o.start("clip_by_norm", []Operand{Of(y)}, []Operand{Of(x), Of(sumsq)}, []float32{limit}, nil)
 }
 
 // AdamAsync computes one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter,
@@ -1094,12 +1094,12 @@ func (o Ops) ClipByNormAsync(y, x, sumsq []float32, limit float32) *Future {
 //   - m and v begin as 0; all four operands have one shape.
 //   - With step, an Int32 of shape [1], a compiled plan reads t when it runs; numbers below 1 count as 1.
 func (o Ops) AdamAsync(p, m, v, grad Operand, options ...AdamOptions) *Future {
-	return o.run.Run("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad}, nil, optional(options))
+	return o.start("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad}, nil, optional(options))
 }
 
 // AdamWithStepAsync is [Ops.AdamAsync] with step.
 func (o Ops) AdamWithStepAsync(p, m, v, grad, step Operand, options ...AdamOptions) *Future {
-	return o.run.Run("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad, step}, nil, optional(options))
+	return o.start("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad, step}, nil, optional(options))
 }
 
 // RandomUniformAsync computes random numbers from 0 to below 1, the same on every device.
@@ -1109,7 +1109,7 @@ func (o Ops) AdamWithStepAsync(p, m, v, grad, step Operand, options ...AdamOptio
 //   - It is the upper 24 bits of that word, times 2⁻²⁴.
 //   - Equal seeds and streams give equal numbers; others are independent.
 func (o Ops) RandomUniformAsync(y []float32, seed [2]uint32, stream int) *Future {
-	return o.run.Run("random_uniform", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
+	return o.start("random_uniform", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
 }
 
 // RandomNormalAsync computes random numbers of the normal distribution with mean 0 and variance 1.
@@ -1119,7 +1119,7 @@ func (o Ops) RandomUniformAsync(y []float32, seed [2]uint32, stream int) *Future
 //   - No number is beyond ±5.77.
 //   - The words are the same on every device.
 func (o Ops) RandomNormalAsync(y []float32, seed [2]uint32, stream int) *Future {
-	return o.run.Run("random_normal", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
+	return o.start("random_normal", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
 }
 
 // LZ4CompressAsync computes pages of 4 KiB compressed in the LZ4 block format, and the sizes of the blocks in bytes.
@@ -1132,7 +1132,7 @@ func (o Ops) RandomNormalAsync(y []float32, seed [2]uint32, stream int) *Future 
 //   - Size 4096 means that the page does not get smaller and is stored as it is.
 //   - A page of zeros takes 26 bytes.
 func (o Ops) LZ4CompressAsync(blocks, sizes any, pages Operand) *Future {
-	return o.run.Run("lz4_compress", destinations(blocks, sizes), []Operand{pages}, nil, nil)
+	return o.start("lz4_compress", destinations(blocks, sizes), []Operand{pages}, nil, nil)
 }
 
 // LZ4DecompressAsync computes the pages of up to 4 KiB that are compressed in blocks of the LZ4 block format.
@@ -1147,5 +1147,5 @@ func (o Ops) LZ4CompressAsync(blocks, sizes any, pages Operand) *Future {
 //   - Status −4: there is more than a page.
 //   - What follows a block is not read.
 func (o Ops) LZ4DecompressAsync(pages, status any, blocks, sizes Operand) *Future {
-	return o.run.Run("lz4_decompress", destinations(pages, status), []Operand{blocks, sizes}, nil, nil)
+	return o.start("lz4_decompress", destinations(pages, status), []Operand{blocks, sizes}, nil, nil)
 }

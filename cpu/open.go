@@ -119,10 +119,19 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 func (d *Device) Info() Info { return d.info }
 
 // Memory returns the current use of memory by tensors and temporaries.
-func (d *Device) Memory() Memory { return d.memory.figures() }
+func (d *Device) Memory() Memory {
+	if d.memory == nil {
+		return Memory{} // the zero Device
+	}
+	return d.memory.figures()
+}
 
 // Trim returns cached memory to the Go runtime.
-func (d *Device) Trim() { d.memory.trim() }
+func (d *Device) Trim() {
+	if d.memory != nil {
+		d.memory.trim()
+	}
+}
 
 // Close closes the device with all its tensors; later use fails with compute.ErrClosed. Work in flight finishes and
 // delivers its results. Close does not wait and is idempotent.

@@ -63,6 +63,9 @@ func (t *Tensor) DType() compute.DType { return t.typ.DType }
 // ReadAsync copies the elements to dst, a slice of the tensor's type and length. It waits for the program that computes
 // the tensor.
 func (t *Tensor) ReadAsync(dst any) *compute.Future {
+	if t.d == nil { // the zero value
+		return compute.Failed(device.TensorClosed(t.typ))
+	}
 	return device.Read(executor{t.d}, t, t.typ, dst)
 }
 

@@ -72,7 +72,7 @@ func newBuffer[T Element](d *Device, m *block, at driver.Ptr, n int) *Buffer[T] 
 
 // sizeOf is n elements in bytes.
 func sizeOf[T Element](d *Device, n int) (uint64, error) {
-	if d == nil {
+	if d == nil || d.state == nil {
 		return 0, fmt.Errorf("nil device: %w", compute.ErrArgument)
 	}
 	if n < 0 {

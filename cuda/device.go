@@ -167,11 +167,27 @@ func (d *state) start(c *config) (err error) {
 	return nil
 }
 
+// lifetime returns nil for the zero Device.
+func (d *state) lifetime() *device.Lifetime {
+	if d == nil {
+		return nil
+	}
+	return d.life
+}
+
 // Info describes the GPU.
-func (d *state) Info() Info { return d.info }
+func (d *state) Info() Info {
+	if d == nil {
+		return Info{}
+	}
+	return d.info
+}
 
 // Stats returns counters.
 func (d *state) Stats() Stats {
+	if d == nil {
+		return Stats{}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.stats
@@ -187,7 +203,7 @@ func (d *state) Synchronize() error {
 // them fails with compute.ErrClosed. Work in flight finishes and delivers its results, and a recording that is open can still be
 // submitted; the memory is freed after that. Close does not wait for it, and is idempotent.
 func (d *Device) Close() error {
-	d.life.Close()
+	d.lifetime().Close()
 	return nil
 }
 

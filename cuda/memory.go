@@ -42,7 +42,7 @@ type HostMemory struct {
 
 // Memory returns the state of the device's memory.
 func (d *Device) Memory() (Memory, error) {
-	if err := d.life.Begin(); err != nil {
+	if err := d.lifetime().Begin(); err != nil {
 		return Memory{}, err
 	}
 	defer d.life.End()
@@ -58,7 +58,7 @@ func (d *Device) Memory() (Memory, error) {
 // Trim returns cached memory, that of compiled programs included, to the driver. It waits until the GPU no longer uses closed
 // memory.
 func (d *Device) Trim() error {
-	if err := d.life.Begin(); err != nil {
+	if err := d.lifetime().Begin(); err != nil {
 		return err
 	}
 	defer d.life.End()

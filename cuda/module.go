@@ -79,7 +79,7 @@ func (d *state) load(m *ir.Module, text []byte, opts []LoadOption) (*Module, err
 			return nil, fmt.Errorf("module %s: %w", s.name, err)
 		}
 	}
-	if err := d.life.Begin(); err != nil {
+	if err := d.lifetime().Begin(); err != nil {
 		return nil, err
 	}
 	defer d.life.End()

@@ -59,7 +59,7 @@ func EnablePeer(a, b *Device) error {
 
 // bothOpen runs f while neither device can go away.
 func bothOpen(a, b *Device, f func() error) error {
-	if a == nil || b == nil {
+	if a == nil || b == nil || a.state == nil || b.state == nil {
 		return fmt.Errorf("nil device: %w", compute.ErrArgument)
 	}
 	if a.drv != b.drv {

@@ -76,7 +76,7 @@ func (d *Device) Preload(ctx context.Context, modules ...*ir.Module) ([]*Module,
 	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.life.Begin(); err != nil {
+	if err := d.lifetime().Begin(); err != nil {
 		return nil, err
 	}
 	defer d.life.End()

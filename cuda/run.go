@@ -35,7 +35,7 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 		return err
 	}
 	defer e.end()
-	if err := device.CheckIO(e.prog, io, func(t *Tensor) (program.Type, bool) { return t.typ, t.dev.state == e.d }); err != nil {
+	if err := device.CheckIO(e.prog, io, func(t *Tensor) (program.Type, bool) { return t.typ, t.dev != nil && t.dev.state == e.d }); err != nil {
 		return err
 	}
 	if err := e.d.enter(); err != nil {

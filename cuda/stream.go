@@ -39,7 +39,7 @@ type StreamOptions struct {
 
 // NewStream makes a stream of the device, which closes it.
 func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
-	if err := d.life.Begin(); err != nil {
+	if err := d.lifetime().Begin(); err != nil {
 		return nil, err
 	}
 	defer d.life.End()

@@ -55,7 +55,7 @@ func (b *Buffer[T]) transfer(ctx context.Context, what string, data []T, move fu
 
 // settled waits until all that was submitted to the device so far is done, then runs f.
 func (d *state) settled(ctx context.Context, f func() error) error {
-	if err := d.life.Begin(); err != nil {
+	if err := d.lifetime().Begin(); err != nil {
 		return err
 	}
 	defer d.life.End()

@@ -71,15 +71,33 @@ func newDevice(drv webgpu.Driver, info AdapterInfo, c *config) *Device {
 	return dev
 }
 
+// lifetime returns nil for the zero Device.
+func (d *core) lifetime() *device.Lifetime {
+	if d == nil {
+		return nil
+	}
+	return d.life
+}
+
 // Info describes the adapter, with the limits and features that were granted.
-func (d *core) Info() AdapterInfo { return d.info }
+func (d *core) Info() AdapterInfo {
+	if d == nil {
+		return AdapterInfo{}
+	}
+	return d.info
+}
 
 // Memory returns the current use of device memory.
-func (d *core) Memory() Memory { return d.pool.memory() }
+func (d *core) Memory() Memory {
+	if d == nil {
+		return Memory{}
+	}
+	return d.pool.memory()
+}
 
 // Trim frees the memory that is cached for reuse.
 func (d *core) Trim() {
-	if d.life.Hold() != nil {
+	if d.lifetime().Hold() != nil {
 		return // closing has given everything back
 	}
 	defer d.life.End()
@@ -89,6 +107,9 @@ func (d *core) Trim() {
 
 // Stats returns counters.
 func (d *core) Stats() Stats {
+	if d == nil {
+		return Stats{}
+	}
 	d.mu.Lock()
 	s := d.stats
 	d.mu.Unlock()
@@ -100,7 +121,7 @@ func (d *core) Stats() Stats {
 // compute.ErrClosed. Work in flight finishes and delivers its results; the memory is freed after that. Close does not wait
 // and is idempotent.
 func (d *Device) Close() error {
-	d.life.Close()
+	d.lifetime().Close()
 	return nil
 }
 

@@ -61,7 +61,7 @@ func NewKernelAsync(dev *Device, desc KernelDesc) (*Kernel, *compute.Future) {
 }
 
 func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
-	if dev == nil {
+	if dev == nil || dev.core == nil {
 		return nil, nil, fmt.Errorf("kernel %s: nil device: %w", desc.Label, compute.ErrArgument)
 	}
 	if desc.Entry == "" {

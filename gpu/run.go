@@ -48,7 +48,7 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 			e.d.life.End()
 		}
 	}()
-	if err := device.CheckIO(e.prog, io, func(t *Tensor) (program.Type, bool) { return t.typ, t.dev.core == e.d }); err != nil {
+	if err := device.CheckIO(e.prog, io, func(t *Tensor) (program.Type, bool) { return t.typ, t.dev != nil && t.dev.core == e.d }); err != nil {
 		return err
 	}
 	if err := e.checkTimes(io); err != nil {

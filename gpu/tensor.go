@@ -48,5 +48,8 @@ func (t *Tensor) Close() error {
 
 // ReadAsync copies the elements to dst; see [compute.Tensor].
 func (t *Tensor) ReadAsync(dst any) *compute.Future {
+	if t.dev == nil { // the zero value
+		return compute.Failed(device.TensorClosed(t.typ))
+	}
 	return device.Read(executor{t.dev}, t, t.typ, dst)
 }

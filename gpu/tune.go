@@ -47,6 +47,9 @@ func fingerprint(a AdapterInfo) string {
 
 // Choices lists the decisions between kernel variants that compilations have taken, by class and problem.
 func (d *core) Choices() []Choice {
+	if d == nil {
+		return nil
+	}
 	var list []Choice
 	for _, c := range d.tuner.Choices() {
 		list = append(list, Choice(c))

@@ -10,7 +10,8 @@ import (
 )
 
 // Lifetime is the time during which a device can be used. Calls and runs in flight hold the device: it is torn down when it has been
-// closed and nobody holds it any more. It is safe for concurrent use.
+// closed and nobody holds it any more. It is safe for concurrent use. A nil
+// Lifetime is that of a device that was not opened.
 type Lifetime struct {
 	name     string
 	fault    func() error
@@ -44,6 +45,9 @@ func (l *Lifetime) Begin() error {
 
 // Hold is Begin for calls that only free something, which is possible on a device with a fault too.
 func (l *Lifetime) Hold() error {
+	if l == nil {
+		return fmt.Errorf("the device was not opened: %w", compute.ErrArgument)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -73,6 +77,9 @@ func (l *Lifetime) End() {
 
 // Close closes the device. It does not wait and is idempotent.
 func (l *Lifetime) Close() {
+	if l == nil {
+		return
+	}
 	l.mu.Lock()
 	last := !l.closed && l.holds == 0
 	l.closed = true

@@ -83,3 +83,11 @@ func TestIdle(t *testing.T) {
 	_, _, err = p.Take()
 	require.ErrorIs(t, err, compute.ErrClosed)
 }
+
+// The zero value of a device has no lifetime: using it is an error, closing it is not.
+func TestNoLifetime(t *testing.T) {
+	var l *device.Lifetime
+	require.ErrorIs(t, l.Begin(), compute.ErrArgument)
+	require.ErrorIs(t, l.Hold(), compute.ErrArgument)
+	l.Close()
+}

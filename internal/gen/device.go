@@ -17,21 +17,21 @@ func deviceMethods(e *program.Entry) []Method {
 		return matmulMethods(e)
 	case catalogue.MatVec:
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"a", floats}, {"x", floats}, {"m", "int"}, {"k", "int"}},
-			`o.run.Run("matvec", []Operand{Of(y, m)}, []Operand{Of(a, m, k), Of(x, k)}, nil, nil)`)}
+			`o.start("matvec", []Operand{Of(y, m)}, []Operand{Of(a, m, k), Of(x, k)}, nil, nil)`)}
 	case catalogue.VecMat:
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"x", floats}, {"a", floats}, {"k", "int"}, {"n", "int"}},
-			`o.run.Run("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)`)}
+			`o.start("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)`)}
 	case catalogue.Reshape: // a slice has no shape to change
 		return nil
 	case catalogue.Fill:
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"value", "float32"}},
-			`o.run.Run("fill", []Operand{Of(y)}, nil, []float32{value}, FillOptions{Shape: []int{len(y)}})`)}
+			`o.start("fill", []Operand{Of(y)}, nil, []float32{value}, FillOptions{Shape: []int{len(y)}})`)}
 	case catalogue.RandomUniform, catalogue.RandomNormal:
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"seed", "[2]uint32"}, {"stream", "int"}},
-			fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})`, e.Name))}
+			fmt.Sprintf(`o.start(%q, []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})`, e.Name))}
 	case catalogue.Concat:
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", "any"}, {"options", "ConcatOptions"}, {"x", "...Operand"}},
-			`o.run.Run("concat", destinations(y), x, nil, options)`)}
+			`o.start("concat", destinations(y), x, nil, options)`)}
 	}
 	if e.Results != nil || e.Updates > 0 || e == catalogue.Inspect {
 		return shapedMethods(e)
@@ -60,7 +60,7 @@ func elementwiseMethod(e *program.Entry) Method {
 		more = []string{"Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]."}
 	}
 	return simple(e.Method, doc(e.Method+"Async", e, more...), append(params, scalars...),
-		fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y)}, []Operand{%s}, %s, nil)`, e.Name, strings.Join(in, ", "), scalarArg))
+		fmt.Sprintf(`o.start(%q, []Operand{Of(y)}, []Operand{%s}, %s, nil)`, e.Name, strings.Join(in, ", "), scalarArg))
 }
 
 func reduceMethod(e *program.Entry) Method {
@@ -75,7 +75,7 @@ func reduceMethod(e *program.Entry) Method {
 		in = append(in, "rowsOf("+x.Name+", len(y))")
 	}
 	return simple(e.Method, doc(e.Method+"Async", e, "Operands are taken as len(y) rows of equal length, each reduced to one element of y."),
-		params, fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y)}, []Operand{%s}, nil, LastAxis)`, e.Name, strings.Join(in, ", ")))
+		params, fmt.Sprintf(`o.start(%q, []Operand{Of(y)}, []Operand{%s}, nil, LastAxis)`, e.Name, strings.Join(in, ", ")))
 }
 
 func rowsMethod(e *program.Entry) Method {
@@ -88,7 +88,7 @@ func rowsMethod(e *program.Entry) Method {
 	scalars, scalarArg := scalarParams(e)
 	params = append(append(params, Param{"rows", "int"}, Param{"cols", "int"}), scalars...)
 	return simple(e.Method, doc(e.Method+"Async", e), params,
-		fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y, rows, cols)}, []Operand{%s}, %s, nil)`, e.Name, strings.Join(in, ", "), scalarArg))
+		fmt.Sprintf(`o.start(%q, []Operand{Of(y, rows, cols)}, []Operand{%s}, %s, nil)`, e.Name, strings.Join(in, ", "), scalarArg))
 }
 
 func matmulMethods(e *program.Entry) []Method {
@@ -129,7 +129,7 @@ func shapedMethods(e *program.Entry) []Method {
 			in = append(in, x.Name)
 		}
 		params = append(append(params, scalars...), options...)
-		return Method{Name: name, Doc: doc, Params: params, Body: fmt.Sprintf(`o.run.Run(%q, destinations(%s), []Operand{%s}, %s, %s)`, e.Name,
+		return Method{Name: name, Doc: doc, Params: params, Body: fmt.Sprintf(`o.start(%q, destinations(%s), []Operand{%s}, %s, %s)`, e.Name,
 			strings.Join(to, ", "), strings.Join(in, ", "), scalarArg, optionArg)}
 	}
 	least, _ := e.Arity()

@@ -127,10 +127,10 @@ func (a *arguments) data(d compute.DType, n int) any {
 		for i := range x {
 			x[i] = compute.BF16Of(a.number())
 		}
-	case []uint16:
+	case []compute.F16:
 		for i := range x {
-			if x[i] = pick(a.Rand, uint16(0x3c00), 0xc000, 0x3800, 0); a.special {
-				x[i] = uint16(a.Uint32())
+			if x[i] = pick(a.Rand, compute.F16(0x3c00), 0xc000, 0x3800, 0); a.special {
+				x[i] = compute.F16(a.Uint32())
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func machines(t *testing.T) []*machine {
 		return x
 	}
 	for _, m := range all {
-		m.tensors = []compute.Tensor{upload(m, []float32{1, 2, 3, 4}, 2, 2), upload(m, []int32{0, 1}), upload(m, []float32{}), upload(m, []uint16{0, 1, 2, 3})}
+		m.tensors = []compute.Tensor{upload(m, []float32{1, 2, 3, 4}, 2, 2), upload(m, []int32{0, 1}), upload(m, []float32{}), upload(m, []compute.F16{0, 1, 2, 3})}
 		closed := upload(m, []float32{1, 2, 3, 4}, 2, 2)
 		closed.Close()
 		m.strange = []compute.Tensor{nil, closed, (*cpu.Tensor)(nil), (*gpu.Tensor)(nil), (*cuda.Tensor)(nil), &cpu.Tensor{}, &gpu.Tensor{}, &cuda.Tensor{}}

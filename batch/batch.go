@@ -69,7 +69,7 @@ func New(device Device, options ...Option) *Batch {
 	return b
 }
 
-// present reports whether there is a device or kernel: not nil, nor a nil pointer.
+// present reports whether there is a device, kernel or tensor: not nil, nor a nil pointer.
 func present(x any) bool {
 	v := reflect.ValueOf(x)
 	return v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil())
@@ -123,7 +123,7 @@ func (rec *Batch) Import(t compute.Tensor) Value {
 	if rec.err != nil {
 		return Value{}
 	}
-	if t == nil {
+	if !present(t) {
 		return rec.fail(fmt.Errorf("import of a nil tensor: %w", compute.ErrArgument))
 	}
 	if i := slices.IndexFunc(rec.tensors, func(o compute.Tensor) bool { return program.SameTensor(o, t) }); i >= 0 {

@@ -242,7 +242,7 @@ func (p *Plan) SetTensor(v Value, t compute.Tensor) error {
 	if err != nil {
 		return err
 	}
-	if t == nil {
+	if !present(t) {
 		return fmt.Errorf("set tensor: nil: %w", compute.ErrArgument)
 	}
 	if want := p.recorded.Values[v.slot].Type; t.DType() != want.DType || !program.EqualShape(t.Shape(), want.Shape) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
 )
 
 // testMisuse: mistakes of callers are errors that say which, the same on every device. Typed is a nil pointer to a device.
@@ -31,6 +32,17 @@ func testMisuse(t *testing.T, d, typed batch.Device, ops compute.Ops) {
 	var zero batch.Batch
 	zero.Read(zero.Neg(zero.Upload([]float32{1})))
 	require.ErrorIs(t, zero.Start().Await(ctx), compute.ErrArgument)
+
+	for _, c := range []struct {
+		tensor compute.Tensor
+		want   error
+	}{{nil, compute.ErrArgument}, {(*cpu.Tensor)(nil), compute.ErrArgument}, {&cpu.Tensor{}, compute.ErrForeignTensor}} {
+		b := batch.New(d)
+		b.Read(b.Import(c.tensor))
+		require.ErrorIs(t, b.Start().Await(ctx), c.want)
+	}
+	require.ErrorIs(t, (&cpu.Tensor{}).ReadAsync([]float32{}).Await(ctx), compute.ErrClosed)
+	require.ErrorIs(t, compute.Ops{}.NegAsync([]float32{1}, []float32{1}).Await(ctx), compute.ErrArgument)
 
 	var plan batch.Plan
 	require.ErrorIs(t, plan.Start().Await(ctx), compute.ErrArgument)

@@ -210,9 +210,3 @@ func (m *room) floats(x []float32, lo int) float32 {
 	}
 	return floatsQ6KNEON(&x[0], a, from, n)
 }
-
-// rowsFloats and rows8 multiply rows of weights with one row of x where there are instructions for it.
-
-func (w *Weights) rowsFloats(_, _ []float32, _ int) bool { return false }
-
-func (w *Weights) rows8(_ []float32, _ *Rounded, _ int) bool { return false }

@@ -19,11 +19,8 @@ func (b *blocks) nibbles(u use, format string, fifth, pairs bool) {
 	if pairs {
 		f.affine = true
 		p[last], scales = 4, func(at [3]operand.Mem, put put) { b.pairScales(at[last], put) }
-	} else if u != stored {
-		f.offset = 8
-		if fifth {
-			f.offset = 16
-		}
+	} else if f.offset = 8; fifth {
+		f.offset = 16
 	}
 	shifts, low := b.YMM(), b.bytes(15)
 	by := make([]byte, 32)
@@ -109,10 +106,7 @@ func (f *unpacked) multiplyWide(i int, v reg.VecVirtual) {
 // pairs is for two bits, and a third if there are more of them.
 func (b *blocks) pairs(u use, format string, p planes, third bool, scales func(at [3]operand.Mem, put put)) {
 	f := b.unpack(u, format, 16, false)
-	if u != stored {
-		f.affine = !third
-	}
-	if third && u != stored {
+	if f.affine = !third; third {
 		f.offset = 4
 	}
 	three, four := b.bytes(3), b.repeated(32, 4)
@@ -137,9 +131,7 @@ func (b *blocks) pairs(u use, format string, p planes, third bool, scales func(a
 // fours is for four bits, and a fifth if high is where it is.
 func (b *blocks) fours(u use, format string, size, high int) {
 	f := b.unpack(u, format, 32, false)
-	if u != stored {
-		f.affine = true
-	}
+	f.affine = true
 	low, fifth := b.bytes(15), b.repeated(32, 16)
 	f.each(planes{size}, 256, func(at [3]operand.Mem, put put) { b.scalesK4(at[0], put) }, func(from operand.Mem, _ int) {
 		var top reg.VecVirtual
@@ -164,9 +156,7 @@ func (b *blocks) sixScales(at [3]operand.Mem, put put) { b.scalesQ6K(at[0].Offse
 // sixes is for Q6_K.
 func (b *blocks) sixes(u use) {
 	f := b.unpack(u, "Q6K", 16, false)
-	if u != stored {
-		f.offset = 32
-	}
+	f.offset = 32
 	if u == bytesVNNI {
 		f.sixesWide()
 		return

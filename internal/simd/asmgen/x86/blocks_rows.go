@@ -22,7 +22,6 @@ type row struct {
 	wide         bool // 64 integers at a time
 	y, w, rows   reg.GPVirtual
 	scale, sum   reg.GPVirtual
-	stack        operand.Mem
 	ones, pick   reg.VecVirtual
 	above        reg.VecVirtual // the offset in all lanes
 	sums         []reg.VecVirtual
@@ -33,7 +32,6 @@ type row struct {
 
 // begin opens the function.
 func (f *unpacked) begin(format string) {
-	f.row = &row{}
 	name := "rows" + format + [...]string{bytesAVX2: "AVX2", bytesVNNI: "VNNI", floatsAVX2: "FloatsAVX2", floatsAVX512: "FloatsAVX512"}[f.use]
 	x := "is *int8: scale and sum are those of its groups."
 	if f.floats() {
@@ -50,8 +48,8 @@ func (f *unpacked) begin(format string) {
 	f.Load(f.Param("y"), f.y)
 	f.Load(f.Param("w"), f.w)
 	f.Load(f.Param("rows"), f.rows)
-	f.stack = f.AllocLocal(128)
-	f.scales, f.mins = f.stack, f.stack.Offset(64)
+	f.scales = f.AllocLocal(128)
+	f.mins = f.scales.Offset(64)
 }
 
 // prepare loads what is the same for all rows.
@@ -73,12 +71,10 @@ func (f *unpacked) prepare() {
 		f.above = f.vector(f.lanes())
 		f.VBROADCASTSS(f.repeatedFloat(8, f.offset), f.above)
 	}
-	lanes, count := 8, 4
-	if f.wide || f.use == floatsAVX512 {
+	lanes := f.lanes()
+	count := 32 / lanes
+	if f.wide {
 		lanes = 16
-	}
-	if f.use == floatsAVX512 {
-		count = 2
 	}
 	for range count {
 		f.sums = append(f.sums, f.vector(lanes))
@@ -221,16 +217,15 @@ func (f *unpacked) blockAlone(where [3]operand.Mem, p planes) {
 	if p[2] > 0 {
 		last = where[2]
 	}
-	pair := max(p[1], p[2]) == 4 && (p[2] == 0 || p[2] == 4)
 	r, d, least := f.GP32(), f.XMM(), f.XMM()
-	if pair {
+	if f.affine {
 		f.MOVL(last, r)
 	} else {
 		f.MOVWLZX(last, r)
 	}
 	f.VMOVD(r, d)
 	f.VCVTPH2PS(d, d)
-	if pair {
+	if f.affine {
 		f.VMOVSHDUP(d, least)
 		f.VXORPS(f.repeated(8, 0, 0, 0, 0x80), least, least)
 	} else if f.offset != 0 {
@@ -240,13 +235,13 @@ func (f *unpacked) blockAlone(where [3]operand.Mem, p planes) {
 	f.single[0] = scale
 	if f.floats() {
 		f.VBROADCASTSS(d, scale)
-		if pair || f.offset != 0 {
+		if f.affine || f.offset != 0 {
 			f.single[1] = f.vector(f.lanes())
 			f.VBROADCASTSS(least, f.single[1])
 		}
 		return
 	}
-	if pair || f.offset != 0 {
+	if f.affine || f.offset != 0 {
 		// Lanes but the first are zero in what is loaded, and so in the products.
 		sum := f.XMM()
 		f.VMOVSS(at(f.sum, 0), sum)
@@ -272,7 +267,6 @@ func (b *blocks) add(v []reg.VecVirtual) {
 
 // multiply adds the products of the integers of group of 32 values i.
 func (f *unpacked) multiply(i int, v reg.VecVirtual) {
-	sum := f.sums[i%4%len(f.sums)]
 	if f.floats() {
 		f.multiplyFloats(i, f.parts(v), f.VPMOVZXBD)
 		return
@@ -285,7 +279,7 @@ func (f *unpacked) multiply(i int, v reg.VecVirtual) {
 		f.VPMADDUBSW(at(f.to, 32*i), v, w)
 		f.VPMADDWD(f.ones, w, w)
 	}
-	f.weighted(i, w, sum)
+	f.weighted(i, w, f.sums[i%4])
 }
 
 // weighted adds integers times the scale of group i, or times the two of its halves.

@@ -26,7 +26,7 @@ type unpacked struct {
 	width          int // values that share a scale
 	n, from, to    reg.GPVirtual
 	plane1, plane2 reg.GPVirtual
-	*row
+	row
 }
 
 // unpack opens a function of a format that writes integers, or multiplies rows.

@@ -171,6 +171,12 @@ proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 s
 	cd internal/simd/asmgen && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m ./kernels
 	cd internal/randomprograms && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m .
 	cd internal/misuse && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m -v .
+	$(MAKE) fuzz
+
+FUZZTIME ?= 20s
+fuzz: ## each fuzz test for FUZZTIME
+	@grep -rHoE '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file name; do \
+		$(GO) test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" || exit 1; done
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table
 	@command -v "$${PTXAS:-ptxas}" >/dev/null || { echo "no ptxas: set PTXAS (the README says how to get one)"; exit 1; }

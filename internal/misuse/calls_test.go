@@ -62,9 +62,6 @@ func (a *arguments) text(m reflect.Method) string {
 	return fmt.Sprintf("%s, dims %v, length %d, hostile %d, special %v", m.Name, a.dims, a.length, a.hostile, a.special)
 }
 
-// excuses say which differences between devices are meant, by their classes in the order of machines: "*" is any.
-var excuses = []struct{ method, why string }{}
-
 // agree compares the outcomes of one call on several devices.
 func agree(n *tally, m reflect.Method, a *arguments, on []*machine, got []outcome, numbers bool) (wrong string) {
 	var b strings.Builder
@@ -76,7 +73,9 @@ func agree(n *tally, m reflect.Method, a *arguments, on []*machine, got []outcom
 		}
 		differ = differ || o.class != got[0].class
 	}
-	if a.timed && !failed {
+	// The CPU writes results where they are read: its limit does not count them.
+	memory := slices.ContainsFunc(got, func(o outcome) bool { return o.class == "memory" })
+	if !failed && (a.timed || memory) {
 		return ""
 	}
 	if !failed && !differ && (!numbers || got[0].class != "ok") {
@@ -89,12 +88,6 @@ func agree(n *tally, m reflect.Method, a *arguments, on []*machine, got []outcom
 			}
 		}
 		if b.Len() == 0 {
-			return ""
-		}
-	}
-	for _, e := range excuses {
-		if !failed && (e.method == m.Name || e.method == "") {
-			n.excused[m.Name+": "+e.why]++
 			return ""
 		}
 	}
@@ -169,7 +162,7 @@ func TestOperations(t *testing.T) {
 	list := methods(reflect.TypeFor[compute.Ops]())
 	var n tally
 	defer n.log(t)
-	each(t, 100_000, 10*time.Minute, func(r *rand.Rand) string {
+	each(t, 100_000, 30*time.Minute, func(r *rand.Rand) string {
 		m := list[r.IntN(len(list))]
 		got, a := everywhere(r, all, func(a *arguments) (error, []any) {
 			err, _ := a.method(a.on.ops, m)
@@ -185,7 +178,7 @@ func TestBatches(t *testing.T) {
 	list := methods(reflect.TypeFor[*batch.Batch]())
 	var n tally
 	defer n.log(t)
-	each(t, 100_000, 10*time.Minute, func(r *rand.Rand) string {
+	each(t, 100_000, 30*time.Minute, func(r *rand.Rand) string {
 		var chosen []reflect.Method
 		for range 1 + r.IntN(3) {
 			chosen = append(chosen, list[r.IntN(len(list))])
@@ -202,7 +195,7 @@ func TestBatches(t *testing.T) {
 					}
 				}
 			}()
-			for _, d := range []compute.DType{compute.Float32, compute.Float32, compute.Float32, compute.Int32, compute.Float16} {
+			for _, d := range append(slices.Repeat([]compute.DType{compute.Float32}, 6), compute.Int32, compute.Int32, compute.Float16) {
 				s := a.shape()
 				if size, err := elements(s); err == nil {
 					a.values = append(a.values, a.batch.Upload(a.data(d, size), s...))

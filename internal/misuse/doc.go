@@ -1,5 +1,5 @@
 // Package misuse calls what the library exports with arguments that nobody should pass: nil, zero values, closed tensors, foreign
-// tensors, wrong types and shapes, sizes beyond memory, numbers that are not finite, ended contexts, damaged files. Every call must
+// tensors, wrong types and shapes, sizes beyond memory, numbers that are not finite, and ended contexts. Every call must
 // return in time, without a panic, with an error that wraps one of compute's sentinels if it fails, and with the same outcome on every
 // device.
 //

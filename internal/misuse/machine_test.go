@@ -19,10 +19,8 @@ type machine struct {
 	name    string
 	device  batch.Device
 	ops     compute.Ops
-	all     any              // of the device's own type
 	tensors []compute.Tensor // its own, open
 	strange []compute.Tensor // nil, closed, and of other devices
-	close   func() error
 }
 
 // machines opens the CPU, a software WebGPU adapter, and the software GPU of CUDA.
@@ -45,9 +43,9 @@ func machines(t *testing.T) []*machine {
 	}
 	t.Cleanup(func() { n.Close() })
 	all := []*machine{
-		{name: "cpu", device: c, ops: c.Ops, all: c, close: c.Close},
-		{name: "webgpu", device: g, ops: g.Ops, all: g, close: g.Close},
-		{name: "cuda", device: n, ops: n.Ops, all: n, close: n.Close},
+		{name: "cpu", device: c, ops: c.Ops},
+		{name: "webgpu", device: g, ops: g.Ops},
+		{name: "cuda", device: n, ops: n.Ops},
 	}
 	upload := func(m *machine, data any, shape ...int) compute.Tensor {
 		x, err := m.ops.Upload(ctx, data, shape...)

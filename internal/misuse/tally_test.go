@@ -81,13 +81,12 @@ func guarded(call func() (error, []any)) outcome {
 type tally struct {
 	calls, bad int
 	classes    map[string]int
-	excused    map[string]int
 }
 
 func (n *tally) add(where string, o outcome) {
 	n.calls++
 	if n.classes == nil {
-		n.classes, n.excused = map[string]int{}, map[string]int{}
+		n.classes = map[string]int{}
 	}
 	if !strings.HasPrefix(o.class, "!") {
 		n.classes[where+": "+o.class]++
@@ -98,9 +97,6 @@ func (n *tally) log(t *testing.T) {
 	t.Logf("%d calls, %d of them wrong", n.calls, n.bad)
 	for _, k := range slices.Sorted(maps.Keys(n.classes)) {
 		t.Logf("%8d %s", n.classes[k], k)
-	}
-	for _, k := range slices.Sorted(maps.Keys(n.excused)) {
-		t.Logf("%8d disagreements: %s", n.excused[k], k)
 	}
 }
 

@@ -43,6 +43,7 @@ var layers = []subtree{
 	{name: "ptx", layer: 4},
 	{name: "internal/simd", layer: 4, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16"}},
 	{name: "internal/ptxkernels", layer: 5},
+	{name: "internal/wgslkernels", layer: 5},
 	{name: "simd", layer: 5, deps: []string{"github.com/cespare/xxhash/v2"}},
 	{name: "gpu", layer: 6, deps: []string{"github.com/cogentcore/webgpu"}},
 	{name: "cpu", layer: 6},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -87,7 +88,7 @@ func extended(t *testing.T, e *program.Entry, c Call, caps *wgsl.Caps, kernels m
 	require.NoError(t, err)
 	for variant, variants := 0, 1; variant < variants; variant++ {
 		halves := false
-		l, err := wgsl.Lower(&program.Step{Entry: e, Attr: c.Attr}, c.In, out, caps, func(class, _ string, names []string) int {
+		l, err := wgslkernels.Lower(&program.Step{Entry: e, Attr: c.Attr}, c.In, out, caps, func(class, _ string, names []string) int {
 			if halves = halves || class == "f16"; halves && class == "matmul" {
 				variants = max(variants, len(names))
 				return min(variant, len(names)-1)

@@ -17,6 +17,7 @@ import (
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -146,7 +147,7 @@ func variants(t *testing.T, c *testCase, caps *wgsl.Caps) map[[2]string]bool {
 	out, err := c.entry.Check(in, c.attr)
 	require.NoError(t, err)
 	times, found := map[string]int{}, map[[2]string]int{}
-	_, err = wgsl.Lower(&program.Step{Entry: c.entry, Attr: c.attr}, in, out, caps, func(class, _ string, candidates []string) int {
+	_, err = wgslkernels.Lower(&program.Step{Entry: c.entry, Attr: c.attr}, in, out, caps, func(class, _ string, candidates []string) int {
 		times[class]++
 		for _, v := range candidates[1:] {
 			found[[2]string{class, v}]++

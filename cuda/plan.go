@@ -6,8 +6,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
-
 	"github.com/wavelane/wavelane/internal/ptxkernels"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/tensormap"
@@ -44,8 +44,8 @@ type action struct {
 	launch   driver.Launch
 	patches  []patch // addresses in launch.Params
 	maps     []mapPatch
-	scalars  []device.ScalarWord // in the parameter block, or the word of a fill
-	staged   uint64              // where the staging memory has the word to upload
+	scalars  []lowering.ScalarWord // in the parameter block, or the word of a fill
+	staged   uint64                // where the staging memory has the word to upload
 	from, to device.Allocation
 	n        uint64 // bytes of a copy, words of a fill
 	word     uint32
@@ -172,9 +172,9 @@ func (d *state) addStep(pl *plan, step int, l kit.Lowering, made map[string]*Ker
 	locate := func(b kit.Buffer) device.Allocation {
 		at := device.Allocation{}
 		switch b.Role {
-		case kit.Operand:
+		case lowering.Operand:
 			at = pl.layout.Values[s.In[b.Index]]
-		case kit.Result:
+		case lowering.Result:
 			at = pl.layout.Values[s.Out[b.Index]]
 		default:
 			at.Offset = pl.layout.Scratch[step][b.Index]
@@ -211,23 +211,18 @@ func (d *state) addStep(pl *plan, step int, l kit.Lowering, made map[string]*Ker
 				a.patches = append(a.patches, patch{q.At, locate(q.Buffer)})
 			}
 		case x.Copy != nil:
-			a = action{kind: copying, from: locate(x.Copy.From), to: locate(x.Copy.To), n: uint64(x.Copy.Bytes)}
+			a = action{kind: copying, from: locate(x.Copy.From), to: locate(x.Copy.To), n: uint64(x.Copy.From.Size)}
 		default:
-			a = action{kind: filling, to: locate(x.Fill.To), n: uint64(x.Fill.Words), word: x.Fill.Word}
+			a = action{kind: filling, to: locate(x.Fill.To), n: uint64(x.Fill.To.Size / 4), word: x.Fill.Word}
 		}
 		actions = append(actions, a)
 	}
-	if s.Attr.Varies() {
-		found, err := device.FindScalars(s, codes(l), func(s *program.Step) ([]device.Code, error) {
-			other, err := d.lower(p, s)
-			return codes(other), err
-		})
-		if err != nil {
-			return err
-		}
-		for i := range actions {
-			actions[i].scalars = found[i]
-		}
+	scalars, err := lowering.FindScalars(s, l, func(s *program.Step) (kit.Lowering, error) { return d.lower(p, s) })
+	if err != nil {
+		return err
+	}
+	for i := range scalars {
+		actions[i].scalars = scalars[i]
 	}
 	for _, a := range actions {
 		if a.kind != copying || a.from != a.to {

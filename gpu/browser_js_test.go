@@ -14,7 +14,9 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -114,11 +116,11 @@ func TestLateErrors(t *testing.T) {
 	require.Zero(t, d.Memory().Cached&(1<<45), "what failed is not kept")
 
 	real := d.lowerStep
-	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
+	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose lowering.Chooser) (wgslkernels.Lowering, error) {
 		l, err := real(s, in, out, caps, choose)
-		broken := *l.Actions[0].Dispatch.Kernel
+		broken := *l.Actions[0].Launch.Kernel
 		broken.Key, broken.Source = "broken", "\n  fn f( {"+broken.Source
-		l.Actions[0].Dispatch.Kernel = &broken
+		l.Actions[0].Launch.Kernel = &broken
 		return l, err
 	}
 	for range 2 {

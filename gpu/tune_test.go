@@ -12,7 +12,9 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -29,10 +31,10 @@ func variants(d *Device) {
 		return &wgsl.Kernel{Key: "test " + name, Source: source, Entry: "main", Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}}
 	}
 	kernels := []*wgsl.Kernel{kernel("plain", 5), kernel("broken", 1), kernel("quick", 1)}
-	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
+	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose lowering.Chooser) (wgslkernels.Lowering, error) {
 		k := kernels[choose("relu", "n1000", []string{"plain", "broken", "quick"})]
-		return wgsl.Lowering{Actions: []wgsl.Action{{Dispatch: &wgsl.Dispatch{
-			Kernel: k, Bind: []wgsl.Buffer{{Role: wgsl.Operand}, {Role: wgsl.Result}}, Params: []uint32{uint32(out[0].Len())},
+		return wgslkernels.Lowering{Actions: []wgslkernels.Action{{Launch: &wgslkernels.Dispatch{
+			Kernel: k, Bind: []lowering.Buffer{{Role: lowering.Operand}, {Role: lowering.Result}}, Params: []uint32{uint32(out[0].Len())},
 			Grid: [3]uint32{uint32(out[0].Len()+63) / 64, 1, 1},
 		}}}}, nil
 	}
@@ -121,12 +123,12 @@ func TestTuneWrong(t *testing.T) {
 	d := open(t, WithTuneCache(t.TempDir()))
 	variants(d)
 	real := d.lowerStep
-	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
+	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose lowering.Chooser) (wgslkernels.Lowering, error) {
 		l, err := real(s, in, out, caps, choose)
-		if k := l.Actions[0].Dispatch.Kernel; strings.HasSuffix(k.Key, "quick") {
+		if k := l.Actions[0].Launch.Kernel; strings.HasSuffix(k.Key, "quick") {
 			wrong := *k
 			wrong.Key, wrong.Source = "test wrong", strings.Replace(k.Source, "min(v, 0.0)", "1.0", 1)
-			l.Actions[0].Dispatch.Kernel = &wrong
+			l.Actions[0].Launch.Kernel = &wrong
 		}
 		return l, err
 	}

@@ -39,6 +39,7 @@ var layers = []subtree{
 	{name: "internal/memplan", layer: 3},
 	{name: "internal/tune", layer: 3},
 	{name: "internal/device", layer: 4},
+	{name: "internal/lowering", layer: 4},
 	{name: "wgsl", layer: 4},
 	{name: "ptx", layer: 4},
 	{name: "internal/simd", layer: 4, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16"}},

@@ -97,7 +97,7 @@ func extended(t *testing.T, e *program.Entry, c Call, caps *wgsl.Caps, kernels m
 		})
 		require.NoError(t, err)
 		for _, a := range l.Actions {
-			if d := a.Dispatch; d != nil && needs(d.Kernel.Source) {
+			if d := a.Launch; d != nil && needs(d.Kernel.Source) {
 				kernels[d.Kernel.Key] = d.Kernel
 			}
 		}

@@ -10,8 +10,6 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() { lowerings[catalogue.Attention], lowerings[catalogue.AttentionLSE] = attention, attention }
-
 // attentionKernel describes one specialisation of attention.wgsl.
 type attentionKernel struct {
 	q, kv compute.DType
@@ -98,25 +96,25 @@ func attentionText(name, buffer string, d compute.DType, vec bool) string {
 }
 
 func attention(s *step) error {
-	d, err := catalogue.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
+	d, err := catalogue.AttentionShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape, s.Attr.Options.(compute.AttentionOptions))
 	if err != nil {
 		return err
 	}
 	if d.NK == 0 { // nobody sees anything
-		s.fillWords(result, ceilDiv(s.out.Bytes(), 4), 0)
-		if len(s.outs) > 1 {
-			s.fillWords(resultAt(1), s.outs[1].Len(), bits(float32(math.Inf(-1))))
+		s.fillWords(result, ceilDiv(s.Result.Bytes(), 4), 0)
+		if len(s.Results) > 1 {
+			s.fillWords(resultAt(1), s.Results[1].Len(), bits(float32(math.Inf(-1))))
 		}
 		return nil
 	}
-	if len(s.outs) == 1 && decodes(d) && s.choose("attention", fmt.Sprint(s.in), []string{"split", "tiles"}) == 0 {
+	if len(s.Results) == 1 && decodes(d) && s.Choose("attention", fmt.Sprint(s.Operands), []string{"split", "tiles"}) == 0 {
 		c := splitAttention{AttentionDims: d, q: operand(0), k: 1, v: 2}
-		if len(s.in) > 3 {
+		if len(s.Operands) > 3 {
 			c.lengths = 3
 		}
 		return s.attendSplit(c)
 	}
-	a := attentionKernel{q: s.in[0].DType, kv: s.in[1].DType, vec: d.D%4 == 0, cap: d.SoftCap > 0, lse: len(s.outs) > 1, dv: 2}
+	a := attentionKernel{q: s.Operands[0].DType, kv: s.Operands[1].DType, vec: d.D%4 == 0, cap: d.SoftCap > 0, lse: len(s.Results) > 1, dv: 2}
 	for 32*a.dv < d.D {
 		a.dv *= 2
 	}
@@ -130,13 +128,13 @@ func attention(s *step) error {
 		states = s.scratch(units * each)
 	}
 	row, item := d.Heads*d.D, d.NK*d.KVHeads*d.D // elements of a row of queries, and of one batch of keys
-	size, kvSize := s.in[0].DType.Size(), s.in[1].DType.Size()
+	size, kvSize := s.Operands[0].DType.Size(), s.Operands[1].DType.Size()
 	lengths := 1
 	emit := func(first, end int, parts []part) {
 		q, k, l := parts[0], parts[1], parts[2]
 		from, to := first/d.N, (end-1)/d.N+1 // batches
 		total := (to - from) * d.KVHeads * blocks
-		params := words(total, blocks, d.N, d.NK, d.Heads, d.KVHeads, d.D, flag(d.Causal), min(d.Window, d.NK+d.N), len(s.in)-3,
+		params := words(total, blocks, d.N, d.NK, d.Heads, d.KVHeads, d.D, flag(d.Causal), min(d.Window, d.NK+d.N), len(s.Operands)-3,
 			from, l.base/4, first, end, q.base/size, k.base/kvSize, parts[3].base/4)
 		bind := []Buffer{q.of(operand(0)), k.of(operand(1)), k.of(operand(2)), l.of(operand(lengths)), q.of(result)}
 		if a.lse {
@@ -153,7 +151,7 @@ func attention(s *step) error {
 		}
 	}
 	lengthsOf := func(first, end int) (from, to int) { return 0, 4 }
-	if len(s.in) > 3 {
+	if len(s.Operands) > 3 {
 		lengths = 3
 		lengthsOf = func(first, end int) (from, to int) { return 4 * (first / d.N), 4 * ((end-1)/d.N + 1) }
 	}

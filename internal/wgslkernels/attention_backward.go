@@ -8,8 +8,6 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() { lowerings[catalogue.AttentionBackward] = attentionBackward }
-
 // backwardKernel describes one specialisation of attention_backward.wgsl.
 type backwardKernel struct {
 	keys bool // gradients of keys and values, else of queries
@@ -70,12 +68,12 @@ func attentionStats(vec bool) *wgsl.Kernel {
 }
 
 func attentionBackward(s *step) error {
-	d, err := catalogue.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
+	d, err := catalogue.AttentionShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape, s.Attr.Options.(compute.AttentionOptions))
 	if err != nil {
 		return err
 	}
 	if d.NK == 0 || d.N == 0 || d.Heads == 0 { // nobody sees anything
-		for i, t := range s.outs {
+		for i, t := range s.Results {
 			if t.Len() > 0 {
 				s.fillWords(resultAt(i), t.Len(), 0)
 			}
@@ -85,7 +83,7 @@ func attentionBackward(s *step) error {
 	vec, queries := d.D%4 == 0, d.N*d.Heads // of a sequence
 	stats := s.scratch(8 * d.Batch * queries)
 	lengths, perLength := operand(1), func(first, end int) (from, to int) { return 0, 4 }
-	if len(s.in) > 6 {
+	if len(s.Operands) > 6 {
 		lengths, perLength = operand(6), perTask(4)
 	}
 	emit := func(first, end int, parts []part) {
@@ -103,7 +101,7 @@ func attentionBackward(s *step) error {
 			}
 			blocks, columns := ceilDiv(items, 32), ceilDiv(d.D, 32*k.dv)
 			total := (end - first) * d.KVHeads * blocks * columns
-			params := words(total, blocks, columns, d.N, d.NK, d.Heads, d.KVHeads, d.D, flag(d.Causal), min(d.Window, d.NK+d.N), len(s.in)-6,
+			params := words(total, blocks, columns, d.N, d.NK, d.Heads, d.KVHeads, d.D, flag(d.Causal), min(d.Window, d.NK+d.N), len(s.Operands)-6,
 				first, length.base/4, row.base/4, key.base/4, fact.base/8)
 			bind := []Buffer{row.of(operand(0)), key.of(operand(1)), key.of(operand(2)), row.of(operand(5)), fact.of(stats), length.of(lengths)}
 			if keys {

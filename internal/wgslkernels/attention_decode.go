@@ -8,10 +8,8 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() { lowerings[catalogue.PagedAttention] = pagedAttention }
-
 func pagedAttention(s *step) error {
-	d, p, err := catalogue.PagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape, s.in[4].Shape,
+	d, p, err := catalogue.PagedShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape, s.Operands[3].Shape, s.Operands[4].Shape,
 		s.Attr.Options.(compute.AttentionOptions))
 	if err != nil {
 		return err
@@ -40,17 +38,17 @@ func decodes(d catalogue.AttentionDims) bool { return d.N*d.Group() <= 2*decodeR
 
 // attendSplit is attention by attention_decode.wgsl: for few queries, and correct for any number.
 func (s *step) attendSplit(c splitAttention) error {
-	n := s.out.Len()
-	if s.in[0].DType != compute.Float32 {
+	n := s.Result.Len()
+	if s.Operands[0].DType != compute.Float32 {
 		whole := c.q
-		c.q = s.scratch(4 * s.in[0].Len())
-		s.cast(whole, s.in[0].DType, c.q, compute.Float32, s.in[0].Len())
+		c.q = s.scratch(4 * s.Operands[0].Len())
+		s.cast(whole, s.Operands[0].DType, c.q, compute.Float32, s.Operands[0].Len())
 	}
 	y := result
-	if s.out.DType != compute.Float32 {
+	if s.Result.DType != compute.Float32 {
 		y = s.scratch(4 * n)
 	}
-	size := s.in[c.k].DType.Size()
+	size := s.Operands[c.k].DType.Size()
 	row := c.KVHeads * c.D * size
 	c.fit = (int(s.caps.MaxBinding) - s.align()) / max(row, 1)
 	if c.fit < 1 {
@@ -84,7 +82,7 @@ func (s *step) attendSplit(c splitAttention) error {
 	case c.table == 0: // one sequence at a time
 		extents = append(extents, perTask(int(s.caps.MaxBinding)/2+1))
 	}
-	k := s.decodeKernel(s.in[c.k].DType, of)
+	k := s.decodeKernel(s.Operands[c.k].DType, of)
 	emit := func(first, end int, parts []part) {
 		low, high := first*c.NK, end*c.NK
 		if c.table > 0 {
@@ -103,14 +101,14 @@ func (s *step) attendSplit(c splitAttention) error {
 		return err
 	}
 	if y != result {
-		s.cast(y, compute.Float32, result, s.out.DType, n)
+		s.cast(y, compute.Float32, result, s.Result.DType, n)
 	}
 	return nil
 }
 
 // decodePass runs sequences first … end over the rows low … high of the cache.
 func (s *step) decodePass(c splitAttention, k *wgsl.Kernel, partial Buffer, first, end, low, high, part0, tiles, rows int) {
-	kind, head := s.in[c.k].DType, c.KVHeads*c.D
+	kind, head := s.Operands[c.k].DType, c.KVHeads*c.D
 	q, q0 := s.window(c.q, first*c.N*c.Heads*c.D, (end-first)*c.N*c.Heads*c.D)
 	keys, k0 := s.windowOf(kind, operand(c.k), low*head, (high-low)*head)
 	values, _ := s.windowOf(kind, operand(c.v), low*head, (high-low)*head)

@@ -8,21 +8,22 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() {
-	lowerings[catalogue.KVAppend] = func(s *step) error {
-		r, err := catalogue.KVAppendShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape)
-		if err != nil {
-			return err
-		}
-		return s.appendRows(appending{CacheRows: r, first: max(0, r.N-r.Capacity), total: r.Batch * r.Capacity})
+// kvAppend is the code of [catalogue.KVAppend].
+func kvAppend(s *step) error {
+	r, err := catalogue.KVAppendShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape)
+	if err != nil {
+		return err
 	}
-	lowerings[catalogue.KVAppendPaged] = func(s *step) error {
-		r, p, err := catalogue.KVAppendPagedShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.in[3].Shape)
-		if err != nil || p.PerSequence == 0 {
-			return err
-		}
-		return s.appendRows(appending{CacheRows: r, Paging: p, total: p.Pages * p.PageSize})
+	return s.appendRows(appending{CacheRows: r, first: max(0, r.N-r.Capacity), total: r.Batch * r.Capacity})
+}
+
+// kvAppendPaged is the code of [catalogue.KVAppendPaged].
+func kvAppendPaged(s *step) error {
+	r, p, err := catalogue.KVAppendPagedShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape, s.Operands[3].Shape)
+	if err != nil || p.PerSequence == 0 {
+		return err
 	}
+	return s.appendRows(appending{CacheRows: r, Paging: p, total: p.Pages * p.PageSize})
 }
 
 // appending is an append of rows to a cache of total slots.
@@ -38,7 +39,7 @@ type appending struct {
 // appendRows writes rows to their slots in the result, which holds the cache already: parts of the rows, and for each of them
 // parts of the cache.
 func (s *step) appendRows(c appending) error {
-	from, to := s.in[1].DType, s.out.DType
+	from, to := s.Operands[1].DType, s.Result.DType
 	switch {
 	case to != compute.Float32 && c.Width%2 == 1:
 		c.way, c.unit = "odd", 1
@@ -69,14 +70,14 @@ func (s *step) appendRows(c appending) error {
 
 func (s *step) appendPass(c appending, k *wgsl.Kernel, row, end, low, high int) {
 	sequence, last := row/c.N, ceilDiv(end, c.N)
-	rows, rows0 := s.windowOf(s.in[1].DType, operand(1), row*c.Width, (end-row)*c.Width)
+	rows, rows0 := s.windowOf(s.Operands[1].DType, operand(1), row*c.Width, (end-row)*c.Width)
 	positions, positions0 := s.window(operand(2), sequence, last-sequence)
 	table, table0 := positions, 0
 	if c.PerSequence > 0 {
 		table, table0 = s.window(operand(3), sequence*c.PerSequence, (last-sequence)*c.PerSequence)
 	}
-	y, y0 := s.windowOf(s.out.DType, result, low*c.Width, (high-low)*c.Width)
-	if s.in[1].DType != compute.Float32 {
+	y, y0 := s.windowOf(s.Result.DType, result, low*c.Width, (high-low)*c.Width)
+	if s.Operands[1].DType != compute.Float32 {
 		rows0 /= c.unit
 	}
 	units := (end - row) * c.Width / c.unit

@@ -4,18 +4,16 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() {
-	lowerings[catalogue.Cast] = func(s *step) error {
-		if s.in[0].DType == s.out.DType {
-			return copyAll(s)
-		}
-		s.cast(operand(0), s.in[0].DType, result, s.out.DType, s.out.Len())
-		return nil
+// cast is the code of [catalogue.Cast].
+func cast(s *step) error {
+	if s.Operands[0].DType == s.Result.DType {
+		return copyAll(s)
 	}
+	s.cast(operand(0), s.Operands[0].DType, result, s.Result.DType, s.Result.Len())
+	return nil
 }
 
 // cast converts n elements.
@@ -38,7 +36,7 @@ func (s *step) cast(x Buffer, from compute.DType, y Buffer, to compute.DType, n 
 	for first := 0; first < n; first += chunk {
 		count := min(chunk, n-first)
 		part := func(b Buffer, size int) Buffer {
-			b.Offset, b.Size = uint64(first*size), wgsl.BufferSize(count*size)
+			b.Offset, b.Size = first*size, int(wgsl.BufferSize(count*size))
 			return b
 		}
 		pairs := ceilDiv(count, 2)
@@ -49,5 +47,5 @@ func (s *step) cast(x Buffer, from compute.DType, y Buffer, to compute.DType, n 
 // nativeHalves chooses how elements of type f16 are read: as pairs in words, which works everywhere and is the default, or as
 // f16.
 func (s *step) nativeHalves(problem string) bool {
-	return s.caps.F16 && s.choose("f16", problem, []string{"words", "native"}) == 1
+	return s.caps.F16 && s.Choose("f16", problem, []string{"words", "native"}) == 1
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() {
-	takesEpilogue[catalogue.Conv2D], takesEpilogue[catalogue.Conv1D] = true, true
-	lowerings[catalogue.Conv2D] = func(s *step) error {
-		d, err := catalogue.ConvShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
-		if err != nil {
-			return err
-		}
-		return s.convolve(d, 2)
+// conv2D is the code of [catalogue.Conv2D].
+func conv2D(s *step) error {
+	d, err := catalogue.ConvShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
+	if err != nil {
+		return err
 	}
-	lowerings[catalogue.Conv1D] = func(s *step) error { // of planes of one line
-		d, err := catalogue.Conv1DShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
-		if err != nil {
-			return err
-		}
-		return s.convolve(d, 1)
+	return s.convolve(d, 2)
+}
+
+// conv1D is the code of [catalogue.Conv1D], of planes of one line.
+func conv1D(s *step) error {
+	d, err := catalogue.Conv1DShape(s.Operands[0].Shape, s.Operands[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
+	if err != nil {
+		return err
 	}
+	return s.convolve(d, 1)
 }
 
 // convolution describes one specialisation of conv2d.wgsl or, sliding, conv2d_slide.wgsl: an invocation computes channels ×
@@ -89,7 +89,7 @@ var convBlocks = []convBlock{
 // convolve lowers a convolution with its bias and activation; planes are the last axes of the result.
 func (s *step) convolve(d catalogue.ConvDims, axes int) error {
 	var bias []program.Type
-	if len(s.in) == 3 {
+	if len(s.Operands) == 3 {
 		bias = append(bias, program.F32(append([]int{d.OutC}, slices.Repeat([]int{1}, axes)...)...))
 	}
 	finish, err := s.finishing(s.biased(bias...), axes)
@@ -104,7 +104,7 @@ func (s *step) convolve(d catalogue.ConvDims, axes int) error {
 	if err != nil {
 		return err
 	}
-	if weights := s.in[1].Len(); wgsl.BufferSize(4*weights) > s.caps.MaxBinding {
+	if weights := s.Operands[1].Len(); wgsl.BufferSize(4*weights) > s.caps.MaxBinding {
 		return s.tooLarge("weights", weights, "convolve groups of output channels")
 	}
 	c := convolution{convBlock: s.convBlock(d), Lanes: min(s.workgroup(), 64), Padded: d.Pad != [2]int{}}
@@ -153,7 +153,7 @@ func (s *step) convBlock(d catalogue.ConvDims) convBlock {
 	}
 	problem := fmt.Sprintf("%d*%d of %dx%d, %dx%dx%d, %d groups, stride %d, padded %v", d.N, d.OutC, d.OutH, d.OutW,
 		d.C, d.KH, d.KW, d.Groups, d.Stride, d.Pad != [2]int{})
-	return blocks[s.choose("conv2d", problem, names)]
+	return blocks[s.Choose("conv2d", problem, names)]
 }
 
 // pointwise is a filter of one element: for each image the product of the weights [o c] and the planes [c h·w].

@@ -10,22 +10,20 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() {
-	for e := range expressions {
-		lowerings[e] = elementwise
-	}
-	lowerings[catalogue.BiasActivation] = func(s *step) error {
-		return s.evaluate(call(catalogue.Add, nil, s.in, []Buffer{operand(0), operand(1)}).activated(s.Attr.Activation()))
-	}
-	lowerings[program.Fused] = func(s *step) error {
-		f := &expression{s.Attr.Options.(program.Expression), s.Attr.Scalars, s.in, operands(0, len(s.in))}
-		return s.evaluate(f.distinct(s.In, 0))
-	}
+// biasActivation is the code of [catalogue.BiasActivation].
+func biasActivation(s *step) error {
+	return s.evaluate(call(catalogue.Add, nil, s.Operands, []Buffer{operand(0), operand(1)}).activated(s.Attr.Activation()))
+}
+
+// fused is the code of [catalogue.Fused].
+func fused(s *step) error {
+	f := &expression{s.Attr.Options.(program.Expression), s.Attr.Scalars, s.Operands, operands(0, len(s.Operands))}
+	return s.evaluate(f.distinct(s.In, 0))
 }
 
 // elementwise is an expression of one node.
 func elementwise(s *step) error {
-	return s.evaluate(call(s.Entry, s.Attr.Scalars, s.in, operands(0, len(s.in))))
+	return s.evaluate(call(s.Entry, s.Attr.Scalars, s.Operands, operands(0, len(s.Operands))))
 }
 
 // elementwiseKernel describes one specialisation of elementwise.wgsl.
@@ -155,7 +153,7 @@ const infBits = 0x7f800000
 // evaluate computes an expression over whole tensors into the step's results.
 func (s *step) evaluate(f *expression) error {
 	e := &elementwiseKernel{name: s.Entry.Name, f: f, workgroup: s.workgroup()}
-	n := s.out.Len()
+	n := s.Result.Len()
 	var walks []program.Type // operands that are neither as large as the results nor a single element
 	for _, t := range f.in {
 		switch t.Len() {
@@ -193,14 +191,14 @@ func (s *step) bindings(e *elementwiseKernel, whole part, walks []part) (bind []
 }
 
 func (s *step) evaluateFlat(e *elementwiseKernel) error {
-	size := wgsl.BufferSize(4 * s.out.Len())
-	chunk := min(size, s.caps.MaxBinding/uint64(s.align())*uint64(s.align()))
+	size, align := int(wgsl.BufferSize(4*s.Result.Len())), s.align()
+	chunk := min(size, int(s.caps.MaxBinding)/align*align)
 	if chunk == 0 {
 		return fmt.Errorf("a storage binding of %d bytes holds no aligned part: %w", s.caps.MaxBinding, compute.ErrTooLarge)
 	}
-	for at := uint64(0); at < size; at += chunk {
-		piece := part{int(at), min(chunk, size-at)}
-		units := int(piece.size / 16)
+	for at := 0; at < size; at += chunk {
+		piece := part{at, min(chunk, size-at)}
+		units := piece.size / 16
 		s.dispatch(e.kernel(), s.linear(ceilDiv(units, e.workgroup*e.perThread())), e.params(units, nil, nil, nil),
 			s.bindings(e, piece, nil)...)
 	}
@@ -211,9 +209,9 @@ func (s *step) evaluateFlat(e *elementwiseKernel) error {
 func (s *step) evaluateStrided(e *elementwiseKernel, walked []program.Type) error {
 	strides := make([][]int, len(walked))
 	for i, t := range walked {
-		strides[i] = program.BroadcastStrides(t.Shape, s.out.Shape)
+		strides[i] = program.BroadcastStrides(t.Shape, s.Result.Shape)
 	}
-	shape, strides := program.Collapse(s.out.Shape, strides...)
+	shape, strides := program.Collapse(s.Result.Shape, strides...)
 	last := len(shape) - 1 // at least 1: what has one axis is flat
 	e.rank = len(shape)
 	var walks [][]int // the different ones
@@ -240,7 +238,7 @@ func (s *step) evaluateStrided(e *elementwiseKernel, walked []program.Type) erro
 		}
 	}
 	group := 1 // of indices of the outermost axis: dispatches begin at whole units of the results
-	for group*s.out.Len()/shape[0]%4 != 0 {
+	for group*s.Result.Len()/shape[0]%4 != 0 {
 		group *= 2
 	}
 	indices := func(first, end int) (int, int) { return first * group, min(end*group, shape[0]) }
@@ -280,7 +278,7 @@ func (s *step) evaluateStrided(e *elementwiseKernel, walked []program.Type) erro
 		if inUnits {
 			sizes[last] /= 4
 		}
-		n := ceilDiv((end-first)*(s.out.Len()/shape[0]), 4)
+		n := ceilDiv((end-first)*(s.Result.Len()/shape[0]), 4)
 		s.dispatch(e.kernel(), s.linear(ceilDiv(n, e.workgroup*e.perThread())), e.params(n, base, sizes, steps),
 			s.bindings(e, parts[0], parts[1:])...)
 	}, extents...)

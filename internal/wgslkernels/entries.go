@@ -59,7 +59,14 @@ var expressions = map[*program.Entry]string{
 	catalogue.Equal:     "select(0.0, 1.0, order_key(a) == order_key(b) && !is_nan(b))",
 	catalogue.Select:    "select(b, c, (bitcast<u32>(a) & 0x7fffffffu) == 0u)",
 
-	catalogue.SwiGLU: "swiglu(a, b)",
+	catalogue.SwiGLU:     "swiglu(a, b)",
+	catalogue.ClipByNorm: "a * select(nan_min(1.0, s0 / ieee_sqrt(b)), 1.0, b == 0.0)",
+
+	// Gradients of activations; a is x, b is dy.
+	catalogue.ReLUBackward:    "select(select(b, 0.0, a <= 0.0), a, is_nan(a))",
+	catalogue.GELUBackward:    "b * gelu_slope(a)",
+	catalogue.GELUErfBackward: "b * gelu_erf_slope(a)",
+	catalogue.SiLUBackward:    "b * silu_slope(a)",
 
 	catalogue.FMA:  "fma(a, b, c)",
 	catalogue.Lerp: "fma(c, b - a, a)",

@@ -24,16 +24,16 @@ func (s *step) finishing(own *expression, columns int) (epilogue, error) {
 	if own.nothing() {
 		return epilogue{}, nil
 	}
-	row, column := matrixAxes(s.out.Shape, columns)
-	reaches, err := own.reaches(1, s.out.Shape, row, column)
+	row, column := matrixAxes(s.Result.Shape, columns)
+	reaches, err := own.reaches(1, s.Result.Shape, row, column)
 	return epilogue{own, reaches}, err
 }
 
 // biased is act(x + bias) of a step's result; without a bias there is none of its type.
 func (s *step) biased(bias ...program.Type) *expression {
-	f := identity(s.out, Buffer{})
+	f := identity(s.Result, Buffer{})
 	if len(bias) > 0 {
-		f = call(catalogue.Add, nil, []program.Type{s.out, bias[0]}, []Buffer{{}, operand(2)})
+		f = call(catalogue.Add, nil, []program.Type{s.Result, bias[0]}, []Buffer{{}, operand(2)})
 	}
 	return f.activated(s.Attr.Activation())
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() {
-	lowerings[catalogue.Embedding] = func(s *step) error { return s.take(catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)) }
-	lowerings[catalogue.Gather] = func(s *step) error {
-		d, err := catalogue.GatherAxis(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.GatherOptions))
-		if err != nil {
-			return err
-		}
-		return s.take(d)
+// gather is the code of [catalogue.Gather].
+func gather(s *step) error {
+	d, err := catalogue.GatherAxis(s.Operands[0].Shape, s.Operands[1].Shape, s.Attr.Options.(compute.GatherOptions))
+	if err != nil {
+		return err
 	}
-	lowerings[catalogue.TakeAlong] = func(s *step) error {
-		d, err := catalogue.TakeAlongDims(s.in[0].Shape, s.in[1].Shape)
-		if err != nil {
-			return err
-		}
-		return s.take(d)
+	return s.take(d)
+}
+
+// takeAlong is the code of [catalogue.TakeAlong].
+func takeAlong(s *step) error {
+	d, err := catalogue.TakeAlongDims(s.Operands[0].Shape, s.Operands[1].Shape)
+	if err != nil {
+		return err
 	}
+	return s.take(d)
 }
 
 // take makes the result of rows that indices name.
@@ -45,7 +45,7 @@ func (s *step) take(d catalogue.GatherDims) error {
 		own = d.Count
 	}
 	var other uint32
-	if s.out.DType == compute.Float32 {
+	if s.Result.DType == compute.Float32 {
 		other = math.Float32bits(float32(math.NaN()))
 	}
 	// Parts of the result, and for each of them the parts of x that its rows may come from.

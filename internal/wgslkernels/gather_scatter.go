@@ -10,13 +10,10 @@ import (
 
 // Scattering uses integer atomics only, whose result does not depend on their order.
 
-func init() {
-	lowerings[catalogue.Scatter] = func(s *step) error { return s.eachScatter(s.scatterLast) }
-	lowerings[catalogue.ScatterAdd] = func(s *step) error { return s.eachScatter(s.scatterAdd) }
-	lowerings[catalogue.EmbeddingBackward] = func(s *step) error {
-		s.fill(0)
-		return s.eachScatter(s.scatterAdd)
-	}
+// embeddingBackward is the code of [catalogue.EmbeddingBackward].
+func embeddingBackward(s *step) error {
+	s.fill(0)
+	return s.eachScatter(s.scatterAdd)
 }
 
 // scatter is a number of updates for the rows from low to high, within what bindings hold. It needs as much memory as one of the most
@@ -39,7 +36,7 @@ func (c *scatter) unit() int {
 
 // eachScatter calls f for parts of the rows, and for each of them for parts of the updates, one after the other.
 func (s *step) eachScatter(f func(c *scatter)) error {
-	d := catalogue.GatherRows(s.in[0].Shape, s.in[1].Shape)
+	d := catalogue.GatherRows(s.Operands[0].Shape, s.Operands[1].Shape)
 	if d.Count == 0 {
 		return nil
 	}

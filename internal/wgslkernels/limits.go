@@ -85,19 +85,19 @@ func (s *step) align() int { return max(16, int(s.caps.StorageAlign)) }
 // part is what a dispatch binds of a buffer for its tasks: bytes from base on.
 type part struct {
 	base int
-	size uint64
+	size int
 }
 
 // of returns the part of a buffer as a binding.
 func (p part) of(b Buffer) Buffer {
-	b.Offset, b.Size = uint64(p.base), p.size
+	b.Offset, b.Size = p.base, p.size
 	return b
 }
 
 // part returns the smallest part that may be bound and holds the bytes from … to.
 func (s *step) part(from, to int) part {
 	base := from - from%s.align()
-	return part{base, wgsl.BufferSize(to - base)}
+	return part{base, int(wgsl.BufferSize(to - base))}
 }
 
 // extent returns the bytes of a tensor that a range of tasks touches. Longer ranges touch no less.
@@ -110,7 +110,7 @@ func (s *step) ranges(n int, emit func(first, end int, parts []part), extents ..
 		parts := make([]part, len(extents))
 		fit := func(end int) bool {
 			for i, x := range extents {
-				if parts[i] = s.part(x(first, end)); parts[i].size > s.caps.MaxBinding {
+				if parts[i] = s.part(x(first, end)); uint64(parts[i].size) > s.caps.MaxBinding {
 					return false
 				}
 			}

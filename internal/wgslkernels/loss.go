@@ -5,18 +5,9 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
-
-func init() {
-	reductions[catalogue.SumSquares] = reduction{sums, "a * a", "a", "f32"}
-	lowerings[catalogue.SumSquares] = reduce
-	lowerings[catalogue.SoftmaxBackward] = softmaxBackward
-	lowerings[catalogue.CrossEntropy] = crossEntropy
-	lowerings[catalogue.CrossEntropyBackward] = crossEntropyBackward
-}
 
 // pass gathers something of rows and finishes them by it: see pass.wgsl.
 type pass struct {
@@ -139,7 +130,7 @@ func (s *step) passStage(d pass, stage string, w work, states, lanes int) error 
 }
 
 func softmaxBackward(s *step) error {
-	rows, cols := program.RowsCols(s.in[0].Shape)
+	rows, cols := program.RowsCols(s.Operands[0].Shape)
 	dx := full("dx", result, "whole finish")
 	dx.Written = true
 	return s.pass(pass{name: "softmax_backward", file: "softmax_backward.wgsl", acc: "f32", bytes: 4, result: dx,
@@ -149,8 +140,8 @@ func softmaxBackward(s *step) error {
 // scores is what cross-entropy and its gradient have in common.
 func (s *step) scores() (d pass, rows, cols int) {
 	o := s.Attr.Options.(compute.CrossEntropyOptions)
-	rows, cols = program.RowsCols(s.in[0].Shape)
-	_, sequence := program.RowsCols(s.in[1].Shape)
+	rows, cols = program.RowsCols(s.Operands[0].Shape)
+	_, sequence := program.RowsCols(s.Operands[1].Shape)
 	flag := func(b bool) uint32 {
 		if b {
 			return 1

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/recent"
 	"github.com/wavelane/wavelane/wgsl"
@@ -48,7 +49,7 @@ func (seen texts) lower(t *testing.T, e *program.Entry, a program.Attr, caps *wg
 	l, err := Lower(&program.Step{Entry: e, Attr: a}, in, out, caps, nil)
 	require.NoError(t, err)
 	seen.check(t, l, caps, in, out)
-	requireCovered(t, l, wgsl.BufferSize(out[0].Bytes()))
+	requireCovered(t, l, int(wgsl.BufferSize(out[0].Bytes())))
 	return l
 }
 
@@ -56,13 +57,13 @@ func (seen texts) lower(t *testing.T, e *program.Entry, a program.Attr, caps *wg
 func (seen texts) check(t *testing.T, l Lowering, caps *wgsl.Caps, in, out []program.Type) {
 	t.Helper()
 	for _, action := range l.Actions {
-		d := action.Dispatch
+		d := action.Launch
 		if c := action.Copy; c != nil {
 			require.Nil(t, d)
 			require.True(t, c.From.Size == c.To.Size && c.From.Size > 0 && c.From.Size%4 == 0 && c.From.Offset%4 == 0 && c.To.Offset%4 == 0)
-			require.LessOrEqual(t, c.From.Offset+c.From.Size, wgsl.BufferSize(in[c.From.Index].Bytes()))
-			require.LessOrEqual(t, c.To.Offset+c.To.Size, wgsl.BufferSize(out[c.To.Index].Bytes()))
-			require.Equal(t, Result, c.To.Role)
+			require.LessOrEqual(t, uint64(c.From.Offset+c.From.Size), wgsl.BufferSize(in[c.From.Index].Bytes()))
+			require.LessOrEqual(t, uint64(c.To.Offset+c.To.Size), wgsl.BufferSize(out[c.To.Index].Bytes()))
+			require.Equal(t, lowering.Result, c.To.Role)
 			continue
 		}
 		seen.kernel(t, d.Kernel, caps)
@@ -72,16 +73,16 @@ func (seen texts) check(t *testing.T, l Lowering, caps *wgsl.Caps, in, out []pro
 		require.Len(t, d.Bind, len(d.Kernel.Bindings))
 		require.LessOrEqual(t, 4*len(d.Params), d.Kernel.Uniform)
 		for i, b := range d.Bind {
-			var size uint64
+			var size int
 			switch b.Role {
-			case Operand:
-				size = wgsl.BufferSize(in[b.Index].Bytes())
+			case lowering.Operand:
+				size = int(wgsl.BufferSize(in[b.Index].Bytes()))
 				require.Equal(t, wgsl.Read, d.Kernel.Bindings[i])
-			case Result:
-				size = wgsl.BufferSize(out[b.Index].Bytes())
+			case lowering.Result:
+				size = int(wgsl.BufferSize(out[b.Index].Bytes()))
 				require.Equal(t, wgsl.ReadWrite, d.Kernel.Bindings[i])
-			case Scratch:
-				size = uint64(l.Scratch[b.Index])
+			case lowering.Scratch:
+				size = l.Scratch[b.Index]
 			}
 			for _, other := range d.Bind[:i] {
 				same := other.Role == b.Role && other.Index == b.Index
@@ -91,8 +92,8 @@ func (seen texts) check(t *testing.T, l Lowering, caps *wgsl.Caps, in, out []pro
 				require.LessOrEqual(t, b.Offset+b.Size, size, "%s binds beyond a buffer", d.Kernel.Key)
 				size = b.Offset + b.Size
 			}
-			require.LessOrEqual(t, size-b.Offset, caps.MaxBinding, "%s: binding %d", d.Kernel.Key, i)
-			require.Zero(t, b.Offset%uint64(caps.StorageAlign))
+			require.LessOrEqual(t, uint64(size-b.Offset), caps.MaxBinding, "%s: binding %d", d.Kernel.Key, i)
+			require.Zero(t, b.Offset%int(caps.StorageAlign))
 			require.Zero(t, b.Offset%16)
 		}
 	}
@@ -158,12 +159,12 @@ func structSize(t *testing.T, text string) int {
 }
 
 // requireCovered checks that dispatches bind every byte of the first result for writing.
-func requireCovered(t *testing.T, l Lowering, size uint64) {
+func requireCovered(t *testing.T, l Lowering, size int) {
 	t.Helper()
-	covered := uint64(0)
+	covered := 0
 	for _, a := range l.Actions { // in ascending order
-		for _, b := range a.Dispatch.Bind {
-			if b.Role != Result || b.Index != 0 {
+		for _, b := range a.Launch.Bind {
+			if b.Role != lowering.Result || b.Index != 0 {
 				continue
 			}
 			require.LessOrEqual(t, b.Offset, covered, "a gap in the result")
@@ -177,7 +178,7 @@ func requireCovered(t *testing.T, l Lowering, size uint64) {
 
 func TestEveryEntryHasItsKernel(t *testing.T) {
 	for _, e := range catalogue.All() {
-		require.Contains(t, lowerings, e, e.Name)
+		require.Contains(t, table(), e, e.Name)
 	}
 }
 

@@ -11,11 +11,6 @@ import (
 
 // A page is a workgroup's: with page, table and block it has 12 KiB of workgroup memory.
 
-func init() {
-	lowerings[catalogue.LZ4Compress] = func(s *step) error { return s.lz4("lz4_compress.wgsl", 3*catalogue.LZ4Page+16) }
-	lowerings[catalogue.LZ4Decompress] = func(s *step) error { return s.lz4("lz4_decompress.wgsl", 2*catalogue.LZ4Page+16) }
-}
-
 // lz4 runs a kernel over pages. Every operand and result has a page or a word of each.
 func (s *step) lz4(file string, shared int) error {
 	if s.caps.MaxInvocations < catalogue.LZ4Lanes || s.caps.MaxWorkgroupSize[0] < catalogue.LZ4Lanes || int(s.caps.MaxShared) < shared {
@@ -25,16 +20,16 @@ func (s *step) lz4(file string, shared int) error {
 		k := &wgsl.Kernel{Uniform: 16, Workgroup: [3]uint32{catalogue.LZ4Lanes, 1, 1}, Shared: shared, Source: render(file, map[string]int{
 			"Last": catalogue.LZ4Last, "End": catalogue.LZ4End, "Hash": catalogue.LZ4Hash, "Shift": catalogue.LZ4Shift, "Truncated": -catalogue.LZ4Truncated,
 			"BadSize": -catalogue.LZ4BadSize, "BadOffset": -catalogue.LZ4BadOffset, "Overflow": -catalogue.LZ4Overflow})}
-		for range s.in {
+		for range s.Operands {
 			k.Bindings = append(k.Bindings, wgsl.Read)
 		}
-		for range s.outs {
+		for range s.Results {
 			k.Bindings = append(k.Bindings, wgsl.ReadWrite)
 		}
 		return k
 	})
 	const words = catalogue.LZ4Page / 4
-	pages := s.in[0].Shape[0]
+	pages := s.Operands[0].Shape[0]
 	some, err := s.planes(pages, words, words, "a page", "open the device with larger limits")
 	if err != nil {
 		return err
@@ -53,10 +48,10 @@ func (s *step) lz4(file string, shared int) error {
 			}
 			bind = append(bind, b)
 		}
-		for j, t := range s.in {
+		for j, t := range s.Operands {
 			add(operand(j), t)
 		}
-		for j, t := range s.outs {
+		for j, t := range s.Results {
 			add(resultAt(j), t)
 		}
 		s.dispatch(k, s.linear(n), params, bind...)

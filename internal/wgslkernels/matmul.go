@@ -6,41 +6,34 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
-	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() {
-	for _, e := range []*program.Entry{catalogue.MatMul, catalogue.MatVec, catalogue.VecMat} {
-		lowerings[e], takesEpilogue[e] = matmulStep, true
-	}
-}
-
 // matmulStep lowers what the catalogue calls a product.
 func matmulStep(s *step) error {
-	p, err := catalogue.ProductOf(s.Entry, s.in, s.Attr)
+	p, err := catalogue.ProductOf(s.Entry, s.Operands, s.Attr)
 	if err != nil {
 		return err
 	}
 	m := matmul{step: s, MatMulDims: p.MatMulDims, a: operand(p.A), b: operand(p.B), c: result,
-		product: product{A: s.in[p.A].DType, B: s.in[p.B].DType, TransA: p.TransA, TransB: p.TransB}}
-	if m.finish, err = s.finishing(s.biased(s.in[2:]...), 1); err != nil {
+		product: product{A: s.Operands[p.A].DType, B: s.Operands[p.B].DType, TransA: p.TransA, TransB: p.TransB}}
+	if m.finish, err = s.finishing(s.biased(s.Operands[2:]...), 1); err != nil {
 		return err
 	}
-	if len(s.in) == 2 && m.M == 1 && m.Batch == 1 && uint64(4*m.N) > s.caps.MaxBinding {
+	if len(s.Operands) == 2 && m.M == 1 && m.Batch == 1 && uint64(4*m.N) > s.caps.MaxBinding {
 		// A single row that no binding holds is a column just as well, and columns are cut into pieces.
 		m.a, m.b, m.M, m.N = m.b, m.a, m.N, 1
 		m.A, m.B, m.TransA, m.TransB = m.B, m.A, !m.TransB, false
 	}
-	if s.out.DType == compute.Float32 {
+	if s.Result.DType == compute.Float32 {
 		return m.lower()
 	}
-	m.c = s.scratch(4 * s.out.Len())
+	m.c = s.scratch(4 * s.Result.Len())
 	if err := m.lower(); err != nil {
 		return err
 	}
-	s.cast(m.c, compute.Float32, result, s.out.DType, s.out.Len())
+	s.cast(m.c, compute.Float32, result, s.Result.DType, s.Result.Len())
 	return nil
 }
 
@@ -120,7 +113,7 @@ func (m *matmul) lower() error {
 	for i, v := range vs {
 		names[i] = v.name
 	}
-	v := vs[m.choose("matmul", m.problem(), names)]
+	v := vs[m.Choose("matmul", m.problem(), names)]
 	// Whose depth is cut gets its epilogue when the parts are added.
 	bare := m.product
 	bare.finish = epilogue{}

@@ -6,71 +6,77 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() {
-	lowerings[catalogue.Transpose] = func(s *step) error {
-		v, err := catalogue.TransposeView(s.in[0].Shape, s.Attr.Options.(compute.TransposeOptions))
-		if err != nil {
-			return err
-		}
-		return s.gather(v)
+// transpose is the code of [catalogue.Transpose].
+func transpose(s *step) error {
+	v, err := catalogue.TransposeView(s.Operands[0].Shape, s.Attr.Options.(compute.TransposeOptions))
+	if err != nil {
+		return err
 	}
-	lowerings[catalogue.Slice] = func(s *step) error {
-		v, err := catalogue.SliceView(s.in[0].Shape, s.Attr.Options.(compute.SliceOptions))
-		if err != nil {
-			return err
-		}
-		return s.gather(v)
+	return s.gather(v)
+}
+
+// slice is the code of [catalogue.Slice].
+func slice(s *step) error {
+	v, err := catalogue.SliceView(s.Operands[0].Shape, s.Attr.Options.(compute.SliceOptions))
+	if err != nil {
+		return err
 	}
-	lowerings[catalogue.Pad] = func(s *step) error {
-		o := s.Attr.Options.(compute.PadOptions)
-		s.fill(bits(o.Value))
-		if s.in[0].Len() == 0 {
-			return nil
-		}
-		shape, strides := s.in[0].Shape, program.Strides(s.out.Shape)
-		return s.strided(0, shape, program.Strides(shape), strides, 0, program.Dot(o.Before, strides))
+	return s.gather(v)
+}
+
+// pad is the code of [catalogue.Pad].
+func pad(s *step) error {
+	o := s.Attr.Options.(compute.PadOptions)
+	s.fill(bits(o.Value))
+	if s.Operands[0].Len() == 0 {
+		return nil
 	}
-	lowerings[catalogue.Concat] = func(s *step) error {
-		axis, err := catalogue.ConcatAxis(len(s.out.Shape), s.Attr.Options.(compute.ConcatOptions))
-		if err != nil {
-			return err
-		}
-		strides := program.Strides(s.out.Shape)
-		at := 0
-		for i, x := range s.in {
-			if x.Len() > 0 {
-				if err := s.strided(i, x.Shape, program.Strides(x.Shape), strides, 0, at*strides[axis]); err != nil {
-					return err
-				}
+	shape, strides := s.Operands[0].Shape, program.Strides(s.Result.Shape)
+	return s.strided(0, shape, program.Strides(shape), strides, 0, program.Dot(o.Before, strides))
+}
+
+// concat is the code of [catalogue.Concat].
+func concat(s *step) error {
+	axis, err := catalogue.ConcatAxis(len(s.Result.Shape), s.Attr.Options.(compute.ConcatOptions))
+	if err != nil {
+		return err
+	}
+	strides := program.Strides(s.Result.Shape)
+	at := 0
+	for i, x := range s.Operands {
+		if x.Len() > 0 {
+			if err := s.strided(i, x.Shape, program.Strides(x.Shape), strides, 0, at*strides[axis]); err != nil {
+				return err
 			}
-			at += x.Shape[axis]
 		}
-		return nil
+		at += x.Shape[axis]
 	}
-	lowerings[catalogue.Fill] = func(s *step) error {
-		s.fill(bits(s.Attr.Scalars[0]))
-		return nil
-	}
-	lowerings[catalogue.Copy] = copyAll
-	lowerings[catalogue.Reshape] = copyAll
+	return nil
+}
+
+// fill is the code of [catalogue.Fill].
+func fill(s *step) error {
+	s.fill(bits(s.Attr.Scalars[0]))
+	return nil
 }
 
 func copyAll(s *step) error {
-	s.copyWords(0, 0, 0, ceilDiv(s.out.Bytes(), 4))
+	s.copyWords(0, 0, 0, ceilDiv(s.Result.Bytes(), 4))
 	return nil
 }
 
 // copyWords copies n words of an operand to the result.
 func (s *step) copyWords(from, first, to, n int) {
 	at := func(b Buffer, word int) Buffer {
-		b.Offset, b.Size = 4*uint64(word), 4*uint64(n)
+		b.Offset, b.Size = 4*word, 4*n
 		return b
 	}
-	s.Actions = append(s.Actions, Action{Copy: &Copy{From: at(operand(from), first), To: at(result, to)}})
+	s.Add(Action{Copy: &lowering.Copy{From: at(operand(from), first), To: at(result, to)}})
 }
 
 // gather fills the result from a strided view of its operand.
@@ -79,7 +85,7 @@ func (s *step) gather(v catalogue.View) error {
 }
 
 // fill writes a word everywhere in the result.
-func (s *step) fill(value uint32) { s.fillWords(result, s.out.Len(), value) }
+func (s *step) fill(value uint32) { s.fillWords(result, s.Result.Len(), value) }
 
 // fillWords writes a word to all n of a buffer.
 func (s *step) fillWords(b Buffer, n int, value uint32) {
@@ -91,7 +97,7 @@ func (s *step) fillWords(b Buffer, n int, value uint32) {
 	chunk := s.chunk()
 	for first := 0; first < n; first += chunk {
 		vecs := ceilDiv(min(chunk, n-first), 4)
-		b.Offset, b.Size = 4*uint64(first), 16*uint64(vecs)
+		b.Offset, b.Size = 4*first, 16*vecs
 		s.dispatch(k, s.linear(ceilDiv(vecs, lanes)), []uint32{uint32(vecs), value}, b)
 	}
 }
@@ -134,7 +140,7 @@ func (s *step) strided(operand int, shape, from, to []int, x0, y0 int) error {
 	emit := s.generalBox
 	if b.transposes() && uint32(16) <= min(s.caps.MaxInvocations, s.caps.MaxWorkgroupSize[0]) {
 		names := []string{"tile", "gather"}
-		if s.choose("transpose", fmt.Sprint(shape), names) == 0 {
+		if s.Choose("transpose", fmt.Sprint(shape), names) == 0 {
 			emit = s.transposeBox
 		}
 	}
@@ -144,7 +150,7 @@ func (s *step) strided(operand int, shape, from, to []int, x0, y0 int) error {
 // cut halves a box until the device can bind what it touches on either side.
 func (s *step) cut(b box, emit func(b box, x, y Buffer, x0, y0 int)) error {
 	if len(s.Actions) > manyDispatches {
-		return s.tooLarge("result", s.out.Len(), "move it in parts")
+		return s.tooLarge("result", s.Result.Len(), "move it in parts")
 	}
 	span := func(strides []int) (low, n int) {
 		high := 0
@@ -158,8 +164,8 @@ func (s *step) cut(b box, emit func(b box, x, y Buffer, x0, y0 int)) error {
 	lowY, nY := span(b.to)
 	x, x0 := s.window(operand(b.operand), b.x0+lowX, nX)
 	y, y0 := s.window(result, b.y0+lowY, nY)
-	whole := wgsl.BufferSize(max(s.in[b.operand].Bytes(), s.out.Bytes())) <= s.caps.MaxBinding
-	if whole || max(x.Size, y.Size) <= s.caps.MaxBinding {
+	whole := wgsl.BufferSize(max(s.Operands[b.operand].Bytes(), s.Result.Bytes())) <= s.caps.MaxBinding
+	if whole || uint64(max(x.Size, y.Size)) <= s.caps.MaxBinding {
 		emit(b, x, y, x0-lowX, y0-lowY)
 		return nil
 	}

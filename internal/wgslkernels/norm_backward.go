@@ -3,15 +3,9 @@ package wgslkernels
 import (
 	"fmt"
 
-	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
-
-func init() {
-	lowerings[catalogue.AddRMSNorm], lowerings[catalogue.AddLayerNorm] = addNorm, addNorm
-	lowerings[catalogue.RMSNormBackward], lowerings[catalogue.LayerNormBackward] = normBackward, normBackward
-}
 
 func addNorm(s *step) error { return (&rowsStep{step: s, y: resultAt(1)}).lower() }
 
@@ -19,15 +13,15 @@ func addNorm(s *step) error { return (&rowsStep{step: s, y: resultAt(1)}).lower(
 const rowsOfPart = 64
 
 func normBackward(s *step) error {
-	rows, cols := program.RowsCols(s.in[0].Shape)
-	dy := operand(len(s.in) - 1)
+	rows, cols := program.RowsCols(s.Operands[0].Shape)
+	dy := operand(len(s.Operands) - 1)
 	r := &rowsStep{step: s, y: result, norms: s.scratch(8 * max(rows, 1))}
 	if rows > 0 {
 		if err := r.lower(); err != nil {
 			return err
 		}
 	}
-	if err := s.columns(rows, cols, dy, r.norms, resultAt(1)); err != nil || len(s.outs) == 2 {
+	if err := s.columns(rows, cols, dy, r.norms, resultAt(1)); err != nil || len(s.Results) == 2 {
 		return err
 	}
 	return s.columns(rows, cols, dy, Buffer{}, resultAt(2))

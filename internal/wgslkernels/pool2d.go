@@ -8,15 +8,10 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() {
-	lowerings[catalogue.MaxPool2D] = func(s *step) error { return pool2d(s, true) }
-	lowerings[catalogue.AvgPool2D] = func(s *step) error { return pool2d(s, false) }
-}
-
 const largeWindow = 256 // elements from which two passes, across and down, are faster than one
 
 func pool2d(s *step, largest bool) error {
-	d, err := catalogue.PoolShape(s.in[0].Shape, s.Attr.Options.(compute.PoolOptions))
+	d, err := catalogue.PoolShape(s.Operands[0].Shape, s.Attr.Options.(compute.PoolOptions))
 	if err != nil {
 		return err
 	}

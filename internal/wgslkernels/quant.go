@@ -67,58 +67,64 @@ func blocksOf(f compute.BlockFormat, wide bool, weights ...string) *blocks {
 	return b
 }
 
-func init() {
-	lowerings[catalogue.Dequantize] = dequantize
-	lowerings[catalogue.QuantMatMulRowMajor] = func(s *step) error {
-		o := s.Attr.Options.(compute.QuantOptions)
-		return s.timesQuantised(operand(0), o.Q8, quantProduct{[]quantised{{operand(1), s.in[1], o.Format}}, nil, result})
+// quantMatMulRowMajor is the code of [catalogue.QuantMatMulRowMajor].
+func quantMatMulRowMajor(s *step) error {
+	o := s.Attr.Options.(compute.QuantOptions)
+	return s.timesQuantised(operand(0), o.Q8, quantProduct{[]quantised{{operand(1), s.Operands[1], o.Format}}, nil, result})
+}
+
+// quantMatMulColMajor is the code of [catalogue.QuantMatMulColMajor].
+func quantMatMulColMajor(s *step) error {
+	o := s.Attr.Options.(compute.QuantOptions)
+	return s.quantisedTiles(operand(0), quantised{operand(1), s.Operands[1], o.Format}, nil, result, true)
+}
+
+// quantRMSNormMatVec is the code of [catalogue.QuantRMSNormMatVec].
+func quantRMSNormMatVec(s *step) error {
+	o := s.Attr.Options.(compute.QuantOptions)
+	product := quantProduct{[]quantised{{operand(2), s.Operands[2], o.Format}}, nil, result}
+	v := quantRows{form: "norm", q8: o.Q8, x: operand(0), gamma: operand(1), of: []quantProduct{product}}
+	if done, err := s.quantRows(&v); done {
+		return err
 	}
-	lowerings[catalogue.QuantMatMulColMajor] = func(s *step) error {
-		o := s.Attr.Options.(compute.QuantOptions)
-		return s.quantisedTiles(operand(0), quantised{operand(1), s.in[1], o.Format}, nil, result, true)
+	m, k := program.RowsCols(s.Operands[0].Shape)
+	normed := s.temporary(program.F32(m, k))
+	err := s.Call(catalogue.RMSNorm, program.Attr{Scalars: s.Attr.Scalars}, []Buffer{normed.Buffer}, tensor{Buffer: operand(0), Type: normed.Type}, s.OperandTensor(1))
+	if err != nil {
+		return err
 	}
-	lowerings[catalogue.QuantRMSNormMatVec] = func(s *step) error {
-		o := s.Attr.Options.(compute.QuantOptions)
-		product := quantProduct{[]quantised{{operand(2), s.in[2], o.Format}}, nil, result}
-		v := quantRows{form: "norm", q8: o.Q8, x: operand(0), gamma: operand(1), of: []quantProduct{product}}
-		if done, err := s.quantRows(&v); done {
-			return err
-		}
-		m, k := program.RowsCols(s.in[0].Shape)
-		normed := s.temporary(program.F32(m, k))
-		err := s.call(catalogue.RMSNorm, program.Attr{Scalars: s.Attr.Scalars}, []Buffer{normed.Buffer}, tensor{operand(0), normed.Type}, s.operandTensor(1))
-		if err != nil {
-			return err
-		}
-		return s.timesQuantised(normed.Buffer, o.Q8, product)
+	return s.timesQuantised(normed.Buffer, o.Q8, product)
+}
+
+// quantGateUpSwiGLU is the code of [catalogue.QuantGateUpSwiGLU].
+func quantGateUpSwiGLU(s *step) error {
+	o := s.Attr.Options.(compute.QuantOptions)
+	w := []quantised{{operand(1), s.Operands[1], o.Format}, {operand(2), s.Operands[2], o.Format}}
+	v := quantRows{form: "gate", q8: o.Q8, x: operand(0), of: []quantProduct{{w, nil, result}}}
+	if done, err := s.quantRows(&v); done {
+		return err
 	}
-	lowerings[catalogue.QuantGateUpSwiGLU] = func(s *step) error {
-		o := s.Attr.Options.(compute.QuantOptions)
-		w := []quantised{{operand(1), s.in[1], o.Format}, {operand(2), s.in[2], o.Format}}
-		v := quantRows{form: "gate", q8: o.Q8, x: operand(0), of: []quantProduct{{w, nil, result}}}
-		if done, err := s.quantRows(&v); done {
-			return err
-		}
-		gate, up := s.temporary(program.F32(s.out.Len())), s.temporary(program.F32(s.out.Len()))
-		if err := s.timesQuantised(v.x, o.Q8, quantProduct{w[:1], nil, gate.Buffer}, quantProduct{w[1:], nil, up.Buffer}); err != nil {
-			return err
-		}
-		return s.call(catalogue.SwiGLU, program.Attr{}, []Buffer{result}, gate, up)
+	gate, up := s.temporary(program.F32(s.Result.Len())), s.temporary(program.F32(s.Result.Len()))
+	if err := s.timesQuantised(v.x, o.Q8, quantProduct{w[:1], nil, gate.Buffer}, quantProduct{w[1:], nil, up.Buffer}); err != nil {
+		return err
 	}
-	lowerings[catalogue.QuantQKV] = func(s *step) error {
-		var of []quantProduct
-		for i, f := range catalogue.QKVFormats(s.Attr) {
-			p := quantProduct{[]quantised{{operand(1 + i), s.in[1+i], f}}, nil, resultAt(i)}
-			if len(s.in) == 7 {
-				b := operand(4 + i)
-				p.bias = &b
-			}
-			if s.outs[i].Len() > 0 {
-				of = append(of, p)
-			}
+	return s.Call(catalogue.SwiGLU, program.Attr{}, []Buffer{result}, gate, up)
+}
+
+// quantQKV is the code of [catalogue.QuantQKV].
+func quantQKV(s *step) error {
+	var of []quantProduct
+	for i, f := range catalogue.QKVFormats(s.Attr) {
+		p := quantProduct{[]quantised{{operand(1 + i), s.Operands[1+i], f}}, nil, resultAt(i)}
+		if len(s.Operands) == 7 {
+			b := operand(4 + i)
+			p.bias = &b
 		}
-		return s.timesQuantised(operand(0), s.Attr.Options.(compute.QuantQKVOptions).Q8, of...)
+		if s.Results[i].Len() > 0 {
+			of = append(of, p)
+		}
 	}
+	return s.timesQuantised(operand(0), s.Attr.Options.(compute.QuantQKVOptions).Q8, of...)
 }
 
 // quantised are packed weights.
@@ -143,7 +149,7 @@ func (s *step) timesQuantised(x Buffer, q8 bool, of ...quantProduct) error {
 	if done, err := s.quantRows(&quantRows{form: "plain", q8: q8, x: x, of: of}); done {
 		return err
 	}
-	if m, k := program.RowsCols(s.in[0].Shape); q8 {
+	if m, k := program.RowsCols(s.Operands[0].Shape); q8 {
 		var err error
 		if x, err = s.poison(x, m, k); err != nil {
 			return err
@@ -163,7 +169,7 @@ func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, col
 	if err != nil {
 		return err
 	}
-	m, _ := program.RowsCols(s.in[0].Shape)
+	m, _ := program.RowsCols(s.Operands[0].Shape)
 	d := catalogue.MatMulDims{Batch: 1, M: m, K: rows, N: cols}
 	if !colMajor {
 		d.K, d.N = cols, rows
@@ -186,13 +192,13 @@ func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, col
 
 // poison returns x, m × k, in which rows with Inf or NaN are NaN: added to them is the sum of 0·x.
 func (s *step) poison(x Buffer, m, k int) (Buffer, error) {
-	of := tensor{x, program.F32(m, k)}
+	of := tensor{Buffer: x, Type: program.F32(m, k)}
 	sums, y := s.temporary(program.F32(m)), s.temporary(of.Type)
 	zero := program.Expression{Inputs: 1, Nodes: []program.Node{{Entry: catalogue.Scale, Args: []int{0}}}, Results: []int{1}}
-	err := s.call(catalogue.Sum, program.Attr{Options: compute.LastAxis, Scalars: []float32{0}, Prologue: zero}, []Buffer{sums.Buffer}, of)
+	err := s.Call(catalogue.Sum, program.Attr{Options: compute.LastAxis, Scalars: []float32{0}, Prologue: zero}, []Buffer{sums.Buffer}, of)
 	if err != nil {
 		return x, err
 	}
 	sums.Shape = []int{m, 1}
-	return y.Buffer, s.call(catalogue.Add, program.Attr{}, []Buffer{y.Buffer}, of, sums)
+	return y.Buffer, s.Call(catalogue.Add, program.Attr{}, []Buffer{y.Buffer}, of, sums)
 }

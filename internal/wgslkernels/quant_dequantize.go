@@ -12,11 +12,11 @@ import (
 // dequantize makes all rows, or those that indices name.
 func dequantize(s *step) error {
 	o := s.Attr.Options.(compute.DequantizeOptions)
-	n, k, err := catalogue.PackedShape(s.in[0], o.Format)
+	n, k, err := catalogue.PackedShape(s.Operands[0], o.Format)
 	if err != nil {
 		return err
 	}
-	lanes, chosen, half := s.workgroup(), len(s.in) == 2, o.Result == compute.Float16
+	lanes, chosen, half := s.workgroup(), len(s.Operands) == 2, o.Result == compute.Float16
 	kernel := cached(fmt.Sprintf("dequantize/%v/%v/%d", o.Format, half, lanes), func() *wgsl.Kernel {
 		b := blocksOf(o.Format, false, "w")
 		return &wgsl.Kernel{Bindings: []wgsl.Access{wgsl.Read, wgsl.Read, wgsl.ReadWrite}, Uniform: 64, Workgroup: [3]uint32{uint32(lanes), 1, 1},
@@ -26,9 +26,9 @@ func dequantize(s *step) error {
 				Blocks       *blocks
 			}{half, lanes, b.apart(), b})}
 	})
-	words32, count := s.in[0].Shape[1], s.out.Len()/k
+	words32, count := s.Operands[0].Shape[1], s.Result.Len()/k
 	const wayOut = "dequantise narrower rows"
-	rows, err := s.planes(count, k*s.out.DType.Size()/4, 0, "a row", wayOut)
+	rows, err := s.planes(count, k*s.Result.DType.Size()/4, 0, "a row", wayOut)
 	if err != nil {
 		return err
 	}

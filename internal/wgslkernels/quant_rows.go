@@ -37,7 +37,7 @@ func (v *quantRows) rows() int { return 4 / len(v.of[0].w) }
 
 // quantRows reports false where it cannot do it.
 func (s *step) quantRows(v *quantRows) (done bool, err error) {
-	m, k := program.RowsCols(s.in[0].Shape)
+	m, k := program.RowsCols(s.Operands[0].Shape)
 	if k == 0 && v.of[0].bias == nil {
 		for _, p := range v.of {
 			s.fillWords(p.y, m*p.w[0].rows(), 0)
@@ -58,12 +58,12 @@ func (s *step) quantRows(v *quantRows) (done bool, err error) {
 	}
 	problem := fmt.Sprintf("%s %v %dx%dx%d", v.form, v.of[0].w[0].format, m, v.of[0].w[0].rows(), k)
 	if v.q8 && s.caps.IntegerDots && together == m && k > 0 {
-		v.dots = s.choose("q8", problem, []string{"dots", "float"}) == 0
+		v.dots = s.Choose("q8", problem, []string{"dots", "float"}) == 0
 	}
 	if v.q8 && !v.dots && k/4 > loopBudget {
 		return false, nil
 	}
-	v.subgroups = s.caps.Subgroups && s.choose("quant", problem, []string{"lanes", "subgroups"}) == 1
+	v.subgroups = s.caps.Subgroups && s.Choose("quant", problem, []string{"lanes", "subgroups"}) == 1
 	if v.dots {
 		v.x = s.activations(v, m, k)
 	}
@@ -147,7 +147,7 @@ func (s *step) quantPieces(v *quantRows, m, k, together int) error {
 
 // vectors is how many of 16 bytes a row of x takes.
 func (v *quantRows) vectors(s *step) int {
-	_, k := program.RowsCols(s.in[0].Shape)
+	_, k := program.RowsCols(s.Operands[0].Shape)
 	if v.dots {
 		return k / 32 * 3
 	}

@@ -8,10 +8,6 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() {
-	lowerings[catalogue.RandomUniform], lowerings[catalogue.RandomNormal] = random, random
-}
-
 func random(s *step) error {
 	lanes, normal := s.workgroup(), s.Entry == catalogue.RandomNormal
 	k := cached(s.Entry.Name+"/"+strconv.Itoa(lanes), func() *wgsl.Kernel {
@@ -28,10 +24,10 @@ func random(s *step) error {
 			}{normal, functions, lanes, catalogue.PhiloxRounds, catalogue.PhiloxFactor0, catalogue.PhiloxFactor1, catalogue.PhiloxWeyl0, catalogue.PhiloxWeyl1})}
 	})
 	stream := s.Attr.Options.(compute.RandomOptions).Stream
-	y, n, chunk := result, s.out.Len(), s.chunk()
+	y, n, chunk := result, s.Result.Len(), s.chunk()
 	for first := 0; first < n; first += chunk {
 		quads := ceilDiv(min(chunk, n-first), 4)
-		y.Offset, y.Size = 4*uint64(first), 16*uint64(quads)
+		y.Offset, y.Size = 4*first, 16*quads
 		s.dispatch(k, s.linear(ceilDiv(quads, lanes)), words(quads, first/4, stream), operand(0), y)
 	}
 	return nil

@@ -34,6 +34,7 @@ var (
 
 var reductions = map[*program.Entry]reduction{
 	catalogue.Sum:        {sums, "a", "a", "f32"},
+	catalogue.SumSquares: {sums, "a * a", "a", "f32"},
 	catalogue.Mean:       {sums, "a", "select(a / p.count, nan(), p.count == 0.0)", "f32"},
 	catalogue.NormL1:     {sums, "abs(a)", "a", "f32"},
 	catalogue.NormL2:     {sums, "a * a", "ieee_sqrt(a)", "f32"},
@@ -44,12 +45,6 @@ var reductions = map[*program.Entry]reduction{
 	catalogue.ArgMax:     {places, "vec2(order_key(a), i)", "a.y", "u32"},
 	catalogue.ArgMin:     {places, "vec2(order_key(-a), i)", "a.y", "u32"},
 	catalogue.Inspect:    {specials, "special_number(a, i)", "a", "vec4<u32>"},
-}
-
-func init() {
-	for e := range reductions {
-		lowerings[e], takesPrologue[e], takesEpilogue[e] = reduce, true, true
-	}
 }
 
 // longestRun bounds how many terms a thread adds one after the other; the runs of a thread are as many at most.
@@ -132,7 +127,7 @@ const results reach = "result"
 
 func reduce(s *step) error {
 	axis := s.Attr.Options.(compute.Axis)
-	shape := s.in[0].Shape
+	shape := s.Operands[0].Shape
 	rows, cols := program.ReduceRows(shape, axis)
 	k := (&reduceKernel{name: s.Entry.Name, reduction: reductions[s.Entry], element: "vec4<f32>", workgroup: s.workgroup()}).of(operand(0))
 	if s.prologue != nil {
@@ -153,19 +148,19 @@ func reduce(s *step) error {
 			k.in = append(k.in, b)
 		}
 	}
-	if len(s.in) > 1 {
-		k.in = append(k.in, binding{Name: "other", Type: k.element, Buffer: s.own(1), reach: each})
+	if len(s.Operands) > 1 {
+		k.in = append(k.in, binding{Name: "other", Type: k.element, Buffer: operand(1), reach: each})
 	}
 	var finish epilogue
 	if s.epilogue != nil {
-		reaches, err := s.epilogue.reaches(1, s.out.Shape, len(s.out.Shape), len(s.out.Shape))
+		reaches, err := s.epilogue.reaches(1, s.Result.Shape, len(s.Result.Shape), len(s.Result.Shape))
 		if err != nil {
 			return err
 		}
 		finish = epilogue{s.epilogue, reaches}
 	}
 	w := s.split(rows, cols, longestRun*longestRun*4*k.workgroup)
-	size := s.out.Bytes() / rows // of the result of a row
+	size := s.Result.Bytes() / rows // of the result of a row
 	if w.parts == 1 {
 		k.epilogue = finish
 		return s.reduceStage(k, w, 4, size, cols, result)

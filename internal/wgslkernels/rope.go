@@ -9,14 +9,9 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() {
-	lowerings[catalogue.Rope] = func(s *step) error { return s.rope(1) }
-	lowerings[catalogue.RopeBackward] = func(s *step) error { return s.rope(-1) }
-}
-
 func (s *step) rope(direction float32) error {
 	o := s.Attr.Options.(compute.RopeOptions)
-	d, err := catalogue.RopeShape(s.in[0].Shape, s.in[1].Shape, o)
+	d, err := catalogue.RopeShape(s.Operands[0].Shape, s.Operands[1].Shape, o)
 	if err != nil {
 		return err
 	}
@@ -44,7 +39,7 @@ func (s *step) rope(direction float32) error {
 		apart = d.Dims / 2
 	}
 	factors, scaled := operand(0), 0
-	if len(s.in) == 3 {
+	if len(s.Operands) == 3 {
 		factors, scaled = operand(2), 1
 	}
 	token := 4 * d.Heads * d.D

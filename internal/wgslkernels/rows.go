@@ -48,15 +48,6 @@ var statistics = map[*program.Entry]statistic{
 	catalogue.LayerNormBackward: {"layer_norm_backward.wgsl", "", "Moments", 32, gradient},
 }
 
-func init() {
-	for e, s := range statistics {
-		if s.second == "" || s.second == gate {
-			lowerings[e] = rowwise
-		}
-		takesPrologue[e], takesEpilogue[e] = s.second == "", s.second == ""
-	}
-}
-
 const (
 	keptBlocks = 4  // blocks of four elements that a thread can keep in registers
 	mostBlocks = 64 // that it takes in one after the other, which bounds rounding errors
@@ -171,20 +162,20 @@ type rowsStep struct {
 func rowwise(s *step) error { return (&rowsStep{step: s, y: result}).lower() }
 
 func (s *rowsStep) lower() error {
-	shape := s.in[0].Shape
+	shape := s.Operands[0].Shape
 	rows, cols := program.RowsCols(shape)
 	k := &rowsKernel{entry: s.Entry, stage: "whole", width: 1, workgroup: s.workgroup()}
 	k.prologue, k.epilogue = s.prologue, s.epilogue
 	if k.prologue == nil {
-		k.prologue = identity(s.in[0], operand(0))
+		k.prologue = identity(s.Operands[0], operand(0))
 		if statistics[s.Entry].second == added {
-			k.prologue = call(catalogue.Add, nil, s.in[:2], operands(0, 2))
+			k.prologue = call(catalogue.Add, nil, s.Operands[:2], operands(0, 2))
 		}
 	}
 	if k.epilogue == nil {
-		k.epilogue = identity(s.out, Buffer{})
+		k.epilogue = identity(s.Result, Buffer{})
 		if statistics[s.Entry].second == gate {
-			k.epilogue = &expression{gatedBy, nil, s.in[:2], operands(0, 2)}
+			k.epilogue = &expression{gatedBy, nil, s.Operands[:2], operands(0, 2)}
 		}
 	}
 	_, column := matrixAxes(shape, 1)
@@ -240,11 +231,11 @@ func (s *rowsStep) bindings(k *rowsKernel) (all []binding) {
 	case added, gate:
 		first = 2
 	case gradient:
-		add("m", "", each, false, operand(len(s.in)-1))
+		add("m", "", each, false, operand(len(s.Operands)-1))
 	}
 	if k.stage != "part" || st.second == gradient {
 		for i := range st.vectors(s.Entry) {
-			add("vector"+strconv.Itoa(i), "", perColumn, false, s.own(first+i))
+			add("vector"+strconv.Itoa(i), "", perColumn, false, operand(first+i))
 		}
 	}
 	if k.stage != "part" {

@@ -9,13 +9,11 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() { lowerings[catalogue.CumSum] = cumSum }
-
 // longestScan bounds the tiles that a task adds up one after the other.
 const longestScan = 32
 
 func cumSum(s *step) error {
-	rows, cols := program.RowsCols(s.in[0].Shape)
+	rows, cols := program.RowsCols(s.Operands[0].Shape)
 	o := s.Attr.Options.(compute.CumSumOptions)
 	return s.scan(operand(0), result, rows, cols, o.Exclusive, o.Reverse)
 }

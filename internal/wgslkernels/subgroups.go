@@ -1,6 +1,8 @@
 package wgslkernels
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // tree says how the threads of a task merge what they have; see tree.wgsl.
 type tree struct {
@@ -52,5 +54,5 @@ func (s *step) inSubgroups(class, name string, w work, lanes int) bool {
 	if !s.caps.Subgroups || lanes == 1 {
 		return false
 	}
-	return s.choose(class, fmt.Sprintf("%s %dx%d", name, w.tasks(), min(w.chunk, w.cols)), []string{"tree", "subgroups"}) == 1
+	return s.Choose(class, fmt.Sprintf("%s %dx%d", name, w.tasks(), min(w.chunk, w.cols)), []string{"tree", "subgroups"}) == 1
 }

@@ -4,19 +4,16 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/wgsl"
 )
-
-func init() { lowerings[catalogue.TopK] = topK }
 
 // topKRoom is the number of pairs that a workgroup sorts: what workgroup memory holds, and as many beside the largest K as two tiles.
 const topKRoom = 1792
 
 // topK chooses among parts of rows where rows are few and long, then among what these gave.
 func topK(s *step) error {
-	rows, cols := program.RowsCols(s.in[0].Shape)
+	rows, cols := program.RowsCols(s.Operands[0].Shape)
 	k := s.Attr.Options.(compute.TopKOptions).K
 	x, pairs := operand(0), false
 	// A tile of rows in ascending order is sorted each time, by the arena's eleven passes of up to eleven steps.

@@ -10,14 +10,10 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-func init() {
-	expressions[catalogue.ClipByNorm] = "a * select(nan_min(1.0, s0 / ieee_sqrt(b)), 1.0, b == 0.0)"
-	lowerings[catalogue.ClipByNorm] = elementwise
-	lowerings[catalogue.SwiGLUBackward] = func(s *step) error {
-		return s.severalResults(pointwise{file: "swiglu_backward.wgsl", reads: []string{"gate", "up", "dy"}, writes: []string{"dgate", "dup"},
-			buffers: []Buffer{operand(0), operand(1), operand(2), resultAt(0), resultAt(1)}})
-	}
-	lowerings[catalogue.Adam] = adam
+// swiGLUBackward is the code of [catalogue.SwiGLUBackward].
+func swiGLUBackward(s *step) error {
+	return s.severalResults(pointwise{file: "swiglu_backward.wgsl", reads: []string{"gate", "up", "dy"}, writes: []string{"dgate", "dup"},
+		buffers: []Buffer{operand(0), operand(1), operand(2), resultAt(0), resultAt(1)}})
 }
 
 // pointwise is an entry of several results: see pointwise.wgsl.
@@ -70,7 +66,7 @@ func (s *step) severalResults(d pointwise) error {
 		k.Source = render("pointwise.wgsl", data)
 		return k
 	})
-	units := ceilDiv(s.out.Len(), 4)
+	units := ceilDiv(s.Result.Len(), 4)
 	return s.ranges(units, func(first, end int, parts []part) {
 		var bind []Buffer
 		for _, b := range d.buffers {
@@ -90,7 +86,7 @@ func adam(s *step) error {
 	c := catalogue.AdamOf(o, 0)
 	d := pointwise{file: "adam.wgsl", reads: []string{"w", "m", "v", "grad"}, writes: []string{"w", "m", "v"},
 		buffers:  []Buffer{resultAt(0), resultAt(1), resultAt(2), operand(3)},
-		uniforms: []string{"beta1", "rest1", "beta2", "rest2", "eps", "decay", "rate", "root", "log_beta1"}, step: len(s.in) == 5}
+		uniforms: []string{"beta1", "rest1", "beta2", "rest2", "eps", "decay", "rate", "root", "log_beta1"}, step: len(s.Operands) == 5}
 	rate, root := c.Rate, c.Root
 	if d.step {
 		rate, root = c.LR, math.Log(c.Beta2)

@@ -6,19 +6,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wavelane/wavelane/internal/testseed"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/recent"
+	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
 // force chooses the variant of that name in its class, where it must be among the candidates.
-func force(t *testing.T, of, name string) Chooser {
+func force(t *testing.T, of, name string) lowering.Chooser {
 	return func(class, problem string, candidates []string) int {
 		if class != of {
 			return 0
@@ -120,7 +120,7 @@ func TestMatMulPieces(t *testing.T) {
 		in := []program.Type{program.F32(x...), program.F32(y...)}
 		d, err := catalogue.MatMulShape(x, y, o)
 		require.NoError(t, err)
-		s := &step{in: in, out: program.F32(d.Batch, d.M, d.N), caps: &caps}
+		s := &step{Step: &lowering.Step[*Dispatch]{Operands: in, Result: program.F32(d.Batch, d.M, d.N)}, caps: &caps}
 		m := &matmul{step: s, MatMulDims: d, a: operand(0), b: operand(1), c: result, product: product{TransA: o.TransA, TransB: o.TransB}}
 		lda, ldb := x[2], y[1]
 		groups, err := m.pieces(lda, ldb)
@@ -129,11 +129,11 @@ func TestMatMulPieces(t *testing.T) {
 			continue
 		}
 		products := 0
-		at := func(b Buffer, offset int) int { return int(b.Offset)/4 + offset }
+		at := func(b Buffer, offset int) int { return b.Offset/4 + offset }
 		for _, p := range slices.Concat(groups...) {
 			products += p.batch * p.m * p.n * p.k
 			for _, b := range []Buffer{p.a, p.b, p.c} {
-				require.LessOrEqual(t, b.Size, caps.MaxBinding)
+				require.LessOrEqual(t, uint64(b.Size), caps.MaxBinding)
 			}
 			if d.K == 0 {
 				continue

@@ -132,9 +132,9 @@ func (s *Step[L]) OperandTensor(i int) Tensor {
 	return Tensor{Buffer{Role: Operand, Index: i}, s.Operands[i]}
 }
 
-// NewScratch reserves n bytes.
+// NewScratch reserves n bytes, rounded up to what may be accessed of them.
 func (s *Step[L]) NewScratch(n int) Buffer {
-	s.Scratch = append(s.Scratch, n)
+	s.Scratch = append(s.Scratch, max(16, (n+15)&^15))
 	return Buffer{Role: Scratch, Index: len(s.Scratch) - 1}
 }
 

@@ -85,7 +85,7 @@ func attentionLoad(buffer string, d compute.DType, vec bool) string {
 
 func attentionText(name, buffer string, d compute.DType, vec bool) string {
 	var b strings.Builder
-	if err := sources.ExecuteTemplate(&b, name, struct {
+	if err := sources().ExecuteTemplate(&b, name, struct {
 		Buffer, Type string
 		Vec          bool
 		Components   []string
@@ -125,7 +125,7 @@ func attention(s *step) error {
 	if a.long {
 		each := 64 * 16 * (2 + 4*a.dv)
 		units = min(units, int(s.caps.MaxBinding)/each)
-		states = s.scratch(units * each)
+		states = s.NewScratch(units * each)
 	}
 	row, item := d.Heads*d.D, d.NK*d.KVHeads*d.D // elements of a row of queries, and of one batch of keys
 	size, kvSize := s.Operands[0].DType.Size(), s.Operands[1].DType.Size()

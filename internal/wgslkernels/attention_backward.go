@@ -81,7 +81,7 @@ func attentionBackward(s *step) error {
 		return nil
 	}
 	vec, queries := d.D%4 == 0, d.N*d.Heads // of a sequence
-	stats := s.scratch(8 * d.Batch * queries)
+	stats := s.NewScratch(8 * d.Batch * queries)
 	lengths, perLength := operand(1), func(first, end int) (from, to int) { return 0, 4 }
 	if len(s.Operands) > 6 {
 		lengths, perLength = operand(6), perTask(4)

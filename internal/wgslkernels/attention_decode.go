@@ -41,12 +41,12 @@ func (s *step) attendSplit(c splitAttention) error {
 	n := s.Result.Len()
 	if s.Operands[0].DType != compute.Float32 {
 		whole := c.q
-		c.q = s.scratch(4 * s.Operands[0].Len())
+		c.q = s.NewScratch(4 * s.Operands[0].Len())
 		s.cast(whole, s.Operands[0].DType, c.q, compute.Float32, s.Operands[0].Len())
 	}
 	y := result
 	if s.Result.DType != compute.Float32 {
-		y = s.scratch(4 * n)
+		y = s.NewScratch(4 * n)
 	}
 	size := s.Operands[c.k].DType.Size()
 	row := c.KVHeads * c.D * size
@@ -73,7 +73,7 @@ func (s *step) attendSplit(c splitAttention) error {
 		ceilDiv(c.NK, (loopBudget/turns-1)*decodeKeys))
 	all := c.parts * c.shards
 	perSequence := 4 * c.KVHeads * all * rows * (c.D + 2)
-	partial := s.scratch(c.Batch * perSequence)
+	partial := s.NewScratch(c.Batch * perSequence)
 	of32 := func(elements int) extent { return perTask(4 * elements) }
 	extents := []extent{of32(c.N * c.Heads * c.D), perTask(perSequence)}
 	switch {

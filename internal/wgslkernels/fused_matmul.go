@@ -50,7 +50,7 @@ func (s *step) fusedMatmul(m, k int) error {
 	}
 	total := rows[0] + rows[1] + rows[2]
 	if biases {
-		all := s.scratch(4 * total)
+		all := s.NewScratch(4 * total)
 		at := 0
 		for i, n := range rows {
 			from, to := operand(4+i), all

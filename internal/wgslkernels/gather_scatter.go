@@ -67,7 +67,7 @@ func (s *step) eachScatter(f func(c *scatter)) error {
 // scatterLast puts the last update of each row there.
 func (s *step) scatterLast(c *scatter) {
 	lanes, unit := s.workgroup(), c.unit()
-	last := s.scratch(4 * c.mostRows)
+	last := s.NewScratch(4 * c.mostRows)
 	s.fillWords(last, c.high-c.low, 0)
 	find := cached(fmt.Sprintf("scatter/%d", lanes), func() *wgsl.Kernel {
 		return &wgsl.Kernel{Bindings: []wgsl.Access{wgsl.Read, wgsl.ReadWrite}, Uniform: 16, Workgroup: [3]uint32{uint32(lanes), 1, 1},
@@ -101,7 +101,7 @@ func (s *step) scatterAdd(c *scatter) {
 	pieces := ceilDiv(c.mostUpdates, segmentPiece)
 	var ends, sums [2]Buffer // of stages in turn
 	for i := 0; i < 2 && pieces > 1; i++ {
-		ends[i], sums[i] = s.scratch(4*2*pieces), s.scratch(4*2*pieces*c.width)
+		ends[i], sums[i] = s.NewScratch(4*2*pieces), s.NewScratch(4*2*pieces*c.width)
 		pieces = ceilDiv(2*pieces, segmentPiece)
 	}
 	for n, stage := c.n, 0; ; stage++ {
@@ -149,9 +149,9 @@ func (s *step) sortUpdates(c *scatter) (keys, order Buffer) {
 	blocks, mostBlocks := ceilDiv(c.n, lanes*sortRounds), ceilDiv(c.mostUpdates, lanes*sortRounds)
 	var to [2][2]Buffer // keys and numbers, of passes in turn
 	for i := range min(2, passes) {
-		to[i] = [2]Buffer{s.scratch(4 * c.mostUpdates), s.scratch(4 * c.mostUpdates)}
+		to[i] = [2]Buffer{s.NewScratch(4 * c.mostUpdates), s.NewScratch(4 * c.mostUpdates)}
 	}
-	counts, totals := s.scratch(4*(1<<mostBits+1)*mostBlocks), s.scratch(4*(1<<mostBits+1))
+	counts, totals := s.NewScratch(4*(1<<mostBits+1)*mostBlocks), s.NewScratch(4*(1<<mostBits+1))
 	keys = c.indices
 	for pass := range passes {
 		first, digits, low, keys0 := pass == 0, 1<<digitBits, 0, 0

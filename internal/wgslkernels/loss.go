@@ -57,7 +57,7 @@ func (s *step) pass(d pass, rows, cols int) error {
 	if w.parts == 1 {
 		return s.passStage(d, "whole", w, 0, lanes(rows, cols, 4, fewReads, workgroup))
 	}
-	partial := passBinding{Name: "partial", Element: d.acc, buffer: s.scratch(w.tasks() * d.bytes), bytes: d.bytes, stages: "part finish"}
+	partial := passBinding{Name: "partial", Element: d.acc, buffer: s.NewScratch(w.tasks() * d.bytes), bytes: d.bytes, stages: "part finish"}
 	states := w.parts
 	write := d
 	d.result = partial
@@ -107,7 +107,7 @@ func (s *step) passStage(d pass, stage string, w work, states, lanes int) error 
 			tree
 		}{Stage: stage, PerRow: d.perRow, Bindings: bindings, Uniforms: d.uniforms, tree: t}
 		var text strings.Builder
-		if err := sources.ExecuteTemplate(&text, d.file, data); err != nil {
+		if err := sources().ExecuteTemplate(&text, d.file, data); err != nil {
 			panic(err) // our own text: every kernel is rendered in a test
 		}
 		data.Text, data.Functions = text.String(), functionsOf(text.String())

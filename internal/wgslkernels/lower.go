@@ -87,12 +87,6 @@ func (s *step) dispatch(k *wgsl.Kernel, grid [3]uint32, params []uint32, bind ..
 	s.Add(Action{Launch: &Dispatch{Kernel: k, Bind: bind, Params: params, Grid: grid}})
 }
 
-// scratch reserves n bytes and returns them as a binding.
-func (s *step) scratch(n int) Buffer { return s.NewScratch(int(wgsl.BufferSize(n))) }
-
-// temporary reserves memory for a value.
-func (s *step) temporary(t program.Type) tensor { return tensor{Buffer: s.scratch(t.Bytes()), Type: t} }
-
 func operand(i int) Buffer { return Buffer{Role: lowering.Operand, Index: i} }
 
 // operands are n of them, from the first on.

@@ -29,7 +29,7 @@ func matmulStep(s *step) error {
 	if s.Result.DType == compute.Float32 {
 		return m.lower()
 	}
-	m.c = s.scratch(4 * s.Result.Len())
+	m.c = s.NewScratch(4 * s.Result.Len())
 	if err := m.lower(); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (m *matmul) lower() error {
 	sums := max(v.split, len(groups[0]))
 	var partial Buffer
 	if sums > 1 {
-		partial = m.scratch(4 * sums * first.batch * first.m * first.n)
+		partial = m.NewScratch(4 * sums * first.batch * first.m * first.n)
 	}
 	for _, group := range groups {
 		if sums == 1 {

@@ -15,7 +15,7 @@ const rowsOfPart = 64
 func normBackward(s *step) error {
 	rows, cols := program.RowsCols(s.Operands[0].Shape)
 	dy := operand(len(s.Operands) - 1)
-	r := &rowsStep{step: s, y: result, norms: s.scratch(8 * max(rows, 1))}
+	r := &rowsStep{step: s, y: result, norms: s.NewScratch(8 * max(rows, 1))}
 	if rows > 0 {
 		if err := r.lower(); err != nil {
 			return err
@@ -67,7 +67,7 @@ func (s *step) columns(rows, cols int, x, norms, y Buffer) error {
 	}
 	parts, to := max(1, ceilDiv(rows, rowsOfPart)), y
 	if parts > 1 {
-		to = s.scratch(4 * parts * cols)
+		to = s.NewScratch(4 * parts * cols)
 	}
 	each := func(bytes int) extent { // rows of parts
 		return func(first, end int) (from, to int) {

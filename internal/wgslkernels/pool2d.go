@@ -34,7 +34,7 @@ func pool2d(s *step, largest bool) error {
 	down.KW, down.W, down.Stride[1], down.Pad[1] = 1, d.OutW, 1, 0
 	var between Buffer
 	if twice {
-		between = s.scratch(4 * planes * d.H * d.OutW)
+		between = s.NewScratch(4 * planes * d.H * d.OutW)
 	}
 	for n := 0; n < d.N; n += planes {
 		count := min(planes, d.N-n)

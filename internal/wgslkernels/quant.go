@@ -88,7 +88,7 @@ func quantRMSNormMatVec(s *step) error {
 		return err
 	}
 	m, k := program.RowsCols(s.Operands[0].Shape)
-	normed := s.temporary(program.F32(m, k))
+	normed := s.NewTensor(program.F32(m, k))
 	err := s.Call(catalogue.RMSNorm, program.Attr{Scalars: s.Attr.Scalars}, []Buffer{normed.Buffer}, tensor{Buffer: operand(0), Type: normed.Type}, s.OperandTensor(1))
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func quantGateUpSwiGLU(s *step) error {
 	if done, err := s.quantRows(&v); done {
 		return err
 	}
-	gate, up := s.temporary(program.F32(s.Result.Len())), s.temporary(program.F32(s.Result.Len()))
+	gate, up := s.NewTensor(program.F32(s.Result.Len())), s.NewTensor(program.F32(s.Result.Len()))
 	if err := s.timesQuantised(v.x, o.Q8, quantProduct{w[:1], nil, gate.Buffer}, quantProduct{w[1:], nil, up.Buffer}); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, col
 // poison returns x, m × k, in which rows with Inf or NaN are NaN: added to them is the sum of 0·x.
 func (s *step) poison(x Buffer, m, k int) (Buffer, error) {
 	of := tensor{Buffer: x, Type: program.F32(m, k)}
-	sums, y := s.temporary(program.F32(m)), s.temporary(of.Type)
+	sums, y := s.NewTensor(program.F32(m)), s.NewTensor(of.Type)
 	zero := program.Expression{Inputs: 1, Nodes: []program.Node{{Entry: catalogue.Scale, Args: []int{0}}}, Results: []int{1}}
 	err := s.Call(catalogue.Sum, program.Attr{Options: compute.LastAxis, Scalars: []float32{0}, Prologue: zero}, []Buffer{sums.Buffer}, of)
 	if err != nil {

@@ -115,7 +115,7 @@ func (s *step) activations(v *quantRows, m, k int) Buffer {
 	if norm {
 		bind = append(bind, v.gamma)
 	}
-	y := s.scratch(m * k / 32 * 48)
+	y := s.NewScratch(m * k / 32 * 48)
 	s.dispatch(kernel, s.linear(ceilDiv(m*k/32, quantLanes)), words(m*k/32, k/32, 0, 0x7fc00000), append(bind, y)...)
 	return y
 }

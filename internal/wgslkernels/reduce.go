@@ -168,7 +168,7 @@ func reduce(s *step) error {
 	first := *k
 	first.name += "/part"
 	first.finish, first.out = "a", k.acc
-	partial := s.scratch(w.tasks() * k.bytes)
+	partial := s.NewScratch(w.tasks() * k.bytes)
 	if err := s.reduceStage(&first, w, 4, k.bytes, cols, partial); err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func (r *rowsKernel) kernel(bindings []binding) *wgsl.Kernel {
 	return cached(key, func() *wgsl.Kernel {
 		st := statistics[r.entry]
 		var text strings.Builder
-		if err := sources.ExecuteTemplate(&text, st.file, struct{ Variant string }{st.variant}); err != nil {
+		if err := sources().ExecuteTemplate(&text, st.file, struct{ Variant string }{st.variant}); err != nil {
 			panic(err) // our own text: every kernel is rendered in a test
 		}
 		prologue, epilogue := r.prologue.definition("prologue", 0), r.epilogue.definition("epilogue", len(r.prologue.scalars))
@@ -201,7 +201,7 @@ func (s *rowsStep) lower() error {
 		return s.stage(k, w)
 	}
 	k.lanes = k.workgroup
-	s.partial = s.scratch(w.tasks() * statistics[s.Entry].bytes)
+	s.partial = s.NewScratch(w.tasks() * statistics[s.Entry].bytes)
 	part := *k
 	part.stage = "part"
 	if err := s.stage(&part, w); err != nil {

@@ -26,12 +26,12 @@ func (s *step) scan(x, y Buffer, rows, cols int, exclusive, backwards bool) erro
 	if w.parts == 1 {
 		return s.scanTasks(x, y, Buffer{}, false, w, lanes(rows, cols, 4, 1, workgroup), exclusive, backwards)
 	}
-	before := s.scratch(4 * w.tasks())
+	before := s.NewScratch(4 * w.tasks())
 	sum := (&reduceKernel{name: "cumsum/part", reduction: reductions[catalogue.Sum], element: "vec4<f32>", workgroup: workgroup}).of(x)
 	if err := s.reduceStage(sum, w, 4, 4, cols, before); err != nil {
 		return err
 	}
-	from := s.scratch(4 * w.tasks())
+	from := s.NewScratch(4 * w.tasks())
 	if err := s.scan(before, from, rows, w.parts, true, backwards); err != nil {
 		return err
 	}

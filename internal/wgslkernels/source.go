@@ -14,11 +14,13 @@ import (
 //go:embed kernels/*.wgsl
 var files embed.FS
 
-// sources are templates: specialisation is substitution of text, since override constants are not available everywhere. A
-// test replaces them by another executor.
-var sources interface {
+type executor interface {
 	ExecuteTemplate(w io.Writer, name string, data any) error
-} = mustParse(files, "kernels")
+}
+
+// sources are templates: specialisation is substitution of text, since override constants are not available everywhere. They are
+// parsed when the first kernel is made. A test replaces them by another executor.
+var sources = sync.OnceValue(func() executor { return mustParse(files, "kernels") })
 
 // kernels by key. The number of expressions is unlimited, so those not used lately are dropped and made anew.
 var kernels = kernelCache{kept: recent.New[*wgsl.Kernel](mostKernels)}
@@ -75,7 +77,7 @@ func render(file string, data any, extensions ...string) string {
 		b.WriteString(word + x + ";\n")
 	}
 	for _, name := range []string{"common.wgsl", file} {
-		if err := sources.ExecuteTemplate(&b, name, data); err != nil {
+		if err := sources().ExecuteTemplate(&b, name, data); err != nil {
 			panic(fmt.Sprintf("wgsl: template %s: %v", name, err)) // our own text: every kernel is rendered in a test
 		}
 	}

@@ -57,8 +57,8 @@ func compareTemplates() (*both, error) {
 		}
 	}
 	t, err := template.New("").Funcs(library).ParseFS(files, "kernels/*.wgsl")
-	b := &both{ours: sources.(templates), theirs: t}
-	sources = b
+	b := &both{ours: sources().(templates), theirs: t}
+	sources = func() executor { return b }
 	return b, err
 }
 

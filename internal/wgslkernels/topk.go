@@ -31,7 +31,7 @@ func topK(s *step) error {
 		if w.parts == 1 {
 			return s.topKTasks(w, k, x, bytes, []Buffer{result, resultAt(1)}, []int{4, 4})
 		}
-		to := s.scratch(8 * k * w.tasks())
+		to := s.NewScratch(8 * k * w.tasks())
 		if err := s.topKTasks(w, k, x, bytes, []Buffer{to}, []int{8}); err != nil {
 			return err
 		}

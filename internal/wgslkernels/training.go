@@ -59,7 +59,7 @@ func (s *step) severalResults(d pointwise) error {
 			Functions, Text                     string
 		}{bindings, d.reads, d.writes, d.uniforms, []string{"x", "y", "z", "w"}, d.step, workgroup, "", ""}
 		var text strings.Builder
-		if err := sources.ExecuteTemplate(&text, d.file, data); err != nil {
+		if err := sources().ExecuteTemplate(&text, d.file, data); err != nil {
 			panic(err) // our own text: every kernel is rendered in a test
 		}
 		data.Text, data.Functions = text.String(), functionsOf(text.String())

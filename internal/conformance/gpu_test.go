@@ -23,7 +23,7 @@ import (
 // openSoftware opens the software adapter, which every machine that runs this suite must have.
 func openSoftware(t testing.TB, note string, opts ...gpu.Option) (string, *gpu.Device) {
 	t.Helper()
-	d, err := gpu.Open(context.Background(), append([]gpu.Option{gpu.WithSoftware(), gpu.WithAutotune(gpu.TuneOff)}, opts...)...)
+	d, err := gpu.Open(context.Background(), append([]gpu.Option{gpu.WithSoftware(), gpu.WithAutotune(compute.TuneOff)}, opts...)...)
 	require.NoError(t, err, "no software WebGPU adapter: 'scripts/setup test' installs the Vulkan loader and Mesa's software driver (packages libvulkan1 and mesa-vulkan-drivers)")
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return fmt.Sprintf("webgpu (%s, %s%s)", d.Info().Name, d.Info().Backend, note), d

@@ -389,7 +389,7 @@ func BenchmarkDispatchRebound(b *testing.B) {
 
 // A browser's clock is coarse, so that short kernels are measured in rows.
 func TestTune(t *testing.T) {
-	d := open(t, WithAutotune(TuneCached))
+	d := open(t, WithAutotune(compute.TuneCached))
 	p := &program.Program{}
 	y, err := p.Apply(catalogue.Lookup("softmax"), program.Attr{}, p.Add(program.F32(8, 1000), program.FromHost))
 	require.NoError(t, err)
@@ -404,7 +404,7 @@ func TestTune(t *testing.T) {
 	x, err := program.ExecutorOf(d).Compile(p)
 	require.NoError(t, err)
 	require.NoError(t, x.Close())
-	require.Equal(t, []Choice{{"rows", list[0].Problem, list[0].Winner, "measured", 1}}, d.Choices())
+	require.Equal(t, []compute.Choice{{Class: "rows", Problem: list[0].Problem, Variant: list[0].Winner, Why: "measured", Uses: 1}}, d.Choices())
 	idle(t, d)
 
 	ended, cancel := context.WithCancel(ctx)

@@ -35,7 +35,6 @@ type core struct {
 	pool       *pool
 	pipelines  *pipelines
 	tuner      *tune.Tuner
-	firstUse   bool // measure variants when a program is compiled
 	timed      bool
 	threshold  uint64                                                                                                                // maximal number of dispatches in a command buffer
 	lowerStep  func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose lowering.Chooser) (wgslkernels.Lowering, error) // wgslkernels.Lower
@@ -60,7 +59,7 @@ type Stats struct {
 
 func newDevice(drv webgpu.Driver, info AdapterInfo, c *config) *Device {
 	d := &core{
-		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, tuner: newTuner(info, c), firstUse: c.tune == TuneFirstUse, timed: c.timestamps, threshold: uint64(c.threshold),
+		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, tuner: newTuner(info, c), timed: c.timestamps, threshold: uint64(c.threshold),
 		lowerStep: wgslkernels.Lower, pipelines: newPipelines(drv, mostPipelines),
 	}
 	d.life = device.NewLifetime("gpu", d.fault, d.teardown)

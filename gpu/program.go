@@ -72,8 +72,8 @@ func (d executor) Compile(p *program.Program) (program.Executable, error) {
 		return nil, err
 	}
 	defer d.life.End()
-	if d.firstUse {
-		if _, err := d.measure(context.Background(), p, false); err != nil {
+	if d.tuner.FirstUse() {
+		if _, err := d.variants().Measure(context.Background(), p, false); err != nil {
 			return nil, d.failed(err)
 		}
 	}

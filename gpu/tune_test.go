@@ -58,12 +58,17 @@ func compile(t *testing.T, d *Device) {
 	require.NoError(t, x.Close())
 }
 
+// chose is a decision of these tests.
+func chose(variant, why string, uses int) compute.Choice {
+	return compute.Choice{Class: "relu", Problem: "n1024", Variant: variant, Why: why, Uses: uses}
+}
+
 func TestTune(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, WithTuneCache(dir))
 	variants(d)
 	compile(t, d)
-	require.Equal(t, []Choice{{"relu", "n1024", "plain", "default", 1}}, d.Choices(), "nothing is measured unasked")
+	require.Equal(t, []compute.Choice{chose("plain", "default", 1)}, d.Choices(), "nothing is measured unasked")
 
 	list, err := executor{d}.Tune(ctx, reluProgram(t))
 	require.NoError(t, err)
@@ -73,19 +78,19 @@ func TestTune(t *testing.T) {
 	require.Zero(t, list[0].Median[1], "the broken one")
 	require.Less(t, list[0].Median[2], list[0].Median[0])
 	compile(t, d)
-	require.Contains(t, d.Choices(), Choice{"relu", "n1024", "quick", "measured", 1})
+	require.Contains(t, d.Choices(), chose("quick", "measured", 1))
 	idle(t, d)
 
 	again := open(t, WithTuneCache(dir))
 	variants(again)
 	compile(t, again)
 	compile(t, again)
-	require.Equal(t, []Choice{{"relu", "n1024", "quick", "measured", 2}}, again.Choices(), "another process benefits")
+	require.Equal(t, []compute.Choice{chose("quick", "measured", 2)}, again.Choices(), "another process benefits")
 
-	off := open(t, WithTuneCache(dir), WithAutotune(TuneOff))
+	off := open(t, WithTuneCache(dir), WithAutotune(compute.TuneOff))
 	variants(off)
 	compile(t, off)
-	require.Equal(t, []Choice{{"relu", "n1024", "plain", "default", 1}}, off.Choices())
+	require.Equal(t, []compute.Choice{chose("plain", "default", 1)}, off.Choices())
 
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
@@ -95,7 +100,7 @@ func TestTune(t *testing.T) {
 		bad := open(t, WithTuneCache(dir))
 		variants(bad)
 		compile(t, bad)
-		require.Equal(t, []Choice{{"relu", "n1024", "plain", "default", 1}}, bad.Choices(), name)
+		require.Equal(t, []compute.Choice{chose("plain", "default", 1)}, bad.Choices(), name)
 		_, err = executor{bad}.Tune(ctx, reluProgram(t))
 		require.NoError(t, err)
 		good := open(t, WithTuneCache(dir))
@@ -140,20 +145,20 @@ func TestTuneWrong(t *testing.T) {
 }
 
 func TestTuneFirstUse(t *testing.T) {
-	d := open(t, WithAutotune(TuneFirstUse))
+	d := open(t, WithAutotune(compute.TuneFirstUse))
 	variants(d)
 	compile(t, d)
 	runs := d.Stats().Runs
 	compile(t, d)
 	require.Equal(t, runs+1, d.Stats().Runs, "measured once")
-	require.Equal(t, []Choice{{"relu", "n1024", "quick", "measured", 2}}, d.Choices())
+	require.Equal(t, []compute.Choice{chose("quick", "measured", 2)}, d.Choices())
 }
 
 func TestForcedVariant(t *testing.T) {
-	d := open(t, WithVariant("relu", "quick"), WithAutotune(TuneFirstUse))
+	d := open(t, WithVariant("relu", "quick"), WithAutotune(compute.TuneFirstUse))
 	variants(d)
 	compile(t, d)
-	require.Equal(t, []Choice{{"relu", "n1024", "quick", "forced", 1}}, d.Choices())
+	require.Equal(t, []compute.Choice{chose("quick", "forced", 1)}, d.Choices())
 
 	broken := open(t, WithVariant("relu", "broken"))
 	variants(broken)

@@ -19,7 +19,7 @@ import (
 // suite knows of, and f16 on some; the native library's compiler knows none of them. Integer dot products are the default where they are:
 // the other way is forced.
 func TestWebGPUExtensions(t *testing.T) {
-	classes := runVariants(t, func(v [2]string) bool {
+	classes := webGPUVariants(t, func(v [2]string) bool {
 		return v[1] == "native" || v[0] == "q8" || strings.HasSuffix(v[1], "subgroups")
 	})
 	want := map[string]int{"matmul": 1, "quant": 1, "q8": 1, "reduce": 1, "rows": 1}

@@ -3,7 +3,10 @@
 // entries are made of others, operands are numbered as the step has them.
 package lowering
 
-import "github.com/wavelane/wavelane/internal/program"
+import (
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/tune"
+)
 
 // Role of a buffer in a lowering.
 type Role uint8
@@ -65,9 +68,8 @@ type Code[L any] struct {
 	Scratch []int // bytes of each scratch buffer; contents undefined at the start
 }
 
-// Chooser picks one of several variants of an operation: class and problem key the choice ("matmul", "1024x1024x1024"),
-// candidates are variant names, the first being the safe default. It returns an index into candidates.
-type Chooser func(class, problem string, candidates []string) int
+// Chooser decides between variants of a kernel.
+type Chooser = tune.Chooser
 
 // Tensor is a value of a step that is made of others: memory and what it holds.
 type Tensor struct {

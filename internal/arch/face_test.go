@@ -20,8 +20,6 @@ import (
 // sealed are the exported names that have internal types in their signatures because packages of this module meet there, with the
 // reason why users have no need of them.
 var sealed = map[string]string{
-	"wgsl.Fuses": "package gpu lowers through it",
-	"wgsl.Lower": "package gpu lowers through it",
 }
 
 // TestNoInternalTypes reads the exported declarations of every public package: a user can name, call and implement all they say.

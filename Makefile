@@ -179,10 +179,13 @@ fuzz: ## each fuzz test for FUZZTIME
 		$(GO) test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" || exit 1; done
 
 BASE ?= HEAD
-ptx-diff: ## is the PTX of every kernel, byte for byte, what it is at the commit BASE? For changes of the builder and of kernels' Go alone
+ptx-diff: ## is the PTX of every kernel, byte for byte, what it is at the commit BASE? For changes of the builder, or of the kernels' Go alone
 	@t=$$(mktemp -d); trap 'git worktree remove --force $$t/base; rm -r $$t' EXIT; git worktree add -q --detach $$t/base $(BASE); \
-	(cd $$t/base && $(GO) run ./cmd/wavelane kernels --ptx) > $$t/before && $(GO) run ./cmd/wavelane kernels --ptx > $$t/after && \
-	diff -u $$t/before $$t/after && echo "$$(grep -c '\.entry' $$t/after) kernels are the same"
+	for at in $$t/base $(CURDIR); do \
+		(cd $$at && $(GO) build -o $$t/wavelane ./cmd/wavelane) || exit 1; \
+		$$t/wavelane ptx emit | cut -d: -f1 | sort -u | while read family; do $$t/wavelane ptx emit --family $$family; done > $$t/$$(basename $$at).ptx; \
+	done; \
+	diff -u $$t/base.ptx $$t/$(notdir $(CURDIR)).ptx && echo "$$(grep -c '\.entry' $$t/base.ptx) kernels are as at $(BASE)"
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table
 	@command -v "$${PTXAS:-ptxas}" >/dev/null || { echo "no ptxas: set PTXAS (the README says how to get one)"; exit 1; }

@@ -49,7 +49,7 @@ type listedParameter struct {
 var kernelDevices = []string{"cuda", "gpu", "cpu"}
 
 func kernelsCommand() *cobra.Command {
-	var asJSON, asPTX bool
+	var asJSON bool
 	var device, family string
 	c := &cobra.Command{
 		Use:   "kernels [NAME]",
@@ -62,7 +62,6 @@ NAME picks the kernels with that name and those that the operation of that name 
 		Example: `  wavelane kernels
   wavelane kernels softmax
   wavelane kernels --device cuda --family matmul
-  wavelane kernels --ptx softmax
   wavelane kernels --json | jq '.[] | select(.bound == "compute") | .name'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -73,9 +72,6 @@ NAME picks the kernels with that name and those that the operation of that name 
 			if list, err = pickKernels(list, device, family, args); err != nil {
 				return err
 			}
-			if asPTX {
-				return writePTX(c.OutOrStdout(), list)
-			}
 			if asJSON {
 				return writeJSON(c.OutOrStdout(), list)
 			}
@@ -83,28 +79,9 @@ NAME picks the kernels with that name and those that the operation of that name 
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
-	c.Flags().BoolVar(&asPTX, "ptx", false, "write the code of the kernels for NVIDIA GPUs")
 	c.Flags().StringVar(&device, "device", "", "`device` whose kernels to list: "+strings.Join(kernelDevices, ", ")+"; all without it")
 	c.Flags().StringVar(&family, "family", "", "`name` of a family")
 	return c
-}
-
-// writePTX writes the text of each kernel for CUDA in a module of its own.
-func writePTX(w io.Writer, list []listedKernel) error {
-	for _, x := range list {
-		k := kit.KernelNamed(x.Name)
-		if x.Device != "cuda" || k == nil {
-			continue
-		}
-		m, err := k.Module()
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(w, m); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // listedKernels are all there are.

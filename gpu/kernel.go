@@ -50,8 +50,9 @@ const maxNesting = 120
 // NewKernelAsync compiles a kernel. The kernel can be used at once; if the future fails, so do its runs. Errors wrap
 // compute.ErrArgument (with *ShaderError for WGSL, saying line and column), compute.ErrTooLarge for what is beyond the
 // device's limits, compute.ErrClosed, compute.ErrDeviceLost, or compute.ErrUnsupported: for brackets that nest too deep, and for sizes of
-// workgroups and of their memory that are no integer expressions, since drivers compile what does not fit. All workgroup variables and
-// entry points of the text count, used or not. The kernel is nil where the error is known at once.
+// workgroups, of their memory and of threads' variables that are no integer expressions, since drivers compile what does not fit. All
+// workgroup variables, private variables and entry points of the text count, used or not. Private variables together, the variables of
+// a function, and any value that is loaded as a whole have at most 8,192 bytes, as WebGPU promises. The kernel is nil where the error is known at once.
 func NewKernelAsync(dev *Device, desc KernelDesc) (*Kernel, *compute.Future) {
 	k, p, err := newKernel(dev, desc)
 	if err != nil {
@@ -124,7 +125,7 @@ func checkDesc(k *wgsl.Kernel) error {
 	return nil
 }
 
-// checkText refuses a text whose workgroups or whose memory for them are beyond the device's limits.
+// checkText refuses a text whose workgroups are beyond the device's limits, or whose memory for them or for threads is.
 func checkText(k *wgsl.Kernel, l *wgsl.Caps) error {
 	s := parseShader(k.Source)
 	shared, err := s.workgroupMemory()
@@ -133,6 +134,9 @@ func checkText(k *wgsl.Kernel, l *wgsl.Caps) error {
 	}
 	if shared > uint64(l.MaxShared) {
 		return fmt.Errorf("the WGSL declares %d bytes of workgroup memory, the device allows %d: %w", shared, l.MaxShared, compute.ErrTooLarge)
+	}
+	if err := s.checkValues(); err != nil {
+		return err
 	}
 	sizes, err := s.workgroups()
 	if err != nil {

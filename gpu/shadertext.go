@@ -8,13 +8,16 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// shaderText is what is declared at the top level of a WGSL text, as far as it decides how much workgroup memory a kernel takes and
+// shaderText is what is declared in a WGSL text, as far as it decides how much memory the threads and workgroups of a kernel take, and
 // how large its workgroups are. The driver compiles a kernel before it looks at these sizes, which can take all memory of the
 // process; so they are computed here, and a text whose sizes cannot be computed is refused.
 type shaderText struct {
 	tokens  []string
 	names   map[string]declaration
 	shared  []declared // variables
+	private []declared
+	bound   []declared // in storage and uniform buffers
+	bodies  [][2]int   // of functions, with their parameters and results: from … to
 	sizes   []int      // where arguments of @workgroup_size begin
 	visited int        // steps of the evaluation
 }
@@ -31,8 +34,9 @@ type declared struct {
 	at   int // of the type
 }
 
-// maxVisited bounds the evaluation: types within types can have a size exponential in the length of the text.
-const maxVisited = 1 << 16
+// The evaluation takes at most maxVisited steps, and some more for each token: types within types can have a size exponential in the
+// length of the text.
+const maxVisited, visitedPerToken = 1 << 16, 64
 
 // maxWord is the greatest number in expressions. Between −maxWord and maxWord, sums and products are those of i32 and of u32 modulo
 // 2³², as all that depends on the type is refused for negative numbers.
@@ -64,15 +68,44 @@ func parseShader(source string) *shaderText {
 			if s.token(at) == ";" { // an override without a value
 				s.names[s.token(i+1)] = declaration{kind: t, at: len(s.tokens)}
 			}
-		case t == "var" && s.token(i+1) == "<" && s.token(i+2) == "workgroup":
+		case t == "var" && s.token(i+1) == "<":
 			at := i + 3
-			for at < len(s.tokens) && s.tokens[at] != ":" && s.tokens[at] != ";" {
+			for at < len(s.tokens) && s.tokens[at] != ":" && s.tokens[at] != "=" && s.tokens[at] != ";" {
 				at++
 			}
-			s.shared = append(s.shared, declared{s.token(at - 1), at + 1})
+			v := declared{s.token(at - 1), at + 1}
+			switch s.token(i + 2) {
+			case "workgroup":
+				s.shared = append(s.shared, v)
+			case "private":
+				s.private = append(s.private, v)
+			default:
+				s.bound = append(s.bound, v)
+			}
+		case t == "fn":
+			from := i
+			for i < len(s.tokens) && s.tokens[i] != "{" {
+				i++
+			}
+			i = s.closing(i, "{", "}")
+			s.bodies = append(s.bodies, [2]int{from, i})
 		}
 	}
 	return s
+}
+
+// closing returns where the bracket at a token is closed, at the end of the text if nowhere.
+func (s *shaderText) closing(at int, open, end string) int {
+	for depth := 0; at < len(s.tokens); at++ {
+		if s.tokens[at] == open {
+			depth++
+		} else if s.tokens[at] == end {
+			if depth--; depth == 0 {
+				break
+			}
+		}
+	}
+	return at
 }
 
 // shaderTokens cuts a text into names with numbers, and single characters. Shifts are one token, "<<", and where a shift to the right
@@ -191,7 +224,7 @@ func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
 
 // visit counts a step of the evaluation.
 func (s *shaderText) visit(at int) error {
-	if s.visited++; s.visited > maxVisited {
+	if s.visited++; s.visited > maxVisited+visitedPerToken*len(s.tokens) {
 		return unknown(s.token(at))
 	}
 	return nil
@@ -332,17 +365,8 @@ func (s *shaderText) structAt(at int) (t layout, err error) {
 			if s.token(at) != "(" {
 				continue
 			}
-			depth, first := 0, at+1
-			for ; at < len(s.tokens); at++ {
-				if s.tokens[at] == "(" {
-					depth++
-				} else if s.tokens[at] == ")" {
-					if depth--; depth == 0 {
-						break
-					}
-				}
-			}
-			at++
+			first := at + 1
+			at = s.closing(at, "(", ")") + 1
 			if name != "size" && name != "align" {
 				continue
 			}

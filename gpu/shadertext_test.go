@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/wgsl"
 )
 
 func TestWorkgroupMemory(t *testing.T) {
@@ -56,4 +57,40 @@ func TestWorkgroupMemory(t *testing.T) {
 	}
 	_, err := parseShader(text.String()).workgroupMemory()
 	require.Error(t, err)
+}
+
+// What a thread would hold in variables and values is bounded; buffers of any size are not.
+func TestThreadMemory(t *testing.T) {
+	large := "struct Big { n: u32, a: array<f32, 100000>, s: array<array<f32, 8>, 5000>, } alias A = array<f32, 1 << 20>; " +
+		"@group(0) @binding(0) var<storage, read_write> y: Big; @group(0) @binding(1) var<storage> x: A; @group(0) @binding(2) var<storage> z: array<Big>; "
+	check := func(text string) error { return checkText(&wgsl.Kernel{Source: text}, &wgsl.DefaultCaps) }
+	for _, text := range []string{
+		"var<private> p: array<f32, 2048>;",
+		"const n = 4; fn f() { const m = n * 2; var a: array<f32, m>; var<function> b = array<vec4<f32>, 100>(); let c = array(1, 2); }",
+		large + "fn f(i: u32) -> f32 { y.a[i] = x[2 * i + y.n]; let row = y.s[i]; return row[1] + z[i].a[3] + z[y.n].s[i][2]; }",
+		large + "fn f(p: ptr<storage, Big>) -> u32 { return arrayLength(&z) + p.n; }",
+		"struct S { x: array<f32>, } @group(0) @binding(0) var<storage> s: S; fn f() -> f32 { return s.x[arrayLength(&s.x) - 1]; }",
+	} {
+		require.NoError(t, check(text), text)
+	}
+	for _, text := range []string{
+		"var<private> p: array<f32, 2049>;",
+		"var<private> p: array<f32, 1500>; var<private> q: array<f32, 1500>;",
+		"var<private> p = array<f32, 100000000>();",
+		"fn f() { var a: array<array<f32, 1000>, 1000>; }",
+		"fn f() { var<function> a: array<f32, 1500>; if true { var b: array<f32, 1500>; } }",
+		"override n = 4096; fn f() { let a = array<f32, n>(); }",
+		"fn f() { const n = 1 << 20; var a: array<f32, n>; }",
+		large + "fn f(v: A) {}", large + "fn f() -> Big { return z[0]; }",
+		large + "fn f() { let v = y; }", large + "fn f() { let v = y.a; }", large + "fn f() { x = x; }", large + "fn f() { let v = z[1]; }",
+		large + "fn f() { let p = &y.a; let v = *p; }",
+	} {
+		require.ErrorIs(t, check(text), compute.ErrTooLarge, text)
+	}
+	for _, text := range []string{
+		"var<private> p: array<f32, m>;", "fn f() { var a: array<f32, unheard>; }",
+		"fn f() { const n = 1; { const n = 1 << 20; var a: array<f32, n>; } }",
+	} {
+		require.ErrorIs(t, check(text), compute.ErrUnsupported, text)
+	}
 }

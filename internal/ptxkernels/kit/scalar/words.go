@@ -37,6 +37,11 @@ type DivisorWord struct{ Word }
 // Load reads the divisor.
 func (w DivisorWord) Load(k *ptx.Kernel) Divisor { return DivisorAt(k, w.from, w.at) }
 
+// Quotient is x / d for x < 2³¹, for kernels that have no other use for the divisor.
+func (w DivisorWord) Quotient(k *ptx.Kernel, x ptx.Reg[uint32]) ptx.Reg[uint32] {
+	return QuotientAt(k, w.from, w.at, x)
+}
+
 // Divide is a number from 1 to 2³¹ that the kernel divides by.
 type Divide int
 

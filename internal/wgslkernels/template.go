@@ -6,13 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"reflect"
-	"text/template/parse"
 )
 
 // templates are kernel files, parsed and executed as text/template does, so far as the files need it. That package finds methods by
 // name at run time, for which the linker has to keep every exported method of every type: a fifth of a browser's download. Here,
 // what has methods for its template is a [fielder]; tests compare the two on every kernel.
-type templates map[string]*parse.Tree
+type templates map[string]list
 
 // fielder is data whose template uses more than its fields.
 type fielder interface {
@@ -22,7 +21,6 @@ type fielder interface {
 
 // functions are what templates may call beside and, not and index. Constants are ints.
 var functions = map[string]any{
-	"and": true, "not": true, "index": true, // known to the parser, computed in call
 	"seq": func(n int) []int { // range over 0 … n-1
 		s := make([]int, n)
 		for i := range s {
@@ -54,13 +52,7 @@ func mustParse(files embed.FS, folder string) templates {
 		if err != nil {
 			panic(err)
 		}
-		trees, err := parse.Parse(f.Name(), string(text), "", "", functions)
-		if err != nil {
-			panic(err)
-		}
-		for name, tree := range trees {
-			all[name] = tree
-		}
+		all.parse(f.Name(), string(text))
 	}
 	return all
 }
@@ -72,12 +64,12 @@ func (t templates) ExecuteTemplate(w io.Writer, name string, data any) (err erro
 			err = fmt.Errorf("%s: %v", name, v)
 		}
 	}()
-	tree := t[name]
-	if tree == nil {
+	root, ok := t[name]
+	if !ok {
 		return fmt.Errorf("no template %q", name)
 	}
 	s := &execution{templates: t, w: w, vars: []variable{{"$", data}}}
-	s.node(data, tree.Root)
+	s.list(data, root)
 	return nil
 }
 
@@ -93,74 +85,63 @@ type variable struct {
 	value any
 }
 
-func (s *execution) node(dot any, n parse.Node) {
-	switch n := n.(type) {
-	case *parse.ListNode:
-		for _, x := range n.Nodes {
-			s.node(dot, x)
+func (s *execution) list(dot any, nodes list) {
+	for _, n := range nodes {
+		switch n := n.(type) {
+		case string:
+			io.WriteString(s.w, n)
+		case pipe:
+			if x := s.pipe(dot, n); len(n.names) == 0 {
+				fmt.Fprint(s.w, x)
+			}
+		case *branch:
+			mark := len(s.vars)
+			if s.truth(s.pipe(dot, n.pipe)) {
+				s.list(dot, n.then)
+			} else {
+				s.list(dot, n.otherwise)
+			}
+			s.vars = s.vars[:mark]
+		case *loop:
+			s.loop(dot, n)
+		case inclusion:
+			if err := s.templates.ExecuteTemplate(s.w, n.name, s.value(dot, n.data)); err != nil {
+				panic(err)
+			}
 		}
-	case *parse.TextNode:
-		s.w.Write(n.Text)
-	case *parse.ActionNode:
-		if x := s.pipe(dot, n.Pipe); len(n.Pipe.Decl) == 0 {
-			fmt.Fprint(s.w, x)
-		}
-	case *parse.IfNode:
-		mark := len(s.vars)
-		if s.truth(s.pipe(dot, n.Pipe)) {
-			s.node(dot, n.List)
-		} else if n.ElseList != nil {
-			s.node(dot, n.ElseList)
-		}
-		s.vars = s.vars[:mark]
-	case *parse.RangeNode:
-		s.loop(dot, n)
-	case *parse.TemplateNode:
-		data := any(nil)
-		if n.Pipe != nil {
-			data = s.pipe(dot, n.Pipe)
-		}
-		if err := s.templates.ExecuteTemplate(s.w, n.Name, data); err != nil {
-			panic(err)
-		}
-	default:
-		panic(fmt.Sprintf("%v is beyond these templates", n))
 	}
 }
 
 // loop runs over a slice or an array; its variables are the element, or index and element.
-func (s *execution) loop(dot any, n *parse.RangeNode) {
-	if n.ElseList != nil {
-		panic("else of a range is beyond these templates")
-	}
+func (s *execution) loop(dot any, n *loop) {
 	mark := len(s.vars)
-	list := reflect.ValueOf(s.value(dot, n.Pipe.Cmds))
-	for i := range list.Len() {
-		x := list.Index(i).Interface()
-		switch decl := n.Pipe.Decl; len(decl) {
+	elements := reflect.ValueOf(s.value(dot, n.value))
+	for i := range elements.Len() {
+		x := elements.Index(i).Interface()
+		switch names := n.names; len(names) {
 		case 1:
-			s.vars = append(s.vars, variable{decl[0].Ident[0], x})
+			s.vars = append(s.vars, variable{names[0], x})
 		case 2:
-			s.vars = append(s.vars, variable{decl[0].Ident[0], i}, variable{decl[1].Ident[0], x})
+			s.vars = append(s.vars, variable{names[0], i}, variable{names[1], x})
 		}
-		s.node(x, n.List)
+		s.list(x, n.body)
 		s.vars = s.vars[:mark]
 	}
 }
 
-func (s *execution) pipe(dot any, p *parse.PipeNode) any {
-	x := s.value(dot, p.Cmds)
-	for _, v := range p.Decl {
-		if p.IsAssign {
-			s.variable(v.Ident[0]).value = x
+func (s *execution) pipe(dot any, p pipe) any {
+	x := s.value(dot, p.value)
+	for _, name := range p.names {
+		if p.assign {
+			s.variable(name).value = x
 		} else {
-			s.vars = append(s.vars, variable{v.Ident[0], x})
+			s.vars = append(s.vars, variable{name, x})
 		}
 	}
 	return x
 }
 
-// variable returns the innermost variable of a name; the parser has seen its declaration.
+// variable returns the innermost variable of a name.
 func (s *execution) variable(name string) *variable {
 	i := len(s.vars) - 1
 	for s.vars[i].name != name {
@@ -169,25 +150,33 @@ func (s *execution) variable(name string) *variable {
 	return &s.vars[i]
 }
 
-func (s *execution) value(dot any, commands []*parse.CommandNode) any {
-	if len(commands) != 1 {
-		panic("pipelines are beyond these templates")
+// value computes an expression; that of none is nil.
+func (s *execution) value(dot any, x term) any {
+	switch x := x.(type) {
+	case constant:
+		return x.value
+	case path:
+		switch {
+		case x.of != nil:
+			dot = s.value(dot, x.of)
+		case x.variable != "":
+			dot = s.variable(x.variable).value
+		}
+		for _, name := range x.fields {
+			dot = s.field(dot, name)
+		}
+		return dot
+	case invocation:
+		return s.call(dot, x.function, x.args)
 	}
-	args := commands[0].Args
-	if f, ok := args[0].(*parse.IdentifierNode); ok {
-		return s.call(dot, f.Ident, args[1:])
-	}
-	if len(args) > 1 {
-		panic(fmt.Sprintf("%v takes no arguments", args[0]))
-	}
-	return s.operand(dot, args[0])
+	return nil
 }
 
-func (s *execution) call(dot any, name string, args []parse.Node) any {
+func (s *execution) call(dot any, name string, args []term) any {
 	if name == "and" { // the first that is false, or the last
 		var x any
 		for _, n := range args {
-			if x = s.operand(dot, n); !s.truth(x) {
+			if x = s.value(dot, n); !s.truth(x) {
 				break
 			}
 		}
@@ -195,7 +184,7 @@ func (s *execution) call(dot any, name string, args []parse.Node) any {
 	}
 	in := make([]any, len(args))
 	for i, n := range args {
-		in[i] = s.operand(dot, n)
+		in[i] = s.value(dot, n)
 	}
 	switch f := functions[name].(type) {
 	case func(int) []int:
@@ -218,37 +207,6 @@ func (s *execution) call(dot any, name string, args []parse.Node) any {
 		return reflect.ValueOf(in[0]).Index(in[1].(int)).Interface()
 	}
 	panic("no function " + name)
-}
-
-func (s *execution) operand(dot any, n parse.Node) any {
-	switch n := n.(type) {
-	case *parse.DotNode:
-		return dot
-	case *parse.FieldNode:
-		return s.fields(dot, n.Ident)
-	case *parse.ChainNode:
-		return s.fields(s.operand(dot, n.Node), n.Field)
-	case *parse.VariableNode:
-		return s.fields(s.variable(n.Ident[0]).value, n.Ident[1:])
-	case *parse.PipeNode:
-		return s.value(dot, n.Cmds)
-	case *parse.IdentifierNode:
-		return s.call(dot, n.Ident, nil)
-	case *parse.NumberNode:
-		return int(n.Int64)
-	case *parse.StringNode:
-		return n.Text
-	case *parse.BoolNode:
-		return n.True
-	}
-	panic(fmt.Sprintf("%v is beyond these templates", n))
-}
-
-func (s *execution) fields(x any, names []string) any {
-	for _, name := range names {
-		x = s.field(x, name)
-	}
-	return x
 }
 
 func (s *execution) field(x any, name string) any {

@@ -65,11 +65,14 @@ func compareTemplates() (*both, error) {
 // What templates may not do is an error, not another text.
 func TestTemplateErrors(t *testing.T) {
 	trees := mustParse(files, "kernels")
-	for name, text := range map[string]string{"no such field": "{{.Nothing}}", "no number": `{{add "a" 1}}`, "no template": `{{template "none"}}`} {
-		bad, err := template.New(name).Funcs(template.FuncMap{"add": functions["add"]}).Parse(text)
-		require.NoError(t, err)
-		trees[name] = bad.Tree
+	for name, text := range map[string]string{"no such field": "{{.Nothing}}", "no number": `{{add "a" 1}}`, "no template": `{{template "none"}}`,
+		"no function": "{{none 1}}", "no variable": "{{$x}}"} {
+		trees.parse(name, text)
 		require.Error(t, trees.ExecuteTemplate(io.Discard, name, struct{ Some int }{1}), name)
+	}
+	for _, text := range []string{"{{if .Some}}", "{{range .Some}}{{else}}{{end}}", "{{end}}", "{{", "{{.Some", `{{"}}`, "{{template .Some}}", "{{add 1 a}}",
+		"{{add (add 1 2}}", "{{.Some | printf}}", "{{$x :=}}"} {
+		require.Panics(t, func() { templates{}.parse("bad", text) }, text)
 	}
 	require.Error(t, trees.ExecuteTemplate(io.Discard, "none", nil))
 }

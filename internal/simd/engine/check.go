@@ -29,16 +29,15 @@ func MustApart(name string, dst, x []float32) {
 // MustFit checks an operand of an elementwise function: it has the destination's length, and if they share elements it does
 // not begin before the destination.
 func MustFit(name string, dst, x []float32) {
-	if len(x) != len(dst) || ahead(x, dst) {
-		misfit(name, dst, x)
+	if fits(dst, x) {
+		return
 	}
-}
-
-//go:noinline // keeps mustFit small
-func misfit(name string, dst, x []float32) {
 	MustLen(name, len(x), len(dst))
 	panic(fmt.Errorf("simd.%s: an operand begins before the destination and reaches into it: %w", name, compute.ErrArgument))
 }
+
+// fits reports whether MustFit returns. It is small enough to be inlined.
+func fits(dst, x []float32) bool { return len(x) == len(dst) && !ahead(x, dst) }
 
 // ahead reports whether x begins before y and reaches into it.
 func ahead(x, y []float32) bool {

@@ -25,7 +25,9 @@ type SpanOp struct {
 }
 
 func (s *SpanOp) Unary(y, a []float32, p Numbers) {
-	MustFit(s.Name, y, a)
+	if !fits(y, a) {
+		MustFit(s.Name, y, a)
+	}
 	switch n := s.Cost.threads(len(y)); {
 	case n > 1 && !shifted(y, a):
 		s.spread(y, a, nil, nil, p, n)
@@ -39,8 +41,10 @@ func (s *SpanOp) Unary(y, a []float32, p Numbers) {
 }
 
 func (s *SpanOp) Binary(y, a, b []float32) {
-	MustFit(s.Name, y, a)
-	MustFit(s.Name, y, b)
+	if !fits(y, a) || !fits(y, b) {
+		MustFit(s.Name, y, a)
+		MustFit(s.Name, y, b)
+	}
 	switch n := s.Cost.threads(len(y)); {
 	case n > 1 && !shifted(y, a) && !shifted(y, b):
 		s.spread(y, a, b, nil, Numbers{}, n)

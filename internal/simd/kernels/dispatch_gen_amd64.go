@@ -4,12 +4,7 @@ package kernels
 
 import "unsafe"
 
-// Add computes
-//
-//	for i := range y {
-//		y[i] = a[i] + b[i]
-//	}
-func Add(y, a, b []float32) {
+func addDispatch(y, a, b []float32) {
 	switch active {
 	case AVX512:
 		addAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
@@ -22,12 +17,7 @@ func Add(y, a, b []float32) {
 	}
 }
 
-// Sub computes
-//
-//	for i := range y {
-//		y[i] = a[i] - b[i]
-//	}
-func Sub(y, a, b []float32) {
+func subDispatch(y, a, b []float32) {
 	switch active {
 	case AVX512:
 		subAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
@@ -40,12 +30,7 @@ func Sub(y, a, b []float32) {
 	}
 }
 
-// Mul computes
-//
-//	for i := range y {
-//		y[i] = a[i] * b[i]
-//	}
-func Mul(y, a, b []float32) {
+func mulDispatch(y, a, b []float32) {
 	switch active {
 	case AVX512:
 		mulAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
@@ -58,12 +43,7 @@ func Mul(y, a, b []float32) {
 	}
 }
 
-// Div computes
-//
-//	for i := range y {
-//		y[i] = a[i] / b[i]
-//	}
-func Div(y, a, b []float32) {
+func divDispatch(y, a, b []float32) {
 	switch active {
 	case AVX512:
 		divAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
@@ -76,14 +56,7 @@ func Div(y, a, b []float32) {
 	}
 }
 
-// Maximum computes
-//
-//	for i := range y {
-//		y[i] = max(a[i], b[i])
-//	}
-//
-// NaN if either is; either zero where both are zeros.
-func Maximum(y, a, b []float32) {
+func maximumDispatch(y, a, b []float32) {
 	switch active {
 	case AVX512:
 		maximumAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
@@ -96,14 +69,7 @@ func Maximum(y, a, b []float32) {
 	}
 }
 
-// Minimum computes
-//
-//	for i := range y {
-//		y[i] = min(a[i], b[i])
-//	}
-//
-// NaN if either is; either zero where both are zeros.
-func Minimum(y, a, b []float32) {
+func minimumDispatch(y, a, b []float32) {
 	switch active {
 	case AVX512:
 		minimumAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
@@ -116,12 +82,7 @@ func Minimum(y, a, b []float32) {
 	}
 }
 
-// CopySign computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Copysign(float64(a[i]), float64(b[i])))
-//	}
-func CopySign(y, a, b []float32) {
+func copySignDispatch(y, a, b []float32) {
 	switch active {
 	case AVX512:
 		copySignAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
@@ -134,12 +95,7 @@ func CopySign(y, a, b []float32) {
 	}
 }
 
-// AddScalar computes
-//
-//	for i := range y {
-//		y[i] = a[i] + s
-//	}
-func AddScalar(y, a []float32, s float32) {
+func addScalarDispatch(y, a []float32, s float32) {
 	switch active {
 	case AVX512:
 		addScalarAVX512(unsafe.SliceData(y), unsafe.SliceData(a), len(y), s)
@@ -152,12 +108,7 @@ func AddScalar(y, a []float32, s float32) {
 	}
 }
 
-// Scale computes
-//
-//	for i := range y {
-//		y[i] = f * a[i]
-//	}
-func Scale(y, a []float32, f float32) {
+func scaleDispatch(y, a []float32, f float32) {
 	switch active {
 	case AVX512:
 		scaleAVX512(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f)
@@ -170,14 +121,7 @@ func Scale(y, a []float32, f float32) {
 	}
 }
 
-// ScaleAdd computes
-//
-//	for i := range y {
-//		y[i] = f*a[i] + s
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func ScaleAdd(y, a []float32, f, s float32) {
+func scaleAddDispatch(y, a []float32, f, s float32) {
 	switch active {
 	case AVX512:
 		scaleAddAVX512(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f, s)
@@ -190,14 +134,7 @@ func ScaleAdd(y, a []float32, f, s float32) {
 	}
 }
 
-// Axpy computes
-//
-//	for i := range y {
-//		y[i] = a[i] + f*x[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func Axpy(y, a, x []float32, f float32) {
+func axpyDispatch(y, a, x []float32, f float32) {
 	switch active {
 	case AVX512:
 		axpyAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(x), len(y), f)
@@ -210,14 +147,7 @@ func Axpy(y, a, x []float32, f float32) {
 	}
 }
 
-// MulAdd computes
-//
-//	for i := range y {
-//		y[i] = a[i]*b[i] + c[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func MulAdd(y, a, b, c []float32) {
+func mulAddDispatch(y, a, b, c []float32) {
 	switch active {
 	case AVX512:
 		mulAddAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), unsafe.SliceData(c), len(y))
@@ -230,14 +160,7 @@ func MulAdd(y, a, b, c []float32) {
 	}
 }
 
-// Lerp computes
-//
-//	for i := range y {
-//		y[i] = a[i] + t[i]*(b[i]-a[i])
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func Lerp(y, a, b, t []float32) {
+func lerpDispatch(y, a, b, t []float32) {
 	switch active {
 	case AVX512:
 		lerpAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), unsafe.SliceData(t), len(y))
@@ -250,14 +173,7 @@ func Lerp(y, a, b, t []float32) {
 	}
 }
 
-// Less computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] < b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-func Less(y, a, b []float32) {
+func lessDispatch(y, a, b []float32) {
 	switch active {
 	case AVX512:
 		lessAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
@@ -270,14 +186,7 @@ func Less(y, a, b []float32) {
 	}
 }
 
-// LessEqual computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] <= b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-func LessEqual(y, a, b []float32) {
+func lessEqualDispatch(y, a, b []float32) {
 	switch active {
 	case AVX512:
 		lessEqualAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
@@ -290,14 +199,7 @@ func LessEqual(y, a, b []float32) {
 	}
 }
 
-// Equal computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] == b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-func Equal(y, a, b []float32) {
+func equalDispatch(y, a, b []float32) {
 	switch active {
 	case AVX512:
 		equalAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
@@ -310,14 +212,7 @@ func Equal(y, a, b []float32) {
 	}
 }
 
-// Select computes
-//
-//	for i := range y {
-//		y[i] = select(cond[i] != 0, a[i], b[i])
-//	}
-//
-// select(c, a, b) is a if c, else b. NaN is not 0.
-func Select(y, cond, a, b []float32) {
+func selectDispatch(y, cond, a, b []float32) {
 	switch active {
 	case AVX512:
 		selectAVX512(unsafe.SliceData(y), unsafe.SliceData(cond), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
@@ -330,12 +225,7 @@ func Select(y, cond, a, b []float32) {
 	}
 }
 
-// Neg computes
-//
-//	for i := range y {
-//		y[i] = -x[i]
-//	}
-func Neg(y, x []float32) {
+func negDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		negAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -348,12 +238,7 @@ func Neg(y, x []float32) {
 	}
 }
 
-// Abs computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Abs(float64(x[i])))
-//	}
-func Abs(y, x []float32) {
+func absDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		absAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -366,12 +251,7 @@ func Abs(y, x []float32) {
 	}
 }
 
-// Sqrt computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sqrt(float64(x[i])))
-//	}
-func Sqrt(y, x []float32) {
+func sqrtDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		sqrtAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -384,12 +264,7 @@ func Sqrt(y, x []float32) {
 	}
 }
 
-// Recip computes
-//
-//	for i := range y {
-//		y[i] = 1 / x[i]
-//	}
-func Recip(y, x []float32) {
+func recipDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		recipAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -402,12 +277,7 @@ func Recip(y, x []float32) {
 	}
 }
 
-// Floor computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Floor(float64(x[i])))
-//	}
-func Floor(y, x []float32) {
+func floorDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		floorAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -420,12 +290,7 @@ func Floor(y, x []float32) {
 	}
 }
 
-// Ceil computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Ceil(float64(x[i])))
-//	}
-func Ceil(y, x []float32) {
+func ceilDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		ceilAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -438,12 +303,7 @@ func Ceil(y, x []float32) {
 	}
 }
 
-// Round computes
-//
-//	for i := range y {
-//		y[i] = float32(math.RoundToEven(float64(x[i])))
-//	}
-func Round(y, x []float32) {
+func roundDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		roundAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -456,12 +316,7 @@ func Round(y, x []float32) {
 	}
 }
 
-// Trunc computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Trunc(float64(x[i])))
-//	}
-func Trunc(y, x []float32) {
+func truncDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		truncAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -474,14 +329,7 @@ func Trunc(y, x []float32) {
 	}
 }
 
-// Fract computes
-//
-//	for i := range y {
-//		y[i] = x[i] - float32(math.Trunc(float64(x[i])))
-//	}
-//
-// ±Inf gives NaN.
-func Fract(y, x []float32) {
+func fractDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		fractAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -494,14 +342,7 @@ func Fract(y, x []float32) {
 	}
 }
 
-// Sign computes
-//
-//	for i := range y {
-//		y[i] = sign(x[i])
-//	}
-//
-// sign is −1, ±0 or 1 by the sign of x; NaN for NaN.
-func Sign(y, x []float32) {
+func signDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		signAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -514,14 +355,7 @@ func Sign(y, x []float32) {
 	}
 }
 
-// Clip computes
-//
-//	for i := range y {
-//		y[i] = min(max(x[i], low), high)
-//	}
-//
-// NaN gives NaN.
-func Clip(y, x []float32, low, high float32) {
+func clipDispatch(y, x []float32, low, high float32) {
 	switch active {
 	case AVX512:
 		clipAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), low, high)
@@ -534,14 +368,7 @@ func Clip(y, x []float32, low, high float32) {
 	}
 }
 
-// ReLU computes
-//
-//	for i := range y {
-//		y[i] = max(x[i], 0)
-//	}
-//
-// NaN gives NaN, −0 either zero.
-func ReLU(y, x []float32) {
+func reLUDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		reLUAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -554,14 +381,7 @@ func ReLU(y, x []float32) {
 	}
 }
 
-// LeakyReLU computes
-//
-//	for i := range y {
-//		y[i] = leaky(x[i])
-//	}
-//
-// leaky(x) is alpha·x where x < 0, else x.
-func LeakyReLU(y, x []float32, alpha float32) {
+func leakyReLUDispatch(y, x []float32, alpha float32) {
 	switch active {
 	case AVX512:
 		leakyReLUAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
@@ -574,14 +394,7 @@ func LeakyReLU(y, x []float32, alpha float32) {
 	}
 }
 
-// HardSwish computes
-//
-//	for i := range y {
-//		y[i] = x[i] * min(max(x[i]+3, 0), 6) / 6
-//	}
-//
-// Within 2.5 ULP. −Inf gives 0, its limit.
-func HardSwish(y, x []float32) {
+func hardSwishDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		hardSwishAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -594,14 +407,7 @@ func HardSwish(y, x []float32) {
 	}
 }
 
-// Exp computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-func Exp(y, x []float32) {
+func expDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		expAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -614,14 +420,7 @@ func Exp(y, x []float32) {
 	}
 }
 
-// ExpSub computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i] - m))); r += y[i]
-//	}
-//
-// and returns r. As Exp.
-func ExpSub(y, x []float32, m float32) float32 {
+func expSubDispatch(y, x []float32, m float32) float32 {
 	switch active {
 	case AVX512:
 		return expSubAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), m)
@@ -634,12 +433,7 @@ func ExpSub(y, x []float32, m float32) float32 {
 	}
 }
 
-// SumExpSub returns r of
-//
-//	for i := range x {
-//		r += float32(math.Exp(float64(x[i] - m)))
-//	}
-func SumExpSub(x []float32, m float32) float32 {
+func sumExpSubDispatch(x []float32, m float32) float32 {
 	switch active {
 	case AVX512:
 		return sumExpSubAVX512(unsafe.SliceData(x), len(x), m)
@@ -652,14 +446,7 @@ func SumExpSub(x []float32, m float32) float32 {
 	}
 }
 
-// Expm1 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Expm1(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-func Expm1(y, x []float32) {
+func expm1Dispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		expm1AVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -672,14 +459,7 @@ func Expm1(y, x []float32) {
 	}
 }
 
-// Log computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log(float64(x[i])))
-//	}
-//
-// Within 1 ULP.
-func Log(y, x []float32) {
+func logDispatch(y, x []float32) {
 	if active == Scalar {
 		logGo(y, x)
 		return
@@ -703,14 +483,7 @@ func Log(y, x []float32) {
 	}
 }
 
-// Log2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log2(float64(x[i])))
-//	}
-//
-// Within 1.4 ULP.
-func Log2(y, x []float32) {
+func log2Dispatch(y, x []float32) {
 	if active == Scalar {
 		log2Go(y, x)
 		return
@@ -734,14 +507,7 @@ func Log2(y, x []float32) {
 	}
 }
 
-// Log10 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log10(float64(x[i])))
-//	}
-//
-// Within 1.4 ULP.
-func Log10(y, x []float32) {
+func log10Dispatch(y, x []float32) {
 	if active == Scalar {
 		log10Go(y, x)
 		return
@@ -765,14 +531,7 @@ func Log10(y, x []float32) {
 	}
 }
 
-// Sin computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sin(float64(x[i])))
-//	}
-//
-// Within 1.8 ULP.
-func Sin(y, x []float32) {
+func sinDispatch(y, x []float32) {
 	if active == Scalar {
 		sinGo(y, x)
 		return
@@ -796,14 +555,7 @@ func Sin(y, x []float32) {
 	}
 }
 
-// Cos computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Cos(float64(x[i])))
-//	}
-//
-// Within 2 ULP.
-func Cos(y, x []float32) {
+func cosDispatch(y, x []float32) {
 	if active == Scalar {
 		cosGo(y, x)
 		return
@@ -827,14 +579,7 @@ func Cos(y, x []float32) {
 	}
 }
 
-// Tan computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tan(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-func Tan(y, x []float32) {
+func tanDispatch(y, x []float32) {
 	if active == Scalar {
 		tanGo(y, x)
 		return
@@ -858,14 +603,7 @@ func Tan(y, x []float32) {
 	}
 }
 
-// Asin computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Asin(float64(x[i])))
-//	}
-//
-// Within 1.5 ULP.
-func Asin(y, x []float32) {
+func asinDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		asinAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -878,14 +616,7 @@ func Asin(y, x []float32) {
 	}
 }
 
-// Acos computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Acos(float64(x[i])))
-//	}
-//
-// Within 1.3 ULP.
-func Acos(y, x []float32) {
+func acosDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		acosAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -898,14 +629,7 @@ func Acos(y, x []float32) {
 	}
 }
 
-// Atan computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Atan(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-func Atan(y, x []float32) {
+func atanDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		atanAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -918,14 +642,7 @@ func Atan(y, x []float32) {
 	}
 }
 
-// Tanh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tanh(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-func Tanh(y, x []float32) {
+func tanhDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		tanhAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -938,14 +655,7 @@ func Tanh(y, x []float32) {
 	}
 }
 
-// Sinh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sinh(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-func Sinh(y, x []float32) {
+func sinhDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		sinhAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -958,14 +668,7 @@ func Sinh(y, x []float32) {
 	}
 }
 
-// Cosh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Cosh(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-func Cosh(y, x []float32) {
+func coshDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		coshAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -978,14 +681,7 @@ func Cosh(y, x []float32) {
 	}
 }
 
-// Asinh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Asinh(float64(x[i])))
-//	}
-//
-// Within 1.9 ULP.
-func Asinh(y, x []float32) {
+func asinhDispatch(y, x []float32) {
 	if active == Scalar {
 		asinhGo(y, x)
 		return
@@ -1009,14 +705,7 @@ func Asinh(y, x []float32) {
 	}
 }
 
-// Acosh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Acosh(float64(x[i])))
-//	}
-//
-// Within 2 ULP.
-func Acosh(y, x []float32) {
+func acoshDispatch(y, x []float32) {
 	if active == Scalar {
 		acoshGo(y, x)
 		return
@@ -1040,14 +729,7 @@ func Acosh(y, x []float32) {
 	}
 }
 
-// Atanh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Atanh(float64(x[i])))
-//	}
-//
-// Within 1.9 ULP.
-func Atanh(y, x []float32) {
+func atanhDispatch(y, x []float32) {
 	if active == Scalar {
 		atanhGo(y, x)
 		return
@@ -1071,14 +753,7 @@ func Atanh(y, x []float32) {
 	}
 }
 
-// Sigmoid computes
-//
-//	for i := range y {
-//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 1.8 ULP.
-func Sigmoid(y, x []float32) {
+func sigmoidDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		sigmoidAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -1091,14 +766,7 @@ func Sigmoid(y, x []float32) {
 	}
 }
 
-// SiLU computes
-//
-//	for i := range y {
-//		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 1.8 ULP. −Inf gives 0, its limit.
-func SiLU(y, x []float32) {
+func siLUDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		siLUAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -1111,15 +779,7 @@ func SiLU(y, x []float32) {
 	}
 }
 
-// GELU computes
-//
-//	for i := range y {
-//		y[i] = gelu(x[i])
-//	}
-//
-// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
-// Within 1.8 ULP. −Inf gives 0, its limit.
-func GELU(y, x []float32) {
+func geluDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		geluAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -1132,14 +792,7 @@ func GELU(y, x []float32) {
 	}
 }
 
-// GELUErf computes
-//
-//	for i := range y {
-//		y[i] = float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))
-//	}
-//
-// Within 2 ULP. −Inf gives 0, its limit.
-func GELUErf(y, x []float32) {
+func geluErfDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		geluErfAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -1152,14 +805,7 @@ func GELUErf(y, x []float32) {
 	}
 }
 
-// Erf computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Erf(float64(x[i])))
-//	}
-//
-// Within 1.5 ULP.
-func Erf(y, x []float32) {
+func erfDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		erfAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -1172,14 +818,7 @@ func Erf(y, x []float32) {
 	}
 }
 
-// Mish computes
-//
-//	for i := range y {
-//		y[i] = float32(float64(x[i]) * math.Tanh(math.Log1p(math.Exp(float64(x[i])))))
-//	}
-//
-// Within 1.6 ULP. −Inf gives 0, its limit.
-func Mish(y, x []float32) {
+func mishDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		mishAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -1192,14 +831,7 @@ func Mish(y, x []float32) {
 	}
 }
 
-// Softplus computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log1p(math.Exp(float64(x[i]))))
-//	}
-//
-// Within 1.9 ULP.
-func Softplus(y, x []float32) {
+func softplusDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		softplusAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -1212,14 +844,7 @@ func Softplus(y, x []float32) {
 	}
 }
 
-// ELU computes
-//
-//	for i := range y {
-//		y[i] = elu(x[i])
-//	}
-//
-// elu(x) is x where x > 0, else alpha·(eˣ − 1). Within 1.7 ULP.
-func ELU(y, x []float32, alpha float32) {
+func eluDispatch(y, x []float32, alpha float32) {
 	switch active {
 	case AVX512:
 		eluAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
@@ -1232,15 +857,7 @@ func ELU(y, x []float32, alpha float32) {
 	}
 }
 
-// SELU computes
-//
-//	for i := range y {
-//		y[i] = selu(x[i])
-//	}
-//
-// selu(x) is scale·x where x > 0, else scale·alpha·(eˣ − 1), with the constants of Klambauer et al. (2017).
-// Within 2 ULP.
-func SELU(y, x []float32) {
+func seluDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		seluAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -1253,14 +870,7 @@ func SELU(y, x []float32) {
 	}
 }
 
-// Pow computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Pow(float64(a[i]), float64(b[i])))
-//	}
-//
-// Within 1.3 ULP.
-func Pow(y, a, b []float32) {
+func powDispatch(y, a, b []float32) {
 	if active == Scalar {
 		powGo(y, a, b)
 		return
@@ -1284,14 +894,7 @@ func Pow(y, a, b []float32) {
 	}
 }
 
-// PowScalar computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Pow(float64(a[i]), float64(e)))
-//	}
-//
-// Within 1.3 ULP.
-func PowScalar(y, a []float32, e float32) {
+func powScalarDispatch(y, a []float32, e float32) {
 	if active == Scalar {
 		powScalarGo(y, a, e)
 		return
@@ -1315,14 +918,7 @@ func PowScalar(y, a []float32, e float32) {
 	}
 }
 
-// FastExp computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i])))
-//	}
-//
-// Within 8.5e-5, relatively, for −87 ≤ x ≤ 88; 0 below −87.7, +Inf above 88.4.
-func FastExp(y, x []float32) {
+func fastExpDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		fastExpAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -1335,14 +931,7 @@ func FastExp(y, x []float32) {
 	}
 }
 
-// FastTanh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tanh(float64(x[i])))
-//	}
-//
-// Within 5e-5, relatively.
-func FastTanh(y, x []float32) {
+func fastTanhDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		fastTanhAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -1355,14 +944,7 @@ func FastTanh(y, x []float32) {
 	}
 }
 
-// FastSigmoid computes
-//
-//	for i := range y {
-//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 8.5e-5, relatively, for x ≥ −87; 0 below −88.4.
-func FastSigmoid(y, x []float32) {
+func fastSigmoidDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		fastSigmoidAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -1375,15 +957,7 @@ func FastSigmoid(y, x []float32) {
 	}
 }
 
-// FastGELU computes
-//
-//	for i := range y {
-//		y[i] = gelu(x[i])
-//	}
-//
-// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
-// Within 1e-4, relatively, for x ≥ −9; 0 below −10.1.
-func FastGELU(y, x []float32) {
+func fastGELUDispatch(y, x []float32) {
 	switch active {
 	case AVX512:
 		fastGELUAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
@@ -1396,14 +970,7 @@ func FastGELU(y, x []float32) {
 	}
 }
 
-// Sum returns r of
-//
-//	for i := range x {
-//		r += x[i]
-//	}
-//
-// in another order and with or without rounded products.
-func Sum(x []float32) float32 {
+func sumDispatch(x []float32) float32 {
 	switch active {
 	case AVX512:
 		return sumAVX512(unsafe.SliceData(x), len(x))
@@ -1416,14 +983,7 @@ func Sum(x []float32) float32 {
 	}
 }
 
-// SumAbs returns r of
-//
-//	for i := range x {
-//		r += abs(x[i])
-//	}
-//
-// in another order and with or without rounded products.
-func SumAbs(x []float32) float32 {
+func sumAbsDispatch(x []float32) float32 {
 	switch active {
 	case AVX512:
 		return sumAbsAVX512(unsafe.SliceData(x), len(x))
@@ -1436,14 +996,7 @@ func SumAbs(x []float32) float32 {
 	}
 }
 
-// SumSquares returns r of
-//
-//	for i := range x {
-//		r += x[i] * x[i]
-//	}
-//
-// in another order and with or without rounded products.
-func SumSquares(x []float32) float32 {
+func sumSquaresDispatch(x []float32) float32 {
 	switch active {
 	case AVX512:
 		return sumSquaresAVX512(unsafe.SliceData(x), len(x))
@@ -1456,14 +1009,7 @@ func SumSquares(x []float32) float32 {
 	}
 }
 
-// Dot returns r of
-//
-//	for i := range a {
-//		r += a[i] * b[i]
-//	}
-//
-// in another order and with or without rounded products.
-func Dot(a, b []float32) float32 {
+func dotDispatch(a, b []float32) float32 {
 	switch active {
 	case AVX512:
 		return dotAVX512(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
@@ -1476,14 +1022,7 @@ func Dot(a, b []float32) float32 {
 	}
 }
 
-// SumSqDiff returns r of
-//
-//	for i := range x {
-//		r += (x[i] - mean) * (x[i] - mean)
-//	}
-//
-// in another order and with or without rounded products.
-func SumSqDiff(x []float32, mean float32) float32 {
+func sumSqDiffDispatch(x []float32, mean float32) float32 {
 	switch active {
 	case AVX512:
 		return sumSqDiffAVX512(unsafe.SliceData(x), len(x), mean)
@@ -1496,14 +1035,7 @@ func SumSqDiff(x []float32, mean float32) float32 {
 	}
 }
 
-// SumProdDiff returns r of
-//
-//	for i := range a {
-//		r += (a[i] - ma) * (b[i] - mb)
-//	}
-//
-// in another order and with or without rounded products.
-func SumProdDiff(a, b []float32, ma, mb float32) float32 {
+func sumProdDiffDispatch(a, b []float32, ma, mb float32) float32 {
 	switch active {
 	case AVX512:
 		return sumProdDiffAVX512(unsafe.SliceData(a), unsafe.SliceData(b), len(a), ma, mb)
@@ -1516,14 +1048,7 @@ func SumProdDiff(a, b []float32, ma, mb float32) float32 {
 	}
 }
 
-// Max returns r of
-//
-//	for i := range x {
-//		r = max(r, x[i]) // from -Inf
-//	}
-//
-// NaN if there is one.
-func Max(x []float32) float32 {
+func maxDispatch(x []float32) float32 {
 	switch active {
 	case AVX512:
 		return maxAVX512(unsafe.SliceData(x), len(x))
@@ -1536,14 +1061,7 @@ func Max(x []float32) float32 {
 	}
 }
 
-// Min returns r of
-//
-//	for i := range x {
-//		r = min(r, x[i]) // from +Inf
-//	}
-//
-// NaN if there is one.
-func Min(x []float32) float32 {
+func minDispatch(x []float32) float32 {
 	switch active {
 	case AVX512:
 		return minAVX512(unsafe.SliceData(x), len(x))
@@ -1556,14 +1074,7 @@ func Min(x []float32) float32 {
 	}
 }
 
-// MaxAbs returns r of
-//
-//	for i := range x {
-//		r = max(r, abs(x[i]))
-//	}
-//
-// NaN if there is one.
-func MaxAbs(x []float32) float32 {
+func maxAbsDispatch(x []float32) float32 {
 	switch active {
 	case AVX512:
 		return maxAbsAVX512(unsafe.SliceData(x), len(x))
@@ -1576,18 +1087,7 @@ func MaxAbs(x []float32) float32 {
 	}
 }
 
-// SumKahan computes, in every lane with its share of x,
-//
-//	for i := range x {
-//		t := s + x[i]
-//		d := t - s
-//		c += (s - (t - d)) + (x[i] - d)
-//		s = t
-//	}
-//
-// Accumulator 0 is s, 1 is c; s + c is the sum as if in twice the precision. The loop is Neumaier's with Knuth's branch-free
-// exact addition. Where s is not finite it is the sum, and c means nothing.
-func SumKahan(lanes *[2 * Lanes]float32, x []float32) {
+func sumKahanDispatch(lanes *[2 * Lanes]float32, x []float32) {
 	switch active {
 	case AVX512:
 		sumKahanAVX512(lanes, unsafe.SliceData(x), len(x))
@@ -1600,11 +1100,8 @@ func SumKahan(lanes *[2 * Lanes]float32, x []float32) {
 	}
 }
 
-// Find stops at the step in which an x[i] equals v, else at len(x).
-//
-// Find returns the index of that element itself.
-func Find(x []float32, v float32) int {
-	i := 0
+func findDispatch(x []float32, v float32) int {
+	var i int
 	switch active {
 	case AVX512:
 		i = findAVX512(unsafe.SliceData(x), len(x), v)
@@ -1616,11 +1113,8 @@ func Find(x []float32, v float32) int {
 	return i + findGo(x[i:], v)
 }
 
-// FindNaN stops at the step in which an x[i] is NaN, else at len(x).
-//
-// FindNaN returns the index of that element itself.
-func FindNaN(x []float32) int {
-	i := 0
+func findNaNDispatch(x []float32) int {
+	var i int
 	switch active {
 	case AVX512:
 		i = findNaNAVX512(unsafe.SliceData(x), len(x))
@@ -1632,12 +1126,7 @@ func FindNaN(x []float32) int {
 	return i + findNaNGo(x[i:])
 }
 
-// Normalize computes
-//
-//	for i := range y {
-//		y[i] = (x[i] - mean) * rstd
-//	}
-func Normalize(y, x []float32, mean, rstd float32) {
+func normalizeDispatch(y, x []float32, mean, rstd float32) {
 	switch active {
 	case AVX512:
 		normalizeAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), mean, rstd)
@@ -1650,14 +1139,7 @@ func Normalize(y, x []float32, mean, rstd float32) {
 	}
 }
 
-// NormAffine computes
-//
-//	for i := range y {
-//		y[i] = (x[i]-mean)*rstd*gamma[i] + beta[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func NormAffine(y, x, gamma, beta []float32, mean, rstd float32) {
+func normAffineDispatch(y, x, gamma, beta []float32, mean, rstd float32) {
 	switch active {
 	case AVX512:
 		normAffineAVX512(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), unsafe.SliceData(beta), len(y), mean, rstd)
@@ -1670,12 +1152,7 @@ func NormAffine(y, x, gamma, beta []float32, mean, rstd float32) {
 	}
 }
 
-// NormScale computes
-//
-//	for i := range y {
-//		y[i] = x[i] * f * gamma[i]
-//	}
-func NormScale(y, x, gamma []float32, f float32) {
+func normScaleDispatch(y, x, gamma []float32, f float32) {
 	switch active {
 	case AVX512:
 		normScaleAVX512(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), len(y), f)

@@ -4,552 +4,291 @@ package kernels
 
 import "unsafe"
 
-// Add computes
-//
-//	for i := range y {
-//		y[i] = a[i] + b[i]
-//	}
-func Add(y, a, b []float32) {
-	switch active {
-	case NEON:
-		addNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
+func addDispatch(y, a, b []float32) {
+	if active == Scalar {
 		addGo(y, a, b)
+		return
 	}
+	addNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Sub computes
-//
-//	for i := range y {
-//		y[i] = a[i] - b[i]
-//	}
-func Sub(y, a, b []float32) {
-	switch active {
-	case NEON:
-		subNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
+func subDispatch(y, a, b []float32) {
+	if active == Scalar {
 		subGo(y, a, b)
+		return
 	}
+	subNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Mul computes
-//
-//	for i := range y {
-//		y[i] = a[i] * b[i]
-//	}
-func Mul(y, a, b []float32) {
-	switch active {
-	case NEON:
-		mulNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
+func mulDispatch(y, a, b []float32) {
+	if active == Scalar {
 		mulGo(y, a, b)
+		return
 	}
+	mulNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Div computes
-//
-//	for i := range y {
-//		y[i] = a[i] / b[i]
-//	}
-func Div(y, a, b []float32) {
-	switch active {
-	case NEON:
-		divNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
+func divDispatch(y, a, b []float32) {
+	if active == Scalar {
 		divGo(y, a, b)
+		return
 	}
+	divNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Maximum computes
-//
-//	for i := range y {
-//		y[i] = max(a[i], b[i])
-//	}
-//
-// NaN if either is; either zero where both are zeros.
-func Maximum(y, a, b []float32) {
-	switch active {
-	case NEON:
-		maximumNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
+func maximumDispatch(y, a, b []float32) {
+	if active == Scalar {
 		maximumGo(y, a, b)
+		return
 	}
+	maximumNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Minimum computes
-//
-//	for i := range y {
-//		y[i] = min(a[i], b[i])
-//	}
-//
-// NaN if either is; either zero where both are zeros.
-func Minimum(y, a, b []float32) {
-	switch active {
-	case NEON:
-		minimumNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
+func minimumDispatch(y, a, b []float32) {
+	if active == Scalar {
 		minimumGo(y, a, b)
+		return
 	}
+	minimumNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// CopySign computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Copysign(float64(a[i]), float64(b[i])))
-//	}
-func CopySign(y, a, b []float32) {
-	switch active {
-	case NEON:
-		copySignNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
+func copySignDispatch(y, a, b []float32) {
+	if active == Scalar {
 		copySignGo(y, a, b)
+		return
 	}
+	copySignNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// AddScalar computes
-//
-//	for i := range y {
-//		y[i] = a[i] + s
-//	}
-func AddScalar(y, a []float32, s float32) {
-	switch active {
-	case NEON:
-		addScalarNEON(unsafe.SliceData(y), unsafe.SliceData(a), len(y), s)
-	default:
+func addScalarDispatch(y, a []float32, s float32) {
+	if active == Scalar {
 		addScalarGo(y, a, s)
+		return
 	}
+	addScalarNEON(unsafe.SliceData(y), unsafe.SliceData(a), len(y), s)
 }
 
-// Scale computes
-//
-//	for i := range y {
-//		y[i] = f * a[i]
-//	}
-func Scale(y, a []float32, f float32) {
-	switch active {
-	case NEON:
-		scaleNEON(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f)
-	default:
+func scaleDispatch(y, a []float32, f float32) {
+	if active == Scalar {
 		scaleGo(y, a, f)
+		return
 	}
+	scaleNEON(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f)
 }
 
-// ScaleAdd computes
-//
-//	for i := range y {
-//		y[i] = f*a[i] + s
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func ScaleAdd(y, a []float32, f, s float32) {
-	switch active {
-	case NEON:
-		scaleAddNEON(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f, s)
-	default:
+func scaleAddDispatch(y, a []float32, f, s float32) {
+	if active == Scalar {
 		scaleAddGo(y, a, f, s)
+		return
 	}
+	scaleAddNEON(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f, s)
 }
 
-// Axpy computes
-//
-//	for i := range y {
-//		y[i] = a[i] + f*x[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func Axpy(y, a, x []float32, f float32) {
-	switch active {
-	case NEON:
-		axpyNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(x), len(y), f)
-	default:
+func axpyDispatch(y, a, x []float32, f float32) {
+	if active == Scalar {
 		axpyGo(y, a, x, f)
+		return
 	}
+	axpyNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(x), len(y), f)
 }
 
-// MulAdd computes
-//
-//	for i := range y {
-//		y[i] = a[i]*b[i] + c[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func MulAdd(y, a, b, c []float32) {
-	switch active {
-	case NEON:
-		mulAddNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), unsafe.SliceData(c), len(y))
-	default:
+func mulAddDispatch(y, a, b, c []float32) {
+	if active == Scalar {
 		mulAddGo(y, a, b, c)
+		return
 	}
+	mulAddNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), unsafe.SliceData(c), len(y))
 }
 
-// Lerp computes
-//
-//	for i := range y {
-//		y[i] = a[i] + t[i]*(b[i]-a[i])
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func Lerp(y, a, b, t []float32) {
-	switch active {
-	case NEON:
-		lerpNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), unsafe.SliceData(t), len(y))
-	default:
+func lerpDispatch(y, a, b, t []float32) {
+	if active == Scalar {
 		lerpGo(y, a, b, t)
+		return
 	}
+	lerpNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), unsafe.SliceData(t), len(y))
 }
 
-// Less computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] < b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-func Less(y, a, b []float32) {
-	switch active {
-	case NEON:
-		lessNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
+func lessDispatch(y, a, b []float32) {
+	if active == Scalar {
 		lessGo(y, a, b)
+		return
 	}
+	lessNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// LessEqual computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] <= b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-func LessEqual(y, a, b []float32) {
-	switch active {
-	case NEON:
-		lessEqualNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
+func lessEqualDispatch(y, a, b []float32) {
+	if active == Scalar {
 		lessEqualGo(y, a, b)
+		return
 	}
+	lessEqualNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Equal computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] == b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-func Equal(y, a, b []float32) {
-	switch active {
-	case NEON:
-		equalNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
+func equalDispatch(y, a, b []float32) {
+	if active == Scalar {
 		equalGo(y, a, b)
+		return
 	}
+	equalNEON(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Select computes
-//
-//	for i := range y {
-//		y[i] = select(cond[i] != 0, a[i], b[i])
-//	}
-//
-// select(c, a, b) is a if c, else b. NaN is not 0.
-func Select(y, cond, a, b []float32) {
-	switch active {
-	case NEON:
-		selectNEON(unsafe.SliceData(y), unsafe.SliceData(cond), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
+func selectDispatch(y, cond, a, b []float32) {
+	if active == Scalar {
 		selectGo(y, cond, a, b)
+		return
 	}
+	selectNEON(unsafe.SliceData(y), unsafe.SliceData(cond), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Neg computes
-//
-//	for i := range y {
-//		y[i] = -x[i]
-//	}
-func Neg(y, x []float32) {
-	switch active {
-	case NEON:
-		negNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func negDispatch(y, x []float32) {
+	if active == Scalar {
 		negGo(y, x)
+		return
 	}
+	negNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Abs computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Abs(float64(x[i])))
-//	}
-func Abs(y, x []float32) {
-	switch active {
-	case NEON:
-		absNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func absDispatch(y, x []float32) {
+	if active == Scalar {
 		absGo(y, x)
+		return
 	}
+	absNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Sqrt computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sqrt(float64(x[i])))
-//	}
-func Sqrt(y, x []float32) {
-	switch active {
-	case NEON:
-		sqrtNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func sqrtDispatch(y, x []float32) {
+	if active == Scalar {
 		sqrtGo(y, x)
+		return
 	}
+	sqrtNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Recip computes
-//
-//	for i := range y {
-//		y[i] = 1 / x[i]
-//	}
-func Recip(y, x []float32) {
-	switch active {
-	case NEON:
-		recipNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func recipDispatch(y, x []float32) {
+	if active == Scalar {
 		recipGo(y, x)
+		return
 	}
+	recipNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Floor computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Floor(float64(x[i])))
-//	}
-func Floor(y, x []float32) {
-	switch active {
-	case NEON:
-		floorNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func floorDispatch(y, x []float32) {
+	if active == Scalar {
 		floorGo(y, x)
+		return
 	}
+	floorNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Ceil computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Ceil(float64(x[i])))
-//	}
-func Ceil(y, x []float32) {
-	switch active {
-	case NEON:
-		ceilNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func ceilDispatch(y, x []float32) {
+	if active == Scalar {
 		ceilGo(y, x)
+		return
 	}
+	ceilNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Round computes
-//
-//	for i := range y {
-//		y[i] = float32(math.RoundToEven(float64(x[i])))
-//	}
-func Round(y, x []float32) {
-	switch active {
-	case NEON:
-		roundNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func roundDispatch(y, x []float32) {
+	if active == Scalar {
 		roundGo(y, x)
+		return
 	}
+	roundNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Trunc computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Trunc(float64(x[i])))
-//	}
-func Trunc(y, x []float32) {
-	switch active {
-	case NEON:
-		truncNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func truncDispatch(y, x []float32) {
+	if active == Scalar {
 		truncGo(y, x)
+		return
 	}
+	truncNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Fract computes
-//
-//	for i := range y {
-//		y[i] = x[i] - float32(math.Trunc(float64(x[i])))
-//	}
-//
-// ±Inf gives NaN.
-func Fract(y, x []float32) {
-	switch active {
-	case NEON:
-		fractNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func fractDispatch(y, x []float32) {
+	if active == Scalar {
 		fractGo(y, x)
+		return
 	}
+	fractNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Sign computes
-//
-//	for i := range y {
-//		y[i] = sign(x[i])
-//	}
-//
-// sign is −1, ±0 or 1 by the sign of x; NaN for NaN.
-func Sign(y, x []float32) {
-	switch active {
-	case NEON:
-		signNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func signDispatch(y, x []float32) {
+	if active == Scalar {
 		signGo(y, x)
+		return
 	}
+	signNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Clip computes
-//
-//	for i := range y {
-//		y[i] = min(max(x[i], low), high)
-//	}
-//
-// NaN gives NaN.
-func Clip(y, x []float32, low, high float32) {
-	switch active {
-	case NEON:
-		clipNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y), low, high)
-	default:
+func clipDispatch(y, x []float32, low, high float32) {
+	if active == Scalar {
 		clipGo(y, x, low, high)
+		return
 	}
+	clipNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y), low, high)
 }
 
-// ReLU computes
-//
-//	for i := range y {
-//		y[i] = max(x[i], 0)
-//	}
-//
-// NaN gives NaN, −0 either zero.
-func ReLU(y, x []float32) {
-	switch active {
-	case NEON:
-		reLUNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func reLUDispatch(y, x []float32) {
+	if active == Scalar {
 		reLUGo(y, x)
+		return
 	}
+	reLUNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// LeakyReLU computes
-//
-//	for i := range y {
-//		y[i] = leaky(x[i])
-//	}
-//
-// leaky(x) is alpha·x where x < 0, else x.
-func LeakyReLU(y, x []float32, alpha float32) {
-	switch active {
-	case NEON:
-		leakyReLUNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
-	default:
+func leakyReLUDispatch(y, x []float32, alpha float32) {
+	if active == Scalar {
 		leakyReLUGo(y, x, alpha)
+		return
 	}
+	leakyReLUNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
 }
 
-// HardSwish computes
-//
-//	for i := range y {
-//		y[i] = x[i] * min(max(x[i]+3, 0), 6) / 6
-//	}
-//
-// Within 2.5 ULP. −Inf gives 0, its limit.
-func HardSwish(y, x []float32) {
-	switch active {
-	case NEON:
-		hardSwishNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func hardSwishDispatch(y, x []float32) {
+	if active == Scalar {
 		hardSwishGo(y, x)
+		return
 	}
+	hardSwishNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Exp computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-func Exp(y, x []float32) {
-	switch active {
-	case NEON:
-		expNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func expDispatch(y, x []float32) {
+	if active == Scalar {
 		expGo(y, x)
+		return
 	}
+	expNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// ExpSub computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i] - m))); r += y[i]
-//	}
-//
-// and returns r. As Exp.
-func ExpSub(y, x []float32, m float32) float32 {
-	switch active {
-	case NEON:
-		return expSubNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y), m)
-	default:
+func expSubDispatch(y, x []float32, m float32) float32 {
+	if active == Scalar {
 		return expSubGo(y, x, m)
 	}
+	return expSubNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y), m)
 }
 
-// SumExpSub returns r of
-//
-//	for i := range x {
-//		r += float32(math.Exp(float64(x[i] - m)))
-//	}
-func SumExpSub(x []float32, m float32) float32 {
-	switch active {
-	case NEON:
-		return sumExpSubNEON(unsafe.SliceData(x), len(x), m)
-	default:
+func sumExpSubDispatch(x []float32, m float32) float32 {
+	if active == Scalar {
 		return sumExpSubGo(x, m)
 	}
+	return sumExpSubNEON(unsafe.SliceData(x), len(x), m)
 }
 
-// Expm1 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Expm1(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-func Expm1(y, x []float32) {
-	switch active {
-	case NEON:
-		expm1NEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func expm1Dispatch(y, x []float32) {
+	if active == Scalar {
 		expm1Go(y, x)
+		return
 	}
+	expm1NEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Log computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log(float64(x[i])))
-//	}
-//
-// Within 1 ULP.
-func Log(y, x []float32) {
+func logDispatch(y, x []float32) {
 	if active == Scalar {
 		logGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case NEON:
-			done = logNEON(&y[i], &x[i], len(y)-i)
-		}
+		done := logNEON(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -559,24 +298,13 @@ func Log(y, x []float32) {
 	}
 }
 
-// Log2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log2(float64(x[i])))
-//	}
-//
-// Within 1.4 ULP.
-func Log2(y, x []float32) {
+func log2Dispatch(y, x []float32) {
 	if active == Scalar {
 		log2Go(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case NEON:
-			done = log2NEON(&y[i], &x[i], len(y)-i)
-		}
+		done := log2NEON(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -586,24 +314,13 @@ func Log2(y, x []float32) {
 	}
 }
 
-// Log10 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log10(float64(x[i])))
-//	}
-//
-// Within 1.4 ULP.
-func Log10(y, x []float32) {
+func log10Dispatch(y, x []float32) {
 	if active == Scalar {
 		log10Go(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case NEON:
-			done = log10NEON(&y[i], &x[i], len(y)-i)
-		}
+		done := log10NEON(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -613,24 +330,13 @@ func Log10(y, x []float32) {
 	}
 }
 
-// Sin computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sin(float64(x[i])))
-//	}
-//
-// Within 1.8 ULP.
-func Sin(y, x []float32) {
+func sinDispatch(y, x []float32) {
 	if active == Scalar {
 		sinGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case NEON:
-			done = sinNEON(&y[i], &x[i], len(y)-i)
-		}
+		done := sinNEON(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -640,24 +346,13 @@ func Sin(y, x []float32) {
 	}
 }
 
-// Cos computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Cos(float64(x[i])))
-//	}
-//
-// Within 2 ULP.
-func Cos(y, x []float32) {
+func cosDispatch(y, x []float32) {
 	if active == Scalar {
 		cosGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case NEON:
-			done = cosNEON(&y[i], &x[i], len(y)-i)
-		}
+		done := cosNEON(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -667,24 +362,13 @@ func Cos(y, x []float32) {
 	}
 }
 
-// Tan computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tan(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-func Tan(y, x []float32) {
+func tanDispatch(y, x []float32) {
 	if active == Scalar {
 		tanGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case NEON:
-			done = tanNEON(&y[i], &x[i], len(y)-i)
-		}
+		done := tanNEON(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -694,120 +378,61 @@ func Tan(y, x []float32) {
 	}
 }
 
-// Asin computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Asin(float64(x[i])))
-//	}
-//
-// Within 1.5 ULP.
-func Asin(y, x []float32) {
-	switch active {
-	case NEON:
-		asinNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func asinDispatch(y, x []float32) {
+	if active == Scalar {
 		asinGo(y, x)
+		return
 	}
+	asinNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Acos computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Acos(float64(x[i])))
-//	}
-//
-// Within 1.3 ULP.
-func Acos(y, x []float32) {
-	switch active {
-	case NEON:
-		acosNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func acosDispatch(y, x []float32) {
+	if active == Scalar {
 		acosGo(y, x)
+		return
 	}
+	acosNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Atan computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Atan(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-func Atan(y, x []float32) {
-	switch active {
-	case NEON:
-		atanNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func atanDispatch(y, x []float32) {
+	if active == Scalar {
 		atanGo(y, x)
+		return
 	}
+	atanNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Tanh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tanh(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-func Tanh(y, x []float32) {
-	switch active {
-	case NEON:
-		tanhNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func tanhDispatch(y, x []float32) {
+	if active == Scalar {
 		tanhGo(y, x)
+		return
 	}
+	tanhNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Sinh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sinh(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-func Sinh(y, x []float32) {
-	switch active {
-	case NEON:
-		sinhNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func sinhDispatch(y, x []float32) {
+	if active == Scalar {
 		sinhGo(y, x)
+		return
 	}
+	sinhNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Cosh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Cosh(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-func Cosh(y, x []float32) {
-	switch active {
-	case NEON:
-		coshNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func coshDispatch(y, x []float32) {
+	if active == Scalar {
 		coshGo(y, x)
+		return
 	}
+	coshNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Asinh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Asinh(float64(x[i])))
-//	}
-//
-// Within 1.9 ULP.
-func Asinh(y, x []float32) {
+func asinhDispatch(y, x []float32) {
 	if active == Scalar {
 		asinhGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case NEON:
-			done = asinhNEON(&y[i], &x[i], len(y)-i)
-		}
+		done := asinhNEON(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -817,24 +442,13 @@ func Asinh(y, x []float32) {
 	}
 }
 
-// Acosh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Acosh(float64(x[i])))
-//	}
-//
-// Within 2 ULP.
-func Acosh(y, x []float32) {
+func acoshDispatch(y, x []float32) {
 	if active == Scalar {
 		acoshGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case NEON:
-			done = acoshNEON(&y[i], &x[i], len(y)-i)
-		}
+		done := acoshNEON(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -844,24 +458,13 @@ func Acosh(y, x []float32) {
 	}
 }
 
-// Atanh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Atanh(float64(x[i])))
-//	}
-//
-// Within 1.9 ULP.
-func Atanh(y, x []float32) {
+func atanhDispatch(y, x []float32) {
 	if active == Scalar {
 		atanhGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case NEON:
-			done = atanhNEON(&y[i], &x[i], len(y)-i)
-		}
+		done := atanhNEON(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -871,170 +474,85 @@ func Atanh(y, x []float32) {
 	}
 }
 
-// Sigmoid computes
-//
-//	for i := range y {
-//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 1.8 ULP.
-func Sigmoid(y, x []float32) {
-	switch active {
-	case NEON:
-		sigmoidNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func sigmoidDispatch(y, x []float32) {
+	if active == Scalar {
 		sigmoidGo(y, x)
+		return
 	}
+	sigmoidNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// SiLU computes
-//
-//	for i := range y {
-//		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 1.8 ULP. −Inf gives 0, its limit.
-func SiLU(y, x []float32) {
-	switch active {
-	case NEON:
-		siLUNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func siLUDispatch(y, x []float32) {
+	if active == Scalar {
 		siLUGo(y, x)
+		return
 	}
+	siLUNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// GELU computes
-//
-//	for i := range y {
-//		y[i] = gelu(x[i])
-//	}
-//
-// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
-// Within 1.8 ULP. −Inf gives 0, its limit.
-func GELU(y, x []float32) {
-	switch active {
-	case NEON:
-		geluNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func geluDispatch(y, x []float32) {
+	if active == Scalar {
 		geluGo(y, x)
+		return
 	}
+	geluNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// GELUErf computes
-//
-//	for i := range y {
-//		y[i] = float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))
-//	}
-//
-// Within 2 ULP. −Inf gives 0, its limit.
-func GELUErf(y, x []float32) {
-	switch active {
-	case NEON:
-		geluErfNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func geluErfDispatch(y, x []float32) {
+	if active == Scalar {
 		geluErfGo(y, x)
+		return
 	}
+	geluErfNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Erf computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Erf(float64(x[i])))
-//	}
-//
-// Within 1.5 ULP.
-func Erf(y, x []float32) {
-	switch active {
-	case NEON:
-		erfNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func erfDispatch(y, x []float32) {
+	if active == Scalar {
 		erfGo(y, x)
+		return
 	}
+	erfNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Mish computes
-//
-//	for i := range y {
-//		y[i] = float32(float64(x[i]) * math.Tanh(math.Log1p(math.Exp(float64(x[i])))))
-//	}
-//
-// Within 1.6 ULP. −Inf gives 0, its limit.
-func Mish(y, x []float32) {
-	switch active {
-	case NEON:
-		mishNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func mishDispatch(y, x []float32) {
+	if active == Scalar {
 		mishGo(y, x)
+		return
 	}
+	mishNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Softplus computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log1p(math.Exp(float64(x[i]))))
-//	}
-//
-// Within 1.9 ULP.
-func Softplus(y, x []float32) {
-	switch active {
-	case NEON:
-		softplusNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func softplusDispatch(y, x []float32) {
+	if active == Scalar {
 		softplusGo(y, x)
+		return
 	}
+	softplusNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// ELU computes
-//
-//	for i := range y {
-//		y[i] = elu(x[i])
-//	}
-//
-// elu(x) is x where x > 0, else alpha·(eˣ − 1). Within 1.7 ULP.
-func ELU(y, x []float32, alpha float32) {
-	switch active {
-	case NEON:
-		eluNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
-	default:
+func eluDispatch(y, x []float32, alpha float32) {
+	if active == Scalar {
 		eluGo(y, x, alpha)
+		return
 	}
+	eluNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
 }
 
-// SELU computes
-//
-//	for i := range y {
-//		y[i] = selu(x[i])
-//	}
-//
-// selu(x) is scale·x where x > 0, else scale·alpha·(eˣ − 1), with the constants of Klambauer et al. (2017).
-// Within 2 ULP.
-func SELU(y, x []float32) {
-	switch active {
-	case NEON:
-		seluNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func seluDispatch(y, x []float32) {
+	if active == Scalar {
 		seluGo(y, x)
+		return
 	}
+	seluNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Pow computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Pow(float64(a[i]), float64(b[i])))
-//	}
-//
-// Within 1.3 ULP.
-func Pow(y, a, b []float32) {
+func powDispatch(y, a, b []float32) {
 	if active == Scalar {
 		powGo(y, a, b)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case NEON:
-			done = powNEON(&y[i], &a[i], &b[i], len(y)-i)
-		}
+		done := powNEON(&y[i], &a[i], &b[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -1044,24 +562,13 @@ func Pow(y, a, b []float32) {
 	}
 }
 
-// PowScalar computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Pow(float64(a[i]), float64(e)))
-//	}
-//
-// Within 1.3 ULP.
-func PowScalar(y, a []float32, e float32) {
+func powScalarDispatch(y, a []float32, e float32) {
 	if active == Scalar {
 		powScalarGo(y, a, e)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case NEON:
-			done = powScalarNEON(&y[i], &a[i], len(y)-i, e)
-		}
+		done := powScalarNEON(&y[i], &a[i], len(y)-i, e)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -1071,299 +578,145 @@ func PowScalar(y, a []float32, e float32) {
 	}
 }
 
-// FastExp computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i])))
-//	}
-//
-// Within 8.5e-5, relatively, for −87 ≤ x ≤ 88; 0 below −87.7, +Inf above 88.4.
-func FastExp(y, x []float32) {
-	switch active {
-	case NEON:
-		fastExpNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func fastExpDispatch(y, x []float32) {
+	if active == Scalar {
 		fastExpGo(y, x)
+		return
 	}
+	fastExpNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// FastTanh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tanh(float64(x[i])))
-//	}
-//
-// Within 5e-5, relatively.
-func FastTanh(y, x []float32) {
-	switch active {
-	case NEON:
-		fastTanhNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func fastTanhDispatch(y, x []float32) {
+	if active == Scalar {
 		fastTanhGo(y, x)
+		return
 	}
+	fastTanhNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// FastSigmoid computes
-//
-//	for i := range y {
-//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 8.5e-5, relatively, for x ≥ −87; 0 below −88.4.
-func FastSigmoid(y, x []float32) {
-	switch active {
-	case NEON:
-		fastSigmoidNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func fastSigmoidDispatch(y, x []float32) {
+	if active == Scalar {
 		fastSigmoidGo(y, x)
+		return
 	}
+	fastSigmoidNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// FastGELU computes
-//
-//	for i := range y {
-//		y[i] = gelu(x[i])
-//	}
-//
-// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
-// Within 1e-4, relatively, for x ≥ −9; 0 below −10.1.
-func FastGELU(y, x []float32) {
-	switch active {
-	case NEON:
-		fastGELUNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
+func fastGELUDispatch(y, x []float32) {
+	if active == Scalar {
 		fastGELUGo(y, x)
+		return
 	}
+	fastGELUNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Sum returns r of
-//
-//	for i := range x {
-//		r += x[i]
-//	}
-//
-// in another order and with or without rounded products.
-func Sum(x []float32) float32 {
-	switch active {
-	case NEON:
-		return sumNEON(unsafe.SliceData(x), len(x))
-	default:
+func sumDispatch(x []float32) float32 {
+	if active == Scalar {
 		return sumGo(x)
 	}
+	return sumNEON(unsafe.SliceData(x), len(x))
 }
 
-// SumAbs returns r of
-//
-//	for i := range x {
-//		r += abs(x[i])
-//	}
-//
-// in another order and with or without rounded products.
-func SumAbs(x []float32) float32 {
-	switch active {
-	case NEON:
-		return sumAbsNEON(unsafe.SliceData(x), len(x))
-	default:
+func sumAbsDispatch(x []float32) float32 {
+	if active == Scalar {
 		return sumAbsGo(x)
 	}
+	return sumAbsNEON(unsafe.SliceData(x), len(x))
 }
 
-// SumSquares returns r of
-//
-//	for i := range x {
-//		r += x[i] * x[i]
-//	}
-//
-// in another order and with or without rounded products.
-func SumSquares(x []float32) float32 {
-	switch active {
-	case NEON:
-		return sumSquaresNEON(unsafe.SliceData(x), len(x))
-	default:
+func sumSquaresDispatch(x []float32) float32 {
+	if active == Scalar {
 		return sumSquaresGo(x)
 	}
+	return sumSquaresNEON(unsafe.SliceData(x), len(x))
 }
 
-// Dot returns r of
-//
-//	for i := range a {
-//		r += a[i] * b[i]
-//	}
-//
-// in another order and with or without rounded products.
-func Dot(a, b []float32) float32 {
-	switch active {
-	case NEON:
-		return dotNEON(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
-	default:
+func dotDispatch(a, b []float32) float32 {
+	if active == Scalar {
 		return dotGo(a, b)
 	}
+	return dotNEON(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
 }
 
-// SumSqDiff returns r of
-//
-//	for i := range x {
-//		r += (x[i] - mean) * (x[i] - mean)
-//	}
-//
-// in another order and with or without rounded products.
-func SumSqDiff(x []float32, mean float32) float32 {
-	switch active {
-	case NEON:
-		return sumSqDiffNEON(unsafe.SliceData(x), len(x), mean)
-	default:
+func sumSqDiffDispatch(x []float32, mean float32) float32 {
+	if active == Scalar {
 		return sumSqDiffGo(x, mean)
 	}
+	return sumSqDiffNEON(unsafe.SliceData(x), len(x), mean)
 }
 
-// SumProdDiff returns r of
-//
-//	for i := range a {
-//		r += (a[i] - ma) * (b[i] - mb)
-//	}
-//
-// in another order and with or without rounded products.
-func SumProdDiff(a, b []float32, ma, mb float32) float32 {
-	switch active {
-	case NEON:
-		return sumProdDiffNEON(unsafe.SliceData(a), unsafe.SliceData(b), len(a), ma, mb)
-	default:
+func sumProdDiffDispatch(a, b []float32, ma, mb float32) float32 {
+	if active == Scalar {
 		return sumProdDiffGo(a, b, ma, mb)
 	}
+	return sumProdDiffNEON(unsafe.SliceData(a), unsafe.SliceData(b), len(a), ma, mb)
 }
 
-// Max returns r of
-//
-//	for i := range x {
-//		r = max(r, x[i]) // from -Inf
-//	}
-//
-// NaN if there is one.
-func Max(x []float32) float32 {
-	switch active {
-	case NEON:
-		return maxNEON(unsafe.SliceData(x), len(x))
-	default:
+func maxDispatch(x []float32) float32 {
+	if active == Scalar {
 		return maxGo(x)
 	}
+	return maxNEON(unsafe.SliceData(x), len(x))
 }
 
-// Min returns r of
-//
-//	for i := range x {
-//		r = min(r, x[i]) // from +Inf
-//	}
-//
-// NaN if there is one.
-func Min(x []float32) float32 {
-	switch active {
-	case NEON:
-		return minNEON(unsafe.SliceData(x), len(x))
-	default:
+func minDispatch(x []float32) float32 {
+	if active == Scalar {
 		return minGo(x)
 	}
+	return minNEON(unsafe.SliceData(x), len(x))
 }
 
-// MaxAbs returns r of
-//
-//	for i := range x {
-//		r = max(r, abs(x[i]))
-//	}
-//
-// NaN if there is one.
-func MaxAbs(x []float32) float32 {
-	switch active {
-	case NEON:
-		return maxAbsNEON(unsafe.SliceData(x), len(x))
-	default:
+func maxAbsDispatch(x []float32) float32 {
+	if active == Scalar {
 		return maxAbsGo(x)
 	}
+	return maxAbsNEON(unsafe.SliceData(x), len(x))
 }
 
-// SumKahan computes, in every lane with its share of x,
-//
-//	for i := range x {
-//		t := s + x[i]
-//		d := t - s
-//		c += (s - (t - d)) + (x[i] - d)
-//		s = t
-//	}
-//
-// Accumulator 0 is s, 1 is c; s + c is the sum as if in twice the precision. The loop is Neumaier's with Knuth's branch-free
-// exact addition. Where s is not finite it is the sum, and c means nothing.
-func SumKahan(lanes *[2 * Lanes]float32, x []float32) {
-	switch active {
-	case NEON:
-		sumKahanNEON(lanes, unsafe.SliceData(x), len(x))
-	default:
+func sumKahanDispatch(lanes *[2 * Lanes]float32, x []float32) {
+	if active == Scalar {
 		sumKahanGo(lanes, x)
+		return
 	}
+	sumKahanNEON(lanes, unsafe.SliceData(x), len(x))
 }
 
-// Find stops at the step in which an x[i] equals v, else at len(x).
-//
-// Find returns the index of that element itself.
-func Find(x []float32, v float32) int {
-	i := 0
-	switch active {
-	case NEON:
-		i = findNEON(unsafe.SliceData(x), len(x), v)
+func findDispatch(x []float32, v float32) int {
+	if active == Scalar {
+		return findGo(x, v)
 	}
+	i := findNEON(unsafe.SliceData(x), len(x), v)
 	return i + findGo(x[i:], v)
 }
 
-// FindNaN stops at the step in which an x[i] is NaN, else at len(x).
-//
-// FindNaN returns the index of that element itself.
-func FindNaN(x []float32) int {
-	i := 0
-	switch active {
-	case NEON:
-		i = findNaNNEON(unsafe.SliceData(x), len(x))
+func findNaNDispatch(x []float32) int {
+	if active == Scalar {
+		return findNaNGo(x)
 	}
+	i := findNaNNEON(unsafe.SliceData(x), len(x))
 	return i + findNaNGo(x[i:])
 }
 
-// Normalize computes
-//
-//	for i := range y {
-//		y[i] = (x[i] - mean) * rstd
-//	}
-func Normalize(y, x []float32, mean, rstd float32) {
-	switch active {
-	case NEON:
-		normalizeNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y), mean, rstd)
-	default:
+func normalizeDispatch(y, x []float32, mean, rstd float32) {
+	if active == Scalar {
 		normalizeGo(y, x, mean, rstd)
+		return
 	}
+	normalizeNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y), mean, rstd)
 }
 
-// NormAffine computes
-//
-//	for i := range y {
-//		y[i] = (x[i]-mean)*rstd*gamma[i] + beta[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func NormAffine(y, x, gamma, beta []float32, mean, rstd float32) {
-	switch active {
-	case NEON:
-		normAffineNEON(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), unsafe.SliceData(beta), len(y), mean, rstd)
-	default:
+func normAffineDispatch(y, x, gamma, beta []float32, mean, rstd float32) {
+	if active == Scalar {
 		normAffineGo(y, x, gamma, beta, mean, rstd)
+		return
 	}
+	normAffineNEON(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), unsafe.SliceData(beta), len(y), mean, rstd)
 }
 
-// NormScale computes
-//
-//	for i := range y {
-//		y[i] = x[i] * f * gamma[i]
-//	}
-func NormScale(y, x, gamma []float32, f float32) {
-	switch active {
-	case NEON:
-		normScaleNEON(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), len(y), f)
-	default:
+func normScaleDispatch(y, x, gamma []float32, f float32) {
+	if active == Scalar {
 		normScaleGo(y, x, gamma, f)
+		return
 	}
+	normScaleNEON(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), len(y), f)
 }

@@ -4,694 +4,291 @@ package kernels
 
 import "unsafe"
 
-// Add computes
-//
-//	for i := range y {
-//		y[i] = a[i] + b[i]
-//	}
-func Add(y, a, b []float32) {
-	if len(y) < 48 {
+func addDispatch(y, a, b []float32) {
+	if len(y) < 48 || active == Scalar {
 		addGo(y, a, b)
 		return
 	}
-	switch active {
-	case SIMD128:
-		addSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
-		addGo(y, a, b)
-	}
+	addSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Sub computes
-//
-//	for i := range y {
-//		y[i] = a[i] - b[i]
-//	}
-func Sub(y, a, b []float32) {
-	if len(y) < 48 {
+func subDispatch(y, a, b []float32) {
+	if len(y) < 48 || active == Scalar {
 		subGo(y, a, b)
 		return
 	}
-	switch active {
-	case SIMD128:
-		subSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
-		subGo(y, a, b)
-	}
+	subSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Mul computes
-//
-//	for i := range y {
-//		y[i] = a[i] * b[i]
-//	}
-func Mul(y, a, b []float32) {
-	if len(y) < 48 {
+func mulDispatch(y, a, b []float32) {
+	if len(y) < 48 || active == Scalar {
 		mulGo(y, a, b)
 		return
 	}
-	switch active {
-	case SIMD128:
-		mulSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
-		mulGo(y, a, b)
-	}
+	mulSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Div computes
-//
-//	for i := range y {
-//		y[i] = a[i] / b[i]
-//	}
-func Div(y, a, b []float32) {
-	if len(y) < 48 {
+func divDispatch(y, a, b []float32) {
+	if len(y) < 48 || active == Scalar {
 		divGo(y, a, b)
 		return
 	}
-	switch active {
-	case SIMD128:
-		divSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
-		divGo(y, a, b)
-	}
+	divSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Maximum computes
-//
-//	for i := range y {
-//		y[i] = max(a[i], b[i])
-//	}
-//
-// NaN if either is; either zero where both are zeros.
-func Maximum(y, a, b []float32) {
-	if len(y) < 16 {
+func maximumDispatch(y, a, b []float32) {
+	if len(y) < 16 || active == Scalar {
 		maximumGo(y, a, b)
 		return
 	}
-	switch active {
-	case SIMD128:
-		maximumSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
-		maximumGo(y, a, b)
-	}
+	maximumSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Minimum computes
-//
-//	for i := range y {
-//		y[i] = min(a[i], b[i])
-//	}
-//
-// NaN if either is; either zero where both are zeros.
-func Minimum(y, a, b []float32) {
-	if len(y) < 16 {
+func minimumDispatch(y, a, b []float32) {
+	if len(y) < 16 || active == Scalar {
 		minimumGo(y, a, b)
 		return
 	}
-	switch active {
-	case SIMD128:
-		minimumSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
-		minimumGo(y, a, b)
-	}
+	minimumSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// CopySign computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Copysign(float64(a[i]), float64(b[i])))
-//	}
-func CopySign(y, a, b []float32) {
-	if len(y) < 48 {
+func copySignDispatch(y, a, b []float32) {
+	if len(y) < 48 || active == Scalar {
 		copySignGo(y, a, b)
 		return
 	}
-	switch active {
-	case SIMD128:
-		copySignSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
-		copySignGo(y, a, b)
-	}
+	copySignSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// AddScalar computes
-//
-//	for i := range y {
-//		y[i] = a[i] + s
-//	}
-func AddScalar(y, a []float32, s float32) {
-	if len(y) < 48 {
+func addScalarDispatch(y, a []float32, s float32) {
+	if len(y) < 48 || active == Scalar {
 		addScalarGo(y, a, s)
 		return
 	}
-	switch active {
-	case SIMD128:
-		addScalarSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), len(y), s)
-	default:
-		addScalarGo(y, a, s)
-	}
+	addScalarSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), len(y), s)
 }
 
-// Scale computes
-//
-//	for i := range y {
-//		y[i] = f * a[i]
-//	}
-func Scale(y, a []float32, f float32) {
-	if len(y) < 48 {
+func scaleDispatch(y, a []float32, f float32) {
+	if len(y) < 48 || active == Scalar {
 		scaleGo(y, a, f)
 		return
 	}
-	switch active {
-	case SIMD128:
-		scaleSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f)
-	default:
-		scaleGo(y, a, f)
-	}
+	scaleSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f)
 }
 
-// ScaleAdd computes
-//
-//	for i := range y {
-//		y[i] = f*a[i] + s
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func ScaleAdd(y, a []float32, f, s float32) {
-	if len(y) < 48 {
+func scaleAddDispatch(y, a []float32, f, s float32) {
+	if len(y) < 48 || active == Scalar {
 		scaleAddGo(y, a, f, s)
 		return
 	}
-	switch active {
-	case SIMD128:
-		scaleAddSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f, s)
-	default:
-		scaleAddGo(y, a, f, s)
-	}
+	scaleAddSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f, s)
 }
 
-// Axpy computes
-//
-//	for i := range y {
-//		y[i] = a[i] + f*x[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func Axpy(y, a, x []float32, f float32) {
-	if len(y) < 48 {
+func axpyDispatch(y, a, x []float32, f float32) {
+	if len(y) < 48 || active == Scalar {
 		axpyGo(y, a, x, f)
 		return
 	}
-	switch active {
-	case SIMD128:
-		axpySIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(x), len(y), f)
-	default:
-		axpyGo(y, a, x, f)
-	}
+	axpySIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(x), len(y), f)
 }
 
-// MulAdd computes
-//
-//	for i := range y {
-//		y[i] = a[i]*b[i] + c[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func MulAdd(y, a, b, c []float32) {
-	if len(y) < 48 {
+func mulAddDispatch(y, a, b, c []float32) {
+	if len(y) < 48 || active == Scalar {
 		mulAddGo(y, a, b, c)
 		return
 	}
-	switch active {
-	case SIMD128:
-		mulAddSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), unsafe.SliceData(c), len(y))
-	default:
-		mulAddGo(y, a, b, c)
-	}
+	mulAddSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), unsafe.SliceData(c), len(y))
 }
 
-// Lerp computes
-//
-//	for i := range y {
-//		y[i] = a[i] + t[i]*(b[i]-a[i])
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func Lerp(y, a, b, t []float32) {
-	if len(y) < 48 {
+func lerpDispatch(y, a, b, t []float32) {
+	if len(y) < 48 || active == Scalar {
 		lerpGo(y, a, b, t)
 		return
 	}
-	switch active {
-	case SIMD128:
-		lerpSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), unsafe.SliceData(t), len(y))
-	default:
-		lerpGo(y, a, b, t)
-	}
+	lerpSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), unsafe.SliceData(t), len(y))
 }
 
-// Less computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] < b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-func Less(y, a, b []float32) {
-	if len(y) < 48 {
+func lessDispatch(y, a, b []float32) {
+	if len(y) < 48 || active == Scalar {
 		lessGo(y, a, b)
 		return
 	}
-	switch active {
-	case SIMD128:
-		lessSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
-		lessGo(y, a, b)
-	}
+	lessSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// LessEqual computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] <= b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-func LessEqual(y, a, b []float32) {
-	if len(y) < 48 {
+func lessEqualDispatch(y, a, b []float32) {
+	if len(y) < 48 || active == Scalar {
 		lessEqualGo(y, a, b)
 		return
 	}
-	switch active {
-	case SIMD128:
-		lessEqualSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
-		lessEqualGo(y, a, b)
-	}
+	lessEqualSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Equal computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] == b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-func Equal(y, a, b []float32) {
-	if len(y) < 48 {
+func equalDispatch(y, a, b []float32) {
+	if len(y) < 48 || active == Scalar {
 		equalGo(y, a, b)
 		return
 	}
-	switch active {
-	case SIMD128:
-		equalSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
-		equalGo(y, a, b)
-	}
+	equalSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Select computes
-//
-//	for i := range y {
-//		y[i] = select(cond[i] != 0, a[i], b[i])
-//	}
-//
-// select(c, a, b) is a if c, else b. NaN is not 0.
-func Select(y, cond, a, b []float32) {
-	if len(y) < 48 {
+func selectDispatch(y, cond, a, b []float32) {
+	if len(y) < 48 || active == Scalar {
 		selectGo(y, cond, a, b)
 		return
 	}
-	switch active {
-	case SIMD128:
-		selectSIMD128(unsafe.SliceData(y), unsafe.SliceData(cond), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
-	default:
-		selectGo(y, cond, a, b)
-	}
+	selectSIMD128(unsafe.SliceData(y), unsafe.SliceData(cond), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
 }
 
-// Neg computes
-//
-//	for i := range y {
-//		y[i] = -x[i]
-//	}
-func Neg(y, x []float32) {
-	if len(y) < 48 {
+func negDispatch(y, x []float32) {
+	if len(y) < 48 || active == Scalar {
 		negGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		negSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		negGo(y, x)
-	}
+	negSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Abs computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Abs(float64(x[i])))
-//	}
-func Abs(y, x []float32) {
-	if len(y) < 48 {
+func absDispatch(y, x []float32) {
+	if len(y) < 48 || active == Scalar {
 		absGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		absSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		absGo(y, x)
-	}
+	absSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Sqrt computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sqrt(float64(x[i])))
-//	}
-func Sqrt(y, x []float32) {
-	if len(y) < 48 {
+func sqrtDispatch(y, x []float32) {
+	if len(y) < 48 || active == Scalar {
 		sqrtGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		sqrtSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		sqrtGo(y, x)
-	}
+	sqrtSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Recip computes
-//
-//	for i := range y {
-//		y[i] = 1 / x[i]
-//	}
-func Recip(y, x []float32) {
-	if len(y) < 48 {
+func recipDispatch(y, x []float32) {
+	if len(y) < 48 || active == Scalar {
 		recipGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		recipSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		recipGo(y, x)
-	}
+	recipSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Floor computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Floor(float64(x[i])))
-//	}
-func Floor(y, x []float32) {
-	if len(y) < 48 {
+func floorDispatch(y, x []float32) {
+	if len(y) < 48 || active == Scalar {
 		floorGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		floorSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		floorGo(y, x)
-	}
+	floorSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Ceil computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Ceil(float64(x[i])))
-//	}
-func Ceil(y, x []float32) {
-	if len(y) < 48 {
+func ceilDispatch(y, x []float32) {
+	if len(y) < 48 || active == Scalar {
 		ceilGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		ceilSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		ceilGo(y, x)
-	}
+	ceilSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Round computes
-//
-//	for i := range y {
-//		y[i] = float32(math.RoundToEven(float64(x[i])))
-//	}
-func Round(y, x []float32) {
-	if len(y) < 48 {
+func roundDispatch(y, x []float32) {
+	if len(y) < 48 || active == Scalar {
 		roundGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		roundSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		roundGo(y, x)
-	}
+	roundSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Trunc computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Trunc(float64(x[i])))
-//	}
-func Trunc(y, x []float32) {
-	if len(y) < 48 {
+func truncDispatch(y, x []float32) {
+	if len(y) < 48 || active == Scalar {
 		truncGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		truncSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		truncGo(y, x)
-	}
+	truncSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Fract computes
-//
-//	for i := range y {
-//		y[i] = x[i] - float32(math.Trunc(float64(x[i])))
-//	}
-//
-// ±Inf gives NaN.
-func Fract(y, x []float32) {
-	if len(y) < 48 {
+func fractDispatch(y, x []float32) {
+	if len(y) < 48 || active == Scalar {
 		fractGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		fractSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		fractGo(y, x)
-	}
+	fractSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Sign computes
-//
-//	for i := range y {
-//		y[i] = sign(x[i])
-//	}
-//
-// sign is −1, ±0 or 1 by the sign of x; NaN for NaN.
-func Sign(y, x []float32) {
-	if len(y) < 48 {
+func signDispatch(y, x []float32) {
+	if len(y) < 48 || active == Scalar {
 		signGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		signSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		signGo(y, x)
-	}
+	signSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Clip computes
-//
-//	for i := range y {
-//		y[i] = min(max(x[i], low), high)
-//	}
-//
-// NaN gives NaN.
-func Clip(y, x []float32, low, high float32) {
-	if len(y) < 16 {
+func clipDispatch(y, x []float32, low, high float32) {
+	if len(y) < 16 || active == Scalar {
 		clipGo(y, x, low, high)
 		return
 	}
-	switch active {
-	case SIMD128:
-		clipSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y), low, high)
-	default:
-		clipGo(y, x, low, high)
-	}
+	clipSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y), low, high)
 }
 
-// ReLU computes
-//
-//	for i := range y {
-//		y[i] = max(x[i], 0)
-//	}
-//
-// NaN gives NaN, −0 either zero.
-func ReLU(y, x []float32) {
-	if len(y) < 16 {
+func reLUDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		reLUGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		reLUSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		reLUGo(y, x)
-	}
+	reLUSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// LeakyReLU computes
-//
-//	for i := range y {
-//		y[i] = leaky(x[i])
-//	}
-//
-// leaky(x) is alpha·x where x < 0, else x.
-func LeakyReLU(y, x []float32, alpha float32) {
-	if len(y) < 48 {
+func leakyReLUDispatch(y, x []float32, alpha float32) {
+	if len(y) < 48 || active == Scalar {
 		leakyReLUGo(y, x, alpha)
 		return
 	}
-	switch active {
-	case SIMD128:
-		leakyReLUSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
-	default:
-		leakyReLUGo(y, x, alpha)
-	}
+	leakyReLUSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
 }
 
-// HardSwish computes
-//
-//	for i := range y {
-//		y[i] = x[i] * min(max(x[i]+3, 0), 6) / 6
-//	}
-//
-// Within 2.5 ULP. −Inf gives 0, its limit.
-func HardSwish(y, x []float32) {
-	if len(y) < 16 {
+func hardSwishDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		hardSwishGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		hardSwishSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		hardSwishGo(y, x)
-	}
+	hardSwishSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Exp computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-func Exp(y, x []float32) {
-	if len(y) < 16 {
+func expDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		expGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		expSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		expGo(y, x)
-	}
+	expSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// ExpSub computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i] - m))); r += y[i]
-//	}
-//
-// and returns r. As Exp.
-func ExpSub(y, x []float32, m float32) float32 {
-	if len(y) < 16 {
+func expSubDispatch(y, x []float32, m float32) float32 {
+	if len(y) < 16 || active == Scalar {
 		return expSubGo(y, x, m)
 	}
-	switch active {
-	case SIMD128:
-		return expSubSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y), m)
-	default:
-		return expSubGo(y, x, m)
-	}
+	return expSubSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y), m)
 }
 
-// SumExpSub returns r of
-//
-//	for i := range x {
-//		r += float32(math.Exp(float64(x[i] - m)))
-//	}
-func SumExpSub(x []float32, m float32) float32 {
-	if len(x) < 16 {
+func sumExpSubDispatch(x []float32, m float32) float32 {
+	if len(x) < 16 || active == Scalar {
 		return sumExpSubGo(x, m)
 	}
-	switch active {
-	case SIMD128:
-		return sumExpSubSIMD128(unsafe.SliceData(x), len(x), m)
-	default:
-		return sumExpSubGo(x, m)
-	}
+	return sumExpSubSIMD128(unsafe.SliceData(x), len(x), m)
 }
 
-// Expm1 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Expm1(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-func Expm1(y, x []float32) {
-	if len(y) < 16 {
+func expm1Dispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		expm1Go(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		expm1SIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		expm1Go(y, x)
-	}
+	expm1SIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Log computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log(float64(x[i])))
-//	}
-//
-// Within 1 ULP.
-func Log(y, x []float32) {
-	if len(y) < 16 {
-		logGo(y, x)
-		return
-	}
-	if active == Scalar {
+func logDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		logGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case SIMD128:
-			done = logSIMD128(&y[i], &x[i], len(y)-i)
-		}
+		done := logSIMD128(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -701,28 +298,13 @@ func Log(y, x []float32) {
 	}
 }
 
-// Log2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log2(float64(x[i])))
-//	}
-//
-// Within 1.4 ULP.
-func Log2(y, x []float32) {
-	if len(y) < 16 {
-		log2Go(y, x)
-		return
-	}
-	if active == Scalar {
+func log2Dispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		log2Go(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case SIMD128:
-			done = log2SIMD128(&y[i], &x[i], len(y)-i)
-		}
+		done := log2SIMD128(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -732,28 +314,13 @@ func Log2(y, x []float32) {
 	}
 }
 
-// Log10 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log10(float64(x[i])))
-//	}
-//
-// Within 1.4 ULP.
-func Log10(y, x []float32) {
-	if len(y) < 16 {
-		log10Go(y, x)
-		return
-	}
-	if active == Scalar {
+func log10Dispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		log10Go(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case SIMD128:
-			done = log10SIMD128(&y[i], &x[i], len(y)-i)
-		}
+		done := log10SIMD128(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -763,28 +330,13 @@ func Log10(y, x []float32) {
 	}
 }
 
-// Sin computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sin(float64(x[i])))
-//	}
-//
-// Within 1.8 ULP.
-func Sin(y, x []float32) {
-	if len(y) < 16 {
-		sinGo(y, x)
-		return
-	}
-	if active == Scalar {
+func sinDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		sinGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case SIMD128:
-			done = sinSIMD128(&y[i], &x[i], len(y)-i)
-		}
+		done := sinSIMD128(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -794,28 +346,13 @@ func Sin(y, x []float32) {
 	}
 }
 
-// Cos computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Cos(float64(x[i])))
-//	}
-//
-// Within 2 ULP.
-func Cos(y, x []float32) {
-	if len(y) < 16 {
-		cosGo(y, x)
-		return
-	}
-	if active == Scalar {
+func cosDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		cosGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case SIMD128:
-			done = cosSIMD128(&y[i], &x[i], len(y)-i)
-		}
+		done := cosSIMD128(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -825,28 +362,13 @@ func Cos(y, x []float32) {
 	}
 }
 
-// Tan computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tan(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-func Tan(y, x []float32) {
-	if len(y) < 16 {
-		tanGo(y, x)
-		return
-	}
-	if active == Scalar {
+func tanDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		tanGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case SIMD128:
-			done = tanSIMD128(&y[i], &x[i], len(y)-i)
-		}
+		done := tanSIMD128(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -856,148 +378,61 @@ func Tan(y, x []float32) {
 	}
 }
 
-// Asin computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Asin(float64(x[i])))
-//	}
-//
-// Within 1.5 ULP.
-func Asin(y, x []float32) {
-	if len(y) < 16 {
+func asinDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		asinGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		asinSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		asinGo(y, x)
-	}
+	asinSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Acos computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Acos(float64(x[i])))
-//	}
-//
-// Within 1.3 ULP.
-func Acos(y, x []float32) {
-	if len(y) < 16 {
+func acosDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		acosGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		acosSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		acosGo(y, x)
-	}
+	acosSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Atan computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Atan(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-func Atan(y, x []float32) {
-	if len(y) < 16 {
+func atanDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		atanGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		atanSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		atanGo(y, x)
-	}
+	atanSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Tanh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tanh(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-func Tanh(y, x []float32) {
-	if len(y) < 16 {
+func tanhDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		tanhGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		tanhSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		tanhGo(y, x)
-	}
+	tanhSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Sinh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sinh(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-func Sinh(y, x []float32) {
-	if len(y) < 16 {
+func sinhDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		sinhGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		sinhSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		sinhGo(y, x)
-	}
+	sinhSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Cosh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Cosh(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-func Cosh(y, x []float32) {
-	if len(y) < 16 {
+func coshDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		coshGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		coshSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		coshGo(y, x)
-	}
+	coshSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Asinh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Asinh(float64(x[i])))
-//	}
-//
-// Within 1.9 ULP.
-func Asinh(y, x []float32) {
-	if len(y) < 16 {
-		asinhGo(y, x)
-		return
-	}
-	if active == Scalar {
+func asinhDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		asinhGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case SIMD128:
-			done = asinhSIMD128(&y[i], &x[i], len(y)-i)
-		}
+		done := asinhSIMD128(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -1007,28 +442,13 @@ func Asinh(y, x []float32) {
 	}
 }
 
-// Acosh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Acosh(float64(x[i])))
-//	}
-//
-// Within 2 ULP.
-func Acosh(y, x []float32) {
-	if len(y) < 16 {
-		acoshGo(y, x)
-		return
-	}
-	if active == Scalar {
+func acoshDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		acoshGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case SIMD128:
-			done = acoshSIMD128(&y[i], &x[i], len(y)-i)
-		}
+		done := acoshSIMD128(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -1038,28 +458,13 @@ func Acosh(y, x []float32) {
 	}
 }
 
-// Atanh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Atanh(float64(x[i])))
-//	}
-//
-// Within 1.9 ULP.
-func Atanh(y, x []float32) {
-	if len(y) < 16 {
-		atanhGo(y, x)
-		return
-	}
-	if active == Scalar {
+func atanhDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		atanhGo(y, x)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case SIMD128:
-			done = atanhSIMD128(&y[i], &x[i], len(y)-i)
-		}
+		done := atanhSIMD128(&y[i], &x[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -1069,210 +474,85 @@ func Atanh(y, x []float32) {
 	}
 }
 
-// Sigmoid computes
-//
-//	for i := range y {
-//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 1.8 ULP.
-func Sigmoid(y, x []float32) {
-	if len(y) < 16 {
+func sigmoidDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		sigmoidGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		sigmoidSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		sigmoidGo(y, x)
-	}
+	sigmoidSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// SiLU computes
-//
-//	for i := range y {
-//		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 1.8 ULP. −Inf gives 0, its limit.
-func SiLU(y, x []float32) {
-	if len(y) < 16 {
+func siLUDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		siLUGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		siLUSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		siLUGo(y, x)
-	}
+	siLUSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// GELU computes
-//
-//	for i := range y {
-//		y[i] = gelu(x[i])
-//	}
-//
-// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
-// Within 1.8 ULP. −Inf gives 0, its limit.
-func GELU(y, x []float32) {
-	if len(y) < 16 {
+func geluDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		geluGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		geluSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		geluGo(y, x)
-	}
+	geluSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// GELUErf computes
-//
-//	for i := range y {
-//		y[i] = float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))
-//	}
-//
-// Within 2 ULP. −Inf gives 0, its limit.
-func GELUErf(y, x []float32) {
-	if len(y) < 16 {
+func geluErfDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		geluErfGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		geluErfSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		geluErfGo(y, x)
-	}
+	geluErfSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Erf computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Erf(float64(x[i])))
-//	}
-//
-// Within 1.5 ULP.
-func Erf(y, x []float32) {
-	if len(y) < 16 {
+func erfDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		erfGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		erfSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		erfGo(y, x)
-	}
+	erfSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Mish computes
-//
-//	for i := range y {
-//		y[i] = float32(float64(x[i]) * math.Tanh(math.Log1p(math.Exp(float64(x[i])))))
-//	}
-//
-// Within 1.6 ULP. −Inf gives 0, its limit.
-func Mish(y, x []float32) {
-	if len(y) < 16 {
+func mishDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		mishGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		mishSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		mishGo(y, x)
-	}
+	mishSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Softplus computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log1p(math.Exp(float64(x[i]))))
-//	}
-//
-// Within 1.9 ULP.
-func Softplus(y, x []float32) {
-	if len(y) < 16 {
+func softplusDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		softplusGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		softplusSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		softplusGo(y, x)
-	}
+	softplusSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// ELU computes
-//
-//	for i := range y {
-//		y[i] = elu(x[i])
-//	}
-//
-// elu(x) is x where x > 0, else alpha·(eˣ − 1). Within 1.7 ULP.
-func ELU(y, x []float32, alpha float32) {
-	if len(y) < 16 {
+func eluDispatch(y, x []float32, alpha float32) {
+	if len(y) < 16 || active == Scalar {
 		eluGo(y, x, alpha)
 		return
 	}
-	switch active {
-	case SIMD128:
-		eluSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
-	default:
-		eluGo(y, x, alpha)
-	}
+	eluSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
 }
 
-// SELU computes
-//
-//	for i := range y {
-//		y[i] = selu(x[i])
-//	}
-//
-// selu(x) is scale·x where x > 0, else scale·alpha·(eˣ − 1), with the constants of Klambauer et al. (2017).
-// Within 2 ULP.
-func SELU(y, x []float32) {
-	if len(y) < 16 {
+func seluDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		seluGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		seluSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		seluGo(y, x)
-	}
+	seluSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Pow computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Pow(float64(a[i]), float64(b[i])))
-//	}
-//
-// Within 1.3 ULP.
-func Pow(y, a, b []float32) {
-	if len(y) < 16 {
-		powGo(y, a, b)
-		return
-	}
-	if active == Scalar {
+func powDispatch(y, a, b []float32) {
+	if len(y) < 16 || active == Scalar {
 		powGo(y, a, b)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case SIMD128:
-			done = powSIMD128(&y[i], &a[i], &b[i], len(y)-i)
-		}
+		done := powSIMD128(&y[i], &a[i], &b[i], len(y)-i)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -1282,28 +562,13 @@ func Pow(y, a, b []float32) {
 	}
 }
 
-// PowScalar computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Pow(float64(a[i]), float64(e)))
-//	}
-//
-// Within 1.3 ULP.
-func PowScalar(y, a []float32, e float32) {
-	if len(y) < 16 {
-		powScalarGo(y, a, e)
-		return
-	}
-	if active == Scalar {
+func powScalarDispatch(y, a []float32, e float32) {
+	if len(y) < 16 || active == Scalar {
 		powScalarGo(y, a, e)
 		return
 	}
 	for i := 0; i < len(y); {
-		var done int
-		switch active {
-		case SIMD128:
-			done = powScalarSIMD128(&y[i], &a[i], len(y)-i, e)
-		}
+		done := powScalarSIMD128(&y[i], &a[i], len(y)-i, e)
 		i += done
 		if i < len(y) {
 			end := min(i+Lanes, len(y))
@@ -1313,364 +578,145 @@ func PowScalar(y, a []float32, e float32) {
 	}
 }
 
-// FastExp computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i])))
-//	}
-//
-// Within 8.5e-5, relatively, for −87 ≤ x ≤ 88; 0 below −87.7, +Inf above 88.4.
-func FastExp(y, x []float32) {
-	if len(y) < 16 {
+func fastExpDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		fastExpGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		fastExpSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		fastExpGo(y, x)
-	}
+	fastExpSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// FastTanh computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tanh(float64(x[i])))
-//	}
-//
-// Within 5e-5, relatively.
-func FastTanh(y, x []float32) {
-	if len(y) < 16 {
+func fastTanhDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		fastTanhGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		fastTanhSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		fastTanhGo(y, x)
-	}
+	fastTanhSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// FastSigmoid computes
-//
-//	for i := range y {
-//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 8.5e-5, relatively, for x ≥ −87; 0 below −88.4.
-func FastSigmoid(y, x []float32) {
-	if len(y) < 16 {
+func fastSigmoidDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		fastSigmoidGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		fastSigmoidSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		fastSigmoidGo(y, x)
-	}
+	fastSigmoidSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// FastGELU computes
-//
-//	for i := range y {
-//		y[i] = gelu(x[i])
-//	}
-//
-// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
-// Within 1e-4, relatively, for x ≥ −9; 0 below −10.1.
-func FastGELU(y, x []float32) {
-	if len(y) < 16 {
+func fastGELUDispatch(y, x []float32) {
+	if len(y) < 16 || active == Scalar {
 		fastGELUGo(y, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		fastGELUSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
-	default:
-		fastGELUGo(y, x)
-	}
+	fastGELUSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
 }
 
-// Sum returns r of
-//
-//	for i := range x {
-//		r += x[i]
-//	}
-//
-// in another order and with or without rounded products.
-func Sum(x []float32) float32 {
-	if len(x) < 96 {
+func sumDispatch(x []float32) float32 {
+	if len(x) < 96 || active == Scalar {
 		return sumGo(x)
 	}
-	switch active {
-	case SIMD128:
-		return sumSIMD128(unsafe.SliceData(x), len(x))
-	default:
-		return sumGo(x)
-	}
+	return sumSIMD128(unsafe.SliceData(x), len(x))
 }
 
-// SumAbs returns r of
-//
-//	for i := range x {
-//		r += abs(x[i])
-//	}
-//
-// in another order and with or without rounded products.
-func SumAbs(x []float32) float32 {
-	if len(x) < 96 {
+func sumAbsDispatch(x []float32) float32 {
+	if len(x) < 96 || active == Scalar {
 		return sumAbsGo(x)
 	}
-	switch active {
-	case SIMD128:
-		return sumAbsSIMD128(unsafe.SliceData(x), len(x))
-	default:
-		return sumAbsGo(x)
-	}
+	return sumAbsSIMD128(unsafe.SliceData(x), len(x))
 }
 
-// SumSquares returns r of
-//
-//	for i := range x {
-//		r += x[i] * x[i]
-//	}
-//
-// in another order and with or without rounded products.
-func SumSquares(x []float32) float32 {
-	if len(x) < 96 {
+func sumSquaresDispatch(x []float32) float32 {
+	if len(x) < 96 || active == Scalar {
 		return sumSquaresGo(x)
 	}
-	switch active {
-	case SIMD128:
-		return sumSquaresSIMD128(unsafe.SliceData(x), len(x))
-	default:
-		return sumSquaresGo(x)
-	}
+	return sumSquaresSIMD128(unsafe.SliceData(x), len(x))
 }
 
-// Dot returns r of
-//
-//	for i := range a {
-//		r += a[i] * b[i]
-//	}
-//
-// in another order and with or without rounded products.
-func Dot(a, b []float32) float32 {
-	if len(a) < 96 {
+func dotDispatch(a, b []float32) float32 {
+	if len(a) < 96 || active == Scalar {
 		return dotGo(a, b)
 	}
-	switch active {
-	case SIMD128:
-		return dotSIMD128(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
-	default:
-		return dotGo(a, b)
-	}
+	return dotSIMD128(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
 }
 
-// SumSqDiff returns r of
-//
-//	for i := range x {
-//		r += (x[i] - mean) * (x[i] - mean)
-//	}
-//
-// in another order and with or without rounded products.
-func SumSqDiff(x []float32, mean float32) float32 {
-	if len(x) < 96 {
+func sumSqDiffDispatch(x []float32, mean float32) float32 {
+	if len(x) < 96 || active == Scalar {
 		return sumSqDiffGo(x, mean)
 	}
-	switch active {
-	case SIMD128:
-		return sumSqDiffSIMD128(unsafe.SliceData(x), len(x), mean)
-	default:
-		return sumSqDiffGo(x, mean)
-	}
+	return sumSqDiffSIMD128(unsafe.SliceData(x), len(x), mean)
 }
 
-// SumProdDiff returns r of
-//
-//	for i := range a {
-//		r += (a[i] - ma) * (b[i] - mb)
-//	}
-//
-// in another order and with or without rounded products.
-func SumProdDiff(a, b []float32, ma, mb float32) float32 {
-	if len(a) < 96 {
+func sumProdDiffDispatch(a, b []float32, ma, mb float32) float32 {
+	if len(a) < 96 || active == Scalar {
 		return sumProdDiffGo(a, b, ma, mb)
 	}
-	switch active {
-	case SIMD128:
-		return sumProdDiffSIMD128(unsafe.SliceData(a), unsafe.SliceData(b), len(a), ma, mb)
-	default:
-		return sumProdDiffGo(a, b, ma, mb)
-	}
+	return sumProdDiffSIMD128(unsafe.SliceData(a), unsafe.SliceData(b), len(a), ma, mb)
 }
 
-// Max returns r of
-//
-//	for i := range x {
-//		r = max(r, x[i]) // from -Inf
-//	}
-//
-// NaN if there is one.
-func Max(x []float32) float32 {
-	if len(x) < 16 {
+func maxDispatch(x []float32) float32 {
+	if len(x) < 16 || active == Scalar {
 		return maxGo(x)
 	}
-	switch active {
-	case SIMD128:
-		return maxSIMD128(unsafe.SliceData(x), len(x))
-	default:
-		return maxGo(x)
-	}
+	return maxSIMD128(unsafe.SliceData(x), len(x))
 }
 
-// Min returns r of
-//
-//	for i := range x {
-//		r = min(r, x[i]) // from +Inf
-//	}
-//
-// NaN if there is one.
-func Min(x []float32) float32 {
-	if len(x) < 16 {
+func minDispatch(x []float32) float32 {
+	if len(x) < 16 || active == Scalar {
 		return minGo(x)
 	}
-	switch active {
-	case SIMD128:
-		return minSIMD128(unsafe.SliceData(x), len(x))
-	default:
-		return minGo(x)
-	}
+	return minSIMD128(unsafe.SliceData(x), len(x))
 }
 
-// MaxAbs returns r of
-//
-//	for i := range x {
-//		r = max(r, abs(x[i]))
-//	}
-//
-// NaN if there is one.
-func MaxAbs(x []float32) float32 {
-	if len(x) < 96 {
+func maxAbsDispatch(x []float32) float32 {
+	if len(x) < 96 || active == Scalar {
 		return maxAbsGo(x)
 	}
-	switch active {
-	case SIMD128:
-		return maxAbsSIMD128(unsafe.SliceData(x), len(x))
-	default:
-		return maxAbsGo(x)
-	}
+	return maxAbsSIMD128(unsafe.SliceData(x), len(x))
 }
 
-// SumKahan computes, in every lane with its share of x,
-//
-//	for i := range x {
-//		t := s + x[i]
-//		d := t - s
-//		c += (s - (t - d)) + (x[i] - d)
-//		s = t
-//	}
-//
-// Accumulator 0 is s, 1 is c; s + c is the sum as if in twice the precision. The loop is Neumaier's with Knuth's branch-free
-// exact addition. Where s is not finite it is the sum, and c means nothing.
-func SumKahan(lanes *[2 * Lanes]float32, x []float32) {
-	if len(x) < 96 {
+func sumKahanDispatch(lanes *[2 * Lanes]float32, x []float32) {
+	if len(x) < 96 || active == Scalar {
 		sumKahanGo(lanes, x)
 		return
 	}
-	switch active {
-	case SIMD128:
-		sumKahanSIMD128(lanes, unsafe.SliceData(x), len(x))
-	default:
-		sumKahanGo(lanes, x)
-	}
+	sumKahanSIMD128(lanes, unsafe.SliceData(x), len(x))
 }
 
-// Find stops at the step in which an x[i] equals v, else at len(x).
-//
-// Find returns the index of that element itself.
-func Find(x []float32, v float32) int {
-	if len(x) < 96 {
+func findDispatch(x []float32, v float32) int {
+	if len(x) < 96 || active == Scalar {
 		return findGo(x, v)
 	}
-	i := 0
-	switch active {
-	case SIMD128:
-		i = findSIMD128(unsafe.SliceData(x), len(x), v)
-	}
+	i := findSIMD128(unsafe.SliceData(x), len(x), v)
 	return i + findGo(x[i:], v)
 }
 
-// FindNaN stops at the step in which an x[i] is NaN, else at len(x).
-//
-// FindNaN returns the index of that element itself.
-func FindNaN(x []float32) int {
-	if len(x) < 96 {
+func findNaNDispatch(x []float32) int {
+	if len(x) < 96 || active == Scalar {
 		return findNaNGo(x)
 	}
-	i := 0
-	switch active {
-	case SIMD128:
-		i = findNaNSIMD128(unsafe.SliceData(x), len(x))
-	}
+	i := findNaNSIMD128(unsafe.SliceData(x), len(x))
 	return i + findNaNGo(x[i:])
 }
 
-// Normalize computes
-//
-//	for i := range y {
-//		y[i] = (x[i] - mean) * rstd
-//	}
-func Normalize(y, x []float32, mean, rstd float32) {
-	if len(y) < 48 {
+func normalizeDispatch(y, x []float32, mean, rstd float32) {
+	if len(y) < 48 || active == Scalar {
 		normalizeGo(y, x, mean, rstd)
 		return
 	}
-	switch active {
-	case SIMD128:
-		normalizeSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y), mean, rstd)
-	default:
-		normalizeGo(y, x, mean, rstd)
-	}
+	normalizeSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), len(y), mean, rstd)
 }
 
-// NormAffine computes
-//
-//	for i := range y {
-//		y[i] = (x[i]-mean)*rstd*gamma[i] + beta[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-func NormAffine(y, x, gamma, beta []float32, mean, rstd float32) {
-	if len(y) < 48 {
+func normAffineDispatch(y, x, gamma, beta []float32, mean, rstd float32) {
+	if len(y) < 48 || active == Scalar {
 		normAffineGo(y, x, gamma, beta, mean, rstd)
 		return
 	}
-	switch active {
-	case SIMD128:
-		normAffineSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), unsafe.SliceData(beta), len(y), mean, rstd)
-	default:
-		normAffineGo(y, x, gamma, beta, mean, rstd)
-	}
+	normAffineSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), unsafe.SliceData(beta), len(y), mean, rstd)
 }
 
-// NormScale computes
-//
-//	for i := range y {
-//		y[i] = x[i] * f * gamma[i]
-//	}
-func NormScale(y, x, gamma []float32, f float32) {
-	if len(y) < 48 {
+func normScaleDispatch(y, x, gamma []float32, f float32) {
+	if len(y) < 48 || active == Scalar {
 		normScaleGo(y, x, gamma, f)
 		return
 	}
-	switch active {
-	case SIMD128:
-		normScaleSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), len(y), f)
-	default:
-		normScaleGo(y, x, gamma, f)
-	}
+	normScaleSIMD128(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), len(y), f)
 }

@@ -1,9 +1,10 @@
 // Package kernels holds the loops that simd is made of: elementwise arithmetic and functions, folds, searches and
 // normalisations over float32 slices, for every instruction set ("tier") that wavelane has code for.
 //
-// A kernel, say Exp, is an exported function that picks the code of the active tier. Assembly (expSSE, expAVX2, expAVX512,
-// expNEON) is generated from the definitions in internal/simd/asmgen; expGo, the portable fallback in portable Go, computes what machines
-// without assembly compute, what other tiers leave to it, and what tests compare them with.
+// A kernel, say Exp, is one exported function for all platforms. It is inlined as a call of expDispatch, which each platform has its own
+// of and which picks the code of the active tier. Assembly (expSSE, expAVX2, expAVX512, expNEON) is generated from the definitions in
+// internal/simd/asmgen; expGo, the portable fallback, computes what machines without assembly compute, what other tiers leave to it, and
+// what tests compare them with.
 //
 // # Slices
 //

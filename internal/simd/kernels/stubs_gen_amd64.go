@@ -2,2519 +2,722 @@
 
 package kernels
 
-// addSSE computes
-//
-//	for i := range y {
-//		y[i] = a[i] + b[i]
-//	}
-//
 //go:noescape
 func addSSE(y *float32, a *float32, b *float32, n int)
 
-// subSSE computes
-//
-//	for i := range y {
-//		y[i] = a[i] - b[i]
-//	}
-//
 //go:noescape
 func subSSE(y *float32, a *float32, b *float32, n int)
 
-// mulSSE computes
-//
-//	for i := range y {
-//		y[i] = a[i] * b[i]
-//	}
-//
 //go:noescape
 func mulSSE(y *float32, a *float32, b *float32, n int)
 
-// divSSE computes
-//
-//	for i := range y {
-//		y[i] = a[i] / b[i]
-//	}
-//
 //go:noescape
 func divSSE(y *float32, a *float32, b *float32, n int)
 
-// maximumSSE computes
-//
-//	for i := range y {
-//		y[i] = max(a[i], b[i])
-//	}
-//
-// NaN if either is; either zero where both are zeros.
-//
 //go:noescape
 func maximumSSE(y *float32, a *float32, b *float32, n int)
 
-// minimumSSE computes
-//
-//	for i := range y {
-//		y[i] = min(a[i], b[i])
-//	}
-//
-// NaN if either is; either zero where both are zeros.
-//
 //go:noescape
 func minimumSSE(y *float32, a *float32, b *float32, n int)
 
-// copySignSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Copysign(float64(a[i]), float64(b[i])))
-//	}
-//
 //go:noescape
 func copySignSSE(y *float32, a *float32, b *float32, n int)
 
-// addScalarSSE computes
-//
-//	for i := range y {
-//		y[i] = a[i] + s
-//	}
-//
 //go:noescape
 func addScalarSSE(y *float32, a *float32, n int, s float32)
 
-// scaleSSE computes
-//
-//	for i := range y {
-//		y[i] = f * a[i]
-//	}
-//
 //go:noescape
 func scaleSSE(y *float32, a *float32, n int, f float32)
 
-// scaleAddSSE computes
-//
-//	for i := range y {
-//		y[i] = f*a[i] + s
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func scaleAddSSE(y *float32, a *float32, n int, f float32, s float32)
 
-// axpySSE computes
-//
-//	for i := range y {
-//		y[i] = a[i] + f*x[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func axpySSE(y *float32, a *float32, x *float32, n int, f float32)
 
-// mulAddSSE computes
-//
-//	for i := range y {
-//		y[i] = a[i]*b[i] + c[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func mulAddSSE(y *float32, a *float32, b *float32, c *float32, n int)
 
-// lerpSSE computes
-//
-//	for i := range y {
-//		y[i] = a[i] + t[i]*(b[i]-a[i])
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func lerpSSE(y *float32, a *float32, b *float32, t *float32, n int)
 
-// lessSSE computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] < b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-//
 //go:noescape
 func lessSSE(y *float32, a *float32, b *float32, n int)
 
-// lessEqualSSE computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] <= b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-//
 //go:noescape
 func lessEqualSSE(y *float32, a *float32, b *float32, n int)
 
-// equalSSE computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] == b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-//
 //go:noescape
 func equalSSE(y *float32, a *float32, b *float32, n int)
 
-// selectSSE computes
-//
-//	for i := range y {
-//		y[i] = select(cond[i] != 0, a[i], b[i])
-//	}
-//
-// select(c, a, b) is a if c, else b. NaN is not 0.
-//
 //go:noescape
 func selectSSE(y *float32, cond *float32, a *float32, b *float32, n int)
 
-// negSSE computes
-//
-//	for i := range y {
-//		y[i] = -x[i]
-//	}
-//
 //go:noescape
 func negSSE(y *float32, x *float32, n int)
 
-// absSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Abs(float64(x[i])))
-//	}
-//
 //go:noescape
 func absSSE(y *float32, x *float32, n int)
 
-// sqrtSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sqrt(float64(x[i])))
-//	}
-//
 //go:noescape
 func sqrtSSE(y *float32, x *float32, n int)
 
-// recipSSE computes
-//
-//	for i := range y {
-//		y[i] = 1 / x[i]
-//	}
-//
 //go:noescape
 func recipSSE(y *float32, x *float32, n int)
 
-// floorSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Floor(float64(x[i])))
-//	}
-//
 //go:noescape
 func floorSSE(y *float32, x *float32, n int)
 
-// ceilSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Ceil(float64(x[i])))
-//	}
-//
 //go:noescape
 func ceilSSE(y *float32, x *float32, n int)
 
-// roundSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.RoundToEven(float64(x[i])))
-//	}
-//
 //go:noescape
 func roundSSE(y *float32, x *float32, n int)
 
-// truncSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Trunc(float64(x[i])))
-//	}
-//
 //go:noescape
 func truncSSE(y *float32, x *float32, n int)
 
-// fractSSE computes
-//
-//	for i := range y {
-//		y[i] = x[i] - float32(math.Trunc(float64(x[i])))
-//	}
-//
-// ±Inf gives NaN.
-//
 //go:noescape
 func fractSSE(y *float32, x *float32, n int)
 
-// signSSE computes
-//
-//	for i := range y {
-//		y[i] = sign(x[i])
-//	}
-//
-// sign is −1, ±0 or 1 by the sign of x; NaN for NaN.
-//
 //go:noescape
 func signSSE(y *float32, x *float32, n int)
 
-// clipSSE computes
-//
-//	for i := range y {
-//		y[i] = min(max(x[i], low), high)
-//	}
-//
-// NaN gives NaN.
-//
 //go:noescape
 func clipSSE(y *float32, x *float32, n int, low float32, high float32)
 
-// reLUSSE computes
-//
-//	for i := range y {
-//		y[i] = max(x[i], 0)
-//	}
-//
-// NaN gives NaN, −0 either zero.
-//
 //go:noescape
 func reLUSSE(y *float32, x *float32, n int)
 
-// leakyReLUSSE computes
-//
-//	for i := range y {
-//		y[i] = leaky(x[i])
-//	}
-//
-// leaky(x) is alpha·x where x < 0, else x.
-//
 //go:noescape
 func leakyReLUSSE(y *float32, x *float32, n int, alpha float32)
 
-// hardSwishSSE computes
-//
-//	for i := range y {
-//		y[i] = x[i] * min(max(x[i]+3, 0), 6) / 6
-//	}
-//
-// Within 2.5 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func hardSwishSSE(y *float32, x *float32, n int)
 
-// expSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-//
 //go:noescape
 func expSSE(y *float32, x *float32, n int)
 
-// expSubSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i] - m))); r += y[i]
-//	}
-//
-// and returns r. As Exp.
-//
 //go:noescape
 func expSubSSE(y *float32, x *float32, n int, m float32) (r0 float32)
 
-// sumExpSubSSE returns r of
-//
-//	for i := range x {
-//		r += float32(math.Exp(float64(x[i] - m)))
-//	}
-//
 //go:noescape
 func sumExpSubSSE(x *float32, n int, m float32) (r0 float32)
 
-// expm1SSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Expm1(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-//
 //go:noescape
 func expm1SSE(y *float32, x *float32, n int)
 
-// logSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log(float64(x[i])))
-//	}
-//
-// Within 1 ULP.
-//
 //go:noescape
 func logSSE(y *float32, x *float32, n int) (done int)
 
-// log2SSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log2(float64(x[i])))
-//	}
-//
-// Within 1.4 ULP.
-//
 //go:noescape
 func log2SSE(y *float32, x *float32, n int) (done int)
 
-// log10SSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log10(float64(x[i])))
-//	}
-//
-// Within 1.4 ULP.
-//
 //go:noescape
 func log10SSE(y *float32, x *float32, n int) (done int)
 
-// sinSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sin(float64(x[i])))
-//	}
-//
-// Within 1.8 ULP.
-//
 //go:noescape
 func sinSSE(y *float32, x *float32, n int) (done int)
 
-// cosSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Cos(float64(x[i])))
-//	}
-//
-// Within 2 ULP.
-//
 //go:noescape
 func cosSSE(y *float32, x *float32, n int) (done int)
 
-// tanSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tan(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-//
 //go:noescape
 func tanSSE(y *float32, x *float32, n int) (done int)
 
-// asinSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Asin(float64(x[i])))
-//	}
-//
-// Within 1.5 ULP.
-//
 //go:noescape
 func asinSSE(y *float32, x *float32, n int)
 
-// acosSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Acos(float64(x[i])))
-//	}
-//
-// Within 1.3 ULP.
-//
 //go:noescape
 func acosSSE(y *float32, x *float32, n int)
 
-// atanSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Atan(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-//
 //go:noescape
 func atanSSE(y *float32, x *float32, n int)
 
-// tanhSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tanh(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-//
 //go:noescape
 func tanhSSE(y *float32, x *float32, n int)
 
-// sinhSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sinh(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-//
 //go:noescape
 func sinhSSE(y *float32, x *float32, n int)
 
-// coshSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Cosh(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-//
 //go:noescape
 func coshSSE(y *float32, x *float32, n int)
 
-// asinhSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Asinh(float64(x[i])))
-//	}
-//
-// Within 1.9 ULP.
-//
 //go:noescape
 func asinhSSE(y *float32, x *float32, n int) (done int)
 
-// acoshSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Acosh(float64(x[i])))
-//	}
-//
-// Within 2 ULP.
-//
 //go:noescape
 func acoshSSE(y *float32, x *float32, n int) (done int)
 
-// atanhSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Atanh(float64(x[i])))
-//	}
-//
-// Within 1.9 ULP.
-//
 //go:noescape
 func atanhSSE(y *float32, x *float32, n int) (done int)
 
-// sigmoidSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 1.8 ULP.
-//
 //go:noescape
 func sigmoidSSE(y *float32, x *float32, n int)
 
-// siLUSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 1.8 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func siLUSSE(y *float32, x *float32, n int)
 
-// geluSSE computes
-//
-//	for i := range y {
-//		y[i] = gelu(x[i])
-//	}
-//
-// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
-// Within 1.8 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func geluSSE(y *float32, x *float32, n int)
 
-// geluErfSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))
-//	}
-//
-// Within 2 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func geluErfSSE(y *float32, x *float32, n int)
 
-// erfSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Erf(float64(x[i])))
-//	}
-//
-// Within 1.5 ULP.
-//
 //go:noescape
 func erfSSE(y *float32, x *float32, n int)
 
-// mishSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(float64(x[i]) * math.Tanh(math.Log1p(math.Exp(float64(x[i])))))
-//	}
-//
-// Within 1.6 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func mishSSE(y *float32, x *float32, n int)
 
-// softplusSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log1p(math.Exp(float64(x[i]))))
-//	}
-//
-// Within 1.9 ULP.
-//
 //go:noescape
 func softplusSSE(y *float32, x *float32, n int)
 
-// eluSSE computes
-//
-//	for i := range y {
-//		y[i] = elu(x[i])
-//	}
-//
-// elu(x) is x where x > 0, else alpha·(eˣ − 1). Within 1.7 ULP.
-//
 //go:noescape
 func eluSSE(y *float32, x *float32, n int, alpha float32)
 
-// seluSSE computes
-//
-//	for i := range y {
-//		y[i] = selu(x[i])
-//	}
-//
-// selu(x) is scale·x where x > 0, else scale·alpha·(eˣ − 1), with the constants of Klambauer et al. (2017).
-// Within 2 ULP.
-//
 //go:noescape
 func seluSSE(y *float32, x *float32, n int)
 
-// powSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Pow(float64(a[i]), float64(b[i])))
-//	}
-//
-// Within 1.3 ULP.
-//
 //go:noescape
 func powSSE(y *float32, a *float32, b *float32, n int) (done int)
 
-// powScalarSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Pow(float64(a[i]), float64(e)))
-//	}
-//
-// Within 1.3 ULP.
-//
 //go:noescape
 func powScalarSSE(y *float32, a *float32, n int, e float32) (done int)
 
-// fastExpSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i])))
-//	}
-//
-// Within 8.5e-5, relatively, for −87 ≤ x ≤ 88; 0 below −87.7, +Inf above 88.4.
-//
 //go:noescape
 func fastExpSSE(y *float32, x *float32, n int)
 
-// fastTanhSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tanh(float64(x[i])))
-//	}
-//
-// Within 5e-5, relatively.
-//
 //go:noescape
 func fastTanhSSE(y *float32, x *float32, n int)
 
-// fastSigmoidSSE computes
-//
-//	for i := range y {
-//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 8.5e-5, relatively, for x ≥ −87; 0 below −88.4.
-//
 //go:noescape
 func fastSigmoidSSE(y *float32, x *float32, n int)
 
-// fastGELUSSE computes
-//
-//	for i := range y {
-//		y[i] = gelu(x[i])
-//	}
-//
-// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
-// Within 1e-4, relatively, for x ≥ −9; 0 below −10.1.
-//
 //go:noescape
 func fastGELUSSE(y *float32, x *float32, n int)
 
-// sumSSE returns r of
-//
-//	for i := range x {
-//		r += x[i]
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumSSE(x *float32, n int) (r0 float32)
 
-// sumAbsSSE returns r of
-//
-//	for i := range x {
-//		r += abs(x[i])
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumAbsSSE(x *float32, n int) (r0 float32)
 
-// sumSquaresSSE returns r of
-//
-//	for i := range x {
-//		r += x[i] * x[i]
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumSquaresSSE(x *float32, n int) (r0 float32)
 
-// dotSSE returns r of
-//
-//	for i := range a {
-//		r += a[i] * b[i]
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func dotSSE(a *float32, b *float32, n int) (r0 float32)
 
-// sumSqDiffSSE returns r of
-//
-//	for i := range x {
-//		r += (x[i] - mean) * (x[i] - mean)
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumSqDiffSSE(x *float32, n int, mean float32) (r0 float32)
 
-// sumProdDiffSSE returns r of
-//
-//	for i := range a {
-//		r += (a[i] - ma) * (b[i] - mb)
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumProdDiffSSE(a *float32, b *float32, n int, ma float32, mb float32) (r0 float32)
 
-// maxSSE returns r of
-//
-//	for i := range x {
-//		r = max(r, x[i]) // from -Inf
-//	}
-//
-// NaN if there is one.
-//
 //go:noescape
 func maxSSE(x *float32, n int) (r0 float32)
 
-// minSSE returns r of
-//
-//	for i := range x {
-//		r = min(r, x[i]) // from +Inf
-//	}
-//
-// NaN if there is one.
-//
 //go:noescape
 func minSSE(x *float32, n int) (r0 float32)
 
-// maxAbsSSE returns r of
-//
-//	for i := range x {
-//		r = max(r, abs(x[i]))
-//	}
-//
-// NaN if there is one.
-//
 //go:noescape
 func maxAbsSSE(x *float32, n int) (r0 float32)
 
-// sumKahanSSE computes, in every lane with its share of x,
-//
-//	for i := range x {
-//		t := s + x[i]
-//		d := t - s
-//		c += (s - (t - d)) + (x[i] - d)
-//		s = t
-//	}
-//
-// Accumulator 0 is s, 1 is c; s + c is the sum as if in twice the precision. The loop is Neumaier's with Knuth's branch-free
-// exact addition. Where s is not finite it is the sum, and c means nothing.
-//
 //go:noescape
 func sumKahanSSE(lanes *[128]float32, x *float32, n int)
 
-// findSSE stops at the step in which an x[i] equals v, else at len(x).
-//
 //go:noescape
 func findSSE(x *float32, n int, v float32) (done int)
 
-// findNaNSSE stops at the step in which an x[i] is NaN, else at len(x).
-//
 //go:noescape
 func findNaNSSE(x *float32, n int) (done int)
 
-// normalizeSSE computes
-//
-//	for i := range y {
-//		y[i] = (x[i] - mean) * rstd
-//	}
-//
 //go:noescape
 func normalizeSSE(y *float32, x *float32, n int, mean float32, rstd float32)
 
-// normAffineSSE computes
-//
-//	for i := range y {
-//		y[i] = (x[i]-mean)*rstd*gamma[i] + beta[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func normAffineSSE(y *float32, x *float32, gamma *float32, beta *float32, n int, mean float32, rstd float32)
 
-// normScaleSSE computes
-//
-//	for i := range y {
-//		y[i] = x[i] * f * gamma[i]
-//	}
-//
 //go:noescape
 func normScaleSSE(y *float32, x *float32, gamma *float32, n int, f float32)
 
-// addAVX2 computes
-//
-//	for i := range y {
-//		y[i] = a[i] + b[i]
-//	}
-//
 //go:noescape
 func addAVX2(y *float32, a *float32, b *float32, n int)
 
-// subAVX2 computes
-//
-//	for i := range y {
-//		y[i] = a[i] - b[i]
-//	}
-//
 //go:noescape
 func subAVX2(y *float32, a *float32, b *float32, n int)
 
-// mulAVX2 computes
-//
-//	for i := range y {
-//		y[i] = a[i] * b[i]
-//	}
-//
 //go:noescape
 func mulAVX2(y *float32, a *float32, b *float32, n int)
 
-// divAVX2 computes
-//
-//	for i := range y {
-//		y[i] = a[i] / b[i]
-//	}
-//
 //go:noescape
 func divAVX2(y *float32, a *float32, b *float32, n int)
 
-// maximumAVX2 computes
-//
-//	for i := range y {
-//		y[i] = max(a[i], b[i])
-//	}
-//
-// NaN if either is; either zero where both are zeros.
-//
 //go:noescape
 func maximumAVX2(y *float32, a *float32, b *float32, n int)
 
-// minimumAVX2 computes
-//
-//	for i := range y {
-//		y[i] = min(a[i], b[i])
-//	}
-//
-// NaN if either is; either zero where both are zeros.
-//
 //go:noescape
 func minimumAVX2(y *float32, a *float32, b *float32, n int)
 
-// copySignAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Copysign(float64(a[i]), float64(b[i])))
-//	}
-//
 //go:noescape
 func copySignAVX2(y *float32, a *float32, b *float32, n int)
 
-// addScalarAVX2 computes
-//
-//	for i := range y {
-//		y[i] = a[i] + s
-//	}
-//
 //go:noescape
 func addScalarAVX2(y *float32, a *float32, n int, s float32)
 
-// scaleAVX2 computes
-//
-//	for i := range y {
-//		y[i] = f * a[i]
-//	}
-//
 //go:noescape
 func scaleAVX2(y *float32, a *float32, n int, f float32)
 
-// scaleAddAVX2 computes
-//
-//	for i := range y {
-//		y[i] = f*a[i] + s
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func scaleAddAVX2(y *float32, a *float32, n int, f float32, s float32)
 
-// axpyAVX2 computes
-//
-//	for i := range y {
-//		y[i] = a[i] + f*x[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func axpyAVX2(y *float32, a *float32, x *float32, n int, f float32)
 
-// mulAddAVX2 computes
-//
-//	for i := range y {
-//		y[i] = a[i]*b[i] + c[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func mulAddAVX2(y *float32, a *float32, b *float32, c *float32, n int)
 
-// lerpAVX2 computes
-//
-//	for i := range y {
-//		y[i] = a[i] + t[i]*(b[i]-a[i])
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func lerpAVX2(y *float32, a *float32, b *float32, t *float32, n int)
 
-// lessAVX2 computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] < b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-//
 //go:noescape
 func lessAVX2(y *float32, a *float32, b *float32, n int)
 
-// lessEqualAVX2 computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] <= b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-//
 //go:noescape
 func lessEqualAVX2(y *float32, a *float32, b *float32, n int)
 
-// equalAVX2 computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] == b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-//
 //go:noescape
 func equalAVX2(y *float32, a *float32, b *float32, n int)
 
-// selectAVX2 computes
-//
-//	for i := range y {
-//		y[i] = select(cond[i] != 0, a[i], b[i])
-//	}
-//
-// select(c, a, b) is a if c, else b. NaN is not 0.
-//
 //go:noescape
 func selectAVX2(y *float32, cond *float32, a *float32, b *float32, n int)
 
-// negAVX2 computes
-//
-//	for i := range y {
-//		y[i] = -x[i]
-//	}
-//
 //go:noescape
 func negAVX2(y *float32, x *float32, n int)
 
-// absAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Abs(float64(x[i])))
-//	}
-//
 //go:noescape
 func absAVX2(y *float32, x *float32, n int)
 
-// sqrtAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sqrt(float64(x[i])))
-//	}
-//
 //go:noescape
 func sqrtAVX2(y *float32, x *float32, n int)
 
-// recipAVX2 computes
-//
-//	for i := range y {
-//		y[i] = 1 / x[i]
-//	}
-//
 //go:noescape
 func recipAVX2(y *float32, x *float32, n int)
 
-// floorAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Floor(float64(x[i])))
-//	}
-//
 //go:noescape
 func floorAVX2(y *float32, x *float32, n int)
 
-// ceilAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Ceil(float64(x[i])))
-//	}
-//
 //go:noescape
 func ceilAVX2(y *float32, x *float32, n int)
 
-// roundAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.RoundToEven(float64(x[i])))
-//	}
-//
 //go:noescape
 func roundAVX2(y *float32, x *float32, n int)
 
-// truncAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Trunc(float64(x[i])))
-//	}
-//
 //go:noescape
 func truncAVX2(y *float32, x *float32, n int)
 
-// fractAVX2 computes
-//
-//	for i := range y {
-//		y[i] = x[i] - float32(math.Trunc(float64(x[i])))
-//	}
-//
-// ±Inf gives NaN.
-//
 //go:noescape
 func fractAVX2(y *float32, x *float32, n int)
 
-// signAVX2 computes
-//
-//	for i := range y {
-//		y[i] = sign(x[i])
-//	}
-//
-// sign is −1, ±0 or 1 by the sign of x; NaN for NaN.
-//
 //go:noescape
 func signAVX2(y *float32, x *float32, n int)
 
-// clipAVX2 computes
-//
-//	for i := range y {
-//		y[i] = min(max(x[i], low), high)
-//	}
-//
-// NaN gives NaN.
-//
 //go:noescape
 func clipAVX2(y *float32, x *float32, n int, low float32, high float32)
 
-// reLUAVX2 computes
-//
-//	for i := range y {
-//		y[i] = max(x[i], 0)
-//	}
-//
-// NaN gives NaN, −0 either zero.
-//
 //go:noescape
 func reLUAVX2(y *float32, x *float32, n int)
 
-// leakyReLUAVX2 computes
-//
-//	for i := range y {
-//		y[i] = leaky(x[i])
-//	}
-//
-// leaky(x) is alpha·x where x < 0, else x.
-//
 //go:noescape
 func leakyReLUAVX2(y *float32, x *float32, n int, alpha float32)
 
-// hardSwishAVX2 computes
-//
-//	for i := range y {
-//		y[i] = x[i] * min(max(x[i]+3, 0), 6) / 6
-//	}
-//
-// Within 2.5 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func hardSwishAVX2(y *float32, x *float32, n int)
 
-// expAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-//
 //go:noescape
 func expAVX2(y *float32, x *float32, n int)
 
-// expSubAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i] - m))); r += y[i]
-//	}
-//
-// and returns r. As Exp.
-//
 //go:noescape
 func expSubAVX2(y *float32, x *float32, n int, m float32) (r0 float32)
 
-// sumExpSubAVX2 returns r of
-//
-//	for i := range x {
-//		r += float32(math.Exp(float64(x[i] - m)))
-//	}
-//
 //go:noescape
 func sumExpSubAVX2(x *float32, n int, m float32) (r0 float32)
 
-// expm1AVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Expm1(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-//
 //go:noescape
 func expm1AVX2(y *float32, x *float32, n int)
 
-// logAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log(float64(x[i])))
-//	}
-//
-// Within 1 ULP.
-//
 //go:noescape
 func logAVX2(y *float32, x *float32, n int) (done int)
 
-// log2AVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log2(float64(x[i])))
-//	}
-//
-// Within 1.4 ULP.
-//
 //go:noescape
 func log2AVX2(y *float32, x *float32, n int) (done int)
 
-// log10AVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log10(float64(x[i])))
-//	}
-//
-// Within 1.4 ULP.
-//
 //go:noescape
 func log10AVX2(y *float32, x *float32, n int) (done int)
 
-// sinAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sin(float64(x[i])))
-//	}
-//
-// Within 1.8 ULP.
-//
 //go:noescape
 func sinAVX2(y *float32, x *float32, n int) (done int)
 
-// cosAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Cos(float64(x[i])))
-//	}
-//
-// Within 2 ULP.
-//
 //go:noescape
 func cosAVX2(y *float32, x *float32, n int) (done int)
 
-// tanAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tan(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-//
 //go:noescape
 func tanAVX2(y *float32, x *float32, n int) (done int)
 
-// asinAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Asin(float64(x[i])))
-//	}
-//
-// Within 1.5 ULP.
-//
 //go:noescape
 func asinAVX2(y *float32, x *float32, n int)
 
-// acosAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Acos(float64(x[i])))
-//	}
-//
-// Within 1.3 ULP.
-//
 //go:noescape
 func acosAVX2(y *float32, x *float32, n int)
 
-// atanAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Atan(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-//
 //go:noescape
 func atanAVX2(y *float32, x *float32, n int)
 
-// tanhAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tanh(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-//
 //go:noescape
 func tanhAVX2(y *float32, x *float32, n int)
 
-// sinhAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sinh(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-//
 //go:noescape
 func sinhAVX2(y *float32, x *float32, n int)
 
-// coshAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Cosh(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-//
 //go:noescape
 func coshAVX2(y *float32, x *float32, n int)
 
-// asinhAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Asinh(float64(x[i])))
-//	}
-//
-// Within 1.9 ULP.
-//
 //go:noescape
 func asinhAVX2(y *float32, x *float32, n int) (done int)
 
-// acoshAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Acosh(float64(x[i])))
-//	}
-//
-// Within 2 ULP.
-//
 //go:noescape
 func acoshAVX2(y *float32, x *float32, n int) (done int)
 
-// atanhAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Atanh(float64(x[i])))
-//	}
-//
-// Within 1.9 ULP.
-//
 //go:noescape
 func atanhAVX2(y *float32, x *float32, n int) (done int)
 
-// sigmoidAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 1.8 ULP.
-//
 //go:noescape
 func sigmoidAVX2(y *float32, x *float32, n int)
 
-// siLUAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 1.8 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func siLUAVX2(y *float32, x *float32, n int)
 
-// geluAVX2 computes
-//
-//	for i := range y {
-//		y[i] = gelu(x[i])
-//	}
-//
-// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
-// Within 1.8 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func geluAVX2(y *float32, x *float32, n int)
 
-// geluErfAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))
-//	}
-//
-// Within 2 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func geluErfAVX2(y *float32, x *float32, n int)
 
-// erfAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Erf(float64(x[i])))
-//	}
-//
-// Within 1.5 ULP.
-//
 //go:noescape
 func erfAVX2(y *float32, x *float32, n int)
 
-// mishAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(float64(x[i]) * math.Tanh(math.Log1p(math.Exp(float64(x[i])))))
-//	}
-//
-// Within 1.6 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func mishAVX2(y *float32, x *float32, n int)
 
-// softplusAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log1p(math.Exp(float64(x[i]))))
-//	}
-//
-// Within 1.9 ULP.
-//
 //go:noescape
 func softplusAVX2(y *float32, x *float32, n int)
 
-// eluAVX2 computes
-//
-//	for i := range y {
-//		y[i] = elu(x[i])
-//	}
-//
-// elu(x) is x where x > 0, else alpha·(eˣ − 1). Within 1.7 ULP.
-//
 //go:noescape
 func eluAVX2(y *float32, x *float32, n int, alpha float32)
 
-// seluAVX2 computes
-//
-//	for i := range y {
-//		y[i] = selu(x[i])
-//	}
-//
-// selu(x) is scale·x where x > 0, else scale·alpha·(eˣ − 1), with the constants of Klambauer et al. (2017).
-// Within 2 ULP.
-//
 //go:noescape
 func seluAVX2(y *float32, x *float32, n int)
 
-// powAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Pow(float64(a[i]), float64(b[i])))
-//	}
-//
-// Within 1.3 ULP.
-//
 //go:noescape
 func powAVX2(y *float32, a *float32, b *float32, n int) (done int)
 
-// powScalarAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Pow(float64(a[i]), float64(e)))
-//	}
-//
-// Within 1.3 ULP.
-//
 //go:noescape
 func powScalarAVX2(y *float32, a *float32, n int, e float32) (done int)
 
-// fastExpAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i])))
-//	}
-//
-// Within 8.5e-5, relatively, for −87 ≤ x ≤ 88; 0 below −87.7, +Inf above 88.4.
-//
 //go:noescape
 func fastExpAVX2(y *float32, x *float32, n int)
 
-// fastTanhAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tanh(float64(x[i])))
-//	}
-//
-// Within 5e-5, relatively.
-//
 //go:noescape
 func fastTanhAVX2(y *float32, x *float32, n int)
 
-// fastSigmoidAVX2 computes
-//
-//	for i := range y {
-//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 8.5e-5, relatively, for x ≥ −87; 0 below −88.4.
-//
 //go:noescape
 func fastSigmoidAVX2(y *float32, x *float32, n int)
 
-// fastGELUAVX2 computes
-//
-//	for i := range y {
-//		y[i] = gelu(x[i])
-//	}
-//
-// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
-// Within 1e-4, relatively, for x ≥ −9; 0 below −10.1.
-//
 //go:noescape
 func fastGELUAVX2(y *float32, x *float32, n int)
 
-// sumAVX2 returns r of
-//
-//	for i := range x {
-//		r += x[i]
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumAVX2(x *float32, n int) (r0 float32)
 
-// sumAbsAVX2 returns r of
-//
-//	for i := range x {
-//		r += abs(x[i])
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumAbsAVX2(x *float32, n int) (r0 float32)
 
-// sumSquaresAVX2 returns r of
-//
-//	for i := range x {
-//		r += x[i] * x[i]
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumSquaresAVX2(x *float32, n int) (r0 float32)
 
-// dotAVX2 returns r of
-//
-//	for i := range a {
-//		r += a[i] * b[i]
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func dotAVX2(a *float32, b *float32, n int) (r0 float32)
 
-// sumSqDiffAVX2 returns r of
-//
-//	for i := range x {
-//		r += (x[i] - mean) * (x[i] - mean)
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumSqDiffAVX2(x *float32, n int, mean float32) (r0 float32)
 
-// sumProdDiffAVX2 returns r of
-//
-//	for i := range a {
-//		r += (a[i] - ma) * (b[i] - mb)
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumProdDiffAVX2(a *float32, b *float32, n int, ma float32, mb float32) (r0 float32)
 
-// maxAVX2 returns r of
-//
-//	for i := range x {
-//		r = max(r, x[i]) // from -Inf
-//	}
-//
-// NaN if there is one.
-//
 //go:noescape
 func maxAVX2(x *float32, n int) (r0 float32)
 
-// minAVX2 returns r of
-//
-//	for i := range x {
-//		r = min(r, x[i]) // from +Inf
-//	}
-//
-// NaN if there is one.
-//
 //go:noescape
 func minAVX2(x *float32, n int) (r0 float32)
 
-// maxAbsAVX2 returns r of
-//
-//	for i := range x {
-//		r = max(r, abs(x[i]))
-//	}
-//
-// NaN if there is one.
-//
 //go:noescape
 func maxAbsAVX2(x *float32, n int) (r0 float32)
 
-// sumKahanAVX2 computes, in every lane with its share of x,
-//
-//	for i := range x {
-//		t := s + x[i]
-//		d := t - s
-//		c += (s - (t - d)) + (x[i] - d)
-//		s = t
-//	}
-//
-// Accumulator 0 is s, 1 is c; s + c is the sum as if in twice the precision. The loop is Neumaier's with Knuth's branch-free
-// exact addition. Where s is not finite it is the sum, and c means nothing.
-//
 //go:noescape
 func sumKahanAVX2(lanes *[128]float32, x *float32, n int)
 
-// findAVX2 stops at the step in which an x[i] equals v, else at len(x).
-//
 //go:noescape
 func findAVX2(x *float32, n int, v float32) (done int)
 
-// findNaNAVX2 stops at the step in which an x[i] is NaN, else at len(x).
-//
 //go:noescape
 func findNaNAVX2(x *float32, n int) (done int)
 
-// normalizeAVX2 computes
-//
-//	for i := range y {
-//		y[i] = (x[i] - mean) * rstd
-//	}
-//
 //go:noescape
 func normalizeAVX2(y *float32, x *float32, n int, mean float32, rstd float32)
 
-// normAffineAVX2 computes
-//
-//	for i := range y {
-//		y[i] = (x[i]-mean)*rstd*gamma[i] + beta[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func normAffineAVX2(y *float32, x *float32, gamma *float32, beta *float32, n int, mean float32, rstd float32)
 
-// normScaleAVX2 computes
-//
-//	for i := range y {
-//		y[i] = x[i] * f * gamma[i]
-//	}
-//
 //go:noescape
 func normScaleAVX2(y *float32, x *float32, gamma *float32, n int, f float32)
 
-// addAVX512 computes
-//
-//	for i := range y {
-//		y[i] = a[i] + b[i]
-//	}
-//
 //go:noescape
 func addAVX512(y *float32, a *float32, b *float32, n int)
 
-// subAVX512 computes
-//
-//	for i := range y {
-//		y[i] = a[i] - b[i]
-//	}
-//
 //go:noescape
 func subAVX512(y *float32, a *float32, b *float32, n int)
 
-// mulAVX512 computes
-//
-//	for i := range y {
-//		y[i] = a[i] * b[i]
-//	}
-//
 //go:noescape
 func mulAVX512(y *float32, a *float32, b *float32, n int)
 
-// divAVX512 computes
-//
-//	for i := range y {
-//		y[i] = a[i] / b[i]
-//	}
-//
 //go:noescape
 func divAVX512(y *float32, a *float32, b *float32, n int)
 
-// maximumAVX512 computes
-//
-//	for i := range y {
-//		y[i] = max(a[i], b[i])
-//	}
-//
-// NaN if either is; either zero where both are zeros.
-//
 //go:noescape
 func maximumAVX512(y *float32, a *float32, b *float32, n int)
 
-// minimumAVX512 computes
-//
-//	for i := range y {
-//		y[i] = min(a[i], b[i])
-//	}
-//
-// NaN if either is; either zero where both are zeros.
-//
 //go:noescape
 func minimumAVX512(y *float32, a *float32, b *float32, n int)
 
-// copySignAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Copysign(float64(a[i]), float64(b[i])))
-//	}
-//
 //go:noescape
 func copySignAVX512(y *float32, a *float32, b *float32, n int)
 
-// addScalarAVX512 computes
-//
-//	for i := range y {
-//		y[i] = a[i] + s
-//	}
-//
 //go:noescape
 func addScalarAVX512(y *float32, a *float32, n int, s float32)
 
-// scaleAVX512 computes
-//
-//	for i := range y {
-//		y[i] = f * a[i]
-//	}
-//
 //go:noescape
 func scaleAVX512(y *float32, a *float32, n int, f float32)
 
-// scaleAddAVX512 computes
-//
-//	for i := range y {
-//		y[i] = f*a[i] + s
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func scaleAddAVX512(y *float32, a *float32, n int, f float32, s float32)
 
-// axpyAVX512 computes
-//
-//	for i := range y {
-//		y[i] = a[i] + f*x[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func axpyAVX512(y *float32, a *float32, x *float32, n int, f float32)
 
-// mulAddAVX512 computes
-//
-//	for i := range y {
-//		y[i] = a[i]*b[i] + c[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func mulAddAVX512(y *float32, a *float32, b *float32, c *float32, n int)
 
-// lerpAVX512 computes
-//
-//	for i := range y {
-//		y[i] = a[i] + t[i]*(b[i]-a[i])
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func lerpAVX512(y *float32, a *float32, b *float32, t *float32, n int)
 
-// lessAVX512 computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] < b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-//
 //go:noescape
 func lessAVX512(y *float32, a *float32, b *float32, n int)
 
-// lessEqualAVX512 computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] <= b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-//
 //go:noescape
 func lessEqualAVX512(y *float32, a *float32, b *float32, n int)
 
-// equalAVX512 computes
-//
-//	for i := range y {
-//		y[i] = truth(a[i] == b[i])
-//	}
-//
-// truth is 1 or 0; that of NaN is 0.
-//
 //go:noescape
 func equalAVX512(y *float32, a *float32, b *float32, n int)
 
-// selectAVX512 computes
-//
-//	for i := range y {
-//		y[i] = select(cond[i] != 0, a[i], b[i])
-//	}
-//
-// select(c, a, b) is a if c, else b. NaN is not 0.
-//
 //go:noescape
 func selectAVX512(y *float32, cond *float32, a *float32, b *float32, n int)
 
-// negAVX512 computes
-//
-//	for i := range y {
-//		y[i] = -x[i]
-//	}
-//
 //go:noescape
 func negAVX512(y *float32, x *float32, n int)
 
-// absAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Abs(float64(x[i])))
-//	}
-//
 //go:noescape
 func absAVX512(y *float32, x *float32, n int)
 
-// sqrtAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sqrt(float64(x[i])))
-//	}
-//
 //go:noescape
 func sqrtAVX512(y *float32, x *float32, n int)
 
-// recipAVX512 computes
-//
-//	for i := range y {
-//		y[i] = 1 / x[i]
-//	}
-//
 //go:noescape
 func recipAVX512(y *float32, x *float32, n int)
 
-// floorAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Floor(float64(x[i])))
-//	}
-//
 //go:noescape
 func floorAVX512(y *float32, x *float32, n int)
 
-// ceilAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Ceil(float64(x[i])))
-//	}
-//
 //go:noescape
 func ceilAVX512(y *float32, x *float32, n int)
 
-// roundAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.RoundToEven(float64(x[i])))
-//	}
-//
 //go:noescape
 func roundAVX512(y *float32, x *float32, n int)
 
-// truncAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Trunc(float64(x[i])))
-//	}
-//
 //go:noescape
 func truncAVX512(y *float32, x *float32, n int)
 
-// fractAVX512 computes
-//
-//	for i := range y {
-//		y[i] = x[i] - float32(math.Trunc(float64(x[i])))
-//	}
-//
-// ±Inf gives NaN.
-//
 //go:noescape
 func fractAVX512(y *float32, x *float32, n int)
 
-// signAVX512 computes
-//
-//	for i := range y {
-//		y[i] = sign(x[i])
-//	}
-//
-// sign is −1, ±0 or 1 by the sign of x; NaN for NaN.
-//
 //go:noescape
 func signAVX512(y *float32, x *float32, n int)
 
-// clipAVX512 computes
-//
-//	for i := range y {
-//		y[i] = min(max(x[i], low), high)
-//	}
-//
-// NaN gives NaN.
-//
 //go:noescape
 func clipAVX512(y *float32, x *float32, n int, low float32, high float32)
 
-// reLUAVX512 computes
-//
-//	for i := range y {
-//		y[i] = max(x[i], 0)
-//	}
-//
-// NaN gives NaN, −0 either zero.
-//
 //go:noescape
 func reLUAVX512(y *float32, x *float32, n int)
 
-// leakyReLUAVX512 computes
-//
-//	for i := range y {
-//		y[i] = leaky(x[i])
-//	}
-//
-// leaky(x) is alpha·x where x < 0, else x.
-//
 //go:noescape
 func leakyReLUAVX512(y *float32, x *float32, n int, alpha float32)
 
-// hardSwishAVX512 computes
-//
-//	for i := range y {
-//		y[i] = x[i] * min(max(x[i]+3, 0), 6) / 6
-//	}
-//
-// Within 2.5 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func hardSwishAVX512(y *float32, x *float32, n int)
 
-// expAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-//
 //go:noescape
 func expAVX512(y *float32, x *float32, n int)
 
-// expSubAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i] - m))); r += y[i]
-//	}
-//
-// and returns r. As Exp.
-//
 //go:noescape
 func expSubAVX512(y *float32, x *float32, n int, m float32) (r0 float32)
 
-// sumExpSubAVX512 returns r of
-//
-//	for i := range x {
-//		r += float32(math.Exp(float64(x[i] - m)))
-//	}
-//
 //go:noescape
 func sumExpSubAVX512(x *float32, n int, m float32) (r0 float32)
 
-// expm1AVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Expm1(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-//
 //go:noescape
 func expm1AVX512(y *float32, x *float32, n int)
 
-// logAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log(float64(x[i])))
-//	}
-//
-// Within 1 ULP.
-//
 //go:noescape
 func logAVX512(y *float32, x *float32, n int) (done int)
 
-// log2AVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log2(float64(x[i])))
-//	}
-//
-// Within 1.4 ULP.
-//
 //go:noescape
 func log2AVX512(y *float32, x *float32, n int) (done int)
 
-// log10AVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log10(float64(x[i])))
-//	}
-//
-// Within 1.4 ULP.
-//
 //go:noescape
 func log10AVX512(y *float32, x *float32, n int) (done int)
 
-// sinAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sin(float64(x[i])))
-//	}
-//
-// Within 1.8 ULP.
-//
 //go:noescape
 func sinAVX512(y *float32, x *float32, n int) (done int)
 
-// cosAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Cos(float64(x[i])))
-//	}
-//
-// Within 2 ULP.
-//
 //go:noescape
 func cosAVX512(y *float32, x *float32, n int) (done int)
 
-// tanAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tan(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-//
 //go:noescape
 func tanAVX512(y *float32, x *float32, n int) (done int)
 
-// asinAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Asin(float64(x[i])))
-//	}
-//
-// Within 1.5 ULP.
-//
 //go:noescape
 func asinAVX512(y *float32, x *float32, n int)
 
-// acosAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Acos(float64(x[i])))
-//	}
-//
-// Within 1.3 ULP.
-//
 //go:noescape
 func acosAVX512(y *float32, x *float32, n int)
 
-// atanAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Atan(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-//
 //go:noescape
 func atanAVX512(y *float32, x *float32, n int)
 
-// tanhAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tanh(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-//
 //go:noescape
 func tanhAVX512(y *float32, x *float32, n int)
 
-// sinhAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Sinh(float64(x[i])))
-//	}
-//
-// Within 1.7 ULP.
-//
 //go:noescape
 func sinhAVX512(y *float32, x *float32, n int)
 
-// coshAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Cosh(float64(x[i])))
-//	}
-//
-// Within 1.6 ULP.
-//
 //go:noescape
 func coshAVX512(y *float32, x *float32, n int)
 
-// asinhAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Asinh(float64(x[i])))
-//	}
-//
-// Within 1.9 ULP.
-//
 //go:noescape
 func asinhAVX512(y *float32, x *float32, n int) (done int)
 
-// acoshAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Acosh(float64(x[i])))
-//	}
-//
-// Within 2 ULP.
-//
 //go:noescape
 func acoshAVX512(y *float32, x *float32, n int) (done int)
 
-// atanhAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Atanh(float64(x[i])))
-//	}
-//
-// Within 1.9 ULP.
-//
 //go:noescape
 func atanhAVX512(y *float32, x *float32, n int) (done int)
 
-// sigmoidAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 1.8 ULP.
-//
 //go:noescape
 func sigmoidAVX512(y *float32, x *float32, n int)
 
-// siLUAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 1.8 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func siLUAVX512(y *float32, x *float32, n int)
 
-// geluAVX512 computes
-//
-//	for i := range y {
-//		y[i] = gelu(x[i])
-//	}
-//
-// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
-// Within 1.8 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func geluAVX512(y *float32, x *float32, n int)
 
-// geluErfAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))
-//	}
-//
-// Within 2 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func geluErfAVX512(y *float32, x *float32, n int)
 
-// erfAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Erf(float64(x[i])))
-//	}
-//
-// Within 1.5 ULP.
-//
 //go:noescape
 func erfAVX512(y *float32, x *float32, n int)
 
-// mishAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(float64(x[i]) * math.Tanh(math.Log1p(math.Exp(float64(x[i])))))
-//	}
-//
-// Within 1.6 ULP. −Inf gives 0, its limit.
-//
 //go:noescape
 func mishAVX512(y *float32, x *float32, n int)
 
-// softplusAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Log1p(math.Exp(float64(x[i]))))
-//	}
-//
-// Within 1.9 ULP.
-//
 //go:noescape
 func softplusAVX512(y *float32, x *float32, n int)
 
-// eluAVX512 computes
-//
-//	for i := range y {
-//		y[i] = elu(x[i])
-//	}
-//
-// elu(x) is x where x > 0, else alpha·(eˣ − 1). Within 1.7 ULP.
-//
 //go:noescape
 func eluAVX512(y *float32, x *float32, n int, alpha float32)
 
-// seluAVX512 computes
-//
-//	for i := range y {
-//		y[i] = selu(x[i])
-//	}
-//
-// selu(x) is scale·x where x > 0, else scale·alpha·(eˣ − 1), with the constants of Klambauer et al. (2017).
-// Within 2 ULP.
-//
 //go:noescape
 func seluAVX512(y *float32, x *float32, n int)
 
-// powAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Pow(float64(a[i]), float64(b[i])))
-//	}
-//
-// Within 1.3 ULP.
-//
 //go:noescape
 func powAVX512(y *float32, a *float32, b *float32, n int) (done int)
 
-// powScalarAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Pow(float64(a[i]), float64(e)))
-//	}
-//
-// Within 1.3 ULP.
-//
 //go:noescape
 func powScalarAVX512(y *float32, a *float32, n int, e float32) (done int)
 
-// fastExpAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Exp(float64(x[i])))
-//	}
-//
-// Within 8.5e-5, relatively, for −87 ≤ x ≤ 88; 0 below −87.7, +Inf above 88.4.
-//
 //go:noescape
 func fastExpAVX512(y *float32, x *float32, n int)
 
-// fastTanhAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(math.Tanh(float64(x[i])))
-//	}
-//
-// Within 5e-5, relatively.
-//
 //go:noescape
 func fastTanhAVX512(y *float32, x *float32, n int)
 
-// fastSigmoidAVX512 computes
-//
-//	for i := range y {
-//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
-//	}
-//
-// Within 8.5e-5, relatively, for x ≥ −87; 0 below −88.4.
-//
 //go:noescape
 func fastSigmoidAVX512(y *float32, x *float32, n int)
 
-// fastGELUAVX512 computes
-//
-//	for i := range y {
-//		y[i] = gelu(x[i])
-//	}
-//
-// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
-// Within 1e-4, relatively, for x ≥ −9; 0 below −10.1.
-//
 //go:noescape
 func fastGELUAVX512(y *float32, x *float32, n int)
 
-// sumAVX512 returns r of
-//
-//	for i := range x {
-//		r += x[i]
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumAVX512(x *float32, n int) (r0 float32)
 
-// sumAbsAVX512 returns r of
-//
-//	for i := range x {
-//		r += abs(x[i])
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumAbsAVX512(x *float32, n int) (r0 float32)
 
-// sumSquaresAVX512 returns r of
-//
-//	for i := range x {
-//		r += x[i] * x[i]
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumSquaresAVX512(x *float32, n int) (r0 float32)
 
-// dotAVX512 returns r of
-//
-//	for i := range a {
-//		r += a[i] * b[i]
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func dotAVX512(a *float32, b *float32, n int) (r0 float32)
 
-// sumSqDiffAVX512 returns r of
-//
-//	for i := range x {
-//		r += (x[i] - mean) * (x[i] - mean)
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumSqDiffAVX512(x *float32, n int, mean float32) (r0 float32)
 
-// sumProdDiffAVX512 returns r of
-//
-//	for i := range a {
-//		r += (a[i] - ma) * (b[i] - mb)
-//	}
-//
-// in another order and with or without rounded products.
-//
 //go:noescape
 func sumProdDiffAVX512(a *float32, b *float32, n int, ma float32, mb float32) (r0 float32)
 
-// maxAVX512 returns r of
-//
-//	for i := range x {
-//		r = max(r, x[i]) // from -Inf
-//	}
-//
-// NaN if there is one.
-//
 //go:noescape
 func maxAVX512(x *float32, n int) (r0 float32)
 
-// minAVX512 returns r of
-//
-//	for i := range x {
-//		r = min(r, x[i]) // from +Inf
-//	}
-//
-// NaN if there is one.
-//
 //go:noescape
 func minAVX512(x *float32, n int) (r0 float32)
 
-// maxAbsAVX512 returns r of
-//
-//	for i := range x {
-//		r = max(r, abs(x[i]))
-//	}
-//
-// NaN if there is one.
-//
 //go:noescape
 func maxAbsAVX512(x *float32, n int) (r0 float32)
 
-// sumKahanAVX512 computes, in every lane with its share of x,
-//
-//	for i := range x {
-//		t := s + x[i]
-//		d := t - s
-//		c += (s - (t - d)) + (x[i] - d)
-//		s = t
-//	}
-//
-// Accumulator 0 is s, 1 is c; s + c is the sum as if in twice the precision. The loop is Neumaier's with Knuth's branch-free
-// exact addition. Where s is not finite it is the sum, and c means nothing.
-//
 //go:noescape
 func sumKahanAVX512(lanes *[128]float32, x *float32, n int)
 
-// findAVX512 stops at the step in which an x[i] equals v, else at len(x).
-//
 //go:noescape
 func findAVX512(x *float32, n int, v float32) (done int)
 
-// findNaNAVX512 stops at the step in which an x[i] is NaN, else at len(x).
-//
 //go:noescape
 func findNaNAVX512(x *float32, n int) (done int)
 
-// normalizeAVX512 computes
-//
-//	for i := range y {
-//		y[i] = (x[i] - mean) * rstd
-//	}
-//
 //go:noescape
 func normalizeAVX512(y *float32, x *float32, n int, mean float32, rstd float32)
 
-// normAffineAVX512 computes
-//
-//	for i := range y {
-//		y[i] = (x[i]-mean)*rstd*gamma[i] + beta[i]
-//	}
-//
-// The product is rounded or not, as suits the instruction set.
-//
 //go:noescape
 func normAffineAVX512(y *float32, x *float32, gamma *float32, beta *float32, n int, mean float32, rstd float32)
 
-// normScaleAVX512 computes
-//
-//	for i := range y {
-//		y[i] = x[i] * f * gamma[i]
-//	}
-//
 //go:noescape
 func normScaleAVX512(y *float32, x *float32, gamma *float32, n int, f float32)

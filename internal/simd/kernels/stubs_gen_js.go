@@ -98,71 +98,56 @@ const (
 
 func addSIMD128(y, a, b *float32, n int) {
 	openBox(addOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b)
 	runBox()
 	closeBox()
 }
 
 func subSIMD128(y, a, b *float32, n int) {
 	openBox(subOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b)
 	runBox()
 	closeBox()
 }
 
 func mulSIMD128(y, a, b *float32, n int) {
 	openBox(mulOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b)
 	runBox()
 	closeBox()
 }
 
 func divSIMD128(y, a, b *float32, n int) {
 	openBox(divOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b)
 	runBox()
 	closeBox()
 }
 
 func maximumSIMD128(y, a, b *float32, n int) {
 	openBox(maximumOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b)
 	runBox()
 	closeBox()
 }
 
 func minimumSIMD128(y, a, b *float32, n int) {
 	openBox(minimumOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b)
 	runBox()
 	closeBox()
 }
 
 func copySignSIMD128(y, a, b *float32, n int) {
 	openBox(copySignOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b)
 	runBox()
 	closeBox()
 }
 
 func addScalarSIMD128(y, a *float32, n int, s float32) {
 	openBox(addScalarOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(a)
 	box.params[0] = s
 	runBox()
 	closeBox()
@@ -170,8 +155,7 @@ func addScalarSIMD128(y, a *float32, n int, s float32) {
 
 func scaleSIMD128(y, a *float32, n int, f float32) {
 	openBox(scaleOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(a)
 	box.params[0] = f
 	runBox()
 	closeBox()
@@ -179,19 +163,15 @@ func scaleSIMD128(y, a *float32, n int, f float32) {
 
 func scaleAddSIMD128(y, a *float32, n int, f, s float32) {
 	openBox(scaleAddOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.params[0] = f
-	box.params[1] = s
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(a)
+	box.params[0], box.params[1] = f, s
 	runBox()
 	closeBox()
 }
 
 func axpySIMD128(y, a, x *float32, n int, f float32) {
 	openBox(axpyOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(x)
 	box.params[0] = f
 	runBox()
 	closeBox()
@@ -199,163 +179,134 @@ func axpySIMD128(y, a, x *float32, n int, f float32) {
 
 func mulAddSIMD128(y, a, b, c *float32, n int) {
 	openBox(mulAddOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
-	box.pointers[3] = unsafe.Pointer(c)
+	box.pointers[0], box.pointers[1], box.pointers[2], box.pointers[3] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b), unsafe.Pointer(c)
 	runBox()
 	closeBox()
 }
 
 func lerpSIMD128(y, a, b, t *float32, n int) {
 	openBox(lerpOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
-	box.pointers[3] = unsafe.Pointer(t)
+	box.pointers[0], box.pointers[1], box.pointers[2], box.pointers[3] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b), unsafe.Pointer(t)
 	runBox()
 	closeBox()
 }
 
 func lessSIMD128(y, a, b *float32, n int) {
 	openBox(lessOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b)
 	runBox()
 	closeBox()
 }
 
 func lessEqualSIMD128(y, a, b *float32, n int) {
 	openBox(lessEqualOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b)
 	runBox()
 	closeBox()
 }
 
 func equalSIMD128(y, a, b *float32, n int) {
 	openBox(equalOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b)
 	runBox()
 	closeBox()
 }
 
 func selectSIMD128(y, cond, a, b *float32, n int) {
 	openBox(selectOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(cond)
-	box.pointers[2] = unsafe.Pointer(a)
-	box.pointers[3] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1], box.pointers[2], box.pointers[3] = unsafe.Pointer(y), unsafe.Pointer(cond), unsafe.Pointer(a), unsafe.Pointer(b)
 	runBox()
 	closeBox()
 }
 
 func negSIMD128(y, x *float32, n int) {
 	openBox(negOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func absSIMD128(y, x *float32, n int) {
 	openBox(absOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func sqrtSIMD128(y, x *float32, n int) {
 	openBox(sqrtOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func recipSIMD128(y, x *float32, n int) {
 	openBox(recipOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func floorSIMD128(y, x *float32, n int) {
 	openBox(floorOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func ceilSIMD128(y, x *float32, n int) {
 	openBox(ceilOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func roundSIMD128(y, x *float32, n int) {
 	openBox(roundOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func truncSIMD128(y, x *float32, n int) {
 	openBox(truncOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func fractSIMD128(y, x *float32, n int) {
 	openBox(fractOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func signSIMD128(y, x *float32, n int) {
 	openBox(signOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func clipSIMD128(y, x *float32, n int, low, high float32) {
 	openBox(clipOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
-	box.params[0] = low
-	box.params[1] = high
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
+	box.params[0], box.params[1] = low, high
 	runBox()
 	closeBox()
 }
 
 func reLUSIMD128(y, x *float32, n int) {
 	openBox(reLUOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func leakyReLUSIMD128(y, x *float32, n int, alpha float32) {
 	openBox(leakyReLUOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	box.params[0] = alpha
 	runBox()
 	closeBox()
@@ -363,24 +314,21 @@ func leakyReLUSIMD128(y, x *float32, n int, alpha float32) {
 
 func hardSwishSIMD128(y, x *float32, n int) {
 	openBox(hardSwishOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func expSIMD128(y, x *float32, n int) {
 	openBox(expOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func expSubSIMD128(y, x *float32, n int, m float32) (r0 float32) {
 	openBox(expSubOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	box.params[0] = m
 	runBox()
 	r0 = box.results[0]
@@ -400,16 +348,14 @@ func sumExpSubSIMD128(x *float32, n int, m float32) (r0 float32) {
 
 func expm1SIMD128(y, x *float32, n int) {
 	openBox(expm1Op, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func logSIMD128(y, x *float32, n int) (done int) {
 	openBox(logOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	done = runBox()
 	closeBox()
 	return
@@ -417,8 +363,7 @@ func logSIMD128(y, x *float32, n int) (done int) {
 
 func log2SIMD128(y, x *float32, n int) (done int) {
 	openBox(log2Op, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	done = runBox()
 	closeBox()
 	return
@@ -426,8 +371,7 @@ func log2SIMD128(y, x *float32, n int) (done int) {
 
 func log10SIMD128(y, x *float32, n int) (done int) {
 	openBox(log10Op, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	done = runBox()
 	closeBox()
 	return
@@ -435,8 +379,7 @@ func log10SIMD128(y, x *float32, n int) (done int) {
 
 func sinSIMD128(y, x *float32, n int) (done int) {
 	openBox(sinOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	done = runBox()
 	closeBox()
 	return
@@ -444,8 +387,7 @@ func sinSIMD128(y, x *float32, n int) (done int) {
 
 func cosSIMD128(y, x *float32, n int) (done int) {
 	openBox(cosOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	done = runBox()
 	closeBox()
 	return
@@ -453,8 +395,7 @@ func cosSIMD128(y, x *float32, n int) (done int) {
 
 func tanSIMD128(y, x *float32, n int) (done int) {
 	openBox(tanOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	done = runBox()
 	closeBox()
 	return
@@ -462,56 +403,49 @@ func tanSIMD128(y, x *float32, n int) (done int) {
 
 func asinSIMD128(y, x *float32, n int) {
 	openBox(asinOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func acosSIMD128(y, x *float32, n int) {
 	openBox(acosOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func atanSIMD128(y, x *float32, n int) {
 	openBox(atanOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func tanhSIMD128(y, x *float32, n int) {
 	openBox(tanhOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func sinhSIMD128(y, x *float32, n int) {
 	openBox(sinhOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func coshSIMD128(y, x *float32, n int) {
 	openBox(coshOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func asinhSIMD128(y, x *float32, n int) (done int) {
 	openBox(asinhOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	done = runBox()
 	closeBox()
 	return
@@ -519,8 +453,7 @@ func asinhSIMD128(y, x *float32, n int) (done int) {
 
 func acoshSIMD128(y, x *float32, n int) (done int) {
 	openBox(acoshOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	done = runBox()
 	closeBox()
 	return
@@ -528,8 +461,7 @@ func acoshSIMD128(y, x *float32, n int) (done int) {
 
 func atanhSIMD128(y, x *float32, n int) (done int) {
 	openBox(atanhOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	done = runBox()
 	closeBox()
 	return
@@ -537,64 +469,56 @@ func atanhSIMD128(y, x *float32, n int) (done int) {
 
 func sigmoidSIMD128(y, x *float32, n int) {
 	openBox(sigmoidOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func siLUSIMD128(y, x *float32, n int) {
 	openBox(siLUOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func geluSIMD128(y, x *float32, n int) {
 	openBox(geluOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func geluErfSIMD128(y, x *float32, n int) {
 	openBox(geluErfOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func erfSIMD128(y, x *float32, n int) {
 	openBox(erfOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func mishSIMD128(y, x *float32, n int) {
 	openBox(mishOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func softplusSIMD128(y, x *float32, n int) {
 	openBox(softplusOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func eluSIMD128(y, x *float32, n int, alpha float32) {
 	openBox(eluOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	box.params[0] = alpha
 	runBox()
 	closeBox()
@@ -602,17 +526,14 @@ func eluSIMD128(y, x *float32, n int, alpha float32) {
 
 func seluSIMD128(y, x *float32, n int) {
 	openBox(seluOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func powSIMD128(y, a, b *float32, n int) (done int) {
 	openBox(powOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
-	box.pointers[2] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b)
 	done = runBox()
 	closeBox()
 	return
@@ -620,8 +541,7 @@ func powSIMD128(y, a, b *float32, n int) (done int) {
 
 func powScalarSIMD128(y, a *float32, n int, e float32) (done int) {
 	openBox(powScalarOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(a)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(a)
 	box.params[0] = e
 	done = runBox()
 	closeBox()
@@ -630,32 +550,28 @@ func powScalarSIMD128(y, a *float32, n int, e float32) (done int) {
 
 func fastExpSIMD128(y, x *float32, n int) {
 	openBox(fastExpOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func fastTanhSIMD128(y, x *float32, n int) {
 	openBox(fastTanhOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func fastSigmoidSIMD128(y, x *float32, n int) {
 	openBox(fastSigmoidOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
 
 func fastGELUSIMD128(y, x *float32, n int) {
 	openBox(fastGELUOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
 	runBox()
 	closeBox()
 }
@@ -689,8 +605,7 @@ func sumSquaresSIMD128(x *float32, n int) (r0 float32) {
 
 func dotSIMD128(a, b *float32, n int) (r0 float32) {
 	openBox(dotOp, n)
-	box.pointers[0] = unsafe.Pointer(a)
-	box.pointers[1] = unsafe.Pointer(b)
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(a), unsafe.Pointer(b)
 	runBox()
 	r0 = box.results[0]
 	closeBox()
@@ -709,10 +624,8 @@ func sumSqDiffSIMD128(x *float32, n int, mean float32) (r0 float32) {
 
 func sumProdDiffSIMD128(a, b *float32, n int, ma, mb float32) (r0 float32) {
 	openBox(sumProdDiffOp, n)
-	box.pointers[0] = unsafe.Pointer(a)
-	box.pointers[1] = unsafe.Pointer(b)
-	box.params[0] = ma
-	box.params[1] = mb
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(a), unsafe.Pointer(b)
+	box.params[0], box.params[1] = ma, mb
 	runBox()
 	r0 = box.results[0]
 	closeBox()
@@ -774,31 +687,23 @@ func findNaNSIMD128(x *float32, n int) (done int) {
 
 func normalizeSIMD128(y, x *float32, n int, mean, rstd float32) {
 	openBox(normalizeOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
-	box.params[0] = mean
-	box.params[1] = rstd
+	box.pointers[0], box.pointers[1] = unsafe.Pointer(y), unsafe.Pointer(x)
+	box.params[0], box.params[1] = mean, rstd
 	runBox()
 	closeBox()
 }
 
 func normAffineSIMD128(y, x, gamma, beta *float32, n int, mean, rstd float32) {
 	openBox(normAffineOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
-	box.pointers[2] = unsafe.Pointer(gamma)
-	box.pointers[3] = unsafe.Pointer(beta)
-	box.params[0] = mean
-	box.params[1] = rstd
+	box.pointers[0], box.pointers[1], box.pointers[2], box.pointers[3] = unsafe.Pointer(y), unsafe.Pointer(x), unsafe.Pointer(gamma), unsafe.Pointer(beta)
+	box.params[0], box.params[1] = mean, rstd
 	runBox()
 	closeBox()
 }
 
 func normScaleSIMD128(y, x, gamma *float32, n int, f float32) {
 	openBox(normScaleOp, n)
-	box.pointers[0] = unsafe.Pointer(y)
-	box.pointers[1] = unsafe.Pointer(x)
-	box.pointers[2] = unsafe.Pointer(gamma)
+	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(x), unsafe.Pointer(gamma)
 	box.params[0] = f
 	runBox()
 	closeBox()

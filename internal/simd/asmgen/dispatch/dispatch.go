@@ -1,5 +1,5 @@
-// Package dispatch generates the Go side of the kernels: the exported functions that pick the code of the active tier, and
-// the table that tests run over.
+// Package dispatch generates the Go side of the kernels: the exported functions, what picks the code of the active tier on each
+// platform for them, and the table that tests run over.
 package dispatch
 
 import (
@@ -50,6 +50,7 @@ func Files(kernels []*ir.Kernel) (map[string][]byte, error) {
 		all = append(all, s)
 	}
 	files := map[string]string{
+		"kernels/kernels_gen.go":        exported(all),
 		"kernels/dispatch_gen_other.go": dispatch(Portable, Arch{}, all),
 		"kernels/table_gen_test.go":     table(all),
 	}
@@ -174,31 +175,42 @@ func (s signature) list(f func(slice string) string, extra ...string) string {
 	return strings.Join(append(args, s.Params...), ", ")
 }
 
+// exported is the file that all platforms share. Its functions are so short that they are inlined where they are called.
+func exported(all []signature) string {
+	var w bytes.Buffer
+	w.WriteString(header + "package kernels\n\n")
+	for _, s := range all {
+		w.WriteString("// " + strings.ReplaceAll(strings.TrimSpace(s.comment()), "\n", "\n// ") + "\n")
+		fmt.Fprintf(&w, "func %s%s { %s%s }\n\n", s.Name, s.declaration(), s.keyword(), s.call("Dispatch", same))
+	}
+	return w.String()
+}
+
 // dispatch is the file of one platform.
 func dispatch(constraint string, a Arch, all []signature) string {
-	tiers := a.Tiers
 	var w bytes.Buffer
 	w.WriteString(header)
 	if constraint != "" {
 		fmt.Fprintf(&w, "//go:build %s\n\n", constraint)
 	}
 	w.WriteString("package kernels\n\n")
-	if len(tiers) > 0 {
+	if len(a.Tiers) > 0 {
 		w.WriteString("import \"unsafe\"\n\n")
 	}
 	for _, s := range all {
-		w.WriteString("// " + strings.ReplaceAll(strings.TrimSpace(s.comment()), "\n", "\n// ") + "\n")
-		fmt.Fprintf(&w, "func %s%s {\n", s.Name, s.declaration())
-		if a.Name == js {
-			s.small(&w)
+		fmt.Fprintf(&w, "func %s%s {", s.Func("Dispatch"), s.declaration())
+		if len(a.Tiers) == 0 {
+			fmt.Fprintf(&w, " %s%s }\n", s.keyword(), s.call("Go", same))
+			continue
 		}
+		w.WriteString("\n")
 		switch {
-		case len(tiers) == 0:
-			s.direct(&w)
+		case s.search():
+			s.find(&w, a)
 		case s.guard:
-			s.guarded(&w, tiers)
+			s.guarded(&w, a)
 		default:
-			s.plain(&w, tiers)
+			s.plain(&w, a)
 		}
 		w.WriteString("}\n\n")
 	}
@@ -222,64 +234,92 @@ func (s signature) keyword() string {
 	return ""
 }
 
-func (s signature) twin(f func(string) string) string {
-	return s.Func("Go") + "(" + s.list(f) + ")"
+// call is a call of what implements the kernel under the suffix.
+func (s signature) call(suffix string, f func(string) string) string {
+	return s.Func(suffix) + "(" + s.list(f) + ")"
 }
 
 func same(name string) string { return name }
 
-func (s signature) direct(w *bytes.Buffer) {
-	fmt.Fprintf(w, "%s%s\n", s.keyword(), s.twin(same))
+func data(name string) string { return "unsafe.SliceData(" + name + ")" }
+
+// portable leaves the call to the portable fallback on the scalar tier, and slices for which a call of the platform does not pay.
+func (s signature) portable(w *bytes.Buffer, a Arch) {
+	w.WriteString("if ")
+	if a.Name == js {
+		fmt.Fprintf(w, "len(%s) < %d || ", s.slices()[0], s.least())
+	}
+	fmt.Fprintf(w, "active == Scalar {\n%s%s\n", s.keyword(), s.call("Go", same))
+	if s.results() == "" {
+		w.WriteString("return\n")
+	}
+	w.WriteString("}\n")
 }
 
 // plain calls one function for all elements.
-func (s signature) plain(w *bytes.Buffer, tiers []Tier) {
-	w.WriteString("switch active {\n")
-	for _, t := range tiers {
-		call := s.list(func(name string) string { return "unsafe.SliceData(" + name + ")" }, "len("+s.slices()[0]+")")
-		fmt.Fprintf(w, "case %s:\n%s%s(%s)\n", t.Const, s.keyword(), s.Func(t.Const), call)
+func (s signature) plain(w *bytes.Buffer, a Arch) {
+	if len(a.Tiers) == 1 {
+		s.portable(w, a)
 	}
-	fmt.Fprintf(w, "default:\n%s%s\n}\n", s.keyword(), s.twin(same))
+	s.tiers(w, a, s.keyword(), data, "len("+s.slices()[0]+")", s.keyword()+s.call("Go", same))
+}
+
+// find goes on where the tier's function stops: the portable fallback looks at that element itself.
+func (s signature) find(w *bytes.Buffer, a Arch) {
+	if len(a.Tiers) == 1 {
+		s.portable(w, a)
+	}
+	s.variables(w, a, []string{"i"}, data, "len("+s.slices()[0]+")")
+	fmt.Fprintf(w, "return i + %s\n", s.call("Go", func(name string) string { return name + "[i:]" }))
 }
 
 // guarded goes on where the tier's function stops: the portable fallback computes the elements that it left, which are rare.
-func (s signature) guarded(w *bytes.Buffer, tiers []Tier) {
+func (s signature) guarded(w *bytes.Buffer, a Arch) {
+	s.portable(w, a)
 	first := s.slices()[0]
-	from := func(at string) func(string) string { return func(name string) string { return name + "[" + at + ":]" } }
-	data := func(name string) string { return "&" + name + "[i]" }
-	if s.search() {
-		fmt.Fprintf(w, "i := 0\n")
-		s.call(w, tiers, "i = ", func(name string) string { return "unsafe.SliceData(" + name + ")" }, "len("+first+")")
-		fmt.Fprintf(w, "return i + %s\n", s.twin(from("i")))
-		return
-	}
-	part := func(name string) string { return name + "[i:end]" }
-	results, add := "done", ""
+	results, add := []string{"done"}, ""
 	if len(s.merges) > 0 {
-		results, add = "done, part", "sum += "
-		fmt.Fprintf(w, "if active == Scalar {\nreturn %s\n}\nvar sum float32\n", s.twin(same))
-	} else {
-		fmt.Fprintf(w, "if active == Scalar {\n%s\nreturn\n}\n", s.twin(same))
+		results, add = append(results, "part"), "sum += "
+		w.WriteString("var sum float32\n")
 	}
-	fmt.Fprintf(w, "for i := 0; i < len(%s); {\nvar done int\n", first)
-	if add != "" {
-		w.WriteString("var part float32\n")
-	}
-	s.call(w, tiers, results+" = ", data, "len("+first+")-i")
+	fmt.Fprintf(w, "for i := 0; i < len(%s); {\n", first)
+	s.variables(w, a, results, func(name string) string { return "&" + name + "[i]" }, "len("+first+")-i")
 	if add != "" {
 		w.WriteString("sum += part\n")
 	}
-	fmt.Fprintf(w, "i += done\nif i < len(%s) {\nend := min(i+Lanes, len(%[1]s))\n%s%s\ni = end\n}\n}\n", first, add, s.twin(part))
+	left := s.call("Go", func(name string) string { return name + "[i:end]" })
+	fmt.Fprintf(w, "i += done\nif i < len(%s) {\nend := min(i+Lanes, len(%[1]s))\n%s%s\ni = end\n}\n}\n", first, add, left)
 	if add != "" {
 		w.WriteString("return sum\n")
 	}
 }
 
-// call is the switch over tiers that leaves the results in variables.
-func (s signature) call(w *bytes.Buffer, tiers []Tier, results string, data func(string) string, count string) {
+// variables declares an int, and a float32 if there are two, that get the results of the active tier's function.
+func (s signature) variables(w *bytes.Buffer, a Arch, names []string, f func(string) string, count string) {
+	assign := " = "
+	if len(a.Tiers) == 1 {
+		assign = " := "
+	} else {
+		for i, name := range names {
+			fmt.Fprintf(w, "var %s %s\n", name, []string{"int", "float32"}[i])
+		}
+	}
+	s.tiers(w, a, strings.Join(names, ", ")+assign, f, count, "")
+}
+
+// tiers calls the active tier's function, or does what else says for the scalar tier.
+func (s signature) tiers(w *bytes.Buffer, a Arch, results string, f func(string) string, count, other string) {
+	call := func(t Tier) string { return fmt.Sprintf("%s%s(%s)\n", results, s.Func(t.Const), s.list(f, count)) }
+	if len(a.Tiers) == 1 {
+		w.WriteString(call(a.Tiers[0]))
+		return
+	}
 	w.WriteString("switch active {\n")
-	for _, t := range tiers {
-		fmt.Fprintf(w, "case %s:\n%s%s(%s)\n", t.Const, results, s.Func(t.Const), s.list(data, count))
+	for _, t := range a.Tiers {
+		fmt.Fprintf(w, "case %s:\n%s", t.Const, call(t))
+	}
+	if other != "" {
+		fmt.Fprintf(w, "default:\n%s\n", other)
 	}
 	w.WriteString("}\n")
 }

@@ -1,23 +1,9 @@
 package dispatch
 
-import (
-	"bytes"
-	"fmt"
-
-	"github.com/wavelane/wavelane/internal/simd/asmgen/ir"
-)
+import "github.com/wavelane/wavelane/internal/simd/asmgen/ir"
 
 // js is the GOOS where a call of SIMD code has a price, 70 to 80 ns, so that small slices are left to the portable fallbacks.
 const js = "js"
-
-// small leaves slices to the portable fallback for which a call does not pay.
-func (s signature) small(w *bytes.Buffer) {
-	fmt.Fprintf(w, "if len(%s) < %d {\n%s%s\n", s.slices()[0], s.least(), s.keyword(), s.twin(same))
-	if s.results() == "" {
-		w.WriteString("return\n")
-	}
-	w.WriteString("}\n")
-}
 
 // least is the number of elements from which a call pays, as measured under Node.js: a portable fallback takes 2 ns for an element of simple
 // arithmetic, 0.8 ns for one of a fold, and 6 to 40 ns for one of a function or of Go's min and max.

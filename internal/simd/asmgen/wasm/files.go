@@ -43,7 +43,7 @@ func stubs(list []*ir.Kernel) []byte {
 
 func stub(w *bytes.Buffer, k *ir.Kernel) {
 	body := k.Build(features)
-	var args, pointers, results, values []string
+	var args, results, values []string
 	unmerged := len(body.Accumulators) > 0 && body.Accumulators[0].Merge == ir.MergeNone
 	if unmerged {
 		args = append(args, fmt.Sprintf("lanes *[%d * Lanes]float32", len(body.Accumulators)))
@@ -57,7 +57,6 @@ func stub(w *bytes.Buffer, k *ir.Kernel) {
 	if body.Store != nil {
 		slices = append([]string{"y"}, slices...)
 	}
-	pointers = append(pointers, slices...)
 	args = append(args, strings.Join(slices, ", ")+" *float32", "n int")
 	if len(k.Params) > 0 {
 		args = append(args, strings.Join(k.Params, ", ")+" float32")
@@ -72,12 +71,8 @@ func stub(w *bytes.Buffer, k *ir.Kernel) {
 		fmt.Fprintf(w, "(%s float32)", strings.Join(results, ", "))
 	}
 	fmt.Fprintf(w, " {\nopenBox(%s, n)\n", k.Func("Op"))
-	for i, p := range pointers {
-		fmt.Fprintf(w, "box.pointers[%d] = unsafe.Pointer(%s)\n", i, p)
-	}
-	for i, p := range k.Params {
-		fmt.Fprintf(w, "box.params[%d] = %s\n", i, p)
-	}
+	assign(w, "box.pointers[%d]", "unsafe.Pointer(%s)", slices)
+	assign(w, "box.params[%d]", "%s", k.Params)
 	if body.Guard != nil {
 		w.WriteString("done = ")
 	}
@@ -95,4 +90,15 @@ func stub(w *bytes.Buffer, k *ir.Kernel) {
 		w.WriteString("return\n")
 	}
 	w.WriteString("}\n")
+}
+
+// assign writes one assignment of all names: the formats are those of a variable by its number, and of a value by its name.
+func assign(w *bytes.Buffer, variable, value string, names []string) {
+	var left, right []string
+	for i, name := range names {
+		left, right = append(left, fmt.Sprintf(variable, i)), append(right, fmt.Sprintf(value, name))
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(w, "%s = %s\n", strings.Join(left, ", "), strings.Join(right, ", "))
+	}
 }

@@ -63,7 +63,6 @@ func (f *function) lanesOut() bool {
 func (f *function) write(w *writer) {
 	k := f.kernel
 	w.Function(k.Func(f.name))
-	w.Doc(strings.Split(k.Func(f.name)+strings.TrimPrefix(k.Doc, k.Name), "\n")...)
 	w.Pragma("noescape")
 	w.SignatureExpr(f.signature())
 	w.params = nil

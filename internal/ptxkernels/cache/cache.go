@@ -49,13 +49,19 @@ func appendRows(s *kit.Step, r catalogue.CacheRows, p catalogue.Paging, first in
 		s.Err = fmt.Errorf("%d words of rows, at most %d are possible: %w", total, math.MaxInt32, compute.ErrTooLarge)
 		return
 	}
-	counts := append(scalar.DivisorOf(width), scalar.DivisorOf(rows)...)
-	counts = append(counts, scalar.DivisorOf(r.Capacity)...)
-	counts = append(counts, kit.Words(r.N, first, p.PerSequence, p.Pages)...)
+	counts := appendCounts[int, scalar.Divide]{Units: scalar.Divide(width), Written: scalar.Divide(rows), Slots: scalar.Divide(r.Capacity),
+		Rows: r.N, First: first, Entries: p.PerSequence, Pages: p.Pages}
 	s.Launch(k, [3]int{kit.CeilDiv(total, appendThreads), 1, 1}, total, counts, kit.In(1), kit.In(2), table, kit.Out)
 }
 
 const appendThreads = 256
+
+// appendCounts are the run-time numbers of kv_append.
+type appendCounts[N, D any] struct {
+	Units, Written, Slots D // units of a row, rows of a sequence that are written, slots of a ring or page
+	Rows, First           N // rows of a sequence, and the first that is written
+	Entries, Pages        N // of the table for a sequence, 0 for rings
+}
 
 // appendKernels are those that make elements of a type of Float32; the one for Float32 itself moves words of two bytes. The first
 // of each takes eight at a time, the second one.
@@ -99,19 +105,18 @@ func rounded16(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint3
 func appendKernel(name string, unit int, load func(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint32], n int) []ptx.Reg[uint32]) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "cache", Name: name, Block: [3]int{appendThreads, 1, 1},
 		Doc: "Writes rows into a cache at positions, a ring for each sequence or pages that a table names. Parameters: u32 total " +
-			"(units of the rows), u32 counts[] (divisors: units of a row, rows of a sequence that are written, slots of a ring or page; " +
-			"then rows of a sequence, the first one that is written, entries of the table for a sequence, 0 for rings, pages), rows, " +
+			"(units of the rows), u32 counts[] (" + scalar.WordNames[appendCounts[int, scalar.Divide]]() + "), rows, " +
 			"s32* positions, u32* table, cache.",
 		Build: func(k *ptx.Kernel) {
 			total := ptx.Param[uint32](k, "total")
-			counts := ptx.ParamArray[uint32](k, "counts", 3*scalar.DivisorWords+4)
+			counts := scalar.ParamWords[appendCounts[scalar.Word, scalar.DivisorWord]](k, "counts")
 			rows := ptx.PointerParam[uint32](k, "rows", ptx.Align(2*unit))
 			positions := ptx.PointerParam[uint32](k, "positions")
 			table := ptx.PointerParam[uint32](k, "table")
 			cache := ptx.PointerParam[uint32](k, "cache", ptx.Align(2*unit))
-			width, written, slots := scalar.DivisorAt(k, counts, 0), scalar.DivisorAt(k, counts, scalar.DivisorWords), scalar.DivisorAt(k, counts, 2*scalar.DivisorWords)
-			n, first := counts.At(3*scalar.DivisorWords), counts.At(3*scalar.DivisorWords+1)
-			entries, pages := counts.At(3*scalar.DivisorWords+2), counts.At(3*scalar.DivisorWords+3)
+			width, written, slots := counts.Units.Load(k), counts.Written.Load(k), counts.Slots.Load(k)
+			n, first := counts.Rows.Load(), counts.First.Load()
+			entries, pages := counts.Entries.Load(), counts.Pages.Load()
 
 			id := k.GlobalID(ptx.X)
 			k.ReturnIf(id.Ge(total))

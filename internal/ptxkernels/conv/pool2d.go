@@ -43,12 +43,9 @@ func poolStep(s *kit.Step, k *kit.Kernel) error {
 		lanes = 5
 		across = min(lanes, bits.Len(uint(d.KW-1)))
 	}
-	sizes, err := scalar.PackWords(poolSizes[int, scalar.Divide]{Total: total, H: d.H, W: d.W, WindowH: d.KH, WindowW: d.KW,
+	sizes := poolSizes[int, scalar.Divide]{Total: total, H: d.H, W: d.W, WindowH: d.KH, WindowW: d.KW,
 		StrideY: d.Stride[0], StrideX: d.Stride[1], PadY: d.Pad[0], PadX: d.Pad[1], Across: across, Lanes: lanes,
-		OutH: scalar.Divide(d.OutH), OutW: scalar.Divide(d.OutW)})
-	if err != nil {
-		return err
-	}
+		OutH: scalar.Divide(d.OutH), OutW: scalar.Divide(d.OutW)}
 	s.Launch(k, [3]int{kit.CeilDiv(total, poolThreads>>lanes), 1, 1}, sizes, kit.In(0), kit.Out)
 	return nil
 }

@@ -164,8 +164,8 @@ func (m *Problem) emitSmall(c kit.Buffer) {
 		bk, bn = 1, m.K
 	}
 	total := m.Batch * m.M * m.N
-	sizes := []uint32{uint32(total), uint32(m.K), uint32(am), uint32(ak), uint32(bk), uint32(bn), m.BiasOf, m.Act}
-	sizes = append(append(sizes, scalar.DivisorOf(m.M)...), scalar.DivisorOf(m.N)...)
+	sizes := smallSizes[int, scalar.Divide]{Total: total, K: m.K, AM: am, AK: ak, BK: bk, BN: bn, Flags: int(m.BiasOf), Act: int(m.Act),
+		M: scalar.Divide(m.M), N: scalar.Divide(m.N)}
 	m.LaunchEpilogue(m.tail, false, matmulSmall, [3]int{kit.CeilDiv(total, tiling.PartThreads), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.InFloat32(m.A),
 		m.InFloat32(m.B), m.Bias, c)
 }

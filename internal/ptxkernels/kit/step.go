@@ -9,6 +9,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx/args"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/tensormap"
@@ -143,11 +144,7 @@ func (s *Step) tryLaunch(k *Kernel, grid [3]int, arguments []any) error {
 		case uint64:
 			a = args.U64(v)
 		case []uint32:
-			raw := make([]byte, 0, 4*len(v))
-			for _, w := range v {
-				raw = binary.LittleEndian.AppendUint32(raw, w)
-			}
-			a = args.Bytes(raw)
+			a = words(v)
 		case Buffer:
 			l.Pointers = append(l.Pointers, Pointer{layout.Param(i).Offset, v})
 			a = args.Ptr(0)
@@ -156,7 +153,11 @@ func (s *Step) tryLaunch(k *Kernel, grid [3]int, arguments []any) error {
 			l.Maps = append(l.Maps, v)
 			a = args.Bytes(make([]byte, tensormap.Size))
 		default:
-			return fmt.Errorf("internal error: kernel %s: argument %d is a %T", k.Name, i, v)
+			w, err := scalar.PackWords(v)
+			if err != nil {
+				return fmt.Errorf("kernel %s: argument %d: %w", k.Name, i, err)
+			}
+			a = words(w)
 		}
 		if err := layout.Put(l.Params, i, a); err != nil {
 			return fmt.Errorf("internal error: kernel %s: %w", k.Name, err)
@@ -164,6 +165,14 @@ func (s *Step) tryLaunch(k *Kernel, grid [3]int, arguments []any) error {
 	}
 	s.Add(Action{Launch: l})
 	return nil
+}
+
+func words(v []uint32) args.Arg {
+	raw := make([]byte, 0, 4*len(v))
+	for _, w := range v {
+		raw = binary.LittleEndian.AppendUint32(raw, w)
+	}
+	return args.Bytes(raw)
 }
 
 // Copy appends a copy of n bytes.

@@ -39,7 +39,8 @@ func normBackward(s *kit.Step) {
 		}
 		sums[1] = sums[vectors-1]
 	}
-	sizes := append([]uint32{uint32(rows), uint32(cols), uint32(perPart), kit.FlagIf(1, cols%4 == 0)}, scalar.DivisorOf(blocks)...)
+	sizes := columnsSizes[int, scalar.Divide]{Rows: rows, Cols: cols, RowsOfPart: perPart, Vector: int(kit.FlagIf(1, cols%4 == 0)),
+		Blocks: scalar.Divide(blocks)}
 	s.Launch(normColumns[vectors-1], [3]int{blocks * parts, 1, 1}, append([]any{sizes, kit.In(0), dy, norms}, sums[:vectors]...)...)
 	if parts > 1 {
 		for i := range vectors {
@@ -49,25 +50,32 @@ func normBackward(s *kit.Step) {
 	}
 }
 
+// columnsSizes are the run-time numbers of norm_columns.
+type columnsSizes[N, D any] struct {
+	Rows, Cols, RowsOfPart N
+	Vector                 N // whether columns come in fours
+	Blocks                 D // of a part
+}
+
 // normColumns are the kernels for gamma alone and for gamma and beta.
 var normColumns = [2]*kit.Kernel{normColumnsKernel("norm_columns", 1), normColumnsKernel("norm_columns_beta", 2)}
 
 func normColumnsKernel(name string, vectors int) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "rows", Name: name, Block: [3]int{threadgroup.Threads, 1, 1},
-		Doc: "dgamma = Σdy·(x − mean)·rstd and dbeta = Σdy, if it is there, over parts of the rows. Parameters: u32 sizes[] (rows, " +
-			"columns, rows of a part, whether columns come in fours, blocks of a part as a divisor), f32* x, f32* dy, f32* norms, " +
+		Doc: "dgamma = Σdy·(x − mean)·rstd and dbeta = Σdy, if it is there, over parts of the rows. Parameters: u32 sizes[] (" +
+			scalar.WordNames[columnsSizes[int, scalar.Divide]]() + "), f32* x, f32* dy, f32* norms, " +
 			"f32* dgamma, f32* dbeta [parts][columns].",
 		Build: func(k *ptx.Kernel) {
-			sizes := ptx.ParamArray[uint32](k, "sizes", 4+scalar.DivisorWords)
+			sizes := scalar.ParamWords[columnsSizes[scalar.Word, scalar.DivisorWord]](k, "sizes")
 			x, dy := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "dy", ptx.Align(16))
 			norms := ptx.PointerParam[float32](k, "norms", ptx.Align(8))
 			sums := []ptx.Ptr[ptx.Global, float32]{ptx.PointerParam[float32](k, "dgamma")}
 			if vectors > 1 {
 				sums = append(sums, ptx.PointerParam[float32](k, "dbeta"))
 			}
-			rows, cols, perPart := sizes.At(0), sizes.At(1), sizes.At(2)
-			vector := sizes.At(3).Ne(0)
-			part, block := scalar.DivisorAt(k, sizes, 4).Split(k, k.Ctaid(ptx.X))
+			rows, cols, perPart := sizes.Rows.Load(), sizes.Cols.Load(), sizes.RowsOfPart.Load()
+			vector := sizes.Vector.Load().Ne(0)
+			part, block := sizes.Blocks.Load(k).Split(k, k.Ctaid(ptx.X))
 			lane, warp := k.Tid(ptx.X).And(31), k.Tid(ptx.X).Shr(5)
 			base := block.Mul(columnsOfBlock)
 			// Places in the block's columns of the lane's four: neighbours, or 32 apart.

@@ -16,31 +16,29 @@ import (
 func bytesSize(values int) int  { return values }
 func scalesSize(values int) int { return values / 4 }
 
-// Arguments in the array sizes of quant_bytes.
-const (
-	bytesCols   = iota
-	bytesNorm   // 0 or 1
-	bytesParts  // blocks of a row: a divisor
-	bytesInSize = bytesParts + scalar.DivisorWords
-)
+// quantBytesSizes are the run-time numbers of quant_bytes.
+type quantBytesSizes[N, D any] struct {
+	Cols, Norm N // Norm is whether there is one: 0 or 1
+	Parts      D // blocks of a row
+}
 
 // bytesPart is how many values of a row a block of quant_bytes has.
 const bytesPart = 4 * threadgroup.Threads
 
 var quantBytes = kit.Register(kit.Kernel{Family: "quant", Name: "quant_bytes", Block: [3]int{threadgroup.Threads, 1, 1},
 	Doc: "x, or x/√(mean(x²) + eps)·gamma, rounded to bytes in blocks of 32, whose scale is max|x|/127; it is NaN where x is not finite. " +
-		"Parameters: u32 sizes[] (values of a row, whether there is a norm; as a divisor, blocks that share a row), f32 eps, f32* x, " +
+		"Parameters: u32 sizes[] (" + scalar.WordNames[quantBytesSizes[int, scalar.Divide]]() + "), f32 eps, f32* x, " +
 		"f32* gamma, s8* y, u32* scales.",
 	Build: buildQuantBytes})
 
 func buildQuantBytes(k *ptx.Kernel) {
 	c := scalar.Math{K: k}
-	sizes := ptx.ParamArray[uint32](k, "sizes", bytesInSize)
+	sizes := scalar.ParamWords[quantBytesSizes[scalar.Word, scalar.DivisorWord]](k, "sizes")
 	eps := ptx.Param[float32](k, "eps")
 	x, gamma := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "gamma", ptx.Align(16))
 	y, scales := ptx.PointerParam[uint8](k, "y", ptx.Align(16)), ptx.PointerParam[uint32](k, "scales", ptx.Align(16))
-	cols, tid := sizes.At(bytesCols), k.Tid(ptx.X)
-	row, part := scalar.DivisorAt(k, sizes, bytesParts).Split(k, k.Ctaid(ptx.X))
+	cols, tid := sizes.Cols.Load(), k.Tid(ptx.X)
+	row, part := sizes.Parts.Load(k).Split(k, k.Ctaid(ptx.X))
 	begin := row.MulWide(cols)
 	x = x.At(begin)
 	i := part.Mad(threadgroup.Threads, tid).Shl(2)
@@ -51,7 +49,7 @@ func buildQuantBytes(k *ptx.Kernel) {
 		v.Set(four[:])
 	})
 	shared := ptx.SharedArray[float32](k, "squares", threadgroup.Warps)
-	k.If(sizes.At(bytesNorm).Ne(0), func() {
+	k.If(sizes.Norm.Load().Ne(0), func() {
 		// Each block goes over the whole row, which is in the cache.
 		sum := ptx.VarOf(k, ptx.F32(0))
 		ptx.For(k, tid.Shl(2), cols, bytesPart, func(i ptx.Reg[uint32]) {

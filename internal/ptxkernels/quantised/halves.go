@@ -31,28 +31,27 @@ func halvesStage(parts int) int {
 	return halvesTile * (2*parts*halvesDepth + 4*halvesDepth/16 + 4*halvesDepth/32)
 }
 
-// Arguments in the array sizes of quant_halves.
-const (
-	halvesCols   = iota
-	halvesParts  // 1 or 2
-	halvesOf     // rows of x
-	halvesInSize //
-)
+// halvesSizes are the run-time numbers of quant_halves.
+type halvesSizes[N any] struct {
+	Cols  N
+	Parts N // halves of a value: 1 or 2
+	Rows  N // of x
+}
 
 var quantHalves = kit.Register(kit.Kernel{Family: "quant", Name: "quant_halves", Block: [3]int{threadgroup.Threads, 1, 1},
 	Doc: "y is rows of x, multiplied by powers of two whose inverses are factors, as halves or as sums of two; a block for each row, or " +
-		"for the last row again. Factors of rows with Inf or NaN are NaN. Parameters: u32 sizes[] (values of a row, halves of a " +
-		"value, rows of x), f32* x, f16* y, f32* factors.",
+		"for the last row again. Factors of rows with Inf or NaN are NaN. Parameters: u32 sizes[] (" +
+		scalar.WordNames[halvesSizes[int]]() + "), f32* x, f16* y, f32* factors.",
 	Build: buildQuantHalves})
 
 func buildQuantHalves(k *ptx.Kernel) {
 	c := scalar.Math{K: k}
-	sizes := ptx.ParamArray[uint32](k, "sizes", halvesInSize)
+	sizes := scalar.ParamWords[halvesSizes[scalar.Word]](k, "sizes")
 	x := ptx.PointerParam[float32](k, "x", ptx.Align(16))
 	y, factors := ptx.PointerParam[uint8](k, "y", ptx.Align(16)), ptx.PointerParam[float32](k, "factors")
-	cols, parts, row, tid := sizes.At(halvesCols), sizes.At(halvesParts), k.Ctaid(ptx.X), k.Tid(ptx.X)
+	cols, parts, row, tid := sizes.Cols.Load(), sizes.Parts.Load(), k.Ctaid(ptx.X), k.Tid(ptx.X)
 	two := parts.Eq(2)
-	x = x.At(row.Min(sizes.At(halvesOf).Sub(1)).MulWide(cols))
+	x = x.At(row.Min(sizes.Rows.Load().Sub(1)).MulWide(cols))
 	most := ptx.VarOf(k, ptx.F32(0))
 	ptx.For(k, tid.Shl(2), cols, bytesPart, func(i ptx.Reg[uint32]) {
 		for _, e := range x.At(i).Load4(ptx.ReadOnly) {

@@ -216,7 +216,7 @@ func (c *quantCall) rounded() (values, scales kit.Buffer) {
 	n := (kit.CeilDiv(c.m, quantVectors) * quantVectors) * c.k // of whole rooms
 	values, scales = c.NewScratch(bytesSize(n)), c.NewScratch(scalesSize(n))
 	parts := kit.CeilDiv(c.k, bytesPart)
-	sizes := append([]uint32{uint32(c.k), kit.FlagIf(1, c.norm)}, scalar.DivisorOf(parts)...)
+	sizes := quantBytesSizes[int, scalar.Divide]{Cols: c.k, Norm: int(kit.FlagIf(1, c.norm)), Parts: scalar.Divide(parts)}
 	c.Launch(quantBytes, [3]int{parts * c.m, 1, 1}, sizes, c.eps, c.x, c.gamma, values, scales)
 	return values, scales
 }
@@ -226,7 +226,7 @@ func (c *quantCall) halves(kind quantMmaKind, x kit.Buffer) *quantActivations {
 	rows, stages := kit.CeilDiv(c.m, halvesRows)*halvesRows, kit.CeilDiv(c.k, halvesDepth)
 	a := &quantActivations{quantMmaKind: kind, exact: x, factors: c.NewScratch(4 * rows)}
 	a.values = c.NewScratch(kit.CeilDiv(c.m, halvesTile) * stages * halvesStage(a.parts))
-	c.Launch(quantHalves, [3]int{rows, 1, 1}, kit.Words(c.k, a.parts, c.m), x, a.values, a.factors)
+	c.Launch(quantHalves, [3]int{rows, 1, 1}, halvesSizes[int]{Cols: c.k, Parts: a.parts, Rows: c.m}, x, a.values, a.factors)
 	return a
 }
 

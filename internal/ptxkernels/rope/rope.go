@@ -34,12 +34,9 @@ func ropeStep(s *kit.Step, direction float64) error {
 	chunks := kit.CeilDiv(d.Heads, heads)
 	total := d.Tokens * chunks * units
 	flags := kit.FlagIf(ropeNeoX, o.NeoX) | kit.FlagIf(ropeVector, unit == 4) | kit.FlagIf(ropeFactors, len(s.Operands) == 3)
-	sizes, err := scalar.PackWords(ropeSizes[int, scalar.Divide]{Threads: total, Heads: d.Heads, D: d.D, Dims: d.Dims,
+	sizes := ropeSizes[int, scalar.Divide]{Threads: total, Heads: d.Heads, D: d.D, Dims: d.Dims,
 		Rotated: pairs, HeadsPerThread: heads, Flags: int(flags),
-		Units: scalar.Divide(units), Chunks: scalar.Divide(chunks), Positions: scalar.Divide(d.Positions)})
-	if err != nil {
-		return err
-	}
+		Units: scalar.Divide(units), Chunks: scalar.Divide(chunks), Positions: scalar.Divide(d.Positions)}
 	factors := kit.In(0)
 	if len(s.Operands) == 3 {
 		factors = kit.In(2)

@@ -19,7 +19,7 @@ import (
 //		Cols D
 //	}
 //
-// The host fills a sizes[int, Divide], which [PackWords] makes the argument; the kernel has a sizes[Word, DivisorWord] from
+// The host's sizes[int, Divide] is an argument of a launch; the kernel has a sizes[Word, DivisorWord] from
 // [ParamWords], and [WordNames] tells the fields in docs. Fields are exported, for package reflect, and may be such structs themselves.
 
 // Word is a number of 32 bits in an array of parameters.
@@ -36,6 +36,11 @@ type DivisorWord struct{ Word }
 
 // Load reads the divisor.
 func (w DivisorWord) Load(k *ptx.Kernel) Divisor { return DivisorAt(k, w.from, w.at) }
+
+// Quotient is x / d for x < 2³¹, for kernels that have no other use for the divisor.
+func (w DivisorWord) Quotient(k *ptx.Kernel, x ptx.Reg[uint32]) ptx.Reg[uint32] {
+	return QuotientAt(k, w.from, w.at, x)
+}
 
 // Divide is a number from 1 to 2³¹ that the kernel divides by.
 type Divide int
@@ -58,8 +63,11 @@ func ParamWords[S any](k *ptx.Kernel, name string) (s S) {
 	return s
 }
 
-// PackWords is the argument for an array that [ParamWords] declared. Numbers have to fit 32 bits.
+// PackWords is the words of an array that [ParamWords] declared. Numbers have to fit 32 bits.
 func PackWords(s any) (words []uint32, err error) {
+	if reflect.ValueOf(s).Kind() != reflect.Struct {
+		return nil, fmt.Errorf("internal error: an argument of type %T", s)
+	}
 	eachField(reflect.ValueOf(s), func(name string, v reflect.Value) {
 		switch n := v.Int(); {
 		case n < 0 || n > math.MaxUint32:

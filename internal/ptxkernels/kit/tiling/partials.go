@@ -9,45 +9,36 @@ import (
 // PartThreads of a block.
 const PartThreads = 256
 
-// Arguments in the array sizes of matmul_sum.
-const (
-	sumTotal  = iota // elements up to the last that may be cut up
-	sumFlags         // as gemm's, of bias and result
-	sumAct           //
-	sumShiftM        // log2 of a tile's rows, columns, and of the rows of tiles in a group
-	sumShiftN
-	sumShiftGroup
-	sumAcross  // tiles in a row of them
-	sumDown    // and in a column
-	sumTiles   // of a product
-	sumLine    // tiles that are cut up
-	sumLength  // of a tile
-	sumM       // a divisor, as those that follow
-	sumN       = sumM + scalar.DivisorWords
-	sumShare   = sumN + scalar.DivisorWords // of a block
-	sumInTotal = sumShare + scalar.DivisorWords
-)
+// sumSizes are the run-time numbers of matmul_sum.
+type sumSizes[W, D any] struct {
+	Total                  W // elements up to the last that may be cut up
+	Flags, Act             W // as gemm's, of bias and result
+	ShiftM, ShiftN         W // log2 of a tile's rows and columns
+	ShiftGroup             W // and of the rows of tiles in a group
+	Across, Down, PerBatch W // tiles in a row of them, in a column, and of a product
+	Split, Length          W // tiles that are cut up; the length of each
+	M, N, Share            D // Share is that of a block
+}
 
 // matmulSum adds up the parts of tiles; see cut.
 var matmulSum = kit.Register(kit.Kernel{Family: "matmul", Name: "matmul_sum", Block: [3]int{PartThreads, 1, 1},
 	Doc: "c[i] = act(Σ parts[j][i] + bias) in order of the parts, for those elements whose tile is in parts; c is of the type that " +
-		"the flags say. Parameters: u32 sizes[] (elements, flags, activation, log2 of a tile's rows and columns and of the rows of " +
-		"tiles in a group, tiles across, down, and of a product, tiles that are cut up, length of a tile; as divisors m, n, share of a " +
-		"block), f32* parts, f32* bias, c.",
+		"the flags say. Parameters: u32 sizes[] (" + scalar.WordNames[sumSizes[int, scalar.Divide]]() + "), " +
+		"f32* parts, f32* bias, c.",
 	BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) {
-		sizes := ptx.ParamArray[uint32](k, "sizes", sumInTotal)
+		sizes := scalar.ParamWords[sumSizes[scalar.Word, scalar.DivisorWord]](k, "sizes")
 		parts, bias := ptx.PointerParam[float32](k, "parts"), ptx.PointerParam[float32](k, "bias")
 		c := ptx.PointerParam[uint8](k, "c")
 		after := EpilogueOf(k, e)
-		total, flags := sizes.At(sumTotal), sizes.At(sumFlags)
+		total, flags := sizes.Total.Load(), sizes.Flags.Load()
 		i := k.GlobalID(ptx.X)
 		k.ReturnIf(i.Ge(total))
-		m, n := scalar.DivisorAt(k, sizes, sumM), scalar.DivisorAt(k, sizes, sumN)
+		m, n := sizes.M.Load(k), sizes.N.Load(k)
 		tile := tileOf(k, sizes, m, n, i)
-		k.ReturnIf(tile.Ge(sizes.At(sumLine)))
-		begin := tile.Mul(sizes.At(sumLength))
-		last := begin.Add(sizes.At(sumLength)).Sub(1)
-		more := scalar.QuotientAt(k, sizes, sumShare, last).Sub(scalar.QuotientAt(k, sizes, sumShare, begin)) // parts but the first
+		k.ReturnIf(tile.Ge(sizes.Split.Load()))
+		begin := tile.Mul(sizes.Length.Load())
+		last := begin.Add(sizes.Length.Load()).Sub(1)
+		more := sizes.Share.Quotient(k, last).Sub(sizes.Share.Quotient(k, begin)) // parts but the first
 		k.ReturnIf(more.Eq(0))
 		from := ptx.PtrVarOf(parts.At(i))
 		sum := ptx.VarOf(k, from.Get().Load())
@@ -55,7 +46,7 @@ var matmulSum = kit.Register(kit.Kernel{Family: "matmul", Name: "matmul_sum", Bl
 			from.Set(from.Get().At(total))
 			sum.Set(sum.Get().Add(from.Get().Load()))
 		}, ptx.Unroll(8))
-		y := FinishElement(k, i, m, n, flags, sizes.At(sumAct), bias, sum.Get(), after)
+		y := FinishElement(k, i, m, n, flags, sizes.Act.Load(), bias, sum.Get(), after)
 		toF16, toBF16 := scalar.HasFlag(k, flags, ResultF16), scalar.HasFlag(k, flags, ResultBF16)
 		k.If(toF16.Or(toBF16), func() {
 			f := ptx.Bitcast[uint16](scalar.FromFloat32[ptx.F16](k, y))
@@ -65,25 +56,24 @@ var matmulSum = kit.Register(kit.Kernel{Family: "matmul", Name: "matmul_sum", Bl
 	}})
 
 // tileOf is the number of the tile that element i of products of m × n belongs to, by the arguments of matmul_sum.
-func tileOf(k *ptx.Kernel, sizes ptx.Array[uint32], m, n scalar.Divisor, i ptx.Reg[uint32]) ptx.Reg[uint32] {
+func tileOf(k *ptx.Kernel, sizes sumSizes[scalar.Word, scalar.DivisorWord], m, n scalar.Divisor, i ptx.Reg[uint32]) ptx.Reg[uint32] {
 	row, col := n.Split(k, i)
 	z, row := m.Split(k, row)
-	row, col = row.Shr(sizes.At(sumShiftM)), col.Shr(sizes.At(sumShiftN))
-	shift := sizes.At(sumShiftGroup)
+	row, col = row.Shr(sizes.ShiftM.Load()), col.Shr(sizes.ShiftN.Load())
+	shift := sizes.ShiftGroup.Load()
 	top := row.Shr(shift).Shl(shift) // first row of the group
-	rows := sizes.At(sumDown).Sub(top).Min(ptx.U32(1).Shl(shift))
+	rows := sizes.Down.Load().Sub(top).Min(ptx.U32(1).Shl(shift))
 	in := col.Mad(rows, row.Sub(top))
-	return z.Mad(sizes.At(sumTiles), top.Mad(sizes.At(sumAcross), in))
+	return z.Mad(sizes.PerBatch.Load(), top.Mad(sizes.Across.Load(), in))
 }
 
 // AddPartials makes of parts what belongs to c of the tiles that are cut up. Of flags, those of bias and result matter.
 func AddPartials(s *kit.Step, cut Schedule, flags, act uint32, t *kit.Epilogue, parts, bias, c kit.Buffer) {
 	g := cut.Tiling
-	sizes := kit.Words(cut.Elements, int(flags), int(act), scalar.Log2(g.m), scalar.Log2(g.n), scalar.Log2(g.group), g.Across, g.Down, g.Tiles(), cut.Tiles,
-		cut.Length)
-	for _, n := range []int{g.rows, g.cols, cut.Share} {
-		sizes = append(sizes, scalar.DivisorOf(n)...)
-	}
+	sizes := sumSizes[int, scalar.Divide]{Total: cut.Elements, Flags: int(flags), Act: int(act),
+		ShiftM: scalar.Log2(g.m), ShiftN: scalar.Log2(g.n), ShiftGroup: scalar.Log2(g.group),
+		Across: g.Across, Down: g.Down, PerBatch: g.Tiles(), Split: cut.Tiles, Length: cut.Length,
+		M: scalar.Divide(g.rows), N: scalar.Divide(g.cols), Share: scalar.Divide(cut.Share)}
 	s.LaunchEpilogue(t, false, matmulSum, [3]int{kit.CeilDiv(cut.Elements, PartThreads), 1, 1}, sizes, parts, bias, c)
 }
 

@@ -17,7 +17,7 @@ DAWN      := node --stack-size=8192 $(CURDIR)/wasm/npm/dawn.mjs
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: check arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser dawn generate proofs ptxas-check
+.PHONY: check arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser dawn generate proofs ptx-diff ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -177,6 +177,15 @@ FUZZTIME ?= 20s
 fuzz: ## each fuzz test for FUZZTIME
 	@grep -rHoE '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file name; do \
 		$(GO) test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" || exit 1; done
+
+BASE ?= HEAD
+ptx-diff: ## is the PTX of every kernel, byte for byte, what it is at the commit BASE? For changes of the builder, or of the kernels' Go alone
+	@t=$$(mktemp -d); trap 'git worktree remove --force $$t/base; rm -r $$t' EXIT; git worktree add -q --detach $$t/base $(BASE); \
+	for at in $$t/base $(CURDIR); do \
+		(cd $$at && $(GO) build -o $$t/wavelane ./cmd/wavelane) || exit 1; \
+		$$t/wavelane ptx emit | cut -d: -f1 | sort -u | while read family; do $$t/wavelane ptx emit --family $$family; done > $$t/$$(basename $$at).ptx; \
+	done; \
+	diff -u $$t/base.ptx $$t/$(notdir $(CURDIR)).ptx && echo "$$(grep -c '\.entry' $$t/base.ptx) kernels are as at $(BASE)"
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table
 	@command -v "$${PTXAS:-ptxas}" >/dev/null || { echo "no ptxas: set PTXAS (the README says how to get one)"; exit 1; }

@@ -57,10 +57,10 @@ func (p *Plan) Run(ctx context.Context) error {
 
 // Tune measures the variants of the kernels that the plan could run, and compiles it anew with the fastest.
 //
-//   - The device keeps the choices for later compilations, of other processes too: see gpu.WithTuneCache. Plans compiled before, forks
-//     of this one among them, keep what they have. Variants forced with gpu.WithVariant stay forced.
-//   - Steps that leave no choice have no measurement. The kernels of package cuda and of the CPU device have no variants: Tune does
-//     nothing there.
+//   - The device keeps the choices for later compilations, of other processes too: see gpu.WithTuneCache and cuda.WithCache. Plans
+//     compiled before, forks of this one among them, keep what they have. Variants forced with gpu.WithVariant or cuda.WithVariant
+//     stay forced.
+//   - Steps that leave no choice have no measurement. The kernels of the CPU device have no variants: Tune does nothing there.
 //   - The device may be used meanwhile, at the price of worse measurements.
 //   - If ctx ends or a measurement fails, Tune returns what was measured so far, and the plan stays as it is.
 func (p *Plan) Tune(ctx context.Context) ([]Measurement, error) { return p.tune(ctx) }

@@ -1,43 +1,53 @@
 package cpu
 
 import (
+	"slices"
+
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/simd/gemm"
 )
 
-// fusedMatMul is composed of other entries: the intermediate values are small beside the weights, which are read once either
-// way.
-func fusedMatMul(e *program.Entry) func(c *call) work {
-	return func(c *call) work { return composeMatMul(e, c) }
-}
-
-func composeMatMul(e *program.Entry, c *call) work {
-	m, k := program.RowsCols(c.in[0].Shape)
-	s := &sequence{}
-	operand := func(i int) value { return value{c.in[i], operandOf(i)} }
-	x := value{program.F32(m, k), operandOf(0)}
-	switch e {
-	case catalogue.RMSNormMatVec:
-		normed := value{x.Type, s.temporary(m * k)}
-		s.call(catalogue.RMSNorm, c.attr, normed.source, x, operand(1))
-		s.linear(resultOf(0), normed, operand(2))
-	case catalogue.GateUpSwiGLU:
-		wide := program.F32(c.out.Len())
-		gate, up := value{wide, s.temporary(wide.Len())}, value{wide, s.temporary(wide.Len())}
-		s.linear(gate.source, x, operand(1))
-		s.linear(up.source, x, operand(2))
-		s.call(catalogue.SwiGLU, program.Attr{}, resultOf(0), gate, up)
-	default:
-		for i := range 3 {
-			in := []value{x, operand(1 + i)}
-			if len(c.in) == 7 {
-				in = append(in, operand(4+i))
-			}
-			s.linear(resultOf(i), in...)
+// decomposed is an entry's decomposition: intermediate values are small beside the weights, which are read once either way, and as
+// they are: a cast of a weight is no work.
+func decomposed(e *program.Entry) func(c *call) work {
+	return func(c *call) work {
+		p, err := e.Decompose(c.in, c.attr)
+		if err != nil {
+			panic(err) // of a checked call
 		}
+		s := &sequence{}
+		values := make([]value, len(p.Values))
+		for i, v := range p.Host {
+			values[v] = value{p.Values[v].Type, operandOf(i)}
+		}
+		for _, step := range p.Steps {
+			for _, v := range step.Out {
+				t := p.Values[v].Type
+				if i := slices.Index(p.Read, v); i >= 0 {
+					values[v] = value{t, resultOf(i)}
+				} else if step.Entry == catalogue.Cast {
+					values[v] = values[step.In[0]]
+				} else {
+					values[v] = value{t, s.temporary(t.Len())}
+				}
+			}
+		}
+		for _, step := range p.Steps {
+			in, out := make([]value, len(step.In)), values[step.Out[0]].source
+			for i, v := range step.In {
+				in[i] = values[v]
+			}
+			switch step.Entry {
+			case catalogue.Cast:
+			case catalogue.MatMul:
+				s.linear(out, in...)
+			default:
+				s.call(step.Entry, step.Attr, out, in...)
+			}
+		}
+		return s.done()
 	}
-	return s.done()
 }
 
 // linear appends the product of rows with a transposed weight of any element type, plus a bias if there is a third operand.

@@ -26,16 +26,21 @@ func (c *clock) reach(e *compiled, i int, s driver.Stream) error {
 		return nil
 	}
 	for n := len(c.events); n == 0 || n <= len(e.ends) && e.ends[n-1] == i; n++ {
-		event, err := e.d.events.get(true)
-		if err != nil {
-			return err
-		}
-		c.events = append(c.events, event)
-		if err := e.d.check("cuEventRecord", e.d.drv.EventRecord(event, s)); err != nil {
+		if err := c.mark(e.d, s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mark records an event. The caller has entered the context.
+func (c *clock) mark(d *state, s driver.Stream) error {
+	event, err := d.events.get(true)
+	if err != nil {
+		return err
+	}
+	c.events = append(c.events, event)
+	return d.check("cuEventRecord", d.drv.EventRecord(event, s))
 }
 
 // read sets the times once the run is done.
@@ -43,11 +48,7 @@ func (c *clock) read(d *state) (err error) {
 	if c == nil {
 		return nil
 	}
-	defer func() {
-		for _, event := range c.events {
-			d.events.put(event, true)
-		}
-	}()
+	defer c.free(d)
 	if err := d.enter(); err != nil {
 		return err
 	}
@@ -60,4 +61,12 @@ func (c *clock) read(d *state) (err error) {
 		c.times[i] = time.Duration(float64(ms) * 1e6)
 	}
 	return nil
+}
+
+// free gives the events back.
+func (c *clock) free(d *state) {
+	for _, event := range c.events {
+		d.events.put(event, true)
+	}
+	c.events = nil
 }

@@ -1,19 +1,19 @@
 package cuda
 
 import (
-	"context"
 	"fmt"
 	"io"
 
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Code writes the PTX of the kernels that each step of a program runs on this device. Users' kernels are named only.
+// Code writes the PTX of the kernels that each step of a program runs on this device, in the variants that it would take now. Users' kernels are named only.
 func (d executor) Code(w io.Writer, p *program.Program) error {
 	shown := map[string]bool{}
+	choices := d.tuner.Compilation()
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		l, err := d.lower(p, s)
+		l, err := d.lower(p, s, choices.Choose)
 		if err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
@@ -38,10 +38,5 @@ func (d executor) Code(w io.Writer, p *program.Program) error {
 			}
 		}
 	}
-	return nil
-}
-
-// Tune implements program.Executor. Variants are chosen by a cost model.
-func (executor) Tune(ctx context.Context, _ *program.Program) ([]program.Measurement, error) {
-	return nil, ctx.Err()
+	return choices.Err()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/tune"
 )
 
 // Device is an open GPU. It is safe for concurrent use.
@@ -37,6 +38,7 @@ type state struct {
 	host          *hostPool
 	stager        *stager
 	loader        *loader
+	tuner         *tune.Tuner
 	events        events
 	submit        sync.Mutex // one program at a time is put on the default stream
 
@@ -135,7 +137,7 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 	}
 	grid := info.MaxGrid
 	d := &state{
-		primary: p, info: info, log: c.log, events: events{p: p}, large: largeInput,
+		primary: p, info: info, log: c.log, events: events{p: p}, large: largeInput, tuner: newTuner(info, c),
 		caps: kit.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])},
 			Target: info.CodeTarget()},
 	}

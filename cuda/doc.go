@@ -30,6 +30,13 @@
 // driver version ([WithCache], [WithoutCache]). It happens when modules are loaded and when programs are compiled, never when
 // they run. The catalogue's kernels are compiled by families, as programs need them.
 //
+// # Variants
+//
+// Matrix products, convolutions, attention and quantised products have several kernels, of which a model of the GPU prefers one.
+// Plan.Tune of package batch, the command "wavelane tune --device cuda" and [WithAutotune] measure them instead. What was measured is
+// kept beside the compiled kernels, by name and compute capability of the GPU and by version of the driver, and later compilations use
+// it. [Device.Choices] lists what they took; [WithVariant] forces a kernel.
+//
 // # Memory
 //
 // Device memory comes from a pool that follows the order of streams: the next program reuses memory without waiting.

@@ -15,12 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wavelane/wavelane/internal/testseed"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/args"
 )

@@ -1,6 +1,8 @@
 package cuda
 
-import "github.com/wavelane/wavelane/ptx/args"
+import (
+	"github.com/wavelane/wavelane/ptx/args"
+)
 
 // Arg is an argument of a launch; package ptx/args makes them: args.U32(n), args.F32(x). Buffers have methods
 // of their own: Arg, and TensorMap for kernels that copy tiles.

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
@@ -76,8 +77,8 @@ func overwrites(p *program.Program, s *program.Step, in []program.Slot, l kit.Lo
 	}
 	if len(l.Actions) == 1 && l.Actions[0].Copy != nil {
 		c := l.Actions[0].Copy
-		whole := c.From.Offset == 0 && c.To.Offset == 0 && c.Bytes == p.Values[s.Out[0]].Bytes() && c.Bytes == p.Values[s.In[c.From.Index]].Bytes()
-		if c.From.Role == kit.Operand && c.To.Role == kit.Result && whole {
+		whole := c.From.Offset == 0 && c.To.Offset == 0 && c.From.Size == p.Values[s.Out[0]].Bytes() && c.From.Size == p.Values[s.In[c.From.Index]].Bytes()
+		if c.From.Role == lowering.Operand && c.To.Role == lowering.Result && whole {
 			return [][]program.Slot{{in[c.From.Index]}}
 		}
 	}

@@ -20,12 +20,14 @@ type config struct {
 	ordinal int
 	log     *slog.Logger
 	debug   bool
-	cache   string // directory of compiled modules; "" for the user's own, "-" for none
+	cache   string // directory of compiled modules and measured choices; "" for the user's own, "-" for none
+	forced  map[string]string
+	tune    compute.TuneMode
 	memory  uint64 // bytes of device memory that may be taken from the driver; 0 for all there is
 }
 
 func newConfig(opts []Option) (*config, error) {
-	c := &config{load: func() (driver.Driver, error) { return libcuda.Open("") }, log: slog.New(slog.DiscardHandler)}
+	c := &config{load: func() (driver.Driver, error) { return libcuda.Open("") }, log: slog.New(slog.DiscardHandler), forced: map[string]string{}}
 	for _, o := range opts {
 		if o == nil {
 			return nil, fmt.Errorf("nil option: %w", compute.ErrArgument)
@@ -76,7 +78,8 @@ func WithDebug() Option {
 	return func(c *config) error { c.debug = true; return nil }
 }
 
-// WithCache keeps compiled kernels in a directory instead of the user's cache directory. It is created when needed.
+// WithCache keeps compiled kernels and measured choices of variants in a directory instead of the user's cache directory. It is
+// created when needed.
 func WithCache(dir string) Option {
 	return func(c *config) error {
 		if dir == "" {
@@ -90,9 +93,32 @@ func WithCache(dir string) Option {
 // noCache is config.cache without a cache.
 const noCache = "-"
 
-// WithoutCache compiles kernels anew in every process.
+// WithoutCache compiles kernels anew in every process, and keeps no choices of variants for later ones.
 func WithoutCache() Option {
 	return func(c *config) error { c.cache = noCache; return nil }
+}
+
+// WithVariant forces a kernel variant wherever a class of operations ("matmul") offers it, instead of the measured or default
+// one. Where a problem does not offer the variant, the operation fails with compute.ErrUnsupported.
+func WithVariant(class, name string) Option {
+	return func(c *config) error {
+		if class == "" || name == "" {
+			return fmt.Errorf("variant %q of class %q: %w", name, class, compute.ErrArgument)
+		}
+		c.forced[class] = name
+		return nil
+	}
+}
+
+// WithAutotune says when kernel variants are measured. The default is [compute.TuneCached].
+func WithAutotune(m compute.TuneMode) Option {
+	return func(c *config) error {
+		if m > compute.TuneFirstUse {
+			return fmt.Errorf("tune mode %d: %w", m, compute.ErrArgument)
+		}
+		c.tune = m
+		return nil
+	}
 }
 
 // WithMemoryLimit bounds the device memory taken from the driver, in bytes: in use, pending and cached, see [Memory].

@@ -1,13 +1,14 @@
 package cuda
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
-
 	"github.com/wavelane/wavelane/internal/ptxkernels"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/tensormap"
@@ -44,8 +45,8 @@ type action struct {
 	launch   driver.Launch
 	patches  []patch // addresses in launch.Params
 	maps     []mapPatch
-	scalars  []device.ScalarWord // in the parameter block, or the word of a fill
-	staged   uint64              // where the staging memory has the word to upload
+	scalars  []lowering.ScalarWord // in the parameter block, or the word of a fill
+	staged   uint64                // where the staging memory has the word to upload
 	from, to device.Allocation
 	n        uint64 // bytes of a copy, words of a fill
 	word     uint32
@@ -84,19 +85,32 @@ func (d executor) Compile(p *program.Program) (program.Executable, error) {
 		return nil, err
 	}
 	defer d.life.End()
-	pl, err := d.plan(p)
+	if d.tuner.FirstUse() {
+		if _, err := d.variants().Measure(context.Background(), p, false); err != nil {
+			return nil, err
+		}
+	}
+	choices := d.tuner.Compilation()
+	pl, err := d.plan(p, choices.Choose)
+	if forced := choices.Err(); forced != nil {
+		if err == nil {
+			pl.release()
+		}
+		return nil, forced
+	}
 	if err != nil {
 		return nil, err
 	}
 	return newExecutable(d.Device, pl), nil
 }
 
-func (d *state) plan(p *program.Program) (*plan, error) {
+// plan prepares a program, with choose deciding between variants of kernels.
+func (d *state) plan(p *program.Program, choose lowering.Chooser) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	pl := &plan{prog: p, layout: device.NewLayout(p), scalars: p.Recorded()}
-	steps, kernels, err := d.lowerAll(pl)
+	steps, kernels, err := d.lowerAll(pl, choose)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +123,7 @@ func (d *state) plan(p *program.Program) (*plan, error) {
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if err := d.addStep(pl, i, steps[i], kernels); err != nil {
+		if err := d.addStep(pl, i, steps[i], kernels, choose); err != nil {
 			pl.release()
 			return nil, fmt.Errorf("%s %v: %w", s.Name(), p.Types(s.In), err)
 		}
@@ -121,7 +135,7 @@ func (d *state) plan(p *program.Program) (*plan, error) {
 
 // lowerAll returns the code of all steps and, by name, its kernels that were made on demand; the caller releases their
 // modules.
-func (d *state) lowerAll(pl *plan) ([]kit.Lowering, map[string]*Kernel, error) {
+func (d *state) lowerAll(pl *plan, choose lowering.Chooser) ([]kit.Lowering, map[string]*Kernel, error) {
 	p := pl.prog
 	steps, wanted := make([]kit.Lowering, len(p.Steps)), map[string]*kit.Kernel{}
 	for i := range p.Steps {
@@ -129,7 +143,7 @@ func (d *state) lowerAll(pl *plan) ([]kit.Lowering, map[string]*Kernel, error) {
 			continue
 		}
 		var err error
-		if steps[i], err = d.lower(p, &p.Steps[i]); err != nil {
+		if steps[i], err = d.lower(p, &p.Steps[i], choose); err != nil {
 			return nil, nil, err
 		}
 		for _, a := range steps[i].Actions {
@@ -151,15 +165,15 @@ func (pl *plan) release() {
 }
 
 // lower returns the code of a step of the catalogue; a user's kernel has its code already.
-func (d *state) lower(p *program.Program, s *program.Step) (kit.Lowering, error) {
+func (d *state) lower(p *program.Program, s *program.Step, choose lowering.Chooser) (kit.Lowering, error) {
 	if s.Kernel != nil {
 		return kit.Lowering{}, nil
 	}
-	return ptxkernels.Lower(s, p.Types(s.In), p.Types(s.Out), &d.caps, nil)
+	return ptxkernels.Lower(s, p.Types(s.In), p.Types(s.Out), &d.caps, choose)
 }
 
 // addStep appends the actions of a step, but no copy of memory to itself.
-func (d *state) addStep(pl *plan, step int, l kit.Lowering, made map[string]*Kernel) error {
+func (d *state) addStep(pl *plan, step int, l kit.Lowering, made map[string]*Kernel, choose lowering.Chooser) error {
 	p, s := pl.prog, &pl.prog.Steps[step]
 	if s.Kernel != nil {
 		a, err := d.custom(pl, p, s)
@@ -172,9 +186,9 @@ func (d *state) addStep(pl *plan, step int, l kit.Lowering, made map[string]*Ker
 	locate := func(b kit.Buffer) device.Allocation {
 		at := device.Allocation{}
 		switch b.Role {
-		case kit.Operand:
+		case lowering.Operand:
 			at = pl.layout.Values[s.In[b.Index]]
-		case kit.Result:
+		case lowering.Result:
 			at = pl.layout.Values[s.Out[b.Index]]
 		default:
 			at.Offset = pl.layout.Scratch[step][b.Index]
@@ -211,23 +225,18 @@ func (d *state) addStep(pl *plan, step int, l kit.Lowering, made map[string]*Ker
 				a.patches = append(a.patches, patch{q.At, locate(q.Buffer)})
 			}
 		case x.Copy != nil:
-			a = action{kind: copying, from: locate(x.Copy.From), to: locate(x.Copy.To), n: uint64(x.Copy.Bytes)}
+			a = action{kind: copying, from: locate(x.Copy.From), to: locate(x.Copy.To), n: uint64(x.Copy.From.Size)}
 		default:
-			a = action{kind: filling, to: locate(x.Fill.To), n: uint64(x.Fill.Words), word: x.Fill.Word}
+			a = action{kind: filling, to: locate(x.Fill.To), n: uint64(x.Fill.To.Size / 4), word: x.Fill.Word}
 		}
 		actions = append(actions, a)
 	}
-	if s.Attr.Varies() {
-		found, err := device.FindScalars(s, codes(l), func(s *program.Step) ([]device.Code, error) {
-			other, err := d.lower(p, s)
-			return codes(other), err
-		})
-		if err != nil {
-			return err
-		}
-		for i := range actions {
-			actions[i].scalars = found[i]
-		}
+	scalars, err := lowering.FindScalars(s, l, func(s *program.Step) (kit.Lowering, error) { return d.lower(p, s, choose) })
+	if err != nil {
+		return err
+	}
+	for i := range scalars {
+		actions[i].scalars = scalars[i]
 	}
 	for _, a := range actions {
 		if a.kind != copying || a.from != a.to {

@@ -15,9 +15,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
-	"github.com/wavelane/wavelane/ptx/ir"
-
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 

@@ -1,6 +1,8 @@
 package cuda
 
-import "github.com/wavelane/wavelane/cuda/internal/driver"
+import (
+	"github.com/wavelane/wavelane/cuda/internal/driver"
+)
 
 const (
 	stages     = 4

@@ -19,21 +19,21 @@ const tileRows, tileCols = 8, 16
 func tileKernel(k *ptx.Kernel) {
 	k.RequireThreads(tileRows*tileCols, 1, 1)
 	u := ptx.Imm[uint32]
-	matrix := ptx.TensorMapParam(k, "matrix")
+	matrix := ptx.TensorMapParam[float32](k, "matrix")
 	row := ptx.Param[int32](k, "row")
 	col := ptx.Param[int32](k, "col")
 	out := ptx.PointerParam[float32](k, "out")
 	tile := ptx.NewTile[float32](k, "tile", ptx.TileLayout{Rows: tileRows, Cols: tileCols}, 1)
-	full := ptx.SharedArray[ptx.Mbarrier](k, "full", 1)
+	full := ptx.NewMbarrier(k, "full", 1)
 	tid := k.Tid(ptx.X)
 	k.If(tid.Eq(u(0)), func() {
-		ptx.MbarrierInit(k, full, u(1))
+		full.Init(1)
 		k.FenceMbarrierInit()
-		ptx.MbarrierArriveExpect(k, full, u(4*tileRows*tileCols))
-		ptx.CopyTensor(k, tile.Ptr(), matrix, []ptx.Reg[int32]{col, row}, full)
+		full.ArriveExpectTx(4 * tileRows * tileCols)
+		matrix.Load(tile.Ptr(), []ptx.Reg[int32]{col, row}, full)
 	})
 	k.Barrier()
-	ptx.MbarrierWaitParity(k, full, u(0))
+	full.WaitParity(0)
 	out.At(tid).Store(tile.Ptr().At(tid).Load())
 }
 

@@ -6,27 +6,7 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
-	"github.com/wavelane/wavelane/internal/device"
-	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
-
-// codes is the code of a step as device.FindScalars compares it.
-func codes(l kit.Lowering) []device.Code {
-	list := make([]device.Code, len(l.Actions))
-	for i, a := range l.Actions {
-		switch {
-		case a.Launch != nil: // a rest of fewer bytes is no scalar's
-			w := make([]uint32, len(a.Launch.Params)/4)
-			for k := range w {
-				w[k] = binary.LittleEndian.Uint32(a.Launch.Params[4*k:])
-			}
-			list[i] = device.Code{Kernel: a.Launch.Kernel.Name, Grid: a.Launch.Grid, Words: w}
-		case a.Fill != nil:
-			list[i].Words = []uint32{a.Fill.Word}
-		}
-	}
-	return list
-}
 
 // stageWords turns fills of one word that varies into copies from the staging memory, which a graph reads anew in each replay.
 func (pl *plan) stageWords() {

@@ -9,13 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
 func BenchmarkOpen(b *testing.B) {
 	open(b)
 	for b.Loop() {
-		d, err := Open(ctx, WithSoftware(), WithAutotune(TuneOff))
+		d, err := Open(ctx, WithSoftware(), WithAutotune(compute.TuneOff))
 		require.NoError(b, err)
 		d.Close()
 	}

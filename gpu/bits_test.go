@@ -1,5 +1,7 @@
 package gpu
 
-import "math"
+import (
+	"math"
+)
 
 func f32bits(f float32) uint32 { return math.Float32bits(f) }

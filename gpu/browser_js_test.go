@@ -14,7 +14,9 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -114,11 +116,11 @@ func TestLateErrors(t *testing.T) {
 	require.Zero(t, d.Memory().Cached&(1<<45), "what failed is not kept")
 
 	real := d.lowerStep
-	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
+	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose lowering.Chooser) (wgslkernels.Lowering, error) {
 		l, err := real(s, in, out, caps, choose)
-		broken := *l.Actions[0].Dispatch.Kernel
+		broken := *l.Actions[0].Launch.Kernel
 		broken.Key, broken.Source = "broken", "\n  fn f( {"+broken.Source
-		l.Actions[0].Dispatch.Kernel = &broken
+		l.Actions[0].Launch.Kernel = &broken
 		return l, err
 	}
 	for range 2 {
@@ -387,7 +389,7 @@ func BenchmarkDispatchRebound(b *testing.B) {
 
 // A browser's clock is coarse, so that short kernels are measured in rows.
 func TestTune(t *testing.T) {
-	d := open(t, WithAutotune(TuneCached))
+	d := open(t, WithAutotune(compute.TuneCached))
 	p := &program.Program{}
 	y, err := p.Apply(catalogue.Lookup("softmax"), program.Attr{}, p.Add(program.F32(8, 1000), program.FromHost))
 	require.NoError(t, err)
@@ -402,7 +404,7 @@ func TestTune(t *testing.T) {
 	x, err := program.ExecutorOf(d).Compile(p)
 	require.NoError(t, err)
 	require.NoError(t, x.Close())
-	require.Equal(t, []Choice{{"rows", list[0].Problem, list[0].Winner, "measured", 1}}, d.Choices())
+	require.Equal(t, []compute.Choice{{Class: "rows", Problem: list[0].Problem, Variant: list[0].Winner, Why: "measured", Uses: 1}}, d.Choices())
 	idle(t, d)
 
 	ended, cancel := context.WithCancel(ctx)

@@ -22,9 +22,9 @@ func (d executor) Code(w io.Writer, p *program.Program) error {
 		}
 		for _, a := range l.Actions {
 			text := "// copy\n"
-			if a.Dispatch != nil {
-				k := a.Dispatch.Kernel
-				if text = fmt.Sprintf("// kernel %s on %v workgroups\n", k.Key, a.Dispatch.Grid); !shown[k.Key] {
+			if a.Launch != nil {
+				k := a.Launch.Kernel
+				if text = fmt.Sprintf("// kernel %s on %v workgroups\n", k.Key, a.Launch.Grid); !shown[k.Key] {
 					shown[k.Key] = true
 					text += k.Source + "\n"
 				}

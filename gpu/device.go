@@ -10,8 +10,10 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
 	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/tune"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -33,10 +35,9 @@ type core struct {
 	pool       *pool
 	pipelines  *pipelines
 	tuner      *tune.Tuner
-	firstUse   bool // measure variants when a program is compiled
 	timed      bool
-	threshold  uint64                                                                                                     // maximal number of dispatches in a command buffer
-	lowerStep  func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
+	threshold  uint64                                                                                                                // maximal number of dispatches in a command buffer
+	lowerStep  func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose lowering.Chooser) (wgslkernels.Lowering, error) // wgslkernels.Lower
 
 	life        *device.Lifetime
 	executables device.Children[*compiled]
@@ -58,8 +59,8 @@ type Stats struct {
 
 func newDevice(drv webgpu.Driver, info AdapterInfo, c *config) *Device {
 	d := &core{
-		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, tuner: newTuner(info, c), firstUse: c.tune == TuneFirstUse, timed: c.timestamps, threshold: uint64(c.threshold),
-		lowerStep: wgsl.Lower, pipelines: newPipelines(drv, mostPipelines),
+		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, tuner: newTuner(info, c), timed: c.timestamps, threshold: uint64(c.threshold),
+		lowerStep: wgslkernels.Lower, pipelines: newPipelines(drv, mostPipelines),
 	}
 	d.life = device.NewLifetime("gpu", d.fault, d.teardown)
 	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)

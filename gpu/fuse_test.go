@@ -17,6 +17,7 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue/optest"
 	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -331,7 +332,7 @@ func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
 	if f.impossible {
 		s := &program.Step{Entry: f.entry, Attr: attr}
 		require.False(t, executor{d}.Fuses(s, in, out), f)
-		_, err := wgsl.Lower(s, in, out, d.caps(), nil)
+		_, err := wgslkernels.Lower(s, in, out, d.caps(), nil)
 		require.ErrorIs(t, err, compute.ErrUnsupported, f)
 		return
 	}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -207,13 +209,13 @@ func (k *Kernel) check(in []program.Type, out program.Type, a program.Attr) erro
 }
 
 // lower returns the code of a checked call.
-func (k *Kernel) lower(operands int, l Launch) wgsl.Lowering {
-	d := &wgsl.Dispatch{Kernel: k.k, Params: l.Params, Grid: l.Grid}
+func (k *Kernel) lower(operands int, l Launch) wgslkernels.Lowering {
+	d := &wgslkernels.Dispatch{Kernel: k.k, Params: l.Params, Grid: l.Grid}
 	for i := range operands {
-		d.Bind = append(d.Bind, wgsl.Buffer{Role: wgsl.Operand, Index: i})
+		d.Bind = append(d.Bind, lowering.Buffer{Role: lowering.Operand, Index: i})
 	}
-	d.Bind = append(d.Bind, wgsl.Buffer{Role: wgsl.Result})
-	return wgsl.Lowering{Actions: []wgsl.Action{{Dispatch: d}}}
+	d.Bind = append(d.Bind, lowering.Buffer{Role: lowering.Result})
+	return wgslkernels.Lowering{Actions: []wgslkernels.Action{{Launch: d}}}
 }
 
 // RunAsync runs the kernel once. Args are its operands: slices, compute.Operand for slices under a shape, or tensors of the

@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wavelane/wavelane/internal/testseed"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/wgsl"
 )
 

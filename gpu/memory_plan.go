@@ -6,6 +6,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/device"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -14,7 +15,7 @@ import (
 // Nothing lies over an operand, not even what a thread reads and writes at one allocation: a dispatch may not bind a buffer for reading and, a
 // second time, for writing. It could if the operand had no binding and the kernel read the result's, which would be one more pipeline
 // for each operand of each expression. CUDA and the CPU device do it.
-func (d *core) allocate(pl *plan, lowerings []wgsl.Lowering) error {
+func (d *core) allocate(pl *plan, lowerings []wgslkernels.Lowering) error {
 	p := pl.prog
 	for _, v := range p.Values { // also of tensors
 		if _, err := d.room(v.Bytes()); err != nil {

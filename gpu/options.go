@@ -21,7 +21,7 @@ type config struct {
 	memory     uint64    // 0: no limit of our own
 	log        compute.Logger
 	variants   map[string]string
-	tune       TuneMode
+	tune       compute.TuneMode
 	tuneDir    string // empty: the user's cache
 	timestamps bool
 	threshold  int
@@ -134,13 +134,13 @@ func WithVariant(class, name string) Option {
 	}
 }
 
-// WithAutotune says when kernel variants are measured. The default is [TuneCached].
-func WithAutotune(m TuneMode) Option {
+// WithAutotune says when kernel variants are measured. The default is [compute.TuneCached].
+func WithAutotune(m compute.TuneMode) Option {
 	return func(c *config) error {
-		if m > TuneFirstUse {
+		if m > compute.TuneFirstUse {
 			return fmt.Errorf("tune mode %d: %w", m, compute.ErrArgument)
 		}
-		if m == TuneFirstUse && runtime.GOOS == "js" {
+		if m == compute.TuneFirstUse && runtime.GOOS == "js" {
 			return fmt.Errorf("measuring at the first use waits for the device, which a browser's functions cannot: %w", compute.ErrUnsupported)
 		}
 		c.tune = m

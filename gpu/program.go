@@ -8,7 +8,9 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -70,8 +72,8 @@ func (d executor) Compile(p *program.Program) (program.Executable, error) {
 		return nil, err
 	}
 	defer d.life.End()
-	if d.firstUse {
-		if _, err := d.measure(context.Background(), p, false); err != nil {
+	if d.tuner.FirstUse() {
+		if _, err := d.variants().Measure(context.Background(), p, false); err != nil {
 			return nil, d.failed(err)
 		}
 	}
@@ -84,12 +86,12 @@ func (d executor) Compile(p *program.Program) (program.Executable, error) {
 }
 
 // plan prepares a program, with choose deciding between variants of kernels.
-func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
+func (d *core) plan(p *program.Program, choose lowering.Chooser) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	pl := &plan{prog: p, layout: device.NewLayout(p), scalars: p.Recorded()}
-	lowerings := make([]wgsl.Lowering, len(p.Steps))
+	lowerings := make([]wgslkernels.Lowering, len(p.Steps))
 	for i := range p.Steps {
 		if pl.layout.View(i) {
 			continue
@@ -105,7 +107,7 @@ func (d *core) plan(p *program.Program, choose wgsl.Chooser) (*plan, error) {
 	uniforms := map[string]uint32{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		scalars, err := d.findScalars(p, s, lowerings[i], choose)
+		scalars, err := lowering.FindScalars(s, lowerings[i], func(s *program.Step) (wgslkernels.Lowering, error) { return d.lower(p, s, choose) })
 		if err == nil {
 			err = d.addStep(pl, i, lowerings[i], uniforms, scalars)
 		}
@@ -155,34 +157,34 @@ func (k *packing) add(n, maxBuffer uint64) {
 }
 
 // lower returns the code of a step: of the user's kernel, or of the catalogue's.
-func (d *core) lower(p *program.Program, s *program.Step, choose wgsl.Chooser) (wgsl.Lowering, error) {
+func (d *core) lower(p *program.Program, s *program.Step, choose lowering.Chooser) (wgslkernels.Lowering, error) {
 	in, out := p.Types(s.In), p.Types(s.Out)
 	if s.Kernel == nil {
 		return d.lowerStep(s, in, out, d.caps(), choose)
 	}
 	k, ok := s.Kernel.(*Kernel)
 	if !ok || k.dev.core != d {
-		return wgsl.Lowering{}, fmt.Errorf("kernel %s: %w", s.Kernel.Name(), compute.ErrForeignTensor)
+		return wgslkernels.Lowering{}, fmt.Errorf("kernel %s: %w", s.Kernel.Name(), compute.ErrForeignTensor)
 	}
 	if err := k.check(in, out[0], s.Attr); err != nil {
-		return wgsl.Lowering{}, err
+		return wgslkernels.Lowering{}, err
 	}
 	return k.lower(len(in), s.Attr.Options.(Launch)), nil
 }
 
 // addStep appends the actions of a step after checking them against the device's limits: the library must not fail later,
 // because some of its failures end the process.
-func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, scalars [][]device.ScalarWord) error {
+func (d *core) addStep(pl *plan, step int, l wgslkernels.Lowering, uniforms map[string]uint32, scalars [][]lowering.ScalarWord) error {
 	s := &pl.prog.Steps[step]
-	locate := func(b wgsl.Buffer) (region, error) {
-		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the allocation may be larger than what it is used for
+	locate := func(b lowering.Buffer) (region, error) {
+		r, size := region{offset: uint64(b.Offset), size: uint64(b.Size)}, uint64(0) // the allocation may be larger than what it is used for
 		value := func(v program.Slot) { r.allocation, size = pl.allocation(v), pl.bytes(v) }
 		switch {
-		case b.Role == wgsl.Operand && b.Index < len(s.In):
+		case b.Role == lowering.Operand && b.Index < len(s.In):
 			value(s.In[b.Index])
-		case b.Role == wgsl.Result && b.Index < len(s.Out):
+		case b.Role == lowering.Result && b.Index < len(s.Out):
 			value(s.Out[b.Index])
-		case b.Role == wgsl.Scratch && b.Index < len(l.Scratch):
+		case b.Role == lowering.Scratch && b.Index < len(l.Scratch):
 			r.allocation, size = pl.layout.Scratch[step][b.Index], uint64(l.Scratch[b.Index])
 		default:
 			return region{}, fmt.Errorf("internal error: no buffer %+v", b)
@@ -204,11 +206,11 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 	}
 	for i, x := range l.Actions {
 		var a action
-		var bind []wgsl.Buffer
-		if x.Dispatch != nil {
-			bind = x.Dispatch.Bind
+		var bind []lowering.Buffer
+		if x.Launch != nil {
+			bind = x.Launch.Bind
 		} else {
-			bind = []wgsl.Buffer{x.Copy.From, x.Copy.To}
+			bind = []lowering.Buffer{x.Copy.From, x.Copy.To}
 		}
 		for _, b := range bind {
 			r, err := locate(b)
@@ -218,30 +220,30 @@ func (d *core) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]
 			a.bind = append(a.bind, r)
 			a.volatile = a.volatile || !pl.stable[r.allocation]
 		}
-		if x.Dispatch == nil {
+		if x.Launch == nil {
 			if err := checkCopy(a.bind[0], a.bind[1]); err != nil {
 				return err
 			}
 			pl.actions = append(pl.actions, a)
 			continue
 		}
-		if grid := x.Dispatch.Grid; grid[0] == 0 || grid[1] == 0 || grid[2] == 0 {
+		if grid := x.Launch.Grid; grid[0] == 0 || grid[1] == 0 || grid[2] == 0 {
 			continue // nothing to do, which is legal
 		}
-		if err := d.checkDispatch(x.Dispatch, a.bind); err != nil {
+		if err := d.checkDispatch(x.Launch, a.bind); err != nil {
 			return err
 		}
-		p, err := d.pipelines.get(x.Dispatch.Kernel)
+		p, err := d.pipelines.get(x.Launch.Kernel)
 		if err != nil {
 			return err
 		}
-		a.pipeline, a.kernel, a.grid = p, x.Dispatch.Kernel, x.Dispatch.Grid
+		a.pipeline, a.kernel, a.grid = p, x.Launch.Kernel, x.Launch.Grid
 		pl.dispatches++
 		if a.kernel.Uniform > 0 {
 			if scalars != nil && scalars[i] != nil {
-				pl.ownParams(&a, x.Dispatch.Params, scalars[i])
+				pl.ownParams(&a, x.Launch.Params, scalars[i])
 			} else {
-				a.dynamic = pl.params(x.Dispatch.Params, uniforms)
+				a.dynamic = pl.params(x.Launch.Params, uniforms)
 			}
 		}
 		pl.actions = append(pl.actions, a)
@@ -280,7 +282,7 @@ func checkCopy(from, to region) error {
 	return nil
 }
 
-func (d *core) checkDispatch(x *wgsl.Dispatch, bind []region) error {
+func (d *core) checkDispatch(x *wgslkernels.Dispatch, bind []region) error {
 	k, l := x.Kernel, d.caps()
 	if err := checkKernel(k, l); err != nil {
 		return err

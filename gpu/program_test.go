@@ -3,13 +3,16 @@
 package gpu
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -166,24 +169,28 @@ func TestLowerings(t *testing.T) {
 	align := d.Info().Limits.StorageAlign
 	n := int(max(align, 256)) // elements: any part's offset is aligned
 	k := &wgsl.Kernel{Key: "test affine", Source: affineWGSL, Entry: "main", Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}}
-	half := uint64(2 * n)
-	dispatch := func(change func(*wgsl.Dispatch)) wgsl.Action {
-		x := &wgsl.Dispatch{Kernel: k, Bind: []wgsl.Buffer{{Role: wgsl.Operand}, {Role: wgsl.Scratch, Index: 1}},
+	half := 2 * n
+	dispatch := func(change func(*wgslkernels.Dispatch)) wgslkernels.Action {
+		x := &wgslkernels.Dispatch{Kernel: k, Bind: []lowering.Buffer{{Role: lowering.Operand}, {Role: lowering.Scratch, Index: 1}},
 			Params: []uint32{uint32(n), f32bits(2), f32bits(1)}, Grid: [3]uint32{uint32(n+63) / 64, 1, 1}}
 		if change != nil {
 			change(x)
 		}
-		return wgsl.Action{Dispatch: x}
+		return wgslkernels.Action{Launch: x}
 	}
-	copying := func(from, to wgsl.Buffer) wgsl.Action { return wgsl.Action{Copy: &wgsl.Copy{From: from, To: to}} }
-	scratch := func(i int, offset, size uint64) wgsl.Buffer {
-		return wgsl.Buffer{Role: wgsl.Scratch, Index: i, Offset: offset, Size: size}
+	copying := func(from, to lowering.Buffer) wgslkernels.Action {
+		return wgslkernels.Action{Copy: &lowering.Copy{From: from, To: to}}
 	}
-	result := wgsl.Buffer{Role: wgsl.Result}
-	part := func(offset uint64) wgsl.Buffer { return wgsl.Buffer{Role: wgsl.Result, Offset: offset, Size: half} }
-	compile := func(actions ...wgsl.Action) (program.Executable, error) {
-		d.lowerStep = func(*program.Step, []program.Type, []program.Type, *wgsl.Caps, wgsl.Chooser) (wgsl.Lowering, error) {
-			return wgsl.Lowering{Actions: actions, Scratch: []int{16, 4 * n}}, nil
+	scratch := func(i int, offset, size int) lowering.Buffer {
+		return lowering.Buffer{Role: lowering.Scratch, Index: i, Offset: offset, Size: size}
+	}
+	result := lowering.Buffer{Role: lowering.Result}
+	part := func(offset int) lowering.Buffer {
+		return lowering.Buffer{Role: lowering.Result, Offset: offset, Size: half}
+	}
+	compile := func(actions ...wgslkernels.Action) (program.Executable, error) {
+		d.lowerStep = func(*program.Step, []program.Type, []program.Type, *wgsl.Caps, lowering.Chooser) (wgslkernels.Lowering, error) {
+			return wgslkernels.Lowering{Actions: actions, Scratch: []int{16, 4 * n}}, nil
 		}
 		p := &program.Program{}
 		s := p.Add(program.F32(n), program.FromHost)
@@ -193,7 +200,7 @@ func TestLowerings(t *testing.T) {
 		return program.ExecutorOf(d).Compile(p)
 	}
 	// The halves change places on their way.
-	x, err := compile(dispatch(nil), dispatch(func(x *wgsl.Dispatch) { x.Grid[1] = 0 }), copying(scratch(1, 0, half), part(half)),
+	x, err := compile(dispatch(nil), dispatch(func(x *wgslkernels.Dispatch) { x.Grid[1] = 0 }), copying(scratch(1, 0, half), part(half)),
 		copying(scratch(1, half, half), part(0)))
 	require.NoError(t, err)
 	r := random(t)
@@ -204,8 +211,8 @@ func TestLowerings(t *testing.T) {
 	}
 	x.Close()
 	// The second half only.
-	x, err = compile(dispatch(func(x *wgsl.Dispatch) {
-		x.Bind = []wgsl.Buffer{{Role: wgsl.Operand, Offset: half}, {Role: wgsl.Result, Offset: half}}
+	x, err = compile(dispatch(func(x *wgslkernels.Dispatch) {
+		x.Bind = []lowering.Buffer{{Role: lowering.Operand, Offset: half}, {Role: lowering.Result, Offset: half}}
 		x.Params[0] = uint32(n / 2)
 	}))
 	require.NoError(t, err)
@@ -216,19 +223,19 @@ func TestLowerings(t *testing.T) {
 	x.Close()
 	idle(t, d)
 
-	for name, a := range map[string]wgsl.Action{
-		"too few buffers":     dispatch(func(x *wgsl.Dispatch) { x.Bind = x.Bind[:1] }),
-		"no such operand":     dispatch(func(x *wgsl.Dispatch) { x.Bind[0].Index = 1 }),
-		"no such scratch":     dispatch(func(x *wgsl.Dispatch) { x.Bind[1].Index = 2 }),
-		"offset too large":    dispatch(func(x *wgsl.Dispatch) { x.Bind[0].Offset = uint64(4 * n) }),
-		"size too large":      dispatch(func(x *wgsl.Dispatch) { x.Bind[0].Size = uint64(4*n + 4) }),
-		"overflowing":         dispatch(func(x *wgsl.Dispatch) { x.Bind[0].Offset, x.Bind[0].Size = half, 1<<64-4 }),
-		"not aligned":         dispatch(func(x *wgsl.Dispatch) { x.Bind[0].Offset = 4 }),
-		"read and written":    dispatch(func(x *wgsl.Dispatch) { x.Bind[0] = x.Bind[1] }),
-		"too many parameters": dispatch(func(x *wgsl.Dispatch) { x.Params = make([]uint32, 5) }),
-		"grid too large":      dispatch(func(x *wgsl.Dispatch) { x.Grid[2] = 1 << 20 }),
+	for name, a := range map[string]wgslkernels.Action{
+		"too few buffers":     dispatch(func(x *wgslkernels.Dispatch) { x.Bind = x.Bind[:1] }),
+		"no such operand":     dispatch(func(x *wgslkernels.Dispatch) { x.Bind[0].Index = 1 }),
+		"no such scratch":     dispatch(func(x *wgslkernels.Dispatch) { x.Bind[1].Index = 2 }),
+		"offset too large":    dispatch(func(x *wgslkernels.Dispatch) { x.Bind[0].Offset = 4 * n }),
+		"size too large":      dispatch(func(x *wgslkernels.Dispatch) { x.Bind[0].Size = 4*n + 4 }),
+		"overflowing":         dispatch(func(x *wgslkernels.Dispatch) { x.Bind[0].Offset, x.Bind[0].Size = half, math.MaxInt&^3 }),
+		"not aligned":         dispatch(func(x *wgslkernels.Dispatch) { x.Bind[0].Offset = 4 }),
+		"read and written":    dispatch(func(x *wgslkernels.Dispatch) { x.Bind[0] = x.Bind[1] }),
+		"too many parameters": dispatch(func(x *wgslkernels.Dispatch) { x.Params = make([]uint32, 5) }),
+		"grid too large":      dispatch(func(x *wgslkernels.Dispatch) { x.Grid[2] = 1 << 20 }),
 		"copy of other size":  copying(scratch(1, 0, 16), part(0)),
-		"copy of odd size":    copying(scratch(1, 0, 6), wgsl.Buffer{Role: wgsl.Result, Size: 6}),
+		"copy of odd size":    copying(scratch(1, 0, 6), lowering.Buffer{Role: lowering.Result, Size: 6}),
 		"copy in place":       copying(result, result),
 	} {
 		_, err := compile(a)

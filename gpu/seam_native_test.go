@@ -2,7 +2,9 @@
 
 package gpu
 
-import "testing"
+import (
+	"testing"
+)
 
 // What the tests of both drivers ask of this one.
 

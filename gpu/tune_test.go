@@ -12,7 +12,9 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -29,10 +31,10 @@ func variants(d *Device) {
 		return &wgsl.Kernel{Key: "test " + name, Source: source, Entry: "main", Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}}
 	}
 	kernels := []*wgsl.Kernel{kernel("plain", 5), kernel("broken", 1), kernel("quick", 1)}
-	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
+	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose lowering.Chooser) (wgslkernels.Lowering, error) {
 		k := kernels[choose("relu", "n1000", []string{"plain", "broken", "quick"})]
-		return wgsl.Lowering{Actions: []wgsl.Action{{Dispatch: &wgsl.Dispatch{
-			Kernel: k, Bind: []wgsl.Buffer{{Role: wgsl.Operand}, {Role: wgsl.Result}}, Params: []uint32{uint32(out[0].Len())},
+		return wgslkernels.Lowering{Actions: []wgslkernels.Action{{Launch: &wgslkernels.Dispatch{
+			Kernel: k, Bind: []lowering.Buffer{{Role: lowering.Operand}, {Role: lowering.Result}}, Params: []uint32{uint32(out[0].Len())},
 			Grid: [3]uint32{uint32(out[0].Len()+63) / 64, 1, 1},
 		}}}}, nil
 	}
@@ -56,12 +58,17 @@ func compile(t *testing.T, d *Device) {
 	require.NoError(t, x.Close())
 }
 
+// chose is a decision of these tests.
+func chose(variant, why string, uses int) compute.Choice {
+	return compute.Choice{Class: "relu", Problem: "n1024", Variant: variant, Why: why, Uses: uses}
+}
+
 func TestTune(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, WithTuneCache(dir))
 	variants(d)
 	compile(t, d)
-	require.Equal(t, []Choice{{"relu", "n1024", "plain", "default", 1}}, d.Choices(), "nothing is measured unasked")
+	require.Equal(t, []compute.Choice{chose("plain", "default", 1)}, d.Choices(), "nothing is measured unasked")
 
 	list, err := executor{d}.Tune(ctx, reluProgram(t))
 	require.NoError(t, err)
@@ -71,19 +78,19 @@ func TestTune(t *testing.T) {
 	require.Zero(t, list[0].Median[1], "the broken one")
 	require.Less(t, list[0].Median[2], list[0].Median[0])
 	compile(t, d)
-	require.Contains(t, d.Choices(), Choice{"relu", "n1024", "quick", "measured", 1})
+	require.Contains(t, d.Choices(), chose("quick", "measured", 1))
 	idle(t, d)
 
 	again := open(t, WithTuneCache(dir))
 	variants(again)
 	compile(t, again)
 	compile(t, again)
-	require.Equal(t, []Choice{{"relu", "n1024", "quick", "measured", 2}}, again.Choices(), "another process benefits")
+	require.Equal(t, []compute.Choice{chose("quick", "measured", 2)}, again.Choices(), "another process benefits")
 
-	off := open(t, WithTuneCache(dir), WithAutotune(TuneOff))
+	off := open(t, WithTuneCache(dir), WithAutotune(compute.TuneOff))
 	variants(off)
 	compile(t, off)
-	require.Equal(t, []Choice{{"relu", "n1024", "plain", "default", 1}}, off.Choices())
+	require.Equal(t, []compute.Choice{chose("plain", "default", 1)}, off.Choices())
 
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
@@ -93,7 +100,7 @@ func TestTune(t *testing.T) {
 		bad := open(t, WithTuneCache(dir))
 		variants(bad)
 		compile(t, bad)
-		require.Equal(t, []Choice{{"relu", "n1024", "plain", "default", 1}}, bad.Choices(), name)
+		require.Equal(t, []compute.Choice{chose("plain", "default", 1)}, bad.Choices(), name)
 		_, err = executor{bad}.Tune(ctx, reluProgram(t))
 		require.NoError(t, err)
 		good := open(t, WithTuneCache(dir))
@@ -121,12 +128,12 @@ func TestTuneWrong(t *testing.T) {
 	d := open(t, WithTuneCache(t.TempDir()))
 	variants(d)
 	real := d.lowerStep
-	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
+	d.lowerStep = func(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose lowering.Chooser) (wgslkernels.Lowering, error) {
 		l, err := real(s, in, out, caps, choose)
-		if k := l.Actions[0].Dispatch.Kernel; strings.HasSuffix(k.Key, "quick") {
+		if k := l.Actions[0].Launch.Kernel; strings.HasSuffix(k.Key, "quick") {
 			wrong := *k
 			wrong.Key, wrong.Source = "test wrong", strings.Replace(k.Source, "min(v, 0.0)", "1.0", 1)
-			l.Actions[0].Dispatch.Kernel = &wrong
+			l.Actions[0].Launch.Kernel = &wrong
 		}
 		return l, err
 	}
@@ -138,20 +145,20 @@ func TestTuneWrong(t *testing.T) {
 }
 
 func TestTuneFirstUse(t *testing.T) {
-	d := open(t, WithAutotune(TuneFirstUse))
+	d := open(t, WithAutotune(compute.TuneFirstUse))
 	variants(d)
 	compile(t, d)
 	runs := d.Stats().Runs
 	compile(t, d)
 	require.Equal(t, runs+1, d.Stats().Runs, "measured once")
-	require.Equal(t, []Choice{{"relu", "n1024", "quick", "measured", 2}}, d.Choices())
+	require.Equal(t, []compute.Choice{chose("quick", "measured", 2)}, d.Choices())
 }
 
 func TestForcedVariant(t *testing.T) {
-	d := open(t, WithVariant("relu", "quick"), WithAutotune(TuneFirstUse))
+	d := open(t, WithVariant("relu", "quick"), WithAutotune(compute.TuneFirstUse))
 	variants(d)
 	compile(t, d)
-	require.Equal(t, []Choice{{"relu", "n1024", "quick", "forced", 1}}, d.Choices())
+	require.Equal(t, []compute.Choice{chose("quick", "forced", 1)}, d.Choices())
 
 	broken := open(t, WithVariant("relu", "broken"))
 	variants(broken)

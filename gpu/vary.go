@@ -7,38 +7,14 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
-	"github.com/wavelane/wavelane/internal/device"
-	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/wgsl"
+	"github.com/wavelane/wavelane/internal/lowering"
 )
-
-// findScalars returns the words of each action of a step that are run-time scalars; nil if there are none.
-func (d *core) findScalars(p *program.Program, s *program.Step, l wgsl.Lowering, choose wgsl.Chooser) ([][]device.ScalarWord, error) {
-	if !s.Attr.Varies() {
-		return nil, nil
-	}
-	return device.FindScalars(s, codes(l), func(s *program.Step) ([]device.Code, error) {
-		other, err := d.lower(p, s, choose)
-		return codes(other), err
-	})
-}
-
-// codes is the code of a step as device.FindScalars compares it.
-func codes(l wgsl.Lowering) []device.Code {
-	list := make([]device.Code, len(l.Actions))
-	for i, a := range l.Actions {
-		if x := a.Dispatch; x != nil {
-			list[i] = device.Code{Kernel: x.Kernel.Key, Grid: x.Grid, Words: x.Params}
-		}
-	}
-	return list
-}
 
 // variable is a word of the arena that is one of program.IO.Scalars.
 type variable struct{ at, index int }
 
 // ownParams gives a dispatch with run-time scalars a parameter block of its own.
-func (pl *plan) ownParams(a *action, words []uint32, scalars []device.ScalarWord) {
+func (pl *plan) ownParams(a *action, words []uint32, scalars []lowering.ScalarWord) {
 	for _, w := range scalars {
 		pl.variable = append(pl.variable, variable{len(pl.own) + 4*w.At, w.Index})
 	}

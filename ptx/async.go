@@ -65,32 +65,13 @@ func CpAsync[T, U Elem](dst Ptr[Shared, T], src Ptr[Global, U], bytes int, opts 
 	cpAsync(dst, src, bytes, nil, opts)
 }
 
-// CpAsyncFill is [CpAsync] of only the first valid bytes; zeros fill the rest.
-func CpAsyncFill[T, U Elem](dst Ptr[Shared, T], src Ptr[Global, U], bytes int, valid any,
+// CpAsyncZfill is [CpAsync] of only the first valid bytes; zeros fill the rest.
+func CpAsyncZfill[T, U Elem](dst Ptr[Shared, T], src Ptr[Global, U], bytes int, valid any,
 	opts ...MemOption) {
 	cpAsync(dst, src, bytes, []arg{lift[uint32](dst.kernel(), valid)}, opts)
 }
 
-// CpAsyncArrive arrives at b when all copies of the thread so far have arrived; for that, the count of pending arrivals
-// grows by one.
-func CpAsyncArrive(b Ptr[Shared, Mbarrier]) {
-	k := b.need()
-	if k == nil {
-		return
-	}
-	k.emit("cp.async.mbarrier.arrive.shared.b64", b)
-}
-
-// CpAsyncArriveNoInc is [CpAsyncArrive] for an arrival that the count of b includes already.
-func CpAsyncArriveNoInc(b Ptr[Shared, Mbarrier]) {
-	k := b.need()
-	if k == nil {
-		return
-	}
-	k.emit("cp.async.mbarrier.arrive.noinc.shared.b64", b)
-}
-
-// CacheLevel is a cache that [Prefetch] fills.
+// CacheLevel is a cache that [Ptr.Prefetch] fills.
 type CacheLevel string
 
 // The levels; the last two say how long L2 keeps the line.
@@ -102,30 +83,24 @@ const (
 )
 
 // Prefetch brings the line at p into a cache.
-func Prefetch[T Elem](p Ptr[Global, T], level CacheLevel) {
-	k := p.need()
-	if k == nil {
-		return
-	}
-	k.emit("prefetch.global."+string(level), p)
+func (p Ptr[S, T]) Prefetch(level CacheLevel) {
+	p.hint("prefetch", "."+string(level))
 }
 
-// Discard drops the 128 bytes at p from L2 without writing them back.
-func Discard[T Elem](p Ptr[Global, T]) {
-	k := p.need()
-	if k == nil {
-		return
-	}
-	k.emit("discard.global.L2", p, lit(128))
+// Discard drops the 128 bytes of global memory at p from L2 without writing them back.
+func (p Ptr[S, T]) Discard() {
+	p.hint("discard", ".L2", lit(128))
 }
 
 // ApplyPriority makes the 128 bytes at p be evicted from L2 as usual again.
-func ApplyPriority[T Elem](p Ptr[Global, T]) {
-	k := p.need()
-	if k == nil {
-		return
+func (p Ptr[S, T]) ApplyPriority() {
+	p.hint("applypriority", ".L2::evict_normal", lit(128))
+}
+
+func (p Ptr[S, T]) hint(code, level string, size ...arg) {
+	if k := p.need(); k != nil {
+		k.emit(code+dot(spaceOf[S]())+level, append([]arg{p}, size...)...)
 	}
-	k.emit("applypriority.global.L2::evict_normal", p, lit(128))
 }
 
 // CreatePolicyRange is a policy for the total bytes at p: first for the leading ones, then for the others.

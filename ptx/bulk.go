@@ -37,37 +37,40 @@ func (k *Kernel) bulk(code string, opts []CopyOption, args ...arg) {
 }
 
 // CopyBulk copies bytes, a multiple of 16, from global to shared memory in the background. Addresses are multiples of
-// 16. Barrier b, which expects them, counts the bytes.
-func CopyBulk[T, U Elem](k *Kernel, dst Ptr[Shared, T], src Ptr[Global, U], bytes Reg[uint32], b Ptr[Shared, Mbarrier],
-	opts ...CopyOption) {
-	k.bulk("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", opts, dst, src, bytes, b)
+// 16. Barrier b, which expects them, counts the bytes. This number is a Reg[uint32] or a constant, as with the other copies.
+func CopyBulk[T, U Elem](dst Ptr[Shared, T], src Ptr[Global, U], bytes any, b Mbarrier, opts ...CopyOption) {
+	if k := dst.need(src, bytes); k != nil {
+		k.bulk("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", opts, dst, src, lift[uint32](k, bytes), b.p)
+	}
 }
 
 // CopyBulkCluster copies from the block's shared memory to that of any block of the cluster, whose barrier b counts the
 // bytes.
-func CopyBulkCluster[T, U Elem](k *Kernel, dst Ptr[Cluster, T], src Ptr[Shared, U], bytes Reg[uint32],
-	b Ptr[Cluster, Mbarrier]) {
-	k.emit("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", dst, src, bytes, b)
+func CopyBulkCluster[T, U Elem](dst Ptr[Cluster, T], src Ptr[Shared, U], bytes any, b ClusterMbarrier) {
+	if k := dst.need(src, bytes); k != nil {
+		k.emit("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", dst, src, lift[uint32](k, bytes), b.p)
+	}
 }
 
 // CopyBulkOut copies from shared to global memory, as part of a bulk group.
-func CopyBulkOut[T, U Elem](k *Kernel, dst Ptr[Global, T], src Ptr[Shared, U], bytes Reg[uint32], opts ...CopyOption) {
-	k.bulk("cp.async.bulk.global.shared::cta.bulk_group", opts, dst, src, bytes)
+func CopyBulkOut[T, U Elem](dst Ptr[Global, T], src Ptr[Shared, U], bytes any, opts ...CopyOption) {
+	if k := dst.need(src, bytes); k != nil {
+		k.bulk("cp.async.bulk.global.shared::cta.bulk_group", opts, dst, src, lift[uint32](k, bytes))
+	}
 }
 
 // ReduceBulk combines shared memory into global memory, as part of a bulk group.
-func ReduceBulk[T Index | Float](k *Kernel, op Op, dst Ptr[Global, T], src Ptr[Shared, T], bytes Reg[uint32],
-	opts ...CopyOption) {
+func ReduceBulk[T Index | Float](op Op, dst Ptr[Global, T], src Ptr[Shared, T], bytes any, opts ...CopyOption) {
+	k := dst.need(src, bytes)
+	if k == nil {
+		return
+	}
 	t := typeOf[T]()
 	code := "cp.reduce.async.bulk.global.shared::cta.bulk_group"
+	args := []arg{dst, src, lift[uint32](k, bytes)}
 	for _, o := range opts {
 		if o.policy.v != nil {
 			code += ".L2::cache_hint"
-		}
-	}
-	args := []arg{dst, src, bytes}
-	for _, o := range opts {
-		if o.policy.v != nil {
 			args = append(args, o.policy)
 		}
 	}
@@ -75,8 +78,10 @@ func ReduceBulk[T Index | Float](k *Kernel, op Op, dst Ptr[Global, T], src Ptr[S
 }
 
 // PrefetchBulk brings bytes, a multiple of 16, into L2.
-func PrefetchBulk[T Elem](k *Kernel, src Ptr[Global, T], bytes Reg[uint32]) {
-	k.emit("cp.async.bulk.prefetch.L2.global", src, bytes)
+func PrefetchBulk[T Elem](src Ptr[Global, T], bytes any) {
+	if k := src.need(bytes); k != nil {
+		k.emit("cp.async.bulk.prefetch.L2.global", src, lift[uint32](k, bytes))
+	}
 }
 
 // BulkCommit makes a group of all copies out of shared memory since the last one.
@@ -88,32 +93,32 @@ func (k *Kernel) BulkWait(pending int) { k.emit("cp.async.bulk.wait_group", lit(
 // BulkWaitRead waits until at most pending of the thread's bulk groups have still to read shared memory.
 func (k *Kernel) BulkWaitRead(pending int) { k.emit("cp.async.bulk.wait_group.read", lit(pending)) }
 
-// TensorMap describes tiles of a tensor in global memory; package tensormap and the driver make them.
-type TensorMap struct{ address Reg[uint64] }
+// TensorMap describes tiles of a tensor in global memory, for copies by the Tensor Memory Accelerator; package tensormap and the
+// driver make them. T is the elements of tiles in shared memory.
+type TensorMap[T Elem] struct{ address Reg[uint64] }
 
 // TensorMapParam declares a tensor map as parameter: 128 bytes, which package cuda makes (Buffer.TensorMap).
-func TensorMapParam(k *Kernel, name string) TensorMap {
+func TensorMapParam[T Elem](k *Kernel, name string) TensorMap[T] {
 	k.addParam(ir.Var{Name: name, Type: ir.B8, Align: 64, Dims: []int{128}}, nil)
 	p := def[uint64](k, "mov.b64", raw{Kind: ir.SymOperand, Sym: name})
 	g := def[uint64](k, "cvta.param.u64", p)
 	k.regs[g.v.reg].what = "parameter " + name
-	return TensorMap{g}
+	return TensorMap[T]{g}
 }
 
 // TensorMapAt is a tensor map in global memory.
-func TensorMapAt[T Elem](k *Kernel, p Ptr[Global, T]) TensorMap {
-	return TensorMap{Address(ToGeneric(p))}
+func TensorMapAt[T, U Elem](p Ptr[Global, U]) TensorMap[T] {
+	return TensorMap[T]{Address(ToGeneric(p))}
 }
 
 // tile is [map, {coordinates}], or [map].
 type tile struct {
-	m  TensorMap
-	at []Reg[int32]
+	address Reg[uint64]
+	at      []Reg[int32]
 }
 
 func (t tile) arg(u *uses) ir.Operand {
-	r := t.m.address.arg(u)
-	a := ir.Addr(r.Reg, 0)
+	a := ir.Addr(t.address.arg(u).Reg, 0)
 	if len(t.at) > 0 {
 		a.Elems = []ir.Operand{operands(t.at).arg(u)}
 	}
@@ -127,30 +132,40 @@ func (k *Kernel) rank(at []Reg[int32]) string {
 	return fmt.Sprintf("%dd", len(at))
 }
 
-// CopyTensor copies the tile that begins at the coordinates, innermost first, to shared memory. Barrier b counts the
-// bytes of the whole tile; what lies outside the tensor is filled.
-func CopyTensor[T Elem](k *Kernel, dst Ptr[Shared, T], m TensorMap, at []Reg[int32], b Ptr[Shared, Mbarrier],
-	opts ...CopyOption) {
-	code := "cp.async.bulk.tensor." + k.rank(at) + ".shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-	k.bulk(code, opts, dst, tile{m, at}, b)
+// Load copies the tile that begins at the coordinates, innermost first, to shared memory. Barrier b counts the bytes of the
+// whole tile; what lies outside the tensor is filled.
+func (m TensorMap[T]) Load(dst Ptr[Shared, T], at []Reg[int32], b Mbarrier, opts ...CopyOption) {
+	if k := dst.need(m.address); k != nil {
+		code := "cp.async.bulk.tensor." + k.rank(at) + ".shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+		k.bulk(code, opts, dst, tile{m.address, at}, b.p)
+	}
 }
 
-// CopyTensorOut copies a tile from shared memory to the tensor, as part of a bulk group. What lies outside is left out.
-func CopyTensorOut[T Elem](k *Kernel, m TensorMap, at []Reg[int32], src Ptr[Shared, T], opts ...CopyOption) {
-	k.bulk("cp.async.bulk.tensor."+k.rank(at)+".global.shared::cta.tile.bulk_group", opts, tile{m, at}, src)
+// Store copies a tile from shared memory to the tensor, as part of a bulk group. What lies outside is left out.
+func (m TensorMap[T]) Store(at []Reg[int32], src Ptr[Shared, T], opts ...CopyOption) {
+	if k := src.need(m.address); k != nil {
+		k.bulk("cp.async.bulk.tensor."+k.rank(at)+".global.shared::cta.tile.bulk_group", opts, tile{m.address, at}, src)
+	}
 }
 
-// ReduceTensor combines a tile from shared memory into the tensor, as part of a bulk group.
-func ReduceTensor[T Elem](k *Kernel, op Op, m TensorMap, at []Reg[int32], src Ptr[Shared, T], opts ...CopyOption) {
-	k.bulk("cp.reduce.async.bulk.tensor."+k.rank(at)+".global.shared::cta."+string(op)+".tile.bulk_group", opts, tile{m, at}, src)
+// Reduce combines a tile from shared memory into the tensor, as part of a bulk group.
+func (m TensorMap[T]) Reduce(op Op, at []Reg[int32], src Ptr[Shared, T], opts ...CopyOption) {
+	if k := src.need(m.address); k != nil {
+		code := "cp.reduce.async.bulk.tensor." + k.rank(at) + ".global.shared::cta." + string(op) + ".tile.bulk_group"
+		k.bulk(code, opts, tile{m.address, at}, src)
+	}
 }
 
-// PrefetchTensor brings a tile into L2.
-func PrefetchTensor(k *Kernel, m TensorMap, at []Reg[int32]) {
-	k.emit("cp.async.bulk.prefetch.tensor."+k.rank(at)+".L2.global.tile", tile{m, at})
+// Prefetch brings a tile into L2.
+func (m TensorMap[T]) Prefetch(at []Reg[int32]) {
+	if k := m.address.kernel(); k != nil {
+		k.emit("cp.async.bulk.prefetch.tensor."+k.rank(at)+".L2.global.tile", tile{m.address, at})
+	}
 }
 
-// PrefetchTensorMap brings the map itself near.
-func PrefetchTensorMap(k *Kernel, m TensorMap) {
-	k.emit("prefetch.tensormap", tile{m: m})
+// PrefetchDescriptor brings the map itself near.
+func (m TensorMap[T]) PrefetchDescriptor() {
+	if k := m.address.kernel(); k != nil {
+		k.emit("prefetch.tensormap", tile{address: m.address})
+	}
 }

@@ -58,29 +58,29 @@ func RankOf[T Elem](p Ptr[Cluster, T]) Reg[uint32] {
 }
 
 // StoreAsync writes v to shared memory of the cluster in the background; barrier b in the same block counts the bytes.
-func StoreAsync[T Index | float32 | float64](p Ptr[Cluster, T], v Reg[T], b Ptr[Cluster, Mbarrier]) {
+func StoreAsync[T Index | float32 | float64](p Ptr[Cluster, T], v Reg[T], b ClusterMbarrier) {
 	k := p.need()
 	if k == nil {
 		return
 	}
-	k.emit("st.async.shared::cluster.mbarrier::complete_tx::bytes."+typeOf[T]().mem.String(), p, v, b)
+	k.emit("st.async.shared::cluster.mbarrier::complete_tx::bytes."+typeOf[T]().mem.String(), p, v, b.p)
 }
 
 // StoreAsync4 is [StoreAsync] of four elements.
-func StoreAsync4[T int32 | uint32 | float32](p Ptr[Cluster, T], v [4]Reg[T], b Ptr[Cluster, Mbarrier]) {
+func StoreAsync4[T int32 | uint32 | float32](p Ptr[Cluster, T], v [4]Reg[T], b ClusterMbarrier) {
 	k := p.need()
 	if k == nil {
 		return
 	}
-	k.emit("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4."+typeOf[T]().mem.String(), p, operands(v[:]), b)
+	k.emit("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4."+typeOf[T]().mem.String(), p, operands(v[:]), b.p)
 }
 
 // ReduceAsync combines v into shared memory of the cluster in the background; barrier b in the same block counts the bytes.
-func ReduceAsync[T int32 | uint32](op Op, p Ptr[Cluster, T], v Reg[T], b Ptr[Cluster, Mbarrier]) {
+func ReduceAsync[T int32 | uint32](op Op, p Ptr[Cluster, T], v Reg[T], b ClusterMbarrier) {
 	k := p.need()
 	if k == nil {
 		return
 	}
 	code := "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes." + string(op)
-	k.emit(code+"."+atomicType(op, typeOf[T]()), p, v, b)
+	k.emit(code+"."+atomicType(op, typeOf[T]()), p, v, b.p)
 }

@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/wavelane/wavelane/ptx/ir"
@@ -98,34 +99,25 @@ func (k *Kernel) both(outer *value, p Reg[bool]) Reg[bool] {
 }
 
 // LoopOption changes how a loop is made.
-type LoopOption func(*loopOptions)
-
-type loopOptions struct {
-	unroll int
-	keep   bool
+type LoopOption struct {
+	unroll   int // 0 leaves it as it is
+	noUnroll bool
 }
 
-// UnrollBy makes each turn of a loop run its body n times, with a second loop for the rest.
-func UnrollBy(n int) LoopOption { return func(o *loopOptions) { o.unroll = n } }
+// Unroll makes each iteration of a loop run its body n times, with a second loop for the rest.
+func Unroll(n int) LoopOption { return LoopOption{unroll: n} }
 
 // NoUnroll keeps the compiler from unrolling the loop.
-func NoUnroll() LoopOption { return func(o *loopOptions) { o.keep = true } }
-
-// Unroll calls f for 0 … n−1 while the kernel is built. So does a loop in Go; this one gives each call a block of its own.
-func Unroll(k *Kernel, n int, f func(i int)) {
-	for i := range n {
-		k.block(nil, func() { f(i) })
-	}
-}
+func NoUnroll() LoopOption { return LoopOption{noUnroll: true} }
 
 // For runs body with i = first, first + by … as long as i < limit; with i > limit if by is a negative constant. i + by must not
 // overflow. Each of the three is a Reg[T] or a constant.
 func For[T Index](k *Kernel, first, limit, by any, body func(i Reg[T]), opts ...LoopOption) {
 	from, to, step := lift[T](k, first), lift[T](k, limit), lift[T](k, by)
 	k.flow("For")
-	o := loopOptions{unroll: 1}
-	for _, f := range opts {
-		f(&o)
+	o := LoopOption{unroll: 1}
+	for _, x := range opts {
+		o.unroll, o.noUnroll = cmp.Or(x.unroll, o.unroll), o.noUnroll || x.noUnroll
 	}
 	stride, fixed := constantOf(step)
 	if fixed && stride == 0 {
@@ -136,7 +128,7 @@ func For[T Index](k *Kernel, first, limit, by any, body func(i Reg[T]), opts ...
 		k.fail("unrolling a loop whose step is no positive constant")
 		return
 	}
-	f := forLoop[T]{k: k, to: to, step: step, body: body, keep: o.keep, goOn: LT, stop: GE}
+	f := forLoop[T]{k: k, to: to, step: step, body: body, keep: o.noUnroll, goOn: LT, stop: GE}
 	if fixed && stride < 0 {
 		f.goOn, f.stop = GT, LE
 	}

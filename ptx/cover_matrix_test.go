@@ -62,24 +62,24 @@ func init() {
 			kk := k.Kernel
 			k.MaxThreads(128, 1, 1)
 			s := ptx.DynamicShared[uint8](kk, ptx.Align(1024))
-			d := ptx.NewDescriptor(kk, s, 16, 1024, ptx.Swizzle128)
-			d64 := ptx.NewDescriptor(kk, s.Bytes(4096), 0, 512, ptx.Swizzle64)
+			d := ptx.NewDescriptor(s, 16, 1024, ptx.Swizzle128)
+			d64 := ptx.NewDescriptor(s.Bytes(4096), 0, 512, ptx.Swizzle64)
 			plain := ptx.DescriptorOf(ptx.Imm(ptx.DescriptorBits(128, 256, ptx.NoSwizzle)))
-			b := ptx.NewDescriptor(kk, s.Bytes(8192), 0, 256, ptx.Swizzle32).Advance(kk, 32).AdvanceBy(kk, get[uint64](k))
+			b := ptx.NewDescriptor(s.Bytes(8192), 0, 256, ptx.Swizzle32).Bytes(32)
 			keep(k, d64.Bits())
 			for n := 8; n <= 256; n += 8 {
-				wgmma[ptx.F16x2, ptx.F16x2, float32](k, n, n/2, d, b, ptx.WgmmaOptions{Zero: true})
+				wgmma(k, ptx.Wgmma[ptx.F16x2, ptx.F16x2, float32]{N: n}, d, b, false)
 			}
 			p := k.Tid(ptx.X).Lt(u(5))
-			wgmma[ptx.BF16x2, ptx.BF16x2, float32](k, 64, 32, d, d64, ptx.WgmmaOptions{TransA: true, NegateB: true, Accumulate: p})
-			wgmma[ptx.F16x2, ptx.F16x2, ptx.F16x2](k, 32, 8, d, b, ptx.WgmmaOptions{TransB: true, NegateA: true})
-			wgmma[ptx.TF32, ptx.TF32, float32](k, 16, 8, d, plain, ptx.WgmmaOptions{})
-			wgmma[ptx.E4M3x4, ptx.E5M2x4, float32](k, 8, 4, d, b, ptx.WgmmaOptions{})
-			wgmma[ptx.S8x4, ptx.U8x4, int32](k, 16, 8, d, b, ptx.WgmmaOptions{SatFinite: true})
+			wgmma(k, ptx.Wgmma[ptx.BF16x2, ptx.BF16x2, float32]{N: 64, TransA: true, NegateB: true}, d, d64, p)
+			wgmma(k, ptx.Wgmma[ptx.F16x2, ptx.F16x2, ptx.F16x2]{N: 32, TransB: true, NegateA: true}, d, b, true)
+			wgmma(k, ptx.Wgmma[ptx.TF32, ptx.TF32, float32]{N: 16}, d, plain, true)
+			wgmma(k, ptx.Wgmma[ptx.E4M3x4, ptx.E5M2x4, float32]{N: 8}, d, b, true)
+			wgmma(k, ptx.Wgmma[ptx.S8x4, ptx.U8x4, int32]{N: 16, SatFinite: true}, d, b, true)
 			acc := zeros[float32](k, 4)
 			a := gets[ptx.BF16x2](k, 4)
 			k.WgmmaFence()
-			ptx.WgmmaReg[ptx.BF16x2, ptx.BF16x2](kk, 8, acc, a, b, ptx.WgmmaOptions{})
+			ptx.Wgmma[ptx.BF16x2, ptx.BF16x2, float32]{N: 8}.MulAddReg(kk, acc, a, b)
 			k.WgmmaCommit()
 			k.WgmmaWait(0)
 			keep(k, values(acc)...)
@@ -111,11 +111,11 @@ func perRegister[T ptx.Type]() int {
 func wmma[E ptx.MatrixElem, T ptx.Elem, C ptx.Accumulator, U ptx.Elem](k *kernel, s ptx.Shape, mods ...ptx.Mod) {
 	kk := k.Kernel
 	tile := ptx.Cast[T](ptx.DynamicShared[uint8](kk))
-	stride := ptx.Imm[uint32](64)
-	la, lb := ptx.RowMajor, ptx.ColMajor
-	a, b := ptx.WmmaLoadA[E](kk, s, la, tile, stride), ptx.WmmaLoadB[E](kk, s, lb, ptx.ToGeneric(tile), stride)
-	c := ptx.WmmaLoadC[C](kk, s, la, ptx.Cast[U](k.out), k.Ntid(ptx.X))
-	ptx.WmmaStore(kk, s, la, ptx.Cast[U](k.out), ptx.WmmaMma(kk, s, la, lb, a, b, c, mods...), stride)
+	const stride = 64
+	w := ptx.Wmma[E, C]{s, ptx.RowMajor, ptx.ColMajor}
+	a, b := w.LoadA(kk, tile, stride), w.LoadB(kk, ptx.ToGeneric(tile), stride)
+	c := w.LoadC(kk, ptx.RowMajor, ptx.Cast[U](k.out), k.Ntid(ptx.X))
+	w.Store(kk, ptx.RowMajor, ptx.Cast[U](k.out), w.MulAdd(kk, a, b, c, mods...), stride)
 }
 
 func zeros[C ptx.WgmmaAccumulator](k *kernel, n int) []*ptx.Var[C] {
@@ -134,15 +134,19 @@ func values[C ptx.WgmmaAccumulator](acc []*ptx.Var[C]) []ptx.Reg[C] {
 	return r
 }
 
-func wgmma[A, B ptx.WgmmaElem, C ptx.WgmmaAccumulator](k *kernel, n, regs int, a, b ptx.Descriptor, o ptx.WgmmaOptions) {
-	acc := make([]*ptx.Var[C], regs)
-	for i := range acc {
-		if acc[i] = ptx.NewVar[C](k.Kernel); !o.Zero {
-			acc[i].Set(ptx.Imm[C](0))
+func wgmma[A, B ptx.WgmmaElem, C ptx.WgmmaAccumulator](k *kernel, w ptx.Wgmma[A, B, C], a, b ptx.Descriptor, add any) {
+	acc := w.NewAccumulator(k.Kernel)
+	for _, x := range acc {
+		if add != false {
+			x.Set(ptx.Imm[C](0))
 		}
 	}
 	k.WgmmaFence()
-	ptx.Wgmma[A, B](k.Kernel, n, acc, a, b, o)
+	if add == true {
+		w.MulAdd(k.Kernel, acc, a, b)
+	} else {
+		w.MulAddIf(k.Kernel, add, acc, a, b)
+	}
 	k.WgmmaCommit()
 	k.WgmmaWait(0)
 	keep(k, values(acc)...)

@@ -138,12 +138,12 @@ func init() {
 				p.Load(ptx.L2Prefetch256, ptx.WithPolicy(k.CreatePolicy(ptx.EvictNormal, ptx.Imm[float32](1)))))
 			p.Store(3, ptx.WithPolicy(span))
 			keep(k, p.Atomic(ptx.OpAdd, 3, ptx.WithPolicy(span)))
-			ptx.Prefetch(p, ptx.L1)
-			ptx.Prefetch(p, ptx.L2)
-			ptx.Prefetch(p, ptx.L2EvictLast)
-			ptx.Prefetch(p, ptx.L2EvictNormal)
-			ptx.Discard(p)
-			ptx.ApplyPriority(p)
+			p.Prefetch(ptx.L1)
+			p.Prefetch(ptx.L2)
+			p.Prefetch(ptx.L2EvictLast)
+			p.Prefetch(ptx.L2EvictNormal)
+			p.Discard()
+			p.ApplyPriority()
 		}},
 		cover{"loads_100", "sm_100", "8.8", func(k *kernel) {
 			v := ptx.Cast[float32](k.out).Load8()

@@ -24,14 +24,14 @@
 //
 // [Kernel.If], [For], [Kernel.While], [Kernel.Loop], [Kernel.BreakIf], [Kernel.ReturnIf] make labels and branches;
 // [Kernel.When], [LoadIf] and [StoreIf] predicate. A value is known in the block that defines it and in those inside;
-// what has to outlive its block is a Var. A loop in Go around calls is an unrolled loop, as is [Unroll]; [UnrollBy]
+// what has to outlive its block is a Var. A loop in Go around calls is an unrolled loop; [Unroll]
 // unrolls a For partly.
 //
 // # Memory
 //
 // [Ptr.Load], [Ptr.Store], [Ptr.Load4] and their like have options such as [ReadOnly] or [Acquire]; [Ptr.Atomic] and [Ptr.Reduce]
 // combine. [SharedArray] and [DynamicShared] are shared memory, [NewTile] a matrix in it, padded or swizzled, whose bank conflicts
-// [TileLayout] knows. [CpAsync], [CopyBulk] and [CopyTensor] copy in the background; mbarriers and groups say when they are done.
+// [TileLayout] knows. [CpAsync], [CopyBulk] and [TensorMap.Load] copy in the background; an [Mbarrier] and groups say when they are done.
 //
 // # Matrices
 //

@@ -150,9 +150,12 @@ var mistakes = []struct {
 		keep(k, ptx.Ptr[ptx.Global, uint8]{}.At(k.LaneID()).Load())
 	}},
 	{"zero Descriptor", "a uint64 that was never defined", func(k *kernel) {
-		wgmma[ptx.F16x2, ptx.F16x2, float32](k, 8, 4, ptx.Descriptor{}, ptx.Descriptor{}, ptx.WgmmaOptions{})
+		wgmma(k, ptx.Wgmma[ptx.F16x2, ptx.F16x2, float32]{N: 8}, ptx.Descriptor{}, ptx.Descriptor{}, true)
 	}},
-	{"zero TensorMap", "a uint64 that was never defined", func(k *kernel) { ptx.PrefetchTensorMap(k.Kernel, ptx.TensorMap{}) }},
+	{"zero TensorMap", "a uint64 that was never defined", func(k *kernel) {
+		s := ptx.SharedArray[uint32](k.Kernel, "s", 4)
+		ptx.TensorMap[uint32]{}.Load(s, []ptx.Reg[int32]{ptx.Imm[int32](0)}, ptx.NewMbarrier(k.Kernel, "b", 1))
+	}},
 	{"after Return", "this code is never reached", func(k *kernel) { k.Return(); k.Barrier() }},
 	{"after Break", "this code is never reached", func(k *kernel) { k.Loop(func() { k.Break(); k.Barrier() }) }},
 	{"endless loop before", "this code is never reached", func(k *kernel) { k.Loop(func() { k.Barrier() }); k.Barrier() }},
@@ -168,7 +171,7 @@ var mistakes = []struct {
 	}},
 	{"unrolled by a register", "unrolling a loop whose step", func(k *kernel) {
 		n := ptx.Convert[int32](k.Tid(ptx.X))
-		ptx.For(k.Kernel, 0, 4, n, func(ptx.Reg[int32]) {}, ptx.UnrollBy(2))
+		ptx.For(k.Kernel, 0, 4, n, func(ptx.Reg[int32]) {}, ptx.Unroll(2))
 	}},
 	{"sizes of bits", "bits of a float64 as a uint32", func(k *kernel) {
 		keep(k, ptx.Bitcast[uint32](get[float64](k)))
@@ -202,34 +205,34 @@ var mistakes = []struct {
 		mma[ptx.F16x2, ptx.S8x4, float32](k, ptx.M16N8K32)
 	}},
 	{"fragment in memory", "a fragment of f16 in memory of float32", func(k *kernel) {
-		r := ptx.WmmaLoadA[ptx.F16x2](k.Kernel, ptx.M16N16K16, ptx.RowMajor, ptx.Cast[float32](k.out), ptx.Imm[uint32](16))
+		r := ptx.Wmma[ptx.F16x2, float32]{ptx.M16N16K16, ptx.RowMajor, ptx.ColMajor}.LoadA(k.Kernel, ptx.Cast[float32](k.out), 16)
 		keep(k, r...)
 	}},
 	{"ldmatrix of 3", "ldmatrix", func(k *kernel) {
 		keep(k, ptx.LdMatrix[ptx.F16x2](ptx.SharedArray[ptx.F16](k.Kernel, "s", 64), 3)...)
 	}},
 	{"wgmma n", "wgmma with n = 12", func(k *kernel) {
-		ptx.Wgmma[ptx.F16x2, ptx.F16x2, float32](k.Kernel, 12, nil, ptx.Descriptor{}, ptx.Descriptor{}, ptx.WgmmaOptions{})
+		ptx.Wgmma[ptx.F16x2, ptx.F16x2, float32]{N: 12}.MulAdd(k.Kernel, nil, ptx.Descriptor{}, ptx.Descriptor{})
 	}},
 	{"wgmma nil", "d[0] is no variable of this kernel", func(k *kernel) {
 		d := ptx.DescriptorOf(get[uint64](k))
-		ptx.Wgmma[ptx.F16x2, ptx.F16x2](k.Kernel, 8, make([]*ptx.Var[float32], 4), d, d, ptx.WgmmaOptions{})
+		ptx.Wgmma[ptx.F16x2, ptx.F16x2, float32]{N: 8}.MulAdd(k.Kernel, make([]*ptx.Var[float32], 4), d, d)
 	}},
 	{"wgmma transposed", "elements of 16 bits only", func(k *kernel) {
 		d := ptx.DescriptorOf(get[uint64](k))
-		wgmma[ptx.TF32, ptx.TF32, float32](k, 8, 4, d, d, ptx.WgmmaOptions{TransB: true})
+		wgmma(k, ptx.Wgmma[ptx.TF32, ptx.TF32, float32]{N: 8, TransB: true}, d, d, true)
 	}},
 	{"descriptor", "offsets 8 and 1024", func(k *kernel) {
-		keep(k, ptx.NewDescriptor(k.Kernel, ptx.DynamicShared[uint8](k.Kernel), 8, 1024, ptx.Swizzle128).Bits())
+		keep(k, ptx.NewDescriptor(ptx.DynamicShared[uint8](k.Kernel), 8, 1024, ptx.Swizzle128).Bits())
 	}},
 	{"descriptor's swizzle", "a swizzle of 48 bytes", func(k *kernel) {
-		keep(k, ptx.NewDescriptor(k.Kernel, ptx.DynamicShared[uint8](k.Kernel), 16, 1024, 48).Bits())
+		keep(k, ptx.NewDescriptor(ptx.DynamicShared[uint8](k.Kernel), 16, 1024, 48).Bits())
 	}},
 	{"descriptor advanced", "advanced by 8 bytes", func(k *kernel) {
-		keep(k, ptx.DescriptorOf(get[uint64](k)).Advance(k.Kernel, 8).Bits())
+		keep(k, ptx.DescriptorOf(get[uint64](k)).Bytes(8).Bits())
 	}},
 	{"tensor's rank", "a tensor of 0 dimensions", func(k *kernel) {
-		ptx.PrefetchTensor(k.Kernel, ptx.TensorMapParam(k.Kernel, "m"), nil)
+		ptx.TensorMapParam[uint32](k.Kernel, "m").Prefetch(nil)
 	}},
 	{"segments", "segments of 12 lanes", func(k *kernel) {
 		keep(k, k.LaneID().Shuffle(ptx.ShuffleXor, 1, 12, ptx.FullWarp()))

@@ -54,7 +54,7 @@ func TestMmaExecutes(t *testing.T) {
 			for i, d := range ptx.Mma(kk, ptx.M16N8K16, af, bf, values(acc)) {
 				acc[i].Set(d)
 			}
-		}, ptx.UnrollBy(2))
+		}, ptx.Unroll(2))
 		out := ptx.Cast[float32](k.out).At((aLen + bLen) / 2)
 		for i := range acc {
 			at := lane.Shr(u(2)).Mad(u(8), lane.And(u(3)).Shl(u(1)))
@@ -87,21 +87,21 @@ func TestWgmmaExecutes(t *testing.T) {
 		kk := k.Kernel
 		u := ptx.Imm[uint32]
 		k.MaxThreads(128, 1, 1)
-		tensor := ptx.TensorMapParam(kk, "a")
+		tensor := ptx.TensorMapParam[ptx.BF16](kk, "a")
 		swizzled := func(rows int) ptx.TileLayout { return ptx.TileLayout{Rows: rows, Cols: depth, Swizzled: true} }
 		a := ptx.NewTile[ptx.BF16](kk, "tile_a", swizzled(m), 1)
 		b := ptx.NewTile[ptx.BF16](kk, "tile_b", swizzled(n), 1)
-		full := ptx.SharedArray[ptx.Mbarrier](kk, "full", 1)
+		full := ptx.NewMbarrier(kk, "full", 1)
 		tid := k.Tid(ptx.X)
 		first := tid.Eq(u(0))
 		k.If(first, func() {
-			ptx.MbarrierInit(kk, full, u(1))
+			full.Init(1)
 			k.FenceMbarrierInit()
 		})
 		k.Barrier()
 		k.If(first, func() {
-			ptx.MbarrierArriveExpect(kk, full, u(m*depth*2))
-			ptx.CopyTensor(kk, a.Ptr(), tensor, []ptx.Reg[int32]{ptx.Imm[int32](0), ptx.Imm[int32](0)}, full)
+			full.ArriveExpectTx(m * depth * 2)
+			tensor.Load(a.Ptr(), []ptx.Reg[int32]{ptx.Imm[int32](0), ptx.Imm[int32](0)}, full)
 		})
 		from := ptx.Cast[ptx.BF16](k.out).At(m * depth)
 		ptx.For(kk, tid, u(n*depth), u(128), func(i ptx.Reg[uint32]) {
@@ -109,16 +109,17 @@ func TestWgmmaExecutes(t *testing.T) {
 		})
 		k.FenceProxyAsyncShared()
 		k.Barrier()
-		ptx.MbarrierWaitParity(kk, full, u(0))
-		da := ptx.NewDescriptor(kk, a.Ptr(), 16, 1024, ptx.Swizzle128)
-		db := ptx.NewDescriptor(kk, b.Ptr(), 16, 1024, ptx.Swizzle128)
-		acc := make([]*ptx.Var[float32], n/2)
-		for i := range acc {
-			acc[i] = ptx.VarOf(kk, ptx.Imm[float32](0))
+		full.WaitParity(0)
+		da := ptx.NewDescriptor(a.Ptr(), 16, 1024, ptx.Swizzle128)
+		db := ptx.NewDescriptor(b.Ptr(), 16, 1024, ptx.Swizzle128)
+		product := ptx.Wgmma[ptx.BF16x2, ptx.BF16x2, float32]{N: n}
+		acc := product.NewAccumulator(kk)
+		for _, x := range acc {
+			x.Set(0)
 		}
 		k.WgmmaFence()
 		for step := range depth / 16 {
-			ptx.Wgmma[ptx.BF16x2, ptx.BF16x2](kk, n, acc, da.Advance(kk, 32*step), db.Advance(kk, 32*step), ptx.WgmmaOptions{})
+			product.MulAdd(kk, acc, da.Bytes(32*step), db.Bytes(32*step))
 		}
 		k.WgmmaCommit()
 		k.WgmmaWait(0)
@@ -157,19 +158,19 @@ func TestClusterExecutes(t *testing.T) {
 		k.RequireCluster(blocks, 1, 1)
 		mine := ptx.SharedArray[uint32](kk, "mine", threads)
 		box := ptx.SharedArray[uint32](kk, "box", threads)
-		b := ptx.SharedArray[ptx.Mbarrier](kk, "arrived", 1)
+		b := ptx.NewMbarrier(kk, "arrived", 1)
 		tid, rank := k.Tid(ptx.X), k.ClusterRank()
 		k.If(tid.Eq(u(0)), func() {
-			ptx.MbarrierInit(kk, b, u(1))
+			b.Init(1)
 			k.FenceMbarrierInit()
-			ptx.MbarrierArriveExpect(kk, b, u(4*threads))
+			b.ArriveExpectTx(4 * threads)
 		})
 		mine.At(tid).Store(rank.Mad(u(100), tid))
 		k.ClusterBarrier()
 		next := rank.Add(u(1)).And(u(blocks - 1))
 		theirs := ptx.MapShared(mine.At(tid), next).Load()
-		ptx.StoreAsync(ptx.MapShared(box.At(tid), next), theirs.Mul(u(10)), ptx.MapShared(b, next))
-		ptx.MbarrierWaitParity(kk, b, u(0))
+		ptx.StoreAsync(ptx.MapShared(box.At(tid), next), theirs.Mul(u(10)), b.Map(next))
+		b.WaitParity(0)
 		sum := theirs.Add(box.At(tid).Load())
 		ptx.Cast[uint32](k.out).At(k.GlobalID(ptx.X)).Store(sum)
 		k.ClusterBarrier()

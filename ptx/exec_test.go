@@ -92,8 +92,8 @@ func TestLoops(t *testing.T) {
 				k.If(i.Eq(skip), k.Continue)
 				ptx.For(kk, 0, 3, 1, func(j ptx.Reg[uint32]) {
 					sum.Set(sum.Get().Mad(31, ptx.Convert[uint32](i).Add(j)))
-				}, ptx.UnrollBy(2))
-			}, ptx.UnrollBy(unroll))
+				}, ptx.Unroll(2))
+			}, ptx.Unroll(unroll))
 			keep(k, sum.Get())
 		}, 1, make([]uint32, 16), from, to)
 		require.Equal(t, want, got[:1], "from %d to %d by %d, unrolled by %d, without %d, until %d, fixed %t", from, to, step, unroll,

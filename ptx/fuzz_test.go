@@ -152,7 +152,7 @@ func (p *program) statement(depth int) {
 		ptx.For(k, 0, uint32(1+p.next(4)), 1, func(i ptx.Reg[uint32]) {
 			w.Set(w.Get().Add(i))
 			p.block(depth - 1)
-		}, ptx.UnrollBy(1+p.next(3)))
+		}, ptx.Unroll(1+p.next(3)))
 	case 3:
 		left := ptx.VarOf(k, w.Get().And(3))
 		k.While(func() ptx.Reg[bool] { return left.Get().Ne(0) }, func() {

@@ -9,7 +9,7 @@ import (
 // Shape is the sizes of a matrix product: M×K by K×N.
 type Shape struct{ M, N, K int }
 
-// The shapes of [Mma], and of [WmmaMma] from M16N16K16 on.
+// The shapes of [Mma], and of [Wmma] from M16N16K16 on.
 var (
 	M8N8K4    = Shape{8, 8, 4}
 	M16N8K4   = Shape{16, 8, 4}

@@ -3,26 +3,19 @@ package ptx
 import "github.com/wavelane/wavelane/ptx/ir"
 
 // DeclOption changes a declaration.
-type DeclOption func(*ir.Var)
+type DeclOption struct{ align int }
 
 // Align asks for at least this alignment, in bytes: for a parameter that points, a promise of the caller.
-func Align(n int) DeclOption {
-	return func(v *ir.Var) {
-		if v.Ptr {
-			v.PtrAlign = max(v.PtrAlign, n)
-		} else {
-			v.Align = max(v.Align, n)
-		}
-	}
-}
+func Align(n int) DeclOption { return DeclOption{n} }
 
 func (k *Kernel) apply(v *ir.Var, opts []DeclOption) {
 	for _, o := range opts {
-		o(v)
-	}
-	for _, a := range []int{v.Align, v.PtrAlign} {
-		if a < 0 || a&(a-1) != 0 {
-			k.fail("alignment %d is not a power of two", a)
+		a := &v.Align
+		if v.Ptr {
+			a = &v.PtrAlign
+		}
+		if *a = max(*a, o.align); o.align < 0 || *a&(*a-1) != 0 {
+			k.fail("alignment %d is not a power of two", o.align)
 		}
 	}
 }

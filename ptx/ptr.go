@@ -207,8 +207,8 @@ func (v *PtrVar[S, T]) Set(p Ptr[S, T]) {
 	}
 }
 
-// Advance moves it n elements further.
-func (v *PtrVar[S, T]) Advance(n int) { v.Set(v.Get().At(n)) }
+// Advance moves it n elements further; n is an int or an [Index].
+func (v *PtrVar[S, T]) Advance(n any) { v.Set(v.Get().At(n)) }
 
 func advance[S Space, T Elem, I Index](k *Kernel, p Ptr[S, T], i Reg[I], size int) Ptr[S, T] {
 	it := typeOf[I]()

@@ -5,15 +5,14 @@ import "fmt"
 // Barrier waits until all threads of the block are here, and orders their accesses to memory.
 func (k *Kernel) Barrier() { k.emit("bar.sync", lit(0)) }
 
-// BarrierSync waits at barrier id, of 16, until so many threads, a multiple of 32, are there or have been at
-// [Kernel.BarrierArrive].
-func (k *Kernel) BarrierSync(id, threads Reg[uint32]) { k.emit("bar.sync", id, threads) }
+// BarSync waits at barrier id, of 16, until so many threads, a multiple of 32, are there or have been at [Kernel.BarArrive].
+func (k *Kernel) BarSync(id, threads Reg[uint32]) { k.emit("bar.sync", id, threads) }
 
-// BarrierArrive counts at barrier id without waiting.
-func (k *Kernel) BarrierArrive(id, threads Reg[uint32]) { k.emit("bar.arrive", id, threads) }
+// BarArrive counts at barrier id without waiting.
+func (k *Kernel) BarArrive(id, threads Reg[uint32]) { k.emit("bar.arrive", id, threads) }
 
-// BarrierUnaligned is [Kernel.BarrierSync] for warps whose lanes may arrive apart.
-func (k *Kernel) BarrierUnaligned(id, threads Reg[uint32]) { k.emit("barrier.sync", id, threads) }
+// BarrierSync is [Kernel.BarSync] for warps whose lanes may arrive apart.
+func (k *Kernel) BarrierSync(id, threads Reg[uint32]) { k.emit("barrier.sync", id, threads) }
 
 // BarrierAll waits for all threads of the block: is p true for all of them?
 func (k *Kernel) BarrierAll(p Reg[bool]) Reg[bool] {
@@ -31,10 +30,10 @@ func (k *Kernel) BarrierCount(p Reg[bool]) Reg[uint32] {
 // WarpSync waits until the lanes of mask are here, and orders their accesses to memory.
 func (k *Kernel) WarpSync(mask Reg[uint32]) { k.emit("bar.warp.sync", mask) }
 
-// Fence orders the thread's accesses to memory before it with those behind, as the scope sees them.
-func (k *Kernel) Fence(s Scope) { k.emit("fence.acq_rel." + string(s)) }
+// FenceAcqRel orders the thread's accesses to memory before it with those behind, as the scope sees them.
+func (k *Kernel) FenceAcqRel(s Scope) { k.emit("fence.acq_rel." + string(s)) }
 
-// FenceSC is a sequentially consistent [Kernel.Fence].
+// FenceSC is a sequentially consistent [Kernel.FenceAcqRel].
 func (k *Kernel) FenceSC(s Scope) { k.emit("fence.sc." + string(s)) }
 
 // FullWarp is the mask of all lanes.

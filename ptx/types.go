@@ -21,8 +21,6 @@ type (
 	E5M2x2 uint16
 	E4M3x4 uint32
 	E5M2x4 uint32
-	// Mbarrier is an opaque barrier object in shared memory; see [MbarrierInit].
-	Mbarrier uint64
 )
 
 // Type is what a register can hold. Bytes lie in 16-bit registers and can only be loaded, stored and converted; bool is
@@ -33,8 +31,7 @@ type Type interface {
 
 // Elem is what memory can hold.
 type Elem interface {
-	int8 | uint8 | Integer | Float | F32x2 | TF32 | S8x4 | U8x4 | E4M3x2 | E5M2x2 | E4M3x4 | E5M2x4 |
-		Mbarrier
+	int8 | uint8 | Integer | Float | F32x2 | TF32 | S8x4 | U8x4 | E4M3x2 | E5M2x2 | E4M3x4 | E5M2x4
 }
 
 // Integer is what integer instructions take.
@@ -80,32 +77,31 @@ type typeInfo struct {
 
 var infos = struct {
 	pred, s8, u8, s16, u16, s32, u32, s64, u64, f32, f64, f16, bf16, f16x2, bf16x2, f32x2, tf32, s8x4, u8x4,
-	e4m3x2, e5m2x2, e4m3x4, e5m2x4, mbarrier typeInfo
+	e4m3x2, e5m2x2, e4m3x4, e5m2x4 typeInfo
 }{
-	pred:     typeInfo{"bool", ir.Pred, ir.NoType, ir.Pred, ir.Pred, "%p", true},
-	s8:       typeInfo{"int8", ir.S8, ir.S8, ir.B16, ir.B16, "%rs", false},
-	u8:       typeInfo{"uint8", ir.U8, ir.U8, ir.B16, ir.B16, "%rs", false},
-	s16:      typeInfo{"int16", ir.S16, ir.S16, ir.B16, ir.B16, "%rs", false},
-	u16:      typeInfo{"uint16", ir.U16, ir.U16, ir.B16, ir.B16, "%rs", false},
-	s32:      typeInfo{"int32", ir.S32, ir.S32, ir.B32, ir.B32, "%r", false},
-	u32:      typeInfo{"uint32", ir.U32, ir.U32, ir.B32, ir.B32, "%r", false},
-	s64:      typeInfo{"int64", ir.S64, ir.S64, ir.B64, ir.B64, "%rd", false},
-	u64:      typeInfo{"uint64", ir.U64, ir.U64, ir.B64, ir.B64, "%rd", false},
-	f32:      typeInfo{"float32", ir.F32, ir.F32, ir.B32, ir.F32, "%f", false},
-	f64:      typeInfo{"float64", ir.F64, ir.F64, ir.B64, ir.F64, "%fd", false},
-	f16:      typeInfo{"F16", ir.F16, ir.B16, ir.B16, ir.B16, "%h", true},
-	bf16:     typeInfo{"BF16", ir.BF16, ir.B16, ir.B16, ir.B16, "%h", true},
-	f16x2:    typeInfo{"F16x2", ir.F16x2, ir.B32, ir.B32, ir.B32, "%r", true},
-	bf16x2:   typeInfo{"BF16x2", ir.BF16x2, ir.B32, ir.B32, ir.B32, "%r", true},
-	f32x2:    typeInfo{"F32x2", ir.F32x2, ir.B64, ir.B64, ir.B64, "%rd", true},
-	tf32:     typeInfo{"TF32", ir.TF32, ir.B32, ir.B32, ir.B32, "%r", true},
-	s8x4:     typeInfo{"S8x4", ir.S8, ir.B32, ir.B32, ir.B32, "%r", false},
-	u8x4:     typeInfo{"U8x4", ir.U8, ir.B32, ir.B32, ir.B32, "%r", false},
-	e4m3x2:   typeInfo{"E4M3x2", ir.E4M3x2, ir.B16, ir.B16, ir.B16, "%h", true},
-	e5m2x2:   typeInfo{"E5M2x2", ir.E5M2x2, ir.B16, ir.B16, ir.B16, "%h", true},
-	e4m3x4:   typeInfo{"E4M3x4", ir.E4M3, ir.B32, ir.B32, ir.B32, "%r", true},
-	e5m2x4:   typeInfo{"E5M2x4", ir.E5M2, ir.B32, ir.B32, ir.B32, "%r", true},
-	mbarrier: typeInfo{"Mbarrier", ir.B64, ir.B64, ir.B64, ir.B64, "%rd", false},
+	pred:   typeInfo{"bool", ir.Pred, ir.NoType, ir.Pred, ir.Pred, "%p", true},
+	s8:     typeInfo{"int8", ir.S8, ir.S8, ir.B16, ir.B16, "%rs", false},
+	u8:     typeInfo{"uint8", ir.U8, ir.U8, ir.B16, ir.B16, "%rs", false},
+	s16:    typeInfo{"int16", ir.S16, ir.S16, ir.B16, ir.B16, "%rs", false},
+	u16:    typeInfo{"uint16", ir.U16, ir.U16, ir.B16, ir.B16, "%rs", false},
+	s32:    typeInfo{"int32", ir.S32, ir.S32, ir.B32, ir.B32, "%r", false},
+	u32:    typeInfo{"uint32", ir.U32, ir.U32, ir.B32, ir.B32, "%r", false},
+	s64:    typeInfo{"int64", ir.S64, ir.S64, ir.B64, ir.B64, "%rd", false},
+	u64:    typeInfo{"uint64", ir.U64, ir.U64, ir.B64, ir.B64, "%rd", false},
+	f32:    typeInfo{"float32", ir.F32, ir.F32, ir.B32, ir.F32, "%f", false},
+	f64:    typeInfo{"float64", ir.F64, ir.F64, ir.B64, ir.F64, "%fd", false},
+	f16:    typeInfo{"F16", ir.F16, ir.B16, ir.B16, ir.B16, "%h", true},
+	bf16:   typeInfo{"BF16", ir.BF16, ir.B16, ir.B16, ir.B16, "%h", true},
+	f16x2:  typeInfo{"F16x2", ir.F16x2, ir.B32, ir.B32, ir.B32, "%r", true},
+	bf16x2: typeInfo{"BF16x2", ir.BF16x2, ir.B32, ir.B32, ir.B32, "%r", true},
+	f32x2:  typeInfo{"F32x2", ir.F32x2, ir.B64, ir.B64, ir.B64, "%rd", true},
+	tf32:   typeInfo{"TF32", ir.TF32, ir.B32, ir.B32, ir.B32, "%r", true},
+	s8x4:   typeInfo{"S8x4", ir.S8, ir.B32, ir.B32, ir.B32, "%r", false},
+	u8x4:   typeInfo{"U8x4", ir.U8, ir.B32, ir.B32, ir.B32, "%r", false},
+	e4m3x2: typeInfo{"E4M3x2", ir.E4M3x2, ir.B16, ir.B16, ir.B16, "%h", true},
+	e5m2x2: typeInfo{"E5M2x2", ir.E5M2x2, ir.B16, ir.B16, ir.B16, "%h", true},
+	e4m3x4: typeInfo{"E4M3x4", ir.E4M3, ir.B32, ir.B32, ir.B32, "%r", true},
+	e5m2x4: typeInfo{"E5M2x4", ir.E5M2, ir.B32, ir.B32, ir.B32, "%r", true},
 }
 
 // typeOf is how PTX sees T.
@@ -156,8 +152,6 @@ func typeOf[T Type]() *typeInfo {
 		return &infos.e5m2x2
 	case E4M3x4:
 		return &infos.e4m3x4
-	case Mbarrier:
-		return &infos.mbarrier
 	}
 	return &infos.e5m2x4
 }
@@ -216,8 +210,6 @@ func bitsOf[T Type](v T) uint64 {
 	case E4M3x4:
 		return uint64(v)
 	case E5M2x4:
-		return uint64(v)
-	case Mbarrier:
 		return uint64(v)
 	}
 	return 0

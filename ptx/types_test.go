@@ -43,7 +43,7 @@ var (
 		`keep(ptx.LdMatrix[float32](s, 4))`,
 		`ptx.CpAsync(p, p, 16)`,
 		`ptx.CpAsync(s, s, 16)`,
-		`ptx.MbarrierInit(k, s, i)`,
+		`ptx.MbarrierAt(s).Init(i)`,
 		`k.If(i, func() {})`,
 		`k.If(f, func() {})`,
 		`ptx.For(k, 0, 1, 1, func(f ptx.Reg[float32]) {})`,
@@ -53,8 +53,8 @@ var (
 		`keep(ptx.Dp4a(i, i, j))`,
 		`keep(ptx.SharedAddress(p))`,
 		`keep(ptx.Address(s))`,
-		`keep(ptx.Prefetch(p, "L3"))`,
-		`ptx.Wgmma[ptx.F16x2, ptx.F16x2](k, 8, []ptx.Reg[float32]{f}, d, d, ptx.WgmmaOptions{})`,
+		`keep(p.Prefetch("L3"))`,
+		`ptx.Wgmma[ptx.F16x2, ptx.F16x2, float32]{N: 8}.MulAdd(k, []ptx.Reg[float32]{f}, d, d)`,
 	}
 )
 

@@ -26,9 +26,11 @@ func DescriptorBits(leading, stride int, s Swizzle) uint64 {
 
 // NewDescriptor is the descriptor of the matrix at p. Tiles with a swizzle are aligned to 8 of its spans: 1,024 bytes
 // for [Swizzle128], and 8 rows of a span are a stride apart.
-func NewDescriptor[T Elem](k *Kernel, p Ptr[Shared, T], leading, stride int, s Swizzle) Descriptor {
+func NewDescriptor[T Elem](p Ptr[Shared, T], leading, stride int, s Swizzle) Descriptor {
 	const most = 0x3fff << 4
-	switch {
+	switch k := p.need(); {
+	case k == nil:
+		return Descriptor{noKernel[uint64]()}
 	case leading < 0 || stride < 0 || leading > most || stride > most || leading%16 != 0 || stride%16 != 0:
 		k.fail("offsets %d and %d of a matrix descriptor; wanted multiples of 16 up to %d", leading, stride, most)
 	case s != NoSwizzle && s != Swizzle32 && s != Swizzle64 && s != Swizzle128:
@@ -38,20 +40,16 @@ func NewDescriptor[T Elem](k *Kernel, p Ptr[Shared, T], leading, stride int, s S
 	return Descriptor{Convert[uint64](units).Or(DescriptorBits(leading, stride, s))}
 }
 
-// Advance is the descriptor of a matrix so many bytes further, a multiple of 16: 32 for the next slice along K.
-func (d Descriptor) Advance(k *Kernel, bytes int) Descriptor {
-	if bytes%16 != 0 {
-		k.fail("a matrix descriptor advanced by %d bytes; wanted a multiple of 16", bytes)
-	}
-	if bytes == 0 {
+// Bytes is the descriptor of a matrix n bytes further, a multiple of 16: 32 for the next slice along K.
+func (d Descriptor) Bytes(n int) Descriptor {
+	k := d.bits.kernel()
+	switch {
+	case k == nil || n == 0:
 		return d
+	case n%16 != 0:
+		k.fail("a matrix descriptor advanced by %d bytes; wanted a multiple of 16", n)
 	}
-	return Descriptor{d.bits.Add(uint64(bytes >> 4))}
-}
-
-// AdvanceBy is the descriptor of a matrix units of 16 bytes further.
-func (d Descriptor) AdvanceBy(k *Kernel, units Reg[uint64]) Descriptor {
-	return Descriptor{d.bits.Add(units)}
+	return Descriptor{d.bits.Add(uint64(n >> 4))}
 }
 
 // Bits is the descriptor as a number.
@@ -59,16 +57,6 @@ func (d Descriptor) Bits() Reg[uint64] { return d.bits }
 
 // DescriptorOf is a number as a descriptor.
 func DescriptorOf(bits Reg[uint64]) Descriptor { return Descriptor{bits} }
-
-// WgmmaOptions are the details of [Wgmma].
-type WgmmaOptions struct {
-	Zero           bool      // d begins as 0, whatever it holds
-	Accumulate     Reg[bool] // d begins as 0 where this is false; the zero value means true
-	NegateA        bool      // of floating-point matrices
-	NegateB        bool
-	TransA, TransB bool // the matrix lies M- or N-major in shared memory, 16-bit types only
-	SatFinite      bool // of integers
-}
 
 // WgmmaElem is the operands of Wgmma.
 type WgmmaElem interface {
@@ -78,26 +66,50 @@ type WgmmaElem interface {
 // WgmmaAccumulator is what Wgmma sums up in.
 type WgmmaAccumulator interface{ float32 | F16x2 | int32 }
 
-// Wgmma adds to d the product of a, 64×K, and b, K×n, of a warpgroup: 128 threads, warps in order. n is a multiple of 8
-// up to 256; K is 32 bytes of elements. It runs in the background: between it and what touched d before, there has to be
-// a [Kernel.WgmmaFence]; d may be read after [Kernel.WgmmaCommit] and [Kernel.WgmmaWait]. Each thread has n/2 elements
-// of d.
-func Wgmma[A, B WgmmaElem, C WgmmaAccumulator](k *Kernel, n int, d []*Var[C], a, b Descriptor, o WgmmaOptions) {
-	wgmma[A, B](k, n, d, inRegister(k, a.bits), b, o, false)
+// Wgmma is the product of a, 64×K, and b, K×N, of a warpgroup: 128 threads, warps in order. N is a multiple of 8 up to 256; K is 32
+// bytes of elements. Each thread has N/2 elements of the accumulator.
+//
+// Products run in the background: between one and what touched its accumulator before, there has to be a [Kernel.WgmmaFence]; it may
+// be read after [Kernel.WgmmaCommit] and [Kernel.WgmmaWait].
+type Wgmma[A, B WgmmaElem, C WgmmaAccumulator] struct {
+	N                int
+	NegateA, NegateB bool // of floating-point matrices
+	TransA, TransB   bool // the matrix lies M- or N-major in shared memory, 16-bit types only
+	SatFinite        bool // of integers
 }
 
-// WgmmaReg is [Wgmma] with a in registers: four of each thread.
-func WgmmaReg[A, B WgmmaElem, C WgmmaAccumulator](k *Kernel, n int, d []*Var[C], a []Reg[A], b Descriptor, o WgmmaOptions) {
+// NewAccumulator is an accumulator without values as yet.
+func (w Wgmma[A, B, C]) NewAccumulator(k *Kernel) []*Var[C] {
+	_, per := partOf(typeOf[C]())
+	d := make([]*Var[C], max(0, w.N)/2/per)
+	for i := range d {
+		d[i] = NewVar[C](k)
+	}
+	return d
+}
+
+// MulAdd adds a·b to d.
+func (w Wgmma[A, B, C]) MulAdd(k *Kernel, d []*Var[C], a, b Descriptor) {
+	w.emit(k, d, inRegister(k, a.bits), b, Imm(true), false)
+}
+
+// MulAddIf adds a·b to d where add, and sets d to it elsewhere. add is the same in all threads, a Reg[bool] or a constant.
+func (w Wgmma[A, B, C]) MulAddIf(k *Kernel, add any, d []*Var[C], a, b Descriptor) {
+	w.emit(k, d, inRegister(k, a.bits), b, lift[bool](k, add), false)
+}
+
+// MulAddReg is [Wgmma.MulAdd] with a in registers: four of each thread.
+func (w Wgmma[A, B, C]) MulAddReg(k *Kernel, d []*Var[C], a []Reg[A], b Descriptor) {
 	if k.counted("a", len(a), 4) {
-		wgmma[A, B](k, n, d, operands(allInRegisters(k, a)), b, o, true)
+		w.emit(k, d, operands(allInRegisters(k, a)), b, Imm(true), true)
 	}
 }
 
-func wgmma[A, B WgmmaElem, C WgmmaAccumulator](k *Kernel, n int, d []*Var[C], a arg, b Descriptor, o WgmmaOptions,
-	inRegs bool) {
+func (w Wgmma[A, B, C]) emit(k *Kernel, d []*Var[C], a arg, b Descriptor, add Reg[bool], inRegs bool) {
 	at, per := partOf(typeOf[A]())
 	bt, _ := partOf(typeOf[B]())
 	ct, cn := partOf(typeOf[C]())
+	n := w.N
 	if n < 8 || n > 256 || n%8 != 0 {
 		k.fail("wgmma with n = %d; wanted a multiple of 8 up to 256", n)
 		return
@@ -113,30 +125,25 @@ func wgmma[A, B WgmmaElem, C WgmmaAccumulator](k *Kernel, n int, d []*Var[C], a 
 		}
 		acc[i] = result{&value{k: k, reg: v.reg}}
 	}
-	scale := o.Accumulate
-	if o.Zero {
-		scale = Imm(false)
-	} else if scale.v == nil {
-		scale = Imm(true)
-	}
 	code := fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s", n, 8*per, ct, at, bt)
-	if o.SatFinite {
+	if w.SatFinite {
 		code += ".satfinite"
 	}
-	args := []arg{acc, a, inRegister(k, b.bits), scale}
+	args := []arg{acc, a, inRegister(k, b.bits), add}
 	if at.IsFloat() {
-		args = append(args, sign(o.NegateA), sign(o.NegateB))
+		args = append(args, sign(w.NegateA), sign(w.NegateB))
 	}
 	if per == 2 {
 		if !inRegs {
-			args = append(args, flag(o.TransA))
+			args = append(args, flag(w.TransA))
 		}
-		args = append(args, flag(o.TransB))
-	} else if o.TransA || o.TransB {
+		args = append(args, flag(w.TransB))
+	} else if w.TransA || w.TransB {
 		k.fail("wgmma transposes elements of 16 bits only")
 	}
 	in := k.emit(code, args...)
-	in.fresh = o.Zero
+	zero, known := add.constant()
+	in.fresh = known && zero == 0
 	for _, v := range d {
 		v.view = 0
 	}

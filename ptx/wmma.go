@@ -11,41 +11,54 @@ const (
 	ColMajor Layout = "col"
 )
 
-// WmmaLoadA loads a fragment of a, M×K, whose rows (or columns) are stride elements apart. How it is spread is not
-// specified: it is for [WmmaMma] only.
-func WmmaLoadA[R MatrixElem, S Space, T Elem](k *Kernel, s Shape, l Layout, p Ptr[S, T], stride Reg[uint32]) []Reg[R] {
-	return wmmaLoad[R](k, "a", s, l, p, stride, s.M*s.K)
+// Wmma is a·b + c, of a warp: M×K by K×N. How fragments are spread over lanes is not specified: they are for the other methods of
+// the same Wmma only. Rows, or columns, of matrices in memory are stride elements apart, a Reg[uint32] or a constant.
+type Wmma[E MatrixElem, C Accumulator] struct {
+	Shape
+	A, B Layout
 }
 
-// WmmaLoadB loads a fragment of b, K×N.
-func WmmaLoadB[R MatrixElem, S Space, T Elem](k *Kernel, s Shape, l Layout, p Ptr[S, T], stride Reg[uint32]) []Reg[R] {
-	return wmmaLoad[R](k, "b", s, l, p, stride, s.K*s.N)
+// Pointer is a [Ptr] of any space to any elements.
+type Pointer interface {
+	arg
+	memory() (ir.Space, *typeInfo)
 }
 
-// WmmaLoadC loads a fragment of c, M×N.
-func WmmaLoadC[R Accumulator, S Space, T Elem](k *Kernel, s Shape, l Layout, p Ptr[S, T], stride Reg[uint32]) []Reg[R] {
-	return wmmaLoad[R](k, "c", s, l, p, stride, s.M*s.N)
+func (p Ptr[S, T]) memory() (ir.Space, *typeInfo) { return spaceOf[S](), typeOf[T]() }
+
+// LoadA loads a fragment of a.
+func (w Wmma[E, C]) LoadA(k *Kernel, p Pointer, stride any) []Reg[E] {
+	return wmmaLoad[E](k, "a", w.Shape, w.A, p, stride, w.M*w.K)
 }
 
-func wmmaLoad[R Type, S Space, T Elem](k *Kernel, what string, s Shape, l Layout, p Ptr[S, T], stride Reg[uint32],
-	count int) []Reg[R] {
+// LoadB loads a fragment of b.
+func (w Wmma[E, C]) LoadB(k *Kernel, p Pointer, stride any) []Reg[E] {
+	return wmmaLoad[E](k, "b", w.Shape, w.B, p, stride, w.K*w.N)
+}
+
+// LoadC loads a fragment of c.
+func (w Wmma[E, C]) LoadC(k *Kernel, l Layout, p Pointer, stride any) []Reg[C] {
+	return wmmaLoad[C](k, "c", w.Shape, l, p, stride, w.M*w.N)
+}
+
+func wmmaLoad[R Type](k *Kernel, what string, s Shape, l Layout, p Pointer, stride any, count int) []Reg[R] {
 	part, per := partOf(typeOf[R]())
 	n := count / 32 / per
 	if part == ir.F16 && what != "c" {
 		n = 8 // each element twice
 	}
-	k.elements(part, typeOf[T]())
 	regs, out := several[R](k, n)
-	k.emit("wmma.load."+what+".sync.aligned."+string(l)+"."+s.String()+dot(spaceOf[S]())+"."+part.String(), out, p, stride)
+	k.emit("wmma.load."+what+".sync.aligned."+string(l)+"."+s.String()+k.elements(part, p), out, p, lift[uint32](k, stride))
 	return regs
 }
 
-// elements reports memory whose elements are not those of a fragment.
-func (k *Kernel) elements(part ir.Type, mem *typeInfo) {
-	same := part == mem.op || part == ir.TF32 && mem == &infos.f32
-	if !same {
+// elements is the end of an opcode that accesses a fragment in memory, whose elements have to be the fragment's.
+func (k *Kernel) elements(part ir.Type, p Pointer) string {
+	space, mem := p.memory()
+	if part != mem.op && (part != ir.TF32 || mem != &infos.f32) {
 		k.fail("a fragment of %s in memory of %s", part, mem.name)
 	}
+	return dot(space) + "." + part.String()
 }
 
 // dot is the space as part of an opcode.
@@ -56,8 +69,8 @@ func dot(s ir.Space) string {
 	return "." + s.String()
 }
 
-// WmmaMma is a·b + c, of a warp, on fragments that WmmaLoadA and the others loaded.
-func WmmaMma[E MatrixElem, C Accumulator](k *Kernel, s Shape, la, lb Layout, a, b []Reg[E], c []Reg[C], mods ...Mod) []Reg[C] {
+// MulAdd is a·b + c.
+func (w Wmma[E, C]) MulAdd(k *Kernel, a, b []Reg[E], c []Reg[C], mods ...Mod) []Reg[C] {
 	et, _ := partOf(typeOf[E]())
 	ct, _ := partOf(typeOf[C]())
 	types := []string{ct.String(), et.String(), et.String(), ct.String()}
@@ -65,7 +78,7 @@ func WmmaMma[E MatrixElem, C Accumulator](k *Kernel, s Shape, la, lb Layout, a, 
 		types = []string{ct.String(), ct.String()}
 	}
 	d, out := several[C](k, len(c))
-	code := withMods("wmma.mma.sync.aligned."+string(la)+"."+string(lb)+"."+s.String(), "", nil, types...)
+	code := withMods("wmma.mma.sync.aligned."+string(w.A)+"."+string(w.B)+"."+w.String(), "", nil, types...)
 	if len(mods) > 0 {
 		code += "." + string(mods[0])
 	}
@@ -73,9 +86,8 @@ func WmmaMma[E MatrixElem, C Accumulator](k *Kernel, s Shape, la, lb Layout, a, 
 	return d
 }
 
-// WmmaStore stores a fragment of a result, M×N.
-func WmmaStore[C Accumulator, S Space, T Elem](k *Kernel, s Shape, l Layout, p Ptr[S, T], d []Reg[C], stride Reg[uint32]) {
+// Store stores a fragment of a result.
+func (w Wmma[E, C]) Store(k *Kernel, l Layout, p Pointer, d []Reg[C], stride any) {
 	part, _ := partOf(typeOf[C]())
-	k.elements(part, typeOf[T]())
-	k.emit("wmma.store.d.sync.aligned."+string(l)+"."+s.String()+dot(spaceOf[S]())+"."+part.String(), p, operands(d), stride)
+	k.emit("wmma.store.d.sync.aligned."+string(l)+"."+w.String()+k.elements(part, p), p, operands(d), lift[uint32](k, stride))
 }

@@ -23,49 +23,6 @@ type Kernel struct {
 	Shared    int // bytes of workgroup memory, for checking against the limit
 }
 
-// Buffer names the memory that a dispatch binds: an operand, a result, or scratch memory of the lowering.
-type Buffer struct {
-	Role  Role
-	Index int // of the operand, the result or the scratch buffer
-	// Offset and Size in bytes select a part; Size 0 means all from Offset on. Offset is a multiple of Caps.StorageAlign.
-	Offset, Size uint64
-}
-
-// Role of a buffer in a lowering.
-type Role uint8
-
-// Roles.
-const (
-	Operand Role = iota
-	Result
-	Scratch
-)
-
-// Dispatch runs a kernel once over a grid of workgroups.
-type Dispatch struct {
-	Kernel *Kernel
-	Bind   []Buffer // one per Kernel.Bindings
-	Params []uint32 // contents of the uniform, at most Kernel.Uniform/4 words; floats as their bits
-	Grid   [3]uint32
-}
-
-// Copy copies bytes between buffers without a kernel.
-type Copy struct {
-	From, To Buffer // same Size, multiple of 4
-}
-
-// Action is a Dispatch or a Copy (exactly one is set).
-type Action struct {
-	Dispatch *Dispatch
-	Copy     *Copy
-}
-
-// Lowering is the code of one step: actions in order. Each sees what the earlier ones wrote.
-type Lowering struct {
-	Actions []Action
-	Scratch []int // bytes of each scratch buffer; contents undefined at the start
-}
-
 // Caps is what code selection depends on: the granted limits and features of a device.
 type Caps struct {
 	MaxWorkgroups     uint32    `json:"max_workgroups"`  // per grid dimension
@@ -88,10 +45,6 @@ var DefaultCaps = Caps{
 	MaxWorkgroups: 65535, MaxInvocations: 256, MaxWorkgroupSize: [3]uint32{256, 256, 64}, MaxShared: 16384,
 	MaxStorageBuffers: 8, MaxBinding: 128 << 20, MaxBuffer: 256 << 20, StorageAlign: 256,
 }
-
-// Chooser picks one of several variants of an operation: class and problem key the choice ("matmul", "1024x1024x1024"),
-// candidates are variant names, the first being the safe default. It returns an index into candidates.
-type Chooser func(class, problem string, candidates []string) int
 
 // BufferSize returns the size of the buffer that holds n bytes: at least 16, and a multiple of 16 so that any storage buffer
 // can be accessed as vec4. The contents beyond the elements are undefined.

@@ -14,6 +14,7 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -29,16 +30,16 @@ func TestListing(t *testing.T) {
 			out, err := e.Check(c.In, c.Attr)
 			require.NoError(t, err)
 			for variant, variants := 0, 1; variant < variants; variant++ {
-				l, err := wgsl.Lower(&program.Step{Entry: e, Attr: c.Attr}, c.In, out, &wgsl.DefaultCaps, func(_, _ string, names []string) int {
+				l, err := wgslkernels.Lower(&program.Step{Entry: e, Attr: c.Attr}, c.In, out, &wgsl.DefaultCaps, func(_, _ string, names []string) int {
 					variants = max(variants, len(names))
 					return min(variant, len(names)-1)
 				})
 				require.NoError(t, err)
 				for _, a := range l.Actions {
-					if a.Dispatch == nil {
+					if a.Launch == nil {
 						continue
 					}
-					k := a.Dispatch.Kernel
+					k := a.Launch.Kernel
 					kernels[k.Key] = k
 					if users[k.Key] == nil {
 						users[k.Key] = map[string]bool{}

@@ -44,6 +44,7 @@ func TestWrongUsage(t *testing.T) {
 		{"monitor --count -1", "--count"},
 		{"monitor --software --device 3", "--device 3"},
 		{"tune --device cpu", "nothing to tune"},
+		{"tune --type int8", "--type int8"},
 		{"tune --shape 5x5", "5x5"},
 		{"tune --shape 0x1x1", "0x1x1"},
 		{"tune --shape 99999x99999x1", "99999"},
@@ -244,16 +245,20 @@ func TestBench(t *testing.T) {
 }
 
 func TestTune(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	status, out, errOut := call(t.Context(), "tune", "--software", "--shape", "16x64x16", "--json")
-	if status == 1 && strings.Contains(errOut, "CGO_ENABLED=0") {
-		return // a build without WebGPU says so
-	}
-	require.Zero(t, status, errOut)
-	var list []batch.Measurement
-	require.NoError(t, json.Unmarshal([]byte(out), &list))
-	require.NotEmpty(t, list)
-	for _, m := range list {
-		require.Contains(t, m.Variants, m.Winner)
+	for _, flags := range []string{"--device gpu", "--device cuda", "--device cuda --type float16"} {
+		t.Run(flags, func(t *testing.T) {
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+			status, out, errOut := call(t.Context(), append(strings.Fields("tune --software --shape 16x64x16 --json"), strings.Fields(flags)...)...)
+			if status == 1 && strings.Contains(errOut, "CGO_ENABLED=0") {
+				return // a build without WebGPU says so
+			}
+			require.Zero(t, status, errOut)
+			var list []batch.Measurement
+			require.NoError(t, json.Unmarshal([]byte(out), &list))
+			require.NotEmpty(t, list)
+			for _, m := range list {
+				require.Contains(t, m.Variants, m.Winner)
+			}
+		})
 	}
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +28,7 @@ func ptxCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(ptxEmitCommand(), ptxCheckCommand(), ptxRunCommand(), ptxMapCommand())
+	c.AddCommand(ptxEmitCommand(), ptxCheckCommand(), ptxRunCommand(), ptxOptCommand(), ptxMapCommand())
 	return c
 }
 
@@ -284,7 +283,7 @@ func writeBuffers(out io.Writer, args []argument, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		return json.NewEncoder(out).Encode(buffers)
+		return writeJSON(out, buffers)
 	}
 	var text strings.Builder
 	for _, b := range buffers {

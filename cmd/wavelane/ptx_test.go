@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/opt"
+
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
@@ -207,6 +209,45 @@ func TestPTXCheck(t *testing.T) {
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "bug")
 	require.NotEmpty(t, out)
+}
+
+func TestPTXOpt(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kernel.ptx")
+	require.NoError(t, os.WriteFile(file, []byte(`.version 7.0
+.target sm_80
+.address_size 64
+
+.visible .entry two(.param .u64 y)
+{
+	.reg .b32 %r<3>;
+	.reg .b64 %rd;
+	ld.param.u64 %rd, [y];
+	mov.u32 %r0, 21;
+	add.u32 %r1, %r0, %r0;
+	mul.lo.u32 %r2, %r0, 5;
+	st.global.u32 [%rd], %r1;
+	ret;
+}
+`), 0o644))
+	status, out, errOut := call(t.Context(), "ptx", "opt", file, "--stats")
+	require.Zero(t, status, errOut)
+	require.Contains(t, out, ", 42;")
+	require.NotContains(t, out, "mul")
+	require.Contains(t, errOut, "6 instructions, now 3\n")
+	require.Contains(t, errOut, "dead: ")
+	require.NoError(t, os.WriteFile(file, []byte(out), 0o644))
+	status, out, errOut = call(t.Context(), "ptx", "run", file, "--arg", "zero:u32:1")
+	require.Zero(t, status, errOut)
+	require.Equal(t, "arg 0, u32[1]: 42\n", out)
+
+	status, out, errOut = call(t.Context(), "ptx", "opt", "softmax", "--unroll", "4", "--json")
+	require.Zero(t, status, errOut)
+	var stats opt.Stats
+	require.NoError(t, json.Unmarshal([]byte(out), &stats))
+	require.Positive(t, stats.Before)
+	status, _, errOut = call(t.Context(), "ptx", "opt", "softmax", "--unroll", "-1")
+	require.Equal(t, 2, status)
+	require.Contains(t, errOut, "--unroll -1")
 }
 
 func TestPTXInterrupt(t *testing.T) {

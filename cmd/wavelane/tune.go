@@ -15,7 +15,7 @@ import (
 
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/batch"
-	"github.com/wavelane/wavelane/gpu"
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/benchmarks"
 	"github.com/wavelane/wavelane/internal/program"
 )
@@ -26,7 +26,7 @@ var commonShapes = []string{"256x256x256", "512x512x512", "1024x1024x1024", "204
 
 type tuneFlags struct {
 	json, software bool
-	device         string
+	device, dtype  string
 	shapes         []string
 }
 
@@ -36,9 +36,11 @@ func tuneCommand() *cobra.Command {
 		Use:   "tune",
 		Short: "Measure a GPU's kernel variants and remember the fastest",
 		Long: `Measure a GPU's kernel variants on matrix products of common shapes, and remember the fastest of each in the
-user's cache directory, where programs on this machine find them. Shapes of similar size share a choice.`,
+user's cache directory, where programs on this machine find them: for this GPU and this version of its driver. Shapes of
+similar size share a choice. It works alike for WebGPU and for CUDA, whose software GPU (--software) shows how, slowly.`,
 		Example: `  wavelane tune
   wavelane tune --shape 64x4096x4096 --shape 1x4096x32000
+  wavelane tune --device cuda --type float16
   wavelane tune --device gpu:1 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -46,13 +48,18 @@ user's cache directory, where programs on this machine find them. Shapes of simi
 		},
 	}
 	c.Flags().BoolVar(&f.json, "json", false, "write JSON")
-	c.Flags().StringVar(&f.device, "device", "gpu", "adapter `name` as wavelane info lists them, or gpu for the best one")
+	c.Flags().StringVar(&f.device, "device", "gpu", "`name` as wavelane info lists them, gpu for the best adapter, or cuda")
+	c.Flags().StringVar(&f.dtype, "type", "float32", "element `type` of the operands: float32, float16 or bfloat16")
 	c.Flags().BoolVar(&f.software, "software", false, "take a software adapter where there is no GPU")
 	c.Flags().StringSliceVar(&f.shapes, "shape", commonShapes, "`MxKxN` of a product of [M, K] and [K, N]")
 	return c
 }
 
 func tune(ctx context.Context, out, errOut io.Writer, f tuneFlags) error {
+	upload, ok := uploads[f.dtype]
+	if !ok {
+		return usagef("--type %s: must be float32, float16 or bfloat16", f.dtype)
+	}
 	var shapes [][]int
 	for _, s := range f.shapes {
 		dims, err := product(s)
@@ -68,15 +75,15 @@ func tune(ctx context.Context, out, errOut io.Writer, f tuneFlags) error {
 	for _, dev := range devices {
 		defer dev.Close()
 	}
-	dev, ok := devices[0].Unwrap().(*gpu.Device)
-	if !ok {
+	dev := devices[0]
+	if dev.Info().Kind == "cpu" {
 		return usagef("--device %s: the CPU has nothing to tune", f.device)
 	}
 	list := []batch.Measurement{}
 	bar := newBar(errOut, len(shapes))
 	for i, dims := range shapes {
 		bar.describe(f.shapes[i])
-		m, err := tuneProduct(ctx, dev, dims)
+		m, err := tuneProduct(ctx, dev, upload, dims)
 		if err != nil {
 			bar.clear()
 			return err
@@ -88,7 +95,7 @@ func tune(ctx context.Context, out, errOut io.Writer, f tuneFlags) error {
 	if f.json {
 		return writeJSON(out, list)
 	}
-	return writeMeasurements(out, devices[0].Info(), list)
+	return writeMeasurements(out, dev.Info(), list)
 }
 
 // product returns M, K and N of a shape.
@@ -107,11 +114,22 @@ func product(shape string) ([]int, error) {
 	return dims, errors.Join(program.F32(dims[0], dims[1]).Check(), program.F32(dims[1], dims[2]).Check())
 }
 
+// uploads bring zeros of a type.
+var uploads = map[string]func(b *batch.Batch, rows, columns int) batch.Value{
+	"float32":  uploadZeros[float32],
+	"float16":  uploadZeros[compute.F16],
+	"bfloat16": uploadZeros[compute.BF16],
+}
+
+func uploadZeros[T any](b *batch.Batch, rows, columns int) batch.Value {
+	return b.Upload(make([]T, rows*columns), rows, columns)
+}
+
 // tuneProduct measures the kernels of a matmul.
-func tuneProduct(ctx context.Context, dev *gpu.Device, dims []int) ([]batch.Measurement, error) {
+func tuneProduct(ctx context.Context, dev *wavelane.Device, upload func(b *batch.Batch, rows, columns int) batch.Value,
+	dims []int) ([]batch.Measurement, error) {
 	b := batch.New(dev)
-	operand := func(rows, columns int) batch.Value { return b.Upload(make([]float32, rows*columns), rows, columns) }
-	b.Keep(b.MatMul(operand(dims[0], dims[1]), operand(dims[1], dims[2])))
+	b.Keep(b.MatMul(upload(b, dims[0], dims[1]), upload(b, dims[1], dims[2])))
 	p, err := b.Compile(ctx)
 	if err != nil {
 		return nil, err

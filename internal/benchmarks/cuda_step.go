@@ -9,6 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
@@ -57,7 +58,7 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 	if err != nil {
 		return nil, err
 	}
-	memory := map[kit.Role][]*cuda.Buffer[byte]{}
+	memory := map[lowering.Role][]*cuda.Buffer[byte]{}
 	for i, t := range m.in {
 		n := int32(0)
 		if f := m.ints[i]; f != nil {
@@ -67,7 +68,7 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 		if err != nil {
 			return nil, err
 		}
-		memory[kit.Operand] = append(memory[kit.Operand], b)
+		memory[lowering.Operand] = append(memory[lowering.Operand], b)
 		o.moved += t.Bytes()
 	}
 	var sizes []int
@@ -76,9 +77,9 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 		o.moved += t.Bytes()
 	}
 	// What is changed in place is operand and result.
-	memory[kit.Result] = slices.Clone(memory[kit.Operand][:m.entry.Updates])
+	memory[lowering.Result] = slices.Clone(memory[lowering.Operand][:m.entry.Updates])
 	sizes = sizes[m.entry.Updates:]
-	for role, sizes := range map[kit.Role][]int{kit.Result: sizes, kit.Scratch: l.Scratch} {
+	for role, sizes := range map[lowering.Role][]int{lowering.Result: sizes, lowering.Scratch: l.Scratch} {
 		for _, n := range sizes {
 			b, err := k.buffer(n)
 			if err != nil {
@@ -87,10 +88,9 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 			memory[role] = append(memory[role], b)
 		}
 	}
-	// part is what lies at a place, n bytes or to the end.
-	part := func(at kit.Buffer, n int) (*cuda.Buffer[byte], error) {
-		b := memory[at.Role][at.Index]
-		if n < 0 {
+	part := func(at kit.Buffer) (*cuda.Buffer[byte], error) {
+		b, n := memory[at.Role][at.Index], at.Size
+		if n == 0 {
 			n = b.Len() - at.Offset
 		}
 		s, err := b.Slice(at.Offset, at.Offset+n)
@@ -99,7 +99,7 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 		}
 		return s, err
 	}
-	o.in, o.out = memory[kit.Operand], memory[kit.Result]
+	o.in, o.out = memory[lowering.Operand], memory[lowering.Result]
 	for _, x := range l.Actions {
 		f, err := k.action(x, part)
 		if err != nil {
@@ -110,14 +110,14 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 	return o, nil
 }
 
-func (k *clock) action(x kit.Action, part func(at kit.Buffer, n int) (*cuda.Buffer[byte], error)) (act, error) {
+func (k *clock) action(x kit.Action, part func(at kit.Buffer) (*cuda.Buffer[byte], error)) (act, error) {
 	switch {
 	case x.Copy != nil:
-		from, err := part(x.Copy.From, x.Copy.Bytes)
+		from, err := part(x.Copy.From)
 		if err != nil {
 			return nil, err
 		}
-		to, err := part(x.Copy.To, x.Copy.Bytes)
+		to, err := part(x.Copy.To)
 		return func(c *cuda.Capture) error { return cuda.CopyOnDevice(c, to, from) }, err
 	case x.Fill != nil: // of words, which buffers of bytes do not take
 		return nil, fmt.Errorf("a step that fills memory is not measured: %w", compute.ErrUnsupported)
@@ -133,14 +133,14 @@ func (k *clock) action(x kit.Action, part func(at kit.Buffer, n int) (*cuda.Buff
 	}
 	addresses := map[int]args.Arg{} // and tensor maps, by their places
 	for _, q := range x.Launch.Pointers {
-		b, err := part(q.Buffer, -1)
+		b, err := part(q.Buffer)
 		if err != nil {
 			return nil, err
 		}
 		addresses[q.At] = b.Arg()
 	}
 	for _, q := range x.Launch.Maps {
-		b, err := part(q.Buffer, -1)
+		b, err := part(q.Buffer)
 		if err != nil {
 			return nil, err
 		}

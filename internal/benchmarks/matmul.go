@@ -28,8 +28,8 @@ func matmulVariants(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]W
 		name string
 		opts []gpu.Option
 	}{
-		{"tuned", []gpu.Option{gpu.WithAutotune(gpu.TuneFirstUse), gpu.WithTuneCache(cache)}},
-		{"default", []gpu.Option{gpu.WithAutotune(gpu.TuneOff)}},
+		{"tuned", []gpu.Option{gpu.WithAutotune(compute.TuneFirstUse), gpu.WithTuneCache(cache)}},
+		{"default", []gpu.Option{gpu.WithAutotune(compute.TuneOff)}},
 		{"naive", []gpu.Option{gpu.WithVariant("matmul", "naive")}},
 	} {
 		d, err := gpu.Open(ctx, append(v.opts, gpu.WithAdapter(own.Info().Index), gpu.WithSoftware())...)

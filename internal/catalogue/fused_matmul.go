@@ -17,7 +17,7 @@ var (
 	RMSNormMatVec = &program.Entry{Name: "rms_norm_matvec", Method: "RMSNormMatVec", Class: program.Layer, Dots: matrixFlops(2),
 		Doc: "rms_norm(x)·wᵀ", Special: "The norm is that of the last axis, with gamma [k]. " + fusedSpecial,
 		Inputs:  []program.Input{{Name: "x"}, {Name: "gamma"}, {Name: "w", Types: floats}},
-		Scalars: RMSNorm.Scalars, Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 4e-6}, Domain: [2]float64{-1, 1},
+		Scalars: RMSNorm.Scalars, Tol: program.Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 4e-6}, Domain: [2]float64{-1, 1}, Decompose: decomposeRMSNormMatVec,
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			if _, err := inferNorm(1, 1)(in[:2], a); err != nil {
 				return program.Type{}, err
@@ -28,7 +28,7 @@ var (
 		Doc: "the products of x with three weights: x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv", Special: "Biases are [n], all or none. " + fusedSpecial,
 		Inputs: []program.Input{{Name: "x"}, {Name: "wq", Types: floats}, {Name: "wk", Types: floats}, {Name: "wv", Types: floats},
 			{Name: "bq", Optional: true}, {Name: "bk", Optional: true}, {Name: "bv", Optional: true}},
-		Together: true, Results: []string{"q", "k", "v"}, Tol: sumTol, Domain: [2]float64{-1, 1},
+		Together: true, Results: []string{"q", "k", "v"}, Tol: sumTol, Domain: [2]float64{-1, 1}, Decompose: decomposeQKV,
 		InferAll: func(in []program.Type, _ program.Attr) ([]program.Type, error) {
 			var out []program.Type
 			for i, w := range in[1:4] {
@@ -49,7 +49,7 @@ var (
 	GateUpSwiGLU = &program.Entry{Name: "gate_up_swiglu", Method: "GateUpSwiGLU", Class: program.Layer, Dots: gateUpFlops,
 		Doc: "silu(x·gateᵀ)·(x·upᵀ), the first half of a gated feed-forward layer", Special: fusedSpecial,
 		Inputs: []program.Input{{Name: "x"}, {Name: "gate", Types: floats}, {Name: "up", Types: floats}},
-		Tol:    program.Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 8e-6}, Domain: [2]float64{-1, 1},
+		Tol:    program.Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 8e-6}, Domain: [2]float64{-1, 1}, Decompose: decomposeGateUpSwiGLU,
 		Infer: func(in []program.Type, _ program.Attr) (program.Type, error) {
 			if in[1].DType != in[2].DType {
 				return program.Type{}, fmt.Errorf("weights are %v and %v: %w", in[1].DType, in[2].DType, compute.ErrDType)

@@ -12,6 +12,9 @@ import (
 
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/tune"
 )
 
 // openCUDA opens the software GPU, or what else the options say.
@@ -39,6 +42,23 @@ func TestCUDASoftware(t *testing.T) {
 func TestCUDALong(t *testing.T) {
 	name, d := openCUDA(t, cuda.WithSoftware())
 	RunLong(t, name+", long dimensions", 6, program.ExecutorOf(d))
+}
+
+func TestCUDAVariants(t *testing.T) {
+	name, probe := openCUDA(t, cuda.WithSoftware())
+	caps := kit.DefaultCaps
+	caps.Multiprocessors, caps.Target = probe.Info().Multiprocessors, probe.Info().CodeTarget()
+	classes := runVariants(t, name, func([2]string) bool { return true },
+		func(s *program.Step, in, out []program.Type, choose tune.Chooser) error {
+			_, err := ptxkernels.Lower(s, in, out, &caps, choose)
+			return err
+		}, func(t *testing.T, v [2]string) program.Executor {
+			_, d := openCUDA(t, cuda.WithSoftware(), cuda.WithVariant(v[0], v[1]))
+			return program.ExecutorOf(d)
+		})
+	for _, class := range []string{"matmul", "conv2d", "attention", "quant_matmul"} {
+		require.NotZero(t, classes[class], class)
+	}
 }
 
 func TestGuardsCUDASoftware(t *testing.T) {

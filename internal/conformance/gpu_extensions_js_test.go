@@ -11,6 +11,7 @@ import (
 
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
@@ -18,7 +19,7 @@ import (
 // suite knows of, and f16 on some; the native library's compiler knows none of them. Integer dot products are the default where they are:
 // the other way is forced.
 func TestWebGPUExtensions(t *testing.T) {
-	classes := runVariants(t, func(v [2]string) bool {
+	classes := webGPUVariants(t, func(v [2]string) bool {
 		return v[1] == "native" || v[0] == "q8" || strings.HasSuffix(v[1], "subgroups")
 	})
 	want := map[string]int{"matmul": 1, "quant": 1, "q8": 1, "reduce": 1, "rows": 1}
@@ -87,7 +88,7 @@ func extended(t *testing.T, e *program.Entry, c Call, caps *wgsl.Caps, kernels m
 	require.NoError(t, err)
 	for variant, variants := 0, 1; variant < variants; variant++ {
 		halves := false
-		l, err := wgsl.Lower(&program.Step{Entry: e, Attr: c.Attr}, c.In, out, caps, func(class, _ string, names []string) int {
+		l, err := wgslkernels.Lower(&program.Step{Entry: e, Attr: c.Attr}, c.In, out, caps, func(class, _ string, names []string) int {
 			if halves = halves || class == "f16"; halves && class == "matmul" {
 				variants = max(variants, len(names))
 				return min(variant, len(names)-1)
@@ -96,7 +97,7 @@ func extended(t *testing.T, e *program.Entry, c Call, caps *wgsl.Caps, kernels m
 		})
 		require.NoError(t, err)
 		for _, a := range l.Actions {
-			if d := a.Dispatch; d != nil && needs(d.Kernel.Source) {
+			if d := a.Launch; d != nil && needs(d.Kernel.Source) {
 				kernels[d.Kernel.Key] = d.Kernel
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 
@@ -17,13 +16,15 @@ import (
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/tune"
+	"github.com/wavelane/wavelane/internal/wgslkernels"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
 // openSoftware opens the software adapter, which every machine that runs this suite must have.
 func openSoftware(t testing.TB, note string, opts ...gpu.Option) (string, *gpu.Device) {
 	t.Helper()
-	d, err := gpu.Open(context.Background(), append([]gpu.Option{gpu.WithSoftware(), gpu.WithAutotune(gpu.TuneOff)}, opts...)...)
+	d, err := gpu.Open(context.Background(), append([]gpu.Option{gpu.WithSoftware(), gpu.WithAutotune(compute.TuneOff)}, opts...)...)
 	require.NoError(t, err, "no software WebGPU adapter: 'scripts/setup test' installs the Vulkan loader and Mesa's software driver (packages libvulkan1 and mesa-vulkan-drivers)")
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return fmt.Sprintf("webgpu (%s, %s%s)", d.Info().Name, d.Info().Backend, note), d
@@ -97,70 +98,22 @@ func (d *testDevice) refused(t *testing.T, cases []*testCase, binding uint64) (f
 	return fit
 }
 
-// Every variant that is ever offered, forced, on cases that offer it: none exists that is not tested. Of activations there is
-// one: the others have the same text, and compiling takes most of the time.
 func TestWebGPUVariants(t *testing.T) {
-	classes := runVariants(t, func([2]string) bool { return true })
+	classes := webGPUVariants(t, func([2]string) bool { return true })
 	require.GreaterOrEqual(t, classes["matmul"], 3, "matmul has at least three variants besides the default: %v", classes)
 }
 
-// runVariants forces those of the variants that are asked for. It returns how many of each class there are.
-func runVariants(t *testing.T, asked func(v [2]string) bool) map[string]int {
-	_, probe := openSoftware(t, "")
+// webGPUVariants forces those of the variants that are asked for. It returns how many of each class there are.
+func webGPUVariants(t *testing.T, asked func(v [2]string) bool) map[string]int {
+	name, probe := openSoftware(t, "")
 	caps := probe.Info().Caps()
-	offered := map[[2]string][]*testCase{} // by class and variant
-	classes := map[string]int{}
-	for _, e := range catalogue.All() {
-		cases, err := casesOf(e)
-		require.NoError(t, err)
-		for _, c := range cases {
-			if act := c.attr.Activation(); act != compute.NoActivation && act != compute.ReLU {
-				continue
-			}
-			for v := range variants(t, c, &caps) {
-				if !asked(v) {
-					continue
-				}
-				if offered[v] == nil {
-					classes[v[0]]++
-				}
-				offered[v] = append(offered[v], c)
-			}
-		}
-	}
-	all := newDevice(fmt.Sprintf("webgpu (%s, %s, each of %d variants forced)", probe.Info().Name, probe.Info().Backend, len(offered)), nil)
-	for _, v := range slices.SortedFunc(maps.Keys(offered), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		t.Run(v[0]+"/"+v[1], func(t *testing.T) {
-			t.Parallel()
-			name, dev := openSoftware(t, ", "+v[0]+" by "+v[1], gpu.WithVariant(v[0], v[1]))
-			d := &testDevice{Executor: program.ExecutorOf(dev), name: name, count: all.count}
-			d.cases(t, sample(offered[v], again))
-		})
-	}
-	return classes
-}
-
-// variants lists what the lowering of a case may choose from, besides the default, which the suite takes anyway.
-func variants(t *testing.T, c *testCase, caps *wgsl.Caps) map[[2]string]bool {
-	in := types(c.inputs(newSource(Seed(), c.entry.Name, c.number)))
-	out, err := c.entry.Check(in, c.attr)
-	require.NoError(t, err)
-	times, found := map[string]int{}, map[[2]string]int{}
-	_, err = wgsl.Lower(&program.Step{Entry: c.entry, Attr: c.attr}, in, out, caps, func(class, _ string, candidates []string) int {
-		times[class]++
-		for _, v := range candidates[1:] {
-			found[[2]string{class, v}]++
-		}
-		return 0
+	return runVariants(t, name, asked, func(s *program.Step, in, out []program.Type, choose tune.Chooser) error {
+		_, err := wgslkernels.Lower(s, in, out, &caps, choose)
+		return err
+	}, func(t *testing.T, v [2]string) program.Executor {
+		_, dev := openSoftware(t, "", gpu.WithVariant(v[0], v[1]))
+		return program.ExecutorOf(dev)
 	})
-	require.NoError(t, err, c.entry.Name)
-	everywhere := map[[2]string]bool{}
-	for v, n := range found {
-		if n == times[v[0]] { // operations made of others ask several times: all of them can have it
-			everywhere[v] = true
-		}
-	}
-	return everywhere
 }
 
 func TestGuardsWebGPU(t *testing.T) {

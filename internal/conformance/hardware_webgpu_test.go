@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/internal/program"
@@ -30,7 +31,7 @@ func TestHardwareWebGPU(t *testing.T) {
 	}
 	at := slices.IndexFunc(adapters, want)
 	require.GreaterOrEqual(t, at, 0, "no such adapter among %v", adapters)
-	opts := []gpu.Option{gpu.WithAdapter(adapters[at].Index), gpu.WithAutotune(gpu.TuneOff)}
+	opts := []gpu.Option{gpu.WithAdapter(adapters[at].Index), gpu.WithAutotune(compute.TuneOff)}
 	if onSoftware {
 		opts = append(opts, gpu.WithSoftware())
 	}

@@ -32,7 +32,7 @@ func machines(t *testing.T) []*machine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	g, err := gpu.Open(ctx, gpu.WithSoftware(), gpu.WithAutotune(gpu.TuneOff), gpu.WithMemoryLimit(memory))
+	g, err := gpu.Open(ctx, gpu.WithSoftware(), gpu.WithAutotune(compute.TuneOff), gpu.WithMemoryLimit(memory))
 	if err != nil {
 		t.Fatal("no software WebGPU adapter: 'scripts/setup test' installs one: ", err)
 	}

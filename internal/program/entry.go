@@ -119,6 +119,11 @@ type Entry struct {
 	// other entries are in package reference.
 	F func(x []float64, p []float64) float64
 
+	// Decompose, if not nil, records the same as other entries: what devices run where they have no kernel of the entry for a call.
+	// The program's host values are the operands and the values that it reads are the results, with the same elements in the same
+	// order, maybe in another shape.
+	Decompose func(in []Type, a Attr) (*Program, error)
+
 	// Dots counts the floating-point operations of an entry that is made of dot products; nil for all others.
 	Dots func(in, out []Type, a Attr) float64
 

@@ -11,12 +11,11 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx"
-
 	"github.com/wavelane/wavelane/internal/ptxkernels/kerneltest"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/internal/ptxtest"
+	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 

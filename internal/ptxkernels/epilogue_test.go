@@ -60,7 +60,7 @@ func products() (all []fusable) {
 func overRows(rng *rand.Rand) (all []fusable) {
 	shapes := [][]int{{3, 5}, {1, 68}, {2, 2, 67}, {5, 128}, {300, 3}, {3, 1028}, {2, 9000 + rng.IntN(4)}}
 	for _, e := range catalogue.All() {
-		if e.Class != program.Reduce && e.Class != program.Rows || !table()[e].epilogue {
+		if e.Class != program.Reduce && e.Class != program.Rows || !table()[e].Epilogue {
 			continue
 		}
 		s := shapes[rng.IntN(len(shapes))]

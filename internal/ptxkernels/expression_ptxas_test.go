@@ -9,7 +9,6 @@ import (
 
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
-
 	"github.com/wavelane/wavelane/internal/ptxkernels/elementwise"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
@@ -42,7 +41,7 @@ func tailOf(x *program.Expression) (*kit.Epilogue, error) {
 }
 
 // rowsWith reports whether steps with an expression, of the entries that take one, launch a kernel of rows or reductions with it.
-func rowsWith(takes func(l lowering) bool, k *kit.Kernel) bool {
+func rowsWith(takes func(l entry) bool, k *kit.Kernel) bool {
 	for e, r := range reduce.Reductions {
 		if takes(table()[e]) && k.Name == r.Name {
 			return true
@@ -86,7 +85,7 @@ func TestPtxasExpressions(t *testing.T) {
 			assembles(fmt.Sprintf("%s, head %t, tail %t", k.Name, h != nil, e != nil), m)
 		}
 		if k.BuildWith != nil && some(16) {
-			begins, ends := rowsWith(func(l lowering) bool { return l.prologue }, k), rowsWith(func(l lowering) bool { return l.epilogue }, k)
+			begins, ends := rowsWith(func(l entry) bool { return l.Prologue }, k), rowsWith(func(l entry) bool { return l.Epilogue }, k)
 			if k.Family != "rows" && k.Family != "reduce" { // products
 				ends = true
 			}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
-
 	"github.com/wavelane/wavelane/internal/ptxkernels/kerneltest"
 	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kerneltest"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
@@ -32,7 +33,7 @@ func withPrologue(t *testing.T, rng *rand.Rand, r *kerneltest.Rig, e *program.En
 			}
 		}
 		a := program.Attr{Options: options, Prologue: x, Scalars: append(scalars, testScalars(e)...)}
-		if table()[e].epilogue && rng.IntN(2) == 0 {
+		if table()[e].Epilogue && rng.IntN(2) == 0 {
 			behind, more := randomExpression(rng, tame, 1, 1+rng.IntN(3), 1)
 			a.Epilogue, a.Scalars = behind, append(a.Scalars, more...)
 		}
@@ -57,7 +58,7 @@ func testScalars(e *program.Entry) (all []float32) {
 func (c *call) Shifted(t *testing.T) bool {
 	p, err := c.Parts(c.in, c.Attr)
 	require.NoError(t, err)
-	s := &kit.Step{Step: &program.Step{Entry: c.Entry, Attr: p.Attr}, Operands: p.In, Parts: p}
+	s := &kit.Step{Step: &lowering.Step[*kit.Launch]{Step: &program.Step{Entry: c.Entry, Attr: p.Attr}, Operands: p.In, Parts: p}}
 	rows, cols := program.ReduceRows(p.In[0].Shape, p.Attr.Options.(compute.Axis))
 	h, err := s.Prologue(rows, cols)
 	require.NoError(t, err)
@@ -72,7 +73,7 @@ func TestPrologues(t *testing.T) {
 	shapes := [][]int{{3, 5}, {1}, {2, 2, 67}, {5, 128}, {1, 700}, {3, 1028}}
 	n := 0
 	for _, e := range catalogue.All() {
-		if !table()[e].prologue || !e.TakesPrologue() {
+		if !table()[e].Prologue || !e.TakesPrologue() {
 			continue
 		}
 		options := []any{e.Options}

@@ -13,7 +13,6 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/program"
-
 	"github.com/wavelane/wavelane/internal/ptxkernels/kerneltest"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/norm"

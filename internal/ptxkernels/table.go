@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/attention"
 	"github.com/wavelane/wavelane/internal/ptxkernels/cache"
@@ -20,49 +21,35 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/rope"
 )
 
-// lowering says how the steps of an entry become code.
-type lowering struct {
-	lower              func(s *kit.Step) error
-	prologue, epilogue bool // whether its kernels take one
-	inPlace            operands
-}
-
-// operands in whose memory a result may lie.
-type operands uint8
-
-const (
-	noOperand operands = iota
-	firstOperand
-	everyOperand
-)
+type entry = lowering.Entry[*kit.Step]
 
 // table has the code of every entry of the catalogue.
-var table = sync.OnceValue(func() map[*program.Entry]lowering {
-	// Kernels of rows and reductions compute their first operand by a prologue. Those of rows take no epilogue: ptxas spills kilobytes
+var table = sync.OnceValue(func() map[*program.Entry]entry {
+	// Kernels of rows and reductions compute their first operand by a prologue. Those of rows take no Epilogue: ptxas spills kilobytes
 	// where one with functions is unrolled over the elements that a thread keeps in registers.
-	rows := lowering{lower: norm.Rows, prologue: true, inPlace: firstOperand}
-	reduction := lowering{lower: reduce.Reduce, prologue: true, epilogue: true}
-	places := lowering{lower: reduce.Reduce, prologue: true} // results are no float32 numbers
-	t := map[*program.Entry]lowering{
-		program.Fused:            {lower: elementwise.Fused, inPlace: everyOperand},
-		catalogue.BiasActivation: {lower: elementwise.BiasActivation, inPlace: everyOperand},
-		catalogue.RandomUniform:  {lower: elementwise.RandomUniform},
-		catalogue.RandomNormal:   {lower: elementwise.RandomNormal},
+	rows := entry{Lower: norm.Rows, Prologue: true, InPlace: lowering.FirstOperand}
+	reduction := entry{Lower: reduce.Reduce, Prologue: true, Epilogue: true}
+	places := entry{Lower: reduce.Reduce, Prologue: true} // results are no float32 numbers
+	t := map[*program.Entry]entry{
+		program.Fused:            {Lower: elementwise.Fused, InPlace: lowering.EveryOperand},
+		catalogue.BiasActivation: {Lower: elementwise.BiasActivation, InPlace: lowering.EveryOperand},
+		catalogue.RandomUniform:  {Lower: elementwise.RandomUniform},
+		catalogue.RandomNormal:   {Lower: elementwise.RandomNormal},
 
-		catalogue.Copy:              {lower: move.Copy},
-		catalogue.Reshape:           {lower: move.Copy},
-		catalogue.Fill:              {lower: move.Fill},
-		catalogue.Cast:              {lower: move.Cast},
-		catalogue.Transpose:         {lower: move.Transpose},
-		catalogue.Slice:             {lower: move.Slice},
-		catalogue.Pad:               {lower: move.Pad},
-		catalogue.Concat:            {lower: move.Concat},
-		catalogue.Embedding:         {lower: move.Embedding},
-		catalogue.Gather:            {lower: move.Gather},
-		catalogue.TakeAlong:         {lower: move.TakeAlong},
-		catalogue.Scatter:           {lower: move.Scatter},
-		catalogue.ScatterAdd:        {lower: move.ScatterAdd},
-		catalogue.EmbeddingBackward: {lower: move.EmbeddingBackward},
+		catalogue.Copy:              {Lower: move.Copy},
+		catalogue.Reshape:           {Lower: move.Copy},
+		catalogue.Fill:              {Lower: move.Fill},
+		catalogue.Cast:              {Lower: move.Cast},
+		catalogue.Transpose:         {Lower: move.Transpose},
+		catalogue.Slice:             {Lower: move.Slice},
+		catalogue.Pad:               {Lower: move.Pad},
+		catalogue.Concat:            {Lower: move.Concat},
+		catalogue.Embedding:         {Lower: move.Embedding},
+		catalogue.Gather:            {Lower: move.Gather},
+		catalogue.TakeAlong:         {Lower: move.TakeAlong},
+		catalogue.Scatter:           {Lower: move.Scatter},
+		catalogue.ScatterAdd:        {Lower: move.ScatterAdd},
+		catalogue.EmbeddingBackward: {Lower: move.EmbeddingBackward},
 
 		catalogue.Sum:                  reduction,
 		catalogue.SumSquares:           reduction,
@@ -76,59 +63,59 @@ var table = sync.OnceValue(func() map[*program.Entry]lowering {
 		catalogue.ArgMax:               places,
 		catalogue.ArgMin:               places,
 		catalogue.Inspect:              places,
-		catalogue.CumSum:               {lower: reduce.CumSum},
-		catalogue.TopK:                 {lower: reduce.TopK},
-		catalogue.CrossEntropy:         {lower: reduce.CrossEntropy},
-		catalogue.CrossEntropyBackward: {lower: reduce.CrossEntropyBackward},
-		catalogue.SoftmaxBackward:      {lower: reduce.SoftmaxBackward},
+		catalogue.CumSum:               {Lower: reduce.CumSum},
+		catalogue.TopK:                 {Lower: reduce.TopK},
+		catalogue.CrossEntropy:         {Lower: reduce.CrossEntropy},
+		catalogue.CrossEntropyBackward: {Lower: reduce.CrossEntropyBackward},
+		catalogue.SoftmaxBackward:      {Lower: reduce.SoftmaxBackward},
 
 		catalogue.Softmax:           rows,
 		catalogue.LogSoftmax:        rows,
 		catalogue.LayerNorm:         rows,
 		catalogue.RMSNorm:           rows,
 		catalogue.L2Normalize:       rows,
-		catalogue.GatedRMSNorm:      {lower: norm.Rows},
-		catalogue.AddRMSNorm:        {lower: norm.Rows},
-		catalogue.AddLayerNorm:      {lower: norm.Rows},
-		catalogue.RMSNormBackward:   {lower: norm.Rows},
-		catalogue.LayerNormBackward: {lower: norm.Rows},
+		catalogue.GatedRMSNorm:      {Lower: norm.Rows},
+		catalogue.AddRMSNorm:        {Lower: norm.Rows},
+		catalogue.AddLayerNorm:      {Lower: norm.Rows},
+		catalogue.RMSNormBackward:   {Lower: norm.Rows},
+		catalogue.LayerNormBackward: {Lower: norm.Rows},
 
-		catalogue.MatMul:        {lower: gemm.MatMul, epilogue: true},
-		catalogue.MatVec:        {lower: gemm.MatMul, epilogue: true},
-		catalogue.VecMat:        {lower: gemm.MatMul, epilogue: true},
-		catalogue.RMSNormMatVec: {lower: gemm.Fused},
-		catalogue.QKV:           {lower: gemm.Fused},
-		catalogue.GateUpSwiGLU:  {lower: gemm.Fused},
+		catalogue.MatMul:        {Lower: gemm.MatMul, Epilogue: true},
+		catalogue.MatVec:        {Lower: gemm.MatMul, Epilogue: true},
+		catalogue.VecMat:        {Lower: gemm.MatMul, Epilogue: true},
+		catalogue.RMSNormMatVec: {Lower: gemm.Fused},
+		catalogue.QKV:           {Lower: gemm.Fused},
+		catalogue.GateUpSwiGLU:  {Lower: gemm.Fused},
 
-		catalogue.QuantMatMulRowMajor: {lower: quantised.MatMul},
-		catalogue.QuantRMSNormMatVec:  {lower: quantised.MatMul},
-		catalogue.QuantQKV:            {lower: quantised.MatMul},
-		catalogue.QuantGateUpSwiGLU:   {lower: quantised.MatMul},
-		catalogue.QuantMatMulColMajor: {lower: quantised.ColumnMajor},
-		catalogue.Dequantize:          {lower: quantised.Dequantize},
+		catalogue.QuantMatMulRowMajor: {Lower: quantised.MatMul},
+		catalogue.QuantRMSNormMatVec:  {Lower: quantised.MatMul},
+		catalogue.QuantQKV:            {Lower: quantised.MatMul},
+		catalogue.QuantGateUpSwiGLU:   {Lower: quantised.MatMul},
+		catalogue.QuantMatMulColMajor: {Lower: quantised.ColumnMajor},
+		catalogue.Dequantize:          {Lower: quantised.Dequantize},
 
-		catalogue.Conv1D:    {lower: conv.Conv1D, epilogue: true},
-		catalogue.Conv2D:    {lower: conv.Conv2D, epilogue: true},
-		catalogue.MaxPool2D: {lower: conv.MaxPool2D},
-		catalogue.AvgPool2D: {lower: conv.AvgPool2D},
+		catalogue.Conv1D:    {Lower: conv.Conv1D, Epilogue: true},
+		catalogue.Conv2D:    {Lower: conv.Conv2D, Epilogue: true},
+		catalogue.MaxPool2D: {Lower: conv.MaxPool2D},
+		catalogue.AvgPool2D: {Lower: conv.AvgPool2D},
 
-		catalogue.Attention:         {lower: attention.Attention},
-		catalogue.AttentionLSE:      {lower: attention.Attention},
-		catalogue.PagedAttention:    {lower: attention.Paged},
-		catalogue.AttentionBackward: {lower: attention.Backward},
-		catalogue.Rope:              {lower: rope.Rope},
-		catalogue.RopeBackward:      {lower: rope.RopeBackward},
-		catalogue.KVAppend:          {lower: cache.KVAppend},
-		catalogue.KVAppendPaged:     {lower: cache.KVAppendPaged},
+		catalogue.Attention:         {Lower: attention.Attention},
+		catalogue.AttentionLSE:      {Lower: attention.Attention},
+		catalogue.PagedAttention:    {Lower: attention.Paged},
+		catalogue.AttentionBackward: {Lower: attention.Backward},
+		catalogue.Rope:              {Lower: rope.Rope},
+		catalogue.RopeBackward:      {Lower: rope.RopeBackward},
+		catalogue.KVAppend:          {Lower: cache.KVAppend},
+		catalogue.KVAppendPaged:     {Lower: cache.KVAppendPaged},
 
-		catalogue.SwiGLUBackward: {lower: elementwise.SwiGLUBackward},
-		catalogue.Adam:           {lower: elementwise.Adam},
+		catalogue.SwiGLUBackward: {Lower: elementwise.SwiGLUBackward},
+		catalogue.Adam:           {Lower: elementwise.Adam},
 
-		catalogue.LZ4Compress:   {lower: lz4.LZ4Compress},
-		catalogue.LZ4Decompress: {lower: lz4.LZ4Decompress},
+		catalogue.LZ4Compress:   {Lower: lz4.LZ4Compress},
+		catalogue.LZ4Decompress: {Lower: lz4.LZ4Decompress},
 	}
 	for e := range scalar.Functions {
-		t[e] = lowering{lower: elementwise.Elementwise, inPlace: everyOperand}
+		t[e] = entry{Lower: elementwise.Elementwise, InPlace: lowering.EveryOperand}
 	}
 	return t
 })

@@ -13,7 +13,6 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
-
 	"github.com/wavelane/wavelane/internal/ptxkernels/gemm"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kerneltest"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"

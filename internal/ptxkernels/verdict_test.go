@@ -15,10 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/conformance"
-	"github.com/wavelane/wavelane/ptx/analyze"
-
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxtest"
+	"github.com/wavelane/wavelane/ptx/analyze"
 	"github.com/wavelane/wavelane/ptx/roofline"
 )
 

@@ -76,7 +76,7 @@ func TestCPU(t *testing.T) {
 }
 
 func TestWebGPU(t *testing.T) {
-	d, err := gpu.Open(context.Background(), gpu.WithSoftware(), gpu.WithAutotune(gpu.TuneOff))
+	d, err := gpu.Open(context.Background(), gpu.WithSoftware(), gpu.WithAutotune(compute.TuneOff))
 	if err != nil {
 		t.Fatal("no software WebGPU adapter: 'scripts/setup test' installs one: ", err)
 	}

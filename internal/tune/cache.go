@@ -20,12 +20,16 @@ type cache struct {
 // version is raised when kernels change so much that old measurements mislead.
 const version = 1
 
-func newCache(dir, fingerprint string, log compute.Logger) *cache {
-	file, err := newFile(dir, fingerprint)
-	if err != nil {
-		log.Debug("tune: no directory for the cache", "error", err)
+func newCache(c Config) *cache {
+	k := &cache{log: c.Log, choices: map[string]string{}}
+	if c.Memory {
+		return k
 	}
-	return &cache{file: file, log: log, choices: map[string]string{}}
+	var err error
+	if k.file, err = newFile(c.Dir, c.Fingerprint); err != nil {
+		c.Log.Debug("tune: no directory for the cache", "error", err)
+	}
+	return k
 }
 
 func (c *cache) lookup(key string) (string, bool) {

@@ -75,7 +75,7 @@ func (t *Tuner) unanswered(s Step, answered map[string]bool, again bool) (*Quest
 	var found *Question
 	err := s.Lower(func(class, problem string, candidates []string) int {
 		key := t.key(class, problem, candidates)
-		v, why := t.decide(class, problem, candidates)
+		v, why := t.decide(class, key, candidates)
 		known := why == "forced" || answered[key] || why == "measured" && !again
 		if found == nil && !known && len(candidates) > 1 {
 			found = &Question{class, problem, slices.Clone(candidates)}
@@ -89,10 +89,11 @@ func (t *Tuner) unanswered(s Step, answered map[string]bool, again bool) (*Quest
 func (t *Tuner) pick(q Question, i int) Chooser {
 	key := t.key(q.Class, q.Problem, q.Candidates)
 	return func(class, problem string, candidates []string) int {
-		if t.key(class, problem, candidates) == key {
-			return i
+		asked := t.key(class, problem, candidates)
+		if asked == key {
+			return slices.Index(candidates, q.Candidates[i])
 		}
-		v, _ := t.decide(class, problem, candidates)
+		v, _ := t.decide(class, asked, candidates)
 		return max(slices.Index(candidates, v), 0)
 	}
 }

@@ -15,21 +15,13 @@ import (
 // candidates, of which the first is the default.
 type Chooser = func(class, problem string, candidates []string) int
 
-// Choice is a chosen variant of a kernel.
-type Choice struct {
-	Class   string // of operations: "matmul"
-	Problem string // sizes rounded to powers of two
-	Variant string
-	Why     string // "forced", "measured" (also by an earlier process), "default"
-	Uses    int    // compilations that took it
-}
-
 // Config is what a tuner decides by besides measurements.
 type Config struct {
 	Forced      map[string]string // variant by class
-	Off         bool              // do not use measurements
-	Dir         string            // of the file, "" for the user's cache directory
-	Fingerprint string            // of hardware and driver; measurements are valid for it
+	Mode        compute.TuneMode
+	Dir         string // of the file, "" for the user's cache directory
+	Memory      bool   // keep measurements in this process only, in no file
+	Fingerprint string // of hardware and driver; measurements are valid for it
 	Log         compute.Logger
 }
 
@@ -41,79 +33,93 @@ type Tuner struct {
 	measuring sync.Mutex // one measurement at a time: two would disturb each other
 
 	mu      sync.Mutex
-	choices map[string]*Choice // by key
+	choices map[string]*compute.Choice // by key
 	keys    map[[2]string]string
 }
 
 // New returns a tuner. Nothing is read before the first decision.
 func New(c Config) *Tuner {
-	return &Tuner{config: c, cache: newCache(c.Dir, c.Fingerprint, c.Log), choices: map[string]*Choice{}, keys: map[[2]string]string{}}
+	return &Tuner{config: c, cache: newCache(c), choices: map[string]*compute.Choice{}, keys: map[[2]string]string{}}
 }
 
 // Choices lists the decisions that compilations have taken, by class and problem.
-func (t *Tuner) Choices() []Choice {
+func (t *Tuner) Choices() []compute.Choice {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var list []Choice
+	var list []compute.Choice
 	for _, c := range t.choices {
 		list = append(list, *c)
 	}
-	slices.SortFunc(list, func(a, b Choice) int {
+	slices.SortFunc(list, func(a, b compute.Choice) int {
 		return strings.Compare(a.Class+" "+a.Problem+" "+a.Variant, b.Class+" "+b.Problem+" "+b.Variant)
 	})
 	return list
 }
 
-// Compilation takes the decisions of one compilation, and counts them.
+// FirstUse reports whether variants are to be measured before a program that could take them is compiled.
+func (t *Tuner) FirstUse() bool { return t.config.Mode == compute.TuneFirstUse }
+
+// Compilation takes the decisions of one compilation, each once, and counts them. A step that is lowered several times gets the same
+// code each time, whatever is measured meanwhile.
 type Compilation struct {
-	t   *Tuner
-	err error
+	t     *Tuner
+	taken map[string]string // variant by key
+	err   error
 }
 
 // Compilation returns the decisions of a new compilation.
-func (t *Tuner) Compilation() *Compilation { return &Compilation{t: t} }
+func (t *Tuner) Compilation() *Compilation { return &Compilation{t: t, taken: map[string]string{}} }
 
 // Err returns an error wrapping compute.ErrUnsupported if a forced variant was not among the candidates.
 func (c *Compilation) Err() error { return c.err }
 
 // Choose is the [Chooser] of the compilation.
 func (c *Compilation) Choose(class, problem string, candidates []string) int {
-	variant, why := c.t.decide(class, problem, candidates)
+	key := c.t.key(class, problem, candidates)
+	variant, again := c.taken[key]
+	why := ""
+	if !again {
+		variant, why = c.t.decide(class, key, candidates)
+	}
 	i := slices.Index(candidates, variant)
 	if i < 0 {
 		c.err = fmt.Errorf("%s %s has no variant %q, only %v: %w", class, problem, variant, candidates, compute.ErrUnsupported)
 		return 0
 	}
-	c.t.count(class, problem, candidates, variant, why)
+	if !again {
+		c.taken[key] = variant
+		c.t.count(class, problem, key, variant, why)
+	}
 	return i
 }
 
-func (t *Tuner) decide(class, problem string, candidates []string) (variant, why string) {
+func (t *Tuner) decide(class, key string, candidates []string) (variant, why string) {
 	if v, ok := t.config.Forced[class]; ok {
 		return v, "forced"
 	}
-	if !t.config.Off {
-		if v, ok := t.cache.lookup(t.key(class, problem, candidates)); ok && slices.Contains(candidates, v) {
+	if t.config.Mode != compute.TuneOff {
+		if v, ok := t.cache.lookup(key); ok && slices.Contains(candidates, v) {
 			return v, "measured"
 		}
 	}
 	return candidates[0], "default"
 }
 
-func (t *Tuner) count(class, problem string, candidates []string, variant, why string) {
-	key := t.key(class, problem, candidates) + " " + variant
+func (t *Tuner) count(class, problem, key, variant, why string) {
+	key += " " + variant
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.choices[key]
 	if c == nil {
-		c = &Choice{Class: class, Problem: roundSizes(problem), Variant: variant}
+		c = &compute.Choice{Class: class, Problem: roundSizes(problem), Variant: variant}
 		t.choices[key] = c
 	}
 	c.Why = why
 	c.Uses++
 }
 
-// key names a decision in the cache. It contains the candidates, so that measurements without a variant that exists now do not count.
+// key names a decision in the cache. It contains the candidates, so that measurements without a variant that exists now do not count;
+// sorted, since problems of one magnitude may have different defaults, which come first.
 func (t *Tuner) key(class, problem string, candidates []string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +128,7 @@ func (t *Tuner) key(class, problem string, candidates []string) string {
 		rounded = class + " " + roundSizes(problem)
 		t.keys[[2]string{class, problem}] = rounded
 	}
-	return rounded + " of " + strings.Join(candidates, ",")
+	return rounded + " of " + strings.Join(slices.Sorted(slices.Values(candidates)), ",")
 }
 
 // roundSizes rounds the numbers above 8 in a problem to powers of two, so that sizes of the same magnitude share a decision. Numbers

@@ -62,7 +62,7 @@ func TestMeasure(t *testing.T) {
 
 			again := newTuner(t, dir).Compilation()
 			require.Equal(t, c.winner, candidates[again.Choose("class", "n1001", candidates)])
-			require.Equal(t, []Choice{{"class", "n1024", c.winner, "measured", 1}}, again.t.Choices())
+			require.Equal(t, []compute.Choice{{Class: "class", Problem: "n1024", Variant: c.winner, Why: "measured", Uses: 1}}, again.t.Choices())
 		})
 	}
 	s, _ := step(0, 0)

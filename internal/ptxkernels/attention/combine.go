@@ -60,7 +60,7 @@ func buildDecodeCombine(k *ptx.Kernel) {
 			inside := lane.Add(32 * j).Lt(width)
 			a.Set(weight.Fma(ptx.LoadIf(inside, from.At(32*j), 0), a.Get()))
 		}
-	}, ptx.UnrollBy(2))
+	}, ptx.Unroll(2))
 	// Without any key the sum is 0, and so is the accumulator.
 	scale, _ := online.Finish(sum.Get())
 	out := row.Mad(width, lane)

@@ -180,7 +180,7 @@ func (b *attendBuilder) copyQueries() {
 	for i := range b.block() / p.step {
 		number, row := b.rowAt(p.first.Add(i * p.step))
 		bytes := ptx.Select(number.Lt(b.size(sizeRows)), p.bytes, 0)
-		ptx.CpAsyncFill(b.pieceTo(b.ofQ, i), from.Bytes(row.MulWide(pitch)), 16, bytes)
+		ptx.CpAsyncZfill(b.pieceTo(b.ofQ, i), from.Bytes(row.MulWide(pitch)), 16, bytes)
 	}
 }
 
@@ -195,7 +195,7 @@ func (b *attendBuilder) copyTile(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[pt
 		first := slot.Add(p.first).MadWide(b.size(sizeKey), ptx.Address(x.Bytes(b.before)))
 		for i := range b.keys / p.step {
 			at := ptx.PtrAt[ptx.Global, uint8](k, b.size(sizeKey).MadWide(i*p.step, first)) // one instruction
-			ptx.CpAsyncFill(b.pieceTo(memory, i), at, 16, p.bytes)
+			ptx.CpAsyncZfill(b.pieceTo(memory, i), at, 16, p.bytes)
 		}
 	}
 	if plain {
@@ -209,7 +209,7 @@ func (b *attendBuilder) copyTile(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[pt
 			t := tile.Add(p.first).Add(i * p.step)
 			bytes := ptx.Select(t.Lt(b.to), p.bytes, 0)
 			at := wrap(b.front.Add(t)).MadWide(b.size(sizeKey), b.before)
-			ptx.CpAsyncFill(b.pieceTo(memory, i), x.Bytes(at), 16, bytes)
+			ptx.CpAsyncZfill(b.pieceTo(memory, i), x.Bytes(at), 16, bytes)
 		}
 	})
 }

@@ -19,23 +19,16 @@ func AvgPool2D(s *kit.Step) error { return poolStep(s, avgPool) }
 // poolThreads of a block.
 const poolThreads = 256
 
-// Arguments in the array sizes of the pooling kernels.
-const (
-	poolTotal = iota // elements of the result
-	poolH
-	poolW
-	poolWindowH
-	poolWindowW
-	poolStrideY
-	poolStrideX
-	poolPadY
-	poolPadX
-	poolAcross // log2 of the lanes that share a line of a window, and of those that share a window; 32 at most
-	poolLanes
-	poolOutH  // a divisor
-	poolOutW  = poolOutH + scalar.DivisorWords
-	poolWords = poolOutW + scalar.DivisorWords
-)
+// poolSizes are the run-time numbers of the pooling kernels.
+type poolSizes[N, D any] struct {
+	Total            N // elements of the result
+	H, W             N
+	WindowH, WindowW N
+	StrideY, StrideX N
+	PadY, PadX       N // above and left
+	Across, Lanes    N // log2 of the lanes that share a line of a window, and of those that share a window; 32 at most
+	OutH, OutW       D
+}
 
 // poolStep runs a kernel over planes of the last two axes.
 func poolStep(s *kit.Step, k *kit.Kernel) error {
@@ -50,20 +43,18 @@ func poolStep(s *kit.Step, k *kit.Kernel) error {
 		lanes = 5
 		across = min(lanes, bits.Len(uint(d.KW-1)))
 	}
-	sizes := []uint32{uint32(total), uint32(d.H), uint32(d.W), uint32(d.KH), uint32(d.KW), uint32(d.Stride[0]),
-		uint32(d.Stride[1]),
-		uint32(d.Pad[0]), uint32(d.Pad[1]), uint32(across), uint32(lanes)}
-	sizes = append(append(sizes, scalar.DivisorOf(d.OutH)...), scalar.DivisorOf(d.OutW)...)
+	sizes, err := scalar.PackWords(poolSizes[int, scalar.Divide]{Total: total, H: d.H, W: d.W, WindowH: d.KH, WindowW: d.KW,
+		StrideY: d.Stride[0], StrideX: d.Stride[1], PadY: d.Pad[0], PadX: d.Pad[1], Across: across, Lanes: lanes,
+		OutH: scalar.Divide(d.OutH), OutW: scalar.Divide(d.OutW)})
+	if err != nil {
+		return err
+	}
 	s.Launch(k, [3]int{kit.CeilDiv(total, poolThreads>>lanes), 1, 1}, sizes, kit.In(0), kit.Out)
 	return nil
 }
 
-const poolDoc = " of each window over planes of H × W; windows are never without elements. So many lanes share a window. " +
-	"Parameters: u32 sizes[] (elements of the result, height, width, window height and width, strides down and across, " +
-	"padding above and " +
-	"left, log2 of the lanes that share a line of a window, log2 of the lanes of a window; as divisors the height and width " +
-	"of the " +
-	"result), f32* x, f32* y."
+var poolDoc = " of each window over planes of H × W; windows are never without elements. So many lanes share a window. " +
+	"Parameters: u32 sizes[] (" + scalar.WordNames[poolSizes[int, scalar.Divide]]() + "), f32* x, f32* y."
 
 var maxPool = kit.Register(kit.Kernel{Family: "window", Name: "max_pool2d", Block: [3]int{poolThreads, 1, 1},
 	Doc: "y = the largest element" + poolDoc,
@@ -94,8 +85,8 @@ var avgPool = kit.Register(kit.Kernel{Family: "window", Name: "avg_pool2d", Bloc
 
 // pooling is such a kernel under construction.
 type pooling struct {
+	poolSizes[scalar.Word, scalar.DivisorWord]
 	k              *ptx.Kernel
-	sizes          ptx.Array[uint32]
 	y              ptx.Ptr[ptx.Global, float32]
 	plane          ptx.Ptr[ptx.Global, float32]
 	i              ptx.Reg[uint32] // element of the result
@@ -104,48 +95,46 @@ type pooling struct {
 }
 
 func newPooling(k *ptx.Kernel) *pooling {
-	p := &pooling{k: k, sizes: ptx.ParamArray[uint32](k, "sizes", poolWords)}
+	p := &pooling{k: k, poolSizes: scalar.ParamWords[poolSizes[scalar.Word, scalar.DivisorWord]](k, "sizes")}
 	x := ptx.PointerParam[float32](k, "x")
 	p.y = ptx.PointerParam[float32](k, "y")
-	p.lanes = ptx.U32(1).Shl(p.size(poolLanes))
+	p.lanes = ptx.U32(1).Shl(p.Lanes.Load())
 	p.lane = k.Tid(ptx.X).And(p.lanes.Sub(1))
-	perBlock := ptx.U32(poolThreads).Shr(p.size(poolLanes))
-	p.i = k.Ctaid(ptx.X).Mad(perBlock, k.Tid(ptx.X).Shr(p.size(poolLanes)))
+	perBlock := ptx.U32(poolThreads).Shr(p.Lanes.Load())
+	p.i = k.Ctaid(ptx.X).Mad(perBlock, k.Tid(ptx.X).Shr(p.Lanes.Load()))
 	// Lanes with nothing to do compute the last element once more: all take part in shuffles.
-	i := p.i.Min(p.size(poolTotal).Sub(1))
-	i, ox := scalar.DivisorAt(k, p.sizes, poolOutW).Split(k, i)
-	plane, oy := scalar.DivisorAt(k, p.sizes, poolOutH).Split(k, i)
-	p.plane = x.At(plane.Mul(p.size(poolH).Mul(p.size(poolW))))
-	p.y0, p.y1 = p.inside(oy, poolStrideY, poolPadY, poolWindowH, poolH)
-	p.x0, p.x1 = p.inside(ox, poolStrideX, poolPadX, poolWindowW, poolW)
+	i := p.i.Min(p.Total.Load().Sub(1))
+	i, ox := p.OutW.Load(k).Split(k, i)
+	plane, oy := p.OutH.Load(k).Split(k, i)
+	p.plane = x.At(plane.Mul(p.H.Load().Mul(p.W.Load())))
+	p.y0, p.y1 = p.inside(oy, p.StrideY, p.PadY, p.WindowH, p.H)
+	p.x0, p.x1 = p.inside(ox, p.StrideX, p.PadX, p.WindowW, p.W)
 	return p
 }
 
-func (p *pooling) size(i int) ptx.Reg[uint32] { return p.sizes.At(i) }
-
 // inside is the part of window o along an axis that lies inside.
-func (p *pooling) inside(o ptx.Reg[uint32], stride, pad, window, size int) (first, end ptx.Reg[uint32]) {
-	from := o.Mul(p.size(stride)) // in the padded plane
-	first = from.Max(p.size(pad)).Sub(p.size(pad))
-	end = from.Add(p.size(window)).Sub(p.size(pad)).Min(p.size(size))
+func (p *pooling) inside(o ptx.Reg[uint32], stride, pad, window, size scalar.Word) (first, end ptx.Reg[uint32]) {
+	from := o.Mul(stride.Load()) // in the padded plane
+	first = from.Max(pad.Load()).Sub(pad.Load())
+	end = from.Add(window.Load()).Sub(pad.Load()).Min(size.Load())
 	return first, end
 }
 
 // first points to the first element of the window.
 func (p *pooling) first() ptx.Ptr[ptx.Global, float32] {
-	return p.plane.At(p.y0.Mad(p.size(poolW), p.x0))
+	return p.plane.At(p.y0.Mad(p.W.Load(), p.x0))
 }
 
 // lines calls begin, then each for the elements, then end, for every line that the lane has a part of.
 func (p *pooling) lines(begin func(), each func(x ptx.Reg[float32]), end func()) {
 	k := p.k
-	across := ptx.U32(1).Shl(p.size(poolAcross))
-	down := p.lanes.Shr(p.size(poolAcross))
-	y0 := p.y0.Add(p.lane.Shr(p.size(poolAcross)))
+	across := ptx.U32(1).Shl(p.Across.Load())
+	down := p.lanes.Shr(p.Across.Load())
+	y0 := p.y0.Add(p.lane.Shr(p.Across.Load()))
 	x0 := p.x0.Add(p.lane.And(across.Sub(1)))
 	ptx.For(k, y0, p.y1, down, func(y ptx.Reg[uint32]) {
 		begin()
-		at := ptx.PtrVarOf(p.plane.At(y.Mad(p.size(poolW), x0)))
+		at := ptx.PtrVarOf(p.plane.At(y.Mad(p.W.Load(), x0)))
 		ptx.For(k, x0, p.x1, across, func(ptx.Reg[uint32]) {
 			each(at.Get().Load())
 			at.Set(at.Get().At(across))
@@ -162,6 +151,6 @@ func (p *pooling) Finish(v *ptx.Var[float32], combine func(x ptx.Reg[float32]), 
 			combine(v.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 		})
 	}
-	mine := p.lane.Eq(0).And(p.i.Lt(p.size(poolTotal)))
+	mine := p.lane.Eq(0).And(p.i.Lt(p.Total.Load()))
 	k.If(mine, func() { p.y.At(p.i).Store(y()) })
 }

@@ -1,8 +1,6 @@
 package gemm
 
 import (
-	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
@@ -15,7 +13,7 @@ func Fused(s *kit.Step) error {
 		return nil
 	}
 	if m > fusedRows || k == 0 {
-		return composedMatmul(s, m, k)
+		return s.Decompose()
 	}
 	f := fusedKernels[s.Entry]
 	first := f.first
@@ -66,41 +64,5 @@ func Fused(s *kit.Step) error {
 		arguments = append(arguments, kit.OutAt(i))
 	}
 	s.Launch(kernel, team.Grid(), arguments...)
-	return nil
-}
-
-// composedMatmul is matmul for each of the weights, in float32.
-func composedMatmul(s *kit.Step, m, k int) error {
-	x := kit.Tensor{Buffer: kit.In(0), Type: program.F32(m, k)}
-	product := func(x kit.Tensor, i int, y kit.Buffer, bias ...kit.Tensor) error {
-		w := kit.Tensor{Buffer: s.InFloat32(kit.In(i)), Type: program.F32(s.Operands[i].Shape...)}
-		return s.Call(catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{TransB: true}}, []kit.Buffer{y}, append([]kit.Tensor{x, w}, bias...)...)
-	}
-	switch s.Entry {
-	case catalogue.RMSNormMatVec:
-		normed := s.NewTensor(x.Type)
-		if err := s.Call(catalogue.RMSNorm, s.Attr, []kit.Buffer{normed.Buffer}, x, s.OperandTensor(1)); err != nil {
-			return err
-		}
-		return product(normed, 2, kit.Out)
-	case catalogue.GateUpSwiGLU:
-		gate, up := s.NewTensor(program.F32(s.Result.Len())), s.NewTensor(program.F32(s.Result.Len()))
-		if err := product(x, 1, gate.Buffer); err != nil {
-			return err
-		}
-		if err := product(x, 2, up.Buffer); err != nil {
-			return err
-		}
-		return s.Call(catalogue.SwiGLU, program.Attr{}, []kit.Buffer{kit.Out}, gate, up)
-	}
-	for i := range 3 {
-		var bias []kit.Tensor
-		if len(s.Operands) == 7 {
-			bias = append(bias, s.OperandTensor(4+i))
-		}
-		if err := product(x, 1+i, kit.OutAt(i), bias...); err != nil {
-			return err
-		}
-	}
 	return nil
 }

@@ -150,7 +150,7 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 					}
 				}
 			}
-		}, ptx.UnrollBy(max(1, 4/room)))
+		}, ptx.Unroll(max(1, 4/room)))
 	}
 	k.If(t.Vector(), func() { walk(unit) }, func() { walk(1) })
 	all := append(acc.Get(), squares.Get()...)

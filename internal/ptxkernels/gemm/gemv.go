@@ -136,7 +136,7 @@ func (g *gemv[T]) accumulate(count ptx.Reg[uint32], step func()) {
 	left := ptx.VarOf(k, count)
 	k.While(func() ptx.Reg[bool] { return left.Get().Ne(0) }, func() {
 		now := left.Get().Min(tiling.LongestChain)
-		ptx.For(k, 0, now, 1, func(ptx.Reg[uint32]) { step() }, ptx.UnrollBy(unroll))
+		ptx.For(k, 0, now, 1, func(ptx.Reg[uint32]) { step() }, ptx.Unroll(unroll))
 		left.Set(left.Get().Sub(now))
 		for i, s := range g.sums {
 			s.Set(s.Get().Add(g.chains[i].Get()))

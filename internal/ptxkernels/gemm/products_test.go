@@ -11,13 +11,13 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/ptx"
-
 	"github.com/wavelane/wavelane/internal/ptxkernels/kerneltest"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
 	"github.com/wavelane/wavelane/internal/ptxtest"
+	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
@@ -63,12 +63,12 @@ func (e exact) check(t *testing.T, r *kerneltest.Rig, rng *rand.Rand) {
 	x, a := e.fill(rng, e.batch*e.m*e.k)
 	y, b := e.fill(rng, ofB*e.k*e.n)
 	dtypes := map[string]compute.DType{"f16": compute.Float16, "bf16": compute.BFloat16} // else float32
-	s := &kit.Step{Caps: &r.Caps, Operands: []program.Type{{DType: dtypes[e.kind], Shape: []int{len(x)}}, {DType: dtypes[e.kind], Shape: []int{len(y)}}}}
+	s := &kit.Step{Caps: &r.Caps, Step: &lowering.Step[*kit.Launch]{Operands: []program.Type{{DType: dtypes[e.kind], Shape: []int{len(x)}}, {DType: dtypes[e.kind], Shape: []int{len(y)}}}}}
 	p := Problem{Step: s, transA: e.transA, transB: e.transB, A: kit.In(0), B: kit.In(1),
 		MatMulDims: catalogue.MatMulDims{Batch: e.batch, M: e.m, N: e.n, K: e.k, StrideA: e.m * e.k, StrideB: strideB}}
 	e.emit(&p)
 	require.NoError(t, s.Err)
-	got := r.Perform(t, s.Lowering, 4*e.batch*e.m*e.n, a, b)
+	got := r.Perform(t, s.Code, 4*e.batch*e.m*e.n, a, b)
 	for z := range e.batch {
 		for i := range e.m {
 			for j := range e.n {

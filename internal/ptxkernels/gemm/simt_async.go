@@ -190,7 +190,7 @@ func (s *asyncSide) Load(stage, depth ptx.Reg[uint32]) {
 	for i, p := range s.pieces {
 		s.copies(func(from, at int) {
 			inside := p.d.Add(from / 4).Lt(depth)
-			ptx.CpAsyncFill(to.Bytes(i*s.apart+at), p.at.Get().Bytes(from), 4*s.each(), ptx.Select(inside, ptx.U32(4*s.each()), 0))
+			ptx.CpAsyncZfill(to.Bytes(i*s.apart+at), p.at.Get().Bytes(from), 4*s.each(), ptx.Select(inside, ptx.U32(4*s.each()), 0))
 		})
 		p.at.Set(p.at.Get().Bytes(skipped))
 	}

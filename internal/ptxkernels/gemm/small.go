@@ -47,7 +47,7 @@ var matmulSmall = kit.Register(kit.Kernel{Family: "matmul", Name: "matmul_small"
 			sum.Set(at.Get().Load(ptx.ReadOnly).Fma(bt.Get().Load(ptx.ReadOnly), sum.Get()))
 			at.Set(at.Get().At(sizes.At(smallAK)))
 			bt.Set(bt.Get().At(sizes.At(smallBK)))
-		}, ptx.UnrollBy(4))
+		}, ptx.Unroll(4))
 		y := tiling.FinishElement(k, i, m, n, sizes.At(smallFlags), sizes.At(smallAct), bias, sum.Get(), after)
 		c.At(i).Store(y)
 	}})

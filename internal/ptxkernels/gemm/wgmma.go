@@ -98,16 +98,14 @@ type wgmmaProduct struct {
 	alongA, alongB bool
 	memory         ptx.Ptr[ptx.Shared, uint32]
 	scratch        ptx.Ptr[ptx.Shared, uint32]
-	full, empty    ptx.Ptr[ptx.Shared, ptx.Mbarrier]
-	multiply       func(sums []*ptx.Var[float32], a, b ptx.Descriptor, o ptx.WgmmaOptions)
+	full, empty    ptx.Mbarrier
+	mulAdd         func(k *ptx.Kernel, sums []*ptx.Var[float32], a, b ptx.Descriptor)
 }
 
 func wgmmaBody[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, t wgmmaTile, alongA, alongB bool, e *kit.Epilogue) {
 	p := &wgmmaProduct{wgmmaTile: t, k: k, alongA: alongA, alongB: alongB}
 	p.sizes = ptx.ParamArray[uint32](k, "sizes", wgmmaWords)
-	p.multiply = func(sums []*ptx.Var[float32], a, b ptx.Descriptor, o ptx.WgmmaOptions) {
-		ptx.Wgmma[T, T](k, t.n, sums, a, b, o)
-	}
+	p.mulAdd = ptx.Wgmma[T, T, float32]{N: t.n, TransA: !alongA, TransB: !alongB}.MulAdd
 	p.Build(e)
 }
 
@@ -115,19 +113,19 @@ func wgmmaBody[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, t wgmmaTile, alongA, alo
 func (p *wgmmaProduct) Build(e *kit.Epilogue) {
 	k := p.k
 	bias, c, parts := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[uint8](k, "c"), ptx.PointerParam[float32](k, "parts")
-	a, b := ptx.TensorMapParam(k, "map_a"), ptx.TensorMapParam(k, "map_b")
+	a, b := ptx.TensorMapParam[uint32](k, "map_a"), ptx.TensorMapParam[uint32](k, "map_b")
 	after := tiling.EpilogueOf(k, e)
 	k.MinBlocks(1)
 	p.memory = ptx.DynamicShared[uint32](k, ptx.Align(1024))
 	p.scratch = p.memory.Bytes(p.stages * p.size())
-	p.full = ptx.Cast[ptx.Mbarrier](p.scratch.Bytes(8 * wgmmaScratch))
+	p.full = ptx.MbarrierAt(ptx.Cast[uint64](p.scratch.Bytes(8 * wgmmaScratch)))
 	p.empty = p.full.At(p.stages)
 	tid := k.Tid(ptx.X)
 	first := tid.Eq(0)
 	k.If(first, func() {
 		for s := range p.stages {
-			ptx.MbarrierInit(k, p.full.At(s), ptx.U32(1))
-			ptx.MbarrierInit(k, p.empty.At(s), ptx.U32(8)) // warps
+			p.full.At(s).Init(1)
+			p.empty.At(s).Init(8) // warps
 		}
 		k.FenceMbarrierInit()
 	})
@@ -151,9 +149,7 @@ func (p *wgmmaProduct) ring() *ring {
 	return &ring{p: p, stage: ptx.VarOf(p.k, ptx.U32(0)), turn: ptx.VarOf(p.k, ptx.U32(0))}
 }
 
-func (r *ring) at(x ptx.Ptr[ptx.Shared, ptx.Mbarrier]) ptx.Ptr[ptx.Shared, ptx.Mbarrier] {
-	return x.At(r.stage.Get())
-}
+func (r *ring) at(b ptx.Mbarrier) ptx.Mbarrier { return b.At(r.stage.Get()) }
 
 func (r *ring) memory() ptx.Ptr[ptx.Shared, uint32] {
 	return r.p.memory.Bytes(r.stage.Get().Mul(r.p.size()))
@@ -189,27 +185,27 @@ func (p *wgmmaProduct) each(f func(w outputTile)) {
 }
 
 // produce is what one thread does: it brings tiles as stages become empty.
-func (p *wgmmaProduct) produce(a, b ptx.TensorMap) {
+func (p *wgmmaProduct) produce(a, b ptx.TensorMap[uint32]) {
 	k := p.k
-	ptx.PrefetchTensorMap(k, a)
-	ptx.PrefetchTensorMap(k, b)
+	a.PrefetchDescriptor()
+	b.PrefetchDescriptor()
 	r := p.ring()
 	p.each(func(w outputTile) {
 		za, zb := w.z.Mul(p.sizes.At(wgmmaBatchA)), w.z.Mul(p.sizes.At(wgmmaBatchB))
 		ptx.For(k, 0, w.Depth, WgmmaDepth, func(d ptx.Reg[uint32]) {
 			at := w.First.Add(d)
-			ptx.MbarrierWaitParity(k, r.at(p.empty), r.turn.Get().Xor(1))
+			r.at(p.empty).WaitParity(r.turn.Get().Xor(1))
 			full, memory := r.at(p.full), r.memory()
-			ptx.MbarrierArriveExpect(k, full, ptx.U32(p.size()))
-			bring := func(to ptx.Ptr[ptx.Shared, uint32], m ptx.TensorMap, x, z ptx.Reg[uint32], size int, along bool) {
+			full.ArriveExpectTx(p.size())
+			bring := func(to ptx.Ptr[ptx.Shared, uint32], m ptx.TensorMap[uint32], x, z ptx.Reg[uint32], size int, along bool) {
 				signed := ptx.Bitcast[int32, uint32]
 				if along {
-					ptx.CopyTensor(k, to, m, []ptx.Reg[int32]{signed(at), signed(x), signed(z)}, full)
+					m.Load(to, []ptx.Reg[int32]{signed(at), signed(x), signed(z)}, full)
 					return
 				}
 				for i := 0; i < size; i += WgmmaDepth {
 					x := x.Add(i)
-					ptx.CopyTensor(k, to.Bytes(i*wgmmaRow), m, []ptx.Reg[int32]{signed(x), signed(at), signed(z)}, full)
+					m.Load(to.Bytes(i*wgmmaRow), []ptx.Reg[int32]{signed(x), signed(at), signed(z)}, full)
 				}
 			}
 			bring(memory, a, w.top, za, wgmmaM, p.alongA)
@@ -237,29 +233,24 @@ func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 		for _, s := range sums {
 			s.Set(0)
 		}
-		before := ptx.VarOf(k, ptx.SharedAddress(p.empty)) // barrier of the stage whose products may still be under way
+		before := ptx.VarOf(k, p.empty.Address()) // barrier of the stage whose products may still be under way
 		ptx.For(k, 0, w.Depth, WgmmaDepth, func(d ptx.Reg[uint32]) {
-			ptx.MbarrierWaitParity(k, r.at(p.full), r.turn.Get())
+			r.at(p.full).WaitParity(r.turn.Get())
 			memory := r.memory()
 			ofA, stepA := p.descriptor(memory.Bytes(half.Mul(64*wgmmaRow)), p.alongA)
 			ofB, stepB := p.descriptor(memory.Bytes(wgmmaM*wgmmaRow), p.alongB)
 			k.WgmmaFence()
 			for i := range WgmmaDepth / 16 {
-				p.multiply(sums, ofA.Advance(k, i*stepA), ofB.Advance(k, i*stepB),
-					ptx.WgmmaOptions{TransA: !p.alongA, TransB: !p.alongB})
+				p.mulAdd(k, sums, ofA.Bytes(i*stepA), ofB.Bytes(i*stepB))
 			}
 			k.WgmmaCommit()
 			k.WgmmaWait(1)
-			k.When(leader.And(d.Gt(0)), func() {
-				ptx.MbarrierArriveN(k, ptx.SharedPtrAt[ptx.Shared, ptx.Mbarrier](k, before.Get()), ptx.U32(1))
-			})
-			before.Set(ptx.SharedAddress(r.at(p.empty)))
+			k.When(leader.And(d.Gt(0)), func() { p.barrierAt(before.Get()).ArriveN(1) })
+			before.Set(r.at(p.empty).Address())
 			r.next()
 		}, ptx.NoUnroll())
 		k.WgmmaWait(0)
-		k.When(leader.And(w.Depth.Gt(0)), func() {
-			ptx.MbarrierArriveN(k, ptx.SharedPtrAt[ptx.Shared, ptx.Mbarrier](k, before.Get()), ptx.U32(1))
-		})
+		k.When(leader.And(w.Depth.Gt(0)), func() { p.barrierAt(before.Get()).ArriveN(1) })
 		x.Begin(w.Segment, w.z, p.sizes.At(wgmmaFlags), p.sizes.At(wgmmaAct))
 		x.Chunks(p.n/32, 16, warp.Mad(16, w.top), w.left, false, func(i, row, col int) *ptx.Var[float32] {
 			return sums[(32*i+col)/8*4+row/8*2+col%8]
@@ -267,11 +258,15 @@ func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 	})
 }
 
+func (p *wgmmaProduct) barrierAt(address ptx.Reg[uint32]) ptx.Mbarrier {
+	return ptx.MbarrierAt(ptx.SharedPtrAt[ptx.Shared, uint64](p.k, address))
+}
+
 // descriptor is that of the operand's tile at x, and what to advance it by for the next 16 of the depth. Along the depth, 8 rows
 // of 128 bytes are an atom. Across, an atom is 64 elements at each of 8 depths, and the next 64 elements lie after all depths.
 func (p *wgmmaProduct) descriptor(x ptx.Ptr[ptx.Shared, uint32], along bool) (d ptx.Descriptor, step int) {
 	if along {
-		return ptx.NewDescriptor(p.k, x, 16, 8*wgmmaRow, ptx.Swizzle128), 32
+		return ptx.NewDescriptor(x, 16, 8*wgmmaRow, ptx.Swizzle128), 32
 	}
-	return ptx.NewDescriptor(p.k, x, WgmmaDepth*wgmmaRow, 8*wgmmaRow, ptx.Swizzle128), 16 * wgmmaRow
+	return ptx.NewDescriptor(x, WgmmaDepth*wgmmaRow, 8*wgmmaRow, ptx.Swizzle128), 16 * wgmmaRow
 }

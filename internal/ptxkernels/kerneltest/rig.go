@@ -10,13 +10,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
+
+// LowerFunc returns the code of one step.
+type LowerFunc func(s *program.Step, in, out []program.Type, caps *kit.Caps, choose lowering.Chooser) (kit.Lowering, error)
 
 // Rig is the least that can run programs: one after the other on a software GPU with every check on, each value in memory of
 // its own whose bytes nobody has written. It shows what lowerings and kernels do without a driver in between.
@@ -24,8 +29,8 @@ type Rig struct {
 	program.Executor // nil: nobody calls the other methods
 	GPU              *sim.GPU
 	Caps             kit.Caps
-	Pick             kit.Chooser
-	Lower            kit.LowerFunc // of programs; not of single actions
+	Pick             lowering.Chooser
+	Lower            LowerFunc // of programs; not of single actions
 
 	mu      sync.Mutex
 	modules map[string]*sim.Module
@@ -34,7 +39,7 @@ type Rig struct {
 }
 
 // New returns a rig on a software GPU whose size the seed chooses, since the size decides how work is divided.
-func New(t testing.TB, c sim.Config, lower kit.LowerFunc) *Rig {
+func New(t testing.TB, c sim.Config, lower LowerFunc) *Rig {
 	sizes := []int{1, 2, 4, 16, 132}
 	r := Large(c, lower)
 	r.Caps.Multiprocessors = sizes[conformance.Seed()%uint64(len(sizes))]
@@ -43,7 +48,7 @@ func New(t testing.TB, c sim.Config, lower kit.LowerFunc) *Rig {
 }
 
 // Large returns a rig on a software GPU of the default size.
-func Large(c sim.Config, lower kit.LowerFunc) *Rig {
+func Large(c sim.Config, lower LowerFunc) *Rig {
 	return &Rig{Lower: lower, GPU: sim.New(c), Caps: kit.DefaultCaps, modules: map[string]*sim.Module{}}
 }
 
@@ -167,9 +172,9 @@ func (x *RigProgram) run(io *program.IO) (results [][]byte, err error) {
 		}
 		at := func(b kit.Buffer) uint64 {
 			switch b.Role {
-			case kit.Operand:
+			case lowering.Operand:
 				return values[s.In[b.Index]] + uint64(b.Offset)
-			case kit.Result:
+			case lowering.Result:
 				return values[s.Out[b.Index]] + uint64(b.Offset)
 			}
 			return scratch[b.Index] + uint64(b.Offset)
@@ -221,14 +226,14 @@ func (x *RigProgram) copyUpdated(s *program.Step, values []uint64) error {
 func (r *Rig) Act(a kit.Action, at func(kit.Buffer) uint64) error {
 	switch {
 	case a.Copy != nil:
-		p := make([]byte, a.Copy.Bytes)
+		p := make([]byte, a.Copy.From.Size)
 		if err := r.GPU.Read(p, at(a.Copy.From)); err != nil {
 			return err
 		}
 		return r.GPU.Write(at(a.Copy.To), p)
 	case a.Fill != nil:
-		p := make([]byte, 0, 4*a.Fill.Words)
-		for range a.Fill.Words {
+		p := make([]byte, 0, a.Fill.To.Size)
+		for len(p) < a.Fill.To.Size {
 			p = binary.LittleEndian.AppendUint32(p, a.Fill.Word)
 		}
 		return r.GPU.Write(at(a.Fill.To), p)
@@ -286,9 +291,9 @@ func (r *Rig) Perform(t *testing.T, l kit.Lowering, result int, operands ...[]by
 	for _, a := range l.Actions {
 		require.NoError(t, r.Act(a, func(b kit.Buffer) uint64 {
 			switch b.Role {
-			case kit.Operand:
+			case lowering.Operand:
 				return in[b.Index] + uint64(b.Offset)
-			case kit.Result:
+			case lowering.Result:
 				return out + uint64(b.Offset)
 			}
 			return scratch[b.Index] + uint64(b.Offset)

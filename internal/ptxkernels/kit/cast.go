@@ -2,6 +2,7 @@ package kit
 
 import (
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx"
 )
@@ -38,7 +39,7 @@ func (s *Step) Cast(x Buffer, from compute.DType, y Buffer, to compute.DType, n 
 
 // Elem is the element type of a buffer: scratch memory holds float32.
 func (s *Step) Elem(x Buffer) compute.DType {
-	if x.Role == Operand {
+	if x.Role == lowering.Operand {
 		return s.Operands[x.Index].DType
 	}
 	return compute.Float32

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 )
@@ -103,7 +104,7 @@ func (t *Epilogue) arguments() (all []any) {
 		all = append(all, sizes)
 	}
 	for i := range t.Strides {
-		all = append(all, Buffer{Role: ofEpilogue, Index: i})
+		all = append(all, Buffer{Role: lowering.OfEpilogue, Index: i})
 	}
 	for _, v := range t.values {
 		all = append(all, v)

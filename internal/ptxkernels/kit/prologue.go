@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx"
@@ -75,7 +76,7 @@ func (h *Prologue) arguments(own []any) (all []any) {
 		}
 		var sizes []uint32
 		for i, st := range h.Strides {
-			all = append(all, Buffer{Role: ofPrologue, Index: i})
+			all = append(all, Buffer{Role: lowering.OfPrologue, Index: i})
 			sizes = append(sizes, uint32(st[0]), uint32(st[1]))
 		}
 		all = append(all, sizes)

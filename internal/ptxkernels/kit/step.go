@@ -4,44 +4,24 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/ptx/args"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
-// Role of a buffer in a lowering.
-type Role uint8
+// Buffer names memory of a step. All begin at multiples of [Align].
+type Buffer = lowering.Buffer
 
-// Roles.
-const (
-	Operand Role = iota
-	Result
-	Scratch
-
-	ofPrologue // operands of a prologue
-	ofEpilogue // operands of an epilogue from its second on
-)
-
-// Buffer names memory of a step: an operand, a result, or scratch memory of the lowering, from a number of bytes on.
-// All begin at multiples of [Align]; what lies between the end of the elements and the next multiple of 16 may be read and
-// written, and is undefined.
-type Buffer struct {
-	Role   Role
-	Index  int // of the operand, the result or the scratch buffer
-	Offset int // in bytes
-}
+// Tensor is a value of a step that is made of others.
+type Tensor = lowering.Tensor
 
 // Align is what buffers begin at multiples of, in bytes.
 const Align = 256
-
-// Plus is the buffer from n bytes further on.
-func (b Buffer) Plus(n int) Buffer {
-	b.Offset += n
-	return b
-}
 
 // Launch runs a kernel once.
 type Launch struct {
@@ -67,31 +47,33 @@ type Pointer struct {
 	Buffer
 }
 
-// Copy copies bytes between buffers.
-type Copy struct {
-	From, To Buffer
-	Bytes    int
+// Move implements lowering.Launch.
+func (l *Launch) Move(to func(Buffer) Buffer) *Launch {
+	moved := *l
+	moved.Pointers, moved.Maps = slices.Clone(l.Pointers), slices.Clone(l.Maps)
+	for i := range moved.Pointers {
+		moved.Pointers[i].Buffer = to(moved.Pointers[i].Buffer)
+	}
+	for i := range moved.Maps {
+		moved.Maps[i].Buffer = to(moved.Maps[i].Buffer)
+	}
+	return &moved
 }
 
-// Fill writes one word of four bytes everywhere.
-type Fill struct {
-	To    Buffer
-	Word  uint32
-	Words int
+// Code implements lowering.Launch. A rest of fewer bytes than a word is no scalar's.
+func (l *Launch) Code() (kernel string, grid [3]uint32, words []uint32) {
+	words = make([]uint32, len(l.Params)/4)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(l.Params[4*i:])
+	}
+	return l.Kernel.Name, l.Grid, words
 }
 
-// Action is a Launch, a Copy or a Fill (exactly one is set).
-type Action struct {
-	Launch *Launch
-	Copy   *Copy
-	Fill   *Fill
-}
-
-// Lowering is the code of one step: actions in order. Each sees what the earlier ones wrote.
-type Lowering struct {
-	Actions []Action
-	Scratch []int // bytes of each scratch buffer; contents undefined at the start
-}
+// Actions are launches, copies and fills.
+type (
+	Lowering = lowering.Code[*Launch]
+	Action   = lowering.Action[*Launch]
+)
 
 // Caps is what code selection depends on.
 type Caps struct {
@@ -104,79 +86,24 @@ type Caps struct {
 var DefaultCaps = Caps{Multiprocessors: 132, MaxGrid: [3]uint32{math.MaxInt32, 65535, 65535},
 	Target: ir.Target{SM: 90, Suffix: "a"}}
 
-// Chooser picks one of several variants of an operation: class and problem key the choice ("matmul", "1024x1024x1024"),
-// candidates are variant names, the first being the safe default. It returns an index into candidates.
-type Chooser func(class, problem string, candidates []string) int
-
-// LowerFunc returns the code of one step, as Lower does.
-type LowerFunc func(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser) (Lowering, error)
-
-// Step is what a lowering works on: a checked call with all shapes known.
+// Step is what a lowering works on.
 type Step struct {
-	*program.Step
-	Operands []program.Type
-	Results  []program.Type
-	Result   program.Type // the first of outs
-	Caps     *Caps
-	Choose   Chooser
-	Parts    program.Parts // the entry's prologue and epilogue; Step and in are without them
-	dry      bool          // nobody wants the code, only whether there is some
-	Lower    LowerFunc     // for steps that are made of others
-	Lowering
-
-	count int   // with those of the prologue and the epilogue
-	Err   error // the first one of launch
-}
-
-// NewStep separates the prologue and the epilogue of a step from its entry. A nil choose takes every default.
-func NewStep(s *program.Step, in, out []program.Type, caps *Caps, choose Chooser, dry bool) (*Step, error) {
-	parts, err := s.Entry.Parts(in, s.Attr)
-	if err != nil {
-		return nil, err
-	}
-	if choose == nil {
-		choose = func(string, string, []string) int { return 0 }
-	}
-	own := *s
-	own.Attr = parts.Attr
-	return &Step{Step: &own, Operands: parts.In, Results: out, Result: out[0], Parts: parts, dry: dry, Caps: caps, Choose: choose, count: len(in)}, nil
-}
-
-// Finish numbers the operands as the step has them: those of its prologue, its entry and its epilogue.
-func (s *Step) Finish() error {
-	first, rest := len(s.Parts.PrologueIn), len(s.Parts.EpilogueIn)
-	if s.Err != nil || first+rest == 0 {
-		return s.Err
-	}
-	for _, a := range s.Actions {
-		if a.Launch == nil {
-			continue
-		}
-		for i := range a.Launch.Pointers {
-			switch b := &a.Launch.Pointers[i].Buffer; {
-			case b.Role == Operand && first > 0:
-				b.Index += first - 1 // in place of its first
-			case b.Role == ofPrologue:
-				b.Role = Operand
-			case b.Role == ofEpilogue:
-				b.Role, b.Index = Operand, s.count-rest+b.Index
-			}
-		}
-	}
-	return nil
+	*lowering.Step[*Launch]
+	Caps *Caps
+	Dry  bool // nobody wants the code, only whether there is some
 }
 
 // Launch appends a run of k over blocks. Arguments are, in the order of the kernel's parameters: uint32, int (which has to fit
 // 32 bits), float32, uint64, []uint32 for an array, Buffer for a pointer, and TensorMap, whose At does not matter.
 func (s *Step) Launch(k *Kernel, grid [3]int, arguments ...any) {
-	if s.Err == nil && !s.dry {
+	if s.Err == nil && !s.Dry {
 		s.Err = s.tryLaunch(k, grid, arguments)
 	}
 }
 
 // JIT is the kernel for an expression, see there; nil if nobody wants it.
 func (s *Step) JIT(kind, text string, k Kernel) *Kernel {
-	if s.dry {
+	if s.Dry {
 		return nil
 	}
 	return jit(kind, text, k)
@@ -235,38 +162,34 @@ func (s *Step) tryLaunch(k *Kernel, grid [3]int, arguments []any) error {
 			return fmt.Errorf("internal error: kernel %s: %w", k.Name, err)
 		}
 	}
-	s.Actions = append(s.Actions, Action{Launch: l})
+	s.Add(Action{Launch: l})
 	return nil
 }
 
-// Copy appends a copy.
+// Copy appends a copy of n bytes.
 func (s *Step) Copy(from, to Buffer, n int) {
 	if n > 0 {
-		s.Actions = append(s.Actions, Action{Copy: &Copy{from, to, n}})
+		from.Size, to.Size = n, n
+		s.Add(Action{Copy: &lowering.Copy{From: from, To: to}})
 	}
 }
 
-// Fill appends a fill.
+// Fill appends a fill of n words.
 func (s *Step) Fill(to Buffer, word uint32, n int) {
 	if n > 0 {
-		s.Actions = append(s.Actions, Action{Fill: &Fill{to, word, n}})
+		to.Size = 4 * n
+		s.Add(Action{Fill: &lowering.Fill{To: to, Word: word}})
 	}
-}
-
-// NewScratch reserves n bytes.
-func (s *Step) NewScratch(n int) Buffer {
-	s.Scratch = append(s.Scratch, n)
-	return Buffer{Role: Scratch, Index: len(s.Scratch) - 1}
 }
 
 // In is operand i.
-func In(i int) Buffer { return Buffer{Role: Operand, Index: i} }
+func In(i int) Buffer { return Buffer{Role: lowering.Operand, Index: i} }
 
 // Out is the first result.
 var Out = OutAt(0)
 
 // OutAt is result i.
-func OutAt(i int) Buffer { return Buffer{Role: Result, Index: i} }
+func OutAt(i int) Buffer { return Buffer{Role: lowering.Result, Index: i} }
 
 // GridStride is a grid for kernels that stride over their data: a block for every per elements, but no more than fill the GPU
 // a few times over.

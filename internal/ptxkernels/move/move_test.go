@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kerneltest"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
@@ -69,23 +70,23 @@ func TestMove(t *testing.T) {
 		want := slices.Clone(y)
 		program.Walk(shape, func(_ int, index []int) { want[y0+program.Dot(index, to)] = x[x0+program.Dot(index, from)] })
 
-		s := &kit.Step{Caps: &rig.Caps}
+		s := &kit.Step{Step: &lowering.Step[*kit.Launch]{}, Caps: &rig.Caps}
 		moveBox(s, boxOf(kit.In(0), shape, from, to, x0, y0))
 		what := fmt.Sprintf("%v from %v at %d to %v at %d", shape, from, x0, to, y0)
 		require.NoError(t, s.Err, what)
 		require.NotEmpty(t, s.Actions, what)
 		ways[movedBy(t, s.Actions)]++
-		at := map[kit.Role]uint64{kit.Operand: uploadWords(t, rig, x), kit.Result: uploadWords(t, rig, y)}
+		at := map[lowering.Role]uint64{lowering.Operand: uploadWords(t, rig, x), lowering.Result: uploadWords(t, rig, y)}
 		for _, a := range s.Actions {
 			require.NoError(t, rig.Act(a, func(b kit.Buffer) uint64 { return at[b.Role] + uint64(b.Offset) }), what)
 		}
 		got := make([]byte, 4*ny)
-		require.NoError(t, rig.GPU.Read(got, at[kit.Result]))
+		require.NoError(t, rig.GPU.Read(got, at[lowering.Result]))
 		for i, w := range want {
 			require.Equal(t, w, binary.LittleEndian.Uint32(got[4*i:]), "%s: word %d", what, i)
 		}
-		rig.GPU.Free(at[kit.Operand])
-		rig.GPU.Free(at[kit.Result])
+		rig.GPU.Free(at[lowering.Operand])
+		rig.GPU.Free(at[lowering.Result])
 	}
 
 	for range 150 {

@@ -95,7 +95,7 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 							acc[1][j].Set(acc[1][j].Get().Add(d[j]))
 						}
 					}
-				}, ptx.UnrollBy(2))
+				}, ptx.Unroll(2))
 			}
 			k.If(vector, func() {
 				k.If(inside[0], func() {

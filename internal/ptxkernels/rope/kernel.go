@@ -11,20 +11,15 @@ import (
 
 const ropeThreads = 256
 
-// Arguments in the array sizes of the rope kernels.
-const (
-	ropeTotal     = iota // threads that have something to do
-	ropeHeads            //
-	ropeD                //
-	ropeDims             //
-	ropePairs            // units of a head that turn; the others are copied
-	ropeChunk            // heads of a thread
-	ropeFlags            //
-	ropeUnits            // of a head, as divisors from here on
-	ropeChunks    = ropeUnits + scalar.DivisorWords
-	ropePositions = ropeChunks + scalar.DivisorWords
-	ropeWords     = ropePositions + scalar.DivisorWords
-)
+// ropeSizes are the run-time numbers of the rope kernels.
+type ropeSizes[N, D any] struct {
+	Threads                  N // that have something to do
+	Heads, D, Dims           N
+	Rotated                  N // units of a head that turn; the others are copied
+	HeadsPerThread           N
+	Flags                    N
+	Units, Chunks, Positions D // units of a head, threads that share a token's heads
+}
 
 // Flags of the rope kernels.
 const (
@@ -33,10 +28,9 @@ const (
 	ropeFactors             // there are some
 )
 
-const ropeDoc = " A thread has the same unit, pairs that turn or elements that do not, of some heads of a token. " +
-	"Parameters: u32 sizes[] (threads, heads, d, dims, units that turn, heads of a thread, flags; units, threads that share a " +
-	"token's heads and positions as divisors), steps[] (the frequency of pair 0, then what the bits of a pair's number make of it), " +
-	"f32* x, i32* positions, f32* factors, f32* y."
+var ropeDoc = " A thread has the same unit, pairs that turn or elements that do not, of some heads of a token. " +
+	"Parameters: u32 sizes[] (" + scalar.WordNames[ropeSizes[int, scalar.Divide]]() + "), steps[] (the frequency of pair 0, then what " +
+	"the bits of a pair's number make of it), f32* x, i32* positions, f32* factors, f32* y."
 
 var (
 	ropeFast = kit.Register(kit.Kernel{Family: "rope", Name: "rope", Block: [3]int{ropeThreads, 1, 1},
@@ -65,19 +59,18 @@ type ropeAngles[T float32 | float64] struct {
 }
 
 func buildRope[T float32 | float64](k *ptx.Kernel, angles ropeAngles[T]) {
-	sizes := ptx.ParamArray[uint32](k, "sizes", ropeWords)
+	sizes := scalar.ParamWords[ropeSizes[scalar.Word, scalar.DivisorWord]](k, "sizes")
 	steps := ptx.ParamArray[T](k, "steps", catalogue.RopeBits+1)
 	x, positions := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[int32](k, "positions")
 	factors, y := ptx.PointerParam[float32](k, "factors", ptx.Align(16)), ptx.PointerParam[float32](k, "y", ptx.Align(16))
-	size := func(i int) ptx.Reg[uint32] { return sizes.At(i) }
 	i := k.GlobalID(ptx.X)
-	k.ReturnIf(i.Ge(size(ropeTotal)))
-	rest, unit := scalar.DivisorAt(k, sizes, ropeUnits).Split(k, i)
-	token, chunk := scalar.DivisorAt(k, sizes, ropeChunks).Split(k, rest)
-	first := chunk.Mul(size(ropeChunk))
-	last := first.Add(size(ropeChunk)).Min(size(ropeHeads))
-	flags, d, dims := size(ropeFlags), size(ropeD), size(ropeDims)
-	head := token.Mad(size(ropeHeads), first).MulWide(d)
+	k.ReturnIf(i.Ge(sizes.Threads.Load()))
+	rest, unit := sizes.Units.Load(k).Split(k, i)
+	token, chunk := sizes.Chunks.Load(k).Split(k, rest)
+	first := chunk.Mul(sizes.HeadsPerThread.Load())
+	last := first.Add(sizes.HeadsPerThread.Load()).Min(sizes.Heads.Load())
+	flags, d, dims := sizes.Flags.Load(), sizes.D.Load(), sizes.Dims.Load()
+	head := token.Mad(sizes.Heads.Load(), first).MulWide(d)
 	x, y = x.At(head), y.At(head)
 
 	// heads applies f to the places of an element in each head of x and y.
@@ -98,13 +91,13 @@ func buildRope[T float32 | float64](k *ptx.Kernel, angles ropeAngles[T]) {
 		}
 		return i.Shl(2)
 	}
-	k.If(unit.Ge(size(ropePairs)), func() {
-		over := unit.Sub(size(ropePairs))
+	k.If(unit.Ge(sizes.Rotated.Load()), func() {
+		over := unit.Sub(sizes.Rotated.Load())
 		byWidth(func(width int) {
 			heads(dims.Add(start(over, width)), func(x, y ptx.Ptr[ptx.Global, float32]) { scalar.StoreAll(y, scalar.LoadAll(x, width)) })
 		})
 	}, func() {
-		_, p := scalar.DivisorAt(k, sizes, ropePositions).Split(k, token)
+		_, p := sizes.Positions.Load(k).Split(k, token)
 		position := angles.position(positions.At(p).Load())
 		neox, scaled := scalar.HasFlag(k, flags, ropeNeoX), scalar.HasFlag(k, flags, ropeFactors)
 		half, c := dims.Shr(1), scalar.Math{K: k}

@@ -34,9 +34,11 @@ func ropeStep(s *kit.Step, direction float64) error {
 	chunks := kit.CeilDiv(d.Heads, heads)
 	total := d.Tokens * chunks * units
 	flags := kit.FlagIf(ropeNeoX, o.NeoX) | kit.FlagIf(ropeVector, unit == 4) | kit.FlagIf(ropeFactors, len(s.Operands) == 3)
-	sizes := []uint32{uint32(total), uint32(d.Heads), uint32(d.D), uint32(d.Dims), uint32(pairs), uint32(heads), flags}
-	for _, n := range []int{units, chunks, d.Positions} {
-		sizes = append(sizes, scalar.DivisorOf(n)...)
+	sizes, err := scalar.PackWords(ropeSizes[int, scalar.Divide]{Threads: total, Heads: d.Heads, D: d.D, Dims: d.Dims,
+		Rotated: pairs, HeadsPerThread: heads, Flags: int(flags),
+		Units: scalar.Divide(units), Chunks: scalar.Divide(chunks), Positions: scalar.Divide(d.Positions)})
+	if err != nil {
+		return err
 	}
 	factors := kit.In(0)
 	if len(s.Operands) == 3 {

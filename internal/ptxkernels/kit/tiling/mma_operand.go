@@ -96,7 +96,7 @@ func (s *MMAOperand) Load(stage, depth ptx.Reg[uint32]) {
 	to := s.to.Bytes(stage)
 	k.If(s.Vector, func() {
 		for i, p := range s.pieces {
-			ptx.CpAsyncFill(to.Bytes(i*s.apart), p.at.Get(), 16, ptx.Select(p.d.Lt(depth), ptx.U32(16), 0))
+			ptx.CpAsyncZfill(to.Bytes(i*s.apart), p.at.Get(), 16, ptx.Select(p.d.Lt(depth), ptx.U32(16), 0))
 		}
 	}, func() {
 		for i, p := range s.pieces {

@@ -54,7 +54,7 @@ var matmulSum = kit.Register(kit.Kernel{Family: "matmul", Name: "matmul_sum", Bl
 		ptx.For(k, 0, more, 1, func(ptx.Reg[uint32]) {
 			from.Set(from.Get().At(total))
 			sum.Set(sum.Get().Add(from.Get().Load()))
-		}, ptx.UnrollBy(8))
+		}, ptx.Unroll(8))
 		y := FinishElement(k, i, m, n, flags, sizes.At(sumAct), bias, sum.Get(), after)
 		toF16, toBF16 := scalar.HasFlag(k, flags, ResultF16), scalar.HasFlag(k, flags, ResultBF16)
 		k.If(toF16.Or(toBF16), func() {

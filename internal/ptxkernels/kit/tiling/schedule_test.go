@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/catalogue"
-
+	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kerneltest"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxtest"
@@ -50,7 +50,7 @@ func TestSumOfParts(t *testing.T) {
 	rng := ptxtest.Random(t)
 	for range 20 {
 		r := kerneltest.New(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true}, nil)
-		s := &kit.Step{Caps: &r.Caps}
+		s := &kit.Step{Step: &lowering.Step[*kit.Launch]{}, Caps: &r.Caps}
 		m := catalogue.MatMulDims{Batch: 1 + rng.IntN(3), M: 1 + rng.IntN(40), N: 1 + rng.IntN(20)}
 		of := GridOf(m, kerneltest.OneOf(rng, 1, 2, 4), kerneltest.OneOf(rng, 2, 4), kerneltest.OneOf(rng, 1, 2, 4))
 		all := of.Tiles() * of.Batch
@@ -92,7 +92,7 @@ func TestSumOfParts(t *testing.T) {
 		AddPartials(s, c, BiasOfRows, 0, nil, kit.In(0), kit.In(1), kit.In(2))
 		s.Copy(kit.In(2), kit.Out, len(y))
 		require.NoError(t, s.Err)
-		got := r.Perform(t, s.Lowering, len(y), parts, bias, y)
+		got := r.Perform(t, s.Code, len(y), parts, bias, y)
 		for i, w := range want {
 			require.Equal(t, w, math.Float32frombits(binary.LittleEndian.Uint32(got[4*i:])), "element %d of %+v", i, c)
 		}

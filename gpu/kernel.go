@@ -98,6 +98,9 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 	if err != nil {
 		return nil, nil, dev.failed(err)
 	}
+	if strings.Contains(dev.info.Name, "llvmpipe") && hasLoops(k.Source) {
+		dev.log.Warn("gpu: llvmpipe ends the loops of a thread after 65,535 iterations, all together, without an error", "kernel", desc.Label)
+	}
 	made := &Kernel{dev: dev, k: k, lbl: desc.Label}
 	made.checked = made.check
 	return made, p, nil
@@ -152,6 +155,10 @@ func checkText(k *wgsl.Kernel, l *wgsl.Caps) error {
 		}
 	}
 	return nil
+}
+
+func hasLoops(src string) bool {
+	return slices.ContainsFunc(shaderTokens(src), func(t string) bool { return t == "for" || t == "while" || t == "loop" })
 }
 
 // nesting returns the deepest nesting of brackets or the longest run of prefix operators.

@@ -5,6 +5,7 @@ package gpu
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -72,4 +73,19 @@ func TestOpenClose(t *testing.T) {
 	for range workers {
 		require.NoError(t, <-errs)
 	}
+}
+
+// Kernels with loops are warned of on the driver that ends them early.
+func TestLoopWarning(t *testing.T) {
+	var out bytes.Buffer
+	d := open(t, WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
+	looped := affineWGSL + "fn unused() { for (var i = 0u; i < 2u; i++) {} }"
+	desc := KernelDesc{Label: "straight", WGSL: affineWGSL, Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}}
+	_, err := NewKernel(d, desc)
+	require.NoError(t, err)
+	require.NotContains(t, out.String(), "straight")
+	desc.Label, desc.WGSL = "looped", looped
+	_, err = NewKernel(d, desc)
+	require.NoError(t, err)
+	require.Equal(t, strings.Contains(d.Info().Name, "llvmpipe"), strings.Contains(out.String(), "kernel=looped"), out.String())
 }

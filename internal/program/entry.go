@@ -278,3 +278,24 @@ func (t Type) Check() error {
 
 // UserKernel is the entry of steps that run a kernel of the user's; it is not part of the catalogue.
 var UserKernel = &Entry{Name: "kernel", Class: Custom}
+
+var classNames = [...]string{Unary: "unary", Binary: "binary", Ternary: "ternary", Reduce: "reduce", Rows: "rows", Matrix: "matrix",
+	Window: "window", Move: "move", Layer: "layer", Custom: "custom",
+	Fusion: "fusion"}
+
+func (c Class) String() string { return classNames[c] }
+
+// Activation returns the activation of the options.
+func (a Attr) Activation() compute.Activation {
+	switch o := a.Options.(type) {
+	case compute.MatMulOptions:
+		return o.Act
+	case compute.Conv2DOptions:
+		return o.Act
+	case compute.Conv1DOptions:
+		return o.Act
+	case compute.BiasActivationOptions:
+		return o.Act
+	}
+	return compute.NoActivation
+}

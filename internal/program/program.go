@@ -1,9 +1,7 @@
 package program
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"time"
@@ -86,45 +84,6 @@ type IO struct {
 	// Times, if not nil, has one element per step, which a run sets to the step's time by the device's clock. Such runs are slower;
 	// devices without a clock fail with compute.ErrUnsupported.
 	Times []time.Duration
-}
-
-// Executor is a device as programs see it.
-type Executor interface {
-	// Compile validates and prepares a program. Compiling is pure preparation: nothing runs.
-	Compile(p *Program) (Executable, error)
-	// Fuses reports whether the device runs a step with expressions in fewer passes over memory than the steps that it was made of.
-	// The rewrites that fuse steps ask about each that they would like to make; the others stay separate.
-	Fuses(s *Step, in, out []Type) bool
-	// Code writes the sources of what each step runs. The error wraps compute.ErrUnsupported on devices whose functions are compiled
-	// already.
-	Code(w io.Writer, p *Program) error
-	// Tune measures the variants that every step of a program could run, and keeps the fastest for later compilations. It returns the
-	// measurements taken so far where it fails, and none on devices whose kernels have no variants.
-	Tune(ctx context.Context, p *Program) ([]Measurement, error)
-}
-
-// Executable is a compiled program. Start may be called again while earlier runs are in flight.
-type Executable interface {
-	// Start begins one run and returns at once. Errors, also of arguments, come through the future. Host and Tensors are not read
-	// any more once it has returned, and Read is not before the run is done; what the slices hold is in use until then.
-	Start(io *IO) *compute.Future
-	// Memory returns the memory that one run needs.
-	Memory() Memory
-	// Launches lists for each step what a run launches, in order; nil on devices that launch nothing.
-	Launches() [][]Launch
-	// Close releases what the executable holds. Runs in flight finish.
-	Close() error
-}
-
-// Direct is an Executable that can run synchronously without allocating a future.
-type Direct interface {
-	// Begin is Start for such a caller.
-	Begin(io *IO) (Waiter, error)
-}
-
-// Waiter is a run that was begun. Wait is called once and does what compute.Future.AwaitOrAbandon does.
-type Waiter interface {
-	Wait(ctx context.Context) error
 }
 
 // Add appends a value and returns its slot.
@@ -388,17 +347,3 @@ func (p *Program) checkSlots() error {
 func SameTensor(a, b compute.Tensor) bool {
 	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && a == b
 }
-
-// Device is what batches are recorded for. Types implement it by embedding [Sealed], so that users see no internal type.
-type Device interface{ executor() Executor }
-
-// Sealed is a device's executor.
-type Sealed struct{ of Executor }
-
-// Seal returns the executor as part of a device.
-func Seal(x Executor) Sealed { return Sealed{x} }
-
-func (s Sealed) executor() Executor { return s.of }
-
-// ExecutorOf returns what compiles and runs programs on a device.
-func ExecutorOf(d Device) Executor { return d.executor() }

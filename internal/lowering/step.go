@@ -53,7 +53,7 @@ type Language[S any, L Launch[L]] struct {
 // them. A nil choose takes every default. If no result has elements there is no code. A result that is an operand changed in place
 // (see program.Entry) has to hold that operand's elements before. Wrap adds what the language has on top. Errors wrap
 // [compute.ErrUnsupported] or [compute.ErrTooLarge].
-func (t *Language[S, L]) Lower(s *program.Step, in, out []program.Type, choose Chooser, wrap func(*Step[L]) (S, error)) (Code[L], error) {
+func (t *Language[S, L]) Lower(s *program.Step, in, out []program.Type, choose Chooser, wrap func(*Step[L]) S) (Code[L], error) {
 	e, ok := t.Entries()[s.Entry]
 	if !ok {
 		return Code[L]{}, fmt.Errorf("%s has no %s kernel: %w", s.Entry.Name, t.Name, compute.ErrUnsupported)
@@ -66,10 +66,7 @@ func (t *Language[S, L]) Lower(s *program.Step, in, out []program.Type, choose C
 		st.lower = func(s *program.Step, in, out []program.Type) (Code[L], error) {
 			return t.Lower(s, in, out, choose, wrap)
 		}
-		var x S
-		if x, err = wrap(st); err == nil {
-			err = cmp.Or(e.Lower(x), st.Err)
-		}
+		err = cmp.Or(e.Lower(wrap(st)), st.Err)
 	}
 	if err != nil {
 		return Code[L]{}, fmt.Errorf("%s %v: %w", s.Entry.Name, in, err)

@@ -21,8 +21,8 @@ func Fuses(s *program.Step, in, out []program.Type, caps *kit.Caps) bool {
 }
 
 func lower(s *program.Step, in, out []program.Type, caps *kit.Caps, choose lowering.Chooser, dry bool) (kit.Lowering, error) {
-	return language.Lower(s, in, out, choose, func(of *lowering.Step[*kit.Launch]) (*kit.Step, error) {
-		return &kit.Step{Step: of, Caps: caps, Dry: dry}, nil
+	return language.Lower(s, in, out, choose, func(of *lowering.Step[*kit.Launch]) *kit.Step {
+		return &kit.Step{Step: of, Caps: caps, Dry: dry}
 	})
 }
 

@@ -20,10 +20,10 @@ var language = lowering.Language[*step, *Dispatch]{Name: "WGSL", Entries: table}
 
 // Lower returns the code of one step; see [lowering.Language.Lower].
 func Lower(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose lowering.Chooser) (Lowering, error) {
-	return language.Lower(s, in, out, choose, func(of *lowering.Step[*Dispatch]) (*step, error) {
+	return language.Lower(s, in, out, choose, func(of *lowering.Step[*Dispatch]) *step {
 		st := &step{Step: of, caps: caps}
 		st.separate(len(in))
-		return st, nil
+		return st
 	})
 }
 

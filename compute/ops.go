@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"context"
 	"fmt"
 	"slices"
 )
@@ -23,10 +24,11 @@ func Of[E float32 | int32 | uint32 | F16 | BF16](data []E, shape ...int) Operand
 
 // Runner executes single operations of the catalogue; devices implement it for [Ops].
 type Runner interface {
-	// Run applies the named entry. Shapes of out may be nil: then only lengths are checked.
-	Run(entry string, out []Operand, in []Operand, scalars []float32, options any) *Future
+	// Run applies the named entry. Shapes of out may be nil: then only lengths are checked. It does not wait for compilers longer
+	// than until ctx ends.
+	Run(ctx context.Context, entry string, out []Operand, in []Operand, scalars []float32, options any) *Future
 	// Upload is [Ops.UploadAsync].
-	Upload(data any, shape ...int) (Tensor, *Future)
+	Upload(ctx context.Context, data any, shape ...int) (Tensor, *Future)
 }
 
 // Ops carries one asynchronous method per operation of the catalogue, on slices of host memory, and natively a blocking
@@ -36,11 +38,26 @@ type Runner interface {
 // The destination comes first. Destination and operands may overlap or be the same slice: results are as if the operands
 // had been copied. Slices belong to the call until its future is done; a blocking call that its context ended returns them.
 //
+// The first call of an operation compiles its kernels before it returns, on devices that have a compiler.
+//
 // Errors wrap [ErrShape], [ErrArgument], [ErrDType], [ErrTooLarge], [ErrOutOfMemory], [ErrDeviceLost] or [ErrClosed].
-type Ops struct{ run Runner }
+type Ops struct {
+	run Runner
+	ctx context.Context // of the one call that a blocking method makes; nil outside of it
+}
 
 // NewOps is for devices.
-func NewOps(r Runner) Ops { return Ops{r} }
+func NewOps(r Runner) Ops { return Ops{run: r} }
+
+// during is the operations while a call with a context runs.
+func (o Ops) during(ctx context.Context) Ops { return Ops{o.run, ctx} }
+
+func (o Ops) context() context.Context {
+	if o.ctx == nil {
+		return context.Background()
+	}
+	return o.ctx
+}
 
 var errZeroOps = fmt.Errorf("operation on a device that was not opened: %w", ErrArgument)
 
@@ -49,7 +66,7 @@ func (o Ops) start(entry string, out, in []Operand, scalars []float32, options a
 	if o.run == nil {
 		return Failed(errZeroOps)
 	}
-	return o.run.Run(entry, out, in, scalars, options)
+	return o.run.Run(o.context(), entry, out, in, scalars, options)
 }
 
 // UploadAsync copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32, []F16 or
@@ -61,7 +78,7 @@ func (o Ops) UploadAsync(data any, shape ...int) (Tensor, *Future) {
 	if o.run == nil {
 		return nil, Failed(errZeroOps)
 	}
-	return o.run.Upload(data, shape...)
+	return o.run.Upload(o.context(), data, shape...)
 }
 
 // ApplyAsync runs the operation of that name in the catalogue on operands of any shape, with everything that operation

@@ -12,7 +12,7 @@ func (o Ops) Neg(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.NegAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).NegAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Abs is [Ops.AbsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -21,7 +21,7 @@ func (o Ops) Abs(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AbsAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).AbsAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Sqrt is [Ops.SqrtAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -30,7 +30,7 @@ func (o Ops) Sqrt(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SqrtAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).SqrtAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Recip is [Ops.RecipAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -39,7 +39,7 @@ func (o Ops) Recip(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.RecipAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).RecipAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Exp is [Ops.ExpAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -48,7 +48,7 @@ func (o Ops) Exp(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.ExpAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).ExpAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Log is [Ops.LogAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -57,7 +57,7 @@ func (o Ops) Log(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.LogAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).LogAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Log2 is [Ops.Log2Async], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -66,7 +66,7 @@ func (o Ops) Log2(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.Log2Async(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).Log2Async(y, x).AwaitOrAbandon(ctx)
 }
 
 // Sin is [Ops.SinAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -75,7 +75,7 @@ func (o Ops) Sin(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SinAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).SinAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Cos is [Ops.CosAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -84,7 +84,7 @@ func (o Ops) Cos(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.CosAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).CosAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Tanh is [Ops.TanhAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -93,7 +93,7 @@ func (o Ops) Tanh(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.TanhAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).TanhAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Floor is [Ops.FloorAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -102,7 +102,7 @@ func (o Ops) Floor(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.FloorAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).FloorAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Ceil is [Ops.CeilAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -111,7 +111,7 @@ func (o Ops) Ceil(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.CeilAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).CeilAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Round is [Ops.RoundAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -120,7 +120,7 @@ func (o Ops) Round(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.RoundAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).RoundAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Trunc is [Ops.TruncAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -129,7 +129,7 @@ func (o Ops) Trunc(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.TruncAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).TruncAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Sign is [Ops.SignAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -138,7 +138,7 @@ func (o Ops) Sign(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SignAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).SignAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // ReLU is [Ops.ReLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -147,7 +147,7 @@ func (o Ops) ReLU(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.ReLUAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).ReLUAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // LeakyReLU is [Ops.LeakyReLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -156,7 +156,7 @@ func (o Ops) LeakyReLU(ctx context.Context, y, x []float32, alpha float32) error
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.LeakyReLUAsync(y, x, alpha).AwaitOrAbandon(ctx)
+	return o.during(ctx).LeakyReLUAsync(y, x, alpha).AwaitOrAbandon(ctx)
 }
 
 // ELU is [Ops.ELUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -165,7 +165,7 @@ func (o Ops) ELU(ctx context.Context, y, x []float32, alpha float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.ELUAsync(y, x, alpha).AwaitOrAbandon(ctx)
+	return o.during(ctx).ELUAsync(y, x, alpha).AwaitOrAbandon(ctx)
 }
 
 // SELU is [Ops.SELUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -174,7 +174,7 @@ func (o Ops) SELU(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SELUAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).SELUAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Sigmoid is [Ops.SigmoidAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -183,7 +183,7 @@ func (o Ops) Sigmoid(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SigmoidAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).SigmoidAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // GELU is [Ops.GELUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -192,7 +192,7 @@ func (o Ops) GELU(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.GELUAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).GELUAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // GELUErf is [Ops.GELUErfAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -201,7 +201,7 @@ func (o Ops) GELUErf(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.GELUErfAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).GELUErfAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // SiLU is [Ops.SiLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -210,7 +210,7 @@ func (o Ops) SiLU(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SiLUAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).SiLUAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // HardSwish is [Ops.HardSwishAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -219,7 +219,7 @@ func (o Ops) HardSwish(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.HardSwishAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).HardSwishAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Mish is [Ops.MishAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -228,7 +228,7 @@ func (o Ops) Mish(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.MishAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).MishAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Softplus is [Ops.SoftplusAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -237,7 +237,7 @@ func (o Ops) Softplus(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SoftplusAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).SoftplusAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Clip is [Ops.ClipAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -246,7 +246,7 @@ func (o Ops) Clip(ctx context.Context, y, x []float32, low, high float32) error 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.ClipAsync(y, x, low, high).AwaitOrAbandon(ctx)
+	return o.during(ctx).ClipAsync(y, x, low, high).AwaitOrAbandon(ctx)
 }
 
 // Scale is [Ops.ScaleAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -255,7 +255,7 @@ func (o Ops) Scale(ctx context.Context, y, x []float32, factor float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.ScaleAsync(y, x, factor).AwaitOrAbandon(ctx)
+	return o.during(ctx).ScaleAsync(y, x, factor).AwaitOrAbandon(ctx)
 }
 
 // PowScalar is [Ops.PowScalarAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -264,7 +264,7 @@ func (o Ops) PowScalar(ctx context.Context, y, x []float32, exponent float32) er
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.PowScalarAsync(y, x, exponent).AwaitOrAbandon(ctx)
+	return o.during(ctx).PowScalarAsync(y, x, exponent).AwaitOrAbandon(ctx)
 }
 
 // Add is [Ops.AddAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -273,7 +273,7 @@ func (o Ops) Add(ctx context.Context, y, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AddAsync(y, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).AddAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Sub is [Ops.SubAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -282,7 +282,7 @@ func (o Ops) Sub(ctx context.Context, y, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SubAsync(y, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).SubAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Mul is [Ops.MulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -291,7 +291,7 @@ func (o Ops) Mul(ctx context.Context, y, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.MulAsync(y, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).MulAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Div is [Ops.DivAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -300,7 +300,7 @@ func (o Ops) Div(ctx context.Context, y, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.DivAsync(y, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).DivAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Maximum is [Ops.MaximumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -309,7 +309,7 @@ func (o Ops) Maximum(ctx context.Context, y, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.MaximumAsync(y, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).MaximumAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Minimum is [Ops.MinimumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -318,7 +318,7 @@ func (o Ops) Minimum(ctx context.Context, y, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.MinimumAsync(y, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).MinimumAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Pow is [Ops.PowAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -327,7 +327,7 @@ func (o Ops) Pow(ctx context.Context, y, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.PowAsync(y, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).PowAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Less is [Ops.LessAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -336,7 +336,7 @@ func (o Ops) Less(ctx context.Context, y, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.LessAsync(y, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).LessAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // LessEqual is [Ops.LessEqualAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -345,7 +345,7 @@ func (o Ops) LessEqual(ctx context.Context, y, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.LessEqualAsync(y, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).LessEqualAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // Equal is [Ops.EqualAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -354,7 +354,7 @@ func (o Ops) Equal(ctx context.Context, y, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.EqualAsync(y, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).EqualAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // FMA is [Ops.FMAAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -363,7 +363,7 @@ func (o Ops) FMA(ctx context.Context, y, a, b, c []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.FMAAsync(y, a, b, c).AwaitOrAbandon(ctx)
+	return o.during(ctx).FMAAsync(y, a, b, c).AwaitOrAbandon(ctx)
 }
 
 // Lerp is [Ops.LerpAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -372,7 +372,7 @@ func (o Ops) Lerp(ctx context.Context, y, a, b, t []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.LerpAsync(y, a, b, t).AwaitOrAbandon(ctx)
+	return o.during(ctx).LerpAsync(y, a, b, t).AwaitOrAbandon(ctx)
 }
 
 // Select is [Ops.SelectAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -381,7 +381,7 @@ func (o Ops) Select(ctx context.Context, y, cond, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SelectAsync(y, cond, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).SelectAsync(y, cond, a, b).AwaitOrAbandon(ctx)
 }
 
 // SwiGLU is [Ops.SwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -390,7 +390,7 @@ func (o Ops) SwiGLU(ctx context.Context, y, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SwiGLUAsync(y, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).SwiGLUAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // BiasActivation is [Ops.BiasActivationAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -399,7 +399,7 @@ func (o Ops) BiasActivation(ctx context.Context, y any, x, bias Operand, options
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.BiasActivationAsync(y, x, bias, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).BiasActivationAsync(y, x, bias, options...).AwaitOrAbandon(ctx)
 }
 
 // ReLUBackward is [Ops.ReLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -408,7 +408,7 @@ func (o Ops) ReLUBackward(ctx context.Context, y, x, dy []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.ReLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
+	return o.during(ctx).ReLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
 // GELUBackward is [Ops.GELUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -417,7 +417,7 @@ func (o Ops) GELUBackward(ctx context.Context, y, x, dy []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.GELUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
+	return o.during(ctx).GELUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
 // GELUErfBackward is [Ops.GELUErfBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -426,7 +426,7 @@ func (o Ops) GELUErfBackward(ctx context.Context, y, x, dy []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.GELUErfBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
+	return o.during(ctx).GELUErfBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
 // SiLUBackward is [Ops.SiLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -435,7 +435,7 @@ func (o Ops) SiLUBackward(ctx context.Context, y, x, dy []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SiLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
+	return o.during(ctx).SiLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
 // Sum is [Ops.SumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -444,7 +444,7 @@ func (o Ops) Sum(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SumAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).SumAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Mean is [Ops.MeanAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -453,7 +453,7 @@ func (o Ops) Mean(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.MeanAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).MeanAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Max is [Ops.MaxAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -462,7 +462,7 @@ func (o Ops) Max(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.MaxAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).MaxAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Min is [Ops.MinAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -471,7 +471,7 @@ func (o Ops) Min(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.MinAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).MinAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // ArgMax is [Ops.ArgMaxAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -480,7 +480,7 @@ func (o Ops) ArgMax(ctx context.Context, y []int32, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.ArgMaxAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).ArgMaxAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // ArgMin is [Ops.ArgMinAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -489,7 +489,7 @@ func (o Ops) ArgMin(ctx context.Context, y []int32, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.ArgMinAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).ArgMinAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // NormL1 is [Ops.NormL1Async], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -498,7 +498,7 @@ func (o Ops) NormL1(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.NormL1Async(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).NormL1Async(y, x).AwaitOrAbandon(ctx)
 }
 
 // NormL2 is [Ops.NormL2Async], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -507,7 +507,7 @@ func (o Ops) NormL2(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.NormL2Async(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).NormL2Async(y, x).AwaitOrAbandon(ctx)
 }
 
 // NormLInf is [Ops.NormLInfAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -516,7 +516,7 @@ func (o Ops) NormLInf(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.NormLInfAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).NormLInfAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Dot is [Ops.DotAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -525,7 +525,7 @@ func (o Ops) Dot(ctx context.Context, y, a, b []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.DotAsync(y, a, b).AwaitOrAbandon(ctx)
+	return o.during(ctx).DotAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
 // SumSquares is [Ops.SumSquaresAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -534,7 +534,7 @@ func (o Ops) SumSquares(ctx context.Context, y, x []float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SumSquaresAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).SumSquaresAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // CumSum is [Ops.CumSumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -543,7 +543,7 @@ func (o Ops) CumSum(ctx context.Context, y any, x Operand, options ...CumSumOpti
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.CumSumAsync(y, x, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).CumSumAsync(y, x, options...).AwaitOrAbandon(ctx)
 }
 
 // Inspect is [Ops.InspectAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -552,7 +552,7 @@ func (o Ops) Inspect(ctx context.Context, y any, x Operand, axis ...Axis) error 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.InspectAsync(y, x, axis...).AwaitOrAbandon(ctx)
+	return o.during(ctx).InspectAsync(y, x, axis...).AwaitOrAbandon(ctx)
 }
 
 // TopK is [Ops.TopKAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -561,7 +561,7 @@ func (o Ops) TopK(ctx context.Context, values, indices any, x Operand, options .
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.TopKAsync(values, indices, x, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).TopKAsync(values, indices, x, options...).AwaitOrAbandon(ctx)
 }
 
 // Softmax is [Ops.SoftmaxAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -570,7 +570,7 @@ func (o Ops) Softmax(ctx context.Context, y, x []float32, rows, cols int) error 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SoftmaxAsync(y, x, rows, cols).AwaitOrAbandon(ctx)
+	return o.during(ctx).SoftmaxAsync(y, x, rows, cols).AwaitOrAbandon(ctx)
 }
 
 // LogSoftmax is [Ops.LogSoftmaxAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -579,7 +579,7 @@ func (o Ops) LogSoftmax(ctx context.Context, y, x []float32, rows, cols int) err
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.LogSoftmaxAsync(y, x, rows, cols).AwaitOrAbandon(ctx)
+	return o.during(ctx).LogSoftmaxAsync(y, x, rows, cols).AwaitOrAbandon(ctx)
 }
 
 // LayerNorm is [Ops.LayerNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -588,7 +588,7 @@ func (o Ops) LayerNorm(ctx context.Context, y, x, gamma, beta []float32, rows, c
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.LayerNormAsync(y, x, gamma, beta, rows, cols, eps).AwaitOrAbandon(ctx)
+	return o.during(ctx).LayerNormAsync(y, x, gamma, beta, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
 // RMSNorm is [Ops.RMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -597,7 +597,7 @@ func (o Ops) RMSNorm(ctx context.Context, y, x, gamma []float32, rows, cols int,
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.RMSNormAsync(y, x, gamma, rows, cols, eps).AwaitOrAbandon(ctx)
+	return o.during(ctx).RMSNormAsync(y, x, gamma, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
 // L2Normalize is [Ops.L2NormalizeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -606,7 +606,7 @@ func (o Ops) L2Normalize(ctx context.Context, y, x []float32, rows, cols int, ep
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.L2NormalizeAsync(y, x, rows, cols, eps).AwaitOrAbandon(ctx)
+	return o.during(ctx).L2NormalizeAsync(y, x, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
 // GatedRMSNorm is [Ops.GatedRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -615,7 +615,7 @@ func (o Ops) GatedRMSNorm(ctx context.Context, y any, x, gate, gamma Operand, ep
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.GatedRMSNormAsync(y, x, gate, gamma, eps).AwaitOrAbandon(ctx)
+	return o.during(ctx).GatedRMSNormAsync(y, x, gate, gamma, eps).AwaitOrAbandon(ctx)
 }
 
 // AddRMSNorm is [Ops.AddRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -624,7 +624,7 @@ func (o Ops) AddRMSNorm(ctx context.Context, sum, normed any, x, residual, gamma
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AddRMSNormAsync(sum, normed, x, residual, gamma, eps).AwaitOrAbandon(ctx)
+	return o.during(ctx).AddRMSNormAsync(sum, normed, x, residual, gamma, eps).AwaitOrAbandon(ctx)
 }
 
 // AddLayerNorm is [Ops.AddLayerNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -633,7 +633,7 @@ func (o Ops) AddLayerNorm(ctx context.Context, sum, normed any, x, residual, gam
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AddLayerNormAsync(sum, normed, x, residual, gamma, beta, eps).AwaitOrAbandon(ctx)
+	return o.during(ctx).AddLayerNormAsync(sum, normed, x, residual, gamma, beta, eps).AwaitOrAbandon(ctx)
 }
 
 // RMSNormBackward is [Ops.RMSNormBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -642,7 +642,7 @@ func (o Ops) RMSNormBackward(ctx context.Context, dx, dgamma any, x, gamma, dy O
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.RMSNormBackwardAsync(dx, dgamma, x, gamma, dy, eps).AwaitOrAbandon(ctx)
+	return o.during(ctx).RMSNormBackwardAsync(dx, dgamma, x, gamma, dy, eps).AwaitOrAbandon(ctx)
 }
 
 // LayerNormBackward is [Ops.LayerNormBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -651,7 +651,7 @@ func (o Ops) LayerNormBackward(ctx context.Context, dx, dgamma, dbeta any, x, ga
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.LayerNormBackwardAsync(dx, dgamma, dbeta, x, gamma, beta, dy, eps).AwaitOrAbandon(ctx)
+	return o.during(ctx).LayerNormBackwardAsync(dx, dgamma, dbeta, x, gamma, beta, dy, eps).AwaitOrAbandon(ctx)
 }
 
 // MatMul is [Ops.MatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -660,7 +660,7 @@ func (o Ops) MatMul(ctx context.Context, c, a, b []float32, m, k, n int, options
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.MatMulAsync(c, a, b, m, k, n, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).MatMulAsync(c, a, b, m, k, n, options...).AwaitOrAbandon(ctx)
 }
 
 // MatMulWithBias is [Ops.MatMulWithBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -669,7 +669,7 @@ func (o Ops) MatMulWithBias(ctx context.Context, c, a, b, bias []float32, m, k, 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.MatMulWithBiasAsync(c, a, b, bias, m, k, n, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).MatMulWithBiasAsync(c, a, b, bias, m, k, n, options...).AwaitOrAbandon(ctx)
 }
 
 // BatchedMatMul is [Ops.BatchedMatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -678,7 +678,7 @@ func (o Ops) BatchedMatMul(ctx context.Context, c, a, b []float32, batch, m, k, 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.BatchedMatMulAsync(c, a, b, batch, m, k, n, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).BatchedMatMulAsync(c, a, b, batch, m, k, n, options...).AwaitOrAbandon(ctx)
 }
 
 // MatVec is [Ops.MatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -687,7 +687,7 @@ func (o Ops) MatVec(ctx context.Context, y, a, x []float32, m, k int) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.MatVecAsync(y, a, x, m, k).AwaitOrAbandon(ctx)
+	return o.during(ctx).MatVecAsync(y, a, x, m, k).AwaitOrAbandon(ctx)
 }
 
 // VecMat is [Ops.VecMatAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -696,7 +696,7 @@ func (o Ops) VecMat(ctx context.Context, y, x, a []float32, k, n int) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.VecMatAsync(y, x, a, k, n).AwaitOrAbandon(ctx)
+	return o.during(ctx).VecMatAsync(y, x, a, k, n).AwaitOrAbandon(ctx)
 }
 
 // RMSNormMatVec is [Ops.RMSNormMatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -705,7 +705,7 @@ func (o Ops) RMSNormMatVec(ctx context.Context, y any, x, gamma, w Operand, eps 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.RMSNormMatVecAsync(y, x, gamma, w, eps).AwaitOrAbandon(ctx)
+	return o.during(ctx).RMSNormMatVecAsync(y, x, gamma, w, eps).AwaitOrAbandon(ctx)
 }
 
 // QKV is [Ops.QKVAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -714,7 +714,7 @@ func (o Ops) QKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand) error 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.QKVAsync(q, k, v, x, wq, wk, wv).AwaitOrAbandon(ctx)
+	return o.during(ctx).QKVAsync(q, k, v, x, wq, wk, wv).AwaitOrAbandon(ctx)
 }
 
 // QKVWithBiases is [Ops.QKVWithBiasesAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -723,7 +723,7 @@ func (o Ops) QKVWithBiases(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.QKVWithBiasesAsync(q, k, v, x, wq, wk, wv, bq, bk, bv).AwaitOrAbandon(ctx)
+	return o.during(ctx).QKVWithBiasesAsync(q, k, v, x, wq, wk, wv, bq, bk, bv).AwaitOrAbandon(ctx)
 }
 
 // GateUpSwiGLU is [Ops.GateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -732,7 +732,7 @@ func (o Ops) GateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand) error
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.GateUpSwiGLUAsync(y, x, gate, up).AwaitOrAbandon(ctx)
+	return o.during(ctx).GateUpSwiGLUAsync(y, x, gate, up).AwaitOrAbandon(ctx)
 }
 
 // Dequantize is [Ops.DequantizeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -741,7 +741,7 @@ func (o Ops) Dequantize(ctx context.Context, y any, w Operand, options ...Dequan
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.DequantizeAsync(y, w, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).DequantizeAsync(y, w, options...).AwaitOrAbandon(ctx)
 }
 
 // DequantizeRows is [Ops.DequantizeRowsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -750,7 +750,7 @@ func (o Ops) DequantizeRows(ctx context.Context, y any, w, rows Operand, options
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.DequantizeRowsAsync(y, w, rows, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).DequantizeRowsAsync(y, w, rows, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantMatMulRowMajor is [Ops.QuantMatMulRowMajorAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -759,7 +759,7 @@ func (o Ops) QuantMatMulRowMajor(ctx context.Context, y any, x, w Operand, optio
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.QuantMatMulRowMajorAsync(y, x, w, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).QuantMatMulRowMajorAsync(y, x, w, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantMatMulColMajor is [Ops.QuantMatMulColMajorAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -768,7 +768,7 @@ func (o Ops) QuantMatMulColMajor(ctx context.Context, y any, x, w Operand, optio
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.QuantMatMulColMajorAsync(y, x, w, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).QuantMatMulColMajorAsync(y, x, w, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantRMSNormMatVec is [Ops.QuantRMSNormMatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -777,7 +777,7 @@ func (o Ops) QuantRMSNormMatVec(ctx context.Context, y any, x, gamma, w Operand,
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.QuantRMSNormMatVecAsync(y, x, gamma, w, eps, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).QuantRMSNormMatVecAsync(y, x, gamma, w, eps, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantQKV is [Ops.QuantQKVAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -786,7 +786,7 @@ func (o Ops) QuantQKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand, o
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.QuantQKVAsync(q, k, v, x, wq, wk, wv, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).QuantQKVAsync(q, k, v, x, wq, wk, wv, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantQKVWithBiases is [Ops.QuantQKVWithBiasesAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -795,7 +795,7 @@ func (o Ops) QuantQKVWithBiases(ctx context.Context, q, k, v any, x, wq, wk, wv,
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.QuantQKVWithBiasesAsync(q, k, v, x, wq, wk, wv, bq, bk, bv, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).QuantQKVWithBiasesAsync(q, k, v, x, wq, wk, wv, bq, bk, bv, options...).AwaitOrAbandon(ctx)
 }
 
 // QuantGateUpSwiGLU is [Ops.QuantGateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -804,7 +804,7 @@ func (o Ops) QuantGateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand, 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.QuantGateUpSwiGLUAsync(y, x, gate, up, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).QuantGateUpSwiGLUAsync(y, x, gate, up, options...).AwaitOrAbandon(ctx)
 }
 
 // Conv2D is [Ops.Conv2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -813,7 +813,7 @@ func (o Ops) Conv2D(ctx context.Context, y []float32, x, weights Operand, option
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.Conv2DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).Conv2DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
 }
 
 // Conv2DWithBias is [Ops.Conv2DWithBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -822,7 +822,7 @@ func (o Ops) Conv2DWithBias(ctx context.Context, y []float32, x, weights, bias O
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.Conv2DWithBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).Conv2DWithBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
 }
 
 // MaxPool2D is [Ops.MaxPool2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -831,7 +831,7 @@ func (o Ops) MaxPool2D(ctx context.Context, y []float32, x Operand, options Pool
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.MaxPool2DAsync(y, x, options).AwaitOrAbandon(ctx)
+	return o.during(ctx).MaxPool2DAsync(y, x, options).AwaitOrAbandon(ctx)
 }
 
 // AvgPool2D is [Ops.AvgPool2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -840,7 +840,7 @@ func (o Ops) AvgPool2D(ctx context.Context, y []float32, x Operand, options Pool
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AvgPool2DAsync(y, x, options).AwaitOrAbandon(ctx)
+	return o.during(ctx).AvgPool2DAsync(y, x, options).AwaitOrAbandon(ctx)
 }
 
 // Conv1D is [Ops.Conv1DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -849,7 +849,7 @@ func (o Ops) Conv1D(ctx context.Context, y []float32, x, weights Operand, option
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.Conv1DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).Conv1DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
 }
 
 // Conv1DWithBias is [Ops.Conv1DWithBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -858,7 +858,7 @@ func (o Ops) Conv1DWithBias(ctx context.Context, y []float32, x, weights, bias O
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.Conv1DWithBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).Conv1DWithBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
 }
 
 // Transpose is [Ops.TransposeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -867,7 +867,7 @@ func (o Ops) Transpose(ctx context.Context, y any, x Operand, options ...Transpo
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.TransposeAsync(y, x, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).TransposeAsync(y, x, options...).AwaitOrAbandon(ctx)
 }
 
 // Slice is [Ops.SliceAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -876,7 +876,7 @@ func (o Ops) Slice(ctx context.Context, y any, x Operand, options SliceOptions) 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SliceAsync(y, x, options).AwaitOrAbandon(ctx)
+	return o.during(ctx).SliceAsync(y, x, options).AwaitOrAbandon(ctx)
 }
 
 // Pad is [Ops.PadAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -885,7 +885,7 @@ func (o Ops) Pad(ctx context.Context, y []float32, x Operand, options PadOptions
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.PadAsync(y, x, options).AwaitOrAbandon(ctx)
+	return o.during(ctx).PadAsync(y, x, options).AwaitOrAbandon(ctx)
 }
 
 // Concat is [Ops.ConcatAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -894,7 +894,7 @@ func (o Ops) Concat(ctx context.Context, y any, options ConcatOptions, x ...Oper
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.ConcatAsync(y, options, x...).AwaitOrAbandon(ctx)
+	return o.during(ctx).ConcatAsync(y, options, x...).AwaitOrAbandon(ctx)
 }
 
 // Embedding is [Ops.EmbeddingAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -903,7 +903,7 @@ func (o Ops) Embedding(ctx context.Context, y []float32, table, ids Operand) err
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.EmbeddingAsync(y, table, ids).AwaitOrAbandon(ctx)
+	return o.during(ctx).EmbeddingAsync(y, table, ids).AwaitOrAbandon(ctx)
 }
 
 // Copy is [Ops.CopyAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -912,7 +912,7 @@ func (o Ops) Copy(ctx context.Context, y any, x Operand) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.CopyAsync(y, x).AwaitOrAbandon(ctx)
+	return o.during(ctx).CopyAsync(y, x).AwaitOrAbandon(ctx)
 }
 
 // Fill is [Ops.FillAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -921,7 +921,7 @@ func (o Ops) Fill(ctx context.Context, y []float32, value float32) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.FillAsync(y, value).AwaitOrAbandon(ctx)
+	return o.during(ctx).FillAsync(y, value).AwaitOrAbandon(ctx)
 }
 
 // Cast is [Ops.CastAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -930,7 +930,7 @@ func (o Ops) Cast(ctx context.Context, y any, x Operand, options CastOptions) er
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.CastAsync(y, x, options).AwaitOrAbandon(ctx)
+	return o.during(ctx).CastAsync(y, x, options).AwaitOrAbandon(ctx)
 }
 
 // Gather is [Ops.GatherAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -939,7 +939,7 @@ func (o Ops) Gather(ctx context.Context, y any, x, indices Operand, options ...G
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.GatherAsync(y, x, indices, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).GatherAsync(y, x, indices, options...).AwaitOrAbandon(ctx)
 }
 
 // TakeAlong is [Ops.TakeAlongAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -948,7 +948,7 @@ func (o Ops) TakeAlong(ctx context.Context, y any, x, indices Operand) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.TakeAlongAsync(y, x, indices).AwaitOrAbandon(ctx)
+	return o.during(ctx).TakeAlongAsync(y, x, indices).AwaitOrAbandon(ctx)
 }
 
 // Scatter is [Ops.ScatterAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -957,7 +957,7 @@ func (o Ops) Scatter(ctx context.Context, x, indices, updates Operand) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.ScatterAsync(x, indices, updates).AwaitOrAbandon(ctx)
+	return o.during(ctx).ScatterAsync(x, indices, updates).AwaitOrAbandon(ctx)
 }
 
 // ScatterAdd is [Ops.ScatterAddAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -966,7 +966,7 @@ func (o Ops) ScatterAdd(ctx context.Context, x, indices, updates Operand) error 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.ScatterAddAsync(x, indices, updates).AwaitOrAbandon(ctx)
+	return o.during(ctx).ScatterAddAsync(x, indices, updates).AwaitOrAbandon(ctx)
 }
 
 // EmbeddingBackward is [Ops.EmbeddingBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -975,7 +975,7 @@ func (o Ops) EmbeddingBackward(ctx context.Context, y any, table, ids, dy Operan
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.EmbeddingBackwardAsync(y, table, ids, dy).AwaitOrAbandon(ctx)
+	return o.during(ctx).EmbeddingBackwardAsync(y, table, ids, dy).AwaitOrAbandon(ctx)
 }
 
 // Attention is [Ops.AttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -984,7 +984,7 @@ func (o Ops) Attention(ctx context.Context, y any, q, k, v Operand, options ...A
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AttentionAsync(y, q, k, v, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).AttentionAsync(y, q, k, v, options...).AwaitOrAbandon(ctx)
 }
 
 // AttentionWithLengths is [Ops.AttentionWithLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -993,7 +993,7 @@ func (o Ops) AttentionWithLengths(ctx context.Context, y any, q, k, v, lengths O
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AttentionWithLengthsAsync(y, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).AttentionWithLengthsAsync(y, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
 }
 
 // AttentionLSE is [Ops.AttentionLSEAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1002,7 +1002,7 @@ func (o Ops) AttentionLSE(ctx context.Context, y, lse any, q, k, v Operand, opti
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AttentionLSEAsync(y, lse, q, k, v, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).AttentionLSEAsync(y, lse, q, k, v, options...).AwaitOrAbandon(ctx)
 }
 
 // AttentionLSEWithLengths is [Ops.AttentionLSEWithLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1011,7 +1011,7 @@ func (o Ops) AttentionLSEWithLengths(ctx context.Context, y, lse any, q, k, v, l
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AttentionLSEWithLengthsAsync(y, lse, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).AttentionLSEWithLengthsAsync(y, lse, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
 }
 
 // AttentionBackward is [Ops.AttentionBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1020,7 +1020,7 @@ func (o Ops) AttentionBackward(ctx context.Context, dq, dk, dv any, q, k, v, y, 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AttentionBackwardAsync(dq, dk, dv, q, k, v, y, lse, dy, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).AttentionBackwardAsync(dq, dk, dv, q, k, v, y, lse, dy, options...).AwaitOrAbandon(ctx)
 }
 
 // AttentionBackwardWithLengths is [Ops.AttentionBackwardWithLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1029,7 +1029,7 @@ func (o Ops) AttentionBackwardWithLengths(ctx context.Context, dq, dk, dv any, q
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AttentionBackwardWithLengthsAsync(dq, dk, dv, q, k, v, y, lse, dy, lengths, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).AttentionBackwardWithLengthsAsync(dq, dk, dv, q, k, v, y, lse, dy, lengths, options...).AwaitOrAbandon(ctx)
 }
 
 // PagedAttention is [Ops.PagedAttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1038,7 +1038,7 @@ func (o Ops) PagedAttention(ctx context.Context, y any, q, kpages, vpages, table
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.PagedAttentionAsync(y, q, kpages, vpages, table, lengths, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).PagedAttentionAsync(y, q, kpages, vpages, table, lengths, options...).AwaitOrAbandon(ctx)
 }
 
 // KVAppend is [Ops.KVAppendAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1047,7 +1047,7 @@ func (o Ops) KVAppend(ctx context.Context, cache, rows, positions Operand) error
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.KVAppendAsync(cache, rows, positions).AwaitOrAbandon(ctx)
+	return o.during(ctx).KVAppendAsync(cache, rows, positions).AwaitOrAbandon(ctx)
 }
 
 // KVAppendPaged is [Ops.KVAppendPagedAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1056,7 +1056,7 @@ func (o Ops) KVAppendPaged(ctx context.Context, pages, rows, positions, table Op
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.KVAppendPagedAsync(pages, rows, positions, table).AwaitOrAbandon(ctx)
+	return o.during(ctx).KVAppendPagedAsync(pages, rows, positions, table).AwaitOrAbandon(ctx)
 }
 
 // Rope is [Ops.RopeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1065,7 +1065,7 @@ func (o Ops) Rope(ctx context.Context, y any, x, positions Operand, options ...R
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.RopeAsync(y, x, positions, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).RopeAsync(y, x, positions, options...).AwaitOrAbandon(ctx)
 }
 
 // RopeWithFactors is [Ops.RopeWithFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1074,7 +1074,7 @@ func (o Ops) RopeWithFactors(ctx context.Context, y any, x, positions, factors O
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.RopeWithFactorsAsync(y, x, positions, factors, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).RopeWithFactorsAsync(y, x, positions, factors, options...).AwaitOrAbandon(ctx)
 }
 
 // RopeBackward is [Ops.RopeBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1083,7 +1083,7 @@ func (o Ops) RopeBackward(ctx context.Context, y any, dy, positions Operand, opt
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.RopeBackwardAsync(y, dy, positions, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).RopeBackwardAsync(y, dy, positions, options...).AwaitOrAbandon(ctx)
 }
 
 // RopeBackwardWithFactors is [Ops.RopeBackwardWithFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1092,7 +1092,7 @@ func (o Ops) RopeBackwardWithFactors(ctx context.Context, y any, dy, positions, 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.RopeBackwardWithFactorsAsync(y, dy, positions, factors, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).RopeBackwardWithFactorsAsync(y, dy, positions, factors, options...).AwaitOrAbandon(ctx)
 }
 
 // SoftmaxBackward is [Ops.SoftmaxBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1101,7 +1101,7 @@ func (o Ops) SoftmaxBackward(ctx context.Context, y any, p, dy Operand) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SoftmaxBackwardAsync(y, p, dy).AwaitOrAbandon(ctx)
+	return o.during(ctx).SoftmaxBackwardAsync(y, p, dy).AwaitOrAbandon(ctx)
 }
 
 // CrossEntropy is [Ops.CrossEntropyAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1110,7 +1110,7 @@ func (o Ops) CrossEntropy(ctx context.Context, y any, logits, targets Operand, o
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.CrossEntropyAsync(y, logits, targets, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).CrossEntropyAsync(y, logits, targets, options...).AwaitOrAbandon(ctx)
 }
 
 // CrossEntropyBackward is [Ops.CrossEntropyBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1119,7 +1119,7 @@ func (o Ops) CrossEntropyBackward(ctx context.Context, y any, logits, targets, d
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.CrossEntropyBackwardAsync(y, logits, targets, dloss, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).CrossEntropyBackwardAsync(y, logits, targets, dloss, options...).AwaitOrAbandon(ctx)
 }
 
 // SwiGLUBackward is [Ops.SwiGLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1128,7 +1128,7 @@ func (o Ops) SwiGLUBackward(ctx context.Context, dgate, dup any, gate, up, dy Op
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.SwiGLUBackwardAsync(dgate, dup, gate, up, dy).AwaitOrAbandon(ctx)
+	return o.during(ctx).SwiGLUBackwardAsync(dgate, dup, gate, up, dy).AwaitOrAbandon(ctx)
 }
 
 // ClipByNorm is [Ops.ClipByNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1137,7 +1137,7 @@ func (o Ops) ClipByNorm(ctx context.Context, y, x, sumsq []float32, limit float3
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.ClipByNormAsync(y, x, sumsq, limit).AwaitOrAbandon(ctx)
+	return o.during(ctx).ClipByNormAsync(y, x, sumsq, limit).AwaitOrAbandon(ctx)
 }
 
 // Adam is [Ops.AdamAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1146,7 +1146,7 @@ func (o Ops) Adam(ctx context.Context, p, m, v, grad Operand, options ...AdamOpt
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AdamAsync(p, m, v, grad, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).AdamAsync(p, m, v, grad, options...).AwaitOrAbandon(ctx)
 }
 
 // AdamWithStep is [Ops.AdamWithStepAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1155,7 +1155,7 @@ func (o Ops) AdamWithStep(ctx context.Context, p, m, v, grad, step Operand, opti
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.AdamWithStepAsync(p, m, v, grad, step, options...).AwaitOrAbandon(ctx)
+	return o.during(ctx).AdamWithStepAsync(p, m, v, grad, step, options...).AwaitOrAbandon(ctx)
 }
 
 // RandomUniform is [Ops.RandomUniformAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1164,7 +1164,7 @@ func (o Ops) RandomUniform(ctx context.Context, y []float32, seed [2]uint32, str
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.RandomUniformAsync(y, seed, stream).AwaitOrAbandon(ctx)
+	return o.during(ctx).RandomUniformAsync(y, seed, stream).AwaitOrAbandon(ctx)
 }
 
 // RandomNormal is [Ops.RandomNormalAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1173,7 +1173,7 @@ func (o Ops) RandomNormal(ctx context.Context, y []float32, seed [2]uint32, stre
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.RandomNormalAsync(y, seed, stream).AwaitOrAbandon(ctx)
+	return o.during(ctx).RandomNormalAsync(y, seed, stream).AwaitOrAbandon(ctx)
 }
 
 // LZ4Compress is [Ops.LZ4CompressAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1182,7 +1182,7 @@ func (o Ops) LZ4Compress(ctx context.Context, blocks, sizes any, pages Operand) 
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.LZ4CompressAsync(blocks, sizes, pages).AwaitOrAbandon(ctx)
+	return o.during(ctx).LZ4CompressAsync(blocks, sizes, pages).AwaitOrAbandon(ctx)
 }
 
 // LZ4Decompress is [Ops.LZ4DecompressAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -1191,5 +1191,5 @@ func (o Ops) LZ4Decompress(ctx context.Context, pages, status any, blocks, sizes
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.LZ4DecompressAsync(pages, status, blocks, sizes).AwaitOrAbandon(ctx)
+	return o.during(ctx).LZ4DecompressAsync(pages, status, blocks, sizes).AwaitOrAbandon(ctx)
 }

@@ -12,7 +12,7 @@ func (o Ops) Upload(ctx context.Context, data any, shape ...int) (Tensor, error)
 	if err := CheckContext(ctx); err != nil {
 		return nil, err
 	}
-	t, f := o.UploadAsync(data, shape...)
+	t, f := o.during(ctx).UploadAsync(data, shape...)
 	if err := f.AwaitOrAbandon(ctx); err != nil {
 		if t != nil {
 			t.Close()

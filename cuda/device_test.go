@@ -60,7 +60,7 @@ func TestDevicesShareAContext(t *testing.T) {
 	p := &program.Program{}
 	p.Read = []program.Slot{p.Add(f32(1), program.FromTensor)}
 	io := &program.IO{Tensors: []compute.Tensor{tensor}, Read: []any{make([]float32, 1)}}
-	require.ErrorIs(t, device.Once(program.ExecutorOf(b), p, io).Await(t.Context()), compute.ErrForeignTensor)
+	require.ErrorIs(t, device.Once(t.Context(), program.ExecutorOf(b), p, io).Await(t.Context()), compute.ErrForeignTensor)
 	require.NoError(t, a.Close())
 	require.NoError(t, a.Close())
 	require.ErrorIs(t, a.Synchronize(), compute.ErrClosed)

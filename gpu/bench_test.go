@@ -29,7 +29,7 @@ func BenchmarkPipeline(b *testing.B) {
 	b.Run("case=hit", func(b *testing.B) {
 		affine(b, d)
 		for b.Loop() {
-			_, err := NewKernel(d, desc)
+			_, err := NewKernel(ctx, d, desc)
 			require.NoError(b, err)
 		}
 	})
@@ -38,7 +38,7 @@ func BenchmarkPipeline(b *testing.B) {
 		for b.Loop() {
 			i++
 			desc.WGSL = fmt.Sprintf("const run_%d_%d = 1;\n%s", time.Now().UnixNano(), i, affineWGSL)
-			_, err := NewKernel(d, desc)
+			_, err := NewKernel(ctx, d, desc)
 			require.NoError(b, err)
 		}
 	})

@@ -53,7 +53,7 @@ func TestBrowserFeatures(t *testing.T) {
 		}
 		desc := affineDesc()
 		desc.WGSL = text
-		k, err := NewKernel(d, desc)
+		k, err := NewKernel(ctx, d, desc)
 		require.NoError(t, err, feature)
 		y := make([]float32, 3)
 		require.NoError(t, k.Run(ctx, affineLaunch(3, 2, 1), y, []float32{1, 2, 3}), feature)

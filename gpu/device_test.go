@@ -146,7 +146,7 @@ func TestShared(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			k, err := NewKernel(d, affineDesc())
+			k, err := NewKernel(ctx, d, affineDesc())
 			if err != nil {
 				t.Error(err)
 				return
@@ -213,7 +213,7 @@ func TestCloseInFlight(t *testing.T) {
 	require.ErrorIs(t, err, compute.ErrClosed)
 	require.ErrorIs(t, k.Run(ctx, l, y, []float32{1}), compute.ErrClosed)
 	require.ErrorIs(t, fetch(ctx, x, y[:2]), compute.ErrClosed)
-	_, err = NewKernel(d, affineDesc())
+	_, err = NewKernel(ctx, d, affineDesc())
 	require.ErrorIs(t, err, compute.ErrClosed)
 	require.NoError(t, x.Close())
 	d.Trim()
@@ -231,7 +231,7 @@ func TestBadInput(t *testing.T) {
 	kernel := func(change func(*KernelDesc)) error {
 		desc := affineDesc()
 		change(&desc)
-		_, err := NewKernel(d, desc)
+		_, err := NewKernel(ctx, d, desc)
 		return err
 	}
 	upload := func(data any, shape ...int) error {
@@ -292,7 +292,7 @@ func TestBadInput(t *testing.T) {
 		}), compute.ErrUnsupported, "workgroup variable w"},
 		{"zero byte", kernel(func(k *KernelDesc) { k.WGSL += "\x00" }), compute.ErrArgument, "UTF-8"},
 		{"not UTF-8", kernel(func(k *KernelDesc) { k.Label = "\xff" }), compute.ErrArgument, "UTF-8"},
-		{"nil device", func() error { _, err := NewKernel(nil, affineDesc()); return err }(), compute.ErrArgument, "nil device"},
+		{"nil device", func() error { _, err := NewKernel(ctx, nil, affineDesc()); return err }(), compute.ErrArgument, "nil device"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -367,7 +367,7 @@ func TestShaderError(t *testing.T) {
 		"prefix":     {"fn f() -> i32 { return " + repeat("- ", 100_000) + "1; }", 0, compute.ErrUnsupported},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := NewKernel(d, KernelDesc{Label: "mine", WGSL: c.wgsl, Bindings: unary, Workgroup: [3]uint32{1, 1, 1}})
+			_, err := NewKernel(ctx, d, KernelDesc{Label: "mine", WGSL: c.wgsl, Bindings: unary, Workgroup: [3]uint32{1, 1, 1}})
 			require.ErrorIs(t, err, c.is)
 			require.ErrorContains(t, err, "mine")
 			if c.is == compute.ErrUnsupported {
@@ -383,7 +383,7 @@ func TestShaderError(t *testing.T) {
 		})
 	}
 	deepest := fmt.Sprintf("fn f() -> i32 { return %s1%s; }\n", repeat("(", maxNesting-1), repeat(")", maxNesting-1))
-	_, err := NewKernel(d, KernelDesc{WGSL: deepest + affineWGSL, Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}})
+	_, err := NewKernel(ctx, d, KernelDesc{WGSL: deepest + affineWGSL, Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}})
 	require.NoError(t, err, "the deepest text let through must compile")
 }
 

@@ -74,7 +74,7 @@ func ExampleNewKernel() {
 		log.Fatal(err)
 	}
 	defer dev.Close()
-	axpy, err := gpu.NewKernel(dev, gpu.KernelDesc{
+	axpy, err := gpu.NewKernel(ctx, dev, gpu.KernelDesc{
 		Label: "axpy",
 		WGSL: `
 			struct Params { n: u32, a: f32 }
@@ -108,7 +108,7 @@ func ExampleShaderError() {
 		log.Fatal(err)
 	}
 	defer dev.Close()
-	_, err = gpu.NewKernel(dev, gpu.KernelDesc{
+	_, err = gpu.NewKernel(context.Background(), dev, gpu.KernelDesc{
 		Label:     "typo",
 		WGSL:      "@compute @workgroup_size(64)\nfn main() { let x: i32 = 1.5; }",
 		Bindings:  []wgsl.Access{wgsl.ReadWrite},
@@ -129,7 +129,7 @@ func ExampleLaunch() {
 		log.Fatal(err)
 	}
 	defer dev.Close()
-	square, err := gpu.NewKernel(dev, gpu.KernelDesc{
+	square, err := gpu.NewKernel(ctx, dev, gpu.KernelDesc{
 		Label: "square",
 		WGSL: `
 			@group(0) @binding(0) var<storage, read> x: array<f32>;

@@ -278,13 +278,13 @@ func TestFaults(t *testing.T) {
 		for _, with := range []error{compute.ErrOutOfMemory, compute.ErrDeviceLost, odd} {
 			t.Run(fmt.Sprintf("%s/%v", call, with), func(t *testing.T) {
 				d, f := openFaulty(t)
-				kernel := func() (*Kernel, error) { return NewKernel(d, affineDesc()) }
+				kernel := func() (*Kernel, error) { return NewKernel(ctx, d, affineDesc()) }
 				k := affine(t, d)
 				if call == "newPipeline" {
 					f.arm(call, with)
 					desc := affineDesc()
 					desc.WGSL += "\n"
-					_, err := NewKernel(d, desc)
+					_, err := NewKernel(ctx, d, desc)
 					require.ErrorIs(t, err, with)
 				} else {
 					io, err := faultRun(d, k, func() { f.arm(call, with) })

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -233,6 +234,10 @@ func (k *Kernel) lower(operands int, l Launch) wgslkernels.Lowering {
 // same device. Dst is a slice that receives the result; what the kernel does not write of it is undefined. To chain kernels,
 // or to leave the result on the device, record a batch or use [Kernel.ApplyAsync].
 func (k *Kernel) RunAsync(l Launch, dst any, args ...any) *compute.Future {
+	return k.run(context.Background(), l, dst, args)
+}
+
+func (k *Kernel) run(ctx context.Context, l Launch, dst any, args []any) *compute.Future {
 	dt, n, err := program.TypeOf(dst)
 	if err != nil {
 		return compute.Failed(fmt.Errorf("kernel %s: destination: %w", k.lbl, err))
@@ -242,7 +247,7 @@ func (k *Kernel) RunAsync(l Launch, dst any, args ...any) *compute.Future {
 		return compute.Failed(err)
 	}
 	p.Read, io.Read = []program.Slot{out}, []any{dst}
-	return device.Once(executor{k.dev}, p, io)
+	return device.Once(ctx, executor{k.dev}, p, io)
 }
 
 // ApplyAsync is RunAsync with a result that stays on the device, a tensor of the given type and shape. The tensor can be
@@ -253,7 +258,7 @@ func (k *Kernel) ApplyAsync(l Launch, dt compute.DType, shape []int, args ...any
 		return nil, compute.Failed(err)
 	}
 	p.Keep = []program.Slot{out}
-	f := device.Once(executor{k.dev}, p, io)
+	f := device.Once(context.Background(), executor{k.dev}, p, io)
 	if io.Keep == nil {
 		return nil, f
 	}

@@ -57,7 +57,7 @@ func affineDesc() KernelDesc {
 
 func affine(t testing.TB, d *Device) *Kernel {
 	t.Helper()
-	k, err := NewKernel(d, affineDesc())
+	k, err := NewKernel(ctx, d, affineDesc())
 	require.NoError(t, err)
 	return k
 }
@@ -83,7 +83,7 @@ const addWGSL = `
 
 func add(t testing.TB, d *Device) *Kernel {
 	t.Helper()
-	k, err := NewKernel(d, KernelDesc{Label: "add", WGSL: addWGSL,
+	k, err := NewKernel(ctx, d, KernelDesc{Label: "add", WGSL: addWGSL,
 		Bindings: []wgsl.Access{wgsl.Read, wgsl.Read, wgsl.ReadWrite}, Workgroup: [3]uint32{64, 1, 1}})
 	require.NoError(t, err)
 	return k
@@ -103,7 +103,7 @@ struct Params { rounds: u32, a: u32, b: u32, c: u32 }
 
 func slow(t testing.TB, d *Device) (*Kernel, Launch) {
 	t.Helper()
-	k, err := NewKernel(d, KernelDesc{Label: "slow", WGSL: slowWGSL, Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}})
+	k, err := NewKernel(ctx, d, KernelDesc{Label: "slow", WGSL: slowWGSL, Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}})
 	require.NoError(t, err)
 	return k, Launch{Grid: [3]uint32{1024, 1, 1}, Params: []uint32{slowRounds}}
 }

@@ -134,7 +134,7 @@ func TestForgottenDevice(t *testing.T) {
 		require.NoError(t, err)
 		f := &faulty{Driver: drv, t: t, live: map[*watched]bool{}, inFlight: map[*watched]int{}}
 		d := newDevice(f, info, c)
-		_, err = NewKernel(d, affineDesc())
+		_, err = NewKernel(ctx, d, affineDesc())
 		require.NoError(t, err)
 		return f
 	}()
@@ -149,7 +149,7 @@ func TestPipelineCache(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			if _, err := NewKernel(d, affineDesc()); err != nil {
+			if _, err := NewKernel(ctx, d, affineDesc()); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -159,7 +159,7 @@ func TestPipelineCache(t *testing.T) {
 	require.EqualValues(t, 1, s.PipelineMisses)
 	require.EqualValues(t, 7, s.PipelineHits)
 	require.Equal(t, 1, s.Pipelines)
-	_, err := NewKernel(d, KernelDesc{WGSL: "nonsense", Bindings: unary, Workgroup: [3]uint32{1, 1, 1}})
+	_, err := NewKernel(ctx, d, KernelDesc{WGSL: "nonsense", Bindings: unary, Workgroup: [3]uint32{1, 1, 1}})
 	require.Error(t, err)
 	require.Equal(t, 1, d.Stats().Pipelines, "failures are not kept")
 	add(t, d)

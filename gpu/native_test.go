@@ -20,7 +20,7 @@ import (
 func TestSilence(t *testing.T) {
 	if os.Getenv("WAVELANE_TEST_SILENCE") != "" {
 		d := open(t)
-		_, err := NewKernel(d, KernelDesc{WGSL: "nonsense", Bindings: unary, Workgroup: [3]uint32{1, 1, 1}})
+		_, err := NewKernel(ctx, d, KernelDesc{WGSL: "nonsense", Bindings: unary, Workgroup: [3]uint32{1, 1, 1}})
 		require.Error(t, err)
 		y := make([]float32, 1)
 		require.NoError(t, affine(t, d).Run(ctx, affineLaunch(1, 1, 1), y, []float32{1}))
@@ -55,7 +55,7 @@ func TestOpenClose(t *testing.T) {
 					all = errors.Join(all, err)
 					continue
 				}
-				k, err := NewKernel(d, affineDesc())
+				k, err := NewKernel(ctx, d, affineDesc())
 				all = errors.Join(all, err)
 				if err == nil {
 					y := make([]float32, 1)
@@ -81,11 +81,11 @@ func TestLoopWarning(t *testing.T) {
 	d := open(t, WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
 	looped := affineWGSL + "fn unused() { for (var i = 0u; i < 2u; i++) {} }"
 	desc := KernelDesc{Label: "straight", WGSL: affineWGSL, Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}}
-	_, err := NewKernel(d, desc)
+	_, err := NewKernel(ctx, d, desc)
 	require.NoError(t, err)
 	require.NotContains(t, out.String(), "straight")
 	desc.Label, desc.WGSL = "looped", looped
-	_, err = NewKernel(d, desc)
+	_, err = NewKernel(ctx, d, desc)
 	require.NoError(t, err)
 	require.Equal(t, strings.Contains(d.Info().Name, "llvmpipe"), strings.Contains(out.String(), "kernel=looped"), out.String())
 }

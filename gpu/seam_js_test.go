@@ -10,9 +10,9 @@ import (
 
 // The waiting methods that browsers do not have: tests run in goroutines, which may wait.
 
-func NewKernel(dev *Device, desc KernelDesc) (*Kernel, error) {
+func NewKernel(ctx context.Context, dev *Device, desc KernelDesc) (*Kernel, error) {
 	k, f := NewKernelAsync(dev, desc)
-	if err := f.Await(context.Background()); err != nil {
+	if err := f.Await(ctx); err != nil {
 		return nil, err
 	}
 	return k, nil

@@ -52,7 +52,7 @@ func run(ctx context.Context, w io.Writer, software bool) error {
 	defer dev.Close()
 	fmt.Fprintln(w, dev.Info())
 
-	kernel, err := gpu.NewKernel(dev, gpu.KernelDesc{
+	kernel, err := gpu.NewKernel(ctx, dev, gpu.KernelDesc{
 		Label:     "mandelbrot",
 		WGSL:      mandelbrot,
 		Bindings:  []wgsl.Access{wgsl.Read, wgsl.ReadWrite}, // operands, then the result

@@ -20,7 +20,7 @@ func testElements(t *testing.T, dev batch.Device) {
 		f16[i], bf16[i] = compute.F16(i), compute.BF16(i)
 	}
 	for _, data := range []any{f16, bf16} {
-		x, f := device.Upload(program.ExecutorOf(dev), data, 256, 256)
+		x, f := device.Upload(ctx, program.ExecutorOf(dev), data, 256, 256)
 		require.NoError(t, f.Await(ctx))
 		defer x.Close()
 		read := program.MakeSlice(program.Type{DType: x.DType(), Shape: x.Shape()})

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +19,7 @@ func testMemory(t *testing.T, name string, d batch.Device) {
 	const activation = 4 * rows * width
 	r := newSource(Seed(), "memory", 0)
 	upload := func(shape ...int) compute.Tensor {
-		x, f := device.Upload(program.ExecutorOf(d), r.floats(-0.25, 0.25, shape...).data, shape...)
+		x, f := device.Upload(context.Background(), program.ExecutorOf(d), r.floats(-0.25, 0.25, shape...).data, shape...)
 		err := f.Await(t.Context())
 		require.NoError(t, err)
 		t.Cleanup(func() { x.Close() })

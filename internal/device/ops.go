@@ -1,6 +1,7 @@
 package device
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -15,25 +16,25 @@ func NewOps(d program.Executor) compute.Ops { return compute.NewOps(runner{d}) }
 
 type runner struct{ device program.Executor }
 
-func (r runner) Run(entry string, out []compute.Operand, in []compute.Operand, scalars []float32, options any) *compute.Future {
+func (r runner) Run(ctx context.Context, entry string, out []compute.Operand, in []compute.Operand, scalars []float32, options any) *compute.Future {
 	p, io, err := single(entry, out, in, program.Attr{Scalars: scalars, Options: options})
 	if err != nil {
 		return compute.Failed(err)
 	}
-	f, err := Start(r.device, p, io)
+	f, err := Start(ctx, r.device, p, io)
 	if err != nil {
 		return compute.Failed(fmt.Errorf("%s %v: %w", entry, p.Types(p.Host), err))
 	}
 	return f
 }
 
-func (r runner) Upload(data any, shape ...int) (compute.Tensor, *compute.Future) {
-	return Upload(r.device, data, shape...)
+func (r runner) Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, *compute.Future) {
+	return Upload(ctx, r.device, data, shape...)
 }
 
-// Start compiles a program and begins one run of it. An error is that of the compilation.
-func Start(d program.Executor, p *program.Program, io *program.IO) (*compute.Future, error) {
-	x, err := d.Compile(p)
+// Start compiles a program and begins one run of it. An error is that of the compilation, or ctx.Err() if ctx ended during it.
+func Start(ctx context.Context, d program.Executor, p *program.Program, io *program.IO) (*compute.Future, error) {
+	x, err := program.Compile(ctx, d, p)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +43,8 @@ func Start(d program.Executor, p *program.Program, io *program.IO) (*compute.Fut
 }
 
 // Once is [Start] with the error of the compilation in the future.
-func Once(d program.Executor, p *program.Program, io *program.IO) *compute.Future {
-	f, err := Start(d, p, io)
+func Once(ctx context.Context, d program.Executor, p *program.Program, io *program.IO) *compute.Future {
+	f, err := Start(ctx, d, p, io)
 	if err != nil {
 		return compute.Failed(err)
 	}

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -38,7 +39,7 @@ func CheckIO[T interface {
 func Read(d program.Executor, t compute.Tensor, typ program.Type, dst any) *compute.Future {
 	p := &program.Program{}
 	p.Read = []program.Slot{p.Add(typ, program.FromTensor)}
-	return Once(d, p, &program.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
+	return Once(context.Background(), d, p, &program.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
 }
 
 // TensorClosed is the error of use of a tensor that is closed.

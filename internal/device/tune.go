@@ -64,7 +64,7 @@ func (v *Variants) contest(ctx context.Context, p *program.Program, s *program.S
 	single, types := tune.Single(p, s)
 	c := &contest{Variants: v, pick: pick, single: single, copies: 1}
 	for _, t := range types {
-		x, f := Upload(v.Executor, tune.Data(t), t.Shape...)
+		x, f := Upload(ctx, v.Executor, tune.Data(t), t.Shape...)
 		if x != nil {
 			c.io.Tensors = append(c.io.Tensors, x)
 		}

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -10,14 +11,14 @@ import (
 
 // Upload makes a tensor of a slice on a device: a program without steps whose input is kept. Without a shape the tensor is a
 // vector. It can be used at once, in work that will run after the copy. The tensor is nil if the upload did not begin; the
-// future says why, and when the slice is the caller's again.
-func Upload(d program.Executor, data any, shape ...int) (compute.Tensor, *compute.Future) {
+// future says why, and when the slice is the caller's again. It does not wait for the device longer than until ctx ends.
+func Upload(ctx context.Context, d program.Executor, data any, shape ...int) (compute.Tensor, *compute.Future) {
 	p, err := uploadProgram(data, shape)
 	if err != nil {
 		return nil, compute.Failed(fmt.Errorf("upload: %w", err))
 	}
 	io := &program.IO{Host: []any{data}, Keep: make([]compute.Tensor, 1)}
-	f, err := Start(d, p, io)
+	f, err := Start(ctx, d, p, io)
 	if err != nil {
 		return nil, compute.Failed(fmt.Errorf("upload: %w", err))
 	}

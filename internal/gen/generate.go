@@ -269,7 +269,7 @@ func (o Ops) {{.Name}}(ctx context.Context, {{.Signature}}) error {
 	if err := CheckContext(ctx); err != nil {
 		return err
 	}
-	return o.{{.Name}}Async({{.Arguments}}).AwaitOrAbandon(ctx)
+	return o.during(ctx).{{.Name}}Async({{.Arguments}}).AwaitOrAbandon(ctx)
 }
 {{end}}`))
 

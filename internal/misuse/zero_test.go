@@ -36,7 +36,7 @@ func TestZeroValues(t *testing.T) {
 				return err
 			})
 		case *gpu.Device:
-			refused(t, func() error { _, err := gpu.NewKernel(d, gpu.KernelDesc{}); return err })
+			refused(t, func() error { _, err := gpu.NewKernel(t.Context(), d, gpu.KernelDesc{}); return err })
 		case *cuda.Device:
 			refused(t, func() error { _, err := cuda.Alloc[float32](d, 1); return err })
 			refused(t, func() error { _, err := cuda.AllocHost[float32](d, 1); return err })

@@ -64,29 +64,36 @@ func ExecutorOf(d Device) Executor { return d.executor() }
 // Compile is the device's Compile, which it does not wait for longer than until ctx ends: compiling waits for whoever compiles the same
 // code, and for a driver's compiler. What is compiled after that is closed.
 func Compile(ctx context.Context, d Executor, p *Program) (Executable, error) {
+	return Within(ctx, func() (Executable, error) { return d.Compile(p) }, func(x Executable) { x.Close() })
+}
+
+// Within returns what do makes, or ctx.Err() when ctx ends first: what is made after that is given to discard. A context that cannot
+// end costs nothing; for others do runs in a goroutine.
+func Within[T any](ctx context.Context, do func() (T, error), discard func(T)) (T, error) {
 	if ctx.Done() == nil {
-		return d.Compile(p)
+		return do()
 	}
 	type result struct {
-		Executable
-		error
+		value T
+		err   error
 	}
-	compiled := make(chan result)
+	made := make(chan result)
 	go func() {
-		x, err := d.Compile(p)
+		x, err := do()
 		select {
-		case compiled <- result{x, err}:
+		case made <- result{x, err}:
 		case <-ctx.Done():
 			if err == nil {
-				x.Close()
+				discard(x)
 			}
 		}
 	}()
 	select {
-	case r := <-compiled:
-		return r.Executable, r.error
+	case r := <-made:
+		return r.value, r.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		var none T
+		return none, ctx.Err()
 	}
 }
 

@@ -94,7 +94,7 @@ func (p *randomProgram) run(dev batch.Device, options ...batch.Option) ([][]floa
 		}
 	}()
 	for _, s := range p.Tensor {
-		t, f := device.Upload(program.ExecutorOf(dev), p.data(s), append([]int{}, p.Values[s].Shape...)...)
+		t, f := device.Upload(context.Background(), program.ExecutorOf(dev), p.data(s), append([]int{}, p.Values[s].Shape...)...)
 		if err := f.Await(ctx); err != nil {
 			return nil, fmt.Errorf("upload of %s: %w", p.text[s], err)
 		}

@@ -58,7 +58,7 @@ func (c *call) upload(m *message, _ js.Value) {
 		return
 	}
 	c.start(d, func() (*compute.Future, func() ([]any, error), func()) {
-		t, f := device.Upload(program.ExecutorOf(d), x.data, x.shape...)
+		t, f := device.Upload(context.Background(), program.ExecutorOf(d), x.data, x.shape...)
 		return f, func() ([]any, error) { return []any{tensorResult(d, t)}, nil }, func() {
 			if t != nil {
 				t.Close()

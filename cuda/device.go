@@ -103,19 +103,20 @@ func devices(ctx context.Context, opts []Option) ([]Info, error) {
 }
 
 // Open opens a GPU: the first of NVIDIA's driver, unless options say otherwise. Errors wrap compute.ErrUnavailable if there is no
-// driver or no such GPU, and say what is missing.
+// driver or no such GPU, and say what is missing. When ctx ends first it returns ctx.Err().
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
-	d, err := open(ctx, opts)
+	err := compute.CheckContext(ctx)
+	var d *Device
+	if err == nil {
+		d, err = program.Within(ctx, func() (*Device, error) { return open(opts) }, func(d *Device) { d.Close() })
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
 	return d, nil
 }
 
-func open(ctx context.Context, opts []Option) (*Device, error) {
-	if err := compute.CheckContext(ctx); err != nil {
-		return nil, err
-	}
+func open(opts []Option) (*Device, error) {
 	c, err := newConfig(opts)
 	if err != nil {
 		return nil, err

@@ -35,14 +35,7 @@ func (d *state) Choices() []compute.Choice {
 
 // Tune implements program.Executor.
 func (d executor) Tune(ctx context.Context, p *program.Program) ([]program.Measurement, error) {
-	if err := compute.CheckContext(ctx); err != nil {
-		return nil, err
-	}
-	if err := d.life.Begin(); err != nil {
-		return nil, err
-	}
-	defer d.life.End()
-	return d.variants().Measure(ctx, p, true)
+	return d.variants().Tune(ctx, p)
 }
 
 // tick is what a launch takes besides the kernel. Steps that take less are repeated, so that they run as a graph.
@@ -50,7 +43,7 @@ const tick = 10 * time.Microsecond
 
 // variants measures by events. The device has been reserved.
 func (d executor) variants() *device.Variants {
-	return &device.Variants{Tuner: d.tuner, Executor: d, Run: d.timed, Tick: tick,
+	return &device.Variants{Tuner: d.tuner, Life: d.life, Executor: d, Run: d.timed, Tick: tick,
 		Lower: func(p *program.Program, s *program.Step, choose tune.Chooser) error {
 			_, err := d.lower(p, s, choose)
 			return err

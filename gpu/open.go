@@ -7,6 +7,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
+	"github.com/wavelane/wavelane/internal/program"
 )
 
 // Adapters lists what could be opened on this machine, software adapters included. An empty list is no error.
@@ -41,17 +42,22 @@ func Available(ctx context.Context) error {
 
 // Open opens a device: by default the fastest hardware adapter, with all the limits it offers. Errors wrap
 // compute.ErrUnavailable (no such adapter; the text lists those there are), compute.ErrUnsupported (limits or features
-// beyond the adapter) or compute.ErrArgument (an option out of range).
+// beyond the adapter) or compute.ErrArgument (an option out of range). When ctx ends first it returns ctx.Err().
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	c, err := newConfig(opts)
 	if err != nil {
 		return nil, err
 	}
-	drv, info, err := openDriver(ctx, c)
-	if err != nil {
-		return nil, err
+	if err := compute.CheckContext(ctx); err != nil {
+		return nil, fmt.Errorf("gpu.Open: %w", err)
 	}
-	return newDevice(drv, info, c), nil
+	return program.Within(ctx, func() (*Device, error) {
+		drv, info, err := openDriver(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		return newDevice(drv, info, c), nil
+	}, func(d *Device) { d.Close() })
 }
 
 // openDriver opens the adapter that the options select.

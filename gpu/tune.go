@@ -32,14 +32,7 @@ func (d *core) Choices() []compute.Choice {
 
 // Tune implements program.Executor.
 func (d executor) Tune(ctx context.Context, p *program.Program) ([]program.Measurement, error) {
-	if err := compute.CheckContext(ctx); err != nil {
-		return nil, err
-	}
-	if err := d.life.Begin(); err != nil {
-		return nil, err
-	}
-	defer d.life.End()
-	return d.variants().Measure(ctx, p, true)
+	return d.variants().Tune(ctx, p)
 }
 
 // Browsers round the GPU's clock, for the sake of privacy, to a tenth of a millisecond.
@@ -47,7 +40,7 @@ const browserTick = 100 * time.Microsecond
 
 // variants measures by the GPU's clock where that works. The device has been reserved.
 func (d executor) variants() *device.Variants {
-	v := &device.Variants{Tuner: d.tuner, Executor: d, Run: timed,
+	v := &device.Variants{Tuner: d.tuner, Life: d.life, Executor: d, Run: timed,
 		Lower: func(p *program.Program, s *program.Step, choose tune.Chooser) error {
 			_, err := d.lower(p, s, choose)
 			return err

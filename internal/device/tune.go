@@ -14,6 +14,7 @@ import (
 // decisions that the tuner tries.
 type Variants struct {
 	*tune.Tuner
+	Life     *Lifetime
 	Executor program.Executor // uploads operands
 	// Lower makes the code of a step.
 	Lower func(p *program.Program, s *program.Step, choose tune.Chooser) error
@@ -24,6 +25,18 @@ type Variants struct {
 	// Tick is what the device's clock cannot tell from nothing, with whatever a run takes besides its kernels; 0 if that does not
 	// matter.
 	Tick time.Duration
+}
+
+// Tune is program.Executor's.
+func (v *Variants) Tune(ctx context.Context, p *program.Program) ([]program.Measurement, error) {
+	if err := compute.CheckContext(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.Life.Begin(); err != nil {
+		return nil, err
+	}
+	defer v.Life.End()
+	return v.Measure(ctx, p, true)
 }
 
 // Measure measures the variants of a program's steps: all of them if again is set, else those that were not measured before. The
@@ -126,6 +139,15 @@ func (c *contest) variant(ctx context.Context, i int) (*tune.Variant, error) {
 	return c.timed(ctx, i)
 }
 
+// compile compiles a program with variant i.
+func (c *contest) compile(ctx context.Context, p *program.Program, i int) (program.Executable, error) {
+	c.Life.Extend()
+	return program.Within(ctx, func() (program.Executable, error) {
+		defer c.Life.End()
+		return c.Compile(p, c.pick(i))
+	}, func(x program.Executable) { x.Close() })
+}
+
 // results runs variant i once and returns what it computes.
 func (c *contest) results(ctx context.Context, i int) ([]any, error) {
 	p, io := *c.single, c.io
@@ -133,7 +155,7 @@ func (c *contest) results(ctx context.Context, i int) ([]any, error) {
 	for _, out := range p.Types(p.Read) {
 		io.Read = append(io.Read, program.MakeSlice(out))
 	}
-	x, err := c.Compile(&p, c.pick(i))
+	x, err := c.compile(ctx, &p, i)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +166,7 @@ func (c *contest) results(ctx context.Context, i int) ([]any, error) {
 
 // timed compiles variant i to be timed, and runs it once.
 func (c *contest) timed(ctx context.Context, i int) (*tune.Variant, error) {
-	x, err := c.Compile(tune.Repeated(c.single, c.copies), c.pick(i))
+	x, err := c.compile(ctx, tune.Repeated(c.single, c.copies), i)
 	if err != nil {
 		return nil, err
 	}

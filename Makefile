@@ -176,7 +176,7 @@ proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 s
 FUZZTIME ?= 20s
 fuzz: ## each fuzz test for FUZZTIME
 	@grep -rHoE '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file name; do \
-		$(GO) test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" || exit 1; done
+		$(GO) test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 2s "$$(dirname "$$file")" || exit 1; done
 
 BASE ?= HEAD
 ptx-diff: ## is the PTX of every kernel, byte for byte, what it is at the commit BASE? For changes of the builder, or of the kernels' Go alone

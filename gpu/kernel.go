@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -40,6 +41,8 @@ type Kernel struct {
 	dev *Device
 	k   *wgsl.Kernel
 	lbl string
+
+	least map[int]uint64 // bytes of what is bound
 }
 
 type checked = program.KernelCheck
@@ -81,7 +84,8 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 	if err := checkDesc(k); err != nil {
 		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
 	}
-	if err := checkText(k, dev.caps()); err != nil {
+	least, err := checkText(k, dev.caps())
+	if err != nil {
 		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
 	}
 	if err := checkKernel(k, dev.caps()); err != nil {
@@ -102,7 +106,7 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 	if strings.Contains(dev.info.Name, "llvmpipe") && hasLoops(k.Source) {
 		dev.log.Warn("gpu: llvmpipe ends the loops of a thread after 65,535 iterations, all together, without an error", "kernel", desc.Label)
 	}
-	made := &Kernel{dev: dev, k: k, lbl: desc.Label}
+	made := &Kernel{dev: dev, k: k, lbl: desc.Label, least: least}
 	made.checked = made.check
 	return made, p, nil
 }
@@ -129,33 +133,38 @@ func checkDesc(k *wgsl.Kernel) error {
 	return nil
 }
 
-// checkText refuses a text whose workgroups are beyond the device's limits, or whose memory for them or for threads is.
-func checkText(k *wgsl.Kernel, l *wgsl.Caps) error {
+// checkText refuses a text whose workgroups are beyond the device's limits, or whose memory for them or for threads is, one whose
+// functions are too large, and one whose uniform is larger than declared. It returns the least bytes of the storage bindings that have any.
+func checkText(k *wgsl.Kernel, l *wgsl.Caps) (least map[int]uint64, err error) {
 	s := parseShader(k.Source)
 	shared, err := s.workgroupMemory()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if shared > uint64(l.MaxShared) {
-		return fmt.Errorf("the WGSL declares %d bytes of workgroup memory, the device allows %d: %w", shared, l.MaxShared, compute.ErrTooLarge)
+		return nil, fmt.Errorf("the WGSL declares %d bytes of workgroup memory, the device allows %d: %w", shared, l.MaxShared, compute.ErrTooLarge)
 	}
-	if err := s.checkValues(); err != nil {
-		return err
+	if err := cmp.Or(s.checkValues(), s.checkCalls()); err != nil {
+		return nil, err
 	}
 	sizes, err := s.workgroups()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, size := range sizes {
 		threads := uint64(1)
 		for i, n := range size {
 			if threads *= n; n > uint64(l.MaxWorkgroupSize[i]) || threads > uint64(l.MaxInvocations) {
-				return fmt.Errorf("the WGSL has workgroups of %v, the device allows %v and %d threads: %w", size, l.MaxWorkgroupSize,
+				return nil, fmt.Errorf("the WGSL has workgroups of %v, the device allows %v and %d threads: %w", size, l.MaxWorkgroupSize,
 					l.MaxInvocations, compute.ErrTooLarge)
 			}
 		}
 	}
-	return nil
+	least = s.bindingSizes()
+	if n := least[len(k.Bindings)]; k.Uniform > 0 && n > uint64(k.Uniform) {
+		return nil, fmt.Errorf("the WGSL has a uniform of %d bytes, KernelDesc.Uniform is %d: %w", n, k.Uniform, compute.ErrArgument)
+	}
+	return least, nil
 }
 
 func hasLoops(src string) bool {
@@ -207,6 +216,12 @@ func (k *Kernel) check(in []program.Type, out program.Type, a program.Attr) erro
 	case 4*len(l.Params) > k.k.Uniform:
 		return fmt.Errorf("kernel %s: %d parameters for a uniform of %d bytes: %w", k.lbl, len(l.Params), k.k.Uniform,
 			compute.ErrArgument)
+	}
+	for i, t := range append(slices.Clone(in), out) {
+		if n := wgsl.BufferSize(t.Bytes()); n < k.least[i] {
+			return fmt.Errorf("kernel %s %v: binding %d is %v, a buffer of %d bytes, and in the WGSL of a type of %d: %w", k.lbl, in, i, t, n, k.least[i],
+				compute.ErrArgument)
+		}
 	}
 	for _, n := range l.Grid {
 		if n == 0 {

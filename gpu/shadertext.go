@@ -20,6 +20,8 @@ type shaderText struct {
 	bodies  [][2]int   // of functions, with their parameters and results: from … to
 	sizes   []int      // where arguments of @workgroup_size begin
 	visited int        // steps of the evaluation
+
+	runtime bool // count arrays without a length as one element
 }
 
 // declaration is of a constant, an override, an alias or a struct: kind, and where its expression, type or members begin.
@@ -30,8 +32,9 @@ type declaration struct {
 }
 
 type declared struct {
-	name string
-	at   int // of the type
+	name    string
+	at      int // of the type
+	binding int // where the argument of @binding begins; 0 for none
 }
 
 // The evaluation takes at most maxVisited steps, and some more for each token: types within types can have a size exponential in the
@@ -45,9 +48,11 @@ const maxWord = 1<<32 - 1
 // parseShader finds the declarations of a text.
 func parseShader(source string) *shaderText {
 	s := &shaderText{tokens: shaderTokens(source), names: map[string]declaration{}}
-	depth := 0
+	depth, binding := 0, 0
 	for i := 0; i < len(s.tokens); i++ {
 		switch t := s.tokens[i]; {
+		case t == "@" && s.token(i+1) == "binding" && depth == 0:
+			binding = i + 3
 		case t == "{" || t == "(" || t == "[":
 			depth++
 		case t == "}" || t == ")" || t == "]":
@@ -73,7 +78,8 @@ func parseShader(source string) *shaderText {
 			for at < len(s.tokens) && s.tokens[at] != ":" && s.tokens[at] != "=" && s.tokens[at] != ";" {
 				at++
 			}
-			v := declared{s.token(at - 1), at + 1}
+			v := declared{s.token(at - 1), at + 1, binding}
+			binding = 0
 			switch s.token(i + 2) {
 			case "workgroup":
 				s.shared = append(s.shared, v)
@@ -189,6 +195,64 @@ func (s *shaderText) workgroupMemory() (bytes uint64, err error) {
 	return bytes, nil
 }
 
+// bindingSizes returns the least bytes of what is bound to each number: those of the variable's type, with one element for an array
+// without a length.
+func (s *shaderText) bindingSizes() map[int]uint64 {
+	s.runtime = true
+	defer func() { s.runtime = false }()
+	sizes := map[int]uint64{}
+	for _, v := range s.bound {
+		n, _, err := s.expression(v.binding, 0, false)
+		if err != nil || v.binding == 0 {
+			continue
+		}
+		t, _, err := s.typeAt(v.at)
+		if err != nil {
+			continue // then the compiler or the driver says what is wrong
+		}
+		if other, twice := sizes[int(n)]; !twice || t.size < other { // other entry points may have other variables
+			sizes[int(n)] = t.size
+		}
+	}
+	return sizes
+}
+
+// maxInlined is how many tokens a function may have after each call in it is replaced by the called function, as drivers do: those of a
+// chain of functions that call the next one twice are exponential in its length.
+const maxInlined = 1 << 20
+
+// checkCalls refuses a text that is too large when its calls are inlined.
+func (s *shaderText) checkCalls() error {
+	const unknown, open = -1, -2
+	sizes, bodies := map[string]int{}, map[string][2]int{}
+	for _, b := range s.bodies {
+		sizes[s.token(b[0]+1)], bodies[s.token(b[0]+1)] = unknown, b
+	}
+	var size func(name string) int
+	size = func(name string) int {
+		if n := sizes[name]; n != unknown {
+			return max(n, 0) // recursion, which the compiler refuses, counts nothing
+		}
+		sizes[name] = open
+		b := bodies[name]
+		n := b[1] - b[0]
+		for i := b[0] + 2; i < b[1] && n <= maxInlined; i++ {
+			if _, function := bodies[s.tokens[i]]; function && s.token(i+1) == "(" {
+				n += size(s.tokens[i])
+			}
+		}
+		sizes[name] = n
+		return n
+	}
+	for name := range bodies {
+		if size(name) > maxInlined {
+			return fmt.Errorf("function %s, with the functions that it calls in place of each call, has more than %d tokens: %w", name, maxInlined,
+				compute.ErrTooLarge)
+		}
+	}
+	return nil
+}
+
 // workgroups returns the sizes of workgroups of the text's entry points.
 func (s *shaderText) workgroups() (sizes [][3]uint64, err error) {
 	for _, at := range s.sizes {
@@ -293,10 +357,12 @@ func (s *shaderText) typeAt(at int) (t layout, end int, err error) {
 	}
 	length := int64(1)
 	if name == "array" {
-		if s.token(end) != "," {
-			return t, at, unknown(name)
+		if s.token(end) == "," {
+			length, end, err = s.expression(end+1, 0, true)
+		} else if !s.runtime {
+			err = unknown(name)
 		}
-		if length, end, err = s.expression(end+1, 0, true); err != nil {
+		if err != nil {
 			return t, at, err
 		}
 		if length < 1 || length > maxWord {

@@ -15,7 +15,7 @@ func FuzzShaderText(f *testing.F) {
 	f.Add("var<workgroup> w: array<mat4x3<f16>, 1 << 3>; /* /* */ */ // x\n")
 	f.Fuzz(func(t *testing.T, source string) {
 		k := &wgsl.Kernel{Source: source}
-		_ = checkText(k, &wgsl.DefaultCaps)
+		_, _ = checkText(k, &wgsl.DefaultCaps)
 		s := parseShader(source)
 		if n, err := s.workgroupMemory(); err == nil && n%16 != 0 && n <= maxWord {
 			t.Fatalf("%d bytes", n)

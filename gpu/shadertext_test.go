@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -63,7 +64,10 @@ func TestWorkgroupMemory(t *testing.T) {
 func TestThreadMemory(t *testing.T) {
 	large := "struct Big { n: u32, a: array<f32, 100000>, s: array<array<f32, 8>, 5000>, } alias A = array<f32, 1 << 20>; " +
 		"@group(0) @binding(0) var<storage, read_write> y: Big; @group(0) @binding(1) var<storage> x: A; @group(0) @binding(2) var<storage> z: array<Big>; "
-	check := func(text string) error { return checkText(&wgsl.Kernel{Source: text}, &wgsl.DefaultCaps) }
+	check := func(text string) error {
+		_, err := checkText(&wgsl.Kernel{Source: text}, &wgsl.DefaultCaps)
+		return err
+	}
 	for _, text := range []string{
 		"var<private> p: array<f32, 2048>;",
 		"const n = 4; fn f() { const m = n * 2; var a: array<f32, m>; var<function> b = array<vec4<f32>, 100>(); let c = array(1, 2); }",
@@ -93,4 +97,49 @@ func TestThreadMemory(t *testing.T) {
 	} {
 		require.ErrorIs(t, check(text), compute.ErrUnsupported, text)
 	}
+}
+
+// Drivers inline every call, so that calls of calls can be exponential in the length of the text.
+func TestInlinedCalls(t *testing.T) {
+	tree := func(depth int) string {
+		var b strings.Builder
+		b.WriteString("fn f0(x: f32) -> f32 { return fract(x); }")
+		for i := range depth {
+			b.WriteString(fmt.Sprintf("fn f%d(x: f32) -> f32 { return f%d(x) + f%d(x + 1.0); }", i+1, i, i))
+		}
+		return b.String()
+	}
+	require.NoError(t, parseShader(tree(10)).checkCalls())
+	for _, depth := range []int{20, 60, 1000} {
+		require.ErrorIs(t, parseShader(tree(depth)).checkCalls(), compute.ErrTooLarge, depth)
+	}
+	require.NoError(t, parseShader("fn a() { b(); } fn b() { a(); }").checkCalls(), "recursion is for the compiler to refuse")
+}
+
+// What is bound has at least the bytes of the variable's type.
+func TestBindingSizes(t *testing.T) {
+	got := parseShader(`struct S { a: array<f32, 64>, b: f32 } struct R { n: vec4<u32>, x: array<vec3f> } const three = 3;
+@group(0) @binding(0) var<storage, read> s: S; @binding(1) @group(0) var<storage, read_write> r: R;
+@group(0) @binding(2u) var<storage> x: array<f32>; @group(0) @binding(three) var<uniform> u: vec4f; @group(0) @binding(9) var t: texture_2d<f32>;`).bindingSizes()
+	require.Equal(t, map[int]uint64{0: 260, 1: 32, 2: 4, 3: 16}, got)
+
+	d := open(t)
+	k, err := NewKernel(ctx, d, KernelDesc{Label: "fixed", Bindings: unary, Workgroup: [3]uint32{1, 1, 1}, WGSL: `
+struct S { a: array<f32, 64>, b: f32 }
+@group(0) @binding(0) var<storage, read> x: S;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(1) fn main() { y[0] = x.b; }`})
+	require.NoError(t, err)
+	x, y := make([]float32, 65), make([]float32, 4)
+	x[64] = 7
+	err = k.Run(ctx, Launch{Grid: [3]uint32{1, 1, 1}}, y, x[:64])
+	require.ErrorIs(t, err, compute.ErrArgument)
+	require.ErrorContains(t, err, "256 bytes")
+	require.NoError(t, k.Run(ctx, Launch{Grid: [3]uint32{1, 1, 1}}, y, x))
+	require.Equal(t, float32(7), y[0])
+
+	desc := affineDesc()
+	desc.WGSL = strings.Replace(desc.WGSL, "struct Params {", "struct Params { more: vec4<u32>,", 1)
+	_, err = NewKernel(ctx, d, desc)
+	require.ErrorIs(t, err, compute.ErrArgument)
 }

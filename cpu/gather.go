@@ -113,9 +113,17 @@ const partRows = 32
 func addRows(y, updates view, at int, d catalogue.GatherDims, own []int32) {
 	row, u := y.f32()[at:][:d.Inner], updates.f32()
 	update := func(j int32) []float32 { return u[int(j)*d.Inner:][:d.Inner] }
+	add := kernels.Add
+	if d.Inner < 8 { // less than a call
+		add = func(y, _, x []float32) {
+			for i, v := range x {
+				y[i] += v
+			}
+		}
+	}
 	if len(own) <= partRows {
 		for _, j := range own {
-			kernels.Add(row, row, update(j))
+			add(row, row, update(j))
 		}
 		return
 	}
@@ -126,9 +134,9 @@ func addRows(y, updates view, at int, d catalogue.GatherDims, own []int32) {
 		n := min(partRows, len(own))
 		copy(part, update(own[0]))
 		for _, j := range own[1:n] {
-			kernels.Add(part, part, update(j))
+			add(part, part, update(j))
 		}
-		kernels.Add(row, row, part)
+		add(row, row, part)
 		own = own[n:]
 	}
 }

@@ -69,8 +69,8 @@ func (d *state) newStream(o StreamOptions) (*Stream, error) {
 	return s, nil
 }
 
-// Close waits for the stream's work and destroys the stream. An open recording can still be submitted; then Close does not
-// wait, and the stream is closed after the submission. Close is idempotent.
+// Close closes the stream. It does not wait: the stream's work finishes, after which the stream is destroyed, and an open recording can
+// still be submitted before that. Close is idempotent.
 func (s *Stream) Close() error {
 	if s.d.life.Hold() != nil {
 		return nil // the device has closed it, or will
@@ -83,7 +83,25 @@ func (s *Stream) Close() error {
 	if closed || open {
 		return nil
 	}
-	return s.giveBack()
+	return s.release()
+}
+
+// release is giveBack without waiting: in a goroutine if the stream has work. The caller has reserved the device.
+func (s *Stream) release() error {
+	s.d.enterDead()
+	r := s.d.drv.StreamQuery(s.handle)
+	s.d.leave()
+	if r != driver.NotReady {
+		return s.giveBack()
+	}
+	s.d.life.Extend()
+	go func() {
+		defer s.d.life.End()
+		if err := s.giveBack(); err != nil {
+			s.d.log.Warn("cuda: closing a stream", "error", err)
+		}
+	}()
+	return nil
 }
 
 // giveBack waits and frees, unless the device has.
@@ -130,7 +148,7 @@ func (s *Stream) endRecording() {
 	closed := s.closed
 	s.mu.Unlock()
 	if closed {
-		if err := s.giveBack(); err != nil {
+		if err := s.release(); err != nil {
 			s.d.log.Warn("cuda: closing a stream", "error", err)
 		}
 	}

@@ -268,7 +268,7 @@ func openCUDA(t *testing.T) *target {
 		if err != nil {
 			return err
 		}
-		defer func() { go s.Close() }() // which waits for the kernel
+		defer s.Close()
 		rec, err := s.Begin()
 		if err != nil {
 			return err

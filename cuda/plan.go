@@ -326,5 +326,5 @@ func (k *Kernel) check(in []program.Type, out program.Type, a program.Attr) erro
 
 // Fuses reports whether the device computes a step with expressions in one kernel; see program.Executor.
 func (d executor) Fuses(s *program.Step, in, out []program.Type) bool {
-	return ptxkernels.Fuses(s, in, out, &d.caps)
+	return ptxkernels.Fuses(s, in, out, &d.caps, d.tuner.Choose)
 }

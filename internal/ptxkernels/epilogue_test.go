@@ -99,7 +99,7 @@ func (f fusable) withEpilogue(t *testing.T, rng *rand.Rand, r *kerneltest.Rig, s
 		a := program.Attr{Options: f.Attr.Options, Epilogue: x, Scalars: slices.Concat(f.Attr.Scalars, scalars)}
 		c := newCall(rng, f.Entry, a, special, shapes...)
 		c.halve(f.halves)
-		if Fuses(&program.Step{Entry: f.Entry, Attr: c.Attr}, c.in, out, &r.Caps) {
+		if Fuses(&program.Step{Entry: f.Entry, Attr: c.Attr}, c.in, out, &r.Caps, nil) {
 			return c
 		}
 	}

@@ -37,7 +37,7 @@ func TestExpressions(t *testing.T) {
 			}
 		}
 		c := newCall(rng, program.Fused, program.Attr{Options: x, Scalars: scalars}, i%4 == 0, in...)
-		require.True(t, Fuses(&program.Step{Entry: program.Fused, Attr: c.Attr}, c.in, c.in, &r.Caps), "%v", &x)
+		require.True(t, Fuses(&program.Step{Entry: program.Fused, Attr: c.Attr}, c.in, c.in, &r.Caps, nil), "%v", &x)
 		k, n := c.checkReference(t, c.same(t, r))
 		known, all = known+k, all+n
 	}
@@ -106,7 +106,7 @@ func TestExpressionLimits(t *testing.T) {
 		out, err := program.Fused.Check(in, a)
 		require.NoError(t, err, name)
 		s := &program.Step{Entry: program.Fused, Attr: a}
-		require.Equal(t, c.ok, Fuses(s, in, out, &kit.DefaultCaps), name)
+		require.Equal(t, c.ok, Fuses(s, in, out, &kit.DefaultCaps, nil), name)
 		_, err = Lower(s, in, out, &kit.DefaultCaps, nil)
 		if c.ok {
 			require.NoError(t, err, name)

@@ -14,9 +14,9 @@ func Lower(s *program.Step, in, out []program.Type, caps *kit.Caps, choose lower
 }
 
 // Fuses reports whether there is code for a step with expressions: those of the classes unary, binary and ternary alone, before
-// reductions, and after products and convolutions. See [program.Executor].
-func Fuses(s *program.Step, in, out []program.Type, caps *kit.Caps) bool {
-	_, err := lower(s, in, out, caps, nil, true)
+// reductions, and after products and convolutions, with the variants that choose takes. See [program.Executor].
+func Fuses(s *program.Step, in, out []program.Type, caps *kit.Caps, choose lowering.Chooser) bool {
+	_, err := lower(s, in, out, caps, choose, true)
 	return err == nil
 }
 

@@ -40,7 +40,7 @@ func withPrologue(t *testing.T, rng *rand.Rand, r *kerneltest.Rig, e *program.En
 		c = newCall(rng, e, a, special, in...)
 		out, err := e.Check(c.in, c.Attr)
 		require.NoError(t, err, "%s %v", e.Name, in)
-		if Fuses(&program.Step{Entry: e, Attr: c.Attr}, c.in, out, &r.Caps) {
+		if Fuses(&program.Step{Entry: e, Attr: c.Attr}, c.in, out, &r.Caps, nil) {
 			return c, true
 		}
 	}

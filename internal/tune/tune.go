@@ -70,6 +70,13 @@ type Compilation struct {
 // Compilation returns the decisions of a new compilation.
 func (t *Tuner) Compilation() *Compilation { return &Compilation{t: t, taken: map[string]string{}} }
 
+// Choose is a [Chooser] that decides as a compilation would now, for those who ask whether there will be code. It counts nothing. Where a
+// forced variant is not among the candidates it takes the default.
+func (t *Tuner) Choose(class, problem string, candidates []string) int {
+	variant, _ := t.decide(class, t.key(class, problem, candidates), candidates)
+	return max(0, slices.Index(candidates, variant))
+}
+
 // Err returns an error wrapping compute.ErrUnsupported if a forced variant was not among the candidates.
 func (c *Compilation) Err() error { return c.err }
 

@@ -70,6 +70,16 @@ func TestMeasure(t *testing.T) {
 	require.ErrorIs(t, err, compute.ErrUnsupported)
 }
 
+// Who asks what a compilation would decide changes nothing, and gets the default where a forced variant does not exist.
+func TestChoose(t *testing.T) {
+	u := New(Config{Forced: map[string]string{"sum": "tree", "dot": "none"}, Log: slog.New(slog.DiscardHandler)})
+	candidates := []string{"row", "tree"}
+	require.Equal(t, 1, u.Choose("sum", "10", candidates))
+	require.Equal(t, 0, u.Choose("dot", "10", candidates))
+	require.Equal(t, 0, u.Choose("max", "10", candidates))
+	require.Empty(t, u.Choices())
+}
+
 func TestRoundSizes(t *testing.T) {
 	require.Equal(t, "1x4096x4096", roundSizes("1x4096x4095"))
 	require.Equal(t, "8x16x16", roundSizes("8x9x23"))

@@ -46,9 +46,9 @@ func (s *step) separate(count int) {
 }
 
 // Fuses reports whether [Lower] has code for a step that computes an expression, or has one as prologue or epilogue, within
-// the limits of a device. Such code accesses less memory than separate steps.
-func Fuses(s *program.Step, in, out []program.Type, caps *wgsl.Caps) bool {
-	l, err := Lower(s, in, out, caps, nil)
+// the limits of a device, with the variants that choose takes. Such code accesses less memory than separate steps.
+func Fuses(s *program.Step, in, out []program.Type, caps *wgsl.Caps, choose lowering.Chooser) bool {
+	l, err := Lower(s, in, out, caps, choose)
 	if err != nil {
 		return false
 	}

@@ -364,7 +364,7 @@ func TestFusesWithinLimits(t *testing.T) {
 		return s, in, out
 	}
 	caps := wgsl.DefaultCaps
-	fuses := func(s *program.Step, in, out []program.Type) bool { return Fuses(s, in, out, &caps) }
+	fuses := func(s *program.Step, in, out []program.Type) bool { return Fuses(s, in, out, &caps, nil) }
 	require.True(t, fuses(sum(7, 1, 0)))
 	require.False(t, fuses(sum(7, 2, 0)), "nine buffers")
 	s, in, out := sum(8, 1, 0)
@@ -382,6 +382,6 @@ func TestFusesWithinLimits(t *testing.T) {
 		require.True(t, fuses(s, []program.Type{x, x}, out))
 		small := caps
 		small.MaxStorageBuffers = 2
-		require.False(t, Fuses(s, []program.Type{x, x}, out, &small))
+		require.False(t, Fuses(s, []program.Type{x, x}, out, &small, nil))
 	}
 }

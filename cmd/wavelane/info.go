@@ -151,8 +151,11 @@ func writeCUDA(w io.Writer, i cuda.Info) {
 
 func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n  ") }
 
-// size writes bytes in binary units.
+// size writes bytes in binary units. Drivers without a limit report nearly 2⁶⁴.
 func size(n uint64) string {
+	if n >= 1<<62 {
+		return "unlimited"
+	}
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if one := uint64(1) << (30 - 10*i); n >= one {
 			return strconv.FormatFloat(float64(n)/float64(one), 'g', 4, 64) + " " + unit

@@ -26,7 +26,7 @@ type browser struct {
 
 	making   map[*creation]bool // whose outcome is not known
 	shared   *creation          // of groups that are made together
-	inFlight []*flight          // in the order of submission
+	inFlight []*pending         // in the order of submission
 	stray    error              // that no scope caught, for the next submission
 
 	lostErr    error
@@ -94,7 +94,7 @@ func (d *browser) lose(err error) {
 	for _, f := range d.inFlight {
 		f.waiting = 0
 	}
-	d.land()
+	d.complete()
 }
 
 func (d *browser) Close() {

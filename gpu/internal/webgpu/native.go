@@ -163,10 +163,10 @@ type native struct {
 	period     float64      // nanoseconds of one timestamp tick
 
 	mu       sync.Mutex
-	inFlight []*flight
+	inFlight []*pending
 	polling  bool
 	// queue is what waits for being submitted, by the one goroutine that does while submitting.
-	queue      []*flight
+	queue      []*pending
 	submitting bool
 	stamps     []C.wl_stamps // free
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// flight is a submission that has not completed.
-type flight struct {
+// pending is a submission that has not completed.
+type pending struct {
 	s *Submission
 	// commands are C's, until they are submitted.
 	commands *[]C.wl_command
@@ -65,9 +65,9 @@ func (d *native) Submit(s *Submission) error {
 	}
 	*list = cs
 
-	f := &flight{s: s, commands: list}
+	f := &pending{s: s, commands: list}
 	for _, o := range s.Staging {
-		o.(*nativeBuffer).at = nil // until land
+		o.(*nativeBuffer).at = nil // until complete
 	}
 	d.mu.Lock()
 	if d.submitting || len(d.inFlight) > 0 {
@@ -150,7 +150,7 @@ func (d *native) poll() {
 		}
 		if done := d.completed(lost); len(done) > 0 {
 			for _, f := range done {
-				f.s.Done(d.land(f, lost))
+				f.s.Done(d.complete(f, lost))
 			}
 			waiting = time.Now()
 		}
@@ -166,21 +166,21 @@ func (d *native) poll() {
 }
 
 // completed takes the submissions that are through, or all of them if the device is lost.
-func (d *native) completed(lost error) []*flight {
+func (d *native) completed(lost error) []*pending {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var done []*flight
-	d.inFlight = slices.DeleteFunc(d.inFlight, func(f *flight) bool {
-		through := lost != nil || f.landed()
-		if through {
+	var done []*pending
+	d.inFlight = slices.DeleteFunc(d.inFlight, func(f *pending) bool {
+		ended := lost != nil || f.through()
+		if ended {
 			done = append(done, f)
 		}
-		return through
+		return ended
 	})
 	return done
 }
 
-func (f *flight) landed() bool {
+func (f *pending) through() bool {
 	for i := range f.words {
 		if atomic.LoadInt32(&f.words[i]) == C.WL_PENDING {
 			return false
@@ -189,8 +189,8 @@ func (f *flight) landed() bool {
 	return true
 }
 
-// land ends a flight: it collects mappings and timestamps, and returns what went wrong.
-func (d *native) land(f *flight, lost error) error {
+// complete ends a submission: it collects mappings and timestamps, and returns what went wrong.
+func (d *native) complete(f *pending, lost error) error {
 	if lost != nil {
 		return lost // the status stays allocated: callbacks may still come
 	}
@@ -228,7 +228,7 @@ func (d *native) land(f *flight, lost error) error {
 }
 
 // launch submits, and has what was submitted completed. It fails if nothing was.
-func (d *native) launch(f *flight) (err error) {
+func (d *native) launch(f *pending) (err error) {
 	if f.s.Timed {
 		if err := d.calibrated(); err != nil {
 			return fmt.Errorf("%w: %w", err, compute.ErrUnsupported)
@@ -256,7 +256,7 @@ func (d *native) launch(f *flight) (err error) {
 }
 
 // record crosses into C, where everything is recorded and submitted in one call. It fails if nothing was.
-func (d *native) record(f *flight) error {
+func (d *native) record(f *pending) error {
 	var few [8]C.wl_staging
 	staging := few[:0]
 	for _, o := range f.s.Staging {
@@ -285,7 +285,7 @@ func (d *native) record(f *flight) error {
 	return nil
 }
 
-func (f *flight) freeWords() {
+func (f *pending) freeWords() {
 	C.free(unsafe.Pointer(unsafe.SliceData(f.words)))
 	f.words = nil
 }
@@ -389,12 +389,12 @@ func (d *native) bestClock(stamps C.wl_stamps) (clock, error) {
 
 // readClock reads the GPU's clock once.
 func (d *native) readClock(stamps C.wl_stamps) (clock, error) {
-	f := &flight{s: &Submission{}, commands: new([]C.wl_command), stamps: stamps}
+	f := &pending{s: &Submission{}, commands: new([]C.wl_command), stamps: stamps}
 	before := time.Now()
 	if err := d.record(f); err != nil {
 		return clock{}, err
 	}
-	for !f.landed() {
+	for !f.through() {
 		var e C.wl_error
 		C.wl_device_poll(d.dev, 0, &e)
 		if err := callError("read the GPU's clock", &e); err != nil {

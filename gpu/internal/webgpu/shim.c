@@ -94,10 +94,10 @@ static WGPUInstanceBackendFlags backends(void) {
 
 wl_handle wl_instance_new(void) {
     wgpuSetLogLevel(WGPULogLevel_Off);
+    // Labels are kept: without them Direct3D's compiler is given an invalid pointer for the name of a kernel.
     WGPUInstanceExtras extras = {
         .chain = {.sType = (WGPUSType)WGPUSType_InstanceExtras},
         .backends = backends(),
-        .flags = WGPUInstanceFlag_DiscardHalLabels,
     };
     WGPUInstanceDescriptor desc = {.nextInChain = &extras.chain};
     quiet();

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// flight is a submission that has not completed.
-type flight struct {
+// pending is a submission that has not completed.
+type pending struct {
 	d        *browser
 	s        *Submission
 	stamps   stamps
@@ -18,7 +18,7 @@ type flight struct {
 	rejected error // why a mapping was refused, often for want of a better reason
 }
 
-func (f *flight) fail(err error) {
+func (f *pending) fail(err error) {
 	if f.err == nil {
 		f.err = err
 	}
@@ -31,7 +31,7 @@ func (d *browser) Submit(s *Submission) error {
 	if err := checkMapped(s); err != nil {
 		return err
 	}
-	f := &flight{d: d, s: s, err: d.stray}
+	f := &pending{d: d, s: s, err: d.stray}
 	d.stray = nil
 	if s.Timed {
 		f.stamps = d.takeStamps(2 + s.Timestamps)
@@ -203,14 +203,14 @@ func (o *dynamicOffsets) fill(w *functions, commands []Command) js.Value {
 	return o.words
 }
 
-// arrive counts one of the outcomes that a flight waits for.
-func (f *flight) arrive() {
+// arrive counts one of the outcomes that a submission waits for.
+func (f *pending) arrive() {
 	f.waiting--
-	f.d.land()
+	f.d.complete()
 }
 
-// land ends the flights that wait for nothing any more, in the order of their submissions.
-func (d *browser) land() {
+// complete ends the submissions that wait for nothing any more, in the order of their submissions.
+func (d *browser) complete() {
 	for len(d.inFlight) > 0 && d.inFlight[0].waiting <= 0 {
 		f := d.inFlight[0]
 		d.inFlight = slices.Delete(d.inFlight, 0, 1)
@@ -230,7 +230,7 @@ func (d *browser) awaitLoss() {
 }
 
 // end tells the outcome. It runs in a goroutine of its own.
-func (f *flight) end() {
+func (f *pending) end() {
 	err := f.err
 	if err == nil && f.rejected != nil && f.d.lostErr == nil {
 		f.d.awaitLoss()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -409,4 +410,27 @@ func TestOps(t *testing.T) {
 	require.NoError(t, d.ReLU(ctx, []float32{}, []float32{}), "empty tensors are fine")
 	require.NoError(t, d.Close())
 	require.ErrorIs(t, d.ReLU(ctx, y, x), compute.ErrClosed)
+}
+
+// A buffer smaller than the type in the WGSL is refused, and so is a uniform.
+func TestSmallBuffers(t *testing.T) {
+	d := open(t)
+	k, err := NewKernel(ctx, d, KernelDesc{Label: "fixed", Bindings: unary, Workgroup: [3]uint32{1, 1, 1}, WGSL: `
+struct S { a: array<f32, 64>, b: f32 }
+@group(0) @binding(0) var<storage, read> x: S;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(1) fn main() { y[0] = x.b; }`})
+	require.NoError(t, err)
+	x, y := make([]float32, 65), make([]float32, 4)
+	x[64] = 7
+	err = k.Run(ctx, Launch{Grid: [3]uint32{1, 1, 1}}, y, x[:64])
+	require.ErrorIs(t, err, compute.ErrArgument)
+	require.ErrorContains(t, err, "256 bytes")
+	require.NoError(t, k.Run(ctx, Launch{Grid: [3]uint32{1, 1, 1}}, y, x))
+	require.Equal(t, float32(7), y[0])
+
+	desc := affineDesc()
+	desc.WGSL = strings.Replace(desc.WGSL, "struct Params {", "struct Params { more: vec4<u32>,", 1)
+	_, err = NewKernel(ctx, d, desc)
+	require.ErrorIs(t, err, compute.ErrArgument)
 }

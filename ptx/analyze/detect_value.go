@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"fmt"
 	"github.com/wavelane/wavelane/ptx/flow"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -28,6 +29,10 @@ var valueDetectors = []Detector{
 	{Class: "HighRegisterPressure", Severity: Performance,
 		Doc: "More registers hold values at once than a thread can have: ptxas must spill some to local memory.",
 		Fix: "Compute values later or again, use smaller tiles, or fewer threads in a block.", run: detectPressure},
+	{Class: "LowOccupancy", Severity: Info, Strict: true,
+		Doc: "A thread has more than 128 registers, so that a multiprocessor holds few warps, which hide little latency.",
+		Fix: "Use smaller tiles per thread, unless the kernel is bound by arithmetic and its instructions overlap by themselves.",
+		run: detectOccupancy},
 	{Class: "PredicateOverflow", Severity: Performance,
 		Doc: "The hardware has seven predicates; further live ones are kept in registers and moved to and fro. How many are " +
 			"declared does not matter.",
@@ -180,6 +185,28 @@ func detectPressure(k *kernel, report reporter) {
 	if p.Live > limit {
 		report(p.Instr, "%d registers hold values here, %d may be had", p.Live, limit)
 	}
+}
+
+// registers is how many a thread has: as ptxas says, or else the most that hold values at once.
+func (k *kernel) registers() (n int, ptxas bool) {
+	if n, ok := k.o.Registers[k.f.Name]; ok {
+		return n, true
+	}
+	return k.live.Pressure().Units.Live, false
+}
+
+func detectOccupancy(k *kernel, report reporter) {
+	n, _ := k.registers()
+	if !k.f.Entry || n <= 128 {
+		return
+	}
+	share := ""
+	if l, err := k.limits(); err == nil {
+		if o, err := l.Occupancy(product3(k.dims), min(n, l.MaxRegisters), k.sharedBytes()); err == nil {
+			share = fmt.Sprintf(": occupancy is %.0f %%", 100*o.Share)
+		}
+	}
+	report(k.live.Pressure().Units.Instr, "%d registers%s", n, share)
 }
 
 // registerLimit is how many registers a thread may have.

@@ -44,7 +44,6 @@ type KernelReport struct {
 	Intensity float64             `json:"intensity"` // flops ÷ bytes; 0 if there are no bytes
 	Rate      roofline.Rate       `json:"rate"`      // the arithmetic that most flops are of
 	Placement *Placement          `json:"roofline,omitempty"`
-	Wastes    []Waste             `json:"wastes"`
 }
 
 // Memory is a kernel's traffic.
@@ -93,14 +92,6 @@ type Placement struct {
 	Attainable float64        `json:"attainable"` // flops per second
 	Peak       float64        `json:"peak"`
 	Bound      roofline.Bound `json:"bound"`
-}
-
-// Waste is a warning of a general kind, in the terms of lean production that the prior art uses.
-type Waste struct {
-	Kind   string `json:"kind"` // Transport, Waiting, Overprocessing
-	What   string `json:"what"`
-	Impact string `json:"impact"`
-	Fix    string `json:"fix"`
 }
 
 // sm is the architecture for occupancy: what the options say, or the module's target, but at least the oldest whose limits are
@@ -153,10 +144,10 @@ func (k *kernel) weight(i int) float64 {
 
 func (k *kernel) report() (KernelReport, error) {
 	if k.broken {
-		return KernelReport{Name: k.f.Name, Mix: map[string]int{}, Accesses: []Access{}, Wastes: []Waste{}}, nil
+		return KernelReport{Name: k.f.Name, Mix: map[string]int{}, Accesses: []Access{}}, nil
 	}
 	r := KernelReport{Name: k.f.Name, Block: k.dims, Assumed: k.assumed, Walked: len(k.walks) > 0, Mix: map[string]int{},
-		Live: k.live.Pressure(), Shared: k.sharedBytes(), SM: k.sm(), Wastes: []Waste{}}
+		Live: k.live.Pressure(), Shared: k.sharedBytes(), SM: k.sm()}
 	for i := range k.f.Vars {
 		if v := &k.f.Vars[i]; v.Space == ir.LocalSpace {
 			r.Local += v.Size()
@@ -196,15 +187,8 @@ func (k *kernel) report() (KernelReport, error) {
 	if r.Bytes > 0 {
 		r.Intensity = r.Flops / r.Bytes
 	}
-	r.Registers = r.Live.Units.Live
-	if n, ok := k.o.Registers[k.f.Name]; ok {
-		r.Registers, r.FromPtxas = n, true
-	}
-	if err := k.locate(&r); err != nil {
-		return r, err
-	}
-	r.wastes()
-	return r, nil
+	r.Registers, r.FromPtxas = k.registers()
+	return r, k.locate(&r)
 }
 
 // locate finds occupancy and the place under the roofline.
@@ -310,28 +294,6 @@ func (k *kernel) ratios(m *Memory) {
 	}
 	if least > 0 {
 		m.BankConflicts, m.BankConflictsKnown = float64(passes)/float64(least), true
-	}
-}
-
-// wastes are the general warnings.
-func (r *KernelReport) wastes() {
-	if n := r.Memory.LocalLoads.Instructions + r.Memory.LocalStores.Instructions; n > 0 {
-		r.Wastes = append(r.Wastes, Waste{"Transport", fmt.Sprintf("%d accesses to local memory", n),
-			"each costs as much as one to global memory, hundreds of cycles where the cache misses",
-			"keep arrays in registers (constant indices) or in shared memory"})
-	}
-	if r.Memory.CoalescingKnown && r.Memory.Coalescing < 0.8 {
-		r.Wastes = append(r.Wastes, Waste{"Waiting", fmt.Sprintf("coalescing %.0f %%", 100*r.Memory.Coalescing),
-			fmt.Sprintf("%.1f times the necessary traffic", 1/r.Memory.Coalescing),
-			"let neighbouring lanes access neighbouring addresses"})
-	}
-	if r.Registers > 128 {
-		share := "fewer warps hide latency"
-		if r.Occupancy != nil {
-			share = fmt.Sprintf("occupancy is %.0f %%", 100*r.Occupancy.Share)
-		}
-		r.Wastes = append(r.Wastes, Waste{"Overprocessing", fmt.Sprintf("%d registers", r.Registers), share,
-			"use smaller tiles per thread, unless the kernel is bound by arithmetic and its instructions overlap by themselves"})
 	}
 }
 

@@ -108,7 +108,4 @@ func (k *KernelReport) text(b *strings.Builder) {
 		line("roofline", "%s: bound by %s; %.4g of %.4g Tflop/s attainable, ridge at %.3g flop/byte", p.GPU, p.Bound,
 			p.Attainable/1e12, p.Peak/1e12, p.Ridge)
 	}
-	for _, w := range k.Wastes {
-		line("waste", "%s: %s; %s; %s", w.Kind, w.What, w.Impact, w.Fix)
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sort"
 )
 
 // Pos is where something was written: a line of PTX, or the line of Go that called the builder.
@@ -64,6 +65,24 @@ type Module struct {
 	Vars        []Var    // .global, .const, and .shared at module level
 	Funcs       []*Func
 	Aliases     []Alias
+	Lines       []Line // by Line.At; where a compiler has said what the text comes from
+}
+
+// Line says where the instructions of a line of PTX and of those that follow, up to the next Line, come from: a place in the source,
+// and where the function that it lies in was inlined, innermost first. From is nil where nothing is known.
+type Line struct {
+	At   Pos // in the PTX, without column
+	From []Pos
+}
+
+// Source is where an instruction with a position comes from in the source that was compiled to this module, innermost call first;
+// nil if the module does not say.
+func (m *Module) Source(p Pos) []Pos {
+	i := sort.Search(len(m.Lines), func(i int) bool { return m.Lines[i].At.Line > p.Line }) - 1
+	if i < 0 || m.Lines[i].At.File != p.File {
+		return nil
+	}
+	return m.Lines[i].From
 }
 
 // Alias is a second name of a function, for other modules: calls here name the function itself. The name is that of a declaration
@@ -302,7 +321,7 @@ func (m *Module) Func(name string) *Func {
 // Clone is a deep copy.
 func (m *Module) Clone() *Module {
 	c := *m
-	c.Options, c.Aliases = slices.Clone(m.Options), slices.Clone(m.Aliases)
+	c.Options, c.Aliases, c.Lines = slices.Clone(m.Options), slices.Clone(m.Aliases), slices.Clone(m.Lines)
 	c.Vars = cloneVars(m.Vars)
 	c.Funcs = make([]*Func, len(m.Funcs))
 	for i, f := range m.Funcs {
@@ -348,12 +367,13 @@ func cloneVars(s []Var) []Var {
 	return s
 }
 
-// Equal tells whether two modules are the same but for positions.
+// Equal tells whether two modules are the same but for positions and lines of source.
 func Equal(a, b *Module) bool { return reflect.DeepEqual(a.anywhere(), b.anywhere()) }
 
 // anywhere is a copy without positions, in which empty slices are nil.
 func (m *Module) anywhere() *Module {
 	c := m.Clone()
+	c.Lines = nil
 	if len(c.Options) == 0 {
 		c.Options = nil
 	}

@@ -34,7 +34,8 @@ type token struct {
 	off, end int
 }
 
-// lex cuts the source into tokens, the last one eof. Comments and the lines of .loc, .file and @@DWARF are left out.
+// lex cuts the source into tokens, the last one eof. Comments and the lines of .loc, .file and @@DWARF are left out; the first two are kept
+// for [parser.sourceLines].
 func (p *parser) lex() {
 	src := p.src
 	p.lines = []int{0}
@@ -86,6 +87,7 @@ func (p *parser) lex() {
 			}
 			if w := string(src[start:i]); w == ".loc" || w == ".file" {
 				endOfLine()
+				p.located = append(p.located, token{k, start, i})
 				continue
 			}
 		case isLetter(c) || c == '_' || c == '$' || c == '%' && isWord(next):
@@ -151,13 +153,14 @@ func isWord(c byte) bool   { return isLetter(c) || isDigit(c) || c == '_' || c =
 
 // parser reads tokens and fills m. Errors leave it as a panic of type bail.
 type parser struct {
-	file   string
-	src    []byte
-	lines  []int // offsets of their first bytes
-	toks   []token
-	i      int // of the next token
-	module *module
-	orders map[string][]ir.Mod // parts of opcodes in their order, by what was written
+	file    string
+	src     []byte
+	lines   []int // offsets of their first bytes
+	toks    []token
+	i       int     // of the next token
+	located []token // the lines of .loc and .file
+	module  *module
+	orders  map[string][]ir.Mod // parts of opcodes in their order, by what was written
 }
 
 func (p *parser) peek() token { return p.toks[p.i] }

@@ -30,6 +30,7 @@ func Module(name string, src []byte) (m *ir.Module, err error) {
 	}
 	p.finish()
 	p.validate()
+	p.sourceLines()
 	return p.module.m, nil
 }
 

@@ -75,14 +75,15 @@ func (w *warp) undefinedBytes(r ref, lane, n int) uint32 {
 	return byteMask(0, n)
 }
 
-// demand ends the launch if a register has no value in some of the lanes.
+// demand reports a register that has no value in some of the lanes. Where the launch goes on, it has one from here on.
 func (w *warp) demand(r ref, m uint32, what string) {
 	if bad := m &^ w.def[r.bank][r.i]; bad != 0 {
 		lane := first(bad)
 		o := w.originOf(r, lane)
 		f := w.faultOf(Uninitialized, lane, 0, 0, fmt.Sprintf("%s has no value in lanes %#08x: %s", what, bad, o.what))
 		f.Other = o.by
-		panic(f)
+		w.report(f)
+		w.def[r.bank][r.i] |= bad
 	}
 }
 

@@ -168,11 +168,12 @@ func (d *watch) defined(w *warp, lane int, op *memOp, s *segment, sh *shadowed, 
 	switch {
 	case op.atomic:
 		if undef != 0 {
-			w.fault(Uninitialized, lane, s.space, s.base+uint64(off), "an operand of the atomic operation has no value")
+			d.undefinedFault(w, lane, nil, s, off, "an operand of the atomic operation has no value")
 		}
 		if bad := sh.Undefined(off, op.size); bad != 0 {
-			o := d.memoryOrigin(w, lane, s, sh, off+bits.TrailingZeros32(bad))
+			o := d.memoryOrigin(w, lane, s, sh, off, op.size, off+bits.TrailingZeros32(bad))
 			d.undefinedFault(w, lane, o, s, off, "the atomic operation meets bytes without a value")
+			sh.Define(off, op.size, 0)
 		}
 	case op.write:
 		sh.Define(off, op.size, undef)
@@ -194,7 +195,7 @@ func (d *watch) defined(w *warp, lane int, op *memOp, s *segment, sh *shadowed, 
 	default:
 		undef = sh.Undefined(off, op.size)
 		if undef != 0 {
-			w.watched.loaded[lane] = d.memoryOrigin(w, lane, s, sh, off+bits.TrailingZeros32(undef))
+			w.watched.loaded[lane] = d.memoryOrigin(w, lane, s, sh, off, op.size, off+bits.TrailingZeros32(undef))
 		}
 		return undef
 	}
@@ -202,15 +203,22 @@ func (d *watch) defined(w *warp, lane int, op *memOp, s *segment, sh *shadowed, 
 }
 
 // memoryOrigin is why a byte that the current instruction reads has no value.
-func (d *watch) memoryOrigin(w *warp, lane int, s *segment, sh *shadowed, at int) *origin {
+func (d *watch) memoryOrigin(w *warp, lane int, s *segment, sh *shadowed, off, size, at int) *origin {
 	if o := sh.origins[at]; o != nil {
 		return o
 	}
 	return &origin{what: fmt.Sprintf("byte %d of %s (%s address %#x), which nothing has written, as loaded", at, s.name, s.space,
-		s.base+uint64(at)), by: w.access(lane)}
+		s.base+uint64(at)), by: w.readAt(lane, s, off, size)}
 }
 
-// undefinedFault ends the launch because of a value without definition.
+// readAt is the current instruction as it reads memory.
+func (w *warp) readAt(lane int, s *segment, off, size int) *Access {
+	a := w.access(lane)
+	a.Space, a.Addr, a.Size = s.space, s.base+uint64(off), size
+	return a
+}
+
+// undefinedFault reports that a value without definition matters.
 func (d *watch) undefinedFault(w *warp, lane int, o *origin, s *segment, off int, format string, args ...any) {
 	f := w.faultOf(Uninitialized, lane, ir.NoSpace, 0, fmt.Sprintf(format, args...))
 	if s != nil {
@@ -220,10 +228,10 @@ func (d *watch) undefinedFault(w *warp, lane int, o *origin, s *segment, off int
 		f.Detail += ": " + o.what
 		f.Other = o.by
 	}
-	panic(f)
+	w.report(f)
 }
 
-// race notes an access for the order of accesses, and ends the launch if it races.
+// race notes an access for the order of accesses, and reports it if it races.
 func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadowed, off int) {
 	a := shadow.Access{Size: op.size, At: w.at, Write: op.write, Atomic: op.atomic, Global: s.space == ir.GlobalSpace,
 		Alike: w.watched.twice>>lane&1 != 0}
@@ -250,7 +258,8 @@ func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadowed, off
 	f.Other = d.who(other)
 	f.Detail = fmt.Sprintf("this %s and an earlier %s by another thread have no order: %s at offset %d",
 		what(a.Scope != shadow.Weak, a.Write), what(other.Strong, other.Write), s.name, at)
-	panic(f)
+	f.Size, f.Write = op.size, op.write
+	w.report(f)
 }
 
 // who describes the other access of a race.
@@ -259,7 +268,7 @@ func (d *watch) who(other shadow.Conflict) *Access {
 	c, rank, thread := d.races.Locate(other.Thread)
 	in := &g.prog.code[other.At]
 	cluster, block, size := g.shape.at(c), g.launch.Cluster.at(rank), g.launch.Cluster
-	return &Access{Instr: in.text(), Pos: in.in.Pos,
+	return &Access{Instr: in.text(), Pos: in.in.Pos, Source: g.prog.module.ir.Source(in.in.Pos),
 		Block:  Dim3{cluster.X*size.X + block.X, cluster.Y*size.Y + block.Y, cluster.Z*size.Z + block.Z},
 		Thread: g.threadAt(thread), Write: other.Write, Atomic: other.Strong}
 }

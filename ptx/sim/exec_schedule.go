@@ -304,7 +304,7 @@ func (w *warp) waiting() string {
 	for _, p := range w.waiters {
 		in := &w.prog.code[p.pc]
 		fmt.Fprintf(&b, "  block %s warp %d lanes %#08x at %s: %s (waits for %s)\n",
-			w.block.id, w.index, p.lanes, in.in.Pos, in.text(), p.why)
+			w.block.id, w.index, p.lanes, where(in.in.Pos, w.prog.module.ir.Source(in.in.Pos)), in.text(), p.why)
 	}
 	return b.String()
 }

@@ -44,8 +44,12 @@ func (k FaultKind) String() string {
 type Access struct {
 	Instr         string
 	Pos           ir.Pos
+	Source        []ir.Pos // what a compiler says of the source (ir.Module.Source), innermost call first
 	Block, Thread Dim3
 	Write, Atomic bool
+	Addr          uint64 // of the origin of a missing value: what was read, with Space and Size
+	Space         ir.Space
+	Size          int
 	Host          bool // by Write, Fill, Alloc or Free of the GPU; then there is no instruction
 }
 
@@ -54,7 +58,19 @@ func (a *Access) String() string {
 	if a.Host {
 		return a.Instr + " by the host"
 	}
-	return fmt.Sprintf("%s of thread %s of block %s at %s", a.Instr, a.Thread, a.Block, a.Pos)
+	return fmt.Sprintf("%s of thread %s of block %s at %s", a.Instr, a.Thread, a.Block, where(a.Pos, a.Source))
+}
+
+// where is a position with those in the source that it comes from.
+func where(p ir.Pos, source []ir.Pos) string {
+	if len(source) == 0 {
+		return p.String()
+	}
+	s := p.String() + " (" + source[0].String()
+	for _, call := range source[1:] {
+		s += ", inlined at " + call.String()
+	}
+	return s + ")"
 }
 
 // Fault is a kernel's error as the software GPU found it. errors.Is(f, compute.ErrArgument) holds: the kernel or its
@@ -64,7 +80,10 @@ type Fault struct {
 	Kernel        string
 	Instr         string // as PTX text; empty when the host's call is at fault
 	Pos           ir.Pos
+	Source        []ir.Pos // what a compiler says of the source (ir.Module.Source), innermost call first
 	Block, Thread Dim3
+	Size          int    // bytes of the access, where Kind is about memory
+	Write         bool   // the access is a store, or an atomic operation
 	Addr          uint64 // where Kind is about memory
 	Space         ir.Space
 	Detail        string
@@ -79,7 +98,7 @@ func (f *Fault) Error() string {
 		b.WriteString(" in " + f.Kernel)
 	}
 	if f.Instr != "" {
-		fmt.Fprintf(&b, ", block %s, thread %s, at %s: %s", f.Block, f.Thread, f.Pos, f.Instr)
+		fmt.Fprintf(&b, ", block %s, thread %s, at %s: %s", f.Block, f.Thread, where(f.Pos, f.Source), f.Instr)
 	}
 	switch f.Kind {
 	case OutOfBounds, Misaligned, Uninitialized, Race, AsyncHazard, ProxyFence:
@@ -105,10 +124,17 @@ func (w *warp) fault(kind FaultKind, lane int, space ir.Space, addr uint64, form
 	panic(w.faultOf(kind, lane, space, addr, fmt.Sprintf(format, args...)))
 }
 
+// report ends the launch with a fault unless Config.Report wants it to go on.
+func (w *warp) report(f *Fault) {
+	if !w.block.grid.gpu.goesOn(f) {
+		panic(f)
+	}
+}
+
 // faultOf is the fault that [warp.fault] panics with.
 func (w *warp) faultOf(kind FaultKind, lane int, space ir.Space, addr uint64, detail string) *Fault {
 	a := w.access(lane)
-	return &Fault{Kind: kind, Kernel: w.prog.name, Instr: a.Instr, Pos: a.Pos, Block: a.Block, Thread: a.Thread,
+	return &Fault{Kind: kind, Kernel: w.prog.name, Instr: a.Instr, Pos: a.Pos, Source: a.Source, Block: a.Block, Thread: a.Thread,
 		Addr: addr, Space: space, Detail: detail}
 }
 
@@ -118,5 +144,5 @@ func (w *warp) access(lane int) *Access { return w.accessAt(w.at, lane) }
 // accessAt describes the instruction at pc as executed by the lane.
 func (w *warp) accessAt(pc int32, lane int) *Access {
 	in := &w.prog.code[pc]
-	return &Access{Instr: in.text(), Pos: in.in.Pos, Block: w.block.id, Thread: w.thread(lane)}
+	return &Access{Instr: in.text(), Pos: in.in.Pos, Source: w.prog.module.ir.Source(in.in.Pos), Block: w.block.id, Thread: w.thread(lane)}
 }

@@ -37,6 +37,10 @@ type Config struct {
 	SharedLimit int
 	// Counters adds bank conflicts and sectors to what a launch's Stats count.
 	Counters bool
+	// Report, if not nil, is called with each fault after which a kernel can go on: races, values that nobody wrote, and accesses out of
+	// bounds or misaligned, which then read zeros and write nothing. It says whether the kernel does; if not, the fault ends the
+	// launch, as all others do. The host's Read of what nobody wrote is reported and goes on likewise. Blocks take turns.
+	Report func(*Fault) bool
 	// Base is the address behind which allocations begin, for GPUs whose addresses have to differ; 0: 0x7f0000000000. It is a
 	// multiple of 256, and at least that.
 	Base uint64
@@ -64,7 +68,7 @@ func New(cfg Config) *GPU {
 	if cfg.Workers <= 0 {
 		cfg.Workers = 1
 	}
-	if cfg.Checks != 0 || cfg.Seed != 0 || cfg.Perturb || cfg.Counters {
+	if cfg.Checks != 0 || cfg.Seed != 0 || cfg.Perturb || cfg.Counters || cfg.Report != nil {
 		cfg.Workers = 1
 	}
 	cfg.Workers = min(cfg.Workers, 4*runtime.GOMAXPROCS(0))
@@ -110,6 +114,20 @@ func (g *GPU) Free(addr uint64) error {
 		compute.ErrArgument)
 }
 
+// Label names an allocation, given by its address, in faults.
+func (g *GPU) Label(addr uint64, name string) error {
+	return g.host("Label", addr, 1, func(s *segment, off int) error {
+		if off != 0 || s.fixed {
+			return fmt.Errorf("sim: Label(%#x): not the start of an allocation: %w", addr, compute.ErrArgument)
+		}
+		s.name = name
+		return nil
+	})
+}
+
+// goesOn tells whether a kernel goes on after a fault.
+func (g *GPU) goesOn(f *Fault) bool { return g.cfg.Report != nil && g.cfg.Report(f) }
+
 // Write copies p to global or constant memory.
 func (g *GPU) Write(addr uint64, p []byte) error {
 	return g.host("Write", addr, len(p), func(s *segment, off int) error {
@@ -138,7 +156,7 @@ func (g *GPU) Fill(addr uint64, n int, b byte) error {
 func (g *GPU) Read(p []byte, addr uint64) error {
 	return g.host("Read", addr, len(p), func(s *segment, off int) error {
 		if g.mon != nil {
-			if f := g.mon.read(s, off, len(p)); f != nil {
+			if f := g.mon.read(s, off, len(p)); f != nil && !g.goesOn(f) {
 				return f
 			}
 		}

@@ -68,17 +68,17 @@ func (op *memOp) strong() bool { return op.atomic || op.sem != "" && op.sem != i
 func (w *warp) bytes(lane int, op *memOp, addr uint64, undef uint32) ([]byte, uint32) {
 	s, off := w.locate(lane, op, addr)
 	if s == nil || off > uint64(len(s.data)) || off+uint64(op.size) > uint64(len(s.data)) {
-		w.fault(OutOfBounds, lane, op.space, addr, "%s", w.outside(op, addr, s))
+		return w.refused(OutOfBounds, lane, op, addr, w.outside(op, addr, s))
 	}
 	align := uint64(op.align)
 	if align == 0 {
 		align = uint64(op.size)
 	}
 	if addr&(align-1) != 0 {
-		w.fault(Misaligned, lane, op.space, addr, "%d bytes have to lie at a multiple of %d", op.size, align)
+		return w.refused(Misaligned, lane, op, addr, fmt.Sprintf("%d bytes have to lie at a multiple of %d", op.size, align))
 	}
 	if s.readOnly && op.write {
-		w.fault(OutOfBounds, lane, op.space, addr, "%s can only be read", s.name)
+		return w.refused(OutOfBounds, lane, op, addr, s.name+" can only be read")
 	}
 	if w.mon != nil {
 		if w.prog.async {
@@ -87,6 +87,14 @@ func (w *warp) bytes(lane int, op *memOp, addr uint64, undef uint32) ([]byte, ui
 		undef = w.mon.access(w, lane, op, s, int(off), undef)
 	}
 	return s.data[off : off+uint64(op.size) : off+uint64(op.size)], undef
+}
+
+// refused reports an access that cannot be. Where the launch goes on, the access is to zeros that nothing else sees.
+func (w *warp) refused(kind FaultKind, lane int, op *memOp, addr uint64, detail string) ([]byte, uint32) {
+	f := w.faultOf(kind, lane, op.space, addr, detail)
+	f.Size, f.Write = op.size, op.write
+	w.report(f)
+	return make([]byte, op.size), 0
 }
 
 // locate finds the segment that an access is about and the offset in it, nil if there is none at the address.

@@ -62,7 +62,7 @@ var layers = []subtree{
 }
 
 // outside are suites and generators, which may import anything and which nobody imports.
-var outside = []string{"internal/conformance", "internal/arch", "internal/gen", "internal/simd/simdtest", "internal/testseed", "internal/ptxkernels/kerneltest", "internal/ptxtest", "wasm/internal/jstest"}
+var outside = []string{"internal/conformance", "internal/cudacorpus", "internal/arch", "internal/gen", "internal/simd/simdtest", "internal/testseed", "internal/ptxkernels/kerneltest", "internal/ptxtest", "wasm/internal/jstest"}
 
 // devices are what the packages of anyDevice must not know: they reach them through the interfaces of internal/program only.
 var devices = []string{"gpu", "cuda", "cpu"}

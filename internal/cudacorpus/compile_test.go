@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -88,17 +87,14 @@ func compile(t *testing.T, script, folder string, files, architectures []string)
 	return units
 }
 
-// sources are the names of the files in a folder that somebody needs.
-func sources(t *testing.T, folder, extension string, needed func(file string) bool) (files []string) {
+// sources are the names of the files in a folder, sorted.
+func sources(t *testing.T, folder, extension string) (files []string) {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(folder, "*"+extension))
 	require.NoError(t, err)
+	require.NotEmpty(t, all)
 	for _, f := range all {
-		if name := filepath.Base(f); needed(strings.TrimSuffix(name, extension)) {
-			files = append(files, name)
-		}
+		files = append(files, filepath.Base(f))
 	}
-	require.NotEmpty(t, files)
-	slices.Sort(files)
 	return files
 }

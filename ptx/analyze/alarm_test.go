@@ -67,6 +67,17 @@ func TestFalseAlarms(t *testing.T) {
 			setp.ge.u32 %p1, %t, %n; @%p1 exit; vote.sync.ballot.b32 %r2, 1, -1; bar.warp.sync -1; st.global.u32 [%mine], %r2;`,
 			"@%p1 exit; vote.sync.ballot.b32 %r2, 1, -1;", "@%p1 bra on; vote.sync.ballot.b32 %r2, 1, -1; on: mov.u32 %r2, 0;",
 			"FullMaskAfterExit"},
+		{"the number of a warp in the grid", `
+			mov.u32 %r2, %ctaid.x; mad.lo.u32 %r2, %r2, 64, %t; shr.u32 %r2, %r2, 1; and.b32 %r2, %r2, 2147483632; // i / 32 * 16
+			setp.ge.s32 %p1, %r2, %n; @%p1 bra on; shfl.sync.idx.b32 %r3, %t, 0, 31, -1; st.global.u32 [%mine], %r3; on:`,
+			"2147483632", "2147483640", "FullMaskAfterExit"},
+		{"a stack's pointer that data move", `
+			mov.u32 %r3, %r0; mov.u32 %r4, 0; add.u64 %rd1, %out, 1024; st.shared.u32 [%r0], %n; bar.sync 0;
+			again: ld.global.u32 %r5, [%rd1]; setp.eq.u32 %p1, %r5, 0; @%p1 bra push; setp.eq.u32 %p2, %r5, 1; @%p2 bra pop; bra behind;
+			push: add.u32 %r3, %r3, 4; st.shared.u32 [%r3], %r4; bra behind;
+			pop: ld.shared.u32 %r6, [%r3+-4]; add.u32 %r3, %r3, -4; bra behind;
+			behind: add.u32 %r4, %r4, 1; add.u64 %rd1, %rd1, 4; setp.lt.u32 %p3, %r4, %n; @%p3 bra again; st.global.u32 [%mine], %r4;`,
+			"pop: ld.shared.u32 %r6, [%r3+-4]; add.u32 %r3, %r3, -4;", "pop: ld.shared.u32 %r6, [%r0+-4];", "OutOfBounds"},
 		{"a shared variable by name", `
 			setp.eq.u32 %p1, %t, 0; @%p1 st.u32 [s], 5; bar.sync 0; ld.u32 %r2, [s]; st.global.u32 [%mine], %r2;`,
 			"bar.sync 0;", "", "MissingBarrierSync"},

@@ -1,6 +1,9 @@
 package analyze
 
 import (
+	"slices"
+
+	"github.com/wavelane/wavelane/ptx/flow"
 	"github.com/wavelane/wavelane/ptx/internal/cost"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -221,10 +224,39 @@ func (m *machine) checkBounds(a *access, u *memoryUse) {
 		}
 		off, ok := a.addr.offset(a.base, t)
 		if ok && (off < 0 || off+int64(a.size) > limit) {
+			if m.swayed(a) {
+				return
+			}
 			u.outside, u.where, u.limit, u.of = true, off, limit, a.base.name
 			return
 		}
 	}
+}
+
+// swayed tells whether data decide on the way to an access and, in turns of a loop before, on its address: a stack's pointer in an
+// interpreter. Then the two may go together always, whatever this way makes of them.
+func (m *machine) swayed(a *access) bool {
+	loop := m.g.Blocks[m.g.BlockOf(a.instr)].Loop
+	if loop < 0 || !slices.ContainsFunc(a.frames, func(f frame) bool { return f.side != 0 && f.cond.data }) {
+		return false
+	}
+	l, reaching := &m.g.Loops[loop], m.g.Reaching()
+	seen := map[int]bool{}
+	var from func(i int) bool
+	from = func(i int) (found bool) {
+		m.g.Reads(i, func(r ir.Reg) {
+			for _, d := range reaching.Defs(i, r) {
+				if found || d == flow.Entry || seen[d] || !l.Has(m.g.BlockOf(d)) {
+					continue
+				}
+				seen[d] = true
+				always := !slices.ContainsFunc(l.Latches, func(b int) bool { return !m.g.Dominates(m.g.BlockOf(d), b) })
+				found = !always && !m.g.Dominates(m.g.BlockOf(d), m.g.BlockOf(i)) || from(d)
+			}
+		})
+		return found
+	}
+	return from(a.instr)
 }
 
 // sizeOf is the number of bytes behind a base.

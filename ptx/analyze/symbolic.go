@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"slices"
+
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -85,6 +87,8 @@ func bitwise(op ir.Op, a, b *vec) *vec {
 			return &vec{c: zip(a.c, b.c, func(x, y int64) int64 { return x & y })}
 		case keep < 0 && ^keep&^low == 0: // clears low bits
 			return &vec{terms: a.terms, c: zip(a.c, b.c, func(x, y int64) int64 { return x & y }), generic: a.generic}
+		case keep > 0 && wholeIndex(keep|low) && slices.Min(a.c) >= 0: // clears low bits, and high ones that a shift has cleared
+			return &vec{terms: a.terms, c: zip(a.c, b.c, func(x, y int64) int64 { return x & y }), generic: a.generic}
 		}
 		return nil
 	}
@@ -99,6 +103,9 @@ func bitwise(op ir.Op, a, b *vec) *vec {
 	}
 	return &vec{terms: a.terms, c: zip(a.c, b.c, f), generic: a.generic}
 }
+
+// wholeIndex tells whether a mask keeps all that an index has: compilers make (i >> 5) << 4 to i >> 1 & 0x7ffffff0.
+func wholeIndex(mask int64) bool { return mask&(mask+1) == 0 && mask >= 1<<24-1 }
 
 // logic is an operation on predicates.
 func (m *machine) logic(in *ir.Instr, a []*vec) *vec {

@@ -53,7 +53,10 @@ func product(m, n, k int, a, b func(i, j int) float64) []float32 {
 }
 
 // cudaRuns are the kernels in testdata/cuda.
-var cudaRuns = []run{
+var cudaRuns = slices.Concat(blockRuns, threadRuns)
+
+// blockRuns are the kernels of what threads of blocks do together.
+var blockRuns = []run{
 	{file: "reduce", kernel: "sum_tree", grid: dims(3), block: dims(128), shared: 512, args: func(r *rand.Rand) []any {
 		const n = 700
 		x := floats(r, n)

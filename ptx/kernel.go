@@ -45,7 +45,7 @@ type instr struct {
 	ir.Instr
 	defs   []*value // results
 	reads  []int32  // views that are read
-	gens   []int32  // views that begin behind the instruction
+	gens   []int32  // views that begin after the instruction
 	assign *value   // of a move to a variable: what is moved
 	drop   bool     // to be left out if no result is used
 	sure   bool     // a guarded write that completes an unguarded one

@@ -185,7 +185,7 @@ func (b Mbarrier) PendingCount(state Reg[uint64]) Reg[uint32] {
 // FenceMbarrierInit makes [Mbarrier.Init] known to the cluster and the async proxy.
 func (k *Kernel) FenceMbarrierInit() { k.emit("fence.mbarrier_init.release.cluster") }
 
-// FenceProxyAsync orders the thread's ordinary accesses before it with those of bulk copies and wgmma behind it, and the
+// FenceProxyAsync orders the thread's ordinary accesses before it with those of bulk copies and wgmma after it, and the
 // other way round.
 func (k *Kernel) FenceProxyAsync() { k.emit("fence.proxy.async") }
 

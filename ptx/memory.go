@@ -26,7 +26,7 @@ type MemOption struct {
 	policy Reg[uint64]
 }
 
-// The places of options in opcodes; the space stands behind the first.
+// The places of options in opcodes; the space stands after the first.
 const (
 	rankOrder = iota
 	rankCache
@@ -62,7 +62,7 @@ func Relaxed(s Scope) MemOption { return MemOption{rank: rankOrder, text: "relax
 // Acquire orders a load, or atomic, before what follows.
 func Acquire(s Scope) MemOption { return MemOption{rank: rankOrder, text: "acquire." + string(s)} }
 
-// Release orders a store, or atomic, behind what precedes.
+// Release orders a store, or atomic, after what precedes.
 func Release(s Scope) MemOption { return MemOption{rank: rankOrder, text: "release." + string(s)} }
 
 // AcquireRelease is both, for atomics.

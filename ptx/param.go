@@ -104,7 +104,7 @@ func kernelArray[S Space, T Elem](k *Kernel, name string, n int, opts []DeclOpti
 const dynamicName = "dynamic_shared"
 
 // DynamicShared is the shared memory whose size the launch gives, aligned to 128 bytes (or [Align], up to 1024). It
-// begins behind the static arrays, and every call returns its beginning.
+// begins after the static arrays, and every call returns its beginning.
 func DynamicShared[T Elem](k *Kernel, opts ...DeclOption) Ptr[Shared, T] {
 	v := ir.Var{Pos: caller(), Name: dynamicName, Space: ir.SharedSpace, Linkage: ir.Extern, Type: ir.B8,
 		Align: 128, Dims: []int{0}}

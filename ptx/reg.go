@@ -109,7 +109,7 @@ func (v *Var[T]) Set(y any) {
 	in.gens = append(in.gens, v.view)
 }
 
-// coalesce makes instructions write to the variables to which their results, not used otherwise, are moved right behind
+// coalesce makes instructions write to the variables to which their results, not used otherwise, are moved right after
 // them. body is changed; moves that are left over lose their Op.
 func (k *Kernel) coalesce(body []instr) {
 	for j := range body {

@@ -30,7 +30,7 @@ func (k *Kernel) BarrierCount(p Reg[bool]) Reg[uint32] {
 // WarpSync waits until the lanes of mask are here, and orders their accesses to memory.
 func (k *Kernel) WarpSync(mask Reg[uint32]) { k.emit("bar.warp.sync", mask) }
 
-// FenceAcqRel orders the thread's accesses to memory before it with those behind, as the scope sees them.
+// FenceAcqRel orders the thread's accesses to memory before it with those after, as the scope sees them.
 func (k *Kernel) FenceAcqRel(s Scope) { k.emit("fence.acq_rel." + string(s)) }
 
 // FenceSC is a sequentially consistent [Kernel.FenceAcqRel].

@@ -11,7 +11,7 @@ import (
 
 // TileLayout is how a matrix of Rows × Cols elements of Size bytes lies in shared memory, row by row.
 //
-// Pad elements behind each row shift rows against each other; an odd number of 4-byte words makes columns free of bank
+// Pad elements after each row shift rows against each other; an odd number of 4-byte words makes columns free of bank
 // conflicts. Swizzled instead permutes the 16-byte chunks of each row by XOR with the row's number, and takes no memory:
 //
 //	rows of 128 bytes or a multiple   chunk ^ (row & 7)
@@ -144,7 +144,7 @@ type Tile[T Elem] struct {
 	base   Ptr[Shared, T]
 }
 
-// NewTile declares stages tiles of a layout, one behind the other, aligned to 16 bytes, swizzled ones to 1,024. The
+// NewTile declares stages tiles of a layout, one after the other, aligned to 16 bytes, swizzled ones to 1,024. The
 // layout's Size may be left 0.
 func NewTile[T Elem](k *Kernel, name string, l TileLayout, stages int) Tile[T] {
 	l = k.layout(l, typeOf[T]())

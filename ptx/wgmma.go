@@ -163,7 +163,7 @@ func flag(b bool) lit {
 	return 0
 }
 
-// WgmmaFence orders what touched registers before it with Wgmma behind it.
+// WgmmaFence orders what touched registers before it with Wgmma after it.
 func (k *Kernel) WgmmaFence() { k.emit("wgmma.fence.sync.aligned") }
 
 // WgmmaCommit makes a group of all Wgmma since the last one.

@@ -37,16 +37,16 @@ func findings(t *testing.T, code string) string {
 func TestFalseAlarms(t *testing.T) {
 	for _, c := range []struct{ name, right, from, to, class string }{
 		{"loop that may be skipped", `
-			st.shared.u32 [%r1], %t; xor.b32 %r2, %r1, 4; setp.eq.u32 %p1, %n, 0; @%p1 bra behind; mov.u32 %r3, %n;
+			st.shared.u32 [%r1], %t; xor.b32 %r2, %r1, 4; setp.eq.u32 %p1, %n, 0; @%p1 bra after; mov.u32 %r3, %n;
 			again: bar.sync 0; ld.shared.u32 %r4, [%r2]; bar.sync 0; st.shared.u32 [%r1], %r4;
 			shr.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra again;
-			behind: bar.sync 0; ld.shared.u32 %r5, [%r2]; st.global.u32 [%mine], %r5;`,
+			after: bar.sync 0; ld.shared.u32 %r5, [%r2]; st.global.u32 [%mine], %r5;`,
 			"again: bar.sync 0;", "again:", "MissingBarrierSync"},
-		{"read in a loop that may be skipped, more behind it", `
-			st.shared.u32 [%r1], %t; xor.b32 %r2, %r1, 4; mov.u32 %r6, 0; setp.eq.u32 %p1, %n, 0; @%p1 bra behind;
+		{"read in a loop that may be skipped, more after it", `
+			st.shared.u32 [%r1], %t; xor.b32 %r2, %r1, 4; mov.u32 %r6, 0; setp.eq.u32 %p1, %n, 0; @%p1 bra after;
 			mov.u32 %r3, %n; bar.sync 0;
 			again: ld.shared.u32 %r4, [%r2]; add.u32 %r6, %r6, %r4; sub.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra again;
-			behind: st.global.u32 [%mine], %r6; ld.shared.u32 %r7, [%r1]; st.global.u32 [%mine+256], %r7;`,
+			after: st.global.u32 [%mine], %r6; ld.shared.u32 %r7, [%r1]; st.global.u32 [%mine+256], %r7;`,
 			"bar.sync 0;", "", "MissingBarrierSync"},
 		{"the same value from several lanes", `
 			and.b32 %r2, %t, 15; mad.lo.u32 %r3, %r2, 4, %r0; mad.wide.u32 %rd1, %r2, 4, %out; ld.global.u32 %r4, [%rd1];

@@ -112,7 +112,7 @@ type kernel struct {
 	o       *Options
 	g       *flow.Graph
 	live    *flow.Liveness
-	out     []flow.Set // live behind each instruction
+	out     []flow.Set // live after each instruction
 	reach   *flow.Reaching
 	deps    [][]flow.Edge
 	dims    [3]int

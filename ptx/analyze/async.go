@@ -104,7 +104,7 @@ func (m *machine) asyncEffects(st *state, i int, here []presence, frames []frame
 	}
 }
 
-// retire lets all but the last n groups arrive: from now on the thread that issued a copy sees it, others behind a barrier.
+// retire lets all but the last n groups arrive: from now on the thread that issued a copy sees it, others after a barrier.
 func (m *machine) retire(st *state, n int) {
 	for len(st.async.groups) > n {
 		for _, a := range st.async.groups[0] {

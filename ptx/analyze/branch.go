@@ -88,7 +88,7 @@ func (m *machine) split(b, i int, st *state) (taken, passed *state) {
 	return st, passed
 }
 
-// under is who is somewhere behind a condition that is not known for all threads.
+// under is who is under a condition that is not known for all threads.
 func under(p *vec, here []presence) []presence {
 	out := slices.Clone(here)
 	for t, h := range here {

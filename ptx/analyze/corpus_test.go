@@ -15,7 +15,7 @@ import (
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
-// wants are the findings that a text announces by "// want: Class" behind a line, and "// want-module: Class" for the whole
+// wants are the findings that a text announces by "// want: Class" after a line, and "// want-module: Class" for the whole
 // module, as "line Class"; 0 is the module's line.
 func wants(text string) []string {
 	var out []string
@@ -37,7 +37,7 @@ func load(t *testing.T, name string) (string, *ir.Module) {
 	require.NoError(t, err)
 	m, err := parse.Module(name, text)
 	require.NoError(t, err)
-	// "// becomes: opcode" stands behind an instruction that is to have an opcode which the parser would refuse.
+	// "// becomes: opcode" stands after an instruction that is to have an opcode which the parser would refuse.
 	for n, line := range strings.Split(string(text), "\n") {
 		_, code, ok := strings.Cut(line, "// becomes: ")
 		for _, f := range m.Funcs {

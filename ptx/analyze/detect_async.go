@@ -11,7 +11,7 @@ var asyncDetectors = []Detector{
 		run: detectPendingCopies},
 	{Class: "MissingAsyncCommit", Severity: Bug,
 		Doc: "Copies by cp.async are never committed to a group, so that no cp.async.wait_group waits for them.",
-		Fix: "Put cp.async.commit_group behind the copies.", run: detectUncommitted},
+		Fix: "Put cp.async.commit_group after the copies.", run: detectUncommitted},
 	{Class: "MbarrierProtocol", Severity: Bug,
 		Doc: "An mbarrier is used before it is made, a wait's answer is ignored, or the bytes announced are not those copied: " +
 			"threads wait for ever or not at all.",

@@ -12,7 +12,7 @@ var flowDetectors = []Detector{
 		Doc: "No way leads out of a loop, or what decides about leaving it never changes in it.",
 		Fix: "Change the condition's operands in the loop.", run: detectEndless},
 	{Class: "LoopBranchToEnd", Severity: Bug,
-		Doc: "A branch at the end of a loop's body goes to the label behind the loop rather than to its start: the body runs once.",
+		Doc: "A branch at the end of a loop's body goes to the label after the loop rather than to its start: the body runs once.",
 		Fix: "Branch to the loop's start.", run: detectBranchToEnd},
 	{Class: "NonInPlaceLoopAccumulator", Severity: Bug,
 		Doc: "In each turn of a loop a result is formed from an initial value that never changes, and goes to a register of its " +
@@ -83,7 +83,7 @@ func (k *kernel) firstOf(b int) int {
 	return k.g.Blocks[b].Start
 }
 
-// detectBranchToEnd looks for what was meant as a loop: a test of a register that leaves to a label, behind it in-place
+// detectBranchToEnd looks for what was meant as a loop: a test of a register that leaves to a label, after it in-place
 // counting of that register for nobody, and a branch to the same label although it comes next anyway.
 func detectBranchToEnd(k *kernel, report reporter) {
 	for b := range k.g.Blocks {
@@ -268,7 +268,7 @@ func detectUnreachable(k *kernel, report reporter) {
 		if k.g.Reachable(b) || b > 0 && !k.g.Reachable(b-1) && len(k.g.Blocks[b].Preds) > 0 {
 			continue
 		}
-		// What ends a block for form's sake, behind trap or bra, is no code.
+		// What ends a block for form's sake, after trap or bra, is no code.
 		for i := k.g.Blocks[b].Start; i < k.g.Blocks[b].End; i++ {
 			if kind := k.f.Body[i].Kind(); kind != ir.Directive && kind != ir.Leave && kind != ir.Branch {
 				report(i, "no way leads here")

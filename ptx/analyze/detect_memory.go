@@ -18,7 +18,7 @@ var memoryDetectors = []Detector{
 		Fix: "Correct the index, or write the whole array first.", run: detectNeverWritten},
 	{Class: "MissingBoundsCheck", Severity: Warning,
 		Doc: "Global memory is indexed by block and thread without any condition, although the kernel gets a number that no " +
-			"comparison looks at: with a grid larger than the data, threads access what lies behind it.",
+			"comparison looks at: with a grid larger than the data, threads access what lies beyond it.",
 		Fix: "Compare the index with the length and guard the access.", run: detectUnchecked},
 	{Class: "SharedMemBankConflict", Severity: Performance,
 		Doc: "Lanes of a warp access different words of one of the 32 banks of shared memory: they are served one after the other.",

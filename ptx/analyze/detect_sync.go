@@ -109,7 +109,7 @@ func (k *kernel) divergentBarriers(leaving bool, report reporter) {
 	}
 }
 
-// mayLeave tells whether some way out of block c ends without any barrier behind it.
+// mayLeave tells whether some way out of block c ends without any barrier after it.
 func (k *kernel) mayLeave(c int) bool {
 	if k.g.Blocks[c].Leaves {
 		return true

@@ -10,7 +10,7 @@ import (
 
 // The abstract machine walks through a kernel with all threads of one block at once. Registers hold values of type vec: known
 // numbers per thread, and sums of symbols where parameters, block indices or memory come in. A branch whose condition is known
-// splits the threads; one that is not known is taken both ways, and the ways are joined behind it. Loops run turn by turn:
+// splits the threads; one that is not known is taken both ways, and the ways are joined after it. Loops run turn by turn:
 // while their conditions are known to the end (up to a limit), else for a few turns. In each memory access every thread's
 // address is thereby known up to symbols, swizzles included.
 
@@ -136,7 +136,7 @@ func (m *machine) run() {
 }
 
 // region walks the blocks of a loop once, or with -1 the whole function, and leaves in the pending states of this level what
-// goes on elsewhere: behind the loop, or at its header for the next turn.
+// goes on elsewhere: after the loop, or at its header for the next turn.
 func (m *machine) region(loop int) {
 	for _, b := range m.g.RPO {
 		if loop >= 0 && !m.g.Loops[loop].Has(b) {

@@ -233,7 +233,7 @@ func (m *machine) checkBounds(a *access, u *memoryUse) {
 	}
 }
 
-// swayed tells whether data decide on the way to an access and, in turns of a loop before, on its address: a stack's pointer in an
+// swayed tells whether data decide on the way to an access and, in iterations of a loop before, on its address: a stack's pointer in an
 // interpreter. Then the two may go together always, whatever this way makes of them.
 func (m *machine) swayed(a *access) bool {
 	loop := m.g.Blocks[m.g.BlockOf(a.instr)].Loop
@@ -259,7 +259,7 @@ func (m *machine) swayed(a *access) bool {
 	return from(a.instr)
 }
 
-// sizeOf is the number of bytes behind a base.
+// sizeOf is the number of bytes after a base.
 func (m *machine) sizeOf(s *symbol) (int64, bool) {
 	switch {
 	case s.kind == paramSymbol && s.name == s.v.Name:

@@ -93,7 +93,7 @@ type Param struct {
 	takes [closed + 1]bool // by kind of argument; bytes fit by their length alone
 }
 
-// LayoutOf places parameters one behind the other, each at a multiple of its alignment. (PTX ISA, "Kernel Function Parameters".)
+// LayoutOf places parameters one after the other, each at a multiple of its alignment. (PTX ISA, "Kernel Function Parameters".)
 func LayoutOf(params []ir.Var) *Layout {
 	l := &Layout{params: make([]Param, len(params))}
 	for i := range params {

@@ -304,7 +304,7 @@ func checkValues(t *testing.T, f *ir.Func, g *flow.Graph) {
 			require.Equal(t, writtenBefore[i] && live(i), in[i].Has(r), "%s\n%s live before %d", f, f.Regs[r].Name, i)
 			_, w := reads(f, i, r)
 			after := slices.ContainsFunc(next(f, i), live) && (w || writtenBefore[i])
-			require.Equal(t, after, out[i].Has(r), "%s\n%s live behind %d", f, f.Regs[r].Name, i)
+			require.Equal(t, after, out[i].Has(r), "%s\n%s live after %d", f, f.Regs[r].Name, i)
 			if rd, _ := reads(f, i, r); !rd {
 				continue
 			}
@@ -330,7 +330,7 @@ func checkValues(t *testing.T, f *ir.Func, g *flow.Graph) {
 	}
 }
 
-// waysUntil is what can be reached from start, without going on behind a barring place: that itself is reached.
+// waysUntil is what can be reached from start, without going on after a barring place: that itself is reached.
 func waysUntil(f *ir.Func, start int, bars func(int) bool) []bool {
 	seen := make([]bool, len(f.Body)+1)
 	work := []int{start}

@@ -15,12 +15,12 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// Block is a run of instructions that is entered at its first and left behind its last.
+// Block is a run of instructions that is entered at its first and left after its last.
 type Block struct {
 	Start, End int // instructions Func.Body[Start:End]
 	// Succs and Preds are indices of blocks, ascending, each once.
 	Succs, Preds []int
-	// Leaves tells that a thread may leave the function here: by ret, exit or trap, or behind the last instruction.
+	// Leaves tells that a thread may leave the function here: by ret, exit or trap, or after the last instruction.
 	Leaves bool
 	// Loop is the innermost loop that the block is in, an index into Graph.Loops; -1 for none.
 	Loop int
@@ -29,7 +29,7 @@ type Block struct {
 // Edge is a way from one block to another; To may be Graph.Exit.
 type Edge struct{ From, To int }
 
-// Graph is the control-flow graph of a function. Block 0 is where it is entered; Exit, one behind the last block, stands for
+// Graph is the control-flow graph of a function. Block 0 is where it is entered; Exit, one after the last block, stands for
 // the outside.
 type Graph struct {
 	Func   *ir.Func
@@ -225,7 +225,7 @@ func postOrder(n, root int, next func(int) []int) []int {
 			stack = stack[:len(stack)-1]
 			continue
 		}
-		// The last successor first, so that reversing the order keeps a branch's fall-through close behind it.
+		// The last successor first, so that reversing the order keeps a branch's fall-through close after it.
 		to := s[len(s)-1-top.i]
 		top.i++
 		if !seen[to] {

@@ -216,9 +216,9 @@ func (l *Liveness) In(block int) Set { return l.in[block] }
 // Out is what is live where the block ends.
 func (l *Liveness) Out(block int) Set { return l.out[block] }
 
-// Walk calls f for each instruction of a block, last one first, with what is live before and behind it. The sets are used
+// Walk calls f for each instruction of a block, last one first, with what is live before and after it. The sets are used
 // anew for the next instruction.
-func (l *Liveness) Walk(block int, f func(i int, before, behind Set)) {
+func (l *Liveness) Walk(block int, f func(i int, before, after Set)) {
 	g := l.g
 	blk := &g.Blocks[block]
 	if g.order[block] < 0 {
@@ -233,10 +233,10 @@ func (l *Liveness) Walk(block int, f func(i int, before, behind Set)) {
 	for i := blk.Start; i < blk.End; i++ {
 		g.Writes(i, func(r ir.Reg) { counts[r]++ })
 	}
-	before, behind := newSet(g.regs), newSet(g.regs)
-	copy(behind, l.out[block])
+	before, after := newSet(g.regs), newSet(g.regs)
+	copy(after, l.out[block])
 	for i := blk.End - 1; i >= blk.Start; i-- {
-		copy(before, behind)
+		copy(before, after)
 		guarded := g.Func.Body[i].Guard.Reg != 0
 		g.Writes(i, func(r ir.Reg) {
 			counts[r]--
@@ -249,18 +249,18 @@ func (l *Liveness) Walk(block int, f func(i int, before, behind Set)) {
 				before.Add(r)
 			}
 		})
-		f(i, before, behind)
-		copy(behind, before)
+		f(i, before, after)
+		copy(after, before)
 	}
 }
 
-// Live is what is live at every instruction: In[i] before it, Out[i] behind it. It takes a bit per instruction and register;
+// Live is what is live at every instruction: In[i] before it, Out[i] after it. It takes a bit per instruction and register;
 // Walk does without.
 func (l *Liveness) Live() (in, out []Set) {
 	in, out = make([]Set, len(l.g.Func.Body)), make([]Set, len(l.g.Func.Body))
 	for b := range l.g.Blocks {
-		l.Walk(b, func(i int, before, behind Set) {
-			in[i], out[i] = append(Set(nil), before...), append(Set(nil), behind...)
+		l.Walk(b, func(i int, before, after Set) {
+			in[i], out[i] = append(Set(nil), before...), append(Set(nil), after...)
 		})
 	}
 	return in, out

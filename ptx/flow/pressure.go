@@ -6,7 +6,7 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// Peak is the most registers of a kind that are live at once, and where: before or behind an instruction, with its results.
+// Peak is the most registers of a kind that are live at once, and where: before or after an instruction, with its results.
 type Peak struct {
 	Live int `json:"live"`
 	// Instr is the first such instruction, an index into the body; -1 if Live is 0.
@@ -79,13 +79,13 @@ func (l *Liveness) Pressure() Pressure {
 		return n
 	}
 	for b := range g.Blocks {
-		l.Walk(b, func(i int, before, behind Set) {
+		l.Walk(b, func(i int, before, after Set) {
 			if g.order[b] < 0 || g.Func.Body[i].Kind() == ir.Directive {
 				return
 			}
 			pre := count(before)
-			g.Writes(i, behind.Add)
-			post := count(behind)
+			g.Writes(i, after.Add)
+			post := count(after)
 			for c, k := range peaks {
 				// The first instruction wins although the walk goes backwards through a block.
 				if n := max(pre[c], post[c]); n > k.Live || n > 0 && n == k.Live && g.blockOf[k.Instr] == b {

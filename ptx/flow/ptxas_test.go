@@ -33,7 +33,7 @@ func registersOf(t *testing.T, ptxas string, m *ir.Module) int {
 	return n
 }
 
-// straight is a kernel in which n values are loaded in front of a barrier and stored behind it: loads do not move past it, so
+// straight is a kernel in which n values are loaded in front of a barrier and stored after it: loads do not move past it, so
 // that all live at once.
 func straight(t *testing.T, n int, typ string) *ir.Module {
 	var b strings.Builder

@@ -78,7 +78,7 @@ func (g *Graph) Reaching() *Reaching {
 	return r
 }
 
-// pass takes the set of definitions from before instruction i to behind it.
+// pass takes the set of definitions from before instruction i to after it.
 func (r *Reaching) pass(s Set, i int) {
 	guarded := r.g.Func.Body[i].Guard.Reg != 0
 	for k, reg := range r.g.writes[i] {

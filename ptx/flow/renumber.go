@@ -2,7 +2,7 @@ package flow
 
 import "github.com/wavelane/wavelane/ptx/ir"
 
-// Renumber orders the registers of f as the parser does: in the order in which the body first mentions them, behind those the
+// Renumber orders the registers of f as the parser does: in the order in which the body first mentions them, after those the
 // return values and then the parameters that are registers and not mentioned. Registers that nothing mentions go. Names stay.
 func Renumber(f *ir.Func) {
 	if f.Body == nil || len(f.Regs) == 0 {

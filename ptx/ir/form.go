@@ -15,8 +15,8 @@ import (
 //	add{.(rn rz rm rp)}{.ftz}{.sat}.f32   d s s
 //	fma.rn{.ftz}.relu.(f16 f16x2)         d s s s   | 80 7.0
 //
-// Parts in braces may be left out, of those in parentheses one is to be chosen, and @80/7.0 behind one is what it needs more.
-// The operands are described at [argument]. Behind the bar stand the least architecture and PTX version; without, they are
+// Parts in braces may be left out, of those in parentheses one is to be chosen, and @80/7.0 after one is what it needs more.
+// The operands are described at [argument]. After the bar stand the least architecture and PTX version; without, they are
 // those of [Oldest]. $words are abbreviations, see macros.
 type Form struct {
 	Op     Op

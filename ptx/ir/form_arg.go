@@ -16,9 +16,9 @@ import (
 //	2d, 2r, 2s … n/2d  vector of so many, n being the N of the opcode's shape
 //	p  predicate, ! allowed         q  predicate written        Q  q or q|q    P  q|q
 //	e  d or d|q                     E  d|q or _|q
-//	a  address                      A  address with a vector behind it: a tensor map and coordinates
+//	a  address                      A  address with a vector after it: a tensor map and coordinates
 //	o  vector of registers, of any length: offsets
-//	i  integer, of the list or range behind the colon           l  label
+//	i  integer, of the list or range after the colon           l  label
 //	c  the operands of call
 //
 // The type is that of the opcode with the index 0 … 3, w double that of 0, h half of it, k a quarter of it, or a type by its

@@ -44,7 +44,7 @@ func addressSpace(in *Instr, o *Operand) Space {
 			n++
 		}
 	}
-	named := SharedSpace // for the barrier behind the addresses, and without being named
+	named := SharedSpace // for the barrier after the addresses, and without being named
 	found := in.Op == "st.async" || in.Op == "red.async" || in.Op == "st.bulk"
 	for _, m := range in.Mods {
 		if s := SpaceNamed(m); s != NoSpace {

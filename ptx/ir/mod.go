@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Mod is one part of an opcode behind its root, without its dot: a type, a rounding, a space, a scope, a shape. What is joined by
+// Mod is one part of an opcode after its root, without its dot: a type, a rounding, a space, a scope, a shape. What is joined by
 // "::" is one part. Types are parts too: see [Type.Mod] and [Mod.Type].
 type Mod string
 

@@ -261,7 +261,7 @@ const (
 	SpecialOperand             // Sym: "%tid.x"
 	SymOperand                 // Sym + Off: address of a variable, or a function
 	LabelOperand               // Sym
-	AddrOperand                // [Reg + Off], [Sym + Off] or [Off]; Elems: what follows behind a comma, a tensor's coordinates
+	AddrOperand                // [Reg + Off], [Sym + Off] or [Off]; Elems: what follows a comma, a tensor's coordinates
 	VecOperand                 // {Elems}
 	PairOperand                // Elems[0] | Elems[1]
 	ListOperand                // (Elems), in calls

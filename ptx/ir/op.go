@@ -3,7 +3,7 @@ package ir
 import "strings"
 
 // Op is the root of an opcode, such as "add", "ld", "bar.sync" or "cp.async.bulk.tensor". Roots of several words are those whose
-// words decide what the operands mean; everything behind them is a [Mod].
+// words decide what the operands mean; everything after them is a [Mod].
 type Op string
 
 // What stands in a body beside instructions.
@@ -127,7 +127,7 @@ func (op Op) Info() (info OpInfo, ok bool) {
 	return info, ok
 }
 
-// SplitOpcode cuts an opcode such as "cp.async.ca.shared.global" into its root, the longest known one, and the parts behind it. For an
+// SplitOpcode cuts an opcode such as "cp.async.ca.shared.global" into its root, the longest known one, and the parts after it. For an
 // unknown root ok is false and op is the first word.
 func SplitOpcode(code string) (op Op, mods []Mod, ok bool) {
 	words := strings.Split(code, ".")
@@ -157,7 +157,7 @@ func (in *Instr) Kind() Kind {
 }
 
 // Role is what the instruction does with its i-th argument. For call the first list is written and the rest read, if there are a list
-// before the function's name and one behind it.
+// before the function's name and one after it.
 func (in *Instr) Role(i int) Role {
 	switch in.Op {
 	case "call":

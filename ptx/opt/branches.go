@@ -62,7 +62,7 @@ func (u *unit) literalAt(reach *flow.Reaching, i int, p ir.Reg) (value, ok bool)
 	return value, ok
 }
 
-// place is the first instruction at or behind i that is no directive.
+// place is the first instruction at or after i that is no directive.
 func (u *unit) place(i int) int {
 	for i < len(u.f.Body) && u.f.Body[i].Kind() == ir.Directive {
 		i++
@@ -134,7 +134,7 @@ func (u *unit) turn() int {
 	return n
 }
 
-// leadsTo tells whether the label stands at i, or behind other labels there.
+// leadsTo tells whether the label stands at i, or after other labels there.
 func (u *unit) leadsTo(i int, name string) bool {
 	for ; i < len(u.f.Body) && u.f.Body[i].Kind() == ir.Directive; i++ {
 		if in := &u.f.Body[i]; in.Op == ir.OpLabel && len(in.Args) == 1 && in.Args[0].Sym == name {
@@ -165,17 +165,17 @@ func (u *unit) labels() int {
 			}
 		}
 	}
-	behind := false // behind a label, with nothing but directives between
+	after := false // after a label, with nothing but directives between
 	for i := range u.f.Body {
 		switch in := &u.f.Body[i]; {
 		case in.Op == ir.OpLabel && len(in.Args) == 1 && !named[in.Args[0].Sym]:
 			in.Op = gone
 		case in.Op == ir.OpLabel:
-			behind = true
-		case request(in) != 0 && !behind:
+			after = true
+		case request(in) != 0 && !after:
 			in.Op = gone
 		case in.Kind() != ir.Directive:
-			behind = false
+			after = false
 		}
 	}
 	return u.sweep()

@@ -69,7 +69,7 @@ type Options struct {
 	// Unroll is the number of turns that each innermost loop makes before it comes back, where no pragma says otherwise;
 	// loops with a constant number of turns up to it vanish. 0 or 1: only where a pragma asks.
 	//
-	// A .pragma "unroll N" or "unroll" (until the loop vanishes) behind the loop's first label asks for one loop, "nounroll"
+	// A .pragma "unroll N" or "unroll" (until the loop vanishes) after the loop's first label asks for one loop, "nounroll"
 	// forbids it. Requests are taken out, since they mean nothing to ptxas; what was unrolled in part gets a "nounroll".
 	Unroll int
 	// MaxUnrolled is the largest number of instructions that unrolling a loop may make; 0 means 8192.

@@ -89,7 +89,7 @@ func TestPasses(t *testing.T) {
 			ld.global.u32 %x, [%a]; st.shared.u32 [tile], %x; ld.global.u32 %y, [%a]; add.u32 %z, %x, %y;
 			st.global.u32 [%a], %z; ret;`, `
 			ld.global.u32 %x, [%a]; st.shared.u32 [tile], %x; add.u32 %z, %x, %x; st.global.u32 [%a], %z; ret`},
-		{"loads behind a store, a barrier, volatile ones", opt.Common, false, `
+		{"loads after a store, a barrier, volatile ones", opt.Common, false, `
 			ld.global.u32 %x, [%a]; st.global.u32 [%a+4], %x; ld.global.u32 %y, [%a]; bar.sync 0; ld.global.u32 %z, [%a];
 			ld.volatile.global.u32 %w, [%a]; ld.volatile.global.u32 %w, [%a]; st.global.v4.u32 [%a], {%x, %y, %z, %w}; ret;`, `
 			ld.global.u32 %x, [%a]; st.global.u32 [%a+4], %x; ld.global.u32 %y, [%a]; bar.sync 0; ld.global.u32 %z, [%a];

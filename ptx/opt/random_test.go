@@ -277,7 +277,7 @@ func (p *program) branch() {
 	p.depth--
 }
 
-// loop emits one that counts up or down, tests in front or behind, to a constant or a variable, perhaps with a way out in
+// loop emits one that counts up or down, tests in front or after, to a constant or a variable, perhaps with a way out in
 // between.
 func (p *program) loop() {
 	p.depth++
@@ -289,12 +289,12 @@ func (p *program) loop() {
 	turns := int64(p.IntN(7))
 	from, to := int64(p.IntN(5)), int64(0)
 	cmp := []string{"lt", "le", "ne", "gt", "ge"}[p.IntN(5)]
-	behind := p.IntN(2) == 0
+	after := p.IntN(2) == 0
 	switch cmp {
 	case "ne":
 		step = 1
 		to = from + turns
-		if behind {
+		if after {
 			to++
 		}
 	case "lt", "le":
@@ -319,7 +319,7 @@ func (p *program) loop() {
 	}
 	p.busy = append(p.busy, i, bound)
 	opposite := map[string]string{"lt": "ge", "le": "gt", "ne": "eq", "gt": "le", "ge": "lt"}[cmp]
-	if !behind {
+	if !after {
 		if p.IntN(2) == 0 {
 			p.emit("setp."+opposite+"."+name, ir.R(guard), ir.R(i), limit)
 			p.emit("bra", ir.LabelOf(end)).Guard = ir.Guard{Reg: guard}
@@ -336,7 +336,7 @@ func (p *program) loop() {
 		p.emit("bra", ir.LabelOf(end)).Guard = ir.Guard{Reg: p.variable(ir.Pred)}
 	}
 	p.emit("add."+name, ir.R(i), ir.R(i), ir.Int(step))
-	if behind {
+	if after {
 		p.emit("setp."+cmp+"."+name, ir.R(guard), ir.R(i), limit)
 		p.emit("bra", ir.LabelOf(head)).Guard = ir.Guard{Reg: guard}
 	} else {

@@ -212,7 +212,7 @@ func (p *parser) unary(depth int) value {
 	case '(':
 		if w := p.peek(); w.kind == dot { // a cast
 			p.next()
-			p.expect(')', ") behind the type")
+			p.expect(')', ") after the type")
 			v := p.unary(depth + 1)
 			if s := p.text(w); s != ".s64" && s != ".u64" || v.float {
 				p.failAt(w.off, "a cast to %s; constants are cast to .s64 and .u64 only, and from integers", p.text(w))

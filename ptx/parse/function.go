@@ -29,7 +29,7 @@ func (p *parser) function(t token, entry bool, link ir.Linkage) {
 	body := p.next()
 	defined := body.kind == '{'
 	if !defined && body.kind != ';' {
-		p.failAt(body.off, "{ or ; expected behind the head of %s, found %s", f.Name, p.describe(body))
+		p.failAt(body.off, "{ or ; expected after the head of %s, found %s", f.Name, p.describe(body))
 	}
 	if defined && link == ir.Extern {
 		p.failAt(body.off, "%s is .extern, but has a body", f.Name)
@@ -80,7 +80,7 @@ func renumber(f *ir.Func) {
 	f.Regs = regs
 }
 
-// params reads a list of parameters behind its (.
+// params reads a list of parameters after its (.
 func (p *parser) params(fn *function, own []*register) ([]ir.Var, []*register) {
 	var list []ir.Var
 	for p.peek().kind != ')' {

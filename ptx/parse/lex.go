@@ -165,7 +165,7 @@ type parser struct {
 
 func (p *parser) peek() token { return p.toks[p.i] }
 
-// at returns the token n behind the next one.
+// at returns the token n after the next one.
 func (p *parser) at(n int) token { return p.toks[min(p.i+n, len(p.toks)-1)] }
 
 func (p *parser) next() token {

@@ -105,7 +105,7 @@ func (p *parser) header() {
 	}
 	t = p.peek()
 	if !p.acceptDot(".target") {
-		p.failAt(t.off, ".target expected behind .version, found %s", p.describe(t))
+		p.failAt(t.off, ".target expected after .version, found %s", p.describe(t))
 	}
 	for first := true; first || p.accept(','); first = false {
 		t = p.expect(ident, "a target such as sm_80")
@@ -267,7 +267,7 @@ func (p *parser) declare(off int, name string, fn, defined bool, index int) {
 		p.module.symbols[name] = &symbol{off, fn, defined, index}
 	case s.fn != fn || s.defined && defined:
 		p.failAt(off, "%s is declared a second time; the first time was at %s", name, p.pos(s.off))
-	case defined || !s.defined: // otherwise a declaration behind the definition
+	case defined || !s.defined: // otherwise a declaration after the definition
 		*s = symbol{off, fn, defined, index}
 	}
 }

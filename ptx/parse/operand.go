@@ -99,7 +99,7 @@ func (p *parser) temporary(fn *function, typ ir.Type) ir.Operand {
 	return ir.R(p.number(fn, &register{text: "%temporary", typ: typ}))
 }
 
-// sum is a register with a constant behind it, which an add before the instruction computes.
+// sum is a register with a constant after it, which an add before the instruction computes.
 func (p *parser) sum(fn *function, t token, r ir.Reg) ir.Operand {
 	fn.added = true
 	typ := fn.f.Regs[r].Type
@@ -281,7 +281,7 @@ func (p *parser) address(fn *function) ir.Operand {
 // components are the names of a vector's elements.
 const components = "xyzwrgba"
 
-// named is the register, special register, variable or function that the identifier, with the component behind it, names.
+// named is the register, special register, variable or function that the identifier, with the component after it, names.
 func (p *parser) named(fn *function, t token) ir.Operand {
 	text := p.text(t)
 	if text == "_" {

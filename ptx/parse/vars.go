@@ -172,7 +172,7 @@ func (p *parser) initial(v *ir.Var) {
 }
 
 // initList reads a list in braces whose first element is the base-th of the variable, and returns the number of elements
-// behind base that it covers.
+// after base that it covers.
 func (p *parser) initList(v *ir.Var, shape []int, base int) int {
 	open := p.expect('{', "{")
 	inner := 1

@@ -102,7 +102,7 @@ func TestBulk(t *testing.T) {
 	faults(t, err, sim.OutOfBounds)
 	_, err = run(checks, "@%p15 cp.async.bulk.prefetch.L2.global [%a0+1048576], 64;\n")
 	require.NoError(t, err, "prefetches may miss")
-	// without the fence behind mbarrier.init
+	// without the fence after mbarrier.init
 	code := strings.Replace(bulkKernel(bulkLoad, wait), "@%p15 fence.mbarrier_init.release.cluster;\n", "", 1)
 	faults(t, newRig(t, checks, code).bytes(src).bytes(src).launch(threads(32)), sim.ProxyFence)
 }

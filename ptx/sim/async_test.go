@@ -51,7 +51,7 @@ func TestCpAsync(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, src, got)
 		}
-		// another thread's bytes, behind a barrier
+		// another thread's bytes, after a barrier
 		src, got, err := asyncRun(t, cfg, copyIn+wait+"bar.sync 0;\nxor.b32 %r1, %r1, 16;\n"+copyOut, 64)
 		require.NoError(t, err)
 		for i := range got {

@@ -88,7 +88,7 @@ type program struct {
 	caches  int32  // of segments
 	consts  []constant
 	special map[string]ref // special registers that are fixed for a warp
-	// variable are the runs of slots that are neither constants nor special registers, by bank: first, and behind the last.
+	// variable are the runs of slots that are neither constants nor special registers, by bank: first, and after the last.
 	variable [3][][2]int
 	perBlock []blockSpecial
 	shared   sharedLayout
@@ -310,7 +310,7 @@ func (a *address) all(w *warp, base uint64, out *[warpSize]uint64) {
 	}
 }
 
-// addr is an address operand. The coordinates behind a comma, in Elems, are for the caller.
+// addr is an address operand. The coordinates after a comma, in Elems, are for the caller.
 func (c *compiler) addr(in *ir.Instr, o *ir.Operand) (address, error) {
 	switch {
 	case o.Kind != ir.AddrOperand:
@@ -354,7 +354,7 @@ func (c *compiler) memOp(in *ir.Instr, size int, write bool) *memOp {
 	return op
 }
 
-// function compiles a function's body behind the code that there is.
+// function compiles a function's body after the code that there is.
 func (c *compiler) function(f *function) error {
 	c.fn = f
 	f.entry = int32(len(c.prog.code))

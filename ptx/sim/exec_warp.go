@@ -25,7 +25,7 @@ type inst struct {
 	guard int32  // slot of the predicate, -1 if there is none
 	not   uint32 // full if the guard is negated
 	// flow: the step is called even if no lane executes it, and says itself where all lanes of the group go on, by next, jump,
-	// wait or together. Other instructions go on behind themselves.
+	// wait or together. Other instructions go on after themselves.
 	flow  bool
 	cost  instrCost
 	label string // its text and class, once statistics have needed them
@@ -130,7 +130,7 @@ func (w *warp) place(m uint32, pc int32) {
 // scatter dissolves the group, all of whose lanes have been placed.
 func (w *warp) scatter() { w.act, w.stop = 0, -1 }
 
-// leave takes the lanes in m out of the group; the rest goes on behind the instruction.
+// leave takes the lanes in m out of the group; the rest goes on after the instruction.
 func (w *warp) leave(m uint32) {
 	w.act &^= m
 	w.at++
@@ -160,7 +160,7 @@ func (w *warp) enlist(p waiter) {
 	w.blocked |= p.lanes
 }
 
-// release lets lanes that were parked without a condition go on behind their instruction.
+// release lets lanes that were parked without a condition go on after their instruction.
 func (w *warp) release(m uint32) {
 	for i := 0; i < len(w.waiters); i++ {
 		p := &w.waiters[i]
@@ -176,7 +176,7 @@ func (w *warp) release(m uint32) {
 	}
 }
 
-// resume makes lanes runnable behind the instruction at which they waited.
+// resume makes lanes runnable after the instruction at which they waited.
 func (w *warp) resume(m uint32, pc int32, then func(uint32)) {
 	if then != nil {
 		w.from(pc, func() { then(m) })

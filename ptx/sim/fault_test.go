@@ -21,7 +21,7 @@ func TestFaults(t *testing.T) {
 		detail string
 		line   int // of the body's first line of code, from 0
 	}{
-		"behind the end": {sim.OutOfBounds, "st.global.u32 [%mine], 1;", threads(65), "4 bytes at 0 bytes behind the end of the allocation", 0},
+		"past the end": {sim.OutOfBounds, "st.global.u32 [%mine], 1;", threads(65), "4 bytes at 0 bytes past the end of the allocation", 0},
 		"straddling":     {sim.OutOfBounds, "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%out+248];", threads(1), "", 0},
 		"before":         {sim.OutOfBounds, "ld.global.u32 %r1, [%out+-4];", threads(1), "4 bytes before the allocation", 0},
 		"null":           {sim.OutOfBounds, "mov.u64 %rd1, 0;\nst.global.u32 [%rd1], 1;", threads(1), "null pointer", 1},
@@ -84,7 +84,7 @@ func TestFaultFields(t *testing.T) {
 	require.Equal(t, sim.Dim3{X: 37}, f.Thread)
 	require.Equal(t, ir.GlobalSpace, f.Space)
 	require.Equal(t, "ld.global.u32 %r1, [%out+1024];", f.Instr)
-	require.Contains(t, f.Detail, "768 bytes behind the end of")
+	require.Contains(t, f.Detail, "768 bytes past the end of")
 	require.Contains(t, f.Error(), "block (0, 2, 0), thread (37, 0, 0), at test.ptx:")
 }
 

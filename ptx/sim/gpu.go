@@ -41,7 +41,7 @@ type Config struct {
 	// bounds or misaligned, which then read zeros and write nothing. It says whether the kernel does; if not, the fault ends the
 	// launch, as all others do. The host's Read of what nobody wrote is reported and goes on likewise. Blocks take turns.
 	Report func(*Fault) bool
-	// Base is the address behind which allocations begin, for GPUs whose addresses have to differ; 0: 0x7f0000000000. It is a
+	// Base is the address after which allocations begin, for GPUs whose addresses have to differ; 0: 0x7f0000000000. It is a
 	// multiple of 256, and at least that.
 	Base uint64
 }

@@ -243,7 +243,7 @@ func (m *memory) describe(addr uint64) string {
 	var dist uint64
 	where := ""
 	for _, s := range m.segments {
-		d, rel := addr-s.base-uint64(s.size), "behind the end of"
+		d, rel := addr-s.base-uint64(s.size), "past the end of"
 		if addr < s.base {
 			d, rel = s.base-addr, "before"
 		}

@@ -14,7 +14,7 @@ type frame struct {
 	size int
 }
 
-// add places a variable behind the others.
+// add places a variable after the others.
 func (f *frame) add(v *ir.Var) {
 	if f.at == nil {
 		f.at = map[string]int{}
@@ -62,7 +62,7 @@ func (c *compiler) frameAddress(name string) (uint64, bool) {
 // sharedLayout is where shared variables lie in a block's shared memory.
 type sharedLayout struct {
 	at     map[*ir.Var]int
-	static int // bytes of variables with a size; the dynamic ones lie behind
+	static int // bytes of variables with a size; the dynamic ones lie after
 	dyn    int // offset of the dynamic ones
 }
 

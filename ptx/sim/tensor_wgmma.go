@@ -133,7 +133,7 @@ func (f *wgmmaForm) immediates(c *compiler, in *ir.Instr, args []ir.Operand, inR
 		want = 4
 	}
 	if len(v) != want {
-		return c.errorf(in, compute.ErrArgument, "%d constants behind scale-d, want %d", len(v), want)
+		return c.errorf(in, compute.ErrArgument, "%d constants after scale-d, want %d", len(v), want)
 	}
 	if integer {
 		return nil

@@ -23,7 +23,7 @@ func TestFaults(t *testing.T) {
 		detail string
 	}{
 		{"store", 0, func(*rig) *driver.Launch { return one(1, driver.Ptr(0)) }, driver.IllegalAddress, "null pointer"},
-		{"store", 0, func(r *rig) *driver.Launch { return one(1, r.alloc(8)+8) }, driver.IllegalAddress, "behind the end"},
+		{"store", 0, func(r *rig) *driver.Launch { return one(1, r.alloc(8)+8) }, driver.IllegalAddress, "past the end"},
 		{"store", 0, func(r *rig) *driver.Launch {
 			p := r.alloc(8)
 			r.free(p)

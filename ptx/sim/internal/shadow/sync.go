@@ -32,7 +32,7 @@ func (d *Races) Arrive(b *Barrier, w *Warp, index int, lanes uint32, open bool) 
 	w.epoch = d.tick()
 }
 
-// Pass notes that lanes go on behind a barrier that is complete: they know what all knew that arrived. block returns the warps of the
+// Pass notes that lanes go on after a barrier that is complete: they know what all knew that arrived. block returns the warps of the
 // block.
 func (d *Races) Pass(b *Barrier, w *Warp, lanes uint32, block func(index int) *Warp) {
 	if b.sealed == nil {

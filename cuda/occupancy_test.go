@@ -73,7 +73,7 @@ func TestOccupancyAgrees(t *testing.T) {
 						continue
 					}
 					report, err := analyze.Module(m, analyze.Options{SM: sm, Shared: shared,
-						Block: [3]int{int(block[0]), int(block[1]), int(block[2])}, BugsOnly: true, Turns: 1,
+						Block: [3]int{int(block[0]), int(block[1]), int(block[2])}, BugsOnly: true, Iterations: 1,
 						Registers: map[string]int{c.Name: a.Registers}})
 					require.NoError(t, err)
 					require.Equal(t, report.Kernels[0].Occupancy, o.Model, "sm_%d, %s, block %v", sm, c.Name, block)

@@ -149,7 +149,7 @@ func For[T Index](k *Kernel, first, limit, by any, body func(i Reg[T]), opts ...
 			return
 		}
 	}
-	f.run("", func(next *label) { f.turn(next, f.i.Get()); k.place(next) }, step)
+	f.run("", func(next *label) { f.iteration(next, f.i.Get()); k.place(next) }, step)
 	k.place(f.end)
 }
 
@@ -183,8 +183,8 @@ func (f *forLoop[T]) label(end string) *label {
 	return &label{name: fmt.Sprintf("$for%d%s", f.id, end)}
 }
 
-// turn runs the body once.
-func (f *forLoop[T]) turn(next *label, i Reg[T]) {
+// iteration runs the body once.
+func (f *forLoop[T]) iteration(next *label, i Reg[T]) {
 	f.k.block(&loop{next: next, end: f.end}, func() { f.body(Reg[T]{f.k.inScope(i.v)}) })
 }
 
@@ -198,8 +198,8 @@ func (k *Kernel) inScope(v *value) *value {
 	return &c
 }
 
-// run is a loop of turns, each of which moves on by step.
-func (f *forLoop[T]) run(suffix string, turn func(next *label), step Reg[T]) {
+// run is a loop of iterations, each of which moves on by step.
+func (f *forLoop[T]) run(suffix string, iteration func(next *label), step Reg[T]) {
 	k := f.k
 	top, next := f.label(suffix), f.label(suffix+"_next")
 	top.used = true
@@ -207,7 +207,7 @@ func (f *forLoop[T]) run(suffix string, turn func(next *label), step Reg[T]) {
 	if f.keep {
 		k.add(&instr{Instr: ir.Instr{Pos: caller(), Op: ir.OpPragma, Args: []ir.Operand{{Kind: ir.TextOperand, Sym: "nounroll"}}}})
 	}
-	turn(next)
+	iteration(next)
 	if k.dead {
 		return
 	}
@@ -215,7 +215,7 @@ func (f *forLoop[T]) run(suffix string, turn func(next *label), step Reg[T]) {
 	k.jumpIf(f.i.Get().SetP(f.goOn, f.to), false, top)
 }
 
-// unrolled is the loop of n bodies a turn, which is left with at most n-1 turns to go, at least one unless whole.
+// unrolled is the loop of n bodies an iteration, which is left with at most n-1 iterations to go, at least one unless whole.
 func (f *forLoop[T]) unrolled(n, stride int64, whole bool) {
 	k := f.k
 	rest := f.label("_rest")
@@ -232,7 +232,7 @@ func (f *forLoop[T]) unrolled(n, stride int64, whole bool) {
 				k.body[i.v.def].drop = true
 			}
 			own := f.label(fmt.Sprintf("_next%d", j))
-			f.turn(own, i)
+			f.iteration(own, i)
 			k.place(own)
 			if k.dead {
 				return
@@ -245,24 +245,24 @@ func (f *forLoop[T]) unrolled(n, stride int64, whole bool) {
 	}
 }
 
-// While runs body as long as condition is true. It is evaluated before each turn; what it defines is known in body.
+// While runs body as long as condition is true. It is evaluated before each iteration; what it defines is known in body.
 func (k *Kernel) While(condition func() Reg[bool], body func()) {
-	k.turns("while", func(end *label) {
+	k.iterations("while", func(end *label) {
 		k.jumpIf(condition(), true, end)
 		k.block(nil, body)
 	})
 }
 
 // Loop runs body until it breaks.
-func (k *Kernel) Loop(body func()) { k.turns("loop", func(*label) { body() }) }
+func (k *Kernel) Loop(body func()) { k.iterations("loop", func(*label) { body() }) }
 
-func (k *Kernel) turns(stem string, turn func(end *label)) {
+func (k *Kernel) iterations(stem string, iteration func(end *label)) {
 	k.flow("a loop")
 	k.labels++
 	top, end := k.label(stem, ""), k.label(stem, "_end")
 	top.used = true
 	k.place(top)
-	k.block(&loop{next: top, end: end}, func() { turn(end) })
+	k.block(&loop{next: top, end: end}, func() { iteration(end) })
 	k.jump(top)
 	k.place(end)
 }
@@ -290,10 +290,10 @@ func (k *Kernel) BreakIf(p Reg[bool]) { k.jumpIf(p, false, k.where("BreakIf", en
 // BreakUnless leaves the innermost loop if not p.
 func (k *Kernel) BreakUnless(p Reg[bool]) { k.jumpIf(p, true, k.where("BreakUnless", endOf)) }
 
-// Continue begins the next turn of the innermost loop.
+// Continue begins the next iteration of the innermost loop.
 func (k *Kernel) Continue() { k.jump(k.where("Continue", nextOf)) }
 
-// ContinueIf begins the next turn of the innermost loop if p.
+// ContinueIf begins the next iteration of the innermost loop if p.
 func (k *Kernel) ContinueIf(p Reg[bool]) { k.jumpIf(p, false, k.where("ContinueIf", nextOf)) }
 
 // Return ends the thread.

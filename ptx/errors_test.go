@@ -63,7 +63,7 @@ var mistakes = []struct {
 		v.Set(old.Add(1))
 		keep(k, old, v.Get())
 	}},
-	{"stale in the second turn", "is read after the variable was set again", func(k *kernel) {
+	{"stale in the second iteration", "is read after the variable was set again", func(k *kernel) {
 		v := ptx.VarOf(k.Kernel, k.LaneID())
 		old := v.Get()
 		ptx.For(k.Kernel, 0, k.Tid(ptx.X), 1, func(i ptx.Reg[uint32]) {

@@ -48,7 +48,7 @@ func launch[T any](t *testing.T, build func(k *kernel), l sim.Launch, buffer []T
 	return out
 }
 
-// Loops run the turns that Go's do: all kinds of bounds and steps, unrolled or not, with turns cut short and loops left.
+// Loops run the iterations that Go's do: all kinds of bounds and steps, unrolled or not, with iterations cut short and loops left.
 func TestLoops(t *testing.T) {
 	r := ptxtest.Random(t)
 	for range 40 {

@@ -32,7 +32,7 @@ stay the same bit for bit. Registers are counted by ptxas alone, which may need 
 			return ptxOpt(c.OutOrStdout(), c.ErrOrStderr(), files[0], f)
 		},
 	}
-	c.Flags().IntVar(&f.unroll, "unroll", 0, "`turns` that innermost loops make at once where no pragma says otherwise")
+	c.Flags().IntVar(&f.unroll, "unroll", 0, "`iterations` that innermost loops make at once where no pragma says otherwise")
 	c.Flags().BoolVar(&f.contract, "contract", false, "let mul and add without rounding modifiers become fma, which rounds once")
 	c.Flags().BoolVar(&f.stats, "stats", false, "print to standard error what the passes did")
 	c.Flags().BoolVar(&f.json, "json", false, "write as JSON what the passes did, in place of the module")

@@ -43,7 +43,7 @@ func (m *Mutation) Apply(module *ir.Module) *ir.Module {
 //	count      a wait that leaves one more group pending
 //	commit     copies that are not put into a group
 //	bounds     a comparison of integers that always lets through what it should stop
-//	turn       a loop that takes one turn more
+//	iteration       a loop that takes one iteration more
 //	predicate  an instruction that ignores its guard, but for results that are read under that guard alone
 //	index      an address in shared memory that is one access too large
 //	address    the same in global memory
@@ -110,12 +110,12 @@ func compare(f *ir.Func, i int, add func(kind string, change func(in *ir.Instr))
 			in.Args[1], in.Args[2] = ir.Int(0), ir.Int(0)
 		}
 	}
-	again := turns(f, i)
+	again := iterations(f, i)
 	switch {
 	case again && in.Has("lt"):
-		add("turn", become("lt", "le"))
+		add("iteration", become("lt", "le"))
 	case again && in.Has("gt"):
-		add("turn", become("gt", "ge"))
+		add("iteration", become("gt", "ge"))
 	case again:
 	case in.Has("lt"):
 		add("bounds", always("lt", "eq"))
@@ -149,8 +149,8 @@ func idle(f *ir.Func, in *ir.Instr) bool {
 	return true
 }
 
-// turns tells whether the comparison at i decides on another turn of a loop.
-func turns(f *ir.Func, i int) bool {
+// iterations tells whether the comparison at i decides on another iteration of a loop.
+func iterations(f *ir.Func, i int) bool {
 	p := f.Body[i].Args[0].Reg
 	for j := i + 1; j < len(f.Body); j++ {
 		in := &f.Body[j]

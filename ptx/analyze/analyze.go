@@ -73,15 +73,15 @@ type Options struct {
 	Strict bool
 	// BugsOnly leaves out all but bugs.
 	BugsOnly bool
-	// Turns is how many turns of a loop of unknown length are walked; 0: 4.
-	Turns int
+	// Iterations is how many iterations of a loop of unknown length are walked; 0: 4.
+	Iterations int
 
 	block *[3]int // the number of the block that is walked
 }
 
-func (o *Options) turns() int {
-	if o.Turns > 0 {
-		return o.Turns
+func (o *Options) iterations() int {
+	if o.Iterations > 0 {
+		return o.Iterations
 	}
 	return 4
 }
@@ -159,8 +159,8 @@ func (o *Options) check(m *ir.Module) error {
 	if n := product3(o.Block); o.Block[0] > 0 && n > 1024 {
 		return fmt.Errorf("ptx/analyze: block of %d threads, at most 1024: %w", n, compute.ErrTooLarge)
 	}
-	if o.Shared < 0 || o.Turns < 0 {
-		return fmt.Errorf("ptx/analyze: %d bytes of shared memory, %d turns: %w", o.Shared, o.Turns, compute.ErrArgument)
+	if o.Shared < 0 || o.Iterations < 0 {
+		return fmt.Errorf("ptx/analyze: %d bytes of shared memory, %d iterations: %w", o.Shared, o.Iterations, compute.ErrArgument)
 	}
 	known := map[string]bool{}
 	for _, f := range m.Funcs {

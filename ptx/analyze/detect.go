@@ -96,7 +96,7 @@ func (k *kernel) writesIn(l *flow.Loop) map[ir.Reg][]int {
 	return out
 }
 
-// invariant tells whether a register has the same value in every turn of a loop: nothing in the loop writes it, or only pure
+// invariant tells whether a register has the same value in every iteration of a loop: nothing in the loop writes it, or only pure
 // instructions of invariant operands do.
 func (k *kernel) invariant(writes map[ir.Reg][]int, r ir.Reg) bool {
 	const (
@@ -108,7 +108,7 @@ func (k *kernel) invariant(writes map[ir.Reg][]int, r ir.Reg) bool {
 	var visit func(r ir.Reg) bool
 	visit = func(r ir.Reg) bool {
 		switch state[r] {
-		case open, no: // depends on itself: it goes from turn to turn
+		case open, no: // depends on itself: it goes from iteration to iteration
 			return false
 		case yes:
 			return true

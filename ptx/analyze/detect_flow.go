@@ -15,7 +15,7 @@ var flowDetectors = []Detector{
 		Doc: "A branch at the end of a loop's body goes to the label after the loop rather than to its start: the body runs once.",
 		Fix: "Branch to the loop's start.", run: detectBranchToEnd},
 	{Class: "NonInPlaceLoopAccumulator", Severity: Bug,
-		Doc: "In each turn of a loop a result is formed from an initial value that never changes, and goes to a register of its " +
+		Doc: "In each iteration of a loop a result is formed from an initial value that never changes, and goes to a register of its " +
 			"own: nothing accumulates.",
 		Fix: "Write the result back to the accumulator.", run: detectLostAccumulator},
 	{Class: "EmptyLoopBody", Severity: Warning,
@@ -68,7 +68,7 @@ func detectEndless(k *kernel, report reporter) {
 			same = same && g.Reg != 0 && k.invariant(writes, g.Reg)
 		}
 		if same && !yields {
-			report(k.last(l.Exits[0].From), "the condition is the same in every turn")
+			report(k.last(l.Exits[0].From), "the condition is the same in every iteration")
 		}
 	}
 }
@@ -155,7 +155,7 @@ func detectLostAccumulator(k *kernel, report reporter) {
 				o := &in.Args[a]
 				if o.Kind == ir.RegOperand && o.Reg != dst.Reg && k.initialValue(i, o.Reg, l) && k.onlyReadBy(i, o.Reg, l) &&
 					k.variesBesides(i, a, writes) {
-					report(i, "%s is the same in every turn, and %s is written anew", k.f.Regs[o.Reg].Name, k.f.Regs[dst.Reg].Name)
+					report(i, "%s is the same in every iteration, and %s is written anew", k.f.Regs[o.Reg].Name, k.f.Regs[dst.Reg].Name)
 					return
 				}
 			}
@@ -205,7 +205,7 @@ func (k *kernel) onlyReadBy(i int, r ir.Reg, l *flow.Loop) bool {
 	return only
 }
 
-// variesBesides tells whether another operand than the a-th changes from turn to turn.
+// variesBesides tells whether another operand than the a-th changes from iteration to iteration.
 func (k *kernel) variesBesides(i, a int, writes map[ir.Reg][]int) bool {
 	varies := false
 	for b := 1; b < len(k.f.Body[i].Args); b++ {

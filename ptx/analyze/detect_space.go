@@ -18,7 +18,7 @@ var spaceDetectors = []Detector{
 		Doc: "A generic access to what is known to be shared memory: the hardware must find out which memory is meant.",
 		Fix: "Name the space (ld.shared) and use the address without cvta.", run: detectGenericShared},
 	{Class: "LoopCvtaShared", Severity: Performance,
-		Doc: "A loop converts an address anew in each turn that does not change in it.",
+		Doc: "A loop converts an address anew in each iteration that does not change in it.",
 		Fix: "Convert it before the loop.", run: detectLoopCvta},
 	{Class: "DataDependentStore", Severity: Info, Strict: true,
 		Doc: "Where the store goes depends on values from memory: if two threads meet, the result depends on their order. Scatters " +
@@ -115,7 +115,7 @@ func detectLoopCvta(k *kernel, report reporter) {
 		same := true
 		k.g.Reads(i, func(r ir.Reg) { same = same && k.invariant(writes, r) })
 		if same {
-			report(i, "its operand is the same in every turn")
+			report(i, "its operand is the same in every iteration")
 		}
 	})
 }

@@ -13,7 +13,7 @@ var syncDetectors = []Detector{
 		run: detectReadAfterWrite},
 	{Class: "Race", Severity: Bug,
 		Doc: "Two threads access one place, the later access is a write, and no barrier orders them: in a loop, often the barrier " +
-			"at the end of the turn is missing, so that the next turn overwrites what others still read.",
+			"at the end of the iteration is missing, so that the next iteration overwrites what others still read.",
 		Fix: "Put bar.sync between the accesses, or use two buffers in turn.", run: detectOverwrites},
 	{Class: "BarrierUnderDivergence", Severity: Bug,
 		Doc: "A barrier stands where only some of the threads it waits for come: the block hangs, or threads meet at different " +

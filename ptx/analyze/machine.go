@@ -10,14 +10,14 @@ import (
 
 // The abstract machine walks through a kernel with all threads of one block at once. Registers hold values of type vec: known
 // numbers per thread, and sums of symbols where parameters, block indices or memory come in. A branch whose condition is known
-// splits the threads; one that is not known is taken both ways, and the ways are joined after it. Loops run turn by turn:
-// while their conditions are known to the end (up to a limit), else for a few turns. In each memory access every thread's
+// splits the threads; one that is not known is taken both ways, and the ways are joined after it. Loops run one iteration after another:
+// while their conditions are known to the end (up to a limit), else for a few iterations. In each memory access every thread's
 // address is thereby known up to symbols, swizzles included.
 
 // Limits of one walk.
 const (
-	maxTurns  = 256     // of a loop with known conditions
-	maxVisits = 400_000 // of instructions by warps: after these, loops run two turns
+	maxIterations = 256     // of a loop with known conditions
+	maxVisits     = 400_000 // of instructions by warps: after these, loops run two iterations
 )
 
 // presence says whether a thread is at a place.
@@ -34,7 +34,7 @@ type frame struct {
 	cond  *symbol
 	side  int8 // 1: the condition holds, -1: it does not, 0: both ways are joined in the state
 	join  int  // the block at which both ways have met for certain
-	again bool // it decides whether a loop turns once more, beyond the first turn
+	again bool // it decides whether a loop runs once more, beyond the first iteration
 	here  []presence
 }
 
@@ -81,7 +81,7 @@ type machine struct {
 	visits  int
 	// pending is what waits to be walked at each block; inner ones are those of the loops that are being walked.
 	pending    []map[int]*state
-	counting   int // > 0: in a further turn of a loop of unknown length
+	counting   int // > 0: in a further iteration of a loop of unknown length
 	unknown    bool
 	vars       map[string]*ir.Var
 	seen       observations
@@ -136,7 +136,7 @@ func (m *machine) run() {
 }
 
 // region walks the blocks of a loop once, or with -1 the whole function, and leaves in the pending states of this level what
-// goes on elsewhere: after the loop, or at its header for the next turn.
+// goes on elsewhere: after the loop, or at its header for the next iteration.
 func (m *machine) region(loop int) {
 	for _, b := range m.g.RPO {
 		if loop >= 0 && !m.g.Loops[loop].Has(b) {
@@ -168,7 +168,7 @@ func (m *machine) innermost(b, loop int) int {
 	return -1
 }
 
-// loop walks the turns of a loop. States that leave it end up among the pending ones around it.
+// loop walks the iterations of a loop. States that leave it end up among the pending ones around it.
 func (m *machine) loop(l int, st *state) {
 	header := m.g.Loops[l].Header
 	outside := m.pending[len(m.pending)-1]
@@ -176,7 +176,7 @@ func (m *machine) loop(l int, st *state) {
 	outer, counted := m.unknown, m.counting
 	m.unknown = false
 	cut := false
-	for turn := 1; ; turn++ {
+	for iteration := 1; ; iteration++ {
 		m.pending = append(m.pending, map[int]*state{header: st})
 		m.region(l)
 		here := m.pending[len(m.pending)-1]
@@ -187,20 +187,20 @@ func (m *machine) loop(l int, st *state) {
 			exits[b] = m.merge(exits[b], here[b])
 		}
 		if m.unknown && m.counting == counted {
-			m.counting++ // only the first turn counts
+			m.counting++ // only the first iteration counts
 		}
 		if st == nil {
 			break
 		}
-		limit := maxTurns
+		limit := maxIterations
 		switch {
 		case m.visits > maxVisits:
 			limit = 2
 			m.seen.incomplete = true
 		case m.unknown:
-			limit = m.o.turns()
+			limit = m.o.iterations()
 		}
-		if turn >= limit {
+		if iteration >= limit {
 			cut = true
 			if len(exits) == 0 || !m.unknown {
 				m.leave(l, st, exits)

@@ -13,7 +13,7 @@ import (
 )
 
 // KernelReport is what a kernel costs. Numbers per thread count what a thread does on average over the block: loops as often as
-// they turn if that is known, else one turn; both ways of a branch that is not known.
+// they iterate if that is known, else one iteration; both ways of a branch that is not known.
 type KernelReport struct {
 	Name    string `json:"name"`
 	Block   [3]int `json:"block"`
@@ -24,7 +24,7 @@ type KernelReport struct {
 	// Incomplete says that the walk met one of its limits (so long are only unrolled kernels with loops in loops): there may be
 	// more to find.
 	Incomplete bool `json:"incomplete"`
-	// OpenLoops are loops whose number of turns is not known: they count as one turn. Those of more than 256 turns are among them and
+	// OpenLoops are loops whose number of iterations is not known: they count as one iteration. Those of more than 256 iterations are among them and
 	// count as 256.
 	OpenLoops    int            `json:"open_loops"`
 	Instructions int            `json:"instructions"` // in the text
@@ -63,7 +63,7 @@ type Memory struct {
 	BankConflictsKnown bool    `json:"bank_conflicts_known"`
 }
 
-// Access is what one instruction's addresses are like, over all warps of a block and the turns of loops that were walked.
+// Access is what one instruction's addresses are like, over all warps of a block and the iterations of loops that were walked.
 type Access struct {
 	Pos   string `json:"pos"`
 	Instr string `json:"instr"`

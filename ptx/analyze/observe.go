@@ -33,7 +33,7 @@ type memoryUse struct {
 // observations are what a walk leaves behind.
 type observations struct {
 	guards    []branchInfo // of each instruction
-	counts    []float64    // times that a thread runs each instruction, summed over threads; loops of unknown length turn once
+	counts    []float64    // times that a thread runs each instruction, summed over threads; loops of unknown length count once
 	memory    map[int]*memoryUse
 	addresses map[int]*vec // the latest, of the first address that an instruction has
 	others    map[int]*vec // of bulk copies: the mbarrier, or the source in shared memory

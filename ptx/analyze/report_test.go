@@ -101,7 +101,7 @@ func TestTensorFlops(t *testing.T) {
 	}
 }
 
-// Loops whose length is known count as often as they turn, nested ones too, others once.
+// Loops whose length is known count as often as they iterate, nested ones too, others once.
 func TestTripCounts(t *testing.T) {
 	loops := func(outer, inner string) *ir.Module {
 		return parsed(t, fmt.Sprintf(`.version 7.0

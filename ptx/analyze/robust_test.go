@@ -102,7 +102,7 @@ func TestOptions(t *testing.T) {
 		{analyze.Options{Block: [3]int{-1, 1, 1}}, compute.ErrArgument},
 		{analyze.Options{Grid: [3]int{1, -1, 1}}, compute.ErrArgument},
 		{analyze.Options{Shared: -1}, compute.ErrArgument},
-		{analyze.Options{Turns: -1}, compute.ErrArgument},
+		{analyze.Options{Iterations: -1}, compute.ErrArgument},
 		{analyze.Options{Params: map[string]uint64{"nobody": 1}}, compute.ErrArgument},
 		{analyze.Options{Buffers: map[string]uint64{"nobody": 1}}, compute.ErrArgument},
 	} {

@@ -98,10 +98,10 @@ func (k *KernelReport) text(b *strings.Builder) {
 	case !k.Walked:
 		note = ", each instruction counted once"
 	case k.OpenLoops > 0:
-		note = fmt.Sprintf(", per turn of %d loops of unknown length", k.OpenLoops)
+		note = fmt.Sprintf(", per iteration of %d loops of unknown length", k.OpenLoops)
 	}
 	if k.Incomplete {
-		line("incomplete", "the kernel is too long to follow all turns of its loops: there may be more to find")
+		line("incomplete", "the kernel is too long to follow all iterations of its loops: there may be more to find")
 	}
 	line("intensity", "%.4g flop, %.4g bytes per thread: %.3g flop/byte (%s)%s", k.Flops, k.Bytes, k.Intensity, k.Rate, note)
 	if p := k.Placement; p != nil {

@@ -6,13 +6,13 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// Counter is an integer register that a loop steps by a constant once a turn and compares with something that the loop does not
+// Counter is an integer register that a loop steps by a constant once an iteration and compares with something that the loop does not
 // change, to go on or to leave.
 type Counter struct {
 	Loop   int    // index into Graph.Loops
 	Reg    ir.Reg // the counter
 	Type   ir.Type
-	Step   int64 // added each turn, in two's complement of the type
+	Step   int64 // added each iteration, in two's complement of the type
 	Add    int   // the instruction that steps
 	Test   int   // the setp
 	Branch int   // the branch that leaves, or goes on
@@ -20,7 +20,7 @@ type Counter struct {
 	// The loop goes on while counter Cmp Bound: lt, le, gt, ge, ne or eq, signed if Type is.
 	Cmp   ir.Mod
 	Bound ir.Operand // register or integer
-	// Stepped tells that the test sees the counter after the step of the turn.
+	// Stepped tells that the test sees the counter after the step of the iteration.
 	Stepped bool
 	// Start is the counter's first value, if HasStart.
 	Start    uint64
@@ -30,7 +30,7 @@ type Counter struct {
 	Trips int
 }
 
-// MaxTrips is the largest constant number of turns that is counted.
+// MaxTrips is the largest constant number of iterations that is counted.
 const MaxTrips = 1 << 20
 
 // negated is the comparison that holds where the other does not. For integers there are no others.
@@ -127,7 +127,7 @@ func (g *Graph) writesIn(loop *Loop, reg ir.Reg) (at []int) {
 	return at
 }
 
-// stepped tells whether the operand of the test is a register that is stepped once a turn, and how.
+// stepped tells whether the operand of the test is a register that is stepped once an iteration, and how.
 func (g *Graph) stepped(r *Reaching, c *Counter, o ir.Operand) bool {
 	if o.Kind != ir.RegOperand || int(o.Reg) >= len(g.Func.Regs) || width(g.Func.Regs[o.Reg].Type) != c.Type.Bits() {
 		return false
@@ -160,7 +160,7 @@ func (g *Graph) stepped(r *Reaching, c *Counter, o ir.Operand) bool {
 	if in.Op == "sub" {
 		c.Step = -c.Step
 	}
-	// Once a turn: not in a loop inside, and on every way back.
+	// Once an iteration: not in a loop inside, and on every way back.
 	if g.Blocks[g.blockOf[c.Add]].Loop != c.Loop || c.Step == 0 {
 		return false
 	}
@@ -180,7 +180,7 @@ func (g *Graph) stepped(r *Reaching, c *Counter, o ir.Operand) bool {
 	return true
 }
 
-// count finds the first value and the number of turns, where they are constant.
+// count finds the first value and the number of iterations, where they are constant.
 func (g *Graph) count(r *Reaching, c *Counter) {
 	loop := &g.Loops[c.Loop]
 	var start *ir.Operand

@@ -66,8 +66,8 @@ type Options struct {
 	// Contract allows mul and add without a rounding modifier to become one fma, which rounds once: results change within what PTX
 	// allows. An explicit .rn forbids it.
 	Contract bool
-	// Unroll is the number of turns that each innermost loop makes before it comes back, where no pragma says otherwise;
-	// loops with a constant number of turns up to it vanish. 0 or 1: only where a pragma asks.
+	// Unroll is the number of iterations that each innermost loop makes before it comes back, where no pragma says otherwise;
+	// loops with a constant number of iterations up to it vanish. 0 or 1: only where a pragma asks.
 	//
 	// A .pragma "unroll N" or "unroll" (until the loop vanishes) after the loop's first label asks for one loop, "nounroll"
 	// forbids it. Requests are taken out, since they mean nothing to ptxas; what was unrolled in part gets a "nounroll".
@@ -152,7 +152,7 @@ func (u *unit) run() {
 	u.splitWebs()
 	u.pass(Branches, (*unit).branches)
 	if u.o.Passes&Unroll != 0 {
-		// Bounds and starts must be constants for the number of turns to be one.
+		// Bounds and starts must be constants for the number of iterations to be one.
 		u.round()
 		u.pass(Unroll, (*unit).unroll)
 	}

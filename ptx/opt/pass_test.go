@@ -170,11 +170,11 @@ func TestUnroll(t *testing.T) {
 		loads      int
 	}{
 		{"full", loop("", "unroll", "lt.u32 %p, %x, 5"), opt.Unrolled{Copies: 5, Full: true}, 5},
-		{"few enough turns", loop("", "unroll 8", "lt.u32 %p, %x, 5"), opt.Unrolled{Copies: 5, Full: true}, 5},
+		{"few enough iterations", loop("", "unroll 8", "lt.u32 %p, %x, 5"), opt.Unrolled{Copies: 5, Full: true}, 5},
 		{"partial with a constant bound", loop("", "unroll 4", "lt.u32 %p, %x, 50"), opt.Unrolled{Copies: 4}, 5},
 		{"partial", loop("ld.param.u32 %w, [n];", "unroll 4", "ne.u32 %p, %x, %w"), opt.Unrolled{Copies: 4}, 5},
 		{"unknown", loop("ld.param.u32 %w, [n];", "unroll", "lt.u32 %p, %x, %w"),
-			opt.Unrolled{Reason: "the number of turns is not a constant"}, 1},
+			opt.Unrolled{Reason: "the number of iterations is not a constant"}, 1},
 		{"too large", loop("", "unroll 5000", "lt.u32 %p, %x, 4000"), opt.Unrolled{Reason: "it would become too large"}, 1},
 		{"no counter", loop("", "unroll 4", "lt.u32 %p, %z, 40"), opt.Unrolled{Reason: "no counter was found"}, 1},
 		{"wraps", loop("ld.param.u32 %w, [n];", "unroll 4", "gt.u32 %p, %x, %w"),

@@ -286,22 +286,22 @@ func (p *program) loop() {
 	i, bound, guard := p.reg(t), p.reg(t), p.reg(ir.Pred)
 	head, end := p.label(), p.label()
 	step := int64(1 + p.IntN(3))
-	turns := int64(p.IntN(7))
+	iterations := int64(p.IntN(7))
 	from, to := int64(p.IntN(5)), int64(0)
 	cmp := []string{"lt", "le", "ne", "gt", "ge"}[p.IntN(5)]
 	after := p.IntN(2) == 0
 	switch cmp {
 	case "ne":
 		step = 1
-		to = from + turns
+		to = from + iterations
 		if after {
 			to++
 		}
 	case "lt", "le":
-		to = from + turns*step
+		to = from + iterations*step
 	default:
 		from += 30
-		to = from - turns*step
+		to = from - iterations*step
 		step = -step
 	}
 	limit := ir.Int(to)

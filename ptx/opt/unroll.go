@@ -163,13 +163,13 @@ func (u *unit) plan(g *flow.Graph, l, factor int, done *Unrolled) *flow.Counter 
 	case best == nil:
 		done.Reason = "no counter was found"
 		return nil
-	case best.Trips > 0 && turns(best) <= factor:
+	case best.Trips > 0 && iterations(best) <= factor:
 		done.Full, done.Copies = true, best.Trips
 	case factor == full:
-		done.Reason = "the number of turns is not a constant"
+		done.Reason = "the number of iterations is not a constant"
 		return nil
 	case factor == 1:
-		done.Reason = "one turn at a time was asked for"
+		done.Reason = "one iteration at a time was asked for"
 		return nil
 	case u.o.MaxUnrolled/factor < size:
 		done.Reason = "it would become too large"
@@ -188,15 +188,15 @@ func (u *unit) plan(g *flow.Graph, l, factor int, done *Unrolled) *flow.Counter 
 	return best
 }
 
-// turns is the constant number of turns: a test in front is made once more than there are turns.
-func turns(c *flow.Counter) int {
+// iterations is the constant number of iterations: a test in front is made once more than there are iterations.
+func iterations(c *flow.Counter) int {
 	if c.Stepped {
 		return c.Trips
 	}
 	return c.Trips - 1
 }
 
-// partial tells whether it can be computed that so many turns are left.
+// partial tells whether the number of iterations left can be computed.
 func partial(c *flow.Counter, factor int) bool {
 	step := magnitude(c.Step)
 	if hi, lo := bits.Mul64(step, uint64(factor)); hi != 0 || lo > ^uint64(0)>>(64-c.Type.Bits()) {
@@ -267,7 +267,7 @@ func (u *unit) copyLoop(g *flow.Graph, c *flow.Counter, done *Unrolled) {
 	}
 }
 
-// enough goes on to the copies if the loop certainly makes that many turns, and to the loop itself otherwise. The difference
+// enough goes on to the copies if the loop certainly makes that many iterations, and to the loop itself otherwise. The difference
 // between bound and counter is taken without sign: once their order is known, it does not wrap.
 func (u *unit) enough(c *flow.Counter, copies int, first, loop string) []ir.Instr {
 	t := map[int]ir.Type{16: ir.U16, 32: ir.U32, 64: ir.U64}[c.Type.Bits()]
@@ -315,7 +315,7 @@ func (u *unit) copyBlock(g *flow.Graph, c *flow.Counter, b int, names map[int]st
 			continue
 		}
 		if i == c.Branch {
-			// It goes on for certain, but in the last copy: there it leaves if all turns are unrolled, and if it sees the
+			// It goes on for certain, but in the last copy: there it leaves if all iterations are unrolled, and if it sees the
 			// counter after its last step, that is not known.
 			stay := !last || !all && !c.Stepped
 			if stay || all {

@@ -21,7 +21,7 @@ func TestFaults(t *testing.T) {
 		detail string
 		line   int // of the body's first line of code, from 0
 	}{
-		"past the end": {sim.OutOfBounds, "st.global.u32 [%mine], 1;", threads(65), "4 bytes at 0 bytes past the end of the allocation", 0},
+		"past the end":   {sim.OutOfBounds, "st.global.u32 [%mine], 1;", threads(65), "4 bytes at 0 bytes past the end of the allocation", 0},
 		"straddling":     {sim.OutOfBounds, "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%out+248];", threads(1), "", 0},
 		"before":         {sim.OutOfBounds, "ld.global.u32 %r1, [%out+-4];", threads(1), "4 bytes before the allocation", 0},
 		"null":           {sim.OutOfBounds, "mov.u64 %rd1, 0;\nst.global.u32 [%rd1], 1;", threads(1), "null pointer", 1},

@@ -32,7 +32,7 @@ func prelude(shared, n int) string {
 	return s.String()
 }
 
-// fillShared copies n bytes from %a0 to shared memory, 4 a thread and turn, by 32 threads.
+// fillShared copies n bytes from %a0 to shared memory, 4 a thread and iteration, by 32 threads.
 func fillShared(n int) string {
 	var s strings.Builder
 	s.WriteString("mad.wide.u32 %rd60, %t, 4, %a0;\nmov.u32 %r290, sm;\nmad.lo.u32 %r291, %t, 4, %r290;\n")

@@ -327,9 +327,9 @@ export const tests = {
     const zero = () => w.tensor(new Float32Array(4), [2, 2]);
     const [p, m, v] = await dev.adam(x, zero(), zero(), zero(), { lr: 0.1, step: new Int32Array([3]) });
     check(p === x && m instanceof Float32Array && v.length === 4, "adam's results");
-    const [kept] = await dev.adam(zero(), zero(), zero(), zero(), { step: 2, keep: true });
-    equal(await kept.read(), new Float32Array(4));
-    x.close();
+    const kept = await dev.adam(zero(), zero(), zero(), zero(), { step: 2, keep: true });
+    equal(await kept[0].read(), new Float32Array(4));
+    for (const t of [x, ...kept]) t.close();
   },
 
   async "element types"(w, dev) {

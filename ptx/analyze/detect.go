@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"slices"
+
 	"github.com/wavelane/wavelane/ptx/flow"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -25,14 +27,7 @@ type Detector struct {
 
 type reporter = func(instr int, format string, args ...any)
 
-var detectors []Detector
-
-func init() {
-	for _, list := range [][]Detector{syncDetectors, asyncDetectors, memoryDetectors, spaceDetectors, flowDetectors,
-		valueDetectors, moduleDetectors} {
-		detectors = append(detectors, list...)
-	}
-}
+var detectors = slices.Concat(syncDetectors, asyncDetectors, memoryDetectors, spaceDetectors, flowDetectors, valueDetectors, moduleDetectors)
 
 // Detectors lists all detectors.
 func Detectors() []Detector { return append([]Detector(nil), detectors...) }

@@ -7,7 +7,7 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-func init() {
+func addApprox(add adder) {
 	add("ex2", row{"f32", "approx ftz", 1, 1, approximate}, row{"f16 f16x2", "approx", 1, 1, approximate},
 		row{"bf16 bf16x2", "approx ftz", 1, 1, approximate})
 	add("tanh", row{"f32 f16 f16x2 bf16 bf16x2", "approx", 1, 1, approximate})

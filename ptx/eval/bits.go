@@ -15,7 +15,7 @@ const (
 	logics = "pred b16 b32 b64"
 )
 
-func init() {
+func addBits(add adder) {
 	add("and", row{logics, "", 2, 2, logic(func(a, b uint64) uint64 { return a & b })})
 	add("or", row{logics, "", 2, 2, logic(func(a, b uint64) uint64 { return a | b })})
 	add("xor", row{logics, "", 2, 2, logic(func(a, b uint64) uint64 { return a ^ b })})

@@ -13,7 +13,7 @@ const (
 	extremes      = "ftz NaN xorsign abs"
 )
 
-func init() {
+func addCompare(add adder) {
 	add("setp",
 		row{"b16 b32 b64 " + allInts, intCompares + boolOps, 2, 3, setp},
 		row{"f32 f16 f16x2", floatCompares + boolOps + " ftz", 2, 3, setp},

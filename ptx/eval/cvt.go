@@ -4,7 +4,7 @@ import "github.com/wavelane/wavelane/ptx/ir"
 
 const convertible = "u8 s8 " + allInts + " f16 bf16 f32 f64"
 
-func init() {
+func addConversions(add adder) {
 	add("cvt",
 		row{convertible, "rn rz rm rp rna rni rzi rmi rpi ftz sat relu satfinite", 1, 1, cvt},
 		row{"tf32", "rn rz rna relu satfinite", 1, 1, cvt},

@@ -11,7 +11,7 @@ const (
 	halfTs = "f16 f16x2 bf16 bf16x2"
 )
 
-func init() {
+func addFloat(add adder) {
 	for op, n := range map[string]int{"add": 2, "sub": 2, "mul": 2, "fma": 3, "mad": 3} {
 		add(op, row{"f32 f32x2", rounds + " ftz sat", n, n, arithmetic}, row{"f64", rounds, n, n, arithmetic})
 	}

@@ -12,7 +12,7 @@ const (
 	pairs16 = "u16x2 s16x2"
 )
 
-func init() {
+func addInteger(add adder) {
 	add("add", row{"s32", "sat", 2, 2, saturating(addInt, 1)}, row{allInts + " " + pairs16, "", 2, 2, packed(addInt)})
 	add("sub", row{"s32", "sat", 2, 2, saturating(subInt, -1)}, row{allInts + " " + pairs16, "", 2, 2, packed(subInt)})
 	add("mul", row{allInts, "lo hi wide", 2, 2, mulInt})

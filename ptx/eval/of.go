@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx/ir"
@@ -24,14 +25,27 @@ type row struct {
 	make  func(in *ir.Instr, t ir.Type) (Func, error)
 }
 
-// table has the instructions by their roots. Files add to it in their init functions, each for its subject.
-var table = map[ir.Op][]row{}
+// adder enters the same rows for each of the roots, separated by spaces.
+type adder func(roots string, rows ...row)
+
+// table has the instructions by their roots. Each file adds those of its subject.
+var table = sync.OnceValue(func() map[ir.Op][]row {
+	table := map[ir.Op][]row{}
+	for _, of := range []func(adder){addApprox, addBits, addCompare, addConversions, addFloat, addInteger} {
+		of(func(roots string, rows ...row) {
+			for _, op := range strings.Fields(roots) {
+				table[ir.Op(op)] = append(table[ir.Op(op)], rows...)
+			}
+		})
+	}
+	return table
+})
 
 // Of returns the function of a pure instruction: those of Kind Arithmetic, Move and SetPred, but for what depends on where
 // memory lies (cvta, isspacep, mapa …) and mov of vectors. The error wraps compute.ErrUnsupported for instructions that are not here
 // and compute.ErrArgument for those that PTX does not have. It does not check operands as [ir.FormOf] does.
 func Of(in *ir.Instr) (Func, error) {
-	rows, ok := table[in.Op]
+	rows, ok := table()[in.Op]
 	if !ok || in.Has(ir.CC) {
 		return nil, fmt.Errorf("ptx/eval: %s is not a function of its operands alone: %w", in.Opcode(), compute.ErrUnsupported)
 	}
@@ -72,13 +86,6 @@ func (r *row) allows(in *ir.Instr, reason *string) bool {
 		}
 	}
 	return true
-}
-
-// add enters the same rows for each of the roots, separated by spaces.
-func add(roots string, rows ...row) {
-	for _, op := range strings.Fields(roots) {
-		table[ir.Op(op)] = append(table[ir.Op(op)], rows...)
-	}
 }
 
 // same is for functions that depend on nothing but the type's width and sign.

@@ -1,6 +1,9 @@
 package ir
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // Op is the root of an opcode, such as "add", "ld", "bar.sync" or "cp.async.bulk.tensor". Roots of several words are those whose
 // words decide what the operands mean; everything after them is a [Mod].
@@ -63,15 +66,13 @@ type OpInfo struct {
 }
 
 // ops is the list of roots. Their forms, with what may follow and what they need, are in the table of forms.
-var ops = map[Op]OpInfo{}
-
-func define(k Kind, roles, names string) {
-	for _, n := range strings.Fields(names) {
-		ops[Op(n)] = OpInfo{k, roles}
+var ops = sync.OnceValue(func() map[Op]OpInfo {
+	ops := map[Op]OpInfo{}
+	define := func(k Kind, roles, names string) {
+		for _, n := range strings.Fields(names) {
+			ops[Op(n)] = OpInfo{k, roles}
+		}
 	}
-}
-
-func init() {
 	define(Directive, "r", string(OpLabel)+" "+string(OpPragma)+" "+string(OpBranchTargets)+" "+string(OpCallPrototype))
 	define(Arithmetic, "wr", `add sub mul mad mul24 mad24 sad div rem abs neg min max popc clz bfind fns brev bfe bfi bmsk szext
 		dp4a dp2a fma rcp sqrt rsqrt sin cos lg2 ex2 tanh copysign and or xor not cnot lop3 shf shl shr prmt
@@ -106,24 +107,28 @@ func init() {
 	define(Wgmma, "r", "wgmma.fence wgmma.commit_group wgmma.wait_group")
 	define(System, "r", "setmaxnreg griddepcontrol nanosleep pmevent brkpt stackrestore")
 	define(System, "wr", "stacksave alloca")
-	maxWords = 1
-	for op := range ops {
-		maxWords = max(maxWords, strings.Count(string(op), ".")+1)
-	}
-}
+	return ops
+})
 
-var maxWords int
+// maxWords is how many words the longest root has.
+var maxWords = sync.OnceValue(func() int {
+	n := 1
+	for op := range ops() {
+		n = max(n, strings.Count(string(op), ".")+1)
+	}
+	return n
+})
 
 // Ops calls f for every root, in no order.
 func Ops(f func(Op, OpInfo)) {
-	for op, info := range ops {
+	for op, info := range ops() {
 		f(op, info)
 	}
 }
 
 // Info is what is true of all forms of the root; ok is false for roots that PTX, as far as it is known here, does not have.
 func (op Op) Info() (info OpInfo, ok bool) {
-	info, ok = ops[op]
+	info, ok = ops()[op]
 	return info, ok
 }
 
@@ -131,8 +136,8 @@ func (op Op) Info() (info OpInfo, ok bool) {
 // unknown root ok is false and op is the first word.
 func SplitOpcode(code string) (op Op, mods []Mod, ok bool) {
 	words := strings.Split(code, ".")
-	for n := min(maxWords, len(words)); n > 0; n-- {
-		if root := Op(strings.Join(words[:n], ".")); ops[root] != (OpInfo{}) {
+	for n := min(maxWords(), len(words)); n > 0; n-- {
+		if root := Op(strings.Join(words[:n], ".")); ops()[root] != (OpInfo{}) {
 			op, ok = root, true
 			words = words[n:]
 			break
@@ -149,7 +154,7 @@ func SplitOpcode(code string) (op Op, mods []Mod, ok bool) {
 
 // Kind says what the instruction is for.
 func (in *Instr) Kind() Kind {
-	k := ops[in.Op].Kind
+	k := ops()[in.Op].Kind
 	if k == Arithmetic && in.Has(CC) {
 		return Carry
 	}
@@ -170,7 +175,7 @@ func (in *Instr) Role(i int) Role {
 			return Read
 		}
 	}
-	roles := ops[in.Op].Roles
+	roles := ops()[in.Op].Roles
 	if roles == "" {
 		return Read
 	}

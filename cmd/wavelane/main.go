@@ -33,6 +33,7 @@ func main() {
 // execute runs the command and returns its exit status.
 func execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 	started := false // past the parsing of the command line
+	var exit exitError
 	root := &cobra.Command{
 		Use:               "wavelane",
 		Short:             "GPU compute for Go: devices, benchmarks, tuning",
@@ -54,6 +55,8 @@ func execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		fmt.Fprintln(errOut, "wavelane: interrupted")
 		return 130
+	case errors.As(err, &exit):
+		return exit.status
 	case started && !errors.As(err, new(usageError)):
 		fmt.Fprintln(errOut, "wavelane:", err)
 		return 1

@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,11 +88,10 @@ func TestPTXEmit(t *testing.T) {
 }
 
 func TestPTXRun(t *testing.T) {
-	const want = "arg 2, f32[4]: 1 2 3 4\narg 3, f32[4]: 10 20 NaN 40\narg 4, f32[4]: 11 22 NaN 44\n"
-	values := []string{"--arg", "u32:1", "--arg", "u32:0", "--arg", "buf:f32:1,2,3,4", "--arg", "buf:f32:10,20,nan,40", "--arg", "zero:f32:4",
-		"--seed", "5"}
+	const want = "arg4, f32[4]: 11 22 NaN 44\n"
+	values := []string{"--arg", "1", "--arg", "u32:0", "--arg", "buf:f32:1,2,3,4", "--arg", "buf:f32:10,20,nan,40", "--arg", "zeros:f32:4", "--seed", "5"}
 	file := emittedFile(t, "add_flat")
-	args := append([]string{"ptx", "run", file, "--entry", "add_flat", "--grid", "1", "--block", "256"}, values...)
+	args := append([]string{"ptx", "run", file, "--kernel", "add_flat", "--grid", "1", "--block", "256"}, values...)
 	status, out, errOut := call(t.Context(), args...)
 	require.Zero(t, status, errOut)
 	require.Equal(t, want, out)
@@ -99,61 +100,107 @@ func TestPTXRun(t *testing.T) {
 	require.Zero(t, status, errOut)
 	require.Equal(t, want, out)
 
-	status, out, errOut = call(t.Context(), append(args, "--json", "--stats")...)
-	require.Zero(t, status)
-	require.Contains(t, errOut, "instructions")
+	status, out, errOut = call(t.Context(), append(args, "--json", "--schedules", "3")...)
+	require.Zero(t, status, errOut)
 	var buffers []struct {
-		Arg    int
-		Type   string
-		Values []any
+		Name, Type string
+		Shape      []int
+		Values     []any
 	}
 	require.NoError(t, json.Unmarshal([]byte(out), &buffers))
-	require.Len(t, buffers, 3)
-	require.Equal(t, 4, buffers[2].Arg)
-	require.Equal(t, "f32", buffers[2].Type)
-	require.Equal(t, []any{11.0, 22.0, "NaN", 44.0}, buffers[2].Values)
+	require.Len(t, buffers, 1)
+	require.Equal(t, "arg4", buffers[0].Name)
+	require.Equal(t, "f32", buffers[0].Type)
+	require.Equal(t, []int{4}, buffers[0].Shape)
+	require.Equal(t, []any{11.0, 22.0, "NaN", 44.0}, buffers[0].Values)
 }
 
 func TestPTXRunArguments(t *testing.T) {
 	file := written(t, half)
-	status, out, errOut := call(t.Context(), "ptx", "run", file, "--block", "3,1,1", "--arg", "zero:f32:4", "--arg", "f32:.5", "--arg", "s64:4",
+	status, out, errOut := call(t.Context(), "ptx", "run", file, "--block", "3,1,1", "--arg", "zeros:f32:4", "--arg", "f32:.5", "--arg", "4",
 		"--arg", "u32:0x3")
 	require.Zero(t, status, errOut)
-	require.Equal(t, "arg 0, f32[4]: 0 0 0.5 1\n", out)
+	require.Equal(t, "arg0, f32[4]: 0 0 0.5 1\n", out)
 
 	bytes := filepath.Join(t.TempDir(), "bytes")
 	require.NoError(t, os.WriteFile(bytes, []byte{1, 2, 3, 4, 5, 6, 7, 8}, 0o644))
-	status, out, errOut = call(t.Context(), "ptx", "run", file, "--block", "1", "--arg", "buf:u8:@"+bytes, "--arg", "f32:1", "--arg", "s64:0",
+	status, out, errOut = call(t.Context(), "ptx", "run", file, "--block", "1", "--arg", "out=buf:u8:@"+bytes, "--arg", "1.0", "--arg", "s64:0",
 		"--arg", "u32:1")
 	require.Zero(t, status, errOut)
-	require.Equal(t, "arg 0, u8[8]: 0 0 0 0 5 6 7 8\n", out)
+	require.Equal(t, "out, u8[8]: 0 0 0 0 5 6 7 8\n", out)
 }
 
-func TestArguments(t *testing.T) {
+func TestValues(t *testing.T) {
+	rng := func() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 	for text, want := range map[string][]any{
 		"buf:u8:1,0xff":              {uint64(1), uint64(255)},
 		"buf:s8:-1,127":              {int64(-1), int64(127)},
-		"buf:f16:0.1,-inf":           {json.Number("0.099975586"), "-Inf"},
+		"buf:float16:0.1,-inf":       {json.Number("0.099975586"), "-Inf"},
 		"buf:bf16:1,nan":             {json.Number("1"), "NaN"},
 		"buf:f64:0.1":                {json.Number("0.1")},
 		"buf:u64:0xffffffffffffffff": {uint64(0xffffffffffffffff)},
-		"zero:s16:2":                 {int64(0), int64(0)},
+		"zeros:s16:2":                {int64(0), int64(0)},
+		"ones:f16:2":                 {json.Number("1"), json.Number("1")},
+		"arange:int32:3":             {int64(0), int64(1), int64(2)},
+		"arange:f32:3:1,-0.5":        {json.Number("1"), json.Number("0.5"), json.Number("0")},
+		"s32:-7":                     {int64(-7)},
+		"null":                       {uint64(0)},
 	} {
-		a, err := parseArgument(text)
+		v, err := parseValue(text, "", rng())
 		require.NoError(t, err, text)
-		require.Equal(t, want, a.values(), text)
+		require.Equal(t, want, elements(v.typ, v.bytes), text)
 	}
-	for _, text := range []string{"", "7", "u32", "u32:", "u32:-1", "u8:256", "f32:x", "b32:1", "buf:", "buf:f32", "buf:f32:", "buf:f32:1,,2", "buf:x:1",
-		"buf:u8:@/nonexistent", "zero:f32:-1", "zero:f32:0", "zero:f64:99999999999999"} {
-		_, err := parseArgument(text)
+	for _, text := range []string{"", "7x", "u32:", "u32:-1", "u8:256", "f32:x", "b32:1", "buf:", "buf:f32", "buf:f32:", "buf:f32:1,,2", "buf:x:1",
+		"buf:u8:@/nonexistent", "zeros:f32:-1", "zeros:f32:0", "zeros:f64:99999999999999", "zeros:f32:9999999x9999999", "rand:s32:4", "rand:f32:4:1,0",
+		"zeros:f32:4:1,2", "arange:f32:4:1", "none.npy", "struct:7", "struct:f32:1;zeros:f32:4", "struct:"} {
+		_, err := parseValue(text, "", rng())
 		require.Error(t, err, text)
 	}
+	a, err := parseValue("rand:f32:64x3:-1,1", "", rng())
+	require.NoError(t, err)
+	require.Equal(t, []int{64, 3}, a.shape)
+	b, err := parseValue("rand:s32:500:-2,3", "", rng())
+	require.NoError(t, err)
+	for i := range 192 {
+		require.Less(t, math.Abs(float(a.typ, load(a.at(i)))), 1.0)
+	}
+	seen := map[float64]bool{}
+	for i := range 500 {
+		seen[float(b.typ, load(b.at(i)))] = true
+	}
+	require.Equal(t, map[float64]bool{-2: true, -1: true, 0: true, 1: true, 2: true}, seen)
+
+	s, err := parseValue("struct:u8:1; f64:2; x; s16:-1", "", rng())
+	require.NoError(t, err)
+	bytes, err := s.layout(func(string) (uint64, error) { return 0x1122, nil })
+	require.NoError(t, err)
+	require.Equal(t, []byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0x22, 0x11, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0}, bytes)
+}
+
+// FuzzValue: no text makes parseValue panic, and arrays have as many elements as their shape says.
+func FuzzValue(f *testing.F) {
+	for _, s := range []string{"7", "rand:f32:2x3:0,1", "struct:f32:1;x", "buf:u8:1,2"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if strings.Contains(s, "@") || strings.Contains(s, ".npy") || len(s) > 20 { // files; large arrays
+			return
+		}
+		v, err := parseValue(s, "", rand.New(rand.NewPCG(1, 2)))
+		if err == nil && v.array {
+			n := v.typ.Size()
+			for _, k := range v.shape {
+				n *= k
+			}
+			require.Len(t, v.bytes, n)
+		}
+	})
 }
 
 // TestPTXErrors is what people get wrong: each a message that names it, and a status.
 func TestPTXErrors(t *testing.T) {
 	file := written(t, half)
-	good := "--arg zero:f32:4 --arg f32:1 --arg s64:0 --arg u32:3"
+	good := "--arg zeros:f32:4 --arg f32:1 --arg s64:0 --arg u32:3"
 	for _, c := range []struct {
 		args, message string
 		status        int
@@ -161,19 +208,19 @@ func TestPTXErrors(t *testing.T) {
 		{"run " + written(t, half[:len(half)/2]) + " " + good, "kernel.ptx:", 1},
 		{"run " + written(t, strings.Replace(half, "mul.rn.f32", "mull.rn.f32", 1)) + " " + good, "kernel.ptx:13:2: there is no instruction mull", 1},
 		{"run /nonexistent.ptx", "nonexistent.ptx", 1},
-		{"run " + file + " --arg zero:f32:4", "4 parameters", 2},
-		{"run " + file + " --arg zero:f32:4 --arg u32:1 --arg s64:0 --arg u32:3", "--arg 1", 2},
-		{"run " + file + " --arg zero:f32:4 --arg f32:1 --arg s64:0 --arg u64:3", "--arg 3", 2},
-		{"run " + file + " --arg zero:f32:4 --arg f32:1 --arg s64:x --arg u32:3", "--arg 2", 2},
-		{"run " + file + " --entry third " + good, "half", 1},
+		{"run " + file + " --arg zeros:f32:4", "4 parameters", 2},
+		{"run " + file + " --arg zeros:f32:4 --arg u32:1 --arg s64:0 --arg u32:3", "argument 1", 2},
+		{"run " + file + " --arg zeros:f32:4 --arg f32:1 --arg s64:0 --arg u64:3", "argument 3", 2},
+		{"run " + file + " --arg zeros:f32:4 --arg f32:1 --arg s64:x --arg u32:3", "argument 2", 2},
+		{"run " + file + " --kernel third " + good, "half", 1},
 		{"run " + file + " --shared 999999 " + good, "shared", 1},
 		{"run " + file + " --shared -1 " + good, "--shared", 2},
 		{"run " + file + " --block 1025 " + good, "1024", 1},
 		{"run " + file + " --block 32,0 " + good, "--block", 2},
 		{"run " + file + " --grid 1,2,3,4 " + good, "--grid", 2},
-		{"run " + file + " --block 5 --arg zero:f32:4 --arg f32:1 --arg s64:0 --arg u32:5", "out of bounds", 1},
-		{"run add_flat --arg u32:2 --arg u32:0 --arg zero:f32:8 --arg zero:f32:4 --arg zero:f32:8", "out of bounds", 1},
-		{"run add_flat --block 128 --arg u32:1 --arg u32:0 --arg zero:f32:4 --arg zero:f32:4 --arg zero:f32:4", "256", 1},
+		{"run " + file + " --block 5 --arg zeros:f32:4 --arg f32:1 --arg s64:0 --arg u32:5", "is out of bounds: 4 bytes", 1},
+		{"run add_flat --arg u32:2 --arg u32:0 --arg zeros:f32:8 --arg zeros:f32:4 --arg zeros:f32:8", "is out of bounds: 16 bytes", 1},
+		{"run add_flat --block 128 --arg u32:1 --arg u32:0 --arg zeros:f32:4 --arg zeros:f32:4 --arg zeros:f32:4", "256", 1},
 		{"run add_fast", "no kernel of that name", 1},
 		{"run", "arg", 2},
 		{"check /nonexistent.ptx", "nonexistent.ptx", 1},
@@ -236,9 +283,9 @@ func TestPTXOpt(t *testing.T) {
 	require.Contains(t, errOut, "6 instructions, now 3\n")
 	require.Contains(t, errOut, "dead: ")
 	require.NoError(t, os.WriteFile(file, []byte(out), 0o644))
-	status, out, errOut = call(t.Context(), "ptx", "run", file, "--arg", "zero:u32:1")
+	status, out, errOut = call(t.Context(), "ptx", "run", file, "--arg", "zeros:u32:1")
 	require.Zero(t, status, errOut)
-	require.Equal(t, "arg 0, u32[1]: 42\n", out)
+	require.Equal(t, "arg0, u32[1]: 42\n", out)
 
 	status, out, errOut = call(t.Context(), "ptx", "opt", "softmax", "--unroll", "4", "--json")
 	require.Zero(t, status, errOut)

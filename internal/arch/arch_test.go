@@ -32,6 +32,7 @@ type subtree struct {
 var layers = []subtree{
 	{name: "compute", layer: 0},
 	{name: "internal/measured", layer: 0},
+	{name: "internal/npy", layer: 0},
 	{name: "internal/recent", layer: 0},
 	{name: "quant", layer: 1, deps: []string{"github.com/x448/float16"}},
 	{name: "internal/program", layer: 2},

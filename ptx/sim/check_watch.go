@@ -268,7 +268,7 @@ func (d *watch) who(other shadow.Conflict) *Access {
 	c, rank, thread := d.races.Locate(other.Thread)
 	in := &g.prog.code[other.At]
 	cluster, block, size := g.shape.at(c), g.launch.Cluster.at(rank), g.launch.Cluster
-	return &Access{Instr: in.text(), Pos: in.in.Pos, Source: g.prog.module.ir.Source(in.in.Pos),
+	return &Access{Kernel: g.prog.name, Instr: in.text(), Pos: in.in.Pos, Source: g.prog.module.ir.Source(in.in.Pos),
 		Block:  Dim3{cluster.X*size.X + block.X, cluster.Y*size.Y + block.Y, cluster.Z*size.Z + block.Z},
 		Thread: g.threadAt(thread), Write: other.Write, Atomic: other.Strong}
 }

@@ -13,6 +13,7 @@ type Stats struct {
 	Kernel  string `json:"kernel"`
 	Blocks  int    `json:"blocks"`
 	Threads int    `json:"threads"` // in the whole grid
+	Shared  int    `json:"shared"`  // bytes of shared memory per block, static and dynamic
 	// Instructions that warps executed, and the lanes that were active in them.
 	Instructions uint64 `json:"instructions"`
 	Lanes        uint64 `json:"lane_instructions"`
@@ -60,7 +61,8 @@ type LineStats struct {
 	Counts
 }
 
-func (c *Counts) add(d *Counts) {
+// Add adds other counts.
+func (c *Counts) Add(d *Counts) {
 	c.Flops += d.Flops
 	c.IntegerMatrixOps += d.IntegerMatrixOps
 	c.Branches += d.Branches

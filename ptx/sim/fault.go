@@ -42,6 +42,7 @@ func (k FaultKind) String() string {
 
 // Access is one thread's access to memory, or the instruction that left a value undefined.
 type Access struct {
+	Kernel        string
 	Instr         string
 	Pos           ir.Pos
 	Source        []ir.Pos // what a compiler says of the source (ir.Module.Source), innermost call first
@@ -144,5 +145,5 @@ func (w *warp) access(lane int) *Access { return w.accessAt(w.at, lane) }
 // accessAt describes the instruction at pc as executed by the lane.
 func (w *warp) accessAt(pc int32, lane int) *Access {
 	in := &w.prog.code[pc]
-	return &Access{Instr: in.text(), Pos: in.in.Pos, Source: w.prog.module.ir.Source(in.in.Pos), Block: w.block.id, Thread: w.thread(lane)}
+	return &Access{Kernel: w.prog.name, Instr: in.text(), Pos: in.in.Pos, Source: w.prog.module.ir.Source(in.in.Pos), Block: w.block.id, Thread: w.thread(lane)}
 }

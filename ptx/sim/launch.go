@@ -281,7 +281,7 @@ func (k *worker) guarded() (err error) {
 // stats sums up what the workers counted.
 func (r *grid) stats(workers []*worker) *Stats {
 	s := &Stats{Kernel: r.prog.name, Blocks: r.launch.Grid.count(), Threads: r.launch.Grid.count() * r.launch.Block.count(),
-		Classes: map[string]uint64{}}
+		Shared: r.shared, Classes: map[string]uint64{}}
 	for pc := range r.prog.code {
 		in := &r.prog.code[pc]
 		line := LineStats{Pos: in.in.Pos}
@@ -289,7 +289,7 @@ func (r *grid) stats(workers []*worker) *Stats {
 			line.Instructions += k.count[pc]
 			line.Lanes += k.lanes[pc]
 			if k.extra != nil {
-				line.Counts.add(&k.extra[pc])
+				line.Counts.Add(&k.extra[pc])
 			}
 		}
 		if line.Instructions == 0 {
@@ -303,7 +303,7 @@ func (r *grid) stats(workers []*worker) *Stats {
 		s.Instructions += line.Instructions
 		s.Lanes += line.Lanes
 		s.Classes[line.Class] += line.Instructions
-		s.Counts.add(&line.Counts)
+		s.Counts.Add(&line.Counts)
 		s.Lines = append(s.Lines, line)
 	}
 	return s

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
@@ -43,19 +44,29 @@ func gatherWork(c *call, d catalogue.GatherDims) work {
 	})
 }
 
-// rowLists are the updates of each row in their order: those of row r are order[start[r]] … order[start[r+1]−1].
-type rowLists struct{ start, order []int32 }
+// narrowRow is the width of a row below which the updates themselves are sorted by their rows, not their numbers: the sums then read
+// memory in order, where reading one element here and there would be a cache miss each.
+const narrowRow = 8
 
-func (l *rowLists) Of(row int) []int32 { return l.order[l.start[row]:l.start[row+1]] }
-
-// listed is the lists in a step's scratch memory.
-func listed(a *args, d catalogue.GatherDims) *rowLists {
-	w := cells[int32](a.scratch, d.Rows+2+d.Count)
-	return &rowLists{w[:d.Rows+2], w[d.Rows+2:]}
+// rowLists are the updates of each row in their order: those of row r begin at start[r] and end before start[r+1]. Each is width words of
+// order: its number, or the update itself.
+type rowLists struct {
+	start, order []int32
+	width        int
 }
 
-// fill sorts the updates by their rows, by counting.
-func (l *rowLists) fill(ids []int32) {
+func (l *rowLists) Of(row int) []int32 {
+	return l.order[int(l.start[row])*l.width : int(l.start[row+1])*l.width]
+}
+
+// listed is the lists in a step's scratch memory.
+func listed(a *args, d catalogue.GatherDims, width int) *rowLists {
+	w := cells[int32](a.scratch, d.Rows+2+d.Count*width)
+	return &rowLists{w[:d.Rows+2], w[d.Rows+2:], width}
+}
+
+// fill sorts the updates by their rows, by counting. Without updates it sorts their numbers.
+func (l *rowLists) fill(ids, updates []int32) {
 	rows := len(l.start) - 2
 	clear(l.start)
 	for _, id := range ids {
@@ -67,21 +78,36 @@ func (l *rowLists) fill(ids []int32) {
 		l.start[r+2] += l.start[r+1]
 	}
 	for j, id := range ids {
-		if uint(id) < uint(rows) { // start[row+1] runs from the first index of the row to that of the next
-			l.order[l.start[id+1]] = int32(j)
-			l.start[id+1]++
+		if uint(id) >= uint(rows) {
+			continue
+		}
+		at := int(l.start[id+1]) // start[row+1] runs from the first index of the row to that of the next
+		l.start[id+1]++
+		if updates == nil {
+			l.order[at] = int32(j)
+			continue
+		}
+		for i := range l.width {
+			l.order[at*l.width+i] = updates[j*l.width+i]
 		}
 	}
 }
 
-// scatterWork sorts the updates, then has a unit for each row of the result: row changes y, given the numbers of its updates.
-// ns is the time for an element of an update.
-func scatterWork(c *call, ns float64, row func(y, updates view, at int, d catalogue.GatherDims, own []int32)) work {
+// scatterWork sorts the updates, or their numbers if width is 0, then has a unit for each row of the result: row changes y, given its
+// list. ns is the time for an element of an update.
+func scatterWork(c *call, ns float64, width int, row func(y, updates view, at int, d catalogue.GatherDims, own []int32)) work {
 	d := catalogue.GatherRows(c.in[0].Shape, c.in[1].Shape)
-	return work{scratch: 8 * ((d.Rows + 3 + d.Count) / 2), phases: []phase{
-		{units: 1, ns: 4 * float64(d.Rows+d.Count), do: func(a *args, _, _ int) { listed(a, d).fill(a.in[1].i32()) }},
+	words := max(width, 1)
+	return work{scratch: 8 * ((d.Rows + 3 + d.Count*words) / 2), phases: []phase{
+		{units: 1, ns: 4 * float64(d.Rows+d.Count*words), do: func(a *args, _, _ int) {
+			var updates []int32
+			if width > 0 {
+				updates = a.in[2].i32()
+			}
+			listed(a, d, words).fill(a.in[1].i32(), updates)
+		}},
 		{units: d.Rows, ns: 5 + ns*float64(d.Count*d.Inner)/float64(max(d.Rows, 1)), do: func(a *args, lo, hi int) {
-			l := listed(a, d)
+			l := listed(a, d, words)
 			for r := lo; r < hi; r++ {
 				row(a.out, a.in[2], r*d.Inner, d, l.Of(r))
 			}
@@ -90,40 +116,41 @@ func scatterWork(c *call, ns float64, row func(y, updates view, at int, d catalo
 }
 
 func scatter(c *call) work {
-	return scatterWork(c, moveNS, func(y, updates view, at int, d catalogue.GatherDims, own []int32) {
+	return scatterWork(c, moveNS, 0, func(y, updates view, at int, d catalogue.GatherDims, own []int32) {
 		if n := len(own); n > 0 {
 			copy(y.u32()[at:][:d.Inner], updates.u32()[int(own[n-1])*d.Inner:])
 		}
 	})
 }
 
-func scatterAdd(c *call) work { return scatterWork(c, moveNS, addRows) }
+func scatterAdd(c *call) work { return sumsByRow(c, false) }
 
-func embeddingBackward(c *call) work {
-	return scatterWork(c, moveNS, func(y, updates view, at int, d catalogue.GatherDims, own []int32) {
-		clear(y.f32()[at:][:d.Inner])
-		addRows(y, updates, at, d, own)
+func embeddingBackward(c *call) work { return sumsByRow(c, true) }
+
+// sumsByRow adds the updates to their rows, which begin as zeros if cleared.
+func sumsByRow(c *call, cleared bool) work {
+	width, add := 0, addRows
+	if inner := catalogue.GatherRows(c.in[0].Shape, c.in[1].Shape).Inner; 0 < inner && inner < narrowRow {
+		width, add = inner, addNarrowRows
+	}
+	return scatterWork(c, moveNS, width, func(y, updates view, at int, d catalogue.GatherDims, own []int32) {
+		if cleared {
+			clear(y.f32()[at:][:d.Inner])
+		}
+		add(y, updates, at, d, own)
 	})
 }
 
 // partRows is the most rows that are added one by one. More are added in parts, which keeps errors small.
 const partRows = 32
 
-// addRows adds updates in their order: the first few to y, then sums of as many.
+// addRows adds the updates with these numbers in their order: the first few to y, then sums of as many.
 func addRows(y, updates view, at int, d catalogue.GatherDims, own []int32) {
 	row, u := y.f32()[at:][:d.Inner], updates.f32()
 	update := func(j int32) []float32 { return u[int(j)*d.Inner:][:d.Inner] }
-	add := kernels.Add
-	if d.Inner < 8 { // less than a call
-		add = func(y, _, x []float32) {
-			for i, v := range x {
-				y[i] += v
-			}
-		}
-	}
 	if len(own) <= partRows {
 		for _, j := range own {
-			add(row, row, update(j))
+			kernels.Add(row, row, update(j))
 		}
 		return
 	}
@@ -134,9 +161,33 @@ func addRows(y, updates view, at int, d catalogue.GatherDims, own []int32) {
 		n := min(partRows, len(own))
 		copy(part, update(own[0]))
 		for _, j := range own[1:n] {
-			add(part, part, update(j))
+			kernels.Add(part, part, update(j))
 		}
-		add(row, row, part)
+		kernels.Add(row, row, part)
 		own = own[n:]
+	}
+}
+
+// addNarrowRows is addRows for updates that have been sorted themselves, whose memory it uses for the sums.
+func addNarrowRows(y, _ view, at int, d catalogue.GatherDims, own []int32) {
+	if len(own) == 0 {
+		return
+	}
+	row, u := y.f32()[at:][:d.Inner], unsafe.Slice((*float32)(unsafe.Pointer(&own[0])), len(own))
+	part := partRows * d.Inner
+	if len(u) <= part {
+		part = d.Inner
+	}
+	for len(u) > 0 {
+		n := min(part, len(u))
+		for k := d.Inner; k < n; k += d.Inner {
+			for i := range d.Inner {
+				u[i] += u[k+i]
+			}
+		}
+		for i := range d.Inner {
+			row[i] += u[i]
+		}
+		u = u[n:]
 	}
 }

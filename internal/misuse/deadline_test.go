@@ -48,8 +48,14 @@ func TestDeadlines(t *testing.T) {
 			largest, where := time.Duration(0), ""
 			seed := testseed.Of(t)
 			for i := range states {
-				r := rand.New(rand.NewPCG(seed, uint64(i)))
-				over, state := oneState(t, open(t), r)
+				var over time.Duration
+				var state string
+				// What waits for the device does so every time, and what waited for a core of a busy machine does not.
+				for range 3 {
+					if over, state = oneState(t, open(t), rand.New(rand.NewPCG(seed, uint64(i)))); over <= overrun {
+						break
+					}
+				}
 				if over > largest {
 					largest, where = over, state
 				}
@@ -301,4 +307,36 @@ func openCUDA(t *testing.T) *target {
 		}
 		return err
 	}, d.Close}
+}
+
+// Close does not wait for a kernel that runs; the kernel finishes, and what is called later is refused.
+func TestCloseOfABusyDevice(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) *target{"cpu": openCPU, "webgpu": openWebGPU, "cuda": openCUDA} {
+		t.Run(name, func(t *testing.T) {
+			var took time.Duration
+			for range 3 { // as above
+				d := open(t)
+				done := make(chan error, 1)
+				go func() { done <- d.spin(context.Background(), busy) }()
+				time.Sleep(50 * time.Millisecond)
+				start := time.Now()
+				if err := d.close(); err != nil {
+					t.Fatal(err)
+				}
+				took = time.Since(start)
+				if err := d.ops.ReLU(context.Background(), make([]float32, 1), make([]float32, 1)); !errors.Is(err, compute.ErrClosed) {
+					t.Errorf("an operation of a closed device: %v", err)
+				}
+				if err := <-done; err != nil && !errors.Is(err, compute.ErrClosed) { // it may not have begun
+					t.Errorf("the kernel: %v", err)
+				}
+				if took <= overrun {
+					break
+				}
+			}
+			if t.Logf("closed in %v", took); took > overrun {
+				t.Errorf("Close took %v while a kernel of %v ran", took, busy)
+			}
+		})
+	}
 }

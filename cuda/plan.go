@@ -34,7 +34,7 @@ type plan struct {
 }
 
 // largeInput is the largest number of bytes of pinned memory that an input may hold until its run is done. Larger inputs are
-// copied through the stager, and starting a run takes as long as the copy.
+// copied through the stager, and starting a run takes as long as the copy while the device is not busy with something else.
 const largeInput = 64 << 20
 
 // action is a launch, a copy or a fill.

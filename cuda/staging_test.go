@@ -24,6 +24,7 @@ func TestStaging(t *testing.T) {
 		sizes = append(sizes, 2*stageBytes+r.IntN(stageBytes))
 	}
 	require.Equal(t, stageBytes, d.stager.chunk)
+	d.stager.patience = time.Minute
 	for _, n := range sizes {
 		d.stager.chunk = chunk
 		if n > stageBytes {
@@ -58,7 +59,7 @@ func TestStaging(t *testing.T) {
 // Many transfers share the stages, on streams of which some are slow.
 func TestStagingConcurrently(t *testing.T) {
 	d := softDevice(t)
-	d.stager.chunk = 5000
+	d.stager.chunk, d.stager.patience = 5000, time.Minute
 	g := newGate(t, d)
 	seeds := randomSource(t)
 	var group sync.WaitGroup
@@ -102,7 +103,7 @@ func TestStagingConcurrently(t *testing.T) {
 func TestStagingFails(t *testing.T) {
 	m := newMachine(t, softgpu.Config{})
 	d := m.device(t)
-	d.stager.chunk = 5000
+	d.stager.chunk, d.stager.patience = 5000, time.Minute
 	n := 5*d.stager.chunk + 7
 	data := bytes.Repeat([]byte("wavelane"), n/8+1)[:n]
 	b, err := Alloc[byte](d, n)
@@ -147,4 +148,44 @@ func TestStagingFails(t *testing.T) {
 		require.NoError(t, d.Trim())
 	}
 	require.NoError(t, b.Close())
+}
+
+// Starting a program does not wait for another, however large its inputs are: they are pinned for as long as the device is busy.
+func TestStagingOfABusyDevice(t *testing.T) {
+	m := newMachine(t, softgpu.Config{})
+	d := m.device(t)
+	d.large, d.stager.chunk = 999, 5000
+	g := newGate(t, d)
+	data, got := randomFloats(randomSource(t), 20_000), make([]float32, 20_000)
+	for _, full := range []bool{false, true} {
+		require.NoError(t, d.Trim())
+		d.in(t, func() { g.shut(d.defaultStream.handle) })
+		if full { // no more memory can be pinned than the few stages: it has to wait
+			allocated := 0
+			m.inject(func(call string) driver.Result {
+				if call == "MemHostAlloc" {
+					if allocated++; allocated > 1 {
+						return driver.OutOfMemory
+					}
+				}
+				return driver.Success
+			})
+			g.late()
+		}
+		x, f := d.UploadAsync(data)
+		m.inject(nil)
+		select {
+		case <-f.Done():
+			require.True(t, full, "the gate is shut")
+		default:
+		}
+		g.open()
+		require.NoError(t, f.Await(t.Context()))
+		require.NoError(t, x.ReadAsync(got).Await(t.Context()))
+		require.Equal(t, data, got)
+		require.NoError(t, x.Close())
+	}
+	require.NoError(t, d.Trim())
+	require.Len(t, d.stager.idle, stages)
+	require.Zero(t, d.memoryThen(t).Host.InUse)
 }

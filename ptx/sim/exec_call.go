@@ -127,9 +127,6 @@ func calleeArg(in *ir.Instr) int {
 	return b2i(len(in.Args) > 0 && in.Args[0].Kind == ir.ListOperand)
 }
 
-// externs are the functions of CUDA's device runtime that the software GPU provides.
-var externs = map[string]bool{"__assertfail": true}
-
 func compileCall(c *compiler, in *ir.Instr) (step, error) {
 	at := calleeArg(in)
 	if at >= len(in.Args) {
@@ -138,9 +135,6 @@ func compileCall(c *compiler, in *ir.Instr) (step, error) {
 	site := &callSite{in: in, caller: c.fn, index: -1}
 	var err error
 	if f := c.callee(in); f != nil {
-		if f.Body == nil && externs[f.Name] {
-			return func(w *warp, m uint32) { w.fault(Trap, first(m), 0, 0, "%s", f.Name) }, nil
-		}
 		site.index = slices.Index(c.prog.module.ir.Funcs, f)
 	} else if in.Args[at].Kind == ir.RegOperand {
 		site.byAddr = c.fn.regs[in.Args[at].Reg]
@@ -162,6 +156,9 @@ func compileCall(c *compiler, in *ir.Instr) (step, error) {
 		if len(site.args) != len(f.Params) || len(site.rets) != len(f.Rets) {
 			return nil, c.errorf(in, compute.ErrArgument, "%d arguments and %d results, %s has %d and %d",
 				len(site.args), len(site.rets), f.Name, len(f.Params), len(f.Rets))
+		}
+		if f.Body == nil {
+			return c.runtimeCall(in, f, site)
 		}
 	}
 	c.flow()

@@ -94,6 +94,7 @@ type program struct {
 	shared   sharedLayout
 	local    bool // frames are needed
 	strong   bool // there are accesses that blocks may synchronise by
+	heap     bool // malloc and free are called: one goroutine runs all blocks
 	recurse  bool // functions may be active more than once
 	async    bool // asynchronous operations are to be checked: see compiler.tracks
 }

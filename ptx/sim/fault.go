@@ -24,13 +24,15 @@ const (
 	WarpSync                                // a lane named by a member mask cannot arrive
 	BadOperand                              // a descriptor, tensor map, barrier id or the like that no hardware would take
 	IllegalInstruction                      // an instruction that the hardware would refuse where it stands
-	Trap                                    // trap, brkpt, or a failed assertion
+	Trap                                    // trap, brkpt
 	Timeout                                 // more warp instructions than Config.MaxSteps
+	Assertion                               // assert of CUDA C has failed
+	InvalidFree                             // free of an address that malloc has not given, or a second time
 )
 
 var faultKinds = [...]string{"", "access out of bounds", "misaligned access", "uninitialized value", "race",
 	"barrier divergence", "deadlock", "asynchronous hazard", "missing proxy fence", "warp synchronization", "bad operand",
-	"illegal instruction", "trap", "timeout"}
+	"illegal instruction", "trap", "timeout", "failed assertion", "invalid free"}
 
 // String is a short phrase, such as "access out of bounds".
 func (k FaultKind) String() string {

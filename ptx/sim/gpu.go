@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"sync"
 
@@ -41,6 +42,10 @@ type Config struct {
 	// bounds or misaligned, which then read zeros and write nothing. It says whether the kernel does; if not, the fault ends the
 	// launch, as all others do. The host's Read of what nobody wrote is reported and goes on likewise. Blocks take turns.
 	Report func(*Fault) bool
+	// Output is what printf of kernels writes to, each call at once; nil: nowhere. An error of it is one of the launch.
+	Output io.Writer
+	// HeapLimit is the number of bytes that malloc of kernels can give together; 0: 8 MiB, as CUDA has it.
+	HeapLimit uint64
 	// Base is the address after which allocations begin, for GPUs whose addresses have to differ; 0: 0x7f0000000000. It is a
 	// multiple of 256, and at least that.
 	Base uint64
@@ -55,6 +60,10 @@ type GPU struct {
 	mem   memory
 	mon   monitor
 	locks [64]sync.Mutex
+
+	print   sync.Mutex // held while a kernel prints
+	printed error      // of Config.Output
+	heap    uint64     // bytes that malloc of kernels has given
 }
 
 // New returns a GPU without memory in use.
@@ -64,6 +73,9 @@ func New(cfg Config) *GPU {
 	}
 	if cfg.SharedLimit == 0 {
 		cfg.SharedLimit = 227 << 10
+	}
+	if cfg.HeapLimit == 0 {
+		cfg.HeapLimit = 8 << 20
 	}
 	if cfg.Workers <= 0 {
 		cfg.Workers = 1
@@ -102,7 +114,7 @@ func (g *GPU) Free(addr uint64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, s := range g.mem.segments {
-		if s.base == addr && !s.fixed {
+		if s.base == addr && !s.fixed && s.heap == nil {
 			if g.mon != nil {
 				g.mon.freed(s)
 			}

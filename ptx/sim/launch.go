@@ -154,6 +154,9 @@ func (g *GPU) Run(ctx context.Context, k *Kernel, l Launch) (*Stats, error) {
 		}
 	}
 	workers := make([]*worker, min(int64(g.cfg.Workers), r.total))
+	if k.prog.heap {
+		workers = workers[:1]
+	}
 	errs := make([]error, len(workers))
 	var wg sync.WaitGroup
 	for i := range workers {
@@ -168,6 +171,10 @@ func (g *GPU) Run(ctx context.Context, k *Kernel, l Launch) (*Stats, error) {
 		if err != nil && !errors.Is(err, errStopped) {
 			return nil, err
 		}
+	}
+	if err := g.printed; err != nil {
+		g.printed = nil
+		return nil, fmt.Errorf("sim: the output of %s: %w", k.ir.Name, err)
 	}
 	return r.stats(workers), nil
 }

@@ -204,7 +204,7 @@ func (c *compiler) reach(f *ir.Func) error {
 		case g == nil:
 			return nil // a variable
 		case g.Body == nil:
-			if in != nil && in.Op == "call" && externs[name] {
+			if _, ok := externs[name]; ok && in != nil && in.Op == "call" {
 				return nil
 			}
 			return fmt.Errorf("sim: %s: function %s is declared, and nothing defines it: %w", g.Pos, name, compute.ErrUnsupported)

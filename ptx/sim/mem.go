@@ -43,6 +43,7 @@ type segment struct {
 	readOnly bool
 	freed    bool
 	fixed    bool      // belongs to a module: not to be freed alone
+	heap     *Access   // the call of malloc that took it, nil if none did
 	shadow   *shadowed // the monitor's
 	words    *words    // what asynchronous operations have to do with it
 }

@@ -212,10 +212,8 @@ func (c *primary) fail(err error) {
 		return
 	}
 	switch f.Kind {
-	case sim.Trap:
-		if f.Detail == "__assertfail" {
-			c.fault = driver.Assert
-		}
+	case sim.Assertion:
+		c.fault = driver.Assert
 	case sim.OutOfBounds:
 		c.fault = driver.IllegalAddress
 	case sim.Misaligned:

@@ -42,7 +42,7 @@ func effect(in *ir.Instr) bool {
 	case ir.Load: // of what may change meanwhile
 		return in.First(ir.Volatile, ir.Acquire, ir.Relaxed) != "" || in.Op != "ld"
 	}
-	return in.Op == "trap"
+	return in.Op == "trap" || in.Op == "sust" || in.Op == "sured"
 }
 
 func detectEndless(k *kernel, report reporter) {
@@ -247,7 +247,7 @@ func detectPlaceholder(k *kernel, report reporter) {
 		case ir.Call, ir.System:
 			stores = stores || in.Op == "call" || in.Op == "pmevent" || in.Op == "griddepcontrol"
 		}
-		stores = stores || in.Op == "wmma.store.d" && in.Space() != ir.SharedSpace || in.Op == "trap"
+		stores = stores || in.Kind() == ir.Texture && effect(in) || in.Op == "wmma.store.d" && in.Space() != ir.SharedSpace || in.Op == "trap"
 	})
 	if !stores {
 		report(-1, "the kernel stores nothing")

@@ -17,6 +17,7 @@ import (
 //	p  predicate, ! allowed         q  predicate written        Q  q or q|q    P  q|q
 //	e  d or d|q                     E  d|q or _|q
 //	a  address                      A  address with a vector after it: a tensor map and coordinates
+//	T  texture, perhaps a sampler, and coordinates in brackets      U  surface and coordinates
 //	o  vector of registers, of any length: offsets
 //	i  integer, of the list or range after the colon           l  label
 //	c  the operands of call
@@ -177,6 +178,8 @@ func (a *argument) check(in *Instr, o *Operand, fn *Func) string {
 		}
 	case 'a', 'A':
 		return a.address(in, o, fn)
+	case 'T', 'U':
+		return a.textured(in, o, fn)
 	}
 	return a.scalar(o, t, fn)
 }

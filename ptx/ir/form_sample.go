@@ -107,6 +107,17 @@ func (a *argument) sample(in *Instr, reg func(Type) Reg) Operand {
 		t = S32
 		o.Elems = []Operand{vector(dimensions(in))}
 		return o
+	case 'T', 'U':
+		o := Addr(reg(U64), 0)
+		if t = S32; a.kind == 'T' {
+			t = in.Type(1)
+		}
+		list := vector(coordinates[in.Geometry()])
+		if in.Geometry()[0] == 'a' {
+			list.Elems[0] = R(reg(U32))
+		}
+		o.Elems = []Operand{list}
+		return o
 	case 'o':
 		return vector(dimensions(in) - 2)
 	case 'i':
@@ -176,6 +187,6 @@ func (f *Form) Usage() string {
 // operandWords stand for the letters of arguments in usages.
 var operandWords = map[byte]string{
 	'd': "d", 'D': "d", '_': "_", 's': "s", 'r': "s", 'S': "s", 'v': "d", 'V': "s", 'p': "p", 'q': "p", 'Q': "p|q", 'P': "p|q",
-	'e': "d|p", 'E': "d|p", 'a': "[a]", 'A': "[map, {…}]", 'o': "{…}", 'i': "n", 'l': "label", 'y': "variable",
+	'e': "d|p", 'E': "d|p", 'a': "[a]", 'A': "[map, {…}]", 'T': "[t, {…}]", 'U': "[t, {…}]", 'o': "{…}", 'i': "n", 'l': "label", 'y': "variable",
 	'c': "(results), function, (arguments), prototype",
 }

@@ -6,7 +6,6 @@ import "strings"
 var unsupported = func() map[Op]string {
 	m := map[Op]string{}
 	for reason, roots := range map[string]string{
-		"textures and surfaces are not supported; read memory with ld": "tex tld4 txq istypep suld sust sured suq",
 		"video instructions are not supported; compute with add, min, shf, prmt and the like": `vadd vsub vabsdiff vmin vmax
 			vshl vshr
 			vmad vset vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4`,

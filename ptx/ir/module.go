@@ -152,7 +152,8 @@ type Var struct {
 	Align   int   // as declared; 0 if not
 	Dims    []int // of an array; 0 as the first one leaves it open (extern shared memory). nil for a scalar
 	Init    []Init
-	Managed bool // .attribute(.managed): in memory that the host sees too
+	Fields  []string // of a texture, sampler or surface: "filter_mode = linear"
+	Managed bool     // .attribute(.managed): in memory that the host sees too
 	// Ptr and its like, on a parameter: ".ptr.global.align 4"
 	Ptr      bool
 	PtrSpace Space
@@ -362,7 +363,7 @@ func cloneOperands(s []Operand) []Operand {
 func cloneVars(s []Var) []Var {
 	s = slices.Clone(s)
 	for i := range s {
-		s[i].Dims, s[i].Init = slices.Clone(s[i].Dims), slices.Clone(s[i].Init)
+		s[i].Dims, s[i].Init, s[i].Fields = slices.Clone(s[i].Dims), slices.Clone(s[i].Init), slices.Clone(s[i].Fields)
 	}
 	return s
 }

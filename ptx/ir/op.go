@@ -44,6 +44,7 @@ const (
 	Load            // reads memory
 	Store           // writes memory
 	Atomic          // atom, red and what else reads and writes memory at once
+	Texture         // tex, suld, sust and their like: memory by way of a texture or surface
 	Fetch           // prefetch, discard, createpolicy: hints, no result that matters
 	Branch          // bra, brx.idx
 	Call            // call
@@ -81,8 +82,10 @@ var ops = sync.OnceValue(func() map[Op]OpInfo {
 	define(Carry, "wr", "addc subc madc") // add.cc, sub.cc, mad.cc are Carry too: see Instr.Kind
 	define(Move, "wr", "mov cvt cvt.pack cvta isspacep selp slct mapa getctarank istypep")
 	define(SetPred, "wr", "set setp testp")
-	define(Load, "wr", "ld ldu multimem.ld_reduce tex tld4 suld")
-	define(Store, "r", "st st.async st.bulk multimem.st sust")
+	define(Load, "wr", "ld ldu multimem.ld_reduce")
+	define(Store, "r", "st st.async st.bulk multimem.st")
+	define(Texture, "wr", "tex tld4 suld txq suq")
+	define(Texture, "r", "sust sured")
 	define(Atomic, "wr", "atom")
 	define(Atomic, "r", "red red.async multimem.red")
 	define(Fetch, "r", "prefetch prefetchu discard applypriority")

@@ -281,6 +281,9 @@ func (v *Var) String() string {
 			fmt.Fprintf(&b, "[%d]", d)
 		}
 	}
+	if len(v.Fields) > 0 {
+		fmt.Fprintf(&b, " = {%s}", strings.Join(v.Fields, ", "))
+	}
 	if len(v.Init) == 0 {
 		return b.String()
 	}

@@ -40,6 +40,9 @@ const (
 	E5M2
 	E4M3x2
 	E5M2x2
+	TexRef // of variables and parameters only: handles of textures, samplers and surfaces
+	SamplerRef
+	SurfRef
 	numTypes
 )
 
@@ -70,6 +73,7 @@ var types = [numTypes]struct {
 	F16x2: {"f16x2", 32, Float}, BF16x2: {"bf16x2", 32, Float}, F32x2: {"f32x2", 64, Float},
 	U16x2: {"u16x2", 32, Unsigned}, S16x2: {"s16x2", 32, Signed}, U8x4: {"u8x4", 32, Unsigned}, S8x4: {"s8x4", 32, Signed},
 	E4M3: {"e4m3", 8, Float}, E5M2: {"e5m2", 8, Float}, E4M3x2: {"e4m3x2", 16, Float}, E5M2x2: {"e5m2x2", 16, Float},
+	TexRef: {"texref", 64, Bits}, SamplerRef: {"samplerref", 64, Bits}, SurfRef: {"surfref", 64, Bits},
 }
 
 var typeByName = func() map[string]Type {
@@ -108,6 +112,9 @@ func (t Type) Class() Class { return types[t].class }
 
 // IsFloat tells floating-point types, packed and alternate ones among them.
 func (t Type) IsFloat() bool { return types[t].class == Float }
+
+// IsOpaque tells the types of handles of textures, samplers and surfaces.
+func (t Type) IsOpaque() bool { return t == TexRef || t == SamplerRef || t == SurfRef }
 
 // IsSigned tells signed integers.
 func (t Type) IsSigned() bool { return types[t].class == Signed }

@@ -6,5 +6,5 @@
 // functions move to the module. Prototypes of functions that the module defines are dropped, and printed again where they are
 // needed. Constant expressions become their values, and vector registers become their components.
 //
-// What cannot be represented, such as textures, is an error that says so.
+// What cannot be represented is an error that says so.
 package parse

@@ -176,8 +176,8 @@ func (p *parser) topLevel() {
 		p.module.alias[p.text(a)] = p.text(b)
 		p.module.aliased = append(p.module.aliased, mention{a.off, p.text(a)}, mention{b.off, p.text(b)})
 		p.module.m.Aliases = append(p.module.m.Aliases, ir.Alias{Name: p.text(a), Of: p.text(b)})
-	case ".tex", ".texref", ".samplerref", ".surfref":
-		p.unsupportedAt(t.off, "%s: textures and surfaces are not supported", word)
+	case ".tex": // the old way to write .global .texref
+		p.oldTexture(link)
 	default:
 		p.failAt(t.off, "%s is no declaration%s", p.describe(t), nearest(word, func(f func(string)) {
 			for _, w := range []string{".entry", ".func", ".global", ".const", ".shared", ".visible", ".extern", ".weak", ".common"} {

@@ -147,7 +147,7 @@ func TestErrors(t *testing.T) {
 		{body("§/* "), "this comment has no end"},
 		{body(".pragma §\"x;"), "no closing quote"},
 		{body("§\x01"), "does not belong into PTX"},
-		{body("§tex.2d.v4.f32.f32 {a}, [b];"), "textures and surfaces are not supported"},
+		{body(regs + "§tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f1}, [%rd1, {%f1, %f2, %f3}];"), "operand 2 has to have 2 coordinates"},
 		{body("§.extern .shared .b8 s[];"), ".extern inside a function"},
 		{head + ".global .u32 x[2] = §{1, 2, 3};", "more than 2 elements"},
 		{head + ".global .f32 x = §1;", "an integer as value of a variable of type .f32"},

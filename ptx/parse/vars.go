@@ -44,8 +44,6 @@ func (p *parser) variable(space token) ir.Var {
 				p.failAt(t.off, "a second state space")
 			}
 			v.PtrSpace = ir.SpaceNamed(ir.Mod(word))
-		case "texref", "samplerref", "surfref":
-			p.unsupportedAt(t.off, ".%s: textures and surfaces are not supported", word)
 		case "attribute":
 			p.expect('(', "( of .attribute")
 			if !p.acceptDot(".managed") {
@@ -57,7 +55,8 @@ func (p *parser) variable(space token) ir.Var {
 			}
 		default:
 			typ, ok := ir.TypeNamed(word)
-			if !ok || !declarable(typ) || typ == ir.Pred && v.Space != ir.RegSpace {
+			if !ok || !declarable(typ) || typ == ir.Pred && v.Space != ir.RegSpace ||
+				typ.IsOpaque() && v.Space != ir.GlobalSpace && v.Space != ir.ParamSpace {
 				p.failAt(t.off, ".%s is no type that a variable can have", word)
 			}
 			if v.Type != ir.NoType {
@@ -78,7 +77,7 @@ func (p *parser) variable(space token) ir.Var {
 // declarable tells the fundamental types.
 func declarable(t ir.Type) bool {
 	switch t {
-	case ir.Pred, ir.B8, ir.B16, ir.B32, ir.B64, ir.B128, ir.U8, ir.U16, ir.U32, ir.U64, ir.S8, ir.S16, ir.S32, ir.S64,
+	case ir.TexRef, ir.SamplerRef, ir.SurfRef, ir.Pred, ir.B8, ir.B16, ir.B32, ir.B64, ir.B128, ir.U8, ir.U16, ir.U32, ir.U64, ir.S8, ir.S16, ir.S32, ir.S64,
 		ir.F16, ir.F16x2, ir.F32, ir.F64:
 		return true
 	}
@@ -147,6 +146,10 @@ func isVectorSpecial(name string) bool {
 // initial reads "= …", if there is one, and gives an open first dimension its length.
 func (p *parser) initial(v *ir.Var) {
 	if !p.accept('=') {
+		return
+	}
+	if v.Type.IsOpaque() {
+		p.fields(v)
 		return
 	}
 	shape := slices.Clone(v.Dims)

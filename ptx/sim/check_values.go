@@ -405,7 +405,8 @@ func (c *compiler) multiplied(in *ir.Instr, o operands, s step) step {
 
 // demanding is the wrapper of instructions whose addresses, and but for stores operands, have to have values.
 func demanding(k ir.Kind, o operands, s step) step {
-	stores := k == ir.Store || k == ir.Matrix
+	texture := k == ir.Texture
+	stores := k == ir.Store || k == ir.Matrix || texture && len(o.written) == 0
 	return func(w *warp, m uint32) {
 		for _, r := range o.addresses {
 			w.demand(r, m, "the address")
@@ -414,7 +415,7 @@ func demanding(k ir.Kind, o operands, s step) step {
 			for _, r := range o.values {
 				w.demand(r, m, "an operand")
 			}
-			if k != ir.Load {
+			if k != ir.Load && !texture {
 				for _, r := range o.written { // before: lanes that wait get results later
 					w.def[r.bank][r.i] |= m
 				}

@@ -159,6 +159,8 @@ func classOf(in *ir.Instr) string {
 		default:
 			return kind + s.String()
 		}
+	case ir.Texture:
+		return "texture"
 	case ir.Fetch:
 		return "prefetch"
 	case ir.Branch, ir.Call, ir.Leave:

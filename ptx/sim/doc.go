@@ -16,7 +16,7 @@
 // seed chooses. All of PTX's integer, floating-point and bit arithmetic comes from package eval, and rounds as PTX says; approximate
 // instructions are correctly rounded, or err as far as they may with Config.Perturb. Tensor cores add exact products in double precision
 // and round once. Asynchronous copies and products (cp.async, bulk and tensor copies, wgmma) take effect late, at a time that the seed
-// chooses. Textures, surfaces, video instructions, 32-bit addresses and what Blackwell added are not there; their use is an error of Load.
+// chooses. Video instructions, 32-bit addresses and what Blackwell added are not there; their use is an error of Load.
 //
 // # What is found
 //

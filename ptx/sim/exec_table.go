@@ -36,7 +36,10 @@ func handlerOf(op ir.Op) handler {
 			{"cvta", compileCvta},
 			{"isspacep", compileIsspacep},
 			{"mov", compileMove},
-			{"istypep", nil}, // about textures
+			{"tex tld4", compileTex},
+			{"suld sust sured", compileSurface},
+			{"txq suq", compileQuery},
+			{"istypep", compileIstypep},
 
 			{"bra", compileBranch},
 			{"brx.idx", compileIndexedBranch},

@@ -58,6 +58,7 @@ type GPU struct {
 	mu    sync.Mutex // of the modules and of what checks know
 	cfg   Config
 	mem   memory
+	tex   textures
 	mon   monitor
 	locks [64]sync.Mutex
 

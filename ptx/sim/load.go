@@ -53,6 +53,7 @@ func (g *GPU) Load(m *ir.Module) (*Module, error) {
 			return nil, fmt.Errorf("sim: %s: variable %s is extern, and nothing defines it: %w", v.Pos, v.Name, compute.ErrUnsupported)
 		}
 		s := g.mem.add(v.Size(), v.Alignment(), v.Space, v.Name)
+		s.opaque = v.Type.IsOpaque()
 		s.fixed, s.readOnly = true, v.Space == ir.ConstSpace
 		mod.globals[v.Name] = s
 	}
@@ -65,6 +66,14 @@ func (g *GPU) Load(m *ir.Module) (*Module, error) {
 		if err := mod.init(v, s); err != nil {
 			g.drop(mod)
 			return nil, err
+		}
+		if v.Type == ir.SamplerRef {
+			sampler, err := samplerOf(v.Fields)
+			if err != nil {
+				g.drop(mod)
+				return nil, fmt.Errorf("sim: %s: %s: %w", v.Pos, v.Name, err)
+			}
+			store(s.data, 8, g.Sampler(sampler))
 		}
 		if g.mon != nil { // variables without an initial value are zero
 			g.mon.allocated(s)

@@ -42,6 +42,7 @@ type segment struct {
 	size     int    // as allocated: also of freed memory, whose data is nil
 	readOnly bool
 	freed    bool
+	opaque   bool      // a variable that holds a handle of a texture, sampler or surface
 	fixed    bool      // belongs to a module: not to be freed alone
 	heap     *Access   // the call of malloc that took it, nil if none did
 	shadow   *shadowed // the monitor's

@@ -98,7 +98,8 @@ func (r *runtimeCall) load(w *warp, l int, from map[int]*memOp, n int, addr uint
 		if o := w.watched.loaded[l]; o != nil {
 			f.Detail, f.Other = f.Detail+": "+o.what, o.by
 		}
-		panic(f)
+		f.Size = n
+		w.report(f)
 	}
 	return load(b, n)
 }
@@ -395,7 +396,9 @@ func deviceFree(w *warp, l int, _ *runtimeCall, a []uint64) uint64 {
 	}
 	s := g.mem.find(a[0])
 	if s == nil || s.heap == nil || s.base != a[0] {
-		w.fault(InvalidFree, l, ir.GlobalSpace, a[0], "free of what malloc has not given, or of what is free already: %s", g.mem.describe(a[0]))
+		w.report(w.faultOf(InvalidFree, l, ir.GlobalSpace, a[0],
+			"free of what malloc has not given, or of what is free already: "+g.mem.describe(a[0])))
+		return 0
 	}
 	if w.mon != nil {
 		w.mon.freed(s)

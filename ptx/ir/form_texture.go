@@ -14,11 +14,11 @@ tex.level.(1d 2d 3d a1d a2d cube acube).v4.(u32 s32 f32 f16@53/4.2).f32 v T s:f3
 tex.level.(1d 2d 3d a1d a2d).v4.(u32 s32 f32 f16@53/4.2).s32 v T s:s32
 tex.grad.(1d a1d).v4.(u32 s32 f32 f16@53/4.2).f32 v T 1s:f32 1s:f32
 tex.grad.(2d a2d).v4.(u32 s32 f32 f16@53/4.2).f32 v T 2s:f32 2s:f32
-tex.grad.(3d cube acube).v4.(u32 s32 f32 f16@53/4.2).f32 v T 4s:f32 4s:f32
-tld4.(r g b a).(2d a2d cube@50/4.3 acube@50/4.3).v4.(u32 s32 f32).f32 v T
+tex.grad.(3d cube@50/4.3 acube@50/4.3).v4.(u32 s32 f32 f16@53/4.2).f32 v T 4s:f32 4s:f32
+tld4.(r g b a).(2d a2d@50/4.3 cube@50/4.3 acube@50/4.3).v4.(u32 s32 f32).f32 v T
 txq.(width height depth channel_data_type channel_order normalized_coords array_size@50/4.1 num_mipmap_levels@50/4.1 num_samples@50/4.1).b32 d a
 txq.(filter_mode addr_mode_0 addr_mode_1 addr_mode_2 force_unnormalized_coords).b32 d a
-txq.level.(width height depth).b32 d a s
+txq.level.(width height depth).b32 d a s | 50 4.3
 suld.b.(1d 2d 3d a1d a2d){.(ca cg cs cv)}{.v2}.(b8 b16 b32 b64).(trap clamp zero) v:~0 U
 suld.b.(1d 2d 3d a1d a2d){.(ca cg cs cv)}.v4.(b8 b16 b32).(trap clamp zero) v:~0 U
 sust.b.(1d 2d 3d a1d a2d){.(wb cg cs wt)}{.v2}.(b8 b16 b32 b64).(trap clamp zero) U V:~0

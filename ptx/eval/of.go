@@ -31,7 +31,7 @@ type adder func(roots string, rows ...row)
 // table has the instructions by their roots. Each file adds those of its subject.
 var table = sync.OnceValue(func() map[ir.Op][]row {
 	table := map[ir.Op][]row{}
-	for _, of := range []func(adder){addApprox, addBits, addCompare, addConversions, addFloat, addInteger} {
+	for _, of := range []func(adder){addApprox, addBits, addCompare, addConversions, addFloat, addInteger, addVideo} {
 		of(func(roots string, rows ...row) {
 			for _, op := range strings.Fields(roots) {
 				table[ir.Op(op)] = append(table[ir.Op(op)], rows...)

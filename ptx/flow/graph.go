@@ -126,7 +126,7 @@ func label(in *ir.Instr) (string, bool) {
 
 // namesTable tells whether the label at i names a list of branch targets or a prototype rather than a place.
 func namesTable(body []ir.Instr, i int) bool {
-	return i+1 < len(body) && (body[i+1].Op == ir.OpBranchTargets || body[i+1].Op == ir.OpCallPrototype)
+	return i+1 < len(body) && (body[i+1].Op == ir.OpBranchTargets || body[i+1].Op == ir.OpCallPrototype || body[i+1].Op == ir.OpCallTargets)
 }
 
 // Targets are the instructions (labels) that the branch at i may go to; ok is false if one is not in the function.

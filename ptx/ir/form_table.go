@@ -17,7 +17,7 @@ type formsOfOp struct {
 var formTable = sync.OnceValue(func() map[Op]*formsOfOp {
 	m := map[Op]*formsOfOp{}
 	for _, text := range []string{arithmeticForms, logicForms, moveForms, convertForms, memoryForms, atomicForms, controlForms,
-		warpForms, matrixForms, asyncForms, mbarrierForms, textureForms} {
+		warpForms, matrixForms, asyncForms, mbarrierForms, textureForms, videoForms} {
 		for line := range strings.SplitSeq(text, "\n") {
 			if line == "" || line[0] == '#' {
 				continue
@@ -62,6 +62,7 @@ var macros = strings.NewReplacer(append(wgmmaShapes(),
 	"$ld", "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64",
 	"$vec", vectors(),
 	"$sel", "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64",
+	"$word", "(u32 s32)",
 	"$rnd", "rn rz rm rp",
 	"$rint", "rni rzi rmi rpi",
 	"$fcmp", "eq ne lt le gt ge equ neu ltu leu gtu geu num nan",

@@ -76,7 +76,7 @@ func TestFormOf(t *testing.T) {
 		{in: instr("ld.global.v2.f32", r, ir.Addr(1, 0)), want: "operand 1 has to be a vector of 2 in braces"},
 		{in: instr("ld.global.f32", r, r), want: "operand 2 has to be an address in brackets"},
 		{in: instr("cp.async.cg.shared.global", ir.Addr(1, 0), ir.Addr(1, 0), ir.Int(8)), want: "operand 3 has to be one of [16]"},
-		{in: instr("vadd.u32.u32.u32", r, r, r), want: "video instructions are not supported"},
+		{in: instr("vmad.u32.u32.u32", r, r, r, r), want: "this video instruction is not supported"},
 	} {
 		f, err := ir.FormOf(c.in)
 		if c.want != "" {

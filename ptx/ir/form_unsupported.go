@@ -6,9 +6,7 @@ import "strings"
 var unsupported = func() map[Op]string {
 	m := map[Op]string{}
 	for reason, roots := range map[string]string{
-		"video instructions are not supported; compute with add, min, shf, prmt and the like": `vadd vsub vabsdiff vmin vmax
-			vshl vshr
-			vmad vset vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4`,
+		"this video instruction is not supported; compute with add, min, shf, prmt and the like": "vshl vshr vmad vset",
 		"tensor cores of sm_100 and later are not supported": `tcgen05.alloc tcgen05.dealloc
 			tcgen05.relinquish_alloc_permit tcgen05.ld
 			tcgen05.st tcgen05.wait tcgen05.cp tcgen05.shift tcgen05.mma tcgen05.commit tcgen05.fence tcgen05`,

@@ -68,7 +68,7 @@ func (v *validator) label(in *Instr, i int) *Error {
 	}
 	v.labels[name] = ""
 	if i+1 < len(v.f.Body) {
-		if next := v.f.Body[i+1].Op; next == OpBranchTargets || next == OpCallPrototype {
+		if next := v.f.Body[i+1].Op; next == OpBranchTargets || next == OpCallPrototype || next == OpCallTargets {
 			v.labels[name] = next
 		}
 	}
@@ -118,7 +118,9 @@ func (v *validator) operands(in *Instr, args []Operand) *Error {
 			case "brx.idx":
 				want = OpBranchTargets
 			case "call":
-				want = OpCallPrototype
+				if want = OpCallPrototype; v.labels[o.Sym] == OpCallTargets {
+					want = OpCallTargets
+				}
 			}
 			if e := v.target(in, o, want); e != nil {
 				return e

@@ -19,6 +19,8 @@ const (
 	OpBranchTargets Op = ".branchtargets"
 	// OpCallPrototype describes a function called by address. It follows the OpLabel that names it.
 	OpCallPrototype Op = ".callprototype"
+	// OpCallTargets lists the functions that a call by address may be of. It follows the OpLabel that names it.
+	OpCallTargets Op = ".calltargets"
 )
 
 // Role is what an instruction does with one of its arguments.
@@ -74,10 +76,10 @@ var ops = sync.OnceValue(func() map[Op]OpInfo {
 			ops[Op(n)] = OpInfo{k, roles}
 		}
 	}
-	define(Directive, "r", string(OpLabel)+" "+string(OpPragma)+" "+string(OpBranchTargets)+" "+string(OpCallPrototype))
+	define(Directive, "r", string(OpLabel)+" "+string(OpPragma)+" "+string(OpBranchTargets)+" "+string(OpCallPrototype)+" "+string(OpCallTargets))
 	define(Arithmetic, "wr", `add sub mul mad mul24 mad24 sad div rem abs neg min max popc clz bfind fns brev bfe bfi bmsk szext
 		dp4a dp2a fma rcp sqrt rsqrt sin cos lg2 ex2 tanh copysign and or xor not cnot lop3 shf shl shr prmt
-		vadd vsub vabsdiff vmin vmax vshl vshr vmad vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2
+		vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2
 		vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4`)
 	define(Carry, "wr", "addc subc madc") // add.cc, sub.cc, mad.cc are Carry too: see Instr.Kind
 	define(Move, "wr", "mov cvt cvt.pack cvta isspacep selp slct mapa getctarank istypep")

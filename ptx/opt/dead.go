@@ -65,7 +65,7 @@ func (u *unit) unreachable() int {
 		}
 		for i := g.Blocks[b].Start; i < g.Blocks[b].End; i++ {
 			in := &u.f.Body[i]
-			isTable := in.Op == ir.OpBranchTargets || in.Op == ir.OpCallPrototype
+			isTable := namesTable(in)
 			if !isTable && !(in.Op == ir.OpLabel && i+1 < len(u.f.Body) && namesTable(&u.f.Body[i+1])) {
 				in.Op = gone
 			}
@@ -74,4 +74,6 @@ func (u *unit) unreachable() int {
 	return u.sweep()
 }
 
-func namesTable(in *ir.Instr) bool { return in.Op == ir.OpBranchTargets || in.Op == ir.OpCallPrototype }
+func namesTable(in *ir.Instr) bool {
+	return in.Op == ir.OpBranchTargets || in.Op == ir.OpCallPrototype || in.Op == ir.OpCallTargets
+}

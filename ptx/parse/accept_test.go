@@ -47,6 +47,15 @@ var accepted = []struct {
 		[]string{"a[5] = {0xFF(generic(p)), 0xFF00(p), 0xFF0000(generic(p)+4), 0xFF(p+-4), 7};"}},
 	{"max of three", `.reg .f32 f<4>; max.f32 f0, f1, f2, f3; min.ftz.NaN.abs.f32 f0, f1, f2, f3;`,
 		[]string{"max.f32 f0, f1, f2, f3;", "min.ftz.NaN.abs.f32 f0, f1, f2, f3;"}},
+	{"targets of calls", `.func a() { ret; } .func b() { ret; } .global .u64 table[2] = {a, b};
+		BODY .reg .b64 f; ld.global.u64 f, [table+8]; to: .calltargets a, b; call f, (), to;`,
+		[]string{"table[2] = {a, b};", ".calltargets a, b;", "call f, (), to;"}},
+	{"textures", `.global .texref t; .global .surfref u; .tex .u32 old;
+		BODY .reg .f32 f<5>; .reg .b32 r; .reg .b64 h; tex.2d.v4.f32.f32 {f0, f1, f2, f3}, [t, {f0, f1}];
+		tex.3d.v4.f32.f32 {f0, _, _, f3}, [h, {f0, f1, f2, f2}]; txq.width.b32 r, [t]; suld.b.2d.b32.trap {r}, [u, {r, r}];
+		sust.b.2d.b32.zero [h, {r, 0}], r; tld4.g.2d.v4.f32.f32 {f0, f1, f2, f3}, [old, {f0, f1}];`,
+		[]string{".global .texref t;", ".global .surfref u;", ".global .texref old;",
+			"[t, {f0, f1}];", "{f0, _, _, f3}, [h, {f0, f1, f2, f2}];", "suld.b.2d.b32.trap {r}, [u, {r, r}];"}},
 	{"alias", `.func b() { ret; } .visible .func a(); .alias a, b; BODY call a, ();`,
 		[]string{".visible .func a();", "call b, ();", ".alias a, b;"}},
 }

@@ -244,10 +244,20 @@ func (p *parser) local(fn *function, t token) {
 	case ".section":
 		p.skipSection()
 	case ".calltargets":
-		p.unsupportedAt(t.off, ".calltargets is not supported; use .callprototype")
+		in := ir.Instr{Pos: p.pos(t.off), Op: ir.OpCallTargets}
+		for ok := true; ok; ok = p.accept(',') {
+			f := p.expect(ident, "a function")
+			if s := p.module.symbols[p.text(f)]; s == nil || !s.fn {
+				p.failAt(f.off, "%s is no function", p.text(f))
+			}
+			in.Args = append(in.Args, ir.Operand{Kind: ir.SymOperand, Sym: p.text(f)})
+		}
+		p.emit(fn, in)
+		p.expect(';', "a semicolon")
 	default:
 		p.failAt(t.off, "%s is no directive%s", word, nearest(word, func(f func(string)) {
-			for _, w := range []string{".reg", ".local", ".shared", ".param", ".pragma", ".branchtargets", ".callprototype"} {
+			for _, w := range []string{".reg", ".local", ".shared", ".param", ".pragma", ".branchtargets", ".callprototype",
+				".calltargets"} {
 				f(w)
 			}
 		}))

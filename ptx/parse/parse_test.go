@@ -147,7 +147,7 @@ func TestErrors(t *testing.T) {
 		{body("§/* "), "this comment has no end"},
 		{body(".pragma §\"x;"), "no closing quote"},
 		{body("§\x01"), "does not belong into PTX"},
-		{body(regs + "§tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f1}, [%rd1, {%f1, %f2, %f3}];"), "operand 2 has to have 2 coordinates"},
+		{body(regs + ".reg .b64 %rd1; §tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r1}, [%rd1, {%r1, %r2, %r3}];"), "operand 2 has to have 2 coordinates"},
 		{body("§.extern .shared .b8 s[];"), ".extern inside a function"},
 		{head + ".global .u32 x[2] = §{1, 2, 3};", "more than 2 elements"},
 		{head + ".global .f32 x = §1;", "an integer as value of a variable of type .f32"},
@@ -161,7 +161,7 @@ func TestErrors(t *testing.T) {
 		{body(regs + "ret; §@%p ld.global.u32 %r1, [%r2];"), "operand 2 has %r2 of type .u32 as base, but global addresses have 64 bits"},
 		{body(".shared .u32 s; " + regs + "§ld.global.u32 %r1, [s];"), "s is in the shared space, not in global"},
 		{body("L: .branchtargets L2; L2: §bra L;"), "label L is that of a .branchtargets"},
-		{body(regs + "§vadd4.u32.u32.u32 %r1, %r2, %r3, %r1;"), "video instructions are not supported"},
+		{body(regs + "§vmad.u32.u32.u32 %r1, %r2, %r3, %r1;"), "this video instruction is not supported"},
 		{body(regs + "§cp.async.wait_group -1;"), "operand 1 has to be from 0"},
 	} {
 		before, after, marked := strings.Cut(c.src, "§")

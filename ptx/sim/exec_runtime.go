@@ -185,7 +185,7 @@ type conversion struct {
 	verb                               byte
 }
 
-// read takes a conversion from the beginning of s and returns what is behind it.
+// read takes a conversion from the beginning of s and returns what follows it.
 func (c *conversion) read(s string, f *formatter) string {
 	for ; s != ""; s = s[1:] {
 		i := strings.IndexByte("-+ #0'", s[0])
@@ -335,7 +335,7 @@ func (c *conversion) float(sign string, v float64) string {
 	return c.pad(sign, s, zeros)
 }
 
-// pad fills up to the width, with zeros behind the sign if they are asked for and zeros is set.
+// pad fills up to the width, with zeros after the sign if they are asked for and zeros is set.
 func (c *conversion) pad(sign, s string, zeros bool) string {
 	n := max(0, c.width-len(sign)-len(s))
 	switch {

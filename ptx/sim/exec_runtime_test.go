@@ -20,7 +20,7 @@ const runtimeDecls = `.extern .func (.param .b32 r) vprintf(.param .b64 f, .para
 .extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 c);
 `
 
-// cString is a variable with the text and a zero behind it.
+// cString is a variable with the text and a zero after it.
 func cString(name, text string) string {
 	return fmt.Sprintf(".global .align 1 .b8 %s[%d] = {%s};\n", name, len(text)+1,
 		strings.Trim(strings.Join(strings.Fields(fmt.Sprint([]byte(text))), ", "), "[]"))

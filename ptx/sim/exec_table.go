@@ -88,6 +88,8 @@ func handlerOf(op ir.Op) handler {
 			{"cp.async.bulk.wait_group", compileBulkWait},
 			{"cp.async.bulk.tensor cp.reduce.async.bulk.tensor", compileTensor},
 			{"cp.async.bulk.prefetch.tensor", compileTensorPrefetch},
+			{"tensormap.replace", compileReplace},
+			{"tensormap.cp_fenceproxy", compileCopyFence},
 
 			{"mbarrier.init mbarrier.inval", compileMbarrierInit},
 			{"mbarrier.arrive mbarrier.arrive_drop", compileArrive},

@@ -261,7 +261,10 @@ DONE:
 	add.u64 %rd1, %rd1, %rd2;
 	ld.global.u64 %rd3, [%rd1];
 	proto: .callprototype (.param .b32 _) _ (.param .b32 _);
-	call (r0), %rd3, (a0), proto;
+	targets: .calltargets twice, fib;
+	setp.lt.u32 %p1, %t, 16;
+	@%p1 call (r0), %rd3, (a0), proto;
+	@!%p1 call (r0), %rd3, (a0), targets;
 	ld.param.b32 %r3, [r0];
 	}
 	call (%r4), plus, (%r3, 1000);

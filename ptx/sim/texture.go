@@ -10,7 +10,7 @@ import (
 )
 
 // Image is memory that textures and surfaces see as an array of texels: what CUDA calls an array, or linear memory bound to a
-// texture. Texels lie in rows from x = 0, rows in slices, slices in layers, each behind the one before.
+// texture. Texels lie in rows from x = 0, rows in slices, slices in layers, each after the one before.
 type Image struct {
 	Addr uint64 // from Alloc; see Size
 	// Width, Height and Depth are in texels; 0 where the image has no such dimension.

@@ -82,11 +82,11 @@ var ops = sync.OnceValue(func() map[Op]OpInfo {
 		vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2
 		vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4`)
 	define(Carry, "wr", "addc subc madc") // add.cc, sub.cc, mad.cc are Carry too: see Instr.Kind
-	define(Move, "wr", "mov cvt cvt.pack cvta isspacep selp slct mapa getctarank istypep")
+	define(Move, "wr", "mov cvt cvt.pack cvta isspacep selp slct mapa getctarank")
 	define(SetPred, "wr", "set setp testp")
 	define(Load, "wr", "ld ldu multimem.ld_reduce")
 	define(Store, "r", "st st.async st.bulk multimem.st")
-	define(Texture, "wr", "tex tld4 suld txq suq")
+	define(Texture, "wr", "tex tld4 suld txq suq istypep")
 	define(Texture, "r", "sust sured")
 	define(Atomic, "wr", "atom")
 	define(Atomic, "r", "red red.async multimem.red")

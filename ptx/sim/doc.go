@@ -16,7 +16,9 @@
 // seed chooses. All of PTX's integer, floating-point and bit arithmetic comes from package eval, and rounds as PTX says; approximate
 // instructions are correctly rounded, or err as far as they may with Config.Perturb. Tensor cores add exact products in double precision
 // and round once. Asynchronous copies and products (cp.async, bulk and tensor copies, wgmma) take effect late, at a time that the seed
-// chooses. Video instructions, 32-bit addresses and what Blackwell added are not there; their use is an error of Load.
+// chooses. Textures and surfaces are images in global memory ([Image], [GPU.Texture], [GPU.Surface]), of one level of detail. Of CUDA's
+// device runtime there are printf (Config.Output), assert, malloc and free ([GPU.Leaks]). Selectors of video instructions, mma.sp, im2col,
+// 32-bit addresses and what Blackwell added are not there; their use is an error of Load.
 //
 // # What is found
 //

@@ -230,8 +230,12 @@ type runner struct {
 
 // run runs all launches on a new GPU and returns the buffers as they are then.
 func (r *runner) run(ctx context.Context, seed uint64) (map[string][]byte, error) {
+	var printed io.Writer // by kernels, in the first schedule
+	if r.results == nil {
+		printed = r.out
+	}
 	gpu := sim.New(sim.Config{Checks: r.report.Tools.Checks(), Seed: seed, Perturb: r.flags.perturb, Counters: r.profile != nil,
-		Report: r.met})
+		Report: r.met, Output: printed})
 	module, err := gpu.Load(r.source)
 	if err != nil {
 		return nil, err

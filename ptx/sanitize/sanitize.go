@@ -198,7 +198,7 @@ func (r *Report) WriteAnnotations(w io.Writer) error {
 	escape := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	for _, e := range r.Errors {
 		p := files.Of(e.place())
-		if _, err := fmt.Fprintf(w, "::error file=%s,line=%d,title=%s::%s\n", p.File, p.Line, e.Tool, escape.Replace(e.headline())); err != nil {
+		if _, err := fmt.Fprintf(w, "::error file=%s,line=%d,title=%s::%s\n", source.Short(p.File), p.Line, e.Tool, escape.Replace(e.headline())); err != nil {
 			return err
 		}
 	}
@@ -250,13 +250,13 @@ func (e *Error) lines(files *source.Files) []string {
 	list := []string{e.headline()}
 	at := func(word, kernel, instr string, p ir.Pos, from []ir.Pos) {
 		shown := files.Of(p, from)
-		list = append(list, fmt.Sprintf("%s %s in %s", word, kernel, shown))
+		list = append(list, fmt.Sprintf("%s %s in %s", word, kernel, short(shown)))
 		if text := strings.TrimSpace(files.Line(shown)); text != "" && len(from) > 0 {
 			list = append(list, "    "+text)
 		}
 		for _, call := range from[min(len(from), 1):] {
 			if call != shown {
-				list = append(list, "    inlined at "+call.String())
+				list = append(list, "    inlined at "+short(call).String())
 			}
 		}
 		list = append(list, fmt.Sprintf("    %s (%s)", strings.TrimSpace(instr), p))
@@ -321,6 +321,12 @@ func spaceName(s ir.Space) string {
 		return "generic"
 	}
 	return "__global__"
+}
+
+// short is a position in a file of the current folder.
+func short(p ir.Pos) ir.Pos {
+	p.File = source.Short(p.File)
+	return p
 }
 
 func accessName(instr string, write bool) string {

@@ -67,3 +67,15 @@ func (f *Files) Of(p ir.Pos, from []ir.Pos) ir.Pos {
 	}
 	return p
 }
+
+// Short is the name of a file relative to the current folder if it lies there.
+func Short(name string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return name
+	}
+	if rel, err := filepath.Rel(wd, name); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return name
+}

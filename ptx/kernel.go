@@ -142,6 +142,9 @@ func frameAt(pc uintptr) frame {
 	return f
 }
 
+// Errorf records a mistake of the caller's, with the line at fault, which Build returns.
+func (k *Kernel) Errorf(format string, args ...any) { k.fail(format, args...) }
+
 func (k *Kernel) fail(format string, args ...any) { k.failAt(caller(), format, args...) }
 
 func (k *Kernel) failAt(pos ir.Pos, format string, args ...any) {

@@ -66,8 +66,8 @@ func attendTiles(s *kit.Step, c cacheOf, lse kit.Buffer) {
 	}
 	tiles := kit.CeilDiv(rows, shape.rows)
 	wanted := lse != kit.Buffer{}
-	sizes, scale, softCap := c.flashSizes(tiles, wanted)
-	q, k, v := s.InFloat32(kit.In(c.q)), s.InFloat32(kit.In(c.k)), s.InFloat32(kit.In(c.v))
+	p := c.flashParams(tiles, wanted)
+	p.Q, p.K, p.V = s.InFloat32(kit.In(c.q)), s.InFloat32(kit.In(c.k)), s.InFloat32(kit.In(c.v))
 	y, out := kit.Out, s.Results[0]
 	if out.DType != compute.Float32 {
 		y = s.NewScratch(4 * out.Len())
@@ -75,7 +75,8 @@ func attendTiles(s *kit.Step, c cacheOf, lse kit.Buffer) {
 	if !wanted {
 		lse = y // is not touched
 	}
-	s.Launch(flashKernels[shape], [3]int{c.Batch * c.KVHeads * tiles, 1, 1}, sizes, scale, softCap, q, k, v, kit.In(c.lengths), y, lse)
+	p.Y, p.LSE = y, lse
+	s.Launch(flashKernels[shape], [3]int{c.Batch * c.KVHeads * tiles, 1, 1}, p)
 	if y != kit.Out {
 		s.Cast(y, compute.Float32, kit.Out, out.DType, out.Len())
 	}

@@ -11,20 +11,28 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
+// statsParams are those of attention_stats.
+type statsParams struct {
+	Total, Width      int           // queries of all heads
+	N, Heads          scalar.Divide `array:"counts"`
+	Y, DY, LSE, Stats kit.Buffer
+}
+
 var attentionStats = kit.Register(kit.Kernel{Family: "attention_backward", Name: "attention_stats", Block: [3]int{flashThreads, 1, 1},
 	Doc: "What the gradients of attention need of each query, a warp for each: the logarithm of its sum to base 2, +Inf in place of " +
-		"−Inf, and Σdy·y. Parameters: u32 total (queries of all heads), u32 width, u32 counts[] (divisors: n, heads), f32* y, " +
-		"f32* dy, f32* lse, f32* stats.",
+		"−Inf, and Σdy·y.",
+	Params: statsParams{},
 	Build: func(k *ptx.Kernel) {
-		total, width := ptx.Param[uint32](k, "total"), ptx.Param[uint32](k, "width")
-		counts := ptx.ParamArray[uint32](k, "counts", 2*scalar.DivisorWords)
-		y, dy := ptx.PointerParam[float32](k, "y"), ptx.PointerParam[float32](k, "dy")
-		lse, stats := ptx.PointerParam[float32](k, "lse"), ptx.PointerParam[float32](k, "stats", ptx.Align(8))
+		var of statsParams
+		p := kit.NewParams(k, &of)
+		total, width := p.U32(&of.Total), p.U32(&of.Width)
+		y, dy := kit.Ptr[float32](p, &of.Y), kit.Ptr[float32](p, &of.DY)
+		lse, stats := kit.Ptr[float32](p, &of.LSE), kit.Ptr[float32](p, &of.Stats, ptx.Align(8))
 		c := scalar.Math{K: k}
 		lane := k.Tid(ptx.X).And(31)
 		query := k.Ctaid(ptx.X).Mad(flashThreads/32, k.Tid(ptx.X).Shr(5)) // in order of lse
 		k.ReturnIf(query.Ge(total))                                       // whole warps
-		n, heads := scalar.DivisorAt(k, counts, 0), scalar.DivisorAt(k, counts, scalar.DivisorWords)
+		n, heads := p.Divisor(&of.N), p.Divisor(&of.Heads)
 		rest, i := n.Split(k, query)
 		batch, head := heads.Split(k, rest)
 		row := batch.Mad(n.D, i).Mad(heads.D, head)
@@ -60,8 +68,8 @@ func Backward(s *kit.Step) error {
 		c.lengths = 6
 	}
 	stats := s.NewScratch(8 * queries)
-	counts := append(scalar.DivisorOf(d.N), scalar.DivisorOf(d.Heads)...)
-	s.Launch(attentionStats, [3]int{kit.CeilDiv(queries, flashThreads/32), 1, 1}, queries, d.D, counts, kit.In(3), kit.In(5), kit.In(4), stats)
+	s.Launch(attentionStats, [3]int{kit.CeilDiv(queries, flashThreads/32), 1, 1}, statsParams{queries, d.D, scalar.Divide(d.N), scalar.Divide(d.Heads),
+		kit.In(3), kit.In(5), kit.In(4), stats})
 	for _, shapes := range [][]backwardShape{backwardQueries, backwardKeys} {
 		shape := shapes[0]
 		for i := 1; shape.width < d.D; i++ {
@@ -71,14 +79,15 @@ func Backward(s *kit.Step) error {
 		if shape.keys {
 			tiles = kit.CeilDiv(d.NK, shape.rows)
 		}
-		sizes, scale, softCap := c.flashSizes(tiles, false)
-		arguments := []any{sizes, scale, softCap, d.Scale, kit.In(0), kit.In(1), kit.In(2), kit.In(5), stats, kit.In(c.lengths)}
+		f := c.flashParams(tiles, false)
+		p := backwardParams{attentionSizes: f.attentionSizes, Scale: f.Scale, Cap: f.Cap, Gain: d.Scale, Q: kit.In(0), K: kit.In(1), V: kit.In(2),
+			DY: kit.In(5), Stats: stats, Lengths: f.Lengths}
 		if shape.keys {
-			arguments = append(arguments, kit.OutAt(1), kit.OutAt(2))
+			p.OfKeys = []kit.Buffer{kit.OutAt(1), kit.OutAt(2)}
 		} else {
-			arguments = append(arguments, kit.Out)
+			p.OfQueries = []kit.Buffer{kit.Out}
 		}
-		s.Launch(backwardKernels[shape], [3]int{d.Batch * d.KVHeads * tiles, 1, 1}, arguments...)
+		s.Launch(backwardKernels[shape], [3]int{d.Batch * d.KVHeads * tiles, 1, 1}, p)
 	}
 	return nil
 }

@@ -25,14 +25,12 @@ var (
 var backwardKernels = func() map[backwardShape]*kit.Kernel {
 	all := map[backwardShape]*kit.Kernel{}
 	for _, s := range append(append([]backwardShape{}, backwardQueries...), backwardKeys...) {
-		name, what, results := "attention_dq", "rows of queries over all keys of one head", "f32* dq"
+		name, what := "attention_dq", "rows of queries over all keys of one head"
 		if s.keys {
-			name, what, results = "attention_dk_dv", "keys and values of one head over all queries that share it", "f32* dk, f32* dv"
+			name, what = "attention_dk_dv", "keys and values of one head over all queries that share it"
 		}
 		all[s] = kit.Register(kit.Kernel{Family: "attention_backward", Name: fmt.Sprintf("%s_%d", name, s.width), Block: [3]int{flashThreads, 1, 1},
-			Doc: "Gradients of " + what + ". Block = (batch · heads of keys + head) · tiles + tile, the longest first. Parameters: " +
-				"u32 sizes[] (see decodeSizes), f32 scale, f32 cap (both for powers of two), f32 gain (scale of scores), f32* q, " +
-				"f32* k, f32* v, f32* dy, f32* stats (see attention_stats), i32* lengths, " + results + ".",
+			Doc: "Gradients of " + what + ". Block = (batch · heads of keys + head) · tiles + tile, the longest first.", Params: s.params(),
 			Build: func(k *ptx.Kernel) {
 				k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 				newBackwardBuilder(k, s).Build()
@@ -40,6 +38,25 @@ var backwardKernels = func() map[backwardShape]*kit.Kernel {
 	}
 	return all
 }()
+
+// backwardParams are those of the gradients. Scale and Cap are for powers of two, Gain is the scale of scores.
+type backwardParams struct {
+	attentionSizes
+	Scale, Cap, Gain   float32
+	Q, K, V, DY, Stats kit.Buffer   // Stats is from attention_stats
+	Lengths            kit.Buffer   `of:"s32"`
+	OfQueries          []kit.Buffer `names:"dq"`
+	OfKeys             []kit.Buffer `names:"dk,dv"`
+}
+
+func (s backwardShape) params() (p backwardParams) {
+	if s.keys {
+		p.OfKeys = make([]kit.Buffer, 2)
+	} else {
+		p.OfQueries = make([]kit.Buffer, 1)
+	}
+	return p
+}
 
 type backwardBuilder struct {
 	flashBuilder
@@ -55,17 +72,17 @@ type backwardBuilder struct {
 func newBackwardBuilder(k *ptx.Kernel, s backwardShape) *backwardBuilder {
 	b := &backwardBuilder{backward: s}
 	b.flashShape = s.flashShape
-	b.flashBlock = newFlashBlock(k)
-	b.scale, b.cap, b.gain = ptx.Param[float32](k, "scale"), ptx.Param[float32](k, "cap"), ptx.Param[float32](k, "gain")
-	pointer := func(name string) ptx.Ptr[ptx.Global, float32] {
-		return ptx.PointerParam[float32](k, name, ptx.Align(16))
-	}
-	b.q, b.keys, b.vals, b.dy, b.stats = pointer("q"), pointer("k"), pointer("v"), pointer("dy"), pointer("stats")
-	b.lengths = ptx.PointerParam[int32](k, "lengths")
-	if s.keys {
-		b.results = append(b.results, pointer("dk"), pointer("dv"))
-	} else {
-		b.results = append(b.results, pointer("dq"))
+	of := s.params()
+	p := kit.NewParams(k, &of)
+	b.flashBlock = newFlashBlock(p, &of.attentionSizes)
+	b.scale, b.cap, b.gain = kit.Read(p, &of.Scale), kit.Read(p, &of.Cap), kit.Read(p, &of.Gain)
+	pointer := func(field *kit.Buffer) ptx.Ptr[ptx.Global, float32] { return kit.Ptr[float32](p, field, ptx.Align(16)) }
+	b.q, b.keys, b.vals, b.dy, b.stats = pointer(&of.Q), pointer(&of.K), pointer(&of.V), pointer(&of.DY), pointer(&of.Stats)
+	b.lengths = kit.Ptr[int32](p, &of.Lengths)
+	for _, fields := range [][]kit.Buffer{of.OfQueries, of.OfKeys} {
+		for i := range fields {
+			b.results = append(b.results, pointer(&fields[i]))
+		}
 	}
 	b.stage = ptx.SharedArray[float32](k, "stage", 4096, ptx.Align(16))
 	b.weights = ptx.SharedArray[float32](k, "weights", s.rows*flashPitch, ptx.Align(16))
@@ -123,31 +140,31 @@ func (b *backwardBuilder) Build() {
 // placeKeys finds out what a block of keys is to do: from and to are rows.
 func (b *backwardBuilder) placeKeys() {
 	k := b.K
-	rest, tile := b.divisor(sizeTiles).Split(k, k.Ctaid(ptx.X)) // with causal masks the first are the longest
-	b.batch, b.head = b.divisor(sizeKVHeads).Split(k, rest)
+	rest, tile := b.Divisor(&b.at.Tiles).Split(k, k.Ctaid(ptx.X)) // with causal masks the first are the longest
+	b.batch, b.head = b.Divisor(&b.at.KVHeads).Split(k, rest)
 	length := b.length(b.lengths, b.batch)
 	b.used, b.front = b.inUse(length), b.oldest(length)
 	b.first = tile.Mul(b.rows)
 	first := ptx.Bitcast[int32](b.first)
 	last := first.Add(b.rows).Min(b.used).Sub(1)
-	n, window := b.signed(sizeN), b.signed(sizeWindow)
+	n, window := b.signed(&b.at.N), b.signed(&b.at.Window)
 	query := func(key ptx.Reg[int32]) ptx.Reg[int32] { return key.Sub(b.used.Sub(n)) } // at its position
-	from := ptx.Select(b.flag(sizeCausal), query(first).Max(0), 0)
+	from := ptx.Select(b.flag(&b.at.Causal), query(first).Max(0), 0)
 	oldest := query(first).Sub(window).Add(1)
 	newest := query(last).Min(n.Sub(window)).Add(window) // query + window without overflow
-	from = ptx.Select(b.flag(sizeWindow), from.Max(oldest), from)
-	to := from.Max(ptx.Select(b.flag(sizeWindow), newest, n))
+	from = ptx.Select(b.flag(&b.at.Window), from.Max(oldest), from)
+	to := from.Max(ptx.Select(b.flag(&b.at.Window), newest, n))
 	to = ptx.Select(first.Lt(b.used), to, from)
-	group := b.size(sizeGroup)
+	group := b.Divided(&b.at.Group)
 	b.from, b.to = unsigned(k, from).Mul(group), unsigned(k, to).Mul(group)
 }
 
 // row is where row r begins, in elements, and its length: 0 where there is no such row.
 func (b *backwardBuilder) row(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
-	width := b.size(sizeWidth)
+	width := b.U32(&b.at.Width)
 	i, head := b.queryOf(r, b.head)
 	row := b.queryRow(b.batch, i, head)
-	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(r.Lt(b.size(sizeRows)), width, 0)}
+	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(r.Lt(b.U32(&b.at.Rows)), width, 0)}
 }
 
 // loadFacts puts into shared memory what is known of rows from the first on: their stats, and the keys that they see.
@@ -155,10 +172,10 @@ func (b *backwardBuilder) loadFacts(first ptx.Reg[uint32], rows int) {
 	k := b.K
 	k.If(b.tid.Lt(rows), func() {
 		r := first.Add(b.tid)
-		inside := r.Lt(b.size(sizeRows))
+		inside := r.Lt(b.U32(&b.at.Rows))
 		i, head := b.queryOf(r, b.head)
-		heads := b.batch.Mad(b.size(sizeHeads), head)
-		at := b.stats.At(heads.Mad(b.size(sizeN), i).MulWide(2))
+		heads := b.batch.Mad(b.U32(&b.at.Heads), head)
+		at := b.stats.At(heads.Mad(b.U32(&b.at.N), i).MulWide(2))
 		log, mean := ptx.LoadIf(inside, at, 0), ptx.LoadIf(inside, at.At(1), 0)
 		p := b.rowPosition(r, b.used)
 		from, to := b.seenFrom(p), ptx.Select(inside, b.seenTo(p, b.used), 0)
@@ -251,7 +268,7 @@ func (b *backwardBuilder) Write() {
 		r := b.ty.Add(8 * i)
 		var row [2]ptx.Reg[uint32]
 		if b.backward.keys {
-			row = b.keyBefore(b.first.Add(r), b.size(sizeCapacity))
+			row = b.keyBefore(b.first.Add(r), b.U32(&b.at.Capacity))
 		} else {
 			row = b.row(b.first.Add(r))
 		}

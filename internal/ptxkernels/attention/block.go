@@ -3,6 +3,7 @@ package attention
 import (
 	"math"
 
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx"
 )
@@ -16,17 +17,17 @@ type flashBlock struct {
 	from, to           ptx.Reg[uint32] // keys of the block
 }
 
-func newFlashBlock(k *ptx.Kernel) flashBlock {
-	return flashBlock{decodeFrame: decodeFrame{scalar.Math{K: k}, ptx.ParamArray[uint32](k, "sizes", decodeSizes)}}
+func newFlashBlock(p *kit.Params, at *attentionSizes) flashBlock {
+	return flashBlock{decodeFrame: decodeFrame{scalar.Math{K: p.Kernel}, p, at}}
 }
 
 // Place finds out what a block of so many rows is to do.
 func (b *flashBlock) Place(lengths ptx.Ptr[ptx.Global, int32], rows int) {
 	k := b.K
-	tiles := b.divisor(sizeTiles)
+	tiles := b.Divisor(&b.at.Tiles)
 	rest, tile := tiles.Split(k, k.Ctaid(ptx.X))
 	tile = tiles.D.Sub(1).Sub(tile) // with causal masks those are the longest
-	b.batch, b.head = b.divisor(sizeKVHeads).Split(k, rest)
+	b.batch, b.head = b.Divisor(&b.at.KVHeads).Split(k, rest)
 	length := b.length(lengths, b.batch)
 	b.used, b.front = b.inUse(length), b.oldest(length)
 	b.first = tile.Mul(rows)
@@ -36,7 +37,7 @@ func (b *flashBlock) Place(lengths ptx.Ptr[ptx.Global, int32], rows int) {
 
 // last is the last row of the block.
 func (b *flashBlock) last(rows int) ptx.Reg[uint32] {
-	return b.first.Add(rows).Min(b.size(sizeRows)).Sub(1)
+	return b.first.Add(rows).Min(b.U32(&b.at.Rows)).Sub(1)
 }
 
 // rowAt is row r of the block among those that share the head of keys, and among all of q.
@@ -61,7 +62,7 @@ func largest(x []scalar.Float) scalar.Float {
 // storeLSE writes the logarithm of the sum of what row r of the block saw: of sum·2^best, if that is not none.
 func (b *flashBlock) storeLSE(lse ptx.Ptr[ptx.Global, float32], r ptx.Reg[uint32], best, sum scalar.Float, none ptx.Reg[bool]) {
 	i, head := b.queryOf(b.first.Add(r), b.head)
-	heads := b.batch.Mad(b.size(sizeHeads), head)
+	heads := b.batch.Mad(b.U32(&b.at.Heads), head)
 	log := best.Add(sum.Lg2(ptx.Approx)).Mul(math.Ln2)
-	lse.At(heads.Mad(b.size(sizeN), i)).Store(b.Where(none, ptx.F32(math.Inf(-1)), log))
+	lse.At(heads.Mad(b.U32(&b.at.N), i)).Store(b.Where(none, ptx.F32(math.Inf(-1)), log))
 }

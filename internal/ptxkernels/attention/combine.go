@@ -3,6 +3,7 @@ package attention
 import (
 	"math"
 
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/softmax"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
@@ -12,25 +13,23 @@ import (
 // buildDecodeCombine joins partial attentions: with the greatest maximum M, the sum is Σ sumᵢ·2^(maxᵢ−M), the result
 // Σ accumulatorᵢ·2^(maxᵢ−M) over that.
 func buildDecodeCombine(k *ptx.Kernel) {
-	f := decodeFrame{scalar.Math{K: k}, ptx.ParamArray[uint32](k, "sizes", decodeSizes)}
-	total := ptx.Param[uint32](k, "total")
-	counts := ptx.ParamArray[uint32](k, "counts", 2*scalar.DivisorWords)
-	lengths := ptx.PointerParam[int32](k, "lengths")
-	pairs := ptx.PointerParam[float32](k, "pairs")
-	partial := ptx.PointerParam[float32](k, "partial")
-	y := ptx.PointerParam[float32](k, "y")
+	var of combineParams
+	p := kit.NewParams(k, &of)
+	f := decodeFrame{scalar.Math{K: k}, p, &of.attentionSizes}
+	total, lengths := kit.Read(p, &of.Total), kit.Ptr[int32](p, &of.Lengths)
+	pairs, partial, y := kit.Ptr[float32](p, &of.Pairs), kit.Ptr[float32](p, &of.Partial), kit.Ptr[float32](p, &of.Y)
 
 	lane := k.Tid(ptx.X).And(31)
 	row := k.Ctaid(ptx.X).Mad(decodeWarps, k.Tid(ptx.X).Shr(5))
 	k.ReturnIf(row.Ge(total)) // whole warps
-	token, head := scalar.DivisorAt(k, counts, 0).Split(k, row)
-	batch, i := scalar.DivisorAt(k, counts, scalar.DivisorWords).Split(k, token)
-	group := f.divisor(sizeGroup)
+	token, head := p.Divisor(&of.Heads).Split(k, row)
+	batch, i := p.Divisor(&of.N).Split(k, token)
+	group := f.Divisor(&f.at.Group)
 	kvhead, g := group.Split(k, head)
-	parts, rows, width := f.size(sizeParts), f.size(sizeRows), f.size(sizeWidth)
+	parts, rows, width := f.Divided(&f.at.Parts), f.U32(&f.at.Rows), f.U32(&f.at.Width)
 	count, chunk := f.partsOf(f.inUse(f.length(lengths, batch)))
 
-	unit := batch.Mad(f.size(sizeKVHeads), kvhead).Mul(parts)
+	unit := batch.Mad(f.Divided(&f.at.KVHeads), kvhead).Mul(parts)
 	first := unit.Mad(rows, i.Mad(group.D, g))
 	// partAt is the pair of a part, or that of nothing where it is after the last key.
 	partAt := func(part ptx.Reg[uint32]) (live ptx.Reg[bool], at ptx.Reg[uint32]) {
@@ -64,7 +63,7 @@ func buildDecodeCombine(k *ptx.Kernel) {
 	// Without any key the sum is 0, and so is the accumulator.
 	scale, _ := online.Finish(sum.Get())
 	out := row.Mad(width, lane)
-	half := f.size(sizeHalf)
+	half := f.U32(&f.at.Half)
 	for j, a := range acc {
 		x := a.Get().Mul(scale)
 		at := out.Add(32 * j)

@@ -38,28 +38,30 @@ func attendSplit(s *kit.Step, c cacheOf) {
 	tiles := kit.CeilDiv(rows, of)
 	parts := partsOf(s, c.Batch*c.KVHeads*tiles, c.NK, tile)
 	units := c.Batch * c.KVHeads * parts
-	half := map[compute.DType]uint32{compute.Float32: 0, compute.Float16: 1, compute.BFloat16: 2}[s.Operands[c.q].DType]
+	half := map[compute.DType]int{compute.Float32: 0, compute.Float16: 1, compute.BFloat16: 2}[s.Operands[c.q].DType]
 	direct := parts == 1 && half == 0
-	sizes := make([]uint32, 0, decodeSizes)
-	sizes = append(sizes, kit.Words(c.N, c.Heads, c.D, c.NK, rows)...)
-	sizes = append(sizes, kit.FlagIf(1, c.Causal), uint32(c.Window), kit.FlagIf(1, c.lengths > 0), kit.FlagIf(1, c.table == 0),
-		kit.FlagIf(1, c.D*kind.Size()%16 == 0), half, kit.FlagIf(1, direct), uint32(log), uint32(tile))
-	sizes = append(sizes, kit.Words(c.PerSequence, c.Pages)...)
-	for _, d := range []int{tiles, parts, max(c.KVHeads, 1), max(c.Group(), 1), max(c.PageSize, 1)} {
-		sizes = append(sizes, scalar.DivisorOf(d)...)
-	}
+	sizes := c.sizes(tiles, parts)
+	sizes.Ring, sizes.Vector, sizes.Half, sizes.Direct = int(kit.FlagIf(1, c.table == 0)), int(kit.FlagIf(1, c.D*kind.Size()%16 == 0)), half, int(kit.FlagIf(1, direct))
+	sizes.Log, sizes.Tile, sizes.Table, sizes.Pages, sizes.Page = log, tile, c.PerSequence, c.Pages, scalar.Divide(max(c.PageSize, 1))
 	scale, softCap := c.scales()
 	pairs, partial := kit.Out, kit.Out
 	if !direct {
 		pairs, partial = s.NewScratch(8*units*rows), s.NewScratch(4*units*rows*c.D)
 	}
-	s.Launch(decodeKernels[kind][of], [3]int{units * tiles, 1, 1}, sizes, scale, softCap, kit.In(c.q), kit.In(c.k), kit.In(c.v),
-		kit.In(c.lengths), kit.In(c.table), kit.Out, pairs, partial)
+	s.Launch(decodeKernels[kind][of], [3]int{units * tiles, 1, 1}, decodeParams{sizes, scale, softCap, kit.In(c.q), kit.In(c.k), kit.In(c.v),
+		kit.In(c.lengths), kit.In(c.table), kit.Out, pairs, partial})
 	if !direct {
 		all := c.Batch * c.N * c.Heads
-		counts := append(scalar.DivisorOf(c.Heads), scalar.DivisorOf(c.N)...)
-		s.Launch(decodeCombine, [3]int{kit.CeilDiv(all, decodeWarps), 1, 1}, sizes, all, counts, kit.In(c.lengths), pairs, partial, kit.Out)
+		s.Launch(decodeCombine, [3]int{kit.CeilDiv(all, decodeWarps), 1, 1}, combineParams{sizes, uint32(all),
+			scalar.Divide(c.Heads), scalar.Divide(c.N), kit.In(c.lengths), pairs, partial, kit.Out})
 	}
+}
+
+// sizes are those for so many tiles of queries and parts of keys.
+func (c cacheOf) sizes(tiles, parts int) attentionSizes {
+	return attentionSizes{N: c.N, Heads: c.Heads, Width: c.D, Capacity: c.NK, Rows: c.N * c.Group(), Causal: int(kit.FlagIf(1, c.Causal)),
+		Window: c.Window, Lengths: int(kit.FlagIf(1, c.lengths > 0)), Tiles: scalar.Divide(tiles), Parts: scalar.Divide(parts),
+		KVHeads: scalar.Divide(max(c.KVHeads, 1)), Group: scalar.Divide(max(c.Group(), 1)), Page: 1}
 }
 
 // partsOf is into how many parts keys are split: as many as fill the GPU, each of two tiles at least.

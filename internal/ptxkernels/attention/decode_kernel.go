@@ -68,9 +68,7 @@ var decodeKernels = func() map[compute.DType]map[int]*kit.Kernel {
 			s := decodeShape{e, rows}
 			all[t][rows] = kit.Register(kit.Kernel{Family: "attention_decode", Name: "attention_decode_" + e.name + "_" + string(rune('0'+rows)),
 				Block: [3]int{decodeThreads, 1, 1},
-				Doc: "Partial attention of rows of queries over a part of the keys of one head. Parameters: u32 sizes[] (see " +
-					"decodeSizes), f32 scale, f32 cap, q, k, v, i32* lengths, u32* table, f32* y, f32* pairs (maximum and sum of " +
-					"each row), f32* partial (accumulators).",
+				Doc:   "Partial attention of rows of queries over a part of the keys of one head.", Params: decodeParams{},
 				Build: func(k *ptx.Kernel) { newDecodeBuilder(k, s).Build() }})
 		}
 	}
@@ -78,66 +76,73 @@ var decodeKernels = func() map[compute.DType]map[int]*kit.Kernel {
 }()
 
 var decodeCombine = kit.Register(kit.Kernel{Family: "attention_decode", Name: "attention_decode_combine", Block: [3]int{decodeThreads, 1, 1},
-	Doc: "Joins the parts that attention_decode left: a warp for each row of queries. Parameters: u32 sizes[] (see decodeSizes), " +
-		"u32 total (rows), i32* lengths, f32* pairs, f32* partial, y.", Build: buildDecodeCombine})
+	Doc: "Joins the parts that attention_decode left: a warp for each row of queries.", Params: combineParams{}, Build: buildDecodeCombine})
 
-// Places in the sizes of a launch; divisors take divisorWords each.
-const (
-	sizeN        = iota
-	sizeHeads    // of queries
-	sizeWidth    // elements of a head
-	sizeCapacity // keys of a sequence at most
-	sizeRows     // of queries that share a head of keys
-	sizeCausal
-	sizeWindow // 0 for none
-	sizeLengths
-	sizeRing // whether lengths beyond the capacity mean a ring
-	sizeVector
-	sizeHalf   // what q and y are: 0 f32, 1 f16, 2 bf16
-	sizeDirect // whether the result is written at once: one part, f32
-	sizeLog    // of the lanes of a row: 3 to 5
-	sizeTile
-	sizeTable // entries of a sequence; 0 without pages
-	sizePages
-	sizeTiles   = sizePages + 1
-	sizeParts   = sizeTiles + scalar.DivisorWords
-	sizeKVHeads = sizeParts + scalar.DivisorWords
-	sizeGroup   = sizeKVHeads + scalar.DivisorWords
-	sizePage    = sizeGroup + scalar.DivisorWords // keys of a page
-	decodeSizes = sizePage + scalar.DivisorWords
-)
+// attentionSizes are the parameters that the kernels of attention have in common.
+type attentionSizes struct {
+	N, Heads, Width int `array:"sizes"` // Heads of queries, Width elements of a head
+	Capacity        int // keys of a sequence at most
+	Rows            int // of queries that share a head of keys
+	Causal, Window  int // Window is 0 for none
+	Lengths         int // 1 if there are some
+	Ring            int // whether lengths beyond the capacity mean a ring
+	Vector          int // whether rows may be accessed by 16 bytes
+	Half            int // what q and y are: 0 f32, 1 f16, 2 bf16
+	Direct          int // whether the result is written at once: one part, f32. By tiles: whether lse is wanted
+	Log             int // of the lanes of a row: 3 to 5
+	Tile            int // of keys. On tensor cores: bytes from a key to the next
+	Table, Pages    int // entries of a sequence, 0 without pages. On tensor cores Table is the bits of a last factor of scores
+	Tiles, Parts    scalar.Divide
+	KVHeads, Group  scalar.Divide
+	Page            scalar.Divide // keys of a page
+}
 
-// decodeFrame is what both kernels know of a sequence.
+// decodeParams are those of attention_decode.
+type decodeParams struct {
+	attentionSizes
+	Scale, Cap     float32
+	Q, K, V        kit.Buffer `of:"numbers"`
+	Lengths        kit.Buffer `of:"s32"`
+	Table          kit.Buffer `of:"u32"`
+	Y              kit.Buffer
+	Pairs, Partial kit.Buffer // maximum and sum of each row, accumulators
+}
+
+// combineParams are those of attention_decode_combine.
+type combineParams struct {
+	attentionSizes
+	Total          uint32        // rows
+	Heads, N       scalar.Divide `array:"counts"`
+	Lengths        kit.Buffer    `of:"s32"`
+	Pairs, Partial kit.Buffer
+	Y              kit.Buffer `of:"numbers"`
+}
+
+// decodeFrame is what all kernels know of a sequence.
 type decodeFrame struct {
 	scalar.Math
-	sizes ptx.Array[uint32]
+	*kit.Params
+	at *attentionSizes
 }
 
-func (f decodeFrame) size(i int) ptx.Reg[uint32]               { return f.sizes.At(i) }
-func (f decodeFrame) signed(i int) ptx.Reg[int32]              { return ptx.Bitcast[int32](f.size(i)) }
-func (f decodeFrame) flag(i int) ptx.Reg[bool]                 { return f.size(i).Ne(0) }
-func (f decodeFrame) divisor(i int) scalar.Divisor             { return scalar.DivisorAt(f.K, f.sizes, i) }
+func (f decodeFrame) signed(field *int) ptx.Reg[int32]         { return ptx.Bitcast[int32](f.U32(field)) }
+func (f decodeFrame) flag(field *int) ptx.Reg[bool]            { return f.U32(field).Ne(0) }
 func unsigned(k *ptx.Kernel, x ptx.Reg[int32]) ptx.Reg[uint32] { return ptx.Bitcast[uint32](x) }
-
-// quotient is x divided by a divisor of which nothing else is needed.
-func (f decodeFrame) quotient(x ptx.Reg[uint32], i int) ptx.Reg[uint32] {
-	return scalar.QuotientAt(f.K, f.sizes, i, x)
-}
 
 // length is the keys of sequence b, also those that have been overwritten; inUse those that are there.
 func (f decodeFrame) length(lengths ptx.Ptr[ptx.Global, int32], b ptx.Reg[uint32]) ptx.Reg[int32] {
-	return ptx.LoadIf(f.flag(sizeLengths), lengths.At(b), f.signed(sizeCapacity)).Max(0)
+	return ptx.LoadIf(f.flag(&f.at.Lengths), lengths.At(b), f.signed(&f.at.Capacity)).Max(0)
 }
 
 func (f decodeFrame) inUse(length ptx.Reg[int32]) ptx.Reg[int32] {
-	return length.Min(f.signed(sizeCapacity))
+	return length.Min(f.signed(&f.at.Capacity))
 }
 
 // oldest is the slot of the oldest key in use.
 func (f decodeFrame) oldest(length ptx.Reg[int32]) ptx.Reg[uint32] {
-	k, capacity := f.K, f.signed(sizeCapacity)
+	k, capacity := f.K, f.signed(&f.at.Capacity)
 	start := ptx.VarOf(k, ptx.U32(0))
-	k.If(f.flag(sizeRing).And(length.Gt(capacity)), func() {
+	k.If(f.flag(&f.at.Ring).And(length.Gt(capacity)), func() {
 		start.Set(unsigned(k, length).Rem(unsigned(k, capacity)))
 	})
 	return start.Get()
@@ -145,38 +150,38 @@ func (f decodeFrame) oldest(length ptx.Reg[int32]) ptx.Reg[uint32] {
 
 // position is where query i stands among the keys in use.
 func (f decodeFrame) position(i, used ptx.Reg[int32]) ptx.Reg[int32] {
-	return used.Sub(f.signed(sizeN)).Add(i)
+	return used.Sub(f.signed(&f.at.N)).Add(i)
 }
 
 // rowPosition is the position of the query of row r, of those that share a head of keys.
 func (f decodeFrame) rowPosition(r ptx.Reg[uint32], used ptx.Reg[int32]) ptx.Reg[int32] {
-	return f.position(ptx.Bitcast[int32](f.quotient(r, sizeGroup)), used)
+	return f.position(ptx.Bitcast[int32](f.Quotient(&f.at.Group, r)), used)
 }
 
 // queryOf is the query of row r, of those that share a head of keys, and its head.
 func (f decodeFrame) queryOf(r, keyHead ptx.Reg[uint32]) (i, head ptx.Reg[uint32]) {
-	group := f.divisor(sizeGroup)
+	group := f.Divisor(&f.at.Group)
 	i, g := group.Split(f.K, r)
 	return i, keyHead.Mad(group.D, g)
 }
 
 // queryRow is where that query's row stands in q and in the result.
 func (f decodeFrame) queryRow(batch, i, head ptx.Reg[uint32]) ptx.Reg[uint32] {
-	return batch.Mad(f.size(sizeN), i).Mad(f.size(sizeHeads), head)
+	return batch.Mad(f.U32(&f.at.N), i).Mad(f.U32(&f.at.Heads), head)
 }
 
 // seenFrom and seenTo are the keys that the query at position p sees.
 func (f decodeFrame) seenFrom(p ptx.Reg[int32]) ptx.Reg[uint32] {
 	k := f.K
-	oldest := p.Max(0).Sub(f.signed(sizeWindow)).Add(1)
-	return unsigned(k, ptx.Select(f.flag(sizeWindow), oldest.Max(0), 0))
+	oldest := p.Max(0).Sub(f.signed(&f.at.Window)).Add(1)
+	return unsigned(k, ptx.Select(f.flag(&f.at.Window), oldest.Max(0), 0))
 }
 
 func (f decodeFrame) seenTo(p, used ptx.Reg[int32]) ptx.Reg[uint32] {
-	k, window := f.K, f.signed(sizeWindow)
-	to := ptx.Select(f.flag(sizeCausal), used.Min(p.Add(1)), used)
+	k, window := f.K, f.signed(&f.at.Window)
+	to := ptx.Select(f.flag(&f.at.Causal), used.Min(p.Add(1)), used)
 	ahead := p.Min(used.Sub(window)).Add(window) // p + window without overflow
-	to = ptx.Select(f.flag(sizeWindow), to.Min(ahead), to)
+	to = ptx.Select(f.flag(&f.at.Window), to.Min(ahead), to)
 	return unsigned(k, to.Max(0))
 }
 
@@ -185,8 +190,8 @@ func (f decodeFrame) partsOf(used ptx.Reg[int32]) (count, chunk ptx.Reg[uint32])
 	k := f.K
 	from := f.seenFrom(f.position(scalar.S32(0), used))
 	count = unsigned(k, used).Sub(from)
-	parts, tile := f.size(sizeParts), f.size(sizeTile)
-	each := f.quotient(count.Add(parts.Sub(1)), sizeParts)
+	parts, tile := f.Divided(&f.at.Parts), f.U32(&f.at.Tile)
+	each := f.Quotient(&f.at.Parts, count.Add(parts.Sub(1)))
 	less := tile.Sub(1) // a power of two, less one
 	return count, each.Add(less).And(less.Not()).Max(tile)
 }
@@ -217,16 +222,14 @@ type decodeBuilder struct {
 }
 
 func newDecodeBuilder(k *ptx.Kernel, s decodeShape) *decodeBuilder {
-	b := &decodeBuilder{decodeFrame: decodeFrame{scalar.Math{K: k}, ptx.ParamArray[uint32](k, "sizes", decodeSizes)}, decodeShape: s}
-	b.scale, b.cap = ptx.Param[float32](k, "scale"), ptx.Param[float32](k, "cap")
-	b.q = ptx.PointerParam[uint32](k, "q")
-	b.keysAt = ptx.PointerParam[uint32](k, "k", ptx.Align(16))
-	b.valuesAt = ptx.PointerParam[uint32](k, "v", ptx.Align(16))
-	b.lengths = ptx.PointerParam[int32](k, "lengths")
-	b.table = ptx.PointerParam[uint32](k, "table")
-	b.y = ptx.PointerParam[float32](k, "y")
-	b.pairs = ptx.PointerParam[float32](k, "pairs")
-	b.out = ptx.PointerParam[float32](k, "partial")
+	var of decodeParams
+	p := kit.NewParams(k, &of)
+	b := &decodeBuilder{decodeFrame: decodeFrame{scalar.Math{K: k}, p, &of.attentionSizes}, decodeShape: s}
+	b.scale, b.cap = kit.Read(p, &of.Scale), kit.Read(p, &of.Cap)
+	b.q = kit.Ptr[uint32](p, &of.Q)
+	b.keysAt, b.valuesAt = kit.Ptr[uint32](p, &of.K, ptx.Align(16)), kit.Ptr[uint32](p, &of.V, ptx.Align(16))
+	b.lengths, b.table = kit.Ptr[int32](p, &of.Lengths), kit.Ptr[uint32](p, &of.Table)
+	b.y, b.pairs, b.out = kit.Ptr[float32](p, &of.Y), kit.Ptr[float32](p, &of.Pairs), kit.Ptr[float32](p, &of.Partial)
 	if s.rows == 4 && s.words == 4 {
 		k.MinBlocks(3) // else ptxas aims at four, and spills
 	}
@@ -255,30 +258,30 @@ func (b *decodeBuilder) Build() {
 // Place finds out what the block and the thread are to do; blocks after the last key leave.
 func (b *decodeBuilder) Place() {
 	k := b.K
-	rest, tile := b.divisor(sizeTiles).Split(k, k.Ctaid(ptx.X))
-	both, split := b.divisor(sizeParts).Split(k, rest)
-	kvheads := b.divisor(sizeKVHeads)
+	rest, tile := b.Divisor(&b.at.Tiles).Split(k, k.Ctaid(ptx.X))
+	both, split := b.Divisor(&b.at.Parts).Split(k, rest)
+	kvheads := b.Divisor(&b.at.KVHeads)
 	b.batch, b.head = kvheads.Split(k, both)
 	b.block, b.split = tile, split
 	length := b.length(b.lengths, b.batch)
 	b.used, b.first = b.inUse(length), b.oldest(length)
 	count, chunk := b.partsOf(b.used)
 	start := split.Mul(chunk)
-	k.ReturnIf(b.flag(sizeDirect).Not().And(start.Ge(count)))
+	k.ReturnIf(b.flag(&b.at.Direct).Not().And(start.Ge(count)))
 	// What the rows of the block see of it.
 	firstRow := tile.Mul(b.rows)
-	lastRow := firstRow.Add(b.rows).Min(b.size(sizeRows)).Sub(1)
+	lastRow := firstRow.Add(b.rows).Min(b.U32(&b.at.Rows)).Sub(1)
 	begin := unsigned(k, b.used).Sub(count).Add(start)
 	end := begin.Add(chunk).Min(unsigned(k, b.used))
 	b.from = begin.Max(b.seenFrom(b.rowPosition(firstRow, b.used)))
 	b.to = end.Min(b.seenTo(b.rowPosition(lastRow, b.used), b.used))
 
-	b.tid, b.log = k.Tid(ptx.X), b.size(sizeLog)
+	b.tid, b.log = k.Tid(ptx.X), b.U32(&b.at.Log)
 	b.slice = b.tid.And(ptx.U32(1).Shl(b.log).Sub(1))
 	b.team = b.tid.Shr(b.log)
 	b.low = b.tid.And(7)
 	at := b.slice.Shl(3)
-	width := b.size(sizeWidth)
+	width := b.U32(&b.at.Width)
 	b.left = width.Max(at).Sub(at)
 	size := 4 * b.words / decodeSlice
 	within := b.head.Mad(width, at).Mul(size)
@@ -289,7 +292,7 @@ func (b *decodeBuilder) Place() {
 // query is where row r of queries begins, in elements of q and of the result.
 func (b *decodeBuilder) query(r ptx.Reg[uint32]) ptx.Reg[uint32] {
 	i, head := b.queryOf(r, b.head)
-	return b.queryRow(b.batch, i, head).Mul(b.size(sizeWidth))
+	return b.queryRow(b.batch, i, head).Mul(b.U32(&b.at.Width))
 }
 
 // loadQueries puts the rows, scaled, into shared memory, each followed by zeros.
@@ -304,7 +307,7 @@ func (b *decodeBuilder) loadQueries() {
 	at, size := make([]ptx.Reg[uint32], len(values)), make([]ptx.Reg[uint32], rows) // of a row, none after the last
 	for m := range rows {
 		r := b.block.Mad(rows, m)
-		size[m] = ptx.Select(r.Lt(b.size(sizeRows)), b.size(sizeWidth), 0)
+		size[m] = ptx.Select(r.Lt(b.U32(&b.at.Rows)), b.U32(&b.at.Width), 0)
 		start := b.query(r)
 		for j := range each {
 			at[m*each+j] = start.Add(b.tid.Add(j * decodeThreads))
@@ -313,7 +316,7 @@ func (b *decodeBuilder) loadQueries() {
 	inside := func(i int) ptx.Reg[bool] {
 		return b.tid.Add(i % each * decodeThreads).Lt(size[i/each])
 	}
-	half := b.size(sizeHalf)
+	half := b.U32(&b.at.Half)
 	k.If(half.Eq(0), func() {
 		for i, v := range values {
 			v.Set(ptx.LoadIf(inside(i), ptx.Cast[float32](b.q).At(at[i]), 0))

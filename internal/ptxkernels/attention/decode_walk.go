@@ -27,7 +27,7 @@ func (b *decodeBuilder) walk(q [][]scalar.Float) {
 	ahead := b.team.Mul(keys) // of this group in a tile
 	b.locate(b.from.Add(ahead))
 	b.Load(b.keysAt, tile)
-	step := b.size(sizeTile)
+	step := b.U32(&b.at.Tile)
 
 	i, n := b.seenByLane()
 	ptx.For(k, b.from, b.to, step, func(base ptx.Reg[uint32]) {
@@ -54,8 +54,8 @@ func (b *decodeBuilder) seenByLane() (from, count ptx.Reg[uint32]) {
 func (b *decodeBuilder) locate(t ptx.Reg[uint32]) {
 	k := b.K
 	b.known.Set(0)
-	capacity := b.size(sizeCapacity)
-	k.If(b.size(sizeTable).Eq(0), func() {
+	capacity := b.U32(&b.at.Capacity)
+	k.If(b.U32(&b.at.Table).Eq(0), func() {
 		start := b.batch.Mul(capacity)
 		for j, row := range b.slots {
 			at := t.Add(j)
@@ -65,8 +65,8 @@ func (b *decodeBuilder) locate(t ptx.Reg[uint32]) {
 			b.setKnown(j, at.Lt(b.to))
 		}
 	}, func() {
-		page, pages := b.divisor(sizePage), b.size(sizePages)
-		table := b.table.At(b.batch.Mul(b.size(sizeTable)))
+		page, pages := b.Divisor(&b.at.Page), b.U32(&b.at.Pages)
+		table := b.table.At(b.batch.Mul(b.U32(&b.at.Table)))
 		for j, row := range b.slots {
 			at := t.Add(j)
 			entry, within := page.Split(k, at)
@@ -92,7 +92,7 @@ func (b *decodeBuilder) Load(p ptx.Ptr[ptx.Global, uint32], to []scalar.Variable
 		left[j] = ptx.Select(known, b.left, 0)
 		to[j].Set(scalar.Constants(make([]uint32, b.words)))
 	}
-	k.If(b.flag(sizeVector), func() {
+	k.If(b.flag(&b.at.Vector), func() {
 		for j := range to {
 			for u := range b.words / 4 {
 				inside := ptx.U32(4 * u * decodeSlice / b.words).Lt(left[j])
@@ -248,8 +248,8 @@ func (b *decodeBuilder) Write() {
 		p.Store2([2]scalar.Float{b.seen.Max.Get(), b.seen.Sum.Get()})
 	})
 	k.Barrier()
-	direct, width := b.flag(sizeDirect), b.size(sizeWidth)
-	unit := b.batch.Mad(b.size(sizeKVHeads), b.head).Mad(b.size(sizeParts), b.split)
+	direct, width := b.flag(&b.at.Direct), b.U32(&b.at.Width)
+	unit := b.batch.Mad(b.Divided(&b.at.KVHeads), b.head).Mad(b.Divided(&b.at.Parts), b.split)
 	for m := range rows {
 		var ofWarps [][]scalar.Float
 		for w := range decodeWarps {
@@ -258,8 +258,8 @@ func (b *decodeBuilder) Write() {
 		}
 		best, total, factors := b.seen.Merge(ofWarps...)
 		r := b.block.Mad(rows, m)
-		inside := r.Lt(b.size(sizeRows))
-		at := unit.Mad(b.size(sizeRows), r)
+		inside := r.Lt(b.U32(&b.at.Rows))
+		at := unit.Mad(b.U32(&b.at.Rows), r)
 		// Where the sum is 0 there was no key, and the accumulator is 0, too.
 		scale, _ := b.seen.Finish(total)
 		scale = b.Where(direct, scale, ptx.F32(1))

@@ -31,15 +31,22 @@ var flashKernels = func() map[flashShape]*kit.Kernel {
 	for _, s := range flashShapes {
 		all[s] = kit.Register(kit.Kernel{Family: "attention", Name: fmt.Sprintf("attention_%d", s.width), Block: [3]int{flashThreads, 1, 1},
 			Doc: "Attention of rows of queries over all keys of one head. Block = (batch · heads of keys + head) · tiles + tile, the " +
-				"last tile first. Parameters: u32 sizes[] (see decodeSizes), f32 scale, f32 cap, f32* q, f32* k, f32* v, i32* " +
-				"lengths, f32* y, f32* lse (if sizes want it).",
-			Build: func(k *ptx.Kernel) { newFlashBuilder(k, s).Build() }})
+				"last tile first.",
+			Params: flashParams{},
+			Build:  func(k *ptx.Kernel) { newFlashBuilder(k, s).Build() }})
 	}
 	return all
 }()
 
-// sizeLSE says whether the logarithms of sums are wanted: it takes the place of what only split attention needs.
-const sizeLSE = sizeDirect
+// flashParams are those of attention and attention_mma.
+type flashParams struct {
+	attentionSizes
+	Scale, Cap float32
+	Q, K, V    kit.Buffer `of:"numbers"`
+	Lengths    kit.Buffer `of:"s32"`
+	Y          kit.Buffer `of:"numbers"`
+	LSE        kit.Buffer // if it is wanted
+}
 
 type flashBuilder struct {
 	flashBlock
@@ -56,14 +63,14 @@ type flashBuilder struct {
 }
 
 func newFlashBuilder(k *ptx.Kernel, s flashShape) *flashBuilder {
-	b := &flashBuilder{flashBlock: newFlashBlock(k), flashShape: s}
-	b.scale, b.cap = ptx.Param[float32](k, "scale"), ptx.Param[float32](k, "cap")
-	b.q = ptx.PointerParam[float32](k, "q", ptx.Align(16))
-	b.keys = ptx.PointerParam[float32](k, "k", ptx.Align(16))
-	b.vals = ptx.PointerParam[float32](k, "v", ptx.Align(16))
-	b.lengths = ptx.PointerParam[int32](k, "lengths")
-	b.y = ptx.PointerParam[float32](k, "y", ptx.Align(16))
-	b.lse = ptx.PointerParam[float32](k, "lse")
+	var of flashParams
+	p := kit.NewParams(k, &of)
+	b := &flashBuilder{flashBlock: newFlashBlock(p, &of.attentionSizes), flashShape: s}
+	align := ptx.Align(16)
+	b.scale, b.cap = kit.Read(p, &of.Scale), kit.Read(p, &of.Cap)
+	b.q, b.keys, b.vals = kit.Ptr[float32](p, &of.Q, align), kit.Ptr[float32](p, &of.K, align), kit.Ptr[float32](p, &of.V, align)
+	b.lengths = kit.Ptr[int32](p, &of.Lengths)
+	b.y, b.lse = kit.Ptr[float32](p, &of.Y, align), kit.Ptr[float32](p, &of.LSE)
 	b.stage = ptx.SharedArray[float32](k, "stage", 4096, ptx.Align(16))
 	b.weights = ptx.SharedArray[float32](k, "weights", s.rows*flashPitch, ptx.Align(16))
 	return b
@@ -98,8 +105,8 @@ func (b *flashBuilder) Build() {
 // query is where row r of the block begins, in elements, and its length: 0 where there is no such row.
 func (b *flashBuilder) query(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
 	r, row := b.rowAt(r)
-	width := b.size(sizeWidth)
-	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(r.Lt(b.size(sizeRows)), width, 0)}
+	width := b.U32(&b.at.Width)
+	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(r.Lt(b.U32(&b.at.Rows)), width, 0)}
 }
 
 // key is that of a key's row: nothing of it is there after the last key.
@@ -107,11 +114,11 @@ func (b *flashBuilder) key(t ptx.Reg[uint32]) [2]ptx.Reg[uint32] { return b.keyB
 
 // keyBefore is that of a key's row, of which nothing is there from key end on.
 func (b *flashBuilder) keyBefore(t, end ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
-	capacity := b.size(sizeCapacity)
+	capacity := b.U32(&b.at.Capacity)
 	slot := b.front.Add(t)
 	slot = slot.Sub(ptx.Select(slot.Ge(capacity), capacity, 0))
-	width := b.size(sizeWidth)
-	row := b.batch.Mad(capacity, slot).Mad(b.size(sizeKVHeads), b.head)
+	width := b.U32(&b.at.Width)
+	row := b.batch.Mad(capacity, slot).Mad(b.Divided(&b.at.KVHeads), b.head)
 	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(t.Lt(end), width, 0)}
 }
 
@@ -136,7 +143,7 @@ func (b *flashBuilder) stagePieces(pieces []flashPiece) {
 		held[i] = scalar.Zeros(k, 4)
 	}
 	at := func(p flashPiece) ptx.Ptr[ptx.Global, float32] { return p.from.At(p.row[0].Add(p.c)) }
-	k.If(b.flag(sizeVector), func() {
+	k.If(b.flag(&b.at.Vector), func() {
 		for i, p := range pieces {
 			from := at(p)
 			k.When(p.c.Lt(p.row[1]), func() {
@@ -180,7 +187,7 @@ func (b *flashBuilder) products(s []scalar.Variables[float32], x, y ptx.Ptr[ptx.
 	const chunks = flashDepth / 4
 	column := b.tid.And(chunks - 1)
 	keysAt := b.stage.At(b.rows * flashDepth)
-	ptx.For(k, 0, b.size(sizeWidth), flashDepth, func(c ptx.Reg[uint32]) {
+	ptx.For(k, 0, b.U32(&b.at.Width), flashDepth, func(c ptx.Reg[uint32]) {
 		at := column.Mad(4, c)
 		var pieces []flashPiece
 		for i, row := range mine {
@@ -320,7 +327,7 @@ func (b *flashBuilder) Write() {
 			b.store(b.y, row, b.tx.Mad(4, 16*j), y)
 		}
 		mine := b.tx.Eq(0).And(row[1].Ne(0))
-		k.If(mine.And(b.flag(sizeLSE)), func() {
+		k.If(mine.And(b.flag(&b.at.Direct)), func() {
 			b.storeLSE(b.lse, r, b.seen[i].Max.Get(), sum, none)
 		})
 	}
@@ -331,7 +338,7 @@ func (b *flashBuilder) store(to ptx.Ptr[ptx.Global, float32], row [2]ptx.Reg[uin
 	k := b.K
 	at := row[0].Add(c)
 	to = to.At(at)
-	k.If(b.flag(sizeVector), func() { k.When(c.Lt(row[1]), func() { to.Store4(y) }) }, func() {
+	k.If(b.flag(&b.at.Vector), func() { k.When(c.Lt(row[1]), func() { to.Store4(y) }) }, func() {
 		for i, x := range y {
 			ptx.StoreIf(c.Add(i).Lt(row[1]), to.At(i), x)
 		}

@@ -31,12 +31,6 @@ func (s attendShape) shared() int { return (s.block() + 2*s.keys) * s.pitch() }
 // the results of 16, and of the others for so many keys.
 var attendShapes = []attendShape{{64, 32, 64, true}, {128, 32, 48, false}, {256, 16, 64, false}}
 
-// Sizes that take the places of what only split attention needs.
-const (
-	sizeKey    = sizeTile  // bytes from a key to the next
-	sizeFactor = sizeTable // what scores are multiplied by at last: the bits of a float32
-)
-
 // attendSet is the kernels for a type, by shape.
 type attendSet struct {
 	*tiling.MMAKind
@@ -60,9 +54,9 @@ func newAttendSet(kind *tiling.MMAKind, pack func(k *ptx.Kernel, lo, hi scalar.F
 		set.kernels = append(set.kernels, kit.Register(kit.Kernel{Family: "attention_mma_" + kind.Name,
 			Name: fmt.Sprintf("attention_mma_%s_%d", kind.Name, s.width), Block: [3]int{attendThreads, 1, 1}, Shared: s.shared(),
 			Doc: "Attention of rows of queries over all keys of one head, by mma.sync on " + kind.Doc + "; rows of q, k and v begin at " +
-				"multiples of 16 bytes. Block = (batch · heads of keys + head) · tiles + tile, the last tile first. Parameters: u32 sizes[] " +
-				"(see decodeSizes), f32 scale, f32 cap, q, k, v, i32* lengths, y, f32* lse (if sizes want it).",
-			Build: func(k *ptx.Kernel) { newAttendBuilder(k, set, s).Build() }}))
+				"multiples of 16 bytes. Block = (batch · heads of keys + head) · tiles + tile, the last tile first.",
+			Params: flashParams{},
+			Build:  func(k *ptx.Kernel) { newAttendBuilder(k, set, s).Build() }}))
 	}
 	return set
 }
@@ -87,25 +81,22 @@ func attendMma(s *kit.Step, set *attendSet, c cacheOf, lse kit.Buffer) {
 	if !wanted {
 		lse = kit.Out // is not touched
 	}
-	sizes, scale, softCap := c.flashSizes(tiles, wanted)
-	sizes[sizeKey] = uint32(2 * c.KVHeads * c.D)
-	sizes[sizeFactor] = math.Float32bits(1)
-	if softCap == 0 {
-		sizes[sizeFactor] = math.Float32bits(scale)
+	p := c.flashParams(tiles, wanted)
+	p.Tile = 2 * c.KVHeads * c.D
+	p.attentionSizes.Table = int(math.Float32bits(1))
+	if p.Cap == 0 {
+		p.attentionSizes.Table = int(math.Float32bits(p.Scale))
 	}
-	s.Launch(set.kernels[i], [3]int{c.Batch * c.KVHeads * tiles, 1, 1}, sizes, scale, softCap, kit.In(c.q), kit.In(c.k), kit.In(c.v),
-		kit.In(c.lengths), kit.Out, lse)
+	p.Q, p.K, p.V, p.Y, p.LSE = kit.In(c.q), kit.In(c.k), kit.In(c.v), kit.Out, lse
+	s.Launch(set.kernels[i], [3]int{c.Batch * c.KVHeads * tiles, 1, 1}, p)
 }
 
-// flashSizes is the arguments that say how much attention by tiles has to do.
-func (c cacheOf) flashSizes(tiles int, lse bool) (sizes []uint32, scale, softCap float32) {
-	sizes = append(kit.Words(c.N, c.Heads, c.D, c.NK, c.N*c.Group()), kit.FlagIf(1, c.Causal), uint32(c.Window), kit.FlagIf(1, c.lengths > 0), 1,
-		kit.FlagIf(1, c.D%4 == 0), 0, kit.FlagIf(1, lse), 0, 0, 0, 0)
-	for _, n := range []int{tiles, 1, c.KVHeads, c.Group(), 1} {
-		sizes = append(sizes, scalar.DivisorOf(n)...)
-	}
-	scale, softCap = c.scales()
-	return sizes, scale, softCap
+// flashParams is the parameters that say how much attention by tiles has to do.
+func (c cacheOf) flashParams(tiles int, lse bool) flashParams {
+	p := flashParams{attentionSizes: c.sizes(tiles, 1), Lengths: kit.In(c.lengths)}
+	p.Ring, p.Vector, p.Direct = 1, int(kit.FlagIf(1, c.D%4 == 0)), int(kit.FlagIf(1, lse))
+	p.Scale, p.Cap = c.scales()
+	return p
 }
 
 // scales are what scores are multiplied by before and after tanh. The results are exponents of two.

@@ -3,6 +3,7 @@ package attention
 import (
 	"math"
 
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/softmax"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
@@ -40,14 +41,14 @@ type attendPieces struct {
 }
 
 func newAttendBuilder(k *ptx.Kernel, set *attendSet, s attendShape) *attendBuilder {
-	b := &attendBuilder{flashBlock: newFlashBlock(k), attendShape: s, set: set}
-	b.scale, b.cap = ptx.Param[float32](k, "scale"), ptx.Param[float32](k, "cap")
-	b.q = ptx.PointerParam[uint8](k, "q", ptx.Align(16))
-	b.ofKeys = ptx.PointerParam[uint8](k, "k", ptx.Align(16))
-	b.ofValues = ptx.PointerParam[uint8](k, "v", ptx.Align(16))
-	b.lengths = ptx.PointerParam[int32](k, "lengths")
-	b.y = ptx.PointerParam[uint8](k, "y", ptx.Align(16))
-	b.lse = ptx.PointerParam[float32](k, "lse")
+	var of flashParams
+	p := kit.NewParams(k, &of)
+	b := &attendBuilder{flashBlock: newFlashBlock(p, &of.attentionSizes), attendShape: s, set: set}
+	align := ptx.Align(16)
+	b.scale, b.cap = kit.Read(p, &of.Scale), kit.Read(p, &of.Cap)
+	b.q, b.ofKeys, b.ofValues = kit.Ptr[uint8](p, &of.Q, align), kit.Ptr[uint8](p, &of.K, align), kit.Ptr[uint8](p, &of.V, align)
+	b.lengths = kit.Ptr[int32](p, &of.Lengths)
+	b.y, b.lse = kit.Ptr[uint8](p, &of.Y, align), kit.Ptr[float32](p, &of.LSE)
 	b.ofQ = ptx.DynamicShared[uint32](k, ptx.Align(128))
 	b.ofK = b.ofQ.Bytes(s.block() * s.pitch())
 	b.ofV = b.ofK.Bytes(s.keys * s.pitch())
@@ -112,7 +113,7 @@ func (b *attendBuilder) iterate(tile *ptx.Var[uint32], plain bool) {
 // plain tells whether a tile may begin a run of plain ones, and where the last of them begins at most: all rows see what they
 // hold, no score is capped, and there is no end, neither of the keys nor of the ring, in them and in the tile after them.
 func (b *attendBuilder) plain(tile ptx.Reg[uint32]) (begin ptx.Reg[bool], last ptx.Reg[int32]) {
-	capacity := b.size(sizeCapacity)
+	capacity := b.U32(&b.at.Capacity)
 	b.reloadKeys()
 	spilled := b.spilled.Load4()
 	ring := ptx.Select(b.front.Add(tile).Ge(capacity), b.to, capacity.Sub(b.front))
@@ -160,10 +161,10 @@ func (b *attendBuilder) prepare(tid ptx.Reg[uint32]) {
 	p.first = tid.Shr(scalar.Log2(chunks))
 	chunk := tid.And(chunks - 1)
 	p.column = chunk.Shl(4)
-	width := b.size(sizeWidth)
+	width := b.U32(&b.at.Width)
 	p.bytes = ptx.Select(chunk.Shl(3).Lt(width), ptx.U32(16), 0)
 	p.to = p.first.Mad(b.pitch(), p.column)
-	before := b.batch.Mul(b.size(sizeCapacity)).MulWide(b.size(sizeKey))
+	before := b.batch.Mul(b.U32(&b.at.Capacity)).MulWide(b.U32(&b.at.Tile))
 	within := b.head.Mul(width).Mad(2, p.column)
 	b.before = before.Add(ptx.Convert[uint64](within))
 }
@@ -175,26 +176,26 @@ func (b *attendBuilder) pieceTo(memory ptx.Ptr[ptx.Shared, uint32], i int) ptx.P
 
 func (b *attendBuilder) copyQueries() {
 	p := b.pieces
-	pitch := b.size(sizeWidth).Mul(2)
+	pitch := b.U32(&b.at.Width).Mul(2)
 	from := b.q.Bytes(p.column)
 	for i := range b.block() / p.step {
 		number, row := b.rowAt(p.first.Add(i * p.step))
-		bytes := ptx.Select(number.Lt(b.size(sizeRows)), p.bytes, 0)
+		bytes := ptx.Select(number.Lt(b.U32(&b.at.Rows)), p.bytes, 0)
 		ptx.CpAsyncZfill(b.pieceTo(b.ofQ, i), from.Bytes(row.MulWide(pitch)), 16, bytes)
 	}
 }
 
 // copyTile starts to copy a tile of keys or values, with zeros after the last one; a plain one has no end in it.
 func (b *attendBuilder) copyTile(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.Shared, uint32], tile ptx.Reg[uint32], plain bool) {
-	k, p, capacity := b.K, b.pieces, b.size(sizeCapacity)
+	k, p, capacity := b.K, b.pieces, b.U32(&b.at.Capacity)
 	wrap := func(slot ptx.Reg[uint32]) ptx.Reg[uint32] {
 		return slot.Sub(ptx.Select(slot.Ge(capacity), capacity, 0))
 	}
 	slot := wrap(b.front.Add(tile))
 	together := func() {
-		first := slot.Add(p.first).MadWide(b.size(sizeKey), ptx.Address(x.Bytes(b.before)))
+		first := slot.Add(p.first).MadWide(b.U32(&b.at.Tile), ptx.Address(x.Bytes(b.before)))
 		for i := range b.keys / p.step {
-			at := ptx.PtrAt[ptx.Global, uint8](k, b.size(sizeKey).MadWide(i*p.step, first)) // one instruction
+			at := ptx.PtrAt[ptx.Global, uint8](k, b.U32(&b.at.Tile).MadWide(i*p.step, first)) // one instruction
 			ptx.CpAsyncZfill(b.pieceTo(memory, i), at, 16, p.bytes)
 		}
 	}
@@ -208,7 +209,7 @@ func (b *attendBuilder) copyTile(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[pt
 		for i := range b.keys / p.step {
 			t := tile.Add(p.first).Add(i * p.step)
 			bytes := ptx.Select(t.Lt(b.to), p.bytes, 0)
-			at := wrap(b.front.Add(t)).MadWide(b.size(sizeKey), b.before)
+			at := wrap(b.front.Add(t)).MadWide(b.U32(&b.at.Tile), b.before)
 			ptx.CpAsyncZfill(b.pieceTo(memory, i), x.Bytes(at), 16, bytes)
 		}
 	})
@@ -308,7 +309,7 @@ func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]scalar.Variables[float3
 
 // weigh makes weights of scores, and rescales what has been summed up before. Results are fragments, of each 16 × 16.
 func (b *attendBuilder) weigh(s [][]scalar.Variables[float32]) (w [][][]ptx.Reg[uint32]) {
-	k, factor := b.K, ptx.Bitcast[float32](b.size(sizeFactor))
+	k, factor := b.K, ptx.Bitcast[float32](b.U32(&b.at.Table))
 	var factors []scalar.Float
 	for i := range s {
 		w = append(w, make([][]ptx.Reg[uint32], b.keys/16))
@@ -375,20 +376,20 @@ func (b *attendBuilder) Write() {
 			x := b.acc[i][n][2*half : 2*half+2].Get()
 			to.Bytes(16 * n).Store(b.set.pack(k, x[0].Mul(scale), x[1].Mul(scale)))
 		}
-		mine := t.Eq(0).And(b.first.Add(row).Lt(b.size(sizeRows)))
-		k.If(mine.And(b.flag(sizeLSE)), func() { b.storeLSE(b.lse, row, seen.Max.Get(), sum, none) })
+		mine := t.Eq(0).And(b.first.Add(row).Lt(b.U32(&b.at.Rows)))
+		k.If(mine.And(b.flag(&b.at.Direct)), func() { b.storeLSE(b.lse, row, seen.Max.Get(), sum, none) })
 	})
 	k.WarpSync(ptx.FullWarp())
 	chunks := b.width / 8
 	chunk := b.lane.And(chunks - 1)
-	pitch := b.size(sizeWidth).Mul(2)
+	pitch := b.U32(&b.at.Width).Mul(2)
 	column := chunk.Shl(4)
 	to := b.y.Bytes(column)
 	first := b.top.Add(b.lane.Shr(scalar.Log2(chunks)))
 	ptx.For(k, 0, b.rows, 32/chunks, func(r ptx.Reg[uint32]) {
 		r = first.Add(r)
 		number, row := b.rowAt(r)
-		inside := number.Lt(b.size(sizeRows)).And(b.pieces.bytes.Ne(0))
+		inside := number.Lt(b.U32(&b.at.Rows)).And(b.pieces.bytes.Ne(0))
 		words := b.ofQ.Bytes(r.Mad(b.pitch(), column)).Load4()
 		at := ptx.Cast[uint32](to.Bytes(row.MulWide(pitch)))
 		k.When(inside, func() { at.Store4(words) })

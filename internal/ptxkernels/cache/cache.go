@@ -49,18 +49,23 @@ func appendRows(s *kit.Step, r catalogue.CacheRows, p catalogue.Paging, first in
 		s.Err = fmt.Errorf("%d words of rows, at most %d are possible: %w", total, math.MaxInt32, compute.ErrTooLarge)
 		return
 	}
-	counts := appendCounts[int, scalar.Divide]{Units: scalar.Divide(width), Written: scalar.Divide(rows), Slots: scalar.Divide(r.Capacity),
-		Rows: r.N, First: first, Entries: p.PerSequence, Pages: p.Pages}
-	s.Launch(k, [3]int{kit.CeilDiv(total, appendThreads), 1, 1}, total, counts, kit.In(1), kit.In(2), table, kit.Out)
+	s.Launch(k, [3]int{kit.CeilDiv(total, appendThreads), 1, 1}, appendParams{Total: total, Units: scalar.Divide(width),
+		Written: scalar.Divide(rows), Slots: scalar.Divide(r.Capacity), Rows: r.N, First: first, Entries: p.PerSequence, Pages: p.Pages,
+		From: kit.In(1), Positions: kit.In(2), Table: table, Cache: kit.Out})
 }
 
 const appendThreads = 256
 
-// appendCounts are the run-time numbers of kv_append.
-type appendCounts[N, D any] struct {
-	Units, Written, Slots D // units of a row, rows of a sequence that are written, slots of a ring or page
-	Rows, First           N // rows of a sequence, and the first that is written
-	Entries, Pages        N // of the table for a sequence, 0 for rings
+// appendParams are those of kv_append.
+type appendParams struct {
+	Total                 int           // units of the rows
+	Units, Written, Slots scalar.Divide `array:"counts"` // units of a row, rows of a sequence that are written, slots of a ring or page
+	Rows, First           int           // rows of a sequence, and the first that is written
+	Entries, Pages        int           // of the table for a sequence, 0 for rings
+	From                  kit.Buffer    `name:"rows" of:"numbers"`
+	Positions             kit.Buffer    `of:"s32"`
+	Table                 kit.Buffer    `of:"u32"`
+	Cache                 kit.Buffer    `of:"numbers"`
 }
 
 // appendKernels are those that make elements of a type of Float32; the one for Float32 itself moves words of two bytes. The first
@@ -104,19 +109,17 @@ func rounded16(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint3
 
 func appendKernel(name string, unit int, load func(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint32], n int) []ptx.Reg[uint32]) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "cache", Name: name, Block: [3]int{appendThreads, 1, 1},
-		Doc: "Writes rows into a cache at positions, a ring for each sequence or pages that a table names. Parameters: u32 total " +
-			"(units of the rows), u32 counts[] (" + scalar.WordNames[appendCounts[int, scalar.Divide]]() + "), rows, " +
-			"s32* positions, u32* table, cache.",
+		Doc:    "Writes rows into a cache at positions, a ring for each sequence or pages that a table names.",
+		Params: appendParams{},
 		Build: func(k *ptx.Kernel) {
-			total := ptx.Param[uint32](k, "total")
-			counts := scalar.ParamWords[appendCounts[scalar.Word, scalar.DivisorWord]](k, "counts")
-			rows := ptx.PointerParam[uint32](k, "rows", ptx.Align(2*unit))
-			positions := ptx.PointerParam[uint32](k, "positions")
-			table := ptx.PointerParam[uint32](k, "table")
-			cache := ptx.PointerParam[uint32](k, "cache", ptx.Align(2*unit))
-			width, written, slots := counts.Units.Load(k), counts.Written.Load(k), counts.Slots.Load(k)
-			n, first := counts.Rows.Load(), counts.First.Load()
-			entries, pages := counts.Entries.Load(), counts.Pages.Load()
+			var at appendParams
+			p := kit.NewParams(k, &at)
+			total, rows := p.U32(&at.Total), kit.Ptr[uint32](p, &at.From, ptx.Align(2*unit))
+			positions, table := kit.Ptr[uint32](p, &at.Positions), kit.Ptr[uint32](p, &at.Table)
+			cache := kit.Ptr[uint32](p, &at.Cache, ptx.Align(2*unit))
+			width, written, slots := p.Divisor(&at.Units), p.Divisor(&at.Written), p.Divisor(&at.Slots)
+			n, first := p.U32(&at.Rows), p.U32(&at.First)
+			entries, pages := p.U32(&at.Entries), p.U32(&at.Pages)
 
 			id := k.GlobalID(ptx.X)
 			k.ReturnIf(id.Ge(total))

@@ -105,58 +105,32 @@ func (c *convolution) Lower() error {
 	return nil
 }
 
-// Arguments that the kernels of conv2d have in common, from an element of their array sizes on.
-const (
-	convH = iota
-	convW
-	convStrideY
-	convStrideX
-	convPadY
-	convPadX
-	convDilationY
-	convDilationX
-	convInputs      // channels of an image
-	convGroupInputs // of which a group has so many
-	convOutputs     // channels of the result
-	convGroupOutputs
-	convColumns
-	convKH                                   // a divisor
-	convKW    = convKH + scalar.DivisorWords // likewise, as are those that follow
-	convPlane = convKW + scalar.DivisorWords
-	convOutW  = convPlane + scalar.DivisorWords
-	convWords = convOutW + scalar.DivisorWords
+// convSizes are the parameters that the kernels of conv2d have in common.
+type convSizes struct {
+	H, W                  int
+	StrideY, StrideX      int // down and across
+	PadY, PadX            int // above and left
+	DilationY, DilationX  int
+	Inputs, GroupInputs   int // channels of an image, of which a group has so many
+	Outputs, GroupOutputs int // channels of the result, likewise
+	Columns               int // places of the filter in all images
+	KH, KW                scalar.Divide
+	Plane, OutW           scalar.Divide // of the result
+}
 
-	convDoc = "height, width, strides down and across, padding above and left, dilations, channels of the input, of its " +
-		"groups, of the result, of its groups, places of the filter in all images; as divisors the filter's height and width, " +
-		"the result's " +
-		"plane and width"
-)
-
-// geometry is the arguments with those numbers.
-func (c *convolution) geometry() []uint32 {
-	var sizes []uint32
-	for _, n := range []int{c.H, c.W, c.Stride[0], c.Stride[1], c.Pad[0], c.Pad[1], c.Dilation[0], c.Dilation[1], c.C,
-		c.C / c.Groups,
-		c.OutC, c.channels(), c.columns()} {
-		sizes = append(sizes, uint32(n))
-	}
-	for _, n := range []int{c.KH, c.KW, c.plane(), c.OutW} {
-		sizes = append(sizes, scalar.DivisorOf(n)...)
-	}
-	return sizes
+func (c *convolution) sizes() convSizes {
+	return convSizes{H: c.H, W: c.W, StrideY: c.Stride[0], StrideX: c.Stride[1], PadY: c.Pad[0], PadX: c.Pad[1], DilationY: c.Dilation[0],
+		DilationX: c.Dilation[1], Inputs: c.C, GroupInputs: c.C / c.Groups, Outputs: c.OutC, GroupOutputs: c.channels(), Columns: c.columns(),
+		KH: scalar.Divide(c.KH), KW: scalar.Divide(c.KW), Plane: scalar.Divide(c.plane()), OutW: scalar.Divide(c.OutW)}
 }
 
 // geometry reads them in a kernel.
 type geometry struct {
+	*kit.Params
+	*convSizes
 	k     *ptx.Kernel
-	sizes ptx.Array[uint32]
-	first int // element of sizes
 	group ptx.Reg[uint32]
 }
-
-func (g geometry) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.first + i) }
-
-func (g geometry) divisor(i int) scalar.Divisor { return scalar.DivisorAt(g.k, g.sizes, g.first+i) }
 
 // outside is a coordinate that is outside of every plane, and stays so if a window's extent is added.
 const outside = 0xc0000000
@@ -165,27 +139,27 @@ const outside = 0xc0000000
 // the input. y and x may wrap below zero; columns after the last lie outside.
 func (g geometry) window(column ptx.Reg[uint32]) (y, x, base ptx.Reg[uint32]) {
 	k := g.k
-	image, at := g.divisor(convPlane).Split(k, column)
-	oy, ox := g.divisor(convOutW).Split(k, at)
-	y = oy.Mul(g.size(convStrideY)).Sub(g.size(convPadY))
-	x = ox.Mul(g.size(convStrideX)).Sub(g.size(convPadX))
-	y = ptx.Select(column.Lt(g.size(convColumns)), y, outside)
-	channel := image.Mad(g.size(convInputs), g.group.Mul(g.size(convGroupInputs)))
-	return y, x, channel.Mul(g.size(convH).Mul(g.size(convW)))
+	image, at := g.Divisor(&g.Plane).Split(k, column)
+	oy, ox := g.Divisor(&g.OutW).Split(k, at)
+	y = oy.Mul(g.U32(&g.StrideY)).Sub(g.U32(&g.PadY))
+	x = ox.Mul(g.U32(&g.StrideX)).Sub(g.U32(&g.PadX))
+	y = ptx.Select(column.Lt(g.U32(&g.Columns)), y, outside)
+	channel := image.Mad(g.U32(&g.Inputs), g.group.Mul(g.U32(&g.GroupInputs)))
+	return y, x, channel.Mul(g.U32(&g.H).Mul(g.U32(&g.W)))
 }
 
 // Place is the element of the result for a filter of the group and a column.
 func (g geometry) Place(filter, column ptx.Reg[uint32]) ptx.Reg[uint32] {
 	k := g.k
-	plane := g.divisor(convPlane)
+	plane := g.Divisor(&g.Plane)
 	image, at := plane.Split(k, column)
-	before := image.Mad(g.size(convOutputs), g.group.Mul(g.size(convGroupOutputs))) // channels
+	before := image.Mad(g.U32(&g.Outputs), g.group.Mul(g.U32(&g.GroupOutputs))) // channels
 	return filter.Mad(plane.D, before.Mad(plane.D, at))
 }
 
 // at is where that element is for an epilogue: an image's plane has channels as rows.
 func (g geometry) at(filter, column ptx.Reg[uint32]) tiling.Site {
 	k := g.k
-	image, at := g.divisor(convPlane).Split(k, column)
-	return tiling.Site{Z: image, Row: g.group.Mad(g.size(convGroupOutputs), filter), Col: at}
+	image, at := g.Divisor(&g.Plane).Split(k, column)
+	return tiling.Site{Z: image, Row: g.group.Mad(g.U32(&g.GroupOutputs), filter), Col: at}
 }

@@ -14,15 +14,13 @@ const (
 	directColumns = 4 // of a thread, directThreads apart
 )
 
-// Arguments of conv2d_direct in the array sizes.
-const (
-	directBias     = iota                              // 0 or 1
-	directAct                                          //
-	directTiles                                        // of columns: a divisor
-	directBlocks   = directTiles + scalar.DivisorWords // of filters in a group, likewise
-	directGeometry = directBlocks + scalar.DivisorWords
-	directWords    = directGeometry + convWords
-)
+// directParams are those of conv2d_direct.
+type directParams struct {
+	Biased, Act   int           `array:"sizes"` // Biased is 0 or 1
+	Tiles, Blocks scalar.Divide // of columns, of filters in a group
+	convSizes
+	X, Weights, Bias, Y kit.Buffer
+}
 
 // direct is a kernel of which a thread computes so many channels.
 type direct struct {
@@ -35,24 +33,23 @@ var convDirects = []direct{convDirectKernel(4), convDirectKernel(1)}
 
 func convDirectKernel(channels int) direct {
 	return direct{channels, kit.Register(kit.Kernel{Family: "window", Name: fmt.Sprint("conv2d_direct_", channels),
-		Block: [3]int{directThreads, 1, 1},
-		Doc: fmt.Sprintf("y = act(conv2d + bias); a thread has %d columns and %d filters of a group. Parameters: u32 sizes[] "+
-			"(whether there is a bias, activation; as divisors tiles of columns, blocks of filters; %s), f32* x, f32* weights, "+
-			"f32* bias, f32* y.",
-			directColumns, channels, convDoc),
+		Block:     [3]int{directThreads, 1, 1},
+		Doc:       fmt.Sprintf("y = act(conv2d + bias); a thread has %d columns and %d filters of a group.", directColumns, channels),
+		Params:    directParams{},
 		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { newDirect(k, channels, e).Build() }})}
 }
 
 func (c *convolution) emitDirect(d direct) {
 	tiles, blocks := kit.CeilDiv(c.columns(), directThreads*directColumns), kit.CeilDiv(c.channels(), d.channels)
-	sizes := append([]uint32{c.biasOf / tiling.BiasOfRows, c.act}, scalar.DivisorOf(tiles)...)
-	sizes = append(append(sizes, scalar.DivisorOf(blocks)...), c.geometry()...)
-	c.LaunchEpilogue(c.tail, false, d.Kernel, [3]int{tiles * blocks * c.Groups, 1, 1}, sizes, kit.In(0), kit.In(1), c.bias, kit.Out)
+	c.LaunchEpilogue(c.tail, false, d.Kernel, [3]int{tiles * blocks * c.Groups, 1, 1}, directParams{
+		Biased: int(c.biasOf / tiling.BiasOfRows), Act: int(c.act), Tiles: scalar.Divide(tiles), Blocks: scalar.Divide(blocks), convSizes: c.sizes(),
+		X: kit.In(0), Weights: kit.In(1), Bias: c.bias, Y: kit.Out})
 }
 
 // directConv is such a kernel under construction.
 type directConv struct {
 	geometry
+	of              directParams
 	channels        int
 	x, bias, y      ptx.Ptr[ptx.Global, float32]
 	weights         []*ptx.PtrVar[ptx.Global, float32] // of each filter
@@ -65,23 +62,24 @@ type directConv struct {
 
 func newDirect(k *ptx.Kernel, channels int, e *kit.Epilogue) *directConv {
 	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
-	d := &directConv{geometry: geometry{k: k, sizes: ptx.ParamArray[uint32](k, "sizes", directWords), first: directGeometry},
-		channels: channels}
-	d.x = ptx.PointerParam[float32](k, "x")
-	weights := ptx.PointerParam[float32](k, "weights")
-	d.bias, d.y = ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "y")
+	d := &directConv{channels: channels}
+	p := kit.NewParams(k, &d.of)
+	d.geometry = geometry{Params: p, convSizes: &d.of.convSizes, k: k}
+	d.x = kit.Ptr[float32](p, &d.of.X)
+	weights := kit.Ptr[float32](p, &d.of.Weights)
+	d.bias, d.y = kit.Ptr[float32](p, &d.of.Bias), kit.Ptr[float32](p, &d.of.Y)
 	d.after = tiling.EpilogueOf(k, e)
 
-	rest, tile := scalar.DivisorAt(k, d.sizes, directTiles).Split(k, k.Ctaid(ptx.X))
-	group, block := scalar.DivisorAt(k, d.sizes, directBlocks).Split(k, rest)
+	rest, tile := p.Divisor(&d.of.Tiles).Split(k, k.Ctaid(ptx.X))
+	group, block := p.Divisor(&d.of.Blocks).Split(k, rest)
 	d.group, d.filter = group, block.Mul(channels)
 	column := tile.Mad(directThreads*directColumns, k.Tid(ptx.X))
 	for j := range d.columns {
 		d.columns[j] = column.Add(j * directThreads)
 		d.top[j], d.left[j], d.base[j] = d.window(d.columns[j])
 	}
-	filters := d.size(convGroupOutputs)
-	depth := d.size(convGroupInputs).Mul(d.size(convKH).Mul(d.size(convKW)))
+	filters := d.U32(&d.GroupOutputs)
+	depth := d.U32(&d.GroupInputs).Mul(d.Divided(&d.KH).Mul(d.Divided(&d.KW)))
 	for i := range channels {
 		// The last filter once more, where there are fewer.
 		filter := d.filter.Add(i).Min(filters.Sub(1))
@@ -99,17 +97,17 @@ func newDirect(k *ptx.Kernel, channels int, e *kit.Epilogue) *directConv {
 func (d *directConv) Build() {
 	k := d.k
 	chained := ptx.VarOf(k, ptx.U32(0)) // products in each chain
-	ptx.For(k, 0, d.size(convGroupInputs), 1, func(c ptx.Reg[uint32]) {
-		lines := c.Mul(d.size(convH))
-		ptx.For(k, 0, d.size(convKH), 1, func(ky ptx.Reg[uint32]) {
+	ptx.For(k, 0, d.U32(&d.GroupInputs), 1, func(c ptx.Reg[uint32]) {
+		lines := c.Mul(d.U32(&d.H))
+		ptx.For(k, 0, d.Divided(&d.KH), 1, func(ky ptx.Reg[uint32]) {
 			var x, line [directColumns]*ptx.Var[uint32]
-			down := ky.Mul(d.size(convDilationY))
+			down := ky.Mul(d.U32(&d.DilationY))
 			for j := range x {
 				y := d.top[j].Add(down)
-				x[j] = ptx.VarOf(k, ptx.Select(y.Lt(d.size(convH)), d.left[j], outside))
-				line[j] = ptx.VarOf(k, lines.Add(y).Mad(d.size(convW), d.base[j]))
+				x[j] = ptx.VarOf(k, ptx.Select(y.Lt(d.U32(&d.H)), d.left[j], outside))
+				line[j] = ptx.VarOf(k, lines.Add(y).Mad(d.U32(&d.W), d.base[j]))
 			}
-			left := ptx.VarOf(k, d.size(convKW))
+			left := ptx.VarOf(k, d.Divided(&d.KW))
 			k.While(func() ptx.Reg[bool] { return left.Get().Ne(0) }, func() {
 				now := left.Get().Min(tiling.LongestChain)
 				left.Set(left.Get().Sub(now))
@@ -139,14 +137,14 @@ func (d *directConv) multiply(x, line [directColumns]*ptx.Var[uint32]) {
 	}
 	for j := range x {
 		at := d.x.At(line[j].Get().Add(x[j].Get()))
-		k.When(x[j].Get().Lt(d.size(convW)), func() {
+		k.When(x[j].Get().Lt(d.U32(&d.W)), func() {
 			v := at.Load(ptx.ReadOnly)
 			for i := range w {
 				s := d.chains[i*directColumns+j]
 				s.Set(w[i].Fma(v, s.Get()))
 			}
 		})
-		x[j].Set(x[j].Get().Add(d.size(convDilationX)))
+		x[j].Set(x[j].Get().Add(d.U32(&d.DilationX)))
 	}
 }
 
@@ -160,15 +158,15 @@ func (d *directConv) fold() {
 // Finish writes the results; those of several filters are activated in memory, so that the code for it is there once.
 func (d *directConv) Finish() {
 	k := d.k
-	hasBias, act := d.sizes.At(directBias).Ne(0), d.sizes.At(directAct)
+	hasBias, act := d.U32(&d.of.Biased).Ne(0), d.U32(&d.of.Act)
 	place := func(filter ptx.Reg[uint32], j int) ptx.Ptr[ptx.Global, float32] {
 		return d.y.At(d.Place(filter, d.columns[j]))
 	}
-	inside := func(j int) ptx.Reg[bool] { return d.columns[j].Lt(d.size(convColumns)) }
+	inside := func(j int) ptx.Reg[bool] { return d.columns[j].Lt(d.U32(&d.Columns)) }
 	for i := range d.channels {
 		filter := d.filter.Add(i)
-		k.If(filter.Lt(d.size(convGroupOutputs)), func() {
-			at := d.bias.At(d.group.Mad(d.size(convGroupOutputs), filter))
+		k.If(filter.Lt(d.U32(&d.GroupOutputs)), func() {
+			at := d.bias.At(d.group.Mad(d.U32(&d.GroupOutputs), filter))
 			b := ptx.LoadIf(hasBias, at, 0)
 			var y []ptx.Reg[float32]
 			for _, s := range d.sums[i*directColumns : (i+1)*directColumns] {
@@ -186,7 +184,7 @@ func (d *directConv) Finish() {
 		return
 	}
 	change := func() {
-		end := d.filter.Add(d.channels).Min(d.size(convGroupOutputs))
+		end := d.filter.Add(d.channels).Min(d.U32(&d.GroupOutputs))
 		ptx.For(k, d.filter, end, 1, func(filter ptx.Reg[uint32]) {
 			var y []ptx.Reg[float32]
 			for j := range d.columns {
@@ -210,5 +208,5 @@ func (d *directConv) behind(filter ptx.Reg[uint32], y []ptx.Reg[float32]) []ptx.
 		return y
 	}
 	return d.after.Apply(y, func(j int) tiling.Site { return d.at(filter, d.columns[j]) },
-		func(j int) ptx.Reg[bool] { return d.columns[j].Lt(d.size(convColumns)) })
+		func(j int) ptx.Reg[bool] { return d.columns[j].Lt(d.U32(&d.Columns)) })
 }

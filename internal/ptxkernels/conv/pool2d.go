@@ -19,15 +19,16 @@ func AvgPool2D(s *kit.Step) error { return poolStep(s, avgPool) }
 // poolThreads of a block.
 const poolThreads = 256
 
-// poolSizes are the run-time numbers of the pooling kernels.
-type poolSizes[N, D any] struct {
-	Total            N // elements of the result
-	H, W             N
-	WindowH, WindowW N
-	StrideY, StrideX N
-	PadY, PadX       N // above and left
-	Across, Lanes    N // log2 of the lanes that share a line of a window, and of those that share a window; 32 at most
-	OutH, OutW       D
+// poolParams are those of the pooling kernels.
+type poolParams struct {
+	Total            int `array:"sizes"` // elements of the result
+	H, W             int
+	WindowH, WindowW int
+	StrideY, StrideX int
+	PadY, PadX       int // above and left
+	Across, Lanes    int // log2 of the lanes that share a line of a window, and of those that share a window; 32 at most
+	OutH, OutW       scalar.Divide
+	X, Y             kit.Buffer
 }
 
 // poolStep runs a kernel over planes of the last two axes.
@@ -43,18 +44,16 @@ func poolStep(s *kit.Step, k *kit.Kernel) error {
 		lanes = 5
 		across = min(lanes, bits.Len(uint(d.KW-1)))
 	}
-	sizes := poolSizes[int, scalar.Divide]{Total: total, H: d.H, W: d.W, WindowH: d.KH, WindowW: d.KW,
+	s.Launch(k, [3]int{kit.CeilDiv(total, poolThreads>>lanes), 1, 1}, poolParams{Total: total, H: d.H, W: d.W, WindowH: d.KH, WindowW: d.KW,
 		StrideY: d.Stride[0], StrideX: d.Stride[1], PadY: d.Pad[0], PadX: d.Pad[1], Across: across, Lanes: lanes,
-		OutH: scalar.Divide(d.OutH), OutW: scalar.Divide(d.OutW)}
-	s.Launch(k, [3]int{kit.CeilDiv(total, poolThreads>>lanes), 1, 1}, sizes, kit.In(0), kit.Out)
+		OutH: scalar.Divide(d.OutH), OutW: scalar.Divide(d.OutW), X: kit.In(0), Y: kit.Out})
 	return nil
 }
 
-var poolDoc = " of each window over planes of H × W; windows are never without elements. So many lanes share a window. " +
-	"Parameters: u32 sizes[] (" + scalar.WordNames[poolSizes[int, scalar.Divide]]() + "), f32* x, f32* y."
+const poolDoc = " of each window over planes of H × W; windows are never without elements. So many lanes share a window."
 
 var maxPool = kit.Register(kit.Kernel{Family: "window", Name: "max_pool2d", Block: [3]int{poolThreads, 1, 1},
-	Doc: "y = the largest element" + poolDoc,
+	Doc: "y = the largest element" + poolDoc, Params: poolParams{},
 	Build: func(k *ptx.Kernel) {
 		p := newPooling(k)
 		best := ptx.VarOf(k, p.first().Load())
@@ -67,7 +66,7 @@ var maxPool = kit.Register(kit.Kernel{Family: "window", Name: "max_pool2d", Bloc
 	}})
 
 var avgPool = kit.Register(kit.Kernel{Family: "window", Name: "avg_pool2d", Block: [3]int{poolThreads, 1, 1},
-	Doc: "y = the mean of the elements" + poolDoc,
+	Doc: "y = the mean of the elements" + poolDoc, Params: poolParams{},
 	Build: func(k *ptx.Kernel) {
 		p := newPooling(k)
 		sum, line := ptx.VarOf(k, ptx.Imm(float32(0))), ptx.NewVar[float32](k)
@@ -82,7 +81,8 @@ var avgPool = kit.Register(kit.Kernel{Family: "window", Name: "avg_pool2d", Bloc
 
 // pooling is such a kernel under construction.
 type pooling struct {
-	poolSizes[scalar.Word, scalar.DivisorWord]
+	*kit.Params
+	poolParams
 	k              *ptx.Kernel
 	y              ptx.Ptr[ptx.Global, float32]
 	plane          ptx.Ptr[ptx.Global, float32]
@@ -92,46 +92,47 @@ type pooling struct {
 }
 
 func newPooling(k *ptx.Kernel) *pooling {
-	p := &pooling{k: k, poolSizes: scalar.ParamWords[poolSizes[scalar.Word, scalar.DivisorWord]](k, "sizes")}
-	x := ptx.PointerParam[float32](k, "x")
-	p.y = ptx.PointerParam[float32](k, "y")
-	p.lanes = ptx.U32(1).Shl(p.Lanes.Load())
+	p := &pooling{k: k}
+	p.Params = kit.NewParams(k, &p.poolParams)
+	x := kit.Ptr[float32](p.Params, &p.X)
+	p.y = kit.Ptr[float32](p.Params, &p.Y)
+	p.lanes = ptx.U32(1).Shl(p.U32(&p.Lanes))
 	p.lane = k.Tid(ptx.X).And(p.lanes.Sub(1))
-	perBlock := ptx.U32(poolThreads).Shr(p.Lanes.Load())
-	p.i = k.Ctaid(ptx.X).Mad(perBlock, k.Tid(ptx.X).Shr(p.Lanes.Load()))
+	perBlock := ptx.U32(poolThreads).Shr(p.U32(&p.Lanes))
+	p.i = k.Ctaid(ptx.X).Mad(perBlock, k.Tid(ptx.X).Shr(p.U32(&p.Lanes)))
 	// Lanes with nothing to do compute the last element once more: all take part in shuffles.
-	i := p.i.Min(p.Total.Load().Sub(1))
-	i, ox := p.OutW.Load(k).Split(k, i)
-	plane, oy := p.OutH.Load(k).Split(k, i)
-	p.plane = x.At(plane.Mul(p.H.Load().Mul(p.W.Load())))
-	p.y0, p.y1 = p.inside(oy, p.StrideY, p.PadY, p.WindowH, p.H)
-	p.x0, p.x1 = p.inside(ox, p.StrideX, p.PadX, p.WindowW, p.W)
+	i := p.i.Min(p.U32(&p.Total).Sub(1))
+	i, ox := p.Divisor(&p.OutW).Split(k, i)
+	plane, oy := p.Divisor(&p.OutH).Split(k, i)
+	p.plane = x.At(plane.Mul(p.U32(&p.H).Mul(p.U32(&p.W))))
+	p.y0, p.y1 = p.inside(oy, &p.StrideY, &p.PadY, &p.WindowH, &p.H)
+	p.x0, p.x1 = p.inside(ox, &p.StrideX, &p.PadX, &p.WindowW, &p.W)
 	return p
 }
 
 // inside is the part of window o along an axis that lies inside.
-func (p *pooling) inside(o ptx.Reg[uint32], stride, pad, window, size scalar.Word) (first, end ptx.Reg[uint32]) {
-	from := o.Mul(stride.Load()) // in the padded plane
-	first = from.Max(pad.Load()).Sub(pad.Load())
-	end = from.Add(window.Load()).Sub(pad.Load()).Min(size.Load())
+func (p *pooling) inside(o ptx.Reg[uint32], stride, pad, window, size *int) (first, end ptx.Reg[uint32]) {
+	from := o.Mul(p.U32(stride)) // in the padded plane
+	first = from.Max(p.U32(pad)).Sub(p.U32(pad))
+	end = from.Add(p.U32(window)).Sub(p.U32(pad)).Min(p.U32(size))
 	return first, end
 }
 
 // first points to the first element of the window.
 func (p *pooling) first() ptx.Ptr[ptx.Global, float32] {
-	return p.plane.At(p.y0.Mad(p.W.Load(), p.x0))
+	return p.plane.At(p.y0.Mad(p.U32(&p.W), p.x0))
 }
 
 // lines calls begin, then each for the elements, then end, for every line that the lane has a part of.
 func (p *pooling) lines(begin func(), each func(x ptx.Reg[float32]), end func()) {
 	k := p.k
-	across := ptx.U32(1).Shl(p.Across.Load())
-	down := p.lanes.Shr(p.Across.Load())
-	y0 := p.y0.Add(p.lane.Shr(p.Across.Load()))
+	across := ptx.U32(1).Shl(p.U32(&p.Across))
+	down := p.lanes.Shr(p.U32(&p.Across))
+	y0 := p.y0.Add(p.lane.Shr(p.U32(&p.Across)))
 	x0 := p.x0.Add(p.lane.And(across.Sub(1)))
 	ptx.For(k, y0, p.y1, down, func(y ptx.Reg[uint32]) {
 		begin()
-		at := ptx.PtrVarOf(p.plane.At(y.Mad(p.W.Load(), x0)))
+		at := ptx.PtrVarOf(p.plane.At(y.Mad(p.U32(&p.W), x0)))
 		ptx.For(k, x0, p.x1, across, func(ptx.Reg[uint32]) {
 			each(at.Get().Load())
 			at.Set(at.Get().At(across))
@@ -148,6 +149,6 @@ func (p *pooling) Finish(v *ptx.Var[float32], combine func(x ptx.Reg[float32]), 
 			combine(v.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
 		})
 	}
-	mine := p.lane.Eq(0).And(p.i.Lt(p.Total.Load()))
+	mine := p.lane.Eq(0).And(p.i.Lt(p.U32(&p.Total)))
 	k.If(mine, func() { p.y.At(p.i).Store(y()) })
 }

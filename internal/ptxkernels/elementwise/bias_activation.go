@@ -15,22 +15,28 @@ func BiasActivation(s *kit.Step) error {
 		kernel, unit = biasActivation4, 4
 	}
 	total := rows * cols / unit
-	s.Launch(kernel, s.GridStride(total, elementwiseBlock), total, kit.ActivationCode(s.Attr), scalar.DivisorOf(cols/unit), kit.In(0), kit.In(1),
-		kit.Out)
+	s.Launch(kernel, s.GridStride(total, elementwiseBlock), biasParams{total, int(kit.ActivationCode(s.Attr)), scalar.Divide(cols / unit),
+		kit.In(0), kit.In(1), kit.Out})
 	return nil
+}
+
+// biasParams are those of bias_activation.
+type biasParams struct {
+	Total, Activation int           // Total is units
+	Cols              scalar.Divide // units of a row
+	X, Bias, Y        kit.Buffer
 }
 
 var biasActivation, biasActivation4 = biasActivationKernel("bias_activation", 1), biasActivationKernel("bias_activation_4", 4)
 
 func biasActivationKernel(name string, unit int) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "binary", Name: name, Block: [3]int{elementwiseBlock, 1, 1},
-		Doc: "y = act(x + bias) by units, bias being as long as a row. Parameters: u32 total (units), u32 activation, u32 cols[] " +
-			"(units of a row, as a divisor), f32* x, f32* bias, f32* y.",
+		Doc: "y = act(x + bias) by units, bias being as long as a row.", Params: biasParams{},
 		Build: func(k *ptx.Kernel) {
-			total, act := ptx.Param[uint32](k, "total"), ptx.Param[uint32](k, "activation")
-			cols := scalar.DivisorAt(k, ptx.ParamArray[uint32](k, "cols", scalar.DivisorWords), 0)
-			x, bias := ptx.PointerParam[float32](k, "x", ptx.Align(4*unit)), ptx.PointerParam[float32](k, "bias", ptx.Align(4*unit))
-			y := ptx.PointerParam[float32](k, "y", ptx.Align(4*unit))
+			var of biasParams
+			p, align := kit.NewParams(k, &of), ptx.Align(4*unit)
+			total, act, cols := p.U32(&of.Total), p.U32(&of.Activation), p.Divisor(&of.Cols)
+			x, bias, y := kit.Ptr[float32](p, &of.X, align), kit.Ptr[float32](p, &of.Bias, align), kit.Ptr[float32](p, &of.Y, align)
 			ptx.For(k, k.GlobalID(ptx.X), total, k.Nctaid(ptx.X).Mul(elementwiseBlock), func(i ptx.Reg[uint32]) {
 				_, col := cols.Split(k, i)
 				v, b := loadFloats(k, x, i, unit), loadFloats(k, bias, col, unit)

@@ -117,13 +117,13 @@ type visit struct {
 	x      []ptx.Ptr[ptx.Global, float32]
 }
 
-// walk declares the parameters of a strided kernel, and strides over all steps, of which each thread takes n at a time.
+// walk reads the parameters of a strided kernel, and strides over all steps, of which each thread takes n at a time.
 func (w *Kernels) walk(k *ptx.Kernel, n int,
 	body func(axes ptx.Array[uint32], visits []visit, y []ptx.Ptr[ptx.Global, float32], p []scalar.Float)) {
-	count := ptx.Param[uint32](k, "count")
-	axes := ptx.ParamArray[uint32](k, "axes", broadcastWords(len(w.Operands)))
-	x, y := w.Tensors(k)
-	p := w.parameters(k)
+	of := walkParams{tensorParams: w.tensors()}
+	params := kit.NewParams(k, &of)
+	count, axes := params.U32(&of.Count), kit.Array[uint32](params, &of.Axes, broadcastWords(len(w.Operands)))
+	x, y, p := of.read(w, params)
 	piece := ptx.Imm(uint32(n * elementwiseBlock))
 	first := k.Ctaid(ptx.X).Mad(piece, k.Tid(ptx.X))
 	ptx.For(k, first, count, k.Nctaid(ptx.X).Mul(piece), func(i ptx.Reg[uint32]) {
@@ -197,7 +197,7 @@ func (w *Kernels) buildQuads(k *ptx.Kernel) {
 }
 
 // lowerStrided is for operands that are neither as large as the result nor single elements.
-func (w *Kernels) lowerStrided(s *kit.Step, kernelOf func(way) *kit.Kernel, tensors []any) {
+func (w *Kernels) lowerStrided(s *kit.Step, kernelOf func(way) *kit.Kernel) {
 	var b broadcast
 	for _, t := range s.Operands {
 		b.strides = append(b.strides, program.BroadcastStrides(t.Shape, s.Result.Shape))
@@ -207,5 +207,5 @@ func (w *Kernels) lowerStrided(s *kit.Step, kernelOf func(way) *kit.Kernel, tens
 	if q, ok := b.quads(); ok {
 		b, v, count, each = q, quads, count/4, 1
 	}
-	s.Launch(kernelOf(v), s.GridStride(count, elementwiseBlock*each), append([]any{count, b.arguments()}, tensors...)...)
+	s.Launch(kernelOf(v), s.GridStride(count, elementwiseBlock*each), walkParams{count, b.arguments(), w.tensorsOf(s)})
 }

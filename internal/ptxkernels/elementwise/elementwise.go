@@ -75,40 +75,88 @@ func Elementwise(s *kit.Step) error {
 	return w.Lower(s, func(v way) *kit.Kernel { return w.kernels[v] })
 }
 
+// tensorParams are the parameters that all kernels of a formula end with.
+type tensorParams struct {
+	Body    *scalar.Body `param:"-"` // which has their names
+	X, Y    []kit.Buffer
+	Scalars []float32
+}
+
+// ParamNames implements [kit.Namer].
+func (p tensorParams) ParamNames(field string) []string {
+	return map[string][]string{"X": p.Body.Operands, "Y": p.Body.Results, "Scalars": p.Body.Scalars}[field]
+}
+
+// tensors are the parameters in a kernel.
+func (w *Kernels) tensors() tensorParams {
+	return tensorParams{&w.Body, make([]kit.Buffer, len(w.Operands)), make([]kit.Buffer, len(w.Results)), make([]float32, len(w.Scalars))}
+}
+
+// tensorsOf are those of a step.
+func (w *Kernels) tensorsOf(s *kit.Step) tensorParams {
+	p := w.tensors()
+	for i := range p.X {
+		p.X[i] = kit.In(i)
+	}
+	for i := range p.Y {
+		p.Y[i] = kit.OutAt(i)
+	}
+	p.Scalars = s.Attr.Scalars
+	return p
+}
+
+// flatParams are those of flat kernels.
+type flatParams struct {
+	Quads  int
+	Single []int `names:"single"` // bit i: operand i is one element; not of unary ones
+	tensorParams
+}
+
+func (w *Kernels) flat(quads, single int, tensors tensorParams) flatParams {
+	p := flatParams{Quads: quads, tensorParams: tensors}
+	if len(w.Operands) > 1 {
+		p.Single = []int{single}
+	}
+	return p
+}
+
+// walkParams are those of strided kernels; see [broadcast.arguments].
+type walkParams struct {
+	Count int
+	Axes  []uint32
+	tensorParams
+}
+
 // Kernel is the one for a way.
 func (w *Kernels) Kernel(v way) kit.Kernel {
 	suffix := [Ways]string{"_flat", "_quads", "_elements"}[v]
-	what, build := "Parameters: u32 quads, u32 single (bit i: operand i is one element; not of unary ones)", w.buildFlat
+	k := kit.Kernel{Family: w.family, Name: w.name + suffix, Block: [3]int{elementwiseBlock, 1, 1}, Doc: w.doc, Params: walkParams{tensorParams: w.tensors()}}
 	switch v {
 	case quads:
-		what, build = "Strided; counts are of four elements. Parameters: u32 count, axes (see broadcast.arguments)", w.buildQuads
+		k.Doc, k.Build = k.Doc+" Strided; counts are of four elements.", w.buildQuads
 	case elements:
-		what, build = "Strided. Parameters: u32 count, axes (see broadcast.arguments)", w.buildElements
+		k.Doc, k.Build = k.Doc+" Strided.", w.buildElements
+	default:
+		k.Params, k.Build = w.flat(0, 0, w.tensors()), w.buildFlat
 	}
-	return kit.Kernel{Family: w.family, Name: w.name + suffix, Block: [3]int{elementwiseBlock, 1, 1}, Build: build,
-		Doc: w.doc + " " + what + ", f32* operands …, f32* results …, f32 scalars …."}
+	return k
 }
 
-// Tensors declares the pointers to the operands and the results.
-func (w *Kernels) Tensors(k *ptx.Kernel) (x, y []ptx.Ptr[ptx.Global, float32]) {
+// read reads the parameters that all kernels end with.
+func (at *tensorParams) read(w *Kernels, p *kit.Params) (x, y []ptx.Ptr[ptx.Global, float32], scalars []scalar.Float) {
 	if w.blocks > 0 {
-		k.MinBlocks(w.blocks)
+		p.Kernel.MinBlocks(w.blocks)
 	}
-	for _, name := range w.Operands {
-		x = append(x, ptx.PointerParam[float32](k, name, ptx.Align(16)))
+	for i := range at.X {
+		x = append(x, kit.Ptr[float32](p, &at.X[i], ptx.Align(16)))
 	}
-	for _, name := range w.Results {
-		y = append(y, ptx.PointerParam[float32](k, name, ptx.Align(16)))
+	for i := range at.Y {
+		y = append(y, kit.Ptr[float32](p, &at.Y[i], ptx.Align(16)))
 	}
-	return x, y
-}
-
-// parameters declares the scalars.
-func (w *Kernels) parameters(k *ptx.Kernel) (p []scalar.Float) {
-	for _, name := range w.Scalars {
-		p = append(p, ptx.Param[float32](k, name))
+	for i := range at.Scalars {
+		scalars = append(scalars, kit.Read(p, &at.Scalars[i]))
 	}
-	return p
+	return x, y, scalars
 }
 
 // quad is four elements of each operand.
@@ -149,16 +197,17 @@ func (w *Kernels) compute(k *ptx.Kernel, q quad, p []scalar.Float) [][4]scalar.F
 // buildFlat strides over pieces of the tensors, of some quads for each thread of the block. What is a single element is read
 // once. Behind the end old values are computed with and nothing is stored.
 func (w *Kernels) buildFlat(k *ptx.Kernel) {
-	count := ptx.Param[uint32](k, "quads")
+	of := w.flat(0, 0, w.tensors())
+	params := kit.NewParams(k, &of)
+	count := params.U32(&of.Quads)
 	whole := make([]ptx.Reg[bool], len(w.Operands)) // operands, where there are several
 	if len(whole) > 1 {
-		single := ptx.Param[uint32](k, "single")
+		single := params.U32(&of.Single[0])
 		for i := range whole {
 			whole[i] = single.And(uint32(1) << i).Eq(0)
 		}
 	}
-	x, y := w.Tensors(k)
-	p := w.parameters(k)
+	x, y, p := of.read(w, params)
 	all := make([]quad, w.Ahead)
 	for u := range all {
 		all[u] = w.newQuad(func() *ptx.Var[float32] {
@@ -229,16 +278,11 @@ func (w *Kernels) Lower(s *kit.Step, kernelOf func(way) *kit.Kernel) error {
 		}
 		isFlat = isFlat && (t.Len() == 1 || t.Len() == s.Result.Len())
 	}
-	tensors := append(s.Tensors(), s.Scalars()...)
 	if !isFlat {
-		w.lowerStrided(s, kernelOf, tensors)
+		w.lowerStrided(s, kernelOf)
 		return nil
 	}
 	count := kit.CeilDiv(s.Result.Len(), 4)
-	arguments := []any{count}
-	if len(s.Operands) > 1 {
-		arguments = append(arguments, single)
-	}
-	s.Launch(kernelOf(Flat), s.GridStride(count, elementwiseBlock*w.Ahead), append(arguments, tensors...)...)
+	s.Launch(kernelOf(Flat), s.GridStride(count, elementwiseBlock*w.Ahead), w.flat(count, single, w.tensorsOf(s)))
 	return nil
 }

@@ -18,7 +18,7 @@ func RandomNormal(s *kit.Step) error { return randomStep(s, normalKernel) }
 
 func randomStep(s *kit.Step, k *kit.Kernel) error {
 	quads := kit.CeilDiv(s.Result.Len(), 4)
-	s.Launch(k, s.GridStride(quads, elementwiseBlock), quads, s.Attr.Options.(compute.RandomOptions).Stream, kit.In(0), kit.Out)
+	s.Launch(k, s.GridStride(quads, elementwiseBlock), randomParams{quads, s.Attr.Options.(compute.RandomOptions).Stream, kit.In(0), kit.Out})
 	return nil
 }
 
@@ -37,13 +37,22 @@ var (
 	})
 )
 
+// randomParams are those of random numbers.
+type randomParams struct {
+	Quads  int
+	Stream int
+	Seed   kit.Buffer `of:"u32"`
+	Y      kit.Buffer
+}
+
 func randomKernel(name string, f func(c scalar.Math, w [4]ptx.Reg[uint32]) [4]scalar.Float) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "random", Name: name, Block: [3]int{elementwiseBlock, 1, 1},
-		Doc: "y is random numbers, four at a time, those behind the end too. Parameters: u32 quads, u32 stream, u32* seed, f32* y.",
+		Doc: "y is random numbers, four at a time, those after the end too.", Params: randomParams{},
 		Build: func(k *ptx.Kernel) {
-			quads, stream := ptx.Param[uint32](k, "quads"), ptx.Param[uint32](k, "stream")
-			seed := ptx.PointerParam[uint32](k, "seed", ptx.Align(4*catalogue.RandomSeed))
-			y := ptx.PointerParam[float32](k, "y", ptx.Align(16))
+			var of randomParams
+			p := kit.NewParams(k, &of)
+			quads, stream := p.U32(&of.Quads), p.U32(&of.Stream)
+			seed, y := kit.Ptr[uint32](p, &of.Seed, ptx.Align(4*catalogue.RandomSeed)), kit.Ptr[float32](p, &of.Y, ptx.Align(16))
 			key := [catalogue.RandomSeed]ptx.Reg[uint32]{seed.Load(), seed.At(1).Load()}
 			ptx.For(k, k.GlobalID(ptx.X), quads, k.Nctaid(ptx.X).Mul(elementwiseBlock), func(i ptx.Reg[uint32]) {
 				words := philox(k, [4]ptx.Reg[uint32]{i, ptx.U32(0), stream, ptx.U32(0)}, key)

@@ -10,25 +10,45 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-const quadsDoc = " Four elements at a time, those behind the end too. Parameters: u32 quads; "
+// trainingParams are those of kernels with several results.
+type trainingParams struct {
+	Quads int
+	X     []kit.Buffer `names:"a,b,c"`
+	Y     []kit.Buffer `names:"x,y,z"`
+}
+
+// adamParams are those of adam: X is the gradient, Y the parameters and the moments.
+type adamParams struct {
+	trainingParams
+	Beta1, Rest1, Beta2, Rest2 float32 // β and 1−β
+	Eps, Decay                 float32
+	Rate, Root                 float32
+	Log1, Log2                 float32    // of β
+	Device                     int        // 1 if rate is without its correction and root comes from the step
+	Step                       kit.Buffer `of:"s32"`
+}
 
 var (
-	swigluBackwardKernel = severalResults("swiglu_backward", "dy·up·slope(gate) and dy·silu(gate)."+quadsDoc+"f32* gate, up, dy, dgate, dup.",
-		3, 2, func(k *ptx.Kernel) func(x []scalar.Float) []scalar.Float {
-			c := scalar.Math{K: k}
+	swigluBackwardKernel = severalResults("swiglu_backward", "dy·up·slope(gate) and dy·silu(gate); operands are gate, up and dy.",
+		func() trainingParams { return trainingParams{X: make([]kit.Buffer, 3), Y: make([]kit.Buffer, 2)} },
+		func(at *trainingParams) *trainingParams { return at },
+		func(p *kit.Params, _ *trainingParams) func(x []scalar.Float) []scalar.Float {
+			c := scalar.Math{K: p.Kernel}
 			return func(x []scalar.Float) []scalar.Float {
 				return []scalar.Float{x[2].Mul(x[1]).Mul(c.SiluSlope(x[0])), x[2].Mul(c.Silu(x[0]))}
 			}
 		})
-	adamKernel = severalResults("adam", "A step of Adam."+quadsDoc+"f32* grad; f32* p, m, v, changed in place; f32 β1, 1−β1, β2, 1−β2, eps, "+
-		"decay of p, rate, root, log β1, log β2; u32 device, 1 if rate is without its correction and root comes from the step; i32* step.",
-		1, 3, buildAdam)
+	adamKernel = severalResults("adam", "A step of Adam, of a gradient; parameters and moments are changed in place.",
+		func() adamParams {
+			return adamParams{trainingParams: trainingParams{X: make([]kit.Buffer, 1), Y: make([]kit.Buffer, 3)}}
+		}, func(at *adamParams) *trainingParams { return &at.trainingParams }, buildAdam)
 )
 
 // SwiGLUBackward lowers the gradients of SwiGLU for both operands.
 func SwiGLUBackward(s *kit.Step) error {
 	quads := kit.CeilDiv(s.Result.Len(), 4)
-	s.Launch(swigluBackwardKernel, s.GridStride(quads, elementwiseBlock), quads, kit.In(0), kit.In(1), kit.In(2), kit.OutAt(0), kit.OutAt(1))
+	s.Launch(swigluBackwardKernel, s.GridStride(quads, elementwiseBlock), trainingParams{quads,
+		[]kit.Buffer{kit.In(0), kit.In(1), kit.In(2)}, []kit.Buffer{kit.OutAt(0), kit.OutAt(1)}})
 	return nil
 }
 
@@ -40,29 +60,32 @@ func Adam(s *kit.Step) error {
 		rate, root, device, number = c.LR, 0, 1, kit.In(4)
 	}
 	quads := kit.CeilDiv(s.Result.Len(), 4)
-	arguments := []any{quads, kit.In(3), kit.OutAt(0), kit.OutAt(1), kit.OutAt(2)}
-	for _, v := range []float64{c.Beta1, 1 - c.Beta1, c.Beta2, 1 - c.Beta2, c.Eps, c.Decay, rate, root, math.Log(c.Beta1), math.Log(c.Beta2)} {
-		arguments = append(arguments, float32(v))
-	}
-	s.Launch(adamKernel, s.GridStride(quads, elementwiseBlock), append(arguments, device, number)...)
+	s.Launch(adamKernel, s.GridStride(quads, elementwiseBlock), adamParams{
+		trainingParams{quads, []kit.Buffer{kit.In(3)}, []kit.Buffer{kit.OutAt(0), kit.OutAt(1), kit.OutAt(2)}},
+		float32(c.Beta1), float32(1 - c.Beta1), float32(c.Beta2), float32(1 - c.Beta2), float32(c.Eps), float32(c.Decay), float32(rate), float32(root),
+		float32(math.Log(c.Beta1)), float32(math.Log(c.Beta2)), device, number})
 	return nil
 }
 
 // severalResults is a kernel whose results come from the elements at their places. f gets those of the operands, then those that the
-// results have already if all are results that are changed in place; body declares what parameters follow the pointers.
-func severalResults(name, doc string, operands, results int, body func(k *ptx.Kernel) func(x []scalar.Float) []scalar.Float) *kit.Kernel {
-	return kit.Register(kit.Kernel{Family: "training", Name: name, Doc: doc, Block: [3]int{elementwiseBlock, 1, 1}, Build: func(k *ptx.Kernel) {
-		count := ptx.Param[uint32](k, "quads")
-		var x, y []ptx.Ptr[ptx.Global, float32]
-		for i := range operands {
-			x = append(x, ptx.PointerParam[float32](k, string(rune('a'+i)), ptx.Align(16)))
+// results have already if all are results that are changed in place; body reads what parameters follow the pointers.
+func severalResults[P any](name, doc string, params func() P, head func(at *P) *trainingParams,
+	body func(p *kit.Params, at *P) func(x []scalar.Float) []scalar.Float) *kit.Kernel {
+	doc += " Four elements at a time, those after the end too."
+	return kit.Register(kit.Kernel{Family: "training", Name: name, Doc: doc, Params: params(), Block: [3]int{elementwiseBlock, 1, 1}, Build: func(k *ptx.Kernel) {
+		of := params()
+		p, first := kit.NewParams(k, &of), head(&of)
+		count := p.U32(&first.Quads)
+		pointers := func(fields []kit.Buffer) (to []ptx.Ptr[ptx.Global, float32]) {
+			for i := range fields {
+				to = append(to, kit.Ptr[float32](p, &fields[i], ptx.Align(16)))
+			}
+			return to
 		}
-		for i := range results {
-			y = append(y, ptx.PointerParam[float32](k, string(rune('x'+i)), ptx.Align(16)))
-		}
-		f := body(k)
+		x, y := pointers(first.X), pointers(first.Y)
+		f, results := body(p, &of), len(y)
 		reads := x
-		if results > operands { // changed in place
+		if results > len(x) { // changed in place
 			reads = append(reads[:len(reads):len(reads)], y...)
 		}
 		ptx.For(k, k.GlobalID(ptx.X), count, k.Nctaid(ptx.X).Mul(elementwiseBlock), func(i ptx.Reg[uint32]) {
@@ -88,15 +111,15 @@ func severalResults(name, doc string, operands, results int, body func(k *ptx.Ke
 
 // buildAdam is decay·p − rate·m/(root·√v + eps). With the number of the step on the device, rate and root are made here: 1 − βᵗ is
 // −expm1(t·log β).
-func buildAdam(k *ptx.Kernel) func(x []scalar.Float) []scalar.Float {
+func buildAdam(p *kit.Params, of *adamParams) func(x []scalar.Float) []scalar.Float {
+	k := p.Kernel
 	c := scalar.Math{K: k}
-	beta1, rest1 := ptx.Param[float32](k, "beta1"), ptx.Param[float32](k, "rest1")
-	beta2, rest2 := ptx.Param[float32](k, "beta2"), ptx.Param[float32](k, "rest2")
-	eps, decay := ptx.Param[float32](k, "eps"), ptx.Param[float32](k, "decay")
-	rate, root := ptx.VarOf(k, ptx.Param[float32](k, "rate")), ptx.VarOf(k, ptx.Param[float32](k, "root"))
-	log1, log2 := ptx.Param[float32](k, "log1"), ptx.Param[float32](k, "log2")
-	device := ptx.Param[uint32](k, "device")
-	number := ptx.PointerParam[int32](k, "step")
+	beta1, rest1 := kit.Read(p, &of.Beta1), kit.Read(p, &of.Rest1)
+	beta2, rest2 := kit.Read(p, &of.Beta2), kit.Read(p, &of.Rest2)
+	eps, decay := kit.Read(p, &of.Eps), kit.Read(p, &of.Decay)
+	rate, root := ptx.VarOf(k, kit.Read(p, &of.Rate)), ptx.VarOf(k, kit.Read(p, &of.Root))
+	log1, log2 := kit.Read(p, &of.Log1), kit.Read(p, &of.Log2)
+	device, number := p.U32(&of.Device), kit.Ptr[int32](p, &of.Step)
 	k.If(device.Ne(0), func() {
 		t := ptx.Convert[float32](number.Load().Max(1))
 		rate.Set(rate.Get().Div(c.Expm1(t.Mul(log1)).Neg()))

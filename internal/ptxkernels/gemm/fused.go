@@ -39,30 +39,19 @@ func Fused(s *kit.Step) error {
 	}
 	team := threadgroup.Partition{Rows: total, Cols: k, Parts: 1, Chunk: kit.CeilDiv(k, 4) * 4, Vector: unit > 1}
 	team.Lanes = threadgroup.Lanes(s, team, 8, unit, 16)
-	sizes := []uint32{uint32(m), uint32(rows[0]), uint32(rows[1]), uint32(rows[2]), kit.FlagIf(1, len(s.Operands) == 7)}
-	arguments := []any{team.Args(), sizes}
-	for _, v := range s.Attr.Scalars {
-		arguments = append(arguments, v)
-	}
-	arguments = append(arguments, kit.In(0))
+	p := fusedParams{Work: team.Work(), M: m, N0: rows[0], N1: rows[1], N2: rows[2], Biased: index(len(s.Operands) == 7), Eps: s.Attr.Scalars, X: kit.In(0)}
 	if f.form == fusedNorm {
-		arguments = append(arguments, kit.In(1))
+		p.Gamma = []kit.Buffer{kit.In(1)}
 	}
 	for i := range f.weights {
-		arguments = append(arguments, kit.In(first+i))
-	}
-	if f.form == fusedThree {
-		for i := range 3 {
-			bias := kit.In(0) // unused
-			if len(s.Operands) == 7 {
-				bias = kit.In(4 + i)
-			}
-			arguments = append(arguments, bias)
-		}
+		p.W = append(p.W, kit.In(first+i))
 	}
 	for i := range s.Results {
-		arguments = append(arguments, kit.OutAt(i))
+		p.Y = append(p.Y, kit.OutAt(i))
+		if f.form == fusedThree {
+			p.B = append(p.B, kit.In((4+i)*p.Biased)) // unused if there are none
+		}
 	}
-	s.Launch(kernel, team.Grid(), arguments...)
+	s.Launch(kernel, team.Grid(), p)
 	return nil
 }

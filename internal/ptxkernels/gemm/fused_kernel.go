@@ -24,6 +24,31 @@ const (
 	fusedGate                   // silu(x·w0)·(x·w1)
 )
 
+// fusedParams are those of the kernels of family fused. Only a norm has Eps and Gamma, only three weights have biases.
+type fusedParams struct {
+	threadgroup.Work
+	M, N0, N1, N2 int       `array:"sizes"` // rows of x, and of each weight
+	Biased        int       // 0 or 1
+	Eps           []float32 `names:"eps"`
+	X             kit.Buffer
+	Gamma         []kit.Buffer
+	W             []kit.Buffer `of:"numbers"`
+	B, Y          []kit.Buffer
+}
+
+// params has as many of each as a kernel of that form.
+func (f fusedForm) params() (p fusedParams) {
+	n := map[fusedForm]int{fusedNorm: 1, fusedThree: 3, fusedGate: 2}[f]
+	p.W, p.Y = make([]kit.Buffer, n), make([]kit.Buffer, 1)
+	switch f {
+	case fusedNorm:
+		p.Eps, p.Gamma = make([]float32, 1), make([]kit.Buffer, 1)
+	case fusedThree:
+		p.B, p.Y = make([]kit.Buffer, n), make([]kit.Buffer, n)
+	}
+	return p
+}
+
 // fusedKernels are those of each entry, by element type of the weights: for one row of x, and for up to fusedRows.
 var fusedKernels = map[*program.Entry]struct {
 	form           fusedForm
@@ -46,10 +71,9 @@ func fusedKernelsOf(name string, form fusedForm) map[compute.DType][2]*kit.Kerne
 			build := map[compute.DType]func(k *ptx.Kernel, form fusedForm, room int){compute.Float32: buildFused[float32],
 				compute.Float16: buildFused[ptx.F16], compute.BFloat16: buildFused[ptx.BF16]}[d]
 			both[i] = kit.Register(kit.Kernel{Family: "fused", Name: fmt.Sprintf("%s_%v_%d", name, d, room), Block: [3]int{threadgroup.Threads, 1, 1},
-				Doc: fmt.Sprintf("%s of up to %d rows of x: a team has a row of the weights. Parameters: work; u32 sizes[] (rows of x, rows "+
-					"of each weight, whether there are biases); f32 eps with a norm; f32* x; f32* gamma with a norm; %v* weights; "+
-					"f32* biases of three weights; f32* results.", name, room, d),
-				Build: func(k *ptx.Kernel) { build(k, form, room) }})
+				Doc:    fmt.Sprintf("%s of up to %d rows of x: a team has a row of the weights.", name, room),
+				Params: form.params(),
+				Build:  func(k *ptx.Kernel) { build(k, form, room) }})
 		}
 		of[d] = both
 	}
@@ -58,39 +82,33 @@ func fusedKernelsOf(name string, form fusedForm) map[compute.DType][2]*kit.Kerne
 
 func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 	k.MinBlocks(4 / min(room, 2)) // what ptxas needs to know lest it saves registers and spills
-	t, c := threadgroup.Of(k), scalar.Math{K: k}
-	sizes := ptx.ParamArray[uint32](k, "sizes", 5)
-	m := sizes.At(0)
+	at := form.params()
+	p := kit.NewParams(k, &at)
+	t, c := threadgroup.Of(p, &at.Work), scalar.Math{K: k}
+	m := p.U32(&at.M)
 	var eps scalar.Float
 	if form == fusedNorm {
-		eps = ptx.Param[float32](k, "eps")
+		eps = kit.Read(p, &at.Eps[0])
 	}
-	x := ptx.PointerParam[float32](k, "x", ptx.Align(16))
-	pointers := func(name string, n int) (p []ptx.Ptr[ptx.Global, float32]) {
-		for i := range n {
-			p = append(p, ptx.PointerParam[float32](k, fmt.Sprint(name, i), ptx.Align(16)))
+	pointers := func(fields []kit.Buffer) (to []ptx.Ptr[ptx.Global, float32]) {
+		for i := range fields {
+			to = append(to, kit.Ptr[float32](p, &fields[i], ptx.Align(16)))
 		}
-		return p
+		return to
 	}
-	var gamma, biases []ptx.Ptr[ptx.Global, float32]
+	x := kit.Ptr[float32](p, &at.X, ptx.Align(16))
+	gamma := pointers(at.Gamma)
 	var weights []ptx.Ptr[ptx.Global, T]
-	if form == fusedNorm {
-		gamma = pointers("gamma", 1)
+	for i := range at.W {
+		weights = append(weights, kit.Ptr[T](p, &at.W[i], ptx.Align(16)))
 	}
-	for i := range map[fusedForm]int{fusedNorm: 1, fusedThree: 3, fusedGate: 2}[form] {
-		weights = append(weights, ptx.PointerParam[T](k, fmt.Sprint("w", i), ptx.Align(16)))
-	}
-	results := 1
-	if form == fusedThree {
-		biases, results = pointers("b", 3), 3
-	}
-	y := pointers("y", results)
+	biases, y := pointers(at.B), pointers(at.Y)
 
 	// The row of the weights, and where its products go. With three weights their rows are numbered through.
 	row, width, to := t.Row, ptx.Reg[uint32]{}, y[0]
 	bias := ptx.F32(0)
 	if form == fusedThree {
-		n0, n1 := sizes.At(1), sizes.At(1).Add(sizes.At(2))
+		n0, n1 := p.U32(&at.N0), p.U32(&at.N0).Add(p.U32(&at.N1))
 		second, third := row.Ge(n0), row.Ge(n1)
 		choose := func(p []ptx.Ptr[ptx.Global, float32]) ptx.Ptr[ptx.Global, float32] {
 			a := ptx.Select(second, ptx.Address(p[1]), ptx.Address(p[0]))
@@ -98,13 +116,13 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 		}
 		w := choose([]ptx.Ptr[ptx.Global, float32]{ptx.Cast[float32](weights[0]), ptx.Cast[float32](weights[1]), ptx.Cast[float32](weights[2])})
 		weights, to = []ptx.Ptr[ptx.Global, T]{ptx.Cast[T](w)}, choose(y)
-		width = ptx.Select(third, sizes.At(3), ptx.Select(second, sizes.At(2), n0))
+		width = ptx.Select(third, p.U32(&at.N2), ptx.Select(second, p.U32(&at.N1), n0))
 		row = row.Sub(ptx.Select(third, n1, ptx.Select(second, n0, 0)))
-		ok := t.Active.And(sizes.At(4).Ne(0))
+		ok := t.Active.And(p.U32(&at.Biased).Ne(0))
 		bias = ptx.LoadIf(ok, choose(biases).At(row), 0)
 	}
 	if form != fusedThree {
-		width = sizes.At(1)
+		width = p.U32(&at.N0)
 	}
 	matrix := make([]ptx.Ptr[ptx.Global, T], len(weights))
 	for i, w := range weights {

@@ -21,34 +21,25 @@ const FewVectors = 8
 // Flags of the gemv kernels. For the bias, see gemm.
 const gemvVector = 1 << 0 // four neighbours of the matrix, and of the vectors along depth, may be read at once
 
-// Arguments in the array sizes of the gemv kernels.
-const (
-	gemvK           = iota
-	gemvDepth                                        // of one split
-	gemvVectors                                      // how many
-	gemvShape                                        // log2 of the lanes for a row, or of the warps that share out the depth
-	gemvFlags                                        //
-	gemvAct                                          //
-	gemvVectorK                                      // elements from depth to depth of a vector
-	gemvVectorV                                      // elements from vector to vector
-	gemvResultR                                      // elements from row to row of the result
-	gemvResultV                                      // elements from vector to vector of the result
-	gemvBiasR                                        // as in the result, or 0
-	gemvBiasV                                        //
-	gemvHasBias                                      // 0 or 1
-	gemvRows                                         // of one matrix: a divisor
-	gemvTotal       = gemvRows + scalar.DivisorWords // rows of all matrices
-	gemvBlocks      = gemvTotal + 1                  // of one split: a divisor
-	gemvAcross      = gemvBlocks + scalar.DivisorWords
-	gemvWords       = gemvAcross + scalar.DivisorWords
-	gemvParamsInDoc = "u32 sizes[] (k, depth of a split, vectors, log2 of the lanes of a row or of the warps along the " +
-		"depth, flags, activation; strides of the vectors along depth and from one to the next, of the result and of the bias " +
-		"from row to row " +
-		"and from vector to vector, whether there is a bias; as divisor rows of a matrix; rows of all matrices; as divisors blocks " +
-		"of a split, blocks of a matrix), u64 strides of matrix, vectors and result from product to product, u64 stride of the " +
-		"result " +
-		"from split to split, matrix, f32* vectors, f32* bias, f32* result"
-)
+// gemvParams are those of the gemv kernels.
+type gemvParams struct {
+	K, Depth                                  int `array:"sizes"` // of all, and of one split
+	Vectors                                   int // how many
+	Shape                                     int // log2 of the lanes for a row, or of the warps that share out the depth
+	Flags, Act                                int
+	VectorK, VectorV                          int           // elements from depth to depth of a vector, and from vector to vector
+	ResultR, ResultV                          int           // elements from row to row of the result, and from vector to vector
+	BiasR, BiasV                              int           // as in the result, or 0
+	HasBias                                   int           // 0 or 1
+	Rows                                      scalar.Divide // of one matrix
+	Total                                     int           // rows of all matrices
+	Blocks, Across                            scalar.Divide // of one split, and of one matrix
+	StrideMatrix, StrideVectors, StrideResult uint64        // from product to product
+	StrideSplit                               uint64        // of the result, from split to split
+	Matrix                                    kit.Buffer    `of:"numbers"`
+	X                                         kit.Buffer    `name:"vectors"`
+	Bias, Result                              kit.Buffer
+}
 
 // gemvKernels are for so many vectors at most.
 type gemvKernels struct {
@@ -77,9 +68,10 @@ func gemvsOf[T scalar.Floating](name string) (kernels []gemvKernels) {
 
 // gemv is a kernel under construction.
 type gemv[T scalar.Floating] struct {
+	*kit.Params
+	gemvParams
 	k               *ptx.Kernel
 	room            int // for vectors
-	sizes           ptx.Array[uint32]
 	strideM         ptx.Reg[uint64]
 	strideX         ptx.Reg[uint64]
 	strideC         ptx.Reg[uint64]
@@ -96,32 +88,32 @@ type gemv[T scalar.Floating] struct {
 
 // newGemv reads the parameters. Of blocks so many fit a multiprocessor: ptxas needs to know lest it saves registers and spills.
 func newGemv[T scalar.Floating](k *ptx.Kernel, room, blocks int, e *kit.Epilogue) *gemv[T] {
-	g := &gemv[T]{k: k, room: room, sizes: ptx.ParamArray[uint32](k, "sizes", gemvWords)}
+	g := &gemv[T]{k: k, room: room}
+	g.Params = kit.NewParams(k, &g.gemvParams)
+	p := g.Params
 	k.MinBlocks(blocks)
-	g.strideM, g.strideX = ptx.Param[uint64](k, "stride_matrix"), ptx.Param[uint64](k, "stride_vectors")
-	g.strideC, g.strideS = ptx.Param[uint64](k, "stride_result"), ptx.Param[uint64](k, "stride_split")
-	g.m, g.x = ptx.PointerParam[T](k, "matrix"), ptx.PointerParam[float32](k, "vectors")
-	g.bias, g.c = ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "result")
+	g.strideM, g.strideX = kit.Read(p, &g.StrideMatrix), kit.Read(p, &g.StrideVectors)
+	g.strideC, g.strideS = kit.Read(p, &g.StrideResult), kit.Read(p, &g.StrideSplit)
+	g.m, g.x = kit.Ptr[T](p, &g.Matrix), kit.Ptr[float32](p, &g.X)
+	g.bias, g.c = kit.Ptr[float32](p, &g.Bias), kit.Ptr[float32](p, &g.Result)
 	g.after = tiling.EpilogueOf(k, e)
-	g.split, g.block = scalar.DivisorAt(k, g.sizes, gemvBlocks).Split(k, k.Ctaid(ptx.X))
-	depth := g.size(gemvDepth)
+	g.split, g.block = p.Divisor(&g.Blocks).Split(k, k.Ctaid(ptx.X))
+	depth := g.U32(&g.Depth)
 	g.first = g.split.Mul(depth)
-	g.end = g.first.Add(depth).Min(g.size(gemvK))
-	g.vectors, g.shape = g.size(gemvVectors), g.size(gemvShape)
-	g.vector = scalar.HasFlag(k, g.size(gemvFlags), gemvVector)
-	g.hasBias = g.size(gemvHasBias).Ne(0)
+	g.end = g.first.Add(depth).Min(g.U32(&g.K))
+	g.vectors, g.shape = g.U32(&g.Vectors), g.U32(&g.Shape)
+	g.vector = scalar.HasFlag(k, g.U32(&g.Flags), gemvVector)
+	g.hasBias = g.U32(&g.HasBias).Ne(0)
 	return g
 }
-
-func (g *gemv[T]) size(i int) ptx.Reg[uint32] { return g.sizes.At(i) }
 
 // vectorsOf are pointers to depth d of the vectors of product z. Where there are fewer than room, the last is repeated.
 func (g *gemv[T]) vectorsOf(z, d ptx.Reg[uint32]) (x []ptx.Ptr[ptx.Global, float32]) {
 	base := g.x.At(ptx.Convert[uint64](z).Mul(g.strideX))
-	base = base.At(d.MulWide(g.size(gemvVectorK)))
+	base = base.At(d.MulWide(g.U32(&g.VectorK)))
 	for v := range g.room {
 		i := ptx.U32(v).Min(g.vectors.Sub(1))
-		x = append(x, base.At(i.MulWide(g.size(gemvVectorV))))
+		x = append(x, base.At(i.MulWide(g.U32(&g.VectorV))))
 	}
 	return x
 }
@@ -156,8 +148,8 @@ func (g *gemv[T]) zeros(n int) {
 // Finish writes a row of the result, one element for each vector.
 func (g *gemv[T]) Finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 	k := g.k
-	at := func(p ptx.Ptr[ptx.Global, float32], r, v int, i int) ptx.Ptr[ptx.Global, float32] {
-		return p.At(row.MulWide(g.size(r))).At(ptx.U32(i).MulWide(g.size(v)))
+	at := func(p ptx.Ptr[ptx.Global, float32], r, v *int, i int) ptx.Ptr[ptx.Global, float32] {
+		return p.At(row.MulWide(g.U32(r))).At(ptx.U32(i).MulWide(g.U32(v)))
 	}
 	c := g.c.At(ptx.Convert[uint64](g.split).Mul(g.strideS))
 	c = c.At(ptx.Convert[uint64](z).Mul(g.strideC))
@@ -166,16 +158,16 @@ func (g *gemv[T]) Finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 		if i > 0 { // there is a vector
 			ok = ok.And(ptx.U32(i).Lt(g.vectors))
 		}
-		y[i] = y[i].Add(ptx.LoadIf(ok, at(g.bias, gemvBiasR, gemvBiasV, i), 0))
+		y[i] = y[i].Add(ptx.LoadIf(ok, at(g.bias, &g.BiasR, &g.BiasV, i), 0))
 	}
-	y = scalar.Activate(k, g.size(gemvAct), y)
+	y = scalar.Activate(k, g.U32(&g.Act), y)
 	if g.after != nil {
 		y = g.after.Apply(y, func(i int) tiling.Site { return tiling.Site{Z: z, Row: row, Col: ptx.U32(i)} }, func(i int) ptx.Reg[bool] {
 			return ptx.U32(i).Lt(g.vectors)
 		})
 	}
 	for i := range y {
-		to := at(c, gemvResultR, gemvResultV, i)
+		to := at(c, &g.ResultR, &g.ResultV, i)
 		if i == 0 {
 			to.Store(y[i])
 			continue
@@ -188,7 +180,8 @@ func (g *gemv[T]) Finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 func gemvRowsKernel[T scalar.Floating](name string, room int) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "matmul", Name: fmt.Sprint("gemv_rows_", name, room), Block: [3]int{gemvThreads, 1, 1},
 		Doc: fmt.Sprintf("result = act(matrix·vectors + bias) over a split of the depth, for up to %d vectors; so many lanes "+
-			"share a row. Parameters: %s.", room, gemvParamsInDoc),
+			"share a row.", room),
+		Params: gemvParams{},
 		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) {
 			newGemv[T](k, room, gemvResident(room), e).buildRows()
 		}})
@@ -200,9 +193,9 @@ func (g *gemv[T]) buildRows() {
 	lane := tid.And(lanes.Sub(1))
 	// Rows of all products in one line. Those after the last compute it once more.
 	id := g.block.Mul(ptx.U32(gemvThreads).Shr(g.shape)).Add(tid.Shr(g.shape))
-	z, row := scalar.DivisorAt(k, g.sizes, gemvRows).Split(k, id.Min(g.size(gemvTotal).Sub(1)))
+	z, row := g.Divisor(&g.Rows).Split(k, id.Min(g.U32(&g.Total).Sub(1)))
 	matrix := g.m.At(ptx.Convert[uint64](z).Mul(g.strideM))
-	matrix = matrix.At(row.MulWide(g.size(gemvK)))
+	matrix = matrix.At(row.MulWide(g.U32(&g.K)))
 
 	g.zeros(4 * g.room)
 	// In turns of lanes elements, or of as many fours.
@@ -216,7 +209,7 @@ func (g *gemv[T]) buildRows() {
 		for _, p := range g.vectorsOf(z, d) {
 			x = append(x, ptx.PtrVarOf(p))
 		}
-		turnX := turn.MulWide(g.size(gemvVectorK)).Shl(2) // in bytes
+		turnX := turn.MulWide(g.U32(&g.VectorK)).Shl(2) // in bytes
 		g.accumulate(count, func() {
 			step(m, x)
 			m.Set(m.Get().At(turn))
@@ -247,7 +240,7 @@ func (g *gemv[T]) buildRows() {
 		})
 	})
 	y := g.acrossLanes(lane, lanes)
-	k.If(lane.Eq(0).And(id.Lt(g.size(gemvTotal))), func() { g.Finish(z, row, y) })
+	k.If(lane.Eq(0).And(id.Lt(g.U32(&g.Total))), func() { g.Finish(z, row, y) })
 }
 
 // gemvResident is how many blocks a multiprocessor has of a kernel whose lanes have four sums for each vector.

@@ -24,8 +24,9 @@ func (g *gemv[T]) warpColumns() int { return 32 * columnsOf(scalar.WideElements[
 func gemvColumnsKernel[T scalar.Floating](name string, room int) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "matmul", Name: fmt.Sprint("gemv_columns_", name, room), Block: [3]int{gemvThreads, 1, 1},
 		Doc: fmt.Sprintf("result = act(matrixᵀ·vectors + bias) over a split of the depth, for up to %d vectors; a warp has %d "+
-			"rows of the result, and so many warps of a block share out the depth. Parameters: %s.", room,
-			32*columnsOf(scalar.WideElements[T](), room), gemvParamsInDoc),
+			"rows of the result, and so many warps of a block share out the depth.", room,
+			32*columnsOf(scalar.WideElements[T](), room)),
+		Params: gemvParams{},
 		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) {
 			blocks := gemvResident(room)
 			if columnsOf(scalar.WideElements[T](), room) > 4 {
@@ -37,9 +38,9 @@ func gemvColumnsKernel[T scalar.Floating](name string, room int) *kit.Kernel {
 
 func (g *gemv[T]) buildColumns() {
 	k, tid := g.k, g.k.Tid(ptx.X)
-	rows, mine := g.size(gemvRows), columnsOf(scalar.WideElements[T](), g.room)
+	rows, mine := g.Divided(&g.Rows), columnsOf(scalar.WideElements[T](), g.room)
 	warpColumns := g.warpColumns()
-	z, block := scalar.DivisorAt(k, g.sizes, gemvAcross).Split(k, g.block)
+	z, block := g.Divisor(&g.Across).Split(k, g.block)
 	lane, warp := tid.And(31), tid.Shr(5)
 	along := ptx.U32(1).Shl(g.shape) // warps that share out the depth
 	perBlock := ptx.U32(warpColumns * gemvThreads / 32).Shr(g.shape)
@@ -52,7 +53,7 @@ func (g *gemv[T]) buildColumns() {
 	matrix := g.m.At(ptx.Convert[uint64](z).Mul(g.strideM))
 	matrix = matrix.At(d.MulWide(rows))
 	step := along.MulWide(rows).Mul(16 / scalar.WideElements[T]()) // in bytes
-	stepX := along.MulWide(g.size(gemvVectorK)).Shl(2)             // in bytes
+	stepX := along.MulWide(g.U32(&g.VectorK)).Shl(2)               // in bytes
 
 	g.zeros(mine * g.room)
 	walk := func(columns []ptx.Ptr[ptx.Global, T], load func(at []*ptx.PtrVar[ptx.Global, T]) []ptx.Reg[float32]) {

@@ -147,12 +147,10 @@ func (m *Problem) emitTiled(t tiling.Tiled, splits int, c kit.Buffer) {
 	tiles := across * kit.CeilDiv(m.M, t.M)
 	flags := m.BiasOf | kit.FlagIf(tiling.AlongA, !m.transA) | kit.FlagIf(tiling.AlongB, m.transB) | kit.FlagIf(tiling.VectorA, lda%4 == 0) |
 		kit.FlagIf(tiling.VectorB, ldb%4 == 0) | kit.FlagIf(tiling.VectorC, m.N%4 == 0)
-	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(tiling.DepthOf(m.K, splits)), uint32(lda), uint32(ldb), flags, m.Act}
-	for _, d := range []int{across, tiles, m.Batch} {
-		sizes = append(sizes, scalar.DivisorOf(d)...)
-	}
-	m.LaunchEpilogue(m.tail, false, t.Kernel, [3]int{tiles * m.Batch * splits, 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.InFloat32(m.A),
-		m.InFloat32(m.B), m.Bias, c)
+	m.LaunchEpilogue(m.tail, false, t.Kernel, [3]int{tiles * m.Batch * splits, 1, 1}, gemmParams{
+		GemmSizes: tiling.GemmSizes{M: m.M, N: m.N, K: m.K, Depth: tiling.DepthOf(m.K, splits), LDA: lda, LDB: ldb, Flags: int(flags), Act: int(m.Act),
+			Across: scalar.Divide(across), Tiles: scalar.Divide(tiles), Batch: scalar.Divide(m.Batch)},
+		StrideA: uint64(m.StrideA), StrideB: uint64(m.StrideB), A: m.InFloat32(m.A), B: m.InFloat32(m.B), Bias: m.Bias, C: c})
 }
 
 func (m *Problem) emitSmall(c kit.Buffer) {
@@ -164,8 +162,7 @@ func (m *Problem) emitSmall(c kit.Buffer) {
 		bk, bn = 1, m.K
 	}
 	total := m.Batch * m.M * m.N
-	sizes := smallSizes[int, scalar.Divide]{Total: total, K: m.K, AM: am, AK: ak, BK: bk, BN: bn, Flags: int(m.BiasOf), Act: int(m.Act),
-		M: scalar.Divide(m.M), N: scalar.Divide(m.N)}
-	m.LaunchEpilogue(m.tail, false, matmulSmall, [3]int{kit.CeilDiv(total, tiling.PartThreads), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.InFloat32(m.A),
-		m.InFloat32(m.B), m.Bias, c)
+	m.LaunchEpilogue(m.tail, false, matmulSmall, [3]int{kit.CeilDiv(total, tiling.PartThreads), 1, 1}, smallParams{
+		Total: total, K: m.K, AM: am, AK: ak, BK: bk, BN: bn, Flags: int(m.BiasOf), Act: int(m.Act), M: scalar.Divide(m.M), N: scalar.Divide(m.N),
+		StrideA: uint64(m.StrideA), StrideB: uint64(m.StrideB), A: m.InFloat32(m.A), B: m.InFloat32(m.B), Bias: m.Bias, C: c})
 }

@@ -60,36 +60,34 @@ func mmaGemm(kind *tiling.MMAKind, t mmaTile, alongA, alongB bool) kit.Kernel {
 		Name:  fmt.Sprintf("mma_%s_%dx%d_%s%s", kind.Name, t.m, t.n, lie(alongA), lie(alongB)),
 		Block: [3]int{t.threads(), 1, 1},
 		Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by mma.sync on " + kind.Doc + "; in the name, k says that " +
-			"an operand lies along the depth (a [m, k], b [n, k]), x that it lies across. Parameters: " + mmaParams + ".",
+			"an operand lies along the depth (a [m, k], b [n, k]), x that it lies across.",
+		Params: mmaParams{},
 		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) {
 			newMmaProduct(k, kind, t, alongA, alongB, e).Build()
 		}}
 }
 
-// Arguments in the array sizes of an mma_gemm.
-const (
-	mmaM = iota
-	mmaN
-	mmaK
-	mmaLDA // elements from row to row of a, as it lies in memory
-	mmaLDB
-	mmaFlags                                     // as gemm's, but for alongA and alongB, and of the result
-	mmaAct                                       //
-	mmaAcross                                    // tiles in a row of them: a divisor
-	mmaTilesOf = mmaAcross + scalar.DivisorWords // of one product: a divisor
-	mmaCut     = mmaTilesOf + scalar.DivisorWords
-	mmaWords   = mmaCut + tiling.ScheduleWords
-	mmaParams  = "u32 sizes[] (m, n, k, row lengths of a and b in memory, flags, activation; as divisors tiles across and tiles of a " +
-		"product; " + tiling.ScheduleDoc + "), u64 strides of a and b from product to product, a, b, f32* bias, c of the type that the flags " +
-		"say, f32* parts"
-)
+// mmaParams are those of an mma_gemm.
+type mmaParams struct {
+	M, N, K       int           `array:"sizes"`
+	LDA, LDB      int           // elements from row to row of a and b, as they lie in memory
+	Flags, Act    int           // as gemm's, but for alongA and alongB, and of the result
+	Across, Tiles scalar.Divide // tiles in a row of them, and of one product
+	tiling.ScheduleSizes
+	StrideA, StrideB uint64     // from product to product
+	A, B             kit.Buffer `of:"numbers"`
+	Bias             kit.Buffer
+	C                kit.Buffer `of:"result"` // of the type that the flags say
+	Parts            kit.Buffer
+}
 
 // mmaProduct is an mma_gemm under construction.
 type mmaProduct struct {
 	mmaTile
 	*tiling.MMAKind
+	*kit.Params
+	mmaParams
 	k                 *ptx.Kernel
-	sizes             ptx.Array[uint32]
 	strideA, strideB  ptx.Reg[uint64]
 	ofA, ofB          ptx.Ptr[ptx.Global, uint8]
 	memory            ptx.Ptr[ptx.Shared, uint32]
@@ -101,13 +99,14 @@ type mmaProduct struct {
 
 // newMmaProduct reads the parameters and finds the warp's place in a tile.
 func newMmaProduct(k *ptx.Kernel, kind *tiling.MMAKind, t mmaTile, alongA, alongB bool, e *kit.Epilogue) *mmaProduct {
-	p := &mmaProduct{mmaTile: t, MMAKind: kind, k: k, sizes: ptx.ParamArray[uint32](k, "sizes", mmaWords)}
-	p.strideA, p.strideB = ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
-	p.ofA, p.ofB = ptx.PointerParam[uint8](k, "a"), ptx.PointerParam[uint8](k, "b")
-	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[uint8](k, "c")
-	parts := ptx.PointerParam[float32](k, "parts")
+	p := &mmaProduct{mmaTile: t, MMAKind: kind, k: k}
+	p.Params = kit.NewParams(k, &p.mmaParams)
+	p.strideA, p.strideB = kit.Read(p.Params, &p.StrideA), kit.Read(p.Params, &p.StrideB)
+	p.ofA, p.ofB = kit.Ptr[uint8](p.Params, &p.A), kit.Ptr[uint8](p.Params, &p.B)
+	bias, c := kit.Ptr[float32](p.Params, &p.Bias), kit.Ptr[uint8](p.Params, &p.C)
+	parts := kit.Ptr[float32](p.Params, &p.Parts)
 	after := tiling.EpilogueOf(k, e)
-	flags := p.arg(mmaFlags)
+	flags := p.U32(&p.Flags)
 
 	p.memory = ptx.SharedArray[uint32](k, "tiles", tiling.MmaStages*(t.m+t.n)*tiling.MMARow/4, ptx.Align(128))
 	tid := k.Tid(ptx.X)
@@ -115,46 +114,44 @@ func newMmaProduct(k *ptx.Kernel, kind *tiling.MMAKind, t mmaTile, alongA, along
 	warp := tid.Shr(5)
 	p.warpTop = warp.Div(t.n / t.warpN).Mul(t.warpM)
 	p.warpLeft = warp.Rem(t.n / t.warpN).Mul(t.warpN)
-	p.result = tiling.RowWriter{K: k, Lane: lane, M: p.arg(mmaM), N: p.arg(mmaN), Bias: bias, C: c, Parts: parts, After: after}
+	p.result = tiling.RowWriter{K: k, Lane: lane, M: p.U32(&p.M), N: p.U32(&p.N), Bias: bias, C: c, Parts: parts, After: after}
 	p.result.Scratch = p.memory.Bytes(warp.Mul(32 * tiling.MMAScratchRow))
-	side := func(ld int, along bool, vector uint32) tiling.MMAOperand {
-		return tiling.MMAOperand{K: k, MMAKind: kind, Along: along, Threads: t.threads(), Ld: p.arg(ld), Vector: scalar.HasFlag(k, flags, vector)}
+	side := func(ld *int, along bool, vector uint32) tiling.MMAOperand {
+		return tiling.MMAOperand{K: k, MMAKind: kind, Along: along, Threads: t.threads(), Ld: p.U32(ld), Vector: scalar.HasFlag(k, flags, vector)}
 	}
-	p.a, p.b = side(mmaLDA, alongA, tiling.VectorA), side(mmaLDB, alongB, tiling.VectorB)
+	p.a, p.b = side(&p.LDA, alongA, tiling.VectorA), side(&p.LDB, alongB, tiling.VectorB)
 	p.a.Lanes(p.memory, t.m, lane, p.warpTop, t.warpM, true)
 	p.b.Lanes(p.memory.Bytes(t.m*tiling.MMARow), t.n, lane, p.warpLeft, t.warpN, false)
 	return p
 }
 
-func (p *mmaProduct) arg(i int) ptx.Reg[uint32] { return p.sizes.At(i) }
-
 // Place is the product that a tile belongs to, and the tile's first row and column.
 func (p *mmaProduct) Place(tile ptx.Reg[uint32]) (z, top, left ptx.Reg[uint32]) {
 	k := p.k
-	z, in := scalar.DivisorAt(k, p.sizes, mmaTilesOf).Split(k, tile)
-	row, col := scalar.DivisorAt(k, p.sizes, mmaAcross).Split(k, in)
+	z, in := p.Divisor(&p.Tiles).Split(k, tile)
+	row, col := p.Divisor(&p.Across).Split(k, in)
 	return z, row.Mul(p.mmaTile.m), col.Mul(p.mmaTile.n)
 }
 
 // Build writes the kernel.
 func (p *mmaProduct) Build() {
 	k, t := p.k, p.mmaTile
-	tiling.EachSegment(k, p.sizes, mmaCut, k.Ctaid(ptx.X), p.arg(mmaK), func(s tiling.Segment) {
+	tiling.EachSegment(p.Params, &p.ScheduleSizes, k.Ctaid(ptx.X), p.U32(&p.K), func(s tiling.Segment) {
 		z, top, left := p.Place(s.Tile)
 		begin := func(side *tiling.MMAOperand, x ptx.Ptr[ptx.Global, uint8], stride ptx.Reg[uint64], size int,
 			first, bound ptx.Reg[uint32]) {
 			product := ptx.Convert[uint64](z).Mul(stride).Mul(p.MMAKind.Size)
 			side.Begin(x.Bytes(product), size, first, bound, s.First)
 		}
-		begin(&p.a, p.ofA, p.strideA, t.m, top, p.arg(mmaM))
-		begin(&p.b, p.ofB, p.strideB, t.n, left, p.arg(mmaN))
+		begin(&p.a, p.ofA, p.strideA, t.m, top, p.U32(&p.M))
+		begin(&p.b, p.ofB, p.strideB, t.n, left, p.U32(&p.N))
 		p.sums = nil
 		for range t.warpM / 16 * (t.warpN / 8) {
 			p.sums = append(p.sums, scalar.Zeros(k, 4))
 		}
 		p.addUp(s.Depth)
 		z, top, left = p.Place(s.Tile) // found anew, rather than kept
-		p.result.Begin(s, z, p.arg(mmaFlags), p.arg(mmaAct))
+		p.result.Begin(s, z, p.U32(&p.Flags), p.U32(&p.Act))
 		top, left = top.Add(p.warpTop), left.Add(p.warpLeft)
 		p.result.Chunks(t.warpM/32, 32, top, left, true, func(i, row, col int) *ptx.Var[float32] {
 			return p.sums[(32*i+row)/16*(t.warpN/8)+col/8][row%16/8*2+col%8]

@@ -15,25 +15,38 @@ func simt(t tiling.Shape) tiling.Tiled {
 	return tiling.Tiled{Shape: t, Kernel: kit.Register(kit.Kernel{Family: "matmul", Name: fmt.Sprintf("gemm_%dx%dx%d", t.M, t.N, t.K),
 		Block: [3]int{tiling.GemmThreads, 1, 1},
 		Doc: "c[split][product] = act(a·b + bias) over a split of the depth. Bias and activation are for a single split. " +
-			"Block = (split · products + product) · tiles + tile. Parameters: " + tiling.GemmParams + ".",
+			"Block = (split · products + product) · tiles + tile.",
+		Params:    gemmParams{},
 		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { newProduct(k, t, e).Build() },
 	})}
 }
 
+// gemmParams are those of gemm.
+type gemmParams struct {
+	tiling.GemmSizes
+	StrideA, StrideB uint64 // from product to product
+	A, B, Bias, C    kit.Buffer
+}
+
+// product reads the parameters, with a and b of the block's product.
+func (at *gemmParams) product(k *ptx.Kernel, t tiling.Shape, blocks int, e *kit.Epilogue) (prod *tiling.Product, p *kit.Params, a, b ptx.Ptr[ptx.Global, float32]) {
+	p = kit.NewParams(k, at)
+	strideA, strideB := kit.Read(p, &at.StrideA), kit.Read(p, &at.StrideB)
+	a, b = kit.Ptr[float32](p, &at.A), kit.Ptr[float32](p, &at.B)
+	bias, c := kit.Ptr[float32](p, &at.Bias), kit.Ptr[float32](p, &at.C)
+	after := tiling.EpilogueOf(k, e)
+	k.MinBlocks(blocks) // what ptxas needs to know lest it saves registers and spills
+	prod = tiling.ProductOf(p, t, &at.GemmSizes)
+	prod.Bias, prod.Places, prod.After = bias, prod.PlacesIn(c), after
+	z := ptx.Convert[uint64](prod.Z)
+	return prod, p, a.At(z.Mul(strideA)), b.At(z.Mul(strideB))
+}
+
 // newProduct reads the parameters of gemm.
 func newProduct(k *ptx.Kernel, t tiling.Shape, e *kit.Epilogue) *tiling.Product {
-	sizes := ptx.ParamArray[uint32](k, "sizes", tiling.GemmWords)
-	strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
-	a, b := ptx.PointerParam[float32](k, "a"), ptx.PointerParam[float32](k, "b")
-	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
-	after := tiling.EpilogueOf(k, e)
-	k.MinBlocks(map[int]int{64: 3, 128: 2}[t.M]) // what ptxas needs to know lest it saves registers and spills
-	p := tiling.ProductOf(k, t, sizes)
-	p.Bias, p.After = bias, after
-	p.Places = p.PlacesIn(c)
-	wideZ := ptx.Convert[uint64](p.Z)
-	a, b = a.At(wideZ.Mul(strideA)), b.At(wideZ.Mul(strideB))
-	p.A = tiling.NewOperand(k, "a", t.M, t.K, a, sizes.At(tiling.GemmLDA), p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
-	p.B = tiling.NewOperand(k, "b", t.N, t.K, b, sizes.At(tiling.GemmLDB), p.Has(tiling.AlongB), p.Has(tiling.VectorB), p.Left, p.N, p.First)
+	var at gemmParams
+	p, params, a, b := at.product(k, t, map[int]int{64: 3, 128: 2}[t.M], e)
+	p.A = tiling.NewOperand(k, "a", t.M, t.K, a, params.U32(&at.LDA), p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
+	p.B = tiling.NewOperand(k, "b", t.N, t.K, b, params.U32(&at.LDB), p.Has(tiling.AlongB), p.Has(tiling.VectorB), p.Left, p.N, p.First)
 	return p
 }

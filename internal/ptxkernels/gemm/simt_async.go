@@ -26,7 +26,8 @@ var gemmsAsync = func() (all [2][2]*kit.Kernel) {
 			all[a][b] = kit.Register(kit.Kernel{Family: "matmul_async", Name: fmt.Sprintf("gemm_async_%dx%dx%d_%s%s", t.M, t.N, t.K, lie[a], lie[b]),
 				Block: [3]int{tiling.GemmThreads, 1, 1},
 				Doc: "As gemm, with operands that arrive in the background; in the name, k says that an operand lies along the depth (a " +
-					"[m, k], b [n, k]), x that it lies across, with rows at multiples of 16 bytes. Parameters: " + tiling.GemmParams + ".",
+					"[m, k], b [n, k]), x that it lies across, with rows at multiples of 16 bytes.",
+				Params:    gemmParams{},
 				BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { newAsyncProduct(k, a == 1, b == 1, e).Build() }})
 		}
 	}
@@ -40,19 +41,12 @@ type asyncProduct struct {
 }
 
 func newAsyncProduct(k *ptx.Kernel, alongA, alongB bool, e *kit.Epilogue) *asyncProduct {
+	var at gemmParams
 	t := AsyncTile
-	sizes := ptx.ParamArray[uint32](k, "sizes", tiling.GemmWords)
-	strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
-	a, b := ptx.PointerParam[float32](k, "a"), ptx.PointerParam[float32](k, "b")
-	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
-	after := tiling.EpilogueOf(k, e)
-	k.MinBlocks(1)
-	p := &asyncProduct{Product: tiling.ProductOf(k, t, sizes)}
-	p.Bias, p.Places, p.After = bias, p.PlacesIn(c), after
-	wideZ := ptx.Convert[uint64](p.Z)
-	a, b = a.At(wideZ.Mul(strideA)), b.At(wideZ.Mul(strideB))
-	p.a = asyncSide{k: k, size: t.M, along: alongA, ld: sizes.At(tiling.GemmLDA)}
-	p.b = asyncSide{k: k, size: t.N, along: alongB, ld: sizes.At(tiling.GemmLDB)}
+	product, params, a, b := at.product(k, t, 1, e)
+	p := &asyncProduct{Product: product}
+	p.a = asyncSide{k: k, size: t.M, along: alongA, ld: params.U32(&at.LDA)}
+	p.b = asyncSide{k: k, size: t.N, along: alongB, ld: params.U32(&at.LDB)}
 	memory := ptx.SharedArray[float32](k, "tiles", asyncStages*(p.a.words()+p.b.words()), ptx.Align(16))
 	p.a.Begin(memory, a, p.Top, p.M, p.First, p.FirstRow())
 	p.b.Begin(memory.At(p.a.words()), b, p.Left, p.N, p.First, p.FirstColumn())

@@ -122,14 +122,11 @@ func (m *Problem) emitMma(set *mmaSet, tile int, c, parts kit.Buffer, cut tiling
 	chunk := 16 / set.Size
 	lda, ldb := m.rowLengths()
 	flags := m.BiasOf | m.resultFlags() | kit.FlagIf(tiling.VectorA, lda%chunk == 0) | kit.FlagIf(tiling.VectorB, ldb%chunk == 0) | kit.FlagIf(tiling.VectorC, m.N%4 == 0)
-	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(lda), uint32(ldb), flags, m.Act}
-	for _, d := range []int{cut.Tiling.Across, cut.Tiling.Tiles()} {
-		sizes = append(sizes, scalar.DivisorOf(d)...)
-	}
-	sizes = append(sizes, cut.Args()...)
 	alongA, alongB := m.lie()
-	m.LaunchEpilogue(m.tail, false, set.kernels[tile][alongA][alongB], [3]int{cut.Items(), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.A, m.B,
-		m.Bias, c, parts)
+	m.LaunchEpilogue(m.tail, false, set.kernels[tile][alongA][alongB], [3]int{cut.Items(), 1, 1}, mmaParams{
+		M: m.M, N: m.N, K: m.K, LDA: lda, LDB: ldb, Flags: int(flags), Act: int(m.Act),
+		Across: scalar.Divide(cut.Tiling.Across), Tiles: scalar.Divide(cut.Tiling.Tiles()), ScheduleSizes: cut.Sizes(),
+		StrideA: uint64(m.StrideA), StrideB: uint64(m.StrideB), A: m.A, B: m.B, Bias: m.Bias, C: c, Parts: parts})
 }
 
 // wgmmaFits tells whether tensor maps can describe the operands: rows at multiples of 16 bytes, and some of them.
@@ -142,15 +139,12 @@ func (m *Problem) wgmmaFits() bool {
 func (m *Problem) emitWgmma(set *wgmmaSet, tile int, c, parts kit.Buffer, cut tiling.Schedule) {
 	n, t := set.tiles[tile].n, cut.Tiling
 	items := cut.Items()
-	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(items), kit.FlagIf(1, m.StrideA > 0), kit.FlagIf(1, m.StrideB > 0),
-		m.BiasOf | m.resultFlags() | kit.FlagIf(tiling.VectorC, m.N%4 == 0), m.Act, uint32(t.Down)}
-	for _, d := range []int{wgmmaGroup * t.Across, t.Tiles()} {
-		sizes = append(sizes, scalar.DivisorOf(d)...)
-	}
-	sizes = append(sizes, cut.Args()...)
 	alongA, alongB := m.lie()
-	m.LaunchEpilogue(m.tail, false, set.kernels[tile][alongA][alongB], [3]int{min(items, m.Caps.Multiprocessors), 1, 1}, sizes, m.Bias, c, parts,
-		m.tensorMap(set.typ, m.A, m.M, wgmmaM, m.StrideA, !m.transA), m.tensorMap(set.typ, m.B, m.N, n, m.StrideB, m.transB))
+	m.LaunchEpilogue(m.tail, false, set.kernels[tile][alongA][alongB], [3]int{min(items, m.Caps.Multiprocessors), 1, 1}, wgmmaParams{
+		M: m.M, N: m.N, K: m.K, Items: items, BatchA: index(m.StrideA > 0), BatchB: index(m.StrideB > 0),
+		Flags: int(m.BiasOf | m.resultFlags() | kit.FlagIf(tiling.VectorC, m.N%4 == 0)), Act: int(m.Act), Down: t.Down,
+		InGroup: scalar.Divide(wgmmaGroup * t.Across), Tiles: scalar.Divide(t.Tiles()), ScheduleSizes: cut.Sizes(), Bias: m.Bias, C: c, Parts: parts,
+		MapA: m.tensorMap(set.typ, m.A, m.M, wgmmaM, m.StrideA, !m.transA), MapB: m.tensorMap(set.typ, m.B, m.N, n, m.StrideB, m.transB)})
 }
 
 // tensorMap describes an operand with so many rows of the result's bound, of which a tile has box.

@@ -107,20 +107,15 @@ func (t thin) emit(m *Problem, splits int, c kit.Buffer) {
 	if splits > 1 { // who adds them up adds the bias
 		act, t.biasR, t.biasV = 0, 0, 0
 	}
-	sizes := []uint32{uint32(m.K), uint32(tiling.DepthOf(m.K, splits)), uint32(t.vectors), uint32(t.shape(m)),
-		kit.FlagIf(gemvVector, t.Vector(m)), act, uint32(t.vectorK), uint32(t.vectorV), uint32(t.resultR), uint32(t.resultV),
-		uint32(t.biasR), uint32(t.biasV),
-		uint32(t.biasR + t.biasV)}
-	sizes = append(sizes, scalar.DivisorOf(t.rows)...)
-	sizes = append(sizes, uint32(m.Batch*t.rows))
-	sizes = append(sizes, scalar.DivisorOf(t.blocks(m))...)
-	sizes = append(sizes, scalar.DivisorOf(t.across(m))...)
 	k := t.Kernel(m).columns
 	if t.along {
 		k = t.Kernel(m).rows
 	}
 	product := m.M * m.N
-	m.LaunchEpilogue(m.tail, t.ofB, k, [3]int{t.blocks(m) * splits, 1, 1}, sizes, uint64(t.strideM), uint64(t.strideX), uint64(product),
-		uint64(m.Batch*product),
-		t.matrix, m.InFloat32(t.x), m.Bias, c)
+	m.LaunchEpilogue(m.tail, t.ofB, k, [3]int{t.blocks(m) * splits, 1, 1}, gemvParams{
+		K: m.K, Depth: tiling.DepthOf(m.K, splits), Vectors: t.vectors, Shape: t.shape(m), Flags: int(kit.FlagIf(gemvVector, t.Vector(m))), Act: int(act),
+		VectorK: t.vectorK, VectorV: t.vectorV, ResultR: t.resultR, ResultV: t.resultV, BiasR: t.biasR, BiasV: t.biasV, HasBias: t.biasR + t.biasV,
+		Rows: scalar.Divide(t.rows), Total: m.Batch * t.rows, Blocks: scalar.Divide(t.blocks(m)), Across: scalar.Divide(t.across(m)),
+		StrideMatrix: uint64(t.strideM), StrideVectors: uint64(t.strideX), StrideResult: uint64(product), StrideSplit: uint64(m.Batch * product),
+		Matrix: t.matrix, X: m.InFloat32(t.x), Bias: m.Bias, Result: c})
 }

@@ -61,7 +61,8 @@ func newWgmmaSet(name string, typ tensormap.DataType, body func(k *ptx.Kernel, t
 					Name:  fmt.Sprintf("wgmma_%s_%dx%d_%s%s", name, wgmmaM, t.n, lie[a], lie[b]),
 					Block: [3]int{wgmmaThreads, 1, 1}, Shared: t.shared(),
 					Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by wgmma on tiles that TMA brings; in the name, k " +
-						"says that an operand lies along the depth (a [m, k], b [n, k]), x that it lies across. Parameters: " + wgmmaParams + ".",
+						"says that an operand lies along the depth (a [m, k], b [n, k]), x that it lies across.",
+					Params:    wgmmaParams{},
 					BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { body(k, t, a == 1, b == 1, e) }})
 			}
 		}
@@ -70,31 +71,27 @@ func newWgmmaSet(name string, typ tensormap.DataType, body func(k *ptx.Kernel, t
 	return s
 }
 
-// Arguments in the array sizes of a wgmma_gemm.
-const (
-	wgmmaSizeM = iota
-	wgmmaSizeN
-	wgmmaSizeK
-	wgmmaItems                                        // see cut.items
-	wgmmaBatchA                                       // 0 if all products share a
-	wgmmaBatchB                                       // likewise
-	wgmmaFlags                                        // as gemm's, of bias and result
-	wgmmaAct                                          //
-	wgmmaTilesM                                       // tiles below each other
-	wgmmaInGroup = wgmmaTilesM + 1                    // tiles of wgmmaGroup rows of them: a divisor
-	wgmmaTilesOf = wgmmaInGroup + scalar.DivisorWords // of one product
-	wgmmaCut     = wgmmaTilesOf + scalar.DivisorWords
-	wgmmaWords   = wgmmaCut + tiling.ScheduleWords
-	wgmmaParams  = "u32 sizes[] (m, n, k, shares and other tiles in all, whether a and b differ from product to product, flags, " +
-		"activation, tiles in a column of them; as divisors tiles in a group of rows, tiles of a product; " + tiling.ScheduleDoc + "), f32* bias, " +
-		"c of the type that the flags say, f32* parts, tensor maps of a and b"
-)
+// wgmmaParams are those of a wgmma_gemm.
+type wgmmaParams struct {
+	M, N, K        int           `array:"sizes"`
+	Items          int           // see [tiling.Schedule.Items]
+	BatchA, BatchB int           // 0 if all products share a, or b
+	Flags, Act     int           // as gemm's, of bias and result
+	Down           int           // tiles below each other
+	InGroup, Tiles scalar.Divide // tiles of wgmmaGroup rows of them, and of one product
+	tiling.ScheduleSizes
+	Bias       kit.Buffer
+	C          kit.Buffer `of:"result"` // of the type that the flags say
+	Parts      kit.Buffer
+	MapA, MapB kit.TensorMap
+}
 
 // wgmmaProduct is a wgmma_gemm under construction.
 type wgmmaProduct struct {
 	wgmmaTile
+	*kit.Params
+	wgmmaParams
 	k              *ptx.Kernel
-	sizes          ptx.Array[uint32]
 	alongA, alongB bool
 	memory         ptx.Ptr[ptx.Shared, uint32]
 	scratch        ptx.Ptr[ptx.Shared, uint32]
@@ -104,7 +101,7 @@ type wgmmaProduct struct {
 
 func wgmmaBody[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, t wgmmaTile, alongA, alongB bool, e *kit.Epilogue) {
 	p := &wgmmaProduct{wgmmaTile: t, k: k, alongA: alongA, alongB: alongB}
-	p.sizes = ptx.ParamArray[uint32](k, "sizes", wgmmaWords)
+	p.Params = kit.NewParams(k, &p.wgmmaParams)
 	p.mulAdd = ptx.Wgmma[T, T, float32]{N: t.n, TransA: !alongA, TransB: !alongB}.MulAdd
 	p.Build(e)
 }
@@ -112,8 +109,8 @@ func wgmmaBody[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, t wgmmaTile, alongA, alo
 // Build writes the kernel.
 func (p *wgmmaProduct) Build(e *kit.Epilogue) {
 	k := p.k
-	bias, c, parts := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[uint8](k, "c"), ptx.PointerParam[float32](k, "parts")
-	a, b := ptx.TensorMapParam[uint32](k, "map_a"), ptx.TensorMapParam[uint32](k, "map_b")
+	bias, c, parts := kit.Ptr[float32](p.Params, &p.Bias), kit.Ptr[uint8](p.Params, &p.C), kit.Ptr[float32](p.Params, &p.Parts)
+	a, b := kit.Map[uint32](p.Params, &p.MapA), kit.Map[uint32](p.Params, &p.MapB)
 	after := tiling.EpilogueOf(k, e)
 	k.MinBlocks(1)
 	p.memory = ptx.DynamicShared[uint32](k, ptx.Align(1024))
@@ -171,12 +168,12 @@ type outputTile struct {
 // each goes over what the block computes.
 func (p *wgmmaProduct) each(f func(w outputTile)) {
 	k := p.k
-	ptx.For(k, k.Ctaid(ptx.X), p.sizes.At(wgmmaItems), k.Nctaid(ptx.X), func(i ptx.Reg[uint32]) {
-		tiling.EachSegment(k, p.sizes, wgmmaCut, i, p.sizes.At(wgmmaSizeK), func(s tiling.Segment) {
-			z, in := scalar.DivisorAt(k, p.sizes, wgmmaTilesOf).Split(k, s.Tile)
-			group, in := scalar.DivisorAt(k, p.sizes, wgmmaInGroup).Split(k, in)
+	ptx.For(k, k.Ctaid(ptx.X), p.U32(&p.Items), k.Nctaid(ptx.X), func(i ptx.Reg[uint32]) {
+		tiling.EachSegment(p.Params, &p.ScheduleSizes, i, p.U32(&p.K), func(s tiling.Segment) {
+			z, in := p.Divisor(&p.Tiles).Split(k, s.Tile)
+			group, in := p.Divisor(&p.InGroup).Split(k, in)
 			row := group.Mul(wgmmaGroup)
-			rows := p.sizes.At(wgmmaTilesM).Sub(row).Min(wgmmaGroup)
+			rows := p.U32(&p.Down).Sub(row).Min(wgmmaGroup)
 			col := in.Div(rows)
 			row = row.Add(in.Sub(col.Mul(rows)))
 			f(outputTile{s, z, row.Mul(wgmmaM), col.Mul(p.n)})
@@ -191,7 +188,7 @@ func (p *wgmmaProduct) produce(a, b ptx.TensorMap[uint32]) {
 	b.PrefetchDescriptor()
 	r := p.ring()
 	p.each(func(w outputTile) {
-		za, zb := w.z.Mul(p.sizes.At(wgmmaBatchA)), w.z.Mul(p.sizes.At(wgmmaBatchB))
+		za, zb := w.z.Mul(p.U32(&p.BatchA)), w.z.Mul(p.U32(&p.BatchB))
 		ptx.For(k, 0, w.Depth, WgmmaDepth, func(d ptx.Reg[uint32]) {
 			at := w.First.Add(d)
 			r.at(p.empty).WaitParity(r.turn.Get().Xor(1))
@@ -222,7 +219,7 @@ func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 	tid := k.Tid(ptx.X).Sub(128)
 	lane, warp, half := tid.And(31), tid.Shr(5), tid.Shr(7)
 	x.Lane, x.Scratch = lane, p.scratch.Bytes(warp.Mul(wgmmaScratch))
-	x.M, x.N = p.sizes.At(wgmmaSizeM), p.sizes.At(wgmmaSizeN)
+	x.M, x.N = p.U32(&p.M), p.U32(&p.N)
 	leader := lane.Eq(0)
 	r := p.ring()
 	sums := make([]*ptx.Var[float32], p.n/2)
@@ -251,7 +248,7 @@ func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 		}, ptx.NoUnroll())
 		k.WgmmaWait(0)
 		k.When(leader.And(w.Depth.Gt(0)), func() { p.barrierAt(before.Get()).ArriveN(1) })
-		x.Begin(w.Segment, w.z, p.sizes.At(wgmmaFlags), p.sizes.At(wgmmaAct))
+		x.Begin(w.Segment, w.z, p.U32(&p.Flags), p.U32(&p.Act))
 		x.Chunks(p.n/32, 16, warp.Mad(16, w.top), w.left, false, func(i, row, col int) *ptx.Var[float32] {
 			return sums[(32*i+col)/8*4+row/8*2+col%8]
 		})

@@ -11,18 +11,22 @@ const castBlock = 256
 
 // casts are the kernels by what they read and what they write.
 var casts = map[[2]compute.DType]*Kernel{
-	{compute.Float16, compute.Float32}: Register(Kernel{Family: "unary", Name: "widen", Block: [3]int{castBlock, 1, 1},
-		Doc: "y is x, halves as float32, exactly. Parameters: u32 quads, f16* x, f32* y.", Build: convert[ptx.F16, float32]}),
-	{compute.Float32, compute.Float16}: Register(Kernel{Family: "unary", Name: "narrow", Block: [3]int{castBlock, 1, 1},
-		Doc: "y is x rounded to halves, ties to even. Parameters: u32 quads, f32* x, f16* y.", Build: convert[float32, ptx.F16]}),
-	{compute.BFloat16, compute.Float32}: Register(Kernel{Family: "unary", Name: "widen_bf16", Block: [3]int{castBlock, 1, 1},
-		Doc: "y is x, bfloat16 as float32, exactly. Parameters: u32 quads, bf16* x, f32* y.", Build: convert[ptx.BF16, float32]}),
-	{compute.Float32, compute.BFloat16}: Register(Kernel{Family: "unary", Name: "narrow_bf16", Block: [3]int{castBlock, 1, 1},
-		Doc: "y is x rounded to bfloat16, ties to even. Parameters: u32 quads, f32* x, bf16* y.", Build: convert[float32, ptx.BF16]}),
-	{compute.Float16, compute.BFloat16}: Register(Kernel{Family: "unary", Name: "half_to_bf16", Block: [3]int{castBlock, 1, 1},
-		Doc: "y is x, halves rounded to bfloat16, ties to even. Parameters: u32 quads, f16* x, bf16* y.", Build: convert[ptx.F16, ptx.BF16]}),
-	{compute.BFloat16, compute.Float16}: Register(Kernel{Family: "unary", Name: "bf16_to_half", Block: [3]int{castBlock, 1, 1},
-		Doc: "y is x, bfloat16 rounded to halves, ties to even. Parameters: u32 quads, bf16* x, f16* y.", Build: convert[ptx.BF16, ptx.F16]}),
+	{compute.Float16, compute.Float32}:  castKernel("widen", "y is x, halves as float32, exactly.", convert[ptx.F16, float32]),
+	{compute.Float32, compute.Float16}:  castKernel("narrow", "y is x rounded to halves, ties to even.", convert[float32, ptx.F16]),
+	{compute.BFloat16, compute.Float32}: castKernel("widen_bf16", "y is x, bfloat16 as float32, exactly.", convert[ptx.BF16, float32]),
+	{compute.Float32, compute.BFloat16}: castKernel("narrow_bf16", "y is x rounded to bfloat16, ties to even.", convert[float32, ptx.BF16]),
+	{compute.Float16, compute.BFloat16}: castKernel("half_to_bf16", "y is x, halves rounded to bfloat16, ties to even.", convert[ptx.F16, ptx.BF16]),
+	{compute.BFloat16, compute.Float16}: castKernel("bf16_to_half", "y is x, bfloat16 rounded to halves, ties to even.", convert[ptx.BF16, ptx.F16]),
+}
+
+// castParams are those of casts; elements come four at a time.
+type castParams struct {
+	Quads int
+	X, Y  Buffer `of:"numbers"`
+}
+
+func castKernel(name, doc string, build func(k *ptx.Kernel)) *Kernel {
+	return Register(Kernel{Family: "unary", Name: name, Block: [3]int{castBlock, 1, 1}, Doc: doc, Params: castParams{}, Build: build})
 }
 
 // Cast converts n elements.
@@ -33,7 +37,7 @@ func (s *Step) Cast(x Buffer, from compute.DType, y Buffer, to compute.DType, n 
 		s.Copy(x, y, n*to.Size())
 	default:
 		quads := CeilDiv(n, 4)
-		s.Launch(casts[[2]compute.DType{from, to}], s.GridStride(quads, castBlock), quads, x, y)
+		s.Launch(casts[[2]compute.DType{from, to}], s.GridStride(quads, castBlock), castParams{quads, x, y})
 	}
 }
 
@@ -60,9 +64,9 @@ func (s *Step) InFloat32(x Buffer) Buffer {
 // convert makes elements of one type those of another, four at a time. The last four may lie partly beyond the end, where there
 // is room.
 func convert[T, U scalar.Floating](k *ptx.Kernel) {
-	count := ptx.Param[uint32](k, "quads")
-	x := ptx.PointerParam[T](k, "x", ptx.Align(16))
-	y := ptx.PointerParam[U](k, "y", ptx.Align(16))
+	var at castParams
+	p := NewParams(k, &at)
+	count, x, y := p.U32(&at.Quads), Ptr[T](p, &at.X, ptx.Align(16)), Ptr[U](p, &at.Y, ptx.Align(16))
 	ptx.For(k, k.GlobalID(ptx.X), count, k.Nctaid(ptx.X).Mul(castBlock), func(i ptx.Reg[uint32]) {
 		at := i.Shl(2)
 		var r [4]ptx.Reg[U]

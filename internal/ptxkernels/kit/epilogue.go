@@ -91,7 +91,8 @@ func (s *Step) LaunchEpilogue(t *Epilogue, swapped bool, k *Kernel, grid [3]int,
 }
 
 // arguments are those after the kernel's own.
-func (t *Epilogue) arguments() (all []any) {
+func (t *Epilogue) arguments() (all []argument) {
+	add := func(v any) { all = append(all, argument{value: v}) }
 	var sizes []uint32
 	for _, st := range t.Strides {
 		wide := st[2] == 1 && st[0]%4 == 0 && st[1]%4 == 0
@@ -101,13 +102,13 @@ func (t *Epilogue) arguments() (all []any) {
 		sizes = append(sizes, uint32(st[0]), uint32(st[1]), uint32(st[2]), FlagIf(1, wide && !t.swapped))
 	}
 	if len(sizes) > 0 {
-		all = append(all, sizes)
+		add(sizes)
 	}
 	for i := range t.Strides {
-		all = append(all, Buffer{Role: lowering.OfEpilogue, Index: i})
+		add(Buffer{Role: lowering.OfEpilogue, Index: i})
 	}
 	for _, v := range t.values {
-		all = append(all, v)
+		add(v)
 	}
 	return all
 }

@@ -15,11 +15,13 @@ import (
 type Kernel struct {
 	Family string // the module that holds it: "elementwise"; "" for those made on demand, which have none, see [Step.JIT]
 	Name   string // of the entry, unique among all families
-	Doc    string // what it computes, with its parameters in order
+	Doc    string // what it computes; Register appends the parameters
 	Block  [3]int // threads, each way; launches have exactly these
 	Shared int    // bytes of dynamic shared memory of a block; static comes on top
 
-	Build func(k *ptx.Kernel)
+	// Params is the struct whose fields are the parameters; slices have their lengths. See [NewParams].
+	Params any
+	Build  func(k *ptx.Kernel)
 	// BuildWith is in place of Build where there may be a prologue or an epilogue; nil is none.
 	BuildWith func(k *ptx.Kernel, h *Prologue, e *Epilogue)
 	layout    *args.Layout // of its parameters; see Layout
@@ -45,6 +47,9 @@ var families []*Family
 func Register(k Kernel) *Kernel {
 	if k.BuildWith != nil {
 		k.Build = k.With(nil, nil)
+	}
+	if k.Params != nil {
+		k.Doc += " Parameters: " + describe(k.Params) + "."
 	}
 	i := slices.IndexFunc(families, func(f *Family) bool { return f.Name == k.Family })
 	if i < 0 {

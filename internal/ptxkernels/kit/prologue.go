@@ -67,48 +67,49 @@ func (h *Prologue) Shifted(cols int) bool {
 	return false
 }
 
-// arguments are those of a kernel with the prologue, given those of the kernel without.
-func (h *Prologue) arguments(own []any) (all []any) {
-	for _, a := range own {
-		if a != In(0) {
-			all = append(all, a)
-			continue
-		}
-		var sizes []uint32
-		for i, st := range h.Strides {
-			all = append(all, Buffer{Role: lowering.OfPrologue, Index: i})
-			sizes = append(sizes, uint32(st[0]), uint32(st[1]))
-		}
-		all = append(all, sizes)
-		for _, v := range h.values {
-			all = append(all, v)
-		}
+// arguments are what stands for the first operand.
+func (h *Prologue) arguments() (all []argument) {
+	add := func(v any) { all = append(all, argument{value: v}) }
+	var sizes []uint32
+	for i, st := range h.Strides {
+		add(Buffer{Role: lowering.OfPrologue, Index: i})
+		sizes = append(sizes, uint32(st[0]), uint32(st[1]))
+	}
+	add(sizes)
+	for _, v := range h.values {
+		add(v)
 	}
 	return all
 }
 
 // LaunchWith is Launch for a kernel that takes a prologue in place of its first operand, an epilogue after its own parameters, or both;
 // each may be nil.
-func (s *Step) LaunchWith(h *Prologue, t *Epilogue, k *Kernel, grid [3]int, arguments ...any) {
-	if h == nil && t == nil {
-		s.Launch(k, grid, arguments...)
+func (s *Step) LaunchWith(h *Prologue, t *Epilogue, k *Kernel, grid [3]int, values ...any) {
+	if s.Err != nil || s.Dry {
 		return
 	}
-	with, text := *k, ""
-	with.Build = k.With(h, t)
-	if h != nil {
-		arguments = h.arguments(arguments)
-		text += "before: " + h.Text
-		with.Doc += fmt.Sprintf(" Its first operand is %s: in its place are f32* operands, for each u32 strides from row to row and "+
-			"from element to element, f32 scalars.", h.Text)
+	var arguments []argument
+	if arguments, s.Err = positional(k, values); s.Err != nil {
+		return
 	}
-	if t != nil {
-		arguments = append(arguments, t.arguments()...)
-		text += "behind: " + t.Text
-		with.Doc += fmt.Sprintf(" After it %s; further parameters: for each of its operands u32 strides from product to product, "+
-			"row to row, column to column, whether it may be read by fours; these f32* operands; f32 scalars.", t.Text)
+	if h != nil || t != nil {
+		with, text := *k, ""
+		with.Build = k.With(h, t)
+		if h != nil {
+			arguments = replace(arguments, In(0), h.arguments())
+			text += "before: " + h.Text
+			with.Doc += fmt.Sprintf(" Its first operand is %s: in its place are f32* operands, for each u32 strides from row to row and "+
+				"from element to element, f32 scalars.", h.Text)
+		}
+		if t != nil {
+			arguments = append(arguments, t.arguments()...)
+			text += "behind: " + t.Text
+			with.Doc += fmt.Sprintf(" After it %s; further parameters: for each of its operands u32 strides from product to product, "+
+				"row to row, column to column, whether it may be read by fours; these f32* operands; f32 scalars.", t.Text)
+		}
+		k = s.JIT(k.Name, text, with)
 	}
-	s.Launch(s.JIT(k.Name, text, with), grid, arguments...)
+	s.Err = s.tryLaunch(k, grid, arguments)
 }
 
 // With is what builds the kernel with a prologue, an epilogue, or both.

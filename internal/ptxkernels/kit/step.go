@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
@@ -97,9 +98,22 @@ type Step struct {
 // Launch appends a run of k over blocks. Arguments are, in the order of the kernel's parameters: uint32, int (which has to fit
 // 32 bits), float32, uint64, []uint32 for an array, Buffer for a pointer, and TensorMap, whose At does not matter.
 func (s *Step) Launch(k *Kernel, grid [3]int, arguments ...any) {
-	if s.Err == nil && !s.Dry {
-		s.Err = s.tryLaunch(k, grid, arguments)
+	s.LaunchWith(nil, nil, k, grid, arguments...)
+}
+
+// positional is the arguments of a launch.
+func positional(k *Kernel, arguments []any) ([]argument, error) {
+	if k.Params != nil {
+		if len(arguments) != 1 || reflect.TypeOf(arguments[0]) != reflect.TypeOf(k.Params) {
+			return nil, fmt.Errorf("internal error: kernel %s takes a %T", k.Name, k.Params)
+		}
+		return argumentsOf(arguments[0])
 	}
+	var all []argument
+	for _, v := range arguments {
+		all = append(all, argument{"", v})
+	}
+	return all, nil
 }
 
 // JIT is the kernel for an expression, see there; nil if nobody wants it.
@@ -110,7 +124,7 @@ func (s *Step) JIT(kind, text string, k Kernel) *Kernel {
 	return jit(kind, text, k)
 }
 
-func (s *Step) tryLaunch(k *Kernel, grid [3]int, arguments []any) error {
+func (s *Step) tryLaunch(k *Kernel, grid [3]int, arguments []argument) error {
 	l := &Launch{Kernel: k}
 	for i, n := range grid {
 		if n < 1 {
@@ -129,9 +143,12 @@ func (s *Step) tryLaunch(k *Kernel, grid [3]int, arguments []any) error {
 		return fmt.Errorf("internal error: kernel %s has %d parameters, got %d arguments", k.Name, layout.Len(), len(arguments))
 	}
 	l.Params = make([]byte, layout.Size())
-	for i, v := range arguments {
+	for i, of := range arguments {
+		if p := layout.Param(i); of.name != "" && of.name != p.Name {
+			return fmt.Errorf("internal error: kernel %s: parameter %s is %s in its struct", k.Name, p.Name, of.name)
+		}
 		var a args.Arg
-		switch v := v.(type) {
+		switch v := of.value.(type) {
 		case int:
 			if v < 0 || v > math.MaxUint32 {
 				return fmt.Errorf("%d does not fit 32 bits: %w", v, compute.ErrTooLarge)

@@ -6,11 +6,17 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
+type compressParams struct {
+	Pages, Blocks, Sizes kit.Buffer `of:"u32"`
+}
+
 var lz4Compress = kit.Register(kit.Kernel{Family: "lz4", Name: "lz4_compress", Block: [3]int{catalogue.LZ4Lanes, 1, 1},
-	Doc: "One block for each page of 4 KiB: what op.CompressLZ4 does. Parameters: u32* pages, u32* blocks, u32* sizes.",
+	Doc: "One block for each page of 4 KiB: what op.CompressLZ4 does.", Params: compressParams{},
 	Build: func(k *ptx.Kernel) {
-		pages, blocks := ptx.PointerParam[uint32](k, "pages", ptx.Align(16)), ptx.PointerParam[uint32](k, "blocks", ptx.Align(16))
-		sizes := ptx.PointerParam[uint32](k, "sizes")
+		var at compressParams
+		p := kit.NewParams(k, &at)
+		pages, blocks := kit.Ptr[uint32](p, &at.Pages, ptx.Align(16)), kit.Ptr[uint32](p, &at.Blocks, ptx.Align(16))
+		sizes := kit.Ptr[uint32](p, &at.Sizes)
 		z := &lz4Compressor{lz4Kernel: newLZ4(k, "page", "block"),
 			table: ptx.SharedArray[uint32](k, "table", catalogue.LZ4Table, ptx.Align(16))}
 		z.read(pages)

@@ -6,13 +6,19 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
+type decompressParams struct {
+	Blocks, Sizes, Pages, Status kit.Buffer `of:"u32"`
+}
+
 var lz4Decompress = kit.Register(kit.Kernel{Family: "lz4", Name: "lz4_decompress", Block: [3]int{catalogue.LZ4Lanes, 1, 1},
 	Doc: "One block for each page of 4 KiB: what op.DecompressLZ4 does. Every length is compared with what is left on either side " +
-		"before anything is read or written, and every turn of the loop consumes bytes of the block, so that none is without end. " +
-		"Parameters: u32* blocks, u32* sizes, u32* pages, u32* status.",
+		"before anything is read or written, and every turn of the loop consumes bytes of the block, so that none is without end.",
+	Params: decompressParams{},
 	Build: func(k *ptx.Kernel) {
-		blocks, sizes := ptx.PointerParam[uint32](k, "blocks", ptx.Align(16)), ptx.PointerParam[uint32](k, "sizes")
-		pages, status := ptx.PointerParam[uint32](k, "pages", ptx.Align(16)), ptx.PointerParam[uint32](k, "status")
+		var at decompressParams
+		p := kit.NewParams(k, &at)
+		blocks, sizes := kit.Ptr[uint32](p, &at.Blocks, ptx.Align(16)), kit.Ptr[uint32](p, &at.Sizes)
+		pages, status := kit.Ptr[uint32](p, &at.Pages, ptx.Align(16)), kit.Ptr[uint32](p, &at.Status)
 		z := &lz4Decompressor{lz4Kernel: newLZ4(k, "block", "page")}
 		z.read(blocks)
 		z.size = sizes.At(k.Ctaid(ptx.X)).Load()

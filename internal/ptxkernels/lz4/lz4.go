@@ -10,13 +10,13 @@ import (
 
 // LZ4Compress lowers the compression of pages.
 func LZ4Compress(s *kit.Step) error {
-	s.Launch(lz4Compress, [3]int{s.Operands[0].Shape[0], 1, 1}, kit.In(0), kit.OutAt(0), kit.OutAt(1))
+	s.Launch(lz4Compress, [3]int{s.Operands[0].Shape[0], 1, 1}, compressParams{kit.In(0), kit.OutAt(0), kit.OutAt(1)})
 	return nil
 }
 
 // LZ4Decompress lowers the decompression of pages.
 func LZ4Decompress(s *kit.Step) error {
-	s.Launch(lz4Decompress, [3]int{s.Operands[0].Shape[0], 1, 1}, kit.In(0), kit.In(1), kit.OutAt(0), kit.OutAt(1))
+	s.Launch(lz4Decompress, [3]int{s.Operands[0].Shape[0], 1, 1}, decompressParams{kit.In(0), kit.In(1), kit.OutAt(0), kit.OutAt(1)})
 	return nil
 }
 

@@ -39,34 +39,42 @@ func takeRows(s *kit.Step, d catalogue.GatherDims) error {
 	if d.Inner%4 == 0 {
 		kernel, unit = gather4, 4
 	}
-	own, other := 0, uint32(0)
+	total := s.Result.Len() / unit
+	p := gatherParams{Total: total, Rows: d.Rows, Width: scalar.Divide(d.Inner / unit), Count: scalar.Divide(d.Count), X: kit.In(0), Indices: kit.In(1),
+		Y: kit.Out}
 	if d.Own {
-		own = d.Count
+		p.Own = d.Count
 	}
 	if s.Result.DType == compute.Float32 {
-		other = math.Float32bits(float32(math.NaN()))
+		p.Other = math.Float32bits(float32(math.NaN()))
 	}
-	total := s.Result.Len() / unit
-	s.Launch(kernel, moveGrid(total), total, d.Rows, own, other, append(scalar.DivisorOf(d.Inner/unit), scalar.DivisorOf(d.Count)...),
-		kit.In(0), kit.In(1), kit.Out)
+	s.Launch(kernel, moveGrid(total), p)
 	return nil
+}
+
+// gatherParams are those of gather.
+type gatherParams struct {
+	Total, Rows   int // units of y; rows of x, for each o
+	Own           int
+	Other         uint32        // stands where an index is no row
+	Width, Count  scalar.Divide `array:"sizes"` // units of a row, rows of y for each o
+	X, Indices, Y kit.Buffer    `of:"u32"`
 }
 
 var gather, gather4 = gatherKernel("gather", 1), gatherKernel("gather_4", 4)
 
 func gatherKernel(name string, unit int) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "move", Name: name, Block: [3]int{moveThreads, 1, 1},
-		Doc: "y[o, j] = x[o, index], rows of units of words, with the index at o·own + j; other where it is no row. Parameters: " +
-			"u32 total (units of y), u32 rows (of x, for each o), u32 own, u32 other, u32 sizes[] (as divisors, units of a row, " +
-			"then the rows of y for each o), u32* x, u32* indices, u32* y.",
+		Doc:    "y[o, j] = x[o, index], rows of units of words, with the index at o·own + j; other where it is no row.",
+		Params: gatherParams{},
 		Build: func(k *ptx.Kernel) {
-			total, rows := ptx.Param[uint32](k, "total"), ptx.Param[uint32](k, "rows")
-			own, other := ptx.Param[uint32](k, "own"), ptx.Param[uint32](k, "other")
-			sizes := ptx.ParamArray[uint32](k, "sizes", 2*scalar.DivisorWords)
-			width, count := scalar.DivisorAt(k, sizes, 0), scalar.DivisorAt(k, sizes, scalar.DivisorWords)
-			x := ptx.PointerParam[uint32](k, "x", ptx.Align(4*unit))
-			indices := ptx.PointerParam[uint32](k, "indices")
-			y := ptx.PointerParam[uint32](k, "y", ptx.Align(4*unit))
+			var of gatherParams
+			p := kit.NewParams(k, &of)
+			total, rows := p.U32(&of.Total), p.U32(&of.Rows)
+			own, other := p.U32(&of.Own), kit.Read(p, &of.Other)
+			width, count := p.Divisor(&of.Width), p.Divisor(&of.Count)
+			x := kit.Ptr[uint32](p, &of.X, ptx.Align(4*unit))
+			indices, y := kit.Ptr[uint32](p, &of.Indices), kit.Ptr[uint32](p, &of.Y, ptx.Align(4*unit))
 			index, inside := unitsOf(k, total)
 			var id, from [moveUnits]ptx.Reg[uint32]
 			for j, i := range index {

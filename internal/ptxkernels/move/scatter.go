@@ -24,22 +24,36 @@ func Scatter(s *kit.Step) error {
 	}
 	last := s.NewScratch(4 * d.Rows)
 	s.Fill(last, 0, d.Rows)
-	s.Launch(scatterLast, moveGrid(d.Count), d.Count, d.Rows, kit.In(1), last)
+	s.Launch(scatterLast, moveGrid(d.Count), lastParams{d.Count, d.Rows, kit.In(1), last})
 	kernel, unit := scatterRows, 1
 	if d.Inner%4 == 0 {
 		kernel, unit = scatterRows4, 4
 	}
 	total := d.Count * d.Inner / unit
-	s.Launch(kernel, moveGrid(total), total, d.Rows, scalar.DivisorOf(d.Inner/unit), kit.In(1), last, kit.In(2), kit.Out)
+	s.Launch(kernel, moveGrid(total), scatterParams{total, d.Rows, scalar.Divide(d.Inner / unit), kit.In(1), last, kit.In(2), kit.Out})
 	return nil
 }
 
+// lastParams are those of scatter_last.
+type lastParams struct {
+	Count, Rows   int        // of updates, of the result
+	Indices, Last kit.Buffer `of:"u32"` // Last is 0 before
+}
+
+// scatterParams are those of scatter_rows.
+type scatterParams struct {
+	Total, Rows         int           // units of x; rows of y
+	Width               scalar.Divide // units of a row
+	Indices, Last, X, Y kit.Buffer    `of:"u32"`
+}
+
 var scatterLast = kit.Register(kit.Kernel{Family: "scatter", Name: "scatter_last", Block: [3]int{moveThreads, 1, 1},
-	Doc: "last[row] = the last update whose index is the row. Parameters: u32 count (of updates), u32 rows, u32* indices, " +
-		"u32* last (0 before).",
+	Doc: "last[row] = the last update whose index is the row.", Params: lastParams{},
 	Build: func(k *ptx.Kernel) {
-		count, rows := ptx.Param[uint32](k, "count"), ptx.Param[uint32](k, "rows")
-		indices, last := ptx.PointerParam[uint32](k, "indices"), ptx.PointerParam[uint32](k, "last")
+		var of lastParams
+		p := kit.NewParams(k, &of)
+		count, rows := p.U32(&of.Count), p.U32(&of.Rows)
+		indices, last := kit.Ptr[uint32](p, &of.Indices), kit.Ptr[uint32](p, &of.Last)
 		index, inside := unitsOf(k, count)
 		var row [moveUnits]ptx.Reg[uint32]
 		for j, i := range index {
@@ -56,14 +70,14 @@ var scatterRows, scatterRows4 = scatterRowsKernel("scatter_rows", 1), scatterRow
 
 func scatterRowsKernel(name string, unit int) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "scatter", Name: name, Block: [3]int{moveThreads, 1, 1},
-		Doc: "y[indices[j]] = x[j], rows of units of words, where last says that j is the last one. Parameters: u32 total (units " +
-			"of x), u32 rows (of y), u32 width[] (units of a row, as a divisor), u32* indices, u32* last, u32* x, u32* y.",
+		Doc: "y[indices[j]] = x[j], rows of units of words, where last says that j is the last one.", Params: scatterParams{},
 		Build: func(k *ptx.Kernel) {
-			total, rows := ptx.Param[uint32](k, "total"), ptx.Param[uint32](k, "rows")
-			width := scalar.DivisorAt(k, ptx.ParamArray[uint32](k, "width", scalar.DivisorWords), 0)
-			indices, last := ptx.PointerParam[uint32](k, "indices"), ptx.PointerParam[uint32](k, "last")
-			x := ptx.PointerParam[uint32](k, "x", ptx.Align(4*unit))
-			y := ptx.PointerParam[uint32](k, "y", ptx.Align(4*unit))
+			var of scatterParams
+			p := kit.NewParams(k, &of)
+			total, rows := p.U32(&of.Total), p.U32(&of.Rows)
+			width := p.Divisor(&of.Width)
+			indices, last := kit.Ptr[uint32](p, &of.Indices), kit.Ptr[uint32](p, &of.Last)
+			x, y := kit.Ptr[uint32](p, &of.X, ptx.Align(4*unit)), kit.Ptr[uint32](p, &of.Y, ptx.Align(4*unit))
 			index, inside := unitsOf(k, total)
 			var row, at [moveUnits]ptx.Reg[uint32]
 			var mine [moveUnits]ptx.Reg[bool]

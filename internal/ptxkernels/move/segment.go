@@ -51,8 +51,8 @@ func ScatterAdd(s *kit.Step) error {
 			span = 1
 		}
 		total := kit.CeilDiv(n, span) * d.Inner / unit
-		s.Launch(kernel, [3]int{kit.CeilDiv(total, moveThreads), 1, 1}, total, scalar.DivisorOf(d.Inner/unit), n, d.Rows, span, sorted, last,
-			keys, order, x, kit.Out, ends, sums)
+		s.Launch(kernel, [3]int{kit.CeilDiv(total, moveThreads), 1, 1}, segmentParams{total, scalar.Divide(d.Inner / unit), n, d.Rows, span, sorted, last,
+			keys, order, x, kit.Out, ends, sums})
 		if last == 1 {
 			return nil
 		}
@@ -74,20 +74,42 @@ func sortUpdates(s *kit.Step, d catalogue.GatherDims) (keys, order kit.Buffer) {
 	keys, order = kit.In(1), kit.In(1)
 	for pass := range passes {
 		shift, sorted := pass*digitBits, min(pass, 1)
-		grid := [3]int{blocks, 1, 1}
+		grid, head := [3]int{blocks, 1, 1}, sortParams{d.Count, blocks, d.Rows, shift, digits, keys}
 		if blocks > 1 {
-			s.Launch(sortCount, grid, d.Count, blocks, d.Rows, shift, digits, keys, counts)
-			s.Launch(sortScan, [3]int{digits + 1, 1, 1}, blocks, counts, totals)
+			s.Launch(sortCount, grid, countParams{head, counts})
+			s.Launch(sortScan, [3]int{digits + 1, 1, 1}, scanParams{blocks, counts, totals})
 		}
-		s.Launch(sortPlace, grid, d.Count, blocks, d.Rows, shift, digits, keys, sorted, order, counts, totals, to[pass%2][0], to[pass%2][1])
+		s.Launch(sortPlace, grid, placeParams{head, sorted, order, counts, totals, to[pass%2][0], to[pass%2][1]})
 		keys, order = to[pass%2][0], to[pass%2][1]
 	}
 	return keys, order
 }
 
-const sortDoc = " Parameters: u32 count (of updates), u32 blocks, u32 rows, u32 shift (of the digit), u32 digits, u32* keys, "
+// Parameters of the kernels that sort.
+type (
+	sortParams struct {
+		Count, Blocks, Rows int        // of updates
+		Shift, Digits       int        // of the digit; how many there are
+		Keys                kit.Buffer `of:"u32"`
+	}
+	countParams struct {
+		sortParams
+		Counts kit.Buffer `of:"u32"`
+	}
+	scanParams struct {
+		Blocks         int
+		Counts, Totals kit.Buffer `of:"u32"`
+	}
+	placeParams struct {
+		sortParams
+		Sorted          int        // 0: the updates are numbered as they lie
+		Order           kit.Buffer `of:"u32"` // their numbers
+		Counts, Totals  kit.Buffer `of:"u32"` // counts are those of blocks before each; neither is read if there is one block
+		KeysTo, OrderTo kit.Buffer `of:"u32"`
+	}
+)
 
-// sortBlock is a block of updates, in kernels whose parameters begin as sortDoc says.
+// sortBlock is a block of updates.
 type sortBlock struct {
 	k                                  *ptx.Kernel
 	tid, block, start, end             ptx.Reg[uint32]
@@ -95,15 +117,11 @@ type sortBlock struct {
 	keys                               ptx.Ptr[ptx.Global, uint32]
 }
 
-func sortBlockOf(k *ptx.Kernel) sortBlock {
+func sortBlockOf(p *kit.Params, of *sortParams) sortBlock {
+	k := p.Kernel
 	b := sortBlock{k: k, tid: k.Tid(ptx.X), block: k.Ctaid(ptx.X)}
-	for _, p := range []struct {
-		name string
-		to   *ptx.Reg[uint32]
-	}{{"count", &b.count}, {"blocks", &b.blocks}, {"rows", &b.rows}, {"shift", &b.shift}, {"digits", &b.digits}} {
-		*p.to = ptx.Param[uint32](k, p.name)
-	}
-	b.keys = ptx.PointerParam[uint32](k, "keys")
+	b.count, b.blocks, b.rows, b.shift, b.digits = p.U32(&of.Count), p.U32(&of.Blocks), p.U32(&of.Rows), p.U32(&of.Shift), p.U32(&of.Digits)
+	b.keys = kit.Ptr[uint32](p, &of.Keys)
 	b.start = b.block.Mul(sortThreads * sortRounds)
 	b.end = b.start.Add(sortThreads * sortRounds).Min(b.count)
 	return b
@@ -151,9 +169,11 @@ func sumUp(k *ptx.Kernel, v ptx.Reg[uint32], shared ptx.Ptr[ptx.Shared, uint32])
 }
 
 var sortCount = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_count", Block: [3]int{sortThreads, 1, 1},
-	Doc: "counts[digit·blocks + block] = how many updates of the block have the digit in their key." + sortDoc + "u32* counts.",
+	Doc: "counts[digit·blocks + block] = how many updates of the block have the digit in their key.", Params: countParams{},
 	Build: func(k *ptx.Kernel) {
-		b, counts := sortBlockOf(k), ptx.PointerParam[uint32](k, "counts")
+		var of countParams
+		p := kit.NewParams(k, &of)
+		b, counts := sortBlockOf(p, &of.sortParams), kit.Ptr[uint32](p, &of.Counts)
 		counters := ptx.SharedArray[uint32](k, "counters", sortDigits)
 		clearShared(k, counters, sortDigits)
 		b.tally(counters)
@@ -163,11 +183,12 @@ var sortCount = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_count", B
 	}})
 
 var sortScan = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_scan", Block: [3]int{sortThreads, 1, 1},
-	Doc: "Replaces the counts of a digit by the sums of those before them, and leaves the sum of all, by a block for each digit. " +
-		"Parameters: u32 blocks, u32* counts, u32* totals.",
+	Doc:    "Replaces the counts of a digit by the sums of those before them, and leaves the sum of all, by a block for each digit.",
+	Params: scanParams{},
 	Build: func(k *ptx.Kernel) {
-		blocks := ptx.Param[uint32](k, "blocks")
-		counts, totals := ptx.PointerParam[uint32](k, "counts"), ptx.PointerParam[uint32](k, "totals")
+		var of scanParams
+		p := kit.NewParams(k, &of)
+		blocks, counts, totals := p.U32(&of.Blocks), kit.Ptr[uint32](p, &of.Counts), kit.Ptr[uint32](p, &of.Totals)
 		shared := ptx.SharedArray[uint32](k, "of_warps", sortThreads/32)
 		tid, digit := k.Tid(ptx.X), k.Ctaid(ptx.X)
 		carry := ptx.VarOf(k, ptx.U32(0))
@@ -184,13 +205,14 @@ var sortScan = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_scan", Blo
 	}})
 
 var sortPlace = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_place", Block: [3]int{sortThreads, 1, 1},
-	Doc: "Puts the updates in the order of a digit of their keys, those of one digit in the order that they have." + sortDoc +
-		"u32 sorted (0: the updates are numbered as they lie), u32* order (their numbers), u32* counts (of blocks before each; not read " +
-		"if there is one block), u32* totals (likewise), u32* keys_to, u32* order_to.",
+	Doc:    "Puts the updates in the order of a digit of their keys, those of one digit in the order that they have.",
+	Params: placeParams{},
 	Build: func(k *ptx.Kernel) {
-		b, sorted := sortBlockOf(k), ptx.Param[uint32](k, "sorted")
-		order, counts, totals := ptx.PointerParam[uint32](k, "order"), ptx.PointerParam[uint32](k, "counts"), ptx.PointerParam[uint32](k, "totals")
-		keysTo, orderTo := ptx.PointerParam[uint32](k, "keys_to"), ptx.PointerParam[uint32](k, "order_to")
+		var of placeParams
+		p := kit.NewParams(k, &of)
+		b, sorted := sortBlockOf(p, &of.sortParams), p.U32(&of.Sorted)
+		order, counts, totals := kit.Ptr[uint32](p, &of.Order), kit.Ptr[uint32](p, &of.Counts), kit.Ptr[uint32](p, &of.Totals)
+		keysTo, orderTo := kit.Ptr[uint32](p, &of.KeysTo), kit.Ptr[uint32](p, &of.OrderTo)
 		shared := ptx.SharedArray[uint32](k, "of_warps", sortThreads/32)
 		next := ptx.SharedArray[uint32](k, "next", sortDigits)             // where the next update of each digit goes
 		masks := ptx.SharedArray[uint32](k, "masks", sortDigits*sortMasks) // which threads have a digit
@@ -249,21 +271,34 @@ var sortPlace = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_place", B
 
 var segmentSum, segmentSum4 = segmentSumKernel("segment_sum", 1), segmentSumKernel("segment_sum_4", 4)
 
+// segmentParams are those of segment_sum.
+type segmentParams struct {
+	Total        int           // units of all threads
+	Width        scalar.Divide // units of a row
+	Count, Rows  int           // rows of x, and of y
+	Span         int           // rows of x that a thread looks at for where keys begin
+	Sorted, Last int           // 1: the rows of x lie in the order of keys; the stage is the last
+	Keys, Order  kit.Buffer    `of:"u32"` // Order is where the rows of x lie
+	X, Y         kit.Buffer
+	Ends         kit.Buffer `of:"u32"` // the next stage's keys,
+	Sums         kit.Buffer // and its x
+}
+
 func segmentSumKernel(name string, unit int) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "scatter", Name: name, Block: [3]int{moveThreads, 1, 1},
 		Doc: "y[key] += the rows of x of that key, where keys ascend; those beyond the rows of y do not count. The rows of x are cut " +
 			"into pieces; a thread sums those of one key and piece. But for the last stage the sums of a piece's first and last key, which may " +
-			"go on in other pieces, become two rows of the next stage's x. Parameters: u32 total (units of all threads), u32 width[] (units " +
-			"of a row, as a divisor), u32 count (rows of x), u32 rows (of y), u32 span (rows of x that a thread looks at for where keys begin), u32 sorted (1: the rows of x lie in the order of keys), u32 last (stage), u32* keys, u32* order (where the " +
-			"rows of x lie), f32* x, f32* y, u32* ends (the next stage's keys), f32* sums (its x).",
+			"go on in other pieces, become two rows of the next stage's x.",
+		Params: segmentParams{},
 		Build: func(k *ptx.Kernel) {
-			total := ptx.Param[uint32](k, "total")
-			width := scalar.DivisorAt(k, ptx.ParamArray[uint32](k, "width", scalar.DivisorWords), 0)
-			count, rows := ptx.Param[uint32](k, "count"), ptx.Param[uint32](k, "rows")
-			span, sorted, last := ptx.Param[uint32](k, "span"), ptx.Param[uint32](k, "sorted"), ptx.Param[uint32](k, "last").Ne(0)
-			keys, order := ptx.PointerParam[uint32](k, "keys"), ptx.PointerParam[uint32](k, "order")
-			x, y := ptx.PointerParam[uint32](k, "x", ptx.Align(4*unit)), ptx.PointerParam[uint32](k, "y", ptx.Align(4*unit))
-			ends, sums := ptx.PointerParam[uint32](k, "ends"), ptx.PointerParam[uint32](k, "sums", ptx.Align(4*unit))
+			var of segmentParams
+			p := kit.NewParams(k, &of)
+			total, width := p.U32(&of.Total), p.Divisor(&of.Width)
+			count, rows := p.U32(&of.Count), p.U32(&of.Rows)
+			span, sorted, last := p.U32(&of.Span), p.U32(&of.Sorted), p.U32(&of.Last).Ne(0)
+			keys, order := kit.Ptr[uint32](p, &of.Keys), kit.Ptr[uint32](p, &of.Order)
+			x, y := kit.Ptr[uint32](p, &of.X, ptx.Align(4*unit)), kit.Ptr[uint32](p, &of.Y, ptx.Align(4*unit))
+			ends, sums := kit.Ptr[uint32](p, &of.Ends), kit.Ptr[uint32](p, &of.Sums, ptx.Align(4*unit))
 			i := k.GlobalID(ptx.X)
 			k.If(i.Lt(total), func() {
 				part, col := width.Split(k, i)

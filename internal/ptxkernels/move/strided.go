@@ -18,15 +18,21 @@ const (
 
 var strided, strided4 = stridedKernel("strided", 1), stridedKernel("strided_4", 4)
 
+// stridedParams are those of strided.
+type stridedParams struct {
+	Total int // units
+	boxParams
+	X, Y kit.Buffer `of:"u32"`
+}
+
 func stridedKernel(name string, unit int) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "move", Name: name, Block: [3]int{moveThreads, 1, 1},
-		Doc: "y[Σ index·to] = x[Σ index·from] over a box of units, each of neighbouring words. Parameters: u32 total (units), " +
-			"the axes (see boxParams; strides in units), u32* x, u32* y.",
+		Doc: "y[Σ index·to] = x[Σ index·from] over a box of units, each of neighbouring words.", Params: stridedParams{},
 		Build: func(k *ptx.Kernel) {
-			total := ptx.Param[uint32](k, "total")
-			axes := boxParamsOf(k, program.MaxRank)
-			x := ptx.PointerParam[uint32](k, "x", ptx.Align(4*unit))
-			y := ptx.PointerParam[uint32](k, "y", ptx.Align(4*unit))
+			var of stridedParams
+			p := kit.NewParams(k, &of)
+			total, axes := p.U32(&of.Total), of.read(p, program.MaxRank)
+			x, y := kit.Ptr[uint32](p, &of.X, ptx.Align(4*unit)), kit.Ptr[uint32](p, &of.Y, ptx.Align(4*unit))
 			index, inside := unitsOf(k, total)
 			from, to := axes.places(k, index)
 			var words [moveUnits][]ptx.Reg[uint32]
@@ -52,8 +58,7 @@ func stridedBox(s *kit.Step, b box) {
 		from[d], to[d] = from[d]/unit, to[d]/unit
 	}
 	total := program.Len(shape)
-	inner, outer, axes := boxArgs(program.MaxRank, shape, from, to)
-	s.Launch(kernel, moveGrid(total), total, inner, outer, axes, b.operand.Plus(4*b.x0), kit.Out.Plus(4*b.y0))
+	s.Launch(kernel, moveGrid(total), stridedParams{total, boxParamsOf(program.MaxRank, shape, from, to), b.operand.Plus(4 * b.x0), kit.Out.Plus(4 * b.y0)})
 }
 
 // inQuads tells whether a box consists of units of 16 bytes, at multiples of that on both sides.
@@ -109,40 +114,44 @@ func storeUnit(k *ptx.Kernel, inside ptx.Reg[bool], p ptx.Ptr[ptx.Global, uint32
 	k.When(inside, func() { p.Store4([4]ptx.Reg[uint32](words)) })
 }
 
-// boxParams is the axes of a box as parameters of a kernel: u32 inner, the number of axes but the outermost; s32 outer[2], the
-// outermost one's strides in x and y; u32 axes[], for each inner axis, the innermost first, the size as a divisor, then the
-// strides as s32.
+// boxParams is the axes of a box.
 type boxParams struct {
-	inner       ptx.Reg[uint32]
-	outer, axes ptx.Array[uint32]
+	Inner int      `array:"-"` // axes but the outermost
+	Outer []uint32 // the outermost one's strides in x and y, as int32
+	Axes  []uint32 // of each inner axis, the innermost first, the size as a divisor, then the strides as int32
 }
 
 // axisWords is the number of arguments for an inner axis.
 const axisWords = scalar.DivisorWords + 2
 
-// boxParamsOf declares the parameters for boxes of at most rank axes.
-func boxParamsOf(k *ptx.Kernel, rank int) boxParams {
-	return boxParams{ptx.Param[uint32](k, "inner"), ptx.ParamArray[uint32](k, "outer", 2),
-		ptx.ParamArray[uint32](k, "axes", (rank-1)*axisWords)}
+// boxAxes are the parameters in a kernel.
+type boxAxes struct {
+	inner       ptx.Reg[uint32]
+	outer, axes ptx.Array[uint32]
 }
 
-// boxArgs is the arguments for boxParamsOf(rank). A box without axes has one element.
-func boxArgs(rank int, shape, from, to []int) (inner int, outer, axes []uint32) {
-	outer, axes = make([]uint32, 2), make([]uint32, (rank-1)*axisWords)
+// read is the parameters of boxes of at most rank axes.
+func (b *boxParams) read(p *kit.Params, rank int) boxAxes {
+	return boxAxes{p.U32(&b.Inner), kit.Array[uint32](p, &b.Outer, 2), kit.Array[uint32](p, &b.Axes, (rank-1)*axisWords)}
+}
+
+// boxParamsOf is the parameters for a box of at most rank axes. One without axes has one element.
+func boxParamsOf(rank int, shape, from, to []int) boxParams {
+	b := boxParams{0, make([]uint32, 2), make([]uint32, (rank-1)*axisWords)}
 	if len(shape) == 0 {
-		return 0, outer, axes
+		return b
 	}
-	outer[0], outer[1] = uint32(from[0]), uint32(to[0])
-	at := axes[:0]
+	b.Inner, b.Outer[0], b.Outer[1] = len(shape)-1, uint32(from[0]), uint32(to[0])
+	at := b.Axes[:0]
 	for d := len(shape) - 1; d > 0; d-- {
 		at = append(append(at, scalar.DivisorOf(shape[d])...), uint32(from[d]), uint32(to[d]))
 	}
-	return len(shape) - 1, outer, axes
+	return b
 }
 
 // places is where in x and y the elements with these indices lie, counted along the box row by row. Negative ones wrap. Beyond
 // the box, places mean nothing.
-func (b boxParams) places(k *ptx.Kernel, index []ptx.Reg[uint32]) (x, y []ptx.Reg[uint32]) {
+func (b boxAxes) places(k *ptx.Kernel, index []ptx.Reg[uint32]) (x, y []ptx.Reg[uint32]) {
 	type element struct{ rest, x, y *ptx.Var[uint32] } // the index along the axes that are left, and the place so far
 	elements := make([]element, len(index))
 	for j, i := range index {

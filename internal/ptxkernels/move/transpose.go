@@ -51,30 +51,39 @@ func transposed(s *kit.Step, b box, p int) {
 	down, across := kit.CeilDiv(rows, 1<<log), kit.CeilDiv(cols, 1<<(tileLog-log))
 	others := func(s []int) []int { return slices.Delete(slices.Clone(s[:last]), p, p+1) }
 	shape := others(b.shape)
-	inner, outer, axes := boxArgs(program.MaxRank-2, shape, others(b.from), others(b.to))
-	s.Launch(transposeKernel, [3]int{program.Len(shape) * down * across, 1, 1}, rows, cols, uint32(b.from[last]), uint32(b.to[p]), log,
-		append(scalar.DivisorOf(down), scalar.DivisorOf(across)...), inner, outer, axes, b.operand.Plus(4*b.x0), kit.Out.Plus(4*b.y0))
+	s.Launch(transposeKernel, [3]int{program.Len(shape) * down * across, 1, 1}, transposeParams{rows, cols, uint32(b.from[last]), uint32(b.to[p]), log,
+		scalar.Divide(down), scalar.Divide(across), boxParamsOf(program.MaxRank-2, shape, others(b.from), others(b.to)),
+		b.operand.Plus(4 * b.x0), kit.Out.Plus(4 * b.y0)})
+}
+
+// transposeParams are those of transpose: the box is of matrices.
+type transposeParams struct {
+	Rows, Cols   int
+	XCol         uint32        `name:"x_col"` // strides in words, as int32
+	YRow         uint32        `name:"y_row"`
+	Log          int           // of the rows of a tile
+	Down, Across scalar.Divide `array:"tiles"` // of a matrix
+	boxParams
+	X, Y kit.Buffer `of:"u32"`
 }
 
 var transposeKernel = kit.Register(kit.Kernel{Family: "move", Name: "transpose", Block: [3]int{moveThreads, 1, 1}, Build: buildTranspose,
-	Doc: "y[row·y_row + col] = x[col·x_col + row] for matrices that are the elements of a box. One block for each tile. " +
-		"Parameters: u32 rows, u32 cols, s32 x_col, s32 y_row (strides, in words), u32 log (of the rows of a tile), u32 tiles[] " +
-		"(of a matrix: down, then across, as divisors), the axes of the box (see boxParams), u32* x, u32* y."})
+	Doc: "y[row·y_row + col] = x[col·x_col + row] for matrices that are the elements of a box. One block for each tile.", Params: transposeParams{}})
 
 func buildTranspose(k *ptx.Kernel) {
-	rows, cols := ptx.Param[uint32](k, "rows"), ptx.Param[uint32](k, "cols")
-	xCol, yRow := ptx.Param[uint32](k, "x_col"), ptx.Param[uint32](k, "y_row")
-	log := ptx.Param[uint32](k, "log")
-	tiles := ptx.ParamArray[uint32](k, "tiles", 2*scalar.DivisorWords)
-	axes := boxParamsOf(k, program.MaxRank-2)
-	x, y := ptx.PointerParam[uint32](k, "x"), ptx.PointerParam[uint32](k, "y")
+	var of transposeParams
+	p := kit.NewParams(k, &of)
+	rows, cols := p.U32(&of.Rows), p.U32(&of.Cols)
+	xCol, yRow := kit.Read(p, &of.XCol), kit.Read(p, &of.YRow)
+	log, axes := p.U32(&of.Log), of.read(p, program.MaxRank-2)
+	x, y := kit.Ptr[uint32](p, &of.X), kit.Ptr[uint32](p, &of.Y)
 	// Each column of a matrix is a row of the tile, with a word left free after it, so that neither side meets one bank twice.
 	tile := ptx.SharedArray[uint32](k, "tile", 1<<tileLog+1<<(tileLog-1))
 
 	one := ptx.Imm(uint32(1))
 	across := ptx.Imm(uint32(tileLog)).Sub(log)
-	rest, col := scalar.DivisorAt(k, tiles, scalar.DivisorWords).Split(k, k.Ctaid(ptx.X))
-	matrix, row := scalar.DivisorAt(k, tiles, 0).Split(k, rest)
+	rest, col := p.Divisor(&of.Across).Split(k, k.Ctaid(ptx.X))
+	matrix, row := p.Divisor(&of.Down).Split(k, rest)
 	left, top := col.Shl(across), row.Shl(log)
 	xs, ys := axes.places(k, []ptx.Reg[uint32]{matrix})
 	pitch := one.Shl(log).Add(one)

@@ -27,34 +27,35 @@ func normBackward(s *kit.Step) {
 	}
 	norms := s.NewScratch(8 * rows)
 	dy := kit.In(len(s.Operands) - 1)
-	rowsStep(s, nil, []any{kit.In(0), dy, kit.In(1), kit.Out, norms})
+	rowsStep(s, nil, rowsParams{X: kit.In(0), M: []kit.Buffer{dy}, Vectors: []kit.Buffer{kit.In(1)}, Y: kit.Out, Norms: []kit.Buffer{norms}})
 
 	blocks := kit.CeilDiv(cols, columnsOfBlock)
 	perPart := min(max(kit.CeilDiv(rows, kit.CeilDiv(4*s.Caps.Multiprocessors, blocks)), 4*threadgroup.Warps), mostRowsOfPart)
 	parts := kit.CeilDiv(rows, perPart)
-	sums := []any{kit.OutAt(1), kit.OutAt(vectors)}
-	if parts > 1 {
-		for i := range vectors {
-			sums[i] = s.NewScratch(4 * parts * cols)
+	var sums []kit.Buffer
+	for i := range vectors {
+		to := kit.OutAt(1 + i)
+		if parts > 1 {
+			to = s.NewScratch(4 * parts * cols)
 		}
-		sums[1] = sums[vectors-1]
+		sums = append(sums, to)
 	}
-	sizes := columnsSizes[int, scalar.Divide]{Rows: rows, Cols: cols, RowsOfPart: perPart, Vector: int(kit.FlagIf(1, cols%4 == 0)),
-		Blocks: scalar.Divide(blocks)}
-	s.Launch(normColumns[vectors-1], [3]int{blocks * parts, 1, 1}, append([]any{sizes, kit.In(0), dy, norms}, sums[:vectors]...)...)
+	s.Launch(normColumns[vectors-1], [3]int{blocks * parts, 1, 1}, columnsParams{Rows: rows, Cols: cols, RowsOfPart: perPart,
+		Vector: int(kit.FlagIf(1, cols%4 == 0)), Blocks: scalar.Divide(blocks), X: kit.In(0), DY: dy, Norms: norms, Sums: sums})
 	if parts > 1 {
-		for i := range vectors {
-			partial := sums[i].(kit.Buffer)
+		for i, partial := range sums {
 			tiling.AddPartials(s, tiling.UniformSplit(parts, 1, 1, cols), 0, 0, nil, partial, partial, kit.OutAt(1+i))
 		}
 	}
 }
 
-// columnsSizes are the run-time numbers of norm_columns.
-type columnsSizes[N, D any] struct {
-	Rows, Cols, RowsOfPart N
-	Vector                 N // whether columns come in fours
-	Blocks                 D // of a part
+// columnsParams are those of norm_columns.
+type columnsParams struct {
+	Rows, Cols, RowsOfPart int           `array:"sizes"`
+	Vector                 int           // whether columns come in fours
+	Blocks                 scalar.Divide // of a part
+	X, DY, Norms           kit.Buffer
+	Sums                   []kit.Buffer `names:"dgamma,dbeta"` // [parts][columns]
 }
 
 // normColumns are the kernels for gamma alone and for gamma and beta.
@@ -62,20 +63,20 @@ var normColumns = [2]*kit.Kernel{normColumnsKernel("norm_columns", 1), normColum
 
 func normColumnsKernel(name string, vectors int) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "rows", Name: name, Block: [3]int{threadgroup.Threads, 1, 1},
-		Doc: "dgamma = Σdy·(x − mean)·rstd and dbeta = Σdy, if it is there, over parts of the rows. Parameters: u32 sizes[] (" +
-			scalar.WordNames[columnsSizes[int, scalar.Divide]]() + "), f32* x, f32* dy, f32* norms, " +
-			"f32* dgamma, f32* dbeta [parts][columns].",
+		Doc:    "dgamma = Σdy·(x − mean)·rstd and dbeta = Σdy, if it is there, over parts of the rows.",
+		Params: columnsParams{Sums: make([]kit.Buffer, vectors)},
 		Build: func(k *ptx.Kernel) {
-			sizes := scalar.ParamWords[columnsSizes[scalar.Word, scalar.DivisorWord]](k, "sizes")
-			x, dy := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "dy", ptx.Align(16))
-			norms := ptx.PointerParam[float32](k, "norms", ptx.Align(8))
-			sums := []ptx.Ptr[ptx.Global, float32]{ptx.PointerParam[float32](k, "dgamma")}
-			if vectors > 1 {
-				sums = append(sums, ptx.PointerParam[float32](k, "dbeta"))
+			of := columnsParams{Sums: make([]kit.Buffer, vectors)}
+			p := kit.NewParams(k, &of)
+			x, dy := kit.Ptr[float32](p, &of.X, ptx.Align(16)), kit.Ptr[float32](p, &of.DY, ptx.Align(16))
+			norms := kit.Ptr[float32](p, &of.Norms, ptx.Align(8))
+			var sums []ptx.Ptr[ptx.Global, float32]
+			for i := range vectors {
+				sums = append(sums, kit.Ptr[float32](p, &of.Sums[i]))
 			}
-			rows, cols, perPart := sizes.Rows.Load(), sizes.Cols.Load(), sizes.RowsOfPart.Load()
-			vector := sizes.Vector.Load().Ne(0)
-			part, block := sizes.Blocks.Load(k).Split(k, k.Ctaid(ptx.X))
+			rows, cols, perPart := p.U32(&of.Rows), p.U32(&of.Cols), p.U32(&of.RowsOfPart)
+			vector := p.U32(&of.Vector).Ne(0)
+			part, block := p.Divisor(&of.Blocks).Split(k, k.Ctaid(ptx.X))
 			lane, warp := k.Tid(ptx.X).And(31), k.Tid(ptx.X).Shr(5)
 			base := block.Mul(columnsOfBlock)
 			// Places in the block's columns of the lane's four: neighbours, or 32 apart.

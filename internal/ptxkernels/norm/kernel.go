@@ -1,6 +1,8 @@
 package norm
 
 import (
+	"slices"
+
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
@@ -35,6 +37,20 @@ const (
 	Gradient               // m·v takes part as g: m is the gradient of a norm's result. Two coefficients of each row are a result
 )
 
+// rowsParams are those of kernels over rows. What a kernel does not need has no element.
+type rowsParams struct {
+	threadgroup.Work
+	Stage, Units int       `array:"-"` // Units is 1 or 8 if these hold a lane's share of a row, else 0
+	Eps          []float32 `names:"eps"`
+	X            kit.Buffer
+	M            []kit.Buffer `names:"m"`
+	Vectors      []kit.Buffer `names:"v,w"`
+	Sum          []kit.Buffer `names:"sum"`
+	Y            kit.Buffer
+	Norms        []kit.Buffer `names:"norms"`
+	Partial      kit.Buffer
+}
+
 // rows is a kernel over the rows of a matrix.
 type rows struct {
 	*kit.Kernel
@@ -43,34 +59,41 @@ type rows struct {
 }
 
 // rowsKernel makes y of x, by vectors as long as a row. x is read once where a lane's share of the row fits its registers. y may be x.
-func rowsKernel(name, doc string, words int, m second, vectors int, op func(t threadgroup.Group) rowOp) rows {
-	return rows{kit.Register(kit.Kernel{Family: "rows", Name: name, Block: [3]int{threadgroup.Threads, 1, 1},
-		Doc: doc + " Parameters: work; u32 stage; u32 units, 1 or 8 if these hold a lane's share of a row, else 0; f32 eps, but for " +
-			"softmax; f32* x; m, if the formula has it; the vectors v and w, likewise; sum, likewise; y; norms, likewise; partial.",
+func rowsKernel(name, doc string, words int, m second, scalars, vectors int, op func(t threadgroup.Group, eps scalar.Float) rowOp) rows {
+	with := func(what ...second) []kit.Buffer { return make([]kit.Buffer, kit.FlagIf(1, slices.Contains(what, m))) }
+	params := rowsParams{Eps: make([]float32, scalars), M: with(added, gated, Gradient), Vectors: make([]kit.Buffer, vectors), Sum: with(added),
+		Norms: with(Gradient)}
+	return rows{kit.Register(kit.Kernel{Family: "rows", Name: name, Block: [3]int{threadgroup.Threads, 1, 1}, Doc: doc, Params: params,
 		BuildWith: func(k *ptx.Kernel, h *kit.Prologue, _ *kit.Epilogue) {
-			t := threadgroup.Of(k)
-			stage, units := ptx.Param[uint32](k, "stage"), ptx.Param[uint32](k, "units")
-			b := rowsBuilder{rowOp: op(t), second: m}
+			at := params
+			p := kit.NewParams(k, &at)
+			t := threadgroup.Of(p, &at.Work)
+			stage, units := p.U32(&at.Stage), p.U32(&at.Units)
+			var eps scalar.Float
+			if scalars > 0 {
+				eps = kit.Read(p, &at.Eps[0])
+			}
+			b := rowsBuilder{rowOp: op(t, eps), second: m}
 			b.Reducer = threadgroup.ReducerOf(t, b.rowOp.Accumulator)
-			pointer := func(name string) ptx.Ptr[ptx.Global, float32] { return ptx.PointerParam[float32](k, name) }
-			row := func(name string) ptx.Ptr[ptx.Global, float32] { return threadgroup.RowOf(t, pointer(name)) }
+			pointer := func(field *kit.Buffer) ptx.Ptr[ptx.Global, float32] { return kit.Ptr[float32](p, field) }
+			row := func(field *kit.Buffer) ptx.Ptr[ptx.Global, float32] { return threadgroup.RowOf(t, pointer(field)) }
 			var matrix, sum ptx.Ptr[ptx.Global, float32]
 			if h != nil {
-				b.prologue = threadgroup.PrologueOf(t, h)
+				b.prologue = threadgroup.PrologueOf(t, h, &at.X)
 				k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 			} else {
-				b.loads = append(b.loads, row("x"))
+				b.loads = append(b.loads, row(&at.X))
 			}
 			if m != noSecond {
-				matrix = row("m")
+				matrix = row(&at.M[0])
 			}
 			for i := range vectors {
-				b.reads = append(b.reads, pointer(string(rune('v'+i))))
+				b.reads = append(b.reads, pointer(&at.Vectors[i]))
 			}
 			if m == added {
-				sum = row("sum")
+				sum = row(&at.Sum[0])
 			}
-			b.stores = append(b.stores, row("y"))
+			b.stores = append(b.stores, row(&at.Y))
 			switch m {
 			case added:
 				b.loads, b.stores = append(b.loads, matrix), append(b.stores, sum)
@@ -78,9 +101,9 @@ func rowsKernel(name, doc string, words int, m second, vectors int, op func(t th
 				b.reads = append(b.reads, matrix)
 			case Gradient:
 				b.loads, b.reads = append(b.loads, matrix, b.reads[0]), nil
-				b.norms = pointer("norms")
+				b.norms = pointer(&at.Norms[0])
 			}
-			b.build(stage, units, pointer("partial"))
+			b.build(stage, units, pointer(&at.Partial))
 		}}), words, m}
 }
 

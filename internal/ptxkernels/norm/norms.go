@@ -7,8 +7,7 @@ import (
 )
 
 // l2Normalize accumulates the sum of squares.
-func l2Normalize(t threadgroup.Group) rowOp {
-	eps := ptx.Param[float32](t.K, "eps")
+func l2Normalize(t threadgroup.Group, eps scalar.Float) rowOp {
 	return rowOp{
 		Accumulator:  threadgroup.Sums[float32](1),
 		partial:      func(x, _ []scalar.Float, _ rowTile) []scalar.Float { return []scalar.Float{sumOfProducts(x, x)} },
@@ -26,8 +25,8 @@ func sumOfProducts(x, y []scalar.Float) scalar.Float {
 }
 
 // rmsNorm does so, too.
-func rmsNorm(t threadgroup.Group) rowOp {
-	op, c := l2Normalize(t), scalar.Math{K: t.K}
+func rmsNorm(t threadgroup.Group, eps scalar.Float) rowOp {
+	op, c := l2Normalize(t, eps), scalar.Math{K: t.K}
 	root := op.coefficients
 	op.coefficients = func(acc []scalar.Float) []scalar.Float {
 		return root([]scalar.Float{acc[0].Mul(c.Inverse(ptx.Convert[float32](t.Cols)))})
@@ -38,8 +37,8 @@ func rmsNorm(t threadgroup.Group) rowOp {
 
 // layerNorm accumulates count, mean and the sum of squared deviations: by two passes over the elements at hand, combined pairwise
 // (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979).
-func layerNorm(t threadgroup.Group) rowOp {
-	c, eps := scalar.Math{K: t.K}, ptx.Param[float32](t.K, "eps")
+func layerNorm(t threadgroup.Group, eps scalar.Float) rowOp {
+	c := scalar.Math{K: t.K}
 	return rowOp{
 		Accumulator: threadgroup.Accumulator[float32]{Identity: make([]float32, 3), Combine: func(a, b []scalar.Float) []scalar.Float {
 			n, d := a[0].Add(b[0]), b[1].Sub(a[1])
@@ -68,8 +67,8 @@ func layerNorm(t threadgroup.Group) rowOp {
 }
 
 // rmsNormBackward accumulates the sums of squares and of products with g.
-func rmsNormBackward(t threadgroup.Group) rowOp {
-	c, eps := scalar.Math{K: t.K}, ptx.Param[float32](t.K, "eps")
+func rmsNormBackward(t threadgroup.Group, eps scalar.Float) rowOp {
+	c := scalar.Math{K: t.K}
 	return rowOp{
 		Accumulator: threadgroup.Sums[float32](2),
 		partial: func(x, g []scalar.Float, _ rowTile) []scalar.Float {
@@ -87,8 +86,8 @@ func rmsNormBackward(t threadgroup.Group) rowOp {
 }
 
 // layerNormBackward accumulates what [layerNorm] does, then the mean of g and the sum of the products of the deviations of x and g.
-func layerNormBackward(t threadgroup.Group) rowOp {
-	c, forward := scalar.Math{K: t.K}, layerNorm(t)
+func layerNormBackward(t threadgroup.Group, eps scalar.Float) rowOp {
+	c, forward := scalar.Math{K: t.K}, layerNorm(t, eps)
 	return rowOp{
 		Accumulator: threadgroup.Accumulator[float32]{Identity: make([]float32, 5), Combine: func(a, b []scalar.Float) []scalar.Float {
 			n := a[0].Add(b[0])

@@ -9,19 +9,19 @@ import (
 
 // Kernels are those of each entry.
 var Kernels = map[*program.Entry]rows{
-	catalogue.Softmax:      rowsKernel("softmax", "exp(x − max)/Σexp(x − max) of rows.", 2, noSecond, 0, expNormalize),
-	catalogue.LogSoftmax:   rowsKernel("log_softmax", "x − max − log Σexp(x − max) of rows.", 2, noSecond, 0, logExpNormalize),
-	catalogue.LayerNorm:    rowsKernel("layer_norm", "(x − mean)/√(variance + eps)·v + w of rows.", 3, noSecond, 2, layerNorm),
-	catalogue.RMSNorm:      rowsKernel("rms_norm", "x/√(mean(x²) + eps)·v of rows.", 1, noSecond, 1, rmsNorm),
-	catalogue.L2Normalize:  rowsKernel("l2_normalize", "x/√(Σx² + eps) of rows.", 1, noSecond, 0, l2Normalize),
-	catalogue.GatedRMSNorm: rowsKernel("gated_rms_norm", "x/√(mean(x²) + eps)·v·silu(m) of rows.", 1, gated, 1, rmsNorm),
-	catalogue.AddRMSNorm:   rowsKernel("add_rms_norm", "sum = x + m and sum/√(mean(sum²) + eps)·v of rows.", 1, added, 1, rmsNorm),
+	catalogue.Softmax:      rowsKernel("softmax", "exp(x − max)/Σexp(x − max) of rows.", 2, noSecond, 0, 0, expNormalize),
+	catalogue.LogSoftmax:   rowsKernel("log_softmax", "x − max − log Σexp(x − max) of rows.", 2, noSecond, 0, 0, logExpNormalize),
+	catalogue.LayerNorm:    rowsKernel("layer_norm", "(x − mean)/√(variance + eps)·v + w of rows.", 3, noSecond, 1, 2, layerNorm),
+	catalogue.RMSNorm:      rowsKernel("rms_norm", "x/√(mean(x²) + eps)·v of rows.", 1, noSecond, 1, 1, rmsNorm),
+	catalogue.L2Normalize:  rowsKernel("l2_normalize", "x/√(Σx² + eps) of rows.", 1, noSecond, 1, 0, l2Normalize),
+	catalogue.GatedRMSNorm: rowsKernel("gated_rms_norm", "x/√(mean(x²) + eps)·v·silu(m) of rows.", 1, gated, 1, 1, rmsNorm),
+	catalogue.AddRMSNorm:   rowsKernel("add_rms_norm", "sum = x + m and sum/√(mean(sum²) + eps)·v of rows.", 1, added, 1, 1, rmsNorm),
 	catalogue.AddLayerNorm: rowsKernel("add_layer_norm", "sum = x + m and (sum − mean)/√(variance + eps)·v + w of rows.",
-		3, added, 2, layerNorm),
+		3, added, 1, 2, layerNorm),
 	catalogue.RMSNormBackward: rowsKernel("rms_norm_backward", "The gradient of rms_norm for x, m being that of its result; norms "+
-		"are 0 and 1/√(mean(x²) + eps) of each row.", 2, Gradient, 1, rmsNormBackward),
+		"are 0 and 1/√(mean(x²) + eps) of each row.", 2, Gradient, 1, 1, rmsNormBackward),
 	catalogue.LayerNormBackward: rowsKernel("layer_norm_backward", "The gradient of layer_norm for x, m being that of its result; "+
-		"norms are mean and 1/√(variance + eps) of each row.", 5, Gradient, 1, layerNormBackward),
+		"norms are mean and 1/√(variance + eps) of each row.", 5, Gradient, 1, 1, layerNormBackward),
 }
 
 // longestPart is the number of elements of a task at most, where rows are too long to be kept: a lane then merges 128 tiles.
@@ -35,14 +35,26 @@ func Rows(s *kit.Step) error {
 	}
 	rows, cols := program.RowsCols(s.Operands[0].Shape)
 	h, err := s.Prologue(rows, cols)
-	if err == nil {
-		rowsStep(s, h, s.Tensors())
+	if err != nil {
+		return err
 	}
-	return err
+	p := rowsParams{X: kit.In(0), Y: kit.OutAt(len(s.Results) - 1)}
+	rest := 1
+	if Kernels[s.Entry].second != noSecond {
+		p.M, rest = []kit.Buffer{kit.In(1)}, 2
+	}
+	for i := rest; i < len(s.Operands); i++ {
+		p.Vectors = append(p.Vectors, kit.In(i))
+	}
+	if len(s.Results) > 1 {
+		p.Sum = []kit.Buffer{kit.Out}
+	}
+	rowsStep(s, h, p)
+	return nil
 }
 
-// rowsStep launches the step's kernel of rows on those tensors, in the order of the kernel's parameters.
-func rowsStep(s *kit.Step, h *kit.Prologue, tensors []any) {
+// rowsStep launches the step's kernel of rows on those tensors.
+func rowsStep(s *kit.Step, h *kit.Prologue, p rowsParams) {
 	rows, cols := program.RowsCols(s.Operands[0].Shape)
 	const blocks = 4 // per multiprocessor
 	w := threadgroup.Partition{Rows: rows, Cols: cols, Parts: 1, Chunk: kit.CeilDiv(cols, 4) * 4}
@@ -61,7 +73,7 @@ func rowsStep(s *kit.Step, h *kit.Prologue, tensors []any) {
 	}
 	k := Kernels[s.Entry]
 	w.Stages(s, k.words, func(stage uint32, partial kit.Buffer) {
-		arguments := append([]any{w.Args(), stage, units}, s.Scalars()...)
-		s.LaunchWith(h, nil, k.Kernel, w.Grid(), append(append(arguments, tensors...), partial)...)
+		p.Work, p.Stage, p.Units, p.Eps, p.Partial = w.Work(), int(stage), units, s.Attr.Scalars, partial
+		s.LaunchWith(h, nil, k.Kernel, w.Grid(), p)
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // expNormalize is softmax of a row; every element is NaN where there is nothing but −Inf.
-func expNormalize(t threadgroup.Group) rowOp {
+func expNormalize(t threadgroup.Group, _ scalar.Float) rowOp {
 	o := softmax.OfRows(t.K)
 	return rowOp{
 		Accumulator: o.Accumulator(), neutral: math.Inf(-1),
@@ -23,8 +23,8 @@ func expNormalize(t threadgroup.Group) rowOp {
 }
 
 // logExpNormalize is its logarithm.
-func logExpNormalize(t threadgroup.Group) rowOp {
-	op := expNormalize(t)
+func logExpNormalize(t threadgroup.Group, _ scalar.Float) rowOp {
+	op := expNormalize(t, scalar.Float{})
 	op.coefficients = func(acc []scalar.Float) []scalar.Float {
 		return []scalar.Float{acc[0], acc[1].Lg2().Mul(math.Ln2)}
 	}

@@ -16,29 +16,33 @@ import (
 func bytesSize(values int) int  { return values }
 func scalesSize(values int) int { return values / 4 }
 
-// quantBytesSizes are the run-time numbers of quant_bytes.
-type quantBytesSizes[N, D any] struct {
-	Cols, Norm N // Norm is whether there is one: 0 or 1
-	Parts      D // blocks of a row
+// quantBytesParams are those of quant_bytes.
+type quantBytesParams struct {
+	Cols, Norm int           `array:"sizes"` // Norm is whether there is one: 0 or 1
+	Parts      scalar.Divide // blocks of a row
+	Eps        float32
+	X, Gamma   kit.Buffer
+	Y          kit.Buffer `of:"s8"`
+	Scales     kit.Buffer `of:"u32"`
 }
 
 // bytesPart is how many values of a row a block of quant_bytes has.
 const bytesPart = 4 * threadgroup.Threads
 
 var quantBytes = kit.Register(kit.Kernel{Family: "quant", Name: "quant_bytes", Block: [3]int{threadgroup.Threads, 1, 1},
-	Doc: "x, or x/√(mean(x²) + eps)·gamma, rounded to bytes in blocks of 32, whose scale is max|x|/127; it is NaN where x is not finite. " +
-		"Parameters: u32 sizes[] (" + scalar.WordNames[quantBytesSizes[int, scalar.Divide]]() + "), f32 eps, f32* x, " +
-		"f32* gamma, s8* y, u32* scales.",
-	Build: buildQuantBytes})
+	Doc:    "x, or x/√(mean(x²) + eps)·gamma, rounded to bytes in blocks of 32, whose scale is max|x|/127; it is NaN where x is not finite.",
+	Params: quantBytesParams{},
+	Build:  buildQuantBytes})
 
 func buildQuantBytes(k *ptx.Kernel) {
 	c := scalar.Math{K: k}
-	sizes := scalar.ParamWords[quantBytesSizes[scalar.Word, scalar.DivisorWord]](k, "sizes")
-	eps := ptx.Param[float32](k, "eps")
-	x, gamma := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "gamma", ptx.Align(16))
-	y, scales := ptx.PointerParam[uint8](k, "y", ptx.Align(16)), ptx.PointerParam[uint32](k, "scales", ptx.Align(16))
-	cols, tid := sizes.Cols.Load(), k.Tid(ptx.X)
-	row, part := sizes.Parts.Load(k).Split(k, k.Ctaid(ptx.X))
+	var of quantBytesParams
+	p := kit.NewParams(k, &of)
+	eps := kit.Read(p, &of.Eps)
+	x, gamma := kit.Ptr[float32](p, &of.X, ptx.Align(16)), kit.Ptr[float32](p, &of.Gamma, ptx.Align(16))
+	y, scales := kit.Ptr[uint8](p, &of.Y, ptx.Align(16)), kit.Ptr[uint32](p, &of.Scales, ptx.Align(16))
+	cols, tid := p.U32(&of.Cols), k.Tid(ptx.X)
+	row, part := p.Divisor(&of.Parts).Split(k, k.Ctaid(ptx.X))
 	begin := row.MulWide(cols)
 	x = x.At(begin)
 	i := part.Mad(threadgroup.Threads, tid).Shl(2)
@@ -49,7 +53,7 @@ func buildQuantBytes(k *ptx.Kernel) {
 		v.Set(four[:])
 	})
 	shared := ptx.SharedArray[float32](k, "squares", threadgroup.Warps)
-	k.If(sizes.Norm.Load().Ne(0), func() {
+	k.If(p.U32(&of.Norm).Ne(0), func() {
 		// Each block goes over the whole row, which is in the cache.
 		sum := ptx.VarOf(k, ptx.F32(0))
 		ptx.For(k, tid.Shl(2), cols, bytesPart, func(i ptx.Reg[uint32]) {
@@ -98,13 +102,21 @@ func buildQuantBytes(k *ptx.Kernel) {
 	})
 }
 
+// finiteParams are those of quant_finite.
+type finiteParams struct {
+	Cols int
+	X, Y kit.Buffer
+}
+
 // quantFinite is for GPUs that cannot multiply bytes: there activations stay float32, but what is not finite spreads as if they did not.
 var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite", Block: [3]int{threadgroup.Threads, 1, 1},
-	Doc: "y is rows of x, or NaN where something in the row is not finite; a block for each row. Parameters: u32 values of a row, f32* x, " +
-		"f32* y.",
+	Doc:    "y is rows of x, or NaN where something in the row is not finite; a block for each row.",
+	Params: finiteParams{},
 	Build: func(k *ptx.Kernel) {
-		cols := ptx.Param[uint32](k, "cols")
-		x, y := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "y", ptx.Align(16))
+		var of finiteParams
+		p := kit.NewParams(k, &of)
+		cols := p.U32(&of.Cols)
+		x, y := kit.Ptr[float32](p, &of.X, ptx.Align(16)), kit.Ptr[float32](p, &of.Y, ptx.Align(16))
 		begin := k.Ctaid(ptx.X).MulWide(cols)
 		x, y = x.At(begin), y.At(begin)
 		each := func(f func(at ptx.Reg[uint32], v [4]scalar.Float)) {
@@ -130,12 +142,12 @@ var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite",
 // buildBytes is for activations as bytes.
 func (g *quantGemv) buildBytes() {
 	k := g.k
-	x, scales := ptx.PointerParam[uint8](k, "x", ptx.Align(16)), ptx.PointerParam[uint32](k, "scales", ptx.Align(16))
+	x, scales := g.rounded()
 	g.matrices()
 	g.bindRows()
-	reader := g.readPieces(k, g.blocksAt(k, g.sizes, quantBlocks), g.lane)
+	reader := g.readPieces(k, g.blocksOf(g.Params, &g.of.Blocks), g.lane)
 	first := shiftRight(k, g.lane, known(scalar.Log2(g.pieces()))).Mad(g.len(), reader.first)
-	cols := g.size(quantK)
+	cols := g.U32(&g.of.K)
 	// The lane's first piece of the first row of x.
 	bytes := ptx.PtrVarOf(x.Bytes(first))
 	words := ptx.PtrVarOf(scales.Bytes(first.Shr(5).Shl(3)))

@@ -14,25 +14,22 @@ import (
 // once for 32 weights; with more it has a word of it, lest sums take all registers.
 var quantColumnRooms = []int{1, thinVectors}
 
-// Arguments in the array sizes.
-const (
-	columnsM = iota
-	columnsN
-	columnsK
-	columnsSplit  // depth of a split
-	columnsWords  // of a row of weights
-	columnsBlocks // likewise
-	columnsAcross // blocks of a split: a divisor
-	columnsSizes  = columnsAcross + scalar.DivisorWords
-)
+// columnsParams are those of quant_columns.
+type columnsParams struct {
+	M, N, K, Split int `array:"sizes"` // Split is the depth of a split
+	packedRow
+	Across  scalar.Divide // blocks of a split
+	X       kit.Buffer
+	Weights kit.Buffer `of:"u32"`
+	C       kit.Buffer
+}
 
 var quantColumnKernels = ofFormats(func(f *blockFormat) (rooms []*kit.Kernel) {
 	for _, room := range quantColumnRooms {
 		rooms = append(rooms, kit.Register(kit.Kernel{Family: "quant_" + f.name(), Name: fmt.Sprintf("quant_columns_%s_%d", f.name(), room),
-			Block: [3]int{threadgroup.Threads, 1, 1},
-			Doc: fmt.Sprintf("c[split] = x·w over a split of the depth, for up to %d rows of x, where rows of weights are along the result. "+
-				"Parameters: u32 sizes[] (rows of x, columns, depth, depth of a split, words and blocks of a row of weights; as a "+
-				"divisor blocks of a split), f32* x, u32* weights, f32* c.", room),
+			Block:  [3]int{threadgroup.Threads, 1, 1},
+			Doc:    fmt.Sprintf("c[split] = x·w over a split of the depth, for up to %d rows of x, where rows of weights are along the result.", room),
+			Params: columnsParams{},
 			Build: func(k *ptx.Kernel) {
 				(&quantColumns{blockFormat: f, k: k, calc: scalar.Math{K: k}, room: room}).Build()
 			}}))
@@ -43,10 +40,11 @@ var quantColumnKernels = ofFormats(func(f *blockFormat) (rooms []*kit.Kernel) {
 // quantColumns is a kernel under construction.
 type quantColumns struct {
 	*blockFormat
-	k     *ptx.Kernel
-	calc  scalar.Math
-	room  int
-	sizes ptx.Array[uint32]
+	k    *ptx.Kernel
+	calc scalar.Math
+	room int
+	*kit.Params
+	of columnsParams
 }
 
 func (q *quantColumns) whole() bool { return q.room == 1 }
@@ -61,7 +59,7 @@ func (f *blockFormat) columnValues(room int) int {
 
 // slots is how many lanes have columns.
 func (q *quantColumns) slots() ptx.Reg[uint32] {
-	return q.sizes.At(columnsN).Shr(scalar.Log2(q.columnValues(q.room)))
+	return q.U32(&q.of.N).Shr(scalar.Log2(q.columnValues(q.room)))
 }
 
 // slot is the block, the unit and the word that a lane has, or the last one where there are fewer.
@@ -82,22 +80,22 @@ func (q *quantColumns) slot(tile, lane ptx.Reg[uint32]) (block ptx.Reg[uint32], 
 // Build writes the kernel.
 func (q *quantColumns) Build() {
 	k := q.k
-	q.sizes = ptx.ParamArray[uint32](k, "sizes", columnsSizes)
-	x, weights := ptx.PointerParam[float32](k, "x"), ptx.PointerParam[uint8](k, "weights", ptx.Align(16))
-	y := ptx.PointerParam[float32](k, "c")
+	q.Params = kit.NewParams(k, &q.of)
+	x, weights := kit.Ptr[float32](q.Params, &q.of.X), kit.Ptr[uint8](q.Params, &q.of.Weights, ptx.Align(16))
+	y := kit.Ptr[float32](q.Params, &q.of.C)
 	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 	tid := k.Tid(ptx.X)
 	lane, warp := tid.And(31), tid.Shr(5)
-	split, tile := scalar.DivisorAt(k, q.sizes, columnsAcross).Split(k, k.Ctaid(ptx.X))
-	depth, each := q.sizes.At(columnsK), q.sizes.At(columnsSplit)
+	split, tile := q.Divisor(&q.of.Across).Split(k, k.Ctaid(ptx.X))
+	depth, each := q.U32(&q.of.K), q.U32(&q.of.Split)
 	first := split.Mad(each, warp)
 	end := depth.Min(split.Add(1).Mul(each))
 	block, unit, word := q.slot(tile, lane)
 	both := []number{known(0), known(1)}
-	reader := q.reader(k, q.blocksAt(k, q.sizes, columnsBlocks), unit, both, word, q.whole(), false)
-	row := ptx.PtrVarOf(weights.Bytes(first.MulWide(q.sizes.At(columnsWords)).Shl(2)))
-	step := ptx.Convert[uint64](q.sizes.At(columnsWords)).Shl(2 + scalar.Log2(threadgroup.Warps))
-	m := q.sizes.At(columnsM)
+	reader := q.reader(k, q.blocksOf(q.Params, &q.of.Blocks), unit, both, word, q.whole(), false)
+	row := ptx.PtrVarOf(weights.Bytes(first.MulWide(q.U32(&q.of.Words)).Shl(2)))
+	step := ptx.Convert[uint64](q.U32(&q.of.Words)).Shl(2 + scalar.Log2(threadgroup.Warps))
+	m := q.U32(&q.of.M)
 	rows := []ptx.Ptr[ptx.Global, float32]{x}
 	for v := 1; v < q.room; v++ { // where there are fewer, the last is repeated
 		rows = append(rows, x.At(ptx.U32(v).Min(m.Sub(1)).MulWide(depth)))
@@ -128,7 +126,7 @@ func (q *quantColumns) Build() {
 		}
 		row.Set(row.Get().Bytes(step))
 	}, ptx.NoUnroll())
-	y = y.At(split.MulWide(m).Mul(ptx.Convert[uint64](q.sizes.At(columnsN))))
+	y = y.At(split.MulWide(m).Mul(ptx.Convert[uint64](q.U32(&q.of.N))))
 	q.Write(y, sums, tile)
 }
 
@@ -157,8 +155,8 @@ func (q *quantColumns) Write(y ptx.Ptr[ptx.Global, float32], sums scalar.Variabl
 			run := j.Shr(scalar.Log2(n / 2))
 			at := block.Mad(q.len(), run.Mad(q.between(), j.And(n/2-1)))
 			at = at.Add(q.firstOf(k, unit).plus(k, word.times(k, 4)).value(k))
-			there = there.And(ptx.U32(v).Lt(q.sizes.At(columnsM)))
-			to := y.At(ptx.U32(v).MulWide(q.sizes.At(columnsN)).Add(ptx.Convert[uint64](at)))
+			there = there.And(ptx.U32(v).Lt(q.U32(&q.of.M)))
+			to := y.At(ptx.U32(v).MulWide(q.U32(&q.of.N)).Add(ptx.Convert[uint64](at)))
 			ptx.StoreIf(there, to, sum)
 		}, ptx.NoUnroll())
 	}
@@ -174,8 +172,7 @@ func (p *quantProduct) columns() {
 	across := kit.CeilDiv(p.n, 32*p.columnValues(room))
 	parts, depth := p.splitsOf(across)
 	p.Split(parts, func(_ uint32, y kit.Buffer) {
-		packed := packedSizes(p.blockFormat, p.Type, p.n)
-		sizes := kit.Words(p.m, p.n, p.depth, depth, int(packed[0]), int(packed[1]))
-		p.Launch(kernel, [3]int{across * parts, 1, 1}, append(sizes, scalar.DivisorOf(across)...), p.x, p.w, y)
+		p.Launch(kernel, [3]int{across * parts, 1, 1}, columnsParams{p.m, p.n, p.depth, depth, packedRowOf(p.blockFormat, p.Type, p.n),
+			scalar.Divide(across), p.x, p.w, y})
 	})
 }

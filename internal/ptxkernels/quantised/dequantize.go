@@ -5,7 +5,6 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
-	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
@@ -14,43 +13,42 @@ import (
 
 var dequantizeKernels = ofFormats(func(f *blockFormat) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "quant_" + f.name(), Name: "dequantize_" + f.name(), Block: [3]int{tiling.PartThreads, 1, 1},
-		Doc: "y is the values of rows of weights, four for each thread; of those that are named, or of all. Parameters: u32 sizes[] " +
-			"(fours of the result, words and blocks of a row, rows of the weights, whether rows are named, whether y is of " +
-			"halves; as a divisor fours of a row), u32* weights, s32* rows, f32* or f16* y.",
-		Build: func(k *ptx.Kernel) { buildDequantize(k, f) }})
+		Doc:    "y is the values of rows of weights, four for each thread; of those that are named, or of all.",
+		Params: dequantizeParams{},
+		Build:  func(k *ptx.Kernel) { buildDequantize(k, f) }})
 })
 
-// Arguments in the array sizes of dequantize.
-const (
-	dequantTotal = iota
-	dequantWords
-	dequantBlocks
-	dequantRows
-	dequantNamed
-	dequantHalves
-	dequantFours // a divisor
-	dequantSizes = dequantFours + scalar.DivisorWords
-)
+// dequantizeParams are those of dequantize.
+type dequantizeParams struct {
+	Total int `array:"sizes"` // fours of the result
+	packedRow
+	Count         int           // rows of the weights
+	Named, Halves int           // 1 if rows are named, and if y is of halves
+	Fours         scalar.Divide // of a row
+	Weights       kit.Buffer    `of:"u32"`
+	Rows          kit.Buffer    `of:"s32"` // those that are named
+	Y             kit.Buffer    `of:"f32 or f16"`
+}
 
 func buildDequantize(k *ptx.Kernel, f *blockFormat) {
-	sizes := ptx.ParamArray[uint32](k, "sizes", dequantSizes)
-	weights := ptx.PointerParam[uint8](k, "weights", ptx.Align(16))
-	names := ptx.PointerParam[uint32](k, "rows")
-	y := ptx.PointerParam[uint8](k, "y", ptx.Align(16))
+	var of dequantizeParams
+	p := kit.NewParams(k, &of)
+	weights, names := kit.Ptr[uint8](p, &of.Weights, ptx.Align(16)), kit.Ptr[uint32](p, &of.Rows)
+	y := kit.Ptr[uint8](p, &of.Y, ptx.Align(16))
 	i := k.GlobalID(ptx.X)
-	k.ReturnIf(i.Ge(sizes.At(dequantTotal)))
-	row, four := scalar.DivisorAt(k, sizes, dequantFours).Split(k, i)
-	row = ptx.LoadIf(sizes.At(dequantNamed).Ne(0), names.At(row), row)
-	there := row.Lt(sizes.At(dequantRows)) // as unsigned numbers: negative ones are beyond it, too
+	k.ReturnIf(i.Ge(p.U32(&of.Total)))
+	row, four := p.Divisor(&of.Fours).Split(k, i)
+	row = ptx.LoadIf(p.U32(&of.Named).Ne(0), names.At(row), row)
+	there := row.Lt(p.U32(&of.Count)) // as unsigned numbers: negative ones are beyond it, too
 	var v scalar.Variables[float32]
 	for range 4 {
 		v = append(v, ptx.VarOf(k, ptx.F32(math.NaN())))
 	}
 	k.If(there, func() {
-		at := weights.Bytes(row.MulWide(sizes.At(dequantWords)).Shl(2))
-		v.Set(f.Four(k, f.blocksAt(k, sizes, dequantBlocks), at, four.Shl(2)))
+		at := weights.Bytes(row.MulWide(p.U32(&of.Words)).Shl(2))
+		v.Set(f.Four(k, f.blocksOf(p, &of.Blocks), at, four.Shl(2)))
 	})
-	k.If(sizes.At(dequantHalves).Ne(0), func() {
+	k.If(p.U32(&of.Halves).Ne(0), func() {
 		var h [4]ptx.Reg[ptx.F16]
 		for i, x := range v.Get() {
 			h[i] = scalar.FromFloat32[ptx.F16](k, x)
@@ -85,7 +83,7 @@ func Dequantize(s *kit.Step) error {
 		return err
 	}
 	rows := s.Result.Len() / max(cols, 1)
-	names, named := kit.In(0), uint32(0) // without names nobody reads them
+	names, named := kit.In(0), 0 // without names nobody reads them
 	if len(s.Operands) == 2 {
 		names, named = kit.In(1), 1
 	}
@@ -93,21 +91,15 @@ func Dequantize(s *kit.Step) error {
 	most := max(1, 1<<30/max(cols/4, 1)) // rows of a launch, whose fours a divisor can count
 	for first := 0; first < rows; first += most {
 		now := min(most, rows-first)
-		weights, of, sizes := kit.In(0), names, packedSizes(f, s.Operands[0], cols)
+		weights, of, row := kit.In(0), names, packedRowOf(f, s.Operands[0], cols)
 		if named == 1 {
 			of = of.Plus(4 * first)
 		} else {
-			weights = weights.Plus(4 * first * int(sizes[0]))
+			weights = weights.Plus(4 * first * row.Words)
 		}
-		arguments := append([]uint32{uint32(now * cols / 4)}, sizes...)
-		arguments = append(arguments, uint32(n), named, kit.FlagIf(1, s.Result.DType == compute.Float16))
-		s.Launch(dequantizeKernels[f], [3]int{kit.CeilDiv(now*cols/4, tiling.PartThreads), 1, 1}, append(arguments, scalar.DivisorOf(cols/4)...),
-			weights, of, kit.Out.Plus(first*cols*s.Result.DType.Size()))
+		s.Launch(dequantizeKernels[f], [3]int{kit.CeilDiv(now*cols/4, tiling.PartThreads), 1, 1}, dequantizeParams{Total: now * cols / 4, packedRow: row,
+			Count: n, Named: named, Halves: int(kit.FlagIf(1, s.Result.DType == compute.Float16)), Fours: scalar.Divide(cols / 4),
+			Weights: weights, Rows: of, Y: kit.Out.Plus(first * cols * s.Result.DType.Size())})
 	}
 	return nil
-}
-
-// packedSizes are the words and the blocks of a row of weights.
-func packedSizes(f *blockFormat, w program.Type, cols int) []uint32 {
-	return []uint32{uint32(w.Shape[1]), uint32(cols / f.len())}
 }

@@ -3,6 +3,7 @@ package quantised
 import (
 	"slices"
 
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
 	"github.com/wavelane/wavelane/ptx"
@@ -18,11 +19,11 @@ const exactChunk = 8192
 // each of the ways in which formats lay units out.
 func (g *quantGemv) buildExact() {
 	k, c := g.k, g.calc
-	eps := ptx.Param[float32](k, "eps")
-	x, gamma := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "gamma", ptx.Align(16))
+	eps := kit.Read(g.Params, &g.of.Eps[0])
+	x, gamma := kit.Ptr[float32](g.Params, &g.of.X, ptx.Align(16)), kit.Ptr[float32](g.Params, &g.of.Gamma[0], ptx.Align(16))
 	g.matrices()
 	g.bindRows()
-	chunk, cols := exactChunk/g.room, g.size(quantK)
+	chunk, cols := exactChunk/g.room, g.U32(&g.of.K)
 	memory := ptx.SharedArray[float32](k, "x_values", exactChunk, ptx.Align(16))
 	normed := scalar.HasFlag(k, g.flags, quantNorm)
 	tid := k.Tid(ptx.X)
@@ -57,7 +58,7 @@ func (g *quantGemv) buildExact() {
 		})
 	}
 	unit := g.unit()
-	reader := g.readUnits(k, g.blocksAt(k, g.sizes, quantBlocks), unit)
+	reader := g.readUnits(k, g.blocksOf(g.Params, &g.of.Blocks), unit)
 	// Where the first values of both runs of the lane's first unit are, in bytes: other units are a multiple of 256 values further,
 	// and only the bits of values within a run are below.
 	first := shiftRight(k, g.lane, known(scalar.Log2(g.units()))).Mul(g.len()).Add(g.firstOf(k, unit).reg)

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/quant"
@@ -69,10 +71,20 @@ func blockFormatOf(b compute.BlockFormat) *blockFormat {
 // planes of a row.
 func (f *blockFormat) planes() int { return len(quant.Type(f.BlockFormat).Planes()) }
 
-// blocksAt is the number of blocks of a row, which is element i of the arguments, where it takes them to find a plane.
-func (f *blockFormat) blocksAt(k *ptx.Kernel, sizes ptx.Array[uint32], i int) (n ptx.Reg[uint32]) {
+// packedRow is the parameters that tell of rows of packed weights.
+type packedRow struct {
+	Words, Blocks int // of a row
+}
+
+// packedRowOf is that of weights with rows of cols values.
+func packedRowOf(f *blockFormat, w program.Type, cols int) packedRow {
+	return packedRow{w.Shape[1], cols / f.len()}
+}
+
+// blocksOf is the number of blocks of a row, where it takes them to find a plane.
+func (f *blockFormat) blocksOf(p *kit.Params, blocks *int) (n ptx.Reg[uint32]) {
 	if f.planes() > 1 {
-		n = sizes.At(i)
+		n = p.U32(blocks)
 	}
 	return n
 }

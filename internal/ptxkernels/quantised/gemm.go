@@ -12,34 +12,36 @@ import (
 // quantTile is the tile of products of many rows.
 var quantTile = tiling.Shape{M: 64, N: 64, K: 16}
 
-// Arguments in the array sizes of quant_gemm: those of gemm, whose b is the weights, then the words and the blocks of their rows.
-const (
-	quantGemmWords  = tiling.GemmWords
-	quantGemmBlocks = quantGemmWords + 1
-	quantGemmSizes  = quantGemmBlocks + 1
-)
+// quantGemmParams are those of quant_gemm: gemm's, whose b is the weights, then what tells of these.
+type quantGemmParams struct {
+	tiling.GemmSizes
+	packedRow
+	X       kit.Buffer
+	W       []kit.Buffer `of:"u32"` // weights of the first and of the second product
+	Bias, C kit.Buffer
+}
 
 var quantGemmKernels = ofFormats(func(f *blockFormat) tiling.Tiled {
 	return tiling.Tiled{Shape: quantTile, Kernel: kit.Register(kit.Kernel{Family: "quant_" + f.name(), Name: "quant_gemm_" + f.name(),
-		Block: [3]int{tiling.GemmThreads, 1, 1},
-		Doc: "c[split] = x·w + bias over a split of the depth, of weights that lie along the depth, as rows of k, or across. Parameters: " +
-			"u32 sizes[] (as gemm's; words and blocks of a row of weights), f32* x, u32* weights of the first and of the second product, " +
-			"f32* bias, f32* c.",
-		Build: func(k *ptx.Kernel) { newQuantProduct(k, f).Build() }})}
+		Block:  [3]int{tiling.GemmThreads, 1, 1},
+		Doc:    "c[split] = x·w + bias over a split of the depth, of weights that lie along the depth, as rows of k, or across.",
+		Params: quantGemmParams{W: make([]kit.Buffer, 2)},
+		Build:  func(k *ptx.Kernel) { newQuantProduct(k, f).Build() }})}
 })
 
 func newQuantProduct(k *ptx.Kernel, f *blockFormat) *tiling.Product {
-	sizes := ptx.ParamArray[uint32](k, "sizes", quantGemmSizes)
-	x := ptx.PointerParam[float32](k, "x")
-	weights, other := ptx.PointerParam[uint8](k, "w0", ptx.Align(16)), ptx.PointerParam[uint8](k, "w1", ptx.Align(16))
-	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
+	at := quantGemmParams{W: make([]kit.Buffer, 2)}
+	params := kit.NewParams(k, &at)
+	x := kit.Ptr[float32](params, &at.X)
+	weights, other := kit.Ptr[uint8](params, &at.W[0], ptx.Align(16)), kit.Ptr[uint8](params, &at.W[1], ptx.Align(16))
+	bias, c := kit.Ptr[float32](params, &at.Bias), kit.Ptr[float32](params, &at.C)
 	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
-	p := tiling.ProductOf(k, quantTile, sizes)
+	p := tiling.ProductOf(params, quantTile, &at.GemmSizes)
 	p.Bias = bias
 	p.Places = p.PlacesIn(c)
-	p.A = tiling.NewOperand(k, "a", p.Shape.M, p.Shape.K, x, sizes.At(tiling.GemmLDA), p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
+	p.A = tiling.NewOperand(k, "a", p.Shape.M, p.Shape.K, x, params.U32(&at.LDA), p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
 	of := ptx.Select(p.Z.Eq(0), ptx.Address(weights), ptx.Address(other))
-	p.B = newQuantSide(k, f, sizes, p, ptx.PtrAt[ptx.Global, uint8](k, of))
+	p.B = newQuantSide(params, f, &at.packedRow, p, ptx.PtrAt[ptx.Global, uint8](k, of))
 	return p
 }
 
@@ -58,10 +60,11 @@ type quantSide struct {
 	down, right ptx.Reg[uint32] // from tile to tile
 }
 
-func newQuantSide(k *ptx.Kernel, f *blockFormat, sizes ptx.Array[uint32], p *tiling.Product, weights ptx.Ptr[ptx.Global, uint8]) *quantSide {
+func newQuantSide(params *kit.Params, f *blockFormat, packed *packedRow, p *tiling.Product, weights ptx.Ptr[ptx.Global, uint8]) *quantSide {
+	k := params.Kernel
 	size, depth := p.Shape.N, p.Shape.K
 	s := &quantSide{TileMemory: tiling.NewTileMemory(k, "b", size, depth), blockFormat: f, along: p.Has(tiling.AlongB), weights: weights,
-		words: sizes.At(quantGemmWords), blocks: f.blocksAt(k, sizes, quantGemmBlocks)}
+		words: params.U32(&packed.Words), blocks: f.blocksOf(params, &packed.Blocks)}
 	id := k.Tid(ptx.X)
 	either := func(a, b ptx.Reg[uint32]) ptx.Reg[uint32] { return ptx.Select(s.along, a, b) }
 	// Either four of the depth in one column of the result, or four columns at one depth.
@@ -150,14 +153,13 @@ func (p *quantProduct) exact() {
 	parts, depth := p.splitsOf(tiles * products)
 	p.Split(parts, func(flags uint32, y kit.Buffer) {
 		flags |= tiling.AlongA | kit.FlagIf(tiling.AlongB, p.along) | kit.FlagIf(tiling.VectorA, p.depth%4 == 0) | kit.FlagIf(tiling.VectorC, p.n%4 == 0)
-		sizes := kit.Words(p.m, p.n, p.depth, depth, p.depth, 0, int(flags), 0)
-		for _, d := range []int{across, tiles, products} {
-			sizes = append(sizes, scalar.DivisorOf(d)...)
-		}
 		cols := p.n
 		if p.along {
 			cols = p.depth
 		}
-		p.Launch(t.Kernel, [3]int{tiles * products * parts, 1, 1}, append(sizes, packedSizes(p.blockFormat, p.Type, cols)...), p.x, p.w, other, p.bias, y)
+		p.Launch(t.Kernel, [3]int{tiles * products * parts, 1, 1}, quantGemmParams{
+			tiling.GemmSizes{M: p.m, N: p.n, K: p.depth, Depth: depth, LDA: p.depth, Flags: int(flags), Across: scalar.Divide(across),
+				Tiles: scalar.Divide(tiles), Batch: scalar.Divide(products)},
+			packedRowOf(p.blockFormat, p.Type, cols), p.x, []kit.Buffer{p.w, other}, p.bias, y})
 	})
 }

@@ -25,22 +25,34 @@ const (
 	quantBiased             // there are biases
 )
 
-// Arguments in the array sizes.
-const (
-	quantK       = iota // values of a row
-	quantBlocks         // of a row of weights
-	quantWords          // likewise
-	quantCount          // rows of x
-	quantLanes          // log2 of the lanes of a team
-	quantFlags          //
-	quantTasks          // of teams
-	quantStep           // from the first row of a task to that of the next,
-	quantSecond         // and to its second row
-	quantRows           // of each of the three matrices
-	quantSizes   = quantRows + 3
-	quantSizeDoc = "u32 sizes[] (values of a row; blocks and words of a row of weights; rows of x; log2 of the lanes of a team; flags; " +
-		"tasks; rows from a task to the next and to its second row; rows of each matrix)"
-)
+// gemvParams are those of quant_gemv, with Eps and Gamma, and of quant_dp4a and quant_thin, with Scales.
+type gemvParams struct {
+	K             int `array:"sizes"` // values of a row
+	Blocks, Words int // of a row of weights
+	Count         int // rows of x
+	Lanes         int // log2 of the lanes of a team; in quant_thin of the warps
+	Flags         int
+	Tasks         int          // of teams; in quant_thin rows of the result, of which a task has eight after each of its two
+	Step, Second  int          // from the first row of a task to that of the next, and to its second row
+	N0, N1, N2    int          // rows of each of the three matrices
+	Eps           []float32    `names:"eps"`
+	X             kit.Buffer   `of:"f32 or s8"`
+	Gamma         []kit.Buffer `names:"gamma"`
+	Scales        []kit.Buffer `of:"u32" names:"scales"`
+	W             []kit.Buffer `of:"u32"`
+	B, Y          []kit.Buffer
+}
+
+// gemvFields are those of x as bytes, or as float32.
+func gemvFields(bytes bool) gemvParams {
+	p := gemvParams{W: make([]kit.Buffer, 3), B: make([]kit.Buffer, 3), Y: make([]kit.Buffer, 3)}
+	if bytes {
+		p.Scales = make([]kit.Buffer, 1)
+	} else {
+		p.Eps, p.Gamma = make([]float32, 1), make([]kit.Buffer, 1)
+	}
+	return p
+}
 
 // quantGemvs are the kernels of a format.
 type quantGemvs struct{ exact, bytes []*kit.Kernel } // by room
@@ -49,16 +61,14 @@ var quantGemvKernels = ofFormats(func(f *blockFormat) (of quantGemvs) {
 	for _, room := range quantRooms {
 		of.exact = append(of.exact, kit.Register(kit.Kernel{Family: "quant_" + f.name(), Name: fmt.Sprintf("quant_gemv_%s_%d", f.name(), room),
 			Block: [3]int{threadgroup.Threads, 1, 1},
-			Doc: fmt.Sprintf("x·wᵀ for up to %d rows of x. Parameters: %s, f32 eps, f32* x, f32* gamma, u32* weights, f32* biases, f32* "+
-				"results of three matrices.", room, quantSizeDoc),
-			Build: func(k *ptx.Kernel) { newQuantGemv(k, f, room).buildExact() }}))
+			Doc:   fmt.Sprintf("x·wᵀ for up to %d rows of x.", room), Params: gemvFields(false),
+			Build: func(k *ptx.Kernel) { newQuantGemv(k, f, room, false).buildExact() }}))
 	}
 	for _, room := range byteRooms {
 		of.bytes = append(of.bytes, kit.Register(kit.Kernel{Family: "quant_dp4a_" + f.name(), Name: fmt.Sprintf("quant_dp4a_%s_%d", f.name(), room),
 			Block: [3]int{threadgroup.Threads, 1, 1},
-			Doc: fmt.Sprintf("x·wᵀ for up to %d rows of x that quant_bytes has rounded. Parameters: %s, s8* x, u32* scales, u32* weights, "+
-				"f32* biases, f32* results of three matrices.", room, quantSizeDoc),
-			Build: func(k *ptx.Kernel) { newQuantGemv(k, f, room).buildBytes() }}))
+			Doc:   fmt.Sprintf("x·wᵀ for up to %d rows of x that quant_bytes has rounded.", room), Params: gemvFields(true),
+			Build: func(k *ptx.Kernel) { newQuantGemv(k, f, room, true).buildBytes() }}))
 	}
 	return of
 })
@@ -66,10 +76,11 @@ var quantGemvKernels = ofFormats(func(f *blockFormat) (of quantGemvs) {
 // quantGemv is a kernel under construction.
 type quantGemv struct {
 	*blockFormat
-	k         *ptx.Kernel
-	calc      scalar.Math
-	room      int
-	sizes     ptx.Array[uint32]
+	k    *ptx.Kernel
+	calc scalar.Math
+	room int
+	*kit.Params
+	of        gemvParams
 	weights   []ptx.Ptr[ptx.Global, uint8]
 	biases, y []ptx.Ptr[ptx.Global, float32]
 	team      threadgroup.Group
@@ -80,42 +91,49 @@ type quantGemv struct {
 	sums      scalar.Variables[float32] // of both rows, each for all vectors
 }
 
-func newQuantGemv(k *ptx.Kernel, f *blockFormat, room int) *quantGemv {
+func newQuantGemv(k *ptx.Kernel, f *blockFormat, room int, bytes bool) *quantGemv {
 	// What ptxas needs to know lest it saves registers and spills.
 	blocks := map[int]int{1: 3, 4: 2, quantVectors: 2}[room]
 	if room == quantVectors && f.units() > 1 {
 		blocks = 1
 	}
 	k.MinBlocks(blocks)
-	g := &quantGemv{blockFormat: f, k: k, calc: scalar.Math{K: k}, room: room, sizes: ptx.ParamArray[uint32](k, "sizes", quantSizes)}
+	return quantGemvOf(k, f, room, bytes)
+}
+
+func quantGemvOf(k *ptx.Kernel, f *blockFormat, room int, bytes bool) *quantGemv {
+	g := &quantGemv{blockFormat: f, k: k, calc: scalar.Math{K: k}, room: room, of: gemvFields(bytes)}
+	g.Params = kit.NewParams(k, &g.of)
 	return g
+}
+
+// rounded is x as bytes, and their scales.
+func (g *quantGemv) rounded() (x ptx.Ptr[ptx.Global, uint8], scales ptx.Ptr[ptx.Global, uint32]) {
+	return kit.Ptr[uint8](g.Params, &g.of.X, ptx.Align(16)), kit.Ptr[uint32](g.Params, &g.of.Scales[0], ptx.Align(16))
 }
 
 // apart is how many values lie between the first row of x and each of the others. Where there are fewer than room, the last is
 // repeated.
 func (g *quantGemv) apart() (values []ptx.Reg[uint64]) {
 	for v := 1; v < g.room; v++ {
-		values = append(values, ptx.U32(v).Min(g.size(quantCount).Sub(1)).MulWide(g.size(quantK)))
+		values = append(values, ptx.U32(v).Min(g.U32(&g.of.Count).Sub(1)).MulWide(g.U32(&g.of.K)))
 	}
 	return values
 }
 
-func (g *quantGemv) size(i int) ptx.Reg[uint32] { return g.sizes.At(i) }
-
 // matrices reads the parameters that all kernels end with.
 func (g *quantGemv) matrices() {
-	k := g.k
 	for i := range 3 {
-		g.weights = append(g.weights, ptx.PointerParam[uint8](k, fmt.Sprint("w", i), ptx.Align(16)))
+		g.weights = append(g.weights, kit.Ptr[uint8](g.Params, &g.of.W[i], ptx.Align(16)))
 	}
-	pointers := func(name string) (p []ptx.Ptr[ptx.Global, float32]) {
-		for i := range 3 {
-			p = append(p, ptx.PointerParam[float32](k, fmt.Sprint(name, i)))
+	pointers := func(fields []kit.Buffer) (p []ptx.Ptr[ptx.Global, float32]) {
+		for i := range fields {
+			p = append(p, kit.Ptr[float32](g.Params, &fields[i]))
 		}
 		return p
 	}
-	g.biases, g.y = pointers("b"), pointers("y")
-	g.log, g.flags = g.size(quantLanes), g.size(quantFlags)
+	g.biases, g.y = pointers(g.of.B), pointers(g.of.Y)
+	g.log, g.flags = g.U32(&g.of.Lanes), g.U32(&g.of.Flags)
 }
 
 // bindRows finds the team's rows.
@@ -134,7 +152,7 @@ func (g *quantGemv) bindRows() {
 func (g *quantGemv) rowAt(row ptx.Reg[uint32], matrix quantMatrix) ptx.Ptr[ptx.Global, uint8] {
 	k := g.k
 	w := matrix.address(k, [3]ptx.Reg[uint64]{ptx.Address(g.weights[0]), ptx.Address(g.weights[1]), ptx.Address(g.weights[2])})
-	bytes := row.MulWide(g.size(quantWords)).Shl(2)
+	bytes := row.MulWide(g.U32(&g.of.Words)).Shl(2)
 	return ptx.PtrAt[ptx.Global, uint8](k, w).Bytes(bytes)
 }
 
@@ -163,9 +181,9 @@ func (m quantMatrix) address(k *ptx.Kernel, p [3]ptx.Reg[uint64]) ptx.Reg[uint64
 
 // row is the first of a task's rows, or of the second ones.
 func (g *quantGemv) row(task ptx.Reg[uint32], i int) ptx.Reg[uint32] {
-	row := task.Mul(g.size(quantStep))
+	row := task.Mul(g.U32(&g.of.Step))
 	if i == 1 {
-		row = row.Add(g.size(quantSecond))
+		row = row.Add(g.U32(&g.of.Second))
 	}
 	return row
 }
@@ -173,9 +191,9 @@ func (g *quantGemv) row(task ptx.Reg[uint32], i int) ptx.Reg[uint32] {
 // Place is where a row is in its matrix. Where there is none it is another one, whose results are not written.
 func (g *quantGemv) Place(row ptx.Reg[uint32]) (ptx.Reg[uint32], quantMatrix) {
 	k := g.k
-	first := g.size(quantRows)
-	second := first.Add(g.size(quantRows + 1))
-	row = row.Min(second.Add(g.size(quantRows + 2)).Sub(1))
+	first := g.U32(&g.of.N0)
+	second := first.Add(g.U32(&g.of.N1))
+	row = row.Min(second.Add(g.U32(&g.of.N2)).Sub(1))
 	m := quantMatrix{row.Ge(first), row.Ge(second)}
 	return row.Sub(m.pick(k, ptx.U32(0), first, second)), m
 }
@@ -211,10 +229,10 @@ func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
 	// Where results go is found only now: registers are short before.
 	var vectors ptx.Reg[uint32]
 	if g.room > 1 {
-		vectors = g.size(quantCount)
+		vectors = g.U32(&g.of.Count)
 	}
 	task := g.task()
-	there := task.Lt(g.size(quantTasks))
+	there := task.Lt(g.U32(&g.of.Tasks))
 	k.If(there.And(g.lane.Eq(0)), func() {
 		gate, biased := scalar.HasFlag(k, g.flags, quantGate), scalar.HasFlag(k, g.flags, quantBiased)
 		var to [2]ptx.Ptr[ptx.Global, float32]
@@ -223,11 +241,11 @@ func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
 		for i := range to {
 			row, m := g.Place(g.row(task, i))
 			to[i] = g.elementOf(m, g.y, row)
-			across[i] = m.pick(k, g.size(quantRows), g.size(quantRows+1), g.size(quantRows+2))
+			across[i] = m.pick(k, g.U32(&g.of.N0), g.U32(&g.of.N1), g.U32(&g.of.N2))
 			bias[i] = ptx.LoadIf(biased, g.elementOf(m, g.biases, row), 0)
 		}
-		total := g.size(quantRows).Add(g.size(quantRows + 1)).Add(g.size(quantRows + 2))
-		second := task.Mul(g.size(quantStep)).Add(g.size(quantSecond))
+		total := g.U32(&g.of.N0).Add(g.U32(&g.of.N1)).Add(g.U32(&g.of.N2))
+		second := task.Mul(g.U32(&g.of.Step)).Add(g.U32(&g.of.Second))
 		both := second.Lt(total).And(gate.Not())
 		for v := range g.room {
 			var y [2]scalar.Float

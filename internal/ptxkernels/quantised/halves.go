@@ -31,27 +31,31 @@ func halvesStage(parts int) int {
 	return halvesTile * (2*parts*halvesDepth + 4*halvesDepth/16 + 4*halvesDepth/32)
 }
 
-// halvesSizes are the run-time numbers of quant_halves.
-type halvesSizes[N any] struct {
-	Cols  N
-	Parts N // halves of a value: 1 or 2
-	Rows  N // of x
+// halvesParams are those of quant_halves.
+type halvesParams struct {
+	Cols    int `array:"sizes"`
+	Parts   int // halves of a value: 1 or 2
+	Rows    int // of x
+	X       kit.Buffer
+	Y       kit.Buffer `of:"f16"`
+	Factors kit.Buffer
 }
 
 var quantHalves = kit.Register(kit.Kernel{Family: "quant", Name: "quant_halves", Block: [3]int{threadgroup.Threads, 1, 1},
 	Doc: "y is rows of x, multiplied by powers of two whose inverses are factors, as halves or as sums of two; a block for each row, or " +
-		"for the last row again. Factors of rows with Inf or NaN are NaN. Parameters: u32 sizes[] (" +
-		scalar.WordNames[halvesSizes[int]]() + "), f32* x, f16* y, f32* factors.",
-	Build: buildQuantHalves})
+		"for the last row again. Factors of rows with Inf or NaN are NaN.",
+	Params: halvesParams{},
+	Build:  buildQuantHalves})
 
 func buildQuantHalves(k *ptx.Kernel) {
 	c := scalar.Math{K: k}
-	sizes := scalar.ParamWords[halvesSizes[scalar.Word]](k, "sizes")
-	x := ptx.PointerParam[float32](k, "x", ptx.Align(16))
-	y, factors := ptx.PointerParam[uint8](k, "y", ptx.Align(16)), ptx.PointerParam[float32](k, "factors")
-	cols, parts, row, tid := sizes.Cols.Load(), sizes.Parts.Load(), k.Ctaid(ptx.X), k.Tid(ptx.X)
+	var of halvesParams
+	p := kit.NewParams(k, &of)
+	x := kit.Ptr[float32](p, &of.X, ptx.Align(16))
+	y, factors := kit.Ptr[uint8](p, &of.Y, ptx.Align(16)), kit.Ptr[float32](p, &of.Factors)
+	cols, parts, row, tid := p.U32(&of.Cols), p.U32(&of.Parts), k.Ctaid(ptx.X), k.Tid(ptx.X)
 	two := parts.Eq(2)
-	x = x.At(row.Min(sizes.Rows.Load().Sub(1)).MulWide(cols))
+	x = x.At(row.Min(p.U32(&of.Rows).Sub(1)).MulWide(cols))
 	most := ptx.VarOf(k, ptx.F32(0))
 	ptx.For(k, tid.Shl(2), cols, bytesPart, func(i ptx.Reg[uint32]) {
 		for _, e := range x.At(i).Load4(ptx.ReadOnly) {

@@ -65,37 +65,41 @@ func (q quantMmaKind) Stage(f *blockFormat) (scales, size int) {
 // row is how many bytes a row of x has in a stage.
 func (q quantMmaKind) row() int { return q.deep() * q.size() }
 
-// Arguments in the array sizes of quant_mma.
-const (
-	quantMmaSizeM = iota
-	quantMmaSizeN
-	quantMmaSizeK
-	quantMmaSplit // depth of a split
-	quantMmaWords // of a row of weights
-	quantMmaBlocks
-	quantMmaBias                                        // 0 or 1
-	quantMmaDown                                        // tiles of x: a divisor
-	quantMmaTiles = quantMmaDown + scalar.DivisorWords  // of a split: a divisor
-	quantMmaSizes = quantMmaTiles + scalar.DivisorWords //
-)
+// quantMmaParams are those of quant_mma: of bytes with Scales, of halves with Factors, of two halves with Exact, too.
+type quantMmaParams struct {
+	M, N, K, Split int           `array:"sizes"` // Split is the depth of a split
+	Words, Blocks  int           // of a row of weights
+	Biased         int           // 0 or 1
+	Down, Tiles    scalar.Divide // tiles of x, and of a split
+	X              kit.Buffer    `of:"s8 or f16"`
+	Scales         []kit.Buffer  `of:"u32" names:"scales"`
+	Factors        []kit.Buffer  `names:"factors"` // of rows of x
+	Exact          []kit.Buffer  `names:"exact"`   // x
+	Weights        kit.Buffer    `of:"u32"`
+	Bias, C        kit.Buffer
+}
+
+func (q quantMmaKind) params() (p quantMmaParams) {
+	one := func(there bool) []kit.Buffer { return make([]kit.Buffer, kit.FlagIf(1, there)) }
+	p.Scales, p.Factors, p.Exact = one(q.bytes()), one(!q.bytes()), one(q.parts == 2)
+	return p
+}
 
 // quantMmaKernels are by kind and format.
 var quantMmaKernels = map[quantMmaKind]map[*blockFormat]*kit.Kernel{
-	quantBytesMma: quantMmaOf(quantBytesMma, "x that quant_bytes has rounded, by mma.sync on int8", "s8* x, u32* scales of x"),
-	quantHalfMma: quantMmaOf(quantHalfMma, "x that quant_halves has rounded, by mma.sync on halves",
-		"f16* x, f32* factors of rows of x"),
+	quantBytesMma: quantMmaOf(quantBytesMma, "x that quant_bytes has rounded, by mma.sync on int8"),
+	quantHalfMma:  quantMmaOf(quantHalfMma, "x that quant_halves has rounded, by mma.sync on halves"),
 	quantHalvesMma: quantMmaOf(quantHalvesMma, "x as sums of two halves, which quant_halves has made, by mma.sync; rows whose factor is "+
-		"NaN as float32", "f16* x, f32* factors of rows of x, f32* x"),
+		"NaN as float32"),
 }
 
-func quantMmaOf(kind quantMmaKind, doc, of string) map[*blockFormat]*kit.Kernel {
+func quantMmaOf(kind quantMmaKind, doc string) map[*blockFormat]*kit.Kernel {
 	return ofFormats(func(f *blockFormat) *kit.Kernel {
 		name := "quant_mma_" + kind.name + "_" + f.name()
 		_, stage := kind.Stage(f)
 		return kit.Register(kit.Kernel{Family: name, Name: name, Block: [3]int{quantMmaThreads, 1, 1}, Shared: quantMmaStages*stage + 8*quantMmaN,
-			Doc: "c[split] = x·wᵀ + bias over a split of the depth, for " + doc + ". Parameters: u32 sizes[] (rows of x, rows of weights, " +
-				"values of a row, depth of a split, words and blocks of a row of weights, whether there is a bias; as divisors tiles of x, " +
-				"tiles of a split), " + of + ", u32* weights, f32* bias, f32* c.",
+			Doc:    "c[split] = x·wᵀ + bias over a split of the depth, for " + doc + ".",
+			Params: kind.params(),
 			Build: func(k *ptx.Kernel) {
 				(&quantMma{quantMmaKind: kind, blockFormat: f, k: k, calc: scalar.Math{K: k}}).Build()
 			}})
@@ -106,9 +110,10 @@ func quantMmaOf(kind quantMmaKind, doc, of string) map[*blockFormat]*kit.Kernel 
 type quantMma struct {
 	quantMmaKind
 	*blockFormat
-	k           *ptx.Kernel
-	calc        scalar.Math
-	sizes       ptx.Array[uint32]
+	k    *ptx.Kernel
+	calc scalar.Math
+	*kit.Params
+	of          quantMmaParams
 	memory      ptx.Ptr[ptx.Shared, uint8]
 	lane        ptx.Reg[uint32]
 	group, in   ptx.Reg[uint32] // of four lanes, and the lane in it
@@ -137,21 +142,22 @@ func (f *blockFormat) apart() int {
 // Build writes the kernel.
 func (q *quantMma) Build() {
 	k := q.k
-	q.sizes = ptx.ParamArray[uint32](k, "sizes", quantMmaSizes)
-	x := ptx.PointerParam[uint8](k, "x", ptx.Align(16))
+	q.of = q.params()
+	q.Params = kit.NewParams(k, &q.of)
+	p := q.Params
+	x := kit.Ptr[uint8](p, &q.of.X, ptx.Align(16))
 	var scales ptx.Ptr[ptx.Global, uint8]
 	var factors, exact ptx.Ptr[ptx.Global, float32]
 	if q.bytes() {
-		scales = ptx.PointerParam[uint8](k, "scales", ptx.Align(16))
-	}
-	if !q.bytes() {
-		factors = ptx.PointerParam[float32](k, "factors")
+		scales = kit.Ptr[uint8](p, &q.of.Scales[0], ptx.Align(16))
+	} else {
+		factors = kit.Ptr[float32](p, &q.of.Factors[0])
 	}
 	if q.parts == 2 {
-		exact = ptx.PointerParam[float32](k, "exact", ptx.Align(16))
+		exact = kit.Ptr[float32](p, &q.of.Exact[0], ptx.Align(16))
 	}
-	q.weights = ptx.PointerParam[uint8](k, "weights", ptx.Align(16))
-	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
+	q.weights = kit.Ptr[uint8](p, &q.of.Weights, ptx.Align(16))
+	bias, c := kit.Ptr[float32](p, &q.of.Bias), kit.Ptr[float32](p, &q.of.C)
 	blocks := 3 // what ptxas needs to know lest it saves registers and spills
 	if q.parts == 2 || q.runScales() {
 		blocks = 2
@@ -161,11 +167,11 @@ func (q *quantMma) Build() {
 	tid := k.Tid(ptx.X)
 	q.lane = tid.And(31)
 	q.group, q.in = q.lane.Shr(2), q.lane.And(3)
-	split, tile := scalar.DivisorAt(k, q.sizes, quantMmaTiles).Split(k, k.Ctaid(ptx.X))
-	across, down := scalar.DivisorAt(k, q.sizes, quantMmaDown).Split(k, tile)
+	split, tile := p.Divisor(&q.of.Tiles).Split(k, k.Ctaid(ptx.X))
+	across, down := p.Divisor(&q.of.Down).Split(k, tile)
 	q.top, q.left = down.Mul(quantMmaM), across.Mul(quantMmaN)
-	q.m, q.n = q.size32(quantMmaSizeM), q.size32(quantMmaSizeN)
-	q.depth, q.blocks = q.size32(quantMmaSizeK), q.blocksAt(k, q.sizes, quantMmaBlocks)
+	q.m, q.n = q.U32(&q.of.M), q.U32(&q.of.N)
+	q.depth, q.blocks = q.U32(&q.of.K), q.blocksOf(p, &q.of.Blocks)
 	_, stage := q.Stage(q.blockFormat)
 	table := ptx.Cast[uint64](q.memory.Bytes(quantMmaStages * stage))
 	table.At(tid).Store(ptx.Address(q.rowOf(q.left.Add(tid))))
@@ -175,23 +181,21 @@ func (q *quantMma) Build() {
 			q.sums[i][j] = scalar.Zeros(k, 4)
 		}
 	}
-	q.first = split.Mul(q.size32(quantMmaSplit))
-	q.end = q.depth.Min(q.first.Add(q.size32(quantMmaSplit)))
+	q.first = split.Mul(q.U32(&q.of.Split))
+	q.end = q.depth.Min(q.first.Add(q.U32(&q.of.Split)))
 	q.addUp(x, scales)
 	c = c.At(split.MulWide(q.m).Mul(ptx.Convert[uint64](q.n)))
-	biased := q.size32(quantMmaBias).Ne(0)
+	biased := q.U32(&q.of.Biased).Ne(0)
 	q.Write(factors, biased, bias, c)
 	if q.parts == 2 {
 		q.exceptions(factors, exact, biased, bias, c)
 	}
 }
 
-func (q *quantMma) size32(i int) ptx.Reg[uint32] { return q.sizes.At(i) }
-
 // rowOf is a row of weights; beyond the last row it is repeated, and not written.
 func (q *quantMma) rowOf(row ptx.Reg[uint32]) ptx.Ptr[ptx.Global, uint8] {
 	row = row.Min(q.n.Sub(1))
-	return q.weights.Bytes(row.MulWide(q.size32(quantMmaWords)).Shl(2))
+	return q.weights.Bytes(row.MulWide(q.U32(&q.of.Words)).Shl(2))
 }
 
 // column of the result that is the lane's first.
@@ -404,18 +408,17 @@ func (p *quantProduct) tensor(x *quantActivations) {
 	down, across := kit.CeilDiv(p.m, quantMmaM), kit.CeilDiv(p.n, quantMmaN)
 	parts, depth := p.splitsOf(down * across)
 	p.Split(parts, func(flags uint32, y kit.Buffer) {
-		packed := packedSizes(p.blockFormat, p.Type, p.depth)
-		sizes := kit.Words(p.m, p.n, p.depth, depth, int(packed[0]), int(packed[1]), int(min(flags, 1)))
-		sizes = append(append(sizes, scalar.DivisorOf(down)...), scalar.DivisorOf(down*across)...)
-		arguments := []any{sizes, x.values}
+		row := packedRowOf(p.blockFormat, p.Type, p.depth)
+		of := quantMmaParams{M: p.m, N: p.n, K: p.depth, Split: depth, Words: row.Words, Blocks: row.Blocks, Biased: int(min(flags, 1)),
+			Down: scalar.Divide(down), Tiles: scalar.Divide(down * across), X: x.values, Weights: p.w, Bias: p.bias, C: y}
 		if x.bytes() {
-			arguments = append(arguments, x.scales)
+			of.Scales = []kit.Buffer{x.scales}
 		} else {
-			arguments = append(arguments, x.factors)
+			of.Factors = []kit.Buffer{x.factors}
 		}
 		if x.parts == 2 {
-			arguments = append(arguments, x.exact)
+			of.Exact = []kit.Buffer{x.exact}
 		}
-		p.Launch(quantMmaKernels[x.quantMmaKind][p.blockFormat], [3]int{down * across * parts, 1, 1}, append(arguments, p.w, p.bias, y)...)
+		p.Launch(quantMmaKernels[x.quantMmaKind][p.blockFormat], [3]int{down * across * parts, 1, 1}, of)
 	})
 }

@@ -98,7 +98,7 @@ func (c *quantCall) products() error {
 	if c.bytes && !target.Covers(ir.Target{SM: 61}) { // which cannot multiply bytes
 		c.bytes = false
 		c.x = c.NewScratch(4 * c.m * c.k)
-		c.Launch(quantFinite, [3]int{c.m, 1, 1}, c.k, kit.In(0), c.x)
+		c.Launch(quantFinite, [3]int{c.m, 1, 1}, finiteParams{c.k, kit.In(0), c.x})
 	}
 	if c.m > quantVectors && (!c.bytes || target.Covers(ir.Target{SM: 80})) {
 		return c.many()
@@ -216,8 +216,8 @@ func (c *quantCall) rounded() (values, scales kit.Buffer) {
 	n := (kit.CeilDiv(c.m, quantVectors) * quantVectors) * c.k // of whole rooms
 	values, scales = c.NewScratch(bytesSize(n)), c.NewScratch(scalesSize(n))
 	parts := kit.CeilDiv(c.k, bytesPart)
-	sizes := quantBytesSizes[int, scalar.Divide]{Cols: c.k, Norm: int(kit.FlagIf(1, c.norm)), Parts: scalar.Divide(parts)}
-	c.Launch(quantBytes, [3]int{parts * c.m, 1, 1}, sizes, c.eps, c.x, c.gamma, values, scales)
+	c.Launch(quantBytes, [3]int{parts * c.m, 1, 1}, quantBytesParams{Cols: c.k, Norm: int(kit.FlagIf(1, c.norm)), Parts: scalar.Divide(parts), Eps: c.eps,
+		X: c.x, Gamma: c.gamma, Y: values, Scales: scales})
 	return values, scales
 }
 
@@ -226,7 +226,7 @@ func (c *quantCall) halves(kind quantMmaKind, x kit.Buffer) *quantActivations {
 	rows, stages := kit.CeilDiv(c.m, halvesRows)*halvesRows, kit.CeilDiv(c.k, halvesDepth)
 	a := &quantActivations{quantMmaKind: kind, exact: x, factors: c.NewScratch(4 * rows)}
 	a.values = c.NewScratch(kit.CeilDiv(c.m, halvesTile) * stages * halvesStage(a.parts))
-	c.Launch(quantHalves, [3]int{rows, 1, 1}, halvesSizes[int]{Cols: c.k, Parts: a.parts, Rows: c.m}, x, a.values, a.factors)
+	c.Launch(quantHalves, [3]int{rows, 1, 1}, halvesParams{c.k, a.parts, c.m, x, a.values, a.factors})
 	return a
 }
 
@@ -256,10 +256,11 @@ func (c *quantCall) gemv(weights []quantWeight, first, m int, values, scales kit
 	kernels := quantGemvKernels[weights[0].blockFormat]
 	roomIn := func(rooms []int) int { return slices.IndexFunc(rooms, func(n int) bool { return m <= n }) }
 	room := roomIn(quantRooms)
-	kernel, x, width, reads := kernels.exact[room], []any{c.eps, c.x.Plus(4 * first * c.k), c.gamma}, 32, 4 // a lane has a few units
+	kernel, width, reads := kernels.exact[room], 32, 4 // a lane has a few units
+	x := gemvParams{Eps: []float32{c.eps}, X: c.x.Plus(4 * first * c.k), Gamma: []kit.Buffer{c.gamma}}
 	if c.bytes {
 		kernel, width, reads = kernels.bytes[roomIn(byteRooms)], 32*weights[0].pieceUnits(), 8
-		x = []any{values.Plus(bytesSize(first * c.k)), scales.Plus(scalesSize(first * c.k))}
+		x = c.bytesFrom(values, scales, first)
 	}
 	lanes := threadgroup.Lanes(c.Step, threadgroup.Partition{Rows: tasks, Cols: c.k, Parts: 1, Chunk: c.k}, 8, width, reads)
 	if !c.bytes {
@@ -268,24 +269,24 @@ func (c *quantCall) gemv(weights []quantWeight, first, m int, values, scales kit
 	c.launchGemv(kernel, kit.CeilDiv(tasks, threadgroup.Threads/lanes), weights, first, m, x, scalar.Log2(lanes), tasks, step, second)
 }
 
-// launchGemv launches a kernel with the arguments of quantGemv; x is what tells of x.
-func (c *quantCall) launchGemv(kernel *kit.Kernel, blocks int, weights []quantWeight, first, m int, x []any,
+// bytesFrom is the parameters that tell of x as bytes, from a row on.
+func (c *quantCall) bytesFrom(values, scales kit.Buffer, first int) gemvParams {
+	return gemvParams{X: values.Plus(bytesSize(first * c.k)), Scales: []kit.Buffer{scales.Plus(scalesSize(first * c.k))}}
+}
+
+// launchGemv launches a kernel of quantGemv; p is what tells of x.
+func (c *quantCall) launchGemv(kernel *kit.Kernel, blocks int, weights []quantWeight, first, m int, p gemvParams,
 	log, tasks, step, second int) {
 	w := weights[0]
 	rows, _ := rowsOf(weights)
-	flags := kit.FlagIf(quantGate, c.gate) | kit.FlagIf(quantNorm, c.norm) | kit.FlagIf(quantBiased, c.biased)
-	sizes := kit.Words(c.k, c.k/w.len(), w.Shape[1], m, log, int(flags), tasks, step, second, rows[0], rows[1], rows[2])
-	arguments := append([]any{sizes}, x...)
-	for _, of := range []func(w quantWeight) kit.Buffer{
-		func(w quantWeight) kit.Buffer { return w.w },
-		func(w quantWeight) kit.Buffer { return w.bias },
-		func(w quantWeight) kit.Buffer { return w.y.Plus(4 * first * w.rows()) },
-	} {
-		for i := range 3 { // those that there are not are never read
-			arguments = append(arguments, of(weights[min(i, len(weights)-1)]))
-		}
+	p.K, p.Blocks, p.Words, p.Count, p.Lanes, p.Tasks, p.Step, p.Second = c.k, c.k/w.len(), w.Shape[1], m, log, tasks, step, second
+	p.Flags = int(kit.FlagIf(quantGate, c.gate) | kit.FlagIf(quantNorm, c.norm) | kit.FlagIf(quantBiased, c.biased))
+	p.N0, p.N1, p.N2 = rows[0], rows[1], rows[2]
+	for i := range 3 { // those that there are not are never read
+		w := weights[min(i, len(weights)-1)]
+		p.W, p.B, p.Y = append(p.W, w.w), append(p.B, w.bias), append(p.Y, w.y.Plus(4*first*w.rows()))
 	}
-	c.Launch(kernel, [3]int{blocks, 1, 1}, arguments...)
+	c.Launch(kernel, [3]int{blocks, 1, 1}, p)
 }
 
 // ColumnMajor is for weights whose rows are along the result.

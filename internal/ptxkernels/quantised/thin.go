@@ -19,13 +19,10 @@ const (
 
 var quantThinKernels = ofFormats(func(f *blockFormat) *kit.Kernel {
 	return kit.Register(kit.Kernel{Family: "quant_thin_" + f.name(), Name: "quant_thin_" + f.name(), Block: [3]int{threadgroup.Threads, 1, 1},
-		Doc: "x·wᵀ for up to 8 rows of x that quant_bytes has rounded, by mma.sync on int8. Parameters: " + quantSizeDoc + ", where lanes " +
-			"are warps, tasks are rows of the result, and a task has eight rows from each of its two; s8* x, u32* scales, u32* weights, " +
-			"f32* biases, f32* results of three matrices.",
+		Doc: "x·wᵀ for up to 8 rows of x that quant_bytes has rounded, by mma.sync on int8.", Params: gemvFields(true),
 		Build: func(k *ptx.Kernel) {
 			k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
-			g := &quantGemv{blockFormat: f, k: k, calc: scalar.Math{K: k}, room: thinVectors, sizes: ptx.ParamArray[uint32](k, "sizes", quantSizes)}
-			(&quantThin{quantGemv: g}).Build()
+			(&quantThin{quantGemv: quantGemvOf(k, f, thinVectors, true)}).Build()
 		}})
 })
 
@@ -48,7 +45,7 @@ func (f *blockFormat) pairs() bool { return !f.grouped() && !f.runScales() }
 // Build writes the kernel.
 func (t *quantThin) Build() {
 	k := t.k
-	x, scales := ptx.PointerParam[uint8](k, "x", ptx.Align(16)), ptx.PointerParam[uint32](k, "scales", ptx.Align(16))
+	x, scales := t.rounded()
 	t.matrices()
 	tid := k.Tid(ptx.X)
 	lane := tid.And(31)
@@ -57,12 +54,12 @@ func (t *quantThin) Build() {
 	for i := range t.rows {
 		t.rows[i] = t.rowAt(t.Place(t.row(task, i).Add(t.group)))
 	}
-	cols := t.size(quantK)
+	cols := t.U32(&t.of.K)
 	word := 4
 	if t.pairs() {
 		word = 8
 	}
-	last := t.size(quantCount).Sub(1) // row of x, which is repeated
+	last := t.U32(&t.of.Count).Sub(1) // row of x, which is repeated
 	rowOf := t.group.Min(last)
 	t.x = x.Bytes(rowOf.MulWide(cols)).Bytes(t.in.Mul(word))
 	across := cols.Shr(2) // bytes of the scales and sums of a row
@@ -99,7 +96,7 @@ func (t *quantThin) findUnits() {
 		unit = func(u int) number { return number{reg: which, n: u, mask: ^1} }
 	}
 	bytes := found(words).times(k, 4)
-	blocks := t.blocksAt(k, t.sizes, quantBlocks)
+	blocks := t.blocksOf(t.Params, &t.of.Blocks)
 	for u := 0; u < t.units(); u += step {
 		r := &unitReader{blockFormat: t.blockFormat, k: k, blocks: blocks, unit: unit(u), runs: []number{known(0), known(1)}, pair: t.pairs()}
 		r.find(bytes, true, u == 0 || !t.pairs())
@@ -329,16 +326,16 @@ func (t *quantThin) Write() {
 				s.Set(s.Get().Add(p.At(2 * apart * i).Load()))
 			}
 		}, ptx.NoUnroll())
-		task, there := t.taskOf(which), col.Lt(t.size(quantCount))
+		task, there := t.taskOf(which), col.Lt(t.U32(&t.of.Count))
 		var y [2]scalar.Float
 		var to [2]ptx.Ptr[ptx.Global, float32]
 		var ok [2]ptx.Reg[bool]
 		for i := range y {
 			row := t.row(task, i).Add(group)
-			ok[i] = there.And(row.Lt(t.size(quantTasks)))
+			ok[i] = there.And(row.Lt(t.U32(&t.of.Tasks)))
 			place, m := t.Place(row)
 			y[i] = sums[i].Get().Add(ptx.LoadIf(biased, t.elementOf(m, t.biases, place), 0))
-			across := m.pick(k, t.size(quantRows), t.size(quantRows+1), t.size(quantRows+2))
+			across := m.pick(k, t.U32(&t.of.N0), t.U32(&t.of.N1), t.U32(&t.of.N2))
 			to[i] = t.elementOf(m, t.y, place).At(col.MulWide(across))
 		}
 		y[0] = c.Where(gate, c.Silu(y[0]).Mul(y[1]), y[0])
@@ -359,5 +356,5 @@ func (c *quantCall) thin(weights []quantWeight, first, m int, values, scales kit
 		log++
 	}
 	c.launchGemv(quantThinKernels[weights[0].blockFormat], kit.CeilDiv(tasks, threadgroup.Warps>>log), weights, first, m,
-		[]any{values.Plus(bytesSize(first * c.k)), scales.Plus(scalesSize(first * c.k))}, log, total, step, second)
+		c.bytesFrom(values, scales, first), log, total, step, second)
 }

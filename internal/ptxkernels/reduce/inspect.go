@@ -3,13 +3,13 @@ package reduce
 import (
 	"math"
 
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
 	"github.com/wavelane/wavelane/ptx"
 )
 
-var inspectKernel = reduceKernel("inspect", "how many NaN and Inf, and the lowest place of each, -1 if there is none."+passDoc+
-	"u32* out, four per row; f32* x.", 1, inspect)
+var inspectKernel = reduceKernel("inspect", "how many NaN and Inf, and the lowest place of each, -1 if there is none: four u32 for each row.", bare, inspect)
 
 // special accumulates counts and lowest places.
 var special = threadgroup.Accumulator[uint32]{Identity: []uint32{0, 0, math.MaxUint32, math.MaxUint32},
@@ -18,8 +18,8 @@ var special = threadgroup.Accumulator[uint32]{Identity: []uint32{0, 0, math.MaxU
 	}}
 
 // inspect compares absolute values as integers, where infinities are above all numbers and NaN is above those.
-func inspect(t threadgroup.Group, _ finish) reduction[uint32] {
-	out := ptx.PointerParam[uint32](t.K, "out")
+func inspect(t threadgroup.Group, at *reduceParams, _ finish) reduction[uint32] {
+	out := kit.Ptr[uint32](t.Params, &at.Out)
 	return reduction[uint32]{
 		Accumulator: special, neutral: ptx.F32(0),
 		value: func(x []scalar.Float, i func() ptx.Reg[uint32]) []ptx.Reg[uint32] {

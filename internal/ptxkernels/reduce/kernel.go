@@ -26,25 +26,37 @@ type reduction[T ptx.Lane] struct {
 // finish is what an epilogue makes of the result of a row, where there is one.
 type finish func(x scalar.Float) scalar.Float
 
-// reduceKernel is a kernel that reduces each row to one value. Its parameters are those of passDoc, then what body declares, then the
-// operands.
-func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t threadgroup.Group, epilogue finish) reduction[T]) *kit.Kernel {
+// reduceParams are those of kernels of family reduce. What a kernel does not need has no element.
+type reduceParams struct {
+	stageParams
+	Finish   []int        `names:"finish"` // of sums: plain, divided or rooted
+	Count    []float32    `names:"count"`  // that divides them
+	Sign     []float32    `names:"sign"`   // 1 or -1
+	Out      kit.Buffer   // one result for each row
+	Operands []kit.Buffer `names:"a,b"`
+}
+
+// reduceKernel is a kernel that reduces each row to one value; params makes its parameters.
+func reduceKernel[T ptx.Lane](name, doc string, params func() reduceParams,
+	body func(t threadgroup.Group, at *reduceParams, epilogue finish) reduction[T]) *kit.Kernel {
 	block := [3]int{threadgroup.Threads, 1, 1}
-	return kit.Register(kit.Kernel{Family: "reduce", Name: name, Doc: doc, Block: block, BuildWith: func(k *ptx.Kernel, h *kit.Prologue, e *kit.Epilogue) {
-		t := threadgroup.Of(k)
-		stage, states, partial := stageParams[T](k)
+	return kit.Register(kit.Kernel{Family: "reduce", Name: name, Doc: doc, Params: params(), Block: block, BuildWith: func(k *ptx.Kernel, h *kit.Prologue, e *kit.Epilogue) {
+		at := params()
+		p := kit.NewParams(k, &at)
+		t := threadgroup.Of(p, &at.Work)
+		stage, states, partial := p.U32(&at.Stage), p.U32(&at.States), kit.Ptr[T](p, &at.Partial, ptx.Align(16))
 		var epilogue *tiling.Epilogue // whose parameters are the last
-		b := reduceBuilder[T]{reduction: body(t, func(x scalar.Float) scalar.Float {
+		b := reduceBuilder[T]{reduction: body(t, &at, func(x scalar.Float) scalar.Float {
 			if epilogue == nil {
 				return x
 			}
 			return epilogue.ApplyOne(x, tiling.Site{Z: ptx.U32(0), Row: t.Row, Col: ptx.U32(0)})
 		})}
 		if h != nil {
-			b.operands = append(b.operands, threadgroup.PrologueOf(t, h))
+			b.operands = append(b.operands, threadgroup.PrologueOf(t, h, &at.Operands[0]))
 		}
-		for i := len(b.operands); i < operands; i++ {
-			b.operands = append(b.operands, threadgroup.RowParam(t, string(rune('a'+i))))
+		for i := len(b.operands); i < len(at.Operands); i++ {
+			b.operands = append(b.operands, threadgroup.RowParam(t, &at.Operands[i]))
 		}
 		if epilogue = tiling.EpilogueOf(k, e); h != nil || e != nil {
 			k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills

@@ -12,46 +12,73 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
+// backwardParams are those of softmax_backward.
+type backwardParams struct {
+	stageParams
+	P, DY, DX kit.Buffer
+}
+
+// lossParams are those of cross_entropy, with Loss, and of its gradient, with dloss and dx.
+type lossParams struct {
+	stageParams
+	Smoothing       float32
+	Shift, Sequence int    // Shift is 1 if row i has target i+1; Sequence is the rows of one
+	Ignore          int    // 1 if the next counts
+	Ignored         uint32 // an int32
+	X               kit.Buffer
+	Targets         kit.Buffer   `of:"s32"`
+	Loss            []kit.Buffer `names:"loss"`
+	Gradient        []kit.Buffer `names:"dloss,dx"`
+}
+
 var (
-	softmaxBackwardKernel = passKernel("softmax_backward", "p·(dy − Σp·dy) of rows."+passDoc+"f32* p, dy, dx.", softmaxBackward)
-	crossEntropyKernel    = passKernel("cross_entropy", "log Σexp(x) − x[target] of rows, smoothed."+passDoc+scoreDoc+"f32* loss, one per row.",
-		func(t threadgroup.Group) pass { return crossEntropy(t, false) })
-	crossEntropyBackwardKernel = passKernel("cross_entropy_backward", "dloss·(softmax(x) − target's distribution) of rows."+passDoc+scoreDoc+
-		"f32* dloss, one per row; f32* dx.", func(t threadgroup.Group) pass { return crossEntropy(t, true) })
+	softmaxBackwardKernel = passKernel("softmax_backward", "p·(dy − Σp·dy) of rows.", func() (p backwardParams) { return p },
+		func(at *backwardParams) *stageParams { return &at.stageParams }, softmaxBackward)
+	crossEntropyKernel = lossKernel("cross_entropy", "log Σexp(x) − x[target] of rows, smoothed.",
+		func() lossParams { return lossParams{Loss: make([]kit.Buffer, 1)} })
+	crossEntropyBackwardKernel = lossKernel("cross_entropy_backward", "dloss·(softmax(x) − target's distribution) of rows.",
+		func() lossParams { return lossParams{Gradient: make([]kit.Buffer, 2)} })
 )
 
-const scoreDoc = "f32 smoothing; u32 shift, 1 if row i has target i+1; u32 sequence, rows of one; u32 ignore, 1 if the next counts; " +
-	"i32 ignored; f32* x; i32* targets; "
+func lossKernel(name, doc string, params func() lossParams) *kit.Kernel {
+	return passKernel(name, doc, params, func(at *lossParams) *stageParams { return &at.stageParams }, crossEntropy)
+}
 
 // SoftmaxBackward lowers the gradient of softmax.
 func SoftmaxBackward(s *kit.Step) error {
 	rows, cols := program.RowsCols(s.Operands[0].Shape)
-	passStep(s, softmaxBackwardKernel, rows, cols, 1, false, kit.In(0), kit.In(1), kit.Out)
+	passStep(s, softmaxBackwardKernel, rows, cols, 1, false, func(head stageParams) any {
+		return backwardParams{head, kit.In(0), kit.In(1), kit.Out}
+	})
 	return nil
 }
 
 // CrossEntropy lowers the loss of each row.
 func CrossEntropy(s *kit.Step) error {
-	scores(s, crossEntropyKernel, true, kit.Out)
+	scores(s, crossEntropyKernel, lossParams{Loss: []kit.Buffer{kit.Out}})
 	return nil
 }
 
 // CrossEntropyBackward lowers the gradient of the loss.
 func CrossEntropyBackward(s *kit.Step) error {
-	scores(s, crossEntropyBackwardKernel, false, kit.In(2), kit.Out)
+	scores(s, crossEntropyBackwardKernel, lossParams{Gradient: []kit.Buffer{kit.In(2), kit.Out}})
 	return nil
 }
 
-func scores(s *kit.Step, k *kit.Kernel, perRow bool, more ...any) {
+func scores(s *kit.Step, k *kit.Kernel, p lossParams) {
 	o := s.Attr.Options.(compute.CrossEntropyOptions)
 	rows, cols := program.RowsCols(s.Operands[0].Shape)
 	_, sequence := program.RowsCols(s.Operands[1].Shape)
-	passStep(s, k, rows, cols, 4, perRow, append([]any{o.LabelSmoothing, kit.FlagIf(1, o.Shift), sequence, kit.FlagIf(1, o.Ignore),
-		uint32(o.IgnoreIndex), kit.In(0), kit.In(1)}, more...)...)
+	p.Smoothing, p.Shift, p.Sequence, p.Ignore = o.LabelSmoothing, int(kit.FlagIf(1, o.Shift)), sequence, int(kit.FlagIf(1, o.Ignore))
+	p.Ignored, p.X, p.Targets = uint32(o.IgnoreIndex), kit.In(0), kit.In(1)
+	passStep(s, k, rows, cols, 4, len(p.Loss) > 0, func(head stageParams) any {
+		p.stageParams = head
+		return p
+	})
 }
 
-func softmaxBackward(t threadgroup.Group) pass {
-	p, dy, dx := threadgroup.RowParam(t, "p"), threadgroup.RowParam(t, "dy"), threadgroup.RowParam(t, "dx")
+func softmaxBackward(t threadgroup.Group, at *backwardParams) pass {
+	p, dy, dx := threadgroup.RowParam(t, &at.P), threadgroup.RowParam(t, &at.DY), threadgroup.RowParam(t, &at.DX)
 	return pass{
 		Accumulator: threadgroup.Sums[float32](1),
 		partial: func(e threadgroup.Elements) []scalar.Float {
@@ -71,13 +98,13 @@ func softmaxBackward(t threadgroup.Group) pass {
 }
 
 // crossEntropy accumulates what softmax does of a row's logits, then their sum and the target's logit.
-func crossEntropy(t threadgroup.Group, backward bool) pass {
-	k, c, o := t.K, scalar.Math{K: t.K}, softmax.OfRows(t.K)
-	smoothing := ptx.Param[float32](k, "smoothing")
-	shift, sequence := ptx.Param[uint32](k, "shift"), ptx.Param[uint32](k, "sequence")
-	ignore, ignored := ptx.Param[uint32](k, "ignore"), ptx.Param[uint32](k, "ignored")
-	logits := threadgroup.RowParam(t, "x")
-	targets := ptx.PointerParam[uint32](k, "targets")
+func crossEntropy(t threadgroup.Group, params *lossParams) pass {
+	c, o := scalar.Math{K: t.K}, softmax.OfRows(t.K)
+	smoothing := kit.Read(t.Params, &params.Smoothing)
+	shift, sequence := t.U32(&params.Shift), t.U32(&params.Sequence)
+	ignore, ignored := t.U32(&params.Ignore), kit.Read(t.Params, &params.Ignored)
+	logits := threadgroup.RowParam(t, &params.X)
+	targets := kit.Ptr[uint32](t.Params, &params.Targets)
 
 	at := t.Row.Add(shift)
 	last := shift.Ne(0).And(at.Rem(sequence.Max(1)).Eq(0))
@@ -102,8 +129,8 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 			return append(o.Of(x), scalar.SumOf(all), scalar.SumOf(own))
 		},
 	}
-	if !backward {
-		loss := ptx.PointerParam[float32](k, "loss")
+	if len(params.Loss) > 0 {
+		loss := kit.Ptr[float32](t.Params, &params.Loss[0])
 		p.row = func(all []scalar.Float) {
 			v := ptx.F32(1).Sub(smoothing).Fma(all[3].Neg(), all[0])
 			v = all[1].Lg2().Mul(math.Ln2).Add(v)
@@ -113,8 +140,8 @@ func crossEntropy(t threadgroup.Group, backward bool) pass {
 		}
 		return p
 	}
-	dloss := ptx.LoadIf(t.Active, ptx.PointerParam[float32](k, "dloss").At(t.Row), 0)
-	dx := threadgroup.RowParam(t, "dx")
+	dloss := ptx.LoadIf(t.Active, kit.Ptr[float32](t.Params, &params.Gradient[0]).At(t.Row), 0)
+	dx := threadgroup.RowParam(t, &params.Gradient[1])
 	p.elements = func(all []scalar.Float, e threadgroup.Elements) {
 		scale := all[1].Rcp(ptx.Approx)
 		elsewhere := smoothing.Mul(each)

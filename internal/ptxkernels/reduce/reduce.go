@@ -14,7 +14,7 @@ import (
 
 // What kernels of sums do with the sum of a row.
 const (
-	plain uint32 = iota
+	plain = iota
 	divided
 	rooted
 )
@@ -26,20 +26,25 @@ var (
 	squareKernel  = sums("sum_squares", "squares", 1, func(x []scalar.Float) scalar.Float { return x[0].Mul(x[0]) })
 	productKernel = sums("sum_products", "products of operands", 2, func(x []scalar.Float) scalar.Float { return x[0].Mul(x[1]) })
 
-	largestKernel = reduceKernel("largest", "largest of sign·x, times sign; NaN if any is."+passDoc+"f32 sign, 1 or -1; f32* out, "+
-		"one per row; f32* x.", 1, largest)
-	largestAbsKernel = reduceKernel("largest_abs", "largest |x|; NaN if any is."+passDoc+"f32* out, one per row; f32* x.", 1, largestAbs)
-	placeKernel      = reduceKernel("place", "place of the first of the largest sign·x, or of the first NaN."+passDoc+
-		"f32 sign, 1 or -1; i32* out, one per row; f32* x.", 1, place)
+	largestKernel    = reduceKernel("largest", "largest of sign·x, times sign; NaN if any is.", signed, largest)
+	largestAbsKernel = reduceKernel("largest_abs", "largest |x|; NaN if any is.", bare, largestAbs)
+	placeKernel      = reduceKernel("place", "place of the first of the largest sign·x, or of the first NaN.", signed, place)
 )
 
+// Parameters of kernels of one operand: with nothing else, or with a sign.
+func bare() reduceParams { return reduceParams{Operands: make([]kit.Buffer, 1)} }
+func signed() reduceParams {
+	return reduceParams{Sign: make([]float32, 1), Operands: make([]kit.Buffer, 1)}
+}
+
 func sums(name, what string, operands int, value func(x []scalar.Float) scalar.Float) *kit.Kernel {
-	doc := "sums of " + what + "." + passDoc + "u32 finish: 0 nothing, 1 divides by count, 2 takes the root; f32 count; " +
-		"f32* out, one per row; the operands."
-	return reduceKernel(name, doc, operands, func(t threadgroup.Group, epilogue finish) reduction[float32] {
+	params := func() reduceParams {
+		return reduceParams{Finish: make([]int, 1), Count: make([]float32, 1), Operands: make([]kit.Buffer, operands)}
+	}
+	return reduceKernel(name, "sums of "+what+".", params, func(t threadgroup.Group, at *reduceParams, epilogue finish) reduction[float32] {
 		k := t.K
-		finish, count := ptx.Param[uint32](k, "finish"), ptx.Param[float32](k, "count")
-		out := ptx.PointerParam[float32](k, "out")
+		finish, count := t.U32(&at.Finish[0]), kit.Read(t.Params, &at.Count[0])
+		out := kit.Ptr[float32](t.Params, &at.Out)
 		return reduction[float32]{
 			Accumulator: threadgroup.Sums[float32](1), neutral: ptx.F32(0),
 			value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []scalar.Float { return []scalar.Float{value(x)} },
@@ -73,9 +78,9 @@ func larger(identity int32) threadgroup.Accumulator[int32] {
 	}}
 }
 
-func largest(t threadgroup.Group, epilogue finish) reduction[int32] {
-	sign := ptx.Param[float32](t.K, "sign")
-	out := ptx.PointerParam[float32](t.K, "out")
+func largest(t threadgroup.Group, at *reduceParams, epilogue finish) reduction[int32] {
+	sign := kit.Read(t.Params, &at.Sign[0])
+	out := kit.Ptr[float32](t.Params, &at.Out)
 	return reduction[int32]{
 		Accumulator: larger(lowestKey), neutral: sign.Mul(math.Inf(-1)),
 		value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
@@ -88,8 +93,8 @@ func largest(t threadgroup.Group, epilogue finish) reduction[int32] {
 }
 
 // largestAbs compares absolute values as integers, which puts NaN above all.
-func largestAbs(t threadgroup.Group, epilogue finish) reduction[int32] {
-	out := ptx.PointerParam[float32](t.K, "out")
+func largestAbs(t threadgroup.Group, at *reduceParams, epilogue finish) reduction[int32] {
+	out := kit.Ptr[float32](t.Params, &at.Out)
 	return reduction[int32]{
 		Accumulator: larger(0), neutral: ptx.F32(0),
 		value: func(x []scalar.Float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
@@ -112,9 +117,9 @@ func choose(p ptx.Reg[bool], a, b []ptx.Reg[int32]) []ptx.Reg[int32] {
 	return []ptx.Reg[int32]{ptx.Select(p, a[0], b[0]), ptx.Select(p, a[1], b[1])}
 }
 
-func place(t threadgroup.Group, _ finish) reduction[int32] {
-	sign := ptx.Param[float32](t.K, "sign")
-	out := ptx.PointerParam[int32](t.K, "out")
+func place(t threadgroup.Group, at *reduceParams, _ finish) reduction[int32] {
+	sign := kit.Read(t.Params, &at.Sign[0])
+	out := kit.Ptr[int32](t.Params, &at.Out)
 	return reduction[int32]{
 		Accumulator: earlier, neutral: sign.Mul(math.Inf(-1)),
 		value: func(x []scalar.Float, i func() ptx.Reg[uint32]) []ptx.Reg[int32] {
@@ -125,36 +130,41 @@ func place(t threadgroup.Group, _ finish) reduction[int32] {
 	}
 }
 
-// reducing says how an entry reduces rows: by a kernel whose partial results take so many words, with arguments between those of
-// passDoc and out.
+// reducing says how an entry reduces rows: by a kernel whose partial results take so many words, and what is told to it.
 type reducing struct {
 	*kit.Kernel
-	words int
-	args  func(cols int) []any
+	words  int
+	finish int
+	sign   float32
 }
-
-func none(int) []any { return nil }
-
-func finishing(finish uint32) func(cols int) []any {
-	return func(cols int) []any { return []any{finish, float32(cols)} }
-}
-
-func signed(sign float32) func(int) []any { return func(int) []any { return []any{sign} } }
 
 // Reductions are the kernels of each entry.
 var Reductions = map[*program.Entry]reducing{
-	catalogue.Sum:        {sumKernel, 1, finishing(plain)},
-	catalogue.Mean:       {sumKernel, 1, finishing(divided)},
-	catalogue.NormL1:     {absKernel, 1, finishing(plain)},
-	catalogue.NormL2:     {squareKernel, 1, finishing(rooted)},
-	catalogue.SumSquares: {squareKernel, 1, finishing(plain)},
-	catalogue.DotProduct: {productKernel, 1, finishing(plain)},
-	catalogue.Max:        {largestKernel, 1, signed(1)},
-	catalogue.Min:        {largestKernel, 1, signed(-1)},
-	catalogue.NormLInf:   {largestAbsKernel, 1, none},
-	catalogue.ArgMax:     {placeKernel, 2, signed(1)},
-	catalogue.ArgMin:     {placeKernel, 2, signed(-1)},
-	catalogue.Inspect:    {inspectKernel, 4, none},
+	catalogue.Sum:        {sumKernel, 1, plain, 0},
+	catalogue.Mean:       {sumKernel, 1, divided, 0},
+	catalogue.NormL1:     {absKernel, 1, plain, 0},
+	catalogue.NormL2:     {squareKernel, 1, rooted, 0},
+	catalogue.SumSquares: {squareKernel, 1, plain, 0},
+	catalogue.DotProduct: {productKernel, 1, plain, 0},
+	catalogue.Max:        {largestKernel, 1, plain, 1},
+	catalogue.Min:        {largestKernel, 1, plain, -1},
+	catalogue.NormLInf:   {largestAbsKernel, 1, plain, 0},
+	catalogue.ArgMax:     {placeKernel, 2, plain, 1},
+	catalogue.ArgMin:     {placeKernel, 2, plain, -1},
+	catalogue.Inspect:    {inspectKernel, 4, plain, 0},
+}
+
+// params are those for rows of cols elements.
+func (r reducing) params(head stageParams, cols int, out kit.Buffer, operands ...kit.Buffer) reduceParams {
+	p := reduceParams{stageParams: head, Out: out, Operands: operands}
+	of := r.Params.(reduceParams)
+	if len(of.Finish) > 0 {
+		p.Finish, p.Count = []int{r.finish}, []float32{float32(cols)}
+	}
+	if len(of.Sign) > 0 {
+		p.Sign = []float32{r.sign}
+	}
+	return p
 }
 
 // Reduce lowers a reduction of rows, in parts where rows are few or long.
@@ -170,7 +180,11 @@ func Reduce(s *kit.Step) error {
 		return err
 	}
 	w := taskLanes(s, threadgroup.Split(s, rows, cols, taskBlocks, longestTask), h)
-	launchStages(s, h, e, r.Kernel, w, r.words, true, append(append(r.args(cols), kit.Out), s.Tensors()[:len(s.Operands)]...)...)
+	var operands []kit.Buffer
+	for i := range s.Operands {
+		operands = append(operands, kit.In(i))
+	}
+	launchStages(s, h, e, r.Kernel, w, r.words, true, func(head stageParams) any { return r.params(head, cols, kit.Out, operands...) })
 	return nil
 }
 

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
@@ -28,7 +29,8 @@ func scanRows(s *kit.Step, x, y kit.Buffer, rows, cols int, exclusive, backwards
 	if w.Parts > 1 {
 		sums := s.NewScratch(4 * w.Tasks())
 		tasks := taskLanes(s, w, nil)
-		s.Launch(sumKernel, tasks.Grid(), tasks.Args(), threadgroup.PartRows, w.Parts, sums, plain, float32(cols), y, x)
+		head := stageParams{tasks.Work(), int(threadgroup.PartRows), w.Parts, sums}
+		s.Launch(sumKernel, tasks.Grid(), Reductions[catalogue.Sum].params(head, cols, y, x))
 		before = s.NewScratch(4 * w.Tasks())
 		scanRows(s, sums, before, rows, w.Parts, true, backwards)
 		w.Lanes = threadgroup.Threads
@@ -41,28 +43,37 @@ func scanRows(s *kit.Step, x, y kit.Buffer, rows, cols int, exclusive, backwards
 			flags |= 1 << i
 		}
 	}
-	s.Launch(scanKernel, w.Grid(), w.Args(), flags, x, y, before)
+	s.Launch(scanKernel, w.Grid(), scanParams{w.Work(), flags, x, y, before})
+}
+
+// scanParams are those of cumsum.
+type scanParams struct {
+	threadgroup.Work
+	Flags  int `array:"-"` // 1 without the element itself, 2 from the last element down, 4 from what is before each task
+	X, Y   kit.Buffer
+	Before kit.Buffer // one for each task
 }
 
 var scanKernel = kit.Register(kit.Kernel{Family: "scan", Name: "cumsum", Block: [3]int{threadgroup.Threads, 1, 1}, Build: buildScan,
-	Doc: "sums of the elements of tasks up to each one. Parameters: work; u32 flags: 1 without the element itself, 2 from the last " +
-		"element down, 4 from what is before each task; f32* x, y; f32* before, one per task."})
+	Doc: "sums of the elements of tasks up to each one.", Params: scanParams{}})
 
 // buildScan walks over tiles: a lane sums four neighbours, the lanes' sums are summed up by doubling distances, and the sum of all
 // goes on to the next tile.
 func buildScan(k *ptx.Kernel) {
-	t, c := threadgroup.Of(k), scalar.Math{K: k}
-	flags := ptx.Param[uint32](k, "flags")
+	var params scanParams
+	p := kit.NewParams(k, &params)
+	t, c := threadgroup.Of(p, &params.Work), scalar.Math{K: k}
+	flags := p.U32(&params.Flags)
 	flag := func(bit int) ptx.Reg[bool] { return flags.And(bit).Ne(0) }
-	x := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "x")).At(t.Start)
-	y := threadgroup.RowOf(t, ptx.PointerParam[float32](k, "y")).At(t.Start)
-	before := ptx.PointerParam[float32](k, "before")
+	x := threadgroup.RowParam(t, &params.X).At(t.Start)
+	y := threadgroup.RowParam(t, &params.Y).At(t.Start)
+	before := kit.Ptr[float32](p, &params.Before)
 	carry := ptx.VarOf(k, ptx.LoadIf(t.Active.And(flag(4)), before.At(t.Task), 0))
 	// Two buffers in turn: one barrier a tile.
 	shared := ptx.SharedArray[float32](k, "of_warps", 2*threadgroup.Warps)
 	length := t.End.Sub(t.Start)
 	last := length.Sub(1)
-	longest := t.Words.At(2).Min(t.Cols) // of any task: groups of a block take as many iterations
+	longest := t.Longest() // groups of a block take as many iterations
 	warp, lane := k.Tid(ptx.X).Shr(5), k.Tid(ptx.X).And(31)
 	width := t.Lanes.Min(32)
 	inWarp := lane.And(width.Sub(1))

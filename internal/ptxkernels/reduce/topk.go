@@ -25,30 +25,37 @@ func TopK(s *kit.Step) error {
 		parts := max(1, min(kit.CeilDiv(2*s.Caps.Multiprocessors, rows), cols/max(topKLeast, 8*k)))
 		chunk := kit.CeilDiv(cols, parts)
 		if parts == 1 {
-			s.Launch(topKKernel, [3]int{rows, 1, 1}, cols, cols, 1, k, pairs, 0, x, kit.Out, kit.OutAt(1))
+			s.Launch(topKKernel, [3]int{rows, 1, 1}, topKParams{cols, cols, 1, k, pairs, 0, x, kit.Out, kit.OutAt(1)})
 			return nil
 		}
 		to := s.NewScratch(8 * k * rows * parts)
-		s.Launch(topKKernel, [3]int{rows * parts, 1, 1}, cols, chunk, parts, k, pairs, 1, x, to, to)
+		s.Launch(topKKernel, [3]int{rows * parts, 1, 1}, topKParams{cols, chunk, parts, k, pairs, 1, x, to, to})
 		x, pairs, cols = to, 1, parts*k
 	}
 }
 
+// topKParams are those of top_k.
+type topKParams struct {
+	Cols, Chunk, Parts int // Chunk is the elements of a part, Parts how many a row has
+	K                  int
+	FromPairs, ToPairs int        // 1 where x or y are pairs of order key and complement of the index as u64
+	X, Y               kit.Buffer `of:"f32 or u64"`
+	Indices            kit.Buffer `of:"s32"` // not with ToPairs
+}
+
 var topKKernel = kit.Register(kit.Kernel{Family: "topk", Name: "top_k", Block: [3]int{threadgroup.Threads, 1, 1}, Build: buildTopK,
-	Doc: "the k largest elements of each task, which is a part of a row, with their indices. Parameters: u32 cols; u32 chunk, elements of " +
-		"a part; u32 parts, of a row; u32 k; u32 from_pairs, u32 to_pairs, 1 where operand and result are pairs of order key and " +
-		"complement of the index as u64; f32* x or u64* pairs; f32* values or u64* pairs; i32* indices, not with to_pairs."})
+	Doc: "the k largest elements of each task, which is a part of a row, with their indices.", Params: topKParams{}})
 
 // buildTopK gathers elements above the least of the k largest so far in an arena after those; when it is full, it is sorted, and the
 // k first stay. No two pairs are equal: the order in which they are gathered does not show.
 func buildTopK(k *ptx.Kernel) {
-	cols, chunk, parts := ptx.Param[uint32](k, "cols"), ptx.Param[uint32](k, "chunk"), ptx.Param[uint32](k, "parts")
-	most := ptx.Param[uint32](k, "k")
-	fromPairs := ptx.Param[uint32](k, "from_pairs").Ne(0)
-	toPairs := ptx.Param[uint32](k, "to_pairs").Ne(0)
-	x := ptx.PointerParam[float32](k, "x")
-	y := ptx.PointerParam[float32](k, "y")
-	indices := ptx.PointerParam[uint32](k, "indices")
+	var params topKParams
+	p := kit.NewParams(k, &params)
+	cols, chunk, parts, most := p.U32(&params.Cols), p.U32(&params.Chunk), p.U32(&params.Parts), p.U32(&params.K)
+	fromPairs := p.U32(&params.FromPairs).Ne(0)
+	toPairs := p.U32(&params.ToPairs).Ne(0)
+	x, y := kit.Ptr[float32](p, &params.X), kit.Ptr[float32](p, &params.Y)
+	indices := kit.Ptr[uint32](p, &params.Indices)
 	tid, task := k.Tid(ptx.X), k.Ctaid(ptx.X)
 	row := task.Div(parts)
 	start := task.Sub(row.Mul(parts)).Mul(chunk)

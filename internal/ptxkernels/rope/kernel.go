@@ -11,14 +11,18 @@ import (
 
 const ropeThreads = 256
 
-// ropeSizes are the run-time numbers of the rope kernels.
-type ropeSizes[N, D any] struct {
-	Threads                  N // that have something to do
-	Heads, D, Dims           N
-	Rotated                  N // units of a head that turn; the others are copied
-	HeadsPerThread           N
-	Flags                    N
-	Units, Chunks, Positions D // units of a head, threads that share a token's heads
+// ropeParams are those of the rope kernels. Steps are the frequency of pair 0, then what the bits of a pair's number make of it.
+type ropeParams struct {
+	Threads                  int `array:"sizes"` // that have something to do
+	Heads, D, Dims           int
+	Rotated                  int // units of a head that turn; the others are copied
+	HeadsPerThread           int
+	Flags                    int
+	Units, Chunks, Positions scalar.Divide // units of a head, threads that share a token's heads
+	Steps                    []uint32      // as they lie in memory
+	X                        kit.Buffer
+	At                       kit.Buffer `name:"positions" of:"s32"`
+	Factors, Y               kit.Buffer
 }
 
 // Flags of the rope kernels.
@@ -28,20 +32,18 @@ const (
 	ropeFactors             // there are some
 )
 
-var ropeDoc = " A thread has the same unit, pairs that turn or elements that do not, of some heads of a token. " +
-	"Parameters: u32 sizes[] (" + scalar.WordNames[ropeSizes[int, scalar.Divide]]() + "), steps[] (the frequency of pair 0, then what " +
-	"the bits of a pair's number make of it), f32* x, i32* positions, f32* factors, f32* y."
+const ropeDoc = " A thread has the same unit, pairs that turn or elements that do not, of some heads of a token."
 
 var (
 	ropeFast = kit.Register(kit.Kernel{Family: "rope", Name: "rope", Block: [3]int{ropeThreads, 1, 1},
-		Doc: "Turns pairs of elements; steps are f32, frequencies in radians." + ropeDoc,
+		Doc: "Turns pairs of elements; steps are f32, frequencies in radians." + ropeDoc, Params: ropeParams{},
 		Build: func(k *ptx.Kernel) {
 			buildRope(k, ropeAngles[float32]{of: func(position, frequency, factor scalar.Float) scalar.Float {
 				return position.Mul(frequency).Div(factor)
 			}, position: ptx.Convert[float32, int32], factor: func(f scalar.Float, _ ...ptx.Mod) scalar.Float { return f }})
 		}})
 	ropePrecise = kit.Register(kit.Kernel{Family: "rope", Name: "rope_precise", Block: [3]int{ropeThreads, 1, 1},
-		Doc: "Turns pairs of elements; steps are f64, frequencies in turns." + ropeDoc,
+		Doc: "Turns pairs of elements; steps are f64, frequencies in turns." + ropeDoc, Params: ropeParams{},
 		Build: func(k *ptx.Kernel) {
 			buildRope(k, ropeAngles[float64]{of: func(position, frequency, factor ptx.Reg[float64]) scalar.Float {
 				turns := position.Mul(frequency).Div(factor)
@@ -59,18 +61,19 @@ type ropeAngles[T float32 | float64] struct {
 }
 
 func buildRope[T float32 | float64](k *ptx.Kernel, angles ropeAngles[T]) {
-	sizes := scalar.ParamWords[ropeSizes[scalar.Word, scalar.DivisorWord]](k, "sizes")
-	steps := ptx.ParamArray[T](k, "steps", catalogue.RopeBits+1)
-	x, positions := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[int32](k, "positions")
-	factors, y := ptx.PointerParam[float32](k, "factors", ptx.Align(16)), ptx.PointerParam[float32](k, "y", ptx.Align(16))
+	var at ropeParams
+	p := kit.NewParams(k, &at)
+	steps := kit.Array[T](p, &at.Steps, catalogue.RopeBits+1)
+	x, positions := kit.Ptr[float32](p, &at.X, ptx.Align(16)), kit.Ptr[int32](p, &at.At)
+	factors, y := kit.Ptr[float32](p, &at.Factors, ptx.Align(16)), kit.Ptr[float32](p, &at.Y, ptx.Align(16))
 	i := k.GlobalID(ptx.X)
-	k.ReturnIf(i.Ge(sizes.Threads.Load()))
-	rest, unit := sizes.Units.Load(k).Split(k, i)
-	token, chunk := sizes.Chunks.Load(k).Split(k, rest)
-	first := chunk.Mul(sizes.HeadsPerThread.Load())
-	last := first.Add(sizes.HeadsPerThread.Load()).Min(sizes.Heads.Load())
-	flags, d, dims := sizes.Flags.Load(), sizes.D.Load(), sizes.Dims.Load()
-	head := token.Mad(sizes.Heads.Load(), first).MulWide(d)
+	k.ReturnIf(i.Ge(p.U32(&at.Threads)))
+	rest, unit := p.Divisor(&at.Units).Split(k, i)
+	token, chunk := p.Divisor(&at.Chunks).Split(k, rest)
+	first := chunk.Mul(p.U32(&at.HeadsPerThread))
+	last := first.Add(p.U32(&at.HeadsPerThread)).Min(p.U32(&at.Heads))
+	flags, d, dims := p.U32(&at.Flags), p.U32(&at.D), p.U32(&at.Dims)
+	head := token.Mad(p.U32(&at.Heads), first).MulWide(d)
 	x, y = x.At(head), y.At(head)
 
 	// heads applies f to the places of an element in each head of x and y.
@@ -91,14 +94,14 @@ func buildRope[T float32 | float64](k *ptx.Kernel, angles ropeAngles[T]) {
 		}
 		return i.Shl(2)
 	}
-	k.If(unit.Ge(sizes.Rotated.Load()), func() {
-		over := unit.Sub(sizes.Rotated.Load())
+	k.If(unit.Ge(p.U32(&at.Rotated)), func() {
+		over := unit.Sub(p.U32(&at.Rotated))
 		byWidth(func(width int) {
 			heads(dims.Add(start(over, width)), func(x, y ptx.Ptr[ptx.Global, float32]) { scalar.StoreAll(y, scalar.LoadAll(x, width)) })
 		})
 	}, func() {
-		_, p := sizes.Positions.Load(k).Split(k, token)
-		position := angles.position(positions.At(p).Load())
+		_, of := p.Divisor(&at.Positions).Split(k, token)
+		position := angles.position(positions.At(of).Load())
 		neox, scaled := scalar.HasFlag(k, flags, ropeNeoX), scalar.HasFlag(k, flags, ropeFactors)
 		half, c := dims.Shr(1), scalar.Math{K: k}
 		byWidth(func(width int) {

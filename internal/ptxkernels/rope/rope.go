@@ -34,9 +34,6 @@ func ropeStep(s *kit.Step, direction float64) error {
 	chunks := kit.CeilDiv(d.Heads, heads)
 	total := d.Tokens * chunks * units
 	flags := kit.FlagIf(ropeNeoX, o.NeoX) | kit.FlagIf(ropeVector, unit == 4) | kit.FlagIf(ropeFactors, len(s.Operands) == 3)
-	sizes := ropeSizes[int, scalar.Divide]{Threads: total, Heads: d.Heads, D: d.D, Dims: d.Dims,
-		Rotated: pairs, HeadsPerThread: heads, Flags: int(flags),
-		Units: scalar.Divide(units), Chunks: scalar.Divide(chunks), Positions: scalar.Divide(d.Positions)}
 	factors := kit.In(0)
 	if len(s.Operands) == 3 {
 		factors = kit.In(2)
@@ -55,6 +52,8 @@ func ropeStep(s *kit.Step, direction float64) error {
 			words = append(words, math.Float32bits(float32(f)))
 		}
 	}
-	s.Launch(kernel, [3]int{kit.CeilDiv(total, ropeThreads), 1, 1}, sizes, words, kit.In(0), kit.In(1), factors, kit.Out)
+	s.Launch(kernel, [3]int{kit.CeilDiv(total, ropeThreads), 1, 1}, ropeParams{Threads: total, Heads: d.Heads, D: d.D, Dims: d.Dims,
+		Rotated: pairs, HeadsPerThread: heads, Flags: int(flags), Units: scalar.Divide(units), Chunks: scalar.Divide(chunks),
+		Positions: scalar.Divide(d.Positions), Steps: words, X: kit.In(0), At: kit.In(1), Factors: factors, Y: kit.Out})
 	return nil
 }

@@ -12,6 +12,9 @@ type Divisor struct {
 	D, multiplier, shift ptx.Reg[uint32]
 }
 
+// Divide is a number from 1 to 2³¹ that a kernel divides by, among its parameters.
+type Divide int
+
 // DivisorWords is the number of arguments that a divisor takes.
 const DivisorWords = 3
 

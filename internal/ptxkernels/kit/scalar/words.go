@@ -42,9 +42,6 @@ func (w DivisorWord) Quotient(k *ptx.Kernel, x ptx.Reg[uint32]) ptx.Reg[uint32] 
 	return QuotientAt(k, w.from, w.at, x)
 }
 
-// Divide is a number from 1 to 2³¹ that the kernel divides by.
-type Divide int
-
 // ParamWords declares an array of parameters for the fields of S.
 func ParamWords[S any](k *ptx.Kernel, name string) (s S) {
 	n := 0

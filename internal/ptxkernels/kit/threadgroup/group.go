@@ -47,16 +47,23 @@ func (w Partition) Tasks() int { return w.Rows * w.Parts }
 // Grid is the grid of blocks that have a group for each task.
 func (w Partition) Grid() [3]int { return [3]int{kit.CeilDiv(w.Tasks(), Threads/w.Lanes), 1, 1} }
 
-// Args is the first argument of kernels that groups run: see [Of].
-func (w Partition) Args() []uint32 {
-	a := []uint32{uint32(w.Tasks()), uint32(w.Cols), uint32(w.Chunk), uint32(bits.TrailingZeros(uint(w.Lanes))), 0}
-	if w.Vector {
-		a[4] = 1
-	}
-	return append(a, scalar.DivisorOf(w.Parts)...)
+// Work is the first parameter of kernels that groups run.
+type Work struct {
+	Tasks, Cols, Chunk int           `array:"work"`
+	Log, Vector        int           // log2 of the lanes; 0 or 1
+	Parts              scalar.Divide // of a row
 }
 
-// Group is the lanes of a block that work on one task, in a kernel whose first parameter is [Partition.Args]. There are as many as the
+// Work is the parameter for w.
+func (w Partition) Work() Work {
+	work := Work{Tasks: w.Tasks(), Cols: w.Cols, Chunk: w.Chunk, Log: bits.TrailingZeros(uint(w.Lanes)), Parts: scalar.Divide(w.Parts)}
+	if w.Vector {
+		work.Vector = 1
+	}
+	return work
+}
+
+// Group is the lanes of a block that work on one task, in a kernel whose first parameter is [Work]. There are as many as the
 // launch says: neighbours, so that groups of up to 32 lanes lie within a warp.
 type Group struct {
 	K           *ptx.Kernel
@@ -65,15 +72,16 @@ type Group struct {
 	Active      ptx.Reg[bool]   // whether there is such a task; the threads of others have to take part in collective steps
 	Start, End  ptx.Reg[uint32] // of the task in its row; equal in tasks that are not active
 	Cols, Parts ptx.Reg[uint32]
-	Words       ptx.Array[uint32]
+	*kit.Params
+	work *Work
 }
 
-// Of declares the parameter of a partition and finds the thread's group, lane and task.
-func Of(k *ptx.Kernel) Group {
-	a := ptx.ParamArray[uint32](k, "work", 5+scalar.DivisorWords)
-	tasks, cols, chunk, log := a.At(0), a.At(1), a.At(2), a.At(3)
-	tid, parts := k.Tid(ptx.X), scalar.DivisorAt(k, a, 5)
-	t := Group{K: k, Lanes: ptx.U32(1).Shl(log), Cols: cols, Parts: parts.D, Words: a}
+// Of finds the thread's group, lane and task.
+func Of(p *kit.Params, work *Work) Group {
+	k := p.Kernel
+	tasks, cols, chunk, log := p.U32(&work.Tasks), p.U32(&work.Cols), p.U32(&work.Chunk), p.U32(&work.Log)
+	tid, parts := k.Tid(ptx.X), p.Divisor(&work.Parts)
+	t := Group{K: k, Lanes: ptx.U32(1).Shl(log), Cols: cols, Parts: parts.D, Params: p, work: work}
 	t.Lane = tid.And(t.Lanes.Sub(1))
 	perBlock := ptx.U32(Threads).Shr(log)
 	t.Task = k.Ctaid(ptx.X).Mad(perBlock, tid.Shr(log))
@@ -88,10 +96,13 @@ func Of(k *ptx.Kernel) Group {
 }
 
 // Vector is that of the work.
-func (t Group) Vector() ptx.Reg[bool] { return t.Words.At(4).Ne(0) }
+func (t Group) Vector() ptx.Reg[bool] { return t.U32(&t.work.Vector).Ne(0) }
 
 // Log is the number of bits of lanes' numbers.
-func (t Group) Log() ptx.Reg[uint32] { return t.Words.At(3) }
+func (t Group) Log() ptx.Reg[uint32] { return t.U32(&t.work.Log) }
+
+// Longest is the length of the longest task of the launch.
+func (t Group) Longest() ptx.Reg[uint32] { return t.U32(&t.work.Chunk).Min(t.Cols) }
 
 // RowOf is where the task's row begins in a matrix.
 func RowOf[T ptx.Elem](t Group, p ptx.Ptr[ptx.Global, T]) ptx.Ptr[ptx.Global, T] {

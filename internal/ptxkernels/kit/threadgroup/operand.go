@@ -1,6 +1,7 @@
 package threadgroup
 
 import (
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx"
 )
@@ -23,9 +24,9 @@ type Row struct {
 	ptx.Ptr[ptx.Global, float32]
 }
 
-// RowParam declares a matrix as a parameter.
-func RowParam(t Group, name string) Row {
-	return Row{t.K, RowOf(t, ptx.PointerParam[float32](t.K, name))}
+// RowParam is the row of a matrix that is a parameter.
+func RowParam(t Group, field *kit.Buffer) Row {
+	return Row{t.K, RowOf(t, kit.Ptr[float32](t.Params, field))}
 }
 
 // One is element i.

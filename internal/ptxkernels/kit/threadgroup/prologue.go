@@ -15,8 +15,9 @@ type Prologue struct {
 	p     []scalar.Float
 }
 
-// PrologueOf declares the parameters of a prologue.
-func PrologueOf(t Group, h *kit.Prologue) *Prologue {
+// PrologueOf declares the parameters of a prologue, in place of an operand's.
+func PrologueOf(t Group, h *kit.Prologue, field *kit.Buffer) *Prologue {
+	t.Skip(field)
 	k, e := t.K, &Prologue{k: t.K, Body: h.Body}
 	for _, name := range h.Operands {
 		e.from = append(e.from, ptx.PointerParam[float32](k, "head_"+name, ptx.Align(16)))

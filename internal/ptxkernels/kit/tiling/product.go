@@ -38,18 +38,19 @@ type TileSource interface {
 	Fragments(stage, first ptx.Reg[uint32]) func(d int) []ptx.Reg[float32]
 }
 
-// ProductOf finds the block's place, by those of the arguments that gemm and its kin have in common.
-func ProductOf(k *ptx.Kernel, t Shape, sizes ptx.Array[uint32]) *Product {
+// ProductOf finds the block's place.
+func ProductOf(params *kit.Params, t Shape, at *GemmSizes) *Product {
+	k := params.Kernel
 	p := &Product{Shape: t, K: k}
-	p.M, p.N, p.flags, p.act = sizes.At(gemmM), sizes.At(gemmN), sizes.At(gemmFlags), sizes.At(gemmAct)
+	p.M, p.N, p.flags, p.act = params.U32(&at.M), params.U32(&at.N), params.U32(&at.Flags), params.U32(&at.Act)
 
-	place, in := scalar.DivisorAt(k, sizes, gemmTiles).Split(k, k.Ctaid(ptx.X))
-	split, z := scalar.DivisorAt(k, sizes, gemmBatch).Split(k, place)
-	row, col := scalar.DivisorAt(k, sizes, gemmAcross).Split(k, in)
+	place, in := params.Divisor(&at.Tiles).Split(k, k.Ctaid(ptx.X))
+	split, z := params.Divisor(&at.Batch).Split(k, place)
+	row, col := params.Divisor(&at.Across).Split(k, in)
 	p.place, p.Split, p.Z = place, split, z
 	p.Top, p.Left = row.Mul(t.M), col.Mul(t.N)
-	p.First = split.Mul(sizes.At(gemmDepth))
-	p.Depth = ptx.Bitcast[int32](sizes.At(gemmK).Sub(p.First).Min(sizes.At(gemmDepth)))
+	p.First = split.Mul(params.U32(&at.Depth))
+	p.Depth = ptx.Bitcast[int32](params.U32(&at.K).Sub(p.First).Min(params.U32(&at.Depth)))
 
 	p.At = func(row, col ptx.Reg[uint32]) Site { return Site{Z: z, Row: row, Col: col} }
 
@@ -310,24 +311,14 @@ const (
 	Padded        // zeros of b may stand for what is not there
 )
 
-// Arguments in the array sizes of gemm.
-const (
-	gemmM = iota
-	gemmN
-	gemmK
-	gemmDepth // of one split: a multiple of every tile's k
-	GemmLDA   // elements from row to row of a, as it lies in memory
-	GemmLDB
-	gemmFlags
-	gemmAct
-	gemmAcross                                    // tiles in a row of them: a divisor
-	gemmTiles  = gemmAcross + scalar.DivisorWords // of one product
-	gemmBatch  = gemmTiles + scalar.DivisorWords  // products
-	GemmWords  = gemmBatch + scalar.DivisorWords  //
-	GemmParams = "u32 sizes[] (m, n, k, depth of a split, row lengths of a and b in memory, flags, activation; as divisors " +
-		"tiles across, tiles of a product, products), u64 strides of a and b from product to product, f32* a, f32* b, f32* " +
-		"bias, f32* c"
-)
+// GemmSizes are the parameters that kernels of [Product] have in common.
+type GemmSizes struct {
+	M, N, K              int `array:"sizes"`
+	Depth                int // of one split: a multiple of every tile's k
+	LDA, LDB             int // elements from row to row of a and b, as they lie in memory
+	Flags, Act           int
+	Across, Tiles, Batch scalar.Divide // tiles in a row of them, tiles of one product, products
+}
 
 // PlacesIn is where the elements of the block's product lie in c.
 func (p *Product) PlacesIn(c ptx.Ptr[ptx.Global, float32]) func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32] {

@@ -112,22 +112,16 @@ func (t Grid) AppendSchedule(cuts []Schedule, name string, tiles, length, share,
 // Items are what there is to do for blocks: shares of the line, then other tiles.
 func (c Schedule) Items() int { return c.blocks + c.Tiling.Tiles()*c.Tiling.Batch - c.Tiles }
 
-// Arguments about a cut, from an element of an array on.
-const (
-	cutTiles = iota
-	cutBlocks
-	cutElements
-	cutLength                                       // a divisor
-	cutShare      = cutLength + scalar.DivisorWords // a divisor
-	ScheduleWords = cutShare + scalar.DivisorWords
-	ScheduleDoc   = "tiles that are cut up, blocks that share these, elements of their results, as divisors units of depth of a tile " +
-		"and of a share"
-)
+// ScheduleSizes are parameters from which [EachSegment] finds what a block has.
+type ScheduleSizes struct {
+	CutTiles, CutBlocks int           // tiles that are cut up, and blocks that share these
+	CutElements         int           // of their results
+	CutLength, CutShare scalar.Divide // units of depth of a tile and of a share
+}
 
-// Args is the argument of kernels that eachSegment reads.
-func (c Schedule) Args() []uint32 {
-	sizes := append([]uint32{uint32(c.Tiles), uint32(c.blocks), uint32(c.Elements)}, scalar.DivisorOf(c.Length)...)
-	return append(sizes, scalar.DivisorOf(c.Share)...)
+// Sizes are the parameters of the schedule.
+func (c Schedule) Sizes() ScheduleSizes {
+	return ScheduleSizes{c.Tiles, c.blocks, c.Elements, scalar.Divide(c.Length), scalar.Divide(c.Share)}
 }
 
 // Segment is what a block has of a tile.
@@ -138,15 +132,14 @@ type Segment struct {
 	before       func() ptx.Reg[uint64] // elements in scratch memory before those of this part
 }
 
-// EachSegment goes over what belongs to an item, by the arguments from sizes[at] on. The depth is that of the products.
-func EachSegment(k *ptx.Kernel, sizes ptx.Array[uint32], at int, item, depth ptx.Reg[uint32], f func(s Segment)) {
-	size := func(i int) ptx.Reg[uint32] { return sizes.At(at + i) }
-	length, share := scalar.DivisorAt(k, sizes, at+cutLength), size(cutShare)
-	inLine := item.Lt(size(cutBlocks))
+// EachSegment goes over what belongs to an item. The depth is that of the products.
+func EachSegment(p *kit.Params, at *ScheduleSizes, item, depth ptx.Reg[uint32], f func(s Segment)) {
+	k, length, share := p.Kernel, p.Divisor(&at.CutLength), p.Divided(&at.CutShare)
+	inLine := item.Lt(p.U32(&at.CutBlocks))
 	begin := item.Mul(share)
 	of, offset := length.Split(k, begin)
-	rest := share.Min(size(cutTiles).Mul(length.D).Sub(begin))
-	other := size(cutTiles).Add(item.Sub(size(cutBlocks)))
+	rest := share.Min(p.U32(&at.CutTiles).Mul(length.D).Sub(begin))
+	other := p.U32(&at.CutTiles).Add(item.Sub(p.U32(&at.CutBlocks)))
 	tile := ptx.VarOf(k, ptx.Select(inLine, of, other))
 	from := ptx.VarOf(k, ptx.Select(inLine, offset, 0))
 	left := ptx.VarOf(k, ptx.Select(inLine, rest, length.D))
@@ -156,8 +149,8 @@ func EachSegment(k *ptx.Kernel, sizes ptx.Array[uint32], at int, item, depth ptx
 		s := Segment{Tile: tile.Get(), First: first, Depth: depth.Sub(first).Min(units.Mul(DepthUnit))}
 		s.whole = func() ptx.Reg[bool] { return units.Eq(length.D) }
 		s.before = func() ptx.Reg[uint64] {
-			part := item.Sub(scalar.QuotientAt(k, sizes, at+cutShare, tile.Get().Mul(length.D)))
-			return part.MulWide(size(cutElements))
+			part := item.Sub(p.Quotient(&at.CutShare, tile.Get().Mul(length.D)))
+			return part.MulWide(p.U32(&at.CutElements))
 		}
 		left.Set(left.Get().Sub(units))
 		from.Set(0)

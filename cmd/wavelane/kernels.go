@@ -93,7 +93,7 @@ func listedKernels() (list []listedKernel, err error) {
 				return nil, err
 			}
 			use := ptxkernels.UseOf(k)
-			x := listedKernel{Device: "cuda", Family: k.Family, Name: k.Name, Doc: k.Doc, Entries: use.Entries, Block: &k.Block,
+			x := listedKernel{Device: "cuda", Family: k.Family, Name: k.Name, Doc: k.Doc + " Parameters: " + k.Parameters() + ".", Entries: use.Entries, Block: &k.Block,
 				Target: use.Target, Compiled: ptxkernels.CompiledOf(k), Intensity: use.Intensity, Bound: use.Bound}
 			for i := range layout.Len() {
 				p := layout.Param(i)

@@ -64,7 +64,7 @@ func listKernels(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, f := range kit.Families() {
 		for _, k := range f.Kernels {
-			fmt.Fprintf(w, "%s: %s\t%d × %d × %d threads\t%s\n", f.Name, k.Name, k.Block[0], k.Block[1], k.Block[2], k.Doc)
+			fmt.Fprintf(w, "%s: %s\t%d × %d × %d threads\t%s Parameters: %s.\n", f.Name, k.Name, k.Block[0], k.Block[1], k.Block[2], k.Doc, k.Parameters())
 		}
 	}
 	return w.Flush()

@@ -200,7 +200,7 @@ func (x *RigProgram) run(io *program.IO) (results [][]byte, err error) {
 func (x *RigProgram) wholeQuads() bool {
 	for _, l := range x.Code {
 		for _, a := range l.Actions {
-			if a.Launch != nil && strings.Contains(a.Launch.Kernel.Doc, "Parameters: u32 quads") {
+			if a.Launch != nil && strings.HasPrefix(a.Launch.Kernel.Parameters(), "u32 quads") {
 				return true
 			}
 		}

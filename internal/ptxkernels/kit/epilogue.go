@@ -81,13 +81,13 @@ func regroup(shape, strides, sizes []int) (joined []int, ok bool) {
 const EpilogueWords = 4
 
 // LaunchEpilogue is Launch for a kernel of products that takes an epilogue. With swapped, its rows are columns of the result.
-func (s *Step) LaunchEpilogue(t *Epilogue, swapped bool, k *Kernel, grid [3]int, arguments ...any) {
+func (s *Step) LaunchEpilogue(t *Epilogue, swapped bool, k *Kernel, grid [3]int, params any) {
 	if t != nil && swapped {
 		turned := *t
 		turned.swapped = true
 		t = &turned
 	}
-	s.LaunchWith(nil, t, k, grid, arguments...)
+	s.LaunchWith(nil, t, k, grid, params)
 }
 
 // arguments are those after the kernel's own.

@@ -15,7 +15,7 @@ import (
 type Kernel struct {
 	Family string // the module that holds it: "elementwise"; "" for those made on demand, which have none, see [Step.JIT]
 	Name   string // of the entry, unique among all families
-	Doc    string // what it computes; Register appends the parameters
+	Doc    string // what it computes
 	Block  [3]int // threads, each way; launches have exactly these
 	Shared int    // bytes of dynamic shared memory of a block; static comes on top
 
@@ -48,9 +48,6 @@ func Register(k Kernel) *Kernel {
 	if k.BuildWith != nil {
 		k.Build = k.With(nil, nil)
 	}
-	if k.Params != nil {
-		k.Doc += " Parameters: " + describe(k.Params) + "."
-	}
 	i := slices.IndexFunc(families, func(f *Family) bool { return f.Name == k.Family })
 	if i < 0 {
 		families = append(families, &Family{Name: k.Family})
@@ -59,6 +56,9 @@ func Register(k Kernel) *Kernel {
 	families[i].Kernels = append(families[i].Kernels, &k)
 	return &k
 }
+
+// Parameters tells the parameters in order, with their types.
+func (k *Kernel) Parameters() string { return describe(k.Params) }
 
 // Families returns every family in the order of their names.
 func Families() []*Family {

@@ -136,7 +136,8 @@ func snake(name string) string {
 	return b.String()
 }
 
-// argument is a value for a parameter, of a type that tryLaunch takes. The name of one that is not a field's is empty.
+// argument is a value for a parameter: uint32, int32, float32, uint64, []uint32 for an array, Buffer for a pointer, or TensorMap, whose At
+// does not matter. The name of one that is not a field's is empty.
 type argument struct {
 	name  string
 	value any

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/lowering"
@@ -84,12 +85,16 @@ func (h *Prologue) arguments() (all []argument) {
 
 // LaunchWith is Launch for a kernel that takes a prologue in place of its first operand, an epilogue after its own parameters, or both;
 // each may be nil.
-func (s *Step) LaunchWith(h *Prologue, t *Epilogue, k *Kernel, grid [3]int, values ...any) {
+func (s *Step) LaunchWith(h *Prologue, t *Epilogue, k *Kernel, grid [3]int, params any) {
 	if s.Err != nil || s.Dry {
 		return
 	}
+	if reflect.TypeOf(params) != reflect.TypeOf(k.Params) {
+		s.Err = fmt.Errorf("internal error: kernel %s takes a %T, got a %T", k.Name, k.Params, params)
+		return
+	}
 	var arguments []argument
-	if arguments, s.Err = positional(k, values); s.Err != nil {
+	if arguments, s.Err = argumentsOf(params); s.Err != nil {
 		return
 	}
 	if h != nil || t != nil {

@@ -4,13 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/lowering"
 	"github.com/wavelane/wavelane/internal/program"
-	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx/args"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/tensormap"
@@ -95,26 +93,8 @@ type Step struct {
 	Dry  bool // nobody wants the code, only whether there is some
 }
 
-// Launch appends a run of k over blocks. Arguments are, in the order of the kernel's parameters: uint32, int (which has to fit
-// 32 bits), float32, uint64, []uint32 for an array, Buffer for a pointer, and TensorMap, whose At does not matter.
-func (s *Step) Launch(k *Kernel, grid [3]int, arguments ...any) {
-	s.LaunchWith(nil, nil, k, grid, arguments...)
-}
-
-// positional is the arguments of a launch.
-func positional(k *Kernel, arguments []any) ([]argument, error) {
-	if k.Params != nil {
-		if len(arguments) != 1 || reflect.TypeOf(arguments[0]) != reflect.TypeOf(k.Params) {
-			return nil, fmt.Errorf("internal error: kernel %s takes a %T", k.Name, k.Params)
-		}
-		return argumentsOf(arguments[0])
-	}
-	var all []argument
-	for _, v := range arguments {
-		all = append(all, argument{"", v})
-	}
-	return all, nil
-}
+// Launch appends a run of k over blocks. The parameters are a value of the type of k.Params.
+func (s *Step) Launch(k *Kernel, grid [3]int, params any) { s.LaunchWith(nil, nil, k, grid, params) }
 
 // JIT is the kernel for an expression, see there; nil if nobody wants it.
 func (s *Step) JIT(kind, text string, k Kernel) *Kernel {
@@ -149,11 +129,6 @@ func (s *Step) tryLaunch(k *Kernel, grid [3]int, arguments []argument) error {
 		}
 		var a args.Arg
 		switch v := of.value.(type) {
-		case int:
-			if v < 0 || v > math.MaxUint32 {
-				return fmt.Errorf("%d does not fit 32 bits: %w", v, compute.ErrTooLarge)
-			}
-			a = args.U32(uint32(v))
 		case uint32:
 			a = args.U32(v)
 		case float32:
@@ -169,12 +144,6 @@ func (s *Step) tryLaunch(k *Kernel, grid [3]int, arguments []argument) error {
 			v.At = layout.Param(i).Offset
 			l.Maps = append(l.Maps, v)
 			a = args.Bytes(make([]byte, tensormap.Size))
-		default:
-			w, err := scalar.PackWords(v)
-			if err != nil {
-				return fmt.Errorf("kernel %s: argument %d: %w", k.Name, i, err)
-			}
-			a = words(w)
 		}
 		if err := layout.Put(l.Params, i, a); err != nil {
 			return fmt.Errorf("internal error: kernel %s: %w", k.Name, err)
@@ -235,32 +204,5 @@ func FlagIf(bit uint32, on bool) uint32 {
 	return 0
 }
 
-// Words are integers as arguments.
-func Words(v ...int) (w []uint32) {
-	for _, x := range v {
-		w = append(w, uint32(x))
-	}
-	return w
-}
-
 // ActivationCode is the argument for [activate]: the activation that a matmul or convolution asks for.
 func ActivationCode(a program.Attr) uint32 { return uint32(a.Activation()) }
-
-// Tensors is the operands and the results as arguments.
-func (s *Step) Tensors() (all []any) {
-	for i := range s.Operands {
-		all = append(all, In(i))
-	}
-	for i := range s.Results {
-		all = append(all, OutAt(i))
-	}
-	return all
-}
-
-// Scalars is the scalars as arguments.
-func (s *Step) Scalars() (all []any) {
-	for _, v := range s.Attr.Scalars {
-		all = append(all, v)
-	}
-	return all
-}

@@ -113,7 +113,7 @@ func TestPtxasCover(t *testing.T) {
 
 // The kernels above use every exported function and method that emits something.
 func TestCoverIsComplete(t *testing.T) {
-	used := map[string]bool{}
+	used := map[string]bool{"Errorf": true} // which emits nothing
 	files, err := filepath.Glob("cover_*_test.go")
 	require.NoError(t, err)
 	for _, f := range append(files, "cover_test.go") {

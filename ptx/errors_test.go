@@ -27,6 +27,7 @@ var mistakes = []struct {
 		ptx.Cast[uint32](k.out).Atomic(ptx.OpAdd, 1)
 	}},
 	{"unused parameter", "parameter n is never used", func(k *kernel) { ptx.Param[uint32](k.Kernel, "n") }},
+	{"mistake of a caller", "parameter x after y", func(k *kernel) { k.Errorf("parameter %s after %s", "x", "y") }},
 	{"unused pointer", "parameter x is never used", func(k *kernel) { ptx.PointerParam[float32](k.Kernel, "x") }},
 	{"no elements", "parameter a of 0 elements", func(k *kernel) {
 		keep(k, ptx.ParamArray[uint32](k.Kernel, "a", 0).At(0))

@@ -42,7 +42,7 @@ var layers = []subtree{
 	{name: "internal/device", layer: 4},
 	{name: "internal/lowering", layer: 4},
 	{name: "wgsl", layer: 4},
-	{name: "ptx", layer: 4},
+	{name: "ptx", layer: 4, deps: []string{"golang.org/x/sys/cpu"}},
 	{name: "internal/simd", layer: 4, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16"}},
 	{name: "internal/ptxkernels", layer: 5},
 	{name: "internal/wgslkernels", layer: 5},

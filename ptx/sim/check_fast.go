@@ -60,8 +60,7 @@ func (v *moved) inside(w *warp, m uint32, addr *[warpSize]uint64) *segment {
 		}
 		base = s.base
 	}
-	v.addr.all(w, base, addr)
-	if s.readOnly || !within(s.data, m, v.op.size, addr) {
+	if within := v.addr.offsets(w, m, base, s.data, v.op.size, addr); s.readOnly || !within {
 		return nil
 	}
 	return s
@@ -74,15 +73,13 @@ func (d *watch) reads(w *warp, m uint32, op *memOp, s *segment, addr *[warpSize]
 	if sh == nil || sh.Bytes() < len(s.data) {
 		return false
 	}
-	if d.checks&CheckInit != 0 {
-		for l := m; l != 0; l &= l - 1 {
-			if sh.Undefined(int(addr[first(l)&31]), op.size) != 0 {
-				return false
-			}
-		}
+	g := &d.groups
+	g.Of(m, addr, op.size)
+	if d.checks&CheckInit != 0 && !g.Each(addr, func(off int) bool { return sh.Undefined(off, op.size) == 0 }) {
+		return false
 	}
 	return d.checks&CheckRace == 0 ||
-		d.races.Reads(&w.watched.clock, m, &sh.history, addr, op.size, w.at, s.space == ir.GlobalSpace)
+		d.races.Reads(&w.watched.clock, g, &sh.history, addr, op.size, w.at, s.space == ir.GlobalSpace)
 }
 
 // writes is the same for plain stores.

@@ -2,9 +2,7 @@ package sim
 
 import (
 	"math"
-	"unsafe"
 
-	"github.com/wavelane/wavelane/ptx/eval"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -92,46 +90,7 @@ func toBits(v float32) uint32 {
 	return math.Float32bits(v)
 }
 
-// fmaBits computes one fma. The product is exact in float64; the sum is rounded there and again to float32, which is right
-// unless the first rounding ended halfway between two float32: then the low 28 bits are 0 (whatever the exponent), and if the
-// sum was not exact, the slow way decides.
-func fmaBits(a, b, c uint32) uint32 {
-	p := float64(fromBits(a)) * float64(fromBits(b))
-	z := float64(fromBits(c))
-	s := p + z
-	if math.Float64bits(s)<<36 != 0 || s-p == z && s-z == p {
-		return math.Float32bits(float32(s))
-	}
-	return toBits(eval.FMA32(fromBits(a), fromBits(b), fromBits(c)))
-}
-
-// asFloats is a register as float32.
-func asFloats(r *[warpSize]uint32) *[warpSize]float32 { return (*[warpSize]float32)(unsafe.Pointer(r)) }
-
-//go:noinline
-func fma32(d, a, b, c int32) step {
-	return func(w *warp, m uint32) {
-		x, y, z, r := &w.r32[a], &w.r32[b], &w.r32[c], &w.r32[d]
-		if m == full {
-			// Two lanes at a time and as float32: on amd64 a conversion waits for what its destination held before.
-			x, y, z, r := asFloats(x), asFloats(y), asFloats(z), asFloats(r)
-			for l := 0; l < warpSize; l += 2 {
-				p, q := float64(float64(x[l])*float64(y[l])), float64(float64(x[l+1])*float64(y[l+1]))
-				c, d := float64(z[l]), float64(z[l+1])
-				s, t := p+c, q+d
-				if (math.Float64bits(s)<<36 != 0 || s-p == c && s-c == p) && (math.Float64bits(t)<<36 != 0 || t-q == d && t-d == q) {
-					r[l], r[l+1] = float32(s), float32(t)
-					continue
-				}
-				for i := l; i < l+2; i++ {
-					r[i] = fromBits(fmaBits(math.Float32bits(x[i]), math.Float32bits(y[i]), math.Float32bits(z[i])))
-				}
-			}
-			return
-		}
-		for ; m != 0; m &= m - 1 {
-			l := first(m) & 31
-			r[l] = fmaBits(x[l], y[l], z[l])
-		}
-	}
+// vector is a loop of package lanes.
+func vector(f func(r, x, y *[warpSize]uint32), d, x, y int32) step {
+	return loop[uint32, uint32](func(r, x, y, _ *[warpSize]uint32) { f(r, x, y) }).step(d, x, y, x)
 }

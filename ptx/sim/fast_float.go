@@ -2,10 +2,10 @@ package sim
 
 import (
 	"math"
-	"unsafe"
 
 	"github.com/wavelane/wavelane/ptx/eval"
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/lanes"
 )
 
 // fastFloat has the arithmetic of f32, in round to nearest.
@@ -36,33 +36,21 @@ func fastFloat(in *ir.Instr, d int32, s []ref) step {
 	switch in.Op {
 	case "mad", "fma":
 		if rounds {
-			f = fma32(d, s[0].i, s[1].i, s[2].i)
+			f = loop[uint32, uint32](lanes.FMA).step(d, s[0].i, s[1].i, s[2].i)
 		}
 	case "add":
-		f = arithmetic(d, s[0].i, s[1].i, func(r, x, y *[warpSize]float32) {
-			for l := range r {
-				put(r, l, x[l]+y[l])
-			}
-		})
+		f = vector(lanes.Add, d, s[0].i, s[1].i)
 	case "sub":
-		f = arithmetic(d, s[0].i, s[1].i, func(r, x, y *[warpSize]float32) {
-			for l := range r {
-				put(r, l, x[l]-y[l])
-			}
-		})
+		f = vector(lanes.Sub, d, s[0].i, s[1].i)
 	case "mul":
-		f = arithmetic(d, s[0].i, s[1].i, func(r, x, y *[warpSize]float32) {
-			for l := range r {
-				put(r, l, x[l]*y[l])
-			}
-		})
+		f = vector(lanes.Mul, d, s[0].i, s[1].i)
 	case "div":
 		if rounds {
-			f = arithmetic(d, s[0].i, s[1].i, func(r, x, y *[warpSize]float32) {
+			f = loop[uint32, uint32](func(r, x, y, _ *[warpSize]uint32) {
 				for l := range r {
-					put(r, l, x[l]/y[l])
+					r[l] = toBits(fromBits(x[l]) / fromBits(y[l]))
 				}
-			})
+			}).step(d, s[0].i, s[1].i, s[0].i)
 		}
 	case "min", "max":
 		if !sat && len(s) == 2 {
@@ -77,29 +65,6 @@ func fastFloat(in *ir.Instr, d int32, s []ref) step {
 		return saturated(f, d)
 	}
 	return f
-}
-
-// put stores a result, with PTX's one NaN.
-func put(r *[warpSize]float32, l int, v float32) {
-	if r[l] = v; v != v {
-		(*[warpSize]uint32)(unsafe.Pointer(r))[l] = nan32
-	}
-}
-
-//go:noinline
-func arithmetic(d, a, b int32, f func(r, x, y *[warpSize]float32)) step {
-	return func(w *warp, m uint32) {
-		x, y, r := lanesOf[float32](w, a), lanesOf[float32](w, b), &w.r32[d]
-		if m == full {
-			f(asFloats(r), x, y)
-			return
-		}
-		t := (*[warpSize]uint32)(unsafe.Pointer(&w.places[0]))
-		f(asFloats(t), x, y)
-		for ; m != 0; m &= m - 1 {
-			r[first(m)&31] = t[first(m)&31]
-		}
-	}
 }
 
 // saturated puts what f computed into [0, 1], NaN as +0.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/lanes"
 )
 
 // window returns what a load or store in global or shared memory most probably falls into: the memory and the address of its
@@ -77,8 +78,7 @@ func (v *moved) fastLoad() step {
 	return func(w *warp, m uint32) {
 		data, base := v.window(w, m)
 		addr := &w.places[0]
-		v.addr.all(w, base, addr)
-		if m == full && within(data, m, v.op.size, addr) {
+		if within := v.addr.offsets(w, m, base, data, v.op.size, addr); m == full && within {
 			v.loadFull(w, data, addr)
 			return
 		}
@@ -113,6 +113,21 @@ func (v *moved) fastLoad() step {
 	}
 }
 
+// offsets computes the lanes' addresses relative to base, and tells whether n bytes at each in m lie in the data, at multiples of n.
+func (a *address) offsets(w *warp, m uint32, base uint64, data []byte, n int, off *[warpSize]uint64) bool {
+	if m != full || a.frame || a.base.i < 0 || len(data) < n {
+		a.all(w, base, off)
+		return within(data, m, n, off)
+	}
+	var all, bad uint64
+	if limit := uint64(len(data) - n); a.base.bank == bank64 {
+		all, bad = lanes.Offsets(off, &w.r64[a.base.i], a.off-base, limit)
+	} else {
+		all, bad = lanes.Offsets32(off, &w.r32[a.base.i], a.off-base, limit)
+	}
+	return (all|bad)>>63 == 0 && all&uint64(n-1) == 0
+}
+
 // within tells whether n bytes at each lane's offset lie in the data, at multiples of n.
 func within(data []byte, m uint32, n int, off *[warpSize]uint64) bool {
 	if len(data) < n {
@@ -138,11 +153,7 @@ func within(data []byte, m uint32, n int, off *[warpSize]uint64) bool {
 func (v *moved) loadFull(w *warp, data []byte, off *[warpSize]uint64) {
 	if len(v.elems) == 4 {
 		r0, r1, r2, r3 := &w.r32[v.elems[0].i], &w.r32[v.elems[1].i], &w.r32[v.elems[2].i], &w.r32[v.elems[3].i]
-		for l, a := range off {
-			d := data[a:][:16]
-			r0[l], r1[l] = binary.LittleEndian.Uint32(d), binary.LittleEndian.Uint32(d[4:])
-			r2[l], r3[l] = binary.LittleEndian.Uint32(d[8:]), binary.LittleEndian.Uint32(d[12:])
-		}
+		lanes.Load4(r0, r1, r2, r3, data, off)
 		return
 	}
 	for e, ref := range v.elems {
@@ -186,8 +197,7 @@ func (v *moved) fastStore() step {
 	return func(w *warp, m uint32) {
 		data, base := v.window(w, m)
 		addr := &w.places[0]
-		v.addr.all(w, base, addr)
-		if m == full && within(data, m, v.op.size, addr) {
+		if within := v.addr.offsets(w, m, base, data, v.op.size, addr); m == full && within {
 			v.storeFull(w, data, addr)
 			return
 		}

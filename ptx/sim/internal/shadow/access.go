@@ -141,27 +141,67 @@ func (d *Races) note(w *Warp, lane int, v *view, cl *cell, from uint64, m mode, 
 	return Conflict{}, true
 }
 
+// Groups are lanes of a warp by where they access memory: those at one offset are one group.
+type Groups struct {
+	n     int
+	first [warpSize]uint8 // lane of each group
+	lanes [warpSize]uint32
+}
+
+// Of makes the groups of accesses of a size, a power of two. Lanes of one offset may be in several groups.
+func (g *Groups) Of(lanes uint32, off *[warpSize]uint64, size int) {
+	g.n = 0
+	first := off[bits.TrailingZeros32(lanes)&31]
+	if lanes != full || first != off[1] && first != off[2] && first != off[4] && first != off[8] && first != off[16] { // as a rule, all differ
+		for ; lanes != 0; lanes &= lanes - 1 {
+			lane := bits.TrailingZeros32(lanes)
+			g.first[g.n&31], g.lanes[g.n&31] = uint8(lane), 1<<lane
+			g.n++
+		}
+		return
+	}
+	var latest [64]uint8 // group at an offset, plus one
+	shift := bits.TrailingZeros(uint(size))
+	for lane := range off {
+		at := &latest[off[lane]>>shift&63]
+		if i := *at - 1; *at != 0 && off[g.first[i&31]&31] == off[lane] {
+			g.lanes[i&31] |= 1 << lane
+			continue
+		}
+		g.first[g.n&31], g.lanes[g.n&31] = uint8(lane), 1<<lane
+		g.n++
+		*at = uint8(g.n)
+	}
+}
+
+// Each calls f with an offset of each group until it returns false, and tells whether it never did.
+func (g *Groups) Each(off *[warpSize]uint64, f func(off int) bool) bool {
+	for _, lane := range g.first[:g.n] {
+		if !f(int(off[lane&31])) {
+			return false
+		}
+	}
+	return true
+}
+
 // Reads is Access for plain loads of lanes at once. It returns false if something is unusual; then Access has to be called for each
 // lane. Offsets are multiples of the size, which is one of 4, 8, 16 or 32.
-func (d *Races) Reads(w *Warp, lanes uint32, h *History, off *[warpSize]uint64, size int, at int32, global bool) bool {
+func (d *Races) Reads(w *Warp, g *Groups, h *History, off *[warpSize]uint64, size int, at int32, global bool) bool {
 	v := w.common
 	if v == nil {
 		return false
 	}
-	d.fresh(w, lanes, at)
 	from, limit := max(h.from, d.base), d.limit(global)
-	for ; lanes != 0; lanes &= lanes - 1 {
-		lane := bits.TrailingZeros32(lanes) & 31
-		bit := uint32(1) << lane
+	for i := range g.n {
+		lane, lanes := int(g.first[i&31]&31), g.lanes[i&31]
+		d.fresh(w, lanes, at)
 		me := w.id*warpSize + uint32(lane)
+		alone := lanes&(lanes-1) == 0
 		cells := h.cells(int(off[lane]), size/4)
 		for i := range cells {
 			cl := &cells[i]
-			if t := cl.time; t > from && cl.thread != me && (t > v.all || cl.thread/warpSize-w.lo >= d.per) {
-				if cl.more != nil && cl.more.bytes != nil {
-					return false
-				}
-				if _, ok := d.touch(w, lane, v, cl, from, 0, at, limit); !ok {
+			if t := cl.time; t > from && !(alone && cl.thread == me) && (t > v.all || cl.thread/warpSize-w.lo >= d.per) {
+				if !d.readBy(w, lanes, v, cl, from, at, limit) {
 					return false
 				}
 				continue
@@ -171,30 +211,43 @@ func (d *Races) Reads(w *Warp, lanes uint32, h *History, off *[warpSize]uint64, 
 			switch {
 			case more.none():
 				if same {
-					f.lanes |= bit
+					f.lanes |= lanes
 					continue
 				}
 				if f.time <= from || f.time <= v.all && f.warp-w.lo < d.per && f.mode&writes == 0 {
-					*f = entry{w.epoch, w.id, bit, at, 0}
+					*f = entry{w.epoch, w.id, lanes, at, 0}
 					continue
 				}
 			case more.bytes != nil:
 				return false
 			case more.writes || f.mode&writes != 0:
 			case same:
-				f.lanes |= bit
+				f.lanes |= lanes
 				continue
 			default:
 				if n := len(more.list); n > 0 {
 					if f = &more.list[n-1]; f.time == w.epoch && f.warp == w.id && f.at == at && f.mode == 0 {
-						f.lanes |= bit
+						f.lanes |= lanes
 						continue
 					}
 				}
 			}
-			if _, ok := d.touch(w, lane, v, cl, from, 0, at, limit); !ok {
+			if !d.readBy(w, lanes, v, cl, from, at, limit) {
 				return false
 			}
+		}
+	}
+	return true
+}
+
+// readBy notes that lanes read a cell, one by one. It returns false if something is unusual.
+func (d *Races) readBy(w *Warp, lanes uint32, v *view, cl *cell, from uint64, at int32, limit int) bool {
+	if cl.more != nil && cl.more.bytes != nil {
+		return false
+	}
+	for ; lanes != 0; lanes &= lanes - 1 {
+		if _, ok := d.touch(w, bits.TrailingZeros32(lanes), v, cl, from, 0, at, limit); !ok {
+			return false
 		}
 	}
 	return true

@@ -167,6 +167,7 @@ proofs: .SHELLFLAGS := -o pipefail -c
 proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device, by a new seed (an hour of a core)
 	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
 	WAVELANE_PROOFS=all WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/ptxkernels -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed)$$' -v | grep -v '^ *\(===\|---\)'
+	WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m -v ./internal/cudacorpus
 	WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/conformance ./cpu
 	cd internal/simd/asmgen && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m ./kernels
 	cd internal/randomprograms && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m .

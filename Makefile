@@ -31,9 +31,9 @@ demo: ## find the edges in a picture as one batch, then run the quickstart; IMAG
 	$(GO) run ./examples/edges $(if $(IMAGE),$(IMAGE),-input out/landscape.png) -o out/edges.png -software
 	$(GO) run ./examples/quickstart -software
 
-bench: ## measure the CPU's kernels beside gonum, vek and OpenBLAS (to bench/results), then all devices of this machine
+bench: ## measure the CPU's kernels beside OpenBLAS, BLIS, MKL, ONNX Runtime, gonum and vek (to bench/results), then all devices of this machine
 	scripts/setup bench
-	cd bench && $(GO) run . -out results
+	cd bench && WAVELANE_PYTHON=$(CURDIR)/out/peers/bin/python3 $(GO) run . -out results
 	$(GO) run ./cmd/wavelane bench --software
 
 # All random inputs of a run follow from one seed, see internal/testseed. It is always the same, so that a run fails only for what has

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +20,9 @@ import (
 
 // TestMain lets the test binary be the process of another instruction set, as the command itself is.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "serve" {
-		if err := serve(os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		if err := serveProcess(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		return
@@ -37,7 +40,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	require.Len(t, chosen, 4)
-	r, err := collect(io.Discard, chosen, plan{rounds: 2, sample: 20 * time.Microsecond}, true)
+	r, err := collect(io.Discard, chosen, plan{rounds: 2, sample: 20 * time.Microsecond}, 0, true)
 	require.NoError(t, err)
 	subjects := map[string]bool{}
 	for _, x := range r.Results {
@@ -62,31 +65,59 @@ func TestReport(t *testing.T) {
 	require.Equal(t, r.Verdicts, back.Verdicts)
 }
 
-// TestSubjectsAgree computes a product with each subject: benchmarks of wrong results are worth nothing.
-func TestSubjectsAgree(t *testing.T) {
-	const m, k, n = 5, 7, 3
-	a, b := random(m*k), random(k*n)
-	want := make([]float32, m*n)
-	simd.MatMul(want, a, b, m, k, n)
-	got := make([]float32, m*n)
-	openblasGemm(got, a, b, m, k, n)
-	require.InDeltaSlice(t, want, got, 1e-5)
+// TestBLAS computes with every BLAS that is here, in this process one after the other: benchmarks of wrong results are worth
+// nothing. OpenBLAS is there, since scripts/setup installs it.
+func TestBLAS(t *testing.T) {
+	found := 0
+	for i := range blasKinds {
+		k := &blasKinds[i]
+		path := k.find()
+		if path == "" || strings.Contains(path, "mkl") { // MKL wants its folder in the linker's path, as its process has
+			continue
+		}
+		found++
+		l, err := openLibrary(k, path)
+		require.NoError(t, err)
+		require.NotEmpty(t, l.version())
+		l.setThreads(1)
+		for _, p := range []product{
+			{m: 5, k: 7, n: 3}, {m: 5, k: 7, n: 3, transA: true}, {m: 5, k: 7, n: 3, transB: true}, {m: 5, k: 7, n: 3, batch: 3},
+		} {
+			c, a, b := p.operands()
+			want := make([]float32, len(c))
+			if p.batch > 0 {
+				simd.BatchedMatMul(want, a, b, p.batch, p.m, p.k, p.n)
+			} else {
+				simd.Gemm(want, a, b, simd.Product{M: p.m, K: p.k, N: p.n, TransA: p.transA, TransB: p.transB})
+			}
+			l.gemm(c, a, b, p)(2)
+			require.InDeltaSlice(t, want, c, 1e-5, "%s: %s", k.subject, p.name())
+		}
+		a, x, y, want := random(10*100), random(100), make([]float32, 10), make([]float32, 10)
+		simd.MatVec(want, a, x, 10, 100)
+		l.gemv(y, a, x, 10, 100, false)(1)
+		require.InDeltaSlice(t, want, y, 1e-4, k.subject)
+		y, want = make([]float32, 10), make([]float32, 10)
+		simd.VecMat(want, x, a, 100, 10)
+		l.gemv(y, a, x, 100, 10, true)(1)
+		require.InDeltaSlice(t, want, y, 1e-4, k.subject)
+		l.dot(x, x)(1)
+		require.InDelta(t, simd.Dot(x, x), sink, 1e-4, k.subject)
+		sum := slices.Clone(x)
+		l.axpy(sum, x, 2)(1)
+		require.InDelta(t, float64(3*x[7]), float64(sum[7]), 1e-5, k.subject)
+	}
+	require.Positive(t, found)
+}
+
+// TestGoMatMul: the plain loops are right.
+func TestGoMatMul(t *testing.T) {
+	const k = 7
 	square := random(k * k)
-	clear(got[:0])
 	byHand, ours := make([]float32, k*k), make([]float32, k*k)
 	goMatMul(byHand, square, square, k)
 	simd.MatMul(ours, square, square, k, k, k)
 	require.InDeltaSlice(t, byHand, ours, 1e-5)
-
-	x, y := random(1000), make([]float32, 1000)
-	openblasGemv(y[:10], random(100 * 10)[:1000], x[:100], 10, 100)
-	want = make([]float32, 10)
-	simd.MatVec(want, random(1000), x[:100], 10, 100)
-	require.InDeltaSlice(t, want, y[:10], 1e-4)
-	require.InDelta(t, simd.Dot(x, x), openblasDot(x, x), 1e-2)
-	copy(y, x)
-	openblasAxpy(y, x, 2)
-	require.InDelta(t, float64(3*x[7]), float64(y[7]), 1e-5)
 }
 
 // TestPeak: the peak is one, so no product is faster.

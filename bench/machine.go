@@ -17,6 +17,20 @@ package main
 		__asm__ volatile("" : "+" REG(c6), "+" REG(c7), "+" REG(c8), "+" REG(c9), "+" REG(c10), "+" REG(c11));                 \
 	}
 
+// Adds up n words, which is what reading takes: eight independent sums.
+static uint64_t read_run(const uint64_t *x, int64_t n) {
+	typedef uint64_t V __attribute__((vector_size(32)));
+	V s[8] = {{0}};
+	for (int64_t i = 0; i + 32 <= n; i += 32)
+		for (int j = 0; j < 8; j++) {
+			V v;
+			__builtin_memcpy(&v, x + i + 4 * j, sizeof v);
+			s[j] += v;
+		}
+	V t = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+	return t[0] + t[1] + t[2] + t[3];
+}
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define REG(x) "v"(x)
@@ -51,6 +65,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"unsafe"
 )
 
 // Machine says what was measured on.
@@ -86,6 +101,24 @@ func multiplyAdd(flops float64, threads int) {
 		wg.Go(func() { C.fma_run(C.int64_t(flops / float64(threads))) })
 	}
 	wg.Wait()
+}
+
+// readParts reads x, on some threads.
+func readParts(x []float32, threads int) float32 {
+	read := func(x []float32) uint64 {
+		return uint64(C.read_run((*C.uint64_t)(unsafe.Pointer(&x[0])), C.int64_t(len(x)/2)))
+	}
+	if threads == 1 {
+		return float32(read(x))
+	}
+	var wg sync.WaitGroup
+	sums := make([]uint64, threads)
+	for i := range threads {
+		lo, hi := i*len(x)/threads, (i+1)*len(x)/threads
+		wg.Go(func() { sums[i] = read(x[lo:hi]) })
+	}
+	wg.Wait()
+	return float32(sums[0])
 }
 
 // copyParts copies src to dst, on some threads.

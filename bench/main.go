@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -24,21 +25,19 @@ func main() {
 }
 
 func run() error {
-	if err := fullOpenBLAS(); err != nil {
-		return err
-	}
-	if len(os.Args) == 2 && os.Args[1] == "serve" { // a process of another instruction set: see tiers.go
-		return serve(os.Stdin, os.Stdout)
+	if len(os.Args) > 1 && os.Args[1] == "serve" { // a process that this one has started
+		return serveProcess(os.Args[2:])
 	}
 	only := flag.String("run", "", "measure only cases whose name matches this regular expression, as sgemm or add/10000")
 	list := flag.Bool("list", false, "list the cases and stop")
 	rounds := flag.Int("rounds", 15, "rounds: samples of each subject")
 	sample := flag.Duration("sample", 4*time.Millisecond, "least length of a sample")
+	threads := flag.Int("threads", 0, "measure on as many threads only; 0 for 1 and all")
 	tiers := flag.Bool("tiers", true, "measure the other instruction sets too")
 	asJSON := flag.Bool("json", false, "write the report to standard output as JSON, progress to standard error")
 	out := flag.String("out", "", "folder for cpu.txt (for benchstat), cpu.json and cpu.html; none by default")
 	flag.Usage = func() {
-		fmt.Fprintf(flag.CommandLine.Output(), "bench measures wavelane's CPU kernels beside gonum, vek, OpenBLAS and plain Go.\n\n")
+		fmt.Fprintf(flag.CommandLine.Output(), "bench measures wavelane's CPU kernels beside OpenBLAS, BLIS, MKL, ONNX Runtime, gonum, vek and plain Go.\n\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -49,8 +48,8 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if *rounds < 1 || *sample <= 0 {
-		return fmt.Errorf("rounds and sample must be positive")
+	if *rounds < 1 || *sample <= 0 || *threads < 0 {
+		return fmt.Errorf("rounds, sample and threads must be positive")
 	}
 	chosen := slices.DeleteFunc(cases(), func(c Case) bool { return !pattern.MatchString(c.Name) })
 	if len(chosen) == 0 {
@@ -66,7 +65,7 @@ func run() error {
 	if *asJSON {
 		progress = os.Stderr
 	}
-	r, err := collect(progress, chosen, plan{*rounds, *sample}, *tiers)
+	r, err := collect(progress, chosen, plan{*rounds, *sample}, *threads, *tiers)
 	if err != nil {
 		return err
 	}
@@ -83,12 +82,20 @@ func run() error {
 	return nil
 }
 
+// serveProcess is what the processes do that bench starts from its own file: one of another instruction set, or one with a BLAS.
+func serveProcess(args []string) error {
+	if len(args) == 2 {
+		return serveBLAS(args[0], args[1])
+	}
+	return serveTier()
+}
+
 // collect measures; an interrupt ends it early with what there is.
-func collect(progress io.Writer, chosen []Case, p plan, tiers bool) (*Report, error) {
+func collect(progress io.Writer, chosen []Case, p plan, only int, tiers bool) (*Report, error) {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt)
 	defer signal.Stop(stop)
-	r := &Report{Date: time.Now().UTC().Format(time.DateOnly), Machine: machine(), Tier: simd.Tier(), OpenBLAS: openblasVersion()}
+	r := &Report{Date: time.Now().UTC().Format(time.DateOnly), Machine: machine(), Tier: simd.Tier()}
 	var workers []*worker
 	if tiers {
 		for _, tier := range simd.Tiers() {
@@ -104,21 +111,27 @@ func collect(progress io.Writer, chosen []Case, p plan, tiers bool) (*Report, er
 			workers = append(workers, w)
 		}
 	}
-	peers, err := startGGML()
+	peers, versions, err := startPeers()
+	defer func() {
+		for _, w := range peers {
+			w.close()
+		}
+	}()
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range peers {
-		defer w.close()
-		if r.GGML, err = w.version(); err != nil {
-			return nil, err
-		}
-	}
+	r.Peers = versions
 	workers = append(workers, peers...)
-	fmt.Fprintf(progress, "%s, %d cores, wavelane on %s, %s\n", r.Machine.CPU, r.Machine.Cores, r.Tier, r.OpenBLAS)
+	fmt.Fprintf(progress, "%s, %d cores, wavelane on %s\n", r.Machine.CPU, r.Machine.Cores, r.Tier)
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		fmt.Fprintf(progress, "%s: %s\n", name, versions[name])
+	}
 	threads := []int{1}
 	if n := runtime.NumCPU(); n > 1 {
 		threads = append(threads, n)
+	}
+	if only > 0 {
+		threads = []int{only}
 	}
 	for _, c := range chosen {
 		for _, n := range threads {

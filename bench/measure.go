@@ -14,7 +14,7 @@ type Result struct {
 	Case    string    `json:"case"`
 	Threads int       `json:"threads"`
 	Subject string    `json:"subject"`
-	NS      float64   `json:"ns"` // per call, median of the samples
+	NS      float64   `json:"ns"` // per call, the least of the samples: what else runs on the machine only adds to them
 	Rate    float64   `json:"rate"`
 	Unit    string    `json:"unit"`
 	Samples []float64 `json:"samples"` // ns per call, one of each round
@@ -37,7 +37,6 @@ func timed(f func()) subject {
 func setThreads(n int) {
 	runtime.GOMAXPROCS(n)
 	simd.SetThreads(n)
-	openblasThreads(n)
 }
 
 // plan says how a case is measured.
@@ -46,8 +45,8 @@ type plan struct {
 	sample time.Duration // least length of one sample
 }
 
-// openblasSpin is longer than OpenBLAS's threads wait actively for more work, 2²⁶ cycles: on the cores of whoever is next.
-const openblasSpin = 60 * time.Millisecond
+// spin is longer than threads of a BLAS wait actively for more work, 2²⁶ cycles in OpenBLAS: on the cores of whoever is next.
+const spin = 60 * time.Millisecond
 
 // settle is what an operating system may take until threads that have just woken have a core each; the subject keeps calling
 // meanwhile.
@@ -75,7 +74,7 @@ func (p plan) warm(s subject, calls, threads int) error {
 // measure runs all subjects of a case in rounds. One whose samples are long runs in every fourth round only.
 func (p plan) measure(c Case, threads int, workers []*worker) ([]Result, error) {
 	setThreads(threads)
-	subjects := map[string]subject{}
+	subjects, spins := map[string]subject{}, map[string]bool{}
 	for name, f := range c.Make(threads) {
 		if threads == 1 || name != vek && name != plainGo { // these have one thread
 			subjects[name] = timed(f)
@@ -92,6 +91,7 @@ func (p plan) measure(c Case, threads int, workers []*worker) ([]Result, error) 
 			return nil, err
 		}
 		subjects[w.name] = w.run
+		spins[w.name] = w.spins
 	}
 	var names []string
 	for name := range subjects {
@@ -120,15 +120,15 @@ func (p plan) measure(c Case, threads int, workers []*worker) ([]Result, error) 
 			if err != nil {
 				return nil, err
 			}
-			if name == openblas && threads > 1 {
-				time.Sleep(openblasSpin)
+			if spins[name] && threads > 1 {
+				time.Sleep(spin)
 			}
 			samples[name] = append(samples[name], float64(d.Nanoseconds())/float64(calls[name]))
 		}
 	}
 	var results []Result
 	for _, name := range names {
-		r := Result{Case: c.Name, Threads: threads, Subject: name, NS: median(samples[name]), Samples: samples[name]}
+		r := Result{Case: c.Name, Threads: threads, Subject: name, NS: slices.Min(samples[name]), Samples: samples[name]}
 		r.Rate, r.Unit = c.rate(r.NS)
 		results = append(results, r)
 	}
@@ -158,12 +158,4 @@ func (c Case) rate(ns float64) (float64, string) {
 		return c.Bytes / ns, "GB/s"
 	}
 	return c.Elems / ns, "Gelem/s"
-}
-
-func median(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(x))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }

@@ -100,6 +100,7 @@ func (r *Report) groups() []*group {
 // colours keeps a subject's colour the same in all plots.
 var colours = map[string]color.Color{
 	ours: color.RGBA{0, 90, 200, 255}, openblas: color.RGBA{210, 60, 40, 255}, gonumS: color.RGBA{60, 150, 60, 255},
+	mkl: color.RGBA{0, 150, 170, 255}, blis: color.RGBA{170, 40, 120, 255}, onnx: color.RGBA{150, 110, 70, 255},
 	vek: color.RGBA{230, 150, 20, 255}, plainGo: color.RGBA{120, 120, 120, 255}, peak: color.RGBA{0, 0, 0, 255},
 }
 

@@ -26,24 +26,26 @@ const (
 const ggmlVariable = "WAVELANE_GGML"
 
 // startGGML starts the processes that ggml computes in.
-func startGGML() ([]*worker, error) {
+func startGGML() ([]*worker, map[string]string, error) {
 	path := os.Getenv(ggmlVariable)
 	if path == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var all []*worker
+	versions := map[string]string{}
 	for name, args := range map[string][]string{ggml: nil, ggmlRepacked: {"CPU_REPACK"}} {
 		w, err := start(name, nil, path, args...)
 		if err != nil {
-			return nil, err
+			return all, nil, err
 		}
-		w.only = isQuantised
 		all = append(all, w)
+		w.only = func(c Case) bool { return c.quantised }
+		if versions[name], err = w.version(); err != nil {
+			return all, nil, err
+		}
 	}
-	return all, nil
+	return all, versions, nil
 }
-
-func isQuantised(c Case) bool { return c.quantised }
 
 // quantised is a matrix of 4096 rows of 14336 weights times a number of rows of x, as in the feed-forward layer of a model.
 func quantised(t quant.Type, rows int) Case {

@@ -10,13 +10,12 @@ import (
 
 // Report is everything that a run found.
 type Report struct {
-	Date     string    `json:"date"`
-	Machine  Machine   `json:"machine"`
-	Tier     string    `json:"tier"` // of the subject wavelane
-	OpenBLAS string    `json:"openblas"`
-	GGML     string    `json:"ggml,omitempty"` // its version, where it was measured
-	Results  []Result  `json:"results"`
-	Verdicts []Verdict `json:"verdicts"`
+	Date     string            `json:"date"`
+	Machine  Machine           `json:"machine"`
+	Tier     string            `json:"tier"`  // of the subject wavelane
+	Peers    map[string]string `json:"peers"` // versions of what was measured in processes of its own
+	Results  []Result          `json:"results"`
+	Verdicts []Verdict         `json:"verdicts"`
 }
 
 // Verdict holds a claim against what was measured.
@@ -40,7 +39,7 @@ func (v Verdict) Word() string {
 	return "aim met"
 }
 
-// judge compares medians, where the other has been measured.
+// judge compares times, where the other has been measured.
 func judge(c Case, results []Result) []Verdict {
 	ns := map[string]float64{}
 	for _, r := range results {

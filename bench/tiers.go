@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"slices"
 	"time"
+
+	"github.com/wavelane/wavelane/simd"
 )
 
 // The instruction set is chosen when a process starts, so each further one is measured in a process of its own, which lives
@@ -31,12 +33,13 @@ type reply struct {
 
 // worker is such a process.
 type worker struct {
-	name string          // of the subject
-	only func(Case) bool // cases that it knows, and nil for all
-	cmd  *exec.Cmd
-	to   *json.Encoder
-	in   io.Closer
-	from *json.Decoder
+	name  string          // of the subject
+	only  func(Case) bool // cases that it knows, and nil for all
+	spins bool            // its threads go on waiting actively after a call
+	cmd   *exec.Cmd
+	to    *json.Encoder
+	in    io.Closer
+	from  *json.Decoder
 }
 
 // tierVariable forces the instruction set of a process.
@@ -113,11 +116,24 @@ func (w *worker) version() (string, error) {
 	return got.Version, err
 }
 
-// serve is what such a process does.
-func serve(in io.Reader, out io.Writer) error {
+// serveTier is what such a process does.
+func serveTier() error {
+	return serve(os.Stdin, os.Stdout, simd.Tier, func(c Case, threads int) calls {
+		setThreads(threads)
+		f := c.Make(threads)[ours]
+		return func(n int) {
+			for range n {
+				f()
+			}
+		}
+	})
+}
+
+// serve answers requests: it prepares cases and runs them.
+func serve(in io.Reader, out io.Writer, version func() string, prepare func(c Case, threads int) calls) error {
 	all := cases()
 	from, to := json.NewDecoder(bufio.NewReader(in)), json.NewEncoder(out)
-	var current func()
+	var current calls
 	for {
 		var r request
 		switch err := from.Decode(&r); {
@@ -128,17 +144,24 @@ func serve(in io.Reader, out io.Writer) error {
 		}
 		var a reply
 		switch i := slices.IndexFunc(all, func(c Case) bool { return c.Name == r.Case }); {
+		case r.Version:
+			a.Version = version()
 		case r.Case == "" && current != nil:
-			d, _ := timed(current)(r.Calls)
-			a.NS = d.Nanoseconds()
+			start := time.Now()
+			current(r.Calls)
+			a.NS = time.Since(start).Nanoseconds()
 		case i < 0:
 			a.Error = fmt.Sprintf("no case %q", r.Case)
 		default:
-			setThreads(r.Threads)
-			current = all[i].Make(r.Threads)[ours]
+			if current = prepare(all[i], r.Threads); current == nil {
+				a.Error = errNot.Error()
+			}
 		}
 		if err := to.Encode(a); err != nil {
 			return err
 		}
 	}
 }
+
+// calls is work that is done n times.
+type calls func(n int)

@@ -103,32 +103,39 @@ func (s *shape) stripe(p *Product, a []float32, b matrix, c []float32, ldc, n, s
 			t.B = &buffer[in*steps]
 		}
 		i := 0
-		for q := range count {
-			t.Rows = height
-			if q < tall {
-				t.Rows++
+		for _, q := range [2]struct{ number, rows int }{{tall, height + 1}, {count - tall, height}} {
+			if q.number == 0 {
+				continue
 			}
+			t.Rows, t.Panels, t.NextA = q.rows, q.number, q.rows*p.AM
 			t.A, t.C = &a[i*p.AM], &c[i*ldc+j]
 			if s.masked || t.Cols%s.lanes == 0 {
-				s.tile(&t)
+				s.below(&t)
 			} else {
 				s.put(&t, buffer[len(buffer)-s.nr*s.mr:])
 			}
-			i += t.Rows
+			i += q.number * q.rows
 		}
 	}
 }
 
-// put computes a tile, on spare memory if the kernel takes only whole vectors and the tile has others.
+// put computes t.Panels tiles, each on spare memory if the kernel takes only whole vectors and the tile has others.
 func (s *shape) put(t *Tile, spare []float32) {
 	if s.masked || t.Cols%s.lanes == 0 {
-		s.tile(t)
+		s.below(t)
 		return
 	}
 	whole := *t
-	whole.Cols, whole.LDC, whole.Beta, whole.C = roundUp(t.Cols, s.lanes), s.nr, 0, &spare[0]
-	s.tile(&whole)
-	t.merge(spare, s.nr)
+	whole.Cols, whole.LDC, whole.Beta = roundUp(t.Cols, s.lanes), s.nr, 0
+	for ; ; t.Panels-- {
+		whole.A, whole.C, whole.Panels = t.A, &spare[0], 1
+		s.tile(&whole)
+		t.merge(spare, s.nr)
+		if t.Panels == 1 {
+			return
+		}
+		t.next()
+	}
 }
 
 // gather adds the parts of a split inner dimension and finishes rows of C. Parts lie in scratch memory, each like C.

@@ -5,86 +5,84 @@
 // func tileSSE(t *byte)
 // Requires: CMOV, MMX+, SSE
 TEXT ·tileSSE(SB), NOSPLIT, $0-8
-	MOVQ    t+0(FP), AX
+	MOVQ t+0(FP), AX
+	MOVQ 48(AX), R8
+	SHLQ $0x02, R8
+	MOVQ 88(AX), R15
+
+again1:
 	MOVQ    64(AX), BX
 	MOVQ    72(AX), CX
 	MOVQ    (AX), SI
 	MOVQ    8(AX), DI
-	MOVQ    48(AX), R8
-	SHLQ    $0x02, R8
 	MOVQ    24(AX), R12
 	MOVQ    16(AX), R13
-	MOVQ    88(AX), R15
-	TESTQ   R15, R15
-	CMOVQEQ SI, R15
+	CMPQ    R15, 96(AX)
+	CMOVQCC SI, R15
 	MOVQ    40(AX), DX
 	CMPQ    32(AX), $0x01
 	CMOVQNE 32(AX), DX
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), R11
 	CMPQ    CX, $0x04
-	JG      wider1
+	JG      wider4
 	CMPQ    BX, $0x02
-	JG      rows2
+	JG      rows5
 	CMPQ    BX, $0x01
-	JG      rows3
+	JG      rows6
 
 	// 1 rows of 1 vectors
 	XORPS      X0, X0
 	CMPQ       R12, $0x40
-	JL         short4
+	JL         short7
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 12(BX)
 
-short4:
+short7:
 	CMPQ 32(AX), $0x01
-	JNE  apart5
+	JNE  apart8
 
-loop7:
-	MOVUPS     (DI), X1
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X2
-	SHUFPS     $0x00, X2, X2
-	MULPS      X1, X2
-	ADDPS      X2, X0
-	ADDQ       DX, SI
-	DECQ       R12
-	JNE        loop7
-	JMP        summed6
+loop10:
+	MOVUPS (DI), X1
+	ADDQ   R8, DI
+	MOVSS  (SI), X2
+	SHUFPS $0x00, X2, X2
+	MULPS  X1, X2
+	ADDPS  X2, X0
+	ADDQ   DX, SI
+	DECQ   R12
+	JNE    loop10
+	JMP    summed9
 
-apart5:
-loop8:
-	MOVUPS     (DI), X1
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X2
-	SHUFPS     $0x00, X2, X2
-	MULPS      X1, X2
-	ADDPS      X2, X0
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop8
+apart8:
+loop12:
+	MOVUPS (DI), X1
+	ADDQ   R8, DI
+	MOVSS  (SI), X2
+	SHUFPS $0x00, X2, X2
+	MULPS  X1, X2
+	ADDPS  X2, X0
+	ADDQ   $0x04, SI
+	DECQ   R12
+	JNE    loop12
 
-summed6:
+summed9:
 	MOVQ   72(AX), CX
 	MOVQ   56(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), R11
 	CMPL   80(AX), $0x3f800000
-	JEQ    one9
+	JEQ    one14
 	MOVSS  80(AX), X1
 	SHUFPS $0x00, X1, X1
 	MULPS  X1, X0
 
-one9:
+one14:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain10
+	JEQ    plain15
 	MOVSS  84(AX), X2
 	SHUFPS $0x00, X2, X2
 	MOVUPS (R13), X3
@@ -92,16 +90,16 @@ one9:
 	ADDPS  X3, X0
 	MOVQ   16(AX), R13
 
-plain10:
+plain15:
 	MOVUPS X0, (R13)
-	RET
+	JMP    next2
 
-rows3:
+rows6:
 	// 2 rows of 1 vectors
 	XORPS      X0, X0
 	XORPS      X1, X1
 	CMPQ       R12, $0x40
-	JL         short11
+	JL         short16
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -110,62 +108,58 @@ rows3:
 	PREFETCHT0 (BX)
 	PREFETCHT0 12(BX)
 
-short11:
+short16:
 	CMPQ 32(AX), $0x01
-	JNE  apart12
+	JNE  apart17
 
-loop14:
-	MOVUPS     (DI), X2
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X3
-	SHUFPS     $0x00, X3, X3
-	MULPS      X2, X3
-	ADDPS      X3, X0
-	MOVSS      4(SI), X5
-	SHUFPS     $0x00, X5, X5
-	MULPS      X2, X5
-	ADDPS      X5, X1
-	ADDQ       DX, SI
-	DECQ       R12
-	JNE        loop14
-	JMP        summed13
+loop19:
+	MOVUPS (DI), X2
+	ADDQ   R8, DI
+	MOVSS  (SI), X3
+	SHUFPS $0x00, X3, X3
+	MULPS  X2, X3
+	ADDPS  X3, X0
+	MOVSS  4(SI), X5
+	SHUFPS $0x00, X5, X5
+	MULPS  X2, X5
+	ADDPS  X5, X1
+	ADDQ   DX, SI
+	DECQ   R12
+	JNE    loop19
+	JMP    summed18
 
-apart12:
-loop15:
-	MOVUPS     (DI), X2
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X3
-	SHUFPS     $0x00, X3, X3
-	MULPS      X2, X3
-	ADDPS      X3, X0
-	MOVSS      (SI)(DX*1), X5
-	SHUFPS     $0x00, X5, X5
-	MULPS      X2, X5
-	ADDPS      X5, X1
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop15
+apart17:
+loop21:
+	MOVUPS (DI), X2
+	ADDQ   R8, DI
+	MOVSS  (SI), X3
+	SHUFPS $0x00, X3, X3
+	MULPS  X2, X3
+	ADDPS  X3, X0
+	MOVSS  (SI)(DX*1), X5
+	SHUFPS $0x00, X5, X5
+	MULPS  X2, X5
+	ADDPS  X5, X1
+	ADDQ   $0x04, SI
+	DECQ   R12
+	JNE    loop21
 
-summed13:
+summed18:
 	MOVQ   72(AX), CX
 	MOVQ   56(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), R11
 	CMPL   80(AX), $0x3f800000
-	JEQ    one16
+	JEQ    one23
 	MOVSS  80(AX), X2
 	SHUFPS $0x00, X2, X2
 	MULPS  X2, X0
 	MULPS  X2, X1
 
-one16:
+one23:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain17
+	JEQ    plain24
 	MOVSS  84(AX), X3
 	SHUFPS $0x00, X3, X3
 	MOVUPS (R13), X4
@@ -176,129 +170,23 @@ one16:
 	ADDPS  X4, X1
 	MOVQ   16(AX), R13
 
-plain17:
+plain24:
 	MOVUPS X0, (R13)
 	MOVUPS X1, (R13)(DX*1)
-	RET
+	JMP    next2
 
-rows2:
+rows5:
 	CMPQ BX, $0x03
-	JG   rows18
+	JG   rows25
 
 	// 3 rows of 1 vectors
 	XORPS      X0, X0
 	XORPS      X1, X1
 	XORPS      X2, X2
 	CMPQ       R12, $0x40
-	JL         short19
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-
-short19:
-	CMPQ 32(AX), $0x01
-	JNE  apart20
-
-loop22:
-	MOVUPS     (DI), X3
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X4
-	SHUFPS     $0x00, X4, X4
-	MULPS      X3, X4
-	ADDPS      X4, X0
-	MOVSS      4(SI), X6
-	SHUFPS     $0x00, X6, X6
-	MULPS      X3, X6
-	ADDPS      X6, X1
-	MOVSS      8(SI), X4
-	SHUFPS     $0x00, X4, X4
-	MULPS      X3, X4
-	ADDPS      X4, X2
-	ADDQ       DX, SI
-	DECQ       R12
-	JNE        loop22
-	JMP        summed21
-
-apart20:
-loop23:
-	MOVUPS     (DI), X3
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X4
-	SHUFPS     $0x00, X4, X4
-	MULPS      X3, X4
-	ADDPS      X4, X0
-	MOVSS      (SI)(DX*1), X6
-	SHUFPS     $0x00, X6, X6
-	MULPS      X3, X6
-	ADDPS      X6, X1
-	MOVSS      (SI)(DX*2), X4
-	SHUFPS     $0x00, X4, X4
-	MULPS      X3, X4
-	ADDPS      X4, X2
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop23
-
-summed21:
-	MOVQ   72(AX), CX
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one24
-	MOVSS  80(AX), X3
-	SHUFPS $0x00, X3, X3
-	MULPS  X3, X0
-	MULPS  X3, X1
-	MULPS  X3, X2
-
-one24:
-	MOVL   84(AX), R12
-	ADDL   R12, R12
-	JEQ    plain25
-	MOVSS  84(AX), X4
-	SHUFPS $0x00, X4, X4
-	MOVUPS (R13), X5
-	MULPS  X4, X5
-	ADDPS  X5, X0
-	MOVUPS (R13)(DX*1), X5
-	MULPS  X4, X5
-	ADDPS  X5, X1
-	MOVUPS (R13)(DX*2), X5
-	MULPS  X4, X5
-	ADDPS  X5, X2
-	MOVQ   16(AX), R13
-
-plain25:
-	MOVUPS X0, (R13)
-	MOVUPS X1, (R13)(DX*1)
-	MOVUPS X2, (R13)(DX*2)
-	RET
-
-rows18:
-	// 4 rows of 1 vectors
-	XORPS      X0, X0
-	XORPS      X1, X1
-	XORPS      X2, X2
-	XORPS      X3, X3
-	CMPQ       R12, $0x40
 	JL         short26
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 12(BX)
-	LEAQ       (BX)(CX*4), BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 12(BX)
 	LEAQ       (BX)(CX*4), BX
@@ -313,56 +201,44 @@ short26:
 	JNE  apart27
 
 loop29:
-	MOVUPS     (DI), X4
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X5
-	SHUFPS     $0x00, X5, X5
-	MULPS      X4, X5
-	ADDPS      X5, X0
-	MOVSS      4(SI), X7
-	SHUFPS     $0x00, X7, X7
-	MULPS      X4, X7
-	ADDPS      X7, X1
-	MOVSS      8(SI), X5
-	SHUFPS     $0x00, X5, X5
-	MULPS      X4, X5
-	ADDPS      X5, X2
-	MOVSS      12(SI), X7
-	SHUFPS     $0x00, X7, X7
-	MULPS      X4, X7
-	ADDPS      X7, X3
-	ADDQ       DX, SI
-	DECQ       R12
-	JNE        loop29
-	JMP        summed28
+	MOVUPS (DI), X3
+	ADDQ   R8, DI
+	MOVSS  (SI), X4
+	SHUFPS $0x00, X4, X4
+	MULPS  X3, X4
+	ADDPS  X4, X0
+	MOVSS  4(SI), X6
+	SHUFPS $0x00, X6, X6
+	MULPS  X3, X6
+	ADDPS  X6, X1
+	MOVSS  8(SI), X4
+	SHUFPS $0x00, X4, X4
+	MULPS  X3, X4
+	ADDPS  X4, X2
+	ADDQ   DX, SI
+	DECQ   R12
+	JNE    loop29
+	JMP    summed28
 
 apart27:
-loop30:
-	MOVUPS     (DI), X4
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X5
-	SHUFPS     $0x00, X5, X5
-	MULPS      X4, X5
-	ADDPS      X5, X0
-	MOVSS      (SI)(DX*1), X7
-	SHUFPS     $0x00, X7, X7
-	MULPS      X4, X7
-	ADDPS      X7, X1
-	MOVSS      (SI)(DX*2), X5
-	SHUFPS     $0x00, X5, X5
-	MULPS      X4, X5
-	ADDPS      X5, X2
-	MOVSS      (SI)(R11*1), X7
-	SHUFPS     $0x00, X7, X7
-	MULPS      X4, X7
-	ADDPS      X7, X3
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop30
+loop31:
+	MOVUPS (DI), X3
+	ADDQ   R8, DI
+	MOVSS  (SI), X4
+	SHUFPS $0x00, X4, X4
+	MULPS  X3, X4
+	ADDPS  X4, X0
+	MOVSS  (SI)(DX*1), X6
+	SHUFPS $0x00, X6, X6
+	MULPS  X3, X6
+	ADDPS  X6, X1
+	MOVSS  (SI)(DX*2), X4
+	SHUFPS $0x00, X4, X4
+	MULPS  X3, X4
+	ADDPS  X4, X2
+	ADDQ   $0x04, SI
+	DECQ   R12
+	JNE    loop31
 
 summed28:
 	MOVQ   72(AX), CX
@@ -370,7 +246,117 @@ summed28:
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), R11
 	CMPL   80(AX), $0x3f800000
-	JEQ    one31
+	JEQ    one33
+	MOVSS  80(AX), X3
+	SHUFPS $0x00, X3, X3
+	MULPS  X3, X0
+	MULPS  X3, X1
+	MULPS  X3, X2
+
+one33:
+	MOVL   84(AX), R12
+	ADDL   R12, R12
+	JEQ    plain34
+	MOVSS  84(AX), X4
+	SHUFPS $0x00, X4, X4
+	MOVUPS (R13), X5
+	MULPS  X4, X5
+	ADDPS  X5, X0
+	MOVUPS (R13)(DX*1), X5
+	MULPS  X4, X5
+	ADDPS  X5, X1
+	MOVUPS (R13)(DX*2), X5
+	MULPS  X4, X5
+	ADDPS  X5, X2
+	MOVQ   16(AX), R13
+
+plain34:
+	MOVUPS X0, (R13)
+	MOVUPS X1, (R13)(DX*1)
+	MOVUPS X2, (R13)(DX*2)
+	JMP    next2
+
+rows25:
+	// 4 rows of 1 vectors
+	XORPS      X0, X0
+	XORPS      X1, X1
+	XORPS      X2, X2
+	XORPS      X3, X3
+	CMPQ       R12, $0x40
+	JL         short35
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 12(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 12(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 12(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 12(BX)
+
+short35:
+	CMPQ 32(AX), $0x01
+	JNE  apart36
+
+loop38:
+	MOVUPS (DI), X4
+	ADDQ   R8, DI
+	MOVSS  (SI), X5
+	SHUFPS $0x00, X5, X5
+	MULPS  X4, X5
+	ADDPS  X5, X0
+	MOVSS  4(SI), X7
+	SHUFPS $0x00, X7, X7
+	MULPS  X4, X7
+	ADDPS  X7, X1
+	MOVSS  8(SI), X5
+	SHUFPS $0x00, X5, X5
+	MULPS  X4, X5
+	ADDPS  X5, X2
+	MOVSS  12(SI), X7
+	SHUFPS $0x00, X7, X7
+	MULPS  X4, X7
+	ADDPS  X7, X3
+	ADDQ   DX, SI
+	DECQ   R12
+	JNE    loop38
+	JMP    summed37
+
+apart36:
+loop40:
+	MOVUPS (DI), X4
+	ADDQ   R8, DI
+	MOVSS  (SI), X5
+	SHUFPS $0x00, X5, X5
+	MULPS  X4, X5
+	ADDPS  X5, X0
+	MOVSS  (SI)(DX*1), X7
+	SHUFPS $0x00, X7, X7
+	MULPS  X4, X7
+	ADDPS  X7, X1
+	MOVSS  (SI)(DX*2), X5
+	SHUFPS $0x00, X5, X5
+	MULPS  X4, X5
+	ADDPS  X5, X2
+	MOVSS  (SI)(R11*1), X7
+	SHUFPS $0x00, X7, X7
+	MULPS  X4, X7
+	ADDPS  X7, X3
+	ADDQ   $0x04, SI
+	DECQ   R12
+	JNE    loop40
+
+summed37:
+	MOVQ   72(AX), CX
+	MOVQ   56(AX), DX
+	SHLQ   $0x02, DX
+	LEAQ   (DX)(DX*2), R11
+	CMPL   80(AX), $0x3f800000
+	JEQ    one42
 	MOVSS  80(AX), X4
 	SHUFPS $0x00, X4, X4
 	MULPS  X4, X0
@@ -378,10 +364,10 @@ summed28:
 	MULPS  X4, X2
 	MULPS  X4, X3
 
-one31:
+one42:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain32
+	JEQ    plain43
 	MOVSS  84(AX), X5
 	SHUFPS $0x00, X5, X5
 	MOVUPS (R13), X6
@@ -398,85 +384,81 @@ one31:
 	ADDPS  X6, X3
 	MOVQ   16(AX), R13
 
-plain32:
+plain43:
 	MOVUPS X0, (R13)
 	MOVUPS X1, (R13)(DX*1)
 	MOVUPS X2, (R13)(DX*2)
 	MOVUPS X3, (R13)(R11*1)
-	RET
+	JMP    next2
 
-wider1:
+wider4:
 	CMPQ BX, $0x02
-	JG   rows33
+	JG   rows44
 	CMPQ BX, $0x01
-	JG   rows34
+	JG   rows45
 
 	// 1 rows of 2 vectors
 	XORPS      X0, X0
 	XORPS      X1, X1
 	CMPQ       R12, $0x40
-	JL         short35
+	JL         short46
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short35:
+short46:
 	CMPQ 32(AX), $0x01
-	JNE  apart36
+	JNE  apart47
 
-loop38:
-	MOVUPS     (DI), X2
-	MOVUPS     16(DI), X3
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X4
-	SHUFPS     $0x00, X4, X4
-	MOVAPS     X4, X5
-	MULPS      X2, X5
-	ADDPS      X5, X0
-	MULPS      X3, X4
-	ADDPS      X4, X1
-	ADDQ       DX, SI
-	DECQ       R12
-	JNE        loop38
-	JMP        summed37
+loop49:
+	MOVUPS (DI), X2
+	MOVUPS 16(DI), X3
+	ADDQ   R8, DI
+	MOVSS  (SI), X4
+	SHUFPS $0x00, X4, X4
+	MOVAPS X4, X5
+	MULPS  X2, X5
+	ADDPS  X5, X0
+	MULPS  X3, X4
+	ADDPS  X4, X1
+	ADDQ   DX, SI
+	DECQ   R12
+	JNE    loop49
+	JMP    summed48
 
-apart36:
-loop39:
-	MOVUPS     (DI), X2
-	MOVUPS     16(DI), X3
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X4
-	SHUFPS     $0x00, X4, X4
-	MOVAPS     X4, X5
-	MULPS      X2, X5
-	ADDPS      X5, X0
-	MULPS      X3, X4
-	ADDPS      X4, X1
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop39
+apart47:
+loop51:
+	MOVUPS (DI), X2
+	MOVUPS 16(DI), X3
+	ADDQ   R8, DI
+	MOVSS  (SI), X4
+	SHUFPS $0x00, X4, X4
+	MOVAPS X4, X5
+	MULPS  X2, X5
+	ADDPS  X5, X0
+	MULPS  X3, X4
+	ADDPS  X4, X1
+	ADDQ   $0x04, SI
+	DECQ   R12
+	JNE    loop51
 
-summed37:
+summed48:
 	MOVQ   72(AX), CX
 	MOVQ   56(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), R11
 	CMPL   80(AX), $0x3f800000
-	JEQ    one40
+	JEQ    one53
 	MOVSS  80(AX), X2
 	SHUFPS $0x00, X2, X2
 	MULPS  X2, X0
 	MULPS  X2, X1
 
-one40:
+one53:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain41
+	JEQ    plain54
 	MOVSS  84(AX), X3
 	SHUFPS $0x00, X3, X3
 	MOVUPS (R13), X4
@@ -487,19 +469,19 @@ one40:
 	ADDPS  X4, X1
 	MOVQ   16(AX), R13
 
-plain41:
+plain54:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
-	RET
+	JMP    next2
 
-rows34:
+rows45:
 	// 2 rows of 2 vectors
 	XORPS      X0, X0
 	XORPS      X1, X1
 	XORPS      X2, X2
 	XORPS      X3, X3
 	CMPQ       R12, $0x40
-	JL         short42
+	JL         short55
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -508,67 +490,63 @@ rows34:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short42:
+short55:
 	CMPQ 32(AX), $0x01
-	JNE  apart43
+	JNE  apart56
 
-loop45:
-	MOVUPS     (DI), X4
-	MOVUPS     16(DI), X5
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X6
-	SHUFPS     $0x00, X6, X6
-	MOVAPS     X6, X7
-	MULPS      X4, X7
-	ADDPS      X7, X0
-	MULPS      X5, X6
-	ADDPS      X6, X1
-	MOVSS      4(SI), X8
-	SHUFPS     $0x00, X8, X8
-	MOVAPS     X8, X9
-	MULPS      X4, X9
-	ADDPS      X9, X2
-	MULPS      X5, X8
-	ADDPS      X8, X3
-	ADDQ       DX, SI
-	DECQ       R12
-	JNE        loop45
-	JMP        summed44
+loop58:
+	MOVUPS (DI), X4
+	MOVUPS 16(DI), X5
+	ADDQ   R8, DI
+	MOVSS  (SI), X6
+	SHUFPS $0x00, X6, X6
+	MOVAPS X6, X7
+	MULPS  X4, X7
+	ADDPS  X7, X0
+	MULPS  X5, X6
+	ADDPS  X6, X1
+	MOVSS  4(SI), X8
+	SHUFPS $0x00, X8, X8
+	MOVAPS X8, X9
+	MULPS  X4, X9
+	ADDPS  X9, X2
+	MULPS  X5, X8
+	ADDPS  X8, X3
+	ADDQ   DX, SI
+	DECQ   R12
+	JNE    loop58
+	JMP    summed57
 
-apart43:
-loop46:
-	MOVUPS     (DI), X4
-	MOVUPS     16(DI), X5
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X6
-	SHUFPS     $0x00, X6, X6
-	MOVAPS     X6, X7
-	MULPS      X4, X7
-	ADDPS      X7, X0
-	MULPS      X5, X6
-	ADDPS      X6, X1
-	MOVSS      (SI)(DX*1), X8
-	SHUFPS     $0x00, X8, X8
-	MOVAPS     X8, X9
-	MULPS      X4, X9
-	ADDPS      X9, X2
-	MULPS      X5, X8
-	ADDPS      X8, X3
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop46
+apart56:
+loop60:
+	MOVUPS (DI), X4
+	MOVUPS 16(DI), X5
+	ADDQ   R8, DI
+	MOVSS  (SI), X6
+	SHUFPS $0x00, X6, X6
+	MOVAPS X6, X7
+	MULPS  X4, X7
+	ADDPS  X7, X0
+	MULPS  X5, X6
+	ADDPS  X6, X1
+	MOVSS  (SI)(DX*1), X8
+	SHUFPS $0x00, X8, X8
+	MOVAPS X8, X9
+	MULPS  X4, X9
+	ADDPS  X9, X2
+	MULPS  X5, X8
+	ADDPS  X8, X3
+	ADDQ   $0x04, SI
+	DECQ   R12
+	JNE    loop60
 
-summed44:
+summed57:
 	MOVQ   72(AX), CX
 	MOVQ   56(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), R11
 	CMPL   80(AX), $0x3f800000
-	JEQ    one47
+	JEQ    one62
 	MOVSS  80(AX), X4
 	SHUFPS $0x00, X4, X4
 	MULPS  X4, X0
@@ -576,10 +554,10 @@ summed44:
 	MULPS  X4, X2
 	MULPS  X4, X3
 
-one47:
+one62:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain48
+	JEQ    plain63
 	MOVSS  84(AX), X5
 	SHUFPS $0x00, X5, X5
 	MOVUPS (R13), X6
@@ -596,16 +574,16 @@ one47:
 	ADDPS  X6, X3
 	MOVQ   16(AX), R13
 
-plain48:
+plain63:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 	MOVUPS X2, (R13)(DX*1)
 	MOVUPS X3, 16(R13)(DX*1)
-	RET
+	JMP    next2
 
-rows33:
+rows44:
 	CMPQ BX, $0x03
-	JG   rows49
+	JG   rows64
 
 	// 3 rows of 2 vectors
 	XORPS      X0, X0
@@ -615,7 +593,7 @@ rows33:
 	XORPS      X4, X4
 	XORPS      X5, X5
 	CMPQ       R12, $0x40
-	JL         short50
+	JL         short65
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -627,81 +605,77 @@ rows33:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short50:
+short65:
 	CMPQ 32(AX), $0x01
-	JNE  apart51
+	JNE  apart66
 
-loop53:
-	MOVUPS     (DI), X6
-	MOVUPS     16(DI), X7
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X8
-	SHUFPS     $0x00, X8, X8
-	MOVAPS     X8, X9
-	MULPS      X6, X9
-	ADDPS      X9, X0
-	MULPS      X7, X8
-	ADDPS      X8, X1
-	MOVSS      4(SI), X10
-	SHUFPS     $0x00, X10, X10
-	MOVAPS     X10, X11
-	MULPS      X6, X11
-	ADDPS      X11, X2
-	MULPS      X7, X10
-	ADDPS      X10, X3
-	MOVSS      8(SI), X8
-	SHUFPS     $0x00, X8, X8
-	MOVAPS     X8, X9
-	MULPS      X6, X9
-	ADDPS      X9, X4
-	MULPS      X7, X8
-	ADDPS      X8, X5
-	ADDQ       DX, SI
-	DECQ       R12
-	JNE        loop53
-	JMP        summed52
+loop68:
+	MOVUPS (DI), X6
+	MOVUPS 16(DI), X7
+	ADDQ   R8, DI
+	MOVSS  (SI), X8
+	SHUFPS $0x00, X8, X8
+	MOVAPS X8, X9
+	MULPS  X6, X9
+	ADDPS  X9, X0
+	MULPS  X7, X8
+	ADDPS  X8, X1
+	MOVSS  4(SI), X10
+	SHUFPS $0x00, X10, X10
+	MOVAPS X10, X11
+	MULPS  X6, X11
+	ADDPS  X11, X2
+	MULPS  X7, X10
+	ADDPS  X10, X3
+	MOVSS  8(SI), X8
+	SHUFPS $0x00, X8, X8
+	MOVAPS X8, X9
+	MULPS  X6, X9
+	ADDPS  X9, X4
+	MULPS  X7, X8
+	ADDPS  X8, X5
+	ADDQ   DX, SI
+	DECQ   R12
+	JNE    loop68
+	JMP    summed67
 
-apart51:
-loop54:
-	MOVUPS     (DI), X6
-	MOVUPS     16(DI), X7
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X8
-	SHUFPS     $0x00, X8, X8
-	MOVAPS     X8, X9
-	MULPS      X6, X9
-	ADDPS      X9, X0
-	MULPS      X7, X8
-	ADDPS      X8, X1
-	MOVSS      (SI)(DX*1), X10
-	SHUFPS     $0x00, X10, X10
-	MOVAPS     X10, X11
-	MULPS      X6, X11
-	ADDPS      X11, X2
-	MULPS      X7, X10
-	ADDPS      X10, X3
-	MOVSS      (SI)(DX*2), X8
-	SHUFPS     $0x00, X8, X8
-	MOVAPS     X8, X9
-	MULPS      X6, X9
-	ADDPS      X9, X4
-	MULPS      X7, X8
-	ADDPS      X8, X5
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop54
+apart66:
+loop70:
+	MOVUPS (DI), X6
+	MOVUPS 16(DI), X7
+	ADDQ   R8, DI
+	MOVSS  (SI), X8
+	SHUFPS $0x00, X8, X8
+	MOVAPS X8, X9
+	MULPS  X6, X9
+	ADDPS  X9, X0
+	MULPS  X7, X8
+	ADDPS  X8, X1
+	MOVSS  (SI)(DX*1), X10
+	SHUFPS $0x00, X10, X10
+	MOVAPS X10, X11
+	MULPS  X6, X11
+	ADDPS  X11, X2
+	MULPS  X7, X10
+	ADDPS  X10, X3
+	MOVSS  (SI)(DX*2), X8
+	SHUFPS $0x00, X8, X8
+	MOVAPS X8, X9
+	MULPS  X6, X9
+	ADDPS  X9, X4
+	MULPS  X7, X8
+	ADDPS  X8, X5
+	ADDQ   $0x04, SI
+	DECQ   R12
+	JNE    loop70
 
-summed52:
+summed67:
 	MOVQ   72(AX), CX
 	MOVQ   56(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), R11
 	CMPL   80(AX), $0x3f800000
-	JEQ    one55
+	JEQ    one72
 	MOVSS  80(AX), X6
 	SHUFPS $0x00, X6, X6
 	MULPS  X6, X0
@@ -711,10 +685,10 @@ summed52:
 	MULPS  X6, X4
 	MULPS  X6, X5
 
-one55:
+one72:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain56
+	JEQ    plain73
 	MOVSS  84(AX), X7
 	SHUFPS $0x00, X7, X7
 	MOVUPS (R13), X8
@@ -737,16 +711,16 @@ one55:
 	ADDPS  X8, X5
 	MOVQ   16(AX), R13
 
-plain56:
+plain73:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 	MOVUPS X2, (R13)(DX*1)
 	MOVUPS X3, 16(R13)(DX*1)
 	MOVUPS X4, (R13)(DX*2)
 	MOVUPS X5, 16(R13)(DX*2)
-	RET
+	JMP    next2
 
-rows49:
+rows64:
 	// 4 rows of 2 vectors
 	XORPS      X0, X0
 	XORPS      X1, X1
@@ -757,7 +731,7 @@ rows49:
 	XORPS      X6, X6
 	XORPS      X7, X7
 	CMPQ       R12, $0x40
-	JL         short57
+	JL         short74
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -772,95 +746,91 @@ rows49:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short57:
+short74:
 	CMPQ 32(AX), $0x01
-	JNE  apart58
+	JNE  apart75
 
-loop60:
-	MOVUPS     (DI), X8
-	MOVUPS     16(DI), X9
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X10
-	SHUFPS     $0x00, X10, X10
-	MOVAPS     X10, X11
-	MULPS      X8, X11
-	ADDPS      X11, X0
-	MULPS      X9, X10
-	ADDPS      X10, X1
-	MOVSS      4(SI), X12
-	SHUFPS     $0x00, X12, X12
-	MOVAPS     X12, X13
-	MULPS      X8, X13
-	ADDPS      X13, X2
-	MULPS      X9, X12
-	ADDPS      X12, X3
-	MOVSS      8(SI), X10
-	SHUFPS     $0x00, X10, X10
-	MOVAPS     X10, X11
-	MULPS      X8, X11
-	ADDPS      X11, X4
-	MULPS      X9, X10
-	ADDPS      X10, X5
-	MOVSS      12(SI), X12
-	SHUFPS     $0x00, X12, X12
-	MOVAPS     X12, X13
-	MULPS      X8, X13
-	ADDPS      X13, X6
-	MULPS      X9, X12
-	ADDPS      X12, X7
-	ADDQ       DX, SI
-	DECQ       R12
-	JNE        loop60
-	JMP        summed59
+loop77:
+	MOVUPS (DI), X8
+	MOVUPS 16(DI), X9
+	ADDQ   R8, DI
+	MOVSS  (SI), X10
+	SHUFPS $0x00, X10, X10
+	MOVAPS X10, X11
+	MULPS  X8, X11
+	ADDPS  X11, X0
+	MULPS  X9, X10
+	ADDPS  X10, X1
+	MOVSS  4(SI), X12
+	SHUFPS $0x00, X12, X12
+	MOVAPS X12, X13
+	MULPS  X8, X13
+	ADDPS  X13, X2
+	MULPS  X9, X12
+	ADDPS  X12, X3
+	MOVSS  8(SI), X10
+	SHUFPS $0x00, X10, X10
+	MOVAPS X10, X11
+	MULPS  X8, X11
+	ADDPS  X11, X4
+	MULPS  X9, X10
+	ADDPS  X10, X5
+	MOVSS  12(SI), X12
+	SHUFPS $0x00, X12, X12
+	MOVAPS X12, X13
+	MULPS  X8, X13
+	ADDPS  X13, X6
+	MULPS  X9, X12
+	ADDPS  X12, X7
+	ADDQ   DX, SI
+	DECQ   R12
+	JNE    loop77
+	JMP    summed76
 
-apart58:
-loop61:
-	MOVUPS     (DI), X8
-	MOVUPS     16(DI), X9
-	ADDQ       R8, DI
-	PREFETCHT1 (R15)
-	ADDQ       $0x40, R15
-	MOVSS      (SI), X10
-	SHUFPS     $0x00, X10, X10
-	MOVAPS     X10, X11
-	MULPS      X8, X11
-	ADDPS      X11, X0
-	MULPS      X9, X10
-	ADDPS      X10, X1
-	MOVSS      (SI)(DX*1), X12
-	SHUFPS     $0x00, X12, X12
-	MOVAPS     X12, X13
-	MULPS      X8, X13
-	ADDPS      X13, X2
-	MULPS      X9, X12
-	ADDPS      X12, X3
-	MOVSS      (SI)(DX*2), X10
-	SHUFPS     $0x00, X10, X10
-	MOVAPS     X10, X11
-	MULPS      X8, X11
-	ADDPS      X11, X4
-	MULPS      X9, X10
-	ADDPS      X10, X5
-	MOVSS      (SI)(R11*1), X12
-	SHUFPS     $0x00, X12, X12
-	MOVAPS     X12, X13
-	MULPS      X8, X13
-	ADDPS      X13, X6
-	MULPS      X9, X12
-	ADDPS      X12, X7
-	ADDQ       $0x04, SI
-	DECQ       R12
-	JNE        loop61
+apart75:
+loop79:
+	MOVUPS (DI), X8
+	MOVUPS 16(DI), X9
+	ADDQ   R8, DI
+	MOVSS  (SI), X10
+	SHUFPS $0x00, X10, X10
+	MOVAPS X10, X11
+	MULPS  X8, X11
+	ADDPS  X11, X0
+	MULPS  X9, X10
+	ADDPS  X10, X1
+	MOVSS  (SI)(DX*1), X12
+	SHUFPS $0x00, X12, X12
+	MOVAPS X12, X13
+	MULPS  X8, X13
+	ADDPS  X13, X2
+	MULPS  X9, X12
+	ADDPS  X12, X3
+	MOVSS  (SI)(DX*2), X10
+	SHUFPS $0x00, X10, X10
+	MOVAPS X10, X11
+	MULPS  X8, X11
+	ADDPS  X11, X4
+	MULPS  X9, X10
+	ADDPS  X10, X5
+	MOVSS  (SI)(R11*1), X12
+	SHUFPS $0x00, X12, X12
+	MOVAPS X12, X13
+	MULPS  X8, X13
+	ADDPS  X13, X6
+	MULPS  X9, X12
+	ADDPS  X12, X7
+	ADDQ   $0x04, SI
+	DECQ   R12
+	JNE    loop79
 
-summed59:
+summed76:
 	MOVQ   72(AX), CX
 	MOVQ   56(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), R11
 	CMPL   80(AX), $0x3f800000
-	JEQ    one62
+	JEQ    one81
 	MOVSS  80(AX), X8
 	SHUFPS $0x00, X8, X8
 	MULPS  X8, X0
@@ -872,10 +842,10 @@ summed59:
 	MULPS  X8, X6
 	MULPS  X8, X7
 
-one62:
+one81:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain63
+	JEQ    plain82
 	MOVSS  84(AX), X9
 	SHUFPS $0x00, X9, X9
 	MOVUPS (R13), X10
@@ -904,7 +874,7 @@ one62:
 	ADDPS  X10, X7
 	MOVQ   16(AX), R13
 
-plain63:
+plain82:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 	MOVUPS X2, (R13)(DX*1)
@@ -913,6 +883,20 @@ plain63:
 	MOVUPS X5, 16(R13)(DX*2)
 	MOVUPS X6, (R13)(R11*1)
 	MOVUPS X7, 16(R13)(R11*1)
+
+next2:
+	DECQ  104(AX)
+	JEQ   end3
+	MOVQ  56(AX), DX
+	IMULQ 64(AX), DX
+	SHLQ  $0x02, DX
+	ADDQ  DX, 16(AX)
+	MOVQ  112(AX), DX
+	SHLQ  $0x02, DX
+	ADDQ  DX, (AX)
+	JMP   again1
+
+end3:
 	RET
 
 // func transposeSSE(dst *float32, rows **float32, width int, k int)
@@ -926,9 +910,9 @@ TEXT ·transposeSSE(SB), NOSPLIT, $0-32
 	LEAQ (DX)(DX*2), R8
 	XORQ AX, AX
 
-many64:
+many83:
 	CMPQ       CX, $0x10
-	JL         few65
+	JL         few84
 	MOVQ       (SI), BX
 	PREFETCHT0 256(BX)(AX*4)
 	MOVQ       (SI), BX
@@ -1042,12 +1026,12 @@ many64:
 	LEAQ       (DI)(DX*4), DI
 	ADDQ       $0x04, AX
 	SUBQ       $0x10, CX
-	JMP        many64
+	JMP        many83
 
-few65:
-four66:
+few84:
+four85:
 	SUBQ     $0x04, CX
-	JL       tail67
+	JL       tail86
 	MOVQ     (SI), BX
 	MOVUPS   (BX)(AX*4), X0
 	MOVQ     8(SI), R9
@@ -1074,13 +1058,13 @@ four66:
 	MOVUPS   X2, (DI)(R8*1)
 	LEAQ     (DI)(DX*4), DI
 	ADDQ     $0x04, AX
-	JMP      four66
+	JMP      four85
 
-tail67:
+tail86:
 	ADDQ $0x04, CX
-	JEQ  done68
+	JEQ  done87
 
-step69:
+step88:
 	MOVQ (SI), BX
 	MOVL (BX)(AX*4), BX
 	MOVL BX, (DI)
@@ -1096,9 +1080,9 @@ step69:
 	ADDQ DX, DI
 	INCQ AX
 	DECQ CX
-	JNE  step69
+	JNE  step88
 
-done68:
+done87:
 	RET
 
 // func copyPanelsSSE(dst *float32, x *float32, ld int, panels int, k int)
@@ -1113,13 +1097,13 @@ TEXT ·copyPanelsSSE(SB), NOSPLIT, $0-40
 	MOVQ   R8, R12
 	IMUL3Q $0x00000020, R12, R12
 
-row70:
+row89:
 	MOVQ SI, R9
 	LEAQ (SI)(DX*4), BX
 	MOVQ DI, R10
 	MOVQ CX, R11
 
-panel71:
+panel90:
 	PREFETCHT0 (BX)
 	MOVUPS     (R9), X0
 	MOVUPS     16(R9), X1
@@ -1129,11 +1113,11 @@ panel71:
 	ADDQ       $0x00000020, BX
 	ADDQ       R12, R10
 	DECQ       R11
-	JNE        panel71
+	JNE        panel90
 	ADDQ       $0x00000020, DI
 	ADDQ       DX, SI
 	DECQ       R8
-	JNE        row70
+	JNE        row89
 	RET
 
 // func dotRowsSSE(y *float32, a *float32, ld int, x *float32, n int)
@@ -1158,9 +1142,9 @@ TEXT ·dotRowsSSE(SB), NOSPLIT, $0-40
 	XORPS X6, X6
 	XORPS X7, X7
 	SUBQ  $0x08, R8
-	JL    one73
+	JL    one92
 
-two72:
+two91:
 	MOVUPS (CX)(AX*4), X8
 	MOVUPS 16(CX)(AX*4), X9
 	MOVUPS (SI)(AX*4), X10
@@ -1189,11 +1173,11 @@ two72:
 	ADDPS  X10, X7
 	ADDQ   $0x08, AX
 	SUBQ   $0x08, R8
-	JGE    two72
+	JGE    two91
 
-one73:
+one92:
 	ADDQ   $0x04, R8
-	JL     rest74
+	JL     rest93
 	MOVUPS (CX)(AX*4), X8
 	MOVUPS (SI)(AX*4), X10
 	MULPS  X8, X10
@@ -1210,11 +1194,11 @@ one73:
 	ADDQ   $0x04, AX
 	SUBQ   $0x04, R8
 
-rest74:
+rest93:
 	ADDQ $0x04, R8
-	JEQ  sum75
+	JEQ  sum94
 
-single76:
+single95:
 	MOVSS (CX)(AX*4), X8
 	MOVSS (SI)(AX*4), X10
 	MULSS X8, X10
@@ -1230,9 +1214,9 @@ single76:
 	ADDSS X10, X6
 	INCQ  AX
 	DECQ  R8
-	JNE   single76
+	JNE   single95
 
-sum75:
+sum94:
 	ADDPS    X1, X0
 	ADDPS    X3, X2
 	ADDPS    X5, X4
@@ -1286,9 +1270,9 @@ TEXT ·axpyRowsSSE(SB), NOSPLIT, $0-40
 	MOVSS  28(CX), X7
 	SHUFPS $0x00, X7, X7
 	SUBQ   $0x04, R8
-	JL     rest78
+	JL     rest97
 
-whole77:
+whole96:
 	MOVUPS (DI)(AX*4), X8
 	MOVUPS (SI)(AX*4), X9
 	MULPS  X0, X9
@@ -1317,13 +1301,13 @@ whole77:
 	MOVUPS X8, (DI)(AX*4)
 	ADDQ   $0x04, AX
 	SUBQ   $0x04, R8
-	JGE    whole77
+	JGE    whole96
 
-rest78:
+rest97:
 	ADDQ $0x04, R8
-	JEQ  done79
+	JEQ  done98
 
-single80:
+single99:
 	MOVSS (DI)(AX*4), X8
 	MOVSS (SI)(AX*4), X9
 	MULSS X0, X9
@@ -1352,127 +1336,123 @@ single80:
 	MOVSS X8, (DI)(AX*4)
 	INCQ  AX
 	DECQ  R8
-	JNE   single80
+	JNE   single99
 
-done79:
+done98:
 	RET
 
 // func tileAVX2(t *byte)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tileAVX2(SB), NOSPLIT, $0-8
-	MOVQ    t+0(FP), AX
+	MOVQ t+0(FP), AX
+	MOVQ 48(AX), R8
+	SHLQ $0x02, R8
+	MOVQ 88(AX), R15
+
+again1:
 	MOVQ    64(AX), BX
 	MOVQ    72(AX), CX
 	MOVQ    (AX), SI
 	MOVQ    8(AX), DI
-	MOVQ    48(AX), R8
-	SHLQ    $0x02, R8
 	MOVQ    24(AX), R12
 	MOVQ    16(AX), R13
-	MOVQ    88(AX), R15
-	TESTQ   R15, R15
-	CMOVQEQ SI, R15
+	CMPQ    R15, 96(AX)
+	CMOVQCC SI, R15
 	MOVQ    40(AX), DX
 	CMPQ    32(AX), $0x01
 	CMOVQNE 32(AX), DX
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), R11
 	CMPQ    CX, $0x08
-	JG      wider1
+	JG      wider4
 	CMPQ    BX, $0x03
-	JG      rows2
+	JG      rows5
 	CMPQ    BX, $0x02
-	JG      rows3
+	JG      rows6
 	CMPQ    BX, $0x01
-	JG      rows4
+	JG      rows7
 
 	// 1 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	CMPQ       R12, $0x40
-	JL         short5
+	JL         short8
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short5:
+short8:
 	CMPQ 32(AX), $0x01
-	JNE  apart6
+	JNE  apart9
 
-loop8:
+loop11:
 	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop8
-	JMP          summed7
+	JNE          loop11
+	JMP          summed10
 
-apart6:
-loop9:
+apart9:
+loop13:
 	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop9
+	JNE          loop13
 
-summed7:
+summed10:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one10
+	JEQ          one15
 	VBROADCASTSS 80(AX), Y1
 	VMULPS       Y1, Y0, Y0
 
-one10:
+one15:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial11
+	JNE          partial16
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain12
+	JEQ          plain17
 	VBROADCASTSS 84(AX), Y2
 	VFMADD231PS  (R13), Y2, Y0
 	MOVQ         16(AX), R13
 
-plain12:
+plain17:
 	VMOVUPS Y0, (R13)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-partial11:
+partial16:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain13
+	JEQ          plain18
 	VBROADCASTSS 84(AX), Y2
 	VMASKMOVPS   (R13), Y1, Y3
 	VFMADD231PS  Y3, Y2, Y0
 	MOVQ         16(AX), R13
 
-plain13:
+plain18:
 	VMASKMOVPS Y0, Y1, (R13)
-	VZEROUPPER
-	RET
+	JMP        next2
 
-rows4:
+rows7:
 	// 2 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	CMPQ       R12, $0x40
-	JL         short14
+	JL         short19
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1481,75 +1461,70 @@ rows4:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short14:
+short19:
 	CMPQ 32(AX), $0x01
-	JNE  apart15
+	JNE  apart20
 
-loop17:
+loop22:
 	VMOVUPS      (DI), Y2
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS 4(SI), Y4
 	VFMADD231PS  Y2, Y4, Y1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop17
-	JMP          summed16
+	JNE          loop22
+	JMP          summed21
 
-apart15:
-loop18:
+apart20:
+loop24:
 	VMOVUPS      (DI), Y2
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS (SI)(DX*1), Y4
 	VFMADD231PS  Y2, Y4, Y1
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop18
+	JNE          loop24
 
-summed16:
+summed21:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one19
+	JEQ          one26
 	VBROADCASTSS 80(AX), Y2
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y2, Y1, Y1
 
-one19:
+one26:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial20
+	JNE          partial27
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain21
+	JEQ          plain28
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
 	VFMADD231PS  (R13)(DX*1), Y3, Y1
 	MOVQ         16(AX), R13
 
-plain21:
+plain28:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-partial20:
+partial27:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y2
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain22
+	JEQ          plain29
 	VBROADCASTSS 84(AX), Y3
 	VMASKMOVPS   (R13), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y0
@@ -1557,19 +1532,18 @@ partial20:
 	VFMADD231PS  Y4, Y3, Y1
 	MOVQ         16(AX), R13
 
-plain22:
+plain29:
 	VMASKMOVPS Y0, Y2, (R13)
 	VMASKMOVPS Y1, Y2, (R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP        next2
 
-rows3:
+rows6:
 	// 3 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	CMPQ       R12, $0x40
-	JL         short23
+	JL         short30
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1581,15 +1555,13 @@ rows3:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short23:
+short30:
 	CMPQ 32(AX), $0x01
-	JNE  apart24
+	JNE  apart31
 
-loop26:
+loop33:
 	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y0
 	VBROADCASTSS 4(SI), Y5
@@ -1598,15 +1570,13 @@ loop26:
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop26
-	JMP          summed25
+	JNE          loop33
+	JMP          summed32
 
-apart24:
-loop27:
+apart31:
+loop35:
 	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y0
 	VBROADCASTSS (SI)(DX*1), Y5
@@ -1615,48 +1585,47 @@ loop27:
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop27
+	JNE          loop35
 
-summed25:
+summed32:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one28
+	JEQ          one37
 	VBROADCASTSS 80(AX), Y3
 	VMULPS       Y3, Y0, Y0
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
 
-one28:
+one37:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial29
+	JNE          partial38
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain30
+	JEQ          plain39
 	VBROADCASTSS 84(AX), Y4
 	VFMADD231PS  (R13), Y4, Y0
 	VFMADD231PS  (R13)(DX*1), Y4, Y1
 	VFMADD231PS  (R13)(DX*2), Y4, Y2
 	MOVQ         16(AX), R13
 
-plain30:
+plain39:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-partial29:
+partial38:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y3
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain31
+	JEQ          plain40
 	VBROADCASTSS 84(AX), Y4
 	VMASKMOVPS   (R13), Y3, Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -1666,18 +1635,17 @@ partial29:
 	VFMADD231PS  Y5, Y4, Y2
 	MOVQ         16(AX), R13
 
-plain31:
+plain40:
 	VMASKMOVPS Y0, Y3, (R13)
 	VMASKMOVPS Y1, Y3, (R13)(DX*1)
 	VMASKMOVPS Y2, Y3, (R13)(DX*2)
-	VZEROUPPER
-	RET
+	JMP        next2
 
-rows2:
+rows5:
 	CMPQ BX, $0x05
-	JG   rows32
+	JG   rows41
 	CMPQ BX, $0x04
-	JG   rows33
+	JG   rows42
 
 	// 4 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
@@ -1685,137 +1653,9 @@ rows2:
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	CMPQ       R12, $0x40
-	JL         short34
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-
-short34:
-	CMPQ 32(AX), $0x01
-	JNE  apart35
-
-loop37:
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS 4(SI), Y6
-	VFMADD231PS  Y4, Y6, Y1
-	VBROADCASTSS 8(SI), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS 12(SI), Y6
-	VFMADD231PS  Y4, Y6, Y3
-	ADDQ         DX, SI
-	DECQ         R12
-	JNE          loop37
-	JMP          summed36
-
-apart35:
-loop38:
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (SI)(DX*1), Y6
-	VFMADD231PS  Y4, Y6, Y1
-	VBROADCASTSS (SI)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (SI)(R11*1), Y6
-	VFMADD231PS  Y4, Y6, Y3
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop38
-
-summed36:
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one39
-	VBROADCASTSS 80(AX), Y4
-	VMULPS       Y4, Y0, Y0
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
-
-one39:
-	SUBQ         $0x00, CX
-	CMPQ         CX, $0x08
-	JNE          partial40
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain41
-	VBROADCASTSS 84(AX), Y5
-	VFMADD231PS  (R13), Y5, Y0
-	VFMADD231PS  (R13)(DX*1), Y5, Y1
-	VFMADD231PS  (R13)(DX*2), Y5, Y2
-	VFMADD231PS  (R13)(R11*1), Y5, Y3
-	MOVQ         16(AX), R13
-
-plain41:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, (R13)(DX*1)
-	VMOVUPS Y2, (R13)(DX*2)
-	VMOVUPS Y3, (R13)(R11*1)
-	VZEROUPPER
-	RET
-
-partial40:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y4
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain42
-	VBROADCASTSS 84(AX), Y5
-	VMASKMOVPS   (R13), Y4, Y6
-	VFMADD231PS  Y6, Y5, Y0
-	VMASKMOVPS   (R13)(DX*1), Y4, Y6
-	VFMADD231PS  Y6, Y5, Y1
-	VMASKMOVPS   (R13)(DX*2), Y4, Y6
-	VFMADD231PS  Y6, Y5, Y2
-	VMASKMOVPS   (R13)(R11*1), Y4, Y6
-	VFMADD231PS  Y6, Y5, Y3
-	MOVQ         16(AX), R13
-
-plain42:
-	VMASKMOVPS Y0, Y4, (R13)
-	VMASKMOVPS Y1, Y4, (R13)(DX*1)
-	VMASKMOVPS Y2, Y4, (R13)(DX*2)
-	VMASKMOVPS Y3, Y4, (R13)(R11*1)
-	VZEROUPPER
-	RET
-
-rows33:
-	// 5 rows of 1 vectors
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	CMPQ       R12, $0x40
 	JL         short43
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 28(BX)
-	LEAQ       (BX)(CX*4), BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 	LEAQ       (BX)(CX*4), BX
@@ -1833,10 +1673,130 @@ short43:
 	JNE  apart44
 
 loop46:
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 4(SI), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VBROADCASTSS 8(SI), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 12(SI), Y6
+	VFMADD231PS  Y4, Y6, Y3
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop46
+	JMP          summed45
+
+apart44:
+loop48:
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (SI)(DX*1), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VBROADCASTSS (SI)(DX*2), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (SI)(R11*1), Y6
+	VFMADD231PS  Y4, Y6, Y3
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop48
+
+summed45:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one50
+	VBROADCASTSS 80(AX), Y4
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
+
+one50:
+	SUBQ         $0x00, CX
+	CMPQ         CX, $0x08
+	JNE          partial51
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain52
+	VBROADCASTSS 84(AX), Y5
+	VFMADD231PS  (R13), Y5, Y0
+	VFMADD231PS  (R13)(DX*1), Y5, Y1
+	VFMADD231PS  (R13)(DX*2), Y5, Y2
+	VFMADD231PS  (R13)(R11*1), Y5, Y3
+	MOVQ         16(AX), R13
+
+plain52:
+	VMOVUPS Y0, (R13)
+	VMOVUPS Y1, (R13)(DX*1)
+	VMOVUPS Y2, (R13)(DX*2)
+	VMOVUPS Y3, (R13)(R11*1)
+	JMP     next2
+
+partial51:
+	LEAQ         gemmMasks<>+0(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      32(BX), Y4
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain53
+	VBROADCASTSS 84(AX), Y5
+	VMASKMOVPS   (R13), Y4, Y6
+	VFMADD231PS  Y6, Y5, Y0
+	VMASKMOVPS   (R13)(DX*1), Y4, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VMASKMOVPS   (R13)(DX*2), Y4, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VMASKMOVPS   (R13)(R11*1), Y4, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	MOVQ         16(AX), R13
+
+plain53:
+	VMASKMOVPS Y0, Y4, (R13)
+	VMASKMOVPS Y1, Y4, (R13)(DX*1)
+	VMASKMOVPS Y2, Y4, (R13)(DX*2)
+	VMASKMOVPS Y3, Y4, (R13)(R11*1)
+	JMP        next2
+
+rows42:
+	// 5 rows of 1 vectors
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	CMPQ       R12, $0x40
+	JL         short54
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+
+short54:
+	CMPQ 32(AX), $0x01
+	JNE  apart55
+
+loop57:
 	VMOVUPS      (DI), Y5
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y6
 	VFMADD231PS  Y5, Y6, Y0
 	VBROADCASTSS 4(SI), Y7
@@ -1849,15 +1809,13 @@ loop46:
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop46
-	JMP          summed45
+	JNE          loop57
+	JMP          summed56
 
-apart44:
-loop47:
+apart55:
+loop59:
 	VMOVUPS      (DI), Y5
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y6
 	VFMADD231PS  Y5, Y6, Y0
 	VBROADCASTSS (SI)(DX*1), Y7
@@ -1870,15 +1828,15 @@ loop47:
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop47
+	JNE          loop59
 
-summed45:
+summed56:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one48
+	JEQ          one61
 	VBROADCASTSS 80(AX), Y5
 	VMULPS       Y5, Y0, Y0
 	VMULPS       Y5, Y1, Y1
@@ -1886,13 +1844,13 @@ summed45:
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
 
-one48:
+one61:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial49
+	JNE          partial62
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain50
+	JEQ          plain63
 	VBROADCASTSS 84(AX), Y6
 	VFMADD231PS  (R13), Y6, Y0
 	VFMADD231PS  (R13)(DX*1), Y6, Y1
@@ -1902,24 +1860,23 @@ one48:
 	VFMADD231PS  (R13), Y6, Y4
 	MOVQ         16(AX), R13
 
-plain50:
+plain63:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
 	VMOVUPS Y3, (R13)(R11*1)
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Y4, (R13)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-partial49:
+partial62:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y5
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain51
+	JEQ          plain64
 	VBROADCASTSS 84(AX), Y6
 	VMASKMOVPS   (R13), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y0
@@ -1934,17 +1891,16 @@ partial49:
 	VFMADD231PS  Y7, Y6, Y4
 	MOVQ         16(AX), R13
 
-plain51:
+plain64:
 	VMASKMOVPS Y0, Y5, (R13)
 	VMASKMOVPS Y1, Y5, (R13)(DX*1)
 	VMASKMOVPS Y2, Y5, (R13)(DX*2)
 	VMASKMOVPS Y3, Y5, (R13)(R11*1)
 	LEAQ       (R13)(DX*4), R13
 	VMASKMOVPS Y4, Y5, (R13)
-	VZEROUPPER
-	RET
+	JMP        next2
 
-rows32:
+rows41:
 	// 6 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
@@ -1953,7 +1909,7 @@ rows32:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	CMPQ       R12, $0x40
-	JL         short52
+	JL         short65
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1974,15 +1930,13 @@ rows32:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short52:
+short65:
 	CMPQ 32(AX), $0x01
-	JNE  apart53
+	JNE  apart66
 
-loop55:
+loop68:
 	VMOVUPS      (DI), Y6
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y7
 	VFMADD231PS  Y6, Y7, Y0
 	VBROADCASTSS 4(SI), Y8
@@ -1997,18 +1951,16 @@ loop55:
 	VFMADD231PS  Y6, Y8, Y5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop55
-	JMP          summed54
+	JNE          loop68
+	JMP          summed67
 
-apart53:
+apart66:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop56:
+loop70:
 	VMOVUPS      (DI), Y6
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y7
 	VFMADD231PS  Y6, Y7, Y0
 	VBROADCASTSS (SI)(DX*1), Y8
@@ -2024,15 +1976,15 @@ loop56:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop56
+	JNE          loop70
 
-summed54:
+summed67:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one57
+	JEQ          one72
 	VBROADCASTSS 80(AX), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -2041,13 +1993,13 @@ summed54:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
-one57:
+one72:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial58
+	JNE          partial73
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain59
+	JEQ          plain74
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
 	VFMADD231PS  (R13)(DX*1), Y7, Y1
@@ -2058,7 +2010,7 @@ one57:
 	VFMADD231PS  (R13)(DX*1), Y7, Y5
 	MOVQ         16(AX), R13
 
-plain59:
+plain74:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
@@ -2066,17 +2018,16 @@ plain59:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Y4, (R13)
 	VMOVUPS Y5, (R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-partial58:
+partial73:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y6
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain60
+	JEQ          plain75
 	VBROADCASTSS 84(AX), Y7
 	VMASKMOVPS   (R13), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y0
@@ -2093,7 +2044,7 @@ partial58:
 	VFMADD231PS  Y8, Y7, Y5
 	MOVQ         16(AX), R13
 
-plain60:
+plain75:
 	VMASKMOVPS Y0, Y6, (R13)
 	VMASKMOVPS Y1, Y6, (R13)(DX*1)
 	VMASKMOVPS Y2, Y6, (R13)(DX*2)
@@ -2101,116 +2052,109 @@ plain60:
 	LEAQ       (R13)(DX*4), R13
 	VMASKMOVPS Y4, Y6, (R13)
 	VMASKMOVPS Y5, Y6, (R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP        next2
 
-wider1:
+wider4:
 	CMPQ BX, $0x03
-	JG   rows61
+	JG   rows76
 	CMPQ BX, $0x02
-	JG   rows62
+	JG   rows77
 	CMPQ BX, $0x01
-	JG   rows63
+	JG   rows78
 
 	// 1 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	CMPQ       R12, $0x40
-	JL         short64
+	JL         short79
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short64:
+short79:
 	CMPQ 32(AX), $0x01
-	JNE  apart65
+	JNE  apart80
 
-loop67:
+loop82:
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop67
-	JMP          summed66
+	JNE          loop82
+	JMP          summed81
 
-apart65:
-loop68:
+apart80:
+loop84:
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop68
+	JNE          loop84
 
-summed66:
+summed81:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one69
+	JEQ          one86
 	VBROADCASTSS 80(AX), Y2
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y2, Y1, Y1
 
-one69:
+one86:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial70
+	JNE          partial87
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain71
+	JEQ          plain88
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
 	VFMADD231PS  32(R13), Y3, Y1
 	MOVQ         16(AX), R13
 
-plain71:
+plain88:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-partial70:
+partial87:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y2
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain72
+	JEQ          plain89
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
 	VMASKMOVPS   32(R13), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	MOVQ         16(AX), R13
 
-plain72:
+plain89:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y2, 32(R13)
-	VZEROUPPER
-	RET
+	JMP        next2
 
-rows63:
+rows78:
 	// 2 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	CMPQ       R12, $0x40
-	JL         short73
+	JL         short90
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2219,16 +2163,14 @@ rows63:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short73:
+short90:
 	CMPQ 32(AX), $0x01
-	JNE  apart74
+	JNE  apart91
 
-loop76:
+loop93:
 	VMOVUPS      (DI), Y4
 	VMOVUPS      32(DI), Y5
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -2237,16 +2179,14 @@ loop76:
 	VFMADD231PS  Y5, Y7, Y3
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop76
-	JMP          summed75
+	JNE          loop93
+	JMP          summed92
 
-apart74:
-loop77:
+apart91:
+loop95:
 	VMOVUPS      (DI), Y4
 	VMOVUPS      32(DI), Y5
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -2255,28 +2195,28 @@ loop77:
 	VFMADD231PS  Y5, Y7, Y3
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop77
+	JNE          loop95
 
-summed75:
+summed92:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one78
+	JEQ          one97
 	VBROADCASTSS 80(AX), Y4
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
-one78:
+one97:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial79
+	JNE          partial98
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain80
+	JEQ          plain99
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
 	VFMADD231PS  32(R13), Y5, Y1
@@ -2284,22 +2224,21 @@ one78:
 	VFMADD231PS  32(R13)(DX*1), Y5, Y3
 	MOVQ         16(AX), R13
 
-plain80:
+plain99:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
 	VMOVUPS Y3, 32(R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-partial79:
+partial98:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y4
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain81
+	JEQ          plain100
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
 	VMASKMOVPS   32(R13), Y4, Y6
@@ -2309,15 +2248,14 @@ partial79:
 	VFMADD231PS  Y6, Y5, Y3
 	MOVQ         16(AX), R13
 
-plain81:
+plain100:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y4, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
 	VMASKMOVPS Y3, Y4, 32(R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP        next2
 
-rows62:
+rows77:
 	// 3 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
@@ -2326,7 +2264,7 @@ rows62:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	CMPQ       R12, $0x40
-	JL         short82
+	JL         short101
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2338,16 +2276,14 @@ rows62:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short82:
+short101:
 	CMPQ 32(AX), $0x01
-	JNE  apart83
+	JNE  apart102
 
-loop85:
+loop104:
 	VMOVUPS      (DI), Y6
 	VMOVUPS      32(DI), Y7
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -2359,16 +2295,14 @@ loop85:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop85
-	JMP          summed84
+	JNE          loop104
+	JMP          summed103
 
-apart83:
-loop86:
+apart102:
+loop106:
 	VMOVUPS      (DI), Y6
 	VMOVUPS      32(DI), Y7
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -2380,15 +2314,15 @@ loop86:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop86
+	JNE          loop106
 
-summed84:
+summed103:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one87
+	JEQ          one108
 	VBROADCASTSS 80(AX), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -2397,13 +2331,13 @@ summed84:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
-one87:
+one108:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial88
+	JNE          partial109
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain89
+	JEQ          plain110
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
 	VFMADD231PS  32(R13), Y7, Y1
@@ -2413,24 +2347,23 @@ one87:
 	VFMADD231PS  32(R13)(DX*2), Y7, Y5
 	MOVQ         16(AX), R13
 
-plain89:
+plain110:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
 	VMOVUPS Y3, 32(R13)(DX*1)
 	VMOVUPS Y4, (R13)(DX*2)
 	VMOVUPS Y5, 32(R13)(DX*2)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-partial88:
+partial109:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y6
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain90
+	JEQ          plain111
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
 	VMASKMOVPS   32(R13), Y6, Y8
@@ -2443,21 +2376,20 @@ partial88:
 	VFMADD231PS  Y8, Y7, Y5
 	MOVQ         16(AX), R13
 
-plain90:
+plain111:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y6, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
 	VMASKMOVPS Y3, Y6, 32(R13)(DX*1)
 	VMOVUPS    Y4, (R13)(DX*2)
 	VMASKMOVPS Y5, Y6, 32(R13)(DX*2)
-	VZEROUPPER
-	RET
+	JMP        next2
 
-rows61:
+rows76:
 	CMPQ BX, $0x05
-	JG   rows91
+	JG   rows112
 	CMPQ BX, $0x04
-	JG   rows92
+	JG   rows113
 
 	// 4 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
@@ -2469,7 +2401,7 @@ rows61:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	CMPQ       R12, $0x40
-	JL         short93
+	JL         short114
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2484,16 +2416,14 @@ rows61:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short93:
+short114:
 	CMPQ 32(AX), $0x01
-	JNE  apart94
+	JNE  apart115
 
-loop96:
+loop117:
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -2508,16 +2438,14 @@ loop96:
 	VFMADD231PS  Y9, Y11, Y7
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop96
-	JMP          summed95
+	JNE          loop117
+	JMP          summed116
 
-apart94:
-loop97:
+apart115:
+loop119:
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -2532,15 +2460,15 @@ loop97:
 	VFMADD231PS  Y9, Y11, Y7
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop97
+	JNE          loop119
 
-summed95:
+summed116:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one98
+	JEQ          one121
 	VBROADCASTSS 80(AX), Y8
 	VMULPS       Y8, Y0, Y0
 	VMULPS       Y8, Y1, Y1
@@ -2551,13 +2479,13 @@ summed95:
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
 
-one98:
+one121:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial99
+	JNE          partial122
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain100
+	JEQ          plain123
 	VBROADCASTSS 84(AX), Y9
 	VFMADD231PS  (R13), Y9, Y0
 	VFMADD231PS  32(R13), Y9, Y1
@@ -2569,7 +2497,7 @@ one98:
 	VFMADD231PS  32(R13)(R11*1), Y9, Y7
 	MOVQ         16(AX), R13
 
-plain100:
+plain123:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -2578,17 +2506,16 @@ plain100:
 	VMOVUPS Y5, 32(R13)(DX*2)
 	VMOVUPS Y6, (R13)(R11*1)
 	VMOVUPS Y7, 32(R13)(R11*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-partial99:
+partial122:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y8
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain101
+	JEQ          plain124
 	VBROADCASTSS 84(AX), Y9
 	VFMADD231PS  (R13), Y9, Y0
 	VMASKMOVPS   32(R13), Y8, Y10
@@ -2604,7 +2531,7 @@ partial99:
 	VFMADD231PS  Y10, Y9, Y7
 	MOVQ         16(AX), R13
 
-plain101:
+plain124:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y8, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -2613,10 +2540,9 @@ plain101:
 	VMASKMOVPS Y5, Y8, 32(R13)(DX*2)
 	VMOVUPS    Y6, (R13)(R11*1)
 	VMASKMOVPS Y7, Y8, 32(R13)(R11*1)
-	VZEROUPPER
-	RET
+	JMP        next2
 
-rows92:
+rows113:
 	// 5 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
@@ -2629,7 +2555,7 @@ rows92:
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
 	CMPQ       R12, $0x40
-	JL         short102
+	JL         short125
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2647,16 +2573,79 @@ rows92:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short102:
+short125:
 	CMPQ 32(AX), $0x01
-	JNE  apart103
+	JNE  apart126
+	MOVQ R12, BX
+	ANDQ $0x03, BX
+	SHRQ $0x02, R12
+	JEQ  loop128rest
 
-loop105:
+four130:
+	PREFETCHT0   512(SI)
+	PREFETCHT0   576(SI)
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS 4(SI), Y13
+	VFMADD231PS  Y10, Y13, Y2
+	VFMADD231PS  Y11, Y13, Y3
+	VBROADCASTSS 8(SI), Y12
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS 12(SI), Y13
+	VFMADD231PS  Y10, Y13, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VBROADCASTSS 16(SI), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VFMADD231PS  Y11, Y12, Y9
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS 4(SI), Y13
+	VFMADD231PS  Y10, Y13, Y2
+	VFMADD231PS  Y11, Y13, Y3
+	VBROADCASTSS 8(SI), Y12
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS 12(SI), Y13
+	VFMADD231PS  Y10, Y13, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VBROADCASTSS 16(SI), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VFMADD231PS  Y11, Y12, Y9
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS 4(SI), Y13
+	VFMADD231PS  Y10, Y13, Y2
+	VFMADD231PS  Y11, Y13, Y3
+	VBROADCASTSS 8(SI), Y12
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS 12(SI), Y13
+	VFMADD231PS  Y10, Y13, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VBROADCASTSS 16(SI), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VFMADD231PS  Y11, Y12, Y9
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -2674,16 +2663,44 @@ loop105:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop105
-	JMP          summed104
+	JNE          four130
 
-apart103:
-loop106:
+loop128rest:
+	MOVQ  BX, R12
+	TESTQ R12, R12
+	JEQ   few129
+
+loop128:
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS 4(SI), Y13
+	VFMADD231PS  Y10, Y13, Y2
+	VFMADD231PS  Y11, Y13, Y3
+	VBROADCASTSS 8(SI), Y12
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS 12(SI), Y13
+	VFMADD231PS  Y10, Y13, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VBROADCASTSS 16(SI), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VFMADD231PS  Y11, Y12, Y9
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop128
+
+few129:
+	JMP summed127
+
+apart126:
+loop131:
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -2701,15 +2718,15 @@ loop106:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop106
+	JNE          loop131
 
-summed104:
+summed127:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one107
+	JEQ          one133
 	VBROADCASTSS 80(AX), Y10
 	VMULPS       Y10, Y0, Y0
 	VMULPS       Y10, Y1, Y1
@@ -2722,13 +2739,13 @@ summed104:
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
 
-one107:
+one133:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial108
+	JNE          partial134
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain109
+	JEQ          plain135
 	VBROADCASTSS 84(AX), Y11
 	VFMADD231PS  (R13), Y11, Y0
 	VFMADD231PS  32(R13), Y11, Y1
@@ -2743,7 +2760,7 @@ one107:
 	VFMADD231PS  32(R13), Y11, Y9
 	MOVQ         16(AX), R13
 
-plain109:
+plain135:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -2755,17 +2772,16 @@ plain109:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Y8, (R13)
 	VMOVUPS Y9, 32(R13)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-partial108:
+partial134:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y10
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain110
+	JEQ          plain136
 	VBROADCASTSS 84(AX), Y11
 	VFMADD231PS  (R13), Y11, Y0
 	VMASKMOVPS   32(R13), Y10, Y12
@@ -2785,7 +2801,7 @@ partial108:
 	VFMADD231PS  Y12, Y11, Y9
 	MOVQ         16(AX), R13
 
-plain110:
+plain136:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y10, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -2797,10 +2813,9 @@ plain110:
 	LEAQ       (R13)(DX*4), R13
 	VMOVUPS    Y8, (R13)
 	VMASKMOVPS Y9, Y10, 32(R13)
-	VZEROUPPER
-	RET
+	JMP        next2
 
-rows91:
+rows112:
 	// 6 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
@@ -2815,7 +2830,7 @@ rows91:
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
 	CMPQ       R12, $0x40
-	JL         short111
+	JL         short137
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2836,16 +2851,88 @@ rows91:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short111:
+short137:
 	CMPQ 32(AX), $0x01
-	JNE  apart112
+	JNE  apart138
+	MOVQ R12, BX
+	ANDQ $0x03, BX
+	SHRQ $0x02, R12
+	JEQ  loop140rest
 
-loop114:
+four142:
+	PREFETCHT0   512(SI)
+	PREFETCHT0   576(SI)
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS 4(SI), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y3
+	VBROADCASTSS 8(SI), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS 12(SI), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VBROADCASTSS 16(SI), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS 20(SI), Y15
+	VFMADD231PS  Y12, Y15, Y10
+	VFMADD231PS  Y13, Y15, Y11
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS 4(SI), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y3
+	VBROADCASTSS 8(SI), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS 12(SI), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VBROADCASTSS 16(SI), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS 20(SI), Y15
+	VFMADD231PS  Y12, Y15, Y10
+	VFMADD231PS  Y13, Y15, Y11
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS 4(SI), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y3
+	VBROADCASTSS 8(SI), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS 12(SI), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VBROADCASTSS 16(SI), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS 20(SI), Y15
+	VFMADD231PS  Y12, Y15, Y10
+	VFMADD231PS  Y13, Y15, Y11
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -2866,19 +2953,50 @@ loop114:
 	VFMADD231PS  Y13, Y15, Y11
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop114
-	JMP          summed113
+	JNE          four142
 
-apart112:
-	LEAQ (SI)(DX*4), R9
-	ADDQ DX, R9
+loop140rest:
+	MOVQ  BX, R12
+	TESTQ R12, R12
+	JEQ   few141
 
-loop115:
+loop140:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS 4(SI), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y3
+	VBROADCASTSS 8(SI), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS 12(SI), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VBROADCASTSS 16(SI), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS 20(SI), Y15
+	VFMADD231PS  Y12, Y15, Y10
+	VFMADD231PS  Y13, Y15, Y11
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop140
+
+few141:
+	JMP summed139
+
+apart138:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop143:
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -2900,15 +3018,15 @@ loop115:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop115
+	JNE          loop143
 
-summed113:
+summed139:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one116
+	JEQ          one145
 	VBROADCASTSS 80(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -2923,13 +3041,13 @@ summed113:
 	VMULPS       Y12, Y10, Y10
 	VMULPS       Y12, Y11, Y11
 
-one116:
+one145:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial117
+	JNE          partial146
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain118
+	JEQ          plain147
 	VBROADCASTSS 84(AX), Y13
 	VFMADD231PS  (R13), Y13, Y0
 	VFMADD231PS  32(R13), Y13, Y1
@@ -2946,7 +3064,7 @@ one116:
 	VFMADD231PS  32(R13)(DX*1), Y13, Y11
 	MOVQ         16(AX), R13
 
-plain118:
+plain147:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -2960,17 +3078,16 @@ plain118:
 	VMOVUPS Y9, 32(R13)
 	VMOVUPS Y10, (R13)(DX*1)
 	VMOVUPS Y11, 32(R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-partial117:
+partial146:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y12
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain119
+	JEQ          plain148
 	VBROADCASTSS 84(AX), Y13
 	VFMADD231PS  (R13), Y13, Y0
 	VMASKMOVPS   32(R13), Y12, Y14
@@ -2993,7 +3110,7 @@ partial117:
 	VFMADD231PS  Y14, Y13, Y11
 	MOVQ         16(AX), R13
 
-plain119:
+plain148:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y12, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -3007,6 +3124,20 @@ plain119:
 	VMASKMOVPS Y9, Y12, 32(R13)
 	VMOVUPS    Y10, (R13)(DX*1)
 	VMASKMOVPS Y11, Y12, 32(R13)(DX*1)
+
+next2:
+	DECQ  104(AX)
+	JEQ   end3
+	MOVQ  56(AX), DX
+	IMULQ 64(AX), DX
+	SHLQ  $0x02, DX
+	ADDQ  DX, 16(AX)
+	MOVQ  112(AX), DX
+	SHLQ  $0x02, DX
+	ADDQ  DX, (AX)
+	JMP   again1
+
+end3:
 	VZEROUPPER
 	RET
 
@@ -3039,9 +3170,9 @@ TEXT ·transposeAVX2(SB), NOSPLIT, $0-32
 	LEAQ (DX)(DX*2), R8
 	XORQ AX, AX
 
-many120:
+many149:
 	CMPQ        CX, $0x10
-	JL          few121
+	JL          few150
 	MOVQ        (SI), BX
 	PREFETCHT0  256(BX)(AX*4)
 	MOVQ        32(SI), BX
@@ -3179,12 +3310,12 @@ many120:
 	LEAQ        (DI)(DX*4), DI
 	ADDQ        $0x04, AX
 	SUBQ        $0x10, CX
-	JMP         many120
+	JMP         many149
 
-few121:
-four122:
+few150:
+four151:
 	SUBQ        $0x04, CX
-	JL          tail123
+	JL          tail152
 	MOVQ        (SI), BX
 	VMOVUPS     (BX)(AX*4), X0
 	MOVQ        32(SI), BX
@@ -3215,13 +3346,13 @@ four122:
 	VMOVUPS     Y3, (DI)(R8*1)
 	LEAQ        (DI)(DX*4), DI
 	ADDQ        $0x04, AX
-	JMP         four122
+	JMP         four151
 
-tail123:
+tail152:
 	ADDQ $0x04, CX
-	JEQ  done124
+	JEQ  done153
 
-step125:
+step154:
 	MOVQ (SI), BX
 	MOVL (BX)(AX*4), BX
 	MOVL BX, (DI)
@@ -3249,9 +3380,9 @@ step125:
 	ADDQ DX, DI
 	INCQ AX
 	DECQ CX
-	JNE  step125
+	JNE  step154
 
-done124:
+done153:
 	VZEROUPPER
 	RET
 
@@ -3267,13 +3398,13 @@ TEXT ·copyPanelsAVX2(SB), NOSPLIT, $0-40
 	MOVQ   R8, R12
 	IMUL3Q $0x00000040, R12, R12
 
-row126:
+row155:
 	MOVQ SI, R9
 	LEAQ (SI)(DX*4), BX
 	MOVQ DI, R10
 	MOVQ CX, R11
 
-panel127:
+panel156:
 	PREFETCHT0 (BX)
 	VMOVUPS    (R9), Y0
 	VMOVUPS    32(R9), Y1
@@ -3283,11 +3414,11 @@ panel127:
 	ADDQ       $0x00000040, BX
 	ADDQ       R12, R10
 	DECQ       R11
-	JNE        panel127
+	JNE        panel156
 	ADDQ       $0x00000040, DI
 	ADDQ       DX, SI
 	DECQ       R8
-	JNE        row126
+	JNE        row155
 	VZEROUPPER
 	RET
 
@@ -3313,9 +3444,9 @@ TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-40
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one129
+	JL     one158
 
-two128:
+two157:
 	VMOVUPS     (CX)(AX*4), Y8
 	VMOVUPS     32(CX)(AX*4), Y9
 	VFMADD231PS (SI)(AX*4), Y8, Y0
@@ -3328,11 +3459,11 @@ two128:
 	VFMADD231PS 32(R11)(AX*4), Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two128
+	JGE         two157
 
-one129:
+one158:
 	ADDQ        $0x08, R8
-	JL          rest130
+	JL          rest159
 	VMOVUPS     (CX)(AX*4), Y8
 	VFMADD231PS (SI)(AX*4), Y8, Y0
 	VFMADD231PS (R9)(AX*4), Y8, Y2
@@ -3341,9 +3472,9 @@ one129:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest130:
+rest159:
 	ADDQ        $0x08, R8
-	JEQ         sum131
+	JEQ         sum160
 	LEAQ        gemmMasks<>+0(SB), BX
 	SHLQ        $0x02, R8
 	SUBQ        R8, BX
@@ -3358,7 +3489,7 @@ rest130:
 	VMASKMOVPS  (R11)(AX*4), Y11, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum131:
+sum160:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X8
 	VADDPS       X8, X0, X0
@@ -3414,9 +3545,9 @@ TEXT ·axpyRowsAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Y6
 	VBROADCASTSS 28(CX), Y7
 	SUBQ         $0x08, R8
-	JL           rest133
+	JL           rest162
 
-whole132:
+whole161:
 	VMOVUPS     (DI)(AX*4), Y8
 	VFMADD231PS (SI)(AX*4), Y0, Y8
 	VFMADD231PS (R9)(AX*4), Y1, Y8
@@ -3429,11 +3560,11 @@ whole132:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole132
+	JGE         whole161
 
-rest133:
+rest162:
 	ADDQ        $0x08, R8
-	JEQ         done134
+	JEQ         done163
 	LEAQ        gemmMasks<>+0(SB), DX
 	SHLQ        $0x02, R8
 	SUBQ        R8, DX
@@ -3457,7 +3588,7 @@ rest133:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done134:
+done163:
 	VZEROUPPER
 	RET
 
@@ -3473,30 +3604,30 @@ TEXT ·copyRimAVX2(SB), NOSPLIT, $0-48
 	SHLQ    $0x02, DX
 	SHLQ    $0x02, R8
 	CMPQ    CX, $0x08
-	JG      wide135
+	JG      wide164
 	LEAQ    gemmMasks<>+0(SB), BX
 	SHLQ    $0x02, CX
 	SUBQ    CX, BX
 	VMOVUPS 32(BX), Y2
 
-row136:
+row165:
 	VMASKMOVPS (SI), Y2, Y1
 	VMOVUPS    Y1, (DI)
 	ADDQ       DX, SI
 	ADDQ       R8, DI
 	DECQ       R9
-	JNE        row136
+	JNE        row165
 	VZEROUPPER
 	RET
 
-wide135:
+wide164:
 	SUBQ    $0x08, CX
 	LEAQ    gemmMasks<>+0(SB), BX
 	SHLQ    $0x02, CX
 	SUBQ    CX, BX
 	VMOVUPS 32(BX), Y2
 
-row137:
+row166:
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y2, Y1
 	VMOVUPS    Y0, (DI)
@@ -3504,7 +3635,7 @@ row137:
 	ADDQ       DX, SI
 	ADDQ       R8, DI
 	DECQ       R9
-	JNE        row137
+	JNE        row166
 	VZEROUPPER
 	RET
 
@@ -3530,9 +3661,9 @@ TEXT ·dotRowsF16AVX2(SB), NOSPLIT, $0-40
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one139
+	JL     one168
 
-two138:
+two167:
 	VMOVUPS     (CX)(AX*4), Y8
 	VMOVUPS     32(CX)(AX*4), Y9
 	VCVTPH2PS   (SI)(AX*2), Y10
@@ -3553,11 +3684,11 @@ two138:
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two138
+	JGE         two167
 
-one139:
+one168:
 	ADDQ        $0x08, R8
-	JL          rest140
+	JL          rest169
 	VMOVUPS     (CX)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y10
 	VFMADD231PS Y10, Y8, Y0
@@ -3570,9 +3701,9 @@ one139:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest140:
+rest169:
 	ADDQ        $0x08, R8
-	JEQ         sum141
+	JEQ         sum170
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -3600,7 +3731,7 @@ rest140:
 	VCVTPH2PS   X10, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum141:
+sum170:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X8
 	VADDPS       X8, X0, X0
@@ -3690,9 +3821,9 @@ TEXT ·axpyRowsF16AVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Y6
 	VBROADCASTSS 28(CX), Y7
 	SUBQ         $0x08, R8
-	JL           rest143
+	JL           rest172
 
-whole142:
+whole171:
 	VMOVUPS     (DI)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y9
 	VFMADD231PS Y9, Y0, Y8
@@ -3713,11 +3844,11 @@ whole142:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole142
+	JGE         whole171
 
-rest143:
+rest172:
 	ADDQ        $0x08, R8
-	JEQ         done144
+	JEQ         done173
 	LEAQ        (AX)(R8*1), CX
 	LEAQ        gemmShifts<>+0(SB), DX
 	SUBQ        R8, DX
@@ -3762,7 +3893,7 @@ rest143:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done144:
+done173:
 	VZEROUPPER
 	RET
 
@@ -3788,9 +3919,9 @@ TEXT ·dotRowsBF16AVX2(SB), NOSPLIT, $0-40
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one146
+	JL     one175
 
-two145:
+two174:
 	VMOVUPS     (CX)(AX*4), Y8
 	VMOVUPS     32(CX)(AX*4), Y9
 	VPMOVZXWD   (SI)(AX*2), Y10
@@ -3819,11 +3950,11 @@ two145:
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two145
+	JGE         two174
 
-one146:
+one175:
 	ADDQ        $0x08, R8
-	JL          rest147
+	JL          rest176
 	VMOVUPS     (CX)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
@@ -3840,9 +3971,9 @@ one146:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest147:
+rest176:
 	ADDQ        $0x08, R8
-	JEQ         sum148
+	JEQ         sum177
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -3874,7 +4005,7 @@ rest147:
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum148:
+sum177:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X8
 	VADDPS       X8, X0, X0
@@ -3930,9 +4061,9 @@ TEXT ·axpyRowsBF16AVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Y6
 	VBROADCASTSS 28(CX), Y7
 	SUBQ         $0x08, R8
-	JL           rest150
+	JL           rest179
 
-whole149:
+whole178:
 	VMOVUPS     (DI)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y9
 	VPSLLD      $0x10, Y9, Y9
@@ -3961,11 +4092,11 @@ whole149:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole149
+	JGE         whole178
 
-rest150:
+rest179:
 	ADDQ        $0x08, R8
-	JEQ         done151
+	JEQ         done180
 	LEAQ        (AX)(R8*1), CX
 	LEAQ        gemmShifts<>+0(SB), DX
 	SUBQ        R8, DX
@@ -4018,111 +4149,108 @@ rest150:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done151:
+done180:
 	VZEROUPPER
 	RET
 
 // func tileAVX512(t *byte)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·tileAVX512(SB), NOSPLIT, $0-8
-	MOVQ    t+0(FP), AX
+	MOVQ t+0(FP), AX
+	MOVQ 48(AX), R8
+	SHLQ $0x02, R8
+	MOVQ 88(AX), R15
+
+again1:
 	MOVQ    64(AX), BX
 	MOVQ    72(AX), CX
 	MOVQ    (AX), SI
 	MOVQ    8(AX), DI
-	MOVQ    48(AX), R8
-	SHLQ    $0x02, R8
 	MOVQ    24(AX), R12
 	MOVQ    16(AX), R13
-	MOVQ    88(AX), R15
-	TESTQ   R15, R15
-	CMOVQEQ SI, R15
+	CMPQ    R15, 96(AX)
+	CMOVQCC SI, R15
 	MOVQ    40(AX), DX
 	CMPQ    32(AX), $0x01
 	CMOVQNE 32(AX), DX
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), R11
 	CMPQ    CX, $0x10
-	JG      wider1
+	JG      wider4
 	CMPQ    BX, $0x07
-	JG      rows2
-	CMPQ    BX, $0x04
-	JG      rows3
-	CMPQ    BX, $0x02
-	JG      rows4
-	CMPQ    BX, $0x01
 	JG      rows5
+	CMPQ    BX, $0x04
+	JG      rows6
+	CMPQ    BX, $0x02
+	JG      rows7
+	CMPQ    BX, $0x01
+	JG      rows8
 
 	// 1 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	CMPQ       R12, $0x40
-	JL         short6
+	JL         short9
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short6:
+short9:
 	CMPQ 32(AX), $0x01
-	JNE  apart7
+	JNE  apart10
 
-loop9:
+loop12:
 	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop9
-	JMP          summed8
+	JNE          loop12
+	JMP          summed11
 
-apart7:
-loop10:
+apart10:
+loop14:
 	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop10
+	JNE          loop14
 
-summed8:
+summed11:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one11
+	JEQ          one16
 	VBROADCASTSS 80(AX), Z1
 	VMULPS       Z1, Z0, Z0
 
-one11:
+one16:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain12
+	JEQ          plain17
 	VBROADCASTSS 84(AX), Z2
 	VFMADD231PS  (R13), Z2, K1, Z0
 	MOVQ         16(AX), R13
 
-plain12:
+plain17:
 	VMOVUPS Z0, K1, (R13)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows5:
+rows8:
 	// 2 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	CMPQ       R12, $0x40
-	JL         short13
+	JL         short18
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -4131,171 +4259,75 @@ rows5:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short13:
+short18:
 	CMPQ 32(AX), $0x01
-	JNE  apart14
+	JNE  apart19
 
-loop16:
+loop21:
 	VMOVUPS      (DI), Z2
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z3
 	VFMADD231PS  Z2, Z3, Z0
 	VBROADCASTSS 4(SI), Z4
 	VFMADD231PS  Z2, Z4, Z1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop16
-	JMP          summed15
+	JNE          loop21
+	JMP          summed20
 
-apart14:
-loop17:
+apart19:
+loop23:
 	VMOVUPS      (DI), Z2
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z3
 	VFMADD231PS  Z2, Z3, Z0
 	VBROADCASTSS (SI)(DX*1), Z4
 	VFMADD231PS  Z2, Z4, Z1
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop17
+	JNE          loop23
 
-summed15:
+summed20:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one18
+	JEQ          one25
 	VBROADCASTSS 80(AX), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
-one18:
+one25:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain19
+	JEQ          plain26
 	VBROADCASTSS 84(AX), Z3
 	VFMADD231PS  (R13), Z3, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z3, K1, Z1
 	MOVQ         16(AX), R13
 
-plain19:
+plain26:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows4:
+rows7:
 	CMPQ BX, $0x03
-	JG   rows20
+	JG   rows27
 
 	// 3 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	CMPQ       R12, $0x40
-	JL         short21
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short21:
-	CMPQ 32(AX), $0x01
-	JNE  apart22
-
-loop24:
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z4
-	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS 4(SI), Z5
-	VFMADD231PS  Z3, Z5, Z1
-	VBROADCASTSS 8(SI), Z4
-	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         DX, SI
-	DECQ         R12
-	JNE          loop24
-	JMP          summed23
-
-apart22:
-loop25:
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z4
-	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS (SI)(DX*1), Z5
-	VFMADD231PS  Z3, Z5, Z1
-	VBROADCASTSS (SI)(DX*2), Z4
-	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop25
-
-summed23:
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one26
-	VBROADCASTSS 80(AX), Z3
-	VMULPS       Z3, Z0, Z0
-	VMULPS       Z3, Z1, Z1
-	VMULPS       Z3, Z2, Z2
-
-one26:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain27
-	VBROADCASTSS 84(AX), Z4
-	VFMADD231PS  (R13), Z4, K1, Z0
-	VFMADD231PS  (R13)(DX*1), Z4, K1, Z1
-	VFMADD231PS  (R13)(DX*2), Z4, K1, Z2
-	MOVQ         16(AX), R13
-
-plain27:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VZEROUPPER
-	RET
-
-rows20:
-	// 4 rows of 1 vectors
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	CMPQ       R12, $0x40
 	JL         short28
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 	LEAQ       (BX)(CX*4), BX
@@ -4310,40 +4342,32 @@ short28:
 	JNE  apart29
 
 loop31:
-	VMOVUPS      (DI), Z4
+	VMOVUPS      (DI), Z3
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z5
-	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS 4(SI), Z6
-	VFMADD231PS  Z4, Z6, Z1
-	VBROADCASTSS 8(SI), Z5
-	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS 12(SI), Z6
-	VFMADD231PS  Z4, Z6, Z3
+	VBROADCASTSS (SI), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS 4(SI), Z5
+	VFMADD231PS  Z3, Z5, Z1
+	VBROADCASTSS 8(SI), Z4
+	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         DX, SI
 	DECQ         R12
 	JNE          loop31
 	JMP          summed30
 
 apart29:
-loop32:
-	VMOVUPS      (DI), Z4
+loop33:
+	VMOVUPS      (DI), Z3
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z5
-	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS (SI)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z1
-	VBROADCASTSS (SI)(DX*2), Z5
-	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS (SI)(R11*1), Z6
-	VFMADD231PS  Z4, Z6, Z3
+	VBROADCASTSS (SI), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS (SI)(DX*1), Z5
+	VFMADD231PS  Z3, Z5, Z1
+	VBROADCASTSS (SI)(DX*2), Z4
+	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop32
+	JNE          loop33
 
 summed30:
 	MOVQ         72(AX), CX
@@ -4351,55 +4375,42 @@ summed30:
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one33
-	VBROADCASTSS 80(AX), Z4
-	VMULPS       Z4, Z0, Z0
-	VMULPS       Z4, Z1, Z1
-	VMULPS       Z4, Z2, Z2
-	VMULPS       Z4, Z3, Z3
+	JEQ          one35
+	VBROADCASTSS 80(AX), Z3
+	VMULPS       Z3, Z0, Z0
+	VMULPS       Z3, Z1, Z1
+	VMULPS       Z3, Z2, Z2
 
-one33:
+one35:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain34
-	VBROADCASTSS 84(AX), Z5
-	VFMADD231PS  (R13), Z5, K1, Z0
-	VFMADD231PS  (R13)(DX*1), Z5, K1, Z1
-	VFMADD231PS  (R13)(DX*2), Z5, K1, Z2
-	VFMADD231PS  (R13)(R11*1), Z5, K1, Z3
+	JEQ          plain36
+	VBROADCASTSS 84(AX), Z4
+	VFMADD231PS  (R13), Z4, K1, Z0
+	VFMADD231PS  (R13)(DX*1), Z4, K1, Z1
+	VFMADD231PS  (R13)(DX*2), Z4, K1, Z2
 	MOVQ         16(AX), R13
 
-plain34:
+plain36:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows3:
-	CMPQ BX, $0x06
-	JG   rows35
-	CMPQ BX, $0x05
-	JG   rows36
-
-	// 5 rows of 1 vectors
+rows27:
+	// 4 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
 	CMPQ       R12, $0x40
 	JL         short37
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 	LEAQ       (BX)(CX*4), BX
@@ -4417,10 +4428,110 @@ short37:
 	JNE  apart38
 
 loop40:
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS 4(SI), Z6
+	VFMADD231PS  Z4, Z6, Z1
+	VBROADCASTSS 8(SI), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS 12(SI), Z6
+	VFMADD231PS  Z4, Z6, Z3
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop40
+	JMP          summed39
+
+apart38:
+loop42:
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS (SI)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z1
+	VBROADCASTSS (SI)(DX*2), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS (SI)(R11*1), Z6
+	VFMADD231PS  Z4, Z6, Z3
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop42
+
+summed39:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one44
+	VBROADCASTSS 80(AX), Z4
+	VMULPS       Z4, Z0, Z0
+	VMULPS       Z4, Z1, Z1
+	VMULPS       Z4, Z2, Z2
+	VMULPS       Z4, Z3, Z3
+
+one44:
+	SUBQ         $0x00, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain45
+	VBROADCASTSS 84(AX), Z5
+	VFMADD231PS  (R13), Z5, K1, Z0
+	VFMADD231PS  (R13)(DX*1), Z5, K1, Z1
+	VFMADD231PS  (R13)(DX*2), Z5, K1, Z2
+	VFMADD231PS  (R13)(R11*1), Z5, K1, Z3
+	MOVQ         16(AX), R13
+
+plain45:
+	VMOVUPS Z0, K1, (R13)
+	VMOVUPS Z1, K1, (R13)(DX*1)
+	VMOVUPS Z2, K1, (R13)(DX*2)
+	VMOVUPS Z3, K1, (R13)(R11*1)
+	JMP     next2
+
+rows6:
+	CMPQ BX, $0x06
+	JG   rows46
+	CMPQ BX, $0x05
+	JG   rows47
+
+	// 5 rows of 1 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	CMPQ       R12, $0x40
+	JL         short48
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+
+short48:
+	CMPQ 32(AX), $0x01
+	JNE  apart49
+
+loop51:
 	VMOVUPS      (DI), Z5
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z6
 	VFMADD231PS  Z5, Z6, Z0
 	VBROADCASTSS 4(SI), Z7
@@ -4433,15 +4544,13 @@ loop40:
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop40
-	JMP          summed39
+	JNE          loop51
+	JMP          summed50
 
-apart38:
-loop41:
+apart49:
+loop53:
 	VMOVUPS      (DI), Z5
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z6
 	VFMADD231PS  Z5, Z6, Z0
 	VBROADCASTSS (SI)(DX*1), Z7
@@ -4454,15 +4563,15 @@ loop41:
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop41
+	JNE          loop53
 
-summed39:
+summed50:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one42
+	JEQ          one55
 	VBROADCASTSS 80(AX), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
@@ -4470,14 +4579,14 @@ summed39:
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z5, Z4, Z4
 
-one42:
+one55:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain43
+	JEQ          plain56
 	VBROADCASTSS 84(AX), Z6
 	VFMADD231PS  (R13), Z6, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z6, K1, Z1
@@ -4487,17 +4596,16 @@ one42:
 	VFMADD231PS  (R13), Z6, K1, Z4
 	MOVQ         16(AX), R13
 
-plain43:
+plain56:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
 	VMOVUPS Z3, K1, (R13)(R11*1)
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z4, K1, (R13)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows36:
+rows47:
 	// 6 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -4506,7 +4614,7 @@ rows36:
 	VPXORD     Z4, Z4, Z4
 	VPXORD     Z5, Z5, Z5
 	CMPQ       R12, $0x40
-	JL         short44
+	JL         short57
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -4527,15 +4635,13 @@ rows36:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short44:
+short57:
 	CMPQ 32(AX), $0x01
-	JNE  apart45
+	JNE  apart58
 
-loop47:
+loop60:
 	VMOVUPS      (DI), Z6
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z7
 	VFMADD231PS  Z6, Z7, Z0
 	VBROADCASTSS 4(SI), Z8
@@ -4550,18 +4656,16 @@ loop47:
 	VFMADD231PS  Z6, Z8, Z5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop47
-	JMP          summed46
+	JNE          loop60
+	JMP          summed59
 
-apart45:
+apart58:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop48:
+loop62:
 	VMOVUPS      (DI), Z6
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z7
 	VFMADD231PS  Z6, Z7, Z0
 	VBROADCASTSS (SI)(DX*1), Z8
@@ -4577,15 +4681,15 @@ loop48:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop48
+	JNE          loop62
 
-summed46:
+summed59:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one49
+	JEQ          one64
 	VBROADCASTSS 80(AX), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
@@ -4594,14 +4698,14 @@ summed46:
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
 
-one49:
+one64:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain50
+	JEQ          plain65
 	VBROADCASTSS 84(AX), Z7
 	VFMADD231PS  (R13), Z7, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z7, K1, Z1
@@ -4612,7 +4716,7 @@ one49:
 	VFMADD231PS  (R13)(DX*1), Z7, K1, Z5
 	MOVQ         16(AX), R13
 
-plain50:
+plain65:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -4620,10 +4724,9 @@ plain50:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z4, K1, (R13)
 	VMOVUPS Z5, K1, (R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows35:
+rows46:
 	// 7 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -4633,7 +4736,7 @@ rows35:
 	VPXORD     Z5, Z5, Z5
 	VPXORD     Z6, Z6, Z6
 	CMPQ       R12, $0x40
-	JL         short51
+	JL         short66
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -4657,15 +4760,13 @@ rows35:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short51:
+short66:
 	CMPQ 32(AX), $0x01
-	JNE  apart52
+	JNE  apart67
 
-loop54:
+loop69:
 	VMOVUPS      (DI), Z7
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z7, Z8, Z0
 	VBROADCASTSS 4(SI), Z9
@@ -4682,18 +4783,16 @@ loop54:
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop54
-	JMP          summed53
+	JNE          loop69
+	JMP          summed68
 
-apart52:
+apart67:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop55:
+loop71:
 	VMOVUPS      (DI), Z7
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z7, Z8, Z0
 	VBROADCASTSS (SI)(DX*1), Z9
@@ -4711,15 +4810,15 @@ loop55:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop55
+	JNE          loop71
 
-summed53:
+summed68:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one56
+	JEQ          one73
 	VBROADCASTSS 80(AX), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
@@ -4729,14 +4828,14 @@ summed53:
 	VMULPS       Z7, Z5, Z5
 	VMULPS       Z7, Z6, Z6
 
-one56:
+one73:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain57
+	JEQ          plain74
 	VBROADCASTSS 84(AX), Z8
 	VFMADD231PS  (R13), Z8, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z8, K1, Z1
@@ -4748,7 +4847,7 @@ one56:
 	VFMADD231PS  (R13)(DX*2), Z8, K1, Z6
 	MOVQ         16(AX), R13
 
-plain57:
+plain74:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -4757,16 +4856,15 @@ plain57:
 	VMOVUPS Z4, K1, (R13)
 	VMOVUPS Z5, K1, (R13)(DX*1)
 	VMOVUPS Z6, K1, (R13)(DX*2)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows2:
+rows5:
 	CMPQ BX, $0x0b
-	JG   rows58
+	JG   rows75
 	CMPQ BX, $0x09
-	JG   rows59
+	JG   rows76
 	CMPQ BX, $0x08
-	JG   rows60
+	JG   rows77
 
 	// 8 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
@@ -4778,7 +4876,7 @@ rows2:
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
 	CMPQ       R12, $0x40
-	JL         short61
+	JL         short78
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -4805,15 +4903,13 @@ rows2:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short61:
+short78:
 	CMPQ 32(AX), $0x01
-	JNE  apart62
+	JNE  apart79
 
-loop64:
+loop81:
 	VMOVUPS      (DI), Z8
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z9
 	VFMADD231PS  Z8, Z9, Z0
 	VBROADCASTSS 4(SI), Z10
@@ -4832,18 +4928,16 @@ loop64:
 	VFMADD231PS  Z8, Z10, Z7
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop64
-	JMP          summed63
+	JNE          loop81
+	JMP          summed80
 
-apart62:
+apart79:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop65:
+loop83:
 	VMOVUPS      (DI), Z8
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z9
 	VFMADD231PS  Z8, Z9, Z0
 	VBROADCASTSS (SI)(DX*1), Z10
@@ -4863,15 +4957,15 @@ loop65:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop65
+	JNE          loop83
 
-summed63:
+summed80:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one66
+	JEQ          one85
 	VBROADCASTSS 80(AX), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -4882,14 +4976,14 @@ summed63:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 
-one66:
+one85:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain67
+	JEQ          plain86
 	VBROADCASTSS 84(AX), Z9
 	VFMADD231PS  (R13), Z9, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z9, K1, Z1
@@ -4902,7 +4996,7 @@ one66:
 	VFMADD231PS  (R13)(R11*1), Z9, K1, Z7
 	MOVQ         16(AX), R13
 
-plain67:
+plain86:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -4912,10 +5006,9 @@ plain67:
 	VMOVUPS Z5, K1, (R13)(DX*1)
 	VMOVUPS Z6, K1, (R13)(DX*2)
 	VMOVUPS Z7, K1, (R13)(R11*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows60:
+rows77:
 	// 9 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -4927,7 +5020,7 @@ rows60:
 	VPXORD     Z7, Z7, Z7
 	VPXORD     Z8, Z8, Z8
 	CMPQ       R12, $0x40
-	JL         short68
+	JL         short87
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -4957,15 +5050,13 @@ rows60:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short68:
+short87:
 	CMPQ 32(AX), $0x01
-	JNE  apart69
+	JNE  apart88
 
-loop71:
+loop90:
 	VMOVUPS      (DI), Z9
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z10
 	VFMADD231PS  Z9, Z10, Z0
 	VBROADCASTSS 4(SI), Z11
@@ -4986,18 +5077,16 @@ loop71:
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop71
-	JMP          summed70
+	JNE          loop90
+	JMP          summed89
 
-apart69:
+apart88:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop72:
+loop92:
 	VMOVUPS      (DI), Z9
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z10
 	VFMADD231PS  Z9, Z10, Z0
 	VBROADCASTSS (SI)(DX*1), Z11
@@ -5019,15 +5108,15 @@ loop72:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop72
+	JNE          loop92
 
-summed70:
+summed89:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one73
+	JEQ          one94
 	VBROADCASTSS 80(AX), Z9
 	VMULPS       Z9, Z0, Z0
 	VMULPS       Z9, Z1, Z1
@@ -5039,14 +5128,14 @@ summed70:
 	VMULPS       Z9, Z7, Z7
 	VMULPS       Z9, Z8, Z8
 
-one73:
+one94:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain74
+	JEQ          plain95
 	VBROADCASTSS 84(AX), Z10
 	VFMADD231PS  (R13), Z10, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z10, K1, Z1
@@ -5061,7 +5150,7 @@ one73:
 	VFMADD231PS  (R13), Z10, K1, Z8
 	MOVQ         16(AX), R13
 
-plain74:
+plain95:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -5073,12 +5162,11 @@ plain74:
 	VMOVUPS Z7, K1, (R13)(R11*1)
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z8, K1, (R13)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows59:
+rows76:
 	CMPQ BX, $0x0a
-	JG   rows75
+	JG   rows96
 
 	// 10 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
@@ -5092,7 +5180,7 @@ rows59:
 	VPXORD     Z8, Z8, Z8
 	VPXORD     Z9, Z9, Z9
 	CMPQ       R12, $0x40
-	JL         short76
+	JL         short97
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -5125,15 +5213,13 @@ rows59:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short76:
+short97:
 	CMPQ 32(AX), $0x01
-	JNE  apart77
+	JNE  apart98
 
-loop79:
+loop100:
 	VMOVUPS      (DI), Z10
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z11
 	VFMADD231PS  Z10, Z11, Z0
 	VBROADCASTSS 4(SI), Z12
@@ -5156,18 +5242,16 @@ loop79:
 	VFMADD231PS  Z10, Z12, Z9
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop79
-	JMP          summed78
+	JNE          loop100
+	JMP          summed99
 
-apart77:
+apart98:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop80:
+loop102:
 	VMOVUPS      (DI), Z10
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z11
 	VFMADD231PS  Z10, Z11, Z0
 	VBROADCASTSS (SI)(DX*1), Z12
@@ -5191,15 +5275,15 @@ loop80:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop80
+	JNE          loop102
 
-summed78:
+summed99:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one81
+	JEQ          one104
 	VBROADCASTSS 80(AX), Z10
 	VMULPS       Z10, Z0, Z0
 	VMULPS       Z10, Z1, Z1
@@ -5212,14 +5296,14 @@ summed78:
 	VMULPS       Z10, Z8, Z8
 	VMULPS       Z10, Z9, Z9
 
-one81:
+one104:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain82
+	JEQ          plain105
 	VBROADCASTSS 84(AX), Z11
 	VFMADD231PS  (R13), Z11, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z11, K1, Z1
@@ -5235,600 +5319,6 @@ one81:
 	VFMADD231PS  (R13)(DX*1), Z11, K1, Z9
 	MOVQ         16(AX), R13
 
-plain82:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, K1, (R13)
-	VMOVUPS Z9, K1, (R13)(DX*1)
-	VZEROUPPER
-	RET
-
-rows75:
-	// 11 rows of 1 vectors
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	CMPQ       R12, $0x40
-	JL         short83
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short83:
-	CMPQ 32(AX), $0x01
-	JNE  apart84
-
-loop86:
-	VMOVUPS      (DI), Z11
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z12
-	VFMADD231PS  Z11, Z12, Z0
-	VBROADCASTSS 4(SI), Z13
-	VFMADD231PS  Z11, Z13, Z1
-	VBROADCASTSS 8(SI), Z12
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS 12(SI), Z13
-	VFMADD231PS  Z11, Z13, Z3
-	VBROADCASTSS 16(SI), Z12
-	VFMADD231PS  Z11, Z12, Z4
-	VBROADCASTSS 20(SI), Z13
-	VFMADD231PS  Z11, Z13, Z5
-	VBROADCASTSS 24(SI), Z12
-	VFMADD231PS  Z11, Z12, Z6
-	VBROADCASTSS 28(SI), Z13
-	VFMADD231PS  Z11, Z13, Z7
-	VBROADCASTSS 32(SI), Z12
-	VFMADD231PS  Z11, Z12, Z8
-	VBROADCASTSS 36(SI), Z13
-	VFMADD231PS  Z11, Z13, Z9
-	VBROADCASTSS 40(SI), Z12
-	VFMADD231PS  Z11, Z12, Z10
-	ADDQ         DX, SI
-	DECQ         R12
-	JNE          loop86
-	JMP          summed85
-
-apart84:
-	LEAQ (SI)(DX*4), R9
-	ADDQ DX, R9
-	LEAQ (R9)(DX*4), R10
-	ADDQ DX, R10
-
-loop87:
-	VMOVUPS      (DI), Z11
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z12
-	VFMADD231PS  Z11, Z12, Z0
-	VBROADCASTSS (SI)(DX*1), Z13
-	VFMADD231PS  Z11, Z13, Z1
-	VBROADCASTSS (SI)(DX*2), Z12
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (SI)(R11*1), Z13
-	VFMADD231PS  Z11, Z13, Z3
-	VBROADCASTSS (SI)(DX*4), Z12
-	VFMADD231PS  Z11, Z12, Z4
-	VBROADCASTSS (R9), Z13
-	VFMADD231PS  Z11, Z13, Z5
-	VBROADCASTSS (R9)(DX*1), Z12
-	VFMADD231PS  Z11, Z12, Z6
-	VBROADCASTSS (R9)(DX*2), Z13
-	VFMADD231PS  Z11, Z13, Z7
-	VBROADCASTSS (R9)(R11*1), Z12
-	VFMADD231PS  Z11, Z12, Z8
-	VBROADCASTSS (R9)(DX*4), Z13
-	VFMADD231PS  Z11, Z13, Z9
-	VBROADCASTSS (R10), Z12
-	VFMADD231PS  Z11, Z12, Z10
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         R12
-	JNE          loop87
-
-summed85:
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one88
-	VBROADCASTSS 80(AX), Z11
-	VMULPS       Z11, Z0, Z0
-	VMULPS       Z11, Z1, Z1
-	VMULPS       Z11, Z2, Z2
-	VMULPS       Z11, Z3, Z3
-	VMULPS       Z11, Z4, Z4
-	VMULPS       Z11, Z5, Z5
-	VMULPS       Z11, Z6, Z6
-	VMULPS       Z11, Z7, Z7
-	VMULPS       Z11, Z8, Z8
-	VMULPS       Z11, Z9, Z9
-	VMULPS       Z11, Z10, Z10
-
-one88:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain89
-	VBROADCASTSS 84(AX), Z12
-	VFMADD231PS  (R13), Z12, K1, Z0
-	VFMADD231PS  (R13)(DX*1), Z12, K1, Z1
-	VFMADD231PS  (R13)(DX*2), Z12, K1, Z2
-	VFMADD231PS  (R13)(R11*1), Z12, K1, Z3
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z12, K1, Z4
-	VFMADD231PS  (R13)(DX*1), Z12, K1, Z5
-	VFMADD231PS  (R13)(DX*2), Z12, K1, Z6
-	VFMADD231PS  (R13)(R11*1), Z12, K1, Z7
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z12, K1, Z8
-	VFMADD231PS  (R13)(DX*1), Z12, K1, Z9
-	VFMADD231PS  (R13)(DX*2), Z12, K1, Z10
-	MOVQ         16(AX), R13
-
-plain89:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, K1, (R13)
-	VMOVUPS Z9, K1, (R13)(DX*1)
-	VMOVUPS Z10, K1, (R13)(DX*2)
-	VZEROUPPER
-	RET
-
-rows58:
-	CMPQ BX, $0x0d
-	JG   rows90
-	CMPQ BX, $0x0c
-	JG   rows91
-
-	// 12 rows of 1 vectors
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	CMPQ       R12, $0x40
-	JL         short92
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short92:
-	CMPQ 32(AX), $0x01
-	JNE  apart93
-
-loop95:
-	VMOVUPS      (DI), Z12
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z13
-	VFMADD231PS  Z12, Z13, Z0
-	VBROADCASTSS 4(SI), Z14
-	VFMADD231PS  Z12, Z14, Z1
-	VBROADCASTSS 8(SI), Z13
-	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS 12(SI), Z14
-	VFMADD231PS  Z12, Z14, Z3
-	VBROADCASTSS 16(SI), Z13
-	VFMADD231PS  Z12, Z13, Z4
-	VBROADCASTSS 20(SI), Z14
-	VFMADD231PS  Z12, Z14, Z5
-	VBROADCASTSS 24(SI), Z13
-	VFMADD231PS  Z12, Z13, Z6
-	VBROADCASTSS 28(SI), Z14
-	VFMADD231PS  Z12, Z14, Z7
-	VBROADCASTSS 32(SI), Z13
-	VFMADD231PS  Z12, Z13, Z8
-	VBROADCASTSS 36(SI), Z14
-	VFMADD231PS  Z12, Z14, Z9
-	VBROADCASTSS 40(SI), Z13
-	VFMADD231PS  Z12, Z13, Z10
-	VBROADCASTSS 44(SI), Z14
-	VFMADD231PS  Z12, Z14, Z11
-	ADDQ         DX, SI
-	DECQ         R12
-	JNE          loop95
-	JMP          summed94
-
-apart93:
-	LEAQ (SI)(DX*4), R9
-	ADDQ DX, R9
-	LEAQ (R9)(DX*4), R10
-	ADDQ DX, R10
-
-loop96:
-	VMOVUPS      (DI), Z12
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z13
-	VFMADD231PS  Z12, Z13, Z0
-	VBROADCASTSS (SI)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z1
-	VBROADCASTSS (SI)(DX*2), Z13
-	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS (SI)(R11*1), Z14
-	VFMADD231PS  Z12, Z14, Z3
-	VBROADCASTSS (SI)(DX*4), Z13
-	VFMADD231PS  Z12, Z13, Z4
-	VBROADCASTSS (R9), Z14
-	VFMADD231PS  Z12, Z14, Z5
-	VBROADCASTSS (R9)(DX*1), Z13
-	VFMADD231PS  Z12, Z13, Z6
-	VBROADCASTSS (R9)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z7
-	VBROADCASTSS (R9)(R11*1), Z13
-	VFMADD231PS  Z12, Z13, Z8
-	VBROADCASTSS (R9)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z9
-	VBROADCASTSS (R10), Z13
-	VFMADD231PS  Z12, Z13, Z10
-	VBROADCASTSS (R10)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z11
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         R12
-	JNE          loop96
-
-summed94:
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one97
-	VBROADCASTSS 80(AX), Z12
-	VMULPS       Z12, Z0, Z0
-	VMULPS       Z12, Z1, Z1
-	VMULPS       Z12, Z2, Z2
-	VMULPS       Z12, Z3, Z3
-	VMULPS       Z12, Z4, Z4
-	VMULPS       Z12, Z5, Z5
-	VMULPS       Z12, Z6, Z6
-	VMULPS       Z12, Z7, Z7
-	VMULPS       Z12, Z8, Z8
-	VMULPS       Z12, Z9, Z9
-	VMULPS       Z12, Z10, Z10
-	VMULPS       Z12, Z11, Z11
-
-one97:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain98
-	VBROADCASTSS 84(AX), Z13
-	VFMADD231PS  (R13), Z13, K1, Z0
-	VFMADD231PS  (R13)(DX*1), Z13, K1, Z1
-	VFMADD231PS  (R13)(DX*2), Z13, K1, Z2
-	VFMADD231PS  (R13)(R11*1), Z13, K1, Z3
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z13, K1, Z4
-	VFMADD231PS  (R13)(DX*1), Z13, K1, Z5
-	VFMADD231PS  (R13)(DX*2), Z13, K1, Z6
-	VFMADD231PS  (R13)(R11*1), Z13, K1, Z7
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z13, K1, Z8
-	VFMADD231PS  (R13)(DX*1), Z13, K1, Z9
-	VFMADD231PS  (R13)(DX*2), Z13, K1, Z10
-	VFMADD231PS  (R13)(R11*1), Z13, K1, Z11
-	MOVQ         16(AX), R13
-
-plain98:
-	VMOVUPS Z0, K1, (R13)
-	VMOVUPS Z1, K1, (R13)(DX*1)
-	VMOVUPS Z2, K1, (R13)(DX*2)
-	VMOVUPS Z3, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z4, K1, (R13)
-	VMOVUPS Z5, K1, (R13)(DX*1)
-	VMOVUPS Z6, K1, (R13)(DX*2)
-	VMOVUPS Z7, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, K1, (R13)
-	VMOVUPS Z9, K1, (R13)(DX*1)
-	VMOVUPS Z10, K1, (R13)(DX*2)
-	VMOVUPS Z11, K1, (R13)(R11*1)
-	VZEROUPPER
-	RET
-
-rows91:
-	// 13 rows of 1 vectors
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	CMPQ       R12, $0x40
-	JL         short99
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-
-short99:
-	CMPQ 32(AX), $0x01
-	JNE  apart100
-
-loop102:
-	VMOVUPS      (DI), Z13
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z14
-	VFMADD231PS  Z13, Z14, Z0
-	VBROADCASTSS 4(SI), Z15
-	VFMADD231PS  Z13, Z15, Z1
-	VBROADCASTSS 8(SI), Z14
-	VFMADD231PS  Z13, Z14, Z2
-	VBROADCASTSS 12(SI), Z15
-	VFMADD231PS  Z13, Z15, Z3
-	VBROADCASTSS 16(SI), Z14
-	VFMADD231PS  Z13, Z14, Z4
-	VBROADCASTSS 20(SI), Z15
-	VFMADD231PS  Z13, Z15, Z5
-	VBROADCASTSS 24(SI), Z14
-	VFMADD231PS  Z13, Z14, Z6
-	VBROADCASTSS 28(SI), Z15
-	VFMADD231PS  Z13, Z15, Z7
-	VBROADCASTSS 32(SI), Z14
-	VFMADD231PS  Z13, Z14, Z8
-	VBROADCASTSS 36(SI), Z15
-	VFMADD231PS  Z13, Z15, Z9
-	VBROADCASTSS 40(SI), Z14
-	VFMADD231PS  Z13, Z14, Z10
-	VBROADCASTSS 44(SI), Z15
-	VFMADD231PS  Z13, Z15, Z11
-	VBROADCASTSS 48(SI), Z14
-	VFMADD231PS  Z13, Z14, Z12
-	ADDQ         DX, SI
-	DECQ         R12
-	JNE          loop102
-	JMP          summed101
-
-apart100:
-	LEAQ (SI)(DX*4), R9
-	ADDQ DX, R9
-	LEAQ (R9)(DX*4), R10
-	ADDQ DX, R10
-
-loop103:
-	VMOVUPS      (DI), Z13
-	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
-	VBROADCASTSS (SI), Z14
-	VFMADD231PS  Z13, Z14, Z0
-	VBROADCASTSS (SI)(DX*1), Z15
-	VFMADD231PS  Z13, Z15, Z1
-	VBROADCASTSS (SI)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z2
-	VBROADCASTSS (SI)(R11*1), Z15
-	VFMADD231PS  Z13, Z15, Z3
-	VBROADCASTSS (SI)(DX*4), Z14
-	VFMADD231PS  Z13, Z14, Z4
-	VBROADCASTSS (R9), Z15
-	VFMADD231PS  Z13, Z15, Z5
-	VBROADCASTSS (R9)(DX*1), Z14
-	VFMADD231PS  Z13, Z14, Z6
-	VBROADCASTSS (R9)(DX*2), Z15
-	VFMADD231PS  Z13, Z15, Z7
-	VBROADCASTSS (R9)(R11*1), Z14
-	VFMADD231PS  Z13, Z14, Z8
-	VBROADCASTSS (R9)(DX*4), Z15
-	VFMADD231PS  Z13, Z15, Z9
-	VBROADCASTSS (R10), Z14
-	VFMADD231PS  Z13, Z14, Z10
-	VBROADCASTSS (R10)(DX*1), Z15
-	VFMADD231PS  Z13, Z15, Z11
-	VBROADCASTSS (R10)(DX*2), Z14
-	VFMADD231PS  Z13, Z14, Z12
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         R12
-	JNE          loop103
-
-summed101:
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one104
-	VBROADCASTSS 80(AX), Z13
-	VMULPS       Z13, Z0, Z0
-	VMULPS       Z13, Z1, Z1
-	VMULPS       Z13, Z2, Z2
-	VMULPS       Z13, Z3, Z3
-	VMULPS       Z13, Z4, Z4
-	VMULPS       Z13, Z5, Z5
-	VMULPS       Z13, Z6, Z6
-	VMULPS       Z13, Z7, Z7
-	VMULPS       Z13, Z8, Z8
-	VMULPS       Z13, Z9, Z9
-	VMULPS       Z13, Z10, Z10
-	VMULPS       Z13, Z11, Z11
-	VMULPS       Z13, Z12, Z12
-
-one104:
-	SUBQ         $0x00, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain105
-	VBROADCASTSS 84(AX), Z14
-	VFMADD231PS  (R13), Z14, K1, Z0
-	VFMADD231PS  (R13)(DX*1), Z14, K1, Z1
-	VFMADD231PS  (R13)(DX*2), Z14, K1, Z2
-	VFMADD231PS  (R13)(R11*1), Z14, K1, Z3
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z14, K1, Z4
-	VFMADD231PS  (R13)(DX*1), Z14, K1, Z5
-	VFMADD231PS  (R13)(DX*2), Z14, K1, Z6
-	VFMADD231PS  (R13)(R11*1), Z14, K1, Z7
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z14, K1, Z8
-	VFMADD231PS  (R13)(DX*1), Z14, K1, Z9
-	VFMADD231PS  (R13)(DX*2), Z14, K1, Z10
-	VFMADD231PS  (R13)(R11*1), Z14, K1, Z11
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z14, K1, Z12
-	MOVQ         16(AX), R13
-
 plain105:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
@@ -5842,15 +5332,10 @@ plain105:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z8, K1, (R13)
 	VMOVUPS Z9, K1, (R13)(DX*1)
-	VMOVUPS Z10, K1, (R13)(DX*2)
-	VMOVUPS Z11, K1, (R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z12, K1, (R13)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows90:
-	// 14 rows of 1 vectors
+rows96:
+	// 11 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -5862,22 +5347,10 @@ rows90:
 	VPXORD     Z8, Z8, Z8
 	VPXORD     Z9, Z9, Z9
 	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
 	CMPQ       R12, $0x40
 	JL         short106
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 60(BX)
-	LEAQ       (BX)(CX*4), BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 	LEAQ       (BX)(CX*4), BX
@@ -5916,10 +5389,603 @@ short106:
 	JNE  apart107
 
 loop109:
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z12
+	VFMADD231PS  Z11, Z12, Z0
+	VBROADCASTSS 4(SI), Z13
+	VFMADD231PS  Z11, Z13, Z1
+	VBROADCASTSS 8(SI), Z12
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS 12(SI), Z13
+	VFMADD231PS  Z11, Z13, Z3
+	VBROADCASTSS 16(SI), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS 20(SI), Z13
+	VFMADD231PS  Z11, Z13, Z5
+	VBROADCASTSS 24(SI), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS 28(SI), Z13
+	VFMADD231PS  Z11, Z13, Z7
+	VBROADCASTSS 32(SI), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS 36(SI), Z13
+	VFMADD231PS  Z11, Z13, Z9
+	VBROADCASTSS 40(SI), Z12
+	VFMADD231PS  Z11, Z12, Z10
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop109
+	JMP          summed108
+
+apart107:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop111:
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z12
+	VFMADD231PS  Z11, Z12, Z0
+	VBROADCASTSS (SI)(DX*1), Z13
+	VFMADD231PS  Z11, Z13, Z1
+	VBROADCASTSS (SI)(DX*2), Z12
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (SI)(R11*1), Z13
+	VFMADD231PS  Z11, Z13, Z3
+	VBROADCASTSS (SI)(DX*4), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS (R9), Z13
+	VFMADD231PS  Z11, Z13, Z5
+	VBROADCASTSS (R9)(DX*1), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS (R9)(DX*2), Z13
+	VFMADD231PS  Z11, Z13, Z7
+	VBROADCASTSS (R9)(R11*1), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS (R9)(DX*4), Z13
+	VFMADD231PS  Z11, Z13, Z9
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z11, Z12, Z10
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop111
+
+summed108:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one113
+	VBROADCASTSS 80(AX), Z11
+	VMULPS       Z11, Z0, Z0
+	VMULPS       Z11, Z1, Z1
+	VMULPS       Z11, Z2, Z2
+	VMULPS       Z11, Z3, Z3
+	VMULPS       Z11, Z4, Z4
+	VMULPS       Z11, Z5, Z5
+	VMULPS       Z11, Z6, Z6
+	VMULPS       Z11, Z7, Z7
+	VMULPS       Z11, Z8, Z8
+	VMULPS       Z11, Z9, Z9
+	VMULPS       Z11, Z10, Z10
+
+one113:
+	SUBQ         $0x00, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain114
+	VBROADCASTSS 84(AX), Z12
+	VFMADD231PS  (R13), Z12, K1, Z0
+	VFMADD231PS  (R13)(DX*1), Z12, K1, Z1
+	VFMADD231PS  (R13)(DX*2), Z12, K1, Z2
+	VFMADD231PS  (R13)(R11*1), Z12, K1, Z3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z12, K1, Z4
+	VFMADD231PS  (R13)(DX*1), Z12, K1, Z5
+	VFMADD231PS  (R13)(DX*2), Z12, K1, Z6
+	VFMADD231PS  (R13)(R11*1), Z12, K1, Z7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z12, K1, Z8
+	VFMADD231PS  (R13)(DX*1), Z12, K1, Z9
+	VFMADD231PS  (R13)(DX*2), Z12, K1, Z10
+	MOVQ         16(AX), R13
+
+plain114:
+	VMOVUPS Z0, K1, (R13)
+	VMOVUPS Z1, K1, (R13)(DX*1)
+	VMOVUPS Z2, K1, (R13)(DX*2)
+	VMOVUPS Z3, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z4, K1, (R13)
+	VMOVUPS Z5, K1, (R13)(DX*1)
+	VMOVUPS Z6, K1, (R13)(DX*2)
+	VMOVUPS Z7, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z8, K1, (R13)
+	VMOVUPS Z9, K1, (R13)(DX*1)
+	VMOVUPS Z10, K1, (R13)(DX*2)
+	JMP     next2
+
+rows75:
+	CMPQ BX, $0x0d
+	JG   rows115
+	CMPQ BX, $0x0c
+	JG   rows116
+
+	// 12 rows of 1 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	CMPQ       R12, $0x40
+	JL         short117
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+
+short117:
+	CMPQ 32(AX), $0x01
+	JNE  apart118
+
+loop120:
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS 4(SI), Z14
+	VFMADD231PS  Z12, Z14, Z1
+	VBROADCASTSS 8(SI), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS 12(SI), Z14
+	VFMADD231PS  Z12, Z14, Z3
+	VBROADCASTSS 16(SI), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS 20(SI), Z14
+	VFMADD231PS  Z12, Z14, Z5
+	VBROADCASTSS 24(SI), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS 28(SI), Z14
+	VFMADD231PS  Z12, Z14, Z7
+	VBROADCASTSS 32(SI), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS 36(SI), Z14
+	VFMADD231PS  Z12, Z14, Z9
+	VBROADCASTSS 40(SI), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS 44(SI), Z14
+	VFMADD231PS  Z12, Z14, Z11
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop120
+	JMP          summed119
+
+apart118:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop122:
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS (SI)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z1
+	VBROADCASTSS (SI)(DX*2), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS (SI)(R11*1), Z14
+	VFMADD231PS  Z12, Z14, Z3
+	VBROADCASTSS (SI)(DX*4), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z12, Z14, Z5
+	VBROADCASTSS (R9)(DX*1), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R9)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z7
+	VBROADCASTSS (R9)(R11*1), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R9)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z9
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS (R10)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z11
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop122
+
+summed119:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one124
+	VBROADCASTSS 80(AX), Z12
+	VMULPS       Z12, Z0, Z0
+	VMULPS       Z12, Z1, Z1
+	VMULPS       Z12, Z2, Z2
+	VMULPS       Z12, Z3, Z3
+	VMULPS       Z12, Z4, Z4
+	VMULPS       Z12, Z5, Z5
+	VMULPS       Z12, Z6, Z6
+	VMULPS       Z12, Z7, Z7
+	VMULPS       Z12, Z8, Z8
+	VMULPS       Z12, Z9, Z9
+	VMULPS       Z12, Z10, Z10
+	VMULPS       Z12, Z11, Z11
+
+one124:
+	SUBQ         $0x00, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain125
+	VBROADCASTSS 84(AX), Z13
+	VFMADD231PS  (R13), Z13, K1, Z0
+	VFMADD231PS  (R13)(DX*1), Z13, K1, Z1
+	VFMADD231PS  (R13)(DX*2), Z13, K1, Z2
+	VFMADD231PS  (R13)(R11*1), Z13, K1, Z3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z13, K1, Z4
+	VFMADD231PS  (R13)(DX*1), Z13, K1, Z5
+	VFMADD231PS  (R13)(DX*2), Z13, K1, Z6
+	VFMADD231PS  (R13)(R11*1), Z13, K1, Z7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z13, K1, Z8
+	VFMADD231PS  (R13)(DX*1), Z13, K1, Z9
+	VFMADD231PS  (R13)(DX*2), Z13, K1, Z10
+	VFMADD231PS  (R13)(R11*1), Z13, K1, Z11
+	MOVQ         16(AX), R13
+
+plain125:
+	VMOVUPS Z0, K1, (R13)
+	VMOVUPS Z1, K1, (R13)(DX*1)
+	VMOVUPS Z2, K1, (R13)(DX*2)
+	VMOVUPS Z3, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z4, K1, (R13)
+	VMOVUPS Z5, K1, (R13)(DX*1)
+	VMOVUPS Z6, K1, (R13)(DX*2)
+	VMOVUPS Z7, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z8, K1, (R13)
+	VMOVUPS Z9, K1, (R13)(DX*1)
+	VMOVUPS Z10, K1, (R13)(DX*2)
+	VMOVUPS Z11, K1, (R13)(R11*1)
+	JMP     next2
+
+rows116:
+	// 13 rows of 1 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	CMPQ       R12, $0x40
+	JL         short126
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+
+short126:
+	CMPQ 32(AX), $0x01
+	JNE  apart127
+
+loop129:
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z14
+	VFMADD231PS  Z13, Z14, Z0
+	VBROADCASTSS 4(SI), Z15
+	VFMADD231PS  Z13, Z15, Z1
+	VBROADCASTSS 8(SI), Z14
+	VFMADD231PS  Z13, Z14, Z2
+	VBROADCASTSS 12(SI), Z15
+	VFMADD231PS  Z13, Z15, Z3
+	VBROADCASTSS 16(SI), Z14
+	VFMADD231PS  Z13, Z14, Z4
+	VBROADCASTSS 20(SI), Z15
+	VFMADD231PS  Z13, Z15, Z5
+	VBROADCASTSS 24(SI), Z14
+	VFMADD231PS  Z13, Z14, Z6
+	VBROADCASTSS 28(SI), Z15
+	VFMADD231PS  Z13, Z15, Z7
+	VBROADCASTSS 32(SI), Z14
+	VFMADD231PS  Z13, Z14, Z8
+	VBROADCASTSS 36(SI), Z15
+	VFMADD231PS  Z13, Z15, Z9
+	VBROADCASTSS 40(SI), Z14
+	VFMADD231PS  Z13, Z14, Z10
+	VBROADCASTSS 44(SI), Z15
+	VFMADD231PS  Z13, Z15, Z11
+	VBROADCASTSS 48(SI), Z14
+	VFMADD231PS  Z13, Z14, Z12
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop129
+	JMP          summed128
+
+apart127:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop131:
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z14
+	VFMADD231PS  Z13, Z14, Z0
+	VBROADCASTSS (SI)(DX*1), Z15
+	VFMADD231PS  Z13, Z15, Z1
+	VBROADCASTSS (SI)(DX*2), Z14
+	VFMADD231PS  Z13, Z14, Z2
+	VBROADCASTSS (SI)(R11*1), Z15
+	VFMADD231PS  Z13, Z15, Z3
+	VBROADCASTSS (SI)(DX*4), Z14
+	VFMADD231PS  Z13, Z14, Z4
+	VBROADCASTSS (R9), Z15
+	VFMADD231PS  Z13, Z15, Z5
+	VBROADCASTSS (R9)(DX*1), Z14
+	VFMADD231PS  Z13, Z14, Z6
+	VBROADCASTSS (R9)(DX*2), Z15
+	VFMADD231PS  Z13, Z15, Z7
+	VBROADCASTSS (R9)(R11*1), Z14
+	VFMADD231PS  Z13, Z14, Z8
+	VBROADCASTSS (R9)(DX*4), Z15
+	VFMADD231PS  Z13, Z15, Z9
+	VBROADCASTSS (R10), Z14
+	VFMADD231PS  Z13, Z14, Z10
+	VBROADCASTSS (R10)(DX*1), Z15
+	VFMADD231PS  Z13, Z15, Z11
+	VBROADCASTSS (R10)(DX*2), Z14
+	VFMADD231PS  Z13, Z14, Z12
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop131
+
+summed128:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one133
+	VBROADCASTSS 80(AX), Z13
+	VMULPS       Z13, Z0, Z0
+	VMULPS       Z13, Z1, Z1
+	VMULPS       Z13, Z2, Z2
+	VMULPS       Z13, Z3, Z3
+	VMULPS       Z13, Z4, Z4
+	VMULPS       Z13, Z5, Z5
+	VMULPS       Z13, Z6, Z6
+	VMULPS       Z13, Z7, Z7
+	VMULPS       Z13, Z8, Z8
+	VMULPS       Z13, Z9, Z9
+	VMULPS       Z13, Z10, Z10
+	VMULPS       Z13, Z11, Z11
+	VMULPS       Z13, Z12, Z12
+
+one133:
+	SUBQ         $0x00, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain134
+	VBROADCASTSS 84(AX), Z14
+	VFMADD231PS  (R13), Z14, K1, Z0
+	VFMADD231PS  (R13)(DX*1), Z14, K1, Z1
+	VFMADD231PS  (R13)(DX*2), Z14, K1, Z2
+	VFMADD231PS  (R13)(R11*1), Z14, K1, Z3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z14, K1, Z4
+	VFMADD231PS  (R13)(DX*1), Z14, K1, Z5
+	VFMADD231PS  (R13)(DX*2), Z14, K1, Z6
+	VFMADD231PS  (R13)(R11*1), Z14, K1, Z7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z14, K1, Z8
+	VFMADD231PS  (R13)(DX*1), Z14, K1, Z9
+	VFMADD231PS  (R13)(DX*2), Z14, K1, Z10
+	VFMADD231PS  (R13)(R11*1), Z14, K1, Z11
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z14, K1, Z12
+	MOVQ         16(AX), R13
+
+plain134:
+	VMOVUPS Z0, K1, (R13)
+	VMOVUPS Z1, K1, (R13)(DX*1)
+	VMOVUPS Z2, K1, (R13)(DX*2)
+	VMOVUPS Z3, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z4, K1, (R13)
+	VMOVUPS Z5, K1, (R13)(DX*1)
+	VMOVUPS Z6, K1, (R13)(DX*2)
+	VMOVUPS Z7, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z8, K1, (R13)
+	VMOVUPS Z9, K1, (R13)(DX*1)
+	VMOVUPS Z10, K1, (R13)(DX*2)
+	VMOVUPS Z11, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z12, K1, (R13)
+	JMP     next2
+
+rows115:
+	// 14 rows of 1 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	CMPQ       R12, $0x40
+	JL         short135
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+
+short135:
+	CMPQ 32(AX), $0x01
+	JNE  apart136
+
+loop138:
 	VMOVUPS      (DI), Z14
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z15
 	VFMADD231PS  Z14, Z15, Z0
 	VBROADCASTSS 4(SI), Z16
@@ -5950,20 +6016,18 @@ loop109:
 	VFMADD231PS  Z14, Z16, Z13
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop109
-	JMP          summed108
+	JNE          loop138
+	JMP          summed137
 
-apart107:
+apart136:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
 	ADDQ DX, R10
 
-loop110:
+loop140:
 	VMOVUPS      (DI), Z14
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z15
 	VFMADD231PS  Z14, Z15, Z0
 	VBROADCASTSS (SI)(DX*1), Z16
@@ -5996,15 +6060,15 @@ loop110:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop110
+	JNE          loop140
 
-summed108:
+summed137:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one111
+	JEQ          one142
 	VBROADCASTSS 80(AX), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -6021,14 +6085,14 @@ summed108:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
-one111:
+one142:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain112
+	JEQ          plain143
 	VBROADCASTSS 84(AX), Z15
 	VFMADD231PS  (R13), Z15, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z15, K1, Z1
@@ -6049,7 +6113,7 @@ one111:
 	VFMADD231PS  (R13)(DX*1), Z15, K1, Z13
 	MOVQ         16(AX), R13
 
-plain112:
+plain143:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -6067,100 +6131,94 @@ plain112:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z12, K1, (R13)
 	VMOVUPS Z13, K1, (R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-wider1:
+wider4:
 	CMPQ BX, $0x07
-	JG   rows113
+	JG   rows144
 	CMPQ BX, $0x04
-	JG   rows114
+	JG   rows145
 	CMPQ BX, $0x02
-	JG   rows115
+	JG   rows146
 	CMPQ BX, $0x01
-	JG   rows116
+	JG   rows147
 
 	// 1 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	CMPQ       R12, $0x40
-	JL         short117
+	JL         short148
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short117:
+short148:
 	CMPQ 32(AX), $0x01
-	JNE  apart118
+	JNE  apart149
 
-loop120:
+loop151:
 	VMOVUPS      (DI), Z2
 	VMOVUPS      64(DI), Z3
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop120
-	JMP          summed119
+	JNE          loop151
+	JMP          summed150
 
-apart118:
-loop121:
+apart149:
+loop153:
 	VMOVUPS      (DI), Z2
 	VMOVUPS      64(DI), Z3
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop121
+	JNE          loop153
 
-summed119:
+summed150:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one122
+	JEQ          one155
 	VBROADCASTSS 80(AX), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
-one122:
+one155:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain123
+	JEQ          plain156
 	VBROADCASTSS 84(AX), Z3
 	VFMADD231PS  (R13), Z3, Z0
 	VFMADD231PS  64(R13), Z3, K1, Z1
 	MOVQ         16(AX), R13
 
-plain123:
+plain156:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows116:
+rows147:
 	// 2 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
 	CMPQ       R12, $0x40
-	JL         short124
+	JL         short157
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6171,16 +6229,14 @@ rows116:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short124:
+short157:
 	CMPQ 32(AX), $0x01
-	JNE  apart125
+	JNE  apart158
 
-loop127:
+loop160:
 	VMOVUPS      (DI), Z4
 	VMOVUPS      64(DI), Z5
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
@@ -6189,16 +6245,14 @@ loop127:
 	VFMADD231PS  Z5, Z7, Z3
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop127
-	JMP          summed126
+	JNE          loop160
+	JMP          summed159
 
-apart125:
-loop128:
+apart158:
+loop162:
 	VMOVUPS      (DI), Z4
 	VMOVUPS      64(DI), Z5
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
@@ -6207,29 +6261,29 @@ loop128:
 	VFMADD231PS  Z5, Z7, Z3
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop128
+	JNE          loop162
 
-summed126:
+summed159:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one129
+	JEQ          one164
 	VBROADCASTSS 80(AX), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
-one129:
+one164:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain130
+	JEQ          plain165
 	VBROADCASTSS 84(AX), Z5
 	VFMADD231PS  (R13), Z5, Z0
 	VFMADD231PS  64(R13), Z5, K1, Z1
@@ -6237,17 +6291,16 @@ one129:
 	VFMADD231PS  64(R13)(DX*1), Z5, K1, Z3
 	MOVQ         16(AX), R13
 
-plain130:
+plain165:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
 	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows115:
+rows146:
 	CMPQ BX, $0x03
-	JG   rows131
+	JG   rows166
 
 	// 3 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
@@ -6257,7 +6310,7 @@ rows115:
 	VPXORD     Z4, Z4, Z4
 	VPXORD     Z5, Z5, Z5
 	CMPQ       R12, $0x40
-	JL         short132
+	JL         short167
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6272,16 +6325,14 @@ rows115:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short132:
+short167:
 	CMPQ 32(AX), $0x01
-	JNE  apart133
+	JNE  apart168
 
-loop135:
+loop170:
 	VMOVUPS      (DI), Z6
 	VMOVUPS      64(DI), Z7
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
@@ -6293,16 +6344,14 @@ loop135:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop135
-	JMP          summed134
+	JNE          loop170
+	JMP          summed169
 
-apart133:
-loop136:
+apart168:
+loop172:
 	VMOVUPS      (DI), Z6
 	VMOVUPS      64(DI), Z7
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
@@ -6314,15 +6363,15 @@ loop136:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop136
+	JNE          loop172
 
-summed134:
+summed169:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one137
+	JEQ          one174
 	VBROADCASTSS 80(AX), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
@@ -6331,14 +6380,14 @@ summed134:
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
 
-one137:
+one174:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain138
+	JEQ          plain175
 	VBROADCASTSS 84(AX), Z7
 	VFMADD231PS  (R13), Z7, Z0
 	VFMADD231PS  64(R13), Z7, K1, Z1
@@ -6348,17 +6397,16 @@ one137:
 	VFMADD231PS  64(R13)(DX*2), Z7, K1, Z5
 	MOVQ         16(AX), R13
 
-plain138:
+plain175:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
 	VMOVUPS Z3, K1, 64(R13)(DX*1)
 	VMOVUPS Z4, (R13)(DX*2)
 	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows131:
+rows166:
 	// 4 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -6369,7 +6417,7 @@ rows131:
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
 	CMPQ       R12, $0x40
-	JL         short139
+	JL         short176
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6388,16 +6436,14 @@ rows131:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short139:
+short176:
 	CMPQ 32(AX), $0x01
-	JNE  apart140
+	JNE  apart177
 
-loop142:
+loop179:
 	VMOVUPS      (DI), Z8
 	VMOVUPS      64(DI), Z9
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
@@ -6412,16 +6458,14 @@ loop142:
 	VFMADD231PS  Z9, Z11, Z7
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop142
-	JMP          summed141
+	JNE          loop179
+	JMP          summed178
 
-apart140:
-loop143:
+apart177:
+loop181:
 	VMOVUPS      (DI), Z8
 	VMOVUPS      64(DI), Z9
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
@@ -6436,15 +6480,15 @@ loop143:
 	VFMADD231PS  Z9, Z11, Z7
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop143
+	JNE          loop181
 
-summed141:
+summed178:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one144
+	JEQ          one183
 	VBROADCASTSS 80(AX), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -6455,14 +6499,14 @@ summed141:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 
-one144:
+one183:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain145
+	JEQ          plain184
 	VBROADCASTSS 84(AX), Z9
 	VFMADD231PS  (R13), Z9, Z0
 	VFMADD231PS  64(R13), Z9, K1, Z1
@@ -6474,7 +6518,7 @@ one144:
 	VFMADD231PS  64(R13)(R11*1), Z9, K1, Z7
 	MOVQ         16(AX), R13
 
-plain145:
+plain184:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -6483,14 +6527,13 @@ plain145:
 	VMOVUPS Z5, K1, 64(R13)(DX*2)
 	VMOVUPS Z6, (R13)(R11*1)
 	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows114:
+rows145:
 	CMPQ BX, $0x06
-	JG   rows146
+	JG   rows185
 	CMPQ BX, $0x05
-	JG   rows147
+	JG   rows186
 
 	// 5 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
@@ -6504,7 +6547,7 @@ rows114:
 	VPXORD     Z8, Z8, Z8
 	VPXORD     Z9, Z9, Z9
 	CMPQ       R12, $0x40
-	JL         short148
+	JL         short187
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6527,16 +6570,14 @@ rows114:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short148:
+short187:
 	CMPQ 32(AX), $0x01
-	JNE  apart149
+	JNE  apart188
 
-loop151:
+loop190:
 	VMOVUPS      (DI), Z10
 	VMOVUPS      64(DI), Z11
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
@@ -6554,16 +6595,14 @@ loop151:
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop151
-	JMP          summed150
+	JNE          loop190
+	JMP          summed189
 
-apart149:
-loop152:
+apart188:
+loop192:
 	VMOVUPS      (DI), Z10
 	VMOVUPS      64(DI), Z11
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
@@ -6581,15 +6620,15 @@ loop152:
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop152
+	JNE          loop192
 
-summed150:
+summed189:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one153
+	JEQ          one194
 	VBROADCASTSS 80(AX), Z10
 	VMULPS       Z10, Z0, Z0
 	VMULPS       Z10, Z1, Z1
@@ -6602,14 +6641,14 @@ summed150:
 	VMULPS       Z10, Z8, Z8
 	VMULPS       Z10, Z9, Z9
 
-one153:
+one194:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain154
+	JEQ          plain195
 	VBROADCASTSS 84(AX), Z11
 	VFMADD231PS  (R13), Z11, Z0
 	VFMADD231PS  64(R13), Z11, K1, Z1
@@ -6624,7 +6663,7 @@ one153:
 	VFMADD231PS  64(R13), Z11, K1, Z9
 	MOVQ         16(AX), R13
 
-plain154:
+plain195:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -6636,10 +6675,9 @@ plain154:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z8, (R13)
 	VMOVUPS Z9, K1, 64(R13)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows147:
+rows186:
 	// 6 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -6654,7 +6692,7 @@ rows147:
 	VPXORD     Z10, Z10, Z10
 	VPXORD     Z11, Z11, Z11
 	CMPQ       R12, $0x40
-	JL         short155
+	JL         short196
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6681,16 +6719,14 @@ rows147:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short155:
+short196:
 	CMPQ 32(AX), $0x01
-	JNE  apart156
+	JNE  apart197
 
-loop158:
+loop199:
 	VMOVUPS      (DI), Z12
 	VMOVUPS      64(DI), Z13
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
@@ -6711,19 +6747,17 @@ loop158:
 	VFMADD231PS  Z13, Z15, Z11
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop158
-	JMP          summed157
+	JNE          loop199
+	JMP          summed198
 
-apart156:
+apart197:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop159:
+loop201:
 	VMOVUPS      (DI), Z12
 	VMOVUPS      64(DI), Z13
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
@@ -6745,15 +6779,15 @@ loop159:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop159
+	JNE          loop201
 
-summed157:
+summed198:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one160
+	JEQ          one203
 	VBROADCASTSS 80(AX), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -6768,14 +6802,14 @@ summed157:
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
 
-one160:
+one203:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain161
+	JEQ          plain204
 	VBROADCASTSS 84(AX), Z13
 	VFMADD231PS  (R13), Z13, Z0
 	VFMADD231PS  64(R13), Z13, K1, Z1
@@ -6792,7 +6826,7 @@ one160:
 	VFMADD231PS  64(R13)(DX*1), Z13, K1, Z11
 	MOVQ         16(AX), R13
 
-plain161:
+plain204:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -6806,10 +6840,9 @@ plain161:
 	VMOVUPS Z9, K1, 64(R13)
 	VMOVUPS Z10, (R13)(DX*1)
 	VMOVUPS Z11, K1, 64(R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows146:
+rows185:
 	// 7 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -6826,7 +6859,7 @@ rows146:
 	VPXORD     Z12, Z12, Z12
 	VPXORD     Z13, Z13, Z13
 	CMPQ       R12, $0x40
-	JL         short162
+	JL         short205
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6857,16 +6890,14 @@ rows146:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short162:
+short205:
 	CMPQ 32(AX), $0x01
-	JNE  apart163
+	JNE  apart206
 
-loop165:
+loop208:
 	VMOVUPS      (DI), Z14
 	VMOVUPS      64(DI), Z15
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
@@ -6890,19 +6921,17 @@ loop165:
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop165
-	JMP          summed164
+	JNE          loop208
+	JMP          summed207
 
-apart163:
+apart206:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop166:
+loop210:
 	VMOVUPS      (DI), Z14
 	VMOVUPS      64(DI), Z15
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
@@ -6927,15 +6956,15 @@ loop166:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop166
+	JNE          loop210
 
-summed164:
+summed207:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one167
+	JEQ          one212
 	VBROADCASTSS 80(AX), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -6952,14 +6981,14 @@ summed164:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
-one167:
+one212:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain168
+	JEQ          plain213
 	VBROADCASTSS 84(AX), Z15
 	VFMADD231PS  (R13), Z15, Z0
 	VFMADD231PS  64(R13), Z15, K1, Z1
@@ -6978,7 +7007,7 @@ one167:
 	VFMADD231PS  64(R13)(DX*2), Z15, K1, Z13
 	MOVQ         16(AX), R13
 
-plain168:
+plain213:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -6994,16 +7023,15 @@ plain168:
 	VMOVUPS Z11, K1, 64(R13)(DX*1)
 	VMOVUPS Z12, (R13)(DX*2)
 	VMOVUPS Z13, K1, 64(R13)(DX*2)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows113:
+rows144:
 	CMPQ BX, $0x0b
-	JG   rows169
+	JG   rows214
 	CMPQ BX, $0x09
-	JG   rows170
+	JG   rows215
 	CMPQ BX, $0x08
-	JG   rows171
+	JG   rows216
 
 	// 8 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
@@ -7023,7 +7051,7 @@ rows113:
 	VPXORD     Z14, Z14, Z14
 	VPXORD     Z15, Z15, Z15
 	CMPQ       R12, $0x40
-	JL         short172
+	JL         short217
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7058,16 +7086,14 @@ rows113:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short172:
+short217:
 	CMPQ 32(AX), $0x01
-	JNE  apart173
+	JNE  apart218
 
-loop175:
+loop220:
 	VMOVUPS      (DI), Z16
 	VMOVUPS      64(DI), Z17
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
@@ -7094,19 +7120,17 @@ loop175:
 	VFMADD231PS  Z17, Z19, Z15
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop175
-	JMP          summed174
+	JNE          loop220
+	JMP          summed219
 
-apart173:
+apart218:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop176:
+loop222:
 	VMOVUPS      (DI), Z16
 	VMOVUPS      64(DI), Z17
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
@@ -7134,15 +7158,15 @@ loop176:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop176
+	JNE          loop222
 
-summed174:
+summed219:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one177
+	JEQ          one224
 	VBROADCASTSS 80(AX), Z16
 	VMULPS       Z16, Z0, Z0
 	VMULPS       Z16, Z1, Z1
@@ -7161,14 +7185,14 @@ summed174:
 	VMULPS       Z16, Z14, Z14
 	VMULPS       Z16, Z15, Z15
 
-one177:
+one224:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain178
+	JEQ          plain225
 	VBROADCASTSS 84(AX), Z17
 	VFMADD231PS  (R13), Z17, Z0
 	VFMADD231PS  64(R13), Z17, K1, Z1
@@ -7189,7 +7213,7 @@ one177:
 	VFMADD231PS  64(R13)(R11*1), Z17, K1, Z15
 	MOVQ         16(AX), R13
 
-plain178:
+plain225:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -7207,10 +7231,9 @@ plain178:
 	VMOVUPS Z13, K1, 64(R13)(DX*2)
 	VMOVUPS Z14, (R13)(R11*1)
 	VMOVUPS Z15, K1, 64(R13)(R11*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows171:
+rows216:
 	// 9 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -7231,7 +7254,7 @@ rows171:
 	VPXORD     Z16, Z16, Z16
 	VPXORD     Z17, Z17, Z17
 	CMPQ       R12, $0x40
-	JL         short179
+	JL         short226
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7270,16 +7293,14 @@ rows171:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short179:
+short226:
 	CMPQ 32(AX), $0x01
-	JNE  apart180
+	JNE  apart227
 
-loop182:
+loop229:
 	VMOVUPS      (DI), Z18
 	VMOVUPS      64(DI), Z19
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
@@ -7309,19 +7330,17 @@ loop182:
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop182
-	JMP          summed181
+	JNE          loop229
+	JMP          summed228
 
-apart180:
+apart227:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop183:
+loop231:
 	VMOVUPS      (DI), Z18
 	VMOVUPS      64(DI), Z19
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
@@ -7352,15 +7371,15 @@ loop183:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop183
+	JNE          loop231
 
-summed181:
+summed228:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one184
+	JEQ          one233
 	VBROADCASTSS 80(AX), Z18
 	VMULPS       Z18, Z0, Z0
 	VMULPS       Z18, Z1, Z1
@@ -7381,14 +7400,14 @@ summed181:
 	VMULPS       Z18, Z16, Z16
 	VMULPS       Z18, Z17, Z17
 
-one184:
+one233:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain185
+	JEQ          plain234
 	VBROADCASTSS 84(AX), Z19
 	VFMADD231PS  (R13), Z19, Z0
 	VFMADD231PS  64(R13), Z19, K1, Z1
@@ -7412,7 +7431,7 @@ one184:
 	VFMADD231PS  64(R13), Z19, K1, Z17
 	MOVQ         16(AX), R13
 
-plain185:
+plain234:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -7433,12 +7452,11 @@ plain185:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z16, (R13)
 	VMOVUPS Z17, K1, 64(R13)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows170:
+rows215:
 	CMPQ BX, $0x0a
-	JG   rows186
+	JG   rows235
 
 	// 10 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
@@ -7462,7 +7480,7 @@ rows170:
 	VPXORD     Z18, Z18, Z18
 	VPXORD     Z19, Z19, Z19
 	CMPQ       R12, $0x40
-	JL         short187
+	JL         short236
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7505,16 +7523,14 @@ rows170:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short187:
+short236:
 	CMPQ 32(AX), $0x01
-	JNE  apart188
+	JNE  apart237
 
-loop190:
+loop239:
 	VMOVUPS      (DI), Z20
 	VMOVUPS      64(DI), Z21
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
@@ -7547,19 +7563,17 @@ loop190:
 	VFMADD231PS  Z21, Z23, Z19
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop190
-	JMP          summed189
+	JNE          loop239
+	JMP          summed238
 
-apart188:
+apart237:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop191:
+loop241:
 	VMOVUPS      (DI), Z20
 	VMOVUPS      64(DI), Z21
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
@@ -7593,15 +7607,15 @@ loop191:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop191
+	JNE          loop241
 
-summed189:
+summed238:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one192
+	JEQ          one243
 	VBROADCASTSS 80(AX), Z20
 	VMULPS       Z20, Z0, Z0
 	VMULPS       Z20, Z1, Z1
@@ -7624,14 +7638,14 @@ summed189:
 	VMULPS       Z20, Z18, Z18
 	VMULPS       Z20, Z19, Z19
 
-one192:
+one243:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain193
+	JEQ          plain244
 	VBROADCASTSS 84(AX), Z21
 	VFMADD231PS  (R13), Z21, Z0
 	VFMADD231PS  64(R13), Z21, K1, Z1
@@ -7657,7 +7671,7 @@ one192:
 	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z19
 	MOVQ         16(AX), R13
 
-plain193:
+plain244:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -7680,10 +7694,9 @@ plain193:
 	VMOVUPS Z17, K1, 64(R13)
 	VMOVUPS Z18, (R13)(DX*1)
 	VMOVUPS Z19, K1, 64(R13)(DX*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows186:
+rows235:
 	// 11 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -7708,7 +7721,7 @@ rows186:
 	VPXORD     Z20, Z20, Z20
 	VPXORD     Z21, Z21, Z21
 	CMPQ       R12, $0x40
-	JL         short194
+	JL         short245
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7755,16 +7768,14 @@ rows186:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short194:
+short245:
 	CMPQ 32(AX), $0x01
-	JNE  apart195
+	JNE  apart246
 
-loop197:
+loop248:
 	VMOVUPS      (DI), Z22
 	VMOVUPS      64(DI), Z23
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
@@ -7800,21 +7811,19 @@ loop197:
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop197
-	JMP          summed196
+	JNE          loop248
+	JMP          summed247
 
-apart195:
+apart246:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
 	ADDQ DX, R10
 
-loop198:
+loop250:
 	VMOVUPS      (DI), Z22
 	VMOVUPS      64(DI), Z23
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
@@ -7852,15 +7861,15 @@ loop198:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop198
+	JNE          loop250
 
-summed196:
+summed247:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one199
+	JEQ          one252
 	VBROADCASTSS 80(AX), Z22
 	VMULPS       Z22, Z0, Z0
 	VMULPS       Z22, Z1, Z1
@@ -7885,14 +7894,14 @@ summed196:
 	VMULPS       Z22, Z20, Z20
 	VMULPS       Z22, Z21, Z21
 
-one199:
+one252:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain200
+	JEQ          plain253
 	VBROADCASTSS 84(AX), Z23
 	VFMADD231PS  (R13), Z23, Z0
 	VFMADD231PS  64(R13), Z23, K1, Z1
@@ -7920,7 +7929,7 @@ one199:
 	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z21
 	MOVQ         16(AX), R13
 
-plain200:
+plain253:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -7945,14 +7954,13 @@ plain200:
 	VMOVUPS Z19, K1, 64(R13)(DX*1)
 	VMOVUPS Z20, (R13)(DX*2)
 	VMOVUPS Z21, K1, 64(R13)(DX*2)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows169:
+rows214:
 	CMPQ BX, $0x0d
-	JG   rows201
+	JG   rows254
 	CMPQ BX, $0x0c
-	JG   rows202
+	JG   rows255
 
 	// 12 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
@@ -7980,7 +7988,7 @@ rows169:
 	VPXORD     Z22, Z22, Z22
 	VPXORD     Z23, Z23, Z23
 	CMPQ       R12, $0x40
-	JL         short203
+	JL         short256
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -8031,16 +8039,14 @@ rows169:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short203:
+short256:
 	CMPQ 32(AX), $0x01
-	JNE  apart204
+	JNE  apart257
 
-loop206:
+loop259:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
@@ -8079,21 +8085,19 @@ loop206:
 	VFMADD231PS  Z25, Z27, Z23
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop206
-	JMP          summed205
+	JNE          loop259
+	JMP          summed258
 
-apart204:
+apart257:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
 	ADDQ DX, R10
 
-loop207:
+loop261:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
@@ -8134,15 +8138,15 @@ loop207:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop207
+	JNE          loop261
 
-summed205:
+summed258:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one208
+	JEQ          one263
 	VBROADCASTSS 80(AX), Z24
 	VMULPS       Z24, Z0, Z0
 	VMULPS       Z24, Z1, Z1
@@ -8169,14 +8173,14 @@ summed205:
 	VMULPS       Z24, Z22, Z22
 	VMULPS       Z24, Z23, Z23
 
-one208:
+one263:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain209
+	JEQ          plain264
 	VBROADCASTSS 84(AX), Z25
 	VFMADD231PS  (R13), Z25, Z0
 	VFMADD231PS  64(R13), Z25, K1, Z1
@@ -8206,7 +8210,7 @@ one208:
 	VFMADD231PS  64(R13)(R11*1), Z25, K1, Z23
 	MOVQ         16(AX), R13
 
-plain209:
+plain264:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8233,10 +8237,9 @@ plain209:
 	VMOVUPS Z21, K1, 64(R13)(DX*2)
 	VMOVUPS Z22, (R13)(R11*1)
 	VMOVUPS Z23, K1, 64(R13)(R11*1)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows202:
+rows255:
 	// 13 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -8265,7 +8268,7 @@ rows202:
 	VPXORD     Z24, Z24, Z24
 	VPXORD     Z25, Z25, Z25
 	CMPQ       R12, $0x40
-	JL         short210
+	JL         short265
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -8320,16 +8323,153 @@ rows202:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short210:
+short265:
 	CMPQ 32(AX), $0x01
-	JNE  apart211
+	JNE  apart266
+	MOVQ R12, BX
+	ANDQ $0x03, BX
+	SHRQ $0x02, R12
+	JEQ  loop268rest
 
-loop213:
+four270:
+	PREFETCHT0   512(SI)
+	PREFETCHT0   576(SI)
+	PREFETCHT0   640(SI)
+	PREFETCHT0   704(SI)
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VMOVUPS      (DI), Z26
 	VMOVUPS      64(DI), Z27
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z28
+	VFMADD231PS  Z26, Z28, Z0
+	VFMADD231PS  Z27, Z28, Z1
+	VBROADCASTSS 4(SI), Z29
+	VFMADD231PS  Z26, Z29, Z2
+	VFMADD231PS  Z27, Z29, Z3
+	VBROADCASTSS 8(SI), Z28
+	VFMADD231PS  Z26, Z28, Z4
+	VFMADD231PS  Z27, Z28, Z5
+	VBROADCASTSS 12(SI), Z29
+	VFMADD231PS  Z26, Z29, Z6
+	VFMADD231PS  Z27, Z29, Z7
+	VBROADCASTSS 16(SI), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z9
+	VBROADCASTSS 20(SI), Z29
+	VFMADD231PS  Z26, Z29, Z10
+	VFMADD231PS  Z27, Z29, Z11
+	VBROADCASTSS 24(SI), Z28
+	VFMADD231PS  Z26, Z28, Z12
+	VFMADD231PS  Z27, Z28, Z13
+	VBROADCASTSS 28(SI), Z29
+	VFMADD231PS  Z26, Z29, Z14
+	VFMADD231PS  Z27, Z29, Z15
+	VBROADCASTSS 32(SI), Z28
+	VFMADD231PS  Z26, Z28, Z16
+	VFMADD231PS  Z27, Z28, Z17
+	VBROADCASTSS 36(SI), Z29
+	VFMADD231PS  Z26, Z29, Z18
+	VFMADD231PS  Z27, Z29, Z19
+	VBROADCASTSS 40(SI), Z28
+	VFMADD231PS  Z26, Z28, Z20
+	VFMADD231PS  Z27, Z28, Z21
+	VBROADCASTSS 44(SI), Z29
+	VFMADD231PS  Z26, Z29, Z22
+	VFMADD231PS  Z27, Z29, Z23
+	VBROADCASTSS 48(SI), Z28
+	VFMADD231PS  Z26, Z28, Z24
+	VFMADD231PS  Z27, Z28, Z25
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Z26
+	VMOVUPS      64(DI), Z27
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z28
+	VFMADD231PS  Z26, Z28, Z0
+	VFMADD231PS  Z27, Z28, Z1
+	VBROADCASTSS 4(SI), Z29
+	VFMADD231PS  Z26, Z29, Z2
+	VFMADD231PS  Z27, Z29, Z3
+	VBROADCASTSS 8(SI), Z28
+	VFMADD231PS  Z26, Z28, Z4
+	VFMADD231PS  Z27, Z28, Z5
+	VBROADCASTSS 12(SI), Z29
+	VFMADD231PS  Z26, Z29, Z6
+	VFMADD231PS  Z27, Z29, Z7
+	VBROADCASTSS 16(SI), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z9
+	VBROADCASTSS 20(SI), Z29
+	VFMADD231PS  Z26, Z29, Z10
+	VFMADD231PS  Z27, Z29, Z11
+	VBROADCASTSS 24(SI), Z28
+	VFMADD231PS  Z26, Z28, Z12
+	VFMADD231PS  Z27, Z28, Z13
+	VBROADCASTSS 28(SI), Z29
+	VFMADD231PS  Z26, Z29, Z14
+	VFMADD231PS  Z27, Z29, Z15
+	VBROADCASTSS 32(SI), Z28
+	VFMADD231PS  Z26, Z28, Z16
+	VFMADD231PS  Z27, Z28, Z17
+	VBROADCASTSS 36(SI), Z29
+	VFMADD231PS  Z26, Z29, Z18
+	VFMADD231PS  Z27, Z29, Z19
+	VBROADCASTSS 40(SI), Z28
+	VFMADD231PS  Z26, Z28, Z20
+	VFMADD231PS  Z27, Z28, Z21
+	VBROADCASTSS 44(SI), Z29
+	VFMADD231PS  Z26, Z29, Z22
+	VFMADD231PS  Z27, Z29, Z23
+	VBROADCASTSS 48(SI), Z28
+	VFMADD231PS  Z26, Z28, Z24
+	VFMADD231PS  Z27, Z28, Z25
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Z26
+	VMOVUPS      64(DI), Z27
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z28
+	VFMADD231PS  Z26, Z28, Z0
+	VFMADD231PS  Z27, Z28, Z1
+	VBROADCASTSS 4(SI), Z29
+	VFMADD231PS  Z26, Z29, Z2
+	VFMADD231PS  Z27, Z29, Z3
+	VBROADCASTSS 8(SI), Z28
+	VFMADD231PS  Z26, Z28, Z4
+	VFMADD231PS  Z27, Z28, Z5
+	VBROADCASTSS 12(SI), Z29
+	VFMADD231PS  Z26, Z29, Z6
+	VFMADD231PS  Z27, Z29, Z7
+	VBROADCASTSS 16(SI), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z9
+	VBROADCASTSS 20(SI), Z29
+	VFMADD231PS  Z26, Z29, Z10
+	VFMADD231PS  Z27, Z29, Z11
+	VBROADCASTSS 24(SI), Z28
+	VFMADD231PS  Z26, Z28, Z12
+	VFMADD231PS  Z27, Z28, Z13
+	VBROADCASTSS 28(SI), Z29
+	VFMADD231PS  Z26, Z29, Z14
+	VFMADD231PS  Z27, Z29, Z15
+	VBROADCASTSS 32(SI), Z28
+	VFMADD231PS  Z26, Z28, Z16
+	VFMADD231PS  Z27, Z28, Z17
+	VBROADCASTSS 36(SI), Z29
+	VFMADD231PS  Z26, Z29, Z18
+	VFMADD231PS  Z27, Z29, Z19
+	VBROADCASTSS 40(SI), Z28
+	VFMADD231PS  Z26, Z28, Z20
+	VFMADD231PS  Z27, Z28, Z21
+	VBROADCASTSS 44(SI), Z29
+	VFMADD231PS  Z26, Z29, Z22
+	VFMADD231PS  Z27, Z29, Z23
+	VBROADCASTSS 48(SI), Z28
+	VFMADD231PS  Z26, Z28, Z24
+	VFMADD231PS  Z27, Z28, Z25
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Z26
+	VMOVUPS      64(DI), Z27
+	ADDQ         R8, DI
 	VBROADCASTSS (SI), Z28
 	VFMADD231PS  Z26, Z28, Z0
 	VFMADD231PS  Z27, Z28, Z1
@@ -8371,21 +8511,73 @@ loop213:
 	VFMADD231PS  Z27, Z28, Z25
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop213
-	JMP          summed212
+	JNE          four270
 
-apart211:
+loop268rest:
+	MOVQ  BX, R12
+	TESTQ R12, R12
+	JEQ   few269
+
+loop268:
+	VMOVUPS      (DI), Z26
+	VMOVUPS      64(DI), Z27
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z28
+	VFMADD231PS  Z26, Z28, Z0
+	VFMADD231PS  Z27, Z28, Z1
+	VBROADCASTSS 4(SI), Z29
+	VFMADD231PS  Z26, Z29, Z2
+	VFMADD231PS  Z27, Z29, Z3
+	VBROADCASTSS 8(SI), Z28
+	VFMADD231PS  Z26, Z28, Z4
+	VFMADD231PS  Z27, Z28, Z5
+	VBROADCASTSS 12(SI), Z29
+	VFMADD231PS  Z26, Z29, Z6
+	VFMADD231PS  Z27, Z29, Z7
+	VBROADCASTSS 16(SI), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z9
+	VBROADCASTSS 20(SI), Z29
+	VFMADD231PS  Z26, Z29, Z10
+	VFMADD231PS  Z27, Z29, Z11
+	VBROADCASTSS 24(SI), Z28
+	VFMADD231PS  Z26, Z28, Z12
+	VFMADD231PS  Z27, Z28, Z13
+	VBROADCASTSS 28(SI), Z29
+	VFMADD231PS  Z26, Z29, Z14
+	VFMADD231PS  Z27, Z29, Z15
+	VBROADCASTSS 32(SI), Z28
+	VFMADD231PS  Z26, Z28, Z16
+	VFMADD231PS  Z27, Z28, Z17
+	VBROADCASTSS 36(SI), Z29
+	VFMADD231PS  Z26, Z29, Z18
+	VFMADD231PS  Z27, Z29, Z19
+	VBROADCASTSS 40(SI), Z28
+	VFMADD231PS  Z26, Z28, Z20
+	VFMADD231PS  Z27, Z28, Z21
+	VBROADCASTSS 44(SI), Z29
+	VFMADD231PS  Z26, Z29, Z22
+	VFMADD231PS  Z27, Z29, Z23
+	VBROADCASTSS 48(SI), Z28
+	VFMADD231PS  Z26, Z28, Z24
+	VFMADD231PS  Z27, Z28, Z25
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop268
+
+few269:
+	JMP summed267
+
+apart266:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
 	ADDQ DX, R10
 
-loop214:
+loop271:
 	VMOVUPS      (DI), Z26
 	VMOVUPS      64(DI), Z27
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z28
 	VFMADD231PS  Z26, Z28, Z0
 	VFMADD231PS  Z27, Z28, Z1
@@ -8429,15 +8621,15 @@ loop214:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop214
+	JNE          loop271
 
-summed212:
+summed267:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one215
+	JEQ          one273
 	VBROADCASTSS 80(AX), Z26
 	VMULPS       Z26, Z0, Z0
 	VMULPS       Z26, Z1, Z1
@@ -8466,14 +8658,14 @@ summed212:
 	VMULPS       Z26, Z24, Z24
 	VMULPS       Z26, Z25, Z25
 
-one215:
+one273:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain216
+	JEQ          plain274
 	VBROADCASTSS 84(AX), Z27
 	VFMADD231PS  (R13), Z27, Z0
 	VFMADD231PS  64(R13), Z27, K1, Z1
@@ -8506,7 +8698,7 @@ one215:
 	VFMADD231PS  64(R13), Z27, K1, Z25
 	MOVQ         16(AX), R13
 
-plain216:
+plain274:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8536,10 +8728,9 @@ plain216:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z24, (R13)
 	VMOVUPS Z25, K1, 64(R13)
-	VZEROUPPER
-	RET
+	JMP     next2
 
-rows201:
+rows254:
 	// 14 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -8570,7 +8761,7 @@ rows201:
 	VPXORD     Z26, Z26, Z26
 	VPXORD     Z27, Z27, Z27
 	CMPQ       R12, $0x40
-	JL         short217
+	JL         short275
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -8629,16 +8820,162 @@ rows201:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short217:
+short275:
 	CMPQ 32(AX), $0x01
-	JNE  apart218
+	JNE  apart276
+	MOVQ R12, BX
+	ANDQ $0x03, BX
+	SHRQ $0x02, R12
+	JEQ  loop278rest
 
-loop220:
+four280:
+	PREFETCHT0   512(SI)
+	PREFETCHT0   576(SI)
+	PREFETCHT0   640(SI)
+	PREFETCHT0   704(SI)
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VMOVUPS      (DI), Z28
 	VMOVUPS      64(DI), Z29
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	VBROADCASTSS 52(SI), Z31
+	VFMADD231PS  Z28, Z31, Z26
+	VFMADD231PS  Z29, Z31, Z27
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Z28
+	VMOVUPS      64(DI), Z29
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	VBROADCASTSS 52(SI), Z31
+	VFMADD231PS  Z28, Z31, Z26
+	VFMADD231PS  Z29, Z31, Z27
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Z28
+	VMOVUPS      64(DI), Z29
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	VBROADCASTSS 52(SI), Z31
+	VFMADD231PS  Z28, Z31, Z26
+	VFMADD231PS  Z29, Z31, Z27
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Z28
+	VMOVUPS      64(DI), Z29
+	ADDQ         R8, DI
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS  Z28, Z30, Z0
 	VFMADD231PS  Z29, Z30, Z1
@@ -8683,21 +9020,76 @@ loop220:
 	VFMADD231PS  Z29, Z31, Z27
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop220
-	JMP          summed219
+	JNE          four280
 
-apart218:
+loop278rest:
+	MOVQ  BX, R12
+	TESTQ R12, R12
+	JEQ   few279
+
+loop278:
+	VMOVUPS      (DI), Z28
+	VMOVUPS      64(DI), Z29
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	VBROADCASTSS 52(SI), Z31
+	VFMADD231PS  Z28, Z31, Z26
+	VFMADD231PS  Z29, Z31, Z27
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop278
+
+few279:
+	JMP summed277
+
+apart276:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
 	ADDQ DX, R10
 
-loop221:
+loop281:
 	VMOVUPS      (DI), Z28
 	VMOVUPS      64(DI), Z29
 	ADDQ         R8, DI
-	PREFETCHT1   (R15)
-	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS  Z28, Z30, Z0
 	VFMADD231PS  Z29, Z30, Z1
@@ -8744,15 +9136,15 @@ loop221:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop221
+	JNE          loop281
 
-summed219:
+summed277:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one222
+	JEQ          one283
 	VBROADCASTSS 80(AX), Z28
 	VMULPS       Z28, Z0, Z0
 	VMULPS       Z28, Z1, Z1
@@ -8783,14 +9175,14 @@ summed219:
 	VMULPS       Z28, Z26, Z26
 	VMULPS       Z28, Z27, Z27
 
-one222:
+one283:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain223
+	JEQ          plain284
 	VBROADCASTSS 84(AX), Z29
 	VFMADD231PS  (R13), Z29, Z0
 	VFMADD231PS  64(R13), Z29, K1, Z1
@@ -8825,7 +9217,7 @@ one222:
 	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z27
 	MOVQ         16(AX), R13
 
-plain223:
+plain284:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8857,6 +9249,20 @@ plain223:
 	VMOVUPS Z25, K1, 64(R13)
 	VMOVUPS Z26, (R13)(DX*1)
 	VMOVUPS Z27, K1, 64(R13)(DX*1)
+
+next2:
+	DECQ  104(AX)
+	JEQ   end3
+	MOVQ  56(AX), DX
+	IMULQ 64(AX), DX
+	SHLQ  $0x02, DX
+	ADDQ  DX, 16(AX)
+	MOVQ  112(AX), DX
+	SHLQ  $0x02, DX
+	ADDQ  DX, (AX)
+	JMP   again1
+
+end3:
 	VZEROUPPER
 	RET
 
@@ -8871,9 +9277,9 @@ TEXT ·transposeAVX512(SB), NOSPLIT, $0-32
 	LEAQ (DX)(DX*2), R8
 	XORQ AX, AX
 
-many224:
+many285:
 	CMPQ         CX, $0x10
-	JL           few225
+	JL           few286
 	MOVQ         (SI), BX
 	PREFETCHT0   256(BX)(AX*4)
 	MOVQ         32(SI), BX
@@ -9091,12 +9497,12 @@ many224:
 	LEAQ         (DI)(DX*4), DI
 	ADDQ         $0x04, AX
 	SUBQ         $0x10, CX
-	JMP          many224
+	JMP          many285
 
-few225:
-four226:
+few286:
+four287:
 	SUBQ         $0x04, CX
-	JL           tail227
+	JL           tail288
 	MOVQ         (SI), BX
 	VMOVUPS      (BX)(AX*4), X0
 	MOVQ         32(SI), BX
@@ -9143,13 +9549,13 @@ four226:
 	VMOVUPS      Z3, (DI)(R8*1)
 	LEAQ         (DI)(DX*4), DI
 	ADDQ         $0x04, AX
-	JMP          four226
+	JMP          four287
 
-tail227:
+tail288:
 	ADDQ $0x04, CX
-	JEQ  done228
+	JEQ  done289
 
-step229:
+step290:
 	MOVQ (SI), BX
 	MOVL (BX)(AX*4), BX
 	MOVL BX, (DI)
@@ -9201,9 +9607,9 @@ step229:
 	ADDQ DX, DI
 	INCQ AX
 	DECQ CX
-	JNE  step229
+	JNE  step290
 
-done228:
+done289:
 	VZEROUPPER
 	RET
 
@@ -9219,13 +9625,13 @@ TEXT ·copyPanelsAVX512(SB), NOSPLIT, $0-40
 	MOVQ   R8, R12
 	IMUL3Q $0x00000080, R12, R12
 
-row230:
+row291:
 	MOVQ SI, R9
 	LEAQ (SI)(DX*4), BX
 	MOVQ DI, R10
 	MOVQ CX, R11
 
-panel231:
+panel292:
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	VMOVUPS    (R9), Z0
@@ -9236,11 +9642,11 @@ panel231:
 	ADDQ       $0x00000080, BX
 	ADDQ       R12, R10
 	DECQ       R11
-	JNE        panel231
+	JNE        panel292
 	ADDQ       $0x00000080, DI
 	ADDQ       DX, SI
 	DECQ       R8
-	JNE        row230
+	JNE        row291
 	VZEROUPPER
 	RET
 
@@ -9266,9 +9672,9 @@ TEXT ·dotRowsAVX512(SB), NOSPLIT, $0-40
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one233
+	JL     one294
 
-two232:
+two293:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VFMADD231PS (SI)(AX*4), Z8, Z0
@@ -9281,11 +9687,11 @@ two232:
 	VFMADD231PS 64(R11)(AX*4), Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two232
+	JGE         two293
 
-one233:
+one294:
 	ADDQ        $0x10, R8
-	JL          rest234
+	JL          rest295
 	VMOVUPS     (CX)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z8, Z0
 	VFMADD231PS (R9)(AX*4), Z8, Z2
@@ -9294,9 +9700,9 @@ one233:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest234:
+rest295:
 	ADDQ        $0x10, R8
-	JEQ         sum235
+	JEQ         sum296
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -9310,7 +9716,7 @@ rest234:
 	VMOVUPS.Z   (R11)(AX*4), K1, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum235:
+sum296:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -9374,9 +9780,9 @@ TEXT ·axpyRowsAVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Z6
 	VBROADCASTSS 28(CX), Z7
 	SUBQ         $0x10, R8
-	JL           rest237
+	JL           rest298
 
-whole236:
+whole297:
 	VMOVUPS     (DI)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z0, Z8
 	VFMADD231PS (R9)(AX*4), Z1, Z8
@@ -9389,11 +9795,11 @@ whole236:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole236
+	JGE         whole297
 
-rest237:
+rest298:
 	ADDQ        $0x10, R8
-	JEQ         done238
+	JEQ         done299
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -9416,7 +9822,7 @@ rest237:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done238:
+done299:
 	VZEROUPPER
 	RET
 
@@ -9432,28 +9838,28 @@ TEXT ·copyRimAVX512(SB), NOSPLIT, $0-48
 	SHLQ  $0x02, DX
 	SHLQ  $0x02, R8
 	CMPQ  CX, $0x10
-	JG    wide239
+	JG    wide300
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
-row240:
+row301:
 	VMOVUPS.Z (SI), K1, Z1
 	VMOVUPS   Z1, (DI)
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
-	JNE       row240
+	JNE       row301
 	VZEROUPPER
 	RET
 
-wide239:
+wide300:
 	SUBQ  $0x10, CX
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
-row241:
+row302:
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	VMOVUPS   Z0, (DI)
@@ -9461,7 +9867,7 @@ row241:
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
-	JNE       row241
+	JNE       row302
 	VZEROUPPER
 	RET
 
@@ -9487,9 +9893,9 @@ TEXT ·dotRowsF16AVX512(SB), NOSPLIT, $0-40
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one243
+	JL     one304
 
-two242:
+two303:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VCVTPH2PS   (SI)(AX*2), Z10
@@ -9510,11 +9916,11 @@ two242:
 	VFMADD231PS Z10, Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two242
+	JGE         two303
 
-one243:
+one304:
 	ADDQ        $0x10, R8
-	JL          rest244
+	JL          rest305
 	VMOVUPS     (CX)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z10
 	VFMADD231PS Z10, Z8, Z0
@@ -9527,9 +9933,9 @@ one243:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest244:
+rest305:
 	ADDQ        $0x10, R8
-	JEQ         sum245
+	JEQ         sum306
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -9547,7 +9953,7 @@ rest244:
 	VCVTPH2PS   Y10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum245:
+sum306:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -9611,9 +10017,9 @@ TEXT ·axpyRowsF16AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Z6
 	VBROADCASTSS 28(CX), Z7
 	SUBQ         $0x10, R8
-	JL           rest247
+	JL           rest308
 
-whole246:
+whole307:
 	VMOVUPS     (DI)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z9
 	VFMADD231PS Z9, Z0, Z8
@@ -9634,11 +10040,11 @@ whole246:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole246
+	JGE         whole307
 
-rest247:
+rest308:
 	ADDQ        $0x10, R8
-	JEQ         done248
+	JEQ         done309
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -9669,7 +10075,7 @@ rest247:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done248:
+done309:
 	VZEROUPPER
 	RET
 
@@ -9695,9 +10101,9 @@ TEXT ·dotRowsBF16AVX512(SB), NOSPLIT, $0-40
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one250
+	JL     one311
 
-two249:
+two310:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VPMOVZXWD   (SI)(AX*2), Z10
@@ -9726,11 +10132,11 @@ two249:
 	VFMADD231PS Z10, Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two249
+	JGE         two310
 
-one250:
+one311:
 	ADDQ        $0x10, R8
-	JL          rest251
+	JL          rest312
 	VMOVUPS     (CX)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
@@ -9747,9 +10153,9 @@ one250:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest251:
+rest312:
 	ADDQ        $0x10, R8
-	JEQ         sum252
+	JEQ         sum313
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -9771,7 +10177,7 @@ rest251:
 	VPSLLD      $0x10, Z10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum252:
+sum313:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -9835,9 +10241,9 @@ TEXT ·axpyRowsBF16AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Z6
 	VBROADCASTSS 28(CX), Z7
 	SUBQ         $0x10, R8
-	JL           rest254
+	JL           rest315
 
-whole253:
+whole314:
 	VMOVUPS     (DI)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z9
 	VPSLLD      $0x10, Z9, Z9
@@ -9866,11 +10272,11 @@ whole253:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole253
+	JGE         whole314
 
-rest254:
+rest315:
 	ADDQ        $0x10, R8
-	JEQ         done255
+	JEQ         done316
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -9909,6 +10315,6 @@ rest254:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done255:
+done316:
 	VZEROUPPER
 	RET

@@ -78,7 +78,7 @@ func TestTiles(t *testing.T) {
 func checkTile(t *testing.T, r *rand.Rand, s *shape, rows, cols, k int, packed bool, alpha, beta float32) {
 	wide := roundUp(cols, s.lanes)
 	tile := Tile{K: k, AI: 1, AK: rows, BK: wide + r.IntN(5), LDC: cols + r.IntN(3), Rows: rows, Cols: cols,
-		Alpha: alpha, Beta: beta}
+		Alpha: alpha, Beta: beta, Panels: 1}
 	if !packed {
 		tile.AI, tile.AK = k+r.IntN(3), 1
 	}
@@ -122,7 +122,7 @@ func BenchmarkTiles(b *testing.B) {
 		for _, rows := range []int{s.mr, s.mr - 1, s.mr / 2} {
 			for _, cols := range []int{s.nr, s.nr - s.nr/2, s.nr - 1} {
 				x, y, c := make([]float32, rows*k), make([]float32, s.nr*k), make([]float32, rows*s.nr)
-				t := Tile{&x[0], &y[0], &c[0], k, 1, rows, s.nr, s.nr, rows, cols, 1, 1, nil}
+				t := Tile{&x[0], &y[0], &c[0], k, 1, rows, s.nr, s.nr, rows, cols, 1, 1, nil, nil, 1, 0}
 				b.Run(fmt.Sprint(k, rows, cols), func(b *testing.B) {
 					for b.Loop() {
 						s.tile(&t)

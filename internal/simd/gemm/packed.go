@@ -133,44 +133,44 @@ func (s *shape) block(t *Tile, a, b, c []float32, m, n int, spare []float32) {
 // little is computed for, is written along its rows.
 func (s *shape) tiles(t *Tile, a []float32, lane int, b, c []float32, m, n int, spare []float32) {
 	count, height, tall := panels(m, s.mr)
-	rowsOf := func(p int) (i, rows int) {
-		if p < tall {
-			return p * (height + 1), height + 1
-		}
-		return p*height + tall, height
-	}
-	put := func(p, j int) {
-		i, rows := rowsOf(p)
-		t.Rows, t.Cols = rows, min(s.nr, n-j)
+	// put computes some panels from one on, of equal height.
+	put := func(p, number, rows, j int) {
+		i := p*height + min(p, tall)
+		t.Rows, t.Cols, t.Panels = rows, min(s.nr, n-j), number
 		t.B, t.BK, t.C = &b[j*t.K], roundUp(t.Cols, s.lanes), &c[i*t.LDC+j]
 		if lane == 0 {
-			t.A, t.AK = &a[i*t.K], rows
+			t.A, t.AK, t.NextA = &a[i*t.K], rows, t.K*rows
 		} else {
-			t.A = &a[i*lane]
+			t.A, t.NextA = &a[i*lane], rows*lane
 		}
 		s.put(t, spare)
 	}
-	t.Ahead = nil
+	t.Ahead, t.AheadEnd = nil, nil
 	if t.K*n <= machine.l2/4/16 {
 		for p := range count {
+			rows := height
+			if p < tall {
+				rows++
+			}
 			for j := 0; j < n; j += s.nr {
-				put(p, j)
+				put(p, 1, rows, j)
 			}
 		}
 		return
 	}
 	for j := 0; j < n; j += s.nr {
-		next := (j + s.nr) * t.K
-		for p := range count {
-			t.Ahead = nil
-			if next < len(b) && next < (j+2*s.nr)*t.K { // the first tiles fetch the next panel of B
-				t.Ahead = &b[next]
-				next += t.K * 16
-			}
-			put(p, j)
+		if next := (j + s.nr) * t.K; next < len(b) { // fetched meanwhile
+			t.Ahead, t.AheadEnd = &b[next], &b[min(next+s.nr*t.K, len(b))-1]
 		}
+		if tall > 0 {
+			put(0, tall, height+1, j)
+			t.Ahead, t.AheadEnd = nil, nil
+		}
+		if tall < count {
+			put(tall, count-tall, height, j)
+		}
+		t.Ahead, t.AheadEnd = nil, nil
 	}
-	t.Ahead = nil
 }
 
 // merge adds a tile that was computed on spare memory, rows ld apart, to C.

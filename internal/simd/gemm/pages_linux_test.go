@@ -70,7 +70,7 @@ func tileAtEnd(r *rand.Rand, s *shape, a, b, c []float32) {
 		cols = roundUp(cols, s.lanes)
 	}
 	wide := roundUp(cols, s.lanes)
-	t := Tile{K: k, AI: 1, AK: rows, BK: wide, LDC: cols, Rows: rows, Cols: cols, Alpha: 1, Beta: float32(r.IntN(2))}
+	t := Tile{K: k, AI: 1, AK: rows, BK: wide, LDC: cols, Rows: rows, Cols: cols, Alpha: 1, Beta: float32(r.IntN(2)), Panels: 1}
 	if r.IntN(2) == 0 {
 		t.AI, t.AK = k, 1
 	}

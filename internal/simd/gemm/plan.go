@@ -80,10 +80,13 @@ func (pl *Plan) fold() {
 	}
 }
 
-// depth is the number of steps in a block. A panel of B need not fit in L1: it comes from the second fast enough,
-// and the wider the vectors, the more it costs to read and write C once a block.
+// depth is the number of steps in a block. A panel of B takes three quarters of L1, beside the one of A that is read. With the
+// widest vectors it comes from L2 fast enough, and blocks are longer, since reading and writing C once a block costs more there.
 func (s *shape) depth(k int) int {
-	most := min(max(512, 64*s.lanes), machine.l1*8/3/(4*s.nr))
+	most := min(512, machine.l1*3/4/(4*s.nr))
+	if s.lanes == maxLanes {
+		most = min(64*s.lanes, machine.l1*8/3/(4*s.nr))
+	}
 	return max(1, ceilDiv(k, max(1, ceilDiv(k, most))))
 }
 

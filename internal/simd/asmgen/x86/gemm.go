@@ -46,6 +46,9 @@ const (
 	tileCols
 	tileFactors
 	tileAhead
+	tileAheadEnd
+	tilePanels
+	tileNextA
 )
 
 // gemmGen writes the functions of one instruction set.

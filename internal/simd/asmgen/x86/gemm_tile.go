@@ -25,7 +25,13 @@ var (
 	rNext   = reg.RBX // for prefetching C
 	rNextLD = reg.RCX
 	rMask   = reg.RBX
+	rLeft   = reg.RBX
 	rAhead  = reg.R15
+)
+
+const (
+	unrolled = 4   // steps of the inner dimension in the loop of large products
+	aheadA   = 512 // how far before their use elements of A are fetched, in bytes
 )
 
 // tile writes the micro-kernel: a function that branches to the code of its number of rows and vectors, where a loop for each
@@ -35,18 +41,19 @@ var (
 func (g *gemmGen) tile() {
 	g.begin("tile", "func(t *byte)", "computes a tile of C; see Tile.")
 	g.Load(g.Param("t"), rT)
+	g.MOVQ(at(rT, tileBK), rBStep)
+	g.SHLQ(operand.U8(2), rBStep)
+	g.MOVQ(at(rT, tileAhead), rAhead)
+	again, next, end := g.label("again"), g.label("next"), g.label("end")
+	g.Label(again)
 	g.MOVQ(at(rT, tileRows), rRows)
 	g.MOVQ(at(rT, tileCols), rCols)
 	g.MOVQ(at(rT, tileA), rA[0])
 	g.MOVQ(at(rT, tileB), rB)
-	g.MOVQ(at(rT, tileBK), rBStep)
-	g.SHLQ(operand.U8(2), rBStep)
 	g.MOVQ(at(rT, tileK), rK)
 	g.MOVQ(at(rT, tileC), rC)
-	g.MOVQ(at(rT, tileAhead), rAhead)
-	g.TESTQ(rAhead, rAhead)
-	g.CMOVQEQ(rA[0], rAhead)
-
+	g.CMPQ(rAhead, at(rT, tileAheadEnd))
+	g.CMOVQCC(rA[0], rAhead)
 	g.MOVQ(at(rT, tileAK), rAStep)
 	g.CMPQ(at(rT, tileAI), operand.U8(1))
 	g.CMOVQNE(at(rT, tileAI), rAStep)
@@ -56,10 +63,23 @@ func (g *gemmGen) tile() {
 		more := g.label("wider")
 		g.CMPQ(rCols, operand.U8(vectors*g.lanes))
 		g.JG(operand.LabelRef(more))
-		g.branch(1, g.mr, func(rows int) { g.product(rows, vectors) })
+		g.branch(1, g.mr, func(rows int) { g.product(rows, vectors, next) })
 		g.Label(more)
 	}
-	g.branch(1, g.mr, func(rows int) { g.product(rows, g.vectors) })
+	g.branch(1, g.mr, func(rows int) { g.product(rows, g.vectors, next) })
+	g.Label(next)
+	g.DECQ(at(rT, tilePanels))
+	g.JEQ(operand.LabelRef(end))
+	g.MOVQ(at(rT, tileLDC), rLDC)
+	g.IMULQ(at(rT, tileRows), rLDC)
+	g.SHLQ(operand.U8(2), rLDC)
+	g.ADDQ(rLDC, at(rT, tileC))
+	g.MOVQ(at(rT, tileNextA), rLDC)
+	g.SHLQ(operand.U8(2), rLDC)
+	g.ADDQ(rLDC, at(rT, tileA))
+	g.JMP(operand.LabelRef(again))
+	g.Label(end)
+	g.end()
 }
 
 // branch searches the number of rows between lo and hi.
@@ -92,8 +112,8 @@ func (g *gemmGen) element(i int, apart bool) operand.Mem {
 	return m
 }
 
-// product writes the loops over the inner dimension, what precedes and what follows them.
-func (g *gemmGen) product(rows, vectors int) {
+// product writes the loops over the inner dimension, what precedes and what follows them, and jumps to next.
+func (g *gemmGen) product(rows, vectors int, next string) {
 	g.Comment(fmt.Sprintf("%d rows of %d vectors", rows, vectors))
 	for _, v := range g.v[:rows*vectors] {
 		g.zero(v)
@@ -111,34 +131,59 @@ func (g *gemmGen) product(rows, vectors int) {
 	}
 	g.loop(rows, vectors, true)
 	g.Label(summed)
-	g.finish(rows, vectors)
-	g.end()
+	g.finish(rows, vectors, next)
+	g.JMP(operand.LabelRef(next))
 }
 
 // loop writes the loop for one layout of A.
 func (g *gemmGen) loop(rows, vectors int, apart bool) {
 	n := rows * vectors
 	b, spare := g.v[n:n+vectors], g.v[n+vectors:]
-	loop := g.label("loop")
-	g.Label(loop)
-	for j, v := range b {
-		g.load(at(rB, 4*g.lanes*j), v)
-	}
-	g.ADDQ(rBStep, rB)
-	g.PREFETCHT1(at(rAhead, 0))
-	g.ADDQ(operand.U8(64), rAhead)
-	for i := range rows {
-		g.multiply(i, vectors, g.element(i, apart), b, spare)
-	}
-	if apart {
-		for i := range (rows + 4) / 5 {
-			g.ADDQ(operand.U8(4), rA[i])
+	step := func() {
+		for j, v := range b {
+			g.load(at(rB, 4*g.lanes*j), v)
 		}
-	} else {
-		g.ADDQ(rAStep, rA[0])
+		g.ADDQ(rBStep, rB)
+		for i := range rows {
+			g.multiply(i, vectors, g.element(i, apart), b, spare)
+		}
+		if apart {
+			for i := range (rows + 4) / 5 {
+				g.ADDQ(operand.U8(4), rA[i])
+			}
+		} else {
+			g.ADDQ(rAStep, rA[0])
+		}
 	}
+	loop, done := g.label("loop"), g.label("few")
+	if !apart && rows >= g.mr-1 && vectors == g.vectors && g.lanes > 4 {
+		// The panels of large products: four steps at a time, A fetched to L1 before its use, and a line of the next panel of B to L2.
+		four := g.label("four")
+		g.MOVQ(rK, rLeft)
+		g.ANDQ(operand.U8(unrolled-1), rLeft)
+		g.SHRQ(operand.U8(2), rK)
+		g.JEQ(operand.LabelRef(loop + "rest"))
+		g.Label(four)
+		for i := 0; i < 4*rows*unrolled; i += 64 {
+			g.PREFETCHT0(at(rA[0], aheadA+i))
+		}
+		g.PREFETCHT1(at(rAhead, 0))
+		g.ADDQ(operand.U8(64), rAhead)
+		for range unrolled {
+			step()
+		}
+		g.DECQ(rK)
+		g.JNE(operand.LabelRef(four))
+		g.Label(loop + "rest")
+		g.MOVQ(rLeft, rK)
+		g.TESTQ(rK, rK)
+		g.JEQ(operand.LabelRef(done))
+	}
+	g.Label(loop)
+	step()
 	g.DECQ(rK)
 	g.JNE(operand.LabelRef(loop))
+	g.Label(done)
 }
 
 // fetchC prefetches the tile of C where the loop is long enough for it to arrive.
@@ -185,8 +230,8 @@ func (g *gemmGen) multiply(i, vectors int, a operand.Mem, b, spare []reg.VecPhys
 	}
 }
 
-// finish stores the tile.
-func (g *gemmGen) finish(rows, vectors int) {
+// finish stores the tile, and ends where the jump to next is, or jumps there itself.
+func (g *gemmGen) finish(rows, vectors int, next string) {
 	n := rows * vectors
 	g.MOVQ(at(rT, tileCols), rCols)
 	alpha, beta, spare := g.v[n], g.v[n+1], g.v[n+2]
@@ -216,7 +261,7 @@ func (g *gemmGen) finish(rows, vectors int) {
 		g.CMPQ(rCols, operand.U8(g.lanes))
 		g.JNE(operand.LabelRef(partial))
 		g.rows(rows, vectors, beta, spare, false)
-		g.end()
+		g.JMP(operand.LabelRef(next))
 		g.Label(partial)
 		g.LEAQ(g.masks(), rMask)
 		g.SHLQ(operand.U8(2), rCols)

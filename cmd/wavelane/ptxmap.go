@@ -173,10 +173,10 @@ func (m *modelMap) add(steps []decoder.MappedStep) {
 
 // shortSources are paths in the module.
 func shortSources(all [][]string) [][]string {
-	const house = "internal/decoder/"
+	const decoder = "internal/decoder/"
 	for _, chain := range all {
 		for i, site := range chain {
-			if at := strings.LastIndex(site, house); at >= 0 {
+			if at := strings.LastIndex(site, decoder); at >= 0 {
 				chain[i] = site[at:]
 			}
 		}

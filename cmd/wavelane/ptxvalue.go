@@ -171,7 +171,7 @@ var fills = map[string]*struct {
 	}},
 }
 
-// filled is an array of a kind and a shape such as 64x32, with what follows behind a colon.
+// filled is an array of a kind and a shape such as 64x32, with what follows a colon.
 func filled(kind string, t ir.Type, rest string, rng *rand.Rand) (value, error) {
 	fill := fills[kind]
 	dims, numbers, given := strings.Cut(rest, ":")
@@ -191,7 +191,7 @@ func filled(kind string, t ir.Type, rest string, rng *rand.Rand) (value, error) 
 		a, err = strconv.ParseFloat(first, 64)
 		b, err2 = strconv.ParseFloat(second, 64)
 		if fill.a == fill.b || err != nil || err2 != nil || !pair || kind == "rand" && a >= b {
-			return value{}, fmt.Errorf("%q: want two numbers A,B behind the shape of rand or arange", numbers)
+			return value{}, fmt.Errorf("%q: want two numbers A,B after the shape of rand or arange", numbers)
 		}
 	} else if kind == "rand" && !t.IsFloat() {
 		return value{}, fmt.Errorf("random integers need bounds: rand:%s:%s:LOW,HIGH", t, dims)

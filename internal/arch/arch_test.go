@@ -170,8 +170,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestPureHouses follows the imports of the layers that promise it, standard library included, down to the leaves.
-func TestPureHouses(t *testing.T) {
+// TestPurePackages follows the imports of the layers that promise it, standard library included, down to the leaves.
+func TestPurePackages(t *testing.T) {
 	graph := map[string]map[string]string{}
 	for _, p := range readModule(t) {
 		graph[p.pkg] = p.from

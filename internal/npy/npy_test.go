@@ -54,7 +54,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestSaved reads what NumPy has written: np.save of np.arange(6, dtype='f4').reshape(2, 3) and of np.float64(2.5).
+// TestSaved reads a file as NumPy's format describes it, of np.arange(6, dtype='f4').reshape(2, 3).
 func TestSaved(t *testing.T) {
 	const head = "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
 	text := head + strings.Repeat(" ", 127-len(head)) + "\n" +

@@ -44,7 +44,7 @@ $L__BB0_2:
 }
 `
 
-// add is as Triton writes it: blocks of 128 threads, guarded accesses, two pointers of scratch memory behind the arguments.
+// add is as Triton writes it: blocks of 128 threads, guarded accesses, two pointers of scratch memory after the arguments.
 const add = `.version 8.4
 .target sm_80
 .address_size 64

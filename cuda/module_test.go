@@ -112,7 +112,7 @@ func TestLoadSaysWhere(t *testing.T) {
 		require.ErrorIs(t, err, compute.ErrArgument)
 		require.Equal(t, want, e.Pos, "%v", err)
 	}
-	_, err := d.Load(".version 7.0 .target sm_80 .address_size 64 .global .texref t;")
+	_, err := d.Load(".version 7.0 .target sm_80 .address_size 32 .visible .entry k() { ret; }")
 	require.ErrorIs(t, err, compute.ErrUnsupported)
 
 	_, err = d.Load(newText) // which only the driver's compiler sees

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/quant/internal/mapped"
+	"github.com/wavelane/wavelane/internal/mapped"
 )
 
 // The metadata of split models.

@@ -23,7 +23,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/quant"
-	"github.com/wavelane/wavelane/quant/internal/mapped"
+	"github.com/wavelane/wavelane/internal/mapped"
 )
 
 var (

@@ -1,0 +1,11 @@
+//go:build !js
+
+package exec
+
+import (
+	"context"
+
+	"github.com/wavelane/wavelane/batch"
+)
+
+func runPlan(ctx context.Context, p *batch.Plan) error { return p.Run(ctx) }

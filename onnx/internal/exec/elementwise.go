@@ -3,6 +3,7 @@ package exec
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
@@ -71,6 +72,12 @@ func binaryOp(c *call) ([]*Value, error) {
 			shape = append(shape, 1)
 		}
 		if y, err = c.reshaped(y, shape); err != nil {
+			return nil, err
+		}
+	}
+	if c.Op == "PRelu" && len(y.shape) == 1 && len(x.shape) > 1 && y.shape[0] == x.shape[1] && c.Version < 7 { // one for each channel
+		var err error
+		if y, err = c.reshaped(y, append([]int{y.shape[0]}, slices.Repeat([]int{1}, len(x.shape)-2)...)); err != nil {
 			return nil, err
 		}
 	}

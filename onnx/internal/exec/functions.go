@@ -100,8 +100,7 @@ var deviceUnary = map[string]unaryFunc{
 var deviceBinary = map[string]func(b *batch.Batch, x, y batch.Value) batch.Value{
 	"Add": (*batch.Batch).Add, "Sub": (*batch.Batch).Sub, "Mul": (*batch.Batch).Mul, "Div": (*batch.Batch).Div,
 	"Max": (*batch.Batch).Maximum, "Min": (*batch.Batch).Minimum, "Pow": (*batch.Batch).Pow,
-	"Fmod": func(b *batch.Batch, x, y batch.Value) batch.Value { return b.Sub(x, b.Mul(b.Trunc(b.Div(x, y)), y)) },
-	"Mod":  func(b *batch.Batch, x, y batch.Value) batch.Value { return b.Sub(x, b.Mul(b.Floor(b.Div(x, y)), y)) },
+	"Fmod": remainder, "Mod": floorMod,
 	"PRelu": func(b *batch.Batch, x, y batch.Value) batch.Value {
 		return b.Select(b.Less(x, b.Scalar(0)), b.Mul(x, y), x)
 	},
@@ -186,4 +185,17 @@ func (c *call) picked(x batch.Value, index host.Index, fill float32) (batch.Valu
 		return x, err
 	}
 	return b.Reshape(b.Gather(x, table), index.Shape...), nil
+}
+
+// remainder has the sign of x; of a finite x and an infinite y it is x.
+func remainder(b *batch.Batch, x, y batch.Value) batch.Value {
+	r := b.Sub(x, b.Mul(b.Trunc(b.Div(x, y)), y))
+	whole := b.Mul(b.Equal(b.Abs(y), b.Scalar(inf)), b.Less(b.Abs(x), b.Scalar(inf)))
+	return b.Select(whole, x, r)
+}
+
+// floorMod has the sign of y.
+func floorMod(b *batch.Batch, x, y batch.Value) batch.Value {
+	r := remainder(b, x, y)
+	return b.Select(b.Less(b.Mul(b.Sign(r), b.Sign(y)), b.Scalar(0)), b.Add(r, y), r)
 }

@@ -485,14 +485,20 @@ func gather(c *call) ([]*Value, error) {
 	if err := c.need(2); err != nil {
 		return nil, err
 	}
-	x, indices := c.in[0], c.in[1]
+	x := c.in[0]
 	axis, err := c.axis("axis", 0, len(x.shape))
 	if err != nil || len(x.shape) == 0 {
 		return nil, fmt.Errorf("axis of %v: %w", x, compute.ErrArgument)
 	}
+	return c.gathered(x, c.in[1], axis)
+}
+
+// gathered is NumPy's take.
+func (c *call) gathered(x, indices *Value, axis int) ([]*Value, error) {
 	if movable(x) || x.known && deviceFloat(x.kind) && !indices.known { // whole rows, by indices that count from the front
 		n := int64(x.shape[axis])
 		ids := []*Value{indices}
+		var err error
 		if indices.t != nil {
 			defer c.pin(x)()
 			ids, err = c.hosted(func(in []*host.Tensor) (*host.Tensor, error) {

@@ -100,6 +100,26 @@ var operators = sync.OnceValue(func() map[opKey]*operator {
 	add(meanVariance, "MeanVarianceNormalization")
 	add(lrn, "LRN")
 
+	add(resize, "Resize", "Upsample")
+	add(recurrent, "LSTM", "GRU", "RNN")
+	add(einsum, "Einsum")
+	add(nllLoss, "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+	add(attention, "Attention")
+	add(rotary, "RotaryEmbedding")
+	add(linearAttention, "LinearAttention")
+	add(causalConv, "CausalConvWithState")
+	add(swiglu, "SwiGLU")
+	add(tensorScatter, "TensorScatter")
+	t[opKey{"ai.onnx.preview", "FlexAttention"}] = &operator{run: flexAttention}
+
+	add(quantize, "QuantizeLinear")
+	add(dequantize, "DequantizeLinear")
+	add(dynamicQuantize, "DynamicQuantizeLinear")
+	add(matmulInteger, "MatMulInteger")
+	add(convInteger, "ConvInteger")
+	add(qlinearMatMul, "QLinearMatMul")
+	add(qlinearConv, "QLinearConv")
+
 	add(ifNode, "If")
 	add(loop, "Loop")
 	add(scan, "Scan")

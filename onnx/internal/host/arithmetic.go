@@ -207,6 +207,9 @@ func intBinary(op string, k Kind) func(a, b int64) int64 {
 	case "ShiftLeft":
 		return func(a, b int64) int64 { return int64(uint64(a) << uint64(b)) }
 	case "ShiftRight":
+		if !unsigned { // a negative distance is beyond all bits
+			return func(a, b int64) int64 { return a >> min(uint64(b), 63) }
+		}
 		return func(a, b int64) int64 { return int64(uint64(a) >> uint64(b)) }
 	case "PRelu":
 		return func(a, b int64) int64 {

@@ -87,7 +87,7 @@ func (f *smallFloat) decode(b byte) float64 {
 func (f *smallFloat) encode(x float64, saturate bool) byte {
 	if x != x {
 		if f.noNaN {
-			return byte(f.sign() - 1) // the largest number
+			return byte(f.sign()) // −0, as in ml_dtypes
 		}
 		return f.nan()
 	}

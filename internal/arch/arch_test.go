@@ -34,7 +34,8 @@ var layers = []subtree{
 	{name: "internal/measured", layer: 0},
 	{name: "internal/npy", layer: 0},
 	{name: "internal/recent", layer: 0},
-	{name: "quant", layer: 1, deps: []string{"github.com/x448/float16"}},
+	{name: "internal/mapped", layer: 1},
+	{name: "quant", layer: 2, deps: []string{"github.com/x448/float16"}},
 	{name: "internal/program", layer: 2},
 	{name: "internal/catalogue", layer: 3, deps: []string{"github.com/x448/float16"}},
 	{name: "internal/memplan", layer: 3},
@@ -54,6 +55,7 @@ var layers = []subtree{
 	{name: "batch", layer: 8},
 	{name: "lz4", layer: 8},
 	{name: "internal/route", layer: 8},
+	{name: "onnx", layer: 9, deps: []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{name: ".", layer: 9},
 	{name: "internal/benchmarks", layer: 10},
 	{name: "internal/decoder", layer: 10},
@@ -72,7 +74,7 @@ var devices = []string{"gpu", "cuda", "cpu"}
 var anyDevice = []string{"batch", "internal/rewrite", "internal/route"}
 
 // pure are the subtrees whose importers must get neither cgo nor purego into their binary.
-var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "cpu", "internal/rewrite", "batch", "lz4"}
+var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "cpu", "internal/rewrite", "batch", "lz4", "onnx"}
 
 // imports are the packages that one package of the module imports, over all platforms and build tags, without its tests.
 type imports struct {

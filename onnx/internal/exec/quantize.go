@@ -167,7 +167,7 @@ func dynamicQuantize(c *call) ([]*Value, error) {
 		out := make([]int64, len(x))
 		for i, v := range x {
 			if scale != 0 {
-				v = math.RoundToEven(v / scale)
+				v = math.RoundToEven(float64(float32(v) / float32(scale)))
 			}
 			out[i] = int64(min(max(v+zero, 0), 255))
 		}

@@ -36,7 +36,7 @@ func (r *resizing) at(a *resizeAxis, i int) float64 {
 		if a.to == 1 {
 			return 0
 		}
-		return x * (from - 1) / (to - 1)
+		return x * (from - 1) / (from*a.scale - 1)
 	case "asymmetric":
 		return x / a.scale
 	case "pytorch_half_pixel":

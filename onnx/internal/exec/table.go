@@ -120,6 +120,44 @@ var operators = sync.OnceValue(func() map[opKey]*operator {
 	add(qlinearMatMul, "QLinearMatMul")
 	add(qlinearConv, "QLinearConv")
 
+	add(dropout, "Dropout")
+	for _, n := range []string{"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"} {
+		t[opKey{"", n}] = &operator{run: random, since: 1, impure: true}
+	}
+	add(unique, "Unique")
+	add(bitCast, "BitCast")
+	add(centerCropPad, "CenterCropPad")
+	add(col2Im, "Col2Im")
+	add(affineGrid, "AffineGrid")
+	add(maxUnpool, "MaxUnpool")
+	add(det, "Det")
+	add(dft, "DFT")
+	add(stft, "STFT")
+	add(cosineWindow(0.5, -0.5), "HannWindow")
+	add(cosineWindow(25.0/46, -21.0/46), "HammingWindow")
+	add(cosineWindow(0.42, -0.5, 0.08), "BlackmanWindow")
+	add(melWeightMatrix, "MelWeightMatrix")
+	add(gridSample, "GridSample")
+	add(roiAlign, "RoiAlign")
+	add(nonMaxSuppression, "NonMaxSuppression")
+	add(deformConv, "DeformConv")
+	for _, n := range []string{"Adagrad", "Adam", "Momentum"} {
+		t[opKey{"ai.onnx.preview.training", n}] = &operator{run: optimizer}
+	}
+
+	add(sequenceConstruct, "SequenceConstruct")
+	add(sequenceEmpty, "SequenceEmpty")
+	add(sequenceLength, "SequenceLength")
+	add(sequenceAt, "SequenceAt")
+	add(sequenceInsert, "SequenceInsert")
+	add(sequenceErase, "SequenceErase")
+	add(splitToSequence, "SplitToSequence")
+	add(concatFromSequence, "ConcatFromSequence")
+	add(sequenceMap, "SequenceMap")
+	add(optionalOf, "Optional")
+	add(optionalHas, "OptionalHasElement")
+	add(optionalGet, "OptionalGetElement")
+
 	add(ifNode, "If")
 	add(loop, "Loop")
 	add(scan, "Scan")

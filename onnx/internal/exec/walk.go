@@ -464,7 +464,22 @@ func (w *walk) results(c *call) ([]*Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(n.graphs) == 0 && !n.op.impure && !slices.ContainsFunc(out, func(v *Value) bool { return v == nil || !v.model || !v.known }) && len(out) > 0 {
+	if len(n.graphs) > 0 {
+		return out, nil // the nodes inside have done what follows
+	}
+	model := !n.op.impure && len(out) > 0
+	for _, v := range c.in {
+		model = model && (v == nil || v.model)
+	}
+	for i, v := range out {
+		if v != nil && v.model && !model && !slices.Contains(c.in, v) { // an operand that is not the model's decided what it is
+			own := *v
+			own.model = false
+			out[i] = &own
+		}
+		model = model && v != nil && v.model && v.known
+	}
+	if model {
 		w.s.folded[n] = out
 	}
 	return out, nil

@@ -68,7 +68,7 @@ func functionKey(domain, name, overload string) string {
 }
 
 // mostFunctions bounds the instances of functions, which may call each other many times over.
-const mostFunctions = 100_000
+const mostFunctions = 20_000
 
 func (p *Program) graph(g *format.Graph, opsets map[string]int64, attributes map[string]*format.Attribute, outer map[string]bool) (*Graph, error) {
 	out := &Graph{Inputs: g.Inputs, Outputs: g.Outputs, Weights: map[string]*Value{}, values: map[string]int{}}

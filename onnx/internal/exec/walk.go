@@ -361,7 +361,7 @@ func (w *walk) lookup(name string) (*Value, *scope) {
 // mostDepth bounds graphs in graphs; mostNodes the nodes of one call, those of loops counted each time.
 const (
 	mostDepth = 200
-	mostNodes = 4 << 20
+	mostNodes = 1 << 18
 )
 
 // graph walks a graph. Operands that are nil take the graph's own default, or are absent.

@@ -1,0 +1,214 @@
+package onnx_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
+	"github.com/wavelane/wavelane/onnx"
+)
+
+func device(t testing.TB) *cpu.Device {
+	dev, err := cpu.Open(context.Background())
+	require.NoError(t, err)
+	t.Cleanup(func() { dev.Close() })
+	return dev
+}
+
+func read(t testing.TB, g graph) *onnx.Model {
+	m, err := onnx.Read(bytes.NewReader(model(g)))
+	require.NoError(t, err)
+	return m
+}
+
+func open(t testing.TB, g graph, opts ...onnx.Option) *onnx.Session {
+	s, err := read(t, g).Session(context.Background(), device(t), opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func TestRun(t *testing.T) {
+	s := open(t, perceptron())
+	for range 2 { // a walk and a replay for each number of rows
+		for _, rows := range []int{1, 2} {
+			x := []float32{1, 2, 3, 4, 5, 6}[:3*rows]
+			out, err := s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of(x, rows, 3)})
+			require.NoError(t, err)
+			y, err := onnx.Elements[float32](out["y"])
+			require.NoError(t, err)
+			require.Equal(t, []float32{12, 29, 39, 65}[:2*rows], y)
+			require.Equal(t, []int{rows, 2}, out["y"].Shape)
+		}
+	}
+	require.Equal(t, 2, strings.Count(s.String(), "inputs "))
+	require.Equal(t, 1, strings.Count(s.String(), "device:")/2)
+	weights, _ := s.Memory()
+	require.Equal(t, 8*4, weights)
+}
+
+func TestModel(t *testing.T) {
+	m := read(t, perceptron())
+	require.Equal(t, "wavelane's tests", m.Producer())
+	require.Equal(t, map[string]int64{"": 17}, m.Opsets())
+	require.Equal(t, map[string]int{"MatMul": 1, "Add": 1, "Relu": 1}, m.Operators())
+	elements, size := m.Parameters()
+	require.Equal(t, [2]int{8, 32}, [2]int{elements, size})
+	in := m.Inputs()
+	require.Len(t, in, 1)
+	require.Equal(t, "x", in[0].Name)
+	require.Equal(t, onnx.Float32, in[0].Type)
+	require.Equal(t, []onnx.Dim{{Size: -1, Name: "n"}, {Size: 3}}, in[0].Shape)
+	require.Equal(t, []int{-1, 3}, in[0].Sizes())
+}
+
+func TestInputsAreChecked(t *testing.T) {
+	s := open(t, perceptron())
+	run := func(in map[string]onnx.Tensor) error {
+		_, err := s.Run(t.Context(), in)
+		return err
+	}
+	require.ErrorIs(t, run(nil), compute.ErrArgument)
+	require.ErrorContains(t, run(map[string]onnx.Tensor{"z": onnx.Scalar[float32](1)}), `no input "z", but "x"`)
+	require.ErrorIs(t, run(map[string]onnx.Tensor{"x": onnx.Of([]float32{1, 2}, 1, 2)}), compute.ErrShape)
+	require.ErrorIs(t, run(map[string]onnx.Tensor{"x": onnx.Of([]float32{1, 2}, 1, 3)}), compute.ErrShape)
+	require.ErrorIs(t, run(map[string]onnx.Tensor{"x": onnx.Of([]int32{1, 2, 3}, 1, 3)}), compute.ErrDType)
+	require.ErrorIs(t, run(map[string]onnx.Tensor{"x": {Type: onnx.Float32, Shape: []int{1, 3}, Data: "text"}}), compute.ErrDType)
+	require.ErrorIs(t, run(map[string]onnx.Tensor{"x": {Type: onnx.ElementType(99), Shape: []int{1, 3}}}), compute.ErrDType)
+	require.ErrorIs(t, run(map[string]onnx.Tensor{"x": {Type: onnx.Float32, Shape: []int{-1, -3}, Data: []float32{1, 2, 3}}}), compute.ErrShape)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.Run(ctx, map[string]onnx.Tensor{"x": onnx.Of([]float32{1, 2, 3}, 1, 3)})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, s.Close())
+	require.ErrorIs(t, run(map[string]onnx.Tensor{"x": onnx.Of([]float32{1, 2, 3}, 1, 3)}), compute.ErrClosed)
+}
+
+// What is kept compiled has a bound, and goroutines may share a session.
+func TestShapesHaveABound(t *testing.T) {
+	s := open(t, perceptron(), onnx.WithShapes(3))
+	var wg sync.WaitGroup
+	for k := range 4 {
+		wg.Go(func() {
+			for rows := 1; rows < 8; rows++ {
+				x := make([]float32, 3*rows)
+				out, err := s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of(x, rows, 3)})
+				if err != nil || out["y"].Len() != 2*rows {
+					t.Errorf("goroutine %d, %d rows: %v", k, rows, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, 3, strings.Count(s.String(), "inputs "))
+}
+
+// Everything that is lacking is in one error, with the names of nodes.
+func TestLacks(t *testing.T) {
+	g := perceptron()
+	g.nodes[0] = node("alpha", "Frobnicate", []string{"x", "w"}, []string{"p"})
+	g.nodes[2] = node("omega", "Quux", []string{"s"}, []string{"y"}).text(7, "com.example")
+	m := read(t, g)
+	_, err := m.Session(t.Context(), device(t))
+	var lack *onnx.LackError
+	require.ErrorAs(t, err, &lack)
+	require.ErrorIs(t, err, compute.ErrUnsupported)
+	require.Equal(t, []string{`node "alpha" (Frobnicate): no such operator`, `node "omega" (com.example:Quux): operators of domain "com.example" are not known`}, lack.Lacks)
+}
+
+// A condition that depends on data is followed each way, and each way is compiled once.
+func TestBranches(t *testing.T) {
+	branch := func(op string) message {
+		return graph{nodes: []message{node(op, op, []string{"x", "x"}, []string{op + "_out"})}, outputs: []message{value(op+"_out", float32Type, 2)}}.message()
+	}
+	g := graph{
+		nodes: []message{node("total", "ReduceSum", []string{"x"}, []string{"sum"}, intAttribute("keepdims", 0)),
+			node("positive", "Greater", []string{"sum", "zero"}, []string{"cond"}),
+			node("choice", "If", []string{"cond"}, []string{"y"}, graphAttribute("then_branch", branch("Add")), graphAttribute("else_branch", branch("Mul")))},
+		weights: []message{floats("zero", []float32{0})},
+		inputs:  []message{value("x", float32Type, 2)},
+		outputs: []message{value("y", float32Type, 2)},
+	}
+	s := open(t, g)
+	for range 3 {
+		for _, c := range []struct{ x, y []float32 }{{[]float32{1, 2}, []float32{2, 4}}, {[]float32{-3, 2}, []float32{9, 4}}} {
+			out, err := s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of(c.x)})
+			require.NoError(t, err)
+			require.Equal(t, c.y, out["y"].Data)
+		}
+	}
+	require.Equal(t, 3, strings.Count(s.String(), "device:"), s)
+}
+
+// The number of repetitions depends on data, and so does the shape of a result.
+func TestLoopAndNonZero(t *testing.T) {
+	body := graph{
+		nodes: []message{node("again", "Identity", []string{"cond_in"}, []string{"cond_out"}),
+			node("double", "Add", []string{"state", "state"}, []string{"next"})},
+		inputs:  []message{value("i", int64Type), value("cond_in", boolType), value("state", float32Type, 2)},
+		outputs: []message{value("cond_out", boolType), value("next", float32Type, 2)},
+	}.message()
+	g := graph{
+		nodes: []message{node("repeat", "Loop", []string{"n", "", "x"}, []string{"y"}, graphAttribute("body", body)),
+			node("where", "NonZero", []string{"y"}, []string{"at"})},
+		inputs:  []message{value("x", float32Type, 2), value("n", int64Type)},
+		outputs: []message{value("y", float32Type, 2), value("at", int64Type, 1, -1)},
+	}
+	s := open(t, g)
+	for range 2 {
+		for n := range int64(4) {
+			out, err := s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of([]float32{0, 3}), "n": onnx.Scalar(n)})
+			require.NoError(t, err)
+			require.Equal(t, []float32{0, 3 * float32(int(1)<<n)}, out["y"].Data)
+			require.Equal(t, []int64{1}, out["at"].Data)
+		}
+	}
+	out, err := s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of([]float32{0, 0}), "n": onnx.Scalar[int64](1)})
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 0}, out["at"].Shape)
+	_, err = s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of([]float32{0, 0}), "n": onnx.Scalar[int64](1 << 60)})
+	require.ErrorIs(t, err, compute.ErrTooLarge)
+}
+
+func TestExternalData(t *testing.T) {
+	external := func(location, offset string) []byte {
+		g := perceptron()
+		pair := func(k, v string) message { return message{}.text(1, k).text(2, v) }
+		g.weights[0] = message{}.int(1, 3).int(1, 2).int(2, 1).text(8, "w").bytes(13, pair("location", location)).bytes(13, pair("offset", offset)).int(14, 1)
+		return model(g)
+	}
+	folder := t.TempDir()
+	weights := make([]byte, 8+24)
+	file := floats("", []float32{1, 2, 3, 4, 5, 6})
+	copy(weights[8:], file[len(file)-24:])
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "w.bin"), weights, 0o644))
+	path := filepath.Join(folder, "model.onnx")
+	require.NoError(t, os.WriteFile(path, external("w.bin", "8"), 0o644))
+	m, err := onnx.Open(path)
+	require.NoError(t, err)
+	s, err := m.Session(t.Context(), device(t))
+	require.NoError(t, err)
+	out, err := s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of([]float32{1, 2, 3}, 1, 3)})
+	require.NoError(t, err)
+	require.Equal(t, []float32{12, 29}, out["y"].Data)
+	require.NoError(t, s.Close())
+	require.NoError(t, m.Close())
+	require.NoError(t, m.Close())
+
+	_, err = onnx.Read(bytes.NewReader(external("w.bin", "8")))
+	require.ErrorContains(t, err, `"w"`)
+	for _, bad := range [][2]string{{"../w.bin", "0"}, {"/etc/passwd", "0"}, {"w.bin", "16"}, {"w.bin", "-1"}, {"w.bin", "x"}, {"", "0"}, {"none.bin", "0"}} {
+		require.NoError(t, os.WriteFile(path, external(bad[0], bad[1]), 0o644))
+		_, err := onnx.Open(path)
+		require.Error(t, err, "%q", bad)
+		require.ErrorContains(t, err, `"w"`, "%q", bad)
+	}
+}

@@ -150,6 +150,10 @@ func (s *Session) Close() error { return s.exec.Close() }
 // Memory returns the bytes of weights on the device, and the most that a stage of the compiled plans needs beside them.
 func (s *Session) Memory() (weights, peak int) { return s.exec.Memory() }
 
+// Profiles returns the latest profiles of the stages that the device has run for the shapes of the latest call, in order. The session must have
+// been made with WithBatch(batch.WithProfile()).
+func (s *Session) Profiles() ([]*batch.Profile, error) { return s.exec.Profiles() }
+
 // String lists what has been compiled: for each set of shapes the steps of the device and the operators of the host, in order.
 func (s *Session) String() string { return s.exec.String() }
 

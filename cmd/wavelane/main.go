@@ -7,6 +7,7 @@
 //	wavelane tune
 //	wavelane monitor
 //	wavelane gguf model.gguf
+//	wavelane onnx model.onnx
 //
 // It exits with 0, with 1 when the work failed, with 2 when it was called wrongly, and with 130 when it was interrupted.
 package main
@@ -44,7 +45,7 @@ func execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.AddCommand(infoCommand(), benchCommand(), tuneCommand(), monitorCommand(), kernelsCommand(), ptxCommand(),
-		quantCommand(), ggufCommand())
+		quantCommand(), ggufCommand(), onnxCommand())
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)

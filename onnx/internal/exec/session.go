@@ -268,3 +268,35 @@ func (p *point) peak() int {
 	}
 	return most
 }
+
+// Profiles are those of the stages of the trace that was used last, in order.
+func (s *Session) Profiles() ([]*batch.Profile, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.recent) == 0 {
+		return nil, fmt.Errorf("profile: %w", compute.ErrNotRun)
+	}
+	return s.traces[s.recent[len(s.recent)-1]].profiles(nil)
+}
+
+func (p *point) profiles(list []*batch.Profile) ([]*batch.Profile, error) {
+	for _, s := range p.steps {
+		if st, ok := s.(*stage); ok {
+			x, err := st.plan.Profile()
+			if errors.Is(err, compute.ErrNotRun) {
+				continue // of a branch that was not taken
+			}
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, x)
+		}
+	}
+	for _, b := range p.branches {
+		var err error
+		if list, err = b.profiles(list); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}

@@ -2,7 +2,6 @@ package corpus
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cpu"
+	"github.com/wavelane/wavelane/cuda"
+	"github.com/wavelane/wavelane/gpu"
+	"github.com/wavelane/wavelane/onnx"
 )
 
 var groups = []string{"node", "light", "simple", "pytorch-operator", "pytorch-converted"}
@@ -22,17 +25,52 @@ func TestCases(t *testing.T) {
 	dev, err := cpu.Open(t.Context())
 	require.NoError(t, err)
 	defer dev.Close()
+	operators := table{}
+	check(t, dev, 1, operators)
+	if os.Getenv("WAVELANE_ONNX_ONLY") == "" {
+		operators.compare(t)
+	}
+}
+
+// A sample of the cases passes where devices are GPUs; with WAVELANE_PROOFS=all all of them are run.
+func TestCasesOnWebGPU(t *testing.T) {
+	dev, err := gpu.Open(t.Context(), gpu.WithSoftware(), gpu.WithAutotune(compute.TuneOff))
+	require.NoError(t, err, "no software WebGPU adapter: 'scripts/setup test' installs it")
+	defer dev.Close()
+	check(t, dev, sample, table{})
+}
+
+func TestCasesOnCUDA(t *testing.T) {
+	dev, err := cuda.Open(t.Context(), cuda.WithSoftware(), cuda.WithCache(t.TempDir()))
+	require.NoError(t, err)
+	defer dev.Close()
+	check(t, dev, sample, table{})
+}
+
+// sample is every how many cases are run where it takes long.
+const sample = 23
+
+// check runs every so many cases and compares what does not pass with the list.
+func check(t *testing.T, dev onnx.Device, every int, operators table) {
 	known := lacks(t)
 	only := os.Getenv("WAVELANE_ONNX_ONLY")
+	if os.Getenv("WAVELANE_PROOFS") == "all" || only != "" {
+		every = 1
+	}
 	var report bytes.Buffer
 	for _, group := range groups {
-		passed, all := 0, 0
-		for _, name := range list(t, group) {
-			if only != "" && !strings.Contains(name, only) {
+		passed, all, onDevice := 0, 0, 0
+		for i, name := range list(t, group) {
+			if i%every != 0 || only != "" && !strings.Contains(name, only) {
 				continue
 			}
 			all++
-			o := run(context.Background(), filepath.Join(cases(t), group, name), dev)
+			folder := filepath.Join(cases(t), group, name)
+			o := run(t.Context(), folder, dev)
+			if m, err := onnx.Open(filepath.Join(folder, "model.onnx")); err == nil {
+				operators.add(m, o)
+				m.Close()
+			}
 			key := group + "/" + name
 			reason, expected := known[key]
 			switch {
@@ -43,6 +81,9 @@ func TestCases(t *testing.T) {
 			}
 			if o.err == nil {
 				passed++
+				if strings.Contains(o.trace, "device:") {
+					onDevice++
+				}
 			} else {
 				fmt.Fprintf(&report, "%s\t%s\n", key, strings.ReplaceAll(o.err.Error(), "\n", " "))
 			}
@@ -50,7 +91,7 @@ func TestCases(t *testing.T) {
 				t.Logf("%s\n%s", key, o.trace)
 			}
 		}
-		t.Logf("%s: %d of %d pass", group, passed, all)
+		t.Logf("%s: %d of %d pass, %d of them with steps on the device", group, passed, all, onDevice)
 	}
 	if file := os.Getenv("WAVELANE_ONNX_REPORT"); file != "" {
 		lines := strings.Split(strings.TrimSpace(report.String()), "\n")

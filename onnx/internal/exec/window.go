@@ -164,6 +164,16 @@ func convolve(b *batch.Batch, x, weights batch.Value, w window, groups int) (fun
 		}
 		return func(bias *batch.Value) batch.Value { return b.Reshape(y(bias), sx[0], sw[0], out[0]) }, nil
 	case 2:
+		if sx[3] == 1 && sw[3] == 1 && w.before[1]+w.after[1] == 0 && w.stride[1] == 1 && sx[2] > 1 { // a column is computed as a line
+			x, weights = b.Reshape(x, sx[0], sx[1], 1, sx[2]), b.Reshape(weights, sw[0], sw[1], 1, sw[2])
+			line := window{size: []int{1, w.size[0]}, stride: []int{1, w.stride[0]}, dilation: []int{1, w.dilation[0]},
+				before: []int{0, w.before[0]}, after: []int{0, w.after[0]}}
+			y, err := convolve(b, x, weights, line, groups)
+			if err != nil {
+				return nil, err
+			}
+			return func(bias *batch.Value) batch.Value { return b.Reshape(y(bias), sx[0], sw[0], out[0], 1) }, nil
+		}
 		if !slices.Equal(w.before, w.after) {
 			x = b.Pad(x, compute.PadOptions{Before: append([]int{0, 0}, w.before...), After: append([]int{0, 0}, w.after...)})
 			w.before, w.after = []int{0, 0}, []int{0, 0}

@@ -18,7 +18,7 @@ import (
 	"github.com/wavelane/wavelane/onnx"
 )
 
-var groups = []string{"node", "light", "simple", "pytorch-operator", "pytorch-converted"}
+var groups = []string{"node", "light", "simple", "pytorch-operator", "pytorch-converted", "microsoft"}
 
 // Every case passes on the CPU device, but for those of testdata/lacks.tsv, none of which passes.
 func TestCases(t *testing.T) {

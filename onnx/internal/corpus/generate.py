@@ -135,6 +135,67 @@ def real_cases():
         real_case("real", file, onnx.load(os.path.join(vad, file + ".onnx")), {}, inputs)
 
 
+def microsoft_cases():
+    """Operators of com.microsoft that exported transformers have; the outputs are those of ONNX Runtime."""
+    from onnx import TensorProto, helper
+
+    rng = np.random.default_rng(3)
+
+    def floats(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+
+    def case(name, op, inputs, outputs, weights=None, **attributes):
+        """Inputs are given by name, None where one is left out; outputs are names, "" for those that are not wanted."""
+        weights = weights or {}
+        kinds = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProto.INT64, np.dtype(np.int32): TensorProto.INT32}
+        infos = [helper.make_tensor_value_info(n, kinds[x.dtype], x.shape) for n, x in inputs.items() if x is not None and n not in weights]
+        node = helper.make_node(op, ["" if x is None else n for n, x in inputs.items()], outputs, domain="com.microsoft", **attributes)
+        initializers = [numpy_helper.from_array(inputs[n], n) for n in weights]
+        results = [helper.make_tensor_value_info(o, TensorProto.FLOAT, None) for o in outputs if o]
+        graph = helper.make_graph([node], name, infos, results, initializers)
+        opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+        real_case("microsoft", name, model, {}, {n: x for n, x in inputs.items() if x is not None})
+
+    case("fused_matmul", "FusedMatMul", {"a": floats(2, 3, 4), "b": floats(2, 5, 4)}, ["y"], transB=1, alpha=0.5)
+    case("fused_matmul_a", "FusedMatMul", {"a": floats(2, 4, 3), "b": floats(4, 5)}, ["y"], transA=1)
+    x, skip, gamma, beta, bias = floats(2, 3, 8), floats(2, 3, 8), floats(8), floats(8), floats(8)
+    case("skip_layer_norm", "SkipLayerNormalization", {"x": x, "skip": skip, "g": gamma, "b": beta, "bias": bias}, ["y", "", "", "sum"], epsilon=1e-5)
+    case("skip_layer_norm_plain", "SkipLayerNormalization", {"x": x, "skip": skip, "g": gamma}, ["y"], epsilon=1e-5)
+    case("skip_rms_norm", "SkipSimplifiedLayerNormalization", {"x": x, "skip": skip, "g": gamma, "bias": bias}, ["y", "", "", "sum"], epsilon=1e-5)
+    case("bias_gelu", "BiasGelu", {"x": x, "b": beta}, ["y"])
+    case("fast_gelu", "FastGelu", {"x": x, "b": beta}, ["y"])
+    case("gelu", "Gelu", {"x": x}, ["y"])
+    case("quick_gelu", "QuickGelu", {"x": x}, ["y"], alpha=1.5)
+    angles = np.outer(np.arange(16), 1 / 100 ** (np.arange(4) / 4)).astype(np.float32)
+    tables = {"cos": np.cos(angles), "sin": np.sin(angles)}
+    positions = np.array([[3, 4, 5], [0, 1, 2]], np.int64)
+    case("rotary", "RotaryEmbedding", {"x": floats(2, 3, 16), "at": positions, **tables}, ["y"])
+    case("rotary_interleaved", "RotaryEmbedding", {"x": floats(2, 2, 3, 8), "at": positions, **tables}, ["y"], interleaved=1)
+    case("rotary_from", "RotaryEmbedding", {"x": floats(2, 3, 16), "at": np.array([2], np.int64), **tables}, ["y"])
+    for bits, zeros in ((4, False), (4, True), (8, True)):
+        n, k, block = 5, 70, 32
+        blocks, per = (k + block - 1) // block, 8 // bits
+        w = rng.integers(0, 256, (n, blocks, block // per)).astype(np.uint8)
+        scales = (rng.random((n, blocks)) * 0.1).astype(np.float32)
+        inputs = {"x": floats(2, 3, k), "w": w, "s": scales}
+        if zeros:
+            inputs["z"] = rng.integers(0, 256, (n, (blocks + per - 1) // per)).astype(np.uint8)
+        name = f"matmul_{bits}_bits" + ("_zeros" if zeros else "")
+        case(name, "MatMulNBits", inputs, ["y"], set(inputs) - {"x"}, K=k, N=n, bits=bits, block_size=block)
+    heads, kv, size = 4, 2, 16
+    angles = np.outer(np.arange(16), 1 / 100 ** (np.arange(8) / 8)).astype(np.float32)
+    for name, steps, past, extra in (("prefill", 5, 0, {}), ("decode", 1, 6, {}), ("rotary", 1, 6, {"do_rotary": 1}), ("window", 6, 0, {"local_window_size": 3})):
+        total = past + steps
+        inputs = {"q": floats(2, steps, heads * size), "k": floats(2, steps, kv * size), "v": floats(2, steps, kv * size),
+                  "pk": floats(2, kv, past, size), "pv": floats(2, kv, past, size),
+                  "lengths": np.full(2, total - 1, np.int32), "total": np.array(total, np.int32)}
+        if extra.get("do_rotary"):
+            inputs.update(cos=np.cos(angles), sin=np.sin(angles))
+        case(f"group_query_attention_{name}", "GroupQueryAttention", inputs, ["y", "present_k", "present_v"], num_heads=heads, kv_num_heads=kv, **extra)
+
+
 node_cases()
 data_cases()
+microsoft_cases()
 real_cases()

@@ -321,20 +321,31 @@ func rotary(c *call) ([]*Value, error) {
 			return nil, err
 		}
 	}
+	if len(cosines.shape) != 3 || cosines.shape[2] != half || !slices.Equal(cosines.shape, sines.shape) {
+		return nil, fmt.Errorf("cosines %v and sines %v for %d elements: %w", cosines, sines, dims, compute.ErrShape)
+	}
+	y, err := c.turn(h, cosines, sines, dims, c.int("interleaved", 0) != 0)
+	if err != nil || !flat {
+		return one(y, err)
+	}
+	if y, err = c.transposed(y, []int{0, 2, 1, 3}); err != nil {
+		return nil, err
+	}
+	return one(c.reshaped(y, x.shape))
+}
+
+// turn rotates pairs of the first elements of heads [batch, heads, steps, size] by cosines and sines [batch or 1, steps, dims/2].
+func (c *call) turn(h, cosines, sines *Value, dims int, interleaved bool) (*Value, error) {
 	d, err := c.devAll(h, cosines, sines)
 	if err != nil {
 		return nil, err
 	}
-	if len(cosines.shape) != 3 || cosines.shape[2] != half || !slices.Equal(cosines.shape, sines.shape) {
-		return nil, fmt.Errorf("cosines %v and sines %v for %d elements: %w", cosines, sines, dims, compute.ErrShape)
-	}
 	b := c.rec()
-	s := h.shape
+	s, half, size := h.shape, dims/2, h.shape[3]
 	co, si := b.Reshape(d[1], cosines.shape[0], 1, cosines.shape[1], half), b.Reshape(d[2], cosines.shape[0], 1, cosines.shape[1], half)
 	part := func(start, count, step int) batch.Value {
 		return b.Slice(d[0], compute.SliceOptions{Start: []int{0, 0, 0, start}, Size: []int{s[0], s[1], s[2], count}, Step: []int{1, 1, 1, step}})
 	}
-	interleaved := c.int("interleaved", 0) != 0
 	x1, x2 := part(0, half, 1), part(half, half, 1)
 	if interleaved {
 		step := 2
@@ -354,10 +365,7 @@ func rotary(c *call) ([]*Value, error) {
 	if dims < size {
 		y = b.Concat(3, y, part(dims, size-dims, 1))
 	}
-	if flat {
-		y = b.Reshape(b.Transpose(y, compute.TransposeOptions{Perm: []int{0, 2, 1, 3}}), x.shape...)
-	}
-	return c.made(x.kind, y)
+	return c.device(h.kind, y), nil
 }
 
 // linearAttention keeps a matrix for each head as its state and updates it for each position.

@@ -353,7 +353,6 @@ var (
 		}
 		return b.GELUErf(x)
 	})
-	fastGelu    = float(func(c *call, b *batch.Batch, x batch.Value) batch.Value { return b.GELU(x) })
 	hardSigmoid = float(func(c *call, b *batch.Batch, x batch.Value) batch.Value {
 		return b.Clip(b.Add(b.Scale(x, c.float("alpha", 0.2)), b.Scalar(c.float("beta", 0.5))), 0, 1)
 	})

@@ -120,6 +120,13 @@ var operators = sync.OnceValue(func() map[opKey]*operator {
 	add(qlinearMatMul, "QLinearMatMul")
 	add(qlinearConv, "QLinearConv")
 
+	for name, f := range map[string]func(c *call) ([]*Value, error){"FusedMatMul": fusedMatMul, "SkipLayerNormalization": skipNorm(false),
+		"SkipSimplifiedLayerNormalization": skipNorm(true), "SimplifiedLayerNormalization": rmsNorm, "BiasGelu": biasGelu, "FastGelu": fastGeluBias, "Gelu": gelu,
+		"QuickGelu": quickGelu, "RotaryEmbedding": rotary, "MatMulNBits": matMulNBits, "GroupQueryAttention": groupQueryAttention} {
+		t[opKey{"com.microsoft", name}] = &operator{run: f}
+	}
+	t[opKey{"", "SimplifiedLayerNormalization"}] = &operator{run: rmsNorm, since: 1} // as older exporters write it
+
 	add(dropout, "Dropout")
 	for _, n := range []string{"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"} {
 		t[opKey{"", n}] = &operator{run: random, since: 1, impure: true}

@@ -305,7 +305,7 @@ func (rec *Batch) GELUBackward(x, dy Value) Value {
 	return rec.apply(catalogue.Lookup("gelu_backward"), nil, nil, x, dy)
 }
 
-// GELUErfBackward returns the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density
+// GELUErfBackward returns the gradient of GELUErf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density
 // φ.
 //
 //   - The slope at ±Inf is its limit, 0 or 1.
@@ -414,7 +414,7 @@ func (rec *Batch) Dot(a, b Value, axis ...compute.Axis) Value {
 // SumSquares returns the sum of the squares of the elements.
 //
 //   - Without an axis all elements are reduced, to shape [].
-//   - It is the square of norm_l2.
+//   - It is the square of NormL2.
 //   - An empty tensor gives 0.
 //   - Squares beyond float32's range give +Inf.
 func (rec *Batch) SumSquares(x Value, axis ...compute.Axis) Value {
@@ -483,7 +483,7 @@ func (rec *Batch) L2Normalize(x Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("l2_normalize"), []float32{eps}, nil, x)
 }
 
-// GatedRMSNorm returns rms_norm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta nets.
+// GatedRMSNorm returns RMSNorm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta nets.
 //
 //   - x and gate have one shape; gamma is one row.
 //   - silu of a gate of −Inf is its limit, 0.
@@ -491,19 +491,19 @@ func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
 	return rec.apply(catalogue.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
 }
 
-// AddRMSNorm returns x + residual, and rms_norm of that sum with gamma, in one pass.
+// AddRMSNorm returns x + residual, and RMSNorm of that sum with gamma, in one pass.
 func (rec *Batch) AddRMSNorm(x, residual, gamma Value, eps float32) (sum, normed Value) {
 	r := rec.applyAll(catalogue.Lookup("add_rms_norm"), []float32{eps}, nil, x, residual, gamma)
 	return r[0], r[1]
 }
 
-// AddLayerNorm returns x + residual, and layer_norm of that sum with gamma and beta, in one pass.
+// AddLayerNorm returns x + residual, and LayerNorm of that sum with gamma and beta, in one pass.
 func (rec *Batch) AddLayerNorm(x, residual, gamma, beta Value, eps float32) (sum, normed Value) {
 	r := rec.applyAll(catalogue.Lookup("add_layer_norm"), []float32{eps}, nil, x, residual, gamma, beta)
 	return r[0], r[1]
 }
 
-// RMSNormBackward returns the gradients of rms_norm for x and gamma.
+// RMSNormBackward returns the gradients of RMSNorm for x and gamma.
 //
 //   - dy is the gradient of the result.
 //   - Sums over rows always have the same order.
@@ -512,7 +512,7 @@ func (rec *Batch) RMSNormBackward(x, gamma, dy Value, eps float32) (dx, dgamma V
 	return r[0], r[1]
 }
 
-// LayerNormBackward returns the gradients of layer_norm for x, gamma and beta.
+// LayerNormBackward returns the gradients of LayerNorm for x, gamma and beta.
 //
 //   - dy is the gradient of the result.
 //   - Sums over rows always have the same order.
@@ -558,7 +558,7 @@ func (rec *Batch) VecMat(x, a Value) Value {
 	return rec.apply(catalogue.Lookup("vecmat"), nil, nil, x, a)
 }
 
-// RMSNormMatVec returns rms_norm(x)·wᵀ.
+// RMSNormMatVec returns RMSNorm(x)·wᵀ.
 //
 //   - The norm is that of the last axis, with gamma [k].
 //   - x is […, k], weights are [n, k] in Float32, Float16 or BFloat16, all of one type; sums are Float32.
@@ -635,7 +635,7 @@ func (rec *Batch) QuantMatMulColMajor(x, w Value, options ...compute.QuantOption
 	return rec.apply(catalogue.Lookup("quant_matmul_col_major"), nil, optional(options), x, w)
 }
 
-// QuantRMSNormMatVec returns rms_norm(x)·wᵀ with quantised weights w [n, words].
+// QuantRMSNormMatVec returns RMSNorm(x)·wᵀ with quantised weights w [n, words].
 //
 //   - The norm is that of the last axis, with gamma [k].
 //   - Weights are packed by quant.Pack: Uint32, a row of words for each row of values.
@@ -822,7 +822,7 @@ func (rec *Batch) ScatterAdd(x, indices, updates Value) Value {
 //
 //   - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
 //   - Of table [vocabulary, width] only the shape matters.
-//   - Rows are summed as in scatter_add.
+//   - Rows are summed as in ScatterAdd.
 //   - An id outside the vocabulary is ignored.
 func (rec *Batch) EmbeddingBackward(table, ids, dy Value) Value {
 	return rec.apply(catalogue.Lookup("embedding_backward"), nil, nil, table, ids, dy)
@@ -854,7 +854,7 @@ func (rec *Batch) AttentionWithLengths(q, k, v, lengths Value, options ...comput
 
 // AttentionLSE returns attention and, for each query, the logarithm of the sum of the exponentials of its scores.
 //
-//   - lse is [batch, heads, n], or [heads, n] without batch; attention_backward needs it.
+//   - lse is [batch, heads, n], or [heads, n] without batch; AttentionBackward needs it.
 //   - It is −Inf where the result is zeros.
 //   - The matrix of scores is never in memory.
 //   - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
@@ -882,7 +882,7 @@ func (rec *Batch) AttentionLSEWithLengths(q, k, v, lengths Value, options ...com
 
 // AttentionBackward returns the gradients of attention for q, k and v.
 //
-//   - dy is the gradient of y; y and lse are the results of attention_lse with the same options.
+//   - dy is the gradient of y; y and lse are the results of AttentionLSE with the same options.
 //   - The matrix of weights is never in memory (Dao, "FlashAttention-2", 2023).
 //   - q, y, dy and dq are [batch, n, heads, d]; k, v, dk and dv are [batch, keys, kvheads, d]; lse is [batch, heads,
 //     n]; all may lack the batch.
@@ -1004,7 +1004,7 @@ func (rec *Batch) CrossEntropy(logits, targets Value, options ...compute.CrossEn
 	return rec.apply(catalogue.Lookup("cross_entropy"), nil, optional(options), logits, targets)
 }
 
-// CrossEntropyBackward returns the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p).
+// CrossEntropyBackward returns the gradient of CrossEntropy with respect to logits, dloss·(softmax(logits) − p).
 //
 //   - p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε.
 //   - dloss [...] is the gradient of each row's loss.
@@ -1028,7 +1028,7 @@ func (rec *Batch) SwiGLUBackward(gate, up, dy Value) (dgate, dup Value) {
 
 // ClipByNorm returns x·min(1, limit/√sumsq), which limits the norm of x.
 //
-//   - sumsq is the square of the norm, as sum_squares gives it.
+//   - sumsq is the square of the norm, as SumSquares gives it.
 //   - The result is x where sumsq is 0, and NaN where sumsq is negative or NaN.
 //   - With the sum of the squares of several tensors, each of them is clipped by their common norm.
 func (rec *Batch) ClipByNorm(x, sumsq Value, limit float32) Value {
@@ -1069,7 +1069,7 @@ func (rec *Batch) RandomUniform(seed Value, stream int, shape ...int) Value {
 // RandomNormal returns random numbers of the normal distribution with mean 0 and variance 1.
 //
 //   - The seed is Uint32 [2].
-//   - Two words u and v of random_uniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times
+//   - Two words u and v of RandomUniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times
 //     the cosine and the sine of 2πv.
 //   - No number is beyond ±5.77.
 //   - The words are the same on every device.

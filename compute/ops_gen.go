@@ -321,7 +321,7 @@ func (o Ops) GELUBackwardAsync(y, x, dy []float32) *Future {
 	return o.start("gelu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
-// GELUErfBackwardAsync computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
+// GELUErfBackwardAsync computes the gradient of GELUErf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
 // density φ.
 //
 //   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
@@ -432,7 +432,7 @@ func (o Ops) DotAsync(y, a, b []float32) *Future {
 // SumSquaresAsync computes the sum of the squares of the elements.
 //
 //   - Operands are taken as len(y) rows of equal length, each reduced to one element of y.
-//   - It is the square of norm_l2.
+//   - It is the square of NormL2.
 //   - An empty tensor gives 0.
 //   - Squares beyond float32's range give +Inf.
 func (o Ops) SumSquaresAsync(y, x []float32) *Future {
@@ -502,7 +502,7 @@ func (o Ops) L2NormalizeAsync(y, x []float32, rows, cols int, eps float32) *Futu
 	return o.start("l2_normalize", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
 }
 
-// GatedRMSNormAsync computes rms_norm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta
+// GatedRMSNormAsync computes RMSNorm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta
 // nets.
 //
 //   - The length of y must be that of the result.
@@ -512,21 +512,21 @@ func (o Ops) GatedRMSNormAsync(y any, x, gate, gamma Operand, eps float32) *Futu
 	return o.start("gated_rms_norm", destinations(y), []Operand{x, gate, gamma}, []float32{eps}, nil)
 }
 
-// AddRMSNormAsync computes x + residual, and rms_norm of that sum with gamma, in one pass.
+// AddRMSNormAsync computes x + residual, and RMSNorm of that sum with gamma, in one pass.
 //
 //   - The lengths of sum and normed must be those of the results.
 func (o Ops) AddRMSNormAsync(sum, normed any, x, residual, gamma Operand, eps float32) *Future {
 	return o.start("add_rms_norm", destinations(sum, normed), []Operand{x, residual, gamma}, []float32{eps}, nil)
 }
 
-// AddLayerNormAsync computes x + residual, and layer_norm of that sum with gamma and beta, in one pass.
+// AddLayerNormAsync computes x + residual, and LayerNorm of that sum with gamma and beta, in one pass.
 //
 //   - The lengths of sum and normed must be those of the results.
 func (o Ops) AddLayerNormAsync(sum, normed any, x, residual, gamma, beta Operand, eps float32) *Future {
 	return o.start("add_layer_norm", destinations(sum, normed), []Operand{x, residual, gamma, beta}, []float32{eps}, nil)
 }
 
-// RMSNormBackwardAsync computes the gradients of rms_norm for x and gamma.
+// RMSNormBackwardAsync computes the gradients of RMSNorm for x and gamma.
 //
 //   - The lengths of dx and dgamma must be those of the results.
 //   - dy is the gradient of the result.
@@ -535,7 +535,7 @@ func (o Ops) RMSNormBackwardAsync(dx, dgamma any, x, gamma, dy Operand, eps floa
 	return o.start("rms_norm_backward", destinations(dx, dgamma), []Operand{x, gamma, dy}, []float32{eps}, nil)
 }
 
-// LayerNormBackwardAsync computes the gradients of layer_norm for x, gamma and beta.
+// LayerNormBackwardAsync computes the gradients of LayerNorm for x, gamma and beta.
 //
 //   - The lengths of dx, dgamma and dbeta must be those of the results.
 //   - dy is the gradient of the result.
@@ -588,7 +588,7 @@ func (o Ops) VecMatAsync(y, x, a []float32, k, n int) *Future {
 	return o.start("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)
 }
 
-// RMSNormMatVecAsync computes rms_norm(x)·wᵀ.
+// RMSNormMatVecAsync computes RMSNorm(x)·wᵀ.
 //
 //   - The length of y must be that of the result.
 //   - The norm is that of the last axis, with gamma [k].
@@ -670,7 +670,7 @@ func (o Ops) QuantMatMulColMajorAsync(y any, x, w Operand, options ...QuantOptio
 	return o.start("quant_matmul_col_major", destinations(y), []Operand{x, w}, nil, optional(options))
 }
 
-// QuantRMSNormMatVecAsync computes rms_norm(x)·wᵀ with quantised weights w [n, words].
+// QuantRMSNormMatVecAsync computes RMSNorm(x)·wᵀ with quantised weights w [n, words].
 //
 //   - The length of y must be that of the result.
 //   - The norm is that of the last axis, with gamma [k].
@@ -865,7 +865,7 @@ func (o Ops) ScatterAddAsync(x, indices, updates Operand) *Future {
 //   - The length of y must be that of the result.
 //   - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
 //   - Of table [vocabulary, width] only the shape matters.
-//   - Rows are summed as in scatter_add.
+//   - Rows are summed as in ScatterAdd.
 //   - An id outside the vocabulary is ignored.
 func (o Ops) EmbeddingBackwardAsync(y any, table, ids, dy Operand) *Future {
 	return o.start("embedding_backward", destinations(y), []Operand{table, ids, dy}, nil, nil)
@@ -900,7 +900,7 @@ func (o Ops) AttentionWithLengthsAsync(y any, q, k, v, lengths Operand, options 
 // scores.
 //
 //   - The lengths of y and lse must be those of the results.
-//   - lse is [batch, heads, n], or [heads, n] without batch; attention_backward needs it.
+//   - lse is [batch, heads, n], or [heads, n] without batch; AttentionBackward needs it.
 //   - It is −Inf where the result is zeros.
 //   - The matrix of scores is never in memory.
 //   - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
@@ -927,7 +927,7 @@ func (o Ops) AttentionLSEWithLengthsAsync(y, lse any, q, k, v, lengths Operand, 
 // AttentionBackwardAsync computes the gradients of attention for q, k and v.
 //
 //   - The lengths of dq, dk and dv must be those of the results.
-//   - dy is the gradient of y; y and lse are the results of attention_lse with the same options.
+//   - dy is the gradient of y; y and lse are the results of AttentionLSE with the same options.
 //   - The matrix of weights is never in memory (Dao, "FlashAttention-2", 2023).
 //   - q, y, dy and dq are [batch, n, heads, d]; k, v, dk and dv are [batch, keys, kvheads, d]; lse is [batch, heads,
 //     n]; all may lack the batch.
@@ -1050,8 +1050,7 @@ func (o Ops) CrossEntropyAsync(y any, logits, targets Operand, options ...CrossE
 	return o.start("cross_entropy", destinations(y), []Operand{logits, targets}, nil, optional(options))
 }
 
-// CrossEntropyBackwardAsync computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) −
-// p).
+// CrossEntropyBackwardAsync computes the gradient of CrossEntropy with respect to logits, dloss·(softmax(logits) − p).
 //
 //   - The length of y must be that of the result.
 //   - p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε.
@@ -1077,7 +1076,7 @@ func (o Ops) SwiGLUBackwardAsync(dgate, dup any, gate, up, dy Operand) *Future {
 // ClipByNormAsync computes x·min(1, limit/√sumsq), which limits the norm of x.
 //
 //   - Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
-//   - sumsq is the square of the norm, as sum_squares gives it.
+//   - sumsq is the square of the norm, as SumSquares gives it.
 //   - The result is x where sumsq is 0, and NaN where sumsq is negative or NaN.
 //   - With the sum of the squares of several tensors, each of them is clipped by their common norm.
 func (o Ops) ClipByNormAsync(y, x, sumsq []float32, limit float32) *Future {
@@ -1114,7 +1113,7 @@ func (o Ops) RandomUniformAsync(y []float32, seed [2]uint32, stream int) *Future
 
 // RandomNormalAsync computes random numbers of the normal distribution with mean 0 and variance 1.
 //
-//   - Two words u and v of random_uniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times
+//   - Two words u and v of RandomUniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times
 //     the cosine and the sine of 2πv.
 //   - No number is beyond ±5.77.
 //   - The words are the same on every device.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/format"
 	"reflect"
+	"regexp"
 	"strings"
 	"text/template"
 
@@ -204,15 +205,29 @@ func returned(e *program.Entry, more ...string) string {
 
 // comment writes a doc comment: a sentence, then a list of the sentences of notes.
 func comment(first string, notes ...string) string {
-	lines := wrap(first, "// ", "// ", 119)
+	lines := wrap(withMethods(first, goMethod), "// ", "// ", 119)
 	for i, note := range sentences(notes) {
 		if i == 0 {
 			lines = append(lines, "//")
 		}
-		lines = append(lines, wrap(note, "//   - ", "//     ", 119)...)
+		lines = append(lines, wrap(withMethods(note, goMethod), "//   - ", "//     ", 119)...)
 	}
 	return strings.Join(lines, "\n")
 }
+
+var catalogueName = regexp.MustCompile(`\b[a-z0-9]+(_[a-z0-9]+)+\b`)
+
+// withMethods replaces the names of entries that are not plain words by those of their methods, as method spells them.
+func withMethods(text string, method func(string) string) string {
+	return catalogueName.ReplaceAllStringFunc(text, func(name string) string {
+		if e := catalogue.Lookup(name); e != nil {
+			return method(e.Method)
+		}
+		return name
+	})
+}
+
+func goMethod(name string) string { return name }
 
 // sentences splits texts into sentences.
 func sentences(texts []string) (list []string) {

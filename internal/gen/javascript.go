@@ -264,7 +264,7 @@ var goNames = strings.NewReplacer("ErrShape", "a ShapeError", "BFloat16", "bf16"
 
 // jsDoc says a sentence about Go in the names of JavaScript.
 func jsDoc(text string, options reflect.Type) string {
-	text = goNames.Replace(oneLine(text))
+	text = withMethods(goNames.Replace(oneLine(text)), lowerCamel)
 	if options != nil && options.Kind() == reflect.Struct {
 		for i := range options.NumField() {
 			name := options.Field(i).Name

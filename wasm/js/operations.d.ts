@@ -108,9 +108,7 @@ export interface Conv2DOptions {
   act?: Activation;
 }
 
-/**
- * CrossEntropyOptions parametrises cross_entropy and its gradient. The zero value scores every row against its own target.
- */
+/** CrossEntropyOptions parametrises crossEntropy and its gradient. The zero value scores every row against its own target. */
 export interface CrossEntropyOptions {
   /** labelSmoothing ε in [0, 1] gives the target the probability 1−ε and spreads ε evenly over all classes. */
   labelSmoothing?: number;
@@ -171,8 +169,8 @@ export interface PadOptions {
 }
 
 /**
- * PoolOptions parametrises max_pool2d and avg_pool2d over NCHW input. Zero strides mean the window's size. Padding never
- * takes part: neither in a maximum nor in an average's count.
+ * PoolOptions parametrises maxPool2D and avgPool2D over NCHW input. Zero strides mean the window's size. Padding never takes
+ * part: neither in a maximum nor in an average's count.
  */
 export interface PoolOptions {
   /** window: rows, columns */
@@ -243,7 +241,7 @@ export interface SliceOptions {
   step?: readonly number[];
 }
 
-/** TopKOptions parametrises top_k. */
+/** TopKOptions parametrises topK. */
 export interface TopKOptions {
   /** elements of each row, 1 to 1024 and at most as many as the row has */
   k: number;
@@ -493,7 +491,7 @@ export interface DeviceOperations {
   geluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   geluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ.
+   * The gradient of geluErf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ.
    * - The slope at ±Inf is its limit, 0 or 1.
    * - The result is NaN if x or dy is.
    */
@@ -577,7 +575,7 @@ export interface DeviceOperations {
   dot(a: Operand, b: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The sum of the squares of the elements.
-   * - It is the square of norm_l2.
+   * - It is the square of normL2.
    * - An empty tensor gives 0.
    * - Squares beyond float32's range give +Inf.
    */
@@ -645,27 +643,27 @@ export interface DeviceOperations {
   l2Normalize(x: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   l2Normalize(x: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * rms_norm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta nets.
+   * rmsNorm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta nets.
    * - x and gate have one shape; gamma is one row.
    * - silu of a gate of −Inf is its limit, 0.
    */
   gatedRmsNorm(x: Operand, gate: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   gatedRmsNorm(x: Operand, gate: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** x + residual, and rms_norm of that sum with gamma, in one pass. */
+  /** x + residual, and rmsNorm of that sum with gamma, in one pass. */
   addRmsNorm(x: Operand, residual: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<[sum: Tensor, normed: Tensor]>;
   addRmsNorm(x: Operand, residual: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<[sum: Float32Array<ArrayBuffer>, normed: Float32Array<ArrayBuffer>]>;
-  /** x + residual, and layer_norm of that sum with gamma and beta, in one pass. */
+  /** x + residual, and layerNorm of that sum with gamma and beta, in one pass. */
   addLayerNorm(x: Operand, residual: Operand, gamma: Operand, beta: Operand, eps: number, options: CallOptions & Keep): Promise<[sum: Tensor, normed: Tensor]>;
   addLayerNorm(x: Operand, residual: Operand, gamma: Operand, beta: Operand, eps: number, options?: CallOptions): Promise<[sum: Float32Array<ArrayBuffer>, normed: Float32Array<ArrayBuffer>]>;
   /**
-   * The gradients of rms_norm for x and gamma.
+   * The gradients of rmsNorm for x and gamma.
    * - dy is the gradient of the result.
    * - Sums over rows always have the same order.
    */
   rmsNormBackward(x: Operand, gamma: Operand, dy: Operand, eps: number, options: CallOptions & Keep): Promise<[dx: Tensor, dgamma: Tensor]>;
   rmsNormBackward(x: Operand, gamma: Operand, dy: Operand, eps: number, options?: CallOptions): Promise<[dx: Float32Array<ArrayBuffer>, dgamma: Float32Array<ArrayBuffer>]>;
   /**
-   * The gradients of layer_norm for x, gamma and beta.
+   * The gradients of layerNorm for x, gamma and beta.
    * - dy is the gradient of the result.
    * - Sums over rows always have the same order.
    * - A row of dy that holds infinities makes each element of its dx infinite or NaN.
@@ -707,7 +705,7 @@ export interface DeviceOperations {
   vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options: CallOptions & Keep): Promise<Tensor>;
   vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * rms_norm(x)·wᵀ.
+   * rmsNorm(x)·wᵀ.
    * - The norm is that of the last axis, with gamma [k].
    * - x is […, k], weights are [n, k] in f32, f16 or bf16, all of one type; sums are f32.
    * - K = 0 gives sums of 0.
@@ -766,7 +764,7 @@ export interface DeviceOperations {
   quantMatmulColMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
   quantMatmulColMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * rms_norm(x)·wᵀ with quantised weights w [n, words].
+   * rmsNorm(x)·wᵀ with quantised weights w [n, words].
    * - The norm is that of the last axis, with gamma [k].
    * - Weights are packed by quant.Pack: u32, a row of words for each row of values.
    * - K = 0 gives zeros.
@@ -901,7 +899,7 @@ export interface DeviceOperations {
    * The gradient of embedding with respect to table.
    * - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
    * - Of table [vocabulary, width] only the shape matters.
-   * - Rows are summed as in scatter_add.
+   * - Rows are summed as in scatterAdd.
    * - An id outside the vocabulary is ignored.
    */
   embeddingBackward(table: Operand, ids: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
@@ -926,7 +924,7 @@ export interface DeviceOperations {
   attention(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<Result>;
   /**
    * Attention and, for each query, the logarithm of the sum of the exponentials of its scores.
-   * - lse is [batch, heads, n], or [heads, n] without batch; attention_backward needs it.
+   * - lse is [batch, heads, n], or [heads, n] without batch; attentionBackward needs it.
    * - It is −Inf where the result is zeros.
    * - The matrix of scores is never in memory.
    * - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
@@ -946,7 +944,7 @@ export interface DeviceOperations {
   attentionLse(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<[y: Result, lse: Result]>;
   /**
    * The gradients of attention for q, k and v.
-   * - dy is the gradient of y; y and lse are the results of attention_lse with the same options.
+   * - dy is the gradient of y; y and lse are the results of attentionLSE with the same options.
    * - The matrix of weights is never in memory (Dao, "FlashAttention-2", 2023).
    * - q, y, dy and dq are [batch, n, heads, d]; k, v, dk and dv are [batch, keys, kvheads, d]; lse is [batch, heads, n]; all
    *   may lack the batch.
@@ -1038,7 +1036,7 @@ export interface DeviceOperations {
   crossEntropy(logits: Operand, targets: Operand, options: CrossEntropyOptions & CallOptions & Keep): Promise<Tensor>;
   crossEntropy(logits: Operand, targets: Operand, options?: CrossEntropyOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * The gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p).
+   * The gradient of crossEntropy with respect to logits, dloss·(softmax(logits) − p).
    * - p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε.
    * - dloss [...] is the gradient of each row's loss.
    * - Options must be those of the loss.
@@ -1058,7 +1056,7 @@ export interface DeviceOperations {
   swigluBackward(gate: Operand, up: Operand, dy: Operand, options?: CallOptions): Promise<[dgate: Float32Array<ArrayBuffer>, dup: Float32Array<ArrayBuffer>]>;
   /**
    * x·min(1, limit/√sumsq), which limits the norm of x.
-   * - sumsq is the square of the norm, as sum_squares gives it.
+   * - sumsq is the square of the norm, as sumSquares gives it.
    * - The result is x where sumsq is 0, and NaN where sumsq is negative or NaN.
    * - With the sum of the squares of several tensors, each of them is clipped by their common norm.
    */
@@ -1085,7 +1083,7 @@ export interface DeviceOperations {
   randomUniform(seed: Operand, options: RandomOptions & CallOptions): Promise<Result>;
   /**
    * Random numbers of the normal distribution with mean 0 and variance 1.
-   * - Two words u and v of random_uniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the
+   * - Two words u and v of randomUniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the
    *   cosine and the sine of 2πv.
    * - No number is beyond ±5.77.
    * - The words are the same on every device.
@@ -1304,7 +1302,7 @@ export interface BatchOperations {
    */
   geluBackward(x: BatchOperand, dy: BatchOperand): Value;
   /**
-   * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ.
+   * The gradient of geluErf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ.
    * - The slope at ±Inf is its limit, 0 or 1.
    * - The result is NaN if x or dy is.
    */
@@ -1376,7 +1374,7 @@ export interface BatchOperations {
   dot(a: BatchOperand, b: BatchOperand, options?: AxisOptions): Value;
   /**
    * The sum of the squares of the elements.
-   * - It is the square of norm_l2.
+   * - It is the square of normL2.
    * - An empty tensor gives 0.
    * - Squares beyond float32's range give +Inf.
    */
@@ -1425,23 +1423,23 @@ export interface BatchOperations {
    */
   l2Normalize(x: BatchOperand, eps: number): Value;
   /**
-   * rms_norm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta nets.
+   * rmsNorm(x)·gamma·silu(gate) of each row of the last axis, as in Mamba 2 and gated delta nets.
    * - x and gate have one shape; gamma is one row.
    * - silu of a gate of −Inf is its limit, 0.
    */
   gatedRmsNorm(x: BatchOperand, gate: BatchOperand, gamma: BatchOperand, eps: number): Value;
-  /** x + residual, and rms_norm of that sum with gamma, in one pass. */
+  /** x + residual, and rmsNorm of that sum with gamma, in one pass. */
   addRmsNorm(x: BatchOperand, residual: BatchOperand, gamma: BatchOperand, eps: number): [sum: Value, normed: Value];
-  /** x + residual, and layer_norm of that sum with gamma and beta, in one pass. */
+  /** x + residual, and layerNorm of that sum with gamma and beta, in one pass. */
   addLayerNorm(x: BatchOperand, residual: BatchOperand, gamma: BatchOperand, beta: BatchOperand, eps: number): [sum: Value, normed: Value];
   /**
-   * The gradients of rms_norm for x and gamma.
+   * The gradients of rmsNorm for x and gamma.
    * - dy is the gradient of the result.
    * - Sums over rows always have the same order.
    */
   rmsNormBackward(x: BatchOperand, gamma: BatchOperand, dy: BatchOperand, eps: number): [dx: Value, dgamma: Value];
   /**
-   * The gradients of layer_norm for x, gamma and beta.
+   * The gradients of layerNorm for x, gamma and beta.
    * - dy is the gradient of the result.
    * - Sums over rows always have the same order.
    * - A row of dy that holds infinities makes each element of its dx infinite or NaN.
@@ -1473,7 +1471,7 @@ export interface BatchOperations {
    */
   vecmat(x: BatchOperand, a: BatchOperand): Value;
   /**
-   * rms_norm(x)·wᵀ.
+   * rmsNorm(x)·wᵀ.
    * - The norm is that of the last axis, with gamma [k].
    * - x is […, k], weights are [n, k] in f32, f16 or bf16, all of one type; sums are f32.
    * - K = 0 gives sums of 0.
@@ -1526,7 +1524,7 @@ export interface BatchOperations {
    */
   quantMatmulColMajor(x: BatchOperand, w: BatchOperand, options: QuantOptions): Value;
   /**
-   * rms_norm(x)·wᵀ with quantised weights w [n, words].
+   * rmsNorm(x)·wᵀ with quantised weights w [n, words].
    * - The norm is that of the last axis, with gamma [k].
    * - Weights are packed by quant.Pack: u32, a row of words for each row of values.
    * - K = 0 gives zeros.
@@ -1641,7 +1639,7 @@ export interface BatchOperations {
    * The gradient of embedding with respect to table.
    * - Row r of the result is the sum of the rows of dy whose id is r; dy has the shape of ids followed by width.
    * - Of table [vocabulary, width] only the shape matters.
-   * - Rows are summed as in scatter_add.
+   * - Rows are summed as in scatterAdd.
    * - An id outside the vocabulary is ignored.
    */
   embeddingBackward(table: BatchOperand, ids: BatchOperand, dy: BatchOperand): Value;
@@ -1664,7 +1662,7 @@ export interface BatchOperations {
   attention(q: BatchOperand, k: BatchOperand, v: BatchOperand, options?: AttentionOptions & { lengths?: BatchOperand }): Value;
   /**
    * Attention and, for each query, the logarithm of the sum of the exponentials of its scores.
-   * - lse is [batch, heads, n], or [heads, n] without batch; attention_backward needs it.
+   * - lse is [batch, heads, n], or [heads, n] without batch; attentionBackward needs it.
    * - It is −Inf where the result is zeros.
    * - The matrix of scores is never in memory.
    * - q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d]; all three may lack the batch.
@@ -1683,7 +1681,7 @@ export interface BatchOperations {
   attentionLse(q: BatchOperand, k: BatchOperand, v: BatchOperand, options?: AttentionOptions & { lengths?: BatchOperand }): [y: Value, lse: Value];
   /**
    * The gradients of attention for q, k and v.
-   * - dy is the gradient of y; y and lse are the results of attention_lse with the same options.
+   * - dy is the gradient of y; y and lse are the results of attentionLSE with the same options.
    * - The matrix of weights is never in memory (Dao, "FlashAttention-2", 2023).
    * - q, y, dy and dq are [batch, n, heads, d]; k, v, dk and dv are [batch, keys, kvheads, d]; lse is [batch, heads, n]; all
    *   may lack the batch.
@@ -1767,7 +1765,7 @@ export interface BatchOperations {
    */
   crossEntropy(logits: BatchOperand, targets: BatchOperand, options?: CrossEntropyOptions): Value;
   /**
-   * The gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p).
+   * The gradient of crossEntropy with respect to logits, dloss·(softmax(logits) − p).
    * - p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε.
    * - dloss [...] is the gradient of each row's loss.
    * - Options must be those of the loss.
@@ -1785,7 +1783,7 @@ export interface BatchOperations {
   swigluBackward(gate: BatchOperand, up: BatchOperand, dy: BatchOperand): [dgate: Value, dup: Value];
   /**
    * x·min(1, limit/√sumsq), which limits the norm of x.
-   * - sumsq is the square of the norm, as sum_squares gives it.
+   * - sumsq is the square of the norm, as sumSquares gives it.
    * - The result is x where sumsq is 0, and NaN where sumsq is negative or NaN.
    * - With the sum of the squares of several tensors, each of them is clipped by their common norm.
    */
@@ -1809,7 +1807,7 @@ export interface BatchOperations {
   randomUniform(seed: BatchOperand, options: RandomOptions): Value;
   /**
    * Random numbers of the normal distribution with mean 0 and variance 1.
-   * - Two words u and v of random_uniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the
+   * - Two words u and v of randomUniform's generator make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the
    *   cosine and the sine of 2πv.
    * - No number is beyond ±5.77.
    * - The words are the same on every device.

@@ -265,7 +265,7 @@ func TestCancel(t *testing.T) {
 	require.NoError(t, wait(d.ReLUAsync(c, a)), "the device is still usable")
 }
 
-// A run that waits behind another one is given up without waiting for it.
+// a run that waits for another one is given up without waiting for it.
 func TestCancelInQueue(t *testing.T) {
 	d := open(t, cpu.WithWorkers(1))
 	n := slowProduct(t, d)

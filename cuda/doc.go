@@ -1,9 +1,9 @@
 // Package cuda is the NVIDIA device, directly on the driver: libcuda is loaded when a device is opened. Neither the CUDA
 // toolkit nor cgo nor nvcc is needed. Kernels are PTX, written with package ptx or anything else that makes it.
 //
-//	dev, err := cuda.Open(ctx)                          // NVIDIA's first GPU
-//	dev, err := cuda.Open(ctx, cuda.WithSoftware())         // the software GPU, on any machine
-//	err = dev.MatMul(ctx, c, a, b, m, k, n)             // the operations of the catalogue, and batches, as on every device
+//	dev, err := cuda.Open(ctx)                      // NVIDIA's first GPU
+//	dev, err := cuda.Open(ctx, cuda.WithSoftware()) // the software GPU, on any machine
+//	err = dev.MatMul(ctx, c, a, b, m, k, n)         // the operations of the catalogue, and batches, as on every device
 //
 // NVIDIA's driver and the software GPU implement one internal interface, and everything above it is the same code. So tests
 // run without a GPU, and the software GPU finds errors that hardware hides (see [SoftwareOptions] and package ptx/sim).

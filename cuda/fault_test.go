@@ -470,7 +470,7 @@ func TestStickyErrorInABatch(t *testing.T) {
 
 	d.in(t, func() { gate.shut(d.defaultStream.handle) })
 	first := fatal.Start()
-	behind := []*compute.Future{fine.Start(), other.Start(), tensor.ReadAsync(make([]float32, 2))}
+	later := []*compute.Future{fine.Start(), other.Start(), tensor.ReadAsync(make([]float32, 2))}
 	r := begun(t, s)
 	require.NoError(t, r.Replay(graph))
 	d.in(t, func() { gate.shut(s.handle) })
@@ -496,7 +496,7 @@ func TestStickyErrorInABatch(t *testing.T) {
 		require.True(t, i == 0 || l.Number == dead.Launches[i-1].Number+1)
 	}
 	require.Equal(t, []string{"scale", "poke", "scale", "scale", "scale"}, last[len(last)-5:])
-	for _, f := range behind {
+	for _, f := range later {
 		var same *PoisonedError
 		require.ErrorAs(t, f.Await(t.Context()), &same)
 		require.Same(t, dead, same)

@@ -160,7 +160,7 @@ func vectorAddOn(t testing.TB, d *Device) (*Kernel, func(n int) [3]uint32) {
 func TestHardwareStreams(t *testing.T) {
 	d := openHardware(t)
 	add, grid := vectorAddOn(t, d)
-	n, turns := either(1<<22+3, 3001), 23
+	n, iterations := either(1<<22+3, 3001), 23
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -190,7 +190,7 @@ func TestHardwareStreams(t *testing.T) {
 				if err := CopyToDevice(r, x, pinned); err != nil {
 					return err
 				}
-				for range turns {
+				for range iterations {
 					if err := r.Launch(add, Launch{Grid: grid(n)}, args.U32(uint32(n)), x.Arg(), x.Arg(), x.Arg()); err != nil {
 						return err
 					}
@@ -206,7 +206,7 @@ func TestHardwareStreams(t *testing.T) {
 					return err
 				}
 				for i, v := range pinned.Slice() {
-					if want := float32(g+i%1000) * float32(int(1)<<turns); v != want {
+					if want := float32(g+i%1000) * float32(int(1)<<iterations); v != want {
 						return fmt.Errorf("stream %d: element %d is %g, not %g", g, i, v, want)
 					}
 				}
@@ -322,7 +322,7 @@ func TestHardwareCompilerRefuses(t *testing.T) {
 }
 
 // A second opening finds what the first compiled. The driver has a cache of its own, which the script that runs these tests
-// turns off (CUDA_CACHE_DISABLE), as it would make the comparison pointless.
+// iterations off (CUDA_CACHE_DISABLE), as it would make the comparison pointless.
 func TestHardwareCache(t *testing.T) {
 	dir := t.TempDir()
 	load := func() time.Duration {

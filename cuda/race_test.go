@@ -216,16 +216,16 @@ func noGoroutines(t testing.TB) {
 func TestCrowd(t *testing.T) {
 	x := newCrowd(newCore(t))
 	jobs := x.jobs()
-	turns := 40
+	iterations := 40
 	if testing.Short() {
-		turns = 12
+		iterations = 12
 	}
 	seed := randomSource(t)
 	var wg sync.WaitGroup
 	for range 8 {
 		rng := rand.New(rand.NewPCG(seed.Uint64(), 0))
 		wg.Go(func() {
-			for range turns {
+			for range iterations {
 				noError(t, jobs[rng.IntN(len(jobs))](rng))
 			}
 		})
@@ -238,11 +238,11 @@ func TestCrowd(t *testing.T) {
 // The device is closed in the midst of it: what was begun ends well, what comes later is told so, and nothing stays behind.
 func TestCrowdAtClosing(t *testing.T) {
 	seed := randomSource(t)
-	turns := 5
+	iterations := 5
 	if testing.Short() {
-		turns = 2
+		iterations = 2
 	}
-	for range turns {
+	for range iterations {
 		m := newMachine(t, softgpu.Config{})
 		d, err := Open(t.Context(), m.on, WithoutCache())
 		require.NoError(t, err)
@@ -290,7 +290,7 @@ func TestNoGrowth(t *testing.T) {
 	single.Keep = []program.Slot{applied(t, single, c.scale, scaleStep(1, 1, 0), f32(1), v)}
 	launched := compile(t, c.Device, single)
 	host, result := []any{[]float32{1}}, []any{make([]float32, 1)}
-	turn := func() (launches int) {
+	round := func() (launches int) {
 		r := begun(t, s)
 		for range 20 {
 			c.times(r, b, 1, 0)
@@ -319,11 +319,11 @@ func TestNoGrowth(t *testing.T) {
 		most = 2_000
 	}
 	for range 50 {
-		turn()
+		round()
 	}
 	heap, live, memory := state()
 	for launches < most {
-		launches += turn()
+		launches += round()
 	}
 	heap2, live2, memory2 := state()
 	t.Logf("%d launches: heap of %d bytes, then %d; %v", launches, heap, heap2, live2)

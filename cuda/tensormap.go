@@ -13,7 +13,7 @@ import (
 //
 // The tensor begins with the buffer's first element; m.Address stays 0, and a tensor that begins further on is that of a
 // [Buffer.Slice]. Dims, Box and ElementStrides count elements of m.Type, which need not be the buffer's own (halves lie in
-// buffers of uint16 or of bytes), Strides are in bytes; dimension 0 is the innermost. What fields may be says [tensormap.Map].
+// buffers of uint16 or of bytes), Strides are in bytes; dimension 0 is the innermost. See [tensormap.Map] for the values that fields may have.
 //
 // As with [Buffer.Arg] the argument does not keep the buffer, which has to stay open until the work that uses it has been
 // submitted. It may be used for any number of launches. The call starts nothing on the GPU and is safe for concurrent use.

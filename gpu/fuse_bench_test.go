@@ -25,7 +25,7 @@ func BenchmarkFusion(b *testing.B) {
 		scalars = append(scalars, values[i%4]...)
 	}
 	sum := program.Expression{Inputs: 2, Nodes: []program.Node{{Entry: catalogue.Add, Args: []int{0, 1}}}, Results: []int{2}}
-	behind := program.Expression{Inputs: 2, Nodes: []program.Node{{Entry: catalogue.GELU, Args: []int{0}}, {Entry: catalogue.Add, Args: []int{1, 2}}}, Results: []int{3}}
+	epilogue := program.Expression{Inputs: 2, Nodes: []program.Node{{Entry: catalogue.GELU, Args: []int{0}}, {Entry: catalogue.Add, Args: []int{1, 2}}}, Results: []int{3}}
 	product, norm := program.Attr{Options: compute.MatMulOptions{}}, program.Attr{Scalars: []float32{1e-5}}
 	type adding func(e *program.Entry, a program.Attr, in ...program.Slot) program.Slot
 	square := []program.Type{program.F32(1024, 1024), program.F32(1024, 1024), program.F32(1024)}
@@ -47,7 +47,7 @@ func BenchmarkFusion(b *testing.B) {
 		{"product", thin, func(add adding, x []program.Slot) program.Slot {
 			return add(catalogue.Add, program.Attr{}, add(catalogue.GELU, program.Attr{}, add(catalogue.MatMul, product, x[0], x[1])), x[2])
 		}, func(add adding, x []program.Slot) program.Slot {
-			return add(catalogue.MatMul, program.Attr{Options: product.Options, Epilogue: behind}, x...)
+			return add(catalogue.MatMul, program.Attr{Options: product.Options, Epilogue: epilogue}, x...)
 		}},
 		{"norm", square, func(add adding, x []program.Slot) program.Slot {
 			return add(catalogue.RMSNorm, norm, add(catalogue.Add, program.Attr{}, x[0], x[1]), x[2])

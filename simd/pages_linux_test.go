@@ -28,7 +28,7 @@ func paged(t *testing.T, n int, atEnd bool) []float32 {
 	return all[:n:n]
 }
 
-// Nothing before or behind the operands of the functions with assembly of their own is touched.
+// Nothing before or after the operands of the functions with assembly of their own is touched.
 func TestTransformGuardPages(t *testing.T) {
 	inOneThread(t)
 	r := newRand(t)

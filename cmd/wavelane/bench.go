@@ -120,16 +120,16 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 	}
 	results := []benchmarks.Result{}
 	failed := []error{}
-	turns := 0
+	total := 0
 	for _, dev := range devices {
 		defer dev.Close()
 		for _, b := range chosen {
 			if b.For(dev.Info()) {
-				turns += f.runs + 1
+				total += f.runs + 1
 			}
 		}
 	}
-	bar := newBar(errOut, turns)
+	bar := newBar(errOut, total)
 	for _, dev := range devices {
 		for _, b := range chosen {
 			if !b.For(dev.Info()) {

@@ -88,7 +88,7 @@ func TestAll(t *testing.T) {
 				ticks := 0
 				results, err := b.Measure(t.Context(), dev, Options{Runs: 1, Budget: time.Minute, Tick: func() { ticks++ }})
 				require.NoError(t, err)
-				require.Equal(t, 2, ticks, "one turn to warm up, one measured")
+				require.Equal(t, 2, ticks, "one round to warm up, one measured")
 				require.Greater(t, len(results), 1, "nothing to compare with")
 				require.Equal(t, 1.0, results[0].Relative)
 				for _, r := range results {

@@ -120,7 +120,7 @@ func (b *Benchmark) Measure(ctx context.Context, dev *wavelane.Device, o Options
 		return nil, fmt.Errorf("%s: %w", b.Name, err)
 	}
 	times := make([][]time.Duration, len(ways))
-	turn := func() error {
+	round := func() error {
 		for i := range ways {
 			took, err := ways[i].time(ctx)
 			if err == nil {
@@ -139,7 +139,7 @@ func (b *Benchmark) Measure(ctx context.Context, dev *wavelane.Device, o Options
 		}
 	}
 	for warm := time.Now().Add(warmTime(dev)); ; {
-		if err := turn(); err != nil {
+		if err := round(); err != nil {
 			return nil, err
 		}
 		if !time.Now().Before(warm) {
@@ -153,7 +153,7 @@ func (b *Benchmark) Measure(ctx context.Context, dev *wavelane.Device, o Options
 		if n > 0 && time.Now().After(end) {
 			break
 		}
-		if err := turn(); err != nil {
+		if err := round(); err != nil {
 			return nil, err
 		}
 		tick()

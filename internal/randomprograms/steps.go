@@ -139,15 +139,15 @@ func aroundExpressions(e *program.Entry, in []reference.Array, types []program.T
 	if err != nil {
 		panic(err) // checked
 	}
-	before, behind := len(parts.PrologueIn), len(parts.EpilogueIn)
-	own := in[before : len(in)-behind]
+	before, after := len(parts.PrologueIn), len(parts.EpilogueIn)
+	own := in[before : len(in)-after]
 	if !parts.Prologue.None() {
 		x := expression(parts.Prologue, in[:before], parts.PrologueScalars, parts.In[0].Shape)[0]
 		own = append([]reference.Array{x}, own...)
 	}
 	y := decomposed(e, own, parts.In, parts.Attr, out)
 	if !parts.Epilogue.None() {
-		all := append([]reference.Array{y[0]}, in[len(in)-behind:]...)
+		all := append([]reference.Array{y[0]}, in[len(in)-after:]...)
 		y = expression(parts.Epilogue, all, parts.EpilogueScalars, out[0].Shape)
 	}
 	return y

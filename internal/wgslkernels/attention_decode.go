@@ -68,9 +68,9 @@ func (s *step) attendSplit(c splitAttention) error {
 	// So often the loops of a thread go round for keys that a workgroup takes at a time.
 	lanes, columns := s.decodeLanes()
 	scores := ceilDiv(of*decodeKeys, lanes)
-	turns := 10 + 2*decodeKeys + 4*scores + ceilDiv(c.D, 16)*(1+ceilDiv(16*decodeKeys, lanes)+17*scores) + columns*(1+of+decodeKeys*(1+of))
+	iterations := 10 + 2*decodeKeys + 4*scores + ceilDiv(c.D, 16)*(1+ceilDiv(16*decodeKeys, lanes)+17*scores) + columns*(1+of+decodeKeys*(1+of))
 	c.parts = max(1, min(ceilDiv(manyTasks/4, max(1, c.Batch*c.KVHeads*tiles)), ceilDiv(c.NK, 4*decodeKeys)),
-		ceilDiv(c.NK, (loopBudget/turns-1)*decodeKeys))
+		ceilDiv(c.NK, (loopBudget/iterations-1)*decodeKeys))
 	all := c.parts * c.shards
 	perSequence := 4 * c.KVHeads * all * rows * (c.D + 2)
 	partial := s.NewScratch(c.Batch * perSequence)

@@ -289,7 +289,7 @@ func (r *rig) worker(add driver.Function, seed uint32) error {
 	}
 	ok(r.CtxSetCurrent(r.ctx))
 	defer r.CtxSetCurrent(0)
-	for turn := range uint32(20) {
+	for round := range uint32(20) {
 		s, res := r.StreamCreate(0)
 		ok(res)
 		e, res := r.EventCreate(true)
@@ -303,7 +303,7 @@ func (r *rig) worker(add driver.Function, seed uint32) error {
 		}
 		host := unsafe.Slice((*uint32)(p), 64)
 		for i := range host {
-			host[i] = seed + turn
+			host[i] = seed + round
 		}
 		ok(r.MemcpyHtoDAsync(x, p, 4*64, s))
 		for range 5 {
@@ -315,8 +315,8 @@ func (r *rig) worker(add driver.Function, seed uint32) error {
 			time.Sleep(10 * time.Microsecond)
 		}
 		for i := range host {
-			if host[i] != seed+turn+5 {
-				return fmt.Errorf("turn %d, element %d: %d", turn, i, host[i])
+			if host[i] != seed+round+5 {
+				return fmt.Errorf("round %d, element %d: %d", round, i, host[i])
 			}
 		}
 		ok(r.MemFree(x))

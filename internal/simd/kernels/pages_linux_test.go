@@ -21,7 +21,7 @@ func pages(t *testing.T, floats int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&m[page])), size/4)
 }
 
-// Operands at the very beginning and end of memory: nothing before or behind them is touched.
+// Operands at the very beginning and end of memory: nothing before or after them is touched.
 func TestGuardPages(t *testing.T) {
 	const most = 257
 	eachKernel(t, func(t *testing.T, k *kernel) {

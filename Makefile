@@ -106,7 +106,8 @@ cross: ## build and vet without cgo for every platform
 	done; rm $$here
 
 # lint and cross have vetted what go test would vet again, for each way of building.
-TEST := $(GO) test -vet=off -timeout 20m
+# A slow machine with another job beside takes more than go test's own ten minutes for a package.
+TEST := $(GO) test -vet=off -timeout 45m
 
 # The CPU's conformance run in ./cpu is that of ./internal/conformance again. What tests of the packed program depend on is more than
 # go test knows of, so that their results must not come from its cache.

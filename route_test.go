@@ -28,9 +28,9 @@ type counted struct {
 	n *named
 }
 
-func (c counted) Compile(p *program.Program) (program.Executable, error) {
+func (c counted) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
 	c.n.compiled++
-	return c.Executor.Compile(p)
+	return c.Executor.Compile(ctx, p)
 }
 
 func (n *named) Close() error {

@@ -197,9 +197,9 @@ type counting struct {
 
 func (*counting) Fuses(*program.Step, []program.Type, []program.Type) bool { return false }
 
-func (c *counting) Compile(p *program.Program) (program.Executable, error) {
+func (c *counting) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
 	c.steps += len(p.Steps)
-	return c.Executor.Compile(p)
+	return c.Executor.Compile(ctx, p)
 }
 
 func TestDeadStepsDoNotRun(t *testing.T) {

@@ -148,7 +148,7 @@ func runAll(ctx context.Context, d program.Executor, p *program.Program, io prog
 
 // runOn compiles and runs a program once.
 func runOn(ctx context.Context, d program.Executor, p *program.Program, io *program.IO) error {
-	x, err := d.Compile(p)
+	x, err := d.Compile(ctx, p)
 	if err != nil {
 		return err
 	}

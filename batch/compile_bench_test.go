@@ -19,9 +19,11 @@ type idle struct {
 type executor = program.Executor
 
 func (idle) Fuses(*program.Step, []program.Type, []program.Type) bool { return true }
-func (idle) Compile(*program.Program) (program.Executable, error)     { return idle{}, nil }
-func (idle) Start(*program.IO) *compute.Future                        { return compute.Failed(nil) }
-func (idle) Close() error                                             { return nil }
+func (idle) Compile(context.Context, *program.Program) (program.Executable, error) {
+	return idle{}, nil
+}
+func (idle) Start(*program.IO) *compute.Future { return compute.Failed(nil) }
+func (idle) Close() error                      { return nil }
 
 // recordElementwise records elementwise steps, as a chain that another operand enters now and then.
 func recordElementwise(steps int) *batch.Batch {

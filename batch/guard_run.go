@@ -129,7 +129,7 @@ func (x *guardedRun) again(io *program.IO) *GuardError {
 	if err != nil {
 		return nil
 	}
-	run, err := x.device.Compile(q)
+	run, err := x.device.Compile(context.Background(), q)
 	if err != nil {
 		return nil
 	}

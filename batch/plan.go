@@ -104,7 +104,7 @@ func (rec *Batch) compile(ctx context.Context, device program.Executor, recorded
 	if err != nil {
 		return nil, nil, err
 	}
-	exec, err := program.Compile(ctx, d, p)
+	exec, err := d.Compile(ctx, p)
 	if err == nil {
 		if err = rec.checkMemory(exec, p, recorded); err != nil {
 			exec.Close()

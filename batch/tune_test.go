@@ -19,9 +19,9 @@ type tunable struct {
 	err             error
 }
 
-func (d *tunable) Compile(p *program.Program) (program.Executable, error) {
+func (d *tunable) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
 	d.compiled++
-	return d.Executor.Compile(p)
+	return d.Executor.Compile(ctx, p)
 }
 
 func (d *tunable) Tune(_ context.Context, p *program.Program) ([]program.Measurement, error) {

@@ -37,7 +37,7 @@ func measure(b *testing.B, work float64, unit string, e *program.Entry, a progra
 			require.NoError(b, err)
 			p.Read = []program.Slot{y}
 			io.Read = []any{program.MakeSlice(p.Values[y].Type)}
-			x, err := program.ExecutorOf(d).Compile(p)
+			x, err := program.ExecutorOf(d).Compile(b.Context(), p)
 			require.NoError(b, err)
 			require.NoError(b, wait(x.Start(io)))
 			b.ReportAllocs()

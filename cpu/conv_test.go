@@ -30,7 +30,7 @@ func TestConvolutionWithInfiniteWeights(t *testing.T) {
 		p.Read = []program.Slot{y}
 		out := p.Values[y].Type
 		got := make([]float32, out.Len())
-		e, err := program.ExecutorOf(d).Compile(p)
+		e, err := program.ExecutorOf(d).Compile(t.Context(), p)
 		require.NoError(t, err)
 		require.NoError(t, wait(e.Start(&program.IO{Host: []any{x, w}, Read: []any{got}})))
 		require.NoError(t, e.Close())

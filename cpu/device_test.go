@@ -98,7 +98,7 @@ func TestForeignTensors(t *testing.T) {
 		y, err := p.Apply(catalogue.ReLU, program.Attr{}, p.Add(program.F32(2), program.FromTensor))
 		require.NoError(t, err)
 		p.Read = []program.Slot{y}
-		e, err := program.ExecutorOf(d).Compile(p)
+		e, err := program.ExecutorOf(d).Compile(t.Context(), p)
 		require.NoError(t, err)
 		require.ErrorIs(t, wait(e.Start(&program.IO{Tensors: []compute.Tensor{c.tensor}, Read: []any{make([]float32, 2)}})), c.want)
 	}
@@ -146,11 +146,11 @@ func TestInvalidPrograms(t *testing.T) {
 		"input out of range":      {Values: values, Host: []program.Slot{9}},
 		"no entry":                {Values: values, Host: []program.Slot{0}, Steps: []program.Step{{In: []program.Slot{0}, Out: []program.Slot{1}}}},
 	} {
-		_, err := program.ExecutorOf(d).Compile(p)
+		_, err := program.ExecutorOf(d).Compile(t.Context(), p)
 		require.ErrorIs(t, err, compute.ErrArgument, name)
 	}
 	wrong := []program.Value{{Type: f, Source: program.FromHost}, {Type: program.F32(3), Source: program.FromStep}}
-	_, err := program.ExecutorOf(d).Compile(&program.Program{Values: wrong, Host: []program.Slot{0}, Steps: []program.Step{relu(0, 1)}})
+	_, err := program.ExecutorOf(d).Compile(t.Context(), &program.Program{Values: wrong, Host: []program.Slot{0}, Steps: []program.Step{relu(0, 1)}})
 	require.ErrorIs(t, err, compute.ErrShape)
 }
 
@@ -323,7 +323,7 @@ func TestManyGoroutinesShareADevice(t *testing.T) {
 	sum, err := p.Apply(catalogue.Sum, program.Attr{Options: compute.AllAxes}, square)
 	require.NoError(t, err)
 	p.Read, p.Keep = []program.Slot{sum}, []program.Slot{square}
-	e, err := program.ExecutorOf(d).Compile(p)
+	e, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	want := 0.0
 	for _, v := range x {
@@ -387,7 +387,7 @@ func TestReplayAllocations(t *testing.T) {
 		s, err := p.Apply(catalogue.Softmax, program.Attr{}, v)
 		require.NoError(t, err)
 		p.Read = []program.Slot{s}
-		e, err := program.ExecutorOf(d).Compile(p)
+		e, err := program.ExecutorOf(d).Compile(t.Context(), p)
 		require.NoError(t, err)
 		io := &program.IO{Host: []any{make([]float32, n)}, Read: []any{make([]float32, n)}}
 		run := func() { require.NoError(t, wait(e.Start(io))) }

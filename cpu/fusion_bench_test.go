@@ -53,7 +53,7 @@ func BenchmarkFusion(b *testing.B) {
 				for _, t := range c.in {
 					io.Host = append(io.Host, random(b, t.Len()))
 				}
-				x, err := program.ExecutorOf(d).Compile(form.p)
+				x, err := program.ExecutorOf(d).Compile(b.Context(), form.p)
 				require.NoError(b, err)
 				require.NoError(b, wait(x.Start(io)))
 				b.ReportAllocs()

@@ -160,7 +160,7 @@ func (c *calculation) programs(t testing.TB) (whole, apart *program.Program) {
 }
 
 func results(t *testing.T, d *cpu.Device, p *program.Program, io *program.IO) [][]float32 {
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	require.NoError(t, wait(x.Start(io)))
 	var out [][]float32

@@ -105,7 +105,7 @@ func TestSharedMemoryDoesNotShow(t *testing.T) {
 				y := make([]float32, p.Values[s].Len())
 				io.Read, results[i] = append(io.Read, y), append(results[i], y)
 			}
-			x, err := program.ExecutorOf(d).Compile(p)
+			x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 			require.NoError(t, err)
 			require.NoError(t, wait(x.Start(io)))
 			for _, k := range io.Keep {
@@ -150,7 +150,7 @@ func TestReshapeBeforeUpdate(t *testing.T) {
 	z, err := p.Apply(catalogue.Abs, program.Attr{}, y)
 	require.NoError(t, err)
 	p.Read = []program.Slot{z}
-	e, err := program.ExecutorOf(d).Compile(p)
+	e, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	got := make([]float32, 6)
 	require.NoError(t, wait(e.Start(&program.IO{Host: []any{[]float32{7, 8, 9}, []int32{1}}, Tensors: []compute.Tensor{cache}, Read: []any{got}})))

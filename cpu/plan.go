@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -58,7 +59,7 @@ type sealed = program.Sealed
 type executor struct{ *Device }
 
 // Compile prepares a program for this device.
-func (d executor) Compile(p *program.Program) (program.Executable, error) {
+func (d executor) Compile(_ context.Context, p *program.Program) (program.Executable, error) {
 	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}

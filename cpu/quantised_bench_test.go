@@ -27,7 +27,7 @@ func replay(t testing.TB, d *cpu.Device, e *program.Entry, a program.Attr, in ..
 	require.NoError(t, err)
 	p.Read = []program.Slot{y}
 	io.Read = []any{program.MakeSlice(p.Values[y].Type)}
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	return func() time.Duration {
 		start := time.Now()

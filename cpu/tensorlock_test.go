@@ -41,7 +41,7 @@ func TestTurns(t *testing.T) {
 	position := p.Add(program.Type{DType: compute.Int32, Shape: []int{1}}, program.FromHost)
 	_, err = p.Apply(catalogue.KVAppend, program.Attr{}, changed, row, position)
 	require.NoError(t, err)
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 
 	const starters, each = 6, 50

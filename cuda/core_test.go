@@ -184,7 +184,7 @@ func f32(shape ...int) program.Type { return program.Type{DType: compute.Float32
 
 func compile(t testing.TB, d *Device, p *program.Program) *executable {
 	t.Helper()
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	return x.(*executable)
 }

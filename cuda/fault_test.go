@@ -146,7 +146,7 @@ func usePrograms(ctx context.Context, d *Device, k *Kernel) error {
 	}
 	defer t.Close()
 	for _, p := range []*program.Program{p, &keeping} {
-		e, err := program.ExecutorOf(d).Compile(p)
+		e, err := program.ExecutorOf(d).Compile(context.Background(), p)
 		if err != nil {
 			return err
 		}
@@ -325,7 +325,7 @@ func large(d *Device) (err error) {
 	}
 	defer t.Close()
 	for _, p := range []*program.Program{p, &keeping} {
-		e, err := program.ExecutorOf(d).Compile(p)
+		e, err := program.ExecutorOf(d).Compile(context.Background(), p)
 		if err != nil {
 			return err
 		}

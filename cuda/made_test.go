@@ -54,16 +54,16 @@ func checkPowers(t *testing.T, x program.Executable, first, steps int) {
 func TestMadeKernels(t *testing.T) {
 	d, g := openSoft(t, softgpu.Config{})
 	before := g.Live().Modules
-	x, err := program.ExecutorOf(d).Compile(powers(t, 0, 3))
+	x, err := program.ExecutorOf(d).Compile(t.Context(), powers(t, 0, 3))
 	require.NoError(t, err)
 	require.Equal(t, before+1, g.Live().Modules)
 	checkPowers(t, x, 0, 3)
-	y, err := program.ExecutorOf(d).Compile(powers(t, 1, 4))
+	y, err := program.ExecutorOf(d).Compile(t.Context(), powers(t, 1, 4))
 	require.NoError(t, err)
 	require.Equal(t, before+2, g.Live().Modules, "two of them are new")
 	require.NoError(t, x.Close())
 	checkPowers(t, y, 1, 4)
-	_, err = program.ExecutorOf(d).Compile(powers(t, 0, 5))
+	_, err = program.ExecutorOf(d).Compile(t.Context(), powers(t, 0, 5))
 	require.NoError(t, err)
 	require.Equal(t, before+2, g.Live().Modules)
 
@@ -74,7 +74,7 @@ func TestMadeKernels(t *testing.T) {
 		e.Results = []int{n + 2}
 		long.Steps[0].Attr.Options = e
 	}
-	_, err = program.ExecutorOf(d).Compile(long)
+	_, err = program.ExecutorOf(d).Compile(t.Context(), long)
 	require.ErrorIs(t, err, compute.ErrUnsupported)
 	require.False(t, program.ExecutorOf(d).Fuses(&long.Steps[0], long.Types(long.Steps[0].In), long.Types(long.Steps[0].Out)))
 }
@@ -84,10 +84,10 @@ func TestMadeKernelsAreBounded(t *testing.T) {
 	d, g := openSoft(t, softgpu.Config{})
 	d.loader.made.most = 5
 	before := g.Live().Modules
-	kept, err := program.ExecutorOf(d).Compile(powers(t, 0, 2))
+	kept, err := program.ExecutorOf(d).Compile(t.Context(), powers(t, 0, 2))
 	require.NoError(t, err)
 	for i := range 30 {
-		x, err := program.ExecutorOf(d).Compile(powers(t, 2+i, 1))
+		x, err := program.ExecutorOf(d).Compile(t.Context(), powers(t, 2+i, 1))
 		require.NoError(t, err)
 		checkPowers(t, x, 2+i, 1)
 		require.NoError(t, x.Close())
@@ -97,7 +97,7 @@ func TestMadeKernelsAreBounded(t *testing.T) {
 	require.Equal(t, 5, d.loader.made.recent.Len())
 	checkPowers(t, kept, 0, 2) // whose module is no longer among them
 	require.NoError(t, kept.Close())
-	again, err := program.ExecutorOf(d).Compile(powers(t, 0, 2))
+	again, err := program.ExecutorOf(d).Compile(t.Context(), powers(t, 0, 2))
 	require.NoError(t, err)
 	checkPowers(t, again, 0, 2)
 }
@@ -113,7 +113,7 @@ func TestMadeKernelsAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for range 12 {
 				first := rng.IntN(6)
-				x, err := program.ExecutorOf(d).Compile(powers(t, first, 2))
+				x, err := program.ExecutorOf(d).Compile(t.Context(), powers(t, first, 2))
 				if err != nil {
 					errs <- err
 					return

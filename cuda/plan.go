@@ -80,7 +80,11 @@ type executor struct{ *Device }
 
 // Compile validates a program and prepares it: code and memory plan. Errors wrap compute.ErrUnsupported, compute.ErrTooLarge,
 // compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
-func (d executor) Compile(p *program.Program) (program.Executable, error) {
+func (d executor) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
+	return program.Within(ctx, func() (program.Executable, error) { return d.compile(p) }, func(x program.Executable) { x.Close() })
+}
+
+func (d executor) compile(p *program.Program) (program.Executable, error) {
 	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}

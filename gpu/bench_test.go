@@ -64,7 +64,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 func BenchmarkRecord(b *testing.B) {
 	d := open(b)
 	const steps = 1000
-	x, err := program.ExecutorOf(d).Compile(chain(b, affine(b, d), 64, steps))
+	x, err := program.ExecutorOf(d).Compile(b.Context(), chain(b, affine(b, d), 64, steps))
 	require.NoError(b, err)
 	defer x.Close()
 	in, out := make([]float32, 64), make([]float32, 64)
@@ -88,7 +88,7 @@ func BenchmarkChain(b *testing.B) {
 	k := affine(b, d)
 	in, out := make([]float32, n), make([]float32, n)
 	b.Run("submits=1", func(b *testing.B) {
-		x, err := program.ExecutorOf(d).Compile(chain(b, k, n, steps))
+		x, err := program.ExecutorOf(d).Compile(b.Context(), chain(b, k, n, steps))
 		require.NoError(b, err)
 		defer x.Close()
 		for b.Loop() {

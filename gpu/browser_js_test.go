@@ -280,7 +280,7 @@ func held() int {
 // 10,000 runs leave nothing behind.
 func TestNoLeak(t *testing.T) {
 	d := open(t)
-	x, err := program.ExecutorOf(d).Compile(chain(t, affine(t, d), 64, 2))
+	x, err := program.ExecutorOf(d).Compile(t.Context(), chain(t, affine(t, d), 64, 2))
 	require.NoError(t, err)
 	in, out := make([]float32, 64), make([]float32, 64)
 	const together = 50
@@ -330,7 +330,7 @@ func BenchmarkDispatch(b *testing.B) {
 	k := affine(b, d)
 	in, out := make([]float32, 64), make([]float32, 64)
 	start := func(steps int) func() time.Duration {
-		x, err := program.ExecutorOf(d).Compile(chain(b, k, 64, steps))
+		x, err := program.ExecutorOf(d).Compile(b.Context(), chain(b, k, 64, steps))
 		require.NoError(b, err)
 		b.Cleanup(func() { x.Close() })
 		return func() time.Duration {
@@ -367,7 +367,7 @@ func BenchmarkDispatchRebound(b *testing.B) {
 		_, err := p.ApplyKernel(k, program.Attr{Options: affineLaunch(64, 2, 1)}, program.F32(64), s)
 		require.NoError(b, err)
 	}
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(b.Context(), p)
 	require.NoError(b, err)
 	defer x.Close()
 	var tensors [2]compute.Tensor
@@ -401,7 +401,7 @@ func TestTune(t *testing.T) {
 	require.Equal(t, []string{"tree", "subgroups"}, list[0].Variants)
 	require.Positive(t, list[0].Median[0])
 	t.Logf("%+v", list)
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	require.NoError(t, x.Close())
 	require.Equal(t, []compute.Choice{{Class: "rows", Problem: list[0].Problem, Variant: list[0].Winner, Why: "measured", Uses: 1}}, d.Choices())
@@ -428,7 +428,7 @@ func TestOutOfMemory(t *testing.T) {
 		y, err := p.Apply(catalogue.Fill, program.Attr{Scalars: []float32{7}, Options: compute.FillOptions{Shape: []int{n}}})
 		require.NoError(t, err)
 		p.Keep = []program.Slot{y}
-		x, err := program.ExecutorOf(d).Compile(p)
+		x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 		require.NoError(t, err)
 		io := &program.IO{Keep: make([]compute.Tensor, 1)}
 		err = x.Start(io).Await(ctx)

@@ -333,7 +333,7 @@ func TestStagingSplits(t *testing.T) {
 		io.Host = append(io.Host, floats(r, 10_000))
 		io.Read = append(io.Read, make([]float32, 10_000))
 	}
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	require.NoError(t, x.Start(io).Await(ctx))
 	require.Equal(t, io.Host, io.Read)

@@ -331,7 +331,7 @@ func faultRun(d *Device, k *Kernel, arm func()) (*program.IO, error) {
 		return nil, err
 	}
 	p.Keep, p.Read = []program.Slot{y}, []program.Slot{z}
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(context.Background(), p)
 	if err != nil {
 		return nil, err
 	}

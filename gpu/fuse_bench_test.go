@@ -83,7 +83,7 @@ func BenchmarkFusion(b *testing.B) {
 					f = c.fused
 				}
 				p.Keep = []program.Slot{f(add, x)}
-				e, err := program.ExecutorOf(d).Compile(p)
+				e, err := program.ExecutorOf(d).Compile(b.Context(), p)
 				require.NoError(b, err)
 				defer e.Close()
 				run := func() {

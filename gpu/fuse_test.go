@@ -85,7 +85,7 @@ func execute[T any](t *testing.T, d *Device, e *program.Entry, a program.Attr, i
 	p.Read = out
 	types := p.Types(out)
 	require.True(t, executor{d}.Fuses(&p.Steps[0], in, types), "%v %+v", in, a)
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	defer x.Close()
 	var got [][]T
@@ -166,7 +166,7 @@ func stepByStep(t *testing.T, d *Device, x *program.Expression, scalars []float3
 		got = append(got, all)
 		defer func() { program.Walk(shape, func(i int, index []int) { all[i] = y[program.Dot(index, st)] }) }()
 	}
-	e, err := program.ExecutorOf(d).Compile(p)
+	e, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	defer e.Close()
 	require.NoError(t, e.Start(io).Await(ctx))
@@ -381,7 +381,7 @@ func TestPipelinesAreBounded(t *testing.T) {
 		y, err := p.Apply(program.Fused, program.Attr{Options: x}, s)
 		require.NoError(t, err)
 		p.Read = []program.Slot{y}
-		e, err := program.ExecutorOf(d).Compile(p)
+		e, err := program.ExecutorOf(d).Compile(t.Context(), p)
 		require.NoError(t, err)
 		return e
 	}

@@ -71,7 +71,7 @@ func TestUpdatesOfValues(t *testing.T) {
 		if read {
 			p.Read, io.Read = append(p.Read, cache), append(io.Read, make([]float32, 12))
 		}
-		x, err := program.ExecutorOf(d).Compile(p)
+		x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 		require.NoError(t, err)
 		defer x.Close()
 		require.NoError(t, x.Start(io).Await(ctx))
@@ -125,7 +125,7 @@ func TestReshapesAreViews(t *testing.T) {
 		for _, s := range p.Read {
 			io.Read = append(io.Read, program.MakeSlice(p.Values[s].Type))
 		}
-		exec, err := program.ExecutorOf(d).Compile(p)
+		exec, err := program.ExecutorOf(d).Compile(t.Context(), p)
 		require.NoError(t, err)
 		require.NoError(t, exec.Start(io).Await(ctx))
 		last := len(io.Read) - 1
@@ -154,11 +154,11 @@ func TestUncomputed(t *testing.T) {
 	p := &program.Program{}
 	x := p.Add(program.F32(3), program.FromStep)
 	p.Read = []program.Slot{x}
-	_, err := program.ExecutorOf(d).Compile(p)
+	_, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.ErrorIs(t, err, compute.ErrArgument)
 	p.Read = nil
 	_, err = p.Apply(catalogue.ReLU, program.Attr{}, x)
 	require.NoError(t, err)
-	_, err = program.ExecutorOf(d).Compile(p)
+	_, err = program.ExecutorOf(d).Compile(t.Context(), p)
 	require.ErrorIs(t, err, compute.ErrArgument)
 }

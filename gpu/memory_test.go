@@ -86,7 +86,7 @@ func TestIdleProgramsGiveWay(t *testing.T) {
 	d := open(t, WithMemoryLimit(1<<20))
 	k := affine(t, d)
 	const n = 1 << 15 // 128 KiB
-	x, err := program.ExecutorOf(d).Compile(chain(t, k, n, 3))
+	x, err := program.ExecutorOf(d).Compile(t.Context(), chain(t, k, n, 3))
 	require.NoError(t, err)
 	in, out := make([]float32, n), make([]float32, n)
 	require.NoError(t, runOnce(x, in, out))
@@ -183,7 +183,7 @@ func TestTimestamps(t *testing.T) {
 	}
 	require.Greater(t, gpu, wall/20, "a run of %v that is nearly all GPU work", wall)
 
-	x, err := program.ExecutorOf(d).Compile(chain(t, affine(t, d), 1000, 4))
+	x, err := program.ExecutorOf(d).Compile(t.Context(), chain(t, affine(t, d), 1000, 4))
 	require.NoError(t, err)
 	require.Zero(t, x.(*executable).GPUTime())
 	require.NoError(t, runOnce(x, make([]float32, 1000), make([]float32, 1000)))

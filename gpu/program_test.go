@@ -24,7 +24,7 @@ func TestReplay(t *testing.T) {
 	d := open(t)
 	r := random(t)
 	const n = 1000
-	x, err := program.ExecutorOf(d).Compile(chain(t, affine(t, d), n, 16))
+	x, err := program.ExecutorOf(d).Compile(t.Context(), chain(t, affine(t, d), n, 16))
 	require.NoError(t, err)
 	launches := x.Launches()
 	require.Len(t, launches, 16)
@@ -61,7 +61,7 @@ func TestOverlap(t *testing.T) {
 	y, err := p.ApplyKernel(affine(t, d), program.Attr{Options: affineLaunch(1, 1, 1)}, program.F32(1), s)
 	require.NoError(t, err)
 	p.Read = []program.Slot{busy, y}
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	var futures []*compute.Future
 	var outs []*program.IO
@@ -92,7 +92,7 @@ func TestReadAndKeepAnything(t *testing.T) {
 	require.NoError(t, err)
 	all := []program.Slot{host, tensor, empty, half, step, step, tensor}
 	p.Read, p.Keep = all, all
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	for range 2 {
 		io := &program.IO{Host: []any{[]float32{7, 8, 9}, []float32{}, []compute.F16{1, 2, 3}}, Tensors: []compute.Tensor{res}}
@@ -123,10 +123,10 @@ func TestStartErrors(t *testing.T) {
 	y, err := p.ApplyKernel(k, program.Attr{Options: affineLaunch(3, 1, 1)}, program.F32(3), s)
 	require.NoError(t, err)
 	p.Read = []program.Slot{y}
-	_, err = program.ExecutorOf(other).Compile(p)
+	_, err = program.ExecutorOf(other).Compile(t.Context(), p)
 	require.ErrorIs(t, err, compute.ErrForeignTensor)
 	require.ErrorContains(t, err, "affine")
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	defer x.Close()
 	mine, err := d.Upload(ctx, []float32{1, 2, 3})
@@ -197,7 +197,7 @@ func TestLowerings(t *testing.T) {
 		y, err := p.Apply(e, program.Attr{}, s)
 		require.NoError(t, err)
 		p.Read = []program.Slot{y}
-		return program.ExecutorOf(d).Compile(p)
+		return program.ExecutorOf(d).Compile(t.Context(), p)
 	}
 	// The halves change places on their way.
 	x, err := compile(dispatch(nil), dispatch(func(x *wgslkernels.Dispatch) { x.Grid[1] = 0 }), copying(scratch(1, 0, half), part(half)),

@@ -43,7 +43,7 @@ func BenchmarkQuantised(b *testing.B) {
 				y, err := p.Apply(e, a, in...)
 				require.NoError(b, err)
 				p.Keep = []program.Slot{y}
-				ex, err := program.ExecutorOf(d).Compile(p)
+				ex, err := program.ExecutorOf(d).Compile(b.Context(), p)
 				require.NoError(b, err)
 				defer ex.Close()
 				run := func() {

@@ -29,7 +29,7 @@ func TestReplayBindsWhatChanged(t *testing.T) {
 	x, w := p.Add(program.F32(3), program.FromHost), p.Add(program.F32(3), program.FromTensor)
 	y := apply(catalogue.Mul, apply(catalogue.Neg, apply(catalogue.Add, x, w)), x)
 	p.Read, p.Keep = []program.Slot{y}, []program.Slot{apply(catalogue.Neg, y)}
-	exec, err := program.ExecutorOf(d).Compile(p)
+	exec, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	a, b := tensor(1, 2, 3), tensor(10, 20, 30)
 	run := func(w compute.Tensor, want ...float32) map[string]int {
@@ -74,7 +74,7 @@ func TestReplayUploadsWhatVaries(t *testing.T) {
 	rate := apply(catalogue.Fill, program.Attr{Scalars: []float32{2}, Vary: []int{3}, Options: compute.FillOptions{}})
 	y := apply(catalogue.Clip, program.Attr{Scalars: []float32{-1, 3}, Vary: []int{2, 1}}, apply(catalogue.Mul, program.Attr{}, x, rate))
 	p.Read = []program.Slot{y}
-	exec, err := program.ExecutorOf(d).Compile(p)
+	exec, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	start := func(scalars ...float32) (*compute.Future, *program.IO) {
 		io := &program.IO{Host: []any{[]float32{-2, 1, 7}}, Read: []any{make([]float32, 3)}, Scalars: scalars}
@@ -116,6 +116,6 @@ func TestReplayUploadsWhatVaries(t *testing.T) {
 	idle(t, d)
 
 	p.Steps[0].Attr.Vary = []int{4}
-	_, err = program.ExecutorOf(d).Compile(p)
+	_, err = program.ExecutorOf(d).Compile(t.Context(), p)
 	require.ErrorIs(t, err, compute.ErrArgument, "of three")
 }

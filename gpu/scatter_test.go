@@ -61,7 +61,7 @@ func BenchmarkScatterAdd(b *testing.B) {
 				}
 				_, err := p.Apply(catalogue.ScatterAdd, program.Attr{}, in...)
 				require.NoError(b, err)
-				e, err := program.ExecutorOf(d).Compile(p)
+				e, err := program.ExecutorOf(d).Compile(b.Context(), p)
 				require.NoError(b, err)
 				defer e.Close()
 				for b.Loop() {

@@ -20,7 +20,7 @@ func TestSubmitThreshold(t *testing.T) {
 	in := floats(r, n)
 	for _, c := range []struct{ threshold, buffers int }{{1, 23}, {2, 12}, {7, 4}, {12, 2}, {22, 2}, {23, 1}, {1000, 1}} {
 		d, f := openFaulty(t, WithSubmitThreshold(c.threshold), WithTimestamps())
-		x, err := program.ExecutorOf(d).Compile(chain(t, affine(t, d), n, steps))
+		x, err := program.ExecutorOf(d).Compile(t.Context(), chain(t, affine(t, d), n, steps))
 		require.NoError(t, err)
 		for range 3 {
 			f.reset()
@@ -50,7 +50,7 @@ func TestRunsInFlight(t *testing.T) {
 	z, err := p.ApplyKernel(k, program.Attr{Options: affineLaunch(1, 1, 1)}, program.F32(1), y)
 	require.NoError(t, err)
 	p.Read = []program.Slot{z, y, x}
-	exec, err := program.ExecutorOf(d).Compile(p)
+	exec, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	start := func(v float32) (*compute.Future, *program.IO) {
 		io := &program.IO{Host: []any{[]float32{v}}, Read: []any{make([]float32, 1), make([]float32, 1), make([]float32, 1)}}
@@ -88,7 +88,7 @@ func BenchmarkRunsInFlight(b *testing.B) {
 	d := open(b)
 	const n = 1 << 20
 	k := affine(b, d)
-	x, err := program.ExecutorOf(d).Compile(chain(b, k, n, 4))
+	x, err := program.ExecutorOf(d).Compile(b.Context(), chain(b, k, n, 4))
 	require.NoError(b, err)
 	defer x.Close()
 	in := make([]float32, n)
@@ -122,7 +122,7 @@ func BenchmarkSubmitThreshold(b *testing.B) {
 		d := open(b, WithSubmitThreshold(threshold))
 		k := affine(b, d)
 		for _, steps := range []int{300, 5000} {
-			x, err := program.ExecutorOf(d).Compile(chain(b, k, 4096, steps))
+			x, err := program.ExecutorOf(d).Compile(b.Context(), chain(b, k, 4096, steps))
 			require.NoError(b, err)
 			in, out := make([]float32, 4096), make([]float32, 4096)
 			b.Run(fmt.Sprintf("%d/%d", threshold, steps), func(b *testing.B) {

@@ -20,7 +20,7 @@ func TestTimesOfSteps(t *testing.T) {
 		t.Fatal("the software adapter has timestamps")
 	}
 	p := chain(t, affine(t, d), 100_000, 4)
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(t.Context(), p)
 	require.NoError(t, err)
 	defer x.Close()
 	times := make([]time.Duration, len(p.Steps))

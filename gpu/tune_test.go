@@ -49,7 +49,7 @@ func reluProgram(t *testing.T) *program.Program {
 }
 
 func compile(t *testing.T, d *Device) {
-	x, err := program.ExecutorOf(d).Compile(reluProgram(t))
+	x, err := program.ExecutorOf(d).Compile(t.Context(), reluProgram(t))
 	require.NoError(t, err)
 	in, out := make([]float32, 1000), make([]float32, 1000)
 	in[7] = 3
@@ -162,13 +162,13 @@ func TestForcedVariant(t *testing.T) {
 
 	broken := open(t, WithVariant("relu", "broken"))
 	variants(broken)
-	_, err := program.ExecutorOf(broken).Compile(reluProgram(t))
+	_, err := program.ExecutorOf(broken).Compile(t.Context(), reluProgram(t))
 	var s *ShaderError
 	require.ErrorAs(t, err, &s)
 
 	unknown := open(t, WithVariant("relu", "unknown"))
 	variants(unknown)
-	_, err = program.ExecutorOf(unknown).Compile(reluProgram(t))
+	_, err = program.ExecutorOf(unknown).Compile(t.Context(), reluProgram(t))
 	require.ErrorIs(t, err, compute.ErrUnsupported)
 	require.ErrorContains(t, err, `no variant "unknown", only [plain broken quick]`)
 }

@@ -63,7 +63,7 @@ func TestMeasuredIsWhatRuns(t *testing.T) {
 			for _, s := range out {
 				io.Read = append(io.Read, program.MakeSlice(p.Values[s].Type))
 			}
-			x, err := program.ExecutorOf(dev).Compile(p)
+			x, err := program.ExecutorOf(dev).Compile(t.Context(), p)
 			require.NoError(t, err)
 			require.NoError(t, x.Start(io).Await(t.Context()))
 			require.NoError(t, x.Close())

@@ -24,7 +24,7 @@ type faulty struct {
 
 func (faulty) Fuses(*program.Step, []program.Type, []program.Type) bool { return false }
 
-func (d faulty) Compile(p *program.Program) (program.Executable, error) {
+func (d faulty) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
 	q := *p
 	q.Steps = append([]program.Step{}, p.Steps...)
 	for i := range q.Steps {
@@ -32,7 +32,7 @@ func (d faulty) Compile(p *program.Program) (program.Executable, error) {
 			q.Steps[i].Entry = d.to
 		}
 	}
-	return d.Executor.Compile(&q)
+	return d.Executor.Compile(ctx, &q)
 }
 
 // compared is a batch of steps of many kinds, with a tensor that it updates and one that it reads.

@@ -85,7 +85,7 @@ func (d *testDevice) refused(t *testing.T, cases []*testCase, binding uint64) (f
 		}
 		_, err := p.Apply(c.entry, c.attr, slots...)
 		require.NoError(t, err)
-		ex, err := d.Compile(p)
+		ex, err := d.Compile(t.Context(), p)
 		if large && errors.Is(err, compute.ErrTooLarge) {
 			require.Contains(t, err.Error(), "multiply in blocks")
 			continue

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -60,7 +61,7 @@ func (g *graph) read(slots ...program.Slot) { g.Read = append(g.Read, slots...) 
 
 // compile prepares the program and closes it when the test has what it wanted.
 func (g *graph) compile() program.Executable {
-	ex, err := g.d.Compile(&g.Program)
+	ex, err := g.d.Compile(context.Background(), &g.Program)
 	require.NoError(g, err)
 	return ex
 }

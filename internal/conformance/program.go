@@ -235,7 +235,7 @@ func concurrent(g *graph) {
 			for i, io := range ios {
 				ex, err := shared, error(nil)
 				if i%3 == 0 { // compiling is concurrent, too
-					ex, err = g.d.Compile(&g.Program)
+					ex, err = g.d.Compile(context.Background(), &g.Program)
 				}
 				if err == nil {
 					err = await(ex.Start(io))

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -22,7 +23,7 @@ type referenceDevice struct {
 	skip bool
 }
 
-func (r *referenceDevice) Compile(p *program.Program) (program.Executable, error) {
+func (r *referenceDevice) Compile(_ context.Context, p *program.Program) (program.Executable, error) {
 	return &referenceExecutable{device: r, p: p}, p.Check()
 }
 

@@ -46,7 +46,7 @@ func replayAllocations(d *cpu.Device, c *testCase) (float64, error) {
 	for _, s := range out {
 		io.Read = append(io.Read, program.MakeSlice(p.Values[s].Type))
 	}
-	x, err := program.ExecutorOf(d).Compile(p)
+	x, err := program.ExecutorOf(d).Compile(context.Background(), p)
 	if err != nil {
 		return 0, err
 	}

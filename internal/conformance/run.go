@@ -265,7 +265,7 @@ func (d *testDevice) compare(c *testCase, in []operand, x []*expectation) error 
 
 // execute compiles a program and runs it once.
 func (d *testDevice) execute(p *program.Program, io *program.IO) error {
-	ex, err := d.Compile(p)
+	ex, err := d.Compile(context.Background(), p)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"slices"
 
 	"github.com/stretchr/testify/require"
@@ -55,7 +56,7 @@ func updatesInOrder(g *graph) {
 	a, b := twice.Add(program.F32(shape...), program.FromTensor), twice.Add(program.F32(1, 1, 1, width), program.FromTensor)
 	out := twice.apply(catalogue.KVAppend, program.Attr{}, a, b, twice.upload(operand{program.Type{DType: compute.Int32, Shape: []int{1}}, []int32{0}}))
 	twice.Keep = []program.Slot{out}
-	_, err := g.d.Compile(&twice.Program)
+	_, err := g.d.Compile(context.Background(), &twice.Program)
 	require.ErrorIs(g, err, compute.ErrArgument)
 
 	require.NoError(g, cache.Close())

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/catalogue"
@@ -38,7 +39,7 @@ func varying(g *graph) {
 			a.Vary[i] = len(e.Scalars) - i
 		}
 		p, io := record(a)
-		x, err := g.d.Compile(p)
+		x, err := g.d.Compile(context.Background(), p)
 		require.NoError(g, err, e.Name)
 		for run := range 5 {
 			plain := program.Attr{Scalars: append([]float32{}, c.attr.Scalars...), Options: c.attr.Options}

@@ -34,7 +34,7 @@ func (r runner) Upload(ctx context.Context, data any, shape ...int) (compute.Ten
 
 // Start compiles a program and begins one run of it. An error is that of the compilation, or ctx.Err() if ctx ended during it.
 func Start(ctx context.Context, d program.Executor, p *program.Program, io *program.IO) (*compute.Future, error) {
-	x, err := program.Compile(ctx, d, p)
+	x, err := d.Compile(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,9 @@ import (
 
 // Executor is a device as programs see it.
 type Executor interface {
-	// Compile validates and prepares a program. Compiling is pure preparation: nothing runs.
-	Compile(p *Program) (Executable, error)
+	// Compile validates and prepares a program. Compiling is pure preparation: nothing runs. It may have to wait for whoever compiles the
+	// same code, and for a driver's compiler: until ctx ends, whose error it then returns.
+	Compile(ctx context.Context, p *Program) (Executable, error)
 	// Fuses reports whether the device runs a step with expressions in fewer passes over memory than the steps that it was made of.
 	// The rewrites that fuse steps ask about each that they would like to make; the others stay separate.
 	Fuses(s *Step, in, out []Type) bool
@@ -60,12 +61,6 @@ func (s Sealed) executor() Executor { return s.of }
 
 // ExecutorOf returns what compiles and runs programs on a device.
 func ExecutorOf(d Device) Executor { return d.executor() }
-
-// Compile is the device's Compile, which it does not wait for longer than until ctx ends: compiling waits for whoever compiles the same
-// code, and for a driver's compiler. What is compiled after that is closed.
-func Compile(ctx context.Context, d Executor, p *Program) (Executable, error) {
-	return Within(ctx, func() (Executable, error) { return d.Compile(p) }, func(x Executable) { x.Close() })
-}
 
 // Within returns what do makes, or ctx.Err() when ctx ends first: what is made after that is given to discard. A context that cannot
 // end costs nothing; for others do runs in a goroutine.

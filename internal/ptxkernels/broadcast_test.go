@@ -60,7 +60,7 @@ func TestBroadcast(t *testing.T) {
 		p.Read = append(p.Read, out)
 		y := make([]float32, program.Len(shape))
 		io.Read = append(io.Read, y)
-		x, err := r.Compile(p)
+		x, err := r.Compile(t.Context(), p)
 		require.NoError(t, err)
 		launched[x.(*kerneltest.RigProgram).Code[0].Actions[0].Launch.Kernel]++
 		require.NoError(t, x.Start(io).Await(context.Background()))

@@ -212,7 +212,7 @@ func (c *call) execute(r program.Executor, p *program.Program, out []program.Slo
 	for _, s := range out {
 		io.Read = append(io.Read, program.MakeSlice(p.Values[s].Type))
 	}
-	x, err := r.Compile(p)
+	x, err := r.Compile(context.Background(), p)
 	if err == nil {
 		err = x.Start(io).Await(context.Background())
 	}

@@ -29,7 +29,7 @@ func evaluate(t *testing.T, r *kerneltest.Rig, e *program.Entry, scalars []float
 	p.Read = append(p.Read, out)
 	y := make([]float32, len(in[0]))
 	io.Read = append(io.Read, y)
-	x, err := r.Compile(p)
+	x, err := r.Compile(t.Context(), p)
 	require.NoError(t, err)
 	require.NoError(t, x.Start(io).Await(context.Background()))
 	return y

@@ -2,6 +2,7 @@ package ptxkernels
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"reflect"
@@ -154,8 +155,8 @@ type recorder struct {
 	results []byte
 }
 
-func (r *recorder) Compile(p *program.Program) (program.Executable, error) {
-	x, err := r.Rig.Compile(p)
+func (r *recorder) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
+	x, err := r.Rig.Compile(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func apply(t require.TestingT, r *kerneltest.Rig, e *program.Entry, a program.At
 	p.Read = []program.Slot{out}
 	y := program.MakeSlice(p.Values[out].Type)
 	io.Read = []any{y}
-	x, err := r.Compile(p)
+	x, err := r.Compile(context.Background(), p)
 	require.NoError(t, err)
 	require.NoError(t, x.Start(io).Await(context.Background()))
 	require.NoError(t, x.Close())

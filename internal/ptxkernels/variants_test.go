@@ -58,7 +58,7 @@ func checkVariant(r *kerneltest.Rig, t *testing.T, rng *rand.Rand, e *program.En
 	p.Read = []program.Slot{out}
 	got := make([]float32, p.Values[out].Type.Len())
 	io.Read = []any{got}
-	x, err := r.Compile(p)
+	x, err := r.Compile(t.Context(), p)
 	require.NoError(t, err)
 	require.NoError(t, x.Start(io).Err())
 	types := []program.Type{p.Values[out].Type}

@@ -1,6 +1,7 @@
 package randomprograms
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,7 +31,7 @@ var errProgram = errors.New("the program is wrong")
 
 // Compile checks that operands are computed before they are used and not updated before, that results are computed once, and
 // that they are of their types.
-func (d exact) Compile(p *program.Program) (program.Executable, error) {
+func (d exact) Compile(_ context.Context, p *program.Program) (program.Executable, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}

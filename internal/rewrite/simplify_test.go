@@ -1,6 +1,7 @@
 package rewrite_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -23,7 +24,7 @@ func (d *idle) Fuses(s *program.Step, _, _ []program.Type) bool {
 	return d.refuses == nil || !d.refuses(s)
 }
 
-func (d *idle) Compile(p *program.Program) (program.Executable, error) {
+func (d *idle) Compile(_ context.Context, p *program.Program) (program.Executable, error) {
 	d.latest = p
 	return d, nil
 }

@@ -102,7 +102,7 @@ func (m *calibration) run(p *program.Program) time.Duration {
 	if m.err != nil {
 		return 0
 	}
-	x, err := m.device.Compile(p)
+	x, err := m.device.Compile(context.Background(), p)
 	if err != nil {
 		m.err = err
 		return 0

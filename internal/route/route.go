@@ -71,8 +71,8 @@ func (r *Router) ready() {
 }
 
 // Compile compiles a program on the device that it is given to.
-func (r *Router) Compile(p *program.Program) (program.Executable, error) {
-	return r.Place(p).Compile(p)
+func (r *Router) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
+	return r.Place(p).Compile(ctx, p)
 }
 
 // Fuses implements program.Executor. Programs are rewritten for the device that Place gives them to, which answers itself.

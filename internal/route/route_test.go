@@ -27,12 +27,12 @@ type named struct {
 	fail     error // of compiling
 }
 
-func (n *named) Compile(p *program.Program) (program.Executable, error) {
+func (n *named) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
 	n.compiled++
 	if n.fail != nil {
 		return nil, n.fail
 	}
-	return n.Executor.Compile(p)
+	return n.Executor.Compile(ctx, p)
 }
 
 // pair is a router between "gpu", which has the tensors, and "cpu".

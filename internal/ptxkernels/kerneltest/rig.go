@@ -76,7 +76,7 @@ func (r *Rig) Kernel(k *kit.Kernel) (*sim.Kernel, error) {
 }
 
 // Compile lowers the steps of a program.
-func (r *Rig) Compile(p *program.Program) (program.Executable, error) {
+func (r *Rig) Compile(_ context.Context, p *program.Program) (program.Executable, error) {
 	x := &RigProgram{Rig: r, Program: p}
 	for i := range p.Steps {
 		s := &p.Steps[i]

@@ -3,6 +3,7 @@ package jstest
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"encoding/binary"
 	"encoding/json"
@@ -130,7 +131,7 @@ type answer struct {
 }
 
 // Compile implements program.Executor for programs of one step.
-func (r *Remote) Compile(p *program.Program) (program.Executable, error) {
+func (r *Remote) Compile(_ context.Context, p *program.Program) (program.Executable, error) {
 	if len(p.Steps) != 1 {
 		return nil, fmt.Errorf("%d steps: %w", len(p.Steps), compute.ErrUnsupported)
 	}

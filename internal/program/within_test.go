@@ -10,16 +10,17 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// waiting is a device whose compilations wait for a release.
+// waiting is a program whose compilation waits for a release.
 type waiting struct {
-	Executor
 	release, closed chan struct{}
 }
 
-func (w waiting) Compile(*Program) (Executable, error) {
+func (w waiting) compile() (Executable, error) {
 	<-w.release
 	return w, nil
 }
+
+func discard(x Executable) { x.Close() }
 
 func (w waiting) Start(*IO) *compute.Future { return nil }
 func (w waiting) Memory() Memory            { return Memory{} }
@@ -30,17 +31,17 @@ func (w waiting) Close() error {
 }
 
 // Whoever stops waiting for a compilation gets the context's error at once, and what is compiled is closed.
-func TestCompileGivesUp(t *testing.T) {
+func TestWithinGivesUp(t *testing.T) {
 	w := waiting{release: make(chan struct{}), closed: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	_, err := Compile(ctx, w, &Program{})
+	_, err := Within(ctx, w.compile, discard)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	close(w.release)
 	<-w.closed
 
 	w.closed = make(chan struct{})
-	x, err := Compile(t.Context(), w, &Program{})
+	x, err := Within(t.Context(), w.compile, discard)
 	require.NoError(t, err)
 	require.Equal(t, w, x)
 	select {

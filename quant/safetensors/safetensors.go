@@ -22,8 +22,8 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/internal/mapped"
+	"github.com/wavelane/wavelane/quant"
 )
 
 var (

@@ -10,6 +10,7 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/stretchr/testify v1.12.1
 	github.com/x448/float16 v0.8.4
+	golang.org/x/image v0.40.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.44.0
 	google.golang.org/protobuf v1.36.12
@@ -22,4 +23,5 @@ require (
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/text v0.37.0 // indirect
 )

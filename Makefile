@@ -41,7 +41,7 @@ bench: ## measure the CPU's kernels beside OpenBLAS, BLIS, MKL, ONNX Runtime, go
 export WAVELANE_SEED ?= 1
 
 # What contributors run while they work. It leaves out what make test has beside it: the other processors and the browser, the race
-# detector, the modules of their own, WebGPU, most cases of the conformance suite and of the tests of PTX kernels.
+# detector, the modules of their own, examples, WebGPU, most cases of the conformance suite and of the tests of PTX kernels.
 check: ## what to run between edits, in under three minutes: format, vet, builds for js and Windows, short tests, a sample of conformance on the CPU and the software GPU
 	scripts/setup test
 	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
@@ -49,11 +49,12 @@ check: ## what to run between edits, in under three minutes: format, vet, builds
 	$(GO) vet ./...
 	CGO_ENABLED=0 GOOS=windows $(GO) build ./...
 	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build $(TRIM) ./...
-	WAVELANE_SAMPLE=64 $(TEST) -short -skip '$(SLOW)' $$($(GO) list ./... | grep -v -e /internal/conformance -e '/wasm$$')
+	WAVELANE_SAMPLE=64 $(TEST) -short -skip '$(SLOW)' $$($(GO) list ./... | grep -v $(ELSEWHERE))
 	cd internal/conformance && WAVELANE_SAMPLE=256 $(TEST) -short -run '^(TestCPU|TestCUDASoftware)$$'
 
-# Tests that take long, of packages that make check tests for the rest.
-SLOW := ^(TestConformance|TestConformanceOfEveryTier|TestSchedules|TestMutants|TestLowerings|TestVerdicts|TestStrict|TestOptimised|TestAttentionVariants|TestQuantisedVariants)$$
+# What make check leaves to make test: packages, and tests that take long of packages that it tests for the rest.
+ELSEWHERE := -e /internal/conformance -e /internal/benchmarks -e /internal/cudacorpus -e /examples/ -e '/wasm$$'
+SLOW := ^(TestCasesOnWebGPU|TestCasesOnCUDA|TestUses|TestConvolutionLowering|TestQuantisedLowering|TestPreloadLoadsModules|TestConformance|TestConformanceOfEveryTier|TestSchedules|TestMutants|TestLowerings|TestVerdicts|TestStrict|TestOptimised|TestAttentionVariants|TestQuantisedVariants)$$
 
 # Where devices take long, the suite's cases are sampled by the seed; WAVELANE_SAMPLE=1 make test takes all of them everywhere, and
 # make proofs does what takes longest.

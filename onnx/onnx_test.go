@@ -212,3 +212,24 @@ func TestExternalData(t *testing.T) {
 		require.ErrorContains(t, err, `"w"`, "%q", bad)
 	}
 }
+
+// x·clip(x + 3, 0, 6)/6 is one step after the convolution, whose scale and bias are part of its weights.
+func TestPatterns(t *testing.T) {
+	g := graph{
+		nodes: []message{node("conv", "Conv", []string{"x", "w"}, []string{"c"}), node("scaled", "Mul", []string{"c", "two"}, []string{"s"}),
+			node("shifted", "Add", []string{"s", "one"}, []string{"h"}), node("plus", "Add", []string{"h", "three"}, []string{"a"}),
+			node("clip", "Clip", []string{"a", "zero", "six"}, []string{"k"}), node("times", "Mul", []string{"h", "k"}, []string{"m"}),
+			node("sixth", "Div", []string{"m", "six"}, []string{"y"})},
+		weights: []message{floats("w", []float32{1, -1}, 2, 1, 1, 1), floats("two", []float32{2, 3}, 2, 1, 1), floats("one", []float32{1}, 1),
+			floats("three", []float32{3}), floats("zero", []float32{0}), floats("six", []float32{6})},
+		inputs:  []message{value("x", float32Type, 1, 1, 1, 2)},
+		outputs: []message{value("y", float32Type, 1, 2, 1, 2)},
+	}
+	s := open(t, g)
+	out, err := s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of([]float32{0.5, -1}, 1, 1, 1, 2)})
+	require.NoError(t, err)
+	hardswish := func(x float64) float64 { return x * min(max(x+3, 0), 6) / 6 }
+	require.InDeltaSlice(t, []float64{hardswish(2), hardswish(-1), hardswish(-0.5), hardswish(4)}, out["y"].Data, 1e-6)
+	require.Contains(t, s.String(), "fused(conv2d, hardswish)")
+	require.NotContains(t, s.String(), "scale")
+}

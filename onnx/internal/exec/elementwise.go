@@ -47,6 +47,11 @@ func float(f func(c *call, b *batch.Batch, x batch.Value) batch.Value) func(c *c
 
 // binaryAs computes a binary operator by name.
 func (c *call) binaryAs(op string, x, y *Value) ([]*Value, error) {
+	if c.Op == op && (x.conv != nil || y.conv != nil) && len(c.in) == 2 {
+		if v := c.absorb(op, x, y); v != nil {
+			return []*Value{v}, nil
+		}
+	}
 	if f := deviceBinary[op]; f != nil && x.kind == y.kind && onDevice(x, y) {
 		d, err := c.devAll(x, y)
 		if err != nil {

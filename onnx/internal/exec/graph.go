@@ -126,6 +126,7 @@ func (p *Program) graph(g *format.Graph, opsets map[string]int64, attributes map
 		}
 		out.values[o.Name]++
 	}
+	out.fuse()
 	return out, nil
 }
 

@@ -19,6 +19,8 @@ type Value struct {
 
 	kept int // on the device: number of the tensor that it is between stages, or −1
 
+	conv *pendingConv // it is the result of, if that is not recorded yet
+
 	sequence bool
 	items    []*Value
 	absent   bool // an optional without a value

@@ -106,6 +106,12 @@ func (w *walk) dev(v *Value) (batch.Value, error) {
 	}
 	var x batch.Value
 	switch {
+	case v.conv != nil:
+		var err error
+		if x, err = w.record(v.conv); err != nil {
+			return x, err
+		}
+		v.conv = nil
 	case v.t != nil && v.known:
 		var err error
 		if x, err = w.constantOnDevice(v); err != nil {
@@ -193,6 +199,13 @@ func (w *walk) flush(want ...*Value) error {
 		return nil
 	}
 	b, st := w.b, w.st
+	for _, v := range w.live() {
+		if v.conv != nil { // its operands end with the stage
+			if _, err := w.dev(v); err != nil {
+				return err
+			}
+		}
+	}
 	if err := b.Err(); err != nil {
 		return err
 	}

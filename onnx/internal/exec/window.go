@@ -131,18 +131,24 @@ func (c *call) convolved(x, weights, bias *Value) ([]*Value, error) {
 		return nil, err
 	}
 	groups := int(c.int("group", 1))
-	d, err := c.devAll(x, weights, bias)
+	out, err := w.output(spatial)
 	if err != nil {
 		return nil, err
 	}
-	y, err := convolve(c.rec(), d[0], d[1], w, groups)
+	p := &pendingConv{x: x, weights: weights, bias: bias, window: w, groups: groups}
+	modelled := func(v *Value) bool { return v == nil || v.known && v.model && v.kind == host.Float }
+	if x.kind == host.Float && modelled(weights) && modelled(bias) && groups > 0 && weights.shape[1]*groups == x.shape[1] && weights.shape[0]%groups == 0 &&
+		(bias == nil || host.Len(bias.shape) == weights.shape[0]) {
+		if _, err := c.dev(x); err != nil { // its memory may go before the convolution is recorded
+			return nil, err
+		}
+		return []*Value{c.waiting(p, slices.Concat([]int{x.shape[0], weights.shape[0]}, out))}, nil
+	}
+	y, err := c.record(p)
 	if err != nil {
 		return nil, err
 	}
-	if bias == nil {
-		return c.made(x.kind, y(nil))
-	}
-	return c.made(x.kind, y(&d[2]))
+	return c.made(x.kind, y)
 }
 
 // convolve returns a function that records the convolution with a bias or without.

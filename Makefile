@@ -17,7 +17,7 @@ DAWN      := node --stack-size=8192 $(CURDIR)/wasm/npm/dawn.mjs
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: check arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser dawn generate proofs ptx-diff ptxas-check
+.PHONY: check arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance loaded race portable browser dawn generate proofs ptx-diff ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,7 +67,7 @@ test: ## run every test: format, vet, all platforms, conformance on every device
 
 JOBS   ?= 2
 # Of two that begin together, one compiles for another processor, so that nothing is compiled twice; what takes longest comes early.
-STAGES := lint arm64 cross unit conformance race node modules browser
+STAGES := lint arm64 cross unit conformance loaded race node modules browser
 
 gpu-bundle: ## build out/gpu-bundle: copied to a machine with an NVIDIA GPU, ./run there tests and measures all (bench/results/README.md)
 	GO="$(GO)" scripts/gpu/bundle out/gpu-bundle
@@ -122,6 +122,17 @@ modules: # what generates the assembly, with a test that fails when committed fi
 conformance: # the catalogue on every device; in its own folder, go test shows how many cases ran where
 	cd internal/conformance && $(TEST)
 
+# Of the suite's cases for each operation, one in so many.
+LOADED_SAMPLE ?= 96
+
+loaded: export CGO_ENABLED := 0
+loaded: export WAVELANE_WGPU := $(CURDIR)/out/wgpu/29/libwgpu_native.so
+loaded: export WAVELANE_SAMPLE := $(LOADED_SAMPLE)
+loaded: # without cgo, with the WebGPU library that scripts/setup has fetched
+	$(GO) run ./examples/quickstart -software
+	$(TEST) -short ./gpu ./gpu/internal/...
+	cd internal/conformance && $(TEST) -short -run '^(TestWebGPU|TestWebGPUExtensions)$$'
+
 race: # with the race detector
 	CGO_ENABLED=1 $(TEST) -race -short -skip '^TestConformance' $(RACE)
 
@@ -132,8 +143,8 @@ EMULATED_SAMPLE ?= 8
 
 arm64:
 ifneq ($(HOSTARCH),arm64)
-	@# nocuda: what imports cuda is linked dynamically, and the emulator has no libraries of its processor.
-	WAVELANE_SAMPLE=$(EMULATED_SAMPLE) CGO_ENABLED=0 GOARCH=arm64 $(TEST) -short -tags nocuda -exec "$(QEMU)" $(PORTABLE)
+	@# What imports cuda or gpu is linked dynamically, and the emulator has no libraries of its processor.
+	WAVELANE_SAMPLE=$(EMULATED_SAMPLE) CGO_ENABLED=0 GOARCH=arm64 $(TEST) -short -tags nocuda,nogpu -exec "$(QEMU)" $(PORTABLE)
 endif
 
 node:

@@ -28,6 +28,6 @@
 //
 // # Platforms
 //
-// Everywhere Go runs. WebGPU needs cgo on Linux, macOS or Windows; without cgo, or with the build tag nogpu, the CPU device
-// remains and Explain says so.
+// Everywhere Go runs. On Linux, macOS and Windows WebGPU needs cgo or a library at run time, see package gpu; without either, or with
+// the build tag nogpu, the CPU device remains and Explain says so.
 package wavelane

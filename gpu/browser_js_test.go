@@ -320,7 +320,7 @@ func TestOpenGivesUp(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, time.Nanosecond)
 	defer cancel()
 	time.Sleep(time.Millisecond)
-	_, err := webgpu.Adapters(short)
+	_, err := webgpu.Adapters(short, "")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 

@@ -29,21 +29,27 @@
 //
 // # Platforms
 //
-// Linux (glibc), macOS and Windows on amd64 and arm64, built with cgo. With CGO_ENABLED=0 the package builds and [Open] fails
-// with compute.ErrUnavailable and the reason. OpenGL is not used: it is slow, prints to stderr while it probes, and silently
+// Linux (glibc), macOS and Windows on amd64 and arm64, by the library wgpu-native: a shared library that is found at run time,
+// version 29 or 27 (see [WithLibrary]), or else the static one, 27, that a build with cgo links into the program. [Device.Info] says
+// which. Without cgo and without a library [Open] fails with compute.ErrUnavailable and the reason. The package links purego, so that
+// a Linux program that imports it is a dynamic one. OpenGL is not used: it is slow, prints to stderr while it probes, and silently
 // becomes a software renderer where no GPU driver is installed.
+//
+// The native library does not set workgroup memory to zero before a kernel starts, as WGSL says it is: kernels of your own should not
+// rely on it.
 //
 // GOOS=js drives the browser, in pages and in workers, and needs only a secure context (https or localhost). The methods that
 // wait do not exist there; their Async forms never wait, so functions that JavaScript calls may use them and leave the future
 // to a goroutine. [Open] and [Adapters] do wait, for the browser's answer: call them in a goroutine. Errors of memory and of
-// shaders are returned by the future of the first run concerned, because the browser reports them late. All features that
-// kernels may use (shader-f16, subgroups) are requested where they are offered; [Device.Info] lists them. Reductions, norms,
+// shaders are returned by the future of the first run concerned, because the browser reports them late. The browser build also has
+// AdoptDevice, Device.ImportBuffer, Device.GPUDevice and Tensor.GPUBuffer, which share a device and its buffers with
+// JavaScript. Browsers round timestamps, Chromium to 0.1 ms.
+//
+// All features that kernels may use (shader-f16, subgroups) are requested where they are offered; [Device.Info] lists them. Reductions, norms,
 // softmax and products of few rows have variants that use subgroups, and kernels on f16 have variants that load it directly.
 // None is the default, since the fastest differs between GPUs; Plan.Tune of package batch measures. Products of few rows with
 // quantised weights round activations to 8 bits, where the option Q8 is set and WGSL has integer dot products
-// ([AdapterInfo.LanguageFeatures]). The native library's compiler knows none of the three. The browser build also has
-// AdoptDevice, Device.ImportBuffer, Device.GPUDevice and Tensor.GPUBuffer, which share a device and its buffers with
-// JavaScript. Browsers round timestamps, Chromium to 0.1 ms.
+// ([AdapterInfo.LanguageFeatures]).
 //
 // Software adapters are used only with [WithSoftware]. Nothing is printed; see [WithLogger].
 package gpu

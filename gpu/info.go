@@ -29,12 +29,12 @@ type AdapterInfo struct {
 	Driver     string      `json:"driver,omitempty"`
 	DriverInfo string      `json:"driver_info,omitempty"`
 	Type       AdapterType `json:"type"`
-	Backend    string      `json:"backend"` // "vulkan", "metal", "dx12" or "browser"
+	Backend    string      `json:"backend"`           // "vulkan", "metal", "dx12" or "browser"
+	Library    string      `json:"library,omitempty"` // "wgpu-native 29.0.1.1, loaded from …", or "…, linked"; empty in browsers
 	Limits     wgsl.Caps   `json:"limits"`
-	// "timestamp-query" and, in browsers, "shader-f16" and "subgroups", which the native library's compiler does not know.
+	// "timestamp-query", "shader-f16" and "subgroups".
 	Features []string `json:"features"`
-	// LanguageFeatures are those of WGSL that kernels may use without requesting them: "packed_4x8_integer_dot_product", in
-	// browsers.
+	// LanguageFeatures are those of WGSL that kernels may use without requesting them: "packed_4x8_integer_dot_product".
 	LanguageFeatures []string `json:"language_features,omitempty"`
 
 	// Only some browsers tell these. They hide the numbers of vendor and device, and whether a GPU is discrete.
@@ -47,7 +47,7 @@ type AdapterInfo struct {
 // infoOf converts the driver's description of an adapter.
 func infoOf(a webgpu.Adapter) AdapterInfo {
 	return AdapterInfo{Index: a.Index, Name: a.Name, Vendor: a.Vendor, Device: a.Device, Driver: a.Driver, DriverInfo: a.DriverInfo,
-		Type: AdapterType(a.Type), Backend: a.Backend, Limits: a.Limits, Features: a.Features, LanguageFeatures: a.LanguageFeatures,
+		Type: AdapterType(a.Type), Backend: a.Backend, Library: a.Library, Limits: a.Limits, Features: a.Features, LanguageFeatures: a.LanguageFeatures,
 		VendorName: a.VendorName, Architecture: a.Architecture, SubgroupMin: a.SubgroupMin, SubgroupMax: a.SubgroupMax}
 }
 

@@ -12,14 +12,14 @@ import (
 
 // Adapters lists what could be opened on this machine, software adapters included. An empty list is no error.
 func Adapters(ctx context.Context) ([]AdapterInfo, error) {
-	_, list, err := listAdapters(ctx)
+	_, list, err := listAdapters(ctx, "")
 	return list, err
 }
 
 // listAdapters returns the driver's adapters and their descriptions.
-func listAdapters(ctx context.Context) (found []webgpu.Adapter, list []AdapterInfo, err error) {
+func listAdapters(ctx context.Context, library string) (found []webgpu.Adapter, list []AdapterInfo, err error) {
 	if err = compute.CheckContext(ctx); err == nil {
-		if found, err = webgpu.Adapters(ctx); err != nil {
+		if found, err = webgpu.Adapters(ctx, library); err != nil {
 			err = fmt.Errorf("gpu: %w", err)
 		}
 	}
@@ -62,7 +62,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 
 // openDriver opens the adapter that the options select.
 func openDriver(ctx context.Context, c *config) (webgpu.Driver, AdapterInfo, error) {
-	found, list, err := listAdapters(ctx)
+	found, list, err := listAdapters(ctx, c.library)
 	if err != nil {
 		return nil, AdapterInfo{}, err
 	}

@@ -25,6 +25,7 @@ type config struct {
 	tuneDir    string // empty: the user's cache
 	timestamps bool
 	threshold  int
+	library    string // path, empty for the environment's or the first
 }
 
 // defaultThreshold is how many dispatches a command buffer has at most.
@@ -166,6 +167,20 @@ func WithTuneCache(dir string) Option {
 func WithTimestamps() Option {
 	return func(c *config) error {
 		c.timestamps = true
+		return nil
+	}
+}
+
+// WithLibrary drives the device by the wgpu-native library of that path, which is loaded at run time and stays loaded. By default it is
+// that of the environment variable WAVELANE_WGPU; else the first that fits of those beside the executable and on the system's search path;
+// else, in programs built with cgo, the archive that is part of the program, whose name in place of a path is "linked". Open fails with
+// compute.ErrUnavailable where there is none, or where the library's version does not fit. In browsers the option has no effect.
+func WithLibrary(path string) Option {
+	return func(c *config) error {
+		if path == "" {
+			return fmt.Errorf("empty path of a library: %w", compute.ErrArgument)
+		}
+		c.library = path
 		return nil
 	}
 }

@@ -114,7 +114,7 @@ func (r *report) write(w io.Writer) error {
 		if len(a.Features) > 0 {
 			features = strings.Join(a.Features, ", ")
 		}
-		fmt.Fprintf(table, "  type\t%s\n  backend\t%s\n", kind, strings.TrimSpace(a.Backend+" "+a.Driver+" "+a.DriverInfo))
+		fmt.Fprintf(table, "  type\t%s\n  backend\t%s\n  library\t%s\n", kind, strings.TrimSpace(a.Backend+" "+a.Driver+" "+a.DriverInfo), a.Library)
 		fmt.Fprintf(table, "  features\t%s\n", features)
 		fmt.Fprintf(table, "  buffer\t%s\n  storage binding\t%s\n  storage buffers\t%d a kernel\n", size(l.MaxBuffer), size(l.MaxBinding), l.MaxStorageBuffers)
 		fmt.Fprintf(table, "  workgroup\t%d invocations, at most %v, %s of memory\n  workgroups\t%d a dimension\n", l.MaxInvocations,

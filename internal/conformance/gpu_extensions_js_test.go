@@ -15,23 +15,6 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// The variants that need extensions of WGSL, each forced. Browsers offer subgroups and integer dot products on every adapter that this
-// suite knows of, and f16 on some; the native library's compiler knows none of them. Integer dot products are the default where they are:
-// the other way is forced.
-func TestWebGPUExtensions(t *testing.T) {
-	classes := webGPUVariants(t, func(v [2]string) bool {
-		return v[1] == "native" || v[0] == "q8" || strings.HasSuffix(v[1], "subgroups")
-	})
-	want := map[string]int{"matmul": 1, "quant": 1, "q8": 1, "reduce": 1, "rows": 1}
-	_, d := openSoftware(t, "")
-	require.Contains(t, d.Info().Features, "subgroups")
-	require.True(t, d.Info().Caps().IntegerDots)
-	if d.Info().Caps().F16 {
-		want["f16"] = 1
-	}
-	require.Equal(t, want, classes)
-}
-
 // The kernels that need extensions of WGSL compile. WAVELANE_FEATURES names those that the device must have; kernels with others are
 // left out.
 func TestExtensionsCompile(t *testing.T) {

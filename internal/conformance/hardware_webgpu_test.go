@@ -1,4 +1,4 @@
-//go:build hardware && cgo && !js
+//go:build hardware && !js
 
 package conformance
 

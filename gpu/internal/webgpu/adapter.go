@@ -21,6 +21,10 @@ type Adapter struct {
 	Features         []string
 	LanguageFeatures []string
 
+	// Library says which library drives it, "" in browsers.
+	Library string
+	library any // a *wgpu.Library
+
 	// What only browsers tell.
 	VendorName, Architecture string
 	SubgroupMin, SubgroupMax uint32
@@ -38,6 +42,8 @@ const (
 // Names of features.
 const (
 	FeatureTimestamps = "timestamp-query"
+	FeatureF16        = "shader-f16"
+	FeatureSubgroups  = "subgroups"
 	FeaturePackedDots = "packed_4x8_integer_dot_product" // of the language
 )
 

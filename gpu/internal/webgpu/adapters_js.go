@@ -40,7 +40,7 @@ func request(ctx context.Context, query int) (js.Value, error) {
 }
 
 // Adapters lists the adapters, software ones included.
-func Adapters(ctx context.Context) ([]Adapter, error) {
+func Adapters(ctx context.Context, _ string) ([]Adapter, error) {
 	var list []Adapter
 	for query := range queries {
 		adapter, err := request(ctx, query)

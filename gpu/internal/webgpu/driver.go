@@ -1,5 +1,5 @@
-// Package webgpu has the drivers of WebGPU: wgpu-native through cgo, the browser's through JavaScript, and none in builds without
-// cgo. They know buffers, pipelines and submissions, and neither tensors nor programs.
+// Package webgpu has the drivers of WebGPU: wgpu-native by package wgpu, the browser's through JavaScript, and none on other systems.
+// They know buffers, pipelines and submissions, and neither tensors nor programs.
 package webgpu
 
 import (

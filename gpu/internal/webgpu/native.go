@@ -1,174 +1,248 @@
-//go:build cgo && !js
+//go:build ((linux && !android) || darwin || windows) && (amd64 || arm64)
 
 package webgpu
-
-/*
-#include <stdlib.h>
-#include "shim.h"
-#include "webgpu_abi.h"
-*/
-import "C"
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/wgpu"
 	"github.com/wavelane/wavelane/wgsl"
-
-	// Only for its link flags: they bring wgpu-native's static library. Its Go half is not used, because it passes
-	// addresses of Go variables to C as user data, which the garbage collector moves away under it, and reports neither
-	// out-of-memory nor device loss.
-	_ "github.com/cogentcore/webgpu/wgpu"
 )
 
 // nativeMu serialises enumeration over the process, as it touches the environment.
 var nativeMu sync.Mutex
 
-// listing is the instance that lists adapters. It lives as long as the process, so that drivers stay loaded.
+// listings are the instances that list adapters, by library. They live as long as the process, so that drivers stay loaded.
 //
 // Each device has an instance of its own besides: the library numbers devices and their queues in two sequences per
 // instance, takes it for granted that the numbers of a pair are equal, and ends the process at the first submission when
 // they are not. They drift apart when a device is opened while another is being closed.
-var listing C.wl_handle
+var listings = map[*wgpu.Library]uintptr{}
 
-// enumerate calls f for each adapter, which is released afterwards.
-func enumerate(instance C.wl_handle, f func(i int, handle C.wl_handle)) {
-	var handles [64]C.wl_handle
-	n := int(C.wl_adapters(instance, &handles[0], C.size_t(len(handles))))
-	for i := range n {
-		f(i, handles[i])
-		C.wl_adapter_release(handles[i])
+const backends = wgpu.InstanceBackend_Vulkan | wgpu.InstanceBackend_Metal | wgpu.InstanceBackend_DX12 // no GL: see package gpu
+
+// newInstance loads the drivers.
+func newInstance(l *wgpu.Library) (instance uintptr) {
+	f := wgpu.Begin()
+	defer f.End()
+	// Labels are kept, as no flags are set: without them Direct3D's compiler is given an invalid pointer for the name of a kernel.
+	f.Extras = wgpu.InstanceExtras{Chain: wgpu.ChainedStruct{SType: l.ABI.SType_InstanceExtras}, Backends: backends}
+	f.Instance = wgpu.InstanceDescriptor{NextInChain: wgpu.Address(&f.Extras)}
+	wgpu.Quietly(func() { instance = f.Call(l.CreateInstance, wgpu.Address(&f.Instance)) })
+	return instance
+}
+
+// enumerate calls do for each adapter, which is released afterwards.
+func enumerate(l *wgpu.Library, instance uintptr, do func(i int, f *wgpu.Frame, adapter uintptr)) {
+	f := wgpu.Begin()
+	defer f.End()
+	f.Enumerate = wgpu.InstanceEnumerateAdapterOptions{Backends: backends}
+	var n uintptr
+	wgpu.Quietly(func() {
+		n = f.Call(l.InstanceEnumerateAdapters, instance, wgpu.Address(&f.Enumerate), 0)
+		if n > 0 && int(n) <= len(f.Handles) {
+			n = f.Call(l.InstanceEnumerateAdapters, instance, wgpu.Address(&f.Enumerate), wgpu.Address(&f.Handles))
+		}
+	})
+	for i := range min(int(n), len(f.Handles)) {
+		adapter := f.Handles[i]
+		do(i, f, adapter)
+		f.Call(l.AdapterRelease, adapter)
 	}
 }
 
-// Adapters lists the adapters, software ones included.
-func Adapters(context.Context) ([]Adapter, error) {
+// Adapters lists the adapters, software ones included, that a library finds; see [wgpu.Find].
+func Adapters(_ context.Context, library string) ([]Adapter, error) {
 	nativeMu.Lock()
 	defer nativeMu.Unlock()
-	if listing == 0 {
-		listing = C.wl_instance_new()
+	l, err := wgpu.Find(library)
+	if err != nil {
+		return nil, err
+	}
+	if listings[l] == 0 {
+		listings[l] = newInstance(l)
 	}
 	var list []Adapter
-	enumerate(listing, func(i int, h C.wl_handle) {
-		var info C.wl_adapter_info
-		C.wl_adapter_describe(h, &info)
-		list = append(list, adapterInfo(i, &info))
+	enumerate(l, listings[l], func(i int, f *wgpu.Frame, adapter uintptr) {
+		list = append(list, describe(l, i, f, adapter))
 	})
 	return list, nil
 }
 
-func adapterInfo(index int, c *C.wl_adapter_info) Adapter {
+// describe leaves the adapter's limits in f.Limits.
+func describe(l *wgpu.Library, index int, f *wgpu.Frame, adapter uintptr) Adapter {
+	f.Info, f.Limits, f.Features = wgpu.AdapterInfo{}, wgpu.Limits{}, wgpu.SupportedFeatures{}
+	f.Call(l.AdapterGetInfo, adapter, wgpu.Address(&f.Info))
+	f.Call(l.AdapterGetLimits, adapter, wgpu.Address(&f.Limits))
+	f.Call(l.AdapterGetFeatures, adapter, wgpu.Address(&f.Features))
+	c, m := &f.Info, &f.Limits
 	a := Adapter{
-		Index: index, Name: C.GoString(&c.name[0]), Vendor: uint32(c.vendor_id), Device: uint32(c.device_id),
-		Driver: C.GoString(&c.driver[0]), DriverInfo: C.GoString(&c.driver_info[0]),
+		Index: index, Name: c.Device.String(), Vendor: c.VendorID, Device: c.DeviceID,
+		Driver: c.Vendor.String(), DriverInfo: c.Description.String(),
 		Limits: wgsl.Caps{
-			MaxWorkgroups: uint32(c.max_groups), MaxInvocations: uint32(c.max_invocations),
-			MaxWorkgroupSize: [3]uint32{uint32(c.max_size[0]), uint32(c.max_size[1]), uint32(c.max_size[2])},
-			MaxShared:        uint32(c.max_shared), MaxStorageBuffers: uint32(c.max_storage_buffers),
+			MaxWorkgroups: m.MaxComputeWorkgroupsPerDimension, MaxInvocations: m.MaxComputeInvocationsPerWorkgroup,
+			MaxWorkgroupSize: [3]uint32{m.MaxComputeWorkgroupSizeX, m.MaxComputeWorkgroupSizeY, m.MaxComputeWorkgroupSizeZ},
+			MaxShared:        m.MaxComputeWorkgroupStorageSize, MaxStorageBuffers: m.MaxStorageBuffersPerShaderStage,
 			// Bindings are sized in 32 bits inside, and vec4 kernels want whole multiples of 16.
-			MaxBinding: min(uint64(c.max_storage_binding), 1<<32-16) &^ 15, MaxBuffer: uint64(c.max_buffer) &^ 15,
-			StorageAlign: max(uint32(c.storage_align), 4),
+			MaxBinding: min(m.MaxStorageBufferBindingSize, 1<<32-16) &^ 15, MaxBuffer: m.MaxBufferSize &^ 15,
+			StorageAlign: max(m.MinStorageBufferOffsetAlignment, 4),
 		},
-		Features: []string{},
+		Features: []string{}, LanguageFeatures: []string{FeaturePackedDots},
+		SubgroupMin: c.SubgroupMinSize, SubgroupMax: c.SubgroupMaxSize,
+		Library: l.String(), library: l,
 	}
-	switch c._type {
-	case C.WGPUAdapterType_DiscreteGPU:
+	switch c.AdapterType {
+	case wgpu.AdapterType_DiscreteGPU:
 		a.Type = discreteAdapter
-	case C.WGPUAdapterType_IntegratedGPU:
+	case wgpu.AdapterType_IntegratedGPU:
 		a.Type = integratedAdapter
-	case C.WGPUAdapterType_CPU:
+	case wgpu.AdapterType_CPU:
 		a.Type = cpuType(a.Vendor)
 	default:
 		a.Type = virtualAdapter
 	}
-	switch c.backend {
-	case C.WGPUBackendType_Vulkan:
+	switch c.BackendType {
+	case wgpu.BackendType_Vulkan:
 		a.Backend = "vulkan"
-	case C.WGPUBackendType_Metal:
+	case wgpu.BackendType_Metal:
 		a.Backend = "metal"
-	case C.WGPUBackendType_D3D12:
+	case wgpu.BackendType_D3D12:
 		a.Backend = "dx12"
 	default:
-		a.Backend = fmt.Sprint(uint32(c.backend))
+		a.Backend = fmt.Sprint(c.BackendType)
 	}
-	if c.timestamps != 0 {
-		a.Features = append(a.Features, FeatureTimestamps)
+	f.FreeInfo(l)
+	if n := int(f.Features.FeatureCount); n > 0 {
+		offered := map[uint32]bool{}
+		for _, x := range unsafe.Slice((*uint32)(wgpu.Pointer(f.Features.Features)), n) {
+			offered[x] = true
+		}
+		for _, x := range features(l) {
+			if offered[x.number] && (x.with == 0 || offered[x.with]) {
+				a.Features = append(a.Features, x.name)
+			}
+		}
+		f.FreeFeatures(l)
 	}
 	return a
+}
+
+// feature is a feature that kernels or runs may use, and another that it takes.
+type feature struct {
+	name         string
+	number, with uint32
+}
+
+func features(l *wgpu.Library) [3]feature {
+	return [3]feature{
+		{FeatureTimestamps, l.ABI.FeatureName_TimestampQuery, wgpu.NativeFeature_TimestampQueryInsideEncoders},
+		{FeatureF16, l.ABI.FeatureName_ShaderF16, 0},
+		{FeatureSubgroups, wgpu.NativeFeature_Subgroup, 0},
+	}
 }
 
 // Open opens an adapter of the list, with the limits that it has there. It returns the adapter with what was granted.
 func Open(_ context.Context, want Adapter) (Driver, Adapter, error) {
 	nativeMu.Lock()
 	defer nativeMu.Unlock()
-	instance := C.wl_instance_new()
+	l := want.library.(*wgpu.Library)
+	instance := newInstance(l)
 	var d *native
 	err := fmt.Errorf("the adapter has disappeared: %w", compute.ErrUnavailable)
-	enumerate(instance, func(i int, h C.wl_handle) {
+	enumerate(l, instance, func(i int, f *wgpu.Frame, adapter uintptr) {
 		if i != want.Index {
 			return
 		}
-		var c C.wl_adapter_info
-		C.wl_adapter_describe(h, &c)
-		if got := adapterInfo(i, &c); got.Name != want.Name || got.Vendor != want.Vendor || got.Device != want.Device {
+		got := describe(l, i, f, adapter)
+		if got.Name != want.Name || got.Vendor != want.Vendor || got.Device != want.Device {
 			return
 		}
-		l := want.Limits
-		c.max_groups, c.max_invocations = C.uint32_t(l.MaxWorkgroups), C.uint32_t(l.MaxInvocations)
-		for j, s := range l.MaxWorkgroupSize {
-			c.max_size[j] = C.uint32_t(s)
-		}
-		c.max_shared, c.max_storage_buffers = C.uint32_t(l.MaxShared), C.uint32_t(l.MaxStorageBuffers)
-		c.max_storage_binding, c.max_buffer = C.uint64_t(l.MaxBinding), C.uint64_t(l.MaxBuffer)
-		c.storage_align = C.uint32_t(l.StorageAlign)
-		var e C.wl_error
-		dev := C.wl_device_open(instance, h, &c, &e)
-		if err = callError("open the device", &e); err == nil {
-			d = &native{dev: dev}
-			d.calibrated = sync.OnceValue(d.calibrate)
-		}
+		d, err = open(l, instance, f, adapter, &want)
 	})
 	if err != nil {
-		C.wl_instance_release(instance)
+		wgpu.Call(l.InstanceRelease, instance)
 		return nil, Adapter{}, err
 	}
 	return d, want, nil
 }
 
-// callError turns the error of one call into Go's, and frees it.
-func callError(what string, e *C.wl_error) error {
-	if e.kind == C.WGPUErrorType_NoError {
-		return nil
+// open opens a device with everything that the adapter offers, except where want says less. f has been described.
+func open(l *wgpu.Library, instance uintptr, f *wgpu.Frame, adapter uintptr, want *Adapter) (*native, error) {
+	m, w := &f.Limits, want.Limits
+	m.MaxBufferSize, m.MaxStorageBufferBindingSize = w.MaxBuffer, w.MaxBinding
+	m.MaxStorageBuffersPerShaderStage, m.MinStorageBufferOffsetAlignment = w.MaxStorageBuffers, w.StorageAlign
+	m.MaxComputeWorkgroupStorageSize, m.MaxComputeInvocationsPerWorkgroup = w.MaxShared, w.MaxInvocations
+	m.MaxComputeWorkgroupSizeX, m.MaxComputeWorkgroupSizeY, m.MaxComputeWorkgroupSizeZ = w.MaxWorkgroupSize[0], w.MaxWorkgroupSize[1], w.MaxWorkgroupSize[2]
+	m.MaxComputeWorkgroupsPerDimension = w.MaxWorkgroups
+	m.MaxImmediateSize = 0 // belongs to a feature that is not asked for
+	f.Device = wgpu.DeviceDescriptor{RequiredLimits: wgpu.Address(m), RequiredFeatures: wgpu.Address(&f.Required)}
+	require := func(number uint32) {
+		f.Required[f.Device.RequiredFeatureCount] = number
+		f.Device.RequiredFeatureCount++
 	}
-	text := strings.TrimSpace(C.GoString(e.message))
-	C.free(unsafe.Pointer(e.message))
-	switch e.kind {
-	case C.WGPUErrorType_OutOfMemory:
-		return fmt.Errorf("%s: %s: %w", what, text, compute.ErrOutOfMemory)
-	case C.WGPUErrorType_DeviceLost:
+	for _, x := range features(l) {
+		if slices.Contains(want.Features, x.name) {
+			require(x.number)
+			if x.with != 0 {
+				require(x.with)
+			}
+		}
+	}
+	d := &native{l: l, instance: instance, lost: wgpu.NewLost()}
+	d.device = f.RequestDevice(l, adapter, d.lost)
+	if err := callError("open the device", f); err != nil {
+		d.lost.Close()
+		return nil, err
+	}
+	if d.device == 0 {
+		d.lost.Close()
+		return nil, fmt.Errorf("open the device: the library gives none: %w", compute.ErrUnavailable)
+	}
+	d.queue = f.Call(l.DeviceGetQueue, d.device)
+	d.calibrated = sync.OnceValue(d.calibrate)
+	return d, nil
+}
+
+// callError turns what was reported in a frame into an error of Go, and forgets it.
+func callError(what string, f *wgpu.Frame) error {
+	kind, text := f.Forget()
+	text = strings.TrimSpace(text)
+	switch {
+	case kind == wgpu.ErrorType_NoError:
+		return nil
+	case kind == wgpu.ErrorLost:
 		return fmt.Errorf("%s: %s: %w", what, text, compute.ErrDeviceLost)
+	case kind == wgpu.ErrorType_OutOfMemory || strings.Contains(text, "Not enough memory left"): // typed as validation
+		return fmt.Errorf("%s: %s: %w", what, text, compute.ErrOutOfMemory)
 	}
 	return fmt.Errorf("%s: %w", what, errors.New(text))
 }
 
-// native is the driver over wgpu-native. See shim.c for how errors and completions travel.
+// native is the driver over wgpu-native. Errors of a call are in its frame: the library reports each at once, on the thread of the call,
+// so that those of concurrent calls cannot mix, which WebGPU's error scopes, one stack per device, would let them do. Completion is a
+// word that the library's callback changes and Go polls.
 type native struct {
-	dev        *C.wl_device
-	calibrated func() error // finds period, once
-	period     float64      // nanoseconds of one timestamp tick
+	l                       *wgpu.Library
+	instance, device, queue uintptr
+	lost                    *wgpu.Lost
+	calibrated              func() error // finds period, once
+	period                  float64      // nanoseconds of one timestamp tick
 
 	mu       sync.Mutex
 	inFlight []*pending
 	polling  bool
-	// queue is what waits for being submitted, by the one goroutine that does while submitting.
-	queue      []*pending
+	// waiting are submitted by the one goroutine that submits.
+	waiting    []*pending
 	submitting bool
-	stamps     []C.wl_stamps // free
+	stamps     []*stamps // free
 }
 
 func (d *native) Together(f func() error) error { return f() }
@@ -177,12 +251,10 @@ func (d *native) Together(f func() error) error { return f() }
 func (d *native) Ready(_ Object, f func(error)) { f(nil) }
 
 func (d *native) Lost() error {
-	if C.wl_device_lost(d.dev, nil, 0) == 0 {
-		return nil
+	if reason := d.lost.Reason(); reason != nil {
+		return fmt.Errorf("%s: %w", *reason, compute.ErrDeviceLost)
 	}
-	var text [512]C.char
-	C.wl_device_lost(d.dev, &text[0], C.size_t(len(text)))
-	return fmt.Errorf("%s: %w", C.GoString(&text[0]), compute.ErrDeviceLost)
+	return nil
 }
 
 // Idle reports whether nothing polls the device, for tests.
@@ -193,55 +265,92 @@ func (d *native) Idle() bool {
 }
 
 // Lose makes the device count as lost, as its callback does, for tests: the library cannot be made to lose one.
-func (d *native) Lose(reason string) {
-	c := C.CString(reason)
-	defer C.free(unsafe.Pointer(c))
-	C.wl_device_lose(d.dev, c)
-}
+func (d *native) Lose(reason string) { d.lost.Lose(reason) }
 
 func (d *native) Close() {
 	for _, s := range d.stamps {
-		C.wl_stamps_free(s)
+		s.free(d)
 	}
 	d.stamps = nil
 	if d.Lost() != nil {
-		C.wl_device_abandon(d.dev)
+		abandon(d) // releasing a device waits for its queue, which ends the process if the device is lost
 		return
 	}
-	C.wl_device_close(d.dev)
+	wgpu.Call(d.l.QueueRelease, d.queue)
+	wgpu.Call(d.l.DeviceRelease, d.device)
+	wgpu.Call(d.l.InstanceRelease, d.instance)
+	d.lost.Close()
+}
+
+// abandoned is what the library may still write to, for the life of the process.
+var abandoned struct {
+	sync.Mutex
+	list []any
+}
+
+func abandon(x any) {
+	abandoned.Lock()
+	defer abandoned.Unlock()
+	abandoned.list = append(abandoned.list, x)
 }
 
 // nativeBuffer is a buffer of any kind.
 type nativeBuffer struct {
-	ref  C.wl_handle
+	d    *native
+	ref  uintptr
 	kind BufferKind
 	size uint64
 	at   unsafe.Pointer // C memory while mapped
 }
 
-func (b *nativeBuffer) Free() { C.wl_buffer_free(b.ref) }
+// Free is for buffers that no submission in flight uses. Destroying frees the memory now; releasing alone waits for a poll.
+func (b *nativeBuffer) Free() {
+	wgpu.Call(b.d.l.BufferDestroy, b.ref)
+	wgpu.Call(b.d.l.BufferRelease, b.ref)
+}
 
-var usages = [BufferKinds]C.uint32_t{
-	StorageBuffer:  C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst,
-	UniformBuffer:  C.WGPUBufferUsage_Uniform | C.WGPUBufferUsage_CopyDst,
-	UploadBuffer:   C.WGPUBufferUsage_MapWrite | C.WGPUBufferUsage_CopySrc,
-	ReadbackBuffer: C.WGPUBufferUsage_MapRead | C.WGPUBufferUsage_CopyDst,
+var usages = [BufferKinds]uint64{
+	StorageBuffer:  wgpu.BufferUsage_Storage | wgpu.BufferUsage_CopySrc | wgpu.BufferUsage_CopyDst,
+	UniformBuffer:  wgpu.BufferUsage_Uniform | wgpu.BufferUsage_CopyDst,
+	UploadBuffer:   wgpu.BufferUsage_MapWrite | wgpu.BufferUsage_CopySrc,
+	ReadbackBuffer: wgpu.BufferUsage_MapRead | wgpu.BufferUsage_CopyDst,
 }
 
 func (d *native) NewBuffer(kind BufferKind, size uint64) (Object, error) {
-	b := &nativeBuffer{kind: kind, size: size}
-	var mapped C.int
-	if kind == UploadBuffer {
-		mapped = 1
+	f := wgpu.Begin()
+	defer f.End()
+	b := &nativeBuffer{d: d, kind: kind, size: size}
+	b.ref = d.newBuffer(f, usages[kind], size, kind == UploadBuffer)
+	if f.Failed() {
+		return nil, callError(fmt.Sprintf("create a %v buffer of %d bytes", kind, size), f)
 	}
-	var e C.wl_error
-	var at unsafe.Pointer
-	b.ref = C.wl_buffer_new(d.dev, usages[kind], C.uint64_t(size), mapped, &at, &e)
-	b.at = at
-	if err := callError(fmt.Sprintf("create a %v buffer of %d bytes", kind, size), &e); err != nil {
-		return nil, err
+	if kind == UploadBuffer {
+		b.mapped(f)
 	}
 	return b, nil
+}
+
+// newBuffer returns nothing if it fails: asking an invalid buffer for its mapping would end the process.
+func (d *native) newBuffer(f *wgpu.Frame, usage, size uint64, mapped bool) uintptr {
+	f.Buffer = wgpu.BufferDescriptor{Usage: usage, Size: size}
+	if mapped {
+		f.Buffer.MappedAtCreation = 1
+	}
+	ref := f.Call(d.l.DeviceCreateBuffer, d.device, wgpu.Address(&f.Buffer))
+	if f.Failed() {
+		f.Call(d.l.BufferRelease, ref)
+		return 0
+	}
+	return ref
+}
+
+// mapped finds the memory of a buffer known to be mapped: asking for any other ends the process.
+func (b *nativeBuffer) mapped(f *wgpu.Frame) {
+	get := b.d.l.BufferGetConstMappedRange
+	if b.kind == UploadBuffer {
+		get = b.d.l.BufferGetMappedRange
+	}
+	b.at = wgpu.Pointer(f.Call(get, b.ref, 0, uintptr(b.size)))
 }
 
 func (d *native) Write(upload Object, offset uint64, data []byte) {
@@ -257,64 +366,113 @@ func (d *native) Read(readback Object, offset uint64, dst []byte) {
 func (d *native) Unmap(readback Object) error {
 	b := readback.(*nativeBuffer)
 	b.at = nil
-	var e C.wl_error
-	C.wl_buffer_unmap(d.dev, b.ref, &e)
-	return callError("unmap a readback buffer", &e)
+	f := wgpu.Begin()
+	defer f.End()
+	f.Call(d.l.BufferUnmap, b.ref)
+	return callError("unmap a readback buffer", f)
 }
 
 type nativePipeline struct {
-	c       C.wl_pipeline
-	uniform bool
+	d           *native
+	layout, ref uintptr // of its bind groups, and itself
+	uniform     bool
 }
 
-func (p *nativePipeline) Free() { C.wl_pipeline_free(p.c) }
+func (p *nativePipeline) Free() {
+	wgpu.Call(p.d.l.ComputePipelineRelease, p.ref)
+	wgpu.Call(p.d.l.BindGroupLayoutRelease, p.layout)
+}
+
+// enableSubgroups is what the standard wants and this library's compiler does not know: it goes by the device's features.
+const enableSubgroups = "enable subgroups;"
 
 func (d *native) NewPipeline(k *wgsl.Kernel) (Object, error) {
-	entries := make([]C.wl_layout_entry, 0, len(k.Bindings)+1)
-	for i, a := range k.Bindings {
-		kind := C.uint32_t(C.WGPUBufferBindingType_ReadOnlyStorage)
+	if len(k.Bindings) >= wgpu.MaxBindings {
+		return nil, fmt.Errorf("create the pipeline of %s: %d bindings, at most %d are possible: %w", k.Key, len(k.Bindings), wgpu.MaxBindings-1, compute.ErrTooLarge)
+	}
+	f := wgpu.Begin()
+	defer f.End()
+	l := d.l
+	p := &nativePipeline{d: d, uniform: k.Uniform > 0}
+	source := strings.Replace(k.Source, enableSubgroups, "", 1)
+	defer runtime.KeepAlive(k)
+	defer runtime.KeepAlive(source)
+	label := wgpu.View(k.Key)
+	f.Source = wgpu.ShaderSourceWGSL{Chain: wgpu.ChainedStruct{SType: wgpu.SType_ShaderSourceWGSL}, Code: wgpu.View(source)}
+	f.Module = wgpu.ShaderModuleDescriptor{NextInChain: wgpu.Address(&f.Source), Label: label}
+	module := f.Call(l.DeviceCreateShaderModule, d.device, wgpu.Address(&f.Module))
+	defer wgpu.Call(l.ShaderModuleRelease, module)
+	if f.Failed() { // going on with an invalid module ends the process
+		return nil, pipelineError(k, f)
+	}
+	n := 0
+	bind := func(kind uint32) {
+		f.LayoutEntries[n] = wgpu.BindGroupLayoutEntry{Binding: uint32(n), Visibility: wgpu.ShaderStage_Compute,
+			Buffer: wgpu.BufferBindingLayout{Type: kind}}
+		n++
+	}
+	for _, a := range k.Bindings {
 		if a == wgsl.ReadWrite {
-			kind = C.WGPUBufferBindingType_Storage
+			bind(wgpu.BufferBindingType_Storage)
+		} else {
+			bind(wgpu.BufferBindingType_ReadOnlyStorage)
 		}
-		entries = append(entries, C.wl_layout_entry{C.uint32_t(i), kind})
 	}
-	if k.Uniform > 0 {
-		entries = append(entries, C.wl_layout_entry{C.uint32_t(len(entries)), C.WGPUBufferBindingType_Uniform})
+	if p.uniform {
+		bind(wgpu.BufferBindingType_Uniform)
+		f.LayoutEntries[n-1].Buffer.HasDynamicOffset = 1
 	}
-	label, source, entry := C.CString(k.Key), C.CString(k.Source), C.CString(k.Entry)
-	defer C.free(unsafe.Pointer(label))
-	defer C.free(unsafe.Pointer(source))
-	defer C.free(unsafe.Pointer(entry))
-	p := &nativePipeline{uniform: k.Uniform > 0}
-	var inShader C.int
-	var e C.wl_error
-	C.wl_pipeline_new(d.dev, label, source, entry, unsafe.SliceData(entries), C.size_t(len(entries)), &p.c, &inShader, &e)
-	switch e.kind {
-	case C.WGPUErrorType_NoError:
-		return p, nil
-	case C.WGPUErrorType_Validation, C.WGPUErrorType_Internal:
-		text := C.GoString(e.message)
-		C.free(unsafe.Pointer(e.message))
-		return nil, newShaderError(k, text)
+	f.SetLayout(l, n)
+	p.layout = f.Call(l.DeviceCreateBindGroupLayout, d.device, wgpu.Address(&f.GroupLayout))
+	var layout uintptr
+	if !f.Failed() {
+		f.Handle = p.layout
+		f.PipelineLayout = wgpu.PipelineLayoutDescriptor{BindGroupLayoutCount: 1, BindGroupLayouts: wgpu.Address(&f.Handle)}
+		layout = f.Call(l.DeviceCreatePipelineLayout, d.device, wgpu.Address(&f.PipelineLayout))
+		defer wgpu.Call(l.PipelineLayoutRelease, layout)
 	}
-	return nil, callError("create the pipeline of "+k.Key, &e)
+	if !f.Failed() {
+		f.Pipeline = wgpu.ComputePipelineDescriptor{Label: label, Layout: layout, Compute: wgpu.ComputeState{Module: module, EntryPoint: wgpu.View(k.Entry)}}
+		p.ref = f.Call(l.DeviceCreateComputePipeline, d.device, wgpu.Address(&f.Pipeline))
+	}
+	if f.Failed() {
+		if p.ref != 0 {
+			f.Call(l.ComputePipelineRelease, p.ref)
+		}
+		f.Call(l.BindGroupLayoutRelease, p.layout)
+		return nil, pipelineError(k, f)
+	}
+	return p, nil
+}
+
+// pipelineError takes what was reported in a frame for an error of the shader where it can be one.
+func pipelineError(k *wgsl.Kernel, f *wgpu.Frame) error {
+	err := callError("create the pipeline of "+k.Key, f)
+	if errors.Is(err, compute.ErrOutOfMemory) || errors.Is(err, compute.ErrDeviceLost) {
+		return err
+	}
+	return newShaderError(k, errors.Unwrap(err).Error())
 }
 
 // nativeGroup is a bind group.
-type nativeGroup struct{ ref C.wl_handle }
+type nativeGroup struct {
+	d   *native
+	ref uintptr
+}
 
-func (g *nativeGroup) Free() { C.wl_group_free(g.ref) }
+func (g *nativeGroup) Free() { wgpu.Call(g.d.l.BindGroupRelease, g.ref) }
 
 func (d *native) NewGroup(pipeline Object, bind []Binding) (Object, error) {
-	var few [16]C.wl_binding
-	list := few[:0]
-	for _, b := range bind {
-		list = append(list, C.wl_binding{b.Buffer.(*nativeBuffer).ref, C.uint64_t(b.Offset), C.uint64_t(b.Size)})
+	f := wgpu.Begin()
+	defer f.End()
+	for i, b := range bind {
+		f.Entries[i] = wgpu.BindGroupEntry{Binding: uint32(i), Buffer: b.Buffer.(*nativeBuffer).ref, Offset: b.Offset, Size: b.Size}
 	}
-	var e C.wl_error
-	ref := C.wl_group_new(d.dev, pipeline.(*nativePipeline).c.layout, unsafe.SliceData(list), C.size_t(len(list)), &e)
-	if err := callError("bind buffers", &e); err != nil {
-		return nil, err
+	f.Group = wgpu.BindGroupDescriptor{Layout: pipeline.(*nativePipeline).layout, EntryCount: uint64(len(bind)), Entries: wgpu.Address(&f.Entries)}
+	ref := f.Call(d.l.DeviceCreateBindGroup, d.device, wgpu.Address(&f.Group))
+	if f.Failed() {
+		f.Call(d.l.BindGroupRelease, ref)
+		return nil, callError("bind buffers", f)
 	}
-	return &nativeGroup{ref}, nil
+	return &nativeGroup{d, ref}, nil
 }

@@ -1,4 +1,4 @@
-//go:build cgo && !js
+//go:build ((linux && !android) || darwin || windows) && (amd64 || arm64)
 
 package webgpu
 

@@ -1,77 +1,44 @@
-//go:build cgo && !js
+//go:build ((linux && !android) || darwin || windows) && (amd64 || arm64)
 
 package webgpu
 
-/*
-#include <stdlib.h>
-#include "shim.h"
-*/
-import "C"
-
 import (
-	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu/internal/wgpu"
 )
 
 // pending is a submission that has not completed.
 type pending struct {
-	s *Submission
-	// commands are C's, until they are submitted.
-	commands *[]C.wl_command
-	words    []int32 // C memory, which callbacks write to; see shim.h
-	stamps   C.wl_stamps
-	failed   error // why some of it was not recorded
+	s      *Submission
+	words  []atomic.Int32 // which the library's callbacks change
+	few    [6]atomic.Int32
+	stamps *stamps
+	failed error // why some of it was not recorded
 }
 
-// commandBuffers recycles the C commands of submissions; handles in them are integers, so the collector skips them.
-var commandBuffers = sync.Pool{New: func() any { return new([]C.wl_command) }}
+// Words of a submission: one for the work, one for the timestamps, one per staging buffer.
+const (
+	wordWork = iota
+	wordStamps
+	wordStaging
+)
 
 func (d *native) Submit(s *Submission) error {
 	if err := checkMapped(s); err != nil {
 		return err
 	}
-	list := commandBuffers.Get().(*[]C.wl_command)
-	cs := (*list)[:0]
-	for i := range s.Commands {
-		c := &s.Commands[i]
-		if c.Timestamp {
-			cs = append(cs, C.wl_command{kind: C.WL_TIMESTAMP})
-			continue
-		}
-		if c.Pipeline == nil {
-			cs = append(cs, C.wl_command{
-				kind: C.WL_COPY, a: c.From.(*nativeBuffer).ref, b: c.To.(*nativeBuffer).ref,
-				from: C.uint64_t(c.FromOffset), to: C.uint64_t(c.ToOffset), size: C.uint64_t(c.Size),
-			})
-			continue
-		}
-		p := c.Pipeline.(*nativePipeline)
-		x := C.wl_command{
-			kind: C.WL_DISPATCH, a: p.c.pipeline, b: c.Group.(*nativeGroup).ref,
-			x: C.uint32_t(c.Grid[0]), y: C.uint32_t(c.Grid[1]), z: C.uint32_t(c.Grid[2]),
-		}
-		if p.uniform {
-			x.has_dynamic, x.dynamic = 1, C.uint32_t(c.Dynamic)
-		}
-		cs = append(cs, x)
-	}
-	*list = cs
-
-	f := &pending{s: s, commands: list}
+	f := &pending{s: s}
 	for _, o := range s.Staging {
 		o.(*nativeBuffer).at = nil // until complete
 	}
 	d.mu.Lock()
 	if d.submitting || len(d.inFlight) > 0 {
-		d.queue = append(d.queue, f)
+		d.waiting = append(d.waiting, f)
 		start := !d.submitting
 		d.submitting = true
 		d.mu.Unlock()
@@ -84,7 +51,7 @@ func (d *native) Submit(s *Submission) error {
 	d.mu.Unlock()
 	err := d.launch(f)
 	d.mu.Lock()
-	d.submitting = len(d.queue) > 0
+	d.submitting = len(d.waiting) > 0
 	more := d.submitting
 	d.mu.Unlock()
 	if more {
@@ -98,12 +65,12 @@ func (d *native) Submit(s *Submission) error {
 func (d *native) submitQueue() {
 	for {
 		d.mu.Lock()
-		if d.submitting = len(d.queue) > 0; !d.submitting {
+		if d.submitting = len(d.waiting) > 0; !d.submitting {
 			d.mu.Unlock()
 			return
 		}
-		f := d.queue[0]
-		d.queue = slices.Delete(d.queue, 0, 1)
+		f := d.waiting[0]
+		d.waiting = slices.Delete(d.waiting, 0, 1)
 		d.mu.Unlock()
 		err := d.Lost() // submitting to a lost device aborts the process
 		if err == nil {
@@ -141,12 +108,11 @@ func checkMapped(s *Submission) error {
 func (d *native) poll() {
 	waiting := time.Now() // since the last completion
 	pause := time.Duration(0)
-	var e C.wl_error // of which C sees the address: one for all questions
 	for {
 		lost := d.Lost()
 		if lost == nil { // asking a lost device aborts the process
-			C.wl_device_poll(d.dev, C.int64_t(pause), &e)
-			lost = callError("wait for the device", &e)
+			wgpu.Pause(pause)
+			lost = d.ask()
 		}
 		if done := d.completed(lost); len(done) > 0 {
 			for _, f := range done {
@@ -182,7 +148,7 @@ func (d *native) completed(lost error) []*pending {
 
 func (f *pending) through() bool {
 	for i := range f.words {
-		if atomic.LoadInt32(&f.words[i]) == C.WL_PENDING {
+		if f.words[i].Load() == wgpu.Pending {
 			return false
 		}
 	}
@@ -192,26 +158,27 @@ func (f *pending) through() bool {
 // complete ends a submission: it collects mappings and timestamps, and returns what went wrong.
 func (d *native) complete(f *pending, lost error) error {
 	if lost != nil {
-		return lost // the status stays allocated: callbacks may still come
+		abandon(f.words) // callbacks may still come
+		return lost
 	}
-	defer f.freeWords()
 	if f.failed != nil {
 		return f.failed
 	}
 	for i := range f.words {
-		if atomic.LoadInt32(&f.words[i]) != C.WL_DONE {
-			return fmt.Errorf("submission failed: %s", [...]string{"work", "timestamps", "mapping"}[min(i, C.WL_STAGING)])
+		if f.words[i].Load() != wgpu.Done {
+			return fmt.Errorf("submission failed: %s", [...]string{"work", "timestamps", "mapping"}[min(i, wordStaging)])
 		}
 	}
+	c := wgpu.Begin()
+	defer c.End()
 	for _, o := range f.s.Staging {
-		b := o.(*nativeBuffer)
-		b.at = C.wl_buffer_mapped(b.ref, C.uint64_t(b.size), b2i(b.kind == UploadBuffer))
+		o.(*nativeBuffer).mapped(c)
 	}
 	if !f.s.Timed {
 		return nil
 	}
 	defer d.giveStamps(f.stamps)
-	t := unsafe.Slice((*uint64)(C.wl_buffer_mapped(f.stamps.staging, C.uint64_t(8*f.stamps.count), 0)), f.stamps.count)
+	t := f.stamps.read(c)
 	between := func(from, to uint64) time.Duration {
 		if to < from { // counters may wrap, or start over after a suspend
 			return 0
@@ -222,9 +189,8 @@ func (d *native) complete(f *pending, lost error) error {
 	for i := 1; i < f.s.Timestamps; i++ {
 		f.s.Times = append(f.s.Times, between(t[1+i], t[2+i]))
 	}
-	var e C.wl_error
-	C.wl_buffer_unmap(d.dev, f.stamps.staging, &e)
-	return callError("unmap timestamps", &e)
+	c.Call(d.l.BufferUnmap, f.stamps.staging.ref)
+	return callError("unmap timestamps", c)
 }
 
 // launch submits, and has what was submitted completed. It fails if nothing was.
@@ -238,8 +204,6 @@ func (d *native) launch(f *pending) (err error) {
 		}
 	}
 	err = d.record(f)
-	commandBuffers.Put(f.commands)
-	f.commands = nil
 	if err != nil {
 		d.giveStamps(f.stamps)
 		return err
@@ -255,160 +219,126 @@ func (d *native) launch(f *pending) (err error) {
 	return nil
 }
 
-// record crosses into C, where everything is recorded and submitted in one call. It fails if nothing was.
+// record records and submits everything, in command buffers that end at the cuts and at the end, then asks for the staging buffers to
+// be mapped. It fails if nothing was submitted; if only some of it was, f.failed says why.
 func (d *native) record(f *pending) error {
-	var few [8]C.wl_staging
-	staging := few[:0]
-	for _, o := range f.s.Staging {
-		b := o.(*nativeBuffer)
-		staging = append(staging, C.wl_staging{
-			buffer: b.ref, size: C.uint64_t(b.size), upload: C.uint32_t(b2i(b.kind == UploadBuffer)),
-		})
+	c := wgpu.Begin()
+	defer c.End()
+	if n := wordStaging + len(f.s.Staging); n <= len(f.few) {
+		f.words = f.few[:n]
+	} else {
+		f.words = make([]atomic.Int32, n)
 	}
-	n := C.WL_STAGING + len(staging)
-	p := (*int32)(C.calloc(C.size_t(n), 4))
-	if p == nil {
-		return fmt.Errorf("submit: no host memory: %w", compute.ErrOutOfMemory)
+	submitted, stamp := false, uint32(2) // the first two are those of the submission
+	for i, from := 0, 0; i <= len(f.s.Cuts) && !c.Failed(); i++ {
+		to := len(f.s.Commands)
+		if i < len(f.s.Cuts) {
+			to = f.s.Cuts[i]
+		}
+		buffer := d.commandBuffer(c, f, f.s.Commands[from:to], &stamp, i == 0, i == len(f.s.Cuts))
+		// A buffer still mapped, or a command buffer that failed to finish, must never reach the queue: it ends the process.
+		for _, o := range f.s.Staging {
+			if b := o.(*nativeBuffer); i == 0 && b.kind == UploadBuffer && !c.Failed() {
+				c.Call(d.l.BufferUnmap, b.ref)
+			}
+		}
+		if !c.Failed() {
+			c.Handle = buffer
+			c.Call(d.l.QueueSubmit, d.queue, 1, wgpu.Address(&c.Handle))
+			submitted = true
+		}
+		if buffer != 0 {
+			c.Call(d.l.CommandBufferRelease, buffer)
+		}
+		from = to
 	}
-	f.words = unsafe.Slice(p, n)
-	var e C.wl_error
-	commands, cuts := *f.commands, f.s.Cuts
-	at := (*C.size_t)(unsafe.Pointer(unsafe.SliceData(cuts)))
-	submitted := C.wl_submit(d.dev, unsafe.SliceData(commands), C.size_t(len(commands)), at, C.size_t(len(cuts)),
-		unsafe.SliceData(staging), C.size_t(len(staging)), f.stamps, (*C.int32_t)(p), &e)
-	err := callError("submit", &e)
-	if submitted == 0 {
-		f.freeWords()
+	err := callError("submit", c) // what the rest of the work failed with, if anything was submitted
+	if !submitted {
 		return err
 	}
 	f.failed = err
+	// The mappings wait for the submission; their callbacks fire from the same poll as the work's. Errors of theirs are in the words.
+	c.WhenDone(d.l, d.queue, &f.words[wordWork])
+	for i, o := range f.s.Staging {
+		mode := uintptr(wgpu.MapMode_Read)
+		b := o.(*nativeBuffer)
+		if b.kind == UploadBuffer {
+			mode = wgpu.MapMode_Write
+		}
+		c.Map(d.l, b.ref, mode, b.size, &f.words[wordStaging+i])
+	}
+	if f.stamps != nil {
+		c.Map(d.l, f.stamps.staging.ref, wgpu.MapMode_Read, f.stamps.staging.size, &f.words[wordStamps])
+	} else {
+		f.words[wordStamps].Store(wgpu.Done)
+	}
+	c.Forget()
 	return nil
 }
 
-func (f *pending) freeWords() {
-	C.free(unsafe.Pointer(unsafe.SliceData(f.words)))
-	f.words = nil
-}
-
-func b2i(b bool) C.int {
-	if b {
-		return 1
+// commandBuffer records commands; the first and the last buffer of a submission take the time, if it has stamps. It returns 0 if that
+// fails before the end.
+func (d *native) commandBuffer(c *wgpu.Frame, f *pending, commands []Command, stamp *uint32, first, last bool) uintptr {
+	l := d.l
+	c.Encoder = wgpu.CommandEncoderDescriptor{}
+	encoder := c.Call(l.DeviceCreateCommandEncoder, d.device, wgpu.Address(&c.Encoder))
+	defer c.Call(l.CommandEncoderRelease, encoder)
+	if f.stamps != nil && first {
+		c.Call(l.CommandEncoderWriteTimestamp, encoder, f.stamps.queries, 0)
 	}
-	return 0
-}
-
-func (d *native) takeStamps(count int) (C.wl_stamps, error) {
-	d.mu.Lock()
-	if n := len(d.stamps); n > 0 && count == 2 {
-		s := d.stamps[n-1]
-		d.stamps = d.stamps[:n-1]
-		d.mu.Unlock()
-		return s, nil
-	}
-	d.mu.Unlock()
-	var s C.wl_stamps
-	var e C.wl_error
-	C.wl_stamps_new(d.dev, C.uint32_t(count), &s, &e)
-	return s, callError("create timestamp queries", &e)
-}
-
-func (d *native) giveStamps(s C.wl_stamps) {
-	switch s.count {
-	case 0:
-		return
-	case 2:
-	default: // the next run may need more or fewer
-		C.wl_stamps_free(s)
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.stamps = append(d.stamps, s)
-}
-
-// clock is a reading of the GPU's clock: it showed ticks at some moment within spread of at.
-type clock struct {
-	ticks  uint64
-	at     time.Time
-	spread time.Duration
-}
-
-// calibrate finds the length of a timestamp tick, which this version of the library does not tell: it reads the GPU's clock
-// twice, so far apart that when exactly matters to no more than a percent.
-func (d *native) calibrate() error {
-	const (
-		percent  = 100
-		patience = time.Second // on a machine too busy for good readings the last one has to do
-	)
-	stamps, err := d.takeStamps(2)
-	if err != nil {
-		return err
-	}
-	defer d.giveStamps(stamps)
-	if _, err := d.readClock(stamps); err != nil { // the first submission of a device is slow
-		return err
-	}
-	from, err := d.bestClock(stamps)
-	if err != nil {
-		return err
-	}
-	for apart := 20 * time.Millisecond; ; apart *= 2 {
-		time.Sleep(apart)
-		to, err := d.bestClock(stamps)
-		if err != nil {
-			return err
-		}
-		passed := to.at.Sub(from.at)
-		if (from.spread+to.spread)*percent > passed && passed < patience {
-			continue
-		}
-		if d.period = 1; to.ticks > from.ticks {
-			d.period = float64(passed) / float64(to.ticks-from.ticks)
-		}
-		if d.period > 0.97 && d.period < 1.03 { // most clocks tick in nanoseconds
-			d.period = 1
-		}
-		return nil
-	}
-}
-
-// bestClock returns the most exact of a few readings.
-func (d *native) bestClock(stamps C.wl_stamps) (clock, error) {
-	best := clock{spread: math.MaxInt64}
-	for range 5 {
-		c, err := d.readClock(stamps)
-		if err != nil {
-			return clock{}, err
-		}
-		if c.spread < best.spread {
-			best = c
+	var pass uintptr // held open from dispatch to dispatch: a pass of its own costs more than a dispatch
+	var bound *nativePipeline
+	end := func() {
+		if pass != 0 {
+			c.Call(l.ComputePassEncoderEnd, pass) // reports what dispatches did wrong
+			c.Call(l.ComputePassEncoderRelease, pass)
+			pass, bound = 0, nil
 		}
 	}
-	return best, nil
-}
-
-// readClock reads the GPU's clock once.
-func (d *native) readClock(stamps C.wl_stamps) (clock, error) {
-	f := &pending{s: &Submission{}, commands: new([]C.wl_command), stamps: stamps}
-	before := time.Now()
-	if err := d.record(f); err != nil {
-		return clock{}, err
-	}
-	for !f.through() {
-		var e C.wl_error
-		C.wl_device_poll(d.dev, 0, &e)
-		if err := callError("read the GPU's clock", &e); err != nil {
-			return clock{}, err
+	for i := range commands {
+		x := &commands[i]
+		switch {
+		case c.Failed():
+		case x.Timestamp:
+			end()
+			c.Call(l.CommandEncoderWriteTimestamp, encoder, f.stamps.queries, uintptr(*stamp))
+			*stamp++
+		case x.Pipeline == nil:
+			end()
+			c.Call(l.CommandEncoderCopyBufferToBuffer, encoder, x.From.(*nativeBuffer).ref, uintptr(x.FromOffset),
+				x.To.(*nativeBuffer).ref, uintptr(x.ToOffset), uintptr(x.Size))
+		default:
+			if pass == 0 {
+				c.Pass = wgpu.ComputePassDescriptor{}
+				pass = c.Call(l.CommandEncoderBeginComputePass, encoder, wgpu.Address(&c.Pass))
+			}
+			p := x.Pipeline.(*nativePipeline)
+			if p != bound {
+				c.Call(l.ComputePassEncoderSetPipeline, pass, p.ref)
+				bound = p
+			}
+			offsets := uintptr(0)
+			if p.uniform {
+				offsets, c.Offset = 1, x.Dynamic
+			}
+			c.Call(l.ComputePassEncoderSetBindGroup, pass, 0, x.Group.(*nativeGroup).ref, offsets, wgpu.Address(&c.Offset))
+			c.Call(l.ComputePassEncoderDispatchWorkgroups, pass, uintptr(x.Grid[0]), uintptr(x.Grid[1]), uintptr(x.Grid[2]))
 		}
 	}
-	after := time.Now()
-	defer f.freeWords()
-	if f.words[C.WL_STAMPS] != C.WL_DONE {
-		return clock{}, errors.New("read the GPU's clock: the timestamps cannot be mapped")
+	end()
+	if c.Failed() {
+		return 0
 	}
-	ticks := *(*uint64)(C.wl_buffer_mapped(stamps.staging, 16, 0))
-	var e C.wl_error
-	C.wl_buffer_unmap(d.dev, stamps.staging, &e)
-	half := after.Sub(before) / 2
-	return clock{ticks, before.Add(half), half}, callError("read the GPU's clock", &e)
+	if f.stamps != nil && last {
+		f.stamps.resolve(c, encoder)
+	}
+	return c.Call(l.CommandEncoderFinish, encoder, 0)
+}
+
+// ask lets the library find out what is done, and call back.
+func (d *native) ask() error {
+	c := wgpu.Begin()
+	defer c.End()
+	c.Call(d.l.DevicePoll, d.device, 0, 0)
+	return callError("wait for the device", c)
 }

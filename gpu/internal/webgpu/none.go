@@ -1,19 +1,19 @@
-//go:build !js && !cgo
+//go:build !js && !(((linux && !android) || darwin || windows) && (amd64 || arm64))
 
 package webgpu
 
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/wavelane/wavelane/compute"
 )
 
-var errNoCgo = fmt.Errorf("built with CGO_ENABLED=0, which leaves WebGPU out; build with CGO_ENABLED=1 and a C compiler: %w",
-	compute.ErrUnavailable)
+var errNone = fmt.Errorf("there is no WebGPU for %s on %s: %w", runtime.GOOS, runtime.GOARCH, compute.ErrUnavailable)
 
 // Adapters fails.
-func Adapters(context.Context) ([]Adapter, error) { return nil, errNoCgo }
+func Adapters(context.Context, string) ([]Adapter, error) { return nil, errNone }
 
 // Open fails.
-func Open(context.Context, Adapter) (Driver, Adapter, error) { return nil, Adapter{}, errNoCgo }
+func Open(context.Context, Adapter) (Driver, Adapter, error) { return nil, Adapter{}, errNone }

@@ -69,6 +69,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         let v = pages[id * 256u + i];
         for (var j = 0u; j < 4u; j++) { page[4u * i + j] = v[j]; }
     }
+    for (var i = lane; i < 1024u; i += 32u) {
+        atomicStore(&table[i], 0u);
+        atomicStore(&made[i], 0u);
+    }
     if lane == 0u { atomicStore(&lowest, 32u); }
     workgroupBarrier();
     var size = 0u;

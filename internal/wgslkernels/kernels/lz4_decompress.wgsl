@@ -67,7 +67,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     let lane = local.x;
     for (var i = lane; i < 256u; i += 32u) {
         let v = blocks[id * 256u + i];
-        for (var j = 0u; j < 4u; j++) { block[4u * i + j] = v[j]; }
+        for (var j = 0u; j < 4u; j++) {
+            block[4u * i + j] = v[j];
+            atomicStore(&made[4u * i + j], 0u);
+        }
     }
     workgroupBarrier();
     let size = sizes[p.sizes0 + id];

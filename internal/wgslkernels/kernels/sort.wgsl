@@ -88,11 +88,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     let start = block * {{mul .Lanes .Rounds}}u;
     let end = min(start + {{mul .Lanes .Rounds}}u, p.count);
 {{- if $count}}
+    for (var d = lane; d < {{$spare}}u; d += {{.Lanes}}u) { atomicStore(&counters[d], 0u); }
+    workgroupBarrier();
     for (var i = start + lane; i < end; i += {{.Lanes}}u) { atomicAdd(&counters[digit_of(key_of(i))], 1u); }
     workgroupBarrier();
     for (var d = lane; d <= p.digits; d += {{.Lanes}}u) { counts[d * p.blocks + block] = atomicLoad(&counters[d]); }
 {{- else}}
+    for (var m = lane; m < {{mul $spare .Words}}u; m += {{.Lanes}}u) { atomicStore(&masks[m], 0u); }
 {{- if $alone}}
+    workgroupBarrier();
     for (var i = start + lane; i < end; i += {{.Lanes}}u) { atomicAdd(&masks[digit_of(key_of(i))], 1u); }
     workgroupBarrier();
     let total = select(0u, atomicLoad(&masks[lane]), lane < p.digits);

@@ -75,6 +75,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     for (var i = lane; i < room; i += {{.Workgroup}}u) {
         arena[i] = vec2<u32>();
     }
+    if lane == 0u { atomicStore(&count, 0u); }
     var least = vec2<u32>();
     workgroupBarrier();
     for (var tile = start; tile < stop; tile += {{mul 2 .Workgroup}}u) {

@@ -1,0 +1,49 @@
+//go:build cgo && ((linux && !android && (amd64 || arm64)) || (darwin && !ios && (amd64 || arm64)) || (windows && amd64))
+
+package wgpu
+
+/*
+#include <stddef.h>
+#include <string.h>
+
+// The archive's functions, of which only the addresses are used. See functions.go.
+#define FUNCTIONS(F) \
+    F(GetVersion) F(SetLogLevel) F(CreateInstance) F(InstanceEnumerateAdapters) F(InstanceRelease) F(AdapterGetInfo) \
+    F(AdapterInfoFreeMembers) F(AdapterGetLimits) F(AdapterGetFeatures) F(SupportedFeaturesFreeMembers) \
+    F(AdapterRequestDevice) F(AdapterRelease) F(DeviceGetQueue) F(DevicePoll) F(DeviceRelease) F(QueueRelease) \
+    F(DeviceCreateBuffer) F(BufferDestroy) F(BufferRelease) F(BufferGetMappedRange) F(BufferGetConstMappedRange) \
+    F(BufferMapAsync) F(BufferUnmap) F(DeviceCreateShaderModule) F(ShaderModuleRelease) \
+    F(DeviceCreateBindGroupLayout) F(BindGroupLayoutRelease) F(DeviceCreatePipelineLayout) F(PipelineLayoutRelease) \
+    F(DeviceCreateComputePipeline) F(ComputePipelineRelease) F(DeviceCreateBindGroup) F(BindGroupRelease) \
+    F(DeviceCreateQuerySet) F(QuerySetRelease) F(DeviceCreateCommandEncoder) F(CommandEncoderWriteTimestamp) \
+    F(CommandEncoderBeginComputePass) F(CommandEncoderCopyBufferToBuffer) F(CommandEncoderResolveQuerySet) \
+    F(CommandEncoderFinish) F(CommandEncoderRelease) F(ComputePassEncoderSetPipeline) \
+    F(ComputePassEncoderSetBindGroup) F(ComputePassEncoderDispatchWorkgroups) F(ComputePassEncoderEnd) \
+    F(ComputePassEncoderRelease) F(CommandBufferRelease) F(QueueSubmit) F(QueueOnSubmittedWorkDone)
+
+#define DECLARE(name) extern void wgpu##name(void);
+FUNCTIONS(DECLARE)
+
+#define ENTER(name) {"wgpu" #name, wgpu##name},
+static const struct {
+    const char *name;
+    void (*address)(void);
+} table[] = {FUNCTIONS(ENTER)};
+
+static void *look_up(const char *name) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].name, name) == 0) return (void *)table[i].address;
+    return NULL;
+}
+*/
+import "C"
+
+import "unsafe"
+
+// linked returns the archive that is part of the program.
+func linked() (*Library, error) {
+	return check("", func(name string) uintptr {
+		c := append([]byte(name), 0)
+		return uintptr(C.look_up((*C.char)(unsafe.Pointer(&c[0]))))
+	})
+}

@@ -23,9 +23,11 @@
 // # Device loss
 //
 // Once a device is lost, every use fails with compute.ErrDeviceLost. Close it, open another, and move existing plans there
-// with their Recompile method (package batch). This holds for losses that the library reports. The pinned library ends the
-// process, without an error, when the driver reports a loss or has no memory left in the middle of a submission. Invalid
-// input cannot cause that: it is checked before it reaches the library.
+// with their Recompile method (package batch).
+//
+// The native library ends the process, without an error, when the driver reports a loss or has no memory left in the middle of a
+// submission, in both of its versions. A loss that it reports at any other time is an error. Invalid input cannot cause either: it
+// is checked before it reaches the library.
 //
 // # Platforms
 //
@@ -34,9 +36,6 @@
 // which. Without cgo and without a library [Open] fails with compute.ErrUnavailable and the reason. The package links purego, so that
 // a Linux program that imports it is a dynamic one. OpenGL is not used: it is slow, prints to stderr while it probes, and silently
 // becomes a software renderer where no GPU driver is installed.
-//
-// The native library does not set workgroup memory to zero before a kernel starts, as WGSL says it is: kernels of your own should not
-// rely on it.
 //
 // GOOS=js drives the browser, in pages and in workers, and needs only a secure context (https or localhost). The methods that
 // wait do not exist there; their Async forms never wait, so functions that JavaScript calls may use them and leave the future

@@ -3,8 +3,10 @@ package gpu
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -99,16 +101,40 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
 	}
 	defer dev.life.End()
-	p, err := dev.pipelines.get(k)
+	loops := hasLoops(k.Source)
+	p, err := dev.compile(k)
 	if err != nil {
 		return nil, nil, dev.failed(err)
 	}
-	if strings.Contains(dev.info.Name, "llvmpipe") && hasLoops(k.Source) {
+	if strings.Contains(dev.info.Name, "llvmpipe") && loops {
 		dev.log.Warn("gpu: llvmpipe ends the loops of a thread after 65,535 iterations, all together, without an error", "kernel", desc.Label)
 	}
 	made := &Kernel{dev: dev, k: k, lbl: desc.Label, least: least}
 	made.checked = made.check
 	return made, p, nil
+}
+
+// compile compiles a kernel of a user. Browsers set workgroup memory to zero themselves; elsewhere the text does.
+func (d *Device) compile(k *wgsl.Kernel) (*pipeline, error) {
+	if runtime.GOOS == "js" {
+		return d.pipelines.get(k)
+	}
+	source := k.Source
+	var err error
+	if k.Source, err = parseShader(source).zeroed(source, k.Entry); err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", k.Key, err)
+	}
+	p, err := d.pipelines.get(k)
+	if k.Source != source && errors.As(err, new(*ShaderError)) { // said of the text as it was written
+		plain := *k
+		plain.Source = source
+		if o, asWritten := d.drv.NewPipeline(&plain); asWritten != nil {
+			err = explained(asWritten)
+		} else {
+			o.Free()
+		}
+	}
+	return p, err
 }
 
 // checkDesc rejects kernels on which the library would abort, or that could never run.
@@ -168,7 +194,8 @@ func checkText(k *wgsl.Kernel, l *wgsl.Caps) (least map[int]uint64, err error) {
 }
 
 func hasLoops(src string) bool {
-	return slices.ContainsFunc(shaderTokens(src), func(t string) bool { return t == "for" || t == "while" || t == "loop" })
+	tokens, _ := shaderTokens(src)
+	return slices.ContainsFunc(tokens, func(t string) bool { return t == "for" || t == "while" || t == "loop" })
 }
 
 // nesting returns the deepest nesting of brackets or the longest run of prefix operators.

@@ -10,10 +10,26 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// Adapters lists what could be opened on this machine, software adapters included. An empty list is no error.
-func Adapters(ctx context.Context) ([]AdapterInfo, error) {
-	_, list, err := listAdapters(ctx, "")
+// Adapters lists what could be opened on this machine, software adapters included. An empty list is no error. Of the options only
+// [WithLibrary] matters.
+func Adapters(ctx context.Context, opts ...Option) ([]AdapterInfo, error) {
+	c, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	_, list, err := listAdapters(ctx, c.library)
 	return list, err
+}
+
+// Library loads the WebGPU library of a path, or "linked", as [WithLibrary] takes them, and says what it is and where it comes from: "wgpu-native
+// 29.0.1.1, loaded from …". An empty path stands for the library that Open uses without that option. Errors wrap compute.ErrUnavailable
+// and say why the library does not fit, or where one was looked for.
+func Library(path string) (string, error) {
+	name, err := webgpu.Library(path)
+	if err != nil {
+		return "", fmt.Errorf("gpu: %w", err)
+	}
+	return name, nil
 }
 
 // listAdapters returns the driver's adapters and their descriptions.

@@ -13,6 +13,7 @@ import (
 // process; so they are computed here, and a text whose sizes cannot be computed is refused.
 type shaderText struct {
 	tokens  []string
+	starts  []int // of tokens in the text
 	names   map[string]declaration
 	shared  []declared // variables
 	private []declared
@@ -47,7 +48,8 @@ const maxWord = 1<<32 - 1
 
 // parseShader finds the declarations of a text.
 func parseShader(source string) *shaderText {
-	s := &shaderText{tokens: shaderTokens(source), names: map[string]declaration{}}
+	s := &shaderText{names: map[string]declaration{}}
+	s.tokens, s.starts = shaderTokens(source)
 	depth, binding := 0, 0
 	for i := 0; i < len(s.tokens); i++ {
 		switch t := s.tokens[i]; {
@@ -116,7 +118,7 @@ func (s *shaderText) closing(at int, open, end string) int {
 
 // shaderTokens cuts a text into names with numbers, and single characters. Shifts are one token, "<<", and where a shift to the right
 // may be meant, two. Comments are no tokens.
-func shaderTokens(source string) (tokens []string) {
+func shaderTokens(source string) (tokens []string, starts []int) {
 	word := func(c byte) bool {
 		return c == '_' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 	}
@@ -155,16 +157,16 @@ func shaderTokens(source string) (tokens []string) {
 			for i < len(source) && (word(source[i]) || source[i] == '.' && '0' <= c && c <= '9') && !lineBreak(source[i:]) {
 				i++
 			}
-			tokens = append(tokens, source[n:i])
+			tokens, starts = append(tokens, source[n:i]), append(starts, n)
 		case strings.HasPrefix(rest, "<<"):
-			tokens = append(tokens, "<<")
+			tokens, starts = append(tokens, "<<"), append(starts, i)
 			i += 2
 		default:
-			tokens = append(tokens, source[i:i+1])
+			tokens, starts = append(tokens, source[i:i+1]), append(starts, i)
 			i++
 		}
 	}
-	return tokens
+	return tokens, starts
 }
 
 // lineBreak reports whether a text begins with what ends a comment of one line.

@@ -8,6 +8,7 @@
 //	wavelane monitor
 //	wavelane gguf model.gguf
 //	wavelane onnx model.onnx
+//	wavelane wgpu
 //
 // It exits with 0, with 1 when the work failed, with 2 when it was called wrongly, and with 130 when it was interrupted.
 package main
@@ -45,7 +46,7 @@ func execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.AddCommand(infoCommand(), benchCommand(), tuneCommand(), monitorCommand(), kernelsCommand(), ptxCommand(),
-		quantCommand(), ggufCommand(), onnxCommand())
+		quantCommand(), ggufCommand(), onnxCommand(), wgpuCommand())
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)

@@ -2,6 +2,6 @@
 // looks up a step's entry in one table. It touches no GPU, so that its results can be inspected anywhere; package gpu executes them.
 //
 // Kernels are small values made on demand; devices cache pipelines by their keys. The text uses only what WebGPU's first edition
-// offers and naga of wgpu-native v22 accepts: no override constants, no subgroups, no enable directives. Kernels for devices whose
+// offers: no override constants, no subgroups, no enable directives. Kernels for devices whose
 // [wgsl.Caps] have further features are the exception.
 package wgslkernels

@@ -21,6 +21,11 @@ func entrance() (js.Value, error) {
 	return navigator.Get("gpu"), nil
 }
 
+// Library fails: the browser is the implementation.
+func Library(string) (string, error) {
+	return "", fmt.Errorf("browsers have WebGPU themselves and load no library: %w", compute.ErrUnavailable)
+}
+
 // queries are the questions that a browser answers with an adapter. There is no list of adapters; several questions may lead to
 // the same one.
 var queries = []map[string]any{

@@ -77,6 +77,15 @@ func Adapters(_ context.Context, library string) ([]Adapter, error) {
 	return list, nil
 }
 
+// Library says which library a path stands for; see [wgpu.Find].
+func Library(path string) (string, error) {
+	l, err := wgpu.Find(path)
+	if err != nil {
+		return "", err
+	}
+	return l.String(), nil
+}
+
 // describe leaves the adapter's limits in f.Limits.
 func describe(l *wgpu.Library, index int, f *wgpu.Frame, adapter uintptr) Adapter {
 	f.Info, f.Limits, f.Features = wgpu.AdapterInfo{}, wgpu.Limits{}, wgpu.SupportedFeatures{}

@@ -17,3 +17,6 @@ func Adapters(context.Context, string) ([]Adapter, error) { return nil, errNone 
 
 // Open fails.
 func Open(context.Context, Adapter) (Driver, Adapter, error) { return nil, Adapter{}, errNone }
+
+// Library fails.
+func Library(string) (string, error) { return "", errNone }

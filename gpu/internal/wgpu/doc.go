@@ -10,6 +10,5 @@
 // # Calls
 //
 // Everything that C reads or writes lies in a [Frame], which is on the heap, where nothing moves. [Begin] has the errors of the calls
-// that follow put into the frame: the library reports each on the thread of the call that caused it. That includes its panics on
-// systems where [Library.Survives] says so; elsewhere they end the process.
+// that follow put into the frame: the library reports each on the thread of the call that caused it.
 package wgpu

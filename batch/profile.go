@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/monotime"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -184,13 +185,13 @@ func (o *options) profile(x program.Executable, p *program.Program, d, batches p
 func (x *profiledRun) Start(io *program.IO) *compute.Future {
 	timed := *io
 	timed.Times = make([]time.Duration, x.steps)
-	begin := time.Now()
+	begin := monotime.Now()
 	run := x.Executable.Start(&timed)
 	io.Keep = timed.Keep
 	return then(run, func(err error) (func(), error) {
 		if err == nil {
 			x.mu.Lock()
-			x.times, x.wall = timed.Times, time.Since(begin)
+			x.times, x.wall = timed.Times, monotime.Since(begin)
 			x.mu.Unlock()
 		}
 		return nil, err

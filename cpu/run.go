@@ -11,6 +11,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/device"
+	"github.com/wavelane/wavelane/internal/monotime"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/simd/engine"
 	"github.com/wavelane/wavelane/internal/simd/pool"
@@ -373,7 +374,7 @@ func (r *run) deliver() {
 type clock struct {
 	times []time.Duration
 	done  int // steps of the program
-	at    time.Time
+	at    monotime.Time
 }
 
 // reach is called before step i of the executable and after the last one.
@@ -381,12 +382,12 @@ func (c *clock) reach(x *executable, i int) {
 	if c.done == len(c.times) {
 		return
 	}
-	now := time.Now()
+	now := monotime.Now()
 	for ; c.done < len(c.times) && i == x.ends[c.done]; c.done++ {
 		c.times[c.done] = now.Sub(c.at)
 		c.at = now
 	}
-	if i == 0 || c.at.IsZero() {
+	if i == 0 || c.at == 0 {
 		c.at = now
 	}
 }

@@ -32,6 +32,7 @@ type subtree struct {
 var layers = []subtree{
 	{name: "compute", layer: 0},
 	{name: "internal/measured", layer: 0},
+	{name: "internal/monotime", layer: 0},
 	{name: "internal/npy", layer: 0},
 	{name: "internal/recent", layer: 0},
 	{name: "internal/mapped", layer: 1},

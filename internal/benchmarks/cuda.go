@@ -12,6 +12,7 @@ import (
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
+	"github.com/wavelane/wavelane/internal/monotime"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx"
@@ -48,7 +49,7 @@ func newClock(dev *wavelane.Device, c *cleanups) (*clock, error) {
 
 // run gives work to the stream and waits: what the GPU took, and the whole by the host's clock.
 func (k *clock) run(ctx context.Context, f func(r *cuda.Recording) error) (onGPU, whole time.Duration, err error) {
-	start := time.Now()
+	start := monotime.Now()
 	r, err := k.stream.Begin()
 	if err != nil {
 		return 0, 0, err
@@ -65,7 +66,7 @@ func (k *clock) run(ctx context.Context, f func(r *cuda.Recording) error) (onGPU
 	if err != nil {
 		return 0, 0, err
 	}
-	return done.Elapsed(), time.Since(start), nil
+	return done.Elapsed(), monotime.Since(start), nil
 }
 
 // act is work for a graph.

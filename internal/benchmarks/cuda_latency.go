@@ -9,6 +9,7 @@ import (
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/monotime"
 )
 
 // transfer is what copies between the host and the device are measured with.
@@ -114,8 +115,8 @@ func launches(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]Way, er
 	var calls time.Duration
 	many := func(ctx context.Context) (onGPU time.Duration, err error) {
 		onGPU, _, err = k.run(ctx, func(r *cuda.Recording) error {
-			start := time.Now()
-			defer func() { calls = time.Since(start) }()
+			start := monotime.Now()
+			defer func() { calls = monotime.Since(start) }()
 			for range n {
 				if err := r.Launch(empty, cuda.Launch{}); err != nil {
 					return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/internal/monotime"
 )
 
 // Benchmark is some work and the ways to do it.
@@ -50,9 +51,9 @@ func (w *Way) time(ctx context.Context) (time.Duration, error) {
 	if w.timed != nil {
 		return w.timed(ctx)
 	}
-	start := time.Now()
+	start := monotime.Now()
 	err := w.run(ctx)
-	return time.Since(start), err
+	return monotime.Since(start), err
 }
 
 // For reports whether the benchmark is for a device. Those that route are for [Benchmark.Routing] alone: what runs where is not for
@@ -138,19 +139,19 @@ func (b *Benchmark) Measure(ctx context.Context, dev *wavelane.Device, o Options
 			o.Tick()
 		}
 	}
-	for warm := time.Now().Add(warmTime(dev)); ; {
+	for warm := monotime.Now().Add(warmTime(dev)); ; {
 		if err := round(); err != nil {
 			return nil, err
 		}
-		if !time.Now().Before(warm) {
+		if monotime.Now() >= warm {
 			break
 		}
 	}
 	clear(times)
 	tick()
-	end := time.Now().Add(o.Budget)
+	end := monotime.Now().Add(o.Budget)
 	for n := range o.Runs {
-		if n > 0 && time.Now().After(end) {
+		if n > 0 && monotime.Now() > end {
 			break
 		}
 		if err := round(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/internal/monotime"
 )
 
 // longest is up to how many elements routing is measured; the test takes fewer.
@@ -40,7 +41,7 @@ func routing() (list []Benchmark) {
 					way := func(name string, dev *wavelane.Device) Way {
 						run := func(ctx context.Context) error { return o.run(ctx, dev, y, x) }
 						return Way{Name: name, run: run, before: func(ctx context.Context) error { // after itself, not after another device
-							for start := time.Now(); time.Since(start) < 2*time.Millisecond; {
+							for start := monotime.Now(); monotime.Since(start) < 2*time.Millisecond; {
 								if err := run(ctx); err != nil {
 									return err
 								}

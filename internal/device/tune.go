@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/monotime"
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/tune"
 )
@@ -171,10 +172,10 @@ func (c *contest) timed(ctx context.Context, i int) (*tune.Variant, error) {
 		return nil, err
 	}
 	run := func(ctx context.Context) (time.Duration, error) {
-		io, start := c.io, time.Now()
+		io, start := c.io, monotime.Now()
 		took, err := c.Run(ctx, x, &io)
 		if took == 0 {
-			took = time.Since(start)
+			took = monotime.Since(start)
 		}
 		return took / time.Duration(c.copies), err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/measured"
+	"github.com/wavelane/wavelane/internal/monotime"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -29,14 +30,14 @@ const (
 // calibration measures a device by running small programs on it, until end.
 type calibration struct {
 	device program.Executor
-	end    time.Time
+	end    monotime.Time
 	err    error // the first one, after which nothing is measured
 }
 
 var errOutOfTime = errors.New("out of time")
 
 // calibrate replaces costs by measured ones; the host itself has no transfer. If it returns an error, some of them are unchanged.
-func (c *Costs) calibrate(d program.Executor, host bool, end time.Time) error {
+func (c *Costs) calibrate(d program.Executor, host bool, end monotime.Time) error {
 	m := &calibration{device: d, end: end}
 	launch, step := m.step(catalogue.Add, program.Attr{}, fewElements)
 	if m.err != nil {
@@ -120,17 +121,17 @@ func (m *calibration) run(p *program.Program) time.Duration {
 		io.Read = append(io.Read, make([]float32, p.Values[s].Len()))
 	}
 	var least time.Duration
-	begun := time.Now()
-	for i := 0; i < mostRuns && (i < 2 || time.Since(begun) < enough); i++ {
-		start := time.Now()
-		if start.After(m.end) {
+	begun := monotime.Now()
+	for i := 0; i < mostRuns && (i < 2 || monotime.Since(begun) < enough); i++ {
+		start := monotime.Now()
+		if start > m.end {
 			m.err = errOutOfTime
 			break
 		}
 		if m.err = x.Start(io).Await(context.Background()); m.err != nil {
 			return 0
 		}
-		if took := time.Since(start); i < 2 || took < least {
+		if took := monotime.Since(start); i < 2 || took < least {
 			least = took
 		}
 	}
@@ -166,7 +167,7 @@ func (r *Router) measure() {
 		}
 		return
 	}
-	costs, end, complete := map[string]Costs{}, time.Now().Add(r.limit), true
+	costs, end, complete := map[string]Costs{}, monotime.Now().Add(r.limit), true
 	for _, d := range slices.Backward(r.devices) { // the last is the host, which is fast at this
 		if err := d.costs.calibrate(d, d.Kind == "cpu", end); err != nil {
 			log.Warn("wavelane: costs of a device are not all measured", "device", d.Kind, "error", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/monotime"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -157,7 +158,7 @@ func TestCostsThatCannotBeMeasured(t *testing.T) {
 	require.Empty(t, files, "what is incomplete is kept")
 
 	c := defaults["gpu"]
-	require.ErrorIs(t, c.calibrate(r.cpu, false, time.Now()), errOutOfTime)
+	require.ErrorIs(t, c.calibrate(r.cpu, false, monotime.Now()), errOutOfTime)
 	require.Equal(t, defaults["gpu"], c)
 }
 

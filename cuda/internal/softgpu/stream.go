@@ -1,9 +1,8 @@
 package softgpu
 
 import (
-	"time"
-
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/monotime"
 )
 
 // operation is work in a stream.
@@ -70,7 +69,7 @@ func (s *stream) work() {
 // mark is a position in a stream.
 type mark struct {
 	done chan struct{} // closed when the stream has come there
-	at   time.Time     // when that was
+	at   monotime.Time // when that was
 }
 
 func newMark() *mark { return &mark{done: make(chan struct{})} }
@@ -90,7 +89,7 @@ type recordOp struct{ mark *mark }
 func (o *recordOp) run(*primary) error { return nil }
 
 func (o *recordOp) finish() {
-	o.mark.at = time.Now()
+	o.mark.at = monotime.Now()
 	close(o.mark.done)
 }
 

@@ -25,9 +25,9 @@
 // Once a device is lost, every use fails with compute.ErrDeviceLost. Close it, open another, and move existing plans there
 // with their Recompile method (package batch).
 //
-// The native library ends the process, without an error, when the driver reports a loss or has no memory left in the middle of a
-// submission, in both of its versions. A loss that it reports at any other time is an error. Invalid input cannot cause either: it
-// is checked before it reaches the library.
+// The native library panics when the driver reports a loss or has no memory left in the middle of a submission. On Linux that
+// is an error like others, and the device is lost; the library still prints its message to stderr. On macOS and Windows it ends the
+// process, and [Library] says so. Invalid input cannot cause a panic: it is checked before it reaches the library.
 //
 // # Platforms
 //

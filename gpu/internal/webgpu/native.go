@@ -227,9 +227,9 @@ func callError(what string, f *wgpu.Frame) error {
 	switch {
 	case kind == wgpu.ErrorType_NoError:
 		return nil
-	case kind == wgpu.ErrorLost:
-		return fmt.Errorf("%s: %s: %w", what, text, compute.ErrDeviceLost)
-	case kind == wgpu.ErrorType_OutOfMemory || strings.Contains(text, "Not enough memory left"): // typed as validation
+	case kind == wgpu.ErrorLost || strings.Contains(text, "Parent device is lost"): // also typed as validation, on other threads at that time
+		return lossError(what + ": " + text)
+	case kind == wgpu.ErrorType_OutOfMemory || strings.Contains(text, noMemory): // typed as validation
 		return fmt.Errorf("%s: %s: %w", what, text, compute.ErrOutOfMemory)
 	}
 	return fmt.Errorf("%s: %w", what, errors.New(text))
@@ -254,6 +254,13 @@ type native struct {
 	stamps     []*stamps // free
 }
 
+// begin takes a frame for calls that may lose the device.
+func (d *native) begin() *wgpu.Frame {
+	f := wgpu.Begin()
+	f.Lost = d.lost
+	return f
+}
+
 func (d *native) Together(f func() error) error { return f() }
 
 // Ready has nothing to wait for: every call reports its errors itself.
@@ -261,9 +268,20 @@ func (d *native) Ready(_ Object, f func(error)) { f(nil) }
 
 func (d *native) Lost() error {
 	if reason := d.lost.Reason(); reason != nil {
-		return fmt.Errorf("%s: %w", *reason, compute.ErrDeviceLost)
+		return lossError(*reason)
 	}
 	return nil
+}
+
+// noMemory is what the library says of memory that it, or a driver, does not get.
+const noMemory = "Not enough memory left"
+
+// lossError says why a device is lost, which may be for want of memory.
+func lossError(reason string) error {
+	if strings.Contains(reason, noMemory) {
+		return fmt.Errorf("%s: %w: %w", reason, compute.ErrOutOfMemory, compute.ErrDeviceLost)
+	}
+	return fmt.Errorf("%s: %w", reason, compute.ErrDeviceLost)
 }
 
 // Idle reports whether nothing polls the device, for tests.
@@ -326,7 +344,7 @@ var usages = [BufferKinds]uint64{
 }
 
 func (d *native) NewBuffer(kind BufferKind, size uint64) (Object, error) {
-	f := wgpu.Begin()
+	f := d.begin()
 	defer f.End()
 	b := &nativeBuffer{d: d, kind: kind, size: size}
 	b.ref = d.newBuffer(f, usages[kind], size, kind == UploadBuffer)
@@ -375,7 +393,7 @@ func (d *native) Read(readback Object, offset uint64, dst []byte) {
 func (d *native) Unmap(readback Object) error {
 	b := readback.(*nativeBuffer)
 	b.at = nil
-	f := wgpu.Begin()
+	f := d.begin()
 	defer f.End()
 	f.Call(d.l.BufferUnmap, b.ref)
 	return callError("unmap a readback buffer", f)
@@ -399,7 +417,7 @@ func (d *native) NewPipeline(k *wgsl.Kernel) (Object, error) {
 	if len(k.Bindings) >= wgpu.MaxBindings {
 		return nil, fmt.Errorf("create the pipeline of %s: %d bindings, at most %d are possible: %w", k.Key, len(k.Bindings), wgpu.MaxBindings-1, compute.ErrTooLarge)
 	}
-	f := wgpu.Begin()
+	f := d.begin()
 	defer f.End()
 	l := d.l
 	p := &nativePipeline{d: d, uniform: k.Uniform > 0}
@@ -472,7 +490,7 @@ type nativeGroup struct {
 func (g *nativeGroup) Free() { wgpu.Call(g.d.l.BindGroupRelease, g.ref) }
 
 func (d *native) NewGroup(pipeline Object, bind []Binding) (Object, error) {
-	f := wgpu.Begin()
+	f := d.begin()
 	defer f.End()
 	for i, b := range bind {
 		f.Entries[i] = wgpu.BindGroupEntry{Binding: uint32(i), Buffer: b.Buffer.(*nativeBuffer).ref, Offset: b.Offset, Size: b.Size}

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/gpu/internal/wgpu"
+	"github.com/wavelane/wavelane/internal/monotime"
 )
 
 // stamps are the timestamps of a submission: the first and the last, then its commands that are timestamps.
@@ -48,7 +49,7 @@ func (d *native) takeStamps(count int) (*stamps, error) {
 		return s, nil
 	}
 	d.mu.Unlock()
-	c := wgpu.Begin()
+	c := d.begin()
 	defer c.End()
 	s := &stamps{d: d, count: uint32(count)}
 	buffer := func(kind BufferKind, usage uint64) *nativeBuffer {
@@ -90,7 +91,7 @@ func (d *native) giveStamps(s *stamps) {
 // clock is a reading of the GPU's clock: it showed ticks at some moment within spread of at.
 type clock struct {
 	ticks  uint64
-	at     time.Time
+	at     monotime.Time
 	spread time.Duration
 }
 
@@ -151,7 +152,7 @@ func (d *native) bestClock(s *stamps) (clock, error) {
 // readClock reads the GPU's clock once.
 func (d *native) readClock(s *stamps) (clock, error) {
 	f := &pending{s: &Submission{}, stamps: s}
-	before := time.Now()
+	before := monotime.Now()
 	if err := d.record(f); err != nil {
 		return clock{}, err
 	}
@@ -161,11 +162,11 @@ func (d *native) readClock(s *stamps) (clock, error) {
 			return clock{}, err
 		}
 	}
-	after := time.Now()
+	after := monotime.Now()
 	if f.words[wordStamps].Load() != wgpu.Done {
 		return clock{}, errors.New("read the GPU's clock: the timestamps cannot be mapped")
 	}
-	c := wgpu.Begin()
+	c := d.begin()
 	defer c.End()
 	ticks := s.read(c)[0]
 	c.Call(d.l.BufferUnmap, s.staging.ref)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu/internal/wgpu"
+	"github.com/wavelane/wavelane/internal/monotime"
 )
 
 // pending is a submission that has not completed.
@@ -106,7 +107,7 @@ func checkMapped(s *Submission) error {
 // It asks again and again instead of waiting inside the library, because a waiting poll holds the lock that a submit
 // needs. The pause between two questions grows with the time waited for: the delay it adds stays near an eighth.
 func (d *native) poll() {
-	waiting := time.Now() // since the last completion
+	waiting := monotime.Now() // since the last completion
 	pause := time.Duration(0)
 	for {
 		lost := d.Lost()
@@ -118,7 +119,7 @@ func (d *native) poll() {
 			for _, f := range done {
 				f.s.Done(d.complete(f, lost))
 			}
-			waiting = time.Now()
+			waiting = monotime.Now()
 		}
 		d.mu.Lock()
 		if len(d.inFlight) == 0 {
@@ -127,7 +128,7 @@ func (d *native) poll() {
 			return
 		}
 		d.mu.Unlock()
-		pause = min(max(time.Since(waiting)/8, 10*time.Microsecond), time.Millisecond)
+		pause = min(max(monotime.Since(waiting)/8, 10*time.Microsecond), time.Millisecond)
 	}
 }
 
@@ -169,7 +170,7 @@ func (d *native) complete(f *pending, lost error) error {
 			return fmt.Errorf("submission failed: %s", [...]string{"work", "timestamps", "mapping"}[min(i, wordStaging)])
 		}
 	}
-	c := wgpu.Begin()
+	c := d.begin()
 	defer c.End()
 	for _, o := range f.s.Staging {
 		o.(*nativeBuffer).mapped(c)
@@ -222,7 +223,7 @@ func (d *native) launch(f *pending) (err error) {
 // record records and submits everything, in command buffers that end at the cuts and at the end, then asks for the staging buffers to
 // be mapped. It fails if nothing was submitted; if only some of it was, f.failed says why.
 func (d *native) record(f *pending) error {
-	c := wgpu.Begin()
+	c := d.begin()
 	defer c.End()
 	if n := wordStaging + len(f.s.Staging); n <= len(f.few) {
 		f.words = f.few[:n]
@@ -337,7 +338,7 @@ func (d *native) commandBuffer(c *wgpu.Frame, f *pending, commands []Command, st
 
 // ask lets the library find out what is done, and call back.
 func (d *native) ask() error {
-	c := wgpu.Begin()
+	c := d.begin()
 	defer c.End()
 	c.Call(d.l.DevicePoll, d.device, 0, 0)
 	return callError("wait for the device", c)

@@ -10,5 +10,6 @@
 // # Calls
 //
 // Everything that C reads or writes lies in a [Frame], which is on the heap, where nothing moves. [Begin] has the errors of the calls
-// that follow put into the frame: the library reports each on the thread of the call that caused it.
+// that follow put into the frame: the library reports each on the thread of the call that caused it. So are its panics, where they can be caught (panic.go);
+// elsewhere they end the process.
 package wgpu

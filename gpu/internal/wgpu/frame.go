@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"sync"
 	"unsafe"
-
-	"github.com/ebitengine/purego"
 )
 
 // Frame is the memory of calls. It comes from a pool, so that it lies on the heap: addresses in it, which go to C as numbers, stay
@@ -17,6 +15,7 @@ type Frame struct {
 	thread uintptr
 	failed uint32 // ErrorType_NoError, or what the library has reported
 	text   string
+	Lost   *Lost // of the device that is lost by a panic of the library, until End
 
 	// What C reads or writes.
 	Structs
@@ -83,10 +82,13 @@ func Begin() *Frame {
 func (f *Frame) End() (kind uint32, text string) {
 	catching.Lock()
 	delete(catching.by, f.thread)
+	kept := panicked.by[f.thread]
 	catching.Unlock()
-	runtime.UnlockOSThread()
+	if !kept { // else the goroutine keeps the thread, which ends with it
+		runtime.UnlockOSThread()
+	}
 	kind, text = f.failed, f.text
-	f.failed, f.text = ErrorType_NoError, ""
+	f.failed, f.text, f.Lost = ErrorType_NoError, "", nil
 	frames.Put(f)
 	return kind, text
 }
@@ -123,9 +125,7 @@ func report(kind uint32, text string) {
 
 // Call calls a function.
 func (f *Frame) Call(fn uintptr, args ...uintptr) uintptr {
-	n := copy(f.args[:], args)
-	r, _, _ := purego.SyscallN(fn, f.args[:n]...)
-	return r
+	return f.call(fn, copy(f.args[:], args))
 }
 
 // Call calls a function that reports no errors and takes nothing of a frame.
@@ -171,8 +171,7 @@ func (f *Frame) callStruct(fn uintptr, p unsafe.Pointer, size uintptr, args []ui
 		f.args[n] = uintptr(p)
 		n++
 	}
-	r, _, _ := purego.SyscallN(fn, f.args[:n]...)
-	return r
+	return f.call(fn, n)
 }
 
 // SetLayout makes f.GroupLayout describe the first n of f.LayoutEntries, as the version wants them.

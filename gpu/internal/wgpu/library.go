@@ -19,14 +19,20 @@ type Library struct {
 	Version Version
 	Path    string // as it was asked for, "" for the archive in the program
 	ABI     *ABI
+	// survives reports whether a panic of the library is an error of the call. Otherwise it ends the process.
+	survives bool
 }
 
 // String names the library for users.
 func (l *Library) String() string {
-	if l.Path == "" {
-		return fmt.Sprintf("wgpu-native %v, linked", l.Version)
+	from, end := "linked", ""
+	if l.Path != "" {
+		from = "loaded from " + l.Path
 	}
-	return fmt.Sprintf("wgpu-native %v, loaded from %s", l.Version, l.Path)
+	if !l.survives {
+		end = "; it ends the process when a driver fails"
+	}
+	return fmt.Sprintf("wgpu-native %v, %s%s", l.Version, from, end)
 }
 
 // Environment is the variable that names a library, or is [LinkedName].
@@ -112,6 +118,7 @@ func loaded(path string) (*Library, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", path, err)
 	}
+	l.survives = intercept(handle)
 	return l, nil
 }
 

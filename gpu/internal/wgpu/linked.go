@@ -3,6 +3,7 @@
 package wgpu
 
 /*
+#cgo linux LDFLAGS: -Wl,--wrap=_Unwind_RaiseException
 #include <stddef.h>
 #include <string.h>
 
@@ -35,6 +36,33 @@ static void *look_up(const char *name) {
         if (strcmp(table[i].name, name) == 0) return (void *)table[i].address;
     return NULL;
 }
+
+#ifndef __linux__
+
+static int intercept(void (*f)(void *)) {
+    (void)f;
+    return 0;
+}
+
+#else
+
+// What is thrown by Rust code that is linked into the program goes by this function first. See panic.go.
+
+static void (*thrown)(void *);
+
+static int intercept(void (*f)(void *)) {
+    thrown = f;
+    return 1;
+}
+
+int __real__Unwind_RaiseException(void *exception);
+
+int __wrap__Unwind_RaiseException(void *exception) {
+    if (thrown != NULL && memcmp(exception, "MOZ\0RUST", 8) == 0) thrown(exception); // returns if it is none of ours
+    return __real__Unwind_RaiseException(exception);
+}
+
+#endif
 */
 import "C"
 
@@ -42,8 +70,13 @@ import "unsafe"
 
 // linked returns the archive that is part of the program.
 func linked() (*Library, error) {
-	return check("", func(name string) uintptr {
+	l, err := check("", func(name string) uintptr {
 		c := append([]byte(name), 0)
 		return uintptr(C.look_up((*C.char)(unsafe.Pointer(&c[0]))))
 	})
+	if err != nil {
+		return nil, err
+	}
+	l.survives = C.intercept((*[0]byte)(Pointer(thrown()))) != 0
+	return l, nil
 }

@@ -1,4 +1,6 @@
-//go:build !js
+//go:build !js && !race
+
+// The race detector has pools forget at random what they are given.
 
 package gpu
 

@@ -3,6 +3,7 @@ package onnx_test
 import (
 	"bytes"
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -232,4 +233,29 @@ func TestPatterns(t *testing.T) {
 	require.InDeltaSlice(t, []float64{hardswish(2), hardswish(-1), hardswish(-0.5), hardswish(4)}, out["y"].Data, 1e-6)
 	require.Contains(t, s.String(), "fused(conv2d, hardswish)")
 	require.NotContains(t, s.String(), "scale")
+}
+
+// The two forms of gelu, as exporters write them, are one step; another number in the place of one of theirs leaves them as they are.
+func TestGelu(t *testing.T) {
+	erf := []message{node("a", "Div", []string{"x", "root"}, []string{"a"}), node("b", "Erf", []string{"a"}, []string{"b"}),
+		node("c", "Add", []string{"b", "one"}, []string{"c"}), node("d", "Mul", []string{"x", "c"}, []string{"d"}), node("e", "Mul", []string{"d", "half"}, []string{"y"})}
+	tanh := []message{node("a", "Pow", []string{"x", "three"}, []string{"a"}), node("b", "Mul", []string{"a", "k"}, []string{"b"}),
+		node("c", "Add", []string{"x", "b"}, []string{"c"}), node("d", "Mul", []string{"c", "q"}, []string{"d"}), node("e", "Tanh", []string{"d"}, []string{"e"}),
+		node("f", "Add", []string{"one", "e"}, []string{"f"}), node("g", "Mul", []string{"half", "x"}, []string{"g"}), node("h", "Mul", []string{"g", "f"}, []string{"y"})}
+	for name, nodes := range map[string][]message{"gelu_erf": erf, "gelu": tanh} {
+		for _, half := range []float32{0.5, 0.25} {
+			g := graph{nodes: nodes, inputs: []message{value("x", float32Type, 4)}, outputs: []message{value("y", float32Type, 4)},
+				weights: []message{floats("root", []float32{math.Sqrt2}), floats("one", []float32{1}), floats("half", []float32{half}),
+					floats("three", []float32{3}), floats("k", []float32{0.044715}), floats("q", []float32{0.7978845608})}}
+			s := open(t, g)
+			x := []float32{-2, -0.5, 0.1, 3}
+			out, err := s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of(x)})
+			require.NoError(t, err)
+			for i, v := range x {
+				want := float64(v) * float64(half) * (1 + math.Erf(float64(v)/math.Sqrt2))
+				require.InDelta(t, want, out["y"].Data.([]float32)[i], 1e-3, name)
+			}
+			require.Equal(t, half == 0.5, strings.Contains(s.String(), "plan of 1 steps"), "%s\n%s", name, s)
+		}
+	}
 }

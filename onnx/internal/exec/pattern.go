@@ -65,12 +65,20 @@ func (g *Graph) fuse() {
 	}
 	gone := map[*Node]bool{}
 	for i, n := range g.Nodes {
+		op := "HardSwish"
 		x, parts := m.hardSwish(n)
+		if parts == nil {
+			op, x, parts = m.gelu(n)
+		}
 		if parts == nil {
 			continue
 		}
-		node := &Node{Node: &format.Node{Name: n.Name, Op: "HardSwish", Inputs: []string{x}, Outputs: n.Outputs, Attributes: map[string]*format.Attribute{}},
-			Version: n.Version, op: operators()[opKey{"", "HardSwish"}], graphs: map[string]*Graph{}, tensors: map[string]*Value{}}
+		attributes := map[string]*format.Attribute{}
+		if op == "GeluTanh" {
+			op, attributes["approximate"] = "Gelu", &format.Attribute{Name: "approximate", Type: format.StringAttribute, S: []byte("tanh")}
+		}
+		node := &Node{Node: &format.Node{Name: n.Name, Op: op, Inputs: []string{x}, Outputs: n.Outputs, Attributes: attributes},
+			Version: n.Version, op: operators()[opKey{"", op}], graphs: map[string]*Graph{}, tensors: map[string]*Value{}}
 		for _, p := range append(parts, n) {
 			for _, name := range p.Inputs {
 				g.values[name]--
@@ -127,4 +135,88 @@ func (m *matcher) hardSwish(n *Node) (x string, parts []*Node) {
 		}
 	}
 	return "", nil
+}
+
+// factors takes a product apart: the names that are multiplied, the numbers as one, and the nodes of the product. A quotient by a number and
+// a power of a small integer are products.
+func (m *matcher) factors(name string, n *Node) (names []string, number float64, parts []*Node) {
+	if x, ok := m.number(name); ok {
+		return nil, x, nil
+	}
+	if n == nil {
+		for _, op := range []string{"Mul", "Div", "Pow"} {
+			if n = m.maker(name, op); n != nil {
+				break
+			}
+		}
+	}
+	if n == nil || n.Domain != "" || n.fn != nil || len(n.Inputs) != 2 {
+		return []string{name}, 1, nil
+	}
+	switch n.Op {
+	case "Mul":
+		a, x, p := m.factors(n.Inputs[0], nil)
+		b, y, q := m.factors(n.Inputs[1], nil)
+		return append(a, b...), x * y, slices.Concat(p, q, []*Node{n})
+	case "Div":
+		if y, ok := m.number(n.Inputs[1]); ok {
+			a, x, p := m.factors(n.Inputs[0], nil)
+			return a, x / y, append(p, n)
+		}
+	case "Pow":
+		if y, ok := m.number(n.Inputs[1]); ok && (y == 2 || y == 3) {
+			return slices.Repeat([]string{n.Inputs[0]}, int(y)), 1, []*Node{n}
+		}
+	}
+	return []string{name}, 1, nil
+}
+
+func close6(x, want float64) bool { return math.Abs(x-want) <= 1e-5*math.Abs(want) }
+
+// gelu matches ½x·(1 + erf(x/√2)) and ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))), and returns the operator, x, and the nodes before the last.
+func (m *matcher) gelu(n *Node) (op, x string, parts []*Node) {
+	if n.Op != "Mul" && n.Op != "Div" || n.Domain != "" || n.fn != nil || len(n.Outputs) != 1 {
+		return "", "", nil
+	}
+	names, half, outer := m.factors(n.Outputs[0], n)
+	if len(names) != 2 || !close6(half, 0.5) {
+		return "", "", nil
+	}
+	for k, name := range names {
+		x := names[1-k]
+		sum := m.maker(name, "Add")
+		inner, ok := m.with(sum, 1, true)
+		if !ok {
+			continue
+		}
+		all := append(slices.DeleteFunc(slices.Clone(outer), func(p *Node) bool { return p == n }), sum)
+		if f := m.maker(inner, "Erf"); f != nil {
+			arg, scale, p := m.factors(f.Inputs[0], nil)
+			if len(arg) == 1 && arg[0] == x && close6(scale, math.Sqrt2/2) {
+				return "Gelu", x, slices.Concat(all, p, []*Node{f})
+			}
+		}
+		f := m.maker(inner, "Tanh")
+		if f == nil {
+			continue
+		}
+		arg, scale, p := m.factors(f.Inputs[0], nil)
+		if len(arg) != 1 || !close6(scale, math.Sqrt(2/math.Pi)) {
+			continue
+		}
+		poly := m.maker(arg[0], "Add")
+		if poly == nil || len(poly.Inputs) != 2 {
+			continue
+		}
+		for i, linear := range poly.Inputs {
+			if linear != x {
+				continue
+			}
+			cube, c, q := m.factors(poly.Inputs[1-i], nil)
+			if len(cube) == 3 && cube[0] == x && cube[1] == x && cube[2] == x && close6(c, 0.044715) {
+				return "GeluTanh", x, slices.Concat(all, p, []*Node{f, poly}, q)
+			}
+		}
+	}
+	return "", "", nil
 }

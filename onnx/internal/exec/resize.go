@@ -275,6 +275,17 @@ func resize(c *call) ([]*Value, error) {
 		return nil, err
 	}
 	b := c.rec()
+	slices.SortStableFunc(changes, func(a, b resizeAxis) int { // axes that shrink first; of those that grow the last first: rows are copied faster
+		switch growsA, growsB := a.to > a.from, b.to > b.from; {
+		case growsA != growsB && growsA:
+			return 1
+		case growsA != growsB:
+			return -1
+		case growsA:
+			return b.axis - a.axis
+		}
+		return a.axis - b.axis
+	})
 	var masks []batch.Value
 	for i := range changes {
 		a := &changes[i]

@@ -301,6 +301,13 @@ func (c *call) expanded(x *Value, shape []int) (*Value, error) {
 			return c.device(x.kind, expanded(c.rec(), d, shape)), nil
 		}
 	}
+	if !movable(x) {
+		out, err := c.hosted(func(in []*host.Tensor) (*host.Tensor, error) { return in[0].Expand(shape), nil }, x)
+		if err != nil {
+			return nil, err
+		}
+		return out[0], nil
+	}
 	out, err := c.moved(x, host.ExpandIndex(x.shape, shape))
 	if err != nil {
 		return nil, err

@@ -157,6 +157,9 @@ func recurrent(c *call) ([]*Value, error) {
 	for dir := range directions {
 		pick := func(v batch.Value) batch.Value {
 			shape := b.Shape(v)
+			if directions == 1 {
+				return b.Reshape(v, shape[1:]...)
+			}
 			start, size := make([]int, len(shape)), slices.Clone(shape)
 			start[0], size[0] = dir, 1
 			return b.Reshape(b.Slice(v, compute.SliceOptions{Start: start, Size: size}), shape[1:]...)

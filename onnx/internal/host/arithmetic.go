@@ -300,6 +300,17 @@ func Compare(op string, a, b *Tensor) (*Tensor, error) {
 	}
 	out := New(Bool, shape...)
 	z := out.Data.([]bool)
+	if len(z) == 0 {
+		return out, nil
+	}
+	switch x := a.Data.(type) {
+	case []int64:
+		compareInts(op, shape, a, b, x, b.Data.([]int64), z)
+		return out, nil
+	case []int32:
+		compareInts(op, shape, a, b, x, b.Data.([]int32), z)
+		return out, nil
+	}
 	switch {
 	case a.Kind == String:
 		x, y := a.Data.([]string), b.Data.([]string)

@@ -15,6 +15,15 @@ func Cast(t *Tensor, to Kind, saturate bool, round string) (*Tensor, error) {
 	switch {
 	case t.Kind == to:
 		return t, nil
+	case t.Kind == Bool && to == Float:
+		out := New(to, t.Shape...)
+		z := out.Data.([]float32)
+		for i, b := range t.Data.([]bool) {
+			if b {
+				z[i] = 1
+			}
+		}
+		return out, nil
 	case t.Kind == String:
 		return fromTexts(t, to)
 	case to == String:

@@ -175,8 +175,27 @@ func TestLoopAndNonZero(t *testing.T) {
 	out, err := s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of([]float32{0, 0}), "n": onnx.Scalar[int64](1)})
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 0}, out["at"].Shape)
-	_, err = s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of([]float32{0, 0}), "n": onnx.Scalar[int64](1 << 60)})
+}
+
+// A loop that does not end is an error.
+func TestLoopWithoutEnd(t *testing.T) {
+	body := graph{
+		nodes: []message{node("again", "Identity", []string{"cond_in"}, []string{"cond_out"}),
+			node("same", "Identity", []string{"state"}, []string{"next"})},
+		inputs:  []message{value("i", int64Type), value("cond_in", boolType), value("state", float32Type, 2)},
+		outputs: []message{value("cond_out", boolType), value("next", float32Type, 2)},
+	}.message()
+	s := open(t, graph{
+		nodes:   []message{node("repeat", "Loop", []string{"", "", "x"}, []string{"y"}, graphAttribute("body", body))},
+		inputs:  []message{value("x", float32Type, 2)},
+		outputs: []message{value("y", float32Type, 2)},
+	})
+	_, err := s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of([]float32{0, 0})})
 	require.ErrorIs(t, err, compute.ErrTooLarge)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Run(ctx, map[string]onnx.Tensor{"x": onnx.Of([]float32{0, 0})})
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestExternalData(t *testing.T) {

@@ -52,6 +52,9 @@ func TestCasesOnCUDA(t *testing.T) {
 // but for the order of sums.
 var illConditioned = []string{"light/light_squeezenet"}
 
+// all reports whether everything is asked for, however long it takes.
+func all() bool { return os.Getenv("WAVELANE_PROOFS") == "all" }
+
 // sample is every how many cases are run where it takes long.
 const sample = 23
 
@@ -59,18 +62,18 @@ const sample = 23
 func check(t *testing.T, dev onnx.Device, every int, operators table) {
 	known := lacks(t)
 	only := os.Getenv("WAVELANE_ONNX_ONLY")
-	if os.Getenv("WAVELANE_PROOFS") == "all" || only != "" {
+	if all() || only != "" {
 		every = 1
 	}
 	var report bytes.Buffer
 	for _, group := range groups {
-		passed, all, onDevice := 0, 0, 0
+		passed, count, onDevice := 0, 0, 0
 		for i, name := range list(t, group) {
 			if _, onCPU := dev.(*cpu.Device); i%every != 0 || only != "" && !strings.Contains(name, only) ||
 				!onCPU && slices.Contains(illConditioned, group+"/"+name) {
 				continue
 			}
-			all++
+			count++
 			folder := filepath.Join(cases(t), group, name)
 			o := run(t.Context(), folder, dev)
 			if m, err := onnx.Open(filepath.Join(folder, "model.onnx")); err == nil {
@@ -97,7 +100,7 @@ func check(t *testing.T, dev onnx.Device, every int, operators table) {
 				t.Logf("%s\n%s", key, o.trace)
 			}
 		}
-		t.Logf("%s: %d of %d pass, %d of them with steps on the device", group, passed, all, onDevice)
+		t.Logf("%s: %d of %d pass, %d of them with steps on the device", group, passed, count, onDevice)
 	}
 	if file := os.Getenv("WAVELANE_ONNX_REPORT"); file != "" {
 		lines := strings.Split(strings.TrimSpace(report.String()), "\n")

@@ -54,7 +54,7 @@ check: ## what to run between edits, in under three minutes: format, vet, builds
 
 # What make check leaves to make test: packages, and tests that take long of packages that it tests for the rest.
 ELSEWHERE := -e /internal/conformance -e /internal/benchmarks -e /internal/cudacorpus -e /examples/ -e '/wasm$$'
-SLOW := ^(TestCasesOnWebGPU|TestCasesOnCUDA|TestUses|TestConvolutionLowering|TestQuantisedLowering|TestPreloadLoadsModules|TestConformance|TestConformanceOfEveryTier|TestSchedules|TestMutants|TestLowerings|TestVerdicts|TestStrict|TestOptimised|TestAttentionVariants|TestQuantisedVariants)$$
+SLOW := ^(TestCasesOnWebGPU|TestCasesOnCUDA|TestUses|TestConvolutionLowering|TestQuantisedLowering|TestPreloadLoadsModules|TestConformance|TestConformanceOfEveryTier|TestSchedules|TestMutants|TestLowerings|TestVerdicts|TestStrict|TestOptimised|TestAttentionVariants|TestQuantisedVariants|TestLongLoops|TestLoopsAreTested)$$
 
 # Where devices take long, the suite's cases are sampled by the seed; WAVELANE_SAMPLE=1 make test takes all of them everywhere, and
 # make proofs does what takes longest.
@@ -179,7 +179,7 @@ proofs: SHELL := bash
 proofs: .SHELLFLAGS := -o pipefail -c
 proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device, by a new seed (an hour of a core)
 	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
-	WAVELANE_PROOFS=all WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/ptxkernels -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed)$$' -v | grep -v '^ *\(===\|---\)'
+	WAVELANE_PROOFS=all WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/ptxkernels -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed|TestLongLoops)$$' -v | grep -v '^ *\(===\|---\)'
 	WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m -v ./internal/cudacorpus
 	WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/conformance ./cpu
 	cd internal/simd/asmgen && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m ./kernels

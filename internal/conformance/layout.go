@@ -139,14 +139,19 @@ func (b *builder) updatesOf(n, width int) {
 		{"few of most rows", 30_000, func(r *source) int { return int(math.Exp(r.Float64()*math.Log(31_000))) - 1 }},
 		{"all outside", 2, func(r *source) int { return r.IntN(2)*7 - 5 }},
 	} {
-		b.add(fmt.Sprint(n, " updates, ", c.note), program.Attr{}, func(r *source) []operand {
-			ids := make([]int32, n)
-			for i := range ids {
-				ids[i] = int32(c.row(r))
-			}
-			return []operand{r.integers(-9, 9, c.rows, width), {program.Type{DType: compute.Int32, Shape: []int{n}}, ids}, r.integers(-3, 9, n, width)}
-		}).exact = true
+		b.updates(fmt.Sprint(n, " updates, ", c.note), n, width, c.rows, c.row)
 	}
+}
+
+// updates adds a case of n updates of rows of a width, each of a row that is drawn.
+func (b *builder) updates(note string, n, width, rows int, row func(r *source) int) {
+	b.add(note, program.Attr{}, func(r *source) []operand {
+		ids := make([]int32, n)
+		for i := range ids {
+			ids[i] = int32(row(r))
+		}
+		return []operand{r.integers(-9, 9, rows, width), {program.Type{DType: compute.Int32, Shape: []int{n}}, ids}, r.integers(-3, 9, n, width)}
+	}).exact = true
 }
 
 // scatterCases are of rows of all widths, of no, one and many updates for each.

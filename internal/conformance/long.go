@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/wavelane/wavelane/compute"
@@ -61,7 +63,23 @@ var longByName = map[*program.Entry]func(b *builder){
 		b.paged("", pagedSizes{1, 2, 1, 16, 16, 4400}, compute.AttentionOptions{}, attentionTypes{}, 70_001)
 		b.paged("", pagedSizes{1, 280, 280, 1, 1000, 21}, compute.AttentionOptions{}, attentionTypes{}, 20_990)
 	},
-	catalogue.Rope:            func(b *builder) { b.rope("", compute.RopeOptions{}, 1000, false, 2, 70_001, 2) },
+	catalogue.Rope: func(b *builder) {
+		for _, n := range []int{70_001, 1_000_003} {
+			b.rope("", compute.RopeOptions{}, 1000, false, 2, n, 2)
+			b.rope("", compute.RopeOptions{Precise: true}, 1000, false, 2, n, 2)
+		}
+	},
+	catalogue.Sum: longRows, catalogue.SumSquares: longRows, catalogue.Mean: longRows, catalogue.NormL1: longRows, catalogue.NormL2: longRows,
+	catalogue.Max: longRows, catalogue.Min: longRows, catalogue.NormLInf: longRows, catalogue.ArgMax: longRows, catalogue.ArgMin: longRows,
+	catalogue.Inspect: longRows, catalogue.DotProduct: longRows, catalogue.Softmax: longRows, catalogue.LogSoftmax: longRows,
+	catalogue.L2Normalize: longRows, catalogue.RMSNorm: longNorms(1, 1), catalogue.LayerNorm: longNorms(1, 2),
+	catalogue.ScatterAdd: longUpdates, catalogue.EmbeddingBackward: longUpdates,
+	catalogue.RandomUniform: longRandom, catalogue.RandomNormal: longRandom,
+	catalogue.Adam: func(b *builder) {
+		for _, n := range []int{70_001, 1_000_003} {
+			b.optimised("", compute.AdamOptions{}, 0, n)
+		}
+	},
 	catalogue.RMSNormBackward: longNorms(1, 1), catalogue.LayerNormBackward: longNorms(1, 2),
 	catalogue.GatedRMSNorm: longNorms(2, 1), catalogue.AddRMSNorm: longNorms(2, 1), catalogue.AddLayerNorm: longNorms(2, 2),
 	catalogue.SoftmaxBackward: func(b *builder) {
@@ -78,6 +96,29 @@ var longByName = map[*program.Entry]func(b *builder){
 	catalogue.QuantMatMulRowMajor: longQuantised(3), catalogue.QuantMatMulColMajor: longQuantised(256),
 }
 
+func longRows(b *builder) {
+	a := attrs(b.Entry, nil)[0]
+	if a.Options = b.Options; b.Class == program.Reduce {
+		a.Options = compute.LastAxis
+	}
+	for _, s := range [][]int{{2, 70_001}, {2, 1_000_003}} {
+		b.random("", a, slices.Repeat([][]int{s}, len(b.Inputs))...)
+	}
+}
+
+func longUpdates(b *builder) {
+	for _, n := range []int{70_001, 1_000_003} {
+		b.updates(fmt.Sprint(n, " of one row"), n, 1, 3, func(*source) int { return 1 })
+		b.updates(fmt.Sprint(n, " of one row"), n, 4, 3, func(*source) int { return 1 })
+	}
+}
+
+func longRandom(b *builder) {
+	for _, n := range []int{70_001, 1_000_003} {
+		b.seeded("", 1, n)
+	}
+}
+
 func longQuantised(n int) func(b *builder) {
 	return func(b *builder) {
 		for _, f := range []compute.BlockFormat{compute.Q4_K, compute.Q8_0} {
@@ -88,7 +129,7 @@ func longQuantised(n int) func(b *builder) {
 }
 
 func longPool(b *builder) {
-	for _, s := range [][4]int{{300, 301, 302, 303}, {20_000, 1, 20_003, 2}, {1, 20_000, 2, 20_003}} {
+	for _, s := range [][4]int{{300, 301, 302, 303}, {1000, 1001, 1000, 1001}, {20_000, 1, 20_003, 2}, {1, 20_000, 2, 20_003}} {
 		b.random("", program.Attr{Options: compute.PoolOptions{Size: [2]int{s[0], s[1]}, Stride: [2]int{1, 1}}}, []int{s[2], s[3]})
 	}
 }
@@ -123,15 +164,22 @@ func RunLong(t *testing.T, name string, n int, dev program.Executor) {
 	d := newDevice(name, dev)
 	t.Cleanup(func() { d.log(t) })
 	for _, e := range catalogue.All() {
-		if fill := longByName[e]; fill != nil {
-			t.Run(e.Name, func(t *testing.T) {
-				b := &builder{Entry: e}
-				fill(b)
-				for i, c := range b.cases {
-					c.number = 20000 + i // other random numbers than the other cases
-				}
-				d.cases(t, sample(b.cases, n))
-			})
+		if cases := longCases(e); len(cases) > 0 {
+			t.Run(e.Name, func(t *testing.T) { d.cases(t, sample(cases, n)) })
 		}
 	}
+}
+
+// longCases returns the long cases of an entry, none if its kernels have no loops that are as long as data.
+func longCases(e *program.Entry) []*testCase {
+	fill := longByName[e]
+	if fill == nil {
+		return nil
+	}
+	b := &builder{Entry: e}
+	fill(b)
+	for i, c := range b.cases {
+		c.number = 20000 + i // other random numbers than the other cases
+	}
+	return b.cases
 }

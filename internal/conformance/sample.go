@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -51,6 +52,39 @@ func NewCase(e *program.Entry, a program.Attr, in ...program.Type) Case {
 	}
 	b := &builder{Entry: e}
 	return Case{Call{in, a}, e, b.typed("", a, b.numbers(false, shapes...), types...)}
+}
+
+// NewIntegerCase is NewCase with operands that are integers from −4 to 4, so that sums and products are exact, and the result is to be.
+func NewIntegerCase(e *program.Entry, a program.Attr, in ...program.Type) Case {
+	shapes, types := make([][]int, len(in)), make([]compute.DType, len(in))
+	for i, t := range in {
+		shapes[i], types[i] = t.Shape, t.DType
+	}
+	b := &builder{Entry: e}
+	c := b.typed("small integers", a, b.numbers(true, shapes...), types...)
+	c.exact = true
+	return Case{Call{in, a}, e, c}
+}
+
+// NewAttentionBackwardCase is a case of the gradients of attention with n queries and keys, of so many elements.
+func NewAttentionBackwardCase(queries, keys, elements int) Case {
+	s := attentionSizes{1, queries, keys, 1, 1, elements}
+	b := &builder{Entry: catalogue.AttentionBackward}
+	c := b.attendBack("", s, compute.AttentionOptions{})
+	q, k := s.shapes()
+	return Case{Call{[]program.Type{program.F32(q...), program.F32(k...), program.F32(k...), program.F32(q...), program.F32(1, 1, queries),
+		program.F32(q...)}, c.attr}, b.Entry, c}
+}
+
+// HasLongCases reports whether there are [LongCases] of an entry.
+func HasLongCases(e *program.Entry) bool { return longByName[e] != nil }
+
+// LongCases returns the cases of an entry that [RunLong] chooses from.
+func LongCases(e *program.Entry) (cases []Case) {
+	for _, c := range longCases(e) {
+		cases = append(cases, Case{Call{types(c.inputs(newSource(Seed(), e.Name, c.number))), c.attr}, e, c})
+	}
+	return cases
 }
 
 // NewQuantCase is a case of a product of x, m × k, with weights of given numbers of rows, or of columns if they are column-major.

@@ -4,14 +4,17 @@ package cuda
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
 	"github.com/wavelane/wavelane/ptx/args"
+	"github.com/wavelane/wavelane/ptx/sim"
 )
 
 // spinText counts to n.
@@ -33,9 +36,15 @@ again:
 `
 
 // Deadlines hold while a kernel of the user's spins on a stream, for what is used for the first time too: its module is loaded without
-// waiting for the kernel.
+// waiting for the kernel. So they do with every check of the software GPU on.
 func TestDeadlinesOfABusyDevice(t *testing.T) {
-	d, _ := openSoft(t, softgpu.Config{})
+	for name, checks := range map[string]sim.Checks{"unchecked": 0, "checked": sim.AllChecks} {
+		t.Run(name, func(t *testing.T) { deadlinesOfABusyDevice(t, checks) })
+	}
+}
+
+func deadlinesOfABusyDevice(t *testing.T, checks sim.Checks) {
+	d, _ := openSoft(t, softgpu.Config{Sim: sim.Config{Checks: checks}})
 	module, err := d.Load(spinText)
 	require.NoError(t, err)
 	spin, err := module.Kernel("spin")
@@ -59,6 +68,8 @@ func TestDeadlinesOfABusyDevice(t *testing.T) {
 		require.NoError(t, err)
 		took = time.Since(before)
 	}
+	x, y := make([]float32, 64), make([]float32, 64)
+	require.NoError(t, d.Tanh(t.Context(), y, x)) // TanhAsync loads its module before it returns
 	spinning := start(uint32(float64(n) * float64(2*time.Second) / float64(took)))
 	done := make(chan error, 1)
 	go func() {
@@ -66,7 +77,6 @@ func TestDeadlinesOfABusyDevice(t *testing.T) {
 		done <- err
 	}()
 
-	x, y := make([]float32, 64), make([]float32, 64)
 	calls := map[string]func(ctx context.Context) error{
 		"operation": func(ctx context.Context) error { return d.ReLU(ctx, y, x) },
 		"batch": func(ctx context.Context) error {
@@ -81,6 +91,7 @@ func TestDeadlinesOfABusyDevice(t *testing.T) {
 			}
 			return err
 		},
+		"start": func(ctx context.Context) error { return d.TanhAsync(y, x).AwaitOrAbandon(ctx) },
 		"load": func(context.Context) error {
 			m, err := d.Load(addText)
 			if err == nil {
@@ -106,4 +117,41 @@ func TestDeadlinesOfABusyDevice(t *testing.T) {
 	}
 	require.NoError(t, <-done)
 	require.NoError(t, d.ReLU(t.Context(), y, x), "what was given up is over, too")
+}
+
+// Deadlines hold while the driver blocks in loading a module, and what is loaded already does not wait for it.
+func TestDeadlinesWhileTheDriverLoads(t *testing.T) {
+	var blocks atomic.Bool
+	release := make(chan struct{})
+	d, _ := openSoft(t, softgpu.Config{Inject: func(call string) driver.Result {
+		if blocks.Load() && (call == "Compile" || call == "ModuleLoadData") {
+			<-release
+		}
+		return driver.Success
+	}})
+	x, y := make([]float32, 64), make([]float32, 64)
+	require.NoError(t, d.ReLU(t.Context(), y, x))
+	blocks.Store(true)
+	for name, call := range map[string]func(ctx context.Context) error{
+		"operation": func(ctx context.Context) error { return d.Softmax(ctx, y, x, 8, 8) },
+		"batch": func(ctx context.Context) error {
+			b := batch.New(d)
+			b.Read(b.CumSum(b.Upload(x)))
+			return b.Run(ctx)
+		},
+		"compile": func(ctx context.Context) error {
+			b := batch.New(d)
+			b.Read(b.MatMul(b.Upload(x, 8, 8), b.Upload(x, 8, 8)))
+			_, err := b.Compile(ctx)
+			return err
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		require.ErrorIs(t, call(ctx), context.DeadlineExceeded, name)
+		cancel()
+		require.NoError(t, d.ReLU(t.Context(), y, x), "what is loaded")
+	}
+	blocks.Store(false)
+	close(release)
+	require.NoError(t, d.Softmax(t.Context(), y, x, 8, 8))
 }

@@ -31,6 +31,7 @@ func TestDeadlinesOfABusyDevice(t *testing.T) {
 	}
 	l.Grid[0] = uint32(min(65_535, uint64(l.Grid[0])*uint64(2*time.Second)/uint64(took)))
 
+	require.NoError(t, d.Tanh(ctx, y, x)) // TanhAsync compiles before it returns
 	const patience = 20 * time.Millisecond
 	calls := map[string]func(ctx context.Context) error{
 		"run":       func(ctx context.Context) error { return quick.Run(ctx, affineLaunch(64, 1, 1), y, x) },
@@ -42,6 +43,7 @@ func TestDeadlinesOfABusyDevice(t *testing.T) {
 			}
 			return err
 		},
+		"start":    func(ctx context.Context) error { return d.TanhAsync(y, x).AwaitOrAbandon(ctx) },
 		"new code": func(ctx context.Context) error { return d.Softmax(ctx, y, x, 1, 64) },
 	}
 	done := make(chan error, 1)

@@ -51,11 +51,12 @@ type Config struct {
 	Base uint64
 }
 
-// GPU executes kernels in software. It is safe for concurrent use; one kernel runs at a time. Without checks the host may load modules,
-// allocate and copy meanwhile; with checks it waits until the kernel has ended.
+// GPU executes kernels in software. It is safe for concurrent use; one kernel runs at a time. Meanwhile the host may load modules and
+// allocate, and without checks copy and free, which with checks waits until the kernel has ended.
 type GPU struct {
 	run   sync.Mutex // held by the launch that runs
-	mu    sync.Mutex // of the modules and of what checks know
+	mu    sync.Mutex // of the modules
+	known sync.Mutex // of what checks know of memory that kernels may use; held by a launch with checks
 	cfg   Config
 	mem   memory
 	tex   textures
@@ -97,10 +98,7 @@ func (g *GPU) Alloc(n int) (uint64, error) {
 	if uint64(n) > 16<<30 {
 		return 0, fmt.Errorf("sim: Alloc of %d bytes: %w", n, compute.ErrTooLarge)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	s := g.mem.add(n, allocAlign, ir.GlobalSpace, "")
-	s.name = fmt.Sprintf("the allocation at %#x", s.base)
 	if g.mon != nil {
 		g.mon.allocated(s)
 	}
@@ -112,16 +110,14 @@ func (g *GPU) Free(addr uint64) error {
 	if addr == 0 {
 		return nil
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, s := range g.mem.segments {
-		if s.base == addr && !s.fixed && s.heap == nil {
-			if g.mon != nil {
-				g.mon.freed(s)
-			}
-			g.mem.remove(s)
-			return nil
+	g.known.Lock()
+	defer g.known.Unlock()
+	if s := g.mem.at(addr); s != nil && !s.fixed && s.heap == nil {
+		if g.mon != nil {
+			g.mon.freed(s)
 		}
+		g.mem.remove(s)
+		return nil
 	}
 	return fmt.Errorf("sim: Free(%#x): not the start of an allocation, but %s: %w", addr, g.mem.describe(addr),
 		compute.ErrArgument)
@@ -208,8 +204,8 @@ func (g *GPU) host(what string, addr uint64, n int, f func(s *segment, off int) 
 	if n < 0 {
 		return fmt.Errorf("sim: %s of %d bytes: %w", what, n, compute.ErrArgument)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.known.Lock()
+	defer g.known.Unlock()
 	if n == 0 {
 		return nil
 	}

@@ -143,8 +143,8 @@ func (g *GPU) Run(ctx context.Context, k *Kernel, l Launch) (*Stats, error) {
 		defer g.mem.remove(r.workspace)
 	}
 	if g.mon != nil {
-		g.mu.Lock()
-		defer g.mu.Unlock()
+		g.known.Lock()
+		defer g.known.Unlock()
 		g.mon.begin(r)
 		defer g.mon.end()
 		if s := r.workspace; s != nil {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -203,13 +204,27 @@ func findIn(list []*segment, addr uint64) *segment {
 	return nil
 }
 
-// add makes a segment of n bytes.
+// at returns the segment that begins at the address, or nil.
+func (m *memory) at(base uint64) *segment {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	i, ok := slices.BinarySearchFunc(m.segments, base, func(s *segment, base uint64) int { return cmp.Compare(s.base, base) })
+	if !ok {
+		return nil
+	}
+	return m.segments[i]
+}
+
+// add makes a segment of n bytes. One without a name is an allocation, and named so.
 func (m *memory) add(n int, align int, space ir.Space, name string) *segment {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a := uint64(max(align, allocAlign))
 	base := (m.next + guardZone + a - 1) &^ (a - 1)
 	m.next = base + uint64(n)
+	if name == "" {
+		name = fmt.Sprintf("the allocation at %#x", base)
+	}
 	s := &segment{base: base, data: make([]byte, n), size: n, space: space, name: name}
 	m.segments = append(m.segments, s)
 	return s

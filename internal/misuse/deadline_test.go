@@ -3,8 +3,10 @@ package misuse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -32,9 +34,13 @@ type target struct {
 	device batch.Device
 	ops    compute.Ops
 	spin   func(ctx context.Context, time time.Duration) error // runs a kernel of the user's that takes about so long
+	load   func(ctx context.Context, number uint64) error      // makes a kernel of the user's of a text with the number in it
 	reopen func(ctx context.Context) error                     // opens and closes another device of the kind
 	close  func() error
 }
+
+// targets are devices of each kind.
+var targets = map[string]func(t *testing.T) *target{"cpu": openCPU, "webgpu": openWebGPU, "cuda": openCUDA, "cuda checked": openChecked}
 
 // Deadlines hold whatever the device does: computing, compiling, loading, tuning, copying, opening and closing. Each state is some of
 // these at random, then one call of another goroutine's.
@@ -43,7 +49,7 @@ func TestDeadlines(t *testing.T) {
 	if os.Getenv("WAVELANE_PROOFS") == "all" {
 		states = 100
 	}
-	for name, open := range map[string]func(t *testing.T) *target{"cpu": openCPU, "webgpu": openWebGPU, "cuda": openCUDA} {
+	for name, open := range targets {
 		t.Run(name, func(t *testing.T) {
 			largest, where := time.Duration(0), ""
 			seed := testseed.Of(t)
@@ -80,12 +86,18 @@ func oneState(t *testing.T, d *target, r *rand.Rand) (over time.Duration, state 
 			t.Errorf("%s: close: %v", state, err)
 		}
 	}()
+	if err := d.ops.Tanh(ctx, make([]float32, 1), make([]float32, 1)); err != nil {
+		t.Fatal(err)
+	}
 	state = "idle"
 	for range r.IntN(3) {
 		name, do := activity(d, r)
+		if r.IntN(10) == 0 {
+			name, do = "closing", func(context.Context) error { return d.close() }
+		}
 		state += ", " + name
 		work.Go(func() {
-			if err := do(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			if err := do(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, compute.ErrClosed) {
 				t.Errorf("%s in the background: %v", name, err)
 			}
 		})
@@ -98,7 +110,8 @@ func oneState(t *testing.T, d *target, r *rand.Rand) (over time.Duration, state 
 	start := time.Now()
 	err := call(limited)
 	over = time.Since(start) - deadline
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	closed := errors.Is(err, compute.ErrClosed) && strings.Contains(state, "closing")
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) && !closed {
 		t.Errorf("%s: %v", state, err)
 	}
 	return over, state
@@ -116,6 +129,9 @@ func activity(d *target, r *rand.Rand) (name string, do func(ctx context.Context
 	}{
 		{"a kernel", func(ctx context.Context) error { return d.spin(ctx, busy) }},
 		{"an operation", func(ctx context.Context) error { return d.ops.ReLU(ctx, y, x) }},
+		// Its code is there: XxxAsync takes no context, and compiles before it returns.
+		{"a start", func(ctx context.Context) error { return d.ops.TanhAsync(y, x).AwaitOrAbandon(ctx) }},
+		{"loading", func(ctx context.Context) error { return d.load(ctx, seed) }},
 		{"a product", func(ctx context.Context) error { return d.ops.MatMul(ctx, y, x, x, n, n, n) }},
 		{"softmax", func(ctx context.Context) error { return d.ops.Softmax(ctx, y, x, n, n) }},
 		{"an upload", func(ctx context.Context) error {
@@ -199,6 +215,9 @@ func openCPU(t *testing.T) *target {
 		b := batch.New(d)
 		b.ReadInto(b.Kernel(k, long, compute.Float32, []int{1}), make([]float32, 1))
 		return b.Run(ctx)
+	}, func(_ context.Context, number uint64) error {
+		_, err := cpu.NewKernel(d, fmt.Sprint(number), func(compute.Operand, []compute.Operand, any) error { return nil })
+		return err
 	}, func(ctx context.Context) error {
 		other, err := cpu.Open(ctx)
 		if err == nil {
@@ -236,6 +255,10 @@ func openWebGPU(t *testing.T) *target {
 	return &target{d, d.Ops, func(ctx context.Context, long time.Duration) error {
 		n := min(65_535, uint32(float64(groups)*float64(long)/float64(took)))
 		return k.Run(ctx, gpu.Launch{Grid: [3]uint32{n, 1, 1}}, make([]float32, 4))
+	}, func(ctx context.Context, number uint64) error {
+		text := strings.Replace(spinWGSL, "1.7", fmt.Sprintf("1.%d", number), 1)
+		_, err := gpu.NewKernel(ctx, d, gpu.KernelDesc{WGSL: text, Bindings: []wgsl.Access{wgsl.ReadWrite}, Workgroup: [3]uint32{64, 1, 1}})
+		return err
 	}, func(ctx context.Context) error {
 		other, err := open(ctx)
 		if err == nil {
@@ -262,9 +285,13 @@ again:
 }
 `
 
-func openCUDA(t *testing.T) *target {
+func openCUDA(t *testing.T) *target { return openSoftware(t) }
+
+func openChecked(t *testing.T) *target { return openSoftware(t, cuda.SoftwareOptions{Checked: true}) }
+
+func openSoftware(t *testing.T, o ...cuda.SoftwareOptions) *target {
 	open := func(ctx context.Context) (*cuda.Device, error) {
-		return cuda.Open(ctx, cuda.WithSoftware(), cuda.WithCache(t.TempDir()))
+		return cuda.Open(ctx, cuda.WithSoftware(o...), cuda.WithCache(t.TempDir()))
 	}
 	d := must[*cuda.Device](t)(open(t.Context()))
 	m := must[*cuda.Module](t)(d.Load(spinPTX))
@@ -300,6 +327,12 @@ func openCUDA(t *testing.T) *target {
 	}
 	return &target{d, d.Ops, func(ctx context.Context, long time.Duration) error {
 		return run(ctx, uint32(float64(n)*float64(long)/float64(took)))
+	}, func(_ context.Context, number uint64) error {
+		m, err := d.Load(strings.ReplaceAll(spinPTX, "again", fmt.Sprintf("again%d", number)))
+		if err == nil {
+			err = m.Close()
+		}
+		return err
 	}, func(ctx context.Context) error {
 		other, err := open(ctx)
 		if err == nil {
@@ -311,7 +344,7 @@ func openCUDA(t *testing.T) *target {
 
 // Close does not wait for a kernel that runs; the kernel finishes, and what is called later is refused.
 func TestCloseOfABusyDevice(t *testing.T) {
-	for name, open := range map[string]func(t *testing.T) *target{"cpu": openCPU, "webgpu": openWebGPU, "cuda": openCUDA} {
+	for name, open := range targets {
 		t.Run(name, func(t *testing.T) {
 			var took time.Duration
 			for range 3 { // as above

@@ -134,7 +134,7 @@ func (d *Device) Trim() {
 }
 
 // Close closes the device with all its tensors; later use fails with compute.ErrClosed. Work in flight finishes and
-// delivers its results. Close does not wait and is idempotent.
+// delivers its results. Close does not wait for it, not for a kernel without end either: it returns nil at once. It is idempotent.
 func (d *Device) Close() error {
 	d.life.Close()
 	return nil

@@ -204,7 +204,8 @@ func (d *state) Synchronize() error {
 
 // Close closes the device with all its streams, modules, graphs, tensors, buffers and compiled programs; later use of any of
 // them fails with compute.ErrClosed. Work in flight finishes and delivers its results, and a recording that is open can still be
-// submitted; the memory is freed after that. Close does not wait for it, and is idempotent.
+// submitted; the memory is freed after that. Close does not wait for it, not for a kernel without end either: it returns nil at once. It
+// is idempotent.
 func (d *Device) Close() error {
 	d.lifetime().Close()
 	return nil

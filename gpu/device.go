@@ -119,8 +119,8 @@ func (d *core) Stats() Stats {
 }
 
 // Close closes the device with all its tensors, kernels and compiled programs; later use of any of them fails with
-// compute.ErrClosed. Work in flight finishes and delivers its results; the memory is freed after that. Close does not wait
-// and is idempotent.
+// compute.ErrClosed. Work in flight finishes and delivers its results; the memory is freed after that. Close does not wait for it, not
+// for a kernel without end either: it returns nil at once. It is idempotent.
 func (d *Device) Close() error {
 	d.lifetime().Close()
 	return nil

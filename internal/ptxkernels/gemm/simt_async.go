@@ -15,24 +15,28 @@ var AsyncTile = tiling.Shape{M: 128, N: 256, K: 8}
 // asyncStages of tiles, of which all but one are on their way: 37 KiB.
 const asyncStages = 3
 
-// gemmsAsync are the kernels by whether a and b lie along the depth. Operands go from memory to shared memory without passing
-// registers (cp.async, from sm_80 on): elements one by one where they lie along the depth, which turns the tile, and fours where
-// they lie across, which therefore have to be aligned.
-var gemmsAsync = func() (all [2][2]*kit.Kernel) {
-	lie := [2]string{"x", "k"}
+// gemmsAsync are the kernels by whether a and b are K-major. Operands go from memory to shared memory without passing registers
+// (cp.async, from sm_80 on): elements one by one where they are K-major, which transposes the tile, else fours, which therefore have to
+// be aligned.
+var gemmsAsync = byMajor(func(a, b bool, suffix string) kit.Kernel {
+	t := AsyncTile
+	return kit.Kernel{Family: "matmul_async", Name: fmt.Sprintf("gemm_async_%dx%dx%d_%s", t.M, t.N, t.K, suffix),
+		Block: [3]int{tiling.GemmThreads, 1, 1},
+		Doc: "As gemm, with operands that arrive in the background; in the name, k says that an operand is K-major (a [m, k], b [n, k]), x " +
+			"that it is not, with rows at multiples of 16 bytes.",
+		Params:    gemmParams{},
+		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { newAsyncProduct(k, a, b, e).Build() }}
+})
+
+// byMajor has the kernel for operands that are K-major or not; in the suffix of its name that is k or x for each.
+func byMajor(f func(a, b bool, suffix string) kit.Kernel) (all [2][2]*kit.Kernel) {
 	for a := range all {
 		for b := range all[a] {
-			t := AsyncTile
-			all[a][b] = kit.Register(kit.Kernel{Family: "matmul_async", Name: fmt.Sprintf("gemm_async_%dx%dx%d_%s%s", t.M, t.N, t.K, lie[a], lie[b]),
-				Block: [3]int{tiling.GemmThreads, 1, 1},
-				Doc: "As gemm, with operands that arrive in the background; in the name, k says that an operand lies along the depth (a " +
-					"[m, k], b [n, k]), x that it lies across, with rows at multiples of 16 bytes.",
-				Params:    gemmParams{},
-				BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { newAsyncProduct(k, a == 1, b == 1, e).Build() }})
+			all[a][b] = kit.Register(f(a == 1, b == 1, "xk"[a:a+1]+"xk"[b:b+1]))
 		}
 	}
 	return all
-}()
+}
 
 // asyncProduct is a gemm_async under construction.
 type asyncProduct struct {
@@ -40,13 +44,13 @@ type asyncProduct struct {
 	a, b asyncSide
 }
 
-func newAsyncProduct(k *ptx.Kernel, alongA, alongB bool, e *kit.Epilogue) *asyncProduct {
+func newAsyncProduct(k *ptx.Kernel, kMajorA, kMajorB bool, e *kit.Epilogue) *asyncProduct {
 	var at gemmParams
 	t := AsyncTile
 	product, params, a, b := at.product(k, t, 1, e)
 	p := &asyncProduct{Product: product}
-	p.a = asyncSide{k: k, size: t.M, along: alongA, ld: params.U32(&at.LDA)}
-	p.b = asyncSide{k: k, size: t.N, along: alongB, ld: params.U32(&at.LDB)}
+	p.a = asyncSide{k: k, size: t.M, along: kMajorA, ld: params.U32(&at.LDA)}
+	p.b = asyncSide{k: k, size: t.N, along: kMajorB, ld: params.U32(&at.LDB)}
 	memory := ptx.SharedArray[float32](k, "tiles", asyncStages*(p.a.words()+p.b.words()), ptx.Align(16))
 	p.a.Begin(memory, a, p.Top, p.M, p.First, p.FirstRow())
 	p.b.Begin(memory.At(p.a.words()), b, p.Left, p.N, p.First, p.FirstColumn())
@@ -75,26 +79,15 @@ func (p *asyncProduct) Build() {
 	}
 	k.CpAsyncWait(asyncStages - 2)
 	k.Barrier()
-	k.Loop(func() {
-		for _, s := range p.Sums {
-			s.Set(0)
-		}
-		stop := left.Get().Sub(tiling.LongestChain).Max(0)
-		k.While(func() ptx.Reg[bool] { return left.Get().Gt(stop) }, func() {
-			p.Bring(to.Get(), left.Get().Gt(int32(deep*(asyncStages-1))))
-			left.Set(left.Get().Sub(int32(deep)))
-			p.Add(p.a.Fragments(from.Get()), p.b.Fragments(from.Get()))
-			next(from)
-			next(to)
-			k.CpAsyncWait(asyncStages - 2)
-			k.Barrier()
-		})
-		last := left.Get().Le(0)
-		k.If(last, p.AddBias)
-		p.Flush(left.Get().Lt(total.Sub(tiling.LongestChain)))
-		k.BreakIf(last)
+	p.Mainloop(left, total, func() {
+		p.Bring(to.Get(), left.Get().Gt(int32(deep*(asyncStages-1))))
+		left.Set(left.Get().Sub(int32(deep)))
+		p.MultiplyAdd(p.a.Fragments(from.Get()), p.b.Fragments(from.Get()))
+		next(from)
+		next(to)
+		k.CpAsyncWait(asyncStages - 2)
+		k.Barrier()
 	})
-	p.Finish()
 }
 
 // Bring starts to bring the next tiles if there are more.

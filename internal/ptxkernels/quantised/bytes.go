@@ -52,7 +52,6 @@ func buildQuantBytes(k *ptx.Kernel) {
 		four := x.At(i).Load4(ptx.ReadOnly)
 		v.Set(four[:])
 	})
-	shared := ptx.SharedArray[float32](k, "squares", threadgroup.Warps)
 	k.If(p.U32(&of.Norm).Ne(0), func() {
 		// Each block goes over the whole row, which is in the cache.
 		sum := ptx.VarOf(k, ptx.F32(0))
@@ -61,7 +60,7 @@ func buildQuantBytes(k *ptx.Kernel) {
 				sum.Set(e.Fma(e, sum.Get()))
 			}
 		}, ptx.NoUnroll())
-		total := reduceBlock(k, []scalar.Float{sum.Get()}, shared)[0]
+		total := threadgroup.BlockReduce(k, "squares", []scalar.Float{sum.Get()}, threadgroup.Plus)[0]
 		factor := total.Fma(c.Inverse(ptx.Convert[float32](cols)), eps).Rsqrt()
 		k.When(there, func() {
 			for j, g := range gamma.At(i).Load4(ptx.ReadOnly) {
@@ -130,7 +129,7 @@ var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite",
 				sum.Set(e.Fma(0, sum.Get()))
 			}
 		})
-		spread := reduceBlock(k, []scalar.Float{sum.Get()}, ptx.SharedArray[float32](k, "sums", threadgroup.Warps))[0]
+		spread := threadgroup.BlockReduce(k, "sums", []scalar.Float{sum.Get()}, threadgroup.Plus)[0]
 		each(func(at ptx.Reg[uint32], v [4]scalar.Float) {
 			for i := range v {
 				v[i] = v[i].Add(spread)

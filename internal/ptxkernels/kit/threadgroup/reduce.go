@@ -156,3 +156,32 @@ func WarpReduce[T ptx.Lane](x ptx.Reg[T], lanes int, combine func(a, b ptx.Reg[T
 	}
 	return x
 }
+
+// BlockReduce combines the values of all threads of a block, each number of them by itself; every thread gets the results. It is for
+// kernels whose blocks are groups: what [Reducer.Reduce] finds out about lanes is known here.
+func BlockReduce[T ptx.Lane](k *ptx.Kernel, name string, values []ptx.Reg[T], combine func(a, b ptx.Reg[T]) ptx.Reg[T]) []ptx.Reg[T] {
+	shared, all := ptx.SharedArray[T](k, name, len(values)*Warps), scalar.VariablesOf(k, values)
+	for d := 16; d > 0; d /= 2 {
+		for _, v := range all {
+			v.Set(combine(v.Get(), v.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
+		}
+	}
+	tid := k.Tid(ptx.X)
+	k.If(tid.And(31).Eq(0), func() {
+		for i, v := range all {
+			shared.At(tid.Shr(5)).At(i * Warps).Store(v.Get())
+		}
+	})
+	k.Barrier()
+	for i, v := range all {
+		total := shared.At(i * Warps).Load()
+		for w := 1; w < Warps; w++ {
+			total = combine(total, shared.At(i*Warps+w).Load())
+		}
+		v.Set(total)
+	}
+	return all.Get()
+}
+
+// Plus is the sum of two values, for reductions.
+func Plus[T ptx.Lane](a, b ptx.Reg[T]) ptx.Reg[T] { return a.Add(b) }

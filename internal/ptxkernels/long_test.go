@@ -261,7 +261,7 @@ func TestLongLoops(t *testing.T) {
 				var run func(t *testing.T) error
 				if list := trials[k]; list != nil && list[i] != nil {
 					run = func(*testing.T) error {
-						r := newQualityRig(kerneltest.Fast())
+						r := newTrialRig(kerneltest.Fast())
 						list[i].setUp(r)
 						return list[i].Run(r)
 					}
@@ -368,7 +368,7 @@ func sparseAttention(t *testing.T, k *kit.Kernel, n int) error {
 	if err != nil {
 		return err
 	}
-	r := newQualityRig(kerneltest.Fast())
+	r := newTrialRig(kerneltest.Fast())
 	place := func(bytes []byte) uint64 {
 		at, err := r.GPU.Alloc(len(bytes))
 		require.NoError(t, err)
@@ -482,7 +482,7 @@ func sparseColumns(t *testing.T, k *kit.Kernel, n int) error {
 	if err != nil {
 		return err
 	}
-	r := newQualityRig(kerneltest.Fast())
+	r := newTrialRig(kerneltest.Fast())
 	got := decoded(compute.Float32, r.Perform(t, *code, 4*len(want), program.Bytes(x), program.Bytes(long)))
 	for i, w := range want {
 		if math.Abs(float64(got[i])-w) > 1e-4 {

@@ -201,7 +201,7 @@ ptx-diff: ## is the PTX of every kernel, byte for byte, what it is at the commit
 	done; \
 	diff -u $$t/base.ptx $$t/$(notdir $(CURDIR)).ptx && echo "$$(grep -c '\.entry' $$t/base.ptx) kernels are as at $(BASE)"
 
-ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table
+ptxas-check: ## assemble the PTX kernels that have changed with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table
 	@command -v "$${PTXAS:-ptxas}" >/dev/null || { echo "no ptxas: set PTXAS (the README says how to get one)"; exit 1; }
 	$(GO) test -count=1 ./internal/ptxkernels -run '^TestPtxas(Sass)?$$' -update
 	$(GO) test -count=1 ./ptx/... -run Ptxas

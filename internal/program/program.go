@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/wavelane/wavelane/compute"
@@ -252,13 +253,24 @@ func (p *Program) CheckIO(io *IO, typeOf func(compute.Tensor) Type) error {
 	return p.checkChanged(io)
 }
 
-// checkChanged reports a tensor given twice of which one is updated in place: its other reader would see either state.
+// checkChanged reports a tensor given twice of which one is updated in place: its other reader would see either state. Language
+// models have hundreds of tensors, and this is done for each token.
 func (p *Program) checkChanged(io *IO) error {
+	if len(io.Tensors) < 2 {
+		return nil
+	}
+	first := firsts.Get().(map[compute.Tensor]int)
+	defer func() {
+		clear(first)
+		firsts.Put(first)
+	}()
 	for j, t := range io.Tensors {
-		for i, u := range io.Tensors[:j] {
-			if !SameTensor(t, u) {
-				continue
-			}
+		if t == nil || !reflect.TypeOf(t).Comparable() {
+			continue
+		}
+		if i, twice := first[t]; !twice {
+			first[t] = j
+		} else {
 			if changed := p.Changed(); slices.Contains(changed, i) || slices.Contains(changed, j) {
 				return fmt.Errorf("tensor %d is tensor %d as well, and is updated in place: %w", j, i, compute.ErrArgument)
 			}
@@ -266,6 +278,9 @@ func (p *Program) checkChanged(io *IO) error {
 	}
 	return nil
 }
+
+// firsts are empty maps from tensors to where they come first in [IO.Tensors].
+var firsts = sync.Pool{New: func() any { return map[compute.Tensor]int{} }}
 
 // Check validates what single steps do not show: that values are computed once and before they are used, the indices of
 // run-time scalars, and the rules for values that lie in tensors which the program updates in place. Such a tensor cannot be

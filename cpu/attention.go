@@ -127,16 +127,55 @@ func (t *attentionTile) walk(x *attending, c *call, a *args, part int) {
 	}
 	for keys := 0; lo < hi && !a.stop.Load(); lo += keys {
 		keys = t.place(x, a, lo, hi)
-		k, stride := t.tileOf(&t.k, x, a.in[1], c.in[1].DType)
-		gemm.Run(&gemm.Product{M: t.n, N: keys, K: x.D, AM: x.D, AK: 1, BK: 1, BN: stride, LDC: attentionKeys, Batch: 1, Alpha: 1},
-			&gemm.Operands{A: t.q, B: k, C: t.s}, 1)
+		t.scores(x, a.in[1], c.in[1].DType, keys)
 		for r := range t.n {
 			t.weigh(x, r, lo, keys)
 		}
-		v, stride := t.tileOf(&t.v, x, a.in[2], c.in[2].DType)
-		gemm.Run(&gemm.Product{M: t.n, N: x.D, K: keys, AM: attentionKeys, AK: 1, BK: stride, BN: 1, LDC: x.D, Batch: 1, Alpha: 1, Beta: 1},
-			&gemm.Operands{A: t.s, B: v, C: t.o}, 1)
+		t.values(x, a.in[2], c.in[2].DType, keys)
 	}
+}
+
+// scores multiplies the rows with the tile's keys.
+func (t *attentionTile) scores(x *attending, k view, d compute.DType, keys int) {
+	if first, stride, ok := t.few(x, d); ok {
+		if d == compute.Float32 {
+			ok = kernels.Scores(t.s, t.q, k.f32()[first:], t.n, x.D, keys, stride, attentionKeys)
+		} else {
+			ok = kernels.Scores(t.s, t.q, k.u16()[first:], t.n, x.D, keys, stride, attentionKeys)
+		}
+		if ok {
+			return
+		}
+	}
+	tile, stride := t.tileOf(&t.k, x, k, d)
+	gemm.Run(&gemm.Product{M: t.n, N: keys, K: x.D, AM: x.D, AK: 1, BK: 1, BN: stride, LDC: attentionKeys, Batch: 1, Alpha: 1},
+		&gemm.Operands{A: t.q, B: tile, C: t.s}, 1)
+}
+
+// values adds the tile's values times the weights of the rows.
+func (t *attentionTile) values(x *attending, v view, d compute.DType, keys int) {
+	if first, stride, ok := t.few(x, d); ok {
+		if d == compute.Float32 {
+			ok = kernels.AddValues(t.o, t.s, v.f32()[first:], t.n, x.D, keys, stride, attentionKeys)
+		} else {
+			ok = kernels.AddValues(t.o, t.s, v.u16()[first:], t.n, x.D, keys, stride, attentionKeys)
+		}
+		if ok {
+			return
+		}
+	}
+	tile, stride := t.tileOf(&t.v, x, v, d)
+	gemm.Run(&gemm.Product{M: t.n, N: x.D, K: keys, AM: attentionKeys, AK: 1, BK: stride, BN: 1, LDC: x.D, Batch: 1, Alpha: 1, Beta: 1},
+		&gemm.Operands{A: t.s, B: tile, C: t.o}, 1)
+}
+
+// few says whether there are few rows for keys that lie at one distance from each other, which are used as they lie then: where the
+// first begins, and the distance.
+func (t *attentionTile) few(x *attending, d compute.DType) (first, stride int, ok bool) {
+	if t.n > kernels.AttendRows || x.table > 0 || d == compute.BFloat16 {
+		return 0, 0, false
+	}
+	return (t.rows[0]*x.KVHeads + t.head) * x.D, x.KVHeads * x.D, true
 }
 
 // weigh makes weights of a row's scores and takes them into its sum.

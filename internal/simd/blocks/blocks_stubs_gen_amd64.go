@@ -137,52 +137,52 @@ func rowsQ5KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, str
 //go:noescape
 func rowsQ6KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// rowsQ4_0FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+// rowsQ4_0FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
 func rowsQ4_0FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// rowsQ4_1FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+// rowsQ4_1FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
 func rowsQ4_1FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// rowsQ5_0FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+// rowsQ5_0FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
 func rowsQ5_0FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// rowsQ5_1FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+// rowsQ5_1FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
 func rowsQ5_1FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// rowsQ8_0FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+// rowsQ8_0FloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
 func rowsQ8_0FloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// rowsQ2KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+// rowsQ2KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
 func rowsQ2KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// rowsQ3KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+// rowsQ3KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
 func rowsQ3KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// rowsQ4KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+// rowsQ4KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
 func rowsQ4KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// rowsQ5KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+// rowsQ5KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
 func rowsQ5KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// rowsQ6KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32; scale and sum are not used.
+// rowsQ6KFloatsAVX2 multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
 func rowsQ6KFloatsAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
@@ -266,6 +266,21 @@ func scalesQ3KAVX2(a *float32, plane1 *byte, plane2 *byte, n int)
 //
 //go:noescape
 func scalesQ6KAVX2(a *float32, plane0 *byte, plane1 *byte, n int)
+
+// groupSums16AVX2 adds up n ≥ 1 groups of values.
+//
+//go:noescape
+func groupSums16AVX2(sum *float32, x *float32, n int)
+
+// groupSums32AVX2 adds up n ≥ 1 groups of values.
+//
+//go:noescape
+func groupSums32AVX2(sum *float32, x *float32, n int)
+
+// roundAVX2 rounds n ≥ 1 blocks of 32 values; see Rounded.
+//
+//go:noescape
+func roundAVX2(q *int8, x *float32, scale *float32, sum *float32, scale16 *float32, sum16 *float32, n int)
 
 // expandAVX2 computes n ≥ 1 groups of width values, a multiple of 8; see expandGo.
 //

@@ -101,7 +101,7 @@ func (r *Rounded) put(b int, q *[32]int8, scale float32, sums [2]float32) {
 // Round rounds values of x in blocks lo ≤ b < hi of 32. A block with Inf or NaN has NaN as its scale, so that what it is
 // multiplied with becomes NaN.
 func (r *Rounded) Round(x []float32, lo, hi int) {
-	for b := lo; b < hi; b++ {
+	for b := r.roundVectors(x, lo, hi); b < hi; b++ {
 		x, q := (*[32]float32)(x[32*b:]), [32]int8{}
 		bits := uint32(0)
 		for _, v := range x {

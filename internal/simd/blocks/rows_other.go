@@ -7,3 +7,5 @@ package blocks
 func (w *Weights) rowsFloats(_, _ []float32, _ int) bool { return false }
 
 func (w *Weights) rows8(_ []float32, _ *Rounded, _ int) bool { return false }
+
+func (r *Rounded) roundVectors(_ []float32, lo, _ int) int { return lo }

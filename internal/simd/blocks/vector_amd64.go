@@ -99,9 +99,6 @@ func raised(f *format) float32 {
 	return f.offset
 }
 
-// A rowFunction multiplies rows of n blocks, stride bytes apart, with a row of x, integers or floats; see internal/simd/asmgen.
-type rowFunction = func(y *float32, x *byte, scale, sum *float32, w *byte, stride, plane1, plane2, n, rows int)
-
 // rowFunctions are those for floats, with AVX2 and AVX-512, and those for integers, with AVX2 and AVX-512 VNNI.
 var rowFunctions = map[quant.Type][4]rowFunction{
 	quant.Q4_0: {rowsQ4_0FloatsAVX2, rowsQ4_0FloatsAVX512, rowsQ4_0AVX2, rowsQ4_0VNNI},
@@ -122,13 +119,17 @@ func (w *Weights) rowsFloats(y, x []float32, lo int) bool {
 	if !avx2() || len(x) == 0 || len(y) == 0 {
 		return false
 	}
-	f := 0
 	if kernels.Active() == kernels.AVX512 {
-		f = 1
+		w.multiplyRows(rowFunctions[w.Type][1], y, bytesAt(x), nil, nil, lo)
+	} else {
+		w.multiplySummed(rowFunctions[w.Type][0], y, x, lo)
 	}
-	w.multiplyRows(rowFunctions[w.Type][f], y, (*byte)(unsafe.Pointer(&x[0])), nil, nil, lo)
 	return true
 }
+
+func groupSums16(sum, x *float32, n int) { groupSums16AVX2(sum, x, n) }
+
+func groupSums32(sum, x *float32, n int) { groupSums32AVX2(sum, x, n) }
 
 func (w *Weights) rows8(y []float32, x *Rounded, lo int) bool {
 	if !avx2() || len(x.Q) == 0 || len(y) == 0 {
@@ -143,8 +144,27 @@ func (w *Weights) rows8(y []float32, x *Rounded, lo int) bool {
 	return true
 }
 
-func (w *Weights) multiplyRows(f rowFunction, y []float32, x *byte, scale, sum *float32, lo int) {
-	n := w.Cols / w.block
-	plane1 := n * w.size[0]
-	f(&y[0], x, scale, sum, &w.data[w.RowBytes()*lo], w.RowBytes(), plane1, plane1+n*w.size[1], n, len(y))
+// roundVectors rounds blocks from lo on and returns the first that is left. Integers for lanes are rounded in a row, a chunk at a time.
+func (r *Rounded) roundVectors(x []float32, lo, hi int) int {
+	if !avx2() || lo == hi {
+		return lo
+	}
+	if !r.lanes {
+		roundAVX2(&r.Q[32*lo], &x[32*lo], &r.scale[lo], &r.sum[lo], &r.scale16[2*lo], &r.sum16[2*lo], hi-lo)
+		return hi
+	}
+	const groups = chunk / 32
+	var (
+		q           [chunk]int8
+		scale, sums [2 * groups]float32
+	)
+	for ; lo%groups == 0 && lo+groups <= hi; lo += groups {
+		roundAVX2(&q[0], &x[32*lo], &r.scale[lo], &r.sum[lo], &scale[0], &sums[0], groups)
+		lanesStoredAVX2(&r.Q[32*lo], &q[0], 2, 0)
+		to := r.sum16[2*lo:][:2*groups]
+		for g := range groups {
+			to[g], to[groups+g] = sums[2*g], sums[2*g+1]
+		}
+	}
+	return lo
 }

@@ -34,7 +34,10 @@ type row struct {
 func (f *unpacked) begin(format string) {
 	name := "rows" + format + [...]string{bytesAVX2: "AVX2", bytesVNNI: "VNNI", floatsAVX2: "FloatsAVX2", floatsAVX512: "FloatsAVX512"}[f.use]
 	x := "is *int8: scale and sum are those of its groups."
-	if f.floats() {
+	switch {
+	case f.summed():
+		x = "is *float32: sum is those of its groups, and scale is not used."
+	case f.floats():
 		x = "is *float32; scale and sum are not used."
 	}
 	f.Function(name)
@@ -67,7 +70,7 @@ func (f *unpacked) prepare() {
 		f.pick = f.YMM()
 		f.VMOVDQU(f.halves(), f.pick)
 	}
-	if f.floats() && f.offset != 0 {
+	if f.use == floatsAVX512 && f.offset != 0 {
 		f.above = f.vector(f.lanes())
 		f.VBROADCASTSS(f.repeatedFloat(8, f.offset), f.above)
 	}
@@ -101,9 +104,14 @@ func (f *unpacked) eachRow(p planes, values int, scales func(at [3]operand.Mem, 
 			f.ADDQ(f.w, r.reg)
 		}
 	}
+	var groups []reg.GPVirtual
 	if !f.floats() {
 		f.Load(f.Param("scale"), f.scale)
+		groups = append(groups, f.scale)
+	}
+	if f.subtracts() {
 		f.Load(f.Param("sum"), f.sum)
+		groups = append(groups, f.sum)
 	}
 	for _, v := range f.sums {
 		f.zero(v)
@@ -114,12 +122,12 @@ func (f *unpacked) eachRow(p planes, values int, scales func(at [3]operand.Mem, 
 				f.ADDQ(operand.U32(p[i]*blocks), r)
 			}
 		}
+		size := 1
 		if f.floats() {
-			f.ADDQ(operand.U32(4*values*blocks), f.to)
-			return
+			size = 4
 		}
-		f.ADDQ(operand.U32(values*blocks), f.to)
-		for _, r := range []reg.GPVirtual{f.scale, f.sum} {
+		f.ADDQ(operand.U32(size*values*blocks), f.to)
+		for _, r := range groups {
 			f.ADDQ(operand.U32(4*values/f.width*blocks), r)
 		}
 	}
@@ -180,24 +188,32 @@ func (f *unpacked) eachRow(p planes, values int, scales func(at [3]operand.Mem, 
 	f.end()
 }
 
-// put stores scales, times those of x, and subtracts minima, or stores them if x has floats.
+// summed says whether products with floats are added up by group before its scale meets them, which takes fewer instructions
+// but needs the sums of x. With AVX-512 each integer is multiplied with its scale.
+func (f *unpacked) summed() bool { return f.use == floatsAVX2 }
+
+// subtracts says whether minima, or offsets times scales, are subtracted as products with sums of x.
+func (f *unpacked) subtracts() bool {
+	return f.use != floatsAVX512 && (f.affine || f.offset != 0)
+}
+
+// put stores scales, times those of x, and subtracts minima, or stores them for AVX-512 if x has floats.
 func (f *unpacked) put(least bool, i int, v reg.VecVirtual) {
-	if f.floats() {
-		if least {
-			f.VMOVUPS(v, f.mins.Offset(32*i))
-			return
-		}
-		f.VMOVUPS(v, f.scales.Offset(32*i))
+	switch {
+	case least && f.use == floatsAVX512:
+		f.VMOVUPS(v, f.mins.Offset(32*i))
 		return
-	}
-	if least {
+	case least:
 		f.VFNMADD231PS(at(f.sum, 32*i), v, f.minima())
 		return
+	case f.floats():
+		f.VMOVUPS(v, f.scales.Offset(32*i))
+	default:
+		s := f.YMM()
+		f.VMULPS(at(f.scale, 32*i), v, s)
+		f.VMOVUPS(s, f.scales.Offset(32*i))
 	}
-	s := f.YMM()
-	f.VMULPS(at(f.scale, 32*i), v, s)
-	f.VMOVUPS(s, f.scales.Offset(32*i))
-	if f.offset != 0 {
+	if f.subtracts() && f.offset != 0 {
 		f.VMULPS(f.repeatedFloat(8, f.offset), v, v)
 		f.VFNMADD231PS(at(f.sum, 32*i), v, f.minima())
 	}
@@ -233,7 +249,7 @@ func (f *unpacked) blockAlone(where [3]operand.Mem, p planes) {
 	}
 	scale := f.vector(f.lanes())
 	f.single[0] = scale
-	if f.floats() {
+	if f.use == floatsAVX512 {
 		f.VBROADCASTSS(d, scale)
 		if f.affine || f.offset != 0 {
 			f.single[1] = f.vector(f.lanes())
@@ -241,13 +257,15 @@ func (f *unpacked) blockAlone(where [3]operand.Mem, p planes) {
 		}
 		return
 	}
-	if f.affine || f.offset != 0 {
+	if f.subtracts() {
 		// Lanes but the first are zero in what is loaded, and so in the products.
 		sum := f.XMM()
 		f.VMOVSS(at(f.sum, 0), sum)
 		f.VFNMADD231PS(sum.AsY(), least.AsY(), f.minima())
 	}
-	f.VMULSS(at(f.scale, 0), d, d)
+	if !f.floats() {
+		f.VMULSS(at(f.scale, 0), d, d)
+	}
 	f.VBROADCASTSS(d, scale)
 }
 
@@ -317,6 +335,10 @@ func (f *unpacked) parts(v reg.VecVirtual) func(at int) operand.Op {
 
 // multiplyFloats adds the products of 32 integers, of which from gives the bytes at multiples of lanes.
 func (f *unpacked) multiplyFloats(i int, from func(at int) operand.Op, extend func(ops ...operand.Op)) {
+	if f.summed() {
+		f.sumFloats(i, from, extend)
+		return
+	}
 	lanes := f.lanes()
 	var scale, least reg.VecVirtual
 	for j := 0; j < 32/lanes; j++ {
@@ -346,6 +368,30 @@ func (f *unpacked) multiplyFloats(i int, from func(at int) operand.Op, extend fu
 			f.VFMSUB213PS(least, scale, v)
 		}
 		f.VFMADD231PS(at(f.to, 4*(32*i+j*lanes)), v, f.sums[(i*32/lanes+j)%len(f.sums)])
+	}
+}
+
+// sumFloats is multiplyFloats with a scale for the sum of a group.
+func (f *unpacked) sumFloats(i int, from func(at int) operand.Op, extend func(ops ...operand.Op)) {
+	for j := 0; j < 32; j += f.width {
+		var sum reg.VecVirtual
+		for k := j; k < j+f.width; k += 8 {
+			v := f.YMM()
+			extend(from(k), v)
+			f.VCVTDQ2PS(v, v)
+			if x := at(f.to, 4*(32*i+k)); k == j {
+				sum = v
+				f.VMULPS(x, sum, sum)
+			} else {
+				f.VFMADD231PS(x, v, sum)
+			}
+		}
+		scale := f.single[0]
+		if !f.alone {
+			scale = f.YMM()
+			f.VBROADCASTSS(f.scales.Offset(4*(32*i+j)/f.width), scale)
+		}
+		f.VFMADD231PS(scale, sum, f.sums[(i*32+j)/f.width%4])
 	}
 }
 

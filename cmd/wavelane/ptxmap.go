@@ -20,11 +20,11 @@ import (
 )
 
 type mapFlags struct {
-	prefill         bool
-	dense, q8, wide bool
-	chunk, context  int
-	kernel, reverse string
-	json            bool
+	prefill            bool
+	dense, exact, wide bool
+	chunk, context     int
+	kernel, reverse    string
+	json               bool
 }
 
 func ptxMapCommand() *cobra.Command {
@@ -47,7 +47,7 @@ The first line counts launches; copies and fills, which need no kernel, are list
 	}
 	c.Flags().BoolVar(&f.prefill, "prefill", false, "the plan of a chunk of the prompt instead of that of a token")
 	c.Flags().BoolVar(&f.dense, "dense", false, "with float32 instead of quantised weights")
-	c.Flags().BoolVar(&f.q8, "q8", false, "with activations that are rounded to 8 bits before the product with quantised weights")
+	c.Flags().BoolVar(&f.exact, "exact", false, "with products of quantised weights and float32; otherwise activations are rounded to 8 bits first")
 	c.Flags().BoolVar(&f.wide, "wide-cache", false, "with keys and values in float32 instead of float16")
 	c.Flags().IntVar(&f.chunk, "chunk", f.chunk, "`tokens` of a chunk")
 	c.Flags().IntVar(&f.context, "ctx", f.context, "`tokens` that there is room for, at most what the model was trained on")
@@ -116,7 +116,7 @@ func ptxMap(ctx context.Context, out io.Writer, name string, f mapFlags) error {
 		m.Plan, m.Tokens = "prefill", f.chunk
 	}
 	steps, err := model.Map(ctx, dev, m.Tokens, decoder.LoadOptions{Dense: f.dense}, decoder.SessionOptions{
-		Context: min(f.context, model.Context), Chunk: f.chunk, Q8: f.q8,
+		Context: min(f.context, model.Context), Chunk: f.chunk, Exact: f.exact,
 		WideCache: f.wide, Output: decoder.Output{TopK: 1}})
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ type options struct {
 	temperature           float64
 	topK                  int
 	seed                  uint64
-	dense, q8, wide       bool
+	dense, exact, wide    bool
 }
 
 func main() {
@@ -44,7 +44,7 @@ func main() {
 	flag.IntVar(&o.topK, "top-k", 40, "with a temperature, sample from this `number` of most likely tokens, 1 to 1024; 0 for all")
 	flag.Uint64Var(&o.seed, "seed", 0, "of sampling and of random weights; 0 draws one")
 	flag.BoolVar(&o.dense, "dense", false, "make float32 of quantised weights when loading, which takes several times the memory")
-	flag.BoolVar(&o.q8, "q8", false, "round activations to 8 bits before they meet quantised weights, which is faster and less exact")
+	flag.BoolVar(&o.exact, "exact", false, "multiply quantised weights with float32; otherwise activations are rounded to 8 bits, which is faster")
 	flag.BoolVar(&o.wide, "wide-cache", false, "keep keys and values in float32 instead of rounding them to float16")
 	device := flag.String("device", "", `"cuda", "gpu" (WebGPU) or "cpu"; the best that the machine has without it`)
 	software := flag.Bool("software", false, "run gpu on a software adapter and cuda on the software GPU; slow")
@@ -128,7 +128,7 @@ func run(ctx context.Context, out, errOut io.Writer, o options, opts ...wavelane
 	if err := file.Close(); err != nil { // its memory is not needed any more
 		return err
 	}
-	session, err := weights.NewSession(ctx, decoder.SessionOptions{Context: min(o.context, model.Context), Q8: o.q8,
+	session, err := weights.NewSession(ctx, decoder.SessionOptions{Context: min(o.context, model.Context), Exact: o.exact,
 		WideCache: o.wide, Output: sampler.Output()})
 	if err != nil {
 		return err

@@ -121,12 +121,12 @@ var forms = map[string]struct {
 
 // follow takes the course; if both, once more with the device choosing the tokens.
 func (c *course) follow(t *testing.T, w *Weights, steps int, q8, both bool, accuracy float64) {
-	s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Q8: q8, WideCache: !q8})
+	s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Exact: !q8, WideCache: !q8})
 	require.NoError(t, err)
 	defer s.Close()
 	var greedy *Session
 	if both {
-		greedy, err = w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Q8: q8, WideCache: !q8, Output: Output{TopK: 1}})
+		greedy, err = w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Exact: !q8, WideCache: !q8, Output: Output{TopK: 1}})
 		require.NoError(t, err)
 		defer greedy.Close()
 	}
@@ -186,10 +186,10 @@ func TestPrefill(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 2))
 	f := opened(t, models(seed)["llama"])
 	w := loaded(t, f, device(t, "cpu"), LoadOptions{})
-	one, err := w.NewSession(t.Context(), SessionOptions{Chunk: 1, WideCache: true})
+	one, err := w.NewSession(t.Context(), SessionOptions{Chunk: 1, Exact: true, WideCache: true})
 	require.NoError(t, err)
 	defer one.Close()
-	for _, o := range []SessionOptions{{Chunk: 5, Context: 20, WideCache: true}, {Chunk: 12, Context: 20}} {
+	for _, o := range []SessionOptions{{Chunk: 5, Context: 20, Exact: true, WideCache: true}, {Chunk: 12, Context: 20, Exact: true}} {
 		accuracy := forms["blocks"].accuracy
 		if !o.WideCache {
 			accuracy = 2e-2 // of keys and values that are rounded to Float16: some 1e-3, of which seeds are the tails

@@ -55,7 +55,7 @@ type graph struct {
 	*batch.Batch
 	model Config
 	n     int
-	q8    bool
+	exact bool
 	on    *network[weight]
 	marks []mark
 }

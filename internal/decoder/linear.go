@@ -23,7 +23,7 @@ func (g *graph) linear(x batch.Value, w weight) batch.Value {
 
 // quantised are the options of a product with w.
 func (g *graph) quantised(w weight) compute.QuantOptions {
-	return compute.QuantOptions{Format: w.format, Q8: g.q8}
+	return compute.QuantOptions{Format: w.format, Q8: !g.exact}
 }
 
 // qkv is linear with the three weights of attention, and their biases if there are any.
@@ -33,7 +33,7 @@ func (g *graph) qkv(x batch.Value, b *block[weight]) (q, k, v batch.Value) {
 		return g.biased(g.linear(x, b.Q), b.QBias), g.biased(g.linear(x, b.K), b.KBias), g.biased(g.linear(x, b.V), b.VBias)
 	}
 	wq, wk, wv := g.Import(b.Q.tensor), g.Import(b.K.tensor), g.Import(b.V.tensor)
-	o := compute.QuantQKVOptions{Q: b.Q.format, K: b.K.format, V: b.V.format, Q8: g.q8}
+	o := compute.QuantQKVOptions{Q: b.Q.format, K: b.K.format, V: b.V.format, Q8: !g.exact}
 	if b.QBias.missing() {
 		if packed {
 			return g.QuantQKV(x, wq, wk, wv, o)

@@ -76,7 +76,7 @@ func TestLlamaCppLogits(t *testing.T) {
 			require.Equal(t, []int{len(rows), w.Vocabulary}, want.Shape())
 			logits := make([]float32, want.Len())
 			require.NoError(t, want.Dequantize(logits))
-			s, err := w.NewSession(t.Context(), SessionOptions{Chunk: 7, Q8: c.q8, WideCache: c.wide})
+			s, err := w.NewSession(t.Context(), SessionOptions{Chunk: 7, Exact: !c.q8, WideCache: c.wide})
 			require.NoError(t, err)
 			defer s.Close()
 			for i, row := range rows {

@@ -12,9 +12,11 @@ import (
 
 // SessionOptions parametrise a session.
 type SessionOptions struct {
-	Context int  // length of the context in tokens; 0 is that of the model's training
-	Chunk   int  // tokens of a prompt that are computed at once; 0 is 64
-	Q8      bool // round activations to 8 bits before they meet quantised weights, as GGML does
+	Context int // length of the context in tokens; 0 is that of the model's training
+	Chunk   int // tokens of a prompt that are computed at once; 0 is 64
+	// Exact multiplies quantised weights with float32. Otherwise activations are rounded to 8 bits before they meet such weights, as
+	// llama.cpp does on every device: that is faster, and what it loses is small beside what the weights have lost.
+	Exact bool
 	// WideCache keeps keys and values in Float32. Otherwise they are rounded to Float16, which is half the memory, and half
 	// of what attention has to read for each token.
 	WideCache bool
@@ -116,7 +118,7 @@ func (s *Session) compile(ctx context.Context, n int) (*plan, error) {
 }
 
 func (w *Weights) compile(ctx context.Context, b *batch.Batch, n int, caches []compute.Tensor, o *SessionOptions) (*plan, error) {
-	g := &graph{Batch: b, model: w.Config, n: n, q8: o.Q8, on: w.on}
+	g := &graph{Batch: b, model: w.Config, n: n, exact: o.Exact, on: w.on}
 	p := &plan{in: newInputs(n)}
 	p.out = g.record(p.in, caches, o.Output)
 	p.marks = g.marks

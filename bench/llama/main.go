@@ -1,0 +1,135 @@
+// Llama runs a language model on the CPU device for compare.py, which has it take turns with llama.cpp: each line that it reads is a
+// request, and each that it writes the answer, both JSON.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/wavelane/wavelane/cpu"
+	"github.com/wavelane/wavelane/internal/decoder"
+	"github.com/wavelane/wavelane/quant/gguf"
+)
+
+// request is a prompt, after which Decode tokens are generated, always the most likely one.
+type request struct {
+	Prompt []int32
+	Decode int
+	Logits bool // of the token after the prompt
+}
+
+// answer has the seconds that the clock and the processor have spent on both.
+type answer struct {
+	Prompt, Decode       float64
+	PromptCPU, DecodeCPU float64
+	Tokens               []int32
+	Logits               []float32 `json:",omitempty"`
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "llama:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	if len(os.Args) != 2 {
+		return fmt.Errorf("usage: llama MODEL; GOMAXPROCS is the number of threads")
+	}
+	ctx := context.Background()
+	file, err := gguf.Open(os.Args[1])
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	model, err := decoder.Read(file)
+	if err != nil {
+		return err
+	}
+	dev, err := cpu.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	weights, err := model.Load(ctx, dev, decoder.LoadOptions{})
+	if err != nil {
+		return err
+	}
+	defer weights.Close()
+	session := func(topK int) (*decoder.Session, error) {
+		return weights.NewSession(ctx, decoder.SessionOptions{Context: 1024, Output: decoder.Output{TopK: topK}})
+	}
+	greedy, err := session(1)
+	if err != nil {
+		return err
+	}
+	defer greedy.Close()
+	all, err := session(0)
+	if err != nil {
+		return err
+	}
+	defer all.Close()
+	runtime.GC() // what loading has left
+	out := json.NewEncoder(os.Stdout)
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		var r request
+		if err := json.Unmarshal(in.Bytes(), &r); err != nil {
+			return err
+		}
+		a, err := r.run(ctx, greedy, all)
+		if err != nil {
+			return err
+		}
+		if err := out.Encode(a); err != nil {
+			return err
+		}
+	}
+	return in.Err()
+}
+
+func (r *request) run(ctx context.Context, greedy, all *decoder.Session) (*answer, error) {
+	a := &answer{}
+	if r.Logits {
+		all.Reset()
+		next, err := all.Feed(ctx, r.Prompt...)
+		if err != nil {
+			return nil, err
+		}
+		a.Logits = next.Logits
+		return a, nil
+	}
+	greedy.Reset()
+	wall, cpu := time.Now(), processor()
+	next, err := greedy.Feed(ctx, r.Prompt...)
+	if err != nil {
+		return nil, err
+	}
+	a.Prompt, a.PromptCPU = time.Since(wall).Seconds(), processor()-cpu
+	wall, cpu = time.Now(), processor()
+	for range r.Decode {
+		a.Tokens = append(a.Tokens, next.Indices[0])
+		if next, err = greedy.Feed(ctx, next.Indices[0]); err != nil {
+			return nil, err
+		}
+	}
+	a.Decode, a.DecodeCPU = time.Since(wall).Seconds(), processor()-cpu
+	return a, nil
+}
+
+// processor is the time that the process has computed, in seconds.
+func processor() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}

@@ -499,1361 +499,1637 @@ block:
 done:
 	RET
 
-// func productNibblesSDOT(x *int8, s *float32, block *byte, n int) float32
-TEXT ·productNibblesSDOT(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
+// func rowsQ4_0SDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ4_0SDOT(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	FMOVS $8.0, F2
+	WORD $0x4f00e5e3 // movi v3.16b, #0xf
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	MOVD R2, R16
 	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e5e1 // movi v1.16b, #0xf
-	SUBS $4, R3, R3
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R13, R13
 	BLT rest
 
 	PCALIGN $16
 many:
-	FMOVQ 0(R2), F2
-	WORD $0x6f0c0443 // ushr v3.16b, v2.16b, #4
-	WORD $0x4e211c42 // and v2.16b, v2.16b, v1.16b
-	FLDPQ 0(R0), (F4, F5)
+	FMOVD (R14), F4
+	WORD $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVQ 0(R17), F5
+	WORD $0x4e25cc81 // fmla v1.4s, v4.4s, v5.4s
+	FMOVQ 0(R16), F5
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	FMOVQ 0(R11), F5
+	WORD $0x6f0c04a6 // ushr v6.16b, v5.16b, #4
+	WORD $0x4e231ca5 // and v5.16b, v5.16b, v3.16b
+	FLDPQ 0(R12), (F7, F8)
+	WORD $0x4f000409 // movi v9.4s, #0x0
+	WORD $0x4e8794a9 // sdot v9.4s, v5.16b, v7.16b
+	WORD $0x4e8894c9 // sdot v9.4s, v6.16b, v8.16b
+	FMOVQ 16(R11), F6
+	WORD $0x6f0c04c5 // ushr v5.16b, v6.16b, #4
+	WORD $0x4e231cc6 // and v6.16b, v6.16b, v3.16b
+	FLDPQ 32(R12), (F8, F7)
+	WORD $0x4f00040a // movi v10.4s, #0x0
+	WORD $0x4e8894ca // sdot v10.4s, v6.16b, v8.16b
+	WORD $0x4e8794aa // sdot v10.4s, v5.16b, v7.16b
+	WORD $0x4eaabd2a // addp v10.4s, v9.4s, v10.4s
+	FMOVQ 32(R11), F5
+	WORD $0x6f0c04a6 // ushr v6.16b, v5.16b, #4
+	WORD $0x4e231ca5 // and v5.16b, v5.16b, v3.16b
+	FLDPQ 64(R12), (F7, F8)
+	WORD $0x4f000409 // movi v9.4s, #0x0
+	WORD $0x4e8794a9 // sdot v9.4s, v5.16b, v7.16b
+	WORD $0x4e8894c9 // sdot v9.4s, v6.16b, v8.16b
+	FMOVQ 48(R11), F6
+	WORD $0x6f0c04c5 // ushr v5.16b, v6.16b, #4
+	WORD $0x4e231cc6 // and v6.16b, v6.16b, v3.16b
+	FLDPQ 96(R12), (F8, F7)
+	WORD $0x4f00040b // movi v11.4s, #0x0
+	WORD $0x4e8894cb // sdot v11.4s, v6.16b, v8.16b
+	WORD $0x4e8794ab // sdot v11.4s, v5.16b, v7.16b
+	WORD $0x4eabbd2b // addp v11.4s, v9.4s, v11.4s
+	WORD $0x4eabbd4b // addp v11.4s, v10.4s, v11.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e24cd60 // fmla v0.4s, v11.4s, v4.4s
+	ADD $64, R11, R11
+	ADD $8, R14, R14
+	ADD $128, R12, R12
+	ADD $16, R16, R16
+	ADD $16, R17, R17
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 28 vector instructions, 11 loads and stores, 7 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
+
+	PCALIGN $16
+block:
+	MOVHU (R14), R10
+	FMOVS R10, F5
+	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	FMOVS 0(R17), F6
+	WORD $0x4f8510c1 // fmla v1.4s, v6.4s, v5.s[0]
+	FMOVS 0(R16), F6
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	FMOVQ 0(R11), F6
+	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
+	WORD $0x4e231cc6 // and v6.16b, v6.16b, v3.16b
+	FLDPQ 0(R12), (F8, F4)
+	WORD $0x4f00040b // movi v11.4s, #0x0
+	WORD $0x4e8894cb // sdot v11.4s, v6.16b, v8.16b
+	WORD $0x4e8494eb // sdot v11.4s, v7.16b, v4.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4f851160 // fmla v0.4s, v11.4s, v5.s[0]
+	ADD $16, R11, R11
+	ADD $2, R14, R14
+	ADD $32, R12, R12
+	ADD $4, R16, R16
+	ADD $4, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+done:
+	WORD $0x4f825020 // fmls v0.4s, v1.4s, v2.s[0]
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ4_1SDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ4_1SDOT(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	WORD $0x4f00e5e2 // movi v2.16b, #0xf
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R13, R13
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVQ (R14), F3
+	WORD $0x4e435864 // uzp2 v4.8h, v3.8h, v3.8h
+	WORD $0x4e431863 // uzp1 v3.8h, v3.8h, v3.8h
+	WORD $0x0e217884 // fcvtl v4.4s, v4.4h
+	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVQ 0(R16), F5
+	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
+	FMOVQ 0(R17), F5
+	WORD $0x4e25cc81 // fmla v1.4s, v4.4s, v5.4s
+	FMOVQ 0(R11), F4
+	WORD $0x6f0c0485 // ushr v5.16b, v4.16b, #4
+	WORD $0x4e221c84 // and v4.16b, v4.16b, v2.16b
+	FLDPQ 0(R12), (F6, F7)
+	WORD $0x4f000408 // movi v8.4s, #0x0
+	WORD $0x4e869488 // sdot v8.4s, v4.16b, v6.16b
+	WORD $0x4e8794a8 // sdot v8.4s, v5.16b, v7.16b
+	FMOVQ 16(R11), F5
+	WORD $0x6f0c04a4 // ushr v4.16b, v5.16b, #4
+	WORD $0x4e221ca5 // and v5.16b, v5.16b, v2.16b
+	FLDPQ 32(R12), (F7, F6)
+	WORD $0x4f000409 // movi v9.4s, #0x0
+	WORD $0x4e8794a9 // sdot v9.4s, v5.16b, v7.16b
+	WORD $0x4e869489 // sdot v9.4s, v4.16b, v6.16b
+	WORD $0x4ea9bd09 // addp v9.4s, v8.4s, v9.4s
+	FMOVQ 32(R11), F4
+	WORD $0x6f0c0485 // ushr v5.16b, v4.16b, #4
+	WORD $0x4e221c84 // and v4.16b, v4.16b, v2.16b
+	FLDPQ 64(R12), (F6, F7)
+	WORD $0x4f000408 // movi v8.4s, #0x0
+	WORD $0x4e869488 // sdot v8.4s, v4.16b, v6.16b
+	WORD $0x4e8794a8 // sdot v8.4s, v5.16b, v7.16b
+	FMOVQ 48(R11), F5
+	WORD $0x6f0c04a4 // ushr v4.16b, v5.16b, #4
+	WORD $0x4e221ca5 // and v5.16b, v5.16b, v2.16b
+	FLDPQ 96(R12), (F7, F6)
+	WORD $0x4f00040a // movi v10.4s, #0x0
+	WORD $0x4e8794aa // sdot v10.4s, v5.16b, v7.16b
+	WORD $0x4e86948a // sdot v10.4s, v4.16b, v6.16b
+	WORD $0x4eaabd0a // addp v10.4s, v8.4s, v10.4s
+	WORD $0x4eaabd2a // addp v10.4s, v9.4s, v10.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e23cd40 // fmla v0.4s, v10.4s, v3.4s
+	ADD $64, R11, R11
+	ADD $16, R14, R14
+	ADD $128, R12, R12
+	ADD $16, R16, R16
+	ADD $16, R17, R17
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 31 vector instructions, 11 loads and stores, 7 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
+
+	PCALIGN $16
+block:
+	FMOVS (R14), F4
+	WORD $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVS 0(R17), F5
+	WORD $0x4fa410a1 // fmla v1.4s, v5.4s, v4.s[1]
+	FMOVS 0(R16), F5
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	FMOVQ 0(R11), F5
+	WORD $0x6f0c04a6 // ushr v6.16b, v5.16b, #4
+	WORD $0x4e221ca5 // and v5.16b, v5.16b, v2.16b
+	FLDPQ 0(R12), (F7, F3)
+	WORD $0x4f00040a // movi v10.4s, #0x0
+	WORD $0x4e8794aa // sdot v10.4s, v5.16b, v7.16b
+	WORD $0x4e8394ca // sdot v10.4s, v6.16b, v3.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4f841140 // fmla v0.4s, v10.4s, v4.s[0]
+	ADD $16, R11, R11
+	ADD $4, R14, R14
+	ADD $32, R12, R12
+	ADD $4, R16, R16
+	ADD $4, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ5_0SDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ5_0SDOT(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	FMOVS $16.0, F2
+	WORD $0x4f00e5e3 // movi v3.16b, #0xf
+	WORD $0x4f00e604 // movi v4.16b, #0x10
+	MOVD $blocksBits<>(SB), R10
+	FMOVQ (R10), F5
+	MOVD $blocksSpread<>(SB), R10
+	FMOVQ (R10), F6
+	MOVD $blocksSpreadUpper<>(SB), R10
+	FMOVQ (R10), F7
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	ADD R7, R4, R15
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R13, R13
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVD (R15), F8
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	FMOVQ 0(R17), F9
+	WORD $0x4e29cd01 // fmla v1.4s, v8.4s, v9.4s
+	FMOVQ 0(R16), F9
+	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
+	FMOVQ 0(R11), F9
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	FMOVS 0(R14), F11
+	WORD $0x4e06016c // tbl v12.16b, {v11.16b}, v6.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d89 // bit v9.16b, v12.16b, v4.16b
+	WORD $0x4e07016c // tbl v12.16b, {v11.16b}, v7.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d8a // bit v10.16b, v12.16b, v4.16b
+	FLDPQ 0(R12), (F12, F11)
+	WORD $0x4f00040d // movi v13.4s, #0x0
+	WORD $0x4e8c952d // sdot v13.4s, v9.16b, v12.16b
+	WORD $0x4e8b954d // sdot v13.4s, v10.16b, v11.16b
+	FMOVQ 16(R11), F10
+	WORD $0x6f0c0549 // ushr v9.16b, v10.16b, #4
+	WORD $0x4e231d4a // and v10.16b, v10.16b, v3.16b
+	FMOVS 4(R14), F11
+	WORD $0x4e06016c // tbl v12.16b, {v11.16b}, v6.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d8a // bit v10.16b, v12.16b, v4.16b
+	WORD $0x4e07016c // tbl v12.16b, {v11.16b}, v7.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d89 // bit v9.16b, v12.16b, v4.16b
+	FLDPQ 32(R12), (F12, F11)
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4e8c954e // sdot v14.4s, v10.16b, v12.16b
+	WORD $0x4e8b952e // sdot v14.4s, v9.16b, v11.16b
+	WORD $0x4eaebdae // addp v14.4s, v13.4s, v14.4s
+	FMOVQ 32(R11), F9
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	FMOVS 8(R14), F11
+	WORD $0x4e06016c // tbl v12.16b, {v11.16b}, v6.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d89 // bit v9.16b, v12.16b, v4.16b
+	WORD $0x4e07016c // tbl v12.16b, {v11.16b}, v7.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d8a // bit v10.16b, v12.16b, v4.16b
+	FLDPQ 64(R12), (F12, F11)
+	WORD $0x4f00040d // movi v13.4s, #0x0
+	WORD $0x4e8c952d // sdot v13.4s, v9.16b, v12.16b
+	WORD $0x4e8b954d // sdot v13.4s, v10.16b, v11.16b
+	FMOVQ 48(R11), F10
+	WORD $0x6f0c0549 // ushr v9.16b, v10.16b, #4
+	WORD $0x4e231d4a // and v10.16b, v10.16b, v3.16b
+	FMOVS 12(R14), F11
+	WORD $0x4e06016c // tbl v12.16b, {v11.16b}, v6.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d8a // bit v10.16b, v12.16b, v4.16b
+	WORD $0x4e07016c // tbl v12.16b, {v11.16b}, v7.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d89 // bit v9.16b, v12.16b, v4.16b
+	FLDPQ 96(R12), (F12, F11)
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e8c954f // sdot v15.4s, v10.16b, v12.16b
+	WORD $0x4e8b952f // sdot v15.4s, v9.16b, v11.16b
+	WORD $0x4eafbdaf // addp v15.4s, v13.4s, v15.4s
+	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e28cde0 // fmla v0.4s, v15.4s, v8.4s
+	ADD $64, R11, R11
+	ADD $16, R14, R14
+	ADD $8, R15, R15
+	ADD $128, R12, R12
+	ADD $16, R16, R16
+	ADD $16, R17, R17
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 52 vector instructions, 15 loads and stores, 8 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
+
+	PCALIGN $16
+block:
+	MOVHU (R15), R10
+	FMOVS R10, F9
+	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+	FMOVS 0(R17), F10
+	WORD $0x4f891141 // fmla v1.4s, v10.4s, v9.s[0]
+	FMOVS 0(R16), F10
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	FMOVQ 0(R11), F10
+	WORD $0x6f0c054b // ushr v11.16b, v10.16b, #4
+	WORD $0x4e231d4a // and v10.16b, v10.16b, v3.16b
+	FMOVS 0(R14), F12
+	WORD $0x4e060188 // tbl v8.16b, {v12.16b}, v6.16b
+	WORD $0x4e258d08 // cmtst v8.16b, v8.16b, v5.16b
+	WORD $0x6ea41d0a // bit v10.16b, v8.16b, v4.16b
+	WORD $0x4e070188 // tbl v8.16b, {v12.16b}, v7.16b
+	WORD $0x4e258d08 // cmtst v8.16b, v8.16b, v5.16b
+	WORD $0x6ea41d0b // bit v11.16b, v8.16b, v4.16b
+	FLDPQ 0(R12), (F8, F12)
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e88954f // sdot v15.4s, v10.16b, v8.16b
+	WORD $0x4e8c956f // sdot v15.4s, v11.16b, v12.16b
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4f8911e0 // fmla v0.4s, v15.4s, v9.s[0]
+	ADD $16, R11, R11
+	ADD $4, R14, R14
+	ADD $2, R15, R15
+	ADD $32, R12, R12
+	ADD $4, R16, R16
+	ADD $4, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+done:
+	WORD $0x4f825020 // fmls v0.4s, v1.4s, v2.s[0]
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ5_1SDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ5_1SDOT(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	WORD $0x4f00e5e2 // movi v2.16b, #0xf
+	WORD $0x4f00e603 // movi v3.16b, #0x10
+	MOVD $blocksBits<>(SB), R10
+	FMOVQ (R10), F4
+	MOVD $blocksSpread<>(SB), R10
+	FMOVQ (R10), F5
+	MOVD $blocksSpreadUpper<>(SB), R10
+	FMOVQ (R10), F6
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	ADD R7, R4, R15
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R13, R13
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVQ (R15), F7
+	WORD $0x4e4758e8 // uzp2 v8.8h, v7.8h, v7.8h
+	WORD $0x4e4718e7 // uzp1 v7.8h, v7.8h, v7.8h
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
+	FMOVQ 0(R16), F9
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	FMOVQ 0(R17), F9
+	WORD $0x4e29cd01 // fmla v1.4s, v8.4s, v9.4s
+	FMOVQ 0(R11), F8
+	WORD $0x6f0c0509 // ushr v9.16b, v8.16b, #4
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	FMOVS 0(R14), F10
+	WORD $0x4e05014b // tbl v11.16b, {v10.16b}, v5.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d68 // bit v8.16b, v11.16b, v3.16b
+	WORD $0x4e06014b // tbl v11.16b, {v10.16b}, v6.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d69 // bit v9.16b, v11.16b, v3.16b
+	FLDPQ 0(R12), (F11, F10)
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4e8b950c // sdot v12.4s, v8.16b, v11.16b
+	WORD $0x4e8a952c // sdot v12.4s, v9.16b, v10.16b
+	FMOVQ 16(R11), F9
+	WORD $0x6f0c0528 // ushr v8.16b, v9.16b, #4
+	WORD $0x4e221d29 // and v9.16b, v9.16b, v2.16b
+	FMOVS 4(R14), F10
+	WORD $0x4e05014b // tbl v11.16b, {v10.16b}, v5.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d69 // bit v9.16b, v11.16b, v3.16b
+	WORD $0x4e06014b // tbl v11.16b, {v10.16b}, v6.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d68 // bit v8.16b, v11.16b, v3.16b
+	FLDPQ 32(R12), (F11, F10)
+	WORD $0x4f00040d // movi v13.4s, #0x0
+	WORD $0x4e8b952d // sdot v13.4s, v9.16b, v11.16b
+	WORD $0x4e8a950d // sdot v13.4s, v8.16b, v10.16b
+	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
+	FMOVQ 32(R11), F8
+	WORD $0x6f0c0509 // ushr v9.16b, v8.16b, #4
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	FMOVS 8(R14), F10
+	WORD $0x4e05014b // tbl v11.16b, {v10.16b}, v5.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d68 // bit v8.16b, v11.16b, v3.16b
+	WORD $0x4e06014b // tbl v11.16b, {v10.16b}, v6.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d69 // bit v9.16b, v11.16b, v3.16b
+	FLDPQ 64(R12), (F11, F10)
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4e8b950c // sdot v12.4s, v8.16b, v11.16b
+	WORD $0x4e8a952c // sdot v12.4s, v9.16b, v10.16b
+	FMOVQ 48(R11), F9
+	WORD $0x6f0c0528 // ushr v8.16b, v9.16b, #4
+	WORD $0x4e221d29 // and v9.16b, v9.16b, v2.16b
+	FMOVS 12(R14), F10
+	WORD $0x4e05014b // tbl v11.16b, {v10.16b}, v5.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d69 // bit v9.16b, v11.16b, v3.16b
+	WORD $0x4e06014b // tbl v11.16b, {v10.16b}, v6.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d68 // bit v8.16b, v11.16b, v3.16b
+	FLDPQ 96(R12), (F11, F10)
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4e8b952e // sdot v14.4s, v9.16b, v11.16b
+	WORD $0x4e8a950e // sdot v14.4s, v8.16b, v10.16b
+	WORD $0x4eaebd8e // addp v14.4s, v12.4s, v14.4s
+	WORD $0x4eaebdae // addp v14.4s, v13.4s, v14.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e27cdc0 // fmla v0.4s, v14.4s, v7.4s
+	ADD $64, R11, R11
+	ADD $16, R14, R14
+	ADD $16, R15, R15
+	ADD $128, R12, R12
+	ADD $16, R16, R16
+	ADD $16, R17, R17
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 55 vector instructions, 15 loads and stores, 8 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
+
+	PCALIGN $16
+block:
+	FMOVS (R15), F8
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	FMOVS 0(R17), F9
+	WORD $0x4fa81121 // fmla v1.4s, v9.4s, v8.s[1]
+	FMOVS 0(R16), F9
+	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
+	FMOVQ 0(R11), F9
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	WORD $0x4e221d29 // and v9.16b, v9.16b, v2.16b
+	FMOVS 0(R14), F11
+	WORD $0x4e050167 // tbl v7.16b, {v11.16b}, v5.16b
+	WORD $0x4e248ce7 // cmtst v7.16b, v7.16b, v4.16b
+	WORD $0x6ea31ce9 // bit v9.16b, v7.16b, v3.16b
+	WORD $0x4e060167 // tbl v7.16b, {v11.16b}, v6.16b
+	WORD $0x4e248ce7 // cmtst v7.16b, v7.16b, v4.16b
+	WORD $0x6ea31cea // bit v10.16b, v7.16b, v3.16b
+	FLDPQ 0(R12), (F7, F11)
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4e87952e // sdot v14.4s, v9.16b, v7.16b
+	WORD $0x4e8b954e // sdot v14.4s, v10.16b, v11.16b
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4f8811c0 // fmla v0.4s, v14.4s, v8.s[0]
+	ADD $16, R11, R11
+	ADD $4, R14, R14
+	ADD $4, R15, R15
+	ADD $32, R12, R12
+	ADD $4, R16, R16
+	ADD $4, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ8_0SDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ8_0SDOT(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	SUBS $4, R13, R13
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVD (R14), F1
+	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVQ 0(R16), F2
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FLDPQ 0(R11), (F2, F3)
+	FLDPQ 0(R12), (F4, F5)
 	WORD $0x4f000406 // movi v6.4s, #0x0
 	WORD $0x4e849446 // sdot v6.4s, v2.16b, v4.16b
 	WORD $0x4e859466 // sdot v6.4s, v3.16b, v5.16b
-	FMOVQ 16(R2), F3
-	WORD $0x6f0c0462 // ushr v2.16b, v3.16b, #4
-	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
-	FLDPQ 32(R0), (F5, F4)
+	FLDPQ 32(R11), (F3, F2)
+	FLDPQ 32(R12), (F5, F4)
 	WORD $0x4f000407 // movi v7.4s, #0x0
 	WORD $0x4e859467 // sdot v7.4s, v3.16b, v5.16b
 	WORD $0x4e849447 // sdot v7.4s, v2.16b, v4.16b
 	WORD $0x4ea7bcc7 // addp v7.4s, v6.4s, v7.4s
-	FMOVQ 32(R2), F2
-	WORD $0x6f0c0443 // ushr v3.16b, v2.16b, #4
-	WORD $0x4e211c42 // and v2.16b, v2.16b, v1.16b
-	FLDPQ 64(R0), (F4, F5)
+	FLDPQ 64(R11), (F2, F3)
+	FLDPQ 64(R12), (F4, F5)
 	WORD $0x4f000406 // movi v6.4s, #0x0
 	WORD $0x4e849446 // sdot v6.4s, v2.16b, v4.16b
 	WORD $0x4e859466 // sdot v6.4s, v3.16b, v5.16b
-	FMOVQ 48(R2), F3
-	WORD $0x6f0c0462 // ushr v2.16b, v3.16b, #4
-	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
-	FLDPQ 96(R0), (F5, F4)
+	FLDPQ 96(R11), (F3, F2)
+	FLDPQ 96(R12), (F5, F4)
 	WORD $0x4f000408 // movi v8.4s, #0x0
 	WORD $0x4e859468 // sdot v8.4s, v3.16b, v5.16b
 	WORD $0x4e849448 // sdot v8.4s, v2.16b, v4.16b
 	WORD $0x4ea8bcc8 // addp v8.4s, v6.4s, v8.4s
 	WORD $0x4ea8bce8 // addp v8.4s, v7.4s, v8.4s
-	FMOVQ 0(R1), F7
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e27cd00 // fmla v0.4s, v8.4s, v7.4s
-	ADD $64, R2, R2
-	ADD $128, R0, R0
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
+	WORD $0x4e21cd00 // fmla v0.4s, v8.4s, v1.4s
+	ADD $128, R11, R11
+	ADD $8, R14, R14
+	ADD $128, R12, R12
+	ADD $16, R16, R16
+	SUBS $4, R13, R13
 	BGE many
-	// 128 values: 25 vector instructions, 9 loads and stores, 5 others
+	// 128 values: 19 vector instructions, 10 loads and stores, 6 others
 rest:
-	ADDS $4, R3, R3
+	ADDS $4, R13, R13
 	BEQ done
 
 	PCALIGN $16
 block:
-	FMOVQ 0(R2), F2
-	WORD $0x6f0c0443 // ushr v3.16b, v2.16b, #4
-	WORD $0x4e211c42 // and v2.16b, v2.16b, v1.16b
-	FLDPQ 0(R0), (F4, F5)
-	WORD $0x4f000407 // movi v7.4s, #0x0
-	WORD $0x4e849447 // sdot v7.4s, v2.16b, v4.16b
-	WORD $0x4e859467 // sdot v7.4s, v3.16b, v5.16b
-	FMOVS (R1), F8
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
-	ADD $16, R2, R2
-	ADD $32, R0, R0
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
-// func productFifthsSDOT(x *int8, s *float32, block *byte, n int, high *byte) float32
-TEXT ·productFifthsSDOT(SB), NOSPLIT, $0-44
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	MOVD high+32(FP), R4
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e5e1 // movi v1.16b, #0xf
-	WORD $0x4f00e602 // movi v2.16b, #0x10
-	MOVD $blocksBits<>(SB), R5
-	FMOVQ (R5), F3
-	MOVD $blocksSpread<>(SB), R5
-	FMOVQ (R5), F4
-	MOVD $blocksSpreadUpper<>(SB), R5
-	FMOVQ (R5), F5
-	SUBS $4, R3, R3
-	BLT rest
-
-	PCALIGN $16
-many:
-	FMOVQ 0(R2), F6
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	FMOVS 0(R4), F8
-	WORD $0x4e040109 // tbl v9.16b, {v8.16b}, v4.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d26 // bit v6.16b, v9.16b, v2.16b
-	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d27 // bit v7.16b, v9.16b, v2.16b
-	FLDPQ 0(R0), (F9, F8)
-	WORD $0x4f00040a // movi v10.4s, #0x0
-	WORD $0x4e8994ca // sdot v10.4s, v6.16b, v9.16b
-	WORD $0x4e8894ea // sdot v10.4s, v7.16b, v8.16b
-	FMOVQ 16(R2), F7
-	WORD $0x6f0c04e6 // ushr v6.16b, v7.16b, #4
-	WORD $0x4e211ce7 // and v7.16b, v7.16b, v1.16b
-	FMOVS 4(R4), F8
-	WORD $0x4e040109 // tbl v9.16b, {v8.16b}, v4.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d27 // bit v7.16b, v9.16b, v2.16b
-	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d26 // bit v6.16b, v9.16b, v2.16b
-	FLDPQ 32(R0), (F9, F8)
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8994eb // sdot v11.4s, v7.16b, v9.16b
-	WORD $0x4e8894cb // sdot v11.4s, v6.16b, v8.16b
-	WORD $0x4eabbd4b // addp v11.4s, v10.4s, v11.4s
-	FMOVQ 32(R2), F6
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	FMOVS 8(R4), F8
-	WORD $0x4e040109 // tbl v9.16b, {v8.16b}, v4.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d26 // bit v6.16b, v9.16b, v2.16b
-	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d27 // bit v7.16b, v9.16b, v2.16b
-	FLDPQ 64(R0), (F9, F8)
-	WORD $0x4f00040a // movi v10.4s, #0x0
-	WORD $0x4e8994ca // sdot v10.4s, v6.16b, v9.16b
-	WORD $0x4e8894ea // sdot v10.4s, v7.16b, v8.16b
-	FMOVQ 48(R2), F7
-	WORD $0x6f0c04e6 // ushr v6.16b, v7.16b, #4
-	WORD $0x4e211ce7 // and v7.16b, v7.16b, v1.16b
-	FMOVS 12(R4), F8
-	WORD $0x4e040109 // tbl v9.16b, {v8.16b}, v4.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d27 // bit v7.16b, v9.16b, v2.16b
-	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d26 // bit v6.16b, v9.16b, v2.16b
-	FLDPQ 96(R0), (F9, F8)
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8994ec // sdot v12.4s, v7.16b, v9.16b
-	WORD $0x4e8894cc // sdot v12.4s, v6.16b, v8.16b
-	WORD $0x4eacbd4c // addp v12.4s, v10.4s, v12.4s
-	WORD $0x4eacbd6c // addp v12.4s, v11.4s, v12.4s
-	FMOVQ 0(R1), F11
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e2bcd80 // fmla v0.4s, v12.4s, v11.4s
-	ADD $64, R2, R2
-	ADD $128, R0, R0
-	ADD $16, R4, R4
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
-	BGE many
-	// 128 values: 49 vector instructions, 13 loads and stores, 6 others
-rest:
-	ADDS $4, R3, R3
-	BEQ done
-
-	PCALIGN $16
-block:
-	FMOVQ 0(R2), F6
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	FMOVS 0(R4), F8
-	WORD $0x4e040109 // tbl v9.16b, {v8.16b}, v4.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d26 // bit v6.16b, v9.16b, v2.16b
-	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d27 // bit v7.16b, v9.16b, v2.16b
-	FLDPQ 0(R0), (F9, F8)
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8994cb // sdot v11.4s, v6.16b, v9.16b
-	WORD $0x4e8894eb // sdot v11.4s, v7.16b, v8.16b
-	FMOVS (R1), F12
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
-	ADD $16, R2, R2
-	ADD $32, R0, R0
-	ADD $4, R4, R4
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+40(FP)
-	RET
-
-// func productQ2KSDOT(x *int8, s *float32, block *byte, n int) float32
-TEXT ·productQ2KSDOT(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e461 // movi v1.16b, #0x3
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-
-	PCALIGN $16
-block:
-	FLDPQ 16(R2), (F3, F4)
-	WORD $0x4e211c65 // and v5.16b, v3.16b, v1.16b
-	WORD $0x4e211c86 // and v6.16b, v4.16b, v1.16b
-	FLDPQ 0(R0), (F7, F8)
-	WORD $0x4f000409 // movi v9.4s, #0x0
-	WORD $0x4e8794a9 // sdot v9.4s, v5.16b, v7.16b
-	WORD $0x4f00040a // movi v10.4s, #0x0
-	WORD $0x4e8894ca // sdot v10.4s, v6.16b, v8.16b
-	WORD $0x4eaabd2a // addp v10.4s, v9.4s, v10.4s
-	WORD $0x6f0e0466 // ushr v6.16b, v3.16b, #2
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	WORD $0x6f0e0485 // ushr v5.16b, v4.16b, #2
-	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
-	FLDPQ 32(R0), (F8, F7)
-	WORD $0x4f000409 // movi v9.4s, #0x0
-	WORD $0x4e8894c9 // sdot v9.4s, v6.16b, v8.16b
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8794ab // sdot v11.4s, v5.16b, v7.16b
-	WORD $0x4eabbd2b // addp v11.4s, v9.4s, v11.4s
-	WORD $0x4eabbd4b // addp v11.4s, v10.4s, v11.4s
-	FLDPQ 0(R1), (F10, F9)
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e2acd60 // fmla v0.4s, v11.4s, v10.4s
-	WORD $0x6f0c0465 // ushr v5.16b, v3.16b, #4
-	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
-	WORD $0x6f0c0486 // ushr v6.16b, v4.16b, #4
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	FLDPQ 64(R0), (F7, F8)
-	WORD $0x4f00040a // movi v10.4s, #0x0
-	WORD $0x4e8794aa // sdot v10.4s, v5.16b, v7.16b
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8894cb // sdot v11.4s, v6.16b, v8.16b
-	WORD $0x4eabbd4b // addp v11.4s, v10.4s, v11.4s
-	WORD $0x6f0a0466 // ushr v6.16b, v3.16b, #6
-	WORD $0x6f0a0485 // ushr v5.16b, v4.16b, #6
-	FLDPQ 96(R0), (F8, F7)
-	WORD $0x4f00040a // movi v10.4s, #0x0
-	WORD $0x4e8894ca // sdot v10.4s, v6.16b, v8.16b
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8794ac // sdot v12.4s, v5.16b, v7.16b
-	WORD $0x4eacbd4c // addp v12.4s, v10.4s, v12.4s
-	WORD $0x4eacbd6c // addp v12.4s, v11.4s, v12.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e29cd80 // fmla v0.4s, v12.4s, v9.4s
-	FLDPQ 48(R2), (F4, F3)
-	WORD $0x4e211c85 // and v5.16b, v4.16b, v1.16b
-	WORD $0x4e211c66 // and v6.16b, v3.16b, v1.16b
-	FLDPQ 128(R0), (F7, F8)
-	WORD $0x4f000409 // movi v9.4s, #0x0
-	WORD $0x4e8794a9 // sdot v9.4s, v5.16b, v7.16b
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8894cc // sdot v12.4s, v6.16b, v8.16b
-	WORD $0x4eacbd2c // addp v12.4s, v9.4s, v12.4s
-	WORD $0x6f0e0486 // ushr v6.16b, v4.16b, #2
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	WORD $0x6f0e0465 // ushr v5.16b, v3.16b, #2
-	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
-	FLDPQ 160(R0), (F8, F7)
-	WORD $0x4f000409 // movi v9.4s, #0x0
-	WORD $0x4e8894c9 // sdot v9.4s, v6.16b, v8.16b
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8794ab // sdot v11.4s, v5.16b, v7.16b
-	WORD $0x4eabbd2b // addp v11.4s, v9.4s, v11.4s
-	WORD $0x4eabbd8b // addp v11.4s, v12.4s, v11.4s
-	FLDPQ 32(R1), (F12, F9)
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e2ccd60 // fmla v0.4s, v11.4s, v12.4s
-	WORD $0x6f0c0485 // ushr v5.16b, v4.16b, #4
-	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
-	WORD $0x6f0c0466 // ushr v6.16b, v3.16b, #4
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	FLDPQ 192(R0), (F7, F8)
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8794ac // sdot v12.4s, v5.16b, v7.16b
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8894cb // sdot v11.4s, v6.16b, v8.16b
-	WORD $0x4eabbd8b // addp v11.4s, v12.4s, v11.4s
-	WORD $0x6f0a0486 // ushr v6.16b, v4.16b, #6
-	WORD $0x6f0a0465 // ushr v5.16b, v3.16b, #6
-	FLDPQ 224(R0), (F8, F7)
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8894cc // sdot v12.4s, v6.16b, v8.16b
-	WORD $0x4f00040a // movi v10.4s, #0x0
-	WORD $0x4e8794aa // sdot v10.4s, v5.16b, v7.16b
-	WORD $0x4eaabd8a // addp v10.4s, v12.4s, v10.4s
-	WORD $0x4eaabd6a // addp v10.4s, v11.4s, v10.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e29cd40 // fmla v0.4s, v10.4s, v9.4s
-	ADD $80, R2, R2
-	ADD $256, R0, R0
-	ADD $64, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 76 vector instructions, 12 loads and stores, 5 others
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
-// func productQ3KSDOT(x *int8, s *float32, block *byte, n int) float32
-TEXT ·productQ3KSDOT(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e461 // movi v1.16b, #0x3
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-
-	PCALIGN $16
-block:
-	FLDPQ 0(R2), (F3, F4)
-	FLDPQ 32(R2), (F5, F6)
-	WORD $0x4e211ca7 // and v7.16b, v5.16b, v1.16b
-	WORD $0x4f0a5468 // shl v8.16b, v3.16b, #2
-	WORD $0x6ea21d07 // bit v7.16b, v8.16b, v2.16b
-	WORD $0x4e211cc8 // and v8.16b, v6.16b, v1.16b
-	WORD $0x4f0a5489 // shl v9.16b, v4.16b, #2
-	WORD $0x6ea21d28 // bit v8.16b, v9.16b, v2.16b
-	FLDPQ 0(R0), (F9, F10)
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8994eb // sdot v11.4s, v7.16b, v9.16b
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8a950c // sdot v12.4s, v8.16b, v10.16b
-	WORD $0x4eacbd6c // addp v12.4s, v11.4s, v12.4s
-	WORD $0x6f0e04a8 // ushr v8.16b, v5.16b, #2
-	WORD $0x4e211d08 // and v8.16b, v8.16b, v1.16b
-	WORD $0x4f095467 // shl v7.16b, v3.16b, #1
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0e04c7 // ushr v7.16b, v6.16b, #2
-	WORD $0x4e211ce7 // and v7.16b, v7.16b, v1.16b
-	WORD $0x4f09548a // shl v10.16b, v4.16b, #1
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 32(R0), (F10, F9)
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8a950b // sdot v11.4s, v8.16b, v10.16b
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e8994ed // sdot v13.4s, v7.16b, v9.16b
-	WORD $0x4eadbd6d // addp v13.4s, v11.4s, v13.4s
-	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
-	FLDPQ 0(R1), (F12, F11)
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e2ccda0 // fmla v0.4s, v13.4s, v12.4s
-	WORD $0x6f0c04a7 // ushr v7.16b, v5.16b, #4
-	WORD $0x4e211ce7 // and v7.16b, v7.16b, v1.16b
-	WORD $0x6ea21c67 // bit v7.16b, v3.16b, v2.16b
-	WORD $0x6f0c04c8 // ushr v8.16b, v6.16b, #4
-	WORD $0x4e211d08 // and v8.16b, v8.16b, v1.16b
-	WORD $0x6ea21c88 // bit v8.16b, v4.16b, v2.16b
-	FLDPQ 64(R0), (F9, F10)
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8994ec // sdot v12.4s, v7.16b, v9.16b
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e8a950d // sdot v13.4s, v8.16b, v10.16b
-	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
-	WORD $0x6f0a04a8 // ushr v8.16b, v5.16b, #6
-	WORD $0x6f0f0467 // ushr v7.16b, v3.16b, #1
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0a04c7 // ushr v7.16b, v6.16b, #6
-	WORD $0x6f0f048a // ushr v10.16b, v4.16b, #1
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 96(R0), (F10, F9)
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8a950c // sdot v12.4s, v8.16b, v10.16b
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e8994ee // sdot v14.4s, v7.16b, v9.16b
-	WORD $0x4eaebd8e // addp v14.4s, v12.4s, v14.4s
-	WORD $0x4eaebdae // addp v14.4s, v13.4s, v14.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e2bcdc0 // fmla v0.4s, v14.4s, v11.4s
-	FLDPQ 64(R2), (F6, F5)
-	WORD $0x4e211cc7 // and v7.16b, v6.16b, v1.16b
-	WORD $0x6f0e0468 // ushr v8.16b, v3.16b, #2
-	WORD $0x6ea21d07 // bit v7.16b, v8.16b, v2.16b
-	WORD $0x4e211ca8 // and v8.16b, v5.16b, v1.16b
-	WORD $0x6f0e0489 // ushr v9.16b, v4.16b, #2
-	WORD $0x6ea21d28 // bit v8.16b, v9.16b, v2.16b
-	FLDPQ 128(R0), (F9, F10)
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8994eb // sdot v11.4s, v7.16b, v9.16b
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e8a950e // sdot v14.4s, v8.16b, v10.16b
-	WORD $0x4eaebd6e // addp v14.4s, v11.4s, v14.4s
-	WORD $0x6f0e04c8 // ushr v8.16b, v6.16b, #2
-	WORD $0x4e211d08 // and v8.16b, v8.16b, v1.16b
-	WORD $0x6f0d0467 // ushr v7.16b, v3.16b, #3
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0e04a7 // ushr v7.16b, v5.16b, #2
-	WORD $0x4e211ce7 // and v7.16b, v7.16b, v1.16b
-	WORD $0x6f0d048a // ushr v10.16b, v4.16b, #3
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 160(R0), (F10, F9)
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8a950b // sdot v11.4s, v8.16b, v10.16b
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e8994ed // sdot v13.4s, v7.16b, v9.16b
-	WORD $0x4eadbd6d // addp v13.4s, v11.4s, v13.4s
-	WORD $0x4eadbdcd // addp v13.4s, v14.4s, v13.4s
-	FLDPQ 32(R1), (F14, F11)
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4e211ce7 // and v7.16b, v7.16b, v1.16b
-	WORD $0x6f0c0468 // ushr v8.16b, v3.16b, #4
-	WORD $0x6ea21d07 // bit v7.16b, v8.16b, v2.16b
-	WORD $0x6f0c04a8 // ushr v8.16b, v5.16b, #4
-	WORD $0x4e211d08 // and v8.16b, v8.16b, v1.16b
-	WORD $0x6f0c0489 // ushr v9.16b, v4.16b, #4
-	WORD $0x6ea21d28 // bit v8.16b, v9.16b, v2.16b
-	FLDPQ 192(R0), (F9, F10)
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e8994ee // sdot v14.4s, v7.16b, v9.16b
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e8a950d // sdot v13.4s, v8.16b, v10.16b
-	WORD $0x4eadbdcd // addp v13.4s, v14.4s, v13.4s
-	WORD $0x6f0a04c8 // ushr v8.16b, v6.16b, #6
-	WORD $0x6f0b0467 // ushr v7.16b, v3.16b, #5
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0a04a7 // ushr v7.16b, v5.16b, #6
-	WORD $0x6f0b048a // ushr v10.16b, v4.16b, #5
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 224(R0), (F10, F9)
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e8a950e // sdot v14.4s, v8.16b, v10.16b
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8994ec // sdot v12.4s, v7.16b, v9.16b
-	WORD $0x4eacbdcc // addp v12.4s, v14.4s, v12.4s
-	WORD $0x4eacbdac // addp v12.4s, v13.4s, v12.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e2bcd80 // fmla v0.4s, v12.4s, v11.4s
-	ADD $96, R2, R2
-	ADD $256, R0, R0
-	ADD $64, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 106 vector instructions, 13 loads and stores, 5 others
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
-// func productQ4KSDOT(x *int8, s *float32, block *byte, n int) float32
-TEXT ·productQ4KSDOT(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e5e1 // movi v1.16b, #0xf
-	WORD $0x4f00e602 // movi v2.16b, #0x10
-
-	PCALIGN $16
-block:
-	FLDPQ 16(R2), (F3, F4)
-	WORD $0x4e211c65 // and v5.16b, v3.16b, v1.16b
-	WORD $0x4e211c86 // and v6.16b, v4.16b, v1.16b
-	FLDPQ 0(R0), (F7, F8)
-	WORD $0x4f000409 // movi v9.4s, #0x0
-	WORD $0x4e8794a9 // sdot v9.4s, v5.16b, v7.16b
-	WORD $0x4e8894c9 // sdot v9.4s, v6.16b, v8.16b
-	WORD $0x6f0c0466 // ushr v6.16b, v3.16b, #4
-	WORD $0x6f0c0485 // ushr v5.16b, v4.16b, #4
-	FLDPQ 32(R0), (F8, F7)
-	WORD $0x4f00040a // movi v10.4s, #0x0
-	WORD $0x4e8894ca // sdot v10.4s, v6.16b, v8.16b
-	WORD $0x4e8794aa // sdot v10.4s, v5.16b, v7.16b
-	WORD $0x4eaabd2a // addp v10.4s, v9.4s, v10.4s
-	FLDPQ 48(R2), (F4, F3)
-	WORD $0x4e211c85 // and v5.16b, v4.16b, v1.16b
-	WORD $0x4e211c66 // and v6.16b, v3.16b, v1.16b
-	FLDPQ 64(R0), (F7, F8)
-	WORD $0x4f000409 // movi v9.4s, #0x0
-	WORD $0x4e8794a9 // sdot v9.4s, v5.16b, v7.16b
-	WORD $0x4e8894c9 // sdot v9.4s, v6.16b, v8.16b
-	WORD $0x6f0c0486 // ushr v6.16b, v4.16b, #4
-	WORD $0x6f0c0465 // ushr v5.16b, v3.16b, #4
-	FLDPQ 96(R0), (F8, F7)
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8894cb // sdot v11.4s, v6.16b, v8.16b
-	WORD $0x4e8794ab // sdot v11.4s, v5.16b, v7.16b
-	WORD $0x4eabbd2b // addp v11.4s, v9.4s, v11.4s
-	WORD $0x4eabbd4b // addp v11.4s, v10.4s, v11.4s
-	FLDPQ 0(R1), (F10, F9)
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e2acd60 // fmla v0.4s, v11.4s, v10.4s
-	FLDPQ 80(R2), (F3, F4)
-	WORD $0x4e211c65 // and v5.16b, v3.16b, v1.16b
-	WORD $0x4e211c86 // and v6.16b, v4.16b, v1.16b
-	FLDPQ 128(R0), (F7, F8)
-	WORD $0x4f00040a // movi v10.4s, #0x0
-	WORD $0x4e8794aa // sdot v10.4s, v5.16b, v7.16b
-	WORD $0x4e8894ca // sdot v10.4s, v6.16b, v8.16b
-	WORD $0x6f0c0466 // ushr v6.16b, v3.16b, #4
-	WORD $0x6f0c0485 // ushr v5.16b, v4.16b, #4
-	FLDPQ 160(R0), (F8, F7)
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8894cb // sdot v11.4s, v6.16b, v8.16b
-	WORD $0x4e8794ab // sdot v11.4s, v5.16b, v7.16b
-	WORD $0x4eabbd4b // addp v11.4s, v10.4s, v11.4s
-	FLDPQ 112(R2), (F4, F3)
-	WORD $0x4e211c85 // and v5.16b, v4.16b, v1.16b
-	WORD $0x4e211c66 // and v6.16b, v3.16b, v1.16b
-	FLDPQ 192(R0), (F7, F8)
-	WORD $0x4f00040a // movi v10.4s, #0x0
-	WORD $0x4e8794aa // sdot v10.4s, v5.16b, v7.16b
-	WORD $0x4e8894ca // sdot v10.4s, v6.16b, v8.16b
-	WORD $0x6f0c0486 // ushr v6.16b, v4.16b, #4
-	WORD $0x6f0c0465 // ushr v5.16b, v3.16b, #4
-	FLDPQ 224(R0), (F8, F7)
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8894cc // sdot v12.4s, v6.16b, v8.16b
-	WORD $0x4e8794ac // sdot v12.4s, v5.16b, v7.16b
-	WORD $0x4eacbd4c // addp v12.4s, v10.4s, v12.4s
-	WORD $0x4eacbd6c // addp v12.4s, v11.4s, v12.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e29cd80 // fmla v0.4s, v12.4s, v9.4s
-	ADD $144, R2, R2
-	ADD $256, R0, R0
-	ADD $32, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 50 vector instructions, 13 loads and stores, 5 others
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
-// func productQ5KSDOT(x *int8, s *float32, block *byte, n int) float32
-TEXT ·productQ5KSDOT(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e5e1 // movi v1.16b, #0xf
-	WORD $0x4f00e602 // movi v2.16b, #0x10
-
-	PCALIGN $16
-block:
-	FLDPQ 16(R2), (F3, F4)
-	FLDPQ 48(R2), (F5, F6)
-	WORD $0x4e211ca7 // and v7.16b, v5.16b, v1.16b
-	WORD $0x4f0c5468 // shl v8.16b, v3.16b, #4
-	WORD $0x6ea21d07 // bit v7.16b, v8.16b, v2.16b
-	WORD $0x4e211cc8 // and v8.16b, v6.16b, v1.16b
-	WORD $0x4f0c5489 // shl v9.16b, v4.16b, #4
-	WORD $0x6ea21d28 // bit v8.16b, v9.16b, v2.16b
-	FLDPQ 0(R0), (F9, F10)
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8994eb // sdot v11.4s, v7.16b, v9.16b
-	WORD $0x4e8a950b // sdot v11.4s, v8.16b, v10.16b
-	WORD $0x6f0c04a8 // ushr v8.16b, v5.16b, #4
-	WORD $0x4f0b5467 // shl v7.16b, v3.16b, #3
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4f0b548a // shl v10.16b, v4.16b, #3
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 32(R0), (F10, F9)
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8a950c // sdot v12.4s, v8.16b, v10.16b
-	WORD $0x4e8994ec // sdot v12.4s, v7.16b, v9.16b
-	WORD $0x4eacbd6c // addp v12.4s, v11.4s, v12.4s
-	FLDPQ 80(R2), (F6, F5)
-	WORD $0x4e211cc7 // and v7.16b, v6.16b, v1.16b
-	WORD $0x4f0a5468 // shl v8.16b, v3.16b, #2
-	WORD $0x6ea21d07 // bit v7.16b, v8.16b, v2.16b
-	WORD $0x4e211ca8 // and v8.16b, v5.16b, v1.16b
-	WORD $0x4f0a5489 // shl v9.16b, v4.16b, #2
-	WORD $0x6ea21d28 // bit v8.16b, v9.16b, v2.16b
-	FLDPQ 64(R0), (F9, F10)
-	WORD $0x4f00040b // movi v11.4s, #0x0
-	WORD $0x4e8994eb // sdot v11.4s, v7.16b, v9.16b
-	WORD $0x4e8a950b // sdot v11.4s, v8.16b, v10.16b
-	WORD $0x6f0c04c8 // ushr v8.16b, v6.16b, #4
-	WORD $0x4f095467 // shl v7.16b, v3.16b, #1
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0c04a7 // ushr v7.16b, v5.16b, #4
-	WORD $0x4f09548a // shl v10.16b, v4.16b, #1
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 96(R0), (F10, F9)
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e8a950d // sdot v13.4s, v8.16b, v10.16b
-	WORD $0x4e8994ed // sdot v13.4s, v7.16b, v9.16b
-	WORD $0x4eadbd6d // addp v13.4s, v11.4s, v13.4s
-	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
-	FLDPQ 0(R1), (F12, F11)
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e2ccda0 // fmla v0.4s, v13.4s, v12.4s
-	FLDPQ 112(R2), (F5, F6)
-	WORD $0x4e211ca7 // and v7.16b, v5.16b, v1.16b
-	WORD $0x6ea21c67 // bit v7.16b, v3.16b, v2.16b
-	WORD $0x4e211cc8 // and v8.16b, v6.16b, v1.16b
-	WORD $0x6ea21c88 // bit v8.16b, v4.16b, v2.16b
-	FLDPQ 128(R0), (F9, F10)
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8994ec // sdot v12.4s, v7.16b, v9.16b
-	WORD $0x4e8a950c // sdot v12.4s, v8.16b, v10.16b
-	WORD $0x6f0c04a8 // ushr v8.16b, v5.16b, #4
-	WORD $0x6f0f0467 // ushr v7.16b, v3.16b, #1
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x6f0f048a // ushr v10.16b, v4.16b, #1
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 160(R0), (F10, F9)
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e8a950d // sdot v13.4s, v8.16b, v10.16b
-	WORD $0x4e8994ed // sdot v13.4s, v7.16b, v9.16b
-	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
-	FLDPQ 144(R2), (F6, F5)
-	WORD $0x4e211cc7 // and v7.16b, v6.16b, v1.16b
-	WORD $0x6f0e0468 // ushr v8.16b, v3.16b, #2
-	WORD $0x6ea21d07 // bit v7.16b, v8.16b, v2.16b
-	WORD $0x4e211ca8 // and v8.16b, v5.16b, v1.16b
-	WORD $0x6f0e0489 // ushr v9.16b, v4.16b, #2
-	WORD $0x6ea21d28 // bit v8.16b, v9.16b, v2.16b
-	FLDPQ 192(R0), (F9, F10)
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8994ec // sdot v12.4s, v7.16b, v9.16b
-	WORD $0x4e8a950c // sdot v12.4s, v8.16b, v10.16b
-	WORD $0x6f0c04c8 // ushr v8.16b, v6.16b, #4
-	WORD $0x6f0d0467 // ushr v7.16b, v3.16b, #3
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0c04a7 // ushr v7.16b, v5.16b, #4
-	WORD $0x6f0d048a // ushr v10.16b, v4.16b, #3
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 224(R0), (F10, F9)
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e8a950e // sdot v14.4s, v8.16b, v10.16b
-	WORD $0x4e8994ee // sdot v14.4s, v7.16b, v9.16b
-	WORD $0x4eaebd8e // addp v14.4s, v12.4s, v14.4s
-	WORD $0x4eaebdae // addp v14.4s, v13.4s, v14.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e2bcdc0 // fmla v0.4s, v14.4s, v11.4s
-	ADD $176, R2, R2
-	ADD $256, R0, R0
-	ADD $32, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 80 vector instructions, 14 loads and stores, 5 others
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
-// func productQ6KSDOT(x *int8, s *float32, block *byte, n int) float32
-TEXT ·productQ6KSDOT(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e5e1 // movi v1.16b, #0xf
-	WORD $0x4f01e602 // movi v2.16b, #0x30
-
-	PCALIGN $16
-block:
-	FLDPQ 0(R2), (F3, F4)
-	FLDPQ 32(R2), (F5, F6)
-	FLDPQ 128(R2), (F7, F8)
-	WORD $0x4e211c69 // and v9.16b, v3.16b, v1.16b
-	WORD $0x4f0c54ea // shl v10.16b, v7.16b, #4
-	WORD $0x6ea21d49 // bit v9.16b, v10.16b, v2.16b
-	WORD $0x4e211c8a // and v10.16b, v4.16b, v1.16b
-	WORD $0x4f0c550b // shl v11.16b, v8.16b, #4
-	WORD $0x6ea21d6a // bit v10.16b, v11.16b, v2.16b
-	FLDPQ 0(R0), (F11, F12)
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e8b952d // sdot v13.4s, v9.16b, v11.16b
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e8c954e // sdot v14.4s, v10.16b, v12.16b
-	WORD $0x4eaebdae // addp v14.4s, v13.4s, v14.4s
-	WORD $0x4e211caa // and v10.16b, v5.16b, v1.16b
-	WORD $0x4f0a54e9 // shl v9.16b, v7.16b, #2
-	WORD $0x6ea21d2a // bit v10.16b, v9.16b, v2.16b
-	WORD $0x4e211cc9 // and v9.16b, v6.16b, v1.16b
-	WORD $0x4f0a550c // shl v12.16b, v8.16b, #2
-	WORD $0x6ea21d89 // bit v9.16b, v12.16b, v2.16b
-	FLDPQ 32(R0), (F12, F11)
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e8c954d // sdot v13.4s, v10.16b, v12.16b
-	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e8b952f // sdot v15.4s, v9.16b, v11.16b
-	WORD $0x4eafbdaf // addp v15.4s, v13.4s, v15.4s
-	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
-	FLDPQ 0(R1), (F14, F13)
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e2ecde0 // fmla v0.4s, v15.4s, v14.4s
-	WORD $0x6f0c0469 // ushr v9.16b, v3.16b, #4
-	WORD $0x6ea21ce9 // bit v9.16b, v7.16b, v2.16b
-	WORD $0x6f0c048a // ushr v10.16b, v4.16b, #4
-	WORD $0x6ea21d0a // bit v10.16b, v8.16b, v2.16b
-	FLDPQ 64(R0), (F11, F12)
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e8b952e // sdot v14.4s, v9.16b, v11.16b
-	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e8c954f // sdot v15.4s, v10.16b, v12.16b
-	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
-	WORD $0x6f0c04aa // ushr v10.16b, v5.16b, #4
-	WORD $0x6f0e04e9 // ushr v9.16b, v7.16b, #2
-	WORD $0x6ea21d2a // bit v10.16b, v9.16b, v2.16b
-	WORD $0x6f0c04c9 // ushr v9.16b, v6.16b, #4
-	WORD $0x6f0e050c // ushr v12.16b, v8.16b, #2
-	WORD $0x6ea21d89 // bit v9.16b, v12.16b, v2.16b
-	FLDPQ 96(R0), (F12, F11)
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e8c954e // sdot v14.4s, v10.16b, v12.16b
-	WORD $0x4f000410 // movi v16.4s, #0x0
-	WORD $0x4e8b9530 // sdot v16.4s, v9.16b, v11.16b
-	WORD $0x4eb0bdd0 // addp v16.4s, v14.4s, v16.4s
-	WORD $0x4eb0bdf0 // addp v16.4s, v15.4s, v16.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e2dce00 // fmla v0.4s, v16.4s, v13.4s
-	FLDPQ 64(R2), (F6, F5)
-	FLDPQ 96(R2), (F4, F3)
-	FLDPQ 160(R2), (F8, F7)
-	WORD $0x4e211cc9 // and v9.16b, v6.16b, v1.16b
-	WORD $0x4f0c550a // shl v10.16b, v8.16b, #4
-	WORD $0x6ea21d49 // bit v9.16b, v10.16b, v2.16b
-	WORD $0x4e211caa // and v10.16b, v5.16b, v1.16b
-	WORD $0x4f0c54eb // shl v11.16b, v7.16b, #4
-	WORD $0x6ea21d6a // bit v10.16b, v11.16b, v2.16b
-	FLDPQ 128(R0), (F11, F12)
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e8b952d // sdot v13.4s, v9.16b, v11.16b
-	WORD $0x4f000410 // movi v16.4s, #0x0
-	WORD $0x4e8c9550 // sdot v16.4s, v10.16b, v12.16b
-	WORD $0x4eb0bdb0 // addp v16.4s, v13.4s, v16.4s
-	WORD $0x4e211c8a // and v10.16b, v4.16b, v1.16b
-	WORD $0x4f0a5509 // shl v9.16b, v8.16b, #2
-	WORD $0x6ea21d2a // bit v10.16b, v9.16b, v2.16b
-	WORD $0x4e211c69 // and v9.16b, v3.16b, v1.16b
-	WORD $0x4f0a54ec // shl v12.16b, v7.16b, #2
-	WORD $0x6ea21d89 // bit v9.16b, v12.16b, v2.16b
-	FLDPQ 160(R0), (F12, F11)
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e8c954d // sdot v13.4s, v10.16b, v12.16b
-	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e8b952f // sdot v15.4s, v9.16b, v11.16b
-	WORD $0x4eafbdaf // addp v15.4s, v13.4s, v15.4s
-	WORD $0x4eafbe0f // addp v15.4s, v16.4s, v15.4s
-	FLDPQ 32(R1), (F16, F13)
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e30cde0 // fmla v0.4s, v15.4s, v16.4s
-	WORD $0x6f0c04c9 // ushr v9.16b, v6.16b, #4
-	WORD $0x6ea21d09 // bit v9.16b, v8.16b, v2.16b
-	WORD $0x6f0c04aa // ushr v10.16b, v5.16b, #4
-	WORD $0x6ea21cea // bit v10.16b, v7.16b, v2.16b
-	FLDPQ 192(R0), (F11, F12)
-	WORD $0x4f000410 // movi v16.4s, #0x0
-	WORD $0x4e8b9530 // sdot v16.4s, v9.16b, v11.16b
-	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e8c954f // sdot v15.4s, v10.16b, v12.16b
-	WORD $0x4eafbe0f // addp v15.4s, v16.4s, v15.4s
-	WORD $0x6f0c048a // ushr v10.16b, v4.16b, #4
-	WORD $0x6f0e0509 // ushr v9.16b, v8.16b, #2
-	WORD $0x6ea21d2a // bit v10.16b, v9.16b, v2.16b
-	WORD $0x6f0c0469 // ushr v9.16b, v3.16b, #4
-	WORD $0x6f0e04ec // ushr v12.16b, v7.16b, #2
-	WORD $0x6ea21d89 // bit v9.16b, v12.16b, v2.16b
-	FLDPQ 224(R0), (F12, F11)
-	WORD $0x4f000410 // movi v16.4s, #0x0
-	WORD $0x4e8c9550 // sdot v16.4s, v10.16b, v12.16b
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e8b952e // sdot v14.4s, v9.16b, v11.16b
-	WORD $0x4eaebe0e // addp v14.4s, v16.4s, v14.4s
-	WORD $0x4eaebdee // addp v14.4s, v15.4s, v14.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e2dcdc0 // fmla v0.4s, v14.4s, v13.4s
-	ADD $208, R2, R2
-	ADD $256, R0, R0
-	ADD $64, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 96 vector instructions, 16 loads and stores, 5 others
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
-// func productNibblesNEON(x *int8, s *float32, block *byte, n int) float32
-TEXT ·productNibblesNEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e5e1 // movi v1.16b, #0xf
-	SUBS $4, R3, R3
-	BLT rest
-
-	PCALIGN $16
-many:
-	FMOVQ 0(R2), F2
-	WORD $0x6f0c0443 // ushr v3.16b, v2.16b, #4
-	WORD $0x4e211c42 // and v2.16b, v2.16b, v1.16b
-	FLDPQ 0(R0), (F4, F5)
-	WORD $0x0e24c047 // smull v7.8h, v2.8b, v4.8b
-	WORD $0x4e248047 // smlal2 v7.8h, v2.16b, v4.16b
-	WORD $0x0e258067 // smlal v7.8h, v3.8b, v5.8b
-	WORD $0x4e258067 // smlal2 v7.8h, v3.16b, v5.16b
-	WORD $0x4e6028e6 // saddlp v6.4s, v7.8h
-	FMOVQ 16(R2), F3
-	WORD $0x6f0c0462 // ushr v2.16b, v3.16b, #4
-	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
-	FLDPQ 32(R0), (F5, F4)
-	WORD $0x0e25c068 // smull v8.8h, v3.8b, v5.8b
-	WORD $0x4e258068 // smlal2 v8.8h, v3.16b, v5.16b
-	WORD $0x0e248048 // smlal v8.8h, v2.8b, v4.8b
-	WORD $0x4e248048 // smlal2 v8.8h, v2.16b, v4.16b
-	WORD $0x4e602907 // saddlp v7.4s, v8.8h
-	WORD $0x4ea7bcc7 // addp v7.4s, v6.4s, v7.4s
-	FMOVQ 32(R2), F2
-	WORD $0x6f0c0443 // ushr v3.16b, v2.16b, #4
-	WORD $0x4e211c42 // and v2.16b, v2.16b, v1.16b
-	FLDPQ 64(R0), (F4, F5)
-	WORD $0x0e24c048 // smull v8.8h, v2.8b, v4.8b
-	WORD $0x4e248048 // smlal2 v8.8h, v2.16b, v4.16b
-	WORD $0x0e258068 // smlal v8.8h, v3.8b, v5.8b
-	WORD $0x4e258068 // smlal2 v8.8h, v3.16b, v5.16b
-	WORD $0x4e602906 // saddlp v6.4s, v8.8h
-	FMOVQ 48(R2), F3
-	WORD $0x6f0c0462 // ushr v2.16b, v3.16b, #4
-	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
-	FLDPQ 96(R0), (F5, F4)
-	WORD $0x0e25c069 // smull v9.8h, v3.8b, v5.8b
-	WORD $0x4e258069 // smlal2 v9.8h, v3.16b, v5.16b
-	WORD $0x0e248049 // smlal v9.8h, v2.8b, v4.8b
-	WORD $0x4e248049 // smlal2 v9.8h, v2.16b, v4.16b
-	WORD $0x4e602928 // saddlp v8.4s, v9.8h
-	WORD $0x4ea8bcc8 // addp v8.4s, v6.4s, v8.4s
-	WORD $0x4ea8bce8 // addp v8.4s, v7.4s, v8.4s
-	FMOVQ 0(R1), F7
+	MOVHU (R14), R10
+	FMOVS R10, F2
+	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS 0(R16), F3
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FLDPQ 0(R11), (F3, F4)
+	FLDPQ 0(R12), (F5, F1)
+	WORD $0x4f000408 // movi v8.4s, #0x0
+	WORD $0x4e859468 // sdot v8.4s, v3.16b, v5.16b
+	WORD $0x4e819488 // sdot v8.4s, v4.16b, v1.16b
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e27cd00 // fmla v0.4s, v8.4s, v7.4s
-	ADD $64, R2, R2
-	ADD $128, R0, R0
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
-	BGE many
-	// 128 values: 33 vector instructions, 9 loads and stores, 5 others
-rest:
-	ADDS $4, R3, R3
-	BEQ done
-
-	PCALIGN $16
-block:
-	FMOVQ 0(R2), F2
-	WORD $0x6f0c0443 // ushr v3.16b, v2.16b, #4
-	WORD $0x4e211c42 // and v2.16b, v2.16b, v1.16b
-	FLDPQ 0(R0), (F4, F5)
-	WORD $0x0e24c048 // smull v8.8h, v2.8b, v4.8b
-	WORD $0x4e248048 // smlal2 v8.8h, v2.16b, v4.16b
-	WORD $0x0e258068 // smlal v8.8h, v3.8b, v5.8b
-	WORD $0x4e258068 // smlal2 v8.8h, v3.16b, v5.16b
-	WORD $0x4e602907 // saddlp v7.4s, v8.8h
-	FMOVS (R1), F8
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
-	ADD $16, R2, R2
-	ADD $32, R0, R0
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
+	WORD $0x4f821100 // fmla v0.4s, v8.4s, v2.s[0]
+	ADD $32, R11, R11
+	ADD $2, R14, R14
+	ADD $32, R12, R12
+	ADD $4, R16, R16
+	SUBS $1, R13, R13
 	BNE block
 done:
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
 	RET
 
-// func productFifthsNEON(x *int8, s *float32, block *byte, n int, high *byte) float32
-TEXT ·productFifthsNEON(SB), NOSPLIT, $0-44
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	MOVD high+32(FP), R4
+// func rowsQ2KSDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ2KSDOT(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F2
+	WORD $0x4f00e483 // movi v3.16b, #0x4
+	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
+	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
+	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	WORD $0x4f00e5e3 // movi v3.16b, #0xf
+	WORD $0x4f00e467 // movi v7.16b, #0x3
+	WORD $0x4f00e488 // movi v8.16b, #0x4
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	MOVD R2, R16
 	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e5e1 // movi v1.16b, #0xf
-	WORD $0x4f00e602 // movi v2.16b, #0x10
-	MOVD $blocksBits<>(SB), R5
-	FMOVQ (R5), F3
-	MOVD $blocksSpread<>(SB), R5
-	FMOVQ (R5), F4
-	MOVD $blocksSpreadUpper<>(SB), R5
-	FMOVQ (R5), F5
-	SUBS $4, R3, R3
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	FMOVS (R14), F9
+	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+	FMOVQ (R11), F10
+	WORD $0x6f0c054b // ushr v11.16b, v10.16b, #4
+	WORD $0x4e231d4a // and v10.16b, v10.16b, v3.16b
+	WORD $0x4e02014c // tbl v12.16b, {v10.16b}, v2.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
+	FMOVQ 0(R16), F13
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4e04014d // tbl v13.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	FMOVQ 16(R16), F14
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	WORD $0x4e05014e // tbl v14.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8991ce // fmul v14.4s, v14.4s, v9.s[0]
+	FMOVQ 32(R16), F15
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e06014f // tbl v15.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4f8991ef // fmul v15.4s, v15.4s, v9.s[0]
+	FMOVQ 48(R16), F16
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e02016a // tbl v10.16b, {v11.16b}, v2.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4fa9914a // fmul v10.4s, v10.4s, v9.s[1]
+	FMOVQ 0(R17), F16
+	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
+	WORD $0x4e04016a // tbl v10.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4fa9914a // fmul v10.4s, v10.4s, v9.s[1]
+	FMOVQ 16(R17), F16
+	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
+	WORD $0x4e05016a // tbl v10.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4fa9914a // fmul v10.4s, v10.4s, v9.s[1]
+	FMOVQ 32(R17), F16
+	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
+	WORD $0x4e06016a // tbl v10.16b, {v11.16b}, v6.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4fa9914a // fmul v10.4s, v10.4s, v9.s[1]
+	FMOVQ 48(R17), F16
+	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
+	FLDPQ 16(R11), (F9, F11)
+	WORD $0x4e271d2a // and v10.16b, v9.16b, v7.16b
+	WORD $0x4e271d70 // and v16.16b, v11.16b, v7.16b
+	FLDPQ 0(R12), (F17, F18)
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4e919553 // sdot v19.4s, v10.16b, v17.16b
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e929614 // sdot v20.4s, v16.16b, v18.16b
+	WORD $0x4eb4be74 // addp v20.4s, v19.4s, v20.4s
+	WORD $0x6f0e0530 // ushr v16.16b, v9.16b, #2
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
+	WORD $0x6f0e056a // ushr v10.16b, v11.16b, #2
+	WORD $0x4e271d4a // and v10.16b, v10.16b, v7.16b
+	FLDPQ 32(R12), (F18, F17)
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4e929613 // sdot v19.4s, v16.16b, v18.16b
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e919555 // sdot v21.4s, v10.16b, v17.16b
+	WORD $0x4eb5be75 // addp v21.4s, v19.4s, v21.4s
+	WORD $0x4eb5be95 // addp v21.4s, v20.4s, v21.4s
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e2ccea0 // fmla v0.4s, v21.4s, v12.4s
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	WORD $0x4e271d4a // and v10.16b, v10.16b, v7.16b
+	WORD $0x6f0c0570 // ushr v16.16b, v11.16b, #4
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
+	FLDPQ 64(R12), (F17, F18)
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4e91954c // sdot v12.4s, v10.16b, v17.16b
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e929615 // sdot v21.4s, v16.16b, v18.16b
+	WORD $0x4eb5bd95 // addp v21.4s, v12.4s, v21.4s
+	WORD $0x6f0a0530 // ushr v16.16b, v9.16b, #6
+	WORD $0x6f0a056a // ushr v10.16b, v11.16b, #6
+	FLDPQ 96(R12), (F18, F17)
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4e92960c // sdot v12.4s, v16.16b, v18.16b
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e919554 // sdot v20.4s, v10.16b, v17.16b
+	WORD $0x4eb4bd94 // addp v20.4s, v12.4s, v20.4s
+	WORD $0x4eb4beb4 // addp v20.4s, v21.4s, v20.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e2dce80 // fmla v0.4s, v20.4s, v13.4s
+	FLDPQ 48(R11), (F11, F9)
+	WORD $0x4e271d6a // and v10.16b, v11.16b, v7.16b
+	WORD $0x4e271d30 // and v16.16b, v9.16b, v7.16b
+	FLDPQ 128(R12), (F17, F18)
+	WORD $0x4f00040d // movi v13.4s, #0x0
+	WORD $0x4e91954d // sdot v13.4s, v10.16b, v17.16b
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e929614 // sdot v20.4s, v16.16b, v18.16b
+	WORD $0x4eb4bdb4 // addp v20.4s, v13.4s, v20.4s
+	WORD $0x6f0e0570 // ushr v16.16b, v11.16b, #2
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
+	WORD $0x6f0e052a // ushr v10.16b, v9.16b, #2
+	WORD $0x4e271d4a // and v10.16b, v10.16b, v7.16b
+	FLDPQ 160(R12), (F18, F17)
+	WORD $0x4f00040d // movi v13.4s, #0x0
+	WORD $0x4e92960d // sdot v13.4s, v16.16b, v18.16b
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e919555 // sdot v21.4s, v10.16b, v17.16b
+	WORD $0x4eb5bdb5 // addp v21.4s, v13.4s, v21.4s
+	WORD $0x4eb5be95 // addp v21.4s, v20.4s, v21.4s
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e2ecea0 // fmla v0.4s, v21.4s, v14.4s
+	WORD $0x6f0c056a // ushr v10.16b, v11.16b, #4
+	WORD $0x4e271d4a // and v10.16b, v10.16b, v7.16b
+	WORD $0x6f0c0530 // ushr v16.16b, v9.16b, #4
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
+	FLDPQ 192(R12), (F17, F18)
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4e91954e // sdot v14.4s, v10.16b, v17.16b
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e929615 // sdot v21.4s, v16.16b, v18.16b
+	WORD $0x4eb5bdd5 // addp v21.4s, v14.4s, v21.4s
+	WORD $0x6f0a0570 // ushr v16.16b, v11.16b, #6
+	WORD $0x6f0a052a // ushr v10.16b, v9.16b, #6
+	FLDPQ 224(R12), (F18, F17)
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4e92960e // sdot v14.4s, v16.16b, v18.16b
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e919554 // sdot v20.4s, v10.16b, v17.16b
+	WORD $0x4eb4bdd4 // addp v20.4s, v14.4s, v20.4s
+	WORD $0x4eb4beb4 // addp v20.4s, v21.4s, v20.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e2fce80 // fmla v0.4s, v20.4s, v15.4s
+	ADD $80, R11, R11
+	ADD $4, R14, R14
+	ADD $256, R12, R12
+	ADD $64, R16, R16
+	ADD $64, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 111 vector instructions, 20 loads and stores, 7 others
+done:
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ3KSDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ3KSDOT(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	FMOVS $4.0, F2
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F3
+	WORD $0x4f00e484 // movi v4.16b, #0x4
+	WORD $0x4e248465 // add v5.16b, v3.16b, v4.16b
+	WORD $0x4e2484a6 // add v6.16b, v5.16b, v4.16b
+	WORD $0x4e2484c7 // add v7.16b, v6.16b, v4.16b
+	WORD $0x4f01e7e4 // movi v4.16b, #0x3f
+	WORD $0x4f01e408 // movi v8.16b, #0x20
+	MOVD $blocksPairShifts<>(SB), R10
+	FMOVQ (R10), F9
+	WORD $0x4f00e46a // movi v10.16b, #0x3
+	WORD $0x4f00e48b // movi v11.16b, #0x4
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	ADD R7, R4, R15
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	MOVHU (R15), R10
+	FMOVS R10, F12
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	FMOVS 8(R14), F14
+	WORD $0x4e0405ce // dup v14.4s, v14.s[0]
+	WORD $0x6ea945ce // ushl v14.4s, v14.4s, v9.4s
+	FMOVD (R14), F13
+	WORD $0x6f0c05af // ushr v15.16b, v13.16b, #4
+	WORD $0x4ecf39ad // zip1 v13.2d, v13.2d, v15.2d
+	WORD $0x6f0c55cd // sli v13.16b, v14.16b, #4
+	WORD $0x4e241dad // and v13.16b, v13.16b, v4.16b
+	WORD $0x6e2885ad // sub v13.16b, v13.16b, v8.16b
+	WORD $0x4e0301ae // tbl v14.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8c91ce // fmul v14.4s, v14.4s, v12.s[0]
+	FMOVQ 0(R17), F15
+	WORD $0x4e2fcdc1 // fmla v1.4s, v14.4s, v15.4s
+	FMOVQ 0(R16), F15
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4f8c91ef // fmul v15.4s, v15.4s, v12.s[0]
+	FMOVQ 16(R17), F16
+	WORD $0x4e30cde1 // fmla v1.4s, v15.4s, v16.4s
+	FMOVQ 16(R16), F16
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e0601b0 // tbl v16.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8c9210 // fmul v16.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R17), F17
+	WORD $0x4e31ce01 // fmla v1.4s, v16.4s, v17.4s
+	FMOVQ 32(R16), F17
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e0701b1 // tbl v17.16b, {v13.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8c9231 // fmul v17.4s, v17.4s, v12.s[0]
+	FMOVQ 48(R17), F18
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	FMOVQ 48(R16), F18
+	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
+	FLDPQ 0(R11), (F12, F13)
+	FLDPQ 32(R11), (F18, F19)
+	WORD $0x4e2a1e54 // and v20.16b, v18.16b, v10.16b
+	WORD $0x4f0a5595 // shl v21.16b, v12.16b, #2
+	WORD $0x6eab1eb4 // bit v20.16b, v21.16b, v11.16b
+	WORD $0x4e2a1e75 // and v21.16b, v19.16b, v10.16b
+	WORD $0x4f0a55b6 // shl v22.16b, v13.16b, #2
+	WORD $0x6eab1ed5 // bit v21.16b, v22.16b, v11.16b
+	FLDPQ 0(R12), (F22, F23)
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4e969698 // sdot v24.4s, v20.16b, v22.16b
+	WORD $0x4f000419 // movi v25.4s, #0x0
+	WORD $0x4e9796b9 // sdot v25.4s, v21.16b, v23.16b
+	WORD $0x4eb9bf19 // addp v25.4s, v24.4s, v25.4s
+	WORD $0x6f0e0655 // ushr v21.16b, v18.16b, #2
+	WORD $0x4e2a1eb5 // and v21.16b, v21.16b, v10.16b
+	WORD $0x4f095594 // shl v20.16b, v12.16b, #1
+	WORD $0x6eab1e95 // bit v21.16b, v20.16b, v11.16b
+	WORD $0x6f0e0674 // ushr v20.16b, v19.16b, #2
+	WORD $0x4e2a1e94 // and v20.16b, v20.16b, v10.16b
+	WORD $0x4f0955b7 // shl v23.16b, v13.16b, #1
+	WORD $0x6eab1ef4 // bit v20.16b, v23.16b, v11.16b
+	FLDPQ 32(R12), (F23, F22)
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4e9796b8 // sdot v24.4s, v21.16b, v23.16b
+	WORD $0x4f00041a // movi v26.4s, #0x0
+	WORD $0x4e96969a // sdot v26.4s, v20.16b, v22.16b
+	WORD $0x4ebabf1a // addp v26.4s, v24.4s, v26.4s
+	WORD $0x4ebabf3a // addp v26.4s, v25.4s, v26.4s
+	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x4e2ecf40 // fmla v0.4s, v26.4s, v14.4s
+	WORD $0x6f0c0654 // ushr v20.16b, v18.16b, #4
+	WORD $0x4e2a1e94 // and v20.16b, v20.16b, v10.16b
+	WORD $0x6eab1d94 // bit v20.16b, v12.16b, v11.16b
+	WORD $0x6f0c0675 // ushr v21.16b, v19.16b, #4
+	WORD $0x4e2a1eb5 // and v21.16b, v21.16b, v10.16b
+	WORD $0x6eab1db5 // bit v21.16b, v13.16b, v11.16b
+	FLDPQ 64(R12), (F22, F23)
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4e96968e // sdot v14.4s, v20.16b, v22.16b
+	WORD $0x4f00041a // movi v26.4s, #0x0
+	WORD $0x4e9796ba // sdot v26.4s, v21.16b, v23.16b
+	WORD $0x4ebabdda // addp v26.4s, v14.4s, v26.4s
+	WORD $0x6f0a0655 // ushr v21.16b, v18.16b, #6
+	WORD $0x6f0f0594 // ushr v20.16b, v12.16b, #1
+	WORD $0x6eab1e95 // bit v21.16b, v20.16b, v11.16b
+	WORD $0x6f0a0674 // ushr v20.16b, v19.16b, #6
+	WORD $0x6f0f05b7 // ushr v23.16b, v13.16b, #1
+	WORD $0x6eab1ef4 // bit v20.16b, v23.16b, v11.16b
+	FLDPQ 96(R12), (F23, F22)
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4e9796ae // sdot v14.4s, v21.16b, v23.16b
+	WORD $0x4f000419 // movi v25.4s, #0x0
+	WORD $0x4e969699 // sdot v25.4s, v20.16b, v22.16b
+	WORD $0x4eb9bdd9 // addp v25.4s, v14.4s, v25.4s
+	WORD $0x4eb9bf59 // addp v25.4s, v26.4s, v25.4s
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4e2fcf20 // fmla v0.4s, v25.4s, v15.4s
+	FLDPQ 64(R11), (F19, F18)
+	WORD $0x4e2a1e74 // and v20.16b, v19.16b, v10.16b
+	WORD $0x6f0e0595 // ushr v21.16b, v12.16b, #2
+	WORD $0x6eab1eb4 // bit v20.16b, v21.16b, v11.16b
+	WORD $0x4e2a1e55 // and v21.16b, v18.16b, v10.16b
+	WORD $0x6f0e05b6 // ushr v22.16b, v13.16b, #2
+	WORD $0x6eab1ed5 // bit v21.16b, v22.16b, v11.16b
+	FLDPQ 128(R12), (F22, F23)
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e96968f // sdot v15.4s, v20.16b, v22.16b
+	WORD $0x4f000419 // movi v25.4s, #0x0
+	WORD $0x4e9796b9 // sdot v25.4s, v21.16b, v23.16b
+	WORD $0x4eb9bdf9 // addp v25.4s, v15.4s, v25.4s
+	WORD $0x6f0e0675 // ushr v21.16b, v19.16b, #2
+	WORD $0x4e2a1eb5 // and v21.16b, v21.16b, v10.16b
+	WORD $0x6f0d0594 // ushr v20.16b, v12.16b, #3
+	WORD $0x6eab1e95 // bit v21.16b, v20.16b, v11.16b
+	WORD $0x6f0e0654 // ushr v20.16b, v18.16b, #2
+	WORD $0x4e2a1e94 // and v20.16b, v20.16b, v10.16b
+	WORD $0x6f0d05b7 // ushr v23.16b, v13.16b, #3
+	WORD $0x6eab1ef4 // bit v20.16b, v23.16b, v11.16b
+	FLDPQ 160(R12), (F23, F22)
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e9796af // sdot v15.4s, v21.16b, v23.16b
+	WORD $0x4f00041a // movi v26.4s, #0x0
+	WORD $0x4e96969a // sdot v26.4s, v20.16b, v22.16b
+	WORD $0x4ebabdfa // addp v26.4s, v15.4s, v26.4s
+	WORD $0x4ebabf3a // addp v26.4s, v25.4s, v26.4s
+	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x4e30cf40 // fmla v0.4s, v26.4s, v16.4s
+	WORD $0x6f0c0674 // ushr v20.16b, v19.16b, #4
+	WORD $0x4e2a1e94 // and v20.16b, v20.16b, v10.16b
+	WORD $0x6f0c0595 // ushr v21.16b, v12.16b, #4
+	WORD $0x6eab1eb4 // bit v20.16b, v21.16b, v11.16b
+	WORD $0x6f0c0655 // ushr v21.16b, v18.16b, #4
+	WORD $0x4e2a1eb5 // and v21.16b, v21.16b, v10.16b
+	WORD $0x6f0c05b6 // ushr v22.16b, v13.16b, #4
+	WORD $0x6eab1ed5 // bit v21.16b, v22.16b, v11.16b
+	FLDPQ 192(R12), (F22, F23)
+	WORD $0x4f000410 // movi v16.4s, #0x0
+	WORD $0x4e969690 // sdot v16.4s, v20.16b, v22.16b
+	WORD $0x4f00041a // movi v26.4s, #0x0
+	WORD $0x4e9796ba // sdot v26.4s, v21.16b, v23.16b
+	WORD $0x4ebabe1a // addp v26.4s, v16.4s, v26.4s
+	WORD $0x6f0a0675 // ushr v21.16b, v19.16b, #6
+	WORD $0x6f0b0594 // ushr v20.16b, v12.16b, #5
+	WORD $0x6eab1e95 // bit v21.16b, v20.16b, v11.16b
+	WORD $0x6f0a0654 // ushr v20.16b, v18.16b, #6
+	WORD $0x6f0b05b7 // ushr v23.16b, v13.16b, #5
+	WORD $0x6eab1ef4 // bit v20.16b, v23.16b, v11.16b
+	FLDPQ 224(R12), (F23, F22)
+	WORD $0x4f000410 // movi v16.4s, #0x0
+	WORD $0x4e9796b0 // sdot v16.4s, v21.16b, v23.16b
+	WORD $0x4f000419 // movi v25.4s, #0x0
+	WORD $0x4e969699 // sdot v25.4s, v20.16b, v22.16b
+	WORD $0x4eb9be19 // addp v25.4s, v16.4s, v25.4s
+	WORD $0x4eb9bf59 // addp v25.4s, v26.4s, v25.4s
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4e31cf20 // fmla v0.4s, v25.4s, v17.4s
+	ADD $96, R11, R11
+	ADD $12, R14, R14
+	ADD $2, R15, R15
+	ADD $256, R12, R12
+	ADD $64, R16, R16
+	ADD $64, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 134 vector instructions, 22 loads and stores, 9 others
+done:
+	WORD $0x4f825020 // fmls v0.4s, v1.4s, v2.s[0]
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ4KSDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ4KSDOT(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F2
+	WORD $0x4f00e483 // movi v3.16b, #0x4
+	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
+	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
+	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	WORD $0x4f01e7e3 // movi v3.16b, #0x3f
+	WORD $0x4f00e5e7 // movi v7.16b, #0xf
+	WORD $0x4f00e608 // movi v8.16b, #0x10
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	FMOVD 4(R11), F9
+	FMOVS 12(R11), F10
+	FMOVS (R11), F12
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	WORD $0x6f0c054b // ushr v11.16b, v10.16b, #4
+	WORD $0x4e8b394a // zip1 v10.4s, v10.4s, v11.4s
+	WORD $0x6f0a052b // ushr v11.16b, v9.16b, #6
+	WORD $0x6f0c556a // sli v10.16b, v11.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	WORD $0x4e8a3929 // zip1 v9.4s, v9.4s, v10.4s
+	WORD $0x4e02012b // tbl v11.16b, {v9.16b}, v2.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8c916b // fmul v11.4s, v11.4s, v12.s[0]
+	FMOVQ 0(R16), F10
+	WORD $0x6e2add6b // fmul v11.4s, v11.4s, v10.4s
+	WORD $0x4e04012a // tbl v10.16b, {v9.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f8c914a // fmul v10.4s, v10.4s, v12.s[0]
+	FMOVQ 16(R16), F13
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	WORD $0x4e05012d // tbl v13.16b, {v9.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4fac91ad // fmul v13.4s, v13.4s, v12.s[1]
+	FMOVQ 0(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06012d // tbl v13.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4fac91ad // fmul v13.4s, v13.4s, v12.s[1]
+	FMOVQ 16(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	FLDPQ 16(R11), (F12, F9)
+	WORD $0x4e271d8d // and v13.16b, v12.16b, v7.16b
+	WORD $0x4e271d2e // and v14.16b, v9.16b, v7.16b
+	FLDPQ 0(R12), (F15, F16)
+	WORD $0x4f000411 // movi v17.4s, #0x0
+	WORD $0x4e8f95b1 // sdot v17.4s, v13.16b, v15.16b
+	WORD $0x4e9095d1 // sdot v17.4s, v14.16b, v16.16b
+	WORD $0x6f0c058e // ushr v14.16b, v12.16b, #4
+	WORD $0x6f0c052d // ushr v13.16b, v9.16b, #4
+	FLDPQ 32(R12), (F16, F15)
+	WORD $0x4f000412 // movi v18.4s, #0x0
+	WORD $0x4e9095d2 // sdot v18.4s, v14.16b, v16.16b
+	WORD $0x4e8f95b2 // sdot v18.4s, v13.16b, v15.16b
+	WORD $0x4eb2be32 // addp v18.4s, v17.4s, v18.4s
+	FLDPQ 48(R11), (F9, F12)
+	WORD $0x4e271d2d // and v13.16b, v9.16b, v7.16b
+	WORD $0x4e271d8e // and v14.16b, v12.16b, v7.16b
+	FLDPQ 64(R12), (F15, F16)
+	WORD $0x4f000411 // movi v17.4s, #0x0
+	WORD $0x4e8f95b1 // sdot v17.4s, v13.16b, v15.16b
+	WORD $0x4e9095d1 // sdot v17.4s, v14.16b, v16.16b
+	WORD $0x6f0c052e // ushr v14.16b, v9.16b, #4
+	WORD $0x6f0c058d // ushr v13.16b, v12.16b, #4
+	FLDPQ 96(R12), (F16, F15)
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4e9095d3 // sdot v19.4s, v14.16b, v16.16b
+	WORD $0x4e8f95b3 // sdot v19.4s, v13.16b, v15.16b
+	WORD $0x4eb3be33 // addp v19.4s, v17.4s, v19.4s
+	WORD $0x4eb3be53 // addp v19.4s, v18.4s, v19.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x4e2bce60 // fmla v0.4s, v19.4s, v11.4s
+	FLDPQ 80(R11), (F12, F9)
+	WORD $0x4e271d8d // and v13.16b, v12.16b, v7.16b
+	WORD $0x4e271d2e // and v14.16b, v9.16b, v7.16b
+	FLDPQ 128(R12), (F15, F16)
+	WORD $0x4f00040b // movi v11.4s, #0x0
+	WORD $0x4e8f95ab // sdot v11.4s, v13.16b, v15.16b
+	WORD $0x4e9095cb // sdot v11.4s, v14.16b, v16.16b
+	WORD $0x6f0c058e // ushr v14.16b, v12.16b, #4
+	WORD $0x6f0c052d // ushr v13.16b, v9.16b, #4
+	FLDPQ 160(R12), (F16, F15)
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4e9095d3 // sdot v19.4s, v14.16b, v16.16b
+	WORD $0x4e8f95b3 // sdot v19.4s, v13.16b, v15.16b
+	WORD $0x4eb3bd73 // addp v19.4s, v11.4s, v19.4s
+	FLDPQ 112(R11), (F9, F12)
+	WORD $0x4e271d2d // and v13.16b, v9.16b, v7.16b
+	WORD $0x4e271d8e // and v14.16b, v12.16b, v7.16b
+	FLDPQ 192(R12), (F15, F16)
+	WORD $0x4f00040b // movi v11.4s, #0x0
+	WORD $0x4e8f95ab // sdot v11.4s, v13.16b, v15.16b
+	WORD $0x4e9095cb // sdot v11.4s, v14.16b, v16.16b
+	WORD $0x6f0c052e // ushr v14.16b, v9.16b, #4
+	WORD $0x6f0c058d // ushr v13.16b, v12.16b, #4
+	FLDPQ 224(R12), (F16, F15)
+	WORD $0x4f000412 // movi v18.4s, #0x0
+	WORD $0x4e9095d2 // sdot v18.4s, v14.16b, v16.16b
+	WORD $0x4e8f95b2 // sdot v18.4s, v13.16b, v15.16b
+	WORD $0x4eb2bd72 // addp v18.4s, v11.4s, v18.4s
+	WORD $0x4eb2be72 // addp v18.4s, v19.4s, v18.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4e2ace40 // fmla v0.4s, v18.4s, v10.4s
+	ADD $144, R11, R11
+	ADD $256, R12, R12
+	ADD $32, R16, R16
+	ADD $32, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 73 vector instructions, 19 loads and stores, 6 others
+done:
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ5KSDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ5KSDOT(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F2
+	WORD $0x4f00e483 // movi v3.16b, #0x4
+	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
+	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
+	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	WORD $0x4f01e7e3 // movi v3.16b, #0x3f
+	WORD $0x4f00e5e7 // movi v7.16b, #0xf
+	WORD $0x4f00e608 // movi v8.16b, #0x10
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	FMOVD 4(R11), F9
+	FMOVS 12(R11), F10
+	FMOVS (R11), F12
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	WORD $0x6f0c054b // ushr v11.16b, v10.16b, #4
+	WORD $0x4e8b394a // zip1 v10.4s, v10.4s, v11.4s
+	WORD $0x6f0a052b // ushr v11.16b, v9.16b, #6
+	WORD $0x6f0c556a // sli v10.16b, v11.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	WORD $0x4e8a3929 // zip1 v9.4s, v9.4s, v10.4s
+	WORD $0x4e02012b // tbl v11.16b, {v9.16b}, v2.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8c916b // fmul v11.4s, v11.4s, v12.s[0]
+	FMOVQ 0(R16), F10
+	WORD $0x6e2add6b // fmul v11.4s, v11.4s, v10.4s
+	WORD $0x4e04012a // tbl v10.16b, {v9.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f8c914a // fmul v10.4s, v10.4s, v12.s[0]
+	FMOVQ 16(R16), F13
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	WORD $0x4e05012d // tbl v13.16b, {v9.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4fac91ad // fmul v13.4s, v13.4s, v12.s[1]
+	FMOVQ 0(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06012d // tbl v13.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4fac91ad // fmul v13.4s, v13.4s, v12.s[1]
+	FMOVQ 16(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	FLDPQ 16(R11), (F12, F9)
+	FLDPQ 48(R11), (F13, F14)
+	WORD $0x4e271daf // and v15.16b, v13.16b, v7.16b
+	WORD $0x4f0c5590 // shl v16.16b, v12.16b, #4
+	WORD $0x6ea81e0f // bit v15.16b, v16.16b, v8.16b
+	WORD $0x4e271dd0 // and v16.16b, v14.16b, v7.16b
+	WORD $0x4f0c5531 // shl v17.16b, v9.16b, #4
+	WORD $0x6ea81e30 // bit v16.16b, v17.16b, v8.16b
+	FLDPQ 0(R12), (F17, F18)
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4e9195f3 // sdot v19.4s, v15.16b, v17.16b
+	WORD $0x4e929613 // sdot v19.4s, v16.16b, v18.16b
+	WORD $0x6f0c05b0 // ushr v16.16b, v13.16b, #4
+	WORD $0x4f0b558f // shl v15.16b, v12.16b, #3
+	WORD $0x6ea81df0 // bit v16.16b, v15.16b, v8.16b
+	WORD $0x6f0c05cf // ushr v15.16b, v14.16b, #4
+	WORD $0x4f0b5532 // shl v18.16b, v9.16b, #3
+	WORD $0x6ea81e4f // bit v15.16b, v18.16b, v8.16b
+	FLDPQ 32(R12), (F18, F17)
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e929614 // sdot v20.4s, v16.16b, v18.16b
+	WORD $0x4e9195f4 // sdot v20.4s, v15.16b, v17.16b
+	WORD $0x4eb4be74 // addp v20.4s, v19.4s, v20.4s
+	FLDPQ 80(R11), (F14, F13)
+	WORD $0x4e271dcf // and v15.16b, v14.16b, v7.16b
+	WORD $0x4f0a5590 // shl v16.16b, v12.16b, #2
+	WORD $0x6ea81e0f // bit v15.16b, v16.16b, v8.16b
+	WORD $0x4e271db0 // and v16.16b, v13.16b, v7.16b
+	WORD $0x4f0a5531 // shl v17.16b, v9.16b, #2
+	WORD $0x6ea81e30 // bit v16.16b, v17.16b, v8.16b
+	FLDPQ 64(R12), (F17, F18)
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4e9195f3 // sdot v19.4s, v15.16b, v17.16b
+	WORD $0x4e929613 // sdot v19.4s, v16.16b, v18.16b
+	WORD $0x6f0c05d0 // ushr v16.16b, v14.16b, #4
+	WORD $0x4f09558f // shl v15.16b, v12.16b, #1
+	WORD $0x6ea81df0 // bit v16.16b, v15.16b, v8.16b
+	WORD $0x6f0c05af // ushr v15.16b, v13.16b, #4
+	WORD $0x4f095532 // shl v18.16b, v9.16b, #1
+	WORD $0x6ea81e4f // bit v15.16b, v18.16b, v8.16b
+	FLDPQ 96(R12), (F18, F17)
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e929615 // sdot v21.4s, v16.16b, v18.16b
+	WORD $0x4e9195f5 // sdot v21.4s, v15.16b, v17.16b
+	WORD $0x4eb5be75 // addp v21.4s, v19.4s, v21.4s
+	WORD $0x4eb5be95 // addp v21.4s, v20.4s, v21.4s
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e2bcea0 // fmla v0.4s, v21.4s, v11.4s
+	FLDPQ 112(R11), (F13, F14)
+	WORD $0x4e271daf // and v15.16b, v13.16b, v7.16b
+	WORD $0x6ea81d8f // bit v15.16b, v12.16b, v8.16b
+	WORD $0x4e271dd0 // and v16.16b, v14.16b, v7.16b
+	WORD $0x6ea81d30 // bit v16.16b, v9.16b, v8.16b
+	FLDPQ 128(R12), (F17, F18)
+	WORD $0x4f00040b // movi v11.4s, #0x0
+	WORD $0x4e9195eb // sdot v11.4s, v15.16b, v17.16b
+	WORD $0x4e92960b // sdot v11.4s, v16.16b, v18.16b
+	WORD $0x6f0c05b0 // ushr v16.16b, v13.16b, #4
+	WORD $0x6f0f058f // ushr v15.16b, v12.16b, #1
+	WORD $0x6ea81df0 // bit v16.16b, v15.16b, v8.16b
+	WORD $0x6f0c05cf // ushr v15.16b, v14.16b, #4
+	WORD $0x6f0f0532 // ushr v18.16b, v9.16b, #1
+	WORD $0x6ea81e4f // bit v15.16b, v18.16b, v8.16b
+	FLDPQ 160(R12), (F18, F17)
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e929615 // sdot v21.4s, v16.16b, v18.16b
+	WORD $0x4e9195f5 // sdot v21.4s, v15.16b, v17.16b
+	WORD $0x4eb5bd75 // addp v21.4s, v11.4s, v21.4s
+	FLDPQ 144(R11), (F14, F13)
+	WORD $0x4e271dcf // and v15.16b, v14.16b, v7.16b
+	WORD $0x6f0e0590 // ushr v16.16b, v12.16b, #2
+	WORD $0x6ea81e0f // bit v15.16b, v16.16b, v8.16b
+	WORD $0x4e271db0 // and v16.16b, v13.16b, v7.16b
+	WORD $0x6f0e0531 // ushr v17.16b, v9.16b, #2
+	WORD $0x6ea81e30 // bit v16.16b, v17.16b, v8.16b
+	FLDPQ 192(R12), (F17, F18)
+	WORD $0x4f00040b // movi v11.4s, #0x0
+	WORD $0x4e9195eb // sdot v11.4s, v15.16b, v17.16b
+	WORD $0x4e92960b // sdot v11.4s, v16.16b, v18.16b
+	WORD $0x6f0c05d0 // ushr v16.16b, v14.16b, #4
+	WORD $0x6f0d058f // ushr v15.16b, v12.16b, #3
+	WORD $0x6ea81df0 // bit v16.16b, v15.16b, v8.16b
+	WORD $0x6f0c05af // ushr v15.16b, v13.16b, #4
+	WORD $0x6f0d0532 // ushr v18.16b, v9.16b, #3
+	WORD $0x6ea81e4f // bit v15.16b, v18.16b, v8.16b
+	FLDPQ 224(R12), (F18, F17)
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e929614 // sdot v20.4s, v16.16b, v18.16b
+	WORD $0x4e9195f4 // sdot v20.4s, v15.16b, v17.16b
+	WORD $0x4eb4bd74 // addp v20.4s, v11.4s, v20.4s
+	WORD $0x4eb4beb4 // addp v20.4s, v21.4s, v20.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e2ace80 // fmla v0.4s, v20.4s, v10.4s
+	ADD $176, R11, R11
+	ADD $256, R12, R12
+	ADD $32, R16, R16
+	ADD $32, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 103 vector instructions, 20 loads and stores, 6 others
+done:
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ6KSDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ6KSDOT(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	FMOVS $32.0, F2
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F3
+	WORD $0x4f00e484 // movi v4.16b, #0x4
+	WORD $0x4e248465 // add v5.16b, v3.16b, v4.16b
+	WORD $0x4e2484a6 // add v6.16b, v5.16b, v4.16b
+	WORD $0x4e2484c7 // add v7.16b, v6.16b, v4.16b
+	WORD $0x4f00e5e4 // movi v4.16b, #0xf
+	WORD $0x4f01e608 // movi v8.16b, #0x30
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	MOVHU (R14), R10
+	FMOVS R10, F9
+	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+	FMOVQ 192(R11), F10
+	WORD $0x4e03014b // tbl v11.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f89916b // fmul v11.4s, v11.4s, v9.s[0]
+	FMOVQ 0(R17), F12
+	WORD $0x4e2ccd61 // fmla v1.4s, v11.4s, v12.4s
+	FMOVQ 0(R16), F12
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
+	FMOVQ 16(R17), F13
+	WORD $0x4e2dcd81 // fmla v1.4s, v12.4s, v13.4s
+	FMOVQ 16(R16), F13
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4e06014d // tbl v13.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	FMOVQ 32(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	FMOVQ 32(R16), F14
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	WORD $0x4e07014e // tbl v14.16b, {v10.16b}, v7.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8991ce // fmul v14.4s, v14.4s, v9.s[0]
+	FMOVQ 48(R17), F15
+	WORD $0x4e2fcdc1 // fmla v1.4s, v14.4s, v15.4s
+	FMOVQ 48(R16), F15
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	FLDPQ 0(R11), (F9, F10)
+	FLDPQ 32(R11), (F15, F16)
+	FLDPQ 128(R11), (F17, F18)
+	WORD $0x4e241d33 // and v19.16b, v9.16b, v4.16b
+	WORD $0x4f0c5634 // shl v20.16b, v17.16b, #4
+	WORD $0x6ea81e93 // bit v19.16b, v20.16b, v8.16b
+	WORD $0x4e241d54 // and v20.16b, v10.16b, v4.16b
+	WORD $0x4f0c5655 // shl v21.16b, v18.16b, #4
+	WORD $0x6ea81eb4 // bit v20.16b, v21.16b, v8.16b
+	FLDPQ 0(R12), (F21, F22)
+	WORD $0x4f000417 // movi v23.4s, #0x0
+	WORD $0x4e959677 // sdot v23.4s, v19.16b, v21.16b
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4e969698 // sdot v24.4s, v20.16b, v22.16b
+	WORD $0x4eb8bef8 // addp v24.4s, v23.4s, v24.4s
+	WORD $0x4e241df4 // and v20.16b, v15.16b, v4.16b
+	WORD $0x4f0a5633 // shl v19.16b, v17.16b, #2
+	WORD $0x6ea81e74 // bit v20.16b, v19.16b, v8.16b
+	WORD $0x4e241e13 // and v19.16b, v16.16b, v4.16b
+	WORD $0x4f0a5656 // shl v22.16b, v18.16b, #2
+	WORD $0x6ea81ed3 // bit v19.16b, v22.16b, v8.16b
+	FLDPQ 32(R12), (F22, F21)
+	WORD $0x4f000417 // movi v23.4s, #0x0
+	WORD $0x4e969697 // sdot v23.4s, v20.16b, v22.16b
+	WORD $0x4f000419 // movi v25.4s, #0x0
+	WORD $0x4e959679 // sdot v25.4s, v19.16b, v21.16b
+	WORD $0x4eb9bef9 // addp v25.4s, v23.4s, v25.4s
+	WORD $0x4eb9bf19 // addp v25.4s, v24.4s, v25.4s
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4e2bcf20 // fmla v0.4s, v25.4s, v11.4s
+	WORD $0x6f0c0533 // ushr v19.16b, v9.16b, #4
+	WORD $0x6ea81e33 // bit v19.16b, v17.16b, v8.16b
+	WORD $0x6f0c0554 // ushr v20.16b, v10.16b, #4
+	WORD $0x6ea81e54 // bit v20.16b, v18.16b, v8.16b
+	FLDPQ 64(R12), (F21, F22)
+	WORD $0x4f00040b // movi v11.4s, #0x0
+	WORD $0x4e95966b // sdot v11.4s, v19.16b, v21.16b
+	WORD $0x4f000419 // movi v25.4s, #0x0
+	WORD $0x4e969699 // sdot v25.4s, v20.16b, v22.16b
+	WORD $0x4eb9bd79 // addp v25.4s, v11.4s, v25.4s
+	WORD $0x6f0c05f4 // ushr v20.16b, v15.16b, #4
+	WORD $0x6f0e0633 // ushr v19.16b, v17.16b, #2
+	WORD $0x6ea81e74 // bit v20.16b, v19.16b, v8.16b
+	WORD $0x6f0c0613 // ushr v19.16b, v16.16b, #4
+	WORD $0x6f0e0656 // ushr v22.16b, v18.16b, #2
+	WORD $0x6ea81ed3 // bit v19.16b, v22.16b, v8.16b
+	FLDPQ 96(R12), (F22, F21)
+	WORD $0x4f00040b // movi v11.4s, #0x0
+	WORD $0x4e96968b // sdot v11.4s, v20.16b, v22.16b
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4e959678 // sdot v24.4s, v19.16b, v21.16b
+	WORD $0x4eb8bd78 // addp v24.4s, v11.4s, v24.4s
+	WORD $0x4eb8bf38 // addp v24.4s, v25.4s, v24.4s
+	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD $0x4e2ccf00 // fmla v0.4s, v24.4s, v12.4s
+	FLDPQ 64(R11), (F16, F15)
+	FLDPQ 96(R11), (F10, F9)
+	FLDPQ 160(R11), (F18, F17)
+	WORD $0x4e241e13 // and v19.16b, v16.16b, v4.16b
+	WORD $0x4f0c5654 // shl v20.16b, v18.16b, #4
+	WORD $0x6ea81e93 // bit v19.16b, v20.16b, v8.16b
+	WORD $0x4e241df4 // and v20.16b, v15.16b, v4.16b
+	WORD $0x4f0c5635 // shl v21.16b, v17.16b, #4
+	WORD $0x6ea81eb4 // bit v20.16b, v21.16b, v8.16b
+	FLDPQ 128(R12), (F21, F22)
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4e95966c // sdot v12.4s, v19.16b, v21.16b
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4e969698 // sdot v24.4s, v20.16b, v22.16b
+	WORD $0x4eb8bd98 // addp v24.4s, v12.4s, v24.4s
+	WORD $0x4e241d54 // and v20.16b, v10.16b, v4.16b
+	WORD $0x4f0a5653 // shl v19.16b, v18.16b, #2
+	WORD $0x6ea81e74 // bit v20.16b, v19.16b, v8.16b
+	WORD $0x4e241d33 // and v19.16b, v9.16b, v4.16b
+	WORD $0x4f0a5636 // shl v22.16b, v17.16b, #2
+	WORD $0x6ea81ed3 // bit v19.16b, v22.16b, v8.16b
+	FLDPQ 160(R12), (F22, F21)
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4e96968c // sdot v12.4s, v20.16b, v22.16b
+	WORD $0x4f000419 // movi v25.4s, #0x0
+	WORD $0x4e959679 // sdot v25.4s, v19.16b, v21.16b
+	WORD $0x4eb9bd99 // addp v25.4s, v12.4s, v25.4s
+	WORD $0x4eb9bf19 // addp v25.4s, v24.4s, v25.4s
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4e2dcf20 // fmla v0.4s, v25.4s, v13.4s
+	WORD $0x6f0c0613 // ushr v19.16b, v16.16b, #4
+	WORD $0x6ea81e53 // bit v19.16b, v18.16b, v8.16b
+	WORD $0x6f0c05f4 // ushr v20.16b, v15.16b, #4
+	WORD $0x6ea81e34 // bit v20.16b, v17.16b, v8.16b
+	FLDPQ 192(R12), (F21, F22)
+	WORD $0x4f00040d // movi v13.4s, #0x0
+	WORD $0x4e95966d // sdot v13.4s, v19.16b, v21.16b
+	WORD $0x4f000419 // movi v25.4s, #0x0
+	WORD $0x4e969699 // sdot v25.4s, v20.16b, v22.16b
+	WORD $0x4eb9bdb9 // addp v25.4s, v13.4s, v25.4s
+	WORD $0x6f0c0554 // ushr v20.16b, v10.16b, #4
+	WORD $0x6f0e0653 // ushr v19.16b, v18.16b, #2
+	WORD $0x6ea81e74 // bit v20.16b, v19.16b, v8.16b
+	WORD $0x6f0c0533 // ushr v19.16b, v9.16b, #4
+	WORD $0x6f0e0636 // ushr v22.16b, v17.16b, #2
+	WORD $0x6ea81ed3 // bit v19.16b, v22.16b, v8.16b
+	FLDPQ 224(R12), (F22, F21)
+	WORD $0x4f00040d // movi v13.4s, #0x0
+	WORD $0x4e96968d // sdot v13.4s, v20.16b, v22.16b
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4e959678 // sdot v24.4s, v19.16b, v21.16b
+	WORD $0x4eb8bdb8 // addp v24.4s, v13.4s, v24.4s
+	WORD $0x4eb8bf38 // addp v24.4s, v25.4s, v24.4s
+	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD $0x4e2ecf00 // fmla v0.4s, v24.4s, v14.4s
+	ADD $208, R11, R11
+	ADD $2, R14, R14
+	ADD $256, R12, R12
+	ADD $64, R16, R16
+	ADD $64, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 117 vector instructions, 24 loads and stores, 8 others
+done:
+	WORD $0x4f825020 // fmls v0.4s, v1.4s, v2.s[0]
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ4_0NEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ4_0NEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	FMOVS $8.0, F2
+	WORD $0x4f00e5e3 // movi v3.16b, #0xf
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R13, R13
 	BLT rest
 
 	PCALIGN $16
 many:
-	FMOVQ 0(R2), F6
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	FMOVS 0(R4), F8
-	WORD $0x4e040109 // tbl v9.16b, {v8.16b}, v4.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d26 // bit v6.16b, v9.16b, v2.16b
-	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d27 // bit v7.16b, v9.16b, v2.16b
-	FLDPQ 0(R0), (F9, F8)
-	WORD $0x0e29c0cb // smull v11.8h, v6.8b, v9.8b
-	WORD $0x4e2980cb // smlal2 v11.8h, v6.16b, v9.16b
-	WORD $0x0e2880eb // smlal v11.8h, v7.8b, v8.8b
-	WORD $0x4e2880eb // smlal2 v11.8h, v7.16b, v8.16b
-	WORD $0x4e60296a // saddlp v10.4s, v11.8h
-	FMOVQ 16(R2), F7
-	WORD $0x6f0c04e6 // ushr v6.16b, v7.16b, #4
-	WORD $0x4e211ce7 // and v7.16b, v7.16b, v1.16b
-	FMOVS 4(R4), F8
-	WORD $0x4e040109 // tbl v9.16b, {v8.16b}, v4.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d27 // bit v7.16b, v9.16b, v2.16b
-	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d26 // bit v6.16b, v9.16b, v2.16b
-	FLDPQ 32(R0), (F9, F8)
-	WORD $0x0e29c0ec // smull v12.8h, v7.8b, v9.8b
-	WORD $0x4e2980ec // smlal2 v12.8h, v7.16b, v9.16b
-	WORD $0x0e2880cc // smlal v12.8h, v6.8b, v8.8b
-	WORD $0x4e2880cc // smlal2 v12.8h, v6.16b, v8.16b
-	WORD $0x4e60298b // saddlp v11.4s, v12.8h
-	WORD $0x4eabbd4b // addp v11.4s, v10.4s, v11.4s
-	FMOVQ 32(R2), F6
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	FMOVS 8(R4), F8
-	WORD $0x4e040109 // tbl v9.16b, {v8.16b}, v4.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d26 // bit v6.16b, v9.16b, v2.16b
-	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d27 // bit v7.16b, v9.16b, v2.16b
-	FLDPQ 64(R0), (F9, F8)
-	WORD $0x0e29c0cc // smull v12.8h, v6.8b, v9.8b
-	WORD $0x4e2980cc // smlal2 v12.8h, v6.16b, v9.16b
-	WORD $0x0e2880ec // smlal v12.8h, v7.8b, v8.8b
-	WORD $0x4e2880ec // smlal2 v12.8h, v7.16b, v8.16b
-	WORD $0x4e60298a // saddlp v10.4s, v12.8h
-	FMOVQ 48(R2), F7
-	WORD $0x6f0c04e6 // ushr v6.16b, v7.16b, #4
-	WORD $0x4e211ce7 // and v7.16b, v7.16b, v1.16b
-	FMOVS 12(R4), F8
-	WORD $0x4e040109 // tbl v9.16b, {v8.16b}, v4.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d27 // bit v7.16b, v9.16b, v2.16b
-	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d26 // bit v6.16b, v9.16b, v2.16b
-	FLDPQ 96(R0), (F9, F8)
-	WORD $0x0e29c0ed // smull v13.8h, v7.8b, v9.8b
-	WORD $0x4e2980ed // smlal2 v13.8h, v7.16b, v9.16b
-	WORD $0x0e2880cd // smlal v13.8h, v6.8b, v8.8b
-	WORD $0x4e2880cd // smlal2 v13.8h, v6.16b, v8.16b
-	WORD $0x4e6029ac // saddlp v12.4s, v13.8h
-	WORD $0x4eacbd4c // addp v12.4s, v10.4s, v12.4s
-	WORD $0x4eacbd6c // addp v12.4s, v11.4s, v12.4s
-	FMOVQ 0(R1), F11
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e2bcd80 // fmla v0.4s, v12.4s, v11.4s
-	ADD $64, R2, R2
-	ADD $128, R0, R0
-	ADD $16, R4, R4
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
-	BGE many
-	// 128 values: 57 vector instructions, 13 loads and stores, 6 others
-rest:
-	ADDS $4, R3, R3
-	BEQ done
-
-	PCALIGN $16
-block:
-	FMOVQ 0(R2), F6
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	FMOVS 0(R4), F8
-	WORD $0x4e040109 // tbl v9.16b, {v8.16b}, v4.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d26 // bit v6.16b, v9.16b, v2.16b
-	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
-	WORD $0x4e238d29 // cmtst v9.16b, v9.16b, v3.16b
-	WORD $0x6ea21d27 // bit v7.16b, v9.16b, v2.16b
-	FLDPQ 0(R0), (F9, F8)
-	WORD $0x0e29c0cc // smull v12.8h, v6.8b, v9.8b
-	WORD $0x4e2980cc // smlal2 v12.8h, v6.16b, v9.16b
-	WORD $0x0e2880ec // smlal v12.8h, v7.8b, v8.8b
-	WORD $0x4e2880ec // smlal2 v12.8h, v7.16b, v8.16b
-	WORD $0x4e60298b // saddlp v11.4s, v12.8h
-	FMOVS (R1), F12
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
-	ADD $16, R2, R2
-	ADD $32, R0, R0
-	ADD $4, R4, R4
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+40(FP)
-	RET
-
-// func productQ2KNEON(x *int8, s *float32, block *byte, n int) float32
-TEXT ·productQ2KNEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e461 // movi v1.16b, #0x3
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-
-	PCALIGN $16
-block:
-	FLDPQ 16(R2), (F3, F4)
-	WORD $0x4e211c65 // and v5.16b, v3.16b, v1.16b
-	WORD $0x4e211c86 // and v6.16b, v4.16b, v1.16b
-	FLDPQ 0(R0), (F7, F8)
-	WORD $0x0e27c0aa // smull v10.8h, v5.8b, v7.8b
-	WORD $0x4e2780aa // smlal2 v10.8h, v5.16b, v7.16b
-	WORD $0x4e602949 // saddlp v9.4s, v10.8h
-	WORD $0x0e28c0cb // smull v11.8h, v6.8b, v8.8b
-	WORD $0x4e2880cb // smlal2 v11.8h, v6.16b, v8.16b
-	WORD $0x4e60296a // saddlp v10.4s, v11.8h
-	WORD $0x4eaabd2a // addp v10.4s, v9.4s, v10.4s
-	WORD $0x6f0e0466 // ushr v6.16b, v3.16b, #2
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	WORD $0x6f0e0485 // ushr v5.16b, v4.16b, #2
-	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
-	FLDPQ 32(R0), (F8, F7)
-	WORD $0x0e28c0cb // smull v11.8h, v6.8b, v8.8b
-	WORD $0x4e2880cb // smlal2 v11.8h, v6.16b, v8.16b
-	WORD $0x4e602969 // saddlp v9.4s, v11.8h
-	WORD $0x0e27c0ac // smull v12.8h, v5.8b, v7.8b
-	WORD $0x4e2780ac // smlal2 v12.8h, v5.16b, v7.16b
-	WORD $0x4e60298b // saddlp v11.4s, v12.8h
-	WORD $0x4eabbd2b // addp v11.4s, v9.4s, v11.4s
-	WORD $0x4eabbd4b // addp v11.4s, v10.4s, v11.4s
-	FLDPQ 0(R1), (F10, F9)
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e2acd60 // fmla v0.4s, v11.4s, v10.4s
-	WORD $0x6f0c0465 // ushr v5.16b, v3.16b, #4
-	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
-	WORD $0x6f0c0486 // ushr v6.16b, v4.16b, #4
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	FLDPQ 64(R0), (F7, F8)
-	WORD $0x0e27c0ab // smull v11.8h, v5.8b, v7.8b
-	WORD $0x4e2780ab // smlal2 v11.8h, v5.16b, v7.16b
-	WORD $0x4e60296a // saddlp v10.4s, v11.8h
-	WORD $0x0e28c0cc // smull v12.8h, v6.8b, v8.8b
-	WORD $0x4e2880cc // smlal2 v12.8h, v6.16b, v8.16b
-	WORD $0x4e60298b // saddlp v11.4s, v12.8h
-	WORD $0x4eabbd4b // addp v11.4s, v10.4s, v11.4s
-	WORD $0x6f0a0466 // ushr v6.16b, v3.16b, #6
-	WORD $0x6f0a0485 // ushr v5.16b, v4.16b, #6
-	FLDPQ 96(R0), (F8, F7)
-	WORD $0x0e28c0cc // smull v12.8h, v6.8b, v8.8b
-	WORD $0x4e2880cc // smlal2 v12.8h, v6.16b, v8.16b
-	WORD $0x4e60298a // saddlp v10.4s, v12.8h
-	WORD $0x0e27c0ad // smull v13.8h, v5.8b, v7.8b
-	WORD $0x4e2780ad // smlal2 v13.8h, v5.16b, v7.16b
-	WORD $0x4e6029ac // saddlp v12.4s, v13.8h
-	WORD $0x4eacbd4c // addp v12.4s, v10.4s, v12.4s
-	WORD $0x4eacbd6c // addp v12.4s, v11.4s, v12.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e29cd80 // fmla v0.4s, v12.4s, v9.4s
-	FLDPQ 48(R2), (F4, F3)
-	WORD $0x4e211c85 // and v5.16b, v4.16b, v1.16b
-	WORD $0x4e211c66 // and v6.16b, v3.16b, v1.16b
-	FLDPQ 128(R0), (F7, F8)
-	WORD $0x0e27c0ac // smull v12.8h, v5.8b, v7.8b
-	WORD $0x4e2780ac // smlal2 v12.8h, v5.16b, v7.16b
-	WORD $0x4e602989 // saddlp v9.4s, v12.8h
-	WORD $0x0e28c0cb // smull v11.8h, v6.8b, v8.8b
-	WORD $0x4e2880cb // smlal2 v11.8h, v6.16b, v8.16b
-	WORD $0x4e60296c // saddlp v12.4s, v11.8h
-	WORD $0x4eacbd2c // addp v12.4s, v9.4s, v12.4s
-	WORD $0x6f0e0486 // ushr v6.16b, v4.16b, #2
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	WORD $0x6f0e0465 // ushr v5.16b, v3.16b, #2
-	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
-	FLDPQ 160(R0), (F8, F7)
-	WORD $0x0e28c0cb // smull v11.8h, v6.8b, v8.8b
-	WORD $0x4e2880cb // smlal2 v11.8h, v6.16b, v8.16b
-	WORD $0x4e602969 // saddlp v9.4s, v11.8h
-	WORD $0x0e27c0aa // smull v10.8h, v5.8b, v7.8b
-	WORD $0x4e2780aa // smlal2 v10.8h, v5.16b, v7.16b
-	WORD $0x4e60294b // saddlp v11.4s, v10.8h
-	WORD $0x4eabbd2b // addp v11.4s, v9.4s, v11.4s
-	WORD $0x4eabbd8b // addp v11.4s, v12.4s, v11.4s
-	FLDPQ 32(R1), (F12, F9)
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e2ccd60 // fmla v0.4s, v11.4s, v12.4s
-	WORD $0x6f0c0485 // ushr v5.16b, v4.16b, #4
-	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
-	WORD $0x6f0c0466 // ushr v6.16b, v3.16b, #4
-	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
-	FLDPQ 192(R0), (F7, F8)
-	WORD $0x0e27c0ab // smull v11.8h, v5.8b, v7.8b
-	WORD $0x4e2780ab // smlal2 v11.8h, v5.16b, v7.16b
-	WORD $0x4e60296c // saddlp v12.4s, v11.8h
-	WORD $0x0e28c0ca // smull v10.8h, v6.8b, v8.8b
-	WORD $0x4e2880ca // smlal2 v10.8h, v6.16b, v8.16b
-	WORD $0x4e60294b // saddlp v11.4s, v10.8h
-	WORD $0x4eabbd8b // addp v11.4s, v12.4s, v11.4s
-	WORD $0x6f0a0486 // ushr v6.16b, v4.16b, #6
-	WORD $0x6f0a0465 // ushr v5.16b, v3.16b, #6
-	FLDPQ 224(R0), (F8, F7)
-	WORD $0x0e28c0ca // smull v10.8h, v6.8b, v8.8b
-	WORD $0x4e2880ca // smlal2 v10.8h, v6.16b, v8.16b
-	WORD $0x4e60294c // saddlp v12.4s, v10.8h
-	WORD $0x0e27c0ad // smull v13.8h, v5.8b, v7.8b
-	WORD $0x4e2780ad // smlal2 v13.8h, v5.16b, v7.16b
-	WORD $0x4e6029aa // saddlp v10.4s, v13.8h
-	WORD $0x4eaabd8a // addp v10.4s, v12.4s, v10.4s
-	WORD $0x4eaabd6a // addp v10.4s, v11.4s, v10.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e29cd40 // fmla v0.4s, v10.4s, v9.4s
-	ADD $80, R2, R2
-	ADD $256, R0, R0
-	ADD $64, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 92 vector instructions, 12 loads and stores, 5 others
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
-// func productQ3KNEON(x *int8, s *float32, block *byte, n int) float32
-TEXT ·productQ3KNEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e461 // movi v1.16b, #0x3
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-
-	PCALIGN $16
-block:
-	FLDPQ 0(R2), (F3, F4)
-	FLDPQ 32(R2), (F5, F6)
-	WORD $0x4e211ca7 // and v7.16b, v5.16b, v1.16b
-	WORD $0x4f0a5468 // shl v8.16b, v3.16b, #2
-	WORD $0x6ea21d07 // bit v7.16b, v8.16b, v2.16b
-	WORD $0x4e211cc8 // and v8.16b, v6.16b, v1.16b
-	WORD $0x4f0a5489 // shl v9.16b, v4.16b, #2
-	WORD $0x6ea21d28 // bit v8.16b, v9.16b, v2.16b
-	FLDPQ 0(R0), (F9, F10)
-	WORD $0x0e29c0ec // smull v12.8h, v7.8b, v9.8b
-	WORD $0x4e2980ec // smlal2 v12.8h, v7.16b, v9.16b
-	WORD $0x4e60298b // saddlp v11.4s, v12.8h
-	WORD $0x0e2ac10d // smull v13.8h, v8.8b, v10.8b
-	WORD $0x4e2a810d // smlal2 v13.8h, v8.16b, v10.16b
-	WORD $0x4e6029ac // saddlp v12.4s, v13.8h
-	WORD $0x4eacbd6c // addp v12.4s, v11.4s, v12.4s
-	WORD $0x6f0e04a8 // ushr v8.16b, v5.16b, #2
-	WORD $0x4e211d08 // and v8.16b, v8.16b, v1.16b
-	WORD $0x4f095467 // shl v7.16b, v3.16b, #1
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0e04c7 // ushr v7.16b, v6.16b, #2
-	WORD $0x4e211ce7 // and v7.16b, v7.16b, v1.16b
-	WORD $0x4f09548a // shl v10.16b, v4.16b, #1
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 32(R0), (F10, F9)
-	WORD $0x0e2ac10d // smull v13.8h, v8.8b, v10.8b
-	WORD $0x4e2a810d // smlal2 v13.8h, v8.16b, v10.16b
-	WORD $0x4e6029ab // saddlp v11.4s, v13.8h
-	WORD $0x0e29c0ee // smull v14.8h, v7.8b, v9.8b
-	WORD $0x4e2980ee // smlal2 v14.8h, v7.16b, v9.16b
-	WORD $0x4e6029cd // saddlp v13.4s, v14.8h
-	WORD $0x4eadbd6d // addp v13.4s, v11.4s, v13.4s
-	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
-	FLDPQ 0(R1), (F12, F11)
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e2ccda0 // fmla v0.4s, v13.4s, v12.4s
-	WORD $0x6f0c04a7 // ushr v7.16b, v5.16b, #4
-	WORD $0x4e211ce7 // and v7.16b, v7.16b, v1.16b
-	WORD $0x6ea21c67 // bit v7.16b, v3.16b, v2.16b
-	WORD $0x6f0c04c8 // ushr v8.16b, v6.16b, #4
-	WORD $0x4e211d08 // and v8.16b, v8.16b, v1.16b
-	WORD $0x6ea21c88 // bit v8.16b, v4.16b, v2.16b
-	FLDPQ 64(R0), (F9, F10)
-	WORD $0x0e29c0ed // smull v13.8h, v7.8b, v9.8b
-	WORD $0x4e2980ed // smlal2 v13.8h, v7.16b, v9.16b
-	WORD $0x4e6029ac // saddlp v12.4s, v13.8h
-	WORD $0x0e2ac10e // smull v14.8h, v8.8b, v10.8b
-	WORD $0x4e2a810e // smlal2 v14.8h, v8.16b, v10.16b
-	WORD $0x4e6029cd // saddlp v13.4s, v14.8h
-	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
-	WORD $0x6f0a04a8 // ushr v8.16b, v5.16b, #6
-	WORD $0x6f0f0467 // ushr v7.16b, v3.16b, #1
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0a04c7 // ushr v7.16b, v6.16b, #6
-	WORD $0x6f0f048a // ushr v10.16b, v4.16b, #1
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 96(R0), (F10, F9)
-	WORD $0x0e2ac10e // smull v14.8h, v8.8b, v10.8b
-	WORD $0x4e2a810e // smlal2 v14.8h, v8.16b, v10.16b
-	WORD $0x4e6029cc // saddlp v12.4s, v14.8h
-	WORD $0x0e29c0ef // smull v15.8h, v7.8b, v9.8b
-	WORD $0x4e2980ef // smlal2 v15.8h, v7.16b, v9.16b
-	WORD $0x4e6029ee // saddlp v14.4s, v15.8h
-	WORD $0x4eaebd8e // addp v14.4s, v12.4s, v14.4s
-	WORD $0x4eaebdae // addp v14.4s, v13.4s, v14.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e2bcdc0 // fmla v0.4s, v14.4s, v11.4s
-	FLDPQ 64(R2), (F6, F5)
-	WORD $0x4e211cc7 // and v7.16b, v6.16b, v1.16b
-	WORD $0x6f0e0468 // ushr v8.16b, v3.16b, #2
-	WORD $0x6ea21d07 // bit v7.16b, v8.16b, v2.16b
-	WORD $0x4e211ca8 // and v8.16b, v5.16b, v1.16b
-	WORD $0x6f0e0489 // ushr v9.16b, v4.16b, #2
-	WORD $0x6ea21d28 // bit v8.16b, v9.16b, v2.16b
-	FLDPQ 128(R0), (F9, F10)
-	WORD $0x0e29c0ee // smull v14.8h, v7.8b, v9.8b
-	WORD $0x4e2980ee // smlal2 v14.8h, v7.16b, v9.16b
-	WORD $0x4e6029cb // saddlp v11.4s, v14.8h
-	WORD $0x0e2ac10d // smull v13.8h, v8.8b, v10.8b
-	WORD $0x4e2a810d // smlal2 v13.8h, v8.16b, v10.16b
-	WORD $0x4e6029ae // saddlp v14.4s, v13.8h
-	WORD $0x4eaebd6e // addp v14.4s, v11.4s, v14.4s
-	WORD $0x6f0e04c8 // ushr v8.16b, v6.16b, #2
-	WORD $0x4e211d08 // and v8.16b, v8.16b, v1.16b
-	WORD $0x6f0d0467 // ushr v7.16b, v3.16b, #3
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0e04a7 // ushr v7.16b, v5.16b, #2
-	WORD $0x4e211ce7 // and v7.16b, v7.16b, v1.16b
-	WORD $0x6f0d048a // ushr v10.16b, v4.16b, #3
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 160(R0), (F10, F9)
-	WORD $0x0e2ac10d // smull v13.8h, v8.8b, v10.8b
-	WORD $0x4e2a810d // smlal2 v13.8h, v8.16b, v10.16b
-	WORD $0x4e6029ab // saddlp v11.4s, v13.8h
-	WORD $0x0e29c0ec // smull v12.8h, v7.8b, v9.8b
-	WORD $0x4e2980ec // smlal2 v12.8h, v7.16b, v9.16b
-	WORD $0x4e60298d // saddlp v13.4s, v12.8h
-	WORD $0x4eadbd6d // addp v13.4s, v11.4s, v13.4s
-	WORD $0x4eadbdcd // addp v13.4s, v14.4s, v13.4s
-	FLDPQ 32(R1), (F14, F11)
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4e211ce7 // and v7.16b, v7.16b, v1.16b
-	WORD $0x6f0c0468 // ushr v8.16b, v3.16b, #4
-	WORD $0x6ea21d07 // bit v7.16b, v8.16b, v2.16b
-	WORD $0x6f0c04a8 // ushr v8.16b, v5.16b, #4
-	WORD $0x4e211d08 // and v8.16b, v8.16b, v1.16b
-	WORD $0x6f0c0489 // ushr v9.16b, v4.16b, #4
-	WORD $0x6ea21d28 // bit v8.16b, v9.16b, v2.16b
-	FLDPQ 192(R0), (F9, F10)
-	WORD $0x0e29c0ed // smull v13.8h, v7.8b, v9.8b
-	WORD $0x4e2980ed // smlal2 v13.8h, v7.16b, v9.16b
-	WORD $0x4e6029ae // saddlp v14.4s, v13.8h
-	WORD $0x0e2ac10c // smull v12.8h, v8.8b, v10.8b
-	WORD $0x4e2a810c // smlal2 v12.8h, v8.16b, v10.16b
-	WORD $0x4e60298d // saddlp v13.4s, v12.8h
-	WORD $0x4eadbdcd // addp v13.4s, v14.4s, v13.4s
-	WORD $0x6f0a04c8 // ushr v8.16b, v6.16b, #6
-	WORD $0x6f0b0467 // ushr v7.16b, v3.16b, #5
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0a04a7 // ushr v7.16b, v5.16b, #6
-	WORD $0x6f0b048a // ushr v10.16b, v4.16b, #5
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 224(R0), (F10, F9)
-	WORD $0x0e2ac10c // smull v12.8h, v8.8b, v10.8b
-	WORD $0x4e2a810c // smlal2 v12.8h, v8.16b, v10.16b
-	WORD $0x4e60298e // saddlp v14.4s, v12.8h
-	WORD $0x0e29c0ef // smull v15.8h, v7.8b, v9.8b
-	WORD $0x4e2980ef // smlal2 v15.8h, v7.16b, v9.16b
-	WORD $0x4e6029ec // saddlp v12.4s, v15.8h
-	WORD $0x4eacbdcc // addp v12.4s, v14.4s, v12.4s
-	WORD $0x4eacbdac // addp v12.4s, v13.4s, v12.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e2bcd80 // fmla v0.4s, v12.4s, v11.4s
-	ADD $96, R2, R2
-	ADD $256, R0, R0
-	ADD $64, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 122 vector instructions, 13 loads and stores, 5 others
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
-// func productQ4KNEON(x *int8, s *float32, block *byte, n int) float32
-TEXT ·productQ4KNEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e5e1 // movi v1.16b, #0xf
-	WORD $0x4f00e602 // movi v2.16b, #0x10
-
-	PCALIGN $16
-block:
-	FLDPQ 16(R2), (F3, F4)
-	WORD $0x4e211c65 // and v5.16b, v3.16b, v1.16b
-	WORD $0x4e211c86 // and v6.16b, v4.16b, v1.16b
-	FLDPQ 0(R0), (F7, F8)
+	FMOVD (R14), F4
+	WORD $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVQ 0(R17), F5
+	WORD $0x4e25cc81 // fmla v1.4s, v4.4s, v5.4s
+	FMOVQ 0(R16), F5
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	FMOVQ 0(R11), F5
+	WORD $0x6f0c04a6 // ushr v6.16b, v5.16b, #4
+	WORD $0x4e231ca5 // and v5.16b, v5.16b, v3.16b
+	FLDPQ 0(R12), (F7, F8)
 	WORD $0x0e27c0aa // smull v10.8h, v5.8b, v7.8b
 	WORD $0x4e2780aa // smlal2 v10.8h, v5.16b, v7.16b
 	WORD $0x0e2880ca // smlal v10.8h, v6.8b, v8.8b
 	WORD $0x4e2880ca // smlal2 v10.8h, v6.16b, v8.16b
 	WORD $0x4e602949 // saddlp v9.4s, v10.8h
-	WORD $0x6f0c0466 // ushr v6.16b, v3.16b, #4
-	WORD $0x6f0c0485 // ushr v5.16b, v4.16b, #4
-	FLDPQ 32(R0), (F8, F7)
+	FMOVQ 16(R11), F6
+	WORD $0x6f0c04c5 // ushr v5.16b, v6.16b, #4
+	WORD $0x4e231cc6 // and v6.16b, v6.16b, v3.16b
+	FLDPQ 32(R12), (F8, F7)
 	WORD $0x0e28c0cb // smull v11.8h, v6.8b, v8.8b
 	WORD $0x4e2880cb // smlal2 v11.8h, v6.16b, v8.16b
 	WORD $0x0e2780ab // smlal v11.8h, v5.8b, v7.8b
 	WORD $0x4e2780ab // smlal2 v11.8h, v5.16b, v7.16b
 	WORD $0x4e60296a // saddlp v10.4s, v11.8h
 	WORD $0x4eaabd2a // addp v10.4s, v9.4s, v10.4s
-	FLDPQ 48(R2), (F4, F3)
-	WORD $0x4e211c85 // and v5.16b, v4.16b, v1.16b
-	WORD $0x4e211c66 // and v6.16b, v3.16b, v1.16b
-	FLDPQ 64(R0), (F7, F8)
+	FMOVQ 32(R11), F5
+	WORD $0x6f0c04a6 // ushr v6.16b, v5.16b, #4
+	WORD $0x4e231ca5 // and v5.16b, v5.16b, v3.16b
+	FLDPQ 64(R12), (F7, F8)
 	WORD $0x0e27c0ab // smull v11.8h, v5.8b, v7.8b
 	WORD $0x4e2780ab // smlal2 v11.8h, v5.16b, v7.16b
 	WORD $0x0e2880cb // smlal v11.8h, v6.8b, v8.8b
 	WORD $0x4e2880cb // smlal2 v11.8h, v6.16b, v8.16b
 	WORD $0x4e602969 // saddlp v9.4s, v11.8h
-	WORD $0x6f0c0486 // ushr v6.16b, v4.16b, #4
-	WORD $0x6f0c0465 // ushr v5.16b, v3.16b, #4
-	FLDPQ 96(R0), (F8, F7)
+	FMOVQ 48(R11), F6
+	WORD $0x6f0c04c5 // ushr v5.16b, v6.16b, #4
+	WORD $0x4e231cc6 // and v6.16b, v6.16b, v3.16b
+	FLDPQ 96(R12), (F8, F7)
 	WORD $0x0e28c0cc // smull v12.8h, v6.8b, v8.8b
 	WORD $0x4e2880cc // smlal2 v12.8h, v6.16b, v8.16b
 	WORD $0x0e2780ac // smlal v12.8h, v5.8b, v7.8b
@@ -1861,3359 +2137,4703 @@ block:
 	WORD $0x4e60298b // saddlp v11.4s, v12.8h
 	WORD $0x4eabbd2b // addp v11.4s, v9.4s, v11.4s
 	WORD $0x4eabbd4b // addp v11.4s, v10.4s, v11.4s
-	FLDPQ 0(R1), (F10, F9)
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e2acd60 // fmla v0.4s, v11.4s, v10.4s
-	FLDPQ 80(R2), (F3, F4)
-	WORD $0x4e211c65 // and v5.16b, v3.16b, v1.16b
-	WORD $0x4e211c86 // and v6.16b, v4.16b, v1.16b
-	FLDPQ 128(R0), (F7, F8)
-	WORD $0x0e27c0ab // smull v11.8h, v5.8b, v7.8b
-	WORD $0x4e2780ab // smlal2 v11.8h, v5.16b, v7.16b
-	WORD $0x0e2880cb // smlal v11.8h, v6.8b, v8.8b
-	WORD $0x4e2880cb // smlal2 v11.8h, v6.16b, v8.16b
-	WORD $0x4e60296a // saddlp v10.4s, v11.8h
-	WORD $0x6f0c0466 // ushr v6.16b, v3.16b, #4
-	WORD $0x6f0c0485 // ushr v5.16b, v4.16b, #4
-	FLDPQ 160(R0), (F8, F7)
-	WORD $0x0e28c0cc // smull v12.8h, v6.8b, v8.8b
-	WORD $0x4e2880cc // smlal2 v12.8h, v6.16b, v8.16b
-	WORD $0x0e2780ac // smlal v12.8h, v5.8b, v7.8b
-	WORD $0x4e2780ac // smlal2 v12.8h, v5.16b, v7.16b
-	WORD $0x4e60298b // saddlp v11.4s, v12.8h
-	WORD $0x4eabbd4b // addp v11.4s, v10.4s, v11.4s
-	FLDPQ 112(R2), (F4, F3)
-	WORD $0x4e211c85 // and v5.16b, v4.16b, v1.16b
-	WORD $0x4e211c66 // and v6.16b, v3.16b, v1.16b
-	FLDPQ 192(R0), (F7, F8)
-	WORD $0x0e27c0ac // smull v12.8h, v5.8b, v7.8b
-	WORD $0x4e2780ac // smlal2 v12.8h, v5.16b, v7.16b
-	WORD $0x0e2880cc // smlal v12.8h, v6.8b, v8.8b
-	WORD $0x4e2880cc // smlal2 v12.8h, v6.16b, v8.16b
-	WORD $0x4e60298a // saddlp v10.4s, v12.8h
-	WORD $0x6f0c0486 // ushr v6.16b, v4.16b, #4
-	WORD $0x6f0c0465 // ushr v5.16b, v3.16b, #4
-	FLDPQ 224(R0), (F8, F7)
-	WORD $0x0e28c0cd // smull v13.8h, v6.8b, v8.8b
-	WORD $0x4e2880cd // smlal2 v13.8h, v6.16b, v8.16b
-	WORD $0x0e2780ad // smlal v13.8h, v5.8b, v7.8b
-	WORD $0x4e2780ad // smlal2 v13.8h, v5.16b, v7.16b
-	WORD $0x4e6029ac // saddlp v12.4s, v13.8h
-	WORD $0x4eacbd4c // addp v12.4s, v10.4s, v12.4s
-	WORD $0x4eacbd6c // addp v12.4s, v11.4s, v12.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e29cd80 // fmla v0.4s, v12.4s, v9.4s
-	ADD $144, R2, R2
-	ADD $256, R0, R0
-	ADD $32, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 66 vector instructions, 13 loads and stores, 5 others
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
-// func productQ5KNEON(x *int8, s *float32, block *byte, n int) float32
-TEXT ·productQ5KNEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e5e1 // movi v1.16b, #0xf
-	WORD $0x4f00e602 // movi v2.16b, #0x10
+	WORD $0x4e24cd60 // fmla v0.4s, v11.4s, v4.4s
+	ADD $64, R11, R11
+	ADD $8, R14, R14
+	ADD $128, R12, R12
+	ADD $16, R16, R16
+	ADD $16, R17, R17
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 36 vector instructions, 11 loads and stores, 7 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
 
 	PCALIGN $16
 block:
-	FLDPQ 16(R2), (F3, F4)
-	FLDPQ 48(R2), (F5, F6)
-	WORD $0x4e211ca7 // and v7.16b, v5.16b, v1.16b
-	WORD $0x4f0c5468 // shl v8.16b, v3.16b, #4
-	WORD $0x6ea21d07 // bit v7.16b, v8.16b, v2.16b
-	WORD $0x4e211cc8 // and v8.16b, v6.16b, v1.16b
-	WORD $0x4f0c5489 // shl v9.16b, v4.16b, #4
-	WORD $0x6ea21d28 // bit v8.16b, v9.16b, v2.16b
-	FLDPQ 0(R0), (F9, F10)
-	WORD $0x0e29c0ec // smull v12.8h, v7.8b, v9.8b
-	WORD $0x4e2980ec // smlal2 v12.8h, v7.16b, v9.16b
-	WORD $0x0e2a810c // smlal v12.8h, v8.8b, v10.8b
-	WORD $0x4e2a810c // smlal2 v12.8h, v8.16b, v10.16b
-	WORD $0x4e60298b // saddlp v11.4s, v12.8h
-	WORD $0x6f0c04a8 // ushr v8.16b, v5.16b, #4
-	WORD $0x4f0b5467 // shl v7.16b, v3.16b, #3
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
+	MOVHU (R14), R10
+	FMOVS R10, F5
+	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	FMOVS 0(R17), F6
+	WORD $0x4f8510c1 // fmla v1.4s, v6.4s, v5.s[0]
+	FMOVS 0(R16), F6
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	FMOVQ 0(R11), F6
 	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4f0b548a // shl v10.16b, v4.16b, #3
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 32(R0), (F10, F9)
-	WORD $0x0e2ac10d // smull v13.8h, v8.8b, v10.8b
-	WORD $0x4e2a810d // smlal2 v13.8h, v8.16b, v10.16b
-	WORD $0x0e2980ed // smlal v13.8h, v7.8b, v9.8b
-	WORD $0x4e2980ed // smlal2 v13.8h, v7.16b, v9.16b
-	WORD $0x4e6029ac // saddlp v12.4s, v13.8h
-	WORD $0x4eacbd6c // addp v12.4s, v11.4s, v12.4s
-	FLDPQ 80(R2), (F6, F5)
-	WORD $0x4e211cc7 // and v7.16b, v6.16b, v1.16b
-	WORD $0x4f0a5468 // shl v8.16b, v3.16b, #2
-	WORD $0x6ea21d07 // bit v7.16b, v8.16b, v2.16b
-	WORD $0x4e211ca8 // and v8.16b, v5.16b, v1.16b
-	WORD $0x4f0a5489 // shl v9.16b, v4.16b, #2
-	WORD $0x6ea21d28 // bit v8.16b, v9.16b, v2.16b
-	FLDPQ 64(R0), (F9, F10)
-	WORD $0x0e29c0ed // smull v13.8h, v7.8b, v9.8b
-	WORD $0x4e2980ed // smlal2 v13.8h, v7.16b, v9.16b
-	WORD $0x0e2a810d // smlal v13.8h, v8.8b, v10.8b
-	WORD $0x4e2a810d // smlal2 v13.8h, v8.16b, v10.16b
-	WORD $0x4e6029ab // saddlp v11.4s, v13.8h
-	WORD $0x6f0c04c8 // ushr v8.16b, v6.16b, #4
-	WORD $0x4f095467 // shl v7.16b, v3.16b, #1
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0c04a7 // ushr v7.16b, v5.16b, #4
-	WORD $0x4f09548a // shl v10.16b, v4.16b, #1
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 96(R0), (F10, F9)
-	WORD $0x0e2ac10e // smull v14.8h, v8.8b, v10.8b
-	WORD $0x4e2a810e // smlal2 v14.8h, v8.16b, v10.16b
-	WORD $0x0e2980ee // smlal v14.8h, v7.8b, v9.8b
-	WORD $0x4e2980ee // smlal2 v14.8h, v7.16b, v9.16b
+	WORD $0x4e231cc6 // and v6.16b, v6.16b, v3.16b
+	FLDPQ 0(R12), (F8, F4)
+	WORD $0x0e28c0ca // smull v10.8h, v6.8b, v8.8b
+	WORD $0x4e2880ca // smlal2 v10.8h, v6.16b, v8.16b
+	WORD $0x0e2480ea // smlal v10.8h, v7.8b, v4.8b
+	WORD $0x4e2480ea // smlal2 v10.8h, v7.16b, v4.16b
+	WORD $0x4e60294b // saddlp v11.4s, v10.8h
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4f851160 // fmla v0.4s, v11.4s, v5.s[0]
+	ADD $16, R11, R11
+	ADD $2, R14, R14
+	ADD $32, R12, R12
+	ADD $4, R16, R16
+	ADD $4, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+done:
+	WORD $0x4f825020 // fmls v0.4s, v1.4s, v2.s[0]
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ4_1NEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ4_1NEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	WORD $0x4f00e5e2 // movi v2.16b, #0xf
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R13, R13
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVQ (R14), F3
+	WORD $0x4e435864 // uzp2 v4.8h, v3.8h, v3.8h
+	WORD $0x4e431863 // uzp1 v3.8h, v3.8h, v3.8h
+	WORD $0x0e217884 // fcvtl v4.4s, v4.4h
+	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVQ 0(R16), F5
+	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
+	FMOVQ 0(R17), F5
+	WORD $0x4e25cc81 // fmla v1.4s, v4.4s, v5.4s
+	FMOVQ 0(R11), F4
+	WORD $0x6f0c0485 // ushr v5.16b, v4.16b, #4
+	WORD $0x4e221c84 // and v4.16b, v4.16b, v2.16b
+	FLDPQ 0(R12), (F6, F7)
+	WORD $0x0e26c089 // smull v9.8h, v4.8b, v6.8b
+	WORD $0x4e268089 // smlal2 v9.8h, v4.16b, v6.16b
+	WORD $0x0e2780a9 // smlal v9.8h, v5.8b, v7.8b
+	WORD $0x4e2780a9 // smlal2 v9.8h, v5.16b, v7.16b
+	WORD $0x4e602928 // saddlp v8.4s, v9.8h
+	FMOVQ 16(R11), F5
+	WORD $0x6f0c04a4 // ushr v4.16b, v5.16b, #4
+	WORD $0x4e221ca5 // and v5.16b, v5.16b, v2.16b
+	FLDPQ 32(R12), (F7, F6)
+	WORD $0x0e27c0aa // smull v10.8h, v5.8b, v7.8b
+	WORD $0x4e2780aa // smlal2 v10.8h, v5.16b, v7.16b
+	WORD $0x0e26808a // smlal v10.8h, v4.8b, v6.8b
+	WORD $0x4e26808a // smlal2 v10.8h, v4.16b, v6.16b
+	WORD $0x4e602949 // saddlp v9.4s, v10.8h
+	WORD $0x4ea9bd09 // addp v9.4s, v8.4s, v9.4s
+	FMOVQ 32(R11), F4
+	WORD $0x6f0c0485 // ushr v5.16b, v4.16b, #4
+	WORD $0x4e221c84 // and v4.16b, v4.16b, v2.16b
+	FLDPQ 64(R12), (F6, F7)
+	WORD $0x0e26c08a // smull v10.8h, v4.8b, v6.8b
+	WORD $0x4e26808a // smlal2 v10.8h, v4.16b, v6.16b
+	WORD $0x0e2780aa // smlal v10.8h, v5.8b, v7.8b
+	WORD $0x4e2780aa // smlal2 v10.8h, v5.16b, v7.16b
+	WORD $0x4e602948 // saddlp v8.4s, v10.8h
+	FMOVQ 48(R11), F5
+	WORD $0x6f0c04a4 // ushr v4.16b, v5.16b, #4
+	WORD $0x4e221ca5 // and v5.16b, v5.16b, v2.16b
+	FLDPQ 96(R12), (F7, F6)
+	WORD $0x0e27c0ab // smull v11.8h, v5.8b, v7.8b
+	WORD $0x4e2780ab // smlal2 v11.8h, v5.16b, v7.16b
+	WORD $0x0e26808b // smlal v11.8h, v4.8b, v6.8b
+	WORD $0x4e26808b // smlal2 v11.8h, v4.16b, v6.16b
+	WORD $0x4e60296a // saddlp v10.4s, v11.8h
+	WORD $0x4eaabd0a // addp v10.4s, v8.4s, v10.4s
+	WORD $0x4eaabd2a // addp v10.4s, v9.4s, v10.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e23cd40 // fmla v0.4s, v10.4s, v3.4s
+	ADD $64, R11, R11
+	ADD $16, R14, R14
+	ADD $128, R12, R12
+	ADD $16, R16, R16
+	ADD $16, R17, R17
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 39 vector instructions, 11 loads and stores, 7 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
+
+	PCALIGN $16
+block:
+	FMOVS (R14), F4
+	WORD $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVS 0(R17), F5
+	WORD $0x4fa410a1 // fmla v1.4s, v5.4s, v4.s[1]
+	FMOVS 0(R16), F5
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	FMOVQ 0(R11), F5
+	WORD $0x6f0c04a6 // ushr v6.16b, v5.16b, #4
+	WORD $0x4e221ca5 // and v5.16b, v5.16b, v2.16b
+	FLDPQ 0(R12), (F7, F3)
+	WORD $0x0e27c0a9 // smull v9.8h, v5.8b, v7.8b
+	WORD $0x4e2780a9 // smlal2 v9.8h, v5.16b, v7.16b
+	WORD $0x0e2380c9 // smlal v9.8h, v6.8b, v3.8b
+	WORD $0x4e2380c9 // smlal2 v9.8h, v6.16b, v3.16b
+	WORD $0x4e60292a // saddlp v10.4s, v9.8h
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4f841140 // fmla v0.4s, v10.4s, v4.s[0]
+	ADD $16, R11, R11
+	ADD $4, R14, R14
+	ADD $32, R12, R12
+	ADD $4, R16, R16
+	ADD $4, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ5_0NEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ5_0NEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	FMOVS $16.0, F2
+	WORD $0x4f00e5e3 // movi v3.16b, #0xf
+	WORD $0x4f00e604 // movi v4.16b, #0x10
+	MOVD $blocksBits<>(SB), R10
+	FMOVQ (R10), F5
+	MOVD $blocksSpread<>(SB), R10
+	FMOVQ (R10), F6
+	MOVD $blocksSpreadUpper<>(SB), R10
+	FMOVQ (R10), F7
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	ADD R7, R4, R15
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R13, R13
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVD (R15), F8
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	FMOVQ 0(R17), F9
+	WORD $0x4e29cd01 // fmla v1.4s, v8.4s, v9.4s
+	FMOVQ 0(R16), F9
+	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
+	FMOVQ 0(R11), F9
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	FMOVS 0(R14), F11
+	WORD $0x4e06016c // tbl v12.16b, {v11.16b}, v6.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d89 // bit v9.16b, v12.16b, v4.16b
+	WORD $0x4e07016c // tbl v12.16b, {v11.16b}, v7.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d8a // bit v10.16b, v12.16b, v4.16b
+	FLDPQ 0(R12), (F12, F11)
+	WORD $0x0e2cc12e // smull v14.8h, v9.8b, v12.8b
+	WORD $0x4e2c812e // smlal2 v14.8h, v9.16b, v12.16b
+	WORD $0x0e2b814e // smlal v14.8h, v10.8b, v11.8b
+	WORD $0x4e2b814e // smlal2 v14.8h, v10.16b, v11.16b
 	WORD $0x4e6029cd // saddlp v13.4s, v14.8h
-	WORD $0x4eadbd6d // addp v13.4s, v11.4s, v13.4s
-	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
-	FLDPQ 0(R1), (F12, F11)
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e2ccda0 // fmla v0.4s, v13.4s, v12.4s
-	FLDPQ 112(R2), (F5, F6)
-	WORD $0x4e211ca7 // and v7.16b, v5.16b, v1.16b
-	WORD $0x6ea21c67 // bit v7.16b, v3.16b, v2.16b
-	WORD $0x4e211cc8 // and v8.16b, v6.16b, v1.16b
-	WORD $0x6ea21c88 // bit v8.16b, v4.16b, v2.16b
-	FLDPQ 128(R0), (F9, F10)
-	WORD $0x0e29c0ed // smull v13.8h, v7.8b, v9.8b
-	WORD $0x4e2980ed // smlal2 v13.8h, v7.16b, v9.16b
-	WORD $0x0e2a810d // smlal v13.8h, v8.8b, v10.8b
-	WORD $0x4e2a810d // smlal2 v13.8h, v8.16b, v10.16b
+	FMOVQ 16(R11), F10
+	WORD $0x6f0c0549 // ushr v9.16b, v10.16b, #4
+	WORD $0x4e231d4a // and v10.16b, v10.16b, v3.16b
+	FMOVS 4(R14), F11
+	WORD $0x4e06016c // tbl v12.16b, {v11.16b}, v6.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d8a // bit v10.16b, v12.16b, v4.16b
+	WORD $0x4e07016c // tbl v12.16b, {v11.16b}, v7.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d89 // bit v9.16b, v12.16b, v4.16b
+	FLDPQ 32(R12), (F12, F11)
+	WORD $0x0e2cc14f // smull v15.8h, v10.8b, v12.8b
+	WORD $0x4e2c814f // smlal2 v15.8h, v10.16b, v12.16b
+	WORD $0x0e2b812f // smlal v15.8h, v9.8b, v11.8b
+	WORD $0x4e2b812f // smlal2 v15.8h, v9.16b, v11.16b
+	WORD $0x4e6029ee // saddlp v14.4s, v15.8h
+	WORD $0x4eaebdae // addp v14.4s, v13.4s, v14.4s
+	FMOVQ 32(R11), F9
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	FMOVS 8(R14), F11
+	WORD $0x4e06016c // tbl v12.16b, {v11.16b}, v6.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d89 // bit v9.16b, v12.16b, v4.16b
+	WORD $0x4e07016c // tbl v12.16b, {v11.16b}, v7.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d8a // bit v10.16b, v12.16b, v4.16b
+	FLDPQ 64(R12), (F12, F11)
+	WORD $0x0e2cc12f // smull v15.8h, v9.8b, v12.8b
+	WORD $0x4e2c812f // smlal2 v15.8h, v9.16b, v12.16b
+	WORD $0x0e2b814f // smlal v15.8h, v10.8b, v11.8b
+	WORD $0x4e2b814f // smlal2 v15.8h, v10.16b, v11.16b
+	WORD $0x4e6029ed // saddlp v13.4s, v15.8h
+	FMOVQ 48(R11), F10
+	WORD $0x6f0c0549 // ushr v9.16b, v10.16b, #4
+	WORD $0x4e231d4a // and v10.16b, v10.16b, v3.16b
+	FMOVS 12(R14), F11
+	WORD $0x4e06016c // tbl v12.16b, {v11.16b}, v6.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d8a // bit v10.16b, v12.16b, v4.16b
+	WORD $0x4e07016c // tbl v12.16b, {v11.16b}, v7.16b
+	WORD $0x4e258d8c // cmtst v12.16b, v12.16b, v5.16b
+	WORD $0x6ea41d89 // bit v9.16b, v12.16b, v4.16b
+	FLDPQ 96(R12), (F12, F11)
+	WORD $0x0e2cc150 // smull v16.8h, v10.8b, v12.8b
+	WORD $0x4e2c8150 // smlal2 v16.8h, v10.16b, v12.16b
+	WORD $0x0e2b8130 // smlal v16.8h, v9.8b, v11.8b
+	WORD $0x4e2b8130 // smlal2 v16.8h, v9.16b, v11.16b
+	WORD $0x4e602a0f // saddlp v15.4s, v16.8h
+	WORD $0x4eafbdaf // addp v15.4s, v13.4s, v15.4s
+	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e28cde0 // fmla v0.4s, v15.4s, v8.4s
+	ADD $64, R11, R11
+	ADD $16, R14, R14
+	ADD $8, R15, R15
+	ADD $128, R12, R12
+	ADD $16, R16, R16
+	ADD $16, R17, R17
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 60 vector instructions, 15 loads and stores, 8 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
+
+	PCALIGN $16
+block:
+	MOVHU (R15), R10
+	FMOVS R10, F9
+	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+	FMOVS 0(R17), F10
+	WORD $0x4f891141 // fmla v1.4s, v10.4s, v9.s[0]
+	FMOVS 0(R16), F10
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	FMOVQ 0(R11), F10
+	WORD $0x6f0c054b // ushr v11.16b, v10.16b, #4
+	WORD $0x4e231d4a // and v10.16b, v10.16b, v3.16b
+	FMOVS 0(R14), F12
+	WORD $0x4e060188 // tbl v8.16b, {v12.16b}, v6.16b
+	WORD $0x4e258d08 // cmtst v8.16b, v8.16b, v5.16b
+	WORD $0x6ea41d0a // bit v10.16b, v8.16b, v4.16b
+	WORD $0x4e070188 // tbl v8.16b, {v12.16b}, v7.16b
+	WORD $0x4e258d08 // cmtst v8.16b, v8.16b, v5.16b
+	WORD $0x6ea41d0b // bit v11.16b, v8.16b, v4.16b
+	FLDPQ 0(R12), (F8, F12)
+	WORD $0x0e28c14e // smull v14.8h, v10.8b, v8.8b
+	WORD $0x4e28814e // smlal2 v14.8h, v10.16b, v8.16b
+	WORD $0x0e2c816e // smlal v14.8h, v11.8b, v12.8b
+	WORD $0x4e2c816e // smlal2 v14.8h, v11.16b, v12.16b
+	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4f8911e0 // fmla v0.4s, v15.4s, v9.s[0]
+	ADD $16, R11, R11
+	ADD $4, R14, R14
+	ADD $2, R15, R15
+	ADD $32, R12, R12
+	ADD $4, R16, R16
+	ADD $4, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+done:
+	WORD $0x4f825020 // fmls v0.4s, v1.4s, v2.s[0]
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ5_1NEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ5_1NEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	WORD $0x4f00e5e2 // movi v2.16b, #0xf
+	WORD $0x4f00e603 // movi v3.16b, #0x10
+	MOVD $blocksBits<>(SB), R10
+	FMOVQ (R10), F4
+	MOVD $blocksSpread<>(SB), R10
+	FMOVQ (R10), F5
+	MOVD $blocksSpreadUpper<>(SB), R10
+	FMOVQ (R10), F6
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	ADD R7, R4, R15
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R13, R13
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVQ (R15), F7
+	WORD $0x4e4758e8 // uzp2 v8.8h, v7.8h, v7.8h
+	WORD $0x4e4718e7 // uzp1 v7.8h, v7.8h, v7.8h
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
+	FMOVQ 0(R16), F9
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	FMOVQ 0(R17), F9
+	WORD $0x4e29cd01 // fmla v1.4s, v8.4s, v9.4s
+	FMOVQ 0(R11), F8
+	WORD $0x6f0c0509 // ushr v9.16b, v8.16b, #4
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	FMOVS 0(R14), F10
+	WORD $0x4e05014b // tbl v11.16b, {v10.16b}, v5.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d68 // bit v8.16b, v11.16b, v3.16b
+	WORD $0x4e06014b // tbl v11.16b, {v10.16b}, v6.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d69 // bit v9.16b, v11.16b, v3.16b
+	FLDPQ 0(R12), (F11, F10)
+	WORD $0x0e2bc10d // smull v13.8h, v8.8b, v11.8b
+	WORD $0x4e2b810d // smlal2 v13.8h, v8.16b, v11.16b
+	WORD $0x0e2a812d // smlal v13.8h, v9.8b, v10.8b
+	WORD $0x4e2a812d // smlal2 v13.8h, v9.16b, v10.16b
 	WORD $0x4e6029ac // saddlp v12.4s, v13.8h
-	WORD $0x6f0c04a8 // ushr v8.16b, v5.16b, #4
-	WORD $0x6f0f0467 // ushr v7.16b, v3.16b, #1
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x6f0f048a // ushr v10.16b, v4.16b, #1
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 160(R0), (F10, F9)
-	WORD $0x0e2ac10e // smull v14.8h, v8.8b, v10.8b
-	WORD $0x4e2a810e // smlal2 v14.8h, v8.16b, v10.16b
-	WORD $0x0e2980ee // smlal v14.8h, v7.8b, v9.8b
-	WORD $0x4e2980ee // smlal2 v14.8h, v7.16b, v9.16b
-	WORD $0x4e6029cd // saddlp v13.4s, v14.8h
-	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
-	FLDPQ 144(R2), (F6, F5)
-	WORD $0x4e211cc7 // and v7.16b, v6.16b, v1.16b
-	WORD $0x6f0e0468 // ushr v8.16b, v3.16b, #2
-	WORD $0x6ea21d07 // bit v7.16b, v8.16b, v2.16b
-	WORD $0x4e211ca8 // and v8.16b, v5.16b, v1.16b
-	WORD $0x6f0e0489 // ushr v9.16b, v4.16b, #2
-	WORD $0x6ea21d28 // bit v8.16b, v9.16b, v2.16b
-	FLDPQ 192(R0), (F9, F10)
-	WORD $0x0e29c0ee // smull v14.8h, v7.8b, v9.8b
-	WORD $0x4e2980ee // smlal2 v14.8h, v7.16b, v9.16b
+	FMOVQ 16(R11), F9
+	WORD $0x6f0c0528 // ushr v8.16b, v9.16b, #4
+	WORD $0x4e221d29 // and v9.16b, v9.16b, v2.16b
+	FMOVS 4(R14), F10
+	WORD $0x4e05014b // tbl v11.16b, {v10.16b}, v5.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d69 // bit v9.16b, v11.16b, v3.16b
+	WORD $0x4e06014b // tbl v11.16b, {v10.16b}, v6.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d68 // bit v8.16b, v11.16b, v3.16b
+	FLDPQ 32(R12), (F11, F10)
+	WORD $0x0e2bc12e // smull v14.8h, v9.8b, v11.8b
+	WORD $0x4e2b812e // smlal2 v14.8h, v9.16b, v11.16b
 	WORD $0x0e2a810e // smlal v14.8h, v8.8b, v10.8b
 	WORD $0x4e2a810e // smlal2 v14.8h, v8.16b, v10.16b
+	WORD $0x4e6029cd // saddlp v13.4s, v14.8h
+	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
+	FMOVQ 32(R11), F8
+	WORD $0x6f0c0509 // ushr v9.16b, v8.16b, #4
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	FMOVS 8(R14), F10
+	WORD $0x4e05014b // tbl v11.16b, {v10.16b}, v5.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d68 // bit v8.16b, v11.16b, v3.16b
+	WORD $0x4e06014b // tbl v11.16b, {v10.16b}, v6.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d69 // bit v9.16b, v11.16b, v3.16b
+	FLDPQ 64(R12), (F11, F10)
+	WORD $0x0e2bc10e // smull v14.8h, v8.8b, v11.8b
+	WORD $0x4e2b810e // smlal2 v14.8h, v8.16b, v11.16b
+	WORD $0x0e2a812e // smlal v14.8h, v9.8b, v10.8b
+	WORD $0x4e2a812e // smlal2 v14.8h, v9.16b, v10.16b
 	WORD $0x4e6029cc // saddlp v12.4s, v14.8h
-	WORD $0x6f0c04c8 // ushr v8.16b, v6.16b, #4
-	WORD $0x6f0d0467 // ushr v7.16b, v3.16b, #3
-	WORD $0x6ea21ce8 // bit v8.16b, v7.16b, v2.16b
-	WORD $0x6f0c04a7 // ushr v7.16b, v5.16b, #4
-	WORD $0x6f0d048a // ushr v10.16b, v4.16b, #3
-	WORD $0x6ea21d47 // bit v7.16b, v10.16b, v2.16b
-	FLDPQ 224(R0), (F10, F9)
-	WORD $0x0e2ac10f // smull v15.8h, v8.8b, v10.8b
+	FMOVQ 48(R11), F9
+	WORD $0x6f0c0528 // ushr v8.16b, v9.16b, #4
+	WORD $0x4e221d29 // and v9.16b, v9.16b, v2.16b
+	FMOVS 12(R14), F10
+	WORD $0x4e05014b // tbl v11.16b, {v10.16b}, v5.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d69 // bit v9.16b, v11.16b, v3.16b
+	WORD $0x4e06014b // tbl v11.16b, {v10.16b}, v6.16b
+	WORD $0x4e248d6b // cmtst v11.16b, v11.16b, v4.16b
+	WORD $0x6ea31d68 // bit v8.16b, v11.16b, v3.16b
+	FLDPQ 96(R12), (F11, F10)
+	WORD $0x0e2bc12f // smull v15.8h, v9.8b, v11.8b
+	WORD $0x4e2b812f // smlal2 v15.8h, v9.16b, v11.16b
+	WORD $0x0e2a810f // smlal v15.8h, v8.8b, v10.8b
 	WORD $0x4e2a810f // smlal2 v15.8h, v8.16b, v10.16b
-	WORD $0x0e2980ef // smlal v15.8h, v7.8b, v9.8b
-	WORD $0x4e2980ef // smlal2 v15.8h, v7.16b, v9.16b
 	WORD $0x4e6029ee // saddlp v14.4s, v15.8h
 	WORD $0x4eaebd8e // addp v14.4s, v12.4s, v14.4s
 	WORD $0x4eaebdae // addp v14.4s, v13.4s, v14.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e2bcdc0 // fmla v0.4s, v14.4s, v11.4s
-	ADD $176, R2, R2
-	ADD $256, R0, R0
-	ADD $32, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 96 vector instructions, 14 loads and stores, 5 others
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
-// func productQ6KNEON(x *int8, s *float32, block *byte, n int) float32
-TEXT ·productQ6KNEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	WORD $0x4f00e5e1 // movi v1.16b, #0xf
-	WORD $0x4f01e602 // movi v2.16b, #0x30
+	WORD $0x4e27cdc0 // fmla v0.4s, v14.4s, v7.4s
+	ADD $64, R11, R11
+	ADD $16, R14, R14
+	ADD $16, R15, R15
+	ADD $128, R12, R12
+	ADD $16, R16, R16
+	ADD $16, R17, R17
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 63 vector instructions, 15 loads and stores, 8 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
 
 	PCALIGN $16
 block:
-	FLDPQ 0(R2), (F3, F4)
-	FLDPQ 32(R2), (F5, F6)
-	FLDPQ 128(R2), (F7, F8)
-	WORD $0x4e211c69 // and v9.16b, v3.16b, v1.16b
-	WORD $0x4f0c54ea // shl v10.16b, v7.16b, #4
-	WORD $0x6ea21d49 // bit v9.16b, v10.16b, v2.16b
-	WORD $0x4e211c8a // and v10.16b, v4.16b, v1.16b
-	WORD $0x4f0c550b // shl v11.16b, v8.16b, #4
-	WORD $0x6ea21d6a // bit v10.16b, v11.16b, v2.16b
-	FLDPQ 0(R0), (F11, F12)
-	WORD $0x0e2bc12e // smull v14.8h, v9.8b, v11.8b
-	WORD $0x4e2b812e // smlal2 v14.8h, v9.16b, v11.16b
-	WORD $0x4e6029cd // saddlp v13.4s, v14.8h
-	WORD $0x0e2cc14f // smull v15.8h, v10.8b, v12.8b
-	WORD $0x4e2c814f // smlal2 v15.8h, v10.16b, v12.16b
-	WORD $0x4e6029ee // saddlp v14.4s, v15.8h
-	WORD $0x4eaebdae // addp v14.4s, v13.4s, v14.4s
-	WORD $0x4e211caa // and v10.16b, v5.16b, v1.16b
-	WORD $0x4f0a54e9 // shl v9.16b, v7.16b, #2
-	WORD $0x6ea21d2a // bit v10.16b, v9.16b, v2.16b
-	WORD $0x4e211cc9 // and v9.16b, v6.16b, v1.16b
-	WORD $0x4f0a550c // shl v12.16b, v8.16b, #2
-	WORD $0x6ea21d89 // bit v9.16b, v12.16b, v2.16b
-	FLDPQ 32(R0), (F12, F11)
-	WORD $0x0e2cc14f // smull v15.8h, v10.8b, v12.8b
-	WORD $0x4e2c814f // smlal2 v15.8h, v10.16b, v12.16b
-	WORD $0x4e6029ed // saddlp v13.4s, v15.8h
-	WORD $0x0e2bc130 // smull v16.8h, v9.8b, v11.8b
-	WORD $0x4e2b8130 // smlal2 v16.8h, v9.16b, v11.16b
-	WORD $0x4e602a0f // saddlp v15.4s, v16.8h
-	WORD $0x4eafbdaf // addp v15.4s, v13.4s, v15.4s
-	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
-	FLDPQ 0(R1), (F14, F13)
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e2ecde0 // fmla v0.4s, v15.4s, v14.4s
-	WORD $0x6f0c0469 // ushr v9.16b, v3.16b, #4
-	WORD $0x6ea21ce9 // bit v9.16b, v7.16b, v2.16b
-	WORD $0x6f0c048a // ushr v10.16b, v4.16b, #4
-	WORD $0x6ea21d0a // bit v10.16b, v8.16b, v2.16b
-	FLDPQ 64(R0), (F11, F12)
-	WORD $0x0e2bc12f // smull v15.8h, v9.8b, v11.8b
-	WORD $0x4e2b812f // smlal2 v15.8h, v9.16b, v11.16b
-	WORD $0x4e6029ee // saddlp v14.4s, v15.8h
-	WORD $0x0e2cc150 // smull v16.8h, v10.8b, v12.8b
-	WORD $0x4e2c8150 // smlal2 v16.8h, v10.16b, v12.16b
-	WORD $0x4e602a0f // saddlp v15.4s, v16.8h
-	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
-	WORD $0x6f0c04aa // ushr v10.16b, v5.16b, #4
-	WORD $0x6f0e04e9 // ushr v9.16b, v7.16b, #2
-	WORD $0x6ea21d2a // bit v10.16b, v9.16b, v2.16b
-	WORD $0x6f0c04c9 // ushr v9.16b, v6.16b, #4
-	WORD $0x6f0e050c // ushr v12.16b, v8.16b, #2
-	WORD $0x6ea21d89 // bit v9.16b, v12.16b, v2.16b
-	FLDPQ 96(R0), (F12, F11)
-	WORD $0x0e2cc150 // smull v16.8h, v10.8b, v12.8b
-	WORD $0x4e2c8150 // smlal2 v16.8h, v10.16b, v12.16b
-	WORD $0x4e602a0e // saddlp v14.4s, v16.8h
-	WORD $0x0e2bc131 // smull v17.8h, v9.8b, v11.8b
-	WORD $0x4e2b8131 // smlal2 v17.8h, v9.16b, v11.16b
-	WORD $0x4e602a30 // saddlp v16.4s, v17.8h
-	WORD $0x4eb0bdd0 // addp v16.4s, v14.4s, v16.4s
-	WORD $0x4eb0bdf0 // addp v16.4s, v15.4s, v16.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e2dce00 // fmla v0.4s, v16.4s, v13.4s
-	FLDPQ 64(R2), (F6, F5)
-	FLDPQ 96(R2), (F4, F3)
-	FLDPQ 160(R2), (F8, F7)
-	WORD $0x4e211cc9 // and v9.16b, v6.16b, v1.16b
-	WORD $0x4f0c550a // shl v10.16b, v8.16b, #4
-	WORD $0x6ea21d49 // bit v9.16b, v10.16b, v2.16b
-	WORD $0x4e211caa // and v10.16b, v5.16b, v1.16b
-	WORD $0x4f0c54eb // shl v11.16b, v7.16b, #4
-	WORD $0x6ea21d6a // bit v10.16b, v11.16b, v2.16b
-	FLDPQ 128(R0), (F11, F12)
-	WORD $0x0e2bc130 // smull v16.8h, v9.8b, v11.8b
-	WORD $0x4e2b8130 // smlal2 v16.8h, v9.16b, v11.16b
-	WORD $0x4e602a0d // saddlp v13.4s, v16.8h
-	WORD $0x0e2cc14f // smull v15.8h, v10.8b, v12.8b
-	WORD $0x4e2c814f // smlal2 v15.8h, v10.16b, v12.16b
-	WORD $0x4e6029f0 // saddlp v16.4s, v15.8h
-	WORD $0x4eb0bdb0 // addp v16.4s, v13.4s, v16.4s
-	WORD $0x4e211c8a // and v10.16b, v4.16b, v1.16b
-	WORD $0x4f0a5509 // shl v9.16b, v8.16b, #2
-	WORD $0x6ea21d2a // bit v10.16b, v9.16b, v2.16b
-	WORD $0x4e211c69 // and v9.16b, v3.16b, v1.16b
-	WORD $0x4f0a54ec // shl v12.16b, v7.16b, #2
-	WORD $0x6ea21d89 // bit v9.16b, v12.16b, v2.16b
-	FLDPQ 160(R0), (F12, F11)
-	WORD $0x0e2cc14f // smull v15.8h, v10.8b, v12.8b
-	WORD $0x4e2c814f // smlal2 v15.8h, v10.16b, v12.16b
-	WORD $0x4e6029ed // saddlp v13.4s, v15.8h
-	WORD $0x0e2bc12e // smull v14.8h, v9.8b, v11.8b
-	WORD $0x4e2b812e // smlal2 v14.8h, v9.16b, v11.16b
-	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
-	WORD $0x4eafbdaf // addp v15.4s, v13.4s, v15.4s
-	WORD $0x4eafbe0f // addp v15.4s, v16.4s, v15.4s
-	FLDPQ 32(R1), (F16, F13)
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e30cde0 // fmla v0.4s, v15.4s, v16.4s
-	WORD $0x6f0c04c9 // ushr v9.16b, v6.16b, #4
-	WORD $0x6ea21d09 // bit v9.16b, v8.16b, v2.16b
-	WORD $0x6f0c04aa // ushr v10.16b, v5.16b, #4
-	WORD $0x6ea21cea // bit v10.16b, v7.16b, v2.16b
-	FLDPQ 192(R0), (F11, F12)
-	WORD $0x0e2bc12f // smull v15.8h, v9.8b, v11.8b
-	WORD $0x4e2b812f // smlal2 v15.8h, v9.16b, v11.16b
-	WORD $0x4e6029f0 // saddlp v16.4s, v15.8h
-	WORD $0x0e2cc14e // smull v14.8h, v10.8b, v12.8b
-	WORD $0x4e2c814e // smlal2 v14.8h, v10.16b, v12.16b
-	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
-	WORD $0x4eafbe0f // addp v15.4s, v16.4s, v15.4s
-	WORD $0x6f0c048a // ushr v10.16b, v4.16b, #4
-	WORD $0x6f0e0509 // ushr v9.16b, v8.16b, #2
-	WORD $0x6ea21d2a // bit v10.16b, v9.16b, v2.16b
-	WORD $0x6f0c0469 // ushr v9.16b, v3.16b, #4
-	WORD $0x6f0e04ec // ushr v12.16b, v7.16b, #2
-	WORD $0x6ea21d89 // bit v9.16b, v12.16b, v2.16b
-	FLDPQ 224(R0), (F12, F11)
-	WORD $0x0e2cc14e // smull v14.8h, v10.8b, v12.8b
-	WORD $0x4e2c814e // smlal2 v14.8h, v10.16b, v12.16b
-	WORD $0x4e6029d0 // saddlp v16.4s, v14.8h
-	WORD $0x0e2bc131 // smull v17.8h, v9.8b, v11.8b
-	WORD $0x4e2b8131 // smlal2 v17.8h, v9.16b, v11.16b
-	WORD $0x4e602a2e // saddlp v14.4s, v17.8h
-	WORD $0x4eaebe0e // addp v14.4s, v16.4s, v14.4s
-	WORD $0x4eaebdee // addp v14.4s, v15.4s, v14.4s
+	FMOVS (R15), F8
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	FMOVS 0(R17), F9
+	WORD $0x4fa81121 // fmla v1.4s, v9.4s, v8.s[1]
+	FMOVS 0(R16), F9
+	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
+	FMOVQ 0(R11), F9
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	WORD $0x4e221d29 // and v9.16b, v9.16b, v2.16b
+	FMOVS 0(R14), F11
+	WORD $0x4e050167 // tbl v7.16b, {v11.16b}, v5.16b
+	WORD $0x4e248ce7 // cmtst v7.16b, v7.16b, v4.16b
+	WORD $0x6ea31ce9 // bit v9.16b, v7.16b, v3.16b
+	WORD $0x4e060167 // tbl v7.16b, {v11.16b}, v6.16b
+	WORD $0x4e248ce7 // cmtst v7.16b, v7.16b, v4.16b
+	WORD $0x6ea31cea // bit v10.16b, v7.16b, v3.16b
+	FLDPQ 0(R12), (F7, F11)
+	WORD $0x0e27c12d // smull v13.8h, v9.8b, v7.8b
+	WORD $0x4e27812d // smlal2 v13.8h, v9.16b, v7.16b
+	WORD $0x0e2b814d // smlal v13.8h, v10.8b, v11.8b
+	WORD $0x4e2b814d // smlal2 v13.8h, v10.16b, v11.16b
+	WORD $0x4e6029ae // saddlp v14.4s, v13.8h
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e2dcdc0 // fmla v0.4s, v14.4s, v13.4s
-	ADD $208, R2, R2
-	ADD $256, R0, R0
-	ADD $64, R1, R1
-	SUBS $1, R3, R3
+	WORD $0x4f8811c0 // fmla v0.4s, v14.4s, v8.s[0]
+	ADD $16, R11, R11
+	ADD $4, R14, R14
+	ADD $4, R15, R15
+	ADD $32, R12, R12
+	ADD $4, R16, R16
+	ADD $4, R17, R17
+	SUBS $1, R13, R13
 	BNE block
-	// 256 values: 112 vector instructions, 16 loads and stores, 5 others
 done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
 	RET
 
-// func floatsNibblesNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
-TEXT ·floatsNibblesNEON(SB), NOSPLIT, $0-44
-	MOVD x+0(FP), R0
-	MOVD a+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	MOVD b+32(FP), R4
+// func rowsQ8_0NEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ8_0NEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	MOVD R2, R16
 	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD $blocksWords<>(SB), R5
-	FMOVQ (R5), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
-	WORD $0x4f000402 // movi v2.4s, #0x0
-	WORD $0x4f00e5e6 // movi v6.16b, #0xf
-	SUBS $4, R3, R3
+	SUBS $4, R13, R13
 	BLT rest
 
 	PCALIGN $16
 many:
-	FMOVQ 0(R2), F7
-	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	FLDPQ 0(R0), (F9, F10)
-	WORD $0x4e0100eb // tbl v11.16b, {v7.16b}, v1.16b
+	FMOVD (R14), F1
+	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVQ 0(R16), F2
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FLDPQ 0(R11), (F2, F3)
+	FLDPQ 0(R12), (F4, F5)
+	WORD $0x0e24c047 // smull v7.8h, v2.8b, v4.8b
+	WORD $0x4e248047 // smlal2 v7.8h, v2.16b, v4.16b
+	WORD $0x4e6028e6 // saddlp v6.4s, v7.8h
+	WORD $0x0e25c067 // smull v7.8h, v3.8b, v5.8b
+	WORD $0x4e258067 // smlal2 v7.8h, v3.16b, v5.16b
+	WORD $0x4e6068e6 // sadalp v6.4s, v7.8h
+	FLDPQ 32(R11), (F3, F2)
+	FLDPQ 32(R12), (F5, F4)
+	WORD $0x0e25c068 // smull v8.8h, v3.8b, v5.8b
+	WORD $0x4e258068 // smlal2 v8.8h, v3.16b, v5.16b
+	WORD $0x4e602907 // saddlp v7.4s, v8.8h
+	WORD $0x0e24c048 // smull v8.8h, v2.8b, v4.8b
+	WORD $0x4e248048 // smlal2 v8.8h, v2.16b, v4.16b
+	WORD $0x4e606907 // sadalp v7.4s, v8.8h
+	WORD $0x4ea7bcc7 // addp v7.4s, v6.4s, v7.4s
+	FLDPQ 64(R11), (F2, F3)
+	FLDPQ 64(R12), (F4, F5)
+	WORD $0x0e24c048 // smull v8.8h, v2.8b, v4.8b
+	WORD $0x4e248048 // smlal2 v8.8h, v2.16b, v4.16b
+	WORD $0x4e602906 // saddlp v6.4s, v8.8h
+	WORD $0x0e25c068 // smull v8.8h, v3.8b, v5.8b
+	WORD $0x4e258068 // smlal2 v8.8h, v3.16b, v5.16b
+	WORD $0x4e606906 // sadalp v6.4s, v8.8h
+	FLDPQ 96(R11), (F3, F2)
+	FLDPQ 96(R12), (F5, F4)
+	WORD $0x0e25c069 // smull v9.8h, v3.8b, v5.8b
+	WORD $0x4e258069 // smlal2 v9.8h, v3.16b, v5.16b
+	WORD $0x4e602928 // saddlp v8.4s, v9.8h
+	WORD $0x0e24c049 // smull v9.8h, v2.8b, v4.8b
+	WORD $0x4e248049 // smlal2 v9.8h, v2.16b, v4.16b
+	WORD $0x4e606928 // sadalp v8.4s, v9.8h
+	WORD $0x4ea8bcc8 // addp v8.4s, v6.4s, v8.4s
+	WORD $0x4ea8bce8 // addp v8.4s, v7.4s, v8.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21cd00 // fmla v0.4s, v8.4s, v1.4s
+	ADD $128, R11, R11
+	ADD $8, R14, R14
+	ADD $128, R12, R12
+	ADD $16, R16, R16
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 31 vector instructions, 10 loads and stores, 6 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
+
+	PCALIGN $16
+block:
+	MOVHU (R14), R10
+	FMOVS R10, F2
+	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS 0(R16), F3
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FLDPQ 0(R11), (F3, F4)
+	FLDPQ 0(R12), (F5, F1)
+	WORD $0x0e25c067 // smull v7.8h, v3.8b, v5.8b
+	WORD $0x4e258067 // smlal2 v7.8h, v3.16b, v5.16b
+	WORD $0x4e6028e8 // saddlp v8.4s, v7.8h
+	WORD $0x0e21c087 // smull v7.8h, v4.8b, v1.8b
+	WORD $0x4e218087 // smlal2 v7.8h, v4.16b, v1.16b
+	WORD $0x4e6068e8 // sadalp v8.4s, v7.8h
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4f821100 // fmla v0.4s, v8.4s, v2.s[0]
+	ADD $32, R11, R11
+	ADD $2, R14, R14
+	ADD $32, R12, R12
+	ADD $4, R16, R16
+	SUBS $1, R13, R13
+	BNE block
+done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ2KNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ2KNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F2
+	WORD $0x4f00e483 // movi v3.16b, #0x4
+	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
+	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
+	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	WORD $0x4f00e5e3 // movi v3.16b, #0xf
+	WORD $0x4f00e467 // movi v7.16b, #0x3
+	WORD $0x4f00e488 // movi v8.16b, #0x4
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	FMOVS (R14), F9
+	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+	FMOVQ (R11), F10
+	WORD $0x6f0c054b // ushr v11.16b, v10.16b, #4
+	WORD $0x4e231d4a // and v10.16b, v10.16b, v3.16b
+	WORD $0x4e02014c // tbl v12.16b, {v10.16b}, v2.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
+	FMOVQ 0(R16), F13
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4e04014d // tbl v13.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	FMOVQ 16(R16), F14
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	WORD $0x4e05014e // tbl v14.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8991ce // fmul v14.4s, v14.4s, v9.s[0]
+	FMOVQ 32(R16), F15
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e06014f // tbl v15.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4f8991ef // fmul v15.4s, v15.4s, v9.s[0]
+	FMOVQ 48(R16), F16
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e02016a // tbl v10.16b, {v11.16b}, v2.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4fa9914a // fmul v10.4s, v10.4s, v9.s[1]
+	FMOVQ 0(R17), F16
+	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
+	WORD $0x4e04016a // tbl v10.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4fa9914a // fmul v10.4s, v10.4s, v9.s[1]
+	FMOVQ 16(R17), F16
+	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
+	WORD $0x4e05016a // tbl v10.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4fa9914a // fmul v10.4s, v10.4s, v9.s[1]
+	FMOVQ 32(R17), F16
+	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
+	WORD $0x4e06016a // tbl v10.16b, {v11.16b}, v6.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4fa9914a // fmul v10.4s, v10.4s, v9.s[1]
+	FMOVQ 48(R17), F16
+	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
+	FLDPQ 16(R11), (F9, F11)
+	WORD $0x4e271d2a // and v10.16b, v9.16b, v7.16b
+	WORD $0x4e271d70 // and v16.16b, v11.16b, v7.16b
+	FLDPQ 0(R12), (F17, F18)
+	WORD $0x0e31c154 // smull v20.8h, v10.8b, v17.8b
+	WORD $0x4e318154 // smlal2 v20.8h, v10.16b, v17.16b
+	WORD $0x4e602a93 // saddlp v19.4s, v20.8h
+	WORD $0x0e32c215 // smull v21.8h, v16.8b, v18.8b
+	WORD $0x4e328215 // smlal2 v21.8h, v16.16b, v18.16b
+	WORD $0x4e602ab4 // saddlp v20.4s, v21.8h
+	WORD $0x4eb4be74 // addp v20.4s, v19.4s, v20.4s
+	WORD $0x6f0e0530 // ushr v16.16b, v9.16b, #2
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
+	WORD $0x6f0e056a // ushr v10.16b, v11.16b, #2
+	WORD $0x4e271d4a // and v10.16b, v10.16b, v7.16b
+	FLDPQ 32(R12), (F18, F17)
+	WORD $0x0e32c215 // smull v21.8h, v16.8b, v18.8b
+	WORD $0x4e328215 // smlal2 v21.8h, v16.16b, v18.16b
+	WORD $0x4e602ab3 // saddlp v19.4s, v21.8h
+	WORD $0x0e31c156 // smull v22.8h, v10.8b, v17.8b
+	WORD $0x4e318156 // smlal2 v22.8h, v10.16b, v17.16b
+	WORD $0x4e602ad5 // saddlp v21.4s, v22.8h
+	WORD $0x4eb5be75 // addp v21.4s, v19.4s, v21.4s
+	WORD $0x4eb5be95 // addp v21.4s, v20.4s, v21.4s
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e2ccea0 // fmla v0.4s, v21.4s, v12.4s
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	WORD $0x4e271d4a // and v10.16b, v10.16b, v7.16b
+	WORD $0x6f0c0570 // ushr v16.16b, v11.16b, #4
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
+	FLDPQ 64(R12), (F17, F18)
+	WORD $0x0e31c155 // smull v21.8h, v10.8b, v17.8b
+	WORD $0x4e318155 // smlal2 v21.8h, v10.16b, v17.16b
+	WORD $0x4e602aac // saddlp v12.4s, v21.8h
+	WORD $0x0e32c214 // smull v20.8h, v16.8b, v18.8b
+	WORD $0x4e328214 // smlal2 v20.8h, v16.16b, v18.16b
+	WORD $0x4e602a95 // saddlp v21.4s, v20.8h
+	WORD $0x4eb5bd95 // addp v21.4s, v12.4s, v21.4s
+	WORD $0x6f0a0530 // ushr v16.16b, v9.16b, #6
+	WORD $0x6f0a056a // ushr v10.16b, v11.16b, #6
+	FLDPQ 96(R12), (F18, F17)
+	WORD $0x0e32c214 // smull v20.8h, v16.8b, v18.8b
+	WORD $0x4e328214 // smlal2 v20.8h, v16.16b, v18.16b
+	WORD $0x4e602a8c // saddlp v12.4s, v20.8h
+	WORD $0x0e31c153 // smull v19.8h, v10.8b, v17.8b
+	WORD $0x4e318153 // smlal2 v19.8h, v10.16b, v17.16b
+	WORD $0x4e602a74 // saddlp v20.4s, v19.8h
+	WORD $0x4eb4bd94 // addp v20.4s, v12.4s, v20.4s
+	WORD $0x4eb4beb4 // addp v20.4s, v21.4s, v20.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e2dce80 // fmla v0.4s, v20.4s, v13.4s
+	FLDPQ 48(R11), (F11, F9)
+	WORD $0x4e271d6a // and v10.16b, v11.16b, v7.16b
+	WORD $0x4e271d30 // and v16.16b, v9.16b, v7.16b
+	FLDPQ 128(R12), (F17, F18)
+	WORD $0x0e31c154 // smull v20.8h, v10.8b, v17.8b
+	WORD $0x4e318154 // smlal2 v20.8h, v10.16b, v17.16b
+	WORD $0x4e602a8d // saddlp v13.4s, v20.8h
+	WORD $0x0e32c215 // smull v21.8h, v16.8b, v18.8b
+	WORD $0x4e328215 // smlal2 v21.8h, v16.16b, v18.16b
+	WORD $0x4e602ab4 // saddlp v20.4s, v21.8h
+	WORD $0x4eb4bdb4 // addp v20.4s, v13.4s, v20.4s
+	WORD $0x6f0e0570 // ushr v16.16b, v11.16b, #2
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
+	WORD $0x6f0e052a // ushr v10.16b, v9.16b, #2
+	WORD $0x4e271d4a // and v10.16b, v10.16b, v7.16b
+	FLDPQ 160(R12), (F18, F17)
+	WORD $0x0e32c215 // smull v21.8h, v16.8b, v18.8b
+	WORD $0x4e328215 // smlal2 v21.8h, v16.16b, v18.16b
+	WORD $0x4e602aad // saddlp v13.4s, v21.8h
+	WORD $0x0e31c14c // smull v12.8h, v10.8b, v17.8b
+	WORD $0x4e31814c // smlal2 v12.8h, v10.16b, v17.16b
+	WORD $0x4e602995 // saddlp v21.4s, v12.8h
+	WORD $0x4eb5bdb5 // addp v21.4s, v13.4s, v21.4s
+	WORD $0x4eb5be95 // addp v21.4s, v20.4s, v21.4s
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e2ecea0 // fmla v0.4s, v21.4s, v14.4s
+	WORD $0x6f0c056a // ushr v10.16b, v11.16b, #4
+	WORD $0x4e271d4a // and v10.16b, v10.16b, v7.16b
+	WORD $0x6f0c0530 // ushr v16.16b, v9.16b, #4
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
+	FLDPQ 192(R12), (F17, F18)
+	WORD $0x0e31c155 // smull v21.8h, v10.8b, v17.8b
+	WORD $0x4e318155 // smlal2 v21.8h, v10.16b, v17.16b
+	WORD $0x4e602aae // saddlp v14.4s, v21.8h
+	WORD $0x0e32c214 // smull v20.8h, v16.8b, v18.8b
+	WORD $0x4e328214 // smlal2 v20.8h, v16.16b, v18.16b
+	WORD $0x4e602a95 // saddlp v21.4s, v20.8h
+	WORD $0x4eb5bdd5 // addp v21.4s, v14.4s, v21.4s
+	WORD $0x6f0a0570 // ushr v16.16b, v11.16b, #6
+	WORD $0x6f0a052a // ushr v10.16b, v9.16b, #6
+	FLDPQ 224(R12), (F18, F17)
+	WORD $0x0e32c214 // smull v20.8h, v16.8b, v18.8b
+	WORD $0x4e328214 // smlal2 v20.8h, v16.16b, v18.16b
+	WORD $0x4e602a8e // saddlp v14.4s, v20.8h
+	WORD $0x0e31c14d // smull v13.8h, v10.8b, v17.8b
+	WORD $0x4e31814d // smlal2 v13.8h, v10.16b, v17.16b
+	WORD $0x4e6029b4 // saddlp v20.4s, v13.8h
+	WORD $0x4eb4bdd4 // addp v20.4s, v14.4s, v20.4s
+	WORD $0x4eb4beb4 // addp v20.4s, v21.4s, v20.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e2fce80 // fmla v0.4s, v20.4s, v15.4s
+	ADD $80, R11, R11
+	ADD $4, R14, R14
+	ADD $256, R12, R12
+	ADD $64, R16, R16
+	ADD $64, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 127 vector instructions, 20 loads and stores, 7 others
+done:
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ3KNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ3KNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	FMOVS $4.0, F2
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F3
+	WORD $0x4f00e484 // movi v4.16b, #0x4
+	WORD $0x4e248465 // add v5.16b, v3.16b, v4.16b
+	WORD $0x4e2484a6 // add v6.16b, v5.16b, v4.16b
+	WORD $0x4e2484c7 // add v7.16b, v6.16b, v4.16b
+	WORD $0x4f01e7e4 // movi v4.16b, #0x3f
+	WORD $0x4f01e408 // movi v8.16b, #0x20
+	MOVD $blocksPairShifts<>(SB), R10
+	FMOVQ (R10), F9
+	WORD $0x4f00e46a // movi v10.16b, #0x3
+	WORD $0x4f00e48b // movi v11.16b, #0x4
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	ADD R7, R4, R15
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	MOVHU (R15), R10
+	FMOVS R10, F12
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	FMOVS 8(R14), F14
+	WORD $0x4e0405ce // dup v14.4s, v14.s[0]
+	WORD $0x6ea945ce // ushl v14.4s, v14.4s, v9.4s
+	FMOVD (R14), F13
+	WORD $0x6f0c05af // ushr v15.16b, v13.16b, #4
+	WORD $0x4ecf39ad // zip1 v13.2d, v13.2d, v15.2d
+	WORD $0x6f0c55cd // sli v13.16b, v14.16b, #4
+	WORD $0x4e241dad // and v13.16b, v13.16b, v4.16b
+	WORD $0x6e2885ad // sub v13.16b, v13.16b, v8.16b
+	WORD $0x4e0301ae // tbl v14.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8c91ce // fmul v14.4s, v14.4s, v12.s[0]
+	FMOVQ 0(R17), F15
+	WORD $0x4e2fcdc1 // fmla v1.4s, v14.4s, v15.4s
+	FMOVQ 0(R16), F15
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4f8c91ef // fmul v15.4s, v15.4s, v12.s[0]
+	FMOVQ 16(R17), F16
+	WORD $0x4e30cde1 // fmla v1.4s, v15.4s, v16.4s
+	FMOVQ 16(R16), F16
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e0601b0 // tbl v16.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8c9210 // fmul v16.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R17), F17
+	WORD $0x4e31ce01 // fmla v1.4s, v16.4s, v17.4s
+	FMOVQ 32(R16), F17
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e0701b1 // tbl v17.16b, {v13.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8c9231 // fmul v17.4s, v17.4s, v12.s[0]
+	FMOVQ 48(R17), F18
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	FMOVQ 48(R16), F18
+	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
+	FLDPQ 0(R11), (F12, F13)
+	FLDPQ 32(R11), (F18, F19)
+	WORD $0x4e2a1e54 // and v20.16b, v18.16b, v10.16b
+	WORD $0x4f0a5595 // shl v21.16b, v12.16b, #2
+	WORD $0x6eab1eb4 // bit v20.16b, v21.16b, v11.16b
+	WORD $0x4e2a1e75 // and v21.16b, v19.16b, v10.16b
+	WORD $0x4f0a55b6 // shl v22.16b, v13.16b, #2
+	WORD $0x6eab1ed5 // bit v21.16b, v22.16b, v11.16b
+	FLDPQ 0(R12), (F22, F23)
+	WORD $0x0e36c299 // smull v25.8h, v20.8b, v22.8b
+	WORD $0x4e368299 // smlal2 v25.8h, v20.16b, v22.16b
+	WORD $0x4e602b38 // saddlp v24.4s, v25.8h
+	WORD $0x0e37c2ba // smull v26.8h, v21.8b, v23.8b
+	WORD $0x4e3782ba // smlal2 v26.8h, v21.16b, v23.16b
+	WORD $0x4e602b59 // saddlp v25.4s, v26.8h
+	WORD $0x4eb9bf19 // addp v25.4s, v24.4s, v25.4s
+	WORD $0x6f0e0655 // ushr v21.16b, v18.16b, #2
+	WORD $0x4e2a1eb5 // and v21.16b, v21.16b, v10.16b
+	WORD $0x4f095594 // shl v20.16b, v12.16b, #1
+	WORD $0x6eab1e95 // bit v21.16b, v20.16b, v11.16b
+	WORD $0x6f0e0674 // ushr v20.16b, v19.16b, #2
+	WORD $0x4e2a1e94 // and v20.16b, v20.16b, v10.16b
+	WORD $0x4f0955b7 // shl v23.16b, v13.16b, #1
+	WORD $0x6eab1ef4 // bit v20.16b, v23.16b, v11.16b
+	FLDPQ 32(R12), (F23, F22)
+	WORD $0x0e37c2ba // smull v26.8h, v21.8b, v23.8b
+	WORD $0x4e3782ba // smlal2 v26.8h, v21.16b, v23.16b
+	WORD $0x4e602b58 // saddlp v24.4s, v26.8h
+	WORD $0x0e36c29b // smull v27.8h, v20.8b, v22.8b
+	WORD $0x4e36829b // smlal2 v27.8h, v20.16b, v22.16b
+	WORD $0x4e602b7a // saddlp v26.4s, v27.8h
+	WORD $0x4ebabf1a // addp v26.4s, v24.4s, v26.4s
+	WORD $0x4ebabf3a // addp v26.4s, v25.4s, v26.4s
+	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x4e2ecf40 // fmla v0.4s, v26.4s, v14.4s
+	WORD $0x6f0c0654 // ushr v20.16b, v18.16b, #4
+	WORD $0x4e2a1e94 // and v20.16b, v20.16b, v10.16b
+	WORD $0x6eab1d94 // bit v20.16b, v12.16b, v11.16b
+	WORD $0x6f0c0675 // ushr v21.16b, v19.16b, #4
+	WORD $0x4e2a1eb5 // and v21.16b, v21.16b, v10.16b
+	WORD $0x6eab1db5 // bit v21.16b, v13.16b, v11.16b
+	FLDPQ 64(R12), (F22, F23)
+	WORD $0x0e36c29a // smull v26.8h, v20.8b, v22.8b
+	WORD $0x4e36829a // smlal2 v26.8h, v20.16b, v22.16b
+	WORD $0x4e602b4e // saddlp v14.4s, v26.8h
+	WORD $0x0e37c2b9 // smull v25.8h, v21.8b, v23.8b
+	WORD $0x4e3782b9 // smlal2 v25.8h, v21.16b, v23.16b
+	WORD $0x4e602b3a // saddlp v26.4s, v25.8h
+	WORD $0x4ebabdda // addp v26.4s, v14.4s, v26.4s
+	WORD $0x6f0a0655 // ushr v21.16b, v18.16b, #6
+	WORD $0x6f0f0594 // ushr v20.16b, v12.16b, #1
+	WORD $0x6eab1e95 // bit v21.16b, v20.16b, v11.16b
+	WORD $0x6f0a0674 // ushr v20.16b, v19.16b, #6
+	WORD $0x6f0f05b7 // ushr v23.16b, v13.16b, #1
+	WORD $0x6eab1ef4 // bit v20.16b, v23.16b, v11.16b
+	FLDPQ 96(R12), (F23, F22)
+	WORD $0x0e37c2b9 // smull v25.8h, v21.8b, v23.8b
+	WORD $0x4e3782b9 // smlal2 v25.8h, v21.16b, v23.16b
+	WORD $0x4e602b2e // saddlp v14.4s, v25.8h
+	WORD $0x0e36c298 // smull v24.8h, v20.8b, v22.8b
+	WORD $0x4e368298 // smlal2 v24.8h, v20.16b, v22.16b
+	WORD $0x4e602b19 // saddlp v25.4s, v24.8h
+	WORD $0x4eb9bdd9 // addp v25.4s, v14.4s, v25.4s
+	WORD $0x4eb9bf59 // addp v25.4s, v26.4s, v25.4s
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4e2fcf20 // fmla v0.4s, v25.4s, v15.4s
+	FLDPQ 64(R11), (F19, F18)
+	WORD $0x4e2a1e74 // and v20.16b, v19.16b, v10.16b
+	WORD $0x6f0e0595 // ushr v21.16b, v12.16b, #2
+	WORD $0x6eab1eb4 // bit v20.16b, v21.16b, v11.16b
+	WORD $0x4e2a1e55 // and v21.16b, v18.16b, v10.16b
+	WORD $0x6f0e05b6 // ushr v22.16b, v13.16b, #2
+	WORD $0x6eab1ed5 // bit v21.16b, v22.16b, v11.16b
+	FLDPQ 128(R12), (F22, F23)
+	WORD $0x0e36c299 // smull v25.8h, v20.8b, v22.8b
+	WORD $0x4e368299 // smlal2 v25.8h, v20.16b, v22.16b
+	WORD $0x4e602b2f // saddlp v15.4s, v25.8h
+	WORD $0x0e37c2ba // smull v26.8h, v21.8b, v23.8b
+	WORD $0x4e3782ba // smlal2 v26.8h, v21.16b, v23.16b
+	WORD $0x4e602b59 // saddlp v25.4s, v26.8h
+	WORD $0x4eb9bdf9 // addp v25.4s, v15.4s, v25.4s
+	WORD $0x6f0e0675 // ushr v21.16b, v19.16b, #2
+	WORD $0x4e2a1eb5 // and v21.16b, v21.16b, v10.16b
+	WORD $0x6f0d0594 // ushr v20.16b, v12.16b, #3
+	WORD $0x6eab1e95 // bit v21.16b, v20.16b, v11.16b
+	WORD $0x6f0e0654 // ushr v20.16b, v18.16b, #2
+	WORD $0x4e2a1e94 // and v20.16b, v20.16b, v10.16b
+	WORD $0x6f0d05b7 // ushr v23.16b, v13.16b, #3
+	WORD $0x6eab1ef4 // bit v20.16b, v23.16b, v11.16b
+	FLDPQ 160(R12), (F23, F22)
+	WORD $0x0e37c2ba // smull v26.8h, v21.8b, v23.8b
+	WORD $0x4e3782ba // smlal2 v26.8h, v21.16b, v23.16b
+	WORD $0x4e602b4f // saddlp v15.4s, v26.8h
+	WORD $0x0e36c28e // smull v14.8h, v20.8b, v22.8b
+	WORD $0x4e36828e // smlal2 v14.8h, v20.16b, v22.16b
+	WORD $0x4e6029da // saddlp v26.4s, v14.8h
+	WORD $0x4ebabdfa // addp v26.4s, v15.4s, v26.4s
+	WORD $0x4ebabf3a // addp v26.4s, v25.4s, v26.4s
+	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x4e30cf40 // fmla v0.4s, v26.4s, v16.4s
+	WORD $0x6f0c0674 // ushr v20.16b, v19.16b, #4
+	WORD $0x4e2a1e94 // and v20.16b, v20.16b, v10.16b
+	WORD $0x6f0c0595 // ushr v21.16b, v12.16b, #4
+	WORD $0x6eab1eb4 // bit v20.16b, v21.16b, v11.16b
+	WORD $0x6f0c0655 // ushr v21.16b, v18.16b, #4
+	WORD $0x4e2a1eb5 // and v21.16b, v21.16b, v10.16b
+	WORD $0x6f0c05b6 // ushr v22.16b, v13.16b, #4
+	WORD $0x6eab1ed5 // bit v21.16b, v22.16b, v11.16b
+	FLDPQ 192(R12), (F22, F23)
+	WORD $0x0e36c29a // smull v26.8h, v20.8b, v22.8b
+	WORD $0x4e36829a // smlal2 v26.8h, v20.16b, v22.16b
+	WORD $0x4e602b50 // saddlp v16.4s, v26.8h
+	WORD $0x0e37c2b9 // smull v25.8h, v21.8b, v23.8b
+	WORD $0x4e3782b9 // smlal2 v25.8h, v21.16b, v23.16b
+	WORD $0x4e602b3a // saddlp v26.4s, v25.8h
+	WORD $0x4ebabe1a // addp v26.4s, v16.4s, v26.4s
+	WORD $0x6f0a0675 // ushr v21.16b, v19.16b, #6
+	WORD $0x6f0b0594 // ushr v20.16b, v12.16b, #5
+	WORD $0x6eab1e95 // bit v21.16b, v20.16b, v11.16b
+	WORD $0x6f0a0654 // ushr v20.16b, v18.16b, #6
+	WORD $0x6f0b05b7 // ushr v23.16b, v13.16b, #5
+	WORD $0x6eab1ef4 // bit v20.16b, v23.16b, v11.16b
+	FLDPQ 224(R12), (F23, F22)
+	WORD $0x0e37c2b9 // smull v25.8h, v21.8b, v23.8b
+	WORD $0x4e3782b9 // smlal2 v25.8h, v21.16b, v23.16b
+	WORD $0x4e602b30 // saddlp v16.4s, v25.8h
+	WORD $0x0e36c28f // smull v15.8h, v20.8b, v22.8b
+	WORD $0x4e36828f // smlal2 v15.8h, v20.16b, v22.16b
+	WORD $0x4e6029f9 // saddlp v25.4s, v15.8h
+	WORD $0x4eb9be19 // addp v25.4s, v16.4s, v25.4s
+	WORD $0x4eb9bf59 // addp v25.4s, v26.4s, v25.4s
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4e31cf20 // fmla v0.4s, v25.4s, v17.4s
+	ADD $96, R11, R11
+	ADD $12, R14, R14
+	ADD $2, R15, R15
+	ADD $256, R12, R12
+	ADD $64, R16, R16
+	ADD $64, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 150 vector instructions, 22 loads and stores, 9 others
+done:
+	WORD $0x4f825020 // fmls v0.4s, v1.4s, v2.s[0]
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ4KNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ4KNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F2
+	WORD $0x4f00e483 // movi v3.16b, #0x4
+	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
+	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
+	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	WORD $0x4f01e7e3 // movi v3.16b, #0x3f
+	WORD $0x4f00e5e7 // movi v7.16b, #0xf
+	WORD $0x4f00e608 // movi v8.16b, #0x10
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	FMOVD 4(R11), F9
+	FMOVS 12(R11), F10
+	FMOVS (R11), F12
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	WORD $0x6f0c054b // ushr v11.16b, v10.16b, #4
+	WORD $0x4e8b394a // zip1 v10.4s, v10.4s, v11.4s
+	WORD $0x6f0a052b // ushr v11.16b, v9.16b, #6
+	WORD $0x6f0c556a // sli v10.16b, v11.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	WORD $0x4e8a3929 // zip1 v9.4s, v9.4s, v10.4s
+	WORD $0x4e02012b // tbl v11.16b, {v9.16b}, v2.16b
 	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x6e29dd6b // fmul v11.4s, v11.4s, v9.4s
-	WORD $0x4e0300ec // tbl v12.16b, {v7.16b}, v3.16b
+	WORD $0x4f8c916b // fmul v11.4s, v11.4s, v12.s[0]
+	FMOVQ 0(R16), F10
+	WORD $0x6e2add6b // fmul v11.4s, v11.4s, v10.4s
+	WORD $0x4e04012a // tbl v10.16b, {v9.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f8c914a // fmul v10.4s, v10.4s, v12.s[0]
+	FMOVQ 16(R16), F13
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	WORD $0x4e05012d // tbl v13.16b, {v9.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4fac91ad // fmul v13.4s, v13.4s, v12.s[1]
+	FMOVQ 0(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06012d // tbl v13.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4fac91ad // fmul v13.4s, v13.4s, v12.s[1]
+	FMOVQ 16(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	FLDPQ 16(R11), (F12, F9)
+	WORD $0x4e271d8d // and v13.16b, v12.16b, v7.16b
+	WORD $0x4e271d2e // and v14.16b, v9.16b, v7.16b
+	FLDPQ 0(R12), (F15, F16)
+	WORD $0x0e2fc1b2 // smull v18.8h, v13.8b, v15.8b
+	WORD $0x4e2f81b2 // smlal2 v18.8h, v13.16b, v15.16b
+	WORD $0x0e3081d2 // smlal v18.8h, v14.8b, v16.8b
+	WORD $0x4e3081d2 // smlal2 v18.8h, v14.16b, v16.16b
+	WORD $0x4e602a51 // saddlp v17.4s, v18.8h
+	WORD $0x6f0c058e // ushr v14.16b, v12.16b, #4
+	WORD $0x6f0c052d // ushr v13.16b, v9.16b, #4
+	FLDPQ 32(R12), (F16, F15)
+	WORD $0x0e30c1d3 // smull v19.8h, v14.8b, v16.8b
+	WORD $0x4e3081d3 // smlal2 v19.8h, v14.16b, v16.16b
+	WORD $0x0e2f81b3 // smlal v19.8h, v13.8b, v15.8b
+	WORD $0x4e2f81b3 // smlal2 v19.8h, v13.16b, v15.16b
+	WORD $0x4e602a72 // saddlp v18.4s, v19.8h
+	WORD $0x4eb2be32 // addp v18.4s, v17.4s, v18.4s
+	FLDPQ 48(R11), (F9, F12)
+	WORD $0x4e271d2d // and v13.16b, v9.16b, v7.16b
+	WORD $0x4e271d8e // and v14.16b, v12.16b, v7.16b
+	FLDPQ 64(R12), (F15, F16)
+	WORD $0x0e2fc1b3 // smull v19.8h, v13.8b, v15.8b
+	WORD $0x4e2f81b3 // smlal2 v19.8h, v13.16b, v15.16b
+	WORD $0x0e3081d3 // smlal v19.8h, v14.8b, v16.8b
+	WORD $0x4e3081d3 // smlal2 v19.8h, v14.16b, v16.16b
+	WORD $0x4e602a71 // saddlp v17.4s, v19.8h
+	WORD $0x6f0c052e // ushr v14.16b, v9.16b, #4
+	WORD $0x6f0c058d // ushr v13.16b, v12.16b, #4
+	FLDPQ 96(R12), (F16, F15)
+	WORD $0x0e30c1d4 // smull v20.8h, v14.8b, v16.8b
+	WORD $0x4e3081d4 // smlal2 v20.8h, v14.16b, v16.16b
+	WORD $0x0e2f81b4 // smlal v20.8h, v13.8b, v15.8b
+	WORD $0x4e2f81b4 // smlal2 v20.8h, v13.16b, v15.16b
+	WORD $0x4e602a93 // saddlp v19.4s, v20.8h
+	WORD $0x4eb3be33 // addp v19.4s, v17.4s, v19.4s
+	WORD $0x4eb3be53 // addp v19.4s, v18.4s, v19.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x4e2bce60 // fmla v0.4s, v19.4s, v11.4s
+	FLDPQ 80(R11), (F12, F9)
+	WORD $0x4e271d8d // and v13.16b, v12.16b, v7.16b
+	WORD $0x4e271d2e // and v14.16b, v9.16b, v7.16b
+	FLDPQ 128(R12), (F15, F16)
+	WORD $0x0e2fc1b3 // smull v19.8h, v13.8b, v15.8b
+	WORD $0x4e2f81b3 // smlal2 v19.8h, v13.16b, v15.16b
+	WORD $0x0e3081d3 // smlal v19.8h, v14.8b, v16.8b
+	WORD $0x4e3081d3 // smlal2 v19.8h, v14.16b, v16.16b
+	WORD $0x4e602a6b // saddlp v11.4s, v19.8h
+	WORD $0x6f0c058e // ushr v14.16b, v12.16b, #4
+	WORD $0x6f0c052d // ushr v13.16b, v9.16b, #4
+	FLDPQ 160(R12), (F16, F15)
+	WORD $0x0e30c1d2 // smull v18.8h, v14.8b, v16.8b
+	WORD $0x4e3081d2 // smlal2 v18.8h, v14.16b, v16.16b
+	WORD $0x0e2f81b2 // smlal v18.8h, v13.8b, v15.8b
+	WORD $0x4e2f81b2 // smlal2 v18.8h, v13.16b, v15.16b
+	WORD $0x4e602a53 // saddlp v19.4s, v18.8h
+	WORD $0x4eb3bd73 // addp v19.4s, v11.4s, v19.4s
+	FLDPQ 112(R11), (F9, F12)
+	WORD $0x4e271d2d // and v13.16b, v9.16b, v7.16b
+	WORD $0x4e271d8e // and v14.16b, v12.16b, v7.16b
+	FLDPQ 192(R12), (F15, F16)
+	WORD $0x0e2fc1b2 // smull v18.8h, v13.8b, v15.8b
+	WORD $0x4e2f81b2 // smlal2 v18.8h, v13.16b, v15.16b
+	WORD $0x0e3081d2 // smlal v18.8h, v14.8b, v16.8b
+	WORD $0x4e3081d2 // smlal2 v18.8h, v14.16b, v16.16b
+	WORD $0x4e602a4b // saddlp v11.4s, v18.8h
+	WORD $0x6f0c052e // ushr v14.16b, v9.16b, #4
+	WORD $0x6f0c058d // ushr v13.16b, v12.16b, #4
+	FLDPQ 224(R12), (F16, F15)
+	WORD $0x0e30c1d1 // smull v17.8h, v14.8b, v16.8b
+	WORD $0x4e3081d1 // smlal2 v17.8h, v14.16b, v16.16b
+	WORD $0x0e2f81b1 // smlal v17.8h, v13.8b, v15.8b
+	WORD $0x4e2f81b1 // smlal2 v17.8h, v13.16b, v15.16b
+	WORD $0x4e602a32 // saddlp v18.4s, v17.8h
+	WORD $0x4eb2bd72 // addp v18.4s, v11.4s, v18.4s
+	WORD $0x4eb2be72 // addp v18.4s, v19.4s, v18.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4e2ace40 // fmla v0.4s, v18.4s, v10.4s
+	ADD $144, R11, R11
+	ADD $256, R12, R12
+	ADD $32, R16, R16
+	ADD $32, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 89 vector instructions, 19 loads and stores, 6 others
+done:
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ5KNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ5KNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F2
+	WORD $0x4f00e483 // movi v3.16b, #0x4
+	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
+	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
+	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	WORD $0x4f01e7e3 // movi v3.16b, #0x3f
+	WORD $0x4f00e5e7 // movi v7.16b, #0xf
+	WORD $0x4f00e608 // movi v8.16b, #0x10
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	FMOVD 4(R11), F9
+	FMOVS 12(R11), F10
+	FMOVS (R11), F12
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	WORD $0x6f0c054b // ushr v11.16b, v10.16b, #4
+	WORD $0x4e8b394a // zip1 v10.4s, v10.4s, v11.4s
+	WORD $0x6f0a052b // ushr v11.16b, v9.16b, #6
+	WORD $0x6f0c556a // sli v10.16b, v11.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	WORD $0x4e8a3929 // zip1 v9.4s, v9.4s, v10.4s
+	WORD $0x4e02012b // tbl v11.16b, {v9.16b}, v2.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8c916b // fmul v11.4s, v11.4s, v12.s[0]
+	FMOVQ 0(R16), F10
+	WORD $0x6e2add6b // fmul v11.4s, v11.4s, v10.4s
+	WORD $0x4e04012a // tbl v10.16b, {v9.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f8c914a // fmul v10.4s, v10.4s, v12.s[0]
+	FMOVQ 16(R16), F13
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	WORD $0x4e05012d // tbl v13.16b, {v9.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4fac91ad // fmul v13.4s, v13.4s, v12.s[1]
+	FMOVQ 0(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06012d // tbl v13.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4fac91ad // fmul v13.4s, v13.4s, v12.s[1]
+	FMOVQ 16(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	FLDPQ 16(R11), (F12, F9)
+	FLDPQ 48(R11), (F13, F14)
+	WORD $0x4e271daf // and v15.16b, v13.16b, v7.16b
+	WORD $0x4f0c5590 // shl v16.16b, v12.16b, #4
+	WORD $0x6ea81e0f // bit v15.16b, v16.16b, v8.16b
+	WORD $0x4e271dd0 // and v16.16b, v14.16b, v7.16b
+	WORD $0x4f0c5531 // shl v17.16b, v9.16b, #4
+	WORD $0x6ea81e30 // bit v16.16b, v17.16b, v8.16b
+	FLDPQ 0(R12), (F17, F18)
+	WORD $0x0e31c1f4 // smull v20.8h, v15.8b, v17.8b
+	WORD $0x4e3181f4 // smlal2 v20.8h, v15.16b, v17.16b
+	WORD $0x0e328214 // smlal v20.8h, v16.8b, v18.8b
+	WORD $0x4e328214 // smlal2 v20.8h, v16.16b, v18.16b
+	WORD $0x4e602a93 // saddlp v19.4s, v20.8h
+	WORD $0x6f0c05b0 // ushr v16.16b, v13.16b, #4
+	WORD $0x4f0b558f // shl v15.16b, v12.16b, #3
+	WORD $0x6ea81df0 // bit v16.16b, v15.16b, v8.16b
+	WORD $0x6f0c05cf // ushr v15.16b, v14.16b, #4
+	WORD $0x4f0b5532 // shl v18.16b, v9.16b, #3
+	WORD $0x6ea81e4f // bit v15.16b, v18.16b, v8.16b
+	FLDPQ 32(R12), (F18, F17)
+	WORD $0x0e32c215 // smull v21.8h, v16.8b, v18.8b
+	WORD $0x4e328215 // smlal2 v21.8h, v16.16b, v18.16b
+	WORD $0x0e3181f5 // smlal v21.8h, v15.8b, v17.8b
+	WORD $0x4e3181f5 // smlal2 v21.8h, v15.16b, v17.16b
+	WORD $0x4e602ab4 // saddlp v20.4s, v21.8h
+	WORD $0x4eb4be74 // addp v20.4s, v19.4s, v20.4s
+	FLDPQ 80(R11), (F14, F13)
+	WORD $0x4e271dcf // and v15.16b, v14.16b, v7.16b
+	WORD $0x4f0a5590 // shl v16.16b, v12.16b, #2
+	WORD $0x6ea81e0f // bit v15.16b, v16.16b, v8.16b
+	WORD $0x4e271db0 // and v16.16b, v13.16b, v7.16b
+	WORD $0x4f0a5531 // shl v17.16b, v9.16b, #2
+	WORD $0x6ea81e30 // bit v16.16b, v17.16b, v8.16b
+	FLDPQ 64(R12), (F17, F18)
+	WORD $0x0e31c1f5 // smull v21.8h, v15.8b, v17.8b
+	WORD $0x4e3181f5 // smlal2 v21.8h, v15.16b, v17.16b
+	WORD $0x0e328215 // smlal v21.8h, v16.8b, v18.8b
+	WORD $0x4e328215 // smlal2 v21.8h, v16.16b, v18.16b
+	WORD $0x4e602ab3 // saddlp v19.4s, v21.8h
+	WORD $0x6f0c05d0 // ushr v16.16b, v14.16b, #4
+	WORD $0x4f09558f // shl v15.16b, v12.16b, #1
+	WORD $0x6ea81df0 // bit v16.16b, v15.16b, v8.16b
+	WORD $0x6f0c05af // ushr v15.16b, v13.16b, #4
+	WORD $0x4f095532 // shl v18.16b, v9.16b, #1
+	WORD $0x6ea81e4f // bit v15.16b, v18.16b, v8.16b
+	FLDPQ 96(R12), (F18, F17)
+	WORD $0x0e32c216 // smull v22.8h, v16.8b, v18.8b
+	WORD $0x4e328216 // smlal2 v22.8h, v16.16b, v18.16b
+	WORD $0x0e3181f6 // smlal v22.8h, v15.8b, v17.8b
+	WORD $0x4e3181f6 // smlal2 v22.8h, v15.16b, v17.16b
+	WORD $0x4e602ad5 // saddlp v21.4s, v22.8h
+	WORD $0x4eb5be75 // addp v21.4s, v19.4s, v21.4s
+	WORD $0x4eb5be95 // addp v21.4s, v20.4s, v21.4s
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e2bcea0 // fmla v0.4s, v21.4s, v11.4s
+	FLDPQ 112(R11), (F13, F14)
+	WORD $0x4e271daf // and v15.16b, v13.16b, v7.16b
+	WORD $0x6ea81d8f // bit v15.16b, v12.16b, v8.16b
+	WORD $0x4e271dd0 // and v16.16b, v14.16b, v7.16b
+	WORD $0x6ea81d30 // bit v16.16b, v9.16b, v8.16b
+	FLDPQ 128(R12), (F17, F18)
+	WORD $0x0e31c1f5 // smull v21.8h, v15.8b, v17.8b
+	WORD $0x4e3181f5 // smlal2 v21.8h, v15.16b, v17.16b
+	WORD $0x0e328215 // smlal v21.8h, v16.8b, v18.8b
+	WORD $0x4e328215 // smlal2 v21.8h, v16.16b, v18.16b
+	WORD $0x4e602aab // saddlp v11.4s, v21.8h
+	WORD $0x6f0c05b0 // ushr v16.16b, v13.16b, #4
+	WORD $0x6f0f058f // ushr v15.16b, v12.16b, #1
+	WORD $0x6ea81df0 // bit v16.16b, v15.16b, v8.16b
+	WORD $0x6f0c05cf // ushr v15.16b, v14.16b, #4
+	WORD $0x6f0f0532 // ushr v18.16b, v9.16b, #1
+	WORD $0x6ea81e4f // bit v15.16b, v18.16b, v8.16b
+	FLDPQ 160(R12), (F18, F17)
+	WORD $0x0e32c214 // smull v20.8h, v16.8b, v18.8b
+	WORD $0x4e328214 // smlal2 v20.8h, v16.16b, v18.16b
+	WORD $0x0e3181f4 // smlal v20.8h, v15.8b, v17.8b
+	WORD $0x4e3181f4 // smlal2 v20.8h, v15.16b, v17.16b
+	WORD $0x4e602a95 // saddlp v21.4s, v20.8h
+	WORD $0x4eb5bd75 // addp v21.4s, v11.4s, v21.4s
+	FLDPQ 144(R11), (F14, F13)
+	WORD $0x4e271dcf // and v15.16b, v14.16b, v7.16b
+	WORD $0x6f0e0590 // ushr v16.16b, v12.16b, #2
+	WORD $0x6ea81e0f // bit v15.16b, v16.16b, v8.16b
+	WORD $0x4e271db0 // and v16.16b, v13.16b, v7.16b
+	WORD $0x6f0e0531 // ushr v17.16b, v9.16b, #2
+	WORD $0x6ea81e30 // bit v16.16b, v17.16b, v8.16b
+	FLDPQ 192(R12), (F17, F18)
+	WORD $0x0e31c1f4 // smull v20.8h, v15.8b, v17.8b
+	WORD $0x4e3181f4 // smlal2 v20.8h, v15.16b, v17.16b
+	WORD $0x0e328214 // smlal v20.8h, v16.8b, v18.8b
+	WORD $0x4e328214 // smlal2 v20.8h, v16.16b, v18.16b
+	WORD $0x4e602a8b // saddlp v11.4s, v20.8h
+	WORD $0x6f0c05d0 // ushr v16.16b, v14.16b, #4
+	WORD $0x6f0d058f // ushr v15.16b, v12.16b, #3
+	WORD $0x6ea81df0 // bit v16.16b, v15.16b, v8.16b
+	WORD $0x6f0c05af // ushr v15.16b, v13.16b, #4
+	WORD $0x6f0d0532 // ushr v18.16b, v9.16b, #3
+	WORD $0x6ea81e4f // bit v15.16b, v18.16b, v8.16b
+	FLDPQ 224(R12), (F18, F17)
+	WORD $0x0e32c213 // smull v19.8h, v16.8b, v18.8b
+	WORD $0x4e328213 // smlal2 v19.8h, v16.16b, v18.16b
+	WORD $0x0e3181f3 // smlal v19.8h, v15.8b, v17.8b
+	WORD $0x4e3181f3 // smlal2 v19.8h, v15.16b, v17.16b
+	WORD $0x4e602a74 // saddlp v20.4s, v19.8h
+	WORD $0x4eb4bd74 // addp v20.4s, v11.4s, v20.4s
+	WORD $0x4eb4beb4 // addp v20.4s, v21.4s, v20.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e2ace80 // fmla v0.4s, v20.4s, v10.4s
+	ADD $176, R11, R11
+	ADD $256, R12, R12
+	ADD $32, R16, R16
+	ADD $32, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 119 vector instructions, 20 loads and stores, 6 others
+done:
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ6KNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ6KNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	FMOVS $32.0, F2
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F3
+	WORD $0x4f00e484 // movi v4.16b, #0x4
+	WORD $0x4e248465 // add v5.16b, v3.16b, v4.16b
+	WORD $0x4e2484a6 // add v6.16b, v5.16b, v4.16b
+	WORD $0x4e2484c7 // add v7.16b, v6.16b, v4.16b
+	WORD $0x4f00e5e4 // movi v4.16b, #0xf
+	WORD $0x4f01e608 // movi v8.16b, #0x30
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	MOVD R2, R16
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	MOVHU (R14), R10
+	FMOVS R10, F9
+	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+	FMOVQ 192(R11), F10
+	WORD $0x4e03014b // tbl v11.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f89916b // fmul v11.4s, v11.4s, v9.s[0]
+	FMOVQ 0(R17), F12
+	WORD $0x4e2ccd61 // fmla v1.4s, v11.4s, v12.4s
+	FMOVQ 0(R16), F12
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	WORD $0x4e2ad52a // fadd v10.4s, v9.4s, v10.4s
-	FLDPQ 32(R0), (F9, F12)
-	WORD $0x4e0400ed // tbl v13.16b, {v7.16b}, v4.16b
+	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
+	FMOVQ 16(R17), F13
+	WORD $0x4e2dcd81 // fmla v1.4s, v12.4s, v13.4s
+	FMOVQ 16(R16), F13
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4e06014d // tbl v13.16b, {v10.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e29cdab // fmla v11.4s, v13.4s, v9.4s
-	WORD $0x4e29d54a // fadd v10.4s, v10.4s, v9.4s
-	WORD $0x4e0500e9 // tbl v9.16b, {v7.16b}, v5.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e2ccd2b // fmla v11.4s, v9.4s, v12.4s
-	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
-	FLDPQ 64(R0), (F12, F9)
-	WORD $0x4e01010d // tbl v13.16b, {v8.16b}, v1.16b
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	FMOVQ 32(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	FMOVQ 32(R16), F14
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	WORD $0x4e07014e // tbl v14.16b, {v10.16b}, v7.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8991ce // fmul v14.4s, v14.4s, v9.s[0]
+	FMOVQ 48(R17), F15
+	WORD $0x4e2fcdc1 // fmla v1.4s, v14.4s, v15.4s
+	FMOVQ 48(R16), F15
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	FLDPQ 0(R11), (F9, F10)
+	FLDPQ 32(R11), (F15, F16)
+	FLDPQ 128(R11), (F17, F18)
+	WORD $0x4e241d33 // and v19.16b, v9.16b, v4.16b
+	WORD $0x4f0c5634 // shl v20.16b, v17.16b, #4
+	WORD $0x6ea81e93 // bit v19.16b, v20.16b, v8.16b
+	WORD $0x4e241d54 // and v20.16b, v10.16b, v4.16b
+	WORD $0x4f0c5655 // shl v21.16b, v18.16b, #4
+	WORD $0x6ea81eb4 // bit v20.16b, v21.16b, v8.16b
+	FLDPQ 0(R12), (F21, F22)
+	WORD $0x0e35c278 // smull v24.8h, v19.8b, v21.8b
+	WORD $0x4e358278 // smlal2 v24.8h, v19.16b, v21.16b
+	WORD $0x4e602b17 // saddlp v23.4s, v24.8h
+	WORD $0x0e36c299 // smull v25.8h, v20.8b, v22.8b
+	WORD $0x4e368299 // smlal2 v25.8h, v20.16b, v22.16b
+	WORD $0x4e602b38 // saddlp v24.4s, v25.8h
+	WORD $0x4eb8bef8 // addp v24.4s, v23.4s, v24.4s
+	WORD $0x4e241df4 // and v20.16b, v15.16b, v4.16b
+	WORD $0x4f0a5633 // shl v19.16b, v17.16b, #2
+	WORD $0x6ea81e74 // bit v20.16b, v19.16b, v8.16b
+	WORD $0x4e241e13 // and v19.16b, v16.16b, v4.16b
+	WORD $0x4f0a5656 // shl v22.16b, v18.16b, #2
+	WORD $0x6ea81ed3 // bit v19.16b, v22.16b, v8.16b
+	FLDPQ 32(R12), (F22, F21)
+	WORD $0x0e36c299 // smull v25.8h, v20.8b, v22.8b
+	WORD $0x4e368299 // smlal2 v25.8h, v20.16b, v22.16b
+	WORD $0x4e602b37 // saddlp v23.4s, v25.8h
+	WORD $0x0e35c27a // smull v26.8h, v19.8b, v21.8b
+	WORD $0x4e35827a // smlal2 v26.8h, v19.16b, v21.16b
+	WORD $0x4e602b59 // saddlp v25.4s, v26.8h
+	WORD $0x4eb9bef9 // addp v25.4s, v23.4s, v25.4s
+	WORD $0x4eb9bf19 // addp v25.4s, v24.4s, v25.4s
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4e2bcf20 // fmla v0.4s, v25.4s, v11.4s
+	WORD $0x6f0c0533 // ushr v19.16b, v9.16b, #4
+	WORD $0x6ea81e33 // bit v19.16b, v17.16b, v8.16b
+	WORD $0x6f0c0554 // ushr v20.16b, v10.16b, #4
+	WORD $0x6ea81e54 // bit v20.16b, v18.16b, v8.16b
+	FLDPQ 64(R12), (F21, F22)
+	WORD $0x0e35c279 // smull v25.8h, v19.8b, v21.8b
+	WORD $0x4e358279 // smlal2 v25.8h, v19.16b, v21.16b
+	WORD $0x4e602b2b // saddlp v11.4s, v25.8h
+	WORD $0x0e36c298 // smull v24.8h, v20.8b, v22.8b
+	WORD $0x4e368298 // smlal2 v24.8h, v20.16b, v22.16b
+	WORD $0x4e602b19 // saddlp v25.4s, v24.8h
+	WORD $0x4eb9bd79 // addp v25.4s, v11.4s, v25.4s
+	WORD $0x6f0c05f4 // ushr v20.16b, v15.16b, #4
+	WORD $0x6f0e0633 // ushr v19.16b, v17.16b, #2
+	WORD $0x6ea81e74 // bit v20.16b, v19.16b, v8.16b
+	WORD $0x6f0c0613 // ushr v19.16b, v16.16b, #4
+	WORD $0x6f0e0656 // ushr v22.16b, v18.16b, #2
+	WORD $0x6ea81ed3 // bit v19.16b, v22.16b, v8.16b
+	FLDPQ 96(R12), (F22, F21)
+	WORD $0x0e36c298 // smull v24.8h, v20.8b, v22.8b
+	WORD $0x4e368298 // smlal2 v24.8h, v20.16b, v22.16b
+	WORD $0x4e602b0b // saddlp v11.4s, v24.8h
+	WORD $0x0e35c277 // smull v23.8h, v19.8b, v21.8b
+	WORD $0x4e358277 // smlal2 v23.8h, v19.16b, v21.16b
+	WORD $0x4e602af8 // saddlp v24.4s, v23.8h
+	WORD $0x4eb8bd78 // addp v24.4s, v11.4s, v24.4s
+	WORD $0x4eb8bf38 // addp v24.4s, v25.4s, v24.4s
+	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD $0x4e2ccf00 // fmla v0.4s, v24.4s, v12.4s
+	FLDPQ 64(R11), (F16, F15)
+	FLDPQ 96(R11), (F10, F9)
+	FLDPQ 160(R11), (F18, F17)
+	WORD $0x4e241e13 // and v19.16b, v16.16b, v4.16b
+	WORD $0x4f0c5654 // shl v20.16b, v18.16b, #4
+	WORD $0x6ea81e93 // bit v19.16b, v20.16b, v8.16b
+	WORD $0x4e241df4 // and v20.16b, v15.16b, v4.16b
+	WORD $0x4f0c5635 // shl v21.16b, v17.16b, #4
+	WORD $0x6ea81eb4 // bit v20.16b, v21.16b, v8.16b
+	FLDPQ 128(R12), (F21, F22)
+	WORD $0x0e35c278 // smull v24.8h, v19.8b, v21.8b
+	WORD $0x4e358278 // smlal2 v24.8h, v19.16b, v21.16b
+	WORD $0x4e602b0c // saddlp v12.4s, v24.8h
+	WORD $0x0e36c299 // smull v25.8h, v20.8b, v22.8b
+	WORD $0x4e368299 // smlal2 v25.8h, v20.16b, v22.16b
+	WORD $0x4e602b38 // saddlp v24.4s, v25.8h
+	WORD $0x4eb8bd98 // addp v24.4s, v12.4s, v24.4s
+	WORD $0x4e241d54 // and v20.16b, v10.16b, v4.16b
+	WORD $0x4f0a5653 // shl v19.16b, v18.16b, #2
+	WORD $0x6ea81e74 // bit v20.16b, v19.16b, v8.16b
+	WORD $0x4e241d33 // and v19.16b, v9.16b, v4.16b
+	WORD $0x4f0a5636 // shl v22.16b, v17.16b, #2
+	WORD $0x6ea81ed3 // bit v19.16b, v22.16b, v8.16b
+	FLDPQ 160(R12), (F22, F21)
+	WORD $0x0e36c299 // smull v25.8h, v20.8b, v22.8b
+	WORD $0x4e368299 // smlal2 v25.8h, v20.16b, v22.16b
+	WORD $0x4e602b2c // saddlp v12.4s, v25.8h
+	WORD $0x0e35c26b // smull v11.8h, v19.8b, v21.8b
+	WORD $0x4e35826b // smlal2 v11.8h, v19.16b, v21.16b
+	WORD $0x4e602979 // saddlp v25.4s, v11.8h
+	WORD $0x4eb9bd99 // addp v25.4s, v12.4s, v25.4s
+	WORD $0x4eb9bf19 // addp v25.4s, v24.4s, v25.4s
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4e2dcf20 // fmla v0.4s, v25.4s, v13.4s
+	WORD $0x6f0c0613 // ushr v19.16b, v16.16b, #4
+	WORD $0x6ea81e53 // bit v19.16b, v18.16b, v8.16b
+	WORD $0x6f0c05f4 // ushr v20.16b, v15.16b, #4
+	WORD $0x6ea81e34 // bit v20.16b, v17.16b, v8.16b
+	FLDPQ 192(R12), (F21, F22)
+	WORD $0x0e35c279 // smull v25.8h, v19.8b, v21.8b
+	WORD $0x4e358279 // smlal2 v25.8h, v19.16b, v21.16b
+	WORD $0x4e602b2d // saddlp v13.4s, v25.8h
+	WORD $0x0e36c298 // smull v24.8h, v20.8b, v22.8b
+	WORD $0x4e368298 // smlal2 v24.8h, v20.16b, v22.16b
+	WORD $0x4e602b19 // saddlp v25.4s, v24.8h
+	WORD $0x4eb9bdb9 // addp v25.4s, v13.4s, v25.4s
+	WORD $0x6f0c0554 // ushr v20.16b, v10.16b, #4
+	WORD $0x6f0e0653 // ushr v19.16b, v18.16b, #2
+	WORD $0x6ea81e74 // bit v20.16b, v19.16b, v8.16b
+	WORD $0x6f0c0533 // ushr v19.16b, v9.16b, #4
+	WORD $0x6f0e0636 // ushr v22.16b, v17.16b, #2
+	WORD $0x6ea81ed3 // bit v19.16b, v22.16b, v8.16b
+	FLDPQ 224(R12), (F22, F21)
+	WORD $0x0e36c298 // smull v24.8h, v20.8b, v22.8b
+	WORD $0x4e368298 // smlal2 v24.8h, v20.16b, v22.16b
+	WORD $0x4e602b0d // saddlp v13.4s, v24.8h
+	WORD $0x0e35c26c // smull v12.8h, v19.8b, v21.8b
+	WORD $0x4e35826c // smlal2 v12.8h, v19.16b, v21.16b
+	WORD $0x4e602998 // saddlp v24.4s, v12.8h
+	WORD $0x4eb8bdb8 // addp v24.4s, v13.4s, v24.4s
+	WORD $0x4eb8bf38 // addp v24.4s, v25.4s, v24.4s
+	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD $0x4e2ecf00 // fmla v0.4s, v24.4s, v14.4s
+	ADD $208, R11, R11
+	ADD $2, R14, R14
+	ADD $256, R12, R12
+	ADD $64, R16, R16
+	ADD $64, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 133 vector instructions, 24 loads and stores, 8 others
+done:
+	WORD $0x4f825020 // fmls v0.4s, v1.4s, v2.s[0]
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ4_0FloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ4_0FloatsNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	FMOVS $8.0, F2
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F3
+	WORD $0x4f00e484 // movi v4.16b, #0x4
+	WORD $0x4e248465 // add v5.16b, v3.16b, v4.16b
+	WORD $0x4e2484a6 // add v6.16b, v5.16b, v4.16b
+	WORD $0x4e2484c7 // add v7.16b, v6.16b, v4.16b
+	WORD $0x4f00e5e4 // movi v4.16b, #0xf
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R13, R13
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVD (R14), F8
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	FMOVQ 0(R17), F9
+	WORD $0x4e29cd01 // fmla v1.4s, v8.4s, v9.4s
+	FMOVQ 0(R11), F9
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	WORD $0x4e241d29 // and v9.16b, v9.16b, v4.16b
+	FLDPQ 0(R12), (F11, F12)
+	WORD $0x4e03012d // tbl v13.16b, {v9.16b}, v3.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2ccdab // fmla v11.4s, v13.4s, v12.4s
-	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
-	WORD $0x4e03010c // tbl v12.16b, {v8.16b}, v3.16b
+	WORD $0x6e2bddad // fmul v13.4s, v13.4s, v11.4s
+	WORD $0x4e05012b // tbl v11.16b, {v9.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2ccd6d // fmla v13.4s, v11.4s, v12.4s
+	FLDPQ 32(R12), (F12, F11)
+	WORD $0x4e06012e // tbl v14.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	WORD $0x4e07012c // tbl v12.16b, {v9.16b}, v7.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	WORD $0x4e29d54a // fadd v10.4s, v10.4s, v9.4s
-	FLDPQ 96(R0), (F9, F12)
-	WORD $0x4e04010d // tbl v13.16b, {v8.16b}, v4.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e29cdab // fmla v11.4s, v13.4s, v9.4s
-	WORD $0x4e29d54a // fadd v10.4s, v10.4s, v9.4s
-	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e2ccd2b // fmla v11.4s, v9.4s, v12.4s
-	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
-	FMOVQ 0(R1), F12
-	FMOVQ 0(R4), F9
-	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
-	WORD $0x4f891142 // fmla v2.4s, v10.4s, v9.s[0]
-	FMOVQ 16(R2), F8
-	WORD $0x6f0c0507 // ushr v7.16b, v8.16b, #4
-	WORD $0x4e261d08 // and v8.16b, v8.16b, v6.16b
-	FLDPQ 128(R0), (F10, F11)
-	WORD $0x4e01010d // tbl v13.16b, {v8.16b}, v1.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
-	WORD $0x4e03010e // tbl v14.16b, {v8.16b}, v3.16b
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	FLDPQ 64(R12), (F11, F12)
+	WORD $0x4e03014e // tbl v14.16b, {v10.16b}, v3.16b
 	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	WORD $0x4e2bd54b // fadd v11.4s, v10.4s, v11.4s
-	FLDPQ 160(R0), (F10, F14)
-	WORD $0x4e04010f // tbl v15.16b, {v8.16b}, v4.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2acded // fmla v13.4s, v15.4s, v10.4s
-	WORD $0x4e2ad56b // fadd v11.4s, v11.4s, v10.4s
-	WORD $0x4e05010a // tbl v10.16b, {v8.16b}, v5.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e2ecd4d // fmla v13.4s, v10.4s, v14.4s
-	WORD $0x4e2ed56b // fadd v11.4s, v11.4s, v14.4s
-	FLDPQ 192(R0), (F14, F10)
-	WORD $0x4e0100ef // tbl v15.16b, {v7.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2ecded // fmla v13.4s, v15.4s, v14.4s
-	WORD $0x4e2ed56b // fadd v11.4s, v11.4s, v14.4s
-	WORD $0x4e0300ee // tbl v14.16b, {v7.16b}, v3.16b
+	WORD $0x4e05014b // tbl v11.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2ccd6d // fmla v13.4s, v11.4s, v12.4s
+	FLDPQ 96(R12), (F12, F11)
+	WORD $0x4e06014e // tbl v14.16b, {v10.16b}, v6.16b
 	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	WORD $0x4e2ad56b // fadd v11.4s, v11.4s, v10.4s
-	FLDPQ 224(R0), (F10, F14)
-	WORD $0x4e0400ef // tbl v15.16b, {v7.16b}, v4.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2acded // fmla v13.4s, v15.4s, v10.4s
-	WORD $0x4e2ad56b // fadd v11.4s, v11.4s, v10.4s
-	WORD $0x4e0500ea // tbl v10.16b, {v7.16b}, v5.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e2ecd4d // fmla v13.4s, v10.4s, v14.4s
-	WORD $0x4e2ed56b // fadd v11.4s, v11.4s, v14.4s
-	WORD $0x4fac11a0 // fmla v0.4s, v13.4s, v12.s[1]
-	WORD $0x4fa91162 // fmla v2.4s, v11.4s, v9.s[1]
-	FMOVQ 32(R2), F7
-	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	FLDPQ 256(R0), (F11, F13)
-	WORD $0x4e0100ee // tbl v14.16b, {v7.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x6e2bddce // fmul v14.4s, v14.4s, v11.4s
-	WORD $0x4e0300ea // tbl v10.16b, {v7.16b}, v3.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e2dcd4e // fmla v14.4s, v10.4s, v13.4s
-	WORD $0x4e2dd56d // fadd v13.4s, v11.4s, v13.4s
-	FLDPQ 288(R0), (F11, F10)
-	WORD $0x4e0400ef // tbl v15.16b, {v7.16b}, v4.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	WORD $0x4e2bd5ad // fadd v13.4s, v13.4s, v11.4s
-	WORD $0x4e0500eb // tbl v11.16b, {v7.16b}, v5.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e2acd6e // fmla v14.4s, v11.4s, v10.4s
-	WORD $0x4e2ad5ad // fadd v13.4s, v13.4s, v10.4s
-	FLDPQ 320(R0), (F10, F11)
-	WORD $0x4e01010f // tbl v15.16b, {v8.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
-	WORD $0x4e2ad5ad // fadd v13.4s, v13.4s, v10.4s
-	WORD $0x4e03010a // tbl v10.16b, {v8.16b}, v3.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e2bcd4e // fmla v14.4s, v10.4s, v11.4s
-	WORD $0x4e2bd5ad // fadd v13.4s, v13.4s, v11.4s
-	FLDPQ 352(R0), (F11, F10)
-	WORD $0x4e04010f // tbl v15.16b, {v8.16b}, v4.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	WORD $0x4e2bd5ad // fadd v13.4s, v13.4s, v11.4s
-	WORD $0x4e05010b // tbl v11.16b, {v8.16b}, v5.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e2acd6e // fmla v14.4s, v11.4s, v10.4s
-	WORD $0x4e2ad5ad // fadd v13.4s, v13.4s, v10.4s
-	WORD $0x4f8c19c0 // fmla v0.4s, v14.4s, v12.s[2]
-	WORD $0x4f8919a2 // fmla v2.4s, v13.4s, v9.s[2]
-	FMOVQ 48(R2), F8
-	WORD $0x6f0c0507 // ushr v7.16b, v8.16b, #4
-	WORD $0x4e261d08 // and v8.16b, v8.16b, v6.16b
-	FLDPQ 384(R0), (F13, F14)
-	WORD $0x4e01010a // tbl v10.16b, {v8.16b}, v1.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x4e03010b // tbl v11.16b, {v8.16b}, v3.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e2ecd6a // fmla v10.4s, v11.4s, v14.4s
-	WORD $0x4e2ed5ae // fadd v14.4s, v13.4s, v14.4s
-	FLDPQ 416(R0), (F13, F11)
-	WORD $0x4e04010f // tbl v15.16b, {v8.16b}, v4.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2dcdea // fmla v10.4s, v15.4s, v13.4s
-	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
-	WORD $0x4e05010d // tbl v13.16b, {v8.16b}, v5.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2bcdaa // fmla v10.4s, v13.4s, v11.4s
-	WORD $0x4e2bd5ce // fadd v14.4s, v14.4s, v11.4s
-	FLDPQ 448(R0), (F11, F13)
-	WORD $0x4e0100ef // tbl v15.16b, {v7.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2bcdea // fmla v10.4s, v15.4s, v11.4s
-	WORD $0x4e2bd5ce // fadd v14.4s, v14.4s, v11.4s
-	WORD $0x4e0300eb // tbl v11.16b, {v7.16b}, v3.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e2dcd6a // fmla v10.4s, v11.4s, v13.4s
-	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
-	FLDPQ 480(R0), (F13, F11)
-	WORD $0x4e0400ef // tbl v15.16b, {v7.16b}, v4.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2dcdea // fmla v10.4s, v15.4s, v13.4s
-	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
-	WORD $0x4e0500ed // tbl v13.16b, {v7.16b}, v5.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2bcdaa // fmla v10.4s, v13.4s, v11.4s
-	WORD $0x4e2bd5ce // fadd v14.4s, v14.4s, v11.4s
-	WORD $0x4fac1940 // fmla v0.4s, v10.4s, v12.s[3]
-	WORD $0x4fa919c2 // fmla v2.4s, v14.4s, v9.s[3]
-	ADD $64, R2, R2
-	ADD $512, R0, R0
-	ADD $16, R1, R1
-	ADD $16, R4, R4
-	SUBS $4, R3, R3
-	BGE many
-	// 128 values: 140 vector instructions, 22 loads and stores, 6 others
-rest:
-	ADDS $4, R3, R3
-	BEQ done
-
-	PCALIGN $16
-block:
-	FMOVQ 0(R2), F7
-	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	FLDPQ 0(R0), (F9, F12)
-	WORD $0x4e0100ee // tbl v14.16b, {v7.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x6e29ddce // fmul v14.4s, v14.4s, v9.4s
-	WORD $0x4e0300ea // tbl v10.16b, {v7.16b}, v3.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e2ccd4e // fmla v14.4s, v10.4s, v12.4s
-	WORD $0x4e2cd52c // fadd v12.4s, v9.4s, v12.4s
-	FLDPQ 32(R0), (F9, F10)
-	WORD $0x4e0400eb // tbl v11.16b, {v7.16b}, v4.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e29cd6e // fmla v14.4s, v11.4s, v9.4s
-	WORD $0x4e29d58c // fadd v12.4s, v12.4s, v9.4s
-	WORD $0x4e0500e9 // tbl v9.16b, {v7.16b}, v5.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e2acd2e // fmla v14.4s, v9.4s, v10.4s
-	WORD $0x4e2ad58c // fadd v12.4s, v12.4s, v10.4s
-	FLDPQ 64(R0), (F10, F9)
-	WORD $0x4e01010b // tbl v11.16b, {v8.16b}, v1.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e2acd6e // fmla v14.4s, v11.4s, v10.4s
-	WORD $0x4e2ad58c // fadd v12.4s, v12.4s, v10.4s
-	WORD $0x4e03010a // tbl v10.16b, {v8.16b}, v3.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e29cd4e // fmla v14.4s, v10.4s, v9.4s
-	WORD $0x4e29d58c // fadd v12.4s, v12.4s, v9.4s
-	FLDPQ 96(R0), (F9, F10)
-	WORD $0x4e04010b // tbl v11.16b, {v8.16b}, v4.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e29cd6e // fmla v14.4s, v11.4s, v9.4s
-	WORD $0x4e29d58c // fadd v12.4s, v12.4s, v9.4s
-	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e2acd2e // fmla v14.4s, v9.4s, v10.4s
-	WORD $0x4e2ad58c // fadd v12.4s, v12.4s, v10.4s
-	FMOVS (R1), F10
-	FMOVS (R4), F9
-	WORD $0x4f8a11c0 // fmla v0.4s, v14.4s, v10.s[0]
-	WORD $0x4f891182 // fmla v2.4s, v12.4s, v9.s[0]
-	ADD $16, R2, R2
-	ADD $128, R0, R0
-	ADD $4, R1, R1
-	ADD $4, R4, R4
-	SUBS $1, R3, R3
-	BNE block
-done:
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+40(FP)
-	RET
-
-// func floatsFifthsNEON(x *float32, a *float32, block *byte, n int, b *float32, high *byte) float32
-TEXT ·floatsFifthsNEON(SB), NOSPLIT, $0-52
-	MOVD x+0(FP), R0
-	MOVD a+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	MOVD b+32(FP), R4
-	MOVD high+40(FP), R5
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD $blocksWords<>(SB), R6
-	FMOVQ (R6), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
-	WORD $0x4f000402 // movi v2.4s, #0x0
-	WORD $0x4f00e5e6 // movi v6.16b, #0xf
-	WORD $0x4f00e607 // movi v7.16b, #0x10
-	MOVD $blocksBits<>(SB), R6
-	FMOVQ (R6), F8
-	MOVD $blocksSpread<>(SB), R6
-	FMOVQ (R6), F9
-	MOVD $blocksSpreadUpper<>(SB), R6
-	FMOVQ (R6), F10
-	SUBS $4, R3, R3
-	BLT rest
-
-	PCALIGN $16
-many:
-	FMOVQ 0(R2), F11
-	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
-	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
-	FMOVS 0(R5), F13
-	WORD $0x4e0901ae // tbl v14.16b, {v13.16b}, v9.16b
-	WORD $0x4e288dce // cmtst v14.16b, v14.16b, v8.16b
-	WORD $0x6ea71dcb // bit v11.16b, v14.16b, v7.16b
-	WORD $0x4e0a01ae // tbl v14.16b, {v13.16b}, v10.16b
-	WORD $0x4e288dce // cmtst v14.16b, v14.16b, v8.16b
-	WORD $0x6ea71dcc // bit v12.16b, v14.16b, v7.16b
-	FLDPQ 0(R0), (F14, F13)
-	WORD $0x4e01016f // tbl v15.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x4e030170 // tbl v16.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	WORD $0x4e2dd5cd // fadd v13.4s, v14.4s, v13.4s
-	FLDPQ 32(R0), (F14, F16)
-	WORD $0x4e040171 // tbl v17.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2ece2f // fmla v15.4s, v17.4s, v14.4s
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x4e05016e // tbl v14.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e30cdcf // fmla v15.4s, v14.4s, v16.4s
-	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
-	FLDPQ 64(R0), (F16, F14)
-	WORD $0x4e010191 // tbl v17.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
-	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
-	WORD $0x4e030190 // tbl v16.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	FLDPQ 96(R0), (F14, F16)
-	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2ece2f // fmla v15.4s, v17.4s, v14.4s
-	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
-	WORD $0x4e05018e // tbl v14.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e30cdcf // fmla v15.4s, v14.4s, v16.4s
-	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
-	FMOVQ 0(R1), F16
-	FMOVQ 0(R4), F14
-	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
-	WORD $0x4f8e11a2 // fmla v2.4s, v13.4s, v14.s[0]
-	FMOVQ 16(R2), F12
-	WORD $0x6f0c058b // ushr v11.16b, v12.16b, #4
-	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
-	FMOVS 4(R5), F13
-	WORD $0x4e0901af // tbl v15.16b, {v13.16b}, v9.16b
-	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
-	WORD $0x6ea71dec // bit v12.16b, v15.16b, v7.16b
-	WORD $0x4e0a01af // tbl v15.16b, {v13.16b}, v10.16b
-	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
-	WORD $0x6ea71deb // bit v11.16b, v15.16b, v7.16b
-	FLDPQ 128(R0), (F15, F13)
-	WORD $0x4e010191 // tbl v17.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
-	WORD $0x4e030192 // tbl v18.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
-	WORD $0x4e2dd5ed // fadd v13.4s, v15.4s, v13.4s
-	FLDPQ 160(R0), (F15, F18)
-	WORD $0x4e040193 // tbl v19.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e2fce71 // fmla v17.4s, v19.4s, v15.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	WORD $0x4e05018f // tbl v15.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e32cdf1 // fmla v17.4s, v15.4s, v18.4s
-	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
-	FLDPQ 192(R0), (F18, F15)
-	WORD $0x4e010173 // tbl v19.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
-	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
-	WORD $0x4e030172 // tbl v18.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	FLDPQ 224(R0), (F15, F18)
-	WORD $0x4e040173 // tbl v19.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e2fce71 // fmla v17.4s, v19.4s, v15.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	WORD $0x4e05016f // tbl v15.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e32cdf1 // fmla v17.4s, v15.4s, v18.4s
-	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
-	WORD $0x4fb01220 // fmla v0.4s, v17.4s, v16.s[1]
-	WORD $0x4fae11a2 // fmla v2.4s, v13.4s, v14.s[1]
-	FMOVQ 32(R2), F11
-	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
-	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
-	FMOVS 8(R5), F13
-	WORD $0x4e0901b1 // tbl v17.16b, {v13.16b}, v9.16b
-	WORD $0x4e288e31 // cmtst v17.16b, v17.16b, v8.16b
-	WORD $0x6ea71e2b // bit v11.16b, v17.16b, v7.16b
-	WORD $0x4e0a01b1 // tbl v17.16b, {v13.16b}, v10.16b
-	WORD $0x4e288e31 // cmtst v17.16b, v17.16b, v8.16b
-	WORD $0x6ea71e2c // bit v12.16b, v17.16b, v7.16b
-	FLDPQ 256(R0), (F17, F13)
-	WORD $0x4e010172 // tbl v18.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	WORD $0x4e03016f // tbl v15.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2dcdf2 // fmla v18.4s, v15.4s, v13.4s
-	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
-	FLDPQ 288(R0), (F17, F15)
-	WORD $0x4e040173 // tbl v19.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	WORD $0x4e050171 // tbl v17.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce32 // fmla v18.4s, v17.4s, v15.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	FLDPQ 320(R0), (F15, F17)
-	WORD $0x4e010193 // tbl v19.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	WORD $0x4e03018f // tbl v15.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e31cdf2 // fmla v18.4s, v15.4s, v17.4s
-	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	FLDPQ 352(R0), (F17, F15)
-	WORD $0x4e040193 // tbl v19.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce32 // fmla v18.4s, v17.4s, v15.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	WORD $0x4f901a40 // fmla v0.4s, v18.4s, v16.s[2]
-	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
-	FMOVQ 48(R2), F12
-	WORD $0x6f0c058b // ushr v11.16b, v12.16b, #4
-	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
-	FMOVS 12(R5), F13
-	WORD $0x4e0901b2 // tbl v18.16b, {v13.16b}, v9.16b
-	WORD $0x4e288e52 // cmtst v18.16b, v18.16b, v8.16b
-	WORD $0x6ea71e4c // bit v12.16b, v18.16b, v7.16b
-	WORD $0x4e0a01b2 // tbl v18.16b, {v13.16b}, v10.16b
-	WORD $0x4e288e52 // cmtst v18.16b, v18.16b, v8.16b
-	WORD $0x6ea71e4b // bit v11.16b, v18.16b, v7.16b
-	FLDPQ 384(R0), (F18, F13)
-	WORD $0x4e01018f // tbl v15.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
-	WORD $0x4e030191 // tbl v17.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2dce2f // fmla v15.4s, v17.4s, v13.4s
-	WORD $0x4e2dd64d // fadd v13.4s, v18.4s, v13.4s
-	FLDPQ 416(R0), (F18, F17)
-	WORD $0x4e040193 // tbl v19.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e32ce6f // fmla v15.4s, v19.4s, v18.4s
-	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
-	WORD $0x4e050192 // tbl v18.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
-	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	FLDPQ 448(R0), (F17, F18)
-	WORD $0x4e010173 // tbl v19.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e31ce6f // fmla v15.4s, v19.4s, v17.4s
-	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	WORD $0x4e030171 // tbl v17.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e32ce2f // fmla v15.4s, v17.4s, v18.4s
-	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
-	FLDPQ 480(R0), (F18, F17)
-	WORD $0x4e040173 // tbl v19.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e32ce6f // fmla v15.4s, v19.4s, v18.4s
-	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
-	WORD $0x4e050172 // tbl v18.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
-	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	WORD $0x4fb019e0 // fmla v0.4s, v15.4s, v16.s[3]
-	WORD $0x4fae19a2 // fmla v2.4s, v13.4s, v14.s[3]
-	ADD $64, R2, R2
-	ADD $512, R0, R0
-	ADD $16, R5, R5
-	ADD $16, R1, R1
-	ADD $16, R4, R4
-	SUBS $4, R3, R3
-	BGE many
-	// 128 values: 164 vector instructions, 26 loads and stores, 7 others
-rest:
-	ADDS $4, R3, R3
-	BEQ done
-
-	PCALIGN $16
-block:
-	FMOVQ 0(R2), F11
-	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
-	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
-	FMOVS 0(R5), F14
-	WORD $0x4e0901d0 // tbl v16.16b, {v14.16b}, v9.16b
-	WORD $0x4e288e10 // cmtst v16.16b, v16.16b, v8.16b
-	WORD $0x6ea71e0b // bit v11.16b, v16.16b, v7.16b
-	WORD $0x4e0a01d0 // tbl v16.16b, {v14.16b}, v10.16b
-	WORD $0x4e288e10 // cmtst v16.16b, v16.16b, v8.16b
-	WORD $0x6ea71e0c // bit v12.16b, v16.16b, v7.16b
-	FLDPQ 0(R0), (F16, F14)
-	WORD $0x4e01016d // tbl v13.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
-	WORD $0x4e03016f // tbl v15.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2ecded // fmla v13.4s, v15.4s, v14.4s
-	WORD $0x4e2ed60e // fadd v14.4s, v16.4s, v14.4s
-	FLDPQ 32(R0), (F16, F15)
-	WORD $0x4e040171 // tbl v17.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce2d // fmla v13.4s, v17.4s, v16.4s
-	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
-	WORD $0x4e050170 // tbl v16.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2fce0d // fmla v13.4s, v16.4s, v15.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	FLDPQ 64(R0), (F15, F16)
-	WORD $0x4e010191 // tbl v17.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce2d // fmla v13.4s, v17.4s, v15.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	WORD $0x4e03018f // tbl v15.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e30cded // fmla v13.4s, v15.4s, v16.4s
-	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
-	FLDPQ 96(R0), (F16, F15)
-	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce2d // fmla v13.4s, v17.4s, v16.4s
-	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
-	WORD $0x4e050190 // tbl v16.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2fce0d // fmla v13.4s, v16.4s, v15.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	FMOVS (R1), F15
-	FMOVS (R4), F16
-	WORD $0x4f8f11a0 // fmla v0.4s, v13.4s, v15.s[0]
-	WORD $0x4f9011c2 // fmla v2.4s, v14.4s, v16.s[0]
-	ADD $16, R2, R2
-	ADD $128, R0, R0
-	ADD $4, R5, R5
-	ADD $4, R1, R1
-	ADD $4, R4, R4
-	SUBS $1, R3, R3
-	BNE block
-done:
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+48(FP)
-	RET
-
-// func floatsQ2KNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
-TEXT ·floatsQ2KNEON(SB), NOSPLIT, $0-44
-	MOVD x+0(FP), R0
-	MOVD a+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	MOVD b+32(FP), R4
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD $blocksWords<>(SB), R5
-	FMOVQ (R5), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
-	WORD $0x4f000402 // movi v2.4s, #0x0
-	WORD $0x4f00e466 // movi v6.16b, #0x3
-	WORD $0x4f00e487 // movi v7.16b, #0x4
-
-	PCALIGN $16
-block:
-	FLDPQ 16(R2), (F8, F9)
-	WORD $0x4e261d0a // and v10.16b, v8.16b, v6.16b
-	WORD $0x4e261d2b // and v11.16b, v9.16b, v6.16b
-	FLDPQ 0(R0), (F12, F13)
-	WORD $0x4e01014e // tbl v14.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x6e2cddce // fmul v14.4s, v14.4s, v12.4s
-	WORD $0x4e03014f // tbl v15.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	WORD $0x4e2dd58d // fadd v13.4s, v12.4s, v13.4s
-	FLDPQ 32(R0), (F12, F15)
-	WORD $0x4e040150 // tbl v16.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2cce0e // fmla v14.4s, v16.4s, v12.4s
-	WORD $0x4e2cd5ad // fadd v13.4s, v13.4s, v12.4s
-	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	WORD $0x4e07014c // tbl v12.16b, {v10.16b}, v7.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2fcd8e // fmla v14.4s, v12.4s, v15.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	FMOVQ 0(R1), F15
-	FMOVQ 0(R4), F12
-	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
-	WORD $0x4f8c11a2 // fmla v2.4s, v13.4s, v12.s[0]
-	FLDPQ 64(R0), (F13, F14)
-	WORD $0x4e010170 // tbl v16.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x4e030171 // tbl v17.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
-	WORD $0x4e2ed5ae // fadd v14.4s, v13.4s, v14.4s
-	FLDPQ 96(R0), (F13, F17)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
-	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
-	WORD $0x4e05016d // tbl v13.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e31cdb0 // fmla v16.4s, v13.4s, v17.4s
-	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	WORD $0x4faf1200 // fmla v0.4s, v16.4s, v15.s[1]
-	WORD $0x4fac11c2 // fmla v2.4s, v14.4s, v12.s[1]
-	WORD $0x6f0e050b // ushr v11.16b, v8.16b, #2
-	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
-	WORD $0x6f0e052a // ushr v10.16b, v9.16b, #2
-	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
-	FLDPQ 128(R0), (F14, F16)
-	WORD $0x4e010171 // tbl v17.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
-	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e30cdb1 // fmla v17.4s, v13.4s, v16.4s
-	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
-	FLDPQ 160(R0), (F14, F13)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
-	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
-	WORD $0x4e05016e // tbl v14.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2dcdd1 // fmla v17.4s, v14.4s, v13.4s
-	WORD $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
-	WORD $0x4f8f1a20 // fmla v0.4s, v17.4s, v15.s[2]
-	WORD $0x4f8c1a02 // fmla v2.4s, v16.4s, v12.s[2]
-	FLDPQ 192(R0), (F16, F17)
-	WORD $0x4e01014d // tbl v13.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
-	WORD $0x4e03014e // tbl v14.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e31cdcd // fmla v13.4s, v14.4s, v17.4s
-	WORD $0x4e31d611 // fadd v17.4s, v16.4s, v17.4s
-	FLDPQ 224(R0), (F16, F14)
-	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce4d // fmla v13.4s, v18.4s, v16.4s
-	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
-	WORD $0x4e050150 // tbl v16.16b, {v10.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece0d // fmla v13.4s, v16.4s, v14.4s
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x4faf19a0 // fmla v0.4s, v13.4s, v15.s[3]
-	WORD $0x4fac1a22 // fmla v2.4s, v17.4s, v12.s[3]
-	WORD $0x6f0c050a // ushr v10.16b, v8.16b, #4
-	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
-	WORD $0x6f0c052b // ushr v11.16b, v9.16b, #4
-	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
-	FLDPQ 256(R0), (F12, F15)
-	WORD $0x4e010151 // tbl v17.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e2cde31 // fmul v17.4s, v17.4s, v12.4s
-	WORD $0x4e03014d // tbl v13.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2fcdb1 // fmla v17.4s, v13.4s, v15.4s
-	WORD $0x4e2fd58f // fadd v15.4s, v12.4s, v15.4s
-	FLDPQ 288(R0), (F12, F13)
-	WORD $0x4e04014e // tbl v14.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2ccdd1 // fmla v17.4s, v14.4s, v12.4s
-	WORD $0x4e2cd5ef // fadd v15.4s, v15.4s, v12.4s
-	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	WORD $0x4f8811a0 // fmla v0.4s, v13.4s, v8.s[0]
+	FMOVQ 16(R11), F10
+	WORD $0x6f0c0549 // ushr v9.16b, v10.16b, #4
+	WORD $0x4e241d4a // and v10.16b, v10.16b, v4.16b
+	FLDPQ 128(R12), (F13, F11)
+	WORD $0x4e03014c // tbl v12.16b, {v10.16b}, v3.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2dcd91 // fmla v17.4s, v12.4s, v13.4s
-	WORD $0x4e2dd5ef // fadd v15.4s, v15.4s, v13.4s
-	FMOVQ 16(R1), F13
-	FMOVQ 16(R4), F12
-	WORD $0x4f8d1220 // fmla v0.4s, v17.4s, v13.s[0]
-	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
-	FLDPQ 320(R0), (F15, F17)
-	WORD $0x4e01016e // tbl v14.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
-	WORD $0x4e030170 // tbl v16.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e31ce0e // fmla v14.4s, v16.4s, v17.4s
-	WORD $0x4e31d5f1 // fadd v17.4s, v15.4s, v17.4s
-	FLDPQ 352(R0), (F15, F16)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2fce4e // fmla v14.4s, v18.4s, v15.4s
-	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
-	WORD $0x4e05016f // tbl v15.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
-	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
-	WORD $0x4fad11c0 // fmla v0.4s, v14.4s, v13.s[1]
-	WORD $0x4fac1222 // fmla v2.4s, v17.4s, v12.s[1]
-	WORD $0x6f0a050b // ushr v11.16b, v8.16b, #6
-	WORD $0x6f0a052a // ushr v10.16b, v9.16b, #6
-	FLDPQ 384(R0), (F17, F14)
-	WORD $0x4e010170 // tbl v16.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
-	WORD $0x4e03016f // tbl v15.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	WORD $0x4e2ed62e // fadd v14.4s, v17.4s, v14.4s
-	FLDPQ 416(R0), (F17, F15)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
-	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	WORD $0x4e050171 // tbl v17.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	WORD $0x4f8d1a00 // fmla v0.4s, v16.4s, v13.s[2]
-	WORD $0x4f8c19c2 // fmla v2.4s, v14.4s, v12.s[2]
-	FLDPQ 448(R0), (F14, F16)
-	WORD $0x4e01014f // tbl v15.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x4e030151 // tbl v17.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
-	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
-	FLDPQ 480(R0), (F14, F17)
-	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2ece4f // fmla v15.4s, v18.4s, v14.4s
-	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
-	WORD $0x4e05014e // tbl v14.16b, {v10.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e31cdcf // fmla v15.4s, v14.4s, v17.4s
-	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
-	WORD $0x4fad19e0 // fmla v0.4s, v15.4s, v13.s[3]
-	WORD $0x4fac1a02 // fmla v2.4s, v16.4s, v12.s[3]
-	FLDPQ 48(R2), (F9, F8)
-	WORD $0x4e261d2a // and v10.16b, v9.16b, v6.16b
-	WORD $0x4e261d0b // and v11.16b, v8.16b, v6.16b
-	FLDPQ 512(R0), (F12, F13)
-	WORD $0x4e010150 // tbl v16.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	WORD $0x4e03014f // tbl v15.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	WORD $0x4e2dd58d // fadd v13.4s, v12.4s, v13.4s
-	FLDPQ 544(R0), (F12, F15)
-	WORD $0x4e040151 // tbl v17.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
-	WORD $0x4e2cd5ad // fadd v13.4s, v13.4s, v12.4s
-	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2fcd90 // fmla v16.4s, v12.4s, v15.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	FMOVQ 32(R1), F15
-	FMOVQ 32(R4), F12
-	WORD $0x4f8f1200 // fmla v0.4s, v16.4s, v15.s[0]
-	WORD $0x4f8c11a2 // fmla v2.4s, v13.4s, v12.s[0]
-	FLDPQ 576(R0), (F13, F16)
-	WORD $0x4e010171 // tbl v17.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e2dde31 // fmul v17.4s, v17.4s, v13.4s
-	WORD $0x4e03016e // tbl v14.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e30cdd1 // fmla v17.4s, v14.4s, v16.4s
-	WORD $0x4e30d5b0 // fadd v16.4s, v13.4s, v16.4s
-	FLDPQ 608(R0), (F13, F14)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
-	WORD $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
-	WORD $0x4e05016d // tbl v13.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2ecdb1 // fmla v17.4s, v13.4s, v14.4s
-	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
-	WORD $0x4faf1220 // fmla v0.4s, v17.4s, v15.s[1]
-	WORD $0x4fac1202 // fmla v2.4s, v16.4s, v12.s[1]
-	WORD $0x6f0e052b // ushr v11.16b, v9.16b, #2
-	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
-	WORD $0x6f0e050a // ushr v10.16b, v8.16b, #2
-	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
-	FLDPQ 640(R0), (F16, F17)
-	WORD $0x4e01016e // tbl v14.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e31cdae // fmla v14.4s, v13.4s, v17.4s
-	WORD $0x4e31d611 // fadd v17.4s, v16.4s, v17.4s
-	FLDPQ 672(R0), (F16, F13)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce4e // fmla v14.4s, v18.4s, v16.4s
-	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
-	WORD $0x4e050170 // tbl v16.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2dce0e // fmla v14.4s, v16.4s, v13.4s
-	WORD $0x4e2dd631 // fadd v17.4s, v17.4s, v13.4s
-	WORD $0x4f8f19c0 // fmla v0.4s, v14.4s, v15.s[2]
-	WORD $0x4f8c1a22 // fmla v2.4s, v17.4s, v12.s[2]
-	FLDPQ 704(R0), (F17, F14)
-	WORD $0x4e01014d // tbl v13.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	WORD $0x4e030150 // tbl v16.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece0d // fmla v13.4s, v16.4s, v14.4s
-	WORD $0x4e2ed62e // fadd v14.4s, v17.4s, v14.4s
-	FLDPQ 736(R0), (F17, F16)
-	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce4d // fmla v13.4s, v18.4s, v17.4s
-	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	WORD $0x4e050151 // tbl v17.16b, {v10.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce2d // fmla v13.4s, v17.4s, v16.4s
-	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
-	WORD $0x4faf19a0 // fmla v0.4s, v13.4s, v15.s[3]
-	WORD $0x4fac19c2 // fmla v2.4s, v14.4s, v12.s[3]
-	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
-	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
-	WORD $0x6f0c050b // ushr v11.16b, v8.16b, #4
-	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
-	FLDPQ 768(R0), (F12, F15)
-	WORD $0x4e01014e // tbl v14.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x6e2cddce // fmul v14.4s, v14.4s, v12.4s
-	WORD $0x4e03014d // tbl v13.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2fcdae // fmla v14.4s, v13.4s, v15.4s
-	WORD $0x4e2fd58f // fadd v15.4s, v12.4s, v15.4s
-	FLDPQ 800(R0), (F12, F13)
-	WORD $0x4e040150 // tbl v16.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2cce0e // fmla v14.4s, v16.4s, v12.4s
-	WORD $0x4e2cd5ef // fadd v15.4s, v15.4s, v12.4s
-	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2dcd8e // fmla v14.4s, v12.4s, v13.4s
-	WORD $0x4e2dd5ef // fadd v15.4s, v15.4s, v13.4s
-	FMOVQ 48(R1), F13
-	FMOVQ 48(R4), F12
-	WORD $0x4f8d11c0 // fmla v0.4s, v14.4s, v13.s[0]
-	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
-	FLDPQ 832(R0), (F15, F14)
-	WORD $0x4e010170 // tbl v16.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x4e030171 // tbl v17.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
-	WORD $0x4e2ed5ee // fadd v14.4s, v15.4s, v14.4s
-	FLDPQ 864(R0), (F15, F17)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2fce50 // fmla v16.4s, v18.4s, v15.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	WORD $0x4e05016f // tbl v15.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
-	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	WORD $0x4fad1200 // fmla v0.4s, v16.4s, v13.s[1]
-	WORD $0x4fac11c2 // fmla v2.4s, v14.4s, v12.s[1]
-	WORD $0x6f0a052b // ushr v11.16b, v9.16b, #6
-	WORD $0x6f0a050a // ushr v10.16b, v8.16b, #6
-	FLDPQ 896(R0), (F14, F16)
-	WORD $0x4e010171 // tbl v17.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
-	WORD $0x4e03016f // tbl v15.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
-	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
-	FLDPQ 928(R0), (F14, F15)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
-	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
-	WORD $0x4e05016e // tbl v14.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2fcdd1 // fmla v17.4s, v14.4s, v15.4s
-	WORD $0x4e2fd610 // fadd v16.4s, v16.4s, v15.4s
-	WORD $0x4f8d1a20 // fmla v0.4s, v17.4s, v13.s[2]
-	WORD $0x4f8c1a02 // fmla v2.4s, v16.4s, v12.s[2]
-	FLDPQ 960(R0), (F16, F17)
-	WORD $0x4e01014f // tbl v15.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4e03014e // tbl v14.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e31cdcf // fmla v15.4s, v14.4s, v17.4s
-	WORD $0x4e31d611 // fadd v17.4s, v16.4s, v17.4s
-	FLDPQ 992(R0), (F16, F14)
-	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
-	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
-	WORD $0x4e050150 // tbl v16.16b, {v10.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x4fad19e0 // fmla v0.4s, v15.4s, v13.s[3]
-	WORD $0x4fac1a22 // fmla v2.4s, v17.4s, v12.s[3]
-	ADD $80, R2, R2
-	ADD $1024, R0, R0
-	ADD $64, R1, R1
-	ADD $64, R4, R4
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 296 vector instructions, 42 loads and stores, 6 others
-done:
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+40(FP)
-	RET
-
-// func floatsQ3KNEON(x *float32, a *float32, block *byte, n int) float32
-TEXT ·floatsQ3KNEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD a+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD $blocksWords<>(SB), R4
-	FMOVQ (R4), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4f00e466 // movi v6.16b, #0x3
-	WORD $0x4f00e487 // movi v7.16b, #0x4
-
-	PCALIGN $16
-block:
-	FLDPQ 0(R2), (F8, F9)
-	FLDPQ 32(R2), (F10, F11)
-	WORD $0x4e261d4c // and v12.16b, v10.16b, v6.16b
-	WORD $0x4f0a550d // shl v13.16b, v8.16b, #2
-	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
-	WORD $0x4e261d6d // and v13.16b, v11.16b, v6.16b
-	WORD $0x4f0a552e // shl v14.16b, v9.16b, #2
-	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 0(R0), (F14, F15)
-	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-	WORD $0x4e03018e // tbl v14.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
-	FLDPQ 32(R0), (F15, F14)
-	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	WORD $0x4e05018f // tbl v15.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 0(R1), F14
-	WORD $0x4f8e1200 // fmla v0.4s, v16.4s, v14.s[0]
-	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
-	FLDPQ 64(R0), (F16, F15)
-	WORD $0x4e0101b1 // tbl v17.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
-	WORD $0x4e0301b0 // tbl v16.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
-	FLDPQ 96(R0), (F15, F16)
-	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
-	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
-	WORD $0x4fae1220 // fmla v0.4s, v17.4s, v14.s[1]
-	WORD $0x6f0e054d // ushr v13.16b, v10.16b, #2
-	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
-	WORD $0x4f09550c // shl v12.16b, v8.16b, #1
-	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
-	WORD $0x6f0e056c // ushr v12.16b, v11.16b, #2
-	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
-	WORD $0x4f095531 // shl v17.16b, v9.16b, #1
-	WORD $0x6ea71e2c // bit v12.16b, v17.16b, v7.16b
-	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
-	FLDPQ 128(R0), (F17, F16)
-	WORD $0x4e0101af // tbl v15.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
-	FLDPQ 160(R0), (F16, F17)
-	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
-	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
-	WORD $0x4f8e19e0 // fmla v0.4s, v15.4s, v14.s[2]
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 192(R0), (F15, F17)
-	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x4e03018f // tbl v15.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
-	FLDPQ 224(R0), (F17, F15)
-	WORD $0x4e040192 // tbl v18.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
-	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	WORD $0x4fae1a00 // fmla v0.4s, v16.4s, v14.s[3]
-	WORD $0x6f0c054c // ushr v12.16b, v10.16b, #4
-	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
-	WORD $0x6ea71d0c // bit v12.16b, v8.16b, v7.16b
-	WORD $0x6f0c056d // ushr v13.16b, v11.16b, #4
-	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
-	WORD $0x6ea71d2d // bit v13.16b, v9.16b, v7.16b
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 256(R0), (F14, F16)
-	WORD $0x4e01018f // tbl v15.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x4e03018e // tbl v14.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e30cdcf // fmla v15.4s, v14.4s, v16.4s
-	FLDPQ 288(R0), (F16, F14)
-	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
-	WORD $0x4e050190 // tbl v16.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 16(R1), F14
-	WORD $0x4f8e11e0 // fmla v0.4s, v15.4s, v14.s[0]
-	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
-	FLDPQ 320(R0), (F15, F16)
-	WORD $0x4e0101b1 // tbl v17.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
-	WORD $0x4e0301af // tbl v15.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
-	FLDPQ 352(R0), (F16, F15)
-	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
-	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
-	WORD $0x4fae1220 // fmla v0.4s, v17.4s, v14.s[1]
-	WORD $0x6f0a054d // ushr v13.16b, v10.16b, #6
-	WORD $0x6f0f050c // ushr v12.16b, v8.16b, #1
-	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
-	WORD $0x6f0a056c // ushr v12.16b, v11.16b, #6
-	WORD $0x6f0f0531 // ushr v17.16b, v9.16b, #1
-	WORD $0x6ea71e2c // bit v12.16b, v17.16b, v7.16b
-	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
-	FLDPQ 384(R0), (F17, F15)
-	WORD $0x4e0101b0 // tbl v16.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
-	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	FLDPQ 416(R0), (F15, F17)
-	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2fce50 // fmla v16.4s, v18.4s, v15.4s
-	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
-	WORD $0x4f8e1a00 // fmla v0.4s, v16.4s, v14.s[2]
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 448(R0), (F16, F17)
-	WORD $0x4e01018f // tbl v15.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4e030190 // tbl v16.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
-	FLDPQ 480(R0), (F17, F16)
-	WORD $0x4e040192 // tbl v18.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
-	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
-	WORD $0x4fae19e0 // fmla v0.4s, v15.4s, v14.s[3]
-	FLDPQ 64(R2), (F11, F10)
-	WORD $0x4e261d6c // and v12.16b, v11.16b, v6.16b
-	WORD $0x6f0e050d // ushr v13.16b, v8.16b, #2
-	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
-	WORD $0x4e261d4d // and v13.16b, v10.16b, v6.16b
-	WORD $0x6f0e052e // ushr v14.16b, v9.16b, #2
-	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 512(R0), (F14, F15)
-	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-	WORD $0x4e03018e // tbl v14.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
-	FLDPQ 544(R0), (F15, F14)
-	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	WORD $0x4e05018f // tbl v15.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 32(R1), F14
-	WORD $0x4f8e1200 // fmla v0.4s, v16.4s, v14.s[0]
-	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
-	FLDPQ 576(R0), (F16, F15)
-	WORD $0x4e0101b1 // tbl v17.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
-	WORD $0x4e0301b0 // tbl v16.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
-	FLDPQ 608(R0), (F15, F16)
-	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
-	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
-	WORD $0x4fae1220 // fmla v0.4s, v17.4s, v14.s[1]
-	WORD $0x6f0e056d // ushr v13.16b, v11.16b, #2
-	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
-	WORD $0x6f0d050c // ushr v12.16b, v8.16b, #3
-	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
-	WORD $0x6f0e054c // ushr v12.16b, v10.16b, #2
-	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
-	WORD $0x6f0d0531 // ushr v17.16b, v9.16b, #3
-	WORD $0x6ea71e2c // bit v12.16b, v17.16b, v7.16b
-	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
-	FLDPQ 640(R0), (F17, F16)
-	WORD $0x4e0101af // tbl v15.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
-	FLDPQ 672(R0), (F16, F17)
-	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
-	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
-	WORD $0x4f8e19e0 // fmla v0.4s, v15.4s, v14.s[2]
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 704(R0), (F15, F17)
-	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x4e03018f // tbl v15.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
-	FLDPQ 736(R0), (F17, F15)
-	WORD $0x4e040192 // tbl v18.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
-	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	WORD $0x4fae1a00 // fmla v0.4s, v16.4s, v14.s[3]
-	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
-	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
-	WORD $0x6f0c050d // ushr v13.16b, v8.16b, #4
-	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
-	WORD $0x6f0c054d // ushr v13.16b, v10.16b, #4
-	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
-	WORD $0x6f0c052e // ushr v14.16b, v9.16b, #4
-	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 768(R0), (F14, F16)
-	WORD $0x4e01018f // tbl v15.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x4e03018e // tbl v14.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e30cdcf // fmla v15.4s, v14.4s, v16.4s
-	FLDPQ 800(R0), (F16, F14)
-	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
-	WORD $0x4e050190 // tbl v16.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 48(R1), F14
-	WORD $0x4f8e11e0 // fmla v0.4s, v15.4s, v14.s[0]
-	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
-	FLDPQ 832(R0), (F15, F16)
-	WORD $0x4e0101b1 // tbl v17.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
-	WORD $0x4e0301af // tbl v15.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
-	FLDPQ 864(R0), (F16, F15)
-	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
-	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
-	WORD $0x4fae1220 // fmla v0.4s, v17.4s, v14.s[1]
-	WORD $0x6f0a056d // ushr v13.16b, v11.16b, #6
-	WORD $0x6f0b050c // ushr v12.16b, v8.16b, #5
-	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
-	WORD $0x6f0a054c // ushr v12.16b, v10.16b, #6
-	WORD $0x6f0b0531 // ushr v17.16b, v9.16b, #5
-	WORD $0x6ea71e2c // bit v12.16b, v17.16b, v7.16b
-	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
-	FLDPQ 896(R0), (F17, F15)
-	WORD $0x4e0101b0 // tbl v16.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
-	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	FLDPQ 928(R0), (F15, F17)
-	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2fce50 // fmla v16.4s, v18.4s, v15.4s
-	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
-	WORD $0x4f8e1a00 // fmla v0.4s, v16.4s, v14.s[2]
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 960(R0), (F16, F17)
-	WORD $0x4e01018f // tbl v15.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4e030190 // tbl v16.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
-	FLDPQ 992(R0), (F17, F16)
-	WORD $0x4e040192 // tbl v18.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
-	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
-	WORD $0x4fae19e0 // fmla v0.4s, v15.4s, v14.s[3]
-	ADD $96, R2, R2
-	ADD $1024, R0, R0
-	ADD $64, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 278 vector instructions, 39 loads and stores, 5 others
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
-// func floatsQ4KNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
-TEXT ·floatsQ4KNEON(SB), NOSPLIT, $0-44
-	MOVD x+0(FP), R0
-	MOVD a+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	MOVD b+32(FP), R4
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD $blocksWords<>(SB), R5
-	FMOVQ (R5), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
-	WORD $0x4f000402 // movi v2.4s, #0x0
-	WORD $0x4f00e5e6 // movi v6.16b, #0xf
-	WORD $0x4f00e607 // movi v7.16b, #0x10
-
-	PCALIGN $16
-block:
-	FLDPQ 16(R2), (F8, F9)
-	WORD $0x4e261d0a // and v10.16b, v8.16b, v6.16b
-	WORD $0x4e261d2b // and v11.16b, v9.16b, v6.16b
-	FLDPQ 0(R0), (F12, F13)
-	WORD $0x4e01014e // tbl v14.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x6e2cddce // fmul v14.4s, v14.4s, v12.4s
-	WORD $0x4e03014f // tbl v15.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	WORD $0x4e2dd58d // fadd v13.4s, v12.4s, v13.4s
-	FLDPQ 32(R0), (F12, F15)
-	WORD $0x4e040150 // tbl v16.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2cce0e // fmla v14.4s, v16.4s, v12.4s
-	WORD $0x4e2cd5ad // fadd v13.4s, v13.4s, v12.4s
-	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2fcd8e // fmla v14.4s, v12.4s, v15.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	FLDPQ 64(R0), (F15, F12)
-	WORD $0x4e010170 // tbl v16.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	WORD $0x4e03016f // tbl v15.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	WORD $0x4e2cd5ad // fadd v13.4s, v13.4s, v12.4s
-	FLDPQ 96(R0), (F12, F15)
-	WORD $0x4e040170 // tbl v16.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2cce0e // fmla v14.4s, v16.4s, v12.4s
-	WORD $0x4e2cd5ad // fadd v13.4s, v13.4s, v12.4s
-	WORD $0x4e05016c // tbl v12.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2fcd8e // fmla v14.4s, v12.4s, v15.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	FMOVQ 0(R1), F15
-	FMOVQ 0(R4), F12
-	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
-	WORD $0x4f8c11a2 // fmla v2.4s, v13.4s, v12.s[0]
-	WORD $0x6f0c050b // ushr v11.16b, v8.16b, #4
-	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
-	FLDPQ 128(R0), (F13, F14)
-	WORD $0x4e010170 // tbl v16.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x4e030171 // tbl v17.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
-	WORD $0x4e2ed5ae // fadd v14.4s, v13.4s, v14.4s
-	FLDPQ 160(R0), (F13, F17)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
-	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
-	WORD $0x4e05016d // tbl v13.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e31cdb0 // fmla v16.4s, v13.4s, v17.4s
-	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	FLDPQ 192(R0), (F17, F13)
-	WORD $0x4e010152 // tbl v18.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
-	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	WORD $0x4e030151 // tbl v17.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
-	FLDPQ 224(R0), (F13, F17)
-	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
-	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
 	WORD $0x4e05014d // tbl v13.16b, {v10.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e31cdb0 // fmla v16.4s, v13.4s, v17.4s
-	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	WORD $0x4faf1200 // fmla v0.4s, v16.4s, v15.s[1]
-	WORD $0x4fac11c2 // fmla v2.4s, v14.4s, v12.s[1]
-	FLDPQ 48(R2), (F9, F8)
-	WORD $0x4e261d2a // and v10.16b, v9.16b, v6.16b
-	WORD $0x4e261d0b // and v11.16b, v8.16b, v6.16b
-	FLDPQ 256(R0), (F14, F16)
-	WORD $0x4e010151 // tbl v17.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
-	WORD $0x4e03014d // tbl v13.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e30cdb1 // fmla v17.4s, v13.4s, v16.4s
-	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
-	FLDPQ 288(R0), (F14, F13)
-	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
-	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
-	WORD $0x4e05014e // tbl v14.16b, {v10.16b}, v5.16b
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FLDPQ 160(R12), (F11, F13)
+	WORD $0x4e06014e // tbl v14.16b, {v10.16b}, v6.16b
 	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2dcdd1 // fmla v17.4s, v14.4s, v13.4s
-	WORD $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
-	FLDPQ 320(R0), (F13, F14)
-	WORD $0x4e010172 // tbl v18.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
-	WORD $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
-	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2ecdb1 // fmla v17.4s, v13.4s, v14.4s
-	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
-	FLDPQ 352(R0), (F14, F13)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
-	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
-	WORD $0x4e05016e // tbl v14.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2dcdd1 // fmla v17.4s, v14.4s, v13.4s
-	WORD $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
-	WORD $0x4f8f1a20 // fmla v0.4s, v17.4s, v15.s[2]
-	WORD $0x4f8c1a02 // fmla v2.4s, v16.4s, v12.s[2]
-	WORD $0x6f0c052b // ushr v11.16b, v9.16b, #4
-	WORD $0x6f0c050a // ushr v10.16b, v8.16b, #4
-	FLDPQ 384(R0), (F16, F17)
-	WORD $0x4e01016d // tbl v13.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
-	WORD $0x4e03016e // tbl v14.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e31cdcd // fmla v13.4s, v14.4s, v17.4s
-	WORD $0x4e31d611 // fadd v17.4s, v16.4s, v17.4s
-	FLDPQ 416(R0), (F16, F14)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce4d // fmla v13.4s, v18.4s, v16.4s
-	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
-	WORD $0x4e050170 // tbl v16.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece0d // fmla v13.4s, v16.4s, v14.4s
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	FLDPQ 448(R0), (F14, F16)
-	WORD $0x4e010152 // tbl v18.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2ece4d // fmla v13.4s, v18.4s, v14.4s
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x4e03014e // tbl v14.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e30cdcd // fmla v13.4s, v14.4s, v16.4s
-	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
-	FLDPQ 480(R0), (F16, F14)
-	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce4d // fmla v13.4s, v18.4s, v16.4s
-	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
-	WORD $0x4e050150 // tbl v16.16b, {v10.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece0d // fmla v13.4s, v16.4s, v14.4s
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x4faf19a0 // fmla v0.4s, v13.4s, v15.s[3]
-	WORD $0x4fac1a22 // fmla v2.4s, v17.4s, v12.s[3]
-	FLDPQ 80(R2), (F8, F9)
-	WORD $0x4e261d0a // and v10.16b, v8.16b, v6.16b
-	WORD $0x4e261d2b // and v11.16b, v9.16b, v6.16b
-	FLDPQ 512(R0), (F12, F15)
-	WORD $0x4e010151 // tbl v17.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e2cde31 // fmul v17.4s, v17.4s, v12.4s
-	WORD $0x4e03014d // tbl v13.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2fcdb1 // fmla v17.4s, v13.4s, v15.4s
-	WORD $0x4e2fd58f // fadd v15.4s, v12.4s, v15.4s
-	FLDPQ 544(R0), (F12, F13)
-	WORD $0x4e04014e // tbl v14.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2ccdd1 // fmla v17.4s, v14.4s, v12.4s
-	WORD $0x4e2cd5ef // fadd v15.4s, v15.4s, v12.4s
-	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2dcd91 // fmla v17.4s, v12.4s, v13.4s
-	WORD $0x4e2dd5ef // fadd v15.4s, v15.4s, v13.4s
-	FLDPQ 576(R0), (F13, F12)
-	WORD $0x4e01016e // tbl v14.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2dcdd1 // fmla v17.4s, v14.4s, v13.4s
-	WORD $0x4e2dd5ef // fadd v15.4s, v15.4s, v13.4s
-	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2ccdb1 // fmla v17.4s, v13.4s, v12.4s
-	WORD $0x4e2cd5ef // fadd v15.4s, v15.4s, v12.4s
-	FLDPQ 608(R0), (F12, F13)
-	WORD $0x4e04016e // tbl v14.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2ccdd1 // fmla v17.4s, v14.4s, v12.4s
-	WORD $0x4e2cd5ef // fadd v15.4s, v15.4s, v12.4s
-	WORD $0x4e05016c // tbl v12.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2dcd91 // fmla v17.4s, v12.4s, v13.4s
-	WORD $0x4e2dd5ef // fadd v15.4s, v15.4s, v13.4s
-	FMOVQ 16(R1), F13
-	FMOVQ 16(R4), F12
-	WORD $0x4f8d1220 // fmla v0.4s, v17.4s, v13.s[0]
-	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
-	WORD $0x6f0c050b // ushr v11.16b, v8.16b, #4
-	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
-	FLDPQ 640(R0), (F15, F17)
-	WORD $0x4e01016e // tbl v14.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
-	WORD $0x4e030170 // tbl v16.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e31ce0e // fmla v14.4s, v16.4s, v17.4s
-	WORD $0x4e31d5f1 // fadd v17.4s, v15.4s, v17.4s
-	FLDPQ 672(R0), (F15, F16)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2fce4e // fmla v14.4s, v18.4s, v15.4s
-	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
-	WORD $0x4e05016f // tbl v15.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
-	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
-	FLDPQ 704(R0), (F16, F15)
-	WORD $0x4e010152 // tbl v18.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce4e // fmla v14.4s, v18.4s, v16.4s
-	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
-	WORD $0x4e030150 // tbl v16.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
-	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
-	FLDPQ 736(R0), (F15, F16)
-	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2fce4e // fmla v14.4s, v18.4s, v15.4s
-	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
-	WORD $0x4e05014f // tbl v15.16b, {v10.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
-	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
-	WORD $0x4fad11c0 // fmla v0.4s, v14.4s, v13.s[1]
-	WORD $0x4fac1222 // fmla v2.4s, v17.4s, v12.s[1]
-	FLDPQ 112(R2), (F9, F8)
-	WORD $0x4e261d2a // and v10.16b, v9.16b, v6.16b
-	WORD $0x4e261d0b // and v11.16b, v8.16b, v6.16b
-	FLDPQ 768(R0), (F17, F14)
-	WORD $0x4e010150 // tbl v16.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
-	WORD $0x4e03014f // tbl v15.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	WORD $0x4e2ed62e // fadd v14.4s, v17.4s, v14.4s
-	FLDPQ 800(R0), (F17, F15)
-	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
-	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	WORD $0x4e050151 // tbl v17.16b, {v10.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	FLDPQ 832(R0), (F15, F17)
-	WORD $0x4e010172 // tbl v18.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2fce50 // fmla v16.4s, v18.4s, v15.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	WORD $0x4e03016f // tbl v15.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
-	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	FLDPQ 864(R0), (F17, F15)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
-	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	WORD $0x4e050171 // tbl v17.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	WORD $0x4f8d1a00 // fmla v0.4s, v16.4s, v13.s[2]
-	WORD $0x4f8c19c2 // fmla v2.4s, v14.4s, v12.s[2]
-	WORD $0x6f0c052b // ushr v11.16b, v9.16b, #4
-	WORD $0x6f0c050a // ushr v10.16b, v8.16b, #4
-	FLDPQ 896(R0), (F14, F16)
-	WORD $0x4e01016f // tbl v15.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x4e030171 // tbl v17.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
-	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
-	FLDPQ 928(R0), (F14, F17)
-	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2ece4f // fmla v15.4s, v18.4s, v14.4s
-	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
-	WORD $0x4e05016e // tbl v14.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e31cdcf // fmla v15.4s, v14.4s, v17.4s
-	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
-	FLDPQ 960(R0), (F17, F14)
-	WORD $0x4e010152 // tbl v18.16b, {v10.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
-	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
-	WORD $0x4e030151 // tbl v17.16b, {v10.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2ece2f // fmla v15.4s, v17.4s, v14.4s
-	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
-	FLDPQ 992(R0), (F14, F17)
-	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2ece4f // fmla v15.4s, v18.4s, v14.4s
-	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
-	WORD $0x4e05014e // tbl v14.16b, {v10.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e31cdcf // fmla v15.4s, v14.4s, v17.4s
-	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
-	WORD $0x4fad19e0 // fmla v0.4s, v15.4s, v13.s[3]
-	WORD $0x4fac1a02 // fmla v2.4s, v16.4s, v12.s[3]
-	ADD $144, R2, R2
-	ADD $1024, R0, R0
-	ADD $32, R1, R1
-	ADD $32, R4, R4
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 280 vector instructions, 40 loads and stores, 6 others
-done:
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+40(FP)
-	RET
-
-// func floatsQ5KNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
-TEXT ·floatsQ5KNEON(SB), NOSPLIT, $0-44
-	MOVD x+0(FP), R0
-	MOVD a+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	MOVD b+32(FP), R4
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD $blocksWords<>(SB), R5
-	FMOVQ (R5), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
-	WORD $0x4f000402 // movi v2.4s, #0x0
-	WORD $0x4f00e5e6 // movi v6.16b, #0xf
-	WORD $0x4f00e607 // movi v7.16b, #0x10
-
-	PCALIGN $16
-block:
-	FLDPQ 16(R2), (F8, F9)
-	FLDPQ 48(R2), (F10, F11)
-	WORD $0x4e261d4c // and v12.16b, v10.16b, v6.16b
-	WORD $0x4f0c550d // shl v13.16b, v8.16b, #4
-	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
-	WORD $0x4e261d6d // and v13.16b, v11.16b, v6.16b
-	WORD $0x4f0c552e // shl v14.16b, v9.16b, #4
-	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
-	FLDPQ 0(R0), (F14, F15)
-	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-	WORD $0x4e030191 // tbl v17.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	WORD $0x4e2fd5cf // fadd v15.4s, v14.4s, v15.4s
-	FLDPQ 32(R0), (F14, F17)
-	WORD $0x4e040192 // tbl v18.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2ece50 // fmla v16.4s, v18.4s, v14.4s
-	WORD $0x4e2ed5ef // fadd v15.4s, v15.4s, v14.4s
-	WORD $0x4e05018e // tbl v14.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e31cdd0 // fmla v16.4s, v14.4s, v17.4s
-	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
-	FLDPQ 64(R0), (F17, F14)
-	WORD $0x4e0101b2 // tbl v18.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
-	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
-	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
-	WORD $0x4e2ed5ef // fadd v15.4s, v15.4s, v14.4s
-	FLDPQ 96(R0), (F14, F17)
-	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e2ece50 // fmla v16.4s, v18.4s, v14.4s
-	WORD $0x4e2ed5ef // fadd v15.4s, v15.4s, v14.4s
-	WORD $0x4e0501ae // tbl v14.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e31cdd0 // fmla v16.4s, v14.4s, v17.4s
-	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
-	FMOVQ 0(R1), F17
-	FMOVQ 0(R4), F14
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4f8e11e2 // fmla v2.4s, v15.4s, v14.s[0]
-	WORD $0x6f0c054d // ushr v13.16b, v10.16b, #4
-	WORD $0x4f0b550c // shl v12.16b, v8.16b, #3
-	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
-	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
-	WORD $0x4f0b552f // shl v15.16b, v9.16b, #3
-	WORD $0x6ea71dec // bit v12.16b, v15.16b, v7.16b
-	FLDPQ 128(R0), (F15, F16)
-	WORD $0x4e0101b2 // tbl v18.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
-	WORD $0x4e0301b3 // tbl v19.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
-	WORD $0x4e30d5f0 // fadd v16.4s, v15.4s, v16.4s
-	FLDPQ 160(R0), (F15, F19)
-	WORD $0x4e0401b4 // tbl v20.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e2fce92 // fmla v18.4s, v20.4s, v15.4s
-	WORD $0x4e2fd610 // fadd v16.4s, v16.4s, v15.4s
-	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e33cdf2 // fmla v18.4s, v15.4s, v19.4s
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	FLDPQ 192(R0), (F19, F15)
-	WORD $0x4e010194 // tbl v20.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e33ce92 // fmla v18.4s, v20.4s, v19.4s
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	WORD $0x4e030193 // tbl v19.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	WORD $0x4e2fd610 // fadd v16.4s, v16.4s, v15.4s
-	FLDPQ 224(R0), (F15, F19)
-	WORD $0x4e040194 // tbl v20.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e2fce92 // fmla v18.4s, v20.4s, v15.4s
-	WORD $0x4e2fd610 // fadd v16.4s, v16.4s, v15.4s
-	WORD $0x4e05018f // tbl v15.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e33cdf2 // fmla v18.4s, v15.4s, v19.4s
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	WORD $0x4fb11240 // fmla v0.4s, v18.4s, v17.s[1]
-	WORD $0x4fae1202 // fmla v2.4s, v16.4s, v14.s[1]
-	FLDPQ 80(R2), (F11, F10)
-	WORD $0x4e261d6c // and v12.16b, v11.16b, v6.16b
-	WORD $0x4f0a550d // shl v13.16b, v8.16b, #2
-	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
-	WORD $0x4e261d4d // and v13.16b, v10.16b, v6.16b
-	WORD $0x4f0a5530 // shl v16.16b, v9.16b, #2
-	WORD $0x6ea71e0d // bit v13.16b, v16.16b, v7.16b
-	FLDPQ 256(R0), (F16, F18)
-	WORD $0x4e010193 // tbl v19.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x4e03018f // tbl v15.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e32cdf3 // fmla v19.4s, v15.4s, v18.4s
-	WORD $0x4e32d612 // fadd v18.4s, v16.4s, v18.4s
-	FLDPQ 288(R0), (F16, F15)
-	WORD $0x4e040194 // tbl v20.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
-	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
-	WORD $0x4e050190 // tbl v16.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2fce13 // fmla v19.4s, v16.4s, v15.4s
-	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
-	FLDPQ 320(R0), (F15, F16)
-	WORD $0x4e0101b4 // tbl v20.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
-	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
-	WORD $0x4e0301af // tbl v15.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e30cdf3 // fmla v19.4s, v15.4s, v16.4s
-	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
-	FLDPQ 352(R0), (F16, F15)
-	WORD $0x4e0401b4 // tbl v20.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
-	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
-	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2fce13 // fmla v19.4s, v16.4s, v15.4s
-	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
-	WORD $0x4f911a60 // fmla v0.4s, v19.4s, v17.s[2]
-	WORD $0x4f8e1a42 // fmla v2.4s, v18.4s, v14.s[2]
-	WORD $0x6f0c056d // ushr v13.16b, v11.16b, #4
-	WORD $0x4f09550c // shl v12.16b, v8.16b, #1
-	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
-	WORD $0x6f0c054c // ushr v12.16b, v10.16b, #4
-	WORD $0x4f095532 // shl v18.16b, v9.16b, #1
-	WORD $0x6ea71e4c // bit v12.16b, v18.16b, v7.16b
-	FLDPQ 384(R0), (F18, F19)
-	WORD $0x4e0101af // tbl v15.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
-	WORD $0x4e0301b0 // tbl v16.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e33ce0f // fmla v15.4s, v16.4s, v19.4s
-	WORD $0x4e33d653 // fadd v19.4s, v18.4s, v19.4s
-	FLDPQ 416(R0), (F18, F16)
-	WORD $0x4e0401b4 // tbl v20.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e32ce8f // fmla v15.4s, v20.4s, v18.4s
-	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
-	WORD $0x4e0501b2 // tbl v18.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
-	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
-	FLDPQ 448(R0), (F16, F18)
-	WORD $0x4e010194 // tbl v20.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e30ce8f // fmla v15.4s, v20.4s, v16.4s
-	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
-	WORD $0x4e030190 // tbl v16.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e32ce0f // fmla v15.4s, v16.4s, v18.4s
-	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
-	FLDPQ 480(R0), (F18, F16)
-	WORD $0x4e040194 // tbl v20.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e32ce8f // fmla v15.4s, v20.4s, v18.4s
-	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
-	WORD $0x4e050192 // tbl v18.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
-	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
-	WORD $0x4fb119e0 // fmla v0.4s, v15.4s, v17.s[3]
-	WORD $0x4fae1a62 // fmla v2.4s, v19.4s, v14.s[3]
-	FLDPQ 112(R2), (F10, F11)
-	WORD $0x4e261d4c // and v12.16b, v10.16b, v6.16b
-	WORD $0x6ea71d0c // bit v12.16b, v8.16b, v7.16b
-	WORD $0x4e261d6d // and v13.16b, v11.16b, v6.16b
-	WORD $0x6ea71d2d // bit v13.16b, v9.16b, v7.16b
-	FLDPQ 512(R0), (F14, F17)
-	WORD $0x4e010193 // tbl v19.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x4e03018f // tbl v15.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e31cdf3 // fmla v19.4s, v15.4s, v17.4s
-	WORD $0x4e31d5d1 // fadd v17.4s, v14.4s, v17.4s
-	FLDPQ 544(R0), (F14, F15)
-	WORD $0x4e040190 // tbl v16.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece13 // fmla v19.4s, v16.4s, v14.4s
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x4e05018e // tbl v14.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2fcdd3 // fmla v19.4s, v14.4s, v15.4s
-	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
-	FLDPQ 576(R0), (F15, F14)
-	WORD $0x4e0101b0 // tbl v16.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2fce13 // fmla v19.4s, v16.4s, v15.4s
-	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
-	WORD $0x4e0301af // tbl v15.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2ecdf3 // fmla v19.4s, v15.4s, v14.4s
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	FLDPQ 608(R0), (F14, F15)
-	WORD $0x4e0401b0 // tbl v16.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece13 // fmla v19.4s, v16.4s, v14.4s
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-	WORD $0x4e0501ae // tbl v14.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2fcdd3 // fmla v19.4s, v14.4s, v15.4s
-	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
-	FMOVQ 16(R1), F15
-	FMOVQ 16(R4), F14
-	WORD $0x4f8f1260 // fmla v0.4s, v19.4s, v15.s[0]
-	WORD $0x4f8e1222 // fmla v2.4s, v17.4s, v14.s[0]
-	WORD $0x6f0c054d // ushr v13.16b, v10.16b, #4
-	WORD $0x6f0f050c // ushr v12.16b, v8.16b, #1
-	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
-	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
-	WORD $0x6f0f0531 // ushr v17.16b, v9.16b, #1
-	WORD $0x6ea71e2c // bit v12.16b, v17.16b, v7.16b
-	FLDPQ 640(R0), (F17, F19)
-	WORD $0x4e0101b0 // tbl v16.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
-	WORD $0x4e0301b2 // tbl v18.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e33ce50 // fmla v16.4s, v18.4s, v19.4s
-	WORD $0x4e33d633 // fadd v19.4s, v17.4s, v19.4s
-	FLDPQ 672(R0), (F17, F18)
-	WORD $0x4e0401b4 // tbl v20.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
-	WORD $0x4e0501b1 // tbl v17.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e32ce30 // fmla v16.4s, v17.4s, v18.4s
-	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
-	FLDPQ 704(R0), (F18, F17)
-	WORD $0x4e010194 // tbl v20.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e32ce90 // fmla v16.4s, v20.4s, v18.4s
-	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
-	WORD $0x4e030192 // tbl v18.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
-	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
-	FLDPQ 736(R0), (F17, F18)
-	WORD $0x4e040194 // tbl v20.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
-	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e32ce30 // fmla v16.4s, v17.4s, v18.4s
-	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
-	WORD $0x4faf1200 // fmla v0.4s, v16.4s, v15.s[1]
-	WORD $0x4fae1262 // fmla v2.4s, v19.4s, v14.s[1]
-	FLDPQ 144(R2), (F11, F10)
-	WORD $0x4e261d6c // and v12.16b, v11.16b, v6.16b
-	WORD $0x6f0e050d // ushr v13.16b, v8.16b, #2
-	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
-	WORD $0x4e261d4d // and v13.16b, v10.16b, v6.16b
-	WORD $0x6f0e0533 // ushr v19.16b, v9.16b, #2
-	WORD $0x6ea71e6d // bit v13.16b, v19.16b, v7.16b
-	FLDPQ 768(R0), (F19, F16)
-	WORD $0x4e010192 // tbl v18.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
-	WORD $0x4e030191 // tbl v17.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce32 // fmla v18.4s, v17.4s, v16.4s
-	WORD $0x4e30d670 // fadd v16.4s, v19.4s, v16.4s
-	FLDPQ 800(R0), (F19, F17)
-	WORD $0x4e040194 // tbl v20.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e33ce92 // fmla v18.4s, v20.4s, v19.4s
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	WORD $0x4e050193 // tbl v19.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
-	FLDPQ 832(R0), (F17, F19)
-	WORD $0x4e0101b4 // tbl v20.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e31ce92 // fmla v18.4s, v20.4s, v17.4s
-	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
-	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	FLDPQ 864(R0), (F19, F17)
-	WORD $0x4e0401b4 // tbl v20.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e33ce92 // fmla v18.4s, v20.4s, v19.4s
-	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
-	WORD $0x4e0501b3 // tbl v19.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
-	WORD $0x4f8f1a40 // fmla v0.4s, v18.4s, v15.s[2]
-	WORD $0x4f8e1a02 // fmla v2.4s, v16.4s, v14.s[2]
-	WORD $0x6f0c056d // ushr v13.16b, v11.16b, #4
-	WORD $0x6f0d050c // ushr v12.16b, v8.16b, #3
-	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
-	WORD $0x6f0c054c // ushr v12.16b, v10.16b, #4
-	WORD $0x6f0d0530 // ushr v16.16b, v9.16b, #3
-	WORD $0x6ea71e0c // bit v12.16b, v16.16b, v7.16b
-	FLDPQ 896(R0), (F16, F18)
-	WORD $0x4e0101b1 // tbl v17.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
-	WORD $0x4e0301b3 // tbl v19.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
-	WORD $0x4e32d612 // fadd v18.4s, v16.4s, v18.4s
-	FLDPQ 928(R0), (F16, F19)
-	WORD $0x4e0401b4 // tbl v20.16b, {v13.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e30ce91 // fmla v17.4s, v20.4s, v16.4s
-	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
-	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e33ce11 // fmla v17.4s, v16.4s, v19.4s
-	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
-	FLDPQ 960(R0), (F19, F16)
-	WORD $0x4e010194 // tbl v20.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
-	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
-	WORD $0x4e030193 // tbl v19.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e30ce71 // fmla v17.4s, v19.4s, v16.4s
-	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
-	FLDPQ 992(R0), (F16, F19)
-	WORD $0x4e040194 // tbl v20.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e30ce91 // fmla v17.4s, v20.4s, v16.4s
-	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
-	WORD $0x4e050190 // tbl v16.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e33ce11 // fmla v17.4s, v16.4s, v19.4s
-	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
-	WORD $0x4faf1a20 // fmla v0.4s, v17.4s, v15.s[3]
-	WORD $0x4fae1a42 // fmla v2.4s, v18.4s, v14.s[3]
-	ADD $176, R2, R2
-	ADD $1024, R0, R0
-	ADD $32, R1, R1
-	ADD $32, R4, R4
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 310 vector instructions, 41 loads and stores, 6 others
-done:
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+40(FP)
-	RET
-
-// func floatsQ6KNEON(x *float32, a *float32, block *byte, n int) float32
-TEXT ·floatsQ6KNEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD a+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD $blocksWords<>(SB), R4
-	FMOVQ (R4), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
-	WORD $0x4f01e402 // movi v2.16b, #0x20
-	WORD $0x4f00e5e6 // movi v6.16b, #0xf
-	WORD $0x4f01e607 // movi v7.16b, #0x30
-
-	PCALIGN $16
-block:
-	FLDPQ 0(R2), (F8, F9)
-	FLDPQ 32(R2), (F10, F11)
-	FLDPQ 128(R2), (F12, F13)
-	WORD $0x4e261d0e // and v14.16b, v8.16b, v6.16b
-	WORD $0x4f0c558f // shl v15.16b, v12.16b, #4
-	WORD $0x6ea71dee // bit v14.16b, v15.16b, v7.16b
-	WORD $0x4e261d2f // and v15.16b, v9.16b, v6.16b
-	WORD $0x4f0c55b0 // shl v16.16b, v13.16b, #4
-	WORD $0x6ea71e0f // bit v15.16b, v16.16b, v7.16b
-	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
-	FLDPQ 0(R0), (F16, F17)
-	WORD $0x4e0101d2 // tbl v18.16b, {v14.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
-	WORD $0x4e0301d0 // tbl v16.16b, {v14.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e31ce12 // fmla v18.4s, v16.4s, v17.4s
-	FLDPQ 32(R0), (F17, F16)
-	WORD $0x4e0401d3 // tbl v19.16b, {v14.16b}, v4.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	WORD $0x4e0501d1 // tbl v17.16b, {v14.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce32 // fmla v18.4s, v17.4s, v16.4s
-	FMOVQ 0(R1), F16
-	WORD $0x4f901240 // fmla v0.4s, v18.4s, v16.s[0]
-	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
-	FLDPQ 64(R0), (F18, F17)
-	WORD $0x4e0101f3 // tbl v19.16b, {v15.16b}, v1.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x4e0301f2 // tbl v18.16b, {v15.16b}, v3.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
-	FLDPQ 96(R0), (F17, F18)
-	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
-	WORD $0x4e0501f1 // tbl v17.16b, {v15.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
-	WORD $0x4fb01260 // fmla v0.4s, v19.4s, v16.s[1]
-	WORD $0x4e261d4f // and v15.16b, v10.16b, v6.16b
-	WORD $0x4f0a558e // shl v14.16b, v12.16b, #2
-	WORD $0x6ea71dcf // bit v15.16b, v14.16b, v7.16b
-	WORD $0x4e261d6e // and v14.16b, v11.16b, v6.16b
-	WORD $0x4f0a55b3 // shl v19.16b, v13.16b, #2
-	WORD $0x6ea71e6e // bit v14.16b, v19.16b, v7.16b
-	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
-	FLDPQ 128(R0), (F19, F18)
-	WORD $0x4e0101f1 // tbl v17.16b, {v15.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x4e0301f3 // tbl v19.16b, {v15.16b}, v3.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
-	FLDPQ 160(R0), (F18, F19)
-	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e32ce91 // fmla v17.4s, v20.4s, v18.4s
-	WORD $0x4e0501f2 // tbl v18.16b, {v15.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
-	WORD $0x4f901a20 // fmla v0.4s, v17.4s, v16.s[2]
-	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
-	FLDPQ 192(R0), (F17, F19)
-	WORD $0x4e0101d2 // tbl v18.16b, {v14.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	WORD $0x4e0301d1 // tbl v17.16b, {v14.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
-	FLDPQ 224(R0), (F19, F17)
-	WORD $0x4e0401d4 // tbl v20.16b, {v14.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e33ce92 // fmla v18.4s, v20.4s, v19.4s
-	WORD $0x4e0501d3 // tbl v19.16b, {v14.16b}, v5.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	WORD $0x4fb01a40 // fmla v0.4s, v18.4s, v16.s[3]
-	WORD $0x6f0c050e // ushr v14.16b, v8.16b, #4
-	WORD $0x6ea71d8e // bit v14.16b, v12.16b, v7.16b
-	WORD $0x6f0c052f // ushr v15.16b, v9.16b, #4
-	WORD $0x6ea71daf // bit v15.16b, v13.16b, v7.16b
-	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
-	FLDPQ 256(R0), (F16, F18)
-	WORD $0x4e0101d1 // tbl v17.16b, {v14.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
-	WORD $0x4e0301d0 // tbl v16.16b, {v14.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e32ce11 // fmla v17.4s, v16.4s, v18.4s
-	FLDPQ 288(R0), (F18, F16)
-	WORD $0x4e0401d3 // tbl v19.16b, {v14.16b}, v4.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
-	WORD $0x4e0501d2 // tbl v18.16b, {v14.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
-	FMOVQ 16(R1), F16
-	WORD $0x4f901220 // fmla v0.4s, v17.4s, v16.s[0]
-	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
-	FLDPQ 320(R0), (F17, F18)
-	WORD $0x4e0101f3 // tbl v19.16b, {v15.16b}, v1.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x4e0301f1 // tbl v17.16b, {v15.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
-	FLDPQ 352(R0), (F18, F17)
-	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
-	WORD $0x4e0501f2 // tbl v18.16b, {v15.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
-	WORD $0x4fb01260 // fmla v0.4s, v19.4s, v16.s[1]
-	WORD $0x6f0c054f // ushr v15.16b, v10.16b, #4
-	WORD $0x6f0e058e // ushr v14.16b, v12.16b, #2
-	WORD $0x6ea71dcf // bit v15.16b, v14.16b, v7.16b
-	WORD $0x6f0c056e // ushr v14.16b, v11.16b, #4
-	WORD $0x6f0e05b3 // ushr v19.16b, v13.16b, #2
-	WORD $0x6ea71e6e // bit v14.16b, v19.16b, v7.16b
-	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
-	FLDPQ 384(R0), (F19, F17)
-	WORD $0x4e0101f2 // tbl v18.16b, {v15.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
-	WORD $0x4e0301f3 // tbl v19.16b, {v15.16b}, v3.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	FLDPQ 416(R0), (F17, F19)
-	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e31ce92 // fmla v18.4s, v20.4s, v17.4s
-	WORD $0x4e0501f1 // tbl v17.16b, {v15.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
-	WORD $0x4f901a40 // fmla v0.4s, v18.4s, v16.s[2]
-	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
-	FLDPQ 448(R0), (F18, F19)
-	WORD $0x4e0101d1 // tbl v17.16b, {v14.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
-	WORD $0x4e0301d2 // tbl v18.16b, {v14.16b}, v3.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
-	FLDPQ 480(R0), (F19, F18)
-	WORD $0x4e0401d4 // tbl v20.16b, {v14.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
-	WORD $0x4e0501d3 // tbl v19.16b, {v14.16b}, v5.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
-	WORD $0x4fb01a20 // fmla v0.4s, v17.4s, v16.s[3]
-	FLDPQ 64(R2), (F11, F10)
-	FLDPQ 96(R2), (F9, F8)
-	FLDPQ 160(R2), (F13, F12)
-	WORD $0x4e261d6e // and v14.16b, v11.16b, v6.16b
-	WORD $0x4f0c55af // shl v15.16b, v13.16b, #4
-	WORD $0x6ea71dee // bit v14.16b, v15.16b, v7.16b
-	WORD $0x4e261d4f // and v15.16b, v10.16b, v6.16b
-	WORD $0x4f0c5590 // shl v16.16b, v12.16b, #4
-	WORD $0x6ea71e0f // bit v15.16b, v16.16b, v7.16b
-	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
-	FLDPQ 512(R0), (F16, F17)
-	WORD $0x4e0101d2 // tbl v18.16b, {v14.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
-	WORD $0x4e0301d0 // tbl v16.16b, {v14.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e31ce12 // fmla v18.4s, v16.4s, v17.4s
-	FLDPQ 544(R0), (F17, F16)
-	WORD $0x4e0401d3 // tbl v19.16b, {v14.16b}, v4.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	WORD $0x4e0501d1 // tbl v17.16b, {v14.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e30ce32 // fmla v18.4s, v17.4s, v16.4s
-	FMOVQ 32(R1), F16
-	WORD $0x4f901240 // fmla v0.4s, v18.4s, v16.s[0]
-	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
-	FLDPQ 576(R0), (F18, F17)
-	WORD $0x4e0101f3 // tbl v19.16b, {v15.16b}, v1.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x4e0301f2 // tbl v18.16b, {v15.16b}, v3.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
-	FLDPQ 608(R0), (F17, F18)
-	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
-	WORD $0x4e0501f1 // tbl v17.16b, {v15.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
-	WORD $0x4fb01260 // fmla v0.4s, v19.4s, v16.s[1]
-	WORD $0x4e261d2f // and v15.16b, v9.16b, v6.16b
-	WORD $0x4f0a55ae // shl v14.16b, v13.16b, #2
-	WORD $0x6ea71dcf // bit v15.16b, v14.16b, v7.16b
-	WORD $0x4e261d0e // and v14.16b, v8.16b, v6.16b
-	WORD $0x4f0a5593 // shl v19.16b, v12.16b, #2
-	WORD $0x6ea71e6e // bit v14.16b, v19.16b, v7.16b
-	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
-	FLDPQ 640(R0), (F19, F18)
-	WORD $0x4e0101f1 // tbl v17.16b, {v15.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x4e0301f3 // tbl v19.16b, {v15.16b}, v3.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
-	FLDPQ 672(R0), (F18, F19)
-	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e32ce91 // fmla v17.4s, v20.4s, v18.4s
-	WORD $0x4e0501f2 // tbl v18.16b, {v15.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
-	WORD $0x4f901a20 // fmla v0.4s, v17.4s, v16.s[2]
-	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
-	FLDPQ 704(R0), (F17, F19)
-	WORD $0x4e0101d2 // tbl v18.16b, {v14.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	WORD $0x4e0301d1 // tbl v17.16b, {v14.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
-	FLDPQ 736(R0), (F19, F17)
-	WORD $0x4e0401d4 // tbl v20.16b, {v14.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e33ce92 // fmla v18.4s, v20.4s, v19.4s
-	WORD $0x4e0501d3 // tbl v19.16b, {v14.16b}, v5.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	WORD $0x4fb01a40 // fmla v0.4s, v18.4s, v16.s[3]
-	WORD $0x6f0c056e // ushr v14.16b, v11.16b, #4
-	WORD $0x6ea71dae // bit v14.16b, v13.16b, v7.16b
-	WORD $0x6f0c054f // ushr v15.16b, v10.16b, #4
-	WORD $0x6ea71d8f // bit v15.16b, v12.16b, v7.16b
-	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
-	FLDPQ 768(R0), (F16, F18)
-	WORD $0x4e0101d1 // tbl v17.16b, {v14.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
-	WORD $0x4e0301d0 // tbl v16.16b, {v14.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e32ce11 // fmla v17.4s, v16.4s, v18.4s
-	FLDPQ 800(R0), (F18, F16)
-	WORD $0x4e0401d3 // tbl v19.16b, {v14.16b}, v4.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
-	WORD $0x4e0501d2 // tbl v18.16b, {v14.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
-	FMOVQ 48(R1), F16
-	WORD $0x4f901220 // fmla v0.4s, v17.4s, v16.s[0]
-	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
-	FLDPQ 832(R0), (F17, F18)
-	WORD $0x4e0101f3 // tbl v19.16b, {v15.16b}, v1.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x4e0301f1 // tbl v17.16b, {v15.16b}, v3.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
-	FLDPQ 864(R0), (F18, F17)
-	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
-	WORD $0x4e0501f2 // tbl v18.16b, {v15.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
-	WORD $0x4fb01260 // fmla v0.4s, v19.4s, v16.s[1]
-	WORD $0x6f0c052f // ushr v15.16b, v9.16b, #4
-	WORD $0x6f0e05ae // ushr v14.16b, v13.16b, #2
-	WORD $0x6ea71dcf // bit v15.16b, v14.16b, v7.16b
-	WORD $0x6f0c050e // ushr v14.16b, v8.16b, #4
-	WORD $0x6f0e0593 // ushr v19.16b, v12.16b, #2
-	WORD $0x6ea71e6e // bit v14.16b, v19.16b, v7.16b
-	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
-	FLDPQ 896(R0), (F19, F17)
-	WORD $0x4e0101f2 // tbl v18.16b, {v15.16b}, v1.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
-	WORD $0x4e0301f3 // tbl v19.16b, {v15.16b}, v3.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	FLDPQ 928(R0), (F17, F19)
-	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e31ce92 // fmla v18.4s, v20.4s, v17.4s
-	WORD $0x4e0501f1 // tbl v17.16b, {v15.16b}, v5.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
-	WORD $0x4f901a40 // fmla v0.4s, v18.4s, v16.s[2]
-	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
-	FLDPQ 960(R0), (F18, F19)
-	WORD $0x4e0101d1 // tbl v17.16b, {v14.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
-	WORD $0x4e0301d2 // tbl v18.16b, {v14.16b}, v3.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
-	FLDPQ 992(R0), (F19, F18)
-	WORD $0x4e0401d4 // tbl v20.16b, {v14.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
-	WORD $0x4e0501d3 // tbl v19.16b, {v14.16b}, v5.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
-	WORD $0x4fb01a20 // fmla v0.4s, v17.4s, v16.s[3]
-	ADD $208, R2, R2
-	ADD $1024, R0, R0
-	ADD $64, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-	// 256 values: 268 vector instructions, 42 loads and stores, 5 others
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
-// func floatsNibblesRaisedNEON(x *float32, a *float32, block *byte, n int) float32
-TEXT ·floatsNibblesRaisedNEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD a+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD $blocksWords<>(SB), R4
-	FMOVQ (R4), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
-	WORD $0x4f00e502 // movi v2.16b, #0x8
-	WORD $0x4f00e5e6 // movi v6.16b, #0xf
-	SUBS $4, R3, R3
-	BLT rest
-
-	PCALIGN $16
-many:
-	FMOVQ 0(R2), F7
-	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e2284e7 // sub v7.16b, v7.16b, v2.16b
-	FLDPQ 0(R0), (F9, F10)
-	WORD $0x4e0100eb // tbl v11.16b, {v7.16b}, v1.16b
+	WORD $0x4e2bcdcc // fmla v12.4s, v14.4s, v11.4s
+	WORD $0x4e07014b // tbl v11.16b, {v10.16b}, v7.16b
 	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x6e29dd6b // fmul v11.4s, v11.4s, v9.4s
-	WORD $0x4e0300e9 // tbl v9.16b, {v7.16b}, v3.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e2acd2b // fmla v11.4s, v9.4s, v10.4s
-	FLDPQ 32(R0), (F10, F9)
-	WORD $0x4e0400ec // tbl v12.16b, {v7.16b}, v4.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	WORD $0x4e0500ea // tbl v10.16b, {v7.16b}, v5.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	WORD $0x6e228508 // sub v8.16b, v8.16b, v2.16b
-	FLDPQ 64(R0), (F9, F10)
-	WORD $0x4e01010c // tbl v12.16b, {v8.16b}, v1.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e2acd2b // fmla v11.4s, v9.4s, v10.4s
-	FLDPQ 96(R0), (F10, F9)
-	WORD $0x4e04010c // tbl v12.16b, {v8.16b}, v4.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	WORD $0x4e05010a // tbl v10.16b, {v8.16b}, v5.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 0(R1), F9
-	WORD $0x4f891160 // fmla v0.4s, v11.4s, v9.s[0]
-	FMOVQ 16(R2), F8
-	WORD $0x6f0c0507 // ushr v7.16b, v8.16b, #4
-	WORD $0x4e261d08 // and v8.16b, v8.16b, v6.16b
-	WORD $0x6e228508 // sub v8.16b, v8.16b, v2.16b
-	FLDPQ 128(R0), (F11, F10)
-	WORD $0x4e01010c // tbl v12.16b, {v8.16b}, v1.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
-	WORD $0x4e03010b // tbl v11.16b, {v8.16b}, v3.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	FLDPQ 160(R0), (F10, F11)
-	WORD $0x4e04010d // tbl v13.16b, {v8.16b}, v4.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	WORD $0x4e05010a // tbl v10.16b, {v8.16b}, v5.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e2bcd4c // fmla v12.4s, v10.4s, v11.4s
-	WORD $0x6e2284e7 // sub v7.16b, v7.16b, v2.16b
-	FLDPQ 192(R0), (F11, F10)
-	WORD $0x4e0100ed // tbl v13.16b, {v7.16b}, v1.16b
+	WORD $0x4e2dcd6c // fmla v12.4s, v11.4s, v13.4s
+	FLDPQ 192(R12), (F13, F11)
+	WORD $0x4e03012e // tbl v14.16b, {v9.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2dcdcc // fmla v12.4s, v14.4s, v13.4s
+	WORD $0x4e05012d // tbl v13.16b, {v9.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
 	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
-	WORD $0x4e0300eb // tbl v11.16b, {v7.16b}, v3.16b
+	FLDPQ 224(R12), (F11, F13)
+	WORD $0x4e06012e // tbl v14.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2bcdcc // fmla v12.4s, v14.4s, v11.4s
+	WORD $0x4e07012b // tbl v11.16b, {v9.16b}, v7.16b
 	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	FLDPQ 224(R0), (F10, F11)
-	WORD $0x4e0400ed // tbl v13.16b, {v7.16b}, v4.16b
+	WORD $0x4e2dcd6c // fmla v12.4s, v11.4s, v13.4s
+	WORD $0x4fa81180 // fmla v0.4s, v12.4s, v8.s[1]
+	FMOVQ 32(R11), F9
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	WORD $0x4e241d29 // and v9.16b, v9.16b, v4.16b
+	FLDPQ 256(R12), (F12, F13)
+	WORD $0x4e03012b // tbl v11.16b, {v9.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	WORD $0x4e05012c // tbl v12.16b, {v9.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2dcd8b // fmla v11.4s, v12.4s, v13.4s
+	FLDPQ 288(R12), (F13, F12)
+	WORD $0x4e06012e // tbl v14.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2dcdcb // fmla v11.4s, v14.4s, v13.4s
+	WORD $0x4e07012d // tbl v13.16b, {v9.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	WORD $0x4e0500ea // tbl v10.16b, {v7.16b}, v5.16b
+	WORD $0x4e2ccdab // fmla v11.4s, v13.4s, v12.4s
+	FLDPQ 320(R12), (F12, F13)
+	WORD $0x4e03014e // tbl v14.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2ccdcb // fmla v11.4s, v14.4s, v12.4s
+	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2dcd8b // fmla v11.4s, v12.4s, v13.4s
+	FLDPQ 352(R12), (F13, F12)
+	WORD $0x4e06014e // tbl v14.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2dcdcb // fmla v11.4s, v14.4s, v13.4s
+	WORD $0x4e07014d // tbl v13.16b, {v10.16b}, v7.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ccdab // fmla v11.4s, v13.4s, v12.4s
+	WORD $0x4f881960 // fmla v0.4s, v11.4s, v8.s[2]
+	FMOVQ 48(R11), F10
+	WORD $0x6f0c0549 // ushr v9.16b, v10.16b, #4
+	WORD $0x4e241d4a // and v10.16b, v10.16b, v4.16b
+	FLDPQ 384(R12), (F11, F12)
+	WORD $0x4e03014d // tbl v13.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x6e2bddad // fmul v13.4s, v13.4s, v11.4s
+	WORD $0x4e05014b // tbl v11.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2ccd6d // fmla v13.4s, v11.4s, v12.4s
+	FLDPQ 416(R12), (F12, F11)
+	WORD $0x4e06014e // tbl v14.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	WORD $0x4e07014c // tbl v12.16b, {v10.16b}, v7.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	FLDPQ 448(R12), (F11, F12)
+	WORD $0x4e03012e // tbl v14.16b, {v9.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
+	WORD $0x4e05012b // tbl v11.16b, {v9.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2ccd6d // fmla v13.4s, v11.4s, v12.4s
+	FLDPQ 480(R12), (F12, F11)
+	WORD $0x4e06012e // tbl v14.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	WORD $0x4e07012c // tbl v12.16b, {v9.16b}, v7.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	WORD $0x4fa819a0 // fmla v0.4s, v13.4s, v8.s[3]
+	ADD $64, R11, R11
+	ADD $8, R14, R14
+	ADD $512, R12, R12
+	ADD $16, R17, R17
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 110 vector instructions, 22 loads and stores, 6 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
+
+	PCALIGN $16
+block:
+	MOVHU (R14), R10
+	FMOVS R10, F9
+	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+	FMOVS 0(R17), F10
+	WORD $0x4f891141 // fmla v1.4s, v10.4s, v9.s[0]
+	FMOVQ 0(R11), F10
+	WORD $0x6f0c0548 // ushr v8.16b, v10.16b, #4
+	WORD $0x4e241d4a // and v10.16b, v10.16b, v4.16b
+	FLDPQ 0(R12), (F13, F11)
+	WORD $0x4e03014c // tbl v12.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4e05014d // tbl v13.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FLDPQ 32(R12), (F11, F13)
+	WORD $0x4e06014e // tbl v14.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2bcdcc // fmla v12.4s, v14.4s, v11.4s
+	WORD $0x4e07014b // tbl v11.16b, {v10.16b}, v7.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2dcd6c // fmla v12.4s, v11.4s, v13.4s
+	FLDPQ 64(R12), (F13, F11)
+	WORD $0x4e03010e // tbl v14.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2dcdcc // fmla v12.4s, v14.4s, v13.4s
+	WORD $0x4e05010d // tbl v13.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FLDPQ 96(R12), (F11, F13)
+	WORD $0x4e06010e // tbl v14.16b, {v8.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2bcdcc // fmla v12.4s, v14.4s, v11.4s
+	WORD $0x4e07010b // tbl v11.16b, {v8.16b}, v7.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2dcd6c // fmla v12.4s, v11.4s, v13.4s
+	WORD $0x4f891180 // fmla v0.4s, v12.4s, v9.s[0]
+	ADD $16, R11, R11
+	ADD $2, R14, R14
+	ADD $128, R12, R12
+	ADD $4, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+done:
+	WORD $0x4f825020 // fmls v0.4s, v1.4s, v2.s[0]
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ4_1FloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ4_1FloatsNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F2
+	WORD $0x4f00e483 // movi v3.16b, #0x4
+	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
+	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
+	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	WORD $0x4f00e5e3 // movi v3.16b, #0xf
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R13, R13
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVQ (R14), F7
+	WORD $0x4e4758e8 // uzp2 v8.8h, v7.8h, v7.8h
+	WORD $0x4e4718e7 // uzp1 v7.8h, v7.8h, v7.8h
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
+	FMOVQ 0(R17), F9
+	WORD $0x4e29cd01 // fmla v1.4s, v8.4s, v9.4s
+	FMOVQ 0(R11), F8
+	WORD $0x6f0c0509 // ushr v9.16b, v8.16b, #4
+	WORD $0x4e231d08 // and v8.16b, v8.16b, v3.16b
+	FLDPQ 0(R12), (F10, F11)
+	WORD $0x4e02010c // tbl v12.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
+	WORD $0x4e04010a // tbl v10.16b, {v8.16b}, v4.16b
 	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
 	WORD $0x4e2bcd4c // fmla v12.4s, v10.4s, v11.4s
-	WORD $0x4fa91180 // fmla v0.4s, v12.4s, v9.s[1]
-	FMOVQ 32(R2), F7
-	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e2284e7 // sub v7.16b, v7.16b, v2.16b
-	FLDPQ 256(R0), (F12, F11)
-	WORD $0x4e0100ea // tbl v10.16b, {v7.16b}, v1.16b
+	FLDPQ 32(R12), (F11, F10)
+	WORD $0x4e05010d // tbl v13.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	WORD $0x4e06010b // tbl v11.16b, {v8.16b}, v6.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
+	FLDPQ 64(R12), (F10, F11)
+	WORD $0x4e02012d // tbl v13.16b, {v9.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	WORD $0x4e04012a // tbl v10.16b, {v9.16b}, v4.16b
 	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x4e0300ec // tbl v12.16b, {v7.16b}, v3.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
-	FLDPQ 288(R0), (F11, F12)
-	WORD $0x4e0400ed // tbl v13.16b, {v7.16b}, v4.16b
+	WORD $0x4e2bcd4c // fmla v12.4s, v10.4s, v11.4s
+	FLDPQ 96(R12), (F11, F10)
+	WORD $0x4e05012d // tbl v13.16b, {v9.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2bcdaa // fmla v10.4s, v13.4s, v11.4s
-	WORD $0x4e0500eb // tbl v11.16b, {v7.16b}, v5.16b
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	WORD $0x4e06012b // tbl v11.16b, {v9.16b}, v6.16b
 	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e2ccd6a // fmla v10.4s, v11.4s, v12.4s
-	WORD $0x6e228508 // sub v8.16b, v8.16b, v2.16b
-	FLDPQ 320(R0), (F12, F11)
-	WORD $0x4e01010d // tbl v13.16b, {v8.16b}, v1.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2ccdaa // fmla v10.4s, v13.4s, v12.4s
-	WORD $0x4e03010c // tbl v12.16b, {v8.16b}, v3.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
-	FLDPQ 352(R0), (F11, F12)
-	WORD $0x4e04010d // tbl v13.16b, {v8.16b}, v4.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2bcdaa // fmla v10.4s, v13.4s, v11.4s
-	WORD $0x4e05010b // tbl v11.16b, {v8.16b}, v5.16b
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
+	WORD $0x4f871180 // fmla v0.4s, v12.4s, v7.s[0]
+	FMOVQ 16(R11), F9
+	WORD $0x6f0c0528 // ushr v8.16b, v9.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	FLDPQ 128(R12), (F12, F10)
+	WORD $0x4e02012b // tbl v11.16b, {v9.16b}, v2.16b
 	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e2ccd6a // fmla v10.4s, v11.4s, v12.4s
-	WORD $0x4f891940 // fmla v0.4s, v10.4s, v9.s[2]
-	FMOVQ 48(R2), F8
-	WORD $0x6f0c0507 // ushr v7.16b, v8.16b, #4
-	WORD $0x4e261d08 // and v8.16b, v8.16b, v6.16b
-	WORD $0x6e228508 // sub v8.16b, v8.16b, v2.16b
-	FLDPQ 384(R0), (F10, F12)
-	WORD $0x4e01010b // tbl v11.16b, {v8.16b}, v1.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x6e2add6b // fmul v11.4s, v11.4s, v10.4s
-	WORD $0x4e03010a // tbl v10.16b, {v8.16b}, v3.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e2ccd4b // fmla v11.4s, v10.4s, v12.4s
-	FLDPQ 416(R0), (F12, F10)
-	WORD $0x4e04010d // tbl v13.16b, {v8.16b}, v4.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2ccdab // fmla v11.4s, v13.4s, v12.4s
-	WORD $0x4e05010c // tbl v12.16b, {v8.16b}, v5.16b
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	WORD $0x4e04012c // tbl v12.16b, {v9.16b}, v4.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
 	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	WORD $0x6e2284e7 // sub v7.16b, v7.16b, v2.16b
-	FLDPQ 448(R0), (F10, F12)
-	WORD $0x4e0100ed // tbl v13.16b, {v7.16b}, v1.16b
+	FLDPQ 160(R12), (F10, F12)
+	WORD $0x4e05012d // tbl v13.16b, {v9.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
 	WORD $0x4e2acdab // fmla v11.4s, v13.4s, v10.4s
-	WORD $0x4e0300ea // tbl v10.16b, {v7.16b}, v3.16b
+	WORD $0x4e06012a // tbl v10.16b, {v9.16b}, v6.16b
 	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
 	WORD $0x4e2ccd4b // fmla v11.4s, v10.4s, v12.4s
-	FLDPQ 480(R0), (F12, F10)
-	WORD $0x4e0400ed // tbl v13.16b, {v7.16b}, v4.16b
+	FLDPQ 192(R12), (F12, F10)
+	WORD $0x4e02010d // tbl v13.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
 	WORD $0x4e2ccdab // fmla v11.4s, v13.4s, v12.4s
-	WORD $0x4e0500ec // tbl v12.16b, {v7.16b}, v5.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	WORD $0x4fa91960 // fmla v0.4s, v11.4s, v9.s[3]
-	ADD $64, R2, R2
-	ADD $512, R0, R0
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
-	BGE many
-	// 128 values: 116 vector instructions, 21 loads and stores, 5 others
-rest:
-	ADDS $4, R3, R3
-	BEQ done
-
-	PCALIGN $16
-block:
-	FMOVQ 0(R2), F7
-	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e2284e7 // sub v7.16b, v7.16b, v2.16b
-	FLDPQ 0(R0), (F9, F11)
-	WORD $0x4e0100ea // tbl v10.16b, {v7.16b}, v1.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x6e29dd4a // fmul v10.4s, v10.4s, v9.4s
-	WORD $0x4e0300e9 // tbl v9.16b, {v7.16b}, v3.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e2bcd2a // fmla v10.4s, v9.4s, v11.4s
-	FLDPQ 32(R0), (F11, F9)
-	WORD $0x4e0400ec // tbl v12.16b, {v7.16b}, v4.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
-	WORD $0x4e0500eb // tbl v11.16b, {v7.16b}, v5.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	WORD $0x6e228508 // sub v8.16b, v8.16b, v2.16b
-	FLDPQ 64(R0), (F9, F11)
-	WORD $0x4e01010c // tbl v12.16b, {v8.16b}, v1.16b
-	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e29cd8a // fmla v10.4s, v12.4s, v9.4s
-	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e2bcd2a // fmla v10.4s, v9.4s, v11.4s
-	FLDPQ 96(R0), (F11, F9)
 	WORD $0x4e04010c // tbl v12.16b, {v8.16b}, v4.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
-	WORD $0x4e05010b // tbl v11.16b, {v8.16b}, v5.16b
+	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
+	FLDPQ 224(R12), (F10, F12)
+	WORD $0x4e05010d // tbl v13.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2acdab // fmla v11.4s, v13.4s, v10.4s
+	WORD $0x4e06010a // tbl v10.16b, {v8.16b}, v6.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2ccd4b // fmla v11.4s, v10.4s, v12.4s
+	WORD $0x4fa71160 // fmla v0.4s, v11.4s, v7.s[1]
+	FMOVQ 32(R11), F8
+	WORD $0x6f0c0509 // ushr v9.16b, v8.16b, #4
+	WORD $0x4e231d08 // and v8.16b, v8.16b, v3.16b
+	FLDPQ 256(R12), (F11, F12)
+	WORD $0x4e02010a // tbl v10.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x6e2bdd4a // fmul v10.4s, v10.4s, v11.4s
+	WORD $0x4e04010b // tbl v11.16b, {v8.16b}, v4.16b
 	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVS (R1), F9
-	WORD $0x4f891140 // fmla v0.4s, v10.4s, v9.s[0]
-	ADD $16, R2, R2
-	ADD $128, R0, R0
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
+	WORD $0x4e2ccd6a // fmla v10.4s, v11.4s, v12.4s
+	FLDPQ 288(R12), (F12, F11)
+	WORD $0x4e05010d // tbl v13.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ccdaa // fmla v10.4s, v13.4s, v12.4s
+	WORD $0x4e06010c // tbl v12.16b, {v8.16b}, v6.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
+	FLDPQ 320(R12), (F11, F12)
+	WORD $0x4e02012d // tbl v13.16b, {v9.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdaa // fmla v10.4s, v13.4s, v11.4s
+	WORD $0x4e04012b // tbl v11.16b, {v9.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2ccd6a // fmla v10.4s, v11.4s, v12.4s
+	FLDPQ 352(R12), (F12, F11)
+	WORD $0x4e05012d // tbl v13.16b, {v9.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ccdaa // fmla v10.4s, v13.4s, v12.4s
+	WORD $0x4e06012c // tbl v12.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
+	WORD $0x4f871940 // fmla v0.4s, v10.4s, v7.s[2]
+	FMOVQ 48(R11), F9
+	WORD $0x6f0c0528 // ushr v8.16b, v9.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	FLDPQ 384(R12), (F10, F11)
+	WORD $0x4e02012c // tbl v12.16b, {v9.16b}, v2.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
+	WORD $0x4e04012a // tbl v10.16b, {v9.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2bcd4c // fmla v12.4s, v10.4s, v11.4s
+	FLDPQ 416(R12), (F11, F10)
+	WORD $0x4e05012d // tbl v13.16b, {v9.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	WORD $0x4e06012b // tbl v11.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
+	FLDPQ 448(R12), (F10, F11)
+	WORD $0x4e02010d // tbl v13.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	WORD $0x4e04010a // tbl v10.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2bcd4c // fmla v12.4s, v10.4s, v11.4s
+	FLDPQ 480(R12), (F11, F10)
+	WORD $0x4e05010d // tbl v13.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	WORD $0x4e06010b // tbl v11.16b, {v8.16b}, v6.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
+	WORD $0x4fa71980 // fmla v0.4s, v12.4s, v7.s[3]
+	ADD $64, R11, R11
+	ADD $16, R14, R14
+	ADD $512, R12, R12
+	ADD $16, R17, R17
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 113 vector instructions, 22 loads and stores, 6 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
+
+	PCALIGN $16
+block:
+	FMOVS (R14), F8
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	FMOVS 0(R17), F9
+	WORD $0x4fa81121 // fmla v1.4s, v9.4s, v8.s[1]
+	FMOVQ 0(R11), F9
+	WORD $0x6f0c0527 // ushr v7.16b, v9.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	FLDPQ 0(R12), (F12, F10)
+	WORD $0x4e02012b // tbl v11.16b, {v9.16b}, v2.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	WORD $0x4e04012c // tbl v12.16b, {v9.16b}, v4.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
+	FLDPQ 32(R12), (F10, F12)
+	WORD $0x4e05012d // tbl v13.16b, {v9.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2acdab // fmla v11.4s, v13.4s, v10.4s
+	WORD $0x4e06012a // tbl v10.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2ccd4b // fmla v11.4s, v10.4s, v12.4s
+	FLDPQ 64(R12), (F12, F10)
+	WORD $0x4e0200ed // tbl v13.16b, {v7.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ccdab // fmla v11.4s, v13.4s, v12.4s
+	WORD $0x4e0400ec // tbl v12.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
+	FLDPQ 96(R12), (F10, F12)
+	WORD $0x4e0500ed // tbl v13.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2acdab // fmla v11.4s, v13.4s, v10.4s
+	WORD $0x4e0600ea // tbl v10.16b, {v7.16b}, v6.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2ccd4b // fmla v11.4s, v10.4s, v12.4s
+	WORD $0x4f881160 // fmla v0.4s, v11.4s, v8.s[0]
+	ADD $16, R11, R11
+	ADD $4, R14, R14
+	ADD $128, R12, R12
+	ADD $4, R17, R17
+	SUBS $1, R13, R13
 	BNE block
 done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
 	RET
 
-// func floatsFifthsRaisedNEON(x *float32, a *float32, block *byte, n int, high *byte) float32
-TEXT ·floatsFifthsRaisedNEON(SB), NOSPLIT, $0-44
-	MOVD x+0(FP), R0
-	MOVD a+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
-	MOVD high+32(FP), R4
+// func rowsQ5_0FloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ5_0FloatsNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	FMOVS $16.0, F2
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F3
+	WORD $0x4f00e484 // movi v4.16b, #0x4
+	WORD $0x4e248465 // add v5.16b, v3.16b, v4.16b
+	WORD $0x4e2484a6 // add v6.16b, v5.16b, v4.16b
+	WORD $0x4e2484c7 // add v7.16b, v6.16b, v4.16b
+	WORD $0x4f00e5e4 // movi v4.16b, #0xf
+	WORD $0x4f00e608 // movi v8.16b, #0x10
+	MOVD $blocksBits<>(SB), R10
+	FMOVQ (R10), F9
+	MOVD $blocksSpread<>(SB), R10
+	FMOVQ (R10), F10
+	MOVD $blocksSpreadUpper<>(SB), R10
+	FMOVQ (R10), F11
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	ADD R7, R4, R15
 	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD $blocksWords<>(SB), R5
-	FMOVQ (R5), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
-	WORD $0x4f00e602 // movi v2.16b, #0x10
-	WORD $0x4f00e5e6 // movi v6.16b, #0xf
-	WORD $0x4f00e607 // movi v7.16b, #0x10
-	MOVD $blocksBits<>(SB), R5
-	FMOVQ (R5), F8
-	MOVD $blocksSpread<>(SB), R5
-	FMOVQ (R5), F9
-	MOVD $blocksSpreadUpper<>(SB), R5
-	FMOVQ (R5), F10
-	SUBS $4, R3, R3
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R13, R13
 	BLT rest
 
 	PCALIGN $16
 many:
-	FMOVQ 0(R2), F11
-	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
-	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
-	FMOVS 0(R4), F13
-	WORD $0x4e0901ae // tbl v14.16b, {v13.16b}, v9.16b
-	WORD $0x4e288dce // cmtst v14.16b, v14.16b, v8.16b
-	WORD $0x6ea71dcb // bit v11.16b, v14.16b, v7.16b
-	WORD $0x4e0a01ae // tbl v14.16b, {v13.16b}, v10.16b
-	WORD $0x4e288dce // cmtst v14.16b, v14.16b, v8.16b
-	WORD $0x6ea71dcc // bit v12.16b, v14.16b, v7.16b
-	WORD $0x6e22856b // sub v11.16b, v11.16b, v2.16b
-	FLDPQ 0(R0), (F14, F13)
-	WORD $0x4e01016f // tbl v15.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x4e03016e // tbl v14.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FLDPQ 32(R0), (F13, F14)
-	WORD $0x4e040170 // tbl v16.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	WORD $0x4e05016d // tbl v13.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2ecdaf // fmla v15.4s, v13.4s, v14.4s
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 64(R0), (F14, F13)
-	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	WORD $0x4e03018e // tbl v14.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FLDPQ 96(R0), (F13, F14)
-	WORD $0x4e040190 // tbl v16.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2ecdaf // fmla v15.4s, v13.4s, v14.4s
-	FMOVQ 0(R1), F14
-	WORD $0x4f8e11e0 // fmla v0.4s, v15.4s, v14.s[0]
-	FMOVQ 16(R2), F12
-	WORD $0x6f0c058b // ushr v11.16b, v12.16b, #4
-	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
-	FMOVS 4(R4), F15
-	WORD $0x4e0901ed // tbl v13.16b, {v15.16b}, v9.16b
-	WORD $0x4e288dad // cmtst v13.16b, v13.16b, v8.16b
-	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
-	WORD $0x4e0a01ed // tbl v13.16b, {v15.16b}, v10.16b
-	WORD $0x4e288dad // cmtst v13.16b, v13.16b, v8.16b
-	WORD $0x6ea71dab // bit v11.16b, v13.16b, v7.16b
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 128(R0), (F13, F15)
-	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2fcdb0 // fmla v16.4s, v13.4s, v15.4s
-	FLDPQ 160(R0), (F15, F13)
-	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
+	FMOVD (R15), F12
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	FMOVQ 0(R17), F13
+	WORD $0x4e2dcd81 // fmla v1.4s, v12.4s, v13.4s
+	FMOVQ 0(R11), F13
+	WORD $0x6f0c05ae // ushr v14.16b, v13.16b, #4
+	WORD $0x4e241dad // and v13.16b, v13.16b, v4.16b
+	FMOVS 0(R14), F15
+	WORD $0x4e0a01f0 // tbl v16.16b, {v15.16b}, v10.16b
+	WORD $0x4e298e10 // cmtst v16.16b, v16.16b, v9.16b
+	WORD $0x6ea81e0d // bit v13.16b, v16.16b, v8.16b
+	WORD $0x4e0b01f0 // tbl v16.16b, {v15.16b}, v11.16b
+	WORD $0x4e298e10 // cmtst v16.16b, v16.16b, v9.16b
+	WORD $0x6ea81e0e // bit v14.16b, v16.16b, v8.16b
+	FLDPQ 0(R12), (F16, F15)
+	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	WORD $0x4e05018f // tbl v15.16b, {v12.16b}, v5.16b
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	FLDPQ 32(R12), (F15, F16)
+	WORD $0x4e0601b2 // tbl v18.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	WORD $0x4e0701af // tbl v15.16b, {v13.16b}, v7.16b
 	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	WORD $0x6e22856b // sub v11.16b, v11.16b, v2.16b
-	FLDPQ 192(R0), (F13, F15)
-	WORD $0x4e010171 // tbl v17.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2fcdb0 // fmla v16.4s, v13.4s, v15.4s
-	FLDPQ 224(R0), (F15, F13)
-	WORD $0x4e040171 // tbl v17.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	WORD $0x4e05016f // tbl v15.16b, {v11.16b}, v5.16b
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	FLDPQ 64(R12), (F16, F15)
+	WORD $0x4e0301d2 // tbl v18.16b, {v14.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	WORD $0x4e0501d0 // tbl v16.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	FLDPQ 96(R12), (F15, F16)
+	WORD $0x4e0601d2 // tbl v18.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	WORD $0x4e0701cf // tbl v15.16b, {v14.16b}, v7.16b
 	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	WORD $0x4fae1200 // fmla v0.4s, v16.4s, v14.s[1]
-	FMOVQ 32(R2), F11
-	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
-	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
-	FMOVS 8(R4), F16
-	WORD $0x4e09020d // tbl v13.16b, {v16.16b}, v9.16b
-	WORD $0x4e288dad // cmtst v13.16b, v13.16b, v8.16b
-	WORD $0x6ea71dab // bit v11.16b, v13.16b, v7.16b
-	WORD $0x4e0a020d // tbl v13.16b, {v16.16b}, v10.16b
-	WORD $0x4e288dad // cmtst v13.16b, v13.16b, v8.16b
-	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
-	WORD $0x6e22856b // sub v11.16b, v11.16b, v2.16b
-	FLDPQ 256(R0), (F13, F16)
-	WORD $0x4e01016f // tbl v15.16b, {v11.16b}, v1.16b
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	WORD $0x4f8c1220 // fmla v0.4s, v17.4s, v12.s[0]
+	FMOVQ 16(R11), F14
+	WORD $0x6f0c05cd // ushr v13.16b, v14.16b, #4
+	WORD $0x4e241dce // and v14.16b, v14.16b, v4.16b
+	FMOVS 4(R14), F17
+	WORD $0x4e0a0230 // tbl v16.16b, {v17.16b}, v10.16b
+	WORD $0x4e298e10 // cmtst v16.16b, v16.16b, v9.16b
+	WORD $0x6ea81e0e // bit v14.16b, v16.16b, v8.16b
+	WORD $0x4e0b0230 // tbl v16.16b, {v17.16b}, v11.16b
+	WORD $0x4e298e10 // cmtst v16.16b, v16.16b, v9.16b
+	WORD $0x6ea81e0d // bit v13.16b, v16.16b, v8.16b
+	FLDPQ 128(R12), (F16, F17)
+	WORD $0x4e0301cf // tbl v15.16b, {v14.16b}, v3.16b
 	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e30cdaf // fmla v15.4s, v13.4s, v16.4s
-	FLDPQ 288(R0), (F16, F13)
-	WORD $0x4e040171 // tbl v17.16b, {v11.16b}, v4.16b
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e0501d0 // tbl v16.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	FLDPQ 160(R12), (F17, F16)
+	WORD $0x4e0601d2 // tbl v18.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
+	WORD $0x4e0701d1 // tbl v17.16b, {v14.16b}, v7.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
 	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
-	WORD $0x4e050170 // tbl v16.16b, {v11.16b}, v5.16b
+	FLDPQ 192(R12), (F16, F17)
+	WORD $0x4e0301b2 // tbl v18.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 320(R0), (F13, F16)
-	WORD $0x4e010191 // tbl v17.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2dce2f // fmla v15.4s, v17.4s, v13.4s
-	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e30cdaf // fmla v15.4s, v13.4s, v16.4s
-	FLDPQ 352(R0), (F16, F13)
-	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	FLDPQ 224(R12), (F17, F16)
+	WORD $0x4e0601b2 // tbl v18.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
+	WORD $0x4e0701b1 // tbl v17.16b, {v13.16b}, v7.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
 	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	WORD $0x4fac11e0 // fmla v0.4s, v15.4s, v12.s[1]
+	FMOVQ 32(R11), F13
+	WORD $0x6f0c05ae // ushr v14.16b, v13.16b, #4
+	WORD $0x4e241dad // and v13.16b, v13.16b, v4.16b
+	FMOVS 8(R14), F15
+	WORD $0x4e0a01f0 // tbl v16.16b, {v15.16b}, v10.16b
+	WORD $0x4e298e10 // cmtst v16.16b, v16.16b, v9.16b
+	WORD $0x6ea81e0d // bit v13.16b, v16.16b, v8.16b
+	WORD $0x4e0b01f0 // tbl v16.16b, {v15.16b}, v11.16b
+	WORD $0x4e298e10 // cmtst v16.16b, v16.16b, v9.16b
+	WORD $0x6ea81e0e // bit v14.16b, v16.16b, v8.16b
+	FLDPQ 256(R12), (F16, F15)
+	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	FLDPQ 288(R12), (F15, F16)
+	WORD $0x4e0601b2 // tbl v18.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	WORD $0x4e0701af // tbl v15.16b, {v13.16b}, v7.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	FLDPQ 320(R12), (F16, F15)
+	WORD $0x4e0301d2 // tbl v18.16b, {v14.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	WORD $0x4e0501d0 // tbl v16.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	FLDPQ 352(R12), (F15, F16)
+	WORD $0x4e0601d2 // tbl v18.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	WORD $0x4e0701cf // tbl v15.16b, {v14.16b}, v7.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	WORD $0x4f8c1a20 // fmla v0.4s, v17.4s, v12.s[2]
+	FMOVQ 48(R11), F14
+	WORD $0x6f0c05cd // ushr v13.16b, v14.16b, #4
+	WORD $0x4e241dce // and v14.16b, v14.16b, v4.16b
+	FMOVS 12(R14), F17
+	WORD $0x4e0a0230 // tbl v16.16b, {v17.16b}, v10.16b
+	WORD $0x4e298e10 // cmtst v16.16b, v16.16b, v9.16b
+	WORD $0x6ea81e0e // bit v14.16b, v16.16b, v8.16b
+	WORD $0x4e0b0230 // tbl v16.16b, {v17.16b}, v11.16b
+	WORD $0x4e298e10 // cmtst v16.16b, v16.16b, v9.16b
+	WORD $0x6ea81e0d // bit v13.16b, v16.16b, v8.16b
+	FLDPQ 384(R12), (F16, F17)
+	WORD $0x4e0301cf // tbl v15.16b, {v14.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e0501d0 // tbl v16.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	FLDPQ 416(R12), (F17, F16)
+	WORD $0x4e0601d2 // tbl v18.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
+	WORD $0x4e0701d1 // tbl v17.16b, {v14.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	FLDPQ 448(R12), (F16, F17)
+	WORD $0x4e0301b2 // tbl v18.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	FLDPQ 480(R12), (F17, F16)
+	WORD $0x4e0601b2 // tbl v18.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
+	WORD $0x4e0701b1 // tbl v17.16b, {v13.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	WORD $0x4fac19e0 // fmla v0.4s, v15.4s, v12.s[3]
+	ADD $64, R11, R11
+	ADD $16, R14, R14
+	ADD $8, R15, R15
+	ADD $512, R12, R12
+	ADD $16, R17, R17
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 134 vector instructions, 26 loads and stores, 7 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
+
+	PCALIGN $16
+block:
+	MOVHU (R15), R10
+	FMOVS R10, F13
+	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+	FMOVS 0(R17), F14
+	WORD $0x4f8d11c1 // fmla v1.4s, v14.4s, v13.s[0]
+	FMOVQ 0(R11), F14
+	WORD $0x6f0c05cc // ushr v12.16b, v14.16b, #4
+	WORD $0x4e241dce // and v14.16b, v14.16b, v4.16b
+	FMOVS 0(R14), F15
+	WORD $0x4e0a01f0 // tbl v16.16b, {v15.16b}, v10.16b
+	WORD $0x4e298e10 // cmtst v16.16b, v16.16b, v9.16b
+	WORD $0x6ea81e0e // bit v14.16b, v16.16b, v8.16b
+	WORD $0x4e0b01f0 // tbl v16.16b, {v15.16b}, v11.16b
+	WORD $0x4e298e10 // cmtst v16.16b, v16.16b, v9.16b
+	WORD $0x6ea81e0c // bit v12.16b, v16.16b, v8.16b
+	FLDPQ 0(R12), (F16, F15)
+	WORD $0x4e0301d1 // tbl v17.16b, {v14.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4e0501d0 // tbl v16.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	FLDPQ 32(R12), (F15, F16)
+	WORD $0x4e0601d2 // tbl v18.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	WORD $0x4e0701cf // tbl v15.16b, {v14.16b}, v7.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	FLDPQ 64(R12), (F16, F15)
+	WORD $0x4e030192 // tbl v18.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
 	WORD $0x4e050190 // tbl v16.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	WORD $0x4f8e19e0 // fmla v0.4s, v15.4s, v14.s[2]
-	FMOVQ 48(R2), F12
-	WORD $0x6f0c058b // ushr v11.16b, v12.16b, #4
-	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
-	FMOVS 12(R4), F15
-	WORD $0x4e0901ed // tbl v13.16b, {v15.16b}, v9.16b
-	WORD $0x4e288dad // cmtst v13.16b, v13.16b, v8.16b
-	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
-	WORD $0x4e0a01ed // tbl v13.16b, {v15.16b}, v10.16b
-	WORD $0x4e288dad // cmtst v13.16b, v13.16b, v8.16b
-	WORD $0x6ea71dab // bit v11.16b, v13.16b, v7.16b
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 384(R0), (F13, F15)
-	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2fcdb0 // fmla v16.4s, v13.4s, v15.4s
-	FLDPQ 416(R0), (F15, F13)
-	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	WORD $0x4e05018f // tbl v15.16b, {v12.16b}, v5.16b
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	FLDPQ 96(R12), (F15, F16)
+	WORD $0x4e060192 // tbl v18.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	WORD $0x4e07018f // tbl v15.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	WORD $0x6e22856b // sub v11.16b, v11.16b, v2.16b
-	FLDPQ 448(R0), (F13, F15)
-	WORD $0x4e010171 // tbl v17.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4e2fcdb0 // fmla v16.4s, v13.4s, v15.4s
-	FLDPQ 480(R0), (F15, F13)
-	WORD $0x4e040171 // tbl v17.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
-	WORD $0x4e05016f // tbl v15.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	WORD $0x4fae1a00 // fmla v0.4s, v16.4s, v14.s[3]
-	ADD $64, R2, R2
-	ADD $512, R0, R0
-	ADD $16, R4, R4
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
-	BGE many
-	// 128 values: 140 vector instructions, 25 loads and stores, 6 others
-rest:
-	ADDS $4, R3, R3
-	BEQ done
-
-	PCALIGN $16
-block:
-	FMOVQ 0(R2), F11
-	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
-	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
-	FMOVS 0(R4), F14
-	WORD $0x4e0901d0 // tbl v16.16b, {v14.16b}, v9.16b
-	WORD $0x4e288e10 // cmtst v16.16b, v16.16b, v8.16b
-	WORD $0x6ea71e0b // bit v11.16b, v16.16b, v7.16b
-	WORD $0x4e0a01d0 // tbl v16.16b, {v14.16b}, v10.16b
-	WORD $0x4e288e10 // cmtst v16.16b, v16.16b, v8.16b
-	WORD $0x6ea71e0c // bit v12.16b, v16.16b, v7.16b
-	WORD $0x6e22856b // sub v11.16b, v11.16b, v2.16b
-	FLDPQ 0(R0), (F16, F14)
-	WORD $0x4e01016d // tbl v13.16b, {v11.16b}, v1.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
-	WORD $0x4e030170 // tbl v16.16b, {v11.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece0d // fmla v13.4s, v16.4s, v14.4s
-	FLDPQ 32(R0), (F14, F16)
-	WORD $0x4e04016f // tbl v15.16b, {v11.16b}, v4.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2ecded // fmla v13.4s, v15.4s, v14.4s
-	WORD $0x4e05016e // tbl v14.16b, {v11.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e30cdcd // fmla v13.4s, v14.4s, v16.4s
-	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
-	FLDPQ 64(R0), (F16, F14)
-	WORD $0x4e01018f // tbl v15.16b, {v12.16b}, v1.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e30cded // fmla v13.4s, v15.4s, v16.4s
-	WORD $0x4e030190 // tbl v16.16b, {v12.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4e2ece0d // fmla v13.4s, v16.4s, v14.4s
-	FLDPQ 96(R0), (F14, F16)
-	WORD $0x4e04018f // tbl v15.16b, {v12.16b}, v4.16b
-	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
-	WORD $0x4e2ecded // fmla v13.4s, v15.4s, v14.4s
-	WORD $0x4e05018e // tbl v14.16b, {v12.16b}, v5.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4e30cdcd // fmla v13.4s, v14.4s, v16.4s
-	FMOVS (R1), F16
-	WORD $0x4f9011a0 // fmla v0.4s, v13.4s, v16.s[0]
-	ADD $16, R2, R2
-	ADD $128, R0, R0
-	ADD $4, R4, R4
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	WORD $0x4f8d1220 // fmla v0.4s, v17.4s, v13.s[0]
+	ADD $16, R11, R11
+	ADD $4, R14, R14
+	ADD $2, R15, R15
+	ADD $128, R12, R12
+	ADD $4, R17, R17
+	SUBS $1, R13, R13
 	BNE block
 done:
+	WORD $0x4f825020 // fmls v0.4s, v1.4s, v2.s[0]
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+40(FP)
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
 	RET
 
-// func floatsQ8NEON(x *float32, a *float32, block *byte, n int) float32
-TEXT ·floatsQ8NEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD a+8(FP), R1
-	MOVD block+16(FP), R2
-	MOVD n+24(FP), R3
+// func rowsQ5_1FloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ5_1FloatsNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F2
+	WORD $0x4f00e483 // movi v3.16b, #0x4
+	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
+	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
+	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	WORD $0x4f00e5e3 // movi v3.16b, #0xf
+	WORD $0x4f00e607 // movi v7.16b, #0x10
+	MOVD $blocksBits<>(SB), R10
+	FMOVQ (R10), F8
+	MOVD $blocksSpread<>(SB), R10
+	FMOVQ (R10), F9
+	MOVD $blocksSpreadUpper<>(SB), R10
+	FMOVQ (R10), F10
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	ADD R7, R4, R15
 	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD $blocksWords<>(SB), R4
-	FMOVQ (R4), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
-	SUBS $4, R3, R3
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R13, R13
 	BLT rest
 
 	PCALIGN $16
 many:
-	FLDPQ 0(R2), (F2, F6)
-	FLDPQ 0(R0), (F7, F8)
-	WORD $0x4e010049 // tbl v9.16b, {v2.16b}, v1.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x6e27dd29 // fmul v9.4s, v9.4s, v7.4s
-	WORD $0x4e030047 // tbl v7.16b, {v2.16b}, v3.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4e28cce9 // fmla v9.4s, v7.4s, v8.4s
-	FLDPQ 32(R0), (F8, F7)
-	WORD $0x4e04004a // tbl v10.16b, {v2.16b}, v4.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	WORD $0x4e050048 // tbl v8.16b, {v2.16b}, v5.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4e27cd09 // fmla v9.4s, v8.4s, v7.4s
-	FLDPQ 64(R0), (F7, F8)
-	WORD $0x4e0100ca // tbl v10.16b, {v6.16b}, v1.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	WORD $0x4e0300c7 // tbl v7.16b, {v6.16b}, v3.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4e28cce9 // fmla v9.4s, v7.4s, v8.4s
-	FLDPQ 96(R0), (F8, F7)
-	WORD $0x4e0400ca // tbl v10.16b, {v6.16b}, v4.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	WORD $0x4e0500c8 // tbl v8.16b, {v6.16b}, v5.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4e27cd09 // fmla v9.4s, v8.4s, v7.4s
-	FMOVQ 0(R1), F7
-	WORD $0x4f871120 // fmla v0.4s, v9.4s, v7.s[0]
-	FLDPQ 32(R2), (F6, F2)
-	FLDPQ 128(R0), (F9, F8)
-	WORD $0x4e0100ca // tbl v10.16b, {v6.16b}, v1.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x6e29dd4a // fmul v10.4s, v10.4s, v9.4s
-	WORD $0x4e0300c9 // tbl v9.16b, {v6.16b}, v3.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FLDPQ 160(R0), (F8, F9)
-	WORD $0x4e0400cb // tbl v11.16b, {v6.16b}, v4.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	WORD $0x4e0500c8 // tbl v8.16b, {v6.16b}, v5.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4e29cd0a // fmla v10.4s, v8.4s, v9.4s
-	FLDPQ 192(R0), (F9, F8)
-	WORD $0x4e01004b // tbl v11.16b, {v2.16b}, v1.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	WORD $0x4e030049 // tbl v9.16b, {v2.16b}, v3.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FLDPQ 224(R0), (F8, F9)
-	WORD $0x4e04004b // tbl v11.16b, {v2.16b}, v4.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	WORD $0x4e050048 // tbl v8.16b, {v2.16b}, v5.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4e29cd0a // fmla v10.4s, v8.4s, v9.4s
-	WORD $0x4fa71140 // fmla v0.4s, v10.4s, v7.s[1]
-	FLDPQ 64(R2), (F2, F6)
-	FLDPQ 256(R0), (F10, F9)
-	WORD $0x4e010048 // tbl v8.16b, {v2.16b}, v1.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	WORD $0x4e03004a // tbl v10.16b, {v2.16b}, v3.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e29cd48 // fmla v8.4s, v10.4s, v9.4s
-	FLDPQ 288(R0), (F9, F10)
-	WORD $0x4e04004b // tbl v11.16b, {v2.16b}, v4.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e29cd68 // fmla v8.4s, v11.4s, v9.4s
-	WORD $0x4e050049 // tbl v9.16b, {v2.16b}, v5.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e2acd28 // fmla v8.4s, v9.4s, v10.4s
-	FLDPQ 320(R0), (F10, F9)
-	WORD $0x4e0100cb // tbl v11.16b, {v6.16b}, v1.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e2acd68 // fmla v8.4s, v11.4s, v10.4s
-	WORD $0x4e0300ca // tbl v10.16b, {v6.16b}, v3.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e29cd48 // fmla v8.4s, v10.4s, v9.4s
-	FLDPQ 352(R0), (F9, F10)
-	WORD $0x4e0400cb // tbl v11.16b, {v6.16b}, v4.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e29cd68 // fmla v8.4s, v11.4s, v9.4s
-	WORD $0x4e0500c9 // tbl v9.16b, {v6.16b}, v5.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e2acd28 // fmla v8.4s, v9.4s, v10.4s
-	WORD $0x4f871900 // fmla v0.4s, v8.4s, v7.s[2]
-	FLDPQ 96(R2), (F6, F2)
-	FLDPQ 384(R0), (F8, F10)
-	WORD $0x4e0100c9 // tbl v9.16b, {v6.16b}, v1.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x6e28dd29 // fmul v9.4s, v9.4s, v8.4s
-	WORD $0x4e0300c8 // tbl v8.16b, {v6.16b}, v3.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4e2acd09 // fmla v9.4s, v8.4s, v10.4s
-	FLDPQ 416(R0), (F10, F8)
-	WORD $0x4e0400cb // tbl v11.16b, {v6.16b}, v4.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e2acd69 // fmla v9.4s, v11.4s, v10.4s
-	WORD $0x4e0500ca // tbl v10.16b, {v6.16b}, v5.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FLDPQ 448(R0), (F8, F10)
-	WORD $0x4e01004b // tbl v11.16b, {v2.16b}, v1.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e28cd69 // fmla v9.4s, v11.4s, v8.4s
-	WORD $0x4e030048 // tbl v8.16b, {v2.16b}, v3.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4e2acd09 // fmla v9.4s, v8.4s, v10.4s
-	FLDPQ 480(R0), (F10, F8)
-	WORD $0x4e04004b // tbl v11.16b, {v2.16b}, v4.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4e2acd69 // fmla v9.4s, v11.4s, v10.4s
-	WORD $0x4e05004a // tbl v10.16b, {v2.16b}, v5.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	WORD $0x4fa71920 // fmla v0.4s, v9.4s, v7.s[3]
-	ADD $128, R2, R2
-	ADD $512, R0, R0
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
+	FMOVQ (R15), F11
+	WORD $0x4e4b596c // uzp2 v12.8h, v11.8h, v11.8h
+	WORD $0x4e4b196b // uzp1 v11.8h, v11.8h, v11.8h
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	WORD $0x0e21796b // fcvtl v11.4s, v11.4h
+	FMOVQ 0(R17), F13
+	WORD $0x4e2dcd81 // fmla v1.4s, v12.4s, v13.4s
+	FMOVQ 0(R11), F12
+	WORD $0x6f0c058d // ushr v13.16b, v12.16b, #4
+	WORD $0x4e231d8c // and v12.16b, v12.16b, v3.16b
+	FMOVS 0(R14), F14
+	WORD $0x4e0901cf // tbl v15.16b, {v14.16b}, v9.16b
+	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
+	WORD $0x6ea71dec // bit v12.16b, v15.16b, v7.16b
+	WORD $0x4e0a01cf // tbl v15.16b, {v14.16b}, v10.16b
+	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
+	WORD $0x6ea71ded // bit v13.16b, v15.16b, v7.16b
+	FLDPQ 0(R12), (F15, F14)
+	WORD $0x4e020190 // tbl v16.16b, {v12.16b}, v2.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
+	WORD $0x4e04018f // tbl v15.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FLDPQ 32(R12), (F14, F15)
+	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e06018e // tbl v14.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	FLDPQ 64(R12), (F15, F14)
+	WORD $0x4e0201b1 // tbl v17.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e0401af // tbl v15.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FLDPQ 96(R12), (F14, F15)
+	WORD $0x4e0501b1 // tbl v17.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e0601ae // tbl v14.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	WORD $0x4f8b1200 // fmla v0.4s, v16.4s, v11.s[0]
+	FMOVQ 16(R11), F13
+	WORD $0x6f0c05ac // ushr v12.16b, v13.16b, #4
+	WORD $0x4e231dad // and v13.16b, v13.16b, v3.16b
+	FMOVS 4(R14), F16
+	WORD $0x4e09020f // tbl v15.16b, {v16.16b}, v9.16b
+	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
+	WORD $0x6ea71ded // bit v13.16b, v15.16b, v7.16b
+	WORD $0x4e0a020f // tbl v15.16b, {v16.16b}, v10.16b
+	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
+	WORD $0x6ea71dec // bit v12.16b, v15.16b, v7.16b
+	FLDPQ 128(R12), (F15, F16)
+	WORD $0x4e0201ae // tbl v14.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e0401af // tbl v15.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
+	FLDPQ 160(R12), (F16, F15)
+	WORD $0x4e0501b1 // tbl v17.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2e // fmla v14.4s, v17.4s, v16.4s
+	WORD $0x4e0601b0 // tbl v16.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	FLDPQ 192(R12), (F15, F16)
+	WORD $0x4e020191 // tbl v17.16b, {v12.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce2e // fmla v14.4s, v17.4s, v15.4s
+	WORD $0x4e04018f // tbl v15.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
+	FLDPQ 224(R12), (F16, F15)
+	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2e // fmla v14.4s, v17.4s, v16.4s
+	WORD $0x4e060190 // tbl v16.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	WORD $0x4fab11c0 // fmla v0.4s, v14.4s, v11.s[1]
+	FMOVQ 32(R11), F12
+	WORD $0x6f0c058d // ushr v13.16b, v12.16b, #4
+	WORD $0x4e231d8c // and v12.16b, v12.16b, v3.16b
+	FMOVS 8(R14), F14
+	WORD $0x4e0901cf // tbl v15.16b, {v14.16b}, v9.16b
+	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
+	WORD $0x6ea71dec // bit v12.16b, v15.16b, v7.16b
+	WORD $0x4e0a01cf // tbl v15.16b, {v14.16b}, v10.16b
+	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
+	WORD $0x6ea71ded // bit v13.16b, v15.16b, v7.16b
+	FLDPQ 256(R12), (F15, F14)
+	WORD $0x4e020190 // tbl v16.16b, {v12.16b}, v2.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
+	WORD $0x4e04018f // tbl v15.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FLDPQ 288(R12), (F14, F15)
+	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e06018e // tbl v14.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	FLDPQ 320(R12), (F15, F14)
+	WORD $0x4e0201b1 // tbl v17.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e0401af // tbl v15.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FLDPQ 352(R12), (F14, F15)
+	WORD $0x4e0501b1 // tbl v17.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e0601ae // tbl v14.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	WORD $0x4f8b1a00 // fmla v0.4s, v16.4s, v11.s[2]
+	FMOVQ 48(R11), F13
+	WORD $0x6f0c05ac // ushr v12.16b, v13.16b, #4
+	WORD $0x4e231dad // and v13.16b, v13.16b, v3.16b
+	FMOVS 12(R14), F16
+	WORD $0x4e09020f // tbl v15.16b, {v16.16b}, v9.16b
+	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
+	WORD $0x6ea71ded // bit v13.16b, v15.16b, v7.16b
+	WORD $0x4e0a020f // tbl v15.16b, {v16.16b}, v10.16b
+	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
+	WORD $0x6ea71dec // bit v12.16b, v15.16b, v7.16b
+	FLDPQ 384(R12), (F15, F16)
+	WORD $0x4e0201ae // tbl v14.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e0401af // tbl v15.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
+	FLDPQ 416(R12), (F16, F15)
+	WORD $0x4e0501b1 // tbl v17.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2e // fmla v14.4s, v17.4s, v16.4s
+	WORD $0x4e0601b0 // tbl v16.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	FLDPQ 448(R12), (F15, F16)
+	WORD $0x4e020191 // tbl v17.16b, {v12.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce2e // fmla v14.4s, v17.4s, v15.4s
+	WORD $0x4e04018f // tbl v15.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
+	FLDPQ 480(R12), (F16, F15)
+	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2e // fmla v14.4s, v17.4s, v16.4s
+	WORD $0x4e060190 // tbl v16.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	WORD $0x4fab19c0 // fmla v0.4s, v14.4s, v11.s[3]
+	ADD $64, R11, R11
+	ADD $16, R14, R14
+	ADD $16, R15, R15
+	ADD $512, R12, R12
+	ADD $16, R17, R17
+	SUBS $4, R13, R13
 	BGE many
-	// 128 values: 100 vector instructions, 21 loads and stores, 5 others
+	// 128 values: 137 vector instructions, 26 loads and stores, 7 others
 rest:
-	ADDS $4, R3, R3
+	ADDS $4, R13, R13
 	BEQ done
 
 	PCALIGN $16
 block:
-	FLDPQ 0(R2), (F2, F6)
-	FLDPQ 0(R0), (F7, F9)
-	WORD $0x4e010048 // tbl v8.16b, {v2.16b}, v1.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x6e27dd08 // fmul v8.4s, v8.4s, v7.4s
-	WORD $0x4e030047 // tbl v7.16b, {v2.16b}, v3.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4e29cce8 // fmla v8.4s, v7.4s, v9.4s
-	FLDPQ 32(R0), (F9, F7)
-	WORD $0x4e04004a // tbl v10.16b, {v2.16b}, v4.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e29cd48 // fmla v8.4s, v10.4s, v9.4s
-	WORD $0x4e050049 // tbl v9.16b, {v2.16b}, v5.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e27cd28 // fmla v8.4s, v9.4s, v7.4s
-	FLDPQ 64(R0), (F7, F9)
+	FMOVS (R15), F12
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	FMOVS 0(R17), F13
+	WORD $0x4fac11a1 // fmla v1.4s, v13.4s, v12.s[1]
+	FMOVQ 0(R11), F13
+	WORD $0x6f0c05ab // ushr v11.16b, v13.16b, #4
+	WORD $0x4e231dad // and v13.16b, v13.16b, v3.16b
+	FMOVS 0(R14), F14
+	WORD $0x4e0901cf // tbl v15.16b, {v14.16b}, v9.16b
+	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
+	WORD $0x6ea71ded // bit v13.16b, v15.16b, v7.16b
+	WORD $0x4e0a01cf // tbl v15.16b, {v14.16b}, v10.16b
+	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
+	WORD $0x6ea71deb // bit v11.16b, v15.16b, v7.16b
+	FLDPQ 0(R12), (F15, F14)
+	WORD $0x4e0201b0 // tbl v16.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
+	WORD $0x4e0401af // tbl v15.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FLDPQ 32(R12), (F14, F15)
+	WORD $0x4e0501b1 // tbl v17.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e0601ae // tbl v14.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	FLDPQ 64(R12), (F15, F14)
+	WORD $0x4e020171 // tbl v17.16b, {v11.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e04016f // tbl v15.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FLDPQ 96(R12), (F14, F15)
+	WORD $0x4e050171 // tbl v17.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e06016e // tbl v14.16b, {v11.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	WORD $0x4f8c1200 // fmla v0.4s, v16.4s, v12.s[0]
+	ADD $16, R11, R11
+	ADD $4, R14, R14
+	ADD $4, R15, R15
+	ADD $128, R12, R12
+	ADD $4, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ8_0FloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ8_0FloatsNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	SUBS $4, R13, R13
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVD (R14), F2
+	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
+	FLDPQ 0(R11), (F6, F7)
+	FLDPQ 0(R12), (F8, F9)
 	WORD $0x4e0100ca // tbl v10.16b, {v6.16b}, v1.16b
 	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e27cd48 // fmla v8.4s, v10.4s, v7.4s
-	WORD $0x4e0300c7 // tbl v7.16b, {v6.16b}, v3.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4e29cce8 // fmla v8.4s, v7.4s, v9.4s
-	FLDPQ 96(R0), (F9, F7)
-	WORD $0x4e0400ca // tbl v10.16b, {v6.16b}, v4.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4e29cd48 // fmla v8.4s, v10.4s, v9.4s
+	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
+	WORD $0x4e0300c8 // tbl v8.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e29cd0a // fmla v10.4s, v8.4s, v9.4s
+	FLDPQ 32(R12), (F9, F8)
+	WORD $0x4e0400cb // tbl v11.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
 	WORD $0x4e0500c9 // tbl v9.16b, {v6.16b}, v5.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4e27cd28 // fmla v8.4s, v9.4s, v7.4s
-	FMOVS (R1), F7
-	WORD $0x4f871100 // fmla v0.4s, v8.4s, v7.s[0]
-	ADD $32, R2, R2
-	ADD $128, R0, R0
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	FLDPQ 64(R12), (F8, F9)
+	WORD $0x4e0100eb // tbl v11.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	WORD $0x4e0300e8 // tbl v8.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e29cd0a // fmla v10.4s, v8.4s, v9.4s
+	FLDPQ 96(R12), (F9, F8)
+	WORD $0x4e0400eb // tbl v11.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	WORD $0x4e0500e9 // tbl v9.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	WORD $0x4f821140 // fmla v0.4s, v10.4s, v2.s[0]
+	FLDPQ 32(R11), (F7, F6)
+	FLDPQ 128(R12), (F10, F8)
+	WORD $0x4e0100e9 // tbl v9.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	WORD $0x4e0300ea // tbl v10.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FLDPQ 160(R12), (F8, F10)
+	WORD $0x4e0400eb // tbl v11.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e28cd69 // fmla v9.4s, v11.4s, v8.4s
+	WORD $0x4e0500e8 // tbl v8.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e2acd09 // fmla v9.4s, v8.4s, v10.4s
+	FLDPQ 192(R12), (F10, F8)
+	WORD $0x4e0100cb // tbl v11.16b, {v6.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd69 // fmla v9.4s, v11.4s, v10.4s
+	WORD $0x4e0300ca // tbl v10.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FLDPQ 224(R12), (F8, F10)
+	WORD $0x4e0400cb // tbl v11.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e28cd69 // fmla v9.4s, v11.4s, v8.4s
+	WORD $0x4e0500c8 // tbl v8.16b, {v6.16b}, v5.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e2acd09 // fmla v9.4s, v8.4s, v10.4s
+	WORD $0x4fa21120 // fmla v0.4s, v9.4s, v2.s[1]
+	FLDPQ 64(R11), (F6, F7)
+	FLDPQ 256(R12), (F9, F10)
+	WORD $0x4e0100c8 // tbl v8.16b, {v6.16b}, v1.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
+	WORD $0x4e0300c9 // tbl v9.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e2acd28 // fmla v8.4s, v9.4s, v10.4s
+	FLDPQ 288(R12), (F10, F9)
+	WORD $0x4e0400cb // tbl v11.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd68 // fmla v8.4s, v11.4s, v10.4s
+	WORD $0x4e0500ca // tbl v10.16b, {v6.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e29cd48 // fmla v8.4s, v10.4s, v9.4s
+	FLDPQ 320(R12), (F9, F10)
+	WORD $0x4e0100eb // tbl v11.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e29cd68 // fmla v8.4s, v11.4s, v9.4s
+	WORD $0x4e0300e9 // tbl v9.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e2acd28 // fmla v8.4s, v9.4s, v10.4s
+	FLDPQ 352(R12), (F10, F9)
+	WORD $0x4e0400eb // tbl v11.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd68 // fmla v8.4s, v11.4s, v10.4s
+	WORD $0x4e0500ea // tbl v10.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e29cd48 // fmla v8.4s, v10.4s, v9.4s
+	WORD $0x4f821900 // fmla v0.4s, v8.4s, v2.s[2]
+	FLDPQ 96(R11), (F7, F6)
+	FLDPQ 384(R12), (F8, F9)
+	WORD $0x4e0100ea // tbl v10.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
+	WORD $0x4e0300e8 // tbl v8.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e29cd0a // fmla v10.4s, v8.4s, v9.4s
+	FLDPQ 416(R12), (F9, F8)
+	WORD $0x4e0400eb // tbl v11.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	WORD $0x4e0500e9 // tbl v9.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	FLDPQ 448(R12), (F8, F9)
+	WORD $0x4e0100cb // tbl v11.16b, {v6.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	WORD $0x4e0300c8 // tbl v8.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e29cd0a // fmla v10.4s, v8.4s, v9.4s
+	FLDPQ 480(R12), (F9, F8)
+	WORD $0x4e0400cb // tbl v11.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	WORD $0x4e0500c9 // tbl v9.16b, {v6.16b}, v5.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	WORD $0x4fa21940 // fmla v0.4s, v10.4s, v2.s[3]
+	ADD $128, R11, R11
+	ADD $8, R14, R14
+	ADD $512, R12, R12
+	SUBS $4, R13, R13
+	BGE many
+	// 128 values: 101 vector instructions, 21 loads and stores, 5 others
+rest:
+	ADDS $4, R13, R13
+	BEQ done
+
+	PCALIGN $16
+block:
+	MOVHU (R14), R10
+	FMOVS R10, F6
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	FLDPQ 0(R11), (F7, F2)
+	FLDPQ 0(R12), (F10, F8)
+	WORD $0x4e0100e9 // tbl v9.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	WORD $0x4e0300ea // tbl v10.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FLDPQ 32(R12), (F8, F10)
+	WORD $0x4e0400eb // tbl v11.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e28cd69 // fmla v9.4s, v11.4s, v8.4s
+	WORD $0x4e0500e8 // tbl v8.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e2acd09 // fmla v9.4s, v8.4s, v10.4s
+	FLDPQ 64(R12), (F10, F8)
+	WORD $0x4e01004b // tbl v11.16b, {v2.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd69 // fmla v9.4s, v11.4s, v10.4s
+	WORD $0x4e03004a // tbl v10.16b, {v2.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FLDPQ 96(R12), (F8, F10)
+	WORD $0x4e04004b // tbl v11.16b, {v2.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e28cd69 // fmla v9.4s, v11.4s, v8.4s
+	WORD $0x4e050048 // tbl v8.16b, {v2.16b}, v5.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e2acd09 // fmla v9.4s, v8.4s, v10.4s
+	WORD $0x4f861120 // fmla v0.4s, v9.4s, v6.s[0]
+	ADD $32, R11, R11
+	ADD $2, R14, R14
+	ADD $128, R12, R12
+	SUBS $1, R13, R13
 	BNE block
 done:
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ2KFloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ2KFloatsNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F2
+	WORD $0x4f00e483 // movi v3.16b, #0x4
+	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
+	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
+	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	WORD $0x4f00e5e3 // movi v3.16b, #0xf
+	WORD $0x4f00e467 // movi v7.16b, #0x3
+	WORD $0x4f00e488 // movi v8.16b, #0x4
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	FMOVS (R14), F9
+	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+	FMOVQ (R11), F10
+	WORD $0x6f0c054b // ushr v11.16b, v10.16b, #4
+	WORD $0x4e231d4a // and v10.16b, v10.16b, v3.16b
+	WORD $0x4e02014c // tbl v12.16b, {v10.16b}, v2.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
+	WORD $0x4e04014d // tbl v13.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	WORD $0x4e05014e // tbl v14.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8991ce // fmul v14.4s, v14.4s, v9.s[0]
+	WORD $0x4e06014f // tbl v15.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4f8991ef // fmul v15.4s, v15.4s, v9.s[0]
+	WORD $0x4e02016a // tbl v10.16b, {v11.16b}, v2.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4fa9914a // fmul v10.4s, v10.4s, v9.s[1]
+	FMOVQ 0(R17), F16
+	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
+	WORD $0x4e04016a // tbl v10.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4fa9914a // fmul v10.4s, v10.4s, v9.s[1]
+	FMOVQ 16(R17), F16
+	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
+	WORD $0x4e05016a // tbl v10.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4fa9914a // fmul v10.4s, v10.4s, v9.s[1]
+	FMOVQ 32(R17), F16
+	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
+	WORD $0x4e06016a // tbl v10.16b, {v11.16b}, v6.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4fa9914a // fmul v10.4s, v10.4s, v9.s[1]
+	FMOVQ 48(R17), F16
+	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
+	FLDPQ 16(R11), (F9, F11)
+	WORD $0x4e271d2a // and v10.16b, v9.16b, v7.16b
+	WORD $0x4e271d70 // and v16.16b, v11.16b, v7.16b
+	FLDPQ 0(R12), (F17, F18)
+	WORD $0x4e020153 // tbl v19.16b, {v10.16b}, v2.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x4e040151 // tbl v17.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
+	FLDPQ 32(R12), (F18, F17)
+	WORD $0x4e050154 // tbl v20.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	WORD $0x4e060152 // tbl v18.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	WORD $0x4f8c1260 // fmla v0.4s, v19.4s, v12.s[0]
+	FLDPQ 64(R12), (F19, F17)
+	WORD $0x4e020212 // tbl v18.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4e040213 // tbl v19.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	FLDPQ 96(R12), (F17, F19)
+	WORD $0x4e050214 // tbl v20.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e31ce92 // fmla v18.4s, v20.4s, v17.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
+	WORD $0x4fac1240 // fmla v0.4s, v18.4s, v12.s[1]
+	WORD $0x6f0e0530 // ushr v16.16b, v9.16b, #2
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
+	WORD $0x6f0e056a // ushr v10.16b, v11.16b, #2
+	WORD $0x4e271d4a // and v10.16b, v10.16b, v7.16b
+	FLDPQ 128(R12), (F18, F19)
+	WORD $0x4e020211 // tbl v17.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
+	WORD $0x4e040212 // tbl v18.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	FLDPQ 160(R12), (F19, F18)
+	WORD $0x4e050214 // tbl v20.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
+	WORD $0x4e060213 // tbl v19.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
+	WORD $0x4f8c1a20 // fmla v0.4s, v17.4s, v12.s[2]
+	FLDPQ 192(R12), (F17, F18)
+	WORD $0x4e020153 // tbl v19.16b, {v10.16b}, v2.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x4e040151 // tbl v17.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
+	FLDPQ 224(R12), (F18, F17)
+	WORD $0x4e050154 // tbl v20.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	WORD $0x4e060152 // tbl v18.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	WORD $0x4fac1a60 // fmla v0.4s, v19.4s, v12.s[3]
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	WORD $0x4e271d4a // and v10.16b, v10.16b, v7.16b
+	WORD $0x6f0c0570 // ushr v16.16b, v11.16b, #4
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
+	FLDPQ 256(R12), (F12, F19)
+	WORD $0x4e020151 // tbl v17.16b, {v10.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2cde31 // fmul v17.4s, v17.4s, v12.4s
+	WORD $0x4e04014c // tbl v12.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e33cd91 // fmla v17.4s, v12.4s, v19.4s
+	FLDPQ 288(R12), (F19, F12)
+	WORD $0x4e050152 // tbl v18.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	WORD $0x4e060153 // tbl v19.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e2cce71 // fmla v17.4s, v19.4s, v12.4s
+	WORD $0x4f8d1220 // fmla v0.4s, v17.4s, v13.s[0]
+	FLDPQ 320(R12), (F17, F12)
+	WORD $0x4e020213 // tbl v19.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
+	FLDPQ 352(R12), (F12, F17)
+	WORD $0x4e050212 // tbl v18.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2cce53 // fmla v19.4s, v18.4s, v12.4s
+	WORD $0x4e06020c // tbl v12.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e31cd93 // fmla v19.4s, v12.4s, v17.4s
+	WORD $0x4fad1260 // fmla v0.4s, v19.4s, v13.s[1]
+	WORD $0x6f0a0530 // ushr v16.16b, v9.16b, #6
+	WORD $0x6f0a056a // ushr v10.16b, v11.16b, #6
+	FLDPQ 384(R12), (F19, F17)
+	WORD $0x4e02020c // tbl v12.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x6e33dd8c // fmul v12.4s, v12.4s, v19.4s
+	WORD $0x4e040213 // tbl v19.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce6c // fmla v12.4s, v19.4s, v17.4s
+	FLDPQ 416(R12), (F17, F19)
+	WORD $0x4e050212 // tbl v18.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4c // fmla v12.4s, v18.4s, v17.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e33ce2c // fmla v12.4s, v17.4s, v19.4s
+	WORD $0x4f8d1980 // fmla v0.4s, v12.4s, v13.s[2]
+	FLDPQ 448(R12), (F12, F19)
+	WORD $0x4e020151 // tbl v17.16b, {v10.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2cde31 // fmul v17.4s, v17.4s, v12.4s
+	WORD $0x4e04014c // tbl v12.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e33cd91 // fmla v17.4s, v12.4s, v19.4s
+	FLDPQ 480(R12), (F19, F12)
+	WORD $0x4e050152 // tbl v18.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	WORD $0x4e060153 // tbl v19.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e2cce71 // fmla v17.4s, v19.4s, v12.4s
+	WORD $0x4fad1a20 // fmla v0.4s, v17.4s, v13.s[3]
+	FLDPQ 48(R11), (F11, F9)
+	WORD $0x4e271d6a // and v10.16b, v11.16b, v7.16b
+	WORD $0x4e271d30 // and v16.16b, v9.16b, v7.16b
+	FLDPQ 512(R12), (F13, F17)
+	WORD $0x4e02014c // tbl v12.16b, {v10.16b}, v2.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4e04014d // tbl v13.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e31cdac // fmla v12.4s, v13.4s, v17.4s
+	FLDPQ 544(R12), (F17, F13)
+	WORD $0x4e050153 // tbl v19.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce6c // fmla v12.4s, v19.4s, v17.4s
+	WORD $0x4e060151 // tbl v17.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2dce2c // fmla v12.4s, v17.4s, v13.4s
+	WORD $0x4f8e1180 // fmla v0.4s, v12.4s, v14.s[0]
+	FLDPQ 576(R12), (F12, F13)
+	WORD $0x4e020211 // tbl v17.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2cde31 // fmul v17.4s, v17.4s, v12.4s
+	WORD $0x4e04020c // tbl v12.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2dcd91 // fmla v17.4s, v12.4s, v13.4s
+	FLDPQ 608(R12), (F13, F12)
+	WORD $0x4e050213 // tbl v19.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e2dce71 // fmla v17.4s, v19.4s, v13.4s
+	WORD $0x4e06020d // tbl v13.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ccdb1 // fmla v17.4s, v13.4s, v12.4s
+	WORD $0x4fae1220 // fmla v0.4s, v17.4s, v14.s[1]
+	WORD $0x6f0e0570 // ushr v16.16b, v11.16b, #2
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
+	WORD $0x6f0e052a // ushr v10.16b, v9.16b, #2
+	WORD $0x4e271d4a // and v10.16b, v10.16b, v7.16b
+	FLDPQ 640(R12), (F17, F12)
+	WORD $0x4e02020d // tbl v13.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2cce2d // fmla v13.4s, v17.4s, v12.4s
+	FLDPQ 672(R12), (F12, F17)
+	WORD $0x4e050213 // tbl v19.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e2cce6d // fmla v13.4s, v19.4s, v12.4s
+	WORD $0x4e06020c // tbl v12.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e31cd8d // fmla v13.4s, v12.4s, v17.4s
+	WORD $0x4f8e19a0 // fmla v0.4s, v13.4s, v14.s[2]
+	FLDPQ 704(R12), (F13, F17)
+	WORD $0x4e02014c // tbl v12.16b, {v10.16b}, v2.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4e04014d // tbl v13.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e31cdac // fmla v12.4s, v13.4s, v17.4s
+	FLDPQ 736(R12), (F17, F13)
+	WORD $0x4e050153 // tbl v19.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce6c // fmla v12.4s, v19.4s, v17.4s
+	WORD $0x4e060151 // tbl v17.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2dce2c // fmla v12.4s, v17.4s, v13.4s
+	WORD $0x4fae1980 // fmla v0.4s, v12.4s, v14.s[3]
+	WORD $0x6f0c056a // ushr v10.16b, v11.16b, #4
+	WORD $0x4e271d4a // and v10.16b, v10.16b, v7.16b
+	WORD $0x6f0c0530 // ushr v16.16b, v9.16b, #4
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
+	FLDPQ 768(R12), (F14, F12)
+	WORD $0x4e02014d // tbl v13.16b, {v10.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	WORD $0x4e04014e // tbl v14.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	FLDPQ 800(R12), (F12, F14)
+	WORD $0x4e050151 // tbl v17.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2cce2d // fmla v13.4s, v17.4s, v12.4s
+	WORD $0x4e06014c // tbl v12.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2ecd8d // fmla v13.4s, v12.4s, v14.4s
+	WORD $0x4f8f11a0 // fmla v0.4s, v13.4s, v15.s[0]
+	FLDPQ 832(R12), (F13, F14)
+	WORD $0x4e02020c // tbl v12.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4e04020d // tbl v13.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ecdac // fmla v12.4s, v13.4s, v14.4s
+	FLDPQ 864(R12), (F14, F13)
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece2c // fmla v12.4s, v17.4s, v14.4s
+	WORD $0x4e06020e // tbl v14.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2dcdcc // fmla v12.4s, v14.4s, v13.4s
+	WORD $0x4faf1180 // fmla v0.4s, v12.4s, v15.s[1]
+	WORD $0x6f0a0570 // ushr v16.16b, v11.16b, #6
+	WORD $0x6f0a052a // ushr v10.16b, v9.16b, #6
+	FLDPQ 896(R12), (F12, F13)
+	WORD $0x4e02020e // tbl v14.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e2cddce // fmul v14.4s, v14.4s, v12.4s
+	WORD $0x4e04020c // tbl v12.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2dcd8e // fmla v14.4s, v12.4s, v13.4s
+	FLDPQ 928(R12), (F13, F12)
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2dce2e // fmla v14.4s, v17.4s, v13.4s
+	WORD $0x4e06020d // tbl v13.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
+	WORD $0x4f8f19c0 // fmla v0.4s, v14.4s, v15.s[2]
+	FLDPQ 960(R12), (F14, F12)
+	WORD $0x4e02014d // tbl v13.16b, {v10.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	WORD $0x4e04014e // tbl v14.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	FLDPQ 992(R12), (F12, F14)
+	WORD $0x4e050151 // tbl v17.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2cce2d // fmla v13.4s, v17.4s, v12.4s
+	WORD $0x4e06014c // tbl v12.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2ecd8d // fmla v13.4s, v12.4s, v14.4s
+	WORD $0x4faf19a0 // fmla v0.4s, v13.4s, v15.s[3]
+	ADD $80, R11, R11
+	ADD $4, R14, R14
+	ADD $1024, R12, R12
+	ADD $64, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 263 vector instructions, 40 loads and stores, 6 others
+done:
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ3KFloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ3KFloatsNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	FMOVS $4.0, F2
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F3
+	WORD $0x4f00e484 // movi v4.16b, #0x4
+	WORD $0x4e248465 // add v5.16b, v3.16b, v4.16b
+	WORD $0x4e2484a6 // add v6.16b, v5.16b, v4.16b
+	WORD $0x4e2484c7 // add v7.16b, v6.16b, v4.16b
+	WORD $0x4f01e7e4 // movi v4.16b, #0x3f
+	WORD $0x4f01e408 // movi v8.16b, #0x20
+	MOVD $blocksPairShifts<>(SB), R10
+	FMOVQ (R10), F9
+	WORD $0x4f00e46a // movi v10.16b, #0x3
+	WORD $0x4f00e48b // movi v11.16b, #0x4
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	ADD R7, R4, R15
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	MOVHU (R15), R10
+	FMOVS R10, F12
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	FMOVS 8(R14), F14
+	WORD $0x4e0405ce // dup v14.4s, v14.s[0]
+	WORD $0x6ea945ce // ushl v14.4s, v14.4s, v9.4s
+	FMOVD (R14), F13
+	WORD $0x6f0c05af // ushr v15.16b, v13.16b, #4
+	WORD $0x4ecf39ad // zip1 v13.2d, v13.2d, v15.2d
+	WORD $0x6f0c55cd // sli v13.16b, v14.16b, #4
+	WORD $0x4e241dad // and v13.16b, v13.16b, v4.16b
+	WORD $0x6e2885ad // sub v13.16b, v13.16b, v8.16b
+	WORD $0x4e0301ae // tbl v14.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8c91ce // fmul v14.4s, v14.4s, v12.s[0]
+	FMOVQ 0(R17), F15
+	WORD $0x4e2fcdc1 // fmla v1.4s, v14.4s, v15.4s
+	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4f8c91ef // fmul v15.4s, v15.4s, v12.s[0]
+	FMOVQ 16(R17), F16
+	WORD $0x4e30cde1 // fmla v1.4s, v15.4s, v16.4s
+	WORD $0x4e0601b0 // tbl v16.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8c9210 // fmul v16.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R17), F17
+	WORD $0x4e31ce01 // fmla v1.4s, v16.4s, v17.4s
+	WORD $0x4e0701b1 // tbl v17.16b, {v13.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8c9231 // fmul v17.4s, v17.4s, v12.s[0]
+	FMOVQ 48(R17), F18
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	FLDPQ 0(R11), (F12, F13)
+	FLDPQ 32(R11), (F18, F19)
+	WORD $0x4e2a1e54 // and v20.16b, v18.16b, v10.16b
+	WORD $0x4f0a5595 // shl v21.16b, v12.16b, #2
+	WORD $0x6eab1eb4 // bit v20.16b, v21.16b, v11.16b
+	WORD $0x4e2a1e75 // and v21.16b, v19.16b, v10.16b
+	WORD $0x4f0a55b6 // shl v22.16b, v13.16b, #2
+	WORD $0x6eab1ed5 // bit v21.16b, v22.16b, v11.16b
+	FLDPQ 0(R12), (F22, F23)
+	WORD $0x4e030298 // tbl v24.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
+	WORD $0x4e050296 // tbl v22.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e37ced8 // fmla v24.4s, v22.4s, v23.4s
+	FLDPQ 32(R12), (F23, F22)
+	WORD $0x4e060299 // tbl v25.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e739 // scvtf v25.4s, v25.4s, #24
+	WORD $0x4e37cf38 // fmla v24.4s, v25.4s, v23.4s
+	WORD $0x4e070297 // tbl v23.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e36cef8 // fmla v24.4s, v23.4s, v22.4s
+	WORD $0x4f8e1300 // fmla v0.4s, v24.4s, v14.s[0]
+	FLDPQ 64(R12), (F24, F22)
+	WORD $0x4e0302b7 // tbl v23.16b, {v21.16b}, v3.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4e0502b8 // tbl v24.16b, {v21.16b}, v5.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e36cf17 // fmla v23.4s, v24.4s, v22.4s
+	FLDPQ 96(R12), (F22, F24)
+	WORD $0x4e0602b9 // tbl v25.16b, {v21.16b}, v6.16b
+	WORD $0x4f28e739 // scvtf v25.4s, v25.4s, #24
+	WORD $0x4e36cf37 // fmla v23.4s, v25.4s, v22.4s
+	WORD $0x4e0702b6 // tbl v22.16b, {v21.16b}, v7.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e38ced7 // fmla v23.4s, v22.4s, v24.4s
+	WORD $0x4fae12e0 // fmla v0.4s, v23.4s, v14.s[1]
+	WORD $0x6f0e0655 // ushr v21.16b, v18.16b, #2
+	WORD $0x4e2a1eb5 // and v21.16b, v21.16b, v10.16b
+	WORD $0x4f095594 // shl v20.16b, v12.16b, #1
+	WORD $0x6eab1e95 // bit v21.16b, v20.16b, v11.16b
+	WORD $0x6f0e0674 // ushr v20.16b, v19.16b, #2
+	WORD $0x4e2a1e94 // and v20.16b, v20.16b, v10.16b
+	WORD $0x4f0955b7 // shl v23.16b, v13.16b, #1
+	WORD $0x6eab1ef4 // bit v20.16b, v23.16b, v11.16b
+	FLDPQ 128(R12), (F23, F24)
+	WORD $0x4e0302b6 // tbl v22.16b, {v21.16b}, v3.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x6e37ded6 // fmul v22.4s, v22.4s, v23.4s
+	WORD $0x4e0502b7 // tbl v23.16b, {v21.16b}, v5.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e38cef6 // fmla v22.4s, v23.4s, v24.4s
+	FLDPQ 160(R12), (F24, F23)
+	WORD $0x4e0602b9 // tbl v25.16b, {v21.16b}, v6.16b
+	WORD $0x4f28e739 // scvtf v25.4s, v25.4s, #24
+	WORD $0x4e38cf36 // fmla v22.4s, v25.4s, v24.4s
+	WORD $0x4e0702b8 // tbl v24.16b, {v21.16b}, v7.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e37cf16 // fmla v22.4s, v24.4s, v23.4s
+	WORD $0x4f8e1ac0 // fmla v0.4s, v22.4s, v14.s[2]
+	FLDPQ 192(R12), (F22, F23)
+	WORD $0x4e030298 // tbl v24.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
+	WORD $0x4e050296 // tbl v22.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e37ced8 // fmla v24.4s, v22.4s, v23.4s
+	FLDPQ 224(R12), (F23, F22)
+	WORD $0x4e060299 // tbl v25.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e739 // scvtf v25.4s, v25.4s, #24
+	WORD $0x4e37cf38 // fmla v24.4s, v25.4s, v23.4s
+	WORD $0x4e070297 // tbl v23.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e36cef8 // fmla v24.4s, v23.4s, v22.4s
+	WORD $0x4fae1b00 // fmla v0.4s, v24.4s, v14.s[3]
+	WORD $0x6f0c0654 // ushr v20.16b, v18.16b, #4
+	WORD $0x4e2a1e94 // and v20.16b, v20.16b, v10.16b
+	WORD $0x6eab1d94 // bit v20.16b, v12.16b, v11.16b
+	WORD $0x6f0c0675 // ushr v21.16b, v19.16b, #4
+	WORD $0x4e2a1eb5 // and v21.16b, v21.16b, v10.16b
+	WORD $0x6eab1db5 // bit v21.16b, v13.16b, v11.16b
+	FLDPQ 256(R12), (F14, F24)
+	WORD $0x4e030296 // tbl v22.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x6e2eded6 // fmul v22.4s, v22.4s, v14.4s
+	WORD $0x4e05028e // tbl v14.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e38cdd6 // fmla v22.4s, v14.4s, v24.4s
+	FLDPQ 288(R12), (F24, F14)
+	WORD $0x4e060297 // tbl v23.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e38cef6 // fmla v22.4s, v23.4s, v24.4s
+	WORD $0x4e070298 // tbl v24.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e2ecf16 // fmla v22.4s, v24.4s, v14.4s
+	WORD $0x4f8f12c0 // fmla v0.4s, v22.4s, v15.s[0]
+	FLDPQ 320(R12), (F22, F14)
+	WORD $0x4e0302b8 // tbl v24.16b, {v21.16b}, v3.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
+	WORD $0x4e0502b6 // tbl v22.16b, {v21.16b}, v5.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e2eced8 // fmla v24.4s, v22.4s, v14.4s
+	FLDPQ 352(R12), (F14, F22)
+	WORD $0x4e0602b7 // tbl v23.16b, {v21.16b}, v6.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e2ecef8 // fmla v24.4s, v23.4s, v14.4s
+	WORD $0x4e0702ae // tbl v14.16b, {v21.16b}, v7.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e36cdd8 // fmla v24.4s, v14.4s, v22.4s
+	WORD $0x4faf1300 // fmla v0.4s, v24.4s, v15.s[1]
+	WORD $0x6f0a0655 // ushr v21.16b, v18.16b, #6
+	WORD $0x6f0f0594 // ushr v20.16b, v12.16b, #1
+	WORD $0x6eab1e95 // bit v21.16b, v20.16b, v11.16b
+	WORD $0x6f0a0674 // ushr v20.16b, v19.16b, #6
+	WORD $0x6f0f05b8 // ushr v24.16b, v13.16b, #1
+	WORD $0x6eab1f14 // bit v20.16b, v24.16b, v11.16b
+	FLDPQ 384(R12), (F24, F22)
+	WORD $0x4e0302ae // tbl v14.16b, {v21.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e38ddce // fmul v14.4s, v14.4s, v24.4s
+	WORD $0x4e0502b8 // tbl v24.16b, {v21.16b}, v5.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e36cf0e // fmla v14.4s, v24.4s, v22.4s
+	FLDPQ 416(R12), (F22, F24)
+	WORD $0x4e0602b7 // tbl v23.16b, {v21.16b}, v6.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e36ceee // fmla v14.4s, v23.4s, v22.4s
+	WORD $0x4e0702b6 // tbl v22.16b, {v21.16b}, v7.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e38cece // fmla v14.4s, v22.4s, v24.4s
+	WORD $0x4f8f19c0 // fmla v0.4s, v14.4s, v15.s[2]
+	FLDPQ 448(R12), (F14, F24)
+	WORD $0x4e030296 // tbl v22.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x6e2eded6 // fmul v22.4s, v22.4s, v14.4s
+	WORD $0x4e05028e // tbl v14.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e38cdd6 // fmla v22.4s, v14.4s, v24.4s
+	FLDPQ 480(R12), (F24, F14)
+	WORD $0x4e060297 // tbl v23.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e38cef6 // fmla v22.4s, v23.4s, v24.4s
+	WORD $0x4e070298 // tbl v24.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e2ecf16 // fmla v22.4s, v24.4s, v14.4s
+	WORD $0x4faf1ac0 // fmla v0.4s, v22.4s, v15.s[3]
+	FLDPQ 64(R11), (F19, F18)
+	WORD $0x4e2a1e74 // and v20.16b, v19.16b, v10.16b
+	WORD $0x6f0e0595 // ushr v21.16b, v12.16b, #2
+	WORD $0x6eab1eb4 // bit v20.16b, v21.16b, v11.16b
+	WORD $0x4e2a1e55 // and v21.16b, v18.16b, v10.16b
+	WORD $0x6f0e05af // ushr v15.16b, v13.16b, #2
+	WORD $0x6eab1df5 // bit v21.16b, v15.16b, v11.16b
+	FLDPQ 512(R12), (F15, F22)
+	WORD $0x4e03028e // tbl v14.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e05028f // tbl v15.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e36cdee // fmla v14.4s, v15.4s, v22.4s
+	FLDPQ 544(R12), (F22, F15)
+	WORD $0x4e060298 // tbl v24.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e36cf0e // fmla v14.4s, v24.4s, v22.4s
+	WORD $0x4e070296 // tbl v22.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e2fcece // fmla v14.4s, v22.4s, v15.4s
+	WORD $0x4f9011c0 // fmla v0.4s, v14.4s, v16.s[0]
+	FLDPQ 576(R12), (F14, F15)
+	WORD $0x4e0302b6 // tbl v22.16b, {v21.16b}, v3.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x6e2eded6 // fmul v22.4s, v22.4s, v14.4s
+	WORD $0x4e0502ae // tbl v14.16b, {v21.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd6 // fmla v22.4s, v14.4s, v15.4s
+	FLDPQ 608(R12), (F15, F14)
+	WORD $0x4e0602b8 // tbl v24.16b, {v21.16b}, v6.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e2fcf16 // fmla v22.4s, v24.4s, v15.4s
+	WORD $0x4e0702af // tbl v15.16b, {v21.16b}, v7.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf6 // fmla v22.4s, v15.4s, v14.4s
+	WORD $0x4fb012c0 // fmla v0.4s, v22.4s, v16.s[1]
+	WORD $0x6f0e0675 // ushr v21.16b, v19.16b, #2
+	WORD $0x4e2a1eb5 // and v21.16b, v21.16b, v10.16b
+	WORD $0x6f0d0594 // ushr v20.16b, v12.16b, #3
+	WORD $0x6eab1e95 // bit v21.16b, v20.16b, v11.16b
+	WORD $0x6f0e0654 // ushr v20.16b, v18.16b, #2
+	WORD $0x4e2a1e94 // and v20.16b, v20.16b, v10.16b
+	WORD $0x6f0d05b6 // ushr v22.16b, v13.16b, #3
+	WORD $0x6eab1ed4 // bit v20.16b, v22.16b, v11.16b
+	FLDPQ 640(R12), (F22, F14)
+	WORD $0x4e0302af // tbl v15.16b, {v21.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e36ddef // fmul v15.4s, v15.4s, v22.4s
+	WORD $0x4e0502b6 // tbl v22.16b, {v21.16b}, v5.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e2ececf // fmla v15.4s, v22.4s, v14.4s
+	FLDPQ 672(R12), (F14, F22)
+	WORD $0x4e0602b8 // tbl v24.16b, {v21.16b}, v6.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e2ecf0f // fmla v15.4s, v24.4s, v14.4s
+	WORD $0x4e0702ae // tbl v14.16b, {v21.16b}, v7.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e36cdcf // fmla v15.4s, v14.4s, v22.4s
+	WORD $0x4f9019e0 // fmla v0.4s, v15.4s, v16.s[2]
+	FLDPQ 704(R12), (F15, F22)
+	WORD $0x4e03028e // tbl v14.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e05028f // tbl v15.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e36cdee // fmla v14.4s, v15.4s, v22.4s
+	FLDPQ 736(R12), (F22, F15)
+	WORD $0x4e060298 // tbl v24.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e36cf0e // fmla v14.4s, v24.4s, v22.4s
+	WORD $0x4e070296 // tbl v22.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e2fcece // fmla v14.4s, v22.4s, v15.4s
+	WORD $0x4fb019c0 // fmla v0.4s, v14.4s, v16.s[3]
+	WORD $0x6f0c0674 // ushr v20.16b, v19.16b, #4
+	WORD $0x4e2a1e94 // and v20.16b, v20.16b, v10.16b
+	WORD $0x6f0c0595 // ushr v21.16b, v12.16b, #4
+	WORD $0x6eab1eb4 // bit v20.16b, v21.16b, v11.16b
+	WORD $0x6f0c0655 // ushr v21.16b, v18.16b, #4
+	WORD $0x4e2a1eb5 // and v21.16b, v21.16b, v10.16b
+	WORD $0x6f0c05b0 // ushr v16.16b, v13.16b, #4
+	WORD $0x6eab1e15 // bit v21.16b, v16.16b, v11.16b
+	FLDPQ 768(R12), (F16, F14)
+	WORD $0x4e03028f // tbl v15.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e050290 // tbl v16.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	FLDPQ 800(R12), (F14, F16)
+	WORD $0x4e060296 // tbl v22.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e2ececf // fmla v15.4s, v22.4s, v14.4s
+	WORD $0x4e07028e // tbl v14.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e30cdcf // fmla v15.4s, v14.4s, v16.4s
+	WORD $0x4f9111e0 // fmla v0.4s, v15.4s, v17.s[0]
+	FLDPQ 832(R12), (F15, F16)
+	WORD $0x4e0302ae // tbl v14.16b, {v21.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e0502af // tbl v15.16b, {v21.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
+	FLDPQ 864(R12), (F16, F15)
+	WORD $0x4e0602b6 // tbl v22.16b, {v21.16b}, v6.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e30cece // fmla v14.4s, v22.4s, v16.4s
+	WORD $0x4e0702b0 // tbl v16.16b, {v21.16b}, v7.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	WORD $0x4fb111c0 // fmla v0.4s, v14.4s, v17.s[1]
+	WORD $0x6f0a0675 // ushr v21.16b, v19.16b, #6
+	WORD $0x6f0b0594 // ushr v20.16b, v12.16b, #5
+	WORD $0x6eab1e95 // bit v21.16b, v20.16b, v11.16b
+	WORD $0x6f0a0654 // ushr v20.16b, v18.16b, #6
+	WORD $0x6f0b05ae // ushr v14.16b, v13.16b, #5
+	WORD $0x6eab1dd4 // bit v20.16b, v14.16b, v11.16b
+	FLDPQ 896(R12), (F14, F15)
+	WORD $0x4e0302b0 // tbl v16.16b, {v21.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
+	WORD $0x4e0502ae // tbl v14.16b, {v21.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	FLDPQ 928(R12), (F15, F14)
+	WORD $0x4e0602b6 // tbl v22.16b, {v21.16b}, v6.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e2fced0 // fmla v16.4s, v22.4s, v15.4s
+	WORD $0x4e0702af // tbl v15.16b, {v21.16b}, v7.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	WORD $0x4f911a00 // fmla v0.4s, v16.4s, v17.s[2]
+	FLDPQ 960(R12), (F16, F14)
+	WORD $0x4e03028f // tbl v15.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e050290 // tbl v16.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	FLDPQ 992(R12), (F14, F16)
+	WORD $0x4e060296 // tbl v22.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e2ececf // fmla v15.4s, v22.4s, v14.4s
+	WORD $0x4e07028e // tbl v14.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e30cdcf // fmla v15.4s, v14.4s, v16.4s
+	WORD $0x4fb119e0 // fmla v0.4s, v15.4s, v17.s[3]
+	ADD $96, R11, R11
+	ADD $12, R14, R14
+	ADD $2, R15, R15
+	ADD $1024, R12, R12
+	ADD $64, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 286 vector instructions, 42 loads and stores, 8 others
+done:
+	WORD $0x4f825020 // fmls v0.4s, v1.4s, v2.s[0]
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ4KFloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ4KFloatsNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F2
+	WORD $0x4f00e483 // movi v3.16b, #0x4
+	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
+	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
+	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	WORD $0x4f01e7e3 // movi v3.16b, #0x3f
+	WORD $0x4f00e5e7 // movi v7.16b, #0xf
+	WORD $0x4f00e608 // movi v8.16b, #0x10
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	FMOVD 4(R11), F9
+	FMOVS 12(R11), F10
+	FMOVS (R11), F12
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	WORD $0x6f0c054b // ushr v11.16b, v10.16b, #4
+	WORD $0x4e8b394a // zip1 v10.4s, v10.4s, v11.4s
+	WORD $0x6f0a052b // ushr v11.16b, v9.16b, #6
+	WORD $0x6f0c556a // sli v10.16b, v11.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	WORD $0x4e8a3929 // zip1 v9.4s, v9.4s, v10.4s
+	WORD $0x4e02012b // tbl v11.16b, {v9.16b}, v2.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8c916b // fmul v11.4s, v11.4s, v12.s[0]
+	WORD $0x4e04012a // tbl v10.16b, {v9.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f8c914a // fmul v10.4s, v10.4s, v12.s[0]
+	WORD $0x4e05012d // tbl v13.16b, {v9.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4fac91ad // fmul v13.4s, v13.4s, v12.s[1]
+	FMOVQ 0(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06012d // tbl v13.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4fac91ad // fmul v13.4s, v13.4s, v12.s[1]
+	FMOVQ 16(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	FLDPQ 16(R11), (F12, F9)
+	WORD $0x4e271d8d // and v13.16b, v12.16b, v7.16b
+	WORD $0x4e271d2e // and v14.16b, v9.16b, v7.16b
+	FLDPQ 0(R12), (F15, F16)
+	WORD $0x4e0201b1 // tbl v17.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	WORD $0x4e0401af // tbl v15.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	FLDPQ 32(R12), (F16, F15)
+	WORD $0x4e0501b2 // tbl v18.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	WORD $0x4e0601b0 // tbl v16.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	FLDPQ 64(R12), (F15, F16)
+	WORD $0x4e0201d2 // tbl v18.16b, {v14.16b}, v2.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	WORD $0x4e0401cf // tbl v15.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	FLDPQ 96(R12), (F16, F15)
+	WORD $0x4e0501d2 // tbl v18.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	WORD $0x4e0601d0 // tbl v16.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	WORD $0x4f8b1220 // fmla v0.4s, v17.4s, v11.s[0]
+	WORD $0x6f0c058e // ushr v14.16b, v12.16b, #4
+	WORD $0x6f0c052d // ushr v13.16b, v9.16b, #4
+	FLDPQ 128(R12), (F17, F15)
+	WORD $0x4e0201d0 // tbl v16.16b, {v14.16b}, v2.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e0401d1 // tbl v17.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	FLDPQ 160(R12), (F15, F17)
+	WORD $0x4e0501d2 // tbl v18.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce50 // fmla v16.4s, v18.4s, v15.4s
+	WORD $0x4e0601cf // tbl v15.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
+	FLDPQ 192(R12), (F17, F15)
+	WORD $0x4e0201b2 // tbl v18.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
+	WORD $0x4e0401b1 // tbl v17.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	FLDPQ 224(R12), (F15, F17)
+	WORD $0x4e0501b2 // tbl v18.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce50 // fmla v16.4s, v18.4s, v15.4s
+	WORD $0x4e0601af // tbl v15.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
+	WORD $0x4fab1200 // fmla v0.4s, v16.4s, v11.s[1]
+	FLDPQ 48(R11), (F9, F12)
+	WORD $0x4e271d2d // and v13.16b, v9.16b, v7.16b
+	WORD $0x4e271d8e // and v14.16b, v12.16b, v7.16b
+	FLDPQ 256(R12), (F16, F17)
+	WORD $0x4e0201af // tbl v15.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e0401b0 // tbl v16.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	FLDPQ 288(R12), (F17, F16)
+	WORD $0x4e0501b2 // tbl v18.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
+	WORD $0x4e0601b1 // tbl v17.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	FLDPQ 320(R12), (F16, F17)
+	WORD $0x4e0201d2 // tbl v18.16b, {v14.16b}, v2.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
+	WORD $0x4e0401d0 // tbl v16.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	FLDPQ 352(R12), (F17, F16)
+	WORD $0x4e0501d2 // tbl v18.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
+	WORD $0x4e0601d1 // tbl v17.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	WORD $0x4f8b19e0 // fmla v0.4s, v15.4s, v11.s[2]
+	WORD $0x6f0c052e // ushr v14.16b, v9.16b, #4
+	WORD $0x6f0c058d // ushr v13.16b, v12.16b, #4
+	FLDPQ 384(R12), (F15, F16)
+	WORD $0x4e0201d1 // tbl v17.16b, {v14.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	WORD $0x4e0401cf // tbl v15.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	FLDPQ 416(R12), (F16, F15)
+	WORD $0x4e0501d2 // tbl v18.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	WORD $0x4e0601d0 // tbl v16.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	FLDPQ 448(R12), (F15, F16)
+	WORD $0x4e0201b2 // tbl v18.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	WORD $0x4e0401af // tbl v15.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	FLDPQ 480(R12), (F16, F15)
+	WORD $0x4e0501b2 // tbl v18.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	WORD $0x4e0601b0 // tbl v16.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	WORD $0x4fab1a20 // fmla v0.4s, v17.4s, v11.s[3]
+	FLDPQ 80(R11), (F12, F9)
+	WORD $0x4e271d8d // and v13.16b, v12.16b, v7.16b
+	WORD $0x4e271d2e // and v14.16b, v9.16b, v7.16b
+	FLDPQ 512(R12), (F11, F17)
+	WORD $0x4e0201af // tbl v15.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
+	WORD $0x4e0401ab // tbl v11.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e31cd6f // fmla v15.4s, v11.4s, v17.4s
+	FLDPQ 544(R12), (F17, F11)
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	WORD $0x4e0601b1 // tbl v17.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2bce2f // fmla v15.4s, v17.4s, v11.4s
+	FLDPQ 576(R12), (F11, F17)
+	WORD $0x4e0201d0 // tbl v16.16b, {v14.16b}, v2.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	WORD $0x4e0401cb // tbl v11.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e31cd6f // fmla v15.4s, v11.4s, v17.4s
+	FLDPQ 608(R12), (F17, F11)
+	WORD $0x4e0501d0 // tbl v16.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	WORD $0x4e0601d1 // tbl v17.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2bce2f // fmla v15.4s, v17.4s, v11.4s
+	WORD $0x4f8a11e0 // fmla v0.4s, v15.4s, v10.s[0]
+	WORD $0x6f0c058e // ushr v14.16b, v12.16b, #4
+	WORD $0x6f0c052d // ushr v13.16b, v9.16b, #4
+	FLDPQ 640(R12), (F15, F11)
+	WORD $0x4e0201d1 // tbl v17.16b, {v14.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	WORD $0x4e0401cf // tbl v15.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FLDPQ 672(R12), (F11, F15)
+	WORD $0x4e0501d0 // tbl v16.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2bce11 // fmla v17.4s, v16.4s, v11.4s
+	WORD $0x4e0601cb // tbl v11.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2fcd71 // fmla v17.4s, v11.4s, v15.4s
+	FLDPQ 704(R12), (F15, F11)
+	WORD $0x4e0201b0 // tbl v16.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	WORD $0x4e0401af // tbl v15.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FLDPQ 736(R12), (F11, F15)
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2bce11 // fmla v17.4s, v16.4s, v11.4s
+	WORD $0x4e0601ab // tbl v11.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2fcd71 // fmla v17.4s, v11.4s, v15.4s
+	WORD $0x4faa1220 // fmla v0.4s, v17.4s, v10.s[1]
+	FLDPQ 112(R11), (F9, F12)
+	WORD $0x4e271d2d // and v13.16b, v9.16b, v7.16b
+	WORD $0x4e271d8e // and v14.16b, v12.16b, v7.16b
+	FLDPQ 768(R12), (F17, F15)
+	WORD $0x4e0201ab // tbl v11.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
+	WORD $0x4e0401b1 // tbl v17.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce2b // fmla v11.4s, v17.4s, v15.4s
+	FLDPQ 800(R12), (F15, F17)
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce0b // fmla v11.4s, v16.4s, v15.4s
+	WORD $0x4e0601af // tbl v15.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e31cdeb // fmla v11.4s, v15.4s, v17.4s
+	FLDPQ 832(R12), (F17, F15)
+	WORD $0x4e0201d0 // tbl v16.16b, {v14.16b}, v2.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0b // fmla v11.4s, v16.4s, v17.4s
+	WORD $0x4e0401d1 // tbl v17.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce2b // fmla v11.4s, v17.4s, v15.4s
+	FLDPQ 864(R12), (F15, F17)
+	WORD $0x4e0501d0 // tbl v16.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce0b // fmla v11.4s, v16.4s, v15.4s
+	WORD $0x4e0601cf // tbl v15.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e31cdeb // fmla v11.4s, v15.4s, v17.4s
+	WORD $0x4f8a1960 // fmla v0.4s, v11.4s, v10.s[2]
+	WORD $0x6f0c052e // ushr v14.16b, v9.16b, #4
+	WORD $0x6f0c058d // ushr v13.16b, v12.16b, #4
+	FLDPQ 896(R12), (F11, F17)
+	WORD $0x4e0201cf // tbl v15.16b, {v14.16b}, v2.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
+	WORD $0x4e0401cb // tbl v11.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e31cd6f // fmla v15.4s, v11.4s, v17.4s
+	FLDPQ 928(R12), (F17, F11)
+	WORD $0x4e0501d0 // tbl v16.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	WORD $0x4e0601d1 // tbl v17.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2bce2f // fmla v15.4s, v17.4s, v11.4s
+	FLDPQ 960(R12), (F11, F17)
+	WORD $0x4e0201b0 // tbl v16.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	WORD $0x4e0401ab // tbl v11.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e31cd6f // fmla v15.4s, v11.4s, v17.4s
+	FLDPQ 992(R12), (F17, F11)
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	WORD $0x4e0601b1 // tbl v17.16b, {v13.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2bce2f // fmla v15.4s, v17.4s, v11.4s
+	WORD $0x4faa19e0 // fmla v0.4s, v15.4s, v10.s[3]
+	ADD $144, R11, R11
+	ADD $1024, R12, R12
+	ADD $32, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 237 vector instructions, 41 loads and stores, 5 others
+done:
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ5KFloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ5KFloatsNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F2
+	WORD $0x4f00e483 // movi v3.16b, #0x4
+	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
+	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
+	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	WORD $0x4f01e7e3 // movi v3.16b, #0x3f
+	WORD $0x4f00e5e7 // movi v7.16b, #0xf
+	WORD $0x4f00e608 // movi v8.16b, #0x10
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	FMOVD 4(R11), F9
+	FMOVS 12(R11), F10
+	FMOVS (R11), F12
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	WORD $0x6f0c054b // ushr v11.16b, v10.16b, #4
+	WORD $0x4e8b394a // zip1 v10.4s, v10.4s, v11.4s
+	WORD $0x6f0a052b // ushr v11.16b, v9.16b, #6
+	WORD $0x6f0c556a // sli v10.16b, v11.16b, #4
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	WORD $0x4e8a3929 // zip1 v9.4s, v9.4s, v10.4s
+	WORD $0x4e02012b // tbl v11.16b, {v9.16b}, v2.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8c916b // fmul v11.4s, v11.4s, v12.s[0]
+	WORD $0x4e04012a // tbl v10.16b, {v9.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f8c914a // fmul v10.4s, v10.4s, v12.s[0]
+	WORD $0x4e05012d // tbl v13.16b, {v9.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4fac91ad // fmul v13.4s, v13.4s, v12.s[1]
+	FMOVQ 0(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06012d // tbl v13.16b, {v9.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4fac91ad // fmul v13.4s, v13.4s, v12.s[1]
+	FMOVQ 16(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	FLDPQ 16(R11), (F12, F9)
+	FLDPQ 48(R11), (F13, F14)
+	WORD $0x4e271daf // and v15.16b, v13.16b, v7.16b
+	WORD $0x4f0c5590 // shl v16.16b, v12.16b, #4
+	WORD $0x6ea81e0f // bit v15.16b, v16.16b, v8.16b
+	WORD $0x4e271dd0 // and v16.16b, v14.16b, v7.16b
+	WORD $0x4f0c5531 // shl v17.16b, v9.16b, #4
+	WORD $0x6ea81e30 // bit v16.16b, v17.16b, v8.16b
+	FLDPQ 0(R12), (F17, F18)
+	WORD $0x4e0201f3 // tbl v19.16b, {v15.16b}, v2.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x4e0401f1 // tbl v17.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
+	FLDPQ 32(R12), (F18, F17)
+	WORD $0x4e0501f4 // tbl v20.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	WORD $0x4e0601f2 // tbl v18.16b, {v15.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	FLDPQ 64(R12), (F17, F18)
+	WORD $0x4e020214 // tbl v20.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
+	FLDPQ 96(R12), (F18, F17)
+	WORD $0x4e050214 // tbl v20.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	WORD $0x4e060212 // tbl v18.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	WORD $0x4f8b1260 // fmla v0.4s, v19.4s, v11.s[0]
+	WORD $0x6f0c05b0 // ushr v16.16b, v13.16b, #4
+	WORD $0x4f0b558f // shl v15.16b, v12.16b, #3
+	WORD $0x6ea81df0 // bit v16.16b, v15.16b, v8.16b
+	WORD $0x6f0c05cf // ushr v15.16b, v14.16b, #4
+	WORD $0x4f0b5533 // shl v19.16b, v9.16b, #3
+	WORD $0x6ea81e6f // bit v15.16b, v19.16b, v8.16b
+	FLDPQ 128(R12), (F19, F17)
+	WORD $0x4e020212 // tbl v18.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4e040213 // tbl v19.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	FLDPQ 160(R12), (F17, F19)
+	WORD $0x4e050214 // tbl v20.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e31ce92 // fmla v18.4s, v20.4s, v17.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
+	FLDPQ 192(R12), (F19, F17)
+	WORD $0x4e0201f4 // tbl v20.16b, {v15.16b}, v2.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e33ce92 // fmla v18.4s, v20.4s, v19.4s
+	WORD $0x4e0401f3 // tbl v19.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	FLDPQ 224(R12), (F17, F19)
+	WORD $0x4e0501f4 // tbl v20.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e31ce92 // fmla v18.4s, v20.4s, v17.4s
+	WORD $0x4e0601f1 // tbl v17.16b, {v15.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
+	WORD $0x4fab1240 // fmla v0.4s, v18.4s, v11.s[1]
+	FLDPQ 80(R11), (F14, F13)
+	WORD $0x4e271dcf // and v15.16b, v14.16b, v7.16b
+	WORD $0x4f0a5590 // shl v16.16b, v12.16b, #2
+	WORD $0x6ea81e0f // bit v15.16b, v16.16b, v8.16b
+	WORD $0x4e271db0 // and v16.16b, v13.16b, v7.16b
+	WORD $0x4f0a5532 // shl v18.16b, v9.16b, #2
+	WORD $0x6ea81e50 // bit v16.16b, v18.16b, v8.16b
+	FLDPQ 256(R12), (F18, F19)
+	WORD $0x4e0201f1 // tbl v17.16b, {v15.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
+	WORD $0x4e0401f2 // tbl v18.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	FLDPQ 288(R12), (F19, F18)
+	WORD $0x4e0501f4 // tbl v20.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
+	WORD $0x4e0601f3 // tbl v19.16b, {v15.16b}, v6.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
+	FLDPQ 320(R12), (F18, F19)
+	WORD $0x4e020214 // tbl v20.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce91 // fmla v17.4s, v20.4s, v18.4s
+	WORD $0x4e040212 // tbl v18.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	FLDPQ 352(R12), (F19, F18)
+	WORD $0x4e050214 // tbl v20.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
+	WORD $0x4e060213 // tbl v19.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
+	WORD $0x4f8b1a20 // fmla v0.4s, v17.4s, v11.s[2]
+	WORD $0x6f0c05d0 // ushr v16.16b, v14.16b, #4
+	WORD $0x4f09558f // shl v15.16b, v12.16b, #1
+	WORD $0x6ea81df0 // bit v16.16b, v15.16b, v8.16b
+	WORD $0x6f0c05af // ushr v15.16b, v13.16b, #4
+	WORD $0x4f095531 // shl v17.16b, v9.16b, #1
+	WORD $0x6ea81e2f // bit v15.16b, v17.16b, v8.16b
+	FLDPQ 384(R12), (F17, F18)
+	WORD $0x4e020213 // tbl v19.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
+	FLDPQ 416(R12), (F18, F17)
+	WORD $0x4e050214 // tbl v20.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	WORD $0x4e060212 // tbl v18.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	FLDPQ 448(R12), (F17, F18)
+	WORD $0x4e0201f4 // tbl v20.16b, {v15.16b}, v2.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	WORD $0x4e0401f1 // tbl v17.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
+	FLDPQ 480(R12), (F18, F17)
+	WORD $0x4e0501f4 // tbl v20.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	WORD $0x4e0601f2 // tbl v18.16b, {v15.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	WORD $0x4fab1a60 // fmla v0.4s, v19.4s, v11.s[3]
+	FLDPQ 112(R11), (F13, F14)
+	WORD $0x4e271daf // and v15.16b, v13.16b, v7.16b
+	WORD $0x6ea81d8f // bit v15.16b, v12.16b, v8.16b
+	WORD $0x4e271dd0 // and v16.16b, v14.16b, v7.16b
+	WORD $0x6ea81d30 // bit v16.16b, v9.16b, v8.16b
+	FLDPQ 512(R12), (F11, F19)
+	WORD $0x4e0201f1 // tbl v17.16b, {v15.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
+	WORD $0x4e0401eb // tbl v11.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e33cd71 // fmla v17.4s, v11.4s, v19.4s
+	FLDPQ 544(R12), (F19, F11)
+	WORD $0x4e0501f2 // tbl v18.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	WORD $0x4e0601f3 // tbl v19.16b, {v15.16b}, v6.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e2bce71 // fmla v17.4s, v19.4s, v11.4s
+	FLDPQ 576(R12), (F11, F19)
+	WORD $0x4e020212 // tbl v18.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	WORD $0x4e04020b // tbl v11.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e33cd71 // fmla v17.4s, v11.4s, v19.4s
+	FLDPQ 608(R12), (F19, F11)
+	WORD $0x4e050212 // tbl v18.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	WORD $0x4e060213 // tbl v19.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e2bce71 // fmla v17.4s, v19.4s, v11.4s
+	WORD $0x4f8a1220 // fmla v0.4s, v17.4s, v10.s[0]
+	WORD $0x6f0c05b0 // ushr v16.16b, v13.16b, #4
+	WORD $0x6f0f058f // ushr v15.16b, v12.16b, #1
+	WORD $0x6ea81df0 // bit v16.16b, v15.16b, v8.16b
+	WORD $0x6f0c05cf // ushr v15.16b, v14.16b, #4
+	WORD $0x6f0f0531 // ushr v17.16b, v9.16b, #1
+	WORD $0x6ea81e2f // bit v15.16b, v17.16b, v8.16b
+	FLDPQ 640(R12), (F17, F11)
+	WORD $0x4e020213 // tbl v19.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
+	FLDPQ 672(R12), (F11, F17)
+	WORD $0x4e050212 // tbl v18.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2bce53 // fmla v19.4s, v18.4s, v11.4s
+	WORD $0x4e06020b // tbl v11.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e31cd73 // fmla v19.4s, v11.4s, v17.4s
+	FLDPQ 704(R12), (F17, F11)
+	WORD $0x4e0201f2 // tbl v18.16b, {v15.16b}, v2.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	WORD $0x4e0401f1 // tbl v17.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
+	FLDPQ 736(R12), (F11, F17)
+	WORD $0x4e0501f2 // tbl v18.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2bce53 // fmla v19.4s, v18.4s, v11.4s
+	WORD $0x4e0601eb // tbl v11.16b, {v15.16b}, v6.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e31cd73 // fmla v19.4s, v11.4s, v17.4s
+	WORD $0x4faa1260 // fmla v0.4s, v19.4s, v10.s[1]
+	FLDPQ 144(R11), (F14, F13)
+	WORD $0x4e271dcf // and v15.16b, v14.16b, v7.16b
+	WORD $0x6f0e0590 // ushr v16.16b, v12.16b, #2
+	WORD $0x6ea81e0f // bit v15.16b, v16.16b, v8.16b
+	WORD $0x4e271db0 // and v16.16b, v13.16b, v7.16b
+	WORD $0x6f0e0533 // ushr v19.16b, v9.16b, #2
+	WORD $0x6ea81e70 // bit v16.16b, v19.16b, v8.16b
+	FLDPQ 768(R12), (F19, F17)
+	WORD $0x4e0201eb // tbl v11.16b, {v15.16b}, v2.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
+	WORD $0x4e0401f3 // tbl v19.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce6b // fmla v11.4s, v19.4s, v17.4s
+	FLDPQ 800(R12), (F17, F19)
+	WORD $0x4e0501f2 // tbl v18.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4b // fmla v11.4s, v18.4s, v17.4s
+	WORD $0x4e0601f1 // tbl v17.16b, {v15.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e33ce2b // fmla v11.4s, v17.4s, v19.4s
+	FLDPQ 832(R12), (F19, F17)
+	WORD $0x4e020212 // tbl v18.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce4b // fmla v11.4s, v18.4s, v19.4s
+	WORD $0x4e040213 // tbl v19.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce6b // fmla v11.4s, v19.4s, v17.4s
+	FLDPQ 864(R12), (F17, F19)
+	WORD $0x4e050212 // tbl v18.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4b // fmla v11.4s, v18.4s, v17.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e33ce2b // fmla v11.4s, v17.4s, v19.4s
+	WORD $0x4f8a1960 // fmla v0.4s, v11.4s, v10.s[2]
+	WORD $0x6f0c05d0 // ushr v16.16b, v14.16b, #4
+	WORD $0x6f0d058f // ushr v15.16b, v12.16b, #3
+	WORD $0x6ea81df0 // bit v16.16b, v15.16b, v8.16b
+	WORD $0x6f0c05af // ushr v15.16b, v13.16b, #4
+	WORD $0x6f0d052b // ushr v11.16b, v9.16b, #3
+	WORD $0x6ea81d6f // bit v15.16b, v11.16b, v8.16b
+	FLDPQ 896(R12), (F11, F19)
+	WORD $0x4e020211 // tbl v17.16b, {v16.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
+	WORD $0x4e04020b // tbl v11.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e33cd71 // fmla v17.4s, v11.4s, v19.4s
+	FLDPQ 928(R12), (F19, F11)
+	WORD $0x4e050212 // tbl v18.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	WORD $0x4e060213 // tbl v19.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e2bce71 // fmla v17.4s, v19.4s, v11.4s
+	FLDPQ 960(R12), (F11, F19)
+	WORD $0x4e0201f2 // tbl v18.16b, {v15.16b}, v2.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	WORD $0x4e0401eb // tbl v11.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e33cd71 // fmla v17.4s, v11.4s, v19.4s
+	FLDPQ 992(R12), (F19, F11)
+	WORD $0x4e0501f2 // tbl v18.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	WORD $0x4e0601f3 // tbl v19.16b, {v15.16b}, v6.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e2bce71 // fmla v17.4s, v19.4s, v11.4s
+	WORD $0x4faa1a20 // fmla v0.4s, v17.4s, v10.s[3]
+	ADD $176, R11, R11
+	ADD $1024, R12, R12
+	ADD $32, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 267 vector instructions, 42 loads and stores, 5 others
+done:
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func rowsQ6KFloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+TEXT ·rowsQ6KFloatsNEON(SB), NOSPLIT, $0-80
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD sum+24(FP), R3
+	MOVD w+32(FP), R4
+	MOVD stride+40(FP), R5
+	MOVD plane1+48(FP), R6
+	MOVD plane2+56(FP), R7
+	MOVD n+64(FP), R8
+	MOVD rows+72(FP), R9
+	FMOVS $32.0, F2
+	MOVD $blocksWords<>(SB), R10
+	FMOVQ (R10), F3
+	WORD $0x4f00e484 // movi v4.16b, #0x4
+	WORD $0x4e248465 // add v5.16b, v3.16b, v4.16b
+	WORD $0x4e2484a6 // add v6.16b, v5.16b, v4.16b
+	WORD $0x4e2484c7 // add v7.16b, v6.16b, v4.16b
+	WORD $0x4f00e5e4 // movi v4.16b, #0xf
+	WORD $0x4f01e608 // movi v8.16b, #0x30
+
+	PCALIGN $16
+row:
+	MOVD R4, R11
+	MOVD R1, R12
+	MOVD R8, R13
+	ADD R6, R4, R14
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD R3, R17
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+block:
+	MOVHU (R14), R10
+	FMOVS R10, F9
+	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+	FMOVQ 192(R11), F10
+	WORD $0x4e03014b // tbl v11.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f89916b // fmul v11.4s, v11.4s, v9.s[0]
+	FMOVQ 0(R17), F12
+	WORD $0x4e2ccd61 // fmla v1.4s, v11.4s, v12.4s
+	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
+	FMOVQ 16(R17), F13
+	WORD $0x4e2dcd81 // fmla v1.4s, v12.4s, v13.4s
+	WORD $0x4e06014d // tbl v13.16b, {v10.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	FMOVQ 32(R17), F14
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e07014e // tbl v14.16b, {v10.16b}, v7.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8991ce // fmul v14.4s, v14.4s, v9.s[0]
+	FMOVQ 48(R17), F15
+	WORD $0x4e2fcdc1 // fmla v1.4s, v14.4s, v15.4s
+	FLDPQ 0(R11), (F9, F10)
+	FLDPQ 32(R11), (F15, F16)
+	FLDPQ 128(R11), (F17, F18)
+	WORD $0x4e241d33 // and v19.16b, v9.16b, v4.16b
+	WORD $0x4f0c5634 // shl v20.16b, v17.16b, #4
+	WORD $0x6ea81e93 // bit v19.16b, v20.16b, v8.16b
+	WORD $0x4e241d54 // and v20.16b, v10.16b, v4.16b
+	WORD $0x4f0c5655 // shl v21.16b, v18.16b, #4
+	WORD $0x6ea81eb4 // bit v20.16b, v21.16b, v8.16b
+	FLDPQ 0(R12), (F21, F22)
+	WORD $0x4e030277 // tbl v23.16b, {v19.16b}, v3.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x6e35def7 // fmul v23.4s, v23.4s, v21.4s
+	WORD $0x4e050275 // tbl v21.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4e36ceb7 // fmla v23.4s, v21.4s, v22.4s
+	FLDPQ 32(R12), (F22, F21)
+	WORD $0x4e060278 // tbl v24.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e36cf17 // fmla v23.4s, v24.4s, v22.4s
+	WORD $0x4e070276 // tbl v22.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e35ced7 // fmla v23.4s, v22.4s, v21.4s
+	WORD $0x4f8b12e0 // fmla v0.4s, v23.4s, v11.s[0]
+	FLDPQ 64(R12), (F23, F21)
+	WORD $0x4e030296 // tbl v22.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x6e37ded6 // fmul v22.4s, v22.4s, v23.4s
+	WORD $0x4e050297 // tbl v23.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e35cef6 // fmla v22.4s, v23.4s, v21.4s
+	FLDPQ 96(R12), (F21, F23)
+	WORD $0x4e060298 // tbl v24.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e35cf16 // fmla v22.4s, v24.4s, v21.4s
+	WORD $0x4e070295 // tbl v21.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4e37ceb6 // fmla v22.4s, v21.4s, v23.4s
+	WORD $0x4fab12c0 // fmla v0.4s, v22.4s, v11.s[1]
+	WORD $0x4e241df4 // and v20.16b, v15.16b, v4.16b
+	WORD $0x4f0a5633 // shl v19.16b, v17.16b, #2
+	WORD $0x6ea81e74 // bit v20.16b, v19.16b, v8.16b
+	WORD $0x4e241e13 // and v19.16b, v16.16b, v4.16b
+	WORD $0x4f0a5656 // shl v22.16b, v18.16b, #2
+	WORD $0x6ea81ed3 // bit v19.16b, v22.16b, v8.16b
+	FLDPQ 128(R12), (F22, F23)
+	WORD $0x4e030295 // tbl v21.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x6e36deb5 // fmul v21.4s, v21.4s, v22.4s
+	WORD $0x4e050296 // tbl v22.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e37ced5 // fmla v21.4s, v22.4s, v23.4s
+	FLDPQ 160(R12), (F23, F22)
+	WORD $0x4e060298 // tbl v24.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e37cf15 // fmla v21.4s, v24.4s, v23.4s
+	WORD $0x4e070297 // tbl v23.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e36cef5 // fmla v21.4s, v23.4s, v22.4s
+	WORD $0x4f8b1aa0 // fmla v0.4s, v21.4s, v11.s[2]
+	FLDPQ 192(R12), (F21, F22)
+	WORD $0x4e030277 // tbl v23.16b, {v19.16b}, v3.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x6e35def7 // fmul v23.4s, v23.4s, v21.4s
+	WORD $0x4e050275 // tbl v21.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4e36ceb7 // fmla v23.4s, v21.4s, v22.4s
+	FLDPQ 224(R12), (F22, F21)
+	WORD $0x4e060278 // tbl v24.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e718 // scvtf v24.4s, v24.4s, #24
+	WORD $0x4e36cf17 // fmla v23.4s, v24.4s, v22.4s
+	WORD $0x4e070276 // tbl v22.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e35ced7 // fmla v23.4s, v22.4s, v21.4s
+	WORD $0x4fab1ae0 // fmla v0.4s, v23.4s, v11.s[3]
+	WORD $0x6f0c0533 // ushr v19.16b, v9.16b, #4
+	WORD $0x6ea81e33 // bit v19.16b, v17.16b, v8.16b
+	WORD $0x6f0c0554 // ushr v20.16b, v10.16b, #4
+	WORD $0x6ea81e54 // bit v20.16b, v18.16b, v8.16b
+	FLDPQ 256(R12), (F11, F23)
+	WORD $0x4e030275 // tbl v21.16b, {v19.16b}, v3.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x6e2bdeb5 // fmul v21.4s, v21.4s, v11.4s
+	WORD $0x4e05026b // tbl v11.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e37cd75 // fmla v21.4s, v11.4s, v23.4s
+	FLDPQ 288(R12), (F23, F11)
+	WORD $0x4e060276 // tbl v22.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e37ced5 // fmla v21.4s, v22.4s, v23.4s
+	WORD $0x4e070277 // tbl v23.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e2bcef5 // fmla v21.4s, v23.4s, v11.4s
+	WORD $0x4f8c12a0 // fmla v0.4s, v21.4s, v12.s[0]
+	FLDPQ 320(R12), (F21, F11)
+	WORD $0x4e030297 // tbl v23.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x6e35def7 // fmul v23.4s, v23.4s, v21.4s
+	WORD $0x4e050295 // tbl v21.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4e2bceb7 // fmla v23.4s, v21.4s, v11.4s
+	FLDPQ 352(R12), (F11, F21)
+	WORD $0x4e060296 // tbl v22.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e2bced7 // fmla v23.4s, v22.4s, v11.4s
+	WORD $0x4e07028b // tbl v11.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e35cd77 // fmla v23.4s, v11.4s, v21.4s
+	WORD $0x4fac12e0 // fmla v0.4s, v23.4s, v12.s[1]
+	WORD $0x6f0c05f4 // ushr v20.16b, v15.16b, #4
+	WORD $0x6f0e0633 // ushr v19.16b, v17.16b, #2
+	WORD $0x6ea81e74 // bit v20.16b, v19.16b, v8.16b
+	WORD $0x6f0c0613 // ushr v19.16b, v16.16b, #4
+	WORD $0x6f0e0657 // ushr v23.16b, v18.16b, #2
+	WORD $0x6ea81ef3 // bit v19.16b, v23.16b, v8.16b
+	FLDPQ 384(R12), (F23, F21)
+	WORD $0x4e03028b // tbl v11.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x6e37dd6b // fmul v11.4s, v11.4s, v23.4s
+	WORD $0x4e050297 // tbl v23.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e35ceeb // fmla v11.4s, v23.4s, v21.4s
+	FLDPQ 416(R12), (F21, F23)
+	WORD $0x4e060296 // tbl v22.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e35cecb // fmla v11.4s, v22.4s, v21.4s
+	WORD $0x4e070295 // tbl v21.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4e37ceab // fmla v11.4s, v21.4s, v23.4s
+	WORD $0x4f8c1960 // fmla v0.4s, v11.4s, v12.s[2]
+	FLDPQ 448(R12), (F11, F23)
+	WORD $0x4e030275 // tbl v21.16b, {v19.16b}, v3.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x6e2bdeb5 // fmul v21.4s, v21.4s, v11.4s
+	WORD $0x4e05026b // tbl v11.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e37cd75 // fmla v21.4s, v11.4s, v23.4s
+	FLDPQ 480(R12), (F23, F11)
+	WORD $0x4e060276 // tbl v22.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e6d6 // scvtf v22.4s, v22.4s, #24
+	WORD $0x4e37ced5 // fmla v21.4s, v22.4s, v23.4s
+	WORD $0x4e070277 // tbl v23.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e2bcef5 // fmla v21.4s, v23.4s, v11.4s
+	WORD $0x4fac1aa0 // fmla v0.4s, v21.4s, v12.s[3]
+	FLDPQ 64(R11), (F16, F15)
+	FLDPQ 96(R11), (F10, F9)
+	FLDPQ 160(R11), (F18, F17)
+	WORD $0x4e241e13 // and v19.16b, v16.16b, v4.16b
+	WORD $0x4f0c5654 // shl v20.16b, v18.16b, #4
+	WORD $0x6ea81e93 // bit v19.16b, v20.16b, v8.16b
+	WORD $0x4e241df4 // and v20.16b, v15.16b, v4.16b
+	WORD $0x4f0c562c // shl v12.16b, v17.16b, #4
+	WORD $0x6ea81d94 // bit v20.16b, v12.16b, v8.16b
+	FLDPQ 512(R12), (F12, F21)
+	WORD $0x4e03026b // tbl v11.16b, {v19.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	WORD $0x4e05026c // tbl v12.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e35cd8b // fmla v11.4s, v12.4s, v21.4s
+	FLDPQ 544(R12), (F21, F12)
+	WORD $0x4e060277 // tbl v23.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e35ceeb // fmla v11.4s, v23.4s, v21.4s
+	WORD $0x4e070275 // tbl v21.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4e2cceab // fmla v11.4s, v21.4s, v12.4s
+	WORD $0x4f8d1160 // fmla v0.4s, v11.4s, v13.s[0]
+	FLDPQ 576(R12), (F11, F12)
+	WORD $0x4e030295 // tbl v21.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x6e2bdeb5 // fmul v21.4s, v21.4s, v11.4s
+	WORD $0x4e05028b // tbl v11.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2ccd75 // fmla v21.4s, v11.4s, v12.4s
+	FLDPQ 608(R12), (F12, F11)
+	WORD $0x4e060297 // tbl v23.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e2ccef5 // fmla v21.4s, v23.4s, v12.4s
+	WORD $0x4e07028c // tbl v12.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2bcd95 // fmla v21.4s, v12.4s, v11.4s
+	WORD $0x4fad12a0 // fmla v0.4s, v21.4s, v13.s[1]
+	WORD $0x4e241d54 // and v20.16b, v10.16b, v4.16b
+	WORD $0x4f0a5653 // shl v19.16b, v18.16b, #2
+	WORD $0x6ea81e74 // bit v20.16b, v19.16b, v8.16b
+	WORD $0x4e241d33 // and v19.16b, v9.16b, v4.16b
+	WORD $0x4f0a5635 // shl v21.16b, v17.16b, #2
+	WORD $0x6ea81eb3 // bit v19.16b, v21.16b, v8.16b
+	FLDPQ 640(R12), (F21, F11)
+	WORD $0x4e03028c // tbl v12.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x6e35dd8c // fmul v12.4s, v12.4s, v21.4s
+	WORD $0x4e050295 // tbl v21.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4e2bceac // fmla v12.4s, v21.4s, v11.4s
+	FLDPQ 672(R12), (F11, F21)
+	WORD $0x4e060297 // tbl v23.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e2bceec // fmla v12.4s, v23.4s, v11.4s
+	WORD $0x4e07028b // tbl v11.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e35cd6c // fmla v12.4s, v11.4s, v21.4s
+	WORD $0x4f8d1980 // fmla v0.4s, v12.4s, v13.s[2]
+	FLDPQ 704(R12), (F12, F21)
+	WORD $0x4e03026b // tbl v11.16b, {v19.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	WORD $0x4e05026c // tbl v12.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e35cd8b // fmla v11.4s, v12.4s, v21.4s
+	FLDPQ 736(R12), (F21, F12)
+	WORD $0x4e060277 // tbl v23.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4e35ceeb // fmla v11.4s, v23.4s, v21.4s
+	WORD $0x4e070275 // tbl v21.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4e2cceab // fmla v11.4s, v21.4s, v12.4s
+	WORD $0x4fad1960 // fmla v0.4s, v11.4s, v13.s[3]
+	WORD $0x6f0c0613 // ushr v19.16b, v16.16b, #4
+	WORD $0x6ea81e53 // bit v19.16b, v18.16b, v8.16b
+	WORD $0x6f0c05f4 // ushr v20.16b, v15.16b, #4
+	WORD $0x6ea81e34 // bit v20.16b, v17.16b, v8.16b
+	FLDPQ 768(R12), (F13, F11)
+	WORD $0x4e03026c // tbl v12.16b, {v19.16b}, v3.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4e05026d // tbl v13.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FLDPQ 800(R12), (F11, F13)
+	WORD $0x4e060275 // tbl v21.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4e2bceac // fmla v12.4s, v21.4s, v11.4s
+	WORD $0x4e07026b // tbl v11.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2dcd6c // fmla v12.4s, v11.4s, v13.4s
+	WORD $0x4f8e1180 // fmla v0.4s, v12.4s, v14.s[0]
+	FLDPQ 832(R12), (F12, F13)
+	WORD $0x4e03028b // tbl v11.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	WORD $0x4e05028c // tbl v12.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2dcd8b // fmla v11.4s, v12.4s, v13.4s
+	FLDPQ 864(R12), (F13, F12)
+	WORD $0x4e060295 // tbl v21.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4e2dceab // fmla v11.4s, v21.4s, v13.4s
+	WORD $0x4e07028d // tbl v13.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ccdab // fmla v11.4s, v13.4s, v12.4s
+	WORD $0x4fae1160 // fmla v0.4s, v11.4s, v14.s[1]
+	WORD $0x6f0c0554 // ushr v20.16b, v10.16b, #4
+	WORD $0x6f0e0653 // ushr v19.16b, v18.16b, #2
+	WORD $0x6ea81e74 // bit v20.16b, v19.16b, v8.16b
+	WORD $0x6f0c0533 // ushr v19.16b, v9.16b, #4
+	WORD $0x6f0e062b // ushr v11.16b, v17.16b, #2
+	WORD $0x6ea81d73 // bit v19.16b, v11.16b, v8.16b
+	FLDPQ 896(R12), (F11, F12)
+	WORD $0x4e03028d // tbl v13.16b, {v20.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x6e2bddad // fmul v13.4s, v13.4s, v11.4s
+	WORD $0x4e05028b // tbl v11.16b, {v20.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2ccd6d // fmla v13.4s, v11.4s, v12.4s
+	FLDPQ 928(R12), (F12, F11)
+	WORD $0x4e060295 // tbl v21.16b, {v20.16b}, v6.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4e2ccead // fmla v13.4s, v21.4s, v12.4s
+	WORD $0x4e07028c // tbl v12.16b, {v20.16b}, v7.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	WORD $0x4f8e19a0 // fmla v0.4s, v13.4s, v14.s[2]
+	FLDPQ 960(R12), (F13, F11)
+	WORD $0x4e03026c // tbl v12.16b, {v19.16b}, v3.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4e05026d // tbl v13.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FLDPQ 992(R12), (F11, F13)
+	WORD $0x4e060275 // tbl v21.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4e2bceac // fmla v12.4s, v21.4s, v11.4s
+	WORD $0x4e07026b // tbl v11.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2dcd6c // fmla v12.4s, v11.4s, v13.4s
+	WORD $0x4fae1980 // fmla v0.4s, v12.4s, v14.s[3]
+	ADD $208, R11, R11
+	ADD $2, R14, R14
+	ADD $1024, R12, R12
+	ADD $64, R17, R17
+	SUBS $1, R13, R13
+	BNE block
+	// 256 values: 269 vector instructions, 44 loads and stores, 7 others
+done:
+	WORD $0x4f825020 // fmls v0.4s, v1.4s, v2.s[0]
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	ADD R5, R4, R4
+	SUBS $1, R9, R9
+	BNE row
+	RET
+
+// func groupSums16NEON(sum *float32, x *float32, n int)
+TEXT ·groupSums16NEON(SB), NOSPLIT, $0-24
+	MOVD sum+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+
+	PCALIGN $16
+block:
+	FLDPQ 0(R1), (F0, F1)
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FLDPQ 32(R1), (F1, F2)
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	ADD $64, R1, R1
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	SUBS $1, R2, R2
+	BNE block
+	// 16 values: 5 vector instructions, 3 loads and stores, 3 others
+	RET
+
+// func groupSums32NEON(sum *float32, x *float32, n int)
+TEXT ·groupSums32NEON(SB), NOSPLIT, $0-24
+	MOVD sum+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+
+	PCALIGN $16
+block:
+	FLDPQ 0(R1), (F0, F1)
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FLDPQ 32(R1), (F1, F2)
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FLDPQ 64(R1), (F1, F2)
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FLDPQ 96(R1), (F1, F2)
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	ADD $128, R1, R1
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	SUBS $1, R2, R2
+	BNE block
+	// 32 values: 9 vector instructions, 5 loads and stores, 3 others
 	RET
 
 // func lanesNEON(to *int8, from *int8, n int)
@@ -5261,87 +6881,6 @@ block:
 	SUBS $1, R2, R2
 	BNE block
 	// 128 values: 16 vector instructions, 16 loads and stores, 4 others
-	RET
-
-// func dot16SDOT(x *int8, s *float32, q *int8, n int) float32
-TEXT ·dot16SDOT(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD q+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	SUBS $4, R3, R3
-	BLT rest
-
-	PCALIGN $16
-many:
-	FLDPQ 0(R2), (F1, F2)
-	FLDPQ 0(R0), (F3, F4)
-	WORD $0x4f000405 // movi v5.4s, #0x0
-	WORD $0x4e839425 // sdot v5.4s, v1.16b, v3.16b
-	WORD $0x4f000406 // movi v6.4s, #0x0
-	WORD $0x4e849446 // sdot v6.4s, v2.16b, v4.16b
-	WORD $0x4ea6bca6 // addp v6.4s, v5.4s, v6.4s
-	FLDPQ 32(R2), (F2, F1)
-	FLDPQ 32(R0), (F4, F3)
-	WORD $0x4f000405 // movi v5.4s, #0x0
-	WORD $0x4e849445 // sdot v5.4s, v2.16b, v4.16b
-	WORD $0x4f000407 // movi v7.4s, #0x0
-	WORD $0x4e839427 // sdot v7.4s, v1.16b, v3.16b
-	WORD $0x4ea7bca7 // addp v7.4s, v5.4s, v7.4s
-	WORD $0x4ea7bcc7 // addp v7.4s, v6.4s, v7.4s
-	FLDPQ 0(R1), (F6, F5)
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4e26cce0 // fmla v0.4s, v7.4s, v6.4s
-	FLDPQ 64(R2), (F1, F2)
-	FLDPQ 64(R0), (F3, F4)
-	WORD $0x4f000406 // movi v6.4s, #0x0
-	WORD $0x4e839426 // sdot v6.4s, v1.16b, v3.16b
-	WORD $0x4f000407 // movi v7.4s, #0x0
-	WORD $0x4e849447 // sdot v7.4s, v2.16b, v4.16b
-	WORD $0x4ea7bcc7 // addp v7.4s, v6.4s, v7.4s
-	FLDPQ 96(R2), (F2, F1)
-	FLDPQ 96(R0), (F4, F3)
-	WORD $0x4f000406 // movi v6.4s, #0x0
-	WORD $0x4e849446 // sdot v6.4s, v2.16b, v4.16b
-	WORD $0x4f000408 // movi v8.4s, #0x0
-	WORD $0x4e839428 // sdot v8.4s, v1.16b, v3.16b
-	WORD $0x4ea8bcc8 // addp v8.4s, v6.4s, v8.4s
-	WORD $0x4ea8bce8 // addp v8.4s, v7.4s, v8.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e25cd00 // fmla v0.4s, v8.4s, v5.4s
-	ADD $128, R2, R2
-	ADD $128, R0, R0
-	ADD $32, R1, R1
-	SUBS $4, R3, R3
-	BGE many
-	// 128 values: 26 vector instructions, 9 loads and stores, 5 others
-rest:
-	ADDS $4, R3, R3
-	BEQ done
-
-	PCALIGN $16
-block:
-	FLDPQ 0(R2), (F1, F2)
-	FLDPQ 0(R0), (F3, F4)
-	WORD $0x4f000405 // movi v5.4s, #0x0
-	WORD $0x4e839425 // sdot v5.4s, v1.16b, v3.16b
-	WORD $0x4f000408 // movi v8.4s, #0x0
-	WORD $0x4e849448 // sdot v8.4s, v2.16b, v4.16b
-	FMOVD (R1), F7
-	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
-	WORD $0x4ea8bca8 // addp v8.4s, v5.4s, v8.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e27cd00 // fmla v0.4s, v8.4s, v7.4s
-	ADD $32, R2, R2
-	ADD $32, R0, R0
-	ADD $8, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
 	RET
 
 // func products16x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
@@ -6317,75 +7856,6 @@ chunk:
 	FMOVS.P F4, 4(R0)
 	RET
 
-// func dot32SDOT(x *int8, s *float32, q *int8, n int) float32
-TEXT ·dot32SDOT(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD q+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	SUBS $4, R3, R3
-	BLT rest
-
-	PCALIGN $16
-many:
-	FLDPQ 0(R2), (F1, F2)
-	FLDPQ 0(R0), (F3, F4)
-	WORD $0x4f000405 // movi v5.4s, #0x0
-	WORD $0x4e839425 // sdot v5.4s, v1.16b, v3.16b
-	WORD $0x4e849445 // sdot v5.4s, v2.16b, v4.16b
-	FLDPQ 32(R2), (F2, F1)
-	FLDPQ 32(R0), (F4, F3)
-	WORD $0x4f000406 // movi v6.4s, #0x0
-	WORD $0x4e849446 // sdot v6.4s, v2.16b, v4.16b
-	WORD $0x4e839426 // sdot v6.4s, v1.16b, v3.16b
-	WORD $0x4ea6bca6 // addp v6.4s, v5.4s, v6.4s
-	FLDPQ 64(R2), (F1, F2)
-	FLDPQ 64(R0), (F3, F4)
-	WORD $0x4f000405 // movi v5.4s, #0x0
-	WORD $0x4e839425 // sdot v5.4s, v1.16b, v3.16b
-	WORD $0x4e849445 // sdot v5.4s, v2.16b, v4.16b
-	FLDPQ 96(R2), (F2, F1)
-	FLDPQ 96(R0), (F4, F3)
-	WORD $0x4f000407 // movi v7.4s, #0x0
-	WORD $0x4e849447 // sdot v7.4s, v2.16b, v4.16b
-	WORD $0x4e839427 // sdot v7.4s, v1.16b, v3.16b
-	WORD $0x4ea7bca7 // addp v7.4s, v5.4s, v7.4s
-	WORD $0x4ea7bcc7 // addp v7.4s, v6.4s, v7.4s
-	FMOVQ 0(R1), F6
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4e26cce0 // fmla v0.4s, v7.4s, v6.4s
-	ADD $128, R2, R2
-	ADD $128, R0, R0
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
-	BGE many
-	// 128 values: 17 vector instructions, 9 loads and stores, 5 others
-rest:
-	ADDS $4, R3, R3
-	BEQ done
-
-	PCALIGN $16
-block:
-	FLDPQ 0(R2), (F1, F2)
-	FLDPQ 0(R0), (F3, F4)
-	WORD $0x4f000406 // movi v6.4s, #0x0
-	WORD $0x4e839426 // sdot v6.4s, v1.16b, v3.16b
-	WORD $0x4e849446 // sdot v6.4s, v2.16b, v4.16b
-	FMOVS (R1), F7
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
-	ADD $32, R2, R2
-	ADD $32, R0, R0
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
 // func products32x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
 TEXT ·products32x1SDOT(SB), NOSPLIT, $0-80
 	MOVD sums+0(FP), R0
@@ -7095,97 +8565,6 @@ chunk:
 	FMOVS.P F4, 4(R0)
 	RET
 
-// func dot16NEON(x *int8, s *float32, q *int8, n int) float32
-TEXT ·dot16NEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD q+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	SUBS $4, R3, R3
-	BLT rest
-
-	PCALIGN $16
-many:
-	FLDPQ 0(R2), (F1, F2)
-	FLDPQ 0(R0), (F3, F4)
-	WORD $0x0e23c026 // smull v6.8h, v1.8b, v3.8b
-	WORD $0x4e238026 // smlal2 v6.8h, v1.16b, v3.16b
-	WORD $0x4e6028c5 // saddlp v5.4s, v6.8h
-	WORD $0x0e24c047 // smull v7.8h, v2.8b, v4.8b
-	WORD $0x4e248047 // smlal2 v7.8h, v2.16b, v4.16b
-	WORD $0x4e6028e6 // saddlp v6.4s, v7.8h
-	WORD $0x4ea6bca6 // addp v6.4s, v5.4s, v6.4s
-	FLDPQ 32(R2), (F2, F1)
-	FLDPQ 32(R0), (F4, F3)
-	WORD $0x0e24c047 // smull v7.8h, v2.8b, v4.8b
-	WORD $0x4e248047 // smlal2 v7.8h, v2.16b, v4.16b
-	WORD $0x4e6028e5 // saddlp v5.4s, v7.8h
-	WORD $0x0e23c028 // smull v8.8h, v1.8b, v3.8b
-	WORD $0x4e238028 // smlal2 v8.8h, v1.16b, v3.16b
-	WORD $0x4e602907 // saddlp v7.4s, v8.8h
-	WORD $0x4ea7bca7 // addp v7.4s, v5.4s, v7.4s
-	WORD $0x4ea7bcc7 // addp v7.4s, v6.4s, v7.4s
-	FLDPQ 0(R1), (F6, F5)
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4e26cce0 // fmla v0.4s, v7.4s, v6.4s
-	FLDPQ 64(R2), (F1, F2)
-	FLDPQ 64(R0), (F3, F4)
-	WORD $0x0e23c027 // smull v7.8h, v1.8b, v3.8b
-	WORD $0x4e238027 // smlal2 v7.8h, v1.16b, v3.16b
-	WORD $0x4e6028e6 // saddlp v6.4s, v7.8h
-	WORD $0x0e24c048 // smull v8.8h, v2.8b, v4.8b
-	WORD $0x4e248048 // smlal2 v8.8h, v2.16b, v4.16b
-	WORD $0x4e602907 // saddlp v7.4s, v8.8h
-	WORD $0x4ea7bcc7 // addp v7.4s, v6.4s, v7.4s
-	FLDPQ 96(R2), (F2, F1)
-	FLDPQ 96(R0), (F4, F3)
-	WORD $0x0e24c048 // smull v8.8h, v2.8b, v4.8b
-	WORD $0x4e248048 // smlal2 v8.8h, v2.16b, v4.16b
-	WORD $0x4e602906 // saddlp v6.4s, v8.8h
-	WORD $0x0e23c029 // smull v9.8h, v1.8b, v3.8b
-	WORD $0x4e238029 // smlal2 v9.8h, v1.16b, v3.16b
-	WORD $0x4e602928 // saddlp v8.4s, v9.8h
-	WORD $0x4ea8bcc8 // addp v8.4s, v6.4s, v8.4s
-	WORD $0x4ea8bce8 // addp v8.4s, v7.4s, v8.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e25cd00 // fmla v0.4s, v8.4s, v5.4s
-	ADD $128, R2, R2
-	ADD $128, R0, R0
-	ADD $32, R1, R1
-	SUBS $4, R3, R3
-	BGE many
-	// 128 values: 34 vector instructions, 9 loads and stores, 5 others
-rest:
-	ADDS $4, R3, R3
-	BEQ done
-
-	PCALIGN $16
-block:
-	FLDPQ 0(R2), (F1, F2)
-	FLDPQ 0(R0), (F3, F4)
-	WORD $0x0e23c028 // smull v8.8h, v1.8b, v3.8b
-	WORD $0x4e238028 // smlal2 v8.8h, v1.16b, v3.16b
-	WORD $0x4e602905 // saddlp v5.4s, v8.8h
-	WORD $0x0e24c047 // smull v7.8h, v2.8b, v4.8b
-	WORD $0x4e248047 // smlal2 v7.8h, v2.16b, v4.16b
-	WORD $0x4e6028e8 // saddlp v8.4s, v7.8h
-	FMOVD (R1), F7
-	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
-	WORD $0x4ea8bca8 // addp v8.4s, v5.4s, v8.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e27cd00 // fmla v0.4s, v8.4s, v7.4s
-	ADD $32, R2, R2
-	ADD $32, R0, R0
-	ADD $8, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
 // func products16x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
 TEXT ·products16x1NEON(SB), NOSPLIT, $0-80
 	MOVD sums+0(FP), R0
@@ -7802,85 +9181,6 @@ chunk:
 	FMOVS.P F2, 4(R0)
 	RET
 
-// func dot32NEON(x *int8, s *float32, q *int8, n int) float32
-TEXT ·dot32NEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD q+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	SUBS $4, R3, R3
-	BLT rest
-
-	PCALIGN $16
-many:
-	FLDPQ 0(R2), (F1, F2)
-	FLDPQ 0(R0), (F3, F4)
-	WORD $0x0e23c026 // smull v6.8h, v1.8b, v3.8b
-	WORD $0x4e238026 // smlal2 v6.8h, v1.16b, v3.16b
-	WORD $0x0e248046 // smlal v6.8h, v2.8b, v4.8b
-	WORD $0x4e248046 // smlal2 v6.8h, v2.16b, v4.16b
-	WORD $0x4e6028c5 // saddlp v5.4s, v6.8h
-	FLDPQ 32(R2), (F2, F1)
-	FLDPQ 32(R0), (F4, F3)
-	WORD $0x0e24c047 // smull v7.8h, v2.8b, v4.8b
-	WORD $0x4e248047 // smlal2 v7.8h, v2.16b, v4.16b
-	WORD $0x0e238027 // smlal v7.8h, v1.8b, v3.8b
-	WORD $0x4e238027 // smlal2 v7.8h, v1.16b, v3.16b
-	WORD $0x4e6028e6 // saddlp v6.4s, v7.8h
-	WORD $0x4ea6bca6 // addp v6.4s, v5.4s, v6.4s
-	FLDPQ 64(R2), (F1, F2)
-	FLDPQ 64(R0), (F3, F4)
-	WORD $0x0e23c027 // smull v7.8h, v1.8b, v3.8b
-	WORD $0x4e238027 // smlal2 v7.8h, v1.16b, v3.16b
-	WORD $0x0e248047 // smlal v7.8h, v2.8b, v4.8b
-	WORD $0x4e248047 // smlal2 v7.8h, v2.16b, v4.16b
-	WORD $0x4e6028e5 // saddlp v5.4s, v7.8h
-	FLDPQ 96(R2), (F2, F1)
-	FLDPQ 96(R0), (F4, F3)
-	WORD $0x0e24c048 // smull v8.8h, v2.8b, v4.8b
-	WORD $0x4e248048 // smlal2 v8.8h, v2.16b, v4.16b
-	WORD $0x0e238028 // smlal v8.8h, v1.8b, v3.8b
-	WORD $0x4e238028 // smlal2 v8.8h, v1.16b, v3.16b
-	WORD $0x4e602907 // saddlp v7.4s, v8.8h
-	WORD $0x4ea7bca7 // addp v7.4s, v5.4s, v7.4s
-	WORD $0x4ea7bcc7 // addp v7.4s, v6.4s, v7.4s
-	FMOVQ 0(R1), F6
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4e26cce0 // fmla v0.4s, v7.4s, v6.4s
-	ADD $128, R2, R2
-	ADD $128, R0, R0
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
-	BGE many
-	// 128 values: 25 vector instructions, 9 loads and stores, 5 others
-rest:
-	ADDS $4, R3, R3
-	BEQ done
-
-	PCALIGN $16
-block:
-	FLDPQ 0(R2), (F1, F2)
-	FLDPQ 0(R0), (F3, F4)
-	WORD $0x0e23c027 // smull v7.8h, v1.8b, v3.8b
-	WORD $0x4e238027 // smlal2 v7.8h, v1.16b, v3.16b
-	WORD $0x0e248047 // smlal v7.8h, v2.8b, v4.8b
-	WORD $0x4e248047 // smlal2 v7.8h, v2.16b, v4.16b
-	WORD $0x4e6028e6 // saddlp v6.4s, v7.8h
-	FMOVS (R1), F7
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
-	ADD $32, R2, R2
-	ADD $32, R0, R0
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
-	RET
-
 // func products32x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
 TEXT ·products32x1NEON(SB), NOSPLIT, $0-80
 	MOVD sums+0(FP), R0
@@ -8359,90 +9659,6 @@ chunk:
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	WORD $0x7e30d842 // faddp s2, v2.2s
 	FMOVS.P F2, 4(R0)
-	RET
-
-// func dot32SignedNEON(x *int8, s *float32, q *int8, n int) float32
-TEXT ·dot32SignedNEON(SB), NOSPLIT, $0-36
-	MOVD x+0(FP), R0
-	MOVD s+8(FP), R1
-	MOVD q+16(FP), R2
-	MOVD n+24(FP), R3
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	SUBS $4, R3, R3
-	BLT rest
-
-	PCALIGN $16
-many:
-	FLDPQ 0(R2), (F1, F2)
-	FLDPQ 0(R0), (F3, F4)
-	WORD $0x0e23c026 // smull v6.8h, v1.8b, v3.8b
-	WORD $0x4e238026 // smlal2 v6.8h, v1.16b, v3.16b
-	WORD $0x4e6028c5 // saddlp v5.4s, v6.8h
-	WORD $0x0e24c046 // smull v6.8h, v2.8b, v4.8b
-	WORD $0x4e248046 // smlal2 v6.8h, v2.16b, v4.16b
-	WORD $0x4e6068c5 // sadalp v5.4s, v6.8h
-	FLDPQ 32(R2), (F2, F1)
-	FLDPQ 32(R0), (F4, F3)
-	WORD $0x0e24c047 // smull v7.8h, v2.8b, v4.8b
-	WORD $0x4e248047 // smlal2 v7.8h, v2.16b, v4.16b
-	WORD $0x4e6028e6 // saddlp v6.4s, v7.8h
-	WORD $0x0e23c027 // smull v7.8h, v1.8b, v3.8b
-	WORD $0x4e238027 // smlal2 v7.8h, v1.16b, v3.16b
-	WORD $0x4e6068e6 // sadalp v6.4s, v7.8h
-	WORD $0x4ea6bca6 // addp v6.4s, v5.4s, v6.4s
-	FLDPQ 64(R2), (F1, F2)
-	FLDPQ 64(R0), (F3, F4)
-	WORD $0x0e23c027 // smull v7.8h, v1.8b, v3.8b
-	WORD $0x4e238027 // smlal2 v7.8h, v1.16b, v3.16b
-	WORD $0x4e6028e5 // saddlp v5.4s, v7.8h
-	WORD $0x0e24c047 // smull v7.8h, v2.8b, v4.8b
-	WORD $0x4e248047 // smlal2 v7.8h, v2.16b, v4.16b
-	WORD $0x4e6068e5 // sadalp v5.4s, v7.8h
-	FLDPQ 96(R2), (F2, F1)
-	FLDPQ 96(R0), (F4, F3)
-	WORD $0x0e24c048 // smull v8.8h, v2.8b, v4.8b
-	WORD $0x4e248048 // smlal2 v8.8h, v2.16b, v4.16b
-	WORD $0x4e602907 // saddlp v7.4s, v8.8h
-	WORD $0x0e23c028 // smull v8.8h, v1.8b, v3.8b
-	WORD $0x4e238028 // smlal2 v8.8h, v1.16b, v3.16b
-	WORD $0x4e606907 // sadalp v7.4s, v8.8h
-	WORD $0x4ea7bca7 // addp v7.4s, v5.4s, v7.4s
-	WORD $0x4ea7bcc7 // addp v7.4s, v6.4s, v7.4s
-	FMOVQ 0(R1), F6
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4e26cce0 // fmla v0.4s, v7.4s, v6.4s
-	ADD $128, R2, R2
-	ADD $128, R0, R0
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
-	BGE many
-	// 128 values: 29 vector instructions, 9 loads and stores, 5 others
-rest:
-	ADDS $4, R3, R3
-	BEQ done
-
-	PCALIGN $16
-block:
-	FLDPQ 0(R2), (F1, F2)
-	FLDPQ 0(R0), (F3, F4)
-	WORD $0x0e23c027 // smull v7.8h, v1.8b, v3.8b
-	WORD $0x4e238027 // smlal2 v7.8h, v1.16b, v3.16b
-	WORD $0x4e6028e6 // saddlp v6.4s, v7.8h
-	WORD $0x0e24c047 // smull v7.8h, v2.8b, v4.8b
-	WORD $0x4e248047 // smlal2 v7.8h, v2.16b, v4.16b
-	WORD $0x4e6068e6 // sadalp v6.4s, v7.8h
-	FMOVS (R1), F7
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
-	ADD $32, R2, R2
-	ADD $32, R0, R0
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
-	BNE block
-done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+32(FP)
 	RET
 
 // func productsSignedx1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
@@ -9001,43 +10217,46 @@ TEXT ·scalesQ4KNEON(SB), NOSPLIT, $0-32
 	MOVD b+8(FP), R1
 	MOVD block+16(FP), R2
 	MOVD n+24(FP), R3
-	WORD $0x4f01e7e0 // movi v0.16b, #0x3f
 	MOVD $blocksWords<>(SB), R4
-	FMOVQ (R4), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	FMOVQ (R4), F0
+	WORD $0x4f00e481 // movi v1.16b, #0x4
+	WORD $0x4e218402 // add v2.16b, v0.16b, v1.16b
+	WORD $0x4e218443 // add v3.16b, v2.16b, v1.16b
+	WORD $0x4e218464 // add v4.16b, v3.16b, v1.16b
+	WORD $0x4f01e7e1 // movi v1.16b, #0x3f
 
 	PCALIGN $16
 block:
-	FMOVD 4(R2), F2
+	FMOVD 4(R2), F5
 	FMOVS 12(R2), F6
-	FMOVS.P 144(R2), F8
+	FMOVS (R2), F8
 	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
 	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
 	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
-	WORD $0x6f0a0447 // ushr v7.16b, v2.16b, #6
+	WORD $0x6f0a04a7 // ushr v7.16b, v5.16b, #6
 	WORD $0x6f0c54e6 // sli v6.16b, v7.16b, #4
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x4e863842 // zip1 v2.4s, v2.4s, v6.4s
-	WORD $0x4e010047 // tbl v7.16b, {v2.16b}, v1.16b
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	WORD $0x4e0000a7 // tbl v7.16b, {v5.16b}, v0.16b
 	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
 	WORD $0x4f8890e7 // fmul v7.4s, v7.4s, v8.s[0]
-	WORD $0x4e030046 // tbl v6.16b, {v2.16b}, v3.16b
-	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8890c6 // fmul v6.4s, v6.4s, v8.s[0]
-	FSTPQ.P (F7, F6), 32(R0)
-	WORD $0x4e040046 // tbl v6.16b, {v2.16b}, v4.16b
-	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4fa890c6 // fmul v6.4s, v6.4s, v8.s[1]
-	WORD $0x4e050047 // tbl v7.16b, {v2.16b}, v5.16b
+	FMOVQ.P F7, 16(R0)
+	WORD $0x4e0200a7 // tbl v7.16b, {v5.16b}, v2.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8890e7 // fmul v7.4s, v7.4s, v8.s[0]
+	FMOVQ.P F7, 16(R0)
+	WORD $0x4e0300a7 // tbl v7.16b, {v5.16b}, v3.16b
 	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
 	WORD $0x4fa890e7 // fmul v7.4s, v7.4s, v8.s[1]
-	FSTPQ.P (F6, F7), 32(R1)
+	FMOVQ.P F7, 16(R1)
+	WORD $0x4e0400a7 // tbl v7.16b, {v5.16b}, v4.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4fa890e7 // fmul v7.4s, v7.4s, v8.s[1]
+	FMOVQ.P F7, 16(R1)
+	ADD $144, R2, R2
 	SUBS $1, R3, R3
 	BNE block
-	// 256 values: 19 vector instructions, 5 loads and stores, 2 others
+	// 256 values: 19 vector instructions, 7 loads and stores, 3 others
 	RET
 
 // func scalesQ5KNEON(a *float32, b *float32, block *byte, n int)
@@ -9046,43 +10265,46 @@ TEXT ·scalesQ5KNEON(SB), NOSPLIT, $0-32
 	MOVD b+8(FP), R1
 	MOVD block+16(FP), R2
 	MOVD n+24(FP), R3
-	WORD $0x4f01e7e0 // movi v0.16b, #0x3f
 	MOVD $blocksWords<>(SB), R4
-	FMOVQ (R4), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	FMOVQ (R4), F0
+	WORD $0x4f00e481 // movi v1.16b, #0x4
+	WORD $0x4e218402 // add v2.16b, v0.16b, v1.16b
+	WORD $0x4e218443 // add v3.16b, v2.16b, v1.16b
+	WORD $0x4e218464 // add v4.16b, v3.16b, v1.16b
+	WORD $0x4f01e7e1 // movi v1.16b, #0x3f
 
 	PCALIGN $16
 block:
-	FMOVD 4(R2), F2
+	FMOVD 4(R2), F5
 	FMOVS 12(R2), F6
-	FMOVS.P 176(R2), F8
+	FMOVS (R2), F8
 	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
 	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
 	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
-	WORD $0x6f0a0447 // ushr v7.16b, v2.16b, #6
+	WORD $0x6f0a04a7 // ushr v7.16b, v5.16b, #6
 	WORD $0x6f0c54e6 // sli v6.16b, v7.16b, #4
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x4e863842 // zip1 v2.4s, v2.4s, v6.4s
-	WORD $0x4e010047 // tbl v7.16b, {v2.16b}, v1.16b
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	WORD $0x4e0000a7 // tbl v7.16b, {v5.16b}, v0.16b
 	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
 	WORD $0x4f8890e7 // fmul v7.4s, v7.4s, v8.s[0]
-	WORD $0x4e030046 // tbl v6.16b, {v2.16b}, v3.16b
-	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8890c6 // fmul v6.4s, v6.4s, v8.s[0]
-	FSTPQ.P (F7, F6), 32(R0)
-	WORD $0x4e040046 // tbl v6.16b, {v2.16b}, v4.16b
-	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4fa890c6 // fmul v6.4s, v6.4s, v8.s[1]
-	WORD $0x4e050047 // tbl v7.16b, {v2.16b}, v5.16b
+	FMOVQ.P F7, 16(R0)
+	WORD $0x4e0200a7 // tbl v7.16b, {v5.16b}, v2.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8890e7 // fmul v7.4s, v7.4s, v8.s[0]
+	FMOVQ.P F7, 16(R0)
+	WORD $0x4e0300a7 // tbl v7.16b, {v5.16b}, v3.16b
 	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
 	WORD $0x4fa890e7 // fmul v7.4s, v7.4s, v8.s[1]
-	FSTPQ.P (F6, F7), 32(R1)
+	FMOVQ.P F7, 16(R1)
+	WORD $0x4e0400a7 // tbl v7.16b, {v5.16b}, v4.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4fa890e7 // fmul v7.4s, v7.4s, v8.s[1]
+	FMOVQ.P F7, 16(R1)
+	ADD $176, R2, R2
 	SUBS $1, R3, R3
 	BNE block
-	// 256 values: 19 vector instructions, 5 loads and stores, 2 others
+	// 256 values: 19 vector instructions, 7 loads and stores, 3 others
 	RET
 
 // func scalesQ2KNEON(a *float32, b *float32, block *byte, n int, halves *byte)
@@ -9092,52 +10314,58 @@ TEXT ·scalesQ2KNEON(SB), NOSPLIT, $0-40
 	MOVD block+16(FP), R2
 	MOVD n+24(FP), R3
 	MOVD halves+32(FP), R4
-	WORD $0x4f00e5e0 // movi v0.16b, #0xf
 	MOVD $blocksWords<>(SB), R5
-	FMOVQ (R5), F1
-	WORD $0x4f00e482 // movi v2.16b, #0x4
-	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
-	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
-	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	FMOVQ (R5), F0
+	WORD $0x4f00e481 // movi v1.16b, #0x4
+	WORD $0x4e218402 // add v2.16b, v0.16b, v1.16b
+	WORD $0x4e218443 // add v3.16b, v2.16b, v1.16b
+	WORD $0x4e218464 // add v4.16b, v3.16b, v1.16b
+	WORD $0x4f00e5e1 // movi v1.16b, #0xf
 
 	PCALIGN $16
 block:
-	FMOVS.P 4(R4), F2
-	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVQ.P 80(R2), F6
+	FMOVS (R4), F5
+	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	FMOVQ (R2), F6
 	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4e201cc6 // and v6.16b, v6.16b, v0.16b
-	WORD $0x4e0100c8 // tbl v8.16b, {v6.16b}, v1.16b
+	WORD $0x4e211cc6 // and v6.16b, v6.16b, v1.16b
+	WORD $0x4e0000c8 // tbl v8.16b, {v6.16b}, v0.16b
 	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4f829108 // fmul v8.4s, v8.4s, v2.s[0]
-	WORD $0x4e0300c9 // tbl v9.16b, {v6.16b}, v3.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
-	FSTPQ.P (F8, F9), 32(R0)
-	WORD $0x4e0400c9 // tbl v9.16b, {v6.16b}, v4.16b
-	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
-	WORD $0x4e0500c8 // tbl v8.16b, {v6.16b}, v5.16b
+	WORD $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
+	FMOVQ.P F8, 16(R0)
+	WORD $0x4e0200c8 // tbl v8.16b, {v6.16b}, v2.16b
 	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4f829108 // fmul v8.4s, v8.4s, v2.s[0]
-	FSTPQ.P (F9, F8), 32(R0)
-	WORD $0x4e0100e6 // tbl v6.16b, {v7.16b}, v1.16b
+	WORD $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
+	FMOVQ.P F8, 16(R0)
+	WORD $0x4e0300c8 // tbl v8.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
+	FMOVQ.P F8, 16(R0)
+	WORD $0x4e0400c8 // tbl v8.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
+	FMOVQ.P F8, 16(R0)
+	WORD $0x4e0000e6 // tbl v6.16b, {v7.16b}, v0.16b
 	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4fa290c6 // fmul v6.4s, v6.4s, v2.s[1]
-	WORD $0x4e0300e8 // tbl v8.16b, {v7.16b}, v3.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4fa29108 // fmul v8.4s, v8.4s, v2.s[1]
-	FSTPQ.P (F6, F8), 32(R1)
-	WORD $0x4e0400e8 // tbl v8.16b, {v7.16b}, v4.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4fa29108 // fmul v8.4s, v8.4s, v2.s[1]
-	WORD $0x4e0500e6 // tbl v6.16b, {v7.16b}, v5.16b
+	WORD $0x4fa590c6 // fmul v6.4s, v6.4s, v5.s[1]
+	FMOVQ.P F6, 16(R1)
+	WORD $0x4e0200e6 // tbl v6.16b, {v7.16b}, v2.16b
 	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4fa290c6 // fmul v6.4s, v6.4s, v2.s[1]
-	FSTPQ.P (F8, F6), 32(R1)
+	WORD $0x4fa590c6 // fmul v6.4s, v6.4s, v5.s[1]
+	FMOVQ.P F6, 16(R1)
+	WORD $0x4e0300e6 // tbl v6.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
+	WORD $0x4fa590c6 // fmul v6.4s, v6.4s, v5.s[1]
+	FMOVQ.P F6, 16(R1)
+	WORD $0x4e0400e6 // tbl v6.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
+	WORD $0x4fa590c6 // fmul v6.4s, v6.4s, v5.s[1]
+	FMOVQ.P F6, 16(R1)
+	ADD $80, R2, R2
+	ADD $4, R4, R4
 	SUBS $1, R3, R3
 	BNE block
-	// 256 values: 27 vector instructions, 6 loads and stores, 2 others
+	// 256 values: 27 vector instructions, 10 loads and stores, 4 others
 	RET
 
 // func scalesQ3KNEON(a *float32, block *byte, n int, halves *byte)
@@ -9146,48 +10374,52 @@ TEXT ·scalesQ3KNEON(SB), NOSPLIT, $0-32
 	MOVD block+8(FP), R1
 	MOVD n+16(FP), R2
 	MOVD halves+24(FP), R3
-	WORD $0x4f01e7e0 // movi v0.16b, #0x3f
-	WORD $0x4f01e401 // movi v1.16b, #0x20
 	MOVD $blocksWords<>(SB), R4
-	FMOVQ (R4), F2
-	WORD $0x4f00e483 // movi v3.16b, #0x4
-	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
-	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
-	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	FMOVQ (R4), F0
+	WORD $0x4f00e481 // movi v1.16b, #0x4
+	WORD $0x4e218402 // add v2.16b, v0.16b, v1.16b
+	WORD $0x4e218443 // add v3.16b, v2.16b, v1.16b
+	WORD $0x4e218464 // add v4.16b, v3.16b, v1.16b
+	WORD $0x4f01e7e1 // movi v1.16b, #0x3f
+	WORD $0x4f01e405 // movi v5.16b, #0x20
 	MOVD $blocksPairShifts<>(SB), R4
-	FMOVQ (R4), F3
+	FMOVQ (R4), F6
 
 	PCALIGN $16
 block:
-	MOVHU.P 2(R3), R4
+	MOVHU (R3), R4
 	FMOVS R4, F7
 	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
 	FMOVS 8(R1), F9
 	WORD $0x4e040529 // dup v9.4s, v9.s[0]
-	WORD $0x6ea34529 // ushl v9.4s, v9.4s, v3.4s
-	FMOVD.P 12(R1), F8
+	WORD $0x6ea64529 // ushl v9.4s, v9.4s, v6.4s
+	FMOVD (R1), F8
 	WORD $0x6f0c050a // ushr v10.16b, v8.16b, #4
 	WORD $0x4eca3908 // zip1 v8.2d, v8.2d, v10.2d
 	WORD $0x6f0c5528 // sli v8.16b, v9.16b, #4
-	WORD $0x4e201d08 // and v8.16b, v8.16b, v0.16b
-	WORD $0x6e218508 // sub v8.16b, v8.16b, v1.16b
+	WORD $0x4e211d08 // and v8.16b, v8.16b, v1.16b
+	WORD $0x6e258508 // sub v8.16b, v8.16b, v5.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	FMOVQ.P F9, 16(R0)
 	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
 	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
-	WORD $0x4e04010a // tbl v10.16b, {v8.16b}, v4.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f87914a // fmul v10.4s, v10.4s, v7.s[0]
-	FSTPQ.P (F9, F10), 32(R0)
-	WORD $0x4e05010a // tbl v10.16b, {v8.16b}, v5.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f87914a // fmul v10.4s, v10.4s, v7.s[0]
-	WORD $0x4e060109 // tbl v9.16b, {v8.16b}, v6.16b
+	FMOVQ.P F9, 16(R0)
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
 	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
-	FSTPQ.P (F10, F9), 32(R0)
+	FMOVQ.P F9, 16(R0)
+	WORD $0x4e040109 // tbl v9.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	FMOVQ.P F9, 16(R0)
+	ADD $12, R1, R1
+	ADD $2, R3, R3
 	SUBS $1, R2, R2
 	BNE block
-	// 256 values: 20 vector instructions, 5 loads and stores, 3 others
+	// 256 values: 20 vector instructions, 7 loads and stores, 5 others
 	RET
 
 // func scalesQ6KNEON(a *float32, block *byte, n int, halves *byte)
@@ -9202,31 +10434,34 @@ TEXT ·scalesQ6KNEON(SB), NOSPLIT, $0-32
 	WORD $0x4e218402 // add v2.16b, v0.16b, v1.16b
 	WORD $0x4e218443 // add v3.16b, v2.16b, v1.16b
 	WORD $0x4e218464 // add v4.16b, v3.16b, v1.16b
-	ADD $192, R1, R1
 
 	PCALIGN $16
 block:
-	MOVHU.P 2(R3), R4
+	MOVHU (R3), R4
 	FMOVS R4, F1
 	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVQ.P 208(R1), F5
+	FMOVQ 192(R1), F5
 	WORD $0x4e0000a6 // tbl v6.16b, {v5.16b}, v0.16b
 	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
 	WORD $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
-	WORD $0x4e0200a7 // tbl v7.16b, {v5.16b}, v2.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
-	FSTPQ.P (F6, F7), 32(R0)
-	WORD $0x4e0300a7 // tbl v7.16b, {v5.16b}, v3.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	FMOVQ.P F6, 16(R0)
+	WORD $0x4e0200a6 // tbl v6.16b, {v5.16b}, v2.16b
+	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
+	WORD $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	FMOVQ.P F6, 16(R0)
+	WORD $0x4e0300a6 // tbl v6.16b, {v5.16b}, v3.16b
+	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
+	WORD $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	FMOVQ.P F6, 16(R0)
 	WORD $0x4e0400a6 // tbl v6.16b, {v5.16b}, v4.16b
 	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
 	WORD $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
-	FSTPQ.P (F7, F6), 32(R0)
+	FMOVQ.P F6, 16(R0)
+	ADD $208, R1, R1
+	ADD $2, R3, R3
 	SUBS $1, R2, R2
 	BNE block
-	// 256 values: 13 vector instructions, 4 loads and stores, 3 others
+	// 256 values: 13 vector instructions, 6 loads and stores, 5 others
 	RET
 
 // func expandNEON(y *float32, q *int8, a *float32, offset int, width int, n int)
@@ -9320,31 +10555,4 @@ vector:
 	// 16 values: 16 vector instructions, 3 loads and stores, 2 others
 	SUBS $1, R5, R5
 	BNE group
-	RET
-
-// func weighNEON(s *float32, a *float32, scale *float32, b *float32, sum *float32, n int) float32
-TEXT ·weighNEON(SB), NOSPLIT, $0-52
-	MOVD s+0(FP), R0
-	MOVD a+8(FP), R1
-	MOVD scale+16(FP), R2
-	MOVD b+24(FP), R3
-	MOVD sum+32(FP), R4
-	MOVD n+40(FP), R5
-	WORD $0x4f000400 // movi v0.4s, #0x0
-
-	PCALIGN $16
-vector:
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	FMOVQ.P 16(R3), F3
-	FMOVQ.P 16(R4), F4
-	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
-	FMOVQ.P F1, 16(R0)
-	SUBS $1, R5, R5
-	BNE vector
-	// 128 values: 2 vector instructions, 5 loads and stores, 2 others
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+48(FP)
 	RET

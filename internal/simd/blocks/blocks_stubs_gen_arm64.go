@@ -37,135 +37,170 @@ func quantsQ5KNEON(q *int8, block *byte, n int)
 //go:noescape
 func quantsQ6KNEON(q *int8, block *byte, n int)
 
-// productNibblesSDOT is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ4_0SDOT multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productNibblesSDOT(x *int8, s *float32, block *byte, n int) float32
+func rowsQ4_0SDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productFifthsSDOT is the sum over values of n ≥ 1 blocks: their integers times x times s. The fifth bits of each are in a word of high.
+// rowsQ4_1SDOT multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productFifthsSDOT(x *int8, s *float32, block *byte, n int, high *byte) float32
+func rowsQ4_1SDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ2KSDOT is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ5_0SDOT multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ2KSDOT(x *int8, s *float32, block *byte, n int) float32
+func rowsQ5_0SDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ3KSDOT is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ5_1SDOT multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ3KSDOT(x *int8, s *float32, block *byte, n int) float32
+func rowsQ5_1SDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ4KSDOT is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ8_0SDOT multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ4KSDOT(x *int8, s *float32, block *byte, n int) float32
+func rowsQ8_0SDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ5KSDOT is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ2KSDOT multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ5KSDOT(x *int8, s *float32, block *byte, n int) float32
+func rowsQ2KSDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ6KSDOT is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ3KSDOT multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ6KSDOT(x *int8, s *float32, block *byte, n int) float32
+func rowsQ3KSDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productNibblesNEON is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ4KSDOT multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productNibblesNEON(x *int8, s *float32, block *byte, n int) float32
+func rowsQ4KSDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productFifthsNEON is the sum over values of n ≥ 1 blocks: their integers times x times s. The fifth bits of each are in a word of high.
+// rowsQ5KSDOT multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productFifthsNEON(x *int8, s *float32, block *byte, n int, high *byte) float32
+func rowsQ5KSDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ2KNEON is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ6KSDOT multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ2KNEON(x *int8, s *float32, block *byte, n int) float32
+func rowsQ6KSDOT(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ3KNEON is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ4_0NEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ3KNEON(x *int8, s *float32, block *byte, n int) float32
+func rowsQ4_0NEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ4KNEON is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ4_1NEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ4KNEON(x *int8, s *float32, block *byte, n int) float32
+func rowsQ4_1NEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ5KNEON is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ5_0NEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ5KNEON(x *int8, s *float32, block *byte, n int) float32
+func rowsQ5_0NEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// productQ6KNEON is the sum over values of n ≥ 1 blocks: their integers times x times s.
+// rowsQ5_1NEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func productQ6KNEON(x *int8, s *float32, block *byte, n int) float32
+func rowsQ5_1NEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// floatsNibblesNEON is the sum over values of n ≥ 1 blocks: the integers times a, less b, times x.
+// rowsQ8_0NEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func floatsNibblesNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
+func rowsQ8_0NEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// floatsFifthsNEON is the sum over values of n ≥ 1 blocks: the integers times a, less b, times x.
+// rowsQ2KNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func floatsFifthsNEON(x *float32, a *float32, block *byte, n int, b *float32, high *byte) float32
+func rowsQ2KNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// floatsQ2KNEON is the sum over values of n ≥ 1 blocks: the integers times a, less b, times x.
+// rowsQ3KNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func floatsQ2KNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
+func rowsQ3KNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// floatsQ3KNEON is the sum over values of n ≥ 1 blocks: the integers, less 4, times a, times x.
+// rowsQ4KNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func floatsQ3KNEON(x *float32, a *float32, block *byte, n int) float32
+func rowsQ4KNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// floatsQ4KNEON is the sum over values of n ≥ 1 blocks: the integers times a, less b, times x.
+// rowsQ5KNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func floatsQ4KNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
+func rowsQ5KNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// floatsQ5KNEON is the sum over values of n ≥ 1 blocks: the integers times a, less b, times x.
+// rowsQ6KNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
-func floatsQ5KNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
+func rowsQ6KNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// floatsQ6KNEON is the sum over values of n ≥ 1 blocks: the integers, less 32, times a, times x.
+// rowsQ4_0FloatsNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
-func floatsQ6KNEON(x *float32, a *float32, block *byte, n int) float32
+func rowsQ4_0FloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// floatsNibblesRaisedNEON is the sum over values of n ≥ 1 blocks: the integers, less 8, times a, times x.
+// rowsQ4_1FloatsNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
-func floatsNibblesRaisedNEON(x *float32, a *float32, block *byte, n int) float32
+func rowsQ4_1FloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// floatsFifthsRaisedNEON is the sum over values of n ≥ 1 blocks: the integers, less 16, times a, times x.
+// rowsQ5_0FloatsNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
-func floatsFifthsRaisedNEON(x *float32, a *float32, block *byte, n int, high *byte) float32
+func rowsQ5_0FloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
-// floatsQ8NEON is the sum over values of n ≥ 1 blocks: the integers times a, times x.
+// rowsQ5_1FloatsNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
 //
 //go:noescape
-func floatsQ8NEON(x *float32, a *float32, block *byte, n int) float32
+func rowsQ5_1FloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ8_0FloatsNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
+//
+//go:noescape
+func rowsQ8_0FloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ2KFloatsNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
+//
+//go:noescape
+func rowsQ2KFloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ3KFloatsNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
+//
+//go:noescape
+func rowsQ3KFloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ4KFloatsNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
+//
+//go:noescape
+func rowsQ4KFloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ5KFloatsNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
+//
+//go:noescape
+func rowsQ5KFloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ6KFloatsNEON multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *float32: sum is those of its groups, and scale is not used.
+//
+//go:noescape
+func rowsQ6KFloatsNEON(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// groupSums16NEON adds up n ≥ 1 groups of values.
+//
+//go:noescape
+func groupSums16NEON(sum *float32, x *float32, n int)
+
+// groupSums32NEON adds up n ≥ 1 groups of values.
+//
+//go:noescape
+func groupSums32NEON(sum *float32, x *float32, n int)
 
 // lanesNEON writes n ≥ 1, at most 4, times 128 integers as lanes of a chunk.
 //
 //go:noescape
 func lanesNEON(to *int8, from *int8, n int)
-
-// dot16SDOT computes dotGo for n ≥ 1 times 32 integers q.
-//
-//go:noescape
-func dot16SDOT(x *int8, s *float32, q *int8, n int) float32
 
 // products16x1SDOT sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
 //
@@ -182,11 +217,6 @@ func products16x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor
 //go:noescape
 func products16x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
 
-// dot32SDOT computes dotGo for n ≥ 1 times 32 integers q.
-//
-//go:noescape
-func dot32SDOT(x *int8, s *float32, q *int8, n int) float32
-
 // products32x1SDOT sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
 //
 //go:noescape
@@ -202,11 +232,6 @@ func products32x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor
 //go:noescape
 func products32x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
 
-// dot16NEON computes dotGo for n ≥ 1 times 32 integers q from 0 to 64.
-//
-//go:noescape
-func dot16NEON(x *int8, s *float32, q *int8, n int) float32
-
 // products16x1NEON sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
 //
 //go:noescape
@@ -217,11 +242,6 @@ func products16x1NEON(sums *float32, q *int8, a *float32, least *float32, factor
 //go:noescape
 func products16x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
 
-// dot32NEON computes dotGo for n ≥ 1 times 32 integers q from 0 to 64.
-//
-//go:noescape
-func dot32NEON(x *int8, s *float32, q *int8, n int) float32
-
 // products32x1NEON sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
 //
 //go:noescape
@@ -231,11 +251,6 @@ func products32x1NEON(sums *float32, q *int8, a *float32, least *float32, factor
 //
 //go:noescape
 func products32x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-
-// dot32SignedNEON computes dotGo for n ≥ 1 times 32 integers q.
-//
-//go:noescape
-func dot32SignedNEON(x *int8, s *float32, q *int8, n int) float32
 
 // productsSignedx1NEON sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
 //
@@ -286,8 +301,3 @@ func expandNEON(y *float32, q *int8, a *float32, offset int, width int, n int)
 //
 //go:noescape
 func expandAffineNEON(y *float32, q *int8, a *float32, b *float32, width int, n int)
-
-// weighNEON computes n ≥ 1 vectors: s = a·scale, and the sum of b·sum.
-//
-//go:noescape
-func weighNEON(s *float32, a *float32, scale *float32, b *float32, sum *float32, n int) float32

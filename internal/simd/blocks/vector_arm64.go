@@ -1,6 +1,8 @@
 package blocks
 
 import (
+	"unsafe"
+
 	"golang.org/x/sys/cpu"
 
 	"github.com/wavelane/wavelane/internal/simd/kernels"
@@ -106,107 +108,45 @@ func (m *room) expand(y []float32, q []int8) {
 // raised is what the integers stand above zero in dot.
 func raised(f *format) float32 { return f.offset }
 
-func weigh(s, a, scale, b, sum []float32) (total float32) {
-	done := 0
-	if n := len(s); n >= 4 && neon() {
-		done = n &^ 3
-		total = weighNEON(&s[0], &a[0], &scale[0], &b[0], &sum[0], done/4)
-	}
-	return total + weighGo(s[done:], a[done:], scale[done:], b[done:], sum[done:])
+// rowFunctions are those for floats, and those for integers with SDOT and without.
+var rowFunctions = map[quant.Type][3]rowFunction{
+	quant.Q4_0: {rowsQ4_0FloatsNEON, rowsQ4_0SDOT, rowsQ4_0NEON},
+	quant.Q4_1: {rowsQ4_1FloatsNEON, rowsQ4_1SDOT, rowsQ4_1NEON},
+	quant.Q5_0: {rowsQ5_0FloatsNEON, rowsQ5_0SDOT, rowsQ5_0NEON},
+	quant.Q5_1: {rowsQ5_1FloatsNEON, rowsQ5_1SDOT, rowsQ5_1NEON},
+	quant.Q8_0: {rowsQ8_0FloatsNEON, rowsQ8_0SDOT, rowsQ8_0NEON},
+	quant.Q2_K: {rowsQ2KFloatsNEON, rowsQ2KSDOT, rowsQ2KNEON},
+	quant.Q3_K: {rowsQ3KFloatsNEON, rowsQ3KSDOT, rowsQ3KNEON},
+	quant.Q4_K: {rowsQ4KFloatsNEON, rowsQ4KSDOT, rowsQ4KNEON},
+	quant.Q5_K: {rowsQ5KFloatsNEON, rowsQ5KSDOT, rowsQ5KNEON},
+	quant.Q6_K: {rowsQ6KFloatsNEON, rowsQ6KSDOT, rowsQ6KNEON},
 }
 
-func (m *room) dot(q, x []int8) float32 {
-	s, n := &m.s[0], len(q)/32
-	switch {
-	case !neon():
-		return dotGo(q, x, m.s[:], m.width)
-	case bytewise() && m.width == 32:
-		return dot32SDOT(&x[0], s, &q[0], n)
-	case bytewise():
-		return dot16SDOT(&x[0], s, &q[0], n)
-	case m.quants == nil:
-		return dot32SignedNEON(&x[0], s, &q[0], n)
-	case m.width == 32:
-		return dot32NEON(&x[0], s, &q[0], n)
+// rowsFloats and rows8 set y to the products of rows of weights from lo on with one row of x, if there are instructions for it.
+
+func (w *Weights) rowsFloats(y, x []float32, lo int) bool {
+	if !neon() || len(x) == 0 || len(y) == 0 {
+		return false
 	}
-	return dot16NEON(&x[0], s, &q[0], n)
+	w.multiplySummed(rowFunctions[w.Type][0], y, x, lo)
+	return true
 }
 
-// product is the dot product of the row's n values from lo on with x, times the scales in the room.
-func (m *room) product(x []int8, lo, n int) float32 {
-	w, block := &m.row, lo/m.block
-	if w.quants == nil || !neon() {
-		return m.dot(m.integers(lo, n), x)
+func groupSums16(sum, x *float32, n int) { groupSums16NEON(sum, x, n) }
+
+func groupSums32(sum, x *float32, n int) { groupSums32NEON(sum, x, n) }
+
+func (w *Weights) rows8(y []float32, x *Rounded, lo int) bool {
+	if !neon() || len(x.Q) == 0 || len(y) == 0 {
+		return false
 	}
-	from, s, count := &w.planes[0][w.size[0]*block], &m.s[0], n/w.block
+	f := 2
 	if bytewise() {
-		switch w.Type {
-		case quant.Q4_0, quant.Q4_1:
-			return productNibblesSDOT(&x[0], s, from, count)
-		case quant.Q5_0, quant.Q5_1:
-			return productFifthsSDOT(&x[0], s, from, count, &w.planes[1][4*block])
-		case quant.Q2_K:
-			return productQ2KSDOT(&x[0], s, from, count)
-		case quant.Q3_K:
-			return productQ3KSDOT(&x[0], s, from, count)
-		case quant.Q4_K:
-			return productQ4KSDOT(&x[0], s, from, count)
-		case quant.Q5_K:
-			return productQ5KSDOT(&x[0], s, from, count)
-		}
-		return productQ6KSDOT(&x[0], s, from, count)
+		f = 1
 	}
-	switch w.Type {
-	case quant.Q4_0, quant.Q4_1:
-		return productNibblesNEON(&x[0], s, from, count)
-	case quant.Q5_0, quant.Q5_1:
-		return productFifthsNEON(&x[0], s, from, count, &w.planes[1][4*block])
-	case quant.Q2_K:
-		return productQ2KNEON(&x[0], s, from, count)
-	case quant.Q3_K:
-		return productQ3KNEON(&x[0], s, from, count)
-	case quant.Q4_K:
-		return productQ4KNEON(&x[0], s, from, count)
-	case quant.Q5_K:
-		return productQ5KNEON(&x[0], s, from, count)
-	}
-	return productQ6KNEON(&x[0], s, from, count)
+	scale, sum := x.groups(w.width, 0, len(x.Q)/w.width)
+	w.multiplyRows(rowFunctions[w.Type][f], y, (*byte)(unsafe.Pointer(&x.Q[0])), &scale[0], &sum[0], lo)
+	return true
 }
 
-// productFloats is the product of floats with the row's values from lo on, at most a piece.
-func (m *room) productFloats(x []float32, lo int) float32 {
-	if neon() {
-		if y := m.floats(x, lo); y-y == 0 {
-			return y
-		}
-	}
-	return m.expanded(x, lo) // where sums of x times integers are not finite, which their products with scales may be
-}
-
-// floats is productFloats with scales and minima that are applied to sums.
-func (m *room) floats(x []float32, lo int) float32 {
-	m.scales(lo, len(x))
-	w, block := &m.row, lo/m.block
-	from, a, b, n := &w.planes[0][w.size[0]*block], &m.a[0], &m.b[0], len(x)/w.block
-	switch w.Type {
-	case quant.Q4_0:
-		return floatsNibblesRaisedNEON(&x[0], a, from, n)
-	case quant.Q4_1:
-		return floatsNibblesNEON(&x[0], a, from, n, b)
-	case quant.Q5_0:
-		return floatsFifthsRaisedNEON(&x[0], a, from, n, &w.planes[1][4*block])
-	case quant.Q5_1:
-		return floatsFifthsNEON(&x[0], a, from, n, b, &w.planes[1][4*block])
-	case quant.Q8_0:
-		return floatsQ8NEON(&x[0], a, from, n)
-	case quant.Q2_K:
-		return floatsQ2KNEON(&x[0], a, from, n, b)
-	case quant.Q3_K:
-		return floatsQ3KNEON(&x[0], a, from, n)
-	case quant.Q4_K:
-		return floatsQ4KNEON(&x[0], a, from, n, b)
-	case quant.Q5_K:
-		return floatsQ5KNEON(&x[0], a, from, n, b)
-	}
-	return floatsQ6KNEON(&x[0], a, from, n)
-}
+func (r *Rounded) roundVectors(_ []float32, lo, _ int) int { return lo }

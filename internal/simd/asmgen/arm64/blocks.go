@@ -9,27 +9,28 @@ import (
 func blocksFiles() map[string][]byte {
 	b := &blocks{text: &text{}, tables: &text{}, known: map[string]bool{}}
 	for _, u := range []unpacking{stored, addedDot, addedNEON, floats} {
-		b.nibbles(u, false, 0)
-		b.nibbles(u, true, 0)
+		if u == stored {
+			b.nibbles(u, "Nibbles", false, false)
+			b.nibbles(u, "Fifths", true, false)
+		} else {
+			b.nibbles(u, "Q4_0", false, false)
+			b.nibbles(u, "Q4_1", false, true)
+			b.nibbles(u, "Q5_0", true, false)
+			b.nibbles(u, "Q5_1", true, true)
+			b.eights(u)
+		}
 		b.pairs(u, "Q2K", 80, 16, -1)
 		b.pairs(u, "Q3K", 96, 32, 0)
 		b.fours(u, "Q4K", 144, -1)
 		b.fours(u, "Q5K", 176, 16)
 		b.sixes(u)
 	}
-	b.nibbles(floats, false, 8)
-	b.nibbles(floats, true, 16)
-	b.floatsQ8()
+	b.groupSums(16)
+	b.groupSums(32)
 	b.multiplied()
-	b.pairScales()
-	b.scalesK4("Q4K", 144)
-	b.scalesK4("Q5K", 176)
-	b.scalesQ2K()
-	b.scalesQ3K()
-	b.scalesQ6K()
+	b.storing()
 	b.expand(false)
 	b.expand(true)
-	b.weigh()
 	return map[string][]byte{
 		"blocks/blocks_gen_arm64.s":        []byte(header + include + b.tables.b.String() + b.b.String()),
 		"blocks/blocks_stubs_gen_arm64.go": []byte(header + "package blocks\n" + b.stubs.String()),
@@ -109,14 +110,6 @@ func (b *blocks) pair(from, offset int) (x [2]int) {
 	return x
 }
 
-// result returns the sum of a vector's lanes.
-func (b *blocks) result(sum int) {
-	b.vec("faddp", sum, sum, sum)
-	b.vec("faddp.s", sum, sum)
-	b.ins("FMOVS F%d, ret+%d(FP)", sum, 8*b.inputs)
-	b.ins("RET")
-}
-
 // tally writes what a loop consists of that began with so much text, and for how many values that is.
 func (b *blocks) tally(before, values int) {
 	vectors, moves, others := 0, 0, 0
@@ -149,93 +142,72 @@ func (u unpacking) tier() string { return [...]string{suffix, "SDOT", suffix, su
 type unpacked struct {
 	*blocks
 	unpacking
-	to, s, from, n int // pointers, of which s is for products alone, and how many blocks are left
-	least          int // pointer to minima, which products with floats need
-	high           int // of formats with a plane of its own
-	width          int // values that share a scale
-	signed         bool
-	single         bool   // there is one group of 32 values in a step
-	vectors, next  int    // of s in a step: how many, and which comes next
-	scales         []int  // vectors of s that are loaded
-	partial        [2]int // sums of one vector and of two that wait for their neighbours, −1 for none
-	sum            int
-	*widened
+	blockFormat
+	to, from, n int // pointers, and how many blocks are left
+	high        int // pointer to fifth bits, of formats with a plane of its own for them
+	rows
 }
 
 // blockFormat is what products and unpacking need to know of a block format.
 type blockFormat struct {
 	name   string
-	width  int
-	high   bool // there is a plane for the fifth bits
-	minima bool
-	offset int // what the integers stand above zero, for products with floats
-}
-
-func (b *blocks) over(u unpacking, width int) *unpacked {
-	return &unpacked{blocks: b, unpacking: u, width: width, partial: [2]int{-1, -1}}
+	width  int    // values that share a scale
+	planes [3]int // bytes of a block in each
+	fifths bool   // the second plane has the fifth bits
+	signed bool   // integers of any size
+	affine bool   // there are minima
+	offset int    // what the integers stand above zero
 }
 
 // unpack opens a function of a format.
 func (b *blocks) unpack(u unpacking, l blockFormat) *unpacked {
-	f := b.over(u, l.width)
-	doc := ""
-	if l.high {
-		doc = " The fifth bits of each are in a word of high."
+	f := &unpacked{blocks: b, unpacking: u, blockFormat: l}
+	if u != stored {
+		f.openRows()
+		return f
 	}
-	switch u {
-	case stored:
-		f.open("quants"+l.name, "writes the integers of n ≥ 1 blocks."+doc, l.high, "q *int8", "block *byte", "n int")
-	case floats:
-		f.widen(l)
-	default:
-		f.open("product"+l.name, "is the sum over values of n ≥ 1 blocks: their integers times x times s."+doc, l.high,
-			"x *int8", "s *float32", "block *byte", "n int")
+	doc, params := "", []string{"q *int8", "block *byte", "n int"}
+	f.to, f.from, f.n = 0, 1, 2
+	if l.fifths {
+		doc, params, f.high = " The fifth bits of each are in a word of high.", append(params, "high *byte"), 3
 	}
+	f.begin("quants"+l.name+suffix, "writes the integers of n ≥ 1 blocks."+doc, false, params...)
 	return f
 }
 
-// open opens the function with parameters in the order of registers.
-func (f *unpacked) open(name, doc string, high bool, params ...string) {
-	if high {
-		params = append(params, "high *byte")
-		f.high = len(params) - 1
-	}
-	f.begin(name+f.tier(), doc, f.unpacking != stored, params...)
-	f.to, f.s, f.from, f.n = 0, 1, 1, 2
+// each writes the loop over blocks of the given values: those of 32 values four at a time while there are as many.
+func (f *unpacked) each(values int, do func(block int)) {
 	if f.unpacking != stored {
-		f.from, f.n = 2, 3
-		f.sum = f.take()
-		f.vec("zero", f.sum)
+		f.eachRow(values, do)
+		return
+	}
+	f.eachBlock(values, do, func(blocks int) {
+		f.forward(f.planes[0]*blocks, f.from)
+		f.forward(values*blocks, f.to)
+		if f.high > 0 {
+			f.forward(f.planes[1]*blocks, f.high)
+		}
+	})
+	f.ins("RET")
+}
+
+// forward moves a pointer.
+func (b *blocks) forward(bytes, r int) {
+	if bytes > 0 {
+		b.ins("ADD $%d, R%d, R%d", bytes, r, r)
 	}
 }
 
-// each writes the loop over blocks of the given bytes and values: those of 32 values four at a time while there are as many.
-func (f *unpacked) each(size, values int, do func(block int)) {
-	advance := func(blocks int) {
-		add := func(bytes, r int) { f.ins("ADD $%d, R%d, R%d", bytes, r, r) }
-		add(size*blocks, f.from)
-		if f.unpacking == floats {
-			add(4*values*blocks, f.to)
-		} else {
-			add(values*blocks, f.to)
-		}
-		if f.high > 0 {
-			add(4*blocks, f.high)
-		}
-		if f.unpacking != stored {
-			add(4*values/f.width*blocks, f.s)
-		}
-		if f.least > 0 {
-			add(4*values/f.width*blocks, f.least)
-		}
-	}
+// eachBlock writes the loop and the label done.
+func (f *unpacked) eachBlock(values int, do func(block int), advance func(blocks int)) {
 	const many = 4
+	f.single = false
 	if values == 32 {
 		f.ins("SUBS $%d, R%d, R%d", many, f.n, f.n)
 		f.ins("BLT rest")
 		before := f.b.Len()
-		f.vectors = many * values / f.width / 4
 		f.loop("many")
+		f.step()
 		for i := range many {
 			do(i)
 		}
@@ -248,12 +220,9 @@ func (f *unpacked) each(size, values int, do func(block int)) {
 		f.ins("BEQ done")
 		f.single = true
 	}
-	f.vectors, f.next = values/f.width/4, 0
-	if f.widened != nil {
-		f.groups = 0
-	}
 	before := f.b.Len()
 	f.loop("block")
+	f.step()
 	do(0)
 	advance(1)
 	f.ins("SUBS $1, R%d, R%d", f.n, f.n)
@@ -262,14 +231,6 @@ func (f *unpacked) each(size, values int, do func(block int)) {
 		f.tally(before, values)
 	}
 	f.label("done")
-	switch f.unpacking {
-	case stored:
-		f.ins("RET")
-	case floats:
-		f.resultOfFloats()
-	default:
-		f.result(f.sum)
-	}
 }
 
 // use does with vectors what is to be done, and frees them: they have the integers of group of 32 values i.

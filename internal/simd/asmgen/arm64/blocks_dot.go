@@ -1,7 +1,5 @@
 package arm64
 
-import "fmt"
-
 // products is a vector whose lanes add up to the products of one or two vectors. Sums of four products have 16 bits for integers
 // from 0 to 64 and x up to 127, sums of two for all integers.
 func (f *unpacked) products(q, x []int) int {
@@ -34,27 +32,18 @@ func (f *unpacked) products(q, x []int) int {
 
 // add takes the vector of products of values that share a scale.
 func (f *unpacked) add(w int) {
-	if f.single {
-		f.addSingle(w)
+	switch {
+	case f.single:
+		f.vec("scvtf", w, w)
+		f.vec("fmla.e", f.sum, w, f.scales[0], 0)
+	case f.merge(w):
+		f.vec("scvtf", w, w)
+		f.vec("fmla", f.sum, w, f.scales[0])
+	default:
 		return
 	}
-	if !f.merge(w) {
-		return
-	}
-	if f.next%2 == 0 {
-		if f.vectors > 1 {
-			x := f.pair(f.s, 16*f.next)
-			f.scales = x[:]
-		} else {
-			f.scales = []int{f.take()}
-			f.ins("FMOVQ %d(R%d), F%d", 16*f.next, f.s, f.scales[0])
-		}
-	}
-	f.vec("scvtf", w, w)
-	f.vec("fmla", f.sum, w, f.scales[0])
 	f.free(w, f.scales[0])
 	f.scales = f.scales[1:]
-	f.next++
 }
 
 // merge makes one vector of four, whose lanes are the sums of each: in the register of the last, when it returns true.
@@ -71,38 +60,14 @@ func (f *unpacked) merge(w int) bool {
 	return true
 }
 
-// addSingle is add where there are 32 values.
-func (f *unpacked) addSingle(w int) {
-	s := f.take()
-	defer f.free(s)
-	switch {
-	case f.width == 32:
-		f.ins("FMOVS (R%d), F%d", f.s, s)
-		f.vec("scvtf", w, w)
-		f.vec("fmla.e", f.sum, w, s, 0)
-		f.free(w)
-	case f.partial[0] < 0:
-		f.partial[0] = w
-	default:
-		f.ins("FMOVD (R%d), F%d", f.s, s)
-		f.vec("zip1", s, s, s)
-		f.vec("addp", w, f.partial[0], w)
-		f.vec("scvtf", w, w)
-		f.vec("fmla", f.sum, w, s)
-		f.free(w, f.partial[0])
-		f.partial[0] = -1
-	}
-}
-
-// multiplied are products of integers that have been unpacked, or are bytes in the blocks.
+// multiplied are products of integers that have been unpacked, with several rows of x.
 func (b *blocks) multiplied() {
 	b.lanes()
 	for _, u := range []unpacking{addedDot, addedNEON} {
 		most := map[unpacking]int{addedDot: 4, addedNEON: 2}[u]
 		each := func(width int, signed bool) {
-			b.dot(u, width, signed)
 			for rows := 1; rows <= most; rows *= 2 {
-				b.rows(u, width, signed, rows)
+				b.several(u, width, signed, rows)
 			}
 		}
 		each(16, false)
@@ -111,41 +76,4 @@ func (b *blocks) multiplied() {
 			each(32, true)
 		}
 	}
-}
-
-func (b *blocks) dot(u unpacking, width int, signed bool) {
-	name, doc := fmt.Sprintf("dot%d", width), "computes dotGo for n ≥ 1 times 32 integers q"
-	switch {
-	case signed:
-		name += "Signed"
-	case u == addedNEON:
-		doc += " from 0 to 64"
-	}
-	f := b.over(u, width)
-	f.signed = signed
-	f.open(name, doc+".", false, "x *int8", "s *float32", "q *int8", "n int")
-	f.each(32, 32, func(i int) { f.use(i, b.pair(f.from, 32*i)) })
-}
-
-// weigh multiplies scales, and sums up products.
-func (b *blocks) weigh() {
-	b.begin("weigh"+suffix, "computes n ≥ 1 vectors: s = a·scale, and the sum of b·sum.", true,
-		"s *float32", "a *float32", "scale *float32", "b *float32", "sum *float32", "n int")
-	const s, n = 0, 5
-	acc := b.take()
-	b.vec("zero", acc)
-	before := b.b.Len()
-	b.loop("vector")
-	var v [5]int
-	for i := 1; i < n; i++ {
-		v[i] = b.take()
-		b.ins("FMOVQ.P 16(R%d), F%d", i, v[i])
-	}
-	b.vec("fmul", v[1], v[1], v[2])
-	b.vec("fmla", acc, v[3], v[4])
-	b.ins("FMOVQ.P F%d, 16(R%d)", v[1], s)
-	b.ins("SUBS $1, R%d, R%d", n, n)
-	b.ins("BNE vector")
-	b.tally(before, 128) // of formats whose groups are of 32
-	b.result(acc)
 }

@@ -75,45 +75,10 @@ func (b *blocks) expand(affine bool) {
 	b.ins("RET")
 }
 
-// widened is what products with floats need beside.
-type widened struct {
-	words  [4]int
-	raised int    // a vector of what integers stand above zero
-	minima int    // sum of products with minima
-	shared [2]int // vectors of the next scales and minima
-	groups int
-}
-
-// widen opens a function of products with floats.
-func (f *unpacked) widen(l blockFormat) {
-	doc, params := "the integers", []string{"x *float32", "a *float32", "block *byte", "n int"}
-	switch {
-	case l.minima:
-		doc, f.least = doc+" times a, less b", len(params)
-		params = append(params, "b *float32")
-	case l.offset > 0:
-		doc = fmt.Sprintf("%s, less %d, times a", doc, l.offset)
-	default:
-		doc += " times a"
-	}
-	f.open("floats"+l.name, "is the sum over values of n ≥ 1 blocks: "+doc+", times x.", l.high, params...)
-	f.widened = &widened{words: f.spread()}
-	if l.minima {
-		f.minima = f.take()
-		f.vec("zero", f.minima)
-	}
-	if l.offset > 0 {
-		f.raised = f.bytes(l.offset)
-	}
-}
-
 // useFloats is use for products with floats.
 func (f *unpacked) useFloats(i int, q [2]int) {
-	w, total, first := -1, -1, -1
+	w := -1
 	for k, q := range q {
-		if f.raised > 0 {
-			f.vec("sub.b", q, q, f.raised)
-		}
 		for j := 0; j < 4; j += 2 {
 			x := f.pair(f.to, 128*i+64*k+16*j)
 			for half, x := range x {
@@ -125,69 +90,51 @@ func (f *unpacked) useFloats(i int, q [2]int) {
 					f.vec("fmla", w, v, x)
 					f.free(v)
 				}
-				switch { // sums of x
-				case f.least == 0:
-					f.free(x)
-				case first < 0 && total < 0:
-					first = x
-				case total < 0:
-					total = x
-					f.vec("fadd", total, first, x)
-					f.free(first)
-				default:
-					f.vec("fadd", total, total, x)
-					f.free(x)
-				}
+				f.free(x)
 			}
 		}
 		if f.width == 16 || k == 1 {
-			f.group(w, total)
-			w, total, first = -1, -1, -1
+			f.group(w)
+			w = -1
 		}
 	}
 }
 
-// group adds products of values that share a scale, and subtracts the sum of x times the minimum.
-func (f *unpacked) group(w, total int) {
+// group adds products of values that share a scale.
+func (f *unpacked) group(w int) {
 	lane := f.groups % 4
 	if f.single {
 		lane = 0
 	}
-	for i, pointer := range []int{f.s, f.least} {
-		switch {
-		case lane > 0 || pointer == 0:
-		case f.single:
-			f.shared[i] = f.take()
-			f.ins("FMOVS (R%d), F%d", pointer, f.shared[i])
-		default:
-			f.shared[i] = f.take()
-			f.ins("FMOVQ %d(R%d), F%d", 4*f.groups, pointer, f.shared[i])
-		}
-	}
-	f.vec("fmla.e", f.sum, w, f.shared[0], lane)
+	f.vec("fmla.e", f.sum, w, f.scales[0], lane)
 	f.free(w)
-	if f.least > 0 {
-		f.vec("fmla.e", f.minima, total, f.shared[1], lane)
-		f.free(total)
-	}
 	if f.groups++; lane == 3 || f.single {
-		f.free(f.shared[0])
-		if f.least > 0 {
-			f.free(f.shared[1])
+		f.free(f.scales[0])
+		f.scales = f.scales[1:]
+	}
+}
+
+// groupSums adds up groups of values.
+func (b *blocks) groupSums(width int) {
+	b.begin(fmt.Sprintf("groupSums%d%s", width, suffix), "adds up n ≥ 1 groups of values.", false, "sum *float32", "x *float32", "n int")
+	const sum, x, n = 0, 1, 2
+	b.scaling(n, width, func() {
+		total := -1
+		for i := 0; i < width; i += 8 {
+			v := b.pair(x, 4*i)
+			b.vec("fadd", v[0], v[0], v[1])
+			b.free(v[1])
+			if total < 0 {
+				total = v[0]
+				continue
+			}
+			b.vec("fadd", total, total, v[0])
+			b.free(v[0])
 		}
-	}
-}
-
-// resultOfFloats returns the sums' difference.
-func (f *unpacked) resultOfFloats() {
-	if f.least > 0 {
-		f.vec("fsub", f.sum, f.sum, f.minima)
-	}
-	f.result(f.sum)
-}
-
-// floatsQ8 is for integers that are bytes in the blocks.
-func (b *blocks) floatsQ8() {
-	f := b.unpack(floats, blockFormat{name: "Q8", width: 32})
-	f.each(32, 32, func(i int) { f.use(i, b.pair(f.from, 32*i)) })
+		b.forward(4*width, x)
+		b.vec("faddp", total, total, total)
+		b.vec("faddp.s", total, total)
+		b.ins("FMOVS.P F%d, 4(R%d)", total, sum)
+		b.free(total)
+	})
 }

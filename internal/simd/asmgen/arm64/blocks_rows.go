@@ -1,229 +1,241 @@
 package arm64
 
-import "fmt"
+// rows is what a function needs that multiplies rows of weights with one row of x. Integers, scales and sums of products stay in registers
+// from the bytes of a block to the end of the row, so that rows of a few blocks cost no more by the block than long ones.
+//
+// Minima, and what a format's offset makes of scales, are subtracted as products with the sums of x.
+type rows struct {
+	scalesOfStep func() // makes scales of a step
+	scales       []int  // vectors of four scales that are left in a step
+	sum          int    // of products
+	least        int    // sum of products of minima, or of scales, with sums of x
+	factor       int    // of those, in lane 0: the offset
+	added        bool   // minima are what is added, rather
+	words        [4]int // see spread
+	partial      [2]int // sums of one vector and of two that wait for their neighbours, −1 for none
+	single       bool   // there is one group of 32 values in a step
+	groups       int    // of products with floats that a step has had
+}
 
-// Products with several rows of x are of integers in lanes, those of weights and those of x: a chunk of 512 is a matrix of 8 rows, word
-// w of each of 16 groups of 32. So a lane sums up a group, and nothing is added up across lanes but at the end.
+// Registers of the parameters, and of what moves in a row.
 const (
-	laneRow  = 64 // bytes of a row
-	laneRows = 8
+	rowsY = iota
+	rowsX
+	rowsScale
+	rowsSum
+	rowsW
+	rowsStride
+	rowsPlane1
+	rowsPlane2
+	rowsN
+	rowsRows
+	_ // for constants
+	rowFrom
+	rowTo
+	rowN
+	rowPlane1
+	rowPlane2
+	rowScale
+	rowSum
 )
 
-// lanes is what transposes weights.
-func (b *blocks) lanes() {
-	b.begin("lanes"+suffix, "writes n ≥ 1, at most 4, times 128 integers as lanes of a chunk.", false,
-		"to *int8", "from *int8", "n int")
-	const to, from, n = 0, 1, 2
-	b.scaling(n, 128, func() {
-		for half := range 2 {
-			for g := range lanes {
-				b.ins("FMOVQ %d(R%d), F%d", 32*g+16*half, from, g)
-			}
-			exchange(b.text)
-			for w := range lanes {
-				b.ins("FMOVQ F%d, %d(R%d)", w, laneRow*(lanes*half+w), to)
-			}
+// openRows opens the function.
+func (f *unpacked) openRows() {
+	x := "is *int8: scale and sum are those of its groups."
+	name := "rows" + f.name + f.tier()
+	if f.unpacking == floats {
+		name, x = "rows"+f.name+"Floats"+suffix, "is *float32: sum is those of its groups, and scale is not used."
+	}
+	f.begin(name, "multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that "+x,
+		false, "y *float32", "x *byte", "scale *float32", "sum *float32", "w *byte", "stride int", "plane1 int", "plane2 int", "n int", "rows int")
+	f.from, f.to, f.n, f.high, f.partial = rowFrom, rowTo, rowN, rowPlane1, [2]int{-1, -1}
+	f.sum = f.take()
+	if f.subtracts() {
+		f.least = f.take()
+	}
+	if f.offset > 0 {
+		f.factor = f.take()
+		f.ins("FMOVS $%d.0, F%d", f.offset, f.factor)
+	}
+	if f.unpacking == floats || f.planes[0] > 32 { // formats of 256 values pack their scales
+		f.words = f.spread()
+	}
+}
+
+func (f *unpacked) subtracts() bool { return f.affine || f.offset > 0 }
+
+// eachRow writes the loops over rows and blocks.
+func (f *unpacked) eachRow(values int, do func(block int)) {
+	f.loop("row")
+	f.ins("MOVD R%d, R%d", rowsW, f.from)
+	f.ins("MOVD R%d, R%d", rowsX, f.to)
+	f.ins("MOVD R%d, R%d", rowsN, f.n)
+	for i, plane := range [2]int{rowsPlane1, rowsPlane2} {
+		if f.planes[i+1] > 0 {
+			f.ins("ADD R%d, R%d, R%d", plane, rowsW, rowPlane1+i)
 		}
-		b.ins("ADD $128, R%d, R%d", from, from)
-		b.ins("ADD $16, R%d, R%d", to, to)
+	}
+	size, groups := 1, []int(nil)
+	if f.unpacking == floats {
+		size = 4
+	} else {
+		f.ins("MOVD R%d, R%d", rowsScale, rowScale)
+		groups = append(groups, rowScale)
+	}
+	f.vec("zero", f.sum)
+	if f.subtracts() {
+		f.ins("MOVD R%d, R%d", rowsSum, rowSum)
+		groups = append(groups, rowSum)
+		f.vec("zero", f.least)
+	}
+	f.eachBlock(values, do, func(blocks int) {
+		for i, r := range [3]int{f.from, rowPlane1, rowPlane2} {
+			f.forward(f.planes[i]*blocks, r)
+		}
+		f.forward(size*values*blocks, f.to)
+		for _, r := range groups {
+			f.forward(4*values/f.width*blocks, r)
+		}
 	})
+	switch {
+	case f.offset > 0:
+		f.vec("fmls.e", f.sum, f.least, f.factor, 0)
+	case f.added:
+		f.vec("fadd", f.sum, f.sum, f.least)
+	case f.affine:
+		f.vec("fsub", f.sum, f.sum, f.least)
+	}
+	f.vec("faddp", f.sum, f.sum, f.sum)
+	f.vec("faddp.s", f.sum, f.sum)
+	f.ins("FMOVS.P F%d, 4(R%d)", f.sum, rowsY)
+	f.ins("ADD R%d, R%d, R%d", rowsStride, rowsW, rowsW)
+	f.ins("SUBS $1, R%d, R%d", rowsRows, rowsRows)
+	f.ins("BNE row")
+	f.ins("RET")
 }
 
-// Registers of products with rows of x. Pointers to integers, scales and sums of each row follow.
-const (
-	manySums = iota
-	manyQ
-	manyA
-	manyLeast
-	manyFactor
-	manyX
-	manyScale
-	manySum
-	manyStride
-	manyN
-	manyPointers
-)
-
-// pointerTo is the register of a pointer to a row: to integers (0), their scales (1) or sums (2).
-func pointerTo(kind, row int) int {
-	first := [...]int{manyX, manyScale, manySum}[kind]
-	if row == 0 {
-		return first
+// step makes the scales of a step.
+func (f *unpacked) step() {
+	f.groups = 0
+	if f.unpacking != stored {
+		f.scalesOfStep()
 	}
-	r := manyPointers + 3*kind + row - 1
-	if r >= 18 { // the platform's
-		r++
-	}
-	return r
 }
 
-// rows multiplies lanes with some rows of x. Scales and minima are applied on the way.
-func (b *blocks) rows(u unpacking, width int, signed bool, rows int) {
-	name := fmt.Sprintf("products%d", width)
-	if signed {
-		name = "productsSigned"
+// put takes vector k of scales: times those of x, they wait for their groups.
+func (f *unpacked) put(k, w int) {
+	if f.offset > 0 {
+		f.subtract(k, w)
 	}
-	doc := fmt.Sprintf("sets sums to the products of n ≥ 1 chunks of lanes with %d rows of x, stride bytes apart: the integers' "+
-		"times a·scale, less factor·least·sum.", rows)
-	b.begin(fmt.Sprintf("%sx%d%s", name, rows, u.tier()), doc, false,
-		"sums *float32", "q *int8", "a *float32", "least *float32", "factor *float32",
-		"x *int8", "scale *float32", "sum *float32", "stride int", "n int")
-	f := &severalRows{blocks: b, unpacking: u, width: width, signed: signed, factor: b.take()}
-	b.ins("FMOVS (R%d), F%d", manyFactor, f.factor)
-	for r := range rows {
-		for kind := range 3 {
-			if r > 0 {
-				b.ins("ADD R%d, R%d, R%d", manyStride, pointerTo(kind, r-1), pointerTo(kind, r))
+	if f.unpacking != floats {
+		s := f.ofGroup("FMOVQ", rowScale, k)
+		f.vec("fmul", w, w, s)
+		f.free(s)
+	}
+	f.scales = append(f.scales, w)
+}
+
+// putLeast takes a vector of minima.
+func (f *unpacked) putLeast(k, w int) {
+	f.subtract(k, w)
+	f.free(w)
+}
+
+func (f *unpacked) subtract(k, w int) {
+	s := f.ofGroup("FMOVQ", rowSum, k)
+	f.vec("fmla", f.least, w, s)
+	f.free(s)
+}
+
+// ofGroup loads scales or sums of x.
+func (f *unpacked) ofGroup(move string, pointer, k int) int {
+	s := f.take()
+	f.ins("%s %d(R%d), F%d", move, 16*k, pointer, s)
+	return s
+}
+
+// scaling32 is for formats of 32 values: four blocks in a step, or a single one, of which lane 0 of vectors is.
+func (f *unpacked) scaling32(plane int) {
+	f.added = f.affine
+	from := rowPlane1 + plane - 1
+	f.scalesOfStep = func() {
+		if f.single {
+			f.scaleSingle(from)
+			return
+		}
+		d := f.take()
+		if !f.affine {
+			f.ins("FMOVD (R%d), F%d", from, d)
+			f.vec("fcvtl", d, d)
+			f.put(0, d)
+			return
+		}
+		f.ins("FMOVQ (R%d), F%d", from, d)
+		least := f.take()
+		f.vec("uzp2.h", least, d, d)
+		f.vec("uzp1.h", d, d, d)
+		f.vec("fcvtl", least, least)
+		f.vec("fcvtl", d, d)
+		f.put(0, d)
+		f.putLeast(0, least)
+	}
+}
+
+func (f *unpacked) scaleSingle(from int) {
+	d := f.halves(from, f.affine)
+	if f.subtracts() {
+		lane := 0
+		if f.affine {
+			lane = 1
+		}
+		s := f.ofGroup("FMOVS", rowSum, 0)
+		f.vec("fmla.e", f.least, s, d, lane)
+		f.free(s)
+	}
+	if f.unpacking != floats {
+		s := f.ofGroup("FMOVS", rowScale, 0)
+		f.vec("fmul", d, d, s)
+		f.free(s)
+	}
+	f.scales = append(f.scales, d)
+}
+
+func (f *unpacked) scalingK4() {
+	if f.unpacking == stored {
+		return
+	}
+	scales := f.scalesK4(f.words)
+	f.scalesOfStep = func() {
+		scales(f.from, func(k, w int) {
+			if k < 2 {
+				f.put(k, w)
+			} else {
+				f.putLeast(k-2, w)
 			}
-		}
-		f.sums = append(f.sums, b.take())
-		b.vec("zero", f.sums[r])
-	}
-	before := b.b.Len()
-	b.loop("chunk")
-	each := 4 // vectors of groups at a time, as many as registers have sums of
-	if u == addedNEON {
-		each = 2
-	}
-	for first := 0; first < 4; first += each {
-		for half := 0; half < 32/width; half++ {
-			f.groups(first, each, half)
-		}
-	}
-	add := func(bytes, r int) { b.ins("ADD $%d, R%d, R%d", bytes, r, r) }
-	add(512, manyQ)
-	add(4*512/width, manyA)
-	add(4*512/width, manyLeast)
-	for r := range rows {
-		add(512, pointerTo(0, r))
-		add(4*512/32, pointerTo(1, r))
-		add(4*512/width, pointerTo(2, r))
-	}
-	b.ins("SUBS $1, R%d, R%d", manyN, manyN)
-	b.ins("BNE chunk")
-	b.tally(before, 512*rows)
-	for _, s := range f.sums {
-		b.vec("faddp", s, s, s)
-		b.vec("faddp.s", s, s)
-		b.ins("FMOVS.P F%d, 4(R%d)", s, manySums)
-	}
-	b.ins("RET")
-}
-
-type severalRows struct {
-	*blocks
-	unpacking
-	width  int
-	signed bool
-	factor int
-	sums   []int // for each row
-}
-
-// groups is for some vectors of groups: for both halves of 16 values, or one of them if those have scales of their own.
-func (f *severalRows) groups(first, count, half int) {
-	words := laneRows * f.width / 32
-	products := f.products(first, count, half*words, words)
-	for j := 0; j < count; j += 2 {
-		at := 16 * (first + j)
-		a, least := f.ofGroups(manyA, at, half), f.ofGroups(manyLeast, at, half)
-		for _, v := range least {
-			f.vec("fmul.e", v, v, f.factor, 0)
-		}
-		for r, acc := range f.sums {
-			scale, sum := f.pair(pointerTo(1, r), at), f.pair(pointerTo(2, r), at+64*half)
-			for k := range 2 {
-				w := products[r][j+k]
-				f.vec("scvtf", w, w)
-				f.vec("fmul", scale[k], scale[k], a[k])
-				f.vec("fmls", acc, least[k], sum[k])
-				f.vec("fmla", acc, w, scale[k])
-				f.free(w, scale[k], sum[k])
-			}
-		}
-		f.free(a[:]...)
-		f.free(least[:]...)
+		})
 	}
 }
 
-// ofGroups loads what two vectors of groups have, of two halves the half.
-func (f *severalRows) ofGroups(pointer, at, half int) [2]int {
-	if f.width == 32 {
-		return f.pair(pointer, at)
+func (f *unpacked) scalingQ2K() {
+	if f.unpacking == stored {
+		return
 	}
-	var r [2]int
-	for k := range r {
-		v := f.pair(pointer, 2*at+32*k)
-		f.vec([]string{"uzp1", "uzp2"}[half], v[0], v[0], v[1])
-		f.free(v[1])
-		r[k] = v[0]
-	}
-	return r
+	scales := f.scalesQ2K(f.words)
+	f.scalesOfStep = func() { scales(f.from, rowPlane1, f.put, f.putLeast) }
 }
 
-// products are vectors of sums for each row, whose lanes are groups.
-func (f *severalRows) products(first, count, from, words int) [][]int {
-	var parts [][]int // with less than SDOT two of 16 bits, for each lower and upper half of a vector
-	for range f.sums {
-		var p []int
-		for range count * map[unpacking]int{addedDot: 1, addedNEON: 2}[f.unpacking] {
-			p = append(p, f.take())
-			if f.unpacking == addedDot {
-				f.vec("zero", p[len(p)-1])
-			}
-		}
-		parts = append(parts, p)
+func (f *unpacked) scalingQ3K() {
+	if f.unpacking == stored {
+		return
 	}
-	most := 4 // words whose products have 16 bits together
-	if f.signed {
-		most = 2
+	scales := f.scalesQ3K(f.words)
+	f.scalesOfStep = func() { scales(rowPlane1, rowPlane2, f.put) }
+}
+
+func (f *unpacked) scalingQ6K() {
+	if f.unpacking == stored {
+		return
 	}
-	wide := make([][]int, len(f.sums)) // sums of those
-	for i := range words {
-		for j := 0; j < count; j += 2 {
-			at := laneRow*(from+i) + 16*(first+j)
-			q := f.pair(manyQ, at)
-			for r := range f.sums {
-				x := f.pair(pointerTo(0, r), at)
-				for k := range 2 {
-					if f.unpacking == addedDot {
-						f.vec("sdot", parts[r][j+k], q[k], x[k])
-						continue
-					}
-					op := "smlal"
-					if i%most == 0 {
-						op = "smull"
-					}
-					f.vec(op, parts[r][2*(j+k)], q[k], x[k])
-					f.vec(op+"2", parts[r][2*(j+k)+1], q[k], x[k])
-				}
-				f.free(x[:]...)
-			}
-			f.free(q[:]...)
-		}
-		if f.unpacking == addedNEON && (i+1)%most == 0 {
-			for r, p := range parts {
-				for k, h := range p {
-					if i < most {
-						wide[r] = append(wide[r], f.take())
-						f.vec("saddlp.h", wide[r][k], h)
-					} else {
-						f.vec("sadalp.h", wide[r][k], h)
-					}
-				}
-			}
-		}
-	}
-	if f.unpacking == addedDot {
-		return parts
-	}
-	for r, w := range wide {
-		f.free(parts[r]...)
-		parts[r] = nil
-		for k := 0; k < len(w); k += 2 {
-			f.vec("addp", w[k], w[k], w[k+1])
-			f.free(w[k+1])
-			parts[r] = append(parts[r], w[k])
-		}
-	}
-	return parts
+	scales := f.scalesQ6K(f.words)
+	f.scalesOfStep = func() { scales(f.from, rowPlane1, f.put) }
 }

@@ -2,16 +2,23 @@ package arm64
 
 // Each function of a format unpacks 32 values into two registers at a time.
 
-// nibbles is for the formats of 32 values, with a fifth bit or without. With an offset they have no minima.
-func (b *blocks) nibbles(u unpacking, fifth bool, offset int) {
-	l := blockFormat{name: "Nibbles", width: 32, high: fifth, minima: offset == 0, offset: offset}
+// nibbles is for the formats of 32 values, with a fifth bit or without, and with a half that is added or an offset.
+func (b *blocks) nibbles(u unpacking, format string, fifth, pairs bool) {
+	l := blockFormat{name: format, width: 32, planes: [3]int{16, 2}, fifths: fifth, affine: pairs}
+	scales := 1
 	if fifth {
-		l.name = "Fifths"
+		l.planes, scales = [3]int{16, 4, 2}, 2
 	}
-	if offset > 0 {
-		l.name += "Raised"
+	switch {
+	case pairs:
+		l.planes[scales] = 4
+	case fifth:
+		l.offset = 16
+	default:
+		l.offset = 8
 	}
 	f := b.unpack(u, l)
+	f.scaling32(scales)
 	low := b.bytes(15)
 	var sixteen, bit int
 	var spread [2]int
@@ -21,7 +28,7 @@ func (b *blocks) nibbles(u unpacking, fifth bool, offset int) {
 		spread[0] = b.table("blocksSpread", func(i int) int { return i / 8 })
 		spread[1] = b.table("blocksSpreadUpper", func(i int) int { return 2 + i/8 })
 	}
-	f.each(16, 32, func(i int) {
+	f.each(32, func(i int) {
 		q := [2]int{b.take(), b.take()}
 		b.ins("FMOVQ %d(R%d), F%d", 16*i, f.from, q[0])
 		b.vec("ushr.b", q[1], q[0], 4)
@@ -38,6 +45,13 @@ func (b *blocks) nibbles(u unpacking, fifth bool, offset int) {
 		}
 		f.use(i, q)
 	})
+}
+
+// eights is for Q8_0, whose integers are bytes.
+func (b *blocks) eights(u unpacking) {
+	f := b.unpack(u, blockFormat{name: "Q8_0", width: 32, planes: [3]int{32, 2}, signed: true})
+	f.scaling32(1)
+	f.each(32, func(i int) { f.use(i, b.pair(f.from, 32*i)) })
 }
 
 // shifted is v shifted to the right, or to the left if by is negative, in a register of its own.
@@ -78,13 +92,18 @@ func (b *blocks) insert(x, v, by, mask int) {
 
 // pairs is for two bits, and a third if high is where it is.
 func (b *blocks) pairs(u unpacking, format string, size, quants, high int) {
-	l := blockFormat{name: format, width: 16, minima: high < 0}
+	l := blockFormat{name: format, width: 16, planes: [3]int{size, 4}, affine: true}
 	if high >= 0 {
-		l.offset = 4
+		l.offset, l.affine, l.planes = 4, false, [3]int{size, 12, 2}
 	}
 	f := b.unpack(u, l)
+	if high >= 0 {
+		f.scalingQ3K()
+	} else {
+		f.scalingQ2K()
+	}
 	three, four := b.bytes(3), b.bytes(4)
-	f.each(size, 256, func(int) {
+	f.each(256, func(int) {
 		var top [2]int
 		if high >= 0 {
 			top = b.pair(f.from, high)
@@ -111,9 +130,10 @@ func (b *blocks) pairs(u unpacking, format string, size, quants, high int) {
 
 // fours is for four bits, and a fifth if high is where it is.
 func (b *blocks) fours(u unpacking, format string, size, high int) {
-	f := b.unpack(u, blockFormat{name: format, width: 32, minima: true})
+	f := b.unpack(u, blockFormat{name: format, width: 32, planes: [3]int{size}, affine: true})
+	f.scalingK4()
 	low, fifth := b.bytes(15), b.bytes(16)
-	f.each(size, 256, func(int) {
+	f.each(256, func(int) {
 		var top [2]int
 		if high >= 0 {
 			top = b.pair(f.from, high)
@@ -140,9 +160,10 @@ func (b *blocks) fours(u unpacking, format string, size, high int) {
 
 // sixes is for Q6_K. In each half, values of the high nibbles come after all of the low ones.
 func (b *blocks) sixes(u unpacking) {
-	f := b.unpack(u, blockFormat{name: "Q6K", width: 16, offset: 32})
+	f := b.unpack(u, blockFormat{name: "Q6K", width: 16, planes: [3]int{208, 2}, offset: 32})
+	f.scalingQ6K()
 	low, two := b.bytes(15), b.bytes(0x30)
-	f.each(208, 256, func(int) {
+	f.each(256, func(int) {
 		for h := range 2 {
 			v := [2][2]int{b.pair(f.from, 64*h), b.pair(f.from, 64*h+32)}
 			top := b.pair(f.from, 128+32*h)

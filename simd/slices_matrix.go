@@ -44,6 +44,9 @@ func MatVec(dst, a, x []float32, m, k int) {
 	engine.MustLen(name, len(dst), m)
 	engine.MustApart(name, dst, a)
 	engine.MustApart(name, dst, x)
+	if gemm.SmallMatVec(dst, a, x, m, k) {
+		return
+	}
 	gemm.Run(&gemm.Product{M: m, N: 1, K: k, AM: k, AK: 1, BK: 1, BN: 1, LDC: 1, Alpha: 1, Batch: 1},
 		&gemm.Operands{A: a, B: x, C: dst}, pool.Limit())
 }
@@ -56,6 +59,9 @@ func VecMat(dst, x, b []float32, k, n int) {
 	engine.MustLen(name, len(dst), n)
 	engine.MustApart(name, dst, x)
 	engine.MustApart(name, dst, b)
+	if gemm.SmallVecMat(dst, x, b, k, n) {
+		return
+	}
 	gemm.Run(&gemm.Product{M: 1, N: n, K: k, AM: k, AK: 1, BK: n, BN: 1, LDC: n, Alpha: 1, Batch: 1},
 		&gemm.Operands{A: x, B: b, C: dst}, pool.Limit())
 }

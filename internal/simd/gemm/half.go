@@ -109,19 +109,38 @@ func (s *shape) packHalf(dst []float32, h Half, lane, step, cols, steps int) {
 	buffers.Put(buffer)
 }
 
-// dotRows sets y to the dot products of four rows of m, ld apart, with x.
-func (m matrix) dotRows(y *[4]float32, ld int, x []float32) {
+// dotRows sets y to the dot products of rows of m, ld apart and a multiple of four, with x.
+func (m matrix) dotRows(y []float32, ld int, x []float32) {
+	fours := len(y) / 4
 	if m.x != nil {
-		dotRows(y, &m.x[0], ld, &x[0], len(x))
+		dotRows(&y[0], &m.x[0], ld, &x[0], len(x), fours)
 		return
 	}
 	if dotHalves(y, m.Half, ld, x) {
 		return
 	}
 	buffer := borrow(4 * len(x))
-	m.widenBlock(*buffer, ld, 1, 4, len(x))
-	dotRows(y, &(*buffer)[0], len(x), &x[0], len(x))
+	for i := range fours {
+		m.from(4*i*ld).widenBlock(*buffer, ld, 1, 4, len(x))
+		dotRows(&y[4*i], &(*buffer)[0], len(x), &x[0], len(x), 1)
+	}
 	buffers.Put(buffer)
+}
+
+// columns sets y to the sum of rows of m, ld apart, each times a factor, and reports whether the tier has it.
+func (m matrix) columns(y []float32, ld int, f []float32) bool {
+	if len(f) == 0 || len(y) == 0 || !hasColumns() {
+		return false
+	}
+	if m.x != nil {
+		columns(&y[0], &m.x[0], ld, &f[0], len(f), len(y))
+		return true
+	}
+	buffer := borrow(len(f) * len(y))
+	m.widenBlock(*buffer, 1, ld, len(y), len(f))
+	columns(&y[0], &(*buffer)[0], len(y), &f[0], len(f), len(y))
+	buffers.Put(buffer)
+	return true
 }
 
 // axpyRows adds to y eight rows of m, ld apart, each times a factor.

@@ -1120,19 +1120,23 @@ panel90:
 	JNE        row89
 	RET
 
-// func dotRowsSSE(y *float32, a *float32, ld int, x *float32, n int)
+// func dotRowsSSE(y *float32, a *float32, ld int, x *float32, n int, fours int)
 // Requires: SSE
-TEXT ·dotRowsSSE(SB), NOSPLIT, $0-40
-	MOVQ  y+0(FP), DI
-	MOVQ  a+8(FP), SI
-	MOVQ  ld+16(FP), DX
-	MOVQ  x+24(FP), CX
-	MOVQ  n+32(FP), R8
-	SHLQ  $0x02, DX
-	LEAQ  (SI)(DX*1), R9
-	LEAQ  (R9)(DX*1), R10
-	LEAQ  (R10)(DX*1), R11
+TEXT ·dotRowsSSE(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	MOVQ x+24(FP), CX
+	MOVQ n+32(FP), R15
+	MOVQ fours+40(FP), R13
+	SHLQ $0x02, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+
+four91:
 	XORQ  AX, AX
+	MOVQ  R15, R8
 	XORPS X0, X0
 	XORPS X1, X1
 	XORPS X2, X2
@@ -1142,9 +1146,9 @@ TEXT ·dotRowsSSE(SB), NOSPLIT, $0-40
 	XORPS X6, X6
 	XORPS X7, X7
 	SUBQ  $0x08, R8
-	JL    one92
+	JL    one93
 
-two91:
+two92:
 	MOVUPS (CX)(AX*4), X8
 	MOVUPS 16(CX)(AX*4), X9
 	MOVUPS (SI)(AX*4), X10
@@ -1173,11 +1177,11 @@ two91:
 	ADDPS  X10, X7
 	ADDQ   $0x08, AX
 	SUBQ   $0x08, R8
-	JGE    two91
+	JGE    two92
 
-one92:
+one93:
 	ADDQ   $0x04, R8
-	JL     rest93
+	JL     rest94
 	MOVUPS (CX)(AX*4), X8
 	MOVUPS (SI)(AX*4), X10
 	MULPS  X8, X10
@@ -1194,11 +1198,11 @@ one92:
 	ADDQ   $0x04, AX
 	SUBQ   $0x04, R8
 
-rest93:
+rest94:
 	ADDQ $0x04, R8
-	JEQ  sum94
+	JEQ  sum95
 
-single95:
+single96:
 	MOVSS (CX)(AX*4), X8
 	MOVSS (SI)(AX*4), X10
 	MULSS X8, X10
@@ -1214,9 +1218,9 @@ single95:
 	ADDSS X10, X6
 	INCQ  AX
 	DECQ  R8
-	JNE   single95
+	JNE   single96
 
-sum94:
+sum95:
 	ADDPS    X1, X0
 	ADDPS    X3, X2
 	ADDPS    X5, X4
@@ -1234,6 +1238,13 @@ sum94:
 	MOVHLPS  X8, X4
 	ADDPS    X4, X0
 	MOVUPS   X0, (DI)
+	ADDQ     $0x10, DI
+	LEAQ     (SI)(DX*4), SI
+	LEAQ     (R9)(DX*4), R9
+	LEAQ     (R10)(DX*4), R10
+	LEAQ     (R11)(DX*4), R11
+	DECQ     R13
+	JNE      four91
 	RET
 
 // func axpyRowsSSE(y *float32, a *float32, ld int, f *float32, n int)
@@ -1270,9 +1281,9 @@ TEXT ·axpyRowsSSE(SB), NOSPLIT, $0-40
 	MOVSS  28(CX), X7
 	SHUFPS $0x00, X7, X7
 	SUBQ   $0x04, R8
-	JL     rest97
+	JL     rest98
 
-whole96:
+whole97:
 	MOVUPS (DI)(AX*4), X8
 	MOVUPS (SI)(AX*4), X9
 	MULPS  X0, X9
@@ -1301,13 +1312,13 @@ whole96:
 	MOVUPS X8, (DI)(AX*4)
 	ADDQ   $0x04, AX
 	SUBQ   $0x04, R8
-	JGE    whole96
+	JGE    whole97
 
-rest97:
+rest98:
 	ADDQ $0x04, R8
-	JEQ  done98
+	JEQ  done99
 
-single99:
+single100:
 	MOVSS (DI)(AX*4), X8
 	MOVSS (SI)(AX*4), X9
 	MULSS X0, X9
@@ -1336,9 +1347,9 @@ single99:
 	MOVSS X8, (DI)(AX*4)
 	INCQ  AX
 	DECQ  R8
-	JNE   single99
+	JNE   single100
 
-done98:
+done99:
 	RET
 
 // func tileAVX2(t *byte)
@@ -3422,19 +3433,23 @@ panel156:
 	VZEROUPPER
 	RET
 
-// func dotRowsAVX2(y *float32, a *float32, ld int, x *float32, n int)
-// Requires: AVX, FMA3, SSE
-TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-40
-	MOVQ   y+0(FP), DI
-	MOVQ   a+8(FP), SI
-	MOVQ   ld+16(FP), DX
-	MOVQ   x+24(FP), CX
-	MOVQ   n+32(FP), R8
-	SHLQ   $0x02, DX
-	LEAQ   (SI)(DX*1), R9
-	LEAQ   (R9)(DX*1), R10
-	LEAQ   (R10)(DX*1), R11
+// func dotRowsAVX2(y *float32, a *float32, ld int, x *float32, n int, fours int)
+// Requires: AVX, FMA3
+TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	MOVQ x+24(FP), CX
+	MOVQ n+32(FP), R15
+	MOVQ fours+40(FP), R13
+	SHLQ $0x02, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+
+four157:
 	XORQ   AX, AX
+	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3444,9 +3459,9 @@ TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-40
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one158
+	JL     one159
 
-two157:
+two158:
 	VMOVUPS     (CX)(AX*4), Y8
 	VMOVUPS     32(CX)(AX*4), Y9
 	VFMADD231PS (SI)(AX*4), Y8, Y0
@@ -3459,11 +3474,11 @@ two157:
 	VFMADD231PS 32(R11)(AX*4), Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two157
+	JGE         two158
 
-one158:
+one159:
 	ADDQ        $0x08, R8
-	JL          rest159
+	JL          rest160
 	VMOVUPS     (CX)(AX*4), Y8
 	VFMADD231PS (SI)(AX*4), Y8, Y0
 	VFMADD231PS (R9)(AX*4), Y8, Y2
@@ -3472,9 +3487,9 @@ one158:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest159:
+rest160:
 	ADDQ        $0x08, R8
-	JEQ         sum160
+	JEQ         sum161
 	LEAQ        gemmMasks<>+0(SB), BX
 	SHLQ        $0x02, R8
 	SUBQ        R8, BX
@@ -3489,33 +3504,24 @@ rest159:
 	VMASKMOVPS  (R11)(AX*4), Y11, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum160:
+sum161:
 	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y6
+	VHADDPS      Y2, Y0, Y0
+	VHADDPS      Y6, Y4, Y4
+	VHADDPS      Y4, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X8
 	VADDPS       X8, X0, X0
-	VADDPS       Y3, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X8
-	VADDPS       X8, X2, X2
-	VADDPS       Y5, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X8
-	VADDPS       X8, X4, X4
-	VADDPS       Y7, Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X8
-	VADDPS       X8, X6, X6
-	VZEROUPPER
-	MOVAPS       X0, X8
-	UNPCKLPS     X2, X0
-	UNPCKHPS     X2, X8
-	ADDPS        X8, X0
-	MOVAPS       X4, X8
-	UNPCKLPS     X6, X4
-	UNPCKHPS     X6, X8
-	ADDPS        X8, X4
-	MOVAPS       X0, X8
-	MOVLHPS      X4, X0
-	MOVHLPS      X8, X4
-	ADDPS        X4, X0
-	MOVUPS       X0, (DI)
+	VMOVUPS      X0, (DI)
+	ADDQ         $0x10, DI
+	LEAQ         (SI)(DX*4), SI
+	LEAQ         (R9)(DX*4), R9
+	LEAQ         (R10)(DX*4), R10
+	LEAQ         (R11)(DX*4), R11
+	DECQ         R13
+	JNE          four157
 	VZEROUPPER
 	RET
 
@@ -3545,9 +3551,9 @@ TEXT ·axpyRowsAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Y6
 	VBROADCASTSS 28(CX), Y7
 	SUBQ         $0x08, R8
-	JL           rest162
+	JL           rest163
 
-whole161:
+whole162:
 	VMOVUPS     (DI)(AX*4), Y8
 	VFMADD231PS (SI)(AX*4), Y0, Y8
 	VFMADD231PS (R9)(AX*4), Y1, Y8
@@ -3560,11 +3566,11 @@ whole161:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole161
+	JGE         whole162
 
-rest162:
+rest163:
 	ADDQ        $0x08, R8
-	JEQ         done163
+	JEQ         done164
 	LEAQ        gemmMasks<>+0(SB), DX
 	SHLQ        $0x02, R8
 	SUBQ        R8, DX
@@ -3588,7 +3594,7 @@ rest162:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done163:
+done164:
 	VZEROUPPER
 	RET
 
@@ -3604,34 +3610,15 @@ TEXT ·copyRimAVX2(SB), NOSPLIT, $0-48
 	SHLQ    $0x02, DX
 	SHLQ    $0x02, R8
 	CMPQ    CX, $0x08
-	JG      wide164
-	LEAQ    gemmMasks<>+0(SB), BX
-	SHLQ    $0x02, CX
-	SUBQ    CX, BX
-	VMOVUPS 32(BX), Y2
-
-row165:
-	VMASKMOVPS (SI), Y2, Y1
-	VMOVUPS    Y1, (DI)
-	ADDQ       DX, SI
-	ADDQ       R8, DI
-	DECQ       R9
-	JNE        row165
-	VZEROUPPER
-	RET
-
-wide164:
-	SUBQ    $0x08, CX
+	JG      wide165
 	LEAQ    gemmMasks<>+0(SB), BX
 	SHLQ    $0x02, CX
 	SUBQ    CX, BX
 	VMOVUPS 32(BX), Y2
 
 row166:
-	VMOVUPS    (SI), Y0
-	VMASKMOVPS 32(SI), Y2, Y1
-	VMOVUPS    Y0, (DI)
-	VMOVUPS    Y1, 32(DI)
+	VMASKMOVPS (SI), Y2, Y1
+	VMOVUPS    Y1, (DI)
 	ADDQ       DX, SI
 	ADDQ       R8, DI
 	DECQ       R9
@@ -3639,19 +3626,305 @@ row166:
 	VZEROUPPER
 	RET
 
-// func dotRowsF16AVX2(y *float32, a *uint16, ld int, x *float32, n int)
-// Requires: AVX, F16C, FMA3, SSE
-TEXT ·dotRowsF16AVX2(SB), NOSPLIT, $0-40
-	MOVQ   y+0(FP), DI
-	MOVQ   a+8(FP), SI
-	MOVQ   ld+16(FP), DX
-	MOVQ   x+24(FP), CX
-	MOVQ   n+32(FP), R8
-	SHLQ   $0x01, DX
-	LEAQ   (SI)(DX*1), R9
-	LEAQ   (R9)(DX*1), R10
-	LEAQ   (R10)(DX*1), R11
+wide165:
+	SUBQ    $0x08, CX
+	LEAQ    gemmMasks<>+0(SB), BX
+	SHLQ    $0x02, CX
+	SUBQ    CX, BX
+	VMOVUPS 32(BX), Y2
+
+row167:
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS 32(SI), Y2, Y1
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	DECQ       R9
+	JNE        row167
+	VZEROUPPER
+	RET
+
+// func columnsAVX2(y *float32, a *float32, ld int, f *float32, rows int, n int)
+// Requires: AVX, FMA3
+TEXT ·columnsAVX2(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	MOVQ f+24(FP), CX
+	MOVQ rows+32(FP), R9
+	MOVQ n+40(FP), R8
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), R12
+
+wide169:
+	CMPQ   R8, $0x20
+	JL     next170
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   SI, R10
+	MOVQ   CX, BX
+	MOVQ   R9, AX
+	SUBQ   $0x02, AX
+	JL     rest172
+
+many171:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (R10), Y8, Y0
+	VFMADD231PS  32(R10), Y8, Y1
+	VFMADD231PS  64(R10), Y8, Y2
+	VFMADD231PS  96(R10), Y8, Y3
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  (R10)(DX*1), Y8, Y4
+	VFMADD231PS  32(R10)(DX*1), Y8, Y5
+	VFMADD231PS  64(R10)(DX*1), Y8, Y6
+	VFMADD231PS  96(R10)(DX*1), Y8, Y7
+	LEAQ         (R10)(DX*2), R10
+	ADDQ         $0x08, BX
+	SUBQ         $0x02, AX
+	JGE          many171
+
+rest172:
+	ADDQ $0x02, AX
+	JEQ  store174
+
+single173:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (R10), Y8, Y0
+	VFMADD231PS  32(R10), Y8, Y1
+	VFMADD231PS  64(R10), Y8, Y2
+	VFMADD231PS  96(R10), Y8, Y3
+	ADDQ         DX, R10
+	ADDQ         $0x04, BX
+	DECQ         AX
+	JNE          single173
+
+store174:
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, 64(DI)
+	VMOVUPS Y3, 96(DI)
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x20, R8
+	JMP     wide169
+
+next170:
+wide175:
+	CMPQ   R8, $0x10
+	JL     next176
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   SI, R10
+	MOVQ   CX, BX
+	MOVQ   R9, AX
+	SUBQ   $0x04, AX
+	JL     rest178
+
+many177:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (R10), Y8, Y0
+	VFMADD231PS  32(R10), Y8, Y1
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  (R10)(DX*1), Y8, Y2
+	VFMADD231PS  32(R10)(DX*1), Y8, Y3
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  (R10)(DX*2), Y8, Y4
+	VFMADD231PS  32(R10)(DX*2), Y8, Y5
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  (R10)(R12*1), Y8, Y6
+	VFMADD231PS  32(R10)(R12*1), Y8, Y7
+	LEAQ         (R10)(DX*4), R10
+	ADDQ         $0x10, BX
+	SUBQ         $0x04, AX
+	JGE          many177
+
+rest178:
+	ADDQ $0x04, AX
+	JEQ  store180
+
+single179:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (R10), Y8, Y0
+	VFMADD231PS  32(R10), Y8, Y1
+	ADDQ         DX, R10
+	ADDQ         $0x04, BX
+	DECQ         AX
+	JNE          single179
+
+store180:
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x10, R8
+	JMP     wide175
+
+next176:
+wide181:
+	CMPQ   R8, $0x08
+	JL     next182
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   SI, R10
+	MOVQ   CX, BX
+	MOVQ   R9, AX
+	SUBQ   $0x08, AX
+	JL     rest184
+
+many183:
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (R10), Y8, Y0
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  (R10)(DX*1), Y8, Y1
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  (R10)(DX*2), Y8, Y2
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  (R10)(R12*1), Y8, Y3
+	VBROADCASTSS 16(BX), Y8
+	VFMADD231PS  (R11), Y8, Y4
+	VBROADCASTSS 20(BX), Y8
+	VFMADD231PS  (R11)(DX*1), Y8, Y5
+	VBROADCASTSS 24(BX), Y8
+	VFMADD231PS  (R11)(DX*2), Y8, Y6
+	VBROADCASTSS 28(BX), Y8
+	VFMADD231PS  (R11)(R12*1), Y8, Y7
+	LEAQ         (R10)(DX*8), R10
+	ADDQ         $0x20, BX
+	SUBQ         $0x08, AX
+	JGE          many183
+
+rest184:
+	ADDQ $0x08, AX
+	JEQ  store186
+
+single185:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (R10), Y8, Y0
+	ADDQ         DX, R10
+	ADDQ         $0x04, BX
+	DECQ         AX
+	JNE          single185
+
+store186:
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ    $0x00000020, DI
+	ADDQ    $0x00000020, SI
+	SUBQ    $0x08, R8
+	JMP     wide181
+
+next182:
+	TESTQ   R8, R8
+	JEQ     done168
+	MOVQ    R8, AX
+	LEAQ    gemmMasks<>+0(SB), R10
+	SHLQ    $0x02, AX
+	SUBQ    AX, R10
+	VMOVUPS 32(R10), Y10
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    SI, R10
+	MOVQ    CX, BX
+	MOVQ    R9, AX
+	SUBQ    $0x04, AX
+	JL      rest188
+
+many187:
+	VBROADCASTSS (BX), Y8
+	VMASKMOVPS   (R10), Y10, Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VBROADCASTSS 4(BX), Y8
+	VMASKMOVPS   (R10)(DX*1), Y10, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VBROADCASTSS 8(BX), Y8
+	VMASKMOVPS   (R10)(DX*2), Y10, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VBROADCASTSS 12(BX), Y8
+	VMASKMOVPS   (R10)(R12*1), Y10, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	LEAQ         (R10)(DX*4), R10
+	ADDQ         $0x10, BX
+	SUBQ         $0x04, AX
+	JGE          many187
+
+rest188:
+	ADDQ $0x04, AX
+	JEQ  store190
+
+single189:
+	VBROADCASTSS (BX), Y8
+	VMASKMOVPS   (R10), Y10, Y9
+	VFMADD231PS  Y9, Y8, Y0
+	ADDQ         DX, R10
+	ADDQ         $0x04, BX
+	DECQ         AX
+	JNE          single189
+
+store190:
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y10, (DI)
+
+done168:
+	VZEROUPPER
+	RET
+
+// func dotRowsF16AVX2(y *float32, a *uint16, ld int, x *float32, n int, fours int)
+// Requires: AVX, F16C, FMA3
+TEXT ·dotRowsF16AVX2(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	MOVQ x+24(FP), CX
+	MOVQ n+32(FP), R15
+	MOVQ fours+40(FP), R13
+	SHLQ $0x01, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+
+four191:
 	XORQ   AX, AX
+	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3661,9 +3934,9 @@ TEXT ·dotRowsF16AVX2(SB), NOSPLIT, $0-40
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one168
+	JL     one193
 
-two167:
+two192:
 	VMOVUPS     (CX)(AX*4), Y8
 	VMOVUPS     32(CX)(AX*4), Y9
 	VCVTPH2PS   (SI)(AX*2), Y10
@@ -3684,11 +3957,11 @@ two167:
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two167
+	JGE         two192
 
-one168:
+one193:
 	ADDQ        $0x08, R8
-	JL          rest169
+	JL          rest194
 	VMOVUPS     (CX)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y10
 	VFMADD231PS Y10, Y8, Y0
@@ -3701,9 +3974,9 @@ one168:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest169:
+rest194:
 	ADDQ        $0x08, R8
-	JEQ         sum170
+	JEQ         sum195
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -3731,33 +4004,24 @@ rest169:
 	VCVTPH2PS   X10, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum170:
+sum195:
 	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y6
+	VHADDPS      Y2, Y0, Y0
+	VHADDPS      Y6, Y4, Y4
+	VHADDPS      Y4, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X8
 	VADDPS       X8, X0, X0
-	VADDPS       Y3, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X8
-	VADDPS       X8, X2, X2
-	VADDPS       Y5, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X8
-	VADDPS       X8, X4, X4
-	VADDPS       Y7, Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X8
-	VADDPS       X8, X6, X6
-	VZEROUPPER
-	MOVAPS       X0, X8
-	UNPCKLPS     X2, X0
-	UNPCKHPS     X2, X8
-	ADDPS        X8, X0
-	MOVAPS       X4, X8
-	UNPCKLPS     X6, X4
-	UNPCKHPS     X6, X8
-	ADDPS        X8, X4
-	MOVAPS       X0, X8
-	MOVLHPS      X4, X0
-	MOVHLPS      X8, X4
-	ADDPS        X4, X0
-	MOVUPS       X0, (DI)
+	VMOVUPS      X0, (DI)
+	ADDQ         $0x10, DI
+	LEAQ         (SI)(DX*4), SI
+	LEAQ         (R9)(DX*4), R9
+	LEAQ         (R10)(DX*4), R10
+	LEAQ         (R11)(DX*4), R11
+	DECQ         R13
+	JNE          four191
 	VZEROUPPER
 	RET
 
@@ -3821,9 +4085,9 @@ TEXT ·axpyRowsF16AVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Y6
 	VBROADCASTSS 28(CX), Y7
 	SUBQ         $0x08, R8
-	JL           rest172
+	JL           rest197
 
-whole171:
+whole196:
 	VMOVUPS     (DI)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y9
 	VFMADD231PS Y9, Y0, Y8
@@ -3844,11 +4108,11 @@ whole171:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole171
+	JGE         whole196
 
-rest172:
+rest197:
 	ADDQ        $0x08, R8
-	JEQ         done173
+	JEQ         done198
 	LEAQ        (AX)(R8*1), CX
 	LEAQ        gemmShifts<>+0(SB), DX
 	SUBQ        R8, DX
@@ -3893,23 +4157,27 @@ rest172:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done173:
+done198:
 	VZEROUPPER
 	RET
 
-// func dotRowsBF16AVX2(y *float32, a *uint16, ld int, x *float32, n int)
-// Requires: AVX, AVX2, FMA3, SSE
-TEXT ·dotRowsBF16AVX2(SB), NOSPLIT, $0-40
-	MOVQ   y+0(FP), DI
-	MOVQ   a+8(FP), SI
-	MOVQ   ld+16(FP), DX
-	MOVQ   x+24(FP), CX
-	MOVQ   n+32(FP), R8
-	SHLQ   $0x01, DX
-	LEAQ   (SI)(DX*1), R9
-	LEAQ   (R9)(DX*1), R10
-	LEAQ   (R10)(DX*1), R11
+// func dotRowsBF16AVX2(y *float32, a *uint16, ld int, x *float32, n int, fours int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·dotRowsBF16AVX2(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	MOVQ x+24(FP), CX
+	MOVQ n+32(FP), R15
+	MOVQ fours+40(FP), R13
+	SHLQ $0x01, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+
+four199:
 	XORQ   AX, AX
+	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3919,9 +4187,9 @@ TEXT ·dotRowsBF16AVX2(SB), NOSPLIT, $0-40
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one175
+	JL     one201
 
-two174:
+two200:
 	VMOVUPS     (CX)(AX*4), Y8
 	VMOVUPS     32(CX)(AX*4), Y9
 	VPMOVZXWD   (SI)(AX*2), Y10
@@ -3950,11 +4218,11 @@ two174:
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two174
+	JGE         two200
 
-one175:
+one201:
 	ADDQ        $0x08, R8
-	JL          rest176
+	JL          rest202
 	VMOVUPS     (CX)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
@@ -3971,9 +4239,9 @@ one175:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest176:
+rest202:
 	ADDQ        $0x08, R8
-	JEQ         sum177
+	JEQ         sum203
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -4005,33 +4273,24 @@ rest176:
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum177:
+sum203:
 	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y6
+	VHADDPS      Y2, Y0, Y0
+	VHADDPS      Y6, Y4, Y4
+	VHADDPS      Y4, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X8
 	VADDPS       X8, X0, X0
-	VADDPS       Y3, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X8
-	VADDPS       X8, X2, X2
-	VADDPS       Y5, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X8
-	VADDPS       X8, X4, X4
-	VADDPS       Y7, Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X8
-	VADDPS       X8, X6, X6
-	VZEROUPPER
-	MOVAPS       X0, X8
-	UNPCKLPS     X2, X0
-	UNPCKHPS     X2, X8
-	ADDPS        X8, X0
-	MOVAPS       X4, X8
-	UNPCKLPS     X6, X4
-	UNPCKHPS     X6, X8
-	ADDPS        X8, X4
-	MOVAPS       X0, X8
-	MOVLHPS      X4, X0
-	MOVHLPS      X8, X4
-	ADDPS        X4, X0
-	MOVUPS       X0, (DI)
+	VMOVUPS      X0, (DI)
+	ADDQ         $0x10, DI
+	LEAQ         (SI)(DX*4), SI
+	LEAQ         (R9)(DX*4), R9
+	LEAQ         (R10)(DX*4), R10
+	LEAQ         (R11)(DX*4), R11
+	DECQ         R13
+	JNE          four199
 	VZEROUPPER
 	RET
 
@@ -4061,9 +4320,9 @@ TEXT ·axpyRowsBF16AVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Y6
 	VBROADCASTSS 28(CX), Y7
 	SUBQ         $0x08, R8
-	JL           rest179
+	JL           rest205
 
-whole178:
+whole204:
 	VMOVUPS     (DI)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y9
 	VPSLLD      $0x10, Y9, Y9
@@ -4092,11 +4351,11 @@ whole178:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole178
+	JGE         whole204
 
-rest179:
+rest205:
 	ADDQ        $0x08, R8
-	JEQ         done180
+	JEQ         done206
 	LEAQ        (AX)(R8*1), CX
 	LEAQ        gemmShifts<>+0(SB), DX
 	SUBQ        R8, DX
@@ -4149,7 +4408,7 @@ rest179:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done180:
+done206:
 	VZEROUPPER
 	RET
 
@@ -9650,19 +9909,23 @@ panel292:
 	VZEROUPPER
 	RET
 
-// func dotRowsAVX512(y *float32, a *float32, ld int, x *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
-TEXT ·dotRowsAVX512(SB), NOSPLIT, $0-40
-	MOVQ   y+0(FP), DI
-	MOVQ   a+8(FP), SI
-	MOVQ   ld+16(FP), DX
-	MOVQ   x+24(FP), CX
-	MOVQ   n+32(FP), R8
-	SHLQ   $0x02, DX
-	LEAQ   (SI)(DX*1), R9
-	LEAQ   (R9)(DX*1), R10
-	LEAQ   (R10)(DX*1), R11
+// func dotRowsAVX512(y *float32, a *float32, ld int, x *float32, n int, fours int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·dotRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	MOVQ x+24(FP), CX
+	MOVQ n+32(FP), R15
+	MOVQ fours+40(FP), R13
+	SHLQ $0x02, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+
+four293:
 	XORQ   AX, AX
+	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9672,9 +9935,9 @@ TEXT ·dotRowsAVX512(SB), NOSPLIT, $0-40
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one294
+	JL     one295
 
-two293:
+two294:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VFMADD231PS (SI)(AX*4), Z8, Z0
@@ -9687,11 +9950,11 @@ two293:
 	VFMADD231PS 64(R11)(AX*4), Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two293
+	JGE         two294
 
-one294:
+one295:
 	ADDQ        $0x10, R8
-	JL          rest295
+	JL          rest296
 	VMOVUPS     (CX)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z8, Z0
 	VFMADD231PS (R9)(AX*4), Z8, Z2
@@ -9700,9 +9963,9 @@ one294:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest295:
+rest296:
 	ADDQ        $0x10, R8
-	JEQ         sum296
+	JEQ         sum297
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -9716,41 +9979,32 @@ rest295:
 	VMOVUPS.Z   (R11)(AX*4), K1, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum296:
+sum297:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X8
-	VADDPS        X8, X0, X0
 	VADDPS        Z3, Z2, Z2
 	VEXTRACTF64X4 $0x01, Z2, Y8
 	VADDPS        Y8, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X8
-	VADDPS        X8, X2, X2
 	VADDPS        Z5, Z4, Z4
 	VEXTRACTF64X4 $0x01, Z4, Y8
 	VADDPS        Y8, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X8
-	VADDPS        X8, X4, X4
 	VADDPS        Z7, Z6, Z6
 	VEXTRACTF64X4 $0x01, Z6, Y8
 	VADDPS        Y8, Y6, Y6
-	VEXTRACTF128  $0x01, Y6, X8
-	VADDPS        X8, X6, X6
-	VZEROUPPER
-	MOVAPS        X0, X8
-	UNPCKLPS      X2, X0
-	UNPCKHPS      X2, X8
-	ADDPS         X8, X0
-	MOVAPS        X4, X8
-	UNPCKLPS      X6, X4
-	UNPCKHPS      X6, X8
-	ADDPS         X8, X4
-	MOVAPS        X0, X8
-	MOVLHPS       X4, X0
-	MOVHLPS       X8, X4
-	ADDPS         X4, X0
-	MOVUPS        X0, (DI)
+	VHADDPS       Y2, Y0, Y0
+	VHADDPS       Y6, Y4, Y4
+	VHADDPS       Y4, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X8
+	VADDPS        X8, X0, X0
+	VMOVUPS       X0, (DI)
+	ADDQ          $0x10, DI
+	LEAQ          (SI)(DX*4), SI
+	LEAQ          (R9)(DX*4), R9
+	LEAQ          (R10)(DX*4), R10
+	LEAQ          (R11)(DX*4), R11
+	DECQ          R13
+	JNE           four293
 	VZEROUPPER
 	RET
 
@@ -9780,9 +10034,9 @@ TEXT ·axpyRowsAVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Z6
 	VBROADCASTSS 28(CX), Z7
 	SUBQ         $0x10, R8
-	JL           rest298
+	JL           rest299
 
-whole297:
+whole298:
 	VMOVUPS     (DI)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z0, Z8
 	VFMADD231PS (R9)(AX*4), Z1, Z8
@@ -9795,11 +10049,11 @@ whole297:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole297
+	JGE         whole298
 
-rest298:
+rest299:
 	ADDQ        $0x10, R8
-	JEQ         done299
+	JEQ         done300
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -9822,7 +10076,7 @@ rest298:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done299:
+done300:
 	VZEROUPPER
 	RET
 
@@ -9838,32 +10092,14 @@ TEXT ·copyRimAVX512(SB), NOSPLIT, $0-48
 	SHLQ  $0x02, DX
 	SHLQ  $0x02, R8
 	CMPQ  CX, $0x10
-	JG    wide300
-	MOVL  $0xffffffff, BX
-	BZHIL CX, BX, BX
-	KMOVW BX, K1
-
-row301:
-	VMOVUPS.Z (SI), K1, Z1
-	VMOVUPS   Z1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	DECQ      R9
-	JNE       row301
-	VZEROUPPER
-	RET
-
-wide300:
-	SUBQ  $0x10, CX
+	JG    wide301
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
 row302:
-	VMOVUPS   (SI), Z0
-	VMOVUPS.Z 64(SI), K1, Z1
-	VMOVUPS   Z0, (DI)
-	VMOVUPS   Z1, 64(DI)
+	VMOVUPS.Z (SI), K1, Z1
+	VMOVUPS   Z1, (DI)
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
@@ -9871,19 +10107,303 @@ row302:
 	VZEROUPPER
 	RET
 
-// func dotRowsF16AVX512(y *float32, a *uint16, ld int, x *float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE
-TEXT ·dotRowsF16AVX512(SB), NOSPLIT, $0-40
-	MOVQ   y+0(FP), DI
-	MOVQ   a+8(FP), SI
-	MOVQ   ld+16(FP), DX
-	MOVQ   x+24(FP), CX
-	MOVQ   n+32(FP), R8
-	SHLQ   $0x01, DX
-	LEAQ   (SI)(DX*1), R9
-	LEAQ   (R9)(DX*1), R10
-	LEAQ   (R10)(DX*1), R11
+wide301:
+	SUBQ  $0x10, CX
+	MOVL  $0xffffffff, BX
+	BZHIL CX, BX, BX
+	KMOVW BX, K1
+
+row303:
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	VMOVUPS   Z0, (DI)
+	VMOVUPS   Z1, 64(DI)
+	ADDQ      DX, SI
+	ADDQ      R8, DI
+	DECQ      R9
+	JNE       row303
+	VZEROUPPER
+	RET
+
+// func columnsAVX512(y *float32, a *float32, ld int, f *float32, rows int, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·columnsAVX512(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	MOVQ f+24(FP), CX
+	MOVQ rows+32(FP), R9
+	MOVQ n+40(FP), R8
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), R12
+
+wide305:
+	CMPQ   R8, $0x40
+	JL     next306
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   SI, R10
+	MOVQ   CX, BX
+	MOVQ   R9, AX
+	SUBQ   $0x02, AX
+	JL     rest308
+
+many307:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (R10), Z8, Z0
+	VFMADD231PS  64(R10), Z8, Z1
+	VFMADD231PS  128(R10), Z8, Z2
+	VFMADD231PS  192(R10), Z8, Z3
+	VBROADCASTSS 4(BX), Z8
+	VFMADD231PS  (R10)(DX*1), Z8, Z4
+	VFMADD231PS  64(R10)(DX*1), Z8, Z5
+	VFMADD231PS  128(R10)(DX*1), Z8, Z6
+	VFMADD231PS  192(R10)(DX*1), Z8, Z7
+	LEAQ         (R10)(DX*2), R10
+	ADDQ         $0x08, BX
+	SUBQ         $0x02, AX
+	JGE          many307
+
+rest308:
+	ADDQ $0x02, AX
+	JEQ  store310
+
+single309:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (R10), Z8, Z0
+	VFMADD231PS  64(R10), Z8, Z1
+	VFMADD231PS  128(R10), Z8, Z2
+	VFMADD231PS  192(R10), Z8, Z3
+	ADDQ         DX, R10
+	ADDQ         $0x04, BX
+	DECQ         AX
+	JNE          single309
+
+store310:
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, DI
+	ADDQ    $0x00000100, SI
+	SUBQ    $0x40, R8
+	JMP     wide305
+
+next306:
+wide311:
+	CMPQ   R8, $0x20
+	JL     next312
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   SI, R10
+	MOVQ   CX, BX
+	MOVQ   R9, AX
+	SUBQ   $0x04, AX
+	JL     rest314
+
+many313:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (R10), Z8, Z0
+	VFMADD231PS  64(R10), Z8, Z1
+	VBROADCASTSS 4(BX), Z8
+	VFMADD231PS  (R10)(DX*1), Z8, Z2
+	VFMADD231PS  64(R10)(DX*1), Z8, Z3
+	VBROADCASTSS 8(BX), Z8
+	VFMADD231PS  (R10)(DX*2), Z8, Z4
+	VFMADD231PS  64(R10)(DX*2), Z8, Z5
+	VBROADCASTSS 12(BX), Z8
+	VFMADD231PS  (R10)(R12*1), Z8, Z6
+	VFMADD231PS  64(R10)(R12*1), Z8, Z7
+	LEAQ         (R10)(DX*4), R10
+	ADDQ         $0x10, BX
+	SUBQ         $0x04, AX
+	JGE          many313
+
+rest314:
+	ADDQ $0x04, AX
+	JEQ  store316
+
+single315:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (R10), Z8, Z0
+	VFMADD231PS  64(R10), Z8, Z1
+	ADDQ         DX, R10
+	ADDQ         $0x04, BX
+	DECQ         AX
+	JNE          single315
+
+store316:
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x20, R8
+	JMP     wide311
+
+next312:
+wide317:
+	CMPQ   R8, $0x10
+	JL     next318
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   SI, R10
+	MOVQ   CX, BX
+	MOVQ   R9, AX
+	SUBQ   $0x08, AX
+	JL     rest320
+
+many319:
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (R10), Z8, Z0
+	VBROADCASTSS 4(BX), Z8
+	VFMADD231PS  (R10)(DX*1), Z8, Z1
+	VBROADCASTSS 8(BX), Z8
+	VFMADD231PS  (R10)(DX*2), Z8, Z2
+	VBROADCASTSS 12(BX), Z8
+	VFMADD231PS  (R10)(R12*1), Z8, Z3
+	VBROADCASTSS 16(BX), Z8
+	VFMADD231PS  (R11), Z8, Z4
+	VBROADCASTSS 20(BX), Z8
+	VFMADD231PS  (R11)(DX*1), Z8, Z5
+	VBROADCASTSS 24(BX), Z8
+	VFMADD231PS  (R11)(DX*2), Z8, Z6
+	VBROADCASTSS 28(BX), Z8
+	VFMADD231PS  (R11)(R12*1), Z8, Z7
+	LEAQ         (R10)(DX*8), R10
+	ADDQ         $0x20, BX
+	SUBQ         $0x08, AX
+	JGE          many319
+
+rest320:
+	ADDQ $0x08, AX
+	JEQ  store322
+
+single321:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (R10), Z8, Z0
+	ADDQ         DX, R10
+	ADDQ         $0x04, BX
+	DECQ         AX
+	JNE          single321
+
+store322:
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x10, R8
+	JMP     wide317
+
+next318:
+	TESTQ  R8, R8
+	JEQ    done304
+	MOVQ   R8, AX
+	MOVL   $0xffffffff, R10
+	BZHIL  AX, R10, R10
+	KMOVW  R10, K1
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   SI, R10
+	MOVQ   CX, BX
+	MOVQ   R9, AX
+	SUBQ   $0x04, AX
+	JL     rest324
+
+many323:
+	VBROADCASTSS (BX), Z8
+	VMOVUPS.Z    (R10), K1, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VBROADCASTSS 4(BX), Z8
+	VMOVUPS.Z    (R10)(DX*1), K1, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS 8(BX), Z8
+	VMOVUPS.Z    (R10)(DX*2), K1, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS 12(BX), Z8
+	VMOVUPS.Z    (R10)(R12*1), K1, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	LEAQ         (R10)(DX*4), R10
+	ADDQ         $0x10, BX
+	SUBQ         $0x04, AX
+	JGE          many323
+
+rest324:
+	ADDQ $0x04, AX
+	JEQ  store326
+
+single325:
+	VBROADCASTSS (BX), Z8
+	VMOVUPS.Z    (R10), K1, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	ADDQ         DX, R10
+	ADDQ         $0x04, BX
+	DECQ         AX
+	JNE          single325
+
+store326:
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, K1, (DI)
+
+done304:
+	VZEROUPPER
+	RET
+
+// func dotRowsF16AVX512(y *float32, a *uint16, ld int, x *float32, n int, fours int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·dotRowsF16AVX512(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	MOVQ x+24(FP), CX
+	MOVQ n+32(FP), R15
+	MOVQ fours+40(FP), R13
+	SHLQ $0x01, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+
+four327:
 	XORQ   AX, AX
+	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9893,9 +10413,9 @@ TEXT ·dotRowsF16AVX512(SB), NOSPLIT, $0-40
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one304
+	JL     one329
 
-two303:
+two328:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VCVTPH2PS   (SI)(AX*2), Z10
@@ -9916,11 +10436,11 @@ two303:
 	VFMADD231PS Z10, Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two303
+	JGE         two328
 
-one304:
+one329:
 	ADDQ        $0x10, R8
-	JL          rest305
+	JL          rest330
 	VMOVUPS     (CX)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z10
 	VFMADD231PS Z10, Z8, Z0
@@ -9933,9 +10453,9 @@ one304:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest305:
+rest330:
 	ADDQ        $0x10, R8
-	JEQ         sum306
+	JEQ         sum331
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -9953,41 +10473,32 @@ rest305:
 	VCVTPH2PS   Y10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum306:
+sum331:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X8
-	VADDPS        X8, X0, X0
 	VADDPS        Z3, Z2, Z2
 	VEXTRACTF64X4 $0x01, Z2, Y8
 	VADDPS        Y8, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X8
-	VADDPS        X8, X2, X2
 	VADDPS        Z5, Z4, Z4
 	VEXTRACTF64X4 $0x01, Z4, Y8
 	VADDPS        Y8, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X8
-	VADDPS        X8, X4, X4
 	VADDPS        Z7, Z6, Z6
 	VEXTRACTF64X4 $0x01, Z6, Y8
 	VADDPS        Y8, Y6, Y6
-	VEXTRACTF128  $0x01, Y6, X8
-	VADDPS        X8, X6, X6
-	VZEROUPPER
-	MOVAPS        X0, X8
-	UNPCKLPS      X2, X0
-	UNPCKHPS      X2, X8
-	ADDPS         X8, X0
-	MOVAPS        X4, X8
-	UNPCKLPS      X6, X4
-	UNPCKHPS      X6, X8
-	ADDPS         X8, X4
-	MOVAPS        X0, X8
-	MOVLHPS       X4, X0
-	MOVHLPS       X8, X4
-	ADDPS         X4, X0
-	MOVUPS        X0, (DI)
+	VHADDPS       Y2, Y0, Y0
+	VHADDPS       Y6, Y4, Y4
+	VHADDPS       Y4, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X8
+	VADDPS        X8, X0, X0
+	VMOVUPS       X0, (DI)
+	ADDQ          $0x10, DI
+	LEAQ          (SI)(DX*4), SI
+	LEAQ          (R9)(DX*4), R9
+	LEAQ          (R10)(DX*4), R10
+	LEAQ          (R11)(DX*4), R11
+	DECQ          R13
+	JNE           four327
 	VZEROUPPER
 	RET
 
@@ -10017,9 +10528,9 @@ TEXT ·axpyRowsF16AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Z6
 	VBROADCASTSS 28(CX), Z7
 	SUBQ         $0x10, R8
-	JL           rest308
+	JL           rest333
 
-whole307:
+whole332:
 	VMOVUPS     (DI)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z9
 	VFMADD231PS Z9, Z0, Z8
@@ -10040,11 +10551,11 @@ whole307:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole307
+	JGE         whole332
 
-rest308:
+rest333:
 	ADDQ        $0x10, R8
-	JEQ         done309
+	JEQ         done334
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -10075,23 +10586,27 @@ rest308:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done309:
+done334:
 	VZEROUPPER
 	RET
 
-// func dotRowsBF16AVX512(y *float32, a *uint16, ld int, x *float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, SSE
-TEXT ·dotRowsBF16AVX512(SB), NOSPLIT, $0-40
-	MOVQ   y+0(FP), DI
-	MOVQ   a+8(FP), SI
-	MOVQ   ld+16(FP), DX
-	MOVQ   x+24(FP), CX
-	MOVQ   n+32(FP), R8
-	SHLQ   $0x01, DX
-	LEAQ   (SI)(DX*1), R9
-	LEAQ   (R9)(DX*1), R10
-	LEAQ   (R10)(DX*1), R11
+// func dotRowsBF16AVX512(y *float32, a *uint16, ld int, x *float32, n int, fours int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·dotRowsBF16AVX512(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	MOVQ x+24(FP), CX
+	MOVQ n+32(FP), R15
+	MOVQ fours+40(FP), R13
+	SHLQ $0x01, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+
+four335:
 	XORQ   AX, AX
+	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10101,9 +10616,9 @@ TEXT ·dotRowsBF16AVX512(SB), NOSPLIT, $0-40
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one311
+	JL     one337
 
-two310:
+two336:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VPMOVZXWD   (SI)(AX*2), Z10
@@ -10132,11 +10647,11 @@ two310:
 	VFMADD231PS Z10, Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two310
+	JGE         two336
 
-one311:
+one337:
 	ADDQ        $0x10, R8
-	JL          rest312
+	JL          rest338
 	VMOVUPS     (CX)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
@@ -10153,9 +10668,9 @@ one311:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest312:
+rest338:
 	ADDQ        $0x10, R8
-	JEQ         sum313
+	JEQ         sum339
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -10177,41 +10692,32 @@ rest312:
 	VPSLLD      $0x10, Z10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum313:
+sum339:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X8
-	VADDPS        X8, X0, X0
 	VADDPS        Z3, Z2, Z2
 	VEXTRACTF64X4 $0x01, Z2, Y8
 	VADDPS        Y8, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X8
-	VADDPS        X8, X2, X2
 	VADDPS        Z5, Z4, Z4
 	VEXTRACTF64X4 $0x01, Z4, Y8
 	VADDPS        Y8, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X8
-	VADDPS        X8, X4, X4
 	VADDPS        Z7, Z6, Z6
 	VEXTRACTF64X4 $0x01, Z6, Y8
 	VADDPS        Y8, Y6, Y6
-	VEXTRACTF128  $0x01, Y6, X8
-	VADDPS        X8, X6, X6
-	VZEROUPPER
-	MOVAPS        X0, X8
-	UNPCKLPS      X2, X0
-	UNPCKHPS      X2, X8
-	ADDPS         X8, X0
-	MOVAPS        X4, X8
-	UNPCKLPS      X6, X4
-	UNPCKHPS      X6, X8
-	ADDPS         X8, X4
-	MOVAPS        X0, X8
-	MOVLHPS       X4, X0
-	MOVHLPS       X8, X4
-	ADDPS         X4, X0
-	MOVUPS        X0, (DI)
+	VHADDPS       Y2, Y0, Y0
+	VHADDPS       Y6, Y4, Y4
+	VHADDPS       Y4, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X8
+	VADDPS        X8, X0, X0
+	VMOVUPS       X0, (DI)
+	ADDQ          $0x10, DI
+	LEAQ          (SI)(DX*4), SI
+	LEAQ          (R9)(DX*4), R9
+	LEAQ          (R10)(DX*4), R10
+	LEAQ          (R11)(DX*4), R11
+	DECQ          R13
+	JNE           four335
 	VZEROUPPER
 	RET
 
@@ -10241,9 +10747,9 @@ TEXT ·axpyRowsBF16AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS 24(CX), Z6
 	VBROADCASTSS 28(CX), Z7
 	SUBQ         $0x10, R8
-	JL           rest315
+	JL           rest341
 
-whole314:
+whole340:
 	VMOVUPS     (DI)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z9
 	VPSLLD      $0x10, Z9, Z9
@@ -10272,11 +10778,11 @@ whole314:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole314
+	JGE         whole340
 
-rest315:
+rest341:
 	ADDQ        $0x10, R8
-	JEQ         done316
+	JEQ         done342
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -10315,6 +10821,6 @@ rest315:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done316:
+done342:
 	VZEROUPPER
 	RET

@@ -14,6 +14,7 @@ const (
 	vectorRows  = 64      // outputs of a unit where they are dot products
 	vectorSplit = 1 << 14 // length of the parts of a long inner dimension
 	vectorSteps = 512     // rows that are added up before their sum is added to others, so that sums stay short
+	vectorNear  = 1 << 13 // elements of a matrix that is read column by column: it fits in L1
 	vectorNS    = 0.06    // for an element of the matrix
 )
 
@@ -44,7 +45,7 @@ func (p *Product) vector(o *Operands, item int) vector {
 // smallVector computes a small product with a vector right in C, and reports whether it has.
 func (p *Product) smallVector(o *Operands) bool {
 	w := p.vector(o, 0)
-	if p.Beta != 0 || w.inC != 1 || w.step != 1 || w.n*p.K > 1<<15 || w.along != 1 && (w.across != 1 || p.K > vectorSteps) {
+	if p.Beta != 0 || w.inC != 1 || w.step != 1 || w.n*p.K > vectorSmall || w.along != 1 && (w.across != 1 || p.K > vectorSteps) {
 		return false
 	}
 	y, v := o.C[:w.n], w.v[:p.K]
@@ -54,6 +55,30 @@ func (p *Product) smallVector(o *Operands) bool {
 		w.columns(y, v, w.m, nil, nil)
 	}
 	p.deliver(y, &w, o, 0, 0)
+	return true
+}
+
+// vectorSmall is the most elements of a matrix that one call multiplies at once.
+const vectorSmall = 1 << 15
+
+// SmallMatVec is Run for y = a·x, where a has m rows of k elements, if it is so small that planning it would show, and reports whether
+// it is.
+func SmallMatVec(y, a, x []float32, m, k int) bool {
+	if n := m * k; n == 0 || n > vectorSmall {
+		return false
+	}
+	w := vector{across: k, along: 1}
+	w.dots(y[:m], x[:k], matrix{x: a})
+	return true
+}
+
+// SmallVecMat is Run for y = x·b, where b has k rows of n elements, likewise.
+func SmallVecMat(y, x, b []float32, k, n int) bool {
+	if k*n == 0 || n == 1 || k*n > vectorSmall || k > vectorSteps {
+		return false
+	}
+	w := vector{across: 1, along: n}
+	w.columns(y[:n], x[:k], matrix{x: b}, nil, nil)
 	return true
 }
 
@@ -144,16 +169,21 @@ func (w *vector) multiply(y []float32, j, k, steps int, spare []float32, stop *a
 	}
 }
 
-// dots sets y to the dot products of rows of the matrix with v, four at a time, in blocks whose sums are added in float64.
+// dots sets y to the dot products of rows of the matrix with v, four rows at a time. Of long rows the sums of blocks are added in float64.
 func (w *vector) dots(y, v []float32, m matrix) {
 	const block = 8192
 	m.check((len(y)-1)*w.across + len(v) - 1)
 	i := 0
+	if 0 < len(v) && len(v) <= block {
+		if i = len(y) &^ 3; i > 0 {
+			m.dotRows(y[:i], w.across, v)
+		}
+	}
 	for ; i+4 <= len(y); i += 4 {
 		var part [4]float32
 		var sum [4]float64
 		for k := 0; k < len(v); k += block {
-			m.from(i*w.across+k).dotRows(&part, w.across, v[k:min(k+block, len(v))])
+			m.from(i*w.across+k).dotRows(part[:], w.across, v[k:min(k+block, len(v))])
 			for r, s := range part {
 				sum[r] += float64(s)
 			}
@@ -162,8 +192,11 @@ func (w *vector) dots(y, v []float32, m matrix) {
 			y[i+r] = float32(s)
 		}
 	}
+	if i == len(y) {
+		return
+	}
 	var spare []float32
-	if i < len(y) && m.x == nil {
+	if m.x == nil {
 		buffer := borrow(min(block, len(v)))
 		defer buffers.Put(buffer)
 		spare = *buffer
@@ -178,9 +211,12 @@ func (w *vector) dots(y, v []float32, m matrix) {
 	}
 }
 
-// columns sets y to the sum of v[p] times row p, eight rows at a time.
+// columns sets y to the sum of v[p] times row p: columns by columns if the matrix is near, else eight rows at a time.
 func (w *vector) columns(y, v []float32, m matrix, spare []float32, stop *atomic.Bool) {
 	m.check((len(v)-1)*w.along + len(y) - 1)
+	if len(v)*len(y) <= vectorNear && len(v) <= vectorSteps && m.columns(y, w.along, v) {
+		return
+	}
 	var row []float32
 	if m.x == nil {
 		buffer := borrow(len(y))

@@ -2,17 +2,31 @@ package gemm
 
 import "github.com/wavelane/wavelane/internal/simd/kernels"
 
-// dotRows sets y to the dot products of four rows of a with x; see dotRowsGo.
-func dotRows(y *[4]float32, a *float32, ld int, x *float32, n int) {
+// dotRows sets y to the dot products of rows of a, four at a time, with x; see dotRowsGo.
+func dotRows(y, a *float32, ld int, x *float32, n, fours int) {
 	switch kernels.Active() {
 	case kernels.AVX512:
-		dotRowsAVX512(&y[0], a, ld, x, n)
+		dotRowsAVX512(y, a, ld, x, n, fours)
 	case kernels.AVX2:
-		dotRowsAVX2(&y[0], a, ld, x, n)
+		dotRowsAVX2(y, a, ld, x, n, fours)
 	case kernels.SSE:
-		dotRowsSSE(&y[0], a, ld, x, n)
+		dotRowsSSE(y, a, ld, x, n, fours)
 	default:
-		dotRowsGo(y, a, ld, x, n)
+		dotRowsGo(y, a, ld, x, n, fours)
+	}
+}
+
+// hasColumns reports whether the tier has columns.
+func hasColumns() bool { return kernels.Active() >= kernels.AVX2 }
+
+// columns sets y to the sum of rows of a, each times a factor.
+//
+//	for j := range n { y[j] = 0; for p := range rows { y[j] += f[p] * a[p*ld+j] } }
+func columns(y, a *float32, ld int, f *float32, rows, n int) {
+	if kernels.Active() == kernels.AVX512 {
+		columnsAVX512(y, a, ld, f, rows, n)
+	} else {
+		columnsAVX2(y, a, ld, f, rows, n)
 	}
 }
 

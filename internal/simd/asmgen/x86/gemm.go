@@ -72,6 +72,7 @@ func gemmFiles() (map[string][]byte, error) {
 		g.axpys(full)
 		if isa.lanes > 4 {
 			g.rim()
+			g.columns()
 			for _, e := range []elements{f16, bf16} {
 				g.dots(e)
 				g.axpys(e)

@@ -45,21 +45,25 @@ func (g *gemmGen) loadTail(m operand.Mem, mask, v reg.VecPhysical) {
 	}
 }
 
-// dots writes the function that multiplies four rows with a vector.
+// dots writes the function that multiplies rows with a vector, four at a time.
 func (g *gemmGen) dots(e elements) {
-	g.begin("dotRows"+e.suffix(), "func(y *float32, a *"+e.goType()+", ld int, x *float32, n int)",
-		"computes four dot products; see dotRowsGo.")
-	y, ld, x, n, p := reg.RDI, reg.RDX, reg.RCX, reg.R8, reg.RAX
+	g.begin("dotRows"+e.suffix(), "func(y *float32, a *"+e.goType()+", ld int, x *float32, n, fours int)",
+		"computes dot products of four rows at a time; see dotRowsGo.")
+	y, ld, x, n, p, fours, whole := reg.RDI, reg.RDX, reg.RCX, reg.R8, reg.RAX, reg.R13, reg.R15
 	rows := []reg.GPPhysical{reg.RSI, reg.R9, reg.R10, reg.R11}
 	g.Load(g.Param("y"), y)
 	g.Load(g.Param("a"), rows[0])
 	g.Load(g.Param("ld"), ld)
 	g.Load(g.Param("x"), x)
-	g.Load(g.Param("n"), n)
+	g.Load(g.Param("n"), whole)
+	g.Load(g.Param("fours"), fours)
 	g.rowPointers(rows, ld, e)
-	g.XORQ(p, p)
 	acc := func(i, j int) reg.VecPhysical { return g.v[i*2+j] }
 	v, t := g.v[8:10], g.v[10]
+	group := g.label("four")
+	g.Label(group)
+	g.XORQ(p, p)
+	g.MOVQ(whole, n)
 	for _, a := range g.v[:8] {
 		g.zero(a)
 	}
@@ -126,29 +130,37 @@ func (g *gemmGen) dots(e elements) {
 	}
 	g.Label(done)
 	g.sumRows(y)
+	g.ADDQ(operand.U8(4*dotRowCount), y)
+	for _, r := range rows {
+		g.LEAQ(operand.Mem{Base: r, Index: ld, Scale: dotRowCount}, r)
+	}
+	g.DECQ(fours)
+	g.JNE(operand.LabelRef(group))
 	g.end()
 }
 
 // sumRows adds up the accumulators of four rows and stores the sums.
 func (g *gemmGen) sumRows(y reg.Register) {
+	if g.lanes > 4 {
+		s := []reg.VecPhysical{reg.Y0, reg.Y2, reg.Y4, reg.Y6}
+		for i := range s {
+			g.VADDPS(g.v[2*i+1], g.v[2*i], g.v[2*i])
+			if g.lanes == 16 {
+				g.VEXTRACTF64X4(operand.U8(1), g.v[2*i], reg.Y8)
+				g.VADDPS(reg.Y8, s[i], s[i])
+			}
+		}
+		g.VHADDPS(s[1], s[0], s[0])
+		g.VHADDPS(s[3], s[2], s[2])
+		g.VHADDPS(s[2], s[0], s[0])
+		g.VEXTRACTF128(operand.U8(1), s[0], reg.X8)
+		g.VADDPS(reg.X8, reg.X0, reg.X0)
+		g.VMOVUPS(reg.X0, at(y, 0))
+		return
+	}
 	x := []reg.VecPhysical{reg.X0, reg.X2, reg.X4, reg.X6}
 	for i := range 4 {
-		a, b := g.v[2*i], g.v[2*i+1]
-		if g.lanes == 4 {
-			g.ADDPS(b, a)
-			continue
-		}
-		g.VADDPS(b, a, a)
-		low := []reg.VecPhysical{reg.Y0, reg.Y2, reg.Y4, reg.Y6}[i]
-		if g.lanes == 16 {
-			g.VEXTRACTF64X4(operand.U8(1), a, reg.Y8)
-			g.VADDPS(reg.Y8, low, low)
-		}
-		g.VEXTRACTF128(operand.U8(1), low, reg.X8)
-		g.VADDPS(reg.X8, x[i], x[i])
-	}
-	if g.lanes > 4 {
-		g.VZEROUPPER()
+		g.ADDPS(g.v[2*i+1], g.v[2*i])
 	}
 	// The four vectors of four are transposed and added.
 	g.MOVAPS(x[0], reg.X8)
@@ -164,6 +176,127 @@ func (g *gemmGen) sumRows(y reg.Register) {
 	g.MOVHLPS(reg.X8, x[2])
 	g.ADDPS(x[2], x[0])
 	g.MOVUPS(x[0], at(y, 0))
+}
+
+// columns writes the function that multiplies a vector with a matrix near the processor: columns stay in registers from the first row to
+// the last, in as many sums as FMAs are in flight.
+func (g *gemmGen) columns() {
+	g.begin("columns", "func(y, a *float32, ld int, f *float32, rows, n int)", "adds up multiples of rows; see columns.")
+	y, a, ld, f, count, n := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.R9, reg.R8
+	row, row4, three, factor, left := reg.R10, reg.R11, reg.R12, reg.RBX, reg.RAX
+	g.Load(g.Param("y"), y)
+	g.Load(g.Param("a"), a)
+	g.Load(g.Param("ld"), ld)
+	g.Load(g.Param("f"), f)
+	g.Load(g.Param("rows"), count)
+	g.Load(g.Param("n"), n)
+	g.SHLQ(operand.U8(2), ld)
+	g.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, three)
+	done := g.label("done")
+	rowAt := func(u int) operand.Mem {
+		base := row
+		if u >= 4 {
+			base = row4
+		}
+		switch u % 4 {
+		case 0:
+			return operand.Mem{Base: base}
+		case 3:
+			return operand.Mem{Base: base, Index: three, Scale: 1}
+		}
+		return operand.Mem{Base: base, Index: ld, Scale: uint8(u % 4)}
+	}
+	mask, spare := g.v[10], g.v[8:10]
+	// block adds up so many vectors of columns; the last are fewer than a vector.
+	block := func(vectors int, tail bool) {
+		unroll := 8 / vectors
+		if tail {
+			unroll = 4
+		}
+		size := 4 * g.lanes
+		sum := func(u, j int) reg.VecPhysical { return g.v[u*vectors+j] }
+		add := func(u int, m operand.Mem) {
+			g.broadcast(at(factor, 4*u), spare[0])
+			for j := range vectors {
+				m.Disp = size * j
+				if tail {
+					g.loadTail(m, mask, spare[1])
+					g.VFMADD231PS(spare[1], spare[0], sum(u, j))
+				} else {
+					g.VFMADD231PS(m, spare[0], sum(u, j))
+				}
+			}
+		}
+		many, rest, single, store := g.label("many"), g.label("rest"), g.label("single"), g.label("store")
+		for i := range unroll * vectors {
+			g.zero(g.v[i])
+		}
+		g.MOVQ(a, row)
+		g.MOVQ(f, factor)
+		g.MOVQ(count, left)
+		g.SUBQ(operand.U8(unroll), left)
+		g.JL(operand.LabelRef(rest))
+		g.Label(many)
+		if unroll > 4 {
+			g.LEAQ(operand.Mem{Base: row, Index: ld, Scale: 4}, row4)
+		}
+		for u := range unroll {
+			add(u, rowAt(u))
+		}
+		g.LEAQ(operand.Mem{Base: row, Index: ld, Scale: uint8(unroll)}, row)
+		g.ADDQ(operand.U8(4*unroll), factor)
+		g.SUBQ(operand.U8(unroll), left)
+		g.JGE(operand.LabelRef(many))
+		g.Label(rest)
+		g.ADDQ(operand.U8(unroll), left)
+		g.JEQ(operand.LabelRef(store))
+		g.Label(single)
+		add(0, operand.Mem{Base: row})
+		g.ADDQ(ld, row)
+		g.ADDQ(operand.U8(4), factor)
+		g.DECQ(left)
+		g.JNE(operand.LabelRef(single))
+		g.Label(store)
+		for half := unroll / 2; half > 0; half /= 2 {
+			for u := range half {
+				for j := range vectors {
+					g.VADDPS(sum(u+half, j), sum(u, j), sum(u, j))
+				}
+			}
+		}
+		for j := range vectors {
+			to := at(y, size*j)
+			switch {
+			case !tail:
+				g.store(sum(0, j), to)
+			case g.lanes == 16:
+				g.VMOVUPS(sum(0, j), reg.K1, to)
+			default:
+				g.VMASKMOVPS(sum(0, j), mask, to)
+			}
+		}
+		if !tail {
+			g.ADDQ(operand.U32(size*vectors), y)
+			g.ADDQ(operand.U32(size*vectors), a)
+			g.SUBQ(operand.U8(g.lanes*vectors), n)
+		}
+	}
+	for _, vectors := range []int{4, 2, 1} {
+		again, next := g.label("wide"), g.label("next")
+		g.Label(again)
+		g.CMPQ(n, operand.U8(g.lanes*vectors))
+		g.JL(operand.LabelRef(next))
+		block(vectors, false)
+		g.JMP(operand.LabelRef(again))
+		g.Label(next)
+	}
+	g.TESTQ(n, n)
+	g.JEQ(operand.LabelRef(done))
+	g.MOVQ(n, left)
+	g.tailMask(left, row, mask)
+	block(1, true)
+	g.Label(done)
+	g.end()
 }
 
 // axpys writes the function that adds eight rows, each times a factor.

@@ -40,7 +40,8 @@ class Llama:
         out = b""
         for t in tokens:
             b = ctypes.create_string_buffer(64)
-            out += b.raw[:llama_cpp.llama_token_to_piece(self.vocab, t, b, len(b), 0, True)]
+            size = llama_cpp.llama_token_to_piece(self.vocab, t, b, len(b), 0, True)
+            out += b.raw[:size]
         return out.decode(errors="replace")
 
     def feed(self, tokens):

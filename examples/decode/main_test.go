@@ -22,7 +22,7 @@ var cpu = wavelane.WithDevice("cpu")
 
 func TestDecode(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "random.gguf")
-	o := options{random: file, prompt: "Once upon", tokens: 24, context: 64, seed: 7}
+	o := options{random: file, prompt: "Once upon", tokens: 24, context: 64, seed: 7, exact: true}
 	var out, errOut bytes.Buffer
 	require.NoError(t, run(t.Context(), &out, &errOut, o, cpu))
 	require.True(t, strings.HasPrefix(out.String(), "Once upon"))

@@ -26,7 +26,7 @@ func convGemmKernel(t tiling.Shape) tiling.Tiled {
 		Doc: "y[split] = act(conv2d + bias) over a split of the depth, which is input channels × filter. Bias and activation " +
 			"are for a single split.",
 		Params:    convGemmParams{},
-		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { newConvProduct(k, t, e).Build() },
+		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { buildConvGemm(k, t, e) },
 	})}
 }
 
@@ -38,7 +38,7 @@ func (c *convolution) emitTiled(t tiling.Tiled, splits int) {
 		y, biasOf, act, behind = c.NewScratch(4*splits*c.Result.Len()), 0, 0, nil
 	}
 	depth := c.depth()
-	flags := biasOf | tiling.AlongA | kit.FlagIf(tiling.VectorA, depth%4 == 0) | kit.FlagIf(tiling.VectorC, c.plane()%4 == 0) |
+	flags := biasOf | tiling.KMajorA | kit.FlagIf(tiling.VectorA, depth%4 == 0) | kit.FlagIf(tiling.VectorC, c.plane()%4 == 0) |
 		kit.FlagIf(tiling.Padded, c.Pad != [2]int{})
 	c.LaunchEpilogue(behind, false, t.Kernel, [3]int{tiles * c.Groups * splits, 1, 1}, convGemmParams{
 		GemmSizes: tiling.GemmSizes{M: c.channels(), N: c.columns(), K: depth, Depth: tiling.DepthOf(depth, splits), LDA: depth, Flags: int(flags),
@@ -50,7 +50,7 @@ func (c *convolution) emitTiled(t tiling.Tiled, splits int) {
 	}
 }
 
-func newConvProduct(k *ptx.Kernel, t tiling.Shape, e *kit.Epilogue) *tiling.Product {
+func buildConvGemm(k *ptx.Kernel, t tiling.Shape, e *kit.Epilogue) {
 	at := &convGemmParams{}
 	params := kit.NewParams(k, at)
 	x, weights := kit.Ptr[float32](params, &at.X), kit.Ptr[float32](params, &at.Weights)
@@ -64,8 +64,8 @@ func newConvProduct(k *ptx.Kernel, t tiling.Shape, e *kit.Epilogue) *tiling.Prod
 	filters := p.Z.Mul(p.M) // of the groups before
 	weights = weights.At(filters.Mul(depth))
 	p.Bias = bias.At(filters)
-	p.A = tiling.NewOperand(k, "a", t.M, t.K, weights, depth, p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
-	p.B = newWindows(g, at, "b", t.N, t.K, x, p.Left, p.First)
+	a := tiling.MatrixOperand(tiling.SwizzledTile(k, "a", t.M, t.K), weights, depth, p.Has(tiling.KMajorA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
+	b := windowOperand(g, at, tiling.SwizzledTile(k, "b", t.N, t.K), x, p.Left, p.First)
 	p.Places = func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32] {
 		all := p.N.MulWide(g.U32(&g.Outputs))
 		y := y.At(ptx.Convert[uint64](p.Split).Mul(all))
@@ -78,7 +78,7 @@ func newConvProduct(k *ptx.Kernel, t tiling.Shape, e *kit.Epilogue) *tiling.Prod
 		}
 	}
 	p.Mend = func(row, col ptx.Reg[uint32]) ptx.Reg[float32] { return g.exactly(p, &at.LDA, x, weights, row, col) }
-	return p
+	p.Pipelined(a, b)
 }
 
 // exactly computes one result without the zeros that stand for padding: times an infinite weight they are NaN.
@@ -101,77 +101,46 @@ func (g geometry) exactly(p *tiling.Product, lda *int, input, weights ptx.Ptr[pt
 	return sum.Get().Add(b)
 }
 
-// windows is the input of a convolution as an operand of a product: columns of the result by depth. Threads bring four columns
-// at one depth.
-type windows struct {
-	tiling.TileMemory
-	g      geometry
-	at     *convGemmParams
-	x      ptx.Ptr[ptx.Global, float32]
-	pieces []windowPiece
-}
-
-// windowPiece is four columns.
-type windowPiece struct {
-	to         ptx.Reg[uint32]
-	from       ptx.Reg[int32] // it exists while more of the depth than this is left
-	y, x, base [4]ptx.Reg[uint32]
-	c, ky, kx  *ptx.Var[uint32] // where in the filter it is
-	held       [4]*ptx.Var[float32]
-}
-
-func newWindows(g geometry, at *convGemmParams, name string, size, depth int, x ptx.Ptr[ptx.Global, float32], first, d0 ptx.Reg[uint32]) *windows {
-	k := g.k
-	w := &windows{TileMemory: tiling.NewTileMemory(k, name, size, depth), g: g, at: at, x: x}
-	for i := range size * depth / 4 / tiling.GemmThreads {
+// windowOperand is the input of a convolution as an operand: columns of the result by depth. Threads bring four columns at one depth,
+// with zeros for padding.
+func windowOperand(g geometry, at *convGemmParams, t tiling.OperandTile, x ptx.Ptr[ptx.Global, float32], first, d0 ptx.Reg[uint32]) *tiling.Operand {
+	k, w := g.k, tiling.GatherOperand(t)
+	for i := range t.Rows * t.Depth / 4 / tiling.GemmThreads {
 		id := k.Tid(ptx.X).Add(i * tiling.GemmThreads)
-		row, d := id.Rem(size/4).Mul(4), id.Div(size/4)
-		p := windowPiece{to: w.Place(row, d), from: ptx.Bitcast[int32](d)}
+		row, d := id.Rem(t.Rows/4).Mul(4), id.Div(t.Rows/4)
+		to, from := w.Place(row, d), ptx.Bitcast[int32](d) // it is there while more of the depth than this is left
 		line, kx := g.Divisor(&g.KW).Split(k, d0.Add(d))
 		c, ky := g.Divisor(&g.KH).Split(k, line)
-		p.c, p.ky, p.kx = ptx.VarOf(k, c), ptx.VarOf(k, ky), ptx.VarOf(k, kx)
-		for j := range p.held {
-			p.y[j], p.x[j], p.base[j] = g.window(first.Add(row).Add(j))
-			p.held[j] = ptx.NewVar[float32](k)
+		filter := [3]*ptx.Var[uint32]{ptx.VarOf(k, kx), ptx.VarOf(k, ky), ptx.VarOf(k, c)} // where in it the piece is
+		var ys, xs, base [4]ptx.Reg[uint32]
+		for j := range base {
+			ys[j], xs[j], base[j] = g.window(first.Add(row).Add(j))
 		}
-		w.pieces = append(w.pieces, p)
+		w.Add(to, func(left ptx.Reg[int32], held scalar.Variables[float32]) {
+			more := left.Gt(from)
+			right, down := filter[0].Get().Mul(g.U32(&g.DilationX)), filter[1].Get().Mul(g.U32(&g.DilationY))
+			lines := filter[2].Get().Mul(g.U32(&g.H))
+			for j, v := range held {
+				y, column := ys[j].Add(down), xs[j].Add(right)
+				inside := more.And(y.Lt(g.U32(&g.H)).And(column.Lt(g.U32(&g.W))))
+				v.Set(ptx.LoadIf(inside, x.At(lines.Add(y).Mad(g.U32(&g.W), column).Add(base[j])), 0, ptx.ReadOnly))
+			}
+			g.advance(at, filter)
+		})
 	}
 	return w
 }
 
-// Load brings the next tile to registers, with zeros for padding and where columns or depth end.
-func (w *windows) Load(left ptx.Reg[int32]) {
-	for _, p := range w.pieces {
-		more := left.Gt(p.from)
-		down, right := p.ky.Get().Mul(w.g.U32(&w.g.DilationY)), p.kx.Get().Mul(w.g.U32(&w.g.DilationX))
-		lines := p.c.Get().Mul(w.g.U32(&w.g.H))
-		for j, held := range p.held {
-			y, x := p.y[j].Add(down), p.x[j].Add(right)
-			inside := more.And(y.Lt(w.g.U32(&w.g.H)).And(x.Lt(w.g.U32(&w.g.W))))
-			at := lines.Add(y).Mad(w.g.U32(&w.g.W), x).Add(p.base[j])
-			held.Set(ptx.LoadIf(inside, w.x.At(at), 0, ptx.ReadOnly))
-		}
-		w.advance(p)
-	}
-}
-
 // advance moves a piece by the depth of a tile: as adding up numbers of three digits.
-func (w *windows) advance(p windowPiece) {
-	step := func(v *ptx.Var[uint32], by, base, carry ptx.Reg[uint32]) ptx.Reg[uint32] {
-		sum := v.Get().Add(by).Add(carry)
-		over := sum.Ge(base)
-		v.Set(sum.Sub(ptx.Select(over, base, 0)))
-		return ptx.Select(over, ptx.U32(1), 0)
-	}
-	carry := step(p.kx, w.g.U32(&w.at.StepX), w.g.Divided(&w.g.KW), ptx.U32(0))
-	carry = step(p.ky, w.g.U32(&w.at.StepY), w.g.Divided(&w.g.KH), carry)
-	p.c.Set(p.c.Get().Add(w.g.U32(&w.at.StepC).Add(carry)))
-}
-
-// store writes what load has brought.
-func (w *windows) Store(stage ptx.Reg[uint32]) {
-	for _, p := range w.pieces {
-		v := [4]ptx.Reg[float32]{p.held[0].Get(), p.held[1].Get(), p.held[2].Get(), p.held[3].Get()}
-		w.Stage(stage).At(p.to).Store4(v)
+func (g geometry) advance(at *convGemmParams, filter [3]*ptx.Var[uint32]) {
+	carry := ptx.U32(0)
+	bases := []ptx.Reg[uint32]{g.Divided(&g.KW), g.Divided(&g.KH)}
+	for i, by := range []*int{&at.StepX, &at.StepY, &at.StepC} {
+		sum := filter[i].Get().Add(g.U32(by).Add(carry))
+		if i < len(bases) {
+			over := sum.Ge(bases[i])
+			sum, carry = sum.Sub(ptx.Select(over, bases[i], 0)), ptx.Select(over, ptx.U32(1), 0)
+		}
+		filter[i].Set(sum)
 	}
 }

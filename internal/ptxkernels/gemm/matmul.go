@@ -107,7 +107,7 @@ func (m *Problem) variants() []variant {
 	thin, isThin := m.thin()
 	if isThin {
 		// In columns, few rows leave most of a warp idle.
-		add(!small || thin.along, thin.name(), thin.blocks(m), func(m *Problem, splits int, c kit.Buffer) {
+		add(!small || thin.kMajor, thin.name(), thin.blocks(m), func(m *Problem, splits int, c kit.Buffer) {
 			thin.emit(m, splits, c)
 		})
 	}
@@ -145,7 +145,7 @@ func (m *Problem) emitTiled(t tiling.Tiled, splits int, c kit.Buffer) {
 	lda, ldb := m.rowLengths()
 	across := kit.CeilDiv(m.N, t.N)
 	tiles := across * kit.CeilDiv(m.M, t.M)
-	flags := m.BiasOf | kit.FlagIf(tiling.AlongA, !m.transA) | kit.FlagIf(tiling.AlongB, m.transB) | kit.FlagIf(tiling.VectorA, lda%4 == 0) |
+	flags := m.BiasOf | kit.FlagIf(tiling.KMajorA, !m.transA) | kit.FlagIf(tiling.KMajorB, m.transB) | kit.FlagIf(tiling.VectorA, lda%4 == 0) |
 		kit.FlagIf(tiling.VectorB, ldb%4 == 0) | kit.FlagIf(tiling.VectorC, m.N%4 == 0)
 	m.LaunchEpilogue(m.tail, false, t.Kernel, [3]int{tiles * m.Batch * splits, 1, 1}, gemmParams{
 		GemmSizes: tiling.GemmSizes{M: m.M, N: m.N, K: m.K, Depth: tiling.DepthOf(m.K, splits), LDA: lda, LDB: ldb, Flags: int(flags), Act: int(m.Act),

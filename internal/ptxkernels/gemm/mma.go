@@ -21,7 +21,7 @@ func (t mmaTile) resident() int { return 512 / t.threads() }
 // mmaTiles are those that there are kernels for, the largest first.
 var mmaTiles = []mmaTile{{128, 128, 64, 32}, {64, 64, 32, 32}}
 
-// mmaSet is the kernels for a kind of numbers: by tile, and by whether a and b lie along the depth.
+// mmaSet is the kernels for a kind of numbers: by tile, and by whether a and b are K-major.
 type mmaSet struct {
 	*tiling.MMAKind
 	kernels [][2][2]*kit.Kernel
@@ -38,40 +38,23 @@ var (
 func newMmaSet(kind *tiling.MMAKind) *mmaSet {
 	s := &mmaSet{MMAKind: kind}
 	for _, t := range mmaTiles {
-		var of [2][2]*kit.Kernel
-		for a := range of {
-			for b := range of[a] {
-				of[a][b] = kit.Register(mmaGemm(kind, t, a == 1, b == 1))
-			}
-		}
-		s.kernels = append(s.kernels, of)
+		s.kernels = append(s.kernels, byMajor(func(a, b bool, suffix string) kit.Kernel {
+			return kit.Kernel{Family: "matmul_" + kind.Name, Name: fmt.Sprintf("mma_%s_%dx%d_%s", kind.Name, t.m, t.n, suffix),
+				Block: [3]int{t.threads(), 1, 1},
+				Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by mma.sync on " + kind.Doc + "; in the name, k says that " +
+					"an operand is K-major (a [m, k], b [n, k]), x that it is not.",
+				Params:    mmaParams{},
+				BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { newMmaProduct(k, kind, t, a, b, e).Build() }}
+		}))
 	}
 	return s
-}
-
-func mmaGemm(kind *tiling.MMAKind, t mmaTile, alongA, alongB bool) kit.Kernel {
-	lie := func(along bool) string {
-		if along {
-			return "k"
-		}
-		return "x"
-	}
-	return kit.Kernel{Family: "matmul_" + kind.Name,
-		Name:  fmt.Sprintf("mma_%s_%dx%d_%s%s", kind.Name, t.m, t.n, lie(alongA), lie(alongB)),
-		Block: [3]int{t.threads(), 1, 1},
-		Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by mma.sync on " + kind.Doc + "; in the name, k says that " +
-			"an operand lies along the depth (a [m, k], b [n, k]), x that it lies across.",
-		Params: mmaParams{},
-		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) {
-			newMmaProduct(k, kind, t, alongA, alongB, e).Build()
-		}}
 }
 
 // mmaParams are those of an mma_gemm.
 type mmaParams struct {
 	M, N, K       int           `array:"sizes"`
 	LDA, LDB      int           // elements from row to row of a and b, as they lie in memory
-	Flags, Act    int           // as gemm's, but for alongA and alongB, and of the result
+	Flags, Act    int           // as gemm's, but for kMajorA and kMajorB, and of the result
 	Across, Tiles scalar.Divide // tiles in a row of them, and of one product
 	tiling.ScheduleSizes
 	StrideA, StrideB uint64     // from product to product
@@ -91,14 +74,14 @@ type mmaProduct struct {
 	strideA, strideB  ptx.Reg[uint64]
 	ofA, ofB          ptx.Ptr[ptx.Global, uint8]
 	memory            ptx.Ptr[ptx.Shared, uint32]
-	a, b              tiling.MMAOperand
-	sums              [][]*ptx.Var[float32] // of each 16 × 8 of the warp's part, row by row
+	a, b              *tiling.MMAOperand
+	accumulators      [][]*ptx.Var[float32] // of each 16 × 8 of the warp's part, row by row
 	result            tiling.RowWriter
 	warpTop, warpLeft ptx.Reg[uint32] // of the warp's part, in the tile
 }
 
 // newMmaProduct reads the parameters and finds the warp's place in a tile.
-func newMmaProduct(k *ptx.Kernel, kind *tiling.MMAKind, t mmaTile, alongA, alongB bool, e *kit.Epilogue) *mmaProduct {
+func newMmaProduct(k *ptx.Kernel, kind *tiling.MMAKind, t mmaTile, kMajorA, kMajorB bool, e *kit.Epilogue) *mmaProduct {
 	p := &mmaProduct{mmaTile: t, MMAKind: kind, k: k}
 	p.Params = kit.NewParams(k, &p.mmaParams)
 	p.strideA, p.strideB = kit.Read(p.Params, &p.StrideA), kit.Read(p.Params, &p.StrideB)
@@ -116,12 +99,10 @@ func newMmaProduct(k *ptx.Kernel, kind *tiling.MMAKind, t mmaTile, alongA, along
 	p.warpLeft = warp.Rem(t.n / t.warpN).Mul(t.warpN)
 	p.result = tiling.RowWriter{K: k, Lane: lane, M: p.U32(&p.M), N: p.U32(&p.N), Bias: bias, C: c, Parts: parts, After: after}
 	p.result.Scratch = p.memory.Bytes(warp.Mul(32 * tiling.MMAScratchRow))
-	side := func(ld *int, along bool, vector uint32) tiling.MMAOperand {
-		return tiling.MMAOperand{K: k, MMAKind: kind, Along: along, Threads: t.threads(), Ld: p.U32(ld), Vector: scalar.HasFlag(k, flags, vector)}
-	}
-	p.a, p.b = side(&p.LDA, alongA, tiling.VectorA), side(&p.LDB, alongB, tiling.VectorB)
-	p.a.Lanes(p.memory, t.m, lane, p.warpTop, t.warpM, true)
-	p.b.Lanes(p.memory.Bytes(t.m*tiling.MMARow), t.n, lane, p.warpLeft, t.warpN, false)
+	p.a = tiling.NewMMAOperand(k, kind, kMajorA, t.threads(), p.U32(&p.LDA), scalar.HasFlag(k, flags, tiling.VectorA),
+		p.memory, t.m, lane, p.warpTop, t.warpM, true)
+	p.b = tiling.NewMMAOperand(k, kind, kMajorB, t.threads(), p.U32(&p.LDB), scalar.HasFlag(k, flags, tiling.VectorB),
+		p.memory.Bytes(t.m*tiling.MMARow), t.n, lane, p.warpLeft, t.warpN, false)
 	return p
 }
 
@@ -138,44 +119,38 @@ func (p *mmaProduct) Build() {
 	k, t := p.k, p.mmaTile
 	tiling.EachSegment(p.Params, &p.ScheduleSizes, k.Ctaid(ptx.X), p.U32(&p.K), func(s tiling.Segment) {
 		z, top, left := p.Place(s.Tile)
-		begin := func(side *tiling.MMAOperand, x ptx.Ptr[ptx.Global, uint8], stride ptx.Reg[uint64], size int,
-			first, bound ptx.Reg[uint32]) {
+		begin := func(operand *tiling.MMAOperand, x ptx.Ptr[ptx.Global, uint8], stride ptx.Reg[uint64], first, bound ptx.Reg[uint32]) {
 			product := ptx.Convert[uint64](z).Mul(stride).Mul(p.MMAKind.Size)
-			side.Begin(x.Bytes(product), size, first, bound, s.First)
+			operand.Begin(x.Bytes(product), first, bound, s.First)
 		}
-		begin(&p.a, p.ofA, p.strideA, t.m, top, p.U32(&p.M))
-		begin(&p.b, p.ofB, p.strideB, t.n, left, p.U32(&p.N))
-		p.sums = nil
+		begin(p.a, p.ofA, p.strideA, top, p.U32(&p.M))
+		begin(p.b, p.ofB, p.strideB, left, p.U32(&p.N))
+		p.accumulators = nil
 		for range t.warpM / 16 * (t.warpN / 8) {
-			p.sums = append(p.sums, scalar.Zeros(k, 4))
+			p.accumulators = append(p.accumulators, scalar.Zeros(k, 4))
 		}
-		p.addUp(s.Depth)
+		p.mainloop(s.Depth)
 		z, top, left = p.Place(s.Tile) // found anew, rather than kept
 		p.result.Begin(s, z, p.U32(&p.Flags), p.U32(&p.Act))
 		top, left = top.Add(p.warpTop), left.Add(p.warpLeft)
 		p.result.Chunks(t.warpM/32, 32, top, left, true, func(i, row, col int) *ptx.Var[float32] {
-			return p.sums[(32*i+row)/16*(t.warpN/8)+col/8][row%16/8*2+col%8]
+			return p.accumulators[(32*i+row)/16*(t.warpN/8)+col/8][row%16/8*2+col%8]
 		})
 		k.Barrier() // before the next segment's tiles come to where results were turned
 	})
 }
 
-// addUp adds up the products of a segment: while the tiles of a stage are multiplied, those of the next ones are on their way. The first tile is what the depth has
-// beyond a multiple of a tile's, so that all others are whole. Each iteration of the inner loop brings tiles to the stage that the turn
-// before has read, which the barrier in between makes safe; if operands are not aligned, the outer loop does that instead, and the
-// inner one has a single iteration.
-func (p *mmaProduct) addUp(depth ptx.Reg[uint32]) {
+// mainloop adds up the products of a segment: while the tiles of a stage are multiplied, those of the next ones are on their way. The
+// first tile is what the depth has beyond a multiple of a tile's, so that all others are whole. If operands are aligned, the inner loop
+// copies further tiles; else the outer loop does, and the inner one has a single iteration.
+func (p *mmaProduct) mainloop(depth ptx.Reg[uint32]) {
 	k := p.k
 	stage, deep := (p.mmaTile.m+p.mmaTile.n)*tiling.MMARow, uint32(tiling.MMARow/p.Size)
 	whole := depth.Add(deep - 1).And(-deep) // rounded up
 	part := ptx.VarOf(k, ptx.Imm(deep).Sub(whole.Sub(depth)))
 	total := ptx.Bitcast[int32](whole)
 	left, coming := ptx.VarOf(k, total), ptx.VarOf(k, total) // coming: not yet asked for by the outer loop
-	next := func(v *ptx.Var[uint32], by ptx.Reg[uint32]) {
-		n := v.Get().Add(by)
-		v.Set(ptx.Select(n.Eq(tiling.MmaStages*stage), ptx.U32(0), n))
-	}
-	to, from := ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, ptx.U32(0))
+	ring := tiling.NewPipeline(k, tiling.MmaStages, stage)
 	aligned := p.a.Vector.And(p.b.Vector)
 	// What an inner iteration goes on by.
 	inner := ptx.Select(aligned, ptx.U32(stage), 0)
@@ -184,28 +159,24 @@ func (p *mmaProduct) addUp(depth ptx.Reg[uint32]) {
 	enough := ptx.Select(aligned, ptx.Imm(int32(deep*(tiling.MmaStages-1))), math.MaxInt32)
 	k.While(func() ptx.Reg[bool] { return left.Get().Gt(0) }, func() {
 		k.If(coming.Get().Gt(0), func() {
-			p.a.Load(to.Get(), part.Get())
-			p.b.Load(to.Get(), part.Get())
+			p.a.CopyPart(ring.Write.Get(), part.Get())
+			p.b.CopyPart(ring.Write.Get(), part.Get())
 		})
-		k.CpAsyncCommit()
-		next(to, ptx.U32(stage))
+		ring.Commit()
 		part.Set(deep)
 		coming.Set(coming.Get().Sub(int32(deep)))
 		// All stages but one are filled first.
 		k.If(coming.Get().Le(left.Get().Sub(int32(deep*(tiling.MmaStages-1)))), func() {
-			k.CpAsyncWait(tiling.MmaStages - 2)
-			k.Barrier()
+			ring.Wait()
 			k.Loop(func() {
 				more := left.Get().Gt(enough)
-				p.a.Bring(to.Get(), more, stepA)
-				p.b.Bring(to.Get(), more, stepB)
-				k.CpAsyncCommit()
-				next(to, inner)
-				p.multiply(from.Get())
-				next(from, ptx.U32(stage))
+				p.a.Copy(ring.Write.Get(), more, stepA)
+				p.b.Copy(ring.Write.Get(), more, stepB)
+				ring.CommitBy(inner)
+				p.multiply(ring.Read.Get())
+				ring.Release()
 				left.Set(left.Get().Sub(int32(deep)))
-				k.CpAsyncWait(tiling.MmaStages - 2)
-				k.Barrier()
+				ring.Wait()
 				k.BreakIf(left.Get().Le(stop))
 			})
 		})
@@ -227,6 +198,6 @@ func (p *mmaProduct) multiply(stage ptx.Reg[uint32]) {
 			pair := readB(j, step)
 			b = append(b, pair[:2], pair[2:])
 		}
-		p.Products(p.k, a, b, func(i, j int) []*ptx.Var[float32] { return p.sums[i*across+j] })
+		p.Products(p.k, a, b, func(i, j int) []*ptx.Var[float32] { return p.accumulators[i*across+j] })
 	}
 }

@@ -17,7 +17,7 @@ func simt(t tiling.Shape) tiling.Tiled {
 		Doc: "c[split][product] = act(a·b + bias) over a split of the depth. Bias and activation are for a single split. " +
 			"Block = (split · products + product) · tiles + tile.",
 		Params:    gemmParams{},
-		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { newProduct(k, t, e).Build() },
+		BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { buildSIMT(k, t, e) },
 	})}
 }
 
@@ -42,11 +42,11 @@ func (at *gemmParams) product(k *ptx.Kernel, t tiling.Shape, blocks int, e *kit.
 	return prod, p, a.At(z.Mul(strideA)), b.At(z.Mul(strideB))
 }
 
-// newProduct reads the parameters of gemm.
-func newProduct(k *ptx.Kernel, t tiling.Shape, e *kit.Epilogue) *tiling.Product {
+// buildSIMT writes a kernel whose operands lie either way.
+func buildSIMT(k *ptx.Kernel, t tiling.Shape, e *kit.Epilogue) {
 	var at gemmParams
 	p, params, a, b := at.product(k, t, map[int]int{64: 3, 128: 2}[t.M], e)
-	p.A = tiling.NewOperand(k, "a", t.M, t.K, a, params.U32(&at.LDA), p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
-	p.B = tiling.NewOperand(k, "b", t.N, t.K, b, params.U32(&at.LDB), p.Has(tiling.AlongB), p.Has(tiling.VectorB), p.Left, p.N, p.First)
-	return p
+	p.Pipelined(
+		tiling.MatrixOperand(tiling.SwizzledTile(k, "a", t.M, t.K), a, params.U32(&at.LDA), p.Has(tiling.KMajorA), p.Has(tiling.VectorA), p.Top, p.M, p.First),
+		tiling.MatrixOperand(tiling.SwizzledTile(k, "b", t.N, t.K), b, params.U32(&at.LDB), p.Has(tiling.KMajorB), p.Has(tiling.VectorB), p.Left, p.N, p.First))
 }

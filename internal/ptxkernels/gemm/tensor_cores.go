@@ -105,8 +105,8 @@ func (m *Problem) rowLengths() (a, b int) {
 	return a, b
 }
 
-// lie tells whether a and b lie along the depth, as indices.
-func (m *Problem) lie() (a, b int) { return index(!m.transA), index(m.transB) }
+// major tells whether a and b are K-major, as indices.
+func (m *Problem) major() (a, b int) { return index(!m.transA), index(m.transB) }
 
 func index(b bool) int {
 	if b {
@@ -122,8 +122,8 @@ func (m *Problem) emitMma(set *mmaSet, tile int, c, parts kit.Buffer, cut tiling
 	chunk := 16 / set.Size
 	lda, ldb := m.rowLengths()
 	flags := m.BiasOf | m.resultFlags() | kit.FlagIf(tiling.VectorA, lda%chunk == 0) | kit.FlagIf(tiling.VectorB, ldb%chunk == 0) | kit.FlagIf(tiling.VectorC, m.N%4 == 0)
-	alongA, alongB := m.lie()
-	m.LaunchEpilogue(m.tail, false, set.kernels[tile][alongA][alongB], [3]int{cut.Items(), 1, 1}, mmaParams{
+	kMajorA, kMajorB := m.major()
+	m.LaunchEpilogue(m.tail, false, set.kernels[tile][kMajorA][kMajorB], [3]int{cut.Items(), 1, 1}, mmaParams{
 		M: m.M, N: m.N, K: m.K, LDA: lda, LDB: ldb, Flags: int(flags), Act: int(m.Act),
 		Across: scalar.Divide(cut.Tiling.Across), Tiles: scalar.Divide(cut.Tiling.Tiles()), ScheduleSizes: cut.Sizes(),
 		StrideA: uint64(m.StrideA), StrideB: uint64(m.StrideB), A: m.A, B: m.B, Bias: m.Bias, C: c, Parts: parts})
@@ -139,8 +139,8 @@ func (m *Problem) wgmmaFits() bool {
 func (m *Problem) emitWgmma(set *wgmmaSet, tile int, c, parts kit.Buffer, cut tiling.Schedule) {
 	n, t := set.tiles[tile].n, cut.Tiling
 	items := cut.Items()
-	alongA, alongB := m.lie()
-	m.LaunchEpilogue(m.tail, false, set.kernels[tile][alongA][alongB], [3]int{min(items, m.Caps.Multiprocessors), 1, 1}, wgmmaParams{
+	kMajorA, kMajorB := m.major()
+	m.LaunchEpilogue(m.tail, false, set.kernels[tile][kMajorA][kMajorB], [3]int{min(items, m.Caps.Multiprocessors), 1, 1}, wgmmaParams{
 		M: m.M, N: m.N, K: m.K, Items: items, BatchA: index(m.StrideA > 0), BatchB: index(m.StrideB > 0),
 		Flags: int(m.BiasOf | m.resultFlags() | kit.FlagIf(tiling.VectorC, m.N%4 == 0)), Act: int(m.Act), Down: t.Down,
 		InGroup: scalar.Divide(wgmmaGroup * t.Across), Tiles: scalar.Divide(t.Tiles()), ScheduleSizes: cut.Sizes(), Bias: m.Bias, C: c, Parts: parts,
@@ -148,9 +148,9 @@ func (m *Problem) emitWgmma(set *wgmmaSet, tile int, c, parts kit.Buffer, cut ti
 }
 
 // tensorMap describes an operand with so many rows of the result's bound, of which a tile has box.
-func (m *Problem) tensorMap(t tensormap.DataType, x kit.Buffer, rows, box, stride int, along bool) kit.TensorMap {
+func (m *Problem) tensorMap(t tensormap.DataType, x kit.Buffer, rows, box, stride int, kMajor bool) kit.TensorMap {
 	inner, outer := rows, m.K
-	if along {
+	if kMajor {
 		inner, outer = m.K, rows
 	}
 	batch := 1
@@ -161,7 +161,7 @@ func (m *Problem) tensorMap(t tensormap.DataType, x kit.Buffer, rows, box, strid
 	d.Dims = [tensormap.MaxRank]uint64{uint64(inner), uint64(outer), uint64(batch)}
 	d.Strides = [tensormap.MaxRank - 1]uint64{uint64(2 * inner), uint64(2 * inner * outer)}
 	d.Box = [tensormap.MaxRank]uint32{WgmmaDepth, WgmmaDepth, 1}
-	if along {
+	if kMajor {
 		d.Box[1] = uint32(box)
 	}
 	return kit.TensorMap{Buffer: x, Map: d}
@@ -171,6 +171,6 @@ func (m *Problem) tensorMap(t tensormap.DataType, x kit.Buffer, rows, box, strid
 func (m *Problem) asyncFits() bool { return (!m.transA || m.M%4 == 0) && (m.transB || m.N%4 == 0) }
 
 func (m *Problem) emitAsync(splits int, c kit.Buffer) {
-	alongA, alongB := m.lie()
-	m.emitTiled(tiling.Tiled{Shape: AsyncTile, Kernel: gemmsAsync[alongA][alongB]}, splits, c)
+	kMajorA, kMajorB := m.major()
+	m.emitTiled(tiling.Tiled{Shape: AsyncTile, Kernel: gemmsAsync[kMajorA][kMajorB]}, splits, c)
 }

@@ -13,7 +13,7 @@ import (
 // other one is called rows.
 type thin struct {
 	rows, vectors    int
-	along            bool // the matrix lies along the depth
+	kMajor           bool // the matrix is K-major
 	ofB              bool // the matrix is b, so that rows are columns of the result
 	matrix, x        kit.Buffer
 	strideM, strideX int // from product to product
@@ -22,24 +22,24 @@ type thin struct {
 	biasR, biasV     int // 1 if the bias runs along rows, or along vectors
 }
 
-// thin is the product in this form, if it has one: rather with a matrix that lies along the depth, then with more rows.
+// thin is the product in this form, if it has one: rather with a K-major matrix, then with more rows.
 func (m *Problem) thin() (t thin, ok bool) {
 	// A vector lies the same way whether it is transposed or not.
-	alongA, alongB := !m.transA || m.M == 1, m.transB || m.N == 1
-	ofA := thin{rows: m.M, vectors: m.N, along: alongA, matrix: m.A, x: m.B, strideM: m.StrideA, strideX: m.StrideB,
+	kMajorA, kMajorB := !m.transA || m.M == 1, m.transB || m.N == 1
+	ofA := thin{rows: m.M, vectors: m.N, kMajor: kMajorA, matrix: m.A, x: m.B, strideM: m.StrideA, strideX: m.StrideB,
 		vectorK: m.N, vectorV: 1, resultR: m.N, resultV: 1, biasR: int(m.BiasOf & tiling.BiasOfRows / tiling.BiasOfRows),
 		biasV: int(m.BiasOf & tiling.BiasOfColumns / tiling.BiasOfColumns)}
 	if m.transB {
 		ofA.vectorK, ofA.vectorV = 1, m.K
 	}
-	ofB := thin{ofB: true, rows: m.N, vectors: m.M, along: alongB, matrix: m.B, x: m.A, strideM: m.StrideB, strideX: m.StrideA,
+	ofB := thin{ofB: true, rows: m.N, vectors: m.M, kMajor: kMajorB, matrix: m.B, x: m.A, strideM: m.StrideB, strideX: m.StrideA,
 		vectorK: 1, vectorV: m.K, resultR: 1, resultV: m.N, biasR: ofA.biasV, biasV: ofA.biasR}
 	if m.transA {
 		ofB.vectorK, ofB.vectorV = m.M, 1
 	}
 	aOK, bOK := ofA.vectors <= FewVectors, ofB.vectors <= FewVectors
 	if aOK && bOK {
-		aOK = ofA.along && !ofB.along || ofA.along == ofB.along && ofA.rows >= ofB.rows
+		aOK = ofA.kMajor && !ofB.kMajor || ofA.kMajor == ofB.kMajor && ofA.rows >= ofB.rows
 	}
 	if aOK {
 		return ofA, true
@@ -48,7 +48,7 @@ func (m *Problem) thin() (t thin, ok bool) {
 }
 
 func (t thin) name() string {
-	if t.along {
+	if t.kMajor {
 		return "rows"
 	}
 	return "columns"
@@ -56,7 +56,7 @@ func (t thin) name() string {
 
 // shape is log2 of the lanes that share a row, or of the warps that share out the depth: so that each has a few fours to read.
 func (t thin) shape(m *Problem) int {
-	if !t.along {
+	if !t.kMajor {
 		return min(scalar.Log2(gemvThreads/32), bits.Len(uint(m.K/16)))
 	}
 	whole := 4096 // of a depth from which a row is a block's; less if there are few rows
@@ -71,7 +71,7 @@ func (t thin) shape(m *Problem) int {
 
 // blocks of one split.
 func (t thin) blocks(m *Problem) int {
-	if t.along {
+	if t.kMajor {
 		return kit.CeilDiv(m.Batch*t.rows, gemvThreads>>t.shape(m))
 	}
 	return m.Batch * t.across(m)
@@ -95,7 +95,7 @@ func (t thin) perLane(m *Problem) int {
 
 // vector: whether everything may be read in fours, or a matrix of halves in eights.
 func (t thin) Vector(m *Problem) bool {
-	if !t.along {
+	if !t.kMajor {
 		return t.rows%t.perLane(m) == 0
 	}
 	return m.K%(16/m.Elem(t.matrix).Size()) == 0 && t.vectorK == 1 && (t.vectors == 1 || t.vectorV%4 == 0)
@@ -108,7 +108,7 @@ func (t thin) emit(m *Problem, splits int, c kit.Buffer) {
 		act, t.biasR, t.biasV = 0, 0, 0
 	}
 	k := t.Kernel(m).columns
-	if t.along {
+	if t.kMajor {
 		k = t.Kernel(m).rows
 	}
 	product := m.M * m.N

@@ -38,7 +38,7 @@ func (t wgmmaTile) size() int { return (wgmmaM + t.n) * wgmmaRow }
 // shared is the bytes of dynamic shared memory: tiles, scratch memory of eight warps, two barriers for each stage.
 func (t wgmmaTile) shared() int { return t.stages*t.size() + 8*wgmmaScratch + 16*t.stages }
 
-// wgmmaSet is the kernels for a kind of numbers: by tile, and by whether a and b lie along the depth.
+// wgmmaSet is the kernels for a kind of numbers: by tile, and by whether a and b are K-major.
 type wgmmaSet struct {
 	typ     tensormap.DataType
 	tiles   []wgmmaTile
@@ -50,23 +50,17 @@ var (
 	wgmmaBF16 = newWgmmaSet("bf16", tensormap.BF16, wgmmaBody[ptx.BF16x2])
 )
 
-func newWgmmaSet(name string, typ tensormap.DataType, body func(k *ptx.Kernel, t wgmmaTile, alongA, alongB bool, e *kit.Epilogue)) *wgmmaSet {
+func newWgmmaSet(name string, typ tensormap.DataType, body func(k *ptx.Kernel, t wgmmaTile, kMajorA, kMajorB bool, e *kit.Epilogue)) *wgmmaSet {
 	s := &wgmmaSet{typ: typ, tiles: wgmmaTiles}
-	lie := [2]string{"x", "k"}
 	for _, t := range wgmmaTiles {
-		var of [2][2]*kit.Kernel
-		for a := range of {
-			for b := range of[a] {
-				of[a][b] = kit.Register(kit.Kernel{Family: "matmul_wgmma_" + name,
-					Name:  fmt.Sprintf("wgmma_%s_%dx%d_%s%s", name, wgmmaM, t.n, lie[a], lie[b]),
-					Block: [3]int{wgmmaThreads, 1, 1}, Shared: t.shared(),
-					Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by wgmma on tiles that TMA brings; in the name, k " +
-						"says that an operand lies along the depth (a [m, k], b [n, k]), x that it lies across.",
-					Params:    wgmmaParams{},
-					BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { body(k, t, a == 1, b == 1, e) }})
-			}
-		}
-		s.kernels = append(s.kernels, of)
+		s.kernels = append(s.kernels, byMajor(func(a, b bool, suffix string) kit.Kernel {
+			return kit.Kernel{Family: "matmul_wgmma_" + name, Name: fmt.Sprintf("wgmma_%s_%dx%d_%s", name, wgmmaM, t.n, suffix),
+				Block: [3]int{wgmmaThreads, 1, 1}, Shared: t.shared(),
+				Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by wgmma on tiles that TMA brings; in the name, k " +
+					"says that an operand is K-major (a [m, k], b [n, k]), x that it is not.",
+				Params:    wgmmaParams{},
+				BuildWith: func(k *ptx.Kernel, _ *kit.Prologue, e *kit.Epilogue) { body(k, t, a, b, e) }}
+		}))
 	}
 	return s
 }
@@ -91,18 +85,18 @@ type wgmmaProduct struct {
 	wgmmaTile
 	*kit.Params
 	wgmmaParams
-	k              *ptx.Kernel
-	alongA, alongB bool
-	memory         ptx.Ptr[ptx.Shared, uint32]
-	scratch        ptx.Ptr[ptx.Shared, uint32]
-	full, empty    ptx.Mbarrier
-	mulAdd         func(k *ptx.Kernel, sums []*ptx.Var[float32], a, b ptx.Descriptor)
+	k                *ptx.Kernel
+	kMajorA, kMajorB bool
+	memory           ptx.Ptr[ptx.Shared, uint32]
+	scratch          ptx.Ptr[ptx.Shared, uint32]
+	full, empty      ptx.Mbarrier
+	mulAdd           func(k *ptx.Kernel, sums []*ptx.Var[float32], a, b ptx.Descriptor)
 }
 
-func wgmmaBody[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, t wgmmaTile, alongA, alongB bool, e *kit.Epilogue) {
-	p := &wgmmaProduct{wgmmaTile: t, k: k, alongA: alongA, alongB: alongB}
+func wgmmaBody[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, t wgmmaTile, kMajorA, kMajorB bool, e *kit.Epilogue) {
+	p := &wgmmaProduct{wgmmaTile: t, k: k, kMajorA: kMajorA, kMajorB: kMajorB}
 	p.Params = kit.NewParams(k, &p.wgmmaParams)
-	p.mulAdd = ptx.Wgmma[T, T, float32]{N: t.n, TransA: !alongA, TransB: !alongB}.MulAdd
+	p.mulAdd = ptx.Wgmma[T, T, float32]{N: t.n, TransA: !kMajorA, TransB: !kMajorB}.MulAdd
 	p.Build(e)
 }
 
@@ -194,9 +188,9 @@ func (p *wgmmaProduct) produce(a, b ptx.TensorMap[uint32]) {
 			r.at(p.empty).WaitParity(r.turn.Get().Xor(1))
 			full, memory := r.at(p.full), r.memory()
 			full.ArriveExpectTx(p.size())
-			bring := func(to ptx.Ptr[ptx.Shared, uint32], m ptx.TensorMap[uint32], x, z ptx.Reg[uint32], size int, along bool) {
+			bring := func(to ptx.Ptr[ptx.Shared, uint32], m ptx.TensorMap[uint32], x, z ptx.Reg[uint32], size int, kMajor bool) {
 				signed := ptx.Bitcast[int32, uint32]
-				if along {
+				if kMajor {
 					m.Load(to, []ptx.Reg[int32]{signed(at), signed(x), signed(z)}, full)
 					return
 				}
@@ -205,8 +199,8 @@ func (p *wgmmaProduct) produce(a, b ptx.TensorMap[uint32]) {
 					m.Load(to.Bytes(i*wgmmaRow), []ptx.Reg[int32]{signed(x), signed(at), signed(z)}, full)
 				}
 			}
-			bring(memory, a, w.top, za, wgmmaM, p.alongA)
-			bring(memory.Bytes(wgmmaM*wgmmaRow), b, w.left, zb, p.n, p.alongB)
+			bring(memory, a, w.top, za, wgmmaM, p.kMajorA)
+			bring(memory.Bytes(wgmmaM*wgmmaRow), b, w.left, zb, p.n, p.kMajorB)
 			r.next()
 		}, ptx.NoUnroll())
 	})
@@ -234,8 +228,8 @@ func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 		ptx.For(k, 0, w.Depth, WgmmaDepth, func(d ptx.Reg[uint32]) {
 			r.at(p.full).WaitParity(r.turn.Get())
 			memory := r.memory()
-			ofA, stepA := p.descriptor(memory.Bytes(half.Mul(64*wgmmaRow)), p.alongA)
-			ofB, stepB := p.descriptor(memory.Bytes(wgmmaM*wgmmaRow), p.alongB)
+			ofA, stepA := p.descriptor(memory.Bytes(half.Mul(64*wgmmaRow)), p.kMajorA)
+			ofB, stepB := p.descriptor(memory.Bytes(wgmmaM*wgmmaRow), p.kMajorB)
 			k.WgmmaFence()
 			for i := range WgmmaDepth / 16 {
 				p.mulAdd(k, sums, ofA.Bytes(i*stepA), ofB.Bytes(i*stepB))
@@ -259,10 +253,10 @@ func (p *wgmmaProduct) barrierAt(address ptx.Reg[uint32]) ptx.Mbarrier {
 	return ptx.MbarrierAt(ptx.SharedPtrAt[ptx.Shared, uint64](p.k, address))
 }
 
-// descriptor is that of the operand's tile at x, and what to advance it by for the next 16 of the depth. Along the depth, 8 rows
-// of 128 bytes are an atom. Across, an atom is 64 elements at each of 8 depths, and the next 64 elements lie after all depths.
-func (p *wgmmaProduct) descriptor(x ptx.Ptr[ptx.Shared, uint32], along bool) (d ptx.Descriptor, step int) {
-	if along {
+// descriptor is that of the operand's tile at x, and what to advance it by for the next 16 of the depth. K-major, 8 rows
+// of 128 bytes are an atom. M-major, an atom is 64 elements at each of 8 depths, and the next 64 elements lie after all depths.
+func (p *wgmmaProduct) descriptor(x ptx.Ptr[ptx.Shared, uint32], kMajor bool) (d ptx.Descriptor, step int) {
+	if kMajor {
 		return ptx.NewDescriptor(x, 16, 8*wgmmaRow, ptx.Swizzle128), 32
 	}
 	return ptx.NewDescriptor(x, WgmmaDepth*wgmmaRow, 8*wgmmaRow, ptx.Swizzle128), 16 * wgmmaRow

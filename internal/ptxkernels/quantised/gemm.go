@@ -26,10 +26,10 @@ var quantGemmKernels = ofFormats(func(f *blockFormat) tiling.Tiled {
 		Block:  [3]int{tiling.GemmThreads, 1, 1},
 		Doc:    "c[split] = x·w + bias over a split of the depth, of weights that lie along the depth, as rows of k, or across.",
 		Params: quantGemmParams{W: make([]kit.Buffer, 2)},
-		Build:  func(k *ptx.Kernel) { newQuantProduct(k, f).Build() }})}
+		Build:  func(k *ptx.Kernel) { buildQuantGemm(k, f) }})}
 })
 
-func newQuantProduct(k *ptx.Kernel, f *blockFormat) *tiling.Product {
+func buildQuantGemm(k *ptx.Kernel, f *blockFormat) {
 	at := quantGemmParams{W: make([]kit.Buffer, 2)}
 	params := kit.NewParams(k, &at)
 	x := kit.Ptr[float32](params, &at.X)
@@ -39,69 +39,39 @@ func newQuantProduct(k *ptx.Kernel, f *blockFormat) *tiling.Product {
 	p := tiling.ProductOf(params, quantTile, &at.GemmSizes)
 	p.Bias = bias
 	p.Places = p.PlacesIn(c)
-	p.A = tiling.NewOperand(k, "a", p.Shape.M, p.Shape.K, x, params.U32(&at.LDA), p.Has(tiling.AlongA), p.Has(tiling.VectorA), p.Top, p.M, p.First)
+	a := tiling.MatrixOperand(tiling.SwizzledTile(k, "a", p.Shape.M, p.Shape.K), x, params.U32(&at.LDA), p.Has(tiling.KMajorA), p.Has(tiling.VectorA),
+		p.Top, p.M, p.First)
 	of := ptx.Select(p.Z.Eq(0), ptx.Address(weights), ptx.Address(other))
-	p.B = newQuantSide(params, f, &at.packedRow, p, ptx.PtrAt[ptx.Global, uint8](k, of))
-	return p
+	p.Pipelined(a, packedOperand(params, f, &at.packedRow, p, ptx.PtrAt[ptx.Global, uint8](k, of)))
 }
 
-// quantSide is packed weights as an operand of a product. Threads bring four neighbours in a row of weights.
-type quantSide struct {
-	tiling.TileMemory
-	*blockFormat
-	along       ptx.Reg[bool]
-	weights     ptx.Ptr[ptx.Global, uint8]
-	words       ptx.Reg[uint32] // of a row
-	blocks      ptx.Reg[uint32] // likewise, see blockFormat.blocksAt
-	row, col    *ptx.Var[uint32]
-	from        ptx.Reg[int32] // there are values while more of the depth than this is left
-	to          ptx.Reg[uint32]
-	held        scalar.Variables[float32]
-	down, right ptx.Reg[uint32] // from tile to tile
-}
-
-func newQuantSide(params *kit.Params, f *blockFormat, packed *packedRow, p *tiling.Product, weights ptx.Ptr[ptx.Global, uint8]) *quantSide {
-	k := params.Kernel
+// packedOperand is packed weights as an operand. Threads bring four neighbours in a row of weights.
+func packedOperand(params *kit.Params, f *blockFormat, packed *packedRow, p *tiling.Product, weights ptx.Ptr[ptx.Global, uint8]) *tiling.Operand {
+	k, kMajor := params.Kernel, p.Has(tiling.KMajorB)
 	size, depth := p.Shape.N, p.Shape.K
-	s := &quantSide{TileMemory: tiling.NewTileMemory(k, "b", size, depth), blockFormat: f, along: p.Has(tiling.AlongB), weights: weights,
-		words: params.U32(&packed.Words), blocks: f.blocksOf(params, &packed.Blocks)}
+	s := tiling.EitherOperand(tiling.SwizzledTile(k, "b", size, depth), kMajor)
+	words, blocks := params.U32(&packed.Words), f.blocksOf(params, &packed.Blocks)
 	id := k.Tid(ptx.X)
-	either := func(a, b ptx.Reg[uint32]) ptx.Reg[uint32] { return ptx.Select(s.along, a, b) }
+	either := func(a, b ptx.Reg[uint32]) ptx.Reg[uint32] { return ptx.Select(kMajor, a, b) }
 	// Either four of the depth in one column of the result, or four columns at one depth.
 	column := either(id.Shr(2), id.And(size/4-1).Shl(2))
 	d := either(id.And(depth/4-1).Shl(2), id.Shr(scalar.Log2(size/4)))
-	s.to = s.Place(column, d)
+	to := s.Place(column, d)
 	column = p.Left.Add(column)
-	s.from = ptx.Bitcast[int32](ptx.Select(column.Lt(p.N), d, math.MaxInt32))
+	from := ptx.Bitcast[int32](ptx.Select(column.Lt(p.N), d, math.MaxInt32)) // there are values while more of the depth than this is left
 	d = p.First.Add(d)
-	s.row, s.col = ptx.VarOf(k, either(column, d)), ptx.VarOf(k, either(d, column))
-	s.down, s.right = either(ptx.U32(0), ptx.U32(depth)), either(ptx.U32(depth), ptx.U32(0))
-	for range 4 {
-		s.held = append(s.held, ptx.NewVar[float32](k))
-	}
-	return s
-}
-
-// Load brings the next tile to registers, with zeros where the matrix or the depth ends, of which so much is left.
-func (s *quantSide) Load(left ptx.Reg[int32]) {
-	k := s.K
-	s.held.Set(scalar.Constants(make([]float32, 4)))
-	k.If(left.Gt(s.from), func() {
-		at := s.weights.Bytes(s.row.Get().MulWide(s.words).Shl(2))
-		s.held.Set(s.Four(k, s.blocks, at, s.col.Get()))
+	row, col := ptx.VarOf(k, either(column, d)), ptx.VarOf(k, either(d, column))
+	down, right := either(ptx.U32(0), ptx.U32(depth)), either(ptx.U32(depth), ptx.U32(0)) // from tile to tile
+	s.Add(to, func(left ptx.Reg[int32], held scalar.Variables[float32]) {
+		held.Set(scalar.Constants(make([]float32, 4)))
+		k.If(left.Gt(from), func() {
+			at := weights.Bytes(row.Get().MulWide(words).Shl(2))
+			held.Set(f.Four(k, blocks, at, col.Get()))
+		})
+		row.Set(row.Get().Add(down))
+		col.Set(col.Get().Add(right))
 	})
-	s.row.Set(s.row.Get().Add(s.down))
-	s.col.Set(s.col.Get().Add(s.right))
-}
-
-// store writes what load has brought.
-func (s *quantSide) Store(stage ptx.Reg[uint32]) {
-	k, to := s.K, s.Stage(stage).At(s.to)
-	k.If(s.along, func() {
-		for i, v := range s.held {
-			to.At(i * s.Size).Store(v.Get())
-		}
-	}, func() { to.Store4([4]scalar.Float(s.held.Get())) })
+	return s
 }
 
 // quantProduct is x, m × depth, times weights with n columns of the result, whose rows are along the depth or across.
@@ -152,7 +122,7 @@ func (p *quantProduct) exact() {
 	}
 	parts, depth := p.splitsOf(tiles * products)
 	p.Split(parts, func(flags uint32, y kit.Buffer) {
-		flags |= tiling.AlongA | kit.FlagIf(tiling.AlongB, p.along) | kit.FlagIf(tiling.VectorA, p.depth%4 == 0) | kit.FlagIf(tiling.VectorC, p.n%4 == 0)
+		flags |= tiling.KMajorA | kit.FlagIf(tiling.KMajorB, p.along) | kit.FlagIf(tiling.VectorA, p.depth%4 == 0) | kit.FlagIf(tiling.VectorC, p.n%4 == 0)
 		cols := p.n
 		if p.along {
 			cols = p.depth

@@ -3,6 +3,7 @@ package quantised
 import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -183,7 +184,7 @@ func (q *quantMma) Build() {
 	}
 	q.first = split.Mul(q.U32(&q.of.Split))
 	q.end = q.depth.Min(q.first.Add(q.U32(&q.of.Split)))
-	q.addUp(x, scales)
+	q.mainloop(x, scales)
 	c = c.At(split.MulWide(q.m).Mul(ptx.Convert[uint64](q.n)))
 	biased := q.U32(&q.of.Biased).Ne(0)
 	q.Write(factors, biased, bias, c)
@@ -204,35 +205,26 @@ func (q *quantMma) column() ptx.Reg[uint32] {
 	return k.Tid(ptx.X).Shr(5).Mad(quantMmaRows, q.left.Add(q.group))
 }
 
-// addUp goes over the depth.
-func (q *quantMma) addUp(x, scales ptx.Ptr[ptx.Global, uint8]) {
+// mainloop goes over the depth.
+func (q *quantMma) mainloop(x, scales ptx.Ptr[ptx.Global, uint8]) {
 	k := q.k
 	_, stage := q.Stage(q.blockFormat)
-	next := func(v *ptx.Var[uint32]) {
-		n := v.Get().Add(stage)
-		v.Set(ptx.Select(n.Eq(quantMmaStages*stage), ptx.U32(0), n))
-	}
-	to, from, coming := ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, q.first)
+	ring, coming := tiling.NewPipeline(k, quantMmaStages, stage), ptx.VarOf(k, q.first)
 	bring := q.bringer(x, scales)
 	fill := func() {
-		k.If(coming.Get().Lt(q.end), func() { bring(to.Get(), coming.Get()) })
-		k.CpAsyncCommit()
-		next(to)
+		k.If(coming.Get().Lt(q.end), func() { bring(ring.Write.Get(), coming.Get()) })
+		ring.Commit()
 		coming.Set(coming.Get().Add(q.deep()))
 	}
 	for range quantMmaStages - 1 {
 		fill()
 	}
-	arrived := func() { // what is to be multiplied next; and what the stage to be filled next had is multiplied
-		k.CpAsyncWait(quantMmaStages - 2)
-		k.Barrier()
-	}
-	arrived()
+	ring.Wait()
 	ptx.For(k, q.first, q.end, q.deep(), func(d ptx.Reg[uint32]) {
 		fill()
-		q.multiply(from.Get(), d)
-		next(from)
-		arrived()
+		q.multiply(ring.Read.Get(), d)
+		ring.Release()
+		ring.Wait()
 	}, ptx.NoUnroll())
 	k.CpAsyncWaitAll()
 }

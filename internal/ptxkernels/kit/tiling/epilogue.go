@@ -59,10 +59,7 @@ func (e *Epilogue) Apply(x []scalar.Float, at func(i int) Site, inside func(i in
 			}
 			continue
 		}
-		var four [4]*ptx.Var[float32]
-		for i := range four {
-			four[i] = ptx.VarOf(k, ptx.F32(0))
-		}
+		four := scalar.Zeros(k, 4)
 		wide := vector[0].And(e.words.At(kit.EpilogueWords*o + 3).Ne(0))
 		loadStrip(k, wide, func(i int) ptx.Ptr[ptx.Global, float32] { return e.at(o, at(i)) }, inside, four)
 		for i := range four {

@@ -3,128 +3,170 @@ package tiling
 import (
 	"math"
 
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// TileMemory is the shared memory of an operand of a product: two stages of a tile of size × depth elements (size along the
-// result), as depth rows of size elements.
+// OperandTile is the shared memory of an operand of a product on ordinary cores: stages of tiles of Rows × Depth elements (rows of
+// the result, or its columns), M-major: Depth lines of Rows elements, which threads read four at a time whichever way the operand
+// lies in memory. Element (i, d) lies in line d
 //
-// Element (d, i) of a tile, at depth d, lies in row d at i ^ (d/4 · 128/depth): the threads of a warp that bring fours along
-// the depth then store to 32 banks, and those that read or store four neighbours still find them together.
-type TileMemory struct {
-	K           *ptx.Kernel
-	Size, depth int
-	memory      ptx.Ptr[ptx.Shared, float32]
+//	swizzled  at i ^ (d/4 · 128/Depth): threads of a warp that store fours along the depth meet 32 banks, and four neighbours are
+//	          still found together
+//	padded    at i, each line eight elements longer: elements of eight rows at four depths meet 32 banks
+type OperandTile struct {
+	K            *ptx.Kernel
+	Rows, Depth  int
+	pad, swizzle int
+	memory       ptx.Ptr[ptx.Shared, float32]
 }
 
-// NewTileMemory declares shared memory for two stages of tiles.
-func NewTileMemory(k *ptx.Kernel, name string, size, depth int) TileMemory {
-	return TileMemory{k, size, depth, ptx.SharedArray[float32](k, name+"_tiles", 2*size*depth, ptx.Align(16))}
+// SwizzledTile declares the shared memory of two stages.
+func SwizzledTile(k *ptx.Kernel, name string, rows, depth int) OperandTile {
+	return OperandTile{K: k, Rows: rows, Depth: depth, swizzle: 128 / depth,
+		memory: ptx.SharedArray[float32](k, name+"_tiles", 2*rows*depth, ptx.Align(16))}
 }
 
-func (t TileMemory) twist() int { return 128 / t.depth }
-
-// Place is where in a stage the element at row i and depth d lies.
-func (t TileMemory) Place(i, d ptx.Reg[uint32]) ptx.Reg[uint32] {
-	return d.Mad(t.Size, i.Xor(d.Shr(2).Mul(t.twist())))
+// PaddedTiles declares the shared memory of operands with so many rows each, in stages that have a tile of each of them.
+func PaddedTiles(k *ptx.Kernel, stages, depth int, rows ...int) (tiles []OperandTile) {
+	elements := 0
+	for _, n := range rows {
+		tiles = append(tiles, OperandTile{K: k, Rows: n, Depth: depth, pad: 8})
+		elements += tiles[len(tiles)-1].Elements()
+	}
+	memory := ptx.SharedArray[float32](k, "tiles", stages*elements, ptx.Align(16))
+	for i := range tiles {
+		tiles[i].memory = memory
+		memory = memory.At(tiles[i].Elements())
+	}
+	return tiles
 }
 
-// Stage is the shared memory of one.
-func (t TileMemory) Stage(n ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] {
-	return t.memory.At(n.Mul(t.Size * t.depth))
+// line is the elements from one depth to the next.
+func (t OperandTile) line() int { return t.Rows + t.pad }
+
+// Elements of a stage.
+func (t OperandTile) Elements() int { return t.Depth * t.line() }
+
+// Place is where in a stage the element of row i at depth d lies.
+func (t OperandTile) Place(i, d ptx.Reg[uint32]) ptx.Reg[uint32] {
+	if t.swizzle > 0 {
+		i = i.Xor(d.Shr(2).Mul(t.swizzle))
+	}
+	return d.Mad(t.line(), i)
 }
 
-// Fragments returns what reads the thread's elements at a depth: four from first on, and four more 64 further each.
-func (t TileMemory) Fragments(stage, first ptx.Reg[uint32]) func(d int) []ptx.Reg[float32] {
-	memory := t.Stage(stage)
-	var twisted []ptx.Ptr[ptx.Shared, float32]
-	for i := range t.depth / 4 {
-		twisted = append(twisted, memory.At(first.Xor(i*t.twist())))
+// Stage is the shared memory of one, 0 or 1.
+func (t OperandTile) Stage(n ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] {
+	return t.memory.At(n.Mul(t.Elements()))
+}
+
+// Fragments returns what reads the thread's elements at a depth of a stage: four from first on, and four more 64 further each.
+func (t OperandTile) Fragments(first ptx.Reg[uint32], stage ptx.Ptr[ptx.Shared, float32]) func(d int) []ptx.Reg[float32] {
+	at := []ptx.Ptr[ptx.Shared, float32]{stage.At(first)}
+	for i := 1; t.swizzle > 0 && i < t.Depth/4; i++ {
+		at = append(at, stage.At(first.Xor(i*t.swizzle)))
 	}
 	return func(d int) (v []ptx.Reg[float32]) {
-		for i := 0; i < t.Size; i += 64 {
-			four := twisted[d/4].At(d*t.Size + i).Load4()
+		for i := 0; i < t.Rows; i += 64 {
+			four := at[d/4%len(at)].At(d*t.line() + i).Load4()
 			v = append(v, four[:]...)
 		}
 		return v
 	}
 }
 
-// Operand is a matrix as an operand of a product: tiles go from memory to registers and from there to shared memory. Threads bring
-// pieces of four elements that are neighbours in memory.
+// Operand is an operand of a [Product] whose tiles pass through registers: a thread loads pieces of four elements of the next tile,
+// from wherever they come, while the present one is multiplied, and then stores them.
 type Operand struct {
-	TileMemory
-	along  ptx.Reg[bool]
-	vector ptx.Reg[bool]
-	ld     ptx.Reg[uint32] // elements from depth to depth in memory
+	OperandTile
+	kMajor ptx.Reg[bool] // pieces are neighbours in depth, else in rows
+	both   bool          // that depends on kMajor; else no piece is K-major
 	pieces []piece
 }
 
-// piece is four elements of each tile that a thread brings.
+// piece is four elements of each tile.
 type piece struct {
-	at *ptx.PtrVar[ptx.Global, float32]
-	to ptx.Reg[uint32] // in the stage; along the depth, that is of the first element
-	// The first element exists while more of the depth than from is left. The others do so too; across, those below valid.
-	from  ptx.Reg[int32]
-	valid ptx.Reg[uint32]
-	held  [4]*ptx.Var[float32]
+	to   ptx.Reg[uint32] // where in a stage the first element comes to
+	load func(left ptx.Reg[int32], held scalar.Variables[float32])
+	held scalar.Variables[float32]
 }
 
-// NewOperand is the side whose tiles begin at element first of the result's bound and at depth d0. ld is the length of rows in
-// memory.
-func NewOperand(k *ptx.Kernel, name string, size, depth int, x ptx.Ptr[ptx.Global, float32], ld ptx.Reg[uint32],
-	along, vector ptx.Reg[bool], first, bound, d0 ptx.Reg[uint32]) *Operand {
-	s := &Operand{TileMemory: NewTileMemory(k, name, size, depth), along: along, vector: vector, ld: ptx.Select(along, ptx.U32(1), ld)}
-	for i := range size * depth / 4 / GemmThreads {
-		id := k.Tid(ptx.X).Add(i * GemmThreads)
-		// Either four of the depth in one row of the result, or four rows at one depth.
-		alongRow, alongDepth := id.Div(depth/4), id.Rem(depth/4).Mul(4)
-		acrossRow, acrossDepth := id.Rem(size/4).Mul(4), id.Div(size/4)
-		row, d := ptx.Select(along, alongRow, acrossRow), ptx.Select(along, alongDepth, acrossDepth)
-		g, h := first.Add(row), d0.Add(d)
-		at := x.At(ptx.Select(along, g, h).MulWide(ld))
-		p := piece{at: ptx.PtrVarOf(at.At(ptx.Select(along, h, g)))}
-		p.to = s.Place(row, d)
-		p.valid = ptx.Select(along, ptx.U32(4), bound.Sub(g.Min(bound)))
-		p.from = ptx.Bitcast[int32](ptx.Select(g.Lt(bound), d, math.MaxInt32-4))
-		for i := range p.held {
-			p.held[i] = ptx.NewVar[float32](k)
-		}
-		s.pieces = append(s.pieces, p)
+// GatherOperand is an operand without pieces, none of which will be K-major.
+func GatherOperand(t OperandTile) *Operand { return &Operand{OperandTile: t} }
+
+// EitherOperand is one whose pieces are K-major or not.
+func EitherOperand(t OperandTile, kMajor ptx.Reg[bool]) *Operand {
+	return &Operand{OperandTile: t, kMajor: kMajor, both: true}
+}
+
+// Add adds a piece of the thread, whose first element comes to a place of [OperandTile.Place]. load sets it to what the next tile
+// has, with zeros where matrix or depth end, of which so much is left.
+func (s *Operand) Add(to ptx.Reg[uint32], load func(left ptx.Reg[int32], held scalar.Variables[float32])) {
+	p := piece{to: to, load: load}
+	for range 4 {
+		p.held = append(p.held, ptx.NewVar[float32](s.K))
 	}
-	return s
+	s.pieces = append(s.pieces, p)
 }
 
-// Load brings the next tile to registers, with zeros where the matrix or the depth ends, of which so much is left.
+// Load loads the next tile.
 func (s *Operand) Load(left ptx.Reg[int32]) {
-	k := s.K
 	for _, p := range s.pieces {
-		for _, v := range p.held {
-			v.Set(0)
-		}
-		from := p.at.Get()
-		loadStrip(k, s.vector, func(i int) ptx.Ptr[ptx.Global, float32] { return from.At(i) }, func(i int) ptx.Reg[bool] {
-			if i == 0 {
-				return left.Gt(p.from)
-			}
-			more := left.Gt(p.from.Add(ptx.Select(s.along, ptx.Imm(int32(i)), 0)))
-			return more.And(p.valid.Gt(i))
-		}, p.held, ptx.ReadOnly)
-		p.at.Set(p.at.Get().At(s.ld.MulWide(s.depth)))
+		p.load(left, p.held)
 	}
 }
 
-// store writes what load has brought.
+// Store writes what Load has loaded to a stage.
 func (s *Operand) Store(stage ptx.Reg[uint32]) {
-	k := s.K
 	for _, p := range s.pieces {
 		to := s.Stage(stage).At(p.to)
-		k.If(s.along, func() {
+		together := func() { to.Store4([4]scalar.Float(p.held.Get())) }
+		if !s.both {
+			together()
+			continue
+		}
+		s.K.If(s.kMajor, func() {
 			for i, v := range p.held {
-				to.At(i * s.Size).Store(v.Get())
+				to.At(i * s.line()).Store(v.Get())
 			}
-		}, func() {
-			to.Store4([4]ptx.Reg[float32]{p.held[0].Get(), p.held[1].Get(), p.held[2].Get(), p.held[3].Get()})
+		}, together)
+	}
+}
+
+// MatrixOperand is a matrix in memory as an operand, whose rows are ld elements apart and begin at multiples of 16 bytes if vector.
+// Its tiles begin at row first, of so many, and at depth d0.
+func MatrixOperand(t OperandTile, x ptx.Ptr[ptx.Global, float32], ld ptx.Reg[uint32], kMajor, vector ptx.Reg[bool],
+	first, bound, d0 ptx.Reg[uint32]) *Operand {
+	k, s := t.K, EitherOperand(t, kMajor)
+	byDepth := ptx.Select(kMajor, ptx.U32(1), ld) // elements from depth to depth
+	for i := range t.Rows * t.Depth / 4 / GemmThreads {
+		id := k.Tid(ptx.X).Add(i * GemmThreads)
+		// Either four of the depth in one row of the result, or four rows at one depth.
+		alongRow, alongDepth := id.Div(t.Depth/4), id.Rem(t.Depth/4).Mul(4)
+		acrossRow, acrossDepth := id.Rem(t.Rows/4).Mul(4), id.Div(t.Rows/4)
+		row, d := ptx.Select(kMajor, alongRow, acrossRow), ptx.Select(kMajor, alongDepth, acrossDepth)
+		g, h := first.Add(row), d0.Add(d)
+		line := x.At(ptx.Select(kMajor, g, h).MulWide(ld))
+		at := ptx.PtrVarOf(line.At(ptx.Select(kMajor, h, g)))
+		to := t.Place(row, d)
+		valid := ptx.Select(kMajor, ptx.U32(4), bound.Sub(g.Min(bound)))
+		// The first element is there while more of the depth than from is left.
+		from := ptx.Bitcast[int32](ptx.Select(g.Lt(bound), d, math.MaxInt32-4))
+		s.Add(to, func(left ptx.Reg[int32], held scalar.Variables[float32]) {
+			for _, v := range held {
+				v.Set(0)
+			}
+			p := at.Get()
+			loadStrip(k, vector, func(i int) ptx.Ptr[ptx.Global, float32] { return p.At(i) }, func(i int) ptx.Reg[bool] {
+				if i == 0 {
+					return left.Gt(from)
+				}
+				more := left.Gt(from.Add(ptx.Select(kMajor, ptx.Imm(int32(i)), 0)))
+				return more.And(valid.Gt(i))
+			}, held, ptx.ReadOnly)
+			at.Set(at.Get().At(byDepth.MulWide(t.Depth)))
 		})
 	}
+	return s
 }

@@ -9,19 +9,18 @@ import (
 // Product is a gemm under construction.
 type Product struct {
 	Shape
-	K         *ptx.Kernel
-	M, N      ptx.Reg[uint32]
-	flags     ptx.Reg[uint32]
-	act       ptx.Reg[uint32]
-	Top, Left ptx.Reg[uint32] // of the block's tile
-	ty, tx    ptx.Reg[uint32] // of the thread
-	place     ptx.Reg[uint32] // of the block's result among those of all splits and products
-	Split, Z  ptx.Reg[uint32] // number of the split and of the product
-	First     ptx.Reg[uint32] // where the depth of this split begins
-	Depth     ptx.Reg[int32]  // of this split
-	A, B      TileSource
-	Bias      ptx.Ptr[ptx.Global, float32]
-	Sums      []*ptx.Var[float32]
+	K            *ptx.Kernel
+	M, N         ptx.Reg[uint32]
+	flags        ptx.Reg[uint32]
+	act          ptx.Reg[uint32]
+	Top, Left    ptx.Reg[uint32] // of the block's tile
+	ty, tx       ptx.Reg[uint32] // of the thread
+	place        ptx.Reg[uint32] // of the block's result among those of all splits and products
+	Split, Z     ptx.Reg[uint32] // number of the split and of the product
+	First        ptx.Reg[uint32] // where the depth of this split begins
+	Depth        ptx.Reg[int32]  // of this split
+	Bias         ptx.Ptr[ptx.Global, float32]
+	accumulators scalar.Variables[float32]
 	// places is where the element of row and column lies, and the i-th after it in the row.
 	Places func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32]
 	// mend, if there is one, corrects results that are NaN.
@@ -29,13 +28,6 @@ type Product struct {
 	// after is what stands after the product, if anything; at is where a result is for it, if not in row and column of product z.
 	After *Epilogue
 	At    func(row, col ptx.Reg[uint32]) Site
-}
-
-// TileSource brings an operand's tiles to shared memory, see side.
-type TileSource interface {
-	Load(left ptx.Reg[int32])
-	Store(stage ptx.Reg[uint32])
-	Fragments(stage, first ptx.Reg[uint32]) func(d int) []ptx.Reg[float32]
 }
 
 // ProductOf finds the block's place.
@@ -59,7 +51,7 @@ func ProductOf(params *kit.Params, t Shape, at *GemmSizes) *Product {
 	p.ty = warp.And(3).Mad(4, lane.Shr(3))
 	p.tx = warp.Shr(2).Mad(8, lane.And(7))
 	for range t.M / 16 * (t.N / 16) {
-		p.Sums = append(p.Sums, ptx.NewVar[float32](k))
+		p.accumulators = append(p.accumulators, ptx.NewVar[float32](k))
 	}
 	return p
 }
@@ -67,35 +59,79 @@ func ProductOf(params *kit.Params, t Shape, at *GemmSizes) *Product {
 // Has tells whether the launch has a flag.
 func (p *Product) Has(flag uint32) ptx.Reg[bool] { return scalar.HasFlag(p.K, p.flags, flag) }
 
-// build: while the tiles of one stage are multiplied, the next ones are on their way from memory to registers; then they go to
-// the other stage, which was last read before the barrier.
-func (p *Product) Build() {
+// Pipelined writes a kernel whose operands pass through registers (CUTLASS: MmaPipelined): while the tiles of one stage are
+// multiplied, the next ones are on their way from memory to registers; then they go to the other stage, which was last read before
+// the barrier.
+func (p *Product) Pipelined(a, b *Operand) {
 	k := p.K
 	left := ptx.VarOf(k, p.Depth)
 	stage := ptx.VarOf(k, ptx.U32(0))
-	p.A.Load(left.Get())
-	p.B.Load(left.Get())
-	p.A.Store(stage.Get())
-	p.B.Store(stage.Get())
-	k.Barrier()
+	load := func() {
+		a.Load(left.Get())
+		b.Load(left.Get())
+	}
+	store := func() {
+		a.Store(stage.Get())
+		b.Store(stage.Get())
+		k.Barrier()
+	}
+	load()
+	store()
+	p.Mainloop(left, p.Depth, func() {
+		left.Set(left.Get().Sub(int32(p.Shape.K)))
+		load()
+		p.MultiplyAdd(a.Fragments(p.FirstRow(), a.Stage(stage.Get())), b.Fragments(p.FirstColumn(), b.Stage(stage.Get())))
+		stage.Set(stage.Get().Xor(1))
+		store()
+	})
+}
+
+// Multistage writes a kernel whose operands are copied to shared memory in the background. The first tile is what the depth has beyond
+// a multiple of a tile's, so that all others are whole and the loop need not ask.
+func (p *Product) Multistage(stages int, a, b *AsyncOperand, tileA, tileB OperandTile) {
+	k, deep := p.K, uint32(p.Shape.K)
+	depth := ptx.Bitcast[uint32](p.Depth)
+	whole := depth.Add(deep - 1).Div(deep).Mul(deep) // rounded up
+	rest := depth.Min(depth.Sub(whole.Sub(deep)))    // of the first tile
+	total := ptx.Bitcast[int32](whole)
+	left := ptx.VarOf(k, total)
+	ring := NewPipeline(k, stages, 4*(tileA.Elements()+tileB.Elements()))
+	a.CopyPart(ring.Write.Get(), rest)
+	b.CopyPart(ring.Write.Get(), rest)
+	ring.Commit()
+	fill := func(ahead int) {
+		more := left.Get().Gt(int32(ahead) * int32(deep))
+		a.Copy(ring.Write.Get(), more, a.Step)
+		b.Copy(ring.Write.Get(), more, b.Step)
+		ring.Commit()
+	}
+	for i := 1; i < stages-1; i++ {
+		fill(i)
+	}
+	ring.Wait()
+	p.Mainloop(left, total, func() {
+		fill(stages - 1)
+		left.Set(left.Get().Sub(int32(deep)))
+		p.MultiplyAdd(tileA.Fragments(p.FirstRow(), tileA.memory.Bytes(ring.Read.Get())),
+			tileB.Fragments(p.FirstColumn(), tileB.memory.Bytes(ring.Read.Get())))
+		ring.Release()
+		ring.Wait()
+	})
+}
+
+// Mainloop adds up the products of total depth by iterations, which count down left, in chains of LongestChain, and writes what comes of
+// them.
+func (p *Product) Mainloop(left *ptx.Var[int32], total ptx.Reg[int32], iterate func()) {
+	k := p.K
 	k.Loop(func() {
-		for _, s := range p.Sums {
+		for _, s := range p.accumulators {
 			s.Set(0)
 		}
 		stop := left.Get().Sub(LongestChain).Max(0)
-		k.While(func() ptx.Reg[bool] { return left.Get().Gt(stop) }, func() {
-			left.Set(left.Get().Sub(int32(p.Shape.K)))
-			p.A.Load(left.Get())
-			p.B.Load(left.Get())
-			p.multiply(stage.Get())
-			stage.Set(stage.Get().Xor(1))
-			p.A.Store(stage.Get())
-			p.B.Store(stage.Get())
-			k.Barrier()
-		})
+		k.While(func() ptx.Reg[bool] { return left.Get().Gt(stop) }, iterate)
 		last := left.Get().Le(0)
 		k.If(last, p.AddBias)
-		p.Flush(left.Get().Lt(p.Depth.Sub(LongestChain)))
+		p.Flush(left.Get().Lt(total.Sub(LongestChain)))
 		k.BreakIf(last)
 	})
 	if p.Mend != nil {
@@ -104,24 +140,19 @@ func (p *Product) Build() {
 	p.Finish()
 }
 
-// multiply adds the products of a stage.
-func (p *Product) multiply(stage ptx.Reg[uint32]) {
-	p.Add(p.A.Fragments(stage, p.FirstRow()), p.B.Fragments(stage, p.FirstColumn()))
-}
-
-// FirstRow and firstColumn are the thread's, in the tile.
+// FirstRow is the first row of the thread, in the tile.
 func (p *Product) FirstRow() ptx.Reg[uint32] { return p.ty.Mul(4) }
 
 // FirstColumn is the first column of the thread, in the tile.
 func (p *Product) FirstColumn() ptx.Reg[uint32] { return p.tx.Mul(4) }
 
-// Add adds the products of the fragments at each depth of a tile.
-func (p *Product) Add(a, b func(d int) []ptx.Reg[float32]) {
+// MultiplyAdd adds the products of the fragments at each depth of a tile.
+func (p *Product) MultiplyAdd(a, b func(d int) []ptx.Reg[float32]) {
 	for i := range p.Shape.K {
 		av, bv := a(i), b(i)
 		for r := range av {
 			for c := range bv {
-				s := p.Sums[r*len(bv)+c]
+				s := p.accumulators[r*len(bv)+c]
 				s.Set(av[r].Fma(bv[c], s.Get()))
 			}
 		}
@@ -144,8 +175,8 @@ func (p *Product) AddBias() {
 		for c := range cols {
 			at := p.column(c / 4).Add(c % 4)
 			b := ptx.LoadIf(at.Lt(p.N), p.Bias.At(at), zero)
-			for i := c; i < len(p.Sums); i += cols {
-				p.Sums[i].Set(p.Sums[i].Get().Add(b))
+			for i := c; i < len(p.accumulators); i += cols {
+				p.accumulators[i].Set(p.accumulators[i].Get().Add(b))
 			}
 		}
 	})
@@ -153,7 +184,7 @@ func (p *Product) AddBias() {
 		for r := range p.Shape.M / 16 {
 			at := p.row(r)
 			b := ptx.LoadIf(at.Lt(p.M), p.Bias.At(at), zero)
-			for _, s := range p.Sums[r*cols : (r+1)*cols] {
+			for _, s := range p.accumulators[r*cols : (r+1)*cols] {
 				s.Set(s.Get().Add(b))
 			}
 		}
@@ -168,14 +199,14 @@ func (p *Product) Flush(more ptx.Reg[bool]) {
 		k.If(row.Lt(p.M), func() {
 			for j := range cols / 4 {
 				q := p.strip(row, p.column(j))
-				sums := p.Sums[r*cols+4*j:][:4]
+				sums := p.accumulators[r*cols+4*j : r*cols+4*j+4]
 				k.If(more, func() {
 					before := q.Load()
 					for i, s := range sums {
 						s.Set(s.Get().Add(before[i]))
 					}
 				})
-				q.store([]ptx.Reg[float32]{sums[0].Get(), sums[1].Get(), sums[2].Get(), sums[3].Get()})
+				q.store(sums.Get())
 			}
 		})
 	}
@@ -215,8 +246,8 @@ func (p *Product) Finish() {
 // mendAll looks for results that are NaN, which hardly any thread has.
 func (p *Product) mendAll() {
 	k := p.K
-	some := p.Sums[0].Get().Ne(p.Sums[0].Get())
-	for _, s := range p.Sums[1:] {
+	some := p.accumulators[0].Get().Ne(p.accumulators[0].Get())
+	for _, s := range p.accumulators[1:] {
 		some = some.Or(s.Get().Ne(s.Get()))
 	}
 	k.If(some.And(p.Has(Padded)), func() {
@@ -247,18 +278,15 @@ func (p *Product) strip(row, col ptx.Reg[uint32]) strip {
 // Load reads the strip.
 func (q strip) Load() []ptx.Reg[float32] {
 	k := q.k
-	var v [4]*ptx.Var[float32]
-	for i := range v {
-		v[i] = ptx.VarOf(k, ptx.Imm(float32(0)))
-	}
+	v := scalar.Zeros(k, 4)
 	loadStrip(k, q.vector, q.at, q.inside, v)
-	return []ptx.Reg[float32]{v[0].Get(), v[1].Get(), v[2].Get(), v[3].Get()}
+	return v.Get()
 }
 
 // loadStrip sets those of v that are inside: at once, all or none of them, if vector.
 func loadStrip(k *ptx.Kernel, vector ptx.Reg[bool], at func(i int) ptx.Ptr[ptx.Global, float32],
 	inside func(i int) ptx.Reg[bool],
-	v [4]*ptx.Var[float32], opts ...ptx.MemOption) {
+	v scalar.Variables[float32], opts ...ptx.MemOption) {
 	// Only what has to be is predicated: a register that is set under a predicate is live from the beginning.
 	k.If(vector, func() {
 		first := at(0)
@@ -301,8 +329,8 @@ type Shape struct{ M, N, K int }
 
 // Flags of gemm.
 const (
-	AlongA  = 1 << iota // neighbours in memory are neighbours in depth, so that a is [m, k]; otherwise it is [k, m]
-	AlongB              // likewise: b is [n, k]
+	KMajorA = 1 << iota // neighbours in memory are neighbours in depth, so that a is [m, k]; otherwise it is [k, m]
+	KMajorB             // likewise: b is [n, k]
 	VectorA             // rows begin at multiples of 16 bytes
 	VectorB
 	VectorC

@@ -81,7 +81,7 @@ func (c *convolution) Lower() error {
 	}
 	products := func() {
 		t := convGemm
-		blocks := c.Groups * kit.CeilDiv(c.channels(), t.M) * kit.CeilDiv(c.columns(), t.N)
+		blocks := t.Blocks(c.channels(), c.columns(), c.Groups)
 		name := fmt.Sprintf("tile%dx%d", t.M, t.N)
 		if n := tiling.Splits(c.Step.Caps.Multiprocessors, blocks, c.depth(), c.Result.Len()); n > 1 {
 			add(name+"/splitk", func() { c.emitTiled(t, n) })

@@ -31,23 +31,16 @@ func convGemmKernel(t tiling.Shape) tiling.Tiled {
 }
 
 func (c *convolution) emitTiled(t tiling.Tiled, splits int) {
-	across := kit.CeilDiv(c.columns(), t.N)
-	tiles := across * kit.CeilDiv(c.channels(), t.M)
-	y, biasOf, act, behind := kit.Out, c.biasOf, c.act, c.tail
-	if splits > 1 {
-		y, biasOf, act, behind = c.NewScratch(4*splits*c.Result.Len()), 0, 0, nil
-	}
 	depth := c.depth()
-	flags := biasOf | tiling.KMajorA | kit.FlagIf(tiling.VectorA, depth%4 == 0) | kit.FlagIf(tiling.VectorC, c.plane()%4 == 0) |
-		kit.FlagIf(tiling.Padded, c.Pad != [2]int{})
-	c.LaunchEpilogue(behind, false, t.Kernel, [3]int{tiles * c.Groups * splits, 1, 1}, convGemmParams{
-		GemmSizes: tiling.GemmSizes{M: c.channels(), N: c.columns(), K: depth, Depth: tiling.DepthOf(depth, splits), LDA: depth, Flags: int(flags),
-			Act: int(act), Across: scalar.Divide(across), Tiles: scalar.Divide(tiles), Batch: scalar.Divide(c.Groups)},
-		convSizes: c.sizes(), StepC: t.K / c.KW / c.KH, StepY: t.K / c.KW % c.KH, StepX: t.K % c.KW,
-		X: kit.In(0), Weights: kit.In(1), Bias: c.bias, Y: y})
-	if splits > 1 {
-		tiling.AddPartials(c.Step, tiling.UniformSplit(splits, c.Result.Len()/c.OutC/c.plane(), c.OutC, c.plane()), c.biasOf, c.act, c.tail, y, c.bias, kit.Out)
-	}
+	r := tiling.Result{Products: c.Result.Len() / c.OutC / c.plane(), Rows: c.OutC, Cols: c.plane(), Flags: c.biasOf, Act: c.act, After: c.tail, Bias: c.bias, Y: kit.Out}
+	r.SplitK(c.Step, splits, func(r tiling.Result) {
+		sizes, grid := t.Sizes(c.channels(), c.columns(), depth, tiling.DepthOf(depth, splits), c.Groups)
+		sizes.LDA, sizes.Act = depth, int(r.Act)
+		sizes.Flags = int(r.Flags | tiling.KMajorA | kit.FlagIf(tiling.VectorA, depth%4 == 0) | kit.FlagIf(tiling.VectorC, c.plane()%4 == 0) |
+			kit.FlagIf(tiling.Padded, c.Pad != [2]int{}))
+		c.LaunchEpilogue(r.After, false, t.Kernel, grid, convGemmParams{GemmSizes: sizes, convSizes: c.sizes(),
+			StepC: t.K / c.KW / c.KH, StepY: t.K / c.KW % c.KH, StepX: t.K % c.KW, X: kit.In(0), Weights: kit.In(1), Bias: r.Bias, Y: r.Y})
+	})
 }
 
 func buildConvGemm(k *ptx.Kernel, t tiling.Shape, e *kit.Epilogue) {

@@ -6,6 +6,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
 	"github.com/wavelane/wavelane/ptx"
 )
@@ -82,7 +83,7 @@ type gemv[T scalar.Floating] struct {
 	first, end      ptx.Reg[uint32] // of the depth
 	vectors, shape  ptx.Reg[uint32]
 	vector, hasBias ptx.Reg[bool]
-	chains, sums    []*ptx.Var[float32]
+	chains, sums    scalar.Variables[float32]
 	after           *tiling.Epilogue
 }
 
@@ -239,48 +240,13 @@ func (g *gemv[T]) buildRows() {
 			}
 		})
 	})
-	y := g.acrossLanes(lane, lanes)
+	y := make([]scalar.Float, g.room)
+	for v := range y {
+		y[v] = scalar.SumOf(g.sums[4*v : 4*v+4].Get())
+	}
+	y = threadgroup.ReducerOf(threadgroup.Group{K: k, Lanes: lanes, Lane: lane}, threadgroup.Sums[float32](g.room)).Reduce(y)
 	k.If(lane.Eq(0).And(id.Lt(g.U32(&g.Total))), func() { g.Finish(z, row, y) })
 }
 
 // gemvResident is how many blocks a multiprocessor has of a kernel whose lanes have four sums for each vector.
 func gemvResident(room int) int { return max(1, 4/min(room, 2)-room/FewVectors) }
-
-// acrossLanes adds up the sums of the lanes of a row; lane 0 has the results.
-func (g *gemv[T]) acrossLanes(lane, lanes ptx.Reg[uint32]) (y []ptx.Reg[float32]) {
-	k := g.k
-	total := make([]*ptx.Var[float32], g.room)
-	for v := range total {
-		s := g.sums[4*v : 4*v+4]
-		sum := s[0].Get().Add(s[1].Get()).Add(s[2].Get().Add(s[3].Get()))
-		total[v] = ptx.VarOf(k, sum)
-	}
-	for d := 16; d > 0; d /= 2 {
-		within := lanes.Gt(d)
-		for _, t := range total {
-			other := t.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())
-			t.Set(t.Get().Add(ptx.Select(within, other, 0)))
-		}
-	}
-	// A row that is the whole block's.
-	partial := ptx.SharedArray[float32](k, "warp_sums", g.room*gemvThreads/32)
-	k.If(lanes.Gt(32), func() {
-		k.If(lane.And(31).Eq(0), func() {
-			for v, t := range total {
-				partial.At(lane.Shr(5)).At(v * gemvThreads / 32).Store(t.Get())
-			}
-		})
-		k.Barrier()
-		for v, t := range total {
-			sum := partial.At(v * gemvThreads / 32).Load()
-			for w := 1; w < gemvThreads/32; w++ {
-				sum = sum.Add(partial.At(v*gemvThreads/32 + w).Load())
-			}
-			t.Set(sum)
-		}
-	})
-	for _, t := range total {
-		y = append(y, t.Get())
-	}
-	return y
-}

@@ -120,7 +120,7 @@ func (m *Problem) variants() []variant {
 		}
 	}
 	for i, t := range gemms {
-		blocks := m.Batch * kit.CeilDiv(m.M, t.M) * kit.CeilDiv(m.N, t.N)
+		blocks := t.Blocks(m.M, m.N, m.Batch)
 		good := i == len(gemms)-1 || blocks >= m.Caps.Multiprocessors
 		add(good, fmt.Sprintf("tile%dx%d", t.M, t.N), blocks, func(m *Problem, splits int, c kit.Buffer) { m.emitTiled(t, splits, c) })
 	}
@@ -143,14 +143,12 @@ func (m *Problem) withSplits(name string, blocks int, emit func(m *Problem, spli
 
 func (m *Problem) emitTiled(t tiling.Tiled, splits int, c kit.Buffer) {
 	lda, ldb := m.rowLengths()
-	across := kit.CeilDiv(m.N, t.N)
-	tiles := across * kit.CeilDiv(m.M, t.M)
-	flags := m.BiasOf | kit.FlagIf(tiling.KMajorA, !m.transA) | kit.FlagIf(tiling.KMajorB, m.transB) | kit.FlagIf(tiling.VectorA, lda%4 == 0) |
-		kit.FlagIf(tiling.VectorB, ldb%4 == 0) | kit.FlagIf(tiling.VectorC, m.N%4 == 0)
-	m.LaunchEpilogue(m.tail, false, t.Kernel, [3]int{tiles * m.Batch * splits, 1, 1}, gemmParams{
-		GemmSizes: tiling.GemmSizes{M: m.M, N: m.N, K: m.K, Depth: tiling.DepthOf(m.K, splits), LDA: lda, LDB: ldb, Flags: int(flags), Act: int(m.Act),
-			Across: scalar.Divide(across), Tiles: scalar.Divide(tiles), Batch: scalar.Divide(m.Batch)},
-		StrideA: uint64(m.StrideA), StrideB: uint64(m.StrideB), A: m.InFloat32(m.A), B: m.InFloat32(m.B), Bias: m.Bias, C: c})
+	sizes, grid := t.Sizes(m.M, m.N, m.K, tiling.DepthOf(m.K, splits), m.Batch)
+	sizes.LDA, sizes.LDB, sizes.Act = lda, ldb, int(m.Act)
+	sizes.Flags = int(m.BiasOf | kit.FlagIf(tiling.KMajorA, !m.transA) | kit.FlagIf(tiling.KMajorB, m.transB) | kit.FlagIf(tiling.VectorA, lda%4 == 0) |
+		kit.FlagIf(tiling.VectorB, ldb%4 == 0) | kit.FlagIf(tiling.VectorC, m.N%4 == 0))
+	m.LaunchEpilogue(m.tail, false, t.Kernel, grid, gemmParams{GemmSizes: sizes, StrideA: uint64(m.StrideA), StrideB: uint64(m.StrideB),
+		A: m.InFloat32(m.A), B: m.InFloat32(m.B), Bias: m.Bias, C: c})
 }
 
 func (m *Problem) emitSmall(c kit.Buffer) {

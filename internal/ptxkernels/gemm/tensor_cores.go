@@ -63,7 +63,7 @@ func (m *Problem) newer() (preferred, others []variant) {
 		if m.mmaSet() != nil {
 			enough = math.MaxInt
 		}
-		blocks := m.Batch * kit.CeilDiv(m.M, AsyncTile.M) * kit.CeilDiv(m.N, AsyncTile.N)
+		blocks := tiling.Tiled{Shape: AsyncTile}.Blocks(m.M, m.N, m.Batch)
 		add(blocks, enough, m.withSplits("async", blocks, func(m *Problem, splits int, c kit.Buffer) { m.emitAsync(splits, c) }))
 	}
 	return preferred, others

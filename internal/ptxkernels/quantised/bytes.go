@@ -52,7 +52,6 @@ func buildQuantBytes(k *ptx.Kernel) {
 		four := x.At(i).Load4(ptx.ReadOnly)
 		v.Set(four[:])
 	})
-	shared := ptx.SharedArray[float32](k, "squares", threadgroup.Warps)
 	k.If(p.U32(&of.Norm).Ne(0), func() {
 		// Each block goes over the whole row, which is in the cache.
 		sum := ptx.VarOf(k, ptx.F32(0))
@@ -61,7 +60,7 @@ func buildQuantBytes(k *ptx.Kernel) {
 				sum.Set(e.Fma(e, sum.Get()))
 			}
 		}, ptx.NoUnroll())
-		total := reduceBlock(k, []scalar.Float{sum.Get()}, shared)[0]
+		total := threadgroup.BlockReduce(k, "squares", threadgroup.Sums[float32](1), []scalar.Float{sum.Get()})[0]
 		factor := total.Fma(c.Inverse(ptx.Convert[float32](cols)), eps).Rsqrt()
 		k.When(there, func() {
 			for j, g := range gamma.At(i).Load4(ptx.ReadOnly) {
@@ -73,9 +72,7 @@ func buildQuantBytes(k *ptx.Kernel) {
 	for _, e := range v[1:] {
 		most = c.NanMax(most, e.Get().Abs())
 	}
-	for d := 1; d < 8; d *= 2 {
-		most = c.NanMax(most, most.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
-	}
+	most = threadgroup.WarpReduce(most, 8, c.NanMax)
 	// The least normal number as the least scale keeps its inverse finite.
 	const least = 0x1p-126
 	scale := most.Mul(1. / 127).Max(least)
@@ -89,9 +86,7 @@ func buildQuantBytes(k *ptx.Kernel) {
 		q[j] = ptx.Bitcast[uint32](n)
 	}
 	word := q[0].Prmt(q[1], 0x0040).Prmt(q[2].Prmt(q[3], 0x0040), 0x5410)
-	for d := 1; d < 4; d *= 2 {
-		sum = sum.Add(sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
-	}
+	sum = threadgroup.WarpReduce(sum, 4, func(a, b ptx.Reg[int32]) ptx.Reg[int32] { return a.Add(b) })
 	other := sum.Shuffle(ptx.ShuffleXor, 4, 32, ptx.FullWarp())
 	at := begin.Add(ptx.Convert[uint64](i))
 	ptx.StoreIf(there, ptx.Cast[uint32](y.Bytes(at)), word)
@@ -130,7 +125,7 @@ var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite",
 				sum.Set(e.Fma(0, sum.Get()))
 			}
 		})
-		spread := reduceBlock(k, []scalar.Float{sum.Get()}, ptx.SharedArray[float32](k, "sums", threadgroup.Warps))[0]
+		spread := threadgroup.BlockReduce(k, "sums", threadgroup.Sums[float32](1), []scalar.Float{sum.Get()})[0]
 		each(func(at ptx.Reg[uint32], v [4]scalar.Float) {
 			for i := range v {
 				v[i] = v[i].Add(spread)

@@ -6,6 +6,7 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/tiling"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -171,8 +172,8 @@ func (p *quantProduct) columns() {
 	}
 	across := kit.CeilDiv(p.n, 32*p.columnValues(room))
 	parts, depth := p.splitsOf(across)
-	p.Split(parts, func(_ uint32, y kit.Buffer) {
+	p.Split(parts, func(r tiling.Result) {
 		p.Launch(kernel, [3]int{across * parts, 1, 1}, columnsParams{p.m, p.n, p.depth, depth, packedRowOf(p.blockFormat, p.Type, p.n),
-			scalar.Divide(across), p.x, p.w, y})
+			scalar.Divide(across), p.x, p.w, r.Y})
 	})
 }

@@ -81,7 +81,6 @@ func (g *quantGemv) buildExact() {
 		k.Barrier()
 		base.Set(from.Add(chunk))
 	})
-	shared := ptx.SharedArray[float32](k, "squares", g.room*threadgroup.Warps)
 	factors := scalar.VariablesOf(k, slices.Repeat([]scalar.Float{ptx.F32(1)}, g.room))
 	k.If(normed, func() {
 		squares := scalar.Zeros(k, g.room)
@@ -93,7 +92,7 @@ func (g *quantGemv) buildExact() {
 			}
 		})
 		part := c.Inverse(ptx.Convert[float32](cols))
-		for v, sum := range reduceBlock(k, squares.Get(), shared) {
+		for v, sum := range threadgroup.BlockReduce(k, "squares", threadgroup.Sums[float32](g.room), squares.Get()) {
 			factors[v].Set(sum.Fma(part, eps).Rsqrt())
 		}
 	})
@@ -161,29 +160,4 @@ func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.P
 			}
 		}
 	}
-}
-
-// reduceBlock adds up values of all threads of a block; each gets the sums. shared has a word for each value and warp.
-func reduceBlock(k *ptx.Kernel, values []scalar.Float, shared ptx.Ptr[ptx.Shared, float32]) []scalar.Float {
-	sums := scalar.VariablesOf(k, values)
-	for d := 16; d > 0; d /= 2 {
-		for _, s := range sums {
-			s.Set(s.Get().Add(s.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
-		}
-	}
-	tid := k.Tid(ptx.X)
-	k.If(tid.And(31).Eq(0), func() {
-		for i, s := range sums {
-			shared.At(tid.Shr(5)).At(i * threadgroup.Warps).Store(s.Get())
-		}
-	})
-	k.Barrier()
-	for i, s := range sums {
-		total := shared.At(i * threadgroup.Warps).Load()
-		for w := 1; w < threadgroup.Warps; w++ {
-			total = total.Add(shared.At(i*threadgroup.Warps + w).Load())
-		}
-		s.Set(total)
-	}
-	return sums.Get()
 }

@@ -100,36 +100,28 @@ func (p *quantProduct) splitsOf(blocks int) (parts, depth int) {
 }
 
 // Split has emit write so many parts of the result, and adds them up if they are several.
-func (p *quantProduct) Split(parts int, emit func(flags uint32, y kit.Buffer)) {
-	flags := kit.FlagIf(tiling.BiasOfColumns, p.biased)
-	if parts == 1 {
-		emit(flags, p.y)
-		return
-	}
-	c := p.NewScratch(4 * parts * p.products() * p.m * p.n)
-	emit(0, c)
-	tiling.AddPartials(p.Step, tiling.UniformSplit(parts, p.products(), p.m, p.n), flags, 0, nil, c, p.bias, p.y)
+func (p *quantProduct) Split(parts int, emit func(r tiling.Result)) {
+	r := tiling.Result{Products: p.products(), Rows: p.m, Cols: p.n, Flags: kit.FlagIf(tiling.BiasOfColumns, p.biased), Bias: p.bias, Y: p.y}
+	r.SplitK(p.Step, parts, emit)
 }
 
 // exact multiplies float32.
 func (p *quantProduct) exact() {
 	t := quantGemmKernels[p.blockFormat]
-	across := kit.CeilDiv(p.n, t.N)
-	tiles := across * kit.CeilDiv(p.m, t.M)
 	products, other := p.products(), p.w
 	if p.other != nil {
 		other = *p.other
 	}
-	parts, depth := p.splitsOf(tiles * products)
-	p.Split(parts, func(flags uint32, y kit.Buffer) {
-		flags |= tiling.KMajorA | kit.FlagIf(tiling.KMajorB, p.along) | kit.FlagIf(tiling.VectorA, p.depth%4 == 0) | kit.FlagIf(tiling.VectorC, p.n%4 == 0)
+	parts, depth := p.splitsOf(t.Blocks(p.m, p.n, products))
+	p.Split(parts, func(r tiling.Result) {
+		sizes, grid := t.Sizes(p.m, p.n, p.depth, depth, products)
+		sizes.LDA = p.depth
+		sizes.Flags = int(r.Flags | tiling.KMajorA | kit.FlagIf(tiling.KMajorB, p.along) | kit.FlagIf(tiling.VectorA, p.depth%4 == 0) |
+			kit.FlagIf(tiling.VectorC, p.n%4 == 0))
 		cols := p.n
 		if p.along {
 			cols = p.depth
 		}
-		p.Launch(t.Kernel, [3]int{tiles * products * parts, 1, 1}, quantGemmParams{
-			tiling.GemmSizes{M: p.m, N: p.n, K: p.depth, Depth: depth, LDA: p.depth, Flags: int(flags), Across: scalar.Divide(across),
-				Tiles: scalar.Divide(tiles), Batch: scalar.Divide(products)},
-			packedRowOf(p.blockFormat, p.Type, cols), p.x, []kit.Buffer{p.w, other}, p.bias, y})
+		p.Launch(t.Kernel, grid, quantGemmParams{sizes, packedRowOf(p.blockFormat, p.Type, cols), p.x, []kit.Buffer{p.w, other}, r.Bias, r.Y})
 	})
 }

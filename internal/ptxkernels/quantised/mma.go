@@ -399,10 +399,10 @@ func (q *quantMma) exceptions(factors, x ptx.Ptr[ptx.Global, float32], biased pt
 func (p *quantProduct) tensor(x *quantActivations) {
 	down, across := kit.CeilDiv(p.m, quantMmaM), kit.CeilDiv(p.n, quantMmaN)
 	parts, depth := p.splitsOf(down * across)
-	p.Split(parts, func(flags uint32, y kit.Buffer) {
+	p.Split(parts, func(r tiling.Result) {
 		row := packedRowOf(p.blockFormat, p.Type, p.depth)
-		of := quantMmaParams{M: p.m, N: p.n, K: p.depth, Split: depth, Words: row.Words, Blocks: row.Blocks, Biased: int(min(flags, 1)),
-			Down: scalar.Divide(down), Tiles: scalar.Divide(down * across), X: x.values, Weights: p.w, Bias: p.bias, C: y}
+		of := quantMmaParams{M: p.m, N: p.n, K: p.depth, Split: depth, Words: row.Words, Blocks: row.Blocks, Biased: int(min(r.Flags, 1)),
+			Down: scalar.Divide(down), Tiles: scalar.Divide(down * across), X: x.values, Weights: p.w, Bias: p.bias, C: r.Y}
 		if x.bytes() {
 			of.Scales = []kit.Buffer{x.scales}
 		} else {

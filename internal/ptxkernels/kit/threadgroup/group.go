@@ -73,7 +73,13 @@ type Group struct {
 	Start, End  ptx.Reg[uint32] // of the task in its row; equal in tasks that are not active
 	Cols, Parts ptx.Reg[uint32]
 	*kit.Params
-	work *Work
+	work  *Work
+	known int // the lanes, if the kernel knows how many; else 0
+}
+
+// OfBlock is the block's threads as one group.
+func OfBlock(k *ptx.Kernel) Group {
+	return Group{K: k, Lanes: ptx.U32(Threads), Lane: k.Tid(ptx.X), known: Threads}
 }
 
 // Of finds the thread's group, lane and task.

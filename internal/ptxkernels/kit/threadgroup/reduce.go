@@ -40,9 +40,14 @@ type Reducer[T ptx.Lane] struct {
 	shared ptx.Ptr[ptx.Shared, T] // for a partial result of each warp
 }
 
-// ReducerOf declares the shared memory of a reduction.
-func ReducerOf[T ptx.Lane](t Group, a Accumulator[T]) Reducer[T] {
-	return Reducer[T]{t, a, ptx.SharedArray[T](t.K, "of_warps", len(a.Identity)*Warps)}
+// ReducerOf declares the shared memory of a reduction. A kernel that has several gives them names.
+func ReducerOf[T ptx.Lane](t Group, a Accumulator[T], name ...string) Reducer[T] {
+	return Reducer[T]{t, a, ptx.SharedArray[T](t.K, append(name, "of_warps")[0], len(a.Identity)*Warps)}
+}
+
+// BlockReduce combines a partial result of each thread of a block; all of them get the result.
+func BlockReduce[T ptx.Lane](k *ptx.Kernel, name string, a Accumulator[T], acc []ptx.Reg[T]) []ptx.Reg[T] {
+	return ReducerOf(OfBlock(k), a, name).Reduce(acc)
 }
 
 // Partial is the partial result of a lane.
@@ -67,19 +72,27 @@ func (t Group) First() ptx.Reg[bool] { return t.Active.And(t.Lane.Eq(0)) }
 // operands; lane 0's is the group's. It may be called once in the life of a block, by all its threads together.
 func (r Reducer[T]) Reduce(acc []ptx.Reg[T]) []ptx.Reg[T] {
 	k, p := r.K, Partial[T]{scalar.VariablesOf(r.K, acc), r.Combine}
-	exchange := func(width ptx.Reg[uint32]) { // among so many neighbours
+	step := func(distance any) {
+		var others []ptx.Reg[T]
+		for _, x := range p.Get() {
+			others = append(others, x.Shuffle(ptx.ShuffleXor, distance, 32, ptx.FullWarp()))
+		}
+		p.Accumulate(others)
+	}
+	exchange := func(width ptx.Reg[uint32], known int) { // among so many neighbours
+		if r.known > 0 {
+			for d := known / 2; d > 0; d /= 2 {
+				step(d)
+			}
+			return
+		}
 		d := ptx.VarOf(k, width.Shr(1))
 		k.While(func() ptx.Reg[bool] { return d.Get().Ne(0) }, func() {
-			var others []ptx.Reg[T]
-			for _, x := range p.Get() {
-				others = append(others, x.Shuffle(ptx.ShuffleXor, d.Get(), 32, ptx.FullWarp()))
-			}
-			p.Accumulate(others)
+			step(d.Get())
 			d.Set(d.Get().Shr(1))
 		})
 	}
-	exchange(r.Lanes.Min(32))
-	k.If(r.Lanes.Gt(32), func() {
+	overWarps := func() {
 		warp, lane := k.Tid(ptx.X).Shr(5), k.Tid(ptx.X).And(31)
 		mine := r.shared.At(warp)
 		k.When(lane.Eq(0), func() {
@@ -95,8 +108,15 @@ func (r Reducer[T]) Reduce(acc []ptx.Reg[T]) []ptx.Reg[T] {
 		for i, v := range p.Variables {
 			v.Set(at.At(i * Warps).Load())
 		}
-		exchange(others)
-	})
+		exchange(others, r.known/32)
+	}
+	if r.known > 0 {
+		exchange(r.Lanes, min(r.known, 32))
+		overWarps()
+		return p.Get()
+	}
+	exchange(r.Lanes.Min(32), 0)
+	k.If(r.Lanes.Gt(32), overWarps)
 	return p.Get()
 }
 

@@ -70,6 +70,26 @@ func (at *sumParams) tileOf(p *kit.Params, m, n scalar.Divisor, i ptx.Reg[uint32
 	return z.Mad(p.U32(&at.PerBatch), top.Mad(p.U32(&at.Across), in))
 }
 
+// Result is what becomes of products of rows × cols: y = after(act(x + bias)). Of flags, those of bias and type matter.
+type Result struct {
+	Products, Rows, Cols int
+	Flags, Act           uint32
+	After                *kit.Epilogue
+	Bias, Y              kit.Buffer
+}
+
+// SplitK has emit write the result by so many parts of the depth: as it is to be, or with several parts bare and one after the other,
+// which are then added up.
+func (r Result) SplitK(s *kit.Step, parts int, emit func(r Result)) {
+	if parts == 1 {
+		emit(r)
+		return
+	}
+	bare := Result{Products: r.Products, Rows: r.Rows, Cols: r.Cols, Bias: r.Bias, Y: s.NewScratch(4 * parts * r.Products * r.Rows * r.Cols)}
+	emit(bare)
+	AddPartials(s, UniformSplit(parts, r.Products, r.Rows, r.Cols), r.Flags, r.Act, r.After, bare.Y, r.Bias, r.Y)
+}
+
 // AddPartials makes of parts what belongs to c of the tiles that are cut up. Of flags, those of bias and result matter.
 func AddPartials(s *kit.Step, cut Schedule, flags, act uint32, t *kit.Epilogue, parts, bias, c kit.Buffer) {
 	g := cut.Tiling

@@ -362,3 +362,16 @@ type Tiled struct {
 	Shape
 	*kit.Kernel
 }
+
+// Blocks is how many tiles so many products of m × n have.
+func (t Tiled) Blocks(m, n, products int) int {
+	return kit.CeilDiv(m, t.M) * kit.CeilDiv(n, t.N) * products
+}
+
+// Sizes is the parameters of so many products of m × n over a depth of k, in parts of that depth, and the grid.
+func (t Tiled) Sizes(m, n, k, depth, products int) (at GemmSizes, grid [3]int) {
+	parts := max(1, kit.CeilDiv(k, depth))
+	at = GemmSizes{M: m, N: n, K: k, Depth: depth, Across: scalar.Divide(kit.CeilDiv(n, t.N)), Tiles: scalar.Divide(t.Blocks(m, n, 1)),
+		Batch: scalar.Divide(products)}
+	return at, [3]int{t.Blocks(m, n, products) * parts, 1, 1}
+}

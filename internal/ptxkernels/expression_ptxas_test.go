@@ -37,7 +37,7 @@ func heavy(operands, values int) program.Expression {
 // tailOf is an epilogue for any result.
 func tailOf(x *program.Expression) (*kit.Epilogue, error) {
 	f, err := scalar.BodyOf(x)
-	return &kit.Epilogue{Body: f, Text: x.String(), Strides: make([][3]int, x.Inputs-1)}, err
+	return &kit.Epilogue{Fused: kit.Fused{Body: f, Text: x.String(), Strides: make([][]int, x.Inputs-1)}}, err
 }
 
 // rowsWith reports whether steps with an expression, of the entries that take one, launch a kernel of rows or reductions with it.
@@ -74,7 +74,7 @@ func TestPtxasExpressions(t *testing.T) {
 	before := heavy(kit.PrologueOperands, kit.PrologueRegisters-1)
 	f, err := scalar.BodyOf(&before)
 	require.NoError(t, err)
-	h := &kit.Prologue{Body: f, Text: before.String(), Strides: make([][2]int, kit.PrologueOperands)}
+	h := &kit.Prologue{Fused: kit.Fused{Body: f, Text: before.String(), Strides: make([][]int, kit.PrologueOperands)}}
 	require.Equal(t, kit.PrologueRegisters, scalar.Pressure(&before))
 	for _, k := range all() {
 		try := func(h *kit.Prologue, e *kit.Epilogue) {

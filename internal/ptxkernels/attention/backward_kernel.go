@@ -74,8 +74,8 @@ func newBackwardBuilder(k *ptx.Kernel, s backwardShape) *backwardBuilder {
 	b.flashShape = s.flashShape
 	of := s.params()
 	p := kit.NewParams(k, &of)
-	b.flashBlock = newFlashBlock(p, &of.attentionSizes)
-	b.scale, b.cap, b.gain = kit.Read(p, &of.Scale), kit.Read(p, &of.Cap), kit.Read(p, &of.Gain)
+	b.block = newBlock(p, &of.attentionSizes, &of.Scale, &of.Cap)
+	b.gain = kit.Read(p, &of.Gain)
 	pointer := func(field *kit.Buffer) ptx.Ptr[ptx.Global, float32] { return kit.Ptr[float32](p, field, ptx.Align(16)) }
 	b.q, b.keys, b.vals, b.dy, b.stats = pointer(&of.Q), pointer(&of.K), pointer(&of.V), pointer(&of.DY), pointer(&of.Stats)
 	b.lengths = kit.Ptr[int32](p, &of.Lengths)
@@ -98,7 +98,7 @@ func (b *backwardBuilder) Build() {
 	if b.backward.keys {
 		b.placeKeys()
 	} else {
-		b.Place(b.lengths, b.rows)
+		b.Place(b.rows)
 		b.loadFacts(b.first, b.rows)
 	}
 	for range b.results {
@@ -141,9 +141,7 @@ func (b *backwardBuilder) Build() {
 func (b *backwardBuilder) placeKeys() {
 	k := b.K
 	rest, tile := b.Divisor(&b.at.Tiles).Split(k, k.Ctaid(ptx.X)) // with causal masks the first are the longest
-	b.batch, b.head = b.Divisor(&b.at.KVHeads).Split(k, rest)
-	length := b.length(b.lengths, b.batch)
-	b.used, b.front = b.inUse(length), b.oldest(length)
+	b.find(b.Divisor(&b.at.KVHeads).Split(k, rest))
 	b.first = tile.Mul(b.rows)
 	first := ptx.Bitcast[int32](b.first)
 	last := first.Add(b.rows).Min(b.used).Sub(1)

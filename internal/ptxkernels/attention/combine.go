@@ -15,7 +15,7 @@ import (
 func buildDecodeCombine(k *ptx.Kernel) {
 	var of combineParams
 	p := kit.NewParams(k, &of)
-	f := decodeFrame{scalar.Math{K: k}, p, &of.attentionSizes}
+	f := sequence{scalar.Math{K: k}, p, &of.attentionSizes}
 	total, lengths := kit.Read(p, &of.Total), kit.Ptr[int32](p, &of.Lengths)
 	pairs, partial, y := kit.Ptr[float32](p, &of.Pairs), kit.Ptr[float32](p, &of.Partial), kit.Ptr[float32](p, &of.Y)
 

@@ -78,25 +78,6 @@ var decodeKernels = func() map[compute.DType]map[int]*kit.Kernel {
 var decodeCombine = kit.Register(kit.Kernel{Family: "attention_decode", Name: "attention_decode_combine", Block: [3]int{decodeThreads, 1, 1},
 	Doc: "Joins the parts that attention_decode left: a warp for each row of queries.", Params: combineParams{}, Build: buildDecodeCombine})
 
-// attentionSizes are the parameters that the kernels of attention have in common.
-type attentionSizes struct {
-	N, Heads, Width int `array:"sizes"` // Heads of queries, Width elements of a head
-	Capacity        int // keys of a sequence at most
-	Rows            int // of queries that share a head of keys
-	Causal, Window  int // Window is 0 for none
-	Lengths         int // 1 if there are some
-	Ring            int // whether lengths beyond the capacity mean a ring
-	Vector          int // whether rows may be accessed by 16 bytes
-	Half            int // what q and y are: 0 f32, 1 f16, 2 bf16
-	Direct          int // whether the result is written at once: one part, f32. By tiles: whether lse is wanted
-	Log             int // of the lanes of a row: 3 to 5
-	Tile            int // of keys. On tensor cores: bytes from a key to the next
-	Table, Pages    int // entries of a sequence, 0 without pages. On tensor cores Table is the bits of a last factor of scores
-	Tiles, Parts    scalar.Divide
-	KVHeads, Group  scalar.Divide
-	Page            scalar.Divide // keys of a page
-}
-
 // decodeParams are those of attention_decode.
 type decodeParams struct {
 	attentionSizes
@@ -118,101 +99,18 @@ type combineParams struct {
 	Y              kit.Buffer `of:"numbers"`
 }
 
-// decodeFrame is what all kernels know of a sequence.
-type decodeFrame struct {
-	scalar.Math
-	*kit.Params
-	at *attentionSizes
-}
-
-func (f decodeFrame) signed(field *int) ptx.Reg[int32]         { return ptx.Bitcast[int32](f.U32(field)) }
-func (f decodeFrame) flag(field *int) ptx.Reg[bool]            { return f.U32(field).Ne(0) }
-func unsigned(k *ptx.Kernel, x ptx.Reg[int32]) ptx.Reg[uint32] { return ptx.Bitcast[uint32](x) }
-
-// length is the keys of sequence b, also those that have been overwritten; inUse those that are there.
-func (f decodeFrame) length(lengths ptx.Ptr[ptx.Global, int32], b ptx.Reg[uint32]) ptx.Reg[int32] {
-	return ptx.LoadIf(f.flag(&f.at.Lengths), lengths.At(b), f.signed(&f.at.Capacity)).Max(0)
-}
-
-func (f decodeFrame) inUse(length ptx.Reg[int32]) ptx.Reg[int32] {
-	return length.Min(f.signed(&f.at.Capacity))
-}
-
-// oldest is the slot of the oldest key in use.
-func (f decodeFrame) oldest(length ptx.Reg[int32]) ptx.Reg[uint32] {
-	k, capacity := f.K, f.signed(&f.at.Capacity)
-	start := ptx.VarOf(k, ptx.U32(0))
-	k.If(f.flag(&f.at.Ring).And(length.Gt(capacity)), func() {
-		start.Set(unsigned(k, length).Rem(unsigned(k, capacity)))
-	})
-	return start.Get()
-}
-
-// position is where query i stands among the keys in use.
-func (f decodeFrame) position(i, used ptx.Reg[int32]) ptx.Reg[int32] {
-	return used.Sub(f.signed(&f.at.N)).Add(i)
-}
-
-// rowPosition is the position of the query of row r, of those that share a head of keys.
-func (f decodeFrame) rowPosition(r ptx.Reg[uint32], used ptx.Reg[int32]) ptx.Reg[int32] {
-	return f.position(ptx.Bitcast[int32](f.Quotient(&f.at.Group, r)), used)
-}
-
-// queryOf is the query of row r, of those that share a head of keys, and its head.
-func (f decodeFrame) queryOf(r, keyHead ptx.Reg[uint32]) (i, head ptx.Reg[uint32]) {
-	group := f.Divisor(&f.at.Group)
-	i, g := group.Split(f.K, r)
-	return i, keyHead.Mad(group.D, g)
-}
-
-// queryRow is where that query's row stands in q and in the result.
-func (f decodeFrame) queryRow(batch, i, head ptx.Reg[uint32]) ptx.Reg[uint32] {
-	return batch.Mad(f.U32(&f.at.N), i).Mad(f.U32(&f.at.Heads), head)
-}
-
-// seenFrom and seenTo are the keys that the query at position p sees.
-func (f decodeFrame) seenFrom(p ptx.Reg[int32]) ptx.Reg[uint32] {
-	k := f.K
-	oldest := p.Max(0).Sub(f.signed(&f.at.Window)).Add(1)
-	return unsigned(k, ptx.Select(f.flag(&f.at.Window), oldest.Max(0), 0))
-}
-
-func (f decodeFrame) seenTo(p, used ptx.Reg[int32]) ptx.Reg[uint32] {
-	k, window := f.K, f.signed(&f.at.Window)
-	to := ptx.Select(f.flag(&f.at.Causal), used.Min(p.Add(1)), used)
-	ahead := p.Min(used.Sub(window)).Add(window) // p + window without overflow
-	to = ptx.Select(f.flag(&f.at.Window), to.Min(ahead), to)
-	return unsigned(k, to.Max(0))
-}
-
-// partsOf says how the keys that queries see are cut: count of them, the last ones in use, chunk to a part.
-func (f decodeFrame) partsOf(used ptx.Reg[int32]) (count, chunk ptx.Reg[uint32]) {
-	k := f.K
-	from := f.seenFrom(f.position(scalar.S32(0), used))
-	count = unsigned(k, used).Sub(from)
-	parts, tile := f.Divided(&f.at.Parts), f.U32(&f.at.Tile)
-	each := f.Quotient(&f.at.Parts, count.Add(parts.Sub(1)))
-	less := tile.Sub(1) // a power of two, less one
-	return count, each.Add(less).And(less.Not()).Max(tile)
-}
-
 type decodeBuilder struct {
-	decodeFrame
+	block
 	decodeShape
-	scale, cap       scalar.Float
 	q                ptx.Ptr[ptx.Global, uint32]
 	keysAt, valuesAt ptx.Ptr[ptx.Global, uint32] // of this lane in the first row of the head
-	lengths          ptx.Ptr[ptx.Global, int32]
 	table            ptx.Ptr[ptx.Global, uint32]
 	y, pairs, out    ptx.Ptr[ptx.Global, float32]
 	shared           ptx.Ptr[ptx.Shared, float32]
 
 	tid, log, slice, team, low ptx.Reg[uint32] // of the thread: where in its row, in its block, in eight lanes
 	left                       ptx.Reg[uint32] // elements of its slice, or more
-	batch, head, split, block  ptx.Reg[uint32]
-	used                       ptx.Reg[int32]
-	first                      ptx.Reg[uint32] // slot
-	from, to                   ptx.Reg[uint32] // keys of the block
+	split                      ptx.Reg[uint32] // the part of the keys
 	stride                     ptx.Reg[uint32] // bytes from a key to the next
 
 	slots scalar.Variables[uint32] // rows of keys in the cache
@@ -224,8 +122,7 @@ type decodeBuilder struct {
 func newDecodeBuilder(k *ptx.Kernel, s decodeShape) *decodeBuilder {
 	var of decodeParams
 	p := kit.NewParams(k, &of)
-	b := &decodeBuilder{decodeFrame: decodeFrame{scalar.Math{K: k}, p, &of.attentionSizes}, decodeShape: s}
-	b.scale, b.cap = kit.Read(p, &of.Scale), kit.Read(p, &of.Cap)
+	b := &decodeBuilder{block: newBlock(p, &of.attentionSizes, &of.Scale, &of.Cap), decodeShape: s}
 	b.q = kit.Ptr[uint32](p, &of.Q)
 	b.keysAt, b.valuesAt = kit.Ptr[uint32](p, &of.K, ptx.Align(16)), kit.Ptr[uint32](p, &of.V, ptx.Align(16))
 	b.lengths, b.table = kit.Ptr[int32](p, &of.Lengths), kit.Ptr[uint32](p, &of.Table)
@@ -261,20 +158,19 @@ func (b *decodeBuilder) Place() {
 	rest, tile := b.Divisor(&b.at.Tiles).Split(k, k.Ctaid(ptx.X))
 	both, split := b.Divisor(&b.at.Parts).Split(k, rest)
 	kvheads := b.Divisor(&b.at.KVHeads)
-	b.batch, b.head = kvheads.Split(k, both)
-	b.block, b.split = tile, split
-	length := b.length(b.lengths, b.batch)
-	b.used, b.first = b.inUse(length), b.oldest(length)
+	batch, head := kvheads.Split(k, both)
+	b.split = split
+	b.find(batch, head)
 	count, chunk := b.partsOf(b.used)
 	start := split.Mul(chunk)
 	k.ReturnIf(b.flag(&b.at.Direct).Not().And(start.Ge(count)))
 	// What the rows of the block see of it.
-	firstRow := tile.Mul(b.rows)
-	lastRow := firstRow.Add(b.rows).Min(b.U32(&b.at.Rows)).Sub(1)
+	b.first = tile.Mul(b.rows)
+	last := b.last(b.rows)
 	begin := unsigned(k, b.used).Sub(count).Add(start)
 	end := begin.Add(chunk).Min(unsigned(k, b.used))
-	b.from = begin.Max(b.seenFrom(b.rowPosition(firstRow, b.used)))
-	b.to = end.Min(b.seenTo(b.rowPosition(lastRow, b.used), b.used))
+	b.from = begin.Max(b.seenFrom(b.rowPosition(b.first, b.used)))
+	b.to = end.Min(b.seenTo(b.rowPosition(last, b.used), b.used))
 
 	b.tid, b.log = k.Tid(ptx.X), b.U32(&b.at.Log)
 	b.slice = b.tid.And(ptx.U32(1).Shl(b.log).Sub(1))
@@ -306,7 +202,7 @@ func (b *decodeBuilder) loadQueries() {
 	}
 	at, size := make([]ptx.Reg[uint32], len(values)), make([]ptx.Reg[uint32], rows) // of a row, none after the last
 	for m := range rows {
-		r := b.block.Mad(rows, m)
+		r := b.first.Add(m)
 		size[m] = ptx.Select(r.Lt(b.U32(&b.at.Rows)), b.U32(&b.at.Width), 0)
 		start := b.query(r)
 		for j := range each {

@@ -43,7 +43,7 @@ func (b *decodeBuilder) walk(q [][]scalar.Float) {
 
 // seenByLane is the keys that the row whose scores this lane has sees of the block's.
 func (b *decodeBuilder) seenByLane() (from, count ptx.Reg[uint32]) {
-	r := b.block.Mad(b.rows, b.low.Shr(scalar.Log2(b.owners())))
+	r := b.first.Add(b.low.Shr(scalar.Log2(b.owners())))
 	p := b.rowPosition(r, b.used)
 	from = b.seenFrom(p).Max(b.from)
 	to := b.seenTo(p, b.used).Min(b.to)
@@ -59,9 +59,7 @@ func (b *decodeBuilder) locate(t ptx.Reg[uint32]) {
 		start := b.batch.Mul(capacity)
 		for j, row := range b.slots {
 			at := t.Add(j)
-			slot := b.first.Add(at)
-			slot = slot.Sub(ptx.Select(slot.Ge(capacity), capacity, 0))
-			row.Set(start.Add(slot))
+			row.Set(start.Add(b.slot(at)))
 			b.setKnown(j, at.Lt(b.to))
 		}
 	}, func() {
@@ -257,7 +255,7 @@ func (b *decodeBuilder) Write() {
 			ofWarps = append(ofWarps, pair[:])
 		}
 		best, total, factors := b.seen.Merge(ofWarps...)
-		r := b.block.Mad(rows, m)
+		r := b.first.Add(m)
 		inside := r.Lt(b.U32(&b.at.Rows))
 		at := unit.Mad(b.U32(&b.at.Rows), r)
 		// Where the sum is 0 there was no key, and the accumulator is 0, too.

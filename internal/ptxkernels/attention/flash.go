@@ -49,11 +49,9 @@ type flashParams struct {
 }
 
 type flashBuilder struct {
-	flashBlock
+	block
 	flashShape
-	scale, cap     scalar.Float
 	q, keys, vals  ptx.Ptr[ptx.Global, float32]
-	lengths        ptx.Ptr[ptx.Global, int32]
 	y, lse         ptx.Ptr[ptx.Global, float32]
 	stage, weights ptx.Ptr[ptx.Shared, float32]
 
@@ -65,9 +63,8 @@ type flashBuilder struct {
 func newFlashBuilder(k *ptx.Kernel, s flashShape) *flashBuilder {
 	var of flashParams
 	p := kit.NewParams(k, &of)
-	b := &flashBuilder{flashBlock: newFlashBlock(p, &of.attentionSizes), flashShape: s}
+	b := &flashBuilder{block: newBlock(p, &of.attentionSizes, &of.Scale, &of.Cap), flashShape: s}
 	align := ptx.Align(16)
-	b.scale, b.cap = kit.Read(p, &of.Scale), kit.Read(p, &of.Cap)
 	b.q, b.keys, b.vals = kit.Ptr[float32](p, &of.Q, align), kit.Ptr[float32](p, &of.K, align), kit.Ptr[float32](p, &of.V, align)
 	b.lengths = kit.Ptr[int32](p, &of.Lengths)
 	b.y, b.lse = kit.Ptr[float32](p, &of.Y, align), kit.Ptr[float32](p, &of.LSE)
@@ -83,7 +80,7 @@ func (b *flashBuilder) Build() {
 	k := b.K
 	b.tid = k.Tid(ptx.X)
 	b.tx, b.ty = b.tid.And(15), b.tid.Shr(4)
-	b.Place(b.lengths, b.rows)
+	b.Place(b.rows)
 	for range b.mine() {
 		b.seen = append(b.seen, softmax.OfScores(k, b.Exp2).Start())
 		b.acc = append(b.acc, scalar.Zeros(k, b.width/16))
@@ -114,11 +111,8 @@ func (b *flashBuilder) key(t ptx.Reg[uint32]) [2]ptx.Reg[uint32] { return b.keyB
 
 // keyBefore is that of a key's row, of which nothing is there from key end on.
 func (b *flashBuilder) keyBefore(t, end ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
-	capacity := b.U32(&b.at.Capacity)
-	slot := b.front.Add(t)
-	slot = slot.Sub(ptx.Select(slot.Ge(capacity), capacity, 0))
-	width := b.U32(&b.at.Width)
-	row := b.batch.Mad(capacity, slot).Mad(b.Divided(&b.at.KVHeads), b.head)
+	slot, width := b.slot(t), b.U32(&b.at.Width)
+	row := b.batch.Mad(b.U32(&b.at.Capacity), slot).Mad(b.Divided(&b.at.KVHeads), b.head)
 	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(t.Lt(end), width, 0)}
 }
 

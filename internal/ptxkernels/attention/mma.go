@@ -23,9 +23,9 @@ type attendShape struct {
 	held              bool // whether queries stay in registers
 }
 
-func (s attendShape) block() int  { return s.rows * attendThreads / 32 } // rows
-func (s attendShape) pitch() int  { return 2*s.width + 16 }              // bytes from row to row in shared memory
-func (s attendShape) shared() int { return (s.block() + 2*s.keys) * s.pitch() }
+func (s attendShape) tileRows() int { return s.rows * attendThreads / 32 } // rows
+func (s attendShape) pitch() int    { return 2*s.width + 16 }              // bytes from row to row in shared memory
+func (s attendShape) shared() int   { return (s.tileRows() + 2*s.keys) * s.pitch() }
 
 // With 32 rows a warp reads half as much of shared memory for each product as with 16; of the widest heads registers have room for
 // the results of 16, and of the others for so many keys.
@@ -76,7 +76,7 @@ func attendMma(s *kit.Step, set *attendSet, c cacheOf, lse kit.Buffer) {
 	for attendShapes[i].width < c.D {
 		i++
 	}
-	tiles := kit.CeilDiv(c.N*c.Group(), attendShapes[i].block())
+	tiles := kit.CeilDiv(c.N*c.Group(), attendShapes[i].tileRows())
 	wanted := lse != kit.Buffer{}
 	if !wanted {
 		lse = kit.Out // is not touched

@@ -13,12 +13,10 @@ import (
 // attendBuilder is an attention_mma under construction. In shared memory are the block's queries, which make room for results in
 // the end, a tile of keys and one of values. Rows are an odd number of 16 bytes apart: eight of them meet each bank once.
 type attendBuilder struct {
-	flashBlock
+	block
 	attendShape
 	set                 *attendSet
-	scale, cap          scalar.Float
 	q, ofKeys, ofValues ptx.Ptr[ptx.Global, uint8]
-	lengths             ptx.Ptr[ptx.Global, int32]
 	y                   ptx.Ptr[ptx.Global, uint8]
 	lse                 ptx.Ptr[ptx.Global, float32]
 	ofQ, ofK, ofV       ptx.Ptr[ptx.Shared, uint32]
@@ -43,14 +41,13 @@ type attendPieces struct {
 func newAttendBuilder(k *ptx.Kernel, set *attendSet, s attendShape) *attendBuilder {
 	var of flashParams
 	p := kit.NewParams(k, &of)
-	b := &attendBuilder{flashBlock: newFlashBlock(p, &of.attentionSizes), attendShape: s, set: set}
+	b := &attendBuilder{block: newBlock(p, &of.attentionSizes, &of.Scale, &of.Cap), attendShape: s, set: set}
 	align := ptx.Align(16)
-	b.scale, b.cap = kit.Read(p, &of.Scale), kit.Read(p, &of.Cap)
 	b.q, b.ofKeys, b.ofValues = kit.Ptr[uint8](p, &of.Q, align), kit.Ptr[uint8](p, &of.K, align), kit.Ptr[uint8](p, &of.V, align)
 	b.lengths = kit.Ptr[int32](p, &of.Lengths)
 	b.y, b.lse = kit.Ptr[uint8](p, &of.Y, align), kit.Ptr[float32](p, &of.LSE)
 	b.ofQ = ptx.DynamicShared[uint32](k, ptx.Align(128))
-	b.ofK = b.ofQ.Bytes(s.block() * s.pitch())
+	b.ofK = b.ofQ.Bytes(s.tileRows() * s.pitch())
 	b.ofV = b.ofK.Bytes(s.keys * s.pitch())
 	b.spilled = b.ofQ.Bytes(2 * s.width)
 	return b
@@ -62,7 +59,7 @@ func (b *attendBuilder) Build() {
 	tid := k.Tid(ptx.X)
 	b.lane = tid.And(31)
 	b.top = tid.Shr(5).Mul(b.rows)
-	b.Place(b.lengths, b.block())
+	b.Place(b.tileRows())
 	b.spill(tid)
 	b.prepare(tid)
 	b.copyQueries()
@@ -126,7 +123,7 @@ func (b *attendBuilder) plain(tile ptx.Reg[uint32]) (begin ptx.Reg[bool], last p
 // spill puts what is not needed all the time into shared memory: there are hardly enough registers.
 func (b *attendBuilder) spill(tid ptx.Reg[uint32]) {
 	k := b.K
-	wholeFrom := b.seenFrom(b.rowPosition(b.last(b.block()), b.used))
+	wholeFrom := b.seenFrom(b.rowPosition(b.last(b.tileRows()), b.used))
 	wholeTo := b.seenTo(b.rowPosition(b.first, b.used), b.used)
 	k.If(tid.Eq(0), func() {
 		b.spilled.Store4([4]ptx.Reg[uint32]{b.first, unsigned(k, b.used), wholeFrom, wholeTo})
@@ -178,7 +175,7 @@ func (b *attendBuilder) copyQueries() {
 	p := b.pieces
 	pitch := b.U32(&b.at.Width).Mul(2)
 	from := b.q.Bytes(p.column)
-	for i := range b.block() / p.step {
+	for i := range b.tileRows() / p.step {
 		number, row := b.rowAt(p.first.Add(i * p.step))
 		bytes := ptx.Select(number.Lt(b.U32(&b.at.Rows)), p.bytes, 0)
 		ptx.CpAsyncZfill(b.pieceTo(b.ofQ, i), from.Bytes(row.MulWide(pitch)), 16, bytes)
@@ -188,10 +185,7 @@ func (b *attendBuilder) copyQueries() {
 // copyTile starts to copy a tile of keys or values, with zeros after the last one; a plain one has no end in it.
 func (b *attendBuilder) copyTile(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.Shared, uint32], tile ptx.Reg[uint32], plain bool) {
 	k, p, capacity := b.K, b.pieces, b.U32(&b.at.Capacity)
-	wrap := func(slot ptx.Reg[uint32]) ptx.Reg[uint32] {
-		return slot.Sub(ptx.Select(slot.Ge(capacity), capacity, 0))
-	}
-	slot := wrap(b.front.Add(tile))
+	slot := b.slot(tile)
 	together := func() {
 		first := slot.Add(p.first).MadWide(b.U32(&b.at.Tile), ptx.Address(x.Bytes(b.before)))
 		for i := range b.keys / p.step {
@@ -209,7 +203,7 @@ func (b *attendBuilder) copyTile(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[pt
 		for i := range b.keys / p.step {
 			t := tile.Add(p.first).Add(i * p.step)
 			bytes := ptx.Select(t.Lt(b.to), p.bytes, 0)
-			at := wrap(b.front.Add(t)).MadWide(b.U32(&b.at.Tile), b.before)
+			at := b.slot(t).MadWide(b.U32(&b.at.Tile), b.before)
 			ptx.CpAsyncZfill(b.pieceTo(memory, i), x.Bytes(at), 16, bytes)
 		}
 	})

@@ -99,10 +99,10 @@ func newMmaProduct(k *ptx.Kernel, kind *tiling.MMAKind, t mmaTile, kMajorA, kMaj
 	p.warpLeft = warp.Rem(t.n / t.warpN).Mul(t.warpN)
 	p.result = tiling.RowWriter{K: k, Lane: lane, M: p.U32(&p.M), N: p.U32(&p.N), Bias: bias, C: c, Parts: parts, After: after}
 	p.result.Scratch = p.memory.Bytes(warp.Mul(32 * tiling.MMAScratchRow))
-	p.a = tiling.NewMMAOperand(k, kind, kMajorA, t.threads(), p.U32(&p.LDA), scalar.HasFlag(k, flags, tiling.VectorA),
-		p.memory, t.m, lane, p.warpTop, t.warpM, true)
-	p.b = tiling.NewMMAOperand(k, kind, kMajorB, t.threads(), p.U32(&p.LDB), scalar.HasFlag(k, flags, tiling.VectorB),
-		p.memory.Bytes(t.m*tiling.MMARow), t.n, lane, p.warpLeft, t.warpN, false)
+	lda, vectorA := p.U32(&p.LDA), scalar.HasFlag(k, flags, tiling.VectorA)
+	ldb, vectorB := p.U32(&p.LDB), scalar.HasFlag(k, flags, tiling.VectorB)
+	p.a = tiling.NewMMAOperand(k, kind, kMajorA, t.threads(), lda, vectorA, p.memory, t.m, lane, p.warpTop, t.warpM, true)
+	p.b = tiling.NewMMAOperand(k, kind, kMajorB, t.threads(), ldb, vectorB, p.memory.Bytes(t.m*tiling.MMARow), t.n, lane, p.warpLeft, t.warpN, false)
 	return p
 }
 

@@ -81,7 +81,9 @@ func (s *AsyncOperand) Begin(x ptx.Ptr[ptx.Global, uint8], first, bound, d0 ptx.
 			p.d = number
 			g := first.Add(in)
 			inside := g.Lt(bound)
-			p.valid = ptx.Select(inside, bound.Sub(g), 1)
+			if s.Mixed {
+				p.valid = ptx.Select(inside, bound.Sub(g), 1)
+			}
 			major, minor = d0.Add(number), ptx.Select(inside, g, 0)
 		}
 		at := major.MulWide(s.Ld)

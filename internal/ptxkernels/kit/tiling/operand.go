@@ -63,8 +63,11 @@ func (t OperandTile) Stage(n ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] {
 
 // Fragments returns what reads the thread's elements at a depth of a stage: four from first on, and four more 64 further each.
 func (t OperandTile) Fragments(first ptx.Reg[uint32], stage ptx.Ptr[ptx.Shared, float32]) func(d int) []ptx.Reg[float32] {
-	at := []ptx.Ptr[ptx.Shared, float32]{stage.At(first)}
-	for i := 1; t.swizzle > 0 && i < t.Depth/4; i++ {
+	at := []ptx.Ptr[ptx.Shared, float32]{}
+	if t.swizzle == 0 {
+		at = append(at, stage.At(first))
+	}
+	for i := 0; t.swizzle > 0 && i < t.Depth/4; i++ {
 		at = append(at, stage.At(first.Xor(i*t.swizzle)))
 	}
 	return func(d int) (v []ptx.Reg[float32]) {

@@ -127,9 +127,9 @@ func (b *block) find(batch, head ptx.Reg[uint32]) {
 	b.used, b.front = b.inUse(length), b.oldest(length)
 }
 
-// slot is where key t of those in use lies in its sequence's ring.
-func (b *block) slot(t ptx.Reg[uint32]) ptx.Reg[uint32] {
-	slot, capacity := b.front.Add(t), b.U32(&b.at.Capacity)
+// slot is where key t of those in use lies in its sequence's ring, of that capacity.
+func (b *block) slot(t, capacity ptx.Reg[uint32]) ptx.Reg[uint32] {
+	slot := b.front.Add(t)
 	return slot.Sub(ptx.Select(slot.Ge(capacity), capacity, 0))
 }
 

@@ -59,7 +59,7 @@ func (b *decodeBuilder) locate(t ptx.Reg[uint32]) {
 		start := b.batch.Mul(capacity)
 		for j, row := range b.slots {
 			at := t.Add(j)
-			row.Set(start.Add(b.slot(at)))
+			row.Set(start.Add(b.slot(at, capacity)))
 			b.setKnown(j, at.Lt(b.to))
 		}
 	}, func() {

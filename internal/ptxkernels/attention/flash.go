@@ -111,8 +111,10 @@ func (b *flashBuilder) key(t ptx.Reg[uint32]) [2]ptx.Reg[uint32] { return b.keyB
 
 // keyBefore is that of a key's row, of which nothing is there from key end on.
 func (b *flashBuilder) keyBefore(t, end ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
-	slot, width := b.slot(t), b.U32(&b.at.Width)
-	row := b.batch.Mad(b.U32(&b.at.Capacity), slot).Mad(b.Divided(&b.at.KVHeads), b.head)
+	capacity := b.U32(&b.at.Capacity)
+	slot := b.slot(t, capacity)
+	width := b.U32(&b.at.Width)
+	row := b.batch.Mad(capacity, slot).Mad(b.Divided(&b.at.KVHeads), b.head)
 	return [2]ptx.Reg[uint32]{row.Mul(width), ptx.Select(t.Lt(end), width, 0)}
 }
 

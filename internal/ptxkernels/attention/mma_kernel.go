@@ -185,7 +185,7 @@ func (b *attendBuilder) copyQueries() {
 // copyTile starts to copy a tile of keys or values, with zeros after the last one; a plain one has no end in it.
 func (b *attendBuilder) copyTile(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.Shared, uint32], tile ptx.Reg[uint32], plain bool) {
 	k, p, capacity := b.K, b.pieces, b.U32(&b.at.Capacity)
-	slot := b.slot(tile)
+	slot := b.slot(tile, capacity)
 	together := func() {
 		first := slot.Add(p.first).MadWide(b.U32(&b.at.Tile), ptx.Address(x.Bytes(b.before)))
 		for i := range b.keys / p.step {
@@ -203,7 +203,7 @@ func (b *attendBuilder) copyTile(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[pt
 		for i := range b.keys / p.step {
 			t := tile.Add(p.first).Add(i * p.step)
 			bytes := ptx.Select(t.Lt(b.to), p.bytes, 0)
-			at := b.slot(t).MadWide(b.U32(&b.at.Tile), b.before)
+			at := b.slot(t, capacity).MadWide(b.U32(&b.at.Tile), b.before)
 			ptx.CpAsyncZfill(b.pieceTo(memory, i), x.Bytes(at), 16, bytes)
 		}
 	})

@@ -74,12 +74,12 @@ type Group struct {
 	Cols, Parts ptx.Reg[uint32]
 	*kit.Params
 	work  *Work
-	known int // the lanes, if the kernel knows how many; else 0
+	whole bool // the group is the block, as the kernel knows
 }
 
 // OfBlock is the block's threads as one group.
 func OfBlock(k *ptx.Kernel) Group {
-	return Group{K: k, Lanes: ptx.U32(Threads), Lane: k.Tid(ptx.X), known: Threads}
+	return Group{K: k, Lanes: ptx.U32(Threads), Lane: k.Tid(ptx.X), whole: true}
 }
 
 // Of finds the thread's group, lane and task.

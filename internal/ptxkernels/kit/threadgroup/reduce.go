@@ -79,20 +79,20 @@ func (r Reducer[T]) Reduce(acc []ptx.Reg[T]) []ptx.Reg[T] {
 		}
 		p.Accumulate(others)
 	}
-	exchange := func(width ptx.Reg[uint32], known int) { // among so many neighbours
-		if r.known > 0 {
-			for d := known / 2; d > 0; d /= 2 {
-				step(d)
-			}
-			return
-		}
+	exchange := func(width ptx.Reg[uint32]) { // among so many neighbours
 		d := ptx.VarOf(k, width.Shr(1))
 		k.While(func() ptx.Reg[bool] { return d.Get().Ne(0) }, func() {
 			step(d.Get())
 			d.Set(d.Get().Shr(1))
 		})
 	}
-	overWarps := func() {
+	unrolled := func(width int) {
+		for d := width / 2; d > 0; d /= 2 {
+			step(d)
+		}
+	}
+	// throughMemory leaves each warp's partial result and takes that of another, by warp and lane.
+	throughMemory := func(which func(warp, lane ptx.Reg[uint32]) ptx.Reg[uint32]) {
 		warp, lane := k.Tid(ptx.X).Shr(5), k.Tid(ptx.X).And(31)
 		mine := r.shared.At(warp)
 		k.When(lane.Eq(0), func() {
@@ -101,22 +101,27 @@ func (r Reducer[T]) Reduce(acc []ptx.Reg[T]) []ptx.Reg[T] {
 			}
 		})
 		k.Barrier()
-		others := r.Lanes.Shr(5) // warps of a group
-		last := others.Sub(1)
-		from := warp.And(last.Not()).Or(lane.And(last))
-		at := r.shared.At(from)
+		at := r.shared.At(which(warp, lane))
 		for i, v := range p.Variables {
 			v.Set(at.At(i * Warps).Load())
 		}
-		exchange(others, r.known/32)
 	}
-	if r.known > 0 {
-		exchange(r.Lanes, min(r.known, 32))
-		overWarps()
+	if r.whole {
+		unrolled(32)
+		throughMemory(func(_, lane ptx.Reg[uint32]) ptx.Reg[uint32] { return lane.And(Warps - 1) })
+		unrolled(Warps)
 		return p.Get()
 	}
-	exchange(r.Lanes.Min(32), 0)
-	k.If(r.Lanes.Gt(32), overWarps)
+	exchange(r.Lanes.Min(32))
+	k.If(r.Lanes.Gt(32), func() {
+		var others ptx.Reg[uint32] // warps of a group
+		throughMemory(func(warp, lane ptx.Reg[uint32]) ptx.Reg[uint32] {
+			others = r.Lanes.Shr(5)
+			last := others.Sub(1)
+			return warp.And(last.Not()).Or(lane.And(last))
+		})
+		exchange(others)
+	})
 	return p.Get()
 }
 

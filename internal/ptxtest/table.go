@@ -104,7 +104,7 @@ func entries(m *ir.Module) (names []string) {
 }
 
 // Assemble assembles every module for every target, fails the test for what does not assemble or takes stack, spills or local
-// memory, and compares with the table, or writes it. Without ptxas it skips the test, but for writing.
+// memory, and compares with the table, or writes it, which keeps rows of modules that have not changed. Without ptxas it skips the test, but for writing.
 func (x Table) Assemble(t testing.TB, write bool) {
 	t.Helper()
 	if _, ok := FindPtxas(t); write && !ok {
@@ -115,8 +115,13 @@ func (x Table) Assemble(t testing.TB, write bool) {
 	if newest := slices.Max(known); x.Newest && !slices.Contains(targets, fmt.Sprint("sm_", newest)) {
 		targets = append(targets, fmt.Sprint("sm_", newest))
 	}
+	version := "ptxas " + ptxasVersion(t, ptxas)
 	var rows []string
 	for _, m := range x.Modules {
+		if kept := x.kept(version, m, targets); write && len(kept) > 0 { // ptxas takes minutes for all of them
+			rows = append(rows, kept...)
+			continue
+		}
 		assembled := 0
 		for _, target := range targets {
 			if !runsOn(m.Target, target) {
@@ -142,7 +147,6 @@ func (x Table) Assemble(t testing.TB, write bool) {
 	if t.Failed() {
 		return
 	}
-	version := "ptxas " + ptxasVersion(t, ptxas)
 	if write {
 		text := version + "\n" + tableHead + "\n" + strings.Join(rows, "\n") + "\n"
 		if err := os.WriteFile(x.File, []byte(text), 0o644); err != nil {
@@ -163,6 +167,28 @@ func (x Table) Assemble(t testing.TB, write bool) {
 	if len(rows) != len(want) {
 		t.Errorf("%s has %d rows, there are %d", x.File, len(want), len(rows))
 	}
+}
+
+// kept are the rows of a module that this ptxas has seen as it is, for all targets that it runs on; none if one is missing.
+func (x Table) kept(version string, m Module, targets []string) (kept []string) {
+	data, err := os.ReadFile(x.File)
+	rows := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if err != nil || rows[0] != version {
+		return nil
+	}
+	for _, target := range targets {
+		for _, name := range entries(m.Module) {
+			i := slices.IndexFunc(rows, func(r string) bool { return strings.HasPrefix(r, name+"\t"+Hash(m.Module)+"\t"+target+"\t") })
+			switch {
+			case !runsOn(m.Target, target):
+			case i < 0:
+				return nil
+			default:
+				kept = append(kept, rows[i])
+			}
+		}
+	}
+	return kept
 }
 
 // runsOn tells whether code for a target assembles for sm_XX.

@@ -35,7 +35,7 @@ type loader struct {
 }
 
 func newLoader(p *primary, info Info, cacheDir string, log *slog.Logger) *loader {
-	return &loader{p: p, info: info, cache: newCache(cacheDir, log), log: log, families: newFamilies(), made: newMade(),
+	return &loader{p: p, info: info, cache: newCache(cacheDir, log), log: log, families: newFamilies(), made: newMade(madeMost),
 		busy: func() (bool, error) { return false, nil }}
 }
 

@@ -1,31 +1,31 @@
 package cuda
 
 import (
-	"container/list"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/recent"
 )
 
-// madeMost is the number of kernels of expressions that stay loaded although no program uses them.
-const madeMost = 256
+// madeMost is the number of kernels of expressions that stay loaded although no program uses them: at least, and at most twice as many.
+const madeMost = 128
 
-// made caches kernels that are made on demand, for expressions: those that programs use, and the most recently used others.
+// made caches kernels that are made on demand, for expressions: those that programs use, and some of the others that were used lately.
 // It is safe for concurrent use.
 type made struct {
-	most    int
 	loading sync.Mutex // held by who loads
 
 	mu      sync.Mutex
-	kernels map[string]*list.Element // of *Kernel, each of which retains its module
-	recent  *list.List               // most recently used first
-	modules map[driver.Module]bool   // all that are loaded, also those that only programs have
+	kernels *recent.Map[*Kernel]   // by name; each retains its module
+	modules map[driver.Module]bool // all that are loaded, also those that only programs have
 }
 
-func newMade() *made {
-	return &made{most: madeMost, kernels: map[string]*list.Element{}, recent: list.New(), modules: map[driver.Module]bool{}}
+func newMade(most int) *made {
+	return &made{kernels: recent.New[*Kernel](most), modules: map[driver.Module]bool{}}
 }
 
 // find returns those of the kernels that are loaded, by name, and adds the others to missing. It retains the modules.
@@ -34,32 +34,25 @@ func (m *made) find(wanted map[string]*kit.Kernel) (found map[string]*Kernel, mi
 	defer m.mu.Unlock()
 	found = map[string]*Kernel{}
 	for _, w := range wanted {
-		e := m.kernels[w.Name]
-		if e == nil {
+		k, ok := m.kernels.Get(w.Name)
+		if !ok {
 			missing = append(missing, w)
 			continue
 		}
-		m.recent.MoveToFront(e)
-		k := e.Value.(*Kernel)
 		k.module.holders.Add(1) // it has one already
 		found[w.Name] = k
 	}
 	return found, missing
 }
 
-// add caches kernels, and drops the least recently used ones.
+// add caches kernels, and drops others.
 func (m *made) add(x *Module) {
 	m.mu.Lock()
 	m.modules[x.handle] = true
+	var old []*Kernel
 	for name, k := range x.kernels {
 		x.holders.Add(1)
-		m.kernels[name] = m.recent.PushFront(k)
-	}
-	var old []*Kernel
-	for m.recent.Len() > m.most {
-		k := m.recent.Remove(m.recent.Back()).(*Kernel)
-		delete(m.kernels, k.name)
-		old = append(old, k)
+		old = slices.AppendSeq(old, maps.Values(m.kernels.Put(name, k)))
 	}
 	m.mu.Unlock()
 	for _, k := range old {

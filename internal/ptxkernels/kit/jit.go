@@ -1,31 +1,29 @@
 package kit
 
 import (
-	"container/list"
 	"crypto/sha256"
 	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/wavelane/wavelane/internal/recent"
 	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/args"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
 const (
-	jitKernels = 512 // kernels made on demand that are remembered
-	jitModules = 16  // of which so many still have their code
+	jitKernels = 512 // kernels made on demand that are remembered at least
+	jitModules = 8   // of which so many still have their code
 )
 
 // jitCache remembers the kernels that were made on demand, those that were asked for last. The code of one is written to know
 // where its parameters lie, and is then kept for a while: whoever asked is about to load it.
 var jitCache = struct {
 	sync.Mutex
-	kernels map[string]*list.Element // of *Kernel, by kind and text
-	recent  *list.List               // the last one asked for first
-	fresh   map[*Kernel]*ir.Module
-	order   []*Kernel // of fresh
-}{kernels: map[string]*list.Element{}, recent: list.New(), fresh: map[*Kernel]*ir.Module{}}
+	kernels *recent.Map[*Kernel]    // by kind and text
+	code    *recent.Map[*ir.Module] // likewise, of what has not been loaded
+}{kernels: recent.New[*Kernel](jitKernels), code: recent.New[*ir.Module](jitModules)}
 
 // jit is the kernel of a kind for a text, which together are all that its code depends on; it is like k, but for its name.
 // While it is remembered, the same text has the same kernel.
@@ -33,17 +31,12 @@ func jit(kind, text string, k Kernel) *Kernel {
 	key := kind + " " + text
 	jitCache.Lock()
 	defer jitCache.Unlock()
-	if e := jitCache.kernels[key]; e != nil {
-		jitCache.recent.MoveToFront(e)
-		return e.Value.(*Kernel)
+	if old, ok := jitCache.kernels.Get(key); ok {
+		return old
 	}
 	sum := sha256.Sum256([]byte(key))
 	k.Family, k.Name, k.key, k.layout, k.lay = "", fmt.Sprintf("%s_%x", kind, sum[:12]), key, nil, new(sync.Mutex)
-	jitCache.kernels[key] = jitCache.recent.PushFront(&k)
-	if jitCache.recent.Len() > jitKernels {
-		oldest := jitCache.recent.Remove(jitCache.recent.Back()).(*Kernel)
-		delete(jitCache.kernels, oldest.key)
-	}
+	jitCache.kernels.Put(key, &k)
 	return &k
 }
 
@@ -61,11 +54,7 @@ func (k *Kernel) layMade() (*args.Layout, error) {
 	k.layout = args.LayoutOf(m.Funcs[0].Params)
 	jitCache.Lock()
 	defer jitCache.Unlock()
-	jitCache.fresh[k] = m
-	if jitCache.order = append(jitCache.order, k); len(jitCache.order) > jitModules {
-		delete(jitCache.fresh, jitCache.order[0])
-		jitCache.order = jitCache.order[1:]
-	}
+	jitCache.code.Put(k.key, m)
 	return k.layout, nil
 }
 
@@ -81,10 +70,10 @@ func JITModule(kernels ...*Kernel) (*ir.Module, error) {
 	all := &ir.Module{AddressSize: 64}
 	for _, k := range sorted(kernels) {
 		jitCache.Lock()
-		m := jitCache.fresh[k]
-		delete(jitCache.fresh, k)
+		m, ok := jitCache.code.Get(k.key)
+		jitCache.code.Delete(k.key)
 		jitCache.Unlock()
-		if m == nil {
+		if !ok {
 			var err error
 			if m, err = k.Write(); err != nil {
 				return nil, err

@@ -110,7 +110,7 @@ type decodeBuilder struct {
 
 	tid, log, slice, team, low ptx.Reg[uint32] // of the thread: where in its row, in its block, in eight lanes
 	left                       ptx.Reg[uint32] // elements of its slice, or more
-	split                      ptx.Reg[uint32] // the part of the keys
+	split, tile                ptx.Reg[uint32] // the part of the keys, the tile of rows
 	stride                     ptx.Reg[uint32] // bytes from a key to the next
 
 	slots scalar.Variables[uint32] // rows of keys in the cache
@@ -159,7 +159,7 @@ func (b *decodeBuilder) Place() {
 	both, split := b.Divisor(&b.at.Parts).Split(k, rest)
 	kvheads := b.Divisor(&b.at.KVHeads)
 	batch, head := kvheads.Split(k, both)
-	b.split = split
+	b.tile, b.split = tile, split
 	b.find(batch, head)
 	count, chunk := b.partsOf(b.used)
 	start := split.Mul(chunk)
@@ -202,7 +202,7 @@ func (b *decodeBuilder) loadQueries() {
 	}
 	at, size := make([]ptx.Reg[uint32], len(values)), make([]ptx.Reg[uint32], rows) // of a row, none after the last
 	for m := range rows {
-		r := b.first.Add(m)
+		r := b.tile.Mad(rows, m)
 		size[m] = ptx.Select(r.Lt(b.U32(&b.at.Rows)), b.U32(&b.at.Width), 0)
 		start := b.query(r)
 		for j := range each {

@@ -43,7 +43,7 @@ func (b *decodeBuilder) walk(q [][]scalar.Float) {
 
 // seenByLane is the keys that the row whose scores this lane has sees of the block's.
 func (b *decodeBuilder) seenByLane() (from, count ptx.Reg[uint32]) {
-	r := b.first.Add(b.low.Shr(scalar.Log2(b.owners())))
+	r := b.tile.Mad(b.rows, b.low.Shr(scalar.Log2(b.owners())))
 	p := b.rowPosition(r, b.used)
 	from = b.seenFrom(p).Max(b.from)
 	to := b.seenTo(p, b.used).Min(b.to)
@@ -255,7 +255,7 @@ func (b *decodeBuilder) Write() {
 			ofWarps = append(ofWarps, pair[:])
 		}
 		best, total, factors := b.seen.Merge(ofWarps...)
-		r := b.first.Add(m)
+		r := b.tile.Mad(rows, m)
 		inside := r.Lt(b.U32(&b.at.Rows))
 		at := unit.Mad(b.U32(&b.at.Rows), r)
 		// Where the sum is 0 there was no key, and the accumulator is 0, too.

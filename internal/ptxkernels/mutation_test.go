@@ -95,7 +95,7 @@ func TestMutants(t *testing.T) {
 			}
 			t.Run(k.Name, func(t *testing.T) {
 				t.Parallel()
-				l := newLab(t, k, seed)
+				l := newMutationHarness(t, k, seed)
 				for _, m := range l.mutations(wanted[i]) {
 					v := l.judge(t, &m)
 					lock.Lock()

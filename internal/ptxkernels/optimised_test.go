@@ -53,7 +53,7 @@ func TestOptimised(t *testing.T) {
 // executed are the results of small calls of a kernel with another module in its place, and how many instructions of lanes they
 // took of it.
 func executed(t *testing.T, list []trial, k *kit.Kernel, module *ir.Module) (results [][]byte, lanes uint64) {
-	r := &recorder{Rig: newQualityRig(sim.Config{})}
+	r := &recorder{Rig: newTrialRig(sim.Config{})}
 	m, err := r.GPU.Load(module)
 	require.NoError(t, err, k.Name)
 	instead, err := m.Kernel(k.Name)

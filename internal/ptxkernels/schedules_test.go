@@ -28,7 +28,7 @@ func TestSchedules(t *testing.T) {
 	for _, f := range kit.Families() {
 		rigs := make([]*recorder, n)
 		for i := range rigs {
-			rigs[i] = &recorder{Rig: newQualityRig(sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64()})}
+			rigs[i] = &recorder{Rig: newTrialRig(sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64()})}
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()

@@ -23,7 +23,7 @@ type trial struct {
 	conformance.Case
 	caps    kit.Caps
 	variant int      // of those that the lowering offers
-	telling bool     // see there
+	extra   bool     // one of coverageCases
 	blocks  int      // of the kernel's largest launch
 	params  []uint32 // words of the kernel's launches: grid and parameters
 	cost    int      // about the threads and elements that executing it takes
@@ -97,9 +97,9 @@ type loweredTrial struct {
 func trialsOfEntry(e *program.Entry) (trials []loweredTrial, err error) {
 	cases, err := conformance.Cases(e)
 	ofSuite := len(cases)
-	for i, c := range append(cases, telling(e)...) {
+	for i, c := range append(cases, coverageCases(e)...) {
 		err = errors.Join(err, eachLowering(c, func(t trial, l kit.Lowering) {
-			t.telling = i >= ofSuite
+			t.extra = i >= ofSuite
 			trials = append(trials, loweredTrial{t, l})
 		}))
 	}
@@ -179,8 +179,8 @@ func (x recording) Start(io *program.IO) *compute.Future {
 	return f
 }
 
-// newQualityRig is a rig without a size of its own: trials say what they need.
-func newQualityRig(c sim.Config) *kerneltest.Rig {
+// newTrialRig is a rig without a size of its own: trials say what they need.
+func newTrialRig(c sim.Config) *kerneltest.Rig {
 	return kerneltest.Large(c, Lower)
 }
 

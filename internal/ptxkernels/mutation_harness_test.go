@@ -17,8 +17,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
-// lab tries mutations of one kernel.
-type lab struct {
+// mutationHarness tries mutations of one kernel.
+type mutationHarness struct {
 	*kit.Kernel
 	module *ir.Module  // each instruction has a line of its own
 	source []ir.Instr  // the same instructions with the lines of Go that wrote them
@@ -39,43 +39,43 @@ type shown struct {
 	trial
 	lines map[int]bool // that it reaches: whether any lane executes them
 	most  uint64       // instructions of warps after which a run counts as endless
-	work  uint64       // that a run is, see labWork
+	work  uint64       // that a run is, see harnessWork
 }
 
-const labCost = 1 << 17 // of the largest call that a lab draws, but when all are larger
+const harnessCost = 1 << 17 // of the largest call that a harness draws, but when all are larger
 
-// labWork is how many instructions of warps the calls that a lab draws may take, about; a matrix product counts for many.
+// harnessWork is how many instructions of warps the calls that a harness draws may take, about; a matrix product counts for many.
 // make proofs has more patience.
-var labWork = func() uint64 {
+var harnessWork = func() uint64 {
 	if everything {
 		return 2_000_000
 	}
 	return 500_000
 }()
 
-// newLab has the calls that launch a kernel, but for the largest.
-func newLab(t *testing.T, k *kit.Kernel, seed uint64) *lab {
+// newMutationHarness has the calls that launch a kernel, but for the largest.
+func newMutationHarness(t *testing.T, k *kit.Kernel, seed uint64) *mutationHarness {
 	written, err := k.Module()
 	require.NoError(t, err)
 	module, err := parse.Module(k.Name, []byte(written.String()))
 	require.NoError(t, err)
-	l := &lab{Kernel: k, module: module, source: written.Funcs[0].Body, seed: seed, rigs: map[rigKey]*kerneltest.Rig{}}
+	h := &mutationHarness{Kernel: k, module: module, source: written.Funcs[0].Body, seed: seed, rigs: map[rigKey]*kerneltest.Rig{}}
 	trials, err := trialsOf()
 	require.NoError(t, err)
 	require.NotEmpty(t, trials[k], "no call of the suite launches it")
 	for _, c := range trials[k] {
-		if c.cost <= labCost || len(l.rest) == 0 {
-			l.rest = append(l.rest, candidate{c, traitsOf(c.params)})
+		if c.cost <= harnessCost || len(h.rest) == 0 {
+			h.rest = append(h.rest, candidate{c, traitsOf(c.params)})
 		}
 	}
-	ptxtest.Replay(seed).Shuffle(len(l.rest), func(i, j int) { l.rest[i], l.rest[j] = l.rest[j], l.rest[i] })
-	return l
+	ptxtest.Replay(seed).Shuffle(len(h.rest), func(i, j int) { h.rest[i], h.rest[j] = h.rest[j], h.rest[i] })
+	return h
 }
 
 // mutations are so many of the kernel's mutations, any; 0 is all.
-func (l *lab) mutations(n int) []ptxtest.Mutation {
-	all := ptxtest.Mutations(l.module.Funcs[0])
-	ptxtest.Replay(l.seed).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+func (h *mutationHarness) mutations(n int) []ptxtest.Mutation {
+	all := ptxtest.Mutations(h.module.Funcs[0])
+	ptxtest.Replay(h.seed).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	if n == 0 {
 		return all
 	}
@@ -109,102 +109,102 @@ func traitsOf(words []uint32) (t traits) {
 
 // next is the candidate with the most traits that no other had before it, for what it costs: one made for its kernel first.
 // Every other one is any: what counts may be in the operands, which have no traits.
-func (l *lab) next() trial {
+func (h *mutationHarness) next() trial {
 	best, most := 0, -1.0
-	for i := range l.rest {
-		c := &l.rest[i]
+	for i := range h.rest {
+		c := &h.rest[i]
 		n := 1
 		for w, t := range c.traits {
-			n += bits.OnesCount64(t &^ l.traits[w])
+			n += bits.OnesCount64(t &^ h.traits[w])
 		}
 		worth := float64(n) / float64(10+bits.Len(uint(c.cost)))
-		if c.telling && n > 1 {
+		if c.extra && n > 1 {
 			worth += 1e6
 		}
-		if l.random {
+		if h.random {
 			worth = float64(-i)
 		}
 		if i == 0 || worth > most {
 			best, most = i, worth
 		}
 	}
-	l.random = !l.random
-	c := l.rest[best]
+	h.random = !h.random
+	c := h.rest[best]
 	for w, t := range c.traits {
-		l.traits[w] |= t
+		h.traits[w] |= t
 	}
-	l.rest = slices.Delete(l.rest, best, best+1)
+	h.rest = slices.Delete(h.rest, best, best+1)
 	return c.trial
 }
 
 // draw has one call more, if there is one.
-func (l *lab) draw(t *testing.T) bool {
-	for len(l.rest) > 0 && l.work < labWork {
-		c := l.next()
-		s, steps, before := shown{trial: c, lines: map[int]bool{}}, uint64(0), l.work
-		r := newQualityRig(sim.Config{Checks: sim.AllChecks, Counters: true, Seed: l.seed, MaxSteps: labWork})
+func (h *mutationHarness) draw(t *testing.T) bool {
+	for len(h.rest) > 0 && h.work < harnessWork {
+		c := h.next()
+		s, steps, before := shown{trial: c, lines: map[int]bool{}}, uint64(0), h.work
+		r := newTrialRig(sim.Config{Checks: sim.AllChecks, Counters: true, Seed: h.seed, MaxSteps: harnessWork})
 		r.Observe = func(of *kit.Kernel, stats *sim.Stats) {
-			if of == l.Kernel {
+			if of == h.Kernel {
 				for _, line := range stats.Lines {
 					s.lines[line.Pos.Line] = s.lines[line.Pos.Line] || line.Lanes > 0
 				}
 				steps = max(steps, stats.Instructions)
-				l.work += stats.Instructions + stats.Flops>>7
+				h.work += stats.Instructions + stats.Flops>>7
 			}
 		}
-		err := l.run(r, c, l.module)
+		err := h.run(r, c, h.module)
 		if f := (*sim.Fault)(nil); errors.As(err, &f) && f.Kind == sim.Timeout {
-			l.work += labWork / 4
+			h.work += harnessWork / 4
 			continue
 		}
 		require.NoError(t, err, "%v", c)
 		if steps > 0 {
-			s.work = l.work - before
+			s.work = h.work - before
 			s.most = 1 << (bits.Len64(4*steps+10_000) | 1)
-			l.calls = append(l.calls, s)
+			h.calls = append(h.calls, s)
 			return true
 		}
 	}
 	return false
 }
 
-func (l *lab) rig(k rigKey) *kerneltest.Rig {
-	if l.rigs[k] == nil {
-		l.rigs[k] = newQualityRig(sim.Config{Checks: sim.AllChecks, Seed: l.seed + k.schedule, MaxSteps: k.most})
+func (h *mutationHarness) rig(k rigKey) *kerneltest.Rig {
+	if h.rigs[k] == nil {
+		h.rigs[k] = newTrialRig(sim.Config{Checks: sim.AllChecks, Seed: h.seed + k.schedule, MaxSteps: k.most})
 	}
-	return l.rigs[k]
+	return h.rigs[k]
 }
 
 // run executes a call with the kernel as a module has it.
-func (l *lab) run(r *kerneltest.Rig, c trial, module *ir.Module) error {
+func (h *mutationHarness) run(r *kerneltest.Rig, c trial, module *ir.Module) error {
 	c.setUp(r)
 	m, err := r.GPU.Load(module)
 	if err != nil {
 		return &sim.Fault{Detail: err.Error()}
 	}
 	defer r.GPU.Unload(m)
-	k, err := m.Kernel(l.Name)
+	k, err := m.Kernel(h.Name)
 	if err != nil {
 		return &sim.Fault{Detail: err.Error()}
 	}
-	r.Instead = map[*kit.Kernel]*sim.Kernel{l.Kernel: k}
+	r.Instead = map[*kit.Kernel]*sim.Kernel{h.Kernel: k}
 	return c.Run(r)
 }
 
 // judge says who notices a mutation. What goes wrong only sometimes, a missing barrier, has several schedules to show it.
-func (l *lab) judge(t *testing.T, m *ptxtest.Mutation) verdict {
-	if equivalent(l.Kernel, m, l.source[m.At].Pos) {
+func (h *mutationHarness) judge(t *testing.T, m *ptxtest.Mutation) verdict {
+	if equivalent(h.Kernel, m, h.source[m.At].Pos) {
 		return byNature
 	}
-	mutant := m.Apply(l.module)
+	mutant := m.Apply(h.module)
 	orders := uint64(1)
 	if slices.Contains([]string{"barrier", "fence", "wait", "count", "commit"}, m.Kind) {
 		orders = 3
 	}
-	line := l.module.Funcs[0].Body[m.At].Pos.Line
+	line := h.module.Funcs[0].Body[m.At].Pos.Line
 	tried, work := false, uint64(0)
-	for i := 0; work < labWork && (i < len(l.calls) || l.draw(t)); i++ {
-		c := l.calls[i]
+	for i := 0; work < harnessWork && (i < len(h.calls) || h.draw(t)); i++ {
+		c := h.calls[i]
 		if executes, reaches := c.lines[line]; !executes && !(reaches && m.Kind == "predicate") {
 			continue
 		}
@@ -212,25 +212,25 @@ func (l *lab) judge(t *testing.T, m *ptxtest.Mutation) verdict {
 		work += orders * c.work
 		for schedule := range orders {
 			key := rigKey{schedule, c.most}
-			err := l.run(l.rig(key), c.trial, mutant)
+			err := h.run(h.rig(key), c.trial, mutant)
 			if err == nil {
 				continue
 			}
-			delete(l.rigs, key) // nobody knows in what state that left the GPU
+			delete(h.rigs, key) // nobody knows in what state that left the GPU
 			// What shows one mistake shows others: it is tried first.
-			copy(l.calls[1:i+1], l.calls[:i])
-			l.calls[0] = c
+			copy(h.calls[1:i+1], h.calls[:i])
+			h.calls[0] = c
 			if errors.As(err, new(*sim.Fault)) {
 				return byChecks
 			}
 			return byResult
 		}
 	}
-	if l.bugs == nil {
-		l.bugs = bugs(t, l.module)
+	if h.bugs == nil {
+		h.bugs = bugs(t, h.module)
 	}
 	for class, n := range bugs(t, mutant) {
-		if n > l.bugs[class] {
+		if n > h.bugs[class] {
 			return byAnalyser
 		}
 	}

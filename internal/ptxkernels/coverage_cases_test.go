@@ -12,9 +12,9 @@ import (
 	"github.com/wavelane/wavelane/quant"
 )
 
-// telling are calls of an entry that take its kernels along ways that those of the suite do not, or are too large to take often:
+// coverageCases are calls of an entry that take its kernels along ways that those of the suite do not, or are too large to take often:
 // lanes with several iterations each, loops that end just where they may, tiles that are full, axes of every number.
-func telling(e *program.Entry) (cases []conformance.Case) {
+func coverageCases(e *program.Entry) (cases []conformance.Case) {
 	a := program.Attr{Options: e.Options}
 	for _, s := range e.Scalars {
 		a.Scalars = append(a.Scalars, s.Test[0])

@@ -72,7 +72,7 @@ func exampleTrials(add func(t trial, l kit.Lowering)) error {
 				e := &example{call: c}
 				t := trial{caps: caps, variant: variant, example: e, Case: conformance.Case{Entry: c.Entry}}
 				apart := sync.OnceValue(func() error {
-					r := newQualityRig(kerneltest.EveryCheck(1))
+					r := newTrialRig(kerneltest.EveryCheck(1))
 					t.setUp(r)
 					p, out, err := c.Split()
 					if err == nil {

@@ -105,7 +105,7 @@ func (p *Profile) Add(m *ir.Module, l sim.Launch, stats *sim.Stats) {
 	if p.files == nil {
 		p.files = &source.Files{Dirs: p.SourceDirs}
 	}
-	l.Grid, l.Block = sized(l.Grid), sized(l.Block)
+	l.Grid, l.Block = l.Grid.Sized(), l.Block.Sized()
 	i := slices.IndexFunc(p.Kernels, func(k *Kernel) bool { return k.Name == stats.Kernel && k.Grid == l.Grid && k.Block == l.Block })
 	if i < 0 {
 		i = len(p.Kernels)
@@ -162,9 +162,6 @@ func (c *Counts) add(instructions, lanes uint64, d *sim.Counts) {
 	c.Lanes += lanes
 	c.Counts.Add(d)
 }
-
-// sized is an extent with 1 for 0.
-func sized(d sim.Dim3) sim.Dim3 { return sim.Dim3{X: max(1, d.X), Y: max(1, d.Y), Z: max(1, d.Z)} }
 
 // place finds the kernel's place under the roofline.
 func (k *Kernel) place(gpu roofline.Model, m *ir.Module) {

@@ -173,7 +173,7 @@ func (k *Kernel) run(ctx context.Context, l Launch, seed uint64, args []any) ([]
 			values[i] = addresses[i]
 		}
 	}
-	run := sim.Launch{Grid: sized(l.Grid), Block: sized(l.Block), Cluster: l.Cluster, Shared: l.Shared, Cooperative: l.Cooperative}
+	run := sim.Launch{Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, Shared: l.Shared, Cooperative: l.Cooperative}
 	if run.Params, err = kernel.Pack(values...); err != nil {
 		return nil, err
 	}
@@ -198,8 +198,6 @@ func (k *Kernel) run(ctx context.Context, l Launch, seed uint64, args []any) ([]
 	}
 	return nil, errors.New("\n" + text.String())
 }
-
-func sized(d sim.Dim3) sim.Dim3 { return sim.Dim3{X: max(1, d.X), Y: max(1, d.Y), Z: max(1, d.Z)} }
 
 // Near fails the test unless |got − want| ≤ abs + rel·|want| for each element, or both are NaN.
 func Near[T ~float32 | ~float64 | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64](t testing.TB, got, want []T, rel, abs float64) {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,16 +21,8 @@ type Dim3 struct{ X, Y, Z int }
 // String is (x, y, z).
 func (d Dim3) String() string { return fmt.Sprintf("(%d, %d, %d)", d.X, d.Y, d.Z) }
 
-// sized is the extent with 1 for 0.
-func (d Dim3) sized() Dim3 {
-	one := func(n int) int {
-		if n == 0 {
-			return 1
-		}
-		return n
-	}
-	return Dim3{one(d.X), one(d.Y), one(d.Z)}
-}
+// Sized is the extent with 1 for 0.
+func (d Dim3) Sized() Dim3 { return Dim3{cmp.Or(d.X, 1), cmp.Or(d.Y, 1), cmp.Or(d.Z, 1)} }
 
 func (d Dim3) count() int { return d.X * d.Y * d.Z }
 
@@ -191,9 +184,9 @@ func (k *Kernel) validate(l *Launch) error {
 	if l.Cluster == (Dim3{}) && b.ReqCluster[0] > 0 {
 		l.Cluster = Dim3{b.ReqCluster[0], b.ReqCluster[1], b.ReqCluster[2]}
 	}
-	l.Grid, l.Block, l.Cluster = l.Grid.sized(), l.Block.sized(), l.Cluster.sized()
-	req := Dim3{b.ReqThreads[0], b.ReqThreads[1], b.ReqThreads[2]}.sized()
-	cluster := Dim3{b.ReqCluster[0], b.ReqCluster[1], b.ReqCluster[2]}.sized()
+	l.Grid, l.Block, l.Cluster = l.Grid.Sized(), l.Block.Sized(), l.Cluster.Sized()
+	req := Dim3{b.ReqThreads[0], b.ReqThreads[1], b.ReqThreads[2]}.Sized()
+	cluster := Dim3{b.ReqCluster[0], b.ReqCluster[1], b.ReqCluster[2]}.Sized()
 	switch {
 	case !l.Grid.within(maxGrid):
 		return bad("grid %v, the limit is %v", l.Grid, maxGrid)

@@ -151,12 +151,6 @@ func (x *RowWriter) Four(element ptx.Reg[uint64], inside func(i int) ptx.Reg[boo
 		})
 	}, func() {
 		to := ptx.Cast[float32](x.to.Bytes(element.Shl(2)))
-		k.If(x.vector, func() {
-			k.When(inside(0), func() { to.Store4([4]ptx.Reg[float32](y)) })
-		}, func() {
-			for i := range 4 {
-				ptx.StoreIf(inside(i), to.At(i), y[i])
-			}
-		})
+		strip{k, func(i int) ptx.Ptr[ptx.Global, float32] { return to.At(i) }, inside, x.vector}.store(y)
 	})
 }

@@ -43,7 +43,7 @@ var attentionStats = kit.Register(kit.Kernel{Family: "attention_backward", Name:
 			at := e.Sub(lane)
 			sum.Set(y.At(at).Load().Fma(dy.At(at).Load(), sum.Get()))
 		}, ptx.NoUnroll())
-		all := threadgroup.WarpReduce(sum.Get(), 32, plus)
+		all := threadgroup.WarpReduce(sum.Get(), 32, threadgroup.Plus)
 		k.If(lane.Eq(0), func() {
 			log := lse.At(query).Load()
 			log = c.Where(log.Eq(math.Inf(-1)), ptx.F32(math.Inf(1)), log.Mul(math.Log2E))

@@ -158,7 +158,6 @@ func (b *block) rowAt(r ptx.Reg[uint32]) (number, row ptx.Reg[uint32]) {
 }
 
 func maximum(x, y scalar.Float) scalar.Float { return x.Max(y) }
-func plus(x, y scalar.Float) scalar.Float    { return x.Add(y) }
 
 // largest is the maximum of scores.
 func largest(x []scalar.Float) scalar.Float {

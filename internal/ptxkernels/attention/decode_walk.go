@@ -212,7 +212,7 @@ func (b *decodeBuilder) weigh(scores []scalar.Float, at, known, from, count ptx.
 func (b *decodeBuilder) join() {
 	k := b.K
 	if b.owners() > 1 {
-		b.seen.Sum.Set(threadgroup.WarpReduce(b.seen.Sum.Get(), b.owners(), plus))
+		b.seen.Sum.Set(threadgroup.WarpReduce(b.seen.Sum.Get(), b.owners(), threadgroup.Plus))
 	}
 	for _, d := range []int{8, 16} {
 		k.If(ptx.U32(1).Shl(b.log).Le(d), func() {

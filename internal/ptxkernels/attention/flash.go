@@ -311,7 +311,7 @@ func (b *flashBuilder) gather(acc []scalar.Variables[float32], from ptx.Ptr[ptx.
 func (b *flashBuilder) Write() {
 	k := b.K
 	for i, acc := range b.acc {
-		sum := threadgroup.WarpReduce(b.seen[i].Sum.Get(), 16, plus)
+		sum := threadgroup.WarpReduce(b.seen[i].Sum.Get(), 16, threadgroup.Plus)
 		scale, none := b.seen[i].Finish(sum)
 		r := b.ty.Add(8 * i)
 		row := b.query(r)

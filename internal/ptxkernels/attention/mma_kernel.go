@@ -363,7 +363,7 @@ func (b *attendBuilder) Write() {
 	t := b.lane.And(3)
 	b.each(func(i, half int, row ptx.Reg[uint32]) {
 		seen := b.seen[2*i+half]
-		sum := threadgroup.WarpReduce(seen.Sum.Get(), 4, plus)
+		sum := threadgroup.WarpReduce(seen.Sum.Get(), 4, threadgroup.Plus)
 		scale, none := seen.Finish(sum)
 		to := b.ofQ.Bytes(row.Mad(b.pitch(), t.Shl(2)))
 		for n := range b.width / 8 {

@@ -60,7 +60,7 @@ func buildQuantBytes(k *ptx.Kernel) {
 				sum.Set(e.Fma(e, sum.Get()))
 			}
 		}, ptx.NoUnroll())
-		total := threadgroup.BlockReduce(k, "squares", threadgroup.Sums[float32](1), []scalar.Float{sum.Get()})[0]
+		total := threadgroup.BlockReduce(k, "squares", []scalar.Float{sum.Get()}, threadgroup.Plus)[0]
 		factor := total.Fma(c.Inverse(ptx.Convert[float32](cols)), eps).Rsqrt()
 		k.When(there, func() {
 			for j, g := range gamma.At(i).Load4(ptx.ReadOnly) {
@@ -86,7 +86,7 @@ func buildQuantBytes(k *ptx.Kernel) {
 		q[j] = ptx.Bitcast[uint32](n)
 	}
 	word := q[0].Prmt(q[1], 0x0040).Prmt(q[2].Prmt(q[3], 0x0040), 0x5410)
-	sum = threadgroup.WarpReduce(sum, 4, func(a, b ptx.Reg[int32]) ptx.Reg[int32] { return a.Add(b) })
+	sum = threadgroup.WarpReduce(sum, 4, threadgroup.Plus)
 	other := sum.Shuffle(ptx.ShuffleXor, 4, 32, ptx.FullWarp())
 	at := begin.Add(ptx.Convert[uint64](i))
 	ptx.StoreIf(there, ptx.Cast[uint32](y.Bytes(at)), word)
@@ -125,7 +125,7 @@ var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite",
 				sum.Set(e.Fma(0, sum.Get()))
 			}
 		})
-		spread := threadgroup.BlockReduce(k, "sums", threadgroup.Sums[float32](1), []scalar.Float{sum.Get()})[0]
+		spread := threadgroup.BlockReduce(k, "sums", []scalar.Float{sum.Get()}, threadgroup.Plus)[0]
 		each(func(at ptx.Reg[uint32], v [4]scalar.Float) {
 			for i := range v {
 				v[i] = v[i].Add(spread)

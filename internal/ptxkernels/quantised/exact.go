@@ -92,7 +92,7 @@ func (g *quantGemv) buildExact() {
 			}
 		})
 		part := c.Inverse(ptx.Convert[float32](cols))
-		for v, sum := range threadgroup.BlockReduce(k, "squares", threadgroup.Sums[float32](g.room), squares.Get()) {
+		for v, sum := range threadgroup.BlockReduce(k, "squares", squares.Get(), threadgroup.Plus) {
 			factors[v].Set(sum.Fma(part, eps).Rsqrt())
 		}
 	})

@@ -62,10 +62,7 @@ func buildQuantHalves(k *ptx.Kernel) {
 			most.Set(c.NanMax(most.Get(), e.Abs()))
 		}
 	}, ptx.NoUnroll())
-	largest := threadgroup.Accumulator[float32]{Identity: []float32{0}, Combine: func(a, b []scalar.Float) []scalar.Float {
-		return []scalar.Float{c.NanMax(a[0], b[0])}
-	}}
-	all := threadgroup.BlockReduce(k, "most", largest, []scalar.Float{most.Get()})[0]
+	all := threadgroup.BlockReduce(k, "most", []scalar.Float{most.Get()}, c.NanMax)[0]
 	exponent := ptx.Bitcast[uint32](all).Shr(23).Max(halvesLeast)
 	power := func(biased ptx.Reg[uint32]) scalar.Float {
 		return ptx.Bitcast[float32](biased.Shl(23))

@@ -73,13 +73,7 @@ type Group struct {
 	Start, End  ptx.Reg[uint32] // of the task in its row; equal in tasks that are not active
 	Cols, Parts ptx.Reg[uint32]
 	*kit.Params
-	work  *Work
-	whole bool // the group is the block, as the kernel knows
-}
-
-// OfBlock is the block's threads as one group.
-func OfBlock(k *ptx.Kernel) Group {
-	return Group{K: k, Lanes: ptx.U32(Threads), Lane: k.Tid(ptx.X), whole: true}
+	work *Work
 }
 
 // Of finds the thread's group, lane and task.

@@ -40,14 +40,9 @@ type Reducer[T ptx.Lane] struct {
 	shared ptx.Ptr[ptx.Shared, T] // for a partial result of each warp
 }
 
-// ReducerOf declares the shared memory of a reduction. A kernel that has several gives them names.
-func ReducerOf[T ptx.Lane](t Group, a Accumulator[T], name ...string) Reducer[T] {
-	return Reducer[T]{t, a, ptx.SharedArray[T](t.K, append(name, "of_warps")[0], len(a.Identity)*Warps)}
-}
-
-// BlockReduce combines a partial result of each thread of a block; all of them get the result.
-func BlockReduce[T ptx.Lane](k *ptx.Kernel, name string, a Accumulator[T], acc []ptx.Reg[T]) []ptx.Reg[T] {
-	return ReducerOf(OfBlock(k), a, name).Reduce(acc)
+// ReducerOf declares the shared memory of a reduction.
+func ReducerOf[T ptx.Lane](t Group, a Accumulator[T]) Reducer[T] {
+	return Reducer[T]{t, a, ptx.SharedArray[T](t.K, "of_warps", len(a.Identity)*Warps)}
 }
 
 // Partial is the partial result of a lane.
@@ -72,27 +67,19 @@ func (t Group) First() ptx.Reg[bool] { return t.Active.And(t.Lane.Eq(0)) }
 // operands; lane 0's is the group's. It may be called once in the life of a block, by all its threads together.
 func (r Reducer[T]) Reduce(acc []ptx.Reg[T]) []ptx.Reg[T] {
 	k, p := r.K, Partial[T]{scalar.VariablesOf(r.K, acc), r.Combine}
-	step := func(distance any) {
-		var others []ptx.Reg[T]
-		for _, x := range p.Get() {
-			others = append(others, x.Shuffle(ptx.ShuffleXor, distance, 32, ptx.FullWarp()))
-		}
-		p.Accumulate(others)
-	}
 	exchange := func(width ptx.Reg[uint32]) { // among so many neighbours
 		d := ptx.VarOf(k, width.Shr(1))
 		k.While(func() ptx.Reg[bool] { return d.Get().Ne(0) }, func() {
-			step(d.Get())
+			var others []ptx.Reg[T]
+			for _, x := range p.Get() {
+				others = append(others, x.Shuffle(ptx.ShuffleXor, d.Get(), 32, ptx.FullWarp()))
+			}
+			p.Accumulate(others)
 			d.Set(d.Get().Shr(1))
 		})
 	}
-	unrolled := func(width int) {
-		for d := width / 2; d > 0; d /= 2 {
-			step(d)
-		}
-	}
-	// throughMemory leaves each warp's partial result and takes that of another, by warp and lane.
-	throughMemory := func(which func(warp, lane ptx.Reg[uint32]) ptx.Reg[uint32]) {
+	exchange(r.Lanes.Min(32))
+	k.If(r.Lanes.Gt(32), func() {
 		warp, lane := k.Tid(ptx.X).Shr(5), k.Tid(ptx.X).And(31)
 		mine := r.shared.At(warp)
 		k.When(lane.Eq(0), func() {
@@ -101,25 +88,13 @@ func (r Reducer[T]) Reduce(acc []ptx.Reg[T]) []ptx.Reg[T] {
 			}
 		})
 		k.Barrier()
-		at := r.shared.At(which(warp, lane))
+		others := r.Lanes.Shr(5) // warps of a group
+		last := others.Sub(1)
+		from := warp.And(last.Not()).Or(lane.And(last))
+		at := r.shared.At(from)
 		for i, v := range p.Variables {
 			v.Set(at.At(i * Warps).Load())
 		}
-	}
-	if r.whole {
-		unrolled(32)
-		throughMemory(func(_, lane ptx.Reg[uint32]) ptx.Reg[uint32] { return lane.And(Warps - 1) })
-		unrolled(Warps)
-		return p.Get()
-	}
-	exchange(r.Lanes.Min(32))
-	k.If(r.Lanes.Gt(32), func() {
-		var others ptx.Reg[uint32] // warps of a group
-		throughMemory(func(warp, lane ptx.Reg[uint32]) ptx.Reg[uint32] {
-			others = r.Lanes.Shr(5)
-			last := others.Sub(1)
-			return warp.And(last.Not()).Or(lane.And(last))
-		})
 		exchange(others)
 	})
 	return p.Get()
@@ -181,3 +156,32 @@ func WarpReduce[T ptx.Lane](x ptx.Reg[T], lanes int, combine func(a, b ptx.Reg[T
 	}
 	return x
 }
+
+// BlockReduce combines the values of all threads of a block, each number of them by itself; every thread gets the results. It is for
+// kernels whose blocks are groups: what [Reducer.Reduce] finds out about lanes is known here.
+func BlockReduce[T ptx.Lane](k *ptx.Kernel, name string, values []ptx.Reg[T], combine func(a, b ptx.Reg[T]) ptx.Reg[T]) []ptx.Reg[T] {
+	shared, all := ptx.SharedArray[T](k, name, len(values)*Warps), scalar.VariablesOf(k, values)
+	for d := 16; d > 0; d /= 2 {
+		for _, v := range all {
+			v.Set(combine(v.Get(), v.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
+		}
+	}
+	tid := k.Tid(ptx.X)
+	k.If(tid.And(31).Eq(0), func() {
+		for i, v := range all {
+			shared.At(tid.Shr(5)).At(i * Warps).Store(v.Get())
+		}
+	})
+	k.Barrier()
+	for i, v := range all {
+		total := shared.At(i * Warps).Load()
+		for w := 1; w < Warps; w++ {
+			total = combine(total, shared.At(i*Warps+w).Load())
+		}
+		v.Set(total)
+	}
+	return all.Get()
+}
+
+// Plus is the sum of two values, for reductions.
+func Plus[T ptx.Lane](a, b ptx.Reg[T]) ptx.Reg[T] { return a.Add(b) }

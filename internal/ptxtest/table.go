@@ -176,9 +176,10 @@ func (x Table) kept(version string, m Module, targets []string) (kept []string) 
 	if err != nil || rows[0] != version {
 		return nil
 	}
+	sha := Hash(m.Module)
 	for _, target := range targets {
 		for _, name := range entries(m.Module) {
-			i := slices.IndexFunc(rows, func(r string) bool { return strings.HasPrefix(r, name+"\t"+Hash(m.Module)+"\t"+target+"\t") })
+			i := slices.IndexFunc(rows, func(r string) bool { return strings.HasPrefix(r, name+"\t"+sha+"\t"+target+"\t") })
 			switch {
 			case !runsOn(m.Target, target):
 			case i < 0:

@@ -17,7 +17,8 @@ var onnxPeer string
 
 // startONNX starts a Python with ONNX Runtime where there is one.
 func startONNX() ([]*worker, map[string]string, error) {
-	if exec.Command(python(), "-c", "import onnx, onnxruntime").Run() != nil {
+	// Names of the packages, not the packages: to Python, folders of this module that are called as they are would be empty ones.
+	if exec.Command(python(), "-c", "import numpy; from onnx import helper; from onnxruntime import InferenceSession").Run() != nil {
 		return nil, nil, nil
 	}
 	w, err := start(onnx, nil, python(), "-c", onnxPeer)

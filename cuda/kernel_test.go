@@ -117,7 +117,7 @@ func TestPrepare(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, name)
-		c.want.Params = []byte{1}
+		c.want.Params, c.want.Offsets = []byte{1}, k.layout.Offsets()
 		require.Equal(t, c.want, out, name)
 		require.EqualValues(t, 2, k.module.holders.Load(), name)
 		k.module.release()

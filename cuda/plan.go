@@ -211,17 +211,15 @@ func (d *state) addStep(pl *plan, step int, l kit.Lowering, made map[string]*Ker
 		switch {
 		case x.Launch != nil:
 			k := x.Launch.Kernel
-			var f driver.Function
-			if k.Family == "" {
-				f = made[k.Name].function
-			} else {
+			f := made[k.Name]
+			if k.Family != "" {
 				var err error
 				if f, err = d.catalogueKernel(k); err != nil {
 					return err
 				}
 			}
-			a = action{kind: launching, name: k.Name, function: f, launch: driver.Launch{Grid: x.Launch.Grid, Shared: uint32(k.Shared),
-				Block: [3]uint32{uint32(k.Block[0]), uint32(k.Block[1]), uint32(k.Block[2])}, Params: x.Launch.Params}}
+			a = action{kind: launching, name: k.Name, function: f.function, launch: driver.Launch{Grid: x.Launch.Grid, Shared: uint32(k.Shared),
+				Block: [3]uint32{uint32(k.Block[0]), uint32(k.Block[1]), uint32(k.Block[2])}, Params: x.Launch.Params, Offsets: f.layout.Offsets()}}
 			for _, t := range x.Launch.Maps {
 				a.maps = append(a.maps, mapPatch{patch{t.At, locate(t.Buffer)}, t.Map})
 			}

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -62,12 +61,12 @@ func (f *family) get(l *loader) (*Module, error) {
 
 // catalogueKernel is a kernel of the catalogue on the device. It may load the kernel's family: it is for preparations, such as
 // compiling a program, never for a run.
-func (d *state) catalogueKernel(k *kit.Kernel) (driver.Function, error) {
+func (d *state) catalogueKernel(k *kit.Kernel) (*Kernel, error) {
 	m, err := d.loader.families[k.Family].get(d.loader)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return m.kernels[k.Name].function, nil
+	return m.kernels[k.Name], nil
 }
 
 // Preload loads all kernels of the catalogue, and modules of one's own, several at a time, so that programs compile without

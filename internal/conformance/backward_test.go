@@ -10,7 +10,6 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
 )
@@ -20,7 +19,7 @@ import (
 func TestMatMulBackward(t *testing.T) {
 	_, cpu := openCPU(t)
 	_, web := openSoftware(t, "")
-	_, nvidia := openCUDA(t, cuda.WithSoftware())
+	_, nvidia := openCUDA(t)
 	devices := map[string]batch.Device{"cpu": cpu, "webgpu": web, "cuda": nvidia}
 	t.Logf("seed %d", Seed())
 	lead := [][2][]int{{nil, nil}, {{3}, {3}}, {{3}, nil}, {nil, {2}}}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -16,13 +15,11 @@ import (
 // software adapter take its place, so that the tests themselves are tested on machines without a GPU.
 var onSoftware = os.Getenv("WAVELANE_TEST_SOFTWARE") == "1"
 
+var cudaSoftware = onSoftware
+
 // TestHardwareCUDA is the whole suite on the GPU, the large cases included.
 func TestHardwareCUDA(t *testing.T) {
-	var opts []cuda.Option
-	if onSoftware {
-		opts = append(opts, cuda.WithSoftware())
-	}
-	name, d := openCUDA(t, opts...)
+	name, d := openCUDA(t)
 	require.Equal(t, onSoftware, d.Info().Software)
 	Run(t, name, program.ExecutorOf(d))
 }

@@ -84,8 +84,13 @@ func TestWebGPU(t *testing.T) {
 	check(t, d, 60)
 }
 
-func TestCUDASoftware(t *testing.T) {
-	d, err := cuda.Open(context.Background(), cuda.WithSoftware(), cuda.WithCache(t.TempDir()))
+// TestCUDA is on the software GPU; with the build tag hardware, on the GPU of this machine.
+func TestCUDA(t *testing.T) {
+	opts := []cuda.Option{cuda.WithCache(t.TempDir())}
+	if cudaSoftware {
+		opts = append(opts, cuda.WithSoftware())
+	}
+	d, err := cuda.Open(context.Background(), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

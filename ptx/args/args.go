@@ -78,8 +78,9 @@ func Closed() Arg { return Arg{kind: closed} }
 
 // Layout is where the parameters of a kernel lie in its parameter block.
 type Layout struct {
-	params []Param
-	size   int
+	params  []Param
+	offsets []int
+	size    int
 }
 
 // Param is a parameter's place.
@@ -95,7 +96,7 @@ type Param struct {
 
 // LayoutOf places parameters one after the other, each at a multiple of its alignment. (PTX ISA, "Kernel Function Parameters".)
 func LayoutOf(params []ir.Var) *Layout {
-	l := &Layout{params: make([]Param, len(params))}
+	l := &Layout{params: make([]Param, len(params)), offsets: make([]int, len(params))}
 	for i := range params {
 		v := &params[i]
 		a := v.Alignment()
@@ -103,6 +104,7 @@ func LayoutOf(params []ir.Var) *Layout {
 		l.params[i] = Param{Name: v.Name, Offset: l.size, Size: v.Size(), Type: v.Type, Pointer: v.Ptr,
 			Scalar: v.Vec == 0 && len(v.Dims) == 0}
 		l.params[i].classify()
+		l.offsets[i] = l.size
 		l.size += v.Size()
 	}
 	return l
@@ -113,6 +115,9 @@ func (l *Layout) Size() int { return l.size }
 
 // Len is the number of parameters.
 func (l *Layout) Len() int { return len(l.params) }
+
+// Offsets are those of the parameters in the block. They must not be changed.
+func (l *Layout) Offsets() []int { return l.offsets }
 
 // Param is the i-th parameter.
 func (l *Layout) Param(i int) Param { return l.params[i] }

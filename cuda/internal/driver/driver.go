@@ -131,7 +131,8 @@ type Launch struct {
 	Cluster     [3]uint32 // zeros for none, or for what the kernel declares
 	Shared      uint32    // bytes of dynamic shared memory
 	Cooperative bool      // all blocks are resident at once
-	Params      []byte    // the parameter block
+	Params      []byte    // the parameters
+	Offsets     []int     // of each parameter in Params; where a kernel has them is up to the driver
 }
 
 // JIT are the options of a compilation, and its logs.

@@ -14,7 +14,7 @@ import (
 // hot are the calls that run again and again.
 func hot(d driver.Driver) map[string]func() driver.Result {
 	params := make([]byte, 64)
-	plain := &driver.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{128, 1, 1}, Params: params}
+	plain := &driver.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{128, 1, 1}, Params: params, Offsets: []int{0, 8, 16, 56}}
 	clustered := *plain
 	clustered.Cluster = [3]uint32{1, 1, 1}
 	host := unsafe.Pointer(&params[0])

@@ -34,7 +34,7 @@ const maxText = 256
 
 var frames = sync.Pool{New: func() any {
 	f := &frame{}
-	f.initialise()
+	f.config.attrs = &f.attrs[0]
 	return f
 }}
 

@@ -11,21 +11,10 @@ import (
 
 // launch is what a launch passes to C besides numbers. The names and the layouts are those of cuda.h.
 type launch struct {
-	extra  extra
+	params []unsafe.Pointer // the void*[] of the parameters' places
 	config launchConfig
 	attrs  [2]launchAttribute
 	node   kernelNodeParams
-	size   uintptr // of the parameter block
-}
-
-// extra is the void*[] through which a parameter block reaches a kernel in one piece.
-type extra struct {
-	_         structs.HostLayout
-	bufferKey uintptr // CU_LAUNCH_PARAM_BUFFER_POINTER
-	buffer    unsafe.Pointer
-	sizeKey   uintptr // CU_LAUNCH_PARAM_BUFFER_SIZE
-	size      *uintptr
-	end       uintptr // CU_LAUNCH_PARAM_END
 }
 
 // launchConfig is CUlaunchConfig.
@@ -59,26 +48,23 @@ type kernelNodeParams struct {
 	f           driver.Function
 	grid, block [3]uint32
 	shared      uint32
-	params      uintptr // unused
-	extra       *extra
+	params      *unsafe.Pointer
+	extra       uintptr // unused
 }
 
-// initialise sets what never changes.
-func (l *launch) initialise() {
-	l.extra = extra{bufferKey: 1, sizeKey: 2, size: &l.size}
-	l.config.attrs = &l.attrs[0]
-}
-
-// parameters makes the void*[] of a block, nil for an empty one. It holds the block until release, after the call.
-func (l *launch) parameters(block []byte) *extra {
-	if len(block) == 0 {
+// parameters makes the void*[] of a launch, nil if it has none. It holds the parameters until release, after the call.
+func (l *launch) parameters(x *driver.Launch) *unsafe.Pointer {
+	l.params = l.params[:0]
+	for _, at := range x.Offsets {
+		l.params = append(l.params, unsafe.Pointer(&x.Params[at]))
+	}
+	if len(l.params) == 0 {
 		return nil
 	}
-	l.extra.buffer, l.size = unsafe.Pointer(unsafe.SliceData(block)), uintptr(len(block))
-	return &l.extra
+	return &l.params[0]
 }
 
-func (l *launch) release() { l.extra.buffer = nil }
+func (l *launch) release() { clear(l.params) }
 
 // configure fills the CUlaunchConfig and returns its address.
 func (l *launch) configure(d *driver.Launch, s driver.Stream) uintptr {
@@ -99,14 +85,14 @@ func (l *launch) configure(d *driver.Launch, s driver.Stream) uintptr {
 
 func (d *library) LaunchKernel(fn driver.Function, l *driver.Launch, s driver.Stream) driver.Result {
 	f := take()
-	x := uintptr(unsafe.Pointer(f.parameters(l.Params)))
+	x := uintptr(unsafe.Pointer(f.parameters(l)))
 	var r driver.Result
 	if l.Cooperative || l.Cluster != [3]uint32{} {
-		r = f.call(d.cuLaunchKernelEx, f.configure(l, s), uintptr(fn), 0, x)
+		r = f.call(d.cuLaunchKernelEx, f.configure(l, s), uintptr(fn), x, 0)
 	} else {
 		// In place, without f.call's copy: this is the hottest of all.
 		f.args = [maxArguments]uintptr{uintptr(fn), uintptr(l.Grid[0]), uintptr(l.Grid[1]), uintptr(l.Grid[2]),
-			uintptr(l.Block[0]), uintptr(l.Block[1]), uintptr(l.Block[2]), uintptr(l.Shared), uintptr(s), 0, x}
+			uintptr(l.Block[0]), uintptr(l.Block[1]), uintptr(l.Block[2]), uintptr(l.Shared), uintptr(s), x, 0}
 		r = f.invoke(d.cuLaunchKernel, launchArguments)
 	}
 	f.release()
@@ -147,7 +133,7 @@ func (d *library) GraphExecKernelNodeSetParams(x driver.GraphExec, node driver.G
 		return driver.NotSupported // there is no field for it
 	}
 	f := take()
-	f.node = kernelNodeParams{f: fn, grid: l.Grid, block: l.Block, shared: l.Shared, extra: f.parameters(l.Params)}
+	f.node = kernelNodeParams{f: fn, grid: l.Grid, block: l.Block, shared: l.Shared, params: f.parameters(l)}
 	r := f.call(d.cuGraphExecKernelNodeSetParams, uintptr(x), uintptr(node), uintptr(unsafe.Pointer(&f.node)))
 	f.release()
 	f.give()

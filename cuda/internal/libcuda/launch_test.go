@@ -14,19 +14,20 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
-// TestLaunch takes the four ways to launch, with blocks of odd sizes, and limits in every field.
+// TestLaunch takes the four ways to launch, with numbers of parameters, and limits in every field.
 func TestLaunch(t *testing.T) {
 	s, r := openStub(t), random(t, 30)
 	const most = math.MaxUint32
 	for _, cluster := range [][3]uint32{{}, {2, 1, 1}, {0, 0, 1}, {most, most, most}} {
 		for _, cooperative := range []bool{false, true} {
-			for _, size := range []int{0, 1, 3, 8, 4095, 4096} {
-				l := randomLaunch(r)
+			for _, parameters := range []driver.Function{0, 1, 2, 7, 63} {
+				fn := driver.Function(math.MaxUint64&^63) | parameters
+				l := randomLaunch(r, fn)
 				l.Grid, l.Block, l.Shared = [3]uint32{most, 0, 1}, [3]uint32{1024, most, 0}, most
-				l.Cluster, l.Cooperative, l.Params = cluster, cooperative, randomBytes(r, size)
+				l.Cluster, l.Cooperative = cluster, cooperative
 				before := *l
-				require.Equal(t, driver.Success, s.LaunchKernel(math.MaxUint64, l, math.MaxUint64))
-				require.Equal(t, launched(math.MaxUint64, l, math.MaxUint64), s.take())
+				require.Equal(t, driver.Success, s.LaunchKernel(fn, l, math.MaxUint64))
+				require.Equal(t, launched(fn, l, math.MaxUint64), s.take())
 				require.Equal(t, before, *l)
 			}
 		}
@@ -62,9 +63,10 @@ func TestLaunchFromStack(t *testing.T) {
 			}
 			return got
 		}
-		l := driver.Launch{Grid: [3]uint32{uint32(b), 1, 1}, Block: [3]uint32{1, 1, 1}, Params: room[:]}
-		s.LaunchKernel(1, &l, 2)
-		if want := launched(1, &l, 2); s.take() != want {
+		l := driver.Launch{Grid: [3]uint32{uint32(b), 1, 1}, Block: [3]uint32{1, 1, 1}, Params: room[:],
+			Offsets: []int{0, 16, 504}}
+		s.LaunchKernel(3, &l, 2)
+		if want := launched(3, &l, 2); s.take() != want {
 			return "not " + want
 		}
 		return ""

@@ -50,7 +50,7 @@ func methods(s *stub, r *rand.Rand) []method {
 	hostAt := unsafe.Pointer(host)
 	i, j := int(int32(r.Uint32())), int(int32(r.Uint32()))
 	ptx, name := ".version 8.0 // "+fmt.Sprint(r.Uint64()), fmt.Sprintf("kernel_%d", r.Uint32())
-	l := randomLaunch(r)
+	l := randomLaunch(r, fn)
 	plain := *l
 	plain.Cluster, plain.Cooperative = [3]uint32{}, false
 	cubin := make([]byte, o[cubinSize])
@@ -140,7 +140,7 @@ func methods(s *stub, r *rand.Rand) []method {
 		{"GraphUpload", in{exec, stream}, nil, line("cuGraphUpload", exec, stream)},
 		{"GraphLaunch", in{exec, stream}, nil, line("cuGraphLaunch", exec, stream)},
 		{"GraphExecKernelNodeSetParams", in{exec, node, fn, &plain}, nil,
-			line("cuGraphExecKernelNodeSetParams", exec, node, fn, shape(&plain), 0, params(&plain))},
+			line("cuGraphExecKernelNodeSetParams", exec, node, fn, shape(&plain), params(&plain))},
 		{"StreamCaptureNode", in{stream}, ret{driver.GraphNode(o[0])}, line("cuStreamGetCaptureInfo_v2", stream)},
 	}
 }
@@ -153,15 +153,20 @@ func randomBytes(r *rand.Rand, n int) []byte {
 	return b[:n]
 }
 
-func randomLaunch(r *rand.Rand) *driver.Launch {
+// randomLaunch is one of a kernel with as many parameters, of 8 bytes each, as the low bits of its handle say.
+func randomLaunch(r *rand.Rand, fn driver.Function) *driver.Launch {
 	three := func() [3]uint32 { return [3]uint32{r.Uint32(), r.Uint32(), r.Uint32()} }
 	l := &driver.Launch{Grid: three(), Block: three(), Shared: r.Uint32(), Cooperative: r.IntN(2) == 0}
 	if r.IntN(2) == 0 {
 		l.Cluster = three()
 	}
-	if r.IntN(8) > 0 {
-		l.Params = randomBytes(r, 1+r.IntN(4096))
+	at := 0
+	for range uint64(fn) & 63 {
+		at += r.IntN(100)
+		l.Offsets = append(l.Offsets, at)
+		at += 8
 	}
+	l.Params = randomBytes(r, at)
 	return l
 }
 
@@ -172,10 +177,11 @@ func shape(l *driver.Launch) string {
 }
 
 func params(l *driver.Launch) string {
-	if len(l.Params) == 0 {
-		return "no extra"
+	s := ""
+	for _, at := range l.Offsets {
+		s += fmt.Sprintf("%x,", l.Params[at:at+8])
 	}
-	return fmt.Sprintf("%x", l.Params)
+	return s + "0"
 }
 
 func config(l *driver.Launch, s driver.Stream) string {
@@ -191,9 +197,9 @@ func config(l *driver.Launch, s driver.Stream) string {
 
 func launched(fn driver.Function, l *driver.Launch, s driver.Stream) string {
 	if l.Cooperative || l.Cluster != [3]uint32{} {
-		return line("cuLaunchKernelEx", fn, config(l, s), 0, params(l))
+		return line("cuLaunchKernelEx", fn, config(l, s), params(l))
 	}
-	return line("cuLaunchKernel", fn, shape(l), s, 0, params(l))
+	return line("cuLaunchKernel", fn, shape(l), s, params(l))
 }
 
 // call calls a method. Floats come back as their bits, so that NaN equals itself.

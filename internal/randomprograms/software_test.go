@@ -1,0 +1,5 @@
+//go:build !hardware
+
+package randomprograms
+
+const cudaSoftware = true

@@ -48,7 +48,7 @@ var expressions = map[*program.Entry]string{
 	catalogue.Add:     "a + b",
 	catalogue.Sub:     "a - b",
 	catalogue.Mul:     "a * b",
-	catalogue.Div:     "a / b",
+	catalogue.Div:     "ieee_div(a, b)",
 	catalogue.Maximum: "nan_max(a, b)",
 	catalogue.Minimum: "nan_min(a, b)",
 	catalogue.Pow:     "ieee_pow(a, b)",

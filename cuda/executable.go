@@ -207,7 +207,7 @@ func (e *compiled) fillUpload(m *memory, io *program.IO) {
 	e.fillWords(m, m.scalars)
 	for i := range e.prog.Host {
 		if data := program.Bytes(io.Host[i]); len(data) > 0 && !e.large[i] {
-			copy(m.upload.bytes()[e.uploadAt[i]:], data)
+			copyHost(m.upload.bytes()[e.uploadAt[i]:], data)
 		}
 	}
 }
@@ -340,7 +340,7 @@ func (x *executable) Launches() [][]program.Launch {
 func (e *compiled) deliver(read *hostBlock, dst []any) {
 	for i := range e.prog.Read {
 		if to := program.Bytes(dst[i]); len(to) > 0 {
-			copy(to, read.bytes()[e.readAt[i]:])
+			copyHost(to, read.bytes()[e.readAt[i]:])
 		}
 	}
 }

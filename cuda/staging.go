@@ -79,7 +79,7 @@ func (t *stager) uploadChunk(dst driver.Ptr, data []byte, s driver.Stream, until
 		return err
 	}
 	defer t.put(g)
-	copy(g.block.bytes(), data)
+	copyHost(g.block.bytes(), data)
 	r := t.p.drv.MemcpyHtoDAsync(dst, g.block.pointer(0), uint64(len(data)), s)
 	if err := t.p.check("cuMemcpyHtoDAsync", r); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (t *stager) download(dst []byte, src driver.Ptr, s driver.Stream) (err erro
 		c := way[0]
 		way = way[1:]
 		if err = t.await(c.stage); err == nil {
-			copy(c.to, c.block.bytes())
+			copyHost(c.to, c.block.bytes())
 		}
 		t.put(c.stage)
 	}

@@ -36,7 +36,7 @@ func attendSplit(s *kit.Step, c cacheOf) {
 	}
 	tile := shape.tile(1 << log)
 	tiles := kit.CeilDiv(rows, of)
-	parts := partsOf(s, c.Batch*c.KVHeads*tiles, c.NK, tile)
+	parts := partsOf(s, shape, c.Batch*c.KVHeads*tiles, c.NK, tile)
 	units := c.Batch * c.KVHeads * parts
 	half := map[compute.DType]int{compute.Float32: 0, compute.Float16: 1, compute.BFloat16: 2}[s.Operands[c.q].DType]
 	direct := parts == 1 && half == 0
@@ -64,12 +64,18 @@ func (c cacheOf) sizes(tiles, parts int) attentionSizes {
 		KVHeads: scalar.Divide(max(c.KVHeads, 1)), Group: scalar.Divide(max(c.Group(), 1)), Page: 1}
 }
 
-// partsOf is into how many parts keys are split: as many as fill the GPU, each of two tiles at least.
-func partsOf(s *kit.Step, blocks, keys, tile int) int {
-	const resident, most = 2, 128 // blocks of a multiprocessor; parts that are worth joining
-	full := resident * s.Caps.Multiprocessors
-	if blocks >= full*4/5 {
+// partsOf is into how many parts keys are split: as many as fill the GPU once, or twice where once would leave much of it idle, each of two
+// tiles at least.
+func partsOf(s *kit.Step, shape decodeShape, blocks, keys, tile int) int {
+	const most = 128 // parts that are worth joining
+	slots := shape.resident() * s.Caps.Multiprocessors
+	blocks = max(blocks, 1)
+	if blocks >= slots*4/5 {
 		return 1
 	}
-	return max(1, min(kit.CeilDiv(2*full, max(blocks, 1)), kit.CeilDiv(keys, 2*tile), most))
+	parts := slots / blocks
+	if parts*blocks < slots*4/5 {
+		parts = 2 * slots / blocks
+	}
+	return max(1, min(parts, kit.CeilDiv(keys, 2*tile), most))
 }

@@ -58,6 +58,14 @@ func (s decodeShape) keys() int   { return s.owners() * s.scores() } // that a g
 // tile is the number of keys that a block takes at a time, where lanes share a row.
 func (s decodeShape) tile(lanes int) int { return decodeThreads / lanes * s.keys() }
 
+// resident is how many blocks a multiprocessor has registers for, as ptxas assigns them.
+func (s decodeShape) resident() int {
+	if s.words == 4 && s.rows <= 4 {
+		return 3
+	}
+	return 2
+}
+
 var decodeRows = []int{1, 4, 8}
 
 var decodeKernels = func() map[compute.DType]map[int]*kit.Kernel {

@@ -9,6 +9,7 @@
 //	wavelane gguf model.gguf
 //	wavelane onnx model.onnx
 //	wavelane wgpu
+//	wavelane dist check
 //
 // It exits with 0, with 1 when the work failed, with 2 when it was called wrongly, and with 130 when it was interrupted.
 package main
@@ -46,7 +47,7 @@ func execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.AddCommand(infoCommand(), benchCommand(), tuneCommand(), monitorCommand(), kernelsCommand(), ptxCommand(),
-		quantCommand(), ggufCommand(), onnxCommand(), wgpuCommand())
+		quantCommand(), ggufCommand(), onnxCommand(), wgpuCommand(), distCommand())
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)

@@ -58,6 +58,7 @@ var layers = []subtree{
 	{name: "internal/route", layer: 8},
 	{name: "onnx", layer: 9, deps: []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{name: ".", layer: 9},
+	{name: "dist", layer: 10, deps: []string{"github.com/ebitengine/purego"}},
 	{name: "internal/benchmarks", layer: 10},
 	{name: "internal/decoder", layer: 10},
 	{name: "cmd", layer: 11, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},

@@ -1,0 +1,47 @@
+// Package mpi calls a system's MPI library without cgo: Open MPI, MPICH and its derivatives, and libraries of the ABI that MPI 5
+// standardises. Which of the three a library has is found out when it is loaded.
+//
+// All calls are made on one locked thread, the only one that MPI ever sees: [Process.Run] hands a function to it, in which the methods of
+// [Comm] may be called. Messages lie in memory of the library ([Buffer]), never in Go's heap: transports cache registrations of memory by address and watch the C
+// library for what is unmapped, which Go's allocator goes past.
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// BufferSize is the size of a [Buffer] in bytes, and so of the largest message: counts are 32 bits wide in MPI.
+const BufferSize = 4 << 20
+
+// ErrMissing means that no MPI library could be loaded.
+var ErrMissing = errors.New("no MPI library")
+
+// ErrTwice means that the process has started MPI before, which is possible once only.
+var ErrTwice = errors.New("MPI was started before in this process")
+
+// ErrAbandoned means that the caller stopped waiting. The call may still be going on.
+var ErrAbandoned = errors.New("MPI call abandoned")
+
+// Error is the failure of a call.
+type Error struct {
+	Call string
+	Code int
+	Text string // the library's
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s (code %d)", e.Call, e.Text, e.Code) }
+
+// Info describes a library.
+type Info struct {
+	Path    string // as it was loaded
+	Family  string // OpenMPI, MPICH or Standard
+	Version string // its own description, one line
+}
+
+// Buffer is memory for messages.
+type Buffer struct {
+	Data []byte // BufferSize
+	p    unsafe.Pointer
+}

@@ -1,0 +1,122 @@
+//go:build linux && (amd64 || arm64)
+
+package dist_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/dist"
+)
+
+// TestMPI makes every collective on both libraries.
+func TestMPI(t *testing.T) {
+	for _, f := range families {
+		for ranks := 1; ranks <= 4; ranks++ {
+			t.Run(fmt.Sprintf("%s/%d", f.name, ranks), func(t *testing.T) {
+				l := launch(t, f, ranks, "suite")
+				require.Zero(t, l.status, l.output)
+				require.Len(t, l.files, ranks, l.output)
+				require.Contains(t, l.files[0], fmt.Sprintf("0 of %d, %s,", ranks, f.name))
+				t.Logf("%v: %s", l.time, l.files[0])
+			})
+		}
+	}
+}
+
+func TestMPIInRankOrder(t *testing.T) {
+	for _, f := range families {
+		l := launch(t, f, 3, "ordered")
+		require.Zero(t, l.status, l.output)
+		require.Len(t, l.files, 3, l.output)
+	}
+}
+
+func TestMPIMessages(t *testing.T) {
+	for _, f := range families {
+		l := launch(t, f, 3, "messages")
+		require.Zero(t, l.status, l.output)
+		require.Len(t, l.files, 3, l.output)
+	}
+}
+
+func TestMPISignals(t *testing.T) {
+	for _, f := range families {
+		l := launch(t, f, 2, "signals")
+		require.Zero(t, l.status, l.output)
+		require.Len(t, l.files, 2, l.output)
+	}
+}
+
+func TestMPIManyCollectives(t *testing.T) {
+	for _, f := range families {
+		l := launch(t, f, 2, "many")
+		require.Zero(t, l.status, l.output)
+		require.Len(t, l.files, 2, l.output)
+		t.Logf("%s: %v", f.name, l.time)
+	}
+}
+
+// TestMPIWrongLauncher has each launcher start programs with the other's library: without the check every process would be alone, and
+// succeed.
+func TestMPIWrongLauncher(t *testing.T) {
+	for i, f := range families {
+		l := launch(t, f, 2, "signals", dist.LibraryVariable+"="+families[1-i].library)
+		require.NotZero(t, l.status, l.output)
+		require.Contains(t, l.output, dist.ErrLauncher.Error())
+		require.Empty(t, l.files)
+	}
+}
+
+func TestMPIMissingLibrary(t *testing.T) {
+	for _, f := range families {
+		l := launch(t, f, 2, "signals", dist.LibraryVariable+"=libnothing.so.1")
+		require.NotZero(t, l.status, l.output)
+		require.Contains(t, l.output, "libnothing.so.1")
+		require.Contains(t, l.output, "device unavailable")
+		require.Empty(t, l.files)
+	}
+}
+
+// TestMPIDeath has one of three processes end in several ways: the launcher ends the others.
+func TestMPIDeath(t *testing.T) {
+	for _, f := range families {
+		for role, want := range map[string][]int{"kill": {137, 9}, "panic": {2}, "exit": {5}, "abort": {7}} {
+			t.Run(f.name+"/"+role, func(t *testing.T) {
+				l := launch(t, f, 3, role)
+				require.Contains(t, want, l.status, l.output)
+				require.Empty(t, l.files)
+				require.Less(t, l.time, time.Minute)
+				t.Logf("status %d after %v", l.status, l.time)
+			})
+		}
+	}
+}
+
+// TestMPIWatchdog has a process not take part.
+func TestMPIWatchdog(t *testing.T) {
+	for _, f := range families {
+		l := launch(t, f, 2, "hang")
+		require.Equal(t, dist.StatusTimeout, l.status, l.output)
+		require.Empty(t, l.files)
+		for _, part := range []string{"rank 0 of world: AllReduce (sum) of 1000 float32, call 2, at ", "worker_test.go:", "not done after 1s", "goroutine "} {
+			require.Contains(t, l.output, part)
+		}
+		require.Less(t, l.time, time.Minute)
+		t.Logf("%s: status %d after %v", f.name, l.status, l.time)
+	}
+}
+
+func TestMPICancelled(t *testing.T) {
+	for _, f := range families {
+		l := launch(t, f, 2, "cancel")
+		require.Equal(t, 9, l.status, l.output)
+		require.Len(t, l.files, 1, l.output)
+		require.True(t, strings.HasPrefix(l.files[0], "Barrier "), l.files[0])
+		require.Contains(t, l.files[0], "worker_test.go:")
+	}
+}

@@ -1,0 +1,80 @@
+package dist
+
+import "github.com/wavelane/wavelane/dist/internal/mpi"
+
+var errAbandoned = mpi.ErrAbandoned
+
+// mpiTransport is a group of processes.
+type mpiTransport struct {
+	p *mpi.Process
+	c *mpi.Comm
+}
+
+func (t mpiTransport) rank() int { return t.c.Rank() }
+func (t mpiTransport) size() int { return t.c.Size() }
+
+func (t mpiTransport) buffer(stop <-chan struct{}) (*buffer, error) {
+	b, err := t.p.Buffer(stop)
+	if err != nil {
+		return nil, err
+	}
+	return &buffer{b.Data, b}, nil
+}
+
+func (t mpiTransport) release(b *buffer) { t.p.Release(b.native) }
+
+// reduces leaves maxima of floats out: which of a NaN and a number MPI takes depends on their order.
+func (t mpiTransport) reduces(e element, r Reduction) bool {
+	return e == float32s && r == Sum || e == int32s && r != Mean
+}
+
+func (t mpiTransport) allReduce(stop <-chan struct{}, b *buffer, n int, e element, r Reduction) error {
+	typ, op := mpi.Float32, mpi.Sum
+	if e == int32s {
+		typ = mpi.Int32
+	}
+	switch r {
+	case Max:
+		op = mpi.Max
+	case Min:
+		op = mpi.Min
+	}
+	return t.p.Run(stop, func() error { return t.c.AllReduce(b.native, n, typ, op) })
+}
+
+func (t mpiTransport) allGather(stop <-chan struct{}, dst, src *buffer, n int) error {
+	return t.p.Run(stop, func() error { return t.c.AllGather(dst.native, src.native, n) })
+}
+
+func (t mpiTransport) allToAll(stop <-chan struct{}, dst, src *buffer, n int) error {
+	return t.p.Run(stop, func() error { return t.c.AllToAll(dst.native, src.native, n) })
+}
+
+func (t mpiTransport) broadcast(stop <-chan struct{}, b *buffer, n, root int) error {
+	return t.p.Run(stop, func() error { return t.c.Broadcast(b.native, n, root) })
+}
+
+func (t mpiTransport) send(stop <-chan struct{}, b *buffer, n, to int) error {
+	return t.c.Send(stop, b.native, n, to)
+}
+
+func (t mpiTransport) receive(stop <-chan struct{}, b *buffer, n, from int) error {
+	return t.c.Receive(stop, b.native, n, from)
+}
+
+func (t mpiTransport) barrier(stop <-chan struct{}) error { return t.p.Run(stop, t.c.Barrier) }
+
+func (t mpiTransport) split(stop <-chan struct{}, color, key int) (transport, error) {
+	made := make(chan *mpi.Comm, 1) // not a variable, which an abandoned call would write to
+	err := t.p.Run(stop, func() error {
+		c, err := t.c.Split(color, key)
+		made <- c
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mpiTransport{t.p, <-made}, nil
+}
+
+func (t mpiTransport) free(stop <-chan struct{}) error { return t.p.Run(stop, t.c.Free) }

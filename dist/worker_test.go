@@ -1,0 +1,342 @@
+//go:build linux
+
+package dist_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cpu"
+	"github.com/wavelane/wavelane/dist"
+)
+
+// The test binary runs itself under the launchers: in a worker these variables say what to do, and where to write what came of it.
+const (
+	roleVariable   = "WAVELANE_DIST_TEST_ROLE"
+	folderVariable = "WAVELANE_DIST_TEST_FOLDER"
+)
+
+func TestMain(m *testing.M) {
+	role := os.Getenv(roleVariable)
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	if err := work(role); err != nil {
+		fmt.Fprintf(os.Stderr, "worker: %v\n", err)
+		os.Exit(3)
+	}
+}
+
+// roles are what workers do after Init. What they return is written to a file; nil leaves it to the parent to find none.
+var roles = map[string]func(w *dist.World) error{
+	"suite":    suiteOf,
+	"signals":  signals,
+	"many":     many,
+	"messages": messages,
+	"kill": func(w *dist.World) error {
+		return dying(w, func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) })
+	},
+	"panic":  func(w *dist.World) error { return dying(w, func() { panic("on purpose") }) },
+	"exit":   func(w *dist.World) error { return dying(w, func() { os.Exit(5) }) },
+	"abort":  func(w *dist.World) error { return dying(w, func() { w.Abort(7) }) },
+	"hang":   func(w *dist.World) error { return dying(w, func() { time.Sleep(time.Hour) }) },
+	"cancel": cancelled,
+}
+
+func work(role string) error {
+	ctx := context.Background()
+	device, err := cpu.Open(ctx)
+	if err != nil {
+		return err
+	}
+	options := []dist.Option{dist.WithDevice(device)}
+	switch role {
+	case "ordered":
+		role, options = "suite", append(options, dist.WithRankOrder())
+	case "hang":
+		options = append(options, dist.WithTimeout(time.Second))
+	case "cancel":
+	default:
+		options = append(options, dist.WithTimeout(3*time.Minute))
+	}
+	w, err := dist.Init(ctx, options...)
+	if err != nil {
+		return err
+	}
+	if err := roles[role](w); err != nil {
+		return fmt.Errorf("rank %d: %w", w.Rank(), err)
+	}
+	i := w.Info()
+	text := fmt.Sprintf("%s of %d, %s, %s", strconv.Itoa(i.Rank), i.Size, i.Family, i.Version)
+	if err := os.WriteFile(filepath.Join(os.Getenv(folderVariable), strconv.Itoa(w.Rank())), []byte(text), 0o644); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil && role != "cancel" {
+		return err
+	}
+	if err := w.Close(); err != nil && role != "cancel" {
+		return err
+	}
+	if err := w.Barrier(ctx); !errors.Is(err, compute.ErrClosed) && role != "cancel" {
+		return fmt.Errorf("a barrier after Close: %v", err)
+	}
+	return nil
+}
+
+func suiteOf(w *dist.World) error {
+	if err := suite(w.Group, os.Getenv(roleVariable) == "ordered"); err != nil {
+		return err
+	}
+	// Halves, in reverse, and then those of one color alone.
+	ctx := context.Background()
+	half, err := w.Split(ctx, w.Rank()%2, -w.Rank())
+	if err != nil {
+		return err
+	}
+	if want := (w.Size() + 1 - w.Rank()%2) / 2; half.Size() != want || half.Rank() != want-1-w.Rank()/2 {
+		return fmt.Errorf("half has rank %d of %d", half.Rank(), half.Size())
+	}
+	sum := []int32{int32(w.Rank())}
+	if err := half.AllReduce(ctx, sum, sum, dist.Sum); err != nil {
+		return err
+	}
+	want := int32(0)
+	for r := w.Rank() % 2; r < w.Size(); r += 2 {
+		want += int32(r)
+	}
+	if sum[0] != want {
+		return fmt.Errorf("half's sum is %d, not %d", sum[0], want)
+	}
+	if w.LocalRank() != w.Rank() {
+		return fmt.Errorf("local rank %d", w.LocalRank())
+	}
+	return nil
+}
+
+// signals finds out whether Go's handlers are in place.
+func signals(w *dist.World) error {
+	caught := func() (err error) {
+		defer func() { err, _ = recover().(error) }()
+		var p *int
+		return fmt.Errorf("%d", *p)
+	}()
+	if caught == nil {
+		return errors.New("a nil dereference was not recovered")
+	}
+	fault := func() (err any) {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		defer func() { err = recover() }()
+		page, e := syscall.Mmap(-1, 0, 4096, syscall.PROT_NONE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+		if e != nil {
+			return nil
+		}
+		defer syscall.Munmap(page)
+		page[0] = 1
+		return nil
+	}()
+	if fault == nil {
+		return errors.New("a fault was not recovered")
+	}
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, syscall.SIGUSR1)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
+		return err
+	}
+	select {
+	case <-got:
+	case <-time.After(10 * time.Second):
+		return errors.New("SIGUSR1 was not delivered")
+	}
+	var profile bytes.Buffer
+	if err := pprof.StartCPUProfile(&profile); err != nil {
+		return err
+	}
+	x := make([]float32, 1<<16)
+	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
+		reference(x, dist.Sum, [][]float32{x, x, x})
+	}
+	pprof.StopCPUProfile()
+	if !bytes.Contains(unzip(profile.Bytes()), []byte("dist_test.reference")) {
+		return errors.New("the profile has no sample of what ran")
+	}
+	return w.Barrier(context.Background())
+}
+
+// many makes many collectives while the collector runs.
+func many(w *dist.World) error {
+	n := 5_000
+	if os.Getenv("WAVELANE_PROOFS") != "" {
+		n = 100_000
+	}
+	ctx, stop := context.Background(), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.GC()
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}()
+	defer close(stop)
+	var before int
+	for i := range n {
+		x := make([]float32, 1+i%100)
+		for j := range x {
+			x[j] = float32(i + j + w.Rank())
+		}
+		if err := w.AllReduce(ctx, x, x, dist.Sum); err != nil {
+			return err
+		}
+		for j, got := range x {
+			if want := float32(w.Size()*(i+j) + w.Size()*(w.Size()-1)/2); got != want {
+				return fmt.Errorf("call %d, element %d: %v, not %v", i, j, got, want)
+			}
+		}
+		if i == 100 {
+			before = runtime.NumGoroutine()
+		}
+	}
+	if after := runtime.NumGoroutine(); after > before+2 {
+		return fmt.Errorf("%d goroutines after %d", after, before)
+	}
+	return nil
+}
+
+// messages sends in a ring, in both directions at once, and finds a wrong length.
+func messages(w *dist.World) error {
+	ctx, n := context.Background(), w.Size()
+	right, left := (w.Rank()+1)%n, (w.Rank()+n-1)%n
+	for _, length := range []int{0, 1, 77, 1 << 20, 1<<20 + 13} {
+		out, in := make([]int32, length), make([]int32, length)
+		for i := range out {
+			out[i] = int32(w.Rank()*1000 + i)
+		}
+		for _, to := range []int{right, left} {
+			from := left
+			if to == left {
+				from = right
+			}
+			sent := make(chan error, 1)
+			go func() { sent <- w.Send(ctx, out, to) }()
+			if err := w.Recv(ctx, in, from); err != nil {
+				return err
+			}
+			if err := <-sent; err != nil {
+				return err
+			}
+			for i, x := range in {
+				if x != int32(from*1000+i) {
+					return fmt.Errorf("element %d of %d is %d", i, length, x)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// dying has the last rank go while the others wait for it.
+func dying(w *dist.World, die func()) error {
+	ctx := context.Background()
+	if err := w.Barrier(ctx); err != nil {
+		return err
+	}
+	if w.Rank() == w.Size()-1 {
+		time.Sleep(100 * time.Millisecond)
+		die()
+	}
+	x := make([]float32, 1000)
+	if err := w.AllReduce(ctx, x, x, dist.Sum); err != nil {
+		return err
+	}
+	return errors.New("all-reduce with a dead member succeeded")
+}
+
+// cancelled has a context end in a barrier.
+func cancelled(w *dist.World) error {
+	if w.Rank() != 0 {
+		time.Sleep(time.Hour)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	err := w.Barrier(ctx)
+	var broken *dist.BrokenError
+	if !errors.As(err, &broken) || !errors.Is(err, dist.ErrBroken) || !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the barrier returned %v", err)
+	}
+	if again := w.AllReduce(context.Background(), []int32{1}, []int32{1}, dist.Sum); again != err {
+		return fmt.Errorf("the next call returned %v", again)
+	}
+	if closed := w.Close(); closed != err {
+		return fmt.Errorf("Close returned %v", closed)
+	}
+	if err := os.WriteFile(filepath.Join(os.Getenv(folderVariable), "0"), []byte(broken.Call+" "+broken.Caller), 0o644); err != nil {
+		return err
+	}
+	w.Abort(9)
+	return nil
+}
+
+// family is an MPI library of Debian's, with its launcher.
+type family struct {
+	name, library string
+	command       []string
+}
+
+var families = []family{
+	{"Open MPI", "libmpi.so.40", []string{"mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-np"}},
+	{"MPICH", "libmpich.so.12", []string{"mpiexec.hydra", "-np"}},
+}
+
+// launched is what came of a job.
+type launched struct {
+	status int
+	time   time.Duration
+	output string
+	files  []string // by rank, those that were written
+}
+
+func launch(t *testing.T, f family, ranks int, role string, env ...string) launched {
+	t.Helper()
+	folder := t.TempDir()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, f.command[0], append(f.command[1:len(f.command):len(f.command)], strconv.Itoa(ranks), exe)...)
+	cmd.Env = append(os.Environ(), append(env, roleVariable+"="+role, folderVariable+"="+folder, "GOMAXPROCS=2")...)
+	cmd.WaitDelay = 10 * time.Second
+	start := time.Now()
+	out, err := cmd.CombinedOutput()
+	l := launched{time: time.Since(start), output: string(out)}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		l.status = exit.ExitCode()
+	} else {
+		require.NoError(t, err, "scripts/setup test installs %s", f.name)
+	}
+	require.NoError(t, ctx.Err(), l.output)
+	for r := range ranks {
+		if b, err := os.ReadFile(filepath.Join(folder, strconv.Itoa(r))); err == nil {
+			l.files = append(l.files, string(b))
+		}
+	}
+	return l
+}

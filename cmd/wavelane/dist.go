@@ -141,21 +141,22 @@ func (r *distReport) measure(ctx context.Context, w *dist.World, n int, budget t
 	}
 	memory := float64(copies) * float64(4*n) / time.Since(start).Seconds() / 1e9
 	divided := n / size * size // of what is cut into parts
-	list := []struct {
+	type collective struct {
 		name string
 		call func() error
-	}{
+	}
+	list := []collective{
 		{"all-reduce", func() error { return w.AllReduce(ctx, y, x, dist.Sum) }},
 		{"all-gather", func() error { return w.AllGather(ctx, all, x) }},
-		{"reduce-scatter", func() error { return w.ReduceScatter(ctx, y[:n/size], x[:divided], dist.Sum) }},
-		{"all-to-all", func() error { return w.AllToAll(ctx, y[:divided], x[:divided]) }},
 		{"broadcast", func() error { return w.Broadcast(ctx, x, 0) }},
 	}
+	if divided > 0 {
+		list = append(list,
+			collective{"reduce-scatter", func() error { return w.ReduceScatter(ctx, y[:n/size], x[:divided], dist.Sum) }},
+			collective{"all-to-all", func() error { return w.AllToAll(ctx, y[:divided], x[:divided]) }})
+	}
 	if size > 1 {
-		list = append(list, struct {
-			name string
-			call func() error
-		}{"send and back", func() error {
+		list = append(list, collective{"send and back", func() error {
 			switch w.Rank() {
 			case 0:
 				if err := w.Send(ctx, x, 1); err != nil {
@@ -172,10 +173,7 @@ func (r *distReport) measure(ctx context.Context, w *dist.World, n int, budget t
 		}})
 	}
 	if 4*n == 4 {
-		list = append(list, struct {
-			name string
-			call func() error
-		}{"barrier", func() error { return w.Barrier(ctx) }})
+		list = append(list, collective{"barrier", func() error { return w.Barrier(ctx) }})
 	}
 	for _, c := range list {
 		median, err := timeCollective(ctx, w, c.call, budget)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,13 +31,17 @@ import (
 const (
 	roleVariable   = "WAVELANE_DIST_TEST_ROLE"
 	folderVariable = "WAVELANE_DIST_TEST_FOLDER"
+	shortVariable  = "WAVELANE_DIST_TEST_SHORT"
 )
 
 func TestMain(m *testing.M) {
 	role := os.Getenv(roleVariable)
 	if role == "" {
+		flag.Parse()
+		short = testing.Short()
 		os.Exit(m.Run())
 	}
+	short = os.Getenv(shortVariable) != ""
 	if err := work(role); err != nil {
 		fmt.Fprintf(os.Stderr, "worker: %v\n", err)
 		os.Exit(3)
@@ -180,7 +185,7 @@ func signals(w *dist.World) error {
 
 // many makes many collectives while the collector runs.
 func many(w *dist.World) error {
-	n := 5_000
+	n := 2_000
 	if os.Getenv("WAVELANE_PROOFS") != "" {
 		n = 100_000
 	}
@@ -323,6 +328,9 @@ func launch(t *testing.T, f family, ranks int, role string, env ...string) launc
 	defer cancel()
 	cmd := exec.CommandContext(ctx, f.command[0], append(f.command[1:len(f.command):len(f.command)], strconv.Itoa(ranks), exe)...)
 	cmd.Env = append(os.Environ(), append(env, roleVariable+"="+role, folderVariable+"="+folder, "GOMAXPROCS=2")...)
+	if short {
+		cmd.Env = append(cmd.Env, shortVariable+"=1")
+	}
 	cmd.WaitDelay = 10 * time.Second
 	start := time.Now()
 	out, err := cmd.CombinedOutput()

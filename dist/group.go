@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,8 +29,12 @@ type Group struct {
 	device    Device
 	splits    atomic.Int64
 
-	turn     sync.Mutex // of collectives
+	turn     chan struct{} // of collectives: whoever has sent to it
 	sequence atomic.Uint64
+}
+
+func newGroup(j *job, t transport, name string, localRank int, d Device) *Group {
+	return &Group{job: j, transport: t, name: name, localRank: localRank, device: d, turn: make(chan struct{}, 1)}
 }
 
 // job is what the groups of a world, or of Local, have in common.
@@ -78,8 +81,14 @@ func (g *Group) carryOut(ctx context.Context, call func() string, collective boo
 		return context.Cause(g.job.done)
 	}
 	if collective {
-		g.turn.Lock()
-		defer g.turn.Unlock()
+		select {
+		case g.turn <- struct{}{}:
+			defer func() { <-g.turn }()
+		case <-ctx.Done(): // nothing has been sent
+			return ctx.Err()
+		case <-g.job.done.Done():
+			return context.Cause(g.job.done)
+		}
 	}
 	sequence := g.sequence.Add(1)
 	if g.job.timeout > 0 {
@@ -104,14 +113,24 @@ func (g *Group) carryOut(ctx context.Context, call func() string, collective boo
 	if errors.Is(err, errAbandoned) {
 		err = context.Cause(ctx)
 	}
-	broken := &BrokenError{g.name, g.Rank(), call(), sequence, caller(), err}
+	return g.fail(&BrokenError{g.name, g.Rank(), call(), sequence, caller(), err})
+}
+
+// fail breaks the group, and ends the job if the reason is its timeout. It returns what broke it first.
+func (g *Group) fail(broken *BrokenError) error {
 	g.job.finish(broken)
-	if late := (timedOut{}); errors.As(err, &late) && g.job.abort != nil {
-		stacks := make([]byte, 1<<20)
-		fmt.Fprintf(os.Stderr, "wavelane: %v\nThis ends the job. All goroutines of rank %d:\n\n%s\n", broken, g.Rank(), stacks[:runtime.Stack(stacks, true)])
-		g.job.abort(StatusTimeout)
-	}
+	g.endLate(broken)
 	return context.Cause(g.job.done)
+}
+
+// endLate ends the job if what broke the group is its timeout.
+func (g *Group) endLate(broken *BrokenError) {
+	if late := (timedOut{}); g.job.timeout == 0 || g.job.abort == nil || !errors.As(broken.Err, &late) {
+		return
+	}
+	stacks := make([]byte, 1<<20)
+	fmt.Fprintf(os.Stderr, "wavelane: %v\nThis ends the job. All goroutines of rank %d:\n\n%s\n", broken, g.Rank(), stacks[:runtime.Stack(stacks, true)])
+	g.job.abort(StatusTimeout)
 }
 
 // StatusTimeout is the status with which [WithTimeout] ends processes.
@@ -144,7 +163,7 @@ func (g *Group) Split(ctx context.Context, color, key int) (*Group, error) {
 		return nil, err
 	}
 	name := fmt.Sprintf("%s/%d:%d", g.name, g.splits.Add(1), color)
-	return &Group{job: g.job, transport: t, name: name, localRank: g.localRank, device: g.device}, nil
+	return newGroup(g.job, t, name, g.localRank, g.device), nil
 }
 
 // Local makes a group of several devices of one process: group i is that of the member on device i, and is for a goroutine of its own. Devices may be the same, or
@@ -156,7 +175,7 @@ func Local(devices ...Device) ([]*Group, error) {
 	j, h := newJob(config{}, nil), newHub(len(devices))
 	groups := make([]*Group, len(devices))
 	for i, d := range devices {
-		groups[i] = &Group{job: j, transport: localTransport{h, i}, name: engineLocal, localRank: i, device: d}
+		groups[i] = newGroup(j, localTransport{h, i}, engineLocal, i, d)
 	}
 	return groups, nil
 }

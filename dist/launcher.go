@@ -22,23 +22,49 @@ const (
 	libMPICH4   = "libmpi.so.12"
 )
 
+// Orders in which libraries are tried.
+var (
+	openMPIFirst = []string{libOpenMPI, libStandard, libMPICH, libMPICH4}
+	mpichFirst   = []string{libMPICH, libMPICH4, libStandard, libOpenMPI}
+)
+
+const slurm = "Slurm (srun)"
+
 // findLauncher reads the environment through getenv, first match.
+//
+// Of Slurm's variables those of a step count, which srun sets: a script under sbatch, and a program that it starts without srun, has
+// SLURM_PROCID and SLURM_NTASKS too, but is alone. How srun brings processes together shows in what else is set: its plugin pmix, which
+// Open MPI needs, sets PMIX_RANK, and pmi2, which MPICH needs, PMI_RANK.
 func findLauncher(getenv func(string) string) launcher {
+	underSlurm := getenv("SLURM_STEP_NUM_TASKS") != ""
 	for _, known := range []struct {
 		name, rank, size string
 		mpi              bool
 		libraries        []string
 	}{
-		{mpi.OpenMPI, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true, []string{libOpenMPI, libStandard, libMPICH, libMPICH4}},
-		{"PMI (Hydra, as of MPICH)", "PMI_RANK", "PMI_SIZE", true, []string{libMPICH, libMPICH4, libStandard, libOpenMPI}},
-		{"Slurm", "SLURM_PROCID", "SLURM_NTASKS", true, []string{libOpenMPI, libStandard, libMPICH, libMPICH4}},
+		{mpi.OpenMPI, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true, openMPIFirst},
+		{"PMI (Hydra, as of MPICH)", "PMI_RANK", "PMI_SIZE", true, mpichFirst},
+		{slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", true, openMPIFirst},
 		{"torchrun or alike", "RANK", "WORLD_SIZE", false, nil},
 	} {
 		rank, err1 := strconv.Atoi(getenv(known.rank))
 		size, err2 := strconv.Atoi(getenv(known.size))
-		if err1 == nil && err2 == nil && rank >= 0 && rank < size {
-			return launcher{known.name, rank, size, known.libraries, known.mpi}
+		if err1 != nil || err2 != nil || rank < 0 || rank >= size {
+			continue
 		}
+		l := launcher{known.name, rank, size, known.libraries, known.mpi}
+		if known.rank == "PMI_RANK" && underSlurm {
+			l.name = slurm
+		}
+		return l
 	}
-	return launcher{rank: 0, size: 1, libraries: []string{libOpenMPI, libStandard, libMPICH, libMPICH4}}
+	return launcher{rank: 0, size: 1, libraries: openMPIFirst}
+}
+
+// advice is what to do when the library does not find the processes of the launcher.
+func (l launcher) advice() string {
+	if l.name == slurm {
+		return "start the program with srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH"
+	}
+	return "start the program with the mpirun of that library"
 }

@@ -21,7 +21,11 @@ func TestMPI(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d", f.name, ranks), func(t *testing.T) {
-				l := launch(t, f, ranks, "suite")
+				var env []string
+				if ranks%2 == 1 { // the number of processes does not change how large data are cut
+					env = []string{shortVariable + "=1"}
+				}
+				l := launch(t, f, ranks, "suite", env...)
 				require.Zero(t, l.status, l.output)
 				require.Len(t, l.files, ranks, l.output)
 				require.Contains(t, l.files[0], fmt.Sprintf("0 of %d, %s,", ranks, f.name))
@@ -33,7 +37,7 @@ func TestMPI(t *testing.T) {
 
 func TestMPIInRankOrder(t *testing.T) {
 	for _, f := range families {
-		l := launch(t, f, 3, "ordered")
+		l := launch(t, f, 3, "ordered", shortVariable+"=1")
 		require.Zero(t, l.status, l.output)
 		require.Len(t, l.files, 3, l.output)
 	}
@@ -44,6 +48,26 @@ func TestMPIMessages(t *testing.T) {
 		l := launch(t, f, 3, "messages")
 		require.Zero(t, l.status, l.output)
 		require.Len(t, l.files, 3, l.output)
+	}
+}
+
+// TestMPIMessagesBesideCollectives sends while a collective of the same process waits for who receives.
+func TestMPIMessagesBesideCollectives(t *testing.T) {
+	for _, f := range families {
+		l := launch(t, f, 2, "mixed")
+		require.Zero(t, l.status, l.output)
+		require.Len(t, l.files, 2, l.output)
+	}
+}
+
+// TestMPICloseAlone has a process wait in Close for another that never closes.
+func TestMPICloseAlone(t *testing.T) {
+	for _, f := range families {
+		l := launch(t, f, 2, "absent")
+		require.Equal(t, 9, l.status, l.output)
+		require.Len(t, l.files, 1, l.output)
+		require.True(t, strings.HasPrefix(l.files[0], "Close "), l.files[0])
+		require.Contains(t, l.files[0], "worker_test.go:")
 	}
 }
 
@@ -91,6 +115,7 @@ func TestMPIDeath(t *testing.T) {
 	for _, f := range families {
 		for role, want := range map[string][]int{"kill": {137, 9}, "panic": {2, 9}, "exit": {5, 9}, "abort": {7}} {
 			t.Run(f.name+"/"+role, func(t *testing.T) {
+				t.Parallel() // they wait for launchers
 				l := launch(t, f, 3, role)
 				require.Contains(t, want, l.status, l.output)
 				require.Empty(t, l.files)

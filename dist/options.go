@@ -32,7 +32,8 @@ type config struct {
 	device    Device
 }
 
-// WithEngine chooses the engine: [EngineMPI], also where no launcher is found, or [EngineNone].
+// WithEngine chooses the engine: [EngineMPI], also where no launcher is found, or [EngineNone]. [EngineVariable] in the environment overrides
+// it.
 func WithEngine(name string) Option {
 	return func(c *config) error {
 		if name != EngineMPI && name != EngineNone {

@@ -39,19 +39,19 @@ func (t mpiTransport) allReduce(stop <-chan struct{}, b *buffer, n int, e elemen
 	case Min:
 		op = mpi.Min
 	}
-	return t.p.Run(stop, func() error { return t.c.AllReduce(b.native, n, typ, op) })
+	return t.c.AllReduce(stop, b.native, n, typ, op)
 }
 
 func (t mpiTransport) allGather(stop <-chan struct{}, dst, src *buffer, n int) error {
-	return t.p.Run(stop, func() error { return t.c.AllGather(dst.native, src.native, n) })
+	return t.c.AllGather(stop, dst.native, src.native, n)
 }
 
 func (t mpiTransport) allToAll(stop <-chan struct{}, dst, src *buffer, n int) error {
-	return t.p.Run(stop, func() error { return t.c.AllToAll(dst.native, src.native, n) })
+	return t.c.AllToAll(stop, dst.native, src.native, n)
 }
 
 func (t mpiTransport) broadcast(stop <-chan struct{}, b *buffer, n, root int) error {
-	return t.p.Run(stop, func() error { return t.c.Broadcast(b.native, n, root) })
+	return t.c.Broadcast(stop, b.native, n, root)
 }
 
 func (t mpiTransport) send(stop <-chan struct{}, b *buffer, n, to int) error {
@@ -62,7 +62,7 @@ func (t mpiTransport) receive(stop <-chan struct{}, b *buffer, n, from int) erro
 	return t.c.Receive(stop, b.native, n, from)
 }
 
-func (t mpiTransport) barrier(stop <-chan struct{}) error { return t.p.Run(stop, t.c.Barrier) }
+func (t mpiTransport) barrier(stop <-chan struct{}) error { return t.c.Barrier(stop) }
 
 func (t mpiTransport) split(stop <-chan struct{}, color, key int) (transport, error) {
 	made := make(chan *mpi.Comm, 1) // not a variable, which an abandoned call would write to

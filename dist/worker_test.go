@@ -62,6 +62,8 @@ var roles = map[string]func(w *dist.World) error{
 	"abort":  func(w *dist.World) error { return dying(w, func() { w.Abort(7) }) },
 	"hang":   func(w *dist.World) error { return dying(w, func() { time.Sleep(time.Hour) }) },
 	"cancel": cancelled,
+	"absent": absent,
+	"mixed":  mixed,
 }
 
 func work(role string) error {
@@ -76,7 +78,7 @@ func work(role string) error {
 		role, options = "suite", append(options, dist.WithRankOrder())
 	case "hang":
 		options = append(options, dist.WithTimeout(time.Second))
-	case "cancel":
+	case "cancel", "absent":
 	default:
 		options = append(options, dist.WithTimeout(3*time.Minute))
 	}
@@ -297,6 +299,63 @@ func cancelled(w *dist.World) error {
 		return err
 	}
 	w.Abort(9)
+	return nil
+}
+
+// absent has a process not close.
+func absent(w *dist.World) error {
+	const wait = 300 * time.Millisecond
+	dist.SetCloseTimeout(wait)
+	if w.Rank() != 0 {
+		time.Sleep(time.Hour)
+	}
+	start := time.Now()
+	err := w.Close()
+	took := time.Since(start)
+	var broken *dist.BrokenError
+	if !errors.As(err, &broken) || broken.Call != "Close" || !errors.Is(err, context.DeadlineExceeded) || took < wait || took > wait+20*time.Second {
+		return fmt.Errorf("Close returned %v after %v", err, took)
+	}
+	if again := w.Barrier(context.Background()); again != err {
+		return fmt.Errorf("a barrier after it returned %v", again)
+	}
+	if err := os.WriteFile(filepath.Join(os.Getenv(folderVariable), "0"), []byte(broken.Call+" "+broken.Caller), 0o644); err != nil {
+		return err
+	}
+	w.Abort(9)
+	return nil
+}
+
+// mixed has a message be on its way while a collective waits: rank 1 begins that only when it has received.
+func mixed(w *dist.World) error {
+	ctx, sum, x := context.Background(), []int32{1}, make([]float32, 1<<19+1)
+	for round := range 20 {
+		if w.Rank() == 1 {
+			if err := w.Recv(ctx, x, 0); err != nil {
+				return err
+			}
+			if last := x[len(x)-1]; last != float32(round) {
+				return fmt.Errorf("round %d: received %v", round, last)
+			}
+			if err := w.AllReduce(ctx, sum, sum, dist.Sum); err != nil {
+				return err
+			}
+			continue
+		}
+		reduced := make(chan error)
+		go func() { reduced <- w.AllReduce(ctx, sum, sum, dist.Sum) }()
+		time.Sleep(2 * time.Millisecond) // in which it begins
+		x[len(x)-1] = float32(round)
+		if err := w.Send(ctx, x, 1); err != nil {
+			return err
+		}
+		if err := <-reduced; err != nil {
+			return err
+		}
+	}
+	if sum[0] != 1<<20 {
+		return fmt.Errorf("the sum is %d", sum[0])
+	}
 	return nil
 }
 

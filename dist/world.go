@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/dist/internal/mpi"
@@ -58,7 +59,7 @@ func Init(ctx context.Context, options ...Option) (*World, error) {
 			return nil, fmt.Errorf("dist: %w", err)
 		}
 	}
-	if fromEnvironment != "" {
+	if fromEnvironment != "" { // whoever starts a program decides, not who has written it
 		c.engine = fromEnvironment
 	}
 	l := findLauncher(os.Getenv)
@@ -74,7 +75,7 @@ func Init(ctx context.Context, options ...Option) (*World, error) {
 		}
 	}
 	if c.engine == EngineNone {
-		g := &Group{job: newJob(c, nil), transport: localTransport{newHub(1), 0}, name: "world", device: c.device}
+		g := newGroup(newJob(c, nil), localTransport{newHub(1), 0}, "world", 0, c.device)
 		return &World{Group: g, info: Info{Engine: EngineNone, Launcher: l.name, Size: 1}}, nil
 	}
 	return initMPI(c, l)
@@ -94,8 +95,8 @@ func initMPI(c config, l launcher) (*World, error) {
 	of := p.World()
 	if of.Size() != l.size {
 		p.Finalize(nil)
-		return nil, fmt.Errorf("dist: %s started %d processes, but %s (%s) finds %d: start the program with the mpirun of that library, or name another in %s: %w",
-			l.name, l.size, p.Info().Path, p.Info().Family, of.Size(), LibraryVariable, ErrLauncher)
+		return nil, fmt.Errorf("dist: %s started %d processes, but %s (%s) finds %d: %s, or name another library in %s: %w",
+			l.name, l.size, p.Info().Path, p.Info().Family, of.Size(), l.advice(), LibraryVariable, ErrLauncher)
 	}
 	w := &World{process: p}
 	err = p.Run(nil, func() error {
@@ -112,7 +113,7 @@ func initMPI(c config, l launcher) (*World, error) {
 	i := p.Info()
 	w.info.Engine, w.info.Launcher, w.info.Rank, w.info.Size = EngineMPI, l.name, of.Rank(), of.Size()
 	w.info.Library, w.info.Family, w.info.Version = i.Path, i.Family, i.Version
-	w.Group = &Group{job: newJob(c, p.Abort), transport: mpiTransport{p, of}, name: "world", localRank: w.info.LocalRank, device: c.device}
+	w.Group = newGroup(newJob(c, p.Abort), mpiTransport{p, of}, "world", w.info.LocalRank, c.device)
 	return w, nil
 }
 
@@ -127,21 +128,64 @@ func (w *World) Abort(status int) {
 	os.Exit(status)
 }
 
-// Close leaves the world, whose groups return [compute.ErrClosed] after it. It waits for the other processes to do the same, and is
-// idempotent. Print results before: launchers may lose what is printed after it. A broken world cannot be left: the error is its [*BrokenError], and the
-// process should end with a status other than 0, at which the launcher ends the others, or call [World.Abort].
+// CloseTimeout is how long [World.Close] waits for the other processes, unless [WithTimeout] says otherwise.
+const CloseTimeout = time.Minute
+
+var closeTimeout = CloseTimeout // shorter in tests
+
+// Close leaves the world, whose groups return [compute.ErrClosed] after it. It waits for collectives of this process that are going on and for the
+// other processes to close as well, for [CloseTimeout]; if they do not, as one is lost that the launcher does not know to be, it returns a
+// [*BrokenError] that wraps context.DeadlineExceeded. With [WithTimeout] it waits for that time instead and then ends the job, as every call does.
+//
+// It is idempotent. Print results before: launchers may lose what is printed after it. A broken world cannot be left: the error is its
+// [*BrokenError], and the process should end with a status other than 0, at which the launcher ends the others, or call [World.Abort].
 func (w *World) Close() error {
-	w.close.Do(func() {
-		if w.job.done.Err() != nil {
-			w.err = context.Cause(w.job.done)
-			return
-		}
-		w.turn.Lock()
-		defer w.turn.Unlock()
-		w.job.finish(fmt.Errorf("dist: %w", compute.ErrClosed))
-		if w.process != nil {
-			w.err = w.process.Finalize(nil)
-		}
-	})
+	at := caller()
+	w.close.Do(func() { w.err = w.leave(at) })
 	return w.err
 }
+
+func (w *World) leave(at string) error {
+	wait := closeTimeout
+	if w.job.timeout > 0 {
+		wait = w.job.timeout
+	}
+	late := make(chan struct{})
+	timer := time.AfterFunc(wait, func() { close(late) })
+	defer timer.Stop()
+	broken := func(err error) *BrokenError {
+		return &BrokenError{w.name, w.Rank(), "Close", w.sequence.Load() + 1, at, err}
+	}
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+	case <-late:
+		return w.fail(broken(timedOut{wait}))
+	case <-w.job.done.Done():
+	}
+	if w.job.done.Err() != nil {
+		return context.Cause(w.job.done)
+	}
+	if w.process == nil {
+		w.job.finish(errClosed)
+		return nil
+	}
+	// All processes meet in a barrier first: that can be abandoned, while MPI_Finalize blocks the thread on which the job is ended.
+	err := w.transport.barrier(late)
+	if errors.Is(err, errAbandoned) {
+		err = timedOut{wait}
+	}
+	if err != nil {
+		return w.fail(broken(err))
+	}
+	w.job.finish(errClosed) // no call comes after this one
+	err = w.process.Finalize(late)
+	if errors.Is(err, errAbandoned) {
+		late := broken(timedOut{wait})
+		w.endLate(late)
+		return late
+	}
+	return err
+}
+
+var errClosed = fmt.Errorf("dist: %w", compute.ErrClosed)

@@ -4,13 +4,16 @@ package mpi
 
 import (
 	"fmt"
-	"slices"
+	"runtime"
+	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
 )
 
-// Comm is a group of processes. Its methods are for functions that [Process.Run] calls, except Rank, Size, Send and Receive.
+// Comm is a group of processes. Split, SplitShared and Free are for functions that [Process.Run] calls. The other methods that communicate
+// return ErrAbandoned when stop is closed first. While one waits, others may be called.
 type Comm struct {
 	p          *Process
 	handle     uintptr
@@ -39,29 +42,31 @@ func (c *Comm) Rank() int { return c.rank }
 func (c *Comm) Size() int { return c.size }
 
 // Barrier waits for all.
-func (c *Comm) Barrier() error { return c.p.call("MPI_Barrier", c.p.fn.Barrier, c.handle) }
+func (c *Comm) Barrier(stop <-chan struct{}) error {
+	return c.begin(stop, "MPI_Ibarrier", c.p.fn.Ibarrier, &operation{}, c.handle)
+}
 
 // AllReduce reduces n elements in place.
-func (c *Comm) AllReduce(b *Buffer, n int, t Type, o Op) error {
+func (c *Comm) AllReduce(stop <-chan struct{}, b *Buffer, n int, t Type, o Op) error {
 	a := &c.p.abi
-	return c.p.call("MPI_Allreduce", c.p.fn.Allreduce, a.inPlace, uintptr(b.p), uintptr(n), a.types[t], a.ops[o], c.handle)
+	return c.begin(stop, "MPI_Iallreduce", c.p.fn.Iallreduce, &operation{}, a.inPlace, uintptr(b.p), uintptr(n), a.types[t], a.ops[o], c.handle)
 }
 
 // AllGather sends n bytes to all and receives as many from each.
-func (c *Comm) AllGather(dst, src *Buffer, n int) error {
+func (c *Comm) AllGather(stop <-chan struct{}, dst, src *Buffer, n int) error {
 	t := c.p.abi.types[Byte]
-	return c.p.call("MPI_Allgather", c.p.fn.Allgather, uintptr(src.p), uintptr(n), t, uintptr(dst.p), uintptr(n), t, c.handle)
+	return c.begin(stop, "MPI_Iallgather", c.p.fn.Iallgather, &operation{}, uintptr(src.p), uintptr(n), t, uintptr(dst.p), uintptr(n), t, c.handle)
 }
 
 // AllToAll sends n other bytes to each and receives as many from each.
-func (c *Comm) AllToAll(dst, src *Buffer, n int) error {
+func (c *Comm) AllToAll(stop <-chan struct{}, dst, src *Buffer, n int) error {
 	t := c.p.abi.types[Byte]
-	return c.p.call("MPI_Alltoall", c.p.fn.Alltoall, uintptr(src.p), uintptr(n), t, uintptr(dst.p), uintptr(n), t, c.handle)
+	return c.begin(stop, "MPI_Ialltoall", c.p.fn.Ialltoall, &operation{}, uintptr(src.p), uintptr(n), t, uintptr(dst.p), uintptr(n), t, c.handle)
 }
 
 // Broadcast sends n bytes of root to all.
-func (c *Comm) Broadcast(b *Buffer, n, root int) error {
-	return c.p.call("MPI_Bcast", c.p.fn.Bcast, uintptr(b.p), uintptr(n), c.p.abi.types[Byte], uintptr(root), c.handle)
+func (c *Comm) Broadcast(stop <-chan struct{}, b *Buffer, n, root int) error {
+	return c.begin(stop, "MPI_Ibcast", c.p.fn.Ibcast, &operation{}, uintptr(b.p), uintptr(n), c.p.abi.types[Byte], uintptr(root), c.handle)
 }
 
 // Split returns the group of the processes with this color, ordered by key.
@@ -92,73 +97,91 @@ func (c *Comm) Free() error {
 	return c.p.call("MPI_Comm_free", c.p.fn.Comm_free, uintptr(unsafe.Pointer(handle)))
 }
 
-// message is one that is being sent or received. Its memory is not moved: MPI keeps no address of it between calls.
-type message struct {
+// operation is a call of MPI that has begun. It is in Go's heap, not on a stack, which could move: test has SyscallN let it escape.
+type operation struct {
 	request uintptr
 	flag    int32
 	count   int32
 	status  [64]byte
-	want    int // bytes, of one that is received
+	want    int // bytes, of a message that is received
 	receive bool
-	done    chan error
 }
 
-// Send sends n bytes to a process and waits until the buffer can be used again. The thread of MPI does other work meanwhile.
+// Send sends n bytes to a process and waits until the buffer can be used again.
 func (c *Comm) Send(stop <-chan struct{}, b *Buffer, n, to int) error {
-	return c.transfer(stop, "MPI_Isend", c.p.fn.Isend, b, n, to, false)
+	return c.begin(stop, "MPI_Isend", c.p.fn.Isend, &operation{}, uintptr(b.p), uintptr(n), c.p.abi.types[Byte], uintptr(to), 0, c.handle)
 }
 
 // Receive receives n bytes from a process.
 func (c *Comm) Receive(stop <-chan struct{}, b *Buffer, n, from int) error {
-	return c.transfer(stop, "MPI_Irecv", c.p.fn.Irecv, b, n, from, true)
+	o := &operation{want: n, receive: true}
+	return c.begin(stop, "MPI_Irecv", c.p.fn.Irecv, o, uintptr(b.p), uintptr(n), c.p.abi.types[Byte], uintptr(from), 0, c.handle)
 }
 
-func (c *Comm) transfer(stop <-chan struct{}, name string, function uintptr, b *Buffer, n, peer int, receive bool) error {
-	m := &message{want: n, receive: receive, done: make(chan error, 1)}
-	err := c.p.Run(stop, func() error {
-		err := c.p.call(name, function, uintptr(b.p), uintptr(n), c.p.abi.types[Byte], uintptr(peer), 0, c.handle, uintptr(unsafe.Pointer(&m.request)))
-		if err == nil {
-			c.p.pending = append(c.p.pending, m)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	select {
-	case err := <-m.done:
-		return err
-	case <-stop:
+// How often a caller asks whether its operation is done before it lets other threads run after each time, and how often before it sleeps
+// in between. The first takes some microseconds, as small messages on one machine do.
+const (
+	pollsBeforeYield = 100
+	pollsBeforeSleep = 2000
+	pollInterval     = 20 * time.Microsecond
+)
+
+// begin makes a call whose last argument is where a request is put, and waits until that is done: MPI makes progress only while it is
+// called. The turn passes between those who wait.
+func (c *Comm) begin(stop <-chan struct{}, name string, function uintptr, o *operation, args ...uintptr) error {
+	p := c.p
+	if !p.take(stop) {
 		return ErrAbandoned
 	}
+	err := p.call(name, function, append(args, uintptr(unsafe.Pointer(&o.request)))...)
+	if err != nil {
+		<-p.turn
+		return err
+	}
+	for polls := 0; ; polls++ {
+		done, err := p.test(o)
+		<-p.turn
+		if done || err != nil {
+			return err
+		}
+		switch {
+		case polls > pollsBeforeSleep:
+			time.Sleep(pollInterval)
+		case polls > pollsBeforeYield:
+			runtime.Gosched()
+			syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
+		}
+		select {
+		case <-stop:
+			return ErrAbandoned
+		default:
+		}
+		if !p.take(stop) {
+			return ErrAbandoned
+		}
+	}
 }
 
-// poll asks for the messages that are on their way and reports whether one has arrived.
-func (p *Process) poll() bool {
-	before := len(p.pending)
-	p.pending = slices.DeleteFunc(p.pending, func(m *message) bool {
-		r, _, _ := purego.SyscallN(p.fn.Test, uintptr(unsafe.Pointer(&m.request)), uintptr(unsafe.Pointer(&m.flag)), uintptr(unsafe.Pointer(&m.status)))
-		if code := int32(r); code != 0 {
-			m.done <- p.failure("MPI_Test", code)
-			return true
-		}
-		if m.flag == 0 {
-			return false
-		}
-		m.done <- p.received(m)
-		return true
-	})
-	return len(p.pending) < before
+// test reports whether an operation is done.
+func (p *Process) test(o *operation) (bool, error) {
+	r, _, _ := purego.SyscallN(p.fn.Test, uintptr(unsafe.Pointer(&o.request)), uintptr(unsafe.Pointer(&o.flag)), uintptr(unsafe.Pointer(&o.status)))
+	if code := int32(r); code != 0 {
+		return true, p.failure("MPI_Test", code)
+	}
+	if o.flag == 0 {
+		return false, nil
+	}
+	return true, p.received(o)
 }
 
 // received checks the length of a message.
-func (p *Process) received(m *message) error {
-	if !m.receive {
+func (p *Process) received(o *operation) error {
+	if !o.receive {
 		return nil
 	}
-	err := p.call("MPI_Get_count", p.fn.Get_count, uintptr(unsafe.Pointer(&m.status)), p.abi.types[Byte], uintptr(unsafe.Pointer(&m.count)))
-	if err == nil && int(m.count) != m.want {
-		err = fmt.Errorf("received %d bytes where %d were expected", m.count, m.want)
+	err := p.call("MPI_Get_count", p.fn.Get_count, uintptr(unsafe.Pointer(&o.status)), p.abi.types[Byte], uintptr(unsafe.Pointer(&o.count)))
+	if err == nil && int(o.count) != o.want {
+		err = fmt.Errorf("received %d bytes where %d were expected", o.count, o.want)
 	}
 	return err
 }

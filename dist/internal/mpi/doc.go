@@ -1,9 +1,10 @@
 // Package mpi calls a system's MPI library without cgo: Open MPI, MPICH and its derivatives, and libraries of the ABI that MPI 5
 // standardises. Which of the three a library has is found out when it is loaded.
 //
-// All calls are made on one locked thread, the only one that MPI ever sees: [Process.Run] hands a function to it, in which the methods of
-// [Comm] may be called. Messages lie in memory of the library ([Buffer]), never in Go's heap: transports cache registrations of memory by address and watch the C
-// library for what is unmapped, which Go's allocator goes past.
+// MPI is initialised for calls from any thread, one at a time (MPI_THREAD_SERIALIZED): several at once would cost MPICH a hundred times as
+// much. Whoever waits polls, so that messages and collectives of several goroutines are on their way together. Messages lie in memory of the
+// library ([Buffer]), never in Go's heap: transports cache registrations of memory by address and watch the C library for what is unmapped,
+// which Go's allocator goes past.
 package mpi
 
 import (

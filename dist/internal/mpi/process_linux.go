@@ -22,7 +22,7 @@ type functions struct {
 	Init_thread, Finalize, Abort, Get_library_version, Error_string, Comm_set_errhandler uintptr
 	Comm_rank, Comm_size, Comm_split, Comm_split_type, Comm_free                         uintptr
 	Alloc_mem, Free_mem                                                                  uintptr
-	Barrier, Allreduce, Allgather, Alltoall, Bcast, Isend, Irecv, Test, Get_count        uintptr
+	Ibarrier, Iallreduce, Iallgather, Ialltoall, Ibcast, Isend, Irecv, Test, Get_count   uintptr
 }
 
 func (f *functions) table() map[string]*uintptr {
@@ -30,8 +30,8 @@ func (f *functions) table() map[string]*uintptr {
 		"Init_thread": &f.Init_thread, "Finalize": &f.Finalize, "Abort": &f.Abort, "Get_library_version": &f.Get_library_version,
 		"Error_string": &f.Error_string, "Comm_set_errhandler": &f.Comm_set_errhandler, "Comm_rank": &f.Comm_rank, "Comm_size": &f.Comm_size,
 		"Comm_split": &f.Comm_split, "Comm_split_type": &f.Comm_split_type, "Comm_free": &f.Comm_free, "Alloc_mem": &f.Alloc_mem,
-		"Free_mem": &f.Free_mem, "Barrier": &f.Barrier, "Allreduce": &f.Allreduce, "Allgather": &f.Allgather, "Alltoall": &f.Alltoall,
-		"Bcast": &f.Bcast, "Isend": &f.Isend, "Irecv": &f.Irecv, "Test": &f.Test, "Get_count": &f.Get_count,
+		"Free_mem": &f.Free_mem, "Ibarrier": &f.Ibarrier, "Iallreduce": &f.Iallreduce, "Iallgather": &f.Iallgather, "Ialltoall": &f.Ialltoall,
+		"Ibcast": &f.Ibcast, "Isend": &f.Isend, "Irecv": &f.Irecv, "Test": &f.Test, "Get_count": &f.Get_count,
 	}
 }
 
@@ -42,16 +42,11 @@ type Process struct {
 	info  Info
 	world *Comm
 
-	work    chan request
-	pending []*message // those of Send and Receive; of the locked thread alone
+	turn     chan struct{} // whoever has sent to it may call MPI
+	finalize chan chan error
 
 	mu   sync.Mutex
 	free []*Buffer
-}
-
-type request struct {
-	do   func() error
-	done chan error
 }
 
 var started atomic.Bool
@@ -61,7 +56,7 @@ func Start(names []string) (*Process, error) {
 	if !started.CompareAndSwap(false, true) {
 		return nil, ErrTwice
 	}
-	p := &Process{work: make(chan request)}
+	p := &Process{turn: make(chan struct{}, 1), finalize: make(chan chan error)}
 	result := make(chan error)
 	go p.serve(names, result)
 	if err := <-result; err != nil {
@@ -73,7 +68,7 @@ func Start(names []string) (*Process, error) {
 	return p, nil
 }
 
-// serve is the locked thread.
+// serve initialises MPI and ends it, which must be done by one thread.
 func (p *Process) serve(names []string, result chan error) {
 	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
 	before := readActions()
@@ -86,30 +81,8 @@ func (p *Process) serve(names []string, result chan error) {
 	if err != nil {
 		return
 	}
-	for idle := 0; ; {
-		if len(p.pending) == 0 {
-			r, open := <-p.work
-			if !open {
-				return
-			}
-			r.done <- r.do()
-			continue
-		}
-		select {
-		case r, open := <-p.work:
-			if !open {
-				return
-			}
-			r.done <- r.do()
-			idle = 0
-		default:
-			if p.poll() {
-				idle = 0
-			} else if idle++; idle > 1000 {
-				time.Sleep(50 * time.Microsecond)
-			}
-		}
-	}
+	done := <-p.finalize
+	done <- p.call("MPI_Finalize", p.fn.Finalize)
 }
 
 func (p *Process) load(names []string) error {
@@ -215,19 +188,37 @@ func (p *Process) Info() Info { return p.info }
 // World returns the group of all processes.
 func (p *Process) World() *Comm { return p.world }
 
-// Run has do called on the thread of MPI and returns its error, or ErrAbandoned when stop is closed first.
+// Run calls do, which may call MPI and block, and returns its error, or ErrAbandoned when stop is closed first.
 func (p *Process) Run(stop <-chan struct{}, do func() error) error {
-	r := request{do, make(chan error, 1)}
-	select {
-	case p.work <- r:
-	case <-stop:
+	if !p.take(stop) {
 		return ErrAbandoned
 	}
+	done := make(chan error, 1)
+	go func() {
+		err := do()
+		<-p.turn
+		done <- err
+	}()
 	select {
-	case err := <-r.done:
+	case err := <-done:
 		return err
 	case <-stop:
 		return ErrAbandoned
+	}
+}
+
+// take waits for the turn to call MPI and reports whether it has come before stop was closed.
+func (p *Process) take(stop <-chan struct{}) bool {
+	select {
+	case p.turn <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case p.turn <- struct{}{}:
+		return true
+	case <-stop:
+		return false
 	}
 }
 
@@ -259,22 +250,26 @@ func (p *Process) Release(b *Buffer) {
 	p.mu.Unlock()
 }
 
-// Abort ends all processes of the world. It is called on any thread: that of MPI may be blocked for ever.
+// Abort ends all processes of the world. If another call blocks, it does so beside it.
 func (p *Process) Abort(status int) {
+	late := make(chan struct{})
+	time.AfterFunc(abortWait, func() { close(late) })
+	p.take(late)
 	p.call("MPI_Abort", p.fn.Abort, p.abi.world, uintptr(status))
 }
 
+// abortWait is how long Abort waits for its turn.
+const abortWait = 2 * time.Second
+
 // Finalize waits for all processes of the world and ends MPI. There must be no calls after it.
 func (p *Process) Finalize(stop <-chan struct{}) error {
-	err := p.Run(stop, func() error {
+	return p.Run(stop, func() error {
 		for _, b := range p.free {
 			p.call("MPI_Free_mem", p.fn.Free_mem, uintptr(b.p))
 		}
 		p.free = nil
-		return p.call("MPI_Finalize", p.fn.Finalize)
+		done := make(chan error)
+		p.finalize <- done
+		return <-done
 	})
-	if err == nil {
-		close(p.work)
-	}
-	return err
 }

@@ -35,7 +35,15 @@ func TestMPI(t *testing.T) {
 	}
 }
 
+// skipShort leaves out what has no goroutines to look at for the race detector.
+func skipShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes the same calls as others, or none")
+	}
+}
+
 func TestMPIInRankOrder(t *testing.T) {
+	skipShort(t)
 	for _, f := range families {
 		l := launch(t, f, 3, "ordered", shortVariable+"=1")
 		require.Zero(t, l.status, l.output)
@@ -91,6 +99,7 @@ func TestMPIManyCollectives(t *testing.T) {
 // TestMPIWrongLauncher has each launcher start programs with the other's library: without the check every process would be alone, and
 // succeed.
 func TestMPIWrongLauncher(t *testing.T) {
+	skipShort(t)
 	for i, f := range families {
 		l := launch(t, f, 2, "signals", dist.LibraryVariable+"="+families[1-i].library)
 		require.NotZero(t, l.status, l.output)
@@ -100,6 +109,7 @@ func TestMPIWrongLauncher(t *testing.T) {
 }
 
 func TestMPIMissingLibrary(t *testing.T) {
+	skipShort(t)
 	for _, f := range families {
 		l := launch(t, f, 2, "signals", dist.LibraryVariable+"=libnothing.so.1")
 		require.NotZero(t, l.status, l.output)
@@ -112,6 +122,7 @@ func TestMPIMissingLibrary(t *testing.T) {
 // TestMPIDeath has one of three processes end in several ways: the launcher ends the others. Hydra reports the status of the one that it
 // sees end first, which may be one that it has killed itself.
 func TestMPIDeath(t *testing.T) {
+	skipShort(t)
 	for _, f := range families {
 		for role, want := range map[string][]int{"kill": {137, 9}, "panic": {2, 9}, "exit": {5, 9}, "abort": {7}} {
 			t.Run(f.name+"/"+role, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // Each way of attention is right for whatever calls have it, also where it is not the default: half of those calls, other ones by
 // each seed.
 func TestAttentionVariants(t *testing.T) {
-	for _, name := range []string{"tiles", "split", "mma"} {
+	for _, name := range []string{"tiles", "split", "mma", "wgmma"} {
 		runVariant(t, name, 2, catalogue.Attention, catalogue.AttentionLSE)
 	}
 }

@@ -37,6 +37,14 @@ func Attention(s *kit.Step) error {
 	if set != nil {
 		names = []string{"mma", "tiles"}
 	}
+	wgmmas := wgmmaSetFor(s, c)
+	if wgmmas != nil {
+		at := 1 // tiles of few queries leave most of a warpgroup idle, and few blocks most of the GPU
+		if wgmmaBlocks(c) >= s.Caps.Multiprocessors && c.N >= 64 {
+			at = 0
+		}
+		names = slices.Insert(names, at, "wgmma")
+	}
 	switch {
 	case lse != kit.Buffer{}: // parts of keys do not leave them
 	case decodes(d):
@@ -48,6 +56,8 @@ func Attention(s *kit.Step) error {
 	switch names[s.Choose("attention", problem, names)] {
 	case "split":
 		attendSplit(s, c)
+	case "wgmma":
+		attendWgmma(s, wgmmas, c, lse)
 	case "mma":
 		attendMma(s, set, c, lse)
 	default:

@@ -1,0 +1,382 @@
+package attention
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/softmax"
+	"github.com/wavelane/wavelane/internal/ptxkernels/kit/threadgroup"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// wgmmaBuilder is an attention_wgmma under construction. In shared memory are the block's queries, which make room for results in the
+// end, and rings of tiles of keys and of values: all as parts of 64 columns, with rows of 128 bytes whose chunks are swizzled.
+type wgmmaBuilder[T ptx.F16x2 | ptx.BF16x2] struct {
+	sequence
+	wgmmaShape
+	wgmmaParams
+	scale        scalar.Float
+	y            ptx.Ptr[ptx.Global, uint8]
+	lse          ptx.Ptr[ptx.Global, float32]
+	q, k, v      ptx.TensorMap[uint32]
+	ofQ          ptx.Ptr[ptx.Shared, uint32]
+	hasQ         ptx.Mbarrier
+	ofK, ofV     wgmmaRing
+	batch, head  ptx.Reg[uint32]
+	first        ptx.Reg[uint32] // query
+	used         ptx.Reg[int32]
+	from, to     ptx.Reg[uint32] // keys of the block
+	group, lane  ptx.Reg[uint32] // group is the number of the warpgroup among those that multiply
+	top          ptx.Reg[uint32] // first row of the warp in the block
+	scores, sums []*ptx.Var[float32]
+	weights      []*ptx.Var[T]
+	seen         [2]softmax.Running // of rows g and g + 8 of the warp
+}
+
+func newWgmmaBuilder[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, s wgmmaShape) *wgmmaBuilder[T] {
+	b := &wgmmaBuilder[T]{wgmmaShape: s}
+	p := kit.NewParams(k, &b.wgmmaParams)
+	b.sequence = sequence{scalar.Math{K: k}, p, &b.attentionSizes}
+	b.scale = kit.Read(p, &b.Scale)
+	b.y, b.lse = kit.Ptr[uint8](p, &b.Y, ptx.Align(16)), kit.Ptr[float32](p, &b.LSE)
+	b.q, b.k, b.v = kit.Map[uint32](p, &b.MapQ), kit.Map[uint32](p, &b.MapK), kit.Map[uint32](p, &b.MapV)
+	return b
+}
+
+// Build writes the kernel.
+func (b *wgmmaBuilder[T]) Build() {
+	k := b.K
+	k.MinBlocks(1)
+	b.ofQ = ptx.DynamicShared[uint32](k, ptx.Align(1024))
+	keys := b.ofQ.Bytes(b.sizeQ())
+	b.ofK.memory, b.ofV.memory = keys, keys.Bytes(wgmmaStages*b.sizeK())
+	b.hasQ = ptx.MbarrierAt(ptx.Cast[uint64](keys.Bytes(2 * wgmmaStages * b.sizeK())))
+	tid := k.Tid(ptx.X)
+	first := tid.Eq(0)
+	for i, r := range []*wgmmaRing{&b.ofK, &b.ofV} {
+		r.size = b.sizeK()
+		r.full = b.hasQ.At(1 + 2*wgmmaStages*i)
+		r.empty = r.full.At(wgmmaStages)
+	}
+	k.If(first, func() {
+		b.hasQ.Init(1)
+		for _, r := range []*wgmmaRing{&b.ofK, &b.ofV} {
+			for s := range wgmmaStages {
+				r.full.At(s).Init(1)
+				r.empty.At(s).Init(4 * b.groups) // warps
+			}
+		}
+		k.FenceMbarrierInit()
+	})
+	k.Barrier()
+	b.place()
+	k.If(tid.Lt(128), func() {
+		k.SetMaxRegsDec(b.producerRegs)
+		k.If(first, b.produce)
+	}, func() {
+		k.SetMaxRegsInc(b.consumerRegs)
+		b.consume(tid.Sub(128))
+	})
+}
+
+// place finds out what the block is to do. Of the heads of a section, whose keys and values fit into the L2 cache, all last tiles come
+// first: with causal masks those are the longest.
+func (b *wgmmaBuilder[T]) place() {
+	k := b.K
+	section, in := b.Divisor(&b.Section).Split(k, k.Ctaid(ptx.X))
+	before := section.Mul(b.U32(&b.SectionHeads))
+	heads := b.U32(&b.AllHeads).Sub(before).Min(b.U32(&b.SectionHeads))
+	tile := in.Div(heads)
+	b.batch, b.head = b.Divisor(&b.ByHeads).Split(k, before.Add(in.Sub(tile.Mul(heads))))
+	b.first = b.Divided(&b.Tiles).Sub(1).Sub(tile).Mul(b.rows())
+	b.used = b.signed(&b.at.Capacity)
+	b.from = b.seenFrom(b.positionOf(b.first))
+	b.to = b.seenTo(b.positionOf(b.lastOf(b.first, b.rows())), b.used)
+}
+
+// positionOf is where a query stands among the keys.
+func (b *wgmmaBuilder[T]) positionOf(query ptx.Reg[uint32]) ptx.Reg[int32] {
+	return b.position(ptx.Bitcast[int32](query), b.used)
+}
+
+// lastOf is the last query of so many rows.
+func (b *wgmmaBuilder[T]) lastOf(first ptx.Reg[uint32], rows int) ptx.Reg[uint32] {
+	return first.Add(rows).Min(b.U32(&b.at.N)).Sub(1)
+}
+
+// wgmmaRing is the stages of tiles in turn, of keys or of values.
+type wgmmaRing struct {
+	memory      ptx.Ptr[ptx.Shared, uint32]
+	size        int
+	full, empty ptx.Mbarrier
+	stage, turn *ptx.Var[uint32] // turn is the parity of the phase
+}
+
+func (r wgmmaRing) start(k *ptx.Kernel) *wgmmaRing {
+	r.stage, r.turn = ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, ptx.U32(0))
+	return &r
+}
+
+func (r *wgmmaRing) tile() ptx.Ptr[ptx.Shared, uint32] {
+	return r.memory.Bytes(r.stage.Get().Mul(r.size))
+}
+
+func (r *wgmmaRing) wait() { r.full.At(r.stage.Get()).WaitParity(r.turn.Get()) }
+
+func (r *wgmmaRing) next() {
+	n := r.stage.Get().Add(1)
+	around := n.Eq(wgmmaStages)
+	r.turn.Set(r.turn.Get().Xor(ptx.Select(around, ptx.U32(1), 0)))
+	r.stage.Set(ptx.Select(around, ptx.U32(0), n))
+}
+
+// produce is what one thread does: it brings the queries, and tiles of keys and values as stages become empty. Keys are ahead of values
+// by one tile, in the order in which they are used.
+func (b *wgmmaBuilder[T]) produce() {
+	k := b.K
+	keyHead := b.Quotient(&b.at.Group, b.head)
+	for _, m := range []ptx.TensorMap[uint32]{b.q, b.k, b.v} {
+		m.PrefetchDescriptor()
+	}
+	signed := ptx.Bitcast[int32, uint32]
+	load := func(m ptx.TensorMap[uint32], to ptx.Ptr[ptx.Shared, uint32], size int, head, row ptx.Reg[uint32], full ptx.Mbarrier) {
+		full.ArriveExpectTx(size)
+		for i := range b.parts() {
+			at := []ptx.Reg[int32]{scalar.S32(64 * i), signed(head), signed(row), signed(b.batch)}
+			m.Load(to.Bytes(i*size/b.parts()), at, full)
+		}
+	}
+	load(b.q, b.ofQ, b.sizeQ(), b.head, b.first, b.hasQ)
+	bring := func(m ptx.TensorMap[uint32], r *wgmmaRing, row ptx.Reg[uint32]) {
+		r.empty.At(r.stage.Get()).WaitParity(r.turn.Get().Xor(1))
+		load(m, r.tile(), r.size, keyHead, row, r.full.At(r.stage.Get()))
+		r.next()
+	}
+	keys, values := b.ofK.start(k), b.ofV.start(k)
+	k.If(b.from.Lt(b.to), func() {
+		bring(b.k, keys, b.from)
+		tile := ptx.VarOf(k, b.from)
+		k.While(func() ptx.Reg[bool] { return b.to.Sub(tile.Get()).Gt(b.keys) }, func() {
+			bring(b.k, keys, tile.Get().Add(b.keys))
+			bring(b.v, values, tile.Get())
+			tile.Set(tile.Get().Add(b.keys))
+		})
+		bring(b.v, values, tile.Get())
+	})
+}
+
+// consume is what a warpgroup does that multiplies. While the weights of a tile are multiplied with its values, and the scores of the
+// next are there, it makes weights of these. Warpgroups take turns to ask for products, so that one weighs while others multiply.
+func (b *wgmmaBuilder[T]) consume(tid ptx.Reg[uint32]) {
+	k := b.K
+	b.lane, b.group = tid.And(31), tid.Shr(7)
+	b.top = tid.Shr(5).Mul(16)
+	online := softmax.OfScores(k, b.SmallExp2)
+	b.seen = [2]softmax.Running{online.Start(), online.Start()}
+	b.scores = ptx.Wgmma[T, T, float32]{N: b.keys}.NewAccumulator(k)
+	b.sums = scalar.Zeros(k, b.width/2)
+	for range b.keys / 4 {
+		b.weights = append(b.weights, ptx.NewVar[T](k))
+	}
+	keys, values := b.ofK.start(k), b.ofV.start(k)
+	leader := b.lane.Eq(0)
+	release := func(r *wgmmaRing) {
+		k.When(leader, func() { r.empty.At(r.stage.Get()).ArriveN(1) })
+		r.next()
+	}
+	mine := b.first.Add(b.group.Mul(64))
+	wholeFrom := b.seenFrom(b.positionOf(mine.Add(63)))
+	wholeTo := b.seenTo(b.positionOf(mine), b.used)
+	tile := ptx.VarOf(k, b.from)
+	whole := func() ptx.Reg[bool] {
+		return tile.Get().Ge(wholeFrom).And(tile.Get().Add(b.keys).Le(wholeTo))
+	}
+	b.hasQ.WaitParity(ptx.U32(0))
+	k.If(b.from.Lt(b.to), func() {
+		last := b.groups - 1
+		k.If(b.group.Eq(last), func() { b.pass(0) })
+		keys.wait()
+		k.WgmmaFence()
+		b.multiplyKeys(keys)
+		k.WgmmaCommit()
+		k.WgmmaWait(0)
+		release(keys)
+		k.If(whole().Not(), func() { b.mask(tile.Get()) })
+		b.weigh()
+		b.pack()
+		tile.Set(tile.Get().Add(b.keys))
+		iterate := func(plain bool) {
+			keys.wait()
+			values.wait()
+			b.await()
+			k.WgmmaFence()
+			b.multiplyKeys(keys)
+			k.WgmmaCommit()
+			b.multiplyValues(values)
+			k.WgmmaCommit()
+			b.pass(1)
+			k.WgmmaWait(1)
+			release(keys)
+			if !plain {
+				b.mask(tile.Get())
+			}
+			factors := b.weigh()
+			k.WgmmaWait(0)
+			release(values)
+			b.pack()
+			b.rescale(factors)
+			tile.Set(tile.Get().Add(b.keys))
+		}
+		k.While(func() ptx.Reg[bool] { return tile.Get().Lt(b.to) }, func() {
+			k.While(whole, func() { iterate(true) })
+			k.If(tile.Get().Lt(b.to), func() { iterate(false) })
+		})
+		values.wait()
+		k.WgmmaFence()
+		b.multiplyValues(values)
+		k.WgmmaCommit()
+		k.WgmmaWait(0)
+		k.If(b.group.Eq(0), b.await) // takes back what the last warpgroup has passed on
+	})
+	b.write()
+}
+
+// await waits for the warpgroup's turn, pass gives it to the one that comes so many further.
+func (b *wgmmaBuilder[T]) await() { b.K.BarSync(b.group.Add(1), ptx.U32(256)) }
+
+func (b *wgmmaBuilder[T]) pass(further int) {
+	to := ptx.U32(1)
+	if further > 0 {
+		to = b.group.Add(1)
+		to = ptx.Select(to.Eq(b.groups), ptx.U32(1), to.Add(1))
+	}
+	b.K.BarArrive(to, ptx.U32(256))
+}
+
+// multiplyKeys makes scores of the warpgroup's queries and a tile of keys, both with the depth along rows.
+func (b *wgmmaBuilder[T]) multiplyKeys(keys *wgmmaRing) {
+	k := b.K
+	product := ptx.Wgmma[T, T, float32]{N: b.keys}
+	q := ptx.NewDescriptor(b.ofQ.Bytes(b.group.Mul(64*128)), 16, 8*128, ptx.Swizzle128)
+	of := ptx.NewDescriptor(keys.tile(), 16, 8*128, ptx.Swizzle128)
+	for i := range b.width / 16 {
+		part, column := i/4, i%4*32
+		x, y := q.Bytes(part*b.rows()*128+column), of.Bytes(part*b.keys*128+column)
+		if i == 0 {
+			product.MulAddIf(k, false, b.scores, x, y)
+		} else {
+			product.MulAdd(k, b.scores, x, y)
+		}
+	}
+}
+
+// multiplyValues adds a tile's values, weighed, to the sums. The depth goes from row to row.
+func (b *wgmmaBuilder[T]) multiplyValues(values *wgmmaRing) {
+	product := ptx.Wgmma[T, T, float32]{N: b.width, TransB: true}
+	of := ptx.NewDescriptor(values.tile(), b.keys*128, 8*128, ptx.Swizzle128)
+	for i := range b.keys / 16 {
+		var a []ptx.Reg[T]
+		for _, w := range b.weights[4*i:][:4] {
+			a = append(a, w.Get())
+		}
+		product.MulAddReg(b.K, b.sums, a, of.Bytes(i*16*128))
+	}
+}
+
+// each calls f for the rows of which the lane has elements: of 16 × 8 results, lane 4g+t has columns 2t and 2t+1 of rows g and g+8.
+func (b *wgmmaBuilder[T]) each(f func(half int, row ptx.Reg[uint32])) {
+	g := b.top.Add(b.lane.Shr(2))
+	for half := range 2 {
+		f(half, g.Add(8*half))
+	}
+}
+
+// mask hides what rows do not see.
+func (b *wgmmaBuilder[T]) mask(tile ptx.Reg[uint32]) {
+	at := tile.Add(b.lane.And(3).Shl(1)) // the lane's first key
+	b.each(func(half int, row ptx.Reg[uint32]) {
+		p := b.positionOf(b.first.Add(row))
+		low, high := ptx.Bitcast[int32](b.seenFrom(p).Sub(at)), ptx.Bitcast[int32](b.seenTo(p, b.used).Sub(at))
+		for j := range b.keys / 8 {
+			for e, x := range b.scores[4*j+2*half:][:2] {
+				key := scalar.S32(8*j + e)
+				x.Set(b.Where(low.Le(key).And(high.Gt(key)), x.Get(), ptx.F32(math.Inf(-1))))
+			}
+		}
+	})
+}
+
+// weigh makes weights of scores, in their place, and returns what earlier sums of rows g and g+8 count by.
+func (b *wgmmaBuilder[T]) weigh() (factors []scalar.Float) {
+	for half := range 2 {
+		var row []scalar.Float
+		for j := range b.keys / 8 {
+			row = append(row, b.scores[4*j+2*half].Get(), b.scores[4*j+2*half+1].Get())
+		}
+		base, f := b.seen[half].Update(threadgroup.WarpReduce(largest(row), 4, maximum).Mul(b.scale))
+		factors = append(factors, f)
+		less := base.Neg()
+		for i := range row {
+			x := b.scores[i/2*4+2*half+i%2]
+			x.Set(b.SmallExp2(x.Get().Fma(b.scale, less)))
+			row[i] = x.Get()
+		}
+		b.seen[half].Add(f, row...)
+	}
+	return factors
+}
+
+// pack makes operands of weights: those of 16 keys are four registers, of results of 16 × 8 beside each other.
+func (b *wgmmaBuilder[T]) pack() {
+	for i, w := range b.weights {
+		w.Set(ptx.ConvertPair[T](b.scores[2*i].Get(), b.scores[2*i+1].Get()))
+	}
+}
+
+func (b *wgmmaBuilder[T]) rescale(factors []scalar.Float) {
+	b.seen[0].Rescale(factors, func() {
+		for i, s := range b.sums {
+			s.Set(s.Get().Mul(factors[i/2%2]))
+		}
+	})
+}
+
+// write divides by the sums and stores. Rows pass through the memory of the warp's queries, so that neighbours are written together.
+func (b *wgmmaBuilder[T]) write() {
+	k := b.K
+	k.WarpSync(ptx.FullWarp())
+	t, g := b.lane.And(3), b.lane.Shr(2)
+	b.each(func(half int, row ptx.Reg[uint32]) {
+		seen := b.seen[half]
+		sum := threadgroup.WarpReduce(seen.Sum.Get(), 4, threadgroup.Plus)
+		scale, none := seen.Finish(sum)
+		to := b.ofQ.Bytes(row.Mad(128, t.Shl(2)))
+		for n := range b.width / 8 {
+			x, y := b.sums[4*n+2*half].Get().Mul(scale), b.sums[4*n+2*half+1].Get().Mul(scale)
+			chunk := g.Xor(n % 8).Shl(4)
+			to.Bytes(chunk).Bytes(n / 8 * b.rows() * 128).Store(ptx.Bitcast[uint32](ptx.ConvertPair[T](x, y)))
+		}
+		query := b.first.Add(row)
+		mine := t.Eq(0).And(query.Lt(b.U32(&b.at.N))).And(b.flag(&b.at.Direct))
+		k.If(mine, func() {
+			log := seen.Max.Get().Add(sum.Lg2(ptx.Approx)).Mul(math.Ln2)
+			to := b.lse.At(b.batch.Mad(b.U32(&b.at.Heads), b.head).Mad(b.U32(&b.at.N), query))
+			to.Store(b.Where(none, ptx.F32(math.Inf(-1)), log))
+		})
+	})
+	k.WarpSync(ptx.FullWarp())
+	chunk := b.lane.And(7)
+	width := b.U32(&b.at.Width)
+	ptx.For(k, 0, 16, 4, func(r ptx.Reg[uint32]) {
+		row := b.top.Add(b.lane.Shr(3)).Add(r)
+		query := b.first.Add(row)
+		from := b.ofQ.Bytes(row.Mad(128, chunk.Xor(row.And(7)).Shl(4)))
+		to := b.y.Bytes(b.queryRow(b.batch, query, b.head).MulWide(width.Mul(2))).Bytes(chunk.Shl(4))
+		for part := range b.parts() {
+			words := from.Bytes(part * b.rows() * 128).Load4()
+			inside := query.Lt(b.U32(&b.at.N)).And(chunk.Mul(8).Add(64 * part).Lt(width))
+			k.When(inside, func() { ptx.Cast[uint32](to.Bytes(part * 128)).Store4(words) })
+		}
+	}, ptx.NoUnroll())
+}

@@ -14,12 +14,12 @@ import (
 // Attention on Hopper's tensor cores as in FlashAttention-3 (Shah et al., 2024): one warpgroup brings tiles by tensor copies (TMA), the
 // others multiply, each for 64 queries of one head. They ask for the scores of the next tile before they weigh the values of this one, and
 // take turns, so that the exponentials of one are computed while the tensor cores work for another.
-const wgmmaStages = 2 // of keys, and of values
 
-// wgmmaShape is what a kernel is made for: heads up to a width, by warpgroups that multiply and keys of a tile.
+// wgmmaShape is what a kernel is made for: heads up to a width, by warpgroups that multiply, keys of a tile, and stages of tiles of keys and
+// of values.
 type wgmmaShape struct {
-	width, groups, keys        int
-	producerRegs, consumerRegs int // for each thread
+	width, groups, keys, stages int
+	producerRegs, consumerRegs  int // for each thread
 }
 
 func (s wgmmaShape) rows() int    { return 64 * s.groups }          // queries of a block
@@ -30,12 +30,12 @@ func (s wgmmaShape) sizeK() int   { return 2 * s.keys * s.width }   // of a tile
 
 // shared is the bytes of dynamic shared memory: queries, the two rings, two barriers for each of their stages and one for queries.
 func (s wgmmaShape) shared() int {
-	return s.sizeQ() + 2*wgmmaStages*s.sizeK() + 8*(1+4*wgmmaStages)
+	return s.sizeQ() + 2*s.stages*s.sizeK() + 8*(1+4*s.stages)
 }
 
 // A thread that multiplies has half as many scores as there are keys in a tile, half as many registers for their weights, and half as
 // many sums as a head is wide.
-var wgmmaShapes = []wgmmaShape{{64, 3, 128, 32, 160}, {128, 2, 128, 40, 232}}
+var wgmmaShapes = []wgmmaShape{{64, 3, 128, 4, 32, 160}, {128, 2, 128, 2, 40, 232}}
 
 // wgmmaSet is the kernels for a type, by shape.
 type wgmmaSet struct {

@@ -50,19 +50,19 @@ func (b *wgmmaBuilder[T]) Build() {
 	k.MinBlocks(1)
 	b.ofQ = ptx.DynamicShared[uint32](k, ptx.Align(1024))
 	keys := b.ofQ.Bytes(b.sizeQ())
-	b.ofK.memory, b.ofV.memory = keys, keys.Bytes(wgmmaStages*b.sizeK())
-	b.hasQ = ptx.MbarrierAt(ptx.Cast[uint64](keys.Bytes(2 * wgmmaStages * b.sizeK())))
+	b.ofK.memory, b.ofV.memory = keys, keys.Bytes(b.stages*b.sizeK())
+	b.hasQ = ptx.MbarrierAt(ptx.Cast[uint64](keys.Bytes(2 * b.stages * b.sizeK())))
 	tid := k.Tid(ptx.X)
 	first := tid.Eq(0)
 	for i, r := range []*wgmmaRing{&b.ofK, &b.ofV} {
-		r.size = b.sizeK()
-		r.full = b.hasQ.At(1 + 2*wgmmaStages*i)
-		r.empty = r.full.At(wgmmaStages)
+		r.stages, r.size = b.stages, b.sizeK()
+		r.full = b.hasQ.At(1 + 2*b.stages*i)
+		r.empty = r.full.At(b.stages)
 	}
 	k.If(first, func() {
 		b.hasQ.Init(1)
 		for _, r := range []*wgmmaRing{&b.ofK, &b.ofV} {
-			for s := range wgmmaStages {
+			for s := range b.stages {
 				r.full.At(s).Init(1)
 				r.empty.At(s).Init(4 * b.groups) // warps
 			}
@@ -108,28 +108,20 @@ func (b *wgmmaBuilder[T]) lastOf(first ptx.Reg[uint32], rows int) ptx.Reg[uint32
 // wgmmaRing is the stages of tiles in turn, of keys or of values.
 type wgmmaRing struct {
 	memory      ptx.Ptr[ptx.Shared, uint32]
+	stages      int // a power of two
 	size        int
 	full, empty ptx.Mbarrier
-	stage, turn *ptx.Var[uint32] // turn is the parity of the phase
 }
 
-func (r wgmmaRing) start(k *ptx.Kernel) *wgmmaRing {
-	r.stage, r.turn = ptx.VarOf(k, ptx.U32(0)), ptx.VarOf(k, ptx.U32(0))
-	return &r
+// stage is that of the n-th tile, and parity that of the phase in which the stage has it.
+func (r *wgmmaRing) stage(n ptx.Reg[uint32]) ptx.Reg[uint32]  { return n.And(r.stages - 1) }
+func (r *wgmmaRing) parity(n ptx.Reg[uint32]) ptx.Reg[uint32] { return n.Div(r.stages).And(1) }
+
+func (r *wgmmaRing) tile(n ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, uint32] {
+	return r.memory.Bytes(r.stage(n).Mul(r.size))
 }
 
-func (r *wgmmaRing) tile() ptx.Ptr[ptx.Shared, uint32] {
-	return r.memory.Bytes(r.stage.Get().Mul(r.size))
-}
-
-func (r *wgmmaRing) wait() { r.full.At(r.stage.Get()).WaitParity(r.turn.Get()) }
-
-func (r *wgmmaRing) next() {
-	n := r.stage.Get().Add(1)
-	around := n.Eq(wgmmaStages)
-	r.turn.Set(r.turn.Get().Xor(ptx.Select(around, ptx.U32(1), 0)))
-	r.stage.Set(ptx.Select(around, ptx.U32(0), n))
-}
+func (r *wgmmaRing) wait(n ptx.Reg[uint32]) { r.full.At(r.stage(n)).WaitParity(r.parity(n)) }
 
 // produce is what one thread does: it brings the queries, and tiles of keys and values as stages become empty. Keys are ahead of values
 // by one tile, in the order in which they are used.
@@ -148,23 +140,24 @@ func (b *wgmmaBuilder[T]) produce() {
 		}
 	}
 	load(b.q, b.ofQ, b.sizeQ(), b.head, b.first, b.hasQ)
-	bring := func(m ptx.TensorMap[uint32], r *wgmmaRing, row ptx.Reg[uint32]) {
-		r.empty.At(r.stage.Get()).WaitParity(r.turn.Get().Xor(1))
-		load(m, r.tile(), r.size, keyHead, row, r.full.At(r.stage.Get()))
-		r.next()
+	bring := func(m ptx.TensorMap[uint32], r *wgmmaRing, n ptx.Reg[uint32]) {
+		r.empty.At(r.stage(n)).WaitParity(r.parity(n).Xor(1))
+		load(m, r.tile(n), r.size, keyHead, b.tile(n), r.full.At(r.stage(n)))
 	}
-	keys, values := b.ofK.start(k), b.ofV.start(k)
 	k.If(b.from.Lt(b.to), func() {
-		bring(b.k, keys, b.from)
-		tile := ptx.VarOf(k, b.from)
-		k.While(func() ptx.Reg[bool] { return b.to.Sub(tile.Get()).Gt(b.keys) }, func() {
-			bring(b.k, keys, tile.Get().Add(b.keys))
-			bring(b.v, values, tile.Get())
-			tile.Set(tile.Get().Add(b.keys))
+		n := ptx.VarOf(k, ptx.U32(0))
+		bring(b.k, &b.ofK, n.Get())
+		k.While(func() ptx.Reg[bool] { return b.tile(n.Get().Add(1)).Lt(b.to) }, func() {
+			bring(b.k, &b.ofK, n.Get().Add(1))
+			bring(b.v, &b.ofV, n.Get())
+			n.Set(n.Get().Add(1))
 		})
-		bring(b.v, values, tile.Get())
+		bring(b.v, &b.ofV, n.Get())
 	})
 }
+
+// tile is the first key of the n-th tile.
+func (b *wgmmaBuilder[T]) tile(n ptx.Reg[uint32]) ptx.Reg[uint32] { return n.Mad(b.keys, b.from) }
 
 // consume is what a warpgroup does that multiplies. While the weights of a tile are multiplied with its values, and the scores of the
 // next are there, it makes weights of these. Warpgroups take turns to ask for products, so that one weighs while others multiply.
@@ -179,67 +172,78 @@ func (b *wgmmaBuilder[T]) consume(tid ptx.Reg[uint32]) {
 	for range b.keys / 4 {
 		b.weights = append(b.weights, ptx.NewVar[T](k))
 	}
-	keys, values := b.ofK.start(k), b.ofV.start(k)
 	leader := b.lane.Eq(0)
-	release := func(r *wgmmaRing) {
-		k.When(leader, func() { r.empty.At(r.stage.Get()).ArriveN(1) })
-		r.next()
+	release := func(r *wgmmaRing, n ptx.Reg[uint32]) {
+		at := r.empty.At(r.stage(n))
+		k.When(leader, func() { at.ArriveN(1) })
 	}
 	mine := b.first.Add(b.group.Mul(64))
 	wholeFrom := b.seenFrom(b.positionOf(mine.Add(63)))
 	wholeTo := b.seenTo(b.positionOf(mine), b.used)
-	tile := ptx.VarOf(k, b.from)
+	n := ptx.VarOf(k, ptx.U32(0)) // of the tile whose keys come next
 	whole := func() ptx.Reg[bool] {
-		return tile.Get().Ge(wholeFrom).And(tile.Get().Add(b.keys).Le(wholeTo))
+		tile := b.tile(n.Get())
+		return tile.Ge(wholeFrom).And(tile.Add(b.keys).Le(wholeTo))
 	}
+	more := func() ptx.Reg[bool] { return b.tile(n.Get()).Lt(b.to) }
 	b.hasQ.WaitParity(ptx.U32(0))
 	k.If(b.from.Lt(b.to), func() {
-		last := b.groups - 1
-		k.If(b.group.Eq(last), func() { b.pass(0) })
-		keys.wait()
+		k.If(b.group.Eq(b.groups-1), func() { b.pass(0) })
+		b.ofK.wait(n.Get())
 		k.WgmmaFence()
-		b.multiplyKeys(keys)
+		b.multiplyKeys(n.Get())
 		k.WgmmaCommit()
 		k.WgmmaWait(0)
-		release(keys)
-		k.If(whole().Not(), func() { b.mask(tile.Get()) })
+		release(&b.ofK, n.Get())
+		k.If(whole().Not(), func() { b.mask(b.tile(n.Get())) })
 		b.weigh()
 		b.pack()
-		tile.Set(tile.Get().Add(b.keys))
+		n.Set(n.Get().Add(1))
 		iterate := func(plain bool) {
-			keys.wait()
-			values.wait()
+			before := n.Get().Sub(1)
+			b.ofK.wait(n.Get())
+			b.ofV.wait(before)
 			b.await()
 			k.WgmmaFence()
-			b.multiplyKeys(keys)
+			b.multiplyKeys(n.Get())
 			k.WgmmaCommit()
-			b.multiplyValues(values)
+			b.multiplyValues(before)
 			k.WgmmaCommit()
 			b.pass(1)
 			k.WgmmaWait(1)
-			release(keys)
+			release(&b.ofK, n.Get())
 			if !plain {
-				b.mask(tile.Get())
+				b.mask(b.tile(n.Get()))
 			}
 			factors := b.weigh()
+			b.hold()
 			k.WgmmaWait(0)
-			release(values)
+			release(&b.ofV, before)
 			b.pack()
 			b.rescale(factors)
-			tile.Set(tile.Get().Add(b.keys))
+			n.Set(n.Get().Add(1))
 		}
-		k.While(func() ptx.Reg[bool] { return tile.Get().Lt(b.to) }, func() {
+		k.While(more, func() {
 			k.While(whole, func() { iterate(true) })
-			k.If(tile.Get().Lt(b.to), func() { iterate(false) })
+			k.If(more(), func() { iterate(false) })
 		})
-		values.wait()
+		last := n.Get().Sub(1)
+		b.ofV.wait(last)
 		k.WgmmaFence()
-		b.multiplyValues(values)
+		b.multiplyValues(last)
 		k.WgmmaCommit()
 		k.WgmmaWait(0)
 		k.If(b.group.Eq(0), b.await) // takes back what the last warpgroup has passed on
 	})
 	b.write()
+}
+
+// hold keeps what follows after all weights have been made: without it ptxas waits for the values' products before it makes them. Sums
+// of weights are never negative, so that nothing is done; for a whole warp, or else ptxas sees products in a branch.
+func (b *wgmmaBuilder[T]) hold() {
+	k := b.K
+	negative := b.seen[0].Sum.Get().Lt(0).Or(b.seen[1].Sum.Get().Lt(0))
+	k.If(k.VoteAny(negative, ptx.FullWarp()), func() { k.WarpSync(ptx.FullWarp()) })
 }
 
 // await waits for the warpgroup's turn, pass gives it to the one that comes so many further.
@@ -254,12 +258,12 @@ func (b *wgmmaBuilder[T]) pass(further int) {
 	b.K.BarArrive(to, ptx.U32(256))
 }
 
-// multiplyKeys makes scores of the warpgroup's queries and a tile of keys, both with the depth along rows.
-func (b *wgmmaBuilder[T]) multiplyKeys(keys *wgmmaRing) {
+// multiplyKeys makes scores of the warpgroup's queries and the n-th tile of keys, both with the depth along rows.
+func (b *wgmmaBuilder[T]) multiplyKeys(n ptx.Reg[uint32]) {
 	k := b.K
 	product := ptx.Wgmma[T, T, float32]{N: b.keys}
 	q := ptx.NewDescriptor(b.ofQ.Bytes(b.group.Mul(64*128)), 16, 8*128, ptx.Swizzle128)
-	of := ptx.NewDescriptor(keys.tile(), 16, 8*128, ptx.Swizzle128)
+	of := ptx.NewDescriptor(b.ofK.tile(n), 16, 8*128, ptx.Swizzle128)
 	for i := range b.width / 16 {
 		part, column := i/4, i%4*32
 		x, y := q.Bytes(part*b.rows()*128+column), of.Bytes(part*b.keys*128+column)
@@ -271,10 +275,10 @@ func (b *wgmmaBuilder[T]) multiplyKeys(keys *wgmmaRing) {
 	}
 }
 
-// multiplyValues adds a tile's values, weighed, to the sums. The depth goes from row to row.
-func (b *wgmmaBuilder[T]) multiplyValues(values *wgmmaRing) {
+// multiplyValues adds the n-th tile's values, weighed, to the sums. The depth goes from row to row.
+func (b *wgmmaBuilder[T]) multiplyValues(n ptx.Reg[uint32]) {
 	product := ptx.Wgmma[T, T, float32]{N: b.width, TransB: true}
-	of := ptx.NewDescriptor(values.tile(), b.keys*128, 8*128, ptx.Swizzle128)
+	of := ptx.NewDescriptor(b.ofV.tile(n), b.keys*128, 8*128, ptx.Swizzle128)
 	for i := range b.keys / 16 {
 		var a []ptx.Reg[T]
 		for _, w := range b.weights[4*i:][:4] {

@@ -28,9 +28,9 @@ func (s wgmmaShape) parts() int   { return s.width / 64 }           // of a row:
 func (s wgmmaShape) sizeQ() int   { return 2 * s.rows() * s.width } // in bytes
 func (s wgmmaShape) sizeK() int   { return 2 * s.keys * s.width }   // of a tile of keys or values
 
-// shared is the bytes of dynamic shared memory: queries, the two rings, two barriers for each of their stages and one for queries.
+// shared is the bytes of dynamic shared memory: queries, the two rings, two barriers for each of their stages and two for queries.
 func (s wgmmaShape) shared() int {
-	return s.sizeQ() + 2*s.stages*s.sizeK() + 8*(1+4*s.stages)
+	return s.sizeQ() + 2*s.stages*s.sizeK() + 8*(2+4*s.stages)
 }
 
 // A thread that multiplies has half as many scores as there are keys in a tile, half as many registers for their weights, and half as
@@ -58,8 +58,8 @@ func newWgmmaSet(name string, typ tensormap.DataType, build func(k *ptx.Kernel, 
 	for _, s := range wgmmaShapes {
 		set.kernels = append(set.kernels, kit.Register(kit.Kernel{Family: "attention_wgmma_" + name,
 			Name: fmt.Sprintf("attention_wgmma_%s_%d", name, s.width), Block: [3]int{s.threads(), 1, 1}, Shared: s.shared(),
-			Doc: "Attention of queries of one head over all keys, by wgmma on tiles that TMA brings. Block = tile · heads + head within a " +
-				"section of heads, the last tile first.",
+			Doc: "Attention of queries of one head over all keys, by wgmma on tiles that TMA brings. Tiles of queries are " +
+				"numbered tile · heads + head within a section of heads, the last tile first.",
 			Params: wgmmaParams{},
 			Build:  func(k *ptx.Kernel) { build(k, s) }}))
 	}
@@ -69,6 +69,7 @@ func newWgmmaSet(name string, typ tensormap.DataType, build func(k *ptx.Kernel, 
 // wgmmaParams are those of an attention_wgmma.
 type wgmmaParams struct {
 	attentionSizes
+	Items                  int           // tiles of queries in all
 	SectionHeads, AllHeads int           // heads of queries of a section, and of all batches
 	Section, ByHeads       scalar.Divide // blocks of a section; heads of a batch
 	Scale                  float32
@@ -108,7 +109,7 @@ func attendWgmma(s *kit.Step, set *wgmmaSet, c cacheOf, lse kit.Buffer) {
 	shape := wgmmaShapes[i]
 	tiles := kit.CeilDiv(c.N, shape.rows())
 	heads, section := c.Batch*c.Heads, 1
-	if c.Causal { // blocks differ in length
+	if c.Causal { // tiles of queries differ in how many keys they see
 		const cache = 32 << 20 // bytes of keys and values that stay in L2
 		section = max(1, min(heads, cache/(4*c.NK*c.D)*c.Group()))
 	}
@@ -116,14 +117,18 @@ func attendWgmma(s *kit.Step, set *wgmmaSet, c cacheOf, lse kit.Buffer) {
 	if !wanted {
 		lse = kit.Out // is not touched
 	}
-	p := wgmmaParams{attentionSizes: c.sizes(tiles, 1), SectionHeads: section, AllHeads: heads, Section: scalar.Divide(section * tiles),
+	p := wgmmaParams{attentionSizes: c.sizes(tiles, 1), Items: heads * tiles, SectionHeads: section, AllHeads: heads, Section: scalar.Divide(section * tiles),
 		ByHeads: scalar.Divide(c.Heads), Y: kit.Out, LSE: lse}
 	p.Direct = int(kit.FlagIf(1, wanted))
 	p.Scale, _ = c.scales()
 	p.MapQ = set.tensorMap(c, kit.In(c.q), c.Heads, c.N, shape.rows())
 	p.MapK = set.tensorMap(c, kit.In(c.k), c.KVHeads, c.NK, shape.keys)
 	p.MapV = set.tensorMap(c, kit.In(c.v), c.KVHeads, c.NK, shape.keys)
-	s.Launch(set.kernels[i], [3]int{heads * tiles, 1, 1}, p)
+	blocks := heads * tiles
+	if !c.Causal { // equal ones: blocks stay, and the next queries come while results are written
+		blocks = min(blocks, s.Caps.Multiprocessors)
+	}
+	s.Launch(set.kernels[i], [3]int{blocks, 1, 1}, p)
 }
 
 // tensorMap describes queries, keys or values, of which a tile has so many rows of one head. What is beyond heads and sequences is zeros.

@@ -21,7 +21,7 @@ type wgmmaBuilder[T ptx.F16x2 | ptx.BF16x2] struct {
 	lse          ptx.Ptr[ptx.Global, float32]
 	q, k, v      ptx.TensorMap[uint32]
 	ofQ          ptx.Ptr[ptx.Shared, uint32]
-	hasQ         ptx.Mbarrier
+	fullQ, doneQ ptx.Mbarrier // queries are there, and no longer needed
 	ofK, ofV     wgmmaRing
 	batch, head  ptx.Reg[uint32]
 	first        ptx.Reg[uint32] // query
@@ -51,26 +51,27 @@ func (b *wgmmaBuilder[T]) Build() {
 	b.ofQ = ptx.DynamicShared[uint32](k, ptx.Align(1024))
 	keys := b.ofQ.Bytes(b.sizeQ())
 	b.ofK.memory, b.ofV.memory = keys, keys.Bytes(b.stages*b.sizeK())
-	b.hasQ = ptx.MbarrierAt(ptx.Cast[uint64](keys.Bytes(2 * b.stages * b.sizeK())))
+	b.fullQ = ptx.MbarrierAt(ptx.Cast[uint64](keys.Bytes(2 * b.stages * b.sizeK())))
+	b.doneQ = b.fullQ.At(1)
 	tid := k.Tid(ptx.X)
 	first := tid.Eq(0)
 	for i, r := range []*wgmmaRing{&b.ofK, &b.ofV} {
 		r.stages, r.size = b.stages, b.sizeK()
-		r.full = b.hasQ.At(1 + 2*b.stages*i)
+		r.full = b.doneQ.At(1 + 2*b.stages*i)
 		r.empty = r.full.At(b.stages)
 	}
 	k.If(first, func() {
-		b.hasQ.Init(1)
+		b.fullQ.Init(1)
+		b.doneQ.Init(4 * b.groups) // warps
 		for _, r := range []*wgmmaRing{&b.ofK, &b.ofV} {
 			for s := range b.stages {
 				r.full.At(s).Init(1)
-				r.empty.At(s).Init(4 * b.groups) // warps
+				r.empty.At(s).Init(4 * b.groups)
 			}
 		}
 		k.FenceMbarrierInit()
 	})
 	k.Barrier()
-	b.place()
 	k.If(tid.Lt(128), func() {
 		k.SetMaxRegsDec(b.producerRegs)
 		k.If(first, b.produce)
@@ -80,11 +81,20 @@ func (b *wgmmaBuilder[T]) Build() {
 	})
 }
 
-// place finds out what the block is to do. Of the heads of a section, whose keys and values fit into the L2 cache, all last tiles come
-// first: with causal masks those are the longest.
-func (b *wgmmaBuilder[T]) place() {
+// each goes over the tiles of queries that the block has.
+func (b *wgmmaBuilder[T]) each(f func()) {
 	k := b.K
-	section, in := b.Divisor(&b.Section).Split(k, k.Ctaid(ptx.X))
+	ptx.For(k, k.Ctaid(ptx.X), b.U32(&b.Items), k.Nctaid(ptx.X), func(i ptx.Reg[uint32]) {
+		b.place(i)
+		f()
+	}, ptx.NoUnroll())
+}
+
+// place finds out where a tile of queries is, and which keys they see. Of the heads of a section, whose keys and values fit into the L2 cache, all last tiles come
+// first: with causal masks those are the longest.
+func (b *wgmmaBuilder[T]) place(item ptx.Reg[uint32]) {
+	k := b.K
+	section, in := b.Divisor(&b.Section).Split(k, item)
 	before := section.Mul(b.U32(&b.SectionHeads))
 	heads := b.U32(&b.AllHeads).Sub(before).Min(b.U32(&b.SectionHeads))
 	tile := in.Div(heads)
@@ -123,11 +133,10 @@ func (r *wgmmaRing) tile(n ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, uint32] {
 
 func (r *wgmmaRing) wait(n ptx.Reg[uint32]) { r.full.At(r.stage(n)).WaitParity(r.parity(n)) }
 
-// produce is what one thread does: it brings the queries, and tiles of keys and values as stages become empty. Keys are ahead of values
-// by one tile, in the order in which they are used.
+// produce is what one thread does: it brings queries, and tiles of keys and values as stages become empty. Keys are ahead of values by one
+// tile, in the order in which they are used.
 func (b *wgmmaBuilder[T]) produce() {
 	k := b.K
-	keyHead := b.Quotient(&b.at.Group, b.head)
 	for _, m := range []ptx.TensorMap[uint32]{b.q, b.k, b.v} {
 		m.PrefetchDescriptor()
 	}
@@ -139,25 +148,32 @@ func (b *wgmmaBuilder[T]) produce() {
 			m.Load(to.Bytes(i*size/b.parts()), at, full)
 		}
 	}
-	load(b.q, b.ofQ, b.sizeQ(), b.head, b.first, b.hasQ)
-	bring := func(m ptx.TensorMap[uint32], r *wgmmaRing, n ptx.Reg[uint32]) {
-		r.empty.At(r.stage(n)).WaitParity(r.parity(n).Xor(1))
-		load(m, r.tile(n), r.size, keyHead, b.tile(n), r.full.At(r.stage(n)))
-	}
-	k.If(b.from.Lt(b.to), func() {
-		n := ptx.VarOf(k, ptx.U32(0))
-		bring(b.k, &b.ofK, n.Get())
-		k.While(func() ptx.Reg[bool] { return b.tile(n.Get().Add(1)).Lt(b.to) }, func() {
-			bring(b.k, &b.ofK, n.Get().Add(1))
-			bring(b.v, &b.ofV, n.Get())
+	turn := ptx.VarOf(k, ptx.U32(1)) // parity of doneQ
+	n := ptx.VarOf(k, ptx.U32(0))    // of the tile whose keys come next, in all
+	b.each(func() {
+		keyHead := b.Quotient(&b.at.Group, b.head)
+		bring := func(m ptx.TensorMap[uint32], r *wgmmaRing, n, key ptx.Reg[uint32]) {
+			r.empty.At(r.stage(n)).WaitParity(r.parity(n).Xor(1))
+			load(m, r.tile(n), r.size, keyHead, key, r.full.At(r.stage(n)))
+		}
+		some := b.from.Lt(b.to)
+		k.If(some, func() { bring(b.k, &b.ofK, n.Get(), b.from) })
+		b.doneQ.WaitParity(turn.Get())
+		turn.Set(turn.Get().Xor(1))
+		load(b.q, b.ofQ, b.sizeQ(), b.head, b.first, b.fullQ)
+		k.If(some, func() {
+			key := ptx.VarOf(k, b.from)
 			n.Set(n.Get().Add(1))
+			k.While(func() ptx.Reg[bool] { return key.Get().Add(b.keys).Lt(b.to) }, func() {
+				bring(b.k, &b.ofK, n.Get(), key.Get().Add(b.keys))
+				bring(b.v, &b.ofV, n.Get().Sub(1), key.Get())
+				key.Set(key.Get().Add(b.keys))
+				n.Set(n.Get().Add(1))
+			})
+			bring(b.v, &b.ofV, n.Get().Sub(1), key.Get())
 		})
-		bring(b.v, &b.ofV, n.Get())
 	})
 }
-
-// tile is the first key of the n-th tile.
-func (b *wgmmaBuilder[T]) tile(n ptx.Reg[uint32]) ptx.Reg[uint32] { return n.Mad(b.keys, b.from) }
 
 // consume is what a warpgroup does that multiplies. While the weights of a tile are multiplied with its values, and the scores of the
 // next are there, it makes weights of these. Warpgroups take turns to ask for products, so that one weighs while others multiply.
@@ -165,10 +181,8 @@ func (b *wgmmaBuilder[T]) consume(tid ptx.Reg[uint32]) {
 	k := b.K
 	b.lane, b.group = tid.And(31), tid.Shr(7)
 	b.top = tid.Shr(5).Mul(16)
-	online := softmax.OfScores(k, b.SmallExp2)
-	b.seen = [2]softmax.Running{online.Start(), online.Start()}
 	b.scores = ptx.Wgmma[T, T, float32]{N: b.keys}.NewAccumulator(k)
-	b.sums = scalar.Zeros(k, b.width/2)
+	b.sums = ptx.Wgmma[T, T, float32]{N: b.width}.NewAccumulator(k)
 	for range b.keys / 4 {
 		b.weights = append(b.weights, ptx.NewVar[T](k))
 	}
@@ -177,65 +191,82 @@ func (b *wgmmaBuilder[T]) consume(tid ptx.Reg[uint32]) {
 		at := r.empty.At(r.stage(n))
 		k.When(leader, func() { at.ArriveN(1) })
 	}
-	mine := b.first.Add(b.group.Mul(64))
-	wholeFrom := b.seenFrom(b.positionOf(mine.Add(63)))
-	wholeTo := b.seenTo(b.positionOf(mine), b.used)
-	n := ptx.VarOf(k, ptx.U32(0)) // of the tile whose keys come next
-	whole := func() ptx.Reg[bool] {
-		tile := b.tile(n.Get())
-		return tile.Ge(wholeFrom).And(tile.Add(b.keys).Le(wholeTo))
-	}
-	more := func() ptx.Reg[bool] { return b.tile(n.Get()).Lt(b.to) }
-	b.hasQ.WaitParity(ptx.U32(0))
-	k.If(b.from.Lt(b.to), func() {
-		k.If(b.group.Eq(b.groups-1), func() { b.pass(0) })
-		b.ofK.wait(n.Get())
-		k.WgmmaFence()
-		b.multiplyKeys(n.Get())
-		k.WgmmaCommit()
-		k.WgmmaWait(0)
-		release(&b.ofK, n.Get())
-		k.If(whole().Not(), func() { b.mask(b.tile(n.Get())) })
-		b.weigh()
-		b.pack()
-		n.Set(n.Get().Add(1))
-		iterate := func(plain bool) {
-			before := n.Get().Sub(1)
+	turn := ptx.VarOf(k, ptx.U32(0)) // parity of fullQ
+	n := ptx.VarOf(k, ptx.U32(0))    // of the tile whose keys come next, in all
+	k.If(b.group.Eq(b.groups-1), func() { b.pass(0) })
+	b.each(func() {
+		online := softmax.OfScores(k, b.SmallExp2)
+		b.seen = [2]softmax.Running{online.Start(), online.Start()}
+		for _, s := range b.sums {
+			s.Set(0)
+		}
+		mine := b.first.Add(b.group.Mul(64))
+		wholeFrom := b.seenFrom(b.positionOf(mine.Add(63)))
+		wholeTo := b.seenTo(b.positionOf(mine), b.used)
+		key := ptx.VarOf(k, b.from) // first of tile n
+		whole := func() ptx.Reg[bool] {
+			return key.Get().Ge(wholeFrom).And(key.Get().Add(b.keys).Le(wholeTo))
+		}
+		more := func() ptx.Reg[bool] { return key.Get().Lt(b.to) }
+		next := func() {
+			key.Set(key.Get().Add(b.keys))
+			n.Set(n.Get().Add(1))
+		}
+		b.fullQ.WaitParity(turn.Get())
+		turn.Set(turn.Get().Xor(1))
+		k.If(more(), func() {
 			b.ofK.wait(n.Get())
-			b.ofV.wait(before)
-			b.await()
 			k.WgmmaFence()
 			b.multiplyKeys(n.Get())
 			k.WgmmaCommit()
-			b.multiplyValues(before)
-			k.WgmmaCommit()
-			b.pass(1)
-			k.WgmmaWait(1)
-			release(&b.ofK, n.Get())
-			if !plain {
-				b.mask(b.tile(n.Get()))
-			}
-			factors := b.weigh()
-			b.hold()
 			k.WgmmaWait(0)
-			release(&b.ofV, before)
+			release(&b.ofK, n.Get())
+			k.If(whole().Not(), func() { b.mask(key.Get()) })
+			b.weigh()
 			b.pack()
-			b.rescale(factors)
-			n.Set(n.Get().Add(1))
-		}
-		k.While(more, func() {
-			k.While(whole, func() { iterate(true) })
-			k.If(more(), func() { iterate(false) })
+			next()
+			iterate := func(plain bool) {
+				before := n.Get().Sub(1)
+				b.ofK.wait(n.Get())
+				b.ofV.wait(before)
+				b.await()
+				k.WgmmaFence()
+				b.multiplyKeys(n.Get())
+				k.WgmmaCommit()
+				b.multiplyValues(before)
+				k.WgmmaCommit()
+				b.pass(1)
+				k.WgmmaWait(1)
+				release(&b.ofK, n.Get())
+				if !plain {
+					b.mask(key.Get())
+				}
+				factors := b.weigh()
+				b.hold()
+				k.WgmmaWait(0)
+				release(&b.ofV, before)
+				b.pack()
+				b.rescale(factors)
+				next()
+			}
+			k.While(more, func() {
+				k.While(whole, func() { iterate(true) })
+				k.If(more(), func() { iterate(false) })
+			})
+			last := n.Get().Sub(1)
+			b.ofV.wait(last)
+			k.WgmmaFence()
+			b.multiplyValues(last)
+			k.WgmmaCommit()
+			k.WgmmaWait(0)
+			release(&b.ofV, last)
 		})
-		last := n.Get().Sub(1)
-		b.ofV.wait(last)
-		k.WgmmaFence()
-		b.multiplyValues(last)
-		k.WgmmaCommit()
-		k.WgmmaWait(0)
-		k.If(b.group.Eq(0), b.await) // takes back what the last warpgroup has passed on
+		b.write()
+		k.FenceProxyAsyncShared() // the next queries come to where results were
+		k.WarpSync(ptx.FullWarp())
+		k.When(leader, func() { b.doneQ.ArriveN(1) })
 	})
-	b.write()
+	k.If(b.group.Eq(0), b.await) // takes back what the last warpgroup has passed on
 }
 
 // hold keeps what follows after all weights have been made: without it ptxas waits for the values' products before it makes them. Sums
@@ -288,8 +319,8 @@ func (b *wgmmaBuilder[T]) multiplyValues(n ptx.Reg[uint32]) {
 	}
 }
 
-// each calls f for the rows of which the lane has elements: of 16 × 8 results, lane 4g+t has columns 2t and 2t+1 of rows g and g+8.
-func (b *wgmmaBuilder[T]) each(f func(half int, row ptx.Reg[uint32])) {
+// mine calls f for the rows of which the lane has elements: of 16 × 8 results, lane 4g+t has columns 2t and 2t+1 of rows g and g+8.
+func (b *wgmmaBuilder[T]) mine(f func(half int, row ptx.Reg[uint32])) {
 	g := b.top.Add(b.lane.Shr(2))
 	for half := range 2 {
 		f(half, g.Add(8*half))
@@ -299,7 +330,7 @@ func (b *wgmmaBuilder[T]) each(f func(half int, row ptx.Reg[uint32])) {
 // mask hides what rows do not see.
 func (b *wgmmaBuilder[T]) mask(tile ptx.Reg[uint32]) {
 	at := tile.Add(b.lane.And(3).Shl(1)) // the lane's first key
-	b.each(func(half int, row ptx.Reg[uint32]) {
+	b.mine(func(half int, row ptx.Reg[uint32]) {
 		p := b.positionOf(b.first.Add(row))
 		low, high := ptx.Bitcast[int32](b.seenFrom(p).Sub(at)), ptx.Bitcast[int32](b.seenTo(p, b.used).Sub(at))
 		for j := range b.keys / 8 {
@@ -351,7 +382,7 @@ func (b *wgmmaBuilder[T]) write() {
 	k := b.K
 	k.WarpSync(ptx.FullWarp())
 	t, g := b.lane.And(3), b.lane.Shr(2)
-	b.each(func(half int, row ptx.Reg[uint32]) {
+	b.mine(func(half int, row ptx.Reg[uint32]) {
 		seen := b.seen[half]
 		sum := threadgroup.WarpReduce(seen.Sum.Get(), 4, threadgroup.Plus)
 		scale, none := seen.Finish(sum)

@@ -108,6 +108,11 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 				q.DType = d
 				add(program.Attr{Options: compute.AttentionOptions{}}, q, kv, kv)
 			}
+			// Tiles of keys that all of a block's queries see, before and after those that some see.
+			for _, o := range []compute.AttentionOptions{{}, {Causal: true}, {Window: 200}} {
+				q, kv := program.Type{DType: d, Shape: []int{1, 130, 2, 72}}, program.Type{DType: d, Shape: []int{1, 520, 1, 72}}
+				add(program.Attr{Options: o}, q, kv, kv)
+			}
 		}
 	case strings.HasPrefix(e.Name, "quant_"):
 		// Matrices of several numbers of rows; tiles that a row or a column of the result leaves in part; rows for which every warp

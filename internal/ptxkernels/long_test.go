@@ -286,7 +286,7 @@ func TestLongLoops(t *testing.T) {
 // wideHeads are kernels of heads with more than 64 elements, for which [sparseAttention] makes calls: a million such keys would take gigabytes beside
 // their copies and the reference.
 var wideHeads = []string{"attention_128", "attention_256", "attention_mma_f16_128", "attention_mma_f16_256", "attention_mma_bf16_128",
-	"attention_mma_bf16_256", "attention_dq_128", "attention_dq_256", "attention_dk_dv_128", "attention_dk_dv_256"}
+	"attention_mma_bf16_256", "attention_wgmma_f16_128", "attention_wgmma_bf16_128", "attention_dq_128", "attention_dq_256", "attention_dk_dv_128", "attention_dk_dv_256"}
 
 // sparseAttention executes a kernel of wideHeads on more than n keys, or queries for gradients of keys. All rows are zeros but for four, whose results
 // have a closed form, and operands of these rows are one in memory.

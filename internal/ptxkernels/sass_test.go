@@ -40,6 +40,7 @@ var worked = []struct {
 	{prefix: "mma_", target: "sm_90", kind: "HMMA"},
 	{prefix: "wgmma_", target: "sm_90a", kind: "HGMMA"},
 	{prefix: "attention_mma", target: "sm_90", kind: "HMMA", share: 0.19}, // of the loop over tiles that all rows see
+	{prefix: "attention_wgmma", target: "sm_90a", kind: "HGMMA"},
 	{prefix: "quant_dp4a_q4_k_1", target: "sm_90", kind: "IDP", weights: 128, each: 1.5},
 	{prefix: "quant_dp4a_q5_k_1", target: "sm_90", kind: "IDP", weights: 128, each: 2},
 	{prefix: "quant_dp4a_q6_k_1", target: "sm_90", kind: "IDP", weights: 128, each: 2.1},

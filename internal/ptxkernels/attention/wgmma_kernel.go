@@ -393,11 +393,12 @@ func (b *wgmmaBuilder[T]) write() {
 			to.Bytes(chunk).Bytes(n / 8 * b.rows() * 128).Store(ptx.Bitcast[uint32](ptx.ConvertPair[T](x, y)))
 		}
 		query := b.first.Add(row)
-		mine := t.Eq(0).And(query.Lt(b.U32(&b.at.N))).And(b.flag(&b.at.Direct))
-		k.If(mine, func() {
-			log := seen.Max.Get().Add(sum.Lg2(ptx.Approx)).Mul(math.Ln2)
-			to := b.lse.At(b.batch.Mad(b.U32(&b.at.Heads), b.head).Mad(b.U32(&b.at.N), query))
-			to.Store(b.Where(none, ptx.F32(math.Inf(-1)), log))
+		k.If(t.Eq(0), func() {
+			k.If(query.Lt(b.U32(&b.at.N)).And(b.flag(&b.at.Direct)), func() {
+				log := seen.Max.Get().Add(sum.Lg2(ptx.Approx)).Mul(math.Ln2)
+				to := b.lse.At(b.batch.Mad(b.U32(&b.at.Heads), b.head).Mad(b.U32(&b.at.N), query))
+				to.Store(b.Where(none, ptx.F32(math.Inf(-1)), log))
+			})
 		})
 	})
 	k.WarpSync(ptx.FullWarp())

@@ -2,6 +2,7 @@ package attention
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
@@ -11,12 +12,12 @@ import (
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
-// Attention on Hopper's tensor cores as in FlashAttention-3 (Shah et al., 2024): one warpgroup brings tiles by tensor copies (TMA), the
-// others multiply, each for 64 queries of one head. They ask for the scores of the next tile before they weigh the values of this one, and
-// take turns, so that the exponentials of one are computed while the tensor cores work for another.
-
 // wgmmaShape is what a kernel is made for: heads up to a width, by warpgroups that multiply, keys of a tile, and stages of tiles of keys and
 // of values.
+//
+// The kernels are as FlashAttention-3 (Shah et al., 2024): one warpgroup brings tiles by tensor copies (TMA), the others multiply, each for
+// 64 queries of one head. They ask for the scores of the next tile before they weigh the values of this one, and take turns, so that the
+// exponentials of one are computed while the tensor cores work for another.
 type wgmmaShape struct {
 	width, groups, keys, stages int
 	producerRegs, consumerRegs  int // for each thread
@@ -71,7 +72,7 @@ type wgmmaParams struct {
 	attentionSizes
 	Items                  int           // tiles of queries in all
 	SectionHeads, AllHeads int           // heads of queries of a section, and of all batches
-	Section, ByHeads       scalar.Divide // blocks of a section; heads of a batch
+	Section, ByHeads       scalar.Divide // tiles of queries of a section; heads of a batch
 	Scale                  float32
 	Y                      kit.Buffer `of:"numbers"`
 	LSE                    kit.Buffer // if it is wanted
@@ -79,12 +80,12 @@ type wgmmaParams struct {
 }
 
 // wgmmaSetFor is that for an attention, or nil. Tensor maps want rows at multiples of 16 bytes; soft caps, and lengths that may begin in
-// the middle of a ring, are for other kernels.
+// the middle of a ring, are for other kernels, and so are more tiles of queries than [scalar.Divide] numbers.
 func wgmmaSetFor(s *kit.Step, c cacheOf) *wgmmaSet {
 	t := s.Operands[c.q].DType
 	widest := wgmmaShapes[len(wgmmaShapes)-1].width
 	if t != s.Operands[c.k].DType || c.D%8 != 0 || c.D > widest || c.lengths > 0 || c.SoftCap > 0 ||
-		!s.Caps.Target.Covers(ir.Target{SM: 90, Suffix: "a"}) {
+		!s.Caps.Target.Covers(ir.Target{SM: 90, Suffix: "a"}) || wgmmaBlocks(c) > math.MaxInt32 {
 		return nil
 	}
 	return wgmmaSets[t]
@@ -98,7 +99,7 @@ func wgmmaShapeOf(width int) (i int) {
 	return i
 }
 
-// wgmmaBlocks is how many blocks an attention has.
+// wgmmaBlocks is how many tiles of queries an attention has: of blocks there is work for as many.
 func wgmmaBlocks(c cacheOf) int {
 	return c.Batch * c.Heads * kit.CeilDiv(c.N, wgmmaShapes[wgmmaShapeOf(c.D)].rows())
 }
@@ -117,8 +118,8 @@ func attendWgmma(s *kit.Step, set *wgmmaSet, c cacheOf, lse kit.Buffer) {
 	if !wanted {
 		lse = kit.Out // is not touched
 	}
-	p := wgmmaParams{attentionSizes: c.sizes(tiles, 1), Items: heads * tiles, SectionHeads: section, AllHeads: heads, Section: scalar.Divide(section * tiles),
-		ByHeads: scalar.Divide(c.Heads), Y: kit.Out, LSE: lse}
+	p := wgmmaParams{attentionSizes: c.sizes(tiles, 1), Items: heads * tiles, SectionHeads: section, AllHeads: heads,
+		Section: scalar.Divide(section * tiles), ByHeads: scalar.Divide(c.Heads), Y: kit.Out, LSE: lse}
 	p.Direct = int(kit.FlagIf(1, wanted))
 	p.Scale, _ = c.scales()
 	p.MapQ = set.tensorMap(c, kit.In(c.q), c.Heads, c.N, shape.rows())

@@ -319,8 +319,8 @@ func (b *wgmmaBuilder[T]) multiplyValues(n ptx.Reg[uint32]) {
 	}
 }
 
-// mine calls f for the rows of which the lane has elements: of 16 × 8 results, lane 4g+t has columns 2t and 2t+1 of rows g and g+8.
-func (b *wgmmaBuilder[T]) mine(f func(half int, row ptx.Reg[uint32])) {
+// eachRow calls f for the rows of which the lane has elements: of 16 × 8 results, lane 4g+t has columns 2t and 2t+1 of rows g and g+8.
+func (b *wgmmaBuilder[T]) eachRow(f func(half int, row ptx.Reg[uint32])) {
 	g := b.top.Add(b.lane.Shr(2))
 	for half := range 2 {
 		f(half, g.Add(8*half))
@@ -330,7 +330,7 @@ func (b *wgmmaBuilder[T]) mine(f func(half int, row ptx.Reg[uint32])) {
 // mask hides what rows do not see.
 func (b *wgmmaBuilder[T]) mask(tile ptx.Reg[uint32]) {
 	at := tile.Add(b.lane.And(3).Shl(1)) // the lane's first key
-	b.mine(func(half int, row ptx.Reg[uint32]) {
+	b.eachRow(func(half int, row ptx.Reg[uint32]) {
 		p := b.positionOf(b.first.Add(row))
 		low, high := ptx.Bitcast[int32](b.seenFrom(p).Sub(at)), ptx.Bitcast[int32](b.seenTo(p, b.used).Sub(at))
 		for j := range b.keys / 8 {
@@ -382,7 +382,7 @@ func (b *wgmmaBuilder[T]) write() {
 	k := b.K
 	k.WarpSync(ptx.FullWarp())
 	t, g := b.lane.And(3), b.lane.Shr(2)
-	b.mine(func(half int, row ptx.Reg[uint32]) {
+	b.eachRow(func(half int, row ptx.Reg[uint32]) {
 		seen := b.seen[half]
 		sum := threadgroup.WarpReduce(seen.Sum.Get(), 4, threadgroup.Plus)
 		scale, none := seen.Finish(sum)

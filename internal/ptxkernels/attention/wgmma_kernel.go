@@ -81,25 +81,36 @@ func (b *wgmmaBuilder[T]) Build() {
 	})
 }
 
-// each goes over the tiles of queries that the block has.
+// each goes over the tiles of queries that the block has: of each of its items one, or one and its counterpart from the other end.
 func (b *wgmmaBuilder[T]) each(f func()) {
 	k := b.K
 	ptx.For(k, k.Ctaid(ptx.X), b.U32(&b.Items), k.Nctaid(ptx.X), func(i ptx.Reg[uint32]) {
-		b.place(i)
-		f()
+		ptx.For(k, 0, b.U32(&b.Each), 1, func(second ptx.Reg[uint32]) {
+			tile := b.place(i)
+			last := b.Divided(&b.Tiles).Sub(1).Sub(tile)
+			k.If(second.Eq(0).Or(tile.Lt(last)), func() {
+				b.see(ptx.Select(second.Eq(0), last, tile))
+				f()
+			})
+		}, ptx.NoUnroll())
 	}, ptx.NoUnroll())
 }
 
-// place finds out where a tile of queries is, and which keys they see. Of the heads of a section, whose keys and values fit into the L2 cache, all last tiles come
-// first: with causal masks those are the longest.
-func (b *wgmmaBuilder[T]) place(item ptx.Reg[uint32]) {
+// place finds out whose queries an item is of, and the number of its tile, counted from the last one. Of the heads of a section, whose
+// keys and values fit into the L2 cache, all last tiles come first: with causal masks those are the longest.
+func (b *wgmmaBuilder[T]) place(item ptx.Reg[uint32]) (tile ptx.Reg[uint32]) {
 	k := b.K
 	section, in := b.Divisor(&b.Section).Split(k, item)
 	before := section.Mul(b.U32(&b.SectionHeads))
 	heads := b.U32(&b.AllHeads).Sub(before).Min(b.U32(&b.SectionHeads))
-	tile := in.Div(heads)
+	tile = in.Div(heads)
 	b.batch, b.head = b.Divisor(&b.ByHeads).Split(k, before.Add(in.Sub(tile.Mul(heads))))
-	b.first = b.Divided(&b.Tiles).Sub(1).Sub(tile).Mul(b.rows())
+	return tile
+}
+
+// see finds out which keys the queries of a tile see.
+func (b *wgmmaBuilder[T]) see(tile ptx.Reg[uint32]) {
+	b.first = tile.Mul(b.rows())
 	b.used = b.signed(&b.at.Capacity)
 	b.from = b.seenFrom(b.positionOf(b.first))
 	b.to = b.seenTo(b.positionOf(b.lastOf(b.first, b.rows())), b.used)

@@ -60,7 +60,7 @@ func newWgmmaSet(name string, typ tensormap.DataType, build func(k *ptx.Kernel, 
 		set.kernels = append(set.kernels, kit.Register(kit.Kernel{Family: "attention_wgmma_" + name,
 			Name: fmt.Sprintf("attention_wgmma_%s_%d", name, s.width), Block: [3]int{s.threads(), 1, 1}, Shared: s.shared(),
 			Doc: "Attention of queries of one head over all keys, by wgmma on tiles that TMA brings. Items are numbered " +
-				"tile · heads + head within a section of heads, the last tile first; with two each, the counterpart from the other end follows.",
+				"tile · heads + head within a section of heads, the last tile first.",
 			Params: wgmmaParams{},
 			Build:  func(k *ptx.Kernel) { build(k, s) }}))
 	}
@@ -70,7 +70,7 @@ func newWgmmaSet(name string, typ tensormap.DataType, build func(k *ptx.Kernel, 
 // wgmmaParams are those of an attention_wgmma.
 type wgmmaParams struct {
 	attentionSizes
-	Items, Each            int           // tiles of queries in all, or pairs of them; how many an item is
+	Items                  int           // tiles of queries in all
 	SectionHeads, AllHeads int           // heads of queries of a section, and of all batches
 	Section, ByHeads       scalar.Divide // items of a section; heads of a batch
 	Scale                  float32
@@ -104,37 +104,30 @@ func wgmmaBlocks(c cacheOf) int {
 	return c.Batch * c.Heads * kit.CeilDiv(c.N, wgmmaShapes[wgmmaShapeOf(c.D)].rows())
 }
 
-// attendWgmma is attention by wgmma, in blocks that stay: the next queries come while results are written. The logarithms of sums go to
+// attendWgmma is attention by wgmma. Blocks stay where tiles of queries see equally many keys: the next queries come while results are written. The logarithms of sums go to
 // lse, if there is such a buffer.
 func attendWgmma(s *kit.Step, set *wgmmaSet, c cacheOf, lse kit.Buffer) {
 	i := wgmmaShapeOf(c.D)
 	shape := wgmmaShapes[i]
 	tiles := kit.CeilDiv(c.N, shape.rows())
-	heads, section, items, each := c.Batch*c.Heads, 1, tiles, 1
-	blocks := s.Caps.Multiprocessors
+	heads, section, blocks := c.Batch*c.Heads, 1, s.Caps.Multiprocessors
 	if c.Causal {
-		// Tiles of queries differ in how many keys they see, pairs from both ends do not. Where these do not fill the GPU in whole waves,
-		// there is a block for each tile, the longest first.
-		items, each = kit.CeilDiv(tiles, 2), 2
-		waves := kit.CeilDiv(heads*items, s.Caps.Multiprocessors)
-		if 10*heads*items < 9*waves*s.Caps.Multiprocessors {
-			const cache = 32 << 20 // bytes of keys and values that stay in L2
-			section, items, each = max(1, min(heads, cache/(4*c.NK*c.D)*c.Group())), tiles, 1
-			blocks = heads * tiles
-		}
+		// Tiles of queries differ in how many keys they see: there is a block for each, the longest first.
+		const cache = 32 << 20 // bytes of keys and values that stay in L2
+		section, blocks = max(1, min(heads, cache/(4*c.NK*c.D)*c.Group())), heads*tiles
 	}
 	wanted := lse != kit.Buffer{}
 	if !wanted {
 		lse = kit.Out // is not touched
 	}
-	p := wgmmaParams{attentionSizes: c.sizes(tiles, 1), Items: heads * items, Each: each, SectionHeads: section, AllHeads: heads,
-		Section: scalar.Divide(section * items), ByHeads: scalar.Divide(c.Heads), Y: kit.Out, LSE: lse}
+	p := wgmmaParams{attentionSizes: c.sizes(tiles, 1), Items: heads * tiles, SectionHeads: section, AllHeads: heads,
+		Section: scalar.Divide(section * tiles), ByHeads: scalar.Divide(c.Heads), Y: kit.Out, LSE: lse}
 	p.Direct = int(kit.FlagIf(1, wanted))
 	p.Scale, _ = c.scales()
 	p.MapQ = set.tensorMap(c, kit.In(c.q), c.Heads, c.N, shape.rows())
 	p.MapK = set.tensorMap(c, kit.In(c.k), c.KVHeads, c.NK, shape.keys)
 	p.MapV = set.tensorMap(c, kit.In(c.v), c.KVHeads, c.NK, shape.keys)
-	s.Launch(set.kernels[i], [3]int{min(blocks, heads*items), 1, 1}, p)
+	s.Launch(set.kernels[i], [3]int{min(blocks, heads*tiles), 1, 1}, p)
 }
 
 // tensorMap describes queries, keys or values, of which a tile has so many rows of one head. What is beyond heads and sequences is zeros.

@@ -81,18 +81,12 @@ func (b *wgmmaBuilder[T]) Build() {
 	})
 }
 
-// each goes over the tiles of queries that the block has: of each of its items one, or one and its counterpart from the other end.
+// each goes over the tiles of queries that the block has.
 func (b *wgmmaBuilder[T]) each(f func()) {
 	k := b.K
 	ptx.For(k, k.Ctaid(ptx.X), b.U32(&b.Items), k.Nctaid(ptx.X), func(i ptx.Reg[uint32]) {
-		ptx.For(k, 0, b.U32(&b.Each), 1, func(second ptx.Reg[uint32]) {
-			tile := b.place(i)
-			last := b.Divided(&b.Tiles).Sub(1).Sub(tile)
-			k.If(second.Eq(0).Or(tile.Lt(last)), func() {
-				b.see(ptx.Select(second.Eq(0), last, tile))
-				f()
-			})
-		}, ptx.NoUnroll())
+		b.see(b.Divided(&b.Tiles).Sub(1).Sub(b.place(i)))
+		f()
 	}, ptx.NoUnroll())
 }
 

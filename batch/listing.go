@@ -155,5 +155,5 @@ func (p *Plan) Code(w io.Writer) error {
 	if err := p.compiled(); err != nil {
 		return err
 	}
-	return placed(p.exec.device, p.recorded).Code(w, p.program)
+	return withCollectives(placed(p.exec.device, p.recorded), p.program).Code(w, p.program)
 }

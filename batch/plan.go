@@ -84,6 +84,9 @@ func (rec *Batch) Compile(ctx context.Context) (*Plan, error) {
 		return nil, errNoDevice
 	}
 	recorded := rec.snapshot()
+	if err := rec.agree(ctx, recorded); err != nil {
+		return nil, err
+	}
 	exec, p, err := rec.compile(ctx, rec.device, recorded)
 	if err != nil {
 		return nil, err
@@ -104,7 +107,7 @@ func (rec *Batch) compile(ctx context.Context, device program.Executor, recorded
 	if err != nil {
 		return nil, nil, err
 	}
-	exec, err := d.Compile(ctx, p)
+	exec, err := withCollectives(d, p).Compile(ctx, p)
 	if err == nil {
 		if err = rec.checkMemory(exec, p, recorded); err != nil {
 			exec.Close()

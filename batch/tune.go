@@ -46,7 +46,7 @@ func (p *Plan) tune(ctx context.Context) ([]Measurement, error) {
 	}
 	device, compiled := p.exec.device, p.program
 	p.mu.Unlock()
-	measured, err := placed(device, p.recorded).Tune(ctx, compiled)
+	measured, err := withCollectives(placed(device, p.recorded), compiled).Tune(ctx, compiled)
 	list := make([]Measurement, len(measured))
 	for i, m := range measured {
 		list[i] = Measurement(m)

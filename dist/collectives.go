@@ -17,7 +17,7 @@ func within(function string) bool {
 func (g *Group) AllReduce(ctx context.Context, dst, src any, r Reduction) error {
 	to, from, err := g.operands(dst, src, 1, 1)
 	if err == nil {
-		err = r.check(from.element)
+		err = checkReduction(r, from.element)
 	}
 	if err != nil {
 		return fmt.Errorf("AllReduce: %w", err)
@@ -69,7 +69,7 @@ func (g *Group) reduceInOrder(stop <-chan struct{}, to, from view, r Reduction) 
 				if err := g.transport.allGather(stop, b[1], b[0], length); err != nil {
 					return err
 				}
-				r.reduce(from.element, b[0].data[:length], blocks(b[1].data, length, n))
+				reduce(r, from.element, b[0].data[:length], blocks(b[1].data, length, n))
 				copy(to.data[at:], b[0].data[:length])
 				continue
 			}
@@ -78,7 +78,7 @@ func (g *Group) reduceInOrder(stop <-chan struct{}, to, from view, r Reduction) 
 			if err := g.transport.allToAll(stop, b[1], b[0], share); err != nil {
 				return err
 			}
-			r.reduce(from.element, b[0].data[:share], blocks(b[1].data, share, n))
+			reduce(r, from.element, b[0].data[:share], blocks(b[1].data, share, n))
 			if err := g.transport.allGather(stop, b[1], b[0], share); err != nil {
 				return err
 			}
@@ -122,7 +122,7 @@ func (g *Group) AllGather(ctx context.Context, dst, src any) error {
 func (g *Group) ReduceScatter(ctx context.Context, dst, src any, r Reduction) error {
 	to, from, err := g.operands(dst, src, g.Size(), 1)
 	if err == nil {
-		err = r.check(from.element)
+		err = checkReduction(r, from.element)
 	}
 	if err != nil {
 		return fmt.Errorf("ReduceScatter: %w", err)
@@ -135,7 +135,7 @@ func (g *Group) ReduceScatter(ctx context.Context, dst, src any, r Reduction) er
 			if err := g.transport.allToAll(stop, b[1], b[0], length); err != nil {
 				return err
 			}
-			r.reduce(from.element, b[0].data[:length], blocks(b[1].data, length, g.Size()))
+			reduce(r, from.element, b[0].data[:length], blocks(b[1].data, length, g.Size()))
 			copy(to.data[at:], b[0].data[:length])
 			return nil
 		})

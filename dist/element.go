@@ -8,22 +8,15 @@ import (
 )
 
 // Reduction is what AllReduce and ReduceScatter make of the elements of all members.
-type Reduction uint8
+type Reduction = compute.Reduction
 
 // The reductions.
 const (
-	Sum Reduction = iota
-	Mean
-	Max
-	Min
+	Sum  = compute.ReduceSum
+	Mean = compute.ReduceMean
+	Max  = compute.ReduceMax
+	Min  = compute.ReduceMin
 )
-
-func (r Reduction) String() string {
-	if names := [...]string{"sum", "mean", "max", "min"}; int(r) < len(names) {
-		return names[r]
-	}
-	return fmt.Sprintf("Reduction(%d)", uint8(r))
-}
 
 // element is a type of elements.
 type element uint8
@@ -81,8 +74,8 @@ func fromBytes[E any](b []byte) []E {
 	return unsafe.Slice((*E)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(E))))
 }
 
-// check says whether elements can be reduced.
-func (r Reduction) check(e element) error {
+// checkReduction says whether elements can be reduced.
+func checkReduction(r Reduction, e element) error {
 	switch {
 	case r > Min:
 		return fmt.Errorf("%v: %w", r, compute.ErrArgument)
@@ -95,7 +88,7 @@ func (r Reduction) check(e element) error {
 }
 
 // reduce sets dst to the reduction of parts, element by element, in their order. Dst may be one of them.
-func (r Reduction) reduce(e element, dst []byte, parts [][]byte) {
+func reduce(r Reduction, e element, dst []byte, parts [][]byte) {
 	switch e {
 	case float32s:
 		reduceFloats(r, fromBytes[float32](dst), partsOf[float32](parts), func(x float32) float32 { return x }, func(x float32) float32 { return x })

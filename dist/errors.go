@@ -12,7 +12,8 @@ var ErrBroken = errors.New("group is broken")
 // world of its own.
 var ErrLauncher = errors.New("launcher and MPI library do not belong together")
 
-// ErrMismatch means that members of a group in one process called different collectives, or with different sizes.
+// ErrMismatch means that members of a group have recorded different collectives in their batches; and, of a group in one process, that they
+// called different ones, or with different sizes.
 var ErrMismatch = errors.New("members called different collectives")
 
 // BrokenError tells what broke a group. It wraps [ErrBroken] and Err.

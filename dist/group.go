@@ -20,8 +20,10 @@ type Device interface{ sealedDevice }
 
 type sealedDevice = program.Device
 
-// Group is a number of members, of which this is one. It is safe for concurrent use.
+// Group is a number of members, of which this is one. It is safe for concurrent use. Batches record collectives for it:
+// [github.com/wavelane/wavelane/batch.Group].
 type Group struct {
+	program.SealedGroup
 	job       *job
 	transport transport
 	name      string
@@ -34,7 +36,9 @@ type Group struct {
 }
 
 func newGroup(j *job, t transport, name string, localRank int, d Device) *Group {
-	return &Group{job: j, transport: t, name: name, localRank: localRank, device: d, turn: make(chan struct{}, 1)}
+	g := &Group{job: j, transport: t, name: name, localRank: localRank, device: d, turn: make(chan struct{}, 1)}
+	g.SealedGroup = program.SealGroup(members{g})
+	return g
 }
 
 // job is what the groups of a world, or of Local, have in common.
@@ -113,7 +117,7 @@ func (g *Group) carryOut(ctx context.Context, call func() string, collective boo
 	if errors.Is(err, errAbandoned) {
 		err = context.Cause(ctx)
 	}
-	return g.fail(&BrokenError{g.name, g.Rank(), call(), sequence, caller(), err})
+	return g.fail(&BrokenError{g.name, g.Rank(), call(), sequence, callerIn(ctx), err})
 }
 
 // fail breaks the group, and ends the job if the reason is its timeout. It returns what broke it first.

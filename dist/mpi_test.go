@@ -59,6 +59,15 @@ func TestMPIMessages(t *testing.T) {
 	}
 }
 
+// TestMPIBatch has collectives be steps of batches.
+func TestMPIBatch(t *testing.T) {
+	for _, f := range families {
+		l := launch(t, f, 3, "batch")
+		require.Zero(t, l.status, l.output)
+		require.Len(t, l.files, 3, l.output)
+	}
+}
+
 // TestMPIMessagesBesideCollectives sends while a collective of the same process waits for who receives.
 func TestMPIMessagesBesideCollectives(t *testing.T) {
 	for _, f := range families {

@@ -64,6 +64,13 @@ var roles = map[string]func(w *dist.World) error{
 	"cancel": cancelled,
 	"absent": absent,
 	"mixed":  mixed,
+	"batch": func(w *dist.World) error {
+		d, err := cpu.Open(context.Background())
+		if err != nil {
+			return err
+		}
+		return collectiveBatch(d, w.Group)
+	},
 }
 
 func work(role string) error {

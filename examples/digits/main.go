@@ -6,10 +6,15 @@
 //
 //	go run ./examples/digits
 //	go run ./examples/digits -o wasm/site/digits.json     # the weights of the demo site
+//
+// Several processes train together when a launcher of MPI starts them: each on its share of every handful, with gradients averaged over all.
+//
+//	go build ./examples/digits && mpirun -np 2 ./digits -seed 1
 package main
 
 import (
 	"context"
+	"encoding/binary"
 	"flag"
 	"fmt"
 	"io"
@@ -20,6 +25,7 @@ import (
 
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/dist"
 )
 
 type options struct {
@@ -54,9 +60,32 @@ func run(ctx context.Context, w io.Writer, o options, opts ...wavelane.Option) e
 	if o.epochs < 1 {
 		return fmt.Errorf("-epochs must be at least 1, not %d", o.epochs)
 	}
+	world, err := dist.Init(ctx)
+	if err != nil {
+		return err
+	}
+	if err := runIn(ctx, w, world, o, opts...); err != nil {
+		return err // the launcher ends the other processes
+	}
+	return world.Close()
+}
+
+// runIn trains with the other ranks of a world. Rank 0 prints and writes the weights, which are the same for all.
+func runIn(ctx context.Context, w io.Writer, world *dist.World, o options, opts ...wavelane.Option) error {
+	if rows%world.Size() != 0 {
+		return fmt.Errorf("%d ranks do not divide %d rows", world.Size(), rows)
+	}
+	if world.Rank() != 0 {
+		w, o.out = io.Discard, ""
+	}
 	if o.seed == 0 {
 		o.seed = rand.Uint64()
 	}
+	seed := binary.LittleEndian.AppendUint64(nil, o.seed)
+	if err := world.Broadcast(ctx, seed, 0); err != nil {
+		return err
+	}
+	o.seed = binary.LittleEndian.Uint64(seed) // all ranks draw the same weights and pictures
 	random := rand.New(rand.NewPCG(o.seed, 0))
 	train, held, err := load()
 	if err != nil {
@@ -68,6 +97,9 @@ func run(ctx context.Context, w io.Writer, o options, opts ...wavelane.Option) e
 	}
 	defer dev.Close()
 	fmt.Fprintf(w, "%s\n%d digits to train on, %d held out, seed %d\n", dev.Explain(), len(train), len(held), o.seed)
+	if world.Size() > 1 {
+		fmt.Fprintf(w, "%d ranks take part\n", world.Size())
+	}
 
 	n, err := newNetwork(ctx, dev, random)
 	if err != nil {
@@ -75,7 +107,7 @@ func run(ctx context.Context, w io.Writer, o options, opts ...wavelane.Option) e
 	}
 	defer n.Close()
 	start := time.Now()
-	if err := n.train(ctx, w, train, o.epochs, random); err != nil {
+	if err := n.train(ctx, w, world, train, o.epochs, random); err != nil {
 		return err
 	}
 	accuracy, err := n.accuracy(ctx, held)
@@ -90,14 +122,14 @@ func run(ctx context.Context, w io.Writer, o options, opts ...wavelane.Option) e
 }
 
 // train goes through the digits several times, in a new order and with new distortions each time. The learning rate falls in
-// three stages.
-func (n *network) train(ctx context.Context, w io.Writer, digits []digit, epochs int, random *rand.Rand) error {
+// three stages. Each rank takes its share of the rows.
+func (n *network) train(ctx context.Context, w io.Writer, world *dist.World, digits []digit, epochs int, random *rand.Rand) error {
 	step := int32(0)
 	for _, stage := range []struct {
 		until int // epoch
 		rate  float32
 	}{{epochs * 5 / 8, 2e-3}, {epochs * 7 / 8, 5e-4}, {epochs, 1e-4}} {
-		t, err := n.compile(ctx, rows, compute.AdamOptions{LR: stage.rate, WeightDecay: 0.1})
+		t, err := n.compile(ctx, world, rows/world.Size(), compute.AdamOptions{LR: stage.rate, WeightDecay: 0.1})
 		if err != nil {
 			return err
 		}
@@ -110,8 +142,10 @@ func (n *network) train(ctx context.Context, w io.Writer, digits []digit, epochs
 				for r := range rows {
 					d := &digits[order[int(i)*rows+r]]
 					picture := d.distort(random)
-					copy(t.x[r*pixels:], picture[:])
-					t.labels[r] = d.label
+					if mine := r - world.Rank()*len(t.labels); mine >= 0 && mine < len(t.labels) {
+						copy(t.x[mine*pixels:], picture[:])
+						t.labels[mine] = d.label
+					}
 				}
 				loss, err := t.run(ctx)
 				if err != nil {

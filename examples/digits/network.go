@@ -11,6 +11,7 @@ import (
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/dist"
 )
 
 var widths = []int{pixels, 128, 64, classes} // of the input and of each layer's result
@@ -108,25 +109,33 @@ type training struct {
 	loss   *batch.Result
 }
 
-func (n *network) compile(ctx context.Context, rows int, options compute.AdamOptions) (*training, error) {
+// compile records a step on so many rows. With several ranks, loss and gradients are averaged over all, while the layers before go on.
+func (n *network) compile(ctx context.Context, world *dist.World, rows int, options compute.AdamOptions) (*training, error) {
 	t := &training{x: make([]float32, rows*pixels), labels: make([]int32, rows), step: make([]int32, 1)}
 	b := batch.New(n.dev)
 	inputs, results := n.forward(b, b.Upload(t.x, rows, pixels))
 	labels, step := b.Upload(t.labels, rows), b.Upload(t.step, 1)
 	last := len(n.layers) - 1
 	smooth := compute.CrossEntropyOptions{LabelSmoothing: 0.1}
-	t.loss = b.Read(b.Mean(b.CrossEntropy(results[last], labels, smooth)))
+	average := func(v batch.Value) batch.Value {
+		if world.Size() == 1 {
+			return v
+		}
+		return b.AllReduce(v, world, dist.Mean)
+	}
+	loss := b.Mean(b.CrossEntropy(results[last], labels, smooth))
 
 	d := b.CrossEntropyBackward(results[last], labels, b.Fill(1/float32(rows), rows), smooth)
 	for i := last; i >= 0; i-- {
 		l := n.layers[i]
 		dx, dw := b.MatMulBackward(inputs[i], b.Import(l.weights.value), d)
-		l.weights.update(b, dw, step, options)
-		l.bias.update(b, b.BiasBackward(d), step, options)
+		l.weights.update(b, average(dw), step, options)
+		l.bias.update(b, average(b.BiasBackward(d)), step, options)
 		if i > 0 {
 			d = b.ReLUBackward(results[i-1], dx)
 		}
 	}
+	t.loss = b.Read(average(loss))
 	var err error
 	t.plan, err = b.Compile(ctx)
 	return t, err

@@ -7,13 +7,13 @@ import (
 )
 
 // RemoveDead drops the steps that no result depends on and that update no tensor. Inputs stay, because each run gets data for all of
-// them.
+// them, and so do collectives, for which other members wait.
 func RemoveDead(p *program.Program) *program.Program {
 	live := liveOut(p)
 	keep := make([]bool, len(p.Steps))
 	n := 0
 	for i := len(p.Steps) - 1; i >= 0; i-- {
-		if !slices.ContainsFunc(p.Steps[i].Out, func(s program.Slot) bool { return live[s] }) {
+		if p.Steps[i].Collective() == nil && !slices.ContainsFunc(p.Steps[i].Out, func(s program.Slot) bool { return live[s] }) {
 			continue
 		}
 		keep[i] = true

@@ -1,0 +1,129 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
+)
+
+// Group is the members of a collective: a [github.com/wavelane/wavelane/dist.Group] or World. Other packages cannot implement it.
+//
+// Collectives are steps of the batch. All members of a group record the same ones, with operands of the same types, in the same order; what
+// they record besides may differ. [Batch.Compile] and [Batch.Run] compare them among the members, who all call it, and name the first
+// difference. A run carries them out in the order of recording, on the host: operands are read back, results are uploaded, while steps that
+// do not depend on them go on.
+//
+//   - Runs of a plan with collectives, and of its forks, come one after the other.
+//   - Imported tensors must stay open until a run is done. A run that retains values which depend on collectives has begun when those are done:
+//     Start waits for them.
+//   - A collective is carried out even if nobody uses its result. Abandoning a run does not end it, as other members take part.
+//   - When a step fails, or a member, groups whose collectives are outstanding are broken, with the errors of package dist.
+type Group interface{ sealedGroup }
+
+type sealedGroup = program.Group
+
+// AllReduce gives the reduction of all members' values.
+func (rec *Batch) AllReduce(v Value, g Group, r compute.Reduction) Value {
+	return rec.collective(g, program.Collective{Call: program.CallAllReduce, Reduction: r}, v)
+}
+
+// AllGather gives all members' values along the first dimension, in the order of ranks.
+func (rec *Batch) AllGather(v Value, g Group) Value {
+	return rec.collective(g, program.Collective{Call: program.CallAllGather}, v)
+}
+
+// ReduceScatter cuts all members' values along the first dimension and gives the reduction of this member's parts.
+func (rec *Batch) ReduceScatter(v Value, g Group, r compute.Reduction) Value {
+	return rec.collective(g, program.Collective{Call: program.CallReduceScatter, Reduction: r}, v)
+}
+
+// AllToAll cuts all members' values along the first dimension: part j of the result is this member's part of the value of member j.
+func (rec *Batch) AllToAll(v Value, g Group) Value {
+	return rec.collective(g, program.Collective{Call: program.CallAllToAll}, v)
+}
+
+// Broadcast gives the value of the member root to all. Those of others say its type only.
+func (rec *Batch) Broadcast(v Value, g Group, root int) Value {
+	return rec.collective(g, program.Collective{Call: program.CallBroadcast, Peer: root}, v)
+}
+
+// Send sends a value to another member, who records [Batch.Recv]. It gives the value.
+func (rec *Batch) Send(v Value, g Group, to int) Value {
+	return rec.collective(g, program.Collective{Call: program.CallSend, Peer: to}, v)
+}
+
+// Recv gives a value that another member sends.
+func (rec *Batch) Recv(g Group, from int, dtype compute.DType, shape ...int) Value {
+	if rec.err != nil {
+		return Value{}
+	}
+	if !present(g) {
+		return rec.fail(fmt.Errorf("recv: nil group: %w", compute.ErrArgument))
+	}
+	t := program.Type{DType: dtype, Shape: slices.Clone(shape)}
+	if err := t.Check(); err != nil {
+		return rec.fail(fmt.Errorf("recv: %w", err))
+	}
+	return rec.record(program.Collective{Call: program.CallRecv, Peer: from, Members: program.MembersOf(g)}, t, nil)
+}
+
+func (rec *Batch) collective(g Group, c program.Collective, v Value) Value {
+	slots, ok := rec.slots([]Value{v})
+	if !ok {
+		return Value{}
+	}
+	if !present(g) {
+		return rec.fail(fmt.Errorf("%v: nil group: %w", c.Call, compute.ErrArgument))
+	}
+	c.Members = program.MembersOf(g)
+	out, err := c.Result(rec.program.Values[slots[0]].Type)
+	if err != nil {
+		return rec.fail(err)
+	}
+	return rec.record(c, out, slots)
+}
+
+func (rec *Batch) record(c program.Collective, out program.Type, in []program.Slot) Value {
+	c.Site = caller()
+	s, err := rec.program.ApplyKernel(&c, program.Attr{}, out, in...)
+	if err != nil {
+		return rec.fail(err)
+	}
+	rec.note()
+	return Value{rec, s}
+}
+
+// agree compares the collectives of a program among the members of each group. Messages are of two members only and are left out.
+func (rec *Batch) agree(ctx context.Context, p *program.Program) error {
+	list := p.Collectives()
+	if len(list) == 0 {
+		return nil
+	}
+	if rec.options.guarded != nil {
+		return fmt.Errorf("a guarded batch with collectives: guards run a program again on a member that finds something: %w", compute.ErrUnsupported)
+	}
+	var groups []program.Members
+	calls, sites := map[program.Members][]string{}, map[program.Members][]string{}
+	for _, i := range list {
+		s := &p.Steps[i]
+		c := s.Collective()
+		m := c.Members
+		if c.Call == program.CallSend || c.Call == program.CallRecv {
+			continue
+		}
+		if !slices.Contains(groups, m) {
+			groups = append(groups, m)
+		}
+		calls[m] = append(calls[m], fmt.Sprintf("%s %v", c.Name(), p.Types(s.In)))
+		sites[m] = append(sites[m], c.Site)
+	}
+	for _, m := range groups {
+		if err := m.Agree(ctx, calls[m], sites[m]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// Collective is a step that the members of a group carry out together, in the order in which it was recorded. No device executes it: package
+// batch cuts programs at them. It is the kernel of a step with the entry [UserKernel], so that no rewrite merges it with another.
+type Collective struct {
+	Call      Call
+	Members   Members
+	Reduction compute.Reduction // of AllReduce and ReduceScatter
+	Peer      int               // the root of Broadcast, the destination of Send, the source of Recv
+	Site      string            // file:line where it was recorded
+}
+
+// Call is what a collective does.
+type Call uint8
+
+// The calls.
+const (
+	CallAllReduce Call = iota
+	CallAllGather
+	CallReduceScatter
+	CallAllToAll
+	CallBroadcast
+	CallSend
+	CallRecv
+)
+
+var callNames = [...]string{"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send", "recv"}
+
+func (c Call) String() string { return callNames[c] }
+
+// Group is what collectives are recorded for. Types implement it by embedding [SealedGroup], so that users see no internal type.
+type Group interface{ members() Members }
+
+// SealedGroup is a group's part in collectives of programs.
+type SealedGroup struct{ of Members }
+
+// SealGroup returns the members as part of a group.
+func SealGroup(m Members) SealedGroup { return SealedGroup{m} }
+
+func (s SealedGroup) members() Members { return s.of }
+
+// MembersOf returns who carries out the collectives of a group.
+func MembersOf(g Group) Members { return g.members() }
+
+// Members carries out collectives.
+type Members interface {
+	Rank() int
+	Size() int
+	String() string
+	// Check says whether there is such a collective for elements of this type.
+	Check(c *Collective, t compute.DType) error
+	// Carry carries a collective out: it reads src and sets dst, slices of host memory, of which there are those that the collective has.
+	Carry(ctx context.Context, c *Collective, dst, src any) error
+	// Agree compares what all members are about to carry out, one text each, with the places in the source. It is a collective.
+	Agree(ctx context.Context, calls, sites []string) error
+	// Fail breaks the group, since this member will not carry out what others wait for.
+	Fail(c *Collective, err error)
+}
+
+// Name describes the collective for listings.
+func (c *Collective) Name() string {
+	text := c.Call.String()
+	switch c.Call {
+	case CallAllReduce, CallReduceScatter:
+		text += "[" + c.Reduction.String() + "]"
+	case CallBroadcast, CallRecv:
+		text += fmt.Sprintf("[from %d]", c.Peer)
+	case CallSend:
+		text += fmt.Sprintf("[to %d]", c.Peer)
+	}
+	return text
+}
+
+// Result returns the type of the result for an operand. That of Recv is the operand's.
+func (c *Collective) Result(in Type) (Type, error) {
+	out, n := Type{in.DType, slices.Clone(in.Shape)}, c.Members.Size()
+	if err := c.Members.Check(c, in.DType); err != nil {
+		return out, fmt.Errorf("%s %v: %w", c.Name(), in, err)
+	}
+	switch c.Call {
+	case CallAllGather, CallReduceScatter, CallAllToAll:
+		if len(in.Shape) == 0 || c.Call != CallAllGather && in.Shape[0]%n != 0 {
+			return out, fmt.Errorf("%s %v: the first dimension is divided among %d members: %w", c.Name(), in, n, compute.ErrShape)
+		}
+		switch c.Call {
+		case CallAllGather:
+			out.Shape[0] *= n
+		case CallReduceScatter:
+			out.Shape[0] /= n
+		}
+	}
+	return out, CheckShape(out.Shape)
+}
+
+func (c *Collective) check(in []Type, out Type, _ Attr) error {
+	if c.Call == CallRecv {
+		if len(in) != 0 {
+			return fmt.Errorf("%s: %d operands: %w", c.Name(), len(in), compute.ErrArgument)
+		}
+		in = []Type{out}
+	}
+	if len(in) != 1 {
+		return fmt.Errorf("%s: %d operands: %w", c.Name(), len(in), compute.ErrArgument)
+	}
+	want, err := c.Result(in[0])
+	if err == nil && (want.DType != out.DType || !EqualShape(want.Shape, out.Shape)) {
+		err = fmt.Errorf("%s %v gives %v, not %v: %w", c.Name(), in[0], want, out, compute.ErrShape)
+	}
+	return err
+}
+
+// Collective returns the collective that a step is, or nil.
+func (s *Step) Collective() *Collective {
+	c, _ := s.Kernel.(*Collective)
+	return c
+}
+
+// Collectives returns the indices of the steps that are collectives, in the order in which they were recorded.
+func (p *Program) Collectives() []int {
+	var list []int
+	for i := range p.Steps {
+		if p.Steps[i].Collective() != nil {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, func(i, j int) int { return int(p.Steps[i].Out[0] - p.Steps[j].Out[0]) })
+	return list
+}

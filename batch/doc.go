@@ -24,6 +24,10 @@
 // [WithoutFusion] leaves steps as they were recorded. A device that routes programs chooses another one for each plan;
 // [Plan.Explain] says why.
 //
+// # Several processes and devices
+//
+// [Batch.AllReduce] and the other collectives are steps that the members of a [Group] carry out together, each with a batch of its own.
+//
 // # Watching
 //
 // [WithGuard] and [Batch.Guard] find the first step with NaN, infinities or overflow, [Compare] the first step in which two devices

@@ -51,9 +51,17 @@ func devicesOf(t *testing.T, kind string, n int) ([]opened, []*dist.Group) {
 	return list, groups
 }
 
+// kinds are those of devices; the race detector would take long to watch software GPUs.
+func kinds() []string {
+	if testing.Short() {
+		return []string{"cpu"}
+	}
+	return []string{"cpu", "cuda", "gpu"}
+}
+
 // TestBatch runs a batch with every collective on several devices of each kind.
 func TestBatch(t *testing.T) {
-	for _, kind := range []string{"cpu", "cuda", "gpu"} {
+	for _, kind := range kinds() {
 		t.Run(kind, func(t *testing.T) {
 			devices, groups := devicesOf(t, kind, 3)
 			require.NoError(t, each(groups, func(g *dist.Group) error { return collectiveBatch(devices[g.Rank()], g) }))
@@ -198,7 +206,7 @@ func collectiveBatch(d opened, g *dist.Group) error {
 // TestBatchUpdates has a tensor updated by a step that needs no collective, while one that reads what it was before needs one; and a value
 // between steps updated when the caller keeps it, which must stay what it was.
 func TestBatchUpdates(t *testing.T) {
-	for _, kind := range []string{"cpu", "cuda", "gpu"} {
+	for _, kind := range kinds() {
 		devices, groups := devicesOf(t, kind, 2)
 		require.NoError(t, each(groups, func(g *dist.Group) error {
 			ctx, d := t.Context(), devices[g.Rank()]

@@ -9,6 +9,8 @@
 // runs: Open MPI, MPICH and its derivatives, or one with the ABI of MPI 5. There is no cgo. A process without a launcher is a world of
 // one, in which collectives copy. [Local] makes groups of devices of one process.
 //
+// Batches record collectives as steps: see [github.com/wavelane/wavelane/batch.Group].
+//
 // # Rules
 //
 //   - All members of a group begin the same collectives with the same sizes in the same order; a process that is in several groups uses them

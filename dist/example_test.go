@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/dist"
 )
 
@@ -26,4 +28,37 @@ func Example() {
 		log.Fatal(err)
 	}
 	// Output: 1 ranks, sum 1
+}
+
+// Collectives of a batch are steps of it.
+func Example_batch() {
+	ctx := context.Background()
+	w, err := dist.Init(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	dev, err := cpu.Open(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+
+	b := batch.New(dev)
+	x := b.Upload([]float32{1, 2, 3})
+	gradient := b.Scale(x, 2)
+	average := b.AllReduce(gradient, w, dist.Mean) // goes on while steps run that do not need it
+	result := b.Read(b.Sub(x, b.Scale(average, 0.1)))
+	plan, err := b.Compile(ctx) // all ranks call it: it compares what they have recorded
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer plan.Close()
+	if err := plan.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.Float32s())
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output: [0.8 1.6 2.4]
 }

@@ -369,8 +369,17 @@ func (x *collectiveExec) Start(given *program.IO) *compute.Future {
 			copy(times, r.times)
 		})
 	}()
-	if len(x.whole.Keep) > 0 {
-		<-r.kept
+	if len(x.whole.Keep) == 0 {
+		return future
+	}
+	<-r.kept
+	if slices.Contains(r.keep, nil) { // the run has failed before it made all
+		for _, t := range r.keep {
+			if t != nil {
+				t.Close()
+			}
+		}
+		return future
 	}
 	given.Keep = append(given.Keep[:0], r.keep...)
 	return future

@@ -336,7 +336,9 @@ func TestBatchFailure(t *testing.T) {
 			return err
 		}
 		b := batch.New(d)
-		b.Read(b.AllReduce(b.Scale(b.Import(tensor), 2), g, dist.Sum))
+		sum := b.AllReduce(b.Scale(b.Import(tensor), 2), g, dist.Sum)
+		b.Read(sum)
+		b.Keep(b.Neg(sum))
 		plan, err := b.Compile(t.Context())
 		if err != nil {
 			return err

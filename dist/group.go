@@ -18,12 +18,15 @@ import (
 // it.
 type Device interface{ sealedDevice }
 
-type sealedDevice = program.Device
+type (
+	sealedDevice = program.Device
+	sealed       = program.SealedGroup
+)
 
 // Group is a number of members, of which this is one. It is safe for concurrent use. Batches record collectives for it:
 // [github.com/wavelane/wavelane/batch.Group].
 type Group struct {
-	program.SealedGroup
+	sealed
 	job       *job
 	transport transport
 	name      string
@@ -37,7 +40,7 @@ type Group struct {
 
 func newGroup(j *job, t transport, name string, localRank int, d Device) *Group {
 	g := &Group{job: j, transport: t, name: name, localRank: localRank, device: d, turn: make(chan struct{}, 1)}
-	g.SealedGroup = program.SealGroup(members{g})
+	g.sealed = program.SealGroup(members{g})
 	return g
 }
 

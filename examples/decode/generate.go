@@ -14,6 +14,7 @@ import (
 
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/internal/decoder"
+	"github.com/wavelane/wavelane/internal/tokenizer"
 )
 
 // load brings the weights to the device, with a bar on a terminal.
@@ -35,7 +36,7 @@ func load(ctx context.Context, errOut io.Writer, m *decoder.Model, dev *wavelane
 type generation struct {
 	session   *decoder.Session
 	sampler   *decoder.Sampler
-	tokenizer *decoder.Tokenizer
+	tokenizer *tokenizer.Tokenizer
 	out       io.Writer
 	times     times
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/internal/decoder"
+	"github.com/wavelane/wavelane/internal/tokenizer"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
@@ -102,11 +103,11 @@ func run(ctx context.Context, out, errOut io.Writer, o options, opts ...wavelane
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.model, err)
 	}
-	tokenizer, err := decoder.NewTokenizer(file)
+	text, err := tokenizer.New(file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.model, err)
 	}
-	prompt := tokenizer.Encode(o.prompt)
+	prompt := text.Encode(o.prompt)
 	if err := fits(prompt, o.context, model); err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func run(ctx context.Context, out, errOut io.Writer, o options, opts ...wavelane
 	}
 	defer session.Close()
 	fmt.Fprint(out, o.prompt)
-	g := &generation{session: session, sampler: sampler, tokenizer: tokenizer, out: out}
+	g := &generation{session: session, sampler: sampler, tokenizer: text, out: out}
 	err = g.run(ctx, prompt, o.tokens)
 	fmt.Fprintf(errOut, "\n\n%s\n", &g.times)
 	return err

@@ -40,6 +40,7 @@ var layers = []subtree{
 	{name: "internal/program", layer: 2},
 	{name: "internal/catalogue", layer: 3, deps: []string{"github.com/x448/float16"}},
 	{name: "internal/memplan", layer: 3},
+	{name: "internal/tokenizer", layer: 3},
 	{name: "internal/tune", layer: 3},
 	{name: "internal/device", layer: 4},
 	{name: "internal/lowering", layer: 4},
@@ -57,17 +58,18 @@ var layers = []subtree{
 	{name: "lz4", layer: 8},
 	{name: "internal/route", layer: 8},
 	{name: "onnx", layer: 9, deps: []string{"google.golang.org/protobuf/encoding/protowire"}},
+	{name: "internal/decoder", layer: 9},
 	{name: ".", layer: 9},
 	{name: "dist", layer: 10, deps: []string{"github.com/ebitengine/purego"}},
 	{name: "internal/benchmarks", layer: 10},
-	{name: "internal/decoder", layer: 10},
+	{name: "llm", layer: 10},
 	{name: "cmd", layer: 11, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
 	{name: "examples", layer: 11, deps: []string{"github.com/schollz/progressbar/v3", "golang.org/x/term"}},
 	{name: "wasm", layer: 11},
 }
 
 // outside are suites and generators, which may import anything and which nobody imports.
-var outside = []string{"internal/conformance", "internal/cudacorpus", "internal/arch", "internal/gen", "internal/simd/simdtest", "internal/testseed", "internal/ptxkernels/kerneltest", "internal/ptxtest", "wasm/internal/jstest"}
+var outside = []string{"internal/conformance", "internal/cudacorpus", "internal/arch", "internal/gen", "internal/simd/simdtest", "internal/testseed", "internal/decoder/decodertest", "internal/ptxkernels/kerneltest", "internal/ptxtest", "wasm/internal/jstest"}
 
 // devices are what the packages of anyDevice must not know: they reach them through the interfaces of internal/program only.
 var devices = []string{"gpu", "cuda", "cpu"}
@@ -76,7 +78,7 @@ var devices = []string{"gpu", "cuda", "cpu"}
 var anyDevice = []string{"batch", "internal/rewrite", "internal/route"}
 
 // pure are the subtrees whose importers must get neither cgo nor purego into their binary.
-var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "cpu", "internal/rewrite", "batch", "lz4", "onnx"}
+var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "cpu", "internal/rewrite", "batch", "lz4", "onnx", "internal/tokenizer", "internal/decoder", "llm"}
 
 // imports are the packages that one package of the module imports, over all platforms and build tags, without its tests.
 type imports struct {

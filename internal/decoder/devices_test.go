@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wavelane/wavelane/internal/decoder/decodertest"
 	"github.com/wavelane/wavelane/internal/testseed"
 
 	"github.com/stretchr/testify/require"
@@ -76,13 +77,13 @@ type course struct {
 }
 
 func newCourse(t testing.TB, f *gguf.File, seed uint64) *course {
-	r, random := newReference(t, f), rand.New(rand.NewPCG(seed, 1))
+	r, random := decodertest.New(t, f), rand.New(rand.NewPCG(seed, 1))
 	c := &course{}
 	var logits []float64
 	for range promptLength + 1 {
-		token := random.Int32N(int32(r.vocab))
+		token := random.Int32N(int32(r.Vocabulary()))
 		c.tokens = append(c.tokens, token)
-		logits = r.step(token)
+		logits = r.Step(token)
 	}
 	for {
 		c.logits = append(c.logits, logits)
@@ -96,7 +97,7 @@ func newCourse(t testing.TB, f *gguf.File, seed uint64) *course {
 			}
 		}
 		c.tokens = append(c.tokens, next)
-		logits = r.step(next)
+		logits = r.Step(next)
 	}
 }
 

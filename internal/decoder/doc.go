@@ -1,6 +1,5 @@
-// Package decoder runs decoder-only transformers of the Llama and Qwen2 architectures from GGUF files, on any device: the
-// network is one graph in package batch, of which the step of a token and the chunk of a prompt are two plans. It also has the
-// tokenizers of such files, sampling, and small models at random for tests and for trying.
+// Package decoder runs decoder-only transformers from GGUF files, on any device: the network is one graph in package batch, of which the
+// step of a token and the chunk of a prompt are two plans. It also has small models at random for tests and for trying.
 //
 // [Read] looks at a file, [Model.Load] brings its weights to a device, [Weights.NewSession] makes a sequence with its cache of
 // keys and values, and [Session.Feed] continues it.

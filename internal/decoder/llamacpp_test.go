@@ -1,114 +1,95 @@
+//go:build !js
+
 package decoder
 
 import (
-	_ "embed"
-	"encoding/json"
-	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
-// What llama.cpp makes of real vocabularies; testdata/llamacpp.py writes it.
-var (
-	//go:embed testdata/vocabularies.json
-	vocabulariesJSON []byte
+var writeModels = flag.String("models", "", "folder to write the models to that testdata/llamacpp.py gives to llama.cpp")
 
-	realVocabularies = flag.String("vocabularies", "", "folder of whole vocabularies with texts and tokens, as llama.cpp has it in models")
-)
-
-// repeated is the metadata of a file, with changes.
-func repeated(t testing.TB, name string, changes map[string]any) *gguf.File {
-	from, err := gguf.Open(name)
-	require.NoError(t, err)
-	defer from.Close()
-	var pairs []any
-	for _, key := range from.Keys() {
-		v, _ := from.Value(key)
-		if other, ok := changes[key]; ok {
-			v = other
-		}
-		pairs = append(pairs, key, v)
-	}
-	return metadataFile(t, pairs...)
+// llamaCppModels have between them what files of the two architectures differ in.
+var llamaCppModels = map[string]Random{
+	"llama": {Architecture: "llama", Tokenizer: "llama", Blocks: 2, Width: 64, Hidden: 96, Heads: 8, KVHeads: 2, Context: 64,
+		Factors: true, Seed: 1},
+	"llama-wide": {Architecture: "llama", Tokenizer: "llama", Blocks: 2, Width: 64, Hidden: 96, Heads: 4, KVHeads: 4, HeadSize: 24,
+		Context: 64, Stretch: 4, Tied: true, Seed: 2},
+	"llama-mixed": {Architecture: "llama", Tokenizer: "llama", Blocks: 2, Width: 256, Hidden: 512, Heads: 8, KVHeads: 2, Context: 64,
+		Seed: 3, Format: Mixed},
+	"qwen2": {Architecture: "qwen2", Tokenizer: "gpt2", Blocks: 2, Width: 64, Hidden: 96, Heads: 4, KVHeads: 2, Context: 64, Seed: 4},
+	"qwen2-mixed": {Architecture: "qwen2", Tokenizer: "gpt2", Blocks: 2, Width: 128, Hidden: 256, Heads: 4, KVHeads: 2, Context: 64,
+		Tied: true, Seed: 5, Format: func(name string) quant.Type {
+			switch {
+			case strings.Contains(name, "attn_q"):
+				return quant.Q5_0
+			case strings.Contains(name, "attn_k"):
+				return quant.F16
+			case strings.Contains(name, "ffn_up"):
+				return quant.Q4_1
+			}
+			return quant.Q8_0
+		}},
 }
 
-func TestRealVocabularies(t *testing.T) {
-	var all map[string]struct {
-		Ends  []int32
-		Cases map[string][]goldenCase
-	}
-	require.NoError(t, json.Unmarshal(vocabulariesJSON, &all))
-	require.Len(t, all, 3)
-	for name, v := range all {
-		for pre, cases := range v.Cases {
-			require.NotEmpty(t, cases)
-			x, err := NewTokenizer(repeated(t, filepath.Join("testdata", "vocabulary-"+name+".gguf"), map[string]any{ggml + "pre": pre}))
+// TestLlamaCppLogits compares with the logits that llama.cpp's CPU code has, of weights as they are and of weights and
+// activations in 8 bits.
+func TestLlamaCppLogits(t *testing.T) {
+	if *writeModels != "" {
+		for name, m := range llamaCppModels {
+			f, err := os.Create(filepath.Join(*writeModels, name+".gguf"))
 			require.NoError(t, err)
-			x.addBOS = false
-			for id := range int32(x.Len()) {
-				// llama.cpp goes by the names alone, even of tokens that ordinary text has.
-				want := slices.Contains(v.Ends, id) && x.kinds[id] != normalToken
-				require.Equal(t, want, x.Ends(id), "%s %q", name, x.pieces[id])
-			}
-			for _, c := range cases {
-				require.Equal(t, c.Tokens, append([]int32{}, x.Encode(c.Text)...), "%s %s %q", name, pre, c.Text)
-			}
+			require.NoError(t, m.Write(f))
+			require.NoError(t, f.Close())
 		}
+		return
 	}
-}
-
-// TestVocabularyFiles reads vocabularies as models have them: those that are cut down, or whole ones with llama.cpp's texts and
-// tokens beside them where the flag says so.
-func TestVocabularyFiles(t *testing.T) {
-	folder := "testdata"
-	if *realVocabularies != "" {
-		folder = *realVocabularies
-	}
-	files, err := filepath.Glob(filepath.Join(folder, "*vocab*.gguf"))
+	golden, err := gguf.Open(filepath.Join("testdata", "logits.gguf"))
 	require.NoError(t, err)
-	known := 0
-	for _, name := range files {
-		f, err := gguf.Open(name)
-		require.NoError(t, err, name)
-		defer f.Close()
-		if _, err = Read(f); !errors.Is(err, compute.ErrUnsupported) {
-			require.ErrorIs(t, err, gguf.ErrMissing, "a vocabulary has no weights")
-			require.ErrorContains(t, err, "no tensors")
+	defer golden.Close()
+	tokens, err := gguf.Values[int32](golden, "tokens")
+	require.NoError(t, err)
+	rows, err := gguf.Values[int32](golden, "rows")
+	require.NoError(t, err)
+	dev := device(t, "cpu")
+	for name, model := range llamaCppModels {
+		w := loaded(t, opened(t, model), dev, LoadOptions{})
+		for _, c := range []struct {
+			of       string
+			q8, wide bool
+			accuracy float64
+		}{{name, false, true, 2e-5}, {name, false, false, 5e-3}, {name + ".q8", true, true, 0.15}} {
+			want, err := golden.Tensor(c.of)
+			if model.Format == nil && c.q8 {
+				require.ErrorIs(t, err, gguf.ErrMissing)
+				continue
+			}
+			require.NoError(t, err)
+			require.Equal(t, []int{len(rows), w.Vocabulary}, want.Shape())
+			logits := make([]float32, want.Len())
+			require.NoError(t, want.Dequantize(logits))
+			s, err := w.NewSession(t.Context(), SessionOptions{Chunk: 7, Exact: !c.q8, WideCache: c.wide})
+			require.NoError(t, err)
+			defer s.Close()
+			for i, row := range rows {
+				got, err := s.Feed(t.Context(), tokens[s.Position():row+1]...)
+				require.NoError(t, err)
+				row := make([]float64, w.Vocabulary)
+				for j := range row {
+					row[j] = float64(logits[i*w.Vocabulary+j])
+				}
+				off := deviation(row, got.Logits)
+				t.Logf("%s, wide cache %v, after %d tokens: %.1e", c.of, c.wide, s.Position(), off)
+				require.LessOrEqual(t, off, c.accuracy)
+			}
 		}
-		x, err := NewTokenizer(f)
-		if errors.Is(err, gguf.ErrMissing) { // older files
-			require.ErrorContains(t, err, "tokenizer.ggml.pre")
-			continue
-		} else if err != nil {
-			require.ErrorIs(t, err, compute.ErrUnsupported, name)
-			continue
-		}
-		known++
-		texts, err := os.ReadFile(name + ".inp")
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		require.NoError(t, err)
-		x.addBOS = false
-		tokens, err := os.ReadFile(name + ".out")
-		require.NoError(t, err)
-		lines := strings.Split(string(tokens), "\n")
-		for i, text := range strings.Split(string(texts), "\n__ggml_vocab_test__\n") {
-			got := x.Encode(text)
-			require.Equal(t, strings.Join(strings.Fields(lines[i]), " "), strings.Trim(fmt.Sprint(got), "[]"), "%s %q", name, text)
-			require.Equal(t, text, x.Decode(got))
-		}
-		t.Log(filepath.Base(name))
 	}
-	require.GreaterOrEqual(t, known, 3)
 }

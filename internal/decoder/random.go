@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/tokenizer"
 	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
@@ -28,6 +29,8 @@ type Random struct {
 	Stretch      float32 // times that positions are stretched (linear scaling), if not 0
 	Tied         bool    // the output head is the embedding
 	Factors      bool    // of the frequencies of the rotary embedding, as Llama 3 has them
+	ChatTemplate string
+	End          int // token that ends texts, if not 0; otherwise the tokenizer's
 	Seed         uint64
 	// Format is that of a matrix; without it all are Float32. Vectors are.
 	Format func(tensor string) quant.Type
@@ -65,7 +68,15 @@ func (r Random) Write(out io.Writer) error {
 		w.set(w.Architecture+".rope.scaling.type", "linear")
 		w.set(w.Architecture+".rope.scaling.factor", w.Stretch)
 	}
-	tokens := w.vocabulary()
+	tokens := tokenizer.WriteSmall(func(key string, value any) {
+		if key == "tokenizer.ggml.eos_token_id" && w.End != 0 {
+			value = uint32(w.End)
+		}
+		w.set(key, value)
+	}, w.Tokenizer)
+	if w.ChatTemplate != "" {
+		w.set("tokenizer.chat_template", w.ChatTemplate)
+	}
 	w.tensors(tokens, w.declare)
 	w.tensors(tokens, w.fill)
 	if w.err == nil {
@@ -102,62 +113,6 @@ func (w *randomWriter) metadata() {
 		{"attention.layer_norm_rms_epsilon", float32(1e-5)}, {"rope.freq_base", float32(50000)}} {
 		w.set(w.Architecture+"."+m.key, m.value)
 	}
-}
-
-// vocabulary writes a tokenizer that spells every text, and returns how many tokens it has.
-func (w *randomWriter) vocabulary() int {
-	words := strings.Fields("th he in er an re on at en nd the and ing tion is to of")
-	var tokens []string
-	var kinds []int32
-	add := func(kind int32, list ...string) {
-		for _, s := range list {
-			tokens, kinds = append(tokens, s), append(kinds, kind)
-		}
-	}
-	w.set("tokenizer.ggml.model", w.Tokenizer)
-	if w.Tokenizer == "llama" {
-		add(unknownToken, "<unk>")
-		add(controlToken, "<s>", "</s>")
-		for b := range 256 {
-			add(byteToken, fmt.Sprintf("<0x%02X>", b))
-		}
-		add(normalToken, spaceMark)
-		for c := 'a'; c <= 'z'; c++ {
-			add(normalToken, string(c))
-		}
-		add(normalToken, words...)
-		for _, s := range words {
-			add(normalToken, spaceMark+s)
-		}
-		scores := make([]float32, len(tokens))
-		for i := range scores {
-			scores[i] = -float32(i)
-		}
-		w.set("tokenizer.ggml.scores", scores)
-		w.set("tokenizer.ggml.unknown_token_id", uint32(0))
-		w.set("tokenizer.ggml.bos_token_id", uint32(1))
-		w.set("tokenizer.ggml.eos_token_id", uint32(2))
-	} else {
-		add(normalToken, letters[:]...)
-		var merges []string
-		for _, s := range words {
-			if len(s) == 2 {
-				add(normalToken, s)
-				merges = append(merges, s[:1]+" "+s[1:])
-			}
-		}
-		add(normalToken, "the", "Ġthe")
-		merges = append(merges, "th e", "Ġ the")
-		add(controlToken, "<|endoftext|>", "<|im_start|>", "<|im_end|>")
-		w.set("tokenizer.ggml.pre", "qwen2")
-		w.set("tokenizer.ggml.merges", merges)
-		w.set("tokenizer.ggml.bos_token_id", uint32(len(tokens)-3))
-		w.set("tokenizer.ggml.eos_token_id", uint32(len(tokens)-3))
-		w.set("tokenizer.ggml.add_bos_token", false)
-	}
-	w.set("tokenizer.ggml.tokens", tokens)
-	w.set("tokenizer.ggml.token_type", kinds)
-	return len(tokens)
 }
 
 // tensors calls f for all of them, with shapes as the file has them.

@@ -28,10 +28,16 @@ type Session struct {
 	weights  *Weights
 	options  SessionOptions
 	caches   []compute.Tensor
-	step     *plan // of one token
-	prefill  *plan // of a chunk; nil if that is one
-	position int   // tokens so far
-	err      error // of a run, after which the caches are undefined
+	plans    map[planKey]*plan
+	position int             // tokens so far
+	under    *compute.Future // a run that nobody has waited for to its end
+	err      error           // of a run, after which the caches are undefined
+}
+
+// planKey says what differs between the plans of a session.
+type planKey struct {
+	n      int // tokens
+	output Output
 }
 
 // plan is the compiled network for a number of tokens.
@@ -53,13 +59,12 @@ func (w *Weights) NewSession(ctx context.Context, o SessionOptions) (*Session, e
 	if err := o.complete(w.Model); err != nil {
 		return nil, err
 	}
-	s := &Session{weights: w, options: o}
+	s := &Session{weights: w, options: o, plans: map[planKey]*plan{}}
 	err := s.makeCaches(ctx)
-	if err == nil {
-		s.step, err = s.compile(ctx, 1)
-	}
-	if err == nil && o.Chunk > 1 {
-		s.prefill, err = s.compile(ctx, o.Chunk)
+	for _, n := range []int{1, o.Chunk} {
+		if err == nil {
+			_, err = s.plan(ctx, planKey{n, o.Output})
+		}
 	}
 	if err != nil {
 		s.Close()
@@ -113,8 +118,19 @@ func (s *Session) makeCaches(ctx context.Context) error {
 	return nil
 }
 
-func (s *Session) compile(ctx context.Context, n int) (*plan, error) {
-	return s.weights.compile(ctx, batch.New(s.weights.device), n, s.caches, &s.options)
+// plan compiles the network when it is first needed.
+func (s *Session) plan(ctx context.Context, key planKey) (*plan, error) {
+	if p := s.plans[key]; p != nil {
+		return p, nil
+	}
+	o := s.options
+	o.Output = key.output
+	p, err := s.weights.compile(ctx, batch.New(s.weights.device), key.n, s.caches, &o)
+	if err != nil {
+		return nil, err
+	}
+	s.plans[key] = p
+	return p, nil
 }
 
 func (w *Weights) compile(ctx context.Context, b *batch.Batch, n int, caches []compute.Tensor, o *SessionOptions) (*plan, error) {
@@ -136,13 +152,31 @@ func (s *Session) Room() int { return s.options.Context - s.position }
 // Reset forgets all tokens.
 func (s *Session) Reset() { s.position = 0 }
 
+// Rewind forgets the tokens from a position on. Errors wrap [compute.ErrArgument] for a position that is not in the sequence.
+func (s *Session) Rewind(position int) error {
+	if position < 0 || position > s.position {
+		return fmt.Errorf("decoder: position %d of %d: %w", position, s.position, compute.ErrArgument)
+	}
+	s.position = position
+	return nil
+}
+
 // Feed continues the sequence with tokens and says what comes next: one by one, or in chunks where there are several. What it
 // returns is valid until the next call. Errors wrap [compute.ErrArgument] for no tokens or tokens that are not in the
-// vocabulary, and [compute.ErrTooLarge] where the context has no room for all, in which case nothing happens. After an error of
-// the device, or a context that was cancelled, the session is of no use any more.
+// vocabulary, and [compute.ErrTooLarge] where the context has no room for all, in which case nothing happens. When ctx is done first, the
+// sequence ends with the last chunk that was waited for, see [Session.Position], and may be continued: the next call waits for the run
+// that is under way. After any other error the session is of no use any more.
 func (s *Session) Feed(ctx context.Context, tokens ...int32) (*Next, error) {
+	return s.FeedFor(ctx, s.options.Output, tokens...)
+}
+
+// FeedFor is [Session.Feed] with another output. The network of one token is compiled when an output is first wanted.
+func (s *Session) FeedFor(ctx context.Context, o Output, tokens ...int32) (*Next, error) {
 	if s.err != nil {
 		return nil, s.err
+	}
+	if err := compute.CheckContext(ctx); err != nil {
+		return nil, err
 	}
 	if len(tokens) == 0 {
 		return nil, fmt.Errorf("decoder: no tokens: %w", compute.ErrArgument)
@@ -154,21 +188,56 @@ func (s *Session) Feed(ctx context.Context, tokens ...int32) (*Next, error) {
 		return nil, fmt.Errorf("decoder: %d tokens after %d, in a context of %d: %w", len(tokens), s.position, s.options.Context,
 			compute.ErrTooLarge)
 	}
+	if o.TopK < 0 {
+		return nil, fmt.Errorf("decoder: top %d: %w", o.TopK, compute.ErrArgument)
+	}
+	o.TopK = min(o.TopK, s.weights.Vocabulary)
+	if err := s.settle(ctx); err != nil {
+		return nil, err
+	}
 	var p *plan
 	for len(tokens) > 0 {
 		n := min(len(tokens), s.options.Chunk)
-		if p = s.step; n > 1 {
-			p = s.prefill
+		key := planKey{1, o}
+		if n == len(tokens) && n > 1 && o != s.options.Output {
+			n-- // the last token is a step of its own, so that there is one plan for chunks
+		}
+		if n > 1 {
+			key = planKey{s.options.Chunk, s.options.Output}
+		}
+		var err error
+		if p, err = s.plan(ctx, key); err != nil { // the caches are as they were
+			return nil, fmt.Errorf("decoder: %w", err)
 		}
 		p.in.set(tokens[:n], s.position)
-		if err := p.Start().Await(ctx); err != nil {
-			s.err = fmt.Errorf("decoder: %d tokens at position %d: %w", n, s.position, err)
-			return nil, s.err
+		s.under = p.Start()
+		if err := s.settle(ctx); err != nil {
+			return nil, err
 		}
 		s.position += n
 		tokens = tokens[n:]
 	}
 	return p.next(), nil
+}
+
+// settle waits for the run under way.
+func (s *Session) settle(ctx context.Context) error {
+	if s.under == nil {
+		return nil
+	}
+	if err := s.under.Await(ctx); err != nil {
+		select {
+		case <-s.under.Done():
+		default:
+			return err // of ctx
+		}
+	}
+	err := s.under.Err()
+	s.under = nil
+	if err != nil {
+		s.err = fmt.Errorf("decoder: at position %d: %w", s.position, err)
+	}
+	return s.err
 }
 
 func (p *plan) next() *Next {
@@ -188,11 +257,10 @@ func (p *plan) next() *Next {
 // Close frees caches and plans. It is idempotent.
 func (s *Session) Close() error {
 	var all []error
-	for _, p := range []*plan{s.step, s.prefill} {
-		if p != nil && p.Plan != nil {
-			all = append(all, p.Plan.Close())
-		}
+	for _, p := range s.plans {
+		all = append(all, p.Plan.Close())
 	}
+	clear(s.plans)
 	for _, c := range s.caches {
 		if c != nil {
 			all = append(all, c.Close())

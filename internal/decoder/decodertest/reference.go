@@ -1,6 +1,5 @@
-//go:build !js
-
-package decoder
+// Package decodertest has a language model in float64 to compare with.
+package decodertest
 
 import (
 	"math"
@@ -11,8 +10,8 @@ import (
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
-// reference is the transformer in float64 and plain loops, from the file: nothing in it is shared with what is tested.
-type reference struct {
+// Reference is the transformer in float64 and plain loops, from the file: nothing in it is shared with what is tested.
+type Reference struct {
 	t                                           testing.TB
 	tensors                                     map[string][]float64
 	width, hidden, heads, kv, size, dims, vocab int
@@ -22,8 +21,9 @@ type reference struct {
 	keys, values                                [][][]float64 // by block and position
 }
 
-func newReference(t testing.TB, f *gguf.File) *reference {
-	r := &reference{t: t, tensors: map[string][]float64{}}
+// New reads a model.
+func New(t testing.TB, f *gguf.File) *Reference {
+	r := &Reference{t: t, tensors: map[string][]float64{}}
 	architecture, err := gguf.Value[string](f, "general.architecture")
 	require.NoError(t, err)
 	number := func(key string) float64 {
@@ -50,7 +50,7 @@ func newReference(t testing.TB, f *gguf.File) *reference {
 }
 
 // times is a matrix of rows as long as x times x, and a bias if there is one.
-func (r *reference) times(name string, x []float64) []float64 {
+func (r *Reference) times(name string, x []float64) []float64 {
 	w, ok := r.tensors[name+".weight"]
 	require.True(r.t, ok, name)
 	y := make([]float64, len(w)/len(x))
@@ -65,7 +65,7 @@ func (r *reference) times(name string, x []float64) []float64 {
 	return y
 }
 
-func (r *reference) norm(name string, x []float64) []float64 {
+func (r *Reference) norm(name string, x []float64) []float64 {
 	sum := 0.0
 	for _, v := range x {
 		sum += v * v
@@ -77,7 +77,7 @@ func (r *reference) norm(name string, x []float64) []float64 {
 	return y
 }
 
-func (r *reference) turn(x []float64, position int) {
+func (r *Reference) turn(x []float64, position int) {
 	for head := 0; head < len(x); head += r.size {
 		for i := range r.size / 2 {
 			angle := float64(position) * math.Pow(r.base, -2*float64(i)/float64(r.size))
@@ -94,8 +94,11 @@ func (r *reference) turn(x []float64, position int) {
 	}
 }
 
-// step returns the logits after one more token.
-func (r *reference) step(token int32) []float64 {
+// Vocabulary is how many tokens there are.
+func (r *Reference) Vocabulary() int { return r.vocab }
+
+// Step returns the logits after one more token.
+func (r *Reference) Step(token int32) []float64 {
 	x := append([]float64(nil), r.tensors["token_embd.weight"][int(token)*r.width:][:r.width]...)
 	for b := range r.blocks {
 		at := "blk." + string(rune('0'+b)) + "."

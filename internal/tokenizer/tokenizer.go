@@ -1,4 +1,4 @@
-package decoder
+package tokenizer
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ type Tokenizer struct {
 	kinds    []int32
 	ids      map[string]int32
 	special  map[byte][]int32 // tokens that stand for themselves in a text, by first byte, the longest first
-	bos      int32            // −1 if there is none
+	bos, eos int32            // −1 if there is none
 	addBOS   bool
 	ends     map[int32]bool
 	alphabet alphabet
@@ -46,12 +46,12 @@ const (
 var turnEnds = []string{"</s>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>",
 	"<｜end▁of▁sentence｜>", "<end_of_utterance>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"}
 
-// NewTokenizer reads the tokenizer of a file, whose model is "llama" (SentencePiece) or "gpt2" (byte-level BPE). Errors wrap
+// New reads the tokenizer of a file, whose model is "llama" (SentencePiece) or "gpt2" (byte-level BPE). Errors wrap
 // gguf.ErrMissing, [compute.ErrUnsupported], [compute.ErrShape] and [compute.ErrArgument], and name the metadata.
-func NewTokenizer(f *gguf.File) (*Tokenizer, error) {
+func New(f *gguf.File) (*Tokenizer, error) {
 	t, err := newTokenizer(f)
 	if err != nil {
-		return nil, fmt.Errorf("decoder: tokenizer: %w", err)
+		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
 	return t, nil
 }
@@ -61,7 +61,7 @@ func newTokenizer(f *gguf.File) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tokenizer{ids: map[string]int32{}, special: map[byte][]int32{}, bos: -1, ends: map[int32]bool{}}
+	t := &Tokenizer{ids: map[string]int32{}, special: map[byte][]int32{}, bos: -1, eos: -1, ends: map[int32]bool{}}
 	if t.pieces, err = gguf.Values[string](f, "tokenizer.ggml.tokens"); err != nil {
 		return nil, err
 	}
@@ -126,6 +126,9 @@ func (t *Tokenizer) readEnds(f *gguf.File) error {
 			t.bos = int32(id)
 		default:
 			t.ends[int32(id)] = true
+			if key == "tokenizer.ggml.eos_token_id" {
+				t.eos = int32(id)
+			}
 		}
 	}
 	for _, name := range turnEnds {
@@ -147,6 +150,28 @@ func (t *Tokenizer) Len() int { return len(t.pieces) }
 
 // Ends reports whether a token ends what the model says.
 func (t *Tokenizer) Ends(token int32) bool { return t.ends[token] }
+
+// BOS is how the file writes the token that begins a text, empty if there is none.
+func (t *Tokenizer) BOS() string { return t.piece(t.bos) }
+
+// EOS is how the file writes the token that ends a text, empty if there is none.
+func (t *Tokenizer) EOS() string { return t.piece(t.eos) }
+
+func (t *Tokenizer) piece(token int32) string {
+	if token < 0 {
+		return ""
+	}
+	return t.pieces[token]
+}
+
+// EncodeOnce is Encode for texts that may be written with the token that begins them, as those of chat templates are.
+func (t *Tokenizer) EncodeOnce(text string) []int32 {
+	tokens := t.Encode(text)
+	if t.addBOS && t.bos >= 0 && len(tokens) > 1 && tokens[0] == t.bos && tokens[1] == t.bos {
+		return tokens[1:]
+	}
+	return tokens
+}
 
 // Encode returns the tokens of a text, after the one that begins a text if the model wants that. Control tokens written in the
 // text, such as <|im_start|>, are these tokens.

@@ -1,8 +1,9 @@
-package decoder
+package tokenizer
 
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/wavelane/wavelane/compute"
@@ -17,27 +18,32 @@ type bytePairs struct {
 	cut   cutter
 }
 
-// letters has the character that spells each byte, spelled the byte of each such character.
-var letters, spelled = func() (letters [256]string, spelled map[rune]byte) {
-	spelled = map[rune]byte{}
+// byteLetters is how bytes are spelled.
+type byteLetters struct {
+	letters [256]string   // the character of each byte
+	bytes   map[rune]byte // the byte of each such character
+}
+
+var spelling = sync.OnceValue(func() *byteLetters {
+	s := &byteLetters{bytes: map[rune]byte{}}
 	next := rune(256)
-	for b := range letters {
+	for b := range s.letters {
 		r := rune(b)
 		if !('!' <= r && r <= '~' || '¡' <= r && r <= '¬' || '®' <= r && r <= 'ÿ') {
 			r = next
 			next++
 		}
-		letters[b], spelled[r] = string(r), byte(b)
+		s.letters[b], s.bytes[r] = string(r), byte(b)
 	}
-	return letters, spelled
-}()
+	return s
+})
 
 func newBytePairs(f *gguf.File, t *Tokenizer) (alphabet, error) {
 	name, err := gguf.Value[string](f, "tokenizer.ggml.pre")
 	if err != nil {
 		return nil, err
 	}
-	cut, ok := cutters[name]
+	cut, ok := cutterOf(name)
 	if !ok {
 		return nil, fmt.Errorf("metadata \"tokenizer.ggml.pre\" is %q, need one of %s: %w", name, cutterNames(), compute.ErrUnsupported)
 	}
@@ -60,12 +66,13 @@ func newBytePairs(f *gguf.File, t *Tokenizer) (alphabet, error) {
 }
 
 func (b *bytePairs) encode(tokens []int32, text string) []int32 {
+	letters := &spelling().letters
 	b.cut.words(text, func(word string) {
-		var spelling strings.Builder
+		var spelled strings.Builder
 		for i := range len(word) {
-			spelling.WriteString(letters[word[i]])
+			spelled.WriteString(letters[word[i]])
 		}
-		tokens = b.word(tokens, spelling.String())
+		tokens = b.word(tokens, spelled.String())
 	})
 	return tokens
 }
@@ -94,8 +101,9 @@ func (b *bytePairs) word(tokens []int32, word string) []int32 {
 }
 
 func (b *bytePairs) spell(text []byte, piece string, _ int32) []byte {
+	bytes := spelling().bytes
 	for i, r := range piece {
-		if c, ok := spelled[r]; ok {
+		if c, ok := bytes[r]; ok {
 			text = append(text, c)
 			continue
 		}

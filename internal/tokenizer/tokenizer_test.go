@@ -1,4 +1,4 @@
-package decoder
+package tokenizer
 
 import (
 	"bytes"
@@ -60,7 +60,7 @@ const ggml = "tokenizer.ggml."
 
 func (g *golden) sentencePiece(t testing.TB, more ...any) *Tokenizer {
 	s := &g.SentencePiece
-	x, err := NewTokenizer(metadataFile(t, append([]any{ggml + "model", "llama", ggml + "tokens", s.Tokens, ggml + "scores", s.Scores,
+	x, err := New(metadataFile(t, append([]any{ggml + "model", "llama", ggml + "tokens", s.Tokens, ggml + "scores", s.Scores,
 		ggml + "token_type", s.Kinds}, more...)...))
 	require.NoError(t, err)
 	return x
@@ -68,7 +68,7 @@ func (g *golden) sentencePiece(t testing.TB, more ...any) *Tokenizer {
 
 func (g *golden) bytePairs(t testing.TB, pre string, more ...any) *Tokenizer {
 	b := &g.BytePairs
-	x, err := NewTokenizer(metadataFile(t, append([]any{ggml + "model", "gpt2", ggml + "tokens", b.Tokens, ggml + "merges", b.Merges,
+	x, err := New(metadataFile(t, append([]any{ggml + "model", "gpt2", ggml + "tokens", b.Tokens, ggml + "merges", b.Merges,
 		ggml + "pre", pre}, more...)...))
 	require.NoError(t, err)
 	return x
@@ -92,9 +92,11 @@ func TestBytePairs(t *testing.T) {
 	require.Len(t, g.BytePairs.Cutters, 4)
 	for pre, cases := range g.BytePairs.Cutters {
 		x := g.bytePairs(t, pre)
+		cut, ok := cutterOf(pre)
+		require.True(t, ok)
 		for _, c := range cases {
 			words := []string{}
-			cutters[pre].words(c.Text, func(w string) { words = append(words, w) })
+			cut.words(c.Text, func(w string) { words = append(words, w) })
 			require.Equal(t, c.Words, words, "%s %q", pre, c.Text)
 			require.Equal(t, c.Tokens, append([]int32{}, x.Encode(c.Text)...), "%s %q", pre, c.Text)
 			require.Equal(t, c.Text, x.Decode(c.Tokens))
@@ -153,7 +155,7 @@ func TestTokenizerErrors(t *testing.T) {
 		for i := 0; i < len(c.with); i += 2 {
 			c.with[i] = ggml + c.with[i].(string)
 		}
-		_, err := NewTokenizer(metadataFile(t, c.with...))
+		_, err := New(metadataFile(t, c.with...))
 		require.ErrorIs(t, err, c.want)
 		require.ErrorContains(t, err, c.says)
 	}

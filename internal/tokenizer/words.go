@@ -1,7 +1,6 @@
-package decoder
+package tokenizer
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,23 +16,42 @@ type cutter struct {
 	begin  bool // a text begins with a token of its own unless the file says otherwise
 }
 
-// cutters by the names that tokenizer.ggml.pre has.
-var cutters = map[string]cutter{
-	"gpt-2":            {},
-	"smollm":           {digits: 1},
-	"starcoder":        {digits: 1},
-	"refact":           {digits: 1},
-	"command-r":        {digits: 1},
-	"mpt":              {},
-	"llama-bpe":        {modern: true, digits: 3, whole: true, begin: true},
-	"llama3":           {modern: true, digits: 3, whole: true, begin: true},
-	"llama-v3":         {modern: true, digits: 3, whole: true, begin: true},
-	"falcon3":          {modern: true, digits: 3, whole: true, begin: true},
-	"qwen2":            {modern: true, digits: 1},
-	"deepseek-r1-qwen": {modern: true, digits: 1},
+// cutters are those that tokenizer.ggml.pre names.
+var cutters = [...]struct {
+	name string
+	cutter
+}{
+	{"gpt-2", cutter{}},
+	{"smollm", cutter{digits: 1}},
+	{"starcoder", cutter{digits: 1}},
+	{"refact", cutter{digits: 1}},
+	{"command-r", cutter{digits: 1}},
+	{"mpt", cutter{}},
+	{"llama-bpe", cutter{modern: true, digits: 3, whole: true, begin: true}},
+	{"llama3", cutter{modern: true, digits: 3, whole: true, begin: true}},
+	{"llama-v3", cutter{modern: true, digits: 3, whole: true, begin: true}},
+	{"falcon3", cutter{modern: true, digits: 3, whole: true, begin: true}},
+	{"qwen2", cutter{modern: true, digits: 1}},
+	{"deepseek-r1-qwen", cutter{modern: true, digits: 1}},
 }
 
-func cutterNames() string { return strings.Join(slices.Sorted(maps.Keys(cutters)), ", ") }
+func cutterOf(pre string) (cutter, bool) {
+	for _, c := range cutters {
+		if c.name == pre {
+			return c.cutter, true
+		}
+	}
+	return cutter{}, false
+}
+
+func cutterNames() string {
+	var names []string
+	for _, c := range cutters {
+		names = append(names, c.name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
 
 // words calls f for each word; together they are the text.
 func (c cutter) words(text string, f func(word string)) {

@@ -1,0 +1,63 @@
+package tokenizer
+
+import (
+	"fmt"
+	"strings"
+)
+
+// WriteSmall sets the metadata of a vocabulary that spells every text, for models with random weights, and returns how many tokens it
+// has. The model is "llama" (SentencePiece) or "gpt2" (byte-level BPE).
+func WriteSmall(set func(key string, value any), model string) int {
+	words := strings.Fields("th he in er an re on at en nd the and ing tion is to of")
+	var tokens []string
+	var kinds []int32
+	add := func(kind int32, list ...string) {
+		for _, s := range list {
+			tokens, kinds = append(tokens, s), append(kinds, kind)
+		}
+	}
+	set("tokenizer.ggml.model", model)
+	if model == "llama" {
+		add(unknownToken, "<unk>")
+		add(controlToken, "<s>", "</s>")
+		for b := range 256 {
+			add(byteToken, fmt.Sprintf("<0x%02X>", b))
+		}
+		add(normalToken, spaceMark)
+		for c := 'a'; c <= 'z'; c++ {
+			add(normalToken, string(c))
+		}
+		add(normalToken, words...)
+		for _, s := range words {
+			add(normalToken, spaceMark+s)
+		}
+		scores := make([]float32, len(tokens))
+		for i := range scores {
+			scores[i] = -float32(i)
+		}
+		set("tokenizer.ggml.scores", scores)
+		set("tokenizer.ggml.unknown_token_id", uint32(0))
+		set("tokenizer.ggml.bos_token_id", uint32(1))
+		set("tokenizer.ggml.eos_token_id", uint32(2))
+	} else {
+		add(normalToken, spelling().letters[:]...)
+		var merges []string
+		for _, s := range words {
+			if len(s) == 2 {
+				add(normalToken, s)
+				merges = append(merges, s[:1]+" "+s[1:])
+			}
+		}
+		add(normalToken, "the", "Ġthe")
+		merges = append(merges, "th e", "Ġ the")
+		add(controlToken, "<|endoftext|>", "<|im_start|>", "<|im_end|>")
+		set("tokenizer.ggml.pre", "qwen2")
+		set("tokenizer.ggml.merges", merges)
+		set("tokenizer.ggml.bos_token_id", uint32(len(tokens)-3))
+		set("tokenizer.ggml.eos_token_id", uint32(len(tokens)-3))
+		set("tokenizer.ggml.add_bos_token", false)
+	}
+	set("tokenizer.ggml.tokens", tokens)
+	set("tokenizer.ggml.token_type", kinds)
+	return len(tokens)
+}

@@ -8,6 +8,7 @@
 //	wavelane monitor
 //	wavelane gguf model.gguf
 //	wavelane onnx model.onnx
+//	wavelane llm model.gguf
 //	wavelane wgpu
 //	wavelane dist check
 //
@@ -47,7 +48,7 @@ func execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.AddCommand(infoCommand(), benchCommand(), tuneCommand(), monitorCommand(), kernelsCommand(), ptxCommand(),
-		quantCommand(), ggufCommand(), onnxCommand(), wgpuCommand(), distCommand())
+		quantCommand(), ggufCommand(), onnxCommand(), llmCommand(), wgpuCommand(), distCommand())
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)

@@ -1,6 +1,6 @@
 //go:build !js
 
-// Decode continues a text with a language model from a GGUF file, of the Llama or the Qwen2 architecture, on any device.
+// Decode continues a text with a language model from a GGUF file on any device. It is a user of package llm.
 //
 //	go run ./examples/decode -model model.gguf -prompt "The sea is"
 //	go run ./examples/decode -random random.gguf      # without a model: one with random weights, which talks nonsense
@@ -18,8 +18,7 @@ import (
 
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/internal/decoder"
-	"github.com/wavelane/wavelane/internal/tokenizer"
-	"github.com/wavelane/wavelane/quant/gguf"
+	"github.com/wavelane/wavelane/llm"
 )
 
 type options struct {
@@ -42,7 +41,7 @@ func main() {
 	flag.IntVar(&o.tokens, "n", 128, "most `tokens` to decode")
 	flag.IntVar(&o.context, "ctx", 2048, "most `tokens` of prompt and continuation together; limits memory")
 	flag.Float64Var(&o.temperature, "temp", 0, "`temperature` of sampling; 0 takes the most likely token, always the same")
-	flag.IntVar(&o.topK, "top-k", 40, "with a temperature, sample from this `number` of most likely tokens, 1 to 1024; 0 for all")
+	flag.IntVar(&o.topK, "top-k", 40, "with a temperature, sample from this `number` of most likely tokens; 0 for all")
 	flag.Uint64Var(&o.seed, "seed", 0, "of sampling and of random weights; 0 draws one")
 	flag.BoolVar(&o.dense, "dense", false, "make float32 of quantised weights when loading, which takes several times the memory")
 	flag.BoolVar(&o.exact, "exact", false, "multiply quantised weights with float32; otherwise activations are rounded to 8 bits, which is faster")
@@ -87,37 +86,21 @@ func run(ctx context.Context, out, errOut io.Writer, o options, opts ...wavelane
 	if o.model == "" {
 		return fmt.Errorf("-model is missing: a GGUF file, or with -random FILE one that is written there")
 	}
-	if o.tokens < 0 || o.context < 1 || o.topK > 1024 {
-		return fmt.Errorf("-n %d, -ctx %d, -top-k %d: out of range", o.tokens, o.context, o.topK)
+	if o.tokens < 1 || o.context < 1 {
+		return fmt.Errorf("-n %d, -ctx %d: out of range", o.tokens, o.context)
 	}
-	sampler, err := decoder.NewSampler(o.temperature, o.topK, o.seed)
+	model, err := llm.Open(o.model)
 	if err != nil {
 		return err
 	}
-	file, err := gguf.Open(o.model)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	model, err := decoder.Read(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.model, err)
-	}
-	text, err := tokenizer.New(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.model, err)
-	}
-	prompt := text.Encode(o.prompt)
-	if err := fits(prompt, o.context, model); err != nil {
-		return err
-	}
-
+	defer model.Close()
 	dev, err := wavelane.Open(ctx, opts...)
 	if err != nil {
 		return err
 	}
 	defer dev.Close()
-	fmt.Fprintf(errOut, "%s\n%v\n", dev.Explain(), describe(model))
+	info := model.Info()
+	fmt.Fprintf(errOut, "%s\n%v\n", dev.Explain(), describe(info))
 	if o.temperature > 0 {
 		fmt.Fprintf(errOut, "seed %d\n", o.seed)
 	}
@@ -126,34 +109,29 @@ func run(ctx context.Context, out, errOut io.Writer, o options, opts ...wavelane
 		return err
 	}
 	defer weights.Close()
-	if err := file.Close(); err != nil { // its memory is not needed any more
-		return err
+	sessionOpts := []llm.SessionOption{llm.WithContext(min(o.context, info.Context))}
+	if o.exact {
+		sessionOpts = append(sessionOpts, llm.WithExact())
 	}
-	session, err := weights.NewSession(ctx, decoder.SessionOptions{Context: min(o.context, model.Context), Exact: o.exact,
-		WideCache: o.wide, Output: sampler.Output()})
+	if o.wide {
+		sessionOpts = append(sessionOpts, llm.WithWideCache())
+	}
+	session, err := weights.NewSession(ctx, sessionOpts...)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
 	fmt.Fprint(out, o.prompt)
-	g := &generation{session: session, sampler: sampler, tokenizer: text, out: out}
-	err = g.run(ctx, prompt, o.tokens)
-	fmt.Fprintf(errOut, "\n\n%s\n", &g.times)
-	return err
-}
-
-// fits reports a prompt that the model cannot be given.
-func fits(prompt []int32, context int, m *decoder.Model) error {
-	if len(prompt) == 0 {
-		return fmt.Errorf("the prompt is empty, and texts of this model begin with no token of their own")
+	end, err := generate(ctx, out, session, o.prompt, llm.WithMaxTokens(o.tokens),
+		llm.WithSampling(llm.Sampling{Temperature: o.temperature, TopK: o.topK, Seed: o.seed}))
+	if err != nil {
+		return err
 	}
-	if most := min(context, m.Context); len(prompt) > most {
-		return fmt.Errorf("the prompt is %d tokens, and there is room for %d: -ctx and what the model was trained on", len(prompt), most)
-	}
+	fmt.Fprintf(errOut, "\n\n%s\n", end)
 	return nil
 }
 
-func describe(m *decoder.Model) string {
+func describe(m llm.Info) string {
 	name := m.Name
 	if name == "" {
 		name = "a model without a name"

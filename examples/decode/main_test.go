@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -93,16 +94,17 @@ func TestWrong(t *testing.T) {
 		{options{model: "a", random: "b"}, nil, "which one"},
 		{options{random: filepath.Join(dir, "none", "x")}, os.ErrNotExist, "none"},
 		{options{model: random, temperature: -1}, compute.ErrArgument, "temperature"},
-		{options{model: random, topK: 2000}, nil, "-top-k"},
-		{options{model: random, prompt: strings.Repeat("a", 300)}, nil, "room for 256"},
+		{options{model: random, topK: -1}, compute.ErrArgument, "top-k"},
+		{options{model: random, tokens: -1}, nil, "-n"},
+		{options{model: random, prompt: strings.Repeat("a", 300)}, compute.ErrTooLarge, "in a context of 256"},
 	} {
-		c.o.context, c.o.tokens = 256, 1
+		c.o.context, c.o.tokens = 256, cmp.Or(c.o.tokens, 1)
 		var out, errOut bytes.Buffer
 		err := run(t.Context(), &out, &errOut, c.o, cpu)
 		require.ErrorContains(t, err, c.says)
 		if c.want != nil {
 			require.ErrorIs(t, err, c.want)
 		}
-		require.Empty(t, out.String())
+		require.Equal(t, c.o.prompt, out.String()[:min(len(out.String()), len(c.o.prompt))])
 	}
 }

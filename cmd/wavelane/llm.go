@@ -1,0 +1,274 @@
+//go:build !js
+
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/llm"
+)
+
+type llmFlags struct {
+	bench               benchFlags
+	prompt, system      string
+	raw, info, measure  bool
+	tokens, context     int
+	sampling            llm.Sampling
+	stop                []string
+	dense, exact, wide  bool
+	json                bool
+	benchPrompt, benchN int
+	repeat              int
+}
+
+func llmCommand() *cobra.Command {
+	var f llmFlags
+	c := &cobra.Command{
+		Use:   "llm MODEL.gguf",
+		Short: "Talk with a language model",
+		Long: `Talk with a language model from a GGUF file. Each line of standard input is a message, in the form of the file's chat
+template; with -p there is one. A model without a template, or --raw, has the prompt continued as it is.
+
+The text goes to standard output as it comes, everything else to standard error. Ctrl-C ends the program.
+
+With --bench it measures how fast prompts and tokens are computed, as llama-bench does: pp512 is a prompt of 512 tokens, tg128 are
+128 tokens, one after the other.`,
+		Example: `  wavelane llm model.gguf
+  wavelane llm model.gguf -p "Why is the sky blue?" --temp 0.7 --top-p 0.9
+  wavelane llm model.gguf -p "The sea is" --raw -n 64
+  wavelane llm model.gguf --bench --device cpu
+  wavelane llm model.gguf --info`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, files []string) error {
+			if f.tokens < 0 || f.context < 1 || f.benchPrompt < 0 || f.benchN < 0 || f.benchPrompt+f.benchN < 1 || f.repeat < 1 {
+				return usagef("-n %d, --ctx %d, --pp %d, --tg %d, --repeat %d: out of range", f.tokens, f.context, f.benchPrompt, f.benchN, f.repeat)
+			}
+			if !c.Flags().Changed("seed") {
+				f.sampling.Seed = rand.Uint64()
+			}
+			return f.do(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr(), files[0])
+		},
+	}
+	c.Flags().StringVarP(&f.prompt, "prompt", "p", "", "one `message`, instead of those of standard input")
+	c.Flags().StringVar(&f.system, "system", "", "`message` that goes before all others")
+	c.Flags().BoolVar(&f.raw, "raw", false, "continue the prompt as it is, without the chat template")
+	c.Flags().IntVarP(&f.tokens, "tokens", "n", 0, "most `tokens` of an answer; 0 for as many as there is room for")
+	c.Flags().IntVar(&f.context, "ctx", 4096, "`tokens` that there is room for, at most what the model was trained on")
+	c.Flags().Float64Var(&f.sampling.Temperature, "temp", 0, "`temperature`; 0 takes the most likely token, always the same")
+	c.Flags().IntVar(&f.sampling.TopK, "top-k", 40, "with a temperature, draw from this `number` of most likely tokens; 0 for all")
+	c.Flags().Float64Var(&f.sampling.TopP, "top-p", 0, "draw from the most likely tokens that have this `probability` together; 0 for all")
+	c.Flags().Float64Var(&f.sampling.MinP, "min-p", 0, "draw from tokens with this `share` of the probability of the likeliest; 0 for all")
+	c.Flags().Float64Var(&f.sampling.RepetitionPenalty, "repeat-penalty", 0, "by which logits of tokens that were there are divided; 0 for none")
+	c.Flags().Uint64Var(&f.sampling.Seed, "seed", 0, "of drawing; drawn itself if not given")
+	c.Flags().StringArrayVar(&f.stop, "stop", nil, "`text` that ends an answer; may be given several times")
+	c.Flags().BoolVar(&f.dense, "dense", false, "make float32 of quantised weights when loading, which takes several times the memory")
+	c.Flags().BoolVar(&f.exact, "exact", false, "multiply quantised weights with float32; otherwise activations are rounded to 8 bits, which is faster")
+	c.Flags().BoolVar(&f.wide, "wide-cache", false, "keep keys and values in float32 instead of float16")
+	c.Flags().BoolVar(&f.info, "info", false, "show what the model is")
+	c.Flags().BoolVar(&f.measure, "bench", false, "measure")
+	c.Flags().IntVar(&f.benchPrompt, "pp", 512, "with --bench, `tokens` of the prompt")
+	c.Flags().IntVar(&f.benchN, "tg", 128, "with --bench, `tokens` after it")
+	c.Flags().IntVar(&f.repeat, "repeat", 3, "with --bench, so often, of which the median is shown")
+	c.Flags().BoolVar(&f.json, "json", false, "with --bench or --info, write JSON")
+	c.Flags().StringVar(&f.bench.device, "device", "", "`name` as wavelane info lists them, or gpu for the best adapter")
+	c.Flags().BoolVar(&f.bench.software, "software", false, "allow software adapters")
+	return c
+}
+
+func (f *llmFlags) do(ctx context.Context, in io.Reader, out, errOut io.Writer, file string) error {
+	m, err := llm.Open(file)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	info := m.Info()
+	if f.info {
+		if f.json {
+			return writeJSON(out, info)
+		}
+		fmt.Fprintf(out, "%s\n", describeModel(info))
+		if info.ChatTemplate != "" {
+			fmt.Fprintf(out, "\nchat template:\n%s\n", info.ChatTemplate)
+		}
+		return nil
+	}
+	dev, err := wavelane.Open(ctx, f.bench.options()...)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	fmt.Fprintf(errOut, "%s\n%s\n", dev.Explain(), describeModel(info))
+	var load []llm.LoadOption
+	if f.dense {
+		load = append(load, llm.WithDense())
+	}
+	w, err := m.Load(ctx, dev, load...)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	size := f.context
+	if f.measure {
+		size = max(f.benchPrompt, f.benchN) + 1
+	}
+	opts := []llm.SessionOption{llm.WithContext(min(size, info.Context))}
+	if f.exact {
+		opts = append(opts, llm.WithExact())
+	}
+	if f.wide {
+		opts = append(opts, llm.WithWideCache())
+	}
+	s, err := w.NewSession(ctx, opts...)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if f.measure {
+		return f.measured(ctx, out, s, dev.Info().Name, info)
+	}
+	f.raw = f.raw || info.ChatTemplate == ""
+	return f.talk(ctx, in, out, errOut, s)
+}
+
+// talk answers one message, or those of the input.
+func (f *llmFlags) talk(ctx context.Context, in io.Reader, out, errOut io.Writer, s *llm.Session) error {
+	var talk []llm.Message
+	if f.system != "" {
+		talk = append(talk, llm.Message{Role: "system", Content: f.system})
+	}
+	if f.prompt != "" {
+		_, err := f.answer(ctx, out, errOut, s, append(talk, llm.Message{Role: "user", Content: f.prompt}))
+		return err
+	}
+	fmt.Fprintln(errOut, "Each line is a message; the end of the input ends the program.")
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for fmt.Fprint(errOut, "> "); lines.Scan(); fmt.Fprint(errOut, "> ") {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		talk = append(talk, llm.Message{Role: "user", Content: lines.Text()})
+		text, err := f.answer(ctx, out, errOut, s, talk)
+		if err != nil {
+			return err
+		}
+		talk = append(talk, llm.Message{Role: "assistant", Content: text})
+	}
+	fmt.Fprintln(errOut)
+	return lines.Err()
+}
+
+// answer writes what the model says to the last message.
+func (f *llmFlags) answer(ctx context.Context, out, errOut io.Writer, s *llm.Session, talk []llm.Message) (string, error) {
+	opts := []llm.GenerateOption{llm.WithSampling(f.sampling), llm.WithStop(f.stop...)}
+	if f.tokens > 0 {
+		opts = append(opts, llm.WithMaxTokens(f.tokens))
+	}
+	sequence := s.Chat(ctx, talk, opts...)
+	if f.raw {
+		sequence = s.Generate(ctx, talk[len(talk)-1].Content, opts...)
+	}
+	var text strings.Builder
+	finish := llm.Unfinished
+	for token, err := range sequence {
+		if err != nil {
+			return "", err
+		}
+		if _, err := io.WriteString(io.MultiWriter(out, &text), token.Text); err != nil {
+			return "", err
+		}
+		finish = token.Finish
+	}
+	fmt.Fprintln(out)
+	st := s.Stats()
+	fmt.Fprintf(errOut, "[%s; prompt %d tokens, %d known, %s; answer %s]\n", finish, st.Prompt, st.Known, rate(st.Prompt-st.Known, st.Prefill),
+		rate(st.Steps, st.Decoding))
+	return text.String(), nil
+}
+
+func rate(n int, d time.Duration) string {
+	if d <= 0 {
+		return "no tokens"
+	}
+	return fmt.Sprintf("%.1f tokens/s", float64(n)/d.Seconds())
+}
+
+// llmMeasurement is a row of the table that llama-bench writes.
+type llmMeasurement struct {
+	Model   string    `json:"model"`
+	Bytes   int64     `json:"bytes"`
+	Params  int64     `json:"params"`
+	Backend string    `json:"backend"`
+	Test    string    `json:"test"`
+	Rates   []float64 `json:"rates"` // tokens/s, sorted
+}
+
+func (f *llmFlags) measured(ctx context.Context, out io.Writer, s *llm.Session, device string, info llm.Info) error {
+	random := rand.New(rand.NewPCG(1, 2))
+	var rows []llmMeasurement
+	for _, test := range []struct {
+		name string
+		n    int
+	}{{"pp", f.benchPrompt}, {"tg", f.benchN}} {
+		if test.n == 0 {
+			continue
+		}
+		row := llmMeasurement{cmp.Or(info.Name, info.Architecture), info.Bytes, info.Parameters, device, fmt.Sprint(test.name, test.n), nil}
+		for i := range f.repeat + 1 { // the first warms up
+			prompt := make([]int32, 1)
+			if test.name == "pp" {
+				prompt = make([]int32, test.n)
+			}
+			for j := range prompt {
+				prompt[j] = random.Int32N(int32(info.Vocabulary))
+			}
+			most := 1
+			if test.name == "tg" {
+				most = test.n + 1 // the first comes with the prompt
+			}
+			for _, err := range s.GenerateTokens(ctx, prompt, llm.WithMaxTokens(most), llm.WithIgnoreEnd()) {
+				if err != nil {
+					return err
+				}
+			}
+			st := s.Stats()
+			x := float64(st.Prompt-st.Known) / st.Prefill.Seconds()
+			if test.name == "tg" {
+				x = float64(st.Steps) / st.Decoding.Seconds()
+			}
+			if i > 0 {
+				row.Rates = append(row.Rates, x)
+			}
+		}
+		slices.Sort(row.Rates)
+		rows = append(rows, row)
+	}
+	if f.json {
+		return writeJSON(out, rows)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
+	fmt.Fprintf(w, "| model\t| size\t| params\t| backend\t| test\t| t/s\t|\n| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|\n")
+	for _, r := range rows {
+		fmt.Fprintf(w, "| %s\t| %.2f MiB\t| %.2f M\t| %s\t| %s\t| %.2f\t|\n", printable(r.Model), float64(r.Bytes)/(1<<20), float64(r.Params)/1e6,
+			r.Backend, r.Test, r.Rates[len(r.Rates)/2])
+	}
+	return w.Flush()
+}
+
+func describeModel(i llm.Info) string {
+	return fmt.Sprintf("%s: %s, %d blocks of width %d, %d heads (%d of keys), vocabulary %d, context %d, %.1f M parameters in %.1f MiB",
+		printable(cmp.Or(i.Name, "a model without a name")), printable(i.Architecture), i.Blocks, i.Width, i.Heads, i.KVHeads, i.Vocabulary, i.Context,
+		float64(i.Parameters)/1e6, float64(i.Bytes)/(1<<20))
+}

@@ -152,10 +152,8 @@ func TestLimits(t *testing.T) {
 		deep("{% if 1 %}", 100000), deep("{% for i in [1] %}", 1000), "{% if 0 %}" + deep("{% elif 0 %}", 50000) + "{% endif %}",
 		deep(" ", 1<<20+1),
 	} {
-		start := time.Now()
 		_, err := render(c, nil)
 		require.ErrorAs(t, err, new(*Error), "%.80s", c)
-		require.Less(t, time.Since(start), 20*time.Second, "%.80s", c)
 	}
 	v := any("x")
 	for range 1000 {

@@ -11,7 +11,7 @@ import (
 
 // Config is the sizes of a model.
 type Config struct {
-	Architecture string // "llama" or "qwen2"
+	Architecture string // one of those that architectureOf knows
 	Name         string // general.name, may be empty
 	Blocks       int
 	Width        int // of the residual stream
@@ -23,11 +23,56 @@ type Config struct {
 	Context      int // positions that the model was trained on
 	Epsilon      float32
 	Rope         compute.RopeOptions
+	RopeScale    float32 // by which rotated elements of queries and keys are multiplied; 0 is 1
+	Original     int     // context before it was stretched, up to which the short factors of a file hold
+
+	Window      int                 // positions that a query sees in blocks with a sliding window; 0 for none
+	Period      int                 // of so many blocks with windows, the last has none
+	WindowRope  compute.RopeOptions // of blocks with a window
+	ScoreScale  float32             // of attention; 0 is 1/√HeadSize
+	ScoreCap    float32             // soft cap of the scores of attention, 0 for none
+	LogitCap    float32             // soft cap of logits, 0 for none
+	EmbedScale  float32             // of embeddings; 0 is 1
+	GELU        bool                // instead of SiLU
+	ropeFactors []float32           // by which frequencies are divided, computed from metadata; nil for none
 }
 
-// architectures are those that are read, with how the two elements of a pair lie in the heads of queries and keys: converters
-// to GGUF reorder those of Llama so that they are neighbours.
-var architectures = map[string]struct{ neox bool }{"llama": {false}, "qwen2": {true}}
+// windowed reports blocks with a sliding window.
+func (c *Config) windowed(block int) bool { return c.Window > 0 && block%c.Period < c.Period-1 }
+
+// architecture is what networks differ in.
+type architecture struct {
+	neox      bool // elements of a pair are half a head apart; converters to GGUF reorder those of Llama so that they are neighbours
+	biases    bool // queries, keys and values have biases; other architectures may have them
+	headNorms bool // each head of queries and keys is normalised
+	postNorms bool // what attention and feed-forward layers add is normalised
+	fused     bool // queries, keys and values are one matrix, gate and up another
+	gemma     bool // embeddings are scaled, GELU
+	window    int  // sliding window by default
+	period    int  // see Config, by default
+}
+
+func architectureOf(name string) (architecture, bool) {
+	switch name {
+	case "llama":
+		return architecture{}, true
+	case "qwen2":
+		return architecture{neox: true, biases: true}, true
+	case "qwen3":
+		return architecture{neox: true, headNorms: true}, true
+	case "gemma":
+		return architecture{neox: true, gemma: true}, true
+	case "gemma2":
+		return architecture{neox: true, gemma: true, postNorms: true, window: 4096, period: 2}, true
+	case "gemma3":
+		return architecture{neox: true, gemma: true, postNorms: true, headNorms: true, period: 6}, true
+	case "phi3":
+		return architecture{neox: true, fused: true}, true
+	}
+	return architecture{}, false
+}
+
+const architectureNames = "llama, qwen2, qwen3, gemma, gemma2, gemma3 or phi3"
 
 // metadata reads the keys of an architecture and keeps the first error.
 type metadata struct {
@@ -80,6 +125,17 @@ func (m *metadata) positive(key string) float32 {
 	return float32(x)
 }
 
+// positiveOr is positive, with a default for a key that is not there or 0.
+func (m *metadata) positiveOr(key string, otherwise float32) float32 {
+	if !m.has(key) {
+		return otherwise
+	}
+	if x, err := m.Float(m.prefix + key); err == nil && x == 0 {
+		return otherwise
+	}
+	return m.positive(key)
+}
+
 // divides reports a number that is not a multiple of another.
 func (m *metadata) divides(by string, part int, of string, whole int) {
 	if m.err == nil && whole%part != 0 {
@@ -93,9 +149,9 @@ func readConfig(f *gguf.File) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	known, ok := architectures[architecture]
+	known, ok := architectureOf(architecture)
 	if !ok {
-		return Config{}, fmt.Errorf("architecture %q, need llama or qwen2: %w", architecture, compute.ErrUnsupported)
+		return Config{}, fmt.Errorf("architecture %q, need %s: %w", architecture, architectureNames, compute.ErrUnsupported)
 	}
 	m := &metadata{File: f, prefix: architecture + "."}
 	c := Config{Architecture: architecture,
@@ -127,11 +183,45 @@ func readConfig(f *gguf.File) (Config, error) {
 		c.Rope.Base = m.positive("rope.freq_base")
 	}
 	m.ropeScaling(&c)
+	m.windows(&c, known)
+	if c.GELU = known.gemma; known.gemma {
+		c.EmbedScale = float32(math.Sqrt(float64(c.Width)))
+	}
+	// The largest models of two families were trained with scores that are scaled by the width.
+	if m.err == nil && (architecture == "gemma2" && c.Blocks == 46 || architecture == "gemma3" && c.Blocks == 62) {
+		c.ScoreScale = float32(1 / math.Sqrt(float64(c.Width/c.Heads)))
+	}
+	c.ScoreCap, c.LogitCap = m.positiveOr("attn_logit_softcapping", 0), m.positiveOr("final_logit_softcapping", 0)
 	if m.err == nil && (c.Rope.Dims%2 != 0 || c.Rope.Dims > c.HeadSize) {
 		m.fail(fmt.Errorf("metadata %q is %d, must be even and at most %d, the size of a head: %w",
 			m.prefix+"rope.dimension_count", c.Rope.Dims, c.HeadSize, compute.ErrShape))
 	}
 	return c, m.err
+}
+
+// windows reads which blocks have a sliding window.
+func (m *metadata) windows(c *Config, a architecture) {
+	if a.period == 0 {
+		return // metadata of other architectures may name a window that their networks do not have
+	}
+	c.Window, c.Period = a.window, a.period
+	if m.has("attention.sliding_window") {
+		if n, err := m.Int(m.prefix + "attention.sliding_window"); err != nil || n != 0 {
+			c.Window = m.size("attention.sliding_window")
+		} else {
+			c.Window = 0
+		}
+	}
+	c.Period = m.sizeOr("attention.sliding_window_pattern", c.Period)
+	if c.Window == 0 {
+		c.Period = 0
+		return
+	}
+	c.WindowRope = c.Rope
+	if c.Architecture == "gemma3" { // whose windows were not stretched
+		c.WindowRope.Base, c.WindowRope.Scale = 10000, 0
+	}
+	c.WindowRope.Base = m.positiveOr("rope.freq_base_swa", c.WindowRope.Base)
 }
 
 // ropeScaling is about models that were stretched to longer contexts.
@@ -146,11 +236,46 @@ func (m *metadata) ropeScaling(c *Config) {
 	case m.has("rope.scale_linear"): // of old files
 		c.Rope.Scale = 1 / m.positive("rope.scale_linear")
 	}
+	c.Original = m.sizeOr("rope.scaling.original_context_length", c.Context)
+	c.RopeScale = m.positiveOr("rope.scaling.attn_factor", 0)
 	switch kind {
-	case "none":
+	case "none", "longrope": // whose factors are tensors
 	case "linear":
 		c.Rope.Scale = 1 / m.positive("rope.scaling.factor")
+	case "yarn":
+		m.yarn(c)
 	default:
-		m.fail(fmt.Errorf("metadata %q is %q, need none or linear: %w", m.prefix+"rope.scaling.type", kind, compute.ErrUnsupported))
+		m.fail(fmt.Errorf("metadata %q is %q, need none, linear, yarn or longrope: %w", m.prefix+"rope.scaling.type", kind, compute.ErrUnsupported))
 	}
+}
+
+// yarn stretches low frequencies only (Peng and others, "YaRN", 2023): those that turn less than some times in the original context.
+func (m *metadata) yarn(c *Config) {
+	factor := float64(m.positive("rope.scaling.factor"))
+	fast, slow := m.positiveOr("rope.scaling.yarn_beta_fast", 32), m.positiveOr("rope.scaling.yarn_beta_slow", 1)
+	for _, key := range []string{"yarn_log_multiplier", "yarn_ext_factor", "yarn_attn_factor"} {
+		if m.has("rope.scaling." + key) {
+			m.fail(fmt.Errorf("metadata %q: %w", m.prefix+"rope.scaling."+key, compute.ErrUnsupported))
+		}
+	}
+	if m.err != nil {
+		return
+	}
+	dims := float64(c.Rope.Dims)
+	pair := func(turns float32) float64 { // that turns so many times
+		return dims * math.Log(float64(c.Original)/(2*math.Pi*float64(turns))) / (2 * math.Log(float64(c.Rope.Base)))
+	}
+	low, high := max(0, math.Floor(pair(fast))), min(dims-1, math.Ceil(pair(slow)))
+	for i := range c.Rope.Dims / 2 {
+		kept := 1 - min(1, max(0, (float64(i)-low)/max(0.001, high-low)))
+		c.ropeFactors = append(c.ropeFactors, float32(1/(kept+(1-kept)/factor)))
+	}
+	scale := float64(1)
+	if c.RopeScale > 0 {
+		scale = float64(c.RopeScale)
+	}
+	if factor > 1 {
+		scale *= 1 + 0.1*math.Log(factor)
+	}
+	c.RopeScale = float32(scale)
 }

@@ -61,7 +61,32 @@ func models(seed uint64) map[string]Random {
 				}
 				return quant.Q8_0
 			}},
+		"qwen3": {Architecture: "qwen3", Tokenizer: "gpt2", Blocks: 2, Width: 64, Hidden: 96, Heads: 4, KVHeads: 2, HeadSize: 32, Context: 64, Yarn: 4,
+			Seed: seed, Format: narrow},
+		"gemma": {Architecture: "gemma", Tokenizer: "llama", Blocks: 2, Width: 64, Hidden: 96, Heads: 2, KVHeads: 1, HeadSize: 64, Context: 64,
+			Tied: true, Seed: seed, Format: narrow},
+		"gemma2": {Architecture: "gemma2", Tokenizer: "llama", Blocks: 3, Width: 64, Hidden: 96, Heads: 4, KVHeads: 2, HeadSize: 32, Context: 64,
+			Tied: true, Window: 7, Seed: seed, Format: narrow},
+		"gemma3": {Architecture: "gemma3", Tokenizer: "llama", Blocks: 7, Width: 64, Hidden: 96, Heads: 4, KVHeads: 1, HeadSize: 32, Context: 64,
+			Tied: true, Window: 7, Stretch: 8, Seed: seed, Format: narrow},
+		"phi3": {Architecture: "phi3", Tokenizer: "llama", Blocks: 2, Width: 64, Hidden: 96, Heads: 4, KVHeads: 2, Context: 64, Factors: true,
+			Rotated: 12, Seed: seed, Format: narrow},
 	}
+}
+
+// narrow is a mixture of formats for rows that are not multiples of 256.
+func narrow(name string) quant.Type {
+	switch {
+	case strings.Contains(name, "attn_output"):
+		return quant.F16
+	case strings.Contains(name, "attn"):
+		return quant.Q8_0
+	case strings.Contains(name, "ffn_down"):
+		return quant.Q4_1
+	case strings.Contains(name, "token_embd"):
+		return quant.Q5_0
+	}
+	return quant.F32
 }
 
 const (

@@ -56,6 +56,7 @@ type graph struct {
 	model Config
 	n     int
 	exact bool
+	long  bool // the context is longer than the original one
 	on    *network[weight]
 	marks []mark
 }
@@ -70,33 +71,47 @@ func (g *graph) record(in *inputs, caches []compute.Tensor, o Output) results {
 	positions, start, length := g.Upload(in.positions), g.Upload(in.start), g.Upload(in.length)
 	g.part(-1, "embedding")
 	x := g.rows(g.on.Embedding, g.Upload(in.tokens))
+	if c := g.model.EmbedScale; c != 0 {
+		x = g.Scale(x, c)
+	}
 	var branch batch.Value // which has to be added to x
 	for i := range g.on.Blocks {
 		b := &g.on.Blocks[i]
 		g.part(i, "attention norm")
 		normed := batch.Value{}
 		if i == 0 {
-			normed = g.RMSNorm(x, g.Import(b.AttentionNorm.tensor), g.model.Epsilon)
+			normed = g.norm(x, b.AttentionNorm)
 		} else {
 			x, normed = g.AddRMSNorm(x, branch, g.Import(b.AttentionNorm.tensor), g.model.Epsilon)
 		}
 		g.part(i, "query, key, value")
 		q, k, v := g.qkv(normed, b)
+		q, k = g.heads(q, g.model.Heads), g.heads(k, g.model.KVHeads)
+		if !b.QNorm.missing() {
+			g.part(i, "query norm, key norm")
+			q, k = g.norm(q, b.QNorm), g.norm(k, b.KNorm)
+		}
 		g.part(i, "rope")
-		q, k = g.rope(g.heads(q, g.model.Heads), positions), g.rope(g.heads(k, g.model.KVHeads), positions)
+		q, k = g.rope(i, q, positions), g.rope(i, k, positions)
 		g.part(i, "cache")
 		keys := g.KVAppend(g.Import(caches[2*i]), k, start)
 		values := g.KVAppend(g.Import(caches[2*i+1]), g.heads(v, g.model.KVHeads), start)
 		g.part(i, "attention")
-		y := g.AttentionWithLengths(q, keys, values, length, compute.AttentionOptions{Causal: true})
+		y := g.AttentionWithLengths(q, keys, values, length, g.attention(i))
 		g.part(i, "attention output")
 		branch = g.linear(g.Reshape(y, g.n, g.model.Heads*g.model.HeadSize), b.Output)
+		if !b.PostAttention.missing() {
+			branch = g.norm(branch, b.PostAttention)
+		}
 		g.part(i, "feed-forward norm")
 		x, normed = g.AddRMSNorm(x, branch, g.Import(b.FeedForwardNorm.tensor), g.model.Epsilon)
 		g.part(i, "gate, up")
 		hidden := g.gateUp(normed, b)
 		g.part(i, "down")
 		branch = g.linear(hidden, b.Down)
+		if !b.PostFeedForward.missing() {
+			branch = g.norm(branch, b.PostFeedForward)
+		}
 	}
 	if x = g.Add(x, branch); g.n > 1 {
 		g.part(-1, "last token")
@@ -104,8 +119,24 @@ func (g *graph) record(in *inputs, caches []compute.Tensor, o Output) results {
 	}
 	g.part(-1, "head")
 	logits := g.normLinear(x, g.on.Norm, g.on.Head)
+	if c := g.model.LogitCap; c != 0 {
+		logits = g.Scale(g.Tanh(g.Scale(logits, 1/c)), c)
+	}
 	g.part(-1, "sampling")
 	return g.output(logits, o)
+}
+
+func (g *graph) norm(x batch.Value, gamma weight) batch.Value {
+	return g.RMSNorm(x, g.Import(gamma.tensor), g.model.Epsilon)
+}
+
+// attention are the options of a block.
+func (g *graph) attention(block int) compute.AttentionOptions {
+	o := compute.AttentionOptions{Causal: true, SoftCap: g.model.ScoreCap, Scale: g.model.ScoreScale}
+	if g.model.windowed(block) {
+		o.Window = g.model.Window
+	}
+	return o
 }
 
 // heads is [n, heads·size] as [1, n, heads, size].
@@ -113,11 +144,24 @@ func (g *graph) heads(x batch.Value, heads int) batch.Value {
 	return g.Reshape(x, 1, g.n, heads, g.model.HeadSize)
 }
 
-func (g *graph) rope(x, positions batch.Value) batch.Value {
-	if g.on.Factors.missing() {
-		return g.Rope(x, positions, g.model.Rope)
+func (g *graph) rope(block int, x, positions batch.Value) batch.Value {
+	o, factors := g.model.Rope, g.on.Factors
+	if g.long && !g.on.Long.missing() {
+		factors = g.on.Long
 	}
-	return g.RopeWithFactors(x, positions, g.Import(g.on.Factors.tensor), g.model.Rope)
+	turn := g.on.Turn
+	if g.model.windowed(block) && g.model.WindowRope != o { // which has not been stretched
+		o, factors, turn = g.model.WindowRope, weight{}, weight{}
+	}
+	if factors.missing() {
+		x = g.Rope(x, positions, o)
+	} else {
+		x = g.RopeWithFactors(x, positions, g.Import(factors.tensor), o)
+	}
+	if !turn.missing() {
+		x = g.Mul(x, g.Import(turn.tensor))
+	}
+	return x
 }
 
 func (g *graph) output(logits batch.Value, o Output) results {

@@ -54,9 +54,11 @@ func (g *graph) biased(x batch.Value, bias weight) batch.Value {
 	return g.Add(x, g.Import(bias.tensor))
 }
 
-// gateUp is silu(x·gateᵀ)·(x·upᵀ).
+// gateUp is silu(x·gateᵀ)·(x·upᵀ), or gelu.
 func (g *graph) gateUp(x batch.Value, b *block[weight]) batch.Value {
 	switch {
+	case g.model.GELU:
+		return g.Mul(g.GELU(g.linear(x, b.Gate)), g.linear(x, b.Up))
 	case b.Gate.format != b.Up.format || b.Gate.tensor.DType() != b.Up.tensor.DType():
 		return g.SwiGLU(g.linear(x, b.Gate), g.linear(x, b.Up))
 	case b.Gate.packed():

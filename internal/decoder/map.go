@@ -8,7 +8,6 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/quant/gguf"
 )
 
 // MappedStep is a step of a plan and the part of the network that it was recorded for.
@@ -30,9 +29,9 @@ func (m *Model) Map(ctx context.Context, device batch.Device, tokens int, l Load
 	for range 2 * m.Blocks {
 		caches = append(caches, &shapeOnly{"", dtype, shape})
 	}
-	w := &Weights{Model: m, on: convert(m.tensors, func(t *gguf.Tensor) weight {
+	w := &Weights{Model: m, on: convert(m.tensors, func(t *tensor) weight {
 		d, shape, format := l.form(t)
-		return weight{t.Name(), &shapeOnly{t.Name(), d, shape}, format}
+		return weight{t.name, &shapeOnly{t.name, d, shape}, format}
 	})}
 	p, err := w.compile(ctx, batch.New(device, batch.WithSources()), tokens, caches, &o)
 	if err != nil {

@@ -80,6 +80,8 @@ func changed(t testing.TB, r Random, c change) *gguf.File {
 
 var (
 	smallLlama = Random{Architecture: "llama", Tokenizer: "llama", Blocks: 2, Width: 16, Hidden: 24, Heads: 4, KVHeads: 2, Context: 32}
+	smallGemma = Random{Architecture: "gemma2", Tokenizer: "llama", Blocks: 2, Width: 16, Hidden: 24, Heads: 4, KVHeads: 2, Context: 32, Tied: true}
+	smallPhi   = Random{Architecture: "phi3", Tokenizer: "llama", Blocks: 1, Width: 16, Hidden: 24, Heads: 4, KVHeads: 2, Context: 32, Factors: true}
 	smallQwen  = Random{Architecture: "qwen2", Tokenizer: "gpt2", Blocks: 1, Width: 16, Hidden: 24, Heads: 2, KVHeads: 2, Context: 32, Tied: true}
 )
 
@@ -87,7 +89,7 @@ func TestRead(t *testing.T) {
 	m, err := Read(changed(t, smallLlama, change{}))
 	require.NoError(t, err)
 	require.Equal(t, Config{Architecture: "llama", Name: "random weights", Blocks: 2, Width: 16, Hidden: 24, Heads: 4, KVHeads: 2, HeadSize: 4,
-		Vocabulary: 320, Context: 32, Epsilon: 1e-5, Rope: compute.RopeOptions{Dims: 4, Base: 50000, Precise: true}}, m.Config)
+		Vocabulary: 320, Context: 32, Epsilon: 1e-5, Rope: compute.RopeOptions{Dims: 4, Base: 50000, Precise: true}, Original: 32}, m.Config)
 	require.NotSame(t, m.tensors.Embedding, m.tensors.Head)
 
 	// What is not in a file, and models that were stretched.
@@ -133,8 +135,19 @@ func TestReadErrors(t *testing.T) {
 		{smallLlama, change{metadata: map[string]any{"llama.attention.value_length": uint32(6)}}, compute.ErrUnsupported, "value_length"},
 		{smallLlama, change{metadata: map[string]any{"llama.attention.layer_norm_rms_epsilon": float32(-1)}}, compute.ErrArgument, "epsilon"},
 		{smallLlama, change{metadata: map[string]any{"llama.rope.dimension_count": uint32(3)}}, compute.ErrShape, "dimension_count"},
-		{smallLlama, change{metadata: map[string]any{"llama.rope.scaling.type": "yarn"}}, compute.ErrUnsupported, `"yarn"`},
+		{smallLlama, change{metadata: map[string]any{"llama.rope.scaling.type": "ntk"}}, compute.ErrUnsupported, `"ntk"`},
 		{smallLlama, change{metadata: map[string]any{"llama.rope.scaling.type": "linear"}}, gguf.ErrMissing, "rope.scaling.factor"},
+		{smallLlama, change{metadata: map[string]any{"llama.rope.scaling.type": "yarn"}}, gguf.ErrMissing, "rope.scaling.factor"},
+		{smallLlama, change{metadata: map[string]any{"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": float32(4),
+			"llama.rope.scaling.yarn_ext_factor": float32(0.5)}}, compute.ErrUnsupported, "yarn_ext_factor"},
+		{smallGemma, change{metadata: map[string]any{"gemma2.attention.sliding_window": "wide"}}, compute.ErrDType, "sliding_window"},
+		{smallGemma, change{metadata: map[string]any{"gemma2.attention.sliding_window_pattern": uint32(0)}}, compute.ErrArgument, "sliding_window_pattern"},
+		{smallGemma, change{metadata: map[string]any{"gemma2.final_logit_softcapping": float32(-1)}}, compute.ErrArgument, "final_logit_softcapping"},
+		{smallGemma, change{tensors: map[string][]int{"blk.0.post_ffw_norm.weight": nil}}, gguf.ErrMissing, "blk.0.post_ffw_norm.weight"},
+		{smallPhi, change{tensors: map[string][]int{"blk.0.attn_qkv.weight": {31, 16}}}, compute.ErrShape, "blk.0.attn_qkv.weight"},
+		{smallPhi, change{tensors: map[string][]int{"rope_factors_long.weight": nil}}, gguf.ErrMissing, "rope_factors_long.weight"},
+		{smallPhi, change{metadata: map[string]any{"phi3.rope.scaling.type": "yarn", "phi3.rope.scaling.factor": float32(4)}}, compute.ErrUnsupported,
+			"rope_factors_short.weight"},
 		{smallLlama, change{metadata: map[string]any{"llama.expert_count": uint32(8)}}, compute.ErrUnsupported, "expert_count"},
 		{smallLlama, change{tensors: map[string][]int{"token_embd.weight": nil}}, gguf.ErrMissing, "token_embd.weight"},
 		{smallLlama, change{tensors: map[string][]int{"token_embd.weight": {320, 8}}}, compute.ErrShape, "token_embd.weight"},

@@ -17,7 +17,7 @@ import (
 
 // Random is a model with weights at random: it says nothing, but computes what one of its sizes computes.
 type Random struct {
-	Architecture string // "llama" or "qwen2"
+	Architecture string // one of those that [Read] knows
 	Tokenizer    string // "llama" (SentencePiece) or "gpt2" (byte-level BPE)
 	Blocks       int
 	Width        int // a multiple of Heads, and of the block length of the formats
@@ -28,7 +28,10 @@ type Random struct {
 	Context      int
 	Stretch      float32 // times that positions are stretched (linear scaling), if not 0
 	Tied         bool    // the output head is the embedding
-	Factors      bool    // of the frequencies of the rotary embedding, as Llama 3 has them
+	Factors      bool    // of the frequencies of the rotary embedding, as Llama 3 has them; for phi3 short and long ones
+	Yarn         float32 // times that a quarter of the context was stretched by YaRN, if not 0
+	Window       int     // sliding window of architectures that have one
+	Rotated      int     // leading elements of heads that are rotated, if not all
 	ChatTemplate string
 	End          int // token that ends texts, if not 0; otherwise the tokenizer's
 	Seed         uint64
@@ -48,7 +51,7 @@ func Mixed(tensor string) quant.Type {
 
 // Write writes the model as a GGUF file. Errors wrap [compute.ErrArgument] and those of quant and gguf.
 func (r Random) Write(out io.Writer) error {
-	_, ok := architectures[r.Architecture]
+	_, ok := architectureOf(r.Architecture)
 	least := min(r.Blocks, r.Width, r.Hidden, r.Heads, r.KVHeads, r.Context)
 	if !ok || least < 1 || r.HeadSize < 0 || r.HeadSize == 0 && r.Width%r.Heads != 0 || !(r.Stretch >= 0) {
 		return fmt.Errorf("decoder: random model %+v: %w", r, compute.ErrArgument)
@@ -62,7 +65,28 @@ func (r Random) Write(out io.Writer) error {
 	if wide {
 		w.set(w.Architecture+".attention.key_length", uint32(w.HeadSize))
 		w.set(w.Architecture+".attention.value_length", uint32(w.HeadSize))
-		w.set(w.Architecture+".rope.dimension_count", uint32(w.HeadSize))
+		if w.Rotated == 0 {
+			w.set(w.Architecture+".rope.dimension_count", uint32(w.HeadSize))
+		}
+	}
+	if w.Rotated > 0 {
+		w.set(w.Architecture+".rope.dimension_count", uint32(w.Rotated))
+	}
+	if w.Yarn > 0 {
+		w.set(w.Architecture+".rope.scaling.type", "yarn")
+		w.set(w.Architecture+".rope.scaling.factor", w.Yarn)
+		w.set(w.Architecture+".rope.scaling.original_context_length", uint32(w.Context/4))
+	}
+	if w.Window > 0 {
+		w.set(w.Architecture+".attention.sliding_window", uint32(w.Window))
+	}
+	if w.Architecture == "gemma2" {
+		w.set("gemma2.attn_logit_softcapping", float32(5))
+		w.set("gemma2.final_logit_softcapping", float32(3))
+	}
+	if w.Architecture == "phi3" && w.Factors {
+		w.set("phi3.rope.scaling.original_context_length", uint32(w.Context/2))
+		w.set("phi3.rope.scaling.attn_factor", float32(1.25))
 	}
 	if w.Stretch > 0 {
 		w.set(w.Architecture+".rope.scaling.type", "linear")
@@ -117,10 +141,19 @@ func (w *randomWriter) metadata() {
 
 // tensors calls f for all of them, with shapes as the file has them.
 func (w *randomWriter) tensors(tokens int, f func(name string, shape ...int)) {
+	known, _ := architectureOf(w.Architecture)
 	q, kv := w.HeadSize*w.Heads, w.HeadSize*w.KVHeads
 	f("token_embd.weight", w.Width, tokens)
-	if w.Factors {
-		f("rope_freqs.weight", w.HeadSize/2)
+	pairs := w.HeadSize / 2
+	if w.Rotated > 0 {
+		pairs = w.Rotated / 2
+	}
+	switch {
+	case w.Factors && w.Architecture == "phi3":
+		f("rope_factors_short.weight", pairs)
+		f("rope_factors_long.weight", pairs)
+	case w.Factors:
+		f("rope_freqs.weight", pairs)
 	}
 	f("output_norm.weight", w.Width)
 	if !w.Tied {
@@ -129,18 +162,34 @@ func (w *randomWriter) tensors(tokens int, f func(name string, shape ...int)) {
 	for i := range w.Blocks {
 		at := fmt.Sprintf("blk.%d.", i)
 		f(at+"attn_norm.weight", w.Width)
-		f(at+"attn_q.weight", w.Width, q)
-		f(at+"attn_k.weight", w.Width, kv)
-		f(at+"attn_v.weight", w.Width, kv)
-		if w.Architecture == "qwen2" {
+		if known.fused {
+			f(at+"attn_qkv.weight", w.Width, q+2*kv)
+		} else {
+			f(at+"attn_q.weight", w.Width, q)
+			f(at+"attn_k.weight", w.Width, kv)
+			f(at+"attn_v.weight", w.Width, kv)
+		}
+		if known.biases {
 			f(at+"attn_q.bias", q)
 			f(at+"attn_k.bias", kv)
 			f(at+"attn_v.bias", kv)
 		}
+		if known.headNorms {
+			f(at+"attn_q_norm.weight", w.HeadSize)
+			f(at+"attn_k_norm.weight", w.HeadSize)
+		}
 		f(at+"attn_output.weight", q, w.Width)
+		if known.postNorms {
+			f(at+"post_attention_norm.weight", w.Width)
+			f(at+"post_ffw_norm.weight", w.Width)
+		}
 		f(at+"ffn_norm.weight", w.Width)
-		f(at+"ffn_gate.weight", w.Width, w.Hidden)
-		f(at+"ffn_up.weight", w.Width, w.Hidden)
+		if known.fused {
+			f(at+"ffn_up.weight", w.Width, 2*w.Hidden)
+		} else {
+			f(at+"ffn_gate.weight", w.Width, w.Hidden)
+			f(at+"ffn_up.weight", w.Width, w.Hidden)
+		}
 		f(at+"ffn_down.weight", w.Hidden, w.Width)
 	}
 }

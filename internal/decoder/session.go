@@ -134,7 +134,7 @@ func (s *Session) plan(ctx context.Context, key planKey) (*plan, error) {
 }
 
 func (w *Weights) compile(ctx context.Context, b *batch.Batch, n int, caches []compute.Tensor, o *SessionOptions) (*plan, error) {
-	g := &graph{Batch: b, model: w.Config, n: n, exact: o.Exact, on: w.on}
+	g := &graph{Batch: b, model: w.Config, n: n, exact: o.Exact, long: o.Context > w.Original, on: w.on}
 	p := &plan{in: newInputs(n)}
 	p.out = g.record(p.in, caches, o.Output)
 	p.marks = g.marks

@@ -10,7 +10,6 @@ import (
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/quant"
-	"github.com/wavelane/wavelane/quant/gguf"
 )
 
 // Device is what a model runs on: those of this module.
@@ -52,7 +51,7 @@ type LoadOptions struct {
 func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weights, error) {
 	w := &Weights{Model: m, device: device}
 	u := &upload{LoadOptions: o, ctx: ctx, weights: w}
-	m.each(func(t *gguf.Tensor) { u.total += t.Size() })
+	m.each(func(t *tensor) { u.total += t.size() })
 	w.on = convert(m.tensors, u.tensor)
 	if err := u.wait(); err != nil {
 		w.Close()
@@ -99,7 +98,7 @@ func (u *upload) wait() error {
 	return u.err
 }
 
-func (u *upload) tensor(t *gguf.Tensor) weight {
+func (u *upload) tensor(t *tensor) weight {
 	if u.err == nil {
 		u.err = u.ctx.Err()
 	}
@@ -109,7 +108,7 @@ func (u *upload) tensor(t *gguf.Tensor) weight {
 	form, shape, format := u.form(t)
 	data, err := u.stages[0].elements(t, form)
 	if err != nil {
-		u.err = fmt.Errorf("tensor %s: %w", t.Name(), err)
+		u.err = fmt.Errorf("tensor %s: %w", t.name, err)
 		return weight{}
 	}
 	if u.wait() != nil {
@@ -121,22 +120,22 @@ func (u *upload) tensor(t *gguf.Tensor) weight {
 	}
 	u.under = f
 	u.stages[0], u.stages[1] = u.stages[1], u.stages[0]
-	if u.done += t.Size(); u.Progress != nil {
+	if u.done += t.size(); u.Progress != nil {
 		u.Progress(u.done, u.total)
 	}
-	return weight{t.Name(), on, format}
+	return weight{t.name, on, format}
 }
 
 // form is what a tensor becomes on the device: its type and shape, and the format of blocks that are packed.
-func (o *LoadOptions) form(t *gguf.Tensor) (compute.DType, []int, compute.BlockFormat) {
-	shape := t.Shape()
+func (o *LoadOptions) form(t *tensor) (compute.DType, []int, compute.BlockFormat) {
+	shape := t.shape()
 	if len(shape) != 2 {
 		return compute.Float32, shape, 0
 	}
-	if words, err := quant.PackedWords(t.Type(), t.Cols()); err == nil && !o.Dense {
-		return compute.Uint32, []int{shape[0], words}, compute.BlockFormat(t.Type())
+	if words, err := quant.PackedWords(t.format(), t.cols()); err == nil && !o.Dense {
+		return compute.Uint32, []int{shape[0], words}, compute.BlockFormat(t.format())
 	}
-	switch t.Type() {
+	switch t.format() {
 	case quant.F16:
 		return compute.Float16, shape, 0
 	case quant.BF16:
@@ -146,19 +145,19 @@ func (o *LoadOptions) form(t *gguf.Tensor) (compute.DType, []int, compute.BlockF
 }
 
 // elements are what the device has of a tensor, until the stage is used again.
-func (s *stage) elements(t *gguf.Tensor, form compute.DType) (any, error) {
+func (s *stage) elements(t *tensor, form compute.DType) (any, error) {
 	switch form {
 	case compute.Uint32:
-		m, err := t.Matrix()
+		m, err := t.matrix()
 		if err == nil {
 			err = quant.PackInto(&s.packed, m)
 		}
 		return s.packed.Words, err
 	case compute.Float32:
-		s.floats = resized(s.floats, t.Len())
-		return s.floats, t.Dequantize(s.floats)
+		s.floats = resized(s.floats, t.elements())
+		return s.floats, t.dequantize(s.floats)
 	}
-	raw, err := t.Bytes()
+	raw, err := t.bytes()
 	if err != nil {
 		return nil, err
 	}
@@ -181,27 +180,28 @@ func halves[T ~uint16](bits []T, raw []byte) []T {
 }
 
 // each calls f once for every tensor of the model.
-func (m *Model) each(f func(t *gguf.Tensor)) {
-	convert(m.tensors, func(t *gguf.Tensor) weight {
+func (m *Model) each(f func(t *tensor)) {
+	convert(m.tensors, func(t *tensor) weight {
 		f(t)
 		return weight{}
 	})
 }
 
 // convert gives each tensor of a network its counterpart, in the order in which they are used. A tied head is the embedding.
-func convert(n *network[*gguf.Tensor], f func(t *gguf.Tensor) weight) *network[weight] {
-	to := func(t *gguf.Tensor) weight {
+func convert(n *network[*tensor], f func(t *tensor) weight) *network[weight] {
+	to := func(t *tensor) weight {
 		if t == nil {
 			return weight{}
 		}
 		return f(t)
 	}
-	out := &network[weight]{Embedding: to(n.Embedding), Factors: to(n.Factors)}
+	out := &network[weight]{Embedding: to(n.Embedding), Factors: to(n.Factors), Long: to(n.Long), Turn: to(n.Turn)}
 	for i := range n.Blocks {
 		b := &n.Blocks[i]
 		out.Blocks = append(out.Blocks, block[weight]{AttentionNorm: to(b.AttentionNorm), Q: to(b.Q), K: to(b.K), V: to(b.V),
-			QBias: to(b.QBias), KBias: to(b.KBias), VBias: to(b.VBias), Output: to(b.Output),
-			FeedForwardNorm: to(b.FeedForwardNorm), Gate: to(b.Gate), Up: to(b.Up), Down: to(b.Down)})
+			QBias: to(b.QBias), KBias: to(b.KBias), VBias: to(b.VBias), QNorm: to(b.QNorm), KNorm: to(b.KNorm),
+			Output: to(b.Output), PostAttention: to(b.PostAttention), FeedForwardNorm: to(b.FeedForwardNorm), Gate: to(b.Gate),
+			Up: to(b.Up), Down: to(b.Down), PostFeedForward: to(b.PostFeedForward)})
 	}
 	out.Norm, out.Head = to(n.Norm), out.Embedding
 	if n.Head != n.Embedding {

@@ -16,6 +16,7 @@ type bytePairs struct {
 	*Tokenizer
 	ranks map[[2]string]int
 	cut   cutter
+	words func(text string, f func(word string))
 }
 
 // byteLetters is how bytes are spelled.
@@ -47,7 +48,7 @@ func newBytePairs(f *gguf.File, t *Tokenizer) (alphabet, error) {
 	if !ok {
 		return nil, fmt.Errorf("metadata \"tokenizer.ggml.pre\" is %q, need one of %s: %w", name, cutterNames(), compute.ErrUnsupported)
 	}
-	b := &bytePairs{Tokenizer: t, cut: cut, ranks: map[[2]string]int{}}
+	b := &bytePairs{Tokenizer: t, cut: cut, words: cut.words(), ranks: map[[2]string]int{}}
 	t.addBOS = cut.begin
 	merges, err := gguf.Values[string](f, "tokenizer.ggml.merges")
 	if err != nil {
@@ -67,7 +68,7 @@ func newBytePairs(f *gguf.File, t *Tokenizer) (alphabet, error) {
 
 func (b *bytePairs) encode(tokens []int32, text string) []int32 {
 	letters := &spelling().letters
-	b.cut.words(text, func(word string) {
+	b.words(text, func(word string) {
 		var spelled strings.Builder
 		for i := range len(word) {
 			spelled.WriteString(letters[word[i]])

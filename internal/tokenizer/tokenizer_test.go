@@ -96,7 +96,7 @@ func TestBytePairs(t *testing.T) {
 		require.True(t, ok)
 		for _, c := range cases {
 			words := []string{}
-			cut.words(c.Text, func(w string) { words = append(words, w) })
+			cut.words()(c.Text, func(w string) { words = append(words, w) })
 			require.Equal(t, c.Words, words, "%s %q", pre, c.Text)
 			require.Equal(t, c.Tokens, append([]int32{}, x.Encode(c.Text)...), "%s %q", pre, c.Text)
 			require.Equal(t, c.Text, x.Decode(c.Tokens))

@@ -1,43 +1,62 @@
 package tokenizer
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// cutter cuts a text into the words in which bytes are joined. Models state it as a regular expression with a look-ahead, which
-// package regexp does not have; the alternatives stand at its methods.
+// cutter cuts a text into the words in which bytes are joined. Models state it as a regular expression with a look-ahead for white space,
+// which package regexp does not have; the alternatives stand at the methods.
 type cutter struct {
 	modern bool // as from GPT-4 on; GPT-2's otherwise
 	digits int  // of a number at most, 0 for any; unless modern, 1 cuts the text at each digit before all else
+	marks  bool // marks belong to letters
 	whole  bool // a word that is a token is not cut further
 	begin  bool // a text begins with a token of its own unless the file says otherwise
+	// Expressions that are looked for one after the other: what one finds, and what is between, is a piece for the next.
+	before, after []string
+	main          string // alternatives for words in place of the methods, followed by those of white space; "-" for none
 }
+
+const (
+	contractions = `(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])`
+	upper        = `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`
+	lower        = `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`
+	word         = `[^\r\n\p{L}\p{N}]?` + upper + `*` + lower + `+`
+	capitals     = `[^\r\n\p{L}\p{N}]?` + upper + `+` + lower + `*`
+	symbols      = ` ?[^\s\p{L}\p{N}]+[\r\n/]*`
+	ideographs   = `[一-龥ࠀ-一가-\x{d7ff}]+`
+)
+
+// cased are the letters of scripts with capitals, as deepseek-llm lists them.
+const cased = `[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]`
 
 // cutters are those that tokenizer.ggml.pre names.
 var cutters = [...]struct {
-	name string
+	names string // with spaces between
 	cutter
 }{
-	{"gpt-2", cutter{}},
-	{"smollm", cutter{digits: 1}},
-	{"starcoder", cutter{digits: 1}},
-	{"refact", cutter{digits: 1}},
-	{"command-r", cutter{digits: 1}},
-	{"mpt", cutter{}},
-	{"llama-bpe", cutter{modern: true, digits: 3, whole: true, begin: true}},
-	{"llama3", cutter{modern: true, digits: 3, whole: true, begin: true}},
-	{"llama-v3", cutter{modern: true, digits: 3, whole: true, begin: true}},
-	{"falcon3", cutter{modern: true, digits: 3, whole: true, begin: true}},
-	{"qwen2", cutter{modern: true, digits: 1}},
-	{"deepseek-r1-qwen", cutter{modern: true, digits: 1}},
+	{"gpt-2 phi-2 mpt olmo jais trillion exaone4 gigachat a.x-4.0 mellum", cutter{}},
+	{"smollm starcoder refact command-r codeshell exaone minerva-7b mellum2", cutter{digits: 1}},
+	{"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2", cutter{modern: true, digits: 3, whole: true, begin: true}},
+	{"dbrx smaug-bpe", cutter{modern: true, digits: 3}},
+	{"qwen2 deepseek-r1-qwen kormo megrez stablelm2 hunyuan solar-open", cutter{modern: true, digits: 1}},
+	{"qwen35", cutter{modern: true, digits: 1, marks: true}},
+	{"falcon", cutter{before: []string{"[\\p{P}$+<=>^~|`]+"}, after: []string{`[0-9][0-9][0-9]`}}},
+	{"deepseek-llm", cutter{main: "-", before: []string{`[\r\n]`, `[\s]?` + cased + `+`, `[\s]?[!-/:-~！-／：-～‘-‟　-。]+`, `[\s]+$`, ideographs, `\p{N}+`}}},
+	{"deepseek-coder", cutter{main: "-", before: []string{`[\r\n]`, `[\s]?\p{L}+`, `[\s]?\p{P}+`, ideographs, `\p{N}`}}},
+	{"deepseek-v3 hunyuan-dense joyai-llm", cutter{before: []string{`\p{N}{1,3}`, `[一-龥぀-ゟ゠-ヿ]+`},
+		main: "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*"}},
+	{"tekken", cutter{whole: true, begin: true, main: word + `|` + capitals + `|\p{N}|` + symbols}},
+	{"gpt-4o llama4 kanana2", cutter{main: word + contractions + `?|` + capitals + contractions + `?|\p{N}{1,3}|` + symbols}},
 }
 
 func cutterOf(pre string) (cutter, bool) {
 	for _, c := range cutters {
-		if c.name == pre {
+		if slices.Contains(strings.Fields(c.names), pre) {
 			return c.cutter, true
 		}
 	}
@@ -47,14 +66,81 @@ func cutterOf(pre string) (cutter, bool) {
 func cutterNames() string {
 	var names []string
 	for _, c := range cutters {
-		names = append(names, c.name)
+		names = append(names, strings.Fields(c.names)...)
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }
 
-// words calls f for each word; together they are the text.
-func (c cutter) words(text string, f func(word string)) {
+// words returns a function that calls f for each word of a text; together they are the text.
+func (c cutter) words() func(text string, f func(word string)) {
+	var passes []func(text string, f func(word string))
+	add := func(expressions []string) {
+		for _, e := range expressions {
+			passes = append(passes, c.pass(unicodeSpace(e)))
+		}
+	}
+	add(c.before)
+	switch {
+	case c.main == "-":
+	case c.main != "":
+		passes = append(passes, c.mainPass(unicodeSpace(c.main)))
+	default:
+		passes = append(passes, c.byMethods)
+	}
+	add(c.after)
+	var from func(i int, text string, f func(word string))
+	from = func(i int, text string, f func(word string)) {
+		switch {
+		case text == "":
+		case i == len(passes):
+			f(text)
+		default:
+			passes[i](text, func(word string) { from(i+1, word, f) })
+		}
+	}
+	return func(text string, f func(word string)) { from(0, text, f) }
+}
+
+// unicodeSpace has \s in the classes of an expression mean all white space.
+func unicodeSpace(expression string) string {
+	return strings.ReplaceAll(expression, `\s`, `\t-\r\x{85}\p{Z}`)
+}
+
+// pass cuts a text at what an expression finds.
+func (c cutter) pass(expression string) func(text string, f func(word string)) {
+	found := regexp.MustCompile(expression)
+	return func(text string, f func(word string)) {
+		at := 0
+		for _, m := range found.FindAllStringIndex(text, -1) {
+			f(text[at:m[0]])
+			f(text[m[0]:m[1]])
+			at = m[1]
+		}
+		f(text[at:])
+	}
+}
+
+// mainPass cuts a text into words that an expression has, and white space.
+func (c cutter) mainPass(expression string) func(text string, f func(word string)) {
+	c.modern = true // as far as white space is concerned
+	word := regexp.MustCompile(`^(?:` + expression + `)`)
+	return func(text string, f func(word string)) {
+		for text != "" {
+			n := 0
+			if m := word.FindStringIndex(text); m != nil {
+				n = m[1]
+			}
+			if n == 0 {
+				n = c.space(text)
+			}
+			f(text[:n])
+			text = text[n:]
+		}
+	}
+}
+
+func (c cutter) byMethods(text string, f func(word string)) {
 	if c.modern || c.digits == 0 {
 		c.cut(text, f)
 		return
@@ -128,12 +214,22 @@ func after(text string, first, class func(rune) bool) int {
 	return 0
 }
 
+func isLetterOrMark(r rune) bool { return isLetter(r) || unicode.Is(unicode.M, r) }
+
 func isBlank(r rune) bool { return r == ' ' }
 
-// letters is [^\r\n\p{L}\p{N}]?\p{L}+, before that " ?\p{L}+".
+// letters is [^\r\n\p{L}\p{N}]?\p{L}+, with marks [^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+, before that " ?\p{L}+".
 func (c cutter) letters(text string) int {
 	if c.modern {
-		return after(text, func(r rune) bool { return !isBreak(r) && !isLetter(r) && !isNumber(r) }, isLetter)
+		letter := isLetter
+		if c.marks {
+			letter = isLetterOrMark
+		}
+		first := func(r rune) bool { return !isBreak(r) && !isLetter(r) && !isNumber(r) }
+		if n := after(text, first, letter); n > 0 || !c.marks {
+			return n
+		}
+		return span(text, letter, 0) // a mark alone
 	}
 	return after(text, isBlank, isLetter)
 }
@@ -148,7 +244,11 @@ func (c cutter) number(text string) int {
 
 // other is " ?[^\s\p{L}\p{N}]+[\r\n]*", before that without line breaks.
 func (c cutter) other(text string) int {
-	n := after(text, isBlank, isOther)
+	class := isOther
+	if c.marks {
+		class = func(r rune) bool { return isOther(r) && !unicode.Is(unicode.M, r) }
+	}
+	n := after(text, isBlank, class)
 	if c.modern && n > 0 {
 		n += span(text[n:], isBreak, 0)
 	}

@@ -4,6 +4,7 @@
 // [Read] looks at a file, [Model.Load] brings its weights to a device, [Weights.NewSession] makes a sequence with its cache of
 // keys and values, and [Session.Feed] continues it.
 //
-// Sources: Touvron and others, "LLaMA" (2023); Yang and others, "Qwen2 Technical Report" (2024); names of metadata and tensors
-// are those of docs/gguf.md of github.com/ggml-org/ggml.
+// Sources: Touvron and others, "LLaMA" (2023); Yang and others, "Qwen2 Technical Report" (2024) and "Qwen3 Technical Report" (2025); Gemma
+// Team, "Gemma 2" (2024) and "Gemma 3 Technical Report" (2025); Abdin and others, "Phi-3 Technical Report" (2024). Names of metadata and
+// tensors are those of docs/gguf.md of github.com/ggml-org/ggml.
 package decoder

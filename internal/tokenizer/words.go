@@ -125,14 +125,23 @@ func (c cutter) pass(expression string) func(text string, f func(word string)) {
 func (c cutter) mainPass(expression string) func(text string, f func(word string)) {
 	c.modern = true // as far as white space is concerned
 	word := regexp.MustCompile(`^(?:` + expression + `)`)
+	next := func(text string) int {
+		if m := word.FindStringIndex(text); m != nil && m[1] > 0 {
+			return m[1]
+		}
+		if r, _ := utf8.DecodeRuneInString(text); unicode.IsSpace(r) {
+			return c.space(text)
+		}
+		return 0
+	}
 	return func(text string, f func(word string)) {
 		for text != "" {
-			n := 0
-			if m := word.FindStringIndex(text); m != nil {
-				n = m[1]
-			}
-			if n == 0 {
-				n = c.space(text)
+			n := next(text)
+			for at := 0; n == 0; { // characters that no alternative has are a piece
+				_, size := utf8.DecodeRuneInString(text[at:])
+				if at += size; at == len(text) || next(text[at:]) > 0 {
+					n = at
+				}
 			}
 			f(text[:n])
 			text = text[n:]

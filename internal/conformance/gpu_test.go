@@ -96,8 +96,9 @@ func (d *testDevice) refused(t *testing.T, cases []*testCase, binding uint64) (f
 	return fit
 }
 
+// Those that need extensions of WGSL are in TestWebGPUExtensions.
 func TestWebGPUVariants(t *testing.T) {
-	classes := webGPUVariants(t, func([2]string) bool { return true })
+	classes := webGPUVariants(t, func(v [2]string) bool { return !extends(v) })
 	require.GreaterOrEqual(t, classes["matmul"], 3, "matmul has at least three variants besides the default: %v", classes)
 }
 

@@ -376,14 +376,9 @@ func TestShaders(t *testing.T) {
 			desc.Entry = pick(r, "sum", "nothing", "\x00", "width")
 		}
 		o := guarded(func() (error, []any) {
-			limited, cancel := context.WithTimeout(ctx, bound)
-			defer cancel()
-			k, err := gpu.NewKernel(limited, d, desc)
+			k, err := gpu.NewKernel(ctx, d, desc)
 			if err == nil {
-				err = shaders[i].run(limited, k)
-			}
-			if limited.Err() != nil && ctx.Err() == nil {
-				panic("a kernel without end")
+				err = shaders[i].run(ctx, k)
 			}
 			return err, nil
 		})

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// bound is how long a call may take.
-	bound = time.Minute
+	// A call may take so long, by the clock and by the processor time of all threads: on a machine that is busy with other work a minute
+	// of the clock is nothing, and what waits for something that never comes takes no processor time.
+	mostTime, mostComputing = 20 * time.Minute, 2 * time.Minute
 	// single names the environment variable that chooses one call by its number.
 	single = "WAVELANE_MISUSE"
 )
@@ -69,11 +70,17 @@ func guarded(call func() (error, []any)) outcome {
 		err, results := call()
 		done <- outcome{classOf(err), err, results}
 	}()
-	select {
-	case o := <-done:
-		return o
-	case <-time.After(bound):
-		return outcome{class: fmt.Sprintf("!no return in %v", bound)}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for start, used := time.Now(), processorTime(); ; {
+		select {
+		case o := <-done:
+			return o
+		case <-tick.C:
+			if took, computed := time.Since(start), processorTime()-used; took > mostTime || computed > mostComputing {
+				return outcome{class: fmt.Sprintf("!no return in %v, %v of processor time", took, computed)}
+			}
+		}
 	}
 }
 

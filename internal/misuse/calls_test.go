@@ -156,7 +156,7 @@ func TestOperations(t *testing.T) {
 	list := methods(reflect.TypeFor[compute.Ops]())
 	var n tally
 	defer n.log(t)
-	each(t, 100_000, 30*time.Minute, func(r *rand.Rand) string {
+	each(t, 30_000, 30*time.Minute, func(r *rand.Rand) string {
 		m := list[r.IntN(len(list))]
 		got, a := everywhere(r, all, func(a *arguments) (error, []any) {
 			err, _ := a.method(a.on.ops, m)
@@ -172,7 +172,7 @@ func TestBatches(t *testing.T) {
 	list := methods(reflect.TypeFor[*batch.Batch]())
 	var n tally
 	defer n.log(t)
-	each(t, 100_000, 30*time.Minute, func(r *rand.Rand) string {
+	each(t, 30_000, 30*time.Minute, func(r *rand.Rand) string {
 		var chosen []reflect.Method
 		for range 1 + r.IntN(3) {
 			chosen = append(chosen, list[r.IntN(len(list))])

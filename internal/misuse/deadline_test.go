@@ -45,7 +45,7 @@ var targets = map[string]func(t *testing.T) *target{"cpu": openCPU, "webgpu": op
 // Deadlines hold whatever the device does: computing, compiling, loading, tuning, copying, opening and closing. Each state is some of
 // these at random, then one call of another goroutine's.
 func TestDeadlines(t *testing.T) {
-	states := 6
+	states := 4
 	if os.Getenv("WAVELANE_PROOFS") == "all" {
 		states = 100
 	}

@@ -190,7 +190,7 @@ func TestFiles(t *testing.T) {
 	}
 	var n tally
 	defer n.log(t)
-	each(t, 20_000, 5*time.Minute, func(r *rand.Rand) string {
+	each(t, 10_000, 5*time.Minute, func(r *rand.Rand) string {
 		f := all[r.IntN(len(all))]
 		b := mutated(r, f.files)
 		var before, after runtime.MemStats

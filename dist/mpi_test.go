@@ -68,6 +68,15 @@ func TestMPIBatch(t *testing.T) {
 	}
 }
 
+// TestMPIMismatch has the members of a world record different collectives.
+func TestMPIMismatch(t *testing.T) {
+	for _, f := range families {
+		l := launch(t, f, 3, "differ")
+		require.Zero(t, l.status, l.output)
+		require.Len(t, l.files, 3, l.output)
+	}
+}
+
 // TestMPIMessagesBesideCollectives sends while a collective of the same process waits for who receives.
 func TestMPIMessagesBesideCollectives(t *testing.T) {
 	for _, f := range families {
@@ -149,14 +158,17 @@ func TestMPIDeath(t *testing.T) {
 // TestMPIWatchdog has a process not take part.
 func TestMPIWatchdog(t *testing.T) {
 	for _, f := range families {
-		l := launch(t, f, 2, "hang")
-		require.Equal(t, dist.StatusTimeout, l.status, l.output)
-		require.Empty(t, l.files)
-		for _, part := range []string{"rank 0 of world: AllReduce (sum) of 1000 float32, call 2, at ", "worker_test.go:", "not done after 1s", "goroutine "} {
-			require.Contains(t, l.output, part)
-		}
-		require.Less(t, l.time, time.Minute)
-		t.Logf("%s: status %d after %v", f.name, l.status, l.time)
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel() // they wait
+			l := launch(t, f, 2, "hang")
+			require.Equal(t, dist.StatusTimeout, l.status, l.output)
+			require.Empty(t, l.files)
+			for _, part := range []string{"rank 0 of world: AllReduce (sum) of 1000 float32, call 2, at ", "worker_test.go:", "not done after 3s", "goroutine "} {
+				require.Contains(t, l.output, part)
+			}
+			require.Less(t, l.time, time.Minute)
+			t.Logf("status %d after %v", l.status, l.time)
+		})
 	}
 }
 

@@ -16,12 +16,14 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/dist"
@@ -64,6 +66,7 @@ var roles = map[string]func(w *dist.World) error{
 	"cancel": cancelled,
 	"absent": absent,
 	"mixed":  mixed,
+	"differ": differing,
 	"batch": func(w *dist.World) error {
 		d, err := cpu.Open(context.Background())
 		if err != nil {
@@ -84,7 +87,7 @@ func work(role string) error {
 	case "ordered":
 		role, options = "suite", append(options, dist.WithRankOrder())
 	case "hang":
-		options = append(options, dist.WithTimeout(time.Second))
+		options = append(options, dist.WithTimeout(3*time.Second)) // more than a busy machine takes for what comes before
 	case "cancel", "absent":
 	default:
 		options = append(options, dist.WithTimeout(3*time.Minute))
@@ -306,6 +309,34 @@ func cancelled(w *dist.World) error {
 		return err
 	}
 	w.Abort(9)
+	return nil
+}
+
+// differing records another collective on rank 1, of which Compile tells every rank; the next plan is fine.
+func differing(w *dist.World) error {
+	ctx := context.Background()
+	d, err := cpu.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	for _, wrong := range []bool{true, false} {
+		b := batch.New(d)
+		x := b.Upload([]float32{1, 2})
+		if wrong && w.Rank() == 1 {
+			b.Read(b.Broadcast(x, w, 0))
+		} else {
+			b.Read(b.AllReduce(x, w, dist.Max))
+		}
+		err := b.Run(ctx)
+		if !wrong {
+			return err
+		}
+		if !errors.Is(err, dist.ErrMismatch) ||
+			!strings.Contains(err.Error(), "collective 1 of the batches for world: rank 0 has all_reduce[max] [[2]], rank 1 has broadcast[from 0] [[2]]") {
+			return fmt.Errorf("unlike collectives: %v", err)
+		}
+	}
 	return nil
 }
 

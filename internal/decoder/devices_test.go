@@ -206,6 +206,28 @@ func TestLogits(t *testing.T) {
 	}
 }
 
+// TestFactors has sessions whose contexts are as long as the model was first trained on, and longer: they turn by other factors.
+func TestFactors(t *testing.T) {
+	seed := seed(t)
+	f := opened(t, models(seed)["phi3"])
+	w := loaded(t, f, device(t, "cpu"), LoadOptions{})
+	last := map[int][]float64{}
+	for _, context := range []int{w.Original, w.Original + 1} {
+		s, err := w.NewSession(t.Context(), SessionOptions{Context: context, Exact: true, WideCache: true})
+		require.NoError(t, err)
+		defer s.Close()
+		r := decodertest.New(t, f)
+		r.SetContext(context)
+		for token := range int32(20) {
+			last[context] = r.Step(token)
+			n, err := s.Feed(t.Context(), token)
+			require.NoError(t, err)
+			require.LessOrEqual(t, deviation(last[context], n.Logits), 2e-5)
+		}
+	}
+	require.NotEqual(t, last[w.Original], last[w.Original+1])
+}
+
 // TestPrefill compares chunks with single tokens, for every length of a prompt around a few chunks.
 func TestPrefill(t *testing.T) {
 	seed := seed(t)

@@ -71,6 +71,9 @@ func New(t testing.TB, f *gguf.File) *Reference {
 	return r
 }
 
+// SetContext has the model serve contexts of another length, on which the choice of its factors depends.
+func (r *Reference) SetContext(tokens int) { r.context = float64(tokens) }
+
 // windowed reports blocks whose queries see a window.
 func (r *Reference) windowed(block int) bool { return r.window > 0 && (block+1)%r.period != 0 }
 

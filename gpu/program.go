@@ -139,11 +139,11 @@ func pieces(dispatches, threshold uint64) uint64 {
 
 // packing lays out data in staging buffers, of which more than one is needed only for data beyond the largest buffer.
 type packing struct {
-	at    []spot
+	at    []placement
 	sizes []uint64 // of the staging buffers
 }
 
-type spot struct {
+type placement struct {
 	buffer int
 	offset uint64
 }
@@ -156,7 +156,7 @@ func (k *packing) add(n, maxBuffer uint64) {
 		k.sizes = append(k.sizes, 0)
 		last++
 	}
-	k.at = append(k.at, spot{last, k.sizes[last]})
+	k.at = append(k.at, placement{last, k.sizes[last]})
 	k.sizes[last] += n
 }
 

@@ -64,10 +64,10 @@ var programs = []testProgram{
 	{"views share no fate", func(g *graph) {
 		x := g.upload(g.floats(-4, 4, 6, 10))
 		flat := g.apply(catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{-1}}}, x)
-		twin := g.apply(catalogue.Copy, program.Attr{}, flat)
-		square := g.apply(catalogue.Mul, program.Attr{}, flat, twin)
+		copied := g.apply(catalogue.Copy, program.Attr{}, flat)
+		square := g.apply(catalogue.Mul, program.Attr{}, flat, copied)
 		back := g.apply(catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{10, 6}}}, square)
-		g.read(x, flat, twin, square, back, g.apply(catalogue.Neg, program.Attr{}, flat))
+		g.read(x, flat, copied, square, back, g.apply(catalogue.Neg, program.Attr{}, flat))
 		g.run()
 	}},
 	{"values made from nothing", func(g *graph) {

@@ -40,9 +40,9 @@ func tensors(g *graph) {
 	x := g.upload(g.floats(-4, 4, 6, 10))
 	y := g.apply(catalogue.ReLU, program.Attr{}, x)
 	flat := g.apply(catalogue.Reshape, program.Attr{Options: compute.ReshapeOptions{Shape: []int{60}}}, x)
-	twin := g.apply(catalogue.Copy, program.Attr{}, y)
+	copied := g.apply(catalogue.Copy, program.Attr{}, y)
 	g.read(y, flat)
-	g.Keep = []program.Slot{y, x, flat, twin, y}
+	g.Keep = []program.Slot{y, x, flat, copied, y}
 	io := g.run()
 	kept := io.Keep
 	want := []any{io.Read[0], io.Read[1], io.Read[1], io.Read[0], io.Read[0]}

@@ -33,7 +33,7 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 	switch {
 	case e.Class.Elementwise() && len(e.Inputs) > 1:
 		same([]int{33_000})
-		// More than all threads of a small GPU take in one turn, by elements and by fours.
+		// More than all threads of a small GPU take in one iteration, by elements and by fours.
 		beyond := [][]int{{5, 3281}, {4, 4100}}
 		for rank := range program.MaxRank + 1 {
 			beyond = append(beyond, append(slices.Repeat([]int{2}, max(rank-1, 0)), 3), append(slices.Repeat([]int{2}, max(rank-1, 0)), 8))

@@ -174,8 +174,8 @@ func (c *call) Split() (p *program.Program, out []program.Slot, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	behind := slots[len(slots)-len(parts.EpilogueIn):]
-	slots = slots[:len(slots)-len(behind)]
+	operands := slots[len(slots)-len(parts.EpilogueIn):]
+	slots = slots[:len(slots)-len(operands)]
 	if n := len(parts.PrologueIn); n > 0 {
 		slots = append(all(&parts.Prologue, parts.PrologueScalars, slots[:n]), slots[n:]...)
 	}
@@ -185,7 +185,7 @@ func (c *call) Split() (p *program.Program, out []program.Slot, err error) {
 	}
 	out = slices.Clone(own)
 	if !parts.Epilogue.None() {
-		out[0] = all(&parts.Epilogue, parts.EpilogueScalars, append([]program.Slot{out[0]}, behind...))[0]
+		out[0] = all(&parts.Epilogue, parts.EpilogueScalars, append([]program.Slot{out[0]}, operands...))[0]
 	}
 	return p, out, err
 }

@@ -28,7 +28,7 @@ func TestMatMulFigures(t *testing.T) {
 			if !slices.ContainsFunc([]string{"mma_", "wgmma_", "gemm_async_"}, func(p string) bool { return strings.HasPrefix(fn.Name, p) }) {
 				continue
 			}
-			n := turn(t, fn)
+			n := loopFigures(t, fn)
 			lines = append(lines, fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d", fn.Name, n["all"], n["fma"], n["ldmatrix"], n["mma"], n["wgmma.mma_async"]))
 			switch {
 			case strings.HasPrefix(fn.Name, "gemm_async_"):
@@ -50,8 +50,8 @@ func TestMatMulFigures(t *testing.T) {
 	require.Equal(t, string(want), text, "go test -run MatMulFigures -update-figures writes the table anew")
 }
 
-// turn counts the instructions of the innermost loop that multiplies, by their names.
-func turn(t *testing.T, f *ir.Func) map[string]int {
+// loopFigures counts the instructions of the innermost loop that multiplies, by their names.
+func loopFigures(t *testing.T, f *ir.Func) map[string]int {
 	g := flow.New(f)
 	for _, l := range slices.Backward(g.Loops) { // inner loops come last
 		n := map[string]int{}

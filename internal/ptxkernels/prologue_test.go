@@ -34,8 +34,8 @@ func withPrologue(t *testing.T, rng *rand.Rand, r *kerneltest.Rig, e *program.En
 		}
 		a := program.Attr{Options: options, Prologue: x, Scalars: append(scalars, testScalars(e)...)}
 		if table()[e].Epilogue && rng.IntN(2) == 0 {
-			behind, more := randomExpression(rng, tame, 1, 1+rng.IntN(3), 1)
-			a.Epilogue, a.Scalars = behind, append(a.Scalars, more...)
+			epilogue, more := randomExpression(rng, tame, 1, 1+rng.IntN(3), 1)
+			a.Epilogue, a.Scalars = epilogue, append(a.Scalars, more...)
 		}
 		c = newCall(rng, e, a, special, in...)
 		out, err := e.Check(c.in, c.Attr)

@@ -133,7 +133,7 @@ func inputs(r *rand.Rand, e *program.Entry, rows, cols int) (operands [][]float3
 	return operands
 }
 
-// TestRowsOfEveryLength forces teams of every size, rows that are kept and such that are read twice, in one part and in
+// TestRowsOfEveryLength forces thread groups of every size, rows that are kept and such that are read twice, in one part and in
 // several, aligned and not: GPUs of different sizes cut the same rows differently.
 func TestRowsOfEveryLength(t *testing.T) {
 	r := ptxtest.Random(t)

@@ -66,7 +66,7 @@ var allowed = []allowance{
 		[]string{"kv_append_1", "kv_append_8", "kv_append_f16_1", "kv_append_f16_8", "kv_append_bf16_1", "kv_append_bf16_8"}},
 	{"DataDependentStore", "rows go where positions and tables say, which are compared with the slots and pages that there are",
 		[]string{"kv_append_1", "kv_append_8", "kv_append_f16_1", "kv_append_f16_8", "kv_append_bf16_1", "kv_append_bf16_8"}},
-	{"DataDependentStore", "a pair goes behind those that are in the arena, which is sorted before it is full", []string{"top_k"}},
+	{"DataDependentStore", "a pair is appended to those in the arena, which is sorted before it is full", []string{"top_k"}},
 	{"SharedMemBankConflict", "pairs of 64 bits at distances that are powers of two", []string{"top_k"}},
 	{"ComputedAddrFromLoaded", "rings begin where a length says, which is taken modulo the keys that there are",
 		named("attention_dq_", "attention_dk_dv_")},

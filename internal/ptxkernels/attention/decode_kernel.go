@@ -116,10 +116,10 @@ type decodeBuilder struct {
 	y, pairs, out    ptx.Ptr[ptx.Global, float32]
 	shared           ptx.Ptr[ptx.Shared, float32]
 
-	tid, log, slice, team, low ptx.Reg[uint32] // of the thread: where in its row, in its block, in eight lanes
-	left                       ptx.Reg[uint32] // elements of its slice, or more
-	split, tile                ptx.Reg[uint32] // the part of the keys, the tile of rows
-	stride                     ptx.Reg[uint32] // bytes from a key to the next
+	tid, log, slice, group, low ptx.Reg[uint32] // of the thread: where in its row, in its block, in eight lanes
+	left                        ptx.Reg[uint32] // elements of its slice, or more
+	split, tile                 ptx.Reg[uint32] // the part of the keys, the tile of rows
+	stride                      ptx.Reg[uint32] // bytes from a key to the next
 
 	slots scalar.Variables[uint32] // rows of keys in the cache
 	known *ptx.Var[uint32]         // a bit for each that there is
@@ -182,7 +182,7 @@ func (b *decodeBuilder) Place() {
 
 	b.tid, b.log = k.Tid(ptx.X), b.U32(&b.at.Log)
 	b.slice = b.tid.And(ptx.U32(1).Shl(b.log).Sub(1))
-	b.team = b.tid.Shr(b.log)
+	b.group = b.tid.Shr(b.log)
 	b.low = b.tid.And(7)
 	at := b.slice.Shl(3)
 	width := b.U32(&b.at.Width)

@@ -24,7 +24,7 @@ func (b *decodeBuilder) walk(q [][]scalar.Float) {
 	for j := range keys {
 		tile[j], values[j] = fresh(b.words), fresh(b.words)
 	}
-	ahead := b.team.Mul(keys) // of this group in a tile
+	ahead := b.group.Mul(keys) // of this group in a tile
 	b.locate(b.from.Add(ahead))
 	b.Load(b.keysAt, tile)
 	step := b.U32(&b.at.Tile)

@@ -173,7 +173,7 @@ func (d *directConv) Finish() {
 				y = append(y, s.Get().Add(b))
 			}
 			if d.channels == 1 {
-				y = d.behind(filter, scalar.Activate(k, act, y))
+				y = d.epilogue(filter, scalar.Activate(k, act, y))
 			}
 			for j := range y {
 				ptx.StoreIf(inside(j), place(filter, j), y[j])
@@ -190,7 +190,7 @@ func (d *directConv) Finish() {
 			for j := range d.columns {
 				y = append(y, ptx.LoadIf(inside(j), place(filter, j), 0))
 			}
-			for j, v := range d.behind(filter, scalar.Activate(k, act, y)) {
+			for j, v := range d.epilogue(filter, scalar.Activate(k, act, y)) {
 				ptx.StoreIf(inside(j), place(filter, j), v)
 			}
 		}, ptx.NoUnroll())
@@ -202,8 +202,8 @@ func (d *directConv) Finish() {
 	}
 }
 
-// behind is what becomes of the results of a filter.
-func (d *directConv) behind(filter ptx.Reg[uint32], y []ptx.Reg[float32]) []ptx.Reg[float32] {
+// epilogue applies the epilogue, if there is one, to results of a filter.
+func (d *directConv) epilogue(filter ptx.Reg[uint32], y []ptx.Reg[float32]) []ptx.Reg[float32] {
 	if d.after == nil {
 		return y
 	}

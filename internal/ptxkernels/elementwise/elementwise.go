@@ -8,7 +8,7 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// Kernels is the kernels of a formula: y[i] = f(x[i], …), four elements at a time. Those of the last four of a
+// Kernels is the kernels of a function: y[i] = f(x[i], …), four elements at a time. Those of the last four of a
 // tensor may lie beyond its end: buffers have room for them. y may be an operand that is as large.
 type Kernels struct {
 	scalar.Body
@@ -75,7 +75,7 @@ func Elementwise(s *kit.Step) error {
 	return w.Lower(s, func(v way) *kit.Kernel { return w.kernels[v] })
 }
 
-// tensorParams are the parameters that all kernels of a formula end with.
+// tensorParams are the parameters that all kernels of a function end with.
 type tensorParams struct {
 	Body    *scalar.Body `param:"-"` // which has their names
 	X, Y    []kit.Buffer
@@ -195,7 +195,7 @@ func (w *Kernels) compute(k *ptx.Kernel, q quad, p []scalar.Float) [][4]scalar.F
 }
 
 // buildFlat strides over pieces of the tensors, of some quads for each thread of the block. What is a single element is read
-// once. Behind the end old values are computed with and nothing is stored.
+// once. Beyond the end old values are computed with and nothing is stored.
 func (w *Kernels) buildFlat(k *ptx.Kernel) {
 	of := w.flat(0, 0, w.tensors())
 	params := kit.NewParams(k, &of)

@@ -37,9 +37,9 @@ func Fused(s *kit.Step) error {
 	if k%fusedUnit(w.DType) == 0 {
 		unit = fusedUnit(w.DType)
 	}
-	team := threadgroup.Partition{Rows: total, Cols: k, Parts: 1, Chunk: kit.CeilDiv(k, 4) * 4, Vector: unit > 1}
-	team.Lanes = threadgroup.Lanes(s, team, 8, unit, 16)
-	p := fusedParams{Work: team.Work(), M: m, N0: rows[0], N1: rows[1], N2: rows[2], Biased: index(len(s.Operands) == 7), Eps: s.Attr.Scalars, X: kit.In(0)}
+	partition := threadgroup.Partition{Rows: total, Cols: k, Parts: 1, Chunk: kit.CeilDiv(k, 4) * 4, Vector: unit > 1}
+	partition.Lanes = threadgroup.Lanes(s, partition, 8, unit, 16)
+	p := fusedParams{Work: partition.Work(), M: m, N0: rows[0], N1: rows[1], N2: rows[2], Biased: index(len(s.Operands) == 7), Eps: s.Attr.Scalars, X: kit.In(0)}
 	if f.form == fusedNorm {
 		p.Gamma = []kit.Buffer{kit.In(1)}
 	}
@@ -52,6 +52,6 @@ func Fused(s *kit.Step) error {
 			p.B = append(p.B, kit.In((4+i)*p.Biased)) // unused if there are none
 		}
 	}
-	s.Launch(kernel, team.Grid(), p)
+	s.Launch(kernel, partition.Grid(), p)
 	return nil
 }

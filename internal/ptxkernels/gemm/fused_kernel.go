@@ -71,7 +71,7 @@ func fusedKernelsOf(name string, form fusedForm) map[compute.DType][2]*kit.Kerne
 			build := map[compute.DType]func(k *ptx.Kernel, form fusedForm, room int){compute.Float32: buildFused[float32],
 				compute.Float16: buildFused[ptx.F16], compute.BFloat16: buildFused[ptx.BF16]}[d]
 			both[i] = kit.Register(kit.Kernel{Family: "fused", Name: fmt.Sprintf("%s_%v_%d", name, d, room), Block: [3]int{threadgroup.Threads, 1, 1},
-				Doc:    fmt.Sprintf("%s of up to %d rows of x: a team has a row of the weights.", name, room),
+				Doc:    fmt.Sprintf("%s of up to %d rows of x: a thread group has a row of the weights.", name, room),
 				Params: form.params(),
 				Build:  func(k *ptx.Kernel) { build(k, form, room) }})
 		}
@@ -141,14 +141,14 @@ func buildFused[T scalar.Floating](k *ptx.Kernel, form fusedForm, room int) {
 	}
 	unit := scalar.WideElements[T]()
 	walk := func(unit int) {
-		from, turn := t.Start.Add(t.Lane.Mul(unit)), t.Lanes.Mul(unit)
+		from, stride := t.Start.Add(t.Lane.Mul(unit)), t.Lanes.Mul(unit)
 		rest := t.End.Max(from).Sub(from)
-		turns := rest.Add(turn.Sub(1)).Shr(t.Log().Add(scalar.Log2(unit)))
+		iterations := rest.Add(stride.Sub(1)).Shr(t.Log().Add(scalar.Log2(unit)))
 		place := ptx.VarOf(k, from)
-		ptx.For(k, 0, turns, 1, func(ptx.Reg[uint32]) {
+		ptx.For(k, 0, iterations, 1, func(ptx.Reg[uint32]) {
 			var w [][]scalar.Float
 			at := place.Get().Copy()
-			place.Set(at.Add(turn))
+			place.Set(at.Add(stride))
 			for _, p := range matrix {
 				w = append(w, loadMany(k, p.At(at), unit))
 			}

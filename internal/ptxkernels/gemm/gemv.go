@@ -198,23 +198,23 @@ func (g *gemv[T]) buildRows() {
 	matrix = matrix.At(row.MulWide(g.U32(&g.K)))
 
 	g.zeros(4 * g.room)
-	// In turns of lanes elements, or of as many fours.
+	// An iteration takes an element of each lane, or four.
 	walk := func(per int, step func(m *ptx.PtrVar[ptx.Global, T], x []*ptx.PtrVar[ptx.Global, float32])) {
 		d := g.first.Add(lane.Mul(per))
-		turn := lanes.Mul(per)
+		stride := lanes.Mul(per)
 		rest := g.end.Max(d).Sub(d)
-		count := rest.Add(turn.Sub(1)).Shr(g.shape.Add(scalar.Log2(per)))
+		count := rest.Add(stride.Sub(1)).Shr(g.shape.Add(scalar.Log2(per)))
 		m := ptx.PtrVarOf(matrix.At(d))
 		var x []*ptx.PtrVar[ptx.Global, float32]
 		for _, p := range g.vectorsOf(z, d) {
 			x = append(x, ptx.PtrVarOf(p))
 		}
-		turnX := turn.MulWide(g.U32(&g.VectorK)).Shl(2) // in bytes
+		strideX := stride.MulWide(g.U32(&g.VectorK)).Shl(2) // in bytes
 		g.accumulate(count, func() {
 			step(m, x)
-			m.Set(m.Get().At(turn))
+			m.Set(m.Get().At(stride))
 			for _, p := range x {
-				p.Set(p.Get().Bytes(turnX))
+				p.Set(p.Get().Bytes(strideX))
 			}
 		})
 	}

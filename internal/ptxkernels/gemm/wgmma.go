@@ -130,14 +130,14 @@ func (p *wgmmaProduct) Build(e *kit.Epilogue) {
 	})
 }
 
-// ring is the stages in turn: where the tiles of one are, its barriers, and the parity of the phase.
+// ring goes over the stages, again and again: stage is the present one, phase the parity that its barriers have.
 type ring struct {
-	p           *wgmmaProduct
-	stage, turn *ptx.Var[uint32]
+	p            *wgmmaProduct
+	stage, phase *ptx.Var[uint32]
 }
 
 func (p *wgmmaProduct) ring() *ring {
-	return &ring{p: p, stage: ptx.VarOf(p.k, ptx.U32(0)), turn: ptx.VarOf(p.k, ptx.U32(0))}
+	return &ring{p: p, stage: ptx.VarOf(p.k, ptx.U32(0)), phase: ptx.VarOf(p.k, ptx.U32(0))}
 }
 
 func (r *ring) at(b ptx.Mbarrier) ptx.Mbarrier { return b.At(r.stage.Get()) }
@@ -149,7 +149,7 @@ func (r *ring) memory() ptx.Ptr[ptx.Shared, uint32] {
 func (r *ring) next() {
 	n := r.stage.Get().Add(1)
 	around := n.Eq(r.p.stages)
-	r.turn.Set(r.turn.Get().Xor(ptx.Select(around, ptx.U32(1), 0)))
+	r.phase.Set(r.phase.Get().Xor(ptx.Select(around, ptx.U32(1), 0)))
 	r.stage.Set(ptx.Select(around, ptx.U32(0), n))
 }
 
@@ -185,7 +185,7 @@ func (p *wgmmaProduct) produce(a, b ptx.TensorMap[uint32]) {
 		za, zb := w.z.Mul(p.U32(&p.BatchA)), w.z.Mul(p.U32(&p.BatchB))
 		ptx.For(k, 0, w.Depth, WgmmaDepth, func(d ptx.Reg[uint32]) {
 			at := w.First.Add(d)
-			r.at(p.empty).WaitParity(r.turn.Get().Xor(1))
+			r.at(p.empty).WaitParity(r.phase.Get().Xor(1))
 			full, memory := r.at(p.full), r.memory()
 			full.ArriveExpectTx(p.size())
 			bring := func(to ptx.Ptr[ptx.Shared, uint32], m ptx.TensorMap[uint32], x, z ptx.Reg[uint32], size int, kMajor bool) {
@@ -226,7 +226,7 @@ func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 		}
 		before := ptx.VarOf(k, p.empty.Address()) // barrier of the stage whose products may still be under way
 		ptx.For(k, 0, w.Depth, WgmmaDepth, func(d ptx.Reg[uint32]) {
-			r.at(p.full).WaitParity(r.turn.Get())
+			r.at(p.full).WaitParity(r.phase.Get())
 			memory := r.memory()
 			ofA, stepA := p.descriptor(memory.Bytes(half.Mul(64*wgmmaRow)), p.kMajorA)
 			ofB, stepB := p.descriptor(memory.Bytes(wgmmaM*wgmmaRow), p.kMajorB)

@@ -195,13 +195,13 @@ func (s *Step) LaunchWith(h *Prologue, t *Epilogue, k *Kernel, grid [3]int, para
 		with.Build = k.With(h, t)
 		if h != nil {
 			arguments = replace(arguments, In(0), h.arguments())
-			text += "before: " + h.Text
+			text += "prologue: " + h.Text
 			with.Doc += fmt.Sprintf(" Its first operand is %s: in its place are f32* operands, for each u32 strides from row to row and "+
 				"from element to element, f32 scalars.", h.Text)
 		}
 		if t != nil {
 			arguments = append(arguments, t.arguments()...)
-			text += "behind: " + t.Text
+			text += "epilogue: " + t.Text
 			with.Doc += fmt.Sprintf(" After it %s; further parameters: for each of its operands u32 strides from product to product, "+
 				"row to row, column to column, whether it may be read by fours; these f32* operands; f32 scalars.", t.Text)
 		}

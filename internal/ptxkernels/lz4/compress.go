@@ -132,8 +132,8 @@ func (z *lz4Compressor) match(p, q ptx.Reg[uint32]) ptx.Reg[uint32] {
 
 // more is the number of bytes after the token that a length takes.
 func (z *lz4Compressor) more(n ptx.Reg[uint32]) ptx.Reg[uint32] {
-	behind := n.Sub(15).Div(255).Add(1)
-	return ptx.Select(n.Lt(15), ptx.U32(0), behind)
+	bytes := n.Sub(15).Div(255).Add(1)
+	return ptx.Select(n.Lt(15), ptx.U32(0), bytes)
 }
 
 // length writes the bytes of a length after the token.
@@ -153,14 +153,14 @@ func (z *lz4Compressor) sequence(anchor, literals, offset, match ptx.Reg[uint32]
 	begin := z.size.Get().Copy()
 	moreLiterals := z.more(literals)
 	at := begin.Add(1).Add(moreLiterals) // of the literals
-	behind := at.Add(literals)
-	total := behind
+	afterLiterals := at.Add(literals)
+	total := afterLiterals
 	token := literals.Min(15).Shl(4)
 	var rest, moreMatch ptx.Reg[uint32]
 	if matches {
 		rest = match.Sub(4)
 		moreMatch = z.more(rest)
-		total = behind.Add(2).Add(moreMatch)
+		total = afterLiterals.Add(2).Add(moreMatch)
 		token = token.Or(rest.Min(15))
 	}
 	z.size.Set(total)
@@ -172,9 +172,9 @@ func (z *lz4Compressor) sequence(anchor, literals, offset, match ptx.Reg[uint32]
 		}, ptx.NoUnroll())
 		if matches {
 			k.If(z.lane.Lt(2), func() {
-				z.put(behind.Add(z.lane), offset.Shr(z.lane.Shl(3)))
+				z.put(afterLiterals.Add(z.lane), offset.Shr(z.lane.Shl(3)))
 			})
-			z.length(behind.Add(2), rest, moreMatch)
+			z.length(afterLiterals.Add(2), rest, moreMatch)
 		}
 	})
 	z.sync()

@@ -12,7 +12,7 @@ type decompressParams struct {
 
 var lz4Decompress = kit.Register(kit.Kernel{Family: "lz4", Name: "lz4_decompress", Block: [3]int{catalogue.LZ4Lanes, 1, 1},
 	Doc: "One block for each page of 4 KiB: what op.DecompressLZ4 does. Every length is compared with what is left on either side " +
-		"before anything is read or written, and every turn of the loop consumes bytes of the block, so that none is without end.",
+		"before anything is read or written, and every iteration of the loop consumes bytes of the block, so that none is without end.",
 	Params: decompressParams{},
 	Build: func(k *ptx.Kernel) {
 		var at decompressParams

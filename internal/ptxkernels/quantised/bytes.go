@@ -153,8 +153,8 @@ func (g *quantGemv) buildBytes() {
 	values := 32 * g.pieceUnits()
 	g.walk(cols.Shr(scalar.Log2(values)), g.pieces(), func(block ptx.Reg[uint32]) {
 		g.stepBytes(reader, block, bytes.Get(), words.Get(), cols)
-		bytes.Set(bytes.Get().Bytes(g.team.Lanes.Shl(scalar.Log2(values))))
-		words.Set(words.Get().Bytes(g.team.Lanes.Shl(scalar.Log2(values / 4))))
+		bytes.Set(bytes.Get().Bytes(g.group.Lanes.Shl(scalar.Log2(values))))
+		words.Set(words.Get().Bytes(g.group.Lanes.Shl(scalar.Log2(values / 4))))
 	})
 	g.Finish(nil)
 }

@@ -12,7 +12,7 @@ import (
 // exactChunk is how many values of x, of all rows that a kernel has room for, are in shared memory at a time.
 const exactChunk = 8192
 
-// buildExact is for float32 activations. All teams of a block walk along x together, which is brought to shared memory in chunks, and
+// buildExact is for float32 activations. All thread groups of a block walk along x together, which is brought to shared memory in chunks, and
 // on the way multiplied by gamma if there is one: the norm itself is a factor of the sums.
 //
 // Value i of a chunk lies in shared memory at i ^ twist: lanes that read four values of different units at a time meet all banks, in
@@ -73,10 +73,10 @@ func (g *quantGemv) buildExact() {
 		bring(from, end)
 		k.Barrier()
 		before := from.Shr(scalar.Log2(g.len())) // blocks
-		turn := ptx.VarOf(k, ptx.U32(0))
+		offset := ptx.VarOf(k, ptx.U32(0))
 		g.walk(end.Sub(from).Shr(5), g.units(), func(block ptx.Reg[uint32]) {
-			g.stepExact(reader, before.Add(block), memory, places, turn.Get(), chunk)
-			turn.Set(turn.Get().Add(g.team.Lanes.Shl(7)))
+			g.stepExact(reader, before.Add(block), memory, places, offset.Get(), chunk)
+			offset.Set(offset.Get().Add(g.group.Lanes.Shl(7)))
 		})
 		k.Barrier()
 		base.Set(from.Add(chunk))
@@ -106,9 +106,9 @@ func twisted(k *ptx.Kernel, i ptx.Reg[uint32]) ptx.Reg[uint32] {
 	return i.Xor(t.Or(i.Shr(1).And(16)))
 }
 
-// stepExact adds up the products of a unit of both rows. Shared memory has the unit of each vector at places + turn, in bytes.
+// stepExact adds up the products of a unit of both rows. Shared memory has the unit of each vector at places + offset, in bytes.
 func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.Ptr[ptx.Shared, float32], places [2]ptx.Reg[uint32],
-	turn ptx.Reg[uint32], chunk int) {
+	offset ptx.Reg[uint32], chunk int) {
 	k := g.k
 	var units [2]packedUnit
 	var scales, minima [2][]scalar.Float
@@ -123,7 +123,7 @@ func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.P
 		quants := [2][]ptx.Reg[uint32]{r.quants(units[0], run), r.quants(units[1], run)}
 		chains := make([]scalar.Float, len(g.sums))
 		for word := range 4 {
-			at := memory.Bytes(places[run].Xor(16 * word).Add(turn))
+			at := memory.Bytes(places[run].Xor(16 * word).Add(offset))
 			var w [2][4]scalar.Float
 			for i := range w {
 				w[i] = g.integers(k, quants[i][word])

@@ -9,9 +9,9 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// A quantised gemv multiplies up to quantVectors rows of x with rows of packed weights, which it reads once. A team of lanes has two
+// A quantised gemv multiplies up to quantVectors rows of x with rows of packed weights, which it reads once. A thread group has two
 // rows of weights; each lane has units of 32 values of both. The weights may be those of three matrices, whose rows are numbered
-// through, or a gate and its partner, of which a team has the rows of the same number.
+// through, or a gate and its partner, of which a thread group has the rows of the same number.
 const quantVectors = 8
 
 // quantRooms are how many rows of x there are kernels for, and byteRooms likewise where these are bytes, which only old GPUs take
@@ -30,9 +30,9 @@ type gemvParams struct {
 	K             int `array:"sizes"` // values of a row
 	Blocks, Words int // of a row of weights
 	Count         int // rows of x
-	Lanes         int // log2 of the lanes of a team; in quant_thin of the warps
+	Lanes         int // log2 of the lanes of a thread group; in quant_thin of the warps
 	Flags         int
-	Tasks         int          // of teams; in quant_thin rows of the result, of which a task has eight after each of its two
+	Tasks         int          // of thread groups; in quant_thin rows of the result, of which a task has eight after each of its two
 	Step, Second  int          // from the first row of a task to that of the next, and to its second row
 	N0, N1, N2    int          // rows of each of the three matrices
 	Eps           []float32    `names:"eps"`
@@ -83,9 +83,9 @@ type quantGemv struct {
 	of        gemvParams
 	weights   []ptx.Ptr[ptx.Global, uint8]
 	biases, y []ptx.Ptr[ptx.Global, float32]
-	team      threadgroup.Group
+	group     threadgroup.Group
 	lane      ptx.Reg[uint32]
-	log       ptx.Reg[uint32] // of the team's lanes
+	log       ptx.Reg[uint32] // of the lanes of the group
 	flags     ptx.Reg[uint32]
 	rows      [2]ptx.Ptr[ptx.Global, uint8]
 	sums      scalar.Variables[float32] // of both rows, each for all vectors
@@ -136,12 +136,12 @@ func (g *quantGemv) matrices() {
 	g.log, g.flags = g.U32(&g.of.Lanes), g.U32(&g.of.Flags)
 }
 
-// bindRows finds the team's rows.
+// bindRows finds the rows of the thread group.
 func (g *quantGemv) bindRows() {
 	k, tid := g.k, g.k.Tid(ptx.X)
-	g.team = threadgroup.Group{K: k, Lanes: ptx.U32(1).Shl(g.log)}
-	g.team.Lane = tid.And(g.team.Lanes.Sub(1))
-	g.lane = g.team.Lane
+	g.group = threadgroup.Group{K: k, Lanes: ptx.U32(1).Shl(g.log)}
+	g.group.Lane = tid.And(g.group.Lanes.Sub(1))
+	g.lane = g.group.Lane
 	for i := range g.rows {
 		g.rows[i] = g.rowAt(g.Place(g.row(g.task(), i)))
 	}
@@ -162,7 +162,7 @@ func (g *quantGemv) elementOf(m quantMatrix, p []ptx.Ptr[ptx.Global, float32], i
 	return ptx.PtrAt[ptx.Global, float32](g.k, a).At(i)
 }
 
-// task is the team's; there may be none of that number.
+// task is that of the thread group; there may be none of that number.
 func (g *quantGemv) task() ptx.Reg[uint32] {
 	k := g.k
 	return k.Ctaid(ptx.X).Mad(ptx.U32(threadgroup.Threads).Shr(g.log), k.Tid(ptx.X).Shr(g.log))
@@ -198,7 +198,7 @@ func (g *quantGemv) Place(row ptx.Reg[uint32]) (ptx.Reg[uint32], quantMatrix) {
 	return row.Sub(m.pick(k, ptx.U32(0), first, second)), m
 }
 
-// unit is which one of its block a lane has: always the same, since teams are at least as large as blocks are long.
+// unit is which one of its block a lane has: always the same, since thread groups are at least as large as blocks are long.
 func (g *quantGemv) unit() number {
 	if g.units() == 1 {
 		return known(0)
@@ -211,13 +211,13 @@ func (g *quantGemv) unit() number {
 func (g *quantGemv) walk(n ptx.Reg[uint32], ofBlock int, step func(block ptx.Reg[uint32])) {
 	k := g.k
 	rest := n.Max(g.lane).Sub(g.lane)
-	turns := rest.Add(g.team.Lanes.Sub(1)).Shr(g.log)
+	iterations := rest.Add(g.group.Lanes.Sub(1)).Shr(g.log)
 	per := scalar.Log2(ofBlock)
 	block := ptx.VarOf(k, shiftRight(k, g.lane, known(per)))
-	ptx.For(k, 0, turns, 1, func(ptx.Reg[uint32]) {
+	ptx.For(k, 0, iterations, 1, func(ptx.Reg[uint32]) {
 		b := block.Get().Copy()
 		step(b)
-		block.Set(b.Add(shiftRight(k, g.team.Lanes, known(per))))
+		block.Set(b.Add(shiftRight(k, g.group.Lanes, known(per))))
 	}, ptx.NoUnroll())
 }
 
@@ -225,7 +225,7 @@ func (g *quantGemv) walk(n ptx.Reg[uint32], ofBlock int, step func(block ptx.Reg
 func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
 	k, c := g.k, g.calc
 	all := g.sums.Get()
-	all = threadgroup.ReducerOf(g.team, threadgroup.Sums[float32](len(all))).Reduce(all)
+	all = threadgroup.ReducerOf(g.group, threadgroup.Sums[float32](len(all))).Reduce(all)
 	// Where results go is found only now: registers are short before.
 	var vectors ptx.Reg[uint32]
 	if g.room > 1 {

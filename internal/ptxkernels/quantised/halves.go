@@ -96,18 +96,18 @@ func buildQuantHalves(k *ptx.Kernel) {
 		long := parts.Mul(2 * halvesDepth) // of a row
 		// Half of the row, half of 32 values, and word of the first 16 bytes.
 		place := i.Shr(5).And(1).Mul(parts.Mul(64)).Add(i.And(16).Shl(1).Add(i.And(12)))
-		part := func(there ptx.Reg[bool], behind int) {
+		part := func(there ptx.Reg[bool], first int) {
 			for j := 0; j < 4; j += 2 {
 				pair := ptx.ConvertPair[ptx.F16x2](v[j].Get(), v[j+1].Get())
 				lo, hi := ptx.UnpackF16(pair)
 				for n, h := range []ptx.Reg[ptx.F16]{lo, hi} {
 					half := scalar.ToFloat32(k, h)
 					sum.Set(sum.Get().Add(half))
-					if behind == 0 {
+					if first == 0 {
 						v[j+n].Set(v[j+n].Get().Sub(half)) // for the second halves
 					}
 				}
-				in := place.Add(behind + 8*j).Xor(row.And(7).Shl(4))
+				in := place.Add(first + 8*j).Xor(row.And(7).Shl(4))
 				to := at.Bytes(row.Mad(long, in))
 				ptx.StoreIf(there, ptx.Cast[uint32](to), ptx.Bitcast[uint32](pair))
 			}

@@ -254,23 +254,23 @@ func (q *quantMma) bringHalves(x ptx.Ptr[ptx.Global, uint8], rows ptx.Reg[uint32
 	number := q.top.Div(halvesTile).Mad(stages, q.first.Shr(scalar.Log2(halvesDepth)))
 	at := number.MulWide(halvesStage(q.parts)).Add(ptx.Convert[uint64](tid.Shl(4)))
 	from := ptx.PtrVarOf(x.Bytes(at))
-	behind, size := q.Stage(q.blockFormat)
+	scalesAt, size := q.Stage(q.blockFormat)
 	return func(stage, _ ptx.Reg[uint32]) {
 		to := q.memory.Bytes(stage).Bytes(tid.Shl(4))
 		const slice = 16 * quantMmaThreads // bytes
-		for i := 0; i < behind; i += slice {
+		for i := 0; i < scalesAt; i += slice {
 			k.When(rows.Gt(i/q.row()), func() { ptx.CpAsync(to.Bytes(i), from.Get().Bytes(i), 16) })
 		}
 		if q.affine {
-			of := behind // sums of 16, and behind them those of 32
+			of := scalesAt // sums of 16, and after them those of 32
 			if q.apart() == 32 {
 				of += halvesDepth / 16 * 4 * halvesTile
 			}
 			there := tid.And(halvesTile/4 - 1).Shl(2).Lt(rows)
-			if n := (size - behind) / 16; n < quantMmaThreads {
+			if n := (size - scalesAt) / 16; n < quantMmaThreads {
 				there = there.And(tid.Lt(n))
 			}
-			k.When(there, func() { ptx.CpAsync(to.Bytes(behind), from.Get().Bytes(of), 16) })
+			k.When(there, func() { ptx.CpAsync(to.Bytes(scalesAt), from.Get().Bytes(of), 16) })
 		}
 		from.Set(from.Get().Bytes(halvesStage(q.parts)))
 	}
@@ -309,11 +309,11 @@ func (q *quantMma) bringBytes(x, scales ptx.Ptr[ptx.Global, uint8], rows ptx.Reg
 	// A thread has the scales and the sums of 32 values.
 	quarter := func(n ptx.Reg[uint32]) ptx.Reg[uint32] { return n.Shr(2) }
 	sums := rowwise(scales, quarter(tid), tid.And(3), quarter(q.first), quarter(q.depth), 4, 8)
-	behind, _ := q.Stage(q.blockFormat)
+	scalesAt, _ := q.Stage(q.blockFormat)
 	return func(stage, d ptx.Reg[uint32]) {
 		base := q.memory.Bytes(stage)
 		values(base.Bytes(to), d)
-		sums(base.Bytes(tid.Shl(3).Xor(tid.And(16))).Bytes(behind), d) // permuted, too
+		sums(base.Bytes(tid.Shl(3).Xor(tid.And(16))).Bytes(scalesAt), d) // permuted, too
 	}
 }
 

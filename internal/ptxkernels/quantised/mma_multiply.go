@@ -73,8 +73,8 @@ func (q *quantMma) Load(d ptx.Reg[uint32]) (a [2][quantMmaRows / 8]quantRun) {
 	return a
 }
 
-// turns are the sums for 32 values: one, or one for each run if these have scales of their own.
-func (q *quantMma) turns() int {
+// groups is the number of sums for 32 values: one, or one for each run if these have scales of their own.
+func (q *quantMma) groups() int {
 	if q.runScales() {
 		return 2
 	}
@@ -123,7 +123,7 @@ func (q *quantMma) addHalves(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32],
 	at, _ := q.Stage(q.blockFormat)
 	var sums ptx.Ptr[ptx.Shared, float32]
 	if q.affine {
-		unit := o.Shr(5).Mul(q.turns() * 4 * quantMmaM)
+		unit := o.Shr(5).Mul(q.groups() * 4 * quantMmaM)
 		sums = ptx.Cast[float32](base.Bytes(unit.Add(q.in.Shl(3))).Bytes(at))
 	}
 	q.eachColumns(func(j int) {
@@ -134,14 +134,14 @@ func (q *quantMma) addHalves(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32],
 		for _, p := range from {
 			x = append(x, ptx.LdMatrix[ptx.F16x2](p.Bytes(8*j*q.row()), 4))
 		}
-		for turn := range q.turns() {
+		for group := range q.groups() {
 			halves := []int{0, 1}
-			if q.turns() == 2 {
-				halves = []int{turn}
+			if q.groups() == 2 {
+				halves = []int{group}
 			}
 			var total [2]scalar.Float
 			if q.affine {
-				total = sums.At(8*j + turn*quantMmaM).Load2()
+				total = sums.At(8*j + group*quantMmaM).Load2()
 			}
 			for i := range q.sums {
 				d := scalar.Constants(make([]float32, 4))
@@ -151,7 +151,7 @@ func (q *quantMma) addHalves(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32],
 					}
 				}
 				for e, sum := range q.sums[i][j] {
-					w := a[turn][2*i+e/2]
+					w := a[group][2*i+e/2]
 					if q.affine {
 						sum.Set(w.minimum.Fma(total[e%2], sum.Get()))
 					}
@@ -193,7 +193,7 @@ func (q *quantMma) addBytes(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], 
 				halves[col] = [2]ptx.Reg[int32]{both.Bfe(0, 16), both.Shr(16)}
 			}
 		}
-		for turn := range q.turns() {
+		for group := range q.groups() {
 			var begin [2]ptx.Reg[int32]
 			var total [2]scalar.Float
 			for col := range begin {
@@ -201,8 +201,8 @@ func (q *quantMma) addBytes(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], 
 				if !q.affine && q.zero == 0 {
 					continue
 				}
-				sum := halves[col][turn]
-				if q.turns() == 1 {
+				sum := halves[col][group]
+				if q.groups() == 1 {
 					sum = halves[col][0].Add(halves[col][1])
 				}
 				if q.zero > 0 {
@@ -213,15 +213,15 @@ func (q *quantMma) addBytes(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], 
 			}
 			for i := range q.sums {
 				start := []ptx.Reg[int32]{begin[0], begin[1], begin[0], begin[1]}
-				words := []ptx.Reg[uint32]{a[turn][2*i].word, a[turn][2*i+1].word}
-				shape, b := ptx.M16N8K16, x[j%2*2+turn:][:1]
-				if q.turns() == 1 {
+				words := []ptx.Reg[uint32]{a[group][2*i].word, a[group][2*i+1].word}
+				shape, b := ptx.M16N8K16, x[j%2*2+group:][:1]
+				if q.groups() == 1 {
 					words = append(words, a[1][2*i].word, a[1][2*i+1].word)
 					shape, b = ptx.M16N8K32, x[j%2*2:][:2]
 				}
 				dots := ptx.Mma(k, shape, tiling.CastAll[ptx.S8x4](k, words), tiling.CastAll[ptx.S8x4](k, b), start)
 				for e, sum := range q.sums[i][j] {
-					w, col := a[turn][2*i+e/2], e%2
+					w, col := a[group][2*i+e/2], e%2
 					y := ptx.Bitcast[float32](dots[e]).Sub(3 << 22)
 					if q.affine {
 						y = w.scale.Fma(y, w.minimum.Mul(total[col]))

@@ -10,7 +10,7 @@ import (
 
 // Products of up to eight rows of x as bytes with packed weights by tensor cores (mma.sync on int8). Here weights are the operand of
 // 16 rows and x is that of eight columns, so that nothing is idle with eight rows, and weights are unpacked once for all. A warp has
-// 16 rows of weights, of which it takes what it multiplies from memory straight to registers; the warps of a team share rows and cut
+// 16 rows of weights, of which it takes what it multiplies from memory straight to registers; the warps of a group share rows and cut
 // their blocks between them.
 const (
 	thinVectors = 8  // rows of x
@@ -76,8 +76,8 @@ func (t *quantThin) Build() {
 		t.minima = scales.Bytes(rowOf.MulWide(across)).Bytes(first.Shl(3))
 	}
 	t.totals = scalar.Zeros(k, 4)
-	team := ptx.U32(1).Shl(t.log)
-	ptx.For(k, t.warp.And(team.Sub(1)), cols.Shr(scalar.Log2(t.len())), team, t.step)
+	warps := ptx.U32(1).Shl(t.log)
+	ptx.For(k, t.warp.And(warps.Sub(1)), cols.Shr(scalar.Log2(t.len())), warps, t.step)
 	t.Write()
 }
 
@@ -195,7 +195,7 @@ func (t *quantThin) Load(i int, block ptx.Reg[uint32]) (units []packedUnit) {
 	return units
 }
 
-// Head is the scales and the sums of a row of x, by turns.
+// Head is the scales and the sums of a row of x, alternately.
 func (t *quantThin) Head(p ptx.Ptr[ptx.Global, uint32]) (words []ptx.Reg[uint32]) {
 	for i := 0; i < t.units(); i += 2 {
 		switch {
@@ -298,7 +298,7 @@ func (t *quantThin) ofMinima(packed [2][]packedUnit, bytes ptx.Reg[uint32]) []sc
 	return sums
 }
 
-// Write adds up what the warps of a team have, and writes it: a thread has one row of x and two of weights.
+// Write adds up what the warps of a group have, and writes it: a thread has one row of x and two of weights.
 func (t *quantThin) Write() {
 	k, c := t.k, t.calc
 	const apart = 32 + 2   // from a result of a lane to its next, so that threads that read meet all banks
@@ -309,7 +309,7 @@ func (t *quantThin) Write() {
 		memory.At(t.warp.Mad(each, tid.And(31))).At(apart * e).Store(v.Get())
 	}
 	k.Barrier()
-	team := ptx.U32(1).Shl(t.log)
+	warps := ptx.U32(1).Shl(t.log)
 	const pairs = thinVectors * thinRows / 2
 	gate, biased := scalar.HasFlag(k, t.flags, quantGate), scalar.HasFlag(k, t.flags, quantBiased)
 	ptx.For(k, tid, ptx.U32(threadgroup.Warps*pairs).Shr(t.log), threadgroup.Threads, func(o ptx.Reg[uint32]) {
@@ -320,7 +320,7 @@ func (t *quantThin) Write() {
 		at = which.Shl(t.log).Mad(each, at)
 		from := memory.At(at)
 		sums := scalar.Zeros(k, 2)
-		ptx.For(k, 0, team, 1, func(w ptx.Reg[uint32]) {
+		ptx.For(k, 0, warps, 1, func(w ptx.Reg[uint32]) {
 			p := from.At(w.Mul(each))
 			for i, s := range sums {
 				s.Set(s.Get().Add(p.At(2 * apart * i).Load()))

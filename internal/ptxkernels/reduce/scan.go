@@ -69,7 +69,7 @@ func buildScan(k *ptx.Kernel) {
 	y := threadgroup.RowParam(t, &params.Y).At(t.Start)
 	before := kit.Ptr[float32](p, &params.Before)
 	carry := ptx.VarOf(k, ptx.LoadIf(t.Active.And(flag(4)), before.At(t.Task), 0))
-	// Two buffers in turn: one barrier a tile.
+	// Two buffers, used alternately: one barrier a tile.
 	shared := ptx.SharedArray[float32](k, "of_warps", 2*threadgroup.Warps)
 	length := t.End.Sub(t.Start)
 	last := length.Sub(1)
@@ -78,7 +78,7 @@ func buildScan(k *ptx.Kernel) {
 	width := t.Lanes.Min(32)
 	inWarp := lane.And(width.Sub(1))
 	firstWarp := warp.And(t.Lanes.Shr(5).Sub(1).Not()) // of the group, if it is wide
-	turn := ptx.VarOf(k, ptx.U32(0))
+	buffer := ptx.VarOf(k, ptx.U32(0))
 	ptx.For(k, 0, longest, t.Lanes.Shl(2), func(tile ptx.Reg[uint32]) {
 		place := t.Lane.Mad(4, tile)
 		backwards := flag(2)
@@ -108,7 +108,7 @@ func buildScan(k *ptx.Kernel) {
 		all := ptx.VarOf(k, sum.Get().Shuffle(ptx.ShuffleIndex, end, 32, ptx.FullWarp()))
 		from := ptx.VarOf(k, carry.Get().Add(0)) // what is before the warp
 		k.If(t.Lanes.Gt(32), func() {
-			sums := shared.At(turn.Get())
+			sums := shared.At(buffer.Get())
 			k.When(lane.Eq(31), func() { sums.At(warp).Store(sum.Get()) })
 			k.Barrier()
 			total := ptx.VarOf(k, ptx.F32(0))
@@ -119,7 +119,7 @@ func buildScan(k *ptx.Kernel) {
 				total.Set(total.Get().Add(s))
 			}
 			all.Set(total.Get())
-			turn.Set(turn.Get().Xor(threadgroup.Warps))
+			buffer.Set(buffer.Get().Xor(threadgroup.Warps))
 		})
 		others, exclusive := from.Get().Add(lower), flag(1)
 		carry.Set(carry.Get().Add(all.Get()))

@@ -97,9 +97,9 @@ func TestNarrow(t *testing.T) {
 
 // halves are all conversions with their portable fallbacks.
 var halves = []struct {
-	name         string
-	widen, twin  func(y []float32, x []uint16)
-	narrow, back func(y []uint16, x []float32)
+	name            string
+	widen, portable func(y []float32, x []uint16)
+	narrow, back    func(y []uint16, x []float32)
 }{
 	{"f16", WidenF16, widenF16Go, NarrowF16, narrowF16Go},
 	{"bf16", WidenBF16, widenBF16Go, NarrowBF16, narrowBF16Go},
@@ -118,7 +118,7 @@ func TestHalfLengths(t *testing.T) {
 				}
 				want := make([]float32, len(y))
 				h.widen(y[at:][:n], x[from:])
-				h.twin(want[at:][:n], x[from:])
+				h.portable(want[at:][:n], x[from:])
 				require.Equal(t, want, y, "%s: %d", h.name, n)
 				short, wide := make([]uint16, at+n+9), y[at:]
 				wanted := make([]uint16, len(short))
@@ -141,8 +141,8 @@ func BenchmarkHalf(b *testing.B) {
 				name string
 				run  func()
 			}{
-				{"widen", func() { h.widen(y, x) }}, {"widen-twin", func() { h.twin(y, x) }},
-				{"narrow", func() { h.narrow(x, y) }}, {"narrow-twin", func() { h.back(x, y) }},
+				{"widen", func() { h.widen(y, x) }}, {"widen-portable", func() { h.portable(y, x) }},
+				{"narrow", func() { h.narrow(x, y) }}, {"narrow-portable", func() { h.back(x, y) }},
 			} {
 				b.Run(f.name+"/"+h.name+"/n="+map[int]string{64: "64", 4096: "4096"}[n], func(b *testing.B) {
 					for b.Loop() {

@@ -8,14 +8,14 @@ import (
 
 // kernel is what tests know of a kernel. The table of all is generated.
 type kernel struct {
-	name         string
-	inputs       int
-	params       int
-	accumulators int
-	store        bool // writes y
-	guard        bool // stops at some elements, which the portable fallback then computes
-	lanes        bool // hands out accumulators lane by lane instead of returning them
-	run, twin    func(c *call)
+	name          string
+	inputs        int
+	params        int
+	accumulators  int
+	store         bool // writes y
+	guard         bool // stops at some elements, which the portable fallback then computes
+	lanes         bool // hands out accumulators lane by lane instead of returning them
+	run, portable func(c *call)
 }
 
 // search says that where the guard stops is the result.

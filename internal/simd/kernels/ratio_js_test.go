@@ -20,7 +20,7 @@ func BenchmarkAgainstGo(b *testing.B) {
 				c := ordinaryCall(b, k, n)
 				var best [2]time.Duration
 				for round := 0; b.Loop(); round++ {
-					for side, f := range []func(*call){k.run, k.twin} {
+					for side, f := range []func(*call){k.run, k.portable} {
 						times := max(1, 1<<14/n)
 						start := time.Now()
 						for range times {
@@ -64,7 +64,7 @@ func BenchmarkExpLoop(b *testing.B) {
 	for _, f := range []struct {
 		name string
 		run  func()
-	}{{"loop", func() { expLoop(y, x) }}, {"twin", func() { expGo(y, x) }}, {"simd128", func() { Exp(y, x) }}} {
+	}{{"loop", func() { expLoop(y, x) }}, {"portable", func() { expGo(y, x) }}, {"simd128", func() { Exp(y, x) }}} {
 		b.Run(f.name, func(b *testing.B) {
 			require.NoError(b, SetTier(SIMD128))
 			for b.Loop() {

@@ -56,7 +56,7 @@ func (tr *trial) expect() {
 	if tr.k.store {
 		c.y = make([]float32, tr.n)
 	}
-	tr.k.twin(c)
+	tr.k.portable(c)
 	tr.total, tr.sizes = 0, 0
 	if tr.s.term != nil {
 		for i := range tr.n {

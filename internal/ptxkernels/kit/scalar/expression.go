@@ -21,7 +21,7 @@ const (
 	BriefNodes          = 8   // up to which more than one quad at a time makes a difference
 )
 
-// BodyOf is an expression as a formula.
+// BodyOf is the body of an expression.
 func BodyOf(x *program.Expression) (Body, error) {
 	var f Body
 	if x.Inputs > ExpressionOperands || len(x.Nodes) > ExpressionNodes || len(x.Results) > ExpressionOperands {

@@ -29,7 +29,7 @@ func table(all []signature) string {
 				fmt.Fprintf(&w, ", %s: true", flag.name)
 			}
 		}
-		fmt.Fprintf(&w, ",\nrun: func(c *call) { %s },\ntwin: func(c *call) { %s }},\n", s.testCall(s.Name), s.testCall(s.Func("Go")))
+		fmt.Fprintf(&w, ",\nrun: func(c *call) { %s },\nportable: func(c *call) { %s }},\n", s.testCall(s.Name), s.testCall(s.Func("Go")))
 	}
 	w.WriteString("}\n")
 	return w.String()

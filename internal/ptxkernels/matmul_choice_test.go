@@ -46,7 +46,7 @@ func TestCutsChosen(t *testing.T) {
 		{new, 1, 12 * 128, 4096, 12 * 256, "wgmma_128x256/streamk", 2},
 		{new, 1, 11 * 128, 4096, 12 * 256, "wgmma_128x256", 1},        // 132 tiles, a block each
 		{new, 1, 5 * 128, 16384, 4 * 256, "wgmma_128x256/streamk", 2}, // 20 tiles: split-K has waves of its own
-		{new, 1, 1024, 1024, 1024, "mma_64x64", 1}, // as measured
+		{new, 1, 1024, 1024, 1024, "mma_64x64", 1},                    // as measured
 		{old, 1, 16, 256, 16, "mma_64x64", 1},
 	} {
 		t.Run(fmt.Sprintf("%d*%dx%dx%d", c.batch, c.m, c.k, c.n), func(t *testing.T) {

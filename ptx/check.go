@@ -3,6 +3,7 @@ package ptx
 import (
 	"fmt"
 
+	"github.com/wavelane/wavelane/ptx/flow"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -124,19 +125,25 @@ func (s set) has(i int) bool { return s[i/64]>>(i%64)&1 != 0 }
 func (s set) add(i int)      { s[i/64] |= 1 << (i % 64) }
 func (s set) remove(i int)   { s[i/64] &^= 1 << (i % 64) }
 
-// block is straight code, body[from:to], that goes on at the blocks in next.
+// block is a basic block with what is known before it on every path.
 type block struct {
-	from, to int
-	next     []int
-	in       set // what is known before it on every path
-	reached  bool
+	flow.Block
+	in      set
+	reached bool
 }
 
 // definite reports registers that are read before they are written on some path, and values of variables that are read
 // after the variable changed: both are forward "must" problems over the control-flow graph.
 func (c *checker) definite() {
-	blocks := c.blocks()
 	k := c.k
+	body := make([]ir.Instr, len(c.body))
+	for i := range body {
+		body[i] = c.body[i].Instr
+	}
+	var blocks []block
+	for _, b := range flow.New(&ir.Func{Body: body}).Blocks {
+		blocks = append(blocks, block{Block: b})
+	}
 	nregs, size := len(k.regs), len(k.regs)+len(k.views)
 	viewsOf := map[ir.Reg][]int{}
 	for v, r := range k.views {
@@ -144,19 +151,16 @@ func (c *checker) definite() {
 			viewsOf[r] = append(viewsOf[r], nregs+v)
 		}
 	}
-	if len(blocks) == 0 {
-		return
-	}
 	blocks[0].in, blocks[0].reached = make(set, size/64+1), true
 	work := []int{0}
 	for len(work) > 0 {
 		b := &blocks[work[len(work)-1]]
 		work = work[:len(work)-1]
 		out := append(set(nil), b.in...)
-		for i := b.from; i < b.to; i++ {
+		for i := b.Start; i < b.End; i++ {
 			c.transfer(out, &c.body[i], viewsOf, nregs)
 		}
-		for _, n := range b.next {
+		for _, n := range b.Succs {
 			if next := &blocks[n]; !next.reached {
 				next.reached, next.in = true, append(set(nil), out...)
 				work = append(work, n)
@@ -172,7 +176,7 @@ func (c *checker) definite() {
 			continue
 		}
 		known := append(set(nil), b.in...)
-		for j := b.from; j < b.to; j++ {
+		for j := b.Start; j < b.End; j++ {
 			c.reads(known, &c.body[j], nregs, reported)
 			c.transfer(known, &c.body[j], viewsOf, nregs)
 		}
@@ -238,39 +242,4 @@ func (c *checker) noun(r ir.Reg) string {
 		return what
 	}
 	return "value"
-}
-
-// blocks cuts the body at labels and branches.
-func (c *checker) blocks() []block {
-	var blocks []block
-	at := map[string]int{}
-	from := 0
-	cut := func(to int) {
-		if to > from {
-			blocks = append(blocks, block{from: from, to: to})
-			from = to
-		}
-	}
-	for i := range c.body {
-		switch in := &c.body[i]; {
-		case in.Op == ir.OpLabel:
-			cut(i)
-			at[in.Args[0].Sym] = len(blocks)
-		case in.Kind() == ir.Branch || in.Kind() == ir.Leave:
-			cut(i + 1)
-		}
-	}
-	cut(len(c.body))
-	for i := range blocks {
-		b := &blocks[i]
-		last := &c.body[b.to-1]
-		kind := last.Kind()
-		if kind == ir.Branch {
-			b.next = append(b.next, at[last.Args[0].Sym])
-		}
-		if goesOn := kind != ir.Branch && kind != ir.Leave || last.Guard.Reg != 0; goesOn && i+1 < len(blocks) {
-			b.next = append(b.next, i+1)
-		}
-	}
-	return blocks
 }

@@ -18,13 +18,10 @@ type statsParams struct {
 	Y, DY, LSE, Stats kit.Buffer
 }
 
-var attentionStats = kit.Register(kit.Kernel{Family: "attention_backward", Name: "attention_stats", Block: [3]int{flashThreads, 1, 1},
+var attentionStats = kit.Define(kit.Kernel{Family: "attention_backward", Name: "attention_stats", Block: [3]int{flashThreads, 1, 1},
 	Doc: "What the gradients of attention need of each query, a warp for each: the logarithm of its sum to base 2, +Inf in place of " +
-		"−Inf, and Σdy·y.",
-	Params: statsParams{},
-	Build: func(k *ptx.Kernel) {
-		var of statsParams
-		p := kit.NewParams(k, &of)
+		"−Inf, and Σdy·y."},
+	func(k *ptx.Kernel, p *kit.Params, of *statsParams) {
 		total, width := p.U32(&of.Total), p.U32(&of.Width)
 		y, dy := kit.Ptr[float32](p, &of.Y), kit.Ptr[float32](p, &of.DY)
 		lse, stats := kit.Ptr[float32](p, &of.LSE), kit.Ptr[float32](p, &of.Stats, ptx.Align(8))
@@ -49,7 +46,7 @@ var attentionStats = kit.Register(kit.Kernel{Family: "attention_backward", Name:
 			log = c.Where(log.Eq(math.Inf(-1)), ptx.F32(math.Inf(1)), log.Mul(math.Log2E))
 			stats.At(query.MulWide(2)).Store2([2]scalar.Float{log, all})
 		})
-	}})
+	})
 
 // Backward lowers the gradients of attention: statistics of each query, then dq by tiles of queries, then dk and dv by tiles of keys.
 func Backward(s *kit.Step) error {

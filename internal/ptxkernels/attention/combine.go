@@ -12,9 +12,7 @@ import (
 
 // buildDecodeCombine joins partial attentions: with the greatest maximum M, the sum is Σ sumᵢ·2^(maxᵢ−M), the result
 // Σ accumulatorᵢ·2^(maxᵢ−M) over that.
-func buildDecodeCombine(k *ptx.Kernel) {
-	var of combineParams
-	p := kit.NewParams(k, &of)
+func buildDecodeCombine(k *ptx.Kernel, p *kit.Params, of *combineParams) {
 	f := sequence{scalar.Math{K: k}, p, &of.attentionSizes}
 	total, lengths := kit.Read(p, &of.Total), kit.Ptr[int32](p, &of.Lengths)
 	pairs, partial, y := kit.Ptr[float32](p, &of.Pairs), kit.Ptr[float32](p, &of.Partial), kit.Ptr[float32](p, &of.Y)

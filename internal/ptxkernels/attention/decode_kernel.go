@@ -83,8 +83,8 @@ var decodeKernels = func() map[compute.DType]map[int]*kit.Kernel {
 	return all
 }()
 
-var decodeCombine = kit.Register(kit.Kernel{Family: "attention_decode", Name: "attention_decode_combine", Block: [3]int{decodeThreads, 1, 1},
-	Doc: "Joins the parts that attention_decode left: a warp for each row of queries.", Params: combineParams{}, Build: buildDecodeCombine})
+var decodeCombine = kit.Define(kit.Kernel{Family: "attention_decode", Name: "attention_decode_combine", Block: [3]int{decodeThreads, 1, 1},
+	Doc: "Joins the parts that attention_decode left: a warp for each row of queries."}, buildDecodeCombine)
 
 // decodeParams are those of attention_decode.
 type decodeParams struct {

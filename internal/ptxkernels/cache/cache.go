@@ -108,12 +108,9 @@ func rounded16(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint3
 }
 
 func appendKernel(name string, unit int, load func(k *ptx.Kernel, rows ptx.Ptr[ptx.Global, uint32], at ptx.Reg[uint32], n int) []ptx.Reg[uint32]) *kit.Kernel {
-	return kit.Register(kit.Kernel{Family: "cache", Name: name, Block: [3]int{appendThreads, 1, 1},
-		Doc:    "Writes rows into a cache at positions, a ring for each sequence or pages that a table names.",
-		Params: appendParams{},
-		Build: func(k *ptx.Kernel) {
-			var at appendParams
-			p := kit.NewParams(k, &at)
+	return kit.Define(kit.Kernel{Family: "cache", Name: name, Block: [3]int{appendThreads, 1, 1},
+		Doc: "Writes rows into a cache at positions, a ring for each sequence or pages that a table names."},
+		func(k *ptx.Kernel, p *kit.Params, at *appendParams) {
 			total, rows := p.U32(&at.Total), kit.Ptr[uint32](p, &at.From, ptx.Align(2*unit))
 			positions, table := kit.Ptr[uint32](p, &at.Positions), kit.Ptr[uint32](p, &at.Table)
 			cache := kit.Ptr[uint32](p, &at.Cache, ptx.Align(2*unit))
@@ -143,5 +140,5 @@ func appendKernel(name string, unit int, load func(k *ptx.Kernel, rows ptx.Ptr[p
 				return
 			}
 			cache.At(to.MulWide(unit / 2)).Store4([4]ptx.Reg[uint32](x))
-		}})
+		})
 }

@@ -30,11 +30,10 @@ type biasParams struct {
 var biasActivation, biasActivation4 = biasActivationKernel("bias_activation", 1), biasActivationKernel("bias_activation_4", 4)
 
 func biasActivationKernel(name string, unit int) *kit.Kernel {
-	return kit.Register(kit.Kernel{Family: "binary", Name: name, Block: [3]int{elementwiseBlock, 1, 1},
-		Doc: "y = act(x + bias) by units, bias being as long as a row.", Params: biasParams{},
-		Build: func(k *ptx.Kernel) {
-			var of biasParams
-			p, align := kit.NewParams(k, &of), ptx.Align(4*unit)
+	return kit.Define(kit.Kernel{Family: "binary", Name: name, Block: [3]int{elementwiseBlock, 1, 1},
+		Doc: "y = act(x + bias) by units, bias being as long as a row."},
+		func(k *ptx.Kernel, p *kit.Params, of *biasParams) {
+			align := ptx.Align(4 * unit)
 			total, act, cols := p.U32(&of.Total), p.U32(&of.Activation), p.Divisor(&of.Cols)
 			x, bias, y := kit.Ptr[float32](p, &of.X, align), kit.Ptr[float32](p, &of.Bias, align), kit.Ptr[float32](p, &of.Y, align)
 			ptx.For(k, k.GlobalID(ptx.X), total, k.Nctaid(ptx.X).Mul(elementwiseBlock), func(i ptx.Reg[uint32]) {
@@ -45,7 +44,7 @@ func biasActivationKernel(name string, unit int) *kit.Kernel {
 				}
 				storeFloats(k, y, i, scalar.Activate(k, act, v))
 			}, ptx.NoUnroll())
-		}})
+		})
 }
 
 // loadFloats and storeFloats access unit i, of one element or of four.

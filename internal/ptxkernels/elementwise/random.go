@@ -46,11 +46,9 @@ type randomParams struct {
 }
 
 func randomKernel(name string, f func(c scalar.Math, w [4]ptx.Reg[uint32]) [4]scalar.Float) *kit.Kernel {
-	return kit.Register(kit.Kernel{Family: "random", Name: name, Block: [3]int{elementwiseBlock, 1, 1},
-		Doc: "y is random numbers, four at a time, those after the end too.", Params: randomParams{},
-		Build: func(k *ptx.Kernel) {
-			var of randomParams
-			p := kit.NewParams(k, &of)
+	return kit.Define(kit.Kernel{Family: "random", Name: name, Block: [3]int{elementwiseBlock, 1, 1},
+		Doc: "y is random numbers, four at a time, those after the end too."},
+		func(k *ptx.Kernel, p *kit.Params, of *randomParams) {
 			quads, stream := p.U32(&of.Quads), p.U32(&of.Stream)
 			seed, y := kit.Ptr[uint32](p, &of.Seed, ptx.Align(4*catalogue.RandomSeed)), kit.Ptr[float32](p, &of.Y, ptx.Align(16))
 			key := [catalogue.RandomSeed]ptx.Reg[uint32]{seed.Load(), seed.At(1).Load()}
@@ -58,7 +56,7 @@ func randomKernel(name string, f func(c scalar.Math, w [4]ptx.Reg[uint32]) [4]sc
 				words := philox(k, [4]ptx.Reg[uint32]{i, ptx.U32(0), stream, ptx.U32(0)}, key)
 				y.Bytes(i.MulWide(16)).Store4(f(scalar.Math{K: k}, words))
 			}, ptx.NoUnroll())
-		}})
+		})
 }
 
 // philox is reference.Philox.

@@ -25,8 +25,8 @@ type castParams struct {
 	X, Y  Buffer `of:"numbers"`
 }
 
-func castKernel(name, doc string, build func(k *ptx.Kernel)) *Kernel {
-	return Register(Kernel{Family: "unary", Name: name, Block: [3]int{castBlock, 1, 1}, Doc: doc, Params: castParams{}, Build: build})
+func castKernel(name, doc string, build func(k *ptx.Kernel, p *Params, at *castParams)) *Kernel {
+	return Define(Kernel{Family: "unary", Name: name, Block: [3]int{castBlock, 1, 1}, Doc: doc}, build)
 }
 
 // Cast converts n elements.
@@ -63,9 +63,7 @@ func (s *Step) InFloat32(x Buffer) Buffer {
 
 // convert makes elements of one type those of another, four at a time. The last four may lie partly beyond the end, where there
 // is room.
-func convert[T, U scalar.Floating](k *ptx.Kernel) {
-	var at castParams
-	p := NewParams(k, &at)
+func convert[T, U scalar.Floating](k *ptx.Kernel, p *Params, at *castParams) {
 	count, x, y := p.U32(&at.Quads), Ptr[T](p, &at.X, ptx.Align(16)), Ptr[U](p, &at.Y, ptx.Align(16))
 	ptx.For(k, k.GlobalID(ptx.X), count, k.Nctaid(ptx.X).Mul(castBlock), func(i ptx.Reg[uint32]) {
 		at := i.Shl(2)

@@ -57,6 +57,18 @@ func Register(k Kernel) *Kernel {
 	return &k
 }
 
+// Define registers a kernel whose parameters are a P, that of k.Params if there are slices in it. build gets them to read by their fields'
+// addresses.
+func Define[P any](k Kernel, build func(b *ptx.Kernel, p *Params, at *P)) *Kernel {
+	params, _ := k.Params.(P)
+	k.Params = params
+	k.Build = func(b *ptx.Kernel) {
+		at := params
+		build(b, NewParams(b, &at), &at)
+	}
+	return Register(k)
+}
+
 // Parameters tells the parameters in order, with their types.
 func (k *Kernel) Parameters() string { return describe(k.Params) }
 

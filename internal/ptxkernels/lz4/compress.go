@@ -10,11 +10,9 @@ type compressParams struct {
 	Pages, Blocks, Sizes kit.Buffer `of:"u32"`
 }
 
-var lz4Compress = kit.Register(kit.Kernel{Family: "lz4", Name: "lz4_compress", Block: [3]int{catalogue.LZ4Lanes, 1, 1},
-	Doc: "One block for each page of 4 KiB: what op.CompressLZ4 does.", Params: compressParams{},
-	Build: func(k *ptx.Kernel) {
-		var at compressParams
-		p := kit.NewParams(k, &at)
+var lz4Compress = kit.Define(kit.Kernel{Family: "lz4", Name: "lz4_compress", Block: [3]int{catalogue.LZ4Lanes, 1, 1},
+	Doc: "One block for each page of 4 KiB: what op.CompressLZ4 does."},
+	func(k *ptx.Kernel, p *kit.Params, at *compressParams) {
 		pages, blocks := kit.Ptr[uint32](p, &at.Pages, ptx.Align(16)), kit.Ptr[uint32](p, &at.Blocks, ptx.Align(16))
 		sizes := kit.Ptr[uint32](p, &at.Sizes)
 		z := &lz4Compressor{lz4Kernel: newLZ4(k, "page", "block"),
@@ -37,7 +35,7 @@ var lz4Compress = kit.Register(kit.Kernel{Family: "lz4", Name: "lz4_compress", B
 		k.When(z.lane.Eq(zero), func() {
 			sizes.At(k.Ctaid(ptx.X)).Store(z.size.Get().Min(catalogue.LZ4Page))
 		})
-	}})
+	})
 
 // lz4Compressor is the kernel under construction. All but lane is the same in all lanes.
 type lz4Compressor struct {

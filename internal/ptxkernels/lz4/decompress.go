@@ -10,13 +10,10 @@ type decompressParams struct {
 	Blocks, Sizes, Pages, Status kit.Buffer `of:"u32"`
 }
 
-var lz4Decompress = kit.Register(kit.Kernel{Family: "lz4", Name: "lz4_decompress", Block: [3]int{catalogue.LZ4Lanes, 1, 1},
+var lz4Decompress = kit.Define(kit.Kernel{Family: "lz4", Name: "lz4_decompress", Block: [3]int{catalogue.LZ4Lanes, 1, 1},
 	Doc: "One block for each page of 4 KiB: what op.DecompressLZ4 does. Every length is compared with what is left on either side " +
-		"before anything is read or written, and every iteration of the loop consumes bytes of the block, so that none is without end.",
-	Params: decompressParams{},
-	Build: func(k *ptx.Kernel) {
-		var at decompressParams
-		p := kit.NewParams(k, &at)
+		"before anything is read or written, and every iteration of the loop consumes bytes of the block, so that none is without end."},
+	func(k *ptx.Kernel, p *kit.Params, at *decompressParams) {
 		blocks, sizes := kit.Ptr[uint32](p, &at.Blocks, ptx.Align(16)), kit.Ptr[uint32](p, &at.Sizes)
 		pages, status := kit.Ptr[uint32](p, &at.Pages, ptx.Align(16)), kit.Ptr[uint32](p, &at.Status)
 		z := &lz4Decompressor{lz4Kernel: newLZ4(k, "block", "page")}
@@ -37,7 +34,7 @@ var lz4Decompress = kit.Register(kit.Kernel{Family: "lz4", Name: "lz4_decompress
 		})
 		z.Write(pages, whole)
 		k.When(z.lane.Eq(0), func() { status.At(k.Ctaid(ptx.X)).Store(z.status.Get()) })
-	}})
+	})
 
 // lz4Decompressor is the kernel under construction. All but lane is the same in all lanes.
 type lz4Decompressor struct {

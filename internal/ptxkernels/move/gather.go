@@ -64,12 +64,9 @@ type gatherParams struct {
 var gather, gather4 = gatherKernel("gather", 1), gatherKernel("gather_4", 4)
 
 func gatherKernel(name string, unit int) *kit.Kernel {
-	return kit.Register(kit.Kernel{Family: "move", Name: name, Block: [3]int{moveThreads, 1, 1},
-		Doc:    "y[o, j] = x[o, index], rows of units of words, with the index at o·own + j; other where it is no row.",
-		Params: gatherParams{},
-		Build: func(k *ptx.Kernel) {
-			var of gatherParams
-			p := kit.NewParams(k, &of)
+	return kit.Define(kit.Kernel{Family: "move", Name: name, Block: [3]int{moveThreads, 1, 1},
+		Doc: "y[o, j] = x[o, index], rows of units of words, with the index at o·own + j; other where it is no row."},
+		func(k *ptx.Kernel, p *kit.Params, of *gatherParams) {
 			total, rows := p.U32(&of.Total), p.U32(&of.Rows)
 			own, other := p.U32(&of.Own), kit.Read(p, &of.Other)
 			width, count := p.Divisor(&of.Width), p.Divisor(&of.Count)
@@ -91,5 +88,5 @@ func gatherKernel(name string, unit int) *kit.Kernel {
 			for j, i := range index {
 				storeUnit(k, inside[j], unitAt(k, y, unit, i), words[j])
 			}
-		}})
+		})
 }

@@ -47,11 +47,9 @@ type scatterParams struct {
 	Indices, Last, X, Y kit.Buffer    `of:"u32"`
 }
 
-var scatterLast = kit.Register(kit.Kernel{Family: "scatter", Name: "scatter_last", Block: [3]int{moveThreads, 1, 1},
-	Doc: "last[row] = the last update whose index is the row.", Params: lastParams{},
-	Build: func(k *ptx.Kernel) {
-		var of lastParams
-		p := kit.NewParams(k, &of)
+var scatterLast = kit.Define(kit.Kernel{Family: "scatter", Name: "scatter_last", Block: [3]int{moveThreads, 1, 1},
+	Doc: "last[row] = the last update whose index is the row."},
+	func(k *ptx.Kernel, p *kit.Params, of *lastParams) {
 		count, rows := p.U32(&of.Count), p.U32(&of.Rows)
 		indices, last := kit.Ptr[uint32](p, &of.Indices), kit.Ptr[uint32](p, &of.Last)
 		index, inside := unitsOf(k, count)
@@ -64,16 +62,14 @@ var scatterLast = kit.Register(kit.Kernel{Family: "scatter", Name: "scatter_last
 				last.At(row[j]).Reduce(ptx.OpMax, i.Add(1))
 			})
 		}
-	}})
+	})
 
 var scatterRows, scatterRows4 = scatterRowsKernel("scatter_rows", 1), scatterRowsKernel("scatter_rows_4", 4)
 
 func scatterRowsKernel(name string, unit int) *kit.Kernel {
-	return kit.Register(kit.Kernel{Family: "scatter", Name: name, Block: [3]int{moveThreads, 1, 1},
-		Doc: "y[indices[j]] = x[j], rows of units of words, where last says that j is the last one.", Params: scatterParams{},
-		Build: func(k *ptx.Kernel) {
-			var of scatterParams
-			p := kit.NewParams(k, &of)
+	return kit.Define(kit.Kernel{Family: "scatter", Name: name, Block: [3]int{moveThreads, 1, 1},
+		Doc: "y[indices[j]] = x[j], rows of units of words, where last says that j is the last one."},
+		func(k *ptx.Kernel, p *kit.Params, of *scatterParams) {
 			total, rows := p.U32(&of.Total), p.U32(&of.Rows)
 			width := p.Divisor(&of.Width)
 			indices, last := kit.Ptr[uint32](p, &of.Indices), kit.Ptr[uint32](p, &of.Last)
@@ -95,5 +91,5 @@ func scatterRowsKernel(name string, unit int) *kit.Kernel {
 			for j := range index {
 				storeUnit(k, mine[j], unitAt(k, y, unit, at[j]), words[j])
 			}
-		}})
+		})
 }

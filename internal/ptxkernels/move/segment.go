@@ -168,11 +168,9 @@ func sumUp(k *ptx.Kernel, v ptx.Reg[uint32], shared ptx.Ptr[ptx.Shared, uint32])
 	return before.Get().Add(sum.Get()), total.Get()
 }
 
-var sortCount = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_count", Block: [3]int{sortThreads, 1, 1},
-	Doc: "counts[digit·blocks + block] = how many updates of the block have the digit in their key.", Params: countParams{},
-	Build: func(k *ptx.Kernel) {
-		var of countParams
-		p := kit.NewParams(k, &of)
+var sortCount = kit.Define(kit.Kernel{Family: "scatter", Name: "sort_count", Block: [3]int{sortThreads, 1, 1},
+	Doc: "counts[digit·blocks + block] = how many updates of the block have the digit in their key."},
+	func(k *ptx.Kernel, p *kit.Params, of *countParams) {
 		b, counts := sortBlockOf(p, &of.sortParams), kit.Ptr[uint32](p, &of.Counts)
 		counters := ptx.SharedArray[uint32](k, "counters", sortDigits)
 		clearShared(k, counters, sortDigits)
@@ -180,14 +178,11 @@ var sortCount = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_count", B
 		ptx.For(k, b.tid, b.digits.Add(1), sortThreads, func(d ptx.Reg[uint32]) {
 			counts.At(d.Mad(b.blocks, b.block)).Store(counters.At(d).Load())
 		}, ptx.NoUnroll())
-	}})
+	})
 
-var sortScan = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_scan", Block: [3]int{sortThreads, 1, 1},
-	Doc:    "Replaces the counts of a digit by the sums of those before them, and leaves the sum of all, by a block for each digit.",
-	Params: scanParams{},
-	Build: func(k *ptx.Kernel) {
-		var of scanParams
-		p := kit.NewParams(k, &of)
+var sortScan = kit.Define(kit.Kernel{Family: "scatter", Name: "sort_scan", Block: [3]int{sortThreads, 1, 1},
+	Doc: "Replaces the counts of a digit by the sums of those before them, and leaves the sum of all, by a block for each digit."},
+	func(k *ptx.Kernel, p *kit.Params, of *scanParams) {
 		blocks, counts, totals := p.U32(&of.Blocks), kit.Ptr[uint32](p, &of.Counts), kit.Ptr[uint32](p, &of.Totals)
 		shared := ptx.SharedArray[uint32](k, "of_warps", sortThreads/32)
 		tid, digit := k.Tid(ptx.X), k.Ctaid(ptx.X)
@@ -202,14 +197,11 @@ var sortScan = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_scan", Blo
 			carry.Set(carry.Get().Add(all))
 		}, ptx.NoUnroll())
 		ptx.StoreIf(tid.Eq(0), totals.At(digit), carry.Get())
-	}})
+	})
 
-var sortPlace = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_place", Block: [3]int{sortThreads, 1, 1},
-	Doc:    "Puts the updates in the order of a digit of their keys, those of one digit in the order that they have.",
-	Params: placeParams{},
-	Build: func(k *ptx.Kernel) {
-		var of placeParams
-		p := kit.NewParams(k, &of)
+var sortPlace = kit.Define(kit.Kernel{Family: "scatter", Name: "sort_place", Block: [3]int{sortThreads, 1, 1},
+	Doc: "Puts the updates in the order of a digit of their keys, those of one digit in the order that they have."},
+	func(k *ptx.Kernel, p *kit.Params, of *placeParams) {
 		b, sorted := sortBlockOf(p, &of.sortParams), p.U32(&of.Sorted)
 		order, counts, totals := kit.Ptr[uint32](p, &of.Order), kit.Ptr[uint32](p, &of.Counts), kit.Ptr[uint32](p, &of.Totals)
 		keysTo, orderTo := kit.Ptr[uint32](p, &of.KeysTo), kit.Ptr[uint32](p, &of.OrderTo)
@@ -267,7 +259,7 @@ var sortPlace = kit.Register(kit.Kernel{Family: "scatter", Name: "sort_place", B
 			k.When(inside.And(alone), func() { mine.Store(0) })
 			k.Barrier()
 		}, ptx.NoUnroll())
-	}})
+	})
 
 var segmentSum, segmentSum4 = segmentSumKernel("segment_sum", 1), segmentSumKernel("segment_sum_4", 4)
 
@@ -285,14 +277,11 @@ type segmentParams struct {
 }
 
 func segmentSumKernel(name string, unit int) *kit.Kernel {
-	return kit.Register(kit.Kernel{Family: "scatter", Name: name, Block: [3]int{moveThreads, 1, 1},
+	return kit.Define(kit.Kernel{Family: "scatter", Name: name, Block: [3]int{moveThreads, 1, 1},
 		Doc: "y[key] += the rows of x of that key, where keys ascend; those beyond the rows of y do not count. The rows of x are cut " +
 			"into pieces; a thread sums those of one key and piece. But for the last stage the sums of a piece's first and last key, which may " +
-			"go on in other pieces, become two rows of the next stage's x.",
-		Params: segmentParams{},
-		Build: func(k *ptx.Kernel) {
-			var of segmentParams
-			p := kit.NewParams(k, &of)
+			"go on in other pieces, become two rows of the next stage's x."},
+		func(k *ptx.Kernel, p *kit.Params, of *segmentParams) {
 			total, width := p.U32(&of.Total), p.Divisor(&of.Width)
 			count, rows := p.U32(&of.Count), p.U32(&of.Rows)
 			span, sorted, last := p.U32(&of.Span), p.U32(&of.Sorted), p.U32(&of.Last).Ne(0)
@@ -361,5 +350,5 @@ func segmentSumKernel(name string, unit int) *kit.Kernel {
 					})
 				})
 			})
-		}})
+		})
 }

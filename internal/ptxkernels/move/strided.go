@@ -26,11 +26,9 @@ type stridedParams struct {
 }
 
 func stridedKernel(name string, unit int) *kit.Kernel {
-	return kit.Register(kit.Kernel{Family: "move", Name: name, Block: [3]int{moveThreads, 1, 1},
-		Doc: "y[Σ index·to] = x[Σ index·from] over a box of units, each of neighbouring words.", Params: stridedParams{},
-		Build: func(k *ptx.Kernel) {
-			var of stridedParams
-			p := kit.NewParams(k, &of)
+	return kit.Define(kit.Kernel{Family: "move", Name: name, Block: [3]int{moveThreads, 1, 1},
+		Doc: "y[Σ index·to] = x[Σ index·from] over a box of units, each of neighbouring words."},
+		func(k *ptx.Kernel, p *kit.Params, of *stridedParams) {
 			total, axes := p.U32(&of.Total), of.read(p, program.MaxRank)
 			x, y := kit.Ptr[uint32](p, &of.X, ptx.Align(4*unit)), kit.Ptr[uint32](p, &of.Y, ptx.Align(4*unit))
 			index, inside := unitsOf(k, total)
@@ -42,7 +40,7 @@ func stridedKernel(name string, unit int) *kit.Kernel {
 			for j := range words {
 				storeUnit(k, inside[j], unitAt(k, y, unit, to[j]), words[j])
 			}
-		}})
+		})
 }
 
 // stridedBox moves a box of any strides: by units of 16 bytes where everything is a multiple of that, otherwise by words.

@@ -67,12 +67,10 @@ type transposeParams struct {
 	X, Y kit.Buffer `of:"u32"`
 }
 
-var transposeKernel = kit.Register(kit.Kernel{Family: "move", Name: "transpose", Block: [3]int{moveThreads, 1, 1}, Build: buildTranspose,
-	Doc: "y[row·y_row + col] = x[col·x_col + row] for matrices that are the elements of a box. One block for each tile.", Params: transposeParams{}})
+var transposeKernel = kit.Define(kit.Kernel{Family: "move", Name: "transpose", Block: [3]int{moveThreads, 1, 1},
+	Doc: "y[row·y_row + col] = x[col·x_col + row] for matrices that are the elements of a box. One block for each tile."}, buildTranspose)
 
-func buildTranspose(k *ptx.Kernel) {
-	var of transposeParams
-	p := kit.NewParams(k, &of)
+func buildTranspose(k *ptx.Kernel, p *kit.Params, of *transposeParams) {
 	rows, cols := p.U32(&of.Rows), p.U32(&of.Cols)
 	xCol, yRow := kit.Read(p, &of.XCol), kit.Read(p, &of.YRow)
 	log, axes := p.U32(&of.Log), of.read(p, program.MaxRank-2)

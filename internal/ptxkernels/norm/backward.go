@@ -62,12 +62,10 @@ type columnsParams struct {
 var normColumns = [2]*kit.Kernel{normColumnsKernel("norm_columns", 1), normColumnsKernel("norm_columns_beta", 2)}
 
 func normColumnsKernel(name string, vectors int) *kit.Kernel {
-	return kit.Register(kit.Kernel{Family: "rows", Name: name, Block: [3]int{threadgroup.Threads, 1, 1},
+	return kit.Define(kit.Kernel{Family: "rows", Name: name, Block: [3]int{threadgroup.Threads, 1, 1},
 		Doc:    "dgamma = Σdy·(x − mean)·rstd and dbeta = Σdy, if it is there, over parts of the rows.",
-		Params: columnsParams{Sums: make([]kit.Buffer, vectors)},
-		Build: func(k *ptx.Kernel) {
-			of := columnsParams{Sums: make([]kit.Buffer, vectors)}
-			p := kit.NewParams(k, &of)
+		Params: columnsParams{Sums: make([]kit.Buffer, vectors)}},
+		func(k *ptx.Kernel, p *kit.Params, of *columnsParams) {
 			x, dy := kit.Ptr[float32](p, &of.X, ptx.Align(16)), kit.Ptr[float32](p, &of.DY, ptx.Align(16))
 			norms := kit.Ptr[float32](p, &of.Norms, ptx.Align(8))
 			var sums []ptx.Ptr[ptx.Global, float32]
@@ -138,5 +136,5 @@ func normColumnsKernel(name string, vectors int) *kit.Kernel {
 					to.Store(scalar.SumOf(parts))
 				}
 			})
-		}})
+		})
 }

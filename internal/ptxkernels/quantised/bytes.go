@@ -29,15 +29,11 @@ type quantBytesParams struct {
 // bytesPart is how many values of a row a block of quant_bytes has.
 const bytesPart = 4 * threadgroup.Threads
 
-var quantBytes = kit.Register(kit.Kernel{Family: "quant", Name: "quant_bytes", Block: [3]int{threadgroup.Threads, 1, 1},
-	Doc:    "x, or x/√(mean(x²) + eps)·gamma, rounded to bytes in blocks of 32, whose scale is max|x|/127; it is NaN where x is not finite.",
-	Params: quantBytesParams{},
-	Build:  buildQuantBytes})
+var quantBytes = kit.Define(kit.Kernel{Family: "quant", Name: "quant_bytes", Block: [3]int{threadgroup.Threads, 1, 1},
+	Doc: "x, or x/√(mean(x²) + eps)·gamma, rounded to bytes in blocks of 32, whose scale is max|x|/127; it is NaN where x is not finite."}, buildQuantBytes)
 
-func buildQuantBytes(k *ptx.Kernel) {
+func buildQuantBytes(k *ptx.Kernel, p *kit.Params, of *quantBytesParams) {
 	c := scalar.Math{K: k}
-	var of quantBytesParams
-	p := kit.NewParams(k, &of)
 	eps := kit.Read(p, &of.Eps)
 	x, gamma := kit.Ptr[float32](p, &of.X, ptx.Align(16)), kit.Ptr[float32](p, &of.Gamma, ptx.Align(16))
 	y, scales := kit.Ptr[uint8](p, &of.Y, ptx.Align(16)), kit.Ptr[uint32](p, &of.Scales, ptx.Align(16))
@@ -108,12 +104,9 @@ type finiteParams struct {
 }
 
 // quantFinite is for GPUs that cannot multiply bytes: there activations stay float32, but what is not finite spreads as if they did not.
-var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite", Block: [3]int{threadgroup.Threads, 1, 1},
-	Doc:    "y is rows of x, or NaN where something in the row is not finite; a block for each row.",
-	Params: finiteParams{},
-	Build: func(k *ptx.Kernel) {
-		var of finiteParams
-		p := kit.NewParams(k, &of)
+var quantFinite = kit.Define(kit.Kernel{Family: "quant", Name: "quant_finite", Block: [3]int{threadgroup.Threads, 1, 1},
+	Doc: "y is rows of x, or NaN where something in the row is not finite; a block for each row."},
+	func(k *ptx.Kernel, p *kit.Params, of *finiteParams) {
 		cols := p.U32(&of.Cols)
 		x, y := kit.Ptr[float32](p, &of.X, ptx.Align(16)), kit.Ptr[float32](p, &of.Y, ptx.Align(16))
 		begin := k.Ctaid(ptx.X).MulWide(cols)
@@ -136,7 +129,7 @@ var quantFinite = kit.Register(kit.Kernel{Family: "quant", Name: "quant_finite",
 			}
 			y.At(at).Store4(v)
 		})
-	}})
+	})
 
 // buildBytes is for activations as bytes.
 func (g *quantGemv) buildBytes() {

@@ -82,7 +82,7 @@ type quantProduct struct {
 	m, n, depth int
 	x           kit.Buffer
 	biased      bool
-	along       bool
+	kMajor      bool
 	other       *kit.Buffer // weights of a second product, whose result follows the first one's; nil if there is none
 }
 
@@ -117,10 +117,10 @@ func (p *quantProduct) exact() {
 	p.Split(parts, func(r tiling.Result) {
 		sizes, grid := t.Sizes(p.m, p.n, p.depth, depth, products)
 		sizes.LDA = p.depth
-		sizes.Flags = int(r.Flags | tiling.KMajorA | kit.FlagIf(tiling.KMajorB, p.along) | kit.FlagIf(tiling.VectorA, p.depth%4 == 0) |
+		sizes.Flags = int(r.Flags | tiling.KMajorA | kit.FlagIf(tiling.KMajorB, p.kMajor) | kit.FlagIf(tiling.VectorA, p.depth%4 == 0) |
 			kit.FlagIf(tiling.VectorC, p.n%4 == 0))
 		cols := p.n
-		if p.along {
+		if p.kMajor {
 			cols = p.depth
 		}
 		p.Launch(t.Kernel, grid, quantGemmParams{sizes, packedRowOf(p.blockFormat, p.Type, cols), p.x, []kit.Buffer{p.w, other}, r.Bias, r.Y})

@@ -41,16 +41,12 @@ type halvesParams struct {
 	Factors kit.Buffer
 }
 
-var quantHalves = kit.Register(kit.Kernel{Family: "quant", Name: "quant_halves", Block: [3]int{threadgroup.Threads, 1, 1},
+var quantHalves = kit.Define(kit.Kernel{Family: "quant", Name: "quant_halves", Block: [3]int{threadgroup.Threads, 1, 1},
 	Doc: "y is rows of x, multiplied by powers of two whose inverses are factors, as halves or as sums of two; a block for each row, or " +
-		"for the last row again. Factors of rows with Inf or NaN are NaN.",
-	Params: halvesParams{},
-	Build:  buildQuantHalves})
+		"for the last row again. Factors of rows with Inf or NaN are NaN."}, buildQuantHalves)
 
-func buildQuantHalves(k *ptx.Kernel) {
+func buildQuantHalves(k *ptx.Kernel, p *kit.Params, of *halvesParams) {
 	c := scalar.Math{K: k}
-	var of halvesParams
-	p := kit.NewParams(k, &of)
 	x := kit.Ptr[float32](p, &of.X, ptx.Align(16))
 	y, factors := kit.Ptr[uint8](p, &of.Y, ptx.Align(16)), kit.Ptr[float32](p, &of.Factors)
 	cols, parts, row, tid := p.U32(&of.Cols), p.U32(&of.Parts), k.Ctaid(ptx.X), k.Tid(ptx.X)

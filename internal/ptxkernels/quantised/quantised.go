@@ -182,7 +182,7 @@ func (c *quantCall) many() error {
 		a = c.halves(*kind, x)
 	}
 	each := func(w quantWeight, other *kit.Buffer) {
-		p := &quantProduct{Step: c.Step, quantWeight: w, m: c.m, n: w.rows(), depth: c.k, x: x, biased: c.biased, along: true, other: other}
+		p := &quantProduct{Step: c.Step, quantWeight: w, m: c.m, n: w.rows(), depth: c.k, x: x, biased: c.biased, kMajor: true, other: other}
 		switch {
 		case p.n == 0:
 		case kind == nil:

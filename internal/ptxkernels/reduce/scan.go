@@ -54,14 +54,12 @@ type scanParams struct {
 	Before kit.Buffer // one for each task
 }
 
-var scanKernel = kit.Register(kit.Kernel{Family: "scan", Name: "cumsum", Block: [3]int{threadgroup.Threads, 1, 1}, Build: buildScan,
-	Doc: "sums of the elements of tasks up to each one.", Params: scanParams{}})
+var scanKernel = kit.Define(kit.Kernel{Family: "scan", Name: "cumsum", Block: [3]int{threadgroup.Threads, 1, 1},
+	Doc: "sums of the elements of tasks up to each one."}, buildScan)
 
 // buildScan walks over tiles: a lane sums four neighbours, the lanes' sums are summed up by doubling distances, and the sum of all
 // goes on to the next tile.
-func buildScan(k *ptx.Kernel) {
-	var params scanParams
-	p := kit.NewParams(k, &params)
+func buildScan(k *ptx.Kernel, p *kit.Params, params *scanParams) {
 	t, c := threadgroup.Of(p, &params.Work), scalar.Math{K: k}
 	flags := p.U32(&params.Flags)
 	flag := func(bit int) ptx.Reg[bool] { return flags.And(bit).Ne(0) }

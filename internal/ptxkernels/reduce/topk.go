@@ -43,14 +43,12 @@ type topKParams struct {
 	Indices            kit.Buffer `of:"s32"` // not with ToPairs
 }
 
-var topKKernel = kit.Register(kit.Kernel{Family: "topk", Name: "top_k", Block: [3]int{threadgroup.Threads, 1, 1}, Build: buildTopK,
-	Doc: "the k largest elements of each task, which is a part of a row, with their indices.", Params: topKParams{}})
+var topKKernel = kit.Define(kit.Kernel{Family: "topk", Name: "top_k", Block: [3]int{threadgroup.Threads, 1, 1},
+	Doc: "the k largest elements of each task, which is a part of a row, with their indices."}, buildTopK)
 
 // buildTopK gathers elements above the least of the k largest so far in an arena after those; when it is full, it is sorted, and the
 // k first stay. No two pairs are equal: the order in which they are gathered does not show.
-func buildTopK(k *ptx.Kernel) {
-	var params topKParams
-	p := kit.NewParams(k, &params)
+func buildTopK(k *ptx.Kernel, p *kit.Params, params *topKParams) {
 	cols, chunk, parts, most := p.U32(&params.Cols), p.U32(&params.Chunk), p.U32(&params.Parts), p.U32(&params.K)
 	fromPairs := p.U32(&params.FromPairs).Ne(0)
 	toPairs := p.U32(&params.ToPairs).Ne(0)

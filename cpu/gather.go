@@ -59,14 +59,14 @@ func (l *rowLists) Of(row int) []int32 {
 	return l.order[int(l.start[row])*l.width : int(l.start[row+1])*l.width]
 }
 
-// listed is the lists in a step's scratch memory.
-func listed(a *args, d catalogue.GatherDims, width int) *rowLists {
-	w := cells[int32](a.scratch, d.Rows+2+d.Count*width)
-	return &rowLists{w[:d.Rows+2], w[d.Rows+2:], width}
+// listed is the lists of so many updates in a step's scratch memory.
+func listed(a *args, rows, count, width int) *rowLists {
+	w := cells[int32](a.scratch, rows+2+count*width)
+	return &rowLists{w[:rows+2], w[rows+2:], width}
 }
 
-// fill sorts the updates by their rows, by counting. Without updates it sorts their numbers.
-func (l *rowLists) fill(ids, updates []int32) {
+// fill sorts the updates by their rows, by counting. Without updates it sorts their numbers, which begin with first.
+func (l *rowLists) fill(ids, updates []int32, first int) {
 	rows := len(l.start) - 2
 	clear(l.start)
 	for _, id := range ids {
@@ -84,7 +84,7 @@ func (l *rowLists) fill(ids, updates []int32) {
 		at := int(l.start[id+1]) // start[row+1] runs from the first index of the row to that of the next
 		l.start[id+1]++
 		if updates == nil {
-			l.order[at] = int32(j)
+			l.order[at] = int32(first + j)
 			continue
 		}
 		for i := range l.width {
@@ -93,32 +93,48 @@ func (l *rowLists) fill(ids, updates []int32) {
 	}
 }
 
-// scatterWork sorts the updates, or their numbers if width is 0, then has a unit for each row of the result: row changes y, given its
-// list. ns is the time for an element of an update.
-func scatterWork(c *call, ns float64, width int, row func(y, updates view, at int, d catalogue.GatherDims, own []int32)) work {
+// rowUpdates are updates of one row of the result.
+type rowUpdates struct {
+	at         int // of the row in y
+	own        []int32
+	first, all bool // whether they are the row's first, and all that there can be
+}
+
+// fewUpdates are sorted at a time, and more where there are many rows, whose counters they clear. Sorted updates that fill the
+// second-level cache are read again from there, and are a small part of what large updates need in memory.
+const fewUpdates = 1 << 16
+
+// scatterWork sorts some updates at a time, or their numbers if width is 0, then has a unit for each row of the result: row changes y, given
+// its list. ns is the time for an element of an update.
+func scatterWork(c *call, ns float64, width int, row func(y, updates view, d catalogue.GatherDims, u rowUpdates)) work {
 	d := catalogue.GatherRows(c.in[0].Shape, c.in[1].Shape)
-	words := max(width, 1)
-	return work{scratch: 8 * ((d.Rows + 3 + d.Count*words) / 2), phases: []phase{
-		{units: 1, ns: 4 * float64(d.Rows+d.Count*words), do: func(a *args, _, _ int) {
+	words, most := max(width, 1), min(d.Count, max(fewUpdates, 8*d.Rows))
+	w := work{scratch: 8 * ((d.Rows + 3 + most*words) / 2)}
+	for begin := 0; begin == 0 || begin < d.Count; begin += most {
+		n := min(most, d.Count-begin)
+		w.phases = append(w.phases, phase{units: 1, ns: 4 * float64(d.Rows+n*words), do: func(a *args, _, _ int) {
 			var updates []int32
 			if width > 0 {
-				updates = a.in[2].i32()
+				updates = a.in[2].i32()[begin*width:][:n*width]
 			}
-			listed(a, d, words).fill(a.in[1].i32(), updates)
-		}},
-		{units: d.Rows, ns: 5 + ns*float64(d.Count*d.Inner)/float64(max(d.Rows, 1)), do: func(a *args, lo, hi int) {
-			l := listed(a, d, words)
+			listed(a, d.Rows, n, words).fill(a.in[1].i32()[begin:begin+n], updates, begin)
+		}}, phase{units: d.Rows, ns: 5 + ns*float64(n*d.Inner)/float64(max(d.Rows, 1)), do: func(a *args, lo, hi int) {
+			l := listed(a, d.Rows, n, words)
 			for r := lo; r < hi; r++ {
-				row(a.out, a.in[2], r*d.Inner, d, l.Of(r))
+				row(a.out, a.in[2], d, rowUpdates{r * d.Inner, l.Of(r), begin == 0, n == d.Count})
 			}
-		}},
-	}}
+		}})
+		if most == 0 {
+			break
+		}
+	}
+	return w
 }
 
 func scatter(c *call) work {
-	return scatterWork(c, moveNS, 0, func(y, updates view, at int, d catalogue.GatherDims, own []int32) {
-		if n := len(own); n > 0 {
-			copy(y.u32()[at:][:d.Inner], updates.u32()[int(own[n-1])*d.Inner:])
+	return scatterWork(c, moveNS, 0, func(y, updates view, d catalogue.GatherDims, u rowUpdates) {
+		if n := len(u.own); n > 0 {
+			copy(y.u32()[u.at:][:d.Inner], updates.u32()[int(u.own[n-1])*d.Inner:])
 		}
 	})
 }
@@ -133,22 +149,22 @@ func sumsByRow(c *call, cleared bool) work {
 	if inner := catalogue.GatherRows(c.in[0].Shape, c.in[1].Shape).Inner; 0 < inner && inner < narrowRow {
 		width, add = inner, addNarrowRows
 	}
-	return scatterWork(c, moveNS, width, func(y, updates view, at int, d catalogue.GatherDims, own []int32) {
-		if cleared {
-			clear(y.f32()[at:][:d.Inner])
+	return scatterWork(c, moveNS, width, func(y, updates view, d catalogue.GatherDims, u rowUpdates) {
+		if cleared && u.first {
+			clear(y.f32()[u.at:][:d.Inner])
 		}
-		add(y, updates, at, d, own)
+		add(y, updates, d, u)
 	})
 }
 
-// partRows is the most rows that are added one by one. More are added in parts, which keeps errors small.
+// partRows is the most rows that are added one by one. More are added in parts, of no more than this, which keeps errors small.
 const partRows = 32
 
 // addRows adds the updates with these numbers in their order: the first few to y, then sums of as many.
-func addRows(y, updates view, at int, d catalogue.GatherDims, own []int32) {
-	row, u := y.f32()[at:][:d.Inner], updates.f32()
+func addRows(y, updates view, d catalogue.GatherDims, list rowUpdates) {
+	row, u, own := y.f32()[list.at:][:d.Inner], updates.f32(), list.own
 	update := func(j int32) []float32 { return u[int(j)*d.Inner:][:d.Inner] }
-	if len(own) <= partRows {
+	if len(own) <= partRows && list.all {
 		for _, j := range own {
 			kernels.Add(row, row, update(j))
 		}
@@ -169,13 +185,14 @@ func addRows(y, updates view, at int, d catalogue.GatherDims, own []int32) {
 }
 
 // addNarrowRows is addRows for updates that have been sorted themselves, whose memory it uses for the sums.
-func addNarrowRows(y, _ view, at int, d catalogue.GatherDims, own []int32) {
+func addNarrowRows(y, _ view, d catalogue.GatherDims, list rowUpdates) {
+	own := list.own
 	if len(own) == 0 {
 		return
 	}
-	row, u := y.f32()[at:][:d.Inner], unsafe.Slice((*float32)(unsafe.Pointer(&own[0])), len(own))
+	row, u := y.f32()[list.at:][:d.Inner], unsafe.Slice((*float32)(unsafe.Pointer(&own[0])), len(own))
 	part := partRows * d.Inner
-	if len(u) <= part {
+	if len(u) <= part && list.all {
 		part = d.Inner
 	}
 	for len(u) > 0 {

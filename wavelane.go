@@ -1,6 +1,7 @@
 package wavelane
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -71,7 +72,9 @@ type only struct {
 	kind string
 }
 
-func (o only) Place(*program.Program) program.Executor  { return o.Executor }
+func (o only) Place(context.Context, *program.Program) (program.Executor, error) {
+	return o.Executor, nil
+}
 func (o only) ExplainPlace(*program.Program) string     { return o.kind + ": the only device" }
 func (o only) Peaks(program.Executor) (p program.Peaks) { return p }
 

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"reflect"
@@ -155,5 +156,9 @@ func (p *Plan) Code(w io.Writer) error {
 	if err := p.compiled(); err != nil {
 		return err
 	}
-	return withCollectives(placed(p.exec.device, p.recorded), p.program).Code(w, p.program)
+	d, err := placed(context.Background(), p.exec.device, p.recorded)
+	if err != nil {
+		return err
+	}
+	return withCollectives(d, p.program).Code(w, p.program)
 }

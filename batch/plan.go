@@ -2,7 +2,9 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -77,6 +79,11 @@ func (rec *Batch) Compile(ctx context.Context) (*Plan, error) {
 	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
 	}
+	return rec.plan(ctx)
+}
+
+// plan is Compile with a context that may be program.Now.
+func (rec *Batch) plan(ctx context.Context) (*Plan, error) {
 	if err := rec.complete(); err != nil {
 		return nil, err
 	}
@@ -91,18 +98,26 @@ func (rec *Batch) Compile(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	rec.makeResults()
+	return newPlan(exec, p, recorded, rec, program.IO{Host: rec.host, Tensors: rec.tensors, Scalars: rec.scalars},
+		slices.Clone(rec.results), slices.Clone(rec.kept)), nil
+}
+
+// makeResults allocates the results that have no slice yet.
+func (rec *Batch) makeResults() {
 	for _, r := range rec.results {
 		if r.data == nil {
 			r.data = program.MakeSlice(r.typ)
 		}
 	}
-	return newPlan(exec, p, recorded, rec, program.IO{Host: rec.host, Tensors: rec.tensors, Scalars: rec.scalars},
-		slices.Clone(rec.results), slices.Clone(rec.kept)), nil
 }
 
 // compile prepares what was recorded for a device.
 func (rec *Batch) compile(ctx context.Context, device program.Executor, recorded *program.Program) (*shared, *program.Program, error) {
-	d := placed(device, recorded)
+	d, err := placed(ctx, device, recorded)
+	if err != nil {
+		return nil, nil, err
+	}
 	p, wraps, err := rec.rewritten(recorded, d)
 	if err != nil {
 		return nil, nil, err
@@ -320,10 +335,21 @@ func (p *Plan) release() error {
 	return p.exec.release()
 }
 
-// Start compiles and begins the batch and returns at once. When the future is done, results hold their data.
+// Start compiles and begins the batch and returns at once. When the future is done, results hold their data. Slices belong to the batch
+// until then.
+//
+// A batch with tensors, of [Batch.Import] or [Batch.Keep], is in the order of other work with them, and one with collectives in that of its
+// group, so that Start returns when the code has been compiled, which takes long at the first use. Where that must not be, Compile takes a context, and [Plan.Start] does not compile.
 func (rec *Batch) Start() *compute.Future {
-	p, err := rec.Compile(context.Background())
-	if err != nil {
+	ctx := program.Now
+	if len(rec.tensors)+len(rec.kept) > 0 || len(rec.program.Collectives()) > 0 {
+		ctx = context.Background()
+	}
+	p, err := rec.plan(ctx)
+	switch {
+	case errors.Is(err, program.ErrLater):
+		return rec.startLater()
+	case err != nil:
 		return compute.Failed(err)
 	}
 	f := p.Start()
@@ -331,12 +357,35 @@ func (rec *Batch) Start() *compute.Future {
 	return f
 }
 
-// placed returns the device that a program runs on: the batch's, or the one that a routing device chooses.
-func placed(d program.Executor, p *program.Program) program.Executor {
-	if r, ok := d.(program.Placer); ok {
-		return r.Place(p)
+// startLater compiles the batch in a goroutine, which then starts it. What is recorded meanwhile does not count.
+func (rec *Batch) startLater() *compute.Future {
+	rec.makeResults()
+	recorded, then := rec.snapshot(), *rec
+	then.sites, then.guards = maps.Clone(rec.sites), slices.Clone(rec.guards)
+	io := program.IO{Host: slices.Clone(rec.host), Scalars: slices.Clone(rec.scalars)}
+	results := slices.Clone(rec.results)
+	for _, r := range results {
+		io.Read = append(io.Read, r.data)
 	}
-	return d
+	f := program.Later(func() (program.Executable, error) {
+		x, _, err := then.compile(context.Background(), then.device, recorded)
+		if err != nil {
+			return nil, err
+		}
+		return x.Executable, nil
+	}, &io)
+	for _, r := range results {
+		r.run.Store(f)
+	}
+	return f
+}
+
+// placed returns the device that a program runs on: the batch's, or the one that a routing device chooses.
+func placed(ctx context.Context, d program.Executor, p *program.Program) (program.Executor, error) {
+	if r, ok := d.(program.Placer); ok {
+		return r.Place(ctx, p)
+	}
+	return d, nil
 }
 
 // Explain says on which device the plan runs, and why.

@@ -46,7 +46,11 @@ func (p *Plan) tune(ctx context.Context) ([]Measurement, error) {
 	}
 	device, compiled := p.exec.device, p.program
 	p.mu.Unlock()
-	measured, err := withCollectives(placed(device, p.recorded), compiled).Tune(ctx, compiled)
+	at, err := placed(ctx, device, p.recorded)
+	if err != nil {
+		return nil, fmt.Errorf("tune a plan: %w", err)
+	}
+	measured, err := withCollectives(at, compiled).Tune(ctx, compiled)
 	list := make([]Measurement, len(measured))
 	for i, m := range measured {
 		list[i] = Measurement(m)

@@ -25,7 +25,7 @@ func Of[E float32 | int32 | uint32 | F16 | BF16](data []E, shape ...int) Operand
 // Runner executes single operations of the catalogue; devices implement it for [Ops].
 type Runner interface {
 	// Run applies the named entry. Shapes of out may be nil: then only lengths are checked. It does not wait for compilers longer
-	// than until ctx ends.
+	// than until ctx ends, and not at all where ctx is nil: then it is started when its code has been compiled.
 	Run(ctx context.Context, entry string, out []Operand, in []Operand, scalars []float32, options any) *Future
 	// Upload is [Ops.UploadAsync].
 	Upload(ctx context.Context, data any, shape ...int) (Tensor, *Future)
@@ -38,7 +38,8 @@ type Runner interface {
 // The destination comes first. Destination and operands may overlap or be the same slice: results are as if the operands
 // had been copied. Slices belong to the call until its future is done; a blocking call that its context ended returns them.
 //
-// The first call of an operation compiles its kernels before it returns, on devices that have a compiler.
+// Asynchronous methods return at once. On devices that have a compiler, the first call of an operation begins when its kernels have been
+// compiled, so that later calls of other operations may overtake it; closing the device before that makes it fail with [ErrClosed].
 //
 // Errors wrap [ErrShape], [ErrArgument], [ErrDType], [ErrTooLarge], [ErrOutOfMemory], [ErrDeviceLost] or [ErrClosed].
 type Ops struct {
@@ -66,7 +67,7 @@ func (o Ops) start(entry string, out, in []Operand, scalars []float32, options a
 	if o.run == nil {
 		return Failed(errZeroOps)
 	}
-	return o.run.Run(o.context(), entry, out, in, scalars, options)
+	return o.run.Run(o.ctx, entry, out, in, scalars, options)
 }
 
 // UploadAsync copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32, []F16 or

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
 	"github.com/wavelane/wavelane/ptx/args"
@@ -69,7 +70,6 @@ func deadlinesOfABusyDevice(t *testing.T, checks sim.Checks) {
 		took = time.Since(before)
 	}
 	x, y := make([]float32, 64), make([]float32, 64)
-	require.NoError(t, d.Tanh(t.Context(), y, x)) // TanhAsync loads its module before it returns
 	spinning := start(uint32(float64(n) * float64(2*time.Second) / float64(took)))
 	done := make(chan error, 1)
 	go func() {
@@ -154,4 +154,53 @@ func TestDeadlinesWhileTheDriverLoads(t *testing.T) {
 	blocks.Store(false)
 	close(release)
 	require.NoError(t, d.Softmax(t.Context(), y, x, 8, 8))
+}
+
+// What is started without a context returns at once while the driver blocks in loading its module, and runs when that is over.
+func TestStartsWhileTheDriverLoads(t *testing.T) {
+	var blocks atomic.Bool
+	release := make(chan struct{})
+	d, _ := openSoft(t, softgpu.Config{Inject: func(call string) driver.Result {
+		if blocks.Load() && (call == "Compile" || call == "ModuleLoadData") {
+			<-release
+		}
+		return driver.Success
+	}})
+	x, y := []float32{-1, 2}, make([]float32, 2)
+	require.NoError(t, d.ReLU(t.Context(), y, x))
+	blocks.Store(true)
+	free := time.AfterFunc(time.Minute, func() { close(release) }) // what blocks fails below
+	sum, kept, gone := make([]float32, 2), []float32{-1, 2}, make([]float32, 2)
+	first := d.CumSumAsync(sum, compute.Of(x))
+	abandoned := d.CumSumAsync(gone, compute.Of(kept))
+	b := batch.New(d)
+	product := b.Read(b.MatMul(b.Upload(x, 1, 2), b.Upload(x, 2, 1)))
+	second := b.Start()
+	b.Read(b.ReLU(b.Upload(x))) // is not part of what was started
+	refused := d.SoftmaxAsync(sum, x, 1, 3)
+	require.ErrorIs(t, refused.Await(t.Context()), compute.ErrShape)
+
+	ready := d.ReLUAsync(y, x)
+	require.NoError(t, ready.Await(t.Context()), "what is loaded")
+	require.Equal(t, []float32{0, 2}, y)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, abandoned.AwaitOrAbandon(ended), context.Canceled)
+	kept[0] = 5 // the caller's again
+	for _, f := range []*compute.Future{first, second} {
+		select {
+		case <-f.Done():
+			t.Fatal("done before its code was loaded")
+		default:
+		}
+	}
+	require.True(t, free.Stop(), "a start has waited for the driver")
+	require.Nil(t, product.Float32s())
+	close(release)
+	require.NoError(t, first.Await(t.Context()))
+	require.NoError(t, second.Await(t.Context()))
+	require.Equal(t, []float32{-1, 1}, sum)
+	require.Equal(t, []float32{5}, product.Float32s())
+	require.ErrorIs(t, abandoned.Await(t.Context()), context.Canceled)
+	require.Equal(t, make([]float32, 2), gone)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/recent"
 )
@@ -68,8 +69,8 @@ func (m *made) forget(x driver.Module) {
 }
 
 // madeKernels loads kernels that were made on demand: those not loaded yet as one module, so that the driver's compiler is
-// called once. The caller releases the modules of those returned.
-func (l *loader) madeKernels(wanted map[string]*kit.Kernel) (map[string]*Kernel, error) {
+// called once. If now is set, the error is program.ErrLater instead. The caller releases the modules of those returned.
+func (l *loader) madeKernels(wanted map[string]*kit.Kernel, now bool) (map[string]*Kernel, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
@@ -78,6 +79,9 @@ func (l *loader) madeKernels(wanted map[string]*kit.Kernel) (map[string]*Kernel,
 		return found, nil
 	}
 	releaseKernels(found)
+	if now {
+		return nil, program.ErrLater
+	}
 	l.made.loading.Lock()
 	defer l.made.loading.Unlock()
 	if found, missing = l.made.find(wanted); len(missing) == 0 {

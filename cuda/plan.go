@@ -21,6 +21,7 @@ type plan struct {
 	modules []*Module // of users' kernels and those made on demand, retained
 	actions []action
 	ends    []int // how many actions there are after each step
+	now     bool  // it is made of modules that have been loaded before
 
 	scalars  []float32 // of a run that is given none, see program.IO.Scalars
 	fixed    bool      // it makes no graph, because that could not be given the scalars of a run
@@ -81,21 +82,28 @@ type executor struct{ *Device }
 // Compile validates a program and prepares it: code and memory plan. Errors wrap compute.ErrUnsupported, compute.ErrTooLarge,
 // compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
 func (d executor) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
-	return program.Within(ctx, func() (program.Executable, error) { return d.compile(p) }, func(x program.Executable) { x.Close() })
+	if ctx == program.Now {
+		return d.compile(p, true)
+	}
+	return program.Within(ctx, func() (program.Executable, error) { return d.compile(p, false) }, func(x program.Executable) { x.Close() })
 }
 
-func (d executor) compile(p *program.Program) (program.Executable, error) {
+// compile is Compile without a context. Where it must not wait it fails with program.ErrLater instead.
+func (d executor) compile(p *program.Program, now bool) (program.Executable, error) {
 	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
 	defer d.life.End()
 	if d.tuner.FirstUse() {
+		if now {
+			return nil, program.ErrLater
+		}
 		if _, err := d.variants().Measure(context.Background(), p, false); err != nil {
 			return nil, err
 		}
 	}
 	choices := d.tuner.Compilation()
-	pl, err := d.plan(p, choices.Choose)
+	pl, err := d.plan(p, choices.Choose, now)
 	if forced := choices.Err(); forced != nil {
 		if err == nil {
 			pl.release()
@@ -105,15 +113,16 @@ func (d executor) compile(p *program.Program) (program.Executable, error) {
 	if err != nil {
 		return nil, err
 	}
+	choices.Count()
 	return newExecutable(d.Device, pl), nil
 }
 
-// plan prepares a program, with choose deciding between variants of kernels.
-func (d *state) plan(p *program.Program, choose lowering.Chooser) (*plan, error) {
+// plan prepares a program, with choose deciding between variants of kernels. Now is whether it must not wait for modules.
+func (d *state) plan(p *program.Program, choose lowering.Chooser, now bool) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, layout: device.NewLayout(p), scalars: p.Recorded()}
+	pl := &plan{prog: p, layout: device.NewLayout(p), scalars: p.Recorded(), now: now}
 	steps, kernels, err := d.lowerAll(pl, choose)
 	if err != nil {
 		return nil, err
@@ -156,7 +165,7 @@ func (d *state) lowerAll(pl *plan, choose lowering.Chooser) ([]kit.Lowering, map
 			}
 		}
 	}
-	kernels, err := d.loader.madeKernels(wanted)
+	kernels, err := d.loader.madeKernels(wanted, pl.now)
 	return steps, kernels, err
 }
 
@@ -214,7 +223,7 @@ func (d *state) addStep(pl *plan, step int, l kit.Lowering, made map[string]*Ker
 			f := made[k.Name]
 			if k.Family != "" {
 				var err error
-				if f, err = d.catalogueKernel(k); err != nil {
+				if f, err = d.catalogueKernel(k, pl.now); err != nil {
 					return err
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -60,9 +61,13 @@ func (f *family) get(l *loader) (*Module, error) {
 }
 
 // catalogueKernel is a kernel of the catalogue on the device. It may load the kernel's family: it is for preparations, such as
-// compiling a program, never for a run.
-func (d *state) catalogueKernel(k *kit.Kernel) (*Kernel, error) {
-	m, err := d.loader.families[k.Family].get(d.loader)
+// compiling a program, never for a run. If now is set, the error is program.ErrLater instead.
+func (d *state) catalogueKernel(k *kit.Kernel, now bool) (*Kernel, error) {
+	f := d.loader.families[k.Family]
+	if now && f.loaded.Load() == nil {
+		return nil, program.ErrLater
+	}
+	m, err := f.get(d.loader)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func TestPreloadLoadsTheCatalogue(t *testing.T) {
 	before := g.Calls()
 	for _, f := range families {
 		for _, k := range f.Kernels {
-			handle, err := d.catalogueKernel(k)
+			handle, err := d.catalogueKernel(k, false)
 			require.NoError(t, err)
 			require.NotZero(t, handle)
 			loaded := d.loader.families[f.Name].loaded.Load().kernels[k.Name]
@@ -105,7 +105,7 @@ func TestFamilyLoadsOnce(t *testing.T) {
 	d, g := openSoft(t, softgpu.Config{Inject: fail.next})
 	k := kit.Families()[0].Kernels[0]
 	fail.set("ModuleLoadData", driver.OutOfMemory)
-	_, err := d.catalogueKernel(k)
+	_, err := d.catalogueKernel(k, false)
 	require.ErrorIs(t, err, compute.ErrOutOfMemory)
 	require.Contains(t, err.Error(), "family "+k.Family)
 	calls := g.Calls()["ModuleLoadData"]
@@ -113,7 +113,7 @@ func TestFamilyLoadsOnce(t *testing.T) {
 	var handles sync.Map
 	for range 8 {
 		wg.Go(func() {
-			f, err := d.catalogueKernel(k)
+			f, err := d.catalogueKernel(k, false)
 			handles.Store([2]any{f, err}, true)
 		})
 	}

@@ -49,7 +49,7 @@ func (d executor) variants() *device.Variants {
 			return err
 		},
 		Compile: func(p *program.Program, choose tune.Chooser) (program.Executable, error) {
-			pl, err := d.plan(p, choose)
+			pl, err := d.plan(p, choose, false)
 			if err != nil {
 				return nil, err
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 )
 
@@ -31,7 +32,6 @@ func TestDeadlinesOfABusyDevice(t *testing.T) {
 	}
 	l.Grid[0] = uint32(min(65_535, uint64(l.Grid[0])*uint64(2*time.Second)/uint64(took)))
 
-	require.NoError(t, d.Tanh(ctx, y, x)) // TanhAsync compiles before it returns
 	const patience = 20 * time.Millisecond
 	calls := map[string]func(ctx context.Context) error{
 		"run":       func(ctx context.Context) error { return quick.Run(ctx, affineLaunch(64, 1, 1), y, x) },
@@ -85,4 +85,47 @@ func TestQueuedSubmissionFails(t *testing.T) {
 			require.ErrorContains(t, err, reason)
 		}
 	}
+}
+
+// What is started without a context returns at once while the library compiles, and runs when that is over.
+func TestStartsWhileTheLibraryCompiles(t *testing.T) {
+	d, f := openFaulty(t)
+	x, y := []float32{-1, 2}, make([]float32, 2)
+	require.NoError(t, d.ReLU(ctx, y, x))
+	release := make(chan struct{})
+	f.compiling.Store(&release)
+	free := time.AfterFunc(time.Minute, func() { close(release) }) // what blocks fails below
+	sum, gone, scaled := make([]float32, 2), make([]float32, 2), make([]float32, 2)
+	first := d.CumSumAsync(sum, compute.Of(x))
+	abandoned := d.CumSumAsync(gone, compute.Of(x))
+	b := batch.New(d)
+	product := b.Read(b.MatMul(b.Upload(x, 1, 2), b.Upload(x, 2, 1)))
+	second := b.Start()
+	k, compiled := NewKernelAsync(d, affineDesc())
+	require.NotNil(t, k)
+	run := k.RunAsync(affineLaunch(2, 2, 1), scaled, x)
+
+	require.NoError(t, d.ReLUAsync(y, x).Await(ctx), "what is compiled")
+	require.Equal(t, []float32{0, 2}, y)
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	require.ErrorIs(t, abandoned.AwaitOrAbandon(ended), context.Canceled)
+	for _, f := range []*compute.Future{first, second, compiled, run} {
+		select {
+		case <-f.Done():
+			t.Fatal("done before its code was compiled")
+		default:
+		}
+	}
+	require.True(t, free.Stop(), "a start has waited for the library")
+	close(release)
+	for _, f := range []*compute.Future{first, second, compiled, run} {
+		require.NoError(t, f.Await(ctx))
+	}
+	require.Equal(t, []float32{-1, 1}, sum)
+	require.Equal(t, []float32{5}, product.Float32s())
+	require.Equal(t, []float32{-1, 5}, scaled)
+	require.ErrorIs(t, abandoned.Await(ctx), context.Canceled)
+	require.Equal(t, make([]float32, 2), gone)
+	idle(t, d)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +35,8 @@ type faulty struct {
 	order    []string        // of calls that concern staging, and submissions
 	buffers  int             // command buffers
 	gates    []chan struct{} // of the next submissions, whose ends are told when they are open
+
+	compiling atomic.Pointer[chan struct{}] // until when pipelines are not made
 }
 
 func (f *faulty) reset() {
@@ -137,6 +140,9 @@ func (f *faulty) NewBuffer(kind webgpu.BufferKind, size uint64) (webgpu.Object, 
 }
 
 func (f *faulty) NewPipeline(k *wgsl.Kernel) (webgpu.Object, error) {
+	if gate := f.compiling.Load(); gate != nil {
+		<-*gate
+	}
 	if err := f.hit("newPipeline"); err != nil {
 		return nil, err
 	}

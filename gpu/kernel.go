@@ -40,9 +40,10 @@ type Launch struct {
 // Kernel is a compiled kernel of one device. It is safe for concurrent use, lives as long as its device, and needs no Close.
 type Kernel struct {
 	checked
-	dev *Device
-	k   *wgsl.Kernel
-	lbl string
+	dev     *Device
+	k       *wgsl.Kernel
+	written string // its text before initialisation of workgroup memory was added
+	lbl     string
 
 	least map[int]uint64 // bytes of what is bound
 }
@@ -60,18 +61,33 @@ const maxNesting = 120
 // workgroup variables, private variables and entry points of the text count, used or not. Private variables together, the variables of
 // a function, and any value that is loaded as a whole have at most 8,192 bytes, as WebGPU promises. The kernel is nil where the error is known at once.
 func NewKernelAsync(dev *Device, desc KernelDesc) (*Kernel, *compute.Future) {
-	k, p, err := newKernel(dev, desc)
+	k, err := newKernel(dev, desc)
 	if err != nil {
 		return nil, compute.Failed(err)
 	}
 	f, resolve := compute.NewFuture(nil)
-	dev.drv.Ready(p.Object, func(err error) { resolve(dev.failed(explained(err)), nil) })
+	compile := func() error {
+		defer dev.life.End()
+		p, err := k.compile()
+		if err != nil {
+			resolve(dev.failed(err), nil)
+			return err
+		}
+		dev.drv.Ready(p.Object, func(err error) { resolve(dev.failed(explained(err)), nil) })
+		return nil
+	}
+	if compilerWaits {
+		go compile()
+	} else if compile() != nil {
+		return nil, f
+	}
 	return k, f
 }
 
-func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
+// newKernel returns a kernel that is to be compiled, for which it holds the device.
+func newKernel(dev *Device, desc KernelDesc) (*Kernel, error) {
 	if dev == nil || dev.core == nil {
-		return nil, nil, fmt.Errorf("kernel %s: nil device: %w", desc.Label, compute.ErrArgument)
+		return nil, fmt.Errorf("kernel %s: nil device: %w", desc.Label, compute.ErrArgument)
 	}
 	if desc.Entry == "" {
 		desc.Entry = "main"
@@ -84,51 +100,43 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 		Workgroup: desc.Workgroup, Shared: desc.Shared,
 	}
 	if err := checkDesc(k); err != nil {
-		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
+		return nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
 	}
 	least, err := checkText(k, dev.caps())
 	if err != nil {
-		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
+		return nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
 	}
 	if err := checkKernel(k, dev.caps()); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	hash := fnv.New128a()
 	fmt.Fprintf(hash, "%q %q %v %d", k.Source, k.Entry, k.Bindings, k.Uniform)
 	k.Key = fmt.Sprintf("%s#%x", desc.Label, hash.Sum(nil))
 
+	written := k.Source
+	if runtime.GOOS != "js" { // browsers set workgroup memory to zero themselves; elsewhere the text does
+		if k.Source, err = parseShader(written).zeroed(written, k.Entry); err != nil {
+			return nil, fmt.Errorf("kernel %s: %w", k.Key, err)
+		}
+	}
 	if err := dev.life.Begin(); err != nil {
-		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
+		return nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
 	}
-	defer dev.life.End()
-	loops := hasLoops(k.Source)
-	p, err := dev.compile(k)
-	if err != nil {
-		return nil, nil, dev.failed(err)
-	}
-	if strings.Contains(dev.info.Name, "llvmpipe") && loops {
+	if strings.Contains(dev.info.Name, "llvmpipe") && hasLoops(written) {
 		dev.log.Warn("gpu: llvmpipe ends the loops of a thread after 65,535 iterations, all together, without an error", "kernel", desc.Label)
 	}
-	made := &Kernel{dev: dev, k: k, lbl: desc.Label, least: least}
+	made := &Kernel{dev: dev, k: k, written: written, lbl: desc.Label, least: least}
 	made.checked = made.check
-	return made, p, nil
+	return made, nil
 }
 
-// compile compiles a kernel of a user. Browsers set workgroup memory to zero themselves; elsewhere the text does.
-func (d *Device) compile(k *wgsl.Kernel) (*pipeline, error) {
-	if runtime.GOOS == "js" {
-		return d.pipelines.get(k)
-	}
-	source := k.Source
-	var err error
-	if k.Source, err = parseShader(source).zeroed(source, k.Entry); err != nil {
-		return nil, fmt.Errorf("kernel %s: %w", k.Key, err)
-	}
-	p, err := d.pipelines.get(k)
-	if k.Source != source && errors.As(err, new(*ShaderError)) { // said of the text as it was written
-		plain := *k
-		plain.Source = source
-		if o, asWritten := d.drv.NewPipeline(&plain); asWritten != nil {
+// compile returns the pipeline of the kernel.
+func (k *Kernel) compile() (*pipeline, error) {
+	p, err := k.dev.pipelines.get(k.k, false)
+	if k.k.Source != k.written && errors.As(err, new(*ShaderError)) { // said of the text as it was written
+		plain := *k.k
+		plain.Source = k.written
+		if o, asWritten := k.dev.drv.NewPipeline(&plain); asWritten != nil {
 			err = explained(asWritten)
 		} else {
 			o.Free()
@@ -274,10 +282,14 @@ func (k *Kernel) lower(operands int, l Launch) wgslkernels.Lowering {
 
 // RunAsync runs the kernel once. Args are its operands: slices, compute.Operand for slices under a shape, or tensors of the
 // same device. Dst is a slice that receives the result; what the kernel does not write of it is undefined. To chain kernels,
-// or to leave the result on the device, record a batch or use [Kernel.ApplyAsync].
+// or to leave the result on the device, record a batch or use [Kernel.ApplyAsync]. Slices belong to the call until its future is done.
+// With tensors among its operands RunAsync waits for the kernel's compilation.
 func (k *Kernel) RunAsync(l Launch, dst any, args ...any) *compute.Future {
-	return k.run(context.Background(), l, dst, args)
+	return k.run(nil, l, dst, args)
 }
+
+// run runs the kernel once. Without a context it does not wait for the kernel's compilation, unless tensors are among the operands, which
+// whatever is started later may change.
 
 func (k *Kernel) run(ctx context.Context, l Launch, dst any, args []any) *compute.Future {
 	dt, n, err := program.TypeOf(dst)
@@ -289,11 +301,18 @@ func (k *Kernel) run(ctx context.Context, l Launch, dst any, args []any) *comput
 		return compute.Failed(err)
 	}
 	p.Read, io.Read = []program.Slot{out}, []any{dst}
+	switch {
+	case ctx != nil:
+	case len(io.Tensors) > 0:
+		ctx = context.Background()
+	default:
+		return device.Later(executor{k.dev}, p, io)
+	}
 	return device.Once(ctx, executor{k.dev}, p, io)
 }
 
 // ApplyAsync is RunAsync with a result that stays on the device, a tensor of the given type and shape. The tensor can be
-// used at once, in work that will run after this; it is nil if the future has failed already.
+// used at once, in work that will run after this; it is nil if the future has failed already. It waits for the kernel's compilation.
 func (k *Kernel) ApplyAsync(l Launch, dt compute.DType, shape []int, args ...any) (compute.Tensor, *compute.Future) {
 	p, io, out, err := k.program(l, program.Type{DType: dt, Shape: slices.Clone(shape)}, args)
 	if err != nil {

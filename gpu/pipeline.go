@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/gpu/internal/webgpu"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/recent"
 	"github.com/wavelane/wavelane/wgsl"
 )
@@ -36,6 +37,16 @@ type pipeline struct {
 	late  atomic.Pointer[error] // reported by the driver after ready
 }
 
+// done reports whether the pipeline is compiled, or has failed to be.
+func (p *pipeline) done() bool {
+	select {
+	case <-p.ready:
+		return true
+	default:
+		return false
+	}
+}
+
 // fault returns why the pipeline does not work, as far as that is known.
 func (p *pipeline) fault() error {
 	if err := p.late.Load(); err != nil {
@@ -44,15 +55,24 @@ func (p *pipeline) fault() error {
 	return nil
 }
 
-func (c *pipelines) get(k *wgsl.Kernel) (*pipeline, error) {
+// compilerWaits tells whether NewPipeline of the driver returns only when a kernel is compiled. Those of browsers are used before.
+const compilerWaits = runtime.GOOS != "js"
+
+// get returns the pipeline of a kernel. If it has to be waited for and now is set, the error is program.ErrLater instead.
+func (c *pipelines) get(k *wgsl.Kernel, now bool) (*pipeline, error) {
 	c.mu.Lock()
-	if p, ok := c.byKey.Get(k.Key); ok {
+	p, ok := c.byKey.Get(k.Key)
+	if now && (!ok || !p.done()) {
+		c.mu.Unlock()
+		return nil, program.ErrLater
+	}
+	if ok {
 		c.hits++
 		c.mu.Unlock()
 		<-p.ready
 		return p, p.err
 	}
-	p := &pipeline{ready: make(chan struct{})}
+	p = &pipeline{ready: make(chan struct{})}
 	c.byKey.Put(k.Key, p)
 	c.misses++
 	c.mu.Unlock()

@@ -20,6 +20,7 @@ type plan struct {
 	layout  *device.Layout
 	actions []action
 	ends    []int // how many actions there are after each step
+	now     bool  // it is made of what has been compiled before
 
 	// The uniform arena has a slot of uniformSlot bytes for each distinct parameter block, then one for each block with run-time
 	// scalars.
@@ -68,33 +69,41 @@ type executor struct{ *Device }
 // Compile validates a program and prepares it: code, pipelines and memory plan. Errors wrap compute.ErrUnsupported,
 // compute.ErrTooLarge, compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
 func (d executor) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
-	return program.Within(ctx, func() (program.Executable, error) { return d.compile(p) }, func(x program.Executable) { x.Close() })
+	if ctx == program.Now {
+		return d.compile(p, compilerWaits)
+	}
+	return program.Within(ctx, func() (program.Executable, error) { return d.compile(p, false) }, func(x program.Executable) { x.Close() })
 }
 
-func (d executor) compile(p *program.Program) (program.Executable, error) {
+// compile is Compile without a context. Where it must not wait it fails with program.ErrLater instead.
+func (d executor) compile(p *program.Program, now bool) (program.Executable, error) {
 	if err := d.life.Begin(); err != nil {
 		return nil, err
 	}
 	defer d.life.End()
 	if d.tuner.FirstUse() {
+		if now {
+			return nil, program.ErrLater
+		}
 		if _, err := d.variants().Measure(context.Background(), p, false); err != nil {
 			return nil, d.failed(err)
 		}
 	}
 	choices := d.tuner.Compilation()
-	pl, err := d.plan(p, choices.Choose)
+	pl, err := d.plan(p, choices.Choose, now)
 	if err := cmp.Or(choices.Err(), err); err != nil {
 		return nil, d.failed(err)
 	}
+	choices.Count()
 	return newExecutable(d.Device, pl), nil
 }
 
-// plan prepares a program, with choose deciding between variants of kernels.
-func (d *core) plan(p *program.Program, choose lowering.Chooser) (*plan, error) {
+// plan prepares a program, with choose deciding between variants of kernels. Now is whether it must not wait for pipelines.
+func (d *core) plan(p *program.Program, choose lowering.Chooser, now bool) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, layout: device.NewLayout(p), scalars: p.Recorded()}
+	pl := &plan{prog: p, layout: device.NewLayout(p), scalars: p.Recorded(), now: now}
 	lowerings := make([]wgslkernels.Lowering, len(p.Steps))
 	for i := range p.Steps {
 		if pl.layout.View(i) {
@@ -237,7 +246,7 @@ func (d *core) addStep(pl *plan, step int, l wgslkernels.Lowering, uniforms map[
 		if err := d.checkDispatch(x.Launch, a.bind); err != nil {
 			return err
 		}
-		p, err := d.pipelines.get(x.Launch.Kernel)
+		p, err := d.pipelines.get(x.Launch.Kernel, pl.now)
 		if err != nil {
 			return err
 		}

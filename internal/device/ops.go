@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,15 +22,51 @@ func (r runner) Run(ctx context.Context, entry string, out []compute.Operand, in
 	if err != nil {
 		return compute.Failed(err)
 	}
-	f, err := Start(ctx, r.device, p, io)
-	if err != nil {
-		return compute.Failed(fmt.Errorf("%s %v: %w", entry, p.Types(p.Host), err))
+	waits := ctx != nil
+	if !waits {
+		ctx = program.Now
 	}
-	return f
+	f, err := Start(ctx, r.device, p, io)
+	switch {
+	case err == nil:
+		return f
+	case !waits && errors.Is(err, program.ErrLater):
+		return later(r.device, p, io, entry)
+	}
+	return compute.Failed(explained(err, p, entry))
+}
+
+// explained is an error of compiling the program of an entry.
+func explained(err error, p *program.Program, entry string) error {
+	return fmt.Errorf("%s %v: %w", entry, p.Types(p.Host), err)
 }
 
 func (r runner) Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, *compute.Future) {
 	return Upload(ctx, r.device, data, shape...)
+}
+
+// Later starts a program on host slices without waiting: where its code has to be compiled first, that is done in a goroutine, which then
+// starts it. The slices have to stay as they are until the future is done.
+func Later(d program.Executor, p *program.Program, io *program.IO) *compute.Future {
+	f, err := Start(program.Now, d, p, io)
+	switch {
+	case err == nil:
+		return f
+	case errors.Is(err, program.ErrLater):
+		return later(d, p, io, "")
+	}
+	return compute.Failed(err)
+}
+
+// later starts a program when its code has been compiled: that of an entry, for errors, unless it is a user's kernel.
+func later(d program.Executor, p *program.Program, io *program.IO, entry string) *compute.Future {
+	return program.Later(func() (program.Executable, error) {
+		x, err := d.Compile(context.Background(), p)
+		if err != nil && entry != "" {
+			err = explained(err, p, entry)
+		}
+		return x, err
+	}, io)
 }
 
 // Start compiles a program and begins one run of it. An error is that of the compilation, or ctx.Err() if ctx ended during it.

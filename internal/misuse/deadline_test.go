@@ -86,9 +86,6 @@ func oneState(t *testing.T, d *target, r *rand.Rand) (over time.Duration, state 
 			t.Errorf("%s: close: %v", state, err)
 		}
 	}()
-	if err := d.ops.Tanh(ctx, make([]float32, 1), make([]float32, 1)); err != nil {
-		t.Fatal(err)
-	}
 	state = "idle"
 	for range r.IntN(3) {
 		name, do := activity(d, r)
@@ -129,7 +126,6 @@ func activity(d *target, r *rand.Rand) (name string, do func(ctx context.Context
 	}{
 		{"a kernel", func(ctx context.Context) error { return d.spin(ctx, busy) }},
 		{"an operation", func(ctx context.Context) error { return d.ops.ReLU(ctx, y, x) }},
-		// Its code is there: XxxAsync takes no context, and compiles before it returns.
 		{"a start", func(ctx context.Context) error { return d.ops.TanhAsync(y, x).AwaitOrAbandon(ctx) }},
 		{"loading", func(ctx context.Context) error { return d.load(ctx, seed) }},
 		{"a product", func(ctx context.Context) error { return d.ops.MatMul(ctx, y, x, x, n, n, n) }},

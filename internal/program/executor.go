@@ -11,7 +11,7 @@ import (
 // Executor is a device as programs see it.
 type Executor interface {
 	// Compile validates and prepares a program. Compiling is pure preparation: nothing runs. It may have to wait for whoever compiles the
-	// same code, and for a driver's compiler: until ctx ends, whose error it then returns.
+	// same code, and for a driver's compiler: until ctx ends, whose error it then returns. With [Now] it succeeds where it need not wait.
 	Compile(ctx context.Context, p *Program) (Executable, error)
 	// Fuses reports whether the device runs a step with expressions in fewer passes over memory than the steps that it was made of.
 	// The rewrites that fuse steps ask about each that they would like to make; the others stay separate.
@@ -94,8 +94,8 @@ func Within[T any](ctx context.Context, do func() (T, error), discard func(T)) (
 
 // Placer is a device that gives each program to one of others. Rewrites ask that one about it, not the placer.
 type Placer interface {
-	// Place returns the device for a program as it was recorded.
-	Place(p *Program) Executor
+	// Place returns the device for a program as it was recorded. It may have to measure devices first, for which it waits until ctx ends.
+	Place(ctx context.Context, p *Program) (Executor, error)
 	// ExplainPlace says which device that is, and why.
 	ExplainPlace(p *Program) string
 	// Peaks returns the rates of one of these devices, as far as they are known.

@@ -66,6 +66,9 @@ func (c *Costs) calibrate(d program.Executor, host bool, end monotime.Time) erro
 	return m.err
 }
 
+// measures tells whether costs are measured here.
+const measures = true
+
 // noise bounds how much faster the difference of two measurements may look than their mean, since other work may have disturbed one
 // of them, and costs measured on a busy machine stay in the file.
 const noise = 4

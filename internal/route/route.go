@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wavelane/wavelane/internal/program"
@@ -36,6 +37,7 @@ type Router struct {
 	config  Config
 	limit   time.Duration // for measuring
 	once    sync.Once     // for setting the costs, when they are first needed
+	set     atomic.Bool   // they are
 	source  string        // of the costs
 }
 
@@ -59,6 +61,7 @@ func New(c Config, devices ...Device) *Router {
 // ready sets the costs.
 func (r *Router) ready() {
 	r.once.Do(func() {
+		defer r.set.Store(true)
 		if r.config.Costs == nil {
 			r.measure()
 			return
@@ -72,7 +75,11 @@ func (r *Router) ready() {
 
 // Compile compiles a program on the device that it is given to.
 func (r *Router) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
-	return r.Place(p).Compile(ctx, p)
+	d, err := r.Place(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return d.Compile(ctx, p)
 }
 
 // Fuses implements program.Executor. Programs are rewritten for the device that Place gives them to, which answers itself.
@@ -81,15 +88,24 @@ func (r *Router) Fuses(s *program.Step, in, out []program.Type) bool {
 }
 
 // Code writes the code of a program on the device that it is given to.
-func (r *Router) Code(w io.Writer, p *program.Program) error { return r.Place(p).Code(w, p) }
+func (r *Router) Code(w io.Writer, p *program.Program) error { return r.choose(p).Code(w, p) }
 
 // Tune implements program.Executor, on the device that the program is placed on.
 func (r *Router) Tune(ctx context.Context, p *program.Program) ([]program.Measurement, error) {
-	return r.Place(p).Tune(ctx, p)
+	d, err := r.Place(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return d.Tune(ctx, p)
 }
 
-// Place returns the device for a program.
-func (r *Router) Place(p *program.Program) program.Executor { return r.choose(p).Executor }
+// Place returns the device for a program. The first program that could run on several has their costs measured, until ctx ends.
+func (r *Router) Place(ctx context.Context, p *program.Program) (program.Executor, error) {
+	if !measures || r.config.Costs != nil || r.set.Load() || bound(p) != "" {
+		return r.choose(p).Executor, nil
+	}
+	return program.Within(ctx, func() (program.Executor, error) { return r.choose(p).Executor, nil }, func(program.Executor) {})
+}
 
 func (r *Router) choose(p *program.Program) *routed {
 	best := r.devices[0]

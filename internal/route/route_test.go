@@ -25,11 +25,15 @@ type named struct {
 	program.Executor
 	device   *cpu.Device
 	compiled int
-	fail     error // of compiling
+	fail     error         // of compiling
+	block    chan struct{} // until when compiling waits; nil if it does not
 }
 
 func (n *named) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
 	n.compiled++
+	if n.block != nil {
+		<-n.block
+	}
 	if n.fail != nil {
 		return nil, n.fail
 	}
@@ -90,7 +94,9 @@ func TestRouting(t *testing.T) {
 		{"a small product", matmul(32), r.cpu},
 		{"a large product", matmul(1024), r.gpu},
 	} {
-		require.True(t, program.Executor(c.want) == r.Place(c.p), c.name)
+		at, err := r.Place(t.Context(), c.p)
+		require.NoError(t, err)
+		require.True(t, program.Executor(c.want) == at, c.name)
 		require.Contains(t, r.ExplainPlace(c.p), map[*named]string{r.cpu: "cpu: the least", r.gpu: "gpu: the least"}[c.want])
 	}
 	require.Contains(t, r.ExplainPlace(unaryChain(catalogue.Neg, 1<<20, 1)), "of which transfer 839µs")
@@ -106,7 +112,9 @@ func TestRoutingFollowsTensors(t *testing.T) {
 	own := unaryChain(catalogue.Neg, 1, 1)
 	own.Steps[0].Kernel = (*cpu.Kernel)(nil)
 	for _, p := range []*program.Program{uses, makes, own} {
-		require.True(t, program.Executor(r.gpu) == r.Place(p))
+		at, err := r.Place(t.Context(), p)
+		require.NoError(t, err)
+		require.True(t, program.Executor(r.gpu) == at)
 		require.Contains(t, r.ExplainPlace(p), "gpu: ")
 	}
 }
@@ -147,6 +155,26 @@ func TestCostsAreMeasuredOnce(t *testing.T) {
 	require.Equal(t, "measured", q.source)
 }
 
+// Who must not wait does not wait for measurements, nor does anybody beyond a deadline.
+func TestMeasuringKeepsDeadlines(t *testing.T) {
+	r := newPair(t, Config{Dir: t.TempDir()}, "one")
+	blocked := make(chan struct{})
+	r.gpu.block = blocked
+	p := unaryChain(catalogue.Neg, 100, 1)
+	_, err := r.Compile(program.Now, p)
+	require.ErrorIs(t, err, program.ErrLater)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err = r.Compile(ctx, p)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	close(blocked)
+	_, err = r.Compile(t.Context(), p)
+	require.NoError(t, err)
+	require.Equal(t, "measured", r.source)
+	_, err = r.Compile(program.Now, p)
+	require.NoError(t, err, "costs are known")
+}
+
 func TestCostsThatCannotBeMeasured(t *testing.T) {
 	r := newPair(t, Config{Dir: t.TempDir()}, "one")
 	r.gpu.fail = errors.New("no memory")
@@ -173,6 +201,6 @@ func BenchmarkPlace(b *testing.B) {
 	p := unaryChain(catalogue.Neg, 100, 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Place(p)
+		_, _ = r.Place(b.Context(), p)
 	}
 }

@@ -59,12 +59,13 @@ func (t *Tuner) Choices() []compute.Choice {
 // FirstUse reports whether variants are to be measured before a program that could take them is compiled.
 func (t *Tuner) FirstUse() bool { return t.config.Mode == compute.TuneFirstUse }
 
-// Compilation takes the decisions of one compilation, each once, and counts them. A step that is lowered several times gets the same
+// Compilation takes the decisions of one compilation, each once. A step that is lowered several times gets the same
 // code each time, whatever is measured meanwhile.
 type Compilation struct {
-	t     *Tuner
-	taken map[string]string // variant by key
-	err   error
+	t      *Tuner
+	taken  map[string]string // variant by key
+	counts []func()
+	err    error
 }
 
 // Compilation returns the decisions of a new compilation.
@@ -95,9 +96,16 @@ func (c *Compilation) Choose(class, problem string, candidates []string) int {
 	}
 	if !again {
 		c.taken[key] = variant
-		c.t.count(class, problem, key, variant, why)
+		c.counts = append(c.counts, func() { c.t.count(class, problem, key, variant, why) })
 	}
 	return i
+}
+
+// Count counts the decisions of a compilation that has succeeded.
+func (c *Compilation) Count() {
+	for _, count := range c.counts {
+		count()
+	}
 }
 
 func (t *Tuner) decide(class, key string, candidates []string) (variant, why string) {

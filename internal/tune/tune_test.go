@@ -62,6 +62,8 @@ func TestMeasure(t *testing.T) {
 
 			again := newTuner(t, dir).Compilation()
 			require.Equal(t, c.winner, candidates[again.Choose("class", "n1001", candidates)])
+			require.Empty(t, again.t.Choices(), "the compilation has not succeeded yet")
+			again.Count()
 			require.Equal(t, []compute.Choice{{Class: "class", Problem: "n1024", Variant: c.winner, Why: "measured", Uses: 1}}, again.t.Choices())
 		})
 	}

@@ -31,7 +31,7 @@ func TestMeasuredIsWhatRuns(t *testing.T) {
 	all = append(all, measured{name: "matmul", entry: catalogue.MatMul, attr: program.Attr{Options: compute.MatMulOptions{}},
 		small: f32s([]int{70, 90}, []int{90, 33})},
 		measured{name: "wgmma", entry: catalogue.MatMul, attr: program.Attr{Options: compute.MatMulOptions{}},
-			small: []program.Type{halves(128, 1024), halves(1024, 256)}})
+			small: []program.Type{halves(128, 4096), halves(4096, 256)}})
 	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {
 			m.in = m.small

@@ -68,9 +68,7 @@ func buildQuantBytes(k *ptx.Kernel, p *kit.Params, of *quantBytesParams) {
 	for _, e := range v[1:] {
 		most = c.NanMax(most, e.Get().Abs())
 	}
-	for d := 1; d < 8; d *= 2 {
-		most = c.NanMax(most, most.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
-	}
+	most = threadgroup.WarpReduce(most, 8, c.NanMax)
 	// The least normal number as the least scale keeps its inverse finite.
 	const least = 0x1p-126
 	scale := most.Mul(1. / 127).Max(least)
@@ -84,9 +82,7 @@ func buildQuantBytes(k *ptx.Kernel, p *kit.Params, of *quantBytesParams) {
 		q[j] = ptx.Bitcast[uint32](n)
 	}
 	word := q[0].Prmt(q[1], 0x0040).Prmt(q[2].Prmt(q[3], 0x0040), 0x5410)
-	for d := 1; d < 4; d *= 2 {
-		sum = sum.Add(sum.Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp()))
-	}
+	sum = threadgroup.WarpReduce(sum, 4, threadgroup.Plus)
 	other := sum.Shuffle(ptx.ShuffleXor, 4, 32, ptx.FullWarp())
 	at := begin.Add(ptx.Convert[uint64](i))
 	ptx.StoreIf(there, ptx.Cast[uint32](y.Bytes(at)), word)

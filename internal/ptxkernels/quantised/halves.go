@@ -58,22 +58,14 @@ func buildQuantHalves(k *ptx.Kernel, p *kit.Params, of *halvesParams) {
 			most.Set(c.NanMax(most.Get(), e.Abs()))
 		}
 	}, ptx.NoUnroll())
-	for d := 1; d < 32; d *= 2 {
-		most.Set(c.NanMax(most.Get(), most.Get().Shuffle(ptx.ShuffleXor, d, 32, ptx.FullWarp())))
-	}
-	shared := ptx.SharedArray[float32](k, "most", threadgroup.Warps)
-	k.If(tid.And(31).Eq(0), func() { shared.At(tid.Shr(5)).Store(most.Get()) })
-	k.Barrier()
-	for w := range threadgroup.Warps {
-		most.Set(c.NanMax(most.Get(), shared.At(w).Load()))
-	}
-	exponent := ptx.Bitcast[uint32](most.Get()).Shr(23).Max(halvesLeast)
+	largest := threadgroup.BlockReduce(k, "most", []scalar.Float{most.Get()}, c.NanMax)[0]
+	exponent := ptx.Bitcast[uint32](largest).Shr(23).Max(halvesLeast)
 	power := func(biased ptx.Reg[uint32]) scalar.Float {
 		return ptx.Bitcast[float32](biased.Shl(23))
 	}
 	inverse := power(ptx.U32(2*127 + halvesExponent).Sub(exponent))
 	factor := power(exponent.Sub(halvesExponent))
-	factor = c.Where(most.Get().Lt(math.Inf(1)), factor, ptx.F32(math.NaN()))
+	factor = c.Where(largest.Lt(math.Inf(1)), factor, ptx.F32(math.NaN()))
 	ptx.StoreIf(tid.Eq(0), factors.At(row), factor)
 	rounded := cols.Add(halvesDepth - 1).And(^uint32(halvesDepth - 1)) // up
 	stages := row.Shr(scalar.Log2(halvesTile)).Mul(rounded.Shr(scalar.Log2(halvesDepth)))

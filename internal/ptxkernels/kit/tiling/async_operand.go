@@ -14,12 +14,15 @@ type AsyncOperand struct {
 	KMajor            bool            // neighbours in memory are neighbours in depth
 	Threads           int             // of the block
 	Ld                ptx.Reg[uint32] // elements from line to line in memory
-	Vector            ptx.Reg[bool]   // lines begin at multiples of 16 bytes
+	// Vector is whether lines begin at multiples of 16 bytes, which is known to be so unless MayBeUnaligned.
+	Vector         ptx.Reg[bool]
+	MayBeUnaligned bool
 
 	// How a stage is filled: lines of the tile in pieces, of which so many are a line and begin a number of elements after each other.
 	perLine, every int
 	place          func(line, piece ptx.Reg[uint32]) ptx.Reg[uint32] // where a piece comes to in a stage, in bytes
 	line           int                                               // bytes from there to the same piece of the next line
+	copies         []asyncCopy                                       // of each piece
 	memory         ptx.Ptr[ptx.Shared, uint32]
 
 	to     ptx.Ptr[ptx.Shared, uint32] // where the thread's first piece comes to in the first stage,
@@ -28,11 +31,32 @@ type AsyncOperand struct {
 	Step   ptx.Reg[uint64] // bytes from tile to tile in memory
 }
 
+// asyncCopy is so many bytes of a piece, from one offset to another.
+type asyncCopy struct{ bytes, from, to int }
+
 // asyncPiece is what a thread copies of each tile: neighbours in memory.
 type asyncPiece struct {
 	at    *ptx.PtrVar[ptx.Global, uint8]
 	d     ptx.Reg[uint32] // depth of the first element in the tile
 	valid ptx.Reg[uint32] // elements inside of the result's bound
+}
+
+// SIMTOperand is an operand of float32 of a product on ordinary cores, from row first on, of so many, and from depth d0 on. K-major ones
+// are copied element by element, which transposes the tile; lines of others begin at multiples of 16 bytes.
+func SIMTOperand(t OperandTile, kMajor bool, ld ptx.Reg[uint32], x ptx.Ptr[ptx.Global, float32], first, bound, d0 ptx.Reg[uint32]) *AsyncOperand {
+	s := &AsyncOperand{K: t.K, Size: 4, Rows: t.Rows, Depth: t.Depth, KMajor: kMajor, Threads: GemmThreads, Ld: ld,
+		memory: ptx.Cast[uint32](t.memory)}
+	if kMajor { // a piece is an element and that four further
+		s.perLine, s.every, s.line = t.Depth/2, 1, 4
+		s.copies = []asyncCopy{{4, 0, 0}, {4, 16, 16 * t.line()}}
+		s.place = func(row, d ptx.Reg[uint32]) ptx.Reg[uint32] { return t.Place(row, d).Shl(2) }
+	} else {
+		s.perLine, s.every, s.line = t.Rows/4, 4, 4*t.line()
+		s.copies = []asyncCopy{{16, 0, 0}}
+		s.place = func(d, four ptx.Reg[uint32]) ptx.Reg[uint32] { return t.Place(four.Shl(2), d).Shl(2) }
+	}
+	s.Begin(ptx.Cast[uint8](x), first, bound, d0)
+	return s
 }
 
 // Begin is about x, in tiles from row first on, of so many, and from depth d0 on.
@@ -59,7 +83,9 @@ func (s *AsyncOperand) Begin(x ptx.Ptr[ptx.Global, uint8], first, bound, d0 ptx.
 			p.d = number
 			g := first.Add(in)
 			inside := g.Lt(bound)
-			p.valid = ptx.Select(inside, bound.Sub(g), 1)
+			if s.MayBeUnaligned {
+				p.valid = ptx.Select(inside, bound.Sub(g), 1)
+			}
 			major, minor = d0.Add(number), ptx.Select(inside, g, 0)
 		}
 		at := major.MulWide(s.Ld)
@@ -72,15 +98,26 @@ func (s *AsyncOperand) Begin(x ptx.Ptr[ptx.Global, uint8], first, bound, d0 ptx.
 // CopyPart starts to copy a tile of only so much depth, with zeros for the rest, whichever way its lines permit.
 func (s *AsyncOperand) CopyPart(stage, depth ptx.Reg[uint32]) {
 	to := s.to.Bytes(stage)
-	s.K.If(s.Vector, func() {
+	aligned := func() {
 		for i, p := range s.pieces {
-			ptx.CpAsyncZfill(to.Bytes(i*s.apart), p.at.Get(), 16, ptx.Select(p.d.Lt(depth), ptx.U32(16), 0))
+			for _, c := range s.copies {
+				d := p.d
+				if c.from > 0 {
+					d = d.Add(c.from / s.Size)
+				}
+				ptx.CpAsyncZfill(to.Bytes(i*s.apart+c.to), p.at.Get().Bytes(c.from), c.bytes, ptx.Select(d.Lt(depth), ptx.U32(c.bytes), 0))
+			}
 		}
-	}, func() {
-		for i, p := range s.pieces {
-			s.gather(to.Bytes(i*s.apart), p, depth)
-		}
-	})
+	}
+	if s.MayBeUnaligned {
+		s.K.If(s.Vector, aligned, func() {
+			for i, p := range s.pieces {
+				s.gather(to.Bytes(i*s.apart), p, depth)
+			}
+		})
+	} else {
+		aligned()
+	}
 	skipped := depth.MulWide(s.Size)
 	if !s.KMajor {
 		skipped = skipped.Mul(ptx.Convert[uint64](s.Ld))
@@ -94,7 +131,9 @@ func (s *AsyncOperand) Copy(stage ptx.Reg[uint32], more ptx.Reg[bool], step ptx.
 	to := s.to.Bytes(stage)
 	s.K.When(more, func() {
 		for i, p := range s.pieces {
-			ptx.CpAsync(to.Bytes(i*s.apart), p.at.Get(), 16)
+			for _, c := range s.copies {
+				ptx.CpAsync(to.Bytes(i*s.apart+c.to), p.at.Get().Bytes(c.from), c.bytes)
+			}
 		}
 	})
 	s.advance(step)

@@ -21,7 +21,7 @@ type MMAOperand struct {
 func NewMMAOperand(k *ptx.Kernel, kind *MMAKind, kMajor bool, threads int, ld ptx.Reg[uint32], vector ptx.Reg[bool],
 	memory ptx.Ptr[ptx.Shared, uint32], rows int, lane, first ptx.Reg[uint32], part int, ofA bool) *MMAOperand {
 	s := &MMAOperand{AsyncOperand: AsyncOperand{K: k, Size: kind.Size, Rows: rows, Depth: MMARow / kind.Size, KMajor: kMajor, Threads: threads,
-		Ld: ld, Vector: vector, every: 16 / kind.Size, line: MMARow, memory: memory},
+		Ld: ld, Vector: vector, MayBeUnaligned: true, every: 16 / kind.Size, line: MMARow, copies: []asyncCopy{{16, 0, 0}}, memory: memory},
 		ofA: ofA}
 	if !kMajor {
 		s.line = rows * kind.Size

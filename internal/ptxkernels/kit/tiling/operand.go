@@ -9,29 +9,51 @@ import (
 
 // OperandTile is the shared memory of an operand of a product on ordinary cores: stages of tiles of Rows × Depth elements (rows of
 // the result, or its columns), M-major: Depth lines of Rows elements, which threads read four at a time whichever way the operand
-// lies in memory. Element (i, d) lies in line d at i ^ (d/4 · 128/Depth): threads of a warp that store fours along the depth meet 32
-// banks, and four neighbours are still found together.
+// lies in memory. Element (i, d) lies in line d
+//
+//	swizzled  at i ^ (d/4 · 128/Depth): threads of a warp that store fours along the depth meet 32 banks, and four neighbours are
+//	          still found together
+//	padded    at i; lines are eight elements longer, so that elements of eight rows at four depths meet 32 banks
 type OperandTile struct {
 	K           *ptx.Kernel
 	Rows, Depth int
+	padding     int // elements of a line; without, the tile is swizzled
 	memory      ptx.Ptr[ptx.Shared, float32]
 }
 
-// NewOperandTile declares the shared memory of two stages.
+// NewOperandTile declares the shared memory of two stages, swizzled.
 func NewOperandTile(k *ptx.Kernel, name string, rows, depth int) OperandTile {
-	return OperandTile{k, rows, depth, ptx.SharedArray[float32](k, name+"_tiles", 2*rows*depth, ptx.Align(16))}
+	return OperandTile{K: k, Rows: rows, Depth: depth, memory: ptx.SharedArray[float32](k, name+"_tiles", 2*rows*depth, ptx.Align(16))}
 }
+
+// PaddedTiles declares the shared memory of both operands of a product, in stages that have a tile of each.
+func PaddedTiles(k *ptx.Kernel, stages int, of Shape) (a, b OperandTile) {
+	a = OperandTile{K: k, Rows: of.M, Depth: of.K, padding: 8}
+	b = OperandTile{K: k, Rows: of.N, Depth: of.K, padding: 8}
+	a.memory = ptx.SharedArray[float32](k, "tiles", stages*(a.Elements()+b.Elements()), ptx.Align(16))
+	b.memory = a.memory.At(a.Elements())
+	return a, b
+}
+
+// line is the elements from one depth to the next.
+func (t OperandTile) line() int { return t.Rows + t.padding }
+
+// Elements is how many there are in a stage.
+func (t OperandTile) Elements() int { return t.Depth * t.line() }
 
 func (t OperandTile) swizzle() int { return 128 / t.Depth }
 
 // Place is where in a stage the element of row i at depth d lies.
 func (t OperandTile) Place(i, d ptx.Reg[uint32]) ptx.Reg[uint32] {
-	return d.Mad(t.Rows, i.Xor(d.Shr(2).Mul(t.swizzle())))
+	if t.padding == 0 {
+		i = i.Xor(d.Shr(2).Mul(t.swizzle()))
+	}
+	return d.Mad(t.line(), i)
 }
 
 // Stage is the shared memory of one, 0 or 1.
 func (t OperandTile) Stage(n ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] {
-	return t.memory.At(n.Mul(t.Rows * t.Depth))
+	return t.memory.At(n.Mul(t.Elements()))
 }
 
 // Fragments returns what reads the thread's elements at a depth of a stage: four from first on, and four more 64 further each.
@@ -40,9 +62,14 @@ func (t OperandTile) Fragments(first ptx.Reg[uint32], stage ptx.Ptr[ptx.Shared, 
 	for i := range t.Depth / 4 {
 		at = append(at, stage.At(first.Xor(i*t.swizzle())))
 	}
+	return t.fragments(at...)
+}
+
+// fragments is Fragments of addresses that serve as many depths each.
+func (t OperandTile) fragments(at ...ptx.Ptr[ptx.Shared, float32]) func(d int) []ptx.Reg[float32] {
 	return func(d int) (v []ptx.Reg[float32]) {
 		for i := 0; i < t.Rows; i += 64 {
-			four := at[d/4].At(d*t.Rows + i).Load4()
+			four := at[d*len(at)/t.Depth].At(d*t.line() + i).Load4()
 			v = append(v, four[:]...)
 		}
 		return v
@@ -105,7 +132,7 @@ func (s *Operand) Store(stage ptx.Reg[uint32]) {
 		}
 		s.K.If(s.kMajor, func() {
 			for i, v := range p.held {
-				to.At(i * s.Rows).Store(v.Get())
+				to.At(i * s.line()).Store(v.Get())
 			}
 		}, together)
 	}

@@ -86,6 +86,40 @@ func (p *Product) Pipelined(a, b *Operand) {
 	})
 }
 
+// Multistage writes a kernel whose operands are copied to shared memory in the background, to a ring of stages (CUTLASS: MmaMultistage).
+// The first tile is what the depth has beyond a multiple of a tile's, so that all others are whole and the loop need not ask.
+func (p *Product) Multistage(stages int, a, b *AsyncOperand, tileA, tileB OperandTile) {
+	k, deep := p.K, uint32(p.Shape.K)
+	depth := ptx.Bitcast[uint32](p.Depth)
+	whole := depth.Add(deep - 1).Div(deep).Mul(deep) // rounded up
+	rest := depth.Min(depth.Sub(whole.Sub(deep)))    // of the first tile
+	total := ptx.Bitcast[int32](whole)
+	left := ptx.VarOf(k, total)
+	ring := NewPipeline(k, stages, 4*(tileA.Elements()+tileB.Elements()))
+	fill := func(ahead int) {
+		more := left.Get().Gt(ahead * p.Shape.K)
+		a.Copy(ring.Write.Get(), more, a.Step)
+		b.Copy(ring.Write.Get(), more, b.Step)
+		ring.Commit()
+	}
+	a.CopyPart(ring.Write.Get(), rest)
+	b.CopyPart(ring.Write.Get(), rest)
+	ring.Commit()
+	for i := 1; i < stages-1; i++ {
+		fill(i)
+	}
+	fromA, fromB := tileA.memory.At(p.FirstRow()), tileB.memory.At(p.FirstColumn())
+	ring.Wait()
+	p.Mainloop(left, total, func() {
+		fill(stages - 1)
+		left.Set(left.Get().Sub(int32(deep)))
+		stage := ring.Read.Get()
+		p.MultiplyAdd(tileA.fragments(fromA.Bytes(stage)), tileB.fragments(fromB.Bytes(stage)))
+		ring.Release()
+		ring.Wait()
+	})
+}
+
 // Mainloop adds up the products of total depth by iterations, which count down left, in chains of LongestChain, and writes what comes of
 // them.
 func (p *Product) Mainloop(left *ptx.Var[int32], total ptx.Reg[int32], iterate func()) {

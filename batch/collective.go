@@ -87,7 +87,7 @@ func (rec *Batch) collective(g Group, c program.Collective, v Value) Value {
 }
 
 func (rec *Batch) record(c program.Collective, out program.Type, in []program.Slot) Value {
-	c.Site = caller()
+	c.Site, c.Batch = caller(), collectiveBatch{}
 	s, err := rec.program.ApplyKernel(&c, program.Attr{}, out, in...)
 	if err != nil {
 		return rec.fail(err)
@@ -96,18 +96,27 @@ func (rec *Batch) record(c program.Collective, out program.Type, in []program.Sl
 	return Value{rec, s}
 }
 
-// agree compares the collectives of a program among the members of each group. Messages are of two members only and are left out.
+// agree compares the collectives of a program among the members of each group.
 func (rec *Batch) agree(ctx context.Context, p *program.Program) error {
-	list := p.Collectives()
-	if len(list) == 0 {
+	c := p.Collective()
+	if c == nil {
 		return nil
 	}
 	if rec.options.guarded != nil {
 		return fmt.Errorf("a guarded batch with collectives: guards run a program again on a member that finds something: %w", compute.ErrUnsupported)
 	}
+	return c.Batch.Agree(ctx, p)
+}
+
+type collectiveBatch struct{}
+
+func (collectiveBatch) Device(d program.Executor) program.Executor { return collectives{d} }
+
+// Agree leaves out messages, which are of two members only.
+func (collectiveBatch) Agree(ctx context.Context, p *program.Program) error {
 	var groups []program.Members
 	calls, sites := map[program.Members][]string{}, map[program.Members][]string{}
-	for _, i := range list {
+	for _, i := range p.Collectives() {
 		s := &p.Steps[i]
 		c := s.Collective()
 		m := c.Members

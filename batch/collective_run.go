@@ -14,12 +14,12 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// withCollectives returns a device for programs in which there are collectives.
+// withCollectives returns a device for a program in which there may be collectives.
 func withCollectives(d program.Executor, p *program.Program) program.Executor {
-	if len(p.Collectives()) == 0 {
-		return d
+	if c := p.Collective(); c != nil {
+		return c.Batch.Device(d)
 	}
-	return collectives{d}
+	return d
 }
 
 // collectives is a device that has programs cut into segments, between which collectives are carried out.

@@ -342,7 +342,7 @@ func (p *Plan) release() error {
 // group, so that Start returns when the code has been compiled, which takes long at the first use. Where that must not be, Compile takes a context, and [Plan.Start] does not compile.
 func (rec *Batch) Start() *compute.Future {
 	ctx := program.Now
-	if len(rec.tensors)+len(rec.kept) > 0 || len(rec.program.Collectives()) > 0 {
+	if len(rec.tensors)+len(rec.kept) > 0 || rec.program.Collective() != nil {
 		ctx = context.Background()
 	}
 	p, err := rec.plan(ctx)

@@ -16,6 +16,17 @@ type Collective struct {
 	Reduction compute.Reduction // of AllReduce and ReduceScatter
 	Peer      int               // the root of Broadcast, the destination of Send, the source of Recv
 	Site      string            // file:line where it was recorded
+
+	// Batch is package batch's part, so that a program that records no collectives does not link it.
+	Batch CollectiveBatch
+}
+
+// CollectiveBatch runs programs with collectives.
+type CollectiveBatch interface {
+	// Agree compares the collectives of a program among the members of each group.
+	Agree(ctx context.Context, p *Program) error
+	// Device returns a device for programs with collectives.
+	Device(d Executor) Executor
 }
 
 // Call is what a collective does.
@@ -121,6 +132,16 @@ func (c *Collective) check(in []Type, out Type, _ Attr) error {
 func (s *Step) Collective() *Collective {
 	c, _ := s.Kernel.(*Collective)
 	return c
+}
+
+// Collective returns one of the collectives of a program, or nil if there are none.
+func (p *Program) Collective() *Collective {
+	for i := range p.Steps {
+		if c := p.Steps[i].Collective(); c != nil {
+			return c
+		}
+	}
+	return nil
 }
 
 // Collectives returns the indices of the steps that are collectives, in the order in which they were recorded.

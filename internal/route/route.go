@@ -130,7 +130,7 @@ func bound(p *program.Program) string {
 		return "tensors that the program uses are there"
 	case len(p.Keep) > 0:
 		return "tensors that the program makes stay there"
-	case len(p.Collectives()) > 0:
+	case p.Collective() != nil:
 		return "the program has collectives, between which its values stay there"
 	case slices.ContainsFunc(p.Steps, func(s program.Step) bool { return s.Kernel != nil }):
 		return "the program has a kernel for it"

@@ -17,7 +17,7 @@ DAWN      := node --stack-size=8192 $(CURDIR)/wasm/npm/dawn.mjs
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: check arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance loaded race portable browser dawn generate proofs ptx-diff ptxas-check
+.PHONY: check arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance loaded race portable browser dawn generate proofs proofs-kernels proofs-misuse proofs-programs fuzz ptx-diff ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -175,17 +175,27 @@ generate: ## write what is generated from the catalogue and the kernels; tests f
 ifeq ($(origin WAVELANE_SEED),file) # not given by the caller
 proofs: export WAVELANE_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d " ")
 endif
-proofs: SHELL := bash
-proofs: .SHELLFLAGS := -o pipefail -c
-proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device, by a new seed (an hour of a core)
+proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device, misuse for over an hour, by a new seed (about two hours of two cores)
 	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
-	WAVELANE_PROOFS=all WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/ptxkernels -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed|TestLongLoops)$$' -v | grep -v '^ *\(===\|---\)'
-	WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m -v ./internal/cudacorpus
-	WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/conformance ./cpu
-	cd internal/simd/asmgen && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m ./kernels
-	cd internal/randomprograms && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m .
-	cd internal/misuse && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m -v .
+	WAVELANE_PROOFS=all $(MAKE) -j$(JOBS) proofs-kernels proofs-misuse proofs-programs
 	$(MAKE) fuzz
+
+PROOF := $(GO) test -vet=off -count=1 -timeout 180m
+
+proofs-kernels: SHELL := bash
+proofs-kernels: .SHELLFLAGS := -o pipefail -c
+proofs-kernels:
+	WAVELANE_SAMPLE=1 $(PROOF) ./internal/ptxkernels -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed|TestLongLoops)$$' -v | grep -v '^ *\(===\|---\)'
+
+proofs-misuse: # by the clock, each part its share
+	cd internal/misuse && $(PROOF) -v .
+
+proofs-programs:
+	$(PROOF) -v ./internal/cudacorpus ./onnx/internal/corpus
+	WAVELANE_SAMPLE=1 $(PROOF) ./internal/conformance ./cpu
+	cd internal/simd/asmgen && $(PROOF) ./kernels
+	cd internal/randomprograms && $(PROOF) .
+	$(PROOF) ./dist -run "^TestMPI"
 
 FUZZTIME ?= 20s
 fuzz: ## each fuzz test for FUZZTIME

@@ -5,6 +5,7 @@ package cuda
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -68,7 +69,10 @@ func TestTune(t *testing.T) {
 	require.Greater(t, len(list[0].Variants), 2)
 	require.Positive(t, list[0].Median[0])
 	measured := compute.Choice{Class: "matmul", Problem: first.Problem, Variant: list[0].Winner, Why: "measured", Uses: 1}
-	require.Contains(t, d.Choices(), measured, "the plan was compiled anew")
+	require.True(t, slices.ContainsFunc(d.Choices(), func(c compute.Choice) bool {
+		c.Uses = 1 // more where the default, which was in use before, is the fastest
+		return c == measured
+	}), "the plan was compiled anew")
 	require.NoError(t, p.Start().Await(t.Context()))
 	require.EqualValues(t, 33, y.Float32s()[0])
 

@@ -43,7 +43,7 @@ func TestManyUpdates(t *testing.T) {
 			at, by := b.Upload(ids), b.Upload(updates, c.updates, c.width)
 			added := b.Read(b.ScatterAdd(b.Upload(x, c.rows, c.width), at, by))
 			put := b.Read(b.Scatter(b.Upload(x, c.rows, c.width), at, by))
-			require.NoError(t, b.Run(t.Context()))
+			require.NoError(t, b.Start().Await(t.Context()))
 			require.Equal(t, last, put.Float32s())
 			for i, y := range added.Float32s() {
 				require.InDelta(t, sums[i], y, 1e-5*size[i], "element %d", i)

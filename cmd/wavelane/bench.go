@@ -24,6 +24,7 @@ import (
 
 type benchFlags struct {
 	json, software, list bool
+	cpu                  bool
 	device, filter, peer string
 	runs                 int
 	budget               time.Duration
@@ -42,11 +43,16 @@ medians, and each way is compared with the first.
 
 Without --device it measures the default device and the CPU.
 
+With --cpu it measures the CPU's kernels instead, on one thread and on all, each in turns with what bounds it: as many multiply-adds as a
+core can do, as many bytes read, or copied, from where the kernel has its operands. Figures are the least of --runs; share is how near
+the kernel comes to its bound.
+
 With --baseline the results are compared with those of an earlier run (--json) or, better on a busy machine, with another build of this
 command that alternates with this one. The command fails if a median is more than the threshold larger and the 95 % intervals of
 both medians do not overlap.`,
 		Example: `  wavelane bench
   wavelane bench --device cpu --filter 'matmul|chain'
+  wavelane bench --cpu --filter 'matmul|dot'
   wavelane bench --device cuda --peer scripts/gpu/peer.py   # beside PyTorch
   wavelane bench --software --json > results.json   # no GPU in this machine: measure a software adapter
   wavelane bench --software --baseline results.json --threshold 0.2
@@ -58,6 +64,7 @@ both medians do not overlap.`,
 		},
 	}
 	c.Flags().BoolVar(&f.json, "json", false, "write JSON")
+	c.Flags().BoolVar(&f.cpu, "cpu", false, "measure the CPU's kernels beside the rates of its cores and memory")
 	c.Flags().BoolVar(&f.list, "list", false, "list the benchmarks, run none")
 	c.Flags().StringVar(&f.device, "device", "", "`name` as wavelane info lists them, or gpu for the best adapter")
 	c.Flags().BoolVar(&f.software, "software", false, "take a software adapter where there is no GPU")
@@ -82,6 +89,9 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 	}
 	if !(f.threshold >= 0) {
 		return usagef("--threshold must not be negative")
+	}
+	if f.cpu {
+		return benchCPU(ctx, out, errOut, filter, f)
 	}
 	before, err := openBaseline(f.baseline)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -117,6 +118,31 @@ func TestBaseline(t *testing.T) {
 		status, _, errOut = call(t.Context(), append(args, flag, value)...)
 		require.Equal(t, 2, status)
 		require.Contains(t, errOut, flag)
+	}
+}
+
+// TestBenchCPU: kernels on one thread and on all, with shares of a bound that nothing exceeds by much.
+func TestBenchCPU(t *testing.T) {
+	args := []string{"bench", "--cpu", "--runs", "3", "--filter", "^(matmul 64|dot 1024|add 1024|Q8_0 .*)$"}
+	status, out, errOut := call(t.Context(), append(args, "--list")...)
+	require.Zero(t, status, errOut)
+	require.Equal(t, "matmul 64\ndot 1024\nadd 1024\nQ8_0 4096×4096 times a row\n", out)
+	status, out, errOut = call(t.Context(), append(args, "--json")...)
+	require.Zero(t, status, errOut)
+	var kernels []benchmarks.CPUKernel
+	require.NoError(t, json.Unmarshal([]byte(out), &kernels))
+	require.Len(t, kernels, 4*min(2, runtime.GOMAXPROCS(0)))
+	for _, k := range kernels {
+		require.Positive(t, k.NS, k.Kernel)
+		require.InEpsilon(t, k.Rate/k.Peak, k.Share, 1e-6, k.Kernel)
+	}
+	status, out, errOut = call(t.Context(), args...)
+	require.Zero(t, status, errOut)
+	require.Contains(t, out, "share")
+	for _, wrong := range [][]string{{"--filter", "nonsense"}, {"--device", "cpu"}} {
+		status, _, errOut = call(t.Context(), append([]string{"bench", "--cpu"}, wrong...)...)
+		require.Equal(t, 2, status)
+		require.Contains(t, errOut, "--cpu")
 	}
 }
 

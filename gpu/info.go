@@ -65,6 +65,7 @@ func (a AdapterInfo) Caps() wgsl.Caps {
 	c := a.Limits
 	c.Subgroups, c.F16 = a.has("subgroups"), a.has("shader-f16")
 	c.IntegerDots = slices.Contains(a.LanguageFeatures, webgpu.FeaturePackedDots)
+	c.Software = a.Type == Software
 	return c
 }
 

@@ -38,6 +38,8 @@ type Caps struct {
 	F16       bool `json:"f16,omitempty"`       // shaders may enable f16
 
 	IntegerDots bool `json:"integer_dots,omitempty"` // shaders may require packed_4x8_integer_dot_product
+
+	Software bool `json:"software,omitempty"` // the processor computes: workgroup memory is no faster than buffers
 }
 
 // DefaultCaps are the limits that every WebGPU implementation grants.

@@ -296,6 +296,7 @@ func TestSharedMemory(t *testing.T) {
 
 // The default suits the shape: few rows do not take square tiles, few tiles of great depth are split.
 func TestMatMulDefaults(t *testing.T) {
+	caps := wgsl.DefaultCaps
 	first := func(m, k, n int, o compute.MatMulOptions, x, y []int) string {
 		var name string
 		in := []program.Type{program.F32(x...), program.F32(y...)}
@@ -303,7 +304,6 @@ func TestMatMulDefaults(t *testing.T) {
 		out, err := catalogue.MatMul.Check(in, a)
 		require.NoError(t, err)
 		require.Equal(t, []int{m, n}, out[0].Shape)
-		caps := wgsl.DefaultCaps
 		_, err = Lower(&program.Step{Entry: catalogue.MatMul, Attr: a}, in, out, &caps, func(_, _ string, c []string) int { name = c[0]; return 0 })
 		require.NoError(t, err, k)
 		return name
@@ -316,6 +316,13 @@ func TestMatMulDefaults(t *testing.T) {
 	require.Equal(t, "rows/splitk", first(4, 65536, 1, nn, []int{4, 65536}, []int{65536, 1}))
 	require.Equal(t, "skinny/splitk", first(4, 4096, 4096, nn, []int{4, 4096}, []int{4096, 4096}))
 	require.Equal(t, "skinny", first(4, 64, 65536, nn, []int{4, 64}, []int{64, 65536}))
+
+	caps.Software = true
+	require.Equal(t, "reg8x8", first(1024, 1024, 1024, nn, []int{1024, 1024}, []int{1024, 1024}))
+	require.Equal(t, "reg8x8/splitk", first(64, 4096, 64, nn, []int{64, 4096}, []int{4096, 64}))
+	require.Equal(t, "reg4x4", first(20, 64, 20, nn, []int{20, 64}, []int{64, 20}))
+	require.Equal(t, "tile32", first(12, 64, 12, nn, []int{12, 64}, []int{64, 12}))
+	require.Equal(t, "rows", first(4096, 4096, 1, nn, []int{4096, 4096}, []int{4096, 1}))
 }
 
 // However many expressions there are, few of their kernels are kept.

@@ -17,7 +17,7 @@ DAWN      := node --stack-size=8192 $(CURDIR)/wasm/npm/dawn.mjs
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: check arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance loaded race portable browser dawn generate proofs proofs-kernels proofs-misuse proofs-programs fuzz ptx-diff ptxas-check
+.PHONY: check windows arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance loaded race portable browser dawn generate proofs proofs-kernels proofs-misuse proofs-programs fuzz ptx-diff ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -132,6 +132,17 @@ loaded: # without cgo, with the WebGPU library that scripts/setup has fetched
 	$(GO) run ./examples/quickstart -software
 	$(TEST) -short ./gpu ./gpu/internal/...
 	cd internal/conformance && $(TEST) -short -run '^(TestWebGPU|TestWebGPUExtensions)$$'
+
+# Packages whose tests need nothing of the host, such as a C compiler.
+WINDOWS := ./compute ./quant ./lz4 ./internal/monotime ./internal/route ./batch ./cuda/internal/softgpu ./gpu
+
+windows: export GOOS := windows
+windows: export CGO_ENABLED := 0
+windows: export WAVELANE_WGPU := Z:$(CURDIR)/out/wgpu/windows/wgpu_native.dll
+windows: ## tests of Windows programs, WebGPU's over Vulkan, under Wine 10 in a root that scripts/wine builds (2.2 GB)
+	scripts/wine build
+	[ -e out/wgpu/windows/wgpu_native.dll ] || scripts/wgpu out/wgpu/windows windows-amd64
+	$(TEST) $(TRIM) -short -p 1 -exec $(CURDIR)/scripts/wine $(WINDOWS)
 
 race: # with the race detector
 	CGO_ENABLED=1 $(TEST) -race -short -skip '^TestConformance' $(RACE)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/ptx/ir"
 
+	_ "github.com/wavelane/wavelane/internal/ptxkernels" // all families
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/opt"

@@ -1,9 +1,9 @@
-// Package safetensors reads safetensors, the files that hold models of Hugging Face: a header in JSON and tensors in plain
+// Package safetensors reads and writes safetensors, the files that hold models of Hugging Face: a header in JSON and tensors in plain
 // formats.
 //
 // [Open] maps a file into memory and reads the header; tensor data is read on demand. A file is taken for hostile: what it
 // claims is compared with its size before anything is allocated, and whatever does not fit is an error that wraps
-// [ErrMalformed].
+// [ErrMalformed]. [Writer] writes a stream, and [WriteFile] a file that is never there in part.
 //
 // The source of the format is the README of github.com/huggingface/safetensors; as there, tensors follow each other without
 // gaps.
@@ -148,7 +148,7 @@ func (f *File) header(b []byte) error {
 			break
 		}
 		name := key.(string) // a key, or Token has failed
-		if name == "__metadata__" {
+		if name == metadataKey {
 			if f.metadata != nil {
 				return fmt.Errorf("%w: %s twice", ErrMalformed, name)
 			}

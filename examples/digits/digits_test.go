@@ -22,7 +22,7 @@ import (
 func TestTrain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "digits.json")
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, options{epochs: 8, seed: testseed.Of(t), out: file}, wavelane.WithDevice("cpu")))
+	require.NoError(t, run(t.Context(), &out, options{epochs: 8, seed: testseed.Of(t), out: file, every: 8}, wavelane.WithDevice("cpu")))
 	t.Log(out.String())
 
 	var losses []float64

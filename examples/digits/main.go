@@ -7,9 +7,14 @@
 //	go run ./examples/digits
 //	go run ./examples/digits -o wasm/site/digits.json     # the weights of the demo site
 //
-// Several processes train together when a launcher of MPI starts them: each on its share of every handful, with gradients averaged over all.
+// Several processes train together when a launcher of MPI starts them: each on its share of every handful, with gradients added over all.
 //
 //	go build ./examples/digits && mpirun -np 2 ./digits -seed 1
+//
+// Started again with the same folder for checkpoints, it goes on from the newest one, on as many processes as there are now. In a fixed
+// number of shards the result has the same bits on any number of processes that divides it.
+//
+//	mpirun -np 4 ./digits -seed 1 -shards 4 -checkpoint checkpoints
 package main
 
 import (
@@ -32,6 +37,9 @@ type options struct {
 	epochs int
 	seed   uint64
 	out    string
+	shards int
+	folder string // of checkpoints
+	every  int    // epochs
 }
 
 // rows are trained on at a time.
@@ -45,6 +53,9 @@ func main() {
 	flag.IntVar(&o.epochs, "epochs", 160, "how often to see each digit, each time distorted in another way")
 	flag.Uint64Var(&o.seed, "seed", 0, "of everything random; 0 draws one")
 	flag.StringVar(&o.out, "o", "", "`file` to write the weights to, as JSON")
+	flag.IntVar(&o.shards, "shards", 0, "compute in this `number` of shards of each 32 digits, for the same bits on any number of processes that divides it")
+	flag.StringVar(&o.folder, "checkpoint", "", "`folder` to write checkpoints to, and to go on from the newest of")
+	flag.IntVar(&o.every, "every", 10, "`epochs` between checkpoints")
 	flag.Parse()
 	var opts []wavelane.Option
 	if *software {
@@ -59,6 +70,9 @@ func main() {
 func run(ctx context.Context, w io.Writer, o options, opts ...wavelane.Option) error {
 	if o.epochs < 1 {
 		return fmt.Errorf("-epochs must be at least 1, not %d", o.epochs)
+	}
+	if o.every < 1 {
+		return fmt.Errorf("-every must be at least 1, not %d", o.every)
 	}
 	world, err := dist.Init(ctx)
 	if err != nil {
@@ -75,18 +89,21 @@ func runIn(ctx context.Context, w io.Writer, world *dist.World, o options, opts 
 	if rows%world.Size() != 0 {
 		return fmt.Errorf("%d ranks do not divide %d rows", world.Size(), rows)
 	}
+	if o.shards < 0 || o.shards > 0 && (rows%o.shards != 0 || o.shards%world.Size() != 0) {
+		return fmt.Errorf("%d shards: they must divide %d rows, and %d ranks the shards", o.shards, rows, world.Size())
+	}
 	if world.Rank() != 0 {
 		w, o.out = io.Discard, ""
 	}
-	if o.seed == 0 {
-		o.seed = rand.Uint64()
-	}
-	seed := binary.LittleEndian.AppendUint64(nil, o.seed)
-	if err := world.Broadcast(ctx, seed, 0); err != nil {
+	found, err := findCheckpoint(ctx, w, world, o)
+	if err != nil {
 		return err
 	}
-	o.seed = binary.LittleEndian.Uint64(seed) // all ranks draw the same weights and pictures
-	random := rand.New(rand.NewPCG(o.seed, 0))
+	if o.seed, err = agreeOnSeed(ctx, world, o.seed, found); err != nil {
+		return err
+	}
+	source := rand.NewPCG(o.seed, 0)
+	random := rand.New(source)
 	train, held, err := load()
 	if err != nil {
 		return err
@@ -101,13 +118,27 @@ func runIn(ctx context.Context, w io.Writer, world *dist.World, o options, opts 
 		fmt.Fprintf(w, "%d ranks take part\n", world.Size())
 	}
 
-	n, err := newNetwork(ctx, dev, random)
+	var n *network
+	step := int32(0)
+	if found != nil {
+		n, err = upload(ctx, dev, found.all)
+		step = found.step
+		*source = found.source
+	} else {
+		n, err = newNetwork(ctx, dev, random)
+	}
 	if err != nil {
 		return err
 	}
 	defer n.Close()
 	start := time.Now()
-	if err := n.train(ctx, w, world, train, o.epochs, random); err != nil {
+	err = n.train(ctx, w, world, train, o, step, random, func(step int32) error {
+		if o.folder == "" || world.Rank() != 0 {
+			return nil
+		}
+		return n.checkpoint(ctx, o, step, source)
+	})
+	if err != nil {
 		return err
 	}
 	accuracy, err := n.accuracy(ctx, held)
@@ -121,21 +152,39 @@ func runIn(ctx context.Context, w io.Writer, world *dist.World, o options, opts 
 	return n.save(ctx, o.out, held)
 }
 
+// agreeOnSeed returns the seed from which all ranks draw the same weights and pictures.
+func agreeOnSeed(ctx context.Context, world *dist.World, seed uint64, found *checkpoint) (uint64, error) {
+	if found != nil {
+		return found.seed, nil
+	}
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	bytes := binary.LittleEndian.AppendUint64(nil, seed)
+	err := world.Broadcast(ctx, bytes, 0)
+	return binary.LittleEndian.Uint64(bytes), err
+}
+
 // train goes through the digits several times, in a new order and with new distortions each time. The learning rate falls in
-// three stages. Each rank takes its share of the rows.
-func (n *network) train(ctx context.Context, w io.Writer, world *dist.World, digits []digit, epochs int, random *rand.Rand) error {
-	step := int32(0)
+// three stages. Each rank takes its share of the rows. It begins after the given step, the last one of an epoch, and calls save
+// after every few epochs and the last one.
+func (n *network) train(ctx context.Context, w io.Writer, world *dist.World, digits []digit, o options, step int32, random *rand.Rand, save func(step int32) error) error {
+	epochs, perEpoch := o.epochs, int32(len(digits)/rows)
 	for _, stage := range []struct {
 		until int // epoch
 		rate  float32
 	}{{epochs * 5 / 8, 2e-3}, {epochs * 7 / 8, 5e-4}, {epochs, 1e-4}} {
-		t, err := n.compile(ctx, world, rows/world.Size(), compute.AdamOptions{LR: stage.rate, WeightDecay: 0.1})
+		last := perEpoch * int32(stage.until)
+		if step >= last {
+			continue
+		}
+		t, err := n.compile(ctx, world, o.shards, compute.AdamOptions{LR: stage.rate, WeightDecay: 0.1})
 		if err != nil {
 			return err
 		}
 		defer t.plan.Close()
 		t.step[0] = step
-		for perEpoch := int32(len(digits) / rows); step < perEpoch*int32(stage.until); {
+		for step < last {
 			order := random.Perm(len(digits))
 			sum := float32(0)
 			for i := range perEpoch {
@@ -154,8 +203,14 @@ func (n *network) train(ctx context.Context, w io.Writer, world *dist.World, dig
 				sum += loss
 			}
 			step = t.step[0]
-			if epoch := step / perEpoch; epoch%20 == 0 || epoch <= 3 {
+			epoch := int(step / perEpoch)
+			if epoch%20 == 0 || epoch <= 3 {
 				fmt.Fprintf(w, "epoch %3d: loss %.4f\n", epoch, sum/float32(perEpoch))
+			}
+			if epoch%o.every == 0 || epoch == epochs {
+				if err := save(step); err != nil {
+					return err
+				}
 			}
 		}
 	}

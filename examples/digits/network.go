@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/batch"
@@ -16,8 +17,16 @@ import (
 
 var widths = []int{pixels, 128, 64, classes} // of the input and of each layer's result
 
-// parameter is a matrix of weights or a bias on the device, and what adam knows of its gradients.
+// parameter is a matrix of weights or a bias on the device, and what Adam knows of its gradients.
 type parameter struct{ value, mean, square compute.Tensor }
+
+// values are a parameter's elements.
+type values struct{ value, mean, square []float32 }
+
+// fresh is a parameter of which Adam knows nothing yet.
+func fresh(value []float32) values {
+	return values{value, make([]float32, len(value)), make([]float32, len(value))}
+}
 
 // layer computes x·weights + bias. All layers but the last are followed by ReLU.
 type layer struct{ weights, bias parameter }
@@ -30,19 +39,19 @@ type network struct {
 
 // newNetwork draws weights as He et al. (2015) initialise them.
 func newNetwork(ctx context.Context, dev *wavelane.Device, random *rand.Rand) (*network, error) {
-	var values [][]float32
+	var all []values
 	for i, in := range widths[:len(widths)-1] {
 		weights := make([]float32, in*widths[i+1])
 		for j := range weights {
 			weights[j] = float32(random.NormFloat64() * math.Sqrt(2/float64(in)))
 		}
-		values = append(values, weights, make([]float32, widths[i+1]))
+		all = append(all, fresh(weights), fresh(make([]float32, widths[i+1])))
 	}
-	return upload(ctx, dev, values)
+	return upload(ctx, dev, all)
 }
 
 // upload makes a network of weights and biases in turn.
-func upload(ctx context.Context, dev *wavelane.Device, values [][]float32) (_ *network, err error) {
+func upload(ctx context.Context, dev *wavelane.Device, all []values) (_ *network, err error) {
 	n := &network{dev: dev}
 	defer func() {
 		if err != nil {
@@ -52,31 +61,39 @@ func upload(ctx context.Context, dev *wavelane.Device, values [][]float32) (_ *n
 	for i, in := range widths[:len(widths)-1] {
 		n.layers = append(n.layers, layer{})
 		l := &n.layers[i]
-		if err := l.weights.upload(ctx, dev, values[2*i], in, widths[i+1]); err != nil {
+		if err := l.weights.upload(ctx, dev, all[2*i], in, widths[i+1]); err != nil {
 			return nil, err
 		}
-		if err := l.bias.upload(ctx, dev, values[2*i+1], widths[i+1]); err != nil {
+		if err := l.bias.upload(ctx, dev, all[2*i+1], widths[i+1]); err != nil {
 			return nil, err
 		}
 	}
 	return n, nil
 }
 
-func (p *parameter) upload(ctx context.Context, dev *wavelane.Device, value []float32, shape ...int) (err error) {
-	if p.value, err = dev.Upload(ctx, value, shape...); err != nil {
+func (p *parameter) upload(ctx context.Context, dev *wavelane.Device, v values, shape ...int) (err error) {
+	if p.value, err = dev.Upload(ctx, v.value, shape...); err != nil {
 		return err
 	}
-	if p.mean, err = dev.Upload(ctx, make([]float32, len(value)), shape...); err != nil {
+	if p.mean, err = dev.Upload(ctx, v.mean, shape...); err != nil {
 		return err
 	}
-	p.square, err = dev.Upload(ctx, make([]float32, len(value)), shape...)
+	p.square, err = dev.Upload(ctx, v.square, shape...)
 	return err
+}
+
+// parameters are the weights and biases in turn.
+func (n *network) parameters() (all []parameter) {
+	for _, l := range n.layers {
+		all = append(all, l.weights, l.bias)
+	}
+	return all
 }
 
 // Close frees the parameters.
 func (n *network) Close() (err error) {
-	for _, l := range n.layers {
-		for _, t := range []compute.Tensor{l.weights.value, l.weights.mean, l.weights.square, l.bias.value, l.bias.mean, l.bias.square} {
+	for _, p := range n.parameters() {
+		for _, t := range []compute.Tensor{p.value, p.mean, p.square} {
 			if t != nil {
 				err = errors.Join(err, t.Close())
 			}
@@ -109,33 +126,68 @@ type training struct {
 	loss   *batch.Result
 }
 
-// compile records a step on so many rows. With several ranks, loss and gradients are averaged over all, while the layers before go on.
-func (n *network) compile(ctx context.Context, world *dist.World, rows int, options compute.AdamOptions) (*training, error) {
-	t := &training{x: make([]float32, rows*pixels), labels: make([]int32, rows), step: make([]int32, 1)}
+// compile records a step on so many rows, of which this rank has its share. Gradients are sums over all rows; with several ranks they are
+// added while the layers before go on.
+//
+// In shards, 0 or a multiple of the number of ranks, the rows of each shard are computed with by themselves, wherever that is done, and
+// what comes of all shards is added in one order: the result then does not depend on the number of ranks.
+func (n *network) compile(ctx context.Context, world *dist.World, shards int, options compute.AdamOptions) (*training, error) {
+	mine, here := rows/world.Size(), max(1, shards/world.Size())
+	t := &training{x: make([]float32, mine*pixels), labels: make([]int32, mine), step: make([]int32, 1)}
 	b := batch.New(n.dev)
-	inputs, results := n.forward(b, b.Upload(t.x, rows, pixels))
-	labels, step := b.Upload(t.labels, rows), b.Upload(t.step, 1)
-	last := len(n.layers) - 1
-	smooth := compute.CrossEntropyOptions{LabelSmoothing: 0.1}
-	average := func(v batch.Value) batch.Value {
-		if world.Size() == 1 {
-			return v
+	x, labels, step := b.Upload(t.x, mine, pixels), b.Upload(t.labels, mine), b.Upload(t.step, 1)
+	total := func(parts []batch.Value, shape ...int) batch.Value { // of this rank's shards
+		if shards == 0 {
+			if world.Size() == 1 {
+				return parts[0]
+			}
+			return b.AllReduce(parts[0], world, dist.Sum)
 		}
-		return b.AllReduce(v, world, dist.Mean)
+		if world.Size() > 1 {
+			all, start := b.AllGather(b.Concat(0, parts...), world), make([]int, len(shape))
+			parts = nil
+			for range shards {
+				parts = append(parts, b.Slice(all, compute.SliceOptions{Start: slices.Clone(start), Size: shape}))
+				start[0] += shape[0]
+			}
+		}
+		sum := parts[0]
+		for _, part := range parts[1:] {
+			sum = b.Add(sum, part)
+		}
+		return sum
 	}
-	loss := b.Mean(b.CrossEntropy(results[last], labels, smooth))
+	last, size := len(n.layers)-1, mine/here // of a shard
+	smooth := compute.CrossEntropyOptions{LabelSmoothing: 0.1}
+	share := b.Fill(1.0/rows, size)
 
-	d := b.CrossEntropyBackward(results[last], labels, b.Fill(1/float32(rows), rows), smooth)
+	type shard struct {
+		inputs, results []batch.Value
+		d               batch.Value
+	}
+	parts := make([]shard, here)
+	losses := make([]batch.Value, here)
+	for i := range parts {
+		p, labels := &parts[i], b.Slice(labels, compute.SliceOptions{Start: []int{i * size}, Size: []int{size}})
+		p.inputs, p.results = n.forward(b, b.Slice(x, compute.SliceOptions{Start: []int{i * size, 0}, Size: []int{size, pixels}}))
+		losses[i] = b.Reshape(b.Sum(b.Mul(share, b.CrossEntropy(p.results[last], labels, smooth))), 1)
+		p.d = b.CrossEntropyBackward(p.results[last], labels, share, smooth)
+	}
 	for i := last; i >= 0; i-- {
 		l := n.layers[i]
-		dx, dw := b.MatMulBackward(inputs[i], b.Import(l.weights.value), d)
-		l.weights.update(b, average(dw), step, options)
-		l.bias.update(b, average(b.BiasBackward(d)), step, options)
-		if i > 0 {
-			d = b.ReLUBackward(results[i-1], dx)
+		weights, bias := make([]batch.Value, here), make([]batch.Value, here)
+		for j := range parts {
+			p := &parts[j]
+			bias[j] = b.BiasBackward(p.d)
+			p.d, weights[j] = b.MatMulBackward(p.inputs[i], b.Import(l.weights.value), p.d)
+			if i > 0 {
+				p.d = b.ReLUBackward(p.results[i-1], p.d)
+			}
 		}
+		l.weights.update(b, total(weights, widths[i], widths[i+1]), step, options)
+		l.bias.update(b, total(bias, widths[i+1]), step, options)
 	}
-	t.loss = b.Read(average(loss))
+	t.loss = b.Read(total(losses, 1))
 	var err error
 	t.plan, err = b.Compile(ctx)
 	return t, err

@@ -34,10 +34,8 @@ type sample struct {
 func (n *network) pack(ctx context.Context) ([]byte, error) {
 	b := batch.New(n.dev)
 	var halves []*batch.Result
-	for _, l := range n.layers {
-		for _, p := range []parameter{l.weights, l.bias} {
-			halves = append(halves, b.Read(b.Cast(b.Import(p.value), compute.Float16)))
-		}
+	for _, p := range n.parameters() {
+		halves = append(halves, b.Read(b.Cast(b.Import(p.value), compute.Float16)))
 	}
 	if err := b.Run(ctx); err != nil {
 		return nil, err
@@ -53,7 +51,7 @@ func (n *network) pack(ctx context.Context) ([]byte, error) {
 
 // unpack makes a network of packed parameters.
 func unpack(ctx context.Context, dev *wavelane.Device, packed []byte) (*network, error) {
-	var values [][]float32
+	var all []values
 	for i, in := range widths[:len(widths)-1] {
 		for _, size := range []int{in * widths[i+1], widths[i+1]} {
 			if len(packed) < 2*size {
@@ -68,13 +66,13 @@ func unpack(ctx context.Context, dev *wavelane.Device, packed []byte) (*network,
 			if err := dev.Cast(ctx, value, compute.Of(half), compute.CastOptions{To: compute.Float32}); err != nil {
 				return nil, err
 			}
-			values = append(values, value)
+			all = append(all, fresh(value))
 		}
 	}
 	if len(packed) > 0 {
 		return nil, fmt.Errorf("weights are followed by %d bytes", len(packed))
 	}
-	return upload(ctx, dev, values)
+	return upload(ctx, dev, all)
 }
 
 // save writes the model. Its accuracy is that of the rounded weights.

@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/dist"
+	"github.com/wavelane/wavelane/dist/training"
 	"github.com/wavelane/wavelane/quant/safetensors"
 )
 
@@ -26,7 +26,8 @@ type checkpoint struct {
 	step           int32
 	epochs, shards int
 	source         rand.PCG
-	all            []values
+	all            [][]float32 // weights and biases in turn
+	state          *training.State
 }
 
 // pattern of names of checkpoints, which sort by step.
@@ -35,8 +36,13 @@ const pattern = "digits-*.safetensors"
 // keep is how many checkpoints there are at most: one more than the newest, which may turn out to be damaged.
 const keep = 2
 
-// checkpoint writes what the network has learned after a step. Only rank 0 does, as all ranks know the same.
-func (n *network) checkpoint(ctx context.Context, o options, step int32, source *rand.PCG) error {
+// checkpoint writes what the network has learned after a step. Only rank 0 does, as all ranks know the same, but all take part in reading
+// the optimiser's state.
+func (n *network) checkpoint(ctx context.Context, world *dist.World, adam *training.Adam, o options, step int32, source *rand.PCG) error {
+	learned, err := adam.State(ctx)
+	if err != nil || world.Rank() != 0 {
+		return err
+	}
 	state, err := source.MarshalBinary()
 	if err != nil {
 		return err
@@ -51,22 +57,22 @@ func (n *network) checkpoint(ctx context.Context, o options, step int32, source 
 				return err
 			}
 		}
-		var all []compute.Tensor
 		for i, p := range n.parameters() {
-			for j, t := range []compute.Tensor{p.value, p.mean, p.square} {
-				if err := w.AddTensor(tensorName(i, j), "F32", t.Shape()...); err != nil {
+			for part := range parts {
+				if err := w.AddTensor(tensorName(i, part), "F32", p.Shape()...); err != nil {
 					return err
 				}
-				all = append(all, t)
 			}
 		}
-		for i, t := range all {
-			data := make([]float32, sizes()[i/3])
-			if err := t.ReadAsync(data).Await(ctx); err != nil {
+		for i, p := range n.parameters() {
+			value := make([]float32, len(learned.Mean[i]))
+			if err := p.ReadAsync(value).Await(ctx); err != nil {
 				return err
 			}
-			if err := binary.Write(w, binary.LittleEndian, data); err != nil {
-				return err
+			for _, data := range [][]float32{value, learned.Mean[i], learned.Square[i]} {
+				if err := binary.Write(w, binary.LittleEndian, data); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -94,9 +100,12 @@ func checkpoints(folder string) ([]string, error) {
 	return names, err
 }
 
-// tensorName names what belongs to a parameter: weights and biases in turn.
+// parts are what belongs to a parameter.
+var parts = []string{"value", "mean", "square"}
+
+// tensorName names a part: parameters are weights and biases in turn.
 func tensorName(parameter, part int) string {
-	return fmt.Sprintf("layer%d.%s.%s", parameter/2, []string{"weights", "bias"}[parameter%2], []string{"value", "mean", "square"}[part])
+	return fmt.Sprintf("layer%d.%s.%s", parameter/2, []string{"weights", "bias"}[parameter%2], parts[part])
 }
 
 // sizes are the numbers of elements of weights and biases in turn.
@@ -170,18 +179,19 @@ func readCheckpoint(data []byte) (*checkpoint, error) {
 	if _, err := fmt.Sscan(m["seed"]+" "+m["step"]+" "+m["epochs"]+" "+m["shards"], &c.seed, &c.step, &c.epochs, &c.shards); err != nil {
 		return nil, err
 	}
+	c.state = new(training.State)
 	for i, size := range sizes() {
-		v := fresh(make([]float32, size))
-		for j, data := range [][]float32{v.value, v.mean, v.square} {
-			t, err := f.Tensor(tensorName(i, j))
+		for part, to := range []*[][]float32{&c.all, &c.state.Mean, &c.state.Square} {
+			t, err := f.Tensor(tensorName(i, part))
 			if err != nil {
 				return nil, err
 			}
+			data := make([]float32, size)
 			if err := t.Float32s(data); err != nil {
 				return nil, err
 			}
+			*to = append(*to, data)
 		}
-		c.all = append(c.all, v)
 	}
 	return c, nil
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/dist"
+	"github.com/wavelane/wavelane/dist/training"
 )
 
 type options struct {
@@ -38,6 +39,7 @@ type options struct {
 	seed   uint64
 	out    string
 	shards int
+	zero   bool
 	folder string // of checkpoints
 	every  int    // epochs
 }
@@ -54,6 +56,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 0, "of everything random; 0 draws one")
 	flag.StringVar(&o.out, "o", "", "`file` to write the weights to, as JSON")
 	flag.IntVar(&o.shards, "shards", 0, "compute in this `number` of shards of each 32 digits, for the same bits on any number of processes that divides it")
+	flag.BoolVar(&o.zero, "zero", false, "have each process keep the optimiser's state of its part of the weights only")
 	flag.StringVar(&o.folder, "checkpoint", "", "`folder` to write checkpoints to, and to go on from the newest of")
 	flag.IntVar(&o.every, "every", 10, "`epochs` between checkpoints")
 	flag.Parse()
@@ -119,11 +122,11 @@ func runIn(ctx context.Context, w io.Writer, world *dist.World, o options, opts 
 	}
 
 	var n *network
-	step := int32(0)
+	var state *training.State
+	done := int32(0)
 	if found != nil {
 		n, err = upload(ctx, dev, found.all)
-		step = found.step
-		*source = found.source
+		done, state, *source = found.step, found.state, found.source
 	} else {
 		n, err = newNetwork(ctx, dev, random)
 	}
@@ -131,12 +134,17 @@ func runIn(ctx context.Context, w io.Writer, world *dist.World, o options, opts 
 		return err
 	}
 	defer n.Close()
+	adam, err := training.NewAdam(ctx, dev, world.Group, n.parameters(), state, training.Options{Sharded: o.zero, Shards: o.shards})
+	if err != nil {
+		return err
+	}
+	defer adam.Close()
 	start := time.Now()
-	err = n.train(ctx, w, world, train, o, step, random, func(step int32) error {
-		if o.folder == "" || world.Rank() != 0 {
+	err = n.train(ctx, w, world, adam, train, o, done, random, func(done int32) error {
+		if o.folder == "" {
 			return nil
 		}
-		return n.checkpoint(ctx, o, step, source)
+		return n.checkpoint(ctx, world, adam, o, done, source)
 	})
 	if err != nil {
 		return err
@@ -166,25 +174,25 @@ func agreeOnSeed(ctx context.Context, world *dist.World, seed uint64, found *che
 }
 
 // train goes through the digits several times, in a new order and with new distortions each time. The learning rate falls in
-// three stages. Each rank takes its share of the rows. It begins after the given step, the last one of an epoch, and calls save
-// after every few epochs and the last one.
-func (n *network) train(ctx context.Context, w io.Writer, world *dist.World, digits []digit, o options, step int32, random *rand.Rand, save func(step int32) error) error {
+// three stages. Each rank takes its share of the rows. So many steps are done, up to the end of an epoch. It calls save after every few
+// epochs and the last one.
+func (n *network) train(ctx context.Context, w io.Writer, world *dist.World, adam *training.Adam, digits []digit, o options, done int32, random *rand.Rand, save func(done int32) error) error {
 	epochs, perEpoch := o.epochs, int32(len(digits)/rows)
 	for _, stage := range []struct {
 		until int // epoch
 		rate  float32
 	}{{epochs * 5 / 8, 2e-3}, {epochs * 7 / 8, 5e-4}, {epochs, 1e-4}} {
 		last := perEpoch * int32(stage.until)
-		if step >= last {
+		if done >= last {
 			continue
 		}
-		t, err := n.compile(ctx, world, o.shards, compute.AdamOptions{LR: stage.rate, WeightDecay: 0.1})
+		t, err := n.compile(ctx, world, adam, o.shards, compute.AdamOptions{LR: stage.rate, WeightDecay: 0.1})
 		if err != nil {
 			return err
 		}
 		defer t.plan.Close()
-		t.step[0] = step
-		for step < last {
+		t.number[0] = done
+		for done < last {
 			order := random.Perm(len(digits))
 			sum := float32(0)
 			for i := range perEpoch {
@@ -202,13 +210,13 @@ func (n *network) train(ctx context.Context, w io.Writer, world *dist.World, dig
 				}
 				sum += loss
 			}
-			step = t.step[0]
-			epoch := int(step / perEpoch)
+			done = t.number[0]
+			epoch := int(done / perEpoch)
 			if epoch%20 == 0 || epoch <= 3 {
 				fmt.Fprintf(w, "epoch %3d: loss %.4f\n", epoch, sum/float32(perEpoch))
 			}
 			if epoch%o.every == 0 || epoch == epochs {
-				if err := save(step); err != nil {
+				if err := save(done); err != nil {
 					return err
 				}
 			}

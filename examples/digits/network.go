@@ -7,29 +7,18 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/dist"
+	"github.com/wavelane/wavelane/dist/training"
 )
 
 var widths = []int{pixels, 128, 64, classes} // of the input and of each layer's result
 
-// parameter is a matrix of weights or a bias on the device, and what Adam knows of its gradients.
-type parameter struct{ value, mean, square compute.Tensor }
-
-// values are a parameter's elements.
-type values struct{ value, mean, square []float32 }
-
-// fresh is a parameter of which Adam knows nothing yet.
-func fresh(value []float32) values {
-	return values{value, make([]float32, len(value)), make([]float32, len(value))}
-}
-
 // layer computes x·weights + bias. All layers but the last are followed by ReLU.
-type layer struct{ weights, bias parameter }
+type layer struct{ weights, bias compute.Tensor }
 
 // network is a multi-layer perceptron whose parameters stay on the device.
 type network struct {
@@ -39,19 +28,19 @@ type network struct {
 
 // newNetwork draws weights as He et al. (2015) initialise them.
 func newNetwork(ctx context.Context, dev *wavelane.Device, random *rand.Rand) (*network, error) {
-	var all []values
+	var all [][]float32
 	for i, in := range widths[:len(widths)-1] {
 		weights := make([]float32, in*widths[i+1])
 		for j := range weights {
 			weights[j] = float32(random.NormFloat64() * math.Sqrt(2/float64(in)))
 		}
-		all = append(all, fresh(weights), fresh(make([]float32, widths[i+1])))
+		all = append(all, weights, make([]float32, widths[i+1]))
 	}
 	return upload(ctx, dev, all)
 }
 
 // upload makes a network of weights and biases in turn.
-func upload(ctx context.Context, dev *wavelane.Device, all []values) (_ *network, err error) {
+func upload(ctx context.Context, dev *wavelane.Device, all [][]float32) (_ *network, err error) {
 	n := &network{dev: dev}
 	defer func() {
 		if err != nil {
@@ -61,29 +50,18 @@ func upload(ctx context.Context, dev *wavelane.Device, all []values) (_ *network
 	for i, in := range widths[:len(widths)-1] {
 		n.layers = append(n.layers, layer{})
 		l := &n.layers[i]
-		if err := l.weights.upload(ctx, dev, all[2*i], in, widths[i+1]); err != nil {
+		if l.weights, err = dev.Upload(ctx, all[2*i], in, widths[i+1]); err != nil {
 			return nil, err
 		}
-		if err := l.bias.upload(ctx, dev, all[2*i+1], widths[i+1]); err != nil {
+		if l.bias, err = dev.Upload(ctx, all[2*i+1], widths[i+1]); err != nil {
 			return nil, err
 		}
 	}
 	return n, nil
 }
 
-func (p *parameter) upload(ctx context.Context, dev *wavelane.Device, v values, shape ...int) (err error) {
-	if p.value, err = dev.Upload(ctx, v.value, shape...); err != nil {
-		return err
-	}
-	if p.mean, err = dev.Upload(ctx, v.mean, shape...); err != nil {
-		return err
-	}
-	p.square, err = dev.Upload(ctx, v.square, shape...)
-	return err
-}
-
 // parameters are the weights and biases in turn.
-func (n *network) parameters() (all []parameter) {
+func (n *network) parameters() (all []compute.Tensor) {
 	for _, l := range n.layers {
 		all = append(all, l.weights, l.bias)
 	}
@@ -92,11 +70,9 @@ func (n *network) parameters() (all []parameter) {
 
 // Close frees the parameters.
 func (n *network) Close() (err error) {
-	for _, p := range n.parameters() {
-		for _, t := range []compute.Tensor{p.value, p.mean, p.square} {
-			if t != nil {
-				err = errors.Join(err, t.Close())
-			}
+	for _, t := range n.parameters() {
+		if t != nil {
+			err = errors.Join(err, t.Close())
 		}
 	}
 	return err
@@ -110,96 +86,64 @@ func (n *network) forward(b *batch.Batch, x batch.Value) (inputs, results []batc
 			x = b.ReLU(x)
 		}
 		inputs = append(inputs, x)
-		x = b.MatMulWithBias(x, b.Import(l.weights.value), b.Import(l.bias.value))
+		x = b.MatMulWithBias(x, b.Import(l.weights), b.Import(l.bias))
 		results = append(results, x)
 	}
 	return inputs, results
 }
 
-// training is one step of training, compiled: a batch that computes the loss, goes back through the layers and changes every
+// step is one step of training, compiled: a batch that computes the loss, goes back through the layers and changes every
 // parameter in place.
-type training struct {
+type step struct {
 	plan   *batch.Plan
 	x      []float32 // the pictures, [rows, pixels]
 	labels []int32
-	step   []int32 // its number, from 1 on
+	number []int32 // from 1 on
 	loss   *batch.Result
 }
 
-// compile records a step on so many rows, of which this rank has its share. Gradients are sums over all rows; with several ranks they are
-// added while the layers before go on.
-//
-// In shards, 0 or a multiple of the number of ranks, the rows of each shard are computed with by themselves, wherever that is done, and
-// what comes of all shards is added in one order: the result then does not depend on the number of ranks.
-func (n *network) compile(ctx context.Context, world *dist.World, shards int, options compute.AdamOptions) (*training, error) {
+// compile records a step on so many rows, of which this rank has its share, in so many shards if not 0. The gradients are those of the mean
+// over the rows of all ranks.
+func (n *network) compile(ctx context.Context, world *dist.World, adam *training.Adam, shards int, options compute.AdamOptions) (*step, error) {
 	mine, here := rows/world.Size(), max(1, shards/world.Size())
-	t := &training{x: make([]float32, mine*pixels), labels: make([]int32, mine), step: make([]int32, 1)}
+	t := &step{x: make([]float32, mine*pixels), labels: make([]int32, mine), number: make([]int32, 1)}
 	b := batch.New(n.dev)
-	x, labels, step := b.Upload(t.x, mine, pixels), b.Upload(t.labels, mine), b.Upload(t.step, 1)
-	total := func(parts []batch.Value, shape ...int) batch.Value { // of this rank's shards
-		if shards == 0 {
-			if world.Size() == 1 {
-				return parts[0]
-			}
-			return b.AllReduce(parts[0], world, dist.Sum)
-		}
-		if world.Size() > 1 {
-			all, start := b.AllGather(b.Concat(0, parts...), world), make([]int, len(shape))
-			parts = nil
-			for range shards {
-				parts = append(parts, b.Slice(all, compute.SliceOptions{Start: slices.Clone(start), Size: shape}))
-				start[0] += shape[0]
-			}
-		}
-		sum := parts[0]
-		for _, part := range parts[1:] {
-			sum = b.Add(sum, part)
-		}
-		return sum
-	}
+	x, labels := b.Upload(t.x, mine, pixels), b.Upload(t.labels, mine)
 	last, size := len(n.layers)-1, mine/here // of a shard
 	smooth := compute.CrossEntropyOptions{LabelSmoothing: 0.1}
 	share := b.Fill(1.0/rows, size)
-
-	type shard struct {
-		inputs, results []batch.Value
-		d               batch.Value
-	}
-	parts := make([]shard, here)
-	losses := make([]batch.Value, here)
-	for i := range parts {
-		p, labels := &parts[i], b.Slice(labels, compute.SliceOptions{Start: []int{i * size}, Size: []int{size}})
-		p.inputs, p.results = n.forward(b, b.Slice(x, compute.SliceOptions{Start: []int{i * size, 0}, Size: []int{size, pixels}}))
-		losses[i] = b.Reshape(b.Sum(b.Mul(share, b.CrossEntropy(p.results[last], labels, smooth))), 1)
-		p.d = b.CrossEntropyBackward(p.results[last], labels, share, smooth)
-	}
-	for i := last; i >= 0; i-- {
-		l := n.layers[i]
-		weights, bias := make([]batch.Value, here), make([]batch.Value, here)
-		for j := range parts {
-			p := &parts[j]
-			bias[j] = b.BiasBackward(p.d)
-			p.d, weights[j] = b.MatMulBackward(p.inputs[i], b.Import(l.weights.value), p.d)
+	var losses []batch.Value
+	gradients := make([][]batch.Value, here)
+	for s := range here {
+		labels := b.Slice(labels, compute.SliceOptions{Start: []int{s * size}, Size: []int{size}})
+		inputs, results := n.forward(b, b.Slice(x, compute.SliceOptions{Start: []int{s * size, 0}, Size: []int{size, pixels}}))
+		losses = append(losses, b.CrossEntropy(results[last], labels, smooth))
+		d := b.CrossEntropyBackward(results[last], labels, share, smooth)
+		gradients[s] = make([]batch.Value, 2*len(n.layers))
+		for i := last; i >= 0; i-- {
+			gradients[s][2*i+1] = b.BiasBackward(d)
+			d, gradients[s][2*i] = b.MatMulBackward(inputs[i], b.Import(n.layers[i].weights), d)
 			if i > 0 {
-				p.d = b.ReLUBackward(p.results[i-1], p.d)
+				d = b.ReLUBackward(results[i-1], d)
 			}
 		}
-		l.weights.update(b, total(weights, widths[i], widths[i+1]), step, options)
-		l.bias.update(b, total(bias, widths[i+1]), step, options)
 	}
-	t.loss = b.Read(total(losses, 1))
+	if err := adam.Record(b, gradients, b.Upload(t.number, 1), options); err != nil {
+		return nil, err
+	}
+	loss := b.Concat(0, losses...)
+	if world.Size() > 1 {
+		loss = b.AllGather(loss, world)
+	}
+	t.loss = b.Read(b.Mean(loss))
 	var err error
 	t.plan, err = b.Compile(ctx)
 	return t, err
 }
 
-func (p *parameter) update(b *batch.Batch, gradient, step batch.Value, options compute.AdamOptions) {
-	b.AdamWithStep(b.Import(p.value), b.Import(p.mean), b.Import(p.square), gradient, step, options)
-}
-
 // run trains on rows of pictures that set fills in, and returns the mean loss.
-func (t *training) run(ctx context.Context) (float32, error) {
-	t.step[0]++
+func (t *step) run(ctx context.Context) (float32, error) {
+	t.number[0]++
 	if err := t.plan.Run(ctx); err != nil {
 		return 0, err
 	}

@@ -115,7 +115,7 @@ func TestRestart(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, names, keep)
 		require.NoError(t, os.Truncate(filepath.Join(folder, last), 1000)) // so that the one before counts
-		text, err = launch(t, launcher, 2, nil, append(args, folder)...)
+		text, err = launch(t, launcher, 2, nil, append(args, folder, "-zero")...)
 		require.NoError(t, err, text)
 		require.Contains(t, text, last+" is damaged")
 		require.Contains(t, text, "goes on from "+filepath.Join(folder, second))

@@ -35,7 +35,7 @@ func (n *network) pack(ctx context.Context) ([]byte, error) {
 	b := batch.New(n.dev)
 	var halves []*batch.Result
 	for _, p := range n.parameters() {
-		halves = append(halves, b.Read(b.Cast(b.Import(p.value), compute.Float16)))
+		halves = append(halves, b.Read(b.Cast(b.Import(p), compute.Float16)))
 	}
 	if err := b.Run(ctx); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (n *network) pack(ctx context.Context) ([]byte, error) {
 
 // unpack makes a network of packed parameters.
 func unpack(ctx context.Context, dev *wavelane.Device, packed []byte) (*network, error) {
-	var all []values
+	var all [][]float32
 	for i, in := range widths[:len(widths)-1] {
 		for _, size := range []int{in * widths[i+1], widths[i+1]} {
 			if len(packed) < 2*size {
@@ -66,7 +66,7 @@ func unpack(ctx context.Context, dev *wavelane.Device, packed []byte) (*network,
 			if err := dev.Cast(ctx, value, compute.Of(half), compute.CastOptions{To: compute.Float32}); err != nil {
 				return nil, err
 			}
-			all = append(all, fresh(value))
+			all = append(all, value)
 		}
 	}
 	if len(packed) > 0 {

@@ -53,9 +53,13 @@ func Pack(ctx context.Context, root, dir string) error {
 	}
 	// Neither the way to the sources nor the state of the repository is the page's business. Functions of fmt and wgslkernels are not inlined:
 	// that takes 60 KB off the compressed program, most of it what fmt.Errorf becomes wherever it is called, and no measurable time.
-	_, err = output(ctx, root, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-gcflags=fmt=-l",
-		"-gcflags=github.com/wavelane/wavelane/internal/wgslkernels=-l", "-o", filepath.Join(dir, "wavelane.wasm"), "./wasm/bridge")
-	return err
+	for name, tags := range map[string]string{"wavelane.wasm": "", "wavelane-onnx.wasm": "onnx"} {
+		if _, err = output(ctx, root, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-gcflags=fmt=-l",
+			"-gcflags=github.com/wavelane/wavelane/internal/wgslkernels=-l", "-tags", tags, "-o", filepath.Join(dir, name), "./wasm/bridge"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // support is Go's wasm_exec.js as a module: a function, so that what the file takes from the global scope can be given to it.
@@ -92,8 +96,10 @@ func manifest() []byte {
 		Keywords:    []string{"webgpu", "wasm", "simd", "gpgpu", "matmul", "compute"},
 		Repository:  map[string]string{"type": "git", "url": "git+https://github.com/wavelane/wavelane.git", "directory": "wasm"},
 		Exports: map[string]any{
-			".":               map[string]string{"types": "./wavelane.d.ts", "default": "./wavelane.js"},
-			"./wavelane.wasm": "./wavelane.wasm",
+			".":                    map[string]string{"types": "./wavelane.d.ts", "default": "./wavelane.js"},
+			"./onnx":               map[string]string{"types": "./onnx.d.ts", "default": "./onnx.js"},
+			"./wavelane.wasm":      "./wavelane.wasm",
+			"./wavelane-onnx.wasm": "./wavelane-onnx.wasm",
 		},
 		Engines: map[string]string{"node": ">=18"},
 	}, "", "  ")

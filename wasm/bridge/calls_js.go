@@ -15,10 +15,10 @@ import (
 )
 
 // waiting are the calls that are settled later, by their numbers in wasm/js/instance.js.
-var waiting = [...]func(c *call, m *message, extra js.Value){
+var waiting = append([]func(c *call, m *message, extra js.Value){
 	(*call).open, (*call).upload, (*call).readTensor, (*call).apply, (*call).runBatch, (*call).compile, (*call).runPlan, (*call).newKernel,
 	(*call).runKernel,
-}
+}, models...)
 
 // begin begins a call: begin(number, what, numbers, arrays, extra).
 func begin(_ js.Value, args []js.Value) any {

@@ -41,6 +41,15 @@ type output struct {
 	tensor compute.Tensor // of keep, once a run has begun
 }
 
+// owned is what has to be closed before its device.
+type owned interface {
+	owner() *opened
+	Close() error
+}
+
+func (t *tensor) owner() *opened { return t.device }
+func (p *plan) owner() *opened   { return p.device }
+
 // handles are the objects that JavaScript holds, by their number. A number is never used again.
 var (
 	handles    = map[int]any{}
@@ -66,10 +75,8 @@ func held[T any](handle int) (T, error) {
 // garbage collector may find that nobody else does.
 func release(handle int) {
 	switch x := handles[handle].(type) {
-	case *tensor:
-		x.device.enqueue(func() { x.Close() })
-	case *plan:
-		x.device.enqueue(func() { x.Close() })
+	case owned:
+		x.owner().enqueue(func() { x.Close() })
 	case *opened:
 		x.enqueue(func() { x.executor.Close() })
 	}

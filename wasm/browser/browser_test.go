@@ -91,6 +91,19 @@ func TestAPI(t *testing.T) {
 	}
 }
 
+// TestONNX runs what onnx.js tests.
+func TestONNX(t *testing.T) {
+	b := browser.Start(t)
+	r := jstest.Serve(t, folder)
+	for device, options := range devices {
+		t.Run(device, func(t *testing.T) {
+			p := b.Page(t, r.URL)
+			job[jstest.Report](t, p, "onnx", options, device == "cpu").Check(t, 6)
+			require.Empty(t, p.Errors())
+		})
+	}
+}
+
 // TestInterop is about devices and buffers of the page, and devices that are lost.
 func TestInterop(t *testing.T) {
 	r := jstest.Serve(t, folder)

@@ -1,30 +1,32 @@
 import { DeviceLostError, InstanceError, WavelaneError, ArgumentError, errorOf, isFailure } from "./errors.js";
 import defineGo from "./go.js";
 
-// Calls that wait, and calls that return; the order is that of wasm/bridge.
-export const waiting = { open: 0, upload: 1, read: 2, apply: 3, run: 4, compile: 5, runPlan: 6, kernel: 7, runKernel: 8 };
+// Calls that wait, and calls that return; the order is that of wasm/bridge. The last two are of the program for models.
+export const waiting = { open: 0, upload: 1, read: 2, apply: 3, run: 4, compile: 5, runPlan: 6, kernel: 7, runKernel: 8, openModel: 9, runModel: 10 };
 export const immediate = {
   cancel: 0, release: 1, batch: 2, uploadValue: 3, record: 4, recordKernel: 5, want: 6, describe: 7, setInput: 8,
   memory: 9, adopt: 10, gpuBuffer: 11, gpuDevice: 12,
 };
 
-let shared = null; // the instance, or the promise of it
+const running = new Map(); // the instance, or the promise of it, by the program's name
 
-/** The running program, which all devices share; it is started when there is none. */
-export function instance(source) {
-  shared ??= start(source).catch((error) => {
-    shared = null;
-    throw error instanceof WavelaneError ? error : new InstanceError(`the program could not be loaded: ${error.message}`, {
-      cause: error,
-    });
-  });
-  return shared;
+/** The running program of a name, which all its devices share; it is started when there is none. */
+export function instance(name, source) {
+  if (!running.has(name)) {
+    running.set(name, start(name, source).catch((error) => {
+      running.delete(name);
+      throw error instanceof WavelaneError ? error : new InstanceError(`the program could not be loaded: ${error.message}`, {
+        cause: error,
+      });
+    }));
+  }
+  return running.get(name);
 }
 
-async function start(source) {
-  const module = await compile(source ?? new URL("wavelane.wasm", import.meta.url));
+async function start(name, source) {
+  const module = await compile(source);
   const crypto = globalThis.crypto ?? (await import(/* @vite-ignore */ /* webpackIgnore: true */ "node:crypto")).webcrypto;
-  const program = new Instance();
+  const program = new Instance(name);
   await program.start(module, crypto);
   return program;
 }
@@ -33,15 +35,8 @@ async function start(source) {
 async function compile(source) {
   source = await source;
   if (source instanceof WebAssembly.Module) return source;
+  source = await located(source, import.meta.url);
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(source);
-  if (typeof source === "string" || source instanceof URL) {
-    const url = new URL(source, import.meta.url);
-    if (url.protocol === "file:") {
-      const { readFile } = await import(/* @vite-ignore */ /* webpackIgnore: true */ "node:fs/promises");
-      return WebAssembly.compile(await readFile(url));
-    }
-    source = await fetch(url);
-  }
   if (typeof source?.arrayBuffer !== "function") {
     throw new ArgumentError("wasm must be an address, a response, bytes or a compiled module");
   }
@@ -52,6 +47,15 @@ async function compile(source) {
     return WebAssembly.compileStreaming(source);
   }
   return WebAssembly.compile(await source.arrayBuffer());
+}
+
+/** Gives the response, or the bytes of a file in Node.js, if the source is an address, else the source. */
+export async function located(source, base) {
+  if (typeof source !== "string" && !(source instanceof URL)) return source;
+  const url = new URL(source, base);
+  if (url.protocol !== "file:") return fetch(url);
+  const { readFile } = await import(/* @vite-ignore */ /* webpackIgnore: true */ "node:fs/promises");
+  return readFile(url);
 }
 
 /**
@@ -86,6 +90,10 @@ class Instance {
   ended = null;
   /** Frees what was forgotten: a net under a missing close. */
   #forgotten = new FinalizationRegistry((handle) => this.release(handle));
+
+  constructor(name) {
+    this.name = name;
+  }
 
   async start(module, crypto) {
     const decoder = new TextDecoder();
@@ -212,7 +220,7 @@ class Instance {
     if (this.ended) return;
     const said = this.#output.trim();
     this.ended = new InstanceError(`${reason}; open devices anew${said ? `\n${said}` : ""}`, { cause });
-    shared = null;
+    running.delete(this.name);
     for (const timeout of this.#go._scheduledTimeouts.values()) clearTimeout(timeout);
     this.#go._scheduledTimeouts.clear(); // Go's file insists on those that it has
     for (const call of this.#calls.values()) {

@@ -1,6 +1,7 @@
 // What TypeScript must accept of the package's declarations, and what it must not. It is compiled, never run.
 
 import * as w from "wavelane";
+import * as onnx from "wavelane/onnx";
 import { open, tensor, type Batch, type Device, type Plan, type Tensor, type Value } from "wavelane";
 
 export async function accepted(canvas: GPUDevice, buffer: GPUBuffer, signal: AbortSignal): Promise<number> {
@@ -30,6 +31,16 @@ export async function accepted(canvas: GPUDevice, buffer: GPUBuffer, signal: Abo
   return sum + y.length + values.length + indices.length + outputs.length + gpu.size;
 }
 
+export async function models(file: File, signal: AbortSignal): Promise<number> {
+  const session: onnx.Session = await onnx.load(file, { device: "webgpu", shapes: 2, signal });
+  const second = await onnx.load(fetch("b.onnx"), { device: session.device });
+  const { y } = await session.run({ x: new Float32Array(4), n: onnx.tensor(new BigInt64Array(1), []) }, { signal });
+  if (y?.data instanceof Float32Array) return y.data[0]! + y.shape[0]!;
+  for (const v of second.inputs) console.log(v.name, v.type, v.shape?.length);
+  second.close();
+  return session.outputs.length;
+}
+
 declare function kept0(dev: Device): Tensor;
 
 export async function refused(dev: Device, x: Float32Array, batch: Batch): Promise<void> {
@@ -47,6 +58,10 @@ export async function refused(dev: Device, x: Float32Array, batch: Batch): Promi
   (batch.relu(x)).length;
   // @ts-expect-error: no such operation
   dev.reluu(x);
+  // @ts-expect-error: the elements of strings are strings
+  onnx.tensor([1], [1]);
+  // @ts-expect-error: no such element type
+  onnx.tensor(x, [4], { type: "f32" });
   // @ts-expect-error: misspelt
   await open({ devise: "cpu" });
 }

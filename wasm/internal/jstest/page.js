@@ -40,6 +40,12 @@ export const jobs = {
     return report;
   },
 
+  /** Tests models. */
+  async onnx(options) {
+    const [onnx, { run }] = await Promise.all([import("/package/onnx.js"), import("./onnx.js")]);
+    return run(onnx, options);
+  },
+
   interop: () => interop(wavelane),
 
   hidden,

@@ -1,0 +1,7 @@
+//go:build !onnx
+
+package main
+
+import "syscall/js"
+
+var models []func(c *call, m *message, extra js.Value)

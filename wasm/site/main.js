@@ -5,7 +5,8 @@ import { init as matmul } from "./panels/matmul.js";
 import { init as batch } from "./panels/batch.js";
 import { init as playground } from "./panels/playground.js";
 import { init as digits } from "./panels/digits.js";
+import { init as models } from "./panels/models.js";
 
 theme();
-for (const panel of [picture, matmul, batch, playground, digits]) panel();
+for (const panel of [picture, matmul, batch, playground, digits, models]) panel();
 device(); // last: it opens a device, which the others wait for

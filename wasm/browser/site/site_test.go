@@ -110,6 +110,7 @@ func TestSite(t *testing.T) {
 	panel("batch", testBatch)
 	panel("playground", testPlayground)
 	panel("digits", testDigits)
+	panel("models", testModels)
 	panel("keyboard", testKeyboard)
 	panel("contrast", testLooks)
 	panel("cpu", testCPU)

@@ -40,3 +40,22 @@ export const model = ({ nodes, initializers = [], inputs, outputs }) => new Uint
   ]),
   ...field(8, field(2, 17)),
 ]);
+
+const f32 = (...x) => new Float32Array(x);
+const float = 1, int64 = 7, bool = 9;
+
+/** y = relu(x·w + b), and which of them are positive. */
+export const layer = model({
+  nodes: [node("MatMul", ["x", "w"], ["p"]), node("Add", ["p", "b"], ["s"]), node("Relu", ["s"], ["y"]),
+    node("Greater", ["y", "zero"], ["positive"]), node("ArgMax", ["y"], ["best"], { axis: 1, keepdims: 0 })],
+  initializers: [weights("w", float, [3, 2], f32(1, -1, 2, -2, 3, -3)), weights("b", float, [2], f32(0.5, 20)),
+    weights("zero", float, [], f32(0))],
+  inputs: [value("x", float, ["rows", 3])],
+  outputs: [value("y", float, ["rows", 2]), value("positive", bool, ["rows", 2]), value("best", int64, ["rows"])],
+});
+
+/** The mean of each plane of a picture. */
+export const means = model({
+  nodes: [node("GlobalAveragePool", ["picture"], ["planes"]), node("Flatten", ["planes"], ["means"])],
+  inputs: [value("picture", float, [1, 3, "height", "width"])], outputs: [value("means", float, [1, 3])],
+});

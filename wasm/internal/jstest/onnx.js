@@ -1,6 +1,6 @@
 // Tests of wavelane/onnx that run in Node.js and in pages, on any device.
 
-import { model, node, value, weights } from "./model.js";
+import { layer, model, node, value } from "./model.js";
 
 const f32 = (...x) => new Float32Array(x);
 
@@ -23,17 +23,7 @@ async function fails(name, f) {
   throw new Error(`${f}: no error, want ${name}`);
 }
 
-const float = 1, int64 = 7, text = 8, bool = 9;
-
-/** y = relu(x·w + b), and which of them are positive. */
-const layer = model({
-  nodes: [node("MatMul", ["x", "w"], ["p"]), node("Add", ["p", "b"], ["s"]), node("Relu", ["s"], ["y"]),
-    node("Greater", ["y", "zero"], ["positive"]), node("ArgMax", ["y"], ["best"], { axis: 1, keepdims: 0 })],
-  initializers: [weights("w", float, [3, 2], f32(1, -1, 2, -2, 3, -3)), weights("b", float, [2], f32(0.5, 20)),
-    weights("zero", float, [], f32(0))],
-  inputs: [value("x", float, ["rows", 3])],
-  outputs: [value("y", float, ["rows", 2]), value("positive", bool, ["rows", 2]), value("best", int64, ["rows"])],
-});
+const float = 1, int64 = 7, text = 8;
 
 const broken = [new Uint8Array(0), layer.slice(0, 40), new Uint8Array(100).fill(255)];
 

@@ -2,6 +2,8 @@ package jstest
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -55,6 +57,21 @@ func (r Report) Check(t *testing.T, least int) {
 			}
 		})
 	}
+}
+
+// Models has Node.js write the models of model.js, and returns their folder.
+func Models(t *testing.T) string {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, Files); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"type": "module"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("node", filepath.Join(dir, "models_node.js"), dir).CombinedOutput(); err != nil {
+		t.Fatalf("node: %v\n%s", err, out)
+	}
+	return dir
 }
 
 // Snippet returns the JavaScript of a README.

@@ -157,7 +157,8 @@ func (rec *Batch) Read(v Value) *Result {
 	return rec.read(v, nil)
 }
 
-// ReadInto is Read into the caller's slice, whose type and length must be those of the value.
+// ReadInto is Read into the caller's slice, whose type and length must be those of the value. Slices of two results must not overlap: it is
+// an error of the run.
 func (rec *Batch) ReadInto(v Value, dst any) *Result {
 	if rec.err == nil && dst == nil {
 		rec.fail(fmt.Errorf("read into nil: %w", compute.ErrArgument))

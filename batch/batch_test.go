@@ -189,6 +189,21 @@ func TestReadIntoAndReadOfInputs(t *testing.T) {
 	require.Equal(t, []float32{5, float32(math.Inf(1))}, echo.Float32s())
 }
 
+func TestResultsMustNotOverlap(t *testing.T) {
+	for _, from := range []int{0, 2, 3, 5} {
+		b, dst := batch.New(open(t)), make([]float32, 8)
+		x := b.Upload([]float32{1, 2, 3})
+		b.ReadInto(x, dst[:3])
+		b.ReadInto(b.Neg(x), dst[from:from+3])
+		if err := run(b); from < 3 {
+			require.ErrorIs(t, err, compute.ErrArgument)
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, []float32{-1, -2, -3}, dst[from:from+3])
+		}
+	}
+}
+
 // counting passes programs on and counts their steps.
 type counting struct {
 	program.Executor

@@ -36,7 +36,8 @@ type Runner interface {
 // the device between operations, record a batch.
 //
 // The destination comes first. Destination and operands may overlap or be the same slice: results are as if the operands
-// had been copied. Slices belong to the call until its future is done; a blocking call that its context ended returns them.
+// had been copied. Destinations of one call, such as the parameters and moments of [Ops.Adam], must not overlap each other. Slices
+// belong to the call until its future is done; a blocking call that its context ended returns them.
 //
 // Asynchronous methods return at once. On devices that have a compiler, the first call of an operation begins when its kernels have been
 // compiled, so that later calls of other operations may overtake it; closing the device before that makes it fail with [ErrClosed].

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
 )
@@ -241,6 +242,11 @@ func (p *Program) CheckIO(io *IO, typeOf func(compute.Tensor) Type) error {
 		if err := CheckSlice(io.Read[i], p.Values[s].Type); err != nil {
 			return fmt.Errorf("result %d: %w", i, err)
 		}
+		for j := range i {
+			if overlap(Bytes(io.Read[i]), Bytes(io.Read[j])) {
+				return fmt.Errorf("results %d and %d overlap: %w", j, i, compute.ErrArgument)
+			}
+		}
 	}
 	for i, s := range p.Tensor {
 		if io.Tensors[i] == nil {
@@ -251,6 +257,14 @@ func (p *Program) CheckIO(io *IO, typeOf func(compute.Tensor) Type) error {
 		}
 	}
 	return p.checkChanged(io)
+}
+
+func overlap(a, b []byte) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	p, q := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
+	return p < q+uintptr(len(b)) && q < p+uintptr(len(a))
 }
 
 // checkChanged reports a tensor given twice of which one is updated in place: its other reader would see either state. Language

@@ -51,13 +51,32 @@ func Pack(ctx context.Context, root, dir string) error {
 			return fmt.Errorf("pack: %w", err)
 		}
 	}
-	// Neither the way to the sources nor the state of the repository is the page's business. Functions of fmt and wgslkernels are not inlined:
-	// that takes 60 KB off the compressed program, most of it what fmt.Errorf becomes wherever it is called, and no measurable time.
 	for name, tags := range map[string]string{"wavelane.wasm": "", "wavelane-onnx.wasm": "onnx"} {
-		if _, err = output(ctx, root, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-gcflags=fmt=-l",
-			"-gcflags=github.com/wavelane/wavelane/internal/wgslkernels=-l", "-tags", tags, "-o", filepath.Join(dir, name), "./wasm/bridge"); err != nil {
+		if err := build(ctx, root, filepath.Join(dir, name), tags); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// build compiles the bridge with some tags. Neither the way to the sources nor the state of the repository is the page's business. Functions of
+// fmt and wgslkernels are not inlined: that takes 60 KB off the compressed program, most of it what fmt.Errorf becomes wherever it is called,
+// and no measurable time.
+func build(ctx context.Context, root, program, tags string) error {
+	if _, err := output(ctx, root, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-gcflags=fmt=-l",
+		"-gcflags=github.com/wavelane/wavelane/internal/wgslkernels=-l", "-tags", tags, "-o", program, "./wasm/bridge"); err != nil {
+		return err
+	}
+	linked, err := os.ReadFile(program)
+	if err != nil {
+		return fmt.Errorf("pack: %w", err)
+	}
+	joined, err := joinSegments(linked)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(program, joined, 0o644); err != nil {
+		return fmt.Errorf("pack: %w", err)
 	}
 	return nil
 }

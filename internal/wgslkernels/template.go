@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"io"
-	"io/fs"
 	"reflect"
 )
 
@@ -43,7 +42,7 @@ var functions = map[string]any{
 // mustParse parses all files of a folder; they are our own.
 func mustParse(files embed.FS, folder string) templates {
 	all := templates{}
-	entries, err := fs.ReadDir(files, folder)
+	entries, err := files.ReadDir(folder)
 	if err != nil {
 		panic(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -21,7 +20,7 @@ type config struct {
 	kind     string // "" for automatic, "cuda", "gpu", "cpu"
 	index    int    // of the adapter or GPU, −1 for the best
 	software bool
-	log      *slog.Logger
+	log      compute.Logger
 	wish     string // who asked for kind
 	alone    bool   // no routing
 }
@@ -48,14 +47,12 @@ func WithoutRouting() Option {
 	return func(c *config) error { c.alone = true; return nil }
 }
 
-// WithLogger sets the logger for the choice of the device and for the device's events. By default nothing is logged.
-func WithLogger(l *slog.Logger) Option {
+// WithLogger sets the logger, such as a [log/slog.Logger], for the choice of the device and for the device's events. By default nothing is
+// logged.
+func WithLogger(l compute.Logger) Option {
 	return func(c *config) error {
-		if l == nil {
-			return fmt.Errorf("nil logger: %w", compute.ErrArgument)
-		}
 		c.log = l
-		return nil
+		return compute.CheckLogger(l)
 	}
 }
 
@@ -92,7 +89,7 @@ func Open(ctx context.Context, opts ...Option) (*Device, error) {
 	if err := compute.CheckContext(ctx); err != nil {
 		return nil, fmt.Errorf("wavelane.Open: %w", err)
 	}
-	c := &config{index: -1, log: slog.New(slog.DiscardHandler)}
+	c := &config{index: -1, log: compute.Silence{}}
 	if name := os.Getenv(environment); name != "" {
 		if err := c.setDevice(name, environment+" asks for it"); err != nil {
 			return nil, fmt.Errorf("wavelane.Open: %s: %w", environment, err)

@@ -2,6 +2,7 @@ package cpu_test
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"runtime"
 	"runtime/debug"
@@ -32,7 +33,8 @@ func random(t testing.TB, n int) []float32 {
 }
 
 func TestOptions(t *testing.T) {
-	for _, o := range []cpu.Option{nil, cpu.WithWorkers(0), cpu.WithWorkers(-1), cpu.WithWorkers(1 << 20), cpu.WithMemoryLimit(0), cpu.WithLogger(nil)} {
+	for _, o := range []cpu.Option{nil, cpu.WithWorkers(0), cpu.WithWorkers(-1), cpu.WithWorkers(1 << 20), cpu.WithMemoryLimit(0),
+		cpu.WithLogger(nil), cpu.WithLogger((*slog.Logger)(nil))} {
 		_, err := cpu.Open(context.Background(), o)
 		require.ErrorIs(t, err, compute.ErrArgument)
 	}

@@ -3,7 +3,6 @@ package cpu
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"sync"
 	"weak"
@@ -51,14 +50,11 @@ func WithMemoryLimit(bytes uint64) Option {
 	}
 }
 
-// WithLogger sets the logger for the device's events. By default nothing is logged.
-func WithLogger(l *slog.Logger) Option {
+// WithLogger sets the logger, such as a [log/slog.Logger], for the device's events. By default nothing is logged.
+func WithLogger(l compute.Logger) Option {
 	return func(c *config) error {
-		if l == nil {
-			return fmt.Errorf("nil logger: %w", compute.ErrArgument)
-		}
 		c.log = l
-		return nil
+		return compute.CheckLogger(l)
 	}
 }
 

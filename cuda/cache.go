@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wavelane/wavelane/compute"
 )
 
 // cache keeps compiled modules in a directory, one file each. Files are written under a temporary name and renamed, so that
@@ -22,7 +23,7 @@ type cache struct {
 	dir   string
 	limit int64 // of all files, in bytes
 	files int   // at most
-	log   *slog.Logger
+	log   compute.Logger
 }
 
 const (
@@ -50,7 +51,7 @@ func keyOf(parts ...[]byte) (key cacheKey) {
 
 // newCache returns the cache in a directory, that of the user if dir is "". It returns nil if there is to be no cache or no
 // directory for one; a nil cache is empty and stores nothing.
-func newCache(dir string, log *slog.Logger) *cache {
+func newCache(dir string, log compute.Logger) *cache {
 	if dir == noCache {
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"sync"
 
@@ -29,7 +28,7 @@ type Device struct {
 type state struct {
 	*primary
 	info          Info
-	log           *slog.Logger
+	log           compute.Logger
 	caps          kit.Caps
 	large         uint64  // bytes of an input beyond which it does not go through pinned memory of its own
 	defaultStream *Stream // that programs run on

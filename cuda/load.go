@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"regexp"
 	"slices"
 	"strconv"
@@ -25,7 +24,7 @@ type loader struct {
 	p        *primary
 	info     Info
 	cache    *cache
-	log      *slog.Logger
+	log      compute.Logger
 	families map[string]*family // of package lower; never changes
 	made     *made
 	busy     func() (bool, error) // whether the device's streams have work
@@ -34,7 +33,7 @@ type loader struct {
 	retired []driver.Module // modules that were closed while something held them
 }
 
-func newLoader(p *primary, info Info, cacheDir string, log *slog.Logger) *loader {
+func newLoader(p *primary, info Info, cacheDir string, log compute.Logger) *loader {
 	return &loader{p: p, info: info, cache: newCache(cacheDir, log), log: log, families: newFamilies(), made: newMade(madeMost),
 		busy: func() (bool, error) { return false, nil }}
 }

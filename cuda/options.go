@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"log/slog"
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
@@ -18,7 +17,7 @@ type Option func(*config) error
 type config struct {
 	load    func() (driver.Driver, error)
 	ordinal int
-	log     *slog.Logger
+	log     compute.Logger
 	debug   bool
 	cache   string // directory of compiled modules and measured choices; "" for the user's own, "-" for none
 	forced  map[string]string
@@ -27,7 +26,7 @@ type config struct {
 }
 
 func newConfig(opts []Option) (*config, error) {
-	c := &config{load: func() (driver.Driver, error) { return libcuda.Open("") }, log: slog.New(slog.DiscardHandler), forced: map[string]string{}}
+	c := &config{load: func() (driver.Driver, error) { return libcuda.Open("") }, log: compute.Silence{}, forced: map[string]string{}}
 	for _, o := range opts {
 		if o == nil {
 			return nil, fmt.Errorf("nil option: %w", compute.ErrArgument)
@@ -61,14 +60,11 @@ func WithDevice(ordinal int) Option {
 	}
 }
 
-// WithLogger sets the logger for the device's events. By default nothing is logged.
-func WithLogger(l *slog.Logger) Option {
+// WithLogger sets the logger, such as a [log/slog.Logger], for the device's events. By default nothing is logged.
+func WithLogger(l compute.Logger) Option {
 	return func(c *config) error {
-		if l == nil {
-			return fmt.Errorf("nil logger: %w", compute.ErrArgument)
-		}
 		c.log = l
-		return nil
+		return compute.CheckLogger(l)
 	}
 }
 

@@ -3,7 +3,6 @@ package gpu
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 
 	"github.com/wavelane/wavelane/compute"
@@ -112,14 +111,11 @@ func WithMemoryLimit(bytes uint64) Option {
 	}
 }
 
-// WithLogger sets the logger for the device's events. By default nothing is logged.
-func WithLogger(l *slog.Logger) Option {
+// WithLogger sets the logger, such as a [log/slog.Logger], for the device's events. By default nothing is logged.
+func WithLogger(l compute.Logger) Option {
 	return func(c *config) error {
-		if l == nil {
-			return fmt.Errorf("nil logger: %w", compute.ErrArgument)
-		}
 		c.log = l
-		return nil
+		return compute.CheckLogger(l)
 	}
 }
 

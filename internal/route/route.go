@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -26,7 +26,7 @@ type Device struct {
 type Config struct {
 	Costs map[string]Costs // by kind of device; nil to measure them, which in browsers means the default costs
 	Dir   string           // of the file of measured costs, "" for the user's cache directory
-	Log   *slog.Logger
+	Log   compute.Logger
 }
 
 // Router is an executor that gives each program to the device that runs it in the least time, by the costs of all. Tensors are on the

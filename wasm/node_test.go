@@ -144,7 +144,7 @@ func TestSize(t *testing.T) {
 	for _, c := range []struct {
 		program, script string
 		budget          int
-	}{{"wavelane.wasm", "", 2_320_000}, {"wavelane-onnx.wasm", "onnx.js", 2_960_000}} {
+	}{{"wavelane.wasm", "", 2_135_000}, {"wavelane-onnx.wasm", "onnx.js", 2_750_000}} {
 		total := sizes[c.program] + shared + sizes[c.script]
 		t.Logf("%s: %d bytes compressed, %d with the scripts, the budget is %d", c.program, sizes[c.program], total, c.budget)
 		require.Less(t, total, c.budget, c.program)

@@ -38,6 +38,30 @@ func (in *inputs) set(tokens []int32, position int) {
 // results are what a run delivers: values and indices of the largest logits, the index alone, or all logits.
 type results struct{ logits, values, indices *batch.Result }
 
+// next is what they say after each of n tokens.
+func (r *results) next(n int) []*Next {
+	all := make([]*Next, n)
+	for i := range all {
+		all[i] = &Next{}
+	}
+	share(all, r.logits, (*batch.Result).Float32s, func(x *Next, part []float32) { x.Logits = part })
+	share(all, r.values, (*batch.Result).Float32s, func(x *Next, part []float32) { x.Logits = part })
+	share(all, r.indices, (*batch.Result).Int32s, func(x *Next, part []int32) { x.Indices = part })
+	return all
+}
+
+// share gives each its part of a result, if there is one.
+func share[T any](all []*Next, r *batch.Result, data func(*batch.Result) []T, give func(*Next, []T)) {
+	if r == nil {
+		return
+	}
+	x := data(r)
+	n := len(x) / len(all)
+	for i := range all {
+		give(all[i], x[i*n:(i+1)*n])
+	}
+}
+
 // Part is where in the network a step was recorded.
 type Part struct {
 	Block int // −1 outside of the blocks
@@ -65,12 +89,32 @@ func (g *graph) part(block int, name string) {
 	g.marks = append(g.marks, mark{Part{block, name}, g.Len()})
 }
 
-// record is the whole network: n tokens after those in the caches, whose keys and values it appends there in place. Caches are
-// [1, capacity, kvheads, headsize], two for each block.
-func (g *graph) record(in *inputs, caches []compute.Tensor, o Output) results {
-	positions, start, length := g.Upload(in.positions), g.Upload(in.start), g.Upload(in.length)
+// attend appends the keys and values of the tokens to the cache of a block, in place, and returns what their queries see: [n, heads·size].
+// Queries, keys and values are [1, n, heads, size].
+type attend func(block int, q, k, v batch.Value) batch.Value
+
+// recordSequence is the network for tokens after those in the caches of one sequence, [1, capacity, kvheads, headsize], two for each
+// block.
+func (g *graph) recordSequence(in *inputs, caches []compute.Tensor, o Output) results {
+	start, length := g.Upload(in.start), g.Upload(in.length)
+	last := in.last
+	if g.n == 1 {
+		last = nil
+	}
+	return g.record(in.tokens, in.positions, last, o, func(i int, q, k, v batch.Value) batch.Value {
+		g.part(i, "cache")
+		keys := g.KVAppend(g.Import(caches[2*i]), k, start)
+		values := g.KVAppend(g.Import(caches[2*i+1]), v, start)
+		g.part(i, "attention")
+		return g.Reshape(g.AttentionWithLengths(q, keys, values, length, g.attention(i)), g.n, g.model.Heads*g.model.HeadSize)
+	})
+}
+
+// record is the whole network. Logits are wanted after the tokens that wanted names, nil for all.
+func (g *graph) record(tokens, positions, wanted []int32, o Output, attend attend) results {
+	at := g.Upload(positions)
 	g.part(-1, "embedding")
-	x := g.rows(g.on.Embedding, g.Upload(in.tokens))
+	x := g.rows(g.on.Embedding, g.Upload(tokens))
 	if c := g.model.EmbedScale; c != 0 {
 		x = g.Scale(x, c)
 	}
@@ -92,14 +136,10 @@ func (g *graph) record(in *inputs, caches []compute.Tensor, o Output) results {
 			q, k = g.norm(q, b.QNorm), g.norm(k, b.KNorm)
 		}
 		g.part(i, "rope")
-		q, k = g.rope(i, q, positions), g.rope(i, k, positions)
-		g.part(i, "cache")
-		keys := g.KVAppend(g.Import(caches[2*i]), k, start)
-		values := g.KVAppend(g.Import(caches[2*i+1]), g.heads(v, g.model.KVHeads), start)
-		g.part(i, "attention")
-		y := g.AttentionWithLengths(q, keys, values, length, g.attention(i))
+		q, k = g.rope(i, q, at), g.rope(i, k, at)
+		y := attend(i, q, k, g.heads(v, g.model.KVHeads))
 		g.part(i, "attention output")
-		branch = g.linear(g.Reshape(y, g.n, g.model.Heads*g.model.HeadSize), b.Output)
+		branch = g.linear(y, b.Output)
 		if !b.PostAttention.missing() {
 			branch = g.norm(branch, b.PostAttention)
 		}
@@ -113,9 +153,9 @@ func (g *graph) record(in *inputs, caches []compute.Tensor, o Output) results {
 			branch = g.norm(branch, b.PostFeedForward)
 		}
 	}
-	if x = g.Add(x, branch); g.n > 1 {
+	if x = g.Add(x, branch); wanted != nil {
 		g.part(-1, "last token")
-		x = g.Embedding(x, g.Upload(in.last))
+		x = g.Embedding(x, g.Upload(wanted))
 	}
 	g.part(-1, "head")
 	logits := g.normLinear(x, g.on.Norm, g.on.Head)
@@ -169,7 +209,10 @@ func (g *graph) output(logits batch.Value, o Output) results {
 	case 0:
 		return results{logits: g.Read(logits)}
 	case 1:
-		return results{indices: g.Read(g.Reshape(g.ArgMax(logits), 1))}
+		if g.Shape(logits)[0] == 1 {
+			return results{indices: g.Read(g.Reshape(g.ArgMax(logits), 1))}
+		}
+		return results{indices: g.Read(g.ArgMax(logits, compute.LastAxis))}
 	}
 	values, indices := g.TopK(logits, compute.TopKOptions{K: o.TopK})
 	return results{values: g.Read(values), indices: g.Read(indices)}

@@ -24,7 +24,7 @@ func (m *Model) Map(ctx context.Context, device batch.Device, tokens int, l Load
 	if err := o.complete(m); err != nil {
 		return nil, err
 	}
-	dtype, shape := m.cache(&o)
+	dtype, shape := m.cache(&o, 1, o.capacity())
 	var caches []compute.Tensor
 	for range 2 * m.Blocks {
 		caches = append(caches, &shapeOnly{"", dtype, shape})

@@ -29,9 +29,8 @@ type Session struct {
 	options  SessionOptions
 	caches   []compute.Tensor
 	plans    map[planKey]*plan
-	position int             // tokens so far
-	under    *compute.Future // a run that nobody has waited for to its end
-	err      error           // of a run, after which the caches are undefined
+	position int // tokens so far
+	runs
 }
 
 // planKey says what differs between the plans of a session.
@@ -60,7 +59,8 @@ func (w *Weights) NewSession(ctx context.Context, o SessionOptions) (*Session, e
 		return nil, err
 	}
 	s := &Session{weights: w, options: o, plans: map[planKey]*plan{}}
-	err := s.makeCaches(ctx)
+	var err error
+	s.caches, err = w.makeCaches(ctx, &o, 1, o.capacity())
 	for _, n := range []int{1, o.Chunk} {
 		if err == nil {
 			_, err = s.plan(ctx, planKey{n, o.Output})
@@ -92,30 +92,32 @@ func (o *SessionOptions) complete(m *Model) error {
 func (o *SessionOptions) capacity() int { return o.Context + o.Chunk - 1 }
 
 // cache is the type and the shape of keys, and of values, of a block.
-func (m *Model) cache(o *SessionOptions) (compute.DType, []int) {
+func (m *Model) cache(o *SessionOptions, of, capacity int) (compute.DType, []int) {
 	d := compute.Float16
 	if o.WideCache {
 		d = compute.Float32
 	}
-	return d, []int{1, o.capacity(), m.KVHeads, m.HeadSize}
+	return d, []int{of, capacity, m.KVHeads, m.HeadSize}
 }
 
-// makeCaches has the device make them, filled: attention does not see what nobody has written, but a product with NaN is one.
-func (s *Session) makeCaches(ctx context.Context) error {
-	dtype, shape := s.weights.cache(&s.options)
-	for range 2 * s.weights.Blocks {
-		b := batch.New(s.weights.device)
+// makeCaches has the device make them, filled: attention does not see what nobody has written, but a product with NaN is one. After an
+// error it returns those that there are.
+func (w *Weights) makeCaches(ctx context.Context, o *SessionOptions, of, capacity int) ([]compute.Tensor, error) {
+	dtype, shape := w.cache(o, of, capacity)
+	var caches []compute.Tensor
+	for range 2 * w.Blocks {
+		b := batch.New(w.device)
 		x := b.Fill(0, shape...)
 		if dtype != compute.Float32 {
 			x = b.Cast(x, dtype)
 		}
 		k := b.Keep(x)
 		if err := b.Start().Await(ctx); err != nil {
-			return err
+			return caches, err
 		}
-		s.caches = append(s.caches, k.Tensor())
+		caches = append(caches, k.Tensor())
 	}
-	return nil
+	return caches, nil
 }
 
 // plan compiles the network when it is first needed.
@@ -134,13 +136,17 @@ func (s *Session) plan(ctx context.Context, key planKey) (*plan, error) {
 }
 
 func (w *Weights) compile(ctx context.Context, b *batch.Batch, n int, caches []compute.Tensor, o *SessionOptions) (*plan, error) {
-	g := &graph{Batch: b, model: w.Config, n: n, exact: o.Exact, long: o.Context > w.Original, on: w.on}
+	g := w.graph(b, n, o)
 	p := &plan{in: newInputs(n)}
-	p.out = g.record(p.in, caches, o.Output)
+	p.out = g.recordSequence(p.in, caches, o.Output)
 	p.marks = g.marks
 	var err error
 	p.Plan, err = g.Compile(ctx)
 	return p, err
+}
+
+func (w *Weights) graph(b *batch.Batch, n int, o *SessionOptions) *graph {
+	return &graph{Batch: b, model: w.Config, n: n, exact: o.Exact, long: o.Context > w.Original, on: w.on}
 }
 
 // Position is the number of tokens so far.
@@ -181,8 +187,8 @@ func (s *Session) FeedFor(ctx context.Context, o Output, tokens ...int32) (*Next
 	if len(tokens) == 0 {
 		return nil, fmt.Errorf("decoder: no tokens: %w", compute.ErrArgument)
 	}
-	if i := slices.IndexFunc(tokens, func(t int32) bool { return t < 0 || int(t) >= s.weights.Vocabulary }); i >= 0 {
-		return nil, fmt.Errorf("decoder: token %d is not in a vocabulary of %d: %w", tokens[i], s.weights.Vocabulary, compute.ErrArgument)
+	if err := s.weights.Check(tokens); err != nil {
+		return nil, err
 	}
 	if len(tokens) > s.Room() {
 		return nil, fmt.Errorf("decoder: %d tokens after %d, in a context of %d: %w", len(tokens), s.position, s.options.Context,
@@ -220,39 +226,40 @@ func (s *Session) FeedFor(ctx context.Context, o Output, tokens ...int32) (*Next
 	return p.next(), nil
 }
 
-// settle waits for the run under way.
-func (s *Session) settle(ctx context.Context) error {
-	if s.under == nil {
-		return nil
+// Check reports tokens that are not in the vocabulary. Errors wrap [compute.ErrArgument].
+func (m *Model) Check(tokens []int32) error {
+	if i := slices.IndexFunc(tokens, func(t int32) bool { return t < 0 || int(t) >= m.Vocabulary }); i >= 0 {
+		return fmt.Errorf("decoder: token %d is not in a vocabulary of %d: %w", tokens[i], m.Vocabulary, compute.ErrArgument)
 	}
-	if err := s.under.Await(ctx); err != nil {
-		select {
-		case <-s.under.Done():
-		default:
-			return err // of ctx
-		}
-	}
-	err := s.under.Err()
-	s.under = nil
-	if err != nil {
-		s.err = fmt.Errorf("decoder: at position %d: %w", s.position, err)
-	}
-	return s.err
+	return nil
 }
 
-func (p *plan) next() *Next {
-	n := &Next{}
-	if p.out.logits != nil {
-		n.Logits = p.out.logits.Float32s()
-	}
-	if p.out.values != nil {
-		n.Logits = p.out.values.Float32s()
-	}
-	if p.out.indices != nil {
-		n.Indices = p.out.indices.Int32s()
-	}
-	return n
+// runs are those of plans over the same caches, one after the other.
+type runs struct {
+	under *compute.Future // a run that nobody has waited for to its end
+	err   error           // of a run, after which the caches are undefined
 }
+
+// settle waits for the run under way. An error that is not of the run but of ctx leaves it under way.
+func (r *runs) settle(ctx context.Context) error {
+	if r.under == nil {
+		return r.err
+	}
+	if err := r.under.Await(ctx); err != nil {
+		select {
+		case <-r.under.Done():
+		default:
+			return err
+		}
+	}
+	if err := r.under.Err(); err != nil {
+		r.err = fmt.Errorf("decoder: %w", err)
+	}
+	r.under = nil
+	return r.err
+}
+
+func (p *plan) next() *Next { return p.out.next(1)[0] }
 
 // Close frees caches and plans. It is idempotent.
 func (s *Session) Close() error {
@@ -262,9 +269,7 @@ func (s *Session) Close() error {
 	}
 	clear(s.plans)
 	for _, c := range s.caches {
-		if c != nil {
-			all = append(all, c.Close())
-		}
+		all = append(all, c.Close())
 	}
 	if s.err == nil {
 		s.err = fmt.Errorf("decoder: session: %w", compute.ErrClosed)

@@ -9,7 +9,7 @@
 //
 // A [Model] is what a file says, [Weights] are the model on a device, and a [Session] is one text with its cache of keys and values.
 // [Session.Generate] continues a prompt, [Session.Chat] answers a conversation in the form that the model was trained on, by the chat
-// template of its file.
+// template of its file. A [Scheduler] has the same methods and continues many texts at once.
 //
 // # Prompts
 //
@@ -19,8 +19,8 @@
 // # Sampling
 //
 // The zero value of [Sampling] takes the most likely token. Its fields are applied in this order: penalties, TopK, TopP, MinP, Temperature.
-// The same seed, prompt and device give the same text, as long as the session computes the same parts of it: a prompt whose beginning it
-// knows may round otherwise.
+// The same seed, prompt and device give the same text, as long as the same parts of it are computed together: a prompt whose beginning is
+// known, or a text beside others, may round otherwise.
 //
 // # Errors
 //
@@ -29,6 +29,6 @@
 //
 // # Concurrency
 //
-// A [Model] and [Weights] may be used by many goroutines, a [Session] by one at a time: a second call beside one under way is
+// A [Model], [Weights] and a [Scheduler] may be used by many goroutines, a [Session] by one at a time: a second call beside one under way is
 // [compute.ErrInFlight]. Sessions of the same weights are independent and may run at the same time.
 package llm

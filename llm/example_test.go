@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/decoder"
@@ -44,13 +46,15 @@ func Example() {
 		return
 	}
 	defer dev.Close()
-	var out strings.Builder
+	var out, answers strings.Builder
+	log.SetOutput(&answers)
+	defer log.SetOutput(os.Stderr)
 	if err := guide(ctx, dev, path, &out); err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(out.Len() > 32) // what weights at random say
-	// Output: true
+	fmt.Println(out.Len() > 32, strings.Count(answers.String(), "\n") >= 2) // what weights at random say
+	// Output: true true
 }
 
 func guide(ctx context.Context, dev llm.Device, path string, out io.Writer) error {
@@ -84,5 +88,26 @@ func guide(ctx context.Context, dev llm.Device, path string, out io.Writer) erro
 		}
 		fmt.Fprint(out, token.Text)
 	}
+
+	many, err := w.NewScheduler(ctx, llm.WithContext(256), llm.WithSequences(4)) // any number of goroutines may call it
+	if err != nil {
+		return err
+	}
+	defer many.Close()
+	var all sync.WaitGroup
+	for _, question := range []string{"Why is the sky blue?", "Why is the sea salty?"} {
+		all.Go(func() {
+			answer := ""
+			for token, err := range many.Chat(ctx, []llm.Message{{Role: "user", Content: question}}, llm.WithMaxTokens(32)) {
+				if err != nil {
+					log.Print(err)
+					return
+				}
+				answer += token.Text
+			}
+			log.Print(answer)
+		})
+	}
+	all.Wait()
 	return nil
 }

@@ -63,6 +63,12 @@ func TestModel(t *testing.T) {
 	require.EqualValues(t, 1, tokens[0], "the model wants a beginning")
 	require.Equal(t, "the thing", m.Detokenize(tokens))
 	require.Equal(t, tokens, m.Tokenize("<s>the thing"), "not two")
+	var spelt []byte
+	for _, token := range tokens {
+		spelt = append(spelt, m.TokenBytes(token)...)
+	}
+	require.Equal(t, " the thing", string(spelt), "with the blank that this vocabulary puts before texts")
+	require.Empty(t, m.TokenBytes(-1))
 	require.NoError(t, m.Close())
 	require.NoError(t, m.Close())
 

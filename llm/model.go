@@ -114,6 +114,9 @@ func (m *Model) Tokenize(text string) []int32 { return m.text.EncodeOnce(text) }
 // Detokenize returns the text of tokens from the beginning of a text. Control tokens have none; bytes that are no UTF-8 become U+FFFD.
 func (m *Model) Detokenize(tokens []int32) string { return m.text.Decode(tokens) }
 
+// TokenBytes returns what a token stands for within a text, which may be part of a character; nothing for control tokens.
+func (m *Model) TokenBytes(token int32) []byte { return m.text.Spell(token) }
+
 // Device is a device of this module.
 type Device interface {
 	batch.Device

@@ -89,8 +89,11 @@ func (w *Weights) NewPaged(ctx context.Context, o PagedOptions) (*Paged, error) 
 // Options returns the options, complete.
 func (p *Paged) Options() PagedOptions { return p.options }
 
-// Pages returns how many pages there are, and how many of them belong to no sequence.
-func (p *Paged) Pages() (all, free int) { return len(p.pages.all), p.pages.free.Len() }
+// Room returns how many tokens there are pages for, and in how many of these pages belong to sequences.
+func (p *Paged) Room() (tokens, used int) {
+	all := len(p.pages.all)
+	return pageSize * all, pageSize * (all - p.pages.free.Len())
+}
 
 // Begin returns a sequence that has as many of these tokens as the cache still has from others that began with them: whole pages, and
 // never all tokens.
@@ -107,15 +110,14 @@ func (p *Paged) Begin(tokens []int32) *Sequence {
 	return s
 }
 
-// Reserve sees to it that a sequence has pages for n more tokens. It reports whether there were enough; those that there were the sequence
-// has.
+// Reserve sees to it that a sequence has pages for n more tokens. If there are not enough it gets none, and Reserve returns false.
 func (p *Paged) Reserve(s *Sequence, n int) bool {
-	for len(s.pages) < pagesOf(len(s.tokens)+n) {
-		id, ok := p.pages.take()
-		if !ok {
-			return false
-		}
-		s.pages = append(s.pages, id)
+	missing := pagesOf(len(s.tokens)+n) - len(s.pages)
+	if missing > p.pages.free.Len() {
+		return false
+	}
+	for range missing {
+		s.pages = append(s.pages, p.pages.take())
 	}
 	return true
 }

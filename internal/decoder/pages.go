@@ -36,19 +36,15 @@ func newPages(n int) *pages {
 	return p
 }
 
-// take returns a page with one user, which holds nothing; false if all have users.
-func (p *pages) take() (int32, bool) {
-	first := p.free.Front()
-	if first == nil {
-		return 0, false
-	}
-	id := p.free.Remove(first).(int32)
+// take returns a page with one user, which holds nothing. There must be a free one.
+func (p *pages) take() int32 {
+	id := p.free.Remove(p.free.Front()).(int32)
 	x := &p.all[id]
 	if x.serial > 0 {
 		delete(p.shared, x.holds)
 	}
 	*x = page{users: 1}
-	return id, true
+	return id
 }
 
 // find returns a page with this content, with one user more.

@@ -205,7 +205,10 @@ func (t *Tokenizer) findSpecial(text string, from int) (int, int32) {
 	return len(text), -1
 }
 
-// spell appends what a token stands for: nothing for control tokens and for numbers that are no token.
+// Spell returns what a token stands for within a text: nothing for control tokens and for numbers that are no token.
+func (t *Tokenizer) Spell(token int32) []byte { return t.spell(nil, token) }
+
+// spell appends what Spell returns.
 func (t *Tokenizer) spell(text []byte, token int32) []byte {
 	switch {
 	case token < 0 || int(token) >= len(t.pieces) || t.kinds[token] == controlToken:

@@ -1,0 +1,235 @@
+package llm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/decoder"
+)
+
+// Finish says why a text has ended.
+type Finish int
+
+const (
+	Unfinished  Finish = iota // there is more
+	EndOfText                 // the model has ended the text, or its turn
+	StopString                // one of those of WithStop has come
+	Limit                     // as many tokens as WithMaxTokens says
+	ContextFull               // the session has no room for more
+)
+
+// String returns the name in lower case, such as "end of text".
+func (f Finish) String() string {
+	switch f {
+	case Unfinished:
+		return "unfinished"
+	case EndOfText:
+		return "end of text"
+	case StopString:
+		return "stop string"
+	case Limit:
+		return "limit"
+	case ContextFull:
+		return "context full"
+	}
+	return fmt.Sprintf("Finish(%d)", int(f))
+}
+
+// Token is one that the model has chosen.
+type Token struct {
+	ID int32
+	// Text is what can be said since the last token: nothing for a part of a character, or of what may become a stop string. It is
+	// always valid UTF-8. The texts of all tokens are the answer.
+	Text string
+	// LogProb is the natural logarithm of the probability that the model gives the token, before sampling changes it; and Top are the
+	// most likely tokens, the likeliest first. Only [WithLogProbs] sets them.
+	LogProb float64
+	Top     []Candidate
+	// Finish is not Unfinished for the last token.
+	Finish Finish
+}
+
+// GenerateOption is an option of Generate and Chat, of a [Session] or a [Scheduler].
+type GenerateOption func(*generateOptions)
+
+type generateOptions struct {
+	sampling  Sampling
+	most      int
+	limited   bool
+	stop      []string
+	logProbs  int
+	ignoreEnd bool
+	variables map[string]any
+}
+
+// WithSampling sets how tokens are chosen; otherwise always the most likely one.
+func WithSampling(s Sampling) GenerateOption { return func(o *generateOptions) { o.sampling = s } }
+
+// WithMaxTokens ends the answer after n tokens, at least 1. Otherwise only the context ends it, or the model.
+func WithMaxTokens(n int) GenerateOption {
+	return func(o *generateOptions) { o.most, o.limited = n, true }
+}
+
+// WithStop ends the answer before one of these texts, which are not empty.
+func WithStop(texts ...string) GenerateOption {
+	return func(o *generateOptions) { o.stop = append(o.stop, texts...) }
+}
+
+// WithLogProbs has tokens tell their probability and those of the n most likely ones, 0 to 100. All logits are then read from the device
+// for each token.
+func WithLogProbs(n int) GenerateOption { return func(o *generateOptions) { o.logProbs = n } }
+
+// WithIgnoreEnd goes on where the model would end the text, as measurements do.
+func WithIgnoreEnd() GenerateOption { return func(o *generateOptions) { o.ignoreEnd = true } }
+
+// WithVariables gives the chat template more variables, as [Model.ChatPrompt] takes them.
+func WithVariables(v map[string]any) GenerateOption {
+	return func(o *generateOptions) { o.variables = v }
+}
+
+const mostLogProbs = 100
+
+func newGenerateOptions(opts []GenerateOption) (*generateOptions, error) {
+	o := &generateOptions{logProbs: -1}
+	for _, f := range opts {
+		if f == nil {
+			return nil, fmt.Errorf("llm: nil option: %w", compute.ErrArgument)
+		}
+		f(o)
+	}
+	switch {
+	case o.limited && o.most < 1:
+		return nil, fmt.Errorf("llm: at most %d tokens, must be 1 or more: %w", o.most, compute.ErrArgument)
+	case slices.Contains(o.stop, ""):
+		return nil, fmt.Errorf("llm: an empty stop string: %w", compute.ErrArgument)
+	case o.logProbs < -1 || o.logProbs > mostLogProbs:
+		return nil, fmt.Errorf("llm: log-probabilities of %d tokens, must be 0 to %d: %w", o.logProbs, mostLogProbs, compute.ErrArgument)
+	}
+	return o, o.sampling.check()
+}
+
+// prompt makes the tokens of a prompt.
+type prompt func(*generateOptions) ([]int32, error)
+
+func (m *Model) textPrompt(text string) prompt {
+	return func(*generateOptions) ([]int32, error) { return m.Tokenize(text), nil }
+}
+
+func tokenPrompt(tokens []int32) prompt {
+	tokens = slices.Clone(tokens)
+	return func(*generateOptions) ([]int32, error) { return tokens, nil }
+}
+
+func (m *Model) chatPrompt(messages []Message) prompt {
+	return func(o *generateOptions) ([]int32, error) {
+		text, err := m.ChatPrompt(messages, o.variables)
+		if err != nil {
+			return nil, err
+		}
+		return m.Tokenize(text), nil
+	}
+}
+
+// checkPrompt reports prompts that a context has no room for.
+func (m *Model) checkPrompt(tokens []int32, context int) error {
+	switch {
+	case len(tokens) == 0:
+		return fmt.Errorf("llm: a prompt without tokens: %w", compute.ErrArgument)
+	case len(tokens) > context:
+		return fmt.Errorf("llm: a prompt of %d tokens, in a context of %d: %w", len(tokens), context, compute.ErrTooLarge)
+	}
+	return nil
+}
+
+// generation is a text that grows token by token, whoever computes it.
+type generation struct {
+	*generateOptions
+	model  *Model
+	output decoder.Output // that it needs at least
+	choice *sampler
+	answer *answer
+	all    []int32 // tokens of prompt and answer
+	n      int     // of the answer
+}
+
+func newGeneration(m *Model, o *generateOptions, prompt []int32) *generation {
+	return &generation{generateOptions: o, model: m, output: o.sampling.output(o.logProbs >= 0), choice: newSampler(o.sampling),
+		answer: &answer{stop: o.stop, stream: m.text.NewStream()}, all: slices.Clone(prompt)}
+}
+
+// next chooses the token after all so far, and appends it. Full says that there is no room after it.
+func (g *generation) next(n *decoder.Next, full bool) (Token, error) {
+	var t Token
+	var err error
+	if t.ID, err = g.choice.pick(n, g.all); err != nil {
+		return t, err
+	}
+	if g.logProbs >= 0 {
+		t.LogProb, t.Top = logProbs(n.Logits, t.ID, g.logProbs)
+	}
+	g.all = append(g.all, t.ID)
+	g.n++
+	if g.model.text.Ends(t.ID) && !g.ignoreEnd {
+		t.Text, t.Finish = g.answer.end(), EndOfText
+		return t, nil
+	}
+	var stopped bool
+	switch t.Text, stopped = g.answer.next(t.ID); {
+	case stopped:
+		t.Finish = StopString
+	case g.limited && g.n == g.most:
+		t.Text, t.Finish = t.Text+g.answer.end(), Limit
+	case full:
+		t.Text, t.Finish = t.Text+g.answer.end(), ContextFull
+	}
+	return t, nil
+}
+
+// answer is the text so far that was not given out: parts of characters, and what may become a stop string.
+type answer struct {
+	stream interface {
+		Next(token int32) string
+		End() string
+	}
+	stop    []string
+	pending string
+}
+
+// next is what can be said after a token, and whether a stop string has come.
+func (a *answer) next(token int32) (text string, stopped bool) {
+	a.pending += a.stream.Next(token)
+	return a.take(false)
+}
+
+// end is what is left at the end.
+func (a *answer) end() string {
+	a.pending += a.stream.End()
+	text, _ := a.take(true)
+	return text
+}
+
+func (a *answer) take(all bool) (text string, stopped bool) {
+	at := -1
+	for _, s := range a.stop {
+		if i := strings.Index(a.pending, s); i >= 0 && (at < 0 || i < at) {
+			at = i
+		}
+	}
+	if at >= 0 {
+		text, a.pending = a.pending[:at], ""
+		return text, true
+	}
+	held := 0
+	for _, s := range a.stop {
+		for n := min(len(s)-1, len(a.pending)); n > held && !all; n-- {
+			if strings.HasSuffix(a.pending, s[:n]) {
+				held = n
+			}
+		}
+	}
+	at = len(a.pending) - held
+	text, a.pending = a.pending[:at], a.pending[at:]
+	return text, false
+}

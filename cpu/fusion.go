@@ -62,6 +62,7 @@ const (
 	blockRoom  = 6144 // of all memory that a block touches
 	leastBlock = 512
 	mostBlock  = 2048
+	leastRow   = 64      // of one term by a number for each row
 	blockRest  = 64      // that a block takes rather than leave it to the next
 	longBlock  = 1 << 14 // of terms that need no room in a cache
 )
@@ -89,7 +90,11 @@ func newExpression(x *program.Expression, scalars []float32, in []program.Type, 
 	}
 	buffers := max(f.plans[0].buffers, f.plans[1].buffers)
 	f.block = min(max(blockRoom/(buffers+len(f.operands)+len(results))&^127, leastBlock), mostBlock)
-	f.byRow = f.byRow && f.shape[len(f.shape)-1] >= leastBlock
+	least := leastBlock
+	if len(f.terms) == 1 && !slices.ContainsFunc(f.operands, func(o operandForm) bool { return !o.dense && !o.single && o.strides[len(f.shape)-1] != 0 }) {
+		least = leastRow
+	}
+	f.byRow = f.byRow && f.shape[len(f.shape)-1] >= least
 	f.findChains(results)
 	f.ns = f.cost()
 	return f

@@ -220,15 +220,25 @@ func (v *Convolution) Do(i, lo, hi int, a *ConvData) {
 				v.sum(y, x, a.W[group*v.outs*v.taps:], rows)
 			}
 		}
-		for c := first; c < last; c++ {
+		run := 1 // channels that are finished at once: those of a single pixel are neighbours
+		if v.pixels == 1 {
+			run = max(1, last-first)
+		}
+		for c := first; c < last; c += run {
 			channel := group*v.outs + c
-			y := y[c*v.pixels:][:rows*v.OutW]
-			if v.slow || v.poisoned(y, a.W[channel*v.taps:][:v.taps]) {
-				for r := range rows {
-					v.row(y[r*v.OutW:][:v.OutW], a.X[(n*v.C+group*v.perGroup)*v.H*v.W:], a.W[channel*v.taps:], from+r)
+			y := y[c*v.pixels:][:run*rows*v.OutW]
+			for i := range run {
+				w := a.W[(channel+i)*v.taps:][:v.taps]
+				if y := y[i*rows*v.OutW:][:rows*v.OutW]; v.slow || v.poisoned(y, w) {
+					for r := range rows {
+						v.row(y[r*v.OutW:][:v.OutW], a.X[(n*v.C+group*v.perGroup)*v.H*v.W:], w, from+r)
+					}
 				}
 			}
-			if a.Bias != nil {
+			switch {
+			case a.Bias != nil && run > 1:
+				kernels.Add(y, y, a.Bias[channel:][:run])
+			case a.Bias != nil:
 				kernels.AddScalar(y, y, a.Bias[channel])
 			}
 			if v.act != nil {

@@ -41,3 +41,12 @@ func GemmPack(dst *float32, rows *[4]*float32, width, k int) {
 	runBox()
 	closeBox()
 }
+
+// GemmTaps sets rows of n elements, which are at least one, as are taps: see gemm.Taps.
+func GemmTaps(y, x, w *float32, offsets *int32, taps, n, rows, ystep, xstep int) {
+	openBox(opTaps, 0)
+	box.pointers[0], box.pointers[1], box.pointers[2], box.pointers[3] = unsafe.Pointer(y), unsafe.Pointer(x), unsafe.Pointer(w), unsafe.Pointer(offsets)
+	box.words = [8]uint32{uint32(n), uint32(rows), uint32(ystep), uint32(xstep), uint32(taps)}
+	runBox()
+	closeBox()
+}

@@ -90,10 +90,11 @@ const (
 	opTile        = 81
 	opPack        = 82
 	opTranspose   = 83
-	opDequantize  = 84
-	opColumns     = 85
-	opMultiply    = 86
-	opMultiply8   = 87
+	opTaps        = 84
+	opDequantize  = 85
+	opColumns     = 86
+	opMultiply    = 87
+	opMultiply8   = 88
 )
 
 func addSIMD128(y, a, b *float32, n int) {

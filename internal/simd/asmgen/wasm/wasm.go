@@ -11,6 +11,7 @@ const (
 	runTile
 	runPack
 	runTranspose
+	runTaps
 	runDequantize
 	runColumns
 	runMultiply
@@ -19,7 +20,7 @@ const (
 )
 
 // operationNames are Go constants.
-var operationNames = [operations]string{"opBlock", "opTile", "opPack", "opTranspose",
+var operationNames = [operations]string{"opBlock", "opTile", "opPack", "opTranspose", "opTaps",
 	"opDequantize", "opColumns", "opMultiply", "opMultiply8"}
 
 // build makes the module of some kernels. Operation i is kernel i.
@@ -55,7 +56,7 @@ func build(kernels []*ir.Kernel) ([]byte, error) {
 	strided := packed + tileRows*tileVectors
 	weights := strided + tileRows*tileVectors
 	m.functions[funcApply] = applyFunction(weights)
-	table(blockFunction(packed), tileFunction(strided), packFunction(), transposeFunction())
+	table(blockFunction(packed), tileFunction(strided), packFunction(), transposeFunction(), tapsFunction())
 	table(dequantizeFunction(weights), columnsFunction(weights), multiplyFunction(weights, false), multiplyFunction(weights, true))
 	table(eachTile(packedTile)...)
 	table(eachTile(stridedTile)...)

@@ -1,0 +1,15 @@
+package gemm
+
+import "github.com/wavelane/wavelane/internal/simd/kernels"
+
+func (s *shape) gather(dst, x []float32, offsets []int32, width, n int) {
+	gatherGo(dst, x, offsets, width, n)
+}
+
+func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
+	if len(offsets) == 0 || kernels.Active() == kernels.Scalar {
+		tapsGo(y, x, w, offsets, n, rows, ystep, xstep)
+		return
+	}
+	kernels.GemmTaps(&y[0], &x[0], &w[0], &offsets[0], len(offsets), n, rows, ystep, xstep)
+}

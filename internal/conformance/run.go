@@ -66,7 +66,7 @@ var overlapping = make(chan struct{}, 2)
 
 // again is of how many cases a device takes one, others by each seed, when it has been through all and is now forced into other
 // variants, limits or numbers of workers.
-const again = 2
+const again = 4
 
 // RunEntries runs cases of some entries and nothing else, one in [again].
 func RunEntries(t *testing.T, name string, dev program.Executor, entries ...*program.Entry) {

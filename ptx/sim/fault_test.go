@@ -197,6 +197,8 @@ func TestHostMemory(t *testing.T) {
 	require.ErrorIs(t, err, compute.ErrArgument)
 	_, err = g.Alloc(1 << 40)
 	require.ErrorIs(t, err, compute.ErrTooLarge)
+	_, err = g.Load(&ir.Module{AddressSize: 64, Vars: []ir.Var{{Name: "x", Space: ir.GlobalSpace, Type: ir.B8, Dims: []int{1 << 40}}}})
+	require.ErrorIs(t, err, compute.ErrTooLarge)
 	a, err := g.Alloc(100)
 	require.NoError(t, err)
 	require.Zero(t, a%256)

@@ -89,13 +89,16 @@ func New(cfg Config) *GPU {
 	return &GPU{cfg: cfg, mon: newMonitor(cfg), mem: memory{next: max(cfg.Base, globalWindow)}}
 }
 
+// mostMemory bounds an allocation, and the variables of a module, in bytes.
+const mostMemory = 16 << 30
+
 // Alloc returns the address of n bytes of global memory, a multiple of 256. Nothing is written to them. n may be 0: then no
 // byte may be accessed. Errors wrap [compute.ErrArgument] or, beyond 16 GiB, [compute.ErrTooLarge].
 func (g *GPU) Alloc(n int) (uint64, error) {
 	if n < 0 {
 		return 0, fmt.Errorf("sim: Alloc of %d bytes: %w", n, compute.ErrArgument)
 	}
-	if uint64(n) > 16<<30 {
+	if uint64(n) > mostMemory {
 		return 0, fmt.Errorf("sim: Alloc of %d bytes: %w", n, compute.ErrTooLarge)
 	}
 	s := g.mem.add(n, allocAlign, ir.GlobalSpace, "")

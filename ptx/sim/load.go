@@ -40,6 +40,15 @@ func (g *GPU) Load(m *ir.Module) (*Module, error) {
 	if err := ir.Validate(m); err != nil {
 		return nil, fmt.Errorf("sim: Load: %w", err)
 	}
+	bytes := uint64(0)
+	for i := range m.Vars {
+		if v := &m.Vars[i]; v.Space == ir.GlobalSpace || v.Space == ir.ConstSpace {
+			bytes += uint64(v.Size())
+		}
+	}
+	if bytes > mostMemory {
+		return nil, fmt.Errorf("sim: Load: variables of %d bytes: %w", bytes, compute.ErrTooLarge)
+	}
 	mod := &Module{gpu: g, ir: m, globals: map[string]*segment{}, kernels: map[string]*Kernel{}}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -19,6 +19,7 @@ type module struct {
 	kernels   map[string]*sim.Kernel
 	functions map[string]driver.Function
 	variables []*deviceMemory
+	bytes     uint64 // of them
 	unloaded  bool
 }
 
@@ -83,7 +84,7 @@ func (g *GPU) compile(call string, image []byte, o *driver.JIT) (text []byte, m 
 }
 
 // ModuleLoadData loads what Compile made, or PTX, which may end in a NUL.
-func (g *GPU) ModuleLoadData(image []byte, o *driver.JIT) (driver.Module, driver.Result) {
+func (g *GPU) ModuleLoadData(image []byte, o *driver.JIT) (h driver.Module, r driver.Result) {
 	options := driver.JIT{}
 	if o != nil {
 		options = *o
@@ -99,13 +100,26 @@ func (g *GPU) ModuleLoadData(image []byte, o *driver.JIT) (driver.Module, driver
 		g.mu.Unlock()
 		return 0, driver.InvalidContext
 	}
+	variables := variableBytes(text)
+	if variables > g.cfg.Memory-c.used {
+		g.mu.Unlock()
+		return 0, driver.OutOfMemory
+	}
+	c.used += variables
 	g.mu.Unlock()
+	defer func() {
+		if r != driver.Success {
+			g.mu.Lock()
+			c.used -= variables
+			g.mu.Unlock()
+		}
+	}()
 	loaded, err := c.sim.Load(text) // waits for the operation that runs
 	if err != nil {
 		options.ErrorLog = fmt.Sprintf("error: %v\n", err)
 		return 0, unsupported(err, driver.InvalidPTX)
 	}
-	m := &module{context: c, ir: text, sim: loaded, registers: options.MaxRegisters, kernels: map[string]*sim.Kernel{},
+	m := &module{context: c, ir: text, sim: loaded, registers: options.MaxRegisters, bytes: variables, kernels: map[string]*sim.Kernel{},
 		functions: map[string]driver.Function{}}
 	var info strings.Builder
 	for _, f := range text.Funcs {
@@ -143,6 +157,16 @@ func (g *GPU) ModuleLoadData(image []byte, o *driver.JIT) (driver.Module, driver
 	return driver.Module(g.add(m)), driver.Success
 }
 
+// variableBytes is what a module's variables take of the device's memory.
+func variableBytes(m *ir.Module) (n uint64) {
+	for i := range m.Vars {
+		if space := m.Vars[i].Space; space == ir.GlobalSpace || space == ir.ConstSpace {
+			n += uint64(m.Vars[i].Size())
+		}
+	}
+	return n
+}
+
 // ModuleUnload unloads the module with its functions and variables, when everything that is queued has run.
 func (g *GPU) ModuleUnload(h driver.Module) driver.Result {
 	c, r := g.enter("ModuleUnload", unsafeCall|destroyCall)
@@ -166,6 +190,7 @@ func (g *GPU) ModuleUnload(h driver.Module) driver.Result {
 	for _, v := range m.variables {
 		c.memory.remove(v.base)
 	}
+	c.used -= m.bytes
 	g.mu.Unlock()
 	c.sim.Unload(m.sim)
 	g.mu.Lock()

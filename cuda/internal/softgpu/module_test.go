@@ -12,6 +12,26 @@ import (
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
+// Variables of modules are part of the device's memory.
+func TestVariablesTakeMemory(t *testing.T) {
+	r := newRig(t, softgpu.Config{Memory: 1 << 20})
+	free := func() uint64 {
+		n, _, res := r.MemGetInfo()
+		require.Equal(t, driver.Success, res)
+		return n
+	}
+	before := free()
+	variables := []byte(".version 7.0\n.target sm_80\n.address_size 64\n.global .b32 x[150000];\n.const .b8 c[1000];\n")
+	m, res := r.ModuleLoadData(variables, nil)
+	require.Equal(t, driver.Success, res)
+	require.Equal(t, before-601_000, free())
+	_, res = r.ModuleLoadData(variables, nil)
+	require.Equal(t, driver.OutOfMemory, res)
+	require.Equal(t, before-601_000, free())
+	require.Equal(t, driver.Success, r.ModuleUnload(m))
+	require.Equal(t, before, free())
+}
+
 // TestRefused loads what the driver's compiler refuses.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
@@ -44,6 +64,7 @@ func TestRefused(t *testing.T) {
 		{text("7.0", "sm_80", ".reg .b32 %r<6>; vmad.u32.u32.u32 %r1, %r2, %r3, %r4;"), softgpu.Config{}, driver.NotSupported, "vmad"},
 		{text("7.0", "sm_80", ".shared .b8 much[49153]; .reg .b32 %r<2>; ld.shared.b32 %r1, [much];"), softgpu.Config{},
 			driver.InvalidPTX, "too much shared data"},
+		{".version 7.0\n.target sm_80\n.address_size 64\n.global .b8 much[3000000000], more[3000000000];\n", softgpu.Config{}, driver.OutOfMemory, ""},
 		{"\x7fELF\x02\x01\x01", softgpu.Config{}, driver.InvalidImage, "neither PTX nor a binary"},
 	} {
 		r := newRig(t, c.cfg)

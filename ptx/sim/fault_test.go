@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/parse"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
@@ -189,6 +191,19 @@ func TestLoadErrors(t *testing.T) {
 		Body: []ir.Instr{{Op: "shfl", Mods: []ir.Mod{"idx", "b32"}, Args: []ir.Operand{
 			{Kind: ir.PairOperand, Elems: []ir.Operand{ir.R(1)}}, ir.R(1), ir.Int(0), ir.Int(31)}}}}}})
 	require.ErrorIs(t, err, compute.ErrArgument)
+}
+
+// A thread's variables have a limit on every GPU.
+func TestLocalMemory(t *testing.T) {
+	for n, want := range map[int]error{512 << 10: nil, 512<<10 + 1: compute.ErrTooLarge, 1 << 40: compute.ErrTooLarge} {
+		m, err := parse.Module("local", fmt.Appendf(nil, ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n"+
+			".local .b8 x[%d];\n.reg .b64 %%rd<2>;\nmov.u64 %%rd1, x;\nret;\n}\n", n))
+		require.NoError(t, err)
+		loaded, err := sim.New(sim.Config{}).Load(m)
+		require.NoError(t, err)
+		_, err = loaded.Kernel("k")
+		require.ErrorIs(t, err, want)
+	}
 }
 
 func TestHostMemory(t *testing.T) {

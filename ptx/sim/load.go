@@ -171,6 +171,10 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 			if err != nil {
 				return nil, err
 			}
+			if n := prog.funcs[len(prog.funcs)-1].frame.size; n > maxLocal {
+				return nil, fmt.Errorf("sim: %s: kernel %s has %d bytes of local memory, at most %d are possible: %w", f.Pos, f.Name, n, maxLocal,
+					compute.ErrTooLarge)
+			}
 			k := &Kernel{module: m, ir: f, prog: prog, params: args.LayoutOf(f.Params)}
 			m.kernels[name] = k
 			return k, nil

@@ -38,7 +38,7 @@ func random(seed uint64, template string) decoder.Random {
 
 var usual = limits{body: 1 << 16, choices: 4, write: time.Minute}
 
-// testServer is a server with a model of random weights, and what a session says alone.
+// testServer is a server with a model of random weights.
 type testServer struct {
 	*server
 	weights *llm.Weights
@@ -108,7 +108,7 @@ func (s *testServer) post(ctx context.Context, path string, body any) (*http.Res
 
 type object = map[string]any
 
-// get is the JSON of an answer, with its status.
+// decoded is the JSON of an answer, with its status.
 func decoded(t *testing.T, r *http.Response, err error) (int, object) {
 	require.NoError(t, err)
 	defer r.Body.Close()

@@ -50,6 +50,12 @@ func (rec *Batch) Broadcast(v Value, g Group, root int) Value {
 	return rec.collective(g, program.Collective{Call: program.CallBroadcast, Peer: root}, v)
 }
 
+// Barrier gives the value when all members have computed theirs: steps that need the result begin after all steps that the others' values
+// need.
+func (rec *Batch) Barrier(v Value, g Group) Value {
+	return rec.collective(g, program.Collective{Call: program.CallBarrier}, v)
+}
+
 // Send sends a value to another member, who records [Batch.Recv]. It gives the value.
 func (rec *Batch) Send(v Value, g Group, to int) Value {
 	return rec.collective(g, program.Collective{Call: program.CallSend, Peer: to}, v)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,17 +22,17 @@ import (
 	"github.com/wavelane/wavelane/gpu"
 )
 
-// opened is a device with tensors.
-type opened interface {
+// withTensors is a device with tensors.
+type withTensors interface {
 	dist.Device
 	Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error)
 	Close() error
 }
 
 // devicesOf opens n devices of a kind, which share nothing.
-func devicesOf(t *testing.T, kind string, n int) ([]opened, []*dist.Group) {
+func devicesOf(t *testing.T, kind string, n int) ([]withTensors, []*dist.Group) {
 	t.Helper()
-	list, of := make([]opened, n), make([]dist.Device, n)
+	list, of := make([]withTensors, n), make([]dist.Device, n)
 	for i := range list {
 		var err error
 		switch kind {
@@ -71,7 +72,7 @@ func TestBatch(t *testing.T) {
 
 // collectiveBatch records all collectives and steps that need them, that they need, and neither, and compares with what the members' data
 // give. The numbers are small integers, whose sums are exact.
-func collectiveBatch(d opened, g *dist.Group) error {
+func collectiveBatch(d withTensors, g *dist.Group) error {
 	ctx, size, rank := context.Background(), g.Size(), g.Rank()
 	rows := 2 * size
 	of := func(r, i int) float32 { return float32((i*7+r*5)%11 - 5) } // element i of rank r
@@ -97,6 +98,7 @@ func collectiveBatch(d opened, g *dist.Group) error {
 	scattered := b.ReduceScatter(b.Add(sum, in), g, dist.Min)
 	exchanged := b.AllToAll(in, g)
 	root := b.Broadcast(in, g, size-1)
+	met := b.Barrier(b.Scale(root, 2), g)
 	ignored := b.AllReduce(most, g, dist.Sum) // carried out though nobody uses it
 	_ = ignored
 	every := b.Mul(b.Scale(sum, 0.5), root)
@@ -109,7 +111,7 @@ func collectiveBatch(d opened, g *dist.Group) error {
 	keep := b.Keep(b.Neg(again))
 	keepSum := b.Keep(sum)
 	read := map[string]*batch.Result{"sum": b.Read(sum), "most": b.Read(most), "gathered": b.Read(gathered), "scattered": b.Read(scattered),
-		"exchanged": b.Read(exchanged), "root": b.Read(root), "again": b.Read(again), "updated": b.Read(updated), "before": before, "alone": alone}
+		"exchanged": b.Read(exchanged), "root": b.Read(root), "met": b.Read(met), "again": b.Read(again), "updated": b.Read(updated), "before": before, "alone": alone}
 	if size > 1 {
 		if rank == 0 {
 			b.Send(twice, g, size-1)
@@ -122,7 +124,7 @@ func collectiveBatch(d opened, g *dist.Group) error {
 		return err
 	}
 	defer plan.Close()
-	for _, part := range []string{"all_reduce[sum](", "all_gather(", "reduce_scatter[min](", "all_to_all(", "broadcast[from "} {
+	for _, part := range []string{"all_reduce[sum](", "all_gather(", "reduce_scatter[min](", "all_to_all(", "broadcast[from ", "barrier("} {
 		if !strings.Contains(plan.String(), part) {
 			return fmt.Errorf("the plan does not list %s:\n%s", part, plan)
 		}
@@ -153,6 +155,7 @@ func collectiveBatch(d opened, g *dist.Group) error {
 			put("most", m)
 			put("alone", 6*x[i])
 			put("root", of(size-1, i))
+			put("met", 2*of(size-1, i))
 			put("received", 4*of(0, i))
 			now[i] += 0.5 * sumOf(i) * of(size-1, i)
 			put("updated", now[i])
@@ -201,6 +204,37 @@ func collectiveBatch(d opened, g *dist.Group) error {
 		}
 	}
 	return nil
+}
+
+// TestBatchBarrier has a member come later than the others to a barrier of a compiled plan.
+func TestBatchBarrier(t *testing.T) {
+	devices, groups := devicesOf(t, "cpu", 3)
+	var late atomic.Bool
+	compiled := make(chan bool, len(groups))
+	require.NoError(t, each(groups, func(g *dist.Group) error {
+		b := batch.New(devices[g.Rank()])
+		result := b.Read(b.Barrier(b.Upload([]float32{float32(g.Rank())}), g))
+		plan, err := b.Compile(t.Context()) // which is a meeting of its own
+		compiled <- true
+		if err != nil {
+			return err
+		}
+		defer plan.Close()
+		if g.Rank() == 1 {
+			for range groups {
+				<-compiled
+			}
+			time.Sleep(30 * time.Millisecond)
+			late.Store(true)
+		}
+		if err := plan.Run(t.Context()); err != nil {
+			return err
+		}
+		if !late.Load() || result.Float32s()[0] != float32(g.Rank()) {
+			return fmt.Errorf("rank %d passed with %v before another came", g.Rank(), result.Float32s())
+		}
+		return nil
+	}))
 }
 
 // TestBatchUpdates has a tensor updated by a step that needs no collective, while one that reads what it was before needs one; and a value

@@ -195,8 +195,8 @@ func (g *Group) Broadcast(ctx context.Context, data any, root int) error {
 // Send sends data to another member, who receives as many. It may return before they have arrived.
 func (g *Group) Send(ctx context.Context, data any, to int) error {
 	v, err := g.peer(data, to)
-	if err == nil && to == g.Rank() {
-		err = fmt.Errorf("to itself: %w", compute.ErrArgument)
+	if err == nil {
+		err = g.checkMessage(to)
 	}
 	if err != nil {
 		return fmt.Errorf("Send: %w", err)
@@ -216,8 +216,8 @@ func (g *Group) Send(ctx context.Context, data any, to int) error {
 // Recv receives what another member sends: exactly as many elements. Messages from one member arrive in the order in which they were sent.
 func (g *Group) Recv(ctx context.Context, data any, from int) error {
 	v, err := g.peer(data, from)
-	if err == nil && from == g.Rank() {
-		err = fmt.Errorf("from itself: %w", compute.ErrArgument)
+	if err == nil {
+		err = g.checkMessage(from)
 	}
 	if err != nil {
 		return fmt.Errorf("Recv: %w", err)
@@ -264,6 +264,17 @@ func (g *Group) peer(data any, rank int) (view, error) {
 		err = fmt.Errorf("rank %d of %d: %w", rank, g.Size(), compute.ErrArgument)
 	}
 	return v, err
+}
+
+// checkMessage says whether messages go to and from a rank.
+func (g *Group) checkMessage(peer int) error {
+	if peer == g.Rank() {
+		return fmt.Errorf("rank %d with itself: %w", peer, compute.ErrArgument)
+	}
+	if !g.transport.messages() {
+		return fmt.Errorf("messages between two members with the engine %q, use %q: %w", EngineNCCL, EngineMPI, compute.ErrUnsupported)
+	}
+	return nil
 }
 
 // parts calls do for parts of data of which every member has so many bytes, such that those of all fit into a buffer.

@@ -6,7 +6,8 @@
 //	err = w.AllReduce(ctx, gradients, gradients, dist.Mean)
 //
 // Processes are started by the launcher of an MPI library, mpirun or srun, and talk through that library, which is loaded when the program
-// runs: Open MPI, MPICH and its derivatives, or one with the ABI of MPI 5. There is no cgo. A process without a launcher is a world of
+// runs: Open MPI, MPICH and its derivatives, or one with the ABI of MPI 5. Processes with an NVIDIA GPU each may talk through NCCL instead,
+// started by torchrun or anything that sets the same variables: [EngineNCCL]. There is no cgo. A process without a launcher is a world of
 // one, in which collectives copy. [Local] makes groups of devices of one process.
 //
 // Batches record collectives as steps: see [github.com/wavelane/wavelane/batch.Group].
@@ -17,6 +18,7 @@
 //     in an order that all agree on. Where that is violated, MPI waits for ever: see [WithTimeout].
 //   - Calls block until the data of this member are complete. They may come from several goroutines; those on one group are carried out one after
 //     another, except Send and Recv, which do not wait for others.
+//   - NCCL has no Send and Recv here: [compute.ErrUnsupported].
 //   - Slices are []float32, []compute.F16, []compute.BF16, []int32, []uint32 or []byte. Bytes are moved but not reduced.
 //   - When a context ends, or a call fails after it has begun, other members may wait for what does not come: the group is broken, with all that share its world, and
 //     stays so. Every later call returns the same [*BrokenError]. Wrong arguments do not break a group, as nothing has been sent.

@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"os"
 	"strconv"
 
 	"github.com/wavelane/wavelane/dist/internal/mpi"
@@ -10,6 +11,7 @@ import (
 type launcher struct {
 	name       string // for people; empty if there is none
 	rank, size int
+	local      int      // number on the machine; -1 if the launcher does not say
 	libraries  []string // of MPI, in the order in which to try them
 	mpi        bool     // whether it can start processes of MPI
 }
@@ -38,21 +40,24 @@ const slurm = "Slurm (srun)"
 func findLauncher(getenv func(string) string) launcher {
 	underSlurm := getenv("SLURM_STEP_NUM_TASKS") != ""
 	for _, known := range []struct {
-		name, rank, size string
-		mpi              bool
-		libraries        []string
+		name, rank, size, local string
+		mpi                     bool
+		libraries               []string
 	}{
-		{mpi.OpenMPI, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true, openMPIFirst},
-		{"PMI (Hydra, as of MPICH)", "PMI_RANK", "PMI_SIZE", true, mpichFirst},
-		{slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", true, openMPIFirst},
-		{"torchrun or alike", "RANK", "WORLD_SIZE", false, nil},
+		{mpi.OpenMPI, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", true, openMPIFirst},
+		{"PMI (Hydra, as of MPICH)", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", true, mpichFirst},
+		{slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", true, openMPIFirst},
+		{"torchrun or alike", "RANK", "WORLD_SIZE", "LOCAL_RANK", false, nil},
 	} {
 		rank, err1 := strconv.Atoi(getenv(known.rank))
 		size, err2 := strconv.Atoi(getenv(known.size))
 		if err1 != nil || err2 != nil || rank < 0 || rank >= size {
 			continue
 		}
-		l := launcher{known.name, rank, size, known.libraries, known.mpi}
+		l := launcher{known.name, rank, size, -1, known.libraries, known.mpi}
+		if local, err := strconv.Atoi(getenv(known.local)); err == nil && local >= 0 && local < size {
+			l.local = local
+		}
 		if known.rank == "PMI_RANK" && underSlurm {
 			l.name = slurm
 		}
@@ -60,6 +65,10 @@ func findLauncher(getenv func(string) string) launcher {
 	}
 	return launcher{rank: 0, size: 1, libraries: openMPIFirst}
 }
+
+// LocalRank returns the rank on its machine that the launcher of this process says it has, before [Init]: which of several GPUs to open. It
+// is 0 if there is no launcher, or one that does not say.
+func LocalRank() int { return max(0, findLauncher(os.Getenv).local) }
 
 // advice is what to do when the library does not find the processes of the launcher.
 func (l launcher) advice() string {

@@ -11,11 +11,15 @@ import (
 const (
 	EngineVariable  = "WAVELANE_DIST_ENGINE" // as WithEngine
 	LibraryVariable = "WAVELANE_MPI_LIBRARY" // path or name of the MPI library, instead of those that are searched
+
+	NCCLLibraryVariable = "WAVELANE_NCCL_LIBRARY" // path or name of the NCCL library
+	SecretVariable      = "WAVELANE_DIST_SECRET"  // what ranks of one job know, when NCCL's id is handed to them
 )
 
 // Names of engines.
 const (
 	EngineMPI  = "mpi"  // processes, by an MPI library
+	EngineNCCL = "nccl" // processes with an NVIDIA GPU each, by NCCL
 	EngineNone = "none" // a world of one, whatever the environment says
 )
 
@@ -32,12 +36,12 @@ type config struct {
 	device    Device
 }
 
-// WithEngine chooses the engine: [EngineMPI], also where no launcher is found, or [EngineNone]. [EngineVariable] in the environment overrides
-// it.
+// WithEngine chooses the engine: [EngineMPI], also where no launcher is found, [EngineNCCL], which wants a CUDA device by [WithDevice], or
+// [EngineNone]. [EngineVariable] in the environment overrides it.
 func WithEngine(name string) Option {
 	return func(c *config) error {
-		if name != EngineMPI && name != EngineNone {
-			return fmt.Errorf("engine %q: there are %q and %q: %w", name, EngineMPI, EngineNone, compute.ErrArgument)
+		if name != EngineMPI && name != EngineNCCL && name != EngineNone {
+			return fmt.Errorf("engine %q: there are %q, %q and %q: %w", name, EngineMPI, EngineNCCL, EngineNone, compute.ErrArgument)
 		}
 		c.engine = name
 		return nil
@@ -66,7 +70,8 @@ func WithRankOrder() Option {
 	}
 }
 
-// WithDevice gives the device on which results of collectives on tensors lie.
+// WithDevice gives the device on which results of collectives on tensors lie, and which NCCL uses: [LocalRank] says which of several GPUs to
+// open for it.
 func WithDevice(d Device) Option {
 	return func(c *config) error {
 		if d == nil {

@@ -35,8 +35,11 @@ func (m members) Check(c *program.Collective, t compute.DType) error {
 	case program.CallAllReduce, program.CallReduceScatter:
 		return checkReduction(c.Reduction, v.element)
 	case program.CallBroadcast, program.CallSend, program.CallRecv:
-		if c.Peer < 0 || c.Peer >= m.Size() || c.Call != program.CallBroadcast && c.Peer == m.Rank() {
+		if c.Peer < 0 || c.Peer >= m.Size() {
 			return fmt.Errorf("rank %d for rank %d of %d: %w", c.Peer, m.Rank(), m.Size(), compute.ErrArgument)
+		}
+		if c.Call != program.CallBroadcast {
+			return m.checkMessage(c.Peer)
 		}
 	}
 	return nil
@@ -58,8 +61,11 @@ func (m members) Carry(ctx context.Context, c *program.Collective, dst, src any)
 		return m.Recv(ctx, dst, c.Peer)
 	}
 	copy(program.Bytes(dst), program.Bytes(src))
-	if c.Call == program.CallSend {
+	switch c.Call {
+	case program.CallSend:
 		return m.Send(ctx, dst, c.Peer)
+	case program.CallBarrier:
+		return m.Barrier(ctx)
 	}
 	return m.Broadcast(ctx, dst, c.Peer)
 }

@@ -19,6 +19,7 @@ type transport interface {
 	buffer(stop <-chan struct{}) (*buffer, error)
 	release(*buffer)
 	reduces(e element, r Reduction) bool // the library has an all-reduce for this
+	messages() bool                      // there are send and receive
 	allReduce(stop <-chan struct{}, b *buffer, n int, e element, r Reduction) error
 	allGather(stop <-chan struct{}, dst, src *buffer, n int) error // n of each member
 	allToAll(stop <-chan struct{}, dst, src *buffer, n int) error  // n for each member
@@ -28,4 +29,9 @@ type transport interface {
 	barrier(stop <-chan struct{}) error
 	split(stop <-chan struct{}, color, key int) (transport, error)
 	free(stop <-chan struct{}) error
+}
+
+// reducedByLibraries leaves maxima of floats out: which of a NaN and a number a library takes depends on their order.
+func reducedByLibraries(e element, r Reduction) bool {
+	return e == float32s && r == Sum || e == int32s && r != Mean
 }

@@ -67,6 +67,7 @@ func (t localTransport) size() int                               { return t.hub.
 func (t localTransport) buffer(<-chan struct{}) (*buffer, error) { return buffers.Get().(*buffer), nil }
 func (t localTransport) release(b *buffer)                       { buffers.Put(b) }
 func (t localTransport) reduces(element, Reduction) bool         { return false }
+func (t localTransport) messages() bool                          { return true }
 func (t localTransport) free(<-chan struct{}) error              { return nil }
 func (t localTransport) barrier(stop <-chan struct{}) error {
 	return t.exchange(stop, "Barrier", nil, func([]post) {})

@@ -23,10 +23,8 @@ func (t mpiTransport) buffer(stop <-chan struct{}) (*buffer, error) {
 
 func (t mpiTransport) release(b *buffer) { t.p.Release(b.native) }
 
-// reduces leaves maxima of floats out: which of a NaN and a number MPI takes depends on their order.
-func (t mpiTransport) reduces(e element, r Reduction) bool {
-	return e == float32s && r == Sum || e == int32s && r != Mean
-}
+func (t mpiTransport) messages() bool                      { return true }
+func (t mpiTransport) reduces(e element, r Reduction) bool { return reducedByLibraries(e, r) }
 
 func (t mpiTransport) allReduce(stop <-chan struct{}, b *buffer, n int, e element, r Reduction) error {
 	typ, op := mpi.Float32, mpi.Sum

@@ -26,6 +26,7 @@ import (
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cpu"
+	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/dist"
 )
 
@@ -67,6 +68,7 @@ var roles = map[string]func(w *dist.World) error{
 	"absent": absent,
 	"mixed":  mixed,
 	"differ": differing,
+	"nccl":   overNCCL,
 	"batch": func(w *dist.World) error {
 		d, err := cpu.Open(context.Background())
 		if err != nil {
@@ -76,13 +78,23 @@ var roles = map[string]func(w *dist.World) error{
 	},
 }
 
+// opened is a worker's device.
+var opened dist.Device
+
 func work(role string) error {
 	ctx := context.Background()
-	device, err := cpu.Open(ctx)
+	var device dist.Device
+	var err error
+	if os.Getenv(dist.EngineVariable) == dist.EngineNCCL {
+		device, err = cuda.Open(ctx, cuda.WithSoftware(), cuda.WithoutCache())
+	} else {
+		device, err = cpu.Open(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	options := []dist.Option{dist.WithDevice(device)}
+	opened = device
 	switch role {
 	case "ordered":
 		role, options = "suite", append(options, dist.WithRankOrder())

@@ -15,15 +15,15 @@ import (
 // World is the group of all processes of a job.
 type World struct {
 	*Group
-	info    Info
-	process *mpi.Process // nil in a world of one
-	close   sync.Once
-	err     error
+	info     Info
+	finalize func(stop <-chan struct{}) error // leaves the engine; nil in a world of one
+	close    sync.Once
+	err      error
 }
 
 // Info describes a world.
 type Info struct {
-	Engine    string `json:"engine"`             // EngineMPI or EngineNone
+	Engine    string `json:"engine"`             // EngineMPI, EngineNCCL or EngineNone
 	Launcher  string `json:"launcher,omitempty"` // empty if there is none
 	Library   string `json:"library,omitempty"`  // as it was loaded
 	Family    string `json:"family,omitempty"`   // its binary interface: "Open MPI", "MPICH" or "MPI 5 ABI"
@@ -39,7 +39,8 @@ type Info struct {
 // Handlers of signals that the MPI library replaces are put back, so that Go's panics, profiles and package os/signal go on working.
 //
 // The error wraps [compute.ErrUnavailable] where there is no library, naming what was tried, and [ErrLauncher] where the library found does not
-// know the launcher that started the process. It does not wait for ctx once MPI is being initialised, which waits for all processes.
+// know the launcher that started the process. It does not wait for ctx once MPI is being initialised, which waits for all processes. With NCCL
+// it waits for them until ctx ends or, if that is sooner, for the time of [WithTimeout].
 func Init(ctx context.Context, options ...Option) (*World, error) {
 	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
@@ -69,14 +70,19 @@ func Init(ctx context.Context, options ...Option) (*World, error) {
 			c.engine = EngineMPI
 		case l.size == 1:
 			c.engine = EngineNone
+		case cudaDevice(c.device) != nil:
+			c.engine = EngineNCCL
 		default:
-			return nil, fmt.Errorf("dist: %s started %d processes, which have no MPI between them: start them with mpirun or srun, or choose the engine %q: %w",
-				l.name, l.size, EngineNone, compute.ErrUnsupported)
+			return nil, fmt.Errorf("dist: %s started %d processes, which have no MPI between them: start them with mpirun or srun, give a CUDA device by WithDevice, "+
+				"or choose the engine %q: %w", l.name, l.size, EngineNone, compute.ErrUnsupported)
 		}
 	}
 	if c.engine == EngineNone {
 		g := newGroup(newJob(c, nil), localTransport{newHub(1), 0}, "world", 0, c.device)
 		return &World{Group: g, info: Info{Engine: EngineNone, Launcher: l.name, Size: 1}}, nil
+	}
+	if c.engine == EngineNCCL {
+		return initNCCL(ctx, c, l)
 	}
 	return initMPI(c, l)
 }
@@ -98,7 +104,7 @@ func initMPI(c config, l launcher) (*World, error) {
 		return nil, fmt.Errorf("dist: %s started %d processes, but %s (%s) finds %d: %s, or name another library in %s: %w",
 			l.name, l.size, p.Info().Path, p.Info().Family, of.Size(), l.advice(), LibraryVariable, ErrLauncher)
 	}
-	w := &World{process: p}
+	w := &World{finalize: p.Finalize}
 	err = p.Run(nil, func() error {
 		shared, err := of.SplitShared()
 		if err != nil {
@@ -122,8 +128,8 @@ func (w *World) Info() Info { return w.info }
 
 // Abort ends all processes of the world, this one included, with a status other than 0. In a world of one it ends the process.
 func (w *World) Abort(status int) {
-	if w.process != nil {
-		w.process.Abort(status)
+	if w.job.abort != nil {
+		w.job.abort(status)
 	}
 	os.Exit(status)
 }
@@ -166,7 +172,7 @@ func (w *World) leave(at string) error {
 	if w.job.done.Err() != nil {
 		return context.Cause(w.job.done)
 	}
-	if w.process == nil {
+	if w.finalize == nil {
 		w.job.finish(errClosed)
 		return nil
 	}
@@ -179,7 +185,7 @@ func (w *World) leave(at string) error {
 		return w.fail(broken(err))
 	}
 	w.job.finish(errClosed) // no call comes after this one
-	err = w.process.Finalize(late)
+	err = w.finalize(late)
 	if errors.Is(err, errAbandoned) {
 		late := broken(timedOut{wait})
 		w.endLate(late)

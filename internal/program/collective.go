@@ -41,9 +41,10 @@ const (
 	CallBroadcast
 	CallSend
 	CallRecv
+	CallBarrier
 )
 
-var callNames = [...]string{"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send", "recv"}
+var callNames = [...]string{"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send", "recv", "barrier"}
 
 func (c Call) String() string { return callNames[c] }
 

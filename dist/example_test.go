@@ -6,9 +6,11 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/cpu"
+	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/dist"
 )
 
@@ -63,4 +65,21 @@ func Example_batch() {
 		log.Fatal(err)
 	}
 	// Output: [0.8 1.6 2.4]
+}
+
+// Every process has a GPU of its own.
+func ExampleLocalRank() {
+	ctx := context.Background()
+	gpu, err := cuda.Open(ctx, cuda.WithDevice(dist.LocalRank()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	w, err := dist.Init(ctx, dist.WithDevice(gpu), dist.WithTimeout(10*time.Minute))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(w.Info().Engine)
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
 }

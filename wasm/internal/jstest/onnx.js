@@ -33,7 +33,7 @@ export async function run(onnx, options) {
   const session = await onnx.load(layer, options);
   const tests = {
     async "what the model says"() {
-      equal(session.inputs, [{ name: "x", type: "float32", shape: ["rows", 3], optional: false }]);
+      equal(session.inputs.map((v) => [v.name, v.type, v.shape, v.optional]), [["x", "float32", ["rows", 3], false]]);
       equal(session.outputs.map((v) => [v.name, v.type, v.shape]),
         [["y", "float32", ["rows", 2]], ["positive", "bool", ["rows", 2]], ["best", "int64", ["rows"]]]);
       if (options.device) equal(session.device.info.kind, options.device);

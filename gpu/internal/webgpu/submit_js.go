@@ -1,7 +1,6 @@
 package webgpu
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -224,12 +223,9 @@ const lossDelay = 100 * time.Millisecond
 
 // awaitLoss waits until the device is lost, if it is.
 func (d *browser) awaitLoss() {
-	// time.After would link all of runtime/metrics, for a setting of GODEBUG that it reads.
-	ctx, cancel := context.WithTimeout(context.Background(), lossDelay)
-	defer cancel()
 	select {
 	case <-d.lostSignal:
-	case <-ctx.Done():
+	case <-time.After(lossDelay):
 	}
 }
 

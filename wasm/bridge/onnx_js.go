@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"syscall/js"
 	"unsafe"
 
@@ -120,114 +121,64 @@ func (c *call) runModel(m *message, _ js.Value) {
 	}()
 }
 
+// sliceTypes are those of element types whose bytes in Go are those in JavaScript, and those of bool, which are 0 or 1.
+var sliceTypes = map[onnx.ElementType]reflect.Type{
+	onnx.Float32: reflect.TypeFor[[]float32](), onnx.Float64: reflect.TypeFor[[]float64](), onnx.Float16: reflect.TypeFor[[]compute.F16](),
+	onnx.BFloat16: reflect.TypeFor[[]compute.BF16](), onnx.Int8: reflect.TypeFor[[]int8](), onnx.Int16: reflect.TypeFor[[]int16](),
+	onnx.Int32: reflect.TypeFor[[]int32](), onnx.Int64: reflect.TypeFor[[]int64](), onnx.Uint8: reflect.TypeFor[[]uint8](),
+	onnx.Uint16: reflect.TypeFor[[]uint16](), onnx.Uint32: reflect.TypeFor[[]uint32](), onnx.Uint64: reflect.TypeFor[[]uint64](),
+	onnx.Bool: reflect.TypeFor[[]bool](),
+}
+
 // modelTensor reads an element type, a shape, and the next array, or an array for each string.
 func (m *message) modelTensor() onnx.Tensor {
 	t := onnx.Tensor{Type: onnx.ElementType(m.int()), Shape: m.shape()}
-	switch t.Type {
-	case onnx.Float32:
-		t.Data = elements[float32](m)
-	case onnx.Float64:
-		t.Data = elements[float64](m)
-	case onnx.Int8:
-		t.Data = elements[int8](m)
-	case onnx.Int16:
-		t.Data = elements[int16](m)
-	case onnx.Int32:
-		t.Data = elements[int32](m)
-	case onnx.Int64:
-		t.Data = elements[int64](m)
-	case onnx.Uint8:
-		t.Data = elements[uint8](m)
-	case onnx.Uint16:
-		t.Data = elements[uint16](m)
-	case onnx.Uint32:
-		t.Data = elements[uint32](m)
-	case onnx.Uint64:
-		t.Data = elements[uint64](m)
-	case onnx.Float16:
-		t.Data = elements[compute.F16](m)
-	case onnx.BFloat16:
-		t.Data = elements[compute.BF16](m)
-	case onnx.Bool:
-		codes := elements[uint8](m)
-		data := make([]bool, len(codes))
-		for i, x := range codes {
-			data[i] = x != 0
-		}
-		t.Data = data
-	case onnx.String:
+	if t.Type == onnx.String {
 		data := make([]string, t.Len())
 		for i := range data {
 			data[i] = m.text()
 		}
 		t.Data = data
-	default:
-		m.fail(fmt.Errorf("elements of type %v: %w", t.Type, compute.ErrDType))
+		return t
 	}
-	return t
-}
-
-// plain is elements whose bytes in Go are those in JavaScript.
-type plain interface {
-	float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | compute.F16 | compute.BF16 | bool
-}
-
-// elements copies the next array.
-func elements[E plain](m *message) []E {
+	of, known := sliceTypes[t.Type]
+	if !known {
+		m.fail(fmt.Errorf("elements of type %v: %w", t.Type, compute.ErrDType))
+		return t
+	}
 	a := m.nextArray()
 	if err := reserve(a.Length()); err != nil {
 		m.fail(err)
-		return nil
+		return t
 	}
-	s := make([]E, a.Length()/int(unsafe.Sizeof(*new(E))))
-	js.CopyBytesToGo(bytesOf(s), a)
-	return s
+	n := a.Length() / int(of.Elem().Size())
+	data := reflect.MakeSlice(of, n, n)
+	b := bytesOf(data)
+	js.CopyBytesToGo(b, a)
+	if t.Type == onnx.Bool {
+		for i, x := range b {
+			b[i] = min(x, 1)
+		}
+	}
+	t.Data = data.Interface()
+	return t
 }
 
-func bytesOf[E plain](s []E) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(E))))
+// bytesOf is the memory of a slice.
+func bytesOf(slice reflect.Value) []byte {
+	return unsafe.Slice((*byte)(slice.UnsafePointer()), slice.Len()*int(slice.Type().Elem().Size()))
 }
 
 // modelResult is the bytes of a tensor's elements, or an array of strings.
 func modelResult(t onnx.Tensor) any {
-	switch data := t.Data.(type) {
-	case []float32:
-		return arrayOf(data)
-	case []float64:
-		return arrayOf(data)
-	case []int8:
-		return arrayOf(data)
-	case []int16:
-		return arrayOf(data)
-	case []int32:
-		return arrayOf(data)
-	case []int64:
-		return arrayOf(data)
-	case []uint8:
-		return arrayOf(data)
-	case []uint16:
-		return arrayOf(data)
-	case []uint32:
-		return arrayOf(data)
-	case []uint64:
-		return arrayOf(data)
-	case []compute.F16:
-		return arrayOf(data)
-	case []compute.BF16:
-		return arrayOf(data)
-	case []bool:
-		return arrayOf(data)
+	if texts, ok := t.Data.([]string); ok {
+		list := make([]any, len(texts))
+		for i, s := range texts {
+			list[i] = s
+		}
+		return list
 	}
-	texts := t.Data.([]string)
-	list := make([]any, len(texts))
-	for i, s := range texts {
-		list[i] = s
-	}
-	return list
-}
-
-func arrayOf[E plain](data []E) any {
-	b := bytesOf(data)
+	b := bytesOf(reflect.ValueOf(t.Data))
 	to := page.uint8Array.New(len(b))
 	js.CopyBytesToJS(to, b)
 	return to

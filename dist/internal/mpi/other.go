@@ -18,7 +18,7 @@ type never struct{}
 
 // Start fails.
 func Start([]string) (*Process, error) {
-	return nil, fmt.Errorf("%w: not implemented on %s/%s", ErrMissing, runtime.GOOS, runtime.GOARCH)
+	return nil, fmt.Errorf("%w: there is no binding for %s/%s", ErrMissing, runtime.GOOS, runtime.GOARCH)
 }
 
 func (never) Info() (i Info)                                          { return }

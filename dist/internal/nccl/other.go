@@ -20,7 +20,7 @@ type never struct{}
 
 // Open fails.
 func Open(...string) (*Library, error) {
-	return nil, fmt.Errorf("%w: not implemented on %s/%s", ErrMissing, runtime.GOOS, runtime.GOARCH)
+	return nil, fmt.Errorf("%w: there is no binding for %s/%s", ErrMissing, runtime.GOOS, runtime.GOARCH)
 }
 
 func (never) Path() (s string)                                                    { return }

@@ -89,7 +89,7 @@ func (rec *Batch) Shape(v Value) []int {
 	return slices.Clone(rec.program.Values[v.slot].Shape)
 }
 
-// Upload makes a value of a slice in host memory: []float32, []int32, []uint32, []compute.F16 or []compute.BF16.
+// Upload makes a value of a slice in host memory: []float32, []int32, []uint32, []uint8, []compute.F16 or []compute.BF16.
 // Without a shape it is a vector. The slice is read when the batch runs.
 func (rec *Batch) Upload(data any, shape ...int) Value {
 	if rec.err != nil {

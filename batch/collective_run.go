@@ -393,6 +393,8 @@ func clone(data any) any {
 		return slices.Clone(s)
 	case []uint32:
 		return slices.Clone(s)
+	case []uint8:
+		return slices.Clone(s)
 	case []compute.F16:
 		return slices.Clone(s)
 	case []compute.BF16:

@@ -768,12 +768,14 @@ func (rec *Batch) Fill(value float32, shape ...int) Value {
 	return rec.apply(catalogue.Lookup("fill"), []float32{value}, compute.FillOptions{Shape: shape})
 }
 
-// Cast returns x converted between Float32, Float16 and BFloat16.
+// Cast returns x converted between Float32, Float16, BFloat16 and Uint8.
 //
 //   - Conversion to a type of fewer bits rounds to nearest even.
 //   - Values that round beyond the largest one of the type (65504 or 3.39e38) give ±Inf.
 //   - NaN stays NaN, with unspecified bits.
 //   - Subnormal numbers of either type may become 0.
+//   - Conversion to Uint8 rounds to the nearest integer, halves to even; what is below 0 and NaN become 0, what is
+//     above 255 becomes 255.
 //   - Conversion to the same type is a copy.
 func (rec *Batch) Cast(x Value, to compute.DType) Value {
 	return rec.apply(catalogue.Lookup("cast"), nil, compute.CastOptions{To: to}, x)

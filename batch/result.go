@@ -72,6 +72,9 @@ func (r *Result) Int32s() []int32 { return elements[int32](r) }
 // Uint32s returns the elements, or nil if the batch has not run or the element type is another.
 func (r *Result) Uint32s() []uint32 { return elements[uint32](r) }
 
+// Uint8s returns the elements, or nil if the batch has not run or the element type is another.
+func (r *Result) Uint8s() []uint8 { return elements[uint8](r) }
+
 // F16s returns the elements of a Float16 result, or nil if the batch has not run or the element type is another.
 func (r *Result) F16s() []compute.F16 { return elements[compute.F16](r) }
 

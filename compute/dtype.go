@@ -9,13 +9,15 @@ import (
 type DType uint8
 
 // Element types. Arithmetic is done in Float32; Float16 and BFloat16 are storage formats (see the cast operation) that products
-// of matrices take as they are. The integers hold indices.
+// of matrices take as they are. Int32 and Uint32 hold indices. Uint8 is what pictures are uploaded and read back as; the cast
+// operation converts it.
 const (
 	Float32 DType = iota
 	Int32
 	Uint32
 	Float16
 	BFloat16
+	Uint8
 )
 
 var dtypes = [...]struct {
@@ -27,6 +29,7 @@ var dtypes = [...]struct {
 	Uint32:   {"u32", 4},
 	Float16:  {"f16", 2},
 	BFloat16: {"bf16", 2},
+	Uint8:    {"u8", 1},
 }
 
 // Size returns the number of bytes of one element.

@@ -15,7 +15,7 @@ type Operand struct {
 }
 
 // Of gives a slice a shape; without one it is a vector.
-func Of[E float32 | int32 | uint32 | F16 | BF16](data []E, shape ...int) Operand {
+func Of[E float32 | int32 | uint32 | uint8 | F16 | BF16](data []E, shape ...int) Operand {
 	if len(shape) == 0 {
 		shape = []int{len(data)}
 	}

@@ -808,13 +808,15 @@ func (o Ops) FillAsync(y []float32, value float32) *Future {
 	return o.start("fill", []Operand{Of(y)}, nil, []float32{value}, FillOptions{Shape: []int{len(y)}})
 }
 
-// CastAsync computes x converted between Float32, Float16 and BFloat16.
+// CastAsync computes x converted between Float32, Float16, BFloat16 and Uint8.
 //
 //   - The length of y must be that of the result.
 //   - Conversion to a type of fewer bits rounds to nearest even.
 //   - Values that round beyond the largest one of the type (65504 or 3.39e38) give ±Inf.
 //   - NaN stays NaN, with unspecified bits.
 //   - Subnormal numbers of either type may become 0.
+//   - Conversion to Uint8 rounds to the nearest integer, halves to even; what is below 0 and NaN become 0, what is
+//     above 255 becomes 255.
 //   - Conversion to the same type is a copy.
 func (o Ops) CastAsync(y any, x Operand, options CastOptions) *Future {
 	return o.start("cast", destinations(y), []Operand{x}, nil, options)

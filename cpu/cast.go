@@ -29,13 +29,15 @@ func cast(c *call) work {
 // What conversions cost.
 var widening, narrowing = engine.Cost{Scalar: 1.5, AVX512: 0.15}, engine.Cost{Scalar: 3, AVX512: 0.3}
 
-// widen reads elements of any type of floats from an element on.
+// widen reads elements of a type that is cast from an element on.
 func widen(dst []float32, src view, d compute.DType, at int) {
 	switch d {
 	case compute.Float32:
 		copy(dst, src.f32()[at:])
 	case compute.Float16:
 		kernels.WidenF16(dst, src.u16()[at:])
+	case compute.Uint8:
+		kernels.WidenU8(dst, src.u8()[at:])
 	case compute.BFloat16:
 		kernels.WidenBF16(dst, src.u16()[at:])
 	}
@@ -52,13 +54,15 @@ func widenRows(dst []float32, src view, d compute.DType, at, n, stride int) {
 	}
 }
 
-// narrow stores elements as any type of floats from an element on.
+// narrow stores elements as a type that is cast, from an element on.
 func narrow(dst view, d compute.DType, at int, src []float32) {
 	switch d {
 	case compute.Float32:
 		copy(dst.f32()[at:], src)
 	case compute.Float16:
 		kernels.NarrowF16(dst.u16()[at:][:len(src)], src)
+	case compute.Uint8:
+		kernels.NarrowU8(dst.u8()[at:][:len(src)], src)
 	case compute.BFloat16:
 		kernels.NarrowBF16(dst.u16()[at:][:len(src)], src)
 	}

@@ -62,6 +62,8 @@ func operand(v view, t program.Type) compute.Operand {
 		o.Data = v.i32()
 	case compute.Uint32:
 		o.Data = v.u32()
+	case compute.Uint8:
+		o.Data = v.u8()
 	case compute.Float16:
 		o.Data = v.f16()
 	case compute.BFloat16:

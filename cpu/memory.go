@@ -40,6 +40,7 @@ func (v view) i32() []int32         { return unsafe.Slice((*int32)(v.p), v.n) }
 func (v view) u32() []uint32        { return unsafe.Slice((*uint32)(v.p), v.n) }
 func (v view) f16() []compute.F16   { return unsafe.Slice((*compute.F16)(v.p), v.n) }
 func (v view) bf16() []compute.BF16 { return unsafe.Slice((*compute.BF16)(v.p), v.n) }
+func (v view) u8() []uint8          { return unsafe.Slice((*uint8)(v.p), v.n) }
 func (v view) u16() []uint16        { return unsafe.Slice((*uint16)(v.p), v.n) }
 
 func (v view) bytes(d compute.DType) []byte { return unsafe.Slice((*byte)(v.p), v.n*d.Size()) }

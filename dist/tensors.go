@@ -115,15 +115,5 @@ func elementsOf(shape []int) int {
 }
 
 func sliceOf(t compute.DType, n int) any {
-	switch t {
-	case compute.Int32:
-		return make([]int32, n)
-	case compute.Uint32:
-		return make([]uint32, n)
-	case compute.Float16:
-		return make([]compute.F16, n)
-	case compute.BFloat16:
-		return make([]compute.BF16, n)
-	}
-	return make([]float32, n)
+	return program.MakeSlice(program.Type{DType: t, Shape: []int{n}})
 }

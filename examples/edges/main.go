@@ -118,7 +118,7 @@ func run(ctx context.Context, o options, w io.Writer) error {
 	}
 	defer cpu.Close()
 
-	edges := make([]float32, p.w*p.h)
+	edges := make([]uint8, p.w*p.h)
 	if err := oneBatch(ctx, dev, p, edges); err != nil {
 		return err
 	}

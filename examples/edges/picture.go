@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	_ "image/gif"
 	_ "image/jpeg"
 	"image/png"
@@ -17,9 +16,9 @@ import (
 const margin = 3
 
 // planes is a picture as the pipeline takes it: red, green and blue one after the other, each h+2·margin rows of w+2·margin
-// values in [0, 1]. The margin repeats the outermost pixels, so that the frame of the picture is no edge.
+// bytes. The margin repeats the outermost pixels, so that the frame of the picture is no edge.
 type planes struct {
-	pix  []float32
+	pix  []uint8
 	w, h int // without the margin
 }
 
@@ -43,27 +42,23 @@ func toPlanes(img image.Image) planes {
 	r := img.Bounds()
 	p := planes{w: r.Dx(), h: r.Dy()}
 	w, h := p.w+2*margin, p.h+2*margin
-	p.pix = make([]float32, 3*w*h)
+	p.pix = make([]uint8, 3*w*h)
 	for y := range h {
 		sy := r.Min.Y + min(max(y-margin, 0), p.h-1)
 		for x := range w {
 			sx := r.Min.X + min(max(x-margin, 0), p.w-1)
 			red, green, blue, _ := img.At(sx, sy).RGBA()
 			for c, v := range [3]uint32{red, green, blue} {
-				p.pix[(c*h+y)*w+x] = float32(v) / 0xffff
+				p.pix[(c*h+y)*w+x] = uint8(v >> 8)
 			}
 		}
 	}
 	return p
 }
 
-// save writes values in [0, 1] as a grey picture.
-func save(name string, pix []float32, w int) error {
-	img := image.NewGray(image.Rect(0, 0, w, len(pix)/w))
-	for i, v := range pix {
-		img.SetGray(i%w, i/w, color.Gray{Y: uint8(min(max(v, 0), 1)*255 + 0.5)})
-	}
-	return encode(name, img)
+// save writes a grey picture.
+func save(name string, pix []uint8, w int) error {
+	return encode(name, &image.Gray{Pix: pix, Stride: w, Rect: image.Rect(0, 0, w, len(pix)/w)})
 }
 
 func encode(name string, img image.Image) error {

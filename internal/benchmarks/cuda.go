@@ -156,6 +156,10 @@ func (k *clock) filled(ctx context.Context, t program.Type, n int32, zeros bool)
 		for i, v := range random(len(s)) {
 			s[i] = compute.F16Of(v)
 		}
+	case []uint8:
+		for i := range s {
+			s[i] = uint8(rand.Uint32())
+		}
 	case []compute.BF16:
 		for i, v := range random(len(s)) {
 			s[i] = compute.BF16(math.Float32bits(v) >> 16)

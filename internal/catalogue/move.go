@@ -8,13 +8,16 @@ import (
 	"github.com/wavelane/wavelane/internal/program"
 )
 
-// words are the element types that movement takes: those of four bytes. Those of two are packed in pairs; cast them first.
+// words are the element types that movement takes: those of four bytes. Those of fewer are packed; cast them first.
 var words = []compute.DType{compute.Float32, compute.Int32, compute.Uint32}
 
-var anyType = append(slices.Clone(words), compute.Float16, compute.BFloat16)
+var anyType = append(slices.Clone(words), compute.Float16, compute.BFloat16, compute.Uint8)
 
 // floats are the element types of numbers with a fraction.
 var floats = []compute.DType{compute.Float32, compute.Float16, compute.BFloat16}
+
+// castTypes are those that the cast operation converts, each to each.
+var castTypes = append(slices.Clone(floats), compute.Uint8)
 
 // View describes a strided read: element index of the result at Offset + Σ index·Strides of the operand.
 type View struct {
@@ -182,15 +185,16 @@ var (
 			}
 			return program.F32(s...), nil
 		}}
-	Cast = &program.Entry{Name: "cast", Method: "Cast", Class: program.Move, Doc: "x converted between Float32, Float16 and BFloat16",
+	Cast = &program.Entry{Name: "cast", Method: "Cast", Class: program.Move, Doc: "x converted between Float32, Float16, BFloat16 and Uint8",
 		Special: "Conversion to a type of fewer bits rounds to nearest even. Values that round beyond the " +
 			"largest one of the type (65504 or 3.39e38) give ±Inf. NaN stays NaN, with unspecified bits. Subnormal " +
-			"numbers of either type may become 0. Conversion to the same type is a copy.",
-		Inputs: []program.Input{{Name: "x", Types: floats}}, Options: compute.CastOptions{},
+			"numbers of either type may become 0. Conversion to Uint8 rounds to the nearest integer, halves to even; what is below 0 " +
+			"and NaN become 0, what is above 255 becomes 255. Conversion to the same type is a copy.",
+		Inputs: []program.Input{{Name: "x", Types: castTypes}}, Options: compute.CastOptions{},
 		Tol: program.Tolerance{Abs: 6.2e-5, Rel: 3.95e-3}, Domain: [2]float64{-6e4, 6e4},
 		Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 			to := a.Options.(compute.CastOptions).To
-			if !slices.Contains(floats, to) {
+			if !slices.Contains(castTypes, to) {
 				return program.Type{}, fmt.Errorf("cannot convert to %v: %w", to, compute.ErrDType)
 			}
 			return program.Type{DType: to, Shape: in[0].Shape}, nil

@@ -168,6 +168,10 @@ func (r *source) words(d compute.DType, shape ...int) operand {
 				s[i] = 0
 			}
 		}
+	case []uint8:
+		for i := range s {
+			s[i] = uint8(r.word())
+		}
 	case []compute.BF16:
 		for i := range s {
 			if s[i] = compute.BF16(r.word()); s[i] == poisonBF16 {
@@ -210,6 +214,8 @@ func (o operand) clone() operand {
 	case []uint32:
 		o.data = slices.Clone(s)
 	case []compute.F16:
+		o.data = slices.Clone(s)
+	case []uint8:
 		o.data = slices.Clone(s)
 	case []compute.BF16:
 		o.data = slices.Clone(s)

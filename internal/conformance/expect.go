@@ -65,7 +65,7 @@ func expect(e *program.Entry, a program.Attr, operands []operand, out []program.
 		}
 		x.half = t.DType == compute.Float16 || e == catalogue.Cast && operands[0].DType == compute.Float16
 		x.bits = e.Class == program.Move && e != catalogue.Cast && t.DType != compute.Float32
-		x.bits = x.bits || t.DType == compute.Int32 || t.DType == compute.Uint32
+		x.bits = x.bits || t.DType == compute.Int32 || t.DType == compute.Uint32 || t.DType == compute.Uint8
 		all[i] = x
 	}
 	return all
@@ -157,6 +157,7 @@ const (
 	poison     = 0x7fc0dead
 	poisonF16  = 0x7cad // a signalling NaN: conversions make quiet ones
 	poisonBF16 = 0x7fad // a signalling NaN too
+	poisonU8   = 0xad   // which a result may be, but not all of one
 )
 
 // judge compares a result with the expectation. Its error counts the wrong elements and shows the first.
@@ -167,10 +168,12 @@ func (x *expectation) judge(data any) error {
 		if floats != nil && floats[i] == float32(want) { // nearly always
 			continue
 		}
-		if poisoned(data, i) {
-			unwritten++
-		} else if x.accepts(i, element(data, i)) {
+		poisoned := poisoned(data, i)
+		if x.accepts(i, element(data, i)) && (!poisoned || x.out.DType == compute.Uint8) {
 			continue
+		}
+		if poisoned {
+			unwritten++
 		}
 		if wrong++; first < 0 {
 			first = i
@@ -206,6 +209,8 @@ func poisoned(data any, i int) bool {
 		return s[i] == poisonF16
 	case []compute.BF16:
 		return s[i] == poisonBF16
+	case []uint8:
+		return s[i] == poisonU8
 	}
 	return false
 }
@@ -221,6 +226,8 @@ func element(data any, i int) float64 {
 		return float64(s[i])
 	case []compute.F16:
 		return float64(float16.Frombits(uint16(s[i])).Float32())
+	case []uint8:
+		return float64(s[i])
 	case []compute.BF16:
 		return float64(s[i].Float32())
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
 )
 
@@ -29,6 +30,12 @@ func (o operand) as(d compute.DType) operand {
 			halves[i] = compute.F16(float16.Fromfloat32(v).Bits())
 		}
 		out.data = halves
+	case compute.Uint8:
+		bytes := make([]uint8, len(x))
+		for i, v := range x {
+			bytes[i] = uint8(reference.Rounded(float64(v), d))
+		}
+		out.data = bytes
 	case compute.BFloat16:
 		halves := make([]compute.BF16, len(x))
 		for i, v := range x {
@@ -174,20 +181,21 @@ func vectorCases(b *builder, transposed bool) {
 	}
 }
 
-// halfCastCases are of every pair of element types with BFloat16 or two halves, beyond what castCases has.
+// halfCastCases are of every pair of element types with BFloat16, Uint8 or two halves, beyond what castCases has.
 func halfCastCases(b *builder) {
 	to := func(d compute.DType) program.Attr { return program.Attr{Options: compute.CastOptions{To: d}} }
-	types := []compute.DType{compute.Float32, compute.Float16, compute.BFloat16}
+	types := []compute.DType{compute.Float32, compute.Float16, compute.BFloat16, compute.Uint8}
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	edges := []float32{nan, math.Float32frombits(0x7f800001), math.Float32frombits(0xffffffff), inf, -inf, 0, 1, -1, math.MaxFloat32, -math.MaxFloat32,
 		0x1.fep127, 0x1.ffp127, 0x1.fefffep127, 0x1p-126, -0x1p-126, 0x1.8p-127, 0x1p-133, 0x1p-134, 0x1p-149,
-		1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-23, 1 + 0x1p-8 - 0x1p-23, 1 + 3*0x1p-8, 257, 259, -257, 514, 518, 0.1, 65504, 65519, 65520, 0x1p-24, 0x1p-25, 3e-8}
+		1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-23, 1 + 0x1p-8 - 0x1p-23, 1 + 3*0x1p-8, 257, 259, -257, 514, 518, 0.1, 65504, 65519, 65520, 0x1p-24, 0x1p-25, 3e-8,
+		0.5, 0x1.fffffep-2, 1.5, 2.5, 126.5, 127.5, 254.5, 0x1.fd0002p7, 255, 255.5, 256, -0.5, -3, 77, 78, 79} // of bytes
 	b.given("edges", to(compute.BFloat16), vector(edges...))
 	b.given("edges", to(compute.BFloat16), vector(edges[1:]...))
 	for _, from := range types {
 		for _, d := range types {
-			if from != compute.BFloat16 && d != compute.BFloat16 && from != d {
-				continue // castCases has them
+			if from <= compute.Float16 && d <= compute.Float16 && from != d {
+				continue // neither is BFloat16 or Uint8: castCases has them
 			}
 			for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 255, 1025} {
 				if from == compute.Float32 {
@@ -211,5 +219,12 @@ func halfCastCases(b *builder) {
 	every := operand{program.Type{DType: compute.BFloat16, Shape: []int{65536}}, all}
 	b.given("every bf16", to(compute.Float32), every)
 	b.given("every bf16", to(compute.Float16), every)
+	bytes := make([]uint8, 256)
+	for i := range bytes {
+		bytes[i] = uint8(i)
+	}
+	for _, d := range types {
+		b.given("every byte", to(d), operand{program.Type{DType: compute.Uint8, Shape: []int{16, 16}}, bytes})
+	}
 	b.given("every half", to(compute.BFloat16), operand{program.Type{DType: compute.Float16, Shape: []int{65536}}, halves})
 }

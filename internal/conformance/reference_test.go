@@ -114,6 +114,8 @@ func narrow(v []float64, t program.Type) any {
 			s[i] = uint32(f)
 		case []compute.F16:
 			s[i] = compute.F16(float16.Fromfloat32(float32(f)).Bits())
+		case []uint8:
+			s[i] = uint8(f)
 		case []compute.BF16:
 			s[i] = compute.BF16Of(float32(f))
 		}

@@ -336,6 +336,8 @@ func subslice(s any, at, n int) any {
 		return s[at : at+n : at+n]
 	case []compute.F16:
 		return s[at : at+n : at+n]
+	case []uint8:
+		return s[at : at+n : at+n]
 	case []compute.BF16:
 		return s[at : at+n : at+n]
 	}
@@ -359,6 +361,10 @@ func poisonAll(s any) {
 	case []compute.F16:
 		for i := range s {
 			s[i] = poisonF16
+		}
+	case []uint8:
+		for i := range s {
+			s[i] = poisonU8
 		}
 	case []compute.BF16:
 		for i := range s {

@@ -123,6 +123,10 @@ func (a *arguments) data(d compute.DType, n int) any {
 				x[i] = a.Uint32()
 			}
 		}
+	case []uint8:
+		for i := range x {
+			x[i] = uint8(a.Uint32())
+		}
 	case []compute.BF16:
 		for i := range x {
 			x[i] = compute.BF16Of(a.number())

@@ -8,8 +8,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// TypeOf returns the element type and length of a slice that may be uploaded: []float32, []int32, []uint32, []compute.F16 or
-// []compute.BF16.
+// TypeOf returns the element type and length of a slice that may be uploaded: []float32, []int32, []uint32, []uint8, []compute.F16
+// or []compute.BF16.
 func TypeOf(data any) (compute.DType, int, error) {
 	switch s := data.(type) {
 	case []float32:
@@ -18,6 +18,8 @@ func TypeOf(data any) (compute.DType, int, error) {
 		return compute.Int32, len(s), nil
 	case []uint32:
 		return compute.Uint32, len(s), nil
+	case []uint8:
+		return compute.Uint8, len(s), nil
 	case []compute.F16:
 		return compute.Float16, len(s), nil
 	case []compute.BF16:
@@ -51,6 +53,8 @@ func Bytes(data any) []byte {
 		return bytesOf(s)
 	case []uint32:
 		return bytesOf(s)
+	case []uint8:
+		return s
 	case []compute.F16:
 		return bytesOf(s)
 	case []compute.BF16:
@@ -73,6 +77,8 @@ func MakeSlice(t Type) any {
 		return make([]int32, t.Len())
 	case compute.Uint32:
 		return make([]uint32, t.Len())
+	case compute.Uint8:
+		return make([]uint8, t.Len())
 	case compute.Float16:
 		return make([]compute.F16, t.Len())
 	case compute.BFloat16:

@@ -119,6 +119,8 @@ func write(to any, from []float64) {
 			y[i] = uint32(v)
 		case []compute.F16:
 			y[i] = halfBits(v)
+		case []uint8:
+			y[i] = uint8(v)
 		case []compute.BF16:
 			y[i] = compute.BF16Of(float32(v))
 		}

@@ -25,6 +25,8 @@ func numbers(data any) []float64 {
 		return converted(x, func(v uint32) float64 { return float64(v) })
 	case []compute.F16:
 		return converted(x, func(v compute.F16) float64 { return float64(float16.Frombits(uint16(v)).Float32()) })
+	case []uint8:
+		return converted(x, func(v uint8) float64 { return float64(v) })
 	case []compute.BF16:
 		return converted(x, func(v compute.BF16) float64 { return float64(v.Float32()) })
 	}

@@ -58,6 +58,10 @@ func Data(t program.Type) any {
 		for i := range s {
 			s[i] = 0x3400 + compute.F16(i%13) // just above a quarter
 		}
+	case []uint8:
+		for i := range s {
+			s[i] = uint8(i)
+		}
 	case []compute.BF16:
 		for i := range s {
 			s[i] = 0x3e80 + compute.BF16(i%13)

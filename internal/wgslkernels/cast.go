@@ -39,8 +39,8 @@ func (s *step) cast(x Buffer, from compute.DType, y Buffer, to compute.DType, n 
 			b.Offset, b.Size = first*size, int(wgsl.BufferSize(count*size))
 			return b
 		}
-		pairs := ceilDiv(count, 2)
-		s.dispatch(k, s.linear(ceilDiv(pairs, lanes)), words(pairs), part(x, from.Size()), part(y, to.Size()))
+		quads := ceilDiv(count, 4)
+		s.dispatch(k, s.linear(ceilDiv(quads, lanes)), words(quads), part(x, from.Size()), part(y, to.Size()))
 	}
 }
 

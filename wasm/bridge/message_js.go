@@ -94,7 +94,7 @@ func (m *message) uint32() uint32 {
 
 func (m *message) dtype() compute.DType {
 	d := m.int()
-	if d < 0 || d > int(compute.BFloat16) {
+	if d < 0 || d > int(compute.Uint8) {
 		m.fail(fmt.Errorf("element type %d: %w", d, compute.ErrArgument))
 		return 0
 	}

@@ -276,7 +276,7 @@ class Batch extends Held {
     if (!(n >= 0 && n < 2 ** 31) || shape.some((d) => d < 0)) {
       throw new ShapeError(`input: no array has the shape [${shape}]`, { operation: "input", shapes: [[...shape]] });
     }
-    const types = { f32: Float32Array, i32: Int32Array, u32: Uint32Array, f16: Uint16Array, bf16: Uint16Array };
+    const types = { f32: Float32Array, i32: Int32Array, u32: Uint32Array, f16: Uint16Array, bf16: Uint16Array, u8: Uint8Array };
     if (!Object.hasOwn(types, dtype)) throw new ArgumentError(`dtype ${describe(dtype)} is none of ${dtypeNames.join(", ")}`);
     return this.upload(new types[dtype](n), shape, { dtype });
   }

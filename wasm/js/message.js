@@ -1,8 +1,8 @@
 import { ArgumentError, DTypeError } from "./errors.js";
 import { enums } from "./operations.js";
 
-const byTag = { Float32Array: "f32", Int32Array: "i32", Uint32Array: "u32", Uint16Array: "f16", Float16Array: "f16" };
-const resultTypes = [Float32Array, Int32Array, Uint32Array, Uint16Array, Uint16Array]; // by the number of the element type
+const byTag = { Float32Array: "f32", Int32Array: "i32", Uint32Array: "u32", Uint8Array: "u8", Uint8ClampedArray: "u8", Uint16Array: "f16", Float16Array: "f16" };
+const resultTypes = [Float32Array, Int32Array, Uint32Array, Uint16Array, Uint16Array, Uint8Array]; // by the number of the element type
 
 export const dtypeNames = Object.keys(enums.DType);
 
@@ -15,7 +15,7 @@ export function dtypeOf(data) {
 export function checkDType(data, dtype, what) {
   const own = dtypeOf(data);
   if (own === undefined) {
-    const types = "Float32Array, Int32Array, Uint32Array, Uint16Array or Float16Array";
+    const types = "Float32Array, Int32Array, Uint32Array, Uint8Array, Uint8ClampedArray, Uint16Array or Float16Array";
     throw new DTypeError(`${what} is ${describe(data)}, must be a ${types}`);
   }
   if (dtype === undefined || dtype === own) return own;

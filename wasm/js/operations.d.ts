@@ -3,7 +3,7 @@
 import type { BatchOperand, CallOptions, Keep, Operand, Result, Tensor, TypedArray, Updated, Value } from "./wavelane.js";
 
 /** DType is the element type of a tensor. */
-export type DType = "f32" | "i32" | "u32" | "f16" | "bf16";
+export type DType = "f32" | "i32" | "u32" | "f16" | "bf16" | "u8";
 
 /**
  * Activation is an elementwise function applied to the result of a matmul or convolution before it is stored. Each is exactly
@@ -853,11 +853,13 @@ export interface DeviceOperations {
   fill(value: number, options: FillOptions & CallOptions & Keep): Promise<Tensor>;
   fill(value: number, options: FillOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
-   * x converted between f32, f16 and bf16.
+   * x converted between f32, f16, bf16 and Uint8.
    * - Conversion to a type of fewer bits rounds to nearest even.
    * - Values that round beyond the largest one of the type (65504 or 3.39e38) give ±Inf.
    * - NaN stays NaN, with unspecified bits.
    * - Subnormal numbers of either type may become 0.
+   * - Conversion to Uint8 rounds to the nearest integer, halves to even; what is below 0 and NaN become 0, what is above 255
+   *   becomes 255.
    * - Conversion to the same type is a copy.
    */
   cast(x: Operand, options: CastOptions & CallOptions & Keep): Promise<Tensor>;
@@ -1598,11 +1600,13 @@ export interface BatchOperations {
   /** A tensor of one value. */
   fill(value: number, options: FillOptions): Value;
   /**
-   * x converted between f32, f16 and bf16.
+   * x converted between f32, f16, bf16 and Uint8.
    * - Conversion to a type of fewer bits rounds to nearest even.
    * - Values that round beyond the largest one of the type (65504 or 3.39e38) give ±Inf.
    * - NaN stays NaN, with unspecified bits.
    * - Subnormal numbers of either type may become 0.
+   * - Conversion to Uint8 rounds to the nearest integer, halves to even; what is below 0 and NaN become 0, what is above 255
+   *   becomes 255.
    * - Conversion to the same type is a copy.
    */
   cast(x: BatchOperand, options: CastOptions): Value;

@@ -2,7 +2,7 @@
 
 /** Enumerations: what JavaScript calls a constant, and its value. */
 export const enums = {
-  DType: {f32: 0, i32: 1, u32: 2, f16: 3, bf16: 4},
+  DType: {f32: 0, i32: 1, u32: 2, f16: 3, bf16: 4, u8: 5},
   Activation: {none: 0, relu: 1, gelu: 2, geluErf: 3, silu: 4, sigmoid: 5, tanh: 6},
   Axis: {all: 0, last: 1},
   Precision: {full: 0, tf32: 1, fp32Tensor: 2},

@@ -18,16 +18,16 @@ export * from "./operations.js";
 export const version: string;
 
 /**
- * Elements of type f32, i32, u32 and f16 (its bits, or numbers where the engine has Float16Array); bits of bf16, if so
+ * Elements of type f32, i32, u32, u8 and f16 (its bits, or numbers where the engine has Float16Array); bits of bf16, if so
  * tagged.
  */
-export type TypedArray = Float32Array | Int32Array | Uint32Array | Uint16Array | Float16Bits;
+export type TypedArray = Float32Array | Int32Array | Uint32Array | Uint8Array | Uint8ClampedArray | Uint16Array | Float16Bits;
 
 /** A Float16Array, where the engine and its types have it. */
 export type Float16Bits = typeof globalThis extends { Float16Array: { prototype: infer T } } ? T : never;
 
 /** Arrays of results: f16 and bf16 are their bits in a Uint16Array (on which new Float16Array(result.buffer) is a view). */
-export type Result = Float32Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Uint32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
+export type Result = Float32Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Uint32Array<ArrayBuffer> | Uint8Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
 
 /** The browser's WebGPU types, if TypeScript has them. */
 export type GPUDeviceType = typeof globalThis extends { GPUDevice: { prototype: infer T } } ? T : any;

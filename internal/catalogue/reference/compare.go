@@ -22,6 +22,8 @@ func ArrayOf(data any, shape []int) Array {
 			a.Data[i] = float64(s[i])
 		case []compute.F16:
 			a.Data[i] = half(s[i])
+		case []uint8:
+			a.Data[i] = float64(s[i])
 		case []compute.BF16:
 			a.Data[i] = float64(s[i].Float32())
 		}
@@ -57,7 +59,7 @@ func Disagreement(e *program.Entry, in []Array, a program.Attr, out []program.Ty
 		tiny, ulp = 0x1p-14, 0x1p-10
 	case compute.BFloat16:
 		ulp = 0x1p-7
-	case compute.Int32, compute.Uint32:
+	case compute.Int32, compute.Uint32, compute.Uint8:
 		tiny, tol = 0, program.Tolerance{}
 	}
 	finite := true

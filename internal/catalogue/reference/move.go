@@ -52,7 +52,15 @@ func moveTable() table {
 		catalogue.Fill: {values: one(func(_ []Array, a program.Attr, out program.Type) []float64 {
 			return slices.Repeat([]float64{float64(a.Scalars[0])}, out.Len())
 		})},
-		catalogue.Cast: {values: one(func(in []Array, _ program.Attr, _ program.Type) []float64 { return slices.Clone(in[0].Data) })},
+		catalogue.Cast: {values: one(func(in []Array, _ program.Attr, out program.Type) []float64 {
+			y := slices.Clone(in[0].Data)
+			if out.DType == compute.Uint8 { // not only rounding: NaN is none
+				for i, v := range y {
+					y[i] = Rounded(v, out.DType)
+				}
+			}
+			return y
+		})},
 	}
 }
 

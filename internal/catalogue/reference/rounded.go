@@ -14,6 +14,11 @@ func Rounded(v float64, d compute.DType) float64 {
 		return float64(float32(v))
 	case compute.BFloat16:
 		return float64(compute.BF16Of(float32(v)).Float32())
+	case compute.Uint8:
+		if math.IsNaN(v) {
+			return 0
+		}
+		return math.RoundToEven(min(max(v, 0), 255))
 	case compute.Float16:
 		return roundedHalf(float64(float32(v)))
 	}

@@ -17,7 +17,15 @@ var casts = map[[2]compute.DType]*Kernel{
 	{compute.Float32, compute.BFloat16}: castKernel("narrow_bf16", "y is x rounded to bfloat16, ties to even.", convert[float32, ptx.BF16]),
 	{compute.Float16, compute.BFloat16}: castKernel("half_to_bf16", "y is x, halves rounded to bfloat16, ties to even.", convert[ptx.F16, ptx.BF16]),
 	{compute.BFloat16, compute.Float16}: castKernel("bf16_to_half", "y is x, bfloat16 rounded to halves, ties to even.", convert[ptx.BF16, ptx.F16]),
+	{compute.Uint8, compute.Float32}:    castKernel("widen_u8", "y is x, bytes as float32.", convert[uint8, float32]),
+	{compute.Float32, compute.Uint8}:    castKernel("narrow_u8", "y is x"+toByte, convert[float32, uint8]),
+	{compute.Uint8, compute.Float16}:    castKernel("u8_to_half", "y is x, bytes as halves.", convert[uint8, ptx.F16]),
+	{compute.Float16, compute.Uint8}:    castKernel("half_to_u8", "y is x"+toByte, convert[ptx.F16, uint8]),
+	{compute.Uint8, compute.BFloat16}:   castKernel("u8_to_bf16", "y is x, bytes as bfloat16.", convert[uint8, ptx.BF16]),
+	{compute.BFloat16, compute.Uint8}:   castKernel("bf16_to_u8", "y is x"+toByte, convert[ptx.BF16, uint8]),
 }
+
+const toByte = " rounded to bytes, ties to even, and 0 or 255 where there is none."
 
 // castParams are those of casts; elements come four at a time.
 type castParams struct {
@@ -63,7 +71,7 @@ func (s *Step) InFloat32(x Buffer) Buffer {
 
 // convert makes elements of one type those of another, four at a time. The last four may lie partly beyond the end, where there
 // is room.
-func convert[T, U scalar.Floating](k *ptx.Kernel, p *Params, at *castParams) {
+func convert[T, U scalar.Castable](k *ptx.Kernel, p *Params, at *castParams) {
 	count, x, y := p.U32(&at.Quads), Ptr[T](p, &at.X, ptx.Align(16)), Ptr[U](p, &at.Y, ptx.Align(16))
 	ptx.For(k, k.GlobalID(ptx.X), count, k.Nctaid(ptx.X).Mul(castBlock), func(i ptx.Reg[uint32]) {
 		at := i.Shl(2)

@@ -2,9 +2,10 @@ package kernels
 
 import "math"
 
-// Conversions between float32 and floats of 16 bits: F16 is IEEE's binary16, BF16 the upper half of a float32. Widening is
+// Conversions between float32 and bytes, and floats of 16 bits: F16 is IEEE's binary16, BF16 the upper half of a float32. Widening is
 // exact. Narrowing rounds to the nearest number, halves to even; what is too large becomes Inf. NaN keeps the upper bits of its
-// fraction and becomes quiet, but for a BF16 that is widened. Bits are the same on every tier.
+// fraction and becomes quiet, but for a BF16 that is widened. Of what has no byte, numbers above 255 become 255, others and NaN 0.
+// Bits are the same on every tier.
 //
 // The first slice says how many elements there are. The two must not overlap.
 
@@ -53,6 +54,36 @@ func NarrowBF16(y []uint16, x []float32) {
 	x = x[:len(y)]
 	done := narrowBF16(y, x)
 	narrowBF16Go(y[done:], x[done:])
+}
+
+// WidenU8 computes
+//
+//	y[i] = float32(x[i])
+func WidenU8(y []float32, x []uint8) {
+	x = x[:len(y)]
+	for i := widenU8(y, x); i < len(x); i++ {
+		y[i] = float32(x[i])
+	}
+}
+
+// NarrowU8 computes
+//
+//	y[i] = uint8(x[i])
+func NarrowU8(y []uint8, x []float32) {
+	x = x[:len(y)]
+	done := narrowU8(y, x)
+	y = y[done:]
+	for i, v := range x[done:] {
+		switch {
+		case v >= 255:
+			y[i] = 255
+		case v > 0:
+			// The sum's last place is 1, which rounds.
+			y[i] = uint8(math.Float32bits(v + 0x1p23))
+		default: // also NaN
+			y[i] = 0
+		}
+	}
 }
 
 func widenF16Go(y []float32, x []uint16) {

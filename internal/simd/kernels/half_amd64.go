@@ -62,3 +62,29 @@ func narrowBF16(y []uint16, x []float32) (done int) {
 	}
 	return done
 }
+
+func widenU8(y []float32, x []uint8) (done int) {
+	if active == AVX512 && len(y) >= 16 {
+		done = len(y) &^ 15
+		widenU8AVX512(&y[0], &x[0], done/16)
+	}
+	if active >= AVX2 && len(y)-done >= 8 {
+		n := (len(y) - done) / 8
+		widenU8AVX2(&y[done], &x[done], n)
+		done += 8 * n
+	}
+	return done
+}
+
+func narrowU8(y []uint8, x []float32) (done int) {
+	if active == AVX512 && len(y) >= 16 {
+		done = len(y) &^ 15
+		narrowU8AVX512(&y[0], &x[0], done/16)
+	}
+	if active >= AVX2 && len(y)-done >= 8 {
+		n := (len(y) - done) / 8
+		narrowU8AVX2(&y[done], &x[done], n)
+		done += 8 * n
+	}
+	return done
+}

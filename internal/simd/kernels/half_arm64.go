@@ -34,4 +34,20 @@ func narrowBF16(y []uint16, x []float32) (done int) {
 	return done
 }
 
+func widenU8(y []float32, x []uint8) (done int) {
+	if active == NEON && len(y) >= 4 {
+		widenU8NEON(&y[0], &x[0], len(y)/4)
+		done = len(y) &^ 3
+	}
+	return done
+}
+
+func narrowU8(y []uint8, x []float32) (done int) {
+	if active == NEON && len(y) >= 4 {
+		narrowU8NEON(&y[0], &x[0], len(y)/4)
+		done = len(y) &^ 3
+	}
+	return done
+}
+
 func widenF16Rows(_ []float32, _ []uint16, _, _ int) bool { return false }

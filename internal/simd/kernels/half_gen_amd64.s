@@ -220,6 +220,123 @@ done:
 	VZEROUPPER
 	RET
 
+// func widenU8AVX2(y *float32, x *uint8, n int)
+// Requires: AVX, AVX2
+TEXT ·widenU8AVX2(SB), $0-24
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x04, DX
+	JL   rest
+
+four:
+	VPMOVZXBD (CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VPMOVZXBD 8(CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, 32(AX)
+	VPMOVZXBD 16(CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, 64(AX)
+	VPMOVZXBD 24(CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, 96(AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x04, DX
+	JGE       four
+
+rest:
+	ADDQ $0x04, DX
+	JEQ  done
+
+one:
+	VPMOVZXBD (CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x00000008, CX
+	ADDQ      $0x00000020, AX
+	DECQ      DX
+	JNE       one
+
+done:
+	VZEROUPPER
+	RET
+
+// func narrowU8AVX2(y *uint8, x *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·narrowU8AVX2(SB), $0-24
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VXORPS       X1, X1, X1
+	MOVL         $0x437f0000, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	SUBQ         $0x04, DX
+	JL           rest
+
+four:
+	VMOVUPS   (CX), Y2
+	VMAXPS    Y1, Y2, Y2
+	VMINPS    Y0, Y2, Y2
+	VCVTPS2DQ Y2, Y2
+	VPACKUSDW Y2, Y2, Y2
+	VPERMQ    $0x08, Y2, Y2
+	VPACKUSWB X2, X2, X2
+	VMOVQ     X2, (AX)
+	VMOVUPS   32(CX), Y2
+	VMAXPS    Y1, Y2, Y2
+	VMINPS    Y0, Y2, Y2
+	VCVTPS2DQ Y2, Y2
+	VPACKUSDW Y2, Y2, Y2
+	VPERMQ    $0x08, Y2, Y2
+	VPACKUSWB X2, X2, X2
+	VMOVQ     X2, 8(AX)
+	VMOVUPS   64(CX), Y2
+	VMAXPS    Y1, Y2, Y2
+	VMINPS    Y0, Y2, Y2
+	VCVTPS2DQ Y2, Y2
+	VPACKUSDW Y2, Y2, Y2
+	VPERMQ    $0x08, Y2, Y2
+	VPACKUSWB X2, X2, X2
+	VMOVQ     X2, 16(AX)
+	VMOVUPS   96(CX), Y2
+	VMAXPS    Y1, Y2, Y2
+	VMINPS    Y0, Y2, Y2
+	VCVTPS2DQ Y2, Y2
+	VPACKUSDW Y2, Y2, Y2
+	VPERMQ    $0x08, Y2, Y2
+	VPACKUSWB X2, X2, X2
+	VMOVQ     X2, 24(AX)
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x04, DX
+	JGE       four
+
+rest:
+	ADDQ $0x04, DX
+	JEQ  done
+
+one:
+	VMOVUPS   (CX), Y2
+	VMAXPS    Y1, Y2, Y2
+	VMINPS    Y0, Y2, Y2
+	VCVTPS2DQ Y2, Y2
+	VPACKUSDW Y2, Y2, Y2
+	VPERMQ    $0x08, Y2, Y2
+	VPACKUSWB X2, X2, X2
+	VMOVQ     X2, (AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000008, AX
+	DECQ      DX
+	JNE       one
+
+done:
+	VZEROUPPER
+	RET
+
 // func widenF16AVX512(y *float32, x *uint16, n int)
 // Requires: AVX, AVX512F
 TEXT ·widenF16AVX512(SB), $0-24
@@ -420,6 +537,108 @@ one:
 	ADDQ    $0x00000020, AX
 	DECQ    DX
 	JNE     one
+
+done:
+	VZEROUPPER
+	RET
+
+// func widenU8AVX512(y *float32, x *uint8, n int)
+// Requires: AVX, AVX512F
+TEXT ·widenU8AVX512(SB), $0-24
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x04, DX
+	JL   rest
+
+four:
+	VPMOVZXBD (CX), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, (AX)
+	VPMOVZXBD 16(CX), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, 64(AX)
+	VPMOVZXBD 32(CX), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, 128(AX)
+	VPMOVZXBD 48(CX), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, 192(AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000100, AX
+	SUBQ      $0x04, DX
+	JGE       four
+
+rest:
+	ADDQ $0x04, DX
+	JEQ  done
+
+one:
+	VPMOVZXBD (CX), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x00000010, CX
+	ADDQ      $0x00000040, AX
+	DECQ      DX
+	JNE       one
+
+done:
+	VZEROUPPER
+	RET
+
+// func narrowU8AVX512(y *uint8, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·narrowU8AVX512(SB), $0-24
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VXORPS       X1, X1, X1
+	MOVL         $0x437f0000, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Z0
+	SUBQ         $0x04, DX
+	JL           rest
+
+four:
+	VMOVUPS   (CX), Z2
+	VMAXPS    Z1, Z2, Z2
+	VMINPS    Z0, Z2, Z2
+	VCVTPS2DQ Z2, Z2
+	VPMOVDB   Z2, (AX)
+	VMOVUPS   64(CX), Z2
+	VMAXPS    Z1, Z2, Z2
+	VMINPS    Z0, Z2, Z2
+	VCVTPS2DQ Z2, Z2
+	VPMOVDB   Z2, 16(AX)
+	VMOVUPS   128(CX), Z2
+	VMAXPS    Z1, Z2, Z2
+	VMINPS    Z0, Z2, Z2
+	VCVTPS2DQ Z2, Z2
+	VPMOVDB   Z2, 32(AX)
+	VMOVUPS   192(CX), Z2
+	VMAXPS    Z1, Z2, Z2
+	VMINPS    Z0, Z2, Z2
+	VCVTPS2DQ Z2, Z2
+	VPMOVDB   Z2, 48(AX)
+	ADDQ      $0x00000100, CX
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x04, DX
+	JGE       four
+
+rest:
+	ADDQ $0x04, DX
+	JEQ  done
+
+one:
+	VMOVUPS   (CX), Z2
+	VMAXPS    Z1, Z2, Z2
+	VMINPS    Z0, Z2, Z2
+	VCVTPS2DQ Z2, Z2
+	VPMOVDB   Z2, (AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000010, AX
+	DECQ      DX
+	JNE       one
 
 done:
 	VZEROUPPER

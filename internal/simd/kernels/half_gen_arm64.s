@@ -47,6 +47,40 @@ narrowF16:
 	BNE narrowF16
 	RET
 
+// func widenU8NEON(y *float32, x *uint8, n int)
+TEXT ·widenU8NEON(SB), NOSPLIT, $0-24
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+
+	PCALIGN $16
+widenU8:
+	FMOVS.P 4(R1), F0
+	WORD $0x2f08a400 // uxtl v0.8h, v0.8b
+	WORD $0x2f10a400 // uxtl v0.4s, v0.4h
+	WORD $0x6e21d800 // ucvtf v0.4s, v0.4s
+	FMOVQ.P F0, 16(R0)
+	SUBS $1, R2, R2
+	BNE widenU8
+	RET
+
+// func narrowU8NEON(y *uint8, x *float32, n int)
+TEXT ·narrowU8NEON(SB), NOSPLIT, $0-24
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+
+	PCALIGN $16
+narrowU8:
+	FMOVQ.P 16(R1), F0
+	WORD $0x6e21a800 // fcvtnu v0.4s, v0.4s
+	WORD $0x2e614800 // uqxtn v0.4h, v0.4s
+	WORD $0x2e214800 // uqxtn v0.8b, v0.8h
+	FMOVS.P F0, 4(R0)
+	SUBS $1, R2, R2
+	BNE narrowU8
+	RET
+
 // func narrowBF16NEON(y *uint16, x *float32, n int)
 TEXT ·narrowBF16NEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0

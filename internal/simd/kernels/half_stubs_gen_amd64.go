@@ -22,6 +22,16 @@ func narrowF16AVX2(y *uint16, x *float32, n int)
 //go:noescape
 func narrowBF16AVX2(y *uint16, x *float32, n int)
 
+// widenU8AVX2 converts n vectors.
+//
+//go:noescape
+func widenU8AVX2(y *float32, x *uint8, n int)
+
+// narrowU8AVX2 converts n vectors.
+//
+//go:noescape
+func narrowU8AVX2(y *uint8, x *float32, n int)
+
 // widenF16AVX512 converts n vectors.
 //
 //go:noescape
@@ -41,6 +51,16 @@ func narrowF16AVX512(y *uint16, x *float32, n int)
 //
 //go:noescape
 func narrowBF16AVX512(y *uint16, x *float32, n int)
+
+// widenU8AVX512 converts n vectors.
+//
+//go:noescape
+func widenU8AVX512(y *float32, x *uint8, n int)
+
+// narrowU8AVX512 converts n vectors.
+//
+//go:noescape
+func narrowU8AVX512(y *uint8, x *float32, n int)
 
 // widenF16RowsAVX2 converts rows of n ≥ 1 vectors, stride bytes apart.
 //

@@ -12,4 +12,10 @@ func widenBF16NEON(y *float32, x *uint16, n int)
 func narrowF16NEON(y *uint16, x *float32, n int)
 
 //go:noescape
+func widenU8NEON(y *float32, x *uint8, n int)
+
+//go:noescape
+func narrowU8NEON(y *uint8, x *float32, n int)
+
+//go:noescape
 func narrowBF16NEON(y *uint16, x *float32, n int)

@@ -154,3 +154,35 @@ func BenchmarkHalf(b *testing.B) {
 		}
 	}
 }
+
+// Bytes are widened, and what lies at, between and beyond them is rounded to them.
+func TestBytes(t *testing.T) {
+	r := random(t)
+	all := make([]uint8, 259) // some more than whole vectors
+	for i := range all {
+		all[i] = uint8(i)
+	}
+	x := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -math.MaxFloat32, 0x1p-149, -0x1p-149}
+	for i := range 260 {
+		for _, v := range []float32{float32(i) - 0.5, float32(i), float32(i) + r.Float32()} {
+			x = append(x, math.Nextafter32(v, -1), v, math.Nextafter32(v, 1000))
+		}
+	}
+	onTiers(t, func(t *testing.T) {
+		wide, back := make([]float32, len(all)), make([]uint8, len(x))
+		WidenU8(wide, all)
+		for i, v := range wide {
+			require.Equal(t, float32(all[i]), v)
+		}
+		for offset := range 9 { // so that each number comes to vectors and to the rest
+			NarrowU8(back[:len(x)-offset], x[offset:])
+			for i, v := range x[offset:] {
+				want := uint8(0)
+				if v == v {
+					want = uint8(math.RoundToEven(float64(min(max(v, 0), 255))))
+				}
+				require.Equal(t, want, back[i], v)
+			}
+		}
+	})
+}

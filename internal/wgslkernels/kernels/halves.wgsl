@@ -25,4 +25,11 @@ fn bf16_of(x: f32) -> u32 {
     if (bits & 0x7fffffffu) > 0x7f800000u { return (bits >> 16u) | 0x40u; }
     return (bits + 0x7fffu + ((bits >> 16u) & 1u)) >> 16u;
 }
+{{else if eq . "u8"}}
+// Nearest integer, ties to even; above 255 it is 255, below 0 and of NaN 0, which their bits tell.
+fn byte_of(x: f32) -> u32 {
+    let bits = bitcast<u32>(x);
+    if bits < 0x437f0000u { return u32(round(x)); }
+    return select(255u, 0u, bits > 0x7f800000u);
+}
 {{end}}

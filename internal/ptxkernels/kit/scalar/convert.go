@@ -5,20 +5,25 @@ import "github.com/wavelane/wavelane/ptx"
 // Floating is a number with a fraction as memory holds it; registers compute with float32.
 type Floating interface{ float32 | ptx.F16 | ptx.BF16 }
 
+// Castable are the element types that convert to float32 and back.
+type Castable interface{ Floating | uint8 }
+
 // ToFloat32 is x, exactly.
-func ToFloat32[T Floating](k *ptx.Kernel, x ptx.Reg[T]) ptx.Reg[float32] {
+func ToFloat32[T Castable](k *ptx.Kernel, x ptx.Reg[T]) ptx.Reg[float32] {
 	switch x := any(x).(type) {
 	case ptx.Reg[ptx.F16]:
 		return ptx.Convert[float32](x)
 	case ptx.Reg[ptx.BF16]:
 		return ptx.WidenBF16(x)
+	case ptx.Reg[uint8]:
+		return ptx.Convert[float32](x)
 	default:
 		return x.(ptx.Reg[float32])
 	}
 }
 
-// FromFloat32 is x rounded to nearest, ties to even. What rounds bfloat16 before sm_80 serves everywhere.
-func FromFloat32[U Floating](k *ptx.Kernel, x ptx.Reg[float32]) ptx.Reg[U] {
+// FromFloat32 is x rounded to nearest, ties to even, and for a byte the nearest one. What rounds bfloat16 before sm_80 serves everywhere.
+func FromFloat32[U Castable](k *ptx.Kernel, x ptx.Reg[float32]) ptx.Reg[U] {
 	var y any
 	switch any(*new(U)).(type) {
 	case ptx.F16:
@@ -31,6 +36,8 @@ func FromFloat32[U Floating](k *ptx.Kernel, x ptx.Reg[float32]) ptx.Reg[U] {
 		isNaN := bits.And(0x7fffffff).Gt(0x7f800000)
 		_, upper := ptx.Unpack32(ptx.Select(isNaN, quiet, rounded))
 		y = ptx.Bitcast[ptx.BF16](upper)
+	case uint8:
+		y = ptx.Convert[uint8](x, ptx.RNI, ptx.Sat) // NaN gives 0
 	default:
 		y = x
 	}

@@ -69,6 +69,8 @@ var instructions = map[string]instruction{
 	"fcmeq":  {0x4e20e400, dnm, floats3},
 	"fcvtns": {0x4e21a800, dn, floats2},
 	"fcvtzs": {0x4ea1b800, dn, floats2},
+	"fcvtnu": {0x6e21a800, dn, floats2},
+	"ucvtf":  {0x6e21d800, dn, floats2},
 	"scvtf":  {0x4e21d800, dn, floats2},
 
 	"and": {0x4e201c00, dnm, bytes3},
@@ -103,10 +105,14 @@ var instructions = map[string]instruction{
 	"zip2": {0x4e807800, dnm, floats3}, // lanes 2 and 3
 
 	// Floats of 16 bits, in the lower half of a register.
-	"fcvtl": {0x0e217800, dn, "v%d.4s, v%d.4h"},
-	"fcvtn": {0x0e216800, dn, "v%d.4h, v%d.4s"},
-	"shll":  {0x2e613800, dn, "v%d.4s, v%d.4h, #16"},
-	"shrn":  {0x0f108400, dn, "v%d.4h, v%d.4s, #16"},
+	"fcvtl":   {0x0e217800, dn, "v%d.4s, v%d.4h"},
+	"fcvtn":   {0x0e216800, dn, "v%d.4h, v%d.4s"},
+	"uxtl.b":  {0x2f08a400, dn, "v%d.8h, v%d.8b"},
+	"uxtl.h":  {0x2f10a400, dn, "v%d.4s, v%d.4h"},
+	"uqxtn.s": {0x2e614800, dn, "v%d.4h, v%d.4s"},
+	"uqxtn.h": {0x2e214800, dn, "v%d.8b, v%d.8h"},
+	"shll":    {0x2e613800, dn, "v%d.4s, v%d.4h, #16"},
+	"shrn":    {0x0f108400, dn, "v%d.4h, v%d.4s, #16"},
 
 	// Integers in bytes, and what they become. Those with .2 take the upper halves of their operands.
 	"add.b":    {0x4e208400, dnm, bytes3},

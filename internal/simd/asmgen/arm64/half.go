@@ -1,21 +1,21 @@
 package arm64
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-// halfFiles are the functions of package kernels between float32 and the floats of 16 bits. All convert n vectors of four.
+// halfFiles are the functions of package kernels between float32 and bytes or the floats of 16 bits. All convert n vectors of four.
 func halfFiles() map[string][]byte {
 	const y, x, n = 0, 1, 2
 	t := &text{}
 	t.b.WriteString(header + include)
 	var stubs strings.Builder
 	stubs.WriteString(header + "package kernels\n")
-	function := func(name string, widens bool, prepare, convert func()) {
-		declaration := "func " + name + "NEON(y *float32, x *uint16, n int)"
-		load, save := "FMOVD.P 8", "FMOVQ.P F0, 16"
-		if !widens {
-			declaration = "func " + name + "NEON(y *uint16, x *float32, n int)"
-			load, save = "FMOVQ.P 16", "FMOVD.P F0, 8"
-		}
+	vectors := map[string]string{"uint8": "FMOVS.P%s 4", "uint16": "FMOVD.P%s 8", "float32": "FMOVQ.P%s 16"}
+	function := func(name, to, from string, prepare, convert func()) {
+		declaration := fmt.Sprintf("func %sNEON(y *%s, x *%s, n int)", name, to, from)
+		load, save := fmt.Sprintf(vectors[from], ""), fmt.Sprintf(vectors[to], " F0,")
 		stubs.WriteString("\n//go:noescape\n" + declaration + "\n")
 		t.line("\n// %s", declaration)
 		t.line("TEXT ·%sNEON(SB), NOSPLIT, $0-24", name)
@@ -32,11 +32,21 @@ func halfFiles() map[string][]byte {
 		t.ins("RET")
 	}
 	nothing := func() {}
-	function("widenF16", true, nothing, func() { t.vec("fcvtl", 0, 0) })
-	function("widenBF16", true, nothing, func() { t.vec("shll", 0, 0) })
-	function("narrowF16", false, nothing, func() { t.vec("fcvtn", 0, 0) })
+	function("widenF16", "float32", "uint16", nothing, func() { t.vec("fcvtl", 0, 0) })
+	function("widenBF16", "float32", "uint16", nothing, func() { t.vec("shll", 0, 0) })
+	function("narrowF16", "uint16", "float32", nothing, func() { t.vec("fcvtn", 0, 0) })
+	function("widenU8", "float32", "uint8", nothing, func() {
+		t.vec("uxtl.b", 0, 0)
+		t.vec("uxtl.h", 0, 0)
+		t.vec("ucvtf", 0, 0)
+	})
+	function("narrowU8", "uint8", "float32", nothing, func() { // all three limit what they take
+		t.vec("fcvtnu", 0, 0)
+		t.vec("uqxtn.s", 0, 0)
+		t.vec("uqxtn.h", 0, 0)
+	})
 	const odd, below, quiet = 4, 5, 6
-	function("narrowBF16", false, func() {
+	function("narrowBF16", "uint16", "float32", func() {
 		for i, bits := range []string{"1", "0x7fff", "0x400000"} {
 			t.ins("MOVD $%s, R3", bits)
 			t.ins("FMOVS R3, F%d", odd+i)

@@ -1,12 +1,14 @@
 package x86
 
 import (
+	"math"
+
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// halfTier is a tier with kernels between float32 and the floats of 16 bits. AVX-512 has none that needs another feature: its
+// halfTier is a tier with kernels between float32 and bytes or the floats of 16 bits. AVX-512 has none that needs another feature: its
 // own conversion to bfloat16 flushes subnormal numbers.
 type halfTier struct {
 	name  string
@@ -41,6 +43,15 @@ func halfFiles() (map[string][]byte, error) {
 			}
 		})
 		h.function("narrowBF16", "uint16", "float32", h.narrowBF16)
+		h.function("widenU8", "float32", "uint8", func() func(from, to operand.Mem) {
+			return func(from, to operand.Mem) {
+				v := h.vector()
+				h.VPMOVZXBD(from, v)
+				h.VCVTDQ2PS(v, v)
+				h.VMOVUPS(v, to)
+			}
+		})
+		h.function("narrowU8", "uint8", "float32", h.narrowU8)
 	}
 	widenRows(c)
 	return assembled(c, "kernels", "half")
@@ -68,10 +79,7 @@ func (h *half) function(name, to, from string, prepare func() func(from, to oper
 	y, x, n := h.Load(h.Param("y"), h.GP64()), h.Load(h.Param("x"), h.GP64()), h.Load(h.Param("n"), h.GP64())
 	convert := prepare()
 	bytes := func(t string) int {
-		if t == "uint16" {
-			return 2 * h.lanes
-		}
-		return 4 * h.lanes
+		return map[string]int{"uint8": 1, "uint16": 2, "float32": 4}[t] * h.lanes
 	}
 	step := func(vectors int) {
 		for i := range vectors {
@@ -127,6 +135,30 @@ func widenRows(c *build.Context) {
 	c.JNE(operand.LabelRef("row"))
 	c.VZEROUPPER()
 	c.RET()
+}
+
+// narrowU8 limits numbers to those of a byte before it rounds them. Of NaN and 0 the maximum is its last operand.
+func (h *half) narrowU8() func(from, to operand.Mem) {
+	r, x, zero, most := h.GP32(), h.XMM(), h.vector(), h.vector()
+	h.VXORPS(zero.AsX(), zero.AsX(), zero.AsX())
+	h.MOVL(operand.U32(math.Float32bits(255)), r)
+	h.VMOVD(r, x)
+	h.VPBROADCASTD(x, most)
+	return func(from, to operand.Mem) {
+		v := h.vector()
+		h.VMOVUPS(from, v)
+		h.VMAXPS(zero, v, v)
+		h.VMINPS(most, v, v)
+		h.VCVTPS2DQ(v, v) // to the nearest, halves to even
+		if h.lanes == 16 {
+			h.VPMOVDB(v, to)
+			return
+		}
+		h.VPACKUSDW(v, v, v)
+		h.VPERMQ(operand.U8(0b1000), v, v) // the lower halves of both parts
+		h.VPACKUSWB(v.AsX(), v.AsX(), v.AsX())
+		h.VMOVQ(v.AsX(), to)
+	}
 }
 
 // narrowBF16 rounds the bits as an integer: adding half of the last place, less one bit if the number is even, carries

@@ -56,6 +56,20 @@ func TestRun(t *testing.T) {
 	require.Equal(t, 8*4, weights)
 }
 
+// Bytes become floats on the device.
+func TestBytes(t *testing.T) {
+	s := open(t, graph{
+		nodes:  []message{node("wide", "Cast", []string{"x"}, []string{"f"}, intAttribute("to", float32Type)), node("twice", "Add", []string{"f", "f"}, []string{"y"})},
+		inputs: []message{value("x", 2, -1, 3)}, outputs: []message{value("y", float32Type, -1, 3)},
+	})
+	for range 2 { // a walk and a replay
+		out, err := s.Run(t.Context(), map[string]onnx.Tensor{"x": onnx.Of([]uint8{0, 1, 255, 128, 7, 3}, 2, 3)})
+		require.NoError(t, err)
+		require.Equal(t, []float32{0, 2, 510, 256, 14, 6}, out["y"].Data)
+	}
+	require.NotContains(t, s.String(), "host:")
+}
+
 func TestModel(t *testing.T) {
 	m := read(t, perceptron())
 	require.Equal(t, "wavelane's tests", m.Producer())

@@ -418,6 +418,9 @@ func (c *call) cast(x *Value, to host.Kind) (*Value, error) {
 		}
 		return c.device(to, d), nil
 	}
+	if x.t != nil && !x.known && x.kind == host.Uint8 && deviceFloat(to) { // a picture
+		return c.device(to, c.rec().Cast(c.bytes(x), compute.Float32)), nil
+	}
 	if n := x.kind; x.t == nil && n.IsInteger() && to.IsInteger() && to.Bits() >= n.Bits() && to.Unsigned() == n.Unsigned() {
 		d, err := c.dev(x)
 		if err != nil {

@@ -120,6 +120,7 @@ type stage struct {
 type upload struct {
 	slot  int
 	value batch.Value
+	bytes bool // as they are, else as devices represent them
 }
 
 type imported struct {
@@ -141,7 +142,10 @@ type keep struct {
 
 func (s *stage) run(ctx context.Context, r *run) error {
 	for _, u := range s.uploads {
-		data, err := toDevice(r.slots[u.slot])
+		data, err := r.slots[u.slot].Data, error(nil)
+		if !u.bytes {
+			data, err = toDevice(r.slots[u.slot])
+		}
 		if err == nil {
 			err = s.plan.SetInput(u.value, data)
 		}

@@ -123,7 +123,7 @@ func (w *walk) dev(v *Value) (batch.Value, error) {
 			return x, err
 		}
 		x = b.Upload(data, v.shape...)
-		w.st.uploads = append(w.st.uploads, upload{v.slot, x})
+		w.st.uploads = append(w.st.uploads, upload{v.slot, x, false})
 	case v.kept >= 0:
 		x = b.Import(w.run.kept[v.kept])
 		w.st.imports = append(w.st.imports, imported{v.kept, x})
@@ -132,6 +132,13 @@ func (w *walk) dev(v *Value) (batch.Value, error) {
 	}
 	w.devs[v] = x
 	return x, nil
+}
+
+// bytes uploads data of a call, of type Uint8, as they are.
+func (w *walk) bytes(v *Value) batch.Value {
+	x := w.rec().Upload(v.t.Data, v.shape...)
+	w.st.uploads = append(w.st.uploads, upload{v.slot, x, true})
+	return x
 }
 
 // constantOnDevice brings a known value to the device: a number as a fill, what the model has as a tensor of the session, anything

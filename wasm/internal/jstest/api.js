@@ -71,13 +71,14 @@ export const tests = {
 
   async "wrong types"(w, dev) {
     const t = await dev.upload(f32(1, 2));
-    for (const bad of ["x", [1, 2], {}, null, undefined, 3, true, () => 1, new Float64Array(2), new Uint8Array(8), new BigInt64Array(1), new ArrayBuffer(8), new DataView(new ArrayBuffer(8))]) {
+    for (const bad of ["x", [1, 2], {}, null, undefined, 3, true, () => 1, new Float64Array(2), new Int8Array(8), new BigInt64Array(1), new ArrayBuffer(8), new DataView(new ArrayBuffer(8))]) {
       await fails("DTypeError", () => dev.relu(bad), String(bad));
       await fails("DTypeError", () => dev.add(t, bad), String(bad));
       await fails("DTypeError", () => dev.upload(bad), String(bad));
       await fails("DTypeError", () => w.tensor(bad, [2]), String(bad));
     }
     await fails("DTypeError", () => dev.relu(new Int32Array(3)));
+    await fails("DTypeError", () => dev.relu(new Uint8Array(4)));
     await fails("DTypeError", () => dev.matmul(t, w.tensor(new Uint16Array(2), [2], { dtype: "f32" })));
     await fails("ArgumentError", () => w.tensor(f32(1), [1], { dtype: "f64" }));
     const e = await fails("DTypeError", () => dev.softmax(new Int32Array(6), 2, 3));
@@ -344,6 +345,15 @@ export const tests = {
     equal(await dev.cast(w.tensor(bits, [3], { dtype: "bf16" }), { to: "f32" }), f32(1, -2, 0.5));
     const up = await dev.upload(bits, [3], { dtype: "bf16" });
     equal([up.dtype, await dev.cast(up, { to: "f32" })], ["bf16", f32(1, -2, 0.5)].map((x) => x));
+    const bytes = dev.batch();
+    const pixel = bytes.input([3], { dtype: "u8" });
+    const brighter = bytes.cast(bytes.scale(bytes.cast(pixel, { to: "f32" }), 1.5), { to: "u8" });
+    bytes.read(brighter);
+    equal(brighter.dtype, "u8");
+    const brighten = await bytes.compile();
+    brighten.setInput(pixel, new Uint8ClampedArray([1, 100, 200])); // 1.5 rounds to even
+    equal((await brighten.run())[0], new Uint8Array([2, 150, 255]));
+    brighten.close();
     equal(await dev.copy(new Uint32Array([1, 2 ** 32 - 1])), new Uint32Array([1, 2 ** 32 - 1]));
     equal(await dev.argmax(f32(1, 3, 2)), new Int32Array([1]));
     const scalar = await dev.upload(f32(3), []);

@@ -51,7 +51,7 @@ func Pack(ctx context.Context, root, dir string) error {
 			return fmt.Errorf("pack: %w", err)
 		}
 	}
-	for name, tags := range map[string]string{"wavelane.wasm": "", "wavelane-onnx.wasm": "onnx"} {
+	for name, tags := range map[string]string{"wavelane.wasm": "", "wavelane-onnx.wasm": "onnx", "wavelane-llm.wasm": "llm"} {
 		if err := build(ctx, root, filepath.Join(dir, name), tags); err != nil {
 			return err
 		}
@@ -117,8 +117,10 @@ func manifest() []byte {
 		Exports: map[string]any{
 			".":                    map[string]string{"types": "./wavelane.d.ts", "default": "./wavelane.js"},
 			"./onnx":               map[string]string{"types": "./onnx.d.ts", "default": "./onnx.js"},
+			"./llm":                map[string]string{"types": "./llm.d.ts", "default": "./llm.js"},
 			"./wavelane.wasm":      "./wavelane.wasm",
 			"./wavelane-onnx.wasm": "./wavelane-onnx.wasm",
+			"./wavelane-llm.wasm":  "./wavelane-llm.wasm",
 		},
 		Engines: map[string]string{"node": ">=18"},
 	}, "", "  ")

@@ -103,7 +103,7 @@ var sentinels = []struct {
 }{
 	{compute.ErrClosed, "ClosedError"}, {compute.ErrDeviceLost, "DeviceLostError"}, {compute.ErrOutOfMemory, "OutOfMemoryError"},
 	{compute.ErrTooLarge, "TooLargeError"}, {compute.ErrUnavailable, "UnavailableError"}, {compute.ErrUnsupported, "UnsupportedError"},
-	{compute.ErrForeignTensor, "ForeignTensorError"}, {compute.ErrNotRun, "NotRunError"}, {compute.ErrDType, "DTypeError"},
+	{compute.ErrForeignTensor, "ForeignTensorError"}, {compute.ErrInFlight, "InFlightError"}, {compute.ErrNotRun, "NotRunError"}, {compute.ErrDType, "DTypeError"},
 	{compute.ErrShape, "ShapeError"}, {compute.ErrArgument, "ArgumentError"},
 }
 

@@ -104,6 +104,26 @@ func TestONNX(t *testing.T) {
 	}
 }
 
+// TestLLM runs what llm.js tests, in workers that the package starts and, on the CPU, in one of the page's as well.
+func TestLLM(t *testing.T) {
+	b := browser.Start(t)
+	r := jstest.Serve(t, folder)
+	for _, c := range []struct {
+		device string
+		worker bool
+	}{{"webgpu", false}, {"cpu", false}, {"cpu", true}} {
+		t.Run(fmt.Sprintf("%s worker=%v", c.device, c.worker), func(t *testing.T) {
+			p := b.Page(t, r.URL)
+			job[jstest.Report](t, p, "llm", devices[c.device], c.worker).Check(t, 10)
+			require.Empty(t, p.Errors())
+		})
+	}
+	t.Run("storage", func(t *testing.T) {
+		p := b.Page(t, r.URL)
+		require.True(t, job[bool](t, p, "keeps", "undefined", false))
+	})
+}
+
 // TestInterop is about devices and buffers of the page, and devices that are lost.
 func TestInterop(t *testing.T) {
 	r := jstest.Serve(t, folder)

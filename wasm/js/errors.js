@@ -22,6 +22,7 @@ export class OutOfMemoryError extends WavelaneError {}
 export class TooLargeError extends WavelaneError {}
 export class ClosedError extends WavelaneError {}
 export class ForeignTensorError extends WavelaneError {}
+export class InFlightError extends WavelaneError {}
 export class NotRunError extends WavelaneError {}
 export class InstanceError extends WavelaneError {}
 
@@ -36,7 +37,7 @@ export class ShaderError extends ArgumentError {
 
 const classes = {
   WavelaneError, ShapeError, DTypeError, ArgumentError, UnavailableError, UnsupportedError, DeviceLostError, OutOfMemoryError,
-  TooLargeError, ClosedError, ForeignTensorError, NotRunError, InstanceError, ShaderError,
+  TooLargeError, ClosedError, ForeignTensorError, InFlightError, NotRunError, InstanceError, ShaderError,
 };
 
 // Names are written down: minifiers change those of classes.

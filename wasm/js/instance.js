@@ -1,8 +1,8 @@
 import { DeviceLostError, InstanceError, WavelaneError, ArgumentError, errorOf, isFailure } from "./errors.js";
 import defineGo from "./go.js";
 
-// Calls that wait, and calls that return; the order is that of wasm/bridge. The last two are of the program for models.
-export const waiting = { open: 0, upload: 1, read: 2, apply: 3, run: 4, compile: 5, runPlan: 6, kernel: 7, runKernel: 8, openModel: 9, runModel: 10 };
+// Calls that wait, and calls that return; the order is that of wasm/bridge. A program for models has more of those that wait.
+export const waiting = { open: 0, upload: 1, read: 2, apply: 3, run: 4, compile: 5, runPlan: 6, kernel: 7, runKernel: 8, further: 9 };
 export const immediate = {
   cancel: 0, release: 1, batch: 2, uploadValue: 3, record: 4, recordKernel: 5, want: 6, describe: 7, setInput: 8,
   memory: 9, adopt: 10, gpuBuffer: 11, gpuDevice: 12,

@@ -15,7 +15,7 @@
 import type { CallOptions, Device, OpenOptions } from "./wavelane.js";
 export {
   WavelaneError, ShapeError, DTypeError, ArgumentError, UnavailableError, UnsupportedError, DeviceLostError, OutOfMemoryError,
-  TooLargeError, ClosedError, ForeignTensorError, NotRunError, ShaderError, InstanceError,
+  TooLargeError, ClosedError, ForeignTensorError, InFlightError, NotRunError, ShaderError, InstanceError,
 } from "./wavelane.js";
 
 /** Names of element types. */

@@ -9,6 +9,7 @@ import { Message, bytesOf, checkInt, checkInts, describe } from "./message.js";
 export * from "./errors.js";
 
 const name = "wavelane-onnx";
+const openModel = waiting.further, runModel = openModel + 1; // in the order of wasm/bridge/onnx_js.go
 
 export const open = (options) => openOf(name, new URL("wavelane-onnx.wasm", import.meta.url), options);
 
@@ -67,7 +68,7 @@ export async function load(model, options) {
   const dev = given ? device : await open({ ...rest, ...(device && { device }), ...(signal && { signal }) });
   try {
     const message = new Message(dev.handle("load"), shapes).bytes(file, "load: model");
-    const [handle, inputs, outputs] = await dev.program.call(waiting.openModel, message, { signal, operation: "load", shapes: [] });
+    const [handle, inputs, outputs] = await dev.program.call(openModel, message, { signal, operation: "load", shapes: [] });
     return new Session(dev, handle, inputs, outputs, !given);
   } catch (error) {
     if (!given) dev.close();
@@ -110,7 +111,7 @@ class Session extends Held {
       if (type === "string") for (const s of data) message.text(s);
       else message.bytes(data, `run: input ${input}`);
     }
-    const results = await this.program.call(waiting.runModel, message, {
+    const results = await this.program.call(runModel, message, {
       signal, operation: "run", shapes: list.map(([, x]) => x.shape),
     });
     return Object.fromEntries(results.map(([output, number, shape, data]) => {

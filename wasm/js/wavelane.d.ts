@@ -348,6 +348,8 @@ export class TooLargeError extends WavelaneError {}
 export class ClosedError extends WavelaneError {}
 /** A tensor, value or kernel of another device or another batch. */
 export class ForeignTensorError extends WavelaneError {}
+/** Something that does one thing at a time was called beside a call under way. */
+export class InFlightError extends WavelaneError {}
 /** A result was used before its batch ran. */
 export class NotRunError extends WavelaneError {}
 /** WGSL that does not compile, or does not fit what was declared for it. */

@@ -46,6 +46,18 @@ export const jobs = {
     return run(onnx, options);
   },
 
+  /** Tests language models. */
+  async llm(options) {
+    const [llm, { run }] = await Promise.all([import("/package/llm.js"), import("./llm.js")]);
+    return run(llm, options, location.origin);
+  },
+
+  /** Tests what the browser keeps of them. */
+  async keeps() {
+    const [llm, { keeps }] = await Promise.all([import("/package/llm.js"), import("./llm.js")]);
+    return keeps(llm, location.origin);
+  },
+
   interop: () => interop(wavelane),
 
   hidden,

@@ -30,7 +30,7 @@ import (
 var Files embed.FS
 
 // Remote is a device that is open in JavaScript: programs of one step become calls of the API, which remote.js fetches and answers. It
-// serves the files of the package under /package/ and those of this one under /test/.
+// serves the files of the package under /package/, those of this one under /test/, and language models under /models/.
 type Remote struct {
 	program.Executor // nil: nobody calls the other methods
 	URL              string
@@ -59,6 +59,7 @@ func Serve(t testing.TB, packageDir string) *Remote {
 	mux := http.NewServeMux()
 	mux.Handle("/package/", http.StripPrefix("/package/", http.FileServer(http.Dir(packageDir))))
 	mux.Handle("/test/", http.StripPrefix("/test/", http.FileServerFS(Files)))
+	mux.Handle("/models/", &models{t: t})
 	mux.HandleFunc("GET /call", r.next)
 	mux.HandleFunc("POST /result/{number}", r.result)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {

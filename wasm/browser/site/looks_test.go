@@ -49,7 +49,7 @@ func testKeyboard(s site) {
 	unnamed := browser.Eval[[]string](s.t, s.Page, `[...document.querySelectorAll("button, input, select, textarea, progress, canvas, [role=img], [role=region]")].filter((e) =>
 		!e.closest("[aria-hidden=true]") && !(e.ariaLabel || e.labels?.[0]?.textContent.trim() || e.textContent.trim() && e.tagName === "BUTTON")).map((e) => e.outerHTML)`)
 	require.Empty(s.t, unnamed, "every control and picture has a name")
-	for _, id := range []string{"device", "picture", "matmul", "batch", "playground", "digits", "models"} {
+	for _, id := range []string{"device", "picture", "matmul", "batch", "playground", "digits", "models", "chat"} {
 		require.Equal(s.t, "status", browser.Eval[string](s.t, s.Page, fmt.Sprintf(`document.getElementById("%s-status").getAttribute("role")`, id)), "a live region")
 	}
 }

@@ -114,6 +114,7 @@ func TestSite(t *testing.T) {
 	panel("keyboard", testKeyboard)
 	panel("contrast", testLooks)
 	panel("cpu", testCPU)
+	panel("chat", testChat)
 
 	require.NotEmpty(t, requests)
 	for _, url := range requests { // nothing is asked of anybody else

@@ -32,7 +32,7 @@ func testChat(s site) {
 	s.wait("chat-status", "^random weights .llama, .* on ")
 	s.set("chat-temperature", 0)
 	ask("the thing")
-	s.wait("chat-status", "^\\d+ tokens, 0 of them known; .*tokens/s")
+	s.wait("chat-status", "^\\d+ tokens, 0 of them known; .*tokens per second")
 	first := paragraphs()
 	require.Len(s.t, first, 2)
 	require.Equal(s.t, "the thing", first[0])

@@ -94,5 +94,5 @@ async function answer(content, signal) {
   }
   const { steps, decoding, prompt, known } = last.stats;
   say($("chat-status"), `${prompt} tokens, ${known} of them known; the first of the answer after ${figure(first)} ms, then ` +
-    `${figure((1000 * steps) / Math.max(decoding, 1e-3))} tokens/s (${last.finish}).`, "good");
+    `${figure((1000 * steps) / Math.max(decoding, 1e-3))} tokens per second (${last.finish}).`, "good");
 }

@@ -1,6 +1,7 @@
 // What TypeScript must accept of the package's declarations, and what it must not. It is compiled, never run.
 
 import * as w from "wavelane";
+import * as llm from "wavelane/llm";
 import * as onnx from "wavelane/onnx";
 import { open, tensor, type Batch, type Device, type Plan, type Tensor, type Value } from "wavelane";
 
@@ -41,6 +42,19 @@ export async function models(file: File, signal: AbortSignal): Promise<number> {
   return session.outputs.length;
 }
 
+export async function texts(file: File, signal: AbortSignal): Promise<string> {
+  const model: llm.Model = await llm.load(file, {
+    device: "webgpu", worker: false, context: 512, signal, progress: ({ stage, done, total }) => console.log(stage, done / (total ?? done)),
+  });
+  let text = "";
+  for await (const token of model.chat([{ role: "user", content: "a", name: "b" }], { temperature: 1, stop: ["c"], signal })) {
+    text += token.text;
+    if (token.finish === "limit") console.log(token.stats!.steps, token.top?.[0]!.logProb);
+  }
+  for (const { url, complete } of await llm.cached()) if (!complete) await llm.uncache(url);
+  return text + (await model.detokenize(await model.tokenize(model.info.name)));
+}
+
 declare function kept0(dev: Device): Tensor;
 
 export async function refused(dev: Device, x: Float32Array, batch: Batch): Promise<void> {
@@ -62,6 +76,10 @@ export async function refused(dev: Device, x: Float32Array, batch: Batch): Promi
   onnx.tensor([1], [1]);
   // @ts-expect-error: no such element type
   onnx.tensor(x, [4], { type: "f32" });
+  // @ts-expect-error: a prompt is a text
+  (await llm.load("a")).generate(["a"]);
+  // @ts-expect-error: misspelt
+  (await llm.load("a")).chat([], { topk: 1 });
   // @ts-expect-error: misspelt
   await open({ devise: "cpu" });
 }

@@ -29,6 +29,26 @@ type Launch struct {
 	Block  [3]uint32 `json:"block"`
 }
 
+// Work is what runs take of a device.
+type Work struct {
+	Steps int
+	Flops float64 // floating-point operations; functions such as exp count 10
+	Bytes float64 // of operands and results of all steps
+}
+
+// Work counts what a run of the plan does, by the shapes of its steps; nothing for a plan that no batch was compiled to.
+func (p *Plan) Work() Work {
+	if p.compiled() != nil {
+		return Work{}
+	}
+	w := Work{Steps: len(p.program.Steps)}
+	for i := range p.program.Steps {
+		s := stepProfile(p.program, i, 0, Peaks{})
+		w.Flops, w.Bytes = w.Flops+s.Flops, w.Bytes+s.Bytes
+	}
+	return w
+}
+
 // Steps lists what a run of the plan does: the steps that are left after all rewrites, and the launches of each. The CPU device
 // launches nothing, which is [compute.ErrUnsupported].
 func (p *Plan) Steps() ([]Step, error) {

@@ -150,6 +150,9 @@ func (s *Session) Close() error { return s.exec.Close() }
 // Memory returns the bytes of weights on the device, and the most that a stage of the compiled plans needs beside them.
 func (s *Session) Memory() (weights, peak int) { return s.exec.Memory() }
 
+// Work returns what a call with the shapes of the latest one takes of the device.
+func (s *Session) Work() batch.Work { return s.exec.Work() }
+
 // Profiles returns the latest profiles of the stages that the device has run for the shapes of the latest call, in order. The session must have
 // been made with WithBatch(batch.WithProfile()).
 func (s *Session) Profiles() ([]*batch.Profile, error) { return s.exec.Profiles() }

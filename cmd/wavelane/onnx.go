@@ -36,6 +36,7 @@ type onnxFlags struct {
 	compare string
 	repeat  int
 	json    bool
+	picture pictureFlags
 }
 
 func onnxCommand() *cobra.Command {
@@ -45,10 +46,13 @@ func onnxCommand() *cobra.Command {
 		Short: "Show, run and profile an ONNX model",
 		Long: `Show the inputs, outputs, operators and weights of an ONNX model, and what it needs that is not there.
 
-With --run it is executed. Inputs are .npy files; those that are not given are random, of the shape that the model says or --shape gives.
+With --run it is executed. Inputs are .npy files, or pictures (PNG, JPEG, GIF), which are scaled to the model's size, if it has one. Their
+bytes become floats as (byte · scale − mean) ÷ std; models of uint8 take the bytes. Inputs that are not given are random, of the shape that
+the model says or --shape gives.
 Outputs are summarised, and written as .npy files into the folder of --out.`,
 		Example: `  wavelane onnx model.onnx
-  wavelane onnx model.onnx --run --input x=picture.npy --out results
+  wavelane onnx model.onnx --run --input x=features.npy --out results
+  wavelane onnx model.onnx --run --input x=photo.jpg --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225
   wavelane onnx model.onnx --run --shape x=1,3,640,640 --device cpu --profile
   wavelane onnx model.onnx --compare cpu,gpu --software --shape x=1,3,64,64`,
 		Args: cobra.ExactArgs(1),
@@ -60,8 +64,11 @@ Outputs are summarised, and written as .npy files into the folder of --out.`,
 		},
 	}
 	c.Flags().BoolVar(&f.run, "run", false, "execute the model")
-	c.Flags().StringArrayVar(&f.inputs, "input", nil, "`NAME=FILE.npy`: an input; may be given several times")
-	c.Flags().StringArrayVar(&f.shapes, "shape", nil, "`NAME=1,3,480,640`: the shape of an input that is random")
+	c.Flags().StringArrayVar(&f.inputs, "input", nil, "`NAME=FILE`: an input, a .npy file or a picture; may be given several times")
+	c.Flags().Float64Var(&f.picture.scale, "scale", 1.0/255, "factor of a picture's bytes")
+	c.Flags().Float64SliceVar(&f.picture.mean, "mean", nil, "`numbers`, one or one for each channel, that are subtracted from a scaled picture")
+	c.Flags().Float64SliceVar(&f.picture.std, "std", nil, "`numbers`, one or one for each channel, by which a picture is divided then")
+	c.Flags().StringArrayVar(&f.shapes, "shape", nil, "`NAME=1,3,480,640`: the shape of an input that is random or a picture")
 	c.Flags().StringVar(&f.out, "out", "", "write outputs as .npy files into this `folder`")
 	c.Flags().BoolVar(&f.plan, "plan", false, "show what runs where: the steps of the device and the operators of the host")
 	c.Flags().BoolVar(&f.profile, "profile", false, "measure every step of the device")
@@ -240,8 +247,11 @@ func (f *onnxFlags) execute(ctx context.Context, out io.Writer, m *onnx.Model, i
 	}
 	slices.Sort(times)
 	weights, peak := s.Memory()
-	fmt.Fprintf(out, "%s: %v for the first run, %v for the next (median of %d); weights %d bytes, at most %d bytes more\n", dev.Info().Name,
-		first.Round(time.Microsecond), times[len(times)/2].Round(time.Microsecond), len(times), weights, peak)
+	work := s.Work()
+	fmt.Fprintf(out, "%s: %v for the first run, %v for the next (median of %d)\n", dev.Info().Name, first.Round(time.Microsecond),
+		times[len(times)/2].Round(time.Microsecond), len(times))
+	fmt.Fprintf(out, "  %.4g GFLOP and %.4g MB of operands and results in %d steps; weights %d bytes, at most %d bytes more\n",
+		work.Flops/1e9, work.Bytes/1e6, work.Steps, weights, peak)
 	if f.plan {
 		fmt.Fprint(out, s)
 	}
@@ -296,19 +306,6 @@ func (f *onnxFlags) compared(ctx context.Context, out io.Writer, m *onnx.Model, 
 // tensors reads the inputs that are given, and makes the others.
 func (f *onnxFlags) tensors(m *onnx.Model) (map[string]onnx.Tensor, error) {
 	in, shapes := map[string]onnx.Tensor{}, map[string][]int{}
-	for _, given := range f.inputs {
-		name, file, ok := strings.Cut(given, "=")
-		if !ok {
-			return nil, usagef("--input %s: must be NAME=FILE.npy", given)
-		}
-		a, err := npy.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		if in[name], err = tensorOf(a); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-	}
 	for _, given := range f.shapes {
 		name, list, ok := strings.Cut(given, "=")
 		shape := []int{}
@@ -324,6 +321,30 @@ func (f *onnxFlags) tensors(m *onnx.Model) (map[string]onnx.Tensor, error) {
 			return nil, usagef("--shape %s: must be NAME=1,3,480,640", given)
 		}
 		shapes[name] = shape
+	}
+	for _, given := range f.inputs {
+		name, file, ok := strings.Cut(given, "=")
+		if !ok {
+			return nil, usagef("--input %s: must be NAME=FILE", given)
+		}
+		i := slices.IndexFunc(m.Inputs(), func(v onnx.Value) bool { return v.Name == name })
+		if i < 0 {
+			return nil, usagef("--input %s: the model has no input of that name, see wavelane onnx without --run", given)
+		}
+		if strings.ToLower(filepath.Ext(file)) != ".npy" {
+			var err error
+			if in[name], err = f.picture.tensor(file, m.Inputs()[i], shapes[name]); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		a, err := npy.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if in[name], err = tensorOf(a); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	for _, v := range m.Inputs() {
 		if _, ok := in[v.Name]; ok || v.Optional {

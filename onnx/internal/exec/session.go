@@ -269,6 +269,28 @@ func (p *point) peak() int {
 	return most
 }
 
+// Work is that of the stages of the trace that was used last, of all its branches together.
+func (s *Session) Work() (sum batch.Work) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.recent) > 0 {
+		s.traces[s.recent[len(s.recent)-1]].work(&sum)
+	}
+	return sum
+}
+
+func (p *point) work(sum *batch.Work) {
+	for _, s := range p.steps {
+		if st, ok := s.(*stage); ok {
+			w := st.plan.Work()
+			sum.Steps, sum.Flops, sum.Bytes = sum.Steps+w.Steps, sum.Flops+w.Flops, sum.Bytes+w.Bytes
+		}
+	}
+	for _, b := range p.branches {
+		b.work(sum)
+	}
+}
+
 // Profiles are those of the stages of the trace that was used last, in order.
 func (s *Session) Profiles() ([]*batch.Profile, error) {
 	s.mu.Lock()

@@ -130,13 +130,14 @@ func TestShapesHaveABound(t *testing.T) {
 func TestLacks(t *testing.T) {
 	g := perceptron()
 	g.nodes[0] = node("alpha", "Frobnicate", []string{"x", "w"}, []string{"p"})
+	g.nodes[1] = node("lambda", "Cast", []string{"p"}, []string{"s"}, intAttribute("to", 99))
 	g.nodes[2] = node("omega", "Quux", []string{"s"}, []string{"y"}).text(7, "com.example")
 	m := read(t, g)
 	_, err := m.Session(t.Context(), device(t))
 	var lack *onnx.LackError
 	require.ErrorAs(t, err, &lack)
 	require.ErrorIs(t, err, compute.ErrUnsupported)
-	require.Equal(t, []string{`node "alpha" (Frobnicate): no such operator`, `node "omega" (com.example:Quux): operators of domain "com.example" are not known`}, lack.Lacks)
+	require.Equal(t, []string{`node "alpha" (Frobnicate): no such operator`, `node "lambda" (Cast): conversion to element type 99`, `node "omega" (com.example:Quux): operators of domain "com.example" are not known`}, lack.Lacks)
 }
 
 // A condition that depends on data is followed each way, and each way is compiled once.

@@ -15,7 +15,6 @@ type operator struct {
 	run    func(c *call) ([]*Value, error)
 	since  int64 // oldest operator set whose rules it follows
 	impure bool  // results depend on more than operands
-	check  func(n *Node) error
 }
 
 type opKey struct{ domain, name string }

@@ -58,6 +58,11 @@ func Prepare(m *format.Model, files Files) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, v := range slices.Concat(m.Graph.Inputs, m.Graph.Outputs) {
+		if v.Type != nil && (v.Type.Kind == format.SequenceType || v.Type.Kind == format.OtherType) {
+			p.Lacks = append(p.Lacks, fmt.Sprintf("%q: inputs and outputs are tensors, not sequences or the like", v.Name))
+		}
+	}
 	slices.Sort(p.Lacks)
 	p.Lacks = slices.Compact(p.Lacks)
 	return p, nil
@@ -286,9 +291,11 @@ func (p *Program) node(n *format.Node, opsets map[string]int64, attributes map[s
 		p.lack(n, "operator set %d, the newest that is known is %d", node.Version, newestOpset)
 	case node.Version < node.op.since && n.Domain == "":
 		p.lack(n, "of operator set %d, the oldest that is known is %d", node.Version, node.op.since)
-	case node.op.check != nil:
-		if err := node.op.check(node); err != nil {
-			p.lack(n, "%v", err)
+	default:
+		if check := checks[opKey{n.Domain, n.Op}]; check != nil {
+			if err := check(&call{Node: node}); err != nil {
+				p.lack(n, "%v", err)
+			}
 		}
 	}
 	return node, nil

@@ -18,9 +18,6 @@ func fusedMatMul(c *call) ([]*Value, error) {
 		return nil, err
 	}
 	x, y := c.in[0], c.in[1]
-	if c.int("transBatchA", 0) != 0 || c.int("transBatchB", 0) != 0 {
-		return nil, fmt.Errorf("transposed batches: %w", compute.ErrUnsupported)
-	}
 	turned := func(v *Value, name string) (*Value, error) {
 		n := len(v.shape)
 		if c.int(name, 0) == 0 || n < 2 {
@@ -83,9 +80,6 @@ func skipNorm(simplified bool) func(c *call) ([]*Value, error) {
 			y = b.LayerNorm(sum, d[2], b.Fill(0, gamma.shape...), eps)
 		}
 		out := []*Value{c.device(x.kind, y), nil, nil, c.device(x.kind, sum)}
-		if c.wants(1) || c.wants(2) {
-			return nil, fmt.Errorf("mean and deviation as results: %w", compute.ErrUnsupported)
-		}
 		return out, nil
 	}
 }
@@ -133,8 +127,8 @@ func matMulNBits(c *call) ([]*Value, error) {
 	if k < 1 || n < 1 || (bits != 2 && bits != 4 && bits != 8) || block < 1 || k > host.Most/n || !deviceFloat(x.kind) || len(x.shape) == 0 || x.shape[len(x.shape)-1] != k {
 		return nil, fmt.Errorf("%v times %d × %d weights of %d bits in blocks of %d: %w", x, k, n, bits, block, compute.ErrShape)
 	}
-	if !w.known || !scales.known || zeros != nil && !zeros.known || c.arg(4) != nil {
-		return nil, fmt.Errorf("weights that depend on data, or in groups: %w", compute.ErrUnsupported)
+	if !w.known || !scales.known || zeros != nil && !zeros.known {
+		return nil, fmt.Errorf("weights that depend on data: %w", compute.ErrUnsupported)
 	}
 	blocks := (k + block - 1) / block
 	per := 8 / bits

@@ -157,12 +157,25 @@ func TestPages(t *testing.T) {
 	require.LessOrEqual(t, wrong*100, all)
 }
 
-// WebGPU reads what the CPU reads.
+// WebGPU reads what the CPU reads: one page, all of them in make proofs.
 func TestWebGPU(t *testing.T) {
 	onCPU, onGPU := openOn(t, wavelane.WithDevice("cpu")), openOn(t, wavelane.WithDevice("gpu"), wavelane.WithSoftware())
-	for _, p := range pages[:1] {
+	some := pages[:1]
+	if os.Getenv("WAVELANE_PROOFS") == "all" {
+		some = pages
+	}
+	for _, p := range some {
 		require.Equal(t, p.read(t, onCPU), p.read(t, onGPU))
 	}
+}
+
+// CUDA's software GPU, which takes its time, reads one word.
+func TestCUDA(t *testing.T) {
+	onCPU, onGPU := openOn(t, wavelane.WithDevice("cpu")), openOn(t, wavelane.WithDevice("cuda"), wavelane.WithSoftware())
+	p := page{"word", []string{"Wave 42"}, 20, goregular.TTF, 0, color.Black, color.White}
+	want := p.read(t, onCPU)
+	require.Equal(t, "Wave42", withoutSpaces(want))
+	require.Equal(t, want, p.read(t, onGPU))
 }
 
 func TestCommand(t *testing.T) {

@@ -9,49 +9,13 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
+import { readTensor } from "../../wasm/internal/jstest/tensor.js";
 
 const [ours, theirs, folder, turns = "5"] = process.argv.slice(2);
 const { load, tensor } = await import(pathToFileURL(resolve(ours, "onnx.js")));
 const ort = await import(pathToFileURL(resolve(theirs, "dist", "ort.wasm.min.mjs")));
 ort.env.wasm.numThreads = 1;
 ort.env.logLevel = "error";
-
-/** Reads a file of a TensorProto with raw data. */
-function readTensor(path) {
-  const bytes = readFileSync(path);
-  let at = 0;
-  const number = () => {
-    let n = 0n;
-    for (let shift = 0n; ; shift += 7n) {
-      const b = bytes[at++];
-      n |= BigInt(b & 127) << shift;
-      if (b < 128) return Number(n);
-    }
-  };
-  const shape = [];
-  let type = 0, raw = bytes.subarray(0, 0);
-  while (at < bytes.length) {
-    const key = number();
-    if (key % 8 === 0) {
-      const n = number();
-      if (key >> 3 === 1) shape.push(n);
-      if (key >> 3 === 2) type = n;
-    } else if (key % 8 === 2) {
-      const n = number();
-      if (key >> 3 === 1) for (const end = at + n; at < end;) shape.push(number());
-      else {
-        if (key >> 3 === 9) raw = bytes.subarray(at, at + n);
-        at += n;
-      }
-    } else {
-      throw new Error(`${path}: wire type ${key % 8}`);
-    }
-  }
-  const known = { 1: ["float32", Float32Array], 6: ["int32", Int32Array], 7: ["int64", BigInt64Array] };
-  if (!known[type]) throw new Error(`${path}: element type ${type}`);
-  const [name, array] = known[type];
-  return { name, shape, data: new array(new Uint8Array(raw).buffer) };
-}
 
 const median = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
 
@@ -74,7 +38,7 @@ for (const name of readdirSync(folder).sort()) {
   a.inputs.forEach((v, i) => {
     const path = join(folder, name, "test_data_set_0", `input_${i}.pb`);
     if (!existsSync(path)) return;
-    const t = readTensor(path);
+    const t = readTensor(new Uint8Array(readFileSync(path)));
     x[v.name] = tensor(t.data, t.shape);
     y[v.name] = new ort.Tensor(t.name, t.data, t.shape);
   });

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -122,6 +123,29 @@ func TestLLM(t *testing.T) {
 		p := b.Page(t, r.URL)
 		require.True(t, job[bool](t, p, "keeps", "undefined", false))
 	})
+}
+
+// TestRealModels runs models of others, of which WebGPU's software adapter has the smallest.
+func TestRealModels(t *testing.T) {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("scripts/setup fetches the models on linux/amd64")
+	}
+	b := browser.Start(t)
+	r := jstest.Serve(t, folder)
+	all := []string{"ch_ppocr_mobile_v2.0_cls_infer", "silero_vad", "magika", "ch_PP-OCRv4_rec_infer", "ch_PP-OCRv4_det_infer"}
+	for device, options := range devices {
+		models := all
+		if device == "webgpu" {
+			models = all[:2]
+		}
+		list, err := json.Marshal(models)
+		require.NoError(t, err)
+		t.Run(device, func(t *testing.T) {
+			p := b.Page(t, r.URL)
+			job[jstest.Report](t, p, "real", fmt.Sprintf("{...%s, models: %s}", options, list), device == "cpu").Check(t, len(models))
+			require.Empty(t, p.Errors())
+		})
+	}
 }
 
 // TestInterop is about devices and buffers of the page, and devices that are lost.

@@ -58,6 +58,12 @@ export const jobs = {
     return keeps(llm, location.origin);
   },
 
+  /** Tests real models. */
+  async real(options) {
+    const [onnx, { run }] = await Promise.all([import("/package/onnx.js"), import("./real.js")]);
+    return run(onnx, options);
+  },
+
   interop: () => interop(wavelane),
 
   hidden,

@@ -12,6 +12,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -60,6 +62,11 @@ func Serve(t testing.TB, packageDir string) *Remote {
 	mux.Handle("/package/", http.StripPrefix("/package/", http.FileServer(http.Dir(packageDir))))
 	mux.Handle("/test/", http.StripPrefix("/test/", http.FileServerFS(Files)))
 	mux.Handle("/models/", &models{t: t})
+	if cache, err := os.UserCacheDir(); err == nil { // real models of ONNX, which scripts/setup test writes
+		if found, _ := filepath.Glob(filepath.Join(cache, "wavelane", "onnx-*", "cases", "real")); len(found) > 0 {
+			mux.Handle("/real/", http.StripPrefix("/real/", http.FileServer(http.Dir(found[0]))))
+		}
+	}
 	mux.HandleFunc("GET /call", r.next)
 	mux.HandleFunc("POST /result/{number}", r.result)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {

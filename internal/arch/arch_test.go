@@ -63,7 +63,7 @@ var layers = []subtree{
 	{name: "dist", layer: 10, deps: []string{"github.com/ebitengine/purego"}},
 	{name: "internal/benchmarks", layer: 10},
 	{name: "llm", layer: 10},
-	{name: "cmd", layer: 11, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
+	{name: "cmd", layer: 11, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/image/draw", "golang.org/x/term"}},
 	{name: "examples", layer: 11, deps: []string{"github.com/schollz/progressbar/v3", "golang.org/x/term"}},
 	{name: "wasm", layer: 11},
 }

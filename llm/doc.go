@@ -9,7 +9,7 @@
 //
 // A [Model] is what a file says, [Weights] are the model on a device, and a [Session] is one text with its cache of keys and values.
 // [Session.Generate] continues a prompt, [Session.Chat] answers a conversation in the form that the model was trained on, by the chat
-// template of its file. A [Scheduler] has the same methods and continues many texts at once.
+// template of its file. A [Scheduler] has the same methods and continues many texts at once. An [Embedder] makes vectors of texts.
 //
 // # Prompts
 //
@@ -29,6 +29,6 @@
 //
 // # Concurrency
 //
-// A [Model], [Weights] and a [Scheduler] may be used by many goroutines, a [Session] by one at a time: a second call beside one under way is
+// A [Model], [Weights], a [Scheduler] and an [Embedder] may be used by many goroutines, a [Session] by one at a time: a second call beside one under way is
 // [compute.ErrInFlight]. Sessions of the same weights are independent and may run at the same time.
 package llm

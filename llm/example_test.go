@@ -109,5 +109,20 @@ func guide(ctx context.Context, dev llm.Device, path string, out io.Writer) erro
 		})
 	}
 	all.Wait()
+
+	e, err := w.NewEmbedder(ctx, llm.WithContext(256))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	vectors, err := e.Embed(ctx, "the sea", "the ocean")
+	if err != nil {
+		return err
+	}
+	likeness := 0.0 // of their directions, from -1 to 1
+	for i, x := range vectors[0] {
+		likeness += float64(x) * float64(vectors[1][i])
+	}
+	log.Print(likeness)
 	return nil
 }

@@ -25,13 +25,7 @@ type schedulerOptions struct {
 	sequences, tokens, queue int
 }
 
-func (f SessionOption) scheduler(o *schedulerOptions) error {
-	if f == nil {
-		return fmt.Errorf("llm: nil option: %w", compute.ErrArgument)
-	}
-	f(&o.sessionOptions)
-	return nil
-}
+func (f SessionOption) scheduler(o *schedulerOptions) error { return f.set(&o.sessionOptions) }
 
 type schedulerOption func(*schedulerOptions)
 

@@ -11,8 +11,16 @@ import (
 	"github.com/wavelane/wavelane/internal/decoder"
 )
 
-// SessionOption is an option of [Weights.NewSession] and [Weights.NewScheduler].
+// SessionOption is an option of [Weights.NewSession], [Weights.NewScheduler] and [Weights.NewEmbedder].
 type SessionOption func(*sessionOptions)
+
+func (f SessionOption) set(o *sessionOptions) error {
+	if f == nil {
+		return fmt.Errorf("llm: nil option: %w", compute.ErrArgument)
+	}
+	f(o)
+	return nil
+}
 
 type sessionOptions struct{ decoder.SessionOptions }
 
@@ -58,10 +66,9 @@ func (w *Weights) NewSession(ctx context.Context, opts ...SessionOption) (*Sessi
 	var o sessionOptions
 	o.Output.TopK = 1
 	for _, f := range opts {
-		if f == nil {
-			return nil, fmt.Errorf("llm: nil option: %w", compute.ErrArgument)
+		if err := f.set(&o); err != nil {
+			return nil, err
 		}
-		f(&o)
 	}
 	if err := o.check(w.model); err != nil {
 		return nil, err

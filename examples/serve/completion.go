@@ -25,6 +25,18 @@ type completionRequest struct {
 type prompts struct {
 	texts  []string
 	tokens [][]int32
+	wrong  bool
+}
+
+// check reports what is none of these, in the field of a name.
+func (p *prompts) check(name string) error {
+	switch {
+	case p.wrong:
+		return invalid(name, "%s must be a string, a list of tokens, or a list of those", name)
+	case len(p.texts)+len(p.tokens) == 0:
+		return invalid(name, "%s is missing", name)
+	}
+	return nil
 }
 
 func (p *prompts) UnmarshalJSON(text []byte) error {
@@ -36,7 +48,7 @@ func (p *prompts) UnmarshalJSON(text []byte) error {
 	case json.Unmarshal(text, &p.tokens) == nil:
 		p.texts = nil
 	default:
-		return invalid("prompt", "prompt must be a string, a list of tokens, or a list of those")
+		p.wrong = true
 	}
 	return nil
 }
@@ -76,8 +88,8 @@ func (s *server) complete(rw http.ResponseWriter, r *http.Request) error {
 	for _, text := range q.Prompt.texts {
 		w.prompts = append(w.prompts, s.model.Tokenize(text))
 	}
-	if len(w.prompts) == 0 {
-		return invalid("prompt", "prompt is missing")
+	if err := q.Prompt.check("prompt"); err != nil {
+		return err
 	}
 	if err := w.check(s, "prompt"); err != nil {
 		return err

@@ -98,16 +98,19 @@ func run(ctx context.Context, log *slog.Logger, o options, ready func(net.Addr),
 		return err
 	}
 	defer weights.Close()
-	scheduling := []llm.SchedulerOption{llm.WithContext(min(o.context, model.Info().Context)), llm.WithSequences(o.sequences), llm.WithQueue(o.queue),
-		llm.WithCacheTokens(o.tokens)}
+	room := llm.WithContext(min(o.context, model.Info().Context))
+	scheduling := []llm.SchedulerOption{room, llm.WithSequences(o.sequences), llm.WithQueue(o.queue), llm.WithCacheTokens(o.tokens)}
+	embedding := []llm.EmbedderOption{room}
 	if o.exact {
-		scheduling = append(scheduling, llm.WithExact())
+		scheduling, embedding = append(scheduling, llm.WithExact()), append(embedding, llm.WithExact())
 	}
 	scheduler, err := weights.NewScheduler(ctx, scheduling...)
 	if err != nil {
 		return err
 	}
 	defer scheduler.Close()
+	embeddings := newEmbeddings(weights, o.queue, embedding...)
+	defer embeddings.Close()
 	if o.name == "" {
 		o.name = strings.TrimSuffix(filepath.Base(o.model), filepath.Ext(o.model))
 	}
@@ -119,7 +122,7 @@ func run(ctx context.Context, log *slog.Logger, o options, ready func(net.Addr),
 		log.Warn("other machines may use this server, and need no API key: see -keys", "address", listener.Addr())
 	}
 	log.Info("serving", "address", listener.Addr(), "model", o.name, "device", dev.Info().Name)
-	s := newServer(scheduler, model, o.name, keys, o.limits, log)
+	s := newServer(scheduler, embeddings, o.name, keys, o.limits, log)
 	if ready != nil {
 		ready(listener.Addr())
 	}

@@ -60,7 +60,9 @@ func newTestServer(t *testing.T, template string, keys []string, l limits, opts 
 	scheduler, err := w.NewScheduler(t.Context(), append([]llm.SchedulerOption{llm.WithContext(256), llm.WithChunk(16), llm.WithExact(), llm.WithWideCache()}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, scheduler.Close()) })
-	s := newServer(scheduler, m, "small", keys, l, slog.New(slog.DiscardHandler))
+	e := newEmbeddings(w, 4, llm.WithContext(256), llm.WithExact(), llm.WithWideCache())
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	s := newServer(scheduler, e, "small", keys, l, slog.New(slog.DiscardHandler))
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
 	return &testServer{s, w, h.URL}
@@ -373,11 +375,18 @@ func TestBadRequests(t *testing.T) {
 		{"", `{"model": "small", "prompt": "x", "echo": true}`, 400, "unsupported_parameter", "echo"},
 		{"", `{"model": "small", "prompt": "x", "best_of": 2}`, 400, "unsupported_parameter", "best_of"},
 		{"", `{"model": "small", "prompt": "x", "suffix": "y"}`, 400, "unsupported_parameter", "suffix"},
+		{"embeddings", `{}`, 400, "invalid_value", "model"},
+		{"embeddings", `{"model": "gpt", "input": "x"}`, 404, "model_not_found", "model"},
+		{"embeddings", `{"model": "small"}`, 400, "invalid_value", "input"},
+		{"embeddings", `{"model": "small", "input": {}}`, 400, "invalid_value", "input"},
+		{"embeddings", `{"model": "small", "input": ["x", 1]}`, 400, "invalid_value", "input"},
+		{"embeddings", `{"model": "small", "input": [[]]}`, 400, "invalid_value", "input"},
+		{"embeddings", `{"model": "small", "input": [[320]]}`, 400, "invalid_value", nil},
+		{"embeddings", `{"model": "small", "input": "` + strings.Repeat("the thing ", 300) + `"}`, 400, "context_length_exceeded", "input"},
+		{"embeddings", `{"model": "small", "input": "x", "encoding_format": "hex"}`, 400, "invalid_value", "encoding_format"},
+		{"embeddings", `{"model": "small", "input": "x", "dimensions": 65}`, 400, "invalid_value", "dimensions"},
 	} {
-		path := "/v1/completions"
-		if c.path != "" {
-			path = "/v1/chat/completions"
-		}
+		path := map[string]string{"chat": "/v1/chat/completions", "": "/v1/completions", "embeddings": "/v1/embeddings"}[c.path]
 		answer, err := s.post(t.Context(), path, c.body)
 		status, x := decoded(t, answer, err)
 		require.Equal(t, []any{c.status, c.code, c.param}, []any{status, dig(x, "error", "code"), dig(x, "error", "param")}, "%s %.200s: %v", path, c.body, x)

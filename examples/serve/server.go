@@ -30,19 +30,20 @@ type limits struct {
 // server answers requests with one model.
 type server struct {
 	http.Handler
-	scheduler *llm.Scheduler
-	model     *llm.Model
-	name      string
-	keys      [][sha256.Size]byte // none lets everybody in
-	limits    limits
-	log       *slog.Logger
-	metrics   metrics
-	began     time.Time
-	stopping  atomic.Bool
+	scheduler  *llm.Scheduler
+	embeddings *embeddings
+	model      *llm.Model
+	name       string
+	keys       [][sha256.Size]byte // none lets everybody in
+	limits     limits
+	log        *slog.Logger
+	metrics    metrics
+	began      time.Time
+	stopping   atomic.Bool
 }
 
-func newServer(scheduler *llm.Scheduler, model *llm.Model, name string, keys []string, l limits, log *slog.Logger) *server {
-	s := &server{scheduler: scheduler, model: model, name: name, limits: l, log: log, began: time.Now(), metrics: newMetrics()}
+func newServer(scheduler *llm.Scheduler, e *embeddings, name string, keys []string, l limits, log *slog.Logger) *server {
+	s := &server{scheduler: scheduler, embeddings: e, model: e.weights.Model(), name: name, limits: l, log: log, began: time.Now(), metrics: newMetrics()}
 	for _, k := range keys {
 		s.keys = append(s.keys, sha256.Sum256([]byte(k)))
 	}
@@ -56,6 +57,7 @@ func newServer(scheduler *llm.Scheduler, model *llm.Model, name string, keys []s
 	s.route(routes, http.MethodGet, "/v1/models/{model}", s.oneModel, true)
 	s.route(routes, http.MethodPost, "/v1/chat/completions", s.chat, true)
 	s.route(routes, http.MethodPost, "/v1/completions", s.complete, true)
+	s.route(routes, http.MethodPost, "/v1/embeddings", s.embed, true)
 	// A page of another site must not use the server of who looks at it. Beside this, what a page may post without being asked is no JSON.
 	guard := http.NewCrossOriginProtection()
 	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -9,6 +9,8 @@ import (
 type Output struct {
 	// TopK is 0 for all logits, 1 for the index of the largest one, else the number of largest ones, with their indices.
 	TopK int
+	// States has the normalised states instead, of every token.
+	States bool
 }
 
 // Inputs of a plan are slices in host memory that each run reads, so that one plan serves all positions.
@@ -35,8 +37,8 @@ func (in *inputs) set(tokens []int32, position int) {
 	in.start[0], in.length[0], in.last[0] = int32(position), int32(position+len(in.tokens)), int32(len(tokens)-1)
 }
 
-// results are what a run delivers: values and indices of the largest logits, the index alone, or all logits.
-type results struct{ logits, values, indices *batch.Result }
+// results are what a run delivers: values and indices of the largest logits, the index alone, all logits, or states.
+type results struct{ logits, values, indices, states *batch.Result }
 
 // next is what they say after each of n tokens.
 func (r *results) next(n int) []*Next {
@@ -46,6 +48,7 @@ func (r *results) next(n int) []*Next {
 	}
 	share(all, r.logits, (*batch.Result).Float32s, func(x *Next, part []float32) { x.Logits = part })
 	share(all, r.values, (*batch.Result).Float32s, func(x *Next, part []float32) { x.Logits = part })
+	share(all, r.states, (*batch.Result).Float32s, func(x *Next, part []float32) { x.States = part })
 	share(all, r.indices, (*batch.Result).Int32s, func(x *Next, part []int32) { x.Indices = part })
 	return all
 }
@@ -98,7 +101,7 @@ type attend func(block int, q, k, v batch.Value) batch.Value
 func (g *graph) recordSequence(in *inputs, caches []compute.Tensor, o Output) results {
 	start, length := g.Upload(in.start), g.Upload(in.length)
 	last := in.last
-	if g.n == 1 {
+	if g.n == 1 || o.States {
 		last = nil
 	}
 	return g.record(in.tokens, in.positions, last, o, func(i int, q, k, v batch.Value) batch.Value {
@@ -158,6 +161,9 @@ func (g *graph) record(tokens, positions, wanted []int32, o Output, attend atten
 		x = g.Embedding(x, g.Upload(wanted))
 	}
 	g.part(-1, "head")
+	if o.States {
+		return results{states: g.Read(g.norm(x, g.on.Norm))}
+	}
 	logits := g.normLinear(x, g.on.Norm, g.on.Head)
 	if c := g.model.LogitCap; c != 0 {
 		logits = g.Scale(g.Tanh(g.Scale(logits, 1/c)), c)

@@ -3,6 +3,7 @@ package decoder
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -33,7 +34,8 @@ type Random struct {
 	Window       int     // sliding window of architectures that have one
 	Rotated      int     // leading elements of heads that are rotated, if not all
 	ChatTemplate string
-	End          int // token that ends texts, if not 0; otherwise the tokenizer's
+	End          int            // token that ends texts, if not 0; otherwise the tokenizer's
+	Metadata     map[string]any // more of it
 	Seed         uint64
 	// Format is that of a matrix; without it all are Float32. Vectors are.
 	Format func(tensor string) quant.Type
@@ -100,6 +102,9 @@ func (r Random) Write(out io.Writer) error {
 	}, w.Tokenizer)
 	if w.ChatTemplate != "" {
 		w.set("tokenizer.chat_template", w.ChatTemplate)
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.Metadata)) {
+		w.set(key, w.Metadata[key])
 	}
 	w.tensors(tokens, w.declare)
 	w.tensors(tokens, w.fill)

@@ -51,6 +51,7 @@ type plan struct {
 type Next struct {
 	Logits  []float32 // of all tokens, or of the largest in descending order
 	Indices []int32   // the tokens of those; the most likely alone if only that was asked for; nil with all logits
+	States  []float32 // of the last chunk that was given, [tokens, width], if these were asked for
 }
 
 // NewSession makes an empty sequence. The weights must stay open. Errors wrap [compute.ErrArgument] for options.
@@ -155,6 +156,9 @@ func (s *Session) Position() int { return s.position }
 // Room is the number of tokens that still fit the context.
 func (s *Session) Room() int { return s.options.Context - s.position }
 
+// Chunk is how many tokens are computed at once.
+func (s *Session) Chunk() int { return s.options.Chunk }
+
 // Reset forgets all tokens.
 func (s *Session) Reset() { s.position = 0 }
 
@@ -202,8 +206,9 @@ func (s *Session) FeedFor(ctx context.Context, o Output, tokens ...int32) (*Next
 		return nil, err
 	}
 	var p *plan
+	n := 0
 	for len(tokens) > 0 {
-		n := min(len(tokens), s.options.Chunk)
+		n = min(len(tokens), s.options.Chunk)
 		key := planKey{1, o}
 		if n == len(tokens) && n > 1 && o != s.options.Output {
 			n-- // the last token is a step of its own, so that there is one plan for chunks
@@ -223,7 +228,11 @@ func (s *Session) FeedFor(ctx context.Context, o Output, tokens ...int32) (*Next
 		s.position += n
 		tokens = tokens[n:]
 	}
-	return p.next(), nil
+	next := p.next()
+	if o.States {
+		next.States = next.States[:n*s.weights.Width]
+	}
+	return next, nil
 }
 
 // Check reports tokens that are not in the vocabulary. Errors wrap [compute.ErrArgument].

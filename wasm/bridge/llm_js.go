@@ -17,16 +17,18 @@ import (
 
 // models are the further calls of the program for language models.
 var models = []func(c *call, m *message, extra js.Value){
-	(*call).openLanguageModel, (*call).beginText, (*call).nextToken, (*call).tokenize, (*call).detokenize, (*call).chatPrompt,
+	(*call).openLanguageModel, (*call).beginText, (*call).nextToken, (*call).tokenize, (*call).detokenize, (*call).chatPrompt, (*call).embed,
 }
 
 // languageModel is a model on a device, with a session.
 type languageModel struct {
 	*llm.Session
-	model   *llm.Model
-	weights *llm.Weights
-	device  *opened
-	texts   map[*generation]bool
+	model    *llm.Model
+	weights  *llm.Weights
+	device   *opened
+	texts    map[*generation]bool
+	options  []llm.SessionOption
+	embedder *llm.Embedder // nil before it is first wanted
 }
 
 func (l *languageModel) owner() *opened { return l.device }
@@ -35,7 +37,11 @@ func (l *languageModel) Close() error {
 	for g := range l.texts {
 		g.Close()
 	}
-	return errors.Join(l.Session.Close(), l.weights.Close(), l.model.Close())
+	err := l.Session.Close()
+	if l.embedder != nil {
+		err = errors.Join(err, l.embedder.Close())
+	}
+	return errors.Join(err, l.weights.Close(), l.model.Close())
 }
 
 // generation is a text that grows as the page asks for tokens.
@@ -118,11 +124,12 @@ func loadModel(ctx context.Context, d *opened, from source, size int64, progress
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	s, err := w.NewSession(ctx, options(m)...)
+	of := options(m)
+	s, err := w.NewSession(ctx, of...)
 	if err != nil {
 		return nil, errors.Join(err, w.Close(), m.Close())
 	}
-	return &languageModel{s, m, w, d, map[*generation]bool{}}, nil
+	return &languageModel{Session: s, model: m, weights: w, device: d, texts: map[*generation]bool{}, options: of}, nil
 }
 
 // source reads through a function of JavaScript: read(offset, length) is a promise of a Uint8Array.
@@ -336,6 +343,49 @@ func (c *call) detokenize(m *message, _ js.Value) {
 }
 
 func int32Array(x []int32) any { return arrayResult(compute.Int32, x) }
+
+// embed resolves to a vector of each text. It goes through the device's queue, so that there is one at a time.
+func (c *call) embed(m *message, _ js.Value) {
+	l, err := held[*languageModel](m.int())
+	texts := make([]string, max(m.int(), 0))
+	for i := range texts {
+		texts[i] = m.text()
+	}
+	if err == nil {
+		err = m.err
+	}
+	if err != nil {
+		c.reject(err)
+		return
+	}
+	l.device.enqueue(func() {
+		defer c.guard()
+		vectors, err := l.vectors(c.ctx, texts)
+		if err != nil {
+			c.reject(err)
+			return
+		}
+		results := make([]any, len(vectors))
+		for i, v := range vectors {
+			results[i] = arrayResult(compute.Float32, v)
+		}
+		c.resolve(results...)
+	})
+}
+
+func (l *languageModel) vectors(ctx context.Context, texts []string) ([][]float32, error) {
+	if l.embedder == nil {
+		var options []llm.EmbedderOption
+		for _, o := range l.options {
+			options = append(options, o)
+		}
+		var err error
+		if l.embedder, err = l.weights.NewEmbedder(ctx, options...); err != nil {
+			return nil, err
+		}
+	}
+	return l.embedder.Embed(ctx, texts...)
+}
 
 // chatPrompt resolves to the prompt for messages. Extra is [messages, variables].
 func (c *call) chatPrompt(m *message, extra js.Value) {

@@ -6,7 +6,7 @@ import { sourceOf } from "./llm-source.js";
 import { Message, typedArray } from "./message.js";
 
 // In the order of wasm/bridge/llm_js.go.
-const [openModel, beginText, nextToken, tokenize, detokenize, chatPrompt] = Array.from({ length: 6 }, (_, i) => waiting.further + i);
+const [openModel, beginText, nextToken, tokenize, detokenize, chatPrompt, embed] = Array.from({ length: 7 }, (_, i) => waiting.further + i);
 
 class Generation extends Held {
   kind = "text";
@@ -77,6 +77,12 @@ export class Engine extends Held {
   async chatPrompt([messages, variables], { signal }) {
     const [text] = await this.#call(chatPrompt, "chatPrompt", new Message(this.handle("chatPrompt")), { signal, extra: [messages, variables] });
     return text;
+  }
+
+  async embed([texts], { signal }) {
+    const message = new Message(this.handle("embed"), texts.length);
+    for (const text of texts) message.text(text);
+    return (await this.#call(embed, "embed", message, { signal })).map(typedArray);
   }
 
   close() {

@@ -178,6 +178,8 @@ export class Model {
   chat(messages: readonly Message[], options?: GenerateOptions): AsyncGenerator<Token, void, undefined>;
   /** What the model's chat template makes of a conversation. */
   chatPrompt(messages: readonly Message[], variables?: Readonly<Record<string, unknown>>): Promise<string>;
+  /** A vector of length 1 of each text, pooled as the file says, or the mean of its tokens'. Likeness of texts is the product of theirs. */
+  embed(texts: readonly string[], options?: CallOptions): Promise<Array<Float32Array<ArrayBuffer>>>;
   tokenize(text: string): Promise<Int32Array>;
   detokenize(tokens: ArrayLike<number>): Promise<string>;
 

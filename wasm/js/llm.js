@@ -228,6 +228,15 @@ class Model {
     return this.#call("chatPrompt", [checkMessages(messages, "chatPrompt"), variables ?? {}]);
   }
 
+  async embed(texts, options) {
+    const { signal } = checkOptions(options, ["signal"], "embed");
+    checkSignal(signal);
+    if (!Array.isArray(texts) || !texts.every((t) => typeof t === "string")) {
+      throw new ArgumentError(`embed: texts are ${describe(texts)}, must be an array of strings`);
+    }
+    return this.#call("embed", [texts], { signal });
+  }
+
   close() {
     if (this.#closed) return;
     this.#closed = true;

@@ -52,7 +52,8 @@ export async function texts(file: File, signal: AbortSignal): Promise<string> {
     if (token.finish === "limit") console.log(token.stats!.steps, token.top?.[0]!.logProb);
   }
   for (const { url, complete } of await llm.cached()) if (!complete) await llm.uncache(url);
-  return text + (await model.detokenize(await model.tokenize(model.info.name)));
+  const vectors: Float32Array[] = await model.embed([text], { signal });
+  return text + vectors.length + (await model.detokenize(await model.tokenize(model.info.name)));
 }
 
 declare function kept0(dev: Device): Tensor;

@@ -25,6 +25,7 @@ type Reference struct {
 	keys, values                          [][][]float64 // by block and position
 	stretch, original, context, attention float64
 	kind                                  string // of stretching
+	State                                 []float64
 }
 
 // New reads a model.
@@ -202,7 +203,7 @@ func (r *Reference) attend(b int, q []float64) []float64 {
 // Vocabulary is how many tokens there are.
 func (r *Reference) Vocabulary() int { return r.vocab }
 
-// Step returns the logits after one more token.
+// Step returns the logits after one more token, and leaves its normalised state in State.
 func (r *Reference) Step(token int32) []float64 {
 	x := append([]float64(nil), r.tensors["token_embd.weight"][int(token)*r.width:][:r.width]...)
 	if strings.HasPrefix(r.architecture, "gemma") {
@@ -257,6 +258,7 @@ func (r *Reference) Step(token int32) []float64 {
 		add(y)
 	}
 	x = r.norm("output_norm", x)
+	r.State = x
 	head := "output"
 	if !has(head) {
 		head = "token_embd"

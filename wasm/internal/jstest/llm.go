@@ -32,10 +32,11 @@ func LanguageModel(t testing.TB) []byte {
 
 // wanted is what a session in Go says to a prompt, in small.json.
 type wanted struct {
-	Prompt string  `json:"prompt"`
-	Tokens []int32 `json:"tokens"`
-	IDs    []int32 `json:"ids"`
-	Text   string  `json:"text"`
+	Prompt string    `json:"prompt"`
+	Tokens []int32   `json:"tokens"`
+	IDs    []int32   `json:"ids"`
+	Text   string    `json:"text"`
+	Vector []float32 `json:"vector"`
 }
 
 // say continues a prompt greedily, up to where the model hardly knows the next token: another device may round otherwise.
@@ -77,6 +78,16 @@ func say(ctx context.Context, file []byte, prompt string) (*wanted, error) {
 		}
 		out.Text += token.Text
 	}
+	e, err := w.NewEmbedder(ctx, llm.WithExact(), llm.WithWideCache())
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	vectors, err := e.Embed(ctx, prompt)
+	if err != nil {
+		return nil, err
+	}
+	out.Vector = vectors[0]
 	return out, nil
 }
 

@@ -67,6 +67,22 @@ export async function run(llm, options, base) {
       equal(await model.detokenize(await model.tokenize("the thing")), "the thing");
     },
 
+    async "embeddings"() {
+      const vectors = await model.embed([want.prompt, "and"]);
+      equal(vectors.map((v) => v.length), [64, 64]);
+      vectors[0].forEach((x, i) => check(Math.abs(x - want.vector[i]) < 1e-4, `element ${i} is ${x}, want ${want.vector[i]}`));
+      equal(await model.embed([]), []);
+      const text = model.generate("and", { ignoreEnd: true });
+      const { value } = await text.next();
+      equal((await model.embed(["and"]))[0], vectors[1], "beside a text");
+      await text.return();
+      equal((await collect(model.generate("and", { maxTokens: 1, ignoreEnd: true }))).ids, [value.id]);
+      await fails("ArgumentError", () => model.embed("and"));
+      await fails("ArgumentError", () => model.embed([1]));
+      await fails("TooLargeError", () => model.embed(["the ".repeat(200)]));
+      await fails("AbortError", () => model.embed(["and"], { signal: AbortSignal.abort() }));
+    },
+
     async "chat"() {
       const prompt = await model.chatPrompt([{ role: "system", content: "a" }, ...messages], { tools: ["x", 1, true, null] });
       equal(prompt, "system: a\nuser: the thing\n[x 1 True None]assistant:");

@@ -38,8 +38,12 @@ type Convolution struct {
 	bands   int
 	parts   int     // units that share the channels of a band
 	offsets []int32 // of taps, from what the first pixel reads at tap 0
+	runs    []run   // of rows of the result
 	windows gemm.Windows
 }
+
+// run is rows of the result, up to those of the next run, that have the same taps: others read padding above or below the input.
+type run struct{ row, lo, hi int }
 
 // ConvData is the data of a convolution.
 type ConvData struct {
@@ -51,7 +55,7 @@ type ConvData struct {
 
 // Plan prepares v for a number of threads, reusing its memory.
 func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads int) {
-	*v = Convolution{ConvDims: d, rests: v.rests, offsets: v.offsets}
+	*v = Convolution{ConvDims: d, rests: v.rests, offsets: v.offsets, runs: v.runs[:0]}
 	v.perGroup, v.outs, v.pixels = d.C/d.Groups, d.OutC/d.Groups, d.OutH*d.OutW
 	v.taps = v.perGroup * d.KH * d.KW
 	v.act, v.FinishNS = activation(act)
@@ -80,6 +84,13 @@ func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads
 	v.windows = gemm.Windows{M: v.outs, AM: v.taps, Offsets: v.offsets, Width: d.OutW, Step: v.wide, LDC: v.pixels}
 	if v.wide == d.OutW { // lines follow each other without a gap
 		v.windows.Width = v.pixels
+	}
+	if !v.product {
+		for oy := range v.OutH {
+			if lo, hi := v.tapsOf(oy); oy == 0 || lo != v.runs[len(v.runs)-1].lo || hi != v.runs[len(v.runs)-1].hi {
+				v.runs = append(v.runs, run{oy, lo, hi})
+			}
+		}
 	}
 	if v.product {
 		v.windows.Once = v.N*v.bands <= 3 // units that use the same weights
@@ -189,6 +200,8 @@ func (v *Convolution) Do(i, lo, hi int, a *ConvData) {
 		clear(spread)
 	}
 	before := -1 // band that is spread out
+	done := finished{v: v, a: a}
+	defer done.flush()
 	for u := lo; u < hi && !(a.Stop != nil && a.Stop.Load()); u++ {
 		part, unit := u%v.parts, u/v.parts
 		from := unit % v.bands * v.band
@@ -217,7 +230,7 @@ func (v *Convolution) Do(i, lo, hi int, a *ConvData) {
 				}
 				v.windows.Multiply(y, w, x, rows*v.OutW, lo, hi, a.Stop)
 			} else {
-				v.sum(y, x, a.W[group*v.outs*v.taps:], rows)
+				v.sum(y, x, a.W[group*v.outs*v.taps:], from, rows)
 			}
 		}
 		run := 1 // channels that are finished at once: those of a single pixel are neighbours
@@ -241,14 +254,42 @@ func (v *Convolution) Do(i, lo, hi int, a *ConvData) {
 			case a.Bias != nil:
 				kernels.AddScalar(y, y, a.Bias[channel])
 			}
-			if v.act != nil {
-				v.act(y, y, nil, nil, Numbers{})
-			}
-			if v.Finish != nil {
-				v.Finish(a, y, at+c*v.pixels)
-			}
+			done.add(at+c*v.pixels, len(y))
 		}
 	}
+}
+
+// finished are elements of the result that have their sums and wait for the activation: small planes that follow each other get it in
+// one call.
+type finished struct {
+	v      *Convolution
+	a      *ConvData
+	at, to int
+}
+
+// together is the most elements that wait, so that they are in L1 yet.
+const together = 2048
+
+func (f *finished) add(at, n int) {
+	if at != f.to || at+n-f.at > together {
+		f.flush()
+		f.at = at
+	}
+	f.to = at + n
+}
+
+func (f *finished) flush() {
+	if f.at == f.to {
+		return
+	}
+	y := f.a.Y[f.at:f.to]
+	if f.v.act != nil {
+		f.v.act(y, y, nil, nil, Numbers{})
+	}
+	if f.v.Finish != nil {
+		f.v.Finish(f.a, y, f.at)
+	}
+	f.at = f.to
 }
 
 // pack packs blocks of the weights.
@@ -269,15 +310,36 @@ func (v *Convolution) poisoned(y, w []float32) bool {
 	return !(kernels.MaxAbs(w) <= math.MaxFloat32)
 }
 
-// sum computes the rows of a band for each channel of a group, tap by tap.
-func (v *Convolution) sum(y, x, w []float32, rows int) {
-	n, step := v.OutW, v.wide
-	if n == step { // lines follow each other without a gap
-		n, rows = rows*n, 1
+// sum computes the rows of a band, which begins at row from, for each channel of a group, tap by tap.
+func (v *Convolution) sum(y, x, w []float32, from, rows int) {
+	for i, t := range v.runs {
+		first, last := max(0, t.row-from), rows
+		if i+1 < len(v.runs) {
+			last = min(last, v.runs[i+1].row-from)
+		}
+		if first >= last {
+			continue
+		}
+		n, lines, step := v.OutW, last-first, v.wide
+		if n == step { // lines follow each other without a gap
+			n, lines = lines*n, 1
+		}
+		for c := range v.outs {
+			gemm.Taps(y[c*v.pixels+first*v.OutW:], x[first*v.wide:], w[c*v.taps+t.lo:], v.offsets[t.lo:t.hi], n, lines, n, step)
+		}
 	}
-	for c := range v.outs {
-		gemm.Taps(y[c*v.pixels:], x, w[c*v.taps:], v.offsets, n, rows, n, step)
+}
+
+// tapsOf returns the taps that read something else than padding above or below the input, for a row of the result. Those of several
+// channels do not follow each other: then it is all of them.
+func (v *Convolution) tapsOf(oy int) (lo, hi int) {
+	top, d := oy*v.Stride[0]-v.Pad[0], v.Dilation[0]
+	if v.perGroup > 1 || top >= 0 && top+(v.KH-1)*d < v.H {
+		return 0, v.taps
 	}
+	first := CeilDiv(max(0, -top), d)
+	last := min(v.KH, CeilDiv(max(0, v.H-top), d))
+	return min(first, last) * v.KW, last * v.KW
 }
 
 // spread copies what rows of the result from a row on read of a group's planes. What lies beside the planes is 0 already.

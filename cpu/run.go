@@ -383,11 +383,11 @@ func (c *clock) reach(x *executable, i int) {
 		return
 	}
 	now := monotime.Now()
-	for ; c.done < len(c.times) && i == x.ends[c.done]; c.done++ {
-		c.times[c.done] = now.Sub(c.at)
+	if c.at == 0 {
 		c.at = now
 	}
-	if i == 0 || c.at == 0 {
+	for ; c.done < len(c.times) && i == x.ends[c.done]; c.done++ {
+		c.times[c.done] = now.Sub(c.at)
 		c.at = now
 	}
 }

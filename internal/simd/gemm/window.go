@@ -75,6 +75,10 @@ func (w *Windows) Pack(dst, a []float32, block int) {
 // Multiply computes columns 0 to n of C in the rows of blocks lo to hi, from packed A, or from A itself if Once. When stop,
 // which may be nil, becomes true, it may return early.
 func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool) {
+	if w.Once && n <= fewColumns {
+		w.vectors(c, a, x, n, lo, hi)
+		return
+	}
 	s := w.s
 	group := s.nr
 	if hi-lo > 1 || w.Once {
@@ -108,6 +112,26 @@ func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool) 
 			}
 		}
 		t.Beta = 1
+	}
+	buffers.Put(buffer)
+}
+
+// fewColumns is the most columns that are products of A with a vector each, as A lies: packing it would take longer.
+const fewColumns = 4
+
+func (w *Windows) vectors(c, a, x []float32, n, lo, hi int) {
+	from, to := w.Rows(lo, hi)
+	buffer := borrow(len(w.Offsets) + to - from)
+	v, y := (*buffer)[:len(w.Offsets)], (*buffer)[len(w.Offsets):]
+	for j := range n {
+		column := x[j/w.Width*w.Step+j%w.Width:]
+		for p, at := range w.Offsets {
+			v[p] = column[at]
+		}
+		(&vector{across: w.AM}).dots(y, v, matrix{x: a[from*w.AM:]})
+		for i, sum := range y {
+			c[(from+i)*w.LDC+j] = sum
+		}
 	}
 	buffers.Put(buffer)
 }

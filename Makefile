@@ -206,6 +206,7 @@ proofs-programs:
 	WAVELANE_SAMPLE=1 $(PROOF) ./internal/conformance ./cpu
 	cd internal/simd/asmgen && $(PROOF) ./kernels
 	cd internal/randomprograms && $(PROOF) .
+	$(PROOF) -v ./gpu -run '^TestRoundTrips$$'
 	$(PROOF) ./dist -run "^TestMPI"
 
 FUZZTIME ?= 20s

@@ -45,7 +45,7 @@ func corpus(t *testing.T, script, folder, extension string, runs []run, architec
 // object to.
 func TestCUDA(t *testing.T) {
 	units, runs := corpus(t, "testdata/nvrtc.py", "testdata/cuda", ".cu", cudaRuns,
-		[]string{"compute_90", "compute_75", "compute_60", "compute_80", "compute_120"})
+		[]string{"compute_90", "compute_75", "compute_70", "compute_80", "compute_120"})
 	execute(t, units, runs)
 	assemble(t, units)
 }

@@ -2,6 +2,7 @@ package cudacorpus
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,42 +18,44 @@ import (
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
-// python is the interpreter of the environment into which scripts/setup installs what compiles.
-func python(t *testing.T) string {
+// python is the interpreter of the environment into which scripts/setup installs a compiler: cuda or triton.
+func python(t *testing.T, compiler string) string {
 	t.Helper()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		t.Skip("scripts/setup installs NVIDIA's packages on linux/amd64")
+		t.Skip("scripts/setup installs the compilers on linux/amd64")
 	}
-	requirements, err := os.ReadFile("requirements.txt")
+	requirements, err := os.ReadFile(compiler + ".txt")
 	require.NoError(t, err)
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
-	folder := filepath.Join(cache, "wavelane", fmt.Sprintf("cuda-%x", sha256.Sum256(requirements))[:len("cuda-")+12])
+	folder := filepath.Join(cache, "wavelane", fmt.Sprintf("%s-%x", compiler, sha256.Sum256(requirements))[:len(compiler)+1+12])
 	require.FileExists(t, filepath.Join(folder, "installed"), "scripts/setup test installs the compilers")
 	return filepath.Join(folder, "bin", "python")
 }
 
-// tool is a program from NVIDIA's packages.
-func tool(t *testing.T, pattern string) string {
+// tool is a program from a compiler's packages.
+func tool(t *testing.T, compiler, pattern string) string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(python(t))), "lib", "python*", "site-packages", "nvidia", pattern))
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(python(t, compiler))), "lib", "python*", "site-packages", pattern))
 	require.NoError(t, err)
 	require.NotEmpty(t, found, "scripts/setup test installs %s", pattern)
 	return found[0]
 }
 
-// unit is a file as a compiler translated it.
+// unit is a file as a compiler translated it, or with Triton a kernel of a file.
 type unit struct {
-	file, arch string
-	text       []byte
-	module     *ir.Module
+	file, arch, part string
+	text             []byte
+	module           *ir.Module
+	// Of Triton: the bytes of dynamic shared memory, and of global memory for each block, that a launch takes.
+	Shared, Scratch int
 }
 
-// compile translates files of a folder for several architectures, on all cores.
-func compile(t *testing.T, script, folder string, files, architectures []string) []unit {
+// compile translates files of a compiler's folder for several architectures, on all cores.
+func compile(t *testing.T, compiler string, files, architectures []string) []unit {
 	t.Helper()
-	interpreter, out := python(t), t.TempDir()
-	script, err := filepath.Abs(script)
+	interpreter, out, folder := python(t, compiler), t.TempDir(), filepath.Join("testdata", compiler)
+	script, err := filepath.Abs(filepath.Join("testdata", compiler+"_compile.py"))
 	require.NoError(t, err)
 	jobs, errs := min(runtime.NumCPU(), len(files)), make([]string, len(files))
 	var wg sync.WaitGroup
@@ -79,6 +82,12 @@ func compile(t *testing.T, script, folder string, files, architectures []string)
 		require.NoError(t, err)
 		part := strings.Split(filepath.Base(path), ".")
 		u := unit{file: part[0], arch: part[1], text: text}
+		if len(part) > 3 {
+			u.part = part[2]
+			launch, err := os.ReadFile(strings.TrimSuffix(path, ".ptx") + ".json")
+			require.NoError(t, err)
+			require.NoError(t, json.Unmarshal(launch, &u))
+		}
 		u.module, err = parse.Module(filepath.Base(path), text)
 		require.NoError(t, err)
 		units = append(units, u)

@@ -24,10 +24,10 @@ import (
 // whole tells that make proofs asks for everything; otherwise the seed draws some of the files.
 func whole() bool { return os.Getenv("WAVELANE_PROOFS") == "all" }
 
-// corpus is what the tests of a language have: units, and the runs of kernels in them.
-func corpus(t *testing.T, script, folder, extension string, runs []run, architectures []string) ([]unit, []run) {
+// corpus is what the tests of a compiler have: units, and the runs of kernels in them.
+func corpus(t *testing.T, compiler, extension string, runs []run, architectures []string) ([]unit, []run) {
 	t.Helper()
-	files := sources(t, folder, extension)
+	files := sources(t, filepath.Join("testdata", compiler), extension)
 	if !whole() {
 		rng := ptxtest.Random(t)
 		rng.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
@@ -38,16 +38,22 @@ func corpus(t *testing.T, script, folder, extension string, runs []run, architec
 		require.True(t, slices.ContainsFunc(runs, func(r run) bool { return r.file+extension == f }), "nobody runs a kernel of %s", f)
 	}
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return !has(r.file) })
-	return compile(t, script, folder, files, architectures), runs
+	return compile(t, compiler, files, architectures), runs
 }
 
 // TestCUDA: what NVRTC makes of CUDA C computes what it has to, with every check on several schedules, and the analyser has nothing to
 // object to.
 func TestCUDA(t *testing.T) {
-	units, runs := corpus(t, "testdata/nvrtc.py", "testdata/cuda", ".cu", cudaRuns,
-		[]string{"compute_90", "compute_75", "compute_70", "compute_80", "compute_120"})
+	units, runs := corpus(t, "cuda", ".cu", cudaRuns, []string{"compute_90", "compute_75", "compute_70", "compute_80", "compute_120"})
 	execute(t, units, runs)
-	assemble(t, units)
+	assemble(t, tool(t, "cuda", "nvidia/cuda_nvcc/bin/ptxas"), units)
+}
+
+// TestTriton: so does what Triton makes of Python.
+func TestTriton(t *testing.T) {
+	units, runs := corpus(t, "triton", ".py", tritonRuns, []string{"compute_90", "compute_80", "compute_75", "compute_120"})
+	execute(t, units, runs)
+	assemble(t, tool(t, "triton", "triton/backends/nvidia/bin/ptxas-blackwell"), units)
 }
 
 // execute runs and analyses kernels.
@@ -63,11 +69,12 @@ func execute(t *testing.T, units []unit, runs []run) {
 		r := &runs[i]
 		n := 0
 		for _, u := range units {
-			if u.file != r.file || !r.covers(u.arch) {
+			if u.file != r.file || u.part != r.part || !r.covers(u.arch) {
 				continue
 			}
 			n++
-			name := r.kernel + " for " + u.arch
+			r := r.of(&u)
+			name := r.part + " " + r.kernel + " for " + u.arch
 			configurations := []sim.Config{{}, {Checks: sim.AllChecks}}
 			for range schedules {
 				configurations = append(configurations, sim.Config{Checks: sim.AllChecks, Seed: 1 + rng.Uint64N(1<<62)})
@@ -98,11 +105,11 @@ func execute(t *testing.T, units []unit, runs []run) {
 
 // assemble gives every module to NVIDIA's assembler: as it was compiled, as it is printed, of which the machine code is the same, and
 // optimised.
-func assemble(t *testing.T, units []unit) {
+func assemble(t *testing.T, ptxas string, units []unit) {
 	t.Helper()
-	ptxas, equal := tool(t, "cuda_nvcc/bin/ptxas"), 0
+	equal := 0
 	for _, u := range units {
-		name := u.file + " for " + u.arch
+		name := u.file + " " + u.part + " for " + u.arch
 		printed := u.module.String()
 		again, err := parse.Module(name, []byte(printed))
 		require.NoError(t, err, name)

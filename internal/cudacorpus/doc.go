@@ -1,8 +1,9 @@
-// Package cudacorpus tests the workbench of package ptx on CUDA C: what people write, as NVIDIA's compiler translates it.
+// Package cudacorpus tests the workbench of package ptx on what people write: CUDA C as NVIDIA's compiler translates it, and Python as Triton
+// does.
 //
-// The kernels are in testdata/cuda. NVRTC compiles them when the tests run, for several architectures; scripts/setup installs it and
-// ptxas from Python packages (requirements.txt). Every file is parsed, printed, optimised, analysed and executed with every check on several
-// schedules; results are those of Go functions beside the tests. ptxas takes what is printed and optimised, and makes the same machine
-// code of what is printed as of the original. Neither the analyser nor the software GPU may find anything. Tests take a third of the files
-// for two architectures, by the seed; make proofs takes all for five.
+// The kernels are in testdata/cuda and testdata/triton. NVRTC and Triton compile them when the tests run, for several architectures and
+// without a GPU; scripts/setup installs both, and ptxas, from Python packages (cuda.txt, triton.txt). Every module is parsed, printed,
+// optimised, analysed and executed with every check on several schedules; results are those of Go functions beside the tests. ptxas takes
+// what is printed and optimised, and makes the same machine code of what is printed as of the original. Neither the analyser nor the
+// software GPU may find anything. Tests take a third of the files for two architectures, by the seed; make proofs takes all, for four or five.
 package cudacorpus

@@ -23,7 +23,8 @@ import (
 // run is a launch of a kernel, or several in a row, and what it has to compute.
 type run struct {
 	file, kernel         string
-	least                int // compute capability, such as 75
+	part                 string // of Triton: which of the file's compilations
+	least                int    // compute capability, such as 75
 	grid, block, cluster sim.Dim3
 	shared               int
 	cooperative          bool
@@ -123,6 +124,20 @@ func (b *buffer) compare(got []byte) error {
 func (r *run) covers(arch string) bool {
 	n, err := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(arch, "compute_"), "af"))
 	return err == nil && n >= r.least
+}
+
+// of is the run of what a compiler made. A unit of Triton says itself what a launch takes: threads and shared memory, and two pointers
+// after the arguments, of memory for descriptors of tensors and for profiles.
+func (r *run) of(u *unit) *run {
+	if u.part == "" {
+		return r
+	}
+	launch := *r
+	launch.block, launch.shared = dims(u.module.Func(r.kernel).Bounds.ReqThreads[0]), u.Shared
+	launch.args = func(rng *rand.Rand) []any {
+		return append(r.args(rng), scratch(max(1, u.Scratch)*r.grid.X), uint64(0))
+	}
+	return &launch
 }
 
 // execute runs the kernel and compares what it leaves.

@@ -16,6 +16,7 @@ func findings(t *testing.T, code string) string {
 	src := `.version 8.0
 .target sm_90
 .address_size 64
+.global .align 16 .b8 constants[128];
 .entry k(.param .u64 out, .param .u32 n) .reqntid 64, 1, 1 {
 	.reg .pred %p<20>; .reg .b32 %r<40>; .reg .b64 %rd<10>; .reg .f32 %f<10>; .reg .b32 %t, %n; .reg .b64 %out, %mine;
 	.shared .align 16 .b32 s[256];
@@ -52,6 +53,39 @@ func TestFalseAlarms(t *testing.T) {
 			and.b32 %r2, %t, 15; mad.lo.u32 %r3, %r2, 4, %r0; mad.wide.u32 %rd1, %r2, 4, %out; ld.global.u32 %r4, [%rd1];
 			mul.lo.u32 %r5, %r4, 3; st.shared.u32 [%r3], %r5; bar.sync 0; ld.shared.u32 %r6, [%r3]; st.global.u32 [%mine+256], %r6;`,
 			"mul.lo.u32 %r5, %r4, 3;", "add.u32 %r5, %r4, %t;", "Race"},
+		{"a sum over a warp, from all its lanes", `
+			ld.global.u32 %r2, [%mine]; shfl.sync.bfly.b32 %r3, %r2, 16, 31, -1; add.s32 %r2, %r2, %r3;
+			shfl.sync.bfly.b32 %r3, %r2, 8, 31, -1; add.s32 %r2, %r2, %r3; shfl.sync.bfly.b32 %r3, %r2, 4, 31, -1; add.s32 %r2, %r2, %r3;
+			shfl.sync.bfly.b32 %r3, %r2, 2, 31, -1; add.s32 %r2, %r2, %r3; shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1; add.s32 %r2, %r2, %r3;
+			shr.u32 %r4, %t, 5; mad.lo.u32 %r5, %r4, 4, %r0; st.shared.u32 [%r5], %r2; bar.sync 0; ld.shared.u32 %r6, [%r0+4];
+			st.global.u32 [%mine+256], %r6;`,
+			"shfl.sync.bfly.b32 %r3, %r2, 2, 31, -1; add.s32 %r2, %r2, %r3;", "", "Race"},
+		{"the largest of a warp and its place, from all its lanes", `
+			ld.global.f32 %f1, [%mine]; mov.u32 %r2, %t; mov.u32 %r7, 16;
+			shfl.sync.bfly.b32 %f2, %f1, 16, 31, -1; shfl.sync.bfly.b32 %r3, %r2, 16, 31, -1;
+			setp.eq.f32 %p1, %f1, %f2; setp.lt.s32 %p2, %r2, %r3; and.pred %p3, %p1, %p2; setp.gt.f32 %p4, %f1, %f2; or.pred %p5, %p4, %p3;
+			selp.f32 %f1, %f1, %f2, %p5; selp.b32 %r2, %r2, %r3, %p5; shfl.sync.bfly.b32 %f2, %f1, 8, 31, -1; shfl.sync.bfly.b32 %r3, %r2, 8, 31, -1;
+			setp.eq.f32 %p1, %f1, %f2; setp.lt.s32 %p2, %r2, %r3; and.pred %p3, %p1, %p2; setp.gt.f32 %p4, %f1, %f2; or.pred %p5, %p4, %p3;
+			selp.f32 %f1, %f1, %f2, %p5; selp.b32 %r2, %r2, %r3, %p5; shfl.sync.bfly.b32 %f2, %f1, 4, 31, -1; shfl.sync.bfly.b32 %r3, %r2, 4, 31, -1;
+			setp.eq.f32 %p1, %f1, %f2; setp.lt.s32 %p2, %r2, %r3; and.pred %p3, %p1, %p2; setp.gt.f32 %p4, %f1, %f2; or.pred %p5, %p4, %p3;
+			selp.f32 %f1, %f1, %f2, %p5; selp.b32 %r2, %r2, %r3, %p5; shfl.sync.bfly.b32 %f2, %f1, 2, 31, -1; shfl.sync.bfly.b32 %r3, %r2, 2, 31, -1;
+			setp.eq.f32 %p1, %f1, %f2; setp.lt.s32 %p2, %r2, %r3; and.pred %p3, %p1, %p2; setp.gt.f32 %p4, %f1, %f2; or.pred %p5, %p4, %p3;
+			selp.f32 %f1, %f1, %f2, %p5; selp.b32 %r2, %r2, %r3, %p5; shfl.sync.bfly.b32 %f2, %f1, 1, 31, -1; shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1;
+			setp.eq.f32 %p1, %f1, %f2; setp.lt.s32 %p2, %r2, %r3; selp.b32 %r4, %r2, %r3, %p2; selp.b32 %r4, %r4, %r3, %p1;
+			setp.gt.f32 %p4, %f1, %f2; selp.b32 %r2, %r2, %r4, %p4; // the last step as LLVM simplifies it
+			shr.u32 %r4, %t, 5; mad.lo.u32 %r5, %r4, 4, %r0; st.shared.u32 [%r5], %r2; bar.sync 0; ld.shared.u32 %r6, [%r0+4];
+			st.global.u32 [%mine+256], %r6;`,
+			"selp.b32 %r2, %r2, %r4, %p4;", "setp.lt.u32 %p6, %t, 16; xor.pred %p4, %p4, %p6; selp.b32 %r2, %r2, %r4, %p4;", "Race"},
+		{"nothing to copy beyond the end", `
+			setp.lt.u32 %p1, %t, 8; selp.b32 %r2, 16, 0, %p1; mov.u64 %rd2, constants;
+			mad.wide.u32 %rd1, %t, 16, %rd2; and.b32 %r4, %t, 15; mad.lo.u32 %r3, %r4, 16, %r0; setp.lt.u32 %p2, %t, 16;
+			@%p2 cp.async.cg.shared.global [%r3], [%rd1], 16, %r2; cp.async.wait_all; bar.sync 0; ld.shared.u32 %r5, [%r1]; st.global.u32 [%mine], %r5;`,
+			"setp.lt.u32 %p1, %t, 8;", "setp.lt.u32 %p1, %t, 9;", "OutOfBounds"},
+		{"warps that another one tells what to do", `
+			setp.lt.u32 %p1, %t, 32; @%p1 bra first; again: barrier.sync 1; ld.shared.u32 %r2, [%r0]; setp.eq.u32 %p2, %r2, 0; @%p2 bra done;
+			st.global.u32 [%mine], %r2; barrier.sync 1; bra again;
+			first: st.shared.u32 [%r0], %n; barrier.sync 1; barrier.sync 1; st.shared.u32 [%r0], 0; barrier.sync 1; done:`,
+			"st.shared.u32 [%r0], 0; barrier.sync 1;", "st.shared.u32 [%r0], 0; bar.sync 0;", "BarrierUnderDivergence"},
 		{"an elected lane", `
 			elect.sync _|%p1, -1; setp.lt.u32 %p2, %t, 32; and.pred %p3, %p1, %p2; selp.b32 %r2, 1, 0, %p3; setp.ne.u32 %p4, %r2, 0;
 			@%p4 st.shared.u32 [%r0], %t; @!%p4 bra on; st.shared.u32 [%r0+4], %t;

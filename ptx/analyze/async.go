@@ -77,8 +77,8 @@ func (m *machine) asyncEffects(st *state, i int, here []presence, frames []frame
 			return
 		}
 		size, _ := m.operand(st, &in.Args[2], ir.U32).scalar()
-		from := &access{instr: i, here: here, frames: frames, epoch: st.epoch, space: ir.GlobalSpace, size: int(size),
-			addr: m.addressIn(st, &in.Args[1])}
+		from := &access{instr: i, epoch: st.epoch, space: ir.GlobalSpace, size: int(size), addr: m.addressIn(st, &in.Args[1])}
+		from.here, from.frames = m.reading(st, in, here, frames)
 		m.touch(st, from)
 		to := &access{instr: i, here: here, frames: frames, epoch: st.epoch, space: ir.SharedSpace, size: int(size), write: true,
 			issued: true, values: []*vec{m.fresh(perThread, true, false)}, addr: m.addressIn(st, &in.Args[0])}
@@ -102,6 +102,29 @@ func (m *machine) asyncEffects(st *state, i int, here []presence, frames []frame
 	case "cp.async.mbarrier.arrive": // whoever waits for the mbarrier knows
 		st.async = asyncState{}
 	}
+}
+
+// reading is who reads the source of cp.async: it may say that there is nothing to read, by a size or a predicate.
+func (m *machine) reading(st *state, in *ir.Instr, here []presence, frames []frame) ([]presence, []frame) {
+	if len(in.Args) < 4 {
+		return here, frames
+	}
+	v := m.operand(st, &in.Args[3], ir.U32)
+	switch o := &in.Args[3]; {
+	case o.Kind == ir.RegOperand && m.f.Regs[o.Reg].Type.Bits() == 64: // a cache policy
+		return here, frames
+	case o.Kind == ir.RegOperand && m.f.Regs[o.Reg].Type == ir.Pred: // says what is to be ignored
+		v = combine(constant(1), v, 1, -1)
+	case v.truth != nil && v.yes != 0 && v.no == 0:
+		v = v.truth
+	case v.truth != nil && v.yes == 0 && v.no != 0:
+		v = combine(constant(1), v.truth, 1, -1)
+	}
+	if !v.isConst() {
+		cond, side := m.condition(v)
+		frames = append(slices.Clip(frames), frame{cond: cond, side: side, join: -1})
+	}
+	return under(v, here), frames
 }
 
 // retire lets all but the last n groups arrive: from now on the thread that issued a copy sees it, others after a barrier.

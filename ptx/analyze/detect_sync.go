@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -94,7 +95,7 @@ func (k *kernel) divergentBarriers(leaving bool, report reporter) {
 			}
 			for _, c := range k.controllers(k.g.BlockOf(i)) {
 				g := &m.seen.guards[k.last(c)]
-				if g.visits == 0 || g.split < least || leaving != (k.g.IPDom[c] == k.g.Exit && k.mayLeave(c)) {
+				if g.visits == 0 || g.split < least || leaving != (k.g.IPDom[c] == k.g.Exit && k.mayLeave(c)) || k.meets(c, in) {
 					continue
 				}
 				where := k.place(k.last(c))
@@ -107,6 +108,29 @@ func (k *kernel) divergentBarriers(leaving bool, report reporter) {
 			}
 		})
 	}
+}
+
+// meets tells whether a barrier lets threads wait at different instructions, and on all ways from block c they come to one of the same
+// number, or leave: those that have left are not waited for. So warps wait that are told what to do by another one.
+func (k *kernel) meets(c int, in *ir.Instr) bool {
+	anywhere := func(in *ir.Instr) bool {
+		return strings.HasPrefix(string(in.Op), "barrier") && !in.Has(ir.Aligned) && len(in.Args) == 1 && in.Args[0].Kind == ir.IntOperand
+	}
+	if !anywhere(in) {
+		return false
+	}
+	for _, s := range k.g.Blocks[c].Succs {
+		any, met := false, false
+		k.each(func(i int, other *ir.Instr) {
+			if waits(other.Op) && k.reaches(s, k.g.BlockOf(i)) {
+				any, met = true, met || anywhere(other) && other.Args[0].Bits == in.Args[0].Bits
+			}
+		})
+		if any && !met {
+			return false
+		}
+	}
+	return true
 }
 
 // mayLeave tells whether some way out of block c ends without any barrier after it.

@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"slices"
+
 	"github.com/wavelane/wavelane/ptx/eval"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -45,12 +47,29 @@ func (m *machine) value(st *state, in *ir.Instr) *vec {
 			return v
 		}
 	}
-	if v := m.symbolic(in, t, args); v != nil {
-		return v
+	var v *vec
+	if !m.exchange(in, args) {
+		v = m.symbolic(in, t, args)
 	}
-	v := m.opaque(in.Opcode(), args...)
-	m.reduceLanes(v, in, args)
+	if v == nil {
+		v = m.opaque(in.Opcode(), args...)
+		m.reduceLanes(v, in, args)
+	}
 	return v
+}
+
+// exchange tells whether an integer addition is a step of a butterfly of shuffles. As a sum, the result would not show that two lanes have
+// the same.
+func (m *machine) exchange(in *ir.Instr, args []*vec) bool {
+	if in.Op != "add" || len(args) != 2 {
+		return false
+	}
+	for n, a := range args {
+		if p := a.only(); p != nil && p.partner != nil && m.equal(p.partner, args[1-n]) {
+			return true
+		}
+	}
+	return false
 }
 
 // reduceLanes notes that x ∘ (x from the lane xor m) is the same in both lanes, if ∘ commutes: a butterfly of shuffles over all
@@ -68,13 +87,85 @@ func (m *machine) reduceLanes(v *vec, in *ir.Instr, args []*vec) {
 	for n, a := range args {
 		b := args[1-n]
 		if p := a.only(); p != nil && p.partner != nil && m.equal(p.partner, b) {
-			s.same |= b.symmetric() | p.by
-			if s.same == 31 {
-				s.level = perWarp
-				v.known = false
-			}
+			v.agrees(b.symmetric() | p.by)
 		}
 	}
+}
+
+// agrees notes that the value, a symbol, is the same in lanes that differ by these masks.
+func (v *vec) agrees(masks uint8) {
+	s := v.only()
+	if s.same |= masks; s.same == 31 {
+		s.level = perWarp
+		v.known = false
+	}
+}
+
+// noteDecision notes that a comparison is of a value with that of another lane.
+func (m *machine) noteDecision(v, a, b *vec, equal bool) {
+	if len(v.terms) != 1 {
+		return
+	}
+	for _, pair := range [][2]*vec{{a, b}, {b, a}} {
+		if p := pair[0].only(); p != nil && p.partner != nil && m.equal(p.partner, pair[1]) {
+			s := v.terms[0].sym
+			s.decides, s.strict = p.by, !equal
+		}
+	}
+}
+
+// decision tells of a condition that it compares values with those of the lane xor by, and nothing else. Numbers of lanes, too, may be
+// such values: then the condition is known, in some threads.
+func (m *machine) decision(v *vec) (by uint8, strict bool) {
+	for _, t := range v.terms {
+		if t.sym.decides == 0 || by != 0 && t.sym.decides != by {
+			return 0, false
+		}
+		if slices.Min(t.k) < 0 && slices.Max(t.k) > 0 { // turned round in some lanes, to sort them
+			return 0, false
+		}
+		by, strict = t.sym.decides, strict || t.sym.strict
+	}
+	return by, strict
+}
+
+// chooseLane notes that a choice is between a value and the same of another lane, decided by comparing the two: as in add, min or max, both
+// lanes have the same afterwards.
+func (m *machine) chooseLane(v, cond, a, b *vec) {
+	s := v.only()
+	by, strict := m.decision(cond)
+	if by == 0 || s == nil {
+		return
+	}
+	var own *vec
+	for _, x := range []*vec{a, b} {
+		switch p := x.only(); {
+		case p != nil && p.partner != nil && p.by == by:
+			own = p.partner
+		case p != nil && p.chosen != nil && p.by == by:
+			own = p.chosen
+		}
+	}
+	if own == nil && a.isConst() { // numbers of lanes
+		own = a
+	}
+	for _, x := range []*vec{a, b} {
+		p := x.only()
+		other := p != nil && p.by == by && (p.partner != nil && m.equal(p.partner, own) || p.chosen != nil && m.equal(p.chosen, own))
+		if own == nil || !other && !m.equal(x, own) && !m.swapped(x, own, int(by)) {
+			return
+		}
+	}
+	s.chosen, s.by = own, by
+	if strict {
+		v.agrees(own.symmetric() | by)
+	}
+}
+
+// swapped tells whether a known value is another one, taken from the lane xor by.
+func (m *machine) swapped(a, b *vec, by int) bool {
+	moved := m.moved(b, func(l int) int { return l ^ by })
+	return moved != nil && m.equal(a, moved)
 }
 
 func (m *machine) equal(a, b *vec) bool {

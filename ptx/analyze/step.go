@@ -88,6 +88,7 @@ func (m *machine) oneOf(cond, a, b *vec) *vec {
 		db, bb := b.from()
 		v := m.fresh(l, da || db, ba || bb)
 		v.only().args = []*vec{cond, a, b}
+		m.chooseLane(v, cond, a, b)
 		return v
 	}
 	return m.opaque("either", cond, a, b)

@@ -138,6 +138,11 @@ func (m *machine) both(op ir.Op, a []*vec) *vec {
 		}
 	}
 	v := m.opaque(string(op), a...)
+	if by, strict := m.decision(a[0]); by != 0 && op != "xor" {
+		if other, strict2 := m.decision(a[1]); other == by {
+			v.only().decides, v.only().strict = by, strict || strict2
+		}
+	}
 	for _, x := range a {
 		if s := x.only(); s != nil && op == "and" {
 			v.only().few = v.only().few || s.few
@@ -156,7 +161,11 @@ var comparisons = map[ir.Mod]struct {
 // compared is setp of integers, with a third operand or without.
 func (m *machine) compared(in *ir.Instr, a []*vec) *vec {
 	v := m.compare(in, a[0], a[1])
-	if v == nil || len(a) == 2 {
+	if v == nil {
+		v = m.opaque(in.Opcode(), a[:2]...)
+	}
+	m.noteDecision(v, a[0], a[1], in.First("eq", "ne", "equ", "neu") != "")
+	if len(a) == 2 {
 		return v
 	}
 	return m.both(ir.Op(in.First("and", "or", "xor")), []*vec{v, a[2]})

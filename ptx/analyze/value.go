@@ -47,6 +47,11 @@ type symbol struct {
 	// partner and by: the value is partner's in the lane xor by.
 	partner *vec
 	by      uint8
+	// decides is the by of partners whose values a condition compares with their own, and with nothing else; 0 if it does not.
+	// strict: by less or greater, so that of two lanes with different values one finds what the other does not.
+	decides uint8
+	strict  bool
+	chosen  *vec // the value is this, or the same in the lane xor by, as such a condition decides
 }
 
 // term is a symbol with a factor, one for all threads or one for each.

@@ -1,5 +1,7 @@
 package ir
 
+import "slices"
+
 // needs of the architectures: the first version of PTX that knows them.
 var targets = []struct {
 	Target
@@ -51,12 +53,16 @@ func (t Target) Covers(u Target) bool {
 	return t.SM >= u.SM
 }
 
-// Requires is the least version and target that the module's instructions, special registers and directives need. It is an
-// error if there is none: an instruction that no form describes, or instructions for different architectures only.
+// accelerated are the instructions that sm_90a has, and all newer targets for one architecture or family; wgmma is for sm_90a alone.
+var accelerated = []Op{"setmaxnreg", "tensormap.replace"}
+
+// Requires is the least version and target that the module's instructions, special registers and directives need; of several targets
+// that are for one architecture each, it is the module's own. It is an error if there is none: an instruction that no form describes,
+// or instructions for different architectures only.
 func Requires(m *Module) (Version, Target, error) {
 	need := alternative{sm: OldestTarget, ptx: OldestVersion}
 	for _, f := range m.Funcs {
-		if err := need.function(f); err != nil {
+		if err := need.function(f, m.Target); err != nil {
 			return Version{}, Target{}, err
 		}
 	}
@@ -64,7 +70,7 @@ func Requires(m *Module) (Version, Target, error) {
 	return need.ptx, need.sm, nil
 }
 
-func (a *alternative) function(f *Func) error {
+func (a *alternative) function(f *Func, own Target) error {
 	b := f.Bounds
 	if b.ReqCluster[0] > 0 || b.ExplicitCluster || b.MaxClusterBlocks > 0 {
 		a.raise(Target{SM: 90}, Version{7, 8})
@@ -90,10 +96,13 @@ func (a *alternative) function(f *Func) error {
 			err.Func = f.Name
 			return err
 		}
-		before := a.sm
-		a.raise(form.SM, form.PTX)
-		if before.Suffix != "" && !a.sm.Covers(before) || form.SM.Suffix != "" && !a.sm.Covers(form.SM) {
-			e := wrong(in, "needs %s, but instructions before it need %s; no GPU has both", form.SM, before)
+		before, sm := a.sm, form.SM
+		if slices.Contains(accelerated, in.Op) && own.Suffix != "" && own.SM > sm.SM {
+			sm = own
+		}
+		a.raise(sm, form.PTX)
+		if before.Suffix != "" && !a.sm.Covers(before) || sm.Suffix != "" && !a.sm.Covers(sm) {
+			e := wrong(in, "needs %s, but instructions before it need %s; no GPU has both", sm, before)
 			e.Func = f.Name
 			return e
 		}

@@ -116,6 +116,12 @@ func TestRequires(t *testing.T) {
 	require.Equal(t, "7.0 sm_80", ask(instr("cp.async.wait_all"), special("%tid.x")))
 	require.Equal(t, "8.0 sm_90a", ask(instr("wgmma.fence.sync.aligned"), instr("elect.sync", ir.Operand{Kind: ir.PairOperand,
 		Elems: []ir.Operand{ir.R(1), ir.R(2)}}, ir.R(1))))
+	more := ir.Operand{Kind: ir.IntOperand, Bits: 120}
+	require.Equal(t, "8.0 sm_90a", ask(instr("setmaxnreg.inc.sync.aligned.u32", more)))
+	m.Target = ir.Target{SM: 120, Suffix: "a"}
+	require.Equal(t, "8.7 sm_120a", ask(instr("setmaxnreg.inc.sync.aligned.u32", more)))
+	require.Equal(t, "8.0 sm_90a", ask(instr("wgmma.fence.sync.aligned")))
+	m.Target = ir.Target{}
 	f.Bounds.ReqCluster = [3]int{2, 1, 1}
 	require.Equal(t, "7.8 sm_90", ask(instr("ret")))
 	f.Body = []ir.Instr{*instr("wgmma.fence.sync.aligned"), *instr("activemask.b32", ir.R(1)),

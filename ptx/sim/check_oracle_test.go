@@ -33,6 +33,7 @@ type oracle struct {
 type event0 struct {
 	thread, time int
 	m            access0
+	at           int32 // the instruction
 }
 
 // access0 is whether an access writes and the scope of a strong one.
@@ -197,7 +198,18 @@ func (o *oracle) judge(w *warp, lane int, op *memOp, s *segment, off int) (races
 	if s.space == ir.SharedSpace { // blocks use the memory again
 		place = func(i int) string { return fmt.Sprintf("block %d %d", w.block.id.X, i) }
 	}
+	repeats := m == access0{write: true} && w.repeats(lane, op, s.data[off:])
 	for i := off; i < off+op.size; i++ {
+		list := o.bytes[place(i)]
+		last := len(list) - 1
+		for last >= 0 && list[last].m != (access0{write: true}) {
+			last--
+		}
+		if repeats && last >= 0 {
+			if h := list[last]; h.at == w.at && h.thread != t && o.now[t][h.thread] < h.time {
+				continue // it changes nothing
+			}
+		}
 		saw, observed := o.saw[place(i)]
 		observed = observed && m.scope == shadow.Weak && (saw.thread == t || o.now[t][saw.thread] >= saw.time)
 		for _, h := range o.bytes[place(i)] {
@@ -209,7 +221,7 @@ func (o *oracle) judge(w *warp, lane int, op *memOp, s *segment, off int) (races
 				races = true
 			}
 		}
-		e := event0{t, o.now[t][t], m}
+		e := event0{t, o.now[t][t], m, w.at}
 		o.bytes[place(i)] = append(o.bytes[place(i)], e)
 		if m.scope != shadow.Weak {
 			delete(o.saw, place(i))

@@ -353,6 +353,8 @@ var orderly = []sample{treeSum, shuffleSum, warpTranspose, lastBlock, lookBack, 
 		st.global.u32 [%yi], %r3;`},
 	{name: "one value from all lanes", block: 32, zero: 32, ptx: `st.global.u32 [%y], 7;`,
 		check: func(t *testing.T, _, y []uint32) { require.Equal(t, uint32(7), y[0]) }},
+	{name: "one value from all warps", grid: 2, block: 64, zero: 128, ptx: `st.global.v2.u32 [%y], {7, 8}; st.global.u8 [%y+8], 9;`,
+		check: func(t *testing.T, _, y []uint32) { require.Equal(t, []uint32{7, 8, 9}, y[:3]) }},
 	{name: "strong stores", grid: 2, block: 64, zero: 128, ptx: `st.volatile.global.u32 [%y], %t;`},
 	{name: "reads only", grid: 4, block: 256, words: 1024, ptx: `
 		ld.global.u32 %r1, [%x]; ld.global.u32 %r2, [%x+128]; add.u32 %r1, %r1, %r2; st.global.u32 [%yi], %r1;`},
@@ -411,7 +413,9 @@ func TestRaces(t *testing.T) {
 		phases.replaced("mbarrier without its second phase", Race,
 			"mbarrier.arrive.shared.b64 %d1, [%r9];\nW2:	mbarrier.try_wait.shared.b64 %p2, [%r9], %d1;\n\t@!%p2 bra W2;", ""),
 		{name: "different values from lanes of one instruction", block: 32, zero: 32, want: Race, ptx: `st.global.u32 [%y], %t;`},
-		{name: "one value from all warps", block: 64, zero: 64, want: Race, ptx: `st.global.u32 [%y], 7;`},
+		{name: "one value from all warps, by two instructions", block: 64, zero: 64, want: Race, ptx: `
+			setp.lt.u32 %p1, %t, 32; @%p1 st.global.u32 [%y], 7; @!%p1 st.global.u32 [%y], 7;`},
+		{name: "one value from each warp", block: 64, zero: 64, want: Race, ptx: `shr.u32 %r1, %t, 5; st.global.v2.u32 [%y], {7, %r1};`},
 		{name: "one value from all lanes, twice", block: 32, zero: 32, want: Race,
 			ptx: `st.global.u32 [%y], 7; st.global.u32 [%y], 8;`},
 		{name: "overlapping halves", block: 32, zero: 40, want: Race, ptx: `shl.b32 %r1, %t, 1; cvt.u64.u32 %d1, %r1;

@@ -474,9 +474,22 @@ func (c *compiler) overlaps(in *ir.Instr, s step) step {
 		if !rising {
 			w.watched.twice = w.twice(m, &at, size, values, bits)
 		}
+		w.watched.values = values
 		s(w, m)
-		w.watched.twice = 0
+		w.watched.twice, w.watched.values = 0, nil
 	}
+}
+
+// repeats tells whether a lane stores what is in memory already.
+func (w *warp) repeats(lane int, op *memOp, data []byte) bool {
+	values := w.watched.values
+	for i, v := range values {
+		size := op.size / len(values)
+		if x := data[i*size:]; load(x, size) != w.get(v, lane)&(^uint64(0)>>max(0, 64-8*size)) {
+			return false
+		}
+	}
+	return len(values) > 0
 }
 
 // twice returns the lanes that write what another one writes too, to the same place.

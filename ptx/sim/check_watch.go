@@ -36,6 +36,7 @@ type warpWatch struct {
 	parts   [8][warpSize]uint8    // and which bytes of element i; 0: all
 	storing []ref                 // what is being stored, while some of it has no value
 	twice   uint32                // lanes that write where others of the same instruction write the same value
+	values  []ref                 // what a store writes
 }
 
 // shadowed is what the monitor knows of a segment.
@@ -242,6 +243,9 @@ func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadowed, off
 		a.Release = op.sem == ir.Release || op.sem == ir.AcqRel || op.sem == ir.SC
 	}
 	other, at, ok := d.races.Access(&w.watched.clock, lane, &sh.history, off, &a)
+	if a.Repeats = !ok && w.repeats(lane, op, s.data[off:]); a.Repeats {
+		other, at, ok = d.races.Access(&w.watched.clock, lane, &sh.history, off, &a)
+	}
 	if ok {
 		return
 	}

@@ -55,6 +55,7 @@ type Access struct {
 	Acquire, Release bool // of strong accesses
 	Global           bool // in global memory, not in a block's shared memory
 	Alike            bool // another lane of the warp writes the same value to the same place
+	Repeats          bool // what is written is there already
 }
 
 // Access notes an access of a lane at an offset. It returns false if the access races, with the offset at which it does and the earlier
@@ -133,7 +134,8 @@ func (d *Races) note(w *Warp, lane int, v *view, cl *cell, from uint64, m mode, 
 			cl.thread = w.id*warpSize + uint32(lane)
 			return Conflict{}, true
 		}
-		return other, false
+		// Nor do other threads in which the instruction writes it: they change nothing. They are not noted.
+		return other, m == writes && a.Repeats && other.Write && !other.Strong && other.At == a.At
 	}
 	if a.Scope != Weak {
 		cl.observe(w, lane, a.Atomic)

@@ -1,6 +1,6 @@
-"""Compiles CUDA C to PTX by NVRTC, without a GPU: nvrtc.py FOLDER ARCHITECTURES FILES, as in
+"""Compiles CUDA C to PTX by NVRTC, without a GPU: cuda_compile.py FOLDER ARCHITECTURES FILES, as in
 
-    nvrtc.py /tmp/ptx compute_75,compute_90 reduce.cu scan.cu
+    cuda_compile.py /tmp/ptx compute_75,compute_90 reduce.cu scan.cu
 
 writes reduce.compute_75.ptx and so on. The packages nvidia-cuda-nvrtc-cu12, nvidia-cuda-runtime-cu12, nvidia-cuda-nvcc-cu12 and nvidia-cuda-cccl-cu12 have the
 compiler and its headers.

@@ -152,7 +152,8 @@ func TestValues(t *testing.T) {
 	}
 	for _, text := range []string{"", "7x", "u32:", "u32:-1", "u8:256", "f32:x", "b32:1", "buf:", "buf:f32", "buf:f32:", "buf:f32:1,,2", "buf:x:1",
 		"buf:u8:@/nonexistent", "zeros:f32:-1", "zeros:f32:0", "zeros:f64:99999999999999", "zeros:f32:9999999x9999999", "rand:s32:4", "rand:f32:4:1,0",
-		"zeros:f32:4:1,2", "arange:f32:4:1", "none.npy", "struct:7", "struct:f32:1;zeros:f32:4", "struct:"} {
+		"zeros:f32:4:1,2", "arange:f32:4:1", "none.npy", "struct:7", "struct:f32:1;zeros:f32:4", "struct:", "texture:7", "texture+fast:zeros:f32:4",
+		"surface+linear:zeros:f32:4", "texture:texture:zeros:f32:4", "struct:texture:zeros:f32:4"} {
 		_, err := parseValue(text, "", rng())
 		require.Error(t, err, text)
 	}
@@ -172,14 +173,14 @@ func TestValues(t *testing.T) {
 
 	s, err := parseValue("struct:u8:1; f64:2; x; s16:-1", "", rng())
 	require.NoError(t, err)
-	bytes, err := s.layout(func(string) (uint64, error) { return 0x1122, nil })
+	bytes, err := s.layout(func(*value) (uint64, error) { return 0x1122, nil })
 	require.NoError(t, err)
 	require.Equal(t, []byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0x22, 0x11, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0}, bytes)
 }
 
 // FuzzValue: no text makes parseValue panic, and arrays have as many elements as their shape says.
 func FuzzValue(f *testing.F) {
-	for _, s := range []string{"7", "rand:f32:2x3:0,1", "struct:f32:1;x", "buf:u8:1,2"} {
+	for _, s := range []string{"7", "rand:f32:2x3:0,1", "struct:f32:1;x", "buf:u8:1,2", "texture+linear:x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

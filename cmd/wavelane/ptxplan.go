@@ -68,6 +68,11 @@ func readPlan(file string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decodePlan(file, text)
+}
+
+// decodePlan reads the text of a launch file.
+func decodePlan(file string, text []byte) (*plan, error) {
 	p := &plan{dir: filepath.Dir(file)}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -107,7 +112,7 @@ func (p *plan) parse() error {
 			return fmt.Errorf("buffer %s: %w", name, err)
 		case !isName(name):
 			return fmt.Errorf("buffer %q: a name consists of letters, digits and _", name)
-		case !v.array:
+		case !v.array || v.image != nil:
 			return fmt.Errorf("buffer %s: %q is no array, such as zeros:f32:1024 or x.npy", name, p.Buffers[name])
 		}
 		p.values[name] = v
@@ -139,8 +144,10 @@ func (p *plan) parse() error {
 				if _, twice := p.values[name]; twice {
 					return fmt.Errorf("%s: there are two buffers %s", where, name)
 				}
+				m := v.image
+				v.image = nil
 				p.values[name] = v
-				v = value{typ: ir.U64, buffer: name}
+				v = value{typ: ir.U64, buffer: name, image: m}
 			}
 			l.values = append(l.values, v)
 		}

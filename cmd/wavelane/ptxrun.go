@@ -255,19 +255,14 @@ func (r *runner) run(ctx context.Context, seed uint64) (map[string][]byte, error
 		}
 		addresses[name] = a
 	}
-	address := func(name string) (uint64, error) {
-		if a, ok := addresses[name]; ok {
-			return a, nil
-		}
-		return 0, r.plan.noBuffer(name)
-	}
+	mem := &memory{r.plan, gpu, addresses}
 	for _, name := range slices.Sorted(maps.Keys(r.plan.Symbols)) {
-		if err := r.setSymbol(gpu, module, name, address); err != nil {
+		if err := r.setSymbol(mem, module, name); err != nil {
 			return nil, fmt.Errorf("symbol %s: %w", name, err)
 		}
 	}
 	for i := range r.plan.Launches {
-		if err := r.launch(ctx, gpu, module, &r.plan.Launches[i], address); err != nil {
+		if err := r.launch(ctx, mem, module, &r.plan.Launches[i]); err != nil {
 			if len(r.plan.Launches) > 1 {
 				err = fmt.Errorf("launch %d: %w", i, err)
 			}
@@ -312,10 +307,13 @@ func (r *runner) read(gpu *sim.GPU, addresses map[string]uint64) (map[string][]b
 	return results, nil
 }
 
-func (r *runner) setSymbol(gpu *sim.GPU, module *sim.Module, name string, address func(string) (uint64, error)) error {
+func (r *runner) setSymbol(mem *memory, module *sim.Module, name string) error {
 	v, err := parseValue(r.plan.Symbols[name], r.plan.dir, nil)
 	if err != nil {
 		return err
+	}
+	if isReference(r.source, name) {
+		return mem.bind(module, name, &v)
 	}
 	a, size, err := module.Global(name)
 	if err != nil {
@@ -324,10 +322,10 @@ func (r *runner) setSymbol(gpu *sim.GPU, module *sim.Module, name string, addres
 	b := v.bytes
 	switch {
 	case v.fields != nil:
-		b, err = v.layout(address)
+		b, err = v.layout(mem.pointer)
 	case v.buffer != "":
 		var at uint64
-		at, err = address(v.buffer)
+		at, err = mem.pointer(&v)
 		b = appendBits(nil, ir.U64, at)
 	case v.text != "":
 		err = fmt.Errorf("%q needs a type, such as f32:%s", v.text, v.text)
@@ -338,10 +336,10 @@ func (r *runner) setSymbol(gpu *sim.GPU, module *sim.Module, name string, addres
 	if err != nil {
 		return err
 	}
-	return gpu.Write(a, b)
+	return mem.gpu.Write(a, b)
 }
 
-func (r *runner) launch(ctx context.Context, gpu *sim.GPU, module *sim.Module, l *launch, address func(string) (uint64, error)) error {
+func (r *runner) launch(ctx context.Context, mem *memory, module *sim.Module, l *launch) error {
 	name, err := entryNamed(r.source, l.Kernel)
 	if err != nil {
 		return err
@@ -358,10 +356,10 @@ func (r *runner) launch(ctx context.Context, gpu *sim.GPU, module *sim.Module, l
 		b := r.source.Func(name).Bounds.ReqThreads
 		run.Block = sim.Dim3{X: max(1, b[0]), Y: max(1, b[1]), Z: max(1, b[2])}
 	}
-	if run.Params, err = pack(kernel, l.values, address); err != nil {
+	if run.Params, err = pack(kernel, l.values, mem); err != nil {
 		return err
 	}
-	stats, err := gpu.Run(ctx, kernel, run)
+	stats, err := mem.gpu.Run(ctx, kernel, run)
 	if r.profile != nil && err == nil {
 		r.profile.Add(r.source, run, stats)
 	}
@@ -399,7 +397,7 @@ func entryNamed(m *ir.Module, name string) (string, error) {
 }
 
 // pack is the kernel's parameter block. Sizes must agree, and numbers must be floating-point where the kernel says so.
-func pack(k *sim.Kernel, list []value, address func(string) (uint64, error)) ([]byte, error) {
+func pack(k *sim.Kernel, list []value, mem *memory) ([]byte, error) {
 	params := k.Params()
 	if len(params) != len(list) {
 		return nil, usagef("%s has %d parameters, and there are %d arguments: %s", k.Name(), len(params), len(list), signature(params))
@@ -411,11 +409,11 @@ func pack(k *sim.Kernel, list []value, address func(string) (uint64, error)) ([]
 		var err error
 		switch {
 		case v.fields != nil:
-			b, err = v.layout(address)
+			b, err = v.layout(mem.pointer)
 			what = fmt.Sprintf("structure of %d bytes", len(b))
 		case v.buffer != "":
 			var a uint64
-			a, err = address(v.buffer)
+			a, err = mem.pointer(v)
 			b, what = appendBits(nil, ir.U64, a), "buffer"
 		case v.text != "":
 			typ, what = numberType(p.Type, v.text), "number"

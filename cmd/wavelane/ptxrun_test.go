@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -138,6 +139,84 @@ func TestPTXRunSanitize(t *testing.T) {
 	status, _, errOut = run("--sanitize", "leakcheck")
 	require.Equal(t, 2, status)
 	require.Contains(t, errOut, "initcheck")
+}
+
+// sampled reads a texture between the texels of its rows, and the same of a variable that the host binds; it writes what it finds to a
+// surface, one channel the one, the other the other.
+const sampled = header + `.global .texref bound;
+.visible .entry sampled(.param .u64 t, .param .u64 s)
+{
+	.reg .b32 %r<4>; .reg .f32 %f<12>; .reg .b64 %rd<3>;
+	ld.param.u64 %rd1, [t];
+	ld.param.u64 %rd2, [s];
+	mov.u32 %r1, %tid.x;
+	mov.u32 %r2, %tid.y;
+	cvt.rn.f32.u32 %f1, %r1;
+	cvt.rn.f32.u32 %f2, %r2;
+	add.rn.f32 %f1, %f1, 0f3F800000;
+	add.rn.f32 %f2, %f2, 0f3F000000;
+	tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd1, {%f1, %f2}];
+	tex.1d.v4.f32.s32 {%f7, %f8, %f9, %f10}, [bound, {%r1}];
+	shl.b32 %r3, %r1, 3;
+	sust.b.2d.v2.b32.trap [%rd2, {%r3, %r2}], {%f3, %f7};
+	ret;
+}
+`
+
+// Textures and surfaces: of arrays and fills, of named buffers, as variables of the module.
+func TestPTXRunImages(t *testing.T) {
+	file := written(t, sampled)
+	run := func(args ...string) (int, string, string) {
+		return call(t.Context(), append([]string{"ptx", "run", file, "--block", "3,2", "--buffer", "y=zeros:f32:2x3x2", "--buffer",
+			"line=buf:u8:0,51,255"}, args...)...)
+	}
+	bound := []string{"--symbol", "bound=texture+fractions:line"}
+	status, out, errOut := run(append(bound, "--arg", "texture+linear:arange:f32:2x3", "--arg", "surface+channels:y")...)
+	require.Zero(t, status, errOut)
+	require.Equal(t, "y, f32[2 3 2]: 0.5 0 1.5 0.2 2 1 3.5 0 4.5 0.2 5 1\n", out)
+	status, out, errOut = run(append(bound, "--arg", "texture+linear+border:arange:f32:2x3", "--arg", "surface+channels:y")...)
+	require.Zero(t, status, errOut)
+	require.Equal(t, "y, f32[2 3 2]: 0.5 0 1.5 0.2 1 1 3.5 0 4.5 0.2 2.5 1\n", out)
+	for _, c := range [][]string{
+		{"texture:arange:f32:2x3", "surface+channels:z", `no buffer "z"`}, {"texture:arange:f32:1x1x2x3", "surface:y", "no such image"},
+		{"texture:arange:f64:2x3", "surface+channels:y", "texels of .f64"}, {"texture+linear:zeros:u32:2x3", "surface+channels:y", "interpolated"},
+		{"texture:arange:f32:2x3", "surface:zeros:f32:2", "sust"}, {"surface:y", "surface+channels:y", "no handle of a .texref"},
+	} {
+		status, _, errOut := run(append(bound, "--arg", c[0], "--arg", c[1])...)
+		require.NotZero(t, status, c)
+		require.Contains(t, errOut, c[2])
+	}
+	status, _, errOut = run("--symbol", "bound=7", "--arg", "texture:arange:f32:2x3", "--arg", "surface+channels:y")
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "symbol bound: want an image")
+}
+
+// FuzzLaunches: no launch file makes its reader panic, and what it takes is complete.
+func FuzzLaunches(f *testing.F) {
+	for _, s := range []string{twice, `{"module": "k", "launches": [{"block": [1, 2, 3], "args": ["zeros:f32:4", "y=texture+cube:x"]}]}`,
+		`{"module": "k", "buffers": {"x": "struct:x"}, "launches": [{"grid": "1,1", "cooperative": true}]}`} {
+		f.Add([]byte(s))
+	}
+	long := regexp.MustCompile(`[0-9]{4}|x[0-9x]{4}|0x|@|npy`) // large arrays, files
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := decodePlan("launches.json", text)
+		if err != nil || long.Match(text) {
+			return
+		}
+		require.NotEmpty(t, p.Module)
+		require.NotEmpty(t, p.Launches)
+		if p.parse() != nil {
+			return
+		}
+		for _, l := range p.Launches {
+			require.Len(t, l.values, len(l.Args))
+			for _, v := range l.values {
+				if v.buffer != "" {
+					require.Contains(t, p.values, v.buffer)
+				}
+			}
+		}
+	})
 }
 
 func TestPTXRunProfile(t *testing.T) {

@@ -30,6 +30,7 @@ type value struct {
 	unset  bool // nothing has been written to the array
 	buffer string
 	fields []value
+	image  *image // the buffer as a texture or surface
 }
 
 const valueHelp = `  7, 2.5            a number of the parameter's type
@@ -43,6 +44,11 @@ const valueHelp = `  7, 2.5            a number of the parameter's type
   arange:f32:1024   0, 1, 2, …; arange:f32:1024:START,STEP
   buf:f32:1,2,3     these numbers
   buf:u8:@FILE      the bytes of a file, or of an array in a .npy file, as elements of that type
+  texture:ARRAY     the object of a texture whose texels are an array's elements: .npy, a fill, or the name of a buffer. Its shape is width,
+                    height × width, or depth × height × width. Say how it is read, as in texture+linear+normalized:x.npy, by linear,
+                    normalized, fractions (integers are numbers from 0 to 1), wrap, clamp, mirror or border, and what the shape
+                    has besides: layers or cube (the first extent), channels (the last, 1, 2 or 4)
+  surface:ARRAY     the object of a surface, surface+layers:y; name a buffer to see what is written
   struct:f32:2;x;7  a structure by value with these members, where C would put them; members have types
 Types are PTX's and NumPy's: `
 
@@ -102,6 +108,9 @@ func readValue(s, dir string, rng *rand.Rand) (value, error) {
 		return value{text: s}, nil
 	case kind == "struct":
 		return parseStruct(rest, dir, rng)
+	}
+	if words := strings.Split(kind, "+"); words[0] == "texture" || words[0] == "surface" {
+		return parseImage(words, rest, dir, rng)
 	}
 	if t, err := valueType(kind); err == nil {
 		bytes, err := appendValue(nil, t, rest)
@@ -273,22 +282,22 @@ func parseStruct(s, dir string, rng *rand.Rand) (value, error) {
 		case f.text != "":
 			return value{}, fmt.Errorf("member %q needs a type, such as f32:%s", m, m)
 		case f.array || f.fields != nil:
-			return value{}, fmt.Errorf("member %q: a structure has numbers and names of buffers, see --buffer", m)
+			return value{}, fmt.Errorf("member %q: a structure has numbers, names of buffers, and images of named buffers, see --buffer", m)
 		}
 		v.fields = append(v.fields, f)
 	}
 	return v, nil
 }
 
-// layout is a structure's bytes as C lays them out; addressOf gives those of buffers.
-func (v *value) layout(addressOf func(string) (uint64, error)) ([]byte, error) {
+// layout is a structure's bytes as C lays them out; pointer gives the addresses of buffers and the handles of images.
+func (v *value) layout(pointer func(*value) (uint64, error)) ([]byte, error) {
 	var out []byte
 	align := 1
 	for i := range v.fields {
 		f := &v.fields[i]
 		bytes := f.bytes
 		if f.buffer != "" {
-			a, err := addressOf(f.buffer)
+			a, err := pointer(f)
 			if err != nil {
 				return nil, err
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/opt"
 	"github.com/wavelane/wavelane/ptx/parse"
-	"github.com/wavelane/wavelane/ptx/sim"
+	"github.com/wavelane/wavelane/ptx/sanitize"
 )
 
 // whole tells that make proofs asks for everything; otherwise the seed draws some of the files.
@@ -75,13 +75,13 @@ func execute(t *testing.T, units []unit, runs []run) {
 			n++
 			r := r.of(&u)
 			name := r.part + " " + r.kernel + " for " + u.arch
-			configurations := []sim.Config{{}, {Checks: sim.AllChecks}}
-			for range schedules {
-				configurations = append(configurations, sim.Config{Checks: sim.AllChecks, Seed: 1 + rng.Uint64N(1<<62)})
+			if err := r.execute(u.module, sanitize.All, 0, rng); err != nil {
+				t.Errorf("%s, without checks: %v", name, err)
 			}
-			for _, cfg := range configurations {
-				if err := r.execute(u.module, cfg, rng); err != nil {
-					t.Errorf("%s, checks %d, seed %d: %v", name, cfg.Checks, cfg.Seed, err)
+			for n := range schedules + 1 {
+				seed := uint64(n) * (1 + rng.Uint64N(1<<60))
+				if err := r.execute(u.module, 0, seed, rng); err != nil {
+					t.Errorf("%s, seed %d: %v", name, seed, err)
 				}
 			}
 			for _, known := range []bool{false, true} {
@@ -93,7 +93,7 @@ func execute(t *testing.T, units []unit, runs []run) {
 			}
 			optimised, _, err := opt.Run(u.module, opt.Options{})
 			require.NoError(t, err)
-			if err := r.execute(optimised, sim.Config{Checks: sim.AllChecks}, rng); err != nil {
+			if err := r.execute(optimised, 0, 0, rng); err != nil {
 				t.Errorf("%s, optimised: %v", name, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/wavelane/wavelane/ptx/analyze"
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/ptxtest"
+	"github.com/wavelane/wavelane/ptx/sanitize"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
@@ -140,86 +143,41 @@ func (r *run) of(u *unit) *run {
 	return &launch
 }
 
-// execute runs the kernel and compares what it leaves.
-func (r *run) execute(m *ir.Module, cfg sim.Config, rng *rand.Rand) error {
-	g := sim.New(cfg)
-	loaded, err := g.Load(m)
+// execute runs the kernel on one schedule and compares what it leaves.
+func (r *run) execute(m *ir.Module, skip sanitize.Tools, seed uint64, rng *rand.Rand) error {
+	k, err := ptxtest.Of(m, r.kernel)
 	if err != nil {
 		return err
-	}
-	k, err := loaded.Kernel(r.kernel)
-	if err != nil {
-		return err
-	}
-	for name, v := range r.constants {
-		addr, size, err := loaded.Global(name)
-		if err != nil {
-			return err
-		}
-		if b := encode(v); len(b) != size {
-			return fmt.Errorf("%s has %d bytes, not %d", name, size, len(b))
-		} else if err := g.Write(addr, b); err != nil {
-			return err
-		}
 	}
 	args := r.args(rng)
-	at := make([]uint64, len(args))
+	list := slices.Clone(args)
 	for i, a := range args {
-		b, ok := a.(*buffer)
-		if !ok {
-			continue
-		}
-		if at[i], err = g.Alloc(b.size()); err != nil {
-			return err
-		}
-		if b.have != nil {
-			if err := g.Write(at[i], encode(b.have)); err != nil {
-				return err
-			}
+		switch b, isBuffer := a.(*buffer); {
+		case isBuffer && b.have != nil:
+			list[i] = encode(b.have)
+		case isBuffer:
+			list[i] = ptxtest.Out{Slice: make([]byte, b.size())}
+		case reflect.TypeOf(a).Kind() == reflect.Struct:
+			list[i] = ptxtest.Struct(encode(a))
 		}
 	}
-	params, err := k.Pack(values(args, at)...)
+	err = k.Check(context.Background(), ptxtest.Launch{Grid: r.grid, Block: r.block, Cluster: r.cluster, Shared: r.shared,
+		Cooperative: r.cooperative, Repeat: r.launches, Symbols: r.constants, Schedules: 1, Seed: seed, Skip: skip}, list...)
 	if err != nil {
 		return err
 	}
-	for range max(1, r.launches) {
-		_, err = g.Run(context.Background(), k, sim.Launch{Grid: r.grid, Block: r.block, Cluster: r.cluster, Shared: r.shared,
-			Cooperative: r.cooperative, Params: params})
-		if err != nil {
-			return err
-		}
-	}
 	for i, a := range args {
-		b, ok := a.(*buffer)
-		if !ok || b.want == nil {
-			continue
-		}
-		got := make([]byte, b.size())
-		if err := g.Read(got, at[i]); err != nil {
-			return fmt.Errorf("argument %d: %w", i, err)
-		}
-		if err := b.compare(got); err != nil {
-			return fmt.Errorf("argument %d: %w", i, err)
+		if b, isBuffer := a.(*buffer); isBuffer && b.want != nil {
+			got := list[i]
+			if out, unwritten := got.(ptxtest.Out); unwritten {
+				got = out.Slice
+			}
+			if err := b.compare(got.([]byte)); err != nil {
+				return fmt.Errorf("argument %d: %w", i, err)
+			}
 		}
 	}
 	return nil
-}
-
-// values are arguments with addresses for buffers. Structures are bytes.
-func values(args []any, at []uint64) []any {
-	out := make([]any, len(args))
-	for i, a := range args {
-		switch v := a.(type) {
-		case *buffer:
-			out[i] = at[i]
-		default:
-			out[i] = a
-			if reflect.TypeOf(v).Kind() == reflect.Struct {
-				out[i] = encode(v)
-			}
-		}
-	}
-	return out
 }
 
 // analysis is what the analyser finds, knowing the launch or not.

@@ -14,10 +14,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,8 +57,13 @@ func Parse(name string, text []byte, kernel string) (*Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Of(m, kernel)
+}
+
+// Of is a kernel of a module, which package ptx may have built. Errors wrap [compute.ErrArgument].
+func Of(m *ir.Module, kernel string) (*Kernel, error) {
 	if f := m.Func(kernel); f == nil || !f.Entry || f.Body == nil {
-		return nil, fmt.Errorf("ptxtest: %s has no kernel %q: %w", name, kernel, compute.ErrArgument)
+		return nil, fmt.Errorf("ptxtest: there is no kernel %q: %w", kernel, compute.ErrArgument)
 	}
 	return &Kernel{module: m, name: kernel}, nil
 }
@@ -66,8 +73,13 @@ type Launch struct {
 	Grid, Block, Cluster sim.Dim3 // of no extent: 1
 	Shared               int      // bytes of dynamic shared memory
 	Cooperative          bool
-	// Schedules is on how many orders of blocks, warps and completions the kernel runs; 0: 4.
+	Repeat               int // launches one after the other, with the same arguments; 0: 1
+	// Symbols are values of the module's variables, __device__ or __constant__ in CUDA C: slices, numbers, [Struct], or [Texture] and
+	// [Surface] for references.
+	Symbols map[string]any
+	// Schedules is on how many orders of blocks, warps and completions the kernel runs; 0: 4. Seed is that of the first.
 	Schedules int
+	Seed      uint64
 	// Varies says that results may depend on the order, as sums by atomic operations do. The slices get those of the first.
 	Varies bool
 	// Skip are tools that do not check.
@@ -76,6 +88,19 @@ type Launch struct {
 
 // Out is a slice whose elements the kernel finds unwritten: reading one before it is written is an error.
 type Out struct{ Slice any }
+
+// Texture is the object of a texture: of a slice of texels, which the image describes but for its address.
+type Texture struct {
+	Slice   any
+	Image   sim.Image
+	Sampler sim.Sampler
+}
+
+// Surface is the object of a surface. The slice has what the kernel writes.
+type Surface struct {
+	Slice any
+	Image sim.Image
+}
 
 // Struct is a parameter by value, as its bytes lie in memory.
 type Struct []byte
@@ -89,7 +114,7 @@ func (k *Kernel) Run(t testing.TB, l Launch, args ...any) {
 }
 
 // Check runs the kernel on all schedules. An argument is a number of the parameter's size and class, a slice of numbers, an [Out], a
-// [Struct], or nil for no address. Slices have the results afterwards, unless there is an error: what the tools have found, or results
+// [Struct], a [Texture] or [Surface], or nil for no address. Slices have the results afterwards, unless there is an error: what the tools have found, or results
 // that depend on the schedule, or a launch or arguments that no GPU would take, which wraps [compute.ErrArgument].
 func (k *Kernel) Check(ctx context.Context, l Launch, args ...any) error {
 	if l.Schedules == 0 {
@@ -97,7 +122,7 @@ func (k *Kernel) Check(ctx context.Context, l Launch, args ...any) error {
 	}
 	var first [][]byte
 	for seed := range l.Schedules {
-		results, err := k.run(ctx, l, uint64(seed), args)
+		results, err := k.run(ctx, l, l.Seed+uint64(seed), args)
 		if err != nil {
 			return fmt.Errorf("ptxtest: %s, schedule %d: %w", k.name, seed, err)
 		}
@@ -122,13 +147,93 @@ func (k *Kernel) Check(ctx context.Context, l Launch, args ...any) error {
 
 // sliceOf is the slice of an argument that is a buffer, and whether it is unwritten.
 func sliceOf(arg any) (slice any, out bool) {
-	if o, ok := arg.(Out); ok {
-		return o.Slice, true
+	switch x := arg.(type) {
+	case Out:
+		return x.Slice, true
+	case Texture:
+		return x.Slice, false
+	case Surface:
+		return x.Slice, false
+	case Struct, nil:
+		return nil, false
 	}
-	if _, ok := arg.(Struct); !ok && arg != nil && reflect.TypeOf(arg).Kind() == reflect.Slice {
+	if reflect.TypeOf(arg).Kind() == reflect.Slice {
 		return arg, false
 	}
 	return nil, false
+}
+
+// buffer is a slice in a GPU's memory.
+type buffer struct {
+	addr  uint64
+	bytes []byte // as they are first, and at the end
+}
+
+// place puts an argument into memory. It returns what the kernel gets, and the buffer if it is one.
+func place(gpu *sim.GPU, label string, arg any) (value any, b *buffer, err error) {
+	slice, out := sliceOf(arg)
+	if slice == nil {
+		switch x := arg.(type) {
+		case nil:
+			return uint64(0), nil, nil
+		case Struct:
+			return []byte(x), nil, nil
+		}
+		return arg, nil, nil
+	}
+	b = &buffer{}
+	if b.bytes, err = binary.Append([]byte{}, binary.LittleEndian, slice); err != nil {
+		return nil, nil, fmt.Errorf("%s, %T: %w: %w", label, arg, err, compute.ErrArgument)
+	}
+	if b.addr, err = gpu.Alloc(max(1, len(b.bytes))); err != nil {
+		return nil, nil, err
+	}
+	if err = gpu.Label(b.addr, label); err == nil && !out {
+		err = gpu.Write(b.addr, b.bytes)
+	}
+	image := func(m sim.Image) sim.Image {
+		m.Addr = b.addr
+		if err == nil && m.Size() > len(b.bytes) {
+			err = fmt.Errorf("%s: %d bytes of texels in a slice of %d: %w", label, m.Size(), len(b.bytes), compute.ErrArgument)
+		}
+		return m
+	}
+	value = b.addr
+	var handle uint64
+	switch x := arg.(type) {
+	case Texture:
+		if m := image(x.Image); err == nil {
+			handle, err = gpu.Texture(m, x.Sampler)
+		}
+		value = handle
+	case Surface:
+		if m := image(x.Image); err == nil {
+			handle, err = gpu.Surface(m)
+		}
+		value = handle
+	}
+	return value, b, err
+}
+
+// set gives a variable of the module its value.
+func set(gpu *sim.GPU, module *sim.Module, name string, v any) error {
+	switch v.(type) {
+	case Texture, Surface:
+		handle, _, err := place(gpu, name, v)
+		if err != nil {
+			return err
+		}
+		return module.Bind(name, handle.(uint64))
+	}
+	addr, size, err := module.Global(name)
+	if err != nil {
+		return err
+	}
+	b, err := binary.Append(nil, binary.LittleEndian, v)
+	if err != nil || len(b) > size {
+		return fmt.Errorf("%s has %d bytes, its value, %T, %d: %w", name, size, v, len(b), compute.ErrArgument)
+	}
+	return gpu.Write(addr, b)
 }
 
 // run runs the kernel once and returns the bytes of the buffers, nil for other arguments.
@@ -147,46 +252,35 @@ func (k *Kernel) run(ctx context.Context, l Launch, seed uint64, args []any) ([]
 	if err != nil {
 		return nil, err
 	}
-	values, addresses, results := make([]any, len(args)), make([]uint64, len(args)), make([][]byte, len(args))
+	for _, name := range slices.Sorted(maps.Keys(l.Symbols)) {
+		if err := set(gpu, module, name, l.Symbols[name]); err != nil {
+			return nil, err
+		}
+	}
+	values, buffers := make([]any, len(args)), make([]*buffer, len(args))
 	for i, arg := range args {
-		values[i] = arg
-		slice, out := sliceOf(arg)
-		switch s, isStruct := arg.(Struct); {
-		case arg == nil:
-			values[i] = uint64(0)
-		case isStruct:
-			values[i] = []byte(s)
-		case slice != nil:
-			if results[i], err = binary.Append([]byte{}, binary.LittleEndian, slice); err != nil {
-				return nil, fmt.Errorf("argument %d, %T: %w: %w", i, arg, err, compute.ErrArgument)
-			}
-			if addresses[i], err = gpu.Alloc(max(1, len(results[i]))); err != nil {
-				return nil, err
-			}
-			err = gpu.Label(addresses[i], fmt.Sprintf("argument %d", i))
-			if !out && err == nil {
-				err = gpu.Write(addresses[i], results[i])
-			}
-			if err != nil {
-				return nil, err
-			}
-			values[i] = addresses[i]
+		if values[i], buffers[i], err = place(gpu, fmt.Sprintf("argument %d", i), arg); err != nil {
+			return nil, err
 		}
 	}
 	run := sim.Launch{Grid: l.Grid.Sized(), Block: l.Block.Sized(), Cluster: l.Cluster, Shared: l.Shared, Cooperative: l.Cooperative}
 	if run.Params, err = kernel.Pack(values...); err != nil {
 		return nil, err
 	}
-	_, err = gpu.Run(ctx, kernel, run)
+	for n := 0; n < max(1, l.Repeat) && err == nil; n++ {
+		_, err = gpu.Run(ctx, kernel, run)
+	}
 	if err := report.Ended(err); err != nil {
 		return nil, err
 	}
 	reading = true
-	for i := range results {
-		if results[i] != nil {
-			if err := gpu.Read(results[i], addresses[i]); err != nil {
+	results := make([][]byte, len(args))
+	for i, b := range buffers {
+		if b != nil {
+			if err := gpu.Read(b.bytes, b.addr); err != nil {
 				return nil, err
 			}
+			results[i] = b.bytes
 		}
 	}
 	if len(report.Errors) == 0 {

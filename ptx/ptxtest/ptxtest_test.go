@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sanitize"
 	"github.com/wavelane/wavelane/ptx/sim"
@@ -156,4 +157,57 @@ func TestVaries(t *testing.T) {
 	require.ErrorContains(t, k.Check(t.Context(), l, []uint32{0}), "order in which blocks and warps run")
 	l.Varies = true
 	k.Run(t, l, []uint32{0})
+}
+
+// sampled is y[i] = s·(x[i] + the texture between texels i and i + 1), and so into the surface.
+const sampled = `.version 7.0
+.target sm_80
+.address_size 64
+.const .f32 s;
+.global .surfref copy;
+.visible .entry sampled(.param .u64 t, .param .u64 x, .param .u64 y)
+{
+	.reg .b32 %r<3>; .reg .f32 %f<8>; .reg .b64 %rd<5>;
+	ld.param.u64 %rd1, [t];
+	ld.param.u64 %rd2, [x];
+	ld.param.u64 %rd3, [y];
+	mov.u32 %r1, %tid.x;
+	cvt.rn.f32.u32 %f1, %r1;
+	add.rn.f32 %f1, %f1, 0f3F800000;
+	tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1}];
+	mul.wide.u32 %rd4, %r1, 4;
+	add.u64 %rd2, %rd2, %rd4;
+	add.u64 %rd3, %rd3, %rd4;
+	ld.global.f32 %f5, [%rd2];
+	add.rn.f32 %f5, %f5, %f1;
+	ld.const.f32 %f6, [s];
+	mul.rn.f32 %f5, %f5, %f6;
+	st.global.f32 [%rd2], %f5;
+	st.global.f32 [%rd3], %f5;
+	shl.b32 %r2, %r1, 2;
+	sust.b.1d.b32.trap [copy, {%r2}], %f5;
+	ret;
+}
+`
+
+// Textures, surfaces, variables of the module, and several launches.
+func TestImages(t *testing.T) {
+	k, err := ptxtest.Parse("sampled.ptx", []byte(sampled), "sampled")
+	require.NoError(t, err)
+	row := sim.Image{Width: 3, Type: ir.F32, Channels: 1}
+	texture := ptxtest.Texture{Slice: []float32{2, 4, 8}, Image: row, Sampler: sim.Sampler{Linear: true, Address: [3]sim.AddressMode{sim.Clamp}}}
+	l := ptxtest.Launch{Block: sim.Dim3{X: 3}, Repeat: 2, Symbols: map[string]any{"s": float32(2), "copy": ptxtest.Surface{Slice: make([]float32, 3), Image: row}}}
+	x, y := []float32{1, 1, 1}, make([]float32, 3)
+	k.Run(t, l, texture, x, ptxtest.Out{Slice: y})
+	require.Equal(t, []float32{2 * (2*(1+3) + 3), 2 * (2*(1+6) + 6), 2 * (2*(1+8) + 8)}, y)
+	require.Equal(t, y, x)
+
+	short := texture
+	short.Slice = []float32{1, 2}
+	require.ErrorIs(t, k.Check(t.Context(), l, short, x, y), compute.ErrArgument)
+	for name, v := range map[string]any{"s": float64(2), "none": float32(1), "copy": texture} {
+		wrong := l
+		wrong.Symbols = map[string]any{"s": float32(2), name: v}
+		require.ErrorIs(t, k.Check(t.Context(), wrong, texture, x, y), compute.ErrArgument, name)
+	}
 }

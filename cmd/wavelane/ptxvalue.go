@@ -30,7 +30,7 @@ type value struct {
 	unset  bool // nothing has been written to the array
 	buffer string
 	fields []value
-	image  *image // the buffer as a texture or surface
+	image  *texture // the buffer as a texture or surface
 }
 
 const valueHelp = `  7, 2.5            a number of the parameter's type

@@ -11,8 +11,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
-// image is how a VALUE says that a buffer is a texture or a surface.
-type image struct {
+// texture is how a VALUE says that a buffer is a texture or a surface.
+type texture struct {
 	surface                bool
 	layers, cube, channels bool // what the shape has besides the extents
 	sampler                sim.Sampler
@@ -20,7 +20,7 @@ type image struct {
 
 // parseImage reads texture+linear:ARRAY by its words before the colon and what follows.
 func parseImage(words []string, rest, dir string, rng *rand.Rand) (value, error) {
-	m := &image{surface: words[0] == "surface"}
+	m := &texture{surface: words[0] == "surface"}
 	modes := map[string]sim.AddressMode{"wrap": sim.Wrap, "clamp": sim.Clamp, "mirror": sim.Mirror, "border": sim.Border}
 	flags := map[string]*bool{"layers": &m.layers, "cube": &m.cube, "channels": &m.channels, "linear": &m.sampler.Linear,
 		"normalized": &m.sampler.Normalized, "fractions": &m.sampler.Fractions}
@@ -51,7 +51,7 @@ func parseImage(words []string, rest, dir string, rng *rand.Rand) (value, error)
 }
 
 // of is the image that a buffer at an address is.
-func (m *image) of(address uint64, b *value) (sim.Image, error) {
+func (m *texture) of(address uint64, b *value) (sim.Image, error) {
 	shape, texels := b.shape, sim.Image{Addr: address, Type: b.typ, Channels: 1, Cube: m.cube}
 	bad := fmt.Errorf("an array of shape %v is no such image", b.shape)
 	if m.channels {

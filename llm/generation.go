@@ -7,6 +7,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/decoder"
+	"github.com/wavelane/wavelane/llm/internal/grammar"
 )
 
 // Finish says why a text has ended.
@@ -62,6 +63,8 @@ type generateOptions struct {
 	logProbs  int
 	ignoreEnd bool
 	variables map[string]any
+	schema    []byte
+	rules     *grammar.Grammar // of the schema
 }
 
 // WithSampling sets how tokens are chosen; otherwise always the most likely one.
@@ -89,6 +92,23 @@ func WithVariables(v map[string]any) GenerateOption {
 	return func(o *generateOptions) { o.variables = v }
 }
 
+// WithJSONSchema has the answer be JSON that a schema allows: tokens are chosen from those that can go on to such a text. An answer that
+// [WithMaxTokens], a stop string or the context ends is a beginning of one. The schema true allows any JSON. Of JSON Schema there are type, enum,
+// const, anyOf, oneOf, properties, required, additionalProperties, items, prefixItems, minItems, maxItems, minLength, maxLength, and $ref
+// within the schema; others are an error that wraps [compute.ErrUnsupported], but for descriptions. Properties come in the order of the schema, and
+// others only if additionalProperties says so or none are named. All logits are read from the device for each token.
+func WithJSONSchema(schema []byte) GenerateOption {
+	return func(o *generateOptions) { o.schema = schema }
+}
+
+// CheckJSONSchema returns the error that [WithJSONSchema] would have for a schema.
+func CheckJSONSchema(schema []byte) error {
+	if _, err := grammar.Schema(schema); err != nil {
+		return fmt.Errorf("llm: JSON schema: %w", err)
+	}
+	return nil
+}
+
 const mostLogProbs = 100
 
 func newGenerateOptions(opts []GenerateOption) (*generateOptions, error) {
@@ -107,7 +127,16 @@ func newGenerateOptions(opts []GenerateOption) (*generateOptions, error) {
 	case o.logProbs < -1 || o.logProbs > mostLogProbs:
 		return nil, fmt.Errorf("llm: log-probabilities of %d tokens, must be 0 to %d: %w", o.logProbs, mostLogProbs, compute.ErrArgument)
 	}
-	return o, o.sampling.check()
+	if err := o.sampling.check(); err != nil {
+		return nil, err
+	}
+	if o.schema != nil {
+		var err error
+		if o.rules, err = grammar.Schema(o.schema); err != nil {
+			return nil, fmt.Errorf("llm: JSON schema: %w", err)
+		}
+	}
+	return o, nil
 }
 
 // prompt makes the tokens of a prompt.
@@ -149,14 +178,25 @@ type generation struct {
 	model  *Model
 	output decoder.Output // that it needs at least
 	choice *sampler
+	form   *grammar.Matcher // nil if the answer may be anything
 	answer *answer
 	all    []int32 // tokens of prompt and answer
 	n      int     // of the answer
 }
 
 func newGeneration(m *Model, o *generateOptions, prompt []int32) *generation {
-	return &generation{generateOptions: o, model: m, output: o.sampling.output(o.logProbs >= 0), choice: newSampler(o.sampling),
+	g := &generation{generateOptions: o, model: m, output: o.sampling.output(o.logProbs >= 0 || o.rules != nil), choice: newSampler(o.sampling),
 		answer: &answer{stop: o.stop, stream: m.text.NewStream()}, all: slices.Clone(prompt)}
+	if o.rules != nil {
+		g.form = grammar.NewMatcher(o.rules, m.words())
+		g.choice.allows = func(token int32) bool {
+			if m.text.Ends(token) {
+				return g.form.Complete()
+			}
+			return g.form.Allows(token)
+		}
+	}
+	return g
 }
 
 // next chooses the token after all so far, and appends it. Full says that there is no room after it.
@@ -171,14 +211,17 @@ func (g *generation) next(n *decoder.Next, full bool) (Token, error) {
 	}
 	g.all = append(g.all, t.ID)
 	g.n++
-	if g.model.text.Ends(t.ID) && !g.ignoreEnd {
+	if g.model.text.Ends(t.ID) && (!g.ignoreEnd || g.form != nil) {
 		t.Text, t.Finish = g.answer.end(), EndOfText
 		return t, nil
 	}
+	whole := g.form != nil && g.form.Advance(t.ID) && g.form.Ended()
 	var stopped bool
 	switch t.Text, stopped = g.answer.next(t.ID); {
 	case stopped:
 		t.Finish = StopString
+	case whole: // there is nothing that could come next
+		t.Text, t.Finish = t.Text+g.answer.end(), EndOfText
 	case g.limited && g.n == g.most:
 		t.Text, t.Finish = t.Text+g.answer.end(), Limit
 	case full:

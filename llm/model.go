@@ -11,6 +11,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/decoder"
 	"github.com/wavelane/wavelane/internal/tokenizer"
+	"github.com/wavelane/wavelane/llm/internal/grammar"
 	"github.com/wavelane/wavelane/llm/internal/jinja"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
@@ -24,6 +25,7 @@ type Model struct {
 
 	template       func() (*jinja.Template, error)
 	templateSource string
+	words          func() *grammar.Vocabulary // made when it is first wanted
 }
 
 // Open reads a model file; of a split model, the first. Errors wrap those of [gguf.Open], gguf.ErrMissing and [compute.ErrShape] for
@@ -72,6 +74,7 @@ func newModel(f *gguf.File) (*Model, error) {
 		return nil, err
 	}
 	m.template = sync.OnceValues(m.parseTemplate)
+	m.words = sync.OnceValue(func() *grammar.Vocabulary { return grammar.NewVocabulary(m.text.Len(), m.TokenBytes) })
 	return m, nil
 }
 

@@ -87,6 +87,7 @@ type Candidate struct {
 type sampler struct {
 	Sampling
 	random *rand.Rand
+	allows func(token int32) bool // nil allows all
 	all    []candidate
 }
 
@@ -117,6 +118,11 @@ func (s *sampler) pick(n *decoder.Next, tokens []int32) (int32, error) {
 	}
 	if n.Indices == nil && s.penalises() {
 		s.penalise(tokens)
+	}
+	if s.allows != nil {
+		if s.all = slices.DeleteFunc(s.all, func(c candidate) bool { return !s.allows(c.id) }); len(s.all) == 0 {
+			return 0, fmt.Errorf("llm: the vocabulary has no token that the JSON schema allows: %w", compute.ErrUnsupported)
+		}
 	}
 	best := s.all[0]
 	for _, c := range s.all {

@@ -22,13 +22,40 @@ type chatRequest struct {
 	TopLogProbs         *int           `json:"top_logprobs"`
 	Variables           map[string]any `json:"chat_template_kwargs"` // of the chat template; not OpenAI's
 
-	Tools          []any `json:"tools"`
-	ToolChoice     any   `json:"tool_choice"`
-	ParallelCalls  any   `json:"parallel_tool_calls"`
-	Modalities     []any `json:"modalities"`
-	ResponseFormat *struct {
-		Type string `json:"type"`
-	} `json:"response_format"`
+	Tools          []any           `json:"tools"`
+	ToolChoice     any             `json:"tool_choice"`
+	ParallelCalls  any             `json:"parallel_tool_calls"`
+	Modalities     []any           `json:"modalities"`
+	ResponseFormat *responseFormat `json:"response_format"`
+}
+
+// responseFormat is the form of an answer.
+type responseFormat struct {
+	Type   string `json:"type"`
+	Schema *struct {
+		Name        string          `json:"name"` // these two make no difference, nor does strict: a schema always binds
+		Description string          `json:"description"`
+		Strict      any             `json:"strict"`
+		Schema      json.RawMessage `json:"schema"`
+	} `json:"json_schema"`
+}
+
+// option is the form for the model, nil for none.
+func (f *responseFormat) option() (llm.GenerateOption, error) {
+	switch {
+	case f == nil || f.Type == "text":
+		return nil, nil
+	case f.Type == "json_object":
+		return llm.WithJSONSchema([]byte(`{"type": "object"}`)), nil
+	case f.Type != "json_schema":
+		return nil, invalid("response_format", "response_format is %q, must be text, json_object or json_schema", f.Type)
+	case f.Schema == nil || len(f.Schema.Schema) == 0:
+		return nil, invalid("response_format", "response_format needs json_schema with a schema")
+	}
+	if err := llm.CheckJSONSchema(f.Schema.Schema); err != nil {
+		return nil, invalid("response_format", "%v", err)
+	}
+	return llm.WithJSONSchema(f.Schema.Schema), nil
 }
 
 // chatMessage is a message of a conversation. What it has beside role and content is for the chat template.
@@ -101,14 +128,19 @@ func (s *server) chat(rw http.ResponseWriter, r *http.Request) error {
 		return invalid("messages", "messages are missing")
 	case len(q.Tools) > 0 || q.ToolChoice != nil && q.ToolChoice != "none" && q.ToolChoice != "auto":
 		return unsupported("tools")
-	case q.ResponseFormat != nil && q.ResponseFormat.Type != "text":
-		return unsupported("response_format")
 	case len(q.Modalities) > 1 || len(q.Modalities) == 1 && q.Modalities[0] != "text":
 		return unsupported("modalities")
 	case q.TopLogProbs != nil && !q.LogProbs:
 		return invalid("top_logprobs", "top_logprobs need logprobs")
 	case top < 0 || top > mostTop:
 		return invalid("top_logprobs", "top_logprobs is %d, must be from 0 to %d", top, mostTop)
+	}
+	form, err := q.ResponseFormat.option()
+	if err != nil {
+		return err
+	}
+	if form != nil {
+		w.opts = append(w.opts, form)
 	}
 	if q.LogProbs {
 		w.opts = append(w.opts, llm.WithLogProbs(top))

@@ -244,6 +244,9 @@ func generateOptions(o map[string]any) []llm.GenerateOption {
 			options = append(options, llm.WithStop(text))
 		}
 	}
+	if schema, ok := o["json"].(string); ok {
+		options = append(options, llm.WithJSONSchema([]byte(schema)))
+	}
 	if v, ok := o["variables"].(map[string]any); ok {
 		options = append(options, llm.WithVariables(v))
 	}

@@ -124,6 +124,11 @@ export interface GenerateOptions extends CallOptions {
   logProbs?: number;
   /** Goes on where the model would end the text. */
   ignoreEnd?: boolean;
+  /**
+   * Has the answer be JSON: any, or what a JSON schema allows, of which docs/llm.md says what is understood. Properties come in the order
+   * of the schema.
+   */
+  json?: true | Readonly<Record<string, unknown>>;
   /** More variables of the chat template, such as enable_thinking. */
   variables?: Readonly<Record<string, unknown>>;
 }

@@ -190,12 +190,18 @@ class Model {
   }
 
   #tokens(what, input, options) {
-    const { signal, ...rest } = checkOptions(options, ["signal", "stop", "ignoreEnd", "variables", ...Object.keys(generateKeys)], what);
+    const { signal, ...rest } = checkOptions(options, ["signal", "stop", "ignoreEnd", "variables", "json", ...Object.keys(generateKeys)], what);
     for (const name in generateKeys) if (rest[name] !== undefined) generateKeys[name](rest[name], `${what}: ${name}`);
     checkSignal(signal);
     if (typeof rest.stop === "string") rest.stop = [rest.stop];
     if (rest.stop !== undefined && !(Array.isArray(rest.stop) && rest.stop.every((s) => typeof s === "string"))) {
       throw new ArgumentError(`${what}: stop is ${describe(rest.stop)}, must be strings`);
+    }
+    if (rest.json !== undefined) {
+      if (rest.json !== true && (typeof rest.json !== "object" || rest.json === null)) {
+        throw new ArgumentError(`${what}: json is ${describe(rest.json)}, must be true or a schema`);
+      }
+      rest.json = JSON.stringify(rest.json); // which keeps the order of properties
     }
     return this.#generation(input, rest, signal);
   }

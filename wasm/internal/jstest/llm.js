@@ -106,6 +106,15 @@ export async function run(llm, options, base) {
       equal(text, want.text.slice(0, want.text.indexOf(want.text.slice(3, 6))));
     },
 
+    async "JSON"() {
+      const schema = { type: "object", properties: { b: { type: "string", maxLength: 4 }, a: { type: "boolean" } }, required: ["b", "a"] };
+      const { text, last } = await collect(model.generate("the", { json: schema, temperature: 1, seed: 5 }));
+      equal(Object.entries(JSON.parse(text)).map(([k, v]) => [k, typeof v]), [["b", "string"], ["a", "boolean"]], text);
+      equal(last.finish, "end of text");
+      await fails("UnsupportedError", () => collect(model.generate("the", { json: { pattern: "a" } })));
+      await fails("ArgumentError", async () => model.generate("the", { json: "object" }));
+    },
+
     async "the end of a text"() {
       const seen = [];
       for await (const token of model.generate("and", { ignoreEnd: true })) {

@@ -122,6 +122,48 @@ func TestBadSchemas(t *testing.T) {
 	}
 }
 
+// TestJSON compares what is read and written with package encoding/json.
+func TestJSON(t *testing.T) {
+	for _, text := range []string{`{"a": [1, -2.5e+3, 0, true, false, null, {}], "\"\\\/\b\f\n\r\t": "\u00e4\ud83d\ude00ä", "": "\ud800"}`, ` [ ] `, `"a"`,
+		``, `{`, `[1,]`, `[,1]`, `[1 2]`, `{"a"}`, `{"a":}`, `{a:1}`, `{"a":1,}`, `01`, `-`, `1.`, `1e`, `.5`, `+1`, `tru`, `"\x"`, `"\u12"`, `"\u12g4"`, `"a`, "\"\n\"", `1 1`} {
+		var want any
+		err := json.Unmarshal([]byte(text), &want)
+		x, failed := parse([]byte(text))
+		require.Equal(t, err != nil, failed != nil, "%s: %v, %v", text, err, failed)
+		if err != nil {
+			continue
+		}
+		var got any
+		require.NoError(t, json.Unmarshal(write(nil, x), &got), "%s", write(nil, x))
+		require.Equal(t, want, got, text)
+	}
+	_, err := parse([]byte("\"\xff\""))
+	require.ErrorIs(t, err, compute.ErrArgument)
+}
+
+// FuzzSchema looks for schemas that end the program, and for JSON that encoding/json reads otherwise.
+func FuzzSchema(f *testing.F) {
+	for _, text := range []string{`{"type": "object", "properties": {"a": {"$ref": "#"}}}`, `{"anyOf": [{"const": 1.5e3}, {"items": {"enum": ["\ud83d"]}}]}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		g, err := Schema(text)
+		if err != nil {
+			return
+		}
+		require.True(t, json.Valid(text), "%q", text)
+		m := NewMatcher(g, letters)
+		for range 20 {
+			for token := range int32(128) {
+				if m.Allows(token) {
+					m.Advance(token)
+					break
+				}
+			}
+		}
+	})
+}
+
 // TestWalks writes texts of tokens at random: all are JSON, and what the schema says.
 func TestWalks(t *testing.T) {
 	random := rand.New(rand.NewPCG(testseed.Of(t), 0))

@@ -20,10 +20,10 @@ type frameKey struct {
 
 // state is where a text may be.
 type state struct {
-	frames   []*frame // each at a byte
-	complete bool     // the text may end
-	next     [256]*state
-	allowed  []uint64 // a bit for each token that may come next, once somebody has asked
+	frames   []*frame     // each at a byte
+	complete bool         // the text may end
+	next     *[256]*state // nil before the first step
+	allowed  []uint64     // a bit for each token that may come next, once somebody has asked
 }
 
 // none is the state of what is no beginning of a text.
@@ -33,16 +33,21 @@ var none = &state{}
 type Matcher struct {
 	grammar *Grammar
 	words   *Vocabulary
-	frames  map[frameKey]*frame
+	places  map[frameKey]*frame
 	states  map[string]*state
 	state   *state
+
+	// Memory of closed.
+	seen   map[frameKey]bool
+	frames []*frame
+	key    []byte
 }
 
 const mostStates = 1000 // that are kept
 
 // NewMatcher returns a matcher at the beginning of a text.
 func NewMatcher(g *Grammar, words *Vocabulary) *Matcher {
-	m := &Matcher{grammar: g, words: words}
+	m := &Matcher{grammar: g, words: words, seen: map[frameKey]bool{}}
 	m.clear()
 	m.state = m.closed(func(enter func(at int, up *frame)) {
 		for _, at := range g.rules[0] {
@@ -53,7 +58,7 @@ func NewMatcher(g *Grammar, words *Vocabulary) *Matcher {
 }
 
 func (m *Matcher) clear() {
-	m.frames, m.states = map[frameKey]*frame{}, map[string]*state{}
+	m.places, m.states = map[frameKey]*frame{}, map[string]*state{}
 }
 
 // Complete reports whether the text may end here, and Ended whether it must.
@@ -91,6 +96,9 @@ func (m *Matcher) Advance(token int32) bool {
 }
 
 func (m *Matcher) step(s *state, b byte) *state {
+	if s.next == nil {
+		s.next = new([256]*state)
+	}
 	if s.next[b] != nil {
 		return s.next[b]
 	}
@@ -107,20 +115,20 @@ func (m *Matcher) step(s *state, b byte) *state {
 
 // closed is the state that a text is in when it may be at some places: of each the next byte.
 func (m *Matcher) closed(places func(enter func(at int, up *frame))) *state {
-	s := &state{}
-	seen := map[frameKey]bool{}
+	frames, complete := m.frames[:0], false
+	clear(m.seen)
 	var enter func(at int, up *frame)
 	enter = func(at int, up *frame) {
 		key := frameKey{at, up}
-		if seen[key] {
+		if m.seen[key] {
 			return
 		}
-		seen[key] = true
+		m.seen[key] = true
 		switch x := &m.grammar.symbols[at]; {
 		case x.kind == class:
-			s.frames = append(s.frames, m.frame(at, up))
+			frames = append(frames, m.frame(at, up))
 		case x.kind == end && up == nil:
-			s.complete = true
+			complete = true
 		case x.kind == end:
 			enter(up.at, up.up)
 		default:
@@ -133,30 +141,33 @@ func (m *Matcher) closed(places func(enter func(at int, up *frame))) *state {
 		}
 	}
 	places(enter)
-	if len(s.frames) == 0 && !s.complete {
+	m.frames = frames
+	if len(frames) == 0 && !complete {
 		return none
 	}
-	slices.SortFunc(s.frames, func(a, b *frame) int { return cmp.Compare(a.id, b.id) })
-	key := make([]byte, 0, 4*len(s.frames)+1)
-	for _, f := range s.frames {
+	slices.SortFunc(frames, func(a, b *frame) int { return cmp.Compare(a.id, b.id) })
+	key := m.key[:0]
+	for _, f := range frames {
 		key = binary.LittleEndian.AppendUint32(key, f.id)
 	}
-	if s.complete {
+	if complete {
 		key = append(key, 1)
 	}
-	if known := m.states[string(key)]; known != nil {
-		return known
+	m.key = key
+	s := m.states[string(key)]
+	if s == nil {
+		s = &state{frames: slices.Clone(frames), complete: complete}
+		m.states[string(key)] = s
 	}
-	m.states[string(key)] = s
 	return s
 }
 
 func (m *Matcher) frame(at int, up *frame) *frame {
 	key := frameKey{at, up}
-	f := m.frames[key]
+	f := m.places[key]
 	if f == nil {
-		f = &frame{at, up, uint32(len(m.frames))}
-		m.frames[key] = f
+		f = &frame{at, up, uint32(len(m.places))}
+		m.places[key] = f
 	}
 	return f
 }

@@ -1,10 +1,7 @@
 package grammar
 
 import (
-	stdbytes "bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,98 +29,6 @@ func Schema(text []byte) (*Grammar, error) {
 		return nil, s.err
 	}
 	return &s.Grammar, nil
-}
-
-// object is a JSON object in the order of its text. Values are objects, []any, and what package json has otherwise.
-type object struct {
-	keys   []string
-	values map[string]any
-}
-
-const mostNested = 64
-
-func parse(text []byte) (any, error) {
-	d := json.NewDecoder(stdbytes.NewReader(text))
-	d.UseNumber()
-	x, err := parseValue(d, 0)
-	if err == nil {
-		if _, err = d.Token(); err == io.EOF {
-			return x, nil
-		}
-		err = fmt.Errorf("something follows it")
-	}
-	return nil, fmt.Errorf("the schema is no JSON: %v: %w", err, compute.ErrArgument)
-}
-
-func parseValue(d *json.Decoder, depth int) (any, error) {
-	if depth > mostNested {
-		return nil, fmt.Errorf("nested deeper than %d", mostNested)
-	}
-	t, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t {
-	case json.Delim('{'):
-		o := &object{values: map[string]any{}}
-		for d.More() {
-			key, err := d.Token()
-			if err != nil {
-				return nil, err
-			}
-			name := key.(string) // as the decoder sees to
-			if _, twice := o.values[name]; twice {
-				return nil, fmt.Errorf("%q is there twice", name)
-			}
-			o.keys = append(o.keys, name)
-			if o.values[name], err = parseValue(d, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		_, err = d.Token()
-		return o, err
-	case json.Delim('['):
-		list := []any{}
-		for d.More() {
-			x, err := parseValue(d, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, x)
-		}
-		_, err = d.Token()
-		return list, err
-	}
-	return t, nil
-}
-
-// MarshalJSON writes the object in its order.
-func (o *object) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
-	for i, key := range o.keys {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		k, err := marshal(key)
-		if err != nil {
-			return nil, err
-		}
-		v, err := marshal(o.values[key])
-		if err != nil {
-			return nil, err
-		}
-		out = append(append(append(out, k...), ':'), v...)
-	}
-	return append(out, '}'), nil
-}
-
-// marshal writes <, > and & as they are.
-func marshal(x any) ([]byte, error) {
-	var out stdbytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	err := e.Encode(x)
-	return stdbytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
 // schemas makes rules of schemas.
@@ -204,9 +109,9 @@ func (s *schemas) value(schema any, at string, depth int) []symbol {
 		}
 	}
 	form("$ref", func(x any) []symbol { return s.reference(x, at, depth) })
-	form("const", func(x any) []symbol { return s.constant(x, at) })
+	form("const", constant)
 	form("enum", func(x any) []symbol {
-		return s.each(x, at, "enum", func(x any, at string) []symbol { return s.constant(x, at) })
+		return s.each(x, at, "enum", func(x any, _ string) []symbol { return constant(x) })
 	})
 	for _, key := range []string{"anyOf", "oneOf"} {
 		form(key, func(x any) []symbol {
@@ -274,13 +179,7 @@ func (s *schemas) each(list any, at, key string, f func(x any, at string) []symb
 	return s.any(alternatives...)
 }
 
-func (s *schemas) constant(x any, at string) []symbol {
-	text, err := marshal(x)
-	if err != nil {
-		s.wrong(at, "%v", err)
-	}
-	return literal(string(text))
-}
+func constant(x any) []symbol { return literal(string(write(nil, x))) }
 
 // reference is what another part of the schema allows.
 func (s *schemas) reference(to any, at string, depth int) []symbol {
@@ -339,8 +238,8 @@ func (s *schemas) bounds(o *object, low, high, at string) (least, most int) {
 		if !ok {
 			return otherwise
 		}
-		n, _ := x.(json.Number)
-		i, err := strconv.Atoi(n.String())
+		n, _ := x.(number)
+		i, err := strconv.Atoi(string(n))
 		if err != nil || i < 0 {
 			s.wrong(at, "%s must be a whole number", key)
 		}
@@ -444,7 +343,7 @@ func (s *schemas) object(o *object, at string, depth int) []symbol {
 	}
 	for i := len(properties.keys) - 1; i >= 0; i-- {
 		name := properties.keys[i]
-		x := join(s.constant(name, at), colon, s.value(properties.values[name], at+"/properties/"+name, depth+1))
+		x := join(constant(name), colon, s.value(properties.values[name], at+"/properties/"+name, depth+1))
 		with := [2][]symbol{join(x, after[1]), join(comma, x, after[1])}
 		for k := range after {
 			if required[name] {
@@ -473,12 +372,12 @@ func (s *schemas) anything(kinds []string) []symbol {
 				return literal("null")
 			}
 			digit := []symbol{span('0', '9')}
-			number := join(s.repeat(literal("-"), 0, 1), s.any(literal("0"), join([]symbol{span('1', '9')}, s.repeat(digit, 0, 15))))
+			digits := join(s.repeat(literal("-"), 0, 1), s.any(literal("0"), join([]symbol{span('1', '9')}, s.repeat(digit, 0, 15))))
 			if kind == "number" {
-				number = join(number, s.repeat(join(literal("."), s.repeat(digit, 1, 16)), 0, 1),
+				digits = join(digits, s.repeat(join(literal("."), s.repeat(digit, 1, 16)), 0, 1),
 					s.repeat(join([]symbol{bytes("eE")}, s.repeat([]symbol{bytes("+-")}, 0, 1), s.repeat(digit, 1, 3)), 0, 1))
 			}
-			return number
+			return digits
 		}))
 	}
 	if len(alternatives) == 1 {

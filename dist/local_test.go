@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -84,12 +84,27 @@ func TestLocalMismatch(t *testing.T) {
 	}
 }
 
+// ending is a context that ends when a call waits for it which has begun: it is asked before that, too.
+type ending struct {
+	context.Context
+	cancel context.CancelFunc
+	asked  atomic.Int32
+}
+
+func (e *ending) Done() <-chan struct{} {
+	if e.asked.Add(1) == 2 {
+		e.cancel()
+	}
+	return e.Context.Done()
+}
+
 // A context that ends breaks the group, and those who wait on other members learn of it.
 func TestLocalCancelled(t *testing.T) {
 	groups, err := dist.Local(nil, nil, nil)
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
+	inner, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ctx := &ending{Context: inner, cancel: cancel}
 	err = each(groups[:2], func(g *dist.Group) error {
 		if g.Rank() == 0 {
 			return g.Barrier(ctx)

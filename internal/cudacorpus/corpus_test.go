@@ -51,7 +51,7 @@ func TestCUDA(t *testing.T) {
 
 // TestTriton: so does what Triton makes of Python.
 func TestTriton(t *testing.T) {
-	units, runs := corpus(t, "triton", ".py", tritonRuns, []string{"compute_90", "compute_80", "compute_75", "compute_120"})
+	units, runs := corpus(t, "triton", ".py", tritonRuns, []string{"compute_90", "compute_80", "compute_75", "compute_100", "compute_120"})
 	execute(t, units, runs)
 	assemble(t, tool(t, "triton", "triton/backends/nvidia/bin/ptxas-blackwell"), units)
 }

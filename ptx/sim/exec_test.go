@@ -152,6 +152,8 @@ END:`), threads(64), 32, func(i int) uint32 { return uint32(5*i + 1) })
 
 func TestWarpFunctions(t *testing.T) {
 	type lane = func(i int) uint32
+	// -16, -15, …, 14, NaN
+	const numbers = `sub.s32 %r2, %t, 16; cvt.rn.f32.s32 %f1, %r2; setp.eq.u32 %p1, %t, 31; selp.f32 %f1, 0f7FFFFFFF, %f1, %p1;`
 	for name, c := range map[string]struct {
 		code string
 		want lane
@@ -162,20 +164,26 @@ func TestWarpFunctions(t *testing.T) {
 			}
 			return uint32(i - 3 + 100)
 		}},
-		"down":       {"shfl.sync.down.b32 %r1, %t, 4, 31, -1;", func(i int) uint32 { return uint32(i + 4*b2i(i < 28)) }},
-		"idx":        {"shfl.sync.idx.b32 %r1, %t, 9, 0x181f, -1;", func(i int) uint32 { return uint32(i&24 | 1) }},
-		"all":        {"setp.lt.u32 %p1, %t, 31; vote.sync.all.pred %p2, %p1, -1; selp.u32 %r1, 1, 0, %p2;", func(int) uint32 { return 0 }},
-		"any":        {"setp.lt.u32 %p1, %t, 1; vote.sync.any.pred %p2, %p1, -1; selp.u32 %r1, 1, 0, %p2;", func(int) uint32 { return 1 }},
-		"uni":        {"setp.lt.u32 %p1, %t, 99; vote.sync.uni.pred %p2, !%p1, -1; selp.u32 %r1, 1, 0, %p2;", func(int) uint32 { return 1 }},
-		"ballot":     {"setp.lt.u32 %p1, %t, 5; vote.sync.ballot.b32 %r1, !%p1, -1;", func(int) uint32 { return ^uint32(31) }},
-		"match any":  {"shr.u32 %r2, %t, 3; match.any.sync.b32 %r1, %r2, -1;", func(i int) uint32 { return 0xff << (i &^ 7) }},
-		"match all":  {"mov.u32 %r2, 5; match.all.sync.b32 %r1|%p1, %r2, -1; selp.u32 %r1, %r1, 0, %p1;", func(int) uint32 { return ^uint32(0) }},
-		"redux add":  {"redux.sync.add.s32 %r1, %t, -1;", func(int) uint32 { return 496 }},
-		"redux max":  {"sub.s32 %r2, %t, 16; redux.sync.max.s32 %r1, %r2, -1;", func(int) uint32 { return 15 }},
-		"redux xor":  {"redux.sync.xor.b32 %r1, %t, 0xffffffff;", func(int) uint32 { return 0 }},
-		"elect":      {"elect.sync %r1|%p1, -1; selp.u32 %r2, 50, 0, %p1; add.u32 %r1, %r1, %r2;", func(i int) uint32 { return uint32(50 * b2i(i == 0)) }},
-		"activemask": {"activemask.b32 %r1;", func(int) uint32 { return ^uint32(0) }},
-		"lanemask":   {"mov.u32 %r1, %lanemask_lt;", func(i int) uint32 { return 1<<i - 1 }},
+		"down":      {"shfl.sync.down.b32 %r1, %t, 4, 31, -1;", func(i int) uint32 { return uint32(i + 4*b2i(i < 28)) }},
+		"idx":       {"shfl.sync.idx.b32 %r1, %t, 9, 0x181f, -1;", func(i int) uint32 { return uint32(i&24 | 1) }},
+		"all":       {"setp.lt.u32 %p1, %t, 31; vote.sync.all.pred %p2, %p1, -1; selp.u32 %r1, 1, 0, %p2;", func(int) uint32 { return 0 }},
+		"any":       {"setp.lt.u32 %p1, %t, 1; vote.sync.any.pred %p2, %p1, -1; selp.u32 %r1, 1, 0, %p2;", func(int) uint32 { return 1 }},
+		"uni":       {"setp.lt.u32 %p1, %t, 99; vote.sync.uni.pred %p2, !%p1, -1; selp.u32 %r1, 1, 0, %p2;", func(int) uint32 { return 1 }},
+		"ballot":    {"setp.lt.u32 %p1, %t, 5; vote.sync.ballot.b32 %r1, !%p1, -1;", func(int) uint32 { return ^uint32(31) }},
+		"match any": {"shr.u32 %r2, %t, 3; match.any.sync.b32 %r1, %r2, -1;", func(i int) uint32 { return 0xff << (i &^ 7) }},
+		"match all": {"mov.u32 %r2, 5; match.all.sync.b32 %r1|%p1, %r2, -1; selp.u32 %r1, %r1, 0, %p1;", func(int) uint32 { return ^uint32(0) }},
+		"redux add": {"redux.sync.add.s32 %r1, %t, -1;", func(int) uint32 { return 496 }},
+		"redux max": {"sub.s32 %r2, %t, 16; redux.sync.max.s32 %r1, %r2, -1;", func(int) uint32 { return 15 }},
+		"redux xor": {"redux.sync.xor.b32 %r1, %t, 0xffffffff;", func(int) uint32 { return 0 }},
+		"redux max of floats": {numbers + "redux.sync.max.f32 %f2, %f1, -1; mov.b32 %r1, %f2;",
+			func(int) uint32 { return math.Float32bits(14) }},
+		"redux with NaN":           {numbers + "redux.sync.max.NaN.f32 %f2, %f1, -1; mov.b32 %r1, %f2;", func(int) uint32 { return 0x7fffffff }},
+		"redux of magnitudes":      {numbers + "redux.sync.max.abs.f32 %f2, %f1, -1; mov.b32 %r1, %f2;", func(int) uint32 { return math.Float32bits(16) }},
+		"redux of NaN":             {"mov.f32 %f1, 0f7FC00001; redux.sync.min.f32 %f2, %f1, -1; mov.b32 %r1, %f2;", func(int) uint32 { return 0x7fffffff }},
+		"redux of zeros of a sign": {"shl.b32 %r2, %t, 31; mov.b32 %f1, %r2; redux.sync.min.f32 %f2, %f1, -1; mov.b32 %r1, %f2;", func(int) uint32 { return 1 << 31 }},
+		"elect":                    {"elect.sync %r1|%p1, -1; selp.u32 %r2, 50, 0, %p1; add.u32 %r1, %r1, %r2;", func(i int) uint32 { return uint32(50 * b2i(i == 0)) }},
+		"activemask":               {"activemask.b32 %r1;", func(int) uint32 { return ^uint32(0) }},
+		"lanemask":                 {"mov.u32 %r1, %lanemask_lt;", func(i int) uint32 { return 1<<i - 1 }},
 	} {
 		t.Run(name, func(t *testing.T) { same(t, body(c.code+"\nst.global.u32 [%mine], %r1;"), threads(32), 32, c.want) })
 	}

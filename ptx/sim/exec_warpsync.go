@@ -240,7 +240,7 @@ func compileMatch(c *compiler, in *ir.Instr) (step, error) {
 	})
 }
 
-// compileRedux compiles redux.sync.op.type d, a, mask.
+// compileRedux compiles redux.sync.op.type d, a, mask. Of floats there are the least and the largest: NaN counts where .NaN says so.
 func compileRedux(c *compiler, in *ir.Instr) (step, error) {
 	if len(in.Args) != 3 {
 		return nil, c.unsupported(in)
@@ -255,14 +255,25 @@ func compileRedux(c *compiler, in *ir.Instr) (step, error) {
 	}
 	op := in.First("add", "min", "max", "and", "or", "xor")
 	t := in.Type(0)
-	f, err := eval.Of(&ir.Instr{Op: ir.Op(op), Mods: []ir.Mod{t.Mod()}, Args: make([]ir.Operand, 3)})
-	if err != nil || t.Bits() != 32 || in.Has(ir.Abs) || in.Has(ir.NaN) || t.IsFloat() {
+	mods := []ir.Mod{t.Mod()}
+	if in.Has(ir.NaN) {
+		mods = []ir.Mod{ir.NaN, t.Mod()}
+	}
+	f, err := eval.Of(&ir.Instr{Op: ir.Op(op), Mods: mods, Args: make([]ir.Operand, 3)})
+	if err != nil || t.Bits() != 32 {
 		return nil, c.unsupported(in)
 	}
+	keep := ^uint64(0)
+	if in.Has(ir.Abs) {
+		keep = 1<<31 - 1
+	}
 	return c.synced(in, 2, func(w *warp, m uint32) {
-		v := w.get(a, first(m))
+		v := w.get(a, first(m)) & keep
+		if t.IsFloat() {
+			v = f(v, v, 0, 0) // NaN as the others give it
+		}
 		for i := m & (m - 1); i != 0; i &= i - 1 {
-			v = f(v, w.get(a, first(i)), 0, 0)
+			v = f(v, w.get(a, first(i))&keep, 0, 0)
 		}
 		w.setAll(d, m, v)
 	})

@@ -166,7 +166,7 @@ func testPicture(s site) {
 	} {
 		checkPicture(s, want)
 	}
-	require.Regexp(s.t, `240 × 160, 15 operations in one batch: frame [\d.,]+ ms`, s.text("#picture-time"))
+	require.Regexp(s.t, `240 × 160, 17 operations in one batch: frame [\d.,]+ ms`, s.text("#picture-time"))
 
 	still := s.pixels("picture-source")
 	s.set("picture-move", true)

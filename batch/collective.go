@@ -66,14 +66,15 @@ func (rec *Batch) Recv(g Group, from int, dtype compute.DType, shape ...int) Val
 	if rec.err != nil {
 		return Value{}
 	}
-	if !present(g) {
+	members := program.MembersOf(g)
+	if members == nil {
 		return rec.fail(fmt.Errorf("recv: nil group: %w", compute.ErrArgument))
 	}
 	t := program.Type{DType: dtype, Shape: slices.Clone(shape)}
 	if err := t.Check(); err != nil {
 		return rec.fail(fmt.Errorf("recv: %w", err))
 	}
-	return rec.record(program.Collective{Call: program.CallRecv, Peer: from, Members: program.MembersOf(g)}, t, nil)
+	return rec.record(program.Collective{Call: program.CallRecv, Peer: from, Members: members}, t, nil)
 }
 
 func (rec *Batch) collective(g Group, c program.Collective, v Value) Value {
@@ -81,10 +82,9 @@ func (rec *Batch) collective(g Group, c program.Collective, v Value) Value {
 	if !ok {
 		return Value{}
 	}
-	if !present(g) {
+	if c.Members = program.MembersOf(g); c.Members == nil {
 		return rec.fail(fmt.Errorf("%v: nil group: %w", c.Call, compute.ErrArgument))
 	}
-	c.Members = program.MembersOf(g)
 	out, err := c.Result(rec.program.Values[slots[0]].Type)
 	if err != nil {
 		return rec.fail(err)

@@ -5,6 +5,8 @@ package llm_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/dist"
 	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/llm"
 	"github.com/wavelane/wavelane/quant/gguf"
@@ -46,6 +49,56 @@ func failure(t testing.TB, sequence func(yield func(llm.Token, error) bool)) err
 	}
 	require.Equal(t, 1, n)
 	return err
+}
+
+// TestGroup has members draw the same text from parts of the weights as one draws from all.
+func TestGroup(t *testing.T) {
+	m := read(t, written(t, small(testseed.Of(t))))
+	draw := func(w *llm.Weights) (text string, err error) {
+		s, err := w.NewSession(t.Context(), llm.WithExact(), llm.WithWideCache())
+		if err != nil {
+			return "", err
+		}
+		defer s.Close()
+		for token, err := range s.Generate(t.Context(), "The sea", llm.WithMaxTokens(12), llm.WithSampling(llm.Sampling{Temperature: 1, TopK: 3, Seed: 5})) {
+			if err != nil {
+				return "", err
+			}
+			text += token.Text
+		}
+		return text, nil
+	}
+	whole := loaded(t, m, device(t, "cpu"))
+	want, err := draw(whole)
+	require.NoError(t, err)
+	devices := []dist.Device{device(t, "cpu"), device(t, "cpu")}
+	groups, err := dist.Local(devices...)
+	require.NoError(t, err)
+	errs := make([]error, len(groups))
+	var all sync.WaitGroup
+	for i, g := range groups {
+		all.Go(func() {
+			errs[i] = func() error {
+				w, err := m.Load(t.Context(), devices[i].(llm.Device), llm.WithGroup(g))
+				if err != nil {
+					return err
+				}
+				defer w.Close()
+				if _, err := w.NewScheduler(t.Context()); !errors.Is(err, compute.ErrUnsupported) {
+					return fmt.Errorf("a scheduler: %v", err)
+				}
+				got, err := draw(w)
+				if err == nil && (got != want || w.Bytes() >= whole.Bytes()*3/5) {
+					err = fmt.Errorf("rank %d: %s with %d bytes of weights, not %s with %d", i, got, w.Bytes(), want, whole.Bytes())
+				}
+				return err
+			}()
+		})
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
+	_, err = m.Load(t.Context(), device(t, "cpu"), llm.WithGroup(nil))
+	require.ErrorIs(t, err, compute.ErrArgument)
 }
 
 func TestModel(t *testing.T) {

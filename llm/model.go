@@ -129,7 +129,10 @@ type Device interface {
 // LoadOption is an option of [Model.Load].
 type LoadOption func(*loadOptions)
 
-type loadOptions struct{ decoder.LoadOptions }
+type loadOptions struct {
+	decoder.LoadOptions
+	err error
+}
 
 // WithDense makes Float32 of all quantised weights, which takes several times the memory. Otherwise they stay in their blocks.
 func WithDense() LoadOption { return func(o *loadOptions) { o.Dense = true } }
@@ -137,6 +140,18 @@ func WithDense() LoadOption { return func(o *loadOptions) { o.Dense = true } }
 // WithProgress has a function called after each tensor, with the bytes of the file that were read and all that will be.
 func WithProgress(f func(done, total int64)) LoadOption {
 	return func(o *loadOptions) { o.Progress = f }
+}
+
+// WithGroup spreads the weights over the members of a group, a [github.com/wavelane/wavelane/dist.Group] or World: each reads and has some of
+// the heads, of the hidden elements and of the vocabulary, and what they compute is added twice in each block. Every member loads the same
+// file, makes the same sessions and continues the same texts with the same options, in the same order, and gets the same tokens. All heads of
+// keys are divided, or each by some members, else the error wraps [compute.ErrShape]. A [Scheduler] cannot have such weights.
+func WithGroup(g batch.Group) LoadOption {
+	return func(o *loadOptions) {
+		if o.Group = g; g == nil {
+			o.err = fmt.Errorf("llm: nil group: %w", compute.ErrArgument)
+		}
+	}
 }
 
 // Weights are a model on a device.
@@ -161,6 +176,9 @@ func (m *Model) Load(ctx context.Context, dev Device, opts ...LoadOption) (*Weig
 		}
 		f(&o)
 	}
+	if o.err != nil {
+		return nil, o.err
+	}
 	w, err := m.engine.Load(ctx, dev, o.LoadOptions)
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
@@ -170,6 +188,9 @@ func (m *Model) Load(ctx context.Context, dev Device, opts ...LoadOption) (*Weig
 
 // Model returns the model whose weights these are.
 func (w *Weights) Model() *Model { return w.model }
+
+// Bytes is the memory that the weights take on the device, of this member of a group.
+func (w *Weights) Bytes() int64 { return w.engine.Bytes() }
 
 // Close frees the memory on the device once the work that uses it is done; close sessions first. It is idempotent.
 func (w *Weights) Close() error { return w.engine.Close() }

@@ -84,7 +84,8 @@ type SchedulerStats struct {
 	PutOff                 int64 // times that a text was put off as the cache was full
 }
 
-// NewScheduler makes a scheduler, and compiles the network for its device. Errors are those of [Weights.NewSession].
+// NewScheduler makes a scheduler, and compiles the network for its device. Errors are those of [Weights.NewSession], and
+// [compute.ErrUnsupported] for weights that are spread over a group, whose members would not compute the same texts together.
 func (w *Weights) NewScheduler(ctx context.Context, opts ...SchedulerOption) (*Scheduler, error) {
 	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
@@ -101,6 +102,9 @@ func (w *Weights) NewScheduler(ctx context.Context, opts ...SchedulerOption) (*S
 	}
 	if err := o.check(w.model); err != nil {
 		return nil, err
+	}
+	if w.engine.Spread() {
+		return nil, fmt.Errorf("llm: a scheduler on weights that are spread over a group, use a session: %w", compute.ErrUnsupported)
 	}
 	if o.queue < 0 {
 		return nil, fmt.Errorf("llm: a queue of %d texts: %w", o.queue, compute.ErrArgument)

@@ -88,6 +88,9 @@ func (s *Session) Close() error { return s.engine.Close() }
 // Context is how many tokens the session has room for.
 func (s *Session) Context() int { return s.context }
 
+// CacheBytes is the memory that keys and values take on the device, of this member of a group.
+func (s *Session) CacheBytes() int64 { return s.engine.CacheBytes() }
+
 // Stats are what the last call of Generate or Chat took.
 type Stats struct {
 	Prompt   int           // tokens of the prompt

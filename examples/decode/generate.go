@@ -14,11 +14,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/dist"
 	"github.com/wavelane/wavelane/llm"
 )
 
-// load brings the weights to the device, with a bar on a terminal.
-func load(ctx context.Context, errOut io.Writer, m *llm.Model, dev *wavelane.Device, dense bool) (*llm.Weights, error) {
+// load brings the weights to the device, or this rank's part of them, with a bar on a terminal.
+func load(ctx context.Context, errOut io.Writer, m *llm.Model, dev *wavelane.Device, world *dist.World, dense bool) (*llm.Weights, error) {
 	bar := progressbar.DefaultSilent(1)
 	if f, ok := errOut.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		bar = progressbar.NewOptions64(1, progressbar.OptionSetWriter(f), progressbar.OptionSetDescription("loading"),
@@ -30,6 +31,9 @@ func load(ctx context.Context, errOut io.Writer, m *llm.Model, dev *wavelane.Dev
 		bar.ChangeMax64(total)
 		_ = bar.Set64(done) // its errors are those of the terminal
 	})}
+	if world.Size() > 1 {
+		opts = append(opts, llm.WithGroup(world))
+	}
 	if dense {
 		opts = append(opts, llm.WithDense())
 	}

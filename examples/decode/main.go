@@ -4,6 +4,10 @@
 //
 //	go run ./examples/decode -model model.gguf -prompt "The sea is"
 //	go run ./examples/decode -random random.gguf      # without a model: one with random weights, which talks nonsense
+//
+// Several processes that a launcher of MPI starts have a part of the weights each, and compute every token together.
+//
+//	go build ./examples/decode && mpirun -np 2 ./decode -model model.gguf -prompt "The sea is"
 package main
 
 import (
@@ -17,6 +21,7 @@ import (
 	"syscall"
 
 	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/dist"
 	"github.com/wavelane/wavelane/internal/decoder"
 	"github.com/wavelane/wavelane/llm"
 )
@@ -54,6 +59,9 @@ func main() {
 		os.Exit(2)
 	}
 	var opts []wavelane.Option
+	if local := dist.LocalRank(); *device == "cuda" && !*software && local > 0 { // each process of a machine has a GPU of its own
+		*device = fmt.Sprint("cuda:", local)
+	}
 	if *device != "" {
 		opts = append(opts, wavelane.WithDevice(*device))
 	}
@@ -69,16 +77,42 @@ func main() {
 	}
 }
 
-// run writes the text to out, and everything else to errOut. When ctx is done, it ends with what it has.
+// run joins the processes that were started together, if a launcher has.
 func run(ctx context.Context, out, errOut io.Writer, o options, opts ...wavelane.Option) error {
+	world, err := dist.Init(ctx)
+	if err != nil {
+		return err
+	}
+	if err := runIn(ctx, out, errOut, world, o, opts...); err != nil {
+		return err // the launcher ends the other processes
+	}
+	return world.Close()
+}
+
+// runIn writes the text to out, and everything else to errOut, of rank 0: all ranks compute the same text. When ctx is done, it ends with
+// what it has.
+func runIn(ctx context.Context, out, errOut io.Writer, world *dist.World, o options, opts ...wavelane.Option) error {
+	if world.Rank() != 0 {
+		out, errOut = io.Discard, io.Discard
+	}
 	if o.seed == 0 {
 		o.seed = rand.Uint64()
 	}
+	seed := []uint32{uint32(o.seed), uint32(o.seed >> 32)}
+	if err := world.Broadcast(ctx, seed, 0); err != nil {
+		return err
+	}
+	o.seed = uint64(seed[0]) | uint64(seed[1])<<32
 	if o.random != "" {
 		if o.model != "" {
 			return fmt.Errorf("-model %s and -random %s: which one?", o.model, o.random)
 		}
-		if err := writeRandom(o.random, o.seed); err != nil {
+		if world.Rank() == 0 {
+			if err := writeRandom(o.random, o.seed); err != nil {
+				return err
+			}
+		}
+		if err := world.Barrier(ctx); err != nil {
 			return err
 		}
 		o.model = o.random
@@ -104,7 +138,7 @@ func run(ctx context.Context, out, errOut io.Writer, o options, opts ...wavelane
 	if o.temperature > 0 {
 		fmt.Fprintf(errOut, "seed %d\n", o.seed)
 	}
-	weights, err := load(ctx, errOut, model, dev, o.dense)
+	weights, err := load(ctx, errOut, model, dev, world, o.dense)
 	if err != nil {
 		return err
 	}
@@ -121,6 +155,9 @@ func run(ctx context.Context, out, errOut io.Writer, o options, opts ...wavelane
 		return err
 	}
 	defer session.Close()
+	if err := reportMemory(ctx, errOut, world, info, weights.Bytes(), session.CacheBytes()); err != nil {
+		return err
+	}
 	fmt.Fprint(out, o.prompt)
 	end, err := generate(ctx, out, session, o.prompt, llm.WithMaxTokens(o.tokens),
 		llm.WithSampling(llm.Sampling{Temperature: o.temperature, TopK: o.topK, Seed: o.seed}))
@@ -128,6 +165,23 @@ func run(ctx context.Context, out, errOut io.Writer, o options, opts ...wavelane
 		return err
 	}
 	fmt.Fprintf(errOut, "\n\n%s\n", end)
+	return nil
+}
+
+// reportMemory writes what each of several ranks has.
+func reportMemory(ctx context.Context, w io.Writer, world *dist.World, info llm.Info, weights, cache int64) error {
+	if world.Size() == 1 {
+		return nil
+	}
+	const mega = 1e6
+	mine, all := []float32{float32(weights), float32(cache)}, make([]float32, 2*world.Size())
+	if err := world.AllGather(ctx, all, mine); err != nil {
+		return err
+	}
+	for rank := range world.Size() {
+		fmt.Fprintf(w, "rank %d of %d: %.2f MB of weights (the file has %.2f), %.2f MB for keys and values\n", rank, world.Size(),
+			all[2*rank]/mega, float64(info.Bytes)/mega, all[2*rank+1]/mega)
+	}
 	return nil
 }
 

@@ -34,6 +34,8 @@ type Config struct {
 	LogitCap    float32             // soft cap of logits, 0 for none
 	EmbedScale  float32             // of embeddings; 0 is 1
 	GELU        bool                // instead of SiLU
+	first       int                 // token of the rows that the embedding and the head have, of a model in parts
+	known       int                 // of these rows
 	ropeFactors []float32           // by which frequencies are divided, computed from metadata; nil for none
 }
 

@@ -85,7 +85,10 @@ type graph struct {
 	exact bool
 	long  bool // the context is longer than the original one
 	on    *network[weight]
+	group batch.Group // whose members have a part of the weights each; nil for all
 	marks []mark
+
+	lookup *lookup // of tokens, with a group
 }
 
 func (g *graph) part(block int, name string) {
@@ -117,7 +120,7 @@ func (g *graph) recordSequence(in *inputs, caches []compute.Tensor, o Output) re
 func (g *graph) record(tokens, positions, wanted []int32, o Output, attend attend) results {
 	at := g.Upload(positions)
 	g.part(-1, "embedding")
-	x := g.rows(g.on.Embedding, g.Upload(tokens))
+	x := g.embed(tokens)
 	if c := g.model.EmbedScale; c != 0 {
 		x = g.Scale(x, c)
 	}
@@ -142,7 +145,7 @@ func (g *graph) record(tokens, positions, wanted []int32, o Output, attend atten
 		q, k = g.rope(i, q, at), g.rope(i, k, at)
 		y := attend(i, q, k, g.heads(v, g.model.KVHeads))
 		g.part(i, "attention output")
-		branch = g.linear(y, b.Output)
+		branch = g.sum(g.linear(y, b.Output))
 		if !b.PostAttention.missing() {
 			branch = g.norm(branch, b.PostAttention)
 		}
@@ -151,7 +154,7 @@ func (g *graph) record(tokens, positions, wanted []int32, o Output, attend atten
 		g.part(i, "gate, up")
 		hidden := g.gateUp(normed, b)
 		g.part(i, "down")
-		branch = g.linear(hidden, b.Down)
+		branch = g.sum(g.linear(hidden, b.Down))
 		if !b.PostFeedForward.missing() {
 			branch = g.norm(branch, b.PostFeedForward)
 		}
@@ -164,7 +167,7 @@ func (g *graph) record(tokens, positions, wanted []int32, o Output, attend atten
 	if o.States {
 		return results{states: g.Read(g.norm(x, g.on.Norm))}
 	}
-	logits := g.normLinear(x, g.on.Norm, g.on.Head)
+		logits := g.whole(g.normLinear(x, g.on.Norm, g.on.Head))
 	if c := g.model.LogitCap; c != 0 {
 		logits = g.Scale(g.Tanh(g.Scale(logits, 1/c)), c)
 	}

@@ -12,6 +12,9 @@ const fewRows = 8
 
 // linear is x·wᵀ.
 func (g *graph) linear(x batch.Value, w weight) batch.Value {
+	if w.before+w.after > 0 {
+		x = g.Pad(x, compute.PadOptions{Before: []int{0, w.before}, After: []int{0, w.after}})
+	}
 	switch {
 	case w.packed():
 		return g.QuantMatMulRowMajor(x, g.Import(w.tensor), g.quantised(w))

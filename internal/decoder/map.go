@@ -31,7 +31,7 @@ func (m *Model) Map(ctx context.Context, device batch.Device, tokens int, l Load
 	}
 	w := &Weights{Model: m, on: convert(m.tensors, func(t *tensor) weight {
 		d, shape, format := l.form(t)
-		return weight{t.name, &shapeOnly{t.name, d, shape}, format}
+		return weight{name: t.name, tensor: &shapeOnly{t.name, d, shape}, format: format}
 	})}
 	p, err := w.compile(ctx, batch.New(device, batch.WithSources()), tokens, caches, &o)
 	if err != nil {

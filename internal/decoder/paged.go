@@ -153,6 +153,7 @@ func (p *Paged) Step(ctx context.Context, o Output, feeds ...Feed) ([]*Next, err
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
 	plan.in.set(feeds, singles, chunk)
+	plan.lookup.set()
 	p.under = plan.Start()
 	if err := p.settle(ctx); err != nil {
 		return nil, err
@@ -250,8 +251,9 @@ func (k *pagedKey) outputs() int {
 // pagedPlan is the network for some sequences and a chunk.
 type pagedPlan struct {
 	*batch.Plan
-	in  *pagedInputs
-	out results
+	in     *pagedInputs
+	out    results
+	lookup *lookup
 }
 
 func (p *Paged) plan(ctx context.Context, key pagedKey) (*pagedPlan, error) {
@@ -265,6 +267,7 @@ func (p *Paged) plan(ctx context.Context, key pagedKey) (*pagedPlan, error) {
 	g := p.weights.graph(batch.New(p.weights.device), key.rows+chunk, &p.options.SessionOptions)
 	x := &pagedPlan{in: newPagedInputs(key.rows, chunk, p.options.entries())}
 	x.out = g.recordPaged(x.in, p.caches, key.output)
+	x.lookup = g.lookup
 	var err error
 	if x.Plan, err = g.Compile(ctx); err != nil {
 		return nil, err

@@ -42,9 +42,10 @@ type planKey struct {
 // plan is the compiled network for a number of tokens.
 type plan struct {
 	*batch.Plan
-	in    *inputs
-	out   results
-	marks []mark
+	in     *inputs
+	out    results
+	marks  []mark
+	lookup *lookup
 }
 
 // Next is what the model says about the token after those that it was given.
@@ -140,14 +141,14 @@ func (w *Weights) compile(ctx context.Context, b *batch.Batch, n int, caches []c
 	g := w.graph(b, n, o)
 	p := &plan{in: newInputs(n)}
 	p.out = g.recordSequence(p.in, caches, o.Output)
-	p.marks = g.marks
+	p.marks, p.lookup = g.marks, g.lookup
 	var err error
 	p.Plan, err = g.Compile(ctx)
 	return p, err
 }
 
 func (w *Weights) graph(b *batch.Batch, n int, o *SessionOptions) *graph {
-	return &graph{Batch: b, model: w.Config, n: n, exact: o.Exact, long: o.Context > w.Original, on: w.on}
+	return &graph{Batch: b, model: w.Config, n: n, exact: o.Exact, long: o.Context > w.Original, on: w.on, group: w.group}
 }
 
 // Position is the number of tokens so far.
@@ -158,6 +159,14 @@ func (s *Session) Room() int { return s.options.Context - s.position }
 
 // Chunk is how many tokens are computed at once.
 func (s *Session) Chunk() int { return s.options.Chunk }
+
+// CacheBytes is the memory that keys and values take on the device.
+func (s *Session) CacheBytes() (n int64) {
+	for _, c := range s.caches {
+		n += bytesOf(c)
+	}
+	return n
+}
 
 // Reset forgets all tokens.
 func (s *Session) Reset() { s.position = 0 }
@@ -221,6 +230,7 @@ func (s *Session) FeedFor(ctx context.Context, o Output, tokens ...int32) (*Next
 			return nil, fmt.Errorf("decoder: %w", err)
 		}
 		p.in.set(tokens[:n], s.position)
+		p.lookup.set()
 		s.under = p.Start()
 		if err := s.settle(ctx); err != nil {
 			return nil, err

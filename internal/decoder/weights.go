@@ -9,6 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/quant"
 )
 
@@ -22,6 +23,7 @@ type Device interface {
 type Weights struct {
 	*Model
 	on      *network[weight]
+	group   batch.Group // whose members have a part of the weights each; nil for all
 	device  Device
 	uploads []compute.Tensor
 }
@@ -31,6 +33,8 @@ type weight struct {
 	name   string
 	tensor compute.Tensor      // nil where the model has none
 	format compute.BlockFormat // of packed blocks, else 0
+
+	before, after int // columns beside those of the activations that it is multiplied with
 }
 
 func (w weight) missing() bool { return w.tensor == nil }
@@ -44,12 +48,19 @@ type LoadOptions struct {
 	Dense bool
 	// Progress, if not nil, is called after each tensor with the bytes of the file that were read and all that will be.
 	Progress func(done, total int64)
+	// Group, if not nil, is the members who have a part of the weights each. All of them make the same sessions and continue them with the
+	// same tokens, in the same order.
+	Group batch.Group
 }
 
 // Load brings the weights to a device: matrices in their blocks or halves, all others and vectors as Float32. When ctx is done,
 // it stops after the tensor under way.
 func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weights, error) {
-	w := &Weights{Model: m, device: device}
+	m, group, err := m.of(o.Group)
+	if err != nil {
+		return nil, fmt.Errorf("decoder: %w", err)
+	}
+	w := &Weights{Model: m, device: device, group: group}
 	u := &upload{LoadOptions: o, ctx: ctx, weights: w}
 	m.each(func(t *tensor) { u.total += t.size() })
 	w.on = convert(m.tensors, u.tensor)
@@ -58,6 +69,21 @@ func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weight
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
 	return w, nil
+}
+
+// Spread reports weights of which others have parts.
+func (w *Weights) Spread() bool { return w.group != nil }
+
+// Bytes is the memory that the weights take on the device.
+func (w *Weights) Bytes() (n int64) {
+	for _, t := range w.uploads {
+		n += bytesOf(t)
+	}
+	return n
+}
+
+func bytesOf(t compute.Tensor) int64 {
+	return int64(program.Type{DType: t.DType(), Shape: t.Shape()}.Bytes())
 }
 
 // Close frees the memory on the device once the work that uses it is done. It is idempotent.
@@ -123,7 +149,7 @@ func (u *upload) tensor(t *tensor) weight {
 	if u.done += t.size(); u.Progress != nil {
 		u.Progress(u.done, u.total)
 	}
-	return weight{t.name, on, format}
+	return weight{t.name, on, format, t.before, t.after}
 }
 
 // form is what a tensor becomes on the device: its type and shape, and the format of blocks that are packed.

@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
@@ -59,8 +60,13 @@ func SealGroup(m Members) SealedGroup { return SealedGroup{m} }
 
 func (s SealedGroup) members() Members { return s.of }
 
-// MembersOf returns who carries out the collectives of a group.
-func MembersOf(g Group) Members { return g.members() }
+// MembersOf returns who carries out the collectives of a group, or nil if that is nil or a nil pointer.
+func MembersOf(g Group) Members {
+	if v := reflect.ValueOf(g); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	return g.members()
+}
 
 // Members carries out collectives.
 type Members interface {

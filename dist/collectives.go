@@ -272,7 +272,7 @@ func (g *Group) checkMessage(peer int) error {
 		return fmt.Errorf("rank %d with itself: %w", peer, compute.ErrArgument)
 	}
 	if !g.transport.messages() {
-		return fmt.Errorf("messages between two members with the engine %q, use %q: %w", EngineNCCL, EngineMPI, compute.ErrUnsupported)
+		return fmt.Errorf("messages between two members of this group, which the engine %q has: %w", EngineMPI, compute.ErrUnsupported)
 	}
 	return nil
 }

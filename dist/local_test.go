@@ -183,6 +183,29 @@ func x0(g *dist.Group, r, i int) float32 {
 	return float32(2*g.Rank()+i+1) * float32(int(1)<<(4*r))
 }
 
+// TestAlone has a member compute without the others, and counts what it would send.
+func TestAlone(t *testing.T) {
+	sent := map[string]int{}
+	g, err := dist.Alone(1, 3, func(collective string, bytes int) { sent[collective] += bytes })
+	require.NoError(t, err)
+	require.Equal(t, "1 of 3", fmt.Sprint(g.Rank(), " of ", g.Size()))
+	ctx, x, all := t.Context(), []float32{1, 2, 3}, make([]float32, 9)
+	require.NoError(t, g.AllReduce(ctx, x, x, dist.Sum))
+	require.Equal(t, []float32{1, 2, 3}, x)
+	require.NoError(t, g.AllGather(ctx, all, x))
+	require.Equal(t, []float32{1, 2, 3, 1, 2, 3, 1, 2, 3}, all)
+	require.NoError(t, g.AllToAll(ctx, x, x))
+	require.NoError(t, g.ReduceScatter(ctx, x[:1], x, dist.Max))
+	require.NoError(t, g.Broadcast(ctx, x, 0))
+	require.NoError(t, g.Barrier(ctx))
+	require.Equal(t, map[string]int{"all-reduce": 12, "all-gather": 12, "all-to-all": 8, "broadcast": 12, "barrier": 0}, sent)
+	require.ErrorIs(t, g.Send(ctx, x, 0), compute.ErrUnsupported)
+	_, err = g.Split(ctx, 0, 0)
+	require.ErrorIs(t, err, compute.ErrUnsupported)
+	_, err = dist.Alone(3, 3, nil)
+	require.ErrorIs(t, err, compute.ErrArgument)
+}
+
 // Wrong arguments are errors, and the group stays whole.
 func TestArguments(t *testing.T) {
 	groups, err := dist.Local(nil, nil)

@@ -17,8 +17,8 @@ import (
 )
 
 func distCommand() *cobra.Command {
-	c := &cobra.Command{Use: "dist", Short: "Several processes: what they talk through, and how fast"}
-	c.AddCommand(distCheckCommand())
+	c := &cobra.Command{Use: "dist", Short: "Several processes: what they talk through, how fast, and how fast more would be"}
+	c.AddCommand(distCheckCommand(), distPlanCommand())
 	return c
 }
 
@@ -62,6 +62,8 @@ type distRank struct {
 	Host      string `json:"host"`
 	LocalRank int32  `json:"local_rank"`
 }
+
+const allReduceName = "all-reduce"
 
 type distMeasurement struct {
 	Collective string  `json:"collective"`
@@ -146,7 +148,7 @@ func (r *distReport) measure(ctx context.Context, w *dist.World, n int, budget t
 		call func() error
 	}
 	list := []collective{
-		{"all-reduce", func() error { return w.AllReduce(ctx, y, x, dist.Sum) }},
+		{allReduceName, func() error { return w.AllReduce(ctx, y, x, dist.Sum) }},
 		{"all-gather", func() error { return w.AllGather(ctx, all, x) }},
 		{"broadcast", func() error { return w.Broadcast(ctx, x, 0) }},
 	}
@@ -176,7 +178,7 @@ func (r *distReport) measure(ctx context.Context, w *dist.World, n int, budget t
 		list = append(list, collective{"barrier", func() error { return w.Barrier(ctx) }})
 	}
 	for _, c := range list {
-		median, err := timeCollective(ctx, w, c.call, budget)
+		median, err := timeCollective(ctx, w.Group, c.call, budget)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -188,7 +190,7 @@ func (r *distReport) measure(ctx context.Context, w *dist.World, n int, budget t
 }
 
 // timeCollective makes a call as often on every rank, which rank 0 decides by the time that a few take.
-func timeCollective(ctx context.Context, w *dist.World, call func() error, budget time.Duration) (time.Duration, error) {
+func timeCollective(ctx context.Context, w *dist.Group, call func() error, budget time.Duration) (time.Duration, error) {
 	times := make([]time.Duration, 0, 1000)
 	repeat := func(n int) error {
 		times = times[:0]

@@ -167,7 +167,7 @@ func (g *graph) record(tokens, positions, wanted []int32, o Output, attend atten
 	if o.States {
 		return results{states: g.Read(g.norm(x, g.on.Norm))}
 	}
-		logits := g.whole(g.normLinear(x, g.on.Norm, g.on.Head))
+	logits := g.whole(g.normLinear(x, g.on.Norm, g.on.Head))
 	if c := g.model.LogitCap; c != 0 {
 		logits = g.Scale(g.Tanh(g.Scale(logits, 1/c)), c)
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/dist/internal/mpi"
 )
 
 // within reports whether a function is one of this package, whose tests are another.
@@ -34,27 +36,52 @@ func (g *Group) AllReduce(ctx context.Context, dst, src any, r Reduction) error 
 	})
 }
 
-// reduceNative leaves the reduction to the library, in parts of a buffer.
+// What is sent from the caller's memory, in bytes: smaller data are copied to a buffer, larger ones cut, as counts are 32 bits wide.
+const (
+	leastDirect = mpi.LeastBlocking
+	mostDirect  = 1 << 30
+)
+
+// reduceNative leaves the reduction to the library, in parts of a buffer if it cannot take the caller's memory.
 func (g *Group) reduceNative(stop <-chan struct{}, to, from view, r Reduction) error {
+	op := r
+	if r == Mean {
+		op = Sum
+	}
+	mean := func(part []byte) {
+		if r == Mean {
+			for i, x := range fromBytes[float32](part) {
+				fromBytes[float32](part)[i] = x / float32(g.Size())
+			}
+		}
+	}
+	if g.transport.direct() && len(from.data) >= leastDirect && apart(to.data, from.data) {
+		for at := 0; at < len(from.data); at += mostDirect {
+			end := min(at+mostDirect, len(from.data))
+			if err := g.transport.allReduce(stop, to.data[at:end], from.data[at:end], from.element, op); err != nil {
+				return err
+			}
+		}
+		mean(to.data)
+		return nil
+	}
 	return g.with(stop, 1, func(b []*buffer) error {
 		for at := 0; at < len(from.data); at += bufferSize {
 			part := b[0].data[:copy(b[0].data, from.data[at:])]
-			op := r
-			if r == Mean {
-				op = Sum
-			}
-			if err := g.transport.allReduce(stop, b[0], len(part)/from.size(), from.element, op); err != nil {
+			if err := g.transport.allReduce(stop, part, part, from.element, op); err != nil {
 				return err
 			}
-			if r == Mean {
-				for i, x := range fromBytes[float32](part) {
-					fromBytes[float32](part)[i] = x / float32(g.Size())
-				}
-			}
+			mean(part)
 			copy(to.data[at:], part)
 		}
 		return nil
 	})
+}
+
+// apart reports memory that does not overlap, or is the same.
+func apart(a, b []byte) bool {
+	x, y := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
+	return x == y || x+uintptr(len(a)) <= y || y+uintptr(len(b)) <= x
 }
 
 // reduceInOrder has each member reduce a share of each part.

@@ -21,7 +21,7 @@
 //   - NCCL has no Send and Recv here: [compute.ErrUnsupported].
 //   - Slices are []float32, []compute.F16, []compute.BF16, []int32, []uint32 or []byte. Bytes are moved but not reduced.
 //   - When a context ends, or a call fails after it has begun, other members may wait for what does not come: the group is broken, with all that share its world, and
-//     stays so. Every later call returns the same [*BrokenError]. Wrong arguments do not break a group, as nothing has been sent.
+//     stays so: what the call was to set may still change. Every later call returns the same [*BrokenError]. Wrong arguments do not break a group, as nothing has been sent.
 //
 // # Sums
 //

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -181,6 +183,61 @@ func TestLocalTensors(t *testing.T) {
 // x0 is what member r sends to g: element i of row g of its tensor.
 func x0(g *dist.Group, r, i int) float32 {
 	return float32(2*g.Rank()+i+1) * float32(int(1)<<(4*r))
+}
+
+// TestLocalMany makes a hundred thousand collectives while the collector runs, and looks for what they have left.
+func TestLocalMany(t *testing.T) {
+	n := 100_000
+	if testing.Short() {
+		n = 10_000
+	}
+	groups, err := dist.Local(nil, nil)
+	require.NoError(t, err)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+				runtime.GC()
+			}
+		}
+	}()
+	do := func(n int) {
+		require.NoError(t, each(groups, func(g *dist.Group) error {
+			for i := range n {
+				x := make([]float32, 1+i%100)
+				for j := range x {
+					x[j] = float32(i + j + g.Rank())
+				}
+				if err := g.AllReduce(t.Context(), x, x, dist.Sum); err != nil {
+					return err
+				}
+				for j, got := range x {
+					if want := float32(2*(i+j) + 1); got != want {
+						return fmt.Errorf("call %d, element %d: %v, not %v", i, j, got, want)
+					}
+				}
+			}
+			return nil
+		}))
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC() // empties pools
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	do(100)
+	goroutines, bytes := runtime.NumGoroutine(), heap()
+	do(n)
+	close(stop)
+	<-stopped
+	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+	require.Less(t, heap(), bytes+uint64(16*n), "bytes of the heap")
 }
 
 // TestAlone has a member compute without the others, and counts what it would send.

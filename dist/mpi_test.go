@@ -51,6 +51,16 @@ func TestMPIInRankOrder(t *testing.T) {
 	}
 }
 
+// TestMPICopied has no memory of the callers be sent from, as among several machines.
+func TestMPICopied(t *testing.T) {
+	skipShort(t)
+	for _, f := range families {
+		l := launch(t, f, 2, "copied")
+		require.Zero(t, l.status, l.output)
+		require.Len(t, l.files, 2, l.output)
+	}
+}
+
 func TestMPIMessages(t *testing.T) {
 	for _, f := range families {
 		l := launch(t, f, 3, "messages")
@@ -163,7 +173,7 @@ func TestMPIWatchdog(t *testing.T) {
 			l := launch(t, f, 2, "hang")
 			require.Equal(t, dist.StatusTimeout, l.status, l.output)
 			require.Empty(t, l.files)
-			for _, part := range []string{"rank 0 of world: AllReduce (sum) of 1000 float32, call 2, at ", "worker_test.go:", "not done after 3s", "goroutine "} {
+			for _, part := range []string{"rank 0 of world: AllReduce (sum) of 10000 float32, call 2, at ", "worker_test.go:", "not done after 3s", "goroutine "} {
 				require.Contains(t, l.output, part)
 			}
 			require.Less(t, l.time, time.Minute)

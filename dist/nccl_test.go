@@ -87,7 +87,7 @@ func TestNCCLFailures(t *testing.T) {
 			l, statuses := launchNCCL(t, library, 2, role)
 			require.Equal(t, want, statuses[0], l.output)
 			if role == "hang" {
-				require.Contains(t, l.output, "rank 0 of world: AllReduce (sum) of 1000 float32, call 2, at ")
+				require.Contains(t, l.output, "rank 0 of world: AllReduce (sum) of 10000 float32, call 2, at ")
 			} else {
 				require.Contains(t, l.files[0], "worker_test.go:")
 			}

@@ -11,7 +11,7 @@ type buffer struct {
 	native *mpi.Buffer // of transports that have memory of their own
 }
 
-// transport is a group as an engine sees it. Sizes are in bytes except in allReduce. What is called with a channel returns
+// transport is a group as an engine sees it. Sizes are in bytes. What is called with a channel returns
 // errAbandoned when it is closed, and may use its buffers for ever after that.
 type transport interface {
 	rank() int
@@ -20,7 +20,8 @@ type transport interface {
 	release(*buffer)
 	reduces(e element, r Reduction) bool // the library has an all-reduce for this
 	messages() bool                      // there are send and receive
-	allReduce(stop <-chan struct{}, b *buffer, n int, e element, r Reduction) error
+	direct() bool                        // allReduce takes large memory that is not a buffer's
+	allReduce(stop <-chan struct{}, dst, src []byte, e element, r Reduction) error
 	allGather(stop <-chan struct{}, dst, src *buffer, n int) error // n of each member
 	allToAll(stop <-chan struct{}, dst, src *buffer, n int) error  // n for each member
 	broadcast(stop <-chan struct{}, b *buffer, n, root int) error

@@ -31,10 +31,12 @@ func (t aloneTransport) buffer(<-chan struct{}) (*buffer, error) { return buffer
 func (t aloneTransport) release(b *buffer)                       { buffers.Put(b) }
 func (t aloneTransport) reduces(e element, r Reduction) bool     { return reducedByLibraries(e, r) }
 func (t aloneTransport) messages() bool                          { return false }
+func (t aloneTransport) direct() bool                            { return false }
 func (t aloneTransport) free(<-chan struct{}) error              { return nil }
 
-func (t aloneTransport) allReduce(_ <-chan struct{}, _ *buffer, n int, e element, _ Reduction) error {
-	t.seen("all-reduce", n*e.size())
+func (t aloneTransport) allReduce(_ <-chan struct{}, dst, src []byte, _ element, _ Reduction) error {
+	t.seen("all-reduce", len(src))
+	copy(dst, src)
 	return nil
 }
 

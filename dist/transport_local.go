@@ -68,11 +68,12 @@ func (t localTransport) buffer(<-chan struct{}) (*buffer, error) { return buffer
 func (t localTransport) release(b *buffer)                       { buffers.Put(b) }
 func (t localTransport) reduces(element, Reduction) bool         { return false }
 func (t localTransport) messages() bool                          { return true }
+func (t localTransport) direct() bool                            { return false }
 func (t localTransport) free(<-chan struct{}) error              { return nil }
 func (t localTransport) barrier(stop <-chan struct{}) error {
 	return t.exchange(stop, "Barrier", nil, func([]post) {})
 }
-func (t localTransport) allReduce(<-chan struct{}, *buffer, int, element, Reduction) error {
+func (t localTransport) allReduce(_ <-chan struct{}, _, _ []byte, _ element, _ Reduction) error {
 	panic("dist: not called, see reduces")
 }
 

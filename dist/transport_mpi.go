@@ -6,8 +6,9 @@ var errAbandoned = mpi.ErrAbandoned
 
 // mpiTransport is a group of processes.
 type mpiTransport struct {
-	p *mpi.Process
-	c *mpi.Comm
+	p    *mpi.Process
+	c    *mpi.Comm
+	near bool // all processes of the world are on one machine
 }
 
 func (t mpiTransport) rank() int { return t.c.Rank() }
@@ -24,9 +25,10 @@ func (t mpiTransport) buffer(stop <-chan struct{}) (*buffer, error) {
 func (t mpiTransport) release(b *buffer) { t.p.Release(b.native) }
 
 func (t mpiTransport) messages() bool                      { return true }
+func (t mpiTransport) direct() bool                        { return t.near }
 func (t mpiTransport) reduces(e element, r Reduction) bool { return reducedByLibraries(e, r) }
 
-func (t mpiTransport) allReduce(stop <-chan struct{}, b *buffer, n int, e element, r Reduction) error {
+func (t mpiTransport) allReduce(stop <-chan struct{}, dst, src []byte, e element, r Reduction) error {
 	typ, op := mpi.Float32, mpi.Sum
 	if e == int32s {
 		typ = mpi.Int32
@@ -37,7 +39,7 @@ func (t mpiTransport) allReduce(stop <-chan struct{}, b *buffer, n int, e elemen
 	case Min:
 		op = mpi.Min
 	}
-	return t.c.AllReduce(stop, b.native, n, typ, op)
+	return t.c.AllReduce(stop, dst, src, typ, op)
 }
 
 func (t mpiTransport) allGather(stop <-chan struct{}, dst, src *buffer, n int) error {
@@ -72,7 +74,7 @@ func (t mpiTransport) split(stop <-chan struct{}, color, key int) (transport, er
 	if err != nil {
 		return nil, err
 	}
-	return mpiTransport{t.p, <-made}, nil
+	return mpiTransport{t.p, <-made, t.near}, nil
 }
 
 func (t mpiTransport) free(stop <-chan struct{}) error { return t.p.Run(stop, t.c.Free) }

@@ -150,6 +150,7 @@ func (e *ncclEngine) finalize(stop <-chan struct{}) error {
 func (t ncclTransport) rank() int      { return t.c.Rank() }
 func (t ncclTransport) size() int      { return t.c.Size() }
 func (t ncclTransport) messages() bool { return false }
+func (t ncclTransport) direct() bool   { return false }
 
 func (t ncclTransport) buffer(<-chan struct{}) (*buffer, error) {
 	t.e.mu.Lock()
@@ -178,7 +179,7 @@ func (t ncclTransport) reduces(e element, r Reduction) bool { return reducedByLi
 // at returns the address of memory, which has at least a byte.
 func at(data []byte) unsafe.Pointer { return unsafe.Pointer(&data[0]) }
 
-func (t ncclTransport) allReduce(stop <-chan struct{}, b *buffer, n int, e element, r Reduction) error {
+func (t ncclTransport) allReduce(stop <-chan struct{}, dst, src []byte, e element, r Reduction) error {
 	typ, op := nccl.Float32, nccl.Sum
 	if e == int32s {
 		typ = nccl.Int32
@@ -189,7 +190,7 @@ func (t ncclTransport) allReduce(stop <-chan struct{}, b *buffer, n int, e eleme
 	case Min:
 		op = nccl.Min
 	}
-	return t.do(stop, func(stream uintptr) error { return t.c.AllReduce(at(b.data), at(b.data), n, typ, op, stream) })
+	return t.do(stop, func(stream uintptr) error { return t.c.AllReduce(at(dst), at(src), len(src)/e.size(), typ, op, stream) })
 }
 
 func (t ncclTransport) allGather(stop <-chan struct{}, dst, src *buffer, n int) error {

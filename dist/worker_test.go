@@ -57,6 +57,10 @@ var roles = map[string]func(w *dist.World) error{
 	"signals":  signals,
 	"many":     many,
 	"messages": messages,
+	"copied": func(w *dist.World) error {
+		dist.CopyMessages(w)
+		return suiteOf(w)
+	},
 	"kill": func(w *dist.World) error {
 		return dying(w, func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) })
 	},
@@ -227,6 +231,7 @@ func many(w *dist.World) error {
 	}()
 	defer close(stop)
 	var before int
+	var resident int64
 	for i := range n {
 		x := make([]float32, 1+i%100)
 		for j := range x {
@@ -241,13 +246,33 @@ func many(w *dist.World) error {
 			}
 		}
 		if i == 100 {
+			var err error
 			before = runtime.NumGoroutine()
+			if resident, err = residentMemory(); err != nil {
+				return err
+			}
 		}
 	}
 	if after := runtime.NumGoroutine(); after > before+2 {
 		return fmt.Errorf("%d goroutines after %d", after, before)
 	}
-	return nil
+	const least = 200 // bytes that a call would lose
+	after, err := residentMemory()
+	if err == nil && after-resident > 16<<20+least*int64(n) {
+		err = fmt.Errorf("%d bytes of memory after %d", after, resident)
+	}
+	return err
+}
+
+// residentMemory returns how many bytes of the process are in memory, the MPI library's included.
+func residentMemory() (int64, error) {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	var size, resident int64
+	_, err = fmt.Sscan(string(text), &size, &resident)
+	return resident * int64(os.Getpagesize()), err
 }
 
 // messages sends in a ring, in both directions at once, and finds a wrong length.
@@ -292,7 +317,7 @@ func dying(w *dist.World, die func()) error {
 		time.Sleep(100 * time.Millisecond)
 		die()
 	}
-	x := make([]float32, 1000)
+	x := make([]float32, 10_000)
 	if err := w.AllReduce(ctx, x, x, dist.Sum); err != nil {
 		return err
 	}

@@ -105,12 +105,13 @@ func initMPI(c config, l launcher) (*World, error) {
 			l.name, l.size, p.Info().Path, p.Info().Family, of.Size(), l.advice(), LibraryVariable, ErrLauncher)
 	}
 	w := &World{finalize: p.Finalize}
+	near := false
 	err = p.Run(nil, func() error {
 		shared, err := of.SplitShared()
 		if err != nil {
 			return err
 		}
-		w.info.LocalRank = shared.Rank()
+		w.info.LocalRank, near = shared.Rank(), shared.Size() == of.Size()
 		return shared.Free()
 	})
 	if err != nil {
@@ -119,7 +120,7 @@ func initMPI(c config, l launcher) (*World, error) {
 	i := p.Info()
 	w.info.Engine, w.info.Launcher, w.info.Rank, w.info.Size = EngineMPI, l.name, of.Rank(), of.Size()
 	w.info.Library, w.info.Family, w.info.Version = i.Path, i.Family, i.Version
-	w.Group = newGroup(newJob(c, p.Abort), mpiTransport{p, of}, "world", w.info.LocalRank, c.device)
+	w.Group = newGroup(newJob(c, p.Abort), mpiTransport{p, of, near}, "world", w.info.LocalRank, c.device)
 	return w, nil
 }
 

@@ -17,6 +17,14 @@ const (
 	Int32
 )
 
+// size returns the bytes of an element.
+func (t Type) size() int {
+	if t == Byte {
+		return 1
+	}
+	return 4
+}
+
 // Op is a reduction.
 type Op int
 

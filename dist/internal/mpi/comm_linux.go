@@ -46,10 +46,31 @@ func (c *Comm) Barrier(stop <-chan struct{}) error {
 	return c.begin(stop, "MPI_Ibarrier", c.p.fn.Ibarrier, &operation{}, c.handle)
 }
 
-// AllReduce reduces n elements in place.
-func (c *Comm) AllReduce(stop <-chan struct{}, b *Buffer, n int, t Type, o Op) error {
-	a := &c.p.abi
-	return c.begin(stop, "MPI_Iallreduce", c.p.fn.Iallreduce, &operation{}, a.inPlace, uintptr(b.p), uintptr(n), a.types[t], a.ops[o], c.handle)
+// AllReduce sets dst to the reduction of src, which may be dst itself: memory of a Buffer, or, from LeastBlocking on, of the caller, in which
+// an abandoned call may still write. There it waits for all processes first, so that the call that blocks waits for no other of theirs.
+func (c *Comm) AllReduce(stop <-chan struct{}, dst, src []byte, t Type, o Op) error {
+	a, n := &c.p.abi, uintptr(len(src)/t.size())
+	to, from := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
+	if len(src) < LeastBlocking {
+		return c.begin(stop, "MPI_Iallreduce", c.p.fn.Iallreduce, &operation{}, c.source(to, from), uintptr(to), n, a.types[t], a.ops[o], c.handle)
+	}
+	if err := c.Barrier(stop); err != nil {
+		return err
+	}
+	return c.p.Run(stop, func() error {
+		err := c.p.call("MPI_Allreduce", c.p.fn.Allreduce, c.source(to, from), uintptr(to), n, a.types[t], a.ops[o], c.handle)
+		runtime.KeepAlive(src)
+		runtime.KeepAlive(dst)
+		return err
+	})
+}
+
+// source is what says where the operand of an all-reduce is.
+func (c *Comm) source(to, from unsafe.Pointer) uintptr {
+	if to == from {
+		return c.p.abi.inPlace
+	}
+	return uintptr(from)
 }
 
 // AllGather sends n bytes to all and receives as many from each.

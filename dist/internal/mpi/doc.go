@@ -3,8 +3,8 @@
 //
 // MPI is initialised for calls from any thread, one at a time (MPI_THREAD_SERIALIZED): several at once would cost MPICH a hundred times as
 // much. Whoever waits polls, so that messages and collectives of several goroutines are on their way together. Messages lie in memory of the
-// library ([Buffer]), never in Go's heap: transports cache registrations of memory by address and watch the C library for what is unmapped,
-// which Go's allocator goes past.
+// library ([Buffer]), not in Go's heap: transports between machines cache registrations of memory by address and watch the C library for what
+// is unmapped, which Go's allocator goes past. All-reduces among the processes of one machine may take any memory.
 package mpi
 
 import (
@@ -15,6 +15,10 @@ import (
 
 // BufferSize is the size of a [Buffer] in bytes, and so of the largest message: counts are 32 bits wide in MPI.
 const BufferSize = 4 << 20
+
+// LeastBlocking is the size in bytes from which AllReduce blocks once all processes have come. Libraries have better algorithms for blocking
+// calls than for those that do not block; smaller data would not be worth the barrier.
+const LeastBlocking = 8 << 10
 
 // ErrMissing means that no MPI library could be loaded.
 var ErrMissing = errors.New("no MPI library")

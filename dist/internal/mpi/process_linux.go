@@ -22,6 +22,7 @@ type functions struct {
 	Init_thread, Finalize, Abort, Get_library_version, Error_string, Comm_set_errhandler uintptr
 	Comm_rank, Comm_size, Comm_split, Comm_split_type, Comm_free                         uintptr
 	Alloc_mem, Free_mem                                                                  uintptr
+	Allreduce                                                                            uintptr
 	Ibarrier, Iallreduce, Iallgather, Ialltoall, Ibcast, Isend, Irecv, Test, Get_count   uintptr
 }
 
@@ -30,7 +31,7 @@ func (f *functions) table() map[string]*uintptr {
 		"Init_thread": &f.Init_thread, "Finalize": &f.Finalize, "Abort": &f.Abort, "Get_library_version": &f.Get_library_version,
 		"Error_string": &f.Error_string, "Comm_set_errhandler": &f.Comm_set_errhandler, "Comm_rank": &f.Comm_rank, "Comm_size": &f.Comm_size,
 		"Comm_split": &f.Comm_split, "Comm_split_type": &f.Comm_split_type, "Comm_free": &f.Comm_free, "Alloc_mem": &f.Alloc_mem,
-		"Free_mem": &f.Free_mem, "Ibarrier": &f.Ibarrier, "Iallreduce": &f.Iallreduce, "Iallgather": &f.Iallgather, "Ialltoall": &f.Ialltoall,
+		"Free_mem": &f.Free_mem, "Allreduce": &f.Allreduce, "Ibarrier": &f.Ibarrier, "Iallreduce": &f.Iallreduce, "Iallgather": &f.Iallgather, "Ialltoall": &f.Ialltoall,
 		"Ibcast": &f.Ibcast, "Isend": &f.Isend, "Irecv": &f.Irecv, "Test": &f.Test, "Get_count": &f.Get_count,
 	}
 }
